@@ -1,0 +1,64 @@
+/*
+ * json.h: a streaming JSON writer.
+ *
+ * Writes straight into a growing buffer: no tree, integers exact to 64 bits,
+ * strings escaped so that the text is also safe inside an HTML <script>
+ * element (<, >, &, U+2028, U+2029 as \u00xx; bytes that are not UTF-8 become
+ * U+FFFD).  Commas and nesting are the writer's business; a misuse (a key
+ * outside an object, a missing end) is an assertion, not an output.
+ * Out of memory sticks: later calls do nothing and json_take() says so.
+ */
+#ifndef TAILOR_BASE_JSON_H
+#define TAILOR_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JSON_DEPTH_MAX 16
+
+struct json {
+	char *text; /* owned; not terminated until taken */
+	size_t length;
+	size_t capacity;
+	bool failed;
+	bool pretty;
+	unsigned depth;
+	uint8_t state[JSON_DEPTH_MAX + 1];
+};
+
+/* An empty document; pretty puts each member on a line of its own. */
+void json_init(struct json *j, bool pretty);
+void json_fini(struct json *j);
+
+void json_object_begin(struct json *j);
+void json_object_end(struct json *j);
+void json_array_begin(struct json *j);
+void json_array_end(struct json *j);
+
+/* The name of the next value; key is ASCII without quotes or backslashes. */
+void json_key(struct json *j, const char *key);
+
+void json_string(struct json *j, const char *s);
+void json_string_n(struct json *j, const char *s, size_t n);
+void json_uint(struct json *j, uint64_t v);
+void json_int(struct json *j, int64_t v);
+void json_bool(struct json *j, bool v);
+/* Shortest text that reads back as v; NaN and infinities become null. */
+void json_double(struct json *j, double v);
+
+/* Key and value in one call. */
+void json_key_string(struct json *j, const char *key, const char *s);
+void json_key_uint(struct json *j, const char *key, uint64_t v);
+void json_key_int(struct json *j, const char *key, int64_t v);
+void json_key_bool(struct json *j, const char *key, bool v);
+void json_key_double(struct json *j, const char *key, double v);
+
+/*
+ * json_take(j, text, length):
+ * Give the finished, NUL-terminated text away; the caller frees it.
+ * Returns 0 or -ENOMEM.  j is empty afterwards and may be reused.
+ */
+int json_take(struct json *j, char **text, size_t *length);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * log.h: one line per event, key=value, that never makes the caller wait.
+ *
+ * A line is formatted into a bounded ring and written to stderr by a thread
+ * of its own; when the ring is full the line is dropped and counted, and the
+ * count is itself logged as soon as there is room.  Before log_open() and
+ * after log_close() lines are written directly, so start-up errors are never
+ * lost.  This is not an access log and not syslog.
+ *
+ * Cost: one vsnprintf and one short critical section, no system call.
+ */
+#ifndef TAILOR_BASE_LOG_H
+#define TAILOR_BASE_LOG_H
+
+#include <stdint.h>
+
+enum log_level {
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_WARNING,
+	LOG_LEVEL_NOTICE,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG,
+};
+
+enum log_format {
+	LOG_FORMAT_TEXT, /* 2026-10-04T10:15:03.412Z notice event key=value */
+	LOG_FORMAT_JSON, /* one object per line, the same keys */
+};
+
+/*
+ * log_open(level, format):
+ * Start the writer thread.  Lines above level are discarded at the call.
+ * With JOURNAL_STREAM in the environment text lines carry the journal's
+ * "<N>" priority prefix instead of time and level.
+ * Returns 0 or a negative errno.  Main thread, once.
+ */
+int log_open(enum log_level level, enum log_format format);
+
+/* Write out what is queued and stop the writer.  Main thread. */
+void log_close(void);
+
+/* The level in force, and a new one from now on.  Any thread. */
+enum log_level log_level_get(void);
+void log_level_set(enum log_level level);
+
+/*
+ * log_event(level, event, format, ...):
+ * Queue one line.
+ *   event   a snake_case name, constant text: server_exited
+ *   format  printf format of "key=value key=value"; may be "".  Quote values
+ *           that may hold spaces or come from outside: key=\"%s\".  Bytes
+ *           outside printable ASCII are escaped when the line is written, so
+ *           text from the network cannot forge a line.
+ * Lines over 1024 bytes are cut and end in "...".  Any thread but the
+ * observer's; never blocks on output.
+ */
+void log_event(enum log_level level, const char *event, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Lines dropped since the start because the ring was full.  Any thread. */
+uint64_t log_dropped(void);
+
+#endif

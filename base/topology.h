@@ -1,0 +1,69 @@
+/*
+ * topology.h: which CPU runs what.
+ *
+ * Reads the machine through hwloc (sockets, cores, SMT siblings, the CPUs we
+ * are allowed, the cgroup's CPU quota) and proposes a placement after the
+ * thesis: proxy and observer on the two lanes of one core, the servers on
+ * different lanes of the others.  Where the machine is smaller it says what
+ * is shared and how the observer should poll.  It only proposes; pinning is
+ * the caller's.
+ */
+#ifndef TAILOR_BASE_TOPOLOGY_H
+#define TAILOR_BASE_TOPOLOGY_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TOPOLOGY_SERVERS 2
+
+struct topology; /* what was read, opaque */
+
+enum topology_poll {
+	TOPOLOGY_POLL_SPIN,  /* a lane of its own: never pause */
+	TOPOLOGY_POLL_RELAX, /* SMT sibling of the proxy: spin with pauses */
+	TOPOLOGY_POLL_SLEEP, /* no lane to spare: sleep between sweeps */
+};
+
+struct topology_plan {
+	int proxy_cpu;	  /* -1: do not pin */
+	int observer_cpu; /* -1: do not pin */
+	bool siblings;	  /* proxy and observer share a core */
+	enum topology_poll poll;
+	cpu_set_t server_cpus[TOPOLOGY_SERVERS];
+	bool servers_overlap; /* the two sets share a CPU */
+	char why[256];	      /* one sentence for the log */
+};
+
+/*
+ * topology_open(out, synthetic):
+ * Read the machine, or with a non-NULL synthetic text (hwloc's description,
+ * "core:8 pu:2") an imagined one, for tests.
+ * Returns 0, -ENOMEM, -EINVAL (text not understood) or -ENOSYS (hwloc could
+ * not read this machine).  Free with topology_close.  Any thread.
+ */
+int topology_open(struct topology **out, const char *synthetic);
+void topology_close(struct topology **tp);
+
+/* CPUs we may run on; physical cores among them; lanes per core (>= 1). */
+unsigned topology_cpus(const struct topology *t);
+unsigned topology_cores(const struct topology *t);
+unsigned topology_lanes(const struct topology *t);
+
+/* The cgroup's CPU quota in CPUs (1.5 = one and a half), 0 if unlimited. */
+double topology_quota(const struct topology *t);
+
+/* Fill in a proposed placement; never fails: the smallest plan pins nothing. */
+void topology_plan(const struct topology *t, struct topology_plan *out);
+
+/*
+ * topology_parse_cpus(text, out):
+ * Parse "0-3,8" into a set.  Returns 0, -EINVAL (syntax) or -ERANGE (a CPU
+ * >= CPU_SETSIZE).  *out is unchanged on error.
+ */
+int topology_parse_cpus(const char *text, cpu_set_t *out);
+
+/* Write a set as "0-3,8"; always terminates; returns out. */
+char *topology_format_cpus(const cpu_set_t *set, char *out, size_t size);
+
+#endif

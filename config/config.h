@@ -1,0 +1,228 @@
+/*
+ * config.h: the configuration, read once, checked whole.
+ *
+ * JSON with // and C comments and trailing commas, parsed by cJSON, judged by
+ * one table of keys (name, type, unit, range, default, meaning) from which
+ * also the effective configuration (tailor -T) and the manual page are made.
+ * All errors are reported at once, each with file:line:column or key path,
+ * the allowed range, and the nearest known key for an unknown one.
+ *
+ * Text is "host:port", "[v6]:port" or "unix:/path" for addresses; a number
+ * of the key's unit, or text with a unit ("250us", "64k"), for quantities.
+ */
+#ifndef TAILOR_CONFIG_H
+#define TAILOR_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/json.h"
+
+#define CONFIG_SERVERS 2
+#define CONFIG_LISTENERS 8
+#define CONFIG_RULES 16
+#define CONFIG_ARGS 64
+#define CONFIG_NETWORKS 16
+
+struct config_address {
+	char *text; /* owned, as written */
+	struct sockaddr_storage address;
+	socklen_t length; /* 0: not set */
+};
+
+/* An IPv4 or IPv6 network, "127.0.0.0/8". */
+struct config_network {
+	int family;
+	uint8_t address[16];
+	unsigned bits;
+};
+
+enum config_mode {
+	CONFIG_MODE_ACT,   /* swap and hedge */
+	CONFIG_MODE_WATCH, /* observe and record, forward to the active only */
+};
+enum config_poll {
+	CONFIG_POLL_AUTO,
+	CONFIG_POLL_SPIN,
+	CONFIG_POLL_RELAX,
+	CONFIG_POLL_SLEEP,
+};
+enum config_loser {
+	CONFIG_LOSER_DRAIN,
+	CONFIG_LOSER_CLOSE,
+	CONFIG_LOSER_HALF_CLOSE,
+};
+enum config_jvm {
+	CONFIG_JVM_AUTO, /* agent if it reports, else hsperfdata */
+	CONFIG_JVM_AGENT,
+	CONFIG_JVM_HSPERFDATA,
+	CONFIG_JVM_NONE, /* not a JVM: only its process is watched */
+};
+
+struct config_server {
+	char *name; /* owned */
+	struct config_address address;
+	enum config_jvm jvm;
+	enum config_loser loser;
+	unsigned connections_max;
+	char *health; /* owned; path of the health request, "" = connect only */
+	/* launch: the program Tailor starts and keeps running; argc 0: none */
+	unsigned argc;
+	char *argv[CONFIG_ARGS + 1]; /* owned, NULL-terminated */
+	unsigned envc;
+	char *env[CONFIG_ARGS + 1]; /* owned "NAME=value" */
+	char *cpus;		    /* owned; "", or "0-3,8", or "auto" */
+	char *directory;	    /* owned; "" = ours */
+	char *output;		    /* owned; file for its output, "" = ours */
+	int64_t stop_timeout_ns;
+	int64_t restart_delay_ns;
+};
+
+struct config {
+	unsigned listeners;
+	struct config_address listen[CONFIG_LISTENERS];
+	struct config_address admin; /* length 0: no admin listener */
+	unsigned servers;	     /* 1 or 2 */
+	struct config_server server[CONFIG_SERVERS];
+
+	struct {
+		enum config_mode mode;
+		bool trigger_gc, trigger_safepoint, trigger_exit;
+		unsigned allow_rules;
+		char *allow[CONFIG_RULES]; /* owned "METHOD regex-of-target" */
+		uint64_t body_max_bytes;
+		uint64_t table_max_bytes;
+		unsigned inflight_max; /* 0: the server's connections_max */
+		double budget_ratio;
+		unsigned budget_burst; /* 0: twice connections_max */
+		unsigned swap_rate_max;
+		int64_t storm_hold_ns;
+		int64_t min_remaining_ns;
+		int64_t min_pause_ns;
+		uint64_t commit_bytes;
+		int64_t commit_delay_ns;
+		uint64_t drain_max_bytes;
+		int64_t drain_timeout_ns;
+		unsigned drain_connections;
+		int64_t warming_override_ns;
+		unsigned ready_inflight; /* 0: a tenth of connections_max */
+	} hedging;
+
+	struct {
+		unsigned requests;
+		unsigned concurrency;
+		unsigned rate_per_s;
+		double p95_factor;
+		int64_t max_ns;
+		bool credentials; /* replay Authorization and Cookie too */
+		char *target;	  /* owned; used while there is no history */
+	} warmup;
+
+	struct {
+		unsigned connections_max;
+		unsigned connections_per_address_max;
+		unsigned inflight_max;
+		unsigned queue_max;
+		int64_t queue_timeout_ns;
+		int64_t header_timeout_ns; /* whole request head */
+		int64_t body_timeout_ns;   /* between two reads of a body */
+		int64_t idle_timeout_ns;   /* keep-alive */
+		int64_t write_timeout_ns;  /* client takes nothing */
+		int64_t connect_timeout_ns;
+		int64_t request_timeout_ns; /* the deadline, all attempts */
+		int64_t upstream_idle_timeout_ns;
+		int64_t stop_timeout_ns; /* graceful stop */
+		int64_t lingering_ns;
+		uint64_t request_line_max_bytes;
+		uint64_t head_max_bytes;
+		unsigned fields_max;
+		uint64_t body_max_bytes;
+		uint64_t stream_buffer_bytes; /* back-pressure mark */
+		unsigned keep_alive_requests; /* per client connection */
+		bool underscore_pass;
+		bool via;
+		bool server_timing;
+		bool spin; /* proxy.poll = spin */
+		char *cpu; /* owned; "auto", "none", or one CPU */
+		unsigned networks;
+		struct config_network trust[CONFIG_NETWORKS];
+	} proxy;
+
+	struct {
+		enum config_poll poll;
+		int64_t sleep_ns;
+		char *cpu; /* owned; as above */
+		unsigned channels_max;
+		char *channel_socket; /* owned; "" = off */
+		char *stream; /* owned; path in /dev/shm, "" = private */
+		unsigned stream_slots;
+		int64_t blind_ns;
+	} profiler;
+
+	struct {
+		int64_t target_ns; /* slower than this is slow */
+		unsigned keep;	   /* slow requests kept with their events */
+		unsigned history;  /* last N finished requests */
+	} slow;
+
+	struct {
+		unsigned networks;
+		struct config_network allow[CONFIG_NETWORKS];
+	} talechain;
+
+	struct {
+		unsigned level;	 /* enum log_level */
+		unsigned format; /* enum log_format */
+	} log;
+};
+
+/* Errors found, in order; each a whole sentence. */
+struct config_errors {
+	unsigned count;
+	char **text; /* owned */
+};
+
+/*
+ * config_load(out, path, errors):
+ * Read a file.  Returns 0, or -EINVAL with *errors filled (at least one), or
+ * another negative errno with one error saying what to do.  On failure *out
+ * is NULL.  Free with config_free, errors with config_errors_fini.
+ */
+int config_load(
+    struct config **out, const char *path, struct config_errors *errors);
+
+/* The same from text; name stands for the file in messages. */
+int config_parse(struct config **out, const char *text, size_t length,
+    const char *name, struct config_errors *errors);
+
+/* All defaults, no listener and no servers. */
+int config_new(struct config **out);
+void config_free(struct config **cp);
+void config_errors_fini(struct config_errors *errors);
+
+/*
+ * config_set(c, path, text, errors):
+ * Set one key by its path ("hedging.mode", "servers[0].address"), as the
+ * command line and the environment do.  Returns 0 or -EINVAL with an error
+ * added.
+ */
+int config_set(struct config *c, const char *path, const char *text,
+    struct config_errors *errors);
+
+/* Check the whole for what single keys cannot show (no listener, two equal
+ * servers, limits that contradict).  0 or -EINVAL with errors added. */
+int config_check(const struct config *c, struct config_errors *errors);
+
+/* Write the effective configuration, every key, as JSON. */
+void config_write(const struct config *c, struct json *out);
+
+/* Write the table of keys as scdoc for tailor.conf(5).  0 or -ENOMEM. */
+int config_write_manual(char **text, size_t *length);
+
+/* Parse an address; 0 or -EINVAL with *why set to a static sentence. */
+int config_address_parse(
+    const char *text, struct config_address *out, const char **why);
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * profiler.h: the observer.
+ *
+ * One thread polls memory: channels of the servers, of their JVMs' agents
+ * and of the proxy, and the hsperfdata pages of unmodified JVMs.  It copies
+ * every new event into the timeline stream and posts each server's hazards
+ * to the proxy through a ring and an eventfd.  That loop never allocates,
+ * locks, logs or waits (in the sleeping poll mode its one system call is the
+ * sleep).  A second, low-priority thread does everything that may block:
+ * accepting channels, finding and watching processes, mapping hsperfdata;
+ * it hands finished sources to the observer through a ring.
+ *
+ * The profiler knows servers and processes, never HTTP.
+ */
+#ifndef TAILOR_PROFILER_H
+#define TAILOR_PROFILER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "base/histogram.h"
+#include "base/instant.h"
+#include "talechain/hazard.h"
+#include "talechain/timeline.h"
+
+#define PROFILER_SERVERS 2
+
+enum profiler_poll {
+	PROFILER_POLL_SPIN,  /* sweep without a pause */
+	PROFILER_POLL_RELAX, /* a few pause instructions between sweeps */
+	PROFILER_POLL_SLEEP, /* sleep between sweeps */
+};
+
+struct profiler_server {
+	const char *name; /* borrowed for the profiler's life */
+	/* Where it listens, to find its process; family 0: do not look. */
+	struct sockaddr_storage address;
+	bool hsperfdata; /* read the JVM's performance page */
+	bool agent;	 /* accept its JVMTI agent's channel */
+};
+
+struct profiler_options {
+	struct timeline *timeline; /* borrowed; the observer writes it */
+	enum profiler_poll poll;
+	int64_t sleep_ns; /* for PROFILER_POLL_SLEEP, > 0 */
+	int cpu;	  /* pin the observer; -1: do not */
+	const char
+	    *channel_socket;   /* path, or NULL: no channels from outside */
+	unsigned channels_max; /* channels open at once, 1 .. 1024 */
+	int64_t blind_ns;      /* a longer gap between sweeps is recorded */
+	unsigned servers;      /* 0 .. PROFILER_SERVERS */
+	struct profiler_server server[PROFILER_SERVERS];
+};
+
+struct profiler;
+
+/*
+ * profiler_new(out, options):
+ * Make a profiler that does not run yet; options are copied.
+ * Returns 0, -EINVAL, -ENOMEM or a negative errno of eventfd/socket/bind.
+ * A socket that cannot be bound is not fatal: channels from outside are off,
+ * and that is logged with what to do.  Free with profiler_free.
+ */
+int profiler_new(struct profiler **out, const struct profiler_options *options);
+
+/* Stop both threads and release everything.  The thread that made it. */
+void profiler_free(struct profiler **pp);
+
+/*
+ * profiler_channel(p, name, kind, slot_log2, tc):
+ * Make a channel inside this process and become its writer (tc), for the
+ * proxy thread.  Before profiler_start.  Returns 0, -EINVAL, -ENOMEM,
+ * -ENOSPC.  The profiler owns the memory: do not emit after profiler_free.
+ */
+int profiler_channel(struct profiler *p, const char *name,
+    enum talechain_kind kind, unsigned slot_log2, struct talechain *tc);
+
+/*
+ * Start the threads.  Returns 0 or a negative errno.  Failing to pin the
+ * observer is not fatal: it is logged once and the thread runs unpinned.
+ */
+int profiler_start(struct profiler *p);
+
+/*
+ * profiler_server_process(p, server, pid):
+ * Tell that a server now is process pid (a supervisor's child), or 0 when it
+ * is known to be gone.  Servers with an address are also looked for without
+ * being told.  Any thread; never blocks.
+ */
+void profiler_server_process(struct profiler *p, unsigned server, pid_t pid);
+
+/* Readable when hazards wait.  Proxy thread; the profiler keeps owning it. */
+int profiler_hazard_fd(const struct profiler *p);
+
+/*
+ * Take the oldest waiting hazard.  False when there is none; then the
+ * eventfd has been emptied.  The proxy thread only.  About 5 ns when empty.
+ */
+bool profiler_hazard_take(struct profiler *p, struct hazard *out);
+
+/* Where a server's hazards are learnt from. */
+enum profiler_source {
+	PROFILER_SOURCE_NONE,
+	PROFILER_SOURCE_PIDFD,
+	PROFILER_SOURCE_HSPERFDATA,
+	PROFILER_SOURCE_AGENT,
+};
+
+/* A consistent-enough copy of the counters; each is exact on its own. */
+struct profiler_stats {
+	uint64_t sweeps;       /* turns of the loop */
+	uint64_t events;       /* copied into the stream */
+	uint64_t lost;	       /* overwritten before they were read */
+	uint64_t torn;	       /* re-read because the writer came by */
+	uint64_t abandoned;    /* left half-written by a dead writer */
+	uint64_t rejected;     /* values out of range in a channel */
+	uint64_t hazards;      /* posted */
+	uint64_t hazards_lost; /* hazard ring full: must stay 0 */
+	uint64_t blind;	       /* intervals longer than blind_ns */
+	uint64_t blind_ns;     /* their sum */
+	uint64_t blind_max_ns;
+	unsigned channels; /* open now */
+	uint64_t channels_opened, channels_refused;
+	struct {
+		pid_t pid; /* 0: not found */
+		enum profiler_source source;
+		char
+		    detail[120]; /* "hsperfdata of OpenJDK 17, G1" or why not */
+	} server[PROFILER_SERVERS];
+};
+void profiler_stats(struct profiler *p, struct profiler_stats *out);
+
+/*
+ * Copy the distribution of the loop's period, ns (time from one sweep's
+ * start to the next).  Any thread; may be a few samples out of step.
+ */
+void profiler_periods(struct profiler *p, struct histogram *out);
+
+/* "spin", "relax", "sleep". */
+const char *profiler_poll_name(enum profiler_poll poll);
+/* "none", "pidfd", "hsperfdata", "agent". */
+const char *profiler_source_name(enum profiler_source source);
+
+#endif

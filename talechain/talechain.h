@@ -1,0 +1,552 @@
+/*
+ * talechain.h: TaleChain events and channels, and an emitter for C and C++.
+ *
+ * A service includes this one header to tell Tailor what it is doing: no
+ * library, no allocation, no lock and no system call per event.  An event is
+ * 64 bytes in a ring of shared memory that Tailor's observer polls; the
+ * writer never waits and never fails, and overwrites its oldest event when
+ * the observer is away.  Slots carry sequence numbers, so the observer knows
+ * exactly which events it lost and never takes a torn one for a whole one.
+ *
+ * The memory is made by Tailor and handed over a Unix socket (sealed, so
+ * neither side can shrink it under the other).  Without a running Tailor
+ * everything here is a cheap no-op.
+ *
+ *	struct talechain tc;
+ *	talechain_open(&tc, NULL, "worker-1", 12);
+ *	talechain_emit(&tc, TALECHAIN_APP_START, id, queue_length, 0, 0);
+ *	talechain_close(&tc);
+ *
+ * One struct talechain belongs to one thread: a ring has a single writer, so
+ * a thread that dies in the middle of an event cannot hold up another.
+ *
+ * Cost: about 40 ns an event, most of it the clock; 4 KiB + 64 B * slots.
+ */
+#ifndef TALECHAIN_H
+#define TALECHAIN_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TALECHAIN_MAGIC UINT32_C(0x48434c54) /* "TLCH" in memory */
+#define TALECHAIN_ABI_MAJOR 1
+#define TALECHAIN_ABI_MINOR 0
+#define TALECHAIN_SLOT_BYTES 64
+#define TALECHAIN_SLOT_LOG2_MIN 6
+#define TALECHAIN_SLOT_LOG2_MAX 20
+#define TALECHAIN_NAME_BYTES 32
+#define TALECHAIN_SOCKET_DEFAULT "/run/tailor/channels.sock"
+
+/*
+ * Every kind of event: symbol, number, name, and what its four arguments
+ * hold ("" = unused).  The first fourteen are table 4.1 of the thesis.
+ * request = Tailor's 64-bit request id (header Tailor-Request, hexadecimal).
+ * Times in arguments are nanoseconds of CLOCK_MONOTONIC, lengths nanoseconds.
+ */
+#define TALECHAIN_EVENTS(X)                                                    \
+	X(WAKEUP, 0x0101, "wakeup", "to_tid", "to_pid", "context", "")         \
+	X(SCHEDULE, 0x0102, "schedule", "to_tid", "to_pid", "waker_tid",       \
+	    "waker_ns")                                                        \
+	X(RUNNABLE, 0x0103, "runnable", "to_tid", "to_pid", "", "")            \
+	X(SOFTIRQ, 0x0201, "softirq", "vector", "latency_ns", "", "")          \
+	X(TCP_RECV, 0x0301, "tcp_recv", "cookie", "sequence", "bytes",         \
+	    "status")                                                          \
+	X(TCP_XMIT, 0x0302, "tcp_xmit", "cookie", "sequence", "bytes",         \
+	    "status")                                                          \
+	X(TCP_ACK, 0x0303, "tcp_ack", "cookie", "sequence", "", "status")      \
+	X(PAGEFAULT, 0x0401, "pagefault", "address", "latency_ns", "bytes",    \
+	    "")                                                                \
+	X(SYSCALL, 0x0501, "syscall", "number", "latency_ns", "parameter1",    \
+	    "parameter2")                                                      \
+	X(PROXY_RECEIVE, 0x1001, "proxy_receive", "request", "in_flight",      \
+	    "cookie", "first_byte_ns")                                         \
+	X(PROXY_FINISH, 0x1002, "proxy_finish", "request", "in_flight",        \
+	    "status", "bytes")                                                 \
+	X(PROXY_ATTEMPT, 0x1003, "proxy_attempt", "request", "server",         \
+	    "attempt", "cookie")                                               \
+	X(PROXY_HEDGE, 0x1004, "proxy_hedge", "request", "server", "trigger",  \
+	    "hazard_ns")                                                       \
+	X(PROXY_FIRST_BYTE, 0x1005, "proxy_first_byte", "request", "server",   \
+	    "attempt", "status")                                               \
+	X(PROXY_ATTEMPT_END, 0x1006, "proxy_attempt_end", "request", "server", \
+	    "attempt", "outcome")                                              \
+	X(PROXY_SWAP, 0x1007, "proxy_swap", "from", "to", "reason", "")        \
+	X(PROXY_COMMIT, 0x1008, "proxy_commit", "request", "server",           \
+	    "attempt", "status")                                               \
+	X(APP_RECEIVE, 0x2001, "app_receive", "request", "queue_length",       \
+	    "task", "")                                                        \
+	X(APP_START, 0x2002, "app_start", "request", "queue_length", "task",   \
+	    "")                                                                \
+	X(APP_FINISH, 0x2003, "app_finish", "request", "queue_length", "task", \
+	    "")                                                                \
+	X(APP_MARK, 0x2004, "app_mark", "request", "code", "value", "")        \
+	X(JVM_GC_BEGIN, 0x3001, "jvm_gc_begin", "cause", "count", "", "")      \
+	X(JVM_GC_END, 0x3002, "jvm_gc_end", "cause", "count", "latency_ns",    \
+	    "")                                                                \
+	X(JVM_SAFEPOINT_BEGIN, 0x3003, "jvm_safepoint_begin", "cause",         \
+	    "count", "", "")                                                   \
+	X(JVM_SAFEPOINT_END, 0x3004, "jvm_safepoint_end", "cause", "count",    \
+	    "latency_ns", "")                                                  \
+	X(JVM_YIELDPOINT, 0x3005, "jvm_yieldpoint", "kind", "latency_ns", "",  \
+	    "")                                                                \
+	X(JVM_START, 0x3006, "jvm_start", "", "", "", "")                      \
+	X(JVM_DEATH, 0x3007, "jvm_death", "", "", "", "")                      \
+	X(JVM_RATES, 0x3008, "jvm_rates", "classes_prepared",                  \
+	    "methods_compiled", "interval_ns", "")                             \
+	X(SERVER_START, 0x4001, "server_start", "server", "server_pid", "",    \
+	    "")                                                                \
+	X(SERVER_EXIT, 0x4002, "server_exit", "server", "server_pid",          \
+	    "status", "")                                                      \
+	X(HAZARD_BEGIN, 0x4003, "hazard_begin", "server", "kind", "cause", "") \
+	X(HAZARD_END, 0x4004, "hazard_end", "server", "kind", "cause",         \
+	    "latency_ns")                                                      \
+	X(META_LOST, 0xf001, "meta_lost", "channel", "events", "reason", "")   \
+	X(META_BLIND, 0xf002, "meta_blind", "latency_ns", "", "", "")          \
+	X(META_CALIBRATION, 0xf003, "meta_calibration", "tsc", "monotonic_ns", \
+	    "hz", "")                                                          \
+	X(META_CHANNEL, 0xf004, "meta_channel", "channel", "opened",           \
+	    "channel_pid", "")
+
+enum talechain_type {
+#define TALECHAIN_X(symbol, number, name, a0, a1, a2, a3) \
+	TALECHAIN_##symbol = number,
+	TALECHAIN_EVENTS(TALECHAIN_X)
+#undef TALECHAIN_X
+};
+
+/*
+ * Why a collection or safepoint happened, as carried in "cause" arguments:
+ * a small closed set, because channels hold no strings.
+ */
+#define TALECHAIN_CAUSES(X)                                              \
+	X(UNKNOWN, 0, "unknown")                                         \
+	X(ALLOCATION, 1, "allocation") /* Allocation Failure, G1 Evac  \
+						*/ \
+	X(HUMONGOUS, 2, "humongous")   /* G1 Humongous Allocation */     \
+	X(METADATA, 3, "metadata")     /* Metadata GC Threshold */       \
+	X(EXPLICIT, 4, "explicit")     /* System.gc, jcmd, JVMTI */      \
+	X(HEAP_DUMP, 5, "heap_dump")   /* dump or inspection */          \
+	X(CONCURRENT, 6, "concurrent") /* a phase of concurrent GC */    \
+	X(ALLOCATION_STALL, 7, "allocation_stall") /* ZGC, Shenandoah */ \
+	X(ERGONOMICS, 8, "ergonomics")                                   \
+	X(NOT_GC, 9, "not_gc") /* a safepoint without GC */              \
+	X(OTHER, 10, "other")
+
+enum talechain_cause {
+#define TALECHAIN_X(symbol, number, name) TALECHAIN_CAUSE_##symbol = number,
+	TALECHAIN_CAUSES(TALECHAIN_X)
+#undef TALECHAIN_X
+};
+
+/*
+ *  0       8       16      24      32          40      48      56      64
+ *  +-------+-------+---+---+-+-+-+---+---------+-------+-------+-------+
+ *  | seq   | ts    |tid|pid|T|v|f|cpu| arg[0]  | arg[1]| arg[2]| arg[3]|
+ *  | u64   | u64 ns|u32|u32|   |   |u32| u64   | u64   | u64   | u64   |
+ *  +-------+-------+---+---+-+-+-+---+---------+-------+-------+-------+
+ *   T = type u16, v = version u8, f = flags u8
+ *
+ * seq of slot i of the ring's whole life: 2*i+1 while it is being written,
+ * 2*i+2 once it is complete; anything else belongs to another lap.
+ */
+struct talechain_event {
+	uint64_t seq;
+	uint64_t ts; /* CLOCK_MONOTONIC, ns */
+	uint32_t tid, pid;
+	uint16_t type; /* enum talechain_type */
+	uint8_t version;
+	uint8_t flags;
+	uint32_t cpu;
+	uint64_t arg[4];
+};
+
+/*
+ * One channel, in lines of 64 bytes:
+ *
+ *  line 0   constant: who, what, how large
+ *  line 1   name, and ready (stored last, with release)
+ *  line 2   head: index of the next event to be written   (writer)
+ *  line 3   counters of the writer
+ *  line 4   word[0]: the writer's state word              (writer)
+ *  line 5   word[1..]: further signal words               (writer)
+ *  ...      up to TALECHAIN_HEADER_BYTES, zero
+ *  4096     slot[0 .. 1 << slot_log2)
+ *
+ * A signal word is one aligned u64, written by one store, last value wins.
+ */
+#define TALECHAIN_HEADER_BYTES 4096
+#define TALECHAIN_WORDS 8
+
+/* Meanings of signal words. */
+enum talechain_word {
+	TALECHAIN_WORD_STATE = 0,    /* JVM: epoch << 8 | jvm state */
+	TALECHAIN_WORD_QUEUE = 1,    /* requests waiting in the server */
+	TALECHAIN_WORD_REQUEST = 2,  /* request id being worked on */
+	TALECHAIN_WORD_CLASSES = 3,  /* classes prepared so far */
+	TALECHAIN_WORD_COMPILED = 4, /* methods compiled so far */
+	TALECHAIN_WORD_CAUSE = 5,    /* enum talechain_cause of the state */
+};
+
+/* States of a JVM in the low byte of its state word. */
+enum talechain_jvm_state {
+	TALECHAIN_JVM_UNKNOWN = 0,
+	TALECHAIN_JVM_RUNNING = 1,
+	TALECHAIN_JVM_GC = 2,
+	TALECHAIN_JVM_SAFEPOINT = 3,
+	TALECHAIN_JVM_DEAD = 4,
+};
+
+enum talechain_kind {
+	TALECHAIN_KIND_APP = 1,	  /* a service's own events */
+	TALECHAIN_KIND_JVM = 2,	  /* the JVMTI agent */
+	TALECHAIN_KIND_PROXY = 3, /* Tailor's proxy thread */
+	TALECHAIN_KIND_KERNEL = 4,
+};
+
+struct talechain_channel {
+	/* line 0 */
+	uint32_t magic;
+	uint16_t abi_major, abi_minor;
+	uint32_t header_bytes, slot_bytes;
+	uint32_t slot_log2, kind;
+	uint32_t writer_pid, writer_tid;
+	uint64_t generation;
+	uint64_t start_ns;
+	uint32_t clock_id, flags;
+	uint64_t reserved0;
+	/* line 1 */
+	char name[TALECHAIN_NAME_BYTES];
+	uint64_t ready;
+	uint64_t reserved1[3];
+	/* line 2 */
+	uint64_t head;
+	uint64_t reserved2[7];
+	/* line 3 */
+	uint64_t dropped; /* events the writer gave up on before a slot */
+	uint64_t reserved3[7];
+	/* lines 4 and 5 */
+	uint64_t state;
+	uint64_t reserved4[7];
+	uint64_t word[TALECHAIN_WORDS]; /* word[0] unused: see state */
+};
+
+#ifdef __cplusplus
+#define TALECHAIN_ASSERT(x, why) static_assert(x, why)
+#define TALECHAIN_OFFSET(t, m) __builtin_offsetof(t, m)
+#else
+#define TALECHAIN_ASSERT(x, why) _Static_assert(x, why)
+#define TALECHAIN_OFFSET(t, m) __builtin_offsetof(t, m)
+#endif
+TALECHAIN_ASSERT(sizeof(struct talechain_event) == 64, "one cache line");
+TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_event, ts) == 8, "");
+TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_event, tid) == 16, "");
+TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_event, type) == 24, "");
+TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_event, cpu) == 28, "");
+TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_event, arg) == 32, "");
+TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_channel, name) == 64, "");
+TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_channel, ready) == 96, "");
+TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_channel, head) == 128, "");
+TALECHAIN_ASSERT(
+    TALECHAIN_OFFSET(struct talechain_channel, dropped) == 192, "");
+TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_channel, state) == 256, "");
+TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_channel, word) == 320, "");
+TALECHAIN_ASSERT(sizeof(struct talechain_channel) == 384, "six lines");
+
+/* Bytes of a channel with 1 << slot_log2 slots. */
+static inline size_t
+talechain_bytes(unsigned slot_log2)
+{
+	return TALECHAIN_HEADER_BYTES +
+	       ((size_t)TALECHAIN_SLOT_BYTES << slot_log2);
+}
+
+/* Slot 0 of a channel. */
+static inline struct talechain_event *
+talechain_slots(struct talechain_channel *channel)
+{
+	return (struct talechain_event *)(void *)((char *)channel +
+						  TALECHAIN_HEADER_BYTES);
+}
+
+/* The writer's end of a channel.  All zero = closed, emitting is a no-op. */
+struct talechain {
+	struct talechain_channel *channel; /* owned mapping, or NULL */
+	struct talechain_event *slot;
+	uint64_t head, mask;
+	size_t bytes;
+	uint32_t tid, pid;
+	int socket; /* owned; stays open: its end tells Tailor we are gone */
+};
+
+static inline uint64_t
+talechain_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * talechain_emit_at(tc, ts, type, a0, a1, a2, a3):
+ * Write one event with a timestamp of the caller's (CLOCK_MONOTONIC ns).
+ * The owning thread only.  Never blocks, never fails.
+ *
+ * Order: the busy mark is visible before any field (release fence), every
+ * field before the publishing store.  Fields are relaxed atomics so that a
+ * concurrent reader is no data race; on x86 they are plain moves.
+ */
+static inline void
+talechain_emit_at(struct talechain *tc, uint64_t ts, enum talechain_type type,
+    uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+	struct talechain_event *e;
+	uint64_t i;
+
+	if (tc->channel == NULL)
+		return;
+	i = tc->head++;
+	e = &tc->slot[i & tc->mask];
+	__atomic_store_n(&tc->channel->head, tc->head, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->seq, 2 * i + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&e->ts, ts, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->tid, tc->tid, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->pid, tc->pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->type, (uint16_t)type, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->version, (uint8_t)1, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->flags, (uint8_t)0, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->cpu, UINT32_MAX, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->arg[0], a0, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->arg[1], a1, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->arg[2], a2, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->arg[3], a3, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->seq, 2 * i + 2, __ATOMIC_RELEASE);
+}
+
+/* The same, stamped now. */
+static inline void
+talechain_emit(struct talechain *tc, enum talechain_type type, uint64_t a0,
+    uint64_t a1, uint64_t a2, uint64_t a3)
+{
+	if (tc->channel != NULL)
+		talechain_emit_at(tc, talechain_now(), type, a0, a1, a2, a3);
+}
+
+/* Publish a signal word (enum talechain_word).  Any one thread per word. */
+static inline void
+talechain_word_set(
+    struct talechain *tc, enum talechain_word word, uint64_t value)
+{
+	if (tc->channel == NULL)
+		return;
+	if (word == TALECHAIN_WORD_STATE)
+		__atomic_store_n(&tc->channel->state, value, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(
+		    &tc->channel->word[word], value, __ATOMIC_RELEASE);
+}
+
+/*
+ * talechain_init(channel, slot_log2, kind, name, pid, tid, generation):
+ * Lay out an all-zero mapping of talechain_bytes(slot_log2) as a channel.
+ * Done by the side that makes the memory: Tailor.
+ */
+static inline void
+talechain_init(struct talechain_channel *channel, unsigned slot_log2,
+    enum talechain_kind kind, const char *name, uint32_t pid, uint32_t tid,
+    uint64_t generation)
+{
+	size_t n = strlen(name);
+
+	if (n > TALECHAIN_NAME_BYTES - 1)
+		n = TALECHAIN_NAME_BYTES - 1;
+	channel->magic = TALECHAIN_MAGIC;
+	channel->abi_major = TALECHAIN_ABI_MAJOR;
+	channel->abi_minor = TALECHAIN_ABI_MINOR;
+	channel->header_bytes = TALECHAIN_HEADER_BYTES;
+	channel->slot_bytes = TALECHAIN_SLOT_BYTES;
+	channel->slot_log2 = slot_log2;
+	channel->kind = kind;
+	channel->writer_pid = pid;
+	channel->writer_tid = tid;
+	channel->generation = generation;
+	channel->start_ns = talechain_now();
+	channel->clock_id = CLOCK_MONOTONIC;
+	memcpy(channel->name, name, n);
+	__atomic_store_n(&channel->ready, UINT64_C(1), __ATOMIC_RELEASE);
+}
+
+/*
+ * talechain_attach(tc, channel, slot_log2):
+ * Become the writer of a channel that is already mapped.  The caller keeps
+ * the mapping; talechain_close() will not unmap it (bytes stays 0).
+ */
+static inline void
+talechain_attach(
+    struct talechain *tc, struct talechain_channel *channel, unsigned slot_log2)
+{
+	memset(tc, 0, sizeof(*tc));
+	tc->channel = channel;
+	tc->slot = talechain_slots(channel);
+	tc->mask = (UINT64_C(1) << slot_log2) - 1;
+	tc->head = channel->head;
+	tc->tid = (uint32_t)syscall(SYS_gettid);
+	tc->pid = (uint32_t)getpid();
+	tc->socket = -1;
+}
+
+/* Receive the reply "OK <path> <bytes>\n" and the descriptor with it. */
+static inline int
+talechain_receive_(int s, size_t *bytes)
+{
+	char line[256], control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov;
+	struct msghdr m;
+	struct cmsghdr *c;
+	ssize_t n;
+	int fd = -1;
+
+	memset(&m, 0, sizeof(m));
+	memset(control, 0, sizeof(control));
+	iov.iov_base = line;
+	iov.iov_len = sizeof(line) - 1;
+	m.msg_iov = &iov;
+	m.msg_iovlen = 1;
+	m.msg_control = control;
+	m.msg_controllen = sizeof(control);
+	n = recvmsg(s, &m, MSG_CMSG_CLOEXEC);
+	if (n <= 0)
+		return n < 0 ? -errno : -ECONNRESET;
+	line[n] = '\0';
+	c = CMSG_FIRSTHDR(&m);
+	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
+	    c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(int));
+	if (sscanf(line, "OK %*s %zu", bytes) != 1 || fd < 0) {
+		if (fd >= 0)
+			close(fd);
+		return strncmp(line, "NO ", 3) == 0 ? -EPERM : -EPROTO;
+	}
+	return fd;
+}
+
+/*
+ * talechain_open_kind(tc, path, kind, name, slot_log2):
+ * Ask the Tailor that listens on a Unix socket for a channel and become its
+ * writer.
+ *   path       the socket; NULL: $TALECHAIN_SOCKET, or the default path
+ *   name       shown in timelines: [A-Za-z0-9._-], at most 31 bytes
+ *   slot_log2  6 .. 20: ring of 64 .. 1 M events
+ * Returns 0, or a negative errno with tc closed (so emitting is a no-op):
+ * -ENOENT or -ECONNREFUSED no Tailor there, -EPERM refused (too many
+ * channels, another user), -EPROTO or -EINVAL not a Tailor we understand.
+ * May block for up to a second.  Call again later to try again.
+ */
+static inline int
+talechain_open_kind(struct talechain *tc, const char *path,
+    enum talechain_kind kind, const char *name, unsigned slot_log2)
+{
+	struct sockaddr_un a;
+	struct timeval limit = {1, 0};
+	char hello[128];
+	size_t bytes = 0;
+	struct stat st;
+	void *map;
+	int s, fd, n, err;
+
+	memset(tc, 0, sizeof(*tc));
+	tc->socket = -1;
+	if (path == NULL)
+		path = getenv("TALECHAIN_SOCKET");
+	if (path == NULL || *path == '\0')
+		path = TALECHAIN_SOCKET_DEFAULT;
+	memset(&a, 0, sizeof(a));
+	a.sun_family = AF_UNIX;
+	if (strlen(path) >= sizeof(a.sun_path) ||
+	    slot_log2 < TALECHAIN_SLOT_LOG2_MIN ||
+	    slot_log2 > TALECHAIN_SLOT_LOG2_MAX)
+		return -EINVAL;
+	memcpy(a.sun_path, path, strlen(path));
+	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (s < 0)
+		return -errno;
+	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	if (connect(s, (struct sockaddr *)(void *)&a, sizeof(a)) < 0) {
+		err = -errno;
+		goto fail;
+	}
+	n = snprintf(hello, sizeof(hello), "TALECHAIN 1 %d %u %ld %.31s\n",
+	    (int)kind, slot_log2, (long)syscall(SYS_gettid), name);
+	if (send(s, hello, (size_t)n, MSG_NOSIGNAL) != n) {
+		err = -EPROTO;
+		goto fail;
+	}
+	fd = talechain_receive_(s, &bytes);
+	if (fd < 0) {
+		err = fd;
+		goto fail;
+	}
+	if (bytes != talechain_bytes(slot_log2) || fstat(fd, &st) < 0 ||
+	    (size_t)st.st_size != bytes) {
+		close(fd);
+		err = -EPROTO;
+		goto fail;
+	}
+	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	err = -errno;
+	close(fd);
+	if (map == MAP_FAILED)
+		goto fail;
+	talechain_attach(tc, (struct talechain_channel *)map, slot_log2);
+	if (tc->channel->magic != TALECHAIN_MAGIC ||
+	    tc->channel->abi_major != TALECHAIN_ABI_MAJOR) {
+		munmap(map, bytes);
+		memset(tc, 0, sizeof(*tc));
+		err = -EPROTO;
+		goto fail;
+	}
+	tc->bytes = bytes;
+	tc->socket = s;
+	return 0;
+
+fail:
+	close(s);
+	tc->socket = -1;
+	return err;
+}
+
+/* The same for an application's own channel. */
+static inline int
+talechain_open(struct talechain *tc, const char *path, const char *name,
+    unsigned slot_log2)
+{
+	return talechain_open_kind(
+	    tc, path, TALECHAIN_KIND_APP, name, slot_log2);
+}
+
+/* Give the channel back; tc is closed afterwards.  The owning thread. */
+static inline void
+talechain_close(struct talechain *tc)
+{
+	if (tc->channel != NULL && tc->bytes > 0)
+		munmap(tc->channel, tc->bytes);
+	if (tc->socket > 0)
+		close(tc->socket);
+	memset(tc, 0, sizeof(*tc));
+	tc->socket = -1;
+}
+
+#endif
