@@ -1,23 +1,43 @@
-# Tailor.  `make help` lists what can be made.  Everything goes to build/.
+# Tailor.  `make help` lists what can be made.  Everything goes to $(BUILD).
+#
+# Each folder becomes an archive, lib<folder>.a, and is linked only into what
+# may use it: NEEDS_<folder> is the dependency rule of this project, for the
+# linker here and for #include lines in tools/check-includes.
+#
+# A sanitizer build is a build directory of its own:
+#	make BUILD=/tmp/b SAN=address,undefined unit-base
+# and `make check` makes its own (build-clang, build-asan, ...).
 
+VERSION := 0.1.0
 BUILD   ?= build
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 SAN     ?=
-JAVA_HOME ?= $(shell dirname $$(dirname $$(readlink -f $$(command -v javac || echo /usr/lib/jvm/default-java/bin/javac))))
+PREFIX  ?= /usr/local
+DESTDIR ?=
+PYTHON  ?= /usr/bin/python3
+JAVAC   ?= $(shell command -v javac)
+JAVA_HOME ?= $(patsubst %/bin/javac,%,$(realpath $(JAVAC)))
 
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	   -Wcast-qual -Wconversion -Werror
 CFLAGS  ?= -O2 -g
 LDFLAGS ?=
 override CFLAGS += -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fno-common \
-	   -fno-omit-frame-pointer -fPIC -MMD -MP
+	   -fno-omit-frame-pointer -fPIC -DTAILOR_VERSION='"$(VERSION)"'
+PLAIN_CFLAGS := $(CFLAGS)
+PLAIN_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now
 ifneq ($(SAN),)
 override CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all
 override LDFLAGS += -fsanitize=$(SAN)
+else
+override CFLAGS += -fstack-protector-strong
+override LDFLAGS += -Wl,-z,relro,-z,now
 endif
 
-# Folders, lowest first; each may use only those named after it here.
-FOLDERS := base config talechain profiler hedging proxy
+# Folders, lowest first, and what each may use.  Order matters to the linker.
+FOLDERS := base config talechain profiler hedging proxy loadgen tailorctl
 NEEDS_base      :=
 NEEDS_config    := base
 NEEDS_talechain := base
@@ -30,65 +50,170 @@ LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_proxy      := -levent_core -levent_extra -lhttp_parser
 LIBS_loadgen    := -levent_core -lhttp_parser
+LIBS_tailorctl  := -lcjson
 
 .PHONY: all
-all: programs agent
+all: programs agent java	## programs, JVM agent, Java classes (default)
 
-# --- libraries: all of a folder but its main program --------------------
+# --- objects and archives ---------------------------------------------------
 MAINS := proxy/tailor.c loadgen/tailor-load.c tailorctl/tailorctl.c
-sources = $(filter-out $(MAINS),$(wildcard $(1)/*.c $(1)/*/*.c))
+AGENT_SOURCES := $(wildcard profiler/jvm/agent*.c)
+sources = $(filter-out $(MAINS) $(AGENT_SOURCES),\
+	  $(wildcard $(1)/*.c $(1)/*/*.c))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(call sources,$(1)))
 archives = $(foreach f,$(1) $(NEEDS_$(1)),$(BUILD)/lib$(f).a)
 libraries = $(sort $(foreach f,$(1) $(NEEDS_$(1)),$(LIBS_$(f))))
 
-$(BUILD)/obj/%.o: %.c
+# Written only when compiler or flags change; objects are then made again.
+FLAGS := $(BUILD)/flags
+ifneq ($(strip $(CC) $(CFLAGS) $(LDFLAGS)),$(strip $(file <$(FLAGS))))
+.PHONY: $(FLAGS)
+endif
+$(FLAGS):
+	@$(shell mkdir -p $(@D))$(file >$@,$(CC) $(CFLAGS) $(LDFLAGS))
+
+$(BUILD)/obj/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -c -o $@ $<
+	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 define folder
 $(BUILD)/lib$(1).a: $(call objects,$(1))
 	@mkdir -p $$(@D)
 	@rm -f $$@
-	ar rcs $$@ $$^
+	ar rcsD $$@ $$^
 endef
-AGENT_SOURCES := $(wildcard profiler/jvm/agent*.c)
-sources = $(filter-out $(MAINS) $(AGENT_SOURCES),$(wildcard $(1)/*.c $(1)/*/*.c))
-$(foreach f,$(FOLDERS) loadgen tailorctl,$(eval $(call folder,$(f))))
+$(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
 
-# --- programs ------------------------------------------------------------
-.PHONY: programs agent
+# --- programs, agent, Java ---------------------------------------------------
+.PHONY: programs agent java
 programs: $(BUILD)/tailor $(BUILD)/tailorctl $(BUILD)/tailor-load
 define program
-$(BUILD)/$(1): $(BUILD)/obj/$(2).o $(call archives,$(3))
-	$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(3))
+$(BUILD)/$(1): $(BUILD)/obj/$(2)/$(1).o $(call archives,$(2))
+	$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(2))
 endef
-$(eval $(call program,tailor,proxy/tailor,proxy))
-$(eval $(call program,tailorctl,tailorctl/tailorctl,tailorctl))
-$(eval $(call program,tailor-load,loadgen/tailor-load,loadgen))
+$(eval $(call program,tailor,proxy))
+$(eval $(call program,tailorctl,tailorctl))
+$(eval $(call program,tailor-load,loadgen))
 
-agent: $(BUILD)/libtailor-jvm.so
-$(BUILD)/libtailor-jvm.so: $(AGENT_SOURCES) talechain/talechain.h
+# The agent lives inside a JVM, where a sanitizer's runtime cannot be loaded
+# late: it is built plain in every build.
+agent: $(if $(JAVAC),$(BUILD)/libtailor-jvm.so,no-jdk)
+$(BUILD)/libtailor-jvm.so: $(AGENT_SOURCES) talechain/talechain.h $(FLAGS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -isystem $(JAVA_HOME)/include \
-	    -isystem $(JAVA_HOME)/include/linux -o $@ $(AGENT_SOURCES) -lpthread
+	$(CC) $(PLAIN_CFLAGS) $(PLAIN_LDFLAGS) -shared \
+	    -isystem $(JAVA_HOME)/include -isystem $(JAVA_HOME)/include/linux \
+	    -MMD -MP -MF $@.d -o $@ $(AGENT_SOURCES) -lpthread
 
-# --- unit tests: tests/unit/<folder>/test_*.c -----------------------------
-.PHONY: unit $(FOLDERS:%=unit-%) unit-loadgen
-unit: $(FOLDERS:%=unit-%) unit-loadgen
+JAVA_SOURCES := $(wildcard talechain/*.java talechain/*/*.java)
+java: $(if $(JAVAC),$(if $(JAVA_SOURCES),$(BUILD)/java/.made),no-jdk)
+$(BUILD)/java/.made: $(JAVA_SOURCES)
+	@rm -rf $(@D)
+	@mkdir -p $(@D)
+	$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $(JAVA_SOURCES)
+	@touch $@
+
+.PHONY: no-jdk
+no-jdk:
+	@echo 'No javac: the JVM agent and the Java classes are not built.'
+
+# --- unit tests: tests/unit/<folder>/test_*.c --------------------------------
+# Other .c files of such a folder are support code, linked with each test.
+.PHONY: unit unit-programs $(FOLDERS:%=unit-%)
+unit: $(FOLDERS:%=unit-%)	## unit tests; unit-<folder> for one folder's
 define unit_folder
 TESTS_$(1) := $$(patsubst tests/unit/$(1)/%.c,$(BUILD)/unit/$(1)/%,\
     $$(wildcard tests/unit/$(1)/test_*.c))
-$(BUILD)/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $(call archives,$(1))
+SUPPORT_$(1) := $$(patsubst %.c,$(BUILD)/obj/%.o,\
+    $$(filter-out tests/unit/$(1)/test_%,$$(wildcard tests/unit/$(1)/*.c)))
+$(BUILD)/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $$(SUPPORT_$(1)) \
+    $(call archives,$(1))
 	@mkdir -p $$(@D)
 	$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(1)) -lcmocka
 unit-$(1): $$(TESTS_$(1))
 	@set -e; for t in $$^; do echo "== $$$$t"; $$$$t; done
+unit-programs: $$(TESTS_$(1))
 endef
-$(foreach f,$(FOLDERS) loadgen,$(eval $(call unit_folder,$(f))))
+$(foreach f,$(FOLDERS),$(eval $(call unit_folder,$(f))))
 
-.PHONY: clean
-clean:
+# --- end-to-end tests ---------------------------------------------------------
+# PYTEST_ARGS="-k hedge -x" and the like are passed on.
+.PHONY: e2e
+e2e: all	## end-to-end tests (pytest) against $(BUILD)
+	TAILOR_BUILD=$(abspath $(BUILD)) PYTHONDONTWRITEBYTECODE=1 \
+	    $(PYTHON) -m pytest -p no:cacheprovider -q -rs tests/e2e \
+	    $(PYTEST_ARGS)
+
+# --- fuzzing: tests/fuzz/<folder>/fuzz_*.c -------------------------------------
+# Seeds: tests/fuzz/<folder>/corpus/fuzz_*/.  Needs clang; own build directory.
+FUZZ_SECONDS ?= 10
+.PHONY: fuzz fuzz-programs
+fuzz:	## fuzz each parser for FUZZ_SECONDS (10)
+	@$(MAKE) --no-print-directory fuzz-programs BUILD=$(BUILD)-fuzz \
+	    CC=clang SAN=fuzzer-no-link,address,undefined
+	tools/check --build $(BUILD) --fuzz-seconds $(FUZZ_SECONDS) fuzz-run
+define fuzz_folder
+FUZZERS_$(1) := $$(patsubst tests/fuzz/$(1)/%.c,$(BUILD)/fuzz/$(1)/%,\
+    $$(wildcard tests/fuzz/$(1)/fuzz_*.c))
+$(BUILD)/fuzz/$(1)/%: $(BUILD)/obj/tests/fuzz/$(1)/%.o $(call archives,$(1))
+	@mkdir -p $$(@D)
+	clang -fsanitize=fuzzer,address,undefined -o $$@ $$^ \
+	    $(call libraries,$(1))
+fuzz-programs: $$(FUZZERS_$(1))
+endef
+$(foreach f,$(FOLDERS),$(eval $(call fuzz_folder,$(f))))
+
+# --- everything at once --------------------------------------------------------
+.PHONY: deps check lint
+deps:	## install the Debian packages that check and demo need
+	@tools/install-deps build check demo
+
+check:	## all tests, both compilers, sanitizers, fuzzing, lint
+	@tools/install-deps build check
+	@tools/check --build $(BUILD)
+
+lint:	## format, static analysis, dependency rule, docstrings
+	@tools/lint
+
+# --- bench: tests/bench/bench_*.c print figures and judge nothing --------------
+BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,\
+    $(wildcard tests/bench/bench_*.c))
+.PHONY: bench
+bench: programs $(BENCHES)	## measure; prints figures, judges nothing
+	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
+	@set -e; for b in $(wildcard tests/bench/bench_*.py); do \
+	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done
+$(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,proxy)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,proxy)
+
+# --- the demonstration ----------------------------------------------------------
+-include examples/lucene/lucene.mk
+
+.PHONY: demo
+demo:	## two Lucene servers, collections and all, with and without Tailor
+	@tools/install-deps build demo
+	@$(MAKE) --no-print-directory all lucene lucene-index
+	$(PYTHON) examples/demo/demo.py
+
+# --- documentation, installation --------------------------------------------------
+MANUALS := $(patsubst docs/%.scd,$(BUILD)/man/%,$(wildcard docs/*.scd))
+.PHONY: docs install clean help
+docs: $(MANUALS)	## manual pages, into $(BUILD)/man
+$(BUILD)/man/%: docs/%.scd
+	@mkdir -p $(@D)
+	SOURCE_DATE_EPOCH=0 scdoc <$< >$@
+
+install: all docs	## install under $(DESTDIR)$(PREFIX)
+	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' BUILD='$(BUILD)' \
+	    tools/install-files
+
+clean:	## remove everything that was built
 	rm -rf build build-*
 
+help:	## this list
+	@awk -F ':.*## ' '/^[a-z].*:.*## / { sub(/:.*/, "", $$1); \
+	    printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+.DELETE_ON_ERROR:
+-include $(shell [ -d $(BUILD) ] && find $(BUILD) -name '*.d')
