@@ -1,0 +1,134 @@
+/*
+ * histogram.c: see histogram.h.
+ *
+ * Bucket i < 128 holds the value i.  Above that the bucket number is the
+ * position of the value's highest bit (less 6), times 128, plus the seven
+ * bits below it.
+ */
+#include "base/histogram.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define SUB_BUCKETS (1u << HISTOGRAM_SUB_BITS)
+
+static unsigned
+bucket_of(uint64_t value)
+{
+	unsigned shift;
+
+	if (value < SUB_BUCKETS)
+		return (unsigned)value;
+	shift = 63 - (unsigned)__builtin_clzll(value) - HISTOGRAM_SUB_BITS;
+	return ((shift + 1) << HISTOGRAM_SUB_BITS) +
+	       ((unsigned)(value >> shift) & (SUB_BUCKETS - 1));
+}
+
+static uint64_t
+add_saturating(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+uint64_t
+histogram_bucket_edge(unsigned i)
+{
+	unsigned shift;
+	uint64_t top;
+
+	assert(i < HISTOGRAM_BUCKETS);
+	if (i < SUB_BUCKETS)
+		return i;
+	shift = (i >> HISTOGRAM_SUB_BITS) - 1;
+	top = SUB_BUCKETS + (i & (SUB_BUCKETS - 1));
+	/* In the very last bucket the shift gives 2^64 = 0, less one. */
+	return ((top + 1) << shift) - 1;
+}
+
+void
+histogram_init(struct histogram *h)
+{
+	memset(h, 0, sizeof(*h));
+	h->min = UINT64_MAX;
+}
+
+void
+histogram_record(struct histogram *h, uint64_t value)
+{
+	h->count++;
+	h->sum = add_saturating(h->sum, value);
+	h->min = value < h->min ? value : h->min;
+	h->max = value > h->max ? value : h->max;
+	h->bucket[bucket_of(value)]++;
+}
+
+void
+histogram_merge(struct histogram *into, const struct histogram *from)
+{
+	into->count += from->count;
+	into->sum = add_saturating(into->sum, from->sum);
+	into->min = from->min < into->min ? from->min : into->min;
+	into->max = from->max > into->max ? from->max : into->max;
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		into->bucket[i] += from->bucket[i];
+}
+
+/*
+ * ceil(q * count), except that a product within rounding error of a whole
+ * number is that number: 0.07 is stored a little above 7/100, and of a
+ * hundred values the 7th is meant, not the 8th.
+ */
+static uint64_t
+rank_of(double q, uint64_t count)
+{
+	double exact = q * (double)count;
+	double whole = nearbyint(exact);
+	double rank =
+	    fabs(exact - whole) <= exact * 1e-15 ? whole : ceil(exact);
+
+	if (rank < 1)
+		return 1;
+	if (rank >= (double)count)
+		return count;
+	return (uint64_t)rank;
+}
+
+uint64_t
+histogram_quantile(const struct histogram *h, double q)
+{
+	uint64_t rank, seen = 0;
+
+	assert(q >= 0 && q <= 1);
+	if (h->count == 0)
+		return 0;
+	rank = rank_of(q, h->count);
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		uint64_t edge;
+
+		seen += h->bucket[i];
+		if (seen < rank)
+			continue;
+		edge = histogram_bucket_edge(i);
+		return edge < h->max ? edge : h->max;
+	}
+	return h->max;
+}
+
+uint64_t
+histogram_count_to(const struct histogram *h, uint64_t value)
+{
+	unsigned last = bucket_of(value);
+	uint64_t seen = 0;
+
+	if (value >= h->max)
+		return h->count;
+	for (unsigned i = 0; i < last; i++)
+		seen += h->bucket[i];
+	/* Half of a bucket cannot be told from the other half. */
+	if (histogram_bucket_edge(last) == value)
+		seen += h->bucket[last];
+	return seen;
+}

@@ -1,0 +1,366 @@
+/*
+ * json.c: see json.h.
+ *
+ * One byte of state per open container says whether it is an object, whether
+ * it has members yet (so a comma is due) and whether a key waits for its
+ * value.  state[0] is the document itself and takes exactly one value.
+ */
+#include "base/json.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	IN_OBJECT = 1,
+	HAS_MEMBERS = 2,
+	KEY_WAITS = 4,
+};
+
+void
+json_init(struct json *j, bool pretty)
+{
+	*j = (struct json){.pretty = pretty};
+}
+
+void
+json_fini(struct json *j)
+{
+	free(j->text);
+	json_init(j, j->pretty);
+}
+
+/* Room for n more bytes and a final NUL, or the document has failed. */
+static bool
+reserve(struct json *j, size_t n)
+{
+	size_t need, capacity;
+	char *text;
+
+	if (j->failed)
+		return false;
+	if (n < j->capacity - j->length)
+		return true;
+	need = j->length + n + 1;
+	capacity = j->capacity < 256 ? 256 : j->capacity * 2;
+	if (capacity < need)
+		capacity = need;
+	text = need <= n ? NULL : realloc(j->text, capacity);
+	if (text == NULL) {
+		j->failed = true;
+		return false;
+	}
+	j->text = text;
+	j->capacity = capacity;
+	return true;
+}
+
+static void
+put(struct json *j, const char *s, size_t n)
+{
+	if (!reserve(j, n))
+		return;
+	memcpy(j->text + j->length, s, n);
+	j->length += n;
+}
+
+static void
+put_text(struct json *j, const char *s)
+{
+	put(j, s, strlen(s));
+}
+
+static void
+put_line(struct json *j)
+{
+	put(j, "\n", 1);
+	for (unsigned i = 0; i < j->depth; i++)
+		put(j, "  ", 2);
+}
+
+/* What stands before a member of the innermost container. */
+static void
+member_begin(struct json *j)
+{
+	uint8_t *state = &j->state[j->depth];
+
+	if (*state & HAS_MEMBERS)
+		put(j, ",", 1);
+	*state |= HAS_MEMBERS;
+	if (j->pretty && j->depth > 0)
+		put_line(j);
+}
+
+/* What stands before any value, and the check that one may stand here. */
+static void
+value_begin(struct json *j)
+{
+	uint8_t *state = &j->state[j->depth];
+
+	if (*state & IN_OBJECT) {
+		assert(*state & KEY_WAITS);
+		*state &= (uint8_t)~KEY_WAITS;
+		return;
+	}
+	assert(j->depth > 0 || !(*state & HAS_MEMBERS));
+	member_begin(j);
+}
+
+static void
+container_begin(struct json *j, uint8_t state, const char *bracket)
+{
+	value_begin(j);
+	assert(j->depth < JSON_DEPTH_MAX);
+	j->state[++j->depth] = state;
+	put(j, bracket, 1);
+}
+
+static void
+container_end(struct json *j, uint8_t kind, const char *bracket)
+{
+	uint8_t state = j->state[j->depth];
+
+	assert(j->depth > 0);
+	assert((state & IN_OBJECT) == kind && !(state & KEY_WAITS));
+	j->depth--;
+	if (j->pretty && (state & HAS_MEMBERS))
+		put_line(j);
+	put(j, bracket, 1);
+}
+
+void
+json_object_begin(struct json *j)
+{
+	container_begin(j, IN_OBJECT, "{");
+}
+
+void
+json_object_end(struct json *j)
+{
+	container_end(j, IN_OBJECT, "}");
+}
+
+void
+json_array_begin(struct json *j)
+{
+	container_begin(j, 0, "[");
+}
+
+void
+json_array_end(struct json *j)
+{
+	container_end(j, 0, "]");
+}
+
+void
+json_key(struct json *j, const char *key)
+{
+	uint8_t *state = &j->state[j->depth];
+
+	assert((*state & IN_OBJECT) && !(*state & KEY_WAITS));
+	member_begin(j);
+	*state |= KEY_WAITS;
+	put(j, "\"", 1);
+	put_text(j, key);
+	put_text(j, j->pretty ? "\": " : "\":");
+}
+
+static bool
+is_continuation(unsigned char c)
+{
+	return (c & 0xc0) == 0x80;
+}
+
+/*
+ * Length of the well-formed UTF-8 sequence at s (n > 0 bytes left), 0 if
+ * there is none: overlong forms, surrogates and code points above U+10FFFF
+ * are not well formed (Unicode 15, table 3-7).
+ */
+static size_t
+utf8_length(const unsigned char *s, size_t n)
+{
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] < 0xc2 || s[0] > 0xf4 || n < 2 || !is_continuation(s[1]))
+		return 0;
+	if (s[0] < 0xe0)
+		return 2;
+	if (n < 3 || !is_continuation(s[2]) || (s[0] == 0xe0 && s[1] < 0xa0) ||
+	    (s[0] == 0xed && s[1] > 0x9f))
+		return 0;
+	if (s[0] < 0xf0)
+		return 3;
+	if (n < 4 || !is_continuation(s[3]) || (s[0] == 0xf0 && s[1] < 0x90) ||
+	    (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return 4;
+}
+
+/* The escape a byte needs, or NULL; room holds the \u form. */
+static const char *
+escape_of(unsigned char c, char room[8])
+{
+	switch (c) {
+	case '"':
+		return "\\\"";
+	case '\\':
+		return "\\\\";
+	case '\n':
+		return "\\n";
+	case '\r':
+		return "\\r";
+	case '\t':
+		return "\\t";
+	}
+	if (c >= 0x20 && c != 0x7f && c != '<' && c != '>' && c != '&')
+		return NULL;
+	snprintf(room, 8, "\\u%04x", c);
+	return room;
+}
+
+/* One character at s, n > 0 bytes left; returns how many bytes it took. */
+static size_t
+put_character(struct json *j, const unsigned char *s, size_t n)
+{
+	size_t length = utf8_length(s, n);
+	char room[8];
+	const char *escape;
+
+	if (length == 0) {
+		put_text(j, "\xef\xbf\xbd"); /* U+FFFD */
+		return 1;
+	}
+	if (length == 3 && s[0] == 0xe2 && s[1] == 0x80 &&
+	    (s[2] == 0xa8 || s[2] == 0xa9)) {
+		/* Line and paragraph separator end a line in JavaScript. */
+		put_text(j, s[2] == 0xa8 ? "\\u2028" : "\\u2029");
+		return 3;
+	}
+	escape = length == 1 ? escape_of(s[0], room) : NULL;
+	if (escape != NULL)
+		put_text(j, escape);
+	else
+		put(j, (const char *)s, length);
+	return length;
+}
+
+void
+json_string_n(struct json *j, const char *s, size_t n)
+{
+	const unsigned char *bytes = (const unsigned char *)s;
+
+	value_begin(j);
+	put(j, "\"", 1);
+	for (size_t i = 0; i < n && !j->failed;)
+		i += put_character(j, bytes + i, n - i);
+	put(j, "\"", 1);
+}
+
+void
+json_string(struct json *j, const char *s)
+{
+	json_string_n(j, s, strlen(s));
+}
+
+void
+json_uint(struct json *j, uint64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, v);
+	value_begin(j);
+	put_text(j, text);
+}
+
+void
+json_int(struct json *j, int64_t v)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRId64, v);
+	value_begin(j);
+	put_text(j, text);
+}
+
+void
+json_bool(struct json *j, bool v)
+{
+	value_begin(j);
+	put_text(j, v ? "true" : "false");
+}
+
+void
+json_double(struct json *j, double v)
+{
+	char text[32] = "null";
+	char *comma;
+
+	if (isfinite(v)) {
+		for (int digits = 15; digits <= 17; digits++) {
+			snprintf(text, sizeof(text), "%.*g", digits, v);
+			if (strtod(text, NULL) == v)
+				break;
+		}
+	}
+	comma = strchr(text, ','); /* the decimal point of some locales */
+	if (comma != NULL)
+		*comma = '.';
+	value_begin(j);
+	put_text(j, text);
+}
+
+void
+json_key_string(struct json *j, const char *key, const char *s)
+{
+	json_key(j, key);
+	json_string(j, s);
+}
+
+void
+json_key_uint(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_uint(j, v);
+}
+
+void
+json_key_int(struct json *j, const char *key, int64_t v)
+{
+	json_key(j, key);
+	json_int(j, v);
+}
+
+void
+json_key_bool(struct json *j, const char *key, bool v)
+{
+	json_key(j, key);
+	json_bool(j, v);
+}
+
+void
+json_key_double(struct json *j, const char *key, double v)
+{
+	json_key(j, key);
+	json_double(j, v);
+}
+
+int
+json_take(struct json *j, char **text, size_t *length)
+{
+	assert(j->depth == 0 && (j->state[0] & HAS_MEMBERS));
+	if (!reserve(j, 0)) {
+		json_fini(j);
+		*text = NULL;
+		*length = 0;
+		return -ENOMEM;
+	}
+	j->text[j->length] = '\0';
+	*text = j->text;
+	*length = j->length;
+	json_init(j, j->pretty);
+	return 0;
+}

@@ -1,0 +1,53 @@
+/*
+ * log_line.h: the text of one log line, private to base/.
+ *
+ * A line is "event key=value key="value"": what the format says is taken as
+ * written, what its %s and %c bring in is escaped on the way (", \ and all
+ * that is not printable ASCII; outside quotes also the space), so no value
+ * can end its own quotes, begin a new key or begin a new line.  That is why
+ * the conversions are walked here one by one and not left to one vsnprintf.
+ */
+#ifndef TAILOR_BASE_LOG_LINE_H
+#define TAILOR_BASE_LOG_LINE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "base/log.h"
+
+/* With time and level (34 bytes at most) in front: 1024. */
+#define LOG_LINE_TEXT_MAX 990
+
+struct log_line {
+	struct timespec when; /* wall clock */
+	enum log_level level;
+	unsigned length;
+	char text[LOG_LINE_TEXT_MAX];
+};
+
+/*
+ * Fill in the text.  Conversions: d i u x X o c s p e f g m %, with flags,
+ * width, precision and length; width and flags of text are ignored.
+ */
+void log_line_format(struct log_line *line, const char *event,
+    const char *format, va_list arguments);
+
+enum log_line_style {
+	LOG_LINE_TEXT,
+	LOG_LINE_JOURNAL,
+	LOG_LINE_JSON,
+};
+
+/* Large enough for any line in any style: each byte may become \u00xx. */
+#define LOG_LINE_RENDERED_MAX (6 * LOG_LINE_TEXT_MAX + 256)
+
+/*
+ * Write the line as it leaves the process, newline included, not terminated;
+ * returns its length, 0 if there was no memory for it (JSON only).
+ */
+size_t log_line_render(const struct log_line *line, enum log_line_style style,
+    char out[LOG_LINE_RENDERED_MAX]);
+
+#endif

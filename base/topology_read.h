@@ -1,0 +1,34 @@
+/*
+ * topology_read.h: what topology.c reads and topology_plan.c plans with;
+ * private to base/ and its tests.
+ */
+#ifndef TAILOR_BASE_TOPOLOGY_READ_H
+#define TAILOR_BASE_TOPOLOGY_READ_H
+
+#include "base/topology.h"
+
+#define TOPOLOGY_LANES_MAX 8
+
+/* One physical core and those of its lanes that we may run on. */
+struct topology_core {
+	unsigned lanes; /* >= 1 */
+	int cpu[TOPOLOGY_LANES_MAX];
+};
+
+struct topology {
+	unsigned cores;		    /* >= 1 */
+	unsigned cpus;		    /* lanes of all cores */
+	unsigned lanes;		    /* of the widest core */
+	double quota;		    /* CPUs, 0: none */
+	struct topology_core *core; /* owned; in hwloc's logical order */
+};
+
+/*
+ * topology_open with what it takes from its surroundings made explicit:
+ *   allowed  CPUs to consider, NULL for all that hwloc reports
+ *   root     see cgroup_cpu_quota; NULL for no quota
+ */
+int topology_read(struct topology **out, const char *synthetic,
+    const cpu_set_t *allowed, const char *root);
+
+#endif
