@@ -1,0 +1,174 @@
+"""Fixtures of the end-to-end tests.
+
+The programs under test come from $TAILOR_BUILD (default: build/ of this
+tree), so the same tests run against sanitizer builds:
+
+    TAILOR_BUILD=build-asan /usr/bin/python3 -m pytest tests/e2e
+
+What a test can ask for:
+
+  upstream(name)      a scripted server (support/upstream.py).  By hand:
+                          request = active.expect()
+                          request.send(b"HTTP/1.1 200 OK\\r\\nContent-")
+                          request.send(b"Length: 2\\r\\n\\r\\nhi")
+                      or by itself:  active.serve()
+                      It records every byte, and what is not strictly
+                      HTTP/1.1 fails the test when it ends.
+  tailor(*servers, **sections)
+                      a tailor in front of those servers, ready to serve;
+                      sections are merged over the defaults below:
+                          t = tailor(active, backup,
+                                     hedging={"mode": "watch"})
+                      ready=False does not wait for a ready server.
+                      t.client() connects to it, t.ask("/servers") asks its
+                      admin socket, t.metrics(), t.wait_log(pattern),
+                      t.wait_server("backup", state="ready").  When the test
+                      ends it is stopped by SIGTERM and must end cleanly, with
+                      status 0 and without a sanitizer's report.
+  jvm(*options)       a small Java server (support/Server.java) whose
+                      collections happen on command: j.collect().  The test
+                      is skipped where there is no JDK.
+  build               pathlib.Path of the programs under test
+  scratch             a short-named temporary directory (Unix sockets' paths
+                      are limited to 107 bytes)
+  free_port()         a port of the kernel's choice
+
+Nothing waits without a limit and nothing sleeps for luck: waiting is for a
+condition (support/wait.py), ordering is by events and by what the scripted
+servers have seen.
+"""
+
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from support import jvm as jvms  # noqa: E402
+from support.process import Tailor  # noqa: E402
+from support.process import free_port as process_free_port  # noqa: E402
+from support.upstream import Upstream  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Small and quick: no warm-up, connect-only health checks, two cores shared
+# with everything else.
+DEFAULTS = {
+    "warmup": {"requests": 0},
+    "profiler": {"poll": "sleep", "cpu": "none"},
+    "proxy": {"cpu": "none", "stop_timeout": "5s"},
+    "log": {"level": "debug"},
+}
+
+
+def merged(base, over):
+    """A deep merge of two JSON objects; over wins."""
+    result = dict(base)
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(result.get(key), dict):
+            value = merged(result[key], value)
+        result[key] = value
+    return result
+
+
+@pytest.fixture(scope="session")
+def build():
+    """Where the programs under test are."""
+    path = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
+    return path if path.is_absolute() else ROOT / path
+
+
+@pytest.fixture
+def scratch():
+    """A temporary directory with a short name."""
+    path = tempfile.mkdtemp(prefix="tailor-")
+    yield pathlib.Path(path)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def free_port():
+    """Gives free TCP ports."""
+    return process_free_port
+
+
+@pytest.fixture
+def upstream():
+    """Makes scripted servers; they must have seen only well-formed input."""
+    made = []
+
+    def make(name="active"):
+        made.append(Upstream(name))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.stop()
+    errors = [error for server in made for error in server.errors]
+    assert not errors, errors
+
+
+def server_config(server, number):
+    """The configuration of one server: a dict is taken as it is."""
+    if isinstance(server, dict):
+        return server
+    name = getattr(server, "name", ("active", "backup")[number])
+    return {"name": name, "address": server.address}
+
+
+@pytest.fixture
+def tailor(build, scratch):
+    """Starts tailors; each must end cleanly."""
+    made = []
+
+    def start(*servers, ready=True, **sections):
+        directory = scratch / f"t{len(made)}"
+        directory.mkdir()
+        config = merged(DEFAULTS, {
+            "listen": [f"127.0.0.1:{process_free_port()}"],
+            "admin": f"unix:{directory}/admin.sock",
+            "servers": [server_config(s, i) for i, s in enumerate(servers)],
+            "profiler": {"channel_socket": f"{directory}/channels.sock",
+                         "stream": f"/dev/shm/{directory.parent.name}-"
+                                   f"{directory.name}"},
+        })
+        process = Tailor(build, str(directory), merged(config, sections))
+        made.append(process)
+        return process.wait_ready() if ready else process.wait_serving()
+
+    yield start
+    try:
+        for process in made:
+            process.stop()
+    finally:
+        for process in made:
+            process.kill()
+
+
+@pytest.fixture(scope="session")
+def java_classes(tmp_path_factory):
+    """The compiled test server; skips where there is no JDK."""
+    why = jvms.missing()
+    if why:
+        pytest.skip(why)
+    return jvms.compile_server(str(tmp_path_factory.mktemp("classes")))
+
+
+@pytest.fixture
+def jvm(java_classes):
+    """Starts Java servers."""
+    made = []
+
+    def start(*options, **more):
+        if options:
+            more["options"] = options
+        made.append(jvms.Jvm(java_classes, **more))
+        return made[-1]
+
+    yield start
+    for process in made:
+        process.kill()

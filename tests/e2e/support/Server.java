@@ -1,0 +1,72 @@
+// A tiny HTTP server for tests: its collections happen on command.
+//	/			200, the process id
+//	/gc			one System.gc(), then 200
+//	/fill?mb=N		keep N more MiB alive (makes collections longer)
+//	/wait?ms=N		answer after N ms
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executors;
+
+public final class Server {
+	private static final List<byte[][]> kept = new ArrayList<>();
+
+	private Server() {
+	}
+
+	private static int number(HttpExchange exchange) {
+		String query = exchange.getRequestURI().getQuery();
+		return Integer.parseInt(query.substring(query.indexOf('=') + 1));
+	}
+
+	private static void answer(HttpExchange exchange) throws IOException {
+		byte[] body = (ProcessHandle.current().pid() + "\n").getBytes();
+		exchange.getRequestBody().readAllBytes();
+		exchange.sendResponseHeaders(200, body.length);
+		exchange.getResponseBody().write(body);
+		exchange.close();
+	}
+
+	/** Many small objects: what a collector has to walk. */
+	private static synchronized void fill(int megabytes) {
+		for (int i = 0; i < megabytes; i++) {
+			byte[][] chunk = new byte[8192][];
+			for (int k = 0; k < chunk.length; k++)
+				chunk[k] = new byte[112];
+			kept.add(chunk);
+		}
+	}
+
+	private static void pause(int milliseconds) {
+		try {
+			Thread.sleep(milliseconds);
+		} catch (InterruptedException e) {
+			Thread.currentThread().interrupt();
+		}
+	}
+
+	public static void main(String[] arguments) throws IOException {
+		int port = Integer.parseInt(arguments[0]);
+		HttpServer server = HttpServer.create(
+		    new InetSocketAddress("127.0.0.1", port), 128);
+		server.setExecutor(Executors.newFixedThreadPool(16));
+		server.createContext("/", Server::answer);
+		server.createContext("/gc", exchange -> {
+			System.gc();
+			answer(exchange);
+		});
+		server.createContext("/fill", exchange -> {
+			fill(number(exchange));
+			answer(exchange);
+		});
+		server.createContext("/wait", exchange -> {
+			pause(number(exchange));
+			answer(exchange);
+		});
+		server.start();
+	}
+}

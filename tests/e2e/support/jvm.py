@@ -1,0 +1,59 @@
+"""A small Java server whose garbage collections the test commands."""
+
+import os
+import shutil
+import subprocess
+
+from .client import Client
+from .process import Process, free_port
+from .wait import wait_until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def missing():
+    """Why there can be no JVM here; None if there can."""
+    for tool in ("java", "javac"):
+        if shutil.which(tool) is None:
+            return f"no {tool} (openjdk-17-jdk-headless)"
+    return None
+
+
+def compile_server(directory):
+    """Compile Server.java; returns the class path."""
+    subprocess.run(["javac", "-d", directory,
+                    os.path.join(HERE, "Server.java")], check=True)
+    return directory
+
+
+def arguments(classes, port, options=("-Xmx64m", "-XX:+UseSerialGC")):
+    """The command line of a server, for Tailor's "launch" for example."""
+    return [shutil.which("java"), *options, "-cp", classes, "Server",
+            str(port)]
+
+
+class Jvm(Process):
+    """A running Server.java on 127.0.0.1:port."""
+
+    def __init__(self, classes, options=("-Xmx64m", "-XX:+UseSerialGC"),
+                 port=None):
+        self.port = port or free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        super().__init__(arguments(classes, self.port, options))
+        wait_until(self._listens, "the JVM listens")
+
+    def _listens(self):
+        assert self.running(), self.log
+        try:
+            return self.get("/").status == 200
+        except OSError:
+            return False
+
+    def get(self, target):
+        """Ask the server itself, past Tailor."""
+        with Client(("127.0.0.1", self.port)) as client:
+            return client.get(target, fields=[("Connection", "close")])
+
+    def collect(self):
+        """One System.gc(); returns when it is over."""
+        assert self.get("/gc").status == 200

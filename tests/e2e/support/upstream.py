@@ -1,0 +1,232 @@
+"""A scripted server: it does exactly what the test tells it, when told.
+
+Each connection has a thread that reads requests.  A request goes to the
+handler set by serve(), if any; what the handler returns is sent.  Without a
+handler, or when it returns None, the request waits for expect() and the test
+answers it by hand, in pieces if it likes.
+"""
+
+import ctypes
+import queue
+import socket
+import struct
+import threading
+
+from .message import Closed, Malformed, Stream, response
+from .wait import PATIENCE_S, Late
+
+libc = ctypes.CDLL(None)
+
+class Request:
+    """One request as it arrived, and the means to answer it."""
+
+    def __init__(self, connection, message):
+        self.connection = connection
+        self.message = message
+        self._whole = threading.Event()
+
+    def __getattr__(self, name):  # method, target, get(), all(), raw, ...
+        return getattr(self.message, name)
+
+    def wait_body(self):
+        """Wait for the whole body and return it."""
+        if not self._whole.wait(PATIENCE_S):
+            raise Late(f"body of {self.message}")
+        return self.message.body
+
+    def send(self, data):
+        """Send raw bytes; any part of an answer, right or wrong."""
+        self.connection.send(data)
+
+    def reply(self, status=200, body=b"", fields=()):
+        """Send a whole answer."""
+        self.send(response(status, body, fields))
+
+    def close(self):
+        self.connection.close()
+
+    def reset(self):
+        self.connection.reset()
+
+    def __repr__(self):
+        return f"<request {self.message!r} at {self.connection!r}>"
+
+
+class Connection:
+    """One accepted connection.  `received` holds every byte of it."""
+
+    def __init__(self, upstream, sock, number):
+        self.upstream, self.number = upstream, number
+        self._socket = sock
+        self._stream = Stream(self._recv)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    @property
+    def received(self):
+        return bytes(self._stream.received)
+
+    def _recv(self):
+        try:
+            return self._socket.recv(65536)
+        except OSError:
+            return b""
+
+    def _run(self):
+        up = self.upstream
+        try:
+            while True:
+                request = Request(self, self._stream.head())
+                up._arrived(request)
+                self._stream.body(request.message)
+                request._whole.set()
+                handler = up._handler
+                answer = handler(request) if handler else None
+                if answer is None:
+                    up._waiting.put(request)
+                else:
+                    self.send(answer)
+        except Closed:
+            pass
+        except (Malformed, AssertionError) as error:
+            up.errors.append(f"{up.name}: {error}")
+        finally:
+            self._ended.set()
+
+    def send(self, data):
+        try:
+            self._socket.sendall(data)
+        except OSError:
+            self._ended.set()  # the peer left: tests look at wait_end()
+
+    def close(self):
+        """End orderly (FIN)."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._socket.close()
+
+    def reset(self):
+        """End rudely (RST)."""
+        # A close() with SO_LINGER 0 would send the RST only once the reading
+        # thread has left recv(); connecting to nowhere sends it now.
+        nowhere = struct.pack("=H14x", socket.AF_UNSPEC)
+        libc.connect(self._socket.fileno(), nowhere, len(nowhere))
+        self._socket.close()
+
+    def wait_end(self, timeout_s=PATIENCE_S):
+        """Wait until the peer has closed this connection."""
+        if not self._ended.wait(timeout_s):
+            raise Late(f"{self!r} still open")
+
+    def __repr__(self):
+        return f"<connection {self.number} of {self.upstream.name}>"
+
+
+class Upstream:
+    """A listening scripted server on a port of the kernel's choice."""
+
+    def __init__(self, name):
+        self.name = name
+        self.connections = []
+        self.requests = []  # all of them, in order of arrival
+        self.errors = []    # malformed input; fails the test at its end
+        self._handler = None
+        self._waiting = queue.Queue()
+        self._lock = threading.Condition()
+        self._socket = None
+        self.port = 0
+        self.listen()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def listen(self):
+        """Open the port; again after stop(), the same one."""
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("127.0.0.1", self.port))
+        sock.listen(128)
+        self.port = sock.getsockname()[1]
+        self._socket = sock
+        threading.Thread(target=self._accept, args=(sock,),
+                         daemon=True).start()
+
+    def _accept(self, listener):
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._lock:
+                connection = Connection(self, sock, len(self.connections))
+                self.connections.append(connection)
+                self._lock.notify_all()
+
+    def _arrived(self, request):
+        with self._lock:
+            self.requests.append(request)
+            self._lock.notify_all()
+
+    def serve(self, handler=None):
+        """Answer every request by itself from now on.
+
+        handler(request) returns the bytes to send, or None to leave the
+        request to expect().  Without one: 200 with this server's name.
+        It runs on the connection's thread and may wait there (an Event).
+        """
+        self._handler = handler or (
+            lambda request: response(200, self.name.encode()))
+        return self
+
+    def script(self):
+        """Back to answering by hand with expect()."""
+        self._handler = None
+        return self
+
+    def expect(self, timeout_s=PATIENCE_S):
+        """The next whole request that no handler answered."""
+        try:
+            return self._waiting.get(timeout=timeout_s)
+        except queue.Empty:
+            raise Late(f"no request at {self.name}") from None
+
+    def expect_head(self, count=1, timeout_s=PATIENCE_S):
+        """The count-th request ever, as soon as its head has arrived."""
+        with self._lock:
+            if not self._lock.wait_for(lambda: len(self.requests) >= count,
+                                       timeout_s):
+                raise Late(f"only {len(self.requests)} of {count} requests "
+                           f"at {self.name}")
+            return self.requests[count - 1]
+
+    def expect_nothing(self):
+        """Assert that no unanswered request is waiting now."""
+        assert self._waiting.empty(), f"{self.name} got a request"
+
+    def accept(self, count=1, timeout_s=PATIENCE_S):
+        """The count-th connection ever."""
+        with self._lock:
+            if not self._lock.wait_for(
+                    lambda: len(self.connections) >= count, timeout_s):
+                raise Late(f"only {len(self.connections)} of {count} "
+                           f"connections at {self.name}")
+            return self.connections[count - 1]
+
+    def stop(self):
+        """Die: refuse new connections and reset the open ones."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes accept()
+        except OSError:
+            pass
+        self._socket.close()
+        with self._lock:
+            for connection in self.connections:
+                try:
+                    connection.reset()
+                except OSError:
+                    pass

@@ -1,0 +1,29 @@
+"""Waiting, always with an end: nothing in these tests may hang."""
+
+import threading
+import time
+
+# Every wait for something that is expected to happen.  Generous, because a
+# sanitizer build on a busy machine is slow; a passing test never waits long.
+PATIENCE_S = 20.0
+
+_never = threading.Event()
+
+
+class Late(AssertionError):
+    """What a test waited for did not happen in time."""
+
+
+def wait_until(predicate, what, timeout_s=PATIENCE_S):
+    """Poll predicate() until it is true and return its value.
+
+    For states of another process that cannot be waited on in another way.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        value = predicate()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise Late(f"not within {timeout_s:g} s: {what}")
+        _never.wait(0.01)
