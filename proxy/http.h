@@ -97,7 +97,10 @@ struct http_head {
 	/* requests */
 	enum http_method method;
 	struct slice method_text;
-	struct slice target;	/* origin-form, or "*" for OPTIONS */
+	struct slice target;	/* origin-form, or "*" for OPTIONS; of an
+				   absolute-form with an empty path it is "/",
+				   "?query" (written as "/?query"), or empty
+				   with OPTIONS (written as "*") */
 	struct slice authority; /* from Host or an absolute-form target */
 	bool expect_continue;
 	bool upgrade; /* asked for an upgrade; stripped, reported */
@@ -133,7 +136,8 @@ enum http_scan {
  *   scanned  how far earlier calls have looked; 0 at first; updated, so that
  *            a head that trickles in is looked at once
  * One CRLF before a request head is allowed and counted into *head_length.
- * Limits are enforced here, on incomplete heads too.
+ * The limits of length are enforced here, on incomplete heads too; that on
+ * the number of fields when the head is parsed.
  */
 enum http_scan http_scan(const struct http_limits *limits, bool request,
     const char *buf, size_t length, size_t *scanned, size_t *head_length,
@@ -217,8 +221,9 @@ struct http_body {
 	uint64_t overhead; /* chunk lines, extensions and trailers so far */
 	uint64_t max;	   /* refuse beyond */
 	unsigned state;
-	unsigned line; /* bytes of the chunk or trailer line so far */
+	unsigned line; /* bytes of extensions on this chunk line so far */
 	unsigned digits;
+	unsigned trailers; /* bytes of trailer lines so far */
 	bool done;
 };
 
@@ -236,8 +241,10 @@ void http_body_init(struct http_body *b, enum http_framing framing,
 /*
  * http_body_feed(b, in, length, used, data, refusal):
  * Decode the next bytes: at most one run of payload per call.  *used bytes
- * of in were consumed, whatever is returned.  Trailers are checked and
- * dropped.
+ * of in were consumed, whatever is returned.  After DATA there may be nothing
+ * left of in: b->done tells then whether that was the end.  Trailers are
+ * checked and dropped.  A refusal says 400, or 413 beyond max; what a server
+ * sent is a 502 to the client all the same.
  */
 enum http_body_event
 http_body_feed(struct http_body *b, const char *in, size_t length, size_t *used,

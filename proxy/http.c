@@ -1,0 +1,121 @@
+/*
+ * http.c: where a head ends, and the small helpers of http.h.
+ *
+ * http_scan looks at each byte of a head once, however it trickles in: all
+ * it has to remember is how far it came, because everything it asks is about
+ * a byte and the one or two before it.  It refuses what http-parser would not
+ * let us see later: bare CR and LF, NUL, folded lines, empty lines before the
+ * start, and heads that are too long, as soon as they are.
+ *
+ * It does not know what a field is; the number of fields is looked at when
+ * the head is parsed (until then head_max bounds it).
+ */
+#include "proxy/http.h"
+
+#include "proxy/http_gate.h"
+#include "proxy/http_lib.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+/* Is the byte at i, seen after those before it, the end of a head? */
+static bool
+ends_head(const char *buf, size_t i)
+{
+	return i >= 3 && buf[i] == '\n' && buf[i - 2] == '\n';
+}
+
+/* Line structure only: what the byte at i means after the one before it. */
+static const char *
+line_check(bool request, const char *buf, size_t i)
+{
+	char c = buf[i], before = '\0';
+	size_t start = buf[0] == '\r' ? 2 : 0; /* one empty line allowed */
+
+	if (i > 0)
+		before = buf[i - 1];
+	if (c == '\0')
+		return "nul";
+	if (before == '\r' && c != '\n')
+		return "bare_cr";
+	if (c == '\n' && before != '\r')
+		return "bare_lf";
+	if (c == '\r' && (request ? start == 2 && i == 2 : i == 0))
+		return "leading_crlf";
+	if ((c == ' ' || c == '\t') && (before == '\n' || i == 0))
+		return i <= start ? "leading_space" : "obs_fold";
+	return NULL;
+}
+
+/* Is the byte at i one too many for a first line that has not ended? */
+static bool
+line_too_long(const struct http_limits *limits, const char *buf, size_t i)
+{
+	size_t start = buf[0] == '\r' ? 2 : 0;
+
+	/* line_max bytes, then CR and LF: asked once for each head */
+	if (i != start + limits->request_line_max + 1)
+		return false;
+	return memchr(buf + start, '\n', i + 1 - start) == NULL;
+}
+
+enum http_scan
+http_scan(const struct http_limits *limits, bool request, const char *buf,
+    size_t length, size_t *scanned, size_t *head_length,
+    struct http_refusal *refusal)
+{
+	size_t i;
+
+	assert(*scanned <= length);
+	for (i = *scanned; i < length; i++) {
+		refusal->status = request ? 400 : 502;
+		refusal->reason = line_check(request, buf, i);
+		if (refusal->reason != NULL)
+			goto bad;
+		if (request && line_too_long(limits, buf, i)) {
+			refusal->status = 414;
+			refusal->reason = "request_line_too_long";
+			goto bad;
+		}
+		if (i >= limits->head_max) {
+			refusal->status = request ? 431 : 502;
+			refusal->reason = "head_too_large";
+			goto bad;
+		}
+		if (ends_head(buf, i)) {
+			*scanned = *head_length = i + 1;
+			return HTTP_SCAN_HEAD;
+		}
+	}
+	*scanned = length;
+	return HTTP_SCAN_MORE;
+
+bad:
+	*scanned = i; /* asked again, it answers the same */
+	return HTTP_SCAN_BAD;
+}
+
+const struct http_field *
+http_field_find(const struct http_head *h, enum http_field_id id)
+{
+	for (unsigned i = 0; i < h->fields; i++)
+		if (h->field[i].id == id)
+			return &h->field[i];
+	return NULL;
+}
+
+bool
+slice_is(struct slice s, const char *word)
+{
+	return strlen(word) == s.length &&
+	       strncasecmp(s.at, word, s.length) == 0;
+}
+
+const char *
+http_reason(unsigned status)
+{
+	const char *text = http_lib_status_text(status);
+
+	return text != NULL ? text : "";
+}

@@ -1,0 +1,343 @@
+/*
+ * http_fields.c: field lines.
+ *
+ * Reads "name: value" lines as RFC 9110 5.5 and 5.6.2 want them, gives those
+ * the proxy looks at an id, and marks those that must not be forwarded:
+ * hop-by-hop ones, those that Connection names (but never a field that others
+ * rely on, such as Host or Authorization), those we write ourselves, our own
+ * control fields, and in requests names with an underscore, because a server
+ * that turns "-" into "_" cannot tell them from the real ones.
+ *
+ * Cost: one table look-up per byte, and for each name a compare with those of
+ * the table that have its length.
+ */
+#include "proxy/http_gate.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#define T HTTP_CHAR_TOKEN
+#define V HTTP_CHAR_VALUE
+#define R HTTP_CHAR_TARGET
+#define H HTTP_CHAR_HOST
+
+const unsigned char http_chars[256] = {
+    ['\t'] = V,
+    [' '] = V,
+    ['!'] = T | V | R,
+    ['"'] = V | R,
+    ['#'] = T | V,
+    ['$' ... '\''] = T | V | R,
+    ['('] = V | R,
+    [')'] = V | R,
+    ['*'] = T | V | R,
+    ['+'] = T | V | R,
+    [','] = V | R,
+    ['-'] = T | V | R | H,
+    ['.'] = T | V | R | H,
+    ['/'] = V | R,
+    ['0' ... '9'] = T | V | R | H,
+    [':' ... '@'] = V | R,
+    ['A' ... 'Z'] = T | V | R | H,
+    ['[' ... ']'] = V | R,
+    ['^'] = T | V | R,
+    ['_'] = T | V | R | H,
+    ['`'] = T | V | R,
+    ['a' ... 'z'] = T | V | R | H,
+    ['{'] = V | R,
+    ['|'] = T | V | R,
+    ['}'] = V | R,
+    ['~'] = T | V | R | H,
+    [0x80 ... 0xff] = V,
+};
+
+#undef T
+#undef V
+#undef R
+#undef H
+
+enum trait {
+	TRAIT_HOP = 1,	     /* for one connection only: never forwarded */
+	TRAIT_OURS = 2,	     /* written by us, in requests and responses */
+	TRAIT_REQUEST = 4,   /* dropped from requests only */
+	TRAIT_PROTECTED = 8, /* Connection cannot have it removed */
+};
+
+static const struct {
+	const char *name;
+	enum http_field_id id;
+	unsigned traits;
+} known[] = {
+    {"host", HTTP_FIELD_HOST, TRAIT_REQUEST | TRAIT_PROTECTED},
+    {"connection", HTTP_FIELD_CONNECTION, TRAIT_HOP},
+    {"content-length", HTTP_FIELD_CONTENT_LENGTH, TRAIT_OURS},
+    {"transfer-encoding", HTTP_FIELD_TRANSFER_ENCODING, TRAIT_HOP},
+    {"keep-alive", HTTP_FIELD_KEEP_ALIVE, TRAIT_HOP},
+    {"proxy-connection", HTTP_FIELD_PROXY_CONNECTION, TRAIT_HOP},
+    {"te", HTTP_FIELD_TE, TRAIT_HOP},
+    {"trailer", HTTP_FIELD_TRAILER, TRAIT_HOP},
+    {"upgrade", HTTP_FIELD_UPGRADE, TRAIT_HOP},
+    {"http2-settings", HTTP_FIELD_HTTP2_SETTINGS, TRAIT_HOP},
+    {"expect", HTTP_FIELD_EXPECT, TRAIT_REQUEST},
+    {"x-request-id", HTTP_FIELD_REQUEST_ID, TRAIT_PROTECTED},
+    {"traceparent", HTTP_FIELD_TRACEPARENT, TRAIT_PROTECTED},
+    {"via", HTTP_FIELD_VIA, TRAIT_PROTECTED},
+    {"x-forwarded-for", HTTP_FIELD_X_FORWARDED_FOR, TRAIT_PROTECTED},
+    {"x-forwarded-proto", HTTP_FIELD_X_FORWARDED_PROTO, TRAIT_PROTECTED},
+    {"x-forwarded-host", HTTP_FIELD_X_FORWARDED_HOST, TRAIT_PROTECTED},
+    {"forwarded", HTTP_FIELD_FORWARDED, TRAIT_PROTECTED},
+    {"server-timing", HTTP_FIELD_SERVER_TIMING, 0},
+    {"content-type", HTTP_FIELD_CONTENT_TYPE, TRAIT_PROTECTED},
+    {"accept", HTTP_FIELD_ACCEPT, 0},
+    {"authorization", HTTP_FIELD_AUTHORIZATION, TRAIT_PROTECTED},
+    {"cookie", HTTP_FIELD_COOKIE, TRAIT_PROTECTED},
+    {"date", HTTP_FIELD_DATE, 0},
+    {"retry-after", HTTP_FIELD_RETRY_AFTER, 0},
+    {"x-accel-buffering", HTTP_FIELD_X_ACCEL_BUFFERING, 0},
+    /* without an id: nothing but a way to set HTTP_PROXY of a CGI program */
+    {"proxy", HTTP_FIELD_OTHER, TRAIT_REQUEST},
+    {"set-cookie", HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {"content-encoding", HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {"content-range", HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {"cache-control", HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+};
+
+#define KNOWN (sizeof(known) / sizeof(known[0]))
+#define OPTIONS_MAX 100 /* members of all Connection fields together */
+
+bool
+slice_all(struct slice s, unsigned class)
+{
+	for (size_t i = 0; i < s.length; i++)
+		if (!(http_chars[(unsigned char)s.at[i]] & class))
+			return false;
+	return s.length > 0;
+}
+
+struct slice
+slice_trim(struct slice s)
+{
+	while (s.length > 0 && (s.at[0] == ' ' || s.at[0] == '\t')) {
+		s.at++;
+		s.length--;
+	}
+	while (s.length > 0 &&
+	       (s.at[s.length - 1] == ' ' || s.at[s.length - 1] == '\t'))
+		s.length--;
+	return s;
+}
+
+bool
+slice_same(struct slice a, struct slice b)
+{
+	return a.length == b.length && strncasecmp(a.at, b.at, a.length) == 0;
+}
+
+bool
+slice_begins(struct slice s, const char *word)
+{
+	size_t length = strlen(word);
+
+	return s.length >= length && strncasecmp(s.at, word, length) == 0;
+}
+
+bool
+list_next(struct slice *rest, struct slice *item)
+{
+	while (rest->length > 0) {
+		const char *comma = memchr(rest->at, ',', rest->length);
+		size_t length =
+		    comma != NULL ? (size_t)(comma - rest->at) : rest->length;
+
+		*item = slice_trim((struct slice){rest->at, length});
+		if (comma != NULL)
+			length++;
+		rest->at += length;
+		rest->length -= length;
+		if (item->length > 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+line_take(struct slice *rest, struct slice *line)
+{
+	const char *lf = NULL;
+	size_t length;
+
+	if (rest->length > 0)
+		lf = memchr(rest->at, '\n', rest->length);
+	if (lf == NULL || lf == rest->at || lf[-1] != '\r')
+		return false;
+	length = (size_t)(lf - rest->at);
+	*line = (struct slice){rest->at, length - 1};
+	rest->at += length + 1;
+	rest->length -= length + 1;
+	return true;
+}
+
+/* The entry of a name, NULL if we do not know it. */
+static int
+known_find(struct slice name)
+{
+	for (size_t i = 0; i < KNOWN; i++)
+		if (slice_is(name, known[i].name))
+			return (int)i;
+	return -1;
+}
+
+static enum http_field_id
+field_id(struct slice name)
+{
+	int k = known_find(name);
+
+	if (k >= 0)
+		return known[k].id;
+	if (slice_begins(name, "tailor-") || slice_begins(name, "x-tailor-"))
+		return HTTP_FIELD_TAILOR;
+	return HTTP_FIELD_OTHER;
+}
+
+static const char *
+field_read(struct slice line, struct http_field *field)
+{
+	const char *colon = memchr(line.at, ':', line.length);
+	struct slice value;
+
+	if (colon == NULL)
+		return "no_colon";
+	field->name = (struct slice){line.at, (size_t)(colon - line.at)};
+	if (!slice_all(field->name, HTTP_CHAR_TOKEN))
+		return "field_name";
+	value.at = colon + 1;
+	value.length = line.length - field->name.length - 1;
+	if (value.length > 0 && !slice_all(value, HTTP_CHAR_VALUE))
+		return "control_byte";
+	field->value = slice_trim(value);
+	field->id = field_id(field->name);
+	field->drop = false;
+	return NULL;
+}
+
+struct http_refusal
+fields_read(
+    const struct http_limits *limits, struct slice rest, struct http_head *head)
+{
+	struct http_refusal refusal = {400, NULL};
+	struct slice line;
+
+	assert(limits->fields_max <= HTTP_FIELDS_MAX);
+	head->fields = 0;
+	for (;;) {
+		if (!line_take(&rest, &line)) {
+			refusal.reason = "line_end";
+			return refusal;
+		}
+		if (line.length == 0)
+			break;
+		if (head->fields == limits->fields_max) {
+			refusal.status = 431;
+			refusal.reason = "too_many_fields";
+			return refusal;
+		}
+		refusal.reason = field_read(line, &head->field[head->fields]);
+		if (refusal.reason != NULL)
+			return refusal;
+		head->fields++;
+	}
+	if (rest.length != 0)
+		refusal.reason = "line_end";
+	return refusal;
+}
+
+unsigned
+fields_count(const struct http_head *head, enum http_field_id id)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < head->fields; i++)
+		n += head->field[i].id == id;
+	return n;
+}
+
+bool
+field_is_forwarded(const struct http_field *field)
+{
+	return field->id == HTTP_FIELD_FORWARDED ||
+	       slice_begins(field->name, "x-forwarded-");
+}
+
+/* Does the name stand for one of ours once "_" is read as "-"? */
+static bool
+name_imitates(struct slice name)
+{
+	char plain[24];
+	struct slice s = {plain, name.length};
+
+	if (slice_begins(name, "x_") || slice_begins(name, "tailor_"))
+		return true;
+	if (name.length > sizeof(plain))
+		return false;
+	for (size_t i = 0; i < name.length; i++)
+		plain[i] = name.at[i] == '_' ? '-' : name.at[i];
+	return known_find(s) >= 0;
+}
+
+static bool
+is_dropped(const struct http_limits *limits, bool request,
+    const struct http_field *field)
+{
+	int k = known_find(field->name);
+
+	if (field->id == HTTP_FIELD_TAILOR)
+		return true;
+	if (k >= 0) {
+		unsigned drop = TRAIT_HOP | TRAIT_OURS;
+
+		if (request)
+			drop |= TRAIT_REQUEST;
+		return (known[k].traits & drop) != 0;
+	}
+	if (request && memchr(field->name.at, '_', field->name.length) != NULL)
+		return !limits->underscore_pass || name_imitates(field->name);
+	return false;
+}
+
+/* Drop what an option of Connection names, unless others rely on it. */
+static void
+option_drop(struct http_head *head, struct slice option)
+{
+	int k = known_find(option);
+
+	if (k >= 0 && (known[k].traits & TRAIT_PROTECTED))
+		return;
+	for (unsigned i = 0; i < head->fields; i++)
+		if (slice_same(head->field[i].name, option) &&
+		    !field_is_forwarded(&head->field[i]))
+			head->field[i].drop = true;
+}
+
+const char *
+fields_drop(
+    const struct http_limits *limits, bool request, struct http_head *head)
+{
+	struct slice rest, option;
+	unsigned options = 0;
+
+	for (unsigned i = 0; i < head->fields; i++)
+		head->field[i].drop =
+		    is_dropped(limits, request, &head->field[i]);
+	for (unsigned i = 0; i < head->fields; i++) {
+		if (head->field[i].id != HTTP_FIELD_CONNECTION)
+			continue;
+		rest = head->field[i].value;
+		while (list_next(&rest, &option)) {
+			if (++options > OPTIONS_MAX)
+				return "connection_options";
+			option_drop(head, option);
+		}
+	}
+	return NULL;
+}

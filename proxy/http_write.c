@@ -1,0 +1,259 @@
+/*
+ * http_write.c: heads written again from their parsed parts.
+ *
+ * Nothing is copied line by line from what came in: names and values are put
+ * together anew, framing is ours, and what belongs to one connection only is
+ * left behind.  Values were checked when they were parsed; texts given by the
+ * caller (ids, addresses, whole lines) are taken as they are.
+ *
+ * Cost: one copy of the head.
+ */
+#include "proxy/http.h"
+
+#include "proxy/http_gate.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+struct writer {
+	char *at; /* borrowed from the caller */
+	size_t length, capacity;
+	bool full;
+};
+
+static void
+put(struct writer *w, struct slice s)
+{
+	if (w->full || s.length > w->capacity - w->length) {
+		w->full = true;
+		return;
+	}
+	if (s.length > 0)
+		memcpy(w->at + w->length, s.at, s.length);
+	w->length += s.length;
+}
+
+static void
+put_text(struct writer *w, const char *text)
+{
+	put(w, (struct slice){text, strlen(text)});
+}
+
+static void
+put_field(struct writer *w, const char *name, struct slice value)
+{
+	put_text(w, name);
+	put_text(w, ": ");
+	put(w, value);
+	put_text(w, "\r\n");
+}
+
+static void
+put_field_text(struct writer *w, const char *name, const char *value)
+{
+	put_field(w, name, (struct slice){value, strlen(value)});
+}
+
+/* A field as it came: its own spelling of the name. */
+static void
+put_field_again(struct writer *w, const struct http_field *field)
+{
+	put(w, field->name);
+	put_text(w, ": ");
+	put(w, field->value);
+	put_text(w, "\r\n");
+}
+
+static void
+put_content_length(struct writer *w, uint64_t length)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, length);
+	put_field_text(w, "Content-Length", text);
+}
+
+static int
+writer_finish(const struct writer *w)
+{
+	if (w->full || w->length > INT_MAX)
+		return -ENOBUFS;
+	return (int)w->length;
+}
+
+static void
+put_request_line(struct writer *w, const struct http_head *head)
+{
+	put(w, head->method_text);
+	put_text(w, " ");
+	if (head->target.length == 0) /* OPTIONS http://host */
+		put_text(w, "*");
+	else if (head->target.at[0] == '?') /* http://host?query */
+		put_text(w, "/");
+	put(w, head->target);
+	put_text(w, " HTTP/1.1\r\n");
+	/* empty if a 1.0 client named none: RFC 9112 3.2 */
+	put_field(w, "Host", head->authority);
+}
+
+/* Does the client's own field give way to one of ours? */
+static bool
+is_replaced(const struct http_forward *forward, const struct http_field *field)
+{
+	if (field_is_forwarded(field)) {
+		/* its members are written into ours */
+		if (field->id == HTTP_FIELD_X_FORWARDED_FOR)
+			return true;
+		return !forward->forwarded_append;
+	}
+	if (field->id == HTTP_FIELD_REQUEST_ID)
+		return forward->request_id != NULL;
+	if (field->id == HTTP_FIELD_TRACEPARENT)
+		return forward->traceparent != NULL;
+	return false;
+}
+
+static void
+put_forwarded_for(struct writer *w, const struct http_head *head,
+    const struct http_forward *forward)
+{
+	const char *before = "X-Forwarded-For: ";
+
+	for (unsigned i = 0; forward->forwarded_append && i < head->fields;
+	     i++) {
+		const struct http_field *field = &head->field[i];
+
+		if (field->id != HTTP_FIELD_X_FORWARDED_FOR ||
+		    field->value.length == 0)
+			continue;
+		put_text(w, before);
+		put(w, field->value);
+		before = ", ";
+	}
+	if (forward->client != NULL) {
+		put_text(w, before);
+		put_text(w, forward->client);
+		before = ", ";
+	}
+	if (before[0] == ',')
+		put_text(w, "\r\n");
+}
+
+/* What the server learns about the client and the way here. */
+static void
+put_forwarded(struct writer *w, const struct http_head *head,
+    const struct http_forward *forward)
+{
+	bool append = forward->forwarded_append;
+
+	put_forwarded_for(w, head, forward);
+	if (!append ||
+	    http_field_find(head, HTTP_FIELD_X_FORWARDED_PROTO) == NULL)
+		put_field_text(w, "X-Forwarded-Proto", "http");
+	if (head->authority.length > 0 &&
+	    (!append ||
+		http_field_find(head, HTTP_FIELD_X_FORWARDED_HOST) == NULL))
+		put_field(w, "X-Forwarded-Host", head->authority);
+	if (forward->via)
+		put_field_text(
+		    w, "Via", head->minor == 0 ? "1.0 tailor" : "1.1 tailor");
+}
+
+static void
+put_ids(struct writer *w, const struct http_forward *forward)
+{
+	char text[24];
+
+	if (forward->request_id != NULL)
+		put_field_text(w, "X-Request-Id", forward->request_id);
+	snprintf(text, sizeof(text), "%016" PRIx64, forward->tailor_request);
+	put_field_text(w, "Tailor-Request", text);
+	if (forward->traceparent != NULL)
+		put_field_text(w, "traceparent", forward->traceparent);
+}
+
+int
+http_write_request(const struct http_head *head,
+    const struct http_forward *forward, char *out, size_t capacity)
+{
+	struct writer w = {.at = out, .capacity = capacity};
+
+	/* a request cannot end with its connection */
+	assert(forward->framing != HTTP_FRAMING_CLOSE);
+	put_request_line(&w, head);
+	for (unsigned i = 0; i < head->fields; i++)
+		if (!head->field[i].drop &&
+		    !is_replaced(forward, &head->field[i]))
+			put_field_again(&w, &head->field[i]);
+	put_forwarded(&w, head, forward);
+	put_ids(&w, forward);
+	switch (forward->framing) {
+	case HTTP_FRAMING_NONE:
+	case HTTP_FRAMING_CLOSE:
+		break;
+	case HTTP_FRAMING_LENGTH:
+		put_content_length(&w, forward->content_length);
+		break;
+	case HTTP_FRAMING_CHUNKED:
+		put_field_text(&w, "Transfer-Encoding", "chunked");
+		break;
+	}
+	return writer_finish(&w);
+}
+
+static void
+put_status_line(struct writer *w, const struct http_head *head)
+{
+	char text[24];
+
+	assert(head->status >= 100 && head->status <= 999);
+	snprintf(text, sizeof(text), "HTTP/1.1 %u ", head->status);
+	put_text(w, text);
+	if (head->reason.length > 0)
+		put(w, head->reason);
+	else
+		put_text(w, http_reason(head->status));
+	put_text(w, "\r\n");
+}
+
+/* RFC 9110 8.6, RFC 9112 6.1: neither field on 1xx and 204. */
+static void
+put_answer_framing(struct writer *w, const struct http_head *head,
+    const struct http_answer *answer)
+{
+	if (head->status < 200 || head->status == 204)
+		return;
+	if (answer->framing == HTTP_FRAMING_CHUNKED)
+		put_field_text(w, "Transfer-Encoding", "chunked");
+	else if (answer->send_content_length)
+		put_content_length(w, answer->content_length);
+}
+
+int
+http_write_response(const struct http_head *head,
+    const struct http_answer *answer, char *out, size_t capacity)
+{
+	struct writer w = {.at = out, .capacity = capacity};
+
+	put_status_line(&w, head);
+	for (unsigned i = 0; i < head->fields; i++)
+		if (!head->field[i].drop &&
+		    (head->field[i].id != HTTP_FIELD_REQUEST_ID ||
+			answer->request_id == NULL))
+			put_field_again(&w, &head->field[i]);
+	if (answer->request_id != NULL)
+		put_field_text(&w, "X-Request-Id", answer->request_id);
+	if (answer->extra != NULL)
+		put_text(&w, answer->extra);
+	put_answer_framing(&w, head, answer);
+	if (answer->close)
+		put_field_text(&w, "Connection", "close");
+	else if (answer->keep_alive_10)
+		put_field_text(&w, "Connection", "keep-alive");
+	put_text(&w, "\r\n");
+	return writer_finish(&w);
+}
