@@ -7,12 +7,16 @@
  * after log_close() lines are written directly, so start-up errors are never
  * lost.  This is not an access log and not syslog.
  *
- * Cost: one vsnprintf and one short critical section, no system call.
+ * Cost: formatting on the caller's stack (1 KiB) and one short critical
+ * section; a system call only to wake a writer that sleeps.  Ring: 1 MiB.
  */
 #ifndef TAILOR_BASE_LOG_H
 #define TAILOR_BASE_LOG_H
 
 #include <stdint.h>
+
+/* An event without any value is an ordinary thing to log. */
+#pragma GCC diagnostic ignored "-Wformat-zero-length"
 
 enum log_level {
 	LOG_LEVEL_ERROR,
@@ -30,13 +34,18 @@ enum log_format {
 /*
  * log_open(level, format):
  * Start the writer thread.  Lines above level are discarded at the call.
- * With JOURNAL_STREAM in the environment text lines carry the journal's
- * "<N>" priority prefix instead of time and level.
+ * When stderr is the stream that JOURNAL_STREAM in the environment names,
+ * text lines carry the journal's "<N>" priority prefix instead of time and
+ * level.
  * Returns 0 or a negative errno.  Main thread, once.
  */
 int log_open(enum log_level level, enum log_format format);
 
-/* Write out what is queued and stop the writer.  Main thread. */
+/*
+ * Write out what is queued and stop the writer.  A stderr that takes nothing
+ * for a second is given up, and the lines counted as dropped.  Main thread;
+ * does nothing before log_open().
+ */
 void log_close(void);
 
 /* The level in force, and a new one from now on.  Any thread. */
@@ -48,16 +57,19 @@ void log_level_set(enum log_level level);
  * Queue one line.
  *   event   a snake_case name, constant text: server_exited
  *   format  printf format of "key=value key=value"; may be "".  Quote values
- *           that may hold spaces or come from outside: key=\"%s\".  Bytes
- *           outside printable ASCII are escaped when the line is written, so
- *           text from the network cannot forge a line.
- * Lines over 1024 bytes are cut and end in "...".  Any thread but the
- * observer's; never blocks on output.
+ *           that may hold spaces or come from outside: key=\"%s\".
+ *           Conversions: d i u x X o c s p e f g m with the usual lengths.
+ * What %s and %c bring in is escaped as \", \\ or \x1f: quotes, backslashes,
+ * all bytes outside printable ASCII and, outside quotes, spaces.  So text
+ * from the network can forge neither a line nor a key.  In JSON, values
+ * without quotes that are plain decimals are numbers, all others strings.
+ * Lines over 1024 bytes are cut and end in "...".  errno is preserved.  Any
+ * thread but the observer's; never blocks on output while the writer runs.
  */
 void log_event(enum log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Lines dropped since the start because the ring was full.  Any thread. */
+/* Lines lost since the start: ring full, or stderr failed.  Any thread. */
 uint64_t log_dropped(void);
 
 #endif

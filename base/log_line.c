@@ -170,6 +170,19 @@ format_integer(
 	}
 }
 
+/* A number; outside quotes without the spaces of its width. */
+static void
+put_padded(struct writer *w, const char *s, size_t n)
+{
+	while (!w->quoted && n > 0 && *s == ' ') {
+		s++;
+		n--;
+	}
+	while (!w->quoted && n > 0 && s[n - 1] == ' ')
+		n--;
+	put(w, s, n);
+}
+
 static void
 put_conversion(struct writer *w, const struct conversion *v, int error)
 {
@@ -204,11 +217,9 @@ put_conversion(struct writer *w, const struct conversion *v, int error)
 		n = format_integer(w, v, out, sizeof(out));
 		break;
 	}
-	if (n < 0)
-		n = 0;
-	if ((size_t)n >= sizeof(out))
+	if (n > (int)sizeof(out) - 1)
 		n = (int)sizeof(out) - 1;
-	put(w, out, (size_t)n);
+	put_padded(w, out, n > 0 ? (size_t)n : 0);
 }
 
 void

@@ -1,0 +1,249 @@
+/* Goal: quantiles are within 1/128 of the sorted samples, on any shape. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/histogram.h"
+
+#define SAMPLES 5000
+
+static struct histogram one, two, both;
+static uint64_t samples[SAMPLES];
+
+static uint64_t
+random64(uint64_t *seed)
+{
+	uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static double
+random_unit(uint64_t *seed)
+{
+	return ((double)(random64(seed) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static uint64_t
+sample_small(uint64_t *seed)
+{
+	return random64(seed) % 300;
+}
+
+static uint64_t
+sample_whole_range(uint64_t *seed)
+{
+	return random64(seed);
+}
+
+static uint64_t
+sample_any_magnitude(uint64_t *seed)
+{
+	unsigned shift = (unsigned)(random64(seed) % 64);
+
+	return random64(seed) >> shift;
+}
+
+static uint64_t
+sample_exponential(uint64_t *seed)
+{
+	return (uint64_t)(-log(random_unit(seed)) * 2e6);
+}
+
+static uint64_t
+sample_two_humps(uint64_t *seed)
+{
+	uint64_t pause = random64(seed) % 100 < 3 ? 200000000 : 0;
+
+	return pause + 3000000 + random64(seed) % 1000000;
+}
+
+static uint64_t
+sample_constant(uint64_t *seed)
+{
+	(void)seed;
+	return 123456789;
+}
+
+static uint64_t (*const shapes[])(uint64_t *) = {
+    sample_small,
+    sample_whole_range,
+    sample_any_magnitude,
+    sample_exponential,
+    sample_two_humps,
+    sample_constant,
+};
+#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+static int
+compare(const void *a, const void *b)
+{
+	uint64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+static void
+assert_near(uint64_t got, uint64_t truth)
+{
+	assert_true(got >= truth);
+	assert_true(got - truth <= truth / 128);
+	if (truth < 256)
+		assert_int_equal(got, truth);
+}
+
+static void
+test_quantiles_against_sorted_samples(void **state)
+{
+	/* Ranks in thousandths, so that the true rank is integer arithmetic. */
+	static const unsigned thousandths[] = {
+	    0, 1, 10, 70, 250, 500, 900, 950, 990, 999, 1000};
+	uint64_t seed = 1;
+
+	(void)state;
+	for (unsigned shape = 0; shape < SHAPES; shape++) {
+		histogram_init(&one);
+		for (unsigned i = 0; i < SAMPLES; i++) {
+			samples[i] = shapes[shape](&seed);
+			histogram_record(&one, samples[i]);
+		}
+		qsort(samples, SAMPLES, sizeof(samples[0]), compare);
+		assert_int_equal(one.min, samples[0]);
+		assert_int_equal(one.max, samples[SAMPLES - 1]);
+		for (unsigned i = 0; i < 11; i++) {
+			unsigned rank = (thousandths[i] * SAMPLES + 999) / 1000;
+			double q = thousandths[i] / 1000.0;
+
+			assert_near(histogram_quantile(&one, q),
+			    samples[rank > 0 ? rank - 1 : 0]);
+		}
+	}
+}
+
+static void
+test_nearest_rank(void **state)
+{
+	(void)state;
+	histogram_init(&one);
+	for (uint64_t v = 1; v <= 100; v++)
+		histogram_record(&one, v);
+	/* q = k/100 must give exactly the k-th value, also where the product
+	 * in floating point lies a little above k. */
+	for (unsigned k = 1; k <= 100; k++)
+		assert_int_equal(histogram_quantile(&one, k / 100.0), k);
+	assert_int_equal(histogram_quantile(&one, 0.101), 11);
+	assert_int_equal(histogram_quantile(&one, 0.0), 1);
+}
+
+static void
+test_merge_equals_recording_all(void **state)
+{
+	uint64_t seed = 2;
+
+	(void)state;
+	histogram_init(&one);
+	histogram_init(&two);
+	histogram_init(&both);
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		uint64_t v = sample_any_magnitude(&seed) >> 16;
+
+		histogram_record(i % 3 == 0 ? &one : &two, v);
+		histogram_record(&both, v);
+	}
+	histogram_merge(&one, &two);
+	assert_memory_equal(&one, &both, sizeof(both));
+	histogram_init(&two);
+	histogram_merge(&one, &two);
+	assert_memory_equal(&one, &both, sizeof(both));
+}
+
+static void
+test_empty_and_edges(void **state)
+{
+	static const uint64_t edges[] = {
+	    0, 127, 128, 255, 256, 257, UINT64_MAX - 1, UINT64_MAX};
+
+	(void)state;
+	histogram_init(&one);
+	assert_int_equal(histogram_quantile(&one, 0.5), 0);
+	assert_int_equal(histogram_count_to(&one, UINT64_MAX), 0);
+	for (unsigned i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+		histogram_init(&one);
+		histogram_record(&one, edges[i]);
+		assert_int_equal(histogram_quantile(&one, 0.5), edges[i]);
+	}
+	histogram_record(&one, UINT64_MAX);
+	assert_true(one.sum == UINT64_MAX); /* saturated */
+}
+
+static void
+test_bucket_edges_tile_the_range(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i + 1 < HISTOGRAM_BUCKETS; i++) {
+		uint64_t edge = histogram_bucket_edge(i);
+
+		assert_true(histogram_bucket_edge(i + 1) > edge);
+		histogram_init(&one);
+		histogram_record(&one, edge);
+		histogram_record(&one, edge + 1);
+		assert_int_equal(one.bucket[i], 1);
+		assert_int_equal(one.bucket[i + 1], 1);
+	}
+	assert_true(histogram_bucket_edge(HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
+}
+
+static void
+test_count_to_against_samples(void **state)
+{
+	uint64_t seed = 3;
+
+	(void)state;
+	histogram_init(&one);
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		samples[i] = sample_any_magnitude(&seed);
+		histogram_record(&one, samples[i]);
+	}
+	for (unsigned round = 0; round < 300; round++) {
+		unsigned i = (unsigned)(random64(&seed) % HISTOGRAM_BUCKETS);
+		uint64_t edge = histogram_bucket_edge(i);
+		uint64_t truth = 0;
+
+		for (unsigned s = 0; s < SAMPLES; s++)
+			truth += samples[s] <= edge;
+		assert_int_equal(histogram_count_to(&one, edge), truth);
+	}
+	/* Inside a bucket it must not count what may lie above. */
+	histogram_init(&one);
+	histogram_record(&one, 1000);
+	histogram_record(&one, 5000);
+	assert_int_equal(histogram_count_to(&one, 1000), 0);
+	assert_int_equal(histogram_count_to(&one, 1008), 1);
+	assert_int_equal(histogram_count_to(&one, 5000), 2);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_quantiles_against_sorted_samples),
+	    cmocka_unit_test(test_nearest_rank),
+	    cmocka_unit_test(test_merge_equals_recording_all),
+	    cmocka_unit_test(test_empty_and_edges),
+	    cmocka_unit_test(test_bucket_edges_tile_the_range),
+	    cmocka_unit_test(test_count_to_against_samples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

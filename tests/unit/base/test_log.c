@@ -1,0 +1,388 @@
+/* Goal: lines cannot be forged, none is lost uncounted, nobody waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "tests/unit/base/json_valid.h"
+
+/* --- stderr, captured --------------------------------------------------- */
+
+static int real_stderr = -1;
+static char captured[1 << 20];
+
+static void
+redirect_begin(int fd)
+{
+	real_stderr = dup(STDERR_FILENO);
+	assert_true(real_stderr >= 0);
+	assert_true(dup2(fd, STDERR_FILENO) >= 0);
+}
+
+static void
+redirect_end(void)
+{
+	dup2(real_stderr, STDERR_FILENO);
+	close(real_stderr);
+}
+
+static int
+capture_begin(void)
+{
+	int fd = memfd_create("stderr", 0);
+
+	assert_true(fd >= 0);
+	redirect_begin(fd);
+	return fd;
+}
+
+/* What was written meanwhile, in captured. */
+static void
+capture_end(int fd)
+{
+	ssize_t n;
+
+	redirect_end();
+	n = pread(fd, captured, sizeof(captured) - 1, 0);
+	assert_true(n >= 0);
+	captured[n] = '\0';
+	close(fd);
+}
+
+static unsigned
+count_of(const char *text, const char *word)
+{
+	unsigned n = 0;
+
+	for (const char *p = strstr(text, word); p != NULL;
+	     p = strstr(p + strlen(word), word))
+		n++;
+	return n;
+}
+
+/* The captured line without time and level: from the event's name on. */
+static const char *
+event_text(const char *event)
+{
+	const char *p = strstr(captured, event);
+
+	assert_non_null(p);
+	return p;
+}
+
+/* --- tests -------------------------------------------------------------- */
+
+static void
+test_text_line(void **state)
+{
+	int fd = capture_begin();
+	unsigned year, month, day, ms;
+	int used = 0;
+
+	(void)state;
+	log_open(LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	log_event(LOG_LEVEL_WARNING, "server_exited", "server=\"%s\" status=%d",
+	    "one", -9);
+	log_close();
+	capture_end(fd);
+	assert_int_equal(sscanf(captured, "%4u-%2u-%2uT%*2u:%*2u:%*2u.%3uZ %n",
+			     &year, &month, &day, &ms, &used),
+	    4);
+	assert_string_equal(captured + used,
+	    "warning server_exited server=\"one\" status=-9\n");
+}
+
+static void
+test_conversions(void **state)
+{
+	const char *no_end = "abcdef";
+	const char *volatile none = NULL; /* hidden from the compiler */
+	int fd = capture_begin();
+
+	(void)state;
+	errno = ENOENT;
+	log_event(LOG_LEVEL_ERROR, "all",
+	    "d=%d ld=%ld lld=%lld zu=%zu x=%#x u=%5u s=%.*s p=%s g=%g f=%08.3f "
+	    "hhu=%hhu c=%c pc=%% j=%jd t=%td m=\"%m\"",
+	    -1, -2L, -3LL, (size_t)4, 255u, 7u, 3, no_end, none, 0.5, 3.14159,
+	    (unsigned char)200, 'c', (intmax_t)8, (ptrdiff_t)-9);
+	assert_int_equal(errno, ENOENT);
+	capture_end(fd);
+	assert_string_equal(event_text("all"),
+	    "all d=-1 ld=-2 lld=-3 zu=4 x=0xff u=7 s=abc p=(null) g=0.5 "
+	    "f=0003.142 hhu=200 c=c pc=% j=8 t=-9 "
+	    "m=\"No such file or directory\"\n");
+}
+
+static void
+test_hostile_text_forges_nothing(void **state)
+{
+	const char *hostile = "x\" level=error\n<0>2026 error fake a=\"\x1b[31m"
+			      "\\\xe2\x80\xa8";
+	const char *expected = "quoted v=\"x\\\" level=error\\x0a<0>2026 error "
+			       "fake a=\\\"\\x1b[31m\\\\\\xe2\\x80\\xa8\" "
+			       "end=1\n";
+	int fd = capture_begin();
+
+	(void)state;
+	log_event(LOG_LEVEL_NOTICE, "quoted", "v=\"%s\" end=1", hostile);
+	log_event(LOG_LEVEL_NOTICE, "bare", "v=%s end=1", hostile);
+	capture_end(fd);
+	assert_int_equal(count_of(captured, "\n"), 2);
+	assert_memory_equal(event_text("quoted"), expected, strlen(expected));
+	assert_null(strstr(event_text("bare"), " level="));
+	assert_non_null(strstr(event_text("bare"), "\\x20level=error\\x0a"));
+	assert_non_null(strstr(event_text("bare"), " end=1\n"));
+}
+
+static void
+test_long_lines_are_cut(void **state)
+{
+	static char big[5000];
+	int fd = capture_begin();
+	char *second;
+
+	(void)state;
+	memset(big, 'a', sizeof(big) - 1);
+	log_event(LOG_LEVEL_NOTICE, "plain", "v=\"%s\"", big);
+	memset(big, '\n', sizeof(big) - 1);
+	log_event(LOG_LEVEL_NOTICE, "escaped", "v=\"%s\"", big);
+	capture_end(fd);
+	assert_int_equal(count_of(captured, "\n"), 2);
+	second = strchr(captured, '\n') + 1;
+	assert_true(second - captured <= 1025 && second - captured > 950);
+	assert_true(strlen(second) <= 1025 && strlen(second) > 950);
+	assert_memory_equal(second - 4, "...\n", 4);
+	/* No escape is cut in two. */
+	assert_string_equal(second + strlen(second) - 8, "\\x0a...\n");
+}
+
+static void
+test_json_lines(void **state)
+{
+	static char big[3000];
+	int fd = capture_begin();
+	char *next;
+
+	(void)state;
+	memset(big, 1, sizeof(big) - 1);
+	log_open(LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+	log_event(LOG_LEVEL_NOTICE, "first",
+	    "a=%d b=\"%s\" c=1.25 d=007 e=\"12\" f=1e5 word", -3,
+	    "x\"}\n{\xff\xc3\xa9");
+	log_event(LOG_LEVEL_NOTICE, "second", "v=\"%s\"", big);
+	log_event(LOG_LEVEL_NOTICE, "third", "");
+	log_close();
+	capture_end(fd);
+	assert_int_equal(count_of(captured, "\n"), 3);
+	assert_non_null(strstr(captured,
+	    "\"level\":\"notice\",\"event\":\"first\",\"a\":-3,"
+	    "\"b\":\"x\\\"}\\n{\xef\xbf\xbd\xc3\xa9\",\"c\":1.25,"
+	    "\"d\":\"007\",\"e\":\"12\",\"f\":\"1e5\",\"word\":\"\"}\n"));
+	for (char *line = captured; *line != '\0'; line = next) {
+		next = strchr(line, '\n');
+		*next++ = '\0';
+		assert_true(json_valid(line));
+	}
+}
+
+static void
+test_level_filters(void **state)
+{
+	int fd = capture_begin();
+
+	(void)state;
+	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_event(LOG_LEVEL_INFO, "hidden", "");
+	log_event(LOG_LEVEL_NOTICE, "shown", "");
+	log_level_set(LOG_LEVEL_DEBUG);
+	assert_int_equal(log_level_get(), LOG_LEVEL_DEBUG);
+	log_event(LOG_LEVEL_DEBUG, "detail", "");
+	log_close();
+	log_level_set(LOG_LEVEL_NOTICE);
+	capture_end(fd);
+	assert_int_equal(count_of(captured, "hidden"), 0);
+	assert_int_equal(count_of(captured, "shown"), 1);
+	assert_int_equal(count_of(captured, "detail"), 1);
+}
+
+static void
+test_journal_prefix(void **state)
+{
+	int fd = capture_begin();
+	char stream[64];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fstat(fd, &st), 0);
+	snprintf(stream, sizeof(stream), "%llu:%llu",
+	    (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	setenv("JOURNAL_STREAM", stream, 1);
+	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_event(LOG_LEVEL_ERROR, "bad", "");
+	log_event(LOG_LEVEL_NOTICE, "good", "a=1");
+	log_close();
+	/* A journal that is not our stderr is not our concern. */
+	setenv("JOURNAL_STREAM", "1:1", 1);
+	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_event(LOG_LEVEL_NOTICE, "elsewhere", "");
+	log_close();
+	unsetenv("JOURNAL_STREAM");
+	capture_end(fd);
+	assert_memory_equal(captured, "<3>bad\n<5>good a=1\n", 19);
+	assert_non_null(strstr(captured, "Z notice elsewhere\n"));
+}
+
+static void
+test_direct_before_open_and_after_close(void **state)
+{
+	int fd = capture_begin();
+
+	(void)state;
+	log_event(LOG_LEVEL_ERROR, "early", "");
+	assert_int_not_equal(lseek(fd, 0, SEEK_END), 0);
+	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	log_close();
+	log_event(LOG_LEVEL_ERROR, "late", "");
+	capture_end(fd);
+	assert_int_equal(count_of(captured, "early"), 1);
+	assert_int_equal(count_of(captured, "late"), 1);
+}
+
+#define FLOOD 5000
+
+static void *
+drain(void *fd)
+{
+	size_t total = 0;
+	ssize_t n;
+
+	do {
+		n = read(
+		    *(int *)fd, captured + total, sizeof(captured) - 1 - total);
+		total += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	captured[total] = '\0';
+	return NULL;
+}
+
+static void
+test_overflow_is_counted(void **state)
+{
+	uint64_t before = log_dropped(), dropped, reported = 0;
+	pthread_t reader;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	redirect_begin(ends[1]);
+	close(ends[1]);
+	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	/* Nobody reads: this returns although nothing can be written. */
+	for (int i = 0; i < FLOOD; i++)
+		log_event(LOG_LEVEL_NOTICE, "flood", "i=%d", i);
+	dropped = log_dropped() - before;
+	assert_true(dropped > 0);
+	assert_int_equal(pthread_create(&reader, NULL, drain, &ends[0]), 0);
+	log_close();
+	redirect_end(); /* the last writer of the pipe: the reader ends */
+	pthread_join(reader, NULL);
+	close(ends[0]);
+	for (const char *p = captured;
+	     (p = strstr(p, "log_lines_dropped lines=")) != NULL; p++)
+		reported += strtoull(strchr(p, '=') + 1, NULL, 10);
+	assert_int_equal(log_dropped() - before, dropped);
+	assert_int_equal(reported, dropped);
+	assert_int_equal(count_of(captured, " flood i=") + dropped, FLOOD);
+}
+
+static void
+test_close_gives_up_on_a_stuck_reader(void **state)
+{
+	uint64_t before = log_dropped();
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	redirect_begin(ends[1]);
+	close(ends[1]);
+	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	for (int i = 0; i < FLOOD; i++)
+		log_event(LOG_LEVEL_NOTICE, "flood", "i=%d", i);
+	log_close(); /* a hang here is the failure */
+	redirect_end();
+	drain(&ends[0]);
+	close(ends[0]);
+	assert_int_equal(
+	    count_of(captured, " flood i=") + log_dropped() - before, FLOOD);
+}
+
+#define THREADS 4
+#define LINES_EACH 200
+
+static void *
+log_many(void *name)
+{
+	for (int i = 0; i < LINES_EACH; i++)
+		log_event(LOG_LEVEL_NOTICE, "many", "thread=\"%s\" i=%d",
+		    (const char *)name, i);
+	return NULL;
+}
+
+static void
+test_threads_share_it(void **state)
+{
+	static char names[THREADS][2] = {"a", "b", "c", "d"};
+	uint64_t before = log_dropped();
+	pthread_t threads[THREADS];
+	int fd = capture_begin();
+
+	(void)state;
+	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, log_many, names[i]);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	log_close();
+	capture_end(fd);
+	assert_int_equal(log_dropped(), before);
+	for (int i = 0; i < THREADS; i++) {
+		char word[32];
+
+		snprintf(word, sizeof(word), "thread=\"%s\" i=", names[i]);
+		assert_int_equal(count_of(captured, word), LINES_EACH);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_direct_before_open_and_after_close),
+	    cmocka_unit_test(test_text_line),
+	    cmocka_unit_test(test_conversions),
+	    cmocka_unit_test(test_hostile_text_forges_nothing),
+	    cmocka_unit_test(test_long_lines_are_cut),
+	    cmocka_unit_test(test_json_lines),
+	    cmocka_unit_test(test_level_filters),
+	    cmocka_unit_test(test_journal_prefix),
+	    cmocka_unit_test(test_overflow_is_counted),
+	    cmocka_unit_test(test_close_gives_up_on_a_stuck_reader),
+	    cmocka_unit_test(test_threads_share_it),
+	};
+
+	unsetenv("JOURNAL_STREAM");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
