@@ -18,7 +18,12 @@
  *	talechain_close(&tc);
  *
  * One struct talechain belongs to one thread: a ring has a single writer, so
- * a thread that dies in the middle of an event cannot hold up another.
+ * a thread that dies in the middle of an event cannot hold up another.  Open
+ * after fork(), never before: parent and child would be two writers.
+ *
+ * Needs Linux, GCC or Clang, and _GNU_SOURCE or -std=gnu11 (g++ and clang++
+ * define it themselves).  Clean under -Wall -Wextra -Wconversion -Wshadow,
+ * also in C++11 and later.
  *
  * Cost: about 40 ns an event, most of it the clock; 4 KiB + 64 B * slots.
  */
@@ -39,6 +44,31 @@
 #include <time.h>
 #include <unistd.h>
 
+#if !defined(CLOCK_MONOTONIC) || !defined(MSG_CMSG_CLOEXEC)
+#error "talechain.h: define _GNU_SOURCE before the first include"
+#endif
+
+/*
+ * Casts here are C's, also when the includer is C++ and warns about them;
+ * and GCC's ThreadSanitizer does not know fences, which costs nothing here
+ * because every racing access is atomic by itself.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#ifdef __cplusplus
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wuseless-cast"
+#endif
+#if __GNUC__ >= 11
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+#elif defined(__clang__)
+#pragma clang diagnostic push
+#ifdef __cplusplus
+#pragma clang diagnostic ignored "-Wold-style-cast"
+#endif
+#endif
+
 #define TALECHAIN_MAGIC UINT32_C(0x48434c54) /* "TLCH" in memory */
 #define TALECHAIN_ABI_MAJOR 1
 #define TALECHAIN_ABI_MINOR 0
@@ -50,14 +80,27 @@
 
 /*
  * Every kind of event: symbol, number, name, and what its four arguments
- * hold ("" = unused).  The first fourteen are table 4.1 of the thesis.
+ * hold ("" = unused; "high:N/low" = two values in one argument, high in its
+ * N upper bits).  A number keeps its meaning for ever; new ones are added.
+ *
  * request = Tailor's 64-bit request id (header Tailor-Request, hexadecimal).
- * Times in arguments are nanoseconds of CLOCK_MONOTONIC, lengths nanoseconds.
+ * latency_ns and interval_ns are lengths; every other _ns is a point in time,
+ * nanoseconds of CLOCK_MONOTONIC.
+ *
+ * All fourteen rows of the thesis's table 4.1 are here, with all their
+ * fields: WAKEUP, SCHEDULE, SOFTIRQ, TCP_RECV, TCP_XMIT, TCP_ACK, PAGEFAULT,
+ * SYSCALL, PROXY_RECEIVE, PROXY_FINISH, APP_RECEIVE, APP_START, APP_FINISH,
+ * JVM_YIELDPOINT.  What the table calls otherwise: to_gid is to_pid, wakeup_*
+ * is waker_*, a softirq's id is vector, a socket is its cookie (SO_COOKIE),
+ * an sk_buff is the sequence number of its first byte (an address is reused,
+ * a sequence number names the bytes), the proxy's queue_length is in_flight,
+ * its task is request, a yieldpoint's type is kind.  A yieldpoint's tid and
+ * pid are those of the event.  The other rows are ours.
  */
 #define TALECHAIN_EVENTS(X)                                                    \
 	X(WAKEUP, 0x0101, "wakeup", "to_tid", "to_pid", "context", "")         \
-	X(SCHEDULE, 0x0102, "schedule", "to_tid", "to_pid", "waker_tid",       \
-	    "waker_ns")                                                        \
+	X(SCHEDULE, 0x0102, "schedule", "to_tid", "to_pid",                    \
+	    "waker_pid:32/waker_tid", "waker_ns")                              \
 	X(RUNNABLE, 0x0103, "runnable", "to_tid", "to_pid", "", "")            \
 	X(SOFTIRQ, 0x0201, "softirq", "vector", "latency_ns", "", "")          \
 	X(TCP_RECV, 0x0301, "tcp_recv", "cookie", "sequence", "bytes",         \
@@ -67,8 +110,8 @@
 	X(TCP_ACK, 0x0303, "tcp_ack", "cookie", "sequence", "", "status")      \
 	X(PAGEFAULT, 0x0401, "pagefault", "address", "latency_ns", "bytes",    \
 	    "")                                                                \
-	X(SYSCALL, 0x0501, "syscall", "number", "latency_ns", "parameter1",    \
-	    "parameter2")                                                      \
+	X(SYSCALL, 0x0501, "syscall", "number:16/latency_ns", "parameter1",    \
+	    "parameter2", "parameter3")                                        \
 	X(PROXY_RECEIVE, 0x1001, "proxy_receive", "request", "in_flight",      \
 	    "cookie", "first_byte_ns")                                         \
 	X(PROXY_FINISH, 0x1002, "proxy_finish", "request", "in_flight",        \
@@ -131,8 +174,7 @@ enum talechain_type {
  */
 #define TALECHAIN_CAUSES(X)                                              \
 	X(UNKNOWN, 0, "unknown")                                         \
-	X(ALLOCATION, 1, "allocation") /* Allocation Failure, G1 Evac  \
-						*/ \
+	X(ALLOCATION, 1, "allocation") /* Allocation Failure, G1 Evac */ \
 	X(HUMONGOUS, 2, "humongous")   /* G1 Humongous Allocation */     \
 	X(METADATA, 3, "metadata")     /* Metadata GC Threshold */       \
 	X(EXPLICIT, 4, "explicit")     /* System.gc, jcmd, JVMTI */      \
@@ -157,8 +199,10 @@ enum talechain_cause {
  *  +-------+-------+---+---+-+-+-+---+---------+-------+-------+-------+
  *   T = type u16, v = version u8, f = flags u8
  *
- * seq of slot i of the ring's whole life: 2*i+1 while it is being written,
- * 2*i+2 once it is complete; anything else belongs to another lap.
+ * i counts the events of the ring's whole life; event i lies in slot
+ * i & (slots - 1).  seq is 2*i+1 while it is being written, 2*i+2 once it is
+ * complete; anything else belongs to another lap.  All
+ * numbers are in the machine's byte order.
  */
 struct talechain_event {
 	uint64_t seq;
@@ -167,7 +211,7 @@ struct talechain_event {
 	uint16_t type; /* enum talechain_type */
 	uint8_t version;
 	uint8_t flags;
-	uint32_t cpu;
+	uint32_t cpu; /* UINT32_MAX: not known, as from user space */
 	uint64_t arg[4];
 };
 
@@ -176,7 +220,8 @@ struct talechain_event {
  *
  *  line 0   constant: who, what, how large
  *  line 1   name, and ready (stored last, with release)
- *  line 2   head: index of the next event to be written   (writer)
+ *  line 2   head: index of the next event; whoever has seen event i
+ *           complete sees head > i                           (writer)
  *  line 3   counters of the writer
  *  line 4   word[0]: the writer's state word              (writer)
  *  line 5   word[1..]: further signal words               (writer)
@@ -303,9 +348,10 @@ talechain_now(void)
  * Write one event with a timestamp of the caller's (CLOCK_MONOTONIC ns).
  * The owning thread only.  Never blocks, never fails.
  *
- * Order: the busy mark is visible before any field (release fence), every
- * field before the publishing store.  Fields are relaxed atomics so that a
- * concurrent reader is no data race; on x86 they are plain moves.
+ * Order: head and the busy mark are visible before any field (release
+ * fence), every field before the publishing store.  Fields are relaxed
+ * atomics so that a concurrent reader is no data race.  On x86 all of this is
+ * plain moves, on arm64 one dmb and one stlr.
  */
 static inline void
 talechain_emit_at(struct talechain *tc, uint64_t ts, enum talechain_type type,
@@ -401,82 +447,83 @@ talechain_attach(
 	tc->channel = channel;
 	tc->slot = talechain_slots(channel);
 	tc->mask = (UINT64_C(1) << slot_log2) - 1;
-	tc->head = channel->head;
+	tc->head = __atomic_load_n(&channel->head, __ATOMIC_RELAXED);
 	tc->tid = (uint32_t)syscall(SYS_gettid);
 	tc->pid = (uint32_t)getpid();
 	tc->socket = -1;
+}
+
+/* The descriptor in a control message, or -1; closes any it did not expect. */
+static inline int
+talechain_descriptor_(struct msghdr *m)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(m);
+	size_t i, count;
+	int fd = -1, extra;
+
+	if (c == NULL || c->cmsg_level != SOL_SOCKET ||
+	    c->cmsg_type != SCM_RIGHTS)
+		return -1;
+	count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	for (i = 0; i < count; i++) {
+		memcpy(&extra, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+		if (i == 0)
+			fd = extra;
+		else
+			close(extra);
+	}
+	return fd;
 }
 
 /* Receive the reply "OK <path> <bytes>\n" and the descriptor with it. */
 static inline int
 talechain_receive_(int s, size_t *bytes)
 {
-	char line[256], control[CMSG_SPACE(sizeof(int))];
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	char line[256];
 	struct iovec iov;
 	struct msghdr m;
-	struct cmsghdr *c;
 	ssize_t n;
-	int fd = -1;
+	int fd;
 
 	memset(&m, 0, sizeof(m));
-	memset(control, 0, sizeof(control));
+	memset(&control, 0, sizeof(control));
 	iov.iov_base = line;
 	iov.iov_len = sizeof(line) - 1;
 	m.msg_iov = &iov;
 	m.msg_iovlen = 1;
-	m.msg_control = control;
-	m.msg_controllen = sizeof(control);
-	n = recvmsg(s, &m, MSG_CMSG_CLOEXEC);
+	m.msg_control = control.space;
+	m.msg_controllen = sizeof(control.space);
+	do
+		n = recvmsg(s, &m, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return n < 0 ? -errno : -ECONNRESET;
 	line[n] = '\0';
-	c = CMSG_FIRSTHDR(&m);
-	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
-	    c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(int));
-	if (sscanf(line, "OK %*s %zu", bytes) != 1 || fd < 0) {
-		if (fd >= 0)
-			close(fd);
-		return strncmp(line, "NO ", 3) == 0 ? -EPERM : -EPROTO;
-	}
-	return fd;
+	fd = talechain_descriptor_(&m);
+	if (sscanf(line, "OK %*s %zu", bytes) == 1 && fd >= 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return strncmp(line, "NO ", 3) == 0 ? -EPERM : -EPROTO;
 }
 
-/*
- * talechain_open_kind(tc, path, kind, name, slot_log2):
- * Ask the Tailor that listens on a Unix socket for a channel and become its
- * writer.
- *   path       the socket; NULL: $TALECHAIN_SOCKET, or the default path
- *   name       shown in timelines: [A-Za-z0-9._-], at most 31 bytes
- *   slot_log2  6 .. 20: ring of 64 .. 1 M events
- * Returns 0, or a negative errno with tc closed (so emitting is a no-op):
- * -ENOENT or -ECONNREFUSED no Tailor there, -EPERM refused (too many
- * channels, another user), -EPROTO or -EINVAL not a Tailor we understand.
- * May block for up to a second.  Call again later to try again.
- */
+/* Connect and ask; the socket, or a negative errno. */
 static inline int
-talechain_open_kind(struct talechain *tc, const char *path,
-    enum talechain_kind kind, const char *name, unsigned slot_log2)
+talechain_ask_(
+    const char *path, enum talechain_kind kind, const char *name, unsigned log2)
 {
 	struct sockaddr_un a;
 	struct timeval limit = {1, 0};
 	char hello[128];
-	size_t bytes = 0;
-	struct stat st;
-	void *map;
-	int s, fd, n, err;
+	int s, n, err;
 
-	memset(tc, 0, sizeof(*tc));
-	tc->socket = -1;
-	if (path == NULL)
-		path = getenv("TALECHAIN_SOCKET");
-	if (path == NULL || *path == '\0')
-		path = TALECHAIN_SOCKET_DEFAULT;
 	memset(&a, 0, sizeof(a));
 	a.sun_family = AF_UNIX;
-	if (strlen(path) >= sizeof(a.sun_path) ||
-	    slot_log2 < TALECHAIN_SLOT_LOG2_MIN ||
-	    slot_log2 > TALECHAIN_SLOT_LOG2_MAX)
+	if (strlen(path) >= sizeof(a.sun_path))
 		return -EINVAL;
 	memcpy(a.sun_path, path, strlen(path));
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -486,45 +533,104 @@ talechain_open_kind(struct talechain *tc, const char *path,
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (connect(s, (struct sockaddr *)(void *)&a, sizeof(a)) < 0) {
 		err = -errno;
-		goto fail;
+		close(s);
+		return err;
 	}
 	n = snprintf(hello, sizeof(hello), "TALECHAIN 1 %d %u %ld %.31s\n",
-	    (int)kind, slot_log2, (long)syscall(SYS_gettid), name);
+	    (int)kind, log2, (long)syscall(SYS_gettid), name);
 	if (send(s, hello, (size_t)n, MSG_NOSIGNAL) != n) {
-		err = -EPROTO;
-		goto fail;
+		close(s);
+		return -EPROTO;
 	}
+	return s;
+}
+
+/* Map what Tailor gave us and see that it is a channel as asked for. */
+static inline int
+talechain_map_(struct talechain *tc, int fd, size_t bytes, unsigned log2)
+{
+	struct talechain_channel *c;
+	struct stat st;
+	void *map;
+
+	if (bytes != talechain_bytes(log2) || fstat(fd, &st) < 0 ||
+	    (size_t)st.st_size != bytes)
+		return -EPROTO;
+	/* Populate: no page fault in the middle of a request. */
+	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	c = (struct talechain_channel *)map;
+	if (__atomic_load_n(&c->ready, __ATOMIC_ACQUIRE) != 1 ||
+	    c->magic != TALECHAIN_MAGIC ||
+	    c->abi_major != TALECHAIN_ABI_MAJOR ||
+	    c->header_bytes != TALECHAIN_HEADER_BYTES ||
+	    c->slot_bytes != TALECHAIN_SLOT_BYTES || c->slot_log2 != log2) {
+		munmap(map, bytes);
+		return -EPROTO;
+	}
+	talechain_attach(tc, c, log2);
+	tc->bytes = bytes;
+	return 0;
+}
+
+/* Whether a name is fit for the one line of the handshake. */
+static inline int
+talechain_name_ok_(const char *name)
+{
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz"
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+	return n >= 1 && n < TALECHAIN_NAME_BYTES && name[n] == '\0';
+}
+
+/*
+ * talechain_open_kind(tc, path, kind, name, slot_log2):
+ * Ask the Tailor that listens on a Unix socket for a channel and become its
+ * writer.
+ *   path       the socket; NULL: $TALECHAIN_SOCKET, or the default path
+ *   name       shown in timelines: [A-Za-z0-9._-], 1 .. 31 bytes
+ *   slot_log2  6 .. 20: ring of 64 .. 1 M events
+ * Returns 0, or a negative errno with tc closed (so emitting is a no-op):
+ * -ENOENT or -ECONNREFUSED no Tailor there, -EPERM refused (too many
+ * channels, another user), -EPROTO not a Tailor we understand, -EINVAL an
+ * argument out of range.  May block for up to a second.  Call again later to
+ * try again.
+ */
+static inline int
+talechain_open_kind(struct talechain *tc, const char *path,
+    enum talechain_kind kind, const char *name, unsigned slot_log2)
+{
+	size_t bytes = 0;
+	int s, fd, err;
+
+	memset(tc, 0, sizeof(*tc));
+	tc->socket = -1;
+	if (path == NULL)
+		path = getenv("TALECHAIN_SOCKET");
+	if (path == NULL || *path == '\0')
+		path = TALECHAIN_SOCKET_DEFAULT;
+	if (!talechain_name_ok_(name) || slot_log2 < TALECHAIN_SLOT_LOG2_MIN ||
+	    slot_log2 > TALECHAIN_SLOT_LOG2_MAX)
+		return -EINVAL;
+	s = talechain_ask_(path, kind, name, slot_log2);
+	if (s < 0)
+		return s;
 	fd = talechain_receive_(s, &bytes);
 	if (fd < 0) {
 		err = fd;
-		goto fail;
+		goto fail_socket;
 	}
-	if (bytes != talechain_bytes(slot_log2) || fstat(fd, &st) < 0 ||
-	    (size_t)st.st_size != bytes) {
-		close(fd);
-		err = -EPROTO;
-		goto fail;
-	}
-	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	err = -errno;
+	err = talechain_map_(tc, fd, bytes, slot_log2);
 	close(fd);
-	if (map == MAP_FAILED)
-		goto fail;
-	talechain_attach(tc, (struct talechain_channel *)map, slot_log2);
-	if (tc->channel->magic != TALECHAIN_MAGIC ||
-	    tc->channel->abi_major != TALECHAIN_ABI_MAJOR) {
-		munmap(map, bytes);
-		memset(tc, 0, sizeof(*tc));
-		err = -EPROTO;
-		goto fail;
-	}
-	tc->bytes = bytes;
+	if (err < 0)
+		goto fail_socket;
 	tc->socket = s;
 	return 0;
 
-fail:
+fail_socket:
 	close(s);
-	tc->socket = -1;
 	return err;
 }
 
@@ -541,12 +647,18 @@ talechain_open(struct talechain *tc, const char *path, const char *name,
 static inline void
 talechain_close(struct talechain *tc)
 {
-	if (tc->channel != NULL && tc->bytes > 0)
+	if (tc->bytes > 0) { /* opened by us, not attached */
 		munmap(tc->channel, tc->bytes);
-	if (tc->socket > 0)
 		close(tc->socket);
+	}
 	memset(tc, 0, sizeof(*tc));
 	tc->socket = -1;
 }
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#elif defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 
 #endif

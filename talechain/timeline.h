@@ -20,6 +20,7 @@
 
 #include "base/instant.h"
 #include "base/json.h"
+#include "talechain/hazard.h"
 #include "talechain/talechain.h"
 
 /*
@@ -47,12 +48,14 @@ struct timeline_reader; /* a reader's end, opaque */
 /*
  * timeline_new(out, path, slot_log2):
  * Make a stream of 1 << slot_log2 slots (10 .. 24).
- *   path  a file in a memory file system to make it under (mode 0640, any
- *         old file there is replaced), or NULL for an anonymous one
+ *   path  a file in a memory file system (tmpfs, ramfs, hugetlbfs) to make it
+ *         under (mode 0640, any old file there is replaced in one step), or
+ *         NULL for an anonymous one
  * Returns 0, -EINVAL, -ENOMEM, -EMEDIUMTYPE (path is on a disk file system:
  * a store to such a mapping can block for hundreds of milliseconds) or
- * another negative errno of open or mmap.  Free with timeline_free, which
- * unlinks the file.  All pages are touched now, none later.
+ * another negative errno of open, fallocate or mmap.  Free with
+ * timeline_free, which unlinks the file if it is still ours.  All pages are
+ * allocated and mapped now, none later.  Cost: 4 KiB + 96 B * slots.
  */
 int timeline_new(struct timeline **out, const char *path, unsigned slot_log2);
 void timeline_free(struct timeline **tp);
@@ -72,12 +75,29 @@ uint64_t timeline_position(const struct timeline *t);
  * timeline_reader_open(out, path) / timeline_reader_from(out, t):
  * Follow a stream by its file (another process) or in the same process.
  * Starts at the oldest slot that is safe to read.
- * Returns 0, -ENOENT no such stream, -EPROTO not a stream of this version,
- * or a negative errno.  Free with timeline_reader_close.
+ * Returns 0, -ENOENT no such stream, -EPROTO not a stream of this version or
+ * shorter than it says, or a negative errno.  Free with
+ * timeline_reader_close; before timeline_free if made by _from.
+ *
+ * The file is hostile input: no value in it makes us read outside the
+ * mapping, loop or wait.  What cannot be checked is the future: if the file's
+ * owner truncates it after we mapped it, reading raises SIGBUS.  Only
+ * Tailor's own user can do that (mode 0640), and Tailor never does: a new
+ * Tailor makes a new file and the old one lives on until unmapped.
  */
 int timeline_reader_open(struct timeline_reader **out, const char *path);
 int timeline_reader_from(struct timeline_reader **out, struct timeline *t);
 void timeline_reader_close(struct timeline_reader **rp);
+
+/* What a stream says about itself, to tell one from its successor. */
+struct timeline_about {
+	uint64_t generation; /* different for every stream made */
+	struct instant start;
+	uint64_t slots;
+	char boot_id[37]; /* instants compare only within one boot; may be "" */
+};
+void timeline_reader_about(
+    const struct timeline_reader *r, struct timeline_about *out);
 
 enum timeline_read {
 	TIMELINE_READ_OK,   /* *out holds the next slot */
@@ -85,11 +105,20 @@ enum timeline_read {
 	TIMELINE_READ_LOST, /* overtaken: *lost slots skipped, read again */
 };
 
-/* Take the next slot.  One thread per reader. */
+/*
+ * timeline_read(r, out, lost):
+ * Take the next slot.  *out is set with OK, *lost with LOST.  One thread per
+ * reader.  Every position passed is counted once: read, or lost.  When
+ * overtaken the reader skips ahead to a quarter of the ring behind the
+ * oldest slot, so that it is not overtaken again at once.  Bounded work.
+ */
 enum timeline_read timeline_read(
     struct timeline_reader *r, struct timeline_slot *out, uint64_t *lost);
 
-/* Go to a position (clamped to what still exists). Returns the new one. */
+/*
+ * Go to a position, clamped to what still exists and is not about to be
+ * overwritten (a sixteenth of the ring).  Returns the new one.
+ */
 uint64_t timeline_seek(struct timeline_reader *r, uint64_t position);
 
 /* The reader's own position, and the writer's. */
@@ -133,6 +162,10 @@ struct tale_client {
 /*
  * A request's events in order of time.  Holds what happened to the request
  * itself and what happened meanwhile to the servers that worked on it.
+ *
+ * An event's own stamp comes from whoever wrote it.  One that cannot be true
+ * (after it was read, or a minute before) is shown as such, and sorted by the
+ * moment the observer read it.
  */
 struct tale; /* opaque */
 
@@ -142,12 +175,19 @@ struct tale; /* opaque */
  * and those of its servers (collections, safepoints, exits, hazards), swaps,
  * losses and blind intervals between its first and last instant, widened by
  * slack_ns because events are read a little after they happen.
+ * A pause that began earlier (up to TALE_LOOKBACK_SLOTS before) and was not
+ * over is found too.
+ *   reader  moved; it is left somewhere behind the request
  *   client  may be NULL
  * Returns 0, -ENOMEM, or -ESTALE when the stream has already overwritten the
  * request's beginning (the tale is still made, from what is left, and says
  * so).  Free with tale_free.
- * Cost: reads every slot between the positions; bounded by the stream.
+ * Cost: reads every slot between the positions; bounded by the stream.  Keeps
+ * at most TALE_EVENTS_MAX events, half of them from applications; what was
+ * left out is counted and said.
  */
+#define TALE_LOOKBACK_SLOTS 16384
+#define TALE_EVENTS_MAX 8192
 int tale_slice(struct tale **out, struct timeline_reader *reader,
     const struct tale_request *request, const struct tale_client *client,
     int64_t slack_ns);
@@ -166,9 +206,28 @@ uint64_t tale_lost(const struct tale *t); /* events known to be missing */
 int tale_render_text(const struct tale *t, char **text, size_t *length);
 int tale_render_json(const struct tale *t, struct json *out);
 
+/*
+ * talechain_event_request(event, request):
+ * Whether the event's type names a request, and which one.
+ */
+bool
+talechain_event_request(const struct talechain_event *event, uint64_t *request);
+
+/*
+ * talechain_argument(event, n, out):
+ * The n-th named value of an event, n = 0, 1, ...; packed arguments
+ * ("high:N/low") come apart.  False when there are no more.
+ */
+struct talechain_value {
+	char name[24];
+	uint64_t value;
+};
+bool talechain_argument(const struct talechain_event *event, unsigned n,
+    struct talechain_value *out);
+
 /* Name of an event type ("app_start"), or NULL if unknown.  Static text. */
 const char *talechain_type_name(unsigned type);
-/* Name of argument 0..3 of a type, "" if unused or unknown. */
+/* Argument 0..3 as in the table ("high:N/low" if packed), "" if unused. */
 const char *talechain_argument_name(unsigned type, unsigned argument);
 /* Name of a cause ("allocation"), "unknown" if out of range. */
 const char *talechain_cause_name(unsigned cause);
@@ -183,12 +242,17 @@ struct talechain_cursor {
 	uint64_t next, mask;
 	uint64_t taken, lost, torn, abandoned; /* counters */
 	uint64_t busy_since_ns;		       /* slot next seen half-written */
+	uint64_t rejected; /* impossible sequence numbers or heads seen */
+	uint64_t refused;  /* the last of them */
 };
 
 /*
  * talechain_cursor_init(c, channel, bytes):
- * Start reading a mapped channel at its oldest event.
- * Returns 0 or -EPROTO (magic, version or sizes wrong).
+ * Start reading a mapped channel at its oldest event; what its ring has
+ * already overwritten is counted as lost at once.
+ *   bytes  of the mapping; it must not shrink while the cursor is used (for
+ *          memory of another process: a memfd sealed with F_SEAL_SHRINK)
+ * Returns 0 or -EPROTO (not ready, or magic, version, sizes or head wrong).
  */
 int talechain_cursor_init(struct talechain_cursor *c,
     const struct talechain_channel *channel, size_t bytes);
@@ -201,12 +265,25 @@ enum talechain_take {
 
 /*
  * talechain_take(c, out, lost, now):
- * Take the next event.  Touches one cache line when there is none.
+ * Take the next event; *out is whole with OK and undefined otherwise, *lost
+ * is set with LOST.  Touches one cache line when there is none.
  * A slot left half-written for over 1 ms while the writer went on is
- * skipped and counted in abandoned.  The observer only.
- * Every event written is in the end counted once: taken, lost or abandoned.
+ * skipped and counted in abandoned.  The observer only.  Bounded work.
+ *
+ * Every event is counted once: taken + lost + abandoned == next, always,
+ * whatever the writer does; and when an honest writer is done, next == head.
+ * An impossible sequence number (of another slot, or 2^40 events ahead) is
+ * counted in rejected and the cursor stays where it is.
  */
 enum talechain_take talechain_take(struct talechain_cursor *c,
     struct talechain_event *out, uint64_t *lost, struct instant now);
+
+/*
+ * talechain_cursor_end(c):
+ * The writer is gone and talechain_take has returned NONE: count what it had
+ * begun and never finished as abandoned.  Returns how many that were (0 or 1
+ * for an honest single writer).
+ */
+uint64_t talechain_cursor_end(struct talechain_cursor *c);
 
 #endif

@@ -1,0 +1,147 @@
+/*
+ * events.c: the names of events, arguments, causes and hazards.
+ *
+ * One table each, made from the lists in talechain.h and hazard.h, so that a
+ * number, its name and its arguments are written down once.  Lookup of a type
+ * is by binary search, because numbers are sparse; the list is in order of
+ * its numbers and a test holds it to that.
+ */
+#include "talechain/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct event_name {
+	unsigned type;
+	const char *name;
+	const char *argument[4];
+};
+
+static const struct event_name event_names[] = {
+#define TALECHAIN_X(symbol, number, name, a0, a1, a2, a3) \
+	{number, name, {a0, a1, a2, a3}},
+    TALECHAIN_EVENTS(TALECHAIN_X)
+#undef TALECHAIN_X
+};
+
+static const char *const cause_names[] = {
+#define TALECHAIN_X(symbol, number, name) [number] = name,
+    TALECHAIN_CAUSES(TALECHAIN_X)
+#undef TALECHAIN_X
+};
+
+static const char *const hazard_names[] = {
+#define HAZARD_X(symbol, name) name,
+    HAZARD_KINDS(HAZARD_X)
+#undef HAZARD_X
+};
+
+static int
+event_name_compare(const void *key, const void *member)
+{
+	const unsigned *type = key;
+	const struct event_name *e = member;
+
+	return (*type > e->type) - (*type < e->type);
+}
+
+static const struct event_name *
+event_name_find(unsigned type)
+{
+	return bsearch(&type, event_names,
+	    sizeof(event_names) / sizeof(event_names[0]),
+	    sizeof(event_names[0]), event_name_compare);
+}
+
+const char *
+talechain_type_name(unsigned type)
+{
+	const struct event_name *e = event_name_find(type);
+
+	return e != NULL ? e->name : NULL;
+}
+
+const char *
+talechain_argument_name(unsigned type, unsigned argument)
+{
+	const struct event_name *e = event_name_find(type);
+
+	return e != NULL && argument < 4 ? e->argument[argument] : "";
+}
+
+const char *
+talechain_cause_name(unsigned cause)
+{
+	if (cause >= sizeof(cause_names) / sizeof(cause_names[0]))
+		return "unknown";
+	return cause_names[cause];
+}
+
+const char *
+hazard_kind_name(enum hazard_kind kind)
+{
+	/* The kind may have come out of an event: not ours to assert. */
+	return (unsigned)kind < HAZARD_KIND_COUNT ? hazard_names[kind]
+						  : "unknown";
+}
+
+bool
+talechain_event_request(const struct talechain_event *event, uint64_t *request)
+{
+	const struct event_name *e = event_name_find(event->type);
+	unsigned i;
+
+	for (i = 0; e != NULL && i < 4; i++)
+		if (strcmp(e->argument[i], "request") == 0) {
+			*request = event->arg[i];
+			return true;
+		}
+	return false;
+}
+
+static void
+value_set(
+    struct talechain_value *out, const char *name, size_t length, uint64_t v)
+{
+	if (length > sizeof(out->name) - 1)
+		length = sizeof(out->name) - 1;
+	memcpy(out->name, name, length);
+	out->name[length] = '\0';
+	out->value = v;
+}
+
+bool
+talechain_argument(const struct talechain_event *event, unsigned n,
+    struct talechain_value *out)
+{
+	const struct event_name *e = event_name_find(event->type);
+	const char *name, *slash;
+	unsigned i, seen = 0, bits;
+
+	for (i = 0; e != NULL && i < 4; i++) {
+		name = e->argument[i];
+		if (*name == '\0')
+			continue;
+		slash = strchr(name, '/');
+		if (slash == NULL) {
+			if (seen++ == n) {
+				value_set(
+				    out, name, strlen(name), event->arg[i]);
+				return true;
+			}
+			continue;
+		}
+		bits = (unsigned)strtoul(strchr(name, ':') + 1, NULL, 10);
+		if (seen++ == n) {
+			value_set(out, name, strcspn(name, ":"),
+			    event->arg[i] >> (64 - bits));
+			return true;
+		}
+		if (seen++ == n) {
+			value_set(out, slash + 1, strlen(slash + 1),
+			    event->arg[i] << bits >> bits);
+			return true;
+		}
+	}
+	return false;
+}
