@@ -290,7 +290,7 @@ struct talechain_channel {
 #define TALECHAIN_ASSERT(x, why) static_assert(x, why)
 #define TALECHAIN_OFFSET(t, m) __builtin_offsetof(t, m)
 #else
-#define TALECHAIN_ASSERT(x, why) _Static_assert(x, why)
+#define TALECHAIN_ASSERT(x, why) __extension__ _Static_assert(x, why)
 #define TALECHAIN_OFFSET(t, m) __builtin_offsetof(t, m)
 #endif
 TALECHAIN_ASSERT(sizeof(struct talechain_event) == 64, "one cache line");

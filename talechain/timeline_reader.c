@@ -125,7 +125,7 @@ int
 timeline_reader_open(struct timeline_reader **out, const char *path)
 {
 	struct timeline_header header;
-	size_t bytes;
+	size_t bytes = 0;
 	void *map;
 	int fd, err;
 
