@@ -1,0 +1,224 @@
+"""The search service of examples/lucene, by itself: no Tailor, no agent."""
+
+import collections
+import glob
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import urllib.parse
+
+import pytest
+
+from support.client import Client
+from support.process import Process
+from support.wait import wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+QUERIES = ROOT / "examples" / "lucene" / "queries.txt"
+JARS = [next(iter(glob.glob(f"/usr/share/java/lucene-{part}-[0-9]*.jar")), "")
+        for part in ("core", "analyzers-common", "queryparser")]
+
+Made = collections.namedtuple("Made", "path index")
+
+
+def missing():
+    if shutil.which("javac") is None:
+        return "no javac (openjdk-17-jdk-headless)"
+    if not all(JARS):
+        return "no Lucene (liblucene8-java)"
+    if not os.path.exists("/usr/share/wordnet/data.noun"):
+        return "no WordNet (wordnet-base)"
+    return None
+
+
+@pytest.fixture(scope="session")
+def lucene(build):
+    """The classes, without TaleChain's, and the index."""
+    if missing():
+        pytest.skip(missing())
+    subprocess.run(["make", "-s", "-C", ROOT, f"BUILD={build}", "lucene",
+                    "lucene-index"], check=True)
+    return Made(":".join([str(build / "examples" / "lucene"), *JARS]),
+                build / "lucene-index")
+
+
+def java(path, *arguments):
+    return [shutil.which("java"), "-Xmx256m", "-XX:TieredStopAtLevel=1",
+            "-Dsun.net.httpserver.nodelay=true", "-cp", path,
+            "SearchService", *map(str, arguments)]
+
+
+class Service(Process):
+    def __init__(self, made, *arguments, path=None):
+        super().__init__(java(path or made.path, "--index", made.index,
+                              "--listen", "127.0.0.1:0", *arguments))
+        line = self.wait_log(r"listening on")
+        self.port = int(line.rpartition(":")[2])
+
+    def client(self):
+        return Client(("127.0.0.1", self.port))
+
+
+@pytest.fixture
+def service(lucene):
+    """service(*options) starts one; all are ended after the test."""
+    started = []
+
+    def start(*arguments, **kwargs):
+        started.append(Service(lucene, *arguments, **kwargs))
+        return started[-1]
+
+    yield start
+    for s in started:
+        s.kill()
+
+
+def search(client, query, **fields):
+    target = "/search?" + urllib.parse.urlencode({"q": query, **fields})
+    response = client.get(target)
+    assert response.status == 200, response.body
+    return response, json.loads(response.body)
+
+
+def test_finds_synset(service):
+    """Goal: a known query answers with the synset it is known to mean."""
+    with service().client() as client:
+        response, found = search(client, '"domestic dog"')
+        best = found["hits"][0]
+        assert best["id"] == "n02084071"
+        assert best["lemma"] == "dog, domestic dog, Canis familiaris"
+        assert best["gloss"].startswith("a member of the genus Canis")
+        assert int(response.get("Content-Length")) == len(response.body)
+
+
+def test_pages_and_limits(service):
+    """Goal: n and from cut out what they say, hits come best first."""
+    with service().client() as client:
+        _, whole = search(client, "water", n=40)
+        scores = [hit["score"] for hit in whole["hits"]]
+        assert len(scores) == 40 and whole["total"] > 40
+        assert scores == sorted(scores, reverse=True)
+        _, page = search(client, "water", n=5, **{"from": 7})
+        assert page["hits"] == whole["hits"][7:12]
+
+
+def test_session_history(service):
+    """Goal: a session remembers its latest queries, and only its own."""
+    with service("--history", "2").client() as client:
+        for user, query in (("a", "one"), ("a", "two"), ("b", "other"),
+                            ("a", "three")):
+            client.get(f"/search?q={query}", fields=[("X-Session", user)])
+        response = client.get("/history", fields=[("X-Session", "a")])
+        assert [entry["query"]
+                for entry in json.loads(response.body)["history"]] \
+            == ["two", "three"]
+
+
+@pytest.mark.parametrize("target, status", [
+    ("/search", 400), ("/search?q=", 400), ("/search?q=%22open", 400),
+    ("/search?q=" + "x" * 257, 400), ("/search?q=a&n=0", 400),
+    ("/search?q=a&n=many", 400), ("/search?q=%zz", 400), ("/nothing", 404),
+    ("/visit?key=k", 405),
+])
+def test_refusals(service_once, target, status):
+    """Goal: a request at fault gets the status that says so."""
+    with service_once.client() as client:
+        assert client.get(target).status == status
+    with service_once.client() as client:
+        assert client.get("/health").status == 200
+
+
+@pytest.fixture(scope="module")
+def service_once(lucene):
+    s = Service(lucene)
+    yield s
+    s.kill()
+
+
+def test_counts_visits(service):
+    """Goal: each POST counts once, by key; looking does not count."""
+    with service().client() as client:
+        for expected in (1, 2, 3):
+            client.request("POST", "/visit?key=k", body=b"x=1")
+            response = client.response("POST")
+            assert json.loads(response.body) == {"key": "k",
+                                                 "visits": expected}
+        for key, count in (("k", 3), ("k", 3), ("other", 0)):
+            response = client.get(f"/visits?key={key}")
+            assert json.loads(response.body)["visits"] == count
+
+
+def test_says_time_and_name(service):
+    """Goal: every answer has Server-Timing and the server's name."""
+    with service("--name", "left").client() as client:
+        for target in ("/search?q=dog", "/health", "/nothing"):
+            response = client.get(target)
+            assert response.get("X-Server") == "left"
+            assert re.fullmatch(r"app;dur=\d+\.\d{3}",
+                                response.get("Server-Timing"))
+
+
+def test_runs_without_talechain(service):
+    """Goal: asked for events without TaleChain's classes, it says so and
+    serves."""
+    s = service("--talechain")
+    s.wait_log(r"without TaleChain on the class path: no events")
+    with s.client() as client:
+        assert search(client, "dog")[1]["total"] > 0
+
+
+def test_index_is_built_once(lucene, scratch):
+    """Goal: a missing index is built, a complete one used as it is, one of
+    another version replaced."""
+    index = pathlib.Path(scratch) / "index"
+
+    def ensure():
+        done = subprocess.run(
+            java(lucene.path, "--index", index, "--build"), check=True,
+            capture_output=True, text=True)
+        return done.stderr.split()[-1]
+
+    assert ensure() == "built"
+    before = sorted((p.name, p.stat().st_mtime_ns, p.stat().st_ino)
+                    for p in index.iterdir())
+    assert ensure() == "reused"
+    assert before == sorted((p.name, p.stat().st_mtime_ns, p.stat().st_ino)
+                            for p in index.iterdir())
+    next(index.glob("segments_*")).write_bytes(b"not an index")
+    assert ensure() == "built"
+    assert sorted(p.name for p in pathlib.Path(scratch).glob("index*")) \
+        == ["index", "index.lock"]
+
+
+def test_query_list(service):
+    """Goal: all 1000 queries of the list find something; says how long they
+    take (reported, not judged)."""
+    queries = QUERIES.read_text(encoding="utf-8").splitlines()
+    assert len(queries) == len(set(queries)) == 1000
+    durations = []
+    with service("--answers", "0").client() as client:
+        for _ in range(2):
+            durations.clear()
+            for query in queries:
+                response, found = search(client, query)
+                assert found["total"] > 0, query
+                durations.append(float(
+                    response.get("Server-Timing").partition("dur=")[2]))
+    durations.sort()
+    print(f"server time of the list, ms: mean {sum(durations) / 1000:.3f} "
+          f"p50 {durations[499]:.3f} p99 {durations[989]:.3f} "
+          f"max {durations[-1]:.3f}")
+
+
+def test_stops_on_sigterm(service):
+    """Goal: SIGTERM ends the service and its port is free for the next."""
+    s = service()
+    port = s.port
+    s.signal(15)
+    s.wait()
+    again = service("--listen", f"127.0.0.1:{port}")
+    wait_until(again.running, "the next one runs")
+    assert again.port == port
