@@ -147,10 +147,8 @@ e2e: all	## end-to-end tests (pytest) against $(BUILD)
 # Seeds: tests/fuzz/<folder>/corpus/fuzz_*/.  Needs clang; own build directory.
 FUZZ_SECONDS ?= 10
 .PHONY: fuzz fuzz-programs
-fuzz:	## fuzz each parser for FUZZ_SECONDS (10)
-	@$(MAKE) --no-print-directory fuzz-programs BUILD=$(BUILD)-fuzz \
-	    CC=clang SAN=fuzzer-no-link,address,undefined
-	tools/check --build $(BUILD) --fuzz-seconds $(FUZZ_SECONDS) fuzz-run
+fuzz:	## fuzz each parser for FUZZ_SECONDS (10) with clang
+	@tools/check --build $(BUILD) --fuzz-seconds $(FUZZ_SECONDS) fuzz
 define fuzz_folder
 FUZZERS_$(1) := $$(patsubst tests/fuzz/$(1)/%.c,$(BUILD)/fuzz/$(1)/%,\
     $$(wildcard tests/fuzz/$(1)/fuzz_*.c))

@@ -1,0 +1,4 @@
+/* Four blanks where a tab belongs. */
+int f(void) {
+    return 1;
+}

@@ -1,0 +1,1 @@
+const char *when = __DATE__;
