@@ -21,9 +21,11 @@
 #include <stdint.h>
 
 #include "base/instant.h"
+#include "hedging/window.h"
 #include "talechain/hazard.h"
 
 #define HEDGING_SERVERS 2
+#define HEDGING_SWAPS_KEPT 256 /* instants of the latest swaps (B3) */
 
 enum server_state {
 	SERVER_DOWN,
@@ -45,7 +47,7 @@ enum hedge_trigger {
 };
 const char *hedge_trigger_name(enum hedge_trigger trigger);
 
-/* Why a request was not hedged.  Counted one by one. */
+/* Why a request was not hedged.  Counted one by one, at each asking. */
 #define HEDGE_REFUSALS(X)                                               \
 	X(NONE, "none")                                                 \
 	X(WATCHING, "watching")			  /* mode is not act */ \
@@ -75,16 +77,25 @@ enum hedge_refusal {
 };
 const char *hedge_refusal_name(enum hedge_refusal refusal);
 
-/* Limits, all from the configuration; see its table for meaning and range. */
+/*
+ * Limits, all from the configuration; see its table for meaning and range.
+ * Where the configuration lets 0 stand for a default, so do we:
+ * hedge_inflight_max is then connections_max, budget_burst twice the larger
+ * connections_max, ready_inflight a tenth of connections_max (at least 1).
+ */
 struct hedging_limits {
 	bool act;	   /* false: watch; never swap, hedge or fail over */
 	uint32_t triggers; /* bit 1 << enum hazard_kind: what to act on */
 	unsigned servers;  /* 1 or 2 */
-	unsigned connections_max[HEDGING_SERVERS]; /* in flight per server */
-	unsigned hedge_inflight_max;		   /* B1, per server */
-	double budget_ratio;	  /* B2: tokens earned per finished request */
-	unsigned budget_burst;	  /* B2: capacity, starts full */
-	unsigned swap_rate_max;	  /* B3: swaps in any second */
+	/* In flight per server: attempts, losers being drained and warm-up
+	 * requests together, for each of them holds a connection. */
+	unsigned connections_max[HEDGING_SERVERS];
+	unsigned hedge_inflight_max; /* B1, per server */
+	double budget_ratio;   /* B2: tokens earned per finished request */
+	unsigned budget_burst; /* B2: capacity, starts full */
+	/* B3: swaps in any second, at most HEDGING_SWAPS_KEPT - 1; 0: no
+	 * limit, never a storm */
+	unsigned swap_rate_max;
 	int64_t storm_hold_ns;	  /* B3 */
 	int64_t min_remaining_ns; /* E6; 0: the other server's p50 */
 	int64_t min_pause_ns;	  /* T4; 0: off */
@@ -95,6 +106,9 @@ struct hedging_limits {
 	unsigned warmup_rate_per_s;
 	double warmup_p95_factor; /* until p95 within this of the active's */
 	int64_t warmup_max_ns;
+	double timer_ratio;	  /* T6: tokens per finished request; 0: off */
+	double timer_probability; /* T6: of a late request being hedged */
+	int64_t timer_cap_ns;	  /* T6: never wait longer than this */
 };
 
 /* What the policy must know of a request to judge it; made on the fly. */
@@ -120,13 +134,16 @@ enum attempt_state {
 
 #define RACE_ATTEMPTS 2
 
+struct race_attempt {
+	enum attempt_state state;
+	int server; /* valid unless ATTEMPT_NONE */
+	enum hedge_trigger trigger;
+	int status; /* of its head, 0: none yet */
+	bool ended; /* race_ended was called */
+};
+
 struct race {
-	struct {
-		enum attempt_state state;
-		int server; /* valid unless ATTEMPT_NONE */
-		enum hedge_trigger trigger;
-		int status; /* of its head, 0: none yet */
-	} attempt[RACE_ATTEMPTS];
+	struct race_attempt attempt[RACE_ATTEMPTS];
 	unsigned started; /* attempts so far, 0 .. RACE_ATTEMPTS */
 	int winner;	  /* index, -1: not committed */
 };
@@ -135,16 +152,25 @@ struct race {
 struct hedging_server {
 	enum server_state state;
 	uint32_t hazards;	       /* bit per enum hazard_kind, now */
-	struct instant hazard_since;   /* oldest of them */
+	struct instant hazard_since;   /* oldest of them; none: not set */
+	struct instant hazard_over;    /* when the last of them had ended */
 	struct instant pushback_until; /* B5 */
 	double breaker_tokens;	       /* B4 */
-	unsigned inflight;	       /* attempts that may still win */
+	unsigned inflight;	       /* attempts that may win or have won */
 	unsigned hedges;	       /* of those, hedges */
 	unsigned draining;	       /* losers still being read */
-	unsigned warmup_sent, warmup_done, warmup_inflight;
+	unsigned warmup_sent, warmup_done, warmup_failed, warmup_inflight;
 	struct instant warmup_since;
-	int64_t latency_p50_ns, latency_p95_ns; /* hazard-free, recent window */
-	uint64_t internal[64]; /* windows and rates: the policy's own */
+	/* Of the latest 128 hazard-free answers; 0: none yet. */
+	int64_t latency_p50_ns, latency_p95_ns, latency_p99_ns;
+
+	/* The policy's own. */
+	struct instant kind_since[HAZARD_KIND_COUNT];
+	struct instant warmup_next; /* when the rate allows one more */
+	bool hedged_last;	    /* B1: who had the latest slot */
+	struct window latency;
+	struct window warmup_latency;
+	struct window pause[HAZARD_KIND_COUNT]; /* T4 */
 };
 
 struct hedging {
@@ -154,8 +180,19 @@ struct hedging {
 	double tokens; /* B2 */
 	struct instant storm_until;
 	uint64_t swaps, hedges_sent, storms;
+	uint64_t hedges_cancelled; /* of those sent: never written, refunded */
+	uint64_t swaps_refused;	   /* T2: a hazard began, nowhere to go */
+	uint64_t hazards_expired;  /* their end was never seen */
 	uint64_t requests_finished;
-	uint64_t internal[64];
+	uint64_t refused[HEDGE_REFUSAL_COUNT]; /* by hedging_ask (B6) */
+
+	/* The policy's own. */
+	struct instant swap_at[HEDGING_SWAPS_KEPT]; /* ring, by swaps */
+	double timer_tokens;			    /* T6 */
+	double timer_phase; /* T6: dithers probability */
+	struct instant ticked;
+	bool sweep_wanted; /* a hedge was refused for a passing reason */
+	struct instant sweep_after;
 };
 
 /* Results of an event: what the proxy should do now. */
@@ -164,30 +201,39 @@ enum hedging_consequence {
 	HEDGING_SWEEP = 2,   /* ask hedging_ask for all in flight, oldest 1st */
 	HEDGING_WARMUP = 4,  /* ask hedging_warmup_due */
 	HEDGING_STORM = 8,   /* a storm began: log it once */
+	HEDGING_CANCEL = 16, /* a hazard is over: unwritten hedges for which
+			      * hedging_idle holds may be dropped (T3) */
 };
 
 /* Start with all servers DOWN and server 0 active. */
 void hedging_init(struct hedging *h, const struct hedging_limits *limits);
 
-/* New limits from a reload; states and counters stay. */
+/* New limits from a reload; states and counters stay.  What follows from
+ * them (a swap, say) is told by the next hedging_tick. */
 void hedging_limits_set(struct hedging *h, const struct hedging_limits *limits);
 
-/* Server life cycle.  Each returns a set of enum hedging_consequence. */
+/* Server life cycle.  Each returns a set of enum hedging_consequence.  An
+ * event that changes nothing (up when READY, down when DOWN) is harmless. */
 unsigned hedging_server_connecting(
     struct hedging *h, unsigned server, struct instant now);
-/* It answered a probe: warms up, or is READY when there is no warm-up or the
- * other server is not READY (somebody has to serve). have_history tells
- * whether there are requests to warm it with. */
+/* It answered a probe: warms up, or is READY when there is no warm-up, we
+ * only watch, or the other server is not READY (somebody has to serve; for
+ * the same reason a warm-up ends when the other server leaves READY).
+ * have_history tells whether there are requests to warm it with. */
 unsigned hedging_server_up(
     struct hedging *h, unsigned server, bool have_history, struct instant now);
 unsigned
 hedging_server_down(struct hedging *h, unsigned server, struct instant now);
 
-/* A hazard as posted by the profiler.  EXIT begin also means DOWN. */
+/* A hazard as posted by the profiler.  EXIT begin also means DOWN, EXIT end
+ * that a new process without hazards is there.  A record out of range, or an
+ * end without its begin, is ignored. */
 unsigned hedging_hazard(
     struct hedging *h, const struct hazard *hazard, struct instant now);
 
-/* An operator's wish.  Returns 0 consequences if the other is not READY. */
+/* An operator's wish, also when we only watch.  Returns 0 consequences if the
+ * other is not READY or is in a hazard.  No SWEEP: requests in flight finish
+ * where they are. */
 unsigned hedging_switch(struct hedging *h, struct instant now);
 
 /*
@@ -200,13 +246,20 @@ unsigned hedging_switch(struct hedging *h, struct instant now);
 #define HEDGING_FULL (-2)
 int hedging_choose(const struct hedging *h, struct instant now);
 
+/* B1: a slot of this server is free; new requests are queued and hedges were
+ * refused for INFLIGHT_LIMIT.  True: offer it to a hedge first. */
+bool hedging_hedge_turn(const struct hedging *h, unsigned server);
+
 /*
  * hedging_ask(h, race, view, trigger, now, server):
  * May this request get one more attempt, because of trigger?
  * Returns HEDGE_REFUSED_NONE and the server in *server, and then has spent a
- * token: the proxy must start that attempt.  Otherwise the reason.
+ * token: the proxy must start that attempt.  Otherwise the reason, with the
+ * ones that cannot pass before those that can; *server is then unchanged.
  * A HEDGE_FAILURE re-try is not charged to the budget (the first attempt is
  * over, so no load is added) but counts as an attempt.
+ * A lone 5xx whose head is there is not hedged any more (COMMITTED): it is
+ * the answer.  O(1).
  */
 enum hedge_refusal hedging_ask(struct hedging *h, const struct race *race,
     const struct hedge_view *view, enum hedge_trigger trigger,
@@ -215,6 +268,22 @@ enum hedge_refusal hedging_ask(struct hedging *h, const struct race *race,
 /* The trigger that a server's present hazards amount to; HEDGE_FIRST: none. */
 enum hedge_trigger
 hedging_hazard_trigger(const struct hedging *h, unsigned server);
+
+/*
+ * hedging_idle(h, race):
+ * Whether the race's latest attempt is a hedge whose hazard is over while
+ * the first attempt still runs.  If nothing of it was written yet, end it
+ * with ATTEMPT_END_UNSENT: its token comes back and the request may be
+ * hedged again (T3).
+ */
+bool hedging_idle(const struct hedging *h, const struct race *race);
+
+/*
+ * hedging_timer_ns(h, server):
+ * T6, for a first attempt just started on server: after how long without a
+ * response head to ask with HEDGE_TIMER; < 0: not this one, or off.
+ */
+int64_t hedging_timer_ns(struct hedging *h, unsigned server);
 
 /* A request left the table, whatever its outcome: earns budget (B2). */
 void hedging_request_end(struct hedging *h, struct instant now);
@@ -232,12 +301,15 @@ enum race_step {
 	RACE_HOLD,	/* not acceptable, another may do better: keep, wait */
 	RACE_DISCARD,	/* a loser's: read and throw away */
 	RACE_WAIT,	/* nothing now: another attempt is running */
-	RACE_TRY,	/* start an attempt on *server */
+	RACE_TRY,	/* start an attempt on *server, HEDGE_FAILURE */
+	RACE_QUEUE,	/* as RACE_TRY, but *server is full: wait in the queue
+			 * until hedging_choose names a server, start there */
 	RACE_SEND_HELD, /* commit attempt *held: the best answer there is */
 	RACE_GIVE_UP,	/* no answer will come: 502, or 503 if never sent */
 };
 
-/* A response head arrived for an attempt. */
+/* A response head arrived for an attempt.  An informational one (1xx but
+ * 101) changes nothing: RACE_WAIT. */
 enum race_step race_head(struct hedging *h, struct race *r, int attempt,
     int status, struct instant now);
 
@@ -246,6 +318,8 @@ enum race_step race_head(struct hedging *h, struct race *r, int attempt,
  * This attempt's response is about to be forwarded.  True: it is the winner,
  * and the other running attempt, if any, is now LOST (drain it).  False: the
  * race was already decided; discard.  At most one call ever returns true.
+ * Also for a HELD attempt, after RACE_SEND_HELD.  The winner counts as in
+ * flight until race_ended.
  */
 bool
 race_commit(struct hedging *h, struct race *r, int attempt, struct instant now);
@@ -263,24 +337,33 @@ enum attempt_end {
  * failed, or it was a loser that has been drained or closed.
  *   latency_ns  from its first byte written to its end; < 0 unknown
  *   written     at least one byte of the request was handed to the server
+ * Call it once per attempt.  A loser need not be told if its race is gone
+ * before its end; a LOST attempt is not in flight, only draining.
  * Returns the next step for the request: after a winner or a loser always
- * RACE_WAIT; after a failure of the last running attempt RACE_TRY (with
- * *server; only if the request may be sent again: T7), RACE_SEND_HELD (with
- * the attempt in *server) or RACE_GIVE_UP.
+ * RACE_WAIT; after a failure of the last running attempt RACE_TRY or
+ * RACE_QUEUE (with *server; only if the request may be sent again: T7),
+ * RACE_SEND_HELD (with the attempt in *server) or RACE_GIVE_UP.  An
+ * acceptable response that is complete but not committed yet is also
+ * RACE_SEND_HELD, at once.  *server is -1 for the other steps.
  */
 enum race_step race_ended(struct hedging *h, struct race *r, int attempt,
     enum attempt_end end, int64_t latency_ns, bool written,
     const struct hedge_view *view, struct instant now, int *server);
 
-/* The client left before commit: running attempts become losers. */
+/* The client left: running attempts, and a winner still being forwarded,
+ * become losers.  The race can no longer be won. */
 void race_abandon(struct hedging *h, struct race *r, struct instant now);
 
 /* A loser stopped being in flight because it is now being drained, and the
- * end of that drain.  Keeps server[].draining (L8). */
+ * end of that drain.  Keeps server[].draining (L8).  The end returns
+ * consequences: the server may have become a target for a waiting swap. */
 void hedging_drain_begin(struct hedging *h, unsigned server);
-void hedging_drain_end(struct hedging *h, unsigned server, struct instant now);
+unsigned
+hedging_drain_end(struct hedging *h, unsigned server, struct instant now);
 
-/* B5: a server asked for quiet. */
+/* B5: a server asked for quiet: no hedges to it for hold_ns, a minute at most
+ * (also for hold_ns < 0, which is gRPC's "not again").  Never shortened by a
+ * later call, forgotten when the server goes down. */
 void hedging_pushback(
     struct hedging *h, unsigned server, int64_t hold_ns, struct instant now);
 
@@ -297,8 +380,9 @@ void hedging_warmup_sent(struct hedging *h, unsigned server);
 unsigned hedging_warmup_done(struct hedging *h, unsigned server, bool ok,
     int64_t latency_ns, struct instant now);
 
-/* Time-driven changes (warm-up maximum, override, storm end).  Call at least
- * every 10 ms.  Returns consequences. */
+/* Time-driven changes (warm-up maximum, override, return of a server that has
+ * caught up, hedges that can be asked for again).  Call at least every 10 ms,
+ * more often as you like: O(1).  Returns consequences. */
 unsigned hedging_tick(struct hedging *h, struct instant now);
 
 #endif

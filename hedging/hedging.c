@@ -1,0 +1,255 @@
+/*
+ * hedging.c: limits, names, budget, and the server for a new request.
+ *
+ * Everything here is a look at the state; what moves the state is in
+ * servers.c (events), swap.c (the pair) and race.c (one request).
+ */
+#include "hedging/policy.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Budgets are sums of fractions: ten times 0.1 must buy one hedge. */
+#define TOKEN_ROUNDING 1e-9
+
+const char *
+server_state_name(enum server_state state)
+{
+	switch (state) {
+	case SERVER_DOWN:
+		return "down";
+	case SERVER_CONNECTING:
+		return "connecting";
+	case SERVER_WARMING:
+		return "warming";
+	case SERVER_READY:
+		return "ready";
+	}
+	return "?";
+}
+
+const char *
+hedge_trigger_name(enum hedge_trigger trigger)
+{
+	switch (trigger) {
+	case HEDGE_FIRST:
+		return "first";
+	case HEDGE_GC:
+		return "gc";
+	case HEDGE_SAFEPOINT:
+		return "safepoint";
+	case HEDGE_EXIT:
+		return "exit";
+	case HEDGE_TIMER:
+		return "timer";
+	case HEDGE_FAILURE:
+		return "failure";
+	case HEDGE_TRIGGER_COUNT:
+		break;
+	}
+	return "?";
+}
+
+const char *
+hedge_refusal_name(enum hedge_refusal refusal)
+{
+	static const char *const names[] = {
+#define HEDGE_X(symbol, name) name,
+	    HEDGE_REFUSALS(HEDGE_X)
+#undef HEDGE_X
+	};
+
+	return (unsigned)refusal < HEDGE_REFUSAL_COUNT ? names[refusal] : "?";
+}
+
+/* T6: how many timer hedges may come in one burst. */
+static double
+timer_burst(const struct hedging_limits *l)
+{
+	if (l->timer_ratio <= 0)
+		return 0;
+	if (l->budget_burst < TIMER_BURST_SHARE)
+		return 1;
+	return (double)l->budget_burst / TIMER_BURST_SHARE;
+}
+
+/* Replace the zeros that stand for a default. */
+static void
+limits_complete(struct hedging_limits *l)
+{
+	unsigned largest = l->connections_max[0];
+
+	assert(l->servers >= 1 && l->servers <= HEDGING_SERVERS);
+	if (l->servers == HEDGING_SERVERS && l->connections_max[1] > largest)
+		largest = l->connections_max[1];
+	if (l->hedge_inflight_max == 0)
+		l->hedge_inflight_max = largest;
+	if (l->budget_burst == 0)
+		l->budget_burst = 2 * largest;
+	if (l->ready_inflight == 0)
+		l->ready_inflight = largest < 10 ? 1 : largest / 10;
+	if (l->swap_rate_max >= HEDGING_SWAPS_KEPT)
+		l->swap_rate_max = HEDGING_SWAPS_KEPT - 1;
+}
+
+void
+hedging_init(struct hedging *h, const struct hedging_limits *limits)
+{
+	memset(h, 0, sizeof(*h));
+	h->limits = *limits;
+	limits_complete(&h->limits);
+	h->tokens = h->limits.budget_burst;
+	h->timer_tokens = timer_burst(&h->limits);
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
+		struct hedging_server *s = &h->server[i];
+
+		s->breaker_tokens = BREAKER_FULL;
+		window_init(&s->latency, WINDOW_MAX);
+		window_init(&s->warmup_latency, WARMUP_JUDGED);
+		for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+			window_init(&s->pause[k], PAUSES_KEPT);
+	}
+}
+
+void
+hedging_limits_set(struct hedging *h, const struct hedging_limits *limits)
+{
+	bool timer_was_off = h->limits.timer_ratio <= 0;
+
+	h->limits = *limits;
+	limits_complete(&h->limits);
+	if (h->active >= h->limits.servers)
+		h->active = 0;
+	if (h->tokens > h->limits.budget_burst)
+		h->tokens = h->limits.budget_burst;
+	if (timer_was_off || h->timer_tokens > timer_burst(&h->limits))
+		h->timer_tokens = timer_burst(&h->limits);
+}
+
+bool
+policy_acts(const struct hedging *h)
+{
+	return h->limits.act && h->limits.servers == HEDGING_SERVERS;
+}
+
+unsigned
+policy_load(const struct hedging_server *s)
+{
+	return s->inflight + s->draining + s->warmup_inflight;
+}
+
+bool
+policy_has_room(const struct hedging *h, unsigned server)
+{
+	return policy_load(&h->server[server]) <
+	       h->limits.connections_max[server];
+}
+
+int
+hedging_choose(const struct hedging *h, struct instant now)
+{
+	const struct hedging_server *s = &h->server[h->active];
+
+	(void)now; /* the present states already know */
+	if (s->state != SERVER_READY)
+		return HEDGING_UNAVAILABLE;
+	if (!policy_has_room(h, h->active))
+		return HEDGING_FULL;
+	return (int)h->active;
+}
+
+bool
+hedging_hedge_turn(const struct hedging *h, unsigned server)
+{
+	assert(server < HEDGING_SERVERS);
+	return !h->server[server].hedged_last;
+}
+
+bool
+policy_is_hedge(enum hedge_trigger trigger)
+{
+	switch (trigger) {
+	case HEDGE_GC:
+	case HEDGE_SAFEPOINT:
+	case HEDGE_EXIT:
+	case HEDGE_TIMER:
+		return true;
+	case HEDGE_FIRST:
+	case HEDGE_FAILURE:
+	case HEDGE_TRIGGER_COUNT:
+		break;
+	}
+	return false;
+}
+
+bool
+policy_budget_has(const struct hedging *h, enum hedge_trigger trigger)
+{
+	if (h->tokens + TOKEN_ROUNDING < 1)
+		return false;
+	return trigger != HEDGE_TIMER || h->timer_tokens + TOKEN_ROUNDING >= 1;
+}
+
+static double
+less_one(double tokens)
+{
+	return tokens < 1 ? 0 : tokens - 1;
+}
+
+static double
+at_most(double tokens, double limit)
+{
+	return tokens < limit ? tokens : limit;
+}
+
+/* A timer hedge pays twice, so B2 bounds all hedges together. */
+void
+policy_budget_spend(struct hedging *h, enum hedge_trigger trigger)
+{
+	h->tokens = less_one(h->tokens);
+	if (trigger == HEDGE_TIMER)
+		h->timer_tokens = less_one(h->timer_tokens);
+}
+
+void
+policy_budget_refund(struct hedging *h, enum hedge_trigger trigger)
+{
+	h->tokens = at_most(h->tokens + 1, h->limits.budget_burst);
+	if (trigger == HEDGE_TIMER)
+		h->timer_tokens =
+		    at_most(h->timer_tokens + 1, timer_burst(&h->limits));
+}
+
+void
+hedging_request_end(struct hedging *h, struct instant now)
+{
+	const struct hedging_limits *l = &h->limits;
+
+	(void)now; /* earned per request, not per second */
+	h->requests_finished++;
+	h->tokens = at_most(h->tokens + l->budget_ratio, l->budget_burst);
+	h->timer_tokens =
+	    at_most(h->timer_tokens + l->timer_ratio, timer_burst(l));
+}
+
+int64_t
+hedging_timer_ns(struct hedging *h, unsigned server)
+{
+	const struct hedging_limits *l = &h->limits;
+	int64_t delay_ns;
+
+	assert(server < HEDGING_SERVERS);
+	if (!policy_acts(h) || l->timer_ratio <= 0)
+		return -1;
+	/* Every 1/q-th request instead of a dice: as rare, and repeatable. */
+	h->timer_phase += l->timer_probability;
+	if (h->timer_phase + TOKEN_ROUNDING < 1)
+		return -1;
+	h->timer_phase = less_one(h->timer_phase);
+	delay_ns = h->server[server].latency_p99_ns;
+	if (delay_ns == 0)
+		return -1; /* late compared with what? */
+	if (delay_ns < TIMER_FLOOR_NS)
+		delay_ns = TIMER_FLOOR_NS;
+	return delay_ns < l->timer_cap_ns ? delay_ns : l->timer_cap_ns;
+}

@@ -1,0 +1,97 @@
+/*
+ * policy.h: what the files of this folder tell each other; private.
+ *
+ * hedging.c asks who serves, servers.c moves the states, swap.c judges the
+ * pair as a whole, warmup.c paces, ask.c refuses, race.c decides one
+ * request.  All of them work on struct hedging and nothing else.
+ */
+#ifndef TAILOR_HEDGING_POLICY_H
+#define TAILOR_HEDGING_POLICY_H
+
+#include "hedging/hedging.h"
+
+#define BREAKER_FULL 10.0		/* B4: tokens at the start */
+#define BREAKER_CLOSED_ABOVE 5.0	/* B4: hedging is off at or below */
+#define BREAKER_SUCCESS 0.1		/* B4: earned per good answer */
+#define BREAKER_RECOVERY_PER_S 0.1	/* B4: earned by waiting */
+#define PUSHBACK_MAX_NS (60 * NS_PER_S) /* B5 */
+#define HAZARD_MAX_NS (60 * NS_PER_S)	/* an end was lost: stop believing */
+#define SETTLE_MIN_NS NS_PER_MS		/* L8: 2 * p99, but at least this */
+#define SWEEP_GAP_NS (5 * NS_PER_MS)	/* between two sweeps by the tick */
+#define TIMER_FLOOR_NS NS_PER_MS	/* T6 */
+#define TIMER_BURST_SHARE 10		/* T6: of the burst of B2 */
+#define PAUSES_KEPT 32			/* T4 */
+#define WARMUP_JUDGED 64 /* warm-up answers that its p95 is taken from */
+
+/* The other one of the two. */
+static inline unsigned
+policy_other(unsigned server)
+{
+	return 1 - server;
+}
+
+static inline uint32_t
+policy_bit(enum hazard_kind kind)
+{
+	return UINT32_C(1) << kind;
+}
+
+/* W1: whether a response with this status may win at once. */
+static inline bool
+policy_acceptable(int status)
+{
+	return status >= 100 && status < 500;
+}
+
+/* Whether swapping, hedging and failing over are possible at all. */
+bool policy_acts(const struct hedging *h);
+
+/* Connections in use, whatever for; whether one more may be. */
+unsigned policy_load(const struct hedging_server *s);
+bool policy_has_room(const struct hedging *h, unsigned server);
+
+/* Give back or take from the budgets of a hedge (B2, T6). */
+bool policy_budget_has(const struct hedging *h, enum hedge_trigger trigger);
+void policy_budget_spend(struct hedging *h, enum hedge_trigger trigger);
+void policy_budget_refund(struct hedging *h, enum hedge_trigger trigger);
+
+/* Started beside an attempt that still runs: adds load, so it is charged. */
+bool policy_is_hedge(enum hedge_trigger trigger);
+
+/* T1: may hedges, and with a swap new requests, go to this server now?
+ * NONE, STANDBY_NOT_READY or BREAKER. */
+enum hedge_refusal
+policy_target(const struct hedging *h, unsigned server, struct instant now);
+
+/* Judge the pair after any change: end warm-ups nobody can wait for, swap if
+ * the table of both servers says so.  Consequences. */
+unsigned policy_review(struct hedging *h, struct instant now);
+
+/* SWEEP if some requests wait on a stopped server and the other could help;
+ * else 0, and if it could not the tick will look again. */
+unsigned policy_sweep(struct hedging *h, struct instant now);
+
+/* The warm-up begins, or is over because enough was seen. */
+void policy_warmup_begin(struct hedging_server *s, struct instant now);
+bool policy_warmup_over(
+    const struct hedging *h, unsigned server, struct instant now);
+
+/* Forget hazards whose end was never told. */
+void
+policy_hazards_expire(struct hedging *h, unsigned server, struct instant now);
+
+/* An answer came: a latency sample, and its worth for the breaker. */
+void policy_latency(
+    struct hedging_server *s, int64_t latency_ns, struct instant now);
+void policy_breaker_success(struct hedging_server *s);
+void policy_breaker_failure(struct hedging_server *s);
+
+/* T7: where a request may be tried after its last attempt failed; a server,
+ * HEDGING_FULL or HEDGING_UNAVAILABLE. */
+int policy_failover(const struct hedging *h, const struct race *r,
+    const struct hedge_view *view, bool written, struct instant now);
+
+/* The (first) attempt that still runs, or NULL. */
+const struct race_attempt *policy_running(const struct race *r);
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * race.c: one request's attempts, and which of them answers the client.
+ *
+ *   NONE -> RUNNING -> WON        committed: its bytes go to the client
+ *              |  \--> HELD -> WON | LOST   an answer kept back
+ *              |-----> FAILED
+ *              \-----> LOST       the other won, or the client left
+ *
+ * Only RUNNING and WON attempts count as in flight.  All calls come from one
+ * thread, so "first" is the order of calls and nothing else.
+ */
+#include "hedging/policy.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+void
+race_init(struct race *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->winner = -1;
+}
+
+int
+race_start(struct hedging *h, struct race *r, unsigned server,
+    enum hedge_trigger trigger, struct instant now)
+{
+	struct race_attempt *a;
+	struct hedging_server *s;
+
+	(void)now; /* latency is told at the end */
+	assert(r->started < RACE_ATTEMPTS && r->winner < 0);
+	assert(server < h->limits.servers);
+	s = &h->server[server];
+	a = &r->attempt[r->started];
+	*a = (struct race_attempt){.state = ATTEMPT_RUNNING,
+	    .server = (int)server,
+	    .trigger = trigger};
+	s->inflight++;
+	s->hedged_last = policy_is_hedge(trigger);
+	if (policy_is_hedge(trigger)) {
+		s->hedges++;
+		h->hedges_sent++;
+	}
+	return (int)r->started++;
+}
+
+/* The attempt can no longer win, or has delivered. */
+static void
+flight_leave(struct hedging *h, const struct race_attempt *a)
+{
+	struct hedging_server *s = &h->server[a->server];
+
+	assert(s->inflight > 0);
+	s->inflight--;
+	if (policy_is_hedge(a->trigger)) {
+		assert(s->hedges > 0);
+		s->hedges--;
+	}
+}
+
+/* W2: how much an answer tells; a server's own error says more than that
+ * it is unavailable, and that more than a gateway's. */
+static int
+status_rank(int status)
+{
+	if (policy_acceptable(status))
+		return 3;
+	if (status == 502 || status == 504)
+		return 0;
+	return status == 503 ? 1 : 2;
+}
+
+/* The best answer kept back, or -1. */
+static int
+held_best(const struct race *r)
+{
+	int best = -1;
+
+	for (unsigned i = 0; i < r->started; i++) {
+		const struct race_attempt *a = &r->attempt[i];
+
+		if (a->state != ATTEMPT_HELD)
+			continue;
+		if (best < 0 || status_rank(a->status) >
+				    status_rank(r->attempt[best].status))
+			best = (int)i;
+	}
+	return best;
+}
+
+static struct race_attempt *
+attempt_at(struct race *r, int attempt)
+{
+	assert(attempt >= 0 && (unsigned)attempt < r->started);
+	return &r->attempt[attempt];
+}
+
+enum race_step
+race_head(struct hedging *h, struct race *r, int attempt, int status,
+    struct instant now)
+{
+	struct race_attempt *a = attempt_at(r, attempt);
+	const struct race_attempt *rival =
+	    r->started == RACE_ATTEMPTS ? &r->attempt[1 - attempt] : NULL;
+
+	(void)h;
+	(void)now; /* in one thread "first" needs no clock */
+	assert(!a->ended);
+	if (status >= 100 && status < 200 && status != 101) /* W5 */
+		return a->state == ATTEMPT_LOST ? RACE_DISCARD : RACE_WAIT;
+	a->status = status;
+	if (a->state == ATTEMPT_LOST) /* W7 */
+		return RACE_DISCARD;
+	if (policy_acceptable(status) || rival == NULL)
+		return RACE_COLLECT;
+	if (rival->state == ATTEMPT_RUNNING)
+		return RACE_HOLD;
+	if (rival->state == ATTEMPT_HELD &&
+	    status_rank(rival->status) >= status_rank(status))
+		return RACE_HOLD;
+	return RACE_COLLECT;
+}
+
+bool
+race_commit(struct hedging *h, struct race *r, int attempt, struct instant now)
+{
+	struct race_attempt *a = attempt_at(r, attempt);
+
+	(void)now;
+	if (r->winner >= 0 ||
+	    (a->state != ATTEMPT_RUNNING && a->state != ATTEMPT_HELD))
+		return false;
+	for (unsigned i = 0; i < r->started; i++) {
+		struct race_attempt *rival = &r->attempt[i];
+
+		if (rival == a)
+			continue;
+		if (rival->state == ATTEMPT_RUNNING)
+			flight_leave(h, rival);
+		if (rival->state == ATTEMPT_RUNNING ||
+		    rival->state == ATTEMPT_HELD)
+			rival->state = ATTEMPT_LOST;
+	}
+	a->state = ATTEMPT_WON;
+	r->winner = attempt;
+	return true;
+}
+
+void
+race_abandon(struct hedging *h, struct race *r, struct instant now)
+{
+	(void)now;
+	for (unsigned i = 0; i < r->started; i++) {
+		struct race_attempt *a = &r->attempt[i];
+
+		if (a->state == ATTEMPT_RUNNING ||
+		    (a->state == ATTEMPT_WON && !a->ended))
+			flight_leave(h, a);
+		else if (a->state != ATTEMPT_HELD)
+			continue;
+		a->state = ATTEMPT_LOST;
+	}
+}
+
+/* What an ended attempt says about its server; also a loser's (W7). */
+static void
+attempt_judge(struct hedging *h, const struct race_attempt *a,
+    enum attempt_end end, int64_t latency_ns, struct instant now)
+{
+	struct hedging_server *s = &h->server[a->server];
+
+	switch (end) {
+	case ATTEMPT_END_COMPLETE:
+		if (policy_acceptable(a->status)) {
+			policy_latency(s, latency_ns, now);
+			policy_breaker_success(s);
+			return;
+		}
+		break;
+	case ATTEMPT_END_FAILED:
+		if (a->state == ATTEMPT_LOST)
+			return; /* we may have closed it ourselves */
+		break;
+	case ATTEMPT_END_UNSENT:
+		if (!policy_is_hedge(a->trigger))
+			return;
+		h->hedges_cancelled++;
+		policy_budget_refund(h, a->trigger);
+		return;
+	}
+	if (a->trigger != HEDGE_FIRST) /* B4 */
+		policy_breaker_failure(s);
+}
+
+/* T3: a hedge dropped beside a running first attempt never happened. */
+static bool
+attempt_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
+{
+	if (end != ATTEMPT_END_UNSENT || a != &r->attempt[1] ||
+	    !policy_is_hedge(a->trigger) ||
+	    r->attempt[0].state != ATTEMPT_RUNNING)
+		return false;
+	memset(&r->attempt[1], 0, sizeof(r->attempt[1]));
+	r->started--;
+	return true;
+}
+
+/* No attempt runs any more: T7, or the best of what was kept back. */
+static enum race_step
+step_after_last(const struct hedging *h, const struct race *r, bool written,
+    const struct hedge_view *view, struct instant now, int *server)
+{
+	int held = held_best(r);
+	int target;
+
+	if (held >= 0) {
+		*server = held;
+		return RACE_SEND_HELD;
+	}
+	target = policy_failover(h, r, view, written, now);
+	if (target == HEDGING_UNAVAILABLE)
+		return RACE_GIVE_UP;
+	*server = target == HEDGING_FULL
+		      ? (int)policy_other((unsigned)r->attempt[0].server)
+		      : target;
+	return target == HEDGING_FULL ? RACE_QUEUE : RACE_TRY;
+}
+
+enum race_step
+race_ended(struct hedging *h, struct race *r, int attempt, enum attempt_end end,
+    int64_t latency_ns, bool written, const struct hedge_view *view,
+    struct instant now, int *server)
+{
+	struct race_attempt *a = attempt_at(r, attempt);
+
+	assert(!a->ended && a->state != ATTEMPT_FAILED);
+	*server = -1;
+	a->ended = true;
+	attempt_judge(h, a, end, latency_ns, now);
+	if (a->state == ATTEMPT_LOST)
+		return RACE_WAIT;
+	if (a->state == ATTEMPT_WON) {
+		flight_leave(h, a);
+		return RACE_WAIT;
+	}
+	flight_leave(h, a);
+	if (attempt_undo(r, a, end))
+		return RACE_WAIT;
+	if (end == ATTEMPT_END_COMPLETE && a->status != 0) {
+		a->state = ATTEMPT_HELD;
+		if (policy_acceptable(a->status)) { /* W1 */
+			*server = attempt;
+			return RACE_SEND_HELD;
+		}
+	} else {
+		a->state = ATTEMPT_FAILED;
+	}
+	if (policy_running(r) != NULL) /* W6 */
+		return RACE_WAIT;
+	return step_after_last(h, r, written, view, now, server);
+}

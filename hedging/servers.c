@@ -1,0 +1,251 @@
+/*
+ * servers.c: what happens to one server: its life, its hazards, its record.
+ *
+ *                 connect ok           warm-up done
+ *   DOWN --> CONNECTING -------> WARMING -------> READY
+ *    ^           |                  |               |
+ *    +-----------+------------------+---------------+   exit, refused
+ *
+ * Each event changes one server here and then has the pair reviewed
+ * (swap.c), because any change may be the one that a waiting swap needs.
+ */
+#include "hedging/policy.h"
+
+#include <assert.h>
+
+/* Latencies of a former process say nothing about this one. */
+static void
+latency_forget(struct hedging_server *s)
+{
+	window_init(&s->latency, WINDOW_MAX);
+	s->latency_p50_ns = 0;
+	s->latency_p95_ns = 0;
+	s->latency_p99_ns = 0;
+}
+
+/* Keep hazard_since and hazard_over true to the set of hazards. */
+static void
+hazards_set(struct hedging_server *s, uint32_t hazards, struct instant now)
+{
+	if (s->hazards != 0 && hazards == 0)
+		s->hazard_over = now;
+	s->hazards = hazards;
+	s->hazard_since = INSTANT_NONE;
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
+		if ((hazards & policy_bit(k)) == 0)
+			continue;
+		if (!instant_is_set(s->hazard_since) ||
+		    instant_before(s->kind_since[k], s->hazard_since))
+			s->hazard_since = s->kind_since[k];
+	}
+}
+
+/* The process is another one or none: forget what was known of it. */
+static void
+server_leave(
+    struct hedging_server *s, enum server_state state, struct instant now)
+{
+	s->state = state;
+	/* The ends of a dead process's pauses will never be told. */
+	hazards_set(s, s->hazards & policy_bit(HAZARD_EXIT), now);
+	s->pushback_until = INSTANT_NONE;
+	s->breaker_tokens = BREAKER_FULL;
+	latency_forget(s);
+}
+
+unsigned
+hedging_server_down(struct hedging *h, unsigned server, struct instant now)
+{
+	assert(server < h->limits.servers);
+	if (h->server[server].state == SERVER_DOWN)
+		return 0;
+	server_leave(&h->server[server], SERVER_DOWN, now);
+	return policy_review(h, now);
+}
+
+unsigned
+hedging_server_connecting(
+    struct hedging *h, unsigned server, struct instant now)
+{
+	struct hedging_server *s;
+
+	assert(server < h->limits.servers);
+	s = &h->server[server];
+	switch (s->state) {
+	case SERVER_CONNECTING:
+		return 0;
+	case SERVER_DOWN:
+		s->state = SERVER_CONNECTING;
+		return 0;
+	case SERVER_WARMING:
+	case SERVER_READY:
+		break;
+	}
+	server_leave(s, SERVER_CONNECTING, now);
+	return policy_review(h, now);
+}
+
+unsigned
+hedging_server_up(
+    struct hedging *h, unsigned server, bool have_history, struct instant now)
+{
+	struct hedging_server *s;
+	unsigned todo;
+
+	assert(server < h->limits.servers);
+	s = &h->server[server];
+	if (s->state == SERVER_WARMING || s->state == SERVER_READY)
+		return 0;
+	/* Who answers is not gone, even if we were not told yet. */
+	hazards_set(s, s->hazards & ~policy_bit(HAZARD_EXIT), now);
+	if (policy_acts(h) && have_history && h->limits.warmup_requests > 0 &&
+	    h->server[policy_other(server)].state == SERVER_READY)
+		policy_warmup_begin(s, now);
+	else
+		s->state = SERVER_READY;
+	todo = policy_review(h, now);
+	return s->state == SERVER_WARMING ? todo | HEDGING_WARMUP : todo;
+}
+
+static unsigned
+hazard_begin(struct hedging *h, const struct hazard *z, struct instant now)
+{
+	struct hedging_server *s = &h->server[z->server];
+	uint32_t bit = policy_bit(z->kind);
+	unsigned todo;
+
+	if ((s->hazards & bit) != 0)
+		return 0;
+	s->kind_since[z->kind] = now;
+	if (instant_is_set(z->at) && instant_before(z->at, now))
+		s->kind_since[z->kind] = z->at;
+	hazards_set(s, s->hazards | bit, now);
+	if (z->kind == HAZARD_EXIT)
+		return hedging_server_down(h, z->server, now);
+	if (!policy_acts(h))
+		return 0;
+	todo = policy_review(h, now);
+	if (z->server == h->active && (h->limits.triggers & bit) != 0 &&
+	    s->state == SERVER_READY)
+		h->swaps_refused++; /* T2: it is still the active one */
+	return todo | policy_sweep(h, now);
+}
+
+static unsigned
+hazard_end(struct hedging *h, const struct hazard *z, struct instant now)
+{
+	struct hedging_server *s = &h->server[z->server];
+	uint32_t bit = policy_bit(z->kind);
+	struct instant end = now;
+	unsigned todo = 0;
+
+	if ((s->hazards & bit) == 0)
+		return 0;
+	if (instant_is_set(z->at) && instant_before(z->at, now))
+		end = z->at;
+	if (z->kind == HAZARD_EXIT) {
+		hazards_set(s, 0, now); /* a new process begins without */
+	} else {
+		if (!instant_before(end, s->kind_since[z->kind]))
+			window_add(&s->pause[z->kind],
+			    instant_since(end, s->kind_since[z->kind]));
+		hazards_set(s, s->hazards & ~bit, now);
+	}
+	if (!policy_acts(h))
+		return 0;
+	if (hedging_hazard_trigger(h, z->server) == HEDGE_FIRST &&
+	    h->server[policy_other(z->server)].hedges > 0)
+		todo |= HEDGING_CANCEL;
+	if (s->state == SERVER_WARMING && s->hazards == 0)
+		todo |= HEDGING_WARMUP;
+	return todo | policy_review(h, now) | policy_sweep(h, now);
+}
+
+unsigned
+hedging_hazard(
+    struct hedging *h, const struct hazard *hazard, struct instant now)
+{
+	if (hazard->server >= h->limits.servers ||
+	    hazard->kind >= HAZARD_KIND_COUNT)
+		return 0;
+	return hazard->begin ? hazard_begin(h, hazard, now)
+			     : hazard_end(h, hazard, now);
+}
+
+void
+policy_hazards_expire(struct hedging *h, unsigned server, struct instant now)
+{
+	struct hedging_server *s = &h->server[server];
+	uint32_t stale = 0;
+
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
+		if (k == HAZARD_EXIT || (s->hazards & policy_bit(k)) == 0)
+			continue;
+		if (instant_since(now, s->kind_since[k]) >= HAZARD_MAX_NS)
+			stale |= policy_bit(k);
+	}
+	if (stale == 0)
+		return;
+	h->hazards_expired++;
+	hazards_set(s, s->hazards & ~stale, now);
+}
+
+void
+policy_latency(struct hedging_server *s, int64_t latency_ns, struct instant now)
+{
+	if (latency_ns < 0 || s->hazards != 0)
+		return;
+	/* A pause in the middle of it would make it a hazard's latency. */
+	if (instant_is_set(s->hazard_over) &&
+	    latency_ns >= instant_since(now, s->hazard_over))
+		return;
+	window_add(&s->latency, latency_ns);
+	s->latency_p50_ns = window_percentile(&s->latency, 50);
+	s->latency_p95_ns = window_percentile(&s->latency, 95);
+	s->latency_p99_ns = window_percentile(&s->latency, 99);
+}
+
+void
+policy_breaker_success(struct hedging_server *s)
+{
+	s->breaker_tokens += BREAKER_SUCCESS;
+	if (s->breaker_tokens > BREAKER_FULL)
+		s->breaker_tokens = BREAKER_FULL;
+}
+
+void
+policy_breaker_failure(struct hedging_server *s)
+{
+	s->breaker_tokens = s->breaker_tokens < 1 ? 0 : s->breaker_tokens - 1;
+}
+
+void
+hedging_pushback(
+    struct hedging *h, unsigned server, int64_t hold_ns, struct instant now)
+{
+	struct hedging_server *s;
+	struct instant until;
+
+	assert(server < HEDGING_SERVERS);
+	s = &h->server[server];
+	if (hold_ns < 0 || hold_ns > PUSHBACK_MAX_NS)
+		hold_ns = PUSHBACK_MAX_NS;
+	until = instant_plus(now, hold_ns);
+	if (instant_before(s->pushback_until, until))
+		s->pushback_until = until;
+}
+
+void
+hedging_drain_begin(struct hedging *h, unsigned server)
+{
+	assert(server < HEDGING_SERVERS);
+	h->server[server].draining++;
+}
+
+unsigned
+hedging_drain_end(struct hedging *h, unsigned server, struct instant now)
+{
+	assert(server < HEDGING_SERVERS && h->server[server].draining > 0);
+	h->server[server].draining--;
+	return policy_review(h, now);
+}

@@ -1,0 +1,209 @@
+/*
+ * swap.c: the pair of servers: who should be active, and when that changes.
+ *
+ *   active   other    new requests           requests in flight
+ *   hazard   ready    other (swap)           eligible ones hedged there
+ *   hazard   hazard   stay                   wait, looked at again when one
+ *                                            of the hazards ends
+ *   hazard   warming  stay; other after      the same
+ *                     warming_override
+ *   hazard   down     stay                   wait
+ *   down     ready    other (swap)           hedged, or re-tried (T7)
+ *   down     hazard   other (swap)           re-tried there (T7)
+ *   down     warming  other, which is READY  re-tried there (T7)
+ *                     from now on
+ *   down     down     none: 503              502
+ *
+ * "Down" includes CONNECTING: a port that does not answer serves nobody.
+ * There is no swap back when a hazard ends (T5).
+ */
+#include "hedging/policy.h"
+
+#include <assert.h>
+
+enum hedge_trigger
+hedging_hazard_trigger(const struct hedging *h, unsigned server)
+{
+	const struct hedging_server *s;
+	uint32_t hazards;
+
+	assert(server < HEDGING_SERVERS);
+	s = &h->server[server];
+	if (s->state == SERVER_DOWN || s->state == SERVER_CONNECTING)
+		return HEDGE_EXIT; /* T8; whatever the triggers */
+	hazards = s->hazards & h->limits.triggers;
+	if ((hazards & policy_bit(HAZARD_GC)) != 0)
+		return HEDGE_GC;
+	if ((hazards & policy_bit(HAZARD_SAFEPOINT)) != 0)
+		return HEDGE_SAFEPOINT;
+	return HEDGE_FIRST;
+}
+
+/* L8: after a pause all its losers run at once; let them. */
+static bool
+server_settled(
+    const struct hedging *h, const struct hedging_server *s, struct instant now)
+{
+	int64_t settle_ns = 2 * s->latency_p99_ns;
+
+	if (s->draining < h->limits.ready_inflight)
+		return true;
+	if (settle_ns < SETTLE_MIN_NS)
+		settle_ns = SETTLE_MIN_NS;
+	return !instant_before(now, instant_plus(s->hazard_over, settle_ns));
+}
+
+enum hedge_refusal
+policy_target(const struct hedging *h, unsigned server, struct instant now)
+{
+	const struct hedging_server *s = &h->server[server];
+
+	if (s->state != SERVER_READY || s->hazards != 0)
+		return HEDGE_REFUSED_STANDBY_NOT_READY;
+	if (s->breaker_tokens <= BREAKER_CLOSED_ABOVE)
+		return HEDGE_REFUSED_BREAKER;
+	if (server != h->active && !server_settled(h, s, now))
+		return HEDGE_REFUSED_STANDBY_NOT_READY;
+	return HEDGE_REFUSED_NONE;
+}
+
+/* B3: more swaps than that within a second are a storm. */
+static unsigned
+storm_check(struct hedging *h, struct instant now)
+{
+	uint64_t rate = h->limits.swap_rate_max;
+	struct instant before;
+	bool raging = instant_before(now, h->storm_until);
+
+	if (rate == 0 || h->swaps <= rate)
+		return 0;
+	before = h->swap_at[(h->swaps - 1 - rate) % HEDGING_SWAPS_KEPT];
+	if (instant_since(now, before) >= NS_PER_S)
+		return 0;
+	h->storm_until = instant_plus(now, h->limits.storm_hold_ns);
+	if (raging)
+		return 0;
+	h->storms++;
+	return HEDGING_STORM;
+}
+
+static unsigned
+swap(struct hedging *h, struct instant now)
+{
+	h->active = policy_other(h->active);
+	h->swap_at[h->swaps % HEDGING_SWAPS_KEPT] = now;
+	h->swaps++;
+	return HEDGING_SWAPPED | storm_check(h, now);
+}
+
+unsigned
+hedging_switch(struct hedging *h, struct instant now)
+{
+	const struct hedging_server *other;
+
+	if (h->limits.servers < HEDGING_SERVERS)
+		return 0;
+	other = &h->server[policy_other(h->active)];
+	if (other->state != SERVER_READY || other->hazards != 0)
+		return 0;
+	return swap(h, now);
+}
+
+/* End the warm-ups that nobody can, or may, wait for. */
+static void
+warmups_review(struct hedging *h, struct instant now)
+{
+	for (unsigned i = 0; i < h->limits.servers; i++) {
+		struct hedging_server *s = &h->server[i];
+		bool alone = h->server[policy_other(i)].state != SERVER_READY;
+
+		if (s->state == SERVER_WARMING &&
+		    (!policy_acts(h) || alone || policy_warmup_over(h, i, now)))
+			s->state = SERVER_READY;
+	}
+}
+
+/* The row hazard | warming: has the hazard lasted long enough? */
+static bool
+overrides_warming(const struct hedging *h, struct instant now)
+{
+	const struct hedging_server *x = &h->server[h->active];
+	const struct hedging_server *y = &h->server[policy_other(h->active)];
+
+	return y->state == SERVER_WARMING && y->hazards == 0 &&
+	       instant_since(now, x->hazard_since) >=
+		   h->limits.warming_override_ns;
+}
+
+unsigned
+policy_review(struct hedging *h, struct instant now)
+{
+	unsigned other = policy_other(h->active);
+	struct hedging_server *y = &h->server[other];
+
+	warmups_review(h, now);
+	if (!policy_acts(h))
+		return 0;
+	if (h->server[h->active].state != SERVER_READY) {
+		/* Somebody has to serve, in a hazard or not. */
+		if (y->state != SERVER_READY)
+			return 0;
+		return swap(h, now) | HEDGING_SWEEP;
+	}
+	if (hedging_hazard_trigger(h, h->active) == HEDGE_FIRST)
+		return 0;
+	if (overrides_warming(h, now))
+		y->state = SERVER_READY;
+	if (policy_target(h, other, now) != HEDGE_REFUSED_NONE)
+		return 0;
+	return swap(h, now) | HEDGING_SWEEP;
+}
+
+unsigned
+policy_sweep(struct hedging *h, struct instant now)
+{
+	if (!policy_acts(h))
+		return 0;
+	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
+		unsigned other = policy_other(i);
+
+		if (h->server[i].inflight == 0 ||
+		    hedging_hazard_trigger(h, i) == HEDGE_FIRST)
+			continue;
+		if (policy_has_room(h, other) &&
+		    policy_target(h, other, now) == HEDGE_REFUSED_NONE)
+			return HEDGING_SWEEP;
+		h->sweep_wanted = true;
+	}
+	return 0;
+}
+
+unsigned
+hedging_tick(struct hedging *h, struct instant now)
+{
+	unsigned todo;
+
+	for (unsigned i = 0; i < h->limits.servers; i++) {
+		struct hedging_server *s = &h->server[i];
+
+		policy_hazards_expire(h, i, now);
+		if (instant_is_set(h->ticked))
+			s->breaker_tokens +=
+			    BREAKER_RECOVERY_PER_S *
+			    (double)instant_since(now, h->ticked) / NS_PER_S;
+		if (s->breaker_tokens > BREAKER_FULL)
+			s->breaker_tokens = BREAKER_FULL;
+	}
+	h->ticked = now;
+	todo = policy_review(h, now);
+	for (unsigned i = 0; i < h->limits.servers; i++)
+		if (h->server[i].state == SERVER_WARMING)
+			todo |= HEDGING_WARMUP;
+	/* Hedges refused for a passing reason: has it passed? */
+	if (h->sweep_wanted && !instant_before(now, h->sweep_after)) {
+		h->sweep_wanted = false;
+		h->sweep_after = instant_plus(now, SWEEP_GAP_NS);
+		todo |= policy_sweep(h, now);
+	}
+	return todo;
+}

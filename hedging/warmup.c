@@ -1,0 +1,144 @@
+/*
+ * warmup.c: how fast, and how long, a restarted server is warmed.
+ *
+ * A cold JVM interprets, loads classes and fills caches; the first real
+ * requests would pay for that.  It is warmed with copies of recent safe
+ * requests, at a rate and a concurrency that leave the active server its
+ * share of the machine, until it has answered enough of them and its p95 is
+ * near the active's, or for warmup_max_ns.  No client ever waits for one of
+ * them.
+ */
+#include "hedging/policy.h"
+
+#include <assert.h>
+
+void
+policy_warmup_begin(struct hedging_server *s, struct instant now)
+{
+	s->state = SERVER_WARMING;
+	s->warmup_since = now;
+	s->warmup_next = now;
+	s->warmup_sent = 0;
+	s->warmup_done = 0;
+	s->warmup_failed = 0;
+	window_init(&s->warmup_latency, WARMUP_JUDGED);
+}
+
+bool
+policy_warmup_over(const struct hedging *h, unsigned server, struct instant now)
+{
+	const struct hedging_limits *l = &h->limits;
+	const struct hedging_server *s = &h->server[server];
+	int64_t active_p95_ns = h->server[policy_other(server)].latency_p95_ns;
+	int64_t p95_ns = window_percentile(&s->warmup_latency, 95);
+
+	if (instant_since(now, s->warmup_since) >= l->warmup_max_ns)
+		return true;
+	if (s->warmup_done < l->warmup_requests)
+		return false;
+	/* Nothing to compare with: the number of requests must do. */
+	if (active_p95_ns == 0 || l->warmup_p95_factor <= 0)
+		return true;
+	return (double)p95_ns <= l->warmup_p95_factor * (double)active_p95_ns;
+}
+
+static unsigned
+at_most(unsigned n, unsigned limit)
+{
+	return n < limit ? n : limit;
+}
+
+/* How many more may be in flight, whatever the rate. */
+static unsigned
+warmup_room(const struct hedging *h, unsigned server)
+{
+	const struct hedging_server *s = &h->server[server];
+	unsigned concurrency = h->limits.warmup_concurrency;
+	unsigned connections = h->limits.connections_max[server];
+	unsigned load = policy_load(s);
+
+	if (s->hazards != 0 || s->warmup_inflight >= concurrency ||
+	    load >= connections)
+		return 0;
+	return at_most(concurrency - s->warmup_inflight, connections - load);
+}
+
+static int64_t
+warmup_interval_ns(const struct hedging *h)
+{
+	unsigned rate = h->limits.warmup_rate_per_s;
+
+	return rate == 0 ? 0 : NS_PER_S / rate;
+}
+
+unsigned
+hedging_warmup_due(struct hedging *h, unsigned server, struct instant now,
+    struct instant *next)
+{
+	struct hedging_server *s;
+	int64_t interval_ns = warmup_interval_ns(h);
+	int64_t late_ns, late_max_ns;
+	unsigned due;
+
+	assert(server < HEDGING_SERVERS);
+	s = &h->server[server];
+	*next = INSTANT_NONE;
+	if (s->state != SERVER_WARMING)
+		return 0;
+	/* Turns that could not be used pile up to one concurrency, not to a
+	 * burst. */
+	late_max_ns = interval_ns * (int64_t)h->limits.warmup_concurrency;
+	late_ns = instant_since(now, s->warmup_next);
+	if (late_ns > late_max_ns) {
+		late_ns = late_max_ns;
+		s->warmup_next = instant_plus(now, -late_ns);
+	}
+	due = warmup_room(h, server);
+	if (late_ns < 0)
+		due = 0;
+	else if (interval_ns > 0)
+		due = at_most(due, (unsigned)(late_ns / interval_ns) + 1);
+	*next = instant_plus(s->warmup_next, interval_ns * (int64_t)due);
+	if (!instant_before(now, *next))
+		*next = instant_plus(
+		    now, interval_ns > NS_PER_MS ? interval_ns : NS_PER_MS);
+	return due;
+}
+
+void
+hedging_warmup_sent(struct hedging *h, unsigned server)
+{
+	struct hedging_server *s;
+
+	assert(server < HEDGING_SERVERS);
+	s = &h->server[server];
+	s->warmup_sent++;
+	s->warmup_inflight++;
+	s->warmup_next = instant_plus(s->warmup_next, warmup_interval_ns(h));
+}
+
+unsigned
+hedging_warmup_done(struct hedging *h, unsigned server, bool ok,
+    int64_t latency_ns, struct instant now)
+{
+	struct hedging_server *s;
+	unsigned todo;
+
+	assert(server < HEDGING_SERVERS);
+	s = &h->server[server];
+	assert(s->warmup_inflight > 0);
+	s->warmup_inflight--;
+	if (s->state != SERVER_WARMING)
+		return 0;
+	if (ok) {
+		s->warmup_done++;
+		policy_latency(s, latency_ns, now);
+		if (latency_ns >= 0)
+			window_add(&s->warmup_latency, latency_ns);
+		policy_breaker_success(s);
+	} else {
+		s->warmup_failed++;
+	}
+	todo = policy_review(h, now);
+	return s->state == SERVER_WARMING ? todo | HEDGING_WARMUP : todo;
+}
