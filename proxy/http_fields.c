@@ -276,13 +276,14 @@ name_imitates(struct slice name)
 	char plain[24];
 	struct slice s = {plain, name.length};
 
-	if (slice_begins(name, "x_") || slice_begins(name, "tailor_"))
-		return true;
-	if (name.length > sizeof(plain))
-		return false;
-	for (size_t i = 0; i < name.length; i++)
+	if (s.length > sizeof(plain))
+		s.length = sizeof(plain); /* the prefixes are shorter */
+	for (size_t i = 0; i < s.length; i++)
 		plain[i] = name.at[i] == '_' ? '-' : name.at[i];
-	return known_find(s) >= 0;
+	if (slice_begins(s, "x-forwarded-") || slice_begins(s, "x-tailor-") ||
+	    slice_begins(s, "tailor-"))
+		return true;
+	return s.length == name.length && known_find(s) >= 0;
 }
 
 static bool
