@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum {
 	IN_OBJECT = 1,
 	HAS_MEMBERS = 2,
@@ -169,37 +171,6 @@ json_key(struct json *j, const char *key)
 	put_text(j, j->pretty ? "\": " : "\":");
 }
 
-static bool
-is_continuation(unsigned char c)
-{
-	return (c & 0xc0) == 0x80;
-}
-
-/*
- * Length of the well-formed UTF-8 sequence at s (n > 0 bytes left), 0 if
- * there is none: overlong forms, surrogates and code points above U+10FFFF
- * are not well formed (Unicode 15, table 3-7).
- */
-static size_t
-utf8_length(const unsigned char *s, size_t n)
-{
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4 || n < 2 || !is_continuation(s[1]))
-		return 0;
-	if (s[0] < 0xe0)
-		return 2;
-	if (n < 3 || !is_continuation(s[2]) || (s[0] == 0xe0 && s[1] < 0xa0) ||
-	    (s[0] == 0xed && s[1] > 0x9f))
-		return 0;
-	if (s[0] < 0xf0)
-		return 3;
-	if (n < 4 || !is_continuation(s[3]) || (s[0] == 0xf0 && s[1] < 0x90) ||
-	    (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return 4;
-}
-
 /* The escape a byte needs, or NULL; room holds the \u form. */
 static const char *
 escape_of(unsigned char c, char room[8])
@@ -226,7 +197,7 @@ escape_of(unsigned char c, char room[8])
 static size_t
 put_character(struct json *j, const unsigned char *s, size_t n)
 {
-	size_t length = utf8_length(s, n);
+	size_t length = utf8_sequence(s, n);
 	char room[8];
 	const char *escape;
 
