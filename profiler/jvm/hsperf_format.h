@@ -1,0 +1,185 @@
+/*
+ * hsperf_format.h: HotSpot's performance page, from bytes to offsets.
+ *
+ * A page is a prologue and a list of entries, each a name and where its value
+ * lies in the same page.  Values change under a reader, offsets never do; so
+ * the page is parsed once, from a private copy, and afterwards only known
+ * offsets are read.  The file may have been written by anybody: every number
+ * is checked against the copy's size before it is used.
+ *
+ * A header, because the JVM agent reads its own page with it and is built
+ * from its own sources alone.  Nothing here allocates or enters the kernel.
+ *
+ *  0      4       5      6      7           8     12        16
+ *  +------+-------+------+------+-----------+-----+---------+---------------+
+ *  | magic| order | major| minor| accessible| used| overflow| mod_timestamp |
+ *  +------+-------+------+------+-----------+-----+---------+---------------+
+ *  24             28            32
+ *  | entry_offset | num_entries |  entries ...
+ *
+ *  0        4          8             12     13     14     15            16
+ *  +--------+----------+-------------+------+------+------+-------------+----
+ *  | length | name_off | vector_len  | type | flags| units| variability |data
+ *  +--------+----------+-------------+------+------+------+-------------+----
+ * Offsets of an entry count from the entry's own first byte.
+ * Source: OpenJDK's perfMemory.hpp; version 2.0, the only one since JDK 5.
+ */
+#ifndef TAILOR_PROFILER_JVM_HSPERF_FORMAT_H
+#define TAILOR_PROFILER_JVM_HSPERF_FORMAT_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define HSPERF_BYTES_MIN 64
+#define HSPERF_BYTES_MAX (4u << 20)
+#define HSPERF_ENTRIES_MAX 8192
+#define HSPERF_PROLOGUE_BYTES 32
+#define HSPERF_ENTRY_BYTES 20
+#define HSPERF_COLLECTORS 4
+
+/* What we read of a page.  J: one 64-bit number, B: text. */
+#define HSPERF_COUNTERS(X)                                                  \
+	X(SAFEPOINTS, 'J', "sun.rt.safepoints")                             \
+	X(SAFEPOINT_TICKS, 'J', "sun.rt.safepointTime")                     \
+	X(FREQUENCY, 'J', "sun.os.hrt.frequency")                           \
+	X(CAUSE, 'B', "sun.gc.cause")                                       \
+	X(LAST_CAUSE, 'B', "sun.gc.lastCause")                              \
+	X(POLICY, 'B', "sun.gc.policy.name")                                \
+	X(VM_NAME, 'B', "java.property.java.vm.name")                       \
+	X(JAVA_VERSION, 'B', "java.property.java.vm.specification.version") \
+	HSPERF_COLLECTOR(X, 0)                                              \
+	HSPERF_COLLECTOR(X, 1)                                              \
+	HSPERF_COLLECTOR(X, 2)                                              \
+	HSPERF_COLLECTOR(X, 3)
+
+#define HSPERF_COLLECTOR(X, n)                                               \
+	X(COLLECTOR_##n##_NAME, 'B', "sun.gc.collector." #n ".name")         \
+	X(COLLECTOR_##n##_COUNT, 'J', "sun.gc.collector." #n ".invocations") \
+	X(COLLECTOR_##n##_ENTRY, 'J',                                        \
+	    "sun.gc.collector." #n ".lastEntryTime")                         \
+	X(COLLECTOR_##n##_EXIT, 'J', "sun.gc.collector." #n ".lastExitTime")
+
+enum hsperf_counter {
+#define HSPERF_X(symbol, type, name) HSPERF_##symbol,
+	HSPERF_COUNTERS(HSPERF_X)
+#undef HSPERF_X
+	    HSPERF_COUNTER_COUNT
+};
+
+/* Counters of one collector follow each other: name, count, entry, exit. */
+#define HSPERF_OF_COLLECTOR(n, what) \
+	((enum hsperf_counter)(HSPERF_COLLECTOR_0_##what + 4 * (n)))
+
+struct hsperf_layout {
+	/* Where each value lies in the page; 0 = it has no such counter. */
+	uint32_t offset[HSPERF_COUNTER_COUNT];
+	uint32_t length[HSPERF_COUNTER_COUNT]; /* bytes of a text, else 8 */
+	uint32_t entries;
+	uint64_t modified; /* mod_timestamp; grows when counters are added */
+};
+
+static inline uint32_t
+hsperf_u32(const unsigned char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Note where a counter lies if it is one of ours and its value fits. */
+static inline void
+hsperf_note(struct hsperf_layout *out, const char *name, unsigned char type,
+    uint32_t offset, uint32_t room)
+{
+	static const struct {
+		const char *name;
+		unsigned char type;
+	} wanted[HSPERF_COUNTER_COUNT] = {
+#define HSPERF_X(symbol, type, name) {name, type},
+	    HSPERF_COUNTERS(HSPERF_X)
+#undef HSPERF_X
+	};
+	unsigned i;
+
+	for (i = 0; i < HSPERF_COUNTER_COUNT; i++)
+		if (wanted[i].type == type && strcmp(wanted[i].name, name) == 0)
+			break;
+	if (i == HSPERF_COUNTER_COUNT || out->offset[i] != 0)
+		return;
+	/* A number that is not aligned could be seen half-written. */
+	if (type == 'J' && (offset % sizeof(uint64_t) != 0 ||
+			       room < sizeof(uint64_t)))
+		return;
+	out->offset[i] = offset;
+	out->length[i] = type == 'J' ? (uint32_t)sizeof(uint64_t) : room;
+}
+
+/* One entry at offset at.  Returns its length, or 0 if it is no entry. */
+static inline uint32_t
+hsperf_entry(struct hsperf_layout *out, const unsigned char *page,
+    uint32_t bytes, uint32_t at)
+{
+	const unsigned char *e = page + at;
+	uint32_t length, name, vector, data;
+
+	if (bytes - at < HSPERF_ENTRY_BYTES)
+		return 0;
+	length = hsperf_u32(e);
+	name = hsperf_u32(e + 4);
+	vector = hsperf_u32(e + 8);
+	data = hsperf_u32(e + 16);
+	if (length < HSPERF_ENTRY_BYTES || length > bytes - at ||
+	    name < HSPERF_ENTRY_BYTES || name >= length || data >= length ||
+	    data < HSPERF_ENTRY_BYTES || vector > length - data ||
+	    memchr(e + name, '\0', length - name) == NULL)
+		return 0;
+	hsperf_note(out, (const char *)e + name, e[12], at + data,
+	    e[12] == 'J' ? length - data : vector);
+	return length;
+}
+
+/*
+ * hsperf_parse(out, page, bytes):
+ * Find our counters in a copy of a page.
+ * Returns 0; -EAGAIN the JVM has not finished making it; -EPROTO not such a
+ * page, of another version or another byte order; -EBADMSG damaged.
+ */
+static inline int
+hsperf_parse(struct hsperf_layout *out, const unsigned char *page, size_t bytes)
+{
+	static const unsigned char magic[4] = {0xca, 0xfe, 0xc0, 0xc0};
+	const unsigned char order =
+	    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 0;
+	uint32_t at, i, length;
+
+	memset(out, 0, sizeof(*out));
+	if (bytes < HSPERF_BYTES_MIN || bytes > HSPERF_BYTES_MAX)
+		return -EPROTO;
+	/* The JVM makes the file first and fills it in afterwards. */
+	if (hsperf_u32(page) == 0)
+		return -EAGAIN;
+	if (memcmp(page, magic, sizeof(magic)) != 0 || page[4] != order ||
+	    page[5] != 2)
+		return -EPROTO;
+	if (page[7] == 0)
+		return -EAGAIN;
+	memcpy(&out->modified, page + 16, sizeof(out->modified));
+	at = hsperf_u32(page + 24);
+	out->entries = hsperf_u32(page + 28);
+	if (at < HSPERF_PROLOGUE_BYTES || at > bytes ||
+	    out->entries > HSPERF_ENTRIES_MAX)
+		return -EBADMSG;
+	for (i = 0; i < out->entries; i++) {
+		length = hsperf_entry(out, page, (uint32_t)bytes, at);
+		if (length == 0)
+			return -EBADMSG;
+		at += length;
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* page.c: reading a mapped performance page.  See page.h. */
+#include "profiler/jvm/page.h"
+
+#include <string.h>
+
+#include "profiler/jvm/cause.h"
+
+static uint64_t
+page_number(const struct page *p, enum hsperf_counter c)
+{
+	const void *at = p->map + p->layout.offset[c];
+
+	return p->layout.offset[c] == 0
+		   ? 0
+		   : __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Eight bytes of a text that may start anywhere, out of the two aligned words
+ * they lie in.  The words lie within the mapping's whole pages, and each is
+ * read once: what is compared is what was there.
+ */
+static uint64_t
+page_word(const struct page *p, size_t offset)
+{
+	const void *at = p->map + offset / 8 * 8;
+	const uint64_t *word = at;
+	unsigned shift = (unsigned)(offset % 8) * 8;
+	uint64_t low = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+	if (shift == 0)
+		return low;
+	/* Byte order is little endian, or the parser had refused the page. */
+	return low >> shift |
+	       __atomic_load_n(word + 1, __ATOMIC_ACQUIRE) << (64 - shift);
+}
+
+/* Copy a text, terminated; out has CAUSE_BYTES. */
+static void
+page_text(const struct page *p, enum hsperf_counter c, char *out)
+{
+	size_t length = p->layout.length[c], i;
+	uint64_t word;
+
+	memset(out, 0, CAUSE_BYTES);
+	if (p->layout.offset[c] == 0)
+		return;
+	if (length > CAUSE_BYTES - 1)
+		length = CAUSE_BYTES - 1;
+	for (i = 0; i < length; i += 8) {
+		word = page_word(p, p->layout.offset[c] + i);
+		memcpy(out + i, &word, length - i < 8 ? length - i : 8);
+	}
+}
+
+static enum talechain_cause
+page_cause(const struct page *p, enum hsperf_counter c)
+{
+	char text[CAUSE_BYTES];
+
+	page_text(p, c, text);
+	return cause_parse(text, collector_concurrent(p->kind));
+}
+
+/* The first bytes of "No GC" and its end, as page_word reads them. */
+#define WORD_NO_GC UINT64_C(0x0000004347206f4e)
+#define WORD_NO_GC_MASK UINT64_C(0x0000ffffffffffff)
+
+static bool
+word_is_none(uint64_t word)
+{
+	return (word & WORD_NO_GC_MASK) == WORD_NO_GC || word == 0;
+}
+
+/* Whether anything moved that begins or ends a pause. */
+static bool
+page_moved(const struct page *p)
+{
+	const struct pause_sample *last = &p->pause.last;
+
+	return page_number(p, HSPERF_SAFEPOINTS) != last->safepoints ||
+	       page_number(p, HSPERF_SAFEPOINT_TICKS) !=
+		   last->safepoint_ticks ||
+	       (p->layout.offset[HSPERF_CAUSE] != 0 &&
+		   page_word(p, p->layout.offset[HSPERF_CAUSE]) !=
+		       p->cause_word);
+}
+
+/* Read everything once; the caller sees to it that it belongs together. */
+static void
+page_read(struct page *p, struct pause_sample *s)
+{
+	uint64_t word;
+	unsigned i;
+
+	s->safepoints = page_number(p, HSPERF_SAFEPOINTS);
+	s->safepoint_ticks = page_number(p, HSPERF_SAFEPOINT_TICKS);
+	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+		if (p->layout.offset[HSPERF_OF_COLLECTOR(i, COUNT)] == 0)
+			continue;
+		s->collector[i].count =
+		    page_number(p, HSPERF_OF_COLLECTOR(i, COUNT));
+		s->collector[i].entry =
+		    page_number(p, HSPERF_OF_COLLECTOR(i, ENTRY));
+		s->collector[i].exit =
+		    page_number(p, HSPERF_OF_COLLECTOR(i, EXIT));
+	}
+	if (p->layout.offset[HSPERF_CAUSE] == 0)
+		return;
+	word = page_word(p, p->layout.offset[HSPERF_CAUSE]);
+	s->in_cause = !word_is_none(word);
+	/*
+	 * The text may be caught half-written: unknown ones are read again
+	 * by each sweep until the JVM has finished writing.
+	 */
+	if (s->in_cause &&
+	    (word != p->cause_word || p->cause == TALECHAIN_CAUSE_OTHER))
+		p->cause = page_cause(p, HSPERF_CAUSE);
+	p->cause_word = word;
+	s->cause = p->cause;
+}
+
+bool
+page_sweep(struct page *p, struct instant now, struct pause_edges *out)
+{
+	struct instant before = p->swept;
+	struct pause_sample s;
+	unsigned turn;
+
+	p->swept = now;
+	if (pause_idle(&p->pause) && p->layout.offset[HSPERF_SAFEPOINTS] != 0 &&
+	    !page_moved(p))
+		return false;
+	/* Safepoints first and last: all the rest belongs to that one. */
+	for (turn = 0; turn < 4; turn++) {
+		memset(&s, 0, sizeof(s));
+		s.has_safepoints = p->layout.offset[HSPERF_SAFEPOINTS] != 0 &&
+				   p->layout.offset[HSPERF_SAFEPOINT_TICKS] != 0;
+		s.collectors = HSPERF_COLLECTORS;
+		page_read(p, &s);
+		if (page_number(p, HSPERF_SAFEPOINTS) == s.safepoints)
+			break;
+	}
+	if (page_is_dead(p))
+		return false;
+	s.last_cause = page_cause(p, HSPERF_LAST_CAUSE);
+	pause_step(&p->pause, &s, instant_is_set(before) ? before : now,
+	    instant_now(), out);
+	return out->count > 0;
+}
+
+void
+page_continue(struct page *p, const struct page *old)
+{
+	uint64_t frequency = p->pause.frequency;
+
+	p->server = old->server;
+	p->cause_word = old->cause_word;
+	p->cause = old->cause;
+	p->swept = old->swept;
+	/* Collectors that were not there before start from what they show. */
+	if (memcmp(p->layout.offset, old->layout.offset,
+		sizeof(p->layout.offset)) != 0)
+		return;
+	p->pause = old->pause;
+	p->pause.frequency = frequency;
+}
+
+bool
+page_is_stale(const struct page *p)
+{
+	const void *at = p->map + 16;
+
+	return __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED) !=
+	       p->layout.modified;
+}

@@ -1,0 +1,85 @@
+/*
+ * page.h: the performance page of one JVM, mapped and polled.
+ *
+ * The attach thread finds the file, parses a copy and maps it read-only; the
+ * observer then reads a few words of it per sweep.  Needs nothing in the JVM
+ * and no privilege but being its user (or root).
+ *
+ * The file can be cut short under the mapping, which turns a load into
+ * SIGBUS.  Checking the size before each sweep would be a system call, and
+ * sigsetjmp costs more than the sweep; so one handler, installed once, lays
+ * a page of zeros over the hole, marks the page as dead and returns: the load
+ * is repeated and reads 0.  The next sweep sees the mark.  A SIGBUS anywhere
+ * else goes to whoever had the signal before.
+ *
+ * Cost: four loads from three lines while nothing happens.
+ */
+#ifndef TAILOR_PROFILER_JVM_PAGE_H
+#define TAILOR_PROFILER_JVM_PAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profiler/jvm/hsperf_format.h"
+#include "profiler/jvm/pause.h"
+
+#define PAGE_TEXT 120
+
+struct page {
+	/* constant once made */
+	const unsigned char *map; /* owned, read-only */
+	size_t bytes;
+	struct hsperf_layout layout;
+	enum collector kind;
+	pid_t pid;
+	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1" */
+	/* the SIGBUS handler writes, any thread reads */
+	uint32_t dead;
+	/* the observer's own */
+	unsigned server;
+	uint64_t cause_word; /* first 8 bytes of the cause */
+	enum talechain_cause cause;
+	struct pause pause;
+	struct instant swept; /* when the last sweep began */
+};
+
+/*
+ * page_open(out, pid, why):
+ * Find, check, parse and map the page of a process.
+ * Returns 0; -EAGAIN the JVM is still making it; -ENOENT there is none;
+ * -EACCES it belongs to somebody else; -EPROTO, -EBADMSG not to be trusted;
+ * another negative errno.  On failure why (PAGE_TEXT bytes) gets a sentence
+ * that says what to do.  Free with page_free.  Not the observer: it blocks.
+ */
+int page_open(struct page **out, pid_t pid, char *why);
+void page_free(struct page **pp);
+
+/*
+ * The same from an open file, for page_open and for tests: fd is read, not
+ * kept; owner is who must own it.
+ */
+int page_open_fd(
+    struct page **out, int fd, uid_t owner, pid_t pid, char *why);
+
+/* Whether the JVM has added counters since: then open it anew. */
+bool page_is_stale(const struct page *p);
+
+/*
+ * page_sweep(p, now, out):
+ * Read the page once.  False when nothing happened; true with edges in *out
+ * otherwise.  The observer only.
+ */
+bool page_sweep(struct page *p, struct instant now, struct pause_edges *out);
+
+/* Go on where an older page of the same JVM stopped.  The observer only. */
+void page_continue(struct page *p, const struct page *old);
+
+/* Whether the file has gone from under the mapping.  Any thread. */
+static inline bool
+page_is_dead(const struct page *p)
+{
+	return __atomic_load_n(&p->dead, __ATOMIC_RELAXED) != 0;
+}
+
+#endif

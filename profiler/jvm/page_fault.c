@@ -1,0 +1,122 @@
+/*
+ * page_fault.c: the SIGBUS handler.  See page.h for the reasons.
+ *
+ * The handler uses nothing but atomics and mmap(), which on Linux is a bare
+ * system call.  It runs on the thread that read the hole: the observer.
+ */
+#include "profiler/jvm/page_fault.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define GUARDS 16
+
+/* start is stored last and cleared first: nonzero means the rest is valid. */
+static struct guard {
+	uintptr_t start;
+	size_t bytes;
+	uint32_t *dead;
+} guards[GUARDS];
+static pthread_mutex_t guards_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction before; /* whose the signal was */
+static bool installed;
+static uintptr_t machine_page;
+
+static bool
+fault_repair(uintptr_t at)
+{
+	uintptr_t start;
+	unsigned i;
+
+	for (i = 0; i < GUARDS; i++) {
+		start = __atomic_load_n(&guards[i].start, __ATOMIC_ACQUIRE);
+		if (start == 0 || at < start || at - start >= guards[i].bytes)
+			continue;
+		__atomic_store_n(guards[i].dead, 1, __ATOMIC_RELEASE);
+		at &= ~(machine_page - 1);
+		/* A fixed address: the hole's own, whatever the cast loses. */
+		return mmap((void *)at, machine_page, PROT_READ,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			   0) != MAP_FAILED;
+	}
+	return false;
+}
+
+static void
+on_bus_error(int signal, siginfo_t *info, void *context)
+{
+	int saved = errno;
+	bool repaired = info->si_code == BUS_ADRERR &&
+			fault_repair((uintptr_t)info->si_addr);
+
+	errno = saved;
+	if (repaired)
+		return;
+	if (before.sa_flags & SA_SIGINFO) {
+		before.sa_sigaction(signal, info, context);
+	} else if (before.sa_handler != SIG_DFL &&
+		   before.sa_handler != SIG_IGN) {
+		before.sa_handler(signal);
+	} else {
+		/* Die of it as we would have: at the repeated load. */
+		sigaction(signal, &before, NULL);
+	}
+}
+
+static int
+fault_install(void)
+{
+	struct sigaction action;
+
+	if (installed)
+		return 0;
+	machine_page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	memset(&action, 0, sizeof(action));
+	action.sa_sigaction = on_bus_error;
+	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+	sigemptyset(&action.sa_mask);
+	if (sigaction(SIGBUS, &action, &before) < 0)
+		return -errno;
+	installed = true;
+	return 0;
+}
+
+int
+page_fault_guard(const void *start, size_t bytes, uint32_t *dead)
+{
+	struct guard *g;
+	int err;
+
+	pthread_mutex_lock(&guards_lock);
+	err = fault_install();
+	for (g = guards; err == 0 && g < guards + GUARDS; g++)
+		if (__atomic_load_n(&g->start, __ATOMIC_RELAXED) == 0)
+			break;
+	if (err == 0 && g == guards + GUARDS)
+		err = -ENOSPC;
+	if (err == 0) {
+		g->bytes = bytes;
+		g->dead = dead;
+		__atomic_store_n(
+		    &g->start, (uintptr_t)start, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&guards_lock);
+	return err;
+}
+
+void
+page_fault_unguard(const void *start)
+{
+	unsigned i;
+
+	pthread_mutex_lock(&guards_lock);
+	for (i = 0; i < GUARDS; i++)
+		if (guards[i].start == (uintptr_t)start)
+			__atomic_store_n(&guards[i].start, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&guards_lock);
+}

@@ -1,0 +1,119 @@
+/*
+ * pause.h: from counters of a JVM to "it stops" and "it goes on".
+ *
+ * A pure state machine: one sample of counters in, the edges since the sample
+ * before out.  No memory of the JVM, no clock.  The present state is derived
+ * from each sample anew, so what was missed can never leave a pause open:
+ *
+ *   safepoint   begun when sun.rt.safepoints has grown, ended when
+ *               sun.rt.safepointTime has
+ *   collection  in force while sun.gc.cause is not "No GC" or a collector's
+ *               last entry is younger than its last exit; one collection per
+ *               safepoint, so a new safepoint means a new one
+ *   stall       of a concurrent collector (ZGC, Shenandoah), whose cause
+ *               stands for a whole cycle beside the running program: in
+ *               force only while threads wait for memory
+ *
+ * What began and ended between two samples shows as a counter that moved; it
+ * is reported as a pulse, a begin and an end.  When several safepoints fall
+ * into one gap and the last may still be open, it is taken as ended: late
+ * news is better than a hazard for ever.
+ */
+#ifndef TAILOR_PROFILER_JVM_PAUSE_H
+#define TAILOR_PROFILER_JVM_PAUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/instant.h"
+#include "profiler/jvm/hsperf_format.h"
+#include "talechain/talechain.h"
+
+#define PAUSE_PULSES_MAX 16 /* more in one gap are counted, not reported */
+#define PAUSE_EDGES (4 * PAUSE_PULSES_MAX + 4)
+
+enum collector {
+	COLLECTOR_UNKNOWN, /* only its safepoints are reported */
+	COLLECTOR_SERIAL,
+	COLLECTOR_PARALLEL,
+	COLLECTOR_G1,
+	COLLECTOR_Z,
+	COLLECTOR_SHENANDOAH,
+	COLLECTOR_EPSILON,
+};
+/* "G1".  Static text. */
+const char *collector_name(enum collector c);
+/* Collects beside the running program: its cause is no pause. */
+bool collector_concurrent(enum collector c);
+
+/* Counters read in one sweep, all within one value of safepoints. */
+struct pause_sample {
+	bool has_safepoints; /* the two below exist */
+	uint64_t safepoints;
+	uint64_t safepoint_ticks;
+	bool in_cause; /* the cause is not "No GC" */
+	enum talechain_cause cause; /* valid if in_cause */
+	enum talechain_cause last_cause;
+	unsigned collectors;
+	struct {
+		uint64_t count, entry, exit;
+	} collector[HSPERF_COLLECTORS];
+};
+
+struct pause {
+	enum collector kind;
+	uint64_t frequency; /* ticks per second, 0: unknown */
+	bool known;	    /* the sample below is valid */
+	struct pause_sample last;
+	/* The JVM's start on our clock, learnt; see pause_learn. */
+	bool start_known;
+	int64_t start_ns;
+	/* collection */
+	bool gc;
+	bool gc_counted;	/* its collector has counted it already */
+	uint64_t gc_safepoint;	/* the safepoint it runs in */
+	enum talechain_cause gc_cause;
+	struct instant gc_since;
+	/* safepoint */
+	bool safepoint;
+	bool gc_in_safepoint; /* a collection was seen in it */
+	struct instant safepoint_since;
+};
+
+struct pause_edge {
+	bool gc; /* else a safepoint */
+	bool begin;
+	bool pulse; /* begin of something already over, or its end */
+	enum talechain_cause cause;
+	struct instant at;
+	uint64_t count; /* collections or safepoints of this JVM so far */
+	int64_t latency_ns; /* of an end */
+};
+
+struct pause_edges {
+	unsigned count;
+	unsigned unreported; /* pulses beyond PAUSE_PULSES_MAX */
+	struct pause_edge edge[PAUSE_EDGES];
+};
+
+/* Start with no pause in force; the first sample is only a starting point
+ * for counters, but a pause in force in it is reported. */
+void pause_init(struct pause *p, enum collector kind, uint64_t frequency);
+
+/* Whether a sample can be skipped when neither counter nor cause moved. */
+bool pause_idle(const struct pause *p);
+
+/*
+ * pause_step(p, s, before, seen, out):
+ * Compare with the sample before.
+ *   before  when the previous sample was begun
+ *   seen    when this one was complete
+ * Every stamp in *out lies within before .. seen, whatever the page says.
+ */
+void pause_step(struct pause *p, const struct pause_sample *s,
+    struct instant before, struct instant seen, struct pause_edges *out);
+
+/* End what is in force, because its source is gone. */
+void pause_end(struct pause *p, struct instant seen, struct pause_edges *out);
+
+#endif

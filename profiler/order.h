@@ -1,0 +1,76 @@
+/*
+ * order.h: what the attach thread and the observer hand each other.
+ *
+ * Two rings of small records, one in each direction, each with one writer
+ * and one reader: orders go to the observer, and the sources it has finished
+ * with come back to be unmapped.  Neither side waits for the other inside
+ * the ring; a full ring is reported, and only the attach thread may then
+ * sleep and try again.
+ *
+ * Cost: one acquire load when there is nothing.
+ */
+#ifndef TAILOR_PROFILER_ORDER_H
+#define TAILOR_PROFILER_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/instant.h"
+
+enum order_kind {
+	ORDER_CHANNEL,	    /* poll this channel */
+	ORDER_CHANNEL_END,  /* its writer is gone: drain it, give it back */
+	ORDER_PAGE,	    /* poll this hsperfdata page of a server */
+	ORDER_PAGE_END,	    /* stop that, give it back */
+	ORDER_SERVER_START, /* the server is process pid */
+	ORDER_SERVER_EXIT,  /* that process is gone */
+};
+
+struct order {
+	enum order_kind kind;
+	unsigned server;
+	pid_t pid;
+	int status; /* wait status of an exit, if known, else 0 */
+	struct instant at;
+	void *source; /* struct channel or struct page; its owner changes */
+};
+
+/* Holds every source that can exist (1024 channels) and some more. */
+#define ORDER_RING_SLOTS 2048
+
+struct order_ring {
+	uint64_t tail __attribute__((aligned(64))); /* writer */
+	uint64_t head __attribute__((aligned(64))); /* reader */
+	struct order slot[ORDER_RING_SLOTS] __attribute__((aligned(64)));
+};
+
+/* Append a copy.  False when the ring is full.  The writing thread only. */
+static inline bool
+order_push(struct order_ring *r, const struct order *o)
+{
+	uint64_t tail = r->tail;
+
+	/* Acquire: the reader is done with the slot before we reuse it. */
+	if (tail - __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) ==
+	    ORDER_RING_SLOTS)
+		return false;
+	r->slot[tail % ORDER_RING_SLOTS] = *o;
+	__atomic_store_n(&r->tail, tail + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* Take the oldest.  False when there is none.  The reading thread only. */
+static inline bool
+order_pop(struct order_ring *r, struct order *out)
+{
+	uint64_t head = r->head;
+
+	if (head == __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE))
+		return false;
+	*out = r->slot[head % ORDER_RING_SLOTS];
+	__atomic_store_n(&r->head, head + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * output.c: the observer's pen.  No allocation, no lock; the only system
+ * call is the hazard ring's wakeup.
+ */
+#include "profiler/output.h"
+
+#include <string.h>
+
+void
+output_note(struct output *o, const struct note *n)
+{
+	struct talechain_event e;
+	unsigned i;
+
+	memset(&e, 0, sizeof(e));
+	e.seq = 2 * o->sequence++ + 2;
+	e.ts = n->at.ns;
+	e.tid = o->tid;
+	e.pid = o->pid;
+	e.type = (uint16_t)n->type;
+	e.version = 1;
+	e.cpu = UINT32_MAX;
+	for (i = 0; i < 4; i++)
+		e.arg[i] = n->arg[i];
+	timeline_append(o->timeline, &e, OUTPUT_CHANNEL, n->server, n->seen);
+}
+
+void
+output_event(struct output *o, const struct talechain_event *e,
+    uint32_t channel, int server, struct instant seen)
+{
+	timeline_append(o->timeline, e, channel, server, seen);
+	counter_add(&o->counters.events, 1);
+}
+
+void
+output_lost(struct output *o, uint32_t channel, uint64_t events,
+    enum output_loss why, struct instant seen)
+{
+	struct note n = {.type = TALECHAIN_META_LOST,
+	    .server = -1,
+	    .at = seen,
+	    .seen = seen,
+	    .arg = {channel, events, (uint64_t)why}};
+
+	switch (why) {
+	case OUTPUT_LOSS_OVERWRITTEN:
+		counter_add(&o->counters.lost, events);
+		break;
+	case OUTPUT_LOSS_ABANDONED:
+		counter_add(&o->counters.abandoned, events);
+		break;
+	case OUTPUT_LOSS_REJECTED:
+		counter_add(&o->counters.rejected, events);
+		break;
+	}
+	output_note(o, &n);
+}
+
+void
+output_hazard(struct output *o, const struct hazard *h, int64_t latency_ns)
+{
+	struct note n = {
+	    .type = h->begin ? TALECHAIN_HAZARD_BEGIN : TALECHAIN_HAZARD_END,
+	    .server = h->server,
+	    .at = h->at,
+	    .seen = h->seen,
+	    .arg = {h->server, h->kind, h->cause, (uint64_t)latency_ns}};
+
+	/* The proxy first: the stream can wait a hundred nanoseconds. */
+	if (hazard_ring_post(o->hazards, h))
+		counter_add(&o->counters.hazards, 1);
+	else
+		counter_add(&o->counters.hazards_lost, 1);
+	output_note(o, &n);
+}

@@ -1,0 +1,78 @@
+/*
+ * output.h: what the observer writes: events of its own, and counters.
+ *
+ * The observer is channel 0 of the stream.  Its counters are plain words
+ * with one writer that any thread may read: relaxed atomics, exact one by
+ * one, not a snapshot together.
+ */
+#ifndef TAILOR_PROFILER_OUTPUT_H
+#define TAILOR_PROFILER_OUTPUT_H
+
+#include <stdint.h>
+
+#include "base/instant.h"
+#include "profiler/hazard_ring.h"
+#include "talechain/timeline.h"
+
+#define OUTPUT_CHANNEL 0 /* the observer's own number in the stream */
+
+/* Why events were lost, as carried in META_LOST. */
+enum output_loss {
+	OUTPUT_LOSS_OVERWRITTEN = 1, /* the writer lapped the observer */
+	OUTPUT_LOSS_ABANDONED = 2,   /* left half-written by a dead writer */
+	OUTPUT_LOSS_REJECTED = 3,    /* values no honest writer stores */
+};
+
+struct counters {
+	uint64_t sweeps, events;
+	uint64_t lost, torn, abandoned, rejected;
+	uint64_t hazards, hazards_lost;
+	uint64_t blind, blind_ns, blind_max_ns;
+};
+
+/* Add to a counter: its one writer only. */
+static inline void
+counter_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t
+counter_read(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+struct output {
+	struct timeline *timeline;   /* borrowed */
+	struct hazard_ring *hazards; /* borrowed */
+	struct counters counters;
+	uint64_t sequence; /* events of our own so far */
+	uint32_t pid, tid;
+};
+
+/* One event of the observer's own. */
+struct note {
+	enum talechain_type type;
+	int server; /* -1: none */
+	struct instant at;
+	struct instant seen;
+	uint64_t arg[4];
+};
+
+/* Append it to the stream.  The observer only. */
+void output_note(struct output *o, const struct note *n);
+
+/* Append an event taken from a channel.  The observer only. */
+void output_event(struct output *o, const struct talechain_event *e,
+    uint32_t channel, int server, struct instant seen);
+
+/* Count events of a channel that will never arrive, and say so. */
+void output_lost(struct output *o, uint32_t channel, uint64_t events,
+    enum output_loss why, struct instant seen);
+
+/* Post a hazard to the proxy and append it to the stream. */
+void output_hazard(
+    struct output *o, const struct hazard *h, int64_t latency_ns);
+
+#endif

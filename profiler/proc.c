@@ -1,0 +1,159 @@
+/* proc.c: see the header. */
+#include "profiler/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/instant.h"
+
+#define PROC_DEPTH 32
+
+int
+proc_pidfd(pid_t pid)
+{
+	long fd = syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int
+proc_uid(pid_t pid, uid_t *out)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (stat(path, &st) < 0)
+		return -errno;
+	*out = st.st_uid;
+	return 0;
+}
+
+void
+proc_user_name(uid_t uid, char out[PROC_USER_BYTES])
+{
+	struct passwd pw, *found = NULL;
+	char buffer[2048];
+
+	if (getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) == 0 &&
+	    found != NULL && strlen(pw.pw_name) < PROC_USER_BYTES)
+		strcpy(out, pw.pw_name);
+	else
+		snprintf(out, PROC_USER_BYTES, "%u", (unsigned)uid);
+}
+
+/* Read the beginning of /proc/<pid>/<file> as text; "" if that fails. */
+static void
+proc_read(pid_t pid, const char *file, char *out, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, out, size - 1);
+		close(fd);
+	}
+	out[n > 0 ? n : 0] = '\0';
+}
+
+pid_t
+proc_inner_pid(pid_t pid)
+{
+	char text[4096], *line, *end;
+
+	proc_read(pid, "status", text, sizeof(text));
+	line = strstr(text, "\nNSpid:");
+	if (line == NULL)
+		return pid;
+	line++;
+	end = line + strcspn(line, "\n");
+	*end = '\0';
+	/* One number per namespace, ours first, its own last. */
+	line = strrchr(line, '\t');
+	return line != NULL && atoi(line) > 0 ? (pid_t)atoi(line) : pid;
+}
+
+/* The fields of stat after the name, which may hold anything. */
+static const char *
+proc_stat(pid_t pid, char *buffer, size_t size)
+{
+	const char *after;
+
+	proc_read(pid, "stat", buffer, size);
+	after = strrchr(buffer, ')');
+	return after != NULL ? after + 1 : "";
+}
+
+pid_t
+proc_parent(pid_t pid)
+{
+	char buffer[1024];
+	int parent = 0;
+
+	if (sscanf(proc_stat(pid, buffer, sizeof(buffer)), " %*c %d",
+		&parent) != 1)
+		return 0;
+	return (pid_t)parent;
+}
+
+bool
+proc_descends(pid_t pid, pid_t ancestor)
+{
+	unsigned depth;
+
+	for (depth = 0; depth < PROC_DEPTH && pid > 1; depth++) {
+		if (pid == ancestor)
+			return true;
+		pid = proc_parent(pid);
+	}
+	return false;
+}
+
+int64_t
+proc_age_ns(pid_t pid)
+{
+	char buffer[1024];
+	unsigned long long start;
+	struct timespec now;
+	long hz = sysconf(_SC_CLK_TCK);
+
+	/* Field 22 of proc(5); the name was field 2. */
+	if (hz <= 0 ||
+	    sscanf(proc_stat(pid, buffer, sizeof(buffer)),
+		" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
+		" %*d %*d %*d %*d %llu",
+		&start) != 1)
+		return -ESRCH;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec -
+	       (int64_t)(start * (unsigned long long)NS_PER_S /
+			 (unsigned long long)hz);
+}
+
+bool
+proc_maps(pid_t pid, const char *text)
+{
+	char path[32], line[512];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), f) != NULL)
+		found = strstr(line, text) != NULL;
+	fclose(f);
+	return found;
+}

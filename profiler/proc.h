@@ -1,0 +1,40 @@
+/*
+ * proc.h: small questions about other processes, answered by /proc.
+ *
+ * Each answer may be out of date when it is returned; whoever acts on one
+ * holds a pidfd.  All of it may block: never the observer.
+ */
+#ifndef TAILOR_PROFILER_PROC_H
+#define TAILOR_PROFILER_PROC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROC_USER_BYTES 33
+
+/* A handle that becomes readable when the process ends; negative errno. */
+int proc_pidfd(pid_t pid);
+
+/* Its user.  0 or a negative errno (-ENOENT: no such process). */
+int proc_uid(pid_t pid, uid_t *out);
+
+/* The user's name, or its number if it has none. */
+void proc_user_name(uid_t uid, char out[PROC_USER_BYTES]);
+
+/* Its number in its own, innermost pid namespace; pid itself if unknown. */
+pid_t proc_inner_pid(pid_t pid);
+
+/* Its parent, 0 if there is none to be found. */
+pid_t proc_parent(pid_t pid);
+
+/* Whether pid is ancestor, or descends from it by at most 32 steps. */
+bool proc_descends(pid_t pid, pid_t ancestor);
+
+/* How long it has been running, ns; negative errno. */
+int64_t proc_age_ns(pid_t pid);
+
+/* Whether a file whose name contains text is mapped into it. */
+bool proc_maps(pid_t pid, const char *text);
+
+#endif
