@@ -1,0 +1,254 @@
+/*
+ * test_http.c: scanning and the small helpers.
+ *
+ * Random bytes of the kind that make lines are compared with a scan that
+ * starts again from nothing at each byte.
+ */
+#include "proxy/http.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct http_limits small = {
+    .request_line_max = 12,
+    .head_max = 40,
+    .fields_max = 4,
+    .body_max = 10,
+};
+
+static uint64_t seed = 88172645463325252u;
+
+static uint64_t
+draw(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
+struct verdict {
+	enum http_scan scan;
+	unsigned status;
+	const char *reason;
+	size_t at; /* length of the head; or bytes seen when it was refused */
+};
+
+/*
+ * The rules as they would be told to a person, for the first n bytes: what is
+ * wrong with the last of them, given that nothing was with those before.
+ */
+static struct verdict
+naive_last(bool request, const char *s, size_t n)
+{
+	unsigned bad = request ? 400 : 502;
+	char c = s[n - 1], before = n > 1 ? s[n - 2] : '\0';
+	bool empty_first = n >= 2 && s[0] == '\r';
+	size_t start = empty_first ? 2 : 0;
+
+	if (c == '\0')
+		return (struct verdict){HTTP_SCAN_BAD, bad, "nul", n};
+	if (before == '\r' && c != '\n')
+		return (struct verdict){HTTP_SCAN_BAD, bad, "bare_cr", n};
+	if (c == '\n' && before != '\r')
+		return (struct verdict){HTTP_SCAN_BAD, bad, "bare_lf", n};
+	if (c == '\r' && !request && n == 1)
+		return (struct verdict){HTTP_SCAN_BAD, bad, "leading_crlf", n};
+	if (c == '\r' && n == 3 && empty_first)
+		return (struct verdict){HTTP_SCAN_BAD, bad, "leading_crlf", n};
+	if ((c == ' ' || c == '\t') && n == start + 1)
+		return (struct verdict){HTTP_SCAN_BAD, bad, "leading_space", n};
+	if ((c == ' ' || c == '\t') && before == '\n')
+		return (struct verdict){HTTP_SCAN_BAD, bad, "obs_fold", n};
+	if (request && n == start + small.request_line_max + 2 &&
+	    memchr(s + start, '\n', n - start) == NULL)
+		return (struct verdict){
+		    HTTP_SCAN_BAD, 414, "request_line_too_long", n};
+	if (n > small.head_max)
+		return (struct verdict){
+		    HTTP_SCAN_BAD, request ? 431 : 502, "head_too_large", n};
+	if (n >= 4 && memcmp(s + n - 4, "\r\n\r\n", 4) == 0)
+		return (struct verdict){HTTP_SCAN_HEAD, 0, NULL, n};
+	return (struct verdict){HTTP_SCAN_MORE, 0, NULL, 0};
+}
+
+static struct verdict
+naive_scan(bool request, const char *s, size_t n)
+{
+	struct verdict v = {HTTP_SCAN_MORE, 0, NULL, 0};
+
+	for (size_t i = 1; i <= n && v.scan == HTTP_SCAN_MORE; i++)
+		v = naive_last(request, s, i);
+	return v;
+}
+
+static void
+scan_check(bool request, const char *s, size_t n)
+{
+	struct verdict expected = naive_scan(request, s, n);
+	size_t scanned = 0, head = 0, end = 0;
+	struct http_refusal refusal = {0, NULL};
+	enum http_scan scan = HTTP_SCAN_MORE;
+
+	while (end < n && scan == HTTP_SCAN_MORE) {
+		end += 1 + draw(5);
+		if (end > n)
+			end = n;
+		scan = http_scan(
+		    &small, request, s, end, &scanned, &head, &refusal);
+		assert_true(scanned <= end);
+		if (scan == HTTP_SCAN_MORE)
+			assert_int_equal(scanned, end);
+	}
+	assert_int_equal(scan, expected.scan);
+	if (scan == HTTP_SCAN_HEAD)
+		assert_int_equal(head, expected.at);
+	if (scan != HTTP_SCAN_BAD)
+		return;
+	assert_string_equal(refusal.reason, expected.reason);
+	assert_int_equal(refusal.status, expected.status);
+	/* asked again it says the same */
+	assert_int_equal(
+	    http_scan(&small, request, s, end, &scanned, &head, &refusal),
+	    HTTP_SCAN_BAD);
+	assert_string_equal(refusal.reason, expected.reason);
+}
+
+static void
+test_scan_random(void **state)
+{
+	/* goal: scanning in pieces says what scanning anew would */
+	static const char *const parts[] = {"\r\n", "\r\n", "\r\n", "abcdef",
+	    "a", "a:b", " ", "\r", "\n", "\t"};
+	unsigned seen[3] = {0};
+
+	(void)state;
+	for (unsigned round = 0; round < 100000; round++) {
+		uint64_t kinds = draw(4) == 0 ? 10 : 6;
+		bool request = draw(2) == 0;
+		size_t n = 0, want = 1 + draw(60);
+		char s[80];
+
+		while (n < want) {
+			const char *part = parts[draw(kinds)];
+
+			if (draw(200) == 0) {
+				s[n++] = '\0';
+				continue;
+			}
+			memcpy(s + n, part, strlen(part));
+			n += strlen(part);
+		}
+		scan_check(request, s, n);
+		seen[naive_scan(request, s, n).scan]++;
+	}
+	assert_true(seen[HTTP_SCAN_MORE] > 1000);
+	assert_true(seen[HTTP_SCAN_HEAD] > 1000);
+	assert_true(seen[HTTP_SCAN_BAD] > 1000);
+}
+
+static void
+test_scan_nothing(void **state)
+{
+	/* goal: an empty buffer is a head that has not begun */
+	struct http_refusal refusal;
+	size_t scanned = 0, head;
+
+	(void)state;
+	assert_int_equal(
+	    http_scan(&small, true, "", 0, &scanned, &head, &refusal),
+	    HTTP_SCAN_MORE);
+	assert_int_equal(scanned, 0);
+}
+
+static void
+test_scan_looks_once(void **state)
+{
+	/* goal: bytes already scanned are not looked at again */
+	char buf[] = "GET / HTTP\r\na: b\r\n\r\n";
+	struct http_refusal refusal;
+	size_t scanned = 0, head;
+
+	(void)state;
+	assert_int_equal(
+	    http_scan(&small, true, buf, 15, &scanned, &head, &refusal),
+	    HTTP_SCAN_MORE);
+	memset(buf + 1, '\0', 9); /* would be refused if seen */
+	assert_int_equal(http_scan(&small, true, buf, strlen("GET / HTTP") + 10,
+			     &scanned, &head, &refusal),
+	    HTTP_SCAN_HEAD);
+	assert_int_equal(head, 20);
+}
+
+static void
+test_slice_is(void **state)
+{
+	/* goal: equal but for ASCII case, and no prefix is enough */
+	struct slice s = {"Chunked", 7};
+
+	(void)state;
+	assert_true(slice_is(s, "chunked"));
+	assert_true(slice_is(s, "CHUNKED"));
+	assert_false(slice_is(s, "chunke"));
+	assert_false(slice_is(s, "chunkeds"));
+	assert_false(slice_is(s, ""));
+	s.length = 0;
+	assert_true(slice_is(s, ""));
+}
+
+static void
+test_field_find(void **state)
+{
+	/* goal: the first of several, NULL for none */
+	static const char text[] = "GET / HTTP/1.1\r\nHost: a\r\n"
+				   "Accept: 1\r\naccept: 2\r\n"
+				   "x-tailor-hedge: off\r\n\r\n";
+	struct http_limits limits = {100, 1000, 10, 10, false};
+	const struct http_field *field;
+	struct http_refusal refusal;
+	struct http_head head;
+
+	(void)state;
+	assert_int_equal(
+	    http_parse_request(&limits, text, strlen(text), &head, &refusal),
+	    0);
+	field = http_field_find(&head, HTTP_FIELD_ACCEPT);
+	assert_non_null(field);
+	assert_true(slice_is(field->value, "1"));
+	assert_null(http_field_find(&head, HTTP_FIELD_COOKIE));
+	/* dropped on the way to a server, but there for us to read */
+	field = http_field_find(&head, HTTP_FIELD_TAILOR);
+	assert_non_null(field);
+	assert_true(field->drop);
+	assert_true(slice_is(field->value, "off"));
+}
+
+static void
+test_reason(void **state)
+{
+	/* goal: standard phrases, and none for what nobody knows */
+	(void)state;
+	assert_string_equal(http_reason(200), "OK");
+	assert_string_equal(http_reason(417), "Expectation Failed");
+	assert_string_equal(http_reason(505), "HTTP Version Not Supported");
+	assert_string_equal(http_reason(299), "");
+	assert_string_equal(http_reason(0), "");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_scan_random),
+	    cmocka_unit_test(test_scan_nothing),
+	    cmocka_unit_test(test_scan_looks_once),
+	    cmocka_unit_test(test_slice_is),
+	    cmocka_unit_test(test_field_find),
+	    cmocka_unit_test(test_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
