@@ -1,0 +1,129 @@
+"""Tailor with two search services behind it."""
+
+import json
+import os
+import signal
+import time
+
+import web
+from processes import Process, Trouble, wait_until
+
+# Slower than this is kept with its events and explained.
+SLOW_MS = 10
+
+
+class Appliance:
+    """A running tailor that starts and keeps the two servers itself.
+
+    port       where clients connect
+    servers    {name: its own port}, to warm them up without Tailor
+    """
+
+    def __init__(self, recipe, directory, ports, mode, cpus):
+        self.directory = directory
+        self.port, port_a, port_b = ports
+        self.servers = {"a": port_a, "b": port_b}
+        self.admin = os.path.join(directory, "admin.sock")
+        config = os.path.join(directory, "tailor.json")
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump(self._config(recipe, mode, cpus), file, indent=2)
+            file.write("\n")
+        self._process = Process([f"{recipe.build}/tailor", "-c", config],
+                                os.path.join(directory, "tailor.log"))
+        wait_until(self._ready, self._process, "both servers were ready")
+
+    def _config(self, recipe, mode, cpus):
+        shared = len(os.sched_getaffinity(0)) <= 2
+        place = "none" if shared else "auto"
+        return {
+            "listen": [f"127.0.0.1:{self.port}"],
+            "admin": f"unix:{self.admin}",
+            "servers": [{
+                "name": name,
+                "address": f"127.0.0.1:{port}",
+                "jvm": "agent" if recipe.agent == "jvmti"
+                       else "hsperfdata",
+                "health": "/health",
+                "launch": {
+                    "command": recipe.command(name, port, self.directory),
+                    "environment": recipe.environment(),
+                    "cpus": cpus[name],
+                    "output": os.path.join(self.directory, f"{name}.log"),
+                    "restart_delay": "10ms",
+                },
+            } for name, port in self.servers.items()],
+            "hedging": {"mode": mode},
+            "warmup": {"target": "/search?q=water"},
+            "proxy": {"cpu": place},
+            "profiler": {"cpu": place, "stream": "",
+                         "channel_socket": str(recipe.channels)},
+            "slow": {"target": f"{SLOW_MS}ms", "history": 65536},
+        }
+
+    def ask(self, target, fields=None):
+        """GET from the admin socket: (status, text)."""
+        return web.get(self.admin, target, fields)
+
+    def state(self):
+        """The servers as /servers tells, or []."""
+        status, text = self.ask("/servers")
+        return json.loads(text)["servers"] if status == 200 else []
+
+    def _ready(self):
+        servers = self.state()
+        return len(servers) == len(self.servers) \
+            and all(s["state"] == "ready" for s in servers)
+
+    def wait_ready(self, patience_s=30.0):
+        wait_until(self._ready, self._process, "both servers were ready",
+                   patience_s)
+
+    def affinity(self):
+        """{server's name: its CPUs} as they really are."""
+        return {s["name"]: sorted(os.sched_getaffinity(s["pid"]))
+                for s in self.state()}
+
+    def kill_active(self):
+        """kill -9 of the active server's JVM; returns its pid."""
+        for server in self.state():
+            if server["active"]:
+                os.kill(server["pid"], signal.SIGKILL)
+                return server["pid"]
+        raise Trouble("no server is active; see "
+                      f"{self.directory}/tailor.log")
+
+    def metrics(self):
+        """{'name{label="x"}': value}; also kept as metrics.txt."""
+        _, text = self.ask("/metrics")
+        with open(os.path.join(self.directory, "metrics.txt"), "w",
+                  encoding="utf-8") as file:
+            file.write(text)
+        found = {}
+        for line in text.splitlines():
+            if line and not line.startswith("#"):
+                name, value = line.rsplit(" ", 1)
+                found[name] = float(value)
+        return found
+
+    def timeline(self, identity):
+        """(text or None, why not) of one request's timeline."""
+        for _ in range(20):
+            status, text = self.ask(f"/timeline/{identity}",
+                                    {"Accept": "text/plain"})
+            if status == 200:
+                self._keep_page(identity)
+                return text, ""
+            if status not in (409, 429):
+                break
+            time.sleep(0.1)
+        return None, f"GET /timeline/{identity}: {status} {text.strip()}"
+
+    def _keep_page(self, identity):
+        status, page = self.ask(f"/timeline/{identity}?format=html")
+        if status == 200:
+            with open(os.path.join(self.directory, "worst.html"), "w",
+                      encoding="utf-8") as file:
+                file.write(page)
+
+    def stop(self):
+        self._process.stop()

@@ -1,0 +1,142 @@
+"""Load through tailor-load, and what it measured."""
+
+import json
+import math
+import os
+import subprocess
+import urllib.parse
+
+from processes import Trouble
+
+# tailor-load's exit status when it does not trust its own figures.
+NOT_TRUSTED = 4
+
+
+def quantile(ordered, q):
+    """Nearest rank, as everywhere in Tailor; ordered must not be empty."""
+    return ordered[max(0, math.ceil(q * len(ordered)) - 1)]
+
+
+def write_targets(queries, path):
+    """The list of queries as request targets, one a line."""
+    with open(queries, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    with open(path, "w", encoding="utf-8") as file:
+        for line in lines:
+            file.write(f"/search?q={urllib.parse.quote_plus(line)}\n")
+    return len(lines)
+
+
+class Generator:
+    """tailor-load with what is the same for all set-ups."""
+
+    def __init__(self, build, targets, rate, seed):
+        self.program = f"{build}/tailor-load"
+        self.targets = targets
+        self.rate = rate
+        self.seed = seed
+
+    def _argv(self, port, rate, *more):
+        return [self.program, f"http://127.0.0.1:{port}",
+                "--urls", self.targets, "--rate", str(rate),
+                "--warmup", "0", "--cpu", "none", "--color", "never",
+                "--seed", str(self.seed), *map(str, more)]
+
+    def warm_up(self, port, requests, rate):
+        """Requests that are not measured; open loop like the others."""
+        argv = self._argv(port, rate, "-n", requests, "-i", 1, "--quiet")
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False)
+        if done.returncode not in (0, NOT_TRUSTED):
+            raise Trouble(f"tailor-load failed while warming up:\n"
+                          f"{done.stderr}")
+
+    def start(self, port, requests, iterations, pause_ms, directory):
+        """Begin the measured load; returns a Run to wait for."""
+        argv = self._argv(port, self.rate, "-n", requests, "-i", iterations,
+                          "--pause", f"{pause_ms}ms", "--timeout", "10s",
+                          "--json", f"{directory}/run.json",
+                          "--ndjson", f"{directory}/requests.ndjson")
+        return Run(argv, directory)
+
+
+class Run:
+    """One run of tailor-load."""
+
+    def __init__(self, argv, directory):
+        self.directory = directory
+        self._report = open(f"{directory}/load.txt", "w", encoding="utf-8")
+        self.child = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=self._report,
+            stderr=subprocess.STDOUT)
+
+    def running(self):
+        return self.child.poll() is None
+
+    def wait(self):
+        """The results; Trouble if it could not run."""
+        status = self.child.wait()
+        self._report.close()
+        if status not in (0, NOT_TRUSTED):
+            with open(self._report.name, encoding="utf-8") as file:
+                raise Trouble(f"tailor-load failed ({status}):\n"
+                              f"{file.read()[-2000:]}")
+        return Result(self.directory, status != NOT_TRUSTED)
+
+
+class Result:
+    """What a run measured.  Times in ms.
+
+    latency, server   of answered requests, ascending
+    iterations        [(p99, max), ...] of answered requests
+    errors            requests without a good answer
+    worst             the slowest answered request, as tailor-load wrote it
+    """
+
+    def __init__(self, directory, trusted):
+        path = os.path.join(directory, "requests.ndjson")
+        self.trusted = trusted
+        self.errors = 0
+        self.requests = 0
+        self.worst = None
+        latency, server, by_iteration = [], [], {}
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                request = json.loads(line)
+                self.requests += 1
+                if not good(request):
+                    self.errors += 1
+                    continue
+                ms = request["lat"] / 1e6
+                latency.append(ms)
+                by_iteration.setdefault(request["i"], []).append(ms)
+                if "srv" in request:
+                    server.append(request["srv"] / 1e6)
+                if self.worst is None \
+                        or request["lat"] > self.worst["lat"]:
+                    self.worst = request
+        if not latency:
+            raise Trouble(f"not one of {self.requests} requests was "
+                          f"answered; see {directory}")
+        self.latency = sorted(latency)
+        self.server = sorted(server)
+        self.iterations = [(quantile(sorted(v), 0.99), max(v))
+                           for _, v in sorted(by_iteration.items())]
+
+    def summary(self):
+        """{name: ms} of the table's columns."""
+        found = {f"client_{name}_ms": quantile(self.latency, q)
+                 for name, q in (("p50", 0.5), ("p99", 0.99),
+                                 ("p999", 0.999), ("max", 1.0))}
+        if self.server:
+            found["server_p99_ms"] = quantile(self.server, 0.99)
+            found["server_max_ms"] = self.server[-1]
+        found["requests"] = self.requests
+        found["errors"] = self.errors
+        return found
+
+
+def good(request):
+    """Whether a line of requests.ndjson is of an answered request."""
+    return request.get("outcome", "ok") == "ok" \
+        and 200 <= request.get("st", 0) < 300

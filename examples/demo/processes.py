@@ -1,0 +1,123 @@
+"""Processes of the demonstration: started here, ended here, by pid.
+
+Whatever happens (an error, Ctrl-C, a proxy that dies and leaves its servers
+behind), end_all() leaves nothing running: the demonstration makes itself the
+parent of its descendants' orphans, and ends every descendant it finds.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Trouble(Exception):
+    """Something the person at the terminal can do something about."""
+
+
+def adopt_orphans():
+    """Become the parent of descendants whose parent dies."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _parents():
+    """{pid: parent's pid} of all processes."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8",
+                      errors="replace") as file:
+                after_name = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended meanwhile
+        if after_name[0] != "Z":
+            found[int(name)] = int(after_name[1])
+    return found
+
+
+def descendants():
+    """Pids of all processes that come from this one."""
+    parents = _parents()
+    found = []
+    level = [os.getpid()]
+    while level:
+        level = [pid for pid, parent in parents.items() if parent in level]
+        found += level
+    return found
+
+
+def _signal_all(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def end_all(patience_s=5.0):
+    """End every descendant: politely, then not."""
+    _signal_all(descendants(), signal.SIGTERM)
+    deadline = time.monotonic() + patience_s
+    while descendants() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    _signal_all(descendants(), signal.SIGKILL)
+
+
+def _reset_child(cpus):
+    """Runs in the child: default signals, its CPUs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for us
+    if cpus:
+        os.sched_setaffinity(0, cpus)
+
+
+class Process:
+    """A child whose output goes to a file."""
+
+    def __init__(self, argv, output, cpus=None):
+        self.argv = [str(a) for a in argv]
+        self.output = output
+        with open(output, "ab") as file:
+            self.child = subprocess.Popen(
+                self.argv, stdin=subprocess.DEVNULL, stdout=file,
+                stderr=file, preexec_fn=lambda: _reset_child(cpus))
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def running(self):
+        return self.child.poll() is None
+
+    def said(self, lines=12):
+        """The end of its output, for a message."""
+        with open(self.output, encoding="utf-8", errors="replace") as file:
+            return "".join("    " + line for line in
+                           file.readlines()[-lines:])
+
+    def stop(self, patience_s=15.0):
+        """SIGTERM, then SIGKILL; returns the exit status."""
+        if self.running():
+            self.child.terminate()
+        try:
+            return self.child.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            return self.child.wait()
+
+
+def wait_until(reached, process, what, patience_s=60.0):
+    """Wait for reached(); Trouble if the process ends or time does."""
+    deadline = time.monotonic() + patience_s
+    while not reached():
+        if not process.running():
+            raise Trouble(f"{process.argv[0]} ended before {what}; it said:\n"
+                          f"{process.said()}  ({process.output})")
+        if time.monotonic() > deadline:
+            raise Trouble(f"waited {patience_s:.0f} s in vain until {what}; "
+                          f"see {process.output}")
+        time.sleep(0.05)

@@ -1,0 +1,120 @@
+"""The search service under test: its command line, and one kept running."""
+
+import glob
+import os
+import shutil
+import signal
+import threading
+import time
+
+import web
+from processes import Process, Trouble, wait_until
+
+# Why these: examples/lucene/README.md.  The HTTP server's idle limits are
+# raised because it would otherwise close the load generator's connections
+# under it.
+JVM = ("-XX:+UseG1GC", "-Xms1g", "-Xmx1g", "-Xmn448m", "-XX:SurvivorRatio=2",
+       "-XX:+AlwaysPreTouch", "-XX:TieredStopAtLevel=1",
+       "-Dsun.net.httpserver.maxIdleConnections=2048",
+       "-Dsun.net.httpserver.idleInterval=300")
+NODELAY = "-Dsun.net.httpserver.nodelay=true"
+JARS = ("core", "analyzers-common", "queryparser")
+
+
+def lucene_jars():
+    found = []
+    for name in JARS:
+        match = sorted(glob.glob(f"/usr/share/java/lucene-{name}-[0-9]*.jar"))
+        if not match:
+            raise Trouble(f"no /usr/share/java/lucene-{name}-*.jar; "
+                          "apt-get install liblucene8-java")
+        found.append(match[0])
+    return found
+
+
+def java():
+    found = shutil.which("java")
+    if not found:
+        raise Trouble("no java; apt-get install openjdk-17-jdk-headless")
+    return found
+
+
+class Recipe:
+    """How to start the service.
+
+    agent: "jvmti" loads Tailor's agent and sends the service's own events,
+    "none" starts exactly what one would start without Tailor.
+    """
+
+    def __init__(self, build, agent="none", channels=None):
+        self.build = build
+        self.agent = agent
+        self.channels = channels
+
+    def command(self, name, port, directory, nodelay=True):
+        argv = [java(), *JVM,
+                f"-Xlog:gc*:file={directory}/{name}-gc-%p.log"]
+        path = [f"{self.build}/examples/lucene", *lucene_jars()]
+        if nodelay:
+            argv.append(NODELAY)
+        if self.agent == "jvmti":
+            argv.append(f"-agentpath:{self.build}/libtailor-jvm.so"
+                        f"=socket={self.channels}")
+            path.append(f"{self.build}/java")
+        argv += ["-cp", ":".join(path), "SearchService",
+                 "--index", f"{self.build}/lucene-index",
+                 "--listen", f"127.0.0.1:{port}", "--name", name]
+        if self.agent == "jvmti":
+            argv.append("--talechain")
+        return argv
+
+    def environment(self):
+        if self.agent == "jvmti":
+            return {"TALECHAIN_SOCKET": str(self.channels)}
+        return {}
+
+
+class KeptServer:
+    """The service, started again at once whenever it ends."""
+
+    def __init__(self, recipe, name, port, directory, nodelay, cpus):
+        self.port = port
+        self._argv = recipe.command(name, port, directory, nodelay)
+        self._output = os.path.join(directory, f"{name}.log")
+        self._cpus = cpus
+        self._stopping = threading.Event()
+        self._process = self._start()
+        self.restart_s = None  # how long the last restart took
+        self._keeper = threading.Thread(target=self._keep, daemon=True)
+        self._keeper.start()
+
+    def _start(self):
+        return Process(self._argv, self._output, self._cpus)
+
+    def _healthy(self):
+        return web.get(self.port, "/health", timeout=2.0)[0] == 200
+
+    def wait_ready(self):
+        wait_until(self._healthy, self._process, "the service answers")
+
+    def _keep(self):
+        while True:
+            self._process.child.wait()
+            begun = time.monotonic()
+            if self._stopping.is_set():
+                return
+            self._process = self._start()
+            while not self._healthy() and self._process.running():
+                time.sleep(0.02)
+            self.restart_s = time.monotonic() - begun
+
+    def kill(self):
+        """kill -9; returns the pid that was."""
+        pid = self._process.pid
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def stop(self):
+        self._stopping.set()
+        self._process.stop()
+        self._keeper.join(5.0)
