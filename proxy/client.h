@@ -1,0 +1,111 @@
+/*
+ * client.h: client connections and the listeners they come from.
+ *
+ * A client sends one request after the other; a pipelined one waits in the
+ * input block until the one before it is answered, so answers are always in
+ * order.  An idle client owns no block.  Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_CLIENT_H
+#define TAILOR_PROXY_CLIENT_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <netinet/in.h>
+#include <sys/queue.h>
+
+#include "config/config.h"
+#include "proxy/buffer.h"
+#include "proxy/http.h"
+#include "proxy/request.h"
+
+enum client_state {
+	CLIENT_IDLE,	/* nothing of the next request has arrived */
+	CLIENT_HEAD,	/* a head is arriving */
+	CLIENT_BODY,	/* a body is arriving */
+	CLIENT_WAITING, /* the request is whole; its response is awaited */
+	CLIENT_LINGER,	/* answered; reading on so that it sees the answer */
+};
+
+struct client {
+	TAILQ_ENTRY(client) link;
+	struct proxy *proxy; /* borrowed */
+	int fd;		     /* owned */
+	enum client_state state;
+	struct event readable, writable, timer;
+	bool reading, writing;
+	bool processing, again; /* see client_process */
+	bool trusted;		/* its X-Forwarded-* are believed */
+	bool tale_allowed;	/* may use the TaleChain paths */
+	bool close;		/* after the present response */
+	bool ended;		/* it sent FIN */
+	bool closed;		/* the struct is kept until the turn ends */
+	char address[INET6_ADDRSTRLEN + 8];
+
+	struct block *in; /* owned */
+	size_t scanned;
+	struct http_body body;
+	struct chain out;	 /* owned */
+	struct request *request; /* owned until finished; NULL */
+	struct tale_call *call;	 /* owned: a TaleChain request being read */
+	unsigned requests;
+	struct instant first_byte; /* of the present request */
+};
+
+TAILQ_HEAD(client_list, client);
+
+/* Bind and listen; a descriptor or -errno.  Shared with the admin listener,
+ * as is what to tell the user when it fails, and the address as bound. */
+int listener_bind(const struct config_address *a);
+void listener_complain(const char *what, const char *address, int err);
+void listener_name(int fd, char *out, size_t size);
+
+struct listener {
+	struct proxy *proxy;
+	int fd; /* owned */
+	struct event event;
+	bool unix_socket;
+};
+
+/* Close all clients; free all structs.  At the very end. */
+void clients_fini(struct proxy *p);
+
+/* Free the structs of clients closed in this turn for reuse. */
+void clients_reap(struct proxy *p);
+
+/* Who a new connection is from. */
+struct client_peer {
+	char address[INET6_ADDRSTRLEN + 8];
+	bool trusted, tale_allowed;
+};
+
+/* Serve a freshly accepted socket (taken over).  0 or -ENOMEM. */
+int client_open(struct proxy *p, int fd, const struct client_peer *peer);
+
+/* Open all configured listeners.  0, or -errno after saying what to do. */
+int listeners_open(struct proxy *p);
+/* Stop accepting and close the listening sockets. */
+void listeners_close(struct proxy *p);
+
+/* Write what waits in c->out; finishes the request when all is written. */
+void client_flush(struct client *c);
+
+/* The present request is over: go on with the next, or close. */
+void client_next(struct client *c);
+
+/* Stop and resume reading (a streamed body's back-pressure). */
+void client_pause(struct client *c);
+void client_resume(struct client *c);
+
+/* Close at once.  c may be gone on return. */
+void client_close(struct client *c);
+
+/*
+ * client_reply(c, status, type, extra, text, length):
+ * Answer from Tailor itself.  extra: whole further lines or NULL.  The
+ * connection is kept if c->close is not set.  If there is a request, it must
+ * have been marked response_done and is finished when the answer is written.
+ */
+void client_reply(struct client *c, unsigned status, const char *type,
+    const char *extra, const char *text, size_t length);
+
+#endif

@@ -1,0 +1,114 @@
+/*
+ * metrics.h: what the proxy counts, from one table.
+ *
+ * The table makes the struct, the Prometheus text and the manual's list.
+ * Proxy thread only: plain integers.
+ */
+#ifndef TAILOR_PROXY_METRICS_H
+#define TAILOR_PROXY_METRICS_H
+
+#include "base/histogram.h"
+#include "hedging/hedging.h"
+#include "talechain/hazard.h"
+
+struct evbuffer;
+struct proxy;
+
+/* Plain counters: field, metric name, labels ("" none), meaning. */
+#define METRICS_COUNTERS(X)                                                    \
+	X(connections, "tailor_connections_total", "",                         \
+	    "Client connections accepted.")                                    \
+	X(rejected_limit, "tailor_connections_rejected_total",                 \
+	    "reason=\"limit\"", "Client connections closed at once.")          \
+	X(rejected_descriptors, "tailor_connections_rejected_total",           \
+	    "reason=\"descriptors\"", "")                                      \
+	X(rejected_memory, "tailor_connections_rejected_total",                \
+	    "reason=\"memory\"", "")                                           \
+	X(rejected_address, "tailor_connections_rejected_total",               \
+	    "reason=\"per_address\"", "")                                      \
+	X(keepalive_reuse, "tailor_keepalive_reuse_total", "",                 \
+	    "Requests on a connection that had carried one before.")           \
+	X(request_bytes, "tailor_request_bytes_total", "",                     \
+	    "Body bytes received from clients.")                               \
+	X(response_bytes, "tailor_response_bytes_total", "",                   \
+	    "Bytes written to clients.")                                       \
+	X(aborts_head, "tailor_client_aborts_total", "phase=\"head\"",         \
+	    "Clients that left before they were answered.")                    \
+	X(aborts_body, "tailor_client_aborts_total", "phase=\"body\"", "")     \
+	X(aborts_waiting, "tailor_client_aborts_total", "phase=\"waiting\"",   \
+	    "")                                                                \
+	X(aborts_response, "tailor_client_aborts_total", "phase=\"response\"", \
+	    "")                                                                \
+	X(timeouts_head, "tailor_client_timeouts_total", "phase=\"head\"",     \
+	    "Clients that took too long.")                                     \
+	X(timeouts_body, "tailor_client_timeouts_total", "phase=\"body\"", "") \
+	X(timeouts_write, "tailor_client_timeouts_total", "phase=\"write\"",   \
+	    "")                                                                \
+	X(truncated, "tailor_response_truncated_total", "",                    \
+	    "Responses cut short after their first byte was sent.")            \
+	X(queue_timeouts, "tailor_queue_timeouts_total", "",                   \
+	    "Requests that waited too long for a server.")                     \
+	X(queue_full, "tailor_queue_full_total", "",                           \
+	    "Requests refused because the queue was full.")                    \
+	X(table_full, "tailor_table_full_total", "",                           \
+	    "Requests refused because too many were in flight.")               \
+	X(hedges_won, "tailor_hedges_won_total", "",                           \
+	    "Hedges whose response the client got.")                           \
+	X(hedges_lost, "tailor_hedges_lost_total", "",                         \
+	    "Hedges that the first attempt beat.")                             \
+	X(both_failed, "tailor_hedges_both_failed_total", "",                  \
+	    "Hedged requests that no server answered.")                        \
+	X(resent_stale, "tailor_stale_resends_total", "",                      \
+	    "Requests sent again because a kept connection had ended.")        \
+	X(swaps, "tailor_swaps_total", "", "Changes of the active server.")    \
+	X(storms, "tailor_storms_total", "",                                   \
+	    "Times that hedging stopped because swaps came too fast.")         \
+	X(losers_complete, "tailor_losers_total", "result=\"drained\"",        \
+	    "Responses thrown away because another one won.")                  \
+	X(losers_failed, "tailor_losers_total", "result=\"failed\"", "")       \
+	X(losers_timeout, "tailor_losers_total", "result=\"timeout\"", "")     \
+	X(slow, "tailor_slow_requests_total", "",                              \
+	    "Requests slower than slow.target.")                               \
+	X(slow_unexamined, "tailor_slow_unexamined_total", "",                 \
+	    "Slow requests the analysis had no room for.")                     \
+	X(analyze, "tailor_analyze_requests_total", "",                        \
+	    "TaleChain analyze requests answered.")                            \
+	X(local_denied, "tailor_talechain_denied_total", "",                   \
+	    "TaleChain requests from addresses that may not.")
+
+struct metrics {
+#define METRICS_X(field, name, labels, help) uint64_t field;
+	METRICS_COUNTERS(METRICS_X)
+#undef METRICS_X
+	uint64_t requests[6]; /* by class of status; 0: client left */
+	uint64_t local[600];  /* answers by Tailor itself, by status */
+	uint64_t hedges[HEDGE_TRIGGER_COUNT][HEDGING_SERVERS];
+	uint64_t refused[HEDGE_REFUSAL_COUNT];
+	uint64_t hazards[HEDGING_SERVERS][HAZARD_KIND_COUNT];
+	uint64_t hazard_ns[HEDGING_SERVERS][HAZARD_KIND_COUNT];
+	struct instant hazard_since[HEDGING_SERVERS][HAZARD_KIND_COUNT];
+	struct histogram latency;      /* of requests, ns */
+	struct histogram commit_delay; /* response head -> commit */
+	struct histogram detect;       /* hazard happened -> observer saw it */
+	struct histogram notice;       /* observer saw it -> proxy took it */
+	struct histogram hedge_delay;  /* hazard happened -> hedge written */
+	struct histogram hedge_saved;  /* loser's latency - winner's */
+	struct {
+		uint64_t reasons;
+		struct {
+			const char *reason; /* static */
+			uint64_t count;
+		} refusal[64];
+	} parse; /* requests the gate refused, by reason */
+};
+
+/* All zero.  metrics_write gives the text. */
+void metrics_init(struct metrics *m);
+
+/* Count a request refused by the gate. */
+void metrics_refusal(struct metrics *m, const char *reason);
+
+/* Write everything in Prometheus' text format 0.0.4. */
+void metrics_write(struct proxy *p, struct evbuffer *out);
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * proxy.h: the proxy thread's whole state.
+ *
+ * Private to proxy/: everything here is owned and touched by the proxy
+ * thread alone, which is the main thread.
+ */
+#ifndef TAILOR_PROXY_PROXY_H
+#define TAILOR_PROXY_PROXY_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <regex.h>
+
+#include "base/topology.h"
+#include "config/config.h"
+#include "hedging/hedging.h"
+#include "profiler/profiler.h"
+#include "proxy/buffer.h"
+#include "proxy/client.h"
+#include "proxy/http.h"
+#include "proxy/metrics.h"
+#include "proxy/request.h"
+#include "proxy/server.h"
+#include "proxy/table.h"
+#include "proxy/tale_api.h"
+#include "talechain/timeline.h"
+
+#define PROXY_TIMEOUTS 24
+#define REPLAY_MAX 512	       /* request heads kept for warming up */
+#define REPLAY_HEAD_BYTES 2048 /* longer ones are not kept */
+
+struct analysis;
+struct admin;
+
+/* A finished safe request's head, to warm a restarted server up with.  Kept
+ * in the place that its target hashes to, so they are distinct by target. */
+struct replay {
+	char text[REPLAY_HEAD_BYTES];
+	uint16_t length; /* 0: empty */
+	enum http_method method;
+	uint64_t target_hash;
+};
+
+struct proxy {
+	const struct config *config; /* borrowed */
+	struct event_base *base;     /* owned */
+	struct profiler *profiler;   /* borrowed */
+	struct timeline *timeline;   /* borrowed */
+	struct analysis *analysis;   /* borrowed */
+	struct admin *admin;	     /* owned */
+	struct talechain events;     /* our own channel */
+	struct topology_plan plan;   /* as carried out */
+	char poll_text[32];	     /* "sleep:50us" */
+	const char *stream_path;     /* borrowed; "" when private */
+	struct instant started;
+
+	struct hedging hedging;
+	struct server server[CONFIG_SERVERS];
+
+	struct listener listener[CONFIG_LISTENERS];
+	unsigned listeners;
+	struct client_list clients;
+	struct client_list clients_closed; /* freed for reuse after the turn */
+	struct client_list clients_unused;
+	unsigned client_count;
+
+	struct table table;
+	struct request_list queue;
+	unsigned queued;
+	uint64_t body_kept_bytes;
+
+	struct block_pool blocks;
+	struct http_limits request_limits, response_limits;
+	struct http_head scratch_request, scratch_response;
+
+	struct replay *replay;	     /* owned, REPLAY_MAX */
+	regex_t allow[CONFIG_RULES]; /* owned: targets of hedging.allow */
+	unsigned allows;
+
+	struct tale_query_list tale_queries;
+	uint64_t tale_cookie;
+
+	struct event hazard_event, tick_event, answer_event;
+	struct event signal_term, signal_int;
+	struct instant stop_due; /* of a graceful stop */
+	bool stopping;		 /* graceful stop under way */
+	bool stopped;		 /* leave the loop */
+	bool accept_paused;	 /* out of descriptors */
+	bool sweeping, sweep_again;
+	unsigned consequences; /* to be carried out when the turn ends */
+
+	struct metrics metrics;
+	struct {
+		int64_t ns;
+		const struct timeval *common; /* owned by libevent */
+	} timeout[PROXY_TIMEOUTS];
+	unsigned timeouts;
+};
+
+/*
+ * proxy_init(p, config): set up the loop, pools, policy and servers; opens
+ * nothing yet.  0 or -errno (logged).  proxy_fini undoes it.
+ */
+int proxy_init(struct proxy *p, const struct config *config);
+void proxy_fini(struct proxy *p);
+
+/* Run until stopped by a signal.  0 or -errno. */
+int proxy_run(struct proxy *p);
+
+/* Begin a graceful stop: no new connections, requests in flight finish. */
+void proxy_stop(struct proxy *p, const char *why);
+
+/* A timeval for event_add that makes adding O(1) (libevent's common
+ * timeouts).  Never NULL. */
+const struct timeval *proxy_timeout(struct proxy *p, int64_t ns);
+
+/* Take all waiting hazards into account.  Called at the top of each turn and
+ * before every choice of a server.  About 5 ns when there are none. */
+void proxy_hazards(struct proxy *p);
+
+/* Carry out enum hedging_consequence. */
+void proxy_apply(struct proxy *p, unsigned consequences);
+
+/* Servers may have room: start waiting requests. */
+void proxy_queue_run(struct proxy *p);
+
+/* A drained loser's end: metrics. */
+void proxy_loser_done(struct uplink *u, enum uplink_end end);
+
+/* Remember a finished safe request for warming up. */
+void proxy_replay_record(struct proxy *p, const struct request *r);
+
+/* Whether a request may be sent twice (E1), and whether its client asked that
+ * it be not (E7). */
+bool proxy_may_repeat(
+    const struct proxy *p, const struct http_head *head, bool *opted_out);
+
+/* Emit one event into the proxy's channel. */
+static inline void
+proxy_emit(struct proxy *p, enum talechain_type type, uint64_t a0, uint64_t a1,
+    uint64_t a2, uint64_t a3)
+{
+	talechain_emit(&p->events, type, a0, a1, a2, a3);
+}
+
+#endif

@@ -1,0 +1,495 @@
+/*
+ * request.c: from a parsed head to one response.
+ *
+ * A request waits until its body is whole (or too large to keep), gets its
+ * first attempt, perhaps a second, and is committed to one of them: when its
+ * response is complete, when it is large, or 1 ms after its head, whichever
+ * comes first.  Until then nothing has been written to the client and a
+ * hazard may still bring another attempt in.  Attempts that lose are left to
+ * drain (uplink.c).
+ */
+#include "proxy/request.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "proxy/analysis.h"
+#include "proxy/attempt.h"
+#include "proxy/client.h"
+#include "proxy/proxy.h"
+
+static void on_commit_due(evutil_socket_t fd, short what, void *user);
+static void on_deadline(evutil_socket_t fd, short what, void *user);
+
+/* Copy text for people, cut with "..." where it does not fit. */
+static void
+copy_cut(char *out, size_t size, struct slice s)
+{
+	size_t n = s.length < size - 1 ? s.length : size - 1;
+
+	memcpy(out, s.at, n);
+	out[n] = '\0';
+	if (n < s.length && n >= 3)
+		memcpy(out + n - 3, "...", 3);
+}
+
+static bool
+valid_id(struct slice s)
+{
+	if (s.length == 0 || s.length > 64)
+		return false;
+	for (size_t i = 0; i < s.length; i++) {
+		char c = s.at[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			(c >= '0' && c <= '9') || c == '.' || c == '_' ||
+			c == '-'))
+			return false;
+	}
+	return true;
+}
+
+static void
+request_identify(struct request *r, const struct http_head *head)
+{
+	const struct http_field *id =
+	    http_field_find(head, HTTP_FIELD_REQUEST_ID);
+
+	if (id != NULL && valid_id(id->value)) {
+		memcpy(r->external_id, id->value.at, id->value.length);
+		r->external_id[id->value.length] = '\0';
+	} else {
+		snprintf(r->external_id, sizeof(r->external_id), "%016llx",
+		    (unsigned long long)r->id);
+	}
+}
+
+/* The head for the servers, without framing: that is each attempt's. */
+static int
+request_write_head(struct request *r, const struct http_head *head)
+{
+	const struct config *c = r->proxy->config;
+	struct http_forward forward = {
+	    .client = r->client->address,
+	    .forwarded_append = r->client->trusted,
+	    .request_id = r->external_id,
+	    .tailor_request = r->id,
+	    .via = c->proxy.via,
+	    .framing = HTTP_FRAMING_NONE,
+	};
+	int n;
+
+	r->head = block_take(&r->proxy->blocks);
+	if (r->head == NULL)
+		return -ENOMEM;
+	n = http_write_request(head, &forward, r->head->data + r->head->begin,
+	    block_room(r->head));
+	if (n < 0)
+		return n;
+	r->head->end = r->head->begin + (uint32_t)n;
+	return 0;
+}
+
+static void
+request_release(struct request *r)
+{
+	struct block_pool *pool = &r->proxy->blocks;
+
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		attempt_fini(&r->attempt[i]);
+	block_give(pool, r->head);
+	r->head = NULL;
+	chain_clear(&r->body, pool);
+	r->proxy->body_kept_bytes -= r->body_kept;
+	r->body_kept = 0;
+	event_del(&r->commit_timer);
+	event_del(&r->deadline_timer);
+	table_remove(&r->proxy->table, r);
+}
+
+struct request *
+request_new(struct client *client, const struct http_head *head)
+{
+	struct proxy *p = client->proxy;
+	struct request *r = table_add(&p->table, p->config->proxy.inflight_max);
+
+	if (r == NULL) {
+		p->metrics.table_full++;
+		return NULL;
+	}
+	r->proxy = p;
+	r->client = client;
+	r->method = head->method;
+	copy_cut(r->method_text, sizeof(r->method_text), head->method_text);
+	copy_cut(r->target, sizeof(r->target), head->target);
+	r->minor_zero = head->minor == 0;
+	r->keep_alive = head->keep_alive;
+	r->wants_body = head->framing != HTTP_FRAMING_NONE;
+	if (head->framing == HTTP_FRAMING_LENGTH)
+		r->body_bytes = head->content_length;
+	r->first_byte = client->first_byte;
+	race_init(&r->race);
+	evtimer_assign(&r->commit_timer, p->base, on_commit_due, r);
+	evtimer_assign(&r->deadline_timer, p->base, on_deadline, r);
+	request_identify(r, head);
+	r->credentials =
+	    http_field_find(head, HTTP_FIELD_AUTHORIZATION) != NULL ||
+	    http_field_find(head, HTTP_FIELD_COOKIE) != NULL;
+	r->method_allowed = proxy_may_repeat(p, head, &r->opted_out);
+	if (request_write_head(r, head) < 0) {
+		request_release(r);
+		return NULL;
+	}
+	return r;
+}
+
+void
+request_view(const struct request *r, struct hedge_view *out)
+{
+	*out = (struct hedge_view){
+	    .method_allowed = r->method_allowed,
+	    .body_complete = r->body_whole,
+	    .body_kept = !r->streaming,
+	    .opted_out = r->opted_out,
+	    .client_gone = r->client == NULL,
+	    .deadline = instant_plus(
+		r->received, r->proxy->config->proxy.request_timeout_ns),
+	};
+}
+
+/* Whether a body this large may be kept for a second attempt. */
+static bool
+request_may_keep(const struct request *r)
+{
+	const struct config *c = r->proxy->config;
+
+	return r->body.bytes <= c->hedging.body_max_bytes &&
+	       r->proxy->body_kept_bytes + r->body.bytes - r->body_kept <=
+		   c->hedging.table_max_bytes;
+}
+
+/* Pass a body on as it comes, instead of keeping it.  False: r is gone. */
+static bool
+request_stream(struct request *r, struct chain *data, bool whole)
+{
+	struct block_pool *pool = &r->proxy->blocks;
+	bool chunked = r->body_bytes == 0;
+
+	if (chunked)
+		chain_frame(data);
+	chain_merge(&r->body, data, pool);
+	if (chunked && whole && chain_frame_end(&r->body, pool) < 0) {
+		request_fail(r, 503, "no_memory");
+		return false;
+	}
+	if (r->body.bytes > r->proxy->config->proxy.stream_buffer_bytes)
+		client_pause(r->client);
+	attempt_more(&r->attempt[0]);
+	return true;
+}
+
+void
+request_body(struct request *r, struct chain *data, bool whole)
+{
+	struct chain kept = {0};
+
+	r->body_whole = whole;
+	if (r->streaming) {
+		request_stream(r, data, whole);
+		return;
+	}
+	if (r->state != REQUEST_READING) {
+		/* Answered already; the rest is read only to be dropped. */
+		chain_clear(data, &r->proxy->blocks);
+		return;
+	}
+	chain_merge(&r->body, data, &r->proxy->blocks);
+	if (request_may_keep(r)) {
+		r->proxy->body_kept_bytes += r->body.bytes - r->body_kept;
+		r->body_kept = r->body.bytes;
+		if (!whole)
+			return;
+		r->body_bytes = r->body.bytes;
+	} else {
+		/* Too large to be sent twice. */
+		r->proxy->body_kept_bytes -= r->body_kept;
+		r->body_kept = 0;
+		r->streaming = true;
+		r->note = "not_hedged:body_size";
+		chain_move(&kept, &r->body);
+		if (!request_stream(r, &kept, whole))
+			return;
+	}
+	request_dispatch(r);
+}
+
+static void
+request_receive(struct request *r)
+{
+	struct proxy *p = r->proxy;
+
+	r->received = instant_now();
+	r->stream_begin = timeline_position(p->timeline);
+	proxy_emit(p, TALECHAIN_PROXY_RECEIVE, r->id, p->table.inflight_count,
+	    0, r->first_byte.ns);
+	event_add(&r->deadline_timer,
+	    proxy_timeout(p, p->config->proxy.request_timeout_ns));
+}
+
+void
+request_enqueue(struct request *r)
+{
+	struct proxy *p = r->proxy;
+
+	if (r->state == REQUEST_QUEUED)
+		return;
+	if (p->queued >= p->config->proxy.queue_max) {
+		p->metrics.queue_full++;
+		request_fail(r, 503, "queue_full");
+		return;
+	}
+	r->state = REQUEST_QUEUED;
+	TAILQ_INSERT_TAIL(&p->queue, r, queue_link);
+	p->queued++;
+	/* Until it runs, the commit timer serves as the queue's. */
+	event_add(&r->commit_timer,
+	    proxy_timeout(p, p->config->proxy.queue_timeout_ns));
+}
+
+static void
+request_unqueue(struct request *r)
+{
+	if (r->state != REQUEST_QUEUED)
+		return;
+	TAILQ_REMOVE(&r->proxy->queue, r, queue_link);
+	r->proxy->queued--;
+	event_del(&r->commit_timer);
+}
+
+void
+request_dispatch(struct request *r)
+{
+	struct proxy *p = r->proxy;
+	int server;
+
+	if (r->state == REQUEST_READING)
+		request_receive(r);
+	proxy_hazards(p);
+	server = hedging_choose(&p->hedging, instant_now());
+	if (server == HEDGING_FULL) {
+		request_enqueue(r);
+		return;
+	}
+	request_unqueue(r);
+	r->state = REQUEST_RUNNING;
+	if (server == HEDGING_UNAVAILABLE)
+		request_fail(r, 503, "no_server");
+	else
+		attempt_start(r, (unsigned)server,
+		    r->race.started == 0 ? HEDGE_FIRST : HEDGE_FAILURE);
+}
+
+void
+request_hedge(struct request *r, enum hedge_trigger trigger)
+{
+	struct proxy *p = r->proxy;
+	struct hedge_view view;
+	int server = -1;
+
+	request_view(r, &view);
+	r->refusal = hedging_ask(
+	    &p->hedging, &r->race, &view, trigger, instant_now(), &server);
+	if (r->refusal != HEDGE_REFUSED_NONE) {
+		p->metrics.refused[r->refusal]++;
+		return;
+	}
+	attempt_start(r, (unsigned)server, trigger);
+}
+
+/* Give up all attempts that have not won. */
+static void
+request_drop_attempts(struct request *r, const char *outcome)
+{
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		attempt_drop(&r->attempt[i], outcome);
+}
+
+void
+request_fail(struct request *r, unsigned status, const char *reason)
+{
+	struct proxy *p = r->proxy;
+	struct client *c = r->client;
+	char text[96];
+	int n;
+
+	assert(c != NULL);
+	if (r->state == REQUEST_COMMITTED) {
+		/* Part of another answer is out: only the end of the
+		 * connection can tell the client (W4). */
+		p->metrics.truncated++;
+		r->note = "truncated";
+		client_close(c);
+		return;
+	}
+	request_unqueue(r);
+	race_abandon(&p->hedging, &r->race, instant_now());
+	request_drop_attempts(r, "abandoned");
+	r->state = REQUEST_LOCAL;
+	r->note = reason;
+	r->status = (int)status;
+	r->response_done = true;
+	if (!r->body_whole)
+		c->close = true;
+	n = snprintf(text, sizeof(text), "%u %s: %s\n", status,
+	    http_reason(status), reason);
+	client_reply(c, status, "text/plain",
+	    status == 503 ? "Retry-After: 1\r\n" : NULL, text, (size_t)n);
+}
+
+void
+request_client_gone(struct request *r)
+{
+	struct proxy *p = r->proxy;
+
+	request_unqueue(r);
+	race_abandon(&p->hedging, &r->race, instant_now());
+	if (r->state == REQUEST_COMMITTED) {
+		p->metrics.aborts_response += r->note == NULL;
+		attempt_leave(&r->attempt[r->race.winner]);
+	} else {
+		p->metrics.aborts_head += r->state == REQUEST_READING;
+		p->metrics.aborts_waiting += r->state != REQUEST_READING;
+		r->status = 499;
+	}
+	request_drop_attempts(r, "client_gone");
+	r->client = NULL;
+	if (r->note == NULL)
+		r->note = "client_gone";
+	request_finish(r);
+}
+
+void
+request_describe(
+    const struct request *r, struct instant finished, struct tale_request *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->id = r->id;
+	memcpy(out->external_id, r->external_id, sizeof(out->external_id));
+	memcpy(out->method, r->method_text, sizeof(out->method));
+	memcpy(out->target, r->target, sizeof(out->target));
+	out->status = r->status;
+	out->first_byte = r->first_byte;
+	out->received = r->received;
+	out->committed = r->committed;
+	out->finished = finished;
+	out->stream_begin = r->stream_begin;
+	out->stream_end = timeline_position(r->proxy->timeline);
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		attempt_describe(&r->attempt[i], &out->attempt[i]);
+	snprintf(out->flags, sizeof(out->flags), "%s%s%s",
+	    r->note != NULL ? r->note : "",
+	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
+	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
+					     : "");
+}
+
+static void
+request_count(struct request *r, struct instant now)
+{
+	struct proxy *p = r->proxy;
+	struct metrics *m = &p->metrics;
+	int64_t total = instant_since(now, r->first_byte);
+	bool hedged = r->race.started > 1;
+
+	m->requests[r->status == 499 ? 0 : r->status / 100 % 6]++;
+	if (r->client != NULL)
+		histogram_record(&m->latency, total < 0 ? 0 : (uint64_t)total);
+	if (hedged) {
+		m->hedges_won += r->race.winner == 1;
+		m->hedges_lost += r->race.winner == 0;
+		m->both_failed += r->race.winner < 0 && r->client != NULL;
+	}
+	hedging_request_end(&p->hedging, now);
+}
+
+void
+request_finish(struct request *r)
+{
+	struct proxy *p = r->proxy;
+	struct instant now = instant_now();
+	struct tale_request *tale;
+	struct client *c = r->client;
+
+	if (instant_is_set(r->received)) {
+		proxy_emit(p, TALECHAIN_PROXY_FINISH, r->id,
+		    p->table.inflight_count - 1, (uint64_t)r->status,
+		    r->response_bytes);
+		request_count(r, now);
+		tale = table_slot(&p->table);
+		request_describe(r, now, tale);
+		table_file(&p->table);
+		if (instant_since(now, r->first_byte) >
+		    p->config->slow.target_ns) {
+			p->metrics.slow++;
+			if (!analysis_keep(p->analysis, tale))
+				p->metrics.slow_unexamined++;
+		}
+		if (r->method_allowed && r->status / 100 == 2 && !r->wants_body)
+			proxy_replay_record(p, r);
+	}
+	request_release(r);
+	if (c != NULL) {
+		c->request = NULL;
+		client_next(c);
+	}
+	proxy_queue_run(p);
+}
+
+void
+request_resume(struct request *r)
+{
+	if (r->state == REQUEST_COMMITTED && !r->response_done)
+		attempt_resume(&r->attempt[r->race.winner]);
+}
+
+static void
+on_commit_due(evutil_socket_t fd, short what, void *user)
+{
+	struct request *r = user;
+
+	(void)fd;
+	(void)what;
+	if (r->state == REQUEST_QUEUED) {
+		r->proxy->metrics.queue_timeouts++;
+		request_fail(r, 503, "queue_timeout");
+		return;
+	}
+	for (int i = 0; i < RACE_ATTEMPTS; i++) {
+		struct attempt *a = &r->attempt[i];
+
+		if (a->on && a->link != NULL && a->status != 0 && !a->held) {
+			attempt_commit(a);
+			return;
+		}
+	}
+}
+
+static void
+on_deadline(evutil_socket_t fd, short what, void *user)
+{
+	struct request *r = user;
+
+	(void)fd;
+	(void)what;
+	/* An answer that was held back is better than none (W2). */
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		if (r->state == REQUEST_RUNNING && r->attempt[i].held &&
+		    r->attempt[i].complete) {
+			attempt_commit(&r->attempt[i]);
+			return;
+		}
+	request_fail(r, 504, "deadline");
+}

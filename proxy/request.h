@@ -1,0 +1,144 @@
+/*
+ * request.h: one request of a client, its attempts, and its one response.
+ *
+ *   READING --> QUEUED --> RUNNING --> COMMITTED --> finished
+ *      |           |          |            |
+ *      |           |          +--- a hazard or a failure adds an attempt
+ *      +-----------+----------+------------+--> answered by Tailor itself
+ *
+ * READING    the body is being kept (up to hedging.body_max)
+ * QUEUED     complete, but no server may take it yet
+ * RUNNING    attempts are under way; their bytes are kept
+ * COMMITTED  bytes of one attempt have been given to the client: no other
+ *            can win any more
+ *
+ * Which attempts there may be and which one wins is decided by hedging.h;
+ * this module does what it says.  Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_REQUEST_H
+#define TAILOR_PROXY_REQUEST_H
+
+#include <sys/queue.h>
+
+#include "hedging/hedging.h"
+#include "proxy/buffer.h"
+#include "proxy/http.h"
+#include "proxy/uplink.h"
+#include "talechain/timeline.h"
+
+struct client;
+
+enum request_state {
+	REQUEST_READING,
+	REQUEST_QUEUED,
+	REQUEST_RUNNING,
+	REQUEST_COMMITTED,
+	REQUEST_LOCAL, /* answered by Tailor */
+};
+
+struct attempt {
+	struct request *request; /* borrowed */
+	struct uplink *link;	 /* borrowed while an exchange runs */
+	int index;		 /* in the race */
+	bool on;		 /* started */
+	char lines[320];	 /* framing and Tailor-* fields, empty line */
+	size_t lines_length;
+
+	struct block *head; /* owned: response head without its last line */
+	struct chain body;  /* owned: payload until commit */
+	int status;
+	enum http_framing framing;
+	uint64_t length;
+	bool told_length;
+	bool at_once; /* must not be held back (event stream) */
+	bool held;    /* not wanted, kept for want of a better one */
+	bool complete;
+	bool resent; /* once already, on a stale connection */
+
+	const char *outcome;	/* static */
+	struct instant hazard;	/* what it hedges against began, or none */
+	struct instant written; /* first byte */
+	struct instant first_byte, completed;
+};
+
+struct request {
+	TAILQ_ENTRY(request) link; /* in flight, oldest first; or free */
+	TAILQ_ENTRY(request) queue_link;
+	struct proxy *proxy;   /* borrowed */
+	struct client *client; /* borrowed; NULL when it left */
+	enum request_state state;
+
+	uint64_t id;
+	char external_id[65];
+	char method_text[16];
+	char target[TALE_TEXT];
+	enum http_method method;
+	bool method_allowed; /* may be sent twice */
+	bool opted_out;
+	bool minor_zero;  /* an HTTP/1.0 client */
+	bool credentials; /* carries Authorization or Cookie */
+	bool keep_alive;  /* client wants to stay */
+	bool wants_body;  /* the request has a framed body */
+
+	struct block *head;  /* owned: request head for the servers */
+	struct chain body;   /* owned */
+	uint64_t body_kept;  /* bytes charged to the table */
+	uint64_t body_bytes; /* of the whole body, as far as known */
+	bool body_whole;     /* all of it has arrived */
+	bool streaming;	     /* body is passed on, not kept */
+
+	struct race race;
+	struct attempt attempt[RACE_ATTEMPTS];
+	struct event commit_timer, deadline_timer;
+	bool response_done; /* all of it is in the client's chain */
+	int status;	    /* answered with */
+	uint64_t response_bytes;
+	const char *note; /* why not hedged, truncated, ...; static */
+	enum hedge_refusal refusal;
+
+	struct instant first_byte, received, committed;
+	uint64_t stream_begin;
+};
+
+TAILQ_HEAD(request_list, request);
+
+/*
+ * request_new(client, head):
+ * A request whose head has just been parsed.  NULL when there is no memory
+ * or the limit on requests in flight is reached (answer 503).
+ */
+struct request *
+request_new(struct client *client, const struct http_head *head);
+
+/* More of the body (taken over; may be empty); whole: the end of it. */
+void request_body(struct request *r, struct chain *data, bool whole);
+
+/* Start the first attempt now if a server may take it, else queue. */
+void request_dispatch(struct request *r);
+
+/* Wait in the queue until a server has room. */
+void request_enqueue(struct request *r);
+
+/* Ask for one more attempt because of trigger; starts it if allowed. */
+void request_hedge(struct request *r, enum hedge_trigger trigger);
+
+/* Answer from Tailor itself, unless committed (then the client is cut). */
+void request_fail(struct request *r, unsigned status, const char *reason);
+
+/* The client is gone, or its connection of no more use. */
+void request_client_gone(struct request *r);
+
+/* All bytes of the response have been given to the kernel. */
+void request_finish(struct request *r);
+
+/* The client can take more: let a paused server go on. */
+void request_resume(struct request *r);
+
+/* What the policy needs to know of it. */
+void request_view(const struct request *r, struct hedge_view *out);
+
+/* The request as the table and the timeline show it. */
+void request_describe(
+    const struct request *r, struct instant finished, struct tale_request *out);
+
+#endif

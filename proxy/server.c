@@ -1,0 +1,329 @@
+/*
+ * server.c: finding out whether a server answers, and warming it up.
+ *
+ * A server that is not known to answer is probed every 50 ms: by connecting,
+ * and if a health path is configured by asking for it.  A restarted server
+ * is given recent requests of clients again, at the pace that the policy
+ * sets, before it may serve anybody.
+ */
+#include "proxy/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "proxy/proxy.h"
+
+#define PROBE_PERIOD_NS (50 * NS_PER_MS)
+#define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */
+#define CONNECT_FAILURES_MAX 2
+
+/* One warm-up request under way. */
+struct warmup {
+	struct server *server;
+	bool busy;
+	unsigned status;
+	size_t length;
+	char text[REPLAY_HEAD_BYTES];
+};
+
+static const char warmup_lines[] = "Tailor-Warmup: 1\r\n\r\n";
+
+static void
+server_probe_later(struct server *s)
+{
+	event_add(&s->probe_timer, proxy_timeout(s->proxy, PROBE_PERIOD_NS));
+}
+
+static void
+server_answers(struct server *s)
+{
+	struct proxy *p = s->proxy;
+
+	s->connect_failures = 0;
+	log_event(LOG_LEVEL_NOTICE, "server_up", "server=%s", s->config->name);
+	proxy_apply(
+	    p, hedging_server_up(&p->hedging, s->index, true, instant_now()));
+	server_warm(s);
+	proxy_queue_run(p);
+}
+
+static void
+on_probe_connected(struct uplink *u)
+{
+	struct server *s = u->user;
+
+	if (s->probe_length > 0)
+		return;
+	s->probe = NULL;
+	uplink_release(u);
+	server_answers(s);
+}
+
+static void
+on_probe_head(struct uplink *u, const struct http_head *head)
+{
+	struct server *s = u->user;
+
+	s->probe_status = head->status;
+}
+
+static void
+on_probe_end(const struct uplink_result *result)
+{
+	struct server *s = result->user;
+
+	s->probe = NULL;
+	event_del(&s->probe_timer);
+	if (result->end == UPLINK_COMPLETE && s->probe_status < 400)
+		server_answers(s);
+	else
+		server_probe_later(s);
+}
+
+static const struct uplink_ops probe_ops = {
+    .connected = on_probe_connected,
+    .head = on_probe_head,
+    .end = on_probe_end,
+};
+
+static void
+server_probe(struct server *s)
+{
+	struct outgoing message = {.head = {{s->probe_text, s->probe_length}}};
+
+	if (s->probe != NULL) {
+		/* The last one got no answer in time: a stopped process
+		 * accepts connections and says nothing. */
+		uplink_close(s->probe);
+		s->probe = NULL;
+	}
+	s->probe_status = 0;
+	if (uplink_get(s, &probe_ops, s, true, &s->probe) < 0) {
+		s->probe = NULL;
+		server_probe_later(s);
+		return;
+	}
+	event_add(
+	    &s->probe_timer, proxy_timeout(s->proxy,
+				 s->proxy->config->proxy.connect_timeout_ns));
+	if (s->probe_length > 0)
+		uplink_send(s->probe, &message, HTTP_METHOD_GET);
+}
+
+static void
+on_probe_timer(evutil_socket_t fd, short what, void *user)
+{
+	struct server *s = user;
+
+	(void)fd;
+	(void)what;
+	if (s->proxy->hedging.server[s->index].state == SERVER_CONNECTING &&
+	    !s->proxy->stopping)
+		server_probe(s);
+}
+
+void
+server_lost(struct server *s)
+{
+	struct proxy *p = s->proxy;
+	struct instant now = instant_now();
+
+	s->connect_failures = 0;
+	uplink_close_idle(s);
+	if (p->hedging.server[s->index].state > SERVER_CONNECTING)
+		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
+		    s->config->name);
+	proxy_apply(p, hedging_server_down(&p->hedging, s->index, now));
+	proxy_apply(p, hedging_server_connecting(&p->hedging, s->index, now));
+	if (!p->stopping && s->probe == NULL)
+		server_probe_later(s);
+}
+
+void
+server_failed(struct server *s, enum uplink_end end)
+{
+	s->errors[end]++;
+	if (end != UPLINK_REFUSED)
+		return;
+	if (++s->connect_failures >= CONNECT_FAILURES_MAX &&
+	    s->proxy->hedging.server[s->index].state > SERVER_CONNECTING)
+		server_lost(s);
+}
+
+static void
+on_warmup_head(struct uplink *u, const struct http_head *head)
+{
+	struct warmup *w = u->user;
+
+	w->status = head->status;
+}
+
+static void
+on_warmup_end(const struct uplink_result *result)
+{
+	struct warmup *w = result->user;
+	struct server *s = w->server;
+	struct proxy *p = s->proxy;
+	struct instant now = instant_now();
+	bool ok = result->end == UPLINK_COMPLETE && w->status < 500;
+	int64_t latency = instant_is_set(result->written_first)
+			      ? instant_since(now, result->written_first)
+			      : 0;
+
+	w->busy = false;
+	s->warmups_ok += ok;
+	s->warmups_failed += !ok;
+	if (!ok)
+		server_failed(s, result->end);
+	proxy_apply(
+	    p, hedging_warmup_done(&p->hedging, s->index, ok, latency, now));
+	server_warm(s);
+}
+
+static const struct uplink_ops warmup_ops = {
+    .head = on_warmup_head,
+    .end = on_warmup_end,
+};
+
+/* The next remembered request, or NULL if there is none. */
+static const struct replay *
+replay_next(struct server *s)
+{
+	const struct proxy *p = s->proxy;
+
+	for (unsigned i = 0; i < REPLAY_MAX; i++) {
+		const struct replay *r =
+		    &p->replay[s->replay_next++ % REPLAY_MAX];
+
+		if (r->length > 0)
+			return r;
+	}
+	return NULL;
+}
+
+static struct warmup *
+warmup_free_place(struct server *s)
+{
+	for (unsigned i = 0; i < WARMUPS_MAX; i++)
+		if (!s->warmup[i].busy)
+			return &s->warmup[i];
+	return NULL;
+}
+
+static bool
+warmup_send(struct server *s)
+{
+	const struct replay *r = replay_next(s);
+	struct warmup *w = warmup_free_place(s);
+	struct uplink *u;
+	struct outgoing message;
+
+	if (r == NULL || w == NULL)
+		return false;
+	memcpy(w->text, r->text, r->length);
+	w->length = r->length;
+	w->status = 0;
+	w->server = s;
+	if (uplink_get(s, &warmup_ops, w, false, &u) < 0)
+		return false;
+	w->busy = true;
+	hedging_warmup_sent(&s->proxy->hedging, s->index);
+	message = (struct outgoing){
+	    .head = {{w->text, w->length},
+		{(void *)(uintptr_t)warmup_lines, sizeof(warmup_lines) - 1}}};
+	uplink_send(u, &message, r->method);
+	return true;
+}
+
+void
+server_warm(struct server *s)
+{
+	struct proxy *p = s->proxy;
+	struct instant now = instant_now(), next = INSTANT_NONE;
+	unsigned due = hedging_warmup_due(&p->hedging, s->index, now, &next);
+	int64_t wait;
+
+	while (due > 0 && warmup_send(s))
+		due--;
+	if (!instant_is_set(next))
+		return;
+	wait = instant_since(next, now);
+	if (wait < NS_PER_MS || due > 0)
+		wait = due > 0 ? WARMUP_IDLE_NS : NS_PER_MS;
+	/* Rounded up to whole milliseconds: few distinct common timeouts. */
+	wait = (wait + NS_PER_MS - 1) / NS_PER_MS * NS_PER_MS;
+	if (wait > WARMUP_IDLE_NS)
+		wait = WARMUP_IDLE_NS;
+	event_add(&s->warmup_timer,
+	    &(struct timeval){0, (suseconds_t)(wait / NS_PER_US)});
+}
+
+static void
+on_warmup_timer(evutil_socket_t fd, short what, void *user)
+{
+	(void)fd;
+	(void)what;
+	server_warm(user);
+}
+
+int
+server_init(struct server *s, struct proxy *p, unsigned index)
+{
+	const struct config_server *c = &p->config->server[index];
+	int n;
+
+	memset(s, 0, sizeof(*s));
+	s->proxy = p;
+	s->config = c;
+	s->index = index;
+	s->pidfd = -1;
+	s->restart_delay_ns = c->restart_delay_ns;
+	TAILQ_INIT(&s->idle);
+	TAILQ_INIT(&s->busy);
+	TAILQ_INIT(&s->draining);
+	TAILQ_INIT(&s->unused);
+	histogram_init(&s->response);
+	s->warmup = calloc(WARMUPS_MAX, sizeof(*s->warmup));
+	if (s->warmup == NULL)
+		return -ENOMEM;
+	if (c->health != NULL && *c->health != '\0') {
+		n = snprintf(s->probe_text, sizeof(s->probe_text),
+		    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n\r\n",
+		    c->health,
+		    c->address.address.ss_family == AF_UNIX ? "localhost"
+							    : c->address.text);
+		if (n < 0 || (size_t)n >= sizeof(s->probe_text))
+			return -ENAMETOOLONG;
+		s->probe_length = (size_t)n;
+	}
+	evtimer_assign(&s->probe_timer, p->base, on_probe_timer, s);
+	evtimer_assign(&s->warmup_timer, p->base, on_warmup_timer, s);
+	return 0;
+}
+
+static void
+close_all(struct uplink_list *list)
+{
+	struct uplink *u;
+
+	while ((u = TAILQ_FIRST(list)) != NULL)
+		uplink_close(u);
+}
+
+void
+server_fini(struct server *s)
+{
+	if (s->proxy == NULL)
+		return;
+	event_del(&s->probe_timer);
+	event_del(&s->warmup_timer);
+	close_all(&s->idle);
+	close_all(&s->busy);
+	close_all(&s->draining);
+	uplink_pool_fini(s);
+	free(s->warmup);
+	s->warmup = NULL;
+}

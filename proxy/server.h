@@ -1,0 +1,90 @@
+/*
+ * server.h: one of the two servers as the proxy sees it: its connections,
+ * its health, its warm-up, and how it is started and stopped.
+ */
+#ifndef TAILOR_PROXY_SERVER_H
+#define TAILOR_PROXY_SERVER_H
+
+#include <sys/types.h>
+
+#include "base/histogram.h"
+#include "config/config.h"
+#include "proxy/uplink.h"
+
+#define WARMUPS_MAX 64 /* warm-up requests under way at once */
+
+enum child_state {
+	CHILD_NONE, /* not launched by us */
+	CHILD_RUNNING,
+	CHILD_STOPPING, /* told to end */
+	CHILD_WAITING,	/* ended; restarted when restart_timer fires */
+};
+
+struct server {
+	struct proxy *proxy;		    /* borrowed */
+	const struct config_server *config; /* borrowed */
+	unsigned index;
+
+	struct uplink_list idle, busy, draining, unused; /* owned */
+	unsigned idle_count, busy_count, draining_count, uplinks;
+
+	/* health */
+	struct event probe_timer;
+	struct uplink *probe; /* running, or NULL */
+	char probe_text[512];
+	size_t probe_length;	   /* 0: connecting is enough */
+	unsigned probe_status;	   /* of the running probe */
+	unsigned connect_failures; /* in a row */
+
+	/* warm-up */
+	struct event warmup_timer;
+	struct warmup *warmup; /* owned, WARMUPS_MAX */
+	unsigned replay_next;  /* position in the replay table */
+
+	/* supervision */
+	enum child_state child;
+	pid_t pid; /* of our child, 0 none */
+	int pidfd; /* owned, -1 none */
+	struct event child_event, restart_timer;
+	struct instant launched;
+	int64_t restart_delay_ns; /* grows while it keeps dying at once */
+
+	/* statistics */
+	uint64_t attempts, connects, reuses, stale, restarts;
+	uint64_t errors[UPLINK_TIMEOUT + 1];
+	uint64_t extra_bytes;
+	uint64_t losers_drained, losers_closed;
+	uint64_t warmups_ok, warmups_failed;
+	struct histogram response;
+};
+
+/* Set up a server and begin to look for it (or to launch it).  0 or -errno. */
+int server_init(struct server *s, struct proxy *p, unsigned index);
+
+/* Close everything.  A running child is killed: see server_stop. */
+void server_fini(struct server *s);
+
+/* The process is gone or refuses: start probing. */
+void server_lost(struct server *s);
+
+/* Ask whether warm-up requests are due, and send them. */
+void server_warm(struct server *s);
+
+/* An exchange failed without an answer: count, and doubt the server. */
+void server_failed(struct server *s, enum uplink_end end);
+
+/* --- launched servers (supervisor.c) ------------------------------------ */
+
+/* Start the configured program.  0 or a negative errno (logged). */
+int server_launch(struct server *s);
+
+/* Ask the child to end (SIGTERM); no restart follows. */
+void server_stop(struct server *s);
+
+/* End it at once (SIGKILL) and reap it. */
+void server_kill(struct server *s);
+
+/* Whether a child of ours still runs. */
+bool server_child_alive(const struct server *s);
+
+#endif

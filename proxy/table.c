@@ -1,0 +1,169 @@
+/*
+ * table.c: requests in flight, and a ring of the finished ones with an index
+ * by id: buckets of chains threaded through the ring's places.
+ */
+#include "proxy/table.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define EXPIRED_SLOTS 65536 /* ids remembered after they left, at most */
+
+/* FNV-1a, then a finaliser: ids often differ in their last digits only. */
+static uint64_t
+id_hash(const char *id)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (; *id != '\0'; id++)
+		h = (h ^ (uint8_t)*id) * UINT64_C(0x100000001b3);
+	h ^= h >> 32;
+	h *= UINT64_C(0xd6e8feb86659fd93);
+	return h ^ (h >> 32);
+}
+
+int
+table_init(struct table *t, unsigned history_max)
+{
+	unsigned buckets = 1;
+
+	*t = (struct table){.history_max = history_max};
+	TAILQ_INIT(&t->inflight);
+	TAILQ_INIT(&t->unused);
+	while (buckets < 2 * history_max)
+		buckets *= 2;
+	t->bucket_mask = buckets - 1;
+	t->history = calloc(history_max, sizeof(*t->history));
+	t->bucket = calloc(buckets, sizeof(*t->bucket));
+	t->chain = calloc(history_max, sizeof(*t->chain));
+	t->expired = calloc(EXPIRED_SLOTS, sizeof(*t->expired));
+	if (t->history == NULL || t->bucket == NULL || t->chain == NULL ||
+	    t->expired == NULL) {
+		table_fini(t);
+		return -ENOMEM;
+	}
+	/* Ids start at a random place, so that those of two runs differ. */
+	if (getrandom(&t->next_id, sizeof(t->next_id), 0) < 0)
+		t->next_id = instant_now().ns;
+	t->next_id &= ~UINT64_C(0xffffffff);
+	return 0;
+}
+
+void
+table_fini(struct table *t)
+{
+	struct request *r;
+
+	while ((r = TAILQ_FIRST(&t->unused)) != NULL) {
+		TAILQ_REMOVE(&t->unused, r, link);
+		free(r);
+	}
+	free(t->history);
+	free(t->bucket);
+	free(t->chain);
+	free(t->expired);
+	t->history = NULL;
+	t->bucket = t->chain = NULL;
+	t->expired = NULL;
+}
+
+struct request *
+table_add(struct table *t, unsigned inflight_max)
+{
+	struct request *r = TAILQ_FIRST(&t->unused);
+
+	if (t->inflight_count >= inflight_max)
+		return NULL;
+	if (r != NULL) {
+		TAILQ_REMOVE(&t->unused, r, link);
+	} else {
+		r = malloc(sizeof(*r));
+		if (r == NULL)
+			return NULL;
+		t->requests++;
+	}
+	memset(r, 0, sizeof(*r));
+	r->id = ++t->next_id;
+	TAILQ_INSERT_TAIL(&t->inflight, r, link);
+	t->inflight_count++;
+	return r;
+}
+
+void
+table_remove(struct table *t, struct request *r)
+{
+	TAILQ_REMOVE(&t->inflight, r, link);
+	TAILQ_INSERT_HEAD(&t->unused, r, link);
+	t->inflight_count--;
+}
+
+static void
+table_forget(struct table *t, unsigned at)
+{
+	uint64_t h = id_hash(t->history[at].external_id);
+	uint32_t *p = &t->bucket[h & t->bucket_mask];
+
+	while (*p != at + 1) {
+		assert(*p != 0);
+		p = &t->chain[*p - 1];
+	}
+	*p = t->chain[at];
+	t->expired[h % EXPIRED_SLOTS] = h;
+}
+
+struct tale_request *
+table_slot(struct table *t)
+{
+	unsigned at = (unsigned)(t->finished % t->history_max);
+
+	if (t->finished >= t->history_max)
+		table_forget(t, at);
+	return &t->history[at];
+}
+
+void
+table_file(struct table *t)
+{
+	unsigned at = (unsigned)(t->finished % t->history_max);
+	uint64_t h = id_hash(t->history[at].external_id);
+	uint32_t *p = &t->bucket[h & t->bucket_mask];
+
+	t->chain[at] = *p;
+	*p = at + 1;
+	t->finished++;
+}
+
+enum table_found
+table_find(const struct table *t, const char *external_id,
+    const struct tale_request **out)
+{
+	uint64_t h = id_hash(external_id);
+	const struct request *r;
+	uint32_t at;
+
+	for (at = t->bucket[h & t->bucket_mask]; at != 0;
+	     at = t->chain[at - 1]) {
+		*out = &t->history[at - 1];
+		if (strcmp((*out)->external_id, external_id) == 0)
+			return TABLE_FOUND;
+	}
+	TAILQ_FOREACH(r, &t->inflight, link)
+	if (strcmp(r->external_id, external_id) == 0)
+		return TABLE_IN_FLIGHT;
+	return t->expired[h % EXPIRED_SLOTS] == h ? TABLE_EXPIRED
+						  : TABLE_UNKNOWN;
+}
+
+const struct tale_request *
+table_recent(const struct table *t, unsigned i)
+{
+	uint64_t kept =
+	    t->finished < t->history_max ? t->finished : t->history_max;
+
+	if (i >= kept)
+		return NULL;
+	return &t->history[(t->finished - 1 - i) % t->history_max];
+}

@@ -1,0 +1,58 @@
+/*
+ * table.h: the request table: what is in flight, and the last N finished.
+ *
+ * Finished requests are found by the id that the client saw.  Ids that have
+ * left the history are remembered as a hash for a good while longer, so that
+ * "expired" and "unknown" can be told apart.  All memory is taken at start.
+ * Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_TABLE_H
+#define TAILOR_PROXY_TABLE_H
+
+#include "proxy/request.h"
+#include "talechain/timeline.h"
+
+struct table {
+	struct request_list inflight, unused;
+	unsigned inflight_count;
+	unsigned requests; /* structs made */
+	uint64_t next_id;
+
+	struct tale_request *history; /* owned, history_max */
+	unsigned history_max;
+	uint64_t finished; /* ever; history index = finished % max */
+	uint32_t *bucket;  /* owned: 1 + history index, 0 empty */
+	uint32_t *chain;   /* owned: next in the bucket */
+	unsigned bucket_mask;
+	uint64_t *expired; /* owned: hashes of ids that left */
+};
+
+enum table_found {
+	TABLE_FOUND,
+	TABLE_IN_FLIGHT, /* exists, not finished */
+	TABLE_EXPIRED,
+	TABLE_UNKNOWN,
+};
+
+/* 0 or -ENOMEM. */
+int table_init(struct table *t, unsigned history_max);
+void table_fini(struct table *t);
+
+/* A blank request with a new id in the in-flight list, or NULL. */
+struct request *table_add(struct table *t, unsigned inflight_max);
+
+/* Move a request out of flight; it may be reused at once. */
+void table_remove(struct table *t, struct request *r);
+
+/* The place to describe the next finished request in; then file it. */
+struct tale_request *table_slot(struct table *t);
+void table_file(struct table *t);
+
+/* Look a finished request up; *out points into the table. */
+enum table_found table_find(const struct table *t, const char *external_id,
+    const struct tale_request **out);
+
+/* The i-th newest finished request, or NULL. */
+const struct tale_request *table_recent(const struct table *t, unsigned i);
+
+#endif

@@ -1,0 +1,434 @@
+/*
+ * tale_api.c: TaleChain requests: timeline, pin, analyze.
+ *
+ * A call is not a request in the table: it is read, answered and forgotten.
+ * Everything in it is a stranger's text: bounded, parsed by cJSON with a
+ * small depth, echoed nowhere unescaped.
+ */
+#include "proxy/tale_api.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "proxy/client.h"
+#include "proxy/proxy.h"
+
+#define CALL_BODY_MAX 16384
+#define PREFIX "/.talechain/"
+
+enum call_kind {
+	CALL_TIMELINE,
+	CALL_PIN,
+	CALL_ANALYZE,
+	CALL_UNKNOWN,
+};
+
+struct tale_call {
+	struct proxy *proxy;
+	struct client *client; /* borrowed; NULL when it left */
+	enum call_kind kind;
+	enum tale_format format;
+	enum http_method method;
+	bool close; /* the client does not stay */
+	bool asked; /* the query is under way */
+	bool too_large;
+	char id[65];
+	struct chain body; /* owned */
+	struct tale_query query;
+};
+
+void
+tale_query(struct proxy *p, struct tale_query *q, const char *id,
+    enum tale_format format, const struct tale_client *client, bool keep)
+{
+	struct analysis_question question = {
+	    .cookie = ++p->tale_cookie, .format = format, .keep = keep};
+	const struct tale_request *found = NULL;
+
+	switch (table_find(&p->table, id, &found)) {
+	case TABLE_FOUND:
+		question.known = true;
+		question.request = *found;
+		q->missing = 410;
+		break;
+	case TABLE_EXPIRED:
+		q->missing = 410;
+		break;
+	case TABLE_IN_FLIGHT:
+		q->missing = 409;
+		break;
+	case TABLE_UNKNOWN:
+		q->missing = 404;
+		break;
+	}
+	if (!question.known)
+		snprintf(question.request.external_id,
+		    sizeof(question.request.external_id), "%s", id);
+	if (client != NULL) {
+		question.has_client = true;
+		question.client = *client;
+	}
+	q->cookie = question.cookie;
+	if (!analysis_ask(p->analysis, &question)) {
+		static const char busy[] =
+		    "{\"error\":\"busy\",\"advice\":\"ask again later\"}\n";
+
+		q->done(q, 429, "application/json", busy, sizeof(busy) - 1);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&p->tale_queries, q, link);
+}
+
+void
+tale_query_cancel(struct proxy *p, struct tale_query *q)
+{
+	TAILQ_REMOVE(&p->tale_queries, q, link);
+}
+
+static void
+tale_missing(struct tale_query *q)
+{
+	const char *text;
+
+	switch (q->missing) {
+	case 409:
+		text = "{\"error\":\"in flight\",\"advice\":\"the request "
+		       "has not finished: ask again later\"}\n";
+		break;
+	case 410:
+		text = "{\"error\":\"expired\",\"advice\":\"the request was "
+		       "known but its events are gone: raise slow.history "
+		       "or profiler.stream_slots, or pin it sooner\"}\n";
+		break;
+	default:
+		text = "{\"error\":\"unknown\",\"advice\":\"no request had "
+		       "this x-request-id\"}\n";
+		break;
+	}
+	q->done(q, q->missing, "application/json", text, strlen(text));
+}
+
+void
+tale_answers(struct proxy *p)
+{
+	struct analysis_answer a;
+	struct tale_query *q;
+
+	while (analysis_take(p->analysis, &a)) {
+		TAILQ_FOREACH(q, &p->tale_queries, link)
+		if (q->cookie == a.cookie)
+			break;
+		if (q != NULL) {
+			TAILQ_REMOVE(&p->tale_queries, q, link);
+			if (a.status == 200)
+				q->done(q, 200, NULL, a.text, a.length);
+			else
+				tale_missing(q);
+		}
+		free(a.text);
+	}
+}
+
+bool
+tale_call_wanted(const struct http_head *head)
+{
+	return head->target.length >= sizeof(PREFIX) - 1 &&
+	       memcmp(head->target.at, PREFIX, sizeof(PREFIX) - 1) == 0;
+}
+
+/* Copy an id out of a target; -EINVAL if it cannot be one. */
+static int
+take_id(struct slice s, char out[65])
+{
+	if (s.length == 0 || s.length > 64)
+		return -EINVAL;
+	for (size_t i = 0; i < s.length; i++)
+		if (s.at[i] <= ' ' || s.at[i] >= 0x7f || s.at[i] == '"' ||
+		    s.at[i] == '\\' || s.at[i] == '/')
+			return -EINVAL;
+	memcpy(out, s.at, s.length);
+	out[s.length] = '\0';
+	return 0;
+}
+
+static bool
+slice_skip(struct slice *s, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (s->length < n || memcmp(s->at, prefix, n) != 0)
+		return false;
+	s->at += n;
+	s->length -= n;
+	return true;
+}
+
+/* The value of a query parameter, or an empty slice. */
+static struct slice
+query_value(struct slice query, const char *name)
+{
+	size_t n = strlen(name);
+	struct slice value = {query.at, 0};
+
+	while (query.length > 0) {
+		const char *end = memchr(query.at, '&', query.length);
+		size_t part =
+		    end != NULL ? (size_t)(end - query.at) : query.length;
+
+		if (part > n && memcmp(query.at, name, n) == 0 &&
+		    query.at[n] == '=') {
+			value.at = query.at + n + 1;
+			value.length = part - n - 1;
+			return value;
+		}
+		query.at += part + (end != NULL);
+		query.length -= part + (end != NULL);
+	}
+	return value;
+}
+
+static bool
+contains(struct slice s, const char *word)
+{
+	return memmem(s.at, s.length, word, strlen(word)) != NULL;
+}
+
+static void
+call_parse(struct tale_call *call, const struct http_head *head)
+{
+	struct slice path = head->target, query = {"", 0}, id, format;
+	const char *mark = memchr(path.at, '?', path.length);
+	const struct http_field *accept =
+	    http_field_find(head, HTTP_FIELD_ACCEPT);
+
+	if (mark != NULL) {
+		query.at = mark + 1;
+		query.length = path.length - (size_t)(mark - path.at) - 1;
+		path.length = (size_t)(mark - path.at);
+	}
+	call->kind = CALL_UNKNOWN;
+	slice_skip(&path, PREFIX);
+	if (slice_skip(&path, "timeline/")) {
+		if (take_id(path, call->id) == 0)
+			call->kind = CALL_TIMELINE;
+	} else if (slice_is(path, "pin")) {
+		id = query_value(query, "id");
+		if (take_id(id, call->id) == 0)
+			call->kind = CALL_PIN;
+	} else if (slice_is(path, "analyze")) {
+		call->kind = CALL_ANALYZE;
+		call->format = TALE_FORMAT_JSON;
+	}
+	if (accept != NULL)
+		call->format = contains(accept->value, "application/json")
+				   ? TALE_FORMAT_JSON
+			       : contains(accept->value, "text/plain")
+				   ? TALE_FORMAT_TEXT
+				   : call->format;
+	format = query_value(query, "format");
+	if (slice_is(format, "json"))
+		call->format = TALE_FORMAT_JSON;
+	else if (slice_is(format, "text"))
+		call->format = TALE_FORMAT_TEXT;
+}
+
+static void
+call_reply(struct tale_call *call, unsigned status, const char *type,
+    const char *text, size_t length)
+{
+	struct client *c = call->client;
+	struct proxy *p = call->proxy;
+
+	chain_clear(&call->body, &p->blocks);
+	free(call);
+	if (c == NULL)
+		return;
+	c->call = NULL;
+	client_reply(c, status, type, NULL, text, length);
+	if (!c->closed)
+		client_next(c);
+}
+
+static void
+call_refuse(struct tale_call *call, unsigned status, const char *text)
+{
+	char json[256];
+	int n = snprintf(json, sizeof(json), "{\"error\":\"%s\"}\n", text);
+
+	call_reply(call, status, "application/json", json, (size_t)n);
+}
+
+int
+tale_call_begin(struct client *c, const struct http_head *head)
+{
+	struct proxy *p = c->proxy;
+	struct tale_call *call = calloc(1, sizeof(*call));
+
+	if (call == NULL) {
+		client_close(c);
+		return -ENOMEM;
+	}
+	call->proxy = p;
+	call->client = c;
+	call->method = head->method;
+	call->close = !head->keep_alive;
+	call_parse(call, head);
+	c->call = call;
+	return 0;
+}
+
+void
+tale_call_abandon(struct client *c)
+{
+	struct tale_call *call = c->call;
+
+	c->call = NULL;
+	call->client = NULL;
+	chain_clear(&call->body, &call->proxy->blocks);
+	if (call->asked)
+		tale_query_cancel(call->proxy, &call->query);
+	free(call);
+}
+
+static void
+on_tale(struct tale_query *q, int status, const char *type, const char *text,
+    size_t length)
+{
+	struct tale_call *call = q->user;
+
+	call->asked = false;
+	if (call->kind == CALL_PIN && status == 200) {
+		call_reply(
+		    call, 200, "application/json", "{\"pinned\":true}\n", 16);
+		return;
+	}
+	if (type == NULL)
+		type = call->format == TALE_FORMAT_JSON
+			   ? "application/json"
+			   : "text/plain; charset=utf-8";
+	call_reply(call, (unsigned)status, type, text, length);
+}
+
+static void
+call_ask(struct tale_call *call, const struct tale_client *stamps)
+{
+	call->query = (struct tale_query){.done = on_tale, .user = call};
+	call->asked = true;
+	call->proxy->metrics.analyze++;
+	tale_query(call->proxy, &call->query, call->id, call->format, stamps,
+	    call->kind != CALL_TIMELINE);
+}
+
+static struct instant
+stamp(const cJSON *client, const char *name)
+{
+	const cJSON *v = cJSON_GetObjectItemCaseSensitive(client, name);
+
+	/* Numbers over 2^53 do not survive cJSON's double; text does. */
+	if (cJSON_IsString(v))
+		return (struct instant){strtoull(v->valuestring, NULL, 10)};
+	if (cJSON_IsNumber(v) && v->valuedouble > 0 && v->valuedouble < 9e18)
+		return (struct instant){(uint64_t)v->valuedouble};
+	return INSTANT_NONE;
+}
+
+static bool
+same_boot(const char *boot_id)
+{
+	char ours[64] = "";
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, ours, sizeof(ours) - 1);
+	close(fd);
+	return n > 30 && strlen(boot_id) >= 36 &&
+	       memcmp(ours, boot_id, 36) == 0;
+}
+
+static void
+call_analyze(struct tale_call *call)
+{
+	char text[CALL_BODY_MAX + 1];
+	struct tale_client stamps = {0};
+	struct iovec iov[CHAIN_IOV];
+	size_t length = 0;
+	const cJSON *id, *client, *boot;
+	cJSON *j;
+	int n = chain_iov(&call->body, iov, CHAIN_IOV);
+
+	for (int i = 0; i < n && length + iov[i].iov_len <= CALL_BODY_MAX;
+	     i++) {
+		memcpy(text + length, iov[i].iov_base, iov[i].iov_len);
+		length += iov[i].iov_len;
+	}
+	text[length] = '\0';
+	j = cJSON_ParseWithLength(text, length);
+	id = cJSON_GetObjectItemCaseSensitive(j, "id");
+	if (!cJSON_IsString(id) ||
+	    take_id((struct slice){id->valuestring, strlen(id->valuestring)},
+		call->id) < 0) {
+		cJSON_Delete(j);
+		call_refuse(call, 400,
+		    "the body must be JSON with an id: the x-request-id");
+		return;
+	}
+	client = cJSON_GetObjectItemCaseSensitive(j, "client");
+	stamps.scheduled = stamp(client, "sched_ns");
+	stamps.sent = stamp(client, "send_ns");
+	stamps.received = stamp(client, "last_ns");
+	boot = cJSON_GetObjectItemCaseSensitive(client, "boot_id");
+	stamps.same_host = cJSON_IsString(boot) && same_boot(boot->valuestring);
+	cJSON_Delete(j);
+	call_ask(call, &stamps);
+}
+
+static void
+call_answer(struct tale_call *call)
+{
+	struct proxy *p = call->proxy;
+	bool get = call->method == HTTP_METHOD_GET;
+	bool post = call->method == HTTP_METHOD_POST;
+
+	if (call->close)
+		call->client->close = true;
+	if (!call->client->tale_allowed) {
+		p->metrics.local_denied++;
+		call_refuse(
+		    call, 403, "your address is not in talechain.allow");
+	} else if (call->too_large) {
+		call_refuse(call, 413, "the body is larger than 16 KiB");
+	} else if (call->kind == CALL_UNKNOWN) {
+		call_refuse(call, 404,
+		    "try GET timeline/ID, POST pin?id=ID, POST analyze");
+	} else if (call->kind == CALL_TIMELINE ? !get : !post) {
+		call_refuse(call, 405,
+		    "GET reads a timeline; pin and analyze want POST");
+	} else if (call->kind == CALL_ANALYZE) {
+		call_analyze(call);
+	} else {
+		call_ask(call, NULL);
+	}
+}
+
+void
+tale_call_body(struct client *c, struct chain *data, bool whole)
+{
+	struct tale_call *call = c->call;
+	struct block_pool *pool = &c->proxy->blocks;
+
+	if (call->body.bytes + data->bytes > CALL_BODY_MAX) {
+		call->too_large = true;
+		chain_clear(data, pool);
+	}
+	chain_merge(&call->body, data, pool);
+	if (whole)
+		call_answer(call);
+}

@@ -1,0 +1,174 @@
+/*
+ * uplink.h: one connection to a server, and the pool of them.
+ *
+ * An uplink carries one request at a time and never pipelines.  Its user (an
+ * attempt of a client's request, a health probe, a warm-up request) hands it
+ * an outgoing message and learns through callbacks what came back.  When the
+ * user loses interest the uplink drains: it goes on reading the response to
+ * its end and throws it away, because closing would not stop the server's
+ * work and would make its writes fail.
+ *
+ *   CONNECTING --> BUSY --> (complete) --> IDLE --> BUSY ...
+ *        |          |  \
+ *        |          |   detach --> DRAINING --> IDLE
+ *        +----------+------------------+-----> closed
+ *
+ * Proxy thread only.  After warm-up nothing is allocated: closed uplinks are
+ * kept for the next connection.
+ */
+#ifndef TAILOR_PROXY_UPLINK_H
+#define TAILOR_PROXY_UPLINK_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <sys/queue.h>
+
+#include "base/instant.h"
+#include "proxy/buffer.h"
+#include "proxy/http.h"
+
+struct proxy;
+struct server;
+struct uplink;
+
+enum uplink_state {
+	UPLINK_CONNECTING,
+	UPLINK_BUSY,
+	UPLINK_DRAINING,
+	UPLINK_IDLE,
+};
+
+/* How an exchange came to its end. */
+enum uplink_end {
+	UPLINK_COMPLETE,   /* a whole response */
+	UPLINK_REFUSED,	   /* no connection: nothing was sent */
+	UPLINK_UNANSWERED, /* connection lost before any response byte */
+	UPLINK_CUT,	   /* connection lost in the response */
+	UPLINK_MALFORMED,  /* not a response the gate lets pass */
+	UPLINK_TIMEOUT,	   /* connect or drain took too long */
+};
+
+/* What the user of an exchange is told at its end. */
+struct uplink_result {
+	void *user;
+	struct server *server;
+	enum uplink_end end;
+	const char *why; /* short token, static */
+	bool written;	 /* a byte of the request was handed to the kernel */
+	bool reused;	 /* it was not the first exchange of its connection */
+	struct instant written_first;
+};
+
+struct uplink_ops {
+	/* A new connection has been made (may be NULL). */
+	void (*connected)(struct uplink *u);
+	/* The response's head; its slices are valid during the call only.
+	 * The callee may detach or close u. */
+	void (*head)(struct uplink *u, const struct http_head *head);
+	/* Payload; what is left in *data afterwards is dropped.  The callee
+	 * may detach or close u. */
+	void (*data)(struct uplink *u, struct chain *data);
+	/* All of the request has been given to the kernel. */
+	void (*sent)(struct uplink *u);
+	/* Some of a streamed body has been given to the kernel. */
+	void (*wrote)(struct uplink *u);
+	/* Over.  The uplink has already gone back to the pool or been closed:
+	 * the user must forget it. */
+	void (*end)(const struct uplink_result *result);
+};
+
+/* A message on its way to a server. */
+struct outgoing {
+	struct iovec head[2]; /* borrowed: request head, attempt's lines */
+	struct chain *body;   /* borrowed; NULL: none */
+	bool keep_body;	      /* send a copy: the body may be needed again */
+	bool body_whole;      /* nothing will be appended to body */
+};
+
+struct uplink {
+	TAILQ_ENTRY(uplink) link; /* in the server's list of its state */
+	struct proxy *proxy;	  /* borrowed */
+	struct server *server;	  /* borrowed */
+	int fd;			  /* owned */
+	enum uplink_state state;
+	struct event readable, writable, timer;
+	bool reading, writing; /* events registered */
+	bool open;
+	unsigned exchanges; /* begun on this connection */
+	unsigned serial;    /* changes when an exchange is forgotten */
+	bool keep_alive;    /* the server will keep it after this one */
+
+	/* the user */
+	const struct uplink_ops *ops;
+	void *user;
+
+	/* the request */
+	struct outgoing out;
+	size_t head_sent;
+	struct chain_cursor cursor;
+	uint64_t sent_bytes;
+	bool sent_all;
+	struct instant written_first, written_last;
+
+	/* the response */
+	enum http_method method;
+	struct block *in; /* owned */
+	size_t scanned;
+	bool head_seen;
+	uint64_t received_bytes;
+	struct http_body body;
+	struct instant first_byte;
+
+	/* draining */
+	uint64_t drained_bytes;
+	uint64_t loser_of;    /* request id, for the log */
+	struct instant raced; /* when the winner was complete */
+	bool client_left;
+	void *pending; /* rest of a partly written request, owned */
+};
+
+TAILQ_HEAD(uplink_list, uplink);
+
+/*
+ * uplink_get(server, ops, user, fresh, out):
+ * An idle connection to a server (most recently used first), or a new one.
+ *   fresh  never reuse: the last one turned out to be stale
+ * Returns 0, -EMFILE/-ENFILE (out of descriptors), or another negative errno.
+ */
+int uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
+    bool fresh, struct uplink **out);
+
+/* Begin an exchange; the message is written as far as possible at once. */
+void uplink_send(
+    struct uplink *u, const struct outgoing *message, enum http_method method);
+
+/* More was appended to the body, or it is whole now. */
+void uplink_more(struct uplink *u, bool body_whole);
+
+/* Stop and resume reading (back-pressure). */
+void uplink_pause(struct uplink *u);
+void uplink_resume(struct uplink *u);
+
+/* Whether any byte of the request was handed to the kernel. */
+bool uplink_written(const struct uplink *u);
+
+/*
+ * The user has no more interest.  Drains what was written, drops what was
+ * not; callbacks are not called any more, and nothing of the user's is
+ * referred to any more.
+ */
+void uplink_detach(struct uplink *u, uint64_t request_id, bool client_left);
+
+/* Nothing was sent and nothing will be: give the connection to the pool. */
+void uplink_release(struct uplink *u);
+
+/* Close at once, without callback. */
+void uplink_close(struct uplink *u);
+
+/* Close all idle uplinks of a server (its process has gone). */
+void uplink_close_idle(struct server *server);
+
+/* Free the kept structs of a server; all uplinks must be closed. */
+void uplink_pool_fini(struct server *server);
+
+#endif
