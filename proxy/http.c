@@ -23,7 +23,7 @@
 static bool
 ends_head(const char *buf, size_t i)
 {
-	return i >= 3 && buf[i] == '\n' && buf[i - 2] == '\n';
+	return i >= 2 && buf[i] == '\n' && buf[i - 2] == '\n';
 }
 
 /* Line structure only: what the byte at i means after the one before it. */

@@ -95,7 +95,9 @@ static const struct {
     {"date", HTTP_FIELD_DATE, 0},
     {"retry-after", HTTP_FIELD_RETRY_AFTER, 0},
     {"x-accel-buffering", HTTP_FIELD_X_ACCEL_BUFFERING, 0},
-    /* without an id: nothing but a way to set HTTP_PROXY of a CGI program */
+    /* reserved, since "Connection: close", which we may add, would name it */
+    {"close", HTTP_FIELD_OTHER, TRAIT_HOP},
+    /* nothing but a way to set HTTP_PROXY of a CGI program */
     {"proxy", HTTP_FIELD_OTHER, TRAIT_REQUEST},
     {"set-cookie", HTTP_FIELD_OTHER, TRAIT_PROTECTED},
     {"content-encoding", HTTP_FIELD_OTHER, TRAIT_PROTECTED},

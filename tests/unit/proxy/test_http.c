@@ -6,8 +6,10 @@
  */
 #include "proxy/http.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -227,6 +229,70 @@ test_field_find(void **state)
 }
 
 static void
+test_limits_without_scan(void **state)
+{
+	/* goal: the parser refuses by itself, before a byte of body is read */
+	static const char text[] = "POST /abc HTTP/1.1\r\nHost: a\r\n"
+				   "Expect: 100-continue\r\n"
+				   "Content-Length: 11\r\n\r\n";
+	struct http_limits limits = {18, 1000, 10, 10, false};
+	struct http_refusal refusal;
+	struct http_head head;
+
+	(void)state;
+	assert_int_equal(
+	    http_parse_request(&limits, text, strlen(text), &head, &refusal),
+	    -EPROTO);
+	assert_int_equal(refusal.status, 413);
+	limits.request_line_max = 17;
+	assert_int_equal(
+	    http_parse_request(&limits, text, strlen(text), &head, &refusal),
+	    -EPROTO);
+	assert_int_equal(refusal.status, 414);
+	limits.request_line_max = 18;
+	limits.body_max = 11;
+	assert_int_equal(
+	    http_parse_request(&limits, text, strlen(text), &head, &refusal),
+	    0);
+}
+
+static void
+test_bodiless_lengths(void **state)
+{
+	/* goal: HEAD and 304 tell a length; 1xx and 204 cannot have one */
+	static const struct {
+		enum http_method method;
+		const char *status;
+		bool told;
+	} rows[] = {
+	    {HTTP_METHOD_HEAD, "200", true},
+	    {HTTP_METHOD_GET, "304", true},
+	    {HTTP_METHOD_GET, "204", false},
+	    {HTTP_METHOD_HEAD, "204", false},
+	    {HTTP_METHOD_GET, "103", false},
+	};
+	struct http_limits limits = {100, 1000, 10, 10, false};
+	struct http_refusal refusal;
+	struct http_head head;
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(text, sizeof(text),
+		    "HTTP/1.1 %s x\r\nContent-Length: 7\r\n\r\n",
+		    rows[i].status);
+		assert_int_equal(http_parse_response(&limits, rows[i].method,
+				     text, strlen(text), &head, &refusal),
+		    0);
+		assert_int_equal(head.framing, HTTP_FRAMING_NONE);
+		assert_true(head.keep_alive);
+		assert_int_equal(head.has_content_length, rows[i].told);
+		if (rows[i].told)
+			assert_int_equal(head.content_length, 7);
+	}
+}
+
+static void
 test_reason(void **state)
 {
 	/* goal: standard phrases, and none for what nobody knows */
@@ -247,6 +313,8 @@ main(void)
 	    cmocka_unit_test(test_scan_looks_once),
 	    cmocka_unit_test(test_slice_is),
 	    cmocka_unit_test(test_field_find),
+	    cmocka_unit_test(test_limits_without_scan),
+	    cmocka_unit_test(test_bodiless_lengths),
 	    cmocka_unit_test(test_reason),
 	};
 

@@ -124,6 +124,28 @@ test_forwarded_append(void **state)
 }
 
 static void
+test_forwarded_cannot_be_named(void **state)
+{
+	/* goal: Connection does not remove what a trusted proxy told */
+	struct http_forward forward = {.forwarded_append = true};
+
+	(void)state;
+	expect_request("GET / HTTP/1.1\r\nHost: a\r\n"
+		       "Connection: X-Forwarded-For, X-Forwarded-Port, "
+		       "Forwarded, x\r\n"
+		       "X-Forwarded-For: 10.0.0.1\r\n"
+		       "X-Forwarded-Port: 443\r\n"
+		       "Forwarded: for=10.0.0.1\r\nx: y\r\n\r\n",
+	    &forward,
+	    "GET / HTTP/1.1\r\nHost: a\r\n"
+	    "X-Forwarded-Port: 443\r\n"
+	    "Forwarded: for=10.0.0.1\r\n"
+	    "X-Forwarded-For: 10.0.0.1\r\n"
+	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
+	    "Tailor-Request: 0000000000000000\r\n");
+}
+
+static void
 test_forwarded_without_address(void **state)
 {
 	/* goal: a client without address (a Unix socket) adds no empty field */
@@ -345,6 +367,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_forwarded_replace),
 	    cmocka_unit_test(test_forwarded_append),
+	    cmocka_unit_test(test_forwarded_cannot_be_named),
 	    cmocka_unit_test(test_forwarded_without_address),
 	    cmocka_unit_test(test_ids),
 	    cmocka_unit_test(test_via),

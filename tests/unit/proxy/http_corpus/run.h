@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN_WRITTEN_MAX 65536
+#define RUN_WRITTEN_MAX 24576 /* the largest head and what we add */
 
 struct run_input {
 	struct http_limits limits;
@@ -133,11 +133,15 @@ run_body(struct run *r, const struct run_input *in, size_t end)
 static inline struct run *
 run_message(const struct run_input *in, size_t first, size_t step)
 {
-	struct run *r = calloc(1, sizeof(*r));
+	struct run *r = malloc(sizeof(*r));
 	size_t scanned = 0, head_length = 0;
+	char *payload;
 
 	if (r == NULL || (r->payload = malloc(in->length + 1)) == NULL)
 		abort();
+	payload = r->payload;
+	memset(r, 0, offsetof(struct run, written));
+	r->payload = payload;
 	for (size_t end = first;; end += step) {
 		if (end > in->length)
 			end = in->length;

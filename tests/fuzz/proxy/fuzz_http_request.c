@@ -1,0 +1,109 @@
+/*
+ * fuzz_http_request.c: libFuzzer target, request heads and bodies.
+ *
+ * Seeds: tests/unit/proxy/http_corpus/seeds.py with requests.txt.  Aborts if
+ *   - the outcome depends on how the bytes arrive (whole, one by one, cut);
+ *   - what was written for a server is not a message that passes unchanged;
+ *   - a field written has a byte no field may have, or a name the gate drops;
+ *   - both Content-Length and Transfer-Encoding were written, or two of one.
+ */
+#include "tests/unit/proxy/http_corpus/run.h"
+
+#include <strings.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+check(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "broken: %s\n", what);
+	abort();
+}
+
+/* The lines of a head, without any parser. */
+static void
+check_written(const char *at, size_t length)
+{
+	static const char *const never[] = {
+	    "connection:", "upgrade:", "te:", "http2-settings:", "expect:",
+	    "keep-alive:", "trailer:", "x-tailor-", "proxy-connection:"};
+	unsigned framings = 0, hosts = 0;
+	const char *end = at + length;
+
+	while (at < end) {
+		const char *cr = memchr(at, '\r', (size_t)(end - at));
+
+		check(cr != NULL && cr + 1 < end && cr[1] == '\n', "line end");
+		for (const char *p = at; p < cr; p++)
+			check(*p == '\t' || (unsigned char)*p >= ' ', "byte");
+		framings += strncasecmp(at, "content-length:", 15) == 0;
+		framings += strncasecmp(at, "transfer-encoding:", 18) == 0;
+		hosts += strncasecmp(at, "host:", 5) == 0;
+		for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+			check(strncasecmp(at, never[i], strlen(never[i])) != 0,
+			    never[i]);
+		at = cr + 2;
+	}
+	check(framings <= 1, "two framings");
+	check(hosts == 1, "one Host");
+}
+
+static void
+check_bounds(const struct run *r, const struct run_input *in)
+{
+	const struct http_head *h = &r->head;
+	const char *from = in->bytes, *to = from + in->length;
+
+	check(h->target.at >= from && h->target.at + h->target.length <= to,
+	    "target outside");
+	for (unsigned i = 0; i < h->fields; i++)
+		check(h->field[i].name.at >= from &&
+			  h->field[i].value.at + h->field[i].value.length <= to,
+		    "field outside");
+	check(r->used <= in->length, "used more than there is");
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct run_input in = {
+	    .limits = {.request_line_max = 1024,
+		.head_max = 4096,
+		.fields_max = 20,
+		.body_max = 65536},
+	    .request = true,
+	    .bytes = (const char *)data,
+	    .length = size,
+	};
+	struct run *whole, *bytes, *cut;
+	const char *wrong;
+
+	if (size == 0)
+		return 0;
+	in.limits.underscore_pass = data[size - 1] & 1;
+	whole = run_message(&in, size, 1);
+	bytes = run_message(&in, 1, 1);
+	cut = run_message(&in, 1 + data[size / 2] % size, 7);
+	wrong = run_differs(whole, bytes);
+	check(wrong == NULL, wrong);
+	wrong = run_differs(whole, cut);
+	check(wrong == NULL, wrong);
+	if (whole->head_done) {
+		check(whole->written_length > 0, "does not fit");
+		check_written(
+		    whole->written, (size_t)whole->written_length - 2);
+		check_bounds(whole, &in);
+		wrong = run_not_fixed(whole, &in);
+		check(wrong == NULL, wrong);
+	} else if (whole->refusal.reason != NULL) {
+		check(whole->refusal.status >= 400 &&
+			  whole->refusal.status <= 505,
+		    "status");
+	}
+	run_free(&whole);
+	run_free(&bytes);
+	run_free(&cut);
+	return 0;
+}
