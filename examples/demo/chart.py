@@ -5,7 +5,7 @@ import math
 
 COLOURS = {"a": "#d55e00", "b": "#e69f00", "c": "#0072b2", "d": "#009e73"}
 WIDTH, HEIGHT = 900, 330
-LEFT, RIGHT, TOP, BOTTOM = 64, 20, 56, 44
+LEFT, RIGHT, TOP, BOTTOM = 72, 20, 56, 44
 STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #222 }
 .title { font-size: 15px; font-weight: 600 }

@@ -66,6 +66,11 @@ def end_all(patience_s=5.0):
     while descendants() and time.monotonic() < deadline:
         time.sleep(0.05)
     _signal_all(descendants(), signal.SIGKILL)
+    try:
+        while True:
+            os.waitpid(-1, 0)
+    except ChildProcessError:
+        pass  # none is left
 
 
 def _reset_child(cpus):

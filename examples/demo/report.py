@@ -8,7 +8,9 @@ LEVELS = [m * 10.0 ** d for d in range(-1, 5) for m in (1, 2, 5)]
 
 
 def _number(value, digits=1):
-    return "-" if value is None else f"{value:.{digits}f}"
+    if value is None:
+        return "-"
+    return f"{value:.{digits if value < 1000 else 0}f}"
 
 
 def table(setups):

@@ -1,0 +1,155 @@
+"""The demonstration's driver: what it computes, prints and cleans up."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import pytest
+
+DEMO = pathlib.Path(__file__).resolve().parents[2] / "examples" / "demo"
+sys.path.insert(0, str(DEMO))
+
+import chart  # noqa: E402
+import load  # noqa: E402
+import report  # noqa: E402
+import web  # noqa: E402
+
+
+def figures(key, title, *values, **more):
+    return {"key": key, "title": title,
+            "iterations": [(v / 2, v) for v in values],
+            "client_p50_ms": 1.0, "client_p99_ms": 2.0,
+            "client_p999_ms": 3.0, "client_max_ms": max(values),
+            "errors": 0, "trusted": True, **more}
+
+
+def write_requests(directory, requests):
+    with open(directory / "requests.ndjson", "w", encoding="utf-8") as file:
+        for i, (ms, status) in enumerate(requests):
+            line = {"i": 1 + i // 100, "n": i, "id": f"r{i}", "st": status,
+                    "lat": int(ms * 1e6), "srv": int(ms * 5e5)}
+            if status == 0:
+                line.update(outcome="reset")
+            file.write(json.dumps(line) + "\n")
+
+
+def test_result_of_known_requests(scratch):
+    """Goal: 200 known requests give the quantiles, errors and worst request
+    they must give."""
+    known = [(i + 1, 200) for i in range(200)]
+    known[99] = (900, 503)
+    known[150] = (901, 0)
+    write_requests(scratch, known)
+    result = load.Result(str(scratch), True)
+    found = result.summary()
+    answered = sorted(ms for ms, status in known if status == 200)
+    assert found["requests"] == 200 and found["errors"] == 2
+    assert found["client_p50_ms"] == answered[98]  # ceil(0.5 * 198)th
+    assert found["client_p99_ms"] == answered[196]
+    assert found["client_max_ms"] == 200
+    assert found["server_max_ms"] == 100
+    assert result.worst["id"] == "r199"
+    assert [most for _, most in result.iterations] == [99, 200]
+
+
+def test_table_fits_a_terminal():
+    """Goal: no figure, however large, makes the report wider than 80
+    columns or runs two columns into one."""
+    wide = figures("d", "Tailor, acting", 12345.6, client_p50_ms=999.99,
+                 client_p99_ms=12345.6, client_p999_ms=12345.6,
+                 server_p99_ms=12345.6, server_max_ms=12345.6, errors=12345,
+                 hedges=1234, extra_pct=9.99)
+    row = report.table([wide]).splitlines()[-1]
+    assert len(row) <= report.WIDTH
+    assert len(row.split()) == 3 + 9
+    for many in (1, 12, 13, 40):
+        drawn = report.chart([figures(k, k, *[1.0] * many) for k in "abcd"])
+        assert max(map(len, drawn.splitlines())) <= report.WIDTH
+
+
+def test_chart_places_values():
+    """Goal: each set-up's letter stands in the row of its value."""
+    rows = report.chart([figures("a", "a", 1.0, 60.0),
+                         figures("d", "d", 1.9, 2.0)]).splitlines()
+    assert rows[0] == "    50 |   a"
+    assert rows[-3:-1] == ["     2 |    d", "     1 |ad"]
+
+
+def test_ratio():
+    """Goal: watching over acting, and nothing if one is missing."""
+    setups = [figures("c", "c", 60.0), figures("d", "d", 5.0)]
+    assert report.ratio(setups, "c", "d", "client_max_ms") == 12
+    assert report.ratio(setups[:1], "c", "d", "client_max_ms") is None
+
+
+def test_send_delay_says_what_there_is():
+    """Goal: quantiles if there are any, else buckets, else why not."""
+    name = "tailor_hedge_send_delay"
+    assert "not in /metrics" in report.send_delay({})[0]
+    assert "no request" in report.send_delay({f"{name}_seconds_count": 0})[0]
+    metrics = {f"{name}_seconds_count": 4,
+               f'{name}_seconds_bucket{{le="1e-05"}}': 0,
+               f'{name}_seconds_bucket{{le="5e-05"}}': 3,
+               f'{name}_seconds_bucket{{le="0.0001"}}': 4,
+               f'{name}_seconds_bucket{{le="+Inf"}}': 4}
+    assert report.send_delay(metrics) == [
+        "75.0 % within 50 us", "100.0 % within 100 us", "of 4"]
+    metrics[f'{name}_quantile_seconds{{quantile="0.5"}}'] = 20e-6
+    assert report.send_delay(metrics) == ["p50 20.0 us", "of 4"]
+
+
+def test_picture_is_whole():
+    """Goal: the SVG is well-formed, refers to nothing outside, and has a
+    point for every value."""
+    setups = [figures(k, k, 1.0, 50.0, 7.0) for k in "abcd"]
+    text = chart.svg(setups, "a < b & c")
+    root = xml.etree.ElementTree.fromstring(text)
+    circles = root.iter("{http://www.w3.org/2000/svg}circle")
+    assert len(list(circles)) == 2 * 4 * 3
+    assert "href" not in text and "url(" not in text
+
+
+def test_ports_are_safe():
+    """Goal: a port of ours cannot be given to an outgoing connection."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range",
+              encoding="ascii") as file:
+        first, last = map(int, file.read().split())
+    for _ in range(20):
+        assert not first <= web.free_port() <= last
+
+
+LEAVER = """
+import subprocess, sys
+sys.path.insert(0, {demo!r})
+from processes import Process, adopt_orphans, end_all
+adopt_orphans()
+# a child that dies and leaves its own children behind, one of them deaf
+p = Process(["sh", "-c", "sleep 987 & trap '' TERM; sleep 986 & echo $!"],
+            {out!r})
+p.child.wait()
+end_all(patience_s=0.5)
+"""
+
+
+def test_leaves_no_process(scratch):
+    """Goal: even orphaned and deaf descendants are ended."""
+    script = LEAVER.format(demo=str(DEMO), out=str(scratch / "out"))
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+    pid = int((scratch / "out").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_says_what_is_missing(scratch):
+    """Goal: without programs it names the missing one and the command."""
+    done = subprocess.run(
+        [sys.executable, DEMO / "demo.py", "--build", scratch],
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    assert done.returncode == 1
+    assert done.stderr.startswith("demo: ")
+    assert "is missing: make" in done.stderr \
+        or "apt-get install" in done.stderr
