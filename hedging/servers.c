@@ -156,9 +156,10 @@ hazard_end(struct hedging *h, const struct hazard *z, struct instant now)
 	if (hedging_hazard_trigger(h, z->server) == HEDGE_FIRST &&
 	    h->server[policy_other(z->server)].hedges > 0)
 		todo |= HEDGING_CANCEL;
+	todo |= policy_review(h, now) | policy_sweep(h, now);
 	if (s->state == SERVER_WARMING && s->hazards == 0)
 		todo |= HEDGING_WARMUP;
-	return todo | policy_review(h, now) | policy_sweep(h, now);
+	return todo;
 }
 
 unsigned

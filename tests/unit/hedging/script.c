@@ -1,0 +1,713 @@
+/*
+ * script.c: the interpreter of the policy's scenarios.
+ */
+#include "tests/unit/hedging/script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hedging/hedging.h"
+
+#define WORDS 10
+#define REQUESTS 26
+#define RESULT_MAX 64
+
+struct stage {
+	const struct scenario *scenario;
+	struct hedging_limits limits;
+	struct hedging h;
+	struct instant now;
+	bool begun;
+	struct race race[REQUESTS];
+	struct hedge_view view[REQUESTS];
+	unsigned words;
+	char *word[WORDS];
+	char result[RESULT_MAX];
+};
+
+static const struct hedging_limits limits_default = {
+    .act = true,
+    .triggers = 7,
+    .servers = 2,
+    .connections_max = {10, 10},
+    .hedge_inflight_max = 10,
+    .budget_ratio = 0.1,
+    .budget_burst = 20,
+    .swap_rate_max = 20,
+    .storm_hold_ns = NS_PER_S,
+    .warming_override_ns = 500 * NS_PER_MS,
+    .ready_inflight = 1,
+    .warmup_requests = 10,
+    .warmup_concurrency = 2,
+    .warmup_rate_per_s = 100,
+    .warmup_p95_factor = 1.5,
+    .warmup_max_ns = 10 * NS_PER_S,
+    .timer_cap_ns = 50 * NS_PER_MS,
+    .timer_probability = 1,
+};
+
+static void
+stage_fail(const struct stage *g, const char *step, const char *why)
+{
+	print_error("%s\n  step \"%s\": %s\n", g->scenario->rule, step, why);
+	fail();
+}
+
+static const char *
+word(const struct stage *g, unsigned i)
+{
+	return i < g->words ? g->word[i] : "";
+}
+
+static long
+number(const struct stage *g, unsigned i)
+{
+	return strtol(word(g, i), NULL, 10);
+}
+
+/* "5ms" and the like. */
+static int64_t
+duration_ns(const char *text)
+{
+	char *unit;
+	double n = strtod(text, &unit);
+
+	if (strcmp(unit, "us") == 0)
+		return (int64_t)(n * (double)NS_PER_US);
+	if (strcmp(unit, "ms") == 0)
+		return (int64_t)(n * (double)NS_PER_MS);
+	if (strcmp(unit, "s") == 0)
+		return (int64_t)(n * (double)NS_PER_S);
+	return (int64_t)n;
+}
+
+static void
+result_add(struct stage *g, const char *text)
+{
+	size_t used = strlen(g->result);
+
+	snprintf(g->result + used, sizeof(g->result) - used, "%s%s",
+	    used == 0 ? "" : ",", text);
+}
+
+static void
+result_consequences(struct stage *g, unsigned todo)
+{
+	if ((todo & HEDGING_SWAPPED) != 0)
+		result_add(g, "swap");
+	if ((todo & HEDGING_SWEEP) != 0)
+		result_add(g, "sweep");
+	if ((todo & HEDGING_WARMUP) != 0)
+		result_add(g, "warmup");
+	if ((todo & HEDGING_STORM) != 0)
+		result_add(g, "storm");
+	if ((todo & HEDGING_CANCEL) != 0)
+		result_add(g, "cancel");
+	if (todo == 0)
+		result_add(g, "nothing");
+}
+
+static enum hedge_trigger
+trigger_named(const char *name)
+{
+	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
+		if (strcmp(hedge_trigger_name(i), name) == 0)
+			return i;
+	fail_msg("no trigger \"%s\"", name);
+	return HEDGE_FIRST;
+}
+
+static uint8_t
+kind_named(const char *name)
+{
+	static const char *const names[] = {
+#define HAZARD_X(symbol, text) text,
+	    HAZARD_KINDS(HAZARD_X)
+#undef HAZARD_X
+	};
+
+	for (uint8_t i = 0; i < HAZARD_KIND_COUNT; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return (uint8_t)strtoul(name, NULL, 10); /* a hostile one */
+}
+
+static struct race *
+race_named(struct stage *g, unsigned i)
+{
+	unsigned index = (unsigned)(word(g, i)[0] - 'a');
+
+	assert_true(index < REQUESTS);
+	return &g->race[index];
+}
+
+static struct hedge_view *
+view_named(struct stage *g, unsigned i)
+{
+	return &g->view[word(g, i)[0] - 'a'];
+}
+
+static void
+step_set(struct stage *g)
+{
+	struct hedging_limits *l = &g->limits;
+	const char *key = word(g, 1);
+	int64_t value = duration_ns(word(g, 2));
+	double fraction = strtod(word(g, 2), NULL);
+	const struct {
+		const char *key;
+		unsigned *field;
+	} counts[] = {
+	    {"triggers", &l->triggers},
+	    {"servers", &l->servers},
+	    {"conns0", &l->connections_max[0]},
+	    {"conns1", &l->connections_max[1]},
+	    {"hedges", &l->hedge_inflight_max},
+	    {"burst", &l->budget_burst},
+	    {"swap_rate", &l->swap_rate_max},
+	    {"ready_inflight", &l->ready_inflight},
+	    {"warmup", &l->warmup_requests},
+	    {"concurrency", &l->warmup_concurrency},
+	    {"rate", &l->warmup_rate_per_s},
+	};
+	const struct {
+		const char *key;
+		int64_t *field;
+	} times[] = {
+	    {"storm_hold", &l->storm_hold_ns},
+	    {"min_remaining", &l->min_remaining_ns},
+	    {"min_pause", &l->min_pause_ns},
+	    {"override", &l->warming_override_ns},
+	    {"warmup_max", &l->warmup_max_ns},
+	    {"timer_cap", &l->timer_cap_ns},
+	};
+	const struct {
+		const char *key;
+		double *field;
+	} fractions[] = {
+	    {"ratio", &l->budget_ratio},
+	    {"factor", &l->warmup_p95_factor},
+	    {"timer", &l->timer_ratio},
+	    {"timer_q", &l->timer_probability},
+	};
+
+	if (strcmp(key, "act") == 0) {
+		l->act = value != 0;
+		return;
+	}
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		if (strcmp(key, counts[i].key) == 0) {
+			*counts[i].field = (unsigned)value;
+			return;
+		}
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		if (strcmp(key, times[i].key) == 0) {
+			*times[i].field = value;
+			return;
+		}
+	for (size_t i = 0; i < sizeof(fractions) / sizeof(fractions[0]); i++)
+		if (strcmp(key, fractions[i].key) == 0) {
+			*fractions[i].field = fraction;
+			return;
+		}
+	fail_msg("no limit \"%s\"", key);
+}
+
+static void
+step_reload(struct stage *g)
+{
+	hedging_limits_set(&g->h, &g->limits);
+}
+
+static void
+step_wait(struct stage *g)
+{
+	g->now = instant_plus(g->now, duration_ns(word(g, 1)));
+}
+
+static void
+step_ready(struct stage *g)
+{
+	for (unsigned i = 0; i < g->limits.servers; i++) {
+		hedging_server_connecting(&g->h, i, g->now);
+		hedging_server_up(&g->h, i, false, g->now);
+	}
+}
+
+static void
+step_connecting(struct stage *g)
+{
+	result_consequences(g,
+	    hedging_server_connecting(&g->h, (unsigned)number(g, 1), g->now));
+}
+
+static void
+step_up(struct stage *g)
+{
+	result_consequences(g, hedging_server_up(&g->h, (unsigned)number(g, 1),
+				   strcmp(word(g, 2), "cold") != 0, g->now));
+}
+
+static void
+step_down(struct stage *g)
+{
+	result_consequences(
+	    g, hedging_server_down(&g->h, (unsigned)number(g, 1), g->now));
+}
+
+static void
+step_hazard(struct stage *g)
+{
+	struct hazard z = {
+	    .server = (uint8_t)number(g, 1),
+	    .kind = kind_named(word(g, 2)),
+	    .begin = strcmp(word(g, 0), "begin") == 0,
+	    .at = g->now,
+	};
+
+	if (g->words > 3) /* seen late: it happened so long ago */
+		z.at = instant_plus(g->now, -duration_ns(word(g, 3)));
+	result_consequences(g, hedging_hazard(&g->h, &z, g->now));
+}
+
+static void
+step_switch(struct stage *g)
+{
+	result_consequences(g, hedging_switch(&g->h, g->now));
+}
+
+static void
+step_tick(struct stage *g)
+{
+	result_consequences(g, hedging_tick(&g->h, g->now));
+}
+
+static void
+step_drain(struct stage *g)
+{
+	hedging_drain_begin(&g->h, (unsigned)number(g, 1));
+}
+
+static void
+step_drained(struct stage *g)
+{
+	result_consequences(
+	    g, hedging_drain_end(&g->h, (unsigned)number(g, 1), g->now));
+}
+
+static void
+step_choose(struct stage *g)
+{
+	int server = hedging_choose(&g->h, g->now);
+
+	if (server == HEDGING_FULL)
+		result_add(g, "full");
+	else if (server == HEDGING_UNAVAILABLE)
+		result_add(g, "unavailable");
+	else
+		snprintf(g->result, sizeof(g->result), "%d", server);
+}
+
+static void
+step_start(struct stage *g)
+{
+	race_start(&g->h, race_named(g, 1), (unsigned)number(g, 2),
+	    g->words > 3 ? trigger_named(word(g, 3)) : HEDGE_FIRST, g->now);
+}
+
+static void
+step_view(struct stage *g)
+{
+	struct hedge_view *v = view_named(g, 1);
+
+	for (unsigned i = 2; i < g->words; i++) {
+		const char *w = word(g, i);
+
+		if (strcmp(w, "unsafe") == 0)
+			v->method_allowed = false;
+		else if (strcmp(w, "uploading") == 0)
+			v->body_complete = false;
+		else if (strcmp(w, "big") == 0)
+			v->body_kept = false;
+		else if (strcmp(w, "upgrade") == 0)
+			v->upgrade = true;
+		else if (strcmp(w, "optout") == 0)
+			v->opted_out = true;
+		else if (strcmp(w, "gone") == 0)
+			v->client_gone = true;
+		else
+			v->deadline = instant_plus(g->now, duration_ns(w));
+	}
+}
+
+static bool
+stage_ask(struct stage *g, enum hedge_trigger trigger, int *server)
+{
+	enum hedge_refusal refusal = hedging_ask(
+	    &g->h, race_named(g, 1), view_named(g, 1), trigger, g->now, server);
+
+	if (refusal != HEDGE_REFUSED_NONE)
+		result_add(g, hedge_refusal_name(refusal));
+	else
+		snprintf(g->result, sizeof(g->result), "yes %d", *server);
+	return refusal == HEDGE_REFUSED_NONE;
+}
+
+static void
+step_ask(struct stage *g)
+{
+	int server;
+
+	stage_ask(g, trigger_named(word(g, 2)), &server);
+}
+
+static void
+step_hedge(struct stage *g)
+{
+	enum hedge_trigger trigger = trigger_named(word(g, 2));
+	int server;
+
+	if (stage_ask(g, trigger, &server))
+		race_start(
+		    &g->h, race_named(g, 1), (unsigned)server, trigger, g->now);
+}
+
+static void
+result_step(struct stage *g, enum race_step step, int server)
+{
+	static const char *const names[] = {
+	    [RACE_COLLECT] = "collect",
+	    [RACE_HOLD] = "hold",
+	    [RACE_DISCARD] = "discard",
+	    [RACE_WAIT] = "wait",
+	    [RACE_TRY] = "try",
+	    [RACE_QUEUE] = "queue",
+	    [RACE_SEND_HELD] = "send",
+	    [RACE_GIVE_UP] = "give up",
+	};
+
+	result_add(g, names[step]);
+	if (server >= 0) {
+		size_t used = strlen(g->result);
+
+		snprintf(
+		    g->result + used, sizeof(g->result) - used, " %d", server);
+	}
+}
+
+static void
+step_head(struct stage *g)
+{
+	result_step(g,
+	    race_head(&g->h, race_named(g, 1), (int)number(g, 2),
+		(int)number(g, 3), g->now),
+	    -1);
+}
+
+static void
+step_commit(struct stage *g)
+{
+	result_add(
+	    g, race_commit(&g->h, race_named(g, 1), (int)number(g, 2), g->now)
+		   ? "yes"
+		   : "no");
+}
+
+static void
+step_ended(struct stage *g)
+{
+	const char *how = word(g, 3);
+	enum attempt_end end =
+	    strcmp(how, "complete") == 0 ? ATTEMPT_END_COMPLETE
+	    : strcmp(how, "unsent") == 0 ? ATTEMPT_END_UNSENT
+					 : ATTEMPT_END_FAILED;
+	bool unwritten = strcmp(word(g, g->words - 1), "unwritten") == 0;
+	int64_t latency_ns = -1;
+	int server;
+	enum race_step step;
+
+	if (g->words > (unwritten ? 5 : 4))
+		latency_ns = duration_ns(word(g, 4));
+	step = race_ended(&g->h, race_named(g, 1), (int)number(g, 2), end,
+	    latency_ns, !unwritten && end != ATTEMPT_END_UNSENT,
+	    view_named(g, 1), g->now, &server);
+	result_step(g, step, server);
+}
+
+static void
+step_abandon(struct stage *g)
+{
+	race_abandon(&g->h, race_named(g, 1), g->now);
+}
+
+static void
+step_idle(struct stage *g)
+{
+	result_add(g, hedging_idle(&g->h, race_named(g, 1)) ? "yes" : "no");
+}
+
+static void
+step_finish(struct stage *g)
+{
+	hedging_request_end(&g->h, g->now);
+}
+
+static void
+step_answer(struct stage *g)
+{
+	long n = g->words > 3 ? number(g, 3) : 1;
+	int64_t latency_ns = duration_ns(word(g, 2));
+	struct race r;
+	int server;
+
+	while (n-- > 0) {
+		race_init(&r);
+		race_start(
+		    &g->h, &r, (unsigned)number(g, 1), HEDGE_FIRST, g->now);
+		g->now = instant_plus(g->now, latency_ns);
+		race_head(&g->h, &r, 0, 200, g->now);
+		assert_true(race_commit(&g->h, &r, 0, g->now));
+		race_ended(&g->h, &r, 0, ATTEMPT_END_COMPLETE, latency_ns, true,
+		    &g->view[0], g->now, &server);
+	}
+}
+
+static void
+step_warm(struct stage *g)
+{
+	struct instant next;
+	unsigned due =
+	    hedging_warmup_due(&g->h, (unsigned)number(g, 1), g->now, &next);
+	int64_t in_ms = instant_since(next, g->now) / NS_PER_MS;
+
+	if (instant_is_set(next))
+		snprintf(g->result, sizeof(g->result), "%u in %lldms", due,
+		    (long long)in_ms);
+	else
+		snprintf(g->result, sizeof(g->result), "%u", due);
+}
+
+static void
+step_warmsent(struct stage *g)
+{
+	hedging_warmup_sent(&g->h, (unsigned)number(g, 1));
+}
+
+static void
+step_warmed(struct stage *g)
+{
+	bool ok = strcmp(word(g, 0), "warmed") == 0;
+	unsigned server = (unsigned)number(g, 1);
+	unsigned todo = 0;
+
+	for (long n = number(g, 2); n > 0; n--) {
+		hedging_warmup_sent(&g->h, server);
+		todo |= hedging_warmup_done(
+		    &g->h, server, ok, duration_ns(word(g, 3)), g->now);
+	}
+	result_consequences(g, todo);
+}
+
+static void
+step_pushback(struct stage *g)
+{
+	hedging_pushback(
+	    &g->h, (unsigned)number(g, 1), duration_ns(word(g, 2)), g->now);
+}
+
+static void
+step_timer(struct stage *g)
+{
+	int64_t ns = hedging_timer_ns(&g->h, (unsigned)number(g, 1));
+
+	if (ns < 0)
+		result_add(g, "off");
+	else
+		snprintf(g->result, sizeof(g->result), "%lld",
+		    (long long)(ns / NS_PER_US));
+}
+
+static void
+step_turn(struct stage *g)
+{
+	result_add(g, hedging_hedge_turn(&g->h, (unsigned)number(g, 1))
+			  ? "hedge"
+			  : "new");
+}
+
+/* Fields that are numbers. */
+static void
+step_show(struct stage *g)
+{
+	const struct hedging *h = &g->h;
+	const struct hedging_server *s = &h->server[number(g, 2) & 1];
+	const struct {
+		const char *name;
+		double value;
+	} fields[] = {
+	    {"active", h->active},
+	    {"tokens", h->tokens},
+	    {"swaps", (double)h->swaps},
+	    {"sent", (double)h->hedges_sent},
+	    {"cancelled", (double)h->hedges_cancelled},
+	    {"storms", (double)h->storms},
+	    {"swaps_refused", (double)h->swaps_refused},
+	    {"expired", (double)h->hazards_expired},
+	    {"inflight", s->inflight},
+	    {"hedges", s->hedges},
+	    {"draining", s->draining},
+	    {"hazards", s->hazards},
+	    {"breaker", s->breaker_tokens},
+	    {"p50_us", (double)(s->latency_p50_ns / NS_PER_US)},
+	    {"p95_us", (double)(s->latency_p95_ns / NS_PER_US)},
+	    {"p99_us", (double)(s->latency_p99_ns / NS_PER_US)},
+	    {"hazard_ms",
+		!instant_is_set(s->hazard_since)
+		    ? -1
+		    : (double)(instant_since(g->now, s->hazard_since) /
+			       NS_PER_MS)},
+	};
+
+	if (strcmp(word(g, 1), "state") == 0) {
+		result_add(g, server_state_name(s->state));
+		return;
+	}
+	if (strcmp(word(g, 1), "trigger") == 0) {
+		result_add(g, hedge_trigger_name(hedging_hazard_trigger(
+				  h, (unsigned)number(g, 2))));
+		return;
+	}
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (strcmp(word(g, 1), fields[i].name) == 0) {
+			snprintf(g->result, sizeof(g->result), "%.6g",
+			    fields[i].value);
+			return;
+		}
+	fail_msg("no field \"%s\"", word(g, 1));
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct stage *g);
+} steps[] = {
+    {"reload", step_reload},
+    {"wait", step_wait},
+    {"ready", step_ready},
+    {"connecting", step_connecting},
+    {"up", step_up},
+    {"down", step_down},
+    {"begin", step_hazard},
+    {"end", step_hazard},
+    {"switch", step_switch},
+    {"tick", step_tick},
+    {"drain", step_drain},
+    {"drained", step_drained},
+    {"choose", step_choose},
+    {"start", step_start},
+    {"view", step_view},
+    {"ask", step_ask},
+    {"hedge", step_hedge},
+    {"head", step_head},
+    {"commit", step_commit},
+    {"ended", step_ended},
+    {"abandon", step_abandon},
+    {"idle", step_idle},
+    {"finish", step_finish},
+    {"answer", step_answer},
+    {"warm", step_warm},
+    {"warmsent", step_warmsent},
+    {"warmed", step_warmed},
+    {"warmfail", step_warmed},
+    {"pushback", step_pushback},
+    {"timer", step_timer},
+    {"turn", step_turn},
+    {"?", step_show},
+};
+
+static void
+stage_step(struct stage *g)
+{
+	if (strcmp(word(g, 0), "set") == 0) {
+		step_set(g);
+		return;
+	}
+	if (!g->begun) {
+		hedging_init(&g->h, &g->limits);
+		g->begun = true;
+	}
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		if (strcmp(word(g, 0), steps[i].name) == 0) {
+			steps[i].run(g);
+			return;
+		}
+	fail_msg("no step \"%s\"", word(g, 0));
+}
+
+/* One "words => result". */
+static void
+stage_line(struct stage *g, char *line)
+{
+	char copy[128];
+	char *expected = strstr(line, "=>");
+	char *save = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	if (expected != NULL) {
+		*expected = '\0';
+		expected += 2;
+		expected += strspn(expected, " \t");
+		expected[strcspn(expected, "\r\n")] = '\0';
+	}
+	g->words = 0;
+	g->result[0] = '\0';
+	for (char *w = strtok_r(line, " \t", &save); w != NULL;
+	     w = strtok_r(NULL, " \t", &save)) {
+		assert_true(g->words < WORDS);
+		g->word[g->words++] = w;
+	}
+	if (g->words == 0)
+		return;
+	stage_step(g);
+	if (expected != NULL && strcmp(expected, g->result) != 0) {
+		char why[128];
+
+		snprintf(why, sizeof(why), "got \"%s\"", g->result);
+		stage_fail(g, copy, why);
+	}
+}
+
+void
+scenario_run(const struct scenario *s)
+{
+	static struct stage g;
+	char *text = strdup(s->script);
+	char *save = NULL;
+
+	assert_non_null(text);
+	memset(&g, 0, sizeof(g));
+	g.scenario = s;
+	g.limits = limits_default;
+	g.now = (struct instant){1000 * (uint64_t)NS_PER_S};
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		race_init(&g.race[i]);
+		g.view[i] = (struct hedge_view){.method_allowed = true,
+		    .body_complete = true,
+		    .body_kept = true};
+	}
+	for (char *line = strtok_r(text, ";\n", &save); line != NULL;
+	     line = strtok_r(NULL, ";\n", &save)) {
+		size_t n = strlen(line);
+
+		while (n > 0 && line[n - 1] == ' ')
+			line[--n] = '\0';
+		stage_line(&g, line);
+	}
+	free(text);
+}

@@ -1,0 +1,36 @@
+/*
+ * script.h: scenarios for the policy, as text.
+ *
+ * A script is steps separated by ';' or newlines, "words => result".  Time
+ * stands still between steps; "wait 5ms" moves it.  What a step returns is
+ * compared with the text after "=>", if there is one.
+ *
+ *   set KEY VALUE        a limit, before the first other step (or "reload")
+ *   ready                both servers READY without warm-up, 0 active
+ *   connecting S | up S [cold] | down S | begin S KIND | end S KIND
+ *   switch | tick | drain S | drained S    => consequences, as "swap,sweep"
+ *   choose               => S, "full" or "unavailable"
+ *   start R S TRIGGER    request R (a letter) begins an attempt on server S
+ *   view R WORD..        what the proxy says of R; see script.c
+ *   ask R TRIGGER        => "yes S" or the refusal
+ *   hedge R TRIGGER      ask, and start the attempt if allowed
+ *   head R I STATUS | ended R I END [LATENCY] [unwritten]  => step
+ *   commit R I => yes|no; abandon R; idle R => yes|no; finish
+ *   answer S LATENCY [N]   N whole requests, each 200 after LATENCY
+ *   warm S => N in MS, what is due and in how long; warmed S N LATENCY;
+ *   warmfail S N           N warm-up requests sent and answered
+ *   pushback S TIME | timer S => US or "off"
+ *   ? NAME [S]           a field; see script.c
+ */
+#ifndef TAILOR_TEST_HEDGING_SCRIPT_H
+#define TAILOR_TEST_HEDGING_SCRIPT_H
+
+struct scenario {
+	const char *rule; /* which rule, in a few words */
+	const char *script;
+};
+
+/* Run one; a result that differs fails the test with rule and step. */
+void scenario_run(const struct scenario *s);
+
+#endif

@@ -1,0 +1,230 @@
+/* Goal: of one request's attempts exactly one answers, and the right one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/unit/hedging/script.h"
+
+static void
+run(const struct scenario *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		scenario_run(&s[i]);
+}
+
+#define RUN(table) run(table, sizeof(table) / sizeof((table)[0]))
+
+/* a runs on both servers. */
+#define RACING "ready; start a 0; begin 0 gc; hedge a gc\n"
+
+static const struct scenario winners[] = {
+    {"W1 the first acceptable one",
+	RACING "head a 1 200 => collect; commit a 1 => yes; commit a 0 => no\n"
+	       "commit a 1 => no; ? inflight 0 => 0; ? inflight 1 => 1\n"
+	       "ended a 1 complete 5ms => wait; ? inflight 1 => 0"},
+    {"W1 404 and 499 are answers", RACING
+	"head a 1 404 => collect; head a 0 499 => collect; commit a 0 => yes"},
+    {"W1 101 is one, other 1xx are none (W5)", RACING
+	"head a 1 100 => wait; head a 1 103 => wait; head a 1 500 => hold\n"
+	"head a 0 101 => collect; commit a 0 => yes\n"
+	"head a 1 103 => discard"},
+    {"W1 complete before it was committed", RACING
+	"head a 1 200; ended a 1 complete 5ms => send 1; commit a 1 => yes\n"
+	"? inflight 1 => 0; ? inflight 0 => 0"},
+    {"W2 5xx first, then 200 (2)",
+	RACING "head a 1 503 => hold; ended a 1 complete 5ms => wait\n"
+	       "head a 0 200 => collect; commit a 0 => yes; commit a 1 => no"},
+    {"W2 5xx first, then nothing", RACING
+	"head a 1 503 => hold; ended a 1 complete 5ms => wait\n"
+	"ended a 0 failed => send 1; commit a 1 => yes; commit a 0 => no"},
+    {"W2 5xx on its way while the other fails",
+	RACING "head a 1 503 => hold; ended a 0 failed => wait\n"
+	       "ended a 1 complete 5ms => send 1; commit a 1 => yes"},
+    {"W2 both 5xx: a server's own error tells most (3)",
+	RACING "head a 1 503 => hold; ended a 1 complete 1ms => wait\n"
+	       "head a 0 500 => collect; commit a 0 => yes; commit a 1 => no"},
+    {"W2 both 5xx: the second tells less",
+	RACING "head a 1 500 => hold; ended a 1 complete 1ms => wait\n"
+	       "head a 0 502 => hold; ended a 0 complete 1ms => send 1"},
+    {"W2 both 5xx, alike: the first attempt's", RACING
+	"head a 1 503 => hold; head a 0 503 => hold\n"
+	"ended a 1 complete 1ms => wait; ended a 0 complete 1ms => send 0\n"
+	"commit a 0 => yes"},
+    {"W2 both 5xx, held in the other order",
+	RACING "head a 0 504 => hold; ended a 0 complete 1ms => wait\n"
+	       "head a 1 503 => collect; ended a 1 complete 1ms => send 1"},
+    {"W2 a lone 5xx is passed on",
+	"ready; start a 0; head a 0 500 => collect; commit a 0 => yes"},
+    {"W2 a 5xx after a failure is passed on",
+	RACING "ended a 0 failed => wait; head a 1 500 => collect"},
+    {"W2 a held one that is cut is no answer",
+	RACING "head a 1 503 => hold; ended a 1 failed => wait\n"
+	       "ended a 0 failed => give up"},
+    {"W2 both end without an answer",
+	RACING "ended a 1 failed => wait; ended a 0 failed => give up"},
+    {"W2 complete without a head is none",
+	RACING "ended a 1 complete 5ms => wait; ended a 0 complete => give up"},
+    {"W4 a winner that dies brings nobody back",
+	RACING "head a 1 200; commit a 1 => yes; ended a 1 failed => wait\n"
+	       "head a 0 200 => discard; commit a 0 => no\n"
+	       "ended a 0 complete 5ms => wait"},
+    {"W7 a late loser is discarded (1)",
+	RACING "head a 1 200; commit a 1; ended a 1 complete 5ms => wait\n"
+	       "head a 0 200 => discard; commit a 0 => no\n"
+	       "ended a 0 complete 90ms => wait; ? inflight 0 => 0"},
+    {"W7 a loser never starts a re-try", RACING
+	"head a 1 200; commit a 1; ended a 0 failed => wait; ? swaps => 1"},
+    {"W7 a loser whose race is gone needs no end", RACING
+	"head a 1 200; commit a 1; ended a 1 complete 1ms; ? inflight 0 => 0"},
+    {"a loser that was never written is refunded (5)",
+	RACING "? tokens => 19; head a 0 200; commit a 0 => yes\n"
+	       "ended a 1 unsent => wait; ? tokens => 20; ? cancelled => 1"},
+    {"a refused hedge after a failure does not hang (4)",
+	"set burst 1; ready; start a 0; start b 0; begin 0 gc; hedge b gc\n"
+	"ask a gc => budget; ended a 0 failed => try 1"},
+};
+
+static const struct scenario failures[] = {
+    {"T7 safe: the other server at once",
+	"ready; start a 0\n"
+	"ended a 0 failed => try 1; start a 1 failure; ? hedges 1 => 0\n"
+	"head a 1 200; commit a 1 => yes"},
+    {"T7 unsafe: only if nothing was written",
+	"ready; start a 0; start b 0\n"
+	"view a unsafe; view b unsafe; ended a 0 failed => give up\n"
+	"ended b 0 failed unwritten => try 1"},
+    {"T7 an unfinished upload: only if nothing was written",
+	"ready; start a 0; view a uploading; ended a 0 failed => give up\n"
+	"start b 0; view b uploading; ended b 0 failed unwritten => try 1"},
+    {"T7 an upgrade, an opt-out, a big body, a late one",
+	"ready; answer 1 20ms; start a 0; start b 0; start c 0; start d 0\n"
+	"view a upgrade; view b optout; view c big; view d 5ms\n"
+	"ended a 0 failed => give up; ended b 0 failed => give up\n"
+	"ended c 0 failed => give up; ended d 0 failed => give up"},
+    {"T7 once: two attempts at most (E5)",
+	"ready; start a 0\n"
+	"ended a 0 failed => try 1; start a 1 failure\n"
+	"ended a 1 failed => give up"},
+    {"T7 not while the other attempt runs (W6)",
+	RACING "ended a 0 failed => wait; ended a 1 failed => give up"},
+    {"T7 a response cut before commit, safe",
+	"ready; start a 0\n"
+	"head a 0 200; ended a 0 failed => try 1"},
+    {"T7 a response cut before commit, unsafe (15)",
+	"ready; start a 0\n"
+	"view a unsafe; head a 0 200; ended a 0 failed => give up"},
+    {"T7 cancelled in the queue: another may do it",
+	"ready; start a 0; view a unsafe; ended a 0 unsent => try 1"},
+    {"T7 nobody to try", "ready; down 1; start a 0; ended a 0 failed unwritten "
+			 "=> give up"},
+    {"T7 not to a server that warms up",
+	"ready; down 1; up 1; start a 0; ended a 0 failed => give up"},
+    {"T7 to a stopped one: it will go on", "ready; begin 1 gc; start a 0\n"
+					   "ended a 0 failed => try 1"},
+    {"T7 breaker, storm and empty budget do not matter",
+	"set burst 1; set swap_rate 1; ready; start a 0; start b 0\n"
+	"begin 0 gc; hedge a gc; switch; switch; pushback 1 9s\n"
+	"ended b 0 failed => try 1"},
+    {"T7 no room: wait in the queue", "set conns1 1; ready; start b 1\n"
+				      "start a 0; ended a 0 failed => queue 1"},
+    {"T7 the client is gone", "ready; start a 0; view a gone\n"
+			      "ended a 0 failed => give up"},
+    {"T8 exit: a swap, then each attempt's failure",
+	"ready; start a 0; start b 0; view b unsafe; begin 0 exit => "
+	"swap,sweep\n"
+	"hedge a exit => yes 1; ended a 0 failed => wait\n"
+	"ask b exit => method; ended b 0 failed => give up"},
+    {"a re-try that was not written counts as an attempt",
+	"ready; start a 0; ended a 0 failed => try 1; start a 1 failure\n"
+	"ended a 1 unsent => give up; ? cancelled => 0"},
+    {"the first attempt dropped, the hedge goes on",
+	RACING "ended a 0 unsent => wait; head a 1 200 => collect"},
+};
+
+static const struct scenario clients[] = {
+    {"C3 before any head (14)", RACING
+	"abandon a; ? inflight 0 => 0; ? inflight 1 => 0; ? hedges 1 => 0\n"
+	"head a 0 200 => discard; commit a 0 => no; commit a 1 => no\n"
+	"ended a 0 complete 5ms => wait; ended a 1 failed => wait"},
+    {"C3 with an answer held (6)", RACING
+	"head a 1 503 => hold; ended a 1 complete 1ms => wait; abandon a\n"
+	"commit a 1 => no; ended a 0 failed => wait; ? inflight 0 => 0"},
+    {"C3 between head and commit", "ready; start a 0; head a 0 200; abandon a\n"
+				   "commit a 0 => no"},
+    {"C3 after commit: the winner becomes a loser", RACING
+	"head a 1 200; commit a 1 => yes; abandon a; ? inflight 1 => 0\n"
+	"commit a 1 => no; ended a 1 complete 5ms => wait; ? inflight 1 => 0"},
+    {"C3 after the end",
+	"ready; start a 0; head a 0 200; commit a 0\n"
+	"ended a 0 complete 1ms; abandon a; ? inflight 0 => 0"},
+    {"C3 before the start", "ready; abandon a; ? inflight 0 => 0"},
+};
+
+static const struct scenario latencies[] = {
+    {"nearest rank", "ready; answer 0 1ms 94; answer 0 9ms 6; ? p50_us 0 "
+		     "=> 1000; ? p95_us 0 => 9000; ? p99_us 0 => 9000"},
+    {"only the latest 128", "ready; answer 0 9ms 128; answer 0 1ms 128\n"
+			    "? p99_us 0 => 1000"},
+    {"not in a hazard, not across one, again after it",
+	"ready; begin 0 gc; answer 0 3ms; ? p50_us 0 => 0; end 0 gc\n"
+	"start a 0; wait 2ms; head a 0 200; ended a 0 complete 2ms => send 0\n"
+	"? p50_us 0 => 0; answer 0 4ms; ? p50_us 0 => 4000"},
+    {"a pause in the middle",
+	"ready; start a 0; wait 1ms; begin 0 gc; wait 1ms\n"
+	"end 0 gc; wait 1ms; head a 0 200; ended a 0 complete 3ms\n"
+	"? p50_us 0 => 0"},
+    {"a kind that triggers nothing is a hazard too",
+	"set triggers 1; ready; begin 0 safepoint; answer 0 3ms\n"
+	"? p50_us 0 => 0"},
+    {"losers count, errors and the unknown do not",
+	"ready; start a 0; head a 0 500; ended a 0 complete 5ms => send 0\n"
+	"start b 0; head b 0 200; ended b 0 failed 5ms\n"
+	"start c 0; head c 0 200; ended c 0 complete; ? p50_us 0 => 0\n"
+	"start d 0; abandon d; head d 0 200; ended d 0 complete 6ms\n"
+	"? p50_us 0 => 6000"},
+    {"forgotten with the process", "ready; answer 0 5ms 9; down 0\n"
+				   "? p50_us 0 => 0; up 0; ? p99_us 0 => 0"},
+};
+
+static void
+test_winners(void **state)
+{
+	(void)state;
+	RUN(winners);
+}
+
+static void
+test_failures(void **state)
+{
+	(void)state;
+	RUN(failures);
+}
+
+static void
+test_clients_that_leave(void **state)
+{
+	(void)state;
+	RUN(clients);
+}
+
+static void
+test_latencies(void **state)
+{
+	(void)state;
+	RUN(latencies);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_winners),
+	    cmocka_unit_test(test_failures),
+	    cmocka_unit_test(test_clients_that_leave),
+	    cmocka_unit_test(test_latencies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+/* Goal: the table of both servers, life cycle, swaps, storms and warm-up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/unit/hedging/script.h"
+
+static void
+run(const struct scenario *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		scenario_run(&s[i]);
+}
+
+#define RUN(table) run(table, sizeof(table) / sizeof((table)[0]))
+
+/* The rows of the table "Both servers": active, other. */
+static const struct scenario rows[] = {
+    {"hazard, ready: swap first, then sweep",
+	"ready; start a 0; begin 0 gc => swap,sweep; choose => 1\n"
+	"hedge a gc => yes 1"},
+    {"hazard, hazard: stay; again when the other clears",
+	"ready; start a 0; begin 1 gc => nothing; begin 0 gc => nothing\n"
+	"choose => 0; ask a gc => standby_not_ready\n"
+	"end 1 gc => swap,sweep; choose => 1; hedge a gc => yes 1"},
+    {"hazard, hazard: stay when the active clears first",
+	"ready; begin 1 gc; begin 0 gc; end 0 gc => nothing; choose => 0\n"
+	"end 1 gc => nothing; choose => 0"},
+    {"hazard, hazard of a kind that triggers nothing: still not a target",
+	"set triggers 1; ready; begin 1 safepoint => nothing\n"
+	"begin 0 gc => nothing; choose => 0; end 1 safepoint => swap,sweep"},
+    {"hazard, warming: stay until the override",
+	"ready; down 1; up 1 => warmup; start a 0; begin 0 gc => nothing\n"
+	"choose => 0; ask a gc => standby_not_ready\n"
+	"wait 499ms; tick => warmup; choose => 0\n"
+	"wait 1ms; tick => swap,sweep; choose => 1; ? state 1 => ready\n"
+	"hedge a gc => yes 1"},
+    {"hazard, warming and itself stopped: no override",
+	"ready; down 1; up 1; begin 1 gc; begin 0 gc => nothing\n"
+	"wait 600ms; tick => warmup; choose => 0; ? state 1 => warming\n"
+	"end 1 gc => swap,sweep"},
+    {"hazard, warming: after the override no swap back (T5)",
+	"ready; down 1; up 1; begin 0 gc; wait 500ms; tick => swap,sweep\n"
+	"end 0 gc => nothing; tick => nothing; choose => 1"},
+    {"hazard, connecting: stay",
+	"ready; down 1; connecting 1; begin 0 gc => nothing; choose => 0\n"
+	"wait 900ms; tick => nothing; choose => 0"},
+    {"hazard, down: stay",
+	"ready; start a 0; down 1; begin 0 gc => nothing; choose => 0\n"
+	"ask a gc => standby_not_ready; wait 900ms; tick => nothing"},
+    {"hazard, down: the other returns while the hazard lasts",
+	"ready; start a 0; down 1; begin 0 gc; connecting 1 => nothing\n"
+	"up 1 => warmup; wait 500ms; tick => swap,sweep; choose => 1"},
+    {"down, ready: swap",
+	"ready; start a 0; down 0 => swap,sweep; choose => 1\n"
+	"hedge a exit => yes 1"},
+    {"down, ready: swap even if exits are no trigger",
+	"set triggers 1; ready; begin 0 exit => swap,sweep; choose => 1"},
+    {"down, hazard: swap, requests queue in its sockets",
+	"ready; start a 0; begin 1 gc; down 0 => swap,sweep; choose => 1\n"
+	"ask a exit => standby_not_ready; ended a 0 failed => try 1"},
+    {"down, warming: somebody has to serve",
+	"ready; down 1; up 1; start a 0; down 0 => swap,sweep; choose => 1\n"
+	"? state 1 => ready; ended a 0 failed => try 1"},
+    {"down, connecting, then up",
+	"ready; down 1; connecting 1; down 0 => nothing\n"
+	"choose => unavailable; up 1 => swap,sweep; choose => 1"},
+    {"down, down", "ready; start a 0; down 1 => nothing; down 0 => nothing\n"
+		   "choose => unavailable; ended a 0 failed => give up"},
+    {"down, down: the active returns first",
+	"ready; down 1; down 0; connecting 0; up 0 => nothing; choose => 0\n"
+	"? state 0 => ready; up 1 => warmup; choose => 0"},
+    {"a port that is tried again serves nobody",
+	"ready; connecting 0 => swap,sweep; choose => 1; ? trigger 0 => exit"},
+    {"no swap back when the hazard ends (T5)",
+	"ready; begin 0 gc => swap,sweep; end 0 gc => nothing; choose => 1\n"
+	"wait 1s; tick => nothing; choose => 1; begin 1 gc => swap,sweep"},
+    {"a hazard of the standby moves nothing",
+	"ready; begin 1 gc => nothing; end 1 gc => nothing; choose => 0"},
+    {"requests left on a standby that stops again are looked at",
+	"ready; start a 0; begin 0 gc => swap,sweep; end 0 gc\n"
+	"begin 0 gc => sweep; hedge a gc => yes 1"},
+    {"requests left on a stopped standby, the active was stopped too",
+	"ready; start a 0; begin 1 safepoint; begin 0 gc; end 1 safepoint\n"
+	"begin 1 gc => nothing; end 1 gc => sweep"},
+};
+
+static void
+test_both_servers(void **state)
+{
+	(void)state;
+	RUN(rows);
+}
+
+static const struct scenario life[] = {
+    {"at the start nobody serves",
+	"choose => unavailable; ? state 0 => down; ? active => 0"},
+    {"the first to answer serves, cold",
+	"connecting 0; connecting 1; up 1 => swap,sweep; ? state 1 => ready\n"
+	"up 0 => warmup; ? state 0 => warming; choose => 1"},
+    {"no history: nothing to warm with", "ready; down 1; up 1 cold => nothing;"
+					 "? state 1 => ready"},
+    {"no warm-up configured", "set warmup 0; ready; down 1; up 1 => nothing;"
+			      "? state 1 => ready"},
+    {"a warming server gets no client requests",
+	"ready; down 1; up 1; choose => 0; start a 0; begin 0 gc => nothing\n"
+	"choose => 0; ask a gc => standby_not_ready"},
+    {"events that change nothing",
+	"ready; up 0 => nothing; down 1; down 1 => nothing; connecting 1;\n"
+	"connecting 1 => nothing; up 1 => warmup; up 1 => nothing"},
+    {"exit means down; its end means a process, not a port",
+	"ready; begin 1 exit => nothing; ? state 1 => down\n"
+	"end 1 exit => nothing; ? state 1 => down; ? hazards 1 => 0"},
+    {"who answers is not gone",
+	"ready; begin 1 exit; up 1 => warmup; ? hazards 1 => 0\n"
+	"end 1 exit => nothing"},
+    {"a dead process's pause does not outlive it",
+	"ready; begin 1 gc; begin 1 exit; end 1 exit; up 1 cold\n"
+	"? hazards 1 => 0; begin 0 gc => swap,sweep"},
+    {"begin and end once each, in any order of arrival (9)",
+	"ready; end 0 gc => nothing; begin 0 gc => swap,sweep\n"
+	"begin 0 gc => nothing; end 0 gc; end 0 gc => nothing\n"
+	"begin 0 gc => nothing; ? hazards 0 => 1"},
+    {"kinds overlap; the oldest counts",
+	"ready; down 1; begin 0 safepoint; wait 30ms; begin 0 gc\n"
+	"? hazard_ms 0 => 30; ? trigger 0 => gc; end 0 safepoint\n"
+	"? hazard_ms 0 => 0; ? hazards 0 => 1; end 0 gc\n"
+	"? hazard_ms 0 => -1; ? trigger 0 => first"},
+    {"a hazard begins when it happened, not when it was seen",
+	"ready; begin 1 gc 7ms; ? hazard_ms 1 => 7"},
+    {"records out of range", "ready; begin 2 gc => nothing; begin 255 gc;"
+			     "begin 0 3 => nothing; begin 0 200 => nothing;"
+			     "? hazards 0 => 0; choose => 0"},
+    {"an end that was lost is believed for a minute",
+	"ready; begin 1 gc; wait 59s; tick; ? hazards 1 => 1; wait 1s; tick\n"
+	"? hazards 1 => 0; ? expired => 1; begin 0 gc => swap,sweep"},
+    {"an exit does not expire",
+	"ready; begin 1 exit; wait 90s; tick; ? hazards 1 => 4"},
+    {"safepoints alone are a trigger",
+	"ready; start a 0; begin 0 safepoint => swap,sweep\n"
+	"hedge a safepoint => yes 1"},
+    {"a kind that is not configured is tracked only",
+	"set triggers 4; ready; start a 0; begin 0 gc => nothing\n"
+	"choose => 0; ? hazards 0 => 1; ? trigger 0 => first\n"
+	"ask a gc => hazard_over"},
+};
+
+static void
+test_life_cycle(void **state)
+{
+	(void)state;
+	RUN(life);
+}
+
+static const struct scenario alone[] = {
+    {"watch: never swap, never hedge, no warm-up",
+	"set act 0; ready; start a 0; begin 0 gc => nothing; choose => 0\n"
+	"? hazards 0 => 1; ask a gc => watching; end 0 gc => nothing\n"
+	"begin 0 exit => nothing; choose => unavailable\n"
+	"ended a 0 failed => give up; up 0 => nothing; ? state 0 => ready\n"
+	"wait 9s; tick => nothing; ? swaps => 0; timer 0 => off"},
+    {"watch: an operator may still switch",
+	"set act 0; ready; switch => swap; choose => 1"},
+    {"watch: a warm-up under way is over at the next look",
+	"ready; down 1; up 1; set act 0; reload; tick => nothing\n"
+	"? state 1 => ready"},
+    {"from watch to act: what is due happens at the next tick",
+	"set act 0; ready; begin 0 gc => nothing; set act 1; reload\n"
+	"tick => swap,sweep"},
+    {"one server: nothing to choose",
+	"set servers 1; ready; start a 0; begin 0 gc => nothing\n"
+	"choose => 0; ask a gc => standby_not_ready\n"
+	"ended a 0 failed unwritten => give up; switch => nothing\n"
+	"down 0; choose => unavailable; up 0 => nothing; choose => 0"},
+    {"one server left by a reload",
+	"ready; switch => swap; set servers 1;"
+	"reload; choose => 0; begin 1 gc=> nothing"},
+    {"switch: not to a server that cannot serve",
+	"ready; switch => swap; begin 0 gc; switch => nothing; end 0 gc\n"
+	"switch => swap; down 1; switch => nothing; up 1; switch => nothing"},
+    {"a full active server: wait, do not overflow",
+	"set conns0 2; ready; start a 0; choose => 0; start b 0\n"
+	"choose => full; ended a 0 failed; choose => 0"},
+    {"draining and warm-up connections are in use too",
+	"set conns0 2; ready; drain 0; choose => 0; drain 0; choose => full\n"
+	"drained 0; choose => 0"},
+};
+
+static void
+test_watching_and_choosing(void **state)
+{
+	(void)state;
+	RUN(alone);
+}
+
+static const struct scenario settling[] = {
+    {"not again active while its losers run (L8)",
+	"set ready_inflight 2; ready; answer 0 20ms 100; answer 1 20ms 100\n"
+	"begin 0 gc => swap,sweep; drain 0; drain 0; end 0 gc\n"
+	"start a 1; begin 1 gc => nothing; choose => 1\n"
+	"ask a gc => standby_not_ready\n"
+	"drained 0 => swap,sweep; choose => 0; hedge a gc => yes 0"},
+    {"but not longer than twice its p99",
+	"ready; answer 0 20ms 100; begin 0 gc; drain 0; end 0 gc\n"
+	"begin 1 gc => nothing; wait 39ms; tick => nothing; choose => 1\n"
+	"wait 1ms; tick => swap,sweep; choose => 0"},
+    {"and at least a millisecond",
+	"ready; begin 0 gc; drain 0; end 0 gc; begin 1 gc => nothing\n"
+	"wait 999us; tick => nothing; wait 1us; tick => swap,sweep"},
+    {"a death does not wait for it",
+	"ready; answer 0 20ms 100; begin 0 gc; drain 0; end 0 gc\n"
+	"down 1 => swap,sweep; choose => 0"},
+    {"losers without a hazard do not count against it",
+	"ready; answer 0 20ms 100; switch; drain 0; begin 1 gc => swap,sweep"},
+    {"an active server need not settle to take hedges",
+	"ready; answer 0 20ms 100; start a 1; begin 0 gc; drain 1; end 0 gc\n"
+	"drain 0; begin 1 gc => nothing; end 1 gc; start b 0; begin 0 gc\n"
+	"hedge b gc => yes 1"},
+};
+
+static void
+test_settling(void **state)
+{
+	(void)state;
+	RUN(settling);
+}
+
+static const struct scenario storms[] = {
+    {"more swaps in a second than allowed: keep swapping, stop hedging",
+	"set swap_rate 3; ready; start a 0; switch => swap; switch => swap\n"
+	"switch => swap; wait 999ms; switch => swap,storm; ? storms => 1\n"
+	"start b 0; begin 0 gc => swap,sweep; ask b gc => storm\n"
+	"wait 999ms; ask b gc => storm; wait 1ms; ask b gc => yes 1"},
+    {"a second later it is none",
+	"set swap_rate 3; ready; switch; switch; switch; wait 1s\n"
+	"switch => swap; ? storms => 0"},
+    {"logged once, and longer while it lasts",
+	"set swap_rate 1; ready; switch; switch => swap,storm; wait 900ms\n"
+	"start a 0; switch => swap; begin 0 gc; wait 900ms; ask a gc => storm\n"
+	"wait 100ms; ask a gc => yes 1; ? storms => 1"},
+    {"a second storm is logged again",
+	"set swap_rate 1; ready; switch; switch => swap,storm; wait 1s\n"
+	"switch => swap; switch => swap,storm; ? storms => 2"},
+    {"a hedge refused by a storm is looked at again",
+	"set swap_rate 1; ready; start a 0; switch; switch => swap,storm\n"
+	"begin 0 gc => swap,sweep; ask a gc => storm; wait 1s\n"
+	"tick => sweep; ask a gc => yes 1"},
+    {"no limit", "set swap_rate 0; ready; switch; switch; switch;"
+		 "switch => swap; ? storms => 0"},
+    {"a rate beyond what is remembered is cut",
+	"set swap_rate 100000; ready; switch => swap; ? swaps => 1"},
+};
+
+static void
+test_storms(void **state)
+{
+	(void)state;
+	RUN(storms);
+}
+
+static const struct scenario warmups[] = {
+    {"as many as concurrency, then at the rate",
+	"ready; down 1; up 1 => warmup; warm 1 => 1 in 10ms; warmsent 1\n"
+	"warm 1 => 0 in 10ms; wait 10ms; warm 1 => 1 in 10ms; warmsent 1\n"
+	"wait 10ms; warm 1 => 0 in 10ms; wait 90ms; warm 1 => 0 in 10ms"},
+    {"unused turns pile up to one concurrency",
+	"ready; down 1; up 1; wait 1s; warm 1 => 2 in 10ms"},
+    {"no rate: only the concurrency",
+	"set rate 0; ready; down 1; up 1; warm 1 => 2 in 1ms; warmsent 1\n"
+	"warm 1 => 1 in 1ms"},
+    {"none while it is stopped, again when it goes on",
+	"ready; down 1; up 1; begin 1 gc => nothing; warm 1 => 0 in 10ms\n"
+	"end 1 gc => warmup; warm 1 => 1 in 10ms"},
+    {"none for a server that is not warming", "ready; warm 1 => 0"},
+    {"its connections have a limit too",
+	"set conns1 1; set concurrency 4; ready; down 1; up 1; wait 1s\n"
+	"warm 1 => 1 in 10ms"},
+    {"enough of them: ready",
+	"ready; down 1; up 1; warmed 1 9 5ms => warmup; ? state 1 => warming\n"
+	"warmed 1 1 5ms => nothing; ? state 1 => ready; choose => 0"},
+    {"enough of them, while the active is stopped: swap",
+	"ready; start a 0; down 1; up 1; begin 0 gc; warmed 1 10 5ms\n"
+	"choose => 1; ? swaps => 1"},
+    {"failures are not answers",
+	"ready; down 1; up 1; warmfail 1 50 5ms => warmup\n"
+	"? state 1 => warming; warmed 1 10 5ms; ? state 1 => ready"},
+    {"not before its p95 is near the active's",
+	"ready; answer 0 2ms 100; down 1; up 1; warmed 1 60 4ms => warmup\n"
+	"? state 1 => warming; warmed 1 60 3ms => warmup; warmed 1 1 3ms;\n"
+	"? state 1 => ready"},
+    {"no factor: the number will do",
+	"set factor 0; ready; answer 0 2ms 100; down 1; up 1;\n"
+	"warmed 1 10 90ms; ? state 1 => ready"},
+    {"but not for ever",
+	"ready; answer 0 2ms 100; down 1; up 1; warmed 1 60 9ms; wait 9999ms\n"
+	"tick => warmup; wait 1ms; tick => nothing; ? state 1 => ready"},
+    {"a second restart begins anew (17)",
+	"ready; down 1; up 1; warmed 1 9 5ms; warmsent 1; down 1; up 1\n"
+	"warmed 1 1 5ms; ? state 1 => warming; warmed 1 9 5ms;\n"
+	"? state 1 => ready"},
+    {"the active dies during the warm-up: serve, stop warming",
+	"ready; down 1; up 1; warmsent 1; down 0; ? state 1 => ready\n"
+	"warm 1 => 0"},
+    {"warm-up answers are known latencies",
+	"ready; down 1; up 1; ? p50_us 1 => 0; warmed 1 10 5ms;\n"
+	"? p50_us 1 => 5000"},
+};
+
+static void
+test_warm_up(void **state)
+{
+	(void)state;
+	RUN(warmups);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_both_servers),
+	    cmocka_unit_test(test_life_cycle),
+	    cmocka_unit_test(test_watching_and_choosing),
+	    cmocka_unit_test(test_settling),
+	    cmocka_unit_test(test_storms),
+	    cmocka_unit_test(test_warm_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* Goal: quantiles of a sliding window equal those of the sorted last values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "hedging/window.h"
+
+static int
+compare(const void *a, const void *b)
+{
+	int64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+/* The definition, word for word: sort, take the ceil(p * n)-th. */
+static int64_t
+naive(const int64_t *all, size_t n, unsigned capacity, unsigned percent)
+{
+	int64_t last[WINDOW_MAX];
+	size_t kept = n < capacity ? n : capacity;
+	size_t rank = (kept * percent + 99) / 100;
+
+	if (kept == 0)
+		return 0;
+	memcpy(last, all + n - kept, kept * sizeof(*all));
+	qsort(last, kept, sizeof(*last), compare);
+	return last[rank - 1];
+}
+
+static void
+test_against_sorting(void **state)
+{
+	static const unsigned capacities[] = {1, 2, 32, 127, 128};
+	static int64_t all[3000];
+	struct window w;
+
+	(void)state;
+	srandom(42);
+	for (size_t c = 0; c < sizeof(capacities) / sizeof(*capacities); c++) {
+		window_init(&w, capacities[c]);
+		assert_int_equal(window_percentile(&w, 95), 0);
+		for (size_t n = 0; n < 3000; n++) {
+			/* few distinct values: ties are where it goes wrong */
+			all[n] = random() % (n % 500 < 250 ? 7 : 1000000);
+			window_add(&w, all[n]);
+			for (unsigned p = 1; p <= 100; p += 7)
+				assert_int_equal(window_percentile(&w, p),
+				    naive(all, n + 1, capacities[c], p));
+			assert_int_equal(window_percentile(&w, 100),
+			    naive(all, n + 1, capacities[c], 100));
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_against_sorting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
