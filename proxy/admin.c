@@ -496,6 +496,72 @@ on_switch(struct evhttp_request *r, void *user)
 	reply_servers(r, p);
 }
 
+/* A parameter of the query string into out; false if it is not there. */
+static bool
+query_text(struct evhttp_request *r, const char *name, char *out, size_t size)
+{
+	struct evkeyvalq query;
+	const char *text;
+	bool found;
+
+	if (evhttp_parse_query(evhttp_request_get_uri(r), &query) < 0)
+		return false;
+	text = evhttp_find_header(&query, name);
+	found = text != NULL && strlen(text) < size;
+	if (found)
+		snprintf(out, size, "%s", text);
+	evhttp_clear_headers(&query);
+	return found;
+}
+
+/* The server's number and the kind's, or -1. */
+static int
+server_named(const struct proxy *p, const char *name)
+{
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (strcmp(p->config->server[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int
+kind_named(const char *name)
+{
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		if (strcmp(hazard_kind_name((enum hazard_kind)k), name) == 0)
+			return (int)k;
+	return -1;
+}
+
+/* A runtime or monitor without a channel tells of a pause itself. */
+static void
+on_hazard(struct evhttp_request *r, void *user)
+{
+	struct proxy *p = ((struct admin *)user)->proxy;
+	char name[64], kind[16], state[8];
+	struct hazard h = {.cause = TALECHAIN_CAUSE_OTHER};
+	int server, number;
+
+	if (!admit(r, EVHTTP_REQ_POST))
+		return;
+	if (!query_text(r, "server", name, sizeof(name)) ||
+	    !query_text(r, "kind", kind, sizeof(kind)) ||
+	    !query_text(r, "state", state, sizeof(state)) ||
+	    (server = server_named(p, name)) < 0 ||
+	    (number = kind_named(kind)) < 0 ||
+	    (strcmp(state, "begin") != 0 && strcmp(state, "end") != 0)) {
+		reply_error(r, 400,
+		    "wants ?server=NAME&kind=gc|safepoint&state=begin|end");
+		return;
+	}
+	h.server = (uint8_t)server;
+	h.kind = (uint8_t)number;
+	h.begin = strcmp(state, "begin") == 0;
+	h.at = h.seen = instant_now();
+	proxy_hazard(p, &h);
+	reply_servers(r, p);
+}
+
 static void
 on_index(struct evhttp_request *r)
 {
@@ -508,7 +574,9 @@ on_index(struct evhttp_request *r)
 	    "GET  /info             version, placement, listeners\n"
 	    "GET  /healthz          is the process alive\n"
 	    "GET  /readyz           can it serve\n"
-	    "POST /switch           make the standby active\n";
+	    "POST /switch           make the standby active\n"
+	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
+	    "                       tell of a pause (and of its end)\n";
 
 	if (admit(r, EVHTTP_REQ_GET))
 		reply(r, 200, "text/plain", text, sizeof(text) - 1);
@@ -540,6 +608,7 @@ static const struct {
     {"/stream", on_stream},
     {"/info", on_info},
     {"/switch", on_switch},
+    {"/hazard", on_hazard},
 };
 
 /* The directory of a socket in a place of our own may not exist yet. */

@@ -227,26 +227,31 @@ hazard_outdated(const struct proxy *p, const struct hazard *h)
 }
 
 void
+proxy_hazard(struct proxy *p, const struct hazard *h)
+{
+	struct instant now = instant_now();
+
+	if (h->server >= p->config->servers || h->kind >= HAZARD_KIND_COUNT ||
+	    hazard_outdated(p, h))
+		return;
+	hazard_count(p, h, now);
+	proxy_apply(p, hedging_hazard(&p->hedging, h, now));
+	if (h->kind == HAZARD_EXIT && h->begin)
+		server_lost(&p->server[h->server]);
+	log_event(LOG_LEVEL_DEBUG, "hazard",
+	    "server=%s kind=%s what=%s cause=%s",
+	    p->config->server[h->server].name,
+	    hazard_kind_name((enum hazard_kind)h->kind),
+	    h->begin ? "begin" : "end", talechain_cause_name(h->cause));
+}
+
+void
 proxy_hazards(struct proxy *p)
 {
 	struct hazard h;
 
-	while (profiler_hazard_take(p->profiler, &h)) {
-		struct instant now = instant_now();
-
-		if (h.server >= p->config->servers ||
-		    h.kind >= HAZARD_KIND_COUNT || hazard_outdated(p, &h))
-			continue;
-		hazard_count(p, &h, now);
-		proxy_apply(p, hedging_hazard(&p->hedging, &h, now));
-		if (h.kind == HAZARD_EXIT && h.begin)
-			server_lost(&p->server[h.server]);
-		log_event(LOG_LEVEL_DEBUG, "hazard",
-		    "server=%s kind=%s what=%s cause=%s",
-		    p->config->server[h.server].name,
-		    hazard_kind_name((enum hazard_kind)h.kind),
-		    h.begin ? "begin" : "end", talechain_cause_name(h.cause));
-	}
+	while (profiler_hazard_take(p->profiler, &h))
+		proxy_hazard(p, &h);
 }
 
 void

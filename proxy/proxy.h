@@ -118,6 +118,9 @@ const struct timeval *proxy_timeout(struct proxy *p, int64_t ns);
  * before every choice of a server.  About 5 ns when there are none. */
 void proxy_hazards(struct proxy *p);
 
+/* Act on one hazard: the observer's, or one told to the admin listener. */
+void proxy_hazard(struct proxy *p, const struct hazard *h);
+
 /* Carry out enum hedging_consequence. */
 void proxy_apply(struct proxy *p, unsigned consequences);
 

@@ -1,0 +1,409 @@
+"""Goal: a pause of the active server costs clients nothing, and never more
+than one answer or one write reaches anybody.
+
+Pauses are told to the admin listener, so each order of events is made by
+the test and not by luck.
+"""
+
+import pytest
+
+from support.message import response
+
+
+@pytest.fixture
+def pair(upstream, tailor):
+    """Two scripted servers; start(**sections) puts a tailor before them."""
+    a, b = upstream("a"), upstream("b")
+
+    def start(**sections):
+        t = tailor(a, b, **sections)
+        t.wait_server("a", state="ready")
+        t.wait_server("b", state="ready")
+        return t
+
+    start.a, start.b = a, b
+    return start
+
+
+def hazard(t, server, state, kind="gc"):
+    answer = t.ask(f"/hazard?server={server}&kind={kind}&state={state}",
+                   "POST")
+    assert answer.status == 200, answer.body
+
+
+def active(t):
+    return t.ask_json("/servers")["active"]
+
+
+def test_in_flight_request_is_sent_again(pair):
+    # Goal: the thesis's mechanism: swap, re-send, first answer wins, the
+    # late one is read and thrown away and its connection kept.
+    t = pair()
+    with t.client() as c:
+        c.request("GET", "/q", fields=[("X-Request-Id", "hedged")])
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        second = pair.b.expect()
+        assert second.get("tailor-attempt") == "2"
+        assert second.get("tailor-hedge") == "gc"
+        assert second.get("tailor-request") == first.get("tailor-request")
+        assert active(t) == "b"
+        second.reply(200, b"from b")
+        assert c.response().body == b"from b"
+        first.reply(200, b"from a, late")
+        t.wait_metric('tailor_losers_total{result="drained"}', 1)
+        c.request("GET", "/next")
+        pair.b.expect().reply(200, b"b again")
+        assert c.response().body == b"b again"
+        tale = c.get("/.talechain/timeline/hedged").body.decode()
+    m = t.metrics()
+    assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] == 1
+    assert m["tailor_hedges_won_total"] == 1
+    assert m["tailor_swaps_total"] == 1
+    assert m["tailor_hedge_saved_seconds_count"] == 1
+    assert "proxy_hedge" in tale
+
+
+def test_first_attempt_may_still_win(pair):
+    # Goal: if the pause ends soon, the original answer is taken.
+    t = pair()
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        second = pair.b.expect()
+        first.reply(200, b"from a")
+        assert c.response().body == b"from a"
+        second.reply(200, b"late")
+        t.wait_metric('tailor_losers_total{result="drained"}', 1)
+    assert t.metrics()["tailor_hedges_lost_total"] == 1
+
+
+def test_new_requests_go_to_the_other_server(pair):
+    # Goal: after a swap the paused server gets nothing, and no swap back
+    # when its pause ends (T5).
+    t = pair()
+    pair.b.serve()
+    hazard(t, "a", "begin")
+    with t.client() as c:
+        assert c.get().body == b"b"
+        hazard(t, "a", "end")
+        assert c.get().body == b"b"
+    assert not pair.a.requests
+
+
+def test_post_is_never_sent_twice(pair):
+    # Goal: a request that may not be repeated waits the pause out.
+    t = pair()
+    with t.client() as c:
+        c.request("POST", "/pay", body=b"1")
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        assert t.metrics()[
+            'tailor_hedges_refused_total{reason="method"}'] >= 1
+        hazard(t, "a", "end")
+        first.reply(200, b"paid")
+        assert c.response().body == b"paid"
+    assert not pair.b.requests
+
+
+def test_a_rule_lets_a_post_be_repeated(pair):
+    # Goal: an allowed search by POST is sent again with its whole body.
+    t = pair(hedging={"allow": ["POST ^/[^ ]*_search$"]})
+    with t.client() as c:
+        c.request("POST", "/i/_search", body=b'{"q":1}')
+        pair.a.expect()
+        hazard(t, "a", "begin")
+        second = pair.b.expect()
+        assert second.message.body == b'{"q":1}'
+        second.reply(200, b"found")
+        assert c.response().body == b"found"
+
+
+def test_large_body_is_not_repeated(pair):
+    # Goal: over the limit there is one server only, even with a rule.
+    t = pair(hedging={"allow": ["POST ^/"], "body_max": 1000})
+    with t.client() as c:
+        c.request("POST", "/", body=b"x" * 5000)
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        assert t.metrics()[
+            'tailor_hedges_refused_total{reason="body_size"}'] >= 1
+        first.reply()
+        assert c.response().status == 200
+    assert not pair.b.requests
+
+
+def test_opt_out(pair):
+    # Goal: a client may ask not to be hedged (E7).
+    t = pair()
+    with t.client() as c:
+        c.request("GET", "/", fields=[("X-Tailor-Hedge", "off")])
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        first.reply()
+        assert c.response().status == 200
+    assert not pair.b.requests
+
+
+def test_watching_does_not_act(pair):
+    # Goal: in watch mode nothing is swapped or sent twice.
+    t = pair(hedging={"mode": "watch"})
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        first.reply(200, b"a")
+        assert c.response().body == b"a"
+        c.request()
+        pair.a.expect().reply(200, b"a")
+        assert c.response().body == b"a"
+    assert not pair.b.requests and active(t) == "a"
+    assert t.metrics()['tailor_hazards_total{server="a",kind="gc"}'] == 1
+
+
+def test_both_paused_then_one_clears(pair):
+    # Goal: with nowhere to go requests wait; as soon as one clears they go.
+    t = pair()
+    hazard(t, "b", "begin")
+    with t.client() as c:
+        c.request()
+        pair.a.expect()
+        hazard(t, "a", "begin")
+        assert not pair.b.requests
+        hazard(t, "b", "end")
+        pair.b.expect().reply(200, b"b")
+        assert c.response().body == b"b"
+
+
+def test_pause_between_head_and_body(pair):
+    # Goal: a head alone does not commit; the other answer wins whole (W3).
+    t = pair(hedging={"commit_delay": "10s"})
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        first.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na")
+        t.wait_server("a", inflight=1)
+        hazard(t, "a", "begin")
+        pair.b.expect().reply(200, b"bbbb")
+        assert c.response().body == b"bbbb"
+        first.send(b"aaa")
+        t.wait_metric('tailor_losers_total{result="drained"}', 1)
+
+
+def test_committed_is_not_hedged(pair):
+    # Goal: once bytes are out, the answer stays with its server (W4).
+    t = pair(hedging={"commit_delay": "1ms"})
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        first.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na")
+        assert c.response_head().status == 200
+        hazard(t, "a", "begin")
+        first.send(b"aaa")
+        assert c.exactly(4) == b"aaaa"
+    assert not pair.b.requests
+
+
+def test_hedge_that_fails_leaves_the_original(pair):
+    # Goal: a broken hedge never harms its request (B6).
+    t = pair()
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        pair.b.expect().reset()
+        first.reply(200, b"original")
+        assert c.response().body == b"original"
+
+
+def test_error_of_the_hedge_waits_for_the_original(pair):
+    # Goal: a 5xx does not win while a better answer may come (W2).
+    t = pair()
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        pair.b.expect().reply(500, b"broken")
+        t.wait_metric("tailor_server_connections_idle"
+                      '{server="b"}', 1)
+        first.reply(200, b"good")
+        assert c.response().body == b"good"
+
+
+def test_both_errors(pair):
+    # Goal: when both fail, a real answer is sent rather than our own.
+    t = pair()
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        pair.b.expect().reply(500, b"b is broken")
+        first.reset()
+        answer = c.response()
+        assert answer.status == 500 and answer.body == b"b is broken"
+
+
+def test_large_error_is_held_and_can_be_sent(pair):
+    # Goal: an unwanted answer over the limit is held without filling
+    # memory, and still comes whole if it must.
+    t = pair()
+    body = b"e" * 300_000
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        pair.b.expect().reply(500, body)
+        first.reset()
+        answer = c.response()
+        assert answer.status == 500 and answer.body == body
+
+
+def test_server_that_dies_with_requests_in_flight(pair):
+    # Goal: safe requests go to the other server, others are told 502.
+    t = pair()
+    with t.client() as safe, t.client() as unsafe:
+        safe.request("GET", "/")
+        pair.a.expect()
+        unsafe.request("POST", "/", body=b"x")
+        pair.a.expect()
+        pair.a.stop()
+        second = pair.b.expect()
+        assert second.method == "GET"
+        second.reply(200, b"saved")
+        assert safe.response().body == b"saved"
+        assert unsafe.response().status == 502
+    assert [r.method for r in pair.b.requests] == ["GET"]
+
+
+def test_refused_connection_moves_any_request(pair):
+    # Goal: what was never written may go elsewhere, even a POST (T7).
+    t = pair()
+    pair.b.serve()
+    pair.a.stop()
+    with t.client() as c:
+        c.request("POST", "/", body=b"x")
+        assert c.response().body == b"b"
+
+
+def test_endless_loser_is_closed(pair):
+    # Goal: a loser that never ends is not read for ever.
+    t = pair(hedging={"drain_max": 100_000})
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        pair.b.expect().reply(200, b"b")
+        assert c.response().body == b"b"
+        first.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(20):
+            first.send(b"2710\r\n" + b"x" * 10000 + b"\r\n")
+        first.connection.wait_end()
+    assert t.metrics()['tailor_losers_total{result="failed"}'] == 1
+
+
+def test_silent_loser_times_out(pair):
+    # Goal: the same for one that says nothing at all.
+    t = pair(hedging={"drain_timeout": "100ms"})
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        pair.b.expect().reply(200, b"b")
+        assert c.response().body == b"b"
+        first.connection.wait_end()
+    assert t.metrics()['tailor_losers_total{result="timeout"}'] == 1
+
+
+@pytest.mark.parametrize("answer", [
+    response(200, b"late") + b"HTTP/1.1 200 OK\r\n",
+    response(200, b"late", [("Connection", "close")]),
+    b"HTTP/1.0 200 OK\r\n\r\nlate",
+    b"nonsense",
+])
+def test_loser_that_cannot_be_kept(pair, answer):
+    # Goal: extra bytes, close and garbage from a loser end its connection
+    # and nothing else.
+    t = pair()
+    pair.b.serve()
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        assert c.response().body == b"b"
+        first.send(answer)
+        first.close()
+        first.connection.wait_end()
+        hazard(t, "a", "end")
+        hazard(t, "b", "begin")
+        c.request()
+        again = pair.a.expect()
+        assert again.connection is not first.connection
+        again.reply(200, b"a again")
+        assert c.response().body == b"a again"
+
+
+def test_client_that_leaves_is_not_hedged(pair):
+    # Goal: nobody waits, nothing is sent again (E8).
+    t = pair()
+    c = t.client()
+    c.request()
+    first = pair.a.expect()
+    c.close()
+    t.wait_metric('tailor_requests_total{code_class="aborted"}', 1)
+    hazard(t, "a", "begin")
+    assert not pair.b.requests
+    first.reply()
+    t.wait_metric('tailor_losers_total{result="drained"}', 1)
+
+
+def test_many_requests_one_pause(pair):
+    # Goal: everything in flight is sent again in one turn; each client gets
+    # its own answer, once.
+    t = pair()
+    clients = [t.client() for _ in range(40)]
+    for i, c in enumerate(clients):
+        c.request("GET", f"/{i}")
+    held = [pair.a.expect() for _ in clients]
+    pair.b.serve(lambda r: response(200, r.target.encode()))
+    hazard(t, "a", "begin")
+    for i, c in enumerate(clients):
+        assert c.response().body == f"/{i}".encode()
+    for r in held:
+        r.reply(200, b"late")
+    t.wait_metric('tailor_losers_total{result="drained"}', 40)
+    for i, c in enumerate(clients):
+        c.request("GET", f"/again/{i}")
+        assert c.response().body == f"/again/{i}".encode()
+        c.close()
+    assert t.metrics()["tailor_hedges_won_total"] == 40
+
+
+def test_budget_is_never_exceeded(pair):
+    # Goal: extra requests stay within burst, however servers flap (B2).
+    t = pair(hedging={"budget_burst": 5, "budget_ratio": 0})
+    clients = [t.client() for _ in range(10)]
+    for c in clients:
+        c.request()
+    held = [pair.a.expect() for _ in clients]
+    pair.b.serve()
+    hazard(t, "a", "begin")
+    for r in held:
+        r.reply(200, b"a")
+    answers = sorted(c.response().body for c in clients)
+    for c in clients:
+        c.close()
+    m = t.metrics()
+    assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] == 5
+    assert m['tailor_hedges_refused_total{reason="budget"}'] >= 5
+    assert len(answers) == 10
+
+
+def test_switch_by_hand(pair):
+    # Goal: an operator can make the standby active.
+    t = pair()
+    assert active(t) == "a"
+    assert t.ask("/switch", "POST").status == 200
+    assert active(t) == "b"
+    hazard(t, "a", "begin")
+    assert t.ask("/switch", "POST").status == 409
