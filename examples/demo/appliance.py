@@ -23,7 +23,7 @@ class Appliance:
         self.directory = directory
         self.port, port_a, port_b = ports
         self.servers = {"a": port_a, "b": port_b}
-        self.admin = os.path.join(directory, "admin.sock")
+        self.admin = recipe.channels.with_name("admin.sock")
         config = os.path.join(directory, "tailor.json")
         with open(config, "w", encoding="utf-8") as file:
             json.dump(self._config(recipe, mode, cpus), file, indent=2)
@@ -46,7 +46,6 @@ class Appliance:
                 "health": "/health",
                 "launch": {
                     "command": recipe.command(name, port, self.directory),
-                    "environment": recipe.environment(),
                     "cpus": cpus[name],
                     "output": os.path.join(self.directory, f"{name}.log"),
                     "restart_delay": "10ms",
@@ -54,7 +53,9 @@ class Appliance:
             } for name, port in self.servers.items()],
             "hedging": {"mode": mode},
             "warmup": {"target": "/search?q=water"},
-            "proxy": {"cpu": place},
+            # the generator is believed when it names its requests
+            "proxy": {"cpu": place, "trust": ["127.0.0.0/8"],
+                      "stop_timeout": "3s"},
             "profiler": {"cpu": place, "stream": "",
                          "channel_socket": str(recipe.channels)},
             "slow": {"target": f"{SLOW_MS}ms", "history": 65536},

@@ -18,9 +18,11 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import signal
 import statistics
 import sys
+import tempfile
 import threading
 import time
 
@@ -118,7 +120,7 @@ def check(o):
 class Demo:
     """One run of all set-ups."""
 
-    def __init__(self, o, directory):
+    def __init__(self, o, directory, sockets):
         self.o = o
         self.directory = directory
         directory.mkdir(parents=True)
@@ -128,11 +130,7 @@ class Demo:
         # as many as fill the sessions, so that collections are as long at
         # the beginning as at the end
         self.warm_up = 2000 if o.quick else 6000
-        # Unix sockets' paths are limited to 107 bytes
-        self.channels = directory / "channels.sock"
-        if len(str(self.channels)) > 100:
-            raise Trouble(f"{directory} is too long a path for a socket; "
-                          "choose a shorter --out")
+        self.sockets = sockets
         self.cpus = {"a": "0", "b": "1"}
         self.direct_cpus = {0}
         self.worst = None
@@ -163,7 +161,7 @@ class Demo:
         ports = [self.o.port or web.free_port(), web.free_port(),
                  web.free_port()]
         recipe = Recipe(self.o.build, self.o.agent,
-                        self.channels)
+                        self.sockets / "channels.sock")
         return Appliance(recipe, str(directory), ports, mode, self.cpus)
 
     def setup(self, key, title):
@@ -209,7 +207,7 @@ class Demo:
         found = self.outcome(result)
         hedges = sum(value - before.get(name, 0)
                      for name, value in after.items()
-                     if name.startswith("tailor_hedges_total"))
+                     if name.startswith("tailor_hedges_sent_total"))
         found["hedges"] = int(hedges)
         found["extra_pct"] = 100 * hedges / result.requests
         return found
@@ -343,6 +341,8 @@ def write_results(o, results):
 def main():
     o = options()
     adopt_orphans()
+    # the paths of Unix sockets are limited to 107 bytes
+    sockets = tempfile.mkdtemp(prefix="tailor-demo-")
     # also where a shell started us in the background with SIGINT ignored
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -351,7 +351,7 @@ def main():
         results = []
         for number in range(1, o.runs + 1):
             where = o.out / f"run{number}" if o.runs > 1 else o.out
-            demo = Demo(o, where)
+            demo = Demo(o, where, pathlib.Path(sockets))
             results.append(demo.run())
             if o.json != "-":
                 print_report(o, demo, results[-1])
@@ -366,6 +366,7 @@ def main():
         return 130
     finally:
         end_all()
+        shutil.rmtree(sockets, ignore_errors=True)
     return 0
 
 

@@ -43,7 +43,9 @@ class Recipe:
     """How to start the service.
 
     agent: "jvmti" loads Tailor's agent and sends the service's own events,
-    "none" starts exactly what one would start without Tailor.
+    "none" starts exactly what one would start without Tailor.  channels is
+    the socket they connect to (the service's own events find it in the
+    environment that Tailor gives to what it starts).
     """
 
     def __init__(self, build, agent="none", channels=None):
@@ -67,11 +69,6 @@ class Recipe:
         if self.agent == "jvmti":
             argv.append("--talechain")
         return argv
-
-    def environment(self):
-        if self.agent == "jvmti":
-            return {"TALECHAIN_SOCKET": str(self.channels)}
-        return {}
 
 
 class KeptServer:

@@ -111,12 +111,12 @@ final class HttpService {
 		}
 	}
 
-	/** The 16 hexadecimal digits of Tailor's request id; 0 if not so. */
+	/** Tailor's request id, in hexadecimal digits; 0 if it is none. */
 	static long requestId(String header) {
-		if (header == null || header.length() != 16)
+		if (header == null || header.length() > 16)
 			return 0;
 		long id = 0;
-		for (int i = 0; i < 16; i++) {
+		for (int i = 0; i < header.length(); i++) {
 			int digit = Character.digit(header.charAt(i), 16);
 			if (digit < 0)
 				return 0;

@@ -170,6 +170,19 @@ def test_runs_without_talechain(service):
         assert search(client, "dog")[1]["total"] > 0
 
 
+def test_events_without_tailor(service, lucene, build):
+    """Goal: with TaleChain's classes but no Tailor, events go nowhere and
+    nobody notices."""
+    if not (build / "java" / "TaleChain.class").exists():
+        pytest.skip("TaleChain.java is not built")
+    s = service("--talechain", path=f"{lucene.path}:{build}/java")
+    with s.client() as client:
+        response = client.get("/search?q=dog", fields=[
+            ("Tailor-Request", "00000000deadbeef")])
+        assert response.status == 200
+    assert "TaleChain" not in s.log
+
+
 def test_index_is_built_once(lucene, scratch):
     """Goal: a missing index is built, a complete one used as it is, one of
     another version replaced."""
