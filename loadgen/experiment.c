@@ -1,0 +1,328 @@
+/*
+ * experiment.c: see experiment.h.
+ */
+#include "loadgen/experiment.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loadgen/progress.h"
+#include "loadgen/report.h"
+
+#define PROGRESS_MS 250
+#define SPARE_FILES 64 /* of ours, besides connections */
+
+static int
+trouble(struct experiment *e, int err, const char *what)
+{
+	(void)snprintf(e->why, sizeof(e->why), "%s: %s", what, strerror(-err));
+	return err;
+}
+
+/* mkdir -p */
+static int
+make_directory(const char *path)
+{
+	char part[4096];
+	size_t n = strlen(path);
+
+	if (n >= sizeof(part))
+		return -ENAMETOOLONG;
+	for (size_t i = 1; i <= n; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (mkdir(part, 0777) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
+static int
+open_outputs(struct experiment *e)
+{
+	const struct options *o = &e->options;
+	const struct {
+		struct output *output;
+		const char *path;
+		const char *name;
+	} all[] = {
+	    {&e->json, o->json_path, "run.json"},
+	    {&e->requests, o->ndjson_path, "requests.ndjson"},
+	    {&e->hgrm, o->hgrm_path, "run.hgrm"},
+	};
+	int err;
+
+	if (o->out_dir != NULL) {
+		err = make_directory(o->out_dir);
+		if (err < 0)
+			return trouble(e, err, o->out_dir);
+	}
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		err = output_open(
+		    all[i].output, all[i].path, o->out_dir, all[i].name);
+		if (err < 0)
+			return trouble(e, err, all[i].output->failed);
+	}
+	return 0;
+}
+
+/* Enough file descriptors for all connections, if we may. */
+static int
+raise_file_limit(struct experiment *e)
+{
+	rlim_t need = e->options.max_connections + SPARE_FILES;
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur >= need)
+		return 0;
+	r.rlim_cur = need < r.rlim_max ? need : r.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < need) {
+		(void)snprintf(e->why, sizeof(e->why),
+		    "--max-connections %llu needs more open files than the "
+		    "limit of %llu (ulimit -n)",
+		    (unsigned long long)e->options.max_connections,
+		    (unsigned long long)r.rlim_max);
+		return -EMFILE;
+	}
+	return 0;
+}
+
+static int
+open_signals(struct experiment *e)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGTERM);
+	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+	/* A reader that goes away must not cost the other outputs. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	e->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	e->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return e->signal_fd < 0 || e->done_fd < 0 ? -errno : 0;
+}
+
+static int
+choose_cpus(struct experiment *e)
+{
+	const struct options *o = &e->options;
+	int err = host_choose_cpus(
+	    o->cpus_given ? &o->cpus : NULL, &e->sender_cpus, &e->other_cpus);
+
+	if (err < 0)
+		return trouble(e, err, "--cpu: none of these CPUs is ours");
+	if (!o->pin)
+		CPU_ZERO(&e->sender_cpus);
+	if (CPU_COUNT(&e->sender_cpus) > 0)
+		(void)sched_setaffinity(
+		    0, sizeof(e->other_cpus), &e->other_cpus);
+	return 0;
+}
+
+static int
+first_cpu(const cpu_set_t *set)
+{
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, set))
+			return (int)cpu;
+	}
+	return -1;
+}
+
+int
+experiment_open(struct experiment *e)
+{
+	const struct options *o = &e->options;
+	uint64_t run;
+	int err;
+
+	e->signal_fd = -1;
+	e->done_fd = -1;
+	err = target_open(
+	    &e->target, o->url, o->urls_path, e->why, sizeof(e->why));
+	if (err < 0)
+		return err;
+	/* Without randomness ids repeat between runs; that harms nobody. */
+	if (getrandom(&run, sizeof(run), GRND_NONBLOCK) != sizeof(run))
+		run = instant_now().ns;
+	err = request_texts_open(
+	    &e->texts, o, &e->target, run, e->why, sizeof(e->why));
+	if (err < 0)
+		return err;
+	err = choose_cpus(e);
+	if (err < 0)
+		return err;
+	host_read(&e->host, first_cpu(&e->sender_cpus));
+	err = raise_file_limit(e);
+	if (err < 0)
+		return err;
+	err = open_signals(e);
+	if (err < 0)
+		return trouble(e, err, "signals");
+	err = open_outputs(e);
+	if (err < 0)
+		return err;
+	err = iteration_init(&e->iteration, o);
+	if (err == 0)
+		err = summary_open(&e->summary, o);
+	if (err == 0)
+		err = sender_open(&e->sender, o, &e->target, &e->texts);
+	return err < 0 ? trouble(e, err, "preparing") : 0;
+}
+
+void
+experiment_close(struct experiment *e)
+{
+	/* sender_open() may not have been reached: then it is all zero. */
+	if (e->sender.options != NULL)
+		sender_close(&e->sender);
+	summary_close(&e->summary);
+	iteration_fini(&e->iteration);
+	request_texts_close(&e->texts);
+	target_close(&e->target);
+	(void)output_close(&e->json);
+	(void)output_close(&e->requests);
+	(void)output_close(&e->hgrm);
+	if (e->signal_fd >= 0)
+		(void)close(e->signal_fd);
+	if (e->done_fd >= 0)
+		(void)close(e->done_fd);
+}
+
+/* What only the thread itself can set; none of it is vital. */
+static void
+set_up_sender_thread(struct experiment *e)
+{
+	const struct sched_param priority = {.sched_priority = 1};
+
+	if (CPU_COUNT(&e->sender_cpus) > 0)
+		(void)sched_setaffinity(
+		    0, sizeof(e->sender_cpus), &e->sender_cpus);
+	(void)prctl(PR_SET_TIMERSLACK, 1);
+	if (e->options.real_time &&
+	    pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority) != 0 &&
+	    e->iteration.index == 1)
+		(void)fprintf(stderr, "tailor-load: --priority: not permitted; "
+				      "running without\n");
+}
+
+static void *
+sender_main(void *argument)
+{
+	struct experiment *e = argument;
+	struct iteration *it = &e->iteration;
+	const uint64_t one = 1;
+
+	set_up_sender_thread(e);
+	if (it->index > 1)
+		sender_pause(&e->sender, it, e->options.pause_ns);
+	e->prepare_err = sender_prepare(&e->sender);
+	/*
+	 * No connection at the very start means that there is nothing to
+	 * measure; later it is what the requests will find out and count.
+	 */
+	if (e->prepare_err == 0 || it->index > 1)
+		sender_run(&e->sender, it);
+	ssize_t n = write(e->done_fd, &one, sizeof(one));
+	(void)n; /* cannot be full: it is read every iteration */
+	return NULL;
+}
+
+static void
+on_signal(struct experiment *e)
+{
+	struct signalfd_siginfo info;
+
+	if (read(e->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (e->interrupted)
+		_exit(EXIT_INTERRUPTED);
+	e->interrupted = true;
+	sender_stop(&e->sender);
+}
+
+/* Wait for the sender thread, showing how far it is. */
+static void
+watch_sender(struct experiment *e)
+{
+	struct pollfd fds[] = {{.fd = e->done_fd, .events = POLLIN},
+	    {.fd = e->signal_fd, .events = POLLIN}};
+	bool show = isatty(STDERR_FILENO) && !e->options.quiet;
+	uint64_t count;
+
+	for (;;) {
+		int n = poll(fds, 2, show ? PROGRESS_MS : -1);
+		if (n > 0 && (fds[1].revents & POLLIN) != 0)
+			on_signal(e);
+		if (n > 0 && (fds[0].revents & POLLIN) != 0)
+			break;
+		if (show)
+			progress_show(&e->iteration, e->options.iterations);
+	}
+	if (read(e->done_fd, &count, sizeof(count)) < 0)
+		return;
+	if (show)
+		progress_clear();
+}
+
+static int
+run_iteration(struct experiment *e, unsigned index)
+{
+	pthread_t thread;
+	int err;
+
+	iteration_plan(&e->iteration, &e->options, index);
+	err = -pthread_create(&thread, NULL, sender_main, e);
+	if (err < 0)
+		return trouble(e, err, "sender thread");
+	watch_sender(e);
+	(void)pthread_join(thread, NULL);
+	if (e->prepare_err < 0 && index == 1)
+		return trouble(e, e->prepare_err, e->target.url);
+	if (e->interrupted && atomic_load(&e->iteration.progress.sent) == 0)
+		return 0;
+	err = summary_add(&e->summary, &e->iteration);
+	if (err == 0)
+		err = report_requests(e);
+	return err < 0 ? trouble(e, err, "results") : 0;
+}
+
+int
+experiment_run(struct experiment *e)
+{
+	int err;
+
+	(void)clock_gettime(CLOCK_REALTIME, &e->started);
+	e->epoch = instant_now();
+	for (unsigned k = 1; k <= e->options.iterations; k++) {
+		err = run_iteration(e, k);
+		if (err < 0)
+			return err;
+		if (e->interrupted)
+			break;
+	}
+	summary_finish(&e->summary);
+	verdict_reach(&e->verdict, &e->summary);
+	e->has_results = true;
+	if (e->summary.outcomes[OUTCOME_OK] == 0 && !e->interrupted) {
+		(void)snprintf(e->why, sizeof(e->why),
+		    "%s: not one of %zu requests succeeded", e->target.url,
+		    e->summary.sent);
+		return -EIO;
+	}
+	return 0;
+}

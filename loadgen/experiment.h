@@ -1,0 +1,77 @@
+/*
+ * experiment.h: a whole run: iterations, interruption, results.
+ *
+ * Threads: the main thread plans, summarises and writes; between these it
+ * sleeps, waking 4 times a second to rewrite a progress line if stderr is a
+ * terminal, on a CPU other than the sender's where there is one.  A sender
+ * thread lives for one iteration and is joined before anything it wrote is
+ * read.  SIGINT and SIGTERM end the run early, with what there is; a second
+ * one ends the program at once.
+ */
+#ifndef TAILOR_LOADGEN_EXPERIMENT_H
+#define TAILOR_LOADGEN_EXPERIMENT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "loadgen/host.h"
+#include "loadgen/options.h"
+#include "loadgen/output.h"
+#include "loadgen/request.h"
+#include "loadgen/sender.h"
+#include "loadgen/summary.h"
+#include "loadgen/target.h"
+#include "loadgen/verdict.h"
+
+enum exit_code {
+	EXIT_DONE = 0,
+	EXIT_COULD_NOT_RUN = 1,
+	EXIT_USAGE = 2,
+	EXIT_EXPECTATION_FAILED = 3,
+	EXIT_BAD_GENERATOR = 4,
+	EXIT_INTERRUPTED = 130,
+};
+
+struct experiment {
+	struct options options;
+	struct target target;
+	struct request_texts texts;
+	struct sender sender;
+	struct iteration iteration;
+	struct summary summary;
+	struct verdict verdict;
+	struct host host;
+	cpu_set_t sender_cpus; /* empty: not pinned */
+	cpu_set_t other_cpus;
+	struct timespec started; /* CLOCK_REALTIME */
+	struct instant epoch;	 /* the same moment */
+	bool interrupted;
+	bool has_results; /* summary and verdict are complete */
+	int signal_fd;
+	int done_fd;	 /* eventfd: the sender thread is about to end */
+	int prepare_err; /* of the current iteration */
+	struct output json;
+	struct output requests;
+	struct output hgrm;
+	char why[256]; /* after an error: one line for the person */
+};
+
+/*
+ * experiment_open(e):
+ * Make ready to run e->options: check the target and the requests, open the
+ * outputs, block signals.  Everything else of *e must be zero.
+ * Returns 0, or -EINVAL (usage) or another negative errno with e->why set;
+ * experiment_close() is due in any case.  Main thread.
+ */
+int experiment_open(struct experiment *e);
+void experiment_close(struct experiment *e);
+
+/*
+ * experiment_run(e):
+ * Run all iterations.  Returns 0, also after an interruption, or a negative
+ * errno with e->why set.
+ */
+int experiment_run(struct experiment *e);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * file.h: whole files in, whole texts out.
+ */
+#ifndef TAILOR_LOADGEN_FILE_H
+#define TAILOR_LOADGEN_FILE_H
+
+#include <stddef.h>
+
+/*
+ * file_read(path, text, length):
+ * Read all of a file.  *text is NUL-terminated and the caller's to free.
+ * Returns 0, -EFBIG (above 256 MiB) or another negative errno.
+ */
+int file_read(const char *path, char **text, size_t *length);
+
+#endif

@@ -1,0 +1,429 @@
+/*
+ * option_table.c: every option of tailor-load, its help text and its setter.
+ */
+#include "loadgen/option_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/topology.h"
+#include "loadgen/quantity.h"
+#include "loadgen/token.h"
+
+static int
+count_between(const char *text, uint64_t low, uint64_t high, uint64_t *out)
+{
+	uint64_t n;
+
+	if (quantity_count(text, &n) < 0 || n < low || n > high)
+		return -EINVAL;
+	*out = n;
+	return 0;
+}
+
+static int
+set_rate(struct options *o, const char *text)
+{
+	const char *unit;
+	double rate;
+
+	if (quantity_real(text, &rate, &unit) < 0)
+		return -EINVAL;
+	if (strcmp(unit, "k") == 0)
+		rate *= 1e3;
+	else if (strcmp(unit, "M") == 0)
+		rate *= 1e6;
+	else if (*unit != '\0')
+		return -EINVAL;
+	if (rate < 0.001 || rate > 1e7)
+		return -EINVAL;
+	o->rate_per_s = rate;
+	o->rate_given = true;
+	return 0;
+}
+
+static int
+set_requests(struct options *o, const char *text)
+{
+	o->requests_given = true;
+	return count_between(text, 1, OPTIONS_REQUESTS_MAX, &o->requests);
+}
+
+static int
+set_iterations(struct options *o, const char *text)
+{
+	return count_between(text, 1, 100000, &o->iterations);
+}
+
+static int
+set_duration(struct options *o, const char *text)
+{
+	int err = quantity_duration(text, &o->duration_ns);
+
+	return err < 0 || o->duration_ns == 0 ? -EINVAL : 0;
+}
+
+static int
+set_arrivals(struct options *o, const char *text)
+{
+	static const char closed[] = "closed:";
+
+	if (strcmp(text, "poisson") == 0) {
+		o->arrivals = ARRIVALS_POISSON;
+		return 0;
+	}
+	if (strcmp(text, "uniform") == 0) {
+		o->arrivals = ARRIVALS_UNIFORM;
+		return 0;
+	}
+	if (strncmp(text, closed, strlen(closed)) != 0)
+		return -EINVAL;
+	o->arrivals = ARRIVALS_CLOSED;
+	return count_between(text + strlen(closed), 1, OPTIONS_CONNECTIONS_MAX,
+	    &o->closed_clients);
+}
+
+static int
+set_seed(struct options *o, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	o->seed = strtoull(text, &end, 0);
+	/* strtoull() would take "-1" and " 1". */
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
+		return -EINVAL;
+	return 0;
+}
+
+static int
+set_warmup(struct options *o, const char *text)
+{
+	return count_between(text, 0, OPTIONS_REQUESTS_MAX, &o->warmup);
+}
+
+static int
+set_pause(struct options *o, const char *text)
+{
+	return quantity_duration(text, &o->pause_ns);
+}
+
+static int
+set_connections(struct options *o, const char *text)
+{
+	o->connections_given = true;
+	return count_between(text, 0, OPTIONS_CONNECTIONS_MAX, &o->connections);
+}
+
+static int
+set_max_connections(struct options *o, const char *text)
+{
+	o->max_connections_given = true;
+	return count_between(
+	    text, 1, OPTIONS_CONNECTIONS_MAX, &o->max_connections);
+}
+
+static int
+set_cpu(struct options *o, const char *text)
+{
+	o->pin = strcmp(text, "none") != 0;
+	if (!o->pin)
+		return 0;
+	o->cpus_given = true;
+	return topology_parse_cpus(text, &o->cpus);
+}
+
+static int
+set_timeout(struct options *o, const char *text)
+{
+	int err = quantity_duration(text, &o->timeout_ns);
+
+	return err < 0 || o->timeout_ns == 0 ? -EINVAL : 0;
+}
+
+static int
+set_no_spin(struct options *o, const char *text)
+{
+	(void)text;
+	o->spin = false;
+	return 0;
+}
+
+static int
+set_priority(struct options *o, const char *text)
+{
+	(void)text;
+	o->real_time = true;
+	return 0;
+}
+
+static int
+set_token(const char **out, const char *text)
+{
+	if (*text == '\0' || strlen(text) > 64)
+		return -EINVAL;
+	for (const char *c = text; *c != '\0'; c++) {
+		if (!token_char(*c))
+			return -EINVAL;
+	}
+	*out = text;
+	return 0;
+}
+
+static int
+set_method(struct options *o, const char *text)
+{
+	return set_token(&o->method, text);
+}
+
+static int
+set_header(struct options *o, const char *text)
+{
+	if (o->header_count == OPTIONS_HEADERS_MAX)
+		return -EINVAL;
+	o->headers[o->header_count++] = text; /* request.c checks it */
+	return 0;
+}
+
+static int
+set_data(struct options *o, const char *text)
+{
+	o->data = text;
+	return 0;
+}
+
+static int
+set_urls(struct options *o, const char *text)
+{
+	o->urls_path = text;
+	return 0;
+}
+
+/* "2xx,304": the first use replaces the default. */
+static int
+set_expect_status(struct options *o, const char *text)
+{
+	if (!o->expect_given)
+		memset(o->expected_status, 0, sizeof(o->expected_status));
+	o->expect_given = true;
+	for (;;) {
+		if (text[0] < '1' || text[0] > '5')
+			return -EINVAL;
+		unsigned low = (unsigned)(text[0] - '0') * 100;
+		unsigned n = 100;
+		if (strncmp(text + 1, "xx", 2) != 0) {
+			if (text[1] < '0' || text[1] > '9' || text[2] < '0' ||
+			    text[2] > '9')
+				return -EINVAL;
+			low += (unsigned)(text[1] - '0') * 10 +
+			       (unsigned)(text[2] - '0');
+			n = 1;
+		}
+		memset(&o->expected_status[low], true, n);
+		text += 3;
+		if (*text == '\0')
+			return 0;
+		if (*text++ != ',')
+			return -EINVAL;
+	}
+}
+
+static int
+set_nodelay(struct options *o, const char *text)
+{
+	o->tcp_nodelay = strcmp(text, "on") == 0;
+	return o->tcp_nodelay || strcmp(text, "off") == 0 ? 0 : -EINVAL;
+}
+
+static int
+set_quickack(struct options *o, const char *text)
+{
+	if (strcmp(text, "on") == 0)
+		o->quickack = QUICKACK_ON;
+	else if (strcmp(text, "off") == 0)
+		o->quickack = QUICKACK_OFF;
+	else if (strcmp(text, "kernel") == 0)
+		o->quickack = QUICKACK_KERNEL;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int
+set_id_header(struct options *o, const char *text)
+{
+	return set_token(&o->id_header, text);
+}
+
+static int
+set_server_timing(struct options *o, const char *text)
+{
+	return set_token(&o->server_timing, text);
+}
+
+static int
+set_slow(struct options *o, const char *text)
+{
+	static const char top[] = "top:";
+
+	if (strncmp(text, top, strlen(top)) != 0)
+		return -EINVAL;
+	return count_between(
+	    text + strlen(top), 0, OPTIONS_SLOW_MAX, &o->slow_top);
+}
+
+static int
+set_out(struct options *o, const char *text)
+{
+	o->out_dir = text;
+	return *text != '\0' ? 0 : -EINVAL;
+}
+
+static int
+set_json(struct options *o, const char *text)
+{
+	o->json_path = text;
+	return *text != '\0' ? 0 : -EINVAL;
+}
+
+static int
+set_ndjson(struct options *o, const char *text)
+{
+	o->ndjson_path = text;
+	return *text != '\0' ? 0 : -EINVAL;
+}
+
+static int
+set_hgrm(struct options *o, const char *text)
+{
+	o->hgrm_path = text;
+	return *text != '\0' ? 0 : -EINVAL;
+}
+
+static int
+set_percentiles(struct options *o, const char *text)
+{
+	o->percentiles_given = true;
+	return percentiles_parse(&o->percentiles, text);
+}
+
+static int
+set_fail(struct options *o, const char *text)
+{
+	if (o->fail_count == OPTIONS_FAILS_MAX)
+		return -EINVAL;
+	return expectation_parse(&o->fails[o->fail_count++], text);
+}
+
+static int
+set_quiet(struct options *o, const char *text)
+{
+	(void)text;
+	o->quiet = true;
+	return 0;
+}
+
+static int
+set_verbose(struct options *o, const char *text)
+{
+	(void)text;
+	o->verbose = true;
+	return 0;
+}
+
+static int
+set_color(struct options *o, const char *text)
+{
+	if (strcmp(text, "auto") == 0)
+		o->color = COLOR_AUTO;
+	else if (strcmp(text, "always") == 0)
+		o->color = COLOR_ALWAYS;
+	else if (strcmp(text, "never") == 0)
+		o->color = COLOR_NEVER;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+#define A_RATE "a rate of 0.001 to 10M per second"
+#define A_COUNT "a number in range"
+#define A_DURATION "a duration like 500ms"
+#define A_TOKEN "an HTTP token of 1 to 64 characters"
+#define A_FILE "a file name"
+
+/* clang-format off: a table is read in columns */
+const struct option_row option_rows[] = {
+    {"Load", "rate", 'r', "N", "requests per second, in total [1000]", set_rate,
+	A_RATE},
+    {NULL, "rps", 'R', "N", NULL, set_rate, A_RATE},
+    {NULL, "qps", 0, "N", NULL, set_rate, A_RATE},
+    {NULL, "requests", 'n', "N", "requests per iteration [1000]", set_requests,
+	A_COUNT},
+    {NULL, "iterations", 'i', "N", "iterations [20]", set_iterations, A_COUNT},
+    {NULL, "duration", 'd', "T", "length of an iteration, instead of -n",
+	set_duration, A_DURATION},
+    {NULL, "arrivals", 0, "KIND", "poisson, uniform or closed:C [poisson]",
+	set_arrivals, "poisson, uniform or closed:C"},
+    {NULL, "seed", 0, "N", "of the schedule; iteration k uses N+k [1]",
+	set_seed, "an unsigned 64-bit number"},
+    {NULL, "warmup", 0, "N", "unmeasured requests before each one [100]",
+	set_warmup, A_COUNT},
+    {NULL, "pause", 0, "T", "quiet time between iterations [500ms]", set_pause,
+	A_DURATION},
+    {NULL, "connections", 'c', "N", "connections opened in advance [64]",
+	set_connections, A_COUNT},
+    {NULL, "max-connections", 0, "N", "open more, never wait, up to [1024]",
+	set_max_connections, A_COUNT},
+    {NULL, "cpu", 0, "LIST", "CPUs of the sender, or none [last allowed]",
+	set_cpu, "a CPU list like 2-3, or none"},
+    {NULL, "timeout", 0, "T", "per request, from when it is sent [10s]",
+	set_timeout, A_DURATION},
+    {NULL, "no-spin", 0, NULL, "only sleep: less CPU, more lag", set_no_spin,
+	NULL},
+    {NULL, "priority", 0, NULL, "ask for real-time scheduling of the sender",
+	set_priority, NULL},
+
+    {"Request", "method", 'X', "M", "method [GET, with --data POST]",
+	set_method, A_TOKEN},
+    {NULL, "header", 'H', "'K: V'", "add or replace a header (repeat)",
+	set_header, "one of at most 64 headers"},
+    {NULL, "data", 0, "STR|@FILE", "body", set_data, NULL},
+    {NULL, "urls", 0, "FILE", "targets or URLs, one a line, in turn", set_urls,
+	A_FILE},
+    {NULL, "expect-status", 0, "LIST", "what counts as success [2xx]",
+	set_expect_status, "a list like 2xx,304"},
+    {NULL, "tcp-nodelay", 0, "on|off", "on the client's sockets [on]",
+	set_nodelay, "on or off"},
+    {NULL, "quickack", 0, "on|off", "or kernel: leave it alone [kernel]",
+	set_quickack, "on, off or kernel"},
+    {NULL, "id-header", 0, "NAME", "carries the request's id [x-request-id]",
+	set_id_header, A_TOKEN},
+    {NULL, "server-timing", 0, "NAME",
+	"metric that is the server's latency [app]", set_server_timing,
+	A_TOKEN},
+
+    {"Output", "out", 'o', "DIR", "write run.json, requests.ndjson, run.hgrm",
+	set_out, "a directory name"},
+    {NULL, "json", 0, "FILE|-", "summary", set_json, A_FILE},
+    {NULL, "ndjson", 0, "FILE|-", "one line per request", set_ndjson, A_FILE},
+    {NULL, "hgrm", 0, "FILE|-", "HdrHistogram text", set_hgrm, A_FILE},
+    {NULL, "percentiles", 0, "LIST", "to report [50,90,99,99.9]",
+	set_percentiles, "a list like 50,99.9 (fractions from 10 on)"},
+    {NULL, "slow", 0, "top:K", "list the K slowest requests [top:3]", set_slow,
+	"top:K with K up to 1000"},
+    {NULL, "fail", 0, "EXPR", "p99<20ms, errors<0.1%, lag.p99<200us (repeat)",
+	set_fail, "an expression like p99<20ms"},
+    {NULL, "quiet", 'q', NULL, "no report, only warnings", set_quiet, NULL},
+    {NULL, "verbose", 'v', NULL, "more lines in the report", set_verbose, NULL},
+    {NULL, "color", 0, "WHEN", "auto, always or never [auto]", set_color,
+	"auto, always or never"},
+    {NULL, "help", 'h', NULL, "this text", NULL, NULL},
+    {NULL, "version", 'V', NULL, "the version", NULL, NULL},
+};
+/* clang-format on */
+
+const unsigned option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
+
+_Static_assert(sizeof(option_rows) / sizeof(option_rows[0]) <= OPTION_ROWS_MAX,
+    "getopt's arrays are too small");

@@ -1,0 +1,25 @@
+/*
+ * option_table.h: the one table of command line options, for options.c.
+ */
+#ifndef TAILOR_LOADGEN_OPTION_TABLE_H
+#define TAILOR_LOADGEN_OPTION_TABLE_H
+
+#include "loadgen/options.h"
+
+#define OPTION_ROWS_MAX 64
+
+struct option_row {
+	const char *group; /* heading printed before this row, or NULL */
+	const char *name;
+	char letter;	      /* 0: none */
+	const char *argument; /* NULL: takes none */
+	const char *help;     /* NULL: an alias, not shown */
+	/* Store the argument; 0 or negative.  NULL: --help, --version. */
+	int (*set)(struct options *o, const char *argument);
+	const char *wants; /* "--rate: "x" is not <wants>" */
+};
+
+extern const struct option_row option_rows[];
+extern const unsigned option_row_count;
+
+#endif

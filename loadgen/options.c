@@ -1,0 +1,271 @@
+/*
+ * options.c: parsing of the command line; see options.h.
+ *
+ * The setters and the table are in option_table.c.
+ */
+#include "loadgen/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/instant.h"
+#include "loadgen/option_table.h"
+
+#define CODE_FIRST 256 /* val of the n-th row in getopt's array */
+
+const char *
+arrivals_name(enum arrivals arrivals)
+{
+	switch (arrivals) {
+	case ARRIVALS_POISSON:
+		return "poisson";
+	case ARRIVALS_UNIFORM:
+		return "uniform";
+	case ARRIVALS_CLOSED:
+		return "closed";
+	}
+	return "?";
+}
+
+static void
+options_init(struct options *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->rate_per_s = 1000;
+	o->requests = 1000;
+	o->iterations = 20;
+	o->seed = 1;
+	o->warmup = 100;
+	o->pause_ns = 500 * NS_PER_MS;
+	o->connections = 64;
+	o->max_connections = 1024;
+	o->pin = true;
+	o->timeout_ns = 10 * NS_PER_S;
+	o->spin = true;
+	o->id_header = "x-request-id";
+	for (unsigned status = 200; status < 300; status++)
+		o->expected_status[status] = true;
+	o->tcp_nodelay = true;
+	o->slow_top = 3;
+	/* The table shows these two, the verdict needs one. */
+	(void)percentiles_add(&o->percentiles, 50);
+	(void)percentiles_add(&o->percentiles, 99);
+}
+
+static int
+wrong(struct options *o, const char *text)
+{
+	(void)snprintf(o->why, sizeof(o->why), "%s", text);
+	return -EINVAL;
+}
+
+static int
+check_closed(struct options *o)
+{
+	if (o->rate_given)
+		return wrong(
+		    o, "--arrivals closed:C has no --rate: the answers set it");
+	if (o->duration_ns > 0)
+		return wrong(
+		    o, "--arrivals closed:C needs --requests, not --duration");
+	if (o->connections_given)
+		return wrong(o, "--arrivals closed:C sets the number of "
+				"connections itself");
+	o->connections = o->closed_clients;
+	return 0;
+}
+
+static int
+check_duration(struct options *o)
+{
+	if (o->requests_given)
+		return wrong(o, "give --requests or --duration, not both");
+	double n = o->rate_per_s * (double)o->duration_ns / (double)NS_PER_S;
+	if (n < 1 || n > OPTIONS_REQUESTS_MAX)
+		return wrong(o, "--duration times --rate must be 1 to 100 "
+				"million requests");
+	o->requests = (uint64_t)llround(n);
+	return 0;
+}
+
+static int
+check_output(struct options *o)
+{
+	const char *path[] = {o->json_path, o->ndjson_path, o->hgrm_path};
+	unsigned on_stdout = 0;
+
+	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+		if (path[i] != NULL && strcmp(path[i], "-") == 0)
+			on_stdout++;
+	}
+	if (on_stdout > 1)
+		return wrong(o, "only one output can go to stdout (-)");
+	if (o->quiet && o->verbose)
+		return wrong(o, "--quiet and --verbose contradict each other");
+	return 0;
+}
+
+static int
+check_combinations(struct options *o)
+{
+	int err = 0;
+
+	if (o->url == NULL && o->urls_path == NULL)
+		return wrong(o, "no URL given");
+	if (o->arrivals == ARRIVALS_CLOSED)
+		err = check_closed(o);
+	else if (o->duration_ns > 0)
+		err = check_duration(o);
+	if (err < 0)
+		return err;
+	if (o->connections > o->max_connections) {
+		if (o->max_connections_given)
+			return wrong(
+			    o, "--connections is above --max-connections");
+		o->max_connections = o->connections;
+	}
+	if (!o->percentiles_given)
+		(void)percentiles_parse(&o->percentiles, "90,99.9");
+	/* So that whatever is compared has been computed. */
+	for (unsigned i = 0; i < o->fail_count; i++) {
+		if (o->fails[i].statistic == STATISTIC_PERCENTILE &&
+		    percentiles_add(&o->percentiles, o->fails[i].percent) < 0)
+			return wrong(o, "--fail: too many percentiles");
+	}
+	return check_output(o);
+}
+
+/* What getopt_long() wants, made from our table. */
+static void
+make_getopt_arrays(struct option *longs, char *letters)
+{
+	*letters++ = ':'; /* tell a missing argument from an unknown option */
+	for (unsigned i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		longs[i] = (struct option){.name = row->name,
+		    .has_arg =
+			row->argument != NULL ? required_argument : no_argument,
+		    .val = CODE_FIRST + (int)i};
+		if (row->letter == 0)
+			continue;
+		*letters++ = row->letter;
+		if (row->argument != NULL)
+			*letters++ = ':';
+	}
+	longs[option_row_count] = (struct option){0};
+	*letters = '\0';
+}
+
+static const struct option_row *
+row_find(int code)
+{
+	if (code >= CODE_FIRST)
+		return &option_rows[code - CODE_FIRST];
+	for (unsigned i = 0; i < option_row_count; i++) {
+		if (option_rows[i].letter == code)
+			return &option_rows[i];
+	}
+	return NULL;
+}
+
+/* Explain getopt's '?' and ':'; optopt is a letter, a code or 0. */
+static int
+getopt_complaint(struct options *o, int code, char *const *argv)
+{
+	const struct option_row *row = optopt != 0 ? row_find(optopt) : NULL;
+
+	if (row != NULL && code == ':')
+		(void)snprintf(o->why, sizeof(o->why),
+		    "option --%s needs an argument %s", row->name,
+		    row->argument);
+	else if (row != NULL)
+		(void)snprintf(o->why, sizeof(o->why),
+		    "option --%s takes no argument", row->name);
+	else if (optopt != 0)
+		(void)snprintf(
+		    o->why, sizeof(o->why), "unknown option -%c", optopt);
+	else
+		(void)snprintf(o->why, sizeof(o->why),
+		    "unknown or ambiguous option %s", argv[optind - 1]);
+	return -EINVAL;
+}
+
+static int
+apply(struct options *o, const struct option_row *row, enum options_verb *verb)
+{
+	if (row->set == NULL) {
+		*verb = row->letter == 'V' ? OPTIONS_VERSION : OPTIONS_HELP;
+		return 0;
+	}
+	if (row->set(o, optarg) == 0)
+		return 0;
+	/* A setter may have said more than that the value is wrong. */
+	if (o->why[0] == '\0')
+		(void)snprintf(o->why, sizeof(o->why), "--%s: \"%s\" is not %s",
+		    row->name, optarg, row->wants);
+	return -EINVAL;
+}
+
+int
+options_parse(struct options *o, int argc, char **argv, enum options_verb *verb)
+{
+	struct option longs[OPTION_ROWS_MAX + 1];
+	char letters[3 * OPTION_ROWS_MAX];
+	int code;
+
+	options_init(o);
+	make_getopt_arrays(longs, letters);
+	*verb = OPTIONS_RUN;
+	opterr = 0;
+	optind = 0; /* also resets glibc's position inside a word */
+	while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		if (code == '?' || code == ':')
+			return getopt_complaint(o, code, argv);
+		if (apply(o, row_find(code), verb) < 0)
+			return -EINVAL;
+		if (*verb != OPTIONS_RUN)
+			return 0;
+	}
+	if (argc - optind > 1)
+		return wrong(o, "more than one URL given");
+	if (optind < argc)
+		o->url = argv[optind];
+	return check_combinations(o);
+}
+
+void
+options_help(FILE *out)
+{
+	(void)fputs("Usage: tailor-load [options] URL\n"
+		    "Measure the latency of an HTTP server under open-loop "
+		    "load: requests are\n"
+		    "sent when they are due, and timed from that instant, "
+		    "whatever the server\n"
+		    "does.  URL is http://host[:port]/path or "
+		    "http+unix://%2Fpath%2Fsocket/path.\n",
+	    out);
+	for (unsigned i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		char left[40];
+
+		if (row->help == NULL)
+			continue;
+		if (row->group != NULL)
+			(void)fprintf(out, "\n%s\n", row->group);
+		(void)snprintf(left, sizeof(left), "%c%c%c --%s%s%s",
+		    row->letter != 0 ? '-' : ' ',
+		    row->letter != 0 ? row->letter : ' ',
+		    row->letter != 0 ? ',' : ' ', row->name,
+		    row->argument != NULL ? " " : "",
+		    row->argument != NULL ? row->argument : "");
+		(void)fprintf(out, "  %-25s %s\n", left, row->help);
+	}
+	(void)fputs(
+	    "\nDurations take ns us ms s m, counts take k and M.\n"
+	    "Exit: 0 done, 1 could not run, 2 usage, 3 a --fail expression "
+	    "failed,\n"
+	    "4 the generator itself was not good enough, 130 interrupted.\n",
+	    out);
+}

@@ -1,0 +1,122 @@
+/*
+ * options.h: the command line of tailor-load.
+ *
+ * One table holds name, letter, argument, help text and setter of every
+ * option; getopt_long's arrays and --help are made from it.  Parsing prints
+ * nothing and never exits: the caller does.  All values are checked, and all
+ * combinations that make no sense are refused, before a request is sent.
+ */
+#ifndef TAILOR_LOADGEN_OPTIONS_H
+#define TAILOR_LOADGEN_OPTIONS_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "loadgen/expectation.h"
+#include "loadgen/percentiles.h"
+
+#define OPTIONS_HEADERS_MAX 64
+#define OPTIONS_FAILS_MAX 32
+#define OPTIONS_SLOW_MAX 1000
+#define OPTIONS_REQUESTS_MAX 100000000u
+#define OPTIONS_CONNECTIONS_MAX 60000u
+
+enum arrivals {
+	ARRIVALS_POISSON,
+	ARRIVALS_UNIFORM,
+	ARRIVALS_CLOSED,
+};
+
+enum quickack {
+	QUICKACK_KERNEL,
+	QUICKACK_ON,
+	QUICKACK_OFF,
+};
+
+enum color {
+	COLOR_AUTO,
+	COLOR_ALWAYS,
+	COLOR_NEVER,
+};
+
+struct options {
+	/* load */
+	const char *url; /* borrowed from argv, as all text here; or NULL */
+	double rate_per_s;
+	uint64_t requests;   /* per iteration, >= 1 */
+	uint64_t iterations; /* >= 1 */
+	enum arrivals arrivals;
+	uint64_t closed_clients; /* of ARRIVALS_CLOSED */
+	uint64_t seed;
+	uint64_t warmup; /* requests before each iteration */
+	int64_t pause_ns;
+	uint64_t connections;
+	uint64_t max_connections;
+	bool pin; /* false: leave the sender where it is */
+	bool cpus_given;
+	cpu_set_t cpus;
+	int64_t timeout_ns;
+	bool spin;
+	bool real_time;
+
+	/* request */
+	const char *method;
+	const char *headers[OPTIONS_HEADERS_MAX]; /* "Name: value" */
+	unsigned header_count;
+	const char *data;
+	const char *urls_path;
+	const char *id_header;
+	const char *server_timing; /* metric, or NULL: the usual ones */
+	bool expected_status[600];
+	bool tcp_nodelay;
+	enum quickack quickack;
+
+	/* output */
+	struct percentiles percentiles;
+	struct expectation fails[OPTIONS_FAILS_MAX];
+	unsigned fail_count;
+	uint64_t slow_top; /* slowest requests to list, per iteration */
+	const char *out_dir;
+	const char *json_path;	 /* "-": stdout */
+	const char *ndjson_path; /* likewise */
+	const char *hgrm_path;	 /* likewise */
+	bool quiet;
+	bool verbose;
+	enum color color;
+
+	/* what was said, for combinations; private */
+	bool rate_given;
+	bool requests_given;
+	bool connections_given;
+	bool max_connections_given;
+	bool expect_given;
+	bool percentiles_given;
+	int64_t duration_ns; /* 0: not given */
+
+	char why[256]; /* after an error: one line for the person */
+};
+
+enum options_verb {
+	OPTIONS_RUN,
+	OPTIONS_HELP,
+	OPTIONS_VERSION,
+};
+
+/*
+ * options_parse(o, argc, argv, verb):
+ * Fill *o, all of it, from the command line.  argv may be reordered and must
+ * outlive *o.  Returns 0, or -EINVAL with o->why set.  Uses getopt's global
+ * state: main thread.
+ */
+int options_parse(
+    struct options *o, int argc, char **argv, enum options_verb *verb);
+
+/* Print the help text, at most 80 columns wide. */
+void options_help(FILE *out);
+
+/* "poisson", "uniform", "closed". */
+const char *arrivals_name(enum arrivals arrivals);
+
+#endif
