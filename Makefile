@@ -137,8 +137,16 @@ $(foreach f,$(FOLDERS),$(eval $(call unit_folder,$(f))))
 
 # --- end-to-end tests ---------------------------------------------------------
 # PYTEST_ARGS="-k hedge -x" and the like are passed on.
-.PHONY: e2e
-e2e: all	## end-to-end tests (pytest) against $(BUILD)
+# tests/e2e/*.c are small helper programs of theirs.
+E2E_PROGRAMS := $(patsubst tests/e2e/%.c,$(BUILD)/e2e/%,\
+    $(wildcard tests/e2e/*.c))
+$(BUILD)/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(call archives,talechain)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,talechain)
+
+.PHONY: e2e e2e-programs
+e2e-programs: $(E2E_PROGRAMS)
+e2e: all e2e-programs	## end-to-end tests (pytest) against $(BUILD)
 	TAILOR_BUILD=$(abspath $(BUILD)) PYTHONDONTWRITEBYTECODE=1 \
 	    $(PYTHON) -m pytest -p no:cacheprovider -q -rs tests/e2e \
 	    $(PYTEST_ARGS)

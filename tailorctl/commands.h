@@ -1,0 +1,16 @@
+/*
+ * commands.h: what tailorctl can do.  Each function runs one command and
+ * returns its exit status; output goes to standard output, complaints to
+ * standard error, and both keep within 80 columns.
+ */
+#ifndef TAILOR_TAILORCTL_COMMANDS_H
+#define TAILOR_TAILORCTL_COMMANDS_H
+
+#include "tailorctl/options.h"
+
+#define COMMANDS_X(name, letters, argument, summary) \
+	int command_##name(const struct options *options);
+COMMANDS(COMMANDS_X)
+#undef COMMANDS_X
+
+#endif

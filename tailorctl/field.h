@@ -1,0 +1,49 @@
+/*
+ * field.h: members of JSON objects that may be missing or of another type.
+ *
+ * The answers come from a tailor of perhaps another version: what is not
+ * there reads as "unknown" and nothing is assumed.
+ */
+#ifndef TAILOR_TAILORCTL_FIELD_H
+#define TAILOR_TAILORCTL_FIELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+/* A text, borrowed from the tree, or NULL. */
+static inline const char *
+field_text(const cJSON *object, const char *key)
+{
+	return cJSON_GetStringValue(
+	    cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+/* A number, or missing.  Whole numbers are exact up to 2^53. */
+static inline int64_t
+field_number(const cJSON *object, const char *key, int64_t missing)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	if (!cJSON_IsNumber(item) || !(item->valuedouble > -9e15) ||
+	    !(item->valuedouble < 9e15))
+		return missing;
+	return (int64_t)item->valuedouble;
+}
+
+/* Whether it is there and true. */
+static inline bool
+field_true(const cJSON *object, const char *key)
+{
+	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+/* An array or object, or NULL; cJSON_ArrayForEach accepts NULL. */
+static inline const cJSON *
+field_list(const cJSON *object, const char *key)
+{
+	return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * options.h: the command line of tailorctl, from two tables.
+ *
+ * One table of commands, one of options; parsing, --help and the completion
+ * script are made from them, so they cannot disagree.
+ */
+#ifndef TAILOR_TAILORCTL_OPTIONS_H
+#define TAILOR_TAILORCTL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Exit statuses. */
+enum {
+	STATUS_OK = 0,
+	STATUS_NO = 1,	  /* no tailor, or its answer is negative */
+	STATUS_USAGE = 2, /* the command line is wrong */
+};
+
+/*
+ * Commands: name, options that mean something to it (letters; a, j, t, h and
+ * V are everybody's), its argument ("" none; [X] may be left out), summary.
+ */
+#define COMMANDS(X)                                                       \
+	X(servers, "", "",                                                \
+	    "the servers, which one is active, and how they do")          \
+	X(slow, "n", "", "the latest slow requests")                      \
+	X(why, "", "ID", "where one slow request spent its time")         \
+	X(stat, "1iA", "[NAME]", "counters, and how fast they change")    \
+	X(log, "kds", "", "follow all events as they happen")             \
+	X(metrics, "", "", "all metrics, as Prometheus reads them")       \
+	X(info, "", "", "version, placement, listeners")                  \
+	X(ready, "", "", "whether a server is ready (see exit status)")   \
+	X(switch, "", "", "make the standby active, if it is ready")      \
+	X(probe, "", "", "what this machine offers, and what is missing") \
+	X(completion, "", "bash", "print a completion script")
+
+enum command {
+#define OPTIONS_X(name, letters, argument, summary) COMMAND_##name,
+	COMMANDS(OPTIONS_X)
+#undef OPTIONS_X
+	    COMMAND_COUNT
+};
+
+struct options {
+	enum command command;
+	const char *argument; /* borrowed from argv; NULL: not given */
+	const char *admin;    /* borrowed; NULL: look for it */
+	const char *stream;   /* borrowed; NULL: ask the tailor */
+	bool json;
+	bool once;
+	bool all;
+	bool dump;
+	uint64_t count; /* slow: how many; log: 0 = no end */
+	int64_t interval_ns;
+	int64_t timeout_ns;
+};
+
+enum options_result {
+	OPTIONS_RUN,  /* *out is filled in: run the command */
+	OPTIONS_DONE, /* --help or --version, printed */
+	OPTIONS_BAD,  /* said on standard error */
+};
+
+/* Parse.  *out borrows from argv. */
+enum options_result options_parse(struct options *out, int argc, char **argv);
+
+/* Print a completion script for bash. */
+void options_completion(void);
+
+#endif

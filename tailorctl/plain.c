@@ -1,0 +1,150 @@
+/*
+ * plain.c: see plain.h.
+ */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/instant.h"
+#include "base/utf8.h"
+#include "tailorctl/plain.h"
+
+/*
+ * Length of the character at s if it may be shown, 0 if it is to be hidden
+ * (then it is one byte).  C1 controls are c2 80 .. c2 9f in UTF-8.
+ */
+static size_t
+shown(const unsigned char *s, size_t n)
+{
+	size_t length = utf8_sequence(s, n);
+
+	if (length == 1 && (*s < 0x20 || *s == 0x7f))
+		return 0;
+	if (length == 2 && s[0] == 0xc2 && s[1] < 0xa0)
+		return 0;
+	return length;
+}
+
+void
+plain_write(FILE *out, const char *text, size_t length)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	while (length > 0) {
+		size_t n = shown(s, length);
+
+		if (n > 0) {
+			fwrite(s, 1, n, out);
+		} else {
+			n = 1;
+			fputc(*s == '\n' || *s == '\t' ? *s : '?', out);
+		}
+		s += n;
+		length -= n;
+	}
+}
+
+char *
+plain_cell(char *out, size_t size, const char *text, unsigned columns)
+{
+	const unsigned char *s;
+	size_t left, used = 0, cut = 0;
+	unsigned column = 0;
+
+	s = (const unsigned char *)(text != NULL ? text : "-");
+	for (left = strlen((const char *)s); left > 0; column++) {
+		size_t n = shown(s, left), take = n > 0 ? n : 1;
+
+		if (column + 3 == columns)
+			cut = used; /* room for the dots from here */
+		if (column == columns || used + take + 4 > size)
+			break;
+		if (n > 0)
+			memcpy(out + used, s, n);
+		else
+			out[used] = '?';
+		used += take;
+		s += take;
+		left -= take;
+	}
+	if (left > 0) {
+		used = column < columns ? used : cut;
+		memcpy(out + used, "...", 3);
+		used += 3;
+	}
+	out[used] = '\0';
+	return out;
+}
+
+void
+plain_wrap(FILE *out, const char *text, unsigned indent)
+{
+	unsigned column = indent;
+
+	for (;;) {
+		size_t word;
+
+		text += strspn(text, " ");
+		word = strcspn(text, " ");
+		if (word == 0)
+			break;
+		if (column > indent && column + 1 + word > PLAIN_COLUMNS) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		}
+		if (column > indent) {
+			fputc(' ', out);
+			column++;
+		}
+		plain_write(out, text, word);
+		column += (unsigned)word;
+		text += word;
+	}
+	fputc('\n', out);
+}
+
+/* Three significant digits and a unit. */
+static char *
+scaled(char out[PLAIN_DURATION_BYTES], double v, const char *unit)
+{
+	int digits = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
+
+	snprintf(out, PLAIN_DURATION_BYTES, "%.*f%s", digits, v, unit);
+	return out;
+}
+
+char *
+plain_duration(char out[PLAIN_DURATION_BYTES], int64_t ns)
+{
+	double v = (double)ns;
+
+	if (ns < 0)
+		snprintf(out, PLAIN_DURATION_BYTES, "-");
+	else if (ns < NS_PER_US)
+		snprintf(out, PLAIN_DURATION_BYTES, "%dns", (int)ns);
+	else if (v < 999.5e3)
+		scaled(out, v / 1e3, "us");
+	else if (v < 999.5e6)
+		scaled(out, v / 1e6, "ms");
+	else
+		scaled(out, v / 1e9, "s");
+	return out;
+}
+
+char *
+plain_count(char out[PLAIN_DURATION_BYTES], double value)
+{
+	double size = value < 0 ? -value : value;
+	bool whole = size < 1e9 && value == (double)(int64_t)value;
+
+	if (whole && size < 1e7)
+		snprintf(out, PLAIN_DURATION_BYTES, "%lld", (long long)value);
+	else if (size < 1e4)
+		snprintf(out, PLAIN_DURATION_BYTES, "%.4g", value);
+	else if (size < 1e6)
+		snprintf(out, PLAIN_DURATION_BYTES, "%.4gk", value / 1e3);
+	else if (size < 1e9)
+		snprintf(out, PLAIN_DURATION_BYTES, "%.4gM", value / 1e6);
+	else
+		snprintf(out, PLAIN_DURATION_BYTES, "%.4gG", value / 1e9);
+	return out;
+}

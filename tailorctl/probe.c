@@ -1,0 +1,111 @@
+/*
+ * probe.c: the table of probes, and how their findings are shown.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "tailorctl/commands.h"
+#include "tailorctl/plain.h"
+#include "tailorctl/probe.h"
+
+static const struct {
+	const char *name;
+	const char *gives;
+	void (*probe)(struct finding *f);
+} probes[] = {
+    {"lane", "a CPU for the observer alone: pauses are noticed in microseconds",
+	probe_cpus},
+    {"clock", "one cheap time line for the events of all sources", probe_clock},
+    {"shm", "memory for the event stream and channels, never a disk file",
+	probe_memory},
+    {"pidfd", "a server's exit, the moment it happens", probe_exit},
+    {"hsperfdata", "collections and safepoints of an unmodified JVM",
+	probe_pages},
+    {"agent", "collections and safepoints exactly, and their causes",
+	probe_agent},
+    {"scheduler",
+	"a short time slice: the proxy runs sooner on a shared CPU; "
+	"this version of Tailor does not ask for one",
+	probe_scheduler},
+    {"bpf",
+	"kernel events: run queues, softirqs, TCP, page faults; this "
+	"version of Tailor does not read them",
+	probe_kernel},
+    {"pmu",
+	"instructions and cache misses; this version of Tailor does not "
+	"read them",
+	probe_counters},
+};
+#define PROBES (sizeof(probes) / sizeof(probes[0]))
+#define INDENT 17
+
+static void
+show(unsigned i, const struct finding *f)
+{
+	printf("%-3s  %-12s", f->available ? "yes" : "no", probes[i].name);
+	plain_wrap(stdout, f->found, INDENT);
+	printf("     %-12s", "  gives");
+	plain_wrap(stdout, probes[i].gives, INDENT);
+	if (f->enable[0] != '\0') {
+		printf("     %-12s", f->available ? "  better" : "  needs");
+		plain_wrap(stdout, f->enable, INDENT);
+	}
+}
+
+static void
+write_finding(struct json *j, unsigned i, const struct finding *f)
+{
+	json_object_begin(j);
+	json_key_string(j, "name", probes[i].name);
+	json_key_bool(j, "available", f->available);
+	json_key_string(j, "found", f->found);
+	json_key_string(j, "gives", probes[i].gives);
+	if (f->enable[0] != '\0')
+		json_key_string(j, "enable", f->enable);
+	json_object_end(j);
+}
+
+static int
+print(struct json *j)
+{
+	char *text;
+	size_t length;
+
+	if (json_take(j, &text, &length) < 0) {
+		fprintf(stderr, "tailorctl: out of memory\n");
+		return STATUS_NO;
+	}
+	printf("%s\n", text);
+	free(text);
+	return STATUS_OK;
+}
+
+int
+command_probe(const struct options *options)
+{
+	struct json j;
+
+	json_init(&j, false);
+	json_object_begin(&j);
+	json_key_string(&j, "schema", "tailor.probe/1");
+	json_key(&j, "signals");
+	json_array_begin(&j);
+	for (unsigned i = 0; i < PROBES; i++) {
+		struct finding f;
+
+		memset(&f, 0, sizeof(f));
+		probes[i].probe(&f);
+		if (options->json)
+			write_finding(&j, i, &f);
+		else
+			show(i, &f);
+	}
+	json_array_end(&j);
+	json_object_end(&j);
+	if (options->json)
+		return print(&j);
+	json_fini(&j);
+	return STATUS_OK;
+}

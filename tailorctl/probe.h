@@ -1,0 +1,32 @@
+/*
+ * probe.h: what this machine offers, one finding per signal.
+ *
+ * Each probe tries the thing itself where that is possible (opens, maps,
+ * reads, asks the kernel) instead of concluding from version numbers, and
+ * leaves nothing behind.  It speaks of the user who runs it.
+ */
+#ifndef TAILOR_TAILORCTL_PROBE_H
+#define TAILOR_TAILORCTL_PROBE_H
+
+#include <stdbool.h>
+
+#define PROBE_TEXT 320
+
+struct finding {
+	bool available;
+	char found[PROBE_TEXT];	 /* what there is */
+	char enable[PROBE_TEXT]; /* what would make it available, or better */
+};
+
+/* Each fills in a finding that was all zero. */
+void probe_cpus(struct finding *f);
+void probe_scheduler(struct finding *f);
+void probe_clock(struct finding *f);
+void probe_memory(struct finding *f);
+void probe_exit(struct finding *f);
+void probe_pages(struct finding *f);
+void probe_agent(struct finding *f);
+void probe_kernel(struct finding *f);
+void probe_counters(struct finding *f);
+
+#endif

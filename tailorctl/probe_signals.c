@@ -1,0 +1,235 @@
+/*
+ * probe_signals.c: where a server's pauses and the kernel's events could be
+ * read from.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tailorctl/probe.h"
+
+#define CAPABILITY_PERFMON 38
+#define CAPABILITY_BPF 39
+
+void
+probe_exit(struct finding *f)
+{
+	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	f->available = fd >= 0;
+	snprintf(f->found, sizeof(f->found), "%s",
+	    fd >= 0 ? "processes can be watched"
+		    : "this kernel has no pidfd_open");
+	if (fd >= 0)
+		close(fd);
+	else
+		snprintf(f->enable, sizeof(f->enable), "Linux 5.3 or later");
+}
+
+/* Count performance pages of living JVMs in one directory. */
+static void
+count_pages(const char *directory, unsigned *all, unsigned *readable)
+{
+	DIR *d = opendir(directory);
+	struct dirent *e;
+	int fd;
+
+	if (d == NULL)
+		return;
+	while ((e = readdir(d)) != NULL) {
+		char process[64];
+
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		snprintf(process, sizeof(process), "/proc/%.20s", e->d_name);
+		if (access(process, F_OK) < 0)
+			continue; /* left behind by a killed JVM */
+		++*all;
+		fd = openat(dirfd(d), e->d_name,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (fd >= 0) {
+			++*readable;
+			close(fd);
+		}
+	}
+	closedir(d);
+}
+
+/* Processes called java; a JVM may have another name, too. */
+static unsigned
+count_java(void)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	unsigned n = 0;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		char path[64], name[32] = "";
+		FILE *file;
+
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%.20s/comm", e->d_name);
+		file = fopen(path, "re");
+		if (file == NULL)
+			continue;
+		if (fgets(name, sizeof(name), file) != NULL &&
+		    strcmp(name, "java\n") == 0)
+			n++;
+		fclose(file);
+	}
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+void
+probe_pages(struct finding *f)
+{
+	unsigned all = 0, readable = 0, java = count_java();
+	DIR *d = opendir("/tmp");
+	struct dirent *e;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		char path[300];
+
+		if (strncmp(e->d_name, "hsperfdata_", 11) != 0)
+			continue;
+		snprintf(path, sizeof(path), "/tmp/%s", e->d_name);
+		count_pages(path, &all, &readable);
+	}
+	if (d != NULL)
+		closedir(d);
+	f->available = readable > 0;
+	snprintf(f->found, sizeof(f->found),
+	    "%u processes called java; pages of %u JVMs found, %u of them "
+	    "readable by this user",
+	    java, all, readable);
+	if (java == 0 && all == 0)
+		snprintf(f->enable, sizeof(f->enable),
+		    "a running HotSpot JVM to look at");
+	else if (readable < java || readable < all)
+		snprintf(f->enable, sizeof(f->enable),
+		    "to run as the JVM's user or as root, and a JVM without "
+		    "-XX:-UsePerfData or -XX:+PerfDisableSharedMem");
+}
+
+/* Whether the agent is at a path relative to this program's directory. */
+static bool
+agent_at(const char *relative, char *out, size_t size)
+{
+	char self[4096], path[4200];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash, *real;
+	bool found;
+
+	if (n <= 0)
+		return false;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash == NULL)
+		return false;
+	*slash = '\0';
+	snprintf(path, sizeof(path), "%s/%s", self, relative);
+	real = realpath(path, NULL);
+	found = real != NULL && strlen(real) < size;
+	if (found)
+		memcpy(out, real, strlen(real) + 1);
+	free(real);
+	return found;
+}
+
+void
+probe_agent(struct finding *f)
+{
+	char path[160];
+
+	f->available =
+	    agent_at("libtailor-jvm.so", path, sizeof(path)) ||
+	    agent_at("../lib/tailor/libtailor-jvm.so", path, sizeof(path));
+	if (f->available) {
+		snprintf(f->found, sizeof(f->found), "%.159s", path);
+		snprintf(f->enable, sizeof(f->enable),
+		    "start the JVM with -agentpath:FILE, this file");
+	} else {
+		snprintf(f->found, sizeof(f->found),
+		    "libtailor-jvm.so is not where it is installed");
+		snprintf(f->enable, sizeof(f->enable),
+		    "a JDK when Tailor is built (make agent)");
+	}
+}
+
+/* Effective capabilities of this process. */
+static unsigned long long
+capabilities(void)
+{
+	unsigned long long set = 0;
+	char line[256];
+	FILE *file = fopen("/proc/self/status", "re");
+
+	if (file == NULL)
+		return 0;
+	while (fgets(line, sizeof(line), file) != NULL)
+		if (strncmp(line, "CapEff:", 7) == 0)
+			set = strtoull(line + 7, NULL, 16);
+	fclose(file);
+	return set;
+}
+
+void
+probe_kernel(struct finding *f)
+{
+	unsigned long long set = capabilities();
+	bool bpf = set >> CAPABILITY_BPF & 1;
+	bool perfmon = set >> CAPABILITY_PERFMON & 1;
+	bool types = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+
+	f->available = bpf && perfmon && types;
+	snprintf(f->found, sizeof(f->found),
+	    "CAP_BPF %s, CAP_PERFMON %s, "
+	    "type information (BTF) %s",
+	    bpf ? "yes" : "no", perfmon ? "yes" : "no", types ? "yes" : "no");
+	if (!f->available)
+		snprintf(f->enable, sizeof(f->enable),
+		    "CAP_BPF and CAP_PERFMON, and a kernel from 5.8 on with "
+		    "BTF");
+}
+
+void
+probe_counters(struct finding *f)
+{
+	struct perf_event_attr attribute;
+	int fd, err;
+
+	memset(&attribute, 0, sizeof(attribute));
+	attribute.size = sizeof(attribute);
+	attribute.type = PERF_TYPE_HARDWARE;
+	attribute.config = PERF_COUNT_HW_INSTRUCTIONS;
+	attribute.disabled = 1;
+	attribute.exclude_kernel = 1;
+	fd = (int)syscall(
+	    SYS_perf_event_open, &attribute, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	err = errno;
+	f->available = fd >= 0;
+	if (fd >= 0) {
+		close(fd);
+		snprintf(
+		    f->found, sizeof(f->found), "instructions can be counted");
+		return;
+	}
+	snprintf(f->found, sizeof(f->found),
+	    "instructions cannot be counted: %s", strerror(err));
+	if (err == EACCES || err == EPERM)
+		snprintf(f->enable, sizeof(f->enable),
+		    "CAP_PERFMON, or a lower kernel.perf_event_paranoid");
+	else
+		snprintf(f->enable, sizeof(f->enable),
+		    "a machine with a PMU; most virtual ones have none");
+}

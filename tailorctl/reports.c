@@ -1,0 +1,314 @@
+/*
+ * reports.c: commands that ask one question and show the answer.
+ *
+ * With --json the answer is passed on as it came, after a look that it is
+ * JSON; otherwise it becomes a table or a few lines.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tailorctl/ask.h"
+#include "tailorctl/commands.h"
+#include "tailorctl/field.h"
+#include "tailorctl/plain.h"
+
+/* Parse an answer's JSON; NULL after a message.  Free with cJSON_Delete. */
+static cJSON *
+tree_of(const struct answer *a)
+{
+	cJSON *tree = cJSON_ParseWithLength(a->reply.body, a->reply.length);
+
+	if (tree == NULL)
+		fprintf(stderr, "tailorctl: the answer is not JSON; "
+				"is that a tailor?\n");
+	return tree;
+}
+
+/* Pass a body on, ending in a newline. */
+static void
+pass_on(const struct answer *a)
+{
+	plain_write(stdout, a->reply.body, a->reply.length);
+	if (a->reply.length == 0 || a->reply.body[a->reply.length - 1] != '\n')
+		putchar('\n');
+}
+
+/* Ask for JSON; pass it on, or have it shown. */
+static int
+report(const struct options *o, const char *target,
+    void (*show)(const cJSON *tree))
+{
+	struct answer a;
+	cJSON *tree;
+
+	if (ask_ok(o, target, &a) < 0)
+		return STATUS_NO;
+	tree = tree_of(&a);
+	if (tree != NULL && o->json)
+		pass_on(&a);
+	else if (tree != NULL)
+		show(tree);
+	answer_fini(&a);
+	if (tree == NULL)
+		return STATUS_NO;
+	cJSON_Delete(tree);
+	return STATUS_OK;
+}
+
+/* "gc,exit", or "-" when there is no hazard. */
+static void
+join_hazards(const cJSON *hazards, char *out, size_t size)
+{
+	const cJSON *one;
+	size_t n = 0;
+
+	snprintf(out, size, "-");
+	cJSON_ArrayForEach(one, hazards)
+	{
+		const char *text = cJSON_GetStringValue(one);
+		int more;
+
+		if (text == NULL)
+			continue;
+		more =
+		    snprintf(out + n, size - n, "%s%s", n > 0 ? "," : "", text);
+		if (more < 0 || (size_t)more >= size - n)
+			return;
+		n += (size_t)more;
+	}
+}
+
+static void
+show_server(const cJSON *s)
+{
+	const cJSON *kept = field_list(s, "connections");
+	char name[64], state[64], hazards[64], source[64], text[512];
+	char p50[PLAIN_DURATION_BYTES], p95[PLAIN_DURATION_BYTES], line[512];
+
+	join_hazards(field_list(s, "hazards"), text, sizeof(text));
+	plain_cell(hazards, sizeof(hazards), text, 12);
+	plain_cell(name, sizeof(name), field_text(s, "name"), 14);
+	plain_cell(state, sizeof(state), field_text(s, "state"), 10);
+	plain_cell(source, sizeof(source), field_text(s, "source"), 10);
+	printf("%c %-14s %-10s %-12s %8lld %7s %7s %s\n",
+	    field_true(s, "active") ? '*' : ' ', name, state, hazards,
+	    (long long)field_number(s, "inflight", 0),
+	    plain_duration(p50, field_number(s, "p50_ns", -1)),
+	    plain_duration(p95, field_number(s, "p95_ns", -1)), source);
+
+	snprintf(text, sizeof(text), "%.100s, pid %lld, %.200s",
+	    field_text(s, "address") != NULL ? field_text(s, "address") : "-",
+	    (long long)field_number(s, "pid", 0),
+	    field_text(s, "detail") != NULL ? field_text(s, "detail") : "");
+	printf("    %s\n", plain_cell(line, sizeof(line), text, 76));
+	printf("    connections: %lld idle, %lld busy, %lld draining; "
+	       "%lld restarts, %lld errors\n",
+	    (long long)field_number(kept, "idle", 0),
+	    (long long)field_number(kept, "busy", 0),
+	    (long long)field_number(s, "draining", 0),
+	    (long long)field_number(s, "restarts", 0),
+	    (long long)field_number(s, "errors", 0));
+}
+
+static void
+show_servers(const cJSON *tree)
+{
+	const cJSON *s;
+	char mode[64];
+
+	printf("mode %s\n",
+	    plain_cell(mode, sizeof(mode), field_text(tree, "mode"), 20));
+	printf("  %-14s %-10s %-12s %8s %7s %7s %s\n", "SERVER", "STATE",
+	    "HAZARDS", "INFLIGHT", "P50", "P95", "SOURCE");
+	cJSON_ArrayForEach(s, field_list(tree, "servers")) show_server(s);
+}
+
+int
+command_servers(const struct options *options)
+{
+	return report(options, "/servers", show_servers);
+}
+
+static void
+show_slow(const cJSON *tree)
+{
+	const cJSON *one;
+
+	printf("%-12s %7s %-10s %3s %-9s REQUEST\n", "FINISHED", "TOTAL",
+	    "SERVER", "", "SENT FOR");
+	cJSON_ArrayForEach(one, field_list(tree, "slow"))
+	{
+		const char *when = field_text(one, "finished");
+		const char *clock = when != NULL ? strchr(when, 'T') : NULL;
+		char at[64], server[64], trigger[64], id[128], text[512];
+		char line[512], total[PLAIN_DURATION_BYTES];
+
+		plain_cell(
+		    at, sizeof(at), clock != NULL ? clock + 1 : when, 12 + 3);
+		at[strcspn(at, "Z+")] = '\0';
+		snprintf(text, sizeof(text), "%.16s %.300s",
+		    field_text(one, "method") != NULL
+			? field_text(one, "method")
+			: "-",
+		    field_text(one, "target") != NULL
+			? field_text(one, "target")
+			: "-");
+		printf("%-12.12s %7s %-10s %3lld %-9s %s\n", at,
+		    plain_duration(total, field_number(one, "total_ns", -1)),
+		    plain_cell(
+			server, sizeof(server), field_text(one, "winner"), 10),
+		    (long long)field_number(one, "status", 0),
+		    plain_cell(trigger, sizeof(trigger),
+			field_text(one, "trigger"), 9),
+		    plain_cell(line, sizeof(line), text, 34));
+		printf("    why %s\n",
+		    plain_cell(id, sizeof(id), field_text(one, "id"), 70));
+	}
+}
+
+int
+command_slow(const struct options *options)
+{
+	unsigned long long n = options->count != 0 ? options->count : 20;
+	char target[64];
+
+	snprintf(target, sizeof(target), "/slow?n=%llu", n);
+	return report(options, target, show_slow);
+}
+
+/* A number or word of a JSON answer as text. */
+static void
+print_value(const cJSON *item)
+{
+	const char *text = cJSON_GetStringValue(item);
+	char *printed;
+
+	if (text != NULL) {
+		plain_write(stdout, text, strlen(text));
+		return;
+	}
+	printed = cJSON_PrintUnformatted(item);
+	plain_write(stdout, printed != NULL ? printed : "?",
+	    printed != NULL ? strlen(printed) : 1);
+	free(printed);
+}
+
+/* Members as "name: value" lines, inner ones indented. */
+static void
+show_members(const cJSON *tree, int indent)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, tree)
+	{
+		char name[64];
+
+		printf("%*s%s", indent, "",
+		    item->string != NULL
+			? plain_cell(name, sizeof(name), item->string, 40)
+			: "-");
+		if (cJSON_IsObject(item) || cJSON_IsArray(item)) {
+			putchar('\n');
+			if (indent < 16)
+				show_members(item, indent + 4);
+			continue;
+		}
+		printf("%s ", item->string != NULL ? ":" : "");
+		print_value(item);
+		putchar('\n');
+	}
+}
+
+static void
+show_info(const cJSON *tree)
+{
+	show_members(tree, 0);
+}
+
+int
+command_info(const struct options *options)
+{
+	return report(options, "/info", show_info);
+}
+
+/* Pass a text answer on. */
+static int
+pass(const struct options *options, const char *target)
+{
+	struct answer a;
+
+	if (ask_ok(options, target, &a) < 0)
+		return STATUS_NO;
+	pass_on(&a);
+	answer_fini(&a);
+	return STATUS_OK;
+}
+
+/* Read Prometheus' text as JSON would be read: name -> number. */
+int
+command_metrics(const struct options *options)
+{
+	struct options once = *options;
+
+	if (!options->json)
+		return pass(options, "/metrics");
+	once.once = once.all = true;
+	return command_stat(&once);
+}
+
+int
+command_why(const struct options *options)
+{
+	char id[512], target[600];
+
+	ask_escape(options->argument, id, sizeof(id));
+	snprintf(target, sizeof(target), "/timeline/%s%s", id,
+	    options->json ? "?format=json" : "");
+	return pass(options, target);
+}
+
+/* A command whose answer is mostly its status: say it in words or JSON. */
+static int
+verdict(const struct options *o, const char *method, const char *target,
+    const char *key)
+{
+	struct answer a;
+	bool good;
+
+	if (ask(o, method, target, &a) < 0)
+		return STATUS_NO;
+	good = a.reply.status == 200;
+	if (o->json)
+		printf("{\"%s\":%s,\"status\":%u}\n", key,
+		    good ? "true" : "false", a.reply.status);
+	if (!good)
+		answer_complain(&a);
+	else if (!o->json)
+		pass_on(&a);
+	answer_fini(&a);
+	return good ? STATUS_OK : STATUS_NO;
+}
+
+int
+command_ready(const struct options *options)
+{
+	return verdict(options, "GET", "/readyz", "ready");
+}
+
+int
+command_switch(const struct options *options)
+{
+	return verdict(options, "POST", "/switch", "switched");
+}
+
+int
+command_completion(const struct options *options)
+{
+	if (strcmp(options->argument, "bash") != 0) {
+		fprintf(stderr, "tailorctl: there is one for bash only\n");
+		return STATUS_USAGE;
+	}
+	options_completion();
+	return STATUS_OK;
+}

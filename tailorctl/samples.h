@@ -1,0 +1,29 @@
+/*
+ * samples.h: the samples of Prometheus' text format 0.0.4.
+ *
+ * One pass, in order, over text from outside.  Not a full parser: what is
+ * not "name{labels} number" is skipped.
+ */
+#ifndef TAILOR_TAILORCTL_SAMPLES_H
+#define TAILOR_TAILORCTL_SAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct sample {
+	const char *name; /* with its labels; borrowed, not terminated */
+	size_t length;
+	double value;
+};
+
+/*
+ * samples_next(at, end, out):
+ * The next sample from *at on; *at moves behind it.  False at the end.
+ * Lines may end in LF or CRLF, labels may hold any quoted text.
+ */
+bool samples_next(const char **at, const char *end, struct sample *out);
+
+/* Whether a sample is a part of a histogram: _bucket, _sum or _count. */
+bool sample_is_part(const struct sample *s);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * tailorctl.c: a small tool beside a running tailor.
+ *
+ * It asks the daemon's admin socket, or reads the event stream in shared
+ * memory without asking anybody.  It changes nothing, except by "switch".
+ * Everything that comes from outside is shown harmless (plain.h).
+ */
+#include <stdio.h>
+
+#include "tailorctl/commands.h"
+
+static int (*const runs[COMMAND_COUNT])(const struct options *) = {
+#define RUNS_X(name, letters, argument, summary) \
+	[COMMAND_##name] = command_##name,
+    COMMANDS(RUNS_X)
+#undef RUNS_X
+};
+
+int
+main(int argc, char **argv)
+{
+	struct options options;
+	int status = STATUS_USAGE;
+
+	switch (options_parse(&options, argc, argv)) {
+	case OPTIONS_BAD:
+		return STATUS_USAGE;
+	case OPTIONS_DONE:
+		status = STATUS_OK;
+		break;
+	case OPTIONS_RUN:
+		status = runs[options.command](&options);
+		break;
+	}
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		perror("tailorctl: standard output");
+		return STATUS_NO;
+	}
+	return status;
+}

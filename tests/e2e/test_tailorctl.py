@@ -1,0 +1,504 @@
+"""Goal: tailorctl shows what an admin socket says, and survives what it says.
+
+A stub admin server on a Unix socket gives the answers, good ones and hostile
+ones; the event stream comes from a small program (talechain_stream.c) that
+writes a real one.
+"""
+
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from support.wait import PATIENCE_S
+
+SERVERS = {
+    "schema": "tailor.servers/1", "mode": "act", "active": "north",
+    "servers": [
+        {"name": "north", "address": "127.0.0.1:9001", "pid": 812,
+         "state": "ready", "active": True, "hazards": ["gc", "safepoint"],
+         "source": "agent", "detail": "OpenJDK 17", "inflight": 3,
+         "draining": 1, "connections": {"idle": 5, "busy": 4},
+         "p50_ns": 813000, "p95_ns": 41200000, "restarts": 2, "errors": 7},
+        {"name": "a-backup-with-quite-a-long-name", "address": "unix:/s",
+         "pid": 0, "state": "down", "active": False, "hazards": [],
+         "source": "none", "detail": "x" * 300},
+    ]}
+SLOW = {
+    "schema": "tailor.slow/1", "slow": [
+        {"id": "req-1", "request": "00000000000000a1", "method": "GET",
+         "target": "/search?q=" + "tail+" * 40, "status": 200,
+         "total_ns": 41234567, "winner": "north", "attempts": 2,
+         "trigger": "gc", "finished": "2026-10-04T10:15:03.412Z",
+         "hazard_ns": 39000000}]}
+METRICS = """# HELP tailor_requests_total Requests.
+# TYPE tailor_requests_total counter
+tailor_requests_total{code="2xx",path="a b}\\" c"} 1500
+tailor_swaps_total 0
+tailor_seconds_bucket{le="+Inf"} 12
+tailor_open 2.5
+not a sample at all
+"""
+
+
+def http(status, body, length=None):
+    """A reply as the admin server sends it."""
+    data = body if isinstance(body, bytes) else body.encode()
+    size = len(data) if length is None else length
+    return (f"HTTP/1.1 {status} X\r\nContent-Type: text/plain\r\n"
+            f"Content-Length: {size}\r\nConnection: close\r\n\r\n"
+            ).encode() + data
+
+
+class Admin:
+    """Answers every connection from a table: request line -> bytes or a
+    function that gets the socket."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        self.answers = {}
+        self.asked = []
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(self.path)
+        self._socket.listen()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self):
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            with connection:
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    head += connection.recv(4096) or b"\r\n\r\n"
+                asked = b" ".join(head.split(b" ")[:2]).decode()
+                self.asked.append(asked)
+                answer = self.answers.get(
+                    asked, http(404, '{"error":"unknown"}'))
+                try:
+                    if callable(answer):
+                        answer(connection)
+                    else:
+                        connection.sendall(answer)
+                except OSError:
+                    pass  # tailorctl had enough
+
+    def close(self):
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join(PATIENCE_S)
+
+
+@pytest.fixture
+def admin(scratch):
+    server = Admin(scratch / "admin.sock")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def ctl(build):
+    """Runs tailorctl; no output may be wider than 80 columns."""
+    def run(*arguments, env=None, wide=False):
+        result = subprocess.run(
+            [build / "tailorctl", *arguments], stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=PATIENCE_S, check=False,
+            env={**os.environ, "TZ": "UTC", **(env or {})})
+        result.out = result.stdout.decode()
+        result.err = result.stderr.decode()
+        if not wide:
+            for line in (result.out + result.err).splitlines():
+                assert len(line) <= 80, line
+        return result
+    return run
+
+
+@pytest.fixture
+def ask(ctl, admin):
+    """Runs tailorctl against the stub."""
+    def run(*arguments, **more):
+        return ctl("--admin", admin.path, *arguments, **more)
+    return run
+
+
+def test_servers_table(ask, admin):
+    """Goal: every server with state, hazards and counts, in 80 columns."""
+    admin.answers["GET /servers"] = http(200, json.dumps(SERVERS))
+    result = ask("servers")
+    assert result.returncode == 0, result.err
+    lines = result.out.splitlines()
+    assert lines[0] == "mode act"
+    assert lines[2].split() == ["*", "north", "ready", "gc,safepoint", "3",
+                                "813us", "41.2ms", "agent"]
+    assert "2 restarts, 7 errors" in lines[4]
+    assert lines[5].split() == ["a-backup-wi...", "down", "-", "0", "-", "-",
+                                "none"]
+
+
+def test_json_is_passed_on(ask, admin):
+    """Goal: --json gives the tailor's own JSON, unchanged."""
+    admin.answers["GET /servers"] = http(200, json.dumps(SERVERS))
+    result = ask("servers", "--json", wide=True)
+    assert result.returncode == 0 and json.loads(result.out) == SERVERS
+
+
+def test_slow_table(ask, admin):
+    """Goal: a slow request in two lines, with the id that "why" takes."""
+    admin.answers["GET /slow?n=5"] = http(200, json.dumps(SLOW))
+    result = ask("slow", "-n", "5")
+    assert result.returncode == 0, result.err
+    lines = result.out.splitlines()
+    assert lines[1].startswith("10:15:03.412  41.2ms north      200 gc ")
+    assert lines[2] == "    why req-1"
+
+
+def test_why(ask, admin):
+    """Goal: the timeline as text, or as JSON; the id is escaped."""
+    admin.answers["GET /timeline/a%20b%2Fc"] = http(200, "38 ms: GC\n│▇▇│\n")
+    admin.answers["GET /timeline/7?format=json"] = http(200, '{"a":1}')
+    assert ask("why", "a b/c").out == "38 ms: GC\n│▇▇│\n"
+    assert ask("why", "7", "--json").out == '{"a":1}\n'
+
+
+@pytest.mark.parametrize("status", [404, 410, 500, 503])
+def test_refusals_are_said(ask, admin, status):
+    """Goal: an error of the tailor's is shown, and is exit status 1."""
+    admin.answers["GET /timeline/7"] = http(status, '{"error":"gone by now"}')
+    result = ask("why", "7")
+    assert (result.returncode, result.out) == (1, "")
+    assert result.err == "tailorctl: gone by now\n"
+
+
+def test_ready_and_switch(ask, admin):
+    """Goal: exit status and words tell whether it worked."""
+    admin.answers["GET /readyz"] = http(200, "ok\n")
+    assert (ask("ready").returncode, ask("ready").out) == (0, "ok\n")
+    admin.answers["GET /readyz"] = http(503, "no server is ready\n")
+    assert ask("ready").returncode == 1
+    assert ask("ready").err == "tailorctl: no server is ready\n"
+    assert json.loads(ask("ready", "-j").out) == {"ready": False,
+                                                  "status": 503}
+    admin.answers["POST /switch"] = http(409, '{"error":"standby is down"}')
+    assert ask("switch").returncode == 1
+    admin.answers["POST /switch"] = http(200, '{"active":"south"}')
+    assert ask("switch").returncode == 0
+    assert "POST /switch" in admin.asked and "GET /switch" not in admin.asked
+
+
+def test_info(ask, admin):
+    """Goal: nested members as indented lines."""
+    admin.answers["GET /info"] = http(200, json.dumps(
+        {"version": "0.1.0", "placement": {"why": "2 CPUs", "cpus": [0, 1]}}))
+    assert ask("info").out.splitlines() == [
+        "version: 0.1.0", "placement", "    why: 2 CPUs", "    cpus",
+        "        - 0", "        - 1"]
+
+
+def test_stat(ask, admin):
+    """Goal: counters without zeros and histogram parts; --all has them."""
+    admin.answers["GET /metrics"] = http(200, METRICS)
+    rows = ask("stat", "--once").out.splitlines()[1:]
+    assert [row.split()[-2] for row in rows] == ["1500", "2.5"]
+    rows = ask("stat", "-1", "--all", "swaps").out.splitlines()[1:]
+    assert [row.split() for row in rows] == [["tailor_swaps_total", "0", "0"]]
+    samples = json.loads(ask("metrics", "--json", wide=True).out)["samples"]
+    assert len(samples) == 4
+    assert samples[0]["name"].endswith('path="a b}\\" c"}')
+
+
+def test_stat_rates(build, admin):
+    """Goal: two readings 100 apart give a positive change per second."""
+    value = [1000]
+
+    def answer(connection):
+        value[0] += 100
+        connection.sendall(http(200, f"a_total {value[0]}\nb 5\n"))
+
+    admin.answers["GET /metrics"] = answer
+    with subprocess.Popen([build / "tailorctl", "-a", admin.path, "stat",
+                           "--json", "-i", "0.05"], text=True,
+                          stdout=subprocess.PIPE) as child:
+        first = json.loads(child.stdout.readline())["samples"]
+        second = json.loads(child.stdout.readline())["samples"]
+        child.terminate()
+    assert first[0] == {"name": "a_total", "value": 1100, "per_second": 0}
+    assert second[0]["value"] == 1200 and second[0]["per_second"] > 0
+    assert second[1]["per_second"] == 0
+
+
+def endless(connection):
+    """More bytes than anybody wants."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        connection.sendall(b"x" * 65536)
+
+
+def drip(connection):
+    """Never finished: tailorctl leaves first."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")
+    connection.recv(1)
+
+
+@pytest.mark.parametrize("reply, complaint", [
+    (b"", "no end of its head"),
+    (b"\x00\xff" * 400, "no end of its head"),
+    (b"SSH-2.0-OpenSSH_9\r\n\r\n", "not HTTP/1"),
+    (b"HTTP/1.1 2 OK\r\n\r\n", "not HTTP/1"),
+    (b"HTTP/1.1 20000 OK\r\n\r\n", "not HTTP/1"),
+    (http(200, '{"a":', length=50), "cut short"),
+    (http(200, "", length="9" * 30), "not one number"),
+    (http(200, "", length="-1"), "not one number"),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+     "encoded"),
+    (http(200, "<html>"), "not JSON"),
+    (http(200, "[" * 100000), "not JSON"),
+    (http(500, b"\x1b[2J" * 500), "status 500"),
+    (endless, "larger than 16 MiB"),
+    (drip, "no answer within 0.2 s"),
+])
+def test_hostile_replies(ask, admin, reply, complaint):
+    """Goal: whatever comes, one message and exit status 1, soon."""
+    admin.answers["GET /servers"] = reply
+    timeout = "0.2" if reply is drip else "20"
+    result = ask("servers", "-t", timeout)
+    assert (result.returncode, result.out) == (1, "")
+    assert complaint in result.err and result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("wrong", [
+    "null", "7", "[]", '{"servers":7}', '{"servers":[7,null,"x",{}]}',
+    '{"servers":[{"name":7,"hazards":[1,{}],"inflight":"x","p50_ns":1e300}]}',
+])
+def test_unexpected_json(ask, admin, wrong):
+    """Goal: JSON of another shape is shown as unknown, not trusted."""
+    admin.answers["GET /servers"] = http(200, wrong)
+    assert ask("servers").returncode == 0
+
+
+def test_no_escape_reaches_the_terminal(ask, admin):
+    """Goal: terminal control in an answer is made harmless everywhere."""
+    evil = "a\x1b]0;owned\x07\x9b2J\u009b1mé"
+    tree = {"mode": evil, "servers": [{"name": evil, "detail": evil}]}
+    admin.answers["GET /servers"] = http(200, json.dumps(tree))
+    admin.answers["GET /timeline/x"] = http(200, evil)
+    admin.answers["GET /timeline/y"] = http(404, json.dumps({"error": evil}))
+    admin.answers["GET /info"] = http(200, json.dumps({evil: [evil]}))
+    for result in (ask("servers"), ask("why", "x"), ask("why", "y"),
+                   ask("info")):
+        shown = result.out + result.err
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown), shown
+        assert "owned" in shown
+
+
+def test_no_tailor(ctl, scratch):
+    """Goal: without a tailor, say where was looked and what to do."""
+    env = {"XDG_RUNTIME_DIR": str(scratch), "TAILOR_ADMIN": ""}
+    result = ctl("servers", env=env, wide=True)
+    assert result.returncode == 1
+    assert "no running tailor was found" in result.err
+    assert f"{scratch}/tailor/admin.sock" in result.err
+    assert "--admin" in result.err
+    result = ctl("-a", f"{scratch}/none.sock", "ready", wide=True)
+    assert (result.returncode, result.err.count("\n")) == (1, 1)
+
+
+def test_finding_it(ctl, admin, scratch):
+    """Goal: the environment names it, or it is in a usual place."""
+    admin.answers["GET /readyz"] = http(200, "ok\n")
+    assert ctl("ready", env={"TAILOR_ADMIN": admin.path}).returncode == 0
+    assert ctl("ready",
+               env={"TAILOR_ADMIN": f"unix:{admin.path}"}).returncode == 0
+    os.mkdir(scratch / "tailor")
+    os.rename(admin.path, scratch / "tailor" / "admin.sock")
+    env = {"TAILOR_ADMIN": "", "XDG_RUNTIME_DIR": str(scratch)}
+    if not os.path.exists("/run/tailor/admin.sock"):
+        assert ctl("ready", env=env).returncode == 0
+
+
+def test_over_tcp(ctl, upstream):
+    """Goal: HOST:PORT works as well as a path."""
+    server = upstream("admin")
+
+    def answer(request):
+        request.send(http(200, "ok\n"))
+        request.close()
+
+    server.serve(answer)
+    result = ctl("-a", server.address, "ready")
+    assert (result.returncode, result.out) == (0, "ok\n")
+
+
+@pytest.mark.parametrize("arguments", [
+    (), ("frob",), ("why",), ("why", "1", "2"), ("servers", "x"),
+    ("slow", "-n", "0"), ("slow", "-n", "1x"), ("slow", "-k", "1"),
+    ("ready", "-t", "nan"), ("ready", "-t", "-1"), ("--frob", "ready"),
+    ("completion", "fish"),
+])
+def test_wrong_usage(ctl, arguments):
+    """Goal: a wrong command line is exit status 2 and says what is wrong."""
+    result = ctl(*arguments)
+    assert result.returncode == 2 and result.err and not result.out
+
+
+def test_help_and_version(ctl):
+    """Goal: --help fits a terminal and names every command."""
+    result = ctl("--help")
+    assert result.returncode == 0
+    assert len(result.out.splitlines()) <= 50
+    for command in ("servers", "slow", "why", "stat", "log", "metrics",
+                    "info", "ready", "switch", "probe", "completion"):
+        assert f"\n  {command}" in result.out
+    assert re.fullmatch(r"tailorctl \d+\.\d+\.\d+\n", ctl("-V").out)
+
+
+def test_completion(ctl, build):
+    """Goal: bash takes the script, and completes commands and options."""
+    script = ctl("completion", "bash", wide=True).out
+
+    def complete(*words):
+        done = subprocess.run(
+            ["bash", "-c", script + "COMP_WORDS=(\"$@\"); COMP_CWORD=$(("
+             "$# - 1)); _tailorctl; echo \"${COMPREPLY[*]}\"", "bash", *words],
+            capture_output=True, text=True, check=True)
+        assert not done.stderr
+        return done.stdout.split()
+
+    assert complete("tailorctl", "se") == ["servers"]
+    assert complete("tailorctl", "slow", "--nu") == ["--number"]
+    assert complete("tailorctl", "servers", "--nu") == []
+
+
+def test_probe(ctl):
+    """Goal: each signal with what it gives; what is missing has a remedy."""
+    text = ctl("probe").out
+    found = json.loads(ctl("probe", "--json", wide=True).out)
+    assert found["schema"] == "tailor.probe/1"
+    names = [signal["name"] for signal in found["signals"]]
+    assert names == re.findall(r"^(?:yes|no ) +(\S+)", text, re.M)
+    for one in found["signals"]:
+        assert one["found"] and one["gives"]
+        assert one["available"] or one["enable"]
+
+
+def test_closed_pipe_is_an_error(build, admin):
+    """Goal: output that cannot be written is not a success."""
+    admin.answers["GET /servers"] = http(200, json.dumps(SERVERS))
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        status = subprocess.run([build / "tailorctl", "-a", admin.path,
+                                 "servers"], stdout=full, check=False,
+                                stderr=subprocess.DEVNULL).returncode
+    assert status == 1
+
+
+@pytest.fixture
+def stream(build, scratch):
+    """Starts the little writer of a stream in /dev/shm and hands it over."""
+    path = f"/dev/shm/{scratch.name}"
+    children = []
+
+    def start(*arguments):
+        child = subprocess.Popen(
+            [build / "e2e" / "talechain_stream", path,
+             *[str(a) for a in arguments]],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "ready\n"
+        children.append(child)
+        return child, path
+
+    yield start
+    for child in children:
+        child.stdin.close()
+        child.stdout.close()
+        assert child.wait(PATIENCE_S) == 0
+
+
+def test_log_dump(ctl, stream):
+    """Goal: the events there are, in words, wrapped at 80 columns."""
+    _, path = stream(3)
+    result = ctl("log", "--dump", "--stream", path)
+    assert result.returncode == 0
+    lines = result.out.splitlines()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{9} 1 jvm_gc_begin "
+                        r"cause=allocation count=1", lines[0])
+    assert re.fullmatch(r"\S+ - proxy_receive request=0000000000000002",
+                        lines[1])
+    assert [line.strip() for line in lines[2:4]] == [
+        "in_flight=18446744073709551615 cookie=18446744073709551615",
+        "first_byte_ns=18446744073709551615"]
+    assert re.fullmatch(r"\S+ - type_beef", lines[4])
+    assert result.err == "3 events, 0 overtaken\n"
+
+
+def test_log_json_and_stop(ctl, stream):
+    """Goal: -k N stops after N; JSON numbers are exact."""
+    _, path = stream(9)
+    result = ctl("log", "-d", "-k", "2", "--json", "-s", path, wide=True)
+    events = [json.loads(line) for line in result.out.splitlines()]
+    assert [e["event"] for e in events] == ["jvm_gc_begin", "proxy_receive"]
+    assert events[1]["in_flight"] == 2**64 - 1
+
+
+def test_log_of_an_old_stream(ctl, stream):
+    """Goal: an old stream begins at the oldest event that still exists."""
+    _, path = stream(5000)
+    result = ctl("log", "-d", "-s", path)
+    shown, lost = map(int, re.findall(r"\d+", result.err))
+    counts = [int(n) for n in re.findall(r"count=(\d+)", result.out)]
+    assert 900 < shown <= 1024 and lost == 0
+    assert counts[-1] >= 4997 and counts[0] > 5000 - 1024
+
+
+def follow_until_output(writer, child):
+    """Write events until the follower, who begins at "now", shows one."""
+    while not select.select([child.stdout], [], [], 0.01)[0]:
+        writer.stdin.write("1\n")
+        writer.stdin.flush()
+        assert writer.stdout.readline() == "written\n"
+        assert child.poll() is None
+
+
+def test_log_follows(build, stream, admin):
+    """Goal: events appear as they are written; SIGINT ends it well."""
+    writer, path = stream(100)
+    admin.answers["GET /stream"] = http(200, json.dumps({"path": path}))
+    with subprocess.Popen([build / "tailorctl", "-a", admin.path, "log"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as child:
+        follow_until_output(writer, child)
+        child.send_signal(signal.SIGINT)
+        lines = child.stdout.read().splitlines()
+        assert child.wait(PATIENCE_S) == 0
+        shown = [line for line in lines if re.match(r"\d\d:", line)]
+        assert child.stderr.read() == f"{len(shown)} events, 0 overtaken\n"
+        assert len(shown) < 100  # none of the old ones
+
+
+def test_log_ends_with_the_tailor(build, stream):
+    """Goal: when the stream goes away, say so instead of waiting for ever."""
+    writer, path = stream(0)
+    with subprocess.Popen([build / "tailorctl", "log", "-s", path],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as child:
+        follow_until_output(writer, child)
+        writer.stdin.close()
+        assert child.wait(PATIENCE_S) == 1
+        assert "the tailor has stopped" in child.stderr.read()
+
+
+def test_log_without_stream(ask, admin, scratch):
+    """Goal: no stream, or something else, is said and not followed."""
+    admin.answers["GET /stream"] = http(200, '{"path":null}')
+    assert "private" in ask("log").err
+    (scratch / "junk").write_bytes(b"\x00" * 8192)
+    for path in (scratch / "junk", scratch / "none"):
+        result = ask("log", "-s", str(path), wide=True)
+        assert result.returncode == 1 and result.err.count("\n") == 1
