@@ -10,7 +10,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define EXPIRED_SLOTS 65536 /* ids remembered after they left, at most */
+/* Ids remembered after they left: sets of a few, the oldest of a set goes
+ * first, so an id is remembered for tens of thousands of others. */
+#define EXPIRED_SETS 8192
+#define EXPIRED_WAYS 8
 
 /* FNV-1a, then a finaliser: ids often differ in their last digits only. */
 static uint64_t
@@ -39,7 +42,7 @@ table_init(struct table *t, unsigned history_max)
 	t->history = calloc(history_max, sizeof(*t->history));
 	t->bucket = calloc(buckets, sizeof(*t->bucket));
 	t->chain = calloc(history_max, sizeof(*t->chain));
-	t->expired = calloc(EXPIRED_SLOTS, sizeof(*t->expired));
+	t->expired = calloc(EXPIRED_SETS * EXPIRED_WAYS, sizeof(*t->expired));
 	if (t->history == NULL || t->bucket == NULL || t->chain == NULL ||
 	    t->expired == NULL) {
 		table_fini(t);
@@ -100,18 +103,38 @@ table_remove(struct table *t, struct request *r)
 	t->inflight_count--;
 }
 
+static uint64_t *
+expired_set(const struct table *t, uint64_t hash)
+{
+	return &t->expired[hash % EXPIRED_SETS * EXPIRED_WAYS];
+}
+
+static bool
+expired_has(const struct table *t, uint64_t hash)
+{
+	const uint64_t *set = expired_set(t, hash);
+
+	for (int i = 0; i < EXPIRED_WAYS; i++)
+		if (set[i] == hash)
+			return true;
+	return false;
+}
+
 static void
 table_forget(struct table *t, unsigned at)
 {
 	uint64_t h = id_hash(t->history[at].external_id);
 	uint32_t *p = &t->bucket[h & t->bucket_mask];
+	uint64_t *set;
 
 	while (*p != at + 1) {
 		assert(*p != 0);
 		p = &t->chain[*p - 1];
 	}
 	*p = t->chain[at];
-	t->expired[h % EXPIRED_SLOTS] = h;
+	set = expired_set(t, h);
+	memmove(set + 1, set, (EXPIRED_WAYS - 1) * sizeof(*set));
+	set[0] = h;
 }
 
 struct tale_request *
@@ -153,8 +176,7 @@ table_find(const struct table *t, const char *external_id,
 	TAILQ_FOREACH(r, &t->inflight, link)
 	if (strcmp(r->external_id, external_id) == 0)
 		return TABLE_IN_FLIGHT;
-	return t->expired[h % EXPIRED_SLOTS] == h ? TABLE_EXPIRED
-						  : TABLE_UNKNOWN;
+	return expired_has(t, h) ? TABLE_EXPIRED : TABLE_UNKNOWN;
 }
 
 const struct tale_request *

@@ -1,0 +1,111 @@
+/* Goal: the request table finds what it knows and says what it forgot. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "proxy/table.h"
+
+static void
+file(struct table *t, const char *id)
+{
+	struct tale_request *r = table_slot(t);
+
+	memset(r, 0, sizeof(*r));
+	snprintf(r->external_id, sizeof(r->external_id), "%s", id);
+	table_file(t);
+}
+
+/* Goal: the last N are found, older ones are expired, others unknown. */
+static void
+test_history(void **state)
+{
+	struct table t;
+	const struct tale_request *found;
+	char id[32];
+
+	(void)state;
+	assert_int_equal(table_init(&t, 100), 0);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(id, sizeof(id), "id-%d", i);
+		file(&t, id);
+		for (int back = 0; back <= i; back += 1 + back / 3) {
+			snprintf(id, sizeof(id), "id-%d", i - back);
+			assert_int_equal(table_find(&t, id, &found),
+			    back < 100 ? TABLE_FOUND : TABLE_EXPIRED);
+			if (back < 100) {
+				assert_string_equal(found->external_id, id);
+				assert_ptr_equal(
+				    found, table_recent(&t, (unsigned)back));
+			}
+		}
+	}
+	assert_null(table_recent(&t, 100));
+	assert_int_equal(table_find(&t, "id-1000", &found), TABLE_UNKNOWN);
+	assert_int_equal(table_find(&t, "", &found), TABLE_UNKNOWN);
+	table_fini(&t);
+}
+
+/* Goal: one id used twice names the newer request, then the older is no
+ * trap when both leave. */
+static void
+test_same_id_twice(void **state)
+{
+	struct table t;
+	const struct tale_request *found;
+
+	(void)state;
+	assert_int_equal(table_init(&t, 4), 0);
+	file(&t, "same");
+	file(&t, "same");
+	assert_int_equal(table_find(&t, "same", &found), TABLE_FOUND);
+	assert_ptr_equal(found, table_recent(&t, 0));
+	for (int i = 0; i < 4; i++)
+		file(&t, "other");
+	assert_int_equal(table_find(&t, "same", &found), TABLE_EXPIRED);
+	table_fini(&t);
+}
+
+/* Goal: requests in flight are oldest first, limited, and reused. */
+static void
+test_inflight(void **state)
+{
+	struct table t;
+	struct request *a, *b;
+	const struct tale_request *found;
+
+	(void)state;
+	assert_int_equal(table_init(&t, 4), 0);
+	a = table_add(&t, 2);
+	b = table_add(&t, 2);
+	assert_non_null(a);
+	assert_non_null(b);
+	assert_int_not_equal(a->id, b->id);
+	assert_null(table_add(&t, 2));
+	assert_ptr_equal(TAILQ_FIRST(&t.inflight), a);
+	snprintf(b->external_id, sizeof(b->external_id), "b");
+	assert_int_equal(table_find(&t, "b", &found), TABLE_IN_FLIGHT);
+	table_remove(&t, a);
+	assert_ptr_equal(table_add(&t, 2), a);
+	assert_ptr_equal(TAILQ_FIRST(&t.inflight), b);
+	assert_int_equal(t.requests, 2);
+	table_remove(&t, a);
+	table_remove(&t, b);
+	assert_int_equal(t.inflight_count, 0);
+	table_fini(&t);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_history),
+	    cmocka_unit_test(test_same_id_twice),
+	    cmocka_unit_test(test_inflight),
+	};
+
+	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+}
