@@ -1,0 +1,307 @@
+/*
+ * slice.c: cutting one request out of the timeline stream.
+ *
+ * A request knows between which positions of the stream it lived.  One pass
+ * from a little before to a little after copies what concerns it: events that
+ * carry its id, those of the servers that worked on it while it lived, and
+ * whatever says that something is missing.  Then everything is put in order
+ * of time.
+ *
+ * Applications write some of these events, so their number is limited and
+ * their stamps are only believed when they can be true.  Why things happened
+ * is not decided here.
+ */
+#include "talechain/tale.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DOUBT_PAST_NS (60 * NS_PER_S) /* read later than this: doubtful */
+#define DOUBT_FUTURE_NS NS_PER_MS     /* stamped after it was read */
+/* What beginning_of() tells apart. */
+#define BEGINNINGS (3 + HAZARD_KIND_COUNT)
+
+/* The pass over the stream. */
+struct slicer {
+	struct tale *tale;
+	struct timeline_reader *reader;
+	struct instant from, to; /* the window, widened by the slack */
+	uint64_t stop;		 /* head of the stream when we began */
+	size_t applications;	 /* entries written by applications */
+	/* Pauses that began before the window and have not ended yet. */
+	struct timeline_slot open[TALE_ATTEMPTS][BEGINNINGS];
+};
+
+/*
+ * Which kind of pause an event is about, 0 .. BEGINNINGS - 1, or -1; and
+ * whether it begins or ends it.
+ */
+static int
+beginning_of(const struct talechain_event *e, bool *begins)
+{
+	*begins = true;
+	switch (e->type) {
+	case TALECHAIN_JVM_GC_END:
+		*begins = false;
+		__attribute__((fallthrough));
+	case TALECHAIN_JVM_GC_BEGIN:
+		return 0;
+	case TALECHAIN_JVM_SAFEPOINT_END:
+		*begins = false;
+		__attribute__((fallthrough));
+	case TALECHAIN_JVM_SAFEPOINT_BEGIN:
+		return 1;
+	case TALECHAIN_SERVER_START:
+		*begins = false;
+		__attribute__((fallthrough));
+	case TALECHAIN_SERVER_EXIT:
+		return 2;
+	case TALECHAIN_HAZARD_END:
+		*begins = false;
+		__attribute__((fallthrough));
+	case TALECHAIN_HAZARD_BEGIN:
+		return e->arg[1] < HAZARD_KIND_COUNT ? 3 + (int)e->arg[1] : -1;
+	}
+	return -1;
+}
+
+/* Take a slot into the tale.  0 or -ENOMEM. */
+static int
+slice_add(struct slicer *s, const struct timeline_slot *slot)
+{
+	struct tale *t = s->tale;
+	bool application = slot->event.type >> 12 == 2;
+	struct tale_entry *grown, *e;
+	struct instant ts = {slot->event.ts}, read = {slot->read_ns};
+	size_t capacity;
+
+	if (t->entries >= TALE_EVENTS_MAX ||
+	    (application && s->applications >= TALE_EVENTS_MAX / 2)) {
+		t->omitted++;
+		return 0;
+	}
+	if (t->entries == t->capacity) {
+		capacity = t->capacity > 0 ? 2 * t->capacity : 64;
+		grown = realloc(t->entry, capacity * sizeof(*grown));
+		if (grown == NULL)
+			return -ENOMEM;
+		t->entry = grown;
+		t->capacity = capacity;
+	}
+	e = &t->entry[t->entries++];
+	e->slot = *slot;
+	e->doubtful = instant_before(instant_plus(read, DOUBT_FUTURE_NS), ts) ||
+		      instant_before(ts, tale_earlier(read, DOUBT_PAST_NS));
+	e->at = e->doubtful ? read : ts;
+	s->applications += application;
+	return 0;
+}
+
+/* Whether an event, or the time it looks back on, touches the window. */
+static bool
+slice_touches(const struct slicer *s, const struct timeline_slot *slot)
+{
+	uint64_t ts = slot->event.ts;
+	struct instant begin = tale_earlier(
+	    (struct instant){ts}, tale_event_latency_ns(&slot->event));
+
+	return ts >= s->from.ns && !instant_before(s->to, begin);
+}
+
+/* An event of one of the request's servers. */
+static int
+slice_server(struct slicer *s, const struct timeline_slot *slot, int attempt)
+{
+	bool begins;
+	int kind = beginning_of(&slot->event, &begins);
+
+	if (slice_touches(s, slot))
+		return slice_add(s, slot);
+	if (kind >= 0 && slot->event.ts < s->from.ns) {
+		s->open[attempt][kind] = *slot;
+		if (!begins)
+			s->open[attempt][kind].seq = 0;
+	}
+	return 0;
+}
+
+/* Judge one slot of the stream. */
+static int
+slice_slot(struct slicer *s, const struct timeline_slot *slot)
+{
+	struct tale *t = s->tale;
+	uint64_t request;
+	int attempt;
+
+	if (talechain_event_request(&slot->event, &request))
+		return request == t->request.id ? slice_add(s, slot) : 0;
+	switch (slot->event.type) {
+	case TALECHAIN_META_LOST:
+		if (!slice_touches(s, slot))
+			return 0;
+		if (__builtin_add_overflow(t->lost_channels, slot->event.arg[1],
+			&t->lost_channels))
+			t->lost_channels = UINT64_MAX;
+		return slice_add(s, slot);
+	case TALECHAIN_META_BLIND:
+	case TALECHAIN_PROXY_SWAP:
+		return slice_touches(s, slot) ? slice_add(s, slot) : 0;
+	case TALECHAIN_JVM_GC_BEGIN:
+	case TALECHAIN_JVM_GC_END:
+	case TALECHAIN_JVM_SAFEPOINT_BEGIN:
+	case TALECHAIN_JVM_SAFEPOINT_END:
+	case TALECHAIN_JVM_YIELDPOINT:
+	case TALECHAIN_JVM_START:
+	case TALECHAIN_JVM_DEATH:
+	case TALECHAIN_JVM_RATES:
+	case TALECHAIN_SERVER_START:
+	case TALECHAIN_SERVER_EXIT:
+	case TALECHAIN_HAZARD_BEGIN:
+	case TALECHAIN_HAZARD_END:
+		attempt = tale_attempt_of(t, tale_event_server(slot));
+		return attempt >= 0 ? slice_server(s, slot, attempt) : 0;
+	}
+	return 0;
+}
+
+/* We were overtaken while slicing: what of the request is gone with it. */
+static void
+slice_lost(struct slicer *s, uint64_t from, uint64_t to)
+{
+	const struct tale_request *r = &s->tale->request;
+	uint64_t end = r->stream_end > 0 ? r->stream_end : s->stop;
+
+	if (to <= r->stream_begin)
+		return; /* it was only the look back */
+	s->tale->stale = true;
+	if (from < r->stream_begin)
+		from = r->stream_begin;
+	if (to > end)
+		to = end;
+	if (to > from)
+		s->tale->lost_stream += to - from;
+}
+
+/* The pass itself.  0 or -ENOMEM. */
+static int
+slice_run(struct slicer *s)
+{
+	const struct tale_request *r = &s->tale->request;
+	struct timeline_slot slot;
+	uint64_t position, lost, from;
+	int err;
+
+	from = r->stream_begin > TALE_LOOKBACK_SLOTS
+		   ? r->stream_begin - TALE_LOOKBACK_SLOTS
+		   : 0;
+	s->stop = timeline_reader_head(s->reader);
+	position = timeline_seek(s->reader, from);
+	slice_lost(s, from, position);
+	while (position < s->stop) {
+		switch (timeline_read(s->reader, &slot, &lost)) {
+		case TIMELINE_READ_NONE:
+			return 0;
+		case TIMELINE_READ_LOST:
+			slice_lost(s, position, position + lost);
+			break;
+		case TIMELINE_READ_OK:
+			if (position >= r->stream_end &&
+			    slot.read_ns > s->to.ns)
+				return 0;
+			err = slice_slot(s, &slot);
+			if (err < 0)
+				return err;
+			break;
+		}
+		position = timeline_reader_position(s->reader);
+	}
+	return 0;
+}
+
+static int
+entry_compare(const void *va, const void *vb)
+{
+	const struct tale_entry *a = va, *b = vb;
+
+	if (a->at.ns != b->at.ns)
+		return a->at.ns < b->at.ns ? -1 : 1;
+	return (a->slot.seq > b->slot.seq) - (a->slot.seq < b->slot.seq);
+}
+
+/* The caller's strings, terminated whatever they were. */
+static void
+request_copy(struct tale_request *out, const struct tale_request *in)
+{
+	int i;
+
+	*out = *in;
+	out->external_id[sizeof(out->external_id) - 1] = '\0';
+	out->method[sizeof(out->method) - 1] = '\0';
+	out->target[sizeof(out->target) - 1] = '\0';
+	out->flags[sizeof(out->flags) - 1] = '\0';
+	for (i = 0; i < TALE_ATTEMPTS; i++) {
+		struct tale_attempt *a = &out->attempt[i];
+
+		a->server_name[sizeof(a->server_name) - 1] = '\0';
+		a->trigger[sizeof(a->trigger) - 1] = '\0';
+		a->outcome[sizeof(a->outcome) - 1] = '\0';
+	}
+}
+
+/* Pauses from before the window that never ended belong to it. */
+static int
+slice_open_add(struct slicer *s)
+{
+	int attempt, kind, err;
+
+	for (attempt = 0; attempt < TALE_ATTEMPTS; attempt++)
+		for (kind = 0; kind < BEGINNINGS; kind++) {
+			if (s->open[attempt][kind].seq == 0)
+				continue;
+			err = slice_add(s, &s->open[attempt][kind]);
+			if (err < 0)
+				return err;
+		}
+	return 0;
+}
+
+int
+tale_slice(struct tale **out, struct timeline_reader *reader,
+    const struct tale_request *request, const struct tale_client *client,
+    int64_t slack_ns)
+{
+	struct slicer s = {.reader = reader};
+	struct tale *t;
+	int err;
+
+	t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return -ENOMEM;
+	request_copy(&t->request, request);
+	if (client != NULL)
+		t->client = *client;
+	tale_bounds_set(t);
+	s.tale = t;
+	s.from = tale_earlier(t->t0, slack_ns);
+	s.to = instant_is_set(t->request.finished)
+		   ? instant_plus(t->end, slack_ns)
+		   : (struct instant){UINT64_MAX};
+	err = slice_run(&s);
+	if (err == 0)
+		err = slice_open_add(&s);
+	if (err < 0)
+		goto free_tale;
+	if (t->entries > 0)
+		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
+	tale_blinds_sum(t);
+	err = tale_pauses_find(t);
+	if (err < 0)
+		goto free_tale;
+	*out = t;
+	return t->stale ? -ESTALE : 0;
+
+free_tale:
+	tale_free(&t);
+	return err;
+}

@@ -1,0 +1,190 @@
+/*
+ * Goal: numbers, names and arguments of events are written down once, cover
+ * the thesis's table 4.1, and are the same in C and in Java.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "talechain/hazard.h"
+#include "talechain/timeline.h"
+
+static const struct {
+	unsigned type;
+	const char *symbol;
+} types[] = {
+#define TALECHAIN_X(symbol, number, name, a0, a1, a2, a3) {number, #symbol},
+    TALECHAIN_EVENTS(TALECHAIN_X)
+#undef TALECHAIN_X
+};
+#define TYPES (sizeof(types) / sizeof(types[0]))
+
+static void
+test_table(void **state)
+{
+	char name[64];
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < TYPES; i++) {
+		/* Found by binary search: so in order, and each once. */
+		if (i > 0)
+			assert_true(types[i - 1].type < types[i].type);
+		assert_true(types[i].type <= UINT16_MAX);
+		/* The name is the symbol in lower case. */
+		for (k = 0; types[i].symbol[k] != '\0'; k++)
+			name[k] = (char)tolower(types[i].symbol[k]);
+		name[k] = '\0';
+		assert_string_equal(talechain_type_name(types[i].type), name);
+	}
+	assert_null(talechain_type_name(0));
+	assert_null(talechain_type_name(0xffff));
+	assert_string_equal(talechain_argument_name(0, 0), "");
+	assert_string_equal(
+	    talechain_argument_name(TALECHAIN_APP_START, 4), "");
+	assert_string_equal(talechain_cause_name(1), "allocation");
+	assert_string_equal(talechain_cause_name(11), "unknown");
+	assert_string_equal(talechain_cause_name(UINT32_MAX), "unknown");
+	assert_string_equal(hazard_kind_name(HAZARD_EXIT), "exit");
+	assert_string_equal(
+	    hazard_kind_name((enum hazard_kind)HAZARD_KIND_COUNT), "unknown");
+}
+
+/* Goal: every row of table 4.1 and every field of it has a place. */
+static void
+test_thesis(void **state)
+{
+	static const struct {
+		enum talechain_type type;
+		const char *field[5]; /* as ours; the comment maps them */
+	} row[] = {
+	    {TALECHAIN_WAKEUP, {"to_tid", "to_pid"}},
+	    {TALECHAIN_SCHEDULE,
+		{"to_tid", "to_pid", "waker_tid", "waker_pid", "waker_ns"}},
+	    {TALECHAIN_SOFTIRQ, {"vector", "latency_ns"}},
+	    {TALECHAIN_TCP_RECV, {"cookie", "sequence", "status"}},
+	    {TALECHAIN_TCP_XMIT, {"cookie", "sequence", "status"}},
+	    {TALECHAIN_TCP_ACK, {"cookie", "sequence", "status"}},
+	    {TALECHAIN_PAGEFAULT, {"address", "latency_ns"}},
+	    {TALECHAIN_SYSCALL, {"number", "latency_ns", "parameter1",
+				    "parameter2", "parameter3"}},
+	    {TALECHAIN_PROXY_RECEIVE, {"in_flight", "request"}},
+	    {TALECHAIN_PROXY_FINISH, {"in_flight", "request"}},
+	    {TALECHAIN_APP_RECEIVE, {"queue_length", "task"}},
+	    {TALECHAIN_APP_START, {"queue_length", "task"}},
+	    {TALECHAIN_APP_FINISH, {"queue_length", "task"}},
+	    {TALECHAIN_JVM_YIELDPOINT, {"kind", "latency_ns"}},
+	};
+	struct talechain_event e = {0};
+	struct talechain_value v;
+	size_t i, k;
+	unsigned n;
+
+	(void)state;
+	assert_int_equal(sizeof(row) / sizeof(row[0]), 14);
+	for (i = 0; i < 14; i++)
+		for (k = 0; k < 5 && row[i].field[k] != NULL; k++) {
+			e.type = (uint16_t)row[i].type;
+			for (n = 0; talechain_argument(&e, n, &v); n++)
+				if (strcmp(v.name, row[i].field[k]) == 0)
+					break;
+			if (!talechain_argument(&e, n, &v))
+				fail_msg("%s has no %s",
+				    talechain_type_name(e.type),
+				    row[i].field[k]);
+		}
+}
+
+/* Goal: packed arguments come apart into exactly what was put in. */
+static void
+test_packed(void **state)
+{
+	struct talechain_event e = {
+	    .type = TALECHAIN_SYSCALL,
+	    .arg = {(UINT64_C(0xabcd) << 48) | UINT64_C(0x123456789abc), 2, 3,
+		4},
+	};
+	static const struct talechain_value expected[] = {
+	    {"number", 0xabcd},
+	    {"latency_ns", UINT64_C(0x123456789abc)},
+	    {"parameter1", 2},
+	    {"parameter2", 3},
+	    {"parameter3", 4},
+	};
+	struct talechain_value v;
+	uint64_t request;
+	unsigned n;
+
+	(void)state;
+	for (n = 0; n < 5; n++) {
+		assert_true(talechain_argument(&e, n, &v));
+		assert_string_equal(v.name, expected[n].name);
+		assert_int_equal(v.value, expected[n].value);
+	}
+	assert_false(talechain_argument(&e, 5, &v));
+	assert_false(talechain_event_request(&e, &request));
+	e.type = TALECHAIN_SCHEDULE;
+	e.arg[2] = (UINT64_C(7) << 32) | 9;
+	assert_true(talechain_argument(&e, 2, &v));
+	assert_string_equal(v.name, "waker_pid");
+	assert_int_equal(v.value, 7);
+	assert_true(talechain_argument(&e, 3, &v));
+	assert_string_equal(v.name, "waker_tid");
+	assert_int_equal(v.value, 9);
+	e = (struct talechain_event){
+	    .type = TALECHAIN_PROXY_SWAP, .arg = {5, 6, 7, 8}};
+	assert_false(talechain_event_request(&e, &request));
+	e.type = TALECHAIN_APP_MARK;
+	assert_true(talechain_event_request(&e, &request));
+	assert_int_equal(request, 5);
+	e.type = 0x7777;
+	assert_false(talechain_argument(&e, 0, &v));
+}
+
+/* Goal: the Java emitter's constants are the C table's, no more, no fewer. */
+static void
+test_java(void **state)
+{
+	FILE *f = fopen("talechain/TaleChain.java", "r");
+	char line[256], symbol[64];
+	size_t i, found = 0;
+	unsigned number;
+
+	(void)state;
+	if (f == NULL)
+		fail_msg("run from the top of the source tree");
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line,
+			" public static final int %63[A-Z0-9_] = 0x%x;", symbol,
+			&number) != 2)
+			continue;
+		for (i = 0; i < TYPES; i++)
+			if (strcmp(types[i].symbol, symbol) == 0)
+				break;
+		if (i == TYPES)
+			fail_msg("%s is not in the C table", symbol);
+		assert_int_equal(number, types[i].type);
+		found++;
+	}
+	fclose(f);
+	assert_int_equal(found, TYPES);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_table),
+	    cmocka_unit_test(test_thesis),
+	    cmocka_unit_test(test_packed),
+	    cmocka_unit_test(test_java),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
