@@ -7,6 +7,7 @@
 # A sanitizer build is a build directory of its own:
 #	make BUILD=/tmp/b SAN=address,undefined unit-base
 # and `make check` makes its own (build-clang, build-asan, ...).
+# V=1 shows the commands.
 
 VERSION := 0.1.0
 BUILD   ?= build
@@ -52,6 +53,8 @@ LIBS_proxy      := -levent_core -levent_extra -lhttp_parser
 LIBS_loadgen    := -levent_core -lhttp_parser
 LIBS_tailorctl  := -lcjson
 
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@); )
+
 .PHONY: all
 all: programs agent java	## programs, JVM agent, Java classes (default)
 
@@ -74,13 +77,13 @@ $(FLAGS):
 
 $(BUILD)/obj/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 define folder
 $(BUILD)/lib$(1).a: $(call objects,$(1))
 	@mkdir -p $$(@D)
 	@rm -f $$@
-	ar rcsD $$@ $$^
+	$$(call say,AR)ar rcsD $$@ $$^
 endef
 $(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
 
@@ -89,7 +92,7 @@ $(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
 programs: $(BUILD)/tailor $(BUILD)/tailorctl $(BUILD)/tailor-load
 define program
 $(BUILD)/$(1): $(BUILD)/obj/$(2)/$(1).o $(call archives,$(2))
-	$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(2))
+	$$(call say,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(2))
 endef
 $(eval $(call program,tailor,proxy))
 $(eval $(call program,tailorctl,tailorctl))
@@ -100,7 +103,7 @@ $(eval $(call program,tailor-load,loadgen))
 agent: $(if $(JAVAC),$(BUILD)/libtailor-jvm.so,no-jdk)
 $(BUILD)/libtailor-jvm.so: $(AGENT_SOURCES) talechain/talechain.h $(FLAGS)
 	@mkdir -p $(@D)
-	$(CC) $(PLAIN_CFLAGS) $(PLAIN_LDFLAGS) -shared \
+	$(call say,LD)$(CC) $(PLAIN_CFLAGS) $(PLAIN_LDFLAGS) -shared \
 	    -isystem $(JAVA_HOME)/include -isystem $(JAVA_HOME)/include/linux \
 	    -MMD -MP -MF $@.d -o $@ $(AGENT_SOURCES) -lpthread
 
@@ -109,7 +112,7 @@ java: $(if $(JAVAC),$(if $(JAVA_SOURCES),$(BUILD)/java/.made),no-jdk)
 $(BUILD)/java/.made: $(JAVA_SOURCES)
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
-	$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $(JAVA_SOURCES)
+	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $(JAVA_SOURCES)
 	@touch $@
 
 .PHONY: no-jdk
@@ -128,7 +131,7 @@ SUPPORT_$(1) := $$(patsubst %.c,$(BUILD)/obj/%.o,\
 $(BUILD)/unit/$(1)/%: $(BUILD)/obj/tests/unit/$(1)/%.o $$(SUPPORT_$(1)) \
     $(call archives,$(1))
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(1)) -lcmocka
+	$$(call say,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(1)) -lcmocka
 unit-$(1): $$(TESTS_$(1))
 	@set -e; for t in $$^; do echo "== $$$$t"; $$$$t; done
 unit-programs: $$(TESTS_$(1))
@@ -142,7 +145,7 @@ E2E_PROGRAMS := $(patsubst tests/e2e/%.c,$(BUILD)/e2e/%,\
     $(wildcard tests/e2e/*.c))
 $(BUILD)/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(call archives,talechain)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,talechain)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,talechain)
 
 .PHONY: e2e e2e-programs
 e2e-programs: $(E2E_PROGRAMS)
@@ -162,7 +165,7 @@ FUZZERS_$(1) := $$(patsubst tests/fuzz/$(1)/%.c,$(BUILD)/fuzz/$(1)/%,\
     $$(wildcard tests/fuzz/$(1)/fuzz_*.c))
 $(BUILD)/fuzz/$(1)/%: $(BUILD)/obj/tests/fuzz/$(1)/%.o $(call archives,$(1))
 	@mkdir -p $$(@D)
-	clang -fsanitize=fuzzer,address,undefined -o $$@ $$^ \
+	$$(call say,LD)clang -fsanitize=fuzzer,address,undefined -o $$@ $$^ \
 	    $(call libraries,$(1))
 fuzz-programs: $$(FUZZERS_$(1))
 endef
@@ -190,7 +193,7 @@ bench: programs $(BENCHES)	## measure; prints figures, judges nothing
 	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done
 $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,proxy)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,proxy)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,proxy)
 
 # --- the demonstration ----------------------------------------------------------
 -include examples/lucene/lucene.mk
@@ -207,7 +210,7 @@ MANUALS := $(patsubst docs/%.scd,$(BUILD)/man/%,$(wildcard docs/*.scd))
 docs: $(MANUALS)	## manual pages, into $(BUILD)/man
 $(BUILD)/man/%: docs/%.scd
 	@mkdir -p $(@D)
-	SOURCE_DATE_EPOCH=0 scdoc <$< >$@
+	$(call say,MAN)SOURCE_DATE_EPOCH=0 scdoc <$< >$@
 
 install: all docs	## install under $(DESTDIR)$(PREFIX)
 	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' BUILD='$(BUILD)' \

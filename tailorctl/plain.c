@@ -54,8 +54,8 @@ plain_cell(char *out, size_t size, const char *text, unsigned columns)
 	for (left = strlen((const char *)s); left > 0; column++) {
 		size_t n = shown(s, left), take = n > 0 ? n : 1;
 
-		if (column + 3 == columns)
-			cut = used; /* room for the dots from here */
+		if (column + 3 <= columns)
+			cut = used; /* with the dots it still fits */
 		if (column == columns || used + take + 4 > size)
 			break;
 		if (n > 0)
@@ -67,7 +67,7 @@ plain_cell(char *out, size_t size, const char *text, unsigned columns)
 		left -= take;
 	}
 	if (left > 0) {
-		used = column < columns ? used : cut;
+		used = cut;
 		memcpy(out + used, "...", 3);
 		used += 3;
 	}

@@ -1,0 +1,175 @@
+/* Goal: nothing from outside can steer a terminal or leave its 80 columns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/instant.h"
+#include "base/utf8.h"
+#include "tailorctl/plain.h"
+
+#define ROUNDS 20000
+
+/* Random text, biased to what is near controls and UTF-8's edges. */
+static size_t
+random_text(char *out, size_t max)
+{
+	static const unsigned char edges[] = {0x1b, 0x7f, 0x9b, 0xc2, 0x80,
+	    0x9f, 0xa0, 0xe2, 0x94, 0x82, 0xf0, 0xed, 'a', ' ', '\n'};
+	size_t n = (size_t)random() % max;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = random() % 2 ? (char)(random() % 255 + 1)
+				      : (char)edges[random() % 15];
+	out[n] = '\0';
+	return n;
+}
+
+/* Characters in the text; fails on anything a terminal might obey. */
+static unsigned
+harmless(const char *text, size_t length, bool lines)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	unsigned columns = 0;
+
+	while (length > 0) {
+		size_t n = utf8_sequence(s, length);
+
+		assert_true(n > 0);
+		assert_false(n == 2 && s[0] == 0xc2 && s[1] < 0xa0);
+		assert_int_not_equal(*s, 0x7f);
+		if (*s < 0x20)
+			assert_true(lines && (*s == '\n' || *s == '\t'));
+		columns++;
+		s += n;
+		length -= n;
+	}
+	return columns;
+}
+
+static void
+test_cell_random(void **state)
+{
+	char text[128], out[256];
+
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		unsigned columns = 4 + (unsigned)random() % 60;
+		size_t size = 8 + (size_t)random() % 248;
+
+		random_text(text, sizeof(text));
+		memset(out, 0x55, sizeof(out));
+		plain_cell(out, size, text, columns);
+		assert_true(strlen(out) < size);
+		assert_true(harmless(out, strlen(out), false) <= columns);
+		for (size_t k = size; k < sizeof(out); k++)
+			assert_int_equal(out[k], 0x55);
+	}
+}
+
+static void
+test_cell_exact(void **state)
+{
+	char out[64];
+
+	(void)state;
+	assert_string_equal(plain_cell(out, 64, NULL, 9), "-");
+	assert_string_equal(plain_cell(out, 64, "", 9), "");
+	assert_string_equal(plain_cell(out, 64, "123456", 6), "123456");
+	assert_string_equal(plain_cell(out, 64, "1234567", 6), "123...");
+	assert_string_equal(
+	    plain_cell(out, 64, "\303\251t\303\251", 4), "\303\251t\303\251");
+	assert_string_equal(plain_cell(out, 8, "1234567", 20), "1234...");
+}
+
+static void
+test_write_random(void **state)
+{
+	char text[128], *out;
+	size_t length;
+
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		FILE *file = open_memstream(&out, &length);
+		size_t n = random_text(text, sizeof(text));
+
+		plain_write(file, text, n);
+		fclose(file);
+		harmless(out, length, true);
+		free(out);
+	}
+}
+
+static void
+test_wrap(void **state)
+{
+	char text[1024], *out, *line, *rest;
+	size_t length, words = 0, seen = 0;
+	FILE *file = open_memstream(&out, &length);
+
+	(void)state;
+	text[0] = '\0';
+	while (strlen(text) < 900) {
+		size_t n = strlen(text);
+
+		snprintf(text + n, sizeof(text) - n, "%*s ",
+		    (int)(random() % 12 + 1), "word");
+		words++;
+	}
+	plain_wrap(file, text, 17);
+	fclose(file);
+	rest = out;
+	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
+		unsigned first = line == out ? 17 : 0;
+
+		assert_true(strlen(line) + first <= PLAIN_COLUMNS);
+		assert_true(line == out || strspn(line, " ") == 17);
+		for (char *w = line; (w = strstr(w, "word")) != NULL; w++)
+			seen++;
+	}
+	assert_int_equal(seen, words);
+	free(out);
+}
+
+static void
+test_numbers(void **state)
+{
+	char out[PLAIN_DURATION_BYTES];
+
+	(void)state;
+	assert_string_equal(plain_duration(out, -1), "-");
+	assert_string_equal(plain_duration(out, 0), "0ns");
+	assert_string_equal(plain_duration(out, 999), "999ns");
+	assert_string_equal(plain_duration(out, 1000), "1.00us");
+	assert_string_equal(plain_duration(out, 813400), "813us");
+	assert_string_equal(plain_duration(out, 999600), "1.00ms");
+	assert_string_equal(plain_duration(out, 41200000), "41.2ms");
+	assert_string_equal(plain_duration(out, 90 * NS_PER_S), "90.0s");
+	plain_duration(out, INT64_MAX); /* fits */
+	assert_string_equal(plain_count(out, 1234567), "1234567");
+	assert_string_equal(plain_count(out, 12345678), "12.35M");
+	assert_string_equal(plain_count(out, 0.25), "0.25");
+	plain_count(out, 1e300);
+	plain_count(out, -1e300);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_cell_random),
+	    cmocka_unit_test(test_cell_exact),
+	    cmocka_unit_test(test_write_random),
+	    cmocka_unit_test(test_wrap),
+	    cmocka_unit_test(test_numbers),
+	};
+
+	srandom(20061);
+	return cmocka_run_group_tests_name("plain", tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* Goal: samples come out of Prometheus text exactly, junk does not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tailorctl/samples.h"
+
+static const char text[] = "# HELP a What it is 1\n"
+			   "a 1\n"
+			   "\n"
+			   "b{x=\"y z\",w=\"\\\"} 9\"} -2.5e3\r\n"
+			   "no_number x\n"
+			   "no_value\n"
+			   "space_first 1 1700000000\n"
+			   " indented 3\n"
+			   "a_bucket{le=\"+Inf\"} 4\n"
+			   "long 11111111111111111111111111111111111111111\n"
+			   "open{x=\"1 5\n"
+			   "last 7";
+
+static void
+test_all(void **state)
+{
+	static const struct {
+		const char *name;
+		double value;
+	} want[] = {
+	    {"a", 1},
+	    {"b{x=\"y z\",w=\"\\\"} 9\"}", -2500},
+	    {"space_first", 1},
+	    {"a_bucket{le=\"+Inf\"}", 4},
+	    {"last", 7},
+	};
+	const char *at = text, *end = text + strlen(text);
+	struct sample s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		assert_true(samples_next(&at, end, &s));
+		assert_int_equal(s.length, strlen(want[i].name));
+		assert_memory_equal(s.name, want[i].name, s.length);
+		assert_true(s.value == want[i].value);
+		assert_int_equal(sample_is_part(&s),
+		    strncmp(want[i].name, "a_bucket", 8) == 0);
+	}
+	assert_false(samples_next(&at, end, &s));
+}
+
+/* Every prefix of the text is harmless: nothing beyond it is read. */
+static void
+test_prefixes(void **state)
+{
+	(void)state;
+	for (size_t n = 0; n <= strlen(text); n++) {
+		char *copy = test_malloc(n + 1);
+		const char *at = copy;
+		struct sample s;
+
+		memcpy(copy, text, n);
+		while (samples_next(&at, copy + n, &s))
+			assert_true(s.name + s.length <= copy + n);
+		test_free(copy);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_all),
+	    cmocka_unit_test(test_prefixes),
+	};
+
+	return cmocka_run_group_tests_name("samples", tests, NULL, NULL);
+}
