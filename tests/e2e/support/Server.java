@@ -3,6 +3,8 @@
 //	/gc			one System.gc(), then 200
 //	/fill?mb=N		keep N more MiB alive (makes collections longer)
 //	/wait?ms=N		answer after N ms
+//	POST /count		count one
+//	/counted		how many have been counted
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
@@ -11,9 +13,11 @@ import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicLong;
 
 public final class Server {
 	private static final List<byte[][]> kept = new ArrayList<>();
+	private static final AtomicLong counted = new AtomicLong();
 
 	private Server() {
 	}
@@ -24,7 +28,12 @@ public final class Server {
 	}
 
 	private static void answer(HttpExchange exchange) throws IOException {
-		byte[] body = (ProcessHandle.current().pid() + "\n").getBytes();
+		answer(exchange, ProcessHandle.current().pid());
+	}
+
+	private static void answer(HttpExchange exchange, long number)
+	    throws IOException {
+		byte[] body = (number + "\n").getBytes();
 		exchange.getRequestBody().readAllBytes();
 		exchange.sendResponseHeaders(200, body.length);
 		exchange.getResponseBody().write(body);
@@ -67,6 +76,10 @@ public final class Server {
 			pause(number(exchange));
 			answer(exchange);
 		});
+		server.createContext("/count", exchange ->
+		    answer(exchange, counted.incrementAndGet()));
+		server.createContext("/counted", exchange ->
+		    answer(exchange, counted.get()));
 		server.start();
 	}
 }

@@ -1,0 +1,201 @@
+"""Goal: what happens inside a real JVM is seen, acted on and survived."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from support import jvm as jvms
+from support.client import Client
+from support.process import free_port
+from support.wait import wait_until
+
+COLLECTORS = ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"]
+
+
+def server(t, name):
+    return next(s for s in t.ask_json("/servers")["servers"]
+                if s["name"] == name)
+
+
+def launched(classes, name, options=("-Xmx64m", "-XX:+UseSerialGC"), **more):
+    """A server that Tailor starts itself."""
+    port = free_port()
+    return {"name": name, "address": f"127.0.0.1:{port}",
+            "launch": {"command": jvms.arguments(classes, port, options),
+                       "restart_delay": "10ms", **more}}
+
+
+@pytest.mark.parametrize("collector", COLLECTORS)
+@pytest.mark.parametrize("source", ["hsperfdata", "agent"])
+def test_collections_are_seen(java_classes, build, tailor, scratch,
+                              collector, source):
+    # Goal: each collection of either kind of source is one hazard with a
+    # beginning and an end, and moves the active server.
+    options = ["-Xmx256m", collector]
+    if source == "agent":
+        options.append(f"-agentpath:{build}/libtailor-jvm.so="
+                       f"socket={scratch}/t0/channels.sock")
+    a = launched(java_classes, "a", options)
+    b = launched(java_classes, "b", options)
+    t = tailor(a, b)
+    t.wait_server("a", state="ready", source=source)
+    t.wait_server("b", state="ready", source=source)
+    key = 'tailor_hazards_total{server="a",kind="gc"}'
+    port = int(a["address"].rpartition(":")[2])
+    for i in range(3):
+        wait_until(lambda: not server(t, "a")["hazards"], "a is calm")
+        before = t.metrics()[key]
+        with Client(("127.0.0.1", port)) as c:
+            assert c.get("/gc").status == 200
+        # G1 may add pauses of its own (remark), never fewer.
+        t.wait_metric(key, before + 1)
+        wait_until(lambda: not server(t, "a")["hazards"], "a is calm again")
+    assert t.metrics()["tailor_swaps_total"] >= 1
+    assert t.metrics()["tailor_hazards_dropped_total"] == 0
+
+
+def test_requests_in_flight_survive_a_long_collection(java_classes, tailor):
+    # Goal: while one server collects for long, clients are served by the
+    # other; nothing fails.
+    a = launched(java_classes, "a", ("-Xmx512m", "-XX:+UseSerialGC"))
+    b = launched(java_classes, "b", ("-Xmx512m", "-XX:+UseSerialGC"))
+    t = tailor(a, b)
+    for s in (a, b):
+        t.wait_server(s["name"], state="ready", source="hsperfdata")
+    port = int(a["address"].rpartition(":")[2])
+    with Client(("127.0.0.1", port)) as c:
+        assert c.get("/fill?mb=150").status == 200
+    wait_until(lambda: not server(t, "a")["hazards"], "a is calm")
+    if t.ask_json("/servers")["active"] != "a":
+        assert t.ask("/switch", "POST").status == 200
+    stop, failures, served = threading.Event(), [], []
+
+    def load():
+        with t.client() as client:
+            while not stop.is_set():
+                answer = client.get("/wait?ms=5")
+                served.append(answer.body)
+                if answer.status != 200:
+                    failures.append(answer.status)
+
+    threads = [threading.Thread(target=load) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    with Client(("127.0.0.1", port)) as c:
+        assert c.get("/gc").status == 200
+    wait_until(lambda: not server(t, "a")["hazards"], "a is calm again")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    m = t.metrics()
+    assert not failures and len(set(served)) == 2
+    assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] >= 1
+    assert m["tailor_hedges_both_failed_total"] == 0
+
+
+def test_kill_of_the_active_under_load(java_classes, tailor):
+    # Goal: kill -9 is invisible to GET clients; the server is started again,
+    # warmed up, and only then ready.
+    a, b = launched(java_classes, "a"), launched(java_classes, "b")
+    t = tailor(a, b, warmup={"requests": 20, "max": "20s"})
+    t.wait_server("a", state="ready")
+    t.wait_server("b", state="ready")
+    if t.ask_json("/servers")["active"] != "a":
+        assert t.ask("/switch", "POST").status == 200
+    stop, answers = threading.Event(), []
+
+    def load():
+        with t.client() as client:
+            while not stop.is_set():
+                answers.append(client.get("/wait?ms=2").status)
+
+    threads = [threading.Thread(target=load) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    try:
+        t.wait_metric('tailor_requests_total{code_class="2xx"}', 200)
+        pid = server(t, "a")["pid"]
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: server(t, "a")["restarts"] == 1, "restarted")
+        seen = set()
+
+        def back():
+            now = server(t, "a")
+            seen.add(now["state"])
+            if now["state"] != "ready":
+                assert not now["active"]
+            return now["state"] == "ready" and now["pid"] != pid
+
+        wait_until(back, "warm again", 40)
+        t.wait_metric('tailor_warmup_requests_total{server="a"}', 20)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert set(answers) == {200}
+    assert "warming" in seen
+
+
+def test_post_during_a_pause_is_done_once(java_classes, tailor):
+    # Goal: with a real collection a POST reaches one server, once.
+    a = launched(java_classes, "a", ("-Xmx512m", "-XX:+UseSerialGC"))
+    b = launched(java_classes, "b", ("-Xmx512m", "-XX:+UseSerialGC"))
+    t = tailor(a, b)
+    for s in (a, b):
+        t.wait_server(s["name"], state="ready", source="hsperfdata")
+    first = t.ask_json("/servers")["active"]
+    port = int((a if first == "a" else b)["address"].rpartition(":")[2])
+    with Client(("127.0.0.1", port)) as c:
+        assert c.get("/fill?mb=100").status == 200
+        before = t.metrics()
+        with t.client() as client:
+            c.request("GET", "/gc")
+            for _ in range(50):
+                client.request("POST", "/count", body=b"x")
+                assert client.response().status == 200
+        assert c.response().status == 200
+    counted = 0
+    for s in (a, b):
+        with Client(("127.0.0.1",
+                     int(s["address"].rpartition(":")[2]))) as c:
+            counted += int(c.get("/counted").body)
+    assert counted == 50
+    after = t.metrics()
+    key = 'tailor_hedges_sent_total{trigger="gc",server="%s"}'
+    assert all(after[key % s] == before[key % s] for s in "ab")
+
+
+def test_jvm_without_perfdata(java_classes, tailor):
+    # Goal: said plainly what is missing; everything else goes on.
+    options = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+    t = tailor(launched(java_classes, "a", options),
+               launched(java_classes, "b", options))
+    t.wait_server("a", state="ready", source="pidfd")
+    assert "UsePerfData" in server(t, "a")["detail"] \
+        or "PerfDisableSharedMem" in server(t, "a")["detail"]
+    with t.client() as c:
+        assert c.get("/").status == 200
+
+
+def test_children_end_with_tailor(java_classes, tailor):
+    # Goal: stopping Tailor stops its servers.
+    t = tailor(launched(java_classes, "a"), launched(java_classes, "b"))
+    t.wait_server("b", state="ready")
+    pids = [s["pid"] for s in t.ask_json("/servers")["servers"]]
+    t.stop()
+    for pid in pids:
+        assert not os.path.exists(f"/proc/{pid}")
+
+
+def test_server_found_by_its_address(jvm, tailor):
+    # Goal: a JVM that Tailor did not start is found and watched.
+    a, b = jvm("-Xmx64m", "-XX:+UseSerialGC"), jvm("-Xmx64m",
+                                                   "-XX:+UseSerialGC")
+    t = tailor({"name": "a", "address": a.address},
+               {"name": "b", "address": b.address})
+    t.wait_server("a", state="ready", pid=a.pid, source="hsperfdata")
+    before = t.metrics()['tailor_hazards_total{server="a",kind="gc"}']
+    a.collect()
+    t.wait_metric('tailor_hazards_total{server="a",kind="gc"}', before + 1)
