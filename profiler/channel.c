@@ -99,8 +99,7 @@ channel_new_outside(struct channel **out, uint32_t number,
 		return err;
 	c->memfd =
 	    memfd_create("tailor-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (c->memfd < 0 ||
-	    fallocate(c->memfd, 0, 0, (off_t)c->bytes) < 0 ||
+	if (c->memfd < 0 || fallocate(c->memfd, 0, 0, (off_t)c->bytes) < 0 ||
 	    fcntl(c->memfd, F_ADD_SEALS,
 		F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
 		err = -errno;
@@ -109,8 +108,8 @@ channel_new_outside(struct channel **out, uint32_t number,
 	err = channel_lay_out(c, hello, pid);
 	if (err < 0)
 		goto fail;
-	map = mmap(NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE,
-	    c->memfd, 0);
+	map = mmap(
+	    NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, c->memfd, 0);
 	if (map == MAP_FAILED) {
 		err = -errno;
 		goto fail;
@@ -217,8 +216,8 @@ channel_drain(
 			if (channel_accept(c, &e, &now))
 				output_event(o, &e, c->number, server, now);
 			else
-				output_lost(o, c->number, 1,
-				    OUTPUT_LOSS_REJECTED, now);
+				output_lost(
+				    o, c->number, 1, OUTPUT_LOSS_REJECTED, now);
 			break;
 		}
 	}

@@ -44,8 +44,8 @@ parse_name(const char *p, const char *end, char *out)
 }
 
 int
-handshake_parse(struct handshake *out, const char *text, size_t length,
-    const char **why)
+handshake_parse(
+    struct handshake *out, const char *text, size_t length, const char **why)
 {
 	static const char hello[] = "TALECHAIN 1 ";
 	const size_t hello_bytes = sizeof(hello) - 1;

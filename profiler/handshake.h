@@ -28,7 +28,7 @@ struct handshake {
  * Read the line.  Returns 0; -EAGAIN when the line is not complete and may
  * still become one; -EPROTO with *why set to a short static reason.
  */
-int handshake_parse(struct handshake *out, const char *text, size_t length,
-    const char **why);
+int handshake_parse(
+    struct handshake *out, const char *text, size_t length, const char **why);
 
 #endif

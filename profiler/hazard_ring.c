@@ -111,8 +111,8 @@ ring_make_up(struct hazard_ring *r, struct hazard *out)
 		out->server = (uint8_t)s;
 		out->kind = (uint8_t)kind;
 		out->begin = (r->told[s] >> kind) & 1;
-		out->at.ns = __atomic_load_n(
-		    &r->since_ns[s][kind], __ATOMIC_RELAXED);
+		out->at.ns =
+		    __atomic_load_n(&r->since_ns[s][kind], __ATOMIC_RELAXED);
 		out->seen = instant_now();
 		return true;
 	}

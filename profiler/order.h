@@ -31,7 +31,8 @@ struct order {
 	enum order_kind kind;
 	unsigned server;
 	pid_t pid;
-	int status; /* wait status of an exit, if known, else 0 */
+	int status;   /* wait status of an exit, if known, else 0 */
+	bool returns; /* the observer will give a source back for it */
 	struct instant at;
 	void *source; /* struct channel or struct page; its owner changes */
 };

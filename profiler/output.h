@@ -72,7 +72,7 @@ void output_lost(struct output *o, uint32_t channel, uint64_t events,
     enum output_loss why, struct instant seen);
 
 /* Post a hazard to the proxy and append it to the stream. */
-void output_hazard(
-    struct output *o, const struct hazard *h, int64_t latency_ns);
+void
+output_hazard(struct output *o, const struct hazard *h, int64_t latency_ns);
 
 #endif

@@ -22,8 +22,8 @@ watch_levels(const struct watch *w)
 }
 
 static void
-watch_post(struct watch *w, enum hazard_kind kind, bool begin,
-    const struct change *c)
+watch_post(
+    struct watch *w, enum hazard_kind kind, bool begin, const struct change *c)
 {
 	struct hazard h = {.server = (uint8_t)w->server,
 	    .kind = (uint8_t)kind,

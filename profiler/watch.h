@@ -27,12 +27,12 @@ struct watch {
 	pid_t pid; /* 0: not known */
 	/* what the sources say now */
 	bool exited;
-	unsigned agents;	/* agents' channels of this server */
-	unsigned agents_in_gc;	/* of those, in a collection */
-	bool page_gc;		/* hsperfdata: in a collection */
-	bool page_concurrent;	/* and its collector is concurrent */
-	bool page_safepoint;	/* hsperfdata: in a safepoint */
-	uint32_t active;	/* bit per kind: posted as begun */
+	unsigned agents;       /* agents' channels of this server */
+	unsigned agents_in_gc; /* of those, in a collection */
+	bool page_gc;	       /* hsperfdata: in a collection */
+	bool page_concurrent;  /* and its collector is concurrent */
+	bool page_safepoint;   /* hsperfdata: in a safepoint */
+	uint32_t active;       /* bit per kind: posted as begun */
 	struct instant since[HAZARD_KIND_COUNT];
 };
 

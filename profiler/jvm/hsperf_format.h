@@ -55,11 +55,10 @@
 	HSPERF_COLLECTOR(X, 2)                                              \
 	HSPERF_COLLECTOR(X, 3)
 
-#define HSPERF_COLLECTOR(X, n)                                               \
-	X(COLLECTOR_##n##_NAME, 'B', "sun.gc.collector." #n ".name")         \
-	X(COLLECTOR_##n##_COUNT, 'J', "sun.gc.collector." #n ".invocations") \
-	X(COLLECTOR_##n##_ENTRY, 'J',                                        \
-	    "sun.gc.collector." #n ".lastEntryTime")                         \
+#define HSPERF_COLLECTOR(X, n)                                                 \
+	X(COLLECTOR_##n##_NAME, 'B', "sun.gc.collector." #n ".name")           \
+	X(COLLECTOR_##n##_COUNT, 'J', "sun.gc.collector." #n ".invocations")   \
+	X(COLLECTOR_##n##_ENTRY, 'J', "sun.gc.collector." #n ".lastEntryTime") \
 	X(COLLECTOR_##n##_EXIT, 'J', "sun.gc.collector." #n ".lastExitTime")
 
 enum hsperf_counter {
@@ -111,8 +110,8 @@ hsperf_note(struct hsperf_layout *out, const char *name, unsigned char type,
 	if (i == HSPERF_COUNTER_COUNT || out->offset[i] != 0)
 		return;
 	/* A number that is not aligned could be seen half-written. */
-	if (type == 'J' && (offset % sizeof(uint64_t) != 0 ||
-			       room < sizeof(uint64_t)))
+	if (type == 'J' &&
+	    (offset % sizeof(uint64_t) != 0 || room < sizeof(uint64_t)))
 		return;
 	out->offset[i] = offset;
 	out->length[i] = type == 'J' ? (uint32_t)sizeof(uint64_t) : room;

@@ -31,8 +31,8 @@ page_word(const struct page *p, size_t offset)
 	if (shift == 0)
 		return low;
 	/* Byte order is little endian, or the parser had refused the page. */
-	return low >> shift |
-	       __atomic_load_n(word + 1, __ATOMIC_ACQUIRE) << (64 - shift);
+	return low >> shift | __atomic_load_n(word + 1, __ATOMIC_ACQUIRE)
+				  << (64 - shift);
 }
 
 /* Copy a text, terminated; out has CAUSE_BYTES. */
@@ -134,8 +134,9 @@ page_sweep(struct page *p, struct instant now, struct pause_edges *out)
 	/* Safepoints first and last: all the rest belongs to that one. */
 	for (turn = 0; turn < 4; turn++) {
 		memset(&s, 0, sizeof(s));
-		s.has_safepoints = p->layout.offset[HSPERF_SAFEPOINTS] != 0 &&
-				   p->layout.offset[HSPERF_SAFEPOINT_TICKS] != 0;
+		s.has_safepoints =
+		    p->layout.offset[HSPERF_SAFEPOINTS] != 0 &&
+		    p->layout.offset[HSPERF_SAFEPOINT_TICKS] != 0;
 		s.collectors = HSPERF_COLLECTORS;
 		page_read(p, &s);
 		if (page_number(p, HSPERF_SAFEPOINTS) == s.safepoints)

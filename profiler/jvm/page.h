@@ -59,8 +59,7 @@ void page_free(struct page **pp);
  * The same from an open file, for page_open and for tests: fd is read, not
  * kept; owner is who must own it.
  */
-int page_open_fd(
-    struct page **out, int fd, uid_t owner, pid_t pid, char *why);
+int page_open_fd(struct page **out, int fd, uid_t owner, pid_t pid, char *why);
 
 /* Whether the JVM has added counters since: then open it anew. */
 bool page_is_stale(const struct page *p);

@@ -102,8 +102,7 @@ page_fault_guard(const void *start, size_t bytes, uint32_t *dead)
 	if (err == 0) {
 		g->bytes = bytes;
 		g->dead = dead;
-		__atomic_store_n(
-		    &g->start, (uintptr_t)start, __ATOMIC_RELEASE);
+		__atomic_store_n(&g->start, (uintptr_t)start, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&guards_lock);
 	return err;

@@ -28,8 +28,8 @@
 #define AGE_SLACK_NS (2 * NS_PER_S)
 
 static void
-page_name(const struct page *p, enum hsperf_counter c, const unsigned char *copy,
-    char out[32])
+page_name(const struct page *p, enum hsperf_counter c,
+    const unsigned char *copy, char out[32])
 {
 	uint32_t n = p->layout.length[c];
 
@@ -182,8 +182,7 @@ page_open_fd(struct page **out, int fd, uid_t owner, pid_t pid, char *why)
 	err = page_parse(p, fd, why);
 	if (err < 0)
 		goto fail;
-	map = mmap(
-	    NULL, p->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	map = mmap(NULL, p->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (map == MAP_FAILED) {
 		err = -errno;
 		goto fail;
@@ -192,10 +191,11 @@ page_open_fd(struct page **out, int fd, uid_t owner, pid_t pid, char *why)
 	err = page_fault_guard(map, p->bytes, &p->dead);
 	if (err < 0)
 		goto fail_map;
-	frequency = p->layout.offset[HSPERF_FREQUENCY] == 0
-			? 0
-			: *(const uint64_t *)(const void *)(p->map +
-			      p->layout.offset[HSPERF_FREQUENCY]);
+	frequency =
+	    p->layout.offset[HSPERF_FREQUENCY] == 0
+		? 0
+		: *(const uint64_t *)(const void
+			  *)(p->map + p->layout.offset[HSPERF_FREQUENCY]);
 	pause_init(&p->pause, p->kind, frequency);
 	*out = p;
 	return 0;
@@ -225,8 +225,8 @@ page_free(struct page **pp)
 static int
 file_open(const char *path)
 {
-	int fd = open(path,
-	    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int fd = open(
+	    path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -264,16 +264,15 @@ file_find(pid_t pid, uid_t uid)
 
 	proc_user_name(uid, user);
 	snprintf(tmp, sizeof(tmp), "/proc/%d/root/tmp", (int)pid);
-	snprintf(path, sizeof(path), "%s/hsperfdata_%s/%d", tmp, user,
-	    (int)inner);
+	snprintf(
+	    path, sizeof(path), "%s/hsperfdata_%s/%d", tmp, user, (int)inner);
 	fd = file_open(path);
 	if (fd == -ENOENT)
 		fd = file_search(tmp, inner);
 	if (fd != -EACCES && fd != -EPERM)
 		return fd;
 	/* /proc/<pid>/root is closed to us: it may still be our own root. */
-	snprintf(
-	    path, sizeof(path), "/tmp/hsperfdata_%s/%d", user, (int)inner);
+	snprintf(path, sizeof(path), "/tmp/hsperfdata_%s/%d", user, (int)inner);
 	return file_open(path);
 }
 

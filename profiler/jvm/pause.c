@@ -191,8 +191,8 @@ step_gc(struct step *t)
 static struct turn
 step_stall(struct step *t)
 {
-	bool now = t->s->in_cause &&
-		   t->s->cause == TALECHAIN_CAUSE_ALLOCATION_STALL;
+	bool now =
+	    t->s->in_cause && t->s->cause == TALECHAIN_CAUSE_ALLOCATION_STALL;
 
 	return (struct turn){t->p->gc && !now, 0, !t->p->gc && now};
 }
@@ -250,8 +250,7 @@ step_gc_begin(struct step *t)
 	p->gc = true;
 	p->gc_counted = t->inside;
 	p->gc_safepoint = t->s->safepoints;
-	p->gc_cause =
-	    t->s->in_cause ? t->s->cause : TALECHAIN_CAUSE_CONCURRENT;
+	p->gc_cause = t->s->in_cause ? t->s->cause : TALECHAIN_CAUSE_CONCURRENT;
 	p->gc_since = at;
 	e->cause = p->gc_cause;
 }
@@ -350,8 +349,8 @@ step_pulses(struct step *t, unsigned safepoints, unsigned gcs)
 		if (i < safepoints) {
 			e = step_edge(t, false, false, t->seen);
 			e->pulse = true;
-			e->cause = i < gcs ? t->s->last_cause
-					   : TALECHAIN_CAUSE_NOT_GC;
+			e->cause =
+			    i < gcs ? t->s->last_cause : TALECHAIN_CAUSE_NOT_GC;
 			e->latency_ns = instant_since(t->seen, from);
 		}
 		from = t->seen; /* the first stands for the time of all */

@@ -51,7 +51,7 @@ struct pause_sample {
 	bool has_safepoints; /* the two below exist */
 	uint64_t safepoints;
 	uint64_t safepoint_ticks;
-	bool in_cause; /* the cause is not "No GC" */
+	bool in_cause;		    /* the cause is not "No GC" */
 	enum talechain_cause cause; /* valid if in_cause */
 	enum talechain_cause last_cause;
 	unsigned collectors;
@@ -70,8 +70,8 @@ struct pause {
 	int64_t start_ns;
 	/* collection */
 	bool gc;
-	bool gc_counted;	/* its collector has counted it already */
-	uint64_t gc_safepoint;	/* the safepoint it runs in */
+	bool gc_counted;       /* its collector has counted it already */
+	uint64_t gc_safepoint; /* the safepoint it runs in */
 	enum talechain_cause gc_cause;
 	struct instant gc_since;
 	/* safepoint */
@@ -86,7 +86,7 @@ struct pause_edge {
 	bool pulse; /* begin of something already over, or its end */
 	enum talechain_cause cause;
 	struct instant at;
-	uint64_t count; /* collections or safepoints of this JVM so far */
+	uint64_t count;	    /* collections or safepoints of this JVM so far */
 	int64_t latency_ns; /* of an end */
 };
 

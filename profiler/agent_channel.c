@@ -1,0 +1,162 @@
+/* agent_channel.c: see the header. */
+#include "profiler/agent_channel.h"
+
+#define RATES_PERIOD_NS (50 * NS_PER_MS)
+#define PULSES_MAX 16
+
+static uint64_t
+channel_word(const struct channel *c, enum talechain_word word)
+{
+	return __atomic_load_n(&c->memory->word[word], __ATOMIC_RELAXED);
+}
+
+/* Count the channel in the watch of the server it belongs to by now. */
+static void
+agent_join(struct channel *c, struct watch *watches, const struct change *why)
+{
+	int server = __atomic_load_n(&c->server, __ATOMIC_RELAXED);
+	struct watch *w;
+
+	if (c->joined == server)
+		return;
+	if (c->joined >= 0) {
+		w = &watches[c->joined];
+		w->agents--;
+		w->agents_in_gc -= c->in_gc;
+		watch_update(w, why);
+	}
+	c->joined = server;
+	if (server >= 0) {
+		w = &watches[server];
+		w->agents++;
+		w->agents_in_gc += c->in_gc;
+		watch_update(w, why);
+	}
+}
+
+/* What the agent says about its present state, as far as it is believable. */
+static struct change
+agent_change(const struct channel *c, uint64_t cause, struct instant now)
+{
+	uint64_t since = channel_word(c, TALECHAIN_WORD_SINCE);
+	struct change r = {.seen = instant_now()};
+
+	r.cause = cause <= TALECHAIN_CAUSE_OTHER ? (enum talechain_cause)cause
+						 : TALECHAIN_CAUSE_UNKNOWN;
+	r.at = r.seen;
+	/* A second is longer than any sweep; a lie costs a stamp, no more. */
+	if (since <= r.seen.ns && since + (uint64_t)NS_PER_S > now.ns)
+		r.at.ns = since;
+	return r;
+}
+
+static void
+agent_note(const struct channel *c, struct output *o, enum talechain_type type,
+    const struct change *when)
+{
+	struct note n = {.type = type,
+	    .server = c->joined,
+	    .at = when->at,
+	    .seen = when->seen};
+
+	output_note(o, &n);
+}
+
+/* The state went from old to its present value; epochs passed meanwhile. */
+static void
+agent_follow(struct channel *c, struct watch *w, uint64_t epochs,
+    const struct change *change)
+{
+	bool in_gc = (c->state & 0xff) == TALECHAIN_JVM_GC;
+	bool was = c->in_gc;
+	uint64_t missed;
+
+	/* A change of level takes one epoch, a whole missed pause two. */
+	missed = (epochs - (in_gc != was && epochs > 0)) / 2;
+	if (missed > PULSES_MAX)
+		missed = PULSES_MAX;
+	if (was && (missed > 0 || !in_gc)) {
+		c->in_gc = false;
+		w->agents_in_gc--;
+		watch_update(w, change);
+		/* was, and is again: the present one is among those missed */
+		if (in_gc && missed > 0)
+			missed--;
+	}
+	for (; missed > 0; missed--)
+		watch_pulse(w, HAZARD_GC, change->at, change);
+	if (in_gc && !c->in_gc) {
+		c->in_gc = true;
+		w->agents_in_gc++;
+		watch_update(w, change);
+	}
+}
+
+void
+agent_channel_sweep(
+    struct channel *c, struct watch *watches, struct instant now)
+{
+	uint64_t old = c->state;
+	uint64_t state = __atomic_load_n(&c->memory->state, __ATOMIC_ACQUIRE);
+	struct change change;
+	struct watch *w;
+
+	if (state == old &&
+	    c->joined == __atomic_load_n(&c->server, __ATOMIC_RELAXED))
+		return;
+	change = agent_change(c, channel_word(c, TALECHAIN_WORD_CAUSE), now);
+	agent_join(c, watches, &change);
+	if (state == old)
+		return;
+	c->state = state;
+	if ((state & 0xff) > TALECHAIN_JVM_DEAD || state >> 8 < old >> 8)
+		return; /* no honest agent; the next value is judged again */
+	if (c->joined < 0) {
+		c->in_gc = (state & 0xff) == TALECHAIN_JVM_GC;
+		return;
+	}
+	w = &watches[c->joined];
+	/* From nothing to running is no end of anything. */
+	agent_follow(c, w, old == 0 ? 1 : (state >> 8) - (old >> 8), &change);
+	if ((state & 0xff) == TALECHAIN_JVM_DEAD && !c->dead) {
+		c->dead = true;
+		agent_note(c, w->output, TALECHAIN_JVM_DEATH, &change);
+	}
+}
+
+void
+agent_channel_rates(struct channel *c, struct output *o, struct instant now)
+{
+	uint64_t classes, compiled;
+	struct note n = {.type = TALECHAIN_JVM_RATES,
+	    .server = c->joined,
+	    .at = now,
+	    .seen = now};
+
+	if (instant_since(now, c->rates_at) < RATES_PERIOD_NS)
+		return;
+	classes = channel_word(c, TALECHAIN_WORD_CLASSES);
+	compiled = channel_word(c, TALECHAIN_WORD_COMPILED);
+	n.arg[0] = classes - c->classes;
+	n.arg[1] = compiled - c->compiled;
+	n.arg[2] = instant_is_set(c->rates_at)
+		       ? (uint64_t)instant_since(now, c->rates_at)
+		       : 0;
+	c->classes = classes;
+	c->compiled = compiled;
+	/* The first look is where counting starts. */
+	if (instant_is_set(c->rates_at) && (n.arg[0] | n.arg[1]) != 0 &&
+	    n.arg[0] < UINT32_MAX && n.arg[1] < UINT32_MAX)
+		output_note(o, &n);
+	c->rates_at = now;
+}
+
+void
+agent_channel_leave(
+    struct channel *c, struct watch *watches, struct instant now)
+{
+	struct change change = {.at = now, .seen = now};
+
+	__atomic_store_n(&c->server, -1, __ATOMIC_RELAXED);
+	agent_join(c, watches, &change);
+}

@@ -1,0 +1,254 @@
+/* attach.c: see the header. */
+#include "profiler/attach.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define ATTACH_NICE 5
+/* How soon a source that ends is looked for in the returns. */
+#define RETURN_PERIOD_NS (2 * NS_PER_MS)
+#define POLL_OTHERS (1 + PROFILER_SERVERS) /* wake, pidfds */
+
+int
+attach_init(struct attach *a, const struct profiler_options *options,
+    uint32_t first_number)
+{
+	unsigned i;
+	int err;
+
+	memset(a, 0, sizeof(*a));
+	a->servers = options->servers;
+	for (i = 0; i < a->servers; i++)
+		process_init(&a->process[i], a, i, &options->server[i]);
+	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->wake < 0)
+		return -errno;
+	err = door_init(&a->door, a, options->channels_max, first_number);
+	if (err < 0)
+		goto fail_wake;
+	a->polled =
+	    calloc(POLL_OTHERS + 1 + options->channels_max + DOOR_STRANGERS,
+		sizeof(*a->polled));
+	if (a->polled == NULL) {
+		err = -ENOMEM;
+		goto fail_door;
+	}
+	pthread_mutex_init(&a->lock, NULL);
+	return 0;
+
+fail_door:
+	door_fini(&a->door);
+fail_wake:
+	close(a->wake);
+	return err;
+}
+
+void
+attach_collect(struct attach *a)
+{
+	struct order o;
+	struct page *page;
+
+	while (order_pop(a->returns, &o)) {
+		if (a->out > 0)
+			a->out--;
+		if (o.kind == ORDER_CHANNEL_END) {
+			door_channel_returned(&a->door, o.source);
+			continue;
+		}
+		page = o.source;
+		process_page_returned(&a->process[page->server], page);
+	}
+}
+
+void
+attach_fini(struct attach *a)
+{
+	unsigned i;
+
+	door_fini(&a->door);
+	for (i = 0; i < a->servers; i++)
+		process_fini(&a->process[i]);
+	pthread_mutex_destroy(&a->lock);
+	free(a->polled);
+	close(a->wake);
+}
+
+void
+attach_order(struct attach *a, const struct order *o)
+{
+	struct timespec wait = {.tv_nsec = 100 * NS_PER_US};
+
+	a->out += o->returns;
+	while (!order_push(a->orders, o)) {
+		/* The observer is behind by thousands; it will come round. */
+		if (__atomic_load_n(&a->stop, __ATOMIC_RELAXED) != 0)
+			return;
+		nanosleep(&wait, NULL);
+	}
+}
+
+int
+attach_server_of(const struct attach *a, const struct channel *c)
+{
+	const struct process *p;
+	unsigned i;
+
+	for (i = 0; i < a->servers; i++) {
+		p = &a->process[i];
+		if (process_owns(p, c->pid))
+			return c->kind == TALECHAIN_KIND_JVM &&
+				       !p->server->agent
+				   ? -1
+				   : (int)i;
+	}
+	return -1;
+}
+
+void
+attach_assign(struct attach *a)
+{
+	struct connection *c;
+	unsigned i;
+
+	for (i = 0; i < a->door.count; i++) {
+		c = &a->door.connection[i];
+		if (c->state == CONNECTION_OPEN)
+			__atomic_store_n(&c->channel->server,
+			    attach_server_of(a, c->channel), __ATOMIC_RELAXED);
+	}
+}
+
+/* Show what has changed to whoever asks for statistics. */
+static void
+attach_show(struct attach *a)
+{
+	const struct door *d = &a->door;
+	unsigned i, k, agents;
+
+	pthread_mutex_lock(&a->lock);
+	a->shown.channels = d->channels;
+	a->shown.channels_opened = d->opened;
+	a->shown.channels_refused = d->refused;
+	for (i = 0; i < a->servers; i++) {
+		agents = 0;
+		for (k = 0; k < d->count; k++)
+			agents += d->connection[k].state == CONNECTION_OPEN &&
+				  d->connection[k].channel->kind ==
+				      TALECHAIN_KIND_JVM &&
+				  d->connection[k].channel->server == (int)i;
+		a->shown.server[i].pid = a->process[i].pid;
+		process_describe(&a->process[i], agents,
+		    &a->shown.server[i].source, a->shown.server[i].detail);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+void
+attach_stats(struct attach *a, struct profiler_stats *out)
+{
+	pthread_mutex_lock(&a->lock);
+	*out = a->shown;
+	pthread_mutex_unlock(&a->lock);
+}
+
+void
+attach_wake(struct attach *a)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	do
+		n = write(a->wake, &one, sizeof(one));
+	while (n < 0 && errno == EINTR);
+}
+
+static int64_t
+sooner(int64_t a_ns, int64_t b_ns)
+{
+	if (a_ns < 0 || (b_ns >= 0 && b_ns < a_ns))
+		return b_ns;
+	return a_ns;
+}
+
+/* One turn; wait_ns is how long to sleep, -1: until something happens. */
+static int64_t
+attach_turn(struct attach *a, int64_t wait_ns)
+{
+	struct timespec t = {
+	    .tv_sec = wait_ns / NS_PER_S, .tv_nsec = wait_ns % NS_PER_S};
+	struct pollfd *p = a->polled;
+	struct instant now;
+	uint64_t count;
+	int64_t due_ns;
+	unsigned i, n;
+
+	p[0] = (struct pollfd){.fd = a->wake, .events = POLLIN};
+	for (i = 0; i < PROFILER_SERVERS; i++)
+		p[i + 1] = (struct pollfd){
+		    .fd = i < a->servers ? a->process[i].pidfd : -1,
+		    .events = POLLIN};
+	n = POLL_OTHERS + door_poll(&a->door, p + POLL_OTHERS);
+	if (ppoll(p, n, wait_ns < 0 ? NULL : &t, NULL) < 0)
+		for (i = 0; i < n; i++)
+			p[i].revents = 0;
+	if (p[0].revents != 0 && read(a->wake, &count, sizeof(count)) < 0)
+		p[0].revents = 0;
+	/* Ends of processes before anything that takes longer. */
+	now = instant_now();
+	due_ns = -1;
+	for (i = 0; i < a->servers; i++)
+		due_ns = sooner(due_ns,
+		    process_turn(&a->process[i], p[i + 1].revents != 0, now));
+	due_ns = sooner(due_ns, door_turn(&a->door, p + POLL_OTHERS, now));
+	attach_collect(a);
+	attach_show(a);
+	return a->out > 0 ? sooner(due_ns, RETURN_PERIOD_NS) : due_ns;
+}
+
+static void *
+attach_run(void *arg)
+{
+	struct attach *a = arg;
+	int64_t wait_ns = 0;
+
+	prctl(PR_SET_NAME, "attach");
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), ATTACH_NICE);
+	while (__atomic_load_n(&a->stop, __ATOMIC_RELAXED) == 0)
+		wait_ns = attach_turn(a, wait_ns);
+	return NULL;
+}
+
+int
+attach_start(struct attach *a)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&a->thread, NULL, attach_run, a);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	a->running = err == 0;
+	return -err;
+}
+
+void
+attach_stop(struct attach *a)
+{
+	if (!a->running)
+		return;
+	__atomic_store_n(&a->stop, 1, __ATOMIC_RELAXED);
+	attach_wake(a);
+	pthread_join(a->thread, NULL);
+	a->running = false;
+}

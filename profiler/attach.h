@@ -1,0 +1,68 @@
+/*
+ * attach.h: the thread that does everything that may block.
+ *
+ * It accepts writers of channels (door.h), watches the servers' processes and
+ * finds their performance pages (process.h), and hands what is ready to the
+ * observer through a ring of orders.  Sources come back through a second ring
+ * when the observer has finished with them; only then are they unmapped.
+ *
+ * It sleeps in poll() and runs at low priority: a spinning observer or a busy
+ * proxy never waits for it.
+ */
+#ifndef TAILOR_PROFILER_ATTACH_H
+#define TAILOR_PROFILER_ATTACH_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "profiler/door.h"
+#include "profiler/order.h"
+#include "profiler/process.h"
+#include "profiler/profiler.h"
+
+struct attach {
+	struct door door;
+	struct process process[PROFILER_SERVERS];
+	unsigned servers;
+	struct order_ring *orders;  /* borrowed; this thread writes */
+	struct order_ring *returns; /* borrowed; this thread reads */
+	unsigned out;		    /* sources ending, not yet returned */
+	struct pollfd *polled;	    /* owned */
+	int wake;		    /* owned eventfd; any thread writes */
+	/* any thread reads, under lock */
+	pthread_mutex_t lock;
+	struct profiler_stats shown; /* only what this thread knows */
+	/* the thread that started it */
+	pthread_t thread;
+	bool running;
+	uint32_t stop; /* relaxed atomic */
+};
+
+/* Everything but the thread.  Options are borrowed for its life. */
+int attach_init(struct attach *a, const struct profiler_options *options,
+    uint32_t first_number);
+void attach_fini(struct attach *a);
+
+int attach_start(struct attach *a);
+void attach_stop(struct attach *a);
+
+/* Release what the observer has given back.  On this thread, or when both
+ * threads have stopped. */
+void attach_collect(struct attach *a);
+
+/* Any thread: look at what has changed. */
+void attach_wake(struct attach *a);
+
+/* Any thread: what this thread knows of stats. */
+void attach_stats(struct attach *a, struct profiler_stats *out);
+
+/* For door and process, on this thread: hand an order to the observer. */
+void attach_order(struct attach *a, const struct order *o);
+
+/* For door: the server a channel belongs to, -1 if none (yet). */
+int attach_server_of(const struct attach *a, const struct channel *c);
+
+/* For process: servers' processes have changed, look at all channels. */
+void attach_assign(struct attach *a);
+
+#endif

@@ -1,0 +1,399 @@
+/* door.c: see the header. */
+#include "profiler/door.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "profiler/attach.h"
+
+#define ASK_TIMEOUT_NS (1 * NS_PER_S)
+#define DOOR_BACKLOG 64
+#define ACCEPT_BATCH 16
+
+int
+door_init(struct door *d, struct attach *a, unsigned channels_max,
+    uint32_t first_number)
+{
+	memset(d, 0, sizeof(*d));
+	d->attach = a;
+	d->fd = -1;
+	d->channels_max = channels_max;
+	d->next_number = first_number;
+	d->connection =
+	    calloc(channels_max + DOOR_STRANGERS, sizeof(*d->connection));
+	return d->connection == NULL ? -ENOMEM : 0;
+}
+
+/* --- the socket ------------------------------------------------------------ */
+
+static void
+door_make_directory(const char *path)
+{
+	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *slash;
+
+	strcpy(directory, path);
+	slash = strrchr(directory, '/');
+	if (slash == NULL || slash == directory)
+		return;
+	*slash = '\0';
+	/* A failure shows again, with a better message, in bind. */
+	(void)mkdir(directory, 0750);
+}
+
+/* Whether a socket file is there on which nobody listens any more. */
+static bool
+door_is_stale(const struct sockaddr_un *address)
+{
+	struct stat st;
+	bool stale;
+	int fd;
+
+	if (lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return false;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return false;
+	stale = connect(fd, (const void *)address, sizeof(*address)) < 0 &&
+		errno == ECONNREFUSED;
+	close(fd);
+	return stale;
+}
+
+static int
+door_bind(int fd, const struct sockaddr_un *address)
+{
+	if (bind(fd, (const void *)address, sizeof(*address)) == 0)
+		return 0;
+	if (errno != EADDRINUSE || !door_is_stale(address))
+		return -errno;
+	(void)unlink(address->sun_path);
+	return bind(fd, (const void *)address, sizeof(*address)) < 0 ? -errno
+								     : 0;
+}
+
+int
+door_open(struct door *d, const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat st;
+	int fd, err;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	door_make_directory(path);
+	err = door_bind(fd, &address);
+	if (err < 0)
+		goto fail;
+	if (chmod(path, 0660) < 0 || stat(path, &st) < 0 ||
+	    listen(fd, DOOR_BACKLOG) < 0) {
+		err = -errno;
+		goto fail_bound;
+	}
+	d->path = strdup(path);
+	if (d->path == NULL) {
+		err = -ENOMEM;
+		goto fail_bound;
+	}
+	d->device = st.st_dev;
+	d->inode = st.st_ino;
+	d->fd = fd;
+	return 0;
+
+fail_bound:
+	(void)unlink(path);
+fail:
+	close(fd);
+	return err;
+}
+
+void
+door_fini(struct door *d)
+{
+	struct stat st;
+	unsigned i;
+
+	for (i = 0; i < d->count; i++) {
+		if (d->connection[i].fd >= 0)
+			close(d->connection[i].fd);
+		channel_free(&d->connection[i].channel);
+	}
+	free(d->connection);
+	d->connection = NULL;
+	d->count = 0;
+	/* Another tailor may have put its own socket there meanwhile. */
+	if (d->path != NULL && stat(d->path, &st) == 0 &&
+	    st.st_dev == d->device && st.st_ino == d->inode)
+		(void)unlink(d->path);
+	free(d->path);
+	d->path = NULL;
+	if (d->fd >= 0)
+		close(d->fd);
+	d->fd = -1;
+}
+
+/* --- one connection -------------------------------------------------------- */
+
+/* Forget a connection that never got a channel.  Moves the last one here. */
+static void
+connection_drop(struct door *d, struct connection *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	if (c->state == CONNECTION_ASKING)
+		d->strangers--;
+	*c = d->connection[--d->count];
+}
+
+static void
+connection_refuse(struct door *d, struct connection *c, const char *why)
+{
+	char line[DOOR_REASON + 8];
+	int n = snprintf(line, sizeof(line), "NO %.*s\n", DOOR_REASON, why);
+
+	(void)send(c->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	d->refused++;
+	log_event(LOG_LEVEL_WARNING, "channel_refused", "pid=%d why=\"%s\"",
+	    (int)c->pid, why);
+	connection_drop(d, c);
+}
+
+/* Whether the other side may have a channel at all. */
+static bool
+connection_allowed(struct connection *c, char why[DOOR_REASON])
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	snprintf(why, DOOR_REASON, "unknown user");
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
+		return false;
+	c->pid = peer.pid;
+	snprintf(why, DOOR_REASON, "user %u may not, only %u and root",
+	    (unsigned)peer.uid, (unsigned)geteuid());
+	return peer.uid == geteuid() || peer.uid == 0;
+}
+
+/* Send the reply and the descriptor of the channel's memory. */
+static int
+connection_reply(struct connection *c, const struct channel *channel)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	char line[128];
+	struct iovec iov = {.iov_base = line};
+	struct msghdr m = {.msg_iov = &iov,
+	    .msg_iovlen = 1,
+	    .msg_control = control.bytes,
+	    .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *h;
+
+	/* Languages without SCM_RIGHTS open the path instead. */
+	iov.iov_len =
+	    (size_t)snprintf(line, sizeof(line), "OK /proc/%d/fd/%d %zu\n",
+		(int)getpid(), channel->memfd, channel->bytes);
+	memset(&control, 0, sizeof(control));
+	h = CMSG_FIRSTHDR(&m);
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(h), &channel->memfd, sizeof(int));
+	if (sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+	    (ssize_t)iov.iov_len)
+		return -EPIPE;
+	return 0;
+}
+
+/* A complete, well-formed request: make the channel and hand it over. */
+static void
+connection_grant(
+    struct door *d, struct connection *c, const struct handshake *hello)
+{
+	size_t bytes = talechain_bytes(hello->slot_log2);
+	struct order o = {.kind = ORDER_CHANNEL, .at = instant_now()};
+	struct channel *channel;
+	int err;
+
+	if (d->channels >= d->channels_max) {
+		connection_refuse(d, c, "too many channels");
+		return;
+	}
+	if (d->bytes + bytes > DOOR_BYTES_MAX) {
+		connection_refuse(d, c, "too much memory in channels");
+		return;
+	}
+	err = channel_new_outside(&channel, d->next_number, hello, c->pid);
+	if (err < 0) {
+		connection_refuse(d, c, strerror(-err));
+		return;
+	}
+	channel->server = attach_server_of(d->attach, channel);
+	if (connection_reply(c, channel) < 0) {
+		channel_free(&channel);
+		connection_drop(d, c);
+		return;
+	}
+	d->next_number++;
+	d->strangers--;
+	d->channels++;
+	d->opened++;
+	d->bytes += bytes;
+	c->state = CONNECTION_OPEN;
+	c->channel = channel;
+	log_event(LOG_LEVEL_INFO, "channel_opened",
+	    "channel=%u name=%s pid=%d server=%d slots=%u", channel->number,
+	    hello->name, (int)c->pid, channel->server, 1u << hello->slot_log2);
+	o.source = channel;
+	attach_order(d->attach, &o);
+}
+
+/* Something arrived from one that asks.  The connection may be gone after. */
+static void
+connection_ask(struct door *d, struct connection *c)
+{
+	struct handshake hello;
+	const char *why;
+	ssize_t n;
+	int err;
+
+	n = recv(c->fd, c->text + c->length, sizeof(c->text) - c->length,
+	    MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		connection_drop(d, c);
+		return;
+	}
+	c->length += (size_t)n;
+	err = handshake_parse(&hello, c->text, c->length, &why);
+	if (err == -EAGAIN)
+		return;
+	if (err < 0)
+		connection_refuse(d, c, why);
+	else if (hello.kind != TALECHAIN_KIND_APP &&
+		 hello.kind != TALECHAIN_KIND_JVM)
+		connection_refuse(d, c, "this kind is tailor's own");
+	else
+		connection_grant(d, c, &hello);
+}
+
+/* Its writer is gone, or says what it has no business to say. */
+static void
+connection_end(struct door *d, struct connection *c)
+{
+	struct order o = {.kind = ORDER_CHANNEL_END,
+	    .returns = true,
+	    .at = instant_now(),
+	    .source = c->channel};
+
+	close(c->fd);
+	c->fd = -1;
+	c->state = CONNECTION_ENDING;
+	attach_order(d->attach, &o);
+}
+
+void
+door_channel_returned(struct door *d, struct channel *channel)
+{
+	unsigned i;
+
+	for (i = 0; i < d->count; i++)
+		if (d->connection[i].channel == channel)
+			break;
+	if (i == d->count)
+		return;
+	d->channels--;
+	d->bytes -= channel->bytes;
+	log_event(LOG_LEVEL_INFO, "channel_closed", "channel=%u pid=%d",
+	    channel->number, (int)channel->pid);
+	channel_free(&channel);
+	connection_drop(d, &d->connection[i]);
+}
+
+/* --- all of them ------------------------------------------------------------ */
+
+static void
+door_accept(struct door *d, struct instant now)
+{
+	char why[DOOR_REASON];
+	struct connection *c;
+	unsigned i;
+	int fd;
+
+	for (i = 0; i < ACCEPT_BATCH; i++) {
+		fd = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
+		if (d->count == d->channels_max + DOOR_STRANGERS) {
+			d->refused++;
+			close(fd);
+			continue;
+		}
+		c = &d->connection[d->count++];
+		memset(c, 0, sizeof(*c));
+		c->fd = fd;
+		c->deadline = instant_plus(now, ASK_TIMEOUT_NS);
+		d->strangers++;
+		if (d->strangers > DOOR_STRANGERS)
+			connection_refuse(d, c, "too many ask at once");
+		else if (!connection_allowed(c, why))
+			connection_refuse(d, c, why);
+	}
+}
+
+unsigned
+door_poll(const struct door *d, struct pollfd *out)
+{
+	unsigned i;
+
+	/* poll() passes over negative descriptors. */
+	out[0] = (struct pollfd){.fd = d->fd, .events = POLLIN};
+	for (i = 0; i < d->count; i++)
+		out[i + 1] = (struct pollfd){
+		    .fd = d->connection[i].fd, .events = POLLIN};
+	return d->count + 1;
+}
+
+int64_t
+door_turn(struct door *d, const struct pollfd *polled, struct instant now)
+{
+	struct connection *c;
+	int64_t due_ns = -1, left_ns;
+	unsigned i;
+
+	/* Backwards: what is dropped is replaced by one already seen. */
+	for (i = d->count; i-- > 0;) {
+		c = &d->connection[i];
+		if (c->state == CONNECTION_ENDING)
+			continue;
+		left_ns = instant_since(c->deadline, now);
+		if (c->state == CONNECTION_OPEN) {
+			if (polled[i + 1].revents != 0)
+				connection_end(d, c);
+		} else if (polled[i + 1].revents != 0) {
+			connection_ask(d, c);
+		} else if (left_ns <= 0) {
+			connection_refuse(d, c, "took too long to ask");
+		} else if (due_ns < 0 || left_ns < due_ns) {
+			due_ns = left_ns;
+		}
+	}
+	if (polled[0].revents != 0)
+		door_accept(d, now);
+	if (due_ns < 0 && d->strangers > 0)
+		due_ns = ASK_TIMEOUT_NS;
+	return due_ns;
+}

@@ -1,0 +1,87 @@
+/*
+ * door.h: where writers ask for channels.
+ *
+ * A listening Unix stream socket and its connections.  A connection asks with
+ * one line (handshake.h), gets one line and a memfd, and is then only kept to
+ * learn of its end: when the writer dies the kernel closes it, whatever the
+ * writer did.  Refused connections get "NO <reason>" and are counted.
+ *
+ * Only processes of our own user, and root's, are served.  How many channels
+ * and how much memory they take is bounded.
+ *
+ * All of it runs on the attach thread.
+ */
+#ifndef TAILOR_PROFILER_DOOR_H
+#define TAILOR_PROFILER_DOOR_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/instant.h"
+#include "profiler/channel.h"
+
+/* Connections that have not asked yet, at most. */
+#define DOOR_STRANGERS 16
+/* All rings of all channels together. */
+#define DOOR_BYTES_MAX (UINT64_C(256) << 20)
+#define DOOR_REASON 80
+
+struct attach;
+
+enum connection_state {
+	CONNECTION_ASKING, /* its line is not complete */
+	CONNECTION_OPEN,   /* it has a channel */
+	CONNECTION_ENDING, /* its writer is gone, the observer still drains */
+};
+
+struct connection {
+	enum connection_state state;
+	int fd; /* owned; -1 when ENDING */
+	pid_t pid;
+	struct channel *channel; /* owned, lent to the observer */
+	struct instant deadline; /* of ASKING */
+	size_t length;
+	char text[HANDSHAKE_BYTES];
+};
+
+struct door {
+	struct attach *attach;	/* borrowed: takes our orders */
+	int fd;			/* owned listening socket, -1: closed */
+	char *path;		/* owned */
+	uint64_t device, inode; /* of the socket file, to unlink only ours */
+	unsigned channels_max;
+	uint64_t bytes; /* of all channels */
+	uint32_t next_number;
+	unsigned channels;	       /* OPEN or ENDING */
+	unsigned strangers;	       /* ASKING */
+	struct connection *connection; /* owned array, count of them used */
+	unsigned count;
+	uint64_t opened, refused;
+};
+
+/*
+ * door_init(d, a, channels_max, first_number): a closed door.
+ * door_open(d, path): listen.  Makes the directory (0750) if it is missing
+ * and its parent is there; takes the place of a socket nobody listens on.
+ * Return 0, -ENOMEM, -EADDRINUSE (another listens there), -ENAMETOOLONG or a
+ * negative errno of socket, bind or listen.
+ */
+int door_init(struct door *d, struct attach *a, unsigned channels_max,
+    uint32_t first_number);
+int door_open(struct door *d, const char *path);
+void door_fini(struct door *d);
+
+/* Fill in what to poll: the listener, then each connection.  Returns how
+ * many, at most 1 + channels_max + DOOR_STRANGERS. */
+unsigned door_poll(const struct door *d, struct pollfd *out);
+
+/* Deal with what poll found in the same array.  Returns the time until
+ * something is due, ns; -1 for never. */
+int64_t
+door_turn(struct door *d, const struct pollfd *polled, struct instant now);
+
+/* The observer has drained a channel and given it back. */
+void door_channel_returned(struct door *d, struct channel *c);
+
+#endif

@@ -1,0 +1,281 @@
+/*
+ * agent.c: the JVMTI agent: callbacks of the JVM.
+ *
+ *	java -agentpath:/usr/lib/tailor/libtailor-jvm.so[=socket=PATH] ...
+ *	jcmd PID JVMTI.agent_load /usr/lib/tailor/libtailor-jvm.so [socket=PATH]
+ *
+ * Reports collections (begin, end, cause), the JVM's start and end, and how
+ * many classes are prepared and methods compiled.  Not safepoints: JVMTI has
+ * no event for them; the performance page beside the agent has.
+ *
+ * Cost: about 200 ns per collection, an atomic addition per class and per
+ * compiled method, and one thread that sleeps.
+ */
+#include "profiler/jvm/agent.h"
+
+#include <jvmti.h>
+
+struct agent agent;
+
+static bool loaded;
+static char *socket_path; /* owned; NULL: the default */
+
+struct talechain *
+agent_enter(void)
+{
+	/* Sequentially consistent, as in agent_link.c: see there. */
+	__atomic_fetch_add(&agent.inside, 1, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&agent.link, __ATOMIC_SEQ_CST);
+}
+
+void
+agent_leave(void)
+{
+	__atomic_fetch_sub(&agent.inside, 1, __ATOMIC_RELEASE);
+}
+
+void
+agent_state_show(struct talechain *tc)
+{
+	uint64_t state = __atomic_load_n(&agent.state, __ATOMIC_SEQ_CST);
+	uint64_t shown = __atomic_load_n(&tc->channel->state, __ATOMIC_RELAXED);
+
+	talechain_word_set(tc, TALECHAIN_WORD_CAUSE,
+	    __atomic_load_n(&agent.cause, __ATOMIC_RELAXED));
+	talechain_word_set(tc, TALECHAIN_WORD_SINCE,
+	    __atomic_load_n(&agent.since_ns, __ATOMIC_RELAXED));
+	/* Never back: another thread may have shown a newer one meanwhile. */
+	while (shown < state &&
+	       !__atomic_compare_exchange_n(&tc->channel->state, &shown, state,
+		   false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		continue;
+}
+
+void
+agent_state_set(enum talechain_jvm_state state, uint64_t now_ns, uint64_t cause)
+{
+	uint64_t old = __atomic_load_n(&agent.state, __ATOMIC_RELAXED), new;
+
+	__atomic_store_n(&agent.since_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&agent.cause, cause, __ATOMIC_RELAXED);
+	do {
+		if ((old & 0xff) == TALECHAIN_JVM_DEAD)
+			return;
+		new = ((old >> 8) + 1) << 8 | (uint64_t)state;
+	} while (!__atomic_compare_exchange_n(&agent.state, &old, new, false,
+	    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+}
+
+/* One event, by the VM thread.  Should a JVM ever use two, one gives way. */
+static void
+agent_emit(struct talechain *tc, uint64_t now_ns, enum talechain_type type,
+    uint64_t cause, uint64_t latency_ns)
+{
+	if (__atomic_exchange_n(&agent.ring_busy, 1, __ATOMIC_ACQUIRE) != 0) {
+		__atomic_fetch_add(&tc->channel->dropped, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	if (agent.vm_tid == 0)
+		agent.vm_tid = (uint32_t)syscall(SYS_gettid);
+	tc->tid = agent.vm_tid;
+	talechain_emit_at(
+	    tc, now_ns, type, cause, agent.collections, latency_ns, 0);
+	__atomic_store_n(&agent.ring_busy, 0, __ATOMIC_RELEASE);
+}
+
+static void JNICALL
+on_gc_start(jvmtiEnv *env)
+{
+	uint64_t now_ns = talechain_now();
+	uint64_t cause = (uint64_t)agent_page_cause(false);
+	struct talechain *tc;
+
+	(void)env;
+	agent.collections++;
+	agent.begun_ns = now_ns;
+	agent_state_set(TALECHAIN_JVM_GC, now_ns, cause);
+	tc = agent_enter();
+	if (tc != NULL) {
+		agent_state_show(tc);
+		agent_emit(tc, now_ns, TALECHAIN_JVM_GC_BEGIN, cause, 0);
+	}
+	agent_leave();
+}
+
+static void JNICALL
+on_gc_finish(jvmtiEnv *env)
+{
+	uint64_t now_ns = talechain_now();
+	uint64_t cause = (uint64_t)agent_page_cause(true);
+	uint64_t latency_ns = agent.begun_ns != 0 ? now_ns - agent.begun_ns : 0;
+	struct talechain *tc;
+
+	(void)env;
+	agent_state_set(TALECHAIN_JVM_RUNNING, now_ns, cause);
+	tc = agent_enter();
+	if (tc != NULL) {
+		agent_state_show(tc);
+		agent_emit(tc, now_ns, TALECHAIN_JVM_GC_END, cause, latency_ns);
+	}
+	agent_leave();
+}
+
+static void JNICALL
+on_class_prepare(jvmtiEnv *env, JNIEnv *jni, jthread thread, jclass class)
+{
+	(void)env, (void)jni, (void)thread, (void)class;
+	__atomic_fetch_add(&agent.classes, 1, __ATOMIC_RELAXED);
+}
+
+static void JNICALL
+on_compiled(jvmtiEnv *env, jmethodID method, jint bytes, const void *code,
+    jint maps, const jvmtiAddrLocationMap *map, const void *info)
+{
+	(void)env, (void)method, (void)bytes, (void)code;
+	(void)maps, (void)map, (void)info;
+	__atomic_fetch_add(&agent.compiled, 1, __ATOMIC_RELAXED);
+}
+
+static void
+agent_begin(uint64_t started_ns)
+{
+	int err;
+
+	agent_page_open();
+	agent_state_set(TALECHAIN_JVM_RUNNING, talechain_now(), 0);
+	err = agent_link_start(socket_path, started_ns);
+	if (err < 0)
+		fprintf(
+		    stderr, "libtailor-jvm: no thread: %s\n", strerror(-err));
+}
+
+static void JNICALL
+on_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread thread)
+{
+	(void)env, (void)jni, (void)thread;
+	agent_begin(talechain_now());
+}
+
+static void JNICALL
+on_vm_death(jvmtiEnv *env, JNIEnv *jni)
+{
+	struct talechain *tc;
+
+	(void)env, (void)jni;
+	agent_state_set(TALECHAIN_JVM_DEAD, talechain_now(), 0);
+	tc = agent_enter();
+	if (tc != NULL)
+		agent_state_show(tc);
+	agent_leave();
+}
+
+/* What this JVM can do of what we want; collections are a must. */
+static bool
+agent_capabilities(jvmtiEnv *env)
+{
+	jvmtiCapabilities can, want;
+
+	memset(&can, 0, sizeof(can));
+	memset(&want, 0, sizeof(want));
+	if ((*env)->GetPotentialCapabilities(env, &can) != JVMTI_ERROR_NONE)
+		return false;
+	want.can_generate_garbage_collection_events = 1;
+	want.can_generate_compiled_method_load_events =
+	    can.can_generate_compiled_method_load_events;
+	return (*env)->AddCapabilities(env, &want) == JVMTI_ERROR_NONE;
+}
+
+static bool
+agent_events(jvmtiEnv *env)
+{
+	static const struct {
+		jvmtiEvent event;
+		bool must;
+	} wanted[] = {
+	    {JVMTI_EVENT_VM_INIT, true},
+	    {JVMTI_EVENT_VM_DEATH, true},
+	    {JVMTI_EVENT_GARBAGE_COLLECTION_START, true},
+	    {JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, true},
+	    {JVMTI_EVENT_CLASS_PREPARE, false},
+	    {JVMTI_EVENT_COMPILED_METHOD_LOAD, false},
+	};
+	jvmtiEventCallbacks on;
+	size_t i;
+
+	memset(&on, 0, sizeof(on));
+	on.VMInit = on_vm_init;
+	on.VMDeath = on_vm_death;
+	on.GarbageCollectionStart = on_gc_start;
+	on.GarbageCollectionFinish = on_gc_finish;
+	on.ClassPrepare = on_class_prepare;
+	on.CompiledMethodLoad = on_compiled;
+	if ((*env)->SetEventCallbacks(env, &on, (jint)sizeof(on)) !=
+	    JVMTI_ERROR_NONE)
+		return false;
+	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if ((*env)->SetEventNotificationMode(env, JVMTI_ENABLE,
+			wanted[i].event, NULL) != JVMTI_ERROR_NONE &&
+		    wanted[i].must)
+			return false;
+	return true;
+}
+
+static jint
+agent_load(JavaVM *vm, const char *options, bool attached)
+{
+	jvmtiEnv *env;
+	void *handle;
+
+	if (loaded) {
+		fprintf(stderr, "libtailor-jvm: already loaded\n");
+		return JNI_OK;
+	}
+	if (options != NULL && strncmp(options, "socket=", 7) == 0) {
+		socket_path = strdup(options + 7);
+	} else if (options != NULL && *options != '\0') {
+		fprintf(stderr,
+		    "libtailor-jvm: option '%s' not understood, want "
+		    "socket=PATH\n",
+		    options);
+		return JNI_ERR;
+	}
+	if ((*vm)->GetEnv(vm, &handle, JVMTI_VERSION_1_2) != JNI_OK) {
+		fprintf(stderr, "libtailor-jvm: this JVM has no JVMTI\n");
+		return JNI_ERR;
+	}
+	env = handle;
+	if (!agent_capabilities(env) || !agent_events(env)) {
+		fprintf(stderr,
+		    "libtailor-jvm: this JVM does not report collections\n");
+		return JNI_ERR;
+	}
+	loaded = true;
+	/* With -agentpath the JVM is not running yet: wait for VMInit. */
+	if (attached)
+		agent_begin(0);
+	return JNI_OK;
+}
+
+JNIEXPORT jint JNICALL
+Agent_OnLoad(JavaVM *vm, char *options, void *reserved)
+{
+	(void)reserved;
+	return agent_load(vm, options, false);
+}
+
+JNIEXPORT jint JNICALL
+Agent_OnAttach(JavaVM *vm, char *options, void *reserved)
+{
+	(void)reserved;
+	return agent_load(vm, options, true);
+}
+
+JNIEXPORT void JNICALL
+Agent_OnUnload(JavaVM *vm)
+{
+	(void)vm;
+	agent_link_stop();
+	agent_page_close();
+	free(socket_path);
+	socket_path = NULL;
+}

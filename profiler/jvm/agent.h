@@ -1,0 +1,77 @@
+/*
+ * agent.h: what the parts of libtailor-jvm.so share.
+ *
+ * The agent lives in somebody else's JVM: it allocates nothing after its
+ * start, keeps no lock, and in a collection's callbacks, where the world is
+ * stopped, it stores a few words into shared memory and reads the clock.
+ * Everything that may block has a thread of its own (agent_link.c).
+ *
+ * Who writes what:
+ *   GC callbacks    one thread, the VM's: the state, and the channel's ring
+ *   VMDeath         some Java thread: the state, for the last time
+ *   other callbacks any thread: counters, by atomic addition
+ *   the link thread the channel's counter words; and the ring before it is
+ *                   published, so a ring has one writer at any time
+ */
+#ifndef TAILOR_PROFILER_JVM_AGENT_H
+#define TAILOR_PROFILER_JVM_AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "talechain/talechain.h"
+
+/* Names of ours must not meet those of other libraries in the JVM. */
+#pragma GCC visibility push(hidden)
+
+struct agent {
+	/* epoch << 8 | enum talechain_jvm_state; only ever grows */
+	uint64_t state;
+	uint64_t since_ns;
+	uint64_t cause; /* enum talechain_cause */
+	/* the channel to write to, NULL while there is no Tailor */
+	struct talechain *link;
+	/* callbacks that may be using link; the link thread waits for 0 */
+	uint32_t inside;
+	uint32_t ring_busy; /* somebody writes the ring */
+	/* the VM thread's own */
+	uint32_t vm_tid;
+	uint64_t collections, begun_ns;
+	/* counters, on a line of their own: many threads add */
+	uint64_t classes __attribute__((aligned(64)));
+	uint64_t compiled;
+};
+extern struct agent agent;
+
+/* The channel if there is one, kept open until agent_leave.  Any thread. */
+struct talechain *agent_enter(void);
+void agent_leave(void);
+
+/* Take a new state; for ever once it is DEAD.  Any thread, no lock. */
+void agent_state_set(
+    enum talechain_jvm_state state, uint64_t now_ns, uint64_t cause);
+
+/* Show the state in a channel.  Between agent_enter and agent_leave, or on
+ * the link thread. */
+void agent_state_show(struct talechain *tc);
+
+/*
+ * agent_link_start(path, started_ns):
+ * Start the thread that finds Tailor, and finds it again.
+ *   path        its socket, NULL: the default; copied
+ *   started_ns  when the JVM started, 0 if we came later
+ * Returns 0 or a negative errno.
+ */
+int agent_link_start(const char *path, uint64_t started_ns);
+void agent_link_stop(void);
+
+/* Map the JVM's own performance page, if it has one, for causes. */
+void agent_page_open(void);
+void agent_page_close(void);
+
+/* Why the JVM collects now, or (ended) why it just did.  No system call. */
+enum talechain_cause agent_page_cause(bool ended);
+
+#pragma GCC visibility pop
+
+#endif

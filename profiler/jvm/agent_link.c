@@ -1,0 +1,147 @@
+/*
+ * agent_link.c: the agent's own thread: finds Tailor, notices when it goes,
+ * and finds it again.
+ *
+ * Taking a channel away from the callbacks: they raise agent.inside, then
+ * load agent.link; this thread clears agent.link, then waits for agent.inside
+ * to be 0.  All four are sequentially consistent, so either the callback sees
+ * NULL or this thread sees the callback.  A callback takes less than a
+ * microsecond and never waits for us.
+ */
+#include "profiler/jvm/agent.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#define SLOT_LOG2 10 /* a thousand events: minutes of collections */
+#define RETRY_MS 500
+#define WORDS_MS 50 /* how often counters are copied to the channel */
+
+static struct {
+	pthread_t thread;
+	bool running;
+	uint32_t stop; /* atomic */
+	int wake;      /* owned eventfd */
+	char *path;    /* owned, or NULL */
+	uint64_t started_ns;
+	struct talechain tc;
+} link_state = {.wake = -1};
+
+static bool
+link_open(void)
+{
+	struct talechain *tc = &link_state.tc;
+	char name[TALECHAIN_NAME_BYTES];
+
+	snprintf(name, sizeof(name), "jvm-%d", (int)getpid());
+	if (talechain_open_kind(
+		tc, link_state.path, TALECHAIN_KIND_JVM, name, SLOT_LOG2) < 0)
+		return false;
+	/* Not published yet: for this moment the ring is ours. */
+	if (link_state.started_ns != 0)
+		talechain_emit_at(
+		    tc, link_state.started_ns, TALECHAIN_JVM_START, 0, 0, 0, 0);
+	link_state.started_ns = 0;
+	__atomic_store_n(&agent.link, tc, __ATOMIC_SEQ_CST);
+	/* A collection that began before the line above shows here. */
+	agent_state_show(tc);
+	return true;
+}
+
+static void
+link_close(void)
+{
+	struct timespec wait = {0, 100000};
+
+	__atomic_store_n(&agent.link, NULL, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&agent.inside, __ATOMIC_SEQ_CST) != 0)
+		nanosleep(&wait, NULL);
+	talechain_close(&link_state.tc);
+}
+
+static void
+link_copy_words(uint64_t *classes, uint64_t *compiled)
+{
+	uint64_t c = __atomic_load_n(&agent.classes, __ATOMIC_RELAXED);
+	uint64_t m = __atomic_load_n(&agent.compiled, __ATOMIC_RELAXED);
+
+	if (c != *classes)
+		talechain_word_set(&link_state.tc, TALECHAIN_WORD_CLASSES, c);
+	if (m != *compiled)
+		talechain_word_set(&link_state.tc, TALECHAIN_WORD_COMPILED, m);
+	*classes = c;
+	*compiled = m;
+}
+
+static void *
+link_run(void *arg)
+{
+	struct pollfd p[2] = {{.fd = link_state.wake, .events = POLLIN},
+	    {.fd = -1, .events = POLLIN}};
+	uint64_t classes = 0, compiled = 0;
+	bool open = false;
+
+	(void)arg;
+	while (__atomic_load_n(&link_state.stop, __ATOMIC_ACQUIRE) == 0) {
+		if (!open) {
+			open = link_open();
+			classes = compiled = 0;
+		}
+		p[1].fd = open ? link_state.tc.socket : -1;
+		p[1].revents = 0;
+		if (poll(p, 2, open ? WORDS_MS : RETRY_MS) < 0)
+			continue;
+		if (open)
+			link_copy_words(&classes, &compiled);
+		/* Tailor never writes again: anything here is its end. */
+		if (p[1].revents != 0) {
+			link_close();
+			open = false;
+			poll(p, 1, RETRY_MS);
+		}
+	}
+	if (open)
+		link_close();
+	return NULL;
+}
+
+int
+agent_link_start(const char *path, uint64_t started_ns)
+{
+	sigset_t all, old;
+	int err;
+
+	link_state.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (link_state.wake < 0)
+		return -errno;
+	link_state.path = path != NULL ? strdup(path) : NULL;
+	link_state.started_ns = started_ns;
+	/* The JVM's signals are for its own threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&link_state.thread, NULL, link_run, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	link_state.running = err == 0;
+	return -err;
+}
+
+void
+agent_link_stop(void)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	if (!link_state.running)
+		return;
+	__atomic_store_n(&link_state.stop, 1, __ATOMIC_RELEASE);
+	do
+		n = write(link_state.wake, &one, sizeof(one));
+	while (n < 0 && errno == EINTR);
+	pthread_join(link_state.thread, NULL);
+	link_state.running = false;
+	close(link_state.wake);
+	free(link_state.path);
+	link_state.path = NULL;
+}

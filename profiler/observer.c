@@ -1,0 +1,442 @@
+/*
+ * observer.c: the polling loop.  See observer.h.
+ *
+ * In the loop: no allocation, no lock, no log, and no system call but the
+ * sleep (in that poll mode) and the hazard ring's wakeup.
+ */
+#include "profiler/observer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "profiler/agent_channel.h"
+
+#define CALIBRATION_NS (100 * NS_PER_MS)
+/* Pauses between two sweeps beside a hyperthread that works for a living. */
+#define RELAX_PAUSES 16
+/* A turn of the scheduler short enough to be run soon after waking. */
+#define SLICE_NS (100 * NS_PER_US)
+
+static inline void
+cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+/* The CPU's own counter, 0 where we know of none. */
+static inline uint64_t
+cpu_cycles(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t v;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+	return v;
+#else
+	return 0;
+#endif
+}
+
+/* --- orders --------------------------------------------------------------- */
+
+static void
+observer_note_channel(struct observer *o, const struct channel *c, bool opened,
+    struct instant now)
+{
+	struct note n = {.type = TALECHAIN_META_CHANNEL,
+	    .server = __atomic_load_n(&c->server, __ATOMIC_RELAXED),
+	    .at = now,
+	    .seen = now,
+	    .arg = {c->number, opened, (uint64_t)c->pid}};
+
+	output_note(&o->output, &n);
+}
+
+static void
+observer_return(struct observer *o, enum order_kind kind, void *source)
+{
+	struct order r = {.kind = kind, .source = source};
+	bool fits = order_push(o->returns, &r);
+
+	assert(fits); /* the ring holds all sources that can exist */
+	(void)fits;
+}
+
+bool
+observer_add_channel(struct observer *o, struct channel *c, struct instant now)
+{
+	if (o->channels == OBSERVER_CHANNELS)
+		return false;
+	o->channel[o->channels++] = c;
+	if (c->kind == TALECHAIN_KIND_JVM)
+		o->agent[o->agents++] = c;
+	observer_note_channel(o, c, true, now);
+	return true;
+}
+
+static void
+observer_drop_channel(struct observer *o, unsigned i, struct instant now)
+{
+	struct channel *c = o->channel[i];
+	unsigned k;
+
+	observer_note_channel(o, c, false, now);
+	o->channel[i] = o->channel[--o->channels];
+	for (k = 0; k < o->agents; k++)
+		if (o->agent[k] == c)
+			o->agent[k--] = o->agent[--o->agents];
+	observer_return(o, ORDER_CHANNEL_END, c);
+}
+
+static void
+observer_set_page(
+    struct observer *o, unsigned server, struct page *p, struct instant now)
+{
+	struct watch *w = &o->watch[server];
+	struct change change = {.at = now, .seen = now};
+	struct page *old = o->page[server];
+
+	if (p != NULL) {
+		p->server = server;
+		if (old != NULL && old->pid == p->pid)
+			page_continue(p, old);
+	}
+	o->page[server] = p;
+	if (old != NULL)
+		observer_return(o, ORDER_PAGE_END, old);
+	w->page_concurrent = p != NULL && collector_concurrent(p->kind);
+	w->page_gc = p != NULL && p->pause.gc;
+	w->page_safepoint = p != NULL && p->pause.safepoint;
+	watch_update(w, &change);
+}
+
+static void
+observer_obey(struct observer *o, const struct order *r, struct instant now)
+{
+	struct change change = {.at = r->at, .seen = now};
+	struct channel *c = r->source;
+
+	switch (r->kind) {
+	case ORDER_CHANNEL:
+		if (!observer_add_channel(o, c, now))
+			observer_return(o, ORDER_CHANNEL_END, c);
+		break;
+	case ORDER_CHANNEL_END:
+		c->ending = true;
+		c->end_budget = c->cursor.mask + 1;
+		break;
+	case ORDER_PAGE:
+		observer_set_page(o, r->server, r->source, now);
+		break;
+	case ORDER_PAGE_END:
+		observer_set_page(o, r->server, NULL, now);
+		break;
+	case ORDER_SERVER_START:
+		watch_start(&o->watch[r->server], r->pid, &change);
+		break;
+	case ORDER_SERVER_EXIT:
+		watch_exit(&o->watch[r->server], r->status, &change);
+		break;
+	}
+}
+
+/* --- hazards --------------------------------------------------------------- */
+
+static void
+observer_page_note(
+    struct observer *o, const struct page *p, const struct pause_edge *e)
+{
+	struct note n = {.server = (int)p->server,
+	    .at = e->at,
+	    .seen = instant_now(),
+	    .arg = {(uint64_t)e->cause, e->count, 0, 0}};
+
+	if (e->gc)
+		n.type =
+		    e->begin ? TALECHAIN_JVM_GC_BEGIN : TALECHAIN_JVM_GC_END;
+	else
+		n.type = e->begin ? TALECHAIN_JVM_SAFEPOINT_BEGIN
+				  : TALECHAIN_JVM_SAFEPOINT_END;
+	if (!e->begin)
+		n.arg[2] = (uint64_t)e->latency_ns;
+	output_note(&o->output, &n);
+}
+
+/* One edge: the hazard first, then its event. */
+static void
+observer_page_edge(
+    struct observer *o, const struct page *p, const struct pause_edge *e)
+{
+	struct watch *w = &o->watch[p->server];
+	struct change change = {e->cause, e->at, instant_now()};
+
+	if (e->gc && e->pulse) {
+		if (e->begin && watch_page_counts(w)) {
+			change.at = e[1].at; /* its end always follows it */
+			watch_pulse(w, HAZARD_GC, e->at, &change);
+		}
+	} else if (e->pulse) {
+		if (e->begin) {
+			change.at = change.seen;
+			watch_pulse(w, HAZARD_SAFEPOINT, e->at, &change);
+		}
+	} else {
+		if (e->gc)
+			w->page_gc = e->begin;
+		else
+			w->page_safepoint = e->begin;
+		watch_update(w, &change);
+	}
+	if (!e->gc || watch_page_counts(w))
+		observer_page_note(o, p, e);
+}
+
+static void
+observer_sweep_page(struct observer *o, struct page *p, struct instant now)
+{
+	unsigned i;
+
+	if (page_is_dead(p)) {
+		/* Once: then the page has nothing in force any more. */
+		if (pause_idle(&p->pause) || !p->pause.known)
+			return;
+		pause_end(&p->pause, now, &o->edges);
+	} else if (!page_sweep(p, now, &o->edges)) {
+		return;
+	}
+	for (i = 0; i < o->edges.count; i++)
+		observer_page_edge(o, p, &o->edges.edge[i]);
+}
+
+/* --- bulk rings ------------------------------------------------------------ */
+
+static void
+observer_sweep_rings(struct observer *o, struct instant now)
+{
+	unsigned budget = OBSERVER_BATCH, looks = OBSERVER_LOOKS;
+	struct channel *c;
+
+	if (looks > o->channels)
+		looks = o->channels;
+	for (; looks > 0 && budget > 0; looks--) {
+		if (o->turn >= o->channels)
+			o->turn = 0;
+		c = o->channel[o->turn];
+		if (!c->ending) {
+			budget -= channel_drain(c, &o->output, budget, now);
+			o->turn++;
+		} else if (channel_drained(c, &o->output, now)) {
+			if (c->kind == TALECHAIN_KIND_JVM)
+				agent_channel_leave(c, o->watch, now);
+			/* The last one moves here: stay. */
+			observer_drop_channel(o, o->turn, now);
+		} else {
+			budget = 0;
+			o->turn++;
+		}
+	}
+}
+
+/* --- time ------------------------------------------------------------------ */
+
+/* The tightest of three {cycles, clock, cycles} readings. */
+static void
+observer_calibrate(struct observer *o, struct instant now)
+{
+	struct note n = {
+	    .type = TALECHAIN_META_CALIBRATION, .server = -1, .seen = now};
+	uint64_t before, after, width = UINT64_MAX;
+	struct instant t;
+	int i;
+
+	if (instant_since(now, o->calibrated) < CALIBRATION_NS)
+		return;
+	for (i = 0; i < 3; i++) {
+		before = cpu_cycles();
+		t = instant_now();
+		after = cpu_cycles();
+		if (after - before >= width)
+			continue;
+		width = after - before;
+		n.arg[0] = before + width / 2;
+		n.arg[1] = t.ns;
+		n.at = t;
+	}
+	if (instant_is_set(o->calibrated) && n.arg[1] > o->calibrated.ns)
+		n.arg[2] =
+		    (uint64_t)((unsigned __int128)(n.arg[0] -
+						   o->calibrated_cycles) *
+			       (uint64_t)NS_PER_S /
+			       (n.arg[1] - o->calibrated.ns));
+	o->calibrated.ns = n.arg[1];
+	o->calibrated_cycles = n.arg[0];
+	output_note(&o->output, &n);
+}
+
+/* How long we were away, and whether that was too long. */
+static void
+observer_account(struct observer *o, struct instant now)
+{
+	struct counters *c = &o->output.counters;
+	struct note n = {
+	    .type = TALECHAIN_META_BLIND, .server = -1, .at = now, .seen = now};
+	int64_t gap_ns = instant_since(now, o->swept);
+
+	counter_add(&c->sweeps, 1);
+	if (!instant_is_set(o->swept))
+		return;
+	histogram_record(&o->periods, (uint64_t)gap_ns);
+	if (gap_ns <= o->blind_ns)
+		return;
+	counter_add(&c->blind, 1);
+	counter_add(&c->blind_ns, (uint64_t)gap_ns);
+	if ((uint64_t)gap_ns > c->blind_max_ns)
+		counter_add(
+		    &c->blind_max_ns, (uint64_t)gap_ns - c->blind_max_ns);
+	n.arg[0] = (uint64_t)gap_ns;
+	output_note(&o->output, &n);
+}
+
+/* A reader asked for the periods: give it a copy of its own. */
+static void
+observer_copy_periods(struct observer *o)
+{
+	if (__atomic_load_n(&o->periods_wanted, __ATOMIC_ACQUIRE) == 0)
+		return;
+	o->periods_copy = o->periods;
+	__atomic_store_n(&o->periods_wanted, 0, __ATOMIC_RELEASE);
+}
+
+/* --- the loop -------------------------------------------------------------- */
+
+void
+observer_sweep(struct observer *o, struct instant now)
+{
+	struct order order;
+	unsigned i;
+
+	observer_account(o, now);
+	o->swept = now;
+	while (order_pop(o->orders, &order))
+		observer_obey(o, &order, now);
+	for (i = 0; i < o->servers; i++)
+		if (o->page[i] != NULL)
+			observer_sweep_page(o, o->page[i], now);
+	for (i = 0; i < o->agents; i++)
+		agent_channel_sweep(o->agent[i], o->watch, now);
+	for (i = 0; i < o->agents; i++)
+		agent_channel_rates(o->agent[i], &o->output, now);
+	observer_sweep_rings(o, now);
+	observer_calibrate(o, now);
+	observer_copy_periods(o);
+}
+
+/* A thread may not have what it asks for; then it polls as it can. */
+static void
+observer_settle(struct observer *o)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} a = {.size = sizeof(a), .runtime = (uint64_t)SLICE_NS};
+	cpu_set_t set;
+
+	o->output.pid = (uint32_t)getpid();
+	o->output.tid = (uint32_t)gettid();
+	prctl(PR_SET_NAME, "observer");
+	if (o->cpu >= 0) {
+		CPU_ZERO(&set);
+		CPU_SET((size_t)o->cpu, &set);
+		if (sched_setaffinity(0, sizeof(set), &set) < 0)
+			log_event(LOG_LEVEL_WARNING, "observer_not_pinned",
+			    "cpu=%d error=\"%s\" do=\"set profiler.cpu to a "
+			    "CPU tailor may use, or to none\"",
+			    o->cpu, strerror(errno));
+	}
+	if (o->poll != PROFILER_POLL_SLEEP)
+		return;
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	/* Since Linux 6.12 a shorter slice is run sooner; else no effect. */
+	syscall(SYS_sched_setattr, 0, &a, 0);
+}
+
+static void
+observer_pause(const struct observer *o)
+{
+	struct timespec t = {.tv_sec = o->sleep_ns / NS_PER_S,
+	    .tv_nsec = o->sleep_ns % NS_PER_S};
+	int i;
+
+	switch (o->poll) {
+	case PROFILER_POLL_SPIN:
+		break;
+	case PROFILER_POLL_RELAX:
+		for (i = 0; i < RELAX_PAUSES; i++)
+			cpu_relax();
+		break;
+	case PROFILER_POLL_SLEEP:
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+		break;
+	}
+}
+
+static void *
+observer_run(void *arg)
+{
+	struct observer *o = arg;
+	unsigned rounds;
+
+	observer_settle(o);
+	while (__atomic_load_n(&o->stop, __ATOMIC_RELAXED) == 0) {
+		observer_sweep(o, instant_now());
+		observer_pause(o);
+	}
+	/* What was written before the stop is still recorded. */
+	for (rounds = 0; rounds < 2 * OBSERVER_CHANNELS / OBSERVER_LOOKS;
+	     rounds++)
+		observer_sweep(o, instant_now());
+	return NULL;
+}
+
+int
+observer_start(struct observer *o)
+{
+	sigset_t all, old;
+	int err;
+
+	/* Signals are for the main thread; SIGBUS is our own and no signal
+	 * of that kind. */
+	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&o->thread, NULL, observer_run, o);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	o->running = err == 0;
+	return -err;
+}
+
+void
+observer_stop(struct observer *o)
+{
+	if (!o->running)
+		return;
+	__atomic_store_n(&o->stop, 1, __ATOMIC_RELAXED);
+	pthread_join(o->thread, NULL);
+	o->running = false;
+}

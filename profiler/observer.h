@@ -1,0 +1,83 @@
+/*
+ * observer.h: the polling thread.
+ *
+ * One sweep: orders from the attach thread, every hsperfdata page, every
+ * agent's state word, then a batch of events from the rings in turn.  The
+ * sources of hazards are looked at in every sweep; rings share a budget of
+ * 64 events and 16 looks per sweep, so that no busy ring can delay a hazard.
+ *
+ * After observer_start everything here belongs to that thread, but for what
+ * is marked otherwise.
+ */
+#ifndef TAILOR_PROFILER_OBSERVER_H
+#define TAILOR_PROFILER_OBSERVER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/histogram.h"
+#include "profiler/channel.h"
+#include "profiler/jvm/page.h"
+#include "profiler/order.h"
+#include "profiler/output.h"
+#include "profiler/profiler.h"
+#include "profiler/watch.h"
+
+#define OBSERVER_CHANNELS (1024 + 16) /* from outside, and our own */
+#define OBSERVER_BATCH 64
+#define OBSERVER_LOOKS 16
+
+struct observer {
+	/* constant while it runs */
+	enum profiler_poll poll;
+	int64_t sleep_ns;
+	int64_t blind_ns;
+	int cpu;
+	unsigned servers;
+	/* its own */
+	struct output output;
+	struct watch watch[PROFILER_SERVERS];
+	struct page *page[PROFILER_SERVERS];
+	struct channel *agent[OBSERVER_CHANNELS]; /* those of kind JVM */
+	unsigned agents;
+	struct channel *channel[OBSERVER_CHANNELS];
+	unsigned channels;
+	unsigned turn; /* the ring to look at next */
+	struct instant calibrated;
+	uint64_t calibrated_cycles;
+	struct instant swept; /* when the last sweep began */
+	struct histogram periods;
+	struct pause_edges edges;
+	/* shared: rings with one writer and one reader each */
+	struct order_ring *orders;  /* attach thread -> observer */
+	struct order_ring *returns; /* observer -> attach thread */
+	/* shared: relaxed, or as told where they are used */
+	uint32_t stop;
+	uint32_t periods_wanted; /* a reader waits for a copy */
+	struct histogram periods_copy;
+	/* the thread that started it */
+	pthread_t thread;
+	bool running;
+};
+
+/*
+ * observer_start(o):
+ * Run.  Returns 0 or a negative errno.  The thread that made the profiler.
+ */
+int observer_start(struct observer *o);
+
+/* Stop it after one last look at every ring. */
+void observer_stop(struct observer *o);
+
+/* One sweep, for observer_start's loop and for tests. */
+void observer_sweep(struct observer *o, struct instant now);
+
+/*
+ * Add a source.  The observer thread, or before it starts.
+ * False: there is no room.
+ */
+bool
+observer_add_channel(struct observer *o, struct channel *c, struct instant now);
+
+#endif

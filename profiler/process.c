@@ -1,0 +1,322 @@
+/* process.c: see the header. */
+#include "profiler/process.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "profiler/attach.h"
+#include "profiler/proc.h"
+
+#define FIND_PERIOD_NS (200 * NS_PER_MS)
+#define FIND_STEP_NS (1 * NS_PER_MS)
+/* A JVM makes its page in its first tenths of a second. */
+#define PAGE_SOON_NS (100 * NS_PER_MS)
+#define PAGE_SOON_TRIES 100
+#define PAGE_LATER_NS (5 * NS_PER_S)
+#define PAGE_CHECK_NS (1 * NS_PER_S)
+
+void
+process_init(struct process *p, struct attach *a, unsigned index,
+    const struct profiler_server *server)
+{
+	memset(p, 0, sizeof(*p));
+	p->attach = a;
+	p->index = index;
+	p->server = server;
+	p->pidfd = -1;
+	finder_init(&p->finder);
+	snprintf(p->where, sizeof(p->where), "its process is not known yet");
+}
+
+void
+process_fini(struct process *p)
+{
+	finder_fini(&p->finder);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
+}
+
+void
+process_tell(struct process *p, pid_t pid)
+{
+	uint64_t old = __atomic_load_n(&p->told, __ATOMIC_RELAXED), new;
+
+	do
+		new = ((old >> 32) + 1) << 32 | (uint32_t)pid;
+	while (!__atomic_compare_exchange_n(
+	    &p->told, &old, new, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+static void
+process_order(struct process *p, enum order_kind kind, void *source)
+{
+	struct order o = {.kind = kind,
+	    .server = p->index,
+	    .pid = p->pid,
+	    .at = instant_now(),
+	    .source = source};
+
+	/* A page goes back when it ends, and when another takes its place. */
+	o.returns =
+	    p->page != NULL && (kind == ORDER_PAGE || kind == ORDER_PAGE_END);
+	attach_order(p->attach, &o);
+}
+
+static void
+process_drop_page(struct process *p)
+{
+	if (p->page != NULL)
+		process_order(p, ORDER_PAGE_END, NULL);
+	p->page = NULL;
+	p->why[0] = '\0';
+	p->page_tries = 0;
+}
+
+/* How our child ended, as waitpid would say, without reaping it; else 0. */
+static int
+process_status(const struct process *p)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	if (p->pidfd < 0 ||
+	    waitid(P_PIDFD, (id_t)p->pidfd, &info,
+		WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	    info.si_pid == 0)
+		return 0;
+	return info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8
+					  : info.si_status & 0x7f;
+}
+
+static void
+process_gone(struct process *p, struct instant now)
+{
+	struct order o = {.kind = ORDER_SERVER_EXIT,
+	    .server = p->index,
+	    .pid = p->pid,
+	    .at = now};
+
+	o.status = process_status(p);
+	/* The hazard first: what follows can wait. */
+	attach_order(p->attach, &o);
+	process_drop_page(p);
+	log_event(LOG_LEVEL_NOTICE, "server_exited",
+	    "server=%s pid=%d status=%d", p->server->name, (int)p->pid,
+	    o.status);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
+	p->pid = p->jvm = 0;
+	p->listener_known = false;
+	p->find_at = now;
+	finder_fini(&p->finder);
+	snprintf(p->where, sizeof(p->where), "its process is gone");
+}
+
+/* The server is this process from now on. */
+static void
+process_found(struct process *p, pid_t pid, const char *how, struct instant now)
+{
+	int pidfd = proc_pidfd(pid);
+
+	process_drop_page(p);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = pidfd < 0 ? -1 : pidfd;
+	p->pid = p->jvm = pid;
+	p->page_at = now;
+	p->listener_known = false;
+	if (pidfd == -ESRCH) {
+		process_gone(p, now);
+		return;
+	}
+	process_order(p, ORDER_SERVER_START, NULL);
+	log_event(LOG_LEVEL_NOTICE, "server_found", "server=%s pid=%d how=%s",
+	    p->server->name, (int)pid, how);
+	if (pidfd < 0)
+		log_event(LOG_LEVEL_WARNING, "server_exit_unwatched",
+		    "server=%s error=\"%s\" costs=\"its end is not noticed "
+		    "at once\"",
+		    p->server->name, strerror(-pidfd));
+	attach_assign(p->attach);
+}
+
+static void
+process_hear(struct process *p, struct instant now)
+{
+	uint64_t told = __atomic_load_n(&p->told, __ATOMIC_ACQUIRE);
+	pid_t pid = (pid_t)(uint32_t)told;
+
+	if (told == p->told_seen)
+		return;
+	p->told_seen = told;
+	if (pid == p->pid)
+		return;
+	if (pid == 0)
+		process_gone(p, now);
+	else
+		process_found(p, pid, "told", now);
+}
+
+/* Why its process cannot be found, said once per reason. */
+static void
+process_lost(struct process *p, enum finder_result why)
+{
+	char user[PROC_USER_BYTES] = "another user", text[PAGE_TEXT];
+
+	if (p->finder.uid != (uid_t)-1)
+		proc_user_name(p->finder.uid, user);
+	if (why == FINDER_NOBODY)
+		snprintf(
+		    text, sizeof(text), "nothing listens on its address here");
+	else
+		snprintf(text, sizeof(text),
+		    "its process is user %s's: run tailor as %s or as root",
+		    user, user);
+	if (strcmp(text, p->where) == 0 || p->pid != 0)
+		return;
+	memcpy(p->where, text, sizeof(text));
+	log_event(why == FINDER_NOBODY ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+	    "server_not_found", "server=%s why=\"%s\"", p->server->name, text);
+}
+
+static int64_t
+process_find(struct process *p, struct instant now)
+{
+	enum finder_result r;
+	pid_t pid;
+
+	if (instant_before(now, p->find_at))
+		return instant_since(p->find_at, now);
+	p->find_at = instant_plus(now, FIND_PERIOD_NS);
+	r = finder_step(&p->finder, &p->server->address, &pid);
+	switch (r) {
+	case FINDER_MORE:
+		p->find_at = instant_plus(now, FIND_STEP_NS);
+		return FIND_STEP_NS;
+	case FINDER_NOBODY:
+	case FINDER_FOREIGN:
+		process_lost(p, r);
+		return FIND_PERIOD_NS;
+	case FINDER_FOUND:
+		break;
+	}
+	p->listener_known = true;
+	if (p->pid == 0) {
+		process_found(p, pid, "listens", now);
+		p->listener_known = p->pid != 0;
+	} else if (pid != p->jvm && proc_descends(pid, p->pid)) {
+		process_drop_page(p);
+		p->jvm = pid;
+		p->page_at = now;
+	} else if (pid != p->jvm) {
+		/* An old process may still hold the port for a moment. */
+		p->listener_known = false;
+	}
+	return 0;
+}
+
+/* Look for the page, or whether the one we have is still good. */
+static int64_t
+process_turn_page(struct process *p, struct instant now)
+{
+	struct page *page;
+	int64_t next_ns = PAGE_CHECK_NS;
+	int err;
+
+	if (instant_before(now, p->page_at))
+		return instant_since(p->page_at, now);
+	if (p->page != NULL && page_is_dead(p->page)) {
+		process_drop_page(p);
+		log_event(LOG_LEVEL_WARNING, "hsperfdata_cut_short",
+		    "server=%s pid=%d", p->server->name, (int)p->jvm);
+	} else if (p->page == NULL || page_is_stale(p->page)) {
+		err = page_open(&page, p->jvm, p->why);
+		if (err == 0) {
+			if (p->page == NULL)
+				log_event(LOG_LEVEL_NOTICE, "server_signals",
+				    "server=%s source=\"%s\"", p->server->name,
+				    page->text);
+			process_order(p, ORDER_PAGE, page);
+			p->page = page;
+		} else if (++p->page_tries < PAGE_SOON_TRIES) {
+			next_ns = PAGE_SOON_NS;
+		} else {
+			next_ns = PAGE_LATER_NS;
+		}
+		if (err < 0 && p->page_tries == PAGE_SOON_TRIES)
+			log_event(LOG_LEVEL_WARNING, "server_signals_missing",
+			    "server=%s pid=%d why=\"%s\"", p->server->name,
+			    (int)p->jvm, p->why);
+	}
+	p->page_at = instant_plus(now, next_ns);
+	return next_ns;
+}
+
+static int64_t
+sooner(int64_t a_ns, int64_t b_ns)
+{
+	if (a_ns < 0 || (b_ns >= 0 && b_ns < a_ns))
+		return b_ns;
+	return a_ns;
+}
+
+int64_t
+process_turn(struct process *p, bool readable, struct instant now)
+{
+	int64_t due_ns = -1;
+
+	if (readable && p->pid != 0)
+		process_gone(p, now);
+	process_hear(p, now);
+	if (p->server->address.ss_family != AF_UNSPEC && !p->listener_known)
+		due_ns = sooner(due_ns, process_find(p, now));
+	if (p->server->hsperfdata && p->pid != 0)
+		due_ns = sooner(due_ns, process_turn_page(p, now));
+	return due_ns;
+}
+
+void
+process_page_returned(struct process *p, struct page *page)
+{
+	if (p->page == page)
+		p->page = NULL;
+	page_free(&page);
+}
+
+bool
+process_owns(const struct process *p, pid_t pid)
+{
+	return p->pid != 0 && pid > 0 &&
+	       (pid == p->jvm || proc_descends(pid, p->pid));
+}
+
+void
+process_describe(const struct process *p, unsigned agents,
+    enum profiler_source *source, char detail[PAGE_TEXT])
+{
+	const char *page = p->page != NULL ? p->page->text : NULL;
+
+	*source = agents > 0	  ? PROFILER_SOURCE_AGENT
+		  : page != NULL  ? PROFILER_SOURCE_HSPERFDATA
+		  : p->pidfd >= 0 ? PROFILER_SOURCE_PIDFD
+				  : PROFILER_SOURCE_NONE;
+	if (agents > 0 && page != NULL)
+		snprintf(
+		    detail, PAGE_TEXT, "agent, safepoints from %.80s", page);
+	else if (agents > 0)
+		snprintf(detail, PAGE_TEXT, "agent, no safepoints");
+	else if (p->pid == 0)
+		snprintf(detail, PAGE_TEXT, "%s", p->where);
+	else if (page != NULL)
+		snprintf(detail, PAGE_TEXT, "%s", page);
+	else if (!p->server->hsperfdata)
+		snprintf(detail, PAGE_TEXT, "only its end is watched");
+	else
+		snprintf(detail, PAGE_TEXT, "%s",
+		    p->why[0] != '\0' ? p->why : "looking for hsperfdata");
+}

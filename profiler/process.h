@@ -1,0 +1,75 @@
+/*
+ * process.h: one server's process, from unknown to gone and back.
+ *
+ *              told, or found listening
+ *   UNKNOWN ------------------------------> RUNNING
+ *      ^                                       |
+ *      +---------------------------------------+
+ *            pidfd readable, or told it is gone
+ *
+ * While UNKNOWN and with an address, the listener is looked for every 200 ms.
+ * While RUNNING its pidfd is polled, and a performance page is looked for
+ * until there is one.  A supervisor may tell the pid of a wrapper whose child
+ * is the JVM: the listener, if it descends from the told process, is then the
+ * one whose page is read.
+ *
+ * All of it runs on the attach thread.
+ */
+#ifndef TAILOR_PROFILER_PROCESS_H
+#define TAILOR_PROFILER_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profiler/finder.h"
+#include "profiler/jvm/page.h"
+#include "profiler/order.h"
+#include "profiler/profiler.h"
+
+struct attach;
+
+struct process {
+	struct attach *attach;		      /* borrowed: takes our orders */
+	const struct profiler_server *server; /* borrowed */
+	unsigned index;
+	pid_t pid; /* 0: UNKNOWN */
+	int pidfd; /* owned, -1 */
+	pid_t jvm; /* whose page is read: pid or a descendant */
+	bool listener_known;
+	struct finder finder;
+	struct page *page;     /* handed to the observer; only its constant
+				 * part is read here */
+	char why[PAGE_TEXT];   /* why there is none */
+	char where[PAGE_TEXT]; /* why its process is not known */
+	unsigned page_tries;
+	struct instant find_at, page_at; /* next attempts */
+	uint64_t told_seen;		 /* last value of told dealt with */
+	/* any thread writes: generation << 32 | pid */
+	uint64_t told;
+};
+
+void process_init(struct process *p, struct attach *a, unsigned index,
+    const struct profiler_server *server);
+void process_fini(struct process *p);
+
+/* Any thread: the server now is pid, 0 = gone. */
+void process_tell(struct process *p, pid_t pid);
+
+/*
+ * process_turn(p, readable, now):
+ * Do what is due.  readable: its pidfd is.
+ * Returns the time until something is due again, ns; -1 for never.
+ */
+int64_t process_turn(struct process *p, bool readable, struct instant now);
+
+/* The observer has given a page back. */
+void process_page_returned(struct process *p, struct page *page);
+
+/* Whether pid is this server's process or one below it. */
+bool process_owns(const struct process *p, pid_t pid);
+
+/* What to show a person; agents: how many report for this server. */
+void process_describe(const struct process *p, unsigned agents,
+    enum profiler_source *source, char detail[PAGE_TEXT]);
+
+#endif
