@@ -186,9 +186,9 @@ struct config_errors {
 
 /*
  * config_load(out, path, errors):
- * Read a file.  Returns 0, or -EINVAL with *errors filled (at least one), or
- * another negative errno with one error saying what to do.  On failure *out
- * is NULL.  Free with config_free, errors with config_errors_fini.
+ * Read a file of at most 1 MiB.  Returns 0, or -EINVAL with *errors filled
+ * (at least one, at most about 100), or another negative errno with one error
+ * saying what to do.  On failure *out is NULL.  Free with config_free, errors with config_errors_fini.
  */
 int config_load(
     struct config **out, const char *path, struct config_errors *errors);
@@ -205,8 +205,10 @@ void config_errors_fini(struct config_errors *errors);
 /*
  * config_set(c, path, text, errors):
  * Set one key by its path ("hedging.mode", "servers[0].address"), as the
- * command line and the environment do.  Returns 0 or -EINVAL with an error
- * added.
+ * command line and the environment do.  Lists are split at commas, commands
+ * and environments at spaces; text that is a JSON list or object is taken as
+ * that.  A key of servers[1] makes two servers of none or one.
+ * Returns 0, or -EINVAL or -ENOMEM with an error added and nothing changed.
  */
 int config_set(struct config *c, const char *path, const char *text,
     struct config_errors *errors);
@@ -221,7 +223,14 @@ void config_write(const struct config *c, struct json *out);
 /* Write the table of keys as scdoc for tailor.conf(5).  0 or -ENOMEM. */
 int config_write_manual(char **text, size_t *length);
 
-/* Parse an address; 0 or -EINVAL with *why set to a static sentence. */
+/*
+ * config_address_parse(text, out, why):
+ * Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1), ":80" (all
+ * addresses; an IPv6 socket that takes IPv4 as well) or "unix:/path".  Port 0
+ * is accepted here; whether it makes sense is the caller's to know.
+ * Returns 0 with out->text for the caller to free, or -EINVAL or -ENOMEM with
+ * *why set to a static sentence and *out unchanged.  Asks no name service.
+ */
 int config_address_parse(
     const char *text, struct config_address *out, const char **why);
 

@@ -1,0 +1,250 @@
+/*
+ * address.c: addresses and networks as text; see config.h and address.h.
+ *
+ * No name service is asked: it could answer differently tomorrow, or not at
+ * all while the machine boots.  The one name known is localhost.
+ */
+#include "config/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+static int
+refuse(const char **why, const char *sentence)
+{
+	*why = sentence;
+	return -EINVAL;
+}
+
+/* A decimal number of at most max, without sign or leading zeros. */
+static int
+parse_number(const char *text, unsigned max, unsigned *out)
+{
+	size_t digits = strspn(text, "0123456789");
+	unsigned long value;
+
+	if (digits == 0 || digits > 5 || text[digits] != '\0' ||
+	    (digits > 1 && text[0] == '0'))
+		return -EINVAL;
+	value = strtoul(text, NULL, 10);
+	if (value > max)
+		return -EINVAL;
+	*out = (unsigned)value;
+	return 0;
+}
+
+static int
+parse_unix(const char *path, struct config_address *out, const char **why)
+{
+	struct sockaddr_un *un = (struct sockaddr_un *)&out->address;
+	size_t n = strlen(path);
+
+	if (path[0] != '/')
+		return refuse(why, "unix: needs an absolute path");
+	if (n >= sizeof(un->sun_path))
+		return refuse(why, "a socket's path has at most 107 bytes");
+	un->sun_family = AF_UNIX;
+	memcpy(un->sun_path, path, n + 1);
+	out->length =
+	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + 1);
+	return 0;
+}
+
+static void
+set_v4(struct config_address *out, struct in_addr host, unsigned port)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&out->address;
+
+	in->sin_family = AF_INET;
+	in->sin_addr = host;
+	in->sin_port = htons((uint16_t)port);
+	out->length = sizeof(*in);
+}
+
+static void
+set_v6(struct config_address *out, struct in6_addr host, unsigned port)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&out->address;
+
+	in6->sin6_family = AF_INET6;
+	in6->sin6_addr = host;
+	in6->sin6_port = htons((uint16_t)port);
+	out->length = sizeof(*in6);
+}
+
+static int
+set_host(struct config_address *out, const char *host, bool bracketed,
+    unsigned port, const char **why)
+{
+	struct in6_addr v6 = IN6ADDR_ANY_INIT;
+	struct in_addr v4;
+
+	if (bracketed) {
+		if (inet_pton(AF_INET6, host, &v6) != 1)
+			return refuse(why, "no IPv6 address in the brackets");
+		set_v6(out, v6, port);
+	} else if (host[0] == '\0') {
+		set_v6(out, v6, port); /* any; takes IPv4 as well */
+	} else if (strcmp(host, "localhost") == 0) {
+		v4.s_addr = htonl(INADDR_LOOPBACK);
+		set_v4(out, v4, port);
+	} else if (inet_pton(AF_INET, host, &v4) == 1) {
+		set_v4(out, v4, port);
+	} else if (strchr(host, ':') != NULL) {
+		return refuse(why, "IPv6 addresses need [brackets]");
+	} else {
+		return refuse(why,
+		    "names are not looked up; write the address, or localhost");
+	}
+	return 0;
+}
+
+static int
+parse_inet(const char *text, struct config_address *out, const char **why)
+{
+	const char *colon = strrchr(text, ':');
+	bool bracketed = text[0] == '[';
+	char host[INET6_ADDRSTRLEN + 1];
+	unsigned port;
+	size_t n;
+
+	if (colon == NULL)
+		return refuse(why, "the port is missing");
+	n = (size_t)(colon - text);
+	if (bracketed) {
+		if (n < 2 || text[n - 1] != ']')
+			return refuse(why, "the port is missing after ]");
+		text++;
+		n -= 2;
+	}
+	if (n >= sizeof(host))
+		return refuse(why, "the host is too long");
+	memcpy(host, text, n);
+	host[n] = '\0';
+	if (parse_number(colon + 1, 65535, &port) != 0)
+		return refuse(why, "the port is not in 1..65535");
+	return set_host(out, host, bracketed, port, why);
+}
+
+int
+config_address_parse(
+    const char *text, struct config_address *out, const char **why)
+{
+	struct config_address parsed = {0};
+	int err;
+
+	if (strncmp(text, "unix:", 5) == 0)
+		err = parse_unix(text + 5, &parsed, why);
+	else
+		err = parse_inet(text, &parsed, why);
+	if (err != 0)
+		return err;
+	parsed.text = strdup(text);
+	if (parsed.text == NULL) {
+		*why = "out of memory";
+		return -ENOMEM;
+	}
+	*out = parsed;
+	return 0;
+}
+
+/* --- comparing -------------------------------------------------------- */
+
+int
+address_port(const struct config_address *a)
+{
+	const void *address = &a->address;
+	const struct sockaddr_in *in = address;
+	const struct sockaddr_in6 *in6 = address;
+
+	if (a->address.ss_family == AF_INET)
+		return ntohs(in->sin_port);
+	return a->address.ss_family == AF_INET6 ? ntohs(in6->sin6_port) : -1;
+}
+
+bool
+address_is_loopback(const struct config_address *a)
+{
+	const void *address = &a->address;
+	const struct sockaddr_in *in = address;
+	const struct sockaddr_in6 *in6 = address;
+
+	if (a->address.ss_family == AF_INET)
+		return ntohl(in->sin_addr.s_addr) >> 24 == 127;
+	return a->address.ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
+bool
+address_is_any(const struct config_address *a)
+{
+	const void *address = &a->address;
+	const struct sockaddr_in *in = address;
+	const struct sockaddr_in6 *in6 = address;
+
+	if (a->address.ss_family == AF_INET)
+		return in->sin_addr.s_addr == htonl(INADDR_ANY);
+	return a->address.ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+}
+
+bool
+address_equal(const struct config_address *a, const struct config_address *b)
+{
+	return a->length == b->length && a->length > 0 &&
+	       memcmp(&a->address, &b->address, a->length) == 0;
+}
+
+/* --- networks --------------------------------------------------------- */
+
+/* Whether all bits behind the network's are zero. */
+static bool
+is_masked(const struct config_network *n)
+{
+	for (unsigned bit = n->bits; bit < sizeof(n->address) * 8; bit++)
+		if (n->address[bit / 8] & (0x80 >> bit % 8))
+			return false;
+	return true;
+}
+
+int
+network_parse(const char *text, struct config_network *out, const char **why)
+{
+	const char *slash = strchr(text, '/');
+	size_t n = slash != NULL ? (size_t)(slash - text) : strlen(text);
+	struct config_network parsed = {0};
+	char host[INET6_ADDRSTRLEN];
+
+	if (n >= sizeof(host))
+		return refuse(why, "the address is too long");
+	memcpy(host, text, n);
+	host[n] = '\0';
+	parsed.family = strchr(host, ':') != NULL ? AF_INET6 : AF_INET;
+	parsed.bits = parsed.family == AF_INET6 ? 128 : 32;
+	if (inet_pton(parsed.family, host, parsed.address) != 1)
+		return refuse(why, "it does not begin with an address");
+	if (slash != NULL &&
+	    parse_number(slash + 1, parsed.bits, &parsed.bits) != 0)
+		return refuse(why, parsed.family == AF_INET
+				       ? "the part after / is not in 0..32"
+				       : "the part after / is not in 0..128");
+	if (!is_masked(&parsed))
+		return refuse(why, "the address has bits behind the network's");
+	*out = parsed;
+	return 0;
+}
+
+char *
+network_format(const struct config_network *n, char out[NETWORK_TEXT_MAX])
+{
+	char host[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(n->family, n->address, host, sizeof(host));
+	snprintf(out, NETWORK_TEXT_MAX, "%s/%u", host, n->bits);
+	return out;
+}

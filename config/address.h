@@ -1,0 +1,36 @@
+/*
+ * address.h: networks; private to config/ (addresses are in config.h).
+ */
+#ifndef TAILOR_CONFIG_ADDRESS_H
+#define TAILOR_CONFIG_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/config.h"
+
+/*
+ * Parse "10.0.0.0/8", "::1/128" or an address alone, which is the network of
+ * itself.  Returns 0, or -EINVAL with *why set to a static sentence.
+ */
+int
+network_parse(const char *text, struct config_network *out, const char **why);
+
+#define NETWORK_TEXT_MAX (INET6_ADDRSTRLEN + 4)
+
+char *
+network_format(const struct config_network *n, char out[NETWORK_TEXT_MAX]);
+
+/* The port, -1 for a UNIX address. */
+int address_port(const struct config_address *a);
+
+bool address_is_loopback(const struct config_address *a);
+
+/* Whether it stands for all addresses of this machine. */
+bool address_is_any(const struct config_address *a);
+
+bool
+address_equal(const struct config_address *a, const struct config_address *b);
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * check.c: what no single key can show; see config_check in config.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/address.h"
+#include "config/config.h"
+#include "config/errors.h"
+#include "config/units.h"
+
+static void
+check_presence(const struct config *c, struct config_errors *errors)
+{
+	if (c->listeners == 0)
+		errors_add(errors,
+		    "listen: no address; say where clients connect, for "
+		    "example \":8080\"");
+	if (c->servers == 0)
+		errors_add(errors,
+		    "servers: there is none; name one or two, each with an "
+		    "address");
+	for (unsigned i = 0; i < c->servers; i++)
+		if (c->server[i].address.length == 0)
+			errors_add(errors,
+			    "servers[%u].address: not given; say where the "
+			    "server listens",
+			    i);
+}
+
+static void
+check_listeners(const struct config *c, struct config_errors *errors)
+{
+	for (unsigned i = 0; i < c->listeners; i++) {
+		const struct config_address *a = &c->listen[i];
+
+		for (unsigned k = i + 1; k < c->listeners; k++)
+			if (address_port(a) != 0 &&
+			    address_equal(a, &c->listen[k]))
+				errors_add(errors, "listen: %s is there twice",
+				    a->text);
+		if (address_port(a) != 0 && address_equal(a, &c->admin))
+			errors_add(errors,
+			    "admin: %s is a listener for clients already",
+			    a->text);
+	}
+	if (address_port(&c->admin) >= 0 && c->admin.length > 0 &&
+	    !address_is_loopback(&c->admin))
+		errors_add(errors,
+		    "admin: %s can be reached from other machines; use a "
+		    "loopback address or unix:/path",
+		    c->admin.text);
+}
+
+/* Whether connecting to server comes out at the listener. */
+static bool
+leads_back(
+    const struct config_address *listener, const struct config_address *server)
+{
+	if (address_equal(listener, server))
+		return true;
+	return address_is_any(listener) && address_is_loopback(server) &&
+	       address_port(listener) == address_port(server);
+}
+
+static void
+check_servers(const struct config *c, struct config_errors *errors)
+{
+	for (unsigned i = 0; i < c->servers; i++)
+		for (unsigned k = 0; k < c->listeners; k++)
+			if (leads_back(&c->listen[k], &c->server[i].address))
+				errors_add(errors,
+				    "servers[%u].address: %s is where Tailor "
+				    "itself listens",
+				    i, c->server[i].address.text);
+	if (c->servers < 2)
+		return;
+	if (address_equal(&c->server[0].address, &c->server[1].address))
+		errors_add(errors,
+		    "servers[1].address: %s is the address of servers[0] too",
+		    c->server[1].address.text);
+	if (strcmp(c->server[0].name, c->server[1].name) == 0)
+		errors_add(errors,
+		    "servers[1].name: \"%s\" is the name of servers[0] too",
+		    c->server[1].name);
+}
+
+static void
+check_order(struct config_errors *errors, const char *small_path,
+    uint64_t small, const char *large_path, uint64_t large)
+{
+	char a[QUANTITY_TEXT_MAX], b[QUANTITY_TEXT_MAX];
+
+	if (small > large)
+		errors_add(errors, "%s: %s is more than %s, %s", small_path,
+		    quantity_format(QUANTITY_BYTES, small, a), large_path,
+		    quantity_format(QUANTITY_BYTES, large, b));
+}
+
+static void
+check_limits(const struct config *c, struct config_errors *errors)
+{
+	check_order(errors, "proxy.request_line_max",
+	    c->proxy.request_line_max_bytes, "proxy.head_max",
+	    c->proxy.head_max_bytes);
+	check_order(errors, "hedging.body_max", c->hedging.body_max_bytes,
+	    "hedging.table_max", c->hedging.table_max_bytes);
+	/* Back-pressure would stop what commit_bytes waits for. */
+	check_order(errors, "hedging.commit_bytes", c->hedging.commit_bytes,
+	    "proxy.stream_buffer", c->proxy.stream_buffer_bytes);
+}
+
+int
+config_check(const struct config *c, struct config_errors *errors)
+{
+	unsigned before = errors->count;
+
+	check_presence(c, errors);
+	check_listeners(c, errors);
+	check_servers(c, errors);
+	check_limits(c, errors);
+	return errors->count == before ? 0 : -EINVAL;
+}

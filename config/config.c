@@ -1,0 +1,223 @@
+/*
+ * config.c: loading and freeing; see config.h.
+ */
+#include "config/config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/errors.h"
+#include "config/judge.h"
+#include "config/keys.h"
+#include "config/source.h"
+#include "config/value.h"
+
+/* --- life --------------------------------------------------------------- */
+
+/* The owners of a key's value: the configuration, or each server. */
+static unsigned
+owners(const struct config_key *key)
+{
+	return key_of_server(key) ? CONFIG_SERVERS : 1;
+}
+
+static void *
+owner(struct config *c, const struct config_key *key, unsigned i)
+{
+	return key_of_server(key) ? (void *)&c->server[i] : c;
+}
+
+static int
+set_default(struct config *c, const struct config_key *key, unsigned index)
+{
+	struct config_errors errors = {0};
+	char text[KEY_DEFAULT_MAX];
+	int err;
+
+	err = judge_text(c, key, index, key_default(key, index, text), &errors);
+	assert(err != -EINVAL); /* our own table */
+	config_errors_fini(&errors);
+	return err;
+}
+
+int
+config_new(struct config **out)
+{
+	struct config *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return -ENOMEM;
+	for (unsigned k = 0; k < config_keys_count; k++) {
+		const struct config_key *key = &config_keys[k];
+
+		for (unsigned i = 0; i < owners(key); i++) {
+			if (set_default(c, key, i) == 0)
+				continue;
+			config_free(&c);
+			return -ENOMEM;
+		}
+	}
+	*out = c;
+	return 0;
+}
+
+void
+config_free(struct config **cp)
+{
+	if (*cp == NULL)
+		return;
+	for (unsigned k = 0; k < config_keys_count; k++)
+		for (unsigned i = 0; i < owners(&config_keys[k]); i++)
+			value_release(
+			    &config_keys[k], owner(*cp, &config_keys[k], i));
+	free(*cp);
+	*cp = NULL;
+}
+
+/* --- text and files ------------------------------------------------------ */
+
+static void
+report_syntax(struct config_errors *errors, const char *name, const char *text,
+    size_t length, const struct source_error *error)
+{
+	struct source_position at =
+	    source_position(text, length, error->offset);
+
+	errors_add(
+	    errors, "%s:%u:%u: %s", name, at.line, at.column, error->what);
+}
+
+int
+config_parse(struct config **out, const char *text, size_t length,
+    const char *name, struct config_errors *errors)
+{
+	struct source_error error;
+	struct source source;
+	struct config *c = NULL;
+	int err;
+
+	*out = NULL;
+	err = source_open(&source, name, text, length, &error);
+	if (err != 0) {
+		if (err == -EINVAL)
+			report_syntax(errors, name, text, length, &error);
+		goto fail;
+	}
+	err = config_new(&c);
+	if (err == 0)
+		err = judge_source(c, &source, errors);
+	source_close(&source);
+	if (err != 0)
+		goto fail;
+	*out = c;
+	return 0;
+
+fail:
+	config_free(&c);
+	if (err == -ENOMEM)
+		errors_add(errors, "%s: out of memory", name);
+	return err;
+}
+
+/* At most SOURCE_BYTES_MAX and one byte more, which tells that it is more. */
+static int
+read_file(const char *path, char **text, size_t *length)
+{
+	int fd, err = 0;
+	ssize_t n;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*length = 0;
+	*text = malloc(SOURCE_BYTES_MAX + 1);
+	if (*text == NULL) {
+		err = -ENOMEM;
+		goto close_file;
+	}
+	do {
+		n = read(fd, *text + *length, SOURCE_BYTES_MAX + 1 - *length);
+		if (n > 0)
+			*length += (size_t)n;
+	} while ((n > 0 && *length <= SOURCE_BYTES_MAX) ||
+		 (n < 0 && errno == EINTR));
+	if (n < 0) {
+		err = -errno;
+		free(*text);
+	}
+
+close_file:
+	close(fd);
+	return err;
+}
+
+int
+config_load(struct config **out, const char *path, struct config_errors *errors)
+{
+	size_t length = 0;
+	char *text = NULL;
+	int err;
+
+	*out = NULL;
+	err = read_file(path, &text, &length);
+	if (err != 0) {
+		errors_add(errors,
+		    "%s: cannot be read: %s; name another file with -c", path,
+		    strerror(-err));
+		return err;
+	}
+	err = config_parse(out, text, length, path, errors);
+	free(text);
+	return err;
+}
+
+/* --- single keys --------------------------------------------------------- */
+
+/*
+ * "servers[1].name" as "servers[].name" and 1.  False if there is an index
+ * that is none of a server.
+ */
+static bool
+split_index(const char *path, char *lookup, size_t size, unsigned *index)
+{
+	const char *open = strchr(path, '[');
+
+	*index = 0;
+	if (open == NULL) {
+		snprintf(lookup, size, "%s", path);
+		return true;
+	}
+	if (open[1] < '0' || open[1] >= '0' + CONFIG_SERVERS || open[2] != ']')
+		return false;
+	*index = (unsigned)(open[1] - '0');
+	snprintf(lookup, size, "%.*s[%s", (int)(open - path), path, open + 2);
+	return true;
+}
+
+int
+config_set(struct config *c, const char *path, const char *text,
+    struct config_errors *errors)
+{
+	const struct config_key *key = NULL;
+	char lookup[128], quoted[QUOTE_MAX];
+	unsigned index;
+	int err;
+
+	if (split_index(path, lookup, sizeof(lookup), &index))
+		key = key_find(lookup);
+	if (key == NULL || (key_of_server(key) && strstr(path, "[]"))) {
+		judge_unknown(errors, "", errors_quote(path, quoted));
+		return -EINVAL;
+	}
+	err = judge_text(c, key, index, text, errors);
+	if (err == -ENOMEM)
+		errors_add(errors, "%s: out of memory", key->path);
+	if (err == 0 && key_of_server(key) && c->servers <= index)
+		c->servers = index + 1;
+	return err;
+}

@@ -1,0 +1,296 @@
+/*
+ * judge.c: see judge.h.
+ *
+ * Walks the tree with two paths: the one shown, "servers[0].name", and the
+ * one looked up, "servers[].name".  An error does not end the walk.
+ */
+#include "config/judge.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/errors.h"
+#include "config/suggest.h"
+#include "config/value.h"
+
+/* Sections nest two deep; a member's name is cut for display. */
+#define PATH_TEXT_MAX 160
+
+struct judge {
+	struct config *config;
+	const struct source *source; /* borrowed; NULL: the command line */
+	struct config_errors *errors;
+	int err;
+};
+
+struct path {
+	char shown[PATH_TEXT_MAX];
+	char lookup[PATH_TEXT_MAX];
+	unsigned server; /* which, inside servers[] */
+};
+
+/* --- messages --------------------------------------------------------- */
+
+#define WHERE_MAX 300
+
+/* "file:line:column: " of a node, or of its name; "" on the command line. */
+static char *
+where_is(
+    const struct judge *j, const cJSON *node, bool name, char out[WHERE_MAX])
+{
+	struct source_position at;
+	struct source_place place;
+
+	out[0] = '\0';
+	if (j->source == NULL)
+		return out;
+	place = source_place(j->source, node);
+	at = source_position(j->source->text, j->source->length,
+	    name ? place.name : place.value);
+	snprintf(out, WHERE_MAX, "%.255s:%u:%u: ", j->source->name, at.line,
+	    at.column);
+	return out;
+}
+
+/* The value as one would write it, fit to be shown. */
+static void
+show_value(const cJSON *value, char *out, size_t size)
+{
+	char quoted[QUOTE_MAX];
+
+	if (cJSON_IsString(value))
+		snprintf(out, size, "\"%s\"",
+		    errors_quote(value->valuestring, quoted));
+	else if (cJSON_IsNumber(value))
+		snprintf(out, size, "%.15g", value->valuedouble);
+	else if (cJSON_IsArray(value))
+		snprintf(out, size, "a list");
+	else if (cJSON_IsObject(value))
+		snprintf(out, size, "an object");
+	else if (cJSON_IsNull(value))
+		snprintf(out, size, "null");
+	else
+		snprintf(out, size, cJSON_IsTrue(value) ? "true" : "false");
+}
+
+static void
+report_value(struct judge *j, const struct config_key *key, const char *path,
+    const cJSON *value, const struct refusal *refusal)
+{
+	const cJSON *at = refusal->at != NULL ? refusal->at : value;
+	const char *nearest = NULL;
+	char where[WHERE_MAX], shown[QUOTE_MAX + 2], expected[300];
+
+	show_value(at, shown, sizeof(shown));
+	where_is(j, at, false, where);
+	if (refusal->why != NULL) {
+		errors_add(j->errors, "%s%s: %s: %s", where, path, shown,
+		    refusal->why);
+		return;
+	}
+	key_describe(key, refusal->at != NULL, expected, sizeof(expected));
+	if (key->choices != NULL && cJSON_IsString(at))
+		nearest = suggest_choice(key->choices, at->valuestring);
+	if (nearest != NULL)
+		errors_add(j->errors,
+		    "%s%s: %s is not %s; did you mean \"%s\"?", where, path,
+		    shown, expected, nearest);
+	else
+		errors_add(j->errors, "%s%s: %s is not %s", where, path, shown,
+		    expected);
+}
+
+static void __attribute__((format(printf, 4, 5))) report(struct judge *j,
+    const cJSON *node, const char *path, const char *format, ...)
+{
+	char where[WHERE_MAX], sentence[200];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(sentence, sizeof(sentence), format, arguments);
+	va_end(arguments);
+	errors_add(j->errors, "%s%s%s%s", where_is(j, node, true, where), path,
+	    *path != '\0' ? ": " : "", sentence);
+	j->err = -EINVAL;
+}
+
+void
+judge_unknown(struct config_errors *errors, const char *where, const char *path)
+{
+	char nearest[PATH_TEXT_MAX];
+
+	if (suggest_key(path, nearest, sizeof(nearest)))
+		errors_add(errors, "%s%s: unknown key; did you mean %s?", where,
+		    path, nearest);
+	else
+		errors_add(errors, "%s%s: unknown key", where, path);
+}
+
+/* --- values ----------------------------------------------------------- */
+
+static void *
+base_of(struct config *c, const struct config_key *key, unsigned server)
+{
+	return key_of_server(key) ? (void *)&c->server[server] : c;
+}
+
+static void
+judge_value(struct judge *j, const struct config_key *key,
+    const struct path *path, const cJSON *value)
+{
+	struct refusal refusal;
+	int err;
+
+	err = value_set(
+	    key, base_of(j->config, key, path->server), value, &refusal);
+	if (err == 0)
+		return;
+	if (err == -EINVAL)
+		report_value(j, key, path->shown, value, &refusal);
+	j->err = err;
+}
+
+int
+judge_text(struct config *c, const struct config_key *key, unsigned index,
+    const char *text, struct config_errors *errors)
+{
+	struct judge j = {.config = c, .errors = errors};
+	cJSON *value = value_from_text(key, text);
+	struct path path = {.server = index};
+	const char *rest = strchr(key->path, ']');
+
+	if (value == NULL)
+		return -ENOMEM;
+	if (key_of_server(key) && rest != NULL)
+		snprintf(path.shown, sizeof(path.shown), "servers[%u%s", index,
+		    rest);
+	else
+		snprintf(path.shown, sizeof(path.shown), "%s", key->path);
+	judge_value(&j, key, &path, value);
+	cJSON_Delete(value);
+	return j.err;
+}
+
+/* --- the walk --------------------------------------------------------- */
+
+static void
+judge_object(struct judge *j, const struct path *path, const cJSON *object);
+
+/* The path of a member; its name is made fit to be shown. */
+static void
+path_enter(struct path *out, const struct path *in, const char *name)
+{
+	const char *dot = *in->shown != '\0' ? "." : "";
+	char quoted[QUOTE_MAX];
+
+	*out = *in;
+	errors_quote(name, quoted);
+	/* A name with a dot in it must not pass for a path. */
+	if (strpbrk(name, ".[]\"") != NULL) {
+		snprintf(out->shown, PATH_TEXT_MAX, "%.60s%s\"%s\"", in->shown,
+		    dot, quoted);
+		snprintf(out->lookup, PATH_TEXT_MAX, "?");
+		return;
+	}
+	snprintf(
+	    out->shown, PATH_TEXT_MAX, "%.60s%s%s", in->shown, dot, quoted);
+	snprintf(
+	    out->lookup, PATH_TEXT_MAX, "%.60s%s%s", in->lookup, dot, quoted);
+}
+
+static void
+judge_servers(struct judge *j, const struct path *path, const cJSON *list)
+{
+	unsigned n = 0;
+
+	if (!cJSON_IsArray(list)) {
+		report(j, list, path->shown, "wanted is a list of objects");
+		return;
+	}
+	for (const cJSON *e = list->child; e != NULL; e = e->next, n++) {
+		struct path server = {.server = n};
+
+		if (n == CONFIG_SERVERS) {
+			report(j, e, path->shown,
+			    "there may be 2 at most, an active one and a "
+			    "backup");
+			break;
+		}
+		snprintf(server.shown, PATH_TEXT_MAX, "servers[%u]", n);
+		snprintf(server.lookup, PATH_TEXT_MAX, "servers[]");
+		judge_object(j, &server, e);
+	}
+	j->config->servers = n;
+}
+
+static void
+judge_member(struct judge *j, const struct path *path, const cJSON *member)
+{
+	const struct config_key *key = key_find(path->lookup);
+	char where[WHERE_MAX];
+
+	if (key != NULL) {
+		judge_value(j, key, path, member);
+	} else if (strcmp(path->lookup, "servers") == 0) {
+		judge_servers(j, path, member);
+	} else if (*path->lookup != '?' && key_is_section(path->lookup)) {
+		judge_object(j, path, member);
+	} else {
+		judge_unknown(
+		    j->errors, where_is(j, member, true, where), path->shown);
+		j->err = -EINVAL;
+	}
+}
+
+/* The earlier member of the same name. */
+static const cJSON *
+find_twin(const cJSON *object, const cJSON *member)
+{
+	const cJSON *e = object->child;
+
+	while (e != member && strcmp(e->string, member->string) != 0)
+		e = e->next;
+	return e != member ? e : NULL;
+}
+
+static void
+judge_object(struct judge *j, const struct path *path, const cJSON *object)
+{
+	char where[WHERE_MAX];
+
+	if (!cJSON_IsObject(object)) {
+		report(j, object, path->shown, "wanted is an object {}");
+		return;
+	}
+	for (const cJSON *e = object->child; e != NULL; e = e->next) {
+		const cJSON *twin = find_twin(object, e);
+		struct path member;
+
+		if (errors_full(j->errors) || j->err == -ENOMEM)
+			return;
+		path_enter(&member, path, e->string);
+		if (twin != NULL) {
+			where_is(j, twin, true, where);
+			where[strlen(where) - 2] = '\0';
+			report(j, e, member.shown, "given twice, first at %s",
+			    where + strlen(j->source->name) + 1);
+			continue;
+		}
+		judge_member(j, &member, e);
+	}
+}
+
+int
+judge_source(
+    struct config *c, const struct source *s, struct config_errors *errors)
+{
+	struct judge j = {.config = c, .source = s, .errors = errors};
+	struct path top = {0};
+
+	judge_object(&j, &top, s->root);
+	return j.err;
+}

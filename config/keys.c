@@ -1,0 +1,445 @@
+/*
+ * keys.c: the table of keys; see keys.h.
+ */
+#include "config/keys.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "config/config.h"
+
+#define SIZE(type, member) ((unsigned)sizeof(((struct type *)0)->member))
+
+/* clang-format off */
+#define PLACE(owner, member)						\
+	.offset = offsetof(struct owner, member),			\
+	.size = SIZE(owner, member)
+#define LIST(owner, member, counter, most)				\
+	PLACE(owner, member),						\
+	.count_offset = offsetof(struct owner, counter), .max = (most)
+#define RANGE(least, most) .min = (double)(least), .max = (double)(most)
+#define US 1e3
+#define MS 1e6
+#define S 1e9
+#define K 1024.0
+#define M (K * K)
+#define G (K * M)
+/* clang-format on */
+
+static const struct key_choice modes[] = {
+    {"act", CONFIG_MODE_ACT},
+    {"watch", CONFIG_MODE_WATCH},
+    {NULL, 0},
+};
+static const struct key_choice triggers[] = {
+    {"gc", offsetof(struct config, hedging.trigger_gc)},
+    {"safepoint", offsetof(struct config, hedging.trigger_safepoint)},
+    {"exit", offsetof(struct config, hedging.trigger_exit)},
+    {NULL, 0},
+};
+static const struct key_choice losers[] = {
+    {"drain", CONFIG_LOSER_DRAIN},
+    {"close", CONFIG_LOSER_CLOSE},
+    {"half-close", CONFIG_LOSER_HALF_CLOSE},
+    {NULL, 0},
+};
+static const struct key_choice jvms[] = {
+    {"auto", CONFIG_JVM_AUTO},
+    {"agent", CONFIG_JVM_AGENT},
+    {"hsperfdata", CONFIG_JVM_HSPERFDATA},
+    {"none", CONFIG_JVM_NONE},
+    {NULL, 0},
+};
+static const struct key_choice proxy_polls[] = {
+    {"sleep", false},
+    {"spin", true},
+    {NULL, 0},
+};
+static const struct key_choice levels[] = {
+    {"error", LOG_LEVEL_ERROR},
+    {"warning", LOG_LEVEL_WARNING},
+    {"notice", LOG_LEVEL_NOTICE},
+    {"info", LOG_LEVEL_INFO},
+    {"debug", LOG_LEVEL_DEBUG},
+    {NULL, 0},
+};
+static const struct key_choice formats[] = {
+    {"text", LOG_FORMAT_TEXT},
+    {"json", LOG_FORMAT_JSON},
+    {NULL, 0},
+};
+
+const struct key_section key_sections[] = {
+    {"", "Where clients and operators connect."},
+    {"servers[]",
+	"A list of one or two servers of the same service.  The first one is "
+	"active at the start, the other stands by."},
+    {"servers[].launch",
+	"The program that Tailor starts as this server and starts again when "
+	"it ends.  Without a command the server is started by somebody else."},
+    {"hedging", "When servers are swapped and requests sent again."},
+    {"warmup",
+	"A server that has just started answers slowly.  Before it may become "
+	"active it gets copies of finished safe requests."},
+    {"proxy", "The HTTP side: limits, timeouts and what is added."},
+    {"profiler", "The observer thread and what it reads."},
+    {"slow", "Which requests are kept to be explained."},
+    {"talechain", "Timeline requests that clients send under /.talechain/."},
+    {"log", "What is written to standard error."},
+};
+const unsigned key_sections_count =
+    sizeof(key_sections) / sizeof(key_sections[0]);
+
+/* clang-format off */
+const struct config_key config_keys[] = {
+{"listen", KEY_LISTEN, LIST(config, listen, listeners, CONFIG_LISTENERS),
+	.fallback = "",
+	.meaning = "Where clients connect.  There is no default: which port "
+	"is the service's cannot be guessed.  Port 0 lets the kernel choose."},
+{"admin", KEY_SERVE, PLACE(config, admin),
+	.fallback = "unix:{run}/admin.sock",
+	.meaning = "Where tailorctl and metrics collectors connect; \"\" for "
+	"nowhere.  It asks for no password: a UNIX socket by default, whose "
+	"file says who may, and over TCP on loopback addresses only."},
+
+{"servers[].name", KEY_NAME, PLACE(config_server, name),
+	.fallback = "{server}",
+	.meaning = "The server's name in logs, metrics and timelines."},
+{"servers[].address", KEY_CONNECT, PLACE(config_server, address),
+	.fallback = "",
+	.meaning = "Where the server listens.  Must be given."},
+{"servers[].jvm", KEY_CHOICE, PLACE(config_server, jvm), .choices = jvms,
+	.fallback = "auto",
+	.meaning = "How the pauses of its Java virtual machine are seen: by "
+	"Tailor's agent inside it, from the hsperfdata file that HotSpot "
+	"keeps, auto for the agent if it reports and else the file, or none "
+	"for a server that is not a JVM, of which only the end is seen."},
+{"servers[].loser", KEY_CHOICE, PLACE(config_server, loser),
+	.choices = losers, .fallback = "drain",
+	.meaning = "What becomes of an attempt that lost.  drain reads and "
+	"drops its answer and keeps the connection: closing does not cancel "
+	"the work in most HTTP/1.1 servers and costs them write errors.  "
+	"close is for servers that do cancel, half-close for those that keep "
+	"answering after it."},
+{"servers[].connections_max", KEY_COUNT,
+	PLACE(config_server, connections_max), RANGE(1, 65535),
+	.fallback = "64",
+	.meaning = "Connections to the server, and so requests inside it, at "
+	"one time.  A few times its worker threads is enough: more only moves "
+	"the queue to where it cannot be seen."},
+{"servers[].health", KEY_TARGET, PLACE(config_server, health),
+	.fallback = "",
+	.meaning = "Target of the GET that must be answered with 2xx before "
+	"the server counts as up.  \"\": a connection is enough, because no "
+	"path exists on every service."},
+{"servers[].launch.command", KEY_ARGUMENTS,
+	LIST(config_server, argv, argc, CONFIG_ARGS), .fallback = "",
+	.meaning = "The program and its arguments, each a text of its own; no "
+	"shell is involved."},
+{"servers[].launch.environment", KEY_ENVIRONMENT,
+	LIST(config_server, env, envc, CONFIG_ARGS), .fallback = "",
+	.meaning = "Variables added to its environment, {\"NAME\": \"value\"}."},
+{"servers[].launch.cpus", KEY_CPUS, PLACE(config_server, cpus),
+	.fallback = "auto",
+	.meaning = "CPUs it may run on.  auto keeps it off the proxy's and the "
+	"observer's and apart from the other server; \"\" leaves it free."},
+{"servers[].launch.directory", KEY_TEXT, PLACE(config_server, directory),
+	.fallback = "",
+	.meaning = "Its working directory; \"\" for Tailor's."},
+{"servers[].launch.output", KEY_TEXT, PLACE(config_server, output),
+	.fallback = "",
+	.meaning = "File that its output is appended to; \"\" for Tailor's "
+	"own."},
+{"servers[].launch.stop_timeout", KEY_DURATION,
+	PLACE(config_server, stop_timeout_ns), RANGE(0, 600 * S), .unit = "s",
+	.fallback = "10s",
+	.meaning = "Between SIGTERM and SIGKILL.  Ten seconds let a JVM run "
+	"its shutdown hooks and are the usual patience of supervisors."},
+{"servers[].launch.restart_delay", KEY_DURATION,
+	PLACE(config_server, restart_delay_ns), RANGE(0, 600 * S),
+	.unit = "s", .fallback = "1s",
+	.meaning = "Before it is started again: a program that dies at once "
+	"must not take the machine with it."},
+
+{"hedging.mode", KEY_CHOICE, PLACE(config, hedging.mode),
+	.choices = modes, .fallback = "act",
+	.meaning = "act swaps and re-sends; watch only observes and records, "
+	"to see on a running service what Tailor would have done."},
+{"hedging.triggers", KEY_FLAGS, .choices = triggers,
+	.fallback = "gc,exit",
+	.meaning = "What counts as a hazard: a garbage collection, any "
+	"safepoint, the end of the process.  Other safepoints are mostly too "
+	"short to be worth a second copy."},
+{"hedging.allow", KEY_RULES,
+	LIST(config, hedging.allow, hedging.allow_rules, CONFIG_RULES),
+	.fallback = "",
+	.meaning = "Rules \"METHOD regular-expression\" (POSIX extended, of "
+	"the target) for requests that may be sent twice besides GET, HEAD "
+	"and OPTIONS: \"POST ^/[^ ]*/_search$\".  Only for what is safe to "
+	"repeat: a late second PUT can undo a newer one."},
+{"hedging.body_max", KEY_BYTES, PLACE(config, hedging.body_max_bytes),
+	RANGE(0, 16 * M), .fallback = "64k",
+	.meaning = "Largest request body that is kept for a second sending; a "
+	"larger one is passed through and its request not sent again.  Bodies "
+	"of queries are far smaller."},
+{"hedging.table_max", KEY_BYTES, PLACE(config, hedging.table_max_bytes),
+	RANGE(64 * K, 16 * G), .fallback = "64M",
+	.meaning = "Memory for all kept requests together: a thousand of the "
+	"largest.  Beyond it requests pass, but are not sent again."},
+{"hedging.inflight_max", KEY_COUNT, PLACE(config, hedging.inflight_max),
+	RANGE(0, 65535), .fallback = "0",
+	.meaning = "Second copies inside one server at one time; 0 for its "
+	"connections_max."},
+{"hedging.budget_ratio", KEY_RATIO, PLACE(config, hedging.budget_ratio),
+	RANGE(0, 1), .fallback = "0.1",
+	.meaning = "Second copies allowed per finished request.  Collections "
+	"need about a hundredth of that; the limit is for a server that "
+	"flaps."},
+{"hedging.budget_burst", KEY_COUNT, PLACE(config, hedging.budget_burst),
+	RANGE(0, 1000000), .fallback = "0",
+	.meaning = "Unused allowance that may be saved up; 0 for twice "
+	"connections_max, so that one hazard may always re-send all that is "
+	"in flight."},
+{"hedging.swap_rate_max", KEY_COUNT, PLACE(config, hedging.swap_rate_max),
+	RANGE(1, 1000), .fallback = "20",
+	.meaning = "Swaps in a second; with more, nothing is sent again for "
+	"storm_hold.  Healthy services collect a few times a second."},
+{"hedging.storm_hold", KEY_DURATION, PLACE(config, hedging.storm_hold_ns),
+	RANGE(0, 600 * S), .unit = "s", .fallback = "1s",
+	.meaning = "How long after too many swaps."},
+{"hedging.min_remaining", KEY_DURATION,
+	PLACE(config, hedging.min_remaining_ns), RANGE(0, 600 * S),
+	.unit = "ms", .fallback = "0",
+	.meaning = "A request with less time left to its deadline is not sent "
+	"again; 0 for the median service time of the other server."},
+{"hedging.min_pause", KEY_DURATION, PLACE(config, hedging.min_pause_ns),
+	RANGE(0, 600 * S), .unit = "ms", .fallback = "0",
+	.meaning = "Pauses expected to be shorter swap the servers but send "
+	"nothing again; 0 sends always, the least latency."},
+{"hedging.commit_bytes", KEY_BYTES, PLACE(config, hedging.commit_bytes),
+	RANGE(0, 16 * M), .fallback = "64k",
+	.meaning = "An answer is held back until it is complete, this large "
+	"or commit_delay old, because until then another can still win."},
+{"hedging.commit_delay", KEY_DURATION,
+	PLACE(config, hedging.commit_delay_ns), RANGE(0, 1 * S), .unit = "ms",
+	.fallback = "1ms",
+	.meaning = "See commit_bytes.  Answers of a local server arrive in one "
+	"burst: a millisecond lets nearly all be complete.  0 forwards the "
+	"head at once."},
+{"hedging.drain_max", KEY_BYTES, PLACE(config, hedging.drain_max_bytes),
+	RANGE(0, 1 * G), .fallback = "1M",
+	.meaning = "Largest answer of a loser that is read to save its "
+	"connection; above that a new connection is cheaper."},
+{"hedging.drain_timeout", KEY_DURATION,
+	PLACE(config, hedging.drain_timeout_ns), RANGE(0, 600 * S),
+	.unit = "s", .fallback = "5s",
+	.meaning = "How long a loser is waited for; longer than any pause "
+	"that is a collection and not a failure."},
+{"hedging.drain_connections", KEY_COUNT,
+	PLACE(config, hedging.drain_connections), RANGE(0, 65535),
+	.fallback = "256",
+	.meaning = "Connections of one server that may be waiting for losers; "
+	"with more the oldest is closed."},
+{"hedging.warming_override", KEY_DURATION,
+	PLACE(config, hedging.warming_override_ns), RANGE(0, 600 * S),
+	.unit = "ms", .fallback = "500ms",
+	.meaning = "A hazard of this age is worse than a cold server: then the "
+	"other one is used although it is still warming up."},
+{"hedging.ready_inflight", KEY_COUNT, PLACE(config, hedging.ready_inflight),
+	RANGE(0, 65535), .fallback = "0",
+	.meaning = "After a pause a server works off its losers; it may become "
+	"active again with fewer than this many left.  0 for a tenth of "
+	"connections_max."},
+
+{"warmup.requests", KEY_COUNT, PLACE(config, warmup.requests),
+	RANGE(0, 1000000), .fallback = "200",
+	.meaning = "Requests before the server may become active; 0 for no "
+	"warm-up.  Enough for the first compiled code and filled caches."},
+{"warmup.concurrency", KEY_COUNT, PLACE(config, warmup.concurrency),
+	RANGE(1, 1024), .fallback = "2",
+	.meaning = "How many at a time."},
+{"warmup.rate", KEY_COUNT, PLACE(config, warmup.rate_per_s),
+	RANGE(1, 100000), .fallback = "500",
+	.meaning = "At most so many in a second, so that the active server on "
+	"the same machine does not feel it."},
+{"warmup.p95_factor", KEY_RATIO, PLACE(config, warmup.p95_factor),
+	RANGE(1, 1000), .fallback = "1.5",
+	.meaning = "Ready when its 95th percentile is within this factor of "
+	"the active server's."},
+{"warmup.max", KEY_DURATION, PLACE(config, warmup.max_ns),
+	RANGE(0, 600 * S), .unit = "s", .fallback = "10s",
+	.meaning = "Ready in any case after this time: a server slower than "
+	"hoped is better than none."},
+{"warmup.credentials", KEY_BOOL, PLACE(config, warmup.credentials),
+	.fallback = "false",
+	.meaning = "Replay Authorization and Cookie fields too.  Off: requests "
+	"in somebody's name should be sent by nobody else."},
+{"warmup.target", KEY_TARGET, PLACE(config, warmup.target),
+	.fallback = "",
+	.meaning = "Target of the GET used while there is no history; \"\" "
+	"waits for history."},
+
+{"proxy.connections_max", KEY_COUNT, PLACE(config, proxy.connections_max),
+	RANGE(1, 1000000), .fallback = "10000",
+	.meaning = "Client connections; more are refused."},
+{"proxy.connections_per_address_max", KEY_COUNT,
+	PLACE(config, proxy.connections_per_address_max), RANGE(0, 1000000),
+	.fallback = "0",
+	.meaning = "Of one client address; 0 for no limit, since often all "
+	"come from one load balancer."},
+{"proxy.inflight_max", KEY_COUNT, PLACE(config, proxy.inflight_max),
+	RANGE(1, 1000000), .fallback = "1024",
+	.meaning = "Requests at one time; more are answered 503."},
+{"proxy.queue_max", KEY_COUNT, PLACE(config, proxy.queue_max),
+	RANGE(0, 1000000), .fallback = "1024",
+	.meaning = "Requests that may wait for a connection to a server; more "
+	"are answered 503."},
+{"proxy.queue_timeout", KEY_DURATION, PLACE(config, proxy.queue_timeout_ns),
+	RANGE(0, 600 * S), .unit = "s", .fallback = "1s",
+	.meaning = "How long they may wait.  Who has waited a second has "
+	"already had a slow answer."},
+{"proxy.header_timeout", KEY_DURATION,
+	PLACE(config, proxy.header_timeout_ns), RANGE(1 * MS, 600 * S),
+	.unit = "s", .fallback = "10s",
+	.meaning = "For a whole request head from its first byte, however "
+	"many packets it comes in."},
+{"proxy.body_timeout", KEY_DURATION, PLACE(config, proxy.body_timeout_ns),
+	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "30s",
+	.meaning = "Between two parts of a request body."},
+{"proxy.idle_timeout", KEY_DURATION, PLACE(config, proxy.idle_timeout_ns),
+	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "75s",
+	.meaning = "A client connection without a request; above the minute "
+	"that load balancers in front commonly use, so that they close "
+	"first."},
+{"proxy.write_timeout", KEY_DURATION, PLACE(config, proxy.write_timeout_ns),
+	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "30s",
+	.meaning = "A client that takes nothing of its answer."},
+{"proxy.connect_timeout", KEY_DURATION,
+	PLACE(config, proxy.connect_timeout_ns), RANGE(1 * MS, 600 * S),
+	.unit = "s", .fallback = "1s",
+	.meaning = "For a connection to a server; on one machine it takes "
+	"microseconds, or the accept queue is full."},
+{"proxy.request_timeout", KEY_DURATION,
+	PLACE(config, proxy.request_timeout_ns), RANGE(1 * MS, 3600 * S),
+	.unit = "s", .fallback = "60s",
+	.meaning = "The deadline of a request over all attempts; then 504."},
+{"proxy.upstream_idle_timeout", KEY_DURATION,
+	PLACE(config, proxy.upstream_idle_timeout_ns),
+	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "60s",
+	.meaning = "A server connection without a request.  Set it below the "
+	"server's own, so that Tailor closes first."},
+{"proxy.stop_timeout", KEY_DURATION, PLACE(config, proxy.stop_timeout_ns),
+	RANGE(0, 3600 * S), .unit = "s", .fallback = "30s",
+	.meaning = "How long a graceful stop waits for requests in flight."},
+{"proxy.lingering", KEY_DURATION, PLACE(config, proxy.lingering_ns),
+	RANGE(0, 60 * S), .unit = "s", .fallback = "2s",
+	.meaning = "How long the rest of a refused request is read and "
+	"dropped, so that the client gets to see the answer and not a "
+	"reset."},
+{"proxy.request_line_max", KEY_BYTES,
+	PLACE(config, proxy.request_line_max_bytes), RANGE(64, 64 * K),
+	.fallback = "8k",
+	.meaning = "A longer request line is answered 414."},
+{"proxy.head_max", KEY_BYTES, PLACE(config, proxy.head_max_bytes),
+	RANGE(256, 256 * K), .fallback = "16k",
+	.meaning = "A larger head is answered 431; of a server's answer, "
+	"502."},
+{"proxy.fields_max", KEY_COUNT, PLACE(config, proxy.fields_max),
+	RANGE(1, 1000), .fallback = "100",
+	.meaning = "More fields in a head likewise."},
+{"proxy.body_max", KEY_BYTES, PLACE(config, proxy.body_max_bytes),
+	RANGE(0, 1024 * G), .fallback = "1G",
+	.meaning = "A larger request body is answered 413."},
+{"proxy.stream_buffer", KEY_BYTES, PLACE(config, proxy.stream_buffer_bytes),
+	RANGE(4 * K, 64 * M), .fallback = "256k",
+	.meaning = "Bytes waiting for a slow peer before reading from the "
+	"other one pauses; per connection."},
+{"proxy.keep_alive_requests", KEY_COUNT,
+	PLACE(config, proxy.keep_alive_requests), RANGE(0, 4000000000.0),
+	.fallback = "0",
+	.meaning = "Requests on one client connection before it is closed; 0 "
+	"for no limit."},
+{"proxy.underscore_pass", KEY_BOOL, PLACE(config, proxy.underscore_pass),
+	.fallback = "false",
+	.meaning = "Forward fields with an underscore in their name.  Off: "
+	"many servers take Content_Length for Content-Length."},
+{"proxy.via", KEY_BOOL, PLACE(config, proxy.via), .fallback = "true",
+	.meaning = "Add a Via field to forwarded requests, as RFC 9110 "
+	"demands of gateways."},
+{"proxy.server_timing", KEY_BOOL, PLACE(config, proxy.server_timing),
+	.fallback = "true",
+	.meaning = "Add a Server-Timing field to answers for trusted "
+	"clients."},
+{"proxy.poll", KEY_CHOICE, PLACE(config, proxy.spin),
+	.choices = proxy_polls, .fallback = "sleep",
+	.meaning = "spin never lets the proxy thread sleep, which saves a "
+	"wakeup per event and costs a CPU."},
+{"proxy.cpu", KEY_CPU, PLACE(config, proxy.cpu), .fallback = "auto",
+	.meaning = "The CPU of the proxy thread; auto asks the machine's "
+	"topology, none pins nothing."},
+{"proxy.trust", KEY_NETWORKS,
+	LIST(config, proxy.trust, proxy.networks, CONFIG_NETWORKS),
+	.fallback = "",
+	.meaning = "Networks whose X-Forwarded-*, x-request-id and X-Tailor-* "
+	"fields are believed.  Clients on UNIX sockets always are.  None: "
+	"anybody can write such a field."},
+
+{"profiler.poll", KEY_POLL, PLACE(config, profiler.poll),
+	RANGE(1 * US, 100 * MS), .unit = "us", .fallback = "auto",
+	.meaning = "How the observer waits between two looks: spin not at all, "
+	"relax with the CPU's pause instruction, sleep in the kernel (50 us, "
+	"short beside any pause worth a swap).  auto chooses by the topology "
+	"and says what."},
+{"profiler.cpu", KEY_CPU, PLACE(config, profiler.cpu), .fallback = "auto",
+	.meaning = "The CPU of the observer thread, as proxy.cpu."},
+{"profiler.channels_max", KEY_COUNT, PLACE(config, profiler.channels_max),
+	RANGE(1, 4096), .fallback = "128",
+	.meaning = "Channels of agents and applications that may be open; "
+	"each is looked at in every round."},
+{"profiler.channel_socket", KEY_PATH, PLACE(config, profiler.channel_socket),
+	.fallback = "{run}/channels.sock",
+	.meaning = "Where agents and applications announce their channels; "
+	"\"\" for nowhere."},
+{"profiler.stream", KEY_PATH, PLACE(config, profiler.stream),
+	.fallback = "/dev/shm/tailor{user}.stream",
+	.meaning = "File of the timeline stream that tailorctl log and top "
+	"read.  It must not be on a disk: writing back its pages would stop "
+	"the observer.  \"\" keeps it private."},
+{"profiler.stream_slots", KEY_COUNT, PLACE(config, profiler.stream_slots),
+	RANGE(1024, 16 * M), .power_of_two = true, .fallback = "262144",
+	.meaning = "Events in the stream, 64 bytes each, before the oldest is "
+	"overwritten: 16 MiB, some seconds of a busy service."},
+{"profiler.blind", KEY_DURATION, PLACE(config, profiler.blind_ns),
+	RANGE(1 * US, 1 * S), .unit = "ms", .fallback = "1ms",
+	.meaning = "When the observer itself was away for longer, it writes "
+	"that into the stream."},
+
+{"slow.target", KEY_DURATION, PLACE(config, slow.target_ns),
+	RANGE(0, 600 * S), .unit = "ms", .fallback = "20ms",
+	.meaning = "A request slower than this is slow: some times what a "
+	"local query takes, and below what people notice."},
+{"slow.keep", KEY_COUNT, PLACE(config, slow.keep), RANGE(0, 65536),
+	.fallback = "256",
+	.meaning = "Slow requests kept together with their events."},
+{"slow.history", KEY_COUNT, PLACE(config, slow.history),
+	RANGE(16, 1048576), .fallback = "4096",
+	.meaning = "Finished requests remembered, slow or not; warm-up draws "
+	"on them."},
+
+{"talechain.allow", KEY_NETWORKS,
+	LIST(config, talechain.allow, talechain.networks, CONFIG_NETWORKS),
+	.fallback = "127.0.0.0/8,::1/128",
+	.meaning = "Networks that may ask for timelines.  Clients on UNIX "
+	"sockets always may.  This machine only: a timeline shows targets of "
+	"other people's requests."},
+
+{"log.level", KEY_CHOICE, PLACE(config, log.level), .choices = levels,
+	.fallback = "notice",
+	.meaning = "The least important lines that are written."},
+{"log.format", KEY_CHOICE, PLACE(config, log.format), .choices = formats,
+	.fallback = "text",
+	.meaning = "text is for people and the journal, json one object a "
+	"line."},
+};
+/* clang-format on */
+const unsigned config_keys_count = sizeof(config_keys) / sizeof(config_keys[0]);

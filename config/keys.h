@@ -1,0 +1,104 @@
+/*
+ * keys.h: the table of keys; private to config/.
+ *
+ * One entry per key says all there is to say: where it lives in struct
+ * config, what values it takes, its default (as the text one would write) and
+ * what it means.  Reading, checking, writing, freeing and the manual page all
+ * walk this table.  Keys of one section stand together.
+ */
+#ifndef TAILOR_CONFIG_KEYS_H
+#define TAILOR_CONFIG_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/units.h"
+
+enum key_type {
+	KEY_BOOL,     /* bool */
+	KEY_CHOICE,   /* an enum, or a bool of two names */
+	KEY_FLAGS,    /* a list of names, a bool for each */
+	KEY_COUNT,    /* unsigned */
+	KEY_BYTES,    /* uint64_t */
+	KEY_DURATION, /* int64_t */
+	KEY_RATIO,    /* double */
+	KEY_POLL,     /* enum config_poll and its sleep_ns */
+	KEY_NAME,     /* char *, all the following */
+	KEY_TARGET,
+	KEY_PATH,
+	KEY_TEXT,
+	KEY_CPU,
+	KEY_CPUS,
+	KEY_SERVE,   /* struct config_address that is listened on */
+	KEY_CONNECT, /* struct config_address that is connected to */
+	KEY_LISTEN,  /* array of struct config_address */
+	KEY_NETWORKS,
+	KEY_RULES, /* arrays of char *, all the following */
+	KEY_ARGUMENTS,
+	KEY_ENVIRONMENT,
+};
+
+struct key_choice {
+	const char *name;
+	unsigned value; /* KEY_CHOICE: the enum; KEY_FLAGS: the bool's offset */
+};
+
+struct config_key {
+	const char *path; /* "hedging.mode", "servers[].address" */
+	enum key_type type;
+	unsigned size;	     /* of the member, bytes */
+	size_t offset;	     /* in struct config, or struct config_server */
+	size_t count_offset; /* lists: of the unsigned that counts them */
+	double min, max;     /* in base units: 1, bytes, ns */
+	const char *unit;    /* durations: of a plain number */
+	const struct key_choice *choices;
+	bool power_of_two;
+	const char *fallback; /* the default */
+	const char *meaning;
+};
+
+extern const struct config_key config_keys[];
+extern const unsigned config_keys_count;
+
+struct key_section {
+	const char *path; /* "servers[].launch"; "" for the top */
+	const char *meaning;
+};
+
+extern const struct key_section key_sections[];
+extern const unsigned key_sections_count;
+
+/* The key of this path ("servers[].name"), or NULL. */
+const struct config_key *key_find(const char *path);
+
+/* Whether path names a section ("hedging", "servers[]"). */
+bool key_is_section(const char *path);
+
+/* Whether it is a member of struct config_server. */
+bool key_of_server(const struct config_key *key);
+
+/* The quantity and plain unit of a numeric key. */
+enum quantity key_quantity(const struct config_key *key);
+uint64_t key_scale(const struct config_key *key);
+
+#define KEY_DEFAULT_MAX 256
+
+/*
+ * The default with what is in braces filled in, for this process and server
+ * number index (0 for keys of none); returns out.
+ *   {run}     the first of $RUNTIME_DIRECTORY, /run/tailor (root),
+ *             $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>
+ *   {user}    "" for root, "-<uid>" for others
+ *   {server}  "a", "b"
+ */
+char *key_default(
+    const struct config_key *key, unsigned index, char out[KEY_DEFAULT_MAX]);
+
+/*
+ * What values the key takes, or what each element of its list is, in words
+ * that follow "is not".
+ */
+void key_describe(
+    const struct config_key *key, bool element, char *out, size_t size);
+
+#endif

@@ -1,0 +1,151 @@
+/*
+ * units.c: see units.h.
+ */
+#include "config/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+struct unit {
+	const char *name;
+	uint64_t scale;
+	bool written; /* used for output */
+};
+
+/* Largest first, so that output finds the shortest text. */
+static const struct unit durations[] = {
+    {"h", UINT64_C(3600000000000), false},
+    {"m", UINT64_C(60000000000), false},
+    {"s", UINT64_C(1000000000), true},
+    {"ms", UINT64_C(1000000), true},
+    {"us", UINT64_C(1000), true},
+    {"ns", UINT64_C(1), true},
+    {NULL, 0, false},
+};
+
+static const struct unit sizes[] = {
+    {"G", UINT64_C(1) << 30, true},
+    {"M", UINT64_C(1) << 20, true},
+    {"k", UINT64_C(1) << 10, true},
+    {"K", UINT64_C(1) << 10, false},
+    {"", 1, true},
+    {NULL, 0, false},
+};
+
+static const struct unit counts[] = {
+    {"", 1, true},
+    {NULL, 0, false},
+};
+
+static const struct unit *
+units_of(enum quantity q)
+{
+	switch (q) {
+	case QUANTITY_COUNT:
+		return counts;
+	case QUANTITY_BYTES:
+		return sizes;
+	case QUANTITY_DURATION:
+		return durations;
+	}
+	return counts;
+}
+
+uint64_t
+unit_scale(enum quantity q, const char *unit)
+{
+	for (const struct unit *u = units_of(q); u->name != NULL; u++)
+		if (strcmp(u->name, unit) == 0)
+			return u->scale;
+	return 0;
+}
+
+/* Digits at *p as a number; moves *p past them. */
+static int
+parse_digits(const char **p, uint64_t *out, unsigned *digits)
+{
+	*out = 0;
+	*digits = 0;
+	for (; **p >= '0' && **p <= '9'; (*p)++, (*digits)++) {
+		if (__builtin_mul_overflow(*out, 10, out) ||
+		    __builtin_add_overflow(*out, (uint64_t)(**p - '0'), out))
+			return -ERANGE;
+	}
+	return 0;
+}
+
+/* fraction / 10^digits of scale, which must come out whole. */
+static int
+scale_fraction(
+    uint64_t fraction, unsigned digits, uint64_t scale, uint64_t *out)
+{
+	while (digits > 0 && fraction % 10 == 0) {
+		fraction /= 10;
+		digits--;
+	}
+	for (; digits > 0; digits--) {
+		uint64_t divisor = scale % 10 == 0 ? 10 : 2;
+
+		/* A factor of 5 missing in scale must be in fraction. */
+		if (scale % divisor != 0)
+			return -EINVAL;
+		scale /= divisor;
+		if (divisor == 2) {
+			if (fraction % 5 != 0)
+				return -EINVAL;
+			fraction /= 5;
+		}
+	}
+	return __builtin_mul_overflow(fraction, scale, out) ? -ERANGE : 0;
+}
+
+int
+quantity_parse(
+    enum quantity q, const char *text, uint64_t plain_scale, uint64_t *out)
+{
+	uint64_t whole, fraction = 0, part, scale, value;
+	unsigned digits, fraction_digits = 0;
+	const char *p = text;
+	int err;
+
+	err = parse_digits(&p, &whole, &digits);
+	if (err == 0 && digits > 0 && *p == '.') {
+		p++;
+		err = parse_digits(&p, &fraction, &fraction_digits);
+		if (fraction_digits == 0)
+			return -EINVAL;
+	}
+	if (err != 0 || digits == 0)
+		return err != 0 ? err : -EINVAL;
+	scale = *p == '\0' ? plain_scale : unit_scale(q, p);
+	if (scale == 0)
+		return -EINVAL;
+	err = scale_fraction(fraction, fraction_digits, scale, &part);
+	if (err != 0)
+		return err;
+	if (__builtin_mul_overflow(whole, scale, &value) ||
+	    __builtin_add_overflow(value, part, &value))
+		return -ERANGE;
+	*out = value;
+	return 0;
+}
+
+char *
+quantity_format(enum quantity q, uint64_t v, char out[QUANTITY_TEXT_MAX])
+{
+	const struct unit *u = units_of(q);
+
+	if (v == 0) {
+		snprintf(out, QUANTITY_TEXT_MAX, "0");
+		return out;
+	}
+	while (!u->written || v % u->scale != 0)
+		u++;
+	snprintf(
+	    out, QUANTITY_TEXT_MAX, "%" PRIu64 "%s", v / u->scale, u->name);
+	return out;
+}

@@ -1,0 +1,50 @@
+/*
+ * value.h: one value into its place, and out again; private to config/.
+ */
+#ifndef TAILOR_CONFIG_VALUE_H
+#define TAILOR_CONFIG_VALUE_H
+
+#include <cjson/cJSON.h>
+#include <stddef.h>
+
+#include "base/json.h"
+#include "config/keys.h"
+
+/* Why a value was refused, and which one, where there is a list of them. */
+struct refusal {
+	const cJSON *at; /* borrowed; NULL: the whole value */
+	const char *why; /* static; NULL: the description says it */
+};
+
+/*
+ * value_set(key, base, value, refusal):
+ * Store a value; base is the struct config or struct config_server that the
+ * key is a member of.  What was there is released.  Returns 0, -ENOMEM, or
+ * -EINVAL with *refusal filled; on failure nothing is changed.
+ */
+int value_set(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal);
+
+/* The same for lists, called by value_set. */
+int value_set_list(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal);
+
+/*
+ * Turn text, as a command line has it, into a value of the key's type:
+ * lists are split at commas, commands and environments at spaces; text that
+ * begins with [ or { is JSON.  NULL if there is no memory.
+ */
+cJSON *value_from_text(const struct config_key *key, const char *text);
+
+/* Write the value that is stored. */
+void
+value_write(const struct config_key *key, const void *base, struct json *out);
+
+/* Release what the value owns. */
+void value_release(const struct config_key *key, void *base);
+
+/* The member itself, and the counter of a list. */
+void *value_at(const struct config_key *key, void *base);
+unsigned *value_count(const struct config_key *key, void *base);
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * value_list.c: lists; see value.h.
+ *
+ * A list is first parsed into a scratch copy of the same shape and moved into
+ * place when all of it is good, so a bad element leaves the old list alone.
+ * One value alone is taken as a list of one.
+ */
+#include "config/value.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/address.h"
+
+static int
+refuse(struct refusal *refusal, const cJSON *at, const char *why)
+{
+	refusal->at = at;
+	refusal->why = why;
+	return -EINVAL;
+}
+
+/* First element, and the one after it, of a list or of one value alone. */
+static const cJSON *
+first(const cJSON *value)
+{
+	return cJSON_IsArray(value) || cJSON_IsObject(value) ? value->child
+							     : value;
+}
+
+static const cJSON *
+after(const cJSON *value, const cJSON *element)
+{
+	return element == value ? NULL : element->next;
+}
+
+static bool
+is_plain(const char *s)
+{
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			return false;
+	return true;
+}
+
+/* --- flags ------------------------------------------------------------ */
+
+static int
+set_flags(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
+{
+	unsigned long set = 0;
+
+	for (const cJSON *e = first(value); e != NULL; e = after(value, e)) {
+		unsigned i = 0;
+
+		if (!cJSON_IsString(e))
+			return refuse(refusal, e, NULL);
+		while (key->choices[i].name != NULL &&
+		       strcmp(key->choices[i].name, e->valuestring) != 0)
+			i++;
+		if (key->choices[i].name == NULL)
+			return refuse(refusal, e, NULL);
+		set |= 1ul << i;
+	}
+	for (unsigned i = 0; key->choices[i].name != NULL; i++)
+		*((bool *)base + key->choices[i].value) = (set >> i & 1) != 0;
+	return 0;
+}
+
+/* --- addresses and networks ------------------------------------------- */
+
+static int
+set_listen(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
+{
+	struct config_address parsed[CONFIG_LISTENERS] = {0};
+	unsigned n = 0;
+	int err = 0;
+
+	for (const cJSON *e = first(value); e != NULL && err == 0;
+	     e = after(value, e)) {
+		if (n == CONFIG_LISTENERS)
+			err = refuse(refusal, e, "there may be 8 at most");
+		else if (!cJSON_IsString(e))
+			err = refuse(refusal, e, NULL);
+		else
+			err = config_address_parse(
+			    e->valuestring, &parsed[n], &refusal->why);
+		if (err != 0)
+			refusal->at = e;
+		else
+			n++;
+	}
+	if (err != 0) {
+		while (n > 0)
+			free(parsed[--n].text);
+		return err;
+	}
+	value_release(key, base);
+	memcpy(value_at(key, base), parsed, sizeof(parsed));
+	*value_count(key, base) = n;
+	return 0;
+}
+
+static int
+set_networks(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
+{
+	struct config_network parsed[CONFIG_NETWORKS] = {0};
+	unsigned n = 0;
+
+	for (const cJSON *e = first(value); e != NULL; e = after(value, e)) {
+		if (n == CONFIG_NETWORKS)
+			return refuse(refusal, e, "there may be 16 at most");
+		if (!cJSON_IsString(e))
+			return refuse(refusal, e, NULL);
+		if (network_parse(e->valuestring, &parsed[n], &refusal->why)) {
+			refusal->at = e;
+			return -EINVAL;
+		}
+		n++;
+	}
+	memcpy(value_at(key, base), parsed, sizeof(parsed));
+	*value_count(key, base) = n;
+	return 0;
+}
+
+/* --- texts ------------------------------------------------------------ */
+
+/*
+ * "METHOD regular-expression".  Refused are repeat counts, which can take
+ * gigabytes to compile, and back references, which can take for ever to match
+ * against a target that somebody chose for it.
+ */
+static const char *
+judge_rule(const char *s)
+{
+	size_t method = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-");
+	const char *pattern = s + method + 1;
+	const char *backslash = s;
+	regex_t regex;
+
+	if (method == 0 || method > 16 || s[method] != ' ' || *pattern == '\0')
+		return "it is not a method, a space and an expression";
+	if (strncmp(s, "CONNECT ", 8) == 0 || strncmp(s, "TRACE ", 6) == 0)
+		return "CONNECT and TRACE are never forwarded";
+	if (strlen(pattern) > 256)
+		return "the expression has more than 256 bytes";
+	if (strchr(pattern, '{') != NULL)
+		return "repeat counts {} are not supported";
+	while ((backslash = strchr(backslash, '\\')) != NULL)
+		if (isdigit((unsigned char)*++backslash))
+			return "back references are not supported";
+	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
+		return "the expression is not a POSIX extended one";
+	regfree(&regex);
+	return NULL;
+}
+
+/* "NAME=value" with a name that a shell could use. */
+static const char *
+judge_variable(const char *s)
+{
+	size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			     "abcdefghijklmnopqrstuvwxyz0123456789_");
+
+	if (n == 0 || s[n] != '=' || (s[0] >= '0' && s[0] <= '9'))
+		return "a name has letters, digits and underscores";
+	return NULL;
+}
+
+/* One element as the text that is kept; -EINVAL with *why. */
+static int
+make_text(const struct config_key *key, const cJSON *element, unsigned index,
+    char **out, const char **why)
+{
+	int n;
+
+	if (!cJSON_IsString(element))
+		return -EINVAL;
+	if (key->type == KEY_ENVIRONMENT && element->string != NULL)
+		n = asprintf(
+		    out, "%s=%s", element->string, element->valuestring);
+	else
+		n = asprintf(out, "%s", element->valuestring);
+	if (n < 0)
+		return -ENOMEM;
+	*why = NULL;
+	if (!is_plain(*out))
+		*why = "it has a control byte";
+	else if (key->type == KEY_RULES)
+		*why = judge_rule(*out);
+	else if (key->type == KEY_ENVIRONMENT)
+		*why = judge_variable(*out);
+	else if (index == 0 && **out == '\0')
+		*why = "the program's name is empty";
+	if (*why == NULL)
+		return 0;
+	free(*out);
+	return -EINVAL;
+}
+
+static bool
+is_defined(char *const *list, unsigned n, const char *variable)
+{
+	size_t name = strcspn(variable, "=") + 1;
+
+	for (unsigned i = 0; i < n; i++)
+		if (strncmp(list[i], variable, name) == 0)
+			return true;
+	return false;
+}
+
+static void
+free_texts(char **list, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		free(list[i]);
+}
+
+/* All elements; *n says how many are made, also on failure. */
+static int
+make_texts(const struct config_key *key, const cJSON *value, char **list,
+    unsigned *n, struct refusal *refusal)
+{
+	for (const cJSON *e = first(value); e != NULL; e = after(value, e)) {
+		int err;
+
+		if (*n >= (unsigned)key->max)
+			return refuse(refusal, e,
+			    key->type == KEY_RULES ? "there may be 16 at most"
+						   : "there may be 64 at most");
+		err = make_text(key, e, *n, &list[*n], &refusal->why);
+		if (err != 0) {
+			refusal->at = e;
+			return err;
+		}
+		(*n)++;
+		if (key->type == KEY_ENVIRONMENT &&
+		    is_defined(list, *n - 1, list[*n - 1]))
+			return refuse(refusal, e, "it is given twice");
+	}
+	return 0;
+}
+
+static int
+set_texts(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
+{
+	char *list[CONFIG_ARGS + 1] = {NULL};
+	char **out = value_at(key, base);
+	unsigned n = 0;
+	int err;
+
+	err = make_texts(key, value, list, &n, refusal);
+	if (err != 0) {
+		free_texts(list, n);
+		return err;
+	}
+	value_release(key, base);
+	memcpy(out, list, key->size);
+	*value_count(key, base) = n;
+	return 0;
+}
+
+int
+value_set_list(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
+{
+	bool object = key->type == KEY_ENVIRONMENT && cJSON_IsObject(value);
+
+	if (!object && !cJSON_IsArray(value) && !cJSON_IsString(value))
+		return -EINVAL;
+	if (key->type == KEY_FLAGS)
+		return set_flags(key, base, value, refusal);
+	if (key->type == KEY_LISTEN)
+		return set_listen(key, base, value, refusal);
+	if (key->type == KEY_NETWORKS)
+		return set_networks(key, base, value, refusal);
+	return set_texts(key, base, value, refusal);
+}
+
+/* --- from the command line -------------------------------------------- */
+
+/* text cut at any byte of separators; empty parts are left out. */
+static cJSON *
+split(const char *text, const char *separators)
+{
+	cJSON *list = cJSON_CreateArray();
+	char *copy = strdup(text), *rest = copy, *part;
+	bool complete = list != NULL && copy != NULL;
+
+	while (complete && (part = strsep(&rest, separators)) != NULL)
+		if (*part != '\0')
+			complete = cJSON_AddItemToArray(
+			    list, cJSON_CreateString(part));
+	free(copy);
+	if (!complete) {
+		cJSON_Delete(list);
+		return NULL;
+	}
+	return list;
+}
+
+cJSON *
+value_from_text(const struct config_key *key, const char *text)
+{
+	cJSON *parsed;
+
+	switch ((int)key->type) {
+	case KEY_BOOL:
+		if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+			return cJSON_CreateBool(text[0] == 't');
+		return cJSON_CreateString(text);
+	case KEY_FLAGS:
+	case KEY_LISTEN:
+	case KEY_NETWORKS:
+	case KEY_RULES:
+	case KEY_ARGUMENTS:
+	case KEY_ENVIRONMENT:
+		break;
+	default:
+		return cJSON_CreateString(text);
+	}
+	/* "[::1]:80" is an address and no JSON. */
+	parsed = NULL;
+	if (text[0] == '[' || text[0] == '{')
+		parsed = cJSON_ParseWithOpts(text, NULL, 1);
+	if (parsed != NULL)
+		return parsed;
+	if (key->type == KEY_ARGUMENTS || key->type == KEY_ENVIRONMENT)
+		return split(text, " ");
+	return split(text, ",");
+}

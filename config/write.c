@@ -1,0 +1,261 @@
+/*
+ * write.c: the effective configuration and the manual page; see config.h.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/keys.h"
+#include "config/value.h"
+
+/* --- JSON --------------------------------------------------------------- */
+
+static bool
+has_prefix(const char *path, const char *prefix)
+{
+	return strncmp(path, prefix, strlen(prefix)) == 0;
+}
+
+/*
+ * Write the members of the section whose paths begin with prefix, from key
+ * number k on; returns the number of the first key after the section.
+ */
+static unsigned
+write_members(
+    unsigned k, const char *prefix, const void *base, struct json *out)
+{
+	char name[64], inner[128];
+
+	while (
+	    k < config_keys_count && has_prefix(config_keys[k].path, prefix)) {
+		const char *rest = config_keys[k].path + strlen(prefix);
+		size_t n = strcspn(rest, ".");
+
+		snprintf(name, sizeof(name), "%.*s", (int)n, rest);
+		json_key(out, name);
+		if (rest[n] == '\0') {
+			value_write(&config_keys[k++], base, out);
+			continue;
+		}
+		snprintf(inner, sizeof(inner), "%s%s.", prefix, name);
+		json_object_begin(out);
+		k = write_members(k, inner, base, out);
+		json_object_end(out);
+	}
+	return k;
+}
+
+static unsigned
+write_servers(unsigned k, const struct config *c, struct json *out)
+{
+	unsigned next = k;
+
+	json_key(out, "servers");
+	json_array_begin(out);
+	for (unsigned i = 0; i < c->servers; i++) {
+		json_object_begin(out);
+		next = write_members(k, "servers[].", &c->server[i], out);
+		json_object_end(out);
+	}
+	json_array_end(out);
+	while (next < config_keys_count && key_of_server(&config_keys[next]))
+		next++;
+	return next;
+}
+
+/* The section that a key of the top is in: "proxy." of "proxy.via". */
+static void
+section_of(const char *path, char *out, size_t size)
+{
+	snprintf(out, size, "%.*s.", (int)strcspn(path, "."), path);
+}
+
+void
+config_write(const struct config *c, struct json *out)
+{
+	char section[64];
+	unsigned k = 0;
+
+	json_object_begin(out);
+	while (k < config_keys_count) {
+		const struct config_key *key = &config_keys[k];
+
+		if (key_of_server(key)) {
+			k = write_servers(k, c, out);
+			continue;
+		}
+		if (strchr(key->path, '.') == NULL) {
+			json_key(out, key->path);
+			value_write(key, c, out);
+			k++;
+			continue;
+		}
+		section_of(key->path, section, sizeof(section));
+		section[strlen(section) - 1] = '\0';
+		json_key(out, section);
+		strcat(section, ".");
+		json_object_begin(out);
+		k = write_members(k, section, c, out);
+		json_object_end(out);
+	}
+	json_object_end(out);
+}
+
+/* --- the manual page ------------------------------------------------------ */
+
+static const char preamble[] =
+    "tailor.conf(5)\n"
+    "\n"
+    "# NAME\n"
+    "\n"
+    "tailor.conf - configuration of tailor(8)\n"
+    "\n"
+    "# EXAMPLE\n"
+    "\n"
+    "```\n"
+    "{\n"
+    "    \"listen\": \":8080\",\n"
+    "    \"servers\": [\n"
+    "        {\"name\": \"left\", \"address\": \"127.0.0.1:9001\"},\n"
+    "        {\"name\": \"right\", \"address\": \"127.0.0.1:9002\"},\n"
+    "    ],\n"
+    "    // Everything else has a default.\n"
+    "    \"slow\": {\"target\": \"10ms\"}\n"
+    "}\n"
+    "```\n"
+    "\n"
+    "# DESCRIPTION\n"
+    "\n"
+    "The file is JSON in UTF-8, at most 1 MiB, with // comments, C comments\n"
+    "and a comma allowed after the last element.  Below, a dot in a key's\n"
+    "name stands for an object inside an object.  *tailor -t* checks a file,\n"
+    "*tailor -T* prints the values in effect.  All errors are reported at\n"
+    "once.\n"
+    "\n"
+    "A duration is text with a unit, ns, us, ms, s, m or h, or a number in\n"
+    "the unit named.  A size is text with k, M or G, powers of 1024, or a\n"
+    "number of bytes.  Where a list is wanted, one value may stand alone.\n"
+    "\n"
+    "On the command line and in the environment, lists are separated by\n"
+    "commas and the parts of a command by spaces, or written in JSON.\n"
+    "\n";
+
+static const char postscript[] =
+    "# FILES\n"
+    "\n"
+    "In the defaults, {run} is the first of $RUNTIME\\_DIRECTORY, /run/tailor\n"
+    "(for root), $XDG\\_RUNTIME\\_DIR/tailor and /tmp/tailor-UID that there\n"
+    "is; {user} is empty for root and -UID for others.  {server} is a for the\n"
+    "first server and b for the second.\n"
+    "\n"
+    "# SEE ALSO\n"
+    "\n"
+    "*tailor*(8), *tailorctl*(1)\n";
+
+/* Text with what scdoc would take for markup escaped. */
+static void
+print_escaped(FILE *f, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (strchr("_*\\~[]", *text) != NULL)
+			fputc('\\', f);
+		fputc(*text, f);
+	}
+}
+
+/* The same in lines of at most 76 bytes, each after a tab. */
+static void
+print_filled(FILE *f, const char *text)
+{
+	size_t column = 0;
+
+	while (*text != '\0') {
+		size_t n = strcspn(text, " ");
+		char word[128];
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, text);
+		if (column > 0 && column + 1 + n > 68) {
+			fputc('\n', f);
+			column = 0;
+		}
+		fputc(column == 0 ? '\t' : ' ', f);
+		print_escaped(f, word);
+		column += n + 1;
+		text += n;
+		text += strspn(text, " ");
+	}
+	fputc('\n', f);
+}
+
+static void
+print_key(FILE *f, const struct config_key *key)
+{
+	char expected[300], line[400];
+
+	fputc('*', f);
+	print_escaped(f, key->path);
+	fputs("*\n", f);
+	key_describe(key, false, expected, sizeof(expected));
+	snprintf(line, sizeof(line), "%c%s.",
+	    *expected >= 'a' && *expected <= 'z' ? *expected - 'a' + 'A'
+						 : *expected,
+	    expected + 1);
+	print_filled(f, line);
+	snprintf(line, sizeof(line), "Default: %s.",
+	    *key->fallback != '\0' ? key->fallback : "empty");
+	fputc('\n', f);
+	print_filled(f, line);
+	fputc('\n', f);
+	print_filled(f, key->meaning);
+	fputc('\n', f);
+}
+
+/* Whether key is a member of the section and of none inside it. */
+static bool
+is_member(const struct config_key *key, const struct key_section *section)
+{
+	const char *dot = strrchr(key->path, '.');
+	size_t n = dot != NULL ? (size_t)(dot - key->path) : 0;
+
+	return strlen(section->path) == n &&
+	       strncmp(key->path, section->path, n) == 0;
+}
+
+static void
+print_manual(FILE *f)
+{
+	fputs(preamble, f);
+	for (unsigned s = 0; s < key_sections_count; s++) {
+		const struct key_section *section = &key_sections[s];
+
+		/* A heading is taken as it stands. */
+		fprintf(f, "# %s\n\n",
+		    *section->path != '\0' ? section->path : "ADDRESSES");
+		print_escaped(f, section->meaning);
+		fputs("\n\n", f);
+		for (unsigned k = 0; k < config_keys_count; k++)
+			if (is_member(&config_keys[k], section))
+				print_key(f, &config_keys[k]);
+	}
+	fputs(postscript, f);
+}
+
+int
+config_write_manual(char **text, size_t *length)
+{
+	FILE *f = open_memstream(text, length);
+	bool failed;
+
+	if (f == NULL)
+		return -ENOMEM;
+	print_manual(f);
+	failed = ferror(f) != 0;
+	if (fclose(f) == 0 && !failed)
+		return 0;
+	free(*text);
+	*text = NULL;
+	return -ENOMEM;
+}
