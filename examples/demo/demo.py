@@ -55,8 +55,8 @@ def options():
     env = os.environ.get
     p = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0],
-        epilog="AGENT, RATE, RUNS, ITERATIONS and QUICK in the environment "
-               "set the defaults of the options of those names.")
+        epilog="AGENT, RATE, RUNS, ITERATIONS, QUICK and BUILD in the "
+               "environment set the defaults of the options of those names.")
     p.add_argument("--agent", choices=("jvmti", "none"),
                    default=env("AGENT") or "jvmti",
                    help="how Tailor learns of collections: its JVM agent, "
@@ -78,8 +78,9 @@ def options():
                    help="of the arrivals [1]")
     p.add_argument("--port", type=int, default=0, metavar="N",
                    help="Tailor's port [any free one]")
-    p.add_argument("--build", type=pathlib.Path, default=ROOT / "build",
-                   metavar="DIR", help="the programs [build]")
+    p.add_argument("--build", type=pathlib.Path, metavar="DIR",
+                   default=ROOT / (env("BUILD") or "build"),
+                   help="the programs [build]")
     p.add_argument("--out", type=pathlib.Path, metavar="DIR",
                    help="raw results [build/demo/<time>]")
     p.add_argument("--json", metavar="FILE",

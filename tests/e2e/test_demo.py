@@ -29,10 +29,11 @@ def figures(key, title, *values, **more):
 def write_requests(directory, requests):
     with open(directory / "requests.ndjson", "w", encoding="utf-8") as file:
         for i, (ms, status) in enumerate(requests):
-            line = {"i": 1 + i // 100, "n": i, "id": f"r{i}", "st": status,
-                    "lat": int(ms * 1e6), "srv": int(ms * 5e5)}
-            if status == 0:
-                line.update(outcome="reset")
+            line = {"i": 1 + i // 100, "n": 1 + i, "id": f"r{i}"}
+            if status == 200:
+                line.update(st=status, lat=int(ms * 1e6), srv=int(ms * 5e5))
+            else:
+                line.update(err="status" if status else "reset")
             file.write(json.dumps(line) + "\n")
 
 
