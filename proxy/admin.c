@@ -97,24 +97,26 @@ reply_json(struct evhttp_request *r, struct json *j)
 
 /* A page in a browser must not be able to reach us through its user. */
 static bool
-foreign(struct evhttp_request *r)
+foreign(const struct admin *a, struct evhttp_request *r)
 {
 	struct evkeyvalq *in = evhttp_request_get_input_headers(r);
 	const char *host = evhttp_find_header(in, "Host");
 
 	if (evhttp_find_header(in, "Origin") != NULL)
 		return true;
-	return host != NULL && *host != '\0' &&
+	/* No page reaches a Unix socket, whatever Host it names. */
+	return a->path[0] == '\0' && host != NULL && *host != '\0' &&
 	       strncmp(host, "localhost", 9) != 0 &&
 	       strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0;
 }
 
 static bool
-admit(struct evhttp_request *r, enum evhttp_cmd_type wanted)
+admit(const struct admin *a, struct evhttp_request *r,
+    enum evhttp_cmd_type wanted)
 {
 	enum evhttp_cmd_type got = evhttp_request_get_command(r);
 
-	if (foreign(r)) {
+	if (foreign(a, r)) {
 		reply_error(r, 403, "foreign Host or Origin");
 		return false;
 	}
@@ -135,7 +137,7 @@ on_metrics(struct evhttp_request *r, void *user)
 	struct evbuffer *body;
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(r);
 
-	if (!admit(r, EVHTTP_REQ_GET))
+	if (!admit(user, r, EVHTTP_REQ_GET))
 		return;
 	body = evbuffer_new();
 	if (body == NULL) {
@@ -216,7 +218,7 @@ reply_servers(struct evhttp_request *r, struct proxy *p)
 static void
 on_servers(struct evhttp_request *r, void *user)
 {
-	if (admit(r, EVHTTP_REQ_GET))
+	if (admit(user, r, EVHTTP_REQ_GET))
 		reply_servers(r, ((struct admin *)user)->proxy);
 }
 
@@ -310,7 +312,7 @@ on_slow(struct evhttp_request *r, void *user)
 	const struct tale_request *t;
 	struct json j;
 
-	if (!admit(r, EVHTTP_REQ_GET))
+	if (!admit(user, r, EVHTTP_REQ_GET))
 		return;
 	n = query_number(r, "n", SLOW_DEFAULT, SLOW_MAX);
 	json_init(&j, false);
@@ -384,7 +386,7 @@ on_timeline(struct evhttp_request *r, struct admin *a, const char *id)
 {
 	struct admin_tale *t;
 
-	if (!admit(r, EVHTTP_REQ_GET))
+	if (!admit(a, r, EVHTTP_REQ_GET))
 		return;
 	if (strlen(id) > 64 || *id == '\0') {
 		reply_error(r, 404, "no request had this x-request-id");
@@ -407,8 +409,7 @@ on_timeline(struct evhttp_request *r, struct admin *a, const char *id)
 static void
 on_healthz(struct evhttp_request *r, void *user)
 {
-	(void)user;
-	if (admit(r, EVHTTP_REQ_GET))
+	if (admit(user, r, EVHTTP_REQ_GET))
 		reply(r, 200, "text/plain", "ok\n", 3);
 }
 
@@ -418,7 +419,7 @@ on_readyz(struct evhttp_request *r, void *user)
 	struct proxy *p = ((struct admin *)user)->proxy;
 	const char *why = NULL;
 
-	if (!admit(r, EVHTTP_REQ_GET))
+	if (!admit(user, r, EVHTTP_REQ_GET))
 		return;
 	if (p->stopping)
 		why = "stopping\n";
@@ -437,7 +438,7 @@ on_stream(struct evhttp_request *r, void *user)
 	struct proxy *p = ((struct admin *)user)->proxy;
 	struct json j;
 
-	if (!admit(r, EVHTTP_REQ_GET))
+	if (!admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, false);
 	json_object_begin(&j);
@@ -455,7 +456,7 @@ on_info(struct evhttp_request *r, void *user)
 	char name[160];
 	struct json j;
 
-	if (!admit(r, EVHTTP_REQ_GET))
+	if (!admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, false);
 	json_object_begin(&j);
@@ -484,7 +485,7 @@ on_switch(struct evhttp_request *r, void *user)
 	struct proxy *p = ((struct admin *)user)->proxy;
 	unsigned consequences;
 
-	if (!admit(r, EVHTTP_REQ_POST))
+	if (!admit(user, r, EVHTTP_REQ_POST))
 		return;
 	consequences = hedging_switch(&p->hedging, instant_now());
 	if (consequences == 0) {
@@ -542,7 +543,7 @@ on_hazard(struct evhttp_request *r, void *user)
 	struct hazard h = {.cause = TALECHAIN_CAUSE_OTHER};
 	int server, number;
 
-	if (!admit(r, EVHTTP_REQ_POST))
+	if (!admit(user, r, EVHTTP_REQ_POST))
 		return;
 	if (!query_text(r, "server", name, sizeof(name)) ||
 	    !query_text(r, "kind", kind, sizeof(kind)) ||
@@ -563,7 +564,7 @@ on_hazard(struct evhttp_request *r, void *user)
 }
 
 static void
-on_index(struct evhttp_request *r)
+on_index(struct evhttp_request *r, struct admin *user)
 {
 	static const char text[] =
 	    "GET  /metrics          Prometheus text\n"
@@ -578,7 +579,7 @@ on_index(struct evhttp_request *r)
 	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
 	    "                       tell of a pause (and of its end)\n";
 
-	if (admit(r, EVHTTP_REQ_GET))
+	if (admit(user, r, EVHTTP_REQ_GET))
 		reply(r, 200, "text/plain", text, sizeof(text) - 1);
 }
 
@@ -589,10 +590,10 @@ on_other(struct evhttp_request *r, void *user)
 	    evhttp_uri_get_path(evhttp_request_get_evhttp_uri(r));
 
 	if (path == NULL || *path == '\0' || strcmp(path, "/") == 0)
-		on_index(r);
+		on_index(r, user);
 	else if (strncmp(path, "/timeline/", 10) == 0)
 		on_timeline(r, user, path + 10);
-	else if (admit(r, EVHTTP_REQ_GET))
+	else if (admit(user, r, EVHTTP_REQ_GET))
 		reply_error(r, 404, "GET / lists what there is");
 }
 

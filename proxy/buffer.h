@@ -20,7 +20,9 @@
 
 #define BLOCK_HEADROOM 32 /* for a chunk-size line */
 #define BLOCK_TAILROOM 8  /* for "\r\n0\r\n\r\n" */
-#define BLOCK_DATA (16384 + BLOCK_HEADROOM)
+/* A little over 16 KiB, so that a head of that size fits and one that is
+ * larger is seen to be. */
+#define BLOCK_DATA (16384 + 512 + BLOCK_HEADROOM)
 #define CHAIN_IOV 16
 
 struct block {

@@ -467,7 +467,8 @@ on_client_readable(evutil_socket_t fd, short what, void *user)
 	if (block_room(b) == 0)
 		block_compact(b);
 	if (block_room(b) == 0) {
-		/* Pipelined requests wait in the kernel's buffer. */
+		/* Pipelined requests wait in the kernel's buffer.  (A head
+		 * that fills a block has been refused by its limit.) */
 		want_read(c, false);
 		return;
 	}

@@ -349,7 +349,7 @@ def test_client_that_leaves_is_not_hedged(pair):
     c = t.client()
     c.request()
     first = pair.a.expect()
-    c.close()
+    c.reset()
     t.wait_metric('tailor_requests_total{code_class="aborted"}', 1)
     hazard(t, "a", "begin")
     assert not pair.b.requests

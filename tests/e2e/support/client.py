@@ -1,6 +1,7 @@
 """A client that sends any bytes and reads answers strictly."""
 
 import socket
+import struct
 
 from .message import Closed, Stream
 from .wait import PATIENCE_S
@@ -75,6 +76,12 @@ class Client:
     def shutdown(self):
         """Say that no more will be sent (half-close)."""
         self._socket.shutdown(socket.SHUT_WR)
+
+    def reset(self):
+        """Leave rudely (RST): FIN alone is no abort."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                struct.pack("ii", 1, 0))
+        self._socket.close()
 
     def close(self):
         self._socket.close()
