@@ -230,7 +230,7 @@ hedging_idle(const struct hedging *h, const struct race *race)
 	const struct race_attempt *first = &race->attempt[0];
 	const struct race_attempt *hedge = &race->attempt[1];
 
-	return race->started == RACE_ATTEMPTS && race->winner < 0 &&
+	return race->started == RACE_ATTEMPTS &&
 	       first->state == ATTEMPT_RUNNING &&
 	       hedge->state == ATTEMPT_RUNNING &&
 	       policy_is_hedge(hedge->trigger) &&

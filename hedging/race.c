@@ -129,8 +129,8 @@ race_commit(struct hedging *h, struct race *r, int attempt, struct instant now)
 	struct race_attempt *a = attempt_at(r, attempt);
 
 	(void)now;
-	if (r->winner >= 0 ||
-	    (a->state != ATTEMPT_RUNNING && a->state != ATTEMPT_HELD))
+	/* After a commit, or without a client, none is in these states. */
+	if (a->state != ATTEMPT_RUNNING && a->state != ATTEMPT_HELD)
 		return false;
 	for (unsigned i = 0; i < r->started; i++) {
 		struct race_attempt *rival = &r->attempt[i];

@@ -98,8 +98,8 @@ hedging_server_up(
 		return 0;
 	/* Who answers is not gone, even if we were not told yet. */
 	hazards_set(s, s->hazards & ~policy_bit(HAZARD_EXIT), now);
-	if (policy_acts(h) && have_history && h->limits.warmup_requests > 0 &&
-	    h->server[policy_other(server)].state == SERVER_READY)
+	/* The review ends it at once if nobody else serves. */
+	if (policy_acts(h) && have_history && h->limits.warmup_requests > 0)
 		policy_warmup_begin(s, now);
 	else
 		s->state = SERVER_READY;

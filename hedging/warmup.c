@@ -87,9 +87,9 @@ hedging_warmup_due(struct hedging *h, unsigned server, struct instant now,
 		return 0;
 	/* Turns that could not be used pile up to one concurrency, not to a
 	 * burst. */
-	late_max_ns = interval_ns * (int64_t)h->limits.warmup_concurrency;
+	late_max_ns = interval_ns * ((int64_t)h->limits.warmup_concurrency - 1);
 	late_ns = instant_since(now, s->warmup_next);
-	if (late_ns > late_max_ns) {
+	if (late_ns > late_max_ns && late_max_ns >= 0) {
 		late_ns = late_max_ns;
 		s->warmup_next = instant_plus(now, -late_ns);
 	}

@@ -111,6 +111,9 @@ static const struct scenario triggers[] = {
     {"T4 an exit always is",
 	"set min_pause 10ms; ready; start a 0; begin 0 exit\n"
 	"ask a exit => yes 1"},
+    {"T4 an exit that only we noticed is",
+	"set min_pause 10ms; set triggers 1; ready; start a 0; down 0\n"
+	"ask a exit => yes 1"},
     {"T4 of two kinds the longer decides",
 	"set min_pause 10ms; ready; begin 1 gc; wait 5ms; end 1 gc; switch\n"
 	"start a 1; begin 1 gc; ask a gc => not_worth_it; begin 1 safepoint\n"

@@ -52,6 +52,9 @@ static const struct scenario winners[] = {
 	"head a 1 503 => hold; head a 0 503 => hold\n"
 	"ended a 1 complete 1ms => wait; ended a 0 complete 1ms => send 0\n"
 	"commit a 0 => yes"},
+    {"W2 both 5xx, alike: the one held first",
+	RACING "head a 1 503 => hold; ended a 1 complete 1ms => wait\n"
+	       "head a 0 503 => hold"},
     {"W2 both 5xx, held in the other order",
 	RACING "head a 0 504 => hold; ended a 0 complete 1ms => wait\n"
 	       "head a 1 503 => collect; ended a 1 complete 1ms => send 1"},
@@ -139,6 +142,8 @@ static const struct scenario failures[] = {
     {"a re-try that was not written counts as an attempt",
 	"ready; start a 0; ended a 0 failed => try 1; start a 1 failure\n"
 	"ended a 1 unsent => give up; ? cancelled => 0"},
+    {"a hedge dropped after the first attempt failed ends the race",
+	RACING "ended a 0 failed => wait; ended a 1 unsent => give up"},
     {"the first attempt dropped, the hedge goes on",
 	RACING "ended a 0 unsent => wait; head a 1 200 => collect"},
 };

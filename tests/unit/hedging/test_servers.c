@@ -119,6 +119,10 @@ static const struct scenario life[] = {
     {"a dead process's pause does not outlive it",
 	"ready; begin 1 gc; begin 1 exit; end 1 exit; up 1 cold\n"
 	"? hazards 1 => 0; begin 0 gc => swap,sweep"},
+    {"nor one that only we know to be dead",
+	"ready; begin 1 gc; down 1; ? hazards 1 => 0"},
+    {"a new process begins without hazards",
+	"ready; begin 1 exit; begin 1 gc; end 1 exit; ? hazards 1 => 0"},
     {"begin and end once each, in any order of arrival (9)",
 	"ready; end 0 gc => nothing; begin 0 gc => swap,sweep\n"
 	"begin 0 gc => nothing; end 0 gc; end 0 gc => nothing\n"
@@ -267,6 +271,16 @@ static const struct scenario warmups[] = {
 	"wait 10ms; warm 1 => 0 in 10ms; wait 90ms; warm 1 => 0 in 10ms"},
     {"unused turns pile up to one concurrency",
 	"ready; down 1; up 1; wait 1s; warm 1 => 2 in 10ms"},
+    {"and are used once",
+	"ready; down 1; up 1; wait 1s; warm 1 => 2 in 10ms; warmed 1 2 5ms\n"
+	"warm 1 => 0 in 10ms; wait 5ms; warm 1 => 0 in 5ms; wait 5ms\n"
+	"warm 1 => 1 in 10ms"},
+    {"a late warm-up answer of a former life",
+	"ready; down 1; up 1; down 1; warmed 1 1 5ms => nothing\n"
+	"? p50_us 1 => 0"},
+    {"the p95 of a former life",
+	"ready; answer 0 2ms 100; down 1; up 1; warmed 1 64 9ms; down 1\n"
+	"up 1; warmed 1 10 2ms; ? state 1 => ready"},
     {"no rate: only the concurrency",
 	"set rate 0; ready; down 1; up 1; warm 1 => 2 in 1ms; warmsent 1\n"
 	"warm 1 => 1 in 1ms"},
