@@ -178,7 +178,7 @@ def test_both_paused_then_one_clears(pair):
 
 def test_pause_between_head_and_body(pair):
     # Goal: a head alone does not commit; the other answer wins whole (W3).
-    t = pair(hedging={"commit_delay": "10s"})
+    t = pair(hedging={"commit_delay": "1s"})
     with t.client() as c:
         c.request()
         first = pair.a.expect()
