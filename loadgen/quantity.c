@@ -104,7 +104,7 @@ quantity_format_ns(int64_t ns, char out[QUANTITY_TEXT_MAX])
 	if (size < 1e6 - 500) {
 		v /= 1e3;
 		unit = "us";
-	} else if (size < 1e9 - 5e6) {
+	} else if (size < 1e9 - 5e3) {
 		v /= 1e6;
 		unit = "ms";
 	} else {

@@ -1,0 +1,234 @@
+/* Goal: the command line is understood, or refused with a reason. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/options.h"
+
+#define WORDS_MAX 64
+#define URL "http://127.0.0.1:1/"
+
+static struct options o;
+static enum options_verb verb;
+static char line[512];
+
+/* Parse a command line given as one text, words separated by a space. */
+static int
+parse(const char *text)
+{
+	char *argv[WORDS_MAX + 1] = {(char[]){"tailor-load"}};
+	int argc = 1;
+	char *rest = line;
+	char *word;
+
+	assert_true(strlen(text) < sizeof(line));
+	strcpy(line, text);
+	while ((word = strsep(&rest, " ")) != NULL) {
+		assert_in_range(argc, 1, WORDS_MAX - 1);
+		if (*word != '\0')
+			argv[argc++] = word;
+	}
+	return options_parse(&o, argc, argv, &verb);
+}
+
+/* Goal: the defaults are those of the manual. */
+static void
+test_defaults(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(URL), 0);
+	assert_int_equal(verb, OPTIONS_RUN);
+	assert_string_equal(o.url, URL);
+	assert_true(o.rate_per_s > 999.9 && o.rate_per_s < 1000.1);
+	assert_int_equal(o.requests, 1000);
+	assert_int_equal(o.iterations, 20);
+	assert_int_equal(o.arrivals, ARRIVALS_POISSON);
+	assert_int_equal(o.seed, 1);
+	assert_int_equal(o.warmup, 100);
+	assert_int_equal(o.pause_ns, 500000000);
+	assert_int_equal(o.connections, 64);
+	assert_int_equal(o.max_connections, 1024);
+	assert_int_equal(o.timeout_ns, INT64_C(10000000000));
+	assert_true(o.spin && o.tcp_nodelay && o.pin);
+	assert_int_equal(o.slow_top, 3);
+	assert_int_equal(o.percentiles.count, 4);
+	assert_true(o.expected_status[200] && o.expected_status[299]);
+	assert_false(o.expected_status[300] || o.expected_status[199]);
+}
+
+/* Goal: each option reaches its field. */
+static void
+test_values(void **state)
+{
+	(void)state;
+	assert_int_equal(
+	    parse("-r 2.5k -n 50 -i 7 --arrivals uniform --seed 9 --warmup 0 "
+		  "--pause 1s -c 3 --max-connections 9 --cpu 0-1 --timeout 2s "
+		  "--no-spin " URL),
+	    0);
+	assert_true(o.rate_per_s > 2499.9 && o.rate_per_s < 2500.1);
+	assert_int_equal(o.requests, 50);
+	assert_int_equal(o.iterations, 7);
+	assert_int_equal(o.arrivals, ARRIVALS_UNIFORM);
+	assert_int_equal(o.seed, 9);
+	assert_int_equal(o.warmup, 0);
+	assert_int_equal(o.connections, 3);
+	assert_int_equal(o.max_connections, 9);
+	assert_true(o.cpus_given && CPU_COUNT(&o.cpus) == 2);
+	assert_int_equal(o.timeout_ns, 2000000000);
+	assert_false(o.spin);
+	assert_int_equal(
+	    parse(
+		URL " -X PUT -H a:b -H c:d --data x --urls f "
+		    "--expect-status 404,3xx --tcp-nodelay off --quickack on "
+		    "--percentiles 75 --json - --ndjson f --hgrm g -o d -q "
+		    "--color never --slow top:9 --server-timing db --priority "
+		    "--fail p95<1ms --cpu none --id-header X-Id"),
+	    0);
+	assert_string_equal(o.method, "PUT");
+	assert_int_equal(o.header_count, 2);
+	assert_true(o.expected_status[404] && o.expected_status[302]);
+	assert_false(o.expected_status[200]);
+	assert_false(o.tcp_nodelay || o.pin);
+	assert_int_equal(o.quickack, QUICKACK_ON);
+	assert_true(o.quiet && o.real_time);
+	assert_int_equal(o.slow_top, 9);
+	/* 50 and 99 always, 75 asked for, 95 needed by --fail */
+	assert_int_equal(o.percentiles.count, 4);
+	assert_int_equal(percentiles_index(&o.percentiles, 95), 2);
+}
+
+/* Goal: -R, --rps and --qps are --rate; -d becomes a number of requests. */
+static void
+test_aliases(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("-R 7 " URL), 0);
+	assert_true(o.rate_per_s > 6.9 && o.rate_per_s < 7.1);
+	assert_int_equal(parse("--rps 7 " URL), 0);
+	assert_int_equal(parse("--qps=7 -d 3s " URL), 0);
+	assert_int_equal(o.requests, 21);
+	assert_int_equal(parse("--arrivals closed:8 " URL), 0);
+	assert_int_equal(o.connections, 8);
+	assert_int_equal(o.closed_clients, 8);
+}
+
+/* Goal: help and version win over what else is wrong. */
+static void
+test_verbs(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("-h"), 0);
+	assert_int_equal(verb, OPTIONS_HELP);
+	assert_int_equal(parse("--version"), 0);
+	assert_int_equal(verb, OPTIONS_VERSION);
+}
+
+/* Goal: every error is an error before any request, and says what it is. */
+static void
+test_errors(void **state)
+{
+	static const char *const wrong[][2] = {
+	    {"", "no URL"},
+	    {URL " " URL, "more than one"},
+	    {"--bogus " URL, "--bogus"},
+	    {"-Z " URL, "-Z"},
+	    {URL " -r", "needs an argument"},
+	    {"--no-spin=1 " URL, "takes no argument"},
+	    {"-r 0 " URL, "--rate"},
+	    {"-r 1/s " URL, "--rate"},
+	    {"-n 0 " URL, "--requests"},
+	    {"-i 0 " URL, "--iterations"},
+	    {"--arrivals often " URL, "--arrivals"},
+	    {"--arrivals closed:0 " URL, "--arrivals"},
+	    {"--arrivals closed: " URL, "--arrivals"},
+	    {"--seed -1 " URL, "--seed"},
+	    {"--seed x " URL, "--seed"},
+	    {"--cpu x " URL, "--cpu"},
+	    {"--timeout 0 " URL, "--timeout"},
+	    {"--pause 5 " URL, "--pause"},
+	    {"-X G(T " URL, "--method"},
+	    {"--expect-status 6xx " URL, "--expect-status"},
+	    {"--expect-status 20 " URL, "--expect-status"},
+	    {"--expect-status 200, " URL, "--expect-status"},
+	    {"--tcp-nodelay yes " URL, "--tcp-nodelay"},
+	    {"--quickack yes " URL, "--quickack"},
+	    {"--percentiles 101 " URL, "--percentiles"},
+	    {"--slow 3 " URL, "--slow"},
+	    {"--slow top:x " URL, "--slow"},
+	    {"--fail p99 " URL, "--fail"},
+	    {"--color red " URL, "--color"},
+	    {"--max-connections 5 " URL, "--max-connections"},
+	    {"-q -v " URL, "contradict"},
+	    {"--json - --ndjson - " URL, "stdout"},
+	    {"-n 5 -d 5s " URL, "not both"},
+	    {"-d 1us " URL, "--duration"},
+	    {"--arrivals closed:1 -r 5 " URL, "--rate"},
+	    {"--arrivals closed:1 -d 5s " URL, "--duration"},
+	    {"--arrivals closed:1 -c 5 " URL, "connections"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (parse(wrong[i][0]) != -EINVAL)
+			fail_msg("accepted: %s", wrong[i][0]);
+		if (strstr(o.why, wrong[i][1]) == NULL)
+			fail_msg("\"%s\": \"%s\" does not name %s", wrong[i][0],
+			    o.why, wrong[i][1]);
+	}
+}
+
+/* Goal: more connections than the default limit raise the limit. */
+static void
+test_connections(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("-c 2k " URL), 0);
+	assert_int_equal(o.max_connections, 2000);
+}
+
+/* Goal: the help text fits 80 columns and has every option. */
+static void
+test_help(void **state)
+{
+	static const char *const needed[] = {"--rate", "--arrivals", "--seed",
+	    "--max-connections", "--expect-status", "--fail", "--slow",
+	    "--server-timing", "--priority", "--hgrm"};
+	char *text = NULL;
+	size_t length = 0;
+	FILE *f = open_memstream(&text, &length);
+
+	(void)state;
+	assert_non_null(f);
+	options_help(f);
+	assert_int_equal(fclose(f), 0);
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		assert_non_null(strstr(text, needed[i]));
+	assert_null(strstr(text, "--qps"));
+	for (char *rest = text, *row; (row = strsep(&rest, "\n")) != NULL;)
+		assert_true(strlen(row) <= 80);
+	free(text);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_defaults),
+	    cmocka_unit_test(test_values),
+	    cmocka_unit_test(test_aliases),
+	    cmocka_unit_test(test_verbs),
+	    cmocka_unit_test(test_errors),
+	    cmocka_unit_test(test_connections),
+	    cmocka_unit_test(test_help),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* Goal: quantities, percentile lists and --fail expressions are read strictly. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <math.h>
+
+#include "loadgen/expectation.h"
+#include "loadgen/percentiles.h"
+#include "loadgen/quantity.h"
+
+static void
+check_duration(const char *text, int64_t ns)
+{
+	int64_t got = -1;
+
+	assert_int_equal(quantity_duration(text, &got), 0);
+	assert_int_equal(got, ns);
+}
+
+/* Goal: durations with their units, and nothing else. */
+static void
+test_duration(void **state)
+{
+	static const char *const wrong[] = {"", "5", "ms", "-1s", "+1s", "1e3s",
+	    "0x1s", "1 s", "1s ", "1h", "inf", "nans", "1.s", ".5s", "1,5s",
+	    "1S", "99999999999m"};
+	int64_t ns;
+
+	(void)state;
+	check_duration("0", 0);
+	check_duration("0s", 0);
+	check_duration("7ns", 7);
+	check_duration("200us", 200000);
+	check_duration("500ms", 500000000);
+	check_duration("1.5s", 1500000000);
+	check_duration("2m", INT64_C(120000000000));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_true(quantity_duration(wrong[i], &ns) < 0);
+}
+
+/* Goal: counts are whole, scaled by k and M. */
+static void
+test_count(void **state)
+{
+	static const char *const wrong[] = {
+	    "", "1.5", "-1", "1K", "1G", "1e3", "k", "10000000000000000000"};
+	uint64_t n;
+
+	(void)state;
+	assert_int_equal(quantity_count("1.5k", &n), 0);
+	assert_int_equal(n, 1500);
+	assert_int_equal(quantity_count("2M", &n), 0);
+	assert_int_equal(n, 2000000);
+	assert_int_equal(quantity_count("0", &n), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_true(quantity_count(wrong[i], &n) < 0);
+}
+
+/* Goal: durations are written with the digits a person wants. */
+static void
+test_format(void **state)
+{
+	static const struct {
+		int64_t ns;
+		const char *text;
+	} cases[] = {{0, "0.0us"}, {67, "0.1us"}, {4040, "4.0us"},
+	    {9949, "9.9us"}, {9950, "10us"}, {39000, "39us"}, {999499, "999us"},
+	    {999500, "1.00ms"}, {1210000, "1.21ms"}, {41240000, "41.24ms"},
+	    {999994999, "999.99ms"}, {999995000, "1.00s"},
+	    {INT64_C(2500000000), "2.50s"}, {-1210000, "-1.21ms"}};
+	char text[QUANTITY_TEXT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(
+		    quantity_format_ns(cases[i].ns, text), cases[i].text);
+}
+
+/* Goal: a list is sorted, without repetition, and its keys are unambiguous. */
+static void
+test_percentiles(void **state)
+{
+	struct percentiles p = {0};
+	char key[PERCENTILE_KEY_MAX];
+
+	(void)state;
+	assert_int_equal(percentiles_parse(&p, "99.9,50,5,90,99.90"), 0);
+	assert_int_equal(p.count, 4);
+	assert_string_equal(percentile_key(p.at[0], key), "p5");
+	assert_string_equal(percentile_key(p.at[1], key), "p50");
+	assert_string_equal(percentile_key(p.at[2], key), "p90");
+	assert_string_equal(percentile_key(p.at[3], key), "p999");
+	assert_int_equal(percentiles_index(&p, 90), 2);
+	assert_int_equal(percentiles_parse(&p, "9.99"), -EINVAL);
+	assert_int_equal(percentiles_parse(&p, "0"), -EINVAL);
+	assert_int_equal(percentiles_parse(&p, "100"), -EINVAL);
+	assert_int_equal(percentiles_parse(&p, "50,"), -EINVAL);
+	assert_int_equal(percentiles_parse(&p, "50;90"), -EINVAL);
+	assert_int_equal(
+	    percentiles_parse(&p, "11,12,13,14,15,16,17,18,19,20,21,22,23"),
+	    -ENOSPC);
+	assert_int_equal(p.count, PERCENTILES_MAX);
+}
+
+static struct expectation
+parsed(const char *text)
+{
+	struct expectation e;
+
+	assert_int_equal(expectation_parse(&e, text), 0);
+	return e;
+}
+
+/* Goal: every form of expression, and what it compares. */
+static void
+test_expectations(void **state)
+{
+	struct expectation e = parsed("p99<20ms");
+
+	(void)state;
+	assert_int_equal(e.series, SERIES_LATENCY);
+	assert_int_equal(e.scope, SCOPE_USUAL);
+	assert_int_equal(e.statistic, STATISTIC_PERCENTILE);
+	assert_true(expectation_holds(&e, 19999999));
+	assert_false(expectation_holds(&e, 20000000));
+	e = parsed("worst.service.p99.9<=1s");
+	assert_int_equal(e.series, SERIES_SERVICE);
+	assert_int_equal(e.scope, SCOPE_WORST);
+	assert_true(fabs(e.percent - 99.9) < 1e-9);
+	assert_true(expectation_holds(&e, 1e9));
+	e = parsed("pooled.max<50ms");
+	assert_int_equal(e.statistic, STATISTIC_MAX);
+	assert_int_equal(e.scope, SCOPE_POOLED);
+	e = parsed("lag.p99<200us");
+	assert_int_equal(e.series, SERIES_LAG);
+	e = parsed("server.mean>1us");
+	assert_int_equal(e.series, SERIES_SERVER);
+	assert_true(expectation_holds(&e, 1001));
+	assert_false(expectation_holds(&e, 1000));
+	e = parsed("gap.min>=0");
+	assert_true(expectation_holds(&e, 0));
+	e = parsed("errors<0.1%");
+	assert_int_equal(e.statistic, STATISTIC_ERRORS_PERCENT);
+	assert_true(expectation_holds(&e, 0.09));
+	e = parsed("errors<=0");
+	assert_int_equal(e.statistic, STATISTIC_ERRORS);
+	e = parsed("rate>900");
+	assert_int_equal(e.statistic, STATISTIC_RATE);
+}
+
+/* Goal: what is not an expression is refused, not guessed at. */
+static void
+test_expectations_refused(void **state)
+{
+	static const char *const wrong[] = {"", "p99", "p99<", "p99<20",
+	    "p99=20ms", "p99<20ms ", " p99<20ms", "p0<1ms", "p100<1ms", "p<1ms",
+	    "foo<1ms", "server.errors<1", "worst.rate>1", "errors<1ms",
+	    "latency<1ms", "lag.<1ms", "p99<<1ms", "p99<-1ms", "max<50%"};
+	struct expectation e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(expectation_parse(&e, wrong[i]), -EINVAL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_duration),
+	    cmocka_unit_test(test_count),
+	    cmocka_unit_test(test_format),
+	    cmocka_unit_test(test_percentiles),
+	    cmocka_unit_test(test_expectations),
+	    cmocka_unit_test(test_expectations_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

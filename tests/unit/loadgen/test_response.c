@@ -1,0 +1,372 @@
+/* Goal: responses are read the same in any pieces, and hostile ones refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/response.h"
+#include "loadgen/schedule.h"
+
+struct good {
+	const char *text;
+	uint16_t status;
+	uint64_t body_bytes;
+	bool keep_alive;
+	bool by_close; /* complete only at the end of the stream */
+	bool to_head;
+};
+
+static const struct good good[] = {
+    {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, 5, true, false,
+	false},
+    {"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", 200, 0, true, false, false},
+    {"HTTP/1.1 200 \r\nContent-Length:\t3 \t\r\n\r\nabc", 200, 3, true, false,
+	false},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab", 200,
+	2, true, false, false},
+    {"HTTP/1.1 404 Not Found\r\nconnection: Close\r\ncontent-length: "
+     "1\r\n\r\nx",
+	404, 1, false, false, false},
+    {"HTTP/1.1 200 OK\r\nConnection: keep-alive, close\r\nContent-Length: "
+     "1\r\n\r\nx",
+	200, 1, false, false, false},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+     "A;name=\"v\"\r\n0123456789\r\n0\r\n\r\n",
+	200, 15, true, false, false},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: CHUNKED\r\n\r\n000\r\nTrailer: "
+     "x\r\nContent-Length: 9\r\n\r\n",
+	200, 0, true, false, false},
+    {"HTTP/1.1 200 OK\r\n\r\nall that comes", 200, 14, false, true, false},
+    {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, 2, false, false,
+	false},
+    {"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: "
+     "2\r\n\r\nok",
+	200, 2, true, false, false},
+    {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: "
+     "x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+	200, 1, true, false, false},
+    {"HTTP/1.1 204 No Content\r\n\r\n", 204, 0, true, false, false},
+    {"HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", 304, 0, true,
+	false, false},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", 200, 0, true, false,
+	true},
+    {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 200, 0, true,
+	false, true},
+    {"HTTP/1.1 200 OK\r\nX: caf\xc3\xa9 \t~\r\nEmpty:\r\nContent-Length: "
+     "0\r\n\r\n",
+	200, 0, true, false, false},
+};
+
+static const char *const malformed[] = {
+    "\r\nHTTP/1.1 200 OK\r\n\r\n",
+    "HTTP/2 200 OK\r\n\r\n",
+    "HTTP/1.2 200 OK\r\n\r\n",
+    "http/1.1 200 OK\r\n\r\n",
+    "HTTP/1.1  200 OK\r\n\r\n",
+    "HTTP/1.1 2x0 OK\r\n\r\n",
+    "HTTP/1.1 020 OK\r\n\r\n",
+    "HTTP/1.1 600 OK\r\n\r\n",
+    "HTTP/1.1 2000 OK\r\n\r\n",
+    "HTTP/1.1 20 OK\r\n\r\n",
+    "HTTP/1.1 200 OK\n\r\n",
+    "HTTP/1.1 200 O\x01K\r\n\r\n",
+    "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+    "HTTP/1.1 100 Continue\r\nContent-Length: 1\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nA: b\n\r\n",
+    "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
+    "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nNo colon\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nA: \x7f\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 1, 1\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 0x1\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 9999999999999999999\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: "
+    "1\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+    "chunked\r\n\r\n",
+    "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ng\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n;x\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\nx",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+    "chunked\r\n\r\n10000000000000000\r\n",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nbad "
+    "name: x\r\n\r\n",
+};
+
+static void
+check_good(const struct good *g, const struct response *r)
+{
+	if (r->state != RESPONSE_COMPLETE)
+		fail_msg("not complete: %s", g->text);
+	assert_int_equal(r->status, g->status);
+	assert_int_equal(r->body_bytes, g->body_bytes);
+	assert_int_equal(r->keep_alive, g->keep_alive);
+}
+
+/* Feed in pieces of at most piece bytes (random sizes if seed is given). */
+static size_t
+feed(struct response *r, const char *text, size_t n, size_t piece,
+    uint64_t *seed)
+{
+	size_t at = 0;
+
+	while (at < n && !response_is_over(r)) {
+		size_t k = seed != NULL ? 1 + splitmix64(seed) % piece : piece;
+		if (k > n - at)
+			k = n - at;
+		/* A copy of its own, so that reading past it is found. */
+		char *copy = malloc(k);
+		assert_non_null(copy);
+		memcpy(copy, text + at, k);
+		size_t used = response_feed(r, copy, k);
+		free(copy);
+		assert_true(used == k || response_is_over(r));
+		at += used;
+	}
+	return at;
+}
+
+/* Goal: whole, byte by byte and in random pieces: the same result. */
+static void
+test_good(void **state)
+{
+	struct response r;
+	uint64_t seed = 5;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		const struct good *g = &good[i];
+		size_t n = strlen(g->text);
+		for (size_t piece = 1; piece <= n; piece++) {
+			response_init(&r, NULL, g->to_head);
+			assert_int_equal(feed(&r, g->text, n, piece,
+					     piece % 2 == 0 ? &seed : NULL),
+			    n);
+			assert_int_equal(response_is_over(&r), !g->by_close);
+			response_end(&r);
+			check_good(g, &r);
+		}
+	}
+}
+
+/* Goal: no response is complete before its last byte. */
+static void
+test_prefixes(void **state)
+{
+	struct response r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		const struct good *g = &good[i];
+		size_t n = strlen(g->text);
+		for (size_t cut = 0; cut < n && !g->by_close; cut++) {
+			response_init(&r, NULL, g->to_head);
+			assert_int_equal(
+			    feed(&r, g->text, cut, 1000, NULL), cut);
+			response_end(&r);
+			if (response_is_over(&r))
+				fail_msg("%zu bytes are enough of: %s", cut,
+				    g->text);
+		}
+	}
+}
+
+/* Goal: bytes after the end are not the response's. */
+static void
+test_surplus(void **state)
+{
+	struct response r;
+	char text[1024];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		const struct good *g = &good[i];
+		size_t n = strlen(g->text);
+		if (g->by_close)
+			continue;
+		memcpy(text, g->text, n);
+		memcpy(text + n, "HTTP/1.1", 8);
+		response_init(&r, NULL, g->to_head);
+		assert_int_equal(response_feed(&r, text, n + 8), n);
+		check_good(g, &r);
+		assert_int_equal(response_feed(&r, text, 1), 0);
+	}
+}
+
+/* Goal: hostile responses are malformed, in any pieces, and stay so. */
+static void
+test_malformed(void **state)
+{
+	struct response r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
+		size_t n = strlen(malformed[i]);
+		for (size_t piece = 1; piece <= n; piece += n - 1) {
+			response_init(&r, NULL, false);
+			(void)feed(&r, malformed[i], n, piece, NULL);
+			if (r.state != RESPONSE_MALFORMED)
+				fail_msg("accepted: %s", malformed[i]);
+			response_end(&r);
+			assert_int_equal(r.state, RESPONSE_MALFORMED);
+		}
+	}
+}
+
+/* Goal: a head, a chunk line and a trailer have a limit; a body has none. */
+static void
+test_limits(void **state)
+{
+	static const char *const beginning[] = {"HTTP/1.1 200 OK\r\n",
+	    "HTTP/1.1 200 OK\r\nX: ",
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: "};
+	struct response r;
+	size_t fed;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(beginning) / sizeof(beginning[0]); i++) {
+		response_init(&r, NULL, false);
+		(void)response_feed(&r, beginning[i], strlen(beginning[i]));
+		for (fed = 0; fed <= RESPONSE_HEAD_MAX; fed++) {
+			if (response_feed(&r, "x", 1) == 0)
+				break;
+		}
+		assert_int_equal(r.state, RESPONSE_MALFORMED);
+	}
+	response_init(&r, NULL, false);
+	while (!response_is_over(&r))
+		(void)response_feed(&r, "HTTP/1.1 102 Wait\r\n\r\n", 21);
+	assert_int_equal(r.state, RESPONSE_MALFORMED);
+	response_init(&r, NULL, false);
+	(void)response_feed(&r, "HTTP/1.1 200 OK\r\n\r\n", 19);
+	for (fed = 0; fed < 2 * RESPONSE_HEAD_MAX; fed++)
+		assert_int_equal(response_feed(&r, "x", 1), 1);
+}
+
+/* Goal: random damage never makes a response longer than its bytes. */
+static void
+test_mutations(void **state)
+{
+	struct response r;
+	char text[512];
+	uint64_t seed = 9;
+
+	(void)state;
+	for (int round = 0; round < 100000; round++) {
+		const struct good *g =
+		    &good[splitmix64(&seed) % (sizeof(good) / sizeof(good[0]))];
+		size_t n = strlen(g->text);
+		memcpy(text, g->text, n);
+		text[splitmix64(&seed) % n] = (char)splitmix64(&seed);
+		response_init(&r, NULL, g->to_head);
+		size_t used = feed(&r, text, n, n, &seed);
+		assert_true(used <= n);
+		assert_true(r.body_bytes <= n);
+	}
+}
+
+static int64_t
+timing(const char *wanted, const char *value)
+{
+	struct server_timing t;
+
+	server_timing_init(&t);
+	server_timing_read(&t, wanted, value, strlen(value));
+	return t.duration_ns;
+}
+
+/* Goal: the right metric of Server-Timing, in ns. */
+static void
+test_server_timing(void **state)
+{
+	(void)state;
+	assert_int_equal(
+	    timing(NULL, "tailor;dur=2.31, upstream;dur=1.80"), 1800000);
+	assert_int_equal(
+	    timing(NULL, "upstream;dur=1, APP;desc=\"a, b;dur=9\";dur=0.5"),
+	    500000);
+	assert_int_equal(timing(NULL, "db;dur=53, cache;dur=1"), 53000000);
+	assert_int_equal(timing("cache", "db;dur=53, cache;dur=1"), 1000000);
+	assert_int_equal(timing("none", "db;dur=53, cache;dur=1"), -1);
+	assert_int_equal(timing(NULL, "miss, db ; x ; dur = \"2\" "), 2000000);
+	assert_int_equal(timing(NULL, "app;dur=1;dur=2"), 1000000);
+	assert_int_equal(timing(NULL, "app;dur=0"), 0);
+	assert_int_equal(timing(NULL, "app;dur=1e3"), -1);
+	assert_int_equal(timing(NULL, "app;dur=-1"), -1);
+	assert_int_equal(timing(NULL, "app;dur=."), -1);
+	assert_int_equal(timing(NULL, "app;dur=1.2.3"), -1);
+	assert_int_equal(timing(NULL, "app;dur=99999999999"), -1);
+	assert_int_equal(timing(NULL, "app;dur=\"1"), -1);
+	assert_int_equal(timing(NULL, "app;desc=\"\\"), -1);
+	assert_int_equal(timing(NULL, ""), -1);
+	assert_int_equal(timing(NULL, ";;;,,,"), -1);
+}
+
+/* Goal: headers and trailers of a response, cut ones in part, are read. */
+static void
+test_server_timing_headers(void **state)
+{
+	static const char text[] =
+	    "HTTP/1.1 200 OK\r\nserver-timing: db;dur=5\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n0\r\n"
+	    "Server-Timing: app;dur=0.25\r\n\r\n";
+	char cut[RESPONSE_VALUE_MAX + 200];
+	struct response r;
+	size_t n;
+
+	(void)state;
+	response_init(&r, NULL, false);
+	(void)feed(&r, text, strlen(text), 1, NULL);
+	assert_int_equal(r.state, RESPONSE_COMPLETE);
+	assert_int_equal(r.timing.duration_ns, 250000);
+
+	/* The digits of app are cut off: 1 must not be read for 12345. */
+	n = (size_t)snprintf(
+	    cut, sizeof(cut), "HTTP/1.1 200 OK\r\nServer-Timing: db;dur=7,");
+	size_t value = strlen("db;dur=7,");
+	while (value < RESPONSE_VALUE_MAX - strlen("app;dur=1")) {
+		cut[n++] = ' ';
+		value++;
+	}
+	(void)snprintf(cut + n, sizeof(cut) - n,
+	    "app;dur=12345\r\nContent-Length: 0\r\n\r\n");
+	response_init(&r, NULL, false);
+	(void)feed(&r, cut, strlen(cut), 3, NULL);
+	assert_int_equal(r.state, RESPONSE_COMPLETE);
+	assert_int_equal(r.timing.duration_ns, 7000000);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_good),
+	    cmocka_unit_test(test_prefixes),
+	    cmocka_unit_test(test_surplus),
+	    cmocka_unit_test(test_malformed),
+	    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_mutations),
+	    cmocka_unit_test(test_server_timing),
+	    cmocka_unit_test(test_server_timing_headers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* Goal: a seed gives the same schedule for ever, and a Poisson process. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/schedule.h"
+#include "loadgen/statistics.h"
+
+#define N 20000
+
+static int64_t offset_ns[N];
+static int64_t other_ns[N];
+
+/* Goal: splitmix64 is the published one (vectors: Rosetta Code). */
+static void
+test_splitmix(void **state)
+{
+	static const uint64_t expected[] = {6457827717110365317u,
+	    3203168211198807973u, 9817491932198370423u, 4593380528125082431u,
+	    16408922859458223821u};
+	uint64_t seed = 1234567;
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(splitmix64(&seed), expected[i]);
+}
+
+/* Goal: xoshiro256** is the published one (vectors: rand_xoshiro's). */
+static void
+test_xoshiro(void **state)
+{
+	static const uint64_t expected[] = {11520u, 0u, 1509978240u,
+	    1215971899390074240u, 1216172134540287360u, 607988272756665600u,
+	    16172922978634559625u, 8476171486693032832u, 10595114339597558777u,
+	    2904607092377533576u};
+	struct prng p = {{1, 2, 3, 4}};
+
+	(void)state;
+	for (size_t i = 0; i < 10; i++)
+		assert_int_equal(prng_next(&p), expected[i]);
+}
+
+/* Goal: schedules equal those of an independent program, to the ns. */
+static void
+test_vectors(void **state)
+{
+	static const int64_t expected[] = {107785, 1400652, 1603947, 2981687,
+	    4140526, 4409696, 5451338, 5698585};
+	static const int64_t slow[] = {3282947, 9117290, 11948682, 17456329};
+
+	(void)state;
+	schedule_fill(SCHEDULE_POISSON, 1000, 2, offset_ns, 1000);
+	for (size_t i = 0; i < 8; i++)
+		assert_int_equal(offset_ns[i], expected[i]);
+	assert_int_equal(offset_ns[999], 1046601340);
+	schedule_fill(SCHEDULE_POISSON, 250, UINT64_MAX, offset_ns, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(offset_ns[i], slow[i]);
+}
+
+/* Goal: gaps follow the exponential law: 1 % test, many seeds. */
+static void
+test_distribution(void **state)
+{
+	int refused = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		schedule_fill(SCHEDULE_POISSON, 1000, seed, offset_ns, 1000);
+		for (size_t i = 999; i > 0; i--) {
+			assert_true(offset_ns[i] >= offset_ns[i - 1]);
+			offset_ns[i] -= offset_ns[i - 1];
+		}
+		samples_sort(offset_ns, 1000);
+		if (ks_exponential(offset_ns, 1000, 1e6) >
+		    ks_critical_5pct(1000))
+			refused++;
+	}
+	/* 10 expected of 200; 2 .. 22 is beyond 3 deviations either way. */
+	assert_in_range(refused, 2, 22);
+}
+
+/* Goal: the test that guards arrivals refuses other distributions. */
+static void
+test_ks_refuses(void **state)
+{
+	(void)state;
+	schedule_fill(SCHEDULE_UNIFORM, 1000, 0, offset_ns, 1000);
+	for (size_t i = 999; i > 0; i--)
+		offset_ns[i] -= offset_ns[i - 1];
+	samples_sort(offset_ns, 1000);
+	assert_true(ks_exponential(offset_ns, 1000, 1e6) > 0.5);
+	schedule_fill(SCHEDULE_POISSON, 800, 1, offset_ns, 1000);
+	for (size_t i = 999; i > 0; i--)
+		offset_ns[i] -= offset_ns[i - 1];
+	samples_sort(offset_ns, 1000);
+	assert_true(
+	    ks_exponential(offset_ns, 1000, 1e6) > ks_critical_5pct(1000));
+}
+
+/* Goal: equal gaps do not drift, at a rate that is no whole number of ns. */
+static void
+test_uniform(void **state)
+{
+	(void)state;
+	schedule_fill(SCHEDULE_UNIFORM, 3000, 7, offset_ns, N);
+	assert_int_equal(offset_ns[0], 333333);
+	assert_int_equal(offset_ns[2999], 1000000000);
+	assert_int_equal(offset_ns[17999], 6000000000);
+}
+
+/* Goal: seeds, iterations and warm-ups all give different schedules. */
+static void
+test_seeds(void **state)
+{
+	uint64_t first = schedule_iteration_seed(1, 1);
+
+	(void)state;
+	assert_int_equal(first, 2);
+	schedule_fill(SCHEDULE_POISSON, 1000, first, offset_ns, 100);
+	schedule_fill(SCHEDULE_POISSON, 1000, first, other_ns, 100);
+	assert_memory_equal(offset_ns, other_ns, 100 * sizeof(offset_ns[0]));
+	schedule_fill(SCHEDULE_POISSON, 1000, first + 1, other_ns, 100);
+	assert_memory_not_equal(
+	    offset_ns, other_ns, 100 * sizeof(offset_ns[0]));
+	schedule_fill(
+	    SCHEDULE_POISSON, 1000, schedule_warmup_seed(first), other_ns, 100);
+	assert_memory_not_equal(
+	    offset_ns, other_ns, 100 * sizeof(offset_ns[0]));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_splitmix),
+	    cmocka_unit_test(test_xoshiro),
+	    cmocka_unit_test(test_vectors),
+	    cmocka_unit_test(test_distribution),
+	    cmocka_unit_test(test_ks_refuses),
+	    cmocka_unit_test(test_uniform),
+	    cmocka_unit_test(test_seeds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

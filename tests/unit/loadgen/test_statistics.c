@@ -1,0 +1,157 @@
+/* Goal: percentiles are samples of the right rank; intervals are exact. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "loadgen/schedule.h"
+#include "loadgen/statistics.h"
+
+/* The rank by counting: the least r with 100 r >= percent n, in thousandths
+   of a percent, so without rounding. */
+static size_t
+naive_rank(uint64_t millipercent, size_t n)
+{
+	size_t rank = 1;
+
+	while ((uint64_t)rank * 100000 < millipercent * n)
+		rank++;
+	return rank;
+}
+
+/* Goal: nearest rank for every percentile in thousandths, any size. */
+static void
+test_rank(void **state)
+{
+	static const uint64_t steps[] = {1, 10, 500, 10000, 33333, 50000, 75000,
+	    90000, 95000, 99000, 99900, 99990, 99999, 100000};
+
+	(void)state;
+	assert_int_equal(quantile_rank(99, 1000), 990);
+	assert_int_equal(quantile_rank(99.9, 1000), 999);
+	assert_int_equal(quantile_rank(50, 1), 1);
+	for (size_t n = 1; n <= 3000; n++) {
+		for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+			assert_int_equal(
+			    quantile_rank((double)steps[i] / 1000, n),
+			    naive_rank(steps[i], n));
+	}
+}
+
+/* How many of values are <= v. */
+static size_t
+count_to(const int64_t *values, size_t n, int64_t v)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += values[i] <= v;
+	return count;
+}
+
+/* Goal: a percentile is a sample with that share at or below it. */
+static void
+test_quantile(void **state)
+{
+	int64_t values[300], sorted[300];
+	uint64_t seed = 3;
+
+	(void)state;
+	for (int round = 0; round < 200; round++) {
+		size_t n = 1 + splitmix64(&seed) % 300;
+		for (size_t i = 0; i < n; i++)
+			values[i] = sorted[i] =
+			    (int64_t)(splitmix64(&seed) % 100) - 50;
+		samples_sort(sorted, n);
+		for (unsigned percent = 1; percent <= 100; percent++) {
+			int64_t v = quantile_sorted(sorted, n, percent);
+			assert_true(
+			    count_to(values, n, v) * 100 >= percent * n);
+			assert_true(
+			    count_to(values, n, v - 1) * 100 < percent * n);
+		}
+	}
+}
+
+static void
+check_interval(size_t n, double percent, size_t low, size_t high, double cover)
+{
+	struct rank_interval r;
+	bool both = rank_interval(n, percent, 0.95, &r);
+
+	assert_int_equal(both, low >= 1 && high <= n);
+	assert_int_equal(r.low, low);
+	assert_int_equal(r.high, high);
+	if (both)
+		assert_true(fabs(r.coverage - cover) < 0.0005);
+}
+
+/* Goal: the intervals of the design, number by number. */
+static void
+test_intervals(void **state)
+{
+	(void)state;
+	check_interval(20, 50, 6, 15, 0.9586);
+	check_interval(10, 50, 2, 9, 0.9785);
+	check_interval(6, 50, 1, 6, 0.96875);
+	check_interval(5, 50, 0, 6, 0);
+	check_interval(1, 50, 0, 2, 0);
+	check_interval(1000, 99, 983, 997, 0.976);
+	check_interval(1000, 99.9, 997, 1001, 0);
+	check_interval(20000, 99, 19772, 19828, 0.9535);
+	check_interval(20000, 99.9, 19971, 19989, 0.9569);
+}
+
+/* Goal: an interval holds the true median about as often as it says. */
+static void
+test_coverage(void **state)
+{
+	struct rank_interval r;
+	struct prng p;
+	int held = 0;
+
+	(void)state;
+	prng_init(&p, 11);
+	assert_true(rank_interval(20, 50, 0.95, &r));
+	for (int round = 0; round < 20000; round++) {
+		int64_t v[20];
+		for (size_t i = 0; i < 20; i++)
+			v[i] = (int64_t)(prng_next(&p) >> 1);
+		samples_sort(v, 20);
+		held += v[r.low - 1] <= INT64_MAX / 2 &&
+			INT64_MAX / 2 < v[r.high - 1];
+	}
+	/* 0.9586 with a deviation of 0.0014. */
+	assert_true(held > 0.953 * 20000 && held < 0.964 * 20000);
+}
+
+/* Goal: the distance of a known sample, by hand. */
+static void
+test_ks(void **state)
+{
+	const int64_t one[] = {693147}; /* the median of mean 1 ms */
+	const int64_t zeros[] = {0, 0, 0};
+
+	(void)state;
+	assert_true(fabs(ks_exponential(one, 1, 1e6) - 0.5) < 1e-6);
+	assert_true(fabs(ks_exponential(zeros, 3, 1e6) - 1) < 1e-9);
+	assert_true(fabs(ks_critical_5pct(1000) - 0.0428) < 0.0001);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_rank),
+	    cmocka_unit_test(test_quantile),
+	    cmocka_unit_test(test_intervals),
+	    cmocka_unit_test(test_coverage),
+	    cmocka_unit_test(test_ks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
