@@ -84,7 +84,13 @@ report_value(struct judge *j, const struct config_key *key, const char *path,
 	const cJSON *at = refusal->at != NULL ? refusal->at : value;
 	const char *nearest = NULL;
 	char where[WHERE_MAX], shown[QUOTE_MAX + 2], expected[300];
+	char member[PATH_TEXT_MAX + QUOTE_MAX], name[QUOTE_MAX];
 
+	if (at != value && at->string != NULL) {
+		snprintf(member, sizeof(member), "%s.%s", path,
+		    errors_quote(at->string, name));
+		path = member;
+	}
 	show_value(at, shown, sizeof(shown));
 	where_is(j, at, false, where);
 	if (refusal->why != NULL) {
@@ -189,8 +195,8 @@ path_enter(struct path *out, const struct path *in, const char *name)
 
 	*out = *in;
 	errors_quote(name, quoted);
-	/* A name with a dot in it must not pass for a path. */
-	if (strpbrk(name, ".[]\"") != NULL) {
+	/* No name, or one with a dot in it, must not pass for a path. */
+	if (*name == '\0' || strpbrk(name, ".[]\"") != NULL) {
 		snprintf(out->shown, PATH_TEXT_MAX, "%.60s%s\"%s\"", in->shown,
 		    dot, quoted);
 		snprintf(out->lookup, PATH_TEXT_MAX, "?");

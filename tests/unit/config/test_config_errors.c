@@ -1,0 +1,444 @@
+/* Goal: every mistake is reported, at its place, with what is right. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "config/suggest.h"
+#include "tests/unit/config/helper.h"
+
+static const struct {
+	const char *text;
+	const char *errors;
+} bad[] = {
+    /* --- not JSON: one error, where reading ended --------------------- */
+    {"", "t:1:1: the file is empty\n"},
+    {" // nothing\n", "t:1:1: the file is empty\n"},
+    {"{", "t:1:2: unexpected end; a bracket is not closed\n"},
+    {"{\n\"log\": {}\n", "t:3:1: unexpected end; a bracket is not closed\n"},
+    {"{\"log\" {}}", "t:1:8: unexpected '{'\n"},
+    {"{\"a\": 1\n \"b\": 2}",
+	"t:2:2: a comma or colon is missing before this text\n"},
+    {"{,}", "t:1:3: unexpected '}'\n"},
+    {"{\"listen\": [,]}", "t:1:13: unexpected ','\n"},
+    {"{\"listen\": [\":1\",,]}", "t:1:18: unexpected ','\n"},
+    {"{}}", "t:1:3: unexpected '}'\n"},
+    {"{} {}", "t:1:4: unexpected '{'\n"},
+    {"{\"a\": \"b\n\"}", "t:1:7: this quote is never closed\n"},
+    {"{\"a\": \"b", "t:1:7: this quote is never closed\n"},
+    {"{\"a\": \"b\tc\"}", "t:1:9: control byte 0x09 inside a text\n"},
+    {"{\"a\": \"\\q\"}", "t:1:8: there is no such escape\n"},
+    {"{\"a\": \"\\ud800\"}", "t:1:8: there is no such escape\n"},
+    {"{\"a\": \"\\u0000\"}", "t:1:8: \\u0000 inside a text\n"},
+    {"{\"a\": \"\xc3\xa9\xff\"}", "t:1:9: byte 0xff is not UTF-8\n"},
+    {"{log: {}}", "t:1:2: unexpected log; names and text need double quotes\n"},
+    {"{\"a\": yes}",
+	"t:1:7: unexpected yes; names and text need double quotes\n"},
+    {"{\"a\": 01}", "t:1:7: 01 is no number of JSON\n"},
+    {"{\"a\": +1}", "t:1:7: +1 is no number of JSON\n"},
+    {"{\"a\": 1.}", "t:1:7: 1. is no number of JSON\n"},
+    {"{\"a\": 1e}", "t:1:7: 1e is no number of JSON\n"},
+    {"{\n /* open }", "t:2:2: this comment is never closed\n"},
+    {"{\v}", "t:1:2: control byte 0x0b\n"},
+    {"[[[[[[[[[[[[[[[[[[", "t:1:17: nested deeper than 16\n"},
+
+    /* --- shape --------------------------------------------------------- */
+    {"[1]", "t:1:1: wanted is an object {}\n"},
+    {"{\"log\": []}", "t:1:2: log: wanted is an object {}\n"},
+    {"{\"servers\": {}}", "t:1:2: servers: wanted is a list of objects\n"},
+    {"{\"servers\": [1, {}]}", "t:1:14: servers[0]: wanted is an object {}\n"},
+    {"{\"servers\": [{}, {}, {}]}",
+	"t:1:22: servers: there may be 2 at most, an active one and a "
+	"backup\n"},
+
+    /* --- names --------------------------------------------------------- */
+    {"{\"hedgign\": {}}",
+	"t:1:2: hedgign: unknown key; did you mean hedging?\n"},
+    {"{\"server\": []}", "t:1:2: server: unknown key; did you mean servers?\n"},
+    {"{\"proxy\": {\"haeder_timeout\": 1}}",
+	"t:1:12: proxy.haeder_timeout: unknown key; did you mean "
+	"proxy.header_timeout?\n"},
+    {"{\"header_timeout\": 1}",
+	"t:1:2: header_timeout: unknown key; did you mean "
+	"proxy.header_timeout?\n"},
+    {"{\"servers\": [{}, {\"adress\": \"\"}]}",
+	"t:1:19: servers[1].adress: unknown key; did you mean "
+	"servers[1].address?\n"},
+    {"{\"servers\": [{\"lanch\": {}}]}",
+	"t:1:15: servers[0].lanch: unknown key; did you mean "
+	"servers[0].launch?\n"},
+    {"{\"xyzzy\": {\"listen\": 1}}", "t:1:2: xyzzy: unknown key\n"},
+    {"{\"\": 1}", "t:1:2: \"\": unknown key\n"},
+    {"{\"servers[]\": {}}", "t:1:2: \"servers[]\": unknown key; did you "
+			    "mean servers?\n"},
+    {"{\"log.level\": \"info\"}",
+	"t:1:2: \"log.level\": unknown key; did you mean log.level?\n"},
+    {"{\"log\": {\"level\": \"info\",\n\"level\": \"info\"}}",
+	"t:2:1: log.level: given twice, first at 1:10\n"},
+    {"{\"log\": {}, \"\\u006cog\": {}}",
+	"t:1:13: log: given twice, first at 1:2\n"},
+    {"{\"a\\nb\": 1}", "t:1:2: a?b: unknown key\n"},
+
+    /* --- values -------------------------------------------------------- */
+    {"{\"hedging\": {\"mode\": \"watsh\"}}",
+	"t:1:22: hedging.mode: \"watsh\" is not one of \"act\", \"watch\"; "
+	"did you mean \"watch\"?\n"},
+    {"{\"hedging\": {\"mode\": 1}}",
+	"t:1:22: hedging.mode: 1 is not one of \"act\", \"watch\"\n"},
+    {"{\"hedging\": {\"triggers\": [\"gc\", \"exti\"]}}",
+	"t:1:33: hedging.triggers: \"exti\" is not one of \"gc\", "
+	"\"safepoint\", \"exit\"; did you mean \"exit\"?\n"},
+    {"{\"hedging\": {\"triggers\": 1}}",
+	"t:1:26: hedging.triggers: 1 is not a list of \"gc\", "
+	"\"safepoint\", \"exit\"\n"},
+    {"{\"hedging\": {\"body_max\": \"17M\"}}",
+	"t:1:26: hedging.body_max: \"17M\" is not a size in 0..16M (a plain "
+	"number is in bytes)\n"},
+    {"{\"hedging\": {\"budget_ratio\": -0.1}}",
+	"t:1:30: hedging.budget_ratio: -0.1 is not a number in 0..1\n"},
+    {"{\"proxy\": {\"header_timeout\": 0}}",
+	"t:1:30: proxy.header_timeout: 0 is not a duration in 1ms..600s (a "
+	"plain number is in s)\n"},
+    {"{\"proxy\": {\"header_timeout\": \"5 s\"}}",
+	"t:1:30: proxy.header_timeout: \"5 s\" is not a duration in "
+	"1ms..600s (a plain number is in s)\n"},
+    {"{\"proxy\": {\"fields_max\": 1.5}}",
+	"t:1:26: proxy.fields_max: 1.5 is not a whole number in 1..1000\n"},
+    {"{\"proxy\": {\"fields_max\": 1e300}}",
+	"t:1:26: proxy.fields_max: 1e+300 is not a whole number in "
+	"1..1000\n"},
+    {"{\"proxy\": {\"fields_max\": null}}",
+	"t:1:26: proxy.fields_max: null is not a whole number in 1..1000\n"},
+    {"{\"proxy\": {\"via\": \"true\"}}",
+	"t:1:19: proxy.via: \"true\" is not true or false\n"},
+    {"{\"proxy\": {\"cpu\": \"0-1\"}}",
+	"t:1:19: proxy.cpu: \"0-1\" is not \"auto\", \"none\" or the number "
+	"of a CPU\n"},
+    {"{\"proxy\": {\"trust\": [\"10.0.0.1/8\", \"x\"]}}",
+	"t:1:22: proxy.trust: \"10.0.0.1/8\": the address has bits behind "
+	"the network's\n"},
+    {"{\"proxy\": {\"trust\": [\"10.0.0.0/33\"]}}",
+	"t:1:22: proxy.trust: \"10.0.0.0/33\": the part after / is not in "
+	"0..32\n"},
+    {"{\"profiler\": {\"stream_slots\": 5000}}",
+	"t:1:31: profiler.stream_slots: 5000 is not a power of two in "
+	"1024..16777216\n"},
+    {"{\"profiler\": {\"poll\": \"sleep:1s\"}}",
+	"t:1:23: profiler.poll: \"sleep:1s\" is not one of \"auto\", "
+	"\"spin\", \"relax\", \"sleep\" or \"sleep:\" and a duration in "
+	"1us..100ms (a plain number is in us)\n"},
+    {"{\"profiler\": {\"stream\": \"x\"}}",
+	"t:1:25: profiler.stream: \"x\" is not \"\" or an absolute path\n"},
+    {"{\"listen\": [\":80\", \"foo\", \":x\"]}",
+	"t:1:20: listen: \"foo\": the port is missing\n"},
+    {"{\"listen\": [\":80\", 80]}", "t:1:20: listen: 80 is not text\n"},
+    {"{\"listen\": 80}",
+	"t:1:12: listen: 80 is not a list of addresses like "
+	"\"127.0.0.1:8080\", \":8080\", \"[::1]:8080\" or \"unix:/path\"\n"},
+    {"{\"servers\": [{\"address\": \"127.0.0.1:0\"}]}",
+	"t:1:26: servers[0].address: \"127.0.0.1:0\": the port is not in "
+	"1..65535\n"},
+    {"{\"servers\": [{\"name\": \"a b\"}]}",
+	"t:1:23: servers[0].name: \"a b\" is not a name of 1 to 32 letters, "
+	"digits, '.', '_' or '-'\n"},
+    {"{\"servers\": [{\"health\": \"x y\"}]}",
+	"t:1:25: servers[0].health: \"x y\" is not \"\" or a target like "
+	"\"/status?brief\"\n"},
+    {"{\"servers\": [{\"launch\": {\"command\": [\"\"]}}]}",
+	"t:1:38: servers[0].launch.command: \"\": the program's name is "
+	"empty\n"},
+    {"{\"servers\": [{\"launch\": {\"environment\": {\"A\": 1}}}]}",
+	"t:1:47: servers[0].launch.environment.A: 1 is not text\n"},
+    {"{\"servers\": [{\"launch\": {\"environment\": {\"1A\": \"\"}}}]}",
+	"t:1:48: servers[0].launch.environment.1A: \"\": a name has letters, "
+	"digits and underscores\n"},
+    {"{\"servers\": [{\"launch\": {\"environment\": {\"A\": \"\", "
+     "\"A\": \"\"}}}]}",
+	"t:1:56: servers[0].launch.environment.A: \"\": it is given twice\n"},
+    {"{\"hedging\": {\"allow\": [\"GET\"]}}",
+	"t:1:24: hedging.allow: \"GET\": it is not a method, a space and an "
+	"expression\n"},
+    {"{\"hedging\": {\"allow\": [\"POST (\"]}}",
+	"t:1:24: hedging.allow: \"POST (\": the expression is not a POSIX "
+	"extended one\n"},
+    {"{\"hedging\": {\"allow\": [\"POST a{9}\"]}}",
+	"t:1:24: hedging.allow: \"POST a{9}\": repeat counts {} are not "
+	"supported\n"},
+    {"{\"hedging\": {\"allow\": [\"POST (a)\\\\1\"]}}",
+	"t:1:24: hedging.allow: \"POST (a)\\1\": back references are not "
+	"supported\n"},
+
+    /* --- all at once, in the order of the file -------------------------- */
+    {"{\n"
+     "  // a comment with a \" quote\n"
+     "  \"proxy\": {\"vai\": true, \"head_max\": \"1k\", /* } */ "
+     "\"via\": 1},\n"
+     "\t\"\xc3\xa9\": 2, \"slow\": {\"target\": \"1d\",},\n"
+     "  \"log\": {\"format\": \"jsn\"},\n"
+     "}",
+	"t:3:13: proxy.vai: unknown key; did you mean proxy.via?\n"
+	"t:3:59: proxy.via: 1 is not true or false\n"
+	"t:4:2: \xc3\xa9: unknown key\n"
+	"t:4:29: slow.target: \"1d\" is not a duration in 0..600s (a plain "
+	"number is in ms)\n"
+	"t:5:21: log.format: \"jsn\" is not one of \"text\", \"json\"; did "
+	"you mean \"json\"?\n"},
+};
+
+static void
+test_exact_messages(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct config_errors errors = {0};
+		struct config *c;
+		char *text;
+
+		assert_int_equal(config_parse(&c, bad[i].text,
+				     strlen(bad[i].text), "t", &errors),
+		    -EINVAL);
+		assert_null(c);
+		text = errors_joined(&errors);
+		assert_string_equal(text, bad[i].errors);
+		free(text);
+		config_errors_fini(&errors);
+	}
+}
+
+static void
+test_nul_byte(void **state)
+{
+	struct config_errors errors = {0};
+	struct config *c;
+
+	(void)state;
+	assert_int_equal(config_parse(&c, "{}\0{}", 5, "t", &errors), -EINVAL);
+	assert_string_equal(errors.text[0], "t:1:3: byte 0x00");
+	config_errors_fini(&errors);
+}
+
+static void
+test_thousands_of_errors_stop_at_a_hundred(void **state)
+{
+	struct config_errors errors = {0};
+	struct config *c;
+	char *text;
+	size_t length;
+	FILE *f = open_memstream(&text, &length);
+
+	(void)state;
+	fputc('{', f);
+	for (int i = 0; i < 50000; i++)
+		fprintf(f, "\"k%d\": 1,\n", i);
+	fputc('}', f);
+	fclose(f);
+	assert_int_equal(config_parse(&c, text, length, "t", &errors), -EINVAL);
+	assert_int_equal(errors.count, 101);
+	assert_string_equal(errors.text[99], "t:100:1: k99: unknown key");
+	assert_string_equal(
+	    errors.text[100], "more errors follow; these are the first 100");
+	config_errors_fini(&errors);
+	free(text);
+}
+
+static void
+test_files(void **state)
+{
+	char path[] = "/tmp/tailor-test-XXXXXX";
+	struct config_errors errors = {0};
+	static char spaces[(1 << 20) + 1];
+	char expected[128];
+	struct config *c;
+	int fd;
+
+	(void)state;
+	assert_int_equal(config_load(&c, "/nonexistent", &errors), -ENOENT);
+	assert_null(c);
+	assert_string_equal(errors.text[0],
+	    "/nonexistent: cannot be read: No such file or directory; name "
+	    "another file with -c");
+	config_errors_fini(&errors);
+	assert_int_equal(config_load(&c, "/tmp", &errors), -EISDIR);
+	assert_int_equal(errors.count, 1);
+	config_errors_fini(&errors);
+
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "{\"log\": {}}\n", 12), 12);
+	assert_int_equal(config_load(&c, path, &errors), 0);
+	config_free(&c);
+	assert_null(c);
+	memset(spaces, ' ', sizeof(spaces));
+	assert_int_equal(
+	    pwrite(fd, spaces, sizeof(spaces), 12), sizeof(spaces));
+	assert_int_equal(config_load(&c, path, &errors), -EINVAL);
+	snprintf(expected, sizeof(expected), "%s:1:1: larger than 1 MiB", path);
+	assert_string_equal(errors.text[0], expected);
+	config_errors_fini(&errors);
+	close(fd);
+	unlink(path);
+}
+
+static void
+test_set_messages(void **state)
+{
+	static const struct {
+		const char *path, *text, *error;
+	} cases[] = {
+	    {"hedging.mod", "act",
+		"hedging.mod: unknown key; did you mean hedging.mode?"},
+	    {"servers[].name", "x",
+		"servers[].name: unknown key; did you mean servers[].name?"},
+	    {"servers[2].name", "x",
+		"servers[2].name: unknown key; did you mean "
+		"servers[2].name?"},
+	    {"servers.name", "x",
+		"servers.name: unknown key; did you mean servers[].name?"},
+	    {"listen[0]", ":1", "listen[0]: unknown key; did you mean listen?"},
+	    {"", "", ": unknown key"},
+	    {"servers[1].name", "",
+		"servers[1].name: \"\" is not a name of 1 to 32 letters, "
+		"digits, '.', '_' or '-'"},
+	    {"proxy.via", "yes", "proxy.via: \"yes\" is not true or false"},
+	    {"slow.keep", "x",
+		"slow.keep: \"x\" is not a whole number in 0..65536"},
+	    {"listen", "a,:1", "listen: \"a\": the port is missing"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config_errors errors = {0};
+		struct config *c;
+		char *before, *after;
+
+		assert_int_equal(config_new(&c), 0);
+		before = written(c);
+		assert_int_equal(
+		    config_set(c, cases[i].path, cases[i].text, &errors),
+		    -EINVAL);
+		assert_int_equal(errors.count, 1);
+		assert_string_equal(errors.text[0], cases[i].error);
+		after = written(c);
+		assert_string_equal(before, after);
+		free(before);
+		free(after);
+		config_errors_fini(&errors);
+		config_free(&c);
+	}
+}
+
+static void
+test_check_messages(void **state)
+{
+	static const struct {
+		const char *text, *errors;
+	} cases[] = {
+	    {"{}", "listen: no address; say where clients connect, for example "
+		   "\":8080\"\n"
+		   "servers: there is none; name one or two, each with an "
+		   "address\n"},
+	    {"{\"listen\": \":80\", \"servers\": [{}]}",
+		"servers[0].address: not given; say where the server "
+		"listens\n"},
+	    {"{\"listen\": [\":0\", \":0\", \"unix:/a\", \"unix:/a\"], "
+	     "\"admin\": \"unix:/a\", "
+	     "\"servers\": [{\"address\": \"unix:/b\"}]}",
+		"listen: unix:/a is there twice\n"
+		"admin: unix:/a is a listener for clients already\n"
+		"admin: unix:/a is a listener for clients already\n"},
+	    {"{\"listen\": \":80\", \"admin\": \"10.0.0.1:81\", "
+	     "\"servers\": [{\"address\": \"127.0.0.1:80\"}]}",
+		"admin: 10.0.0.1:81 can be reached from other machines; use a "
+		"loopback address or unix:/path\n"
+		"servers[0].address: 127.0.0.1:80 is where Tailor itself "
+		"listens\n"},
+	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
+	     "\"localhost:1\"}, {\"name\": \"a\", "
+	     "\"address\": \"127.0.0.1:1\"}]}",
+		"servers[1].address: 127.0.0.1:1 is the address of servers[0] "
+		"too\n"
+		"servers[1].name: \"a\" is the name of servers[0] too\n"},
+	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
+	     "\":1\"}], \"proxy\": {\"request_line_max\": "
+	     "\"32k\"}, \"hedging\": {\"body_max\": \"1M\", \"table_max\": "
+	     "\"64k\", \"commit_bytes\": \"1M\"}}",
+		"proxy.request_line_max: 32k is more than proxy.head_max, "
+		"16k\n"
+		"hedging.body_max: 1M is more than hedging.table_max, 64k\n"
+		"hedging.commit_bytes: 1M is more than proxy.stream_buffer, "
+		"256k\n"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config_errors errors = {0};
+		struct config *c = parse_good(cases[i].text);
+		char *text;
+
+		assert_int_equal(config_check(c, &errors), -EINVAL);
+		text = errors_joined(&errors);
+		assert_string_equal(text, cases[i].errors);
+		free(text);
+		config_errors_fini(&errors);
+		config_free(&c);
+	}
+}
+
+/* The definition, read aloud. */
+static unsigned
+naive_distance(const char *a, size_t m, const char *b, size_t n)
+{
+	unsigned best, other;
+
+	if (m == 0 || n == 0)
+		return (unsigned)(m + n);
+	best = naive_distance(a, m - 1, b, n - 1) + (a[m - 1] != b[n - 1]);
+	other = naive_distance(a, m - 1, b, n) + 1;
+	best = other < best ? other : best;
+	other = naive_distance(a, m, b, n - 1) + 1;
+	best = other < best ? other : best;
+	if (m > 1 && n > 1 && a[m - 1] == b[n - 2] && a[m - 2] == b[n - 1]) {
+		other = naive_distance(a, m - 2, b, n - 2) + 1;
+		best = other < best ? other : best;
+	}
+	return best;
+}
+
+static void
+test_distance_against_the_definition(void **state)
+{
+	(void)state;
+	srandom(1);
+	for (unsigned round = 0; round < 2000; round++) {
+		char a[8] = "", b[8] = "";
+		size_t m = (size_t)random() % 7, n = (size_t)random() % 7;
+
+		for (size_t i = 0; i < m; i++)
+			a[i] = (char)('a' + random() % 3);
+		for (size_t i = 0; i < n; i++)
+			b[i] = (char)('a' + random() % 3);
+		assert_int_equal(
+		    suggest_distance(a, b), naive_distance(a, m, b, n));
+	}
+	assert_int_equal(suggest_distance("mode", "mdoe"), 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_exact_messages),
+	    cmocka_unit_test(test_nul_byte),
+	    cmocka_unit_test(test_thousands_of_errors_stop_at_a_hundred),
+	    cmocka_unit_test(test_files),
+	    cmocka_unit_test(test_set_messages),
+	    cmocka_unit_test(test_check_messages),
+	    cmocka_unit_test(test_distance_against_the_definition),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,456 @@
+/* Goal: what is written in a file arrives in the struct, in its unit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "config/units.h"
+#include "tests/unit/config/helper.h"
+
+static void
+test_defaults(void **state)
+{
+	struct config *c;
+
+	(void)state;
+	assert_int_equal(config_new(&c), 0);
+	assert_int_equal(c->listeners, 0);
+	assert_int_equal(c->servers, 0);
+	assert_int_equal(c->hedging.mode, CONFIG_MODE_ACT);
+	assert_true(c->hedging.trigger_gc && c->hedging.trigger_exit);
+	assert_false(c->hedging.trigger_safepoint);
+	assert_int_equal(c->hedging.body_max_bytes, 65536);
+	assert_int_equal(c->hedging.table_max_bytes, 64 << 20);
+	assert_true(c->hedging.budget_ratio == 0.10);
+	assert_int_equal(c->hedging.storm_hold_ns, 1000000000);
+	assert_int_equal(c->hedging.commit_delay_ns, 1000000);
+	assert_int_equal(c->hedging.warming_override_ns, 500000000);
+	assert_int_equal(c->warmup.rate_per_s, 500);
+	assert_true(c->warmup.p95_factor == 1.5);
+	assert_int_equal(c->proxy.idle_timeout_ns, 75000000000);
+	assert_int_equal(c->proxy.body_max_bytes, 1 << 30);
+	assert_true(c->proxy.via && c->proxy.server_timing);
+	assert_false(c->proxy.spin || c->proxy.underscore_pass);
+	assert_string_equal(c->proxy.cpu, "auto");
+	assert_int_equal(c->proxy.networks, 0);
+	assert_int_equal(c->profiler.poll, CONFIG_POLL_AUTO);
+	assert_int_equal(c->profiler.sleep_ns, 50000);
+	assert_int_equal(c->profiler.stream_slots, 262144);
+	assert_int_equal(c->slow.target_ns, 20000000);
+	assert_int_equal(c->log.level, LOG_LEVEL_NOTICE);
+	assert_int_equal(c->talechain.networks, 2);
+	assert_int_equal(c->talechain.allow[0].family, AF_INET);
+	assert_int_equal(c->talechain.allow[0].bits, 8);
+	assert_int_equal(c->talechain.allow[1].family, AF_INET6);
+	assert_int_equal(c->talechain.allow[1].bits, 128);
+	for (unsigned i = 0; i < CONFIG_SERVERS; i++) {
+		assert_string_equal(c->server[i].name, i == 0 ? "a" : "b");
+		assert_int_equal(c->server[i].address.length, 0);
+		assert_int_equal(c->server[i].connections_max, 64);
+		assert_int_equal(c->server[i].loser, CONFIG_LOSER_DRAIN);
+		assert_string_equal(c->server[i].cpus, "auto");
+		assert_int_equal(c->server[i].argc, 0);
+		assert_int_equal(c->server[i].stop_timeout_ns, 10000000000);
+	}
+	config_free(&c);
+	assert_null(c);
+	config_free(&c);
+}
+
+static void
+test_default_places(void **state)
+{
+	struct config *c;
+	char expected[128];
+
+	(void)state;
+	setenv("RUNTIME_DIRECTORY", "/run/some/where:/run/else", 1);
+	assert_int_equal(config_new(&c), 0);
+	assert_string_equal(c->admin.text, "unix:/run/some/where/admin.sock");
+	assert_int_equal(c->admin.address.ss_family, AF_UNIX);
+	assert_string_equal(
+	    c->profiler.channel_socket, "/run/some/where/channels.sock");
+	config_free(&c);
+
+	/* Too long for a socket's address: the next choice. */
+	setenv("RUNTIME_DIRECTORY",
+	    "/run/0123456789/0123456789/0123456789/0123456789/0123456789/"
+	    "0123456789/0123456789/0123456789",
+	    1);
+	unsetenv("XDG_RUNTIME_DIR");
+	assert_int_equal(config_new(&c), 0);
+	if (geteuid() == 0)
+		snprintf(expected, sizeof(expected), "/run/tailor");
+	else
+		snprintf(expected, sizeof(expected), "/tmp/tailor-%u",
+		    (unsigned)geteuid());
+	assert_memory_equal(
+	    c->profiler.channel_socket, expected, strlen(expected));
+	if (geteuid() == 0)
+		assert_string_equal(
+		    c->profiler.stream, "/dev/shm/tailor.stream");
+	config_free(&c);
+	unsetenv("RUNTIME_DIRECTORY");
+}
+
+static void
+test_a_whole_file(void **state)
+{
+	struct config *c = parse_good(
+	    "\xef\xbb\xbf// with a byte order mark\n"
+	    "{ /* \" */ \"listen\": [\"127.0.0.1:0\", \"[::1]:80\",],\n"
+	    "\"admin\": \"\",\n"
+	    "\"servers\": [{\"name\": \"left\", \"address\": "
+	    "\"unix:/x // y\", \"jvm\": \"none\", \"loser\": \"half-close\",\n"
+	    "  \"health\": \"/up?x=1\", \"launch\": {\n"
+	    "    \"command\": [\"java\", \"-jar\", \"a b.jar\", \"\"],\n"
+	    "    \"environment\": {\"A\": \"1 2\", \"_b\": \"\"},\n"
+	    "    \"cpus\": \"0-3,8\", \"stop_timeout\": 2.5},},\n"
+	    "  {\"address\": \"localhost:65535\"}],\n"
+	    "\"hedging\": {\"triggers\": \"safepoint\",\n"
+	    "  \"allow\": [\"POST ^/[^ ]*/_search$\", \"PUT ^/a\\\\d\"],\n"
+	    "  \"commit_delay\": 0.25, \"body_max\": 1000, "
+	    "\"budget_ratio\": 1},\n"
+	    "\"proxy\": {\"poll\": \"spin\", \"cpu\": 3, \"via\": false,\n"
+	    "  \"trust\": [\"10.0.0.0/8\", \"2001:db8::/32\", "
+	    "\"192.168.1.1\"], \"idle_timeout\": \"1.5m\"},\n"
+	    "\"profiler\": {\"poll\": \"sleep:250us\", \"stream\": \"\"},\n"
+	    "\"log\": {\"level\": \"debug\", \"format\": \"json\"}, }");
+	const struct config_server *s = &c->server[0];
+
+	(void)state;
+	assert_int_equal(c->listeners, 2);
+	assert_string_equal(c->listen[1].text, "[::1]:80");
+	assert_int_equal(c->admin.length, 0);
+	assert_int_equal(c->servers, 2);
+	assert_string_equal(s->name, "left");
+	assert_string_equal(s->address.text, "unix:/x // y");
+	assert_int_equal(s->jvm, CONFIG_JVM_NONE);
+	assert_int_equal(s->loser, CONFIG_LOSER_HALF_CLOSE);
+	assert_string_equal(s->health, "/up?x=1");
+	assert_int_equal(s->argc, 4);
+	assert_string_equal(s->argv[2], "a b.jar");
+	assert_string_equal(s->argv[3], "");
+	assert_null(s->argv[4]);
+	assert_int_equal(s->envc, 2);
+	assert_string_equal(s->env[0], "A=1 2");
+	assert_string_equal(s->env[1], "_b=");
+	assert_null(s->env[2]);
+	assert_string_equal(s->cpus, "0-3,8");
+	assert_int_equal(s->stop_timeout_ns, 2500000000);
+	assert_string_equal(c->server[1].name, "b");
+	assert_true(c->hedging.trigger_safepoint);
+	assert_false(c->hedging.trigger_gc || c->hedging.trigger_exit);
+	assert_int_equal(c->hedging.allow_rules, 2);
+	assert_string_equal(c->hedging.allow[1], "PUT ^/a\\d");
+	assert_int_equal(c->hedging.commit_delay_ns, 250000);
+	assert_int_equal(c->hedging.body_max_bytes, 1000);
+	assert_true(c->proxy.spin);
+	assert_false(c->proxy.via);
+	assert_string_equal(c->proxy.cpu, "3");
+	assert_int_equal(c->proxy.networks, 3);
+	assert_int_equal(c->proxy.trust[0].address[0], 10);
+	assert_int_equal(c->proxy.trust[1].address[1], 0x01);
+	assert_int_equal(c->proxy.trust[1].bits, 32);
+	assert_int_equal(c->proxy.trust[2].bits, 32);
+	assert_int_equal(c->proxy.idle_timeout_ns, 90000000000);
+	assert_int_equal(c->profiler.poll, CONFIG_POLL_SLEEP);
+	assert_int_equal(c->profiler.sleep_ns, 250000);
+	assert_string_equal(c->profiler.stream, "");
+	assert_int_equal(c->log.level, LOG_LEVEL_DEBUG);
+	assert_int_equal(c->log.format, LOG_FORMAT_JSON);
+	config_free(&c);
+}
+
+static void
+test_set(void **state)
+{
+	static const char *const sets[][2] = {
+	    {"listen", ":80,[::1]:81"},
+	    {"servers[1].address", "[::1]:9002"},
+	    {"servers[0].launch.command", "java -jar  x.jar"},
+	    {"servers[1].launch.command", "[\"a b\", \"c,d\"]"},
+	    {"servers[0].launch.environment", "A=1 B=2=3"},
+	    {"servers[1].launch.environment", "{\"A\": \"1 2\"}"},
+	    {"hedging.mode", "watch"},
+	    {"hedging.triggers", "exit,safepoint"},
+	    {"hedging.allow", "[\"POST ^/[a,b]$\"]"},
+	    {"hedging.budget_ratio", "0.25"},
+	    {"proxy.via", "false"},
+	    {"proxy.header_timeout", "1500ms"},
+	    {"proxy.stop_timeout", "5"},
+	    {"profiler.poll", "sleep:75"},
+	    {"profiler.cpu", "1"},
+	    {"talechain.allow", ""},
+	};
+	struct config_errors errors = {0};
+	struct config *c;
+
+	(void)state;
+	assert_int_equal(config_new(&c), 0);
+	for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		assert_int_equal(
+		    config_set(c, sets[i][0], sets[i][1], &errors), 0);
+	assert_int_equal(errors.count, 0);
+	assert_int_equal(c->listeners, 2);
+	assert_string_equal(c->listen[1].text, "[::1]:81");
+	assert_int_equal(c->servers, 2);
+	assert_int_equal(c->server[1].address.address.ss_family, AF_INET6);
+	assert_int_equal(c->server[0].argc, 3);
+	assert_string_equal(c->server[0].argv[2], "x.jar");
+	assert_int_equal(c->server[1].argc, 2);
+	assert_string_equal(c->server[1].argv[1], "c,d");
+	assert_int_equal(c->server[0].envc, 2);
+	assert_string_equal(c->server[0].env[1], "B=2=3");
+	assert_string_equal(c->server[1].env[0], "A=1 2");
+	assert_int_equal(c->hedging.mode, CONFIG_MODE_WATCH);
+	assert_false(c->hedging.trigger_gc);
+	assert_true(c->hedging.trigger_safepoint);
+	assert_string_equal(c->hedging.allow[0], "POST ^/[a,b]$");
+	assert_true(c->hedging.budget_ratio == 0.25);
+	assert_false(c->proxy.via);
+	assert_int_equal(c->proxy.header_timeout_ns, 1500000000);
+	assert_int_equal(c->proxy.stop_timeout_ns, 5000000000);
+	assert_int_equal(c->profiler.sleep_ns, 75000);
+	assert_string_equal(c->profiler.cpu, "1");
+	assert_int_equal(c->talechain.networks, 0);
+	/* A later value replaces all of the earlier one. */
+	assert_int_equal(config_set(c, "profiler.poll", "auto", &errors), 0);
+	assert_int_equal(c->profiler.sleep_ns, 50000);
+	assert_int_equal(config_set(c, "listen", ":82", &errors), 0);
+	assert_int_equal(c->listeners, 1);
+	config_free(&c);
+}
+
+static void
+test_limits_of_lists(void **state)
+{
+	struct config_errors errors = {0};
+	struct config *c;
+
+	(void)state;
+	assert_int_equal(config_new(&c), 0);
+	assert_int_equal(
+	    config_set(c, "listen", ":1,:2,:3,:4,:5,:6,:7,:8", &errors), 0);
+	assert_int_equal(c->listeners, CONFIG_LISTENERS);
+	assert_int_equal(
+	    config_set(c, "listen", ":1,:2,:3,:4,:5,:6,:7,:8,:9", &errors),
+	    -EINVAL);
+	assert_string_equal(
+	    errors.text[0], "listen: \":9\": there may be 8 at most");
+	assert_int_equal(config_set(c, "servers[0].launch.command",
+			     "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 "
+			     "20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 "
+			     "36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 "
+			     "52 53 54 55 56 57 58 59 60 61 62 63 64",
+			     &errors),
+	    0);
+	assert_int_equal(c->server[0].argc, CONFIG_ARGS);
+	assert_null(c->server[0].argv[CONFIG_ARGS]);
+	config_errors_fini(&errors);
+	config_free(&c);
+}
+
+static void
+test_check_accepts(void **state)
+{
+	/* The same port on different addresses, and the kernel's choice
+	 * twice, are no contradiction. */
+	struct config *c = parse_good(
+	    "{\"listen\": [\"127.0.0.1:0\", \"127.0.0.1:0\", \"[::1]:80\"], "
+	    "\"admin\": \"127.0.0.1:0\", \"servers\": [{\"address\": "
+	    "\"127.0.0.1:80\"}, {\"address\": \"127.0.0.1:81\"}]}");
+	struct config_errors errors = {0};
+
+	(void)state;
+	assert_int_equal(config_check(c, &errors), 0);
+	assert_int_equal(errors.count, 0);
+	config_free(&c);
+}
+
+/* --- addresses ------------------------------------------------------------ */
+
+static void
+expect_inet(const char *text, const char *host, unsigned port)
+{
+	struct config_address a;
+	const char *why;
+	char shown[INET6_ADDRSTRLEN];
+	const struct sockaddr_in *in = (const void *)&a.address;
+	const struct sockaddr_in6 *in6 = (const void *)&a.address;
+
+	assert_int_equal(config_address_parse(text, &a, &why), 0);
+	assert_string_equal(a.text, text);
+	if (a.address.ss_family == AF_INET) {
+		assert_int_equal(a.length, sizeof(*in));
+		inet_ntop(AF_INET, &in->sin_addr, shown, sizeof(shown));
+		assert_int_equal(ntohs(in->sin_port), port);
+	} else {
+		assert_int_equal(a.address.ss_family, AF_INET6);
+		assert_int_equal(a.length, sizeof(*in6));
+		inet_ntop(AF_INET6, &in6->sin6_addr, shown, sizeof(shown));
+		assert_int_equal(ntohs(in6->sin6_port), port);
+	}
+	assert_string_equal(shown, host);
+	free(a.text);
+}
+
+static void
+test_addresses(void **state)
+{
+	static const char *const bad[][2] = {
+	    {"", "the port is missing"},
+	    {"127.0.0.1", "the port is missing"},
+	    {"80", "the port is missing"},
+	    {"127.0.0.1:", "the port is not in 1..65535"},
+	    {":65536", "the port is not in 1..65535"},
+	    {":-1", "the port is not in 1..65535"},
+	    {":080", "the port is not in 1..65535"},
+	    {": 80", "the port is not in 1..65535"},
+	    {"::1:80", "IPv6 addresses need [brackets]"},
+	    {"[::1]", "the port is missing after ]"},
+	    {"[::1]80", "the port is missing after ]"},
+	    {"[]:80", "no IPv6 address in the brackets"},
+	    {"[:80", "the port is missing after ]"},
+	    {"[127.0.0.1]:80", "no IPv6 address in the brackets"},
+	    {"example.org:80",
+		"names are not looked up; write the address, or localhost"},
+	    {"256.0.0.1:80",
+		"names are not looked up; write the address, or localhost"},
+	    {"0123456789012345678901234567890123456789012345678901:80",
+		"the host is too long"},
+	    {"unix:", "unix: needs an absolute path"},
+	    {"unix:x", "unix: needs an absolute path"},
+	    {"unix:/01234567890123456789012345678901234567890123456789012345"
+	     "6789012345678901234567890123456789012345678901234567",
+		"a socket's path has at most 107 bytes"},
+	};
+	struct config_address a;
+	const struct sockaddr_un *un = (const void *)&a.address;
+	const char *why;
+
+	(void)state;
+	expect_inet("127.0.0.1:80", "127.0.0.1", 80);
+	expect_inet("localhost:65535", "127.0.0.1", 65535);
+	expect_inet(":8080", "::", 8080);
+	expect_inet("0.0.0.0:1", "0.0.0.0", 1);
+	expect_inet("[::1]:0", "::1", 0);
+	assert_int_equal(config_address_parse("unix:/a:1", &a, &why), 0);
+	assert_int_equal(un->sun_family, AF_UNIX);
+	assert_string_equal(un->sun_path, "/a:1");
+	assert_int_equal(a.length, offsetof(struct sockaddr_un, sun_path) + 5);
+	free(a.text);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(
+		    config_address_parse(bad[i][0], &a, &why), -EINVAL);
+		assert_string_equal(why, bad[i][1]);
+	}
+}
+
+/* --- quantities ----------------------------------------------------------- */
+
+static void
+test_quantities(void **state)
+{
+	static const struct {
+		enum quantity q;
+		const char *text;
+		uint64_t plain;
+		int err;
+		uint64_t value;
+	} cases[] = {
+	    {QUANTITY_DURATION, "250us", 1, 0, 250000},
+	    {QUANTITY_DURATION, "1.5s", 1, 0, 1500000000},
+	    {QUANTITY_DURATION, "0.000000001s", 1, 0, 1},
+	    {QUANTITY_DURATION, "1.50", 1000000, 0, 1500000},
+	    {QUANTITY_DURATION, "2h", 1, 0, UINT64_C(7200000000000)},
+	    {QUANTITY_DURATION, "0", 1000000, 0, 0},
+	    {QUANTITY_DURATION, "1.5ns", 1, -EINVAL, 0},
+	    {QUANTITY_DURATION, "0.0000000001s", 1, -EINVAL, 0},
+	    {QUANTITY_DURATION, "1k", 1, -EINVAL, 0},
+	    {QUANTITY_DURATION, "1 s", 1, -EINVAL, 0},
+	    {QUANTITY_DURATION, "-1s", 1, -EINVAL, 0},
+	    {QUANTITY_DURATION, "s", 1, -EINVAL, 0},
+	    {QUANTITY_DURATION, "", 1, -EINVAL, 0},
+	    {QUANTITY_DURATION, "1.s", 1, -EINVAL, 0},
+	    {QUANTITY_DURATION, ".5s", 1, -EINVAL, 0},
+	    {QUANTITY_DURATION, "1e3", 1, -EINVAL, 0},
+	    {QUANTITY_DURATION, "18446744073709551615ns", 1, 0, UINT64_MAX},
+	    {QUANTITY_DURATION, "18446744073709551616ns", 1, -ERANGE, 0},
+	    {QUANTITY_DURATION, "18446744073.709551615s", 1, 0, UINT64_MAX},
+	    {QUANTITY_DURATION, "18446744073.709551616s", 1, -ERANGE, 0},
+	    {QUANTITY_DURATION, "9999999999999s", 1, -ERANGE, 0},
+	    {QUANTITY_BYTES, "64k", 1, 0, 65536},
+	    {QUANTITY_BYTES, "64K", 1, 0, 65536},
+	    {QUANTITY_BYTES, "1.5M", 1, 0, 1572864},
+	    {QUANTITY_BYTES, "0.0009765625k", 1, 0, 1},
+	    {QUANTITY_BYTES, "0.1k", 1, -EINVAL, 0},
+	    {QUANTITY_BYTES, "0.5", 1, -EINVAL, 0},
+	    {QUANTITY_BYTES, "1m", 1, -EINVAL, 0},
+	    {QUANTITY_COUNT, "17", 1, 0, 17},
+	    {QUANTITY_COUNT, "17.0", 1, 0, 17},
+	    {QUANTITY_COUNT, "17k", 1, -EINVAL, 0},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t value = 0;
+
+		assert_int_equal(quantity_parse(cases[i].q, cases[i].text,
+				     cases[i].plain, &value),
+		    cases[i].err);
+		assert_int_equal(value, cases[i].value);
+	}
+}
+
+static void
+test_quantities_read_back(void **state)
+{
+	uint64_t z = 1;
+
+	(void)state;
+	for (unsigned round = 0; round < 30000; round++) {
+		static const enum quantity kinds[] = {
+		    QUANTITY_COUNT, QUANTITY_BYTES, QUANTITY_DURATION};
+		enum quantity q = kinds[round % 3];
+		uint64_t v, back;
+		char text[QUANTITY_TEXT_MAX];
+
+		z = z * 6364136223846793005u + 1442695040888963407u;
+		v = z >> z % 64;
+		/* Make round numbers common, they are what has a unit. */
+		if (round % 2 == 0)
+			v = v % 1000 *
+			    (q == QUANTITY_BYTES ? 1 << 20 : 1000000);
+		assert_int_equal(
+		    quantity_parse(q, quantity_format(q, v, text), 1, &back),
+		    0);
+		assert_int_equal(back, v);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_defaults),
+	    cmocka_unit_test(test_default_places),
+	    cmocka_unit_test(test_a_whole_file),
+	    cmocka_unit_test(test_set),
+	    cmocka_unit_test(test_limits_of_lists),
+	    cmocka_unit_test(test_check_accepts),
+	    cmocka_unit_test(test_addresses),
+	    cmocka_unit_test(test_quantities),
+	    cmocka_unit_test(test_quantities_read_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,389 @@
+/* Goal: what is written reads back the same, for any value of any key. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "config/keys.h"
+#include "config/source.h"
+#include "tests/unit/config/helper.h"
+
+static unsigned
+roll(unsigned n)
+{
+	return (unsigned)random() % n;
+}
+
+/* A number in the key's range, often one of its ends. */
+static void
+random_quantity(const struct config_key *key, char *out, size_t size)
+{
+	double span = key->max - key->min;
+	double v = key->min + span * ((double)random() / 2147483647.0);
+
+	if (roll(4) == 0)
+		v = roll(2) ? key->min : key->max;
+	if (key->power_of_two)
+		v = 1024u << roll(15);
+	if (key->type == KEY_RATIO)
+		snprintf(out, size, "%.17g", v);
+	else
+		snprintf(out, size, "%llu%s", (unsigned long long)v,
+		    key->type == KEY_DURATION ? "ns" : "");
+}
+
+static void
+random_choices(const struct config_key *key, char *out, size_t size)
+{
+	unsigned n = 0, picked;
+
+	while (key->choices[n].name != NULL)
+		n++;
+	if (key->type == KEY_CHOICE) {
+		snprintf(out, size, "%s", key->choices[roll(n)].name);
+		return;
+	}
+	picked = roll(1u << n);
+	out[0] = '\0';
+	for (unsigned i = 0; i < n; i++)
+		if (picked >> i & 1)
+			snprintf(out + strlen(out), size - strlen(out), "%s,",
+			    key->choices[i].name);
+}
+
+/* Two values that are not the default, for types that are not numbers. */
+static const char *const samples[][2] = {
+    [KEY_BOOL] = {"true", "false"},
+    [KEY_POLL] = {"sleep:77us", "relax"},
+    [KEY_NAME] = {"X-1._z", "yy"},
+    [KEY_TARGET] = {"/a?b=\"<c>\"", "/"},
+    [KEY_PATH] = {"/x \xc3\xa9 y", "/\"\\"},
+    [KEY_TEXT] = {"&</script>", "a/b"},
+    [KEY_CPU] = {"none", "1023"},
+    [KEY_CPUS] = {"", "0-3,8"},
+    [KEY_SERVE] = {"[::1]:7", "unix:/q\"q"},
+    [KEY_CONNECT] = {"1.2.3.4:5", "unix:/s"},
+    [KEY_LISTEN] = {":1,[::]:2", ""},
+    [KEY_NETWORKS] = {"10.0.0.0/8,fe80::/10", "0.0.0.0/0"},
+    [KEY_RULES] = {"[\"PUT a\", \"POST b c\"]", "[\"POST \\\\\\\\\\\"\"]"},
+    [KEY_ARGUMENTS] = {"[\"a b\", \"\", \"\\\"\"]", "x"},
+    [KEY_ENVIRONMENT] = {"{\"A\": \"=\\\\ \", \"B\": \"\"}", "A=1"},
+};
+
+static void
+random_value(const struct config_key *key, char *out, size_t size)
+{
+	switch ((int)key->type) {
+	case KEY_CHOICE:
+	case KEY_FLAGS:
+		random_choices(key, out, size);
+		return;
+	case KEY_COUNT:
+	case KEY_BYTES:
+	case KEY_DURATION:
+	case KEY_RATIO:
+		random_quantity(key, out, size);
+		return;
+	default:
+		snprintf(out, size, "%s", samples[key->type][roll(2)]);
+	}
+}
+
+static void
+set_random(struct config *c, const struct config_key *key, unsigned server)
+{
+	struct config_errors errors = {0};
+	char path[128], text[256];
+
+	random_value(key, text, sizeof(text));
+	if (key_of_server(key))
+		snprintf(path, sizeof(path), "servers[%u]%s", server,
+		    key->path + strlen("servers[]"));
+	else
+		snprintf(path, sizeof(path), "%s", key->path);
+	if (config_set(c, path, text, &errors) != 0)
+		fail_msg("%s", errors.text[0]);
+}
+
+static void
+assert_reads_back(const struct config *c)
+{
+	char *first = written(c), *second;
+	struct config *again = parse_good(first);
+
+	second = written(again);
+	assert_string_equal(first, second);
+	free(first);
+	free(second);
+	config_free(&again);
+}
+
+static void
+test_any_value_of_any_key(void **state)
+{
+	(void)state;
+	srandom(1);
+	for (unsigned round = 0; round < 200; round++) {
+		struct config *c;
+
+		assert_int_equal(config_new(&c), 0);
+		for (unsigned k = 0; k < config_keys_count; k++)
+			for (unsigned s = 0; s < 1 + round % 2; s++)
+				set_random(c, &config_keys[k], s);
+		assert_reads_back(c);
+		config_free(&c);
+	}
+}
+
+/* That the above cannot pass by writing the default everywhere. */
+static void
+test_every_key_shows_its_value(void **state)
+{
+	(void)state;
+	srandom(2);
+	for (unsigned k = 0; k < config_keys_count; k++) {
+		struct config *c;
+		char *before, *after;
+		bool differs = false;
+
+		for (unsigned tries = 0; tries < 20 && !differs; tries++) {
+			assert_int_equal(config_new(&c), 0);
+			c->servers = 1;
+			before = written(c);
+			set_random(c, &config_keys[k], 0);
+			after = written(c);
+			differs = strcmp(before, after) != 0;
+			free(before);
+			free(after);
+			config_free(&c);
+		}
+		if (!differs)
+			fail_msg("%s: writes the same whatever it is",
+			    config_keys[k].path);
+	}
+}
+
+static void
+test_example_reads_back(void **state)
+{
+	struct config_errors errors = {0};
+	struct config *c;
+
+	(void)state;
+	if (config_load(&c, "examples/tailor.json", &errors) != 0)
+		fail_msg("%s", errors.text[0]);
+	assert_int_equal(config_check(c, &errors), 0);
+	assert_reads_back(c);
+	config_free(&c);
+}
+
+static void
+test_ranges_admit_their_ends(void **state)
+{
+	static const double outside[] = {-1, 1};
+
+	(void)state;
+	for (unsigned k = 0; k < config_keys_count; k++) {
+		const struct config_key *key = &config_keys[k];
+		char text[64], path[128];
+		struct config *c;
+
+		if (key->type != KEY_COUNT && key->type != KEY_BYTES &&
+		    key->type != KEY_DURATION)
+			continue;
+		snprintf(path, sizeof(path), "%s%s",
+		    key_of_server(key) ? "servers[0]" : "",
+		    key->path + (key_of_server(key) ? 9 : 0));
+		assert_int_equal(config_new(&c), 0);
+		for (unsigned i = 0; i < 2; i++) {
+			struct config_errors errors = {0};
+			double end = i == 0 ? key->min : key->max;
+			const char *ns = key->type == KEY_DURATION ? "ns" : "";
+
+			snprintf(text, sizeof(text), "%.0f%s", end, ns);
+			assert_int_equal(config_set(c, path, text, &errors), 0);
+			snprintf(
+			    text, sizeof(text), "%.0f%s", end + outside[i], ns);
+			assert_int_equal(
+			    config_set(c, path, text, &errors), -EINVAL);
+			config_errors_fini(&errors);
+		}
+		config_free(&c);
+	}
+}
+
+static void
+test_manual_names_every_key(void **state)
+{
+	char *text, needle[160];
+	size_t length;
+
+	(void)state;
+	assert_int_equal(config_write_manual(&text, &length), 0);
+	assert_int_equal(strlen(text), length);
+	for (unsigned k = 0; k < config_keys_count; k++) {
+		const char *p = config_keys[k].path;
+		size_t n = 0;
+
+		needle[n++] = '*';
+		for (; *p != '\0'; p++) {
+			if (strchr("_[]", *p) != NULL)
+				needle[n++] = '\\';
+			needle[n++] = *p;
+		}
+		snprintf(needle + n, sizeof(needle) - n, "*\n");
+		if (strstr(text, needle) == NULL)
+			fail_msg(
+			    "%s is not in the manual", config_keys[k].path);
+		assert_true(strlen(config_keys[k].meaning) > 0);
+	}
+	for (unsigned s = 1; s < key_sections_count; s++) {
+		snprintf(
+		    needle, sizeof(needle), "\n# %s\n", key_sections[s].path);
+		assert_non_null(strstr(text, needle));
+	}
+	free(text);
+}
+
+static void
+test_every_key_has_a_section(void **state)
+{
+	(void)state;
+	for (unsigned k = 0; k < config_keys_count; k++) {
+		char section[128];
+		char *dot;
+
+		snprintf(section, sizeof(section), "%s", config_keys[k].path);
+		dot = strrchr(section, '.');
+		*(dot != NULL ? dot : section) = '\0';
+		assert_true(key_is_section(section));
+		assert_ptr_equal(
+		    key_find(config_keys[k].path), &config_keys[k]);
+	}
+}
+
+/* --- damaged files --------------------------------------------------------- */
+
+static const char healthy[] =
+    "// comment\n{\n\t\"listen\": [\":8080\", \"unix:/a\"],\n"
+    "\"servers\": [{\"name\": \"x\", \"address\": \"127.0.0.1:1\", "
+    "\"launch\": {\"command\": [\"a\", \"b\"], \"environment\": "
+    "{\"A\": \"\\u00e9\"}, \"cpus\": \"0-3\",}}, {},],\n"
+    "/* more */ \"hedging\": {\"mode\": \"watch\", \"triggers\": [\"gc\"], "
+    "\"allow\": [\"POST ^/(a|b)*$\"], \"budget_ratio\": 0.5},\n"
+    "\"proxy\": {\"header_timeout\": \"1.5s\", \"head_max\": \"32k\", "
+    "\"trust\": [\"10.0.0.0/8\"], \"via\": false, \"cpu\": 3},\n"
+    "\"profiler\": {\"poll\": \"sleep:50us\", \"stream_slots\": 2048},\n"
+    "\"slow\": {\"target\": 12.5}, \"log\": {\"level\": \"info\"}}\n";
+
+/* Change, remove, double or move a few bytes. */
+static size_t
+damage(char *text, size_t n, size_t capacity)
+{
+	static const char bytes[] = "\"{}[],:/*\\0e-.\n\t\xff\xc3 ua";
+
+	for (unsigned i = 0; i <= roll(4) && n > 8; i++) {
+		size_t at = roll((unsigned)n - 4), length = roll(4);
+		size_t to = roll((unsigned)n - 4);
+
+		switch (roll(4)) {
+		case 0:
+			text[at] = bytes[roll(sizeof(bytes))];
+			break;
+		case 1:
+			memmove(text + at, text + at + length, n - at - length);
+			n -= length;
+			break;
+		case 2:
+			if (n + length > capacity)
+				break;
+			memmove(text + at + length, text + at, n - at);
+			n += length;
+			break;
+		default:
+			memmove(text + to, text + at, length);
+		}
+	}
+	return n;
+}
+
+static void
+test_damaged_files(void **state)
+{
+	unsigned good = 0, wrong = 0;
+
+	(void)state;
+	srandom(3);
+	for (unsigned round = 0; round < 5000; round++) {
+		struct config_errors errors = {0};
+		char text[sizeof(healthy) + 64];
+		struct config *c;
+		size_t n;
+
+		memcpy(text, healthy, sizeof(healthy));
+		n = damage(text, sizeof(healthy) - 1, sizeof(text));
+		if (config_parse(&c, text, n, "t", &errors) == 0) {
+			assert_int_equal(errors.count, 0);
+			assert_reads_back(c);
+			good++;
+		} else {
+			assert_null(c);
+			assert_true(errors.count > 0);
+			wrong++;
+		}
+		config_errors_fini(&errors);
+		config_free(&c);
+	}
+	/* Both must happen often, or nothing was tested. */
+	assert_true(good > 100 && wrong > 1000);
+}
+
+static void
+test_positions_match_the_tree(void **state)
+{
+	static const char text[] =
+	    "/*\n*/ {\"a\": [1, {\"b\": null,}, \"c\",], // [\n"
+	    " \"d\": {\"e\": {}, \"f\": \"\\\"]\"}}";
+	struct source_error error;
+	struct source s;
+	const cJSON *a, *d;
+	struct source_place place;
+
+	(void)state;
+	assert_int_equal(
+	    source_open(&s, "t", text, sizeof(text) - 1, &error), 0);
+	assert_int_equal(s.count, 9);
+	a = cJSON_GetObjectItem(s.root, "a");
+	d = cJSON_GetObjectItem(s.root, "d");
+	place = source_place(&s, s.root);
+	assert_int_equal(place.value, strchr(text, '{') - text);
+	place = source_place(&s, a);
+	assert_int_equal(place.name, strstr(text, "\"a\"") - text);
+	assert_int_equal(place.value, strstr(text, "[1") - text);
+	place = source_place(&s, cJSON_GetArrayItem(a, 2));
+	assert_int_equal(place.value, strstr(text, "\"c\"") - text);
+	assert_int_equal(place.name, place.value);
+	place = source_place(&s, cJSON_GetObjectItem(d, "f"));
+	assert_int_equal(place.value, strstr(text, "\"\\\"") - text);
+	source_close(&s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_any_value_of_any_key),
+	    cmocka_unit_test(test_every_key_shows_its_value),
+	    cmocka_unit_test(test_example_reads_back),
+	    cmocka_unit_test(test_ranges_admit_their_ends),
+	    cmocka_unit_test(test_manual_names_every_key),
+	    cmocka_unit_test(test_every_key_has_a_section),
+	    cmocka_unit_test(test_damaged_files),
+	    cmocka_unit_test(test_positions_match_the_tree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
