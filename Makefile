@@ -202,7 +202,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,proxy)
 demo:	## two Lucene servers, collections and all, with and without Tailor
 	@tools/install-deps build demo
 	@$(MAKE) --no-print-directory all lucene lucene-index
-	$(PYTHON) examples/demo/demo.py
+	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/demo.py
 
 # --- documentation, installation --------------------------------------------------
 MANUALS := $(patsubst docs/%.scd,$(BUILD)/man/%,$(wildcard docs/*.scd))

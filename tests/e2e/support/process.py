@@ -126,14 +126,21 @@ class Tailor(Process):
         except OSError:
             return False
 
+    def _wait_for(self, predicate, what):
+        """wait_until, and what the process said if it was in vain."""
+        try:
+            wait_until(predicate, what)
+        except Late as late:
+            raise Late(f"{late}\n{self.log}") from None
+
     def wait_serving(self):
         """Wait until the process serves its admin socket."""
-        wait_until(lambda: self._answers("/healthz"), "tailor serves")
+        self._wait_for(lambda: self._answers("/healthz"), "tailor serves")
         return self
 
     def wait_ready(self):
         """Wait until it says that it is ready: a server is ready too."""
-        wait_until(lambda: self._answers("/readyz"), "tailor is ready")
+        self._wait_for(lambda: self._answers("/readyz"), "tailor is ready")
         return self
 
     def wait_server(self, name, **state):
@@ -143,7 +150,7 @@ class Tailor(Process):
                 if server["name"] == name:
                     return all(server[k] == v for k, v in state.items())
             return False
-        wait_until(reached, f"{name} is {state}")
+        self._wait_for(reached, f"{name} is {state}")
 
     def metrics(self):
         """All metrics, {'name{label="x"}': value}."""
@@ -156,8 +163,8 @@ class Tailor(Process):
 
     def wait_metric(self, key, at_least):
         """Wait until a metric has reached a value."""
-        wait_until(lambda: self.metrics().get(key, 0) >= at_least,
-                   f"{key} >= {at_least}")
+        self._wait_for(lambda: self.metrics().get(key, 0) >= at_least,
+                       f"{key} >= {at_least}")
 
     def client(self):
         """A new client connection to the first listener."""

@@ -25,8 +25,8 @@ random_text(char *out, size_t max)
 	size_t n = (size_t)random() % max;
 
 	for (size_t i = 0; i < n; i++)
-		out[i] = random() % 2 ? (char)(random() % 255 + 1)
-				      : (char)edges[random() % 15];
+		out[i] = (char)(random() % 2 ? random() % 255 + 1
+					     : edges[random() % 15]);
 	out[n] = '\0';
 	return n;
 }
