@@ -8,7 +8,7 @@
  */
 #include "talechain/tale.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define EVENTS_MAX 500 /* lines; the JSON rendering has all */
 #define LANE_SIZE 13
-#define NAME_SIZE 40
+#define EVENT_INDENT 45 /* where arguments begin */
 
 /* A moment as "+1.234", milliseconds since t0. */
 static char *
@@ -71,27 +71,28 @@ static void
 render_pauses(const struct tale *t, struct text *x)
 {
 	const struct tale_pause *p;
-	char name[LANE_SIZE], what[NAME_SIZE], from[32], to[32];
-	int64_t covered_ns;
+	char name[LANE_SIZE], from[32], to[32], line[TEXT_COLUMNS];
 	size_t i;
+	int n;
 
 	if (t->pauses > 0)
-		text_add(x, "\npauses         from ms        to ms  "
-			    "length ms  in request\n");
+		text_add(x, "\npauses        from ms      to ms  length ms  "
+			    "in request\n");
 	for (i = 0; i < t->pauses; i++) {
 		p = &t->pause[i];
-		covered_ns = tale_overlap_ns(p->begin, p->end, t->t0, t->end);
-		snprintf(what, sizeof(what), "%s, %s",
-		    hazard_kind_name(p->kind), talechain_cause_name(p->cause));
 		offset_ms(t, p->begin, from);
 		offset_ms(t, p->end, to);
-		text_add(x, "%-*s %10s%c  %10s%c  %9.3f   %9.3f  %.21s\n",
-		    LANE_SIZE - 2,
-		    tale_server_name(t, p->server, name, sizeof(name) - 1),
-		    p->begin_seen ? from : "before", p->begin_seen ? ' ' : '?',
-		    p->end_seen ? to : "after", p->end_seen ? ' ' : '?',
+		n = snprintf(line, sizeof(line),
+		    "%-*s %10s %10s %10.3f%c %10.3f  %s, %s", LANE_SIZE - 3,
+		    tale_server_name(t, p->server, name, LANE_SIZE - 2),
+		    p->begin_seen ? from : "before", p->end_seen ? to : "after",
 		    text_ms_of(instant_since(p->end, p->begin)),
-		    text_ms_of(covered_ns), what);
+		    p->begin_seen && p->end_seen ? ' ' : '+',
+		    text_ms_of(
+			tale_overlap_ns(p->begin, p->end, t->t0, t->end)),
+		    hazard_kind_name(p->kind), talechain_cause_name(p->cause));
+		assert(n > 0); /* and cut at 80 columns if it must be */
+		text_add(x, "%s\n", line);
 	}
 }
 
@@ -110,8 +111,8 @@ render_missing(const struct tale *t, struct text *x)
 		    t->lost_stream);
 	if (t->lost_channels > 0)
 		text_add(x,
-		    "%" PRIu64 " events were lost meanwhile because "
-		    "the observer came too late.\n",
+		    "%" PRIu64 " events were lost meanwhile: the "
+		    "observer came too late.\n",
 		    t->lost_channels);
 	if (t->omitted > 0)
 		text_add(x,
@@ -125,8 +126,8 @@ render_missing(const struct tale *t, struct text *x)
 		    text_ms_of(t->blind_ns), t->blinds,
 		    t->blinds == 1 ? "" : "s");
 	else if (tale_lost(t) == 0 && t->omitted == 0 && !t->stale)
-		text_add(x, "No event is known to be lost, and the observer "
-			    "was never blind.\n");
+		text_add(x, "No event is known to be lost and no blind "
+			    "interval was recorded.\n");
 }
 
 /* One value in words, as far as the tables know its meaning. */
@@ -169,16 +170,20 @@ render_event(const struct tale *t, const struct tale_entry *e, struct text *x)
 {
 	const struct talechain_event *v = &e->slot.event;
 	const char *type = talechain_type_name(v->type);
-	char lane[LANE_SIZE], at[32], number[16], words[400], word[64];
+	char lane[LANE_SIZE], at[32], number[16], line[TEXT_COLUMNS];
+	char words[400], word[64];
 	struct talechain_value value;
 	size_t length = 0;
 	unsigned n;
+	int column;
 
 	tale_lane_name(t, tale_lane_of(t, e), lane, sizeof(lane));
 	snprintf(number, sizeof(number), "type_%04x", v->type);
-	text_add(x, "%10s%c %-*s %-17s", offset_ms(t, e->at, at),
-	    e->doubtful ? '?' : ' ', LANE_SIZE - 1, lane,
-	    type != NULL ? type : number);
+	column = snprintf(line, sizeof(line), "%10s%c %-*s %-19s ",
+	    offset_ms(t, e->at, at), e->doubtful ? '?' : ' ', LANE_SIZE - 1,
+	    lane, type != NULL ? type : number);
+	assert(column > 0 && column < (int)sizeof(line));
+	text_add(x, "%s", line);
 	for (n = 0; talechain_argument(v, n, &value); n++) {
 		if (strcmp(value.name, "request") == 0)
 			continue;
@@ -188,12 +193,7 @@ render_event(const struct tale *t, const struct tale_entry *e, struct text *x)
 			"%s%s", length > 0 ? " " : "", word);
 	}
 	words[length] = '\0';
-	if (length == 0) {
-		text_add(x, "\n");
-		return;
-	}
-	text_add(x, " ");
-	text_wrap(x, words, 43, 43);
+	text_wrap(x, words, (size_t)column, EVENT_INDENT);
 }
 
 /* The client's stamps belong in the list, although they are no events. */

@@ -58,6 +58,8 @@ text_wrap(struct text *t, const char *words, size_t column, size_t indent)
 
 	for (; *words != '\0'; words += n + (words[n] == ' ')) {
 		n = strcspn(words, " ");
+		if (n > TEXT_COLUMNS - 1 - indent)
+			n = TEXT_COLUMNS - 1 - indent;
 		if (!first && column + 1 + n >= TEXT_COLUMNS) {
 			text_add(t, "\n%*s", (int)indent, "");
 			column = indent;

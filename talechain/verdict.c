@@ -212,9 +212,14 @@ say_resent(const struct tale *t, struct tale_verdict *v)
 			say(v, "began a %s%s", trigger, pause_cause(p, cause));
 		return;
 	}
-	text_ms(ms, instant_since(b->written, t->request.first_byte));
-	say(v, "Re-sent to %s %s after its first byte, because of %s on %s", to,
-	    ms, trigger, from);
+	say(v, "Re-sent to %s %s after it arrived, because ", to,
+	    text_ms(ms, instant_since(b->written, t->request.first_byte)));
+	if (strcmp(b->trigger, "failure") == 0)
+		say(v, "%s failed", from);
+	else if (strcmp(b->trigger, "timer") == 0)
+		say(v, "%s had not answered", from);
+	else
+		say(v, "of %s on %s", trigger, from);
 }
 
 /* The instants at which a server's application says it had the request. */

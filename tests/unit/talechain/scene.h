@@ -1,0 +1,41 @@
+/*
+ * scene.h: a stream with a known story in it, for tests of tales.
+ *
+ * Times are nanoseconds after SCENE_T0; events are appended as if the
+ * observer had read them a microsecond after they happened.
+ */
+#ifndef TESTS_TALECHAIN_SCENE_H
+#define TESTS_TALECHAIN_SCENE_H
+
+#include "talechain/hazard.h"
+#include "talechain/timeline.h"
+
+#define SCENE_T0 UINT64_C(5000000000000)
+#define SCENE_ID UINT64_C(0x2a)
+#define US INT64_C(1000)
+
+struct scene {
+	struct timeline *timeline;
+	struct timeline_reader *reader;
+	uint64_t written; /* events so far, over all channels */
+};
+
+void scene_open(struct scene *s, unsigned slot_log2);
+void scene_close(struct scene *s);
+
+/* SCENE_T0 + ns as an instant. */
+struct instant scene_at(int64_t ns);
+
+/* Append an event of a server (-1: none). */
+void scene_event(struct scene *s, int64_t ns, int server,
+    enum talechain_type type, const uint64_t arg[4]);
+#define SCENE(s, ns, server, type, ...) \
+	scene_event(s, ns, server, type, (const uint64_t[4]){__VA_ARGS__})
+
+/* A GET of /search?q=tail with id 0x2a; no attempts, no stream positions. */
+void scene_request(struct tale_request *r);
+
+/* The same that was sent to A (0), whose gc made it go to B (1) as well. */
+void scene_hedged(struct scene *s, struct tale_request *r);
+
+#endif
