@@ -52,7 +52,8 @@ class Appliance:
                 },
             } for name, port in self.servers.items()],
             "hedging": {"mode": mode},
-            "warmup": {"target": "/search?q=water"},
+            # one pass over the queries: every kind of them compiled
+            "warmup": {"target": "/search?q=water", "requests": 1000},
             # the generator is believed when it names its requests
             "proxy": {"cpu": place, "trust": ["127.0.0.0/8"],
                       "stop_timeout": "3s"},
@@ -75,6 +76,14 @@ class Appliance:
         return len(servers) == len(self.servers) \
             and all(s["state"] == "ready" for s in servers)
 
+    def check_alive(self):
+        """Trouble if tailor has ended."""
+        if not self._process.running():
+            raise Trouble("tailor has ended (status "
+                          f"{self._process.child.returncode}); it said:\n"
+                          f"{self._process.said(4)}  "
+                          f"({self._process.output})")
+
     def wait_ready(self, patience_s=30.0):
         wait_until(self._ready, self._process, "both servers were ready",
                    patience_s)
@@ -86,6 +95,7 @@ class Appliance:
 
     def kill_active(self):
         """kill -9 of the active server's JVM; returns its pid."""
+        self.check_alive()
         for server in self.state():
             if server["active"]:
                 os.kill(server["pid"], signal.SIGKILL)

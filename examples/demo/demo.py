@@ -197,6 +197,7 @@ class Demo:
             before = appliance.metrics()
             result = self.measure(
                 appliance.port, directory, appliance.kill_active)
+            appliance.check_alive()
             after = appliance.metrics()
             if key == "c":
                 self.worst = (result.worst["lat"] / 1e6, *appliance.timeline(

@@ -12,7 +12,7 @@ interface Events {
 	/** A worker took it from the queue. */
 	void start(long request, int queueLength, long task);
 
-	/** The worker has handed the whole answer to the socket. */
+	/** The worker has the answer and is about to send it. */
 	void finish(long request, int queueLength, long task);
 
 	Events NONE = new Events() {

@@ -51,27 +51,30 @@ final class Handler {
 		this.name = name;
 	}
 
-	/** Answers and ends the exchange, whatever happens. */
-	void answer(HttpService.Task task) {
-		HttpExchange x = task.exchange();
-		int status = 200;
-		byte[] body;
+	/** What is to be sent. */
+	record Answer(int status, byte[] body) {}
+
+	/** Does the work of a request; always has an answer. */
+	Answer work(HttpExchange x) {
 		try {
-			body = route(x);
+			return new Answer(200, route(x));
 		} catch (Refusal e) {
-			status = e.status;
-			body = error(e.getMessage());
+			return new Answer(e.status, error(e.getMessage()));
 		} catch (IOException | RuntimeException e) {
 			System.err.println("search: " + x.getRequestURI()
 			    + ": " + e);
-			status = 500;
-			body = error("internal error");
+			return new Answer(500, error("internal error"));
 		}
+	}
+
+	/** Sends the answer to a request and ends the exchange. */
+	void send(HttpService.Task task, Answer answer) {
+		HttpExchange x = task.exchange();
 		long us = (System.nanoTime() - task.receivedNs()) / 1000;
 		x.getResponseHeaders().set(
 		    "Server-Timing", "app;dur=" + milliseconds(us));
 		x.getResponseHeaders().set("X-Server", name);
-		send(x, status, body);
+		send(x, answer.status(), answer.body());
 	}
 
 	/** The coordinator's answer when the queue is full. */

@@ -106,8 +106,9 @@ final class HttpService {
 				return;
 			}
 			own.start(t.request(), queue.size(), t.task());
-			handler.answer(t);
+			Handler.Answer answer = handler.work(t.exchange());
 			own.finish(t.request(), queue.size(), t.task());
+			handler.send(t, answer);
 		}
 	}
 
