@@ -361,9 +361,10 @@ answer_complain(const struct answer *a)
 }
 
 int
-ask_ok(const struct options *options, const char *target, struct answer *out)
+ask_ok(const struct options *options, const char *method, const char *target,
+    struct answer *out)
 {
-	if (ask(options, "GET", target, out) < 0)
+	if (ask(options, method, target, out) < 0)
 		return -1;
 	if (out->reply.status == 200)
 		return 0;

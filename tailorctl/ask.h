@@ -29,12 +29,9 @@ int ask(const struct options *options, const char *method, const char *target,
     struct answer *out);
 void answer_fini(struct answer *a);
 
-/*
- * ask_ok(options, target, out):
- * GET, and anything but 200 is said on standard error and returns -1.
- */
-int
-ask_ok(const struct options *options, const char *target, struct answer *out);
+/* The same, but an answer that is not 200 is complained about and is -1. */
+int ask_ok(const struct options *options, const char *method,
+    const char *target, struct answer *out);
 
 /* Say on standard error what a reply that is not 200 means. */
 void answer_complain(const struct answer *a);

@@ -253,7 +253,7 @@ find_stream(const struct options *o)
 
 	if (o->stream != NULL)
 		return strdup(o->stream);
-	if (ask_ok(o, "/stream", &a) < 0)
+	if (ask_ok(o, "GET", "/stream", &a) < 0)
 		return NULL;
 	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
 	path = field_text(tree, "path");

@@ -36,13 +36,13 @@ pass_on(const struct answer *a)
 
 /* Ask for JSON; pass it on, or have it shown. */
 static int
-report(const struct options *o, const char *target,
+report(const struct options *o, const char *method, const char *target,
     void (*show)(const cJSON *tree))
 {
 	struct answer a;
 	cJSON *tree;
 
-	if (ask_ok(o, target, &a) < 0)
+	if (ask_ok(o, method, target, &a) < 0)
 		return STATUS_NO;
 	tree = tree_of(&a);
 	if (tree != NULL && o->json)
@@ -54,6 +54,15 @@ report(const struct options *o, const char *target,
 		return STATUS_NO;
 	cJSON_Delete(tree);
 	return STATUS_OK;
+}
+
+/* A latency; 0 is what a server without requests has. */
+static int64_t
+latency_ns(const cJSON *server, const char *key)
+{
+	int64_t ns = field_number(server, key, -1);
+
+	return ns > 0 ? ns : -1;
 }
 
 /* "gc,exit", or "-" when there is no hazard. */
@@ -94,8 +103,8 @@ show_server(const cJSON *s)
 	printf("%c %-14s %-10s %-12s %8lld %7s %7s %s\n",
 	    field_true(s, "active") ? '*' : ' ', name, state, hazards,
 	    (long long)field_number(s, "inflight", 0),
-	    plain_duration(p50, field_number(s, "p50_ns", -1)),
-	    plain_duration(p95, field_number(s, "p95_ns", -1)), source);
+	    plain_duration(p50, latency_ns(s, "p50_ns")),
+	    plain_duration(p95, latency_ns(s, "p95_ns")), source);
 
 	snprintf(text, sizeof(text), "%.100s, pid %lld, %.200s",
 	    field_text(s, "address") != NULL ? field_text(s, "address") : "-",
@@ -127,7 +136,7 @@ show_servers(const cJSON *tree)
 int
 command_servers(const struct options *options)
 {
-	return report(options, "/servers", show_servers);
+	return report(options, "GET", "/servers", show_servers);
 }
 
 static void
@@ -174,7 +183,7 @@ command_slow(const struct options *options)
 	char target[64];
 
 	snprintf(target, sizeof(target), "/slow?n=%llu", n);
-	return report(options, target, show_slow);
+	return report(options, "GET", target, show_slow);
 }
 
 /* A number or word of a JSON answer as text. */
@@ -229,7 +238,7 @@ show_info(const cJSON *tree)
 int
 command_info(const struct options *options)
 {
-	return report(options, "/info", show_info);
+	return report(options, "GET", "/info", show_info);
 }
 
 /* Pass a text answer on. */
@@ -238,7 +247,7 @@ pass(const struct options *options, const char *target)
 {
 	struct answer a;
 
-	if (ask_ok(options, target, &a) < 0)
+	if (ask_ok(options, "GET", target, &a) < 0)
 		return STATUS_NO;
 	pass_on(&a);
 	answer_fini(&a);
@@ -268,38 +277,39 @@ command_why(const struct options *options)
 	return pass(options, target);
 }
 
-/* A command whose answer is mostly its status: say it in words or JSON. */
-static int
-verdict(const struct options *o, const char *method, const char *target,
-    const char *key)
-{
-	struct answer a;
-	bool good;
-
-	if (ask(o, method, target, &a) < 0)
-		return STATUS_NO;
-	good = a.reply.status == 200;
-	if (o->json)
-		printf("{\"%s\":%s,\"status\":%u}\n", key,
-		    good ? "true" : "false", a.reply.status);
-	if (!good)
-		answer_complain(&a);
-	else if (!o->json)
-		pass_on(&a);
-	answer_fini(&a);
-	return good ? STATUS_OK : STATUS_NO;
-}
-
 int
 command_ready(const struct options *options)
 {
-	return verdict(options, "GET", "/readyz", "ready");
+	struct answer a;
+	bool ready;
+
+	if (ask(options, "GET", "/readyz", &a) < 0)
+		return STATUS_NO;
+	ready = a.reply.status == 200;
+	if (options->json)
+		printf("{\"ready\":%s,\"status\":%u}\n",
+		    ready ? "true" : "false", a.reply.status);
+	if (!ready)
+		answer_complain(&a);
+	else if (!options->json)
+		pass_on(&a);
+	answer_fini(&a);
+	return ready ? STATUS_OK : STATUS_NO;
+}
+
+static void
+show_active(const cJSON *tree)
+{
+	char name[128];
+
+	printf("active: %s\n",
+	    plain_cell(name, sizeof(name), field_text(tree, "active"), 70));
 }
 
 int
 command_switch(const struct options *options)
 {
-	return verdict(options, "POST", "/switch", "switched");
+	return report(options, "POST", "/switch", show_active);
 }
 
 int

@@ -70,17 +70,20 @@ change_per_s(const struct sample *s, const struct reading *now,
 	return (s->value - old) * (double)NS_PER_S / (double)gap_ns;
 }
 
+/* With a rate of change from the second reading on. */
 static void
-print_row(const struct row *row)
+print_row(const struct row *row, bool rates)
 {
 	char text[512], name[512], value[PLAIN_DURATION_BYTES];
 	char change[PLAIN_DURATION_BYTES];
 	int n = (int)(row->sample.length < 400 ? row->sample.length : 400);
 
 	snprintf(text, sizeof(text), "%.*s", n, row->sample.name);
-	printf("%-55s %11s %12s\n", plain_cell(name, sizeof(name), text, 55),
-	    plain_count(value, row->sample.value),
-	    plain_count(change, row->change_per_s));
+	printf("%-55s %11s", plain_cell(name, sizeof(name), text, 55),
+	    plain_count(value, row->sample.value));
+	if (rates)
+		printf(" %12s", plain_count(change, row->change_per_s));
+	putchar('\n');
 }
 
 static int
@@ -127,16 +130,17 @@ print_table(const struct reading *now, const struct reading *before,
 {
 	const char *at = now->answer.reply.body;
 	const char *end = at + now->answer.reply.length;
+	bool rates = instant_is_set(before->at);
 	struct row row;
 
 	if (isatty(STDOUT_FILENO) && !o->once)
 		printf("\033[H\033[2J"); /* home, clear */
-	printf("%-55s %11s %12s\n", "NAME", "VALUE", "PER SECOND");
+	printf("%-55s %11s%s\n", "NAME", "VALUE", rates ? "   PER SECOND" : "");
 	while (samples_next(&at, end, &row.sample)) {
 		if (!wanted(&row.sample, o))
 			continue;
 		row.change_per_s = change_per_s(&row.sample, now, before);
-		print_row(&row);
+		print_row(&row, rates);
 	}
 	if (!isatty(STDOUT_FILENO) && !o->once)
 		putchar('\n');
@@ -146,7 +150,7 @@ static int
 read_once(const struct options *o, struct reading *out)
 {
 	out->at = instant_now();
-	return ask_ok(o, "/metrics", &out->answer);
+	return ask_ok(o, "GET", "/metrics", &out->answer);
 }
 
 int

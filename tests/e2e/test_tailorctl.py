@@ -16,7 +16,7 @@ import threading
 
 import pytest
 
-from support.wait import PATIENCE_S
+from support.wait import PATIENCE_S, wait_until
 
 SERVERS = {
     "schema": "tailor.servers/1", "mode": "act", "active": "north",
@@ -190,7 +190,8 @@ def test_ready_and_switch(ask, admin):
     admin.answers["POST /switch"] = http(409, '{"error":"standby is down"}')
     assert ask("switch").returncode == 1
     admin.answers["POST /switch"] = http(200, '{"active":"south"}')
-    assert ask("switch").returncode == 0
+    assert ask("switch").out == "active: south\n"
+    assert ask("switch", "--json").out == '{"active":"south"}\n'
     assert "POST /switch" in admin.asked and "GET /switch" not in admin.asked
 
 
@@ -207,9 +208,9 @@ def test_stat(ask, admin):
     """Goal: counters without zeros and histogram parts; --all has them."""
     admin.answers["GET /metrics"] = http(200, METRICS)
     rows = ask("stat", "--once").out.splitlines()[1:]
-    assert [row.split()[-2] for row in rows] == ["1500", "2.5"]
+    assert [row.split()[-1] for row in rows] == ["1500", "2.5"]
     rows = ask("stat", "-1", "--all", "swaps").out.splitlines()[1:]
-    assert [row.split() for row in rows] == [["tailor_swaps_total", "0", "0"]]
+    assert [row.split() for row in rows] == [["tailor_swaps_total", "0"]]
     samples = json.loads(ask("metrics", "--json", wide=True).out)["samples"]
     assert len(samples) == 4
     assert samples[0]["name"].endswith('path="a b}\\" c"}')
@@ -502,3 +503,33 @@ def test_log_without_stream(ask, admin, scratch):
     for path in (scratch / "junk", scratch / "none"):
         result = ask("log", "-s", str(path), wide=True)
         assert result.returncode == 1 and result.err.count("\n") == 1
+
+
+def test_with_a_real_tailor(ctl, upstream, tailor):
+    """Goal: every command understands what a tailor really answers."""
+    active, backup = upstream("active").serve(), upstream("backup").serve()
+    t = tailor(active, backup, slow={"target": "0"})
+    t.wait_server("backup", state="ready")
+
+    def ask(*arguments, **more):
+        result = ctl("-a", t.admin, *arguments, **more)
+        assert result.returncode == 0, result.err
+        return result.out
+
+    with t.client() as client:
+        request_id = client.get("/some?q=1").get("x-request-id")
+    assert re.search(r"^\* active +ready", ask("servers"), re.M)
+    assert re.search(r"^  backup +ready", ask("servers"), re.M)
+    wait_until(lambda: "GET /some?q=1" in ask("slow"), "it is listed")
+    assert f"why {request_id}" in ask("slow")
+    assert "/some?q=1" in ask("why", request_id)
+    json.loads(ask("why", request_id, "--json", wide=True))
+    assert "tailor_connections_total" in ask("stat", "-1", "--all")
+    assert f"pid: {t.pid}" in ask("info", wide=True)
+    assert ask("ready")
+    events = ask("log", "--dump")
+    assert "proxy_receive" in events and "proxy_finish" in events
+    assert ask("switch") == "active: backup\n"
+    t.wait_server("backup", active=True)
+    result = ctl("-a", t.admin, "why", "no-such-request")
+    assert result.returncode == 1 and result.err.count("\n") == 1
