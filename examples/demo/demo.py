@@ -246,7 +246,8 @@ class Demo:
             f"{o.iterations * one_s:.0f} s")
         run = self.generator.start(
             port, self.requests, o.iterations, PAUSE_MS, directory)
-        due = time.monotonic() + (middle + 0.5) * one_s
+        # early in an iteration, so that it sees the whole restart
+        due = time.monotonic() + (middle + 0.2) * one_s
         while run.running() and time.monotonic() < due:
             time.sleep(0.02)
         if run.running():

@@ -4,12 +4,15 @@ import json
 import math
 import os
 import subprocess
+import time
 import urllib.parse
 
 from processes import Trouble
 
 # tailor-load's exit status when it does not trust its own figures.
 NOT_TRUSTED = 4
+# What it may take longer than its plan: every request may time out.
+PATIENCE_S = 60
 
 
 def quantile(ordered, q):
@@ -57,14 +60,16 @@ class Generator:
                           "--pause", f"{pause_ms}ms", "--timeout", "10s",
                           "--json", f"{directory}/run.json",
                           "--ndjson", f"{directory}/requests.ndjson")
-        return Run(argv, directory)
+        seconds = iterations * (requests / self.rate + pause_ms / 1000)
+        return Run(argv, directory, seconds + PATIENCE_S)
 
 
 class Run:
-    """One run of tailor-load."""
+    """One run of tailor-load, which should be over within limit_s."""
 
-    def __init__(self, argv, directory):
+    def __init__(self, argv, directory, limit_s):
         self.directory = directory
+        self._deadline = time.monotonic() + limit_s
         self._report = open(f"{directory}/load.txt", "w", encoding="utf-8")
         self.child = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=self._report,
@@ -75,8 +80,14 @@ class Run:
 
     def wait(self):
         """The results; Trouble if it could not run."""
-        status = self.child.wait()
-        self._report.close()
+        try:
+            status = self.child.wait(self._deadline - time.monotonic())
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            raise Trouble("tailor-load does not end; so far: "
+                          f"{self.directory}/requests.ndjson") from None
+        finally:
+            self._report.close()
         if status not in (0, NOT_TRUSTED):
             with open(self._report.name, encoding="utf-8") as file:
                 raise Trouble(f"tailor-load failed ({status}):\n"
