@@ -50,6 +50,66 @@ cpu_cycles(void)
 #endif
 }
 
+/* --- what a page says ------------------------------------------------------ */
+
+static void
+observer_page_note(
+    struct observer *o, const struct page *p, const struct pause_edge *e)
+{
+	struct note n = {.server = (int)p->server,
+	    .at = e->at,
+	    .seen = instant_now(),
+	    .arg = {(uint64_t)e->cause, e->count, 0, 0}};
+
+	if (e->gc)
+		n.type =
+		    e->begin ? TALECHAIN_JVM_GC_BEGIN : TALECHAIN_JVM_GC_END;
+	else
+		n.type = e->begin ? TALECHAIN_JVM_SAFEPOINT_BEGIN
+				  : TALECHAIN_JVM_SAFEPOINT_END;
+	if (!e->begin)
+		n.arg[2] = (uint64_t)e->latency_ns;
+	output_note(&o->output, &n);
+}
+
+/* One edge: the hazard first, then its event. */
+static void
+observer_page_edge(
+    struct observer *o, const struct page *p, const struct pause_edge *e)
+{
+	struct watch *w = &o->watch[p->server];
+	struct change change = {e->cause, e->at, instant_now()};
+
+	if (e->gc && e->pulse) {
+		if (e->begin && watch_page_counts(w)) {
+			change.at = e[1].at; /* its end always follows it */
+			watch_pulse(w, HAZARD_GC, e->at, &change);
+		}
+	} else if (e->pulse) {
+		if (e->begin) {
+			change.at = change.seen;
+			watch_pulse(w, HAZARD_SAFEPOINT, e->at, &change);
+		}
+	} else {
+		if (e->gc)
+			w->page_gc = e->begin;
+		else
+			w->page_safepoint = e->begin;
+		watch_update(w, &change);
+	}
+	if (!e->gc || watch_page_counts(w))
+		observer_page_note(o, p, e);
+}
+
+static void
+observer_page_edges(struct observer *o, const struct page *p)
+{
+	unsigned i;
+
+	for (i = 0; i < o->edges.count; i++)
+		observer_page_edge(o, p, &o->edges.edge[i]);
+}
+
 /* --- orders --------------------------------------------------------------- */
 
 static void
@@ -109,10 +169,13 @@ observer_set_page(
 	struct change change = {.at = now, .seen = now};
 	struct page *old = o->page[server];
 
-	if (p != NULL) {
+	if (p != NULL)
 		p->server = server;
-		if (old != NULL && old->pid == p->pid)
-			page_continue(p, old);
+	if (p != NULL && old != NULL && old->pid == p->pid) {
+		page_continue(p, old);
+	} else if (old != NULL) {
+		pause_end(&old->pause, now, &o->edges);
+		observer_page_edges(o, old);
 	}
 	o->page[server] = p;
 	if (old != NULL)
@@ -128,6 +191,10 @@ observer_obey(struct observer *o, const struct order *r, struct instant now)
 {
 	struct change change = {.at = r->at, .seen = now};
 	struct channel *c = r->source;
+
+	/* It may have been given after this sweep began. */
+	if (instant_before(now, r->at))
+		change.seen = instant_now();
 
 	switch (r->kind) {
 	case ORDER_CHANNEL:
@@ -156,59 +223,8 @@ observer_obey(struct observer *o, const struct order *r, struct instant now)
 /* --- hazards --------------------------------------------------------------- */
 
 static void
-observer_page_note(
-    struct observer *o, const struct page *p, const struct pause_edge *e)
-{
-	struct note n = {.server = (int)p->server,
-	    .at = e->at,
-	    .seen = instant_now(),
-	    .arg = {(uint64_t)e->cause, e->count, 0, 0}};
-
-	if (e->gc)
-		n.type =
-		    e->begin ? TALECHAIN_JVM_GC_BEGIN : TALECHAIN_JVM_GC_END;
-	else
-		n.type = e->begin ? TALECHAIN_JVM_SAFEPOINT_BEGIN
-				  : TALECHAIN_JVM_SAFEPOINT_END;
-	if (!e->begin)
-		n.arg[2] = (uint64_t)e->latency_ns;
-	output_note(&o->output, &n);
-}
-
-/* One edge: the hazard first, then its event. */
-static void
-observer_page_edge(
-    struct observer *o, const struct page *p, const struct pause_edge *e)
-{
-	struct watch *w = &o->watch[p->server];
-	struct change change = {e->cause, e->at, instant_now()};
-
-	if (e->gc && e->pulse) {
-		if (e->begin && watch_page_counts(w)) {
-			change.at = e[1].at; /* its end always follows it */
-			watch_pulse(w, HAZARD_GC, e->at, &change);
-		}
-	} else if (e->pulse) {
-		if (e->begin) {
-			change.at = change.seen;
-			watch_pulse(w, HAZARD_SAFEPOINT, e->at, &change);
-		}
-	} else {
-		if (e->gc)
-			w->page_gc = e->begin;
-		else
-			w->page_safepoint = e->begin;
-		watch_update(w, &change);
-	}
-	if (!e->gc || watch_page_counts(w))
-		observer_page_note(o, p, e);
-}
-
-static void
 observer_sweep_page(struct observer *o, struct page *p, struct instant now)
 {
-	unsigned i;
-
 	if (page_is_dead(p)) {
 		/* Once: then the page has nothing in force any more. */
 		if (pause_idle(&p->pause) || !p->pause.known)
@@ -217,8 +233,7 @@ observer_sweep_page(struct observer *o, struct page *p, struct instant now)
 	} else if (!page_sweep(p, now, &o->edges)) {
 		return;
 	}
-	for (i = 0; i < o->edges.count; i++)
-		observer_page_edge(o, p, &o->edges.edge[i]);
+	observer_page_edges(o, p);
 }
 
 /* --- bulk rings ------------------------------------------------------------ */

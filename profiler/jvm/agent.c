@@ -2,7 +2,7 @@
  * agent.c: the JVMTI agent: callbacks of the JVM.
  *
  *	java -agentpath:/usr/lib/tailor/libtailor-jvm.so[=socket=PATH] ...
- *	jcmd PID JVMTI.agent_load /usr/lib/tailor/libtailor-jvm.so [socket=PATH]
+ *	jcmd PID JVMTI.agent_load /usr/lib/tailor/libtailor-jvm.so [/PATH]
  *
  * Reports collections (begin, end, cause), the JVM's start and end, and how
  * many classes are prepared and methods compiled.  Not safepoints: JVMTI has
@@ -232,6 +232,8 @@ agent_load(JavaVM *vm, const char *options, bool attached)
 	}
 	if (options != NULL && strncmp(options, "socket=", 7) == 0) {
 		socket_path = strdup(options + 7);
+	} else if (options != NULL && *options == '/') {
+		socket_path = strdup(options); /* jcmd splits at a "=" */
 	} else if (options != NULL && *options != '\0') {
 		fprintf(stderr,
 		    "libtailor-jvm: option '%s' not understood, want "

@@ -20,6 +20,7 @@ struct step {
 	struct instant entry, exit;
 	uint64_t completed; /* collections counted since the last sample */
 	bool inside;	    /* some collector is between entry and exit */
+	bool counted;	    /* completed has the collection now in force */
 };
 
 const char *
@@ -163,13 +164,13 @@ step_gc(struct step *t)
 {
 	struct pause *p = t->p;
 	const struct pause_sample *s = t->s;
-	uint64_t safepoints = s->safepoints - p->last.safepoints;
 	uint64_t room = UINT64_MAX, done = t->completed;
 	bool now = s->in_cause || t->inside;
 	struct turn r = {false, 0, false};
 
 	if (s->has_safepoints)
-		room = safepoints + (p->safepoint && !p->gc_in_safepoint);
+		room = s->safepoints - p->last.safepoints +
+		       (p->safepoint && !p->gc_in_safepoint);
 	if (p->gc && !p->gc_counted && done > 0) {
 		p->gc_counted = true;
 		done--;
@@ -179,11 +180,14 @@ step_gc(struct step *t)
 		return r;
 	r.end = p->gc;
 	r.begin = now;
-	if (now && t->inside && done > 0)
-		done--;
-	if (now && room > 0 && safepoints > 0)
+	/* The one in force takes a safepoint for itself, and a count if it is
+	 * known to have been counted, or if no other can have been. */
+	if (now && room > 0)
 		room--;
+	if (t->inside && done > 0)
+		done--;
 	r.pulses = (unsigned)(done < room ? done : room);
+	t->counted = t->inside || done > r.pulses;
 	return r;
 }
 
@@ -248,7 +252,7 @@ step_gc_begin(struct step *t)
 	struct pause_edge *e = step_edge(t, true, true, at);
 
 	p->gc = true;
-	p->gc_counted = t->inside;
+	p->gc_counted = t->counted;
 	p->gc_safepoint = t->s->safepoints;
 	p->gc_cause = t->s->in_cause ? t->s->cause : TALECHAIN_CAUSE_CONCURRENT;
 	p->gc_since = at;

@@ -1,0 +1,208 @@
+/* fixture.c: see the header. */
+#include "fixture.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void
+fixture_init(struct fixture *f)
+{
+	memset(f, 0, sizeof(*f));
+	strcpy(f->directory, "/tmp/tailor-test-XXXXXX");
+	assert_non_null(mkdtemp(f->directory));
+	snprintf(
+	    f->socket, sizeof(f->socket), "%s/run/channels.sock", f->directory);
+	assert_int_equal(timeline_new(&f->timeline, NULL, 16), 0);
+	assert_int_equal(timeline_reader_from(&f->reader, f->timeline), 0);
+	f->options = (struct profiler_options){.timeline = f->timeline,
+	    .poll = PROFILER_POLL_SLEEP,
+	    .sleep_ns = 50 * NS_PER_US,
+	    .cpu = -1,
+	    .channel_socket = f->socket,
+	    .channels_max = 32,
+	    .blind_ns = 1 * NS_PER_MS,
+	    .servers = 1,
+	    .server[0] = {.name = "s0", .hsperfdata = true, .agent = true},
+	    .server[1] = {.name = "s1", .hsperfdata = true, .agent = true}};
+}
+
+void
+fixture_start(struct fixture *f)
+{
+	assert_int_equal(profiler_new(&f->profiler, &f->options), 0);
+	assert_int_equal(profiler_start(f->profiler), 0);
+}
+
+void
+fixture_fini(struct fixture *f)
+{
+	char run[96];
+
+	profiler_free(&f->profiler);
+	assert_null(f->profiler);
+	/* Our socket must be gone, or the directories cannot be removed. */
+	assert_int_equal(access(f->socket, F_OK), -1);
+	snprintf(run, sizeof(run), "%s/run", f->directory);
+	(void)rmdir(run);
+	assert_int_equal(rmdir(f->directory), 0);
+	timeline_reader_close(&f->reader);
+	timeline_free(&f->timeline);
+}
+
+void
+fixture_drain(struct fixture *f)
+{
+	uint64_t lost;
+
+	while (f->hazards < FIXTURE_HAZARDS &&
+	       profiler_hazard_take(f->profiler, &f->hazard[f->hazards]))
+		f->hazards++;
+	assert_true(f->hazards < FIXTURE_HAZARDS);
+	while (f->slots < sizeof(f->slot) / sizeof(f->slot[0]) &&
+	       timeline_read(f->reader, &f->slot[f->slots], &lost) ==
+		   TIMELINE_READ_OK)
+		/* Calibrations and blind times are many, and seldom asked. */
+		f->slots +=
+		    f->slot[f->slots].event.type !=
+			TALECHAIN_META_CALIBRATION &&
+		    f->slot[f->slots].event.type != TALECHAIN_META_BLIND;
+}
+
+unsigned
+fixture_count(const struct fixture *f, enum hazard_kind kind, bool begin)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < f->hazards; i++)
+		n += f->hazard[i].kind == kind && f->hazard[i].begin == begin;
+	return n;
+}
+
+unsigned
+fixture_events(const struct fixture *f, unsigned type)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < f->slots; i++)
+		n += f->slot[i].event.type == type;
+	return n;
+}
+
+void
+fixture_wait_hazards(
+    struct fixture *f, enum hazard_kind kind, bool begin, unsigned count)
+{
+	struct instant limit = instant_plus(instant_now(), FIXTURE_LIMIT_NS);
+	struct pollfd p = {
+	    .fd = profiler_hazard_fd(f->profiler), .events = POLLIN};
+
+	for (;;) {
+		fixture_drain(f);
+		if (fixture_count(f, kind, begin) >= count)
+			return;
+		if (!instant_before(instant_now(), limit))
+			fail_msg("%u of %u %s %s",
+			    fixture_count(f, kind, begin), count,
+			    hazard_kind_name(kind), begin ? "begins" : "ends");
+		/* If the wakeup were lost this would reach the limit. */
+		poll(&p, 1, 1000);
+	}
+}
+
+bool
+eventually(bool (*is)(void *), void *arg)
+{
+	struct instant limit = instant_plus(instant_now(), FIXTURE_LIMIT_NS);
+	struct timespec wait = {.tv_nsec = NS_PER_MS};
+
+	while (!is(arg)) {
+		if (!instant_before(instant_now(), limit))
+			return false;
+		nanosleep(&wait, NULL);
+	}
+	return true;
+}
+
+struct wanted {
+	struct fixture *f;
+	unsigned a, b;
+};
+
+static bool
+has_events(void *arg)
+{
+	struct wanted *w = arg;
+
+	fixture_drain(w->f);
+	return fixture_events(w->f, w->a) >= w->b;
+}
+
+void
+fixture_wait_events(struct fixture *f, unsigned type, unsigned count)
+{
+	if (!eventually(has_events, &(struct wanted){f, type, count}))
+		fail_msg("%u of %u %s", fixture_events(f, type), count,
+		    talechain_type_name(type));
+}
+
+static bool
+has_source(void *arg)
+{
+	struct wanted *w = arg;
+	struct profiler_stats s;
+
+	profiler_stats(w->f->profiler, &s);
+	return s.server[w->a].source == (enum profiler_source)w->b;
+}
+
+void
+fixture_wait_source(
+    struct fixture *f, unsigned server, enum profiler_source source)
+{
+	struct profiler_stats s;
+
+	if (eventually(has_source, &(struct wanted){f, server, source}))
+		return;
+	profiler_stats(f->profiler, &s);
+	fail_msg("source of server %u is %s (%s), not %s", server,
+	    profiler_source_name(s.server[server].source),
+	    s.server[server].detail, profiler_source_name(source));
+}
+
+static bool
+has_channels(void *arg)
+{
+	struct wanted *w = arg;
+	struct profiler_stats s;
+
+	profiler_stats(w->f->profiler, &s);
+	return s.channels == w->a;
+}
+
+void
+fixture_wait_channels(struct fixture *f, unsigned channels)
+{
+	assert_true(eventually(has_channels, &(struct wanted){f, channels, 0}));
+}
+
+void
+fixture_check_balance(const struct fixture *f)
+{
+	bool in_force[PROFILER_SERVERS][HAZARD_KIND_COUNT] = {{false}};
+	const struct hazard *h;
+	unsigned i, k;
+
+	for (i = 0; i < f->hazards; i++) {
+		h = &f->hazard[i];
+		assert_int_not_equal(in_force[h->server][h->kind], h->begin);
+		in_force[h->server][h->kind] = h->begin;
+		assert_true(h->at.ns <= h->seen.ns);
+		assert_true(h->at.ns > 0);
+	}
+	for (i = 0; i < PROFILER_SERVERS; i++)
+		for (k = 0; k < HAZARD_KIND_COUNT; k++)
+			assert_false(in_force[i][k]);
+}

@@ -1,0 +1,71 @@
+/*
+ * fixture.h: a running profiler in a directory of its own, and what it said.
+ *
+ * Waiting is always for something to happen, with a limit far beyond what a
+ * busy machine needs; reaching the limit is a failure.
+ */
+#ifndef TEST_PROFILER_FIXTURE_H
+#define TEST_PROFILER_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "profiler/profiler.h"
+#include "talechain/timeline.h"
+
+#define FIXTURE_LIMIT_NS (20 * NS_PER_S)
+#define FIXTURE_HAZARDS 4096
+
+struct fixture {
+	struct profiler_options options; /* change before fixture_start */
+	char directory[64];
+	char socket[96];
+	struct timeline *timeline;
+	struct timeline_reader *reader;
+	struct profiler *profiler;
+	/* all hazards taken so far */
+	struct hazard hazard[FIXTURE_HAZARDS];
+	unsigned hazards;
+	/* events of the stream seen so far */
+	struct timeline_slot slot[8192];
+	unsigned slots;
+};
+
+/* One server "s0" without an address, sleeping poll, a socket. */
+void fixture_init(struct fixture *f);
+void fixture_start(struct fixture *f);
+void fixture_fini(struct fixture *f);
+
+/* Take what is there. */
+void fixture_drain(struct fixture *f);
+
+/* Hazards of a kind taken so far: begins, or ends. */
+unsigned
+fixture_count(const struct fixture *f, enum hazard_kind kind, bool begin);
+
+/* Events of a type in the stream so far. */
+unsigned fixture_events(const struct fixture *f, unsigned type);
+
+/* Wait until that many were taken; fail at the limit. */
+void fixture_wait_hazards(
+    struct fixture *f, enum hazard_kind kind, bool begin, unsigned count);
+void fixture_wait_events(struct fixture *f, unsigned type, unsigned count);
+
+/* Wait until the server is known from this source. */
+void fixture_wait_source(
+    struct fixture *f, unsigned server, enum profiler_source source);
+
+/* Wait until that many channels are open. */
+void fixture_wait_channels(struct fixture *f, unsigned channels);
+
+/* Fail if a hazard is still in force, or begins and ends do not alternate. */
+void fixture_check_balance(const struct fixture *f);
+
+/* Call until it is true, at most to the limit; false then. */
+bool eventually(bool (*is)(void *), void *arg);
+
+#endif
