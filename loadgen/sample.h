@@ -60,6 +60,7 @@ outcome_is_error(enum outcome outcome)
 	return outcome >= OUTCOME_CONNECT;
 }
 
+/* Whether it has latencies. */
 static inline bool
 sample_is_ok(const struct sample *s)
 {
@@ -73,13 +74,14 @@ sample_lag_ns(const struct sample *s)
 	return instant_since(s->send_begin, s->scheduled);
 }
 
-/* Valid if the sample is OK, as are the next two. */
+/* From the due time to the last byte; valid if the sample is OK. */
 static inline int64_t
 sample_latency_ns(const struct sample *s)
 {
 	return instant_since(s->last, s->scheduled);
 }
 
+/* From the first system call to the last byte; valid if the sample is OK. */
 static inline int64_t
 sample_service_ns(const struct sample *s)
 {

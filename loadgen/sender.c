@@ -354,7 +354,9 @@ sender_run(struct sender *s, struct iteration *it)
 		now = read_clock(s, now);
 		send_due(s, now);
 		fail_late(s, now);
-		wait_and_read(s, now);
+		/* The last one may just have failed: nothing would wake us. */
+		if (s->finished < total)
+			wait_and_read(s, now);
 	}
 	finish(s, before);
 }
