@@ -205,12 +205,18 @@ demo:	## two Lucene servers, collections and all, with and without Tailor
 	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/demo.py
 
 # --- documentation, installation --------------------------------------------------
-MANUALS := $(patsubst docs/%.scd,$(BUILD)/man/%,$(wildcard docs/*.scd))
+MANUALS := $(patsubst docs/%.scd,$(BUILD)/man/%,$(wildcard docs/*.scd)) \
+	   $(BUILD)/man/tailor.conf.5
 .PHONY: docs install clean help
 docs: $(MANUALS)	## manual pages, into $(BUILD)/man
 $(BUILD)/man/%: docs/%.scd
 	@mkdir -p $(@D)
 	$(call say,MAN)SOURCE_DATE_EPOCH=0 scdoc <$< >$@
+
+# The table of keys is in the program: its page is printed by it.
+$(BUILD)/man/tailor.conf.5: $(BUILD)/tailor
+	@mkdir -p $(@D)
+	$(call say,MAN)$< --manual | SOURCE_DATE_EPOCH=0 scdoc >$@
 
 install: all docs	## install under $(DESTDIR)$(PREFIX)
 	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' BUILD='$(BUILD)' \

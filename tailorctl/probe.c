@@ -26,8 +26,8 @@ static const struct {
     {"agent", "collections and safepoints exactly, and their causes",
 	probe_agent},
     {"scheduler",
-	"a short time slice: the proxy runs sooner on a shared CPU; "
-	"this version of Tailor does not ask for one",
+	"a short time slice, which the proxy and the observer ask for: on a "
+	"shared CPU they run sooner",
 	probe_scheduler},
     {"bpf",
 	"kernel events: run queues, softirqs, TCP, page faults; this "
