@@ -310,15 +310,16 @@ static void
 on_attempt_sent(struct uplink *u)
 {
 	struct attempt *a = u->user;
-	struct metrics *m = &a->request->proxy->metrics;
+	struct request *r = a->request;
+	struct metrics *m = &r->proxy->metrics;
+	int64_t late;
 
 	a->written = u->written_first;
-	if (instant_is_set(a->hazard)) {
-		int64_t late = instant_since(u->written_last, a->hazard);
-
-		histogram_record(
-		    &m->hedge_delay, late < 0 ? 0 : (uint64_t)late);
-	}
+	if (!instant_is_set(a->hazard))
+		return;
+	late = instant_since(u->written_last, a->hazard);
+	histogram_record(&m->hedge_delay, late < 0 ? 0 : (uint64_t)late);
+	m->last_hedge_ns[r->race.attempt[0].server] = late;
 }
 
 /* The client may send more of a streamed body. */

@@ -31,6 +31,7 @@ metrics_init(struct metrics *m)
 	histogram_init(&m->detect);
 	histogram_init(&m->notice);
 	histogram_init(&m->hedge_delay);
+	histogram_init(&m->last_hedge);
 	histogram_init(&m->hedge_saved);
 }
 
@@ -195,6 +196,11 @@ write_hedging(struct proxy *p, struct evbuffer *out)
 	    COUNT(fine_ns));
 	quantiles(out, "tailor_hedge_send_delay_quantile_seconds",
 	    "Hazard happened to hedge written, quantiles.", &m->hedge_delay);
+	histogram(out, "tailor_hazard_last_hedge_seconds",
+	    "Hazard happened to the last hedge because of it written.",
+	    &m->last_hedge, fine_ns, COUNT(fine_ns));
+	quantiles(out, "tailor_hazard_last_hedge_quantile_seconds",
+	    "The same, quantiles.", &m->last_hedge);
 	histogram(out, "tailor_hedge_saved_seconds",
 	    "How much later the beaten response came, from drained losers.",
 	    &m->hedge_saved, buckets_ns, COUNT(buckets_ns));

@@ -92,7 +92,9 @@ struct metrics {
 	struct histogram detect;       /* hazard happened -> observer saw it */
 	struct histogram notice;       /* observer saw it -> proxy took it */
 	struct histogram hedge_delay;  /* hazard happened -> hedge written */
+	struct histogram last_hedge;   /* the same for each hazard's last */
 	struct histogram hedge_saved;  /* loser's latency - winner's */
+	int64_t last_hedge_ns[HEDGING_SERVERS]; /* of the present hazard */
 	struct {
 		uint64_t reasons;
 		struct {

@@ -213,6 +213,10 @@ hazard_count(struct proxy *p, const struct hazard *h, struct instant now)
 		m->hazard_ns[h->server][h->kind] +=
 		    length < 0 ? 0 : (uint64_t)length;
 		*since = INSTANT_NONE;
+		if (m->last_hedge_ns[h->server] > 0)
+			histogram_record(&m->last_hedge,
+			    (uint64_t)m->last_hedge_ns[h->server]);
+		m->last_hedge_ns[h->server] = 0;
 	}
 }
 
@@ -509,6 +513,13 @@ proxy_init(struct proxy *p, const struct config *config)
 	http_limits_from(p);
 	limits_from(config, &limits);
 	hedging_init(&p->hedging, &limits);
+	log_event(LOG_LEVEL_NOTICE, "memory_limit",
+	    "blocks_mib=%zu stream_mib=%zu bodies_kept_mib=%llu",
+	    p->blocks.blocks_max * sizeof(struct block) >> 20,
+	    (size_t)config->profiler.stream_slots *
+		    sizeof(struct timeline_slot) >>
+		20,
+	    (unsigned long long)(config->hedging.table_max_bytes >> 20));
 	p->base = base_new();
 	p->replay = calloc(REPLAY_MAX, sizeof(*p->replay));
 	if (p->base == NULL || p->replay == NULL)
