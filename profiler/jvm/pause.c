@@ -154,6 +154,31 @@ step_collectors(struct step *t)
 }
 
 /*
+ * In how many safepoints a collection can have run that was not reported: the
+ * new ones, and the last known one if none was seen in it.  Afterwards left
+ * of them are still unaccounted for, and the newest is one of those unless it
+ * is over, because then its collection would have been counted by now.
+ */
+static uint64_t
+step_room(const struct step *t)
+{
+	return t->s->has_safepoints
+		   ? t->s->safepoints - t->p->last.safepoints + t->p->spare
+		   : UINT64_MAX;
+}
+
+static void
+step_spare(struct step *t, uint64_t left)
+{
+	struct pause *p = t->p;
+	uint64_t begun = t->s->safepoints - p->last.safepoints;
+	bool over = t->s->safepoint_ticks != p->last.safepoint_ticks &&
+		    begun + p->safepoint <= 1;
+
+	p->spare = left > 0 && !over;
+}
+
+/*
  * Collections of a collector that stops the world.  completed may count the
  * one in force, and counts two when a young collection turns into a full one
  * in the same safepoint; so pulses are also limited by the safepoints in
@@ -164,13 +189,10 @@ step_gc(struct step *t)
 {
 	struct pause *p = t->p;
 	const struct pause_sample *s = t->s;
-	uint64_t room = UINT64_MAX, done = t->completed;
+	uint64_t room = step_room(t), done = t->completed;
 	bool now = s->in_cause || t->inside;
 	struct turn r = {false, 0, false};
 
-	if (s->has_safepoints)
-		room = s->safepoints - p->last.safepoints +
-		       (p->safepoint && !p->gc_in_safepoint);
 	if (p->gc && !p->gc_counted && done > 0) {
 		p->gc_counted = true;
 		done--;
@@ -186,8 +208,11 @@ step_gc(struct step *t)
 		room--;
 	if (t->inside && done > 0)
 		done--;
+	if (done > UINT32_MAX)
+		done = UINT32_MAX;
 	r.pulses = (unsigned)(done < room ? done : room);
 	t->counted = t->inside || done > r.pulses;
+	step_spare(t, room - r.pulses);
 	return r;
 }
 

@@ -30,7 +30,7 @@
 #include "talechain/talechain.h"
 
 #define PAUSE_PULSES_MAX 16 /* more in one gap are counted, not reported */
-#define PAUSE_EDGES (4 * PAUSE_PULSES_MAX + 4)
+#define PAUSE_EDGES (4 * PAUSE_PULSES_MAX + 6)
 
 enum collector {
 	COLLECTOR_UNKNOWN, /* only its safepoints are reported */
@@ -77,6 +77,7 @@ struct pause {
 	/* safepoint */
 	bool safepoint;
 	bool gc_in_safepoint; /* a collection was seen in it */
+	bool spare; /* the newest may hold one that was not seen yet */
 	struct instant safepoint_since;
 };
 

@@ -173,6 +173,26 @@ fixture_wait_source(
 }
 
 static bool
+has_swept(void *arg)
+{
+	struct wanted *w = arg;
+	struct profiler_stats s;
+
+	profiler_stats(w->f->profiler, &s);
+	return (unsigned)s.sweeps - w->a >= 3;
+}
+
+void
+fixture_wait_sweeps(struct fixture *f)
+{
+	struct profiler_stats s;
+
+	profiler_stats(f->profiler, &s);
+	assert_true(eventually(
+	    has_swept, &(struct wanted){f, (unsigned)s.sweeps, 0}));
+}
+
+static bool
 has_channels(void *arg)
 {
 	struct wanted *w = arg;

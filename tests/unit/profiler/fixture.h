@@ -59,6 +59,9 @@ void fixture_wait_events(struct fixture *f, unsigned type, unsigned count);
 void fixture_wait_source(
     struct fixture *f, unsigned server, enum profiler_source source);
 
+/* Wait for two whole sweeps: then all that was there has been seen. */
+void fixture_wait_sweeps(struct fixture *f);
+
 /* Wait until that many channels are open. */
 void fixture_wait_channels(struct fixture *f, unsigned channels);
 
