@@ -31,18 +31,27 @@ struct json {
 void json_init(struct json *j, bool pretty);
 void json_fini(struct json *j);
 
+/* Open an object, whose members are a key and a value each. */
 void json_object_begin(struct json *j);
+/* Close it; every key must have had its value. */
 void json_object_end(struct json *j);
+/* Open an array, whose elements are values. */
 void json_array_begin(struct json *j);
+/* Close it. */
 void json_array_end(struct json *j);
 
 /* The name of the next value; key is ASCII without quotes or backslashes. */
 void json_key(struct json *j, const char *key);
 
+/* A text, escaped; s is NUL-terminated and not NULL. */
 void json_string(struct json *j, const char *s);
+/* The same of n bytes, among them perhaps NULs. */
 void json_string_n(struct json *j, const char *s, size_t n);
+/* A number, all its digits. */
 void json_uint(struct json *j, uint64_t v);
+/* The same with a sign. */
 void json_int(struct json *j, int64_t v);
+/* true or false. */
 void json_bool(struct json *j, bool v);
 /* Shortest text that reads back as v; NaN and infinities become null. */
 void json_double(struct json *j, double v);

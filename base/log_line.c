@@ -103,6 +103,7 @@ parse_number(struct writer *w, struct conversion *v, const char *p, int *out)
 {
 	char digits[16];
 	char *end;
+	int n;
 
 	if (*p == '*') {
 		*out = va_arg(w->arguments, int);
@@ -113,8 +114,8 @@ parse_number(struct writer *w, struct conversion *v, const char *p, int *out)
 			return p;
 		p = end;
 	}
-	spec_add(
-	    v, digits, (size_t)snprintf(digits, sizeof(digits), "%d", *out));
+	n = snprintf(digits, sizeof(digits), "%d", *out);
+	spec_add(v, digits, (size_t)n);
 	return p;
 }
 

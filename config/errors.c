@@ -53,7 +53,7 @@ errors_quote(const char *text, char out[QUOTE_MAX])
 {
 	size_t n = 0;
 
-	for (; text[n] != '\0' && n < 60; n++) {
+	for (; n < 60 && text[n] != '\0'; n++) {
 		unsigned char c = (unsigned char)text[n];
 
 		out[n] = c < ' ' || c == 0x7f ? '?' : text[n];

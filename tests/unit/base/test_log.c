@@ -263,68 +263,152 @@ test_direct_before_open_and_after_close(void **state)
 
 #define FLOOD 5000
 
-static void *
-drain(void *fd)
-{
-	size_t total = 0;
-	ssize_t n;
+/* A pipe's end, and how much of it is in captured. */
+struct drain {
+	int fd;
+	size_t total;
+};
 
-	do {
-		n = read(
-		    *(int *)fd, captured + total, sizeof(captured) - 1 - total);
-		total += n > 0 ? (size_t)n : 0;
-	} while (n > 0);
-	captured[total] = '\0';
+static ssize_t
+drain_some(struct drain *d)
+{
+	size_t room = sizeof(captured) - 1 - d->total;
+	ssize_t n = read(d->fd, captured + d->total, room < 4096 ? room : 4096);
+
+	d->total += n > 0 ? (size_t)n : 0;
+	captured[d->total] = '\0';
+	return n;
+}
+
+static void *
+drain_all(void *d)
+{
+	while (drain_some(d) > 0)
+		;
 	return NULL;
+}
+
+/* stderr becomes a pipe that nobody reads yet. */
+static struct drain
+pipe_begin(void)
+{
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	redirect_begin(ends[1]);
+	close(ends[1]);
+	return (struct drain){.fd = ends[0]};
+}
+
+/* log_close() while the rest is read. */
+static void
+close_and_drain(struct drain *d)
+{
+	pthread_t reader;
+
+	assert_int_equal(pthread_create(&reader, NULL, drain_all, d), 0);
+	log_close();
+	redirect_end(); /* the last writer of the pipe: the reader ends */
+	pthread_join(reader, NULL);
+	close(d->fd);
+}
+
+static uint64_t
+reported_losses(void)
+{
+	uint64_t lines = 0;
+
+	for (const char *p = captured;
+	     (p = strstr(p, "log_lines_dropped lines=")) != NULL; p++)
+		lines += strtoull(strchr(p, '=') + 1, NULL, 10);
+	return lines;
 }
 
 static void
 test_overflow_is_counted(void **state)
 {
-	uint64_t before = log_dropped(), dropped, reported = 0;
-	pthread_t reader;
-	int ends[2];
+	uint64_t before = log_dropped(), dropped;
+	struct drain d = pipe_begin();
 
 	(void)state;
-	assert_int_equal(pipe(ends), 0);
-	redirect_begin(ends[1]);
-	close(ends[1]);
 	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
 	/* Nobody reads: this returns although nothing can be written. */
 	for (int i = 0; i < FLOOD; i++)
 		log_event(LOG_LEVEL_NOTICE, "flood", "i=%d", i);
 	dropped = log_dropped() - before;
 	assert_true(dropped > 0);
-	assert_int_equal(pthread_create(&reader, NULL, drain, &ends[0]), 0);
-	log_close();
-	redirect_end(); /* the last writer of the pipe: the reader ends */
-	pthread_join(reader, NULL);
-	close(ends[0]);
-	for (const char *p = captured;
-	     (p = strstr(p, "log_lines_dropped lines=")) != NULL; p++)
-		reported += strtoull(strchr(p, '=') + 1, NULL, 10);
+	close_and_drain(&d);
 	assert_int_equal(log_dropped() - before, dropped);
-	assert_int_equal(reported, dropped);
+	assert_int_equal(reported_losses(), dropped);
 	assert_int_equal(count_of(captured, " flood i=") + dropped, FLOOD);
+}
+
+/* Log lines number first to last - 1; which of them were dropped is known. */
+static void
+flood(bool *dropped, int first, int last)
+{
+	for (int i = first; i < last; i++) {
+		uint64_t before = log_dropped();
+
+		log_event(LOG_LEVEL_NOTICE, "flood", "i=%d", i);
+		dropped[i] = log_dropped() != before;
+	}
+}
+
+static void
+test_loss_is_reported_where_it_was(void **state)
+{
+	static bool dropped[2 * FLOOD + 1];
+	struct drain d = pipe_begin();
+	unsigned gaps = 0;
+	uint64_t reported = 0;
+	int next = 0;
+
+	(void)state;
+	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
+	flood(dropped, 0, FLOOD);
+	/* Now and then the writer may go on. */
+	for (int i = FLOOD; i < 2 * FLOOD; i += 100) {
+		assert_true(drain_some(&d) > 0);
+		flood(dropped, i, i + 100);
+	}
+	close_and_drain(&d);
+	/* Between two lines stand reports of exactly what is missing there. */
+	for (char *p = strtok(captured, "\n"); p != NULL;
+	     p = strtok(NULL, "\n")) {
+		const char *report = strstr(p, " log_lines_dropped lines=");
+		const char *line = strstr(p, " flood i=");
+		uint64_t missing = 0;
+
+		if (report != NULL) {
+			reported += strtoull(strchr(report, '=') + 1, NULL, 10);
+			continue;
+		}
+		for (; dropped[next]; next++)
+			missing++;
+		assert_int_equal(reported, missing);
+		gaps += missing > 0;
+		reported = 0;
+		assert_non_null(line);
+		assert_int_equal(atoi(strchr(line, '=') + 1), next++);
+	}
+	assert_true(gaps > 1);
 }
 
 static void
 test_close_gives_up_on_a_stuck_reader(void **state)
 {
 	uint64_t before = log_dropped();
-	int ends[2];
+	struct drain d = pipe_begin();
 
 	(void)state;
-	assert_int_equal(pipe(ends), 0);
-	redirect_begin(ends[1]);
-	close(ends[1]);
 	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
 	for (int i = 0; i < FLOOD; i++)
 		log_event(LOG_LEVEL_NOTICE, "flood", "i=%d", i);
 	log_close(); /* a hang here is the failure */
 	redirect_end();
-	drain(&ends[0]);
-	close(ends[0]);
+	drain_all(&d);
+	close(d.fd);
 	assert_int_equal(
 	    count_of(captured, " flood i=") + log_dropped() - before, FLOOD);
 }
@@ -379,6 +463,7 @@ main(void)
 	    cmocka_unit_test(test_level_filters),
 	    cmocka_unit_test(test_journal_prefix),
 	    cmocka_unit_test(test_overflow_is_counted),
+	    cmocka_unit_test(test_loss_is_reported_where_it_was),
 	    cmocka_unit_test(test_close_gives_up_on_a_stuck_reader),
 	    cmocka_unit_test(test_threads_share_it),
 	};
