@@ -53,21 +53,22 @@ text_add(struct text *t, const char *format, ...)
 void
 text_wrap(struct text *t, const char *words, size_t column, size_t indent)
 {
-	size_t n;
-	bool first = true;
+	size_t n, gap;
+	bool fresh = column <= indent; /* nothing on this line yet */
 
-	for (; *words != '\0'; words += n + (words[n] == ' ')) {
+	for (gap = 0; *words != '\0'; words += n + (words[n] == ' ')) {
 		n = strcspn(words, " ");
 		if (n > TEXT_COLUMNS - 1 - indent)
 			n = TEXT_COLUMNS - 1 - indent;
-		if (!first && column + 1 + n >= TEXT_COLUMNS) {
+		if (!fresh && column + gap + n >= TEXT_COLUMNS) {
 			text_add(t, "\n%*s", (int)indent, "");
 			column = indent;
-			first = true;
+			gap = 0;
 		}
-		text_add(t, "%s%.*s", first ? "" : " ", (int)n, words);
-		column += n + !first;
-		first = false;
+		text_add(t, "%*s%.*s", (int)gap, "", (int)n, words);
+		column += gap + n;
+		gap = 1;
+		fresh = false;
 	}
 	text_add(t, "\n");
 }

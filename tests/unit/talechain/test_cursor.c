@@ -199,6 +199,7 @@ test_abandoned(void **state)
 	f->now.ns += 3600 * (uint64_t)NS_PER_S;
 	assert_int_equal(
 	    talechain_take(&f->cursor, &e, &lost, f->now), TALECHAIN_TAKE_NONE);
+	assert_int_equal(f->cursor.abandoned, 0);
 	emit(f, 2);
 	assert_int_equal(
 	    talechain_take(&f->cursor, &e, &lost, f->now), TALECHAIN_TAKE_OK);

@@ -129,7 +129,8 @@ static const char golden_hedged[] =
     "        ms  lane         event\n"
     "    +0.020  proxy        proxy_receive       in_flight=3 cookie=77\n"
     "                                             first_byte=+0.000ms\n"
-    "    +0.050  proxy        proxy_attempt       server=A attempt=0 cookie=78\n"
+    "    +0.050  proxy        proxy_attempt       server=A attempt=0 "
+    "cookie=78\n"
     "    +0.090  A            app_receive         queue_length=4 task=1\n"
     "    +0.280  A jvm        jvm_gc_begin        cause=allocation count=12\n"
     "    +0.280  A            hazard_begin        server=A kind=gc "
@@ -137,12 +138,15 @@ static const char golden_hedged[] =
     "    +0.390  proxy        proxy_swap          from=A to=B reason=1\n"
     "    +0.395  proxy        proxy_hedge         server=B trigger=1 "
     "hazard=+0.280ms\n"
-    "    +0.400  proxy        proxy_attempt       server=B attempt=1 cookie=79\n"
+    "    +0.400  proxy        proxy_attempt       server=B attempt=1 "
+    "cookie=79\n"
     "    +0.450  B            app_receive         queue_length=0 task=5\n"
     "    +0.460  B            app_start           queue_length=0 task=5\n"
     "    +2.150  B            app_finish          queue_length=0 task=5\n"
-    "    +2.200  proxy        proxy_first_byte    server=B attempt=1 status=200\n"
-    "    +2.300  proxy        proxy_commit        server=B attempt=1 status=200\n"
+    "    +2.200  proxy        proxy_first_byte    server=B attempt=1 "
+    "status=200\n"
+    "    +2.300  proxy        proxy_commit        server=B attempt=1 "
+    "status=200\n"
     "    +2.410  proxy        proxy_finish        in_flight=2 status=200 "
     "bytes=1448\n";
 
@@ -348,9 +352,11 @@ garbage(char *s, size_t size)
 	static const char spice[] = "\x1b[2J\n\r\"\\<\xff\x80\x01 ";
 	size_t i;
 
-	for (i = 0; i < size; i++)
-		s[i] = rand() % 3 ? spice[(size_t)rand() % sizeof(spice)]
-				  : (char)(1 + rand() % 255);
+	for (i = 0; i < size; i++) {
+		s[i] = (char)(1 + rand() % 255);
+		if (rand() % 3 > 0)
+			s[i] = spice[(size_t)rand() % sizeof(spice)];
+	}
 }
 
 /* Goal: random strings, instants and events; lines fit, JSON parses. */
@@ -449,6 +455,13 @@ test_text(void **state)
 	assert_string_equal(text,
 	    "one two three four five six seven eight nine ten eleven twelve "
 	    "thirteen\n    fourteen fifteen\n");
+	free(text);
+	/* A word that is too long is cut, one that does not fit goes down. */
+	text_add(&x, "%70s", "");
+	text_wrap(&x, "0123456789 01234567890123456789x", 70, 60);
+	assert_int_equal(text_take(&x, &text, &n), 0);
+	inert(text);
+	assert_int_equal(n, 71 + 71 + 80 + 63);
 	free(text);
 }
 

@@ -166,11 +166,14 @@ test_pause_from_before(void **state)
 	single(&r);
 	SCENE(&s, -9000 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 6);
 	SCENE(&s, -8000 * US, 0, TALECHAIN_JVM_GC_END, 1, 6, 1000 * US);
+	SCENE(&s, -7000 * US, 0, TALECHAIN_JVM_SAFEPOINT_BEGIN, 9, 1);
+	SCENE(&s, -6000 * US, 0, TALECHAIN_JVM_SAFEPOINT_END, 9, 1, 1000 * US);
 	SCENE(&s, -3000 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 7);
 	for (i = 0; i < 1000; i++)
 		SCENE(&s, -2000 * US, 0, TALECHAIN_APP_MARK, 1);
 	r.stream_begin = timeline_position(s.timeline);
 	t = slice(&s, &r);
+	assert_int_equal(tale_events(t), 1); /* what was over is not told */
 	assert_int_equal(t->pauses, 1);
 	pause_is(&t->pause[0], 0, HAZARD_GC, -3000 * US, 5000 * US);
 	assert_true(t->pause[0].begin_seen);
