@@ -33,6 +33,7 @@ test_rank(void **state)
 	(void)state;
 	assert_int_equal(quantile_rank(99, 1000), 990);
 	assert_int_equal(quantile_rank(99.9, 1000), 999);
+	assert_int_equal(quantile_rank(99.9, 41000), 40959);
 	assert_int_equal(quantile_rank(50, 1), 1);
 	for (size_t n = 1; n <= 3000; n++) {
 		for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
