@@ -263,12 +263,18 @@ proxy_queue_run(struct proxy *p)
 {
 	struct request *r;
 
+	/* A request that is answered at once comes back here: the outer call
+	 * goes on with the next. */
+	if (p->queue_running)
+		return;
+	p->queue_running = true;
 	for (unsigned i = 0; i < p->config->servers; i++)
 		if (hedging_hedge_turn(&p->hedging, i))
 			proxy_sweep(p);
 	while ((r = TAILQ_FIRST(&p->queue)) != NULL &&
 	       hedging_choose(&p->hedging, instant_now()) != HEDGING_FULL)
 		request_dispatch(r);
+	p->queue_running = false;
 }
 
 void

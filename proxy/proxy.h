@@ -86,7 +86,7 @@ struct proxy {
 	bool stopping;		 /* graceful stop under way */
 	bool stopped;		 /* leave the loop */
 	bool accept_paused;	 /* out of descriptors */
-	bool sweeping, sweep_again;
+	bool sweeping, sweep_again, queue_running;
 	unsigned consequences; /* to be carried out when the turn ends */
 
 	struct metrics metrics;

@@ -275,9 +275,12 @@ request_dispatch(struct request *r)
 	struct proxy *p = r->proxy;
 	int server;
 
-	if (r->state == REQUEST_READING)
+	if (r->state == REQUEST_READING) {
 		request_receive(r);
-	proxy_hazards(p);
+		/* Not for one from the queue: what follows from a hazard may
+		 * run the queue, and with it this very request. */
+		proxy_hazards(p);
+	}
 	server = hedging_choose(&p->hedging, instant_now());
 	if (server == HEDGING_FULL) {
 		request_enqueue(r);

@@ -17,7 +17,9 @@ SANITIZER = re.compile(
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99",
-    "TSAN_OPTIONS": "exitcode=99:second_deadlock_stack=1",
+    "TSAN_OPTIONS": "exitcode=99:second_deadlock_stack=1:suppressions="
+                    + os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                   "..", "..", "tsan.supp"),
 }
 
 
