@@ -25,7 +25,7 @@
 #include "talechain/hazard.h"
 
 #define HEDGING_SERVERS 2
-#define HEDGING_SWAPS_KEPT 256 /* instants of the latest swaps (B3) */
+#define HEDGING_SWAPS_KEPT 1024 /* instants of the latest swaps (B3) */
 
 enum server_state {
 	SERVER_DOWN,
@@ -33,6 +33,8 @@ enum server_state {
 	SERVER_WARMING,	   /* answers; gets warm-up requests only */
 	SERVER_READY,
 };
+/* Its name as in metrics and logs: "ready".  Static text, "?" if out of
+ * range; so for the two below. */
 const char *server_state_name(enum server_state state);
 
 /* Why a further attempt was started. */
@@ -45,6 +47,7 @@ enum hedge_trigger {
 	HEDGE_FAILURE,	 /* the attempt failed before it answered (T7) */
 	HEDGE_TRIGGER_COUNT
 };
+/* "gc", "first", ... */
 const char *hedge_trigger_name(enum hedge_trigger trigger);
 
 /* Why a request was not hedged.  Counted one by one, at each asking. */
@@ -75,6 +78,7 @@ enum hedge_refusal {
 #undef HEDGE_X
 	    HEDGE_REFUSAL_COUNT
 };
+/* "budget", "inflight_limit", ... */
 const char *hedge_refusal_name(enum hedge_refusal refusal);
 
 /*

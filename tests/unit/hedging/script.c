@@ -133,9 +133,9 @@ kind_named(const char *name)
 #undef HAZARD_X
 	};
 
-	for (uint8_t i = 0; i < HAZARD_KIND_COUNT; i++)
+	for (unsigned i = 0; i < HAZARD_KIND_COUNT; i++)
 		if (strcmp(names[i], name) == 0)
-			return i;
+			return (uint8_t)i;
 	return (uint8_t)strtoul(name, NULL, 10); /* a hostile one */
 }
 
@@ -565,14 +565,13 @@ step_show(struct stage *g)
 	    {"draining", s->draining},
 	    {"hazards", s->hazards},
 	    {"breaker", s->breaker_tokens},
-	    {"p50_us", (double)(s->latency_p50_ns / NS_PER_US)},
-	    {"p95_us", (double)(s->latency_p95_ns / NS_PER_US)},
-	    {"p99_us", (double)(s->latency_p99_ns / NS_PER_US)},
-	    {"hazard_ms",
-		!instant_is_set(s->hazard_since)
-		    ? -1
-		    : (double)(instant_since(g->now, s->hazard_since) /
-			       NS_PER_MS)},
+	    {"p50_us", (double)s->latency_p50_ns / (double)NS_PER_US},
+	    {"p95_us", (double)s->latency_p95_ns / (double)NS_PER_US},
+	    {"p99_us", (double)s->latency_p99_ns / (double)NS_PER_US},
+	    {"hazard_ms", !instant_is_set(s->hazard_since)
+			      ? -1
+			      : (double)instant_since(g->now, s->hazard_since) /
+				    (double)NS_PER_MS},
 	};
 
 	if (strcmp(word(g, 1), "state") == 0) {

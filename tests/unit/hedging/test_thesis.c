@@ -245,7 +245,7 @@ simulate(struct simulation *s)
 		} else if (pause_ns <= done_ns && pause_ns <= arrival_ns) {
 			s->now.ns = pause_ns;
 			pause_begin(s);
-		} else if (done_ns <= arrival_ns) {
+		} else if (f != NULL && done_ns <= arrival_ns) {
 			s->now.ns = done_ns;
 			complete(s, f, attempt);
 		} else {
