@@ -256,24 +256,25 @@ request_texts_open(struct request_texts *r, const struct options *o,
 	err = body_open(&body, o, why, why_size);
 	if (err < 0)
 		return err;
-	err = -ENOMEM;
 	r->texts = calloc(t->path_count, sizeof(*r->texts));
-	if (r->texts == NULL)
-		goto fail;
-	for (; r->count < t->path_count; r->count++) {
-		err = text_make(r, o, t, &body, r->count);
-		if (err < 0) {
-			r->count++; /* its text may exist */
-			goto fail;
-		}
+	if (r->texts == NULL) {
+		err = -ENOMEM;
+		goto fail_body;
+	}
+	r->count = t->path_count;
+	for (size_t i = 0; i < r->count; i++) {
+		err = text_make(r, o, t, &body, i);
+		if (err < 0)
+			goto fail_texts;
 	}
 	free(body.file);
 	return 0;
 
-fail:
+fail_texts:
+	request_texts_close(r);
+fail_body:
 	(void)snprintf(why, why_size, "out of memory for the requests");
 	free(body.file);
-	request_texts_close(r);
 	return err;
 }
 

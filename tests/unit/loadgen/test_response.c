@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,11 +92,11 @@ static const char *const malformed[] = {
     "HTTP/1.1 200 OK\r\nContent-Length: 0x1\r\n\r\n",
     "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
     "HTTP/1.1 200 OK\r\nContent-Length: 9999999999999999999\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: "
-    "1\r\n\r\n",
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: "
+     "1\r\n\r\n"),
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
-    "chunked\r\n\r\n",
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+     "chunked\r\n\r\n"),
     "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\r\n",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\ng\r\n",
@@ -104,10 +105,10 @@ static const char *const malformed[] = {
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\nx",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
-    "chunked\r\n\r\n10000000000000000\r\n",
-    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nbad "
-    "name: x\r\n\r\n",
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+     "chunked\r\n\r\n10000000000000000\r\n"),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nbad "
+     "name: x\r\n\r\n"),
 };
 
 static void
@@ -132,6 +133,7 @@ feed(struct response *r, const char *text, size_t n, size_t piece,
 		if (k > n - at)
 			k = n - at;
 		/* A copy of its own, so that reading past it is found. */
+		assert(k > 0);
 		char *copy = malloc(k);
 		assert_non_null(copy);
 		memcpy(copy, text + at, k);
@@ -257,7 +259,7 @@ test_limits(void **state)
 	assert_int_equal(r.state, RESPONSE_MALFORMED);
 	response_init(&r, NULL, false);
 	(void)response_feed(&r, "HTTP/1.1 200 OK\r\n\r\n", 19);
-	for (fed = 0; fed < 2 * RESPONSE_HEAD_MAX; fed++)
+	for (fed = 0; fed < (size_t)2 * RESPONSE_HEAD_MAX; fed++)
 		assert_int_equal(response_feed(&r, "x", 1), 1);
 }
 

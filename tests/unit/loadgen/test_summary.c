@@ -130,7 +130,7 @@ test_medians(void **state)
 		simulate(k);
 		/* the max of iteration k is k * 10 ms; the last is partial */
 		struct sample *p = &iteration_measured(&it)[7];
-		p->last = instant_plus(p->scheduled, k * 10 * NS_PER_MS);
+		p->last = instant_plus(p->scheduled, NS_PER_MS * 10 * k);
 		p->server_ns = 3 * NS_PER_MS;
 		it.interrupted = k == ITERATIONS;
 		assert_int_equal(summary_add(&s, &it), 0);
@@ -175,7 +175,7 @@ test_actual(void **state)
 	for (unsigned k = 1; k <= 3; k++) {
 		simulate(k);
 		iteration_measured(&it)[0].last = instant_plus(
-		    iteration_measured(&it)[0].scheduled, k * 50 * NS_PER_MS);
+		    iteration_measured(&it)[0].scheduled, NS_PER_MS * 50 * k);
 		if (k == 2)
 			iteration_measured(&it)[1].outcome = OUTCOME_TIMEOUT;
 		assert_int_equal(summary_add(&s, &it), 0);
