@@ -72,6 +72,16 @@ word_is_none(uint64_t word)
 	return (word & WORD_NO_GC_MASK) == WORD_NO_GC || word == 0;
 }
 
+/* Eight bytes would not do: "Allocation Rate" is not "Allocation Stall". */
+static bool
+page_cause_moved(const struct page *p)
+{
+	uint32_t at = p->layout.offset[HSPERF_CAUSE];
+
+	return at != 0 && (page_word(p, at) != p->cause_word[0] ||
+			      page_word(p, at + 8) != p->cause_word[1]);
+}
+
 /* Whether anything moved that begins or ends a pause. */
 static bool
 page_moved(const struct page *p)
@@ -81,16 +91,16 @@ page_moved(const struct page *p)
 	return page_number(p, HSPERF_SAFEPOINTS) != last->safepoints ||
 	       page_number(p, HSPERF_SAFEPOINT_TICKS) !=
 		   last->safepoint_ticks ||
-	       (p->layout.offset[HSPERF_CAUSE] != 0 &&
-		   page_word(p, p->layout.offset[HSPERF_CAUSE]) !=
-		       p->cause_word);
+	       page_cause_moved(p);
 }
 
 /* Read everything once; the caller sees to it that it belongs together. */
 static void
 page_read(struct page *p, struct pause_sample *s)
 {
-	uint64_t word;
+	uint32_t at = p->layout.offset[HSPERF_CAUSE];
+	uint64_t word[2];
+	bool moved;
 	unsigned i;
 
 	s->safepoints = page_number(p, HSPERF_SAFEPOINTS);
@@ -105,18 +115,19 @@ page_read(struct page *p, struct pause_sample *s)
 		s->collector[i].exit =
 		    page_number(p, HSPERF_OF_COLLECTOR(i, EXIT));
 	}
-	if (p->layout.offset[HSPERF_CAUSE] == 0)
+	if (at == 0)
 		return;
-	word = page_word(p, p->layout.offset[HSPERF_CAUSE]);
-	s->in_cause = !word_is_none(word);
+	word[0] = page_word(p, at);
+	word[1] = page_word(p, at + 8);
+	moved = memcmp(word, p->cause_word, sizeof(word)) != 0;
+	memcpy(p->cause_word, word, sizeof(word));
+	s->in_cause = !word_is_none(word[0]);
 	/*
 	 * The text may be caught half-written: unknown ones are read again
 	 * by each sweep until the JVM has finished writing.
 	 */
-	if (s->in_cause &&
-	    (word != p->cause_word || p->cause == TALECHAIN_CAUSE_OTHER))
+	if (s->in_cause && (moved || p->cause == TALECHAIN_CAUSE_OTHER))
 		p->cause = page_cause(p, HSPERF_CAUSE);
-	p->cause_word = word;
 	s->cause = p->cause;
 }
 
@@ -156,7 +167,7 @@ page_continue(struct page *p, const struct page *old)
 	uint64_t frequency = p->pause.frequency;
 
 	p->server = old->server;
-	p->cause_word = old->cause_word;
+	memcpy(p->cause_word, old->cause_word, sizeof(p->cause_word));
 	p->cause = old->cause;
 	p->swept = old->swept;
 	/* Collectors that were not there before start from what they show. */

@@ -38,7 +38,7 @@ struct page {
 	uint32_t dead;
 	/* the observer's own */
 	unsigned server;
-	uint64_t cause_word; /* first 8 bytes of the cause */
+	uint64_t cause_word[2]; /* first 16 bytes of the cause: all differ */
 	enum talechain_cause cause;
 	struct pause pause;
 	struct instant swept; /* when the last sweep began */

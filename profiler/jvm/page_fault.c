@@ -24,7 +24,6 @@ static struct guard {
 } guards[GUARDS];
 static pthread_mutex_t guards_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before; /* whose the signal was */
-static bool installed;
 static uintptr_t machine_page;
 
 static bool
@@ -68,22 +67,23 @@ on_bus_error(int signal, siginfo_t *info, void *context)
 	}
 }
 
+/* At each guard anew, in case somebody took the signal from us. */
 static int
 fault_install(void)
 {
-	struct sigaction action;
+	struct sigaction action, now;
 
-	if (installed)
+	if (sigaction(SIGBUS, NULL, &now) < 0)
+		return -errno;
+	if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_bus_error)
 		return 0;
+	before = now;
 	machine_page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	memset(&action, 0, sizeof(action));
 	action.sa_sigaction = on_bus_error;
 	action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
 	sigemptyset(&action.sa_mask);
-	if (sigaction(SIGBUS, &action, &before) < 0)
-		return -errno;
-	installed = true;
-	return 0;
+	return sigaction(SIGBUS, &action, NULL) < 0 ? -errno : 0;
 }
 
 int

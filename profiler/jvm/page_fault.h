@@ -11,7 +11,7 @@
 /*
  * page_fault_guard(start, bytes, dead):
  * From now on a SIGBUS within the mapping sets *dead to 1 instead of killing
- * us.  Installs the handler at its first call.
+ * us.  Installs the handler if it is not there.
  * Returns 0, -ENOSPC (16 mappings are guarded already) or a negative errno.
  */
 int page_fault_guard(const void *start, size_t bytes, uint32_t *dead);

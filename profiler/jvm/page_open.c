@@ -105,7 +105,7 @@ page_trim(struct page *p)
 	unsigned i;
 
 	for (i = 0; i < HSPERF_COUNTER_COUNT; i++)
-		if ((size_t)p->layout.offset[i] + p->layout.length[i] + 16 >
+		if ((size_t)p->layout.offset[i] + p->layout.length[i] + 24 >
 		    p->bytes)
 			p->layout.offset[i] = 0;
 }

@@ -188,8 +188,8 @@ fixture_wait_sweeps(struct fixture *f)
 	struct profiler_stats s;
 
 	profiler_stats(f->profiler, &s);
-	assert_true(eventually(
-	    has_swept, &(struct wanted){f, (unsigned)s.sweeps, 0}));
+	assert_true(
+	    eventually(has_swept, &(struct wanted){f, (unsigned)s.sweeps, 0}));
 }
 
 static bool

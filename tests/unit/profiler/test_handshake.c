@@ -1,0 +1,154 @@
+/*
+ * Goal: a request for a channel is understood only if it is exactly one; the
+ * real emitter's always is.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/handshake.h"
+
+static int
+parse(const char *text, struct handshake *h)
+{
+	const char *why = NULL;
+	int err = handshake_parse(h, text, strlen(text), &why);
+
+	assert_non_null(why);
+	return err;
+}
+
+/* Goal: every field comes out as it went in. */
+static void
+test_good(void **state)
+{
+	struct handshake h;
+
+	(void)state;
+	assert_int_equal(parse("TALECHAIN 1 2 12 4711 jvm-17.a_B\n", &h), 0);
+	assert_int_equal(h.kind, TALECHAIN_KIND_JVM);
+	assert_int_equal(h.slot_log2, 12);
+	assert_int_equal(h.tid, 4711);
+	assert_string_equal(h.name, "jvm-17.a_B");
+	assert_int_equal(
+	    parse("TALECHAIN 1 1 6 1 0123456789012345678901234567890\n", &h),
+	    0);
+	assert_int_equal(strlen(h.name), 31);
+	assert_int_equal(parse("TALECHAIN 1 1 20 999999999 x\n", &h), 0);
+}
+
+/* Goal: nothing else is. */
+static void
+test_bad(void **state)
+{
+	static const char *const bad[] = {
+	    "\n",
+	    "GET / HTTP/1.1\n",
+	    "TALECHAIN 2 1 12 1 x\n",
+	    "talechain 1 1 12 1 x\n",
+	    "TALECHAIN 1 \n",
+	    "TALECHAIN 1 0 12 1 x\n",
+	    "TALECHAIN 1 5 12 1 x\n",
+	    "TALECHAIN 1 01 12 1 x\n",
+	    "TALECHAIN 1 +1 12 1 x\n",
+	    "TALECHAIN 1 1  12 1 x\n",
+	    "TALECHAIN 1 1 5 1 x\n",
+	    "TALECHAIN 1 1 21 1 x\n",
+	    "TALECHAIN 1 1 4294967302 1 x\n",
+	    "TALECHAIN 1 1 12 0 x\n",
+	    "TALECHAIN 1 1 12 -1 x\n",
+	    "TALECHAIN 1 1 12 99999999999 x\n",
+	    "TALECHAIN 1 1 12 1\n",
+	    "TALECHAIN 1 1 12 1 \n",
+	    "TALECHAIN 1 1 12 1 a b\n",
+	    "TALECHAIN 1 1 12 1 ../x\n",
+	    "TALECHAIN 1 1 12 1 x\r\n",
+	    "TALECHAIN 1 1 12 1 x\nmore",
+	    "TALECHAIN 1 1 12 1 x\n\n",
+	    "TALECHAIN 1 1 12 1 01234567890123456789012345678901\n",
+	};
+	struct handshake h;
+	const char *why;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (parse(bad[i], &h) != -EPROTO)
+			fail_msg("accepted: %s", bad[i]);
+	assert_int_equal(
+	    handshake_parse(&h, "TALECHAIN 1 1 12 1 a\0b\n", 23, &why),
+	    -EPROTO);
+}
+
+/* Goal: each beginning of a good line waits for more, and a long one does
+ * not wait for ever. */
+static void
+test_incomplete(void **state)
+{
+	static const char line[] = "TALECHAIN 1 1 12 4711 worker\n";
+	char text[HANDSHAKE_BYTES];
+	struct handshake h;
+	const char *why;
+	size_t n;
+
+	(void)state;
+	for (n = 0; n < sizeof(line) - 1; n++)
+		assert_int_equal(handshake_parse(&h, line, n, &why), -EAGAIN);
+	memset(text, 'a', sizeof(text));
+	memcpy(text, line, sizeof(line) - 2);
+	assert_int_equal(
+	    handshake_parse(&h, text, sizeof(text) - 1, &why), -EAGAIN);
+	assert_int_equal(
+	    handshake_parse(&h, text, sizeof(text), &why), -EPROTO);
+}
+
+/* Goal: bytes at random never pass for a request, nor read out of bounds. */
+static void
+test_random(void **state)
+{
+	static const char line[] = "TALECHAIN 1 1 12 4711 worker\n";
+	struct handshake h;
+	const char *why;
+	char *text;
+	size_t n;
+	int i, passed = 0;
+
+	(void)state;
+	srand(1);
+	for (i = 0; i < 200000; i++) {
+		n = (size_t)rand() % (HANDSHAKE_BYTES + 1);
+		if (n > sizeof(line) - 1 && rand() % 2)
+			n = sizeof(line) - 1;
+		/* On the heap, so that a sanitizer sees its end. */
+		text = malloc(n + 1);
+		assert_non_null(text);
+		memset(text, 'x', n);
+		memcpy(text, line, n < sizeof(line) - 1 ? n : sizeof(line) - 1);
+		if (n > 0)
+			text[(size_t)rand() % n] = (char)rand();
+		text = realloc(text, n > 0 ? n : 1);
+		passed += handshake_parse(&h, text, n, &why) == 0;
+		free(text);
+	}
+	/* A changed digit or letter of the name may still be a request. */
+	assert_true(passed > 0 && passed < 100000);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_good),
+	    cmocka_unit_test(test_bad),
+	    cmocka_unit_test(test_incomplete),
+	    cmocka_unit_test(test_random),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

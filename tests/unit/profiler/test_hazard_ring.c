@@ -1,0 +1,203 @@
+/*
+ * Goal: hazards arrive in order, wake their reader once per burst and never
+ * fail to; and when there are too many, each server's final state still
+ * arrives.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/hazard_ring.h"
+
+static struct hazard
+make(unsigned server, enum hazard_kind kind, bool begin, uint64_t at)
+{
+	return (struct hazard){.server = (uint8_t)server,
+	    .kind = (uint8_t)kind,
+	    .begin = begin,
+	    .at = {at},
+	    .seen = {at}};
+}
+
+static bool
+readable(const struct hazard_ring *r)
+{
+	struct pollfd p = {.fd = r->fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static struct hazard_ring *
+ring_new(void)
+{
+	struct hazard_ring *r = aligned_alloc(64, sizeof(*r));
+
+	assert_non_null(r);
+	assert_int_equal(hazard_ring_init(r), 0);
+	return r;
+}
+
+static void
+ring_free(struct hazard_ring *r)
+{
+	hazard_ring_fini(r);
+	free(r);
+}
+
+/* Goal: one wakeup for a burst, none while the reader is not done, and an
+ * empty ring leaves the descriptor quiet. */
+static void
+test_wakeups(void **state)
+{
+	struct hazard_ring *r = ring_new();
+	struct hazard h;
+	unsigned i;
+
+	(void)state;
+	assert_false(hazard_ring_take(r, &h));
+	assert_false(readable(r));
+	for (i = 0; i < 10; i++) {
+		h = make(0, HAZARD_GC, i % 2 == 0, i + 1);
+		assert_true(hazard_ring_post(r, &h));
+	}
+	assert_true(readable(r));
+	assert_int_equal(r->wakes, 1);
+	for (i = 0; i < 10; i++) {
+		assert_true(hazard_ring_take(r, &h));
+		assert_int_equal(h.at.ns, i + 1);
+	}
+	assert_int_equal(r->wakes, 1);
+	assert_false(hazard_ring_take(r, &h));
+	assert_false(readable(r));
+	h = make(0, HAZARD_GC, true, 1);
+	hazard_ring_post(r, &h);
+	assert_true(readable(r));
+	assert_int_equal(r->wakes, 2);
+	assert_true(hazard_ring_take(r, &h));
+	assert_false(hazard_ring_take(r, &h));
+	assert_false(readable(r));
+	ring_free(r);
+}
+
+/* Goal: with far too many, the final states are told, each once. */
+static void
+test_overflow(void **state)
+{
+	bool level[PROFILER_SERVERS][HAZARD_KIND_COUNT],
+	    told[PROFILER_SERVERS][HAZARD_KIND_COUNT];
+	struct hazard_ring *r = ring_new();
+	unsigned round, i, n, s, k, lost;
+	struct hazard h;
+
+	(void)state;
+	srand(3);
+	memset(told, 0, sizeof(told));
+	memset(level, 0, sizeof(level));
+	for (round = 0; round < 200; round++) {
+		n = (unsigned)rand() % 1000;
+		lost = 0;
+		for (i = 0; i < n; i++) {
+			s = (unsigned)rand() % PROFILER_SERVERS;
+			k = (unsigned)rand() % HAZARD_KIND_COUNT;
+			level[s][k] = !level[s][k];
+			h = make(s, (enum hazard_kind)k, level[s][k], i + 1);
+			lost += !hazard_ring_post(r, &h);
+		}
+		assert_int_equal(
+		    lost, n > HAZARD_RING_SLOTS ? n - HAZARD_RING_SLOTS : 0);
+		while (hazard_ring_take(r, &h)) {
+			assert_int_not_equal(told[h.server][h.kind], h.begin);
+			told[h.server][h.kind] = h.begin;
+		}
+		assert_memory_equal(told, level, sizeof(told));
+		assert_false(readable(r));
+	}
+	ring_free(r);
+}
+
+struct stress {
+	struct hazard_ring *ring;
+	unsigned posts;
+	bool final[PROFILER_SERVERS][HAZARD_KIND_COUNT];
+};
+
+static void *
+stress_post(void *arg)
+{
+	struct stress *t = arg;
+	unsigned i, s, k, seed = 9;
+	struct hazard h;
+
+	for (i = 0; i < t->posts; i++) {
+		s = (unsigned)rand_r(&seed) % PROFILER_SERVERS;
+		k = (unsigned)rand_r(&seed) % HAZARD_KIND_COUNT;
+		t->final[s][k] = !t->final[s][k];
+		h = make(s, (enum hazard_kind)k, t->final[s][k], i + 1);
+		hazard_ring_post(t->ring, &h);
+		/* Bursts of many lengths, so that both ends catch up. */
+		if (rand_r(&seed) % 64 == 0)
+			sched_yield();
+	}
+	/* The last word must be news to be told. */
+	if (t->final[0][HAZARD_EXIT]) {
+		h = make(0, HAZARD_EXIT, false, t->posts);
+		hazard_ring_post(t->ring, &h);
+	}
+	h = make(0, HAZARD_EXIT, true, UINT64_MAX);
+	hazard_ring_post(t->ring, &h);
+	return NULL;
+}
+
+/* Goal: across threads no wakeup is lost, nothing is told twice, and the end
+ * state is right, with and without losses. */
+static void
+test_stress(void **state)
+{
+	bool told[PROFILER_SERVERS][HAZARD_KIND_COUNT];
+	struct stress t = {.posts = 300000};
+	struct pollfd p = {.events = POLLIN};
+	bool last = false;
+	struct hazard h;
+	pthread_t thread;
+
+	(void)state;
+	memset(told, 0, sizeof(told));
+	t.ring = ring_new();
+	p.fd = t.ring->fd;
+	assert_int_equal(pthread_create(&thread, NULL, stress_post, &t), 0);
+	while (!last) {
+		/* A lost wakeup shows as a poll that reaches its limit. */
+		if (poll(&p, 1, 10000) != 1)
+			fail_msg("not woken");
+		while (hazard_ring_take(t.ring, &h)) {
+			assert_int_not_equal(told[h.server][h.kind], h.begin);
+			told[h.server][h.kind] = h.begin;
+			last |= h.at.ns == UINT64_MAX;
+		}
+	}
+	pthread_join(thread, NULL);
+	while (hazard_ring_take(t.ring, &h))
+		told[h.server][h.kind] = h.begin;
+	t.final[0][HAZARD_EXIT] = true;
+	assert_memory_equal(told, t.final, sizeof(told));
+	ring_free(t.ring);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_wakeups),
+	    cmocka_unit_test(test_overflow),
+	    cmocka_unit_test(test_stress),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

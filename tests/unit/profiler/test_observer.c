@@ -1,0 +1,448 @@
+/*
+ * Goal: single sweeps of the observer, at times of our choosing: what it
+ * makes of agents' state words, of several sources at once, of its own
+ * absences, and of channels that end.
+ */
+#include "fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/observer.h"
+
+/* An observer that sweeps only when told. */
+struct bench {
+	struct observer o;
+	struct order_ring orders, returns;
+	struct hazard_ring hazards;
+	struct timeline *timeline;
+	struct timeline_reader *reader;
+	struct timeline_slot slot[4096];
+	unsigned slots;
+	struct instant now;
+	uint32_t next_number;
+};
+
+static struct bench *
+bench_new(void)
+{
+	struct bench *b = aligned_alloc(64, (sizeof(*b) + 63) / 64 * 64);
+	unsigned i;
+
+	assert_non_null(b);
+	memset(b, 0, sizeof(*b));
+	assert_int_equal(timeline_new(&b->timeline, NULL, 12), 0);
+	assert_int_equal(timeline_reader_from(&b->reader, b->timeline), 0);
+	assert_int_equal(hazard_ring_init(&b->hazards), 0);
+	b->o.servers = 2;
+	b->o.blind_ns = NS_PER_MS;
+	b->o.output.timeline = b->timeline;
+	b->o.output.hazards = &b->hazards;
+	b->o.orders = &b->orders;
+	b->o.returns = &b->returns;
+	histogram_init(&b->o.periods);
+	for (i = 0; i < 2; i++) {
+		b->o.watch[i].output = &b->o.output;
+		b->o.watch[i].server = i;
+	}
+	b->now = instant_now();
+	b->next_number = 1;
+	return b;
+}
+
+static void
+bench_free(struct bench *b)
+{
+	hazard_ring_fini(&b->hazards);
+	timeline_reader_close(&b->reader);
+	timeline_free(&b->timeline);
+	free(b);
+}
+
+/* Sweep a little later; hazards come out as "G0 g0 S1": kind, server. */
+static const char *
+sweep(struct bench *b, int64_t later_ns)
+{
+	static const char letter[] = {'G', 'S', 'X'};
+	static char text[512];
+	struct hazard h;
+	uint64_t lost;
+	unsigned n = 0;
+
+	b->now = instant_plus(b->now, later_ns);
+	observer_sweep(&b->o, b->now);
+	while (n < sizeof(text) - 4 && hazard_ring_take(&b->hazards, &h)) {
+		if (n > 0)
+			text[n++] = ' ';
+		text[n++] = (char)(letter[h.kind] + (h.begin ? 0 : 'a' - 'A'));
+		text[n++] = (char)('0' + h.server);
+	}
+	text[n] = '\0';
+	while (b->slots < 4096 && timeline_read(b->reader, &b->slot[b->slots],
+				      &lost) == TIMELINE_READ_OK)
+		b->slots++;
+	return text;
+}
+
+static unsigned
+events(const struct bench *b, unsigned type)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < b->slots; i++)
+		n += b->slot[i].event.type == type;
+	return n;
+}
+
+static const struct talechain_event *
+last_event(const struct bench *b, unsigned type)
+{
+	unsigned i;
+
+	for (i = b->slots; i-- > 0;)
+		if (b->slot[i].event.type == type)
+			return &b->slot[i].event;
+	fail_msg("no %s", talechain_type_name(type));
+	return NULL;
+}
+
+static struct channel *
+add_channel(
+    struct bench *b, enum talechain_kind kind, int server, unsigned slot_log2)
+{
+	struct channel *c;
+
+	assert_int_equal(
+	    channel_new_inside(&c, b->next_number++, kind, "c", slot_log2), 0);
+	c->server = server;
+	assert_true(observer_add_channel(&b->o, c, b->now));
+	return c;
+}
+
+static void
+set_state(struct channel *c, uint64_t epoch, enum talechain_jvm_state state)
+{
+	__atomic_store_n(
+	    &c->memory->state, epoch << 8 | state, __ATOMIC_RELEASE);
+}
+
+static void
+order(struct bench *b, enum order_kind kind, unsigned server, void *source)
+{
+	struct order o = {.kind = kind,
+	    .server = server,
+	    .pid = 99,
+	    .at = b->now,
+	    .source = source};
+
+	assert_true(order_push(&b->orders, &o));
+}
+
+/* Goal: collections by the state word, seen and unseen, each exactly once. */
+static void
+test_state_word(void **state)
+{
+	struct bench *b = bench_new();
+	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
+
+	(void)state;
+	assert_string_equal(sweep(b, 1000), "");
+	set_state(c, 1, TALECHAIN_JVM_RUNNING);
+	assert_string_equal(sweep(b, 1000), "");
+	set_state(c, 2, TALECHAIN_JVM_GC);
+	assert_string_equal(sweep(b, 1000), "G0");
+	assert_string_equal(sweep(b, 1000), "");
+	set_state(c, 3, TALECHAIN_JVM_RUNNING);
+	assert_string_equal(sweep(b, 1000), "g0");
+	set_state(c, 7, TALECHAIN_JVM_RUNNING); /* two whole ones */
+	assert_string_equal(sweep(b, 1000), "G0 g0 G0 g0");
+	set_state(c, 10, TALECHAIN_JVM_GC); /* one whole, one begun */
+	assert_string_equal(sweep(b, 1000), "G0 g0 G0");
+	set_state(c, 14, TALECHAIN_JVM_GC); /* over, one whole, one begun */
+	assert_string_equal(sweep(b, 1000), "g0 G0 g0 G0");
+	set_state(c, 17, TALECHAIN_JVM_RUNNING); /* over, one whole */
+	assert_string_equal(sweep(b, 1000), "g0 G0 g0");
+	set_state(c, 18, TALECHAIN_JVM_GC);
+	assert_string_equal(sweep(b, 1000), "G0");
+	set_state(c, 19, TALECHAIN_JVM_DEAD);
+	assert_string_equal(sweep(b, 1000), "g0");
+	assert_int_equal(events(b, TALECHAIN_JVM_DEATH), 1);
+	channel_free(&c);
+	bench_free(b);
+}
+
+/* Goal: a lying agent cannot leave a hazard in force, nor make more than a
+ * few at a time. */
+static void
+test_hostile_state(void **state)
+{
+	struct bench *b = bench_new();
+	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
+	const char *said;
+	int i;
+
+	(void)state;
+	srand(6);
+	set_state(c, 1, TALECHAIN_JVM_RUNNING);
+	sweep(b, 1000);
+	set_state(c, UINT32_MAX, TALECHAIN_JVM_RUNNING);
+	said = sweep(b, 1000);
+	assert_int_equal(strlen(said), 16 * 6 - 1);
+	for (i = 0; i < 10000; i++) {
+		__atomic_store_n(&c->memory->state,
+		    (uint64_t)rand() << (rand() % 40), __ATOMIC_RELEASE);
+		c->memory->word[TALECHAIN_WORD_SINCE] = (uint64_t)rand()
+							<< (rand() % 40);
+		c->memory->word[TALECHAIN_WORD_CAUSE] = (uint64_t)rand();
+		sweep(b, 1000);
+	}
+	c->ending = true;
+	sweep(b, 1000);
+	assert_int_equal(b->o.watch[0].active, 0);
+	assert_int_equal(b->o.watch[0].agents, 0);
+	assert_int_equal(b->o.channels, 0);
+	assert_int_equal(b->o.agents, 0);
+	channel_free(&c);
+	bench_free(b);
+}
+
+/* Goal: an agent that ends in a collection takes the hazard with it. */
+static void
+test_agent_leaves(void **state)
+{
+	struct bench *b = bench_new();
+	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 1, 6);
+	struct order back;
+
+	(void)state;
+	set_state(c, 1, TALECHAIN_JVM_GC);
+	assert_string_equal(sweep(b, 1000), "G1");
+	order(b, ORDER_CHANNEL_END, 0, c);
+	assert_string_equal(sweep(b, 1000), "g1");
+	assert_true(order_pop(&b->returns, &back));
+	assert_ptr_equal(back.source, c);
+	assert_int_equal(back.kind, ORDER_CHANNEL_END);
+	channel_free(&c);
+	bench_free(b);
+}
+
+/* Goal: a channel that finds its server late brings its state along. */
+static void
+test_agent_joins_late(void **state)
+{
+	struct bench *b = bench_new();
+	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, -1, 6);
+
+	(void)state;
+	set_state(c, 1, TALECHAIN_JVM_GC);
+	assert_string_equal(sweep(b, 1000), "");
+	c->server = 1;
+	assert_string_equal(sweep(b, 1000), "G1");
+	c->server = 0;
+	assert_string_equal(sweep(b, 1000), "g1 G0");
+	set_state(c, 2, TALECHAIN_JVM_RUNNING);
+	assert_string_equal(sweep(b, 1000), "g0");
+	channel_free(&c);
+	bench_free(b);
+}
+
+/* Goal: the process's end ends all other hazards, and nothing begins until
+ * there is a new one. */
+static void
+test_exit_rules(void **state)
+{
+	struct bench *b = bench_new();
+	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
+
+	(void)state;
+	order(b, ORDER_SERVER_START, 0, NULL);
+	assert_string_equal(sweep(b, 1000), "");
+	set_state(c, 1, TALECHAIN_JVM_GC);
+	assert_string_equal(sweep(b, 1000), "G0");
+	order(b, ORDER_SERVER_EXIT, 0, NULL);
+	assert_string_equal(sweep(b, 1000), "g0 X0");
+	set_state(c, 4, TALECHAIN_JVM_GC);
+	assert_string_equal(sweep(b, 1000), "");
+	order(b, ORDER_CHANNEL_END, 0, c);
+	assert_string_equal(sweep(b, 1000), "");
+	order(b, ORDER_SERVER_START, 0, NULL);
+	assert_string_equal(sweep(b, 1000), "x0");
+	assert_int_equal(events(b, TALECHAIN_SERVER_START), 2);
+	assert_int_equal(events(b, TALECHAIN_SERVER_EXIT), 1);
+	channel_free(&c);
+	bench_free(b);
+}
+
+/* Goal: absences beyond the limit are counted, summed and told; the
+ * distribution of periods has every sweep but the first. */
+static void
+test_blind(void **state)
+{
+	struct bench *b = bench_new();
+	const struct counters *c = &b->o.output.counters;
+
+	(void)state;
+	sweep(b, 1000);
+	sweep(b, NS_PER_MS);
+	assert_int_equal(c->blind, 0);
+	sweep(b, NS_PER_MS + 1);
+	sweep(b, 7 * NS_PER_MS);
+	sweep(b, 1000);
+	assert_int_equal(c->blind, 2);
+	assert_int_equal(c->blind_ns, 8 * NS_PER_MS + 1);
+	assert_int_equal(c->blind_max_ns, 7 * NS_PER_MS);
+	assert_int_equal(events(b, TALECHAIN_META_BLIND), 2);
+	assert_int_equal(
+	    last_event(b, TALECHAIN_META_BLIND)->arg[0], 7 * NS_PER_MS);
+	assert_int_equal(c->sweeps, 5);
+	assert_int_equal(b->o.periods.count, 4);
+	assert_int_equal(b->o.periods.max, 7 * NS_PER_MS);
+	bench_free(b);
+}
+
+/* Goal: the two clocks are tied together ten times a second. */
+static void
+test_calibration(void **state)
+{
+	struct bench *b = bench_new();
+	const struct talechain_event *e;
+	int i;
+
+	(void)state;
+	/* The clock itself is read, so sweep in real time. */
+	for (i = 0; i < 4;) {
+		b->now = instant_now();
+		sweep(b, 0);
+		i = (int)events(b, TALECHAIN_META_CALIBRATION);
+	}
+	e = last_event(b, TALECHAIN_META_CALIBRATION);
+	assert_int_equal(e->ts, e->arg[1]);
+	assert_true(e->arg[1] <= instant_now().ns);
+#if defined(__x86_64__)
+	assert_true(e->arg[0] > 0);
+	/* Between a slow and an absurdly fast counter. */
+	assert_in_range(e->arg[2], 100000000, 20000000000);
+#endif
+	bench_free(b);
+}
+
+/* Goal: counters of classes and methods become rates, and a counter that
+ * goes back becomes none. */
+static void
+test_rates(void **state)
+{
+	struct bench *b = bench_new();
+	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
+	const struct talechain_event *e;
+
+	(void)state;
+	c->memory->word[TALECHAIN_WORD_CLASSES] = 1000;
+	sweep(b, 50 * NS_PER_MS);
+	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 0);
+	c->memory->word[TALECHAIN_WORD_CLASSES] = 1010;
+	c->memory->word[TALECHAIN_WORD_COMPILED] = 3;
+	sweep(b, 10 * NS_PER_MS);
+	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 0);
+	sweep(b, 40 * NS_PER_MS);
+	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 1);
+	e = last_event(b, TALECHAIN_JVM_RATES);
+	assert_int_equal(e->arg[0], 10);
+	assert_int_equal(e->arg[1], 3);
+	assert_int_equal(e->arg[2], 50 * NS_PER_MS);
+	sweep(b, 50 * NS_PER_MS);
+	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 1);
+	c->memory->word[TALECHAIN_WORD_CLASSES] = 5;
+	sweep(b, 50 * NS_PER_MS);
+	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 1);
+	channel_free(&c);
+	bench_free(b);
+}
+
+/* Goal: one sweep copies at most its batch; a full ring cannot keep another
+ * one waiting for more than a few sweeps; nothing is lost by that. */
+static void
+test_batch(void **state)
+{
+	struct bench *b = bench_new();
+	struct channel *busy = add_channel(b, TALECHAIN_KIND_APP, 0, 10);
+	struct channel *quiet = add_channel(b, TALECHAIN_KIND_APP, 1, 10);
+	struct talechain tb, tq;
+	unsigned i;
+
+	(void)state;
+	talechain_attach(&tb, busy->memory, 10);
+	talechain_attach(&tq, quiet->memory, 10);
+	for (i = 0; i < 640; i++)
+		talechain_emit(&tb, TALECHAIN_APP_MARK, i, 0, 0, 0);
+	talechain_emit(&tq, TALECHAIN_APP_START, 0, 0, 0, 0);
+	sweep(b, 1000);
+	assert_int_equal(events(b, TALECHAIN_APP_MARK), OBSERVER_BATCH);
+	sweep(b, 1000);
+	assert_int_equal(events(b, TALECHAIN_APP_START), 1);
+	for (i = 0; i < 20; i++)
+		sweep(b, 1000);
+	assert_int_equal(events(b, TALECHAIN_APP_MARK), 640);
+	channel_free(&busy);
+	channel_free(&quiet);
+	bench_free(b);
+}
+
+/* Goal: an ending channel gives up all it holds, its half-written last event
+ * as abandoned, and goes; a writer that will not stop is cut off. */
+static void
+test_ending(void **state)
+{
+	struct bench *b = bench_new();
+	struct channel *c = add_channel(b, TALECHAIN_KIND_APP, 0, 8);
+	struct talechain tc;
+	unsigned i;
+
+	(void)state;
+	talechain_attach(&tc, c->memory, 8);
+	for (i = 0; i < 200; i++)
+		talechain_emit(&tc, TALECHAIN_APP_MARK, i, 0, 0, 0);
+	/* As a writer leaves it that dies between mark and publication. */
+	c->memory->head = 201;
+	tc.slot[200].seq = 2 * 200 + 1;
+	order(b, ORDER_CHANNEL_END, 0, c);
+	for (i = 0; i < 10; i++)
+		sweep(b, 1000);
+	assert_int_equal(events(b, TALECHAIN_APP_MARK), 200);
+	assert_int_equal(b->o.output.counters.abandoned, 1);
+	assert_int_equal(b->o.channels, 0);
+	assert_int_equal(
+	    last_event(b, TALECHAIN_META_LOST)->arg[2], OUTPUT_LOSS_ABANDONED);
+	channel_free(&c);
+
+	c = add_channel(b, TALECHAIN_KIND_APP, 0, 8);
+	talechain_attach(&tc, c->memory, 8);
+	order(b, ORDER_CHANNEL_END, 0, c);
+	for (i = 0; i < 100000 && b->o.channels > 0; i++) {
+		talechain_emit(&tc, TALECHAIN_APP_START, i, 0, 0, 0);
+		talechain_emit(&tc, TALECHAIN_APP_START, i, 0, 0, 0);
+		if (i % 16 == 0)
+			sweep(b, 1000);
+	}
+	assert_int_equal(b->o.channels, 0);
+	channel_free(&c);
+	bench_free(b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_state_word),
+	    cmocka_unit_test(test_hostile_state),
+	    cmocka_unit_test(test_agent_leaves),
+	    cmocka_unit_test(test_agent_joins_late),
+	    cmocka_unit_test(test_exit_rules),
+	    cmocka_unit_test(test_blind),
+	    cmocka_unit_test(test_calibration),
+	    cmocka_unit_test(test_rates),
+	    cmocka_unit_test(test_batch),
+	    cmocka_unit_test(test_ending),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,410 @@
+/*
+ * Goal: the end and the beginning of a server's process are hazards, whether
+ * a supervisor tells of it or it is found by its listening address.
+ */
+#include "fixture.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "profiler/finder.h"
+#include "profiler/proc.h"
+
+/* A child that lives until it is killed. */
+static pid_t
+child_new(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		for (;;)
+			pause();
+	return pid;
+}
+
+/* A child that listens on an address; *address gets its port. */
+static pid_t
+listener_new(struct sockaddr_storage *address, socklen_t length)
+{
+	int s, one = 1, ready[2];
+	char byte;
+	pid_t pid;
+
+	s = socket(address->ss_family, SOCK_STREAM, 0);
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	assert_int_equal(bind(s, (void *)address, length), 0);
+	assert_int_equal(listen(s, 5), 0);
+	assert_int_equal(getsockname(s, (void *)address, &length), 0);
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	/* Only the child holds it from here on. */
+	close(s);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void
+child_kill(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Goal: told of a process, its end is a hazard at once, with its status;
+ * told of the next, the hazard ends. */
+static void
+test_told(void **state)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	pid_t first = child_new(), second;
+	struct profiler_stats s;
+	unsigned i;
+
+	(void)state;
+	fixture_init(f);
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, first);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
+	profiler_stats(f->profiler, &s);
+	assert_int_equal(s.server[0].pid, first);
+	kill(first, SIGKILL); /* not reaped: its supervisor will do that */
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
+	assert_int_equal(f->hazard[0].pid, first);
+	fixture_wait_events(f, TALECHAIN_SERVER_EXIT, 1);
+	for (i = 0; i < f->slots; i++)
+		if (f->slot[i].event.type == TALECHAIN_SERVER_EXIT) {
+			assert_int_equal(f->slot[i].event.arg[1], first);
+			assert_int_equal(f->slot[i].event.arg[2], SIGKILL);
+		}
+	assert_int_equal(waitpid(first, NULL, 0), first);
+	second = child_new();
+	profiler_server_process(f->profiler, 0, second);
+	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
+	fixture_wait_events(f, TALECHAIN_SERVER_START, 2);
+	child_kill(second);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 2);
+	fixture_fini(f);
+	free(f);
+}
+
+/* Goal: a process that was gone before we looked, and one told to be gone,
+ * are hazards too; the same one told twice is not two. */
+static void
+test_told_late(void **state)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	pid_t gone = child_new(), alive = child_new();
+
+	(void)state;
+	child_kill(gone);
+	fixture_init(f);
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, gone);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
+	profiler_server_process(f->profiler, 0, alive);
+	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
+	profiler_server_process(f->profiler, 0, alive);
+	profiler_server_process(f->profiler, 0, 0);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 2);
+	fixture_wait_sweeps(f);
+	fixture_drain(f);
+	assert_int_equal(f->hazards, 3);
+	child_kill(alive);
+	fixture_fini(f);
+	free(f);
+}
+
+static struct sockaddr_storage
+loopback(void)
+{
+	struct sockaddr_storage a = {0};
+	struct sockaddr_in *four = (void *)&a;
+
+	four->sin_family = AF_INET;
+	four->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return a;
+}
+
+/* Goal: a listener is found by its address, its end is seen, and the next
+ * one on the same address ends the hazard. */
+static void
+test_found(void **state)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	struct sockaddr_storage a = loopback();
+	struct profiler_stats s;
+	pid_t pid;
+
+	(void)state;
+	fixture_init(f);
+	pid = listener_new(&a, sizeof(struct sockaddr_in));
+	f->options.server[0].address = a;
+	fixture_start(f);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
+	profiler_stats(f->profiler, &s);
+	assert_int_equal(s.server[0].pid, pid);
+	child_kill(pid);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_NONE);
+	pid = listener_new(&a, sizeof(struct sockaddr_in));
+	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
+	profiler_stats(f->profiler, &s);
+	assert_int_equal(f->hazard[1].pid, pid);
+	child_kill(pid);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 2);
+	fixture_fini(f);
+	free(f);
+}
+
+/* Goal: what is not there is said not to be. */
+static void
+test_not_found(void **state)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	struct sockaddr_storage a = loopback();
+	struct profiler_stats s;
+
+	(void)state;
+	child_kill(listener_new(&a, sizeof(struct sockaddr_in)));
+	fixture_init(f);
+	f->options.server[0].address = a;
+	fixture_start(f);
+	fixture_wait_sweeps(f);
+	do
+		profiler_stats(f->profiler, &s);
+	while (s.server[0].detail[0] != 'n');
+	assert_string_equal(
+	    s.server[0].detail, "nothing listens on its address here");
+	fixture_fini(f);
+	free(f);
+}
+
+/* Goal: a Unix listener is found, too. */
+static void
+test_found_unix(void **state)
+{
+	struct sockaddr_storage a = {0};
+	struct sockaddr_un *un = (void *)&a;
+	enum finder_result r;
+	struct finder f;
+	pid_t pid, found = 0;
+
+	(void)state;
+	un->sun_family = AF_UNIX;
+	snprintf(un->sun_path, sizeof(un->sun_path), "/tmp/tailor-test-%d.sock",
+	    (int)getpid());
+	pid = listener_new(&a, sizeof(*un));
+	finder_init(&f);
+	do
+		r = finder_step(&f, &a, &found);
+	while (r == FINDER_MORE);
+	assert_int_equal(r, FINDER_FOUND);
+	assert_int_equal(found, pid);
+	child_kill(pid);
+	unlink(un->sun_path);
+	finder_fini(&f);
+}
+
+/* Goal: to another user the process is hidden, and whose it is is told. */
+static void
+test_foreign(void **state)
+{
+	struct sockaddr_storage a = loopback();
+	enum finder_result r;
+	struct finder f;
+	pid_t pid, other, found;
+	int status;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("skipped: only root can become another user\n");
+		skip();
+	}
+	pid = listener_new(&a, sizeof(struct sockaddr_in));
+	other = fork();
+	if (other == 0) {
+		if (setuid(65534) < 0)
+			_exit(1);
+		finder_init(&f);
+		do
+			r = finder_step(&f, &a, &found);
+		while (r == FINDER_MORE);
+		_exit(r == FINDER_FOREIGN && f.uid == 0 ? 0 : 2);
+	}
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_int_equal(status, 0);
+	child_kill(pid);
+}
+
+static int
+match(const char *line, const char *text, uint16_t port)
+{
+	struct sockaddr_storage a = {0};
+	struct sockaddr_in *four = (void *)&a;
+	struct sockaddr_in6 *six = (void *)&a;
+	uint64_t inode = 0;
+	uid_t uid;
+	int r;
+
+	if (inet_pton(AF_INET, text, &four->sin_addr) == 1) {
+		a.ss_family = AF_INET;
+		four->sin_port = htons(port);
+	} else {
+		assert_int_equal(inet_pton(AF_INET6, text, &six->sin6_addr), 1);
+		a.ss_family = AF_INET6;
+		six->sin6_port = htons(port);
+	}
+	r = finder_match(line, &a, &inode, &uid);
+	if (r > 0) {
+		assert_int_equal(inode, 52341);
+		assert_int_equal(uid, 1000);
+	}
+	return r;
+}
+
+#define TCP4(address, state)                                              \
+	"   1: " address " 00000000:0000 " state                          \
+	" 00000000:00000000 00:00000000 00000000  1000        0 52341 1 " \
+	"ffff 100 0 0 10 0"
+#define TCP6(address, state)                                              \
+	"   1: " address " 00000000000000000000000000000000:0000 " state  \
+	" 00000000:00000000 00:00000000 00000000  1000        0 52341 1 " \
+	"ffff 100 0 0 10 0"
+
+/* Goal: lines of the kernel's tables, wildcards and mapped addresses. */
+static void
+test_match(void **state)
+{
+	(void)state;
+	assert_int_equal(
+	    match(TCP4("0100007F:1F90", "0A"), "127.0.0.1", 8080), 2);
+	assert_int_equal(
+	    match(TCP4("0100007F:1F90", "0A"), "127.0.0.1", 8081), 0);
+	assert_int_equal(
+	    match(TCP4("0100007F:1F90", "0A"), "127.0.0.2", 8080), 0);
+	assert_int_equal(
+	    match(TCP4("00000000:1F90", "0A"), "127.0.0.1", 8080), 1);
+	assert_int_equal(
+	    match(TCP4("0100007F:1F90", "01"), "127.0.0.1", 8080), -1);
+	assert_int_equal(
+	    match(TCP6("00000000000000000000000001000000:1F90", "0A"), "::1",
+		8080),
+	    2);
+	assert_int_equal(
+	    match(TCP6("00000000000000000000000000000000:1F90", "0A"),
+		"127.0.0.1", 8080),
+	    1);
+	assert_int_equal(
+	    match(TCP6("0000000000000000FFFF00000100007F:1F90", "0A"),
+		"127.0.0.1", 8080),
+	    2);
+	assert_int_equal(
+	    match("  sl  local_address rem_address   st", "127.0.0.1", 8080),
+	    0);
+	assert_int_equal(match("", "::1", 1), 0);
+}
+
+/* Goal: a channel belongs to a server if its writer is the server's process
+ * or one below it, also when the server is known only later. */
+static void
+test_assignment(void **state)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	struct talechain tc;
+	unsigned i, mine = 0, none = 0;
+	pid_t wrapper;
+
+	(void)state;
+	fixture_init(f);
+	f->options.servers = 2;
+	fixture_start(f);
+	wrapper = fork();
+	if (wrapper == 0) {
+		if (fork() != 0)
+			for (;;)
+				pause();
+		if (talechain_open(&tc, f->socket, "grandchild", 8) < 0)
+			_exit(1);
+		while (getppid() != 1) {
+			talechain_emit(&tc, TALECHAIN_APP_MARK, 0, 0, 0, 0);
+			usleep(1000);
+		}
+		_exit(0);
+	}
+	fixture_wait_events(f, TALECHAIN_APP_MARK, 3);
+	profiler_server_process(f->profiler, 1, wrapper);
+	fixture_wait_events(f, TALECHAIN_SERVER_START, 1);
+	fixture_wait_events(
+	    f, TALECHAIN_APP_MARK, fixture_events(f, TALECHAIN_APP_MARK) + 20);
+	for (i = 0; i < f->slots; i++)
+		if (f->slot[i].event.type == TALECHAIN_APP_MARK) {
+			none += f->slot[i].server == -1;
+			mine += f->slot[i].server == 1;
+		}
+	assert_true(none >= 3);
+	assert_true(mine >= 10);
+	child_kill(wrapper);
+	fixture_wait_channels(f, 0);
+	fixture_fini(f);
+	free(f);
+}
+
+/* Goal: the answers of /proc, about ourselves. */
+static void
+test_proc(void **state)
+{
+	pid_t pid = child_new();
+	uid_t uid;
+
+	(void)state;
+	assert_int_equal(proc_uid(pid, &uid), 0);
+	assert_int_equal(uid, geteuid());
+	assert_int_equal(proc_parent(pid), getpid());
+	assert_true(proc_descends(pid, getpid()));
+	assert_true(proc_descends(pid, pid));
+	assert_false(proc_descends(getpid(), pid));
+	assert_true(proc_age_ns(pid) >= -NS_PER_S / 50);
+	assert_true(proc_age_ns(pid) < 60 * NS_PER_S);
+	assert_true(proc_inner_pid(pid) > 0);
+	assert_true(proc_maps(getpid(), "test_process"));
+	assert_false(proc_maps(getpid(), "libjvm.so"));
+	child_kill(pid);
+	assert_true(proc_uid(pid, &uid) < 0);
+	assert_true(proc_pidfd(pid) < 0);
+	assert_int_equal(proc_parent(pid), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_told),
+	    cmocka_unit_test(test_told_late),
+	    cmocka_unit_test(test_found),
+	    cmocka_unit_test(test_not_found),
+	    cmocka_unit_test(test_found_unix),
+	    cmocka_unit_test(test_foreign),
+	    cmocka_unit_test(test_match),
+	    cmocka_unit_test(test_assignment),
+	    cmocka_unit_test(test_proc),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
