@@ -258,6 +258,18 @@ proxy_hazards(struct proxy *p)
 		proxy_hazard(p, &h);
 }
 
+/* B1: a free slot is offered to hedges and new requests by turns. */
+static void
+hedges_first(struct proxy *p)
+{
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (hedging_hedge_turn(&p->hedging, i)) {
+			p->hedges_wait = false;
+			proxy_sweep(p);
+			return;
+		}
+}
+
 void
 proxy_queue_run(struct proxy *p)
 {
@@ -268,9 +280,8 @@ proxy_queue_run(struct proxy *p)
 	if (p->queue_running)
 		return;
 	p->queue_running = true;
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (hedging_hedge_turn(&p->hedging, i))
-			proxy_sweep(p);
+	if (p->hedges_wait)
+		hedges_first(p);
 	while ((r = TAILQ_FIRST(&p->queue)) != NULL &&
 	       hedging_choose(&p->hedging, instant_now()) != HEDGING_FULL)
 		request_dispatch(r);
@@ -394,7 +405,6 @@ base_new(void)
 		return NULL;
 	event_config_set_flag(ec, EVENT_BASE_FLAG_PRECISE_TIMER);
 	event_config_set_flag(ec, EVENT_BASE_FLAG_NOLOCK);
-	event_config_set_flag(ec, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
 	base = event_base_new_with_config(ec);
 	event_config_free(ec);
 	if (base != NULL && event_base_priority_init(base, 2) < 0) {
@@ -407,8 +417,6 @@ base_new(void)
 static void
 limits_from(const struct config *c, struct hedging_limits *l)
 {
-	unsigned max = c->server[0].connections_max;
-
 	*l = (struct hedging_limits){
 	    .act = c->hedging.mode == CONFIG_MODE_ACT,
 	    .triggers =
@@ -416,19 +424,15 @@ limits_from(const struct config *c, struct hedging_limits *l)
 		(c->hedging.trigger_safepoint ? 1U << HAZARD_SAFEPOINT : 0) |
 		(c->hedging.trigger_exit ? 1U << HAZARD_EXIT : 0),
 	    .servers = c->servers,
-	    .hedge_inflight_max =
-		c->hedging.inflight_max > 0 ? c->hedging.inflight_max : max,
+	    .hedge_inflight_max = c->hedging.inflight_max,
 	    .budget_ratio = c->hedging.budget_ratio,
-	    .budget_burst =
-		c->hedging.budget_burst > 0 ? c->hedging.budget_burst : 2 * max,
+	    .budget_burst = c->hedging.budget_burst,
 	    .swap_rate_max = c->hedging.swap_rate_max,
 	    .storm_hold_ns = c->hedging.storm_hold_ns,
 	    .min_remaining_ns = c->hedging.min_remaining_ns,
 	    .min_pause_ns = c->hedging.min_pause_ns,
 	    .warming_override_ns = c->hedging.warming_override_ns,
-	    .ready_inflight = c->hedging.ready_inflight > 0
-				  ? c->hedging.ready_inflight
-				  : (max + 9) / 10,
+	    .ready_inflight = c->hedging.ready_inflight,
 	    .warmup_requests = c->warmup.requests,
 	    .warmup_concurrency = c->warmup.concurrency,
 	    .warmup_rate_per_s = c->warmup.rate_per_s,

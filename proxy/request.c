@@ -307,6 +307,7 @@ request_hedge(struct request *r, enum hedge_trigger trigger)
 	    &p->hedging, &r->race, &view, trigger, instant_now(), &server);
 	if (r->refusal != HEDGE_REFUSED_NONE) {
 		p->metrics.refused[r->refusal]++;
+		p->hedges_wait |= r->refusal == HEDGE_REFUSED_INFLIGHT_LIMIT;
 		return;
 	}
 	attempt_start(r, (unsigned)server, trigger);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -14,12 +15,11 @@ from .wait import PATIENCE_S, Late, wait_until
 SANITIZER = re.compile(
     r"ERROR: (Address|Leak|Thread)Sanitizer|WARNING: ThreadSanitizer"
     r"|runtime error:|DEADLYSIGNAL")
+SUPP = pathlib.Path(__file__).resolve().parents[2] / "tsan.supp"
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99",
-    "TSAN_OPTIONS": "exitcode=99:second_deadlock_stack=1:suppressions="
-                    + os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                   "..", "..", "tsan.supp"),
+    "TSAN_OPTIONS": f"exitcode=99:second_deadlock_stack=1:suppressions={SUPP}",
 }
 
 
