@@ -156,12 +156,13 @@ class Result:
 
     @property
     def verdict(self):
+        assert self.run, (self.status, self.err)
         return self.run["generator"]["verdict"]
 
     def assert_done(self, status=0):
         """It ended with status, or with 4 because this machine is busy."""
         expected = 4 if self.verdict == "bad" else status
-        assert self.status == expected, (self.out, self.err)
+        assert self.status == expected, (self.status, self.out, self.err)
 
     def iteration(self, index):
         """The requests of one iteration."""

@@ -174,10 +174,11 @@ test_actual(void **state)
 	begin();
 	for (unsigned k = 1; k <= 3; k++) {
 		simulate(k);
-		iteration_measured(&it)[0].last = instant_plus(
-		    iteration_measured(&it)[0].scheduled, NS_PER_MS * 50 * k);
+		struct sample *first = iteration_measured(&it);
+		first->last =
+		    instant_plus(first->scheduled, NS_PER_MS * 50 * k);
 		if (k == 2)
-			iteration_measured(&it)[1].outcome = OUTCOME_TIMEOUT;
+			first[1].outcome = OUTCOME_TIMEOUT;
 		assert_int_equal(summary_add(&s, &it), 0);
 	}
 	summary_finish(&s);
