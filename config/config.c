@@ -124,7 +124,10 @@ fail:
 	return err;
 }
 
-/* At most SOURCE_BYTES_MAX and one byte more, which tells that it is more. */
+/*
+ * At most SOURCE_BYTES_MAX and one byte more, which tells that it is more.
+ * The caller frees *text, also after an error.
+ */
 static int
 read_file(const char *path, char **text, size_t *length)
 {
@@ -146,10 +149,8 @@ read_file(const char *path, char **text, size_t *length)
 			*length += (size_t)n;
 	} while ((n > 0 && *length <= SOURCE_BYTES_MAX) ||
 		 (n < 0 && errno == EINTR));
-	if (n < 0) {
+	if (n < 0)
 		err = -errno;
-		free(*text);
-	}
 
 close_file:
 	close(fd);
@@ -165,13 +166,12 @@ config_load(struct config **out, const char *path, struct config_errors *errors)
 
 	*out = NULL;
 	err = read_file(path, &text, &length);
-	if (err != 0) {
+	if (err == 0)
+		err = config_parse(out, text, length, path, errors);
+	else
 		errors_add(errors,
 		    "%s: cannot be read: %s; name another file with -c", path,
 		    strerror(-err));
-		return err;
-	}
-	err = config_parse(out, text, length, path, errors);
 	free(text);
 	return err;
 }

@@ -165,12 +165,12 @@ static const char *const descriptions[] = {
     [KEY_TEXT] = "text",
     [KEY_CPU] = "\"auto\", \"none\" or the number of a CPU",
     [KEY_CPUS] = "\"\", \"auto\" or a list of CPUs like \"0-3,8\"",
-    [KEY_SERVE] = "\"\" or an address like \"127.0.0.1:8080\", \":8080\", "
-		  "\"[::1]:8080\" or \"unix:/path\"",
-    [KEY_CONNECT] = "an address like \"127.0.0.1:9001\", \"[::1]:9001\" or "
-		    "\"unix:/path\"",
-    [KEY_LISTEN] = "a list of addresses like \"127.0.0.1:8080\", \":8080\", "
-		   "\"[::1]:8080\" or \"unix:/path\"",
+    [KEY_SERVE] = ("\"\" or an address like \"127.0.0.1:8080\", \":8080\", "
+		   "\"[::1]:8080\" or \"unix:/path\""),
+    [KEY_CONNECT] = ("an address like \"127.0.0.1:9001\", \"[::1]:9001\" or "
+		     "\"unix:/path\""),
+    [KEY_LISTEN] = ("a list of addresses like \"127.0.0.1:8080\", "
+		    "\":8080\", \"[::1]:8080\" or \"unix:/path\""),
     [KEY_NETWORKS] = "a list of networks like \"10.0.0.0/8\" or \"::1/128\"",
     [KEY_RULES] = "a list of rules like \"POST ^/[^ ]*/_search$\"",
     [KEY_ARGUMENTS] = "a list of texts, the first not empty",

@@ -363,6 +363,7 @@ test_loss_is_reported_where_it_was(void **state)
 	unsigned gaps = 0;
 	uint64_t reported = 0;
 	int next = 0;
+	char *rest;
 
 	(void)state;
 	log_open(LOG_LEVEL_NOTICE, LOG_FORMAT_TEXT);
@@ -374,8 +375,8 @@ test_loss_is_reported_where_it_was(void **state)
 	}
 	close_and_drain(&d);
 	/* Between two lines stand reports of exactly what is missing there. */
-	for (char *p = strtok(captured, "\n"); p != NULL;
-	     p = strtok(NULL, "\n")) {
+	for (char *p = strtok_r(captured, "\n", &rest); p != NULL;
+	     p = strtok_r(NULL, "\n", &rest)) {
 		const char *report = strstr(p, " log_lines_dropped lines=");
 		const char *line = strstr(p, " flood i=");
 		uint64_t missing = 0;
