@@ -143,7 +143,10 @@ class Result:
     """A finished run: status, output, run.json and requests.ndjson."""
 
     def __init__(self, child, directory):
-        self.out, self.err = child.communicate(timeout=RUN_S)
+        try:
+            self.out, self.err = child.communicate(timeout=RUN_S)
+        finally:
+            child.kill()  # if it hangs; an ended one is not touched
         self.status = child.returncode
         assert not SANITIZER.search(self.err), self.err
         self.run, self.lines = None, []
