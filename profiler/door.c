@@ -164,25 +164,23 @@ connection_refuse(struct door *d, struct connection *c, const char *why)
 
 	(void)send(c->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	d->refused++;
-	log_event(LOG_LEVEL_WARNING, "channel_refused", "pid=%d why=\"%s\"",
-	    (int)c->pid, why);
+	log_event(LOG_LEVEL_WARNING, "channel_refused",
+	    "pid=%d uid=%u why=\"%s\"", (int)c->pid, (unsigned)c->uid, why);
 	connection_drop(d, c);
 }
 
-/* Whether the other side may have a channel at all. */
+/* Who is there; false if the kernel does not tell. */
 static bool
-connection_allowed(struct connection *c, char why[DOOR_REASON])
+connection_identify(struct connection *c)
 {
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
 
-	snprintf(why, DOOR_REASON, "unknown user");
 	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
 		return false;
 	c->pid = peer.pid;
-	snprintf(why, DOOR_REASON, "user %u may not, only %u and root",
-	    (unsigned)peer.uid, (unsigned)geteuid());
-	return peer.uid == geteuid() || peer.uid == 0;
+	c->uid = peer.uid;
+	return true;
 }
 
 /* Send the reply and the descriptor of the channel's memory. */
@@ -281,7 +279,10 @@ connection_ask(struct door *d, struct connection *c)
 	err = handshake_parse(&hello, c->text, c->length, &why);
 	if (err == -EAGAIN)
 		return;
-	if (err < 0)
+	/* Only now: who is refused before asking may not hear the answer. */
+	if (c->uid != geteuid() && c->uid != 0)
+		connection_refuse(d, c, "only tailor's own user and root may");
+	else if (err < 0)
 		connection_refuse(d, c, why);
 	else if (hello.kind != TALECHAIN_KIND_APP &&
 		 hello.kind != TALECHAIN_KIND_JVM)
@@ -328,7 +329,6 @@ door_channel_returned(struct door *d, struct channel *channel)
 static void
 door_accept(struct door *d, struct instant now)
 {
-	char why[DOOR_REASON];
 	struct connection *c;
 	unsigned i;
 	int fd;
@@ -349,8 +349,8 @@ door_accept(struct door *d, struct instant now)
 		d->strangers++;
 		if (d->strangers > DOOR_STRANGERS)
 			connection_refuse(d, c, "too many ask at once");
-		else if (!connection_allowed(c, why))
-			connection_refuse(d, c, why);
+		else if (!connection_identify(c))
+			connection_refuse(d, c, "unknown user");
 	}
 }
 

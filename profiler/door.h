@@ -39,6 +39,7 @@ struct connection {
 	enum connection_state state;
 	int fd; /* owned; -1 when ENDING */
 	pid_t pid;
+	uid_t uid;
 	struct channel *channel; /* owned, lent to the observer */
 	struct instant deadline; /* of ASKING */
 	size_t length;

@@ -61,6 +61,12 @@ void page_free(struct page **pp);
  */
 int page_open_fd(struct page **out, int fd, uid_t owner, pid_t pid, char *why);
 
+/*
+ * Forget texts at the very end of a page: they are read in aligned words that
+ * may reach past their own end.  For page_open_fd, and for fuzzing.
+ */
+void page_trim(struct page *p);
+
 /* Whether the JVM has added counters since: then open it anew. */
 bool page_is_stale(const struct page *p);
 

@@ -95,11 +95,7 @@ page_describe(struct page *p, const unsigned char *copy)
 	    collector_name(p->kind));
 }
 
-/*
- * A text is read in aligned words that may reach past its end: one at the
- * very end of the page is not used.
- */
-static void
+void
 page_trim(struct page *p)
 {
 	unsigned i;

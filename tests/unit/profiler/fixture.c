@@ -208,6 +208,22 @@ fixture_wait_channels(struct fixture *f, unsigned channels)
 	assert_true(eventually(has_channels, &(struct wanted){f, channels, 0}));
 }
 
+static bool
+has_closed(void *arg)
+{
+	struct wanted *w = arg;
+	struct profiler_stats s;
+
+	profiler_stats(w->f->profiler, &s);
+	return s.channels_opened == w->a && s.channels == 0;
+}
+
+void
+fixture_wait_closed(struct fixture *f, unsigned opened)
+{
+	assert_true(eventually(has_closed, &(struct wanted){f, opened, 0}));
+}
+
 void
 fixture_check_balance(const struct fixture *f)
 {

@@ -68,6 +68,9 @@ void fixture_wait_channels(struct fixture *f, unsigned channels);
 /* Fail if a hazard is still in force, or begins and ends do not alternate. */
 void fixture_check_balance(const struct fixture *f);
 
+/* Wait until that many have been opened, and all of them closed again. */
+void fixture_wait_closed(struct fixture *f, unsigned opened);
+
 /* Call until it is true, at most to the limit; false then. */
 bool eventually(bool (*is)(void *), void *arg);
 

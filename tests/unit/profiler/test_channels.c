@@ -70,7 +70,7 @@ test_threads(void **state)
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
-	fixture_wait_channels(f, 0);
+	fixture_wait_closed(f, THREADS);
 	accounted(f, &sum);
 	assert_int_equal(sum, THREADS * EVENTS);
 	profiler_stats(f->profiler, &s);
@@ -158,7 +158,7 @@ test_killed(void **state)
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 		begun += count[0];
 		done += count[1];
-		fixture_wait_channels(f, 0);
+		fixture_wait_closed(f, (unsigned)round + 1);
 		accounted(f, &sum);
 		assert_in_range(sum, done, begun);
 	}
@@ -244,7 +244,7 @@ test_memory_limit(void **state)
 	assert_int_equal(opened, 3); /* of 64 MiB and a little, in 256 MiB */
 	for (i = 0; i < 8; i++)
 		talechain_close(&tc[i]);
-	fixture_wait_channels(f, 0);
+	fixture_wait_closed(f, 3);
 	assert_int_equal(talechain_open(&tc[0], f->socket, "big", 20), 0);
 	talechain_close(&tc[0]);
 	fixture_fini(f);
@@ -319,7 +319,7 @@ test_by_path(void **state)
 	fixture_wait_events(f, TALECHAIN_APP_FINISH, 1);
 	munmap(map, bytes);
 	close(s);
-	fixture_wait_channels(f, 0);
+	fixture_wait_closed(f, 1);
 	fixture_fini(f);
 	free(f);
 }

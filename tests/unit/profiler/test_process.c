@@ -361,7 +361,7 @@ test_assignment(void **state)
 	assert_true(none >= 3);
 	assert_true(mine >= 10);
 	child_kill(wrapper);
-	fixture_wait_channels(f, 0);
+	fixture_wait_closed(f, 1);
 	fixture_fini(f);
 	free(f);
 }
