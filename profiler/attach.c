@@ -7,15 +7,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
 
-#define ATTACH_NICE 5
 /* How soon a source that ends is looked for in the returns. */
 #define RETURN_PERIOD_NS (2 * NS_PER_MS)
-#define POLL_OTHERS (1 + PROFILER_SERVERS) /* wake, pidfds */
+#define POLL_OTHERS (1 + 2 * PROFILER_SERVERS) /* wake; pidfd, thread */
 
 int
 attach_init(struct attach *a, const struct profiler_options *options,
@@ -192,10 +190,14 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	unsigned i, n;
 
 	p[0] = (struct pollfd){.fd = a->wake, .events = POLLIN};
-	for (i = 0; i < PROFILER_SERVERS; i++)
-		p[i + 1] = (struct pollfd){
+	for (i = 0; i < PROFILER_SERVERS; i++) {
+		p[2 * i + 1] = (struct pollfd){
 		    .fd = i < a->servers ? a->process[i].pidfd : -1,
 		    .events = POLLIN};
+		p[2 * i + 2] = (struct pollfd){
+		    .fd = i < a->servers ? a->process[i].thread : -1,
+		    .events = POLLIN};
+	}
 	n = POLL_OTHERS + door_poll(&a->door, p + POLL_OTHERS);
 	if (ppoll(p, n, wait_ns < 0 ? NULL : &t, NULL) < 0)
 		for (i = 0; i < n; i++)
@@ -207,7 +209,8 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	due_ns = -1;
 	for (i = 0; i < a->servers; i++)
 		due_ns = sooner(due_ns,
-		    process_turn(&a->process[i], p[i + 1].revents != 0, now));
+		    process_turn(&a->process[i], p[2 * i + 1].revents != 0,
+			p[2 * i + 2].revents != 0, now));
 	due_ns = sooner(due_ns, door_turn(&a->door, p + POLL_OTHERS, now));
 	attach_collect(a);
 	attach_show(a);
@@ -221,7 +224,6 @@ attach_run(void *arg)
 	int64_t wait_ns = 0;
 
 	prctl(PR_SET_NAME, "attach");
-	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), ATTACH_NICE);
 	while (__atomic_load_n(&a->stop, __ATOMIC_RELAXED) == 0)
 		wait_ns = attach_turn(a, wait_ns);
 	return NULL;

@@ -6,8 +6,9 @@
  * observer through a ring of orders.  Sources come back through a second ring
  * when the observer has finished with them; only then are they unmapped.
  *
- * It sleeps in poll() and runs at low priority: a spinning observer or a busy
- * proxy never waits for it.
+ * It sleeps in poll(): a spinning observer or a busy
+ * proxy never waits for it.  What it is woken for, the end of a server, is
+ * urgent, so it has no low priority.
  */
 #ifndef TAILOR_PROFILER_ATTACH_H
 #define TAILOR_PROFILER_ATTACH_H

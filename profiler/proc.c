@@ -1,9 +1,11 @@
 /* proc.c: see the header. */
 #include "profiler/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,8 @@
 #include "base/instant.h"
 
 #define PROC_DEPTH 32
+#define PROC_PIDFD_THREAD O_EXCL /* PIDFD_THREAD, Linux 6.9 */
+#define PROC_FLAG_EXITING 0x4	 /* PF_EXITING in field 9 of stat */
 
 int
 proc_pidfd(pid_t pid)
@@ -67,6 +71,48 @@ proc_read(pid_t pid, const char *file, char *out, size_t size)
 	out[n > 0 ? n : 0] = '\0';
 }
 
+/* The thread to watch, 0 if there is none but the first. */
+static pid_t
+proc_other_thread(pid_t pid)
+{
+	char path[64], name[32];
+	struct dirent *e;
+	pid_t tid, other = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	if (d == NULL)
+		return 0;
+	while ((e = readdir(d)) != NULL) {
+		tid = atoi(e->d_name);
+		if (tid <= 0 || tid == pid)
+			continue;
+		snprintf(path, sizeof(path), "task/%d/comm", (int)tid);
+		proc_read(pid, path, name, sizeof(name));
+		if (strcmp(name, "VM Thread\n") == 0) {
+			other = tid;
+			break;
+		}
+		if (other == 0 || tid < other)
+			other = tid;
+	}
+	closedir(d);
+	return other;
+}
+
+int
+proc_thread_pidfd(pid_t pid)
+{
+	pid_t tid = proc_other_thread(pid);
+	long fd;
+
+	if (tid == 0)
+		return -ESRCH;
+	fd = syscall(SYS_pidfd_open, tid, PROC_PIDFD_THREAD);
+	return fd < 0 ? -errno : (int)fd;
+}
+
 pid_t
 proc_inner_pid(pid_t pid)
 {
@@ -93,6 +139,34 @@ proc_stat(pid_t pid, char *buffer, size_t size)
 	proc_read(pid, "stat", buffer, size);
 	after = strrchr(buffer, ')');
 	return after != NULL ? after + 1 : "";
+}
+
+/* A hexadecimal field of /proc/<pid>/status, 0 if it is not there. */
+static uint64_t
+status_mask(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at == NULL ? 0 : strtoull(at + strlen(name), NULL, 16);
+}
+
+bool
+proc_is_ending(pid_t pid)
+{
+	uint64_t kill = UINT64_C(1) << (SIGKILL - 1);
+	char text[4096], state;
+	const char *at;
+	unsigned flags;
+
+	at = proc_stat(pid, text, sizeof(text));
+	if (sscanf(at, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		return true;
+	if (state == 'Z' || state == 'X' || (flags & PROC_FLAG_EXITING) != 0)
+		return true;
+	/* Told to end, but not run since. */
+	proc_read(pid, "status", text, sizeof(text));
+	return ((status_mask(text, "SigPnd:") | status_mask(text, "ShdPnd:")) &
+		   kill) != 0;
 }
 
 pid_t

@@ -16,6 +16,21 @@
 /* A handle that becomes readable when the process ends; negative errno. */
 int proc_pidfd(pid_t pid);
 
+/*
+ * proc_thread_pidfd(pid):
+ * A handle that becomes readable when one thread of the process ends: the
+ * "VM Thread" of a JVM, which lives as long as its JVM, or else any that is
+ * not the first.  A process that is killed gives its memory back before its
+ * own handle tells, which takes a tenth of a second per gigabyte; its threads
+ * are gone at once.  A thread may also end by itself: see proc_is_ending.
+ * Returns a descriptor or a negative errno (-EINVAL: Linux before 6.9;
+ * -ESRCH: it has one thread only).
+ */
+int proc_thread_pidfd(pid_t pid);
+
+/* Whether the process is on its way out or gone. */
+bool proc_is_ending(pid_t pid);
+
 /* Its user.  0 or a negative errno (-ENOENT: no such process). */
 int proc_uid(pid_t pid, uid_t *out);
 

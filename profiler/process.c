@@ -17,6 +17,8 @@
 #define PAGE_SOON_TRIES 100
 #define PAGE_LATER_NS (5 * NS_PER_S)
 #define PAGE_CHECK_NS (1 * NS_PER_S)
+/* Until a process has threads to watch, and after one ended by itself. */
+#define THREAD_PERIOD_NS (100 * NS_PER_MS)
 
 void
 process_init(struct process *p, struct attach *a, unsigned index,
@@ -26,18 +28,26 @@ process_init(struct process *p, struct attach *a, unsigned index,
 	p->attach = a;
 	p->index = index;
 	p->server = server;
-	p->pidfd = -1;
+	p->pidfd = p->thread = -1;
 	finder_init(&p->finder);
 	snprintf(p->where, sizeof(p->where), "its process is not known yet");
+}
+
+static void
+process_unwatch(struct process *p)
+{
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	if (p->thread >= 0)
+		close(p->thread);
+	p->pidfd = p->thread = -1;
 }
 
 void
 process_fini(struct process *p)
 {
 	finder_fini(&p->finder);
-	if (p->pidfd >= 0)
-		close(p->pidfd);
-	p->pidfd = -1;
+	process_unwatch(p);
 }
 
 void
@@ -107,9 +117,8 @@ process_gone(struct process *p, struct instant now)
 	log_event(LOG_LEVEL_NOTICE, "server_exited",
 	    "server=%s pid=%d status=%d", p->server->name, (int)p->pid,
 	    o.status);
-	if (p->pidfd >= 0)
-		close(p->pidfd);
-	p->pidfd = -1;
+	process_unwatch(p);
+	p->ended = p->pid;
 	p->pid = p->jvm = 0;
 	p->listener_known = false;
 	p->find_at = now;
@@ -124,11 +133,10 @@ process_found(struct process *p, pid_t pid, const char *how, struct instant now)
 	int pidfd = proc_pidfd(pid);
 
 	process_drop_page(p);
-	if (p->pidfd >= 0)
-		close(p->pidfd);
+	process_unwatch(p);
 	p->pidfd = pidfd < 0 ? -1 : pidfd;
 	p->pid = p->jvm = pid;
-	p->page_at = now;
+	p->page_at = p->thread_at = now;
 	p->listener_known = false;
 	if (pidfd == -ESRCH) {
 		process_gone(p, now);
@@ -205,6 +213,8 @@ process_find(struct process *p, struct instant now)
 	case FINDER_FOUND:
 		break;
 	}
+	if (p->pid == 0 && pid == p->ended && proc_is_ending(pid))
+		return FIND_PERIOD_NS;
 	p->listener_known = true;
 	if (p->pid == 0) {
 		process_found(p, pid, "listens", now);
@@ -212,7 +222,10 @@ process_find(struct process *p, struct instant now)
 	} else if (pid != p->jvm && proc_descends(pid, p->pid)) {
 		process_drop_page(p);
 		p->jvm = pid;
-		p->page_at = now;
+		p->page_at = p->thread_at = now;
+		if (p->thread >= 0)
+			close(p->thread);
+		p->thread = -1;
 	} else if (pid != p->jvm) {
 		/* An old process may still hold the port for a moment. */
 		p->listener_known = false;
@@ -265,18 +278,48 @@ sooner(int64_t a_ns, int64_t b_ns)
 	return a_ns;
 }
 
+/* A thread that was watched is gone: the process with it? */
+static bool
+process_thread_ended(struct process *p, struct instant now)
+{
+	close(p->thread);
+	p->thread = -1;
+	p->thread_at = instant_plus(now, THREAD_PERIOD_NS);
+	return proc_is_ending(p->jvm);
+}
+
+/* Take a thread under watch as soon as there is one.  Where the kernel does
+ * not know how, the process's own handle has to do. */
+static int64_t
+process_turn_thread(struct process *p, struct instant now)
+{
+	if (p->thread >= 0 || p->thread_unknown)
+		return -1;
+	if (instant_before(now, p->thread_at))
+		return instant_since(p->thread_at, now);
+	p->thread_at = instant_plus(now, THREAD_PERIOD_NS);
+	p->thread = proc_thread_pidfd(p->jvm);
+	p->thread_unknown = p->thread == -EINVAL || p->thread == -ENOSYS;
+	if (p->thread < 0)
+		p->thread = -1;
+	return p->thread >= 0 || p->thread_unknown ? -1 : THREAD_PERIOD_NS;
+}
+
 int64_t
-process_turn(struct process *p, bool readable, struct instant now)
+process_turn(struct process *p, bool readable, bool thread, struct instant now)
 {
 	int64_t due_ns = -1;
 
-	if (readable && p->pid != 0)
+	if (p->pid != 0 &&
+	    (readable || (thread && process_thread_ended(p, now))))
 		process_gone(p, now);
 	process_hear(p, now);
 	if (p->server->address.ss_family != AF_UNSPEC && !p->listener_known)
 		due_ns = sooner(due_ns, process_find(p, now));
 	if (p->server->hsperfdata && p->pid != 0)
 		due_ns = sooner(due_ns, process_turn_page(p, now));
+	if (p->pid != 0)
+		due_ns = sooner(due_ns, process_turn_thread(p, now));
 	return due_ns;
 }
 

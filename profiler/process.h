@@ -5,7 +5,7 @@
  *   UNKNOWN ------------------------------> RUNNING
  *      ^                                       |
  *      +---------------------------------------+
- *            pidfd readable, or told it is gone
+ *            pidfd readable, a thread of it killed, or told it is gone
  *
  * While UNKNOWN and with an address, the listener is looked for every 200 ms.
  * While RUNNING its pidfd is polled, and a performance page is looked for
@@ -32,18 +32,21 @@ struct process {
 	struct attach *attach;		      /* borrowed: takes our orders */
 	const struct profiler_server *server; /* borrowed */
 	unsigned index;
-	pid_t pid; /* 0: UNKNOWN */
-	int pidfd; /* owned, -1 */
-	pid_t jvm; /* whose page is read: pid or a descendant */
+	pid_t pid;   /* 0: UNKNOWN */
+	int pidfd;   /* owned, -1 */
+	int thread;  /* owned, -1: handle of one of its threads */
+	pid_t ended; /* the last one; it may hold its port a little longer */
+	pid_t jvm;   /* whose page is read: pid or a descendant */
 	bool listener_known;
+	bool thread_unknown; /* the kernel has no handles for threads */
 	struct finder finder;
 	struct page *page;     /* handed to the observer; only its constant
 				 * part is read here */
 	char why[PAGE_TEXT];   /* why there is none */
 	char where[PAGE_TEXT]; /* why its process is not known */
 	unsigned page_tries;
-	struct instant find_at, page_at; /* next attempts */
-	uint64_t told_seen;		 /* last value of told dealt with */
+	struct instant find_at, page_at, thread_at; /* next attempts */
+	uint64_t told_seen; /* last value of told dealt with */
 	/* any thread writes: generation << 32 | pid */
 	uint64_t told;
 };
@@ -56,11 +59,12 @@ void process_fini(struct process *p);
 void process_tell(struct process *p, pid_t pid);
 
 /*
- * process_turn(p, readable, now):
- * Do what is due.  readable: its pidfd is.
+ * process_turn(p, readable, thread, now):
+ * Do what is due.  readable: its pidfd is; thread: its thread's is.
  * Returns the time until something is due again, ns; -1 for never.
  */
-int64_t process_turn(struct process *p, bool readable, struct instant now);
+int64_t
+process_turn(struct process *p, bool readable, bool thread, struct instant now);
 
 /* The observer has given a page back. */
 void process_page_returned(struct process *p, struct page *page);

@@ -6,7 +6,7 @@
  * every new event into the timeline stream and posts each server's hazards
  * to the proxy through a ring and an eventfd.  That loop never allocates,
  * locks, logs or waits (in the sleeping poll mode its one system call is the
- * sleep).  A second, low-priority thread does everything that may block:
+ * sleep).  A second thread does everything that may block:
  * accepting channels, finding and watching processes, mapping hsperfdata;
  * it hands finished sources to the observer through a ring.
  *
