@@ -27,7 +27,7 @@
  * Tailor's memory is opened through /proc/PID/fd, so both must see the same
  * /proc and the service must run as Tailor's user or as root.
  *
- * Cost: about 40 ns an event, most of it the clock; 4 KiB + 64 B * slots.
+ * Cost: System.nanoTime() and a few dozen ns an event; 4 KiB + 64 B * slots.
  */
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;

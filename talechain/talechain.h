@@ -25,7 +25,8 @@
  * define it themselves).  Clean under -Wall -Wextra -Wconversion -Wshadow,
  * also in C++11 and later.
  *
- * Cost: about 40 ns an event, most of it the clock; 4 KiB + 64 B * slots.
+ * Cost: one clock read (25 ns where the vDSO has the clock, ten times that
+ * where it has not) and about 15 ns an event; 4 KiB + 64 B * slots.
  */
 #ifndef TALECHAIN_H
 #define TALECHAIN_H
@@ -335,6 +336,7 @@ struct talechain {
 	int socket; /* owned; stays open: its end tells Tailor we are gone */
 };
 
+/* The present moment, CLOCK_MONOTONIC ns.  Any thread. */
 static inline uint64_t
 talechain_now(void)
 {

@@ -124,7 +124,7 @@ header_check(int fd, struct timeline_header *h, size_t *bytes)
 int
 timeline_reader_open(struct timeline_reader **out, const char *path)
 {
-	struct timeline_header header;
+	struct timeline_header header = {0};
 	size_t bytes = 0;
 	void *map;
 	int fd, err;

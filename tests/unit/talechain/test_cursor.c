@@ -19,6 +19,7 @@
 
 #define LOG2 6
 #define SLOTS (1u << LOG2)
+#define LAP ((uint64_t)SLOTS)
 
 struct fixture {
 	struct talechain_channel *channel;
@@ -301,12 +302,12 @@ test_rejected(void **state)
 	struct talechain_event e;
 	uint64_t lost, k;
 	static const uint64_t bad[] = {
-	    2 * 1 + 2,				 /* of the slot beside it */
-	    2 * (SLOTS + 1) + 1,		 /* the same, a lap on */
-	    UINT64_MAX,				 /* everything */
-	    UINT64_MAX - 1,			 /* the same, even */
-	    (UINT64_C(2) << 40) + 2 * SLOTS + 2, /* too far ahead */
-	    (UINT64_C(2) << 56) + 2,		 /* beyond all rings */
+	    2 * 1 + 2,			       /* of the slot beside it */
+	    2 * (SLOTS + 1) + 1,	       /* the same, a lap on */
+	    UINT64_MAX,			       /* everything */
+	    UINT64_MAX - 1,		       /* the same, even */
+	    (UINT64_C(2) << 40) + 2 * LAP + 2, /* too far ahead */
+	    (UINT64_C(2) << 56) + 2,	       /* beyond all rings */
 	};
 
 	for (k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
@@ -320,7 +321,7 @@ test_rejected(void **state)
 		assert_int_equal(f->cursor.rejected, k + 1);
 	}
 	/* A lie about head moves us no further than the slot proves. */
-	f->writer.slot[0].seq = 2 * (4 * SLOTS) + 2;
+	f->writer.slot[0].seq = 2 * (4 * LAP) + 2;
 	assert_int_equal(
 	    talechain_take(&f->cursor, &e, &lost, f->now), TALECHAIN_TAKE_LOST);
 	assert_int_equal(lost, 4 * SLOTS + SLOTS / 4);

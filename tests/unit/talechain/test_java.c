@@ -156,6 +156,7 @@ test_java(void **state)
 	if (d == NULL) {
 		print_message("skipped: no JDK (javac, java) found\n");
 		skip();
+		return;
 	}
 	hear(d, line);
 	assert_string_equal(line, "ready");
@@ -231,6 +232,7 @@ test_refused(void **state)
 	if (d == NULL) {
 		print_message("skipped: no JDK (javac, java) found\n");
 		skip();
+		return;
 	}
 	tell(d, "emit 1");
 	for (i = 0; i < 4; i++) {
@@ -257,6 +259,7 @@ test_threads(void **state)
 	if (d == NULL) {
 		print_message("skipped: no JDK (javac, java) found\n");
 		skip();
+		return;
 	}
 	tell(d, "threads 3");
 	while (granted < 3) {

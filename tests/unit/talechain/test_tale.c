@@ -312,7 +312,7 @@ test_flood(void **state)
 	scene_open(&s, 15);
 	single(&r);
 	for (i = 0; i < 20000; i++)
-		SCENE(&s, i * 100, 0, TALECHAIN_APP_MARK, SCENE_ID, i);
+		SCENE(&s, (int64_t)i * 100, 0, TALECHAIN_APP_MARK, SCENE_ID, i);
 	SCENE(&s, 2500 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 4);
 	SCENE(&s, 4000 * US, 0, TALECHAIN_JVM_GC_END, 1, 4, 1500 * US);
 	r.stream_end = timeline_position(s.timeline);
