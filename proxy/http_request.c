@@ -151,7 +151,7 @@ int
 http_parse_request(const struct http_limits *limits, const char *buf,
     size_t head_length, struct http_head *out, struct http_refusal *refusal)
 {
-	struct slice text = {buf, head_length}, rest, line, target;
+	struct slice text = {buf, head_length}, target = {0}, rest, line;
 
 	memset(out, 0, offsetof(struct http_head, field));
 	if (head_length >= 2 && memcmp(buf, "\r\n", 2) == 0) {

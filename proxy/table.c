@@ -42,7 +42,8 @@ table_init(struct table *t, unsigned history_max)
 	t->history = calloc(history_max, sizeof(*t->history));
 	t->bucket = calloc(buckets, sizeof(*t->bucket));
 	t->chain = calloc(history_max, sizeof(*t->chain));
-	t->expired = calloc(EXPIRED_SETS * EXPIRED_WAYS, sizeof(*t->expired));
+	t->expired =
+	    calloc((size_t)EXPIRED_SETS * EXPIRED_WAYS, sizeof(*t->expired));
 	if (t->history == NULL || t->bucket == NULL || t->chain == NULL ||
 	    t->expired == NULL) {
 		table_fini(t);
