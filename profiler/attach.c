@@ -13,7 +13,9 @@
 
 /* How soon a source that ends is looked for in the returns. */
 #define RETURN_PERIOD_NS (2 * NS_PER_MS)
-#define POLL_OTHERS (1 + 2 * PROFILER_SERVERS) /* wake; pidfd, thread */
+/* One to be woken by; per server its handle and those of threads. */
+#define POLL_SERVER (1 + PROC_THREADS)
+#define POLL_OTHERS (1 + PROFILER_SERVERS * POLL_SERVER)
 
 int
 attach_init(struct attach *a, const struct profiler_options *options,
@@ -177,6 +179,32 @@ sooner(int64_t a_ns, int64_t b_ns)
 	return a_ns;
 }
 
+/* What to poll for a server: POLL_SERVER places. */
+static void
+attach_poll_server(const struct attach *a, unsigned i, struct pollfd *p)
+{
+	const struct process *s = i < a->servers ? &a->process[i] : NULL;
+	unsigned k;
+
+	p[0] =
+	    (struct pollfd){.fd = s != NULL ? s->pidfd : -1, .events = POLLIN};
+	for (k = 0; k < PROC_THREADS; k++)
+		p[1 + k] = (struct pollfd){
+		    .fd = s != NULL ? s->thread[k] : -1, .events = POLLIN};
+}
+
+static int64_t
+attach_turn_server(
+    struct process *s, const struct pollfd *p, struct instant now)
+{
+	bool thread = false;
+	unsigned k;
+
+	for (k = 0; k < PROC_THREADS; k++)
+		thread |= p[1 + k].revents != 0;
+	return process_turn(s, p[0].revents != 0, thread, now);
+}
+
 /* One turn; wait_ns is how long to sleep, -1: until something happens. */
 static int64_t
 attach_turn(struct attach *a, int64_t wait_ns)
@@ -190,14 +218,8 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	unsigned i, n;
 
 	p[0] = (struct pollfd){.fd = a->wake, .events = POLLIN};
-	for (i = 0; i < PROFILER_SERVERS; i++) {
-		p[2 * i + 1] = (struct pollfd){
-		    .fd = i < a->servers ? a->process[i].pidfd : -1,
-		    .events = POLLIN};
-		p[2 * i + 2] = (struct pollfd){
-		    .fd = i < a->servers ? a->process[i].thread : -1,
-		    .events = POLLIN};
-	}
+	for (i = 0; i < PROFILER_SERVERS; i++)
+		attach_poll_server(a, i, &p[1 + i * POLL_SERVER]);
 	n = POLL_OTHERS + door_poll(&a->door, p + POLL_OTHERS);
 	if (ppoll(p, n, wait_ns < 0 ? NULL : &t, NULL) < 0)
 		for (i = 0; i < n; i++)
@@ -208,9 +230,8 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	now = instant_now();
 	due_ns = -1;
 	for (i = 0; i < a->servers; i++)
-		due_ns = sooner(due_ns,
-		    process_turn(&a->process[i], p[2 * i + 1].revents != 0,
-			p[2 * i + 2].revents != 0, now));
+		due_ns = sooner(due_ns, attach_turn_server(&a->process[i],
+					    &p[1 + i * POLL_SERVER], now));
 	due_ns = sooner(due_ns, door_turn(&a->door, p + POLL_OTHERS, now));
 	attach_collect(a);
 	attach_show(a);

@@ -71,46 +71,50 @@ proc_read(pid_t pid, const char *file, char *out, size_t size)
 	out[n > 0 ? n : 0] = '\0';
 }
 
-/* The thread to watch, 0 if there is none but the first. */
-static pid_t
-proc_other_thread(pid_t pid)
+/* The lowest numbers of threads but the first: they tend to live longest. */
+static unsigned
+proc_other_threads(pid_t pid, pid_t out[PROC_THREADS])
 {
-	char path[64], name[32];
+	char path[32];
 	struct dirent *e;
-	pid_t tid, other = 0;
+	unsigned n = 0, i;
 	DIR *d;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	d = opendir(path);
 	if (d == NULL)
 		return 0;
-	while ((e = readdir(d)) != NULL) {
-		tid = atoi(e->d_name);
-		if (tid <= 0 || tid == pid)
-			continue;
-		snprintf(path, sizeof(path), "task/%d/comm", (int)tid);
-		proc_read(pid, path, name, sizeof(name));
-		if (strcmp(name, "VM Thread\n") == 0) {
-			other = tid;
-			break;
-		}
-		if (other == 0 || tid < other)
-			other = tid;
+	/* The kernel lists them in order of their creation. */
+	while (n < PROC_THREADS && (e = readdir(d)) != NULL) {
+		i = (unsigned)atoi(e->d_name);
+		if (i != 0 && (pid_t)i != pid)
+			out[n++] = (pid_t)i;
 	}
 	closedir(d);
-	return other;
+	return n;
 }
 
 int
-proc_thread_pidfd(pid_t pid)
+proc_thread_pidfds(pid_t pid, int out[PROC_THREADS])
 {
-	pid_t tid = proc_other_thread(pid);
+	pid_t tid[PROC_THREADS];
+	unsigned n = proc_other_threads(pid, tid), i;
+	int opened = 0, err = 0;
 	long fd;
 
-	if (tid == 0)
-		return -ESRCH;
-	fd = syscall(SYS_pidfd_open, tid, PROC_PIDFD_THREAD);
-	return fd < 0 ? -errno : (int)fd;
+	for (i = 0; i < PROC_THREADS; i++) {
+		out[i] = -1;
+		if (i >= n)
+			continue;
+		fd = syscall(SYS_pidfd_open, tid[i], PROC_PIDFD_THREAD);
+		if (fd < 0) {
+			err = -errno;
+			continue;
+		}
+		out[i] = (int)fd;
+		opened++;
+	}
+	return opened > 0 ? opened : err;
 }
 
 pid_t

@@ -16,17 +16,19 @@
 /* A handle that becomes readable when the process ends; negative errno. */
 int proc_pidfd(pid_t pid);
 
+#define PROC_THREADS 3
+
 /*
- * proc_thread_pidfd(pid):
- * A handle that becomes readable when one thread of the process ends: the
- * "VM Thread" of a JVM, which lives as long as its JVM, or else any that is
- * not the first.  A process that is killed gives its memory back before its
- * own handle tells, which takes a tenth of a second per gigabyte; its threads
- * are gone at once.  A thread may also end by itself: see proc_is_ending.
- * Returns a descriptor or a negative errno (-EINVAL: Linux before 6.9;
- * -ESRCH: it has one thread only).
+ * proc_thread_pidfds(pid, out):
+ * Handles that become readable when a thread of the process ends, of up to
+ * PROC_THREADS threads that are not its first; the others are set to -1.
+ * A process that is killed gives its memory back before its own handle
+ * tells, a tenth of a second per gigabyte.  Its threads tell at once, but for
+ * the last one, which is the one that gives the memory back: hence several.
+ * A thread may also end by itself: see proc_is_ending.
+ * Returns how many, or a negative errno (-EINVAL: Linux before 6.9).
  */
-int proc_thread_pidfd(pid_t pid);
+int proc_thread_pidfds(pid_t pid, int out[PROC_THREADS]);
 
 /* Whether the process is on its way out or gone. */
 bool proc_is_ending(pid_t pid);

@@ -1,6 +1,7 @@
 /* process.c: see the header. */
 #include "profiler/process.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -19,6 +20,8 @@
 #define PAGE_CHECK_NS (1 * NS_PER_S)
 /* Until a process has threads to watch, and after one ended by itself. */
 #define THREAD_PERIOD_NS (100 * NS_PER_MS)
+#define THREAD_TRIES 100
+#define THREAD_LATER_NS (5 * NS_PER_S)
 
 void
 process_init(struct process *p, struct attach *a, unsigned index,
@@ -28,19 +31,31 @@ process_init(struct process *p, struct attach *a, unsigned index,
 	p->attach = a;
 	p->index = index;
 	p->server = server;
-	p->pidfd = p->thread = -1;
+	p->pidfd = -1;
+	for (unsigned i = 0; i < PROC_THREADS; i++)
+		p->thread[i] = -1;
 	finder_init(&p->finder);
 	snprintf(p->where, sizeof(p->where), "its process is not known yet");
 }
 
 static void
+process_unwatch_threads(struct process *p)
+{
+	for (unsigned i = 0; i < PROC_THREADS; i++) {
+		if (p->thread[i] >= 0)
+			close(p->thread[i]);
+		p->thread[i] = -1;
+	}
+	p->threads = 0;
+}
+
+static void
 process_unwatch(struct process *p)
 {
+	process_unwatch_threads(p);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
-	if (p->thread >= 0)
-		close(p->thread);
-	p->pidfd = p->thread = -1;
+	p->pidfd = -1;
 }
 
 void
@@ -137,6 +152,7 @@ process_found(struct process *p, pid_t pid, const char *how, struct instant now)
 	p->pidfd = pidfd < 0 ? -1 : pidfd;
 	p->pid = p->jvm = pid;
 	p->page_at = p->thread_at = now;
+	p->threads_seen = 0;
 	p->listener_known = false;
 	if (pidfd == -ESRCH) {
 		process_gone(p, now);
@@ -223,9 +239,7 @@ process_find(struct process *p, struct instant now)
 		process_drop_page(p);
 		p->jvm = pid;
 		p->page_at = p->thread_at = now;
-		if (p->thread >= 0)
-			close(p->thread);
-		p->thread = -1;
+		process_unwatch_threads(p);
 	} else if (pid != p->jvm) {
 		/* An old process may still hold the port for a moment. */
 		p->listener_known = false;
@@ -282,27 +296,30 @@ sooner(int64_t a_ns, int64_t b_ns)
 static bool
 process_thread_ended(struct process *p, struct instant now)
 {
-	close(p->thread);
-	p->thread = -1;
+	process_unwatch_threads(p);
 	p->thread_at = instant_plus(now, THREAD_PERIOD_NS);
 	return proc_is_ending(p->jvm);
 }
 
-/* Take a thread under watch as soon as there is one.  Where the kernel does
+/* Take threads under watch as soon as there are some.  Where the kernel does
  * not know how, the process's own handle has to do. */
 static int64_t
-process_turn_thread(struct process *p, struct instant now)
+process_turn_threads(struct process *p, struct instant now)
 {
-	if (p->thread >= 0 || p->thread_unknown)
+	if (p->threads == PROC_THREADS || p->threads_unknown)
 		return -1;
 	if (instant_before(now, p->thread_at))
 		return instant_since(p->thread_at, now);
-	p->thread_at = instant_plus(now, THREAD_PERIOD_NS);
-	p->thread = proc_thread_pidfd(p->jvm);
-	p->thread_unknown = p->thread == -EINVAL || p->thread == -ENOSYS;
-	if (p->thread < 0)
-		p->thread = -1;
-	return p->thread >= 0 || p->thread_unknown ? -1 : THREAD_PERIOD_NS;
+	process_unwatch_threads(p);
+	p->thread_at = instant_plus(now, p->threads_seen > THREAD_TRIES
+					     ? THREAD_LATER_NS
+					     : THREAD_PERIOD_NS);
+	p->threads_seen++;
+	p->threads = proc_thread_pidfds(p->jvm, p->thread);
+	p->threads_unknown = p->threads == -EINVAL || p->threads == -ENOSYS;
+	if (p->threads < 0)
+		p->threads = 0;
+	return instant_since(p->thread_at, now);
 }
 
 int64_t
@@ -319,7 +336,7 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now)
 	if (p->server->hsperfdata && p->pid != 0)
 		due_ns = sooner(due_ns, process_turn_page(p, now));
 	if (p->pid != 0)
-		due_ns = sooner(due_ns, process_turn_thread(p, now));
+		due_ns = sooner(due_ns, process_turn_threads(p, now));
 	return due_ns;
 }
 

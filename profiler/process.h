@@ -24,6 +24,7 @@
 #include "profiler/finder.h"
 #include "profiler/jvm/page.h"
 #include "profiler/order.h"
+#include "profiler/proc.h"
 #include "profiler/profiler.h"
 
 struct attach;
@@ -32,13 +33,15 @@ struct process {
 	struct attach *attach;		      /* borrowed: takes our orders */
 	const struct profiler_server *server; /* borrowed */
 	unsigned index;
-	pid_t pid;   /* 0: UNKNOWN */
-	int pidfd;   /* owned, -1 */
-	int thread;  /* owned, -1: handle of one of its threads */
+	pid_t pid;		  /* 0: UNKNOWN */
+	int pidfd;		  /* owned, -1 */
+	int thread[PROC_THREADS]; /* owned, -1: handles of some threads */
 	pid_t ended; /* the last one; it may hold its port a little longer */
 	pid_t jvm;   /* whose page is read: pid or a descendant */
 	bool listener_known;
-	bool thread_unknown; /* the kernel has no handles for threads */
+	int threads;	       /* how many are watched */
+	bool threads_unknown;  /* the kernel has no handles for threads */
+	unsigned threads_seen; /* times they were looked for */
 	struct finder finder;
 	struct page *page;     /* handed to the observer; only its constant
 				 * part is read here */
