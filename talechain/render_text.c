@@ -16,6 +16,8 @@
 
 #include "talechain/text.h"
 
+/* Blind intervals below this part of the request are not listed. */
+#define BLIND_PART 20
 #define EVENTS_MAX 500 /* lines; the JSON rendering has all */
 #define LANE_SIZE 13
 #define EVENT_INDENT 45 /* where arguments begin */
@@ -208,23 +210,47 @@ render_client(
 		    LANE_SIZE - 1, "client", what);
 }
 
+/* A blind interval that says little about this request: the waterfall shows
+ * where it was, and their sum has been told. */
+static bool
+is_minor(const struct tale *t, const struct tale_entry *e)
+{
+	int64_t total_ns =
+	    instant_since(t->request.finished, t->request.first_byte);
+
+	return e->slot.event.type == TALECHAIN_META_BLIND &&
+	       e->slot.event.arg[0] < (uint64_t)total_ns / BLIND_PART;
+}
+
 static void
 render_events(const struct tale *t, struct text *x)
 {
-	size_t i, shown = t->entries < EVENTS_MAX ? t->entries : EVENTS_MAX;
+	size_t i, shown = 0, minor = 0;
 	bool doubtful = false;
 
 	text_add(x, "\n        ms  lane         event\n");
 	render_client(t, "scheduled", t->client.scheduled, x);
 	render_client(t, "sent", t->client.sent, x);
-	for (i = 0; i < shown; i++) {
+	for (i = 0; i < t->entries; i++) {
+		if (is_minor(t, &t->entry[i])) {
+			minor++;
+			continue;
+		}
+		if (shown == EVENTS_MAX)
+			continue;
 		render_event(t, &t->entry[i], x);
 		doubtful |= t->entry[i].doubtful;
+		shown++;
 	}
 	render_client(t, "received", t->client.received, x);
-	if (t->entries > shown)
+	if (t->entries - minor > shown)
 		text_add(x, "%zu more events; the JSON rendering has all.\n",
-		    t->entries - shown);
+		    t->entries - minor - shown);
+	if (minor > 0)
+		text_add(x,
+		    "%zu short blind interval%s not listed; the JSON "
+		    "rendering has all.\n",
+		    minor, minor == 1 ? " is" : "s are");
 	if (doubtful)
 		text_add(x, "? its own stamp cannot be true; this is when the "
 			    "observer read it.\n");

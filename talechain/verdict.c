@@ -15,6 +15,7 @@
 #include "talechain/text.h"
 
 #define NAME_SIZE 40
+#define QUEUED_PART 5 /* of the request: worth a sentence */
 
 char *
 tale_server_name(const struct tale *t, int server, char *out, size_t size)
@@ -246,7 +247,7 @@ say_application(
 	struct instant in = app_instant(t, a->server, TALECHAIN_APP_RECEIVE);
 	struct instant start = app_instant(t, a->server, TALECHAIN_APP_START);
 	struct instant out = app_instant(t, a->server, TALECHAIN_APP_FINISH);
-	int64_t queued_ns, worked_ns;
+	int64_t queued_ns, worked_ns, share_ns;
 	char queued[32], worked[32];
 
 	if (!instant_is_set(in) || instant_before(start, in) ||
@@ -254,10 +255,31 @@ say_application(
 		return;
 	queued_ns = instant_since(start, in);
 	worked_ns = instant_since(out, start);
-	v->code = queued_ns > worked_ns ? "backend_queue" : "work";
-	v->share_ns = queued_ns > worked_ns ? queued_ns : worked_ns;
+	share_ns = queued_ns > worked_ns ? queued_ns : worked_ns;
+	if (share_ns > v->share_ns) {
+		v->code = queued_ns > worked_ns ? "backend_queue" : "work";
+		v->share_ns = share_ns;
+	}
 	say(v, " It waited %s in the server and was worked on for %s.",
 	    text_ms(queued, queued_ns), text_ms(worked, worked_ns));
+}
+
+/* It was held back by us, because no server could take it. */
+static void
+say_queued(
+    const struct tale *t, const struct tale_attempt *a, struct tale_verdict *v)
+{
+	const struct tale_request *r = &t->request;
+	int64_t waited_ns = instant_since(a->written, r->received);
+	char ms[32];
+
+	if (waited_ns < NS_PER_MS ||
+	    waited_ns < instant_since(r->finished, r->first_byte) / QUEUED_PART)
+		return;
+	v->code = "proxy_queue";
+	v->share_ns = waited_ns;
+	say(v, "It had waited %s in Tailor for a server with room. ",
+	    text_ms(ms, waited_ns));
 }
 
 /* A request with one attempt. */
@@ -268,6 +290,7 @@ say_single(
 	struct instant answered = attempt_answered(a), to = answered;
 	const struct tale_pause *p;
 	char name[NAME_SIZE], took[32], share[32], cause[32];
+	int64_t paused_ns;
 
 	tale_server_name(t, a->server, name, sizeof(name));
 	if (!instant_is_set(a->written)) {
@@ -276,15 +299,19 @@ say_single(
 	}
 	if (!instant_is_set(to))
 		to = t->end;
+	say_queued(t, a, v);
 	text_ms(took, instant_since(to, a->written));
 	say(v,
 	    instant_is_set(answered) ? "%s answered in %s"
 				     : "%s has not answered for %s",
 	    name, took);
-	p = pause_main(t, a->server, a->written, to, &v->share_ns);
-	if (p != NULL) {
+	p = pause_main(t, a->server, a->written, to, &paused_ns);
+	if (p != NULL && paused_ns > v->share_ns) {
+		v->share_ns = paused_ns;
 		v->code = p->kind == HAZARD_EXIT ? "exit" : "jvm_pause";
-		say(v, "; for %s of that it %s%s.", text_ms(share, v->share_ns),
+	}
+	if (p != NULL) {
+		say(v, "; for %s of that it %s%s.", text_ms(share, paused_ns),
 		    p->kind == HAZARD_EXIT ? "was not running"
 		    : p->kind == HAZARD_GC ? "was in a gc"
 					   : "was in a safepoint",
