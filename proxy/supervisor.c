@@ -23,6 +23,7 @@
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 
+#define NOT_STARTED 126 /* exit status of a child that could not exec */
 #define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */
 #define RESTART_DELAY_MAX_NS (30 * NS_PER_S)
 
@@ -73,6 +74,12 @@ child_reap(struct server *s)
 	    s->child == CHILD_STOPPING ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING,
 	    "server_exited", "server=%s pid=%d how=\"%s\"", s->config->name,
 	    (int)s->pid, how);
+	if (WIFEXITED(status) && WEXITSTATUS(status) >= NOT_STARTED)
+		log_event(LOG_LEVEL_ERROR, "launch_failed",
+		    "server=%s command=\"%s\" advice=\"the program could not "
+		    "be started: check servers[%u].launch, its path and its "
+		    "directory\"",
+		    s->config->name, s->config->argv[0], s->index);
 	event_del(&s->child_event);
 	close(s->pidfd);
 	s->pidfd = -1;
@@ -149,10 +156,10 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 	}
 	if (c->directory != NULL && *c->directory != '\0' &&
 	    chdir(c->directory) < 0)
-		_exit(126);
+		_exit(NOT_STARTED);
 	environ = environment;
 	execvp(c->argv[0], c->argv);
-	_exit(127);
+	_exit(NOT_STARTED + 1);
 }
 
 /* Ours, with the configured changes and the way to our channels. */

@@ -1,0 +1,142 @@
+"""Goal: what is wrong at the start is said once, with what to do, and
+whatever can still be served is served."""
+
+import json
+import socket
+import subprocess
+
+import pytest
+
+from support.client import Client
+from support.process import Process, free_port
+
+
+def run(build, *arguments):
+    done = subprocess.run([build / "tailor", *arguments], text=True,
+                          capture_output=True, timeout=30, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_all_errors_at_once(build, tmp_path):
+    # Goal: one run shows every error, with its place and its range.
+    file = tmp_path / "bad.json"
+    file.write_text("""{
+  "listen": "127.0.0.1:99999",   // no such port
+  "servers": [{"address": "127.0.0.1:1", "loser": "drown"}],
+  "hedgin": {"mode": "act"},
+  "proxy": {"header_timeout": "-1s",},
+}""")
+    status, out, err = run(build, "-t", "-c", str(file))
+    assert status == 1 and out == ""
+    assert "bad.json:2:13" in err and "1..65535" in err
+    assert "drain" in err
+    assert 'did you mean hedging?' in err
+    assert "proxy.header_timeout" in err
+    assert len(err.splitlines()) == 4
+
+
+def test_good_configuration_is_silent(build, tmp_path):
+    # Goal: -t says nothing and succeeds; -T prints what can be read again.
+    file = tmp_path / "good.json"
+    file.write_text('{"listen": ":0", "servers": '
+                    '[{"address": "127.0.0.1:1"}]}')
+    assert run(build, "-t", "-c", str(file)) == (0, "", "")
+    status, out, _ = run(build, "-T", "-c", str(file))
+    assert status == 0
+    again = tmp_path / "again.json"
+    again.write_text(out)
+    assert run(build, "-T", "-c", str(again))[1] == out
+    assert json.loads(out)["hedging"]["mode"] == "act"
+
+
+def test_nothing_to_do(build):
+    # Goal: without a server or listener the first step is shown.
+    status, _, err = run(build)
+    assert status == 1
+    assert "listen" in err and "servers" in err
+
+
+@pytest.mark.parametrize("arguments", [["--no-such"], ["file.json"],
+                                       ["--set", "novalue"]])
+def test_usage(build, arguments):
+    # Goal: a wrong command line is status 2 and names the cure.
+    status, _, err = run(build, *arguments)
+    assert status == 2
+    assert "help" in err or "-c" in err or "KEY=VALUE" in err
+
+
+def test_help_fits_a_terminal(build):
+    # Goal: --help is 80 columns at most and names every option.
+    status, out, _ = run(build, "--help")
+    assert status == 0
+    assert all(len(line) <= 80 for line in out.splitlines())
+    for option in ("--listen", "--active", "--backup", "--admin", "--test"):
+        assert option in out
+
+
+def test_port_in_use(build, upstream, scratch):
+    # Goal: a taken port is named, with how to find who has it.
+    server = upstream("active").serve()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        status, _, err = run(
+            build, "--listen", address, "--active", server.address,
+            "--admin", f"unix:{scratch}/a.sock",
+            "--set", f"profiler.channel_socket={scratch}/c.sock",
+            "--set", "profiler.stream=")
+    assert status == 1
+    assert address in err and "ss -ltnp" in err
+
+
+def test_admin_in_use(upstream, tailor, scratch):
+    # Goal: without an admin listener requests are served all the same.
+    server = upstream("active").serve()
+    first = tailor(server)
+    port = free_port()
+    command = [first.argv[0], "--listen", f"127.0.0.1:{port}", "--active",
+               server.address, "--admin", f"unix:{first.admin}",
+               "--set", f"profiler.channel_socket={scratch}/c.sock",
+               "--set", "profiler.stream="]
+    second = Process(command)
+    try:
+        second.wait_log("listen_failed what=admin")
+        second.wait_log("server_up")
+        with Client(("127.0.0.1", port)) as client:
+            assert client.get().body == b"active"
+    finally:
+        second.signal(15)
+        assert second.wait() == 0
+    assert first.ask("/healthz").status == 200
+
+
+def test_cpu_that_may_not_be_used(upstream, tailor):
+    # Goal: no such CPU: said, and everything runs unpinned.
+    server = upstream("active").serve()
+    t = tailor(server, proxy={"cpu": "1000"}, profiler={"cpu": "1000"})
+    assert "not_pinned" in t.log or "cpu" in t.log
+    assert t.log.count("advice") + t.log.count("do=") >= 1
+    with t.client() as c:
+        assert c.get().status == 200
+
+
+def test_program_that_cannot_be_started(tailor):
+    # Goal: the message names the program; Tailor goes on and answers 503.
+    t = tailor({"name": "a", "address": f"127.0.0.1:{free_port()}",
+                "launch": {"command": ["/no/such/program"]}}, ready=False)
+    line = t.wait_log("launch_failed")
+    assert "/no/such/program" in line and "servers[0].launch" in line
+    with t.client() as c:
+        assert c.get().status == 503
+
+
+def test_channels_in_use(upstream, tailor, scratch):
+    # Goal: a channel socket of another Tailor: said, and no more than that.
+    server = upstream("active").serve()
+    first = tailor(server)
+    t = tailor(server, profiler={
+        "channel_socket": f"{first.directory}/channels.sock"})
+    t.wait_log("channels_off")
+    with t.client() as c:
+        assert c.get().status == 200
