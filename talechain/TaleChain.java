@@ -302,9 +302,9 @@ public final class TaleChain implements AutoCloseable {
 	}
 
 	/*
-	 * The same order as in talechain_emit_at(): head and the busy mark
-	 * before any field (store-store fence), every field before the
-	 * publishing store (release).
+	 * The same order as in talechain_emit_at(): every earlier event before
+	 * head (release), head and the busy mark before any field (store-store
+	 * fence), every field before the publishing store (release).
 	 */
 	private void write(
 	    Ring r, long ts, int type, long a0, long a1, long a2, long a3)
@@ -313,7 +313,7 @@ public final class TaleChain implements AutoCloseable {
 		long i = r.head++;
 		int at = HEADER_BYTES + ((int)i & r.mask) * SLOT_BYTES;
 
-		LONG.setOpaque(m, AT_HEAD, i + 1);
+		LONG.setRelease(m, AT_HEAD, i + 1);
 		LONG.setOpaque(m, at, 2 * i + 1);
 		VarHandle.storeStoreFence();
 		LONG.setOpaque(m, at + 8, ts);

@@ -79,6 +79,11 @@ cursor_reject(struct talechain_cursor *c, uint64_t value)
  * ring with nested writers another one) has gone on, and that long ago.  A
  * writer that was merely preempted in mid-slot holds up nobody but itself, so
  * then we wait.
+ *
+ * The order matters: who has seen head beyond the next event also sees this
+ * one complete, if it ever was.  So the slot is looked at again after head;
+ * without that, a writer that wakes up between our two loads would lose a
+ * good event.
  */
 static bool
 cursor_abandon(struct talechain_cursor *c, struct instant now)
@@ -92,8 +97,9 @@ cursor_abandon(struct talechain_cursor *c, struct instant now)
 	if (instant_since(now, (struct instant){c->busy_since_ns}) <=
 	    CURSOR_BUSY_NS)
 		return false;
-	head = __atomic_load_n(&c->channel->head, __ATOMIC_RELAXED);
-	if (head <= c->next + 1)
+	head = __atomic_load_n(&c->channel->head, __ATOMIC_ACQUIRE);
+	if (head <= c->next + 1 ||
+	    ring_seq(&c->slot[c->next & c->mask]) != 2 * c->next + 1)
 		return false;
 	c->abandoned++;
 	c->next++;

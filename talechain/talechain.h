@@ -222,7 +222,8 @@ struct talechain_event {
  *  line 0   constant: who, what, how large
  *  line 1   name, and ready (stored last, with release)
  *  line 2   head: index of the next event; whoever has seen event i
- *           complete sees head > i                           (writer)
+ *           complete sees head > i, and whoever has seen head > i + 1
+ *           sees event i complete                            (writer)
  *  line 3   counters of the writer
  *  line 4   word[0]: the writer's state word              (writer)
  *  line 5   word[1..]: further signal words               (writer)
@@ -351,10 +352,11 @@ talechain_now(void)
  * Write one event with a timestamp of the caller's (CLOCK_MONOTONIC ns).
  * The owning thread only.  Never blocks, never fails.
  *
- * Order: head and the busy mark are visible before any field (release
- * fence), every field before the publishing store.  Fields are relaxed
- * atomics so that a concurrent reader is no data race.  On x86 all of this is
- * plain moves, on arm64 one dmb and one stlr.
+ * Order: every earlier event is visible before head (release), head and the
+ * busy mark before any field (release fence), every field before the
+ * publishing store.  Fields are relaxed atomics so that a concurrent reader
+ * is no data race.  On x86 all of this is plain moves, on arm64 one dmb and
+ * two stlr.
  */
 static inline void
 talechain_emit_at(struct talechain *tc, uint64_t ts, enum talechain_type type,
@@ -367,7 +369,7 @@ talechain_emit_at(struct talechain *tc, uint64_t ts, enum talechain_type type,
 		return;
 	i = tc->head++;
 	e = &tc->slot[i & tc->mask];
-	__atomic_store_n(&tc->channel->head, tc->head, __ATOMIC_RELAXED);
+	__atomic_store_n(&tc->channel->head, tc->head, __ATOMIC_RELEASE);
 	__atomic_store_n(&e->seq, 2 * i + 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	__atomic_store_n(&e->ts, ts, __ATOMIC_RELAXED);
