@@ -4,7 +4,7 @@
  * One sweep: orders from the attach thread, every hsperfdata page, every
  * agent's state word, then a batch of events from the rings in turn.  The
  * sources of hazards are looked at in every sweep; rings share a budget of
- * 64 events and 16 looks per sweep, so that no busy ring can delay a hazard.
+ * 64 events and 8 looks per sweep, so that no busy ring can delay a hazard.
  *
  * After observer_start everything here belongs to that thread, but for what
  * is marked otherwise.
@@ -26,7 +26,7 @@
 
 #define OBSERVER_CHANNELS (1024 + 16) /* from outside, and our own */
 #define OBSERVER_BATCH 64
-#define OBSERVER_LOOKS 16
+#define OBSERVER_LOOKS 8
 
 struct observer {
 	/* constant while it runs */

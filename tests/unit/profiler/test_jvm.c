@@ -369,7 +369,7 @@ test_attach(void **state)
 {
 	const char *options[] = {
 	    "-XX:+UseSerialGC", "-XX:+PerfDisableSharedMem", NULL};
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f;
 	char pid[16], option[160];
 	const char *jcmd[] = {
 	    "jcmd", pid, "JVMTI.agent_load", agent_path, option, NULL};
@@ -378,6 +378,7 @@ test_attach(void **state)
 
 	(void)state;
 	need_agent();
+	f = malloc(sizeof(*f));
 	fixture_init(f);
 	assert_true(jvm_start(&j, f, options));
 	snprintf(pid, sizeof(pid), "%d", (int)j.pid);
@@ -401,13 +402,14 @@ test_attach(void **state)
 static void
 test_reconnect(void **state)
 {
-	struct fixture *f = malloc(sizeof(*f));
+	struct fixture *f;
 	char agent[700];
 	const char *options[] = {"-XX:+UseSerialGC", agent, NULL};
 	struct jvm j;
 
 	(void)state;
 	need_agent();
+	f = malloc(sizeof(*f));
 	fixture_init(f);
 	f->options.server[0].hsperfdata = false;
 	fixture_start(f);

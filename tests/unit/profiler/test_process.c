@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,6 +68,17 @@ child_kill(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+static unsigned
+child_threads(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	assert_int_equal(stat(path, &st), 0);
+	return (unsigned)st.st_nlink - 2;
+}
+
 /* Goal: told of a process, its end is a hazard at once, with its status;
  * told of the next, the hazard ends. */
 static void
@@ -75,7 +87,7 @@ test_told(void **state)
 	struct fixture *f = malloc(sizeof(*f));
 	pid_t first = child_new(), second;
 	struct profiler_stats s;
-	unsigned i;
+	unsigned i, threads, status;
 
 	(void)state;
 	fixture_init(f);
@@ -84,14 +96,20 @@ test_told(void **state)
 	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
 	profiler_stats(f->profiler, &s);
 	assert_int_equal(s.server[0].pid, first);
+	threads = child_threads(first);
 	kill(first, SIGKILL); /* not reaped: its supervisor will do that */
 	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
 	assert_int_equal(f->hazard[0].pid, first);
+	/* A thread's end may tell before there is a status; a sanitizer gives
+	 * the child such a thread. */
+	status = threads > 1 ? 0 : SIGKILL;
 	fixture_wait_events(f, TALECHAIN_SERVER_EXIT, 1);
 	for (i = 0; i < f->slots; i++)
 		if (f->slot[i].event.type == TALECHAIN_SERVER_EXIT) {
 			assert_int_equal(f->slot[i].event.arg[1], first);
-			assert_int_equal(f->slot[i].event.arg[2], SIGKILL);
+			if (f->slot[i].event.arg[2] != SIGKILL)
+				assert_int_equal(
+				    f->slot[i].event.arg[2], status);
 		}
 	assert_int_equal(waitpid(first, NULL, 0), first);
 	second = child_new();
