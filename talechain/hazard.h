@@ -12,9 +12,9 @@
 #include "base/instant.h"
 
 /* What keeps a server from answering.  Kinds may overlap in time. */
-#define HAZARD_KINDS(X)                                                     \
-	X(GC, "gc")		  /* a stop-the-world collection */         \
-	X(SAFEPOINT, "safepoint") /* all its threads stopped, not for GC */ \
+#define HAZARD_KINDS(X)                                                    \
+	X(GC, "gc")		  /* a stop-the-world collection */        \
+	X(SAFEPOINT, "safepoint") /* all threads stopped, for GC or not */ \
 	X(EXIT, "exit")		  /* the process is gone; ends with a new one */
 
 enum hazard_kind {
