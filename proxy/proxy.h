@@ -87,7 +87,7 @@ struct proxy {
 	bool stopped;		 /* leave the loop */
 	bool accept_paused;	 /* out of descriptors */
 	bool sweeping, sweep_again, queue_running;
-	bool hedges_wait; /* some were refused because a server was full */
+	bool hedges_wait;      /* some were refused because a server was full */
 	unsigned consequences; /* to be carried out when the turn ends */
 
 	struct metrics metrics;
