@@ -74,7 +74,8 @@ child_reap(struct server *s)
 	    s->child == CHILD_STOPPING ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING,
 	    "server_exited", "server=%s pid=%d how=\"%s\"", s->config->name,
 	    (int)s->pid, how);
-	if (WIFEXITED(status) && WEXITSTATUS(status) >= NOT_STARTED)
+	if (WIFEXITED(status) && (WEXITSTATUS(status) == NOT_STARTED ||
+				     WEXITSTATUS(status) == NOT_STARTED + 1))
 		log_event(LOG_LEVEL_ERROR, "launch_failed",
 		    "server=%s command=\"%s\" advice=\"the program could not "
 		    "be started: check servers[%u].launch, its path and its "
