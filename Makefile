@@ -137,6 +137,7 @@ unit-$(1): $$(TESTS_$(1))
 unit-programs: $$(TESTS_$(1))
 endef
 $(foreach f,$(FOLDERS),$(eval $(call unit_folder,$(f))))
+unit-profiler unit-programs: | agent	# its tests load it into a JVM
 
 # --- end-to-end tests ---------------------------------------------------------
 # PYTEST_ARGS="-k hedge -x" and the like are passed on.
