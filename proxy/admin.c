@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "proxy/admin_reports.h"
 #include "proxy/proxy.h"
 #include "proxy/tale_api.h"
 
@@ -151,67 +152,12 @@ on_metrics(struct evhttp_request *r, void *user)
 }
 
 static void
-write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
-    struct json *j)
-{
-	const struct hedging_server *h = &p->hedging.server[i];
-	struct server *s = &p->server[i];
-	uint64_t errors = 0;
-
-	for (unsigned e = UPLINK_REFUSED; e <= UPLINK_TIMEOUT; e++)
-		errors += s->errors[e];
-	json_object_begin(j);
-	json_key_string(j, "name", p->config->server[i].name);
-	json_key_string(j, "address", p->config->server[i].address.text);
-	json_key_int(j, "pid", s->pid > 0 ? s->pid : stats->server[i].pid);
-	json_key_bool(j, "launched", p->config->server[i].argc > 0);
-	json_key_string(j, "state", server_state_name(h->state));
-	json_key_bool(j, "active", p->hedging.active == i);
-	json_key(j, "hazards");
-	json_array_begin(j);
-	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-		if (h->hazards & (1U << k))
-			json_string(j, hazard_kind_name((enum hazard_kind)k));
-	json_array_end(j);
-	json_key_string(
-	    j, "source", profiler_source_name(stats->server[i].source));
-	json_key_string(j, "detail", stats->server[i].detail);
-	json_key_uint(j, "inflight", h->inflight);
-	json_key_uint(j, "draining", s->draining_count);
-	json_key(j, "connections");
-	json_object_begin(j);
-	json_key_uint(j, "idle", s->idle_count);
-	json_key_uint(j, "busy", s->busy_count);
-	json_object_end(j);
-	json_key_int(j, "p50_ns", h->latency_p50_ns);
-	json_key_int(j, "p95_ns", h->latency_p95_ns);
-	json_key_uint(j, "warmups", s->warmups_ok);
-	json_key_uint(j, "restarts", s->restarts);
-	json_key_uint(j, "errors", errors);
-	json_object_end(j);
-}
-
-static void
 reply_servers(struct evhttp_request *r, struct proxy *p)
 {
-	struct profiler_stats stats;
 	struct json j;
 
-	profiler_stats(p->profiler, &stats);
 	json_init(&j, false);
-	json_object_begin(&j);
-	json_key_string(&j, "schema", "tailor.servers/1");
-	json_key_string(&j, "mode",
-	    p->config->hedging.mode == CONFIG_MODE_ACT ? "act" : "watch");
-	json_key_string(
-	    &j, "active", p->config->server[p->hedging.active].name);
-	json_key_uint(&j, "swaps", p->metrics.swaps);
-	json_key(&j, "servers");
-	json_array_begin(&j);
-	for (unsigned i = 0; i < p->config->servers; i++)
-		write_server(p, i, &stats, &j);
-	json_array_end(&j);
-	json_object_end(&j);
+	admin_write_servers(p, &j);
 	reply_json(r, &j);
 }
 
@@ -220,70 +166,6 @@ on_servers(struct evhttp_request *r, void *user)
 {
 	if (admit(user, r, EVHTTP_REQ_GET))
 		reply_servers(r, ((struct admin *)user)->proxy);
-}
-
-static const struct tale_attempt *
-winner_of(const struct tale_request *t)
-{
-	for (unsigned i = 0; i < TALE_ATTEMPTS; i++)
-		if (t->attempt[i].server >= 0 &&
-		    strcmp(t->attempt[i].outcome, "won") == 0)
-			return &t->attempt[i];
-	return NULL;
-}
-
-static unsigned
-attempts_of(const struct tale_request *t)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < TALE_ATTEMPTS; i++)
-		n += t->attempt[i].server >= 0;
-	return n;
-}
-
-/* CLOCK_MONOTONIC to the wall clock, as of now. */
-static void
-write_time(struct json *j, const char *key, struct instant at)
-{
-	struct timespec wall;
-	struct tm tm;
-	char text[40];
-	int64_t ago = instant_since(instant_now(), at), ns;
-	time_t seconds;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	ns = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec - ago;
-	seconds = (time_t)(ns / NS_PER_S);
-	gmtime_r(&seconds, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + 19, sizeof(text) - 19, ".%06dZ",
-	    (int)(ns % NS_PER_S / 1000));
-	json_key_string(j, key, text);
-}
-
-static void
-write_slow(const struct tale_request *t, struct json *j)
-{
-	const struct tale_attempt *w = winner_of(t);
-
-	json_object_begin(j);
-	json_key_string(j, "id", t->external_id);
-	json_key_string(j, "method", t->method);
-	json_key_string(j, "target", t->target);
-	json_key_int(j, "status", t->status);
-	json_key_int(j, "total_ns", instant_since(t->finished, t->first_byte));
-	if (w != NULL && instant_is_set(w->complete) &&
-	    instant_is_set(w->written))
-		json_key_int(
-		    j, "upstream_ns", instant_since(w->complete, w->written));
-	json_key_string(j, "winner", w != NULL ? w->server_name : "");
-	json_key_uint(j, "attempts", attempts_of(t));
-	json_key_string(j, "trigger",
-	    t->attempt[1].server >= 0 ? t->attempt[1].trigger : "");
-	json_key_string(j, "flags", t->flags);
-	write_time(j, "finished", t->finished);
-	json_object_end(j);
 }
 
 /* A number from the query string, within [1, max]. */
@@ -308,31 +190,12 @@ static void
 on_slow(struct evhttp_request *r, void *user)
 {
 	struct proxy *p = ((struct admin *)user)->proxy;
-	unsigned n, found = 0;
-	const struct tale_request *t;
 	struct json j;
 
 	if (!admit(user, r, EVHTTP_REQ_GET))
 		return;
-	n = query_number(r, "n", SLOW_DEFAULT, SLOW_MAX);
 	json_init(&j, false);
-	json_object_begin(&j);
-	json_key_string(&j, "schema", "tailor.slow/1");
-	json_key_int(&j, "target_ns", p->config->slow.target_ns);
-	json_key(&j, "slow");
-	json_array_begin(&j);
-	for (unsigned i = 0; found < n; i++) {
-		t = table_recent(&p->table, i);
-		if (t == NULL)
-			break;
-		if (instant_since(t->finished, t->first_byte) <=
-		    p->config->slow.target_ns)
-			continue;
-		write_slow(t, &j);
-		found++;
-	}
-	json_array_end(&j);
-	json_object_end(&j);
+	admin_write_slow(p, query_number(r, "n", SLOW_DEFAULT, SLOW_MAX), &j);
 	reply_json(r, &j);
 }
 
@@ -441,11 +304,7 @@ on_stream(struct evhttp_request *r, void *user)
 	if (!admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, false);
-	json_object_begin(&j);
-	json_key_string(&j, "path", p->stream_path);
-	json_key_uint(&j, "slots", p->config->profiler.stream_slots);
-	json_key_uint(&j, "position", timeline_position(p->timeline));
-	json_object_end(&j);
+	admin_write_stream(p, &j);
 	reply_json(r, &j);
 }
 
@@ -453,29 +312,12 @@ static void
 on_info(struct evhttp_request *r, void *user)
 {
 	struct proxy *p = ((struct admin *)user)->proxy;
-	char name[160];
 	struct json j;
 
 	if (!admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, false);
-	json_object_begin(&j);
-	json_key_string(&j, "schema", "tailor.info/1");
-	json_key_string(&j, "version", TAILOR_VERSION);
-	json_key_int(&j, "pid", getpid());
-	write_time(&j, "started", p->started);
-	json_key_string(&j, "placement", p->plan.why);
-	json_key_int(&j, "proxy_cpu", p->plan.proxy_cpu);
-	json_key_int(&j, "observer_cpu", p->plan.observer_cpu);
-	json_key_string(&j, "poll", p->poll_text);
-	json_key(&j, "listeners");
-	json_array_begin(&j);
-	for (unsigned i = 0; i < p->listeners; i++) {
-		listener_name(p->listener[i].fd, name, sizeof(name));
-		json_string(&j, name);
-	}
-	json_array_end(&j);
-	json_object_end(&j);
+	admin_write_info(p, &j);
 	reply_json(r, &j);
 }
 

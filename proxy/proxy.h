@@ -131,6 +131,9 @@ void proxy_queue_run(struct proxy *p);
 /* A drained loser's end: metrics. */
 void proxy_loser_done(struct uplink *u, enum uplink_end end);
 
+/* Compile the rules of hedging.allow.  0 or -EINVAL (logged). */
+int proxy_repeat_rules(struct proxy *p);
+
 /* Remember a finished safe request for warming up. */
 void proxy_replay_record(struct proxy *p, const struct request *r);
 

@@ -24,8 +24,6 @@
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 
-#define DETACH_REST_MAX 65536 /* L2: finish writing if no more is left */
-
 static void on_uplink_readable(evutil_socket_t fd, short what, void *user);
 static void on_uplink_writable(evutil_socket_t fd, short what, void *user);
 static void on_uplink_timer(evutil_socket_t fd, short what, void *user);
@@ -106,10 +104,7 @@ uplink_forget_exchange(struct uplink *u)
 	u->serial++;
 	u->ops = NULL;
 	u->user = NULL;
-	u->out = (struct outgoing){0};
-	u->head_sent = 0;
-	u->cursor = (struct chain_cursor){0};
-	u->sent_bytes = 0;
+	outgoing_fini(&u->out);
 	u->sent_all = false;
 	u->written_first = u->written_last = u->first_byte = INSTANT_NONE;
 	u->scanned = 0;
@@ -119,8 +114,6 @@ uplink_forget_exchange(struct uplink *u)
 	u->loser_of = 0;
 	u->raced = INSTANT_NONE;
 	u->client_left = false;
-	free(u->pending);
-	u->pending = NULL;
 }
 
 /* Undo the connection and keep the struct for another. */
@@ -328,47 +321,6 @@ uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
 	return 0;
 }
 
-/* Everything of the outgoing message that is still to be written. */
-static int
-outgoing_iov(const struct uplink *u, struct iovec *iov)
-{
-	size_t skip = u->head_sent;
-	int n = 0;
-
-	for (int i = 0; i < 2; i++) {
-		const struct iovec *h = &u->out.head[i];
-
-		if (skip >= h->iov_len) {
-			skip -= h->iov_len;
-			continue;
-		}
-		iov[n].iov_base = (char *)h->iov_base + skip;
-		iov[n++].iov_len = h->iov_len - skip;
-		skip = 0;
-	}
-	if (u->out.body != NULL)
-		n +=
-		    cursor_iov(u->out.body, &u->cursor, iov + n, CHAIN_IOV - n);
-	return n;
-}
-
-static void
-outgoing_advance(struct uplink *u, size_t n)
-{
-	size_t heads = u->out.head[0].iov_len + u->out.head[1].iov_len;
-	size_t part = heads - u->head_sent < n ? heads - u->head_sent : n;
-
-	u->head_sent += part;
-	n -= part;
-	u->sent_bytes += part + n;
-	if (n == 0)
-		return;
-	if (u->out.keep_body)
-		cursor_advance(u->out.body, &u->cursor, n);
-	else
-		chain_consume(u->out.body, &u->proxy->blocks, n);
-}
-
 static void
 uplink_all_sent(struct uplink *u)
 {
@@ -393,7 +345,7 @@ uplink_write(struct uplink *u)
 	unsigned serial = u->serial;
 	int n;
 
-	while ((n = outgoing_iov(u, iov)) > 0) {
+	while ((n = outgoing_iov(&u->out, iov)) > 0) {
 		struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
 		ssize_t sent = sendmsg(u->fd, &m, MSG_NOSIGNAL);
 
@@ -407,14 +359,14 @@ uplink_write(struct uplink *u)
 		}
 		if (!instant_is_set(u->written_first))
 			u->written_first = instant_now();
-		outgoing_advance(u, (size_t)sent);
+		outgoing_advance(&u->out, &u->proxy->blocks, (size_t)sent);
 		if (!u->out.keep_body && u->out.body != NULL &&
 		    u->ops != NULL && u->ops->wrote != NULL)
 			u->ops->wrote(u);
 		if (u->serial != serial)
 			return;
 	}
-	if (u->out.body == NULL || u->out.body_whole)
+	if (outgoing_done(&u->out))
 		uplink_all_sent(u);
 	else
 		want_write(u, false);
@@ -445,7 +397,7 @@ uplink_more(struct uplink *u, bool body_whole)
 bool
 uplink_written(const struct uplink *u)
 {
-	return u->sent_bytes > 0;
+	return u->out.sent_bytes > 0;
 }
 
 void
@@ -461,35 +413,6 @@ uplink_resume(struct uplink *u)
 		want_read(u, true);
 }
 
-/* Keep what is left of a short message, so that its owner may go. */
-static bool
-outgoing_keep_rest(struct uplink *u)
-{
-	struct iovec iov[CHAIN_IOV];
-	int n = outgoing_iov(u, iov);
-	size_t total = 0;
-	char *copy;
-
-	if (u->out.body != NULL && !u->out.body_whole)
-		return false;
-	for (int i = 0; i < n; i++)
-		total += iov[i].iov_len;
-	/* A body of more pieces than fit one writev is long enough. */
-	if (total > DETACH_REST_MAX || n == CHAIN_IOV)
-		return false;
-	copy = malloc(total > 0 ? total : 1);
-	if (copy == NULL)
-		return false;
-	u->pending = copy;
-	for (int i = 0; i < n; i++) {
-		memcpy(copy, iov[i].iov_base, iov[i].iov_len);
-		copy += iov[i].iov_len;
-	}
-	u->out = (struct outgoing){.head = {{u->pending, total}}};
-	u->head_sent = 0;
-	return true;
-}
-
 void
 uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 {
@@ -500,7 +423,7 @@ uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 	u->ops = NULL;
 	u->user = NULL;
 	if (!uplink_written(u) || !drain ||
-	    (!u->sent_all && !outgoing_keep_rest(u))) {
+	    (!u->sent_all && !outgoing_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
 		 * not to be drained: the connection is of no more use. */
 		if (uplink_written(u))
@@ -509,7 +432,7 @@ uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 		return;
 	}
 	if (u->sent_all)
-		u->out = (struct outgoing){0};
+		u->out = (struct outgoing){.sent_bytes = u->out.sent_bytes};
 	if (s->draining_count >= c->hedging.drain_connections)
 		uplink_close(TAILQ_LAST(&s->draining, uplink_list));
 	if (s->config->loser == CONFIG_LOSER_HALF_CLOSE && u->sent_all)

@@ -26,6 +26,7 @@
 #include "base/instant.h"
 #include "proxy/buffer.h"
 #include "proxy/http.h"
+#include "proxy/outgoing.h"
 
 struct proxy;
 struct server;
@@ -77,14 +78,6 @@ struct uplink_ops {
 	void (*end)(const struct uplink_result *result);
 };
 
-/* A message on its way to a server. */
-struct outgoing {
-	struct iovec head[2]; /* borrowed: request head, attempt's lines */
-	struct chain *body;   /* borrowed; NULL: none */
-	bool keep_body;	      /* send a copy: the body may be needed again */
-	bool body_whole;      /* nothing will be appended to body */
-};
-
 struct uplink {
 	TAILQ_ENTRY(uplink) link; /* in the server's list of its state */
 	struct proxy *proxy;	  /* borrowed */
@@ -104,9 +97,6 @@ struct uplink {
 
 	/* the request */
 	struct outgoing out;
-	size_t head_sent;
-	struct chain_cursor cursor;
-	uint64_t sent_bytes;
 	bool sent_all;
 	struct instant written_first, written_last;
 
@@ -124,7 +114,6 @@ struct uplink {
 	uint64_t loser_of;    /* request id, for the log */
 	struct instant raced; /* when the winner was complete */
 	bool client_left;
-	void *pending; /* rest of a partly written request, owned */
 };
 
 TAILQ_HEAD(uplink_list, uplink);
