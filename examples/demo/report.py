@@ -94,7 +94,7 @@ def quantiles(metrics, name):
 
 def send_delay(metrics):
     """The delay from a collection's begin to the last request sent again."""
-    name = "tailor_hedge_send_delay"
+    name = "tailor_hazard_last_hedge"
     count = metrics.get(f"{name}_seconds_count")
     if count is None:
         return [f"not available: {name}_seconds is not in /metrics"]

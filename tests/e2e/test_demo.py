@@ -88,7 +88,7 @@ def test_ratio():
 
 def test_send_delay_says_what_there_is():
     """Goal: quantiles if there are any, else buckets, else why not."""
-    name = "tailor_hedge_send_delay"
+    name = "tailor_hazard_last_hedge"
     assert "not in /metrics" in report.send_delay({})[0]
     assert "no request" in report.send_delay({f"{name}_seconds_count": 0})[0]
     metrics = {f"{name}_seconds_count": 4,
