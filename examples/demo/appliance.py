@@ -84,9 +84,11 @@ class Appliance:
                           f"{self._process.said(4)}  "
                           f"({self._process.output})")
 
-    def wait_ready(self, patience_s=30.0):
-        wait_until(self._ready, self._process, "both servers were ready",
-                   patience_s)
+    def wait_calm(self, patience_s=30.0):
+        """Wait until both are ready and neither collects."""
+        wait_until(lambda: self._ready()
+                   and not any(s["hazards"] for s in self.state()),
+                   self._process, "both servers were calm", patience_s)
 
     def affinity(self):
         """{server's name: its CPUs} as they really are."""
@@ -122,19 +124,14 @@ class Appliance:
             status, text = self.ask(f"/timeline/{identity}",
                                     {"Accept": "text/plain"})
             if status == 200:
-                self._keep_page(identity)
+                with open(os.path.join(self.directory, "worst.txt"), "w",
+                          encoding="utf-8") as file:
+                    file.write(text)
                 return text, ""
             if status not in (409, 429):
                 break
             time.sleep(0.1)
         return None, f"GET /timeline/{identity}: {status} {text.strip()}"
-
-    def _keep_page(self, identity):
-        status, page = self.ask(f"/timeline/{identity}?format=html")
-        if status == 200:
-            with open(os.path.join(self.directory, "worst.html"), "w",
-                      encoding="utf-8") as file:
-                file.write(page)
 
     def stop(self):
         self._process.stop()

@@ -193,7 +193,7 @@ class Demo:
             directory, "watch" if key == "c" else "act")
         try:
             self.heat(appliance.servers.values())
-            appliance.wait_ready()
+            appliance.wait_calm()
             before = appliance.metrics()
             result = self.measure(
                 appliance.port, directory, appliance.kill_active)
@@ -220,16 +220,24 @@ class Demo:
                 "trusted": result.trusted}
 
     def heat(self, ports):
-        """The same number of requests to each JVM, at the same time."""
+        """Requests to each JVM, at the same time, before anything is measured.
+
+        The second one gets half as many again: two JVMs that do the same
+        work in step would also collect in step, which a standby, that has
+        nothing to do, never does.
+        """
         failed = []
 
-        def one(port):
+        def one(port, requests):
             try:
-                self.generator.warm_up(port, self.warm_up, WARM_UP_RATE)
+                self.generator.warm_up(port, requests, WARM_UP_RATE)
             except Trouble as e:
                 failed.append(e)
 
-        threads = [threading.Thread(target=one, args=(p,)) for p in ports]
+        threads = [
+            threading.Thread(target=one,
+                             args=(port, self.warm_up * (2 + i) // 2))
+            for i, port in enumerate(ports)]
         for t in threads:
             t.start()
         for t in threads:
@@ -302,7 +310,7 @@ WHERE_NEXT = (
     "?/a-gc-PID.log      the JVM's collections, by itself",
     "[cd]/tailor.json    Tailor's configuration:  build/tailor -T -c FILE",
     "[cd]/metrics.txt    Tailor's counters after the run",
-    "c/worst.html        the timeline above, as a page",
+    "c/worst.txt         the timeline above",
     "build/tailorctl slow | why ID | log   on a Tailor that runs",
 )
 
