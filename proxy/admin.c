@@ -227,18 +227,34 @@ on_admin_tale(struct tale_query *q, int status, const char *type,
 	free(t);
 }
 
-static enum tale_format
+/* A parameter of the query string into out; false if it is not there. */
+static bool
+query_text(struct evhttp_request *r, const char *name, char *out, size_t size)
+{
+	struct evkeyvalq query;
+	const char *text;
+	bool found;
+
+	if (evhttp_parse_query(evhttp_request_get_uri(r), &query) < 0)
+		return false;
+	text = evhttp_find_header(&query, name);
+	found = text != NULL && strlen(text) < size;
+	if (found)
+		snprintf(out, size, "%s", text);
+	evhttp_clear_headers(&query);
+	return found;
+}
+
+/* By ?format=, else by Accept, else text; -EINVAL for another format. */
+static int
 wanted_format(struct evhttp_request *r)
 {
 	const char *accept =
 	    evhttp_find_header(evhttp_request_get_input_headers(r), "Accept");
-	const char *query =
-	    evhttp_uri_get_query(evhttp_request_get_evhttp_uri(r));
+	char name[16];
 
-	if (query != NULL && strstr(query, "format=json") != NULL)
-		return TALE_FORMAT_JSON;
-	if (query != NULL && strstr(query, "format=text") != NULL)
-		return TALE_FORMAT_TEXT;
+	if (query_text(r, "format", name, sizeof(name)))
+		return tale_format_named(name, strlen(name));
 	return accept != NULL && strstr(accept, "application/json") != NULL
 		   ? TALE_FORMAT_JSON
 		   : TALE_FORMAT_TEXT;
@@ -248,9 +264,15 @@ static void
 on_timeline(struct evhttp_request *r, struct admin *a, const char *id)
 {
 	struct admin_tale *t;
+	int format;
 
 	if (!admit(a, r, EVHTTP_REQ_GET))
 		return;
+	format = wanted_format(r);
+	if (format < 0) {
+		reply_error(r, 406, "format is text or json");
+		return;
+	}
 	if (strlen(id) > 64 || *id == '\0') {
 		reply_error(r, 404, "no request had this x-request-id");
 		return;
@@ -262,7 +284,7 @@ on_timeline(struct evhttp_request *r, struct admin *a, const char *id)
 	}
 	t->proxy = a->proxy;
 	t->request = r;
-	t->format = wanted_format(r);
+	t->format = (enum tale_format)format;
 	t->query = (struct tale_query){.done = on_admin_tale, .user = t};
 	evhttp_connection_set_closecb(
 	    evhttp_request_get_connection(r), on_admin_closed, t);
@@ -337,24 +359,6 @@ on_switch(struct evhttp_request *r, void *user)
 	}
 	proxy_apply(p, consequences);
 	reply_servers(r, p);
-}
-
-/* A parameter of the query string into out; false if it is not there. */
-static bool
-query_text(struct evhttp_request *r, const char *name, char *out, size_t size)
-{
-	struct evkeyvalq query;
-	const char *text;
-	bool found;
-
-	if (evhttp_parse_query(evhttp_request_get_uri(r), &query) < 0)
-		return false;
-	text = evhttp_find_header(&query, name);
-	found = text != NULL && strlen(text) < size;
-	if (found)
-		snprintf(out, size, "%s", text);
-	evhttp_clear_headers(&query);
-	return found;
 }
 
 /* The server's number and the kind's, or -1. */

@@ -38,6 +38,7 @@ struct tale_call {
 	bool close; /* the client does not stay */
 	bool asked; /* the query is under way */
 	bool too_large;
+	bool format_unknown;
 	char id[65];
 	struct chain body; /* owned */
 	struct tale_query query;
@@ -83,6 +84,16 @@ tale_query(struct proxy *p, struct tale_query *q, const char *id,
 		return;
 	}
 	TAILQ_INSERT_TAIL(&p->tale_queries, q, link);
+}
+
+int
+tale_format_named(const char *name, size_t length)
+{
+	struct slice s = {name, length};
+
+	if (slice_is(s, "text"))
+		return TALE_FORMAT_TEXT;
+	return slice_is(s, "json") ? TALE_FORMAT_JSON : -EINVAL;
 }
 
 void
@@ -206,6 +217,7 @@ call_parse(struct tale_call *call, const struct http_head *head)
 	const char *mark = memchr(path.at, '?', path.length);
 	const struct http_field *accept =
 	    http_field_find(head, HTTP_FIELD_ACCEPT);
+	int named;
 
 	if (mark != NULL) {
 		query.at = mark + 1;
@@ -232,10 +244,12 @@ call_parse(struct tale_call *call, const struct http_head *head)
 				   ? TALE_FORMAT_TEXT
 				   : call->format;
 	format = query_value(query, "format");
-	if (slice_is(format, "json"))
-		call->format = TALE_FORMAT_JSON;
-	else if (slice_is(format, "text"))
-		call->format = TALE_FORMAT_TEXT;
+	if (format.length == 0)
+		return;
+	named = tale_format_named(format.at, format.length);
+	call->format_unknown = named < 0;
+	if (named >= 0)
+		call->format = (enum tale_format)named;
 }
 
 static void
@@ -405,6 +419,8 @@ call_answer(struct tale_call *call)
 		    call, 403, "your address is not in talechain.allow");
 	} else if (call->too_large) {
 		call_refuse(call, 413, "the body is larger than 16 KiB");
+	} else if (call->format_unknown) {
+		call_refuse(call, 406, "format is text or json");
 	} else if (call->kind == CALL_UNKNOWN) {
 		call_refuse(call, 404,
 		    "try GET timeline/ID, POST pin?id=ID, POST analyze");

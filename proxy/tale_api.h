@@ -40,6 +40,9 @@ TAILQ_HEAD(tale_query_list, tale_query);
 void tale_query(struct proxy *p, struct tale_query *q, const char *id,
     enum tale_format format, const struct tale_client *client, bool keep);
 
+/* The format with that name ("text", "json"), or -EINVAL. */
+int tale_format_named(const char *name, size_t length);
+
 /* Nobody waits for the answer any more. */
 void tale_query_cancel(struct proxy *p, struct tale_query *q);
 

@@ -497,6 +497,7 @@ def test_timeline_of_a_request(one):
                   body=b'{"id":"tale-1","client":{"sched_ns":1}}')
         assert c.response().status == 200
         assert c.get("/.talechain/timeline/nobody").status == 404
+        assert c.get("/.talechain/timeline/tale-1?format=gif").status == 406
         assert c.get("/.talechain/other").status == 404
         c.request("GET", "/.talechain/pin?id=tale-1")
         assert c.response().status == 405
@@ -504,6 +505,7 @@ def test_timeline_of_a_request(one):
         assert c.response().status == 400
     assert t.ask("/timeline/tale-1").status == 200
     assert t.ask("/timeline/nobody").status == 404
+    assert t.ask("/timeline/tale-1?format=gif").status == 406
     assert len(server.requests) == 1
 
 
