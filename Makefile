@@ -50,7 +50,6 @@ NEEDS_tailorctl := talechain base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_proxy      := -levent_core -levent_extra -lhttp_parser
-LIBS_loadgen    := -levent_core -lhttp_parser
 LIBS_tailorctl  := -lcjson
 
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@); )

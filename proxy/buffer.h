@@ -88,7 +88,7 @@ int
 chain_add(struct chain *c, struct block_pool *pool, const char *text, size_t n);
 
 /*
- * chain_frame(c, pool):
+ * chain_frame(c) / chain_frame_end(c, pool):
  * Turn each block of c into one chunk of a chunked body, in place.
  * chain_frame_end adds the last chunk.  0 or -ENOMEM.
  */

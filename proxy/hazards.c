@@ -188,6 +188,10 @@ proxy_loser_done(struct uplink *u, enum uplink_end end)
 	struct metrics *m = &u->proxy->metrics;
 	int64_t saved = instant_since(instant_now(), u->raced);
 
+	log_event(LOG_LEVEL_DEBUG, "loser",
+	    "request=%016llx server=%s complete=%d late_us=%lld",
+	    (unsigned long long)u->loser_of, u->server->config->name,
+	    end == UPLINK_COMPLETE, (long long)(saved / NS_PER_US));
 	m->losers_complete += end == UPLINK_COMPLETE;
 	m->losers_timeout += end == UPLINK_TIMEOUT;
 	m->losers_failed += end != UPLINK_COMPLETE && end != UPLINK_TIMEOUT;

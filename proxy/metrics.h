@@ -1,7 +1,7 @@
 /*
  * metrics.h: what the proxy counts, from one table.
  *
- * The table makes the struct, the Prometheus text and the manual's list.
+ * The table makes the struct and the Prometheus text.
  * Proxy thread only: plain integers.
  */
 #ifndef TAILOR_PROXY_METRICS_H
