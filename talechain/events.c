@@ -115,32 +115,26 @@ talechain_argument(const struct talechain_event *event, unsigned n,
     struct talechain_value *out)
 {
 	const struct event_name *e = event_name_find(event->type);
-	const char *name, *slash;
-	unsigned i, seen = 0, bits;
+	unsigned i, bits, left;
+	const char *name;
+	size_t length;
 
 	for (i = 0; e != NULL && i < 4; i++) {
-		name = e->argument[i];
-		if (*name == '\0')
-			continue;
-		slash = strchr(name, '/');
-		if (slash == NULL) {
-			if (seen++ == n) {
-				value_set(
-				    out, name, strlen(name), event->arg[i]);
+		left = 64;
+		for (name = e->argument[i]; *name != '\0'; left -= bits) {
+			length = strcspn(name, ":/");
+			bits =
+			    name[length] == ':'
+				? (unsigned)strtoul(name + length + 1, NULL, 10)
+				: left;
+			if (n-- == 0) {
+				value_set(out, name, length,
+				    event->arg[i] << (64 - left) >>
+					(64 - bits));
 				return true;
 			}
-			continue;
-		}
-		bits = (unsigned)strtoul(strchr(name, ':') + 1, NULL, 10);
-		if (seen++ == n) {
-			value_set(out, name, strcspn(name, ":"),
-			    event->arg[i] >> (64 - bits));
-			return true;
-		}
-		if (seen++ == n) {
-			value_set(out, slash + 1, strlen(slash + 1),
-			    event->arg[i] << bits >> bits);
-			return true;
+			name += strcspn(name, "/");
+			name += *name == '/';
 		}
 	}
 	return false;

@@ -81,12 +81,13 @@
 
 /*
  * Every kind of event: symbol, number, name, and what its four arguments
- * hold ("" = unused; "high:N/low" = two values in one argument, high in its
- * N upper bits).  A number keeps its meaning for ever; new ones are added.
+ * hold ("" = unused; "a:8/b:16/c" = several values in one argument, from its
+ * highest bits down, a in 8 of them, b in 16, c in all that are left).  A
+ * number keeps its meaning for ever; new ones are added.
  *
  * request = Tailor's 64-bit request id (header Tailor-Request, hexadecimal).
- * latency_ns and interval_ns are lengths; every other _ns is a point in time,
- * nanoseconds of CLOCK_MONOTONIC.
+ * latency_ns, wait_ns and interval_ns are lengths; every other _ns is a point
+ * in time, nanoseconds of CLOCK_MONOTONIC.
  *
  * All fourteen rows of the thesis's table 4.1 are here, with all their
  * fields: WAKEUP, SCHEDULE, SOFTIRQ, TCP_RECV, TCP_XMIT, TCP_ACK, PAGEFAULT,
@@ -97,22 +98,57 @@
  * a sequence number names the bytes), the proxy's queue_length is in_flight,
  * its task is request, a yieldpoint's type is kind.  A yieldpoint's tid and
  * pid are those of the event.  The other rows are ours.
+ *
+ * In events of the kernel tid, pid and cpu are those of the task that ran
+ * when it happened: the waker of WAKEUP, the task that leaves the CPU in
+ * SCHEDULE, whoever was interrupted in SOFTIRQ, TCP_RECV and TCP_ACK (so
+ * that a segment names no thread, only its flow), the caller in SOCK_SEND
+ * and SOCK_RECV.  In the events of a flow sequence numbers are TCP's own,
+ * 32 bits, of the first byte meant; ports are in host order.
+ *   WAKEUP    context: enum talechain_context; vector: of the softirq
+ *   SCHEDULE  off: why the task left, enum talechain_off; to_priority: the
+ *             kernel's 0..139, under 100 is real-time; waker and waker_ns: who
+ *             made the next task runnable and when (0: not known); wait_ns:
+ *             how long it had been runnable
+ *   THREAD    the name of a task that other events mention: 16 bytes
+ *   SOFTIRQ   written at its end; raised_ns: 0 if not known
+ *   TCP_*     status: TCP's flags byte; TCP_ACK is a segment without data
+ *             that acknowledged something, TCP_XMIT leaves to the device
+ *   SOCK_*    one call's bytes; unsent: still in the socket when the call
+ *             returned, held: why, enum talechain_held; left: not yet read
+ *   PAGEFAULT written at its end; bytes: 0 if not known
+ *   IDLE      written when a CPU stops idling; state: 0 is the shallowest
  */
 #define TALECHAIN_EVENTS(X)                                                    \
-	X(WAKEUP, 0x0101, "wakeup", "to_tid", "to_pid", "context", "")         \
-	X(SCHEDULE, 0x0102, "schedule", "to_tid", "to_pid",                    \
-	    "waker_pid:32/waker_tid", "waker_ns")                              \
-	X(RUNNABLE, 0x0103, "runnable", "to_tid", "to_pid", "", "")            \
-	X(SOFTIRQ, 0x0201, "softirq", "vector", "latency_ns", "", "")          \
-	X(TCP_RECV, 0x0301, "tcp_recv", "cookie", "sequence", "bytes",         \
-	    "status")                                                          \
-	X(TCP_XMIT, 0x0302, "tcp_xmit", "cookie", "sequence", "bytes",         \
-	    "status")                                                          \
-	X(TCP_ACK, 0x0303, "tcp_ack", "cookie", "sequence", "", "status")      \
-	X(PAGEFAULT, 0x0401, "pagefault", "address", "latency_ns", "bytes",    \
+	X(WAKEUP, 0x0101, "wakeup", "to_tid", "to_pid", "context:32/vector",   \
 	    "")                                                                \
+	X(SCHEDULE, 0x0102, "schedule", "to_pid:32/to_tid",                    \
+	    "waker_pid:32/waker_tid", "waker_ns",                              \
+	    "off:8/to_priority:8/wait_ns")                                     \
+	X(RUNNABLE, 0x0103, "runnable", "to_tid", "to_pid", "", "")            \
+	X(THREAD, 0x0104, "thread", "of_tid", "of_pid", "name_begin",          \
+	    "name_end")                                                        \
+	X(EXEC, 0x0105, "exec", "", "", "", "")                                \
+	X(EXIT, 0x0106, "exit", "status", "", "", "")                          \
+	X(SOFTIRQ, 0x0201, "softirq", "vector", "latency_ns", "raised_ns", "") \
+	X(TCP_RECV, 0x0301, "tcp_recv", "cookie", "sequence:32/acknowledged",  \
+	    "bytes:32/window", "local_port:16/remote_port:16/status")          \
+	X(TCP_XMIT, 0x0302, "tcp_xmit", "cookie", "sequence:32/acknowledged",  \
+	    "bytes:32/window", "local_port:16/remote_port:16/status")          \
+	X(TCP_ACK, 0x0303, "tcp_ack", "cookie", "sequence:32/acknowledged",    \
+	    "bytes:32/window", "local_port:16/remote_port:16/status")          \
+	X(TCP_RETRANSMIT, 0x0304, "tcp_retransmit", "cookie",                  \
+	    "sequence:32/acknowledged", "bytes:32/window",                     \
+	    "local_port:16/remote_port:16/status")                             \
+	X(SOCK_SEND, 0x0305, "sock_send", "cookie", "sequence:32/bytes",       \
+	    "unsent:32/held", "local_port:16/remote_port:16/status")           \
+	X(SOCK_RECV, 0x0306, "sock_recv", "cookie", "sequence:32/bytes",       \
+	    "left", "local_port:16/remote_port:16/status")                     \
+	X(PAGEFAULT, 0x0401, "pagefault", "address", "latency_ns", "bytes",    \
+	    "major")                                                           \
 	X(SYSCALL, 0x0501, "syscall", "number:16/latency_ns", "parameter1",    \
 	    "parameter2", "parameter3")                                        \
+	X(IDLE, 0x0601, "idle", "state", "latency_ns", "", "")                 \
 	X(PROXY_RECEIVE, 0x1001, "proxy_receive", "request", "in_flight",      \
 	    "cookie", "first_byte_ns")                                         \
 	X(PROXY_FINISH, 0x1002, "proxy_finish", "request", "in_flight",        \
@@ -190,6 +226,33 @@ enum talechain_cause {
 #define TALECHAIN_X(symbol, number, name) TALECHAIN_CAUSE_##symbol = number,
 	TALECHAIN_CAUSES(TALECHAIN_X)
 #undef TALECHAIN_X
+};
+
+/* Whose work an event interrupted: the "context" of WAKEUP. */
+enum talechain_context {
+	TALECHAIN_CONTEXT_TASK = 0, /* none: the task itself did it */
+	TALECHAIN_CONTEXT_SOFTIRQ = 1,
+	TALECHAIN_CONTEXT_IRQ = 2,
+};
+
+/* Why a task left its CPU: "off" of SCHEDULE. */
+enum talechain_off {
+	TALECHAIN_OFF_PREEMPTED = 0, /* it is still runnable */
+	TALECHAIN_OFF_SLEEPING = 1,  /* waits for anything */
+	TALECHAIN_OFF_BLOCKED = 2,   /* uninterruptible, as locks in kernel */
+	TALECHAIN_OFF_DISK = 3,	     /* the same, for input or output */
+	TALECHAIN_OFF_STOPPED = 4,   /* SIGSTOP, a debugger */
+	TALECHAIN_OFF_DEAD = 5,
+};
+
+/* Why sent bytes stayed in the socket: "held" of SOCK_SEND. */
+enum talechain_held {
+	TALECHAIN_HELD_NOT = 0,
+	TALECHAIN_HELD_NAGLE = 1,      /* until what is out is acknowledged */
+	TALECHAIN_HELD_CORK = 2,       /* TCP_CORK, MSG_MORE */
+	TALECHAIN_HELD_CONGESTION = 3, /* the congestion window is full */
+	TALECHAIN_HELD_WINDOW = 4,     /* the peer's window is full */
+	TALECHAIN_HELD_OTHER = 5,      /* pacing, small queues, no memory */
 };
 
 /*

@@ -130,7 +130,9 @@ uint64_t timeline_reader_head(const struct timeline_reader *r);
 #define TALE_TEXT 128
 
 struct tale_attempt {
-	int server; /* -1: no such attempt */
+	int server;	     /* -1: no such attempt */
+	uint32_t server_pid; /* 0: not known */
+	uint64_t cookie;     /* SO_COOKIE of our socket to it, 0: not known */
 	char server_name[32];
 	char trigger[16]; /* "first", "gc", "exit", "failure", ... */
 	char outcome[16]; /* "won", "lost", "failed", "running" */
@@ -149,6 +151,7 @@ struct tale_request {
 	struct instant committed;  /* first byte of the answer written */
 	struct instant finished;   /* last byte given to the kernel */
 	uint64_t stream_begin, stream_end; /* positions */
+	uint64_t cookie; /* SO_COOKIE of the client's socket, 0: not known */
 	struct tale_attempt attempt[TALE_ATTEMPTS];
 	char flags[64]; /* why not hedged, truncated, ... */
 };
@@ -216,7 +219,7 @@ talechain_event_request(const struct talechain_event *event, uint64_t *request);
 /*
  * talechain_argument(event, n, out):
  * The n-th named value of an event, n = 0, 1, ...; packed arguments
- * ("high:N/low") come apart.  False when there are no more.
+ * ("a:8/b") come apart.  False when there are no more.
  */
 struct talechain_value {
 	char name[24];
@@ -227,7 +230,7 @@ bool talechain_argument(const struct talechain_event *event, unsigned n,
 
 /* Name of an event type ("app_start"), or NULL if unknown.  Static text. */
 const char *talechain_type_name(unsigned type);
-/* Argument 0..3 as in the table ("high:N/low" if packed), "" if unused. */
+/* Argument 0..3 as in the table ("a:8/b" if packed), "" if unused. */
 const char *talechain_argument_name(unsigned type, unsigned argument);
 /* Name of a cause ("allocation"), "unknown" if out of range. */
 const char *talechain_cause_name(unsigned cause);

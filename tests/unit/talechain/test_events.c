@@ -130,13 +130,25 @@ test_packed(void **state)
 	assert_false(talechain_argument(&e, 5, &v));
 	assert_false(talechain_event_request(&e, &request));
 	e.type = TALECHAIN_SCHEDULE;
-	e.arg[2] = (UINT64_C(7) << 32) | 9;
+	e.arg[1] = (UINT64_C(7) << 32) | 9;
+	e.arg[3] = (UINT64_C(0xf1) << 56) | (UINT64_C(0x78) << 48) |
+		   UINT64_C(0xf23456789abc);
 	assert_true(talechain_argument(&e, 2, &v));
 	assert_string_equal(v.name, "waker_pid");
 	assert_int_equal(v.value, 7);
 	assert_true(talechain_argument(&e, 3, &v));
 	assert_string_equal(v.name, "waker_tid");
 	assert_int_equal(v.value, 9);
+	assert_true(talechain_argument(&e, 5, &v));
+	assert_string_equal(v.name, "off");
+	assert_int_equal(v.value, 0xf1);
+	assert_true(talechain_argument(&e, 6, &v));
+	assert_string_equal(v.name, "to_priority");
+	assert_int_equal(v.value, 0x78);
+	assert_true(talechain_argument(&e, 7, &v));
+	assert_string_equal(v.name, "wait_ns");
+	assert_int_equal(v.value, UINT64_C(0xf23456789abc));
+	assert_false(talechain_argument(&e, 8, &v));
 	e = (struct talechain_event){
 	    .type = TALECHAIN_PROXY_SWAP, .arg = {5, 6, 7, 8}};
 	assert_false(talechain_event_request(&e, &request));
