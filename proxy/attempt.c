@@ -84,6 +84,9 @@ attempt_send(struct attempt *a, unsigned server, bool fresh)
 	int err;
 
 	err = uplink_get(&p->server[server], &attempt_ops, a, fresh, &a->link);
+	a->cookie = err < 0 ? 0 : a->link->cookie;
+	proxy_emit(p, TALECHAIN_PROXY_ATTEMPT, a->request->id, server,
+	    (uint64_t)a->index, a->cookie);
 	if (err < 0)
 		return err;
 	uplink_send(a->link, &message, a->request->method);
@@ -113,7 +116,6 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger)
 	}
 	attempt_write_lines(
 	    a, (unsigned)i + 1, i > 0 ? hedge_trigger_name(trigger) : NULL);
-	proxy_emit(p, TALECHAIN_PROXY_ATTEMPT, r->id, server, (uint64_t)i, 0);
 	if (attempt_send(a, server, false) == 0)
 		return;
 	server_failed(&p->server[server], UPLINK_REFUSED);
@@ -604,6 +606,8 @@ attempt_describe(const struct attempt *a, struct tale_attempt *out)
 	p = r->proxy;
 	server = r->race.attempt[a->index].server;
 	out->server = server;
+	out->server_pid = (uint32_t)p->server[server].pid;
+	out->cookie = a->cookie;
 	snprintf(out->server_name, sizeof(out->server_name), "%s",
 	    p->config->server[server].name);
 	snprintf(out->trigger, sizeof(out->trigger), "%s",

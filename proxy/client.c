@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "proxy/bodies.h"
 #include "proxy/proxy.h"
+#include "proxy/socket.h"
 #include "proxy/tale_api.h"
 
 static void client_process(struct client *c);
@@ -545,6 +546,7 @@ client_open(struct proxy *p, int fd, const struct client_peer *peer)
 	memset(c, 0, sizeof(*c));
 	c->proxy = p;
 	c->fd = fd;
+	c->cookie = socket_cookie(fd);
 	c->state = CLIENT_IDLE;
 	c->trusted = peer->trusted;
 	c->tale_allowed = peer->tale_allowed;

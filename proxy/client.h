@@ -30,6 +30,7 @@ struct client {
 	TAILQ_ENTRY(client) link;
 	struct proxy *proxy; /* borrowed */
 	int fd;		     /* owned */
+	uint64_t cookie;     /* of the socket, 0: none */
 	enum client_state state;
 	struct event readable, writable, timer;
 	bool reading, writing;

@@ -232,9 +232,10 @@ request_receive(struct request *r)
 	struct proxy *p = r->proxy;
 
 	r->received = instant_now();
+	r->cookie = r->client->cookie;
 	r->stream_begin = timeline_position(p->timeline);
 	proxy_emit(p, TALECHAIN_PROXY_RECEIVE, r->id, p->table.inflight_count,
-	    0, r->first_byte.ns);
+	    r->cookie, r->first_byte.ns);
 	event_add(&r->deadline_timer,
 	    proxy_timeout(p, p->config->proxy.request_timeout_ns));
 }
@@ -381,6 +382,7 @@ request_describe(
 {
 	memset(out, 0, sizeof(*out));
 	out->id = r->id;
+	out->cookie = r->cookie;
 	memcpy(out->external_id, r->external_id, sizeof(out->external_id));
 	memcpy(out->method, r->method_text, sizeof(out->method));
 	memcpy(out->target, r->target, sizeof(out->target));

@@ -56,6 +56,7 @@ struct attempt {
 	bool resent; /* once already, on a stale connection */
 
 	const char *outcome;	/* static */
+	uint64_t cookie;	/* of the socket it went out on */
 	struct instant hazard;	/* what it hedges against began, or none */
 	struct instant written; /* first byte */
 	struct instant first_byte, completed;
@@ -73,6 +74,7 @@ struct request {
 	char method_text[16];
 	char target[TALE_TEXT];
 	enum http_method method;
+	uint64_t cookie;     /* of the client's socket */
 	bool method_allowed; /* may be sent twice */
 	bool opted_out;
 	bool minor_zero;  /* an HTTP/1.0 client */

@@ -23,6 +23,7 @@
 #include "proxy/bodies.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
+#include "proxy/socket.h"
 
 static void on_uplink_readable(evutil_socket_t fd, short what, void *user);
 static void on_uplink_writable(evutil_socket_t fd, short what, void *user);
@@ -271,6 +272,7 @@ uplink_open(struct uplink *u)
 		u->fd = -1;
 		return err;
 	}
+	u->cookie = socket_cookie(u->fd);
 	u->open = true;
 	u->exchanges = 0;
 	u->server->connects++;

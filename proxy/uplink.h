@@ -83,6 +83,7 @@ struct uplink {
 	struct proxy *proxy;	  /* borrowed */
 	struct server *server;	  /* borrowed */
 	int fd;			  /* owned */
+	uint64_t cookie;	  /* of the socket, 0: none */
 	enum uplink_state state;
 	struct event readable, writable, timer;
 	bool reading, writing; /* events registered */
