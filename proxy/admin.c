@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/http.h>
-#include <event2/keyvalq_struct.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +18,10 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "proxy/admin_http.h"
 #include "proxy/admin_reports.h"
+#include "proxy/admin_timeline.h"
 #include "proxy/proxy.h"
-#include "proxy/tale_api.h"
 
 #define ADMIN_BODY_MAX 16384
 #define ADMIN_HEAD_MAX 16384
@@ -36,99 +36,10 @@ struct admin {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
-/* A timeline asked for and not answered yet. */
-struct admin_tale {
-	struct tale_query query;
-	struct proxy *proxy;
-	struct evhttp_request *request; /* owned while asked */
-	enum tale_format format;
-};
-
-static void
-reply(struct evhttp_request *r, int status, const char *type, const char *text,
-    size_t length)
+bool
+admin_is_unix(const struct admin *a)
 {
-	struct evbuffer *body = evbuffer_new();
-	struct evkeyvalq *headers = evhttp_request_get_output_headers(r);
-
-	if (body == NULL) {
-		evhttp_send_error(r, 500, NULL);
-		return;
-	}
-	evbuffer_add(body, text, length);
-	evhttp_add_header(headers, "Content-Type", type);
-	evhttp_add_header(headers, "Cache-Control", "no-store");
-	evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
-	evhttp_send_reply(r, status, http_reason((unsigned)status), body);
-	evbuffer_free(body);
-}
-
-static void
-reply_error(struct evhttp_request *r, int status, const char *text)
-{
-	struct json j;
-	char *out;
-	size_t length;
-
-	json_init(&j, false);
-	json_object_begin(&j);
-	json_key_string(&j, "error", text);
-	json_object_end(&j);
-	if (json_take(&j, &out, &length) < 0) {
-		evhttp_send_error(r, 500, NULL);
-		return;
-	}
-	reply(r, status, "application/json", out, length);
-	free(out);
-}
-
-static void
-reply_json(struct evhttp_request *r, struct json *j)
-{
-	char *out;
-	size_t length;
-
-	if (json_take(j, &out, &length) < 0) {
-		evhttp_send_error(r, 500, NULL);
-		return;
-	}
-	reply(r, 200, "application/json", out, length);
-	free(out);
-}
-
-/* A page in a browser must not be able to reach us through its user. */
-static bool
-foreign(const struct admin *a, struct evhttp_request *r)
-{
-	struct evkeyvalq *in = evhttp_request_get_input_headers(r);
-	const char *host = evhttp_find_header(in, "Host");
-
-	if (evhttp_find_header(in, "Origin") != NULL)
-		return true;
-	/* No page reaches a Unix socket, whatever Host it names. */
-	return a->path[0] == '\0' && host != NULL && *host != '\0' &&
-	       strncmp(host, "localhost", 9) != 0 &&
-	       strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0;
-}
-
-static bool
-admit(const struct admin *a, struct evhttp_request *r,
-    enum evhttp_cmd_type wanted)
-{
-	enum evhttp_cmd_type got = evhttp_request_get_command(r);
-
-	if (foreign(a, r)) {
-		reply_error(r, 403, "foreign Host or Origin");
-		return false;
-	}
-	if (got != wanted &&
-	    !(wanted == EVHTTP_REQ_GET && got == EVHTTP_REQ_HEAD)) {
-		reply_error(r, 405,
-		    wanted == EVHTTP_REQ_POST ? "this wants POST"
-					      : "this wants GET");
-		return false;
-	}
-	return true;
+	return a->path[0] != '\0';
 }
 
 static void
@@ -138,7 +49,7 @@ on_metrics(struct evhttp_request *r, void *user)
 	struct evbuffer *body;
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(r);
 
-	if (!admit(user, r, EVHTTP_REQ_GET))
+	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
 	body = evbuffer_new();
 	if (body == NULL) {
@@ -158,32 +69,14 @@ reply_servers(struct evhttp_request *r, struct proxy *p)
 
 	json_init(&j, false);
 	admin_write_servers(p, &j);
-	reply_json(r, &j);
+	admin_reply_json(r, &j);
 }
 
 static void
 on_servers(struct evhttp_request *r, void *user)
 {
-	if (admit(user, r, EVHTTP_REQ_GET))
+	if (admin_admit(user, r, EVHTTP_REQ_GET))
 		reply_servers(r, ((struct admin *)user)->proxy);
-}
-
-/* A number from the query string, within [1, max]. */
-static unsigned
-query_number(
-    struct evhttp_request *r, const char *name, unsigned fallback, unsigned max)
-{
-	struct evkeyvalq query;
-	const char *uri = evhttp_request_get_uri(r), *text;
-	unsigned long n = fallback;
-
-	if (evhttp_parse_query(uri, &query) < 0)
-		return fallback;
-	text = evhttp_find_header(&query, name);
-	if (text != NULL)
-		n = strtoul(text, NULL, 10);
-	evhttp_clear_headers(&query);
-	return n < 1 ? 1 : n > max ? max : (unsigned)n;
 }
 
 static void
@@ -192,110 +85,26 @@ on_slow(struct evhttp_request *r, void *user)
 	struct proxy *p = ((struct admin *)user)->proxy;
 	struct json j;
 
-	if (!admit(user, r, EVHTTP_REQ_GET))
+	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, false);
-	admin_write_slow(p, query_number(r, "n", SLOW_DEFAULT, SLOW_MAX), &j);
-	reply_json(r, &j);
-}
-
-static void
-on_admin_closed(struct evhttp_connection *connection, void *user)
-{
-	struct admin_tale *t = user;
-
-	(void)connection;
-	tale_query_cancel(t->proxy, &t->query);
-	free(t);
-}
-
-static void
-on_admin_tale(struct tale_query *q, int status, const char *type,
-    const char *text, size_t length)
-{
-	struct admin_tale *t = q->user;
-	struct evhttp_connection *connection =
-	    evhttp_request_get_connection(t->request);
-
-	if (connection != NULL)
-		evhttp_connection_set_closecb(connection, NULL, NULL);
-	if (type == NULL)
-		type = t->format == TALE_FORMAT_JSON
-			   ? "application/json"
-			   : "text/plain; charset=utf-8";
-	reply(t->request, status, type, text, length);
-	free(t);
-}
-
-/* A parameter of the query string into out; false if it is not there. */
-static bool
-query_text(struct evhttp_request *r, const char *name, char *out, size_t size)
-{
-	struct evkeyvalq query;
-	const char *text;
-	bool found;
-
-	if (evhttp_parse_query(evhttp_request_get_uri(r), &query) < 0)
-		return false;
-	text = evhttp_find_header(&query, name);
-	found = text != NULL && strlen(text) < size;
-	if (found)
-		snprintf(out, size, "%s", text);
-	evhttp_clear_headers(&query);
-	return found;
-}
-
-/* By ?format=, else by Accept, else text; -EINVAL for another format. */
-static int
-wanted_format(struct evhttp_request *r)
-{
-	const char *accept =
-	    evhttp_find_header(evhttp_request_get_input_headers(r), "Accept");
-	char name[16];
-
-	if (query_text(r, "format", name, sizeof(name)))
-		return tale_format_named(name, strlen(name));
-	return accept != NULL && strstr(accept, "application/json") != NULL
-		   ? TALE_FORMAT_JSON
-		   : TALE_FORMAT_TEXT;
+	admin_write_slow(
+	    p, admin_query_number(r, "n", SLOW_DEFAULT, SLOW_MAX), &j);
+	admin_reply_json(r, &j);
 }
 
 static void
 on_timeline(struct evhttp_request *r, struct admin *a, const char *id)
 {
-	struct admin_tale *t;
-	int format;
-
-	if (!admit(a, r, EVHTTP_REQ_GET))
-		return;
-	format = wanted_format(r);
-	if (format < 0) {
-		reply_error(r, 406, "format is text or json");
-		return;
-	}
-	if (strlen(id) > 64 || *id == '\0') {
-		reply_error(r, 404, "no request had this x-request-id");
-		return;
-	}
-	t = calloc(1, sizeof(*t));
-	if (t == NULL) {
-		evhttp_send_error(r, 500, NULL);
-		return;
-	}
-	t->proxy = a->proxy;
-	t->request = r;
-	t->format = (enum tale_format)format;
-	t->query = (struct tale_query){.done = on_admin_tale, .user = t};
-	evhttp_connection_set_closecb(
-	    evhttp_request_get_connection(r), on_admin_closed, t);
-	tale_query(a->proxy, &t->query, id, t->format, NULL, false);
+	if (admin_admit(a, r, EVHTTP_REQ_GET))
+		admin_timeline(r, a->proxy, id);
 }
 
 static void
 on_healthz(struct evhttp_request *r, void *user)
 {
-	if (admit(user, r, EVHTTP_REQ_GET))
-		reply(r, 200, "text/plain", "ok\n", 3);
+	if (admin_admit(user, r, EVHTTP_REQ_GET))
+		admin_reply(r, 200, "text/plain", "ok\n", 3);
 }
 
 static void
@@ -304,7 +113,7 @@ on_readyz(struct evhttp_request *r, void *user)
 	struct proxy *p = ((struct admin *)user)->proxy;
 	const char *why = NULL;
 
-	if (!admit(user, r, EVHTTP_REQ_GET))
+	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
 	if (p->stopping)
 		why = "stopping\n";
@@ -312,9 +121,9 @@ on_readyz(struct evhttp_request *r, void *user)
 		 HEDGING_UNAVAILABLE)
 		why = "no server is ready\n";
 	if (why != NULL)
-		reply(r, 503, "text/plain", why, strlen(why));
+		admin_reply(r, 503, "text/plain", why, strlen(why));
 	else
-		reply(r, 200, "text/plain", "ready\n", 6);
+		admin_reply(r, 200, "text/plain", "ready\n", 6);
 }
 
 static void
@@ -323,11 +132,11 @@ on_stream(struct evhttp_request *r, void *user)
 	struct proxy *p = ((struct admin *)user)->proxy;
 	struct json j;
 
-	if (!admit(user, r, EVHTTP_REQ_GET))
+	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, false);
 	admin_write_stream(p, &j);
-	reply_json(r, &j);
+	admin_reply_json(r, &j);
 }
 
 static void
@@ -336,11 +145,11 @@ on_info(struct evhttp_request *r, void *user)
 	struct proxy *p = ((struct admin *)user)->proxy;
 	struct json j;
 
-	if (!admit(user, r, EVHTTP_REQ_GET))
+	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, false);
 	admin_write_info(p, &j);
-	reply_json(r, &j);
+	admin_reply_json(r, &j);
 }
 
 static void
@@ -349,11 +158,11 @@ on_switch(struct evhttp_request *r, void *user)
 	struct proxy *p = ((struct admin *)user)->proxy;
 	unsigned consequences;
 
-	if (!admit(user, r, EVHTTP_REQ_POST))
+	if (!admin_admit(user, r, EVHTTP_REQ_POST))
 		return;
 	consequences = hedging_switch(&p->hedging, instant_now());
 	if (consequences == 0) {
-		reply_error(
+		admin_reply_error(
 		    r, 409, "the standby is not ready, or there is none");
 		return;
 	}
@@ -389,15 +198,15 @@ on_hazard(struct evhttp_request *r, void *user)
 	struct hazard h = {.cause = TALECHAIN_CAUSE_OTHER};
 	int server, number;
 
-	if (!admit(user, r, EVHTTP_REQ_POST))
+	if (!admin_admit(user, r, EVHTTP_REQ_POST))
 		return;
-	if (!query_text(r, "server", name, sizeof(name)) ||
-	    !query_text(r, "kind", kind, sizeof(kind)) ||
-	    !query_text(r, "state", state, sizeof(state)) ||
+	if (!admin_query_text(r, "server", name, sizeof(name)) ||
+	    !admin_query_text(r, "kind", kind, sizeof(kind)) ||
+	    !admin_query_text(r, "state", state, sizeof(state)) ||
 	    (server = server_named(p, name)) < 0 ||
 	    (number = kind_named(kind)) < 0 ||
 	    (strcmp(state, "begin") != 0 && strcmp(state, "end") != 0)) {
-		reply_error(r, 400,
+		admin_reply_error(r, 400,
 		    "wants ?server=NAME&kind=gc|safepoint&state=begin|end");
 		return;
 	}
@@ -425,8 +234,8 @@ on_index(struct evhttp_request *r, struct admin *user)
 	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
 	    "                       tell of a pause (and of its end)\n";
 
-	if (admit(user, r, EVHTTP_REQ_GET))
-		reply(r, 200, "text/plain", text, sizeof(text) - 1);
+	if (admin_admit(user, r, EVHTTP_REQ_GET))
+		admin_reply(r, 200, "text/plain", text, sizeof(text) - 1);
 }
 
 static void
@@ -439,8 +248,8 @@ on_other(struct evhttp_request *r, void *user)
 		on_index(r, user);
 	else if (strncmp(path, "/timeline/", 10) == 0)
 		on_timeline(r, user, path + 10);
-	else if (admit(user, r, EVHTTP_REQ_GET))
-		reply_error(r, 404, "GET / lists what there is");
+	else if (admin_admit(user, r, EVHTTP_REQ_GET))
+		admin_reply_error(r, 404, "GET / lists what there is");
 }
 
 static const struct {

@@ -10,6 +10,8 @@
 #ifndef TAILOR_PROXY_ADMIN_H
 #define TAILOR_PROXY_ADMIN_H
 
+#include <stdbool.h>
+
 struct admin;
 struct proxy;
 
@@ -20,5 +22,8 @@ struct proxy;
  */
 int admin_new(struct admin **out, struct proxy *p);
 void admin_free(struct admin **ap);
+
+/* Whether it listens on a Unix socket. */
+bool admin_is_unix(const struct admin *a);
 
 #endif
