@@ -61,6 +61,11 @@ enum config_jvm {
 	CONFIG_JVM_NONE, /* not a JVM: only its process is watched */
 };
 
+enum config_access {
+	CONFIG_ACCESS_JSON,
+	CONFIG_ACCESS_TEXT,
+};
+
 struct config_server {
 	char *name; /* owned */
 	struct config_address address;
@@ -68,6 +73,8 @@ struct config_server {
 	enum config_loser loser;
 	unsigned connections_max;
 	char *health; /* owned; path of the health request, "" = connect only */
+	int64_t health_interval_ns; /* 0: off */
+	unsigned health_fall;
 	/* launch: the program Tailor starts and keeps running; argc 0: none */
 	unsigned argc;
 	char *argv[CONFIG_ARGS + 1]; /* owned, NULL-terminated */
@@ -134,6 +141,7 @@ struct config {
 		int64_t request_timeout_ns; /* the deadline, all attempts */
 		int64_t upstream_idle_timeout_ns;
 		int64_t stop_timeout_ns; /* graceful stop */
+		int64_t stop_idle_ns;	 /* idle clients during one */
 		int64_t lingering_ns;
 		uint64_t request_line_max_bytes;
 		uint64_t head_max_bytes;
@@ -176,6 +184,17 @@ struct config {
 		unsigned level;	 /* enum log_level */
 		unsigned format; /* enum log_format */
 	} log;
+
+	struct {
+		char *path; /* owned; "" = off */
+		enum config_access format;
+		bool redact_query, redact_client;
+		unsigned ring_records;
+	} access_log;
+
+	struct {
+		char *user, *group; /* owned; "" = stay */
+	} process;
 };
 
 /* Errors found, in order; each a whole sentence. */
@@ -216,6 +235,18 @@ int config_set(struct config *c, const char *path, const char *text,
 /* Check the whole for what single keys cannot show (no listener, two equal
  * servers, limits that contradict).  0 or -EINVAL with errors added. */
 int config_check(const struct config *c, struct config_errors *errors);
+
+/*
+ * config_compare(now, next, each, user):
+ * Call each for every key whose value differs, in the table's order.
+ *   path     "hedging.mode", "servers[1].health", or "servers" when there
+ *            are more or fewer; valid during the call
+ *   restart  a running tailor cannot take the new value on: the table of
+ *            keys says so, or a server's launch begins or ceases to be ours
+ * Returns 0 or -ENOMEM (each may have been called for some).
+ */
+int config_compare(const struct config *now, const struct config *next,
+    void (*each)(void *user, const char *path, bool restart), void *user);
 
 /* Write the effective configuration, every key, as JSON. */
 void config_write(const struct config *c, struct json *out);

@@ -69,6 +69,17 @@ static const struct key_choice formats[] = {
     {NULL, 0},
 };
 
+static const struct key_choice access_formats[] = {
+    {"json", CONFIG_ACCESS_JSON},
+    {"text", CONFIG_ACCESS_TEXT},
+    {NULL, 0},
+};
+static const struct key_choice redactions[] = {
+    {"query", offsetof(struct config, access_log.redact_query)},
+    {"client", offsetof(struct config, access_log.redact_client)},
+    {NULL, 0},
+};
+
 const struct key_section key_sections[] = {
     {"", "Where clients and operators connect."},
     {"servers[]",
@@ -86,6 +97,11 @@ const struct key_section key_sections[] = {
     {"slow", "Which requests are kept to be explained."},
     {"talechain", "Timeline requests that clients send under /.talechain/."},
     {"log", "What is written to standard error."},
+    {"access_log",
+	"One line for every finished request, written by a thread of its own. "
+	"When the disk is slower than the requests, lines are dropped and "
+	"counted; requests never wait."},
+    {"process", "As whom Tailor runs."},
 };
 const unsigned key_sections_count =
     sizeof(key_sections) / sizeof(key_sections[0]);
@@ -97,18 +113,22 @@ const struct config_key config_keys[] = {
 	.meaning = "Where clients connect.  There is no default: which port "
 	"is the service's cannot be guessed.  Port 0 lets the kernel choose."},
 {"admin", KEY_SERVE, PLACE(config, admin),
+	.restart = true,
 	.fallback = "unix:{run}/admin.sock",
 	.meaning = "Where tailorctl and metrics collectors connect; \"\" for "
 	"nowhere.  It asks for no password: a UNIX socket by default, whose "
 	"file says who may, and over TCP on loopback addresses only."},
 
 {"servers[].name", KEY_NAME, PLACE(config_server, name),
+	.restart = true,
 	.fallback = "{server}",
 	.meaning = "The server's name in logs, metrics and timelines."},
 {"servers[].address", KEY_CONNECT, PLACE(config_server, address),
+	.restart = true,
 	.fallback = "",
 	.meaning = "Where the server listens.  Must be given."},
 {"servers[].jvm", KEY_CHOICE, PLACE(config_server, jvm), .choices = jvms,
+	.restart = true,
 	.fallback = "auto",
 	.meaning = "How the pauses of its Java virtual machine are seen: by "
 	"Tailor's agent inside it, from the hsperfdata file that HotSpot "
@@ -132,6 +152,17 @@ const struct config_key config_keys[] = {
 	.meaning = "Target of the GET that must be answered with 2xx before "
 	"the server counts as up.  \"\": a connection is enough, because no "
 	"path exists on every service."},
+{"servers[].health_interval", KEY_DURATION,
+	PLACE(config_server, health_interval_ns), RANGE(0, 3600 * S),
+	.unit = "s", .fallback = "2s",
+	.meaning = "How often a server that is in service is asked for health "
+	"too; 0 never.  Without a health target nothing is asked: what a "
+	"connection could show, the requests show sooner."},
+{"servers[].health_fall", KEY_COUNT, PLACE(config_server, health_fall),
+	RANGE(1, 100), .fallback = "3",
+	.meaning = "So many of these in a row must fail before the server is "
+	"taken out of service.  Those that overlap a pause do not count, and "
+	"the last server in service stays."},
 {"servers[].launch.command", KEY_ARGUMENTS,
 	LIST(config_server, argv, argc, CONFIG_ARGS), .fallback = "",
 	.meaning = "The program and its arguments, each a text of its own; no "
@@ -330,7 +361,14 @@ const struct config_key config_keys[] = {
 	"server's own, so that Tailor closes first."},
 {"proxy.stop_timeout", KEY_DURATION, PLACE(config, proxy.stop_timeout_ns),
 	RANGE(0, 3600 * S), .unit = "s", .fallback = "30s",
-	.meaning = "How long a graceful stop waits for requests in flight."},
+	.meaning = "How long a graceful stop waits for requests in flight; "
+	"what is left is cut, and counted in the last line of the log.  A "
+	"second SIGTERM does not wait for it."},
+{"proxy.stop_idle", KEY_DURATION, PLACE(config, proxy.stop_idle_ns),
+	RANGE(0, 3600 * S), .unit = "s", .fallback = "1s",
+	.meaning = "How long a graceful stop keeps idle client connections, "
+	"so that a request already on its way is answered (and its client "
+	"told to connect anew) rather than reset."},
 {"proxy.lingering", KEY_DURATION, PLACE(config, proxy.lingering_ns),
 	RANGE(0, 60 * S), .unit = "s", .fallback = "2s",
 	.meaning = "How long the rest of a refused request is read and "
@@ -374,7 +412,8 @@ const struct config_key config_keys[] = {
 	.choices = proxy_polls, .fallback = "sleep",
 	.meaning = "spin never lets the proxy thread sleep, which saves a "
 	"wakeup per event and costs a CPU."},
-{"proxy.cpu", KEY_CPU, PLACE(config, proxy.cpu), .fallback = "auto",
+{"proxy.cpu", KEY_CPU, PLACE(config, proxy.cpu),
+	.restart = true, .fallback = "auto",
 	.meaning = "The CPU of the proxy thread; auto asks the machine's "
 	"topology, none pins nothing."},
 {"proxy.trust", KEY_NETWORKS,
@@ -385,32 +424,39 @@ const struct config_key config_keys[] = {
 	"anybody can write such a field."},
 
 {"profiler.poll", KEY_POLL, PLACE(config, profiler.poll),
-	RANGE(1 * US, 100 * MS), .unit = "us", .fallback = "auto",
+	RANGE(1 * US, 100 * MS), .unit = "us",
+	.restart = true, .fallback = "auto",
 	.meaning = "How the observer waits between two looks: spin not at all, "
 	"relax with the CPU's pause instruction, sleep in the kernel (50 us, "
 	"short beside any pause worth a swap).  auto chooses by the topology "
 	"and says what."},
-{"profiler.cpu", KEY_CPU, PLACE(config, profiler.cpu), .fallback = "auto",
+{"profiler.cpu", KEY_CPU, PLACE(config, profiler.cpu),
+	.restart = true, .fallback = "auto",
 	.meaning = "The CPU of the observer thread, as proxy.cpu."},
 {"profiler.channels_max", KEY_COUNT, PLACE(config, profiler.channels_max),
-	RANGE(1, 4096), .fallback = "128",
+	RANGE(1, 4096),
+	.restart = true, .fallback = "128",
 	.meaning = "Channels of agents and applications that may be open; "
 	"each is looked at in every round."},
 {"profiler.channel_socket", KEY_PATH, PLACE(config, profiler.channel_socket),
+	.restart = true,
 	.fallback = "{run}/channels.sock",
 	.meaning = "Where agents and applications announce their channels; "
 	"\"\" for nowhere."},
 {"profiler.stream", KEY_PATH, PLACE(config, profiler.stream),
+	.restart = true,
 	.fallback = "/dev/shm/tailor{user}.stream",
 	.meaning = "File of the timeline stream that tailorctl log and top "
 	"read.  It must not be on a disk: writing back its pages would stop "
 	"the observer.  \"\" keeps it private."},
 {"profiler.stream_slots", KEY_COUNT, PLACE(config, profiler.stream_slots),
-	RANGE(1024, 16 * M), .power_of_two = true, .fallback = "262144",
+	RANGE(1024, 16 * M), .power_of_two = true,
+	.restart = true, .fallback = "262144",
 	.meaning = "Events in the stream, 64 bytes each, before the oldest is "
 	"overwritten: 16 MiB, some seconds of a busy service."},
 {"profiler.blind", KEY_DURATION, PLACE(config, profiler.blind_ns),
-	RANGE(1 * US, 1 * S), .unit = "ms", .fallback = "1ms",
+	RANGE(1 * US, 1 * S), .unit = "ms",
+	.restart = true, .fallback = "1ms",
 	.meaning = "When the observer itself was away for longer, it writes "
 	"that into the stream."},
 
@@ -419,10 +465,12 @@ const struct config_key config_keys[] = {
 	.meaning = "A request slower than this is slow: some times what a "
 	"local query takes, and below what people notice."},
 {"slow.keep", KEY_COUNT, PLACE(config, slow.keep), RANGE(0, 65536),
+	.restart = true,
 	.fallback = "256",
 	.meaning = "Slow requests kept together with their events."},
 {"slow.history", KEY_COUNT, PLACE(config, slow.history),
-	RANGE(16, 1048576), .fallback = "4096",
+	RANGE(16, 1048576),
+	.restart = true, .fallback = "4096",
 	.meaning = "Finished requests remembered, slow or not; warm-up draws "
 	"on them."},
 
@@ -437,9 +485,37 @@ const struct config_key config_keys[] = {
 	.fallback = "notice",
 	.meaning = "The least important lines that are written."},
 {"log.format", KEY_CHOICE, PLACE(config, log.format), .choices = formats,
+	.restart = true,
 	.fallback = "text",
 	.meaning = "text is for people and the journal, json one object a "
 	"line."},
+
+{"access_log.path", KEY_PATH, PLACE(config, access_log.path),
+	.fallback = "",
+	.meaning = "The file; \"\" for none.  It is opened again on SIGUSR1, "
+	"for logrotate."},
+{"access_log.format", KEY_CHOICE, PLACE(config, access_log.format),
+	.choices = access_formats, .fallback = "json",
+	.meaning = "json is one object a line; text resembles HAProxy's HTTP "
+	"log."},
+{"access_log.redact", KEY_FLAGS, .choices = redactions, .fallback = "",
+	.meaning = "What is left out: query the text after the question mark "
+	"of a target, which may hold secrets; client the last part of the "
+	"client's address (8 bits of IPv4, 80 of IPv6)."},
+{"access_log.ring", KEY_COUNT, PLACE(config, access_log.ring_records),
+	RANGE(64, 65536),
+	.restart = true, .fallback = "2048",
+	.meaning = "Lines that may wait for the disk, about a KiB each."},
+
+{"process.user", KEY_TEXT, PLACE(config, process.user),
+	.restart = true, .fallback = "",
+	.meaning = "When started as root: the user to become once sockets are "
+	"bound and kernel sources open, before a server is launched or a "
+	"client accepted.  All capabilities are given up, for launched "
+	"servers too.  \"\": stay who we are."},
+{"process.group", KEY_TEXT, PLACE(config, process.group),
+	.restart = true, .fallback = "",
+	.meaning = "The group likewise; \"\" for the user's own."},
 };
 /* clang-format on */
 const unsigned config_keys_count = sizeof(config_keys) / sizeof(config_keys[0]);

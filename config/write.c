@@ -139,6 +139,9 @@ static const char preamble[] =
     "the unit named.  A size is text with k, M or G, powers of 1024, or a\n"
     "number of bytes.  Where a list is wanted, one value may stand alone.\n"
     "\n"
+    "A reload (see *tailor*(8)) changes every key of a running tailor that\n"
+    "does not say otherwise.\n"
+    "\n"
     "On the command line and in the environment, lists are separated by\n"
     "commas and the parts of a command by spaces, or written in JSON.\n"
     "\n";
@@ -211,6 +214,10 @@ print_key(FILE *f, const struct config_key *key)
 	fputc('\n', f);
 	print_filled(f, key->meaning);
 	fputc('\n', f);
+	if (key->restart) {
+		print_filled(f, "A reload cannot change it.");
+		fputc('\n', f);
+	}
 }
 
 /* Whether key is a member of the section and of none inside it. */

@@ -371,6 +371,61 @@ test_positions_match_the_tree(void **state)
 	source_close(&s);
 }
 
+/* Paths that differ, those that want a restart marked. */
+static void
+note_difference(void *user, const char *path, bool restart)
+{
+	char *text = user;
+
+	strcat(text, path);
+	strcat(text, restart ? "! " : " ");
+}
+
+static void
+test_compare(void **state)
+{
+	/* Goal: exactly the keys that differ are named, each with whether a
+	 * running tailor can take it. */
+	static const char before[] =
+	    "{\"listen\": \":1\", \"servers\": ["
+	    "{\"address\": \":2\"}, {\"address\": \":3\"}]}";
+	static const char after[] =
+	    "{\"listen\": [\":1\", \":9\"], \"servers\": ["
+	    "{\"address\": \":2\", \"health\": \"/x\"},"
+	    "{\"address\": \":4\", \"launch\": {\"command\": [\"x\"]}}],"
+	    "\"hedging\": {\"mode\": \"watch\", \"triggers\": \"exit\"},"
+	    "\"slow\": {\"history\": 99}}";
+	struct config *a = parse_good(before), *b = parse_good(after);
+	char text[512] = "";
+
+	(void)state;
+	assert_int_equal(config_compare(a, a, note_difference, text), 0);
+	assert_string_equal(text, "");
+	assert_int_equal(config_compare(a, b, note_difference, text), 0);
+	assert_string_equal(text,
+	    "listen servers[1].address! servers[0].health "
+	    "servers[1].launch.command! hedging.mode hedging.triggers "
+	    "slow.history! ");
+	b->servers = 1;
+	text[0] = '\0';
+	assert_int_equal(config_compare(a, b, note_difference, text), 0);
+	assert_memory_equal(text, "servers! listen ", 16);
+	config_free(&a);
+	config_free(&b);
+}
+
+static void
+test_profiler_keys_want_a_restart(void **state)
+{
+	/* Goal: the observer is told its options once; a key added to it is
+	 * not taken for one that a reload changes. */
+	(void)state;
+	for (unsigned k = 0; k < config_keys_count; k++)
+		if (strncmp(config_keys[k].path, "profiler.", 9) == 0 &&
+		    !config_keys[k].restart)
+			fail_msg("%s", config_keys[k].path);
+}
+
 int
 main(void)
 {
@@ -383,6 +438,8 @@ main(void)
 	    cmocka_unit_test(test_every_key_has_a_section),
 	    cmocka_unit_test(test_damaged_files),
 	    cmocka_unit_test(test_positions_match_the_tree),
+	    cmocka_unit_test(test_compare),
+	    cmocka_unit_test(test_profiler_keys_want_a_restart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
