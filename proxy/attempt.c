@@ -192,58 +192,31 @@ request_step(
 	}
 }
 
-/* Bodiless by its nature: an answer to HEAD, 204, 304. */
-static bool
-bodiless(const struct attempt *a)
-{
-	return a->request->method == HTTP_METHOD_HEAD || a->status == 204 ||
-	       a->status == 304;
-}
-
 static void
 on_attempt_head(struct uplink *u, const struct http_head *head)
 {
 	struct attempt *a = u->user;
 	struct request *r = a->request;
 	struct proxy *p = r->proxy;
-	const struct http_field *type, *buffering;
-	struct http_answer answer = {.framing = HTTP_FRAMING_NONE};
+	int64_t delay_ns = p->config->hedging.commit_delay_ns;
 	enum race_step step;
-	int n;
+	int server = -1;
 
 	a->first_byte = u->first_byte;
 	a->written = u->written_first;
-	a->status = (int)head->status;
-	a->framing = head->framing;
-	a->length = head->content_length;
-	a->told_length = head->has_content_length;
-	type = http_field_find(head, HTTP_FIELD_CONTENT_TYPE);
-	buffering = http_field_find(head, HTTP_FIELD_X_ACCEL_BUFFERING);
-	a->at_once = (type != NULL && type->value.length >= 17 &&
-			 slice_is((struct slice){type->value.at, 17},
-			     "text/event-stream")) ||
-		     (buffering != NULL && slice_is(buffering->value, "no"));
-	answer.request_id = r->external_id;
-	a->head = block_take(&p->blocks);
-	n = a->head == NULL ? -ENOMEM
-			    : http_write_response(head, &answer,
-				  a->head->data + a->head->begin,
-				  block_room(a->head) - 512);
-	if (n < 2) {
+	if (answer_read(&a->answer, r, head) < 0) {
 		uplink_close(u);
 		a->link = NULL;
-		step = attempt_over(a, ATTEMPT_END_FAILED, true, -1, &n);
-		request_step(r, step, n, "response_head_too_large");
+		step = attempt_over(a, ATTEMPT_END_FAILED, true, -1, &server);
+		request_step(r, step, server, "response_head_too_large");
 		return;
 	}
-	/* The last, empty line is written at commit, after the framing. */
-	a->head->end = a->head->begin + (uint32_t)n - 2;
 	proxy_emit(p, TALECHAIN_PROXY_FIRST_BYTE, r->id, u->server->index,
 	    (uint64_t)a->index, head->status);
 	switch (race_head(
-	    &p->hedging, &r->race, a->index, a->status, instant_now())) {
+	    &p->hedging, &r->race, a->index, a->answer.status, instant_now())) {
 	case RACE_HOLD:
-		a->held = true;
+		a->answer.held = true;
 		return;
 	case RACE_DISCARD:
 		attempt_drop(a, "lost");
@@ -256,25 +229,21 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	case RACE_GIVE_UP:
 		break;
 	}
-	if (a->at_once || p->config->hedging.commit_delay_ns == 0 ||
-	    (r->minor_zero && head->framing == HTTP_FRAMING_CLOSE))
+	if (a->answer.at_once || delay_ns == 0)
 		attempt_commit(a);
 	else if (!u->body.done && !evtimer_pending(&r->commit_timer, NULL))
-		event_add(&r->commit_timer,
-		    proxy_timeout(p, p->config->hedging.commit_delay_ns));
+		event_add(&r->commit_timer, proxy_timeout(p, delay_ns));
 }
 
-/* Pass payload on to the client, framed as its head has told. */
+/* Pass payload on to the client. */
 static void
 attempt_forward(struct attempt *a, struct chain *data)
 {
 	struct request *r = a->request;
-	struct client *c = r->client;
 
-	if (a->framing == HTTP_FRAMING_CHUNKED)
-		chain_frame(data);
-	chain_merge(&c->out, data, &r->proxy->blocks);
-	if (c->out.bytes > r->proxy->config->proxy.stream_buffer_bytes &&
+	answer_forward(&a->answer, r, data);
+	if (r->client->out.bytes >
+		r->proxy->config->proxy.stream_buffer_bytes &&
 	    a->link != NULL)
 		uplink_pause(a->link);
 }
@@ -293,17 +262,17 @@ on_attempt_data(struct uplink *u, struct chain *data)
 		client_flush(r->client);
 		return;
 	}
-	chain_merge(&a->body, data, &r->proxy->blocks);
-	if (a->body.bytes < c->hedging.commit_bytes || u->body.done)
+	chain_merge(&a->answer.body, data, &r->proxy->blocks);
+	if (a->answer.body.bytes < c->hedging.commit_bytes || u->body.done)
 		return;
-	if (!a->held) {
+	if (!a->answer.held) {
 		attempt_commit(a);
 		return;
 	}
 	/* An unwanted answer too large to keep whole: stop reading; it is
 	 * read on only if it must be sent after all. */
 	uplink_pause(u);
-	a->complete = true;
+	a->answer.complete = true;
 	step = attempt_over(a, ATTEMPT_END_COMPLETE, true, -1, &server);
 	request_step(r, step, server, "unacceptable");
 }
@@ -383,8 +352,7 @@ attempt_finish(struct attempt *a)
 {
 	struct request *r = a->request;
 
-	if (a->framing == HTTP_FRAMING_CHUNKED &&
-	    chain_frame_end(&r->client->out, &r->proxy->blocks) < 0) {
+	if (answer_end(&a->answer, r) < 0) {
 		request_fail(r, 502, "no_memory");
 		return;
 	}
@@ -415,70 +383,23 @@ on_attempt_end(const struct uplink_result *result)
 	result->server->connect_failures = 0;
 	histogram_record(
 	    &result->server->response, latency < 0 ? 0 : (uint64_t)latency);
-	if (!won && !a->held) {
-		a->complete = true;
+	if (!won && !a->answer.held) {
+		a->answer.complete = true;
 		attempt_commit(a);
 		return;
 	}
 	if (!won) {
-		a->complete = true;
+		a->answer.complete = true;
 		step = attempt_over(
 		    a, ATTEMPT_END_COMPLETE, result->written, latency, &server);
 		request_step(r, step, server, "unacceptable");
 		return;
 	}
 	/* Of a held answer the policy has been told before it was sent. */
-	if (!a->held)
+	if (!a->answer.held)
 		attempt_over(
 		    a, ATTEMPT_END_COMPLETE, result->written, latency, &server);
 	attempt_finish(a);
-}
-
-/* Decide how the body is framed for the client, and end the head. */
-static void
-attempt_end_head(struct attempt *a)
-{
-	struct request *r = a->request;
-	struct client *c = r->client;
-	struct proxy *p = r->proxy;
-	char *at = a->head->data + a->head->end;
-	size_t room = 512;
-	int n = 0;
-	struct instant now = instant_now();
-
-	if (a->complete && a->link == NULL && !bodiless(a)) {
-		a->framing = HTTP_FRAMING_LENGTH;
-		a->length = a->body.bytes;
-		a->told_length = true;
-	} else if (bodiless(a)) {
-		a->framing = HTTP_FRAMING_NONE;
-	} else if (a->framing != HTTP_FRAMING_LENGTH) {
-		a->framing =
-		    r->minor_zero ? HTTP_FRAMING_CLOSE : HTTP_FRAMING_CHUNKED;
-	}
-	if (a->framing == HTTP_FRAMING_CLOSE || !r->keep_alive ||
-	    !r->body_whole || p->stopping)
-		c->close = true;
-	if (a->told_length && a->status != 204 &&
-	    a->framing != HTTP_FRAMING_CHUNKED)
-		n += snprintf(at + n, room - (size_t)n,
-		    "Content-Length: %llu\r\n", (unsigned long long)a->length);
-	if (a->framing == HTTP_FRAMING_CHUNKED)
-		n += snprintf(
-		    at + n, room - (size_t)n, "Transfer-Encoding: chunked\r\n");
-	if (c->close)
-		n +=
-		    snprintf(at + n, room - (size_t)n, "Connection: close\r\n");
-	else if (r->minor_zero)
-		n += snprintf(
-		    at + n, room - (size_t)n, "Connection: keep-alive\r\n");
-	if (p->config->proxy.server_timing)
-		n += snprintf(at + n, room - (size_t)n,
-		    "Server-Timing: tailor;dur=%.3f, upstream;dur=%.3f\r\n",
-		    (double)instant_since(now, r->first_byte) / 1e6,
-		    (double)instant_since(now, a->written) / 1e6);
-	n += snprintf(at + n, room - (size_t)n, "\r\n");
-	a->head->end += (uint32_t)n;
 }
 
 void
@@ -488,7 +409,6 @@ attempt_commit(struct attempt *a)
 	struct proxy *p = r->proxy;
 	struct client *c = r->client;
 	struct instant now = instant_now();
-	struct chain body = {0};
 	int server = -1;
 
 	if (!race_commit(&p->hedging, &r->race, a->index, now)) {
@@ -499,28 +419,24 @@ attempt_commit(struct attempt *a)
 	a->outcome = "won";
 	r->state = REQUEST_COMMITTED;
 	r->committed = now;
-	r->status = a->status;
+	r->status = a->answer.status;
 	histogram_record(&p->metrics.commit_delay,
 	    (uint64_t)instant_since(now, a->first_byte));
 	proxy_emit(p, TALECHAIN_PROXY_COMMIT, r->id,
 	    (uint64_t)r->race.attempt[a->index].server, (uint64_t)a->index,
-	    (uint64_t)a->status);
+	    (uint64_t)a->answer.status);
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		if (i != a->index)
 			attempt_drop(&r->attempt[i], "lost");
-	attempt_end_head(a);
-	chain_append(&c->out, a->head);
-	a->head = NULL;
-	chain_move(&body, &a->body);
-	if (body.bytes > 0)
-		attempt_forward(a, &body);
+	answer_send(
+	    &a->answer, r, a->answer.complete && a->link == NULL, a->written);
 	if (a->link != NULL) {
 		/* More to come; a held answer was not being read. */
-		a->complete = false;
+		a->answer.complete = false;
 		if (c->out.bytes <= p->config->proxy.stream_buffer_bytes)
 			uplink_resume(a->link);
 	} else {
-		if (!a->held)
+		if (!a->answer.held)
 			attempt_over(a, ATTEMPT_END_COMPLETE, true,
 			    instant_since(a->completed, a->written), &server);
 		r->response_done = true;
@@ -538,7 +454,7 @@ attempt_drop(struct attempt *a, const char *outcome)
 	if (a->outcome == NULL)
 		a->outcome = outcome;
 	if (a->link != NULL) {
-		if (a->held && a->complete)
+		if (a->answer.held && a->answer.complete)
 			uplink_close(a->link);
 		else
 			uplink_detach(a->link, r->id, r->client == NULL);
@@ -581,15 +497,10 @@ attempt_resume(struct attempt *a)
 void
 attempt_fini(struct attempt *a)
 {
-	struct block_pool *pool;
-
 	if (!a->on)
 		return;
 	assert(a->link == NULL);
-	pool = &a->request->proxy->blocks;
-	block_give(pool, a->head);
-	chain_clear(&a->body, pool);
-	a->head = NULL;
+	answer_fini(&a->answer, &a->request->proxy->blocks);
 	a->on = false;
 }
 
@@ -617,5 +528,5 @@ attempt_describe(const struct attempt *a, struct tale_attempt *out)
 	out->written = a->written;
 	out->first_byte = a->first_byte;
 	out->complete = a->completed;
-	out->status = a->status;
+	out->status = a->answer.status;
 }

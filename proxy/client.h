@@ -54,6 +54,14 @@ struct client {
 
 TAILQ_HEAD(client_list, client);
 
+/* Whom we believe about request ids and hedging, and tell how long things
+ * took: trusted networks, and who may see timelines anyway. */
+static inline bool
+client_is_known(const struct client *c)
+{
+	return c->trusted || c->tale_allowed;
+}
+
 /* Bind and listen; a descriptor or -errno.  Shared with the admin listener,
  * as is what to tell the user when it fails, and the address as bound. */
 int listener_bind(const struct config_address *a);

@@ -476,7 +476,8 @@ on_commit_due(evutil_socket_t fd, short what, void *user)
 	for (int i = 0; i < RACE_ATTEMPTS; i++) {
 		struct attempt *a = &r->attempt[i];
 
-		if (a->on && a->link != NULL && a->status != 0 && !a->held) {
+		if (a->on && a->link != NULL && a->answer.status != 0 &&
+		    !a->answer.held) {
 			attempt_commit(a);
 			return;
 		}
@@ -492,8 +493,8 @@ on_deadline(evutil_socket_t fd, short what, void *user)
 	(void)what;
 	/* An answer that was held back is better than none (W2). */
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
-		if (r->state == REQUEST_RUNNING && r->attempt[i].held &&
-		    r->attempt[i].complete) {
+		if (r->state == REQUEST_RUNNING && r->attempt[i].answer.held &&
+		    r->attempt[i].answer.complete) {
 			attempt_commit(&r->attempt[i]);
 			return;
 		}

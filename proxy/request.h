@@ -21,6 +21,7 @@
 #include <sys/queue.h>
 
 #include "hedging/hedging.h"
+#include "proxy/answer.h"
 #include "proxy/buffer.h"
 #include "proxy/http.h"
 #include "proxy/uplink.h"
@@ -44,15 +45,7 @@ struct attempt {
 	char lines[320];	 /* framing and Tailor-* fields, empty line */
 	size_t lines_length;
 
-	struct block *head; /* owned: response head without its last line */
-	struct chain body;  /* owned: payload until commit */
-	int status;
-	enum http_framing framing;
-	uint64_t length;
-	bool told_length;
-	bool at_once; /* must not be held back (event stream) */
-	bool held;    /* not wanted, kept for want of a better one */
-	bool complete;
+	struct answer answer;
 	bool resent; /* once already, on a stale connection */
 
 	const char *outcome;	/* static */

@@ -1,14 +1,11 @@
 /*
- * uplink.c: connections to the servers.
+ * uplink.c: connections to the servers: opened, pooled, drained, closed.
  *
- * Reading: the socket is read into a block of the pool; a head is scanned,
- * parsed and handed up; payload is moved to the user's chain block by block.
- * Writing: head, the attempt's own lines and body go out in one writev.
- * A callback may detach or close the uplink, and the struct may even carry
- * another exchange when it returns, so the code compares the exchange's serial
- * number after each callback before it goes on.
+ * Each uplink is in the list of its state at its server; a closed one keeps
+ * its memory for the next connection.  What travels on a connection is in
+ * exchange.c.
  */
-#include "proxy/uplink.h"
+#include "proxy/exchange.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "proxy/bodies.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 #include "proxy/socket.h"
@@ -75,8 +71,8 @@ uplink_move(struct uplink *u, enum uplink_state state)
 	uplink_enter(u, state);
 }
 
-static void
-want_read(struct uplink *u, bool want)
+void
+uplink_want_read(struct uplink *u, bool want)
 {
 	if (u->reading == want)
 		return;
@@ -87,8 +83,8 @@ want_read(struct uplink *u, bool want)
 		event_del(&u->readable);
 }
 
-static void
-want_write(struct uplink *u, bool want)
+void
+uplink_want_write(struct uplink *u, bool want)
 {
 	if (u->writing == want)
 		return;
@@ -124,8 +120,8 @@ uplink_discard(struct uplink *u)
 	struct server *s = u->server;
 
 	uplink_leave(u);
-	want_read(u, false);
-	want_write(u, false);
+	uplink_want_read(u, false);
+	uplink_want_write(u, false);
 	event_del(&u->timer);
 	close(u->fd);
 	u->fd = -1;
@@ -209,8 +205,8 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 	u->in = NULL;
 	uplink_forget_exchange(u);
 	uplink_move(u, UPLINK_IDLE);
-	want_read(u, true);
-	want_write(u, false);
+	uplink_want_read(u, true);
+	uplink_want_write(u, false);
 	uplink_arm(u, s->proxy->config->proxy.upstream_idle_timeout_ns);
 }
 
@@ -222,7 +218,7 @@ uplink_release(struct uplink *u)
 }
 
 /* The exchange is over: release the connection, then tell the user. */
-static void
+void
 uplink_over(struct uplink *u, enum uplink_end end, const char *why)
 {
 	const struct uplink_ops *ops = u->ops;
@@ -282,7 +278,7 @@ uplink_open(struct uplink *u)
 	    on_uplink_writable, u);
 	evtimer_assign(&u->timer, u->proxy->base, on_uplink_timer, u);
 	uplink_enter(u, UPLINK_CONNECTING);
-	want_write(u, true);
+	uplink_want_write(u, true);
 	uplink_arm(u, u->proxy->config->proxy.connect_timeout_ns);
 	return 0;
 }
@@ -323,96 +319,17 @@ uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
 	return 0;
 }
 
-static void
-uplink_all_sent(struct uplink *u)
-{
-	int one = 1;
-
-	u->sent_all = true;
-	u->written_last = instant_now();
-	want_write(u, false);
-	/* Acknowledge the response's first segment at once: a server that has
-	 * Nagle on holds its second one back until then.  The kernel forgets
-	 * this mode whenever we send, so it is asked for after each request. */
-	if (u->server->config->address.address.ss_family != AF_UNIX)
-		setsockopt(u->fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof(one));
-	if (u->ops != NULL && u->ops->sent != NULL)
-		u->ops->sent(u);
-}
-
-static void
-uplink_write(struct uplink *u)
-{
-	struct iovec iov[CHAIN_IOV];
-	unsigned serial = u->serial;
-	int n;
-
-	while ((n = outgoing_iov(&u->out, iov)) > 0) {
-		struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
-		ssize_t sent = sendmsg(u->fd, &m, MSG_NOSIGNAL);
-
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent < 0) {
-			/* A lost connection shows on the reading side too,
-			 * where an early response may still be waiting. */
-			want_write(u, errno == EAGAIN);
-			return;
-		}
-		if (!instant_is_set(u->written_first))
-			u->written_first = instant_now();
-		outgoing_advance(&u->out, &u->proxy->blocks, (size_t)sent);
-		if (!u->out.keep_body && u->out.body != NULL &&
-		    u->ops != NULL && u->ops->wrote != NULL)
-			u->ops->wrote(u);
-		if (u->serial != serial)
-			return;
-	}
-	if (outgoing_done(&u->out))
-		uplink_all_sent(u);
-	else
-		want_write(u, false);
-}
-
-void
-uplink_send(
-    struct uplink *u, const struct outgoing *message, enum http_method method)
-{
-	u->out = *message;
-	u->method = method;
-	u->exchanges++;
-	u->server->attempts++;
-	if (u->state == UPLINK_CONNECTING)
-		return;
-	want_read(u, true);
-	uplink_write(u);
-}
-
-void
-uplink_more(struct uplink *u, bool body_whole)
-{
-	u->out.body_whole = body_whole;
-	if (u->state == UPLINK_BUSY && !u->writing && !u->sent_all)
-		uplink_write(u);
-}
-
-bool
-uplink_written(const struct uplink *u)
-{
-	return u->out.sent_bytes > 0;
-}
-
 void
 uplink_pause(struct uplink *u)
 {
-	want_read(u, false);
+	uplink_want_read(u, false);
 }
 
 void
 uplink_resume(struct uplink *u)
 {
 	if (u->state == UPLINK_BUSY || u->state == UPLINK_DRAINING)
-		want_read(u, true);
+		uplink_want_read(u, true);
 }
 
 void
@@ -444,166 +361,16 @@ uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 	u->client_left = client_left;
 	uplink_move(u, UPLINK_DRAINING);
 	hedging_drain_begin(&u->proxy->hedging, s->index);
-	want_read(u, true);
+	uplink_want_read(u, true);
 	uplink_arm(u, c->hedging.drain_timeout_ns);
-}
-
-/* Move payload on: to the user, or nowhere. */
-static void
-uplink_deliver(struct uplink *u, struct chain *data)
-{
-	if (data->bytes == 0)
-		return;
-	if (u->ops != NULL && u->ops->data != NULL)
-		u->ops->data(u, data);
-	else
-		u->drained_bytes += data->bytes;
-}
-
-/* One response head.  False when the uplink must not be touched any more or
- * needs more input. */
-static bool
-uplink_take_head(struct uplink *u)
-{
-	struct http_head *head = &u->proxy->scratch_response;
-	struct http_refusal refusal = {0};
-	const char *text = u->in->data + u->in->begin;
-	unsigned serial = u->serial;
-	size_t length = 0;
-
-	switch (http_scan(&u->proxy->response_limits, false, text,
-	    block_bytes(u->in), &u->scanned, &length, &refusal)) {
-	case HTTP_SCAN_MORE:
-		return false;
-	case HTTP_SCAN_BAD:
-		uplink_over(u, UPLINK_MALFORMED, refusal.reason);
-		return false;
-	case HTTP_SCAN_HEAD:
-		break;
-	}
-	if (http_parse_response(&u->proxy->response_limits, u->method, text,
-		length, head, &refusal) < 0) {
-		uplink_over(u, UPLINK_MALFORMED, refusal.reason);
-		return false;
-	}
-	u->scanned = 0;
-	if (head->status == 101) {
-		uplink_over(u, UPLINK_MALFORMED, "unasked_upgrade");
-		return false;
-	}
-	if (head->status >= 200) {
-		u->head_seen = true;
-		u->keep_alive =
-		    head->keep_alive && head->framing != HTTP_FRAMING_CLOSE;
-		http_body_init(
-		    &u->body, head->framing, head->content_length, UINT64_MAX);
-		if (u->ops != NULL)
-			u->ops->head(u, head);
-	}
-	if (u->serial != serial)
-		return false;
-	u->in->begin += (uint32_t)length;
-	return true;
-}
-
-/* Body bytes.  False as above. */
-static bool
-uplink_take_body(struct uplink *u)
-{
-	struct http_refusal refusal = {0};
-	struct chain data = {0};
-	enum http_body_event event;
-	unsigned serial = u->serial;
-
-	event = body_pull(&u->body, &u->in, &data, &u->proxy->blocks, &refusal);
-	uplink_deliver(u, &data);
-	chain_clear(&data, &u->proxy->blocks);
-	if (u->serial != serial)
-		return false;
-	switch (event) {
-	case HTTP_BODY_MORE:
-	case HTTP_BODY_DATA:
-		if (u->drained_bytes >
-		    u->proxy->config->hedging.drain_max_bytes)
-			uplink_over(u, UPLINK_CUT, "drain_limit");
-		return false;
-	case HTTP_BODY_DONE:
-		return true;
-	case HTTP_BODY_BAD:
-		uplink_over(u, UPLINK_MALFORMED, refusal.reason);
-		return false;
-	}
-	return false;
-}
-
-static void
-uplink_process(struct uplink *u)
-{
-	while (u->in != NULL && block_bytes(u->in) > 0) {
-		if (!u->head_seen) {
-			if (!uplink_take_head(u))
-				return;
-		} else if (!uplink_take_body(u)) {
-			return;
-		}
-		if (u->head_seen && u->body.done) {
-			uplink_over(u, UPLINK_COMPLETE, "complete");
-			return;
-		}
-	}
-}
-
-static void
-uplink_lost(struct uplink *u, const char *why)
-{
-	if (u->state == UPLINK_IDLE) {
-		uplink_close(u);
-		return;
-	}
-	if (u->received_bytes == 0) {
-		uplink_over(u, UPLINK_UNANSWERED, why);
-	} else if (u->head_seen && http_body_eof(&u->body)) {
-		u->keep_alive = false;
-		uplink_over(u, UPLINK_COMPLETE, "complete");
-	} else {
-		uplink_over(u, UPLINK_CUT, why);
-	}
 }
 
 static void
 on_uplink_readable(evutil_socket_t fd, short what, void *user)
 {
-	struct uplink *u = user;
-	struct block *b;
-	ssize_t n;
-
+	(void)fd;
 	(void)what;
-	if (u->in == NULL)
-		u->in = block_take(&u->proxy->blocks);
-	b = u->in;
-	if (b == NULL || block_room(b) == 0) {
-		/* No memory: this exchange fails, the others go on.  A full
-		 * block holds a head larger than any limit. */
-		uplink_lost(u, b == NULL ? "no_memory" : "head_too_large");
-		return;
-	}
-	n = recv(fd, b->data + b->end, block_room(b), 0);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		uplink_lost(u, n == 0 ? "closed" : "reset");
-		return;
-	}
-	b->end += (uint32_t)n;
-	if (u->state == UPLINK_IDLE) {
-		u->server->extra_bytes += (uint64_t)n;
-		uplink_close(u);
-		return;
-	}
-	if (u->received_bytes == 0)
-		u->first_byte = instant_now();
-	u->received_bytes += (uint64_t)n;
-	uplink_process(u);
+	exchange_read(user);
 }
 
 static void
@@ -624,13 +391,13 @@ on_uplink_writable(evutil_socket_t fd, short what, void *user)
 		}
 		event_del(&u->timer);
 		uplink_move(u, UPLINK_BUSY);
-		want_read(u, true);
+		uplink_want_read(u, true);
 		if (u->ops != NULL && u->ops->connected != NULL)
 			u->ops->connected(u);
 		if (u->serial != serial)
 			return;
 	}
-	uplink_write(u);
+	exchange_write(u);
 }
 
 static void

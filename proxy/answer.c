@@ -1,0 +1,160 @@
+/*
+ * answer.c: see answer.h.
+ */
+#include "proxy/answer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "proxy/client.h"
+#include "proxy/proxy.h"
+
+#define LINES_MAX 512 /* room for framing, Connection, Server-Timing */
+
+static bool
+is_at_once(const struct http_head *head)
+{
+	static const char stream[] = "text/event-stream";
+	const struct http_field *type, *buffering;
+	const size_t n = sizeof(stream) - 1;
+
+	type = http_field_find(head, HTTP_FIELD_CONTENT_TYPE);
+	buffering = http_field_find(head, HTTP_FIELD_X_ACCEL_BUFFERING);
+	return (type != NULL && type->value.length >= n &&
+		   slice_is((struct slice){type->value.at, n}, stream)) ||
+	       (buffering != NULL && slice_is(buffering->value, "no"));
+}
+
+int
+answer_read(
+    struct answer *a, const struct request *r, const struct http_head *head)
+{
+	struct http_answer answer = {
+	    .framing = HTTP_FRAMING_NONE,
+	    .request_id = r->external_id,
+	};
+	int n;
+
+	a->status = (int)head->status;
+	a->framing = head->framing;
+	a->length = head->content_length;
+	a->told_length = head->has_content_length;
+	a->at_once = is_at_once(head) ||
+		     (r->minor_zero && head->framing == HTTP_FRAMING_CLOSE);
+	a->head = block_take(&r->proxy->blocks);
+	if (a->head == NULL)
+		return -ENOMEM;
+	n = http_write_response(head, &answer, a->head->data + a->head->begin,
+	    block_room(a->head) - LINES_MAX);
+	if (n < 0)
+		return n;
+	/* The last, empty line is written with the framing. */
+	a->head->end = a->head->begin + (uint32_t)n - 2;
+	return 0;
+}
+
+/* Bodiless by its nature: an answer to HEAD, 204, 304. */
+static bool
+is_bodiless(const struct answer *a, const struct request *r)
+{
+	return r->method == HTTP_METHOD_HEAD || a->status == 204 ||
+	       a->status == 304;
+}
+
+static void
+choose_framing(struct answer *a, struct request *r, bool whole)
+{
+	if (is_bodiless(a, r)) {
+		a->framing = HTTP_FRAMING_NONE;
+	} else if (whole) {
+		a->framing = HTTP_FRAMING_LENGTH;
+		a->length = a->body.bytes;
+		a->told_length = true;
+	} else if (a->framing != HTTP_FRAMING_LENGTH) {
+		a->framing =
+		    r->minor_zero ? HTTP_FRAMING_CLOSE : HTTP_FRAMING_CHUNKED;
+	}
+	if (a->framing == HTTP_FRAMING_CLOSE || !r->keep_alive ||
+	    !r->body_whole || r->proxy->stopping)
+		r->client->close = true;
+}
+
+static void __attribute__((format(printf, 2, 3)))
+head_add(struct block *head, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(head->data + head->end, sizeof(head->data) - head->end,
+	    format, args);
+	va_end(args);
+	assert(n > 0 && (size_t)n < sizeof(head->data) - head->end);
+	head->end += (uint32_t)n;
+}
+
+/* Framing, Connection, Server-Timing, and the head's end. */
+static void
+end_head(struct answer *a, const struct request *r, struct instant written)
+{
+	const struct client *c = r->client;
+	struct instant now = instant_now();
+
+	if (a->told_length && a->status != 204 &&
+	    a->framing != HTTP_FRAMING_CHUNKED)
+		head_add(a->head, "Content-Length: %llu\r\n",
+		    (unsigned long long)a->length);
+	if (a->framing == HTTP_FRAMING_CHUNKED)
+		head_add(a->head, "Transfer-Encoding: chunked\r\n");
+	if (c->close)
+		head_add(a->head, "Connection: close\r\n");
+	else if (r->minor_zero)
+		head_add(a->head, "Connection: keep-alive\r\n");
+	if (r->proxy->config->proxy.server_timing && client_is_known(c))
+		head_add(a->head,
+		    "Server-Timing: tailor;dur=%.3f, upstream;dur=%.3f\r\n",
+		    (double)instant_since(now, r->first_byte) / 1e6,
+		    (double)instant_since(now, written) / 1e6);
+	head_add(a->head, "\r\n");
+}
+
+void
+answer_send(
+    struct answer *a, struct request *r, bool whole, struct instant written)
+{
+	struct chain body = {0};
+
+	choose_framing(a, r, whole);
+	end_head(a, r, written);
+	chain_append(&r->client->out, a->head);
+	a->head = NULL;
+	chain_move(&body, &a->body);
+	if (body.bytes > 0)
+		answer_forward(a, r, &body);
+}
+
+void
+answer_forward(struct answer *a, struct request *r, struct chain *data)
+{
+	if (a->framing == HTTP_FRAMING_CHUNKED)
+		chain_frame(data);
+	chain_merge(&r->client->out, data, &r->proxy->blocks);
+}
+
+int
+answer_end(struct answer *a, struct request *r)
+{
+	if (a->framing != HTTP_FRAMING_CHUNKED)
+		return 0;
+	return chain_frame_end(&r->client->out, &r->proxy->blocks);
+}
+
+void
+answer_fini(struct answer *a, struct block_pool *pool)
+{
+	block_give(pool, a->head);
+	chain_clear(&a->body, pool);
+	a->head = NULL;
+}

@@ -1,0 +1,255 @@
+/*
+ * exchange.c: one request and its response on a connection.
+ *
+ * Writing: head, the attempt's own lines and body go out in one sendmsg.
+ * Reading: the socket is read into a block of the pool; a head is scanned,
+ * parsed and handed up; payload is moved to the user's chain block by block.
+ * A callback may detach or close the uplink, and the struct may even carry
+ * another exchange when it returns, so the code compares the exchange's serial
+ * number after each callback before it goes on.
+ */
+#include "proxy/exchange.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "proxy/bodies.h"
+#include "proxy/proxy.h"
+#include "proxy/server.h"
+
+static void
+exchange_sent(struct uplink *u)
+{
+	int one = 1;
+
+	u->sent_all = true;
+	u->written_last = instant_now();
+	uplink_want_write(u, false);
+	/* Acknowledge the response's first segment at once: a server that has
+	 * Nagle on holds its second one back until then.  The kernel forgets
+	 * this mode whenever we send, so it is asked for after each request. */
+	if (u->server->config->address.address.ss_family != AF_UNIX)
+		setsockopt(u->fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof(one));
+	if (u->ops != NULL && u->ops->sent != NULL)
+		u->ops->sent(u);
+}
+
+void
+exchange_write(struct uplink *u)
+{
+	struct iovec iov[CHAIN_IOV];
+	unsigned serial = u->serial;
+	int n;
+
+	while ((n = outgoing_iov(&u->out, iov)) > 0) {
+		struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+		ssize_t sent = sendmsg(u->fd, &m, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0) {
+			/* A lost connection shows on the reading side too,
+			 * where an early response may still be waiting. */
+			uplink_want_write(u, errno == EAGAIN);
+			return;
+		}
+		if (!instant_is_set(u->written_first))
+			u->written_first = instant_now();
+		outgoing_advance(&u->out, &u->proxy->blocks, (size_t)sent);
+		if (!u->out.keep_body && u->out.body != NULL &&
+		    u->ops != NULL && u->ops->wrote != NULL)
+			u->ops->wrote(u);
+		if (u->serial != serial)
+			return;
+	}
+	if (outgoing_done(&u->out))
+		exchange_sent(u);
+	else
+		uplink_want_write(u, false);
+}
+
+void
+uplink_send(
+    struct uplink *u, const struct outgoing *message, enum http_method method)
+{
+	u->out = *message;
+	u->method = method;
+	u->exchanges++;
+	u->server->attempts++;
+	if (u->state == UPLINK_CONNECTING)
+		return;
+	uplink_want_read(u, true);
+	exchange_write(u);
+}
+
+void
+uplink_more(struct uplink *u, bool body_whole)
+{
+	u->out.body_whole = body_whole;
+	if (u->state == UPLINK_BUSY && !u->writing && !u->sent_all)
+		exchange_write(u);
+}
+
+bool
+uplink_written(const struct uplink *u)
+{
+	return u->out.sent_bytes > 0;
+}
+
+/* Move payload on: to the user, or nowhere. */
+static void
+exchange_deliver(struct uplink *u, struct chain *data)
+{
+	if (data->bytes == 0)
+		return;
+	if (u->ops != NULL && u->ops->data != NULL)
+		u->ops->data(u, data);
+	else
+		u->drained_bytes += data->bytes;
+}
+
+/* One response head.  False when the uplink must not be touched any more or
+ * needs more input. */
+static bool
+exchange_take_head(struct uplink *u)
+{
+	struct http_head *head = &u->proxy->scratch_response;
+	struct http_refusal refusal = {0};
+	const char *text = u->in->data + u->in->begin;
+	unsigned serial = u->serial;
+	size_t length = 0;
+
+	switch (http_scan(&u->proxy->response_limits, false, text,
+	    block_bytes(u->in), &u->scanned, &length, &refusal)) {
+	case HTTP_SCAN_MORE:
+		return false;
+	case HTTP_SCAN_BAD:
+		uplink_over(u, UPLINK_MALFORMED, refusal.reason);
+		return false;
+	case HTTP_SCAN_HEAD:
+		break;
+	}
+	if (http_parse_response(&u->proxy->response_limits, u->method, text,
+		length, head, &refusal) < 0) {
+		uplink_over(u, UPLINK_MALFORMED, refusal.reason);
+		return false;
+	}
+	u->scanned = 0;
+	if (head->status == 101) {
+		uplink_over(u, UPLINK_MALFORMED, "unasked_upgrade");
+		return false;
+	}
+	if (head->status >= 200) {
+		u->head_seen = true;
+		u->keep_alive =
+		    head->keep_alive && head->framing != HTTP_FRAMING_CLOSE;
+		http_body_init(
+		    &u->body, head->framing, head->content_length, UINT64_MAX);
+		if (u->ops != NULL)
+			u->ops->head(u, head);
+	}
+	if (u->serial != serial)
+		return false;
+	u->in->begin += (uint32_t)length;
+	return true;
+}
+
+/* Body bytes.  False as above. */
+static bool
+exchange_take_body(struct uplink *u)
+{
+	struct http_refusal refusal = {0};
+	struct chain data = {0};
+	enum http_body_event event;
+	unsigned serial = u->serial;
+
+	event = body_pull(&u->body, &u->in, &data, &u->proxy->blocks, &refusal);
+	exchange_deliver(u, &data);
+	chain_clear(&data, &u->proxy->blocks);
+	if (u->serial != serial)
+		return false;
+	switch (event) {
+	case HTTP_BODY_MORE:
+	case HTTP_BODY_DATA:
+		if (u->drained_bytes >
+		    u->proxy->config->hedging.drain_max_bytes)
+			uplink_over(u, UPLINK_CUT, "drain_limit");
+		return false;
+	case HTTP_BODY_DONE:
+		return true;
+	case HTTP_BODY_BAD:
+		uplink_over(u, UPLINK_MALFORMED, refusal.reason);
+		return false;
+	}
+	return false;
+}
+
+static void
+exchange_process(struct uplink *u)
+{
+	while (u->in != NULL && block_bytes(u->in) > 0) {
+		if (!u->head_seen) {
+			if (!exchange_take_head(u))
+				return;
+		} else if (!exchange_take_body(u)) {
+			return;
+		}
+		if (u->head_seen && u->body.done) {
+			uplink_over(u, UPLINK_COMPLETE, "complete");
+			return;
+		}
+	}
+}
+
+static void
+exchange_lost(struct uplink *u, const char *why)
+{
+	if (u->state == UPLINK_IDLE) {
+		uplink_close(u);
+		return;
+	}
+	if (u->received_bytes == 0) {
+		uplink_over(u, UPLINK_UNANSWERED, why);
+	} else if (u->head_seen && http_body_eof(&u->body)) {
+		u->keep_alive = false;
+		uplink_over(u, UPLINK_COMPLETE, "complete");
+	} else {
+		uplink_over(u, UPLINK_CUT, why);
+	}
+}
+
+void
+exchange_read(struct uplink *u)
+{
+	struct block *b;
+	ssize_t n;
+
+	if (u->in == NULL)
+		u->in = block_take(&u->proxy->blocks);
+	b = u->in;
+	if (b == NULL || block_room(b) == 0) {
+		/* No memory: this exchange fails, the others go on.  A full
+		 * block holds a head larger than any limit. */
+		exchange_lost(u, b == NULL ? "no_memory" : "head_too_large");
+		return;
+	}
+	n = recv(u->fd, b->data + b->end, block_room(b), 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		exchange_lost(u, n == 0 ? "closed" : "reset");
+		return;
+	}
+	b->end += (uint32_t)n;
+	if (u->state == UPLINK_IDLE) {
+		u->server->extra_bytes += (uint64_t)n;
+		uplink_close(u);
+		return;
+	}
+	if (u->received_bytes == 0)
+		u->first_byte = instant_now();
+	u->received_bytes += (uint64_t)n;
+	exchange_process(u);
+}
