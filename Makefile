@@ -49,6 +49,7 @@ NEEDS_loadgen   := base
 NEEDS_tailorctl := talechain base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
+LIBS_profiler   := -lpfm
 LIBS_proxy      := -levent_core -levent_extra -lhttp_parser
 LIBS_tailorctl  := -lcjson
 

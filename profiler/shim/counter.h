@@ -1,0 +1,50 @@
+/*
+ * counter.h: one counter of the CPU or of the kernel, by its name.
+ *
+ * Opened by name (libpfm4: "instructions", "LLC-load-misses", "perf::..." or
+ * "pmu/event/" of what the kernel lists, such as msr/aperf/), for a task or
+ * for a whole CPU, and read in the cheapest way that works: the instruction
+ * rdpmc, or read(2).  Two of them, one of the core and one of our own thread,
+ * tell what the neighbouring lane does: their difference.
+ */
+#ifndef TAILOR_PROFILER_SHIM_COUNTER_H
+#define TAILOR_PROFILER_SHIM_COUNTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum counter_way {
+	COUNTER_RDPMC, /* user space, about 40 cycles */
+	COUNTER_READ,  /* a system call, some hundreds of ns */
+};
+
+struct counter {
+	int fd;	    /* owned */
+	void *page; /* owned mapping, or NULL */
+	enum counter_way way;
+	bool software; /* counted by the kernel, not by a PMU */
+};
+
+/*
+ * counter_open(out, name, pid, cpu, why, size):
+ * Open and start a counter.
+ *   name  as above
+ *   pid   0: the calling thread; > 0: that task; -1: everything on cpu
+ *   cpu   -1: wherever the task is
+ * Returns 0, or with a sentence in why (what is wrong and what to do):
+ * -EINVAL no such event, -ENOENT this machine does not have it, -EACCES not
+ * permitted, -ESRCH no such task, or another negative errno.
+ */
+int counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
+    char *why, size_t size);
+void counter_close(struct counter *c);
+
+/* Its value, scaled when it had to share a hardware counter.  False: gone. */
+bool counter_read(struct counter *c, uint64_t *value);
+
+/* "rdpmc", "read". */
+const char *counter_way_name(enum counter_way way);
+
+#endif

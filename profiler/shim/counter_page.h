@@ -1,0 +1,78 @@
+/*
+ * counter_page.h: reading a hardware counter through its perf page.
+ *
+ * The kernel shares one page per event.  While the event is on this CPU the
+ * page says which hardware counter holds it, how wide that is, and what must
+ * be added; the kernel changes all of it whenever it reschedules the event,
+ * under a sequence lock.  Done carelessly one gets values of another event,
+ * values that jump by 2^48, or a fault.
+ *
+ * Pure over the page and a function that reads counter number n, so that a
+ * test can play the kernel.  Source: perf_event_open(2), "cap_user_rdpmc".
+ *
+ * Cost: about 40 cycles with the instruction.
+ */
+#ifndef TAILOR_PROFILER_SHIM_COUNTER_PAGE_H
+#define TAILOR_PROFILER_SHIM_COUNTER_PAGE_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define COUNTER_PAGE_TRIES 64
+
+/* Sign-extend a counter of width bits, 1 .. 64. */
+static inline int64_t
+counter_extend(uint64_t value, unsigned width)
+{
+	unsigned unused = 64 - (width >= 1 && width <= 64 ? width : 64);
+
+	return (int64_t)(value << unused) >> unused;
+}
+
+/*
+ * counter_page_read(page, rdpmc, out):
+ * The event's value as the page and the hardware have it now.  False when
+ * the event is not on this CPU (multiplexed away, another CPU's), when it has
+ * been multiplexed before (its value must be scaled, by read(2)'s times),
+ * when the kernel does not let us read it, or when the page would not hold still for
+ * COUNTER_PAGE_TRIES tries: then ask with read(2).
+ *   rdpmc  reads hardware counter n; called only for a valid one
+ * Whichever CPU the caller is pinned to.
+ */
+static inline bool
+counter_page_read(const struct perf_event_mmap_page *page,
+    uint64_t (*rdpmc)(unsigned n), uint64_t *out)
+{
+	uint32_t sequence, index;
+	int64_t offset, value;
+	bool whole;
+	unsigned tries;
+
+	for (tries = 0; tries < COUNTER_PAGE_TRIES; tries++) {
+		sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
+		index = __atomic_load_n(&page->index, __ATOMIC_RELAXED);
+		offset = __atomic_load_n(&page->offset, __ATOMIC_RELAXED);
+		whole =
+		    __atomic_load_n(&page->time_running, __ATOMIC_RELAXED) ==
+		    __atomic_load_n(&page->time_enabled, __ATOMIC_RELAXED);
+		value = 0;
+		if (index != 0 && page->cap_user_rdpmc)
+			value = counter_extend(
+			    rdpmc(index - 1), __atomic_load_n(&page->pmc_width,
+						  __ATOMIC_RELAXED));
+		/* The page's words before its lock again. */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) !=
+			sequence ||
+		    (sequence & 1) != 0)
+			continue;
+		if (index == 0 || !page->cap_user_rdpmc || !whole)
+			return false;
+		*out = (uint64_t)offset + (uint64_t)value;
+		return true;
+	}
+	return false;
+}
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * scope.h: what a series of samples shows.
+ *
+ * Takes sample after sample and keeps, in bounded memory: how long periods
+ * were, which of them pass double-time error correction, rates of each signal
+ * raw and kept, and everything by tag.  Nothing is stored per sample.
+ *
+ * A period belongs to the tag that was up at its beginning, if the same is
+ * up at its end; else it straddles a change and is counted as such, in no
+ * tag's rate.  (The paper gives the whole period to one tag, which blurs
+ * rates of tags that change within a few periods.)
+ *
+ * Cost: about 30 ns a sample; 60 KiB for each histogram.
+ */
+#ifndef TAILOR_PROFILER_SHIM_SCOPE_H
+#define TAILOR_PROFILER_SHIM_SCOPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/histogram.h"
+#include "profiler/shim/sampler.h"
+#include "profiler/shim/tags.h"
+
+/* Rates are kept as counts per SCOPE_RATE cycles: whole numbers. */
+#define SCOPE_RATE 100000
+
+struct scope {
+	uint32_t margin_ppm;
+	unsigned signals;
+	bool begun;
+	struct sample last;
+	uint64_t last_kept; /* clock of the last kept period's end */
+
+	uint64_t periods, kept, straddling;
+	uint64_t backwards;	      /* a signal fell: it was reset, no rate */
+	struct histogram period;      /* cycles, all */
+	struct histogram period_kept; /* cycles, of kept ones */
+	struct histogram gap;	      /* cycles from one kept to the next */
+	struct histogram cpc;	      /* SCOPE_RATE = 1.0, all */
+	struct histogram raw[SAMPLER_SIGNALS];	/* rates, all */
+	struct histogram rate[SAMPLER_SIGNALS]; /* rates, kept */
+	struct tags tags;
+};
+
+/* A new scope, about 1 MB; NULL without memory.  Free with free(). */
+struct scope *scope_new(unsigned signals, uint32_t margin_ppm);
+
+/*
+ * Take the next sample in.  Returns whether the period that it ends was
+ * kept (the first sample ends none).
+ */
+bool scope_add(struct scope *s, const struct sample *sample);
+
+/* Kept part of all periods, 0 .. 1. */
+static inline double
+scope_kept(const struct scope *s)
+{
+	return s->periods > 0 ? (double)s->kept / (double)s->periods : 0;
+}
+
+#endif
