@@ -35,6 +35,7 @@
 	X(PREEMPTED, "preempted", "pushed off the CPU")                    \
 	X(STOPPED, "stopped", "stopped by a signal")                       \
 	X(LOCK, "lock", "waiting for another thread")                      \
+	X(SLEEP, "sleep", "server sleeping")                               \
 	X(PAGE_FAULT, "page_fault", "page fault")                          \
 	X(DISK, "disk", "waiting for disk")                                \
 	X(SOFTIRQ, "softirq", "softirq")                                   \
@@ -46,6 +47,9 @@
 	X(DELAYED_ACK, "tcp_delayed_ack", "waiting for an ACK")            \
 	X(RETRANSMIT, "tcp_retransmit", "waiting for retransmission")      \
 	X(WINDOW, "tcp_window", "receiver not reading")                    \
+	X(CONGESTION, "tcp_congestion", "congestion window full")          \
+	X(CORK, "tcp_cork", "corked by the sender")                        \
+	X(HELD, "tcp_held", "held back by TCP")                            \
 	X(SWITCHED, "switched", "until re-sent by Tailor")                 \
 	X(BLIND, "blind", "observer was away")                             \
 	X(LOST, "lost", "events lost")
@@ -66,6 +70,10 @@ int tale_cause_find(const char *code);
 #define STORY_NAME 48 /* bytes of a name, inert printable ASCII */
 #define STORY_TEXT 400
 #define STORY_LINES 4 /* of evidence, of advice */
+/* More segments than this are joined, the shortest to the one before. */
+#define STORY_SEGMENTS_MAX 2048
+#define STORY_BARS_MAX 800
+#define STORY_ARROWS_MAX 400
 
 /* All times of a story are ns since its beginning, 0 .. total_ns. */
 enum story_lane_kind {
@@ -140,7 +148,7 @@ struct story_verdict {
 struct story {
 	const struct tale *tale; /* borrowed */
 	int64_t total_ns;
-	int64_t cause_ns[TALE_CAUSE_COUNT]; /* sums over segments */
+	int64_t cause_ns[TALE_CAUSE_COUNT]; /* sums, before any joining */
 	double coverage;		    /* explained part, 0 .. 1 */
 	struct story_verdict verdict;
 	struct story_lane *lane; /* owned, all of them */
@@ -148,6 +156,7 @@ struct story {
 	struct story_arrow *arrow;
 	struct story_segment *segment;
 	size_t lanes, bars, arrows, segments;
+	unsigned *event_lane; /* owned; of each event of the tale, in order */
 };
 
 /*
