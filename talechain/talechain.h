@@ -31,8 +31,11 @@
 #ifndef TALECHAIN_H
 #define TALECHAIN_H
 
-#include <errno.h>
 #include <stdint.h>
+
+/* BPF programs share the vocabulary; they have no library. */
+#ifndef __bpf__
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +51,7 @@
 #if !defined(CLOCK_MONOTONIC) || !defined(MSG_CMSG_CLOEXEC)
 #error "talechain.h: define _GNU_SOURCE before the first include"
 #endif
+#endif /* __bpf__ */
 
 /*
  * Casts here are C's, also when the includer is C++ and warns about them;
@@ -374,6 +378,7 @@ TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_channel, state) == 256, "");
 TALECHAIN_ASSERT(TALECHAIN_OFFSET(struct talechain_channel, word) == 320, "");
 TALECHAIN_ASSERT(sizeof(struct talechain_channel) == 384, "six lines");
 
+#ifndef __bpf__
 /* Bytes of a channel with 1 << slot_log2 slots. */
 static inline size_t
 talechain_bytes(unsigned slot_log2)
@@ -722,6 +727,8 @@ talechain_close(struct talechain *tc)
 	memset(tc, 0, sizeof(*tc));
 	tc->socket = -1;
 }
+
+#endif /* __bpf__ */
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
