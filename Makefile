@@ -50,6 +50,7 @@ NEEDS_tailorctl := talechain base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_profiler   := -lpfm
+LIBS_loadgen    := -lcjson
 LIBS_proxy      := -levent_core -levent_extra -lhttp_parser
 LIBS_tailorctl  := -lcjson
 

@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "loadgen/stamps.h"
+
 static void
 list_append(struct connection_list *l, struct connection *c)
 {
@@ -77,6 +79,7 @@ pool_open(struct pool *p, int epoll_fd, const struct options *o,
 	p->epoll_fd = epoll_fd;
 	p->target = t;
 	p->tcp_nodelay = o->tcp_nodelay;
+	p->kernel_stamps = o->kernel_stamps && !t->server.local;
 	p->quickack = o->quickack;
 	for (size_t i = 0; i < p->slot_count; i++) {
 		p->slots[i].fd = -1;
@@ -138,6 +141,8 @@ connection_open(
 		goto fail_socket;
 	}
 	c->fd = fd;
+	c->stamps = p->kernel_stamps && stamps_enable(fd);
+	c->sent_bytes = 0;
 	c->number = p->opened++;
 	c->connecting = true;
 	c->wants_write = false;

@@ -35,10 +35,12 @@ struct connection {
 	enum connection_state state;
 	int fd; /* owned; -1 if closed */
 	uint32_t number;
-	bool connecting;  /* not known yet whether the server took it */
-	bool wants_write; /* epoll waits for room, too */
-	size_t request;	  /* index of the sample, while busy */
-	size_t written;	  /* of the request's bytes */
+	bool connecting;     /* not known yet whether the server took it */
+	bool wants_write;    /* epoll waits for room, too */
+	size_t request;	     /* index of the sample, while busy */
+	size_t written;	     /* of the request's bytes */
+	bool stamps;	     /* the kernel tells when bytes left and came */
+	uint32_t sent_bytes; /* ever, modulo 2^32: how stamps are told apart */
 	struct connection *previous;
 	struct connection *next;
 	struct response response;
@@ -59,6 +61,7 @@ struct pool {
 	int epoll_fd; /* borrowed from the sender */
 	const struct target *target;
 	bool tcp_nodelay;
+	bool kernel_stamps;
 	enum quickack quickack;
 	uint32_t opened; /* since pool_count_from_zero() */
 };

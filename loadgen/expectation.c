@@ -15,6 +15,8 @@ static const char *const series_name[SERIES_COUNT] = {
     [SERIES_SERVER] = "server",
     [SERIES_GAP] = "gap",
     [SERIES_LAG] = "lag",
+    [SERIES_SEND] = "send",
+    [SERIES_RECEIVE] = "receive",
 };
 
 const char *

@@ -6,6 +6,7 @@
  *              | "rate" op number
  *   scope      = "worst" | "pooled"          (default: see below)
  *   series     = "latency" | "service" | "server" | "gap" | "lag"
+ *              | "send" | "receive"
  *   statistic  = "p" percent | "mean" | "min" | "max"
  *   op         = "<" | "<=" | ">" | ">="
  *
@@ -31,8 +32,10 @@ enum expectation_series {
 	SERIES_SERVER,
 	SERIES_GAP,
 	SERIES_LAG,
+	SERIES_SEND,	/* first system call -> handed to the device */
+	SERIES_RECEIVE, /* arrived in the kernel -> read */
 };
-#define SERIES_COUNT 5
+#define SERIES_COUNT 7
 
 enum expectation_statistic {
 	STATISTIC_PERCENTILE,

@@ -4,6 +4,7 @@
 #include "loadgen/experiment.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,8 +20,10 @@
 
 #include "loadgen/progress.h"
 #include "loadgen/report.h"
+#include "loadgen/trace.h"
 
 #define PROGRESS_MS 250
+#define PIN_MS 100
 #define SPARE_FILES 64 /* of ours, besides connections */
 
 static int
@@ -61,6 +64,7 @@ open_outputs(struct experiment *e)
 	} all[] = {
 	    {&e->json, o->json_path, "run.json"},
 	    {&e->requests, o->ndjson_path, "requests.ndjson"},
+	    {&e->csv, o->csv_path, NULL},
 	    {&e->hgrm, o->hgrm_path, "run.hgrm"},
 	};
 	int err;
@@ -71,8 +75,8 @@ open_outputs(struct experiment *e)
 			return trouble(e, err, o->out_dir);
 	}
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		err = output_open(
-		    all[i].output, all[i].path, o->out_dir, all[i].name);
+		err = output_open(all[i].output, all[i].path,
+		    all[i].name != NULL ? o->out_dir : NULL, all[i].name);
 		if (err < 0)
 			return trouble(e, err, all[i].output->failed);
 	}
@@ -105,6 +109,14 @@ open_signals(struct experiment *e)
 {
 	sigset_t set;
 
+	e->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (e->done_fd < 0)
+		return -errno;
+	if (e->shared != NULL) {
+		e->signal_fd = fcntl(
+		    e->shared->signal_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		return e->signal_fd < 0 ? -errno : 0;
+	}
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGTERM);
@@ -112,15 +124,21 @@ open_signals(struct experiment *e)
 	/* A reader that goes away must not cost the other outputs. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	e->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	e->done_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	return e->signal_fd < 0 || e->done_fd < 0 ? -errno : 0;
+	return e->signal_fd < 0 ? -errno : 0;
 }
 
 static int
 choose_cpus(struct experiment *e)
 {
 	const struct options *o = &e->options;
-	int err = host_choose_cpus(
+	int err;
+
+	if (e->shared != NULL) {
+		e->sender_cpus = e->shared->sender_cpus;
+		e->other_cpus = e->shared->other_cpus;
+		return 0;
+	}
+	err = host_choose_cpus(
 	    o->cpus_given ? &o->cpus : NULL, &e->sender_cpus, &e->other_cpus);
 
 	if (err < 0)
@@ -143,6 +161,24 @@ first_cpu(const cpu_set_t *set)
 	return -1;
 }
 
+/* --arrivals file: number, instants and mean rate come from it. */
+static int
+read_trace(struct experiment *e)
+{
+	struct options *o = &e->options;
+	size_t n;
+	int err = trace_read(
+	    o->arrivals_path, &e->trace_ns, &n, e->why, sizeof(e->why));
+
+	if (err < 0)
+		return err;
+	o->trace_ns = e->trace_ns;
+	o->requests = n;
+	o->rate_per_s =
+	    (double)n * (double)NS_PER_S / (double)(e->trace_ns[n - 1] + 1);
+	return 0;
+}
+
 int
 experiment_open(struct experiment *e)
 {
@@ -163,6 +199,15 @@ experiment_open(struct experiment *e)
 	    &e->texts, o, &e->target, run, e->why, sizeof(e->why));
 	if (err < 0)
 		return err;
+	if (o->arrivals == ARRIVALS_FILE) {
+		err = read_trace(e);
+		if (err < 0)
+			return err;
+	}
+	err = talechain_open(&e->talechain, o, &e->texts.ids, &e->target,
+	    e->why, sizeof(e->why));
+	if (err < 0)
+		return err;
 	err = choose_cpus(e);
 	if (err < 0)
 		return err;
@@ -181,6 +226,8 @@ experiment_open(struct experiment *e)
 		err = summary_open(&e->summary, o);
 	if (err == 0)
 		err = sender_open(&e->sender, o, &e->target, &e->texts);
+	if (err == 0 && output_is_wanted(&e->csv))
+		report_csv_head(e);
 	return err < 0 ? trouble(e, err, "preparing") : 0;
 }
 
@@ -190,12 +237,15 @@ experiment_close(struct experiment *e)
 	/* sender_open() may not have been reached: then it is all zero. */
 	if (e->sender.options != NULL)
 		sender_close(&e->sender);
+	talechain_close(&e->talechain);
 	summary_close(&e->summary);
 	iteration_fini(&e->iteration);
 	request_texts_close(&e->texts);
 	target_close(&e->target);
 	(void)output_close(&e->json);
 	(void)output_close(&e->requests);
+	(void)output_close(&e->csv);
+	free(e->trace_ns);
 	(void)output_close(&e->hgrm);
 	if (e->signal_fd >= 0)
 		(void)close(e->signal_fd);
@@ -228,7 +278,7 @@ sender_main(void *argument)
 	const uint64_t one = 1;
 
 	set_up_sender_thread(e);
-	if (it->index > 1)
+	if (it->index > 1 || e->pause_first)
 		sender_pause(&e->sender, it, e->options.pause_ns);
 	e->prepare_err = sender_prepare(&e->sender);
 	/*
@@ -252,6 +302,8 @@ on_signal(struct experiment *e)
 	if (e->interrupted)
 		_exit(EXIT_INTERRUPTED);
 	e->interrupted = true;
+	if (e->shared != NULL)
+		e->shared->interrupted = true;
 	sender_stop(&e->sender);
 }
 
@@ -262,14 +314,17 @@ watch_sender(struct experiment *e)
 	struct pollfd fds[] = {{.fd = e->done_fd, .events = POLLIN},
 	    {.fd = e->signal_fd, .events = POLLIN}};
 	bool show = isatty(STDERR_FILENO) && !e->options.quiet;
+	bool pin = !e->talechain.off;
 	uint64_t count;
 
 	for (;;) {
-		int n = poll(fds, 2, show ? PROGRESS_MS : -1);
+		int n = poll(fds, 2, pin ? PIN_MS : show ? PROGRESS_MS : -1);
 		if (n > 0 && (fds[1].revents & POLLIN) != 0)
 			on_signal(e);
 		if (n > 0 && (fds[0].revents & POLLIN) != 0)
 			break;
+		if (pin)
+			talechain_pin(&e->talechain, &e->iteration);
 		if (show)
 			progress_show(&e->iteration, e->options.iterations);
 	}
@@ -279,13 +334,14 @@ watch_sender(struct experiment *e)
 		progress_clear();
 }
 
-static int
-run_iteration(struct experiment *e, unsigned index)
+int
+experiment_iterate(struct experiment *e, unsigned index)
 {
 	pthread_t thread;
 	int err;
 
 	iteration_plan(&e->iteration, &e->options, index);
+	talechain_begin(&e->talechain);
 	err = -pthread_create(&thread, NULL, sender_main, e);
 	if (err < 0)
 		return trouble(e, err, "sender thread");
@@ -296,25 +352,38 @@ run_iteration(struct experiment *e, unsigned index)
 	if (e->interrupted && atomic_load(&e->iteration.progress.sent) == 0)
 		return 0;
 	err = summary_add(&e->summary, &e->iteration);
+	if (err == 0 && !e->interrupted)
+		err = talechain_analyze(&e->talechain, &e->iteration,
+		    &e->summary.iterations[e->summary.count - 1].slow);
 	if (err == 0)
 		err = report_requests(e);
 	return err < 0 ? trouble(e, err, "results") : 0;
 }
 
-int
-experiment_run(struct experiment *e)
+void
+experiment_share(struct experiment *e, struct experiment *other)
 {
-	int err;
+	e->shared = other;
+	e->pause_first = true;
+}
 
+bool
+experiment_interrupted(const struct experiment *e)
+{
+	return e->interrupted || (e->shared != NULL && e->shared->interrupted);
+}
+
+void
+experiment_begin(struct experiment *e)
+{
 	(void)clock_gettime(CLOCK_REALTIME, &e->started);
 	e->epoch = instant_now();
-	for (unsigned k = 1; k <= e->options.iterations; k++) {
-		err = run_iteration(e, k);
-		if (err < 0)
-			return err;
-		if (e->interrupted)
-			break;
-	}
+}
+
+int
+experiment_end(struct experiment *e)
+{
+	e->interrupted = experiment_interrupted(e);
 	summary_finish(&e->summary);
 	verdict_reach(&e->verdict, &e->summary);
 	e->has_results = true;
@@ -325,4 +394,18 @@ experiment_run(struct experiment *e)
 		return -EIO;
 	}
 	return 0;
+}
+
+int
+experiment_run(struct experiment *e)
+{
+	experiment_begin(e);
+	for (unsigned k = 1; k <= e->options.iterations; k++) {
+		int err = experiment_iterate(e, k);
+		if (err < 0)
+			return err;
+		if (experiment_interrupted(e))
+			break;
+	}
+	return experiment_end(e);
 }

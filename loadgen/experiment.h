@@ -21,6 +21,7 @@
 #include "loadgen/request.h"
 #include "loadgen/sender.h"
 #include "loadgen/summary.h"
+#include "loadgen/talechain.h"
 #include "loadgen/target.h"
 #include "loadgen/verdict.h"
 
@@ -41,18 +42,24 @@ struct experiment {
 	struct iteration iteration;
 	struct summary summary;
 	struct verdict verdict;
+	struct talechain talechain;
 	struct host host;
 	cpu_set_t sender_cpus; /* empty: not pinned */
 	cpu_set_t other_cpus;
 	struct timespec started; /* CLOCK_REALTIME */
 	struct instant epoch;	 /* the same moment */
 	bool interrupted;
-	bool has_results; /* summary and verdict are complete */
+	bool pause_first; /* even the first iteration comes after a pause */
+	struct experiment
+	    *shared;	   /* borrowed; see experiment_share(), or NULL */
+	bool has_results;  /* summary and verdict are complete */
+	int64_t *trace_ns; /* owned; of --arrivals file, or NULL */
 	int signal_fd;
 	int done_fd;	 /* eventfd: the sender thread is about to end */
 	int prepare_err; /* of the current iteration */
 	struct output json;
 	struct output requests;
+	struct output csv;
 	struct output hgrm;
 	char why[256]; /* after an error: one line for the person */
 };
@@ -68,10 +75,24 @@ int experiment_open(struct experiment *e);
 void experiment_close(struct experiment *e);
 
 /*
+ * experiment_share(e, other):
+ * Before experiment_open(): use the signals and the CPUs of another, which is
+ * open and stays so.  Its iterations and ours alternate; SIGINT ends both.
+ */
+void experiment_share(struct experiment *e, struct experiment *other);
+
+/*
  * experiment_run(e):
  * Run all iterations.  Returns 0, also after an interruption, or a negative
- * errno with e->why set.
+ * errno with e->why set.  The same as begin, iterate for 1 to
+ * e->options.iterations, and end.
  */
 int experiment_run(struct experiment *e);
+void experiment_begin(struct experiment *e);
+int experiment_iterate(struct experiment *e, unsigned index);
+int experiment_end(struct experiment *e);
+
+/* Whether somebody wants it to end. */
+bool experiment_interrupted(const struct experiment *e);
 
 #endif

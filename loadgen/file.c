@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FILE_MAX ((size_t)256 << 20)
 
@@ -58,4 +59,33 @@ fail_buffer:
 fail_file:
 	(void)fclose(f);
 	return err;
+}
+
+int
+file_write(const char *path, const char *text, size_t length)
+{
+	FILE *f = fopen(path, "we");
+	int err = 0;
+
+	if (f == NULL)
+		return -errno;
+	if (fwrite(text, 1, length, f) != length)
+		err = -EIO;
+	if (fclose(f) != 0)
+		err = -EIO;
+	return err;
+}
+
+void
+file_read_line(const char *path, char *out, size_t size)
+{
+	FILE *f = fopen(path, "re");
+
+	out[0] = '\0';
+	if (f == NULL)
+		return;
+	if (fgets(out, (int)size, f) == NULL)
+		out[0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	(void)fclose(f);
 }

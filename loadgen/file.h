@@ -13,4 +13,10 @@
  */
 int file_read(const char *path, char **text, size_t *length);
 
+/* Write a whole file, replacing what is there.  0 or a negative errno. */
+int file_write(const char *path, const char *text, size_t length);
+
+/* The first line of a small file without its end, or "". */
+void file_read_line(const char *path, char *out, size_t size);
+
 #endif

@@ -10,20 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* The first line of a small file, or "". */
-static void
-read_line(const char *path, char *out, int size)
-{
-	FILE *f = fopen(path, "re");
-
-	out[0] = '\0';
-	if (f == NULL)
-		return;
-	if (fgets(out, size, f) == NULL)
-		out[0] = '\0';
-	out[strcspn(out, "\n")] = '\0';
-	(void)fclose(f);
-}
+#include "loadgen/file.h"
 
 void
 host_read(struct host *h, int cpu)
@@ -39,8 +26,8 @@ host_read(struct host *h, int cpu)
 	(void)snprintf(path, sizeof(path),
 	    "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",
 	    cpu < 0 ? 0 : cpu);
-	read_line(path, h->governor, sizeof(h->governor));
-	read_line("/sys/devices/system/cpu/isolated", h->isolated,
+	file_read_line(path, h->governor, sizeof(h->governor));
+	file_read_line("/sys/devices/system/cpu/isolated", h->isolated,
 	    sizeof(h->isolated));
 	if (getloadavg(&h->load, 1) != 1)
 		h->load = -1;

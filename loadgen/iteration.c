@@ -20,8 +20,10 @@ iteration_init(struct iteration *it, const struct options *o)
 	it->offset_ns = calloc(total, sizeof(*it->offset_ns));
 	it->progress.latency_ns =
 	    calloc(it->requests, sizeof(*it->progress.latency_ns));
+	it->progress.number =
+	    calloc(it->requests, sizeof(*it->progress.number));
 	if (it->samples == NULL || it->offset_ns == NULL ||
-	    it->progress.latency_ns == NULL) {
+	    it->progress.latency_ns == NULL || it->progress.number == NULL) {
 		iteration_fini(it);
 		return -ENOMEM;
 	}
@@ -34,6 +36,7 @@ iteration_fini(struct iteration *it)
 	free(it->samples);
 	free(it->offset_ns);
 	free(it->progress.latency_ns);
+	free(it->progress.number);
 	memset(it, 0, sizeof(*it));
 }
 
@@ -49,6 +52,8 @@ clear(struct iteration *it)
 		it->samples[i].server_ns = -1;
 	memset(it->progress.latency_ns, 0,
 	    it->requests * sizeof(*it->progress.latency_ns));
+	memset(it->progress.number, 0,
+	    it->requests * sizeof(*it->progress.number));
 	atomic_store(&it->progress.sent, 0);
 	atomic_store(&it->progress.finished, 0);
 	atomic_store(&it->progress.ok, 0);
@@ -58,6 +63,8 @@ clear(struct iteration *it)
 	it->opened = 0;
 	it->unsolicited = 0;
 	it->interrupted = false;
+	it->clock_stepped = false;
+	atomic_store(&it->tailor, false);
 	it->hiccups = (struct hiccups){0, 0};
 	it->cpu_ns = 0;
 	it->wall_ns = 0;
@@ -82,7 +89,12 @@ iteration_plan(struct iteration *it, const struct options *o, unsigned index)
 	    it->offset_ns, it->warmup);
 	if (it->warmup > 0)
 		warm_ns = it->offset_ns[it->warmup - 1];
-	schedule_fill(kind, o->rate_per_s, it->seed, measured_ns, it->requests);
+	if (o->arrivals == ARRIVALS_FILE)
+		memcpy(measured_ns, o->trace_ns,
+		    it->requests * sizeof(*measured_ns));
+	else
+		schedule_fill(
+		    kind, o->rate_per_s, it->seed, measured_ns, it->requests);
 	for (size_t i = 0; i < it->requests; i++)
 		measured_ns[i] += warm_ns;
 }

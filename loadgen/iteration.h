@@ -20,9 +20,10 @@
 struct progress {
 	_Atomic size_t sent;	 /* measured requests */
 	_Atomic size_t finished; /* of those, successes and failures */
-	/* latency_ns[0 .. ok) is final: stored before ok, with release. */
+	/* latency_ns and number, [0 .. ok), are final: stored before ok, with release. */
 	_Atomic size_t ok;
 	int64_t *latency_ns; /* owned */
+	uint32_t *number;    /* owned; whose that is, from 1 */
 };
 
 /* Longest time in which the sender's CPU did something else. */
@@ -46,6 +47,8 @@ struct iteration {
 	uint32_t opened;      /* connections, those in advance included */
 	uint32_t unsolicited; /* idle connections on which bytes came */
 	bool interrupted;
+	bool clock_stepped;  /* so the kernel's stamps were thrown away */
+	_Atomic bool tailor; /* a response came through a Tailor */
 	struct hiccups hiccups;
 	int64_t cpu_ns;	 /* CPU time of the sender thread */
 	int64_t wall_ns; /* from begin to the last response */

@@ -68,6 +68,7 @@ static int
 set_arrivals(struct options *o, const char *text)
 {
 	static const char closed[] = "closed:";
+	static const char file[] = "file:";
 
 	if (strcmp(text, "poisson") == 0) {
 		o->arrivals = ARRIVALS_POISSON;
@@ -76,6 +77,11 @@ set_arrivals(struct options *o, const char *text)
 	if (strcmp(text, "uniform") == 0) {
 		o->arrivals = ARRIVALS_UNIFORM;
 		return 0;
+	}
+	if (strncmp(text, file, strlen(file)) == 0) {
+		o->arrivals = ARRIVALS_FILE;
+		o->arrivals_path = text + strlen(file);
+		return *o->arrivals_path != '\0' ? 0 : -EINVAL;
 	}
 	if (strncmp(text, closed, strlen(closed)) != 0)
 		return -EINVAL;
@@ -265,12 +271,89 @@ set_server_timing(struct options *o, const char *text)
 static int
 set_slow(struct options *o, const char *text)
 {
-	static const char top[] = "top:";
+	const char *value = strchr(text, ':');
+	const char *end;
 
-	if (strncmp(text, top, strlen(top)) != 0)
+	if (value == NULL)
 		return -EINVAL;
-	return count_between(
-	    text + strlen(top), 0, OPTIONS_SLOW_MAX, &o->slow_top);
+	value++;
+	if (strncmp(text, "top:", 4) == 0) {
+		o->slow_rule = SLOW_TOP;
+		return count_between(value, 0, OPTIONS_SLOW_MAX, &o->slow_top);
+	}
+	o->slow_top = OPTIONS_SLOW_MAX;
+	if (strncmp(text, "over:", 5) == 0) {
+		o->slow_rule = SLOW_OVER;
+		return quantity_duration(value, &o->slow_over_ns);
+	}
+	o->slow_rule = SLOW_PERCENTILE;
+	if (strncmp(text, "p:", 2) != 0 ||
+	    quantity_real(value, &o->slow_percent, &end) < 0 || *end != '\0')
+		return -EINVAL;
+	return o->slow_percent > 0 && o->slow_percent < 100 ? 0 : -EINVAL;
+}
+
+static int
+set_analyze(struct options *o, const char *text)
+{
+	o->analyze_url = text;
+	if (strcmp(text, "auto") == 0)
+		o->analyze = ANALYZE_AUTO;
+	else if (strcmp(text, "off") == 0)
+		o->analyze = ANALYZE_OFF;
+	else
+		o->analyze = ANALYZE_URL; /* talechain.c checks it */
+	return *text != '\0' ? 0 : -EINVAL;
+}
+
+static int
+set_stamps(struct options *o, const char *text)
+{
+	o->kernel_stamps = strcmp(text, "kernel") == 0;
+	return o->kernel_stamps || strcmp(text, "user") == 0 ? 0 : -EINVAL;
+}
+
+static int
+set_csv(struct options *o, const char *text)
+{
+	o->csv_path = text;
+	return *text != '\0' ? 0 : -EINVAL;
+}
+
+static int
+set_no_report(struct options *o, const char *text)
+{
+	(void)text;
+	o->report = false;
+	return 0;
+}
+
+static int
+set_url_a(struct options *o, const char *text)
+{
+	o->url_a = text;
+	return 0;
+}
+
+static int
+set_url_b(struct options *o, const char *text)
+{
+	o->url_b = text;
+	return 0;
+}
+
+static int
+set_plot(struct options *o, const char *text)
+{
+	static const char *const known[] = {
+	    "time", "worst", "iterations", "tail"};
+
+	o->plot = text;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(text, known[i]) == 0)
+			return 0;
+	}
+	return -EINVAL;
 }
 
 static int
@@ -351,75 +434,92 @@ set_color(struct options *o, const char *text)
 #define A_DURATION "a duration like 500ms"
 #define A_TOKEN "an HTTP token of 1 to 64 characters"
 #define A_FILE "a file name"
+#define RUN "xa" /* commands that run an experiment */
 
 /* clang-format off: a table is read in columns */
 const struct option_row option_rows[] = {
     {"Load", "rate", 'r', "N", "requests per second, in total [1000]", set_rate,
-	A_RATE},
-    {NULL, "rps", 'R', "N", NULL, set_rate, A_RATE},
-    {NULL, "qps", 0, "N", NULL, set_rate, A_RATE},
+	A_RATE, "xak"},
+    {NULL, "rps", 'R', "N", NULL, set_rate, A_RATE, RUN},
+    {NULL, "qps", 0, "N", NULL, set_rate, A_RATE, RUN},
     {NULL, "requests", 'n', "N", "requests per iteration [1000]", set_requests,
-	A_COUNT},
-    {NULL, "iterations", 'i', "N", "iterations [20]", set_iterations, A_COUNT},
+	A_COUNT, RUN},
+    {NULL, "iterations", 'i', "N", "iterations [20]",
+	set_iterations, A_COUNT, RUN},
     {NULL, "duration", 'd', "T", "length of an iteration, instead of -n",
-	set_duration, A_DURATION},
-    {NULL, "arrivals", 0, "KIND", "poisson, uniform or closed:C [poisson]",
-	set_arrivals, "poisson, uniform or closed:C"},
+	set_duration, A_DURATION, "xak"},
+    {NULL, "arrivals", 0, "KIND", "poisson, uniform, file:PATH, closed:C",
+	set_arrivals, "poisson, uniform, file:PATH or closed:C", RUN},
     {NULL, "seed", 0, "N", "of the schedule; iteration k uses N+k [1]",
-	set_seed, "an unsigned 64-bit number"},
+	set_seed, "an unsigned 64-bit number", RUN},
     {NULL, "warmup", 0, "N", "unmeasured requests before each one [100]",
-	set_warmup, A_COUNT},
+	set_warmup, A_COUNT, RUN},
     {NULL, "pause", 0, "T", "quiet time between iterations [500ms]", set_pause,
-	A_DURATION},
+	A_DURATION, RUN},
     {NULL, "connections", 'c', "N", "connections opened in advance [64]",
-	set_connections, A_COUNT},
+	set_connections, A_COUNT, RUN},
     {NULL, "max-connections", 0, "N", "open more, never wait, up to [1024]",
-	set_max_connections, A_COUNT},
+	set_max_connections, A_COUNT, RUN},
     {NULL, "cpu", 0, "LIST", "CPUs of the sender, or none [last allowed]",
-	set_cpu, "a CPU list like 2-3, or none"},
+	set_cpu, "a CPU list like 2-3, or none", "xak"},
     {NULL, "timeout", 0, "T", "per request, from when it is sent [10s]",
-	set_timeout, A_DURATION},
+	set_timeout, A_DURATION, RUN},
     {NULL, "no-spin", 0, NULL, "only sleep: less CPU, more lag", set_no_spin,
-	NULL},
+	NULL, RUN},
     {NULL, "priority", 0, NULL, "ask for real-time scheduling of the sender",
-	set_priority, NULL},
+	set_priority, NULL, "xak"},
+    {NULL, "a", 0, "URL", "of ab: the first target", set_url_a, NULL, "a"},
+    {NULL, "b", 0, "URL", "of ab: the second, compared with it", set_url_b,
+	NULL, "a"},
 
     {"Request", "method", 'X', "M", "method [GET, with --data POST]",
-	set_method, A_TOKEN},
+	set_method, A_TOKEN, RUN},
     {NULL, "header", 'H', "'K: V'", "add or replace a header (repeat)",
-	set_header, "one of at most 64 headers"},
-    {NULL, "data", 0, "STR|@FILE", "body", set_data, NULL},
+	set_header, "one of at most 64 headers", RUN},
+    {NULL, "data", 0, "STR|@FILE", "body", set_data, NULL, RUN},
     {NULL, "urls", 0, "FILE", "targets or URLs, one a line, in turn", set_urls,
-	A_FILE},
+	A_FILE, RUN},
     {NULL, "expect-status", 0, "LIST", "what counts as success [2xx]",
-	set_expect_status, "a list like 2xx,304"},
+	set_expect_status, "a list like 2xx,304", RUN},
     {NULL, "tcp-nodelay", 0, "on|off", "on the client's sockets [on]",
-	set_nodelay, "on or off"},
+	set_nodelay, "on or off", RUN},
     {NULL, "quickack", 0, "on|off", "or kernel: leave it alone [kernel]",
-	set_quickack, "on, off or kernel"},
+	set_quickack, "on, off or kernel", RUN},
     {NULL, "id-header", 0, "NAME", "carries the request's id [x-request-id]",
-	set_id_header, A_TOKEN},
+	set_id_header, A_TOKEN, RUN},
     {NULL, "server-timing", 0, "NAME",
 	"metric that is the server's latency [app]", set_server_timing,
-	A_TOKEN},
+	A_TOKEN, RUN},
+    {NULL, "stamps", 0, "kernel|user", "whose instants to log [kernel]",
+	set_stamps, "kernel or user", RUN},
 
-    {"Output", "out", 'o', "DIR", "write run.json, requests.ndjson, run.hgrm",
-	set_out, "a directory name"},
-    {NULL, "json", 0, "FILE|-", "summary", set_json, A_FILE},
-    {NULL, "ndjson", 0, "FILE|-", "one line per request", set_ndjson, A_FILE},
-    {NULL, "hgrm", 0, "FILE|-", "HdrHistogram text", set_hgrm, A_FILE},
+    {"Slow requests", "slow", 0, "RULE", "top:K, over:T or p:Q [top:3]",
+	set_slow, "top:K with K up to 1000, over:20ms or p:99", RUN},
+    {NULL, "analyze", 0, "URL", "ask TaleChain there; auto, off [auto]",
+	set_analyze, "a URL, auto or off", RUN},
+
+    {"Output", "out", 'o', "DIR", "write run.json, report.html and the rest",
+	set_out, "a directory name", "xar"},
+    {NULL, "json", 0, "FILE|-", "summary", set_json, A_FILE, "xc"},
+    {NULL, "ndjson", 0, "FILE|-", "one line per request",
+	set_ndjson, A_FILE, RUN},
+    {NULL, "csv", 0, "FILE|-", "the same as a table", set_csv, A_FILE, RUN},
+    {NULL, "hgrm", 0, "FILE|-", "HdrHistogram text", set_hgrm, A_FILE, RUN},
     {NULL, "percentiles", 0, "LIST", "to report [50,90,99,99.9]",
-	set_percentiles, "a list like 50,99.9 (fractions from 10 on)"},
-    {NULL, "slow", 0, "top:K", "list the K slowest requests [top:3]", set_slow,
-	"top:K with K up to 1000"},
+	set_percentiles, "a list like 50,99.9 (fractions from 10 on)", RUN},
+    {NULL, "no-report", 0, NULL, "no report.html", set_no_report, NULL, RUN},
+    {NULL, "plot", 0, "NAME", "of report: one SVG, time, worst, iterations",
+	set_plot, "time, worst, iterations or tail", "r"},
     {NULL, "fail", 0, "EXPR", "p99<20ms, errors<0.1%, lag.p99<200us (repeat)",
-	set_fail, "an expression like p99<20ms"},
-    {NULL, "quiet", 'q', NULL, "no report, only warnings", set_quiet, NULL},
-    {NULL, "verbose", 'v', NULL, "more lines in the report", set_verbose, NULL},
+	set_fail, "an expression like p99<20ms", RUN},
+    {NULL, "quiet", 'q', NULL, "no report, only warnings", set_quiet, NULL,
+	"xac"},
+    {NULL, "verbose", 'v', NULL, "more lines in the report",
+	set_verbose, NULL, RUN},
     {NULL, "color", 0, "WHEN", "auto, always or never [auto]", set_color,
-	"auto, always or never"},
-    {NULL, "help", 'h', NULL, "this text", NULL, NULL},
-    {NULL, "version", 'V', NULL, "the version", NULL, NULL},
+	"auto, always or never", "xacrk"},
+    {NULL, "help", 'h', NULL, "this text", NULL, NULL, "xacrk"},
+    {NULL, "version", 'V', NULL, "the version", NULL, NULL, "xacrk"},
 };
 /* clang-format on */
 

@@ -17,6 +17,8 @@ struct option_row {
 	/* Store the argument; 0 or negative.  NULL: --help, --version. */
 	int (*set)(struct options *o, const char *argument);
 	const char *wants; /* "--rate: "x" is not <wants>" */
+	/* Which commands have it: x run, a ab, c compare, r report, k check. */
+	const char *verbs;
 };
 
 extern const struct option_row option_rows[];

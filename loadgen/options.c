@@ -23,6 +23,8 @@ arrivals_name(enum arrivals arrivals)
 		return "poisson";
 	case ARRIVALS_UNIFORM:
 		return "uniform";
+	case ARRIVALS_FILE:
+		return "file";
 	case ARRIVALS_CLOSED:
 		return "closed";
 	}
@@ -48,6 +50,8 @@ options_init(struct options *o)
 	for (unsigned status = 200; status < 300; status++)
 		o->expected_status[status] = true;
 	o->tcp_nodelay = true;
+	o->kernel_stamps = true;
+	o->report = true;
 	o->slow_top = 3;
 	/* The table shows these two, the verdict needs one. */
 	(void)percentiles_add(&o->percentiles, 50);
@@ -78,6 +82,15 @@ check_closed(struct options *o)
 }
 
 static int
+check_trace(struct options *o)
+{
+	if (o->rate_given || o->requests_given || o->duration_ns > 0)
+		return wrong(o, "--arrivals file:PATH sets rate and number of "
+				"requests itself");
+	return 0;
+}
+
+static int
 check_duration(struct options *o)
 {
 	if (o->requests_given)
@@ -93,7 +106,8 @@ check_duration(struct options *o)
 static int
 check_output(struct options *o)
 {
-	const char *path[] = {o->json_path, o->ndjson_path, o->hgrm_path};
+	const char *path[] = {
+	    o->json_path, o->ndjson_path, o->csv_path, o->hgrm_path};
 	unsigned on_stdout = 0;
 
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
@@ -112,10 +126,10 @@ check_combinations(struct options *o)
 {
 	int err = 0;
 
-	if (o->url == NULL && o->urls_path == NULL)
-		return wrong(o, "no URL given");
 	if (o->arrivals == ARRIVALS_CLOSED)
 		err = check_closed(o);
+	else if (o->arrivals == ARRIVALS_FILE)
+		err = check_trace(o);
 	else if (o->duration_ns > 0)
 		err = check_duration(o);
 	if (err < 0)
@@ -208,6 +222,69 @@ apply(struct options *o, const struct option_row *row, enum options_verb *verb)
 	return -EINVAL;
 }
 
+static const struct {
+	const char *word;
+	enum options_verb verb;
+	char letter; /* in option_row.verbs */
+} verbs[] = {
+    {"ab", OPTIONS_AB, 'a'},
+    {"compare", OPTIONS_COMPARE, 'c'},
+    {"report", OPTIONS_REPORT, 'r'},
+    {"check", OPTIONS_CHECK, 'k'},
+};
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+/* Whether the subcommand has that option. */
+static int
+check_belongs(
+    struct options *o, const struct option_row *row, enum options_verb verb)
+{
+	const char *word = "";
+	char letter = 'x';
+
+	for (size_t i = 0; i < VERBS; i++) {
+		if (verbs[i].verb == verb) {
+			letter = verbs[i].letter;
+			word = verbs[i].word;
+		}
+	}
+	if (strchr(row->verbs, letter) != NULL)
+		return 0;
+	(void)snprintf(o->why, sizeof(o->why), "tailor-load%s%s has no --%s",
+	    *word != '\0' ? " " : "", word, row->name);
+	return -EINVAL;
+}
+
+/* What is left of the command line behind the options. */
+static int
+take_operands(
+    struct options *o, enum options_verb verb, int count, char **operand)
+{
+	int files = verb == OPTIONS_COMPARE ? 2 : verb == OPTIONS_REPORT;
+
+	if (verb == OPTIONS_COMPARE || verb == OPTIONS_REPORT) {
+		if (count != files)
+			return wrong(o, files == 1 ? "report wants one run.json"
+						   : "compare wants two "
+						     "run.json");
+		memcpy(o->files, operand, (size_t)files * sizeof(o->files[0]));
+		return check_output(o);
+	}
+	if (count > (verb == OPTIONS_RUN))
+		return wrong(o, verb == OPTIONS_RUN
+				    ? "more than one URL given"
+				    : "an operand that has no meaning here");
+	if (count == 1)
+		o->url = operand[0];
+	if (verb == OPTIONS_RUN && o->url == NULL && o->urls_path == NULL)
+		return wrong(o, "no URL given");
+	if (verb == OPTIONS_AB && (o->url_a == NULL || o->url_b == NULL))
+		return wrong(o, "ab wants --a URL and --b URL");
+	if (verb == OPTIONS_CHECK)
+		return 0;
+	return check_combinations(o);
+}
+
 int
 options_parse(struct options *o, int argc, char **argv, enum options_verb *verb)
 {
@@ -218,27 +295,37 @@ options_parse(struct options *o, int argc, char **argv, enum options_verb *verb)
 	options_init(o);
 	make_getopt_arrays(longs, letters);
 	*verb = OPTIONS_RUN;
+	for (size_t i = 0; i < VERBS && argc > 1; i++) {
+		if (strcmp(argv[1], verbs[i].word) != 0)
+			continue;
+		*verb = verbs[i].verb;
+		argc--;
+		argv++;
+		break;
+	}
+	const enum options_verb given = *verb;
 	opterr = 0;
 	optind = 0; /* also resets glibc's position inside a word */
 	while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		if (code == '?' || code == ':')
 			return getopt_complaint(o, code, argv);
-		if (apply(o, row_find(code), verb) < 0)
+		if (check_belongs(o, row_find(code), given) < 0 ||
+		    apply(o, row_find(code), verb) < 0)
 			return -EINVAL;
-		if (*verb != OPTIONS_RUN)
+		if (*verb != given)
 			return 0;
 	}
-	if (argc - optind > 1)
-		return wrong(o, "more than one URL given");
-	if (optind < argc)
-		o->url = argv[optind];
-	return check_combinations(o);
+	return take_operands(o, *verb, argc - optind, argv + optind);
 }
 
 void
 options_help(FILE *out)
 {
 	(void)fputs("Usage: tailor-load [options] URL\n"
+		    "       tailor-load ab [options] --a URL --b URL\n"
+		    "       tailor-load compare A/run.json B/run.json\n"
+		    "       tailor-load report RUN.json [-o FILE.html]\n"
+		    "       tailor-load check [-d 10s]\n"
 		    "Measure the latency of an HTTP server under open-loop "
 		    "load: requests are\n"
 		    "sent when they are due, and timed from that instant, "

@@ -26,6 +26,7 @@
 enum arrivals {
 	ARRIVALS_POISSON,
 	ARRIVALS_UNIFORM,
+	ARRIVALS_FILE,
 	ARRIVALS_CLOSED,
 };
 
@@ -33,6 +34,20 @@ enum quickack {
 	QUICKACK_KERNEL,
 	QUICKACK_ON,
 	QUICKACK_OFF,
+};
+
+/* Which requests are listed, pinned and analysed as slow. */
+enum slow_rule {
+	SLOW_TOP,	 /* the slow_top slowest of each iteration */
+	SLOW_OVER,	 /* those above slow_over_ns */
+	SLOW_PERCENTILE, /* those above that percentile of their iteration */
+};
+
+/* Whether TaleChain is asked about slow requests. */
+enum analyze {
+	ANALYZE_AUTO, /* if the responses come from a Tailor */
+	ANALYZE_URL,  /* at o->analyze_url */
+	ANALYZE_OFF,
 };
 
 enum color {
@@ -48,7 +63,9 @@ struct options {
 	uint64_t requests;   /* per iteration, >= 1 */
 	uint64_t iterations; /* >= 1 */
 	enum arrivals arrivals;
-	uint64_t closed_clients; /* of ARRIVALS_CLOSED */
+	uint64_t closed_clients;   /* of ARRIVALS_CLOSED */
+	const char *arrivals_path; /* of ARRIVALS_FILE */
+	const int64_t *trace_ns;   /* its instants; set by experiment_open() */
 	uint64_t seed;
 	uint64_t warmup; /* requests before each iteration */
 	int64_t pause_ns;
@@ -71,20 +88,34 @@ struct options {
 	const char *server_timing; /* metric, or NULL: the usual ones */
 	bool expected_status[600];
 	bool tcp_nodelay;
+	bool kernel_stamps;
 	enum quickack quickack;
 
 	/* output */
 	struct percentiles percentiles;
 	struct expectation fails[OPTIONS_FAILS_MAX];
 	unsigned fail_count;
-	uint64_t slow_top; /* slowest requests to list, per iteration */
+	enum slow_rule slow_rule;
+	uint64_t slow_top; /* at most so many are listed, per iteration */
+	int64_t slow_over_ns;
+	double slow_percent;
+	enum analyze analyze;
+	const char *analyze_url;
 	const char *out_dir;
 	const char *json_path;	 /* "-": stdout */
 	const char *ndjson_path; /* likewise */
+	const char *csv_path;	 /* likewise */
 	const char *hgrm_path;	 /* likewise */
+	bool report;		 /* report.html into out_dir */
 	bool quiet;
 	bool verbose;
 	enum color color;
+
+	/* of subcommands */
+	const char *url_a; /* ab */
+	const char *url_b;
+	const char *files[2]; /* run.json: report has one, compare two */
+	const char *plot;     /* report: only this picture */
 
 	/* what was said, for combinations; private */
 	bool rate_given;
@@ -100,12 +131,18 @@ struct options {
 
 enum options_verb {
 	OPTIONS_RUN,
+	OPTIONS_AB,
+	OPTIONS_COMPARE,
+	OPTIONS_REPORT,
+	OPTIONS_CHECK,
 	OPTIONS_HELP,
 	OPTIONS_VERSION,
 };
 
 /*
  * options_parse(o, argc, argv, verb):
+ * A first word ab, compare, report or check is a subcommand, which has only
+ * some of the options.
  * Fill *o, all of it, from the command line.  argv may be reordered and must
  * outlive *o.  Returns 0, or -EINVAL with o->why set.  Uses getopt's global
  * state: main thread.
@@ -116,7 +153,7 @@ int options_parse(
 /* Print the help text, at most 80 columns wide. */
 void options_help(FILE *out);
 
-/* "poisson", "uniform", "closed". */
+/* "poisson", "uniform", "file", "closed". */
 const char *arrivals_name(enum arrivals arrivals);
 
 #endif

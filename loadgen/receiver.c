@@ -7,6 +7,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "loadgen/stamps.h"
+
 /* The request is over, well or not; connections are not its business. */
 static void
 conclude(struct sender *s, size_t request, enum outcome outcome)
@@ -22,6 +24,7 @@ conclude(struct sender *s, size_t request, enum outcome outcome)
 	if (outcome == OUTCOME_OK) {
 		size_t n = atomic_load_explicit(&p->ok, memory_order_relaxed);
 		p->latency_ns[n] = sample_latency_ns(sample);
+		p->number[n] = (uint32_t)(request - it->warmup + 1);
 		atomic_store_explicit(&p->ok, n + 1, memory_order_release);
 	}
 	atomic_fetch_add_explicit(&p->finished, 1, memory_order_relaxed);
@@ -77,9 +80,33 @@ receiver_write(struct sender *s, struct connection *c)
 		}
 		c->connecting = false;
 		c->written += (size_t)n;
+		c->sent_bytes += (uint32_t)n;
 	}
 	sample->send_end = instant_now();
 	connection_want_write(&s->pool, c, false);
+}
+
+/*
+ * What the kernel has to tell of the request that a connection carries.  Such
+ * messages also come for requests that are over: an acknowledgement may be
+ * later than the response.  The number of the last byte tells them apart.
+ */
+static void
+take_stamps(struct sender *s, struct connection *c)
+{
+	struct sample *sample = &s->it->samples[c->request];
+	struct stamp stamp;
+
+	while (
+	    c->stamps && stamps_read_sent(c->fd, s->clock_offset_ns, &stamp)) {
+		if (c->state != CONNECTION_BUSY ||
+		    stamp.last_byte != c->sent_bytes - 1)
+			continue;
+		if (stamp.acked)
+			sample->kernel_acked = stamp.at;
+		else
+			sample->kernel_sent = stamp.at;
+	}
 }
 
 /* The response is complete: was it a good one? */
@@ -93,6 +120,11 @@ complete(struct sender *s, struct connection *c)
 	sample->status = r->status;
 	sample->body_bytes = r->body_bytes;
 	sample->server_ns = r->timing.duration_ns;
+	sample->tailor = r->timing.tailor;
+	if (sample->tailor)
+		atomic_store_explicit(
+		    &s->it->tailor, true, memory_order_relaxed);
+	take_stamps(s, c);
 	/* An answer to half a request leaves the connection of no use. */
 	if (r->keep_alive && instant_is_set(sample->send_end))
 		connection_release(&s->pool, c);
@@ -130,7 +162,9 @@ read_response(struct sender *s, struct connection *c, size_t n)
 static void
 on_readable(struct sender *s, struct connection *c)
 {
-	ssize_t n = recv(c->fd, s->buffer, RECEIVER_BUFFER_BYTES, 0);
+	struct instant arrived;
+	ssize_t n = stamps_receive(c->fd, s->buffer, RECEIVER_BUFFER_BYTES,
+	    s->clock_offset_ns, &arrived);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -146,8 +180,12 @@ on_readable(struct sender *s, struct connection *c)
 		    c->connecting ? OUTCOME_CONNECT : OUTCOME_RESET);
 		return;
 	}
-	if (n > 0)
+	if (n > 0) {
+		struct sample *sample = &s->it->samples[c->request];
 		connection_has_read(&s->pool, c);
+		if (c->stamps && !instant_is_set(sample->first))
+			sample->kernel_first = arrived;
+	}
 	read_response(s, c, (size_t)n);
 }
 
@@ -159,6 +197,9 @@ receiver_event(struct sender *s, struct connection *c, uint32_t events)
 		return;
 	if ((events & EPOLLOUT) != 0 && c->wants_write)
 		receiver_write(s, c);
+	/* EPOLLERR is also how stamps are announced; reading tells. */
+	if ((events & EPOLLERR) != 0)
+		take_stamps(s, c);
 	if (c->state != CONNECTION_CLOSED &&
 	    (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
 		on_readable(s, c);

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "loadgen/report_json.h"
 
 static void
 put_header(struct json *j, const struct experiment *e)
@@ -90,6 +91,8 @@ put_plan(struct json *j, const struct experiment *e)
 	json_key_int(j, "pause_ns", o->pause_ns);
 	json_key_int(j, "timeout_ns", o->timeout_ns);
 	json_key_bool(j, "spin", o->spin);
+	json_key_string(j, "stamps",
+	    o->kernel_stamps && !e->target.server.local ? "kernel" : "user");
 	json_key_string(j, "latency_from", closed ? "send" : "scheduled");
 	json_key_string(j, "percentile_rule", "nearest-rank");
 	json_key_string(j, "failed_requests", "in no distribution");
@@ -149,31 +152,6 @@ put_status(struct json *j, const uint32_t status[600])
 }
 
 static void
-put_slow(struct json *j, const struct experiment *e, const struct slow_list *l)
-{
-	char id[REQUEST_ID_MAX];
-
-	json_key(j, "slowest");
-	json_array_begin(j);
-	for (size_t i = 0; i < l->count; i++) {
-		const struct slow *slow = &l->slowest[i];
-		const struct request_name name = {
-		    .iteration = slow->iteration, .number = slow->number};
-		(void)request_id_format(&e->texts.ids, &name, id);
-		json_object_begin(j);
-		json_key_uint(j, "iteration", slow->iteration);
-		json_key_uint(j, "seq", slow->number);
-		json_key_string(j, "id", id);
-		json_key_int(j, "latency_ns", slow->latency_ns);
-		json_key_int(j, "lag_ns", slow->lag_ns);
-		if (slow->server_ns >= 0)
-			json_key_int(j, "server_ns", slow->server_ns);
-		json_object_end(j);
-	}
-	json_array_end(j);
-}
-
-static void
 put_ks(struct json *j, double d, size_t requests)
 {
 	json_key_string(j, "kind", "ks");
@@ -203,6 +181,8 @@ put_counts(struct json *j, const struct iteration_summary *sum, bool seeded)
 	json_key_uint(j, "new_connections", sum->new_connections);
 	if (sum->unsolicited > 0)
 		json_key_uint(j, "unsolicited", sum->unsolicited);
+	if (sum->clock_stepped)
+		json_key_bool(j, "clock_stepped", true);
 }
 
 static void
@@ -230,7 +210,7 @@ put_iteration(struct json *j, const struct experiment *e,
 		json_key_double(j, "d_planned", sum->ks_schedule);
 		json_object_end(j);
 	}
-	put_slow(j, e, &sum->slow);
+	report_json_slowest(j, e, &sum->slow);
 	json_object_end(j);
 }
 
@@ -316,7 +296,7 @@ put_summary(struct json *j, struct experiment *e)
 	    summary_median(s, SERIES_SERVER, STATISTIC_PERCENTILE, 99));
 	put_median(j, "gap_at_p99", summary_gap_at_p99(s));
 	put_pooled(j, s);
-	put_slow(j, e, &s->slow);
+	report_json_slowest(j, e, &s->slow);
 	json_object_end(j);
 }
 
@@ -403,15 +383,10 @@ put_expectations(struct json *j, struct experiment *e)
 }
 
 int
-report_json(struct experiment *e)
+report_json_text(struct experiment *e, char **text, size_t *length)
 {
 	struct json j;
-	char *text;
-	size_t length;
-	int err;
 
-	if (!output_is_wanted(&e->json))
-		return 0;
 	json_init(&j, true);
 	json_object_begin(&j);
 	put_header(&j, e);
@@ -424,9 +399,22 @@ report_json(struct experiment *e)
 	json_array_end(&j);
 	put_summary(&j, e);
 	put_generator(&j, e);
+	report_json_causes(&j, e);
 	put_expectations(&j, e);
 	json_object_end(&j);
-	err = json_take(&j, &text, &length);
+	return json_take(&j, text, length);
+}
+
+int
+report_json(struct experiment *e)
+{
+	char *text;
+	size_t length;
+	int err;
+
+	if (!output_is_wanted(&e->json))
+		return 0;
+	err = report_json_text(e, &text, &length);
 	if (err < 0)
 		return err;
 	output_write(&e->json, text, length);

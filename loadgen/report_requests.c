@@ -65,6 +65,9 @@ put_request(struct json *j, const struct experiment *e, size_t at)
 	put_instant(j, "sched", s->scheduled, e->epoch);
 	put_instant(j, "send0", s->send_begin, e->epoch);
 	put_instant(j, "send1", s->send_end, e->epoch);
+	put_instant(j, "ktx", s->kernel_sent, e->epoch);
+	put_instant(j, "kack", s->kernel_acked, e->epoch);
+	put_instant(j, "krx", s->kernel_first, e->epoch);
 	put_instant(j, "first", s->first, e->epoch);
 	put_instant(j, "last", s->last, e->epoch);
 	put_durations(j, s);
@@ -82,6 +85,31 @@ is_listed(const struct slow_list *l, size_t number)
 	return false;
 }
 
+/* One request as a line of JSON. */
+static int
+write_json(struct experiment *e, struct json *j, size_t at, bool listed)
+{
+	const struct finding *f = findings_of(
+	    &e->talechain.findings, e->iteration.index, (uint32_t)(at + 1));
+	char *text;
+	size_t length;
+	int err;
+
+	put_request(j, e, at);
+	if (listed)
+		json_key_uint(j, "slow", 1);
+	if (listed && f != NULL)
+		json_key_string(j, "verdict", f->code);
+	json_object_end(j);
+	err = json_take(j, &text, &length);
+	if (err < 0)
+		return err;
+	output_write(&e->requests, text, length);
+	output_write(&e->requests, "\n", 1);
+	free(text);
+	return 0;
+}
+
 int
 report_requests(struct experiment *e)
 {
@@ -89,26 +117,17 @@ report_requests(struct experiment *e)
 	const struct summary *sum = &e->summary;
 	const struct slow_list *slow = &sum->iterations[sum->count - 1].slow;
 	struct json j;
-	char *text;
-	size_t length;
 	int err = 0;
 
-	if (!output_is_wanted(&e->requests))
-		return 0;
 	json_init(&j, false);
 	for (size_t i = 0; i < it->requests && err == 0; i++) {
 		if (iteration_measured(it)[i].outcome == OUTCOME_UNSENT)
 			continue;
-		put_request(&j, e, i);
-		if (is_listed(slow, i + 1))
-			json_key_uint(&j, "slow", 1);
-		json_object_end(&j);
-		err = json_take(&j, &text, &length);
-		if (err < 0)
-			break;
-		output_write(&e->requests, text, length);
-		output_write(&e->requests, "\n", 1);
-		free(text);
+		bool listed = is_listed(slow, i + 1);
+		if (output_is_wanted(&e->csv))
+			report_csv_row(e, i, listed);
+		if (output_is_wanted(&e->requests))
+			err = write_json(e, &j, i, listed);
 	}
 	json_fini(&j);
 	return err;

@@ -41,11 +41,16 @@ struct sample {
 	struct instant send_end; /* unset if it was never sent whole */
 	struct instant first;	 /* first byte read; may be unset */
 	struct instant last;	 /* last byte, or when it failed */
-	int64_t server_ns;	 /* what the server reported; -1: nothing */
+	/* The kernel's word, where it gives it; unset otherwise. */
+	struct instant kernel_sent;  /* last byte of the request handed down */
+	struct instant kernel_acked; /* the server's kernel had all of it */
+	struct instant kernel_first; /* what was read first had arrived */
+	int64_t server_ns;	     /* what the server reported; -1: nothing */
 	uint64_t body_bytes;
 	uint32_t connection; /* number of the connection within the iteration */
 	uint16_t status;     /* 0: no head was read */
 	uint8_t outcome;     /* enum outcome */
+	bool tailor;	     /* a Tailor answered: TaleChain can be asked */
 	bool new_connection; /* one was opened for it */
 	bool waited;	     /* max-connections were busy when it was due */
 };

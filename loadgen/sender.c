@@ -18,10 +18,12 @@
 #include <unistd.h>
 
 #include "loadgen/receiver.h"
+#include "loadgen/stamps.h"
 
 #define SPIN_NS (60 * NS_PER_US)
 #define LEAD_NS (10 * NS_PER_MS) /* from the plan to the schedule's zero */
 #define EVENTS 64
+#define STEP_NS (10 * NS_PER_US) /* reading two clocks is never so late */
 
 static int
 watch(struct sender *s, int fd, void *marker, uint32_t more)
@@ -312,6 +314,22 @@ usage_now(void)
 	    (int64_t)cpu.tv_sec * NS_PER_S + cpu.tv_nsec, r.ru_nivcsw};
 }
 
+/* If the wall clock was set meanwhile its stamps mean nothing. */
+static void
+check_clock(struct sender *s)
+{
+	struct iteration *it = s->it;
+	int64_t moved_ns = stamps_clock_offset_ns() - s->clock_offset_ns;
+
+	it->clock_stepped = moved_ns > STEP_NS || moved_ns < -STEP_NS;
+	for (size_t i = 0; it->clock_stepped && i < it->warmup + it->requests;
+	     i++) {
+		it->samples[i].kernel_sent = INSTANT_NONE;
+		it->samples[i].kernel_acked = INSTANT_NONE;
+		it->samples[i].kernel_first = INSTANT_NONE;
+	}
+}
+
 static void
 finish(struct sender *s, struct usage before)
 {
@@ -322,6 +340,7 @@ finish(struct sender *s, struct usage before)
 	it->cpu_ns = after.cpu_ns - before.cpu_ns;
 	it->involuntary_switches = after.switches - before.switches;
 	it->opened = s->pool.opened;
+	check_clock(s);
 	it->interrupted = s->finished < it->warmup + it->requests;
 	while (s->pool.busy.first != NULL) {
 		struct connection *c = s->pool.busy.first;
@@ -341,6 +360,7 @@ sender_run(struct sender *s, struct iteration *it)
 	s->next = 0;
 	s->finished = 0;
 	s->worked = true;
+	s->clock_offset_ns = stamps_clock_offset_ns();
 	pool_count_from_zero(&s->pool);
 	it->begin = instant_now();
 	if (s->options->arrivals != ARRIVALS_CLOSED)

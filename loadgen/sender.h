@@ -29,11 +29,12 @@ struct sender {
 	struct request_texts *texts;
 	struct pool pool;
 	int epoll_fd;
-	int timer_fd;	      /* sleeping until an instant */
-	int stop_fd;	      /* eventfd: wakes a sleeping sender */
-	_Atomic bool stop;    /* written by the main thread */
-	struct instant armed; /* what the timer is set to */
-	char *buffer;	      /* owned; what was read last */
+	int timer_fd;		 /* sleeping until an instant */
+	int stop_fd;		 /* eventfd: wakes a sleeping sender */
+	_Atomic bool stop;	 /* written by the main thread */
+	struct instant armed;	 /* what the timer is set to */
+	int64_t clock_offset_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	char *buffer;		 /* owned; what was read last */
 
 	/* of the current iteration */
 	struct iteration *it;

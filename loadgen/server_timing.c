@@ -29,6 +29,7 @@ server_timing_init(struct server_timing *t)
 {
 	t->duration_ns = -1;
 	t->rank = RANK_NONE;
+	t->tailor = false;
 }
 
 static void
@@ -162,6 +163,8 @@ server_timing_read(struct server_timing *t, const char *wanted,
 	do {
 		if (!read_metric(&c, &name, &duration_ns))
 			return;
+		if (text_is(name, "tailor"))
+			t->tailor = true;
 		unsigned rank = metric_rank(name, wanted);
 		if (duration_ns >= 0 && rank < t->rank) {
 			t->rank = rank;

@@ -10,12 +10,14 @@
 #ifndef TAILOR_LOADGEN_SERVER_TIMING_H
 #define TAILOR_LOADGEN_SERVER_TIMING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct server_timing {
 	int64_t duration_ns; /* -1: none found yet */
 	unsigned rank;	     /* of the metric found; smaller is better */
+	bool tailor;	     /* there is a metric of that name */
 };
 
 /* Nothing found yet. */

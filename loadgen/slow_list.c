@@ -26,17 +26,17 @@ slow_list_fini(struct slow_list *l)
 	*l = (struct slow_list){0};
 }
 
-void
+bool
 slow_list_offer(struct slow_list *l, const struct slow *candidate)
 {
 	size_t at = l->count;
 
 	if (l->capacity == 0)
-		return;
+		return false;
 	if (l->count == l->capacity) {
 		at--;
 		if (l->slowest[at].latency_ns >= candidate->latency_ns)
-			return;
+			return false;
 	} else {
 		l->count++;
 	}
@@ -46,4 +46,5 @@ slow_list_offer(struct slow_list *l, const struct slow *candidate)
 		at--;
 	}
 	l->slowest[at] = *candidate;
+	return true;
 }

@@ -10,7 +10,8 @@
 int slow_list_init(struct slow_list *l, size_t capacity);
 void slow_list_fini(struct slow_list *l);
 
-/* Keep *candidate if it is among the slowest so far; of equals the first. */
-void slow_list_offer(struct slow_list *l, const struct slow *candidate);
+/* Keep *candidate if it is among the slowest so far; of equals the first.
+   Returns whether it is. */
+bool slow_list_offer(struct slow_list *l, const struct slow *candidate);
 
 #endif

@@ -84,6 +84,12 @@ sample_value(
 	case SERIES_GAP:
 		*out = reported ? sample_gap_ns(sample) : 0;
 		return reported;
+	case SERIES_SEND:
+		*out = instant_since(sample->kernel_sent, sample->send_begin);
+		return instant_is_set(sample->kernel_sent);
+	case SERIES_RECEIVE:
+		*out = instant_since(sample->first, sample->kernel_first);
+		return ok && instant_is_set(sample->kernel_first);
 	case SERIES_LAG:
 		/* The generator's lateness does not depend on the answer. */
 		if (sample->outcome == OUTCOME_UNSENT)
@@ -159,11 +165,33 @@ count_sample(struct iteration_summary *sum, const struct sample *sample)
 	}
 }
 
+/* Requests above it may be listed as slow; its latencies were added last. */
+static int64_t
+slow_threshold_ns(const struct summary *s, const struct iteration_summary *sum)
+{
+	const struct options *o = s->options;
+	const struct series *all = &s->pool[SERIES_LATENCY];
+	size_t n = sum->series[SERIES_LATENCY].count;
+
+	switch (o->slow_rule) {
+	case SLOW_TOP:
+		break;
+	case SLOW_OVER:
+		return o->slow_over_ns;
+	case SLOW_PERCENTILE:
+		return quantile_sorted(
+		    all->values + all->count - n, n, o->slow_percent);
+	}
+	return -1;
+}
+
 /* What only makes sense when latencies are known: the tail. */
 static void
-look_at_tail(struct iteration_summary *sum, const struct iteration *it,
-    const struct percentiles *p)
+look_at_tail(const struct summary *s, struct iteration_summary *sum,
+    const struct iteration *it)
 {
+	const struct percentiles *p = &s->options->percentiles;
+	int64_t threshold_ns = slow_threshold_ns(s, sum);
 	const struct sample *samples = iteration_measured(it);
 	int64_t p99_ns =
 	    sum->series[SERIES_LATENCY].at_ns[percentiles_index(p, 99)];
@@ -177,7 +205,8 @@ look_at_tail(struct iteration_summary *sum, const struct iteration *it,
 		    .latency_ns = sample_latency_ns(sample),
 		    .lag_ns = sample_lag_ns(sample),
 		    .server_ns = sample->server_ns};
-		slow_list_offer(&sum->slow, &slow);
+		if (slow.latency_ns > threshold_ns)
+			(void)slow_list_offer(&sum->slow, &slow);
 		if (slow.latency_ns >= p99_ns &&
 		    slow.lag_ns > slow.latency_ns / 10)
 			sum->tail_lagged++;
@@ -239,6 +268,7 @@ copy_facts(struct iteration_summary *sum, const struct iteration *it)
 	sum->partial = it->interrupted;
 	sum->max_in_flight = it->max_in_flight;
 	sum->unsolicited = it->unsolicited;
+	sum->clock_stepped = it->clock_stepped;
 	sum->hiccups = it->hiccups;
 	sum->cpu_ns = it->cpu_ns;
 	sum->wall_ns = it->wall_ns;
@@ -260,7 +290,7 @@ add_totals(struct summary *s, const struct iteration_summary *sum)
 	for (size_t i = 0; i < OUTCOME_COUNT; i++)
 		s->outcomes[i] += sum->outcomes[i];
 	for (size_t i = 0; i < sum->slow.count; i++)
-		slow_list_offer(&s->slow, &sum->slow.slowest[i]);
+		(void)slow_list_offer(&s->slow, &sum->slow.slowest[i]);
 }
 
 int
@@ -279,7 +309,7 @@ summary_add(struct summary *s, const struct iteration *it)
 			return err;
 	}
 	if (sum->series[SERIES_LATENCY].count > 0)
-		look_at_tail(sum, it, &s->options->percentiles);
+		look_at_tail(s, sum, it);
 	test_arrivals(s, sum, it);
 	add_totals(s, sum);
 	return 0;

@@ -46,7 +46,8 @@ want_color(enum color color)
 static bool
 stdout_taken(const struct options *o)
 {
-	const char *path[] = {o->json_path, o->ndjson_path, o->hgrm_path};
+	const char *path[] = {
+	    o->json_path, o->ndjson_path, o->csv_path, o->hgrm_path};
 
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
 		if (path[i] != NULL && strcmp(path[i], "-") == 0)
@@ -65,7 +66,7 @@ write_results(struct experiment *e)
 		err = report_hgrm(e);
 	if (!o->quiet && !stdout_taken(o))
 		report_text(stdout, e, want_color(o->color));
-	struct output *all[] = {&e->json, &e->requests, &e->hgrm};
+	struct output *all[] = {&e->json, &e->requests, &e->csv, &e->hgrm};
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (output_close(all[i]) < 0)
 			err = -EIO;
@@ -157,6 +158,11 @@ main(int argc, char **argv)
 	case OPTIONS_VERSION:
 		(void)printf("tailor-load " TAILOR_VERSION "\n");
 		code = EXIT_DONE;
+		break;
+	case OPTIONS_AB:
+	case OPTIONS_COMPARE:
+	case OPTIONS_REPORT:
+	case OPTIONS_CHECK:
 		break;
 	case OPTIONS_RUN:
 		code = run(e);

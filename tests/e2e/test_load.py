@@ -1,5 +1,6 @@
 """tailor-load against a scripted server that knows what it did and when."""
 
+import csv
 import json
 import math
 import os
@@ -622,3 +623,83 @@ def test_connection_close(stub, load):
     assert result.run["summary"]["ok"] == 30
     assert len({line["conn"] for line in result.lines}) == 30
     assert sum(line["new_conn"] for line in result.lines) == 28
+
+
+def test_kernel_stamps(stub, load):
+    """Goal: the kernel's stamps lie where they must, for every request."""
+    server = stub()
+    result = load(server.url, "-i", 2, "-n", 100, "-r", 300, "-c", 4)
+    result.assert_done()
+    assert result.run["plan"]["stamps"] == "kernel"
+    stamped = [x for x in result.lines if "krx" in x]
+    if not stamped:
+        pytest.skip("this kernel stamps no TCP bytes")
+    assert len(stamped) == len(result.lines) == 200
+    for x in stamped:
+        # Two clocks are compared: 20 us for reading their difference.
+        assert x["send0"] - 20e3 <= x["ktx"] <= x["kack"] + 1e3
+        assert x["ktx"] <= x["krx"] <= x["first"] + 20e3
+    for iteration in result.run["iterations"]:
+        lines = result.iteration(iteration["index"])
+        check_distribution(iteration["send"],
+                           [x["ktx"] - x["send0"] for x in lines])
+        check_distribution(iteration["receive"],
+                           [x["first"] - x["krx"] for x in lines])
+    result = load(server.url, "-i", 1, "-n", 50, "-r", 300, "--stamps", "user")
+    assert not any("krx" in x or "ktx" in x for x in result.lines)
+    assert "send" not in result.run["iterations"][0]
+
+
+def test_csv_is_the_log(stub, load, scratch):
+    """Goal: the table has what requests.ndjson has, failures included."""
+    def answer(request):
+        if request["x-request-id"].endswith("7"):
+            return b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
+        return OK
+    server = stub(answer)
+    table = scratch / "table.csv"
+    result = load(server.url, "-i", 2, "-n", 40, "-r", 300, "--csv", table)
+    with open(table, newline="", encoding="ascii") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(result.lines) == 80
+    for row, line in zip(rows, result.lines):
+        assert {k: v for k, v in row.items() if v not in ("", "0")} == \
+            {k: str(v) for k, v in line.items() if v != 0}
+    assert sum(row["err"] == "status" for row in rows) == 8
+
+
+def test_arrivals_from_file(stub, load, scratch):
+    """Goal: requests are due when the file says, in every iteration."""
+    server = stub()
+    trace = scratch / "trace"
+    due = [0, 0, 1.5, 20, 20.25, 60]
+    trace.write_text("# ms\n" + "".join(f"{ms}\t/ignored\n" for ms in due))
+    result = load(server.url, "-i", 3, "--arrivals", f"file:{trace}",
+                  "--warmup", 4)
+    result.assert_done()
+    for k in (1, 2, 3):
+        at = [x["sched"] for x in result.iteration(k)]
+        assert [t - at[0] for t in at] == [int(ms * 1e6) for ms in due]
+    assert result.run["plan"]["arrivals"] == "file"
+    assert result.run["plan"]["requests"] == 6
+
+
+def test_slow_rules(stub, load):
+    """Goal: over:T and p:Q list exactly the requests that they name."""
+    def answer(request):
+        if request["x-request-id"][-2:] in ("10", "30", "35"):
+            time.sleep(0.06)
+        return OK
+    server = stub(answer)
+    result = load(server.url, "-i", 1, "-n", 40, "-r", 20, "--warmup", 0,
+                  "--slow", "over:50ms")
+    over = sorted(x["n"] for x in result.lines if x["lat"] > 50e6)
+    assert set(over) >= {10, 30, 35}
+    listed = result.run["iterations"][0]["slowest"]
+    assert sorted(x["seq"] for x in listed) == over
+    result = load(server.url, "-i", 1, "-n", 40, "-r", 200, "--warmup", 0,
+                  "--slow", "p:90")
+    limit = nearest_rank([x["lat"] for x in result.lines], 90)
+    listed = result.run["iterations"][0]["slowest"]
+    assert [x["latency_ns"] for x in listed] == sorted(
+        (x["lat"] for x in result.lines if x["lat"] > limit), reverse=True)

@@ -38,6 +38,57 @@ parse(const char *text)
 	return options_parse(&o, argc, argv, &verb);
 }
 
+/* Goal: a subcommand has its own options and operands, and no others. */
+static void
+test_subcommands(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("compare a.json b.json"), 0);
+	assert_int_equal(verb, OPTIONS_COMPARE);
+	assert_string_equal(o.files[1], "b.json");
+	assert_int_equal(parse("report r.json -o x.html --plot tail"), 0);
+	assert_int_equal(verb, OPTIONS_REPORT);
+	assert_string_equal(o.plot, "tail");
+	assert_int_equal(parse("check -d 2s -r 500"), 0);
+	assert_int_equal(verb, OPTIONS_CHECK);
+	assert_int_equal(parse("ab --a " URL " --b " URL " -i 6"), 0);
+	assert_int_equal(verb, OPTIONS_AB);
+	assert_int_equal(parse("compare a.json"), -EINVAL);
+	assert_int_equal(parse("compare a.json b.json --rate 7"), -EINVAL);
+	assert_string_equal(o.why, "tailor-load compare has no --rate");
+	assert_int_equal(parse("--plot tail " URL), -EINVAL);
+	assert_int_equal(parse("--a " URL), -EINVAL);
+	assert_int_equal(parse("ab --a " URL), -EINVAL);
+	assert_int_equal(parse("report"), -EINVAL);
+	assert_int_equal(parse("report x --plot moon"), -EINVAL);
+	assert_int_equal(parse("check " URL), -EINVAL);
+}
+
+/* Goal: what is slow is said in one of three ways. */
+static void
+test_slow(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--slow top:9 " URL), 0);
+	assert_int_equal(o.slow_rule, SLOW_TOP);
+	assert_int_equal(o.slow_top, 9);
+	assert_int_equal(parse("--slow over:20ms " URL), 0);
+	assert_int_equal(o.slow_rule, SLOW_OVER);
+	assert_int_equal(o.slow_over_ns, 20000000);
+	assert_int_equal(parse("--slow p:99.5 " URL), 0);
+	assert_int_equal(o.slow_rule, SLOW_PERCENTILE);
+	assert_true(o.slow_percent > 99.4 && o.slow_percent < 99.6);
+	assert_int_equal(parse("--slow p:100 " URL), -EINVAL);
+	assert_int_equal(parse("--slow over:20 " URL), -EINVAL);
+	assert_int_equal(parse("--slow 20 " URL), -EINVAL);
+	assert_int_equal(parse("--arrivals file:/x " URL), 0);
+	assert_int_equal(o.arrivals, ARRIVALS_FILE);
+	assert_string_equal(o.arrivals_path, "/x");
+	assert_int_equal(parse("--arrivals file:/x -n 5 " URL), -EINVAL);
+	assert_int_equal(parse("--arrivals file:/x -r 5 " URL), -EINVAL);
+	assert_int_equal(parse("--arrivals file: " URL), -EINVAL);
+}
+
 /* Goal: the defaults are those of the manual. */
 static void
 test_defaults(void **state)
@@ -221,6 +272,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_subcommands),
+	    cmocka_unit_test(test_slow),
 	    cmocka_unit_test(test_defaults),
 	    cmocka_unit_test(test_values),
 	    cmocka_unit_test(test_aliases),

@@ -58,6 +58,13 @@ test_vectors(void **state)
 	for (size_t i = 0; i < 8; i++)
 		assert_int_equal(offset_ns[i], expected[i]);
 	assert_int_equal(offset_ns[999], 1046601340);
+	/* All 1000 gaps at once: FNV-1a over them, one step a gap. */
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	for (size_t i = 0; i < 1000; i++) {
+		int64_t gap_ns = offset_ns[i] - (i > 0 ? offset_ns[i - 1] : 0);
+		hash = (hash ^ (uint64_t)gap_ns) * UINT64_C(0x100000001b3);
+	}
+	assert_true(hash == UINT64_C(0xa9f56152b994ccf5));
 	schedule_fill(SCHEDULE_POISSON, 250, UINT64_MAX, offset_ns, 4);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(offset_ns[i], slow[i]);

@@ -1,0 +1,353 @@
+/*
+ * talechain.c: see talechain.h.
+ */
+#include "loadgen/talechain.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "loadgen/ask.h"
+#include "loadgen/file.h"
+#include "loadgen/slow_list.h"
+
+#define PATH_MAX_BYTES 4096
+#define TIMEOUT_NS NS_PER_S
+#define TRIES 20 /* while it is busy or has not finished the request */
+#define TRY_AGAIN_NS (50 * NS_PER_MS)
+#define FAILURES_MAX 3 /* in a row: then it is left alone */
+
+int
+talechain_open(struct talechain *tc, const struct options *o,
+    const struct request_ids *ids, const struct target *measured, char *why,
+    size_t why_size)
+{
+	memset(tc, 0, sizeof(*tc));
+	tc->options = o;
+	tc->ids = ids;
+	tc->target = measured;
+	tc->off = o->analyze == ANALYZE_OFF || o->arrivals == ARRIVALS_CLOSED ||
+		  o->slow_top == 0;
+	if (slow_list_init(&tc->slow, o->slow_top) < 0)
+		return -ENOMEM;
+	if (o->analyze == ANALYZE_URL) {
+		int err =
+		    target_open(&tc->own, o->analyze_url, NULL, why, why_size);
+		if (err < 0)
+			return err;
+		tc->target = &tc->own;
+	}
+	file_read_line("/proc/sys/kernel/random/boot_id", tc->boot_id,
+	    sizeof(tc->boot_id));
+	return 0;
+}
+
+void
+talechain_close(struct talechain *tc)
+{
+	target_close(&tc->own);
+	slow_list_fini(&tc->slow);
+	findings_fini(&tc->findings);
+}
+
+void
+talechain_begin(struct talechain *tc)
+{
+	tc->looked = 0;
+	tc->slow.count = 0;
+}
+
+/* Whether anybody is there to be asked. */
+static bool
+is_there(const struct talechain *tc, const struct iteration *it)
+{
+	return !tc->off &&
+	       (tc->options->analyze == ANALYZE_URL ||
+		   atomic_load_explicit(&it->tailor, memory_order_relaxed));
+}
+
+/* A question that could not even be asked; after some of them, no more. */
+static void
+count_failure(struct talechain *tc, int err, int status)
+{
+	tc->failed++;
+	if (tc->failed < FAILURES_MAX && status != 403)
+		return;
+	tc->off = true;
+	if (err < 0)
+		(void)snprintf(tc->why, sizeof(tc->why), "%s", strerror(-err));
+	else if (status == 403)
+		(void)snprintf(tc->why, sizeof(tc->why),
+		    "this address is not in its talechain.allow");
+	else
+		(void)snprintf(
+		    tc->why, sizeof(tc->why), "it answers %d", status);
+}
+
+/*
+ * Ask, again if it says that it is not ready.  Returns whether the answer is
+ * a good one; then the caller frees its text.
+ */
+static bool
+ask_patiently(
+    struct talechain *tc, const struct ask *question, struct answer *out)
+{
+	const struct timespec nap = {.tv_nsec = TRY_AGAIN_NS};
+	int err = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		err = ask_server(tc->target, question, out);
+		if (err < 0 || (out->status != 409 && out->status != 429))
+			break;
+		free(out->text);
+		out->text = NULL;
+		(void)nanosleep(&nap, NULL);
+	}
+	if (err == 0 && out->status == 200)
+		return true;
+	if (err == 0 && (out->status == 404 || out->status == 410))
+		tc->missing++;
+	else if (err < 0 || out->status != 406)
+		count_failure(tc, err, out->status);
+	free(out->text);
+	out->text = NULL;
+	return false;
+}
+
+static void
+pin_one(struct talechain *tc, const struct request_name *name)
+{
+	char id[REQUEST_ID_MAX], path[REQUEST_ID_MAX + 32];
+	struct ask question = {
+	    .method = "POST", .path = path, .timeout_ns = TIMEOUT_NS};
+	struct answer answer;
+
+	(void)request_id_format(tc->ids, name, id);
+	(void)snprintf(path, sizeof(path), "/.talechain/pin?id=%s", id);
+	/* Whether it was kept shows when it is analysed. */
+	int err = ask_server(tc->target, &question, &answer);
+	if (err == 0 && answer.status == 200)
+		tc->pinned++;
+	else if (err < 0 || answer.status == 403)
+		count_failure(tc, err, answer.status);
+	free(answer.text);
+}
+
+/* The slow list holds a request that was not in it before. */
+static bool
+became_slow(struct talechain *tc, const struct slow *candidate)
+{
+	const struct options *o = tc->options;
+
+	if (o->slow_rule == SLOW_PERCENTILE ||
+	    (o->slow_rule == SLOW_OVER &&
+		candidate->latency_ns <= o->slow_over_ns))
+		return false;
+	return slow_list_offer(&tc->slow, candidate);
+}
+
+void
+talechain_pin(struct talechain *tc, const struct iteration *it)
+{
+	const struct progress *p = &it->progress;
+	size_t n = atomic_load_explicit(&p->ok, memory_order_acquire);
+
+	if (!is_there(tc, it))
+		return;
+	/* First all, then those that are still slow: pinning takes time. */
+	for (; tc->looked < n; tc->looked++) {
+		const struct slow candidate = {.iteration = it->index,
+		    .number = p->number[tc->looked],
+		    .latency_ns = p->latency_ns[tc->looked],
+		    .unpinned = true};
+		(void)became_slow(tc, &candidate);
+	}
+	for (size_t i = 0; i < tc->slow.count && !tc->off; i++) {
+		struct slow *slow = &tc->slow.slowest[i];
+		const struct request_name name = {
+		    .iteration = slow->iteration, .number = slow->number};
+		if (slow->unpinned)
+			pin_one(tc, &name);
+		slow->unpinned = false;
+	}
+}
+
+static void
+put_stamp(struct json *j, const char *key, struct instant at)
+{
+	char text[24];
+
+	/* As text: numbers beyond 2^53 do not survive every reader. */
+	if (!instant_is_set(at))
+		return;
+	(void)snprintf(text, sizeof(text), "%" PRIu64, at.ns);
+	json_key_string(j, key, text);
+}
+
+/* The body of an analyze request; the caller frees it.  NULL: no memory. */
+static char *
+make_body(const struct talechain *tc, const char *id, const struct sample *s)
+{
+	struct json j;
+	char *text;
+	size_t length;
+
+	json_init(&j, false);
+	json_object_begin(&j);
+	json_key_string(&j, "schema", "tailor.analyze/1");
+	json_key_string(&j, "id", id);
+	json_key(&j, "client");
+	json_object_begin(&j);
+	put_stamp(&j, "sched_ns", s->scheduled);
+	put_stamp(&j, "send_ns", s->send_begin);
+	put_stamp(&j, "ktx_ns", s->kernel_sent);
+	put_stamp(&j, "kack_ns", s->kernel_acked);
+	put_stamp(&j, "krx_ns", s->kernel_first);
+	put_stamp(&j, "last_ns", s->last);
+	json_key_string(&j, "clock", "monotonic");
+	json_key_string(&j, "boot_id", tc->boot_id);
+	json_object_end(&j);
+	json_object_end(&j);
+	return json_take(&j, &text, &length) < 0 ? NULL : text;
+}
+
+static void
+copy_string(const cJSON *object, const char *key, char *out, size_t size)
+{
+	const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	if (cJSON_IsString(value))
+		(void)snprintf(out, size, "%s", value->valuestring);
+}
+
+/* The verdict in a timeline; false if there is none. */
+static bool
+read_verdict(const struct answer *answer, struct finding *out)
+{
+	cJSON *j = cJSON_ParseWithLength(answer->text, answer->length);
+	const cJSON *verdict = cJSON_GetObjectItemCaseSensitive(j, "verdict");
+	const cJSON *share = cJSON_GetObjectItemCaseSensitive(verdict, "share");
+
+	out->share_ns = -1;
+	copy_string(verdict, "code", out->code, sizeof(out->code));
+	copy_string(verdict, "text", out->text, sizeof(out->text));
+	if (cJSON_IsNumber(share) && share->valuedouble >= 0 &&
+	    share->valuedouble < 9e15)
+		out->share_ns = (int64_t)share->valuedouble;
+	cJSON_Delete(j);
+	return out->code[0] != '\0';
+}
+
+/* Where the timeline of a request goes: DIR/slow/01-0412, without ending. */
+static bool
+page_path(const struct talechain *tc, const char *id, const char *ending,
+    char *out, size_t size)
+{
+	const char *dir = tc->options->out_dir;
+	/* The part of the id that names the run is the same in all. */
+	int n = snprintf(out, size, "%s/slow/%s.%s", dir, id + 9, ending);
+
+	return n > 0 && (size_t)n < size;
+}
+
+static void
+save(struct talechain *tc, const char *id, const char *ending,
+    const struct answer *answer, struct finding *f)
+{
+	char path[PATH_MAX_BYTES];
+
+	if (!page_path(tc, id, ending, path, sizeof(path)))
+		return;
+	if (file_write(path, answer->text, answer->length) < 0) {
+		tc->failed++;
+		return;
+	}
+	(void)snprintf(f->page, sizeof(f->page), "slow/%s.%s", id + 9, ending);
+}
+
+/* The same question in the forms a person reads: a page, else text. */
+static void
+fetch_page(
+    struct talechain *tc, const char *id, const char *body, struct finding *f)
+{
+	static const char *const forms[][2] = {
+	    {"/.talechain/analyze?format=html", "html"},
+	    {"/.talechain/analyze?format=text", "txt"}};
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct ask question = {.method = "POST",
+		    .path = forms[i][0],
+		    .body = body,
+		    .timeout_ns = TIMEOUT_NS};
+		struct answer answer;
+		if (!ask_patiently(tc, &question, &answer))
+			continue;
+		save(tc, id, forms[i][1], &answer, f);
+		free(answer.text);
+		return;
+	}
+}
+
+static int
+analyze_one(
+    struct talechain *tc, const struct iteration *it, const struct slow *slow)
+{
+	const struct request_name name = {
+	    .iteration = slow->iteration, .number = slow->number};
+	const struct sample *sample = &iteration_measured(it)[slow->number - 1];
+	struct finding f = {.iteration = name.iteration, .number = name.number};
+	struct ask question = {.method = "POST",
+	    .path = "/.talechain/analyze?format=json",
+	    .timeout_ns = TIMEOUT_NS};
+	char id[REQUEST_ID_MAX];
+	struct answer answer;
+	char *body;
+	int err = 0;
+
+	(void)request_id_format(tc->ids, &name, id);
+	body = make_body(tc, id, sample);
+	if (body == NULL)
+		return -ENOMEM;
+	question.body = body;
+	if (!ask_patiently(tc, &question, &answer))
+		goto done;
+	if (read_verdict(&answer, &f)) {
+		if (tc->options->out_dir != NULL) {
+			save(tc, id, "json", &answer, &f);
+			fetch_page(tc, id, body, &f);
+		}
+		err = findings_add(&tc->findings, &f);
+	} else {
+		count_failure(tc, -EPROTO, 0);
+	}
+	free(answer.text);
+done:
+	free(body);
+	return err;
+}
+
+int
+talechain_analyze(struct talechain *tc, const struct iteration *it,
+    const struct slow_list *slow)
+{
+	char path[PATH_MAX_BYTES];
+	int err = 0;
+
+	if (!is_there(tc, it) || slow->count == 0)
+		return 0;
+	if (tc->options->out_dir != NULL) {
+		(void)snprintf(
+		    path, sizeof(path), "%s/slow", tc->options->out_dir);
+		/* If it cannot be made, saving will fail and be counted. */
+		(void)mkdir(path, 0777);
+	}
+	for (size_t i = 0; i < slow->count && err == 0 && !tc->off; i++)
+		err = analyze_one(tc, it, &slow->slowest[i]);
+	return err;
+}

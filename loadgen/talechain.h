@@ -1,0 +1,69 @@
+/*
+ * talechain.h: asking a Tailor why requests were slow.
+ *
+ * Two steps, because a Tailor forgets and because analysing disturbs what is
+ * being measured.  While an iteration runs, a request that is among the slow
+ * ones so far is pinned at once: its events are kept.  In the pause after it
+ * each slow request is analysed, with the client's own stamps, so that time
+ * lost outside of the server is found too; the timeline is put beside the
+ * report.
+ *
+ * Whether there is a Tailor is not tried out: its responses say so (a metric
+ * "tailor" in Server-Timing).  Main thread only, which is never the sender's;
+ * each question blocks it for a second at most.
+ */
+#ifndef TAILOR_LOADGEN_TALECHAIN_H
+#define TAILOR_LOADGEN_TALECHAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "loadgen/findings.h"
+#include "loadgen/iteration.h"
+#include "loadgen/options.h"
+#include "loadgen/request.h"
+#include "loadgen/summary.h"
+#include "loadgen/target.h"
+
+struct talechain {
+	const struct options *options; /* borrowed, as the next two */
+	const struct request_ids *ids;
+	const struct target *target; /* who is asked */
+	struct target own;	     /* of --analyze URL; else zero */
+	char boot_id[40];
+	bool off;	       /* not wanted, or given up */
+	size_t looked;	       /* successes of this iteration already seen */
+	struct slow_list slow; /* of this iteration, so far */
+	size_t pinned;
+	size_t missing; /* it had no events of them any more */
+	size_t failed;
+	char why[96]; /* why it was given up, or "" */
+	struct findings findings;
+};
+
+/*
+ * talechain_open(tc, o, ids, measured, why, why_size):
+ * Prepare; asks nobody yet.  All arguments must outlive *tc.
+ * Returns 0, -EINVAL (--analyze is no URL; why says so) or -ENOMEM.
+ */
+int talechain_open(struct talechain *tc, const struct options *o,
+    const struct request_ids *ids, const struct target *measured, char *why,
+    size_t why_size);
+void talechain_close(struct talechain *tc);
+
+/* An iteration begins. */
+void talechain_begin(struct talechain *tc);
+
+/* While it runs: pin what has become slow since the last call. */
+void talechain_pin(struct talechain *tc, const struct iteration *it);
+
+/*
+ * talechain_analyze(tc, it, slow):
+ * It is over: have its slow requests explained, adding to tc->findings, and
+ * write their timelines below the output directory.  Returns 0 or -ENOMEM;
+ * what the other side does wrong is counted, not returned.
+ */
+int talechain_analyze(struct talechain *tc, const struct iteration *it,
+    const struct slow_list *slow);
+
+#endif
