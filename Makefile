@@ -62,7 +62,7 @@ all: programs agent java	## programs, JVM agent, Java classes (default)
 # --- objects and archives ---------------------------------------------------
 MAINS := proxy/tailor.c loadgen/tailor-load.c tailorctl/tailorctl.c
 AGENT_SOURCES := $(wildcard profiler/jvm/agent*.c)
-sources = $(filter-out $(MAINS) $(AGENT_SOURCES),\
+sources = $(filter-out %.bpf.c $(MAINS) $(AGENT_SOURCES),\
 	  $(wildcard $(1)/*.c $(1)/*/*.c))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(call sources,$(1)))
 archives = $(foreach f,$(1) $(NEEDS_$(1)),$(BUILD)/lib$(f).a)
