@@ -89,37 +89,17 @@ hsperf_u32(const unsigned char *p)
 	return v;
 }
 
-/* Note where a counter lies if it is one of ours and its value fits. */
-static inline void
-hsperf_note(struct hsperf_layout *out, const char *name, unsigned char type,
-    uint32_t offset, uint32_t room)
-{
-	static const struct {
-		const char *name;
-		unsigned char type;
-	} wanted[HSPERF_COUNTER_COUNT] = {
-#define HSPERF_X(symbol, type, name) {name, type},
-	    HSPERF_COUNTERS(HSPERF_X)
-#undef HSPERF_X
-	};
-	unsigned i;
+/* One counter as its entry tells of it. */
+struct hsperf_entry {
+	const char *name; /* in the page */
+	unsigned char type;
+	uint32_t offset; /* of its value in the page */
+	uint32_t room;	 /* bytes that the value may take */
+};
 
-	for (i = 0; i < HSPERF_COUNTER_COUNT; i++)
-		if (wanted[i].type == type && strcmp(wanted[i].name, name) == 0)
-			break;
-	if (i == HSPERF_COUNTER_COUNT || out->offset[i] != 0)
-		return;
-	/* A number that is not aligned could be seen half-written. */
-	if (type == 'J' &&
-	    (offset % sizeof(uint64_t) != 0 || room < sizeof(uint64_t)))
-		return;
-	out->offset[i] = offset;
-	out->length[i] = type == 'J' ? (uint32_t)sizeof(uint64_t) : room;
-}
-
-/* One entry at offset at.  Returns its length, or 0 if it is no entry. */
+/* The entry at offset at.  Returns its length, or 0 if it is no entry. */
 static inline uint32_t
-hsperf_entry(struct hsperf_layout *out, const unsigned char *page,
+hsperf_entry_read(struct hsperf_entry *out, const unsigned char *page,
     uint32_t bytes, uint32_t at)
 {
 	const unsigned char *e = page + at;
@@ -136,9 +116,62 @@ hsperf_entry(struct hsperf_layout *out, const unsigned char *page,
 	    data < HSPERF_ENTRY_BYTES || vector > length - data ||
 	    memchr(e + name, '\0', length - name) == NULL)
 		return 0;
-	hsperf_note(out, (const char *)e + name, e[12], at + data,
-	    e[12] == 'J' ? length - data : vector);
+	out->name = (const char *)e + name;
+	out->type = e[12];
+	out->offset = at + data;
+	out->room = out->type == 'J' ? length - data : vector;
 	return length;
+}
+
+/* Note where a counter lies if it is one of ours and its value fits. */
+static inline void
+hsperf_note(struct hsperf_layout *out, const struct hsperf_entry *e)
+{
+	static const struct {
+		const char *name;
+		unsigned char type;
+	} wanted[HSPERF_COUNTER_COUNT] = {
+#define HSPERF_X(symbol, type, name) {name, type},
+	    HSPERF_COUNTERS(HSPERF_X)
+#undef HSPERF_X
+	};
+	unsigned i;
+
+	for (i = 0; i < HSPERF_COUNTER_COUNT; i++)
+		if (wanted[i].type == e->type &&
+		    strcmp(wanted[i].name, e->name) == 0)
+			break;
+	if (i == HSPERF_COUNTER_COUNT || out->offset[i] != 0)
+		return;
+	/* A number that is not aligned could be seen half-written. */
+	if (e->type == 'J' &&
+	    (e->offset % sizeof(uint64_t) != 0 || e->room < sizeof(uint64_t)))
+		return;
+	out->offset[i] = e->offset;
+	out->length[i] = e->type == 'J' ? (uint32_t)sizeof(uint64_t) : e->room;
+}
+
+/*
+ * hsperf_find(page, bytes, name):
+ * Where a 64-bit counter of this name lies in a copy of a page that
+ * hsperf_parse has accepted; 0 if it has none.
+ */
+static inline uint32_t
+hsperf_find(const unsigned char *page, size_t bytes, const char *name)
+{
+	uint32_t at = hsperf_u32(page + 24), i, length;
+	struct hsperf_entry e;
+
+	for (i = 0; i < hsperf_u32(page + 28); i++, at += length) {
+		length = hsperf_entry_read(&e, page, (uint32_t)bytes, at);
+		if (length == 0)
+			return 0;
+		if (e.type == 'J' && e.room >= sizeof(uint64_t) &&
+		    e.offset % sizeof(uint64_t) == 0 &&
+		    strcmp(e.name, name) == 0)
+			return e.offset;
+	}
+	return 0;
 }
 
 /*
@@ -153,6 +186,7 @@ hsperf_parse(struct hsperf_layout *out, const unsigned char *page, size_t bytes)
 	static const unsigned char magic[4] = {0xca, 0xfe, 0xc0, 0xc0};
 	const unsigned char order =
 	    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 0;
+	struct hsperf_entry e;
 	uint32_t at, i, length;
 
 	memset(out, 0, sizeof(*out));
@@ -173,9 +207,10 @@ hsperf_parse(struct hsperf_layout *out, const unsigned char *page, size_t bytes)
 	    out->entries > HSPERF_ENTRIES_MAX)
 		return -EBADMSG;
 	for (i = 0; i < out->entries; i++) {
-		length = hsperf_entry(out, page, (uint32_t)bytes, at);
+		length = hsperf_entry_read(&e, page, (uint32_t)bytes, at);
 		if (length == 0)
 			return -EBADMSG;
+		hsperf_note(out, &e);
 		at += length;
 	}
 	return 0;

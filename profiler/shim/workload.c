@@ -1,0 +1,99 @@
+/*
+ * workload.c: the loops of the producer.
+ *
+ * The truth is taken between the changes of loop, so the cycles of a turn
+ * hold exactly the changes that were counted in it.
+ */
+#include "profiler/shim/workload.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "profiler/shim/cycles.h"
+
+/* Looked at for the end of a turn once in so many changes. */
+#define CHANGES_AT_ONCE 16
+
+int
+workload_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) < 0 ? -errno : 0;
+}
+
+/* n dependent additions: work that needs no memory. */
+static inline void
+work(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		__asm__ volatile("" ::"r"(i));
+}
+
+/* One turn of loop i. */
+static void
+turn(struct workload *w, unsigned i)
+{
+	const unsigned amount = w->loop[i].work;
+	uint64_t value = w->signal, begin, now;
+
+	__atomic_store_n(&w->tag, i + 1, __ATOMIC_RELEASE);
+	begin = cycles_in_order();
+	do {
+		for (unsigned k = 0; k < CHANGES_AT_ONCE; k++) {
+			__atomic_store_n(&w->signal, ++value, __ATOMIC_RELAXED);
+			work(amount);
+			w->truth[i].changes++;
+		}
+		now = cycles_now();
+	} while (now - begin < w->turn_cycles &&
+		 __atomic_load_n(&w->stop, __ATOMIC_RELAXED) == 0);
+	w->truth[i].cycles += cycles_in_order() - begin;
+}
+
+static void *
+workload_main(void *user)
+{
+	struct workload *w = user;
+	unsigned i = 0;
+
+	(void)workload_pin(w->cpu);
+	pthread_barrier_wait(&w->ready);
+	while (__atomic_load_n(&w->stop, __ATOMIC_RELAXED) == 0) {
+		turn(w, i);
+		i = (i + 1) % w->loops;
+	}
+	return NULL;
+}
+
+int
+workload_start(struct workload *w, int cpu)
+{
+	int err;
+
+	w->cpu = cpu;
+	w->signal = w->tag = 0;
+	w->stop = 0;
+	memset(w->truth, 0, sizeof(w->truth));
+	err = pthread_barrier_init(&w->ready, NULL, 2);
+	if (err != 0)
+		return -err;
+	err = pthread_create(&w->thread, NULL, workload_main, w);
+	if (err != 0) {
+		pthread_barrier_destroy(&w->ready);
+		return -err;
+	}
+	pthread_barrier_wait(&w->ready);
+	return 0;
+}
+
+void
+workload_stop(struct workload *w)
+{
+	__atomic_store_n(&w->stop, 1, __ATOMIC_RELAXED);
+	pthread_join(w->thread, NULL);
+	pthread_barrier_destroy(&w->ready);
+}

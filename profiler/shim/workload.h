@@ -1,0 +1,57 @@
+/*
+ * workload.h: something with known behaviour to point the microscope at.
+ *
+ * A thread on a CPU of its own that changes a signal at a known rate: the
+ * producer of figure 3.8 of the thesis, or two loops in turn with a tag that
+ * says which.  It keeps the truth about itself: how often it really changed
+ * the signal in how many cycles, by tag.
+ */
+#ifndef TAILOR_PROFILER_SHIM_WORKLOAD_H
+#define TAILOR_PROFILER_SHIM_WORKLOAD_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#define WORKLOAD_LOOPS 2
+
+/* One loop: changes the signal, then does this much other work. */
+struct workload_loop {
+	unsigned work; /* additions in a row, about a cycle each */
+};
+
+/* What a loop really did. */
+struct workload_truth {
+	uint64_t changes;
+	uint64_t cycles;
+};
+
+struct workload {
+	/* what others read: each in lines of its own */
+	_Alignas(128) uint64_t signal; /* grows by one */
+	_Alignas(128) uint64_t tag;    /* 1 + the loop that runs */
+	_Alignas(128) uint32_t stop;
+	/* constant while it runs */
+	_Alignas(128) struct workload_loop loop[WORKLOAD_LOOPS];
+	unsigned loops;	      /* 1 or 2 */
+	uint64_t turn_cycles; /* how long each of two runs at a time */
+	int cpu;
+	pthread_barrier_t ready;
+	pthread_t thread;
+	/* after the end */
+	struct workload_truth truth[WORKLOAD_LOOPS];
+};
+
+/*
+ * workload_start(w, cpu):
+ * Run it; loop, loops and turn_cycles are set.  Returns when the thread is on
+ * its CPU and working: 0, or a negative errno.
+ */
+int workload_start(struct workload *w, int cpu);
+
+/* End it; truth is complete then. */
+void workload_stop(struct workload *w);
+
+/* Put the calling thread on a CPU.  0 or a negative errno. */
+int workload_pin(int cpu);
+
+#endif
