@@ -10,6 +10,8 @@
 #include "config/errors.h"
 #include "config/units.h"
 
+#define HEALTH_TARGET_MAX 256
+
 static void
 check_presence(const struct config *c, struct config_errors *errors)
 {
@@ -74,6 +76,11 @@ check_servers(const struct config *c, struct config_errors *errors)
 				    "servers[%u].address: %s is where Tailor "
 				    "itself listens",
 				    i, c->server[i].address.text);
+	for (unsigned i = 0; i < c->servers; i++)
+		if (strlen(c->server[i].health) > HEALTH_TARGET_MAX)
+			errors_add(errors,
+			    "servers[%u].health: longer than %d bytes", i,
+			    HEALTH_TARGET_MAX);
 	if (c->servers < 2)
 		return;
 	if (address_equal(&c->server[0].address, &c->server[1].address))

@@ -18,9 +18,11 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "proxy/admin_actions.h"
 #include "proxy/admin_http.h"
 #include "proxy/admin_reports.h"
 #include "proxy/admin_timeline.h"
+#include "proxy/listening.h"
 #include "proxy/proxy.h"
 
 #define ADMIN_BODY_MAX 16384
@@ -33,8 +35,15 @@ struct admin {
 	struct proxy *proxy;
 	struct evhttp *http; /* owned */
 	int fd;		     /* owned by http once accepted */
+	bool inherited;	     /* systemd's socket */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
+
+struct proxy *
+admin_proxy(const struct admin *a)
+{
+	return a->proxy;
+}
 
 bool
 admin_is_unix(const struct admin *a)
@@ -63,20 +72,10 @@ on_metrics(struct evhttp_request *r, void *user)
 }
 
 static void
-reply_servers(struct evhttp_request *r, struct proxy *p)
-{
-	struct json j;
-
-	json_init(&j, false);
-	admin_write_servers(p, &j);
-	admin_reply_json(r, &j);
-}
-
-static void
 on_servers(struct evhttp_request *r, void *user)
 {
 	if (admin_admit(user, r, EVHTTP_REQ_GET))
-		reply_servers(r, ((struct admin *)user)->proxy);
+		admin_reply_servers(r, ((struct admin *)user)->proxy);
 }
 
 static void
@@ -153,72 +152,6 @@ on_info(struct evhttp_request *r, void *user)
 }
 
 static void
-on_switch(struct evhttp_request *r, void *user)
-{
-	struct proxy *p = ((struct admin *)user)->proxy;
-	unsigned consequences;
-
-	if (!admin_admit(user, r, EVHTTP_REQ_POST))
-		return;
-	consequences = hedging_switch(&p->hedging, instant_now());
-	if (consequences == 0) {
-		admin_reply_error(
-		    r, 409, "the standby is not ready, or there is none");
-		return;
-	}
-	proxy_apply(p, consequences);
-	reply_servers(r, p);
-}
-
-/* The server's number and the kind's, or -1. */
-static int
-server_named(const struct proxy *p, const char *name)
-{
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (strcmp(p->config->server[i].name, name) == 0)
-			return (int)i;
-	return -1;
-}
-
-static int
-kind_named(const char *name)
-{
-	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-		if (strcmp(hazard_kind_name((enum hazard_kind)k), name) == 0)
-			return (int)k;
-	return -1;
-}
-
-/* A runtime or monitor without a channel tells of a pause itself. */
-static void
-on_hazard(struct evhttp_request *r, void *user)
-{
-	struct proxy *p = ((struct admin *)user)->proxy;
-	char name[64], kind[16], state[8];
-	struct hazard h = {.cause = TALECHAIN_CAUSE_OTHER};
-	int server, number;
-
-	if (!admin_admit(user, r, EVHTTP_REQ_POST))
-		return;
-	if (!admin_query_text(r, "server", name, sizeof(name)) ||
-	    !admin_query_text(r, "kind", kind, sizeof(kind)) ||
-	    !admin_query_text(r, "state", state, sizeof(state)) ||
-	    (server = server_named(p, name)) < 0 ||
-	    (number = kind_named(kind)) < 0 ||
-	    (strcmp(state, "begin") != 0 && strcmp(state, "end") != 0)) {
-		admin_reply_error(r, 400,
-		    "wants ?server=NAME&kind=gc|safepoint&state=begin|end");
-		return;
-	}
-	h.server = (uint8_t)server;
-	h.kind = (uint8_t)number;
-	h.begin = strcmp(state, "begin") == 0;
-	h.at = h.seen = instant_now();
-	proxy_hazard(p, &h);
-	reply_servers(r, p);
-}
-
-static void
 on_index(struct evhttp_request *r, struct admin *user)
 {
 	static const char text[] =
@@ -230,6 +163,7 @@ on_index(struct evhttp_request *r, struct admin *user)
 	    "GET  /info             version, placement, listeners\n"
 	    "GET  /healthz          is the process alive\n"
 	    "GET  /readyz           can it serve\n"
+	    "POST /reload           read the configuration again\n"
 	    "POST /switch           make the standby active\n"
 	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
 	    "                       tell of a pause (and of its end)\n";
@@ -263,8 +197,6 @@ static const struct {
     {"/readyz", on_readyz},
     {"/stream", on_stream},
     {"/info", on_info},
-    {"/switch", on_switch},
-    {"/hazard", on_hazard},
 };
 
 /* The directory of a socket in a place of our own may not exist yet. */
@@ -293,7 +225,7 @@ admin_listen(struct admin *a, const struct config_address *address)
 		make_directory(a->path);
 	}
 	mask = umask(0117);
-	a->fd = listener_bind(address);
+	a->fd = listener_bind(address, &a->inherited);
 	umask(mask);
 	return a->fd;
 }
@@ -333,6 +265,7 @@ admin_new(struct admin **out, struct proxy *p)
 	for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
 		evhttp_set_cb(
 		    a->http, handlers[i].path, handlers[i].handler, a);
+	admin_actions_add(a->http, a);
 	evhttp_set_gencb(a->http, on_other, a);
 	log_event(LOG_LEVEL_NOTICE, "admin", "address=\"%s\"", address->text);
 	*out = a;
@@ -347,7 +280,7 @@ admin_free(struct admin **ap)
 	if (a == NULL)
 		return;
 	evhttp_free(a->http);
-	if (a->path[0] != '\0')
+	if (a->path[0] != '\0' && !a->inherited)
 		unlink(a->path);
 	free(a);
 	*ap = NULL;

@@ -23,6 +23,8 @@ struct proxy;
 int admin_new(struct admin **out, struct proxy *p);
 void admin_free(struct admin **ap);
 
+struct proxy *admin_proxy(const struct admin *a);
+
 /* Whether it listens on a Unix socket. */
 bool admin_is_unix(const struct admin *a);
 

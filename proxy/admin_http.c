@@ -3,6 +3,7 @@
  */
 #include "proxy/admin_http.h"
 
+#include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/keyvalq_struct.h>
 #include <stdio.h>
@@ -64,6 +65,26 @@ admin_reply_json(struct evhttp_request *r, struct json *j)
 	free(out);
 }
 
+/* Whether a Host names this machine, and is not merely a name that begins so:
+ * 127.0.0.1.example.com leads wherever its owner likes. */
+static bool
+host_is_local(const char *host)
+{
+	char name[64];
+	struct in_addr v4;
+	size_t n = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+
+	if (n >= sizeof(name) || n > strlen(host) ||
+	    strspn(host + n, ":0123456789") != strlen(host + n))
+		return false;
+	memcpy(name, host, n);
+	name[n] = '\0';
+	if (strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0)
+		return true;
+	return inet_pton(AF_INET, name, &v4) == 1 &&
+	       ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 /* A page in a browser must not be able to reach us through its user. */
 static bool
 foreign(bool unix_socket, struct evhttp_request *r)
@@ -75,8 +96,7 @@ foreign(bool unix_socket, struct evhttp_request *r)
 		return true;
 	/* No page reaches a Unix socket, whatever Host it names. */
 	return !unix_socket && host != NULL && *host != '\0' &&
-	       strncmp(host, "localhost", 9) != 0 &&
-	       strncmp(host, "127.", 4) != 0 && strncmp(host, "[::1]", 5) != 0;
+	       !host_is_local(host);
 }
 
 bool

@@ -174,8 +174,6 @@ admin_write_stream(const struct proxy *p, struct json *j)
 void
 admin_write_info(const struct proxy *p, struct json *j)
 {
-	char name[160];
-
 	json_object_begin(j);
 	json_key_string(j, "schema", "tailor.info/1");
 	json_key_string(j, "version", TAILOR_VERSION);
@@ -187,10 +185,9 @@ admin_write_info(const struct proxy *p, struct json *j)
 	json_key_string(j, "poll", p->poll_text);
 	json_key(j, "listeners");
 	json_array_begin(j);
-	for (unsigned i = 0; i < p->listeners; i++) {
-		listener_name(p->listener[i].fd, name, sizeof(name));
-		json_string(j, name);
-	}
+	for (unsigned i = 0; i < LISTENERS; i++)
+		if (p->listener[i].fd >= 0)
+			json_string(j, p->listener[i].name);
 	json_array_end(j);
 	json_object_end(j);
 }

@@ -112,7 +112,7 @@ end_head(struct answer *a, const struct request *r, struct instant written)
 		head_add(a->head, "Connection: close\r\n");
 	else if (r->minor_zero)
 		head_add(a->head, "Connection: keep-alive\r\n");
-	if (r->proxy->config->proxy.server_timing && client_is_known(c))
+	if (r->generation->config->proxy.server_timing && client_is_known(c))
 		head_add(a->head,
 		    "Server-Timing: tailor;dur=%.3f, upstream;dur=%.3f\r\n",
 		    (double)instant_since(now, r->first_byte) / 1e6,

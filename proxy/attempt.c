@@ -198,7 +198,7 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	struct attempt *a = u->user;
 	struct request *r = a->request;
 	struct proxy *p = r->proxy;
-	int64_t delay_ns = p->config->hedging.commit_delay_ns;
+	int64_t delay_ns = r->generation->config->hedging.commit_delay_ns;
 	enum race_step step;
 	int server = -1;
 
@@ -243,7 +243,7 @@ attempt_forward(struct attempt *a, struct chain *data)
 
 	answer_forward(&a->answer, r, data);
 	if (r->client->out.bytes >
-		r->proxy->config->proxy.stream_buffer_bytes &&
+		r->generation->config->proxy.stream_buffer_bytes &&
 	    a->link != NULL)
 		uplink_pause(a->link);
 }
@@ -253,7 +253,7 @@ on_attempt_data(struct uplink *u, struct chain *data)
 {
 	struct attempt *a = u->user;
 	struct request *r = a->request;
-	const struct config *c = r->proxy->config;
+	const struct config *c = r->generation->config;
 	enum race_step step;
 	int server = -1;
 
@@ -301,7 +301,8 @@ on_attempt_wrote(struct uplink *u)
 	struct request *r = a->request;
 
 	if (r->client != NULL && !r->body_whole &&
-	    r->body.bytes < r->proxy->config->proxy.stream_buffer_bytes / 2)
+	    r->body.bytes <
+		r->generation->config->proxy.stream_buffer_bytes / 2)
 		client_resume(r->client);
 }
 
@@ -433,7 +434,8 @@ attempt_commit(struct attempt *a)
 	if (a->link != NULL) {
 		/* More to come; a held answer was not being read. */
 		a->answer.complete = false;
-		if (c->out.bytes <= p->config->proxy.stream_buffer_bytes)
+		if (c->out.bytes <=
+		    r->generation->config->proxy.stream_buffer_bytes)
 			uplink_resume(a->link);
 	} else {
 		if (!a->answer.held)

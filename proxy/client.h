@@ -62,19 +62,6 @@ client_is_known(const struct client *c)
 	return c->trusted || c->tale_allowed;
 }
 
-/* Bind and listen; a descriptor or -errno.  Shared with the admin listener,
- * as is what to tell the user when it fails, and the address as bound. */
-int listener_bind(const struct config_address *a);
-void listener_complain(const char *what, const char *address, int err);
-void listener_name(int fd, char *out, size_t size);
-
-struct listener {
-	struct proxy *proxy;
-	int fd; /* owned */
-	struct event event;
-	bool unix_socket;
-};
-
 /* Close all clients; free all structs.  At the very end. */
 void clients_fini(struct proxy *p);
 
@@ -89,11 +76,6 @@ struct client_peer {
 
 /* Serve a freshly accepted socket (taken over).  0 or -ENOMEM. */
 int client_open(struct proxy *p, int fd, const struct client_peer *peer);
-
-/* Open all configured listeners.  0, or -errno after saying what to do. */
-int listeners_open(struct proxy *p);
-/* Stop accepting and close the listening sockets. */
-void listeners_close(struct proxy *p);
 
 /* Write what waits in c->out; finishes the request when all is written. */
 void client_flush(struct client *c);

@@ -379,6 +379,9 @@ metrics_write(struct proxy *p, struct evbuffer *out)
 	write_process(p, out);
 	write_requests(p, out);
 	write_plain(&p->metrics, out);
+	counter(out, "tailor_config_reload_failures_total",
+	    "Reloads that were refused: the same as result=failed above.",
+	    p->metrics.reloads_failed);
 	write_hedging(p, out);
 	write_hazards(p, out);
 	write_servers(p, out);

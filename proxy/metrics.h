@@ -71,6 +71,10 @@ struct proxy;
 	    "Requests slower than slow.target.")                               \
 	X(slow_unexamined, "tailor_slow_unexamined_total", "",                 \
 	    "Slow requests the analysis had no room for.")                     \
+	X(reloads_done, "tailor_config_reload_total", "result=\"done\"",       \
+	    "Reloads of the configuration.")                                   \
+	X(reloads_failed, "tailor_config_reload_total", "result=\"failed\"",   \
+	    "")                                                                \
 	X(analyze, "tailor_analyze_requests_total", "",                        \
 	    "TaleChain analyze requests answered.")                            \
 	X(local_denied, "tailor_talechain_denied_total", "",                   \

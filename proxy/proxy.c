@@ -12,9 +12,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "proxy/activation.h"
 #include "proxy/admin.h"
 #include "proxy/analysis.h"
 #include "proxy/attempt.h"
+#include "proxy/limits.h"
+#include "proxy/notify.h"
 
 #define TICK_NS (10 * NS_PER_MS)
 
@@ -104,6 +107,7 @@ on_tick(evutil_socket_t fd, short what, void *user)
 	(void)what;
 	proxy_hazards(p);
 	proxy_apply(p, hedging_tick(&p->hedging, now));
+	notify_tick(p, now);
 	if (p->stopping)
 		stop_further(p, now);
 }
@@ -117,10 +121,11 @@ proxy_stop(struct proxy *p, const char *why)
 	}
 	log_event(LOG_LEVEL_NOTICE, "stopping", "why=%s requests=%u", why,
 	    p->table.inflight_count);
+	notify_stopping();
 	p->stopping = true;
 	p->stop_due =
 	    instant_plus(instant_now(), p->config->proxy.stop_timeout_ns);
-	listeners_close(p);
+	listeners_close(p, true);
 	close_idle_clients(p);
 }
 
@@ -128,7 +133,10 @@ static void
 on_signal(evutil_socket_t number, short what, void *user)
 {
 	(void)what;
-	proxy_stop(user, number == SIGTERM ? "SIGTERM" : "SIGINT");
+	if (number == SIGHUP)
+		proxy_reload(user, "SIGHUP", NULL);
+	else
+		proxy_stop(user, number == SIGTERM ? "SIGTERM" : "SIGINT");
 }
 
 static struct event_base *
@@ -151,64 +159,6 @@ base_new(void)
 }
 
 static void
-limits_from(const struct config *c, struct hedging_limits *l)
-{
-	*l = (struct hedging_limits){
-	    .act = c->hedging.mode == CONFIG_MODE_ACT,
-	    .triggers =
-		(c->hedging.trigger_gc ? 1U << HAZARD_GC : 0) |
-		(c->hedging.trigger_safepoint ? 1U << HAZARD_SAFEPOINT : 0) |
-		(c->hedging.trigger_exit ? 1U << HAZARD_EXIT : 0),
-	    .servers = c->servers,
-	    .hedge_inflight_max = c->hedging.inflight_max,
-	    .budget_ratio = c->hedging.budget_ratio,
-	    .budget_burst = c->hedging.budget_burst,
-	    .swap_rate_max = c->hedging.swap_rate_max,
-	    .storm_hold_ns = c->hedging.storm_hold_ns,
-	    .min_remaining_ns = c->hedging.min_remaining_ns,
-	    .min_pause_ns = c->hedging.min_pause_ns,
-	    .warming_override_ns = c->hedging.warming_override_ns,
-	    .ready_inflight = c->hedging.ready_inflight,
-	    .warmup_requests = c->warmup.requests,
-	    .warmup_concurrency = c->warmup.concurrency,
-	    .warmup_rate_per_s = c->warmup.rate_per_s,
-	    .warmup_p95_factor = c->warmup.p95_factor,
-	    .warmup_max_ns = c->warmup.max_ns,
-	};
-	for (unsigned i = 0; i < c->servers; i++)
-		l->connections_max[i] = c->server[i].connections_max;
-}
-
-static void
-http_limits_from(struct proxy *p)
-{
-	const struct config *c = p->config;
-
-	p->request_limits = (struct http_limits){
-	    .request_line_max = c->proxy.request_line_max_bytes,
-	    .head_max = c->proxy.head_max_bytes,
-	    .fields_max = c->proxy.fields_max,
-	    .body_max = c->proxy.body_max_bytes,
-	    .underscore_pass = c->proxy.underscore_pass,
-	};
-	p->response_limits = p->request_limits;
-	p->response_limits.body_max = UINT64_MAX;
-	p->response_limits.underscore_pass = true;
-}
-
-/* Every block that the configuration lets be in use at once. */
-static size_t
-blocks_needed(const struct config *c)
-{
-	size_t stream = c->proxy.stream_buffer_bytes / 16384 + 2;
-
-	return c->proxy.connections_max +
-	       (size_t)c->proxy.inflight_max * (4 + 2 * stream) +
-	       c->hedging.table_max_bytes / 16384 +
-	       (size_t)CONFIG_SERVERS * c->hedging.drain_connections;
-}
-
-static void
 events_assign(struct proxy *p)
 {
 	event_assign(&p->hazard_event, p->base, profiler_hazard_fd(p->profiler),
@@ -219,40 +169,35 @@ events_assign(struct proxy *p)
 	event_assign(&p->tick_event, p->base, -1, EV_PERSIST, on_tick, p);
 	evsignal_assign(&p->signal_term, p->base, SIGTERM, on_signal, p);
 	evsignal_assign(&p->signal_int, p->base, SIGINT, on_signal, p);
+	evsignal_assign(&p->signal_hup, p->base, SIGHUP, on_signal, p);
 }
 
 int
-proxy_init(struct proxy *p, const struct config *config)
+proxy_init(struct proxy *p)
 {
+	const struct config *config = p->config;
 	struct hedging_limits limits;
 	int err;
 
-	p->config = config;
 	p->started = instant_now();
+	listeners_init(p);
 	TAILQ_INIT(&p->clients);
 	TAILQ_INIT(&p->clients_closed);
 	TAILQ_INIT(&p->clients_unused);
 	TAILQ_INIT(&p->queue);
 	TAILQ_INIT(&p->tale_queries);
-	block_pool_init(&p->blocks, blocks_needed(config));
+	block_pool_init(&p->blocks, 0);
 	metrics_init(&p->metrics);
-	http_limits_from(p);
-	limits_from(config, &limits);
+	limits_hedging(config, &limits);
 	hedging_init(&p->hedging, &limits);
-	log_event(LOG_LEVEL_NOTICE, "memory_limit",
-	    "blocks_mib=%zu stream_mib=%zu bodies_kept_mib=%llu",
-	    p->blocks.blocks_max * sizeof(struct block) >> 20,
-	    (size_t)config->profiler.stream_slots *
-		    sizeof(struct timeline_slot) >>
-		20,
-	    (unsigned long long)(config->hedging.table_max_bytes >> 20));
+	limits_apply(p);
 	p->base = base_new();
 	p->replay = calloc(REPLAY_MAX, sizeof(*p->replay));
 	if (p->base == NULL || p->replay == NULL)
 		return -ENOMEM;
 	err = table_init(&p->table, config->slow.history);
 	if (err == 0)
-		err = proxy_repeat_rules(p);
+		err = repeat_rules_init(&p->rules, config);
 	for (unsigned i = 0; err == 0 && i < config->servers; i++)
 		err = server_init(&p->server[i], p, i);
 	if (err == 0)
@@ -288,9 +233,8 @@ servers_start(struct proxy *p)
 int
 proxy_run(struct proxy *p)
 {
-	int flags = p->config->proxy.spin ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
 	struct timeval tick = {0, TICK_NS / NS_PER_US};
-	int err = listeners_open(p);
+	int err = listeners_change(p, p->config);
 
 	if (err < 0)
 		return err;
@@ -302,10 +246,16 @@ proxy_run(struct proxy *p)
 	event_add(&p->tick_event, &tick);
 	event_add(&p->signal_term, NULL);
 	event_add(&p->signal_int, NULL);
+	event_add(&p->signal_hup, NULL);
 	err = servers_start(p);
 	if (err < 0)
 		return err;
+	activation_fini();
+	notify_ready(p);
 	while (!p->stopped) {
+		int flags =
+		    p->config->proxy.spin ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
+
 		if (event_base_loop(p->base, flags) < 0)
 			return -EIO;
 		proxy_turn_end(p);
@@ -320,7 +270,7 @@ proxy_fini(struct proxy *p)
 {
 	p->stopping = true;
 	if (p->base != NULL) {
-		listeners_close(p);
+		listeners_close(p, false);
 		clients_fini(p);
 		admin_free(&p->admin);
 		for (unsigned i = 0; i < p->config->servers; i++) {
@@ -332,8 +282,7 @@ proxy_fini(struct proxy *p)
 		event_base_free(p->base);
 		p->base = NULL;
 	}
-	for (unsigned i = 0; i < p->allows; i++)
-		regfree(&p->allow[i]);
+	repeat_rules_fini(&p->rules);
 	table_fini(&p->table);
 	free(p->replay);
 	block_pool_fini(&p->blocks);

@@ -18,14 +18,16 @@
 #include "proxy/buffer.h"
 #include "proxy/client.h"
 #include "proxy/http.h"
+#include "proxy/listening.h"
 #include "proxy/metrics.h"
+#include "proxy/reload.h"
 #include "proxy/request.h"
 #include "proxy/server.h"
 #include "proxy/table.h"
 #include "proxy/tale_api.h"
 #include "talechain/timeline.h"
 
-#define PROXY_TIMEOUTS 24
+#define PROXY_TIMEOUTS 64      /* reloads may add some */
 #define REPLAY_MAX 512	       /* request heads kept for warming up */
 #define REPLAY_HEAD_BYTES 2048 /* longer ones are not kept */
 
@@ -41,28 +43,36 @@ struct replay {
 	uint64_t target_hash;
 };
 
+/* The rules of hedging.allow: the regular expressions of their targets. */
+struct repeat_rules {
+	regex_t target[CONFIG_RULES]; /* owned */
+	unsigned count;
+};
+
 struct proxy {
-	const struct config *config; /* borrowed */
-	struct event_base *base;     /* owned */
-	struct profiler *profiler;   /* borrowed */
-	struct timeline *timeline;   /* borrowed */
-	struct analysis *analysis;   /* borrowed */
-	struct admin *admin;	     /* owned */
-	struct talechain events;     /* our own channel */
-	struct topology_plan plan;   /* as carried out */
-	char poll_text[32];	     /* "sleep:50us" */
-	const char *stream_path;     /* borrowed; "" when private */
+	const struct config *config; /* borrowed: the first generation's */
+	struct generation_list generations; /* owned, newest first */
+	struct config_source source;
+	struct event_base *base;   /* owned */
+	struct profiler *profiler; /* borrowed */
+	struct timeline *timeline; /* borrowed */
+	struct analysis *analysis; /* borrowed */
+	struct admin *admin;	   /* owned */
+	struct talechain events;   /* our own channel */
+	struct topology_plan plan; /* as carried out */
+	char poll_text[32];	   /* "sleep:50us" */
+	const char *stream_path;   /* borrowed; "" when private */
 	struct instant started;
 
 	struct hedging hedging;
 	struct server server[CONFIG_SERVERS];
 
-	struct listener listener[CONFIG_LISTENERS];
-	unsigned listeners;
+	struct listener listener[LISTENERS];
 	struct client_list clients;
 	struct client_list clients_closed; /* freed for reuse after the turn */
 	struct client_list clients_unused;
 	unsigned client_count;
+	unsigned connections_max; /* as configured, or as descriptors allow */
 
 	struct table table;
 	struct request_list queue;
@@ -73,15 +83,14 @@ struct proxy {
 	struct http_limits request_limits, response_limits;
 	struct http_head scratch_request, scratch_response;
 
-	struct replay *replay;	     /* owned, REPLAY_MAX */
-	regex_t allow[CONFIG_RULES]; /* owned: targets of hedging.allow */
-	unsigned allows;
+	struct replay *replay;	   /* owned, REPLAY_MAX */
+	struct repeat_rules rules; /* owned */
 
 	struct tale_query_list tale_queries;
 	uint64_t tale_cookie;
 
 	struct event hazard_event, tick_event, answer_event;
-	struct event signal_term, signal_int;
+	struct event signal_term, signal_int, signal_hup;
 	struct instant stop_due; /* of a graceful stop */
 	bool stopping;		 /* graceful stop under way */
 	bool stopped;		 /* leave the loop */
@@ -99,10 +108,10 @@ struct proxy {
 };
 
 /*
- * proxy_init(p, config): set up the loop, pools, policy and servers; opens
- * nothing yet.  0 or -errno (logged).  proxy_fini undoes it.
+ * proxy_init(p): set up the loop, pools, policy and servers by p->config;
+ * opens nothing yet.  0 or -errno (logged).  proxy_fini undoes it.
  */
-int proxy_init(struct proxy *p, const struct config *config);
+int proxy_init(struct proxy *p);
 void proxy_fini(struct proxy *p);
 
 /* Run until stopped by a signal.  0 or -errno. */
@@ -131,8 +140,10 @@ void proxy_queue_run(struct proxy *p);
 /* A drained loser's end: metrics. */
 void proxy_loser_done(struct uplink *u, enum uplink_end end);
 
-/* Compile the rules of hedging.allow.  0 or -EINVAL (logged). */
-int proxy_repeat_rules(struct proxy *p);
+/* Compile the rules of hedging.allow.  0, or -EINVAL (logged) with nothing
+ * to release. */
+int repeat_rules_init(struct repeat_rules *rules, const struct config *c);
+void repeat_rules_fini(struct repeat_rules *rules);
 
 /* Remember a finished safe request for warming up. */
 void proxy_replay_record(struct proxy *p, const struct request *r);

@@ -32,17 +32,17 @@ proxy_may_repeat(
 	case HTTP_METHOD_OTHER:
 		break;
 	}
-	if (p->allows == 0 || head->target.length >= sizeof(target))
+	if (p->rules.count == 0 || head->target.length >= sizeof(target))
 		return false;
 	memcpy(target, head->target.at, head->target.length);
 	target[head->target.length] = '\0';
-	for (unsigned i = 0; i < p->allows; i++) {
+	for (unsigned i = 0; i < p->rules.count; i++) {
 		const char *rule = p->config->hedging.allow[i];
 		size_t n = strcspn(rule, " ");
 
 		if (n == head->method_text.length &&
 		    memcmp(rule, head->method_text.at, n) == 0 &&
-		    regexec(&p->allow[i], target, 0, NULL, 0) == 0)
+		    regexec(&p->rules.target[i], target, 0, NULL, 0) == 0)
 			return true;
 	}
 	return false;
@@ -84,21 +84,32 @@ proxy_replay_record(struct proxy *p, const struct request *r)
 }
 
 int
-proxy_repeat_rules(struct proxy *p)
+repeat_rules_init(struct repeat_rules *rules, const struct config *c)
 {
-	for (unsigned i = 0; i < p->config->hedging.allow_rules; i++) {
-		const char *rule = p->config->hedging.allow[i];
+	rules->count = 0;
+	for (unsigned i = 0; i < c->hedging.allow_rules; i++) {
+		const char *rule = c->hedging.allow[i];
 		const char *expression = strchr(rule, ' ');
 
-		if (expression == NULL || regcomp(&p->allow[i], expression + 1,
-					      REG_EXTENDED | REG_NOSUB) != 0) {
+		if (expression == NULL ||
+		    regcomp(&rules->target[i], expression + 1,
+			REG_EXTENDED | REG_NOSUB) != 0) {
 			log_event(LOG_LEVEL_ERROR, "rule_invalid",
 			    "rule=\"%s\" advice=\"hedging.allow wants METHOD, "
 			    "a space, and an extended regular expression\"",
 			    rule);
+			repeat_rules_fini(rules);
 			return -EINVAL;
 		}
-		p->allows++;
+		rules->count++;
 	}
 	return 0;
+}
+
+void
+repeat_rules_fini(struct repeat_rules *rules)
+{
+	for (unsigned i = 0; i < rules->count; i++)
+		regfree(&rules->target[i]);
+	rules->count = 0;
 }

@@ -71,7 +71,7 @@ request_identify(struct request *r, const struct http_head *head)
 static int
 request_write_head(struct request *r, const struct http_head *head)
 {
-	const struct config *c = r->proxy->config;
+	const struct config *c = r->generation->config;
 	struct http_forward forward = {
 	    .client = r->client->address,
 	    .forwarded_append = r->client->trusted,
@@ -107,6 +107,8 @@ request_release(struct request *r)
 	r->body_kept = 0;
 	event_del(&r->commit_timer);
 	event_del(&r->deadline_timer);
+	generation_drop(r->proxy, r->generation);
+	r->generation = NULL;
 	table_remove(&r->proxy->table, r);
 }
 
@@ -122,6 +124,7 @@ request_new(struct client *client, const struct http_head *head)
 	}
 	r->proxy = p;
 	r->client = client;
+	r->generation = generation_hold(p);
 	r->method = head->method;
 	copy_cut(r->method_text, sizeof(r->method_text), head->method_text);
 	copy_cut(r->target, sizeof(r->target), head->target);
@@ -156,7 +159,7 @@ request_view(const struct request *r, struct hedge_view *out)
 	    .opted_out = r->opted_out,
 	    .client_gone = r->client == NULL,
 	    .deadline = instant_plus(
-		r->received, r->proxy->config->proxy.request_timeout_ns),
+		r->received, r->generation->config->proxy.request_timeout_ns),
 	};
 }
 
@@ -164,7 +167,7 @@ request_view(const struct request *r, struct hedge_view *out)
 static bool
 request_may_keep(const struct request *r)
 {
-	const struct config *c = r->proxy->config;
+	const struct config *c = r->generation->config;
 
 	return r->body.bytes <= c->hedging.body_max_bytes &&
 	       r->proxy->body_kept_bytes + r->body.bytes - r->body_kept <=
@@ -185,7 +188,7 @@ request_stream(struct request *r, struct chain *data, bool whole)
 		request_fail(r, 503, "no_memory");
 		return false;
 	}
-	if (r->body.bytes > r->proxy->config->proxy.stream_buffer_bytes)
+	if (r->body.bytes > r->generation->config->proxy.stream_buffer_bytes)
 		client_pause(r->client);
 	attempt_more(&r->attempt[0]);
 	return true;
@@ -237,7 +240,7 @@ request_receive(struct request *r)
 	proxy_emit(p, TALECHAIN_PROXY_RECEIVE, r->id, p->table.inflight_count,
 	    r->cookie, r->first_byte.ns);
 	event_add(&r->deadline_timer,
-	    proxy_timeout(p, p->config->proxy.request_timeout_ns));
+	    proxy_timeout(p, r->generation->config->proxy.request_timeout_ns));
 }
 
 void
@@ -247,7 +250,7 @@ request_enqueue(struct request *r)
 
 	if (r->state == REQUEST_QUEUED)
 		return;
-	if (p->queued >= p->config->proxy.queue_max) {
+	if (p->queued >= r->generation->config->proxy.queue_max) {
 		p->metrics.queue_full++;
 		request_fail(r, 503, "queue_full");
 		return;
@@ -257,7 +260,7 @@ request_enqueue(struct request *r)
 	p->queued++;
 	/* Until it runs, the commit timer serves as the queue's. */
 	event_add(&r->commit_timer,
-	    proxy_timeout(p, p->config->proxy.queue_timeout_ns));
+	    proxy_timeout(p, r->generation->config->proxy.queue_timeout_ns));
 }
 
 static void
@@ -438,7 +441,7 @@ request_finish(struct request *r)
 		request_describe(r, now, tale);
 		table_file(&p->table);
 		if (instant_since(now, r->first_byte) >
-		    p->config->slow.target_ns) {
+		    r->generation->config->slow.target_ns) {
 			p->metrics.slow++;
 			if (!analysis_keep(p->analysis, tale))
 				p->metrics.slow_unexamined++;

@@ -58,8 +58,9 @@ struct attempt {
 struct request {
 	TAILQ_ENTRY(request) link; /* in flight, oldest first; or free */
 	TAILQ_ENTRY(request) queue_link;
-	struct proxy *proxy;   /* borrowed */
-	struct client *client; /* borrowed; NULL when it left */
+	struct proxy *proxy;	       /* borrowed */
+	struct client *client;	       /* borrowed; NULL when it left */
+	struct generation *generation; /* held: the configuration it has */
 	enum request_state state;
 
 	uint64_t id;

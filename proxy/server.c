@@ -8,6 +8,7 @@
  */
 #include "proxy/server.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,18 +270,38 @@ on_warmup_timer(evutil_socket_t fd, short what, void *user)
 	server_warm(user);
 }
 
+void
+server_configure(struct server *s, const struct config_server *c)
+{
+	int n = 0;
+
+	s->config = c;
+	if (*c->health != '\0')
+		n = snprintf(s->probe_text, sizeof(s->probe_text),
+		    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n\r\n",
+		    c->health,
+		    c->address.address.ss_family == AF_UNIX ? "localhost"
+							    : c->address.text);
+	/* config_check bounds the target. */
+	assert(n >= 0 && (size_t)n < sizeof(s->probe_text));
+	s->probe_length = (size_t)n;
+}
+
+const char *
+server_state_shown(const struct server *s)
+{
+	return server_state_name(s->proxy->hedging.server[s->index].state);
+}
+
 int
 server_init(struct server *s, struct proxy *p, unsigned index)
 {
-	const struct config_server *c = &p->config->server[index];
-	int n;
-
 	memset(s, 0, sizeof(*s));
 	s->proxy = p;
-	s->config = c;
 	s->index = index;
 	s->pidfd = -1;
-	s->restart_delay_ns = c->restart_delay_ns;
+	server_configure(s, &p->config->server[index]);
+	s->restart_delay_ns = s->config->restart_delay_ns;
 	TAILQ_INIT(&s->idle);
 	TAILQ_INIT(&s->busy);
 	TAILQ_INIT(&s->draining);
@@ -289,16 +310,6 @@ server_init(struct server *s, struct proxy *p, unsigned index)
 	s->warmup = calloc(WARMUPS_MAX, sizeof(*s->warmup));
 	if (s->warmup == NULL)
 		return -ENOMEM;
-	if (c->health != NULL && *c->health != '\0') {
-		n = snprintf(s->probe_text, sizeof(s->probe_text),
-		    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n\r\n",
-		    c->health,
-		    c->address.address.ss_family == AF_UNIX ? "localhost"
-							    : c->address.text);
-		if (n < 0 || (size_t)n >= sizeof(s->probe_text))
-			return -ENAMETOOLONG;
-		s->probe_length = (size_t)n;
-	}
 	evtimer_assign(&s->probe_timer, p->base, on_probe_timer, s);
 	evtimer_assign(&s->warmup_timer, p->base, on_warmup_timer, s);
 	return 0;

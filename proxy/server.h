@@ -61,6 +61,13 @@ struct server {
 /* Set up a server and begin to look for it (or to launch it).  0 or -errno. */
 int server_init(struct server *s, struct proxy *p, unsigned index);
 
+/* Take on a configuration, at the start or after a reload.  What is about the
+ * program is used when it is started the next time. */
+void server_configure(struct server *s, const struct config_server *c);
+
+/* What it does, for people: "ready", "draining", ...  Static. */
+const char *server_state_shown(const struct server *s);
+
 /* Close everything.  A running child is killed: see server_stop. */
 void server_fini(struct server *s);
 

@@ -19,7 +19,8 @@ What a test can ask for:
                       sections are merged over the defaults below:
                           t = tailor(active, backup,
                                      hedging={"mode": "watch"})
-                      ready=False does not wait for a ready server.
+                      ready=False does not wait for a ready server, None
+                      not even for the admin socket.
                       t.client() connects to it, t.ask("/servers") asks its
                       admin socket, t.metrics(), t.wait_log(pattern),
                       t.wait_server("backup", state="ready").  When the test
@@ -60,7 +61,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULTS = {
     "warmup": {"requests": 0},
     "profiler": {"poll": "sleep", "cpu": "none"},
-    "proxy": {"cpu": "none", "stop_timeout": "5s"},
+    "proxy": {"cpu": "none", "stop_timeout": "5s", "stop_idle": 0},
     "log": {"level": "debug"},
 }
 
@@ -138,6 +139,9 @@ def tailor(build, scratch):
         })
         process = Tailor(build, str(directory), merged(config, sections))
         made.append(process)
+        if ready is None:
+            process.wait_log(" server_up ")
+            return process
         return process.wait_ready() if ready else process.wait_serving()
 
     yield start

@@ -1,0 +1,156 @@
+/*
+ * admin_actions.c: see admin_actions.h.
+ *
+ * An action that takes time (draining, restarting) is begun here and carried
+ * on by the proxy's tick; the answer shows the servers as they are now.
+ */
+#include "proxy/admin_actions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "proxy/admin.h"
+#include "proxy/admin_http.h"
+#include "proxy/admin_reports.h"
+#include "proxy/proxy.h"
+
+void
+admin_reply_servers(struct evhttp_request *r, struct proxy *p)
+{
+	struct json j;
+
+	json_init(&j, false);
+	admin_write_servers(p, &j);
+	admin_reply_json(r, &j);
+}
+
+static void
+on_switch(struct evhttp_request *r, void *user)
+{
+	struct proxy *p = admin_proxy(user);
+	unsigned consequences;
+
+	if (!admin_admit(user, r, EVHTTP_REQ_POST))
+		return;
+	consequences = hedging_switch(&p->hedging, instant_now());
+	if (consequences == 0) {
+		admin_reply_error(
+		    r, 409, "the standby is not ready, or there is none");
+		return;
+	}
+	proxy_apply(p, consequences);
+	admin_reply_servers(r, p);
+}
+
+/* The server's number and the kind's, or -1. */
+static int
+server_named(const struct proxy *p, const char *name)
+{
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (strcmp(p->config->server[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int
+kind_named(const char *name)
+{
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		if (strcmp(hazard_kind_name((enum hazard_kind)k), name) == 0)
+			return (int)k;
+	return -1;
+}
+
+/* A runtime or monitor without a channel tells of a pause itself. */
+static void
+on_hazard(struct evhttp_request *r, void *user)
+{
+	struct proxy *p = admin_proxy(user);
+	char name[64], kind[16], state[8];
+	struct hazard h = {.cause = TALECHAIN_CAUSE_OTHER};
+	int server, number;
+
+	if (!admin_admit(user, r, EVHTTP_REQ_POST))
+		return;
+	if (!admin_query_text(r, "server", name, sizeof(name)) ||
+	    !admin_query_text(r, "kind", kind, sizeof(kind)) ||
+	    !admin_query_text(r, "state", state, sizeof(state)) ||
+	    (server = server_named(p, name)) < 0 ||
+	    (number = kind_named(kind)) < 0 ||
+	    (strcmp(state, "begin") != 0 && strcmp(state, "end") != 0)) {
+		admin_reply_error(r, 400,
+		    "wants ?server=NAME&kind=gc|safepoint&state=begin|end");
+		return;
+	}
+	h.server = (uint8_t)server;
+	h.kind = (uint8_t)number;
+	h.begin = strcmp(state, "begin") == 0;
+	h.at = h.seen = instant_now();
+	proxy_hazard(p, &h);
+	admin_reply_servers(r, p);
+}
+
+/* One string per line of text. */
+static void
+write_lines(struct json *j, const char *key, const char *text)
+{
+	json_key(j, key);
+	json_array_begin(j);
+	while (*text != '\0') {
+		size_t n = strcspn(text, "\n");
+
+		json_string_n(j, text, n);
+		text += n + (text[n] == '\n');
+	}
+	json_array_end(j);
+}
+
+static void
+on_reload(struct evhttp_request *r, void *user)
+{
+	struct reload_result result;
+	struct json j;
+	char *text;
+	size_t length;
+	int err;
+
+	if (!admin_admit(user, r, EVHTTP_REQ_POST))
+		return;
+	err = proxy_reload(admin_proxy(user), "admin", &result);
+	json_init(&j, false);
+	json_object_begin(&j);
+	json_key_string(&j, "schema", "tailor.reload/1");
+	json_key_bool(&j, "reloaded", err == 0);
+	write_lines(&j, "changed", err == 0 ? result.changes : "");
+	write_lines(&j, "errors", result.complaints);
+	json_object_end(&j);
+	if (json_take(&j, &text, &length) < 0) {
+		evhttp_send_error(r, 500, NULL);
+		return;
+	}
+	admin_reply(r,
+	    err == 0	    ? 200
+	    : err == -EBUSY ? 503
+			    : 422,
+	    "application/json", text, length);
+	free(text);
+}
+
+static const struct {
+	const char *path;
+	void (*handler)(struct evhttp_request *, void *);
+} actions[] = {
+    {"/switch", on_switch},
+    {"/hazard", on_hazard},
+    {"/reload", on_reload},
+};
+
+void
+admin_actions_add(struct evhttp *http, struct admin *a)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		evhttp_set_cb(http, actions[i].path, actions[i].handler, a);
+}

@@ -1,0 +1,161 @@
+/*
+ * limits.c: see limits.h.
+ */
+#include "proxy/limits.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proxy/proxy.h"
+
+/* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
+#define DESCRIPTORS_OTHER 256
+
+void
+limits_hedging(const struct config *c, struct hedging_limits *l)
+{
+	*l = (struct hedging_limits){
+	    .act = c->hedging.mode == CONFIG_MODE_ACT,
+	    .triggers =
+		(c->hedging.trigger_gc ? 1U << HAZARD_GC : 0) |
+		(c->hedging.trigger_safepoint ? 1U << HAZARD_SAFEPOINT : 0) |
+		(c->hedging.trigger_exit ? 1U << HAZARD_EXIT : 0),
+	    .servers = c->servers,
+	    .hedge_inflight_max = c->hedging.inflight_max,
+	    .budget_ratio = c->hedging.budget_ratio,
+	    .budget_burst = c->hedging.budget_burst,
+	    .swap_rate_max = c->hedging.swap_rate_max,
+	    .storm_hold_ns = c->hedging.storm_hold_ns,
+	    .min_remaining_ns = c->hedging.min_remaining_ns,
+	    .min_pause_ns = c->hedging.min_pause_ns,
+	    .warming_override_ns = c->hedging.warming_override_ns,
+	    .ready_inflight = c->hedging.ready_inflight,
+	    .warmup_requests = c->warmup.requests,
+	    .warmup_concurrency = c->warmup.concurrency,
+	    .warmup_rate_per_s = c->warmup.rate_per_s,
+	    .warmup_p95_factor = c->warmup.p95_factor,
+	    .warmup_max_ns = c->warmup.max_ns,
+	};
+	for (unsigned i = 0; i < c->servers; i++)
+		l->connections_max[i] = c->server[i].connections_max;
+}
+
+static void
+limits_http(struct proxy *p)
+{
+	const struct config *c = p->config;
+
+	p->request_limits = (struct http_limits){
+	    .request_line_max = c->proxy.request_line_max_bytes,
+	    .head_max = c->proxy.head_max_bytes,
+	    .fields_max = c->proxy.fields_max,
+	    .body_max = c->proxy.body_max_bytes,
+	    .underscore_pass = c->proxy.underscore_pass,
+	};
+	p->response_limits = p->request_limits;
+	p->response_limits.body_max = UINT64_MAX;
+	p->response_limits.underscore_pass = true;
+}
+
+/* Every block that the configuration lets be in use at once. */
+static size_t
+blocks_needed(const struct config *c)
+{
+	size_t stream = c->proxy.stream_buffer_bytes / 16384 + 2;
+
+	return c->proxy.connections_max +
+	       (size_t)c->proxy.inflight_max * (4 + 2 * stream) +
+	       c->hedging.table_max_bytes / 16384 +
+	       (size_t)CONFIG_SERVERS * c->hedging.drain_connections;
+}
+
+/* What of our own making has a size for each unit of configuration. */
+void
+limits_memory(const struct proxy *p, struct memory_plan *out)
+{
+	const struct config *c = p->config;
+	size_t uplinks = 0;
+
+	for (unsigned i = 0; i < c->servers; i++)
+		uplinks += (size_t)c->server[i].connections_max +
+			   c->hedging.drain_connections;
+	*out = (struct memory_plan){
+	    .blocks = blocks_needed(c) * sizeof(struct block),
+	    .connections = c->proxy.connections_max * sizeof(struct client) +
+			   uplinks * sizeof(struct uplink),
+	    .requests = c->proxy.inflight_max * sizeof(struct request),
+	    .history = c->slow.history * (sizeof(struct tale_request) +
+					     6 * sizeof(uint32_t)) +
+		       REPLAY_MAX * sizeof(struct replay),
+	    .stream =
+		(size_t)c->profiler.stream_slots * sizeof(struct timeline_slot),
+	    .fixed = sizeof(*p),
+	};
+	out->total = out->blocks + out->connections + out->requests +
+		     out->history + out->stream + out->logs + out->fixed;
+}
+
+static void
+limits_say_memory(const struct proxy *p)
+{
+	struct memory_plan m;
+
+	limits_memory(p, &m);
+	log_event(LOG_LEVEL_NOTICE, "memory_limit",
+	    "total_kib=%zu blocks_kib=%zu connections_kib=%zu "
+	    "requests_kib=%zu history_kib=%zu stream_kib=%zu logs_kib=%zu",
+	    m.total >> 10, m.blocks >> 10, m.connections >> 10,
+	    m.requests >> 10, m.history >> 10, m.stream >> 10, m.logs >> 10);
+}
+
+/* Descriptors for the servers and the rest come first: a client that cannot
+ * be accepted is better off than one whose request cannot be sent on. */
+static void
+limits_descriptors(struct proxy *p)
+{
+	const struct config *c = p->config;
+	rlim_t other = DESCRIPTORS_OTHER + c->profiler.channels_max, want;
+	struct rlimit l;
+
+	for (unsigned i = 0; i < c->servers; i++)
+		other += (rlim_t)c->server[i].connections_max +
+			 c->hedging.drain_connections;
+	want = other + c->proxy.connections_max;
+	p->connections_max = c->proxy.connections_max;
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
+		return;
+	if (l.rlim_max < want) {
+		struct rlimit more = {want, want};
+
+		/* For root alone, before it becomes somebody else. */
+		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+			return;
+	}
+	l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+	if (l.rlim_cur >= want)
+		return;
+	p->connections_max =
+	    l.rlim_cur > other + 1 ? (unsigned)(l.rlim_cur - other) : 1;
+	log_event(LOG_LEVEL_WARNING, "few_descriptors",
+	    "have=%llu want=%llu clients=%u advice=\"raise the hard limit on "
+	    "open files (LimitNOFILE, ulimit -Hn) or lower "
+	    "proxy.connections_max: more clients than that are refused\"",
+	    (unsigned long long)l.rlim_cur, (unsigned long long)want,
+	    p->connections_max);
+}
+
+void
+limits_apply(struct proxy *p)
+{
+	struct hedging_limits limits;
+
+	limits_hedging(p->config, &limits);
+	hedging_limits_set(&p->hedging, &limits);
+	limits_http(p);
+	p->blocks.blocks_max = blocks_needed(p->config);
+	log_level_set((enum log_level)p->config->log.level);
+	limits_descriptors(p);
+	limits_say_memory(p);
+}

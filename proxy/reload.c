@@ -1,0 +1,224 @@
+/*
+ * reload.c: see reload.h.
+ *
+ * What can fail comes first: reading, judging, compiling rules, and last the
+ * binding of new listeners.  After that nothing can, and all is changed in
+ * one go between two events of the loop.
+ */
+#include "proxy/reload.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "proxy/limits.h"
+#include "proxy/notify.h"
+#include "proxy/proxy.h"
+
+/* --- generations --------------------------------------------------------- */
+
+static int
+generation_add(struct proxy *p, struct config *config)
+{
+	struct generation *g = malloc(sizeof(*g));
+
+	if (g == NULL) {
+		config_free(&config);
+		return -ENOMEM;
+	}
+	/* In force is a use too. */
+	*g = (struct generation){.config = config, .users = 1};
+	TAILQ_INSERT_HEAD(&p->generations, g, link);
+	p->config = config;
+	return 0;
+}
+
+int
+generations_init(struct proxy *p, struct config *config)
+{
+	int err;
+
+	TAILQ_INIT(&p->generations);
+	err = generation_add(p, config);
+	if (err == 0)
+		TAILQ_FIRST(&p->generations)->users++; /* the observer's */
+	return err;
+}
+
+void
+generations_fini(struct proxy *p)
+{
+	struct generation *g;
+
+	while ((g = TAILQ_FIRST(&p->generations)) != NULL) {
+		TAILQ_REMOVE(&p->generations, g, link);
+		config_free(&g->config);
+		free(g);
+	}
+	p->config = NULL;
+}
+
+struct generation *
+generation_hold(struct proxy *p)
+{
+	struct generation *g = TAILQ_FIRST(&p->generations);
+
+	g->users++;
+	return g;
+}
+
+void
+generation_drop(struct proxy *p, struct generation *g)
+{
+	assert(g->users > 0);
+	if (--g->users > 0)
+		return;
+	log_event(LOG_LEVEL_DEBUG, "generation_over", "");
+	TAILQ_REMOVE(&p->generations, g, link);
+	config_free(&g->config);
+	free(g);
+}
+
+/* --- judging --------------------------------------------------------------- */
+
+static void
+add_line(char *text, const char *line, const char *more)
+{
+	size_t n = strlen(text);
+
+	snprintf(text + n, RELOAD_TEXT - n, "%s%s\n", line, more);
+}
+
+static void
+complain(struct reload_result *out, const char *line, const char *more)
+{
+	out->errors++;
+	log_event(LOG_LEVEL_ERROR, "reload_error", "why=\"%s%s\"", line, more);
+	add_line(out->complaints, line, more);
+}
+
+static void
+on_difference(void *user, const char *path, bool restart)
+{
+	struct reload_result *out = user;
+
+	if (restart) {
+		complain(out, path,
+		    ": a reload cannot change it; restart tailor, or set it "
+		    "back");
+		return;
+	}
+	out->changed++;
+	add_line(out->changes, path, "");
+}
+
+/* The new configuration, good by itself and possible now; else NULL. */
+static struct config *
+candidate_read(struct proxy *p, struct reload_result *out)
+{
+	struct config_errors errors = {0};
+	struct config *next = NULL;
+	int err = p->source.read(p->source.user, &next, &errors);
+
+	for (unsigned i = 0; i < errors.count; i++)
+		complain(out, errors.text[i], "");
+	config_errors_fini(&errors);
+	if (err < 0 && out->errors == 0)
+		complain(out, strerror(-err), "");
+	if (err == 0 && config_compare(p->config, next, on_difference, out) < 0)
+		complain(out, strerror(ENOMEM), "");
+	if (out->errors > 0)
+		config_free(&next);
+	return next;
+}
+
+/* --- changing ---------------------------------------------------------------- */
+
+/* Takes next in any case. */
+static int
+change_to(struct proxy *p, struct config *next, struct reload_result *out)
+{
+	struct generation *before = TAILQ_FIRST(&p->generations);
+	struct repeat_rules rules;
+
+	if (repeat_rules_init(&rules, next) < 0) {
+		complain(out, "hedging.allow: ", "a rule does not compile");
+		goto fail;
+	}
+	if (listeners_change(p, next) < 0) {
+		complain(out, "listen: ",
+		    "an address cannot be used (see the line before)");
+		goto fail_rules;
+	}
+	if (generation_add(p, next) < 0) {
+		/* The listeners are changed, and harmless; the next reload
+		 * puts that right. */
+		complain(out, strerror(ENOMEM), "");
+		repeat_rules_fini(&rules);
+		return -ENOMEM;
+	}
+	repeat_rules_fini(&p->rules);
+	p->rules = rules;
+	limits_apply(p);
+	for (unsigned i = 0; i < p->config->servers; i++)
+		server_configure(&p->server[i], &p->config->server[i]);
+	generation_drop(p, before);
+	return 0;
+
+fail_rules:
+	repeat_rules_fini(&rules);
+fail:
+	config_free(&next);
+	return -EINVAL;
+}
+
+/* Newlines are not for the log. */
+static void
+log_changes(const struct reload_result *out, const char *why)
+{
+	char text[512];
+
+	snprintf(
+	    text, sizeof(text), "%.*s", (int)sizeof(text) - 1, out->changes);
+	for (char *c = text; *c != '\0'; c++)
+		if (*c == '\n')
+			*c = c[1] != '\0' ? ',' : '\0';
+	log_event(LOG_LEVEL_NOTICE, "reloaded", "why=%s changed=%u keys=\"%s\"",
+	    why, out->changed, text);
+}
+
+int
+proxy_reload(struct proxy *p, const char *why, struct reload_result *out)
+{
+	struct reload_result result = {0};
+	struct config *next;
+	int err = -EINVAL;
+
+	if (p->stopping || p->source.read == NULL) {
+		complain(&result, "tailor is stopping", "");
+		err = -EBUSY;
+		goto done;
+	}
+	notify_reloading();
+	next = candidate_read(p, &result);
+	if (next != NULL)
+		err = change_to(p, next, &result);
+	notify_ready(p);
+	if (err == 0) {
+		p->metrics.reloads_done++;
+		log_changes(&result, why);
+	} else {
+		p->metrics.reloads_failed++;
+		log_event(LOG_LEVEL_ERROR, "reload_failed",
+		    "why=%s errors=%u advice=\"the configuration in force has "
+		    "not changed; tailor -t checks a file\"",
+		    why, result.errors);
+	}
+done:
+	if (out != NULL)
+		*out = result;
+	return err;
+}

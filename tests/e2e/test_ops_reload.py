@@ -1,0 +1,238 @@
+"""Goal: a running tailor takes a new configuration on without losing a
+request, or keeps the one it has and says why."""
+
+import json
+import signal
+import socket
+import threading
+
+from support.client import Client
+from support.message import response
+from support.process import free_port
+
+
+def rewrite(t, **sections):
+    """Write a changed configuration; returns it."""
+    config = json.loads(json.dumps(t.config))
+    for section, value in sections.items():
+        if isinstance(value, dict):
+            config.setdefault(section, {}).update(value)
+        else:
+            config[section] = value
+    with open(f"{t.directory}/tailor.json", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return config
+
+
+def reload(t, count=1):
+    t.signal(signal.SIGHUP)
+    t.wait_metric('tailor_config_reload_total{result="done"}', count)
+
+
+def test_reload_changes_keys(upstream, tailor):
+    # Goal: what is reloadable changes and is named; the rest is untouched.
+    server = upstream("active").serve()
+    t = tailor(server)
+    with t.client() as c:
+        assert c.get().get("server-timing") is not None
+        rewrite(t, proxy={"server_timing": False}, slow={"target": "7ms"})
+        reload(t)
+        line = t.wait_log(" reloaded ")
+        assert 'changed=2 keys="proxy.server_timing,slow.target"' in line
+        # The same connection goes on.
+        assert c.get().get("server-timing") is None
+    assert t.ask_json("/slow")["target_ns"] == 7_000_000
+
+
+def test_wrong_configuration_is_kept_out(upstream, tailor):
+    # Goal: every error is logged and counted; nothing changes.
+    server = upstream("active").serve()
+    t = tailor(server)
+    rewrite(t, proxy={"server_timing": False, "via": "perhaps"},
+            hedging={"mode": "sometimes"})
+    t.signal(signal.SIGHUP)
+    t.wait_log("reload_failed .*errors=2")
+    assert "proxy.via" in t.log and "hedging.mode" in t.log
+    with t.client() as c:
+        assert c.get().get("server-timing") is not None
+    metrics = t.metrics()
+    assert metrics["tailor_config_reload_failures_total"] == 1
+    assert metrics['tailor_config_reload_total{result="failed"}'] == 1
+    # And it can be put right.
+    rewrite(t, proxy={"server_timing": False})
+    reload(t)
+    with t.client() as c:
+        assert c.get().get("server-timing") is None
+
+
+def test_what_wants_a_restart_is_refused(upstream, tailor):
+    # Goal: each such key is named, and not one other is changed.
+    server = upstream("active").serve()
+    t = tailor(server)
+    rewrite(t, proxy={"server_timing": False}, slow={"history": 77},
+            profiler={"blind": "2ms"},
+            servers=[{"name": "active", "address": "127.0.0.1:1"}])
+    answer = t.ask("/reload", "POST")
+    assert answer.status == 422
+    errors = "\n".join(json.loads(answer.body)["errors"])
+    for key in ("slow.history", "profiler.blind", "servers[0].address"):
+        assert f"{key}: a reload cannot change it" in errors
+    assert "server_timing" not in errors
+    with t.client() as c:
+        assert c.get().get("server-timing") is not None
+
+
+def test_post_reload_tells_what_changed(upstream, tailor):
+    # Goal: POST /reload does what SIGHUP does and answers with the keys.
+    server = upstream("active").serve()
+    t = tailor(server)
+    assert t.ask("/reload").status == 405
+    answer = t.ask("/reload", "POST")
+    assert answer.status == 200
+    assert json.loads(answer.body)["changed"] == []
+    rewrite(t, warmup={"rate": 7})
+    answer = t.ask("/reload", "POST")
+    assert json.loads(answer.body)["changed"] == ["warmup.rate"]
+
+
+def test_file_that_is_gone(upstream, tailor, scratch):
+    # Goal: an unreadable file is one error; the proxy goes on.
+    server = upstream("active").serve()
+    t = tailor(server)
+    (scratch / "t0" / "tailor.json").unlink()
+    t.signal(signal.SIGHUP)
+    t.wait_log("reload_error .*cannot be read")
+    with t.client() as c:
+        assert c.get().status == 200
+
+
+def test_requests_finish_under_the_old_one(upstream, tailor):
+    # Goal: a request in flight keeps its deadline and its fields; the next
+    # one on the same connection has the new.
+    server = upstream("active").script()
+    t = tailor(server)
+    with t.client() as c:
+        c.request()
+        request = server.expect()
+        rewrite(t, proxy={"server_timing": False, "request_timeout": "1ms"})
+        reload(t)
+        request.reply(200, b"old")
+        answer = c.response()
+        assert (answer.status, answer.body) == (200, b"old")
+        assert answer.get("server-timing") is not None
+        # Under the new one a millisecond is the deadline.
+        c.request()
+        server.expect()
+        assert c.response().status == 504
+
+
+def test_listeners(upstream, tailor):
+    # Goal: a new address is opened, one that is gone closed, one that stays
+    # keeps its connections; connections in its queue are served.
+    server = upstream("active").serve()
+    t = tailor(server)
+    with t.client() as c:
+        assert c.get().status == 200
+        port = free_port()
+        rewrite(t, listen=[f"127.0.0.1:{t.port}", f"127.0.0.1:{port}"])
+        reload(t)
+        with Client(("127.0.0.1", port)) as other:
+            assert other.get().body == b"active"
+        rewrite(t, listen=[f"127.0.0.1:{port}"])
+        reload(t, 2)
+        assert c.get().status == 200
+    with socket.socket() as s:
+        assert s.connect_ex(("127.0.0.1", t.port)) != 0
+    with Client(("127.0.0.1", port)) as other:
+        assert other.get().status == 200
+
+
+def test_address_in_use_changes_nothing(upstream, tailor):
+    # Goal: a new listener that cannot be bound keeps all of the old.
+    server = upstream("active").serve()
+    t = tailor(server)
+    free = free_port()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        rewrite(t, proxy={"server_timing": False},
+                listen=[f"127.0.0.1:{free}",
+                        f"127.0.0.1:{taken.getsockname()[1]}"])
+        t.signal(signal.SIGHUP)
+        t.wait_log("reload_failed")
+    with t.client() as c:
+        assert c.get().get("server-timing") is not None
+    with socket.socket() as s:
+        assert s.connect_ex(("127.0.0.1", free)) != 0
+
+
+def test_rules_are_compiled_anew(upstream, tailor):
+    # Goal: hedging.allow is in force after the reload, for the next request.
+    active = upstream("active").script()
+    backup = upstream("backup").script()
+    t = tailor(active, backup)
+    rewrite(t, hedging={"allow": ["POST ^/search$"]})
+    reload(t)
+    with t.client() as c:
+        c.request("POST", "/search", body=b"q")
+        request = active.expect()
+        assert request.wait_body() == b"q"
+        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        backup.expect().reply(200, b"two")
+        assert c.response().body == b"two"
+        request.reply(200, b"one")
+
+
+def test_hedging_is_switched_off_and_on(upstream, tailor):
+    # Goal: the policy's limits follow; a hazard in force is acted upon once
+    # the mode allows it.
+    active = upstream("active").serve()
+    backup = upstream("backup").serve()
+    t = tailor(active, backup, hedging={"mode": "watch"})
+    t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+    with t.client() as c:
+        assert c.get().body == b"active"
+        rewrite(t, hedging={"mode": "act"})
+        reload(t)
+        t.wait_server("backup", active=True)
+        assert c.get().body == b"backup"
+
+
+def test_no_request_is_lost_in_many_reloads(upstream, tailor):
+    # Goal: with clients at work all the while, 50 reloads (good and bad by
+    # turns) cost not one answer and not one connection.
+    server = upstream("active").serve(
+        lambda r: response(200, r.target.encode()))
+    t = tailor(server)
+    over = threading.Event()
+    wrong, done = [], [0] * 4
+
+    def work(me):
+        with t.client() as c:
+            while not over.is_set():
+                target = f"/{me}/{done[me]}"
+                try:
+                    answer = c.get(target)
+                    if (answer.status, answer.body) != (200, target.encode()):
+                        wrong.append(answer)
+                        return
+                except Exception as error:  # any at all is a loss
+                    wrong.append(error)
+                    return
+                done[me] += 1
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for i in range(50):
+        if i % 2:
+            rewrite(t, hedging={"mode": "never"})
+        else:
+            rewrite(t, proxy={"request_timeout": f"{10 + i}s",
+                              "idle_timeout": f"{100 + i}s"})
+        status = t.ask("/reload", "POST").status
+        assert status == (422 if i % 2 else 200)
+    over.set()
+    for worker in workers:
+        worker.join()
+    assert not wrong and all(done)
