@@ -20,6 +20,7 @@
 
 #include "base/instant.h"
 #include "base/log.h"
+#include "talechain/story.h"
 
 #define QUESTIONS 256 /* waiting at once; a power of two */
 #define ANSWERS 64
@@ -153,18 +154,20 @@ static void
 render(const struct tale *t, enum tale_format format,
     struct analysis_answer *answer)
 {
+	struct story *s = NULL;
 	struct json j;
-	int err;
+	int err = tale_tell(&s, t);
 
-	if (format == TALE_FORMAT_TEXT) {
-		err = tale_render_text(t, &answer->text, &answer->length);
-	} else {
+	if (err == 0 && format == TALE_FORMAT_TEXT) {
+		err = story_render_text(s, &answer->text, &answer->length);
+	} else if (err == 0) {
 		json_init(&j, false);
-		err = tale_render_json(t, &j);
+		err = story_render_json(s, &j);
 		if (err == 0)
 			err = json_take(&j, &answer->text, &answer->length);
 		json_fini(&j);
 	}
+	story_free(&s);
 	answer->status = err == 0 ? 200 : 500;
 }
 

@@ -1,5 +1,5 @@
 /*
- * render_json.c: a tale as JSON, schema tailor.timeline/1.
+ * render_json.c: a story as JSON, schema tailor.timeline/1.
  *
  * All times are integers of nanoseconds relative to t0, which itself is a
  * string because it does not fit a double.  So are ids (hexadecimal) and
@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "talechain/story.h"
+
 #define JSON_INTEGER_MAX (UINT64_C(1) << 53)
-#define NAME_SIZE 40
 
 /* key: nanoseconds since t0; nothing at all if it never happened. */
 static void
@@ -69,44 +70,151 @@ write_client(const struct tale *t, struct json *j)
 }
 
 static void
-write_verdict(const struct tale *t, struct json *j)
+write_lines(
+    const char *key, const char line[STORY_LINES][STORY_TEXT], struct json *j)
 {
-	struct tale_verdict v;
+	json_key(j, key);
+	json_array_begin(j);
+	for (int i = 0; i < STORY_LINES && line[i][0] != '\0'; i++)
+		json_string(j, line[i]);
+	json_array_end(j);
+}
 
-	tale_verdict(t, &v);
+static void
+write_verdict(const struct story *s, struct json *j)
+{
+	const struct story_verdict *v = &s->verdict;
+
 	json_key(j, "verdict");
 	json_object_begin(j);
-	json_key_string(j, "code", v.code);
-	if (v.share_ns > 0)
-		json_key_int(j, "share", v.share_ns);
-	json_key_string(j, "text", v.text);
+	json_key_string(j, "code", tale_cause_code(v->cause));
+	json_key_int(j, "share", v->share_ns);
+	json_key_string(j, "text", v->text);
+	write_lines("evidence", v->evidence, j);
+	write_lines("advice", v->advice, j);
+	json_object_end(j);
+}
+
+/* What each cause sums up to; those of nothing are left out. */
+static void
+write_causes(const struct story *s, struct json *j)
+{
+	json_key(j, "causes");
+	json_object_begin(j);
+	for (int i = 0; i < TALE_CAUSE_COUNT; i++)
+		if (s->cause_ns[i] > 0)
+			json_key_int(j, tale_cause_code((enum tale_cause)i),
+			    s->cause_ns[i]);
 	json_object_end(j);
 }
 
 static void
-write_lanes(const struct tale *t, struct json *j)
+write_lanes(const struct story *s, struct json *j)
 {
-	static const char *const kind[TALE_LANE_COUNT] = {
-	    [TALE_LANE_CLIENT] = "client",
-	    [TALE_LANE_PROXY] = "proxy",
-	    [TALE_LANE_SERVER_A] = "server",
-	    [TALE_LANE_SERVER_B] = "server",
-	    [TALE_LANE_JVM_A] = "jvm",
-	    [TALE_LANE_JVM_B] = "jvm",
-	    [TALE_LANE_KERNEL] = "kernel",
-	    [TALE_LANE_OBSERVER] = "observer",
-	    [TALE_LANE_OTHER] = "application",
+	static const char *const kind[] = {
+	    [STORY_LANE_CLIENT] = "client",
+	    [STORY_LANE_PROXY] = "proxy",
+	    [STORY_LANE_SERVER] = "server",
+	    [STORY_LANE_JVM] = "jvm",
+	    [STORY_LANE_CPU] = "cpu",
+	    [STORY_LANE_KERNEL] = "kernel",
+	    [STORY_LANE_OBSERVER] = "observer",
+	    [STORY_LANE_DELAYS] = "delays",
 	};
-	char name[NAME_SIZE];
-	int lane;
 
 	json_key(j, "lanes");
 	json_array_begin(j);
-	for (lane = 0; lane < TALE_LANE_COUNT; lane++) {
-		tale_lane_name(t, (enum tale_lane)lane, name, sizeof(name));
+	for (size_t i = 0; i < s->lanes; i++) {
 		json_object_begin(j);
-		json_key_string(j, "k", kind[lane]);
-		json_key_string(j, "name", name);
+		json_key_string(j, "k", kind[s->lane[i].kind]);
+		if (s->lane[i].number >= 0)
+			json_key_int(j, "n", s->lane[i].number);
+		if (s->lane[i].tid != 0)
+			json_key_uint(j, "tid", s->lane[i].tid);
+		json_key_string(j, "name", s->lane[i].name);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* The bars of some kinds, as an array of their own. */
+static void
+write_bars(const struct story *s, const char *key, enum story_bar_kind one,
+    enum story_bar_kind other, struct json *j)
+{
+	const struct story_bar *b;
+
+	json_key(j, key);
+	json_array_begin(j);
+	for (size_t i = 0; i < s->bars; i++) {
+		b = &s->bar[i];
+		if (b->kind != one && b->kind != other)
+			continue;
+		json_object_begin(j);
+		json_key_uint(j, "l", b->lane);
+		json_key_int(j, "b", b->begin_ns);
+		json_key_int(j, "e", b->end_ns);
+		json_key_string(j, "n", b->name);
+		if (b->kind != STORY_BAR_OTHER)
+			json_key_string(j, "code", tale_cause_code(b->cause));
+		if (b->cpu >= 0)
+			json_key_int(j, "cpu", b->cpu);
+		if (b->tid != 0)
+			json_key_uint(j, "tid", b->tid);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* [lane, moment] */
+static void
+write_point(const char *key, unsigned lane, int64_t ns, struct json *j)
+{
+	json_key(j, key);
+	json_array_begin(j);
+	json_uint(j, lane);
+	json_int(j, ns);
+	json_array_end(j);
+}
+
+static void
+write_arrows(const struct story *s, const char *key, enum story_arrow_kind kind,
+    struct json *j)
+{
+	const struct story_arrow *a;
+
+	json_key(j, key);
+	json_array_begin(j);
+	for (size_t i = 0; i < s->arrows; i++) {
+		a = &s->arrow[i];
+		if (a->kind != kind)
+			continue;
+		json_object_begin(j);
+		write_point("f", a->from_lane, a->from_ns, j);
+		write_point("t", a->to_lane, a->to_ns, j);
+		json_key_string(j, "n", a->name);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* The critical path: pieces that tile [0, total]. */
+static void
+write_path(const struct story *s, struct json *j)
+{
+	const struct story_segment *g;
+
+	json_key(j, "path");
+	json_array_begin(j);
+	for (size_t i = 0; i < s->segments; i++) {
+		g = &s->segment[i];
+		json_object_begin(j);
+		json_key_int(j, "b", g->begin_ns);
+		json_key_int(j, "e", g->end_ns);
+		json_key_string(j, "code", tale_cause_code(g->cause));
+		json_key_uint(j, "l", g->lane);
+		if (g->who[0] != '\0')
+			json_key_string(j, "who", g->who);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -125,7 +233,6 @@ write_attempts(const struct tale *t, struct json *j)
 		if (a->server < 0)
 			continue;
 		json_object_begin(j);
-		json_key_int(j, "l", TALE_LANE_SERVER_A + i);
 		json_key_int(j, "server", a->server);
 		json_key_string(j, "name", a->server_name);
 		json_key_string(j, "trigger", a->trigger);
@@ -150,8 +257,6 @@ write_hazards(const struct tale *t, struct json *j)
 	for (i = 0; i < t->pauses; i++) {
 		p = &t->pause[i];
 		json_object_begin(j);
-		json_key_int(
-		    j, "l", TALE_LANE_JVM_A + tale_attempt_of(t, p->server));
 		json_key_int(j, "server", p->server);
 		json_key_string(j, "kind", hazard_kind_name(p->kind));
 		json_key_string(j, "cause", talechain_cause_name(p->cause));
@@ -186,8 +291,9 @@ write_arguments(const struct talechain_event *e, struct json *j)
 }
 
 static void
-write_events(const struct tale *t, struct json *j)
+write_events(const struct story *s, struct json *j)
 {
+	const struct tale *t = s->tale;
 	const struct tale_entry *e;
 	const char *name;
 	char number[16];
@@ -201,7 +307,7 @@ write_events(const struct tale *t, struct json *j)
 		snprintf(
 		    number, sizeof(number), "type_%04x", e->slot.event.type);
 		json_object_begin(j);
-		json_key_int(j, "l", tale_lane_of(t, e));
+		json_key_uint(j, "l", s->event_lane[i]);
 		json_key_int(j, "t", instant_since(e->at, t->t0));
 		if (e->doubtful)
 			json_key_bool(j, "doubtful", true);
@@ -218,18 +324,10 @@ write_events(const struct tale *t, struct json *j)
 	json_array_end(j);
 }
 
-/* coverage: the share of the request's time in which somebody was looking. */
+/* What is known to be missing. */
 static void
-write_coverage(const struct tale *t, struct json *j)
+write_loss(const struct tale *t, struct json *j)
 {
-	int64_t total_ns = tale_total_ns(t);
-	double seen = 1;
-
-	if (total_ns > 0 && t->blind_ns < total_ns)
-		seen = 1 - (double)t->blind_ns / (double)total_ns;
-	else if (t->blind_ns > 0)
-		seen = 0;
-	json_key_double(j, "coverage", seen);
 	json_key(j, "loss");
 	json_object_begin(j);
 	json_key_uint(j, "events", tale_lost(t));
@@ -243,8 +341,9 @@ write_coverage(const struct tale *t, struct json *j)
 }
 
 int
-tale_render_json(const struct tale *t, struct json *j)
+story_render_json(const struct story *s, struct json *j)
 {
+	const struct tale *t = s->tale;
 	char t0[24];
 
 	snprintf(t0, sizeof(t0), "%" PRIu64, t->t0.ns);
@@ -253,14 +352,22 @@ tale_render_json(const struct tale *t, struct json *j)
 	write_request(t, j);
 	json_key_string(j, "t0", t0);
 	json_key_string(j, "unit", "ns");
-	json_key_int(j, "total", tale_total_ns(t));
-	write_coverage(t, j);
-	write_verdict(t, j);
+	json_key_int(j, "total", s->total_ns);
+	json_key_double(j, "coverage", s->coverage);
+	write_loss(t, j);
+	write_verdict(s, j);
+	write_causes(s, j);
 	write_client(t, j);
-	write_lanes(t, j);
+	write_lanes(s, j);
 	write_attempts(t, j);
 	write_hazards(t, j);
-	write_events(t, j);
+	write_bars(s, "stages", STORY_BAR_STAGE, STORY_BAR_STAGE, j);
+	write_arrows(s, "flows", STORY_ARROW_FLOW, j);
+	write_arrows(s, "wakes", STORY_ARROW_WAKE, j);
+	write_bars(s, "delays", STORY_BAR_DELAY, STORY_BAR_BLIND, j);
+	write_bars(s, "others", STORY_BAR_OTHER, STORY_BAR_OTHER, j);
+	write_path(s, j);
+	write_events(s, j);
 	json_object_end(j);
 	return j->failed ? -ENOMEM : 0;
 }

@@ -1,9 +1,9 @@
 /*
- * render_text.c: a tale for a terminal of 80 columns.
+ * render_text.c: a story for a terminal of 80 columns.
  *
- * From the answer to the evidence: who asked for what, one sentence, a picture
- * of the stages to scale, pauses and gaps in what was seen, then every event
- * in order of time.  ASCII only, and nothing from outside can break out of
+ * From the answer to the evidence: one sentence, why we say so, what one could
+ * do; who asked for what; where the time went; a picture of the stages to
+ * scale, pauses and gaps in what was seen, then every event in order of time.  ASCII only, and nothing from outside can break out of
  * its place.
  */
 #include "talechain/tale.h"
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "talechain/story.h"
 #include "talechain/text.h"
 
 /* Blind intervals below this part of the request are not listed. */
@@ -21,6 +22,8 @@
 #define EVENTS_MAX 500 /* lines; the JSON rendering has all */
 #define LANE_SIZE 13
 #define EVENT_INDENT 45 /* where arguments begin */
+#define HEADING 10	/* columns of "could do: " */
+#define CAUSE_BAR 35
 
 /* A moment as "+1.234", milliseconds since t0. */
 static char *
@@ -59,14 +62,60 @@ render_head(const struct tale *t, struct text *x)
 		    text_safe(line, sizeof(line) - 6, r->flags));
 }
 
+/* Lines of evidence or advice, the first after its heading. */
 static void
-render_verdict(const struct tale *t, struct text *x)
+render_lines(
+    const char *heading, char line[STORY_LINES][STORY_TEXT], struct text *x)
 {
-	struct tale_verdict v;
+	for (int i = 0; i < STORY_LINES && line[i][0] != '\0'; i++) {
+		text_add(x, "%-*s", HEADING, i == 0 ? heading : "");
+		text_wrap(x, line[i], HEADING, HEADING);
+	}
+}
 
-	tale_verdict(t, &v);
-	text_add(x, "\n");
+static void
+render_verdict(const struct story *s, struct text *x)
+{
+	struct story_verdict v = s->verdict;
+
 	text_wrap(x, v.text, 0, 0);
+	render_lines("why:", v.evidence, x);
+	render_lines("could do:", v.advice, x);
+}
+
+/* The causes by their sums, which add up to the whole. */
+static void
+render_causes(const struct story *s, struct text *x)
+{
+	char bar[CAUSE_BAR + 1], note[32];
+	bool told[TALE_CAUSE_COUNT] = {false};
+	int i, best;
+	size_t n;
+
+	if (s->total_ns <= 0)
+		return;
+	text_add(x, "\nwhere the time went              ms      %%\n");
+	for (;;) {
+		for (i = 0, best = -1; i < TALE_CAUSE_COUNT; i++)
+			if (!told[i] && s->cause_ns[i] > 0 &&
+			    (best < 0 || s->cause_ns[i] > s->cause_ns[best]))
+				best = i;
+		if (best < 0)
+			break;
+		told[best] = true;
+		n = (size_t)((double)CAUSE_BAR * (double)s->cause_ns[best] /
+			     (double)s->total_ns);
+		memset(bar, '#', sizeof(bar));
+		bar[n <= CAUSE_BAR ? n : CAUSE_BAR] = '\0';
+		text_add(x, "%-25.25s %9.3f %6.1f%s%s\n",
+		    tale_cause_words((enum tale_cause)best),
+		    text_ms_of(s->cause_ns[best]),
+		    100 * (double)s->cause_ns[best] / (double)s->total_ns,
+		    n > 0 ? "  " : "", bar);
+	}
+	snprintf(note, sizeof(note), "%.1f", 100 * s->coverage);
+	text_add(x, "%-25s %9.3f  100.0  (%s %% explained)\n", "in all",
+	    text_ms_of(s->total_ns), note);
 }
 
 static void
@@ -167,9 +216,23 @@ value_format(const struct tale *t, const struct tale_entry *e,
 	}
 }
 
+/* A lane's name in the list; a thread's is its server's, which fits. */
 static void
-render_event(const struct tale *t, const struct tale_entry *e, struct text *x)
+event_lane(const struct story *s, size_t i, char out[LANE_SIZE])
 {
+	const struct story_lane *l = &s->lane[s->event_lane[i]];
+
+	if (l->kind == STORY_LANE_SERVER && l->tid != 0)
+		tale_server_name(s->tale, l->number, out, LANE_SIZE);
+	else
+		text_safe(out, LANE_SIZE, l->name);
+}
+
+static void
+render_event(const struct story *s, size_t i, struct text *x)
+{
+	const struct tale *t = s->tale;
+	const struct tale_entry *e = &t->entry[i];
 	const struct talechain_event *v = &e->slot.event;
 	const char *type = talechain_type_name(v->type);
 	char lane[LANE_SIZE], at[32], number[16], line[TEXT_COLUMNS];
@@ -179,7 +242,7 @@ render_event(const struct tale *t, const struct tale_entry *e, struct text *x)
 	unsigned n;
 	int column;
 
-	tale_lane_name(t, tale_lane_of(t, e), lane, sizeof(lane));
+	event_lane(s, i, lane);
 	snprintf(number, sizeof(number), "type_%04x", v->type);
 	column = snprintf(line, sizeof(line), "%10s%c %-*s %-19s ",
 	    offset_ms(t, e->at, at), e->doubtful ? '?' : ' ', LANE_SIZE - 1,
@@ -223,8 +286,9 @@ is_minor(const struct tale *t, const struct tale_entry *e)
 }
 
 static void
-render_events(const struct tale *t, struct text *x)
+render_events(const struct story *s, struct text *x)
 {
+	const struct tale *t = s->tale;
 	size_t i, shown = 0, minor = 0;
 	bool doubtful = false;
 
@@ -238,7 +302,7 @@ render_events(const struct tale *t, struct text *x)
 		}
 		if (shown == EVENTS_MAX)
 			continue;
-		render_event(t, &t->entry[i], x);
+		render_event(s, i, x);
 		doubtful |= t->entry[i].doubtful;
 		shown++;
 	}
@@ -257,15 +321,17 @@ render_events(const struct tale *t, struct text *x)
 }
 
 int
-tale_render_text(const struct tale *t, char **text, size_t *length)
+story_render_text(const struct story *s, char **text, size_t *length)
 {
 	struct text x = {0};
 
-	render_head(t, &x);
-	render_verdict(t, &x);
-	tale_waterfall(t, &x);
-	render_pauses(t, &x);
-	render_missing(t, &x);
-	render_events(t, &x);
+	render_verdict(s, &x);
+	text_add(&x, "\n");
+	render_head(s->tale, &x);
+	render_causes(s, &x);
+	tale_waterfall(s->tale, &x);
+	render_pauses(s->tale, &x);
+	render_missing(s->tale, &x);
+	render_events(s, &x);
 	return text_take(&x, text, length);
 }

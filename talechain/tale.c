@@ -5,8 +5,11 @@
  */
 #include "talechain/tale.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "talechain/text.h"
 
 /* Nothing lasts longer; a larger figure is not believed. */
 #define LATENCY_MAX_NS (3600 * NS_PER_S)
@@ -116,6 +119,17 @@ tale_bounds_set(struct tale *t)
 	if (!instant_before(c->received, t->end) &&
 	    instant_since(c->received, t->end) < LATENCY_MAX_NS)
 		t->end = c->received;
+}
+
+char *
+tale_server_name(const struct tale *t, int server, char *out, size_t size)
+{
+	int i = tale_attempt_of(t, server);
+
+	if (i >= 0 && t->request.attempt[i].server_name[0] != '\0')
+		return text_safe(out, size, t->request.attempt[i].server_name);
+	snprintf(out, size, "server %d", server);
+	return out;
 }
 
 void

@@ -30,6 +30,24 @@ struct tale_pause {
 	bool begin_seen, end_seen; /* false: bounded by the tale's own */
 };
 
+/* The sockets a request went through; a peer is the other end, if here. */
+enum tale_socket {
+	TALE_SOCKET_CLIENT, /* ours to the client */
+	TALE_SOCKET_CLIENT_PEER,
+	TALE_SOCKET_A, /* ours to the first attempt's server */
+	TALE_SOCKET_A_PEER,
+	TALE_SOCKET_B,
+	TALE_SOCKET_B_PEER,
+	TALE_SOCKETS
+};
+
+/* A thread that took part in the request. */
+struct tale_thread {
+	uint32_t tid, pid;
+	int attempt; /* of a server's: 0, 1; -1: Tailor's or the client's */
+};
+#define TALE_THREADS 64
+
 struct tale {
 	struct tale_request request; /* every string terminated */
 	struct tale_client client;   /* all zero: not given */
@@ -44,7 +62,23 @@ struct tale {
 	bool stale;		/* the request's beginning was overwritten */
 	int64_t blind_ns;	/* of the request: nobody was looking */
 	unsigned blinds;
+	uint64_t cookie[TALE_SOCKETS]; /* 0: not known */
+	struct tale_thread thread[TALE_THREADS];
+	unsigned threads;
 };
+
+/* The numbers packed into the kernel's events of flows. */
+static inline uint32_t
+tale_high(uint64_t packed)
+{
+	return (uint32_t)(packed >> 32);
+}
+
+static inline uint32_t
+tale_low(uint64_t packed)
+{
+	return (uint32_t)packed;
+}
 
 /* Length of what the timeline shows, ns, >= 0. */
 static inline int64_t
@@ -85,32 +119,6 @@ int tale_pauses_find(struct tale *t);
 /* How much of [from, to] a pause covers, ns. */
 int64_t tale_overlap_ns(struct instant begin, struct instant end,
     struct instant from, struct instant to);
-
-/* Which line of the picture an event belongs to. */
-enum tale_lane {
-	TALE_LANE_CLIENT,
-	TALE_LANE_PROXY,
-	TALE_LANE_SERVER_A, /* of attempt 0 */
-	TALE_LANE_SERVER_B,
-	TALE_LANE_JVM_A,
-	TALE_LANE_JVM_B,
-	TALE_LANE_KERNEL,
-	TALE_LANE_OBSERVER,
-	TALE_LANE_OTHER, /* an application outside the attempts */
-	TALE_LANE_COUNT
-};
-enum tale_lane tale_lane_of(const struct tale *t, const struct tale_entry *e);
-/* "proxy", "A", "A jvm"; out of size bytes is always terminated, inert. */
-void tale_lane_name(
-    const struct tale *t, enum tale_lane lane, char *out, size_t size);
-
-/* The one sentence of what is known. */
-struct tale_verdict {
-	const char *code; /* as in the documents: "switched", "work", ... */
-	int64_t share_ns; /* of the total, 0: not said */
-	char text[400];	  /* inert ASCII */
-};
-void tale_verdict(const struct tale *t, struct tale_verdict *out);
 
 /* A server's name for people, inert; out is returned. */
 char *

@@ -203,13 +203,6 @@ const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
 
 /*
- * Render as text for an 80-column terminal (the caller frees *text), or as
- * JSON, schema tailor.timeline/1.  Return 0 or -ENOMEM.
- */
-int tale_render_text(const struct tale *t, char **text, size_t *length);
-int tale_render_json(const struct tale *t, struct json *out);
-
-/*
  * talechain_event_request(event, request):
  * Whether the event's type names a request, and which one.
  */

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "talechain/story.h"
 #include "talechain/timeline.h"
 
 #define LOG2 10
@@ -83,10 +84,34 @@ lay(char *path, size_t path_size, const uint8_t *data, size_t size)
 	return fd;
 }
 
+/* Segments tile the request's time; everything lies within it. */
+static void
+whole(const struct story *s)
+{
+	int64_t at = 0;
+	size_t i;
+
+	for (i = 0; i < s->segments; i++) {
+		if (s->segment[i].begin_ns != at ||
+		    s->segment[i].end_ns <= at ||
+		    s->segment[i].lane >= s->lanes)
+			abort();
+		at = s->segment[i].end_ns;
+	}
+	if (at != s->total_ns || !(s->coverage >= 0) || s->coverage > 1)
+		abort();
+	for (i = 0; i < s->bars; i++)
+		if (s->bar[i].begin_ns < 0 ||
+		    s->bar[i].end_ns <= s->bar[i].begin_ns ||
+		    s->bar[i].end_ns > at || s->bar[i].lane >= s->lanes)
+			abort();
+}
+
 static void
 tell(struct timeline_reader *r)
 {
 	struct tale *t;
+	struct story *s;
 	struct json j;
 	char *text;
 	size_t n;
@@ -94,14 +119,18 @@ tell(struct timeline_reader *r)
 
 	if (err < 0 && t == NULL)
 		abort();
-	if (tale_render_text(t, &text, &n) < 0)
+	if (tale_tell(&s, t) < 0)
+		abort();
+	whole(s);
+	if (story_render_text(s, &text, &n) < 0)
 		abort();
 	free(text);
 	json_init(&j, false);
-	if (tale_render_json(t, &j) < 0 || json_take(&j, &text, &n) < 0)
+	if (story_render_json(s, &j) < 0 || json_take(&j, &text, &n) < 0)
 		abort();
 	free(text);
 	json_fini(&j);
+	story_free(&s);
 	tale_free(&t);
 }
 

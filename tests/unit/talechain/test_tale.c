@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "talechain/story.h"
 #include "talechain/tale.h"
 #include "tests/unit/talechain/scene.h"
 
@@ -100,13 +101,15 @@ slice(struct scene *s, const struct tale_request *r)
 }
 
 static void
-verdict_is(const struct tale *t, const char *code, const char *text)
+verdict_is(const struct tale *t, enum tale_cause cause, const char *text)
 {
-	struct tale_verdict v;
+	struct story *s;
 
-	tale_verdict(t, &v);
-	assert_string_equal(v.text, text);
-	assert_string_equal(v.code, code);
+	assert_int_equal(tale_tell(&s, t), 0);
+	assert_string_equal(s->verdict.text, text);
+	assert_string_equal(
+	    tale_cause_code(s->verdict.cause), tale_cause_code(cause));
+	story_free(&s);
 }
 
 static void
@@ -145,9 +148,10 @@ test_pauses(void **state)
 	assert_int_equal(t->pause[0].cause, TALECHAIN_CAUSE_ALLOCATION);
 	assert_true(t->pause[0].begin_seen && t->pause[0].end_seen);
 	pause_is(&t->pause[1], 0, HAZARD_SAFEPOINT, 3500 * US, 3600 * US);
-	verdict_is(t, "jvm_pause",
-	    "A answered in 4.80 ms; for 2.00 ms of that it was in a gc "
-	    "(allocation).");
+	verdict_is(t, TALE_CAUSE_UNKNOWN,
+	    "2.70 of 5.00 ms: not explained; A answered in 4.80 ms, but what "
+	    "it did in that time is not known without kernel events. 2.00 of "
+	    "5.00 ms: A was in a gc (allocation).");
 	tale_free(&t);
 	scene_close(&s);
 }
@@ -185,9 +189,8 @@ test_pause_from_before(void **state)
 	assert_int_equal(t->pauses, 1);
 	pause_is(&t->pause[0], 0, HAZARD_GC, -3000 * US, 4000 * US);
 	assert_true(t->pause[0].end_seen);
-	verdict_is(t, "jvm_pause",
-	    "A answered in 4.80 ms; for 3.90 ms of that it was in a gc "
-	    "(allocation).");
+	verdict_is(
+	    t, TALE_CAUSE_GC, "3.90 of 5.00 ms: A was in a gc (allocation).");
 	tale_free(&t);
 	scene_close(&s);
 }
@@ -404,34 +407,38 @@ test_verdicts(void **state)
 	scene_open(&s, 10);
 	scene_hedged(&s, &r);
 	t = slice(&s, &r);
-	verdict_is(t, "switched",
-	    "Re-sent to B 0.12 ms after A began a gc (allocation); "
-	    "B answered in 1.90 ms.");
+	verdict_is(t, TALE_CAUSE_WORK,
+	    "1.69 of 2.41 ms: B computed. Re-sent to B 0.12 ms after A began "
+	    "a gc (allocation); B answered in 1.90 ms.");
 	tale_free(&t);
 	memcpy(r.attempt[0].outcome, "won", 4);
 	memcpy(r.attempt[1].outcome, "lost", 5);
 	r.attempt[0].complete = scene_at(2300 * US);
 	t = slice(&s, &r);
-	verdict_is(t, "switched",
-	    "Re-sent to B 0.12 ms after A began a gc (allocation); "
-	    "A answered first all the same in 2.25 ms.");
+	verdict_is(t, TALE_CAUSE_GC,
+	    "2.02 of 2.41 ms: A was in a gc (allocation). Re-sent to B 0.12 ms "
+	    "after A began a gc (allocation); A answered in 2.25 ms, first all "
+	    "the same.");
 	tale_free(&t);
 	memcpy(r.attempt[0].outcome, "failed", 7);
 	memcpy(r.attempt[1].trigger, "failure", 8);
 	t = slice(&s, &r);
-	verdict_is(t, "switched",
-	    "Re-sent to B 0.40 ms after it arrived, because A failed; "
-	    "neither answer was used.");
+	verdict_is(t, TALE_CAUSE_WORK,
+	    "1.69 of 2.41 ms: B computed. Re-sent to B 0.40 ms after it "
+	    "arrived, because A failed; neither answer was used.");
 	tale_free(&t);
 	r.attempt[1].server = -1;
 	r.attempt[0].server = 5;
 	t = slice(&s, &r);
-	verdict_is(t, "unknown",
-	    "A answered in 2.25 ms; no pause of it was seen meanwhile.");
+	verdict_is(t, TALE_CAUSE_UNKNOWN,
+	    "2.25 of 2.41 ms: not explained; A answered in 2.25 ms, but what "
+	    "it did in that time is not known without kernel events.");
 	tale_free(&t);
 	r.attempt[0].server = -1;
 	t = slice(&s, &r);
-	verdict_is(t, "unknown", "Was sent to no server.");
+	verdict_is(t, TALE_CAUSE_PROXY,
+	    "2.41 of 2.41 ms: Tailor answered itself. It was sent to no "
+	    "server.");
 	tale_free(&t);
 	scene_close(&s);
 
@@ -441,9 +448,8 @@ test_verdicts(void **state)
 	SCENE(&s, 4200 * US, 0, TALECHAIN_APP_START, SCENE_ID);
 	SCENE(&s, 4700 * US, 0, TALECHAIN_APP_FINISH, SCENE_ID);
 	t = slice(&s, &r);
-	verdict_is(t, "backend_queue",
-	    "A answered in 4.80 ms; no pause of it was seen meanwhile. It "
-	    "waited 4.00 ms in the server and was worked on for 0.50 ms.");
+	verdict_is(t, TALE_CAUSE_BACKEND_QUEUE,
+	    "4.00 of 5.00 ms: it waited in A's queue.");
 	tale_free(&t);
 	r.attempt[0].first_byte = r.attempt[0].complete = INSTANT_NONE;
 	t = slice(&s, &r);

@@ -1,0 +1,97 @@
+/*
+ * cause_pause.c: what stops a whole server, and when nobody was looking.
+ *
+ * A collection, a safepoint or the end of a process stops every thread,
+ * whatever the thread was about, so these claims win over what a thread's own
+ * events say.
+ */
+#include "talechain/telling.h"
+
+/* A JVM that prepares or compiles so much is busy with that. */
+#define CLASSES_PER_S 1000
+#define METHODS_PER_S 500
+
+void
+cause_pauses(struct telling *tl, int attempt)
+{
+	static const struct {
+		enum tale_cause cause;
+		enum claim_rank rank;
+	} of[HAZARD_KIND_COUNT] = {
+	    [HAZARD_GC] = {TALE_CAUSE_GC, RANK_GC},
+	    [HAZARD_SAFEPOINT] = {TALE_CAUSE_SAFEPOINT, RANK_SAFEPOINT},
+	    [HAZARD_EXIT] = {TALE_CAUSE_EXIT, RANK_EXIT},
+	};
+	const struct tale *t = tl->t;
+	const struct tale_pause *p;
+	struct claim c;
+
+	for (size_t i = 0; i < t->pauses; i++) {
+		p = &t->pause[i];
+		if (p->server != t->request.attempt[attempt].server)
+			continue;
+		c = (struct claim){
+		    .cause = of[p->kind].cause,
+		    .rank = of[p->kind].rank,
+		    .attempt = attempt,
+		    .cpu = -1,
+		    .pause = p,
+		    .begin_ns = instant_since(p->begin, t->t0),
+		    .end_ns = instant_since(p->end, t->t0),
+		};
+		path_add(tl, &c);
+	}
+}
+
+void
+cause_classes(struct telling *tl, int attempt)
+{
+	const struct tale *t = tl->t;
+	const struct talechain_event *v;
+	struct claim c = {
+	    .cause = TALE_CAUSE_CLASS_LOADING,
+	    .rank = RANK_CLASSES,
+	    .attempt = attempt,
+	    .cpu = -1,
+	};
+	double s;
+
+	for (size_t i = 0; i < t->entries; i++) {
+		v = &t->entry[i].slot.event;
+		if (v->type != TALECHAIN_JVM_RATES || t->entry[i].doubtful ||
+		    t->entry[i].slot.server !=
+			t->request.attempt[attempt].server ||
+		    v->arg[2] == 0 || v->arg[2] > (uint64_t)NS_PER_S * 10)
+			continue;
+		s = (double)v->arg[2] / (double)NS_PER_S;
+		if ((double)v->arg[0] < CLASSES_PER_S * s &&
+		    (double)v->arg[1] < METHODS_PER_S * s)
+			continue;
+		c.value = v->arg[0];
+		c.end_ns = telling_at(tl, t->entry[i].at);
+		c.begin_ns = c.end_ns - (int64_t)v->arg[2];
+		path_add(tl, &c);
+	}
+}
+
+void
+cause_gaps(struct telling *tl)
+{
+	const struct tale *t = tl->t;
+	const struct tale_entry *e;
+	struct claim c = {
+	    .cause = TALE_CAUSE_BLIND,
+	    .rank = RANK_GAP,
+	    .attempt = -1,
+	    .cpu = -1,
+	};
+
+	for (size_t i = 0; i < t->entries; i++) {
+		e = &t->entry[i];
+		if (e->slot.event.type != TALECHAIN_META_BLIND)
+			continue;
+		c.end_ns = telling_at(tl, e->at);
+		c.begin_ns = c.end_ns - tale_event_latency_ns(&e->slot.event);
+		path_add(tl, &c);
+	}
+}
