@@ -80,6 +80,20 @@ $(BUILD)/obj/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+# The timeline's page is in the program: its files, and the base64 of their
+# SHA-256 for its content security policy, become part of one object.
+PAGE := $(patsubst talechain/%,$(BUILD)/%,$(wildcard talechain/page/*))
+$(BUILD)/page/%.hash: talechain/page/%
+	@mkdir -p $(@D)
+	$(call say,HASH)sha256sum <$< | cut -c 1-64 | tr a-f A-F | \
+	    basenc --base16 -d | base64 | tr -d '\n' >$@
+$(BUILD)/page/%: talechain/page/%
+	@mkdir -p $(@D)
+	@cp $< $@
+$(BUILD)/obj/talechain/page.o: $(PAGE) $(addsuffix .hash,$(PAGE))
+$(BUILD)/obj/talechain/page.o: private override CFLAGS += \
+	-DPAGE_FOLDER='"$(BUILD)/page"'
+
 define folder
 $(BUILD)/lib$(1).a: $(call objects,$(1))
 	@mkdir -p $$(@D)
@@ -148,6 +162,9 @@ E2E_PROGRAMS := $(patsubst tests/e2e/%.c,$(BUILD)/e2e/%,\
 $(BUILD)/e2e/%: $(BUILD)/obj/tests/e2e/%.o $(call archives,talechain)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,talechain)
+
+# Its stories are those of the unit tests.
+$(BUILD)/e2e/talechain_pages: $(BUILD)/obj/tests/unit/talechain/samples.o
 
 .PHONY: e2e e2e-programs
 e2e-programs: $(E2E_PROGRAMS)

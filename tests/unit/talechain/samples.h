@@ -1,0 +1,44 @@
+/*
+ * samples.h: stories made by hand, for tests of renderings.
+ *
+ * Each is whole: lanes, bars, arrows, segments that tile its time, a verdict,
+ * and a tale with some events behind it.
+ */
+#ifndef TESTS_TALECHAIN_SAMPLES_H
+#define TESTS_TALECHAIN_SAMPLES_H
+
+#include "talechain/story.h"
+#include "talechain/tale.h"
+
+#define SAMPLE_MAX 600 /* lanes, bars, arrows, segments, events */
+
+struct sample {
+	struct tale tale;
+	struct story story;
+	struct tale_entry entry[SAMPLE_MAX];
+	struct story_lane lane[SAMPLE_MAX];
+	struct story_bar bar[SAMPLE_MAX];
+	struct story_arrow arrow[SAMPLE_MAX];
+	struct story_segment segment[SAMPLE_MAX];
+	unsigned event_lane[SAMPLE_MAX];
+};
+
+#define SAMPLES(X)                                                    \
+	X(ack)	   /* 41.2 ms: Nagle and a delayed acknowledgement */ \
+	X(gc)	   /* sent again to the backup: a collection */       \
+	X(classes) /* a server that has just been started */          \
+	X(plain)   /* nothing from the kernel */                      \
+	X(empty)   /* no lane, no bar, no time */                     \
+	X(hostile) /* every string wants out */                       \
+	X(many)	   /* 14 lanes */
+
+/* The names of all samples, ended by NULL. */
+extern const char *const sample_names[];
+
+/* A sample by its name; abort without memory.  Free with free(). */
+struct sample *sample_new(const char *name);
+
+/* Lanes, bars and arrows by chance; the same for the same seed. */
+struct sample *sample_random(unsigned seed);
+
+#endif
