@@ -38,7 +38,7 @@ struct bench_fidelity {
 	double raw_max, kept_max;
 	double cpc_max;
 	uint64_t samples;
-	uint64_t impossible_raw; /* rates over IMPOSSIBLE times the truth */
+	uint64_t impossible_raw; /* over 1.5 times the fastest alone */
 	uint64_t impossible_kept;
 };
 

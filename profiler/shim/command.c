@@ -1,0 +1,349 @@
+/*
+ * command.c: the command line of `tailor shim` and `tailor shim bench`.
+ *
+ * One table makes getopt's options and --help.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/instant.h"
+#include "profiler/shim.h"
+#include "profiler/shim/bench.h"
+#include "profiler/shim/observe.h"
+
+#define SECONDS_MAX 86400
+#define STATUS_FAILED 1
+#define STATUS_USAGE 2
+
+static const struct shim_option {
+	struct option option;
+	const char *argument, *meaning;
+} table[] = {
+    {{"pid", required_argument, NULL, 'p'}, "PID", "observe this process"},
+    {{"cpu", required_argument, NULL, 'C'}, "N", "observe this CPU"},
+    {{"signal", required_argument, NULL, 's'}, "SPEC",
+	"counter:NAME, word:FILE:OFFSET[:NAME], jvm:NAME"},
+    {{"tag", required_argument, NULL, 'g'}, "SPEC",
+	"word:FILE:OFFSET: rates by its value"},
+    {{"period", required_argument, NULL, 'P'}, "CYCLES",
+	"at least so far apart (default 0: at once)"},
+    {{"seconds", required_argument, NULL, 'd'}, "S",
+	"how long (default 5; bench: about 30)"},
+    {{"on", required_argument, NULL, 'o'}, "N", "sample from this CPU"},
+    {{"top", required_argument, NULL, 'n'}, "N", "tags shown (default 20)"},
+    {{"live", no_argument, NULL, 'l'}, NULL, "show it anew every second"},
+    {{"csv", required_argument, NULL, 'c'}, "FILE", "rates over time"},
+    {{"chrome", required_argument, NULL, 'x'}, "FILE",
+	"the same for Perfetto (Chrome trace)"},
+    {{"interval", required_argument, NULL, 'i'}, "MS",
+	"of rates over time (default 10)"},
+    {{"json", no_argument, NULL, 'j'}, NULL, "print JSON"},
+    {{"help", no_argument, NULL, 'h'}, NULL, "print this and exit"},
+};
+
+#define OPTIONS (sizeof(table) / sizeof(table[0]))
+
+static void
+help(void)
+{
+	char name[40];
+	size_t i;
+
+	printf("Usage: tailor shim [--pid PID | --cpu N] [--signal SPEC]...\n"
+	       "       tailor shim bench [--json]\n\n"
+	       "Samples counters and words of shared memory as finely as this\n"
+	       "machine allows, corrects rates for the time that reading\n"
+	       "takes, and says what they were, over all and by tag.  `bench`\n"
+	       "measures how finely, how truly, and at what cost.\n\n");
+	for (i = 0; i < OPTIONS; i++) {
+		snprintf(name, sizeof(name), "--%s%s%s", table[i].option.name,
+		    table[i].argument != NULL ? " " : "",
+		    table[i].argument != NULL ? table[i].argument : "");
+		printf("  %-18s %s\n", name, table[i].meaning);
+	}
+	printf("\nExit status: 0 observed, 1 could not, 2 wrong usage.\n"
+	       "See tailor-shim(1).\n");
+}
+
+/* A whole number in a range, or a message and false. */
+static bool
+number(const char *option, const char *text, long low, long high, long *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtol(text, &end, 10);
+	if (end != text && *end == '\0' && errno == 0 && *out >= low &&
+	    *out <= high)
+		return true;
+	fprintf(stderr, "tailor shim: --%s %s: not a number in %ld..%ld\n",
+	    option, text, low, high);
+	return false;
+}
+
+struct command {
+	struct observe_options observe;
+	bool bench, help;
+	long seconds; /* 0: not given */
+};
+
+/* One option with its argument.  False after saying what is wrong. */
+static bool
+option_take(struct command *c, int letter, const char *text)
+{
+	struct observe_options *o = &c->observe;
+	long n;
+
+	switch (letter) {
+	case 'p':
+		if (!number("pid", text, 1, INT32_MAX, &n))
+			return false;
+		o->target.pid = (pid_t)n;
+		return true;
+	case 'C':
+		if (!number("cpu", text, 0, CPU_SETSIZE - 1, &n))
+			return false;
+		o->target.cpu = (int)n;
+		return true;
+	case 'o':
+		if (!number("on", text, 0, CPU_SETSIZE - 1, &n))
+			return false;
+		o->on = (int)n;
+		return true;
+	case 's':
+		if (o->signals == SAMPLER_SIGNALS) {
+			fprintf(stderr,
+			    "tailor shim: at most %d signals at once\n",
+			    SAMPLER_SIGNALS);
+			return false;
+		}
+		o->signal[o->signals++] = text;
+		return true;
+	case 'g':
+		o->tag = text;
+		return true;
+	case 'P':
+		if (!number("period", text, 0, 1000000000, &n))
+			return false;
+		o->period = (uint64_t)n;
+		return true;
+	case 'd':
+		return number("seconds", text, 1, SECONDS_MAX, &c->seconds);
+	case 'i':
+		if (!number("interval", text, 1, 60000, &n))
+			return false;
+		o->interval_ns = n * NS_PER_MS;
+		return true;
+	case 'n':
+		if (!number("top", text, 1, 64, &n))
+			return false;
+		o->top = (unsigned)n;
+		return true;
+	case 'c':
+		o->csv = text;
+		return true;
+	case 'x':
+		o->chrome = text;
+		return true;
+	case 'l':
+		o->live = true;
+		return true;
+	case 'j':
+		o->json = true;
+		return true;
+	case 'h':
+		c->help = true;
+		return true;
+	}
+	return false;
+}
+
+static bool
+command_parse(struct command *c, int argc, char **argv)
+{
+	struct option options[OPTIONS + 1] = {0};
+	int letter;
+	size_t i;
+
+	for (i = 0; i < OPTIONS; i++)
+		options[i] = table[i].option;
+	*c = (struct command){.observe = {.target = {.cpu = -1},
+				  .on = -1,
+				  .top = 20,
+				  .interval_ns = 10 * NS_PER_MS}};
+	optind = 1;
+	while ((letter = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if (!option_take(c, letter, optarg))
+			return false;
+	if (optind < argc && strcmp(argv[optind], "bench") == 0) {
+		c->bench = true;
+		optind++;
+	}
+	if (optind < argc) {
+		fprintf(stderr, "tailor shim: what is \"%s\"?\n", argv[optind]);
+		return false;
+	}
+	if (c->observe.target.pid > 0 && c->observe.target.cpu >= 0) {
+		fprintf(stderr, "tailor shim: --pid or --cpu, not both\n");
+		return false;
+	}
+	if (!c->help && !c->bench && c->observe.target.pid == 0 &&
+	    c->observe.target.cpu < 0 && c->observe.signals == 0) {
+		fprintf(stderr, "tailor shim: observe what? --pid, --cpu or "
+				"--signal (see --help)\n");
+		return false;
+	}
+	c->observe.length_ns = (c->seconds > 0 ? c->seconds : 5) * NS_PER_S;
+	return true;
+}
+
+/* Print what a JSON writer holds to a file.  0 or a negative errno. */
+static int
+json_print(struct json *j, FILE *out)
+{
+	char *text;
+	size_t length;
+	int err = json_take(j, &text, &length);
+
+	if (err < 0)
+		return err;
+	fwrite(text, 1, length, out);
+	fputc('\n', out);
+	free(text);
+	return ferror(out) ? -EIO : 0;
+}
+
+static int
+file_write(const struct observation *o, const char *path, bool chrome)
+{
+	struct json j;
+	FILE *f = fopen(path, "we");
+	int err = 0;
+
+	if (f == NULL) {
+		err = -errno;
+		goto out;
+	}
+	if (chrome) {
+		json_init(&j, false);
+		series_chrome(&o->series, &j);
+		err = json_print(&j, f);
+		json_fini(&j);
+	} else {
+		series_csv(&o->series, f);
+	}
+	if (fclose(f) != 0 && err == 0)
+		err = -errno;
+out:
+	if (err < 0)
+		fprintf(stderr, "tailor shim: %s: %s\n", path, strerror(-err));
+	return err;
+}
+
+static int
+observe(const struct observe_options *options)
+{
+	static struct observation o;
+	char why[SOURCE_WHY] = "";
+	struct json j;
+	int err = observe_run(&o, options, why);
+
+	if (err < 0) {
+		fprintf(stderr, "tailor shim: %s\n", why);
+		goto out;
+	}
+	if (options->json) {
+		json_init(&j, true);
+		observe_json(&o, &j);
+		err = json_print(&j, stdout);
+		json_fini(&j);
+	} else {
+		observe_print(&o, options->live);
+	}
+	if (options->csv != NULL && file_write(&o, options->csv, false) < 0)
+		err = -EIO;
+	if (options->chrome != NULL &&
+	    file_write(&o, options->chrome, true) < 0)
+		err = -EIO;
+out:
+	observe_fini(&o);
+	return err < 0 ? STATUS_FAILED : 0;
+}
+
+static void
+progress(const char *what, unsigned percent)
+{
+	if (isatty(STDERR_FILENO))
+		fprintf(stderr, "\r%3u %%  %-40s%s", percent, what,
+		    percent == 100 ? "\n" : "");
+}
+
+/* Two CPUs of those we may use, the observer's where it was asked for. */
+static bool
+two_cpus(struct bench_options *b, int on)
+{
+	int found[2] = {-1, -1}, n = 0, cpu;
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return false;
+	for (cpu = 0; cpu < CPU_SETSIZE && n < 2; cpu++)
+		if (CPU_ISSET((size_t)cpu, &set) && cpu != on)
+			found[n++] = cpu;
+	b->producer_cpu = found[0];
+	b->observer_cpu = on >= 0 ? on : found[1];
+	return b->producer_cpu >= 0 && b->observer_cpu >= 0;
+}
+
+static int
+bench(const struct command *c)
+{
+	static struct bench_result result;
+	struct bench_options o = {.slice_ns = 20 * NS_PER_MS};
+	struct json j;
+	int err;
+
+	/* Slices in a run: 24 pairs of costs, 8 and 4 of longer ones. */
+	o.rounds = (unsigned)((c->seconds > 0 ? c->seconds : 30) * 50 / 36);
+	o.rounds = o.rounds > 1000 ? 1000 : o.rounds;
+	if (!two_cpus(&o, c->observe.on)) {
+		fprintf(stderr,
+		    "tailor shim: bench needs two CPUs, one to observe the "
+		    "other; this process may use one\n");
+		return STATUS_FAILED;
+	}
+	err = bench_run(&result, &o, progress);
+	if (err < 0) {
+		fprintf(stderr, "tailor shim: %s\n", strerror(-err));
+		return STATUS_FAILED;
+	}
+	if (!c->observe.json) {
+		bench_print(&result);
+		return 0;
+	}
+	json_init(&j, true);
+	bench_json(&result, &j);
+	err = json_print(&j, stdout);
+	json_fini(&j);
+	return err < 0 ? STATUS_FAILED : 0;
+}
+
+int
+shim_main(int argc, char **argv)
+{
+	struct command c;
+
+	if (!command_parse(&c, argc, argv))
+		return STATUS_USAGE;
+	if (c.help) {
+		help();
+		return 0;
+	}
+	return c.bench ? bench(&c) : observe(&c.observe);
+}

@@ -1,0 +1,210 @@
+/*
+ * observe.c: the loop of `tailor shim`.
+ *
+ * Between two looks at whether it is over, nothing is done but sampling.
+ */
+#include "profiler/shim/observe.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/instant.h"
+#include "profiler/shim/cycles.h"
+#include "profiler/shim/workload.h"
+
+#define LIVE_NS NS_PER_S
+#define SERIES_ROWS_MAX 1000000
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_interrupt(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+/* The letter of a process's state, 0 if it is gone. */
+static char
+process_state(pid_t pid)
+{
+	char path[40], text[512] = "";
+	const char *after;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return 0;
+	if (fgets(text, sizeof(text), f) == NULL)
+		text[0] = '\0';
+	fclose(f);
+	/* The name before it may hold anything, also parentheses. */
+	after = strrchr(text, ')');
+	return after != NULL && after[1] == ' ' ? after[2] : 0;
+}
+
+/* A CPU of ours that is not the target's; the target's if it is alone. */
+static int
+choose_cpu(const struct observe_options *o)
+{
+	cpu_set_t set;
+	int cpu, last = -1;
+
+	if (o->on >= 0)
+		return o->on;
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return -1;
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET((size_t)cpu, &set) && cpu != o->target.cpu)
+			last = cpu;
+	return last >= 0 ? last : o->target.cpu;
+}
+
+static int
+prepare(struct observation *o, char *why)
+{
+	const struct observe_options *options = o->options;
+	int64_t rows = options->length_ns / options->interval_ns + 1;
+	unsigned i;
+	int err;
+
+	if (options->target.pid > 0) {
+		char state = process_state(options->target.pid);
+
+		if (state == 0 || state == 'Z' || state == 'X') {
+			snprintf(why, SOURCE_WHY, "there is no process %ld",
+			    (long)options->target.pid);
+			return -ESRCH;
+		}
+		if (state == 'T' || state == 't')
+			snprintf(o->note, sizeof(o->note),
+			    "process %ld is stopped; nothing of it will "
+			    "change until SIGCONT",
+			    (long)options->target.pid);
+	}
+	for (i = 0; i < options->signals; i++) {
+		err = sources_add(&o->sources, options->signal[i], why);
+		if (err < 0)
+			return err;
+	}
+	if (options->signals == 0) {
+		err = sources_add_default(&o->sources, why);
+		if (err < 0)
+			return err;
+		if (o->note[0] == '\0')
+			memcpy(o->note, why, sizeof(o->note));
+	}
+	if (options->tag != NULL) {
+		err = sources_tag(&o->sources, options->tag, why);
+		if (err < 0)
+			return err;
+	}
+	o->scope = scope_new(o->sources.sampler.signals, DTE_MARGIN_PPM);
+	err = o->scope == NULL
+		  ? -ENOMEM
+		  : series_init(&o->series, &o->sources.sampler,
+			(size_t)(rows < SERIES_ROWS_MAX ? rows
+							: SERIES_ROWS_MAX));
+	if (err < 0) {
+		snprintf(why, SOURCE_WHY, "not enough memory");
+		return err;
+	}
+	o->cpu = choose_cpu(options);
+	err = workload_pin(o->cpu);
+	if (err < 0)
+		snprintf(why, SOURCE_WHY, "CPU %d: %s", o->cpu, strerror(-err));
+	return err;
+}
+
+/* Whether there is nothing left to observe. */
+static bool
+target_gone(struct observation *o)
+{
+	pid_t pid = o->options->target.pid;
+	char state;
+
+	if (interrupted) {
+		o->ended = "interrupted";
+		return true;
+	}
+	if (pid <= 0)
+		return false;
+	state = process_state(pid);
+	if (state == 0 || state == 'Z' || state == 'X') {
+		o->ended = "the process has ended";
+		return true;
+	}
+	return false;
+}
+
+static void
+sample_until(struct observation *o, uint64_t until, struct sample *last)
+{
+	struct sampler *sampler = &o->sources.sampler;
+	struct sample now;
+	bool kept;
+
+	do {
+		sampler_take(sampler, &now);
+		kept = scope_add(o->scope, &now);
+		series_add(&o->series, last, &now, kept);
+		*last = now;
+		sampler_wait(now.clock.begin, o->options->period);
+	} while (now.clock.begin < until);
+}
+
+int
+observe_run(
+    struct observation *o, const struct observe_options *options, char *why)
+{
+	struct sigaction quiet = {.sa_handler = on_interrupt}, before;
+	struct instant begin, now, shown;
+	uint64_t interval;
+	struct sample last;
+	int err;
+
+	memset(o, 0, sizeof(*o));
+	o->options = options;
+	sources_init(&o->sources, &options->target);
+	o->hz = cycles_hz();
+	err = prepare(o, why);
+	if (err < 0)
+		return err;
+	interrupted = 0;
+	sigaction(SIGINT, &quiet, &before);
+	interval = (uint64_t)((double)options->interval_ns * o->hz / 1e9);
+	begin = shown = now = instant_now();
+	sampler_take(&o->sources.sampler, &last);
+	scope_add(o->scope, &last);
+	while (
+	    instant_since(now, begin) < options->length_ns && !target_gone(o)) {
+		sample_until(o, last.clock.begin + interval, &last);
+		now = instant_now();
+		series_close(&o->series, (uint64_t)instant_since(now, begin));
+		if (options->live && instant_since(now, shown) >= LIVE_NS) {
+			o->taken_ns = (uint64_t)instant_since(now, begin);
+			observe_print(o, true);
+			shown = now;
+			/* The time of printing is no period. */
+			o->scope->begun = false;
+		}
+	}
+	o->taken_ns = (uint64_t)instant_since(now, begin);
+	sigaction(SIGINT, &before, NULL);
+	return 0;
+}
+
+void
+observe_fini(struct observation *o)
+{
+	free(o->scope);
+	o->scope = NULL;
+	series_fini(&o->series);
+	sources_fini(&o->sources);
+}

@@ -1,0 +1,50 @@
+/*
+ * observe.h: one observation, from its options to what was seen.
+ */
+#ifndef TAILOR_PROFILER_SHIM_OBSERVE_H
+#define TAILOR_PROFILER_SHIM_OBSERVE_H
+
+#include "profiler/shim/scope.h"
+#include "profiler/shim/series.h"
+#include "profiler/shim/source.h"
+
+struct observe_options {
+	struct target target;
+	const char *signal[SAMPLER_SIGNALS];
+	unsigned signals; /* 0: what tells most */
+	const char *tag;  /* NULL: none */
+	int on;		  /* our own CPU; -1: one that is not the target's */
+	uint64_t period;  /* cycles; 0 as fast as possible */
+	int64_t length_ns;
+	int64_t interval_ns; /* of the series */
+	unsigned top;	     /* rows shown */
+	bool live, json;
+	const char *csv, *chrome; /* files, or NULL */
+};
+
+struct observation {
+	const struct observe_options *options; /* borrowed */
+	struct sources sources;
+	struct scope *scope; /* owned */
+	struct series series;
+	double hz;
+	uint64_t taken_ns;     /* how long it took in the end */
+	int cpu;	       /* ours */
+	char note[SOURCE_WHY]; /* why it is less than wished, or "" */
+	const char *ended;     /* why it ended early, NULL: it did not */
+};
+
+/*
+ * observe_run(out, options, why):
+ * Observe.  Returns 0, or a negative errno with a sentence in why
+ * (SOURCE_WHY bytes).  Free with observe_fini in either case.
+ */
+int observe_run(
+    struct observation *out, const struct observe_options *options, char *why);
+void observe_fini(struct observation *o);
+
+/* What was seen, for people; with live, over what was shown before. */
+void observe_print(const struct observation *o, bool live);
+void observe_json(const struct observation *o, struct json *out);
+
+#endif

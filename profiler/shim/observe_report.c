@@ -1,0 +1,181 @@
+/*
+ * observe_report.c: what an observation saw, in 80 columns and as JSON.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "profiler/shim/observe.h"
+
+#define SHOWN_MAX 64
+
+static double
+part(uint64_t n, uint64_t of)
+{
+	return of > 0 ? 100.0 * (double)n / (double)of : 0;
+}
+
+static void
+print_tags(const struct observation *o)
+{
+	const struct tag_row *row[SHOWN_MAX];
+	const struct sampler *sampler = &o->sources.sampler;
+	unsigned top =
+	    o->options->top < SHOWN_MAX ? o->options->top : SHOWN_MAX;
+	size_t n = tags_sorted(&o->scope->tags, row, top), i;
+	unsigned k;
+
+	printf("\n  %-18s %12s %7s", "tag", "samples", "%");
+	for (k = 0; k < sampler->signals && k < 3; k++)
+		printf("  %11.11s", sampler->signal[k].name);
+	printf("\n");
+	for (i = 0; i < n; i++) {
+		const struct tag_row *r = row[i];
+
+		if (r == &o->scope->tags.others)
+			printf("  %-18s", "(all others)");
+		else
+			printf("  0x%-16" PRIx64, r->tag);
+		printf(" %12" PRIu64 " %6.1f%%", r->samples,
+		    part(r->samples, o->scope->periods));
+		for (k = 0; k < sampler->signals && k < 3; k++)
+			printf("  %11.6f", tag_rate(r, k));
+		printf("\n");
+	}
+}
+
+static void
+print_signals(const struct observation *o)
+{
+	const struct sampler *sampler = &o->sources.sampler;
+	unsigned k;
+
+	printf("\n  %-28s %9s %9s %9s %9s\n", "signal, per cycle", "p10", "p50",
+	    "p90", "max");
+	for (k = 0; k < sampler->signals; k++) {
+		const struct histogram *h = &o->scope->rate[k];
+
+		printf("  %-28.28s %9.5f %9.5f %9.5f %9.5f\n",
+		    sampler->signal[k].name,
+		    (double)histogram_quantile(h, .1) / SCOPE_RATE,
+		    (double)histogram_quantile(h, .5) / SCOPE_RATE,
+		    (double)histogram_quantile(h, .9) / SCOPE_RATE,
+		    h->count > 0 ? (double)h->max / SCOPE_RATE : 0.0);
+	}
+}
+
+void
+observe_print(const struct observation *o, bool live)
+{
+	const struct scope *s = o->scope;
+
+	if (live)
+		printf("\033[H\033[2J");
+	printf("%" PRIu64 " samples in %.1f s on CPU %d, period p50 %.0f "
+	       "cycles (%.0f ns), %.1f %% kept\n",
+	    s->periods, (double)o->taken_ns / 1e9, o->cpu,
+	    (double)histogram_quantile(&s->period, .5),
+	    (double)histogram_quantile(&s->period, .5) / o->hz * 1e9,
+	    scope_kept(s) * 100);
+	if (o->note[0] != '\0')
+		printf("Note: %s.\n", o->note);
+	if (o->ended != NULL)
+		printf("Ended early: %s.\n", o->ended);
+	print_signals(o);
+	print_tags(o);
+	if (s->straddling + s->backwards + o->sources.sampler.unread +
+		o->series.missed >
+	    0)
+		printf("\n  %" PRIu64 " periods over a change of tag, %" PRIu64
+		       " with a signal that fell,\n  %" PRIu64
+		       " counters unread, %" PRIu64
+		       " intervals not in the series\n",
+		    s->straddling, s->backwards, o->sources.sampler.unread,
+		    o->series.missed);
+	fflush(stdout);
+}
+
+static void
+json_quantiles(
+    struct json *j, const char *key, const struct histogram *h, double scale)
+{
+	static const double q[] = {.01, .1, .5, .9, .99, .999};
+	static const char *const name[] = {
+	    "p1", "p10", "p50", "p90", "p99", "p999"};
+	unsigned i;
+
+	json_key(j, key);
+	json_object_begin(j);
+	json_key_uint(j, "count", h->count);
+	for (i = 0; i < sizeof(q) / sizeof(q[0]); i++)
+		json_key_double(
+		    j, name[i], (double)histogram_quantile(h, q[i]) / scale);
+	json_key_double(j, "max", h->count > 0 ? (double)h->max / scale : 0);
+	json_object_end(j);
+}
+
+static void
+json_tag_rows(const struct observation *o, struct json *j)
+{
+	static const struct tag_row *row[TAGS];
+	const struct sampler *sampler = &o->sources.sampler;
+	size_t n = tags_sorted(&o->scope->tags, row, TAGS), i;
+	char name[24];
+	unsigned k;
+
+	json_key(j, "tags");
+	json_array_begin(j);
+	for (i = 0; i < n; i++) {
+		json_object_begin(j);
+		snprintf(name, sizeof(name), "0x%" PRIx64, row[i]->tag);
+		json_key_string(j, "tag",
+		    row[i] == &o->scope->tags.others ? "others" : name);
+		json_key_uint(j, "samples", row[i]->samples);
+		json_key_uint(j, "kept", row[i]->kept);
+		json_key(j, "rate");
+		json_array_begin(j);
+		for (k = 0; k < sampler->signals; k++)
+			json_double(j, tag_rate(row[i], k));
+		json_array_end(j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+void
+observe_json(const struct observation *o, struct json *j)
+{
+	const struct sampler *sampler = &o->sources.sampler;
+	const struct scope *s = o->scope;
+	unsigned k;
+
+	json_object_begin(j);
+	json_key_string(j, "schema", "tailor.shim/1");
+	json_key_double(j, "clock_hz", o->hz);
+	json_key_uint(j, "taken_ns", o->taken_ns);
+	json_key_int(j, "cpu", o->cpu);
+	json_key_string(j, "note", o->note);
+	json_key_string(j, "ended", o->ended != NULL ? o->ended : "");
+	json_key_uint(j, "periods", s->periods);
+	json_key_uint(j, "kept", s->kept);
+	json_key_uint(j, "straddling", s->straddling);
+	json_key_uint(j, "backwards", s->backwards);
+	json_key_uint(j, "unread", sampler->unread);
+	json_key_uint(j, "intervals_missed", o->series.missed);
+	json_quantiles(j, "period_cycles", &s->period, 1);
+	json_quantiles(j, "gap_cycles", &s->gap, 1);
+	json_key(j, "signals");
+	json_array_begin(j);
+	for (k = 0; k < sampler->signals; k++) {
+		json_object_begin(j);
+		json_key_string(j, "name", sampler->signal[k].name);
+		if (sampler->signal[k].counter != NULL)
+			json_key_string(j, "read_by",
+			    counter_way_name(sampler->signal[k].counter->way));
+		json_quantiles(j, "raw", &s->raw[k], SCOPE_RATE);
+		json_quantiles(j, "kept", &s->rate[k], SCOPE_RATE);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_tag_rows(o, j);
+	json_object_end(j);
+}

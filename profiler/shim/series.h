@@ -1,0 +1,48 @@
+/*
+ * series.h: rates over time, and writing them down.
+ *
+ * One row per interval, in memory that is allocated before the first sample;
+ * intervals beyond it are counted, not stored.
+ */
+#ifndef TAILOR_PROFILER_SHIM_SERIES_H
+#define TAILOR_PROFILER_SHIM_SERIES_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "profiler/shim/scope.h"
+
+struct series_row {
+	uint64_t at_ns; /* end of the interval, since the beginning */
+	uint64_t samples, kept;
+	double rate[SAMPLER_SIGNALS]; /* per cycle, kept periods only */
+};
+
+struct series {
+	const struct sampler *sampler; /* borrowed: names */
+	struct series_row *row;	       /* owned */
+	size_t rows, room;
+	uint64_t missed; /* intervals without a place */
+	/* the running interval */
+	uint64_t samples, kept, cycles;
+	uint64_t count[SAMPLER_SIGNALS];
+};
+
+/* Room for so many intervals, 1 or more.  0 or -ENOMEM. */
+int
+series_init(struct series *s, const struct sampler *sampler, size_t intervals);
+void series_fini(struct series *s);
+
+/* Count a sample into the running interval. */
+void series_add(struct series *s, const struct sample *last,
+    const struct sample *now, bool kept);
+
+/* End the running interval. */
+void series_close(struct series *s, uint64_t at_ns);
+
+/* As CSV with a head line; as counters of a Chrome trace. */
+void series_csv(const struct series *s, FILE *out);
+void series_chrome(const struct series *s, struct json *out);
+
+#endif

@@ -1,0 +1,240 @@
+/*
+ * source.c: opening signals.
+ */
+#include "profiler/shim/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "profiler/jvm/page.h"
+
+#define PATH_BYTES 512
+
+void
+sources_init(struct sources *s, const struct target *target)
+{
+	memset(s, 0, sizeof(*s));
+	s->target = *target;
+}
+
+void
+sources_fini(struct sources *s)
+{
+	unsigned i;
+
+	for (i = 0; i < s->counters; i++)
+		counter_close(&s->counter[i]);
+	for (i = 0; i < s->maps; i++)
+		munmap(s->map[i].at, s->map[i].bytes);
+	page_free(&s->page);
+	sources_init(s, &s->target);
+}
+
+/* Whatever comes after "word:", taken apart.  Name may stay empty. */
+struct word_spec {
+	char path[PATH_BYTES];
+	uint64_t offset;
+	char name[sizeof(((struct signal *)0)->name)];
+};
+
+static bool
+word_parse(const char *text, struct word_spec *out)
+{
+	const char *colon = strchr(text, ':');
+	char *end;
+	size_t n;
+
+	memset(out, 0, sizeof(*out));
+	if (colon == NULL || colon == text)
+		return false;
+	n = (size_t)(colon - text);
+	if (n >= sizeof(out->path))
+		return false;
+	memcpy(out->path, text, n);
+	errno = 0;
+	out->offset = strtoull(colon + 1, &end, 0);
+	if (end == colon + 1 || errno != 0 || (*end != '\0' && *end != ':'))
+		return false;
+	snprintf(
+	    out->name, sizeof(out->name), "%s", *end == ':' ? end + 1 : text);
+	return true;
+}
+
+/* Map the page of a file in which a word lies.  NULL with a reason in why. */
+static const uint64_t *
+word_map(struct sources *s, const struct word_spec *w, char *why)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct source_map *m = &s->map[s->maps];
+	struct stat st;
+	int fd;
+
+	if (w->offset % sizeof(uint64_t) != 0) {
+		snprintf(why, SOURCE_WHY,
+		    "%s: offset %llu is not a multiple of 8: half of the "
+		    "word could be seen changed",
+		    w->path, (unsigned long long)w->offset);
+		return NULL;
+	}
+	fd = open(w->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		snprintf(why, SOURCE_WHY, "%s: %s", w->path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	if (!S_ISREG(st.st_mode) || w->offset >= (uint64_t)st.st_size ||
+	    (uint64_t)st.st_size - w->offset < sizeof(uint64_t)) {
+		snprintf(why, SOURCE_WHY,
+		    "%s: has no 8 bytes at %llu (it is %lld bytes long)",
+		    w->path, (unsigned long long)w->offset,
+		    (long long)st.st_size);
+		close(fd);
+		return NULL;
+	}
+	m->bytes = page;
+	m->at = mmap(NULL, page, PROT_READ, MAP_SHARED, fd,
+	    (off_t)(w->offset / page * page));
+	close(fd);
+	if (m->at == MAP_FAILED) {
+		snprintf(why, SOURCE_WHY, "%s: cannot be mapped: %s", w->path,
+		    strerror(errno));
+		return NULL;
+	}
+	s->maps++;
+	return (const uint64_t *)(const void *)((const char *)m->at +
+						w->offset % page);
+}
+
+static int
+add_word(struct sources *s, const char *text, char *why)
+{
+	struct signal *g = &s->sampler.signal[s->sampler.signals];
+	struct word_spec w;
+
+	if (!word_parse(text, &w)) {
+		snprintf(why, SOURCE_WHY,
+		    "word:%s: write word:FILE:OFFSET or "
+		    "word:FILE:OFFSET:NAME",
+		    text);
+		return -EINVAL;
+	}
+	g->word = word_map(s, &w, why);
+	if (g->word == NULL)
+		return -EINVAL;
+	memcpy(g->name, w.name, sizeof(g->name));
+	s->sampler.signals++;
+	return 0;
+}
+
+static int
+add_jvm(struct sources *s, const char *name, char *why)
+{
+	struct signal *g = &s->sampler.signal[s->sampler.signals];
+	char sentence[PAGE_TEXT];
+	uint32_t offset;
+	int err;
+
+	if (s->target.pid <= 0) {
+		snprintf(why, SOURCE_WHY, "jvm:%s: say which JVM: --pid", name);
+		return -EINVAL;
+	}
+	if (s->page == NULL) {
+		err = page_open(&s->page, s->target.pid, sentence);
+		if (err < 0) {
+			snprintf(why, SOURCE_WHY, "jvm:%s: %s", name, sentence);
+			return err;
+		}
+	}
+	offset = hsperf_find(s->page->map, s->page->bytes, name);
+	if (offset == 0) {
+		snprintf(why, SOURCE_WHY,
+		    "jvm:%s: this JVM has no such number; `jcmd %ld "
+		    "PerfCounter.print` lists them",
+		    name, (long)s->target.pid);
+		return -ENOENT;
+	}
+	snprintf(g->name, sizeof(g->name), "%s", name);
+	g->word = (const uint64_t *)(const void *)(s->page->map + offset);
+	s->sampler.signals++;
+	return 0;
+}
+
+static int
+add_counter(struct sources *s, const char *name, char *why)
+{
+	struct signal *g = &s->sampler.signal[s->sampler.signals];
+	struct counter *c = &s->counter[s->counters];
+	int err;
+
+	err = counter_open(c, name,
+	    s->target.pid > 0	? s->target.pid
+	    : s->target.cpu < 0 ? 0
+				: -1,
+	    s->target.pid > 0 ? -1 : s->target.cpu, why, SOURCE_WHY);
+	if (err < 0)
+		return err;
+	snprintf(g->name, sizeof(g->name), "%s", name);
+	g->counter = c;
+	s->counters++;
+	s->sampler.signals++;
+	return 0;
+}
+
+int
+sources_add(struct sources *s, const char *spec, char *why)
+{
+	static const struct {
+		const char *prefix;
+		int (*add)(struct sources *s, const char *rest, char *why);
+	} kind[] = {
+	    {"counter:", add_counter}, {"word:", add_word}, {"jvm:", add_jvm}};
+	size_t i;
+
+	if (s->sampler.signals == SAMPLER_SIGNALS) {
+		snprintf(why, SOURCE_WHY, "%s: at most %d signals at once",
+		    spec, SAMPLER_SIGNALS);
+		return -E2BIG;
+	}
+	for (i = 0; i < sizeof(kind) / sizeof(kind[0]); i++)
+		if (strncmp(spec, kind[i].prefix, strlen(kind[i].prefix)) == 0)
+			return kind[i].add(
+			    s, spec + strlen(kind[i].prefix), why);
+	snprintf(why, SOURCE_WHY,
+	    "%s: a signal is counter:NAME, word:FILE:OFFSET or jvm:NAME", spec);
+	return -EINVAL;
+}
+
+int
+sources_tag(struct sources *s, const char *spec, char *why)
+{
+	struct word_spec w;
+
+	if (strncmp(spec, "word:", 5) != 0 || !word_parse(spec + 5, &w)) {
+		snprintf(why, SOURCE_WHY,
+		    "%s: a tag is word:FILE:OFFSET or word:FILE:OFFSET:NAME",
+		    spec);
+		return -EINVAL;
+	}
+	s->sampler.tag = word_map(s, &w, why);
+	return s->sampler.tag != NULL ? 0 : -EINVAL;
+}
+
+int
+sources_add_default(struct sources *s, char *why)
+{
+	int err = sources_add(s, "counter:instructions", why);
+
+	if (err == 0)
+		err = sources_add(s, "counter:cycles", why);
+	if (err != -ENOENT)
+		return err;
+	/* why says what is missing; it stays said if the rest works. */
+	return sources_add(s, "counter:task-clock", (char[SOURCE_WHY]){""});
+}

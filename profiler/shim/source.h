@@ -1,0 +1,66 @@
+/*
+ * source.h: from what somebody typed to signals that can be sampled.
+ *
+ *	counter:NAME             a counter of --pid or --cpu (counter.h)
+ *	word:FILE:OFFSET[:NAME]  64 bits of a file, mapped: shared memory
+ *	jvm:NAME                 a number in a JVM's performance page
+ *
+ * Opens, checks and explains; sampling is sampler.h's.
+ */
+#ifndef TAILOR_PROFILER_SHIM_SOURCE_H
+#define TAILOR_PROFILER_SHIM_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profiler/shim/sampler.h"
+
+struct page;
+
+/* What is looked at. */
+struct target {
+	pid_t pid; /* 0: none */
+	int cpu;   /* -1: none */
+};
+
+struct source_map {
+	void *at; /* owned mapping */
+	size_t bytes;
+};
+
+/* Everything that signals point into. */
+struct sources {
+	struct target target;
+	struct sampler sampler;
+	struct counter counter[SAMPLER_SIGNALS]; /* owned */
+	unsigned counters;
+	struct source_map map[SAMPLER_SIGNALS + 1]; /* owned; one for the tag */
+	unsigned maps;
+	struct page *page; /* owned, or NULL: the JVM's */
+};
+
+#define SOURCE_WHY 640
+
+void sources_init(struct sources *s, const struct target *target);
+void sources_fini(struct sources *s);
+
+/*
+ * sources_add(s, spec, why):
+ * Add a signal.  Returns 0, or a negative errno with a sentence in why
+ * (SOURCE_WHY bytes): what is wrong, and what to do.
+ */
+int sources_add(struct sources *s, const char *spec, char *why);
+
+/* The same for the tag: a word only. */
+int sources_tag(struct sources *s, const char *spec, char *why);
+
+/*
+ * Add what tells most on this machine: instructions and cycles where there is
+ * a PMU, else the time that the target spent on a CPU.  Why it is not more
+ * goes to why, empty if it could not be.
+ */
+int sources_add_default(struct sources *s, char *why);
+
+#endif

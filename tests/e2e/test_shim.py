@@ -1,0 +1,200 @@
+"""Goal: the microscope says what it sees of words in shared memory, of
+counters and of a JVM, and says clearly when it cannot."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+# Changes the word at 0 by +1, and the tag at 64 between 1 and 2, until the
+# parent closes its standard input.
+WRITER = """
+import mmap, os, select, sys
+m = mmap.mmap(os.open(sys.argv[1], os.O_RDWR), 4096)
+words = memoryview(m).cast("Q")
+print("ready", flush=True)
+n = 0
+while not select.select([0], [], [], 0)[0]:
+    for i in range(20000):
+        n += 1
+        words[0] = n
+        if i % 10000 == 0:
+            words[8] = 1 + i // 10000
+"""
+
+
+def shim(build, *arguments, **options):
+    done = subprocess.run([build / "tailor", "shim", *arguments], text=True,
+                          capture_output=True, timeout=60, check=False,
+                          **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(name="writer")
+def writer_fixture(scratch):
+    """A process that changes a word and a tag in shared memory."""
+    file = scratch / "words"
+    file.write_bytes(bytes(4096))
+    with subprocess.Popen([sys.executable, "-c", WRITER, file], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                          ) as process:
+        assert process.stdout.readline() == "ready\n"
+        yield process, file
+        process.stdin.close()
+
+
+def test_word_and_tag(build, writer, scratch):
+    # Goal: a word's rate and both values of a tag are seen, and what was
+    # taken is what is reported, in the table and in the series.
+    _, file = writer
+    series, trace = scratch / "series.csv", scratch / "trace.json"
+    status, out, err = shim(
+        build, "--signal", f"word:{file}:0:changes", "--tag",
+        f"word:{file}:64", "--seconds", "1", "--period", "20000",
+        "--json", "--csv", series, "--chrome", trace)
+    assert status == 0, err
+    seen = json.loads(out)
+    assert seen["schema"] == "tailor.shim/1"
+    name, = [s["name"] for s in seen["signals"]]
+    assert name == "changes"
+    assert {t["tag"] for t in seen["tags"]} >= {"0x1", "0x2"}
+    assert sum(t["samples"] for t in seen["tags"]) == seen["periods"] + 1
+    assert sum(t["kept"] for t in seen["tags"]) + seen["straddling"] \
+        == seen["kept"] <= seen["periods"]
+    for tag in seen["tags"]:
+        if tag["tag"] in ("0x1", "0x2"):
+            assert tag["rate"][0] > 0
+    with open(series, encoding="utf-8", newline="") as f:
+        rows = list(csv.DictReader(f))
+    assert sum(int(r["samples"]) for r in rows) == seen["periods"]
+    assert sum(int(r["kept"]) for r in rows) == seen["kept"]
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert len(events) == len(rows)
+    assert {(e["ph"], e["name"]) for e in events} == {("C", "changes")}
+    assert events == sorted(events, key=lambda e: e["ts"])
+
+
+def test_ends_with_its_process(build, writer):
+    # Goal: a process that vanishes ends the observation, which says so and
+    # shows what it had.
+    process, file = writer
+    threading.Timer(0.5, lambda: process.send_signal(signal.SIGKILL)).start()
+    status, out, err = shim(build, "--pid", str(process.pid), "--signal",
+                            f"word:{file}:0", "--seconds", "30", "--json")
+    assert status == 0, err
+    seen = json.loads(out)
+    assert seen["ended"] == "the process has ended"
+    assert seen["periods"] > 0 and seen["taken_ns"] < 25e9
+
+
+def test_stopped_process(build, writer):
+    # Goal: that a process is stopped is said, not shown as a mystery.
+    process, file = writer
+    process.send_signal(signal.SIGSTOP)
+    try:
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        status, out, _ = shim(build, "--pid", str(process.pid), "--signal",
+                              f"word:{file}:0", "--seconds", "1")
+    finally:
+        process.send_signal(signal.SIGCONT)
+    assert status == 0
+    assert f"process {process.pid} is stopped" in out
+
+
+def test_default_signals(build):
+    # Goal: without a PMU there is still something to see, and a reason.
+    status, out, err = shim(build, "--pid", str(os.getpid()), "--seconds",
+                            "1", "--json")
+    if status != 0 and "not permitted" in err:
+        pytest.skip(f"counters are not permitted here: {err.strip()}")
+    assert status == 0, err
+    seen = json.loads(out)
+    names = [s["name"] for s in seen["signals"]]
+    assert names in (["instructions", "cycles"], ["task-clock"])
+    assert (names == ["task-clock"]) == ("no PMU" in seen["note"])
+    assert seen["periods"] > 0
+
+
+def test_jvm(build, jvm):
+    # Goal: a number out of a JVM's performance page; a wrong name is told.
+    server = jvm()
+    pid = str(server.pid)
+    status, out, err = shim(build, "--pid", pid, "--signal",
+                            "jvm:sun.rt.safepoints", "--seconds", "1",
+                            "--json")
+    assert status == 0, err
+    assert json.loads(out)["signals"][0]["name"] == "sun.rt.safepoints"
+    status, _, err = shim(build, "--pid", pid, "--signal", "jvm:no.such")
+    assert status == 1 and "PerfCounter.print" in err
+
+
+def test_jvm_without_page(build, jvm):
+    # Goal: a JVM that hides its page is told as that.
+    server = jvm("-XX:-UsePerfData")
+    status, _, err = shim(build, "--pid", str(server.pid), "--signal",
+                          "jvm:sun.rt.safepoints")
+    assert status == 1
+    assert "hsperfdata" in err
+
+
+@pytest.mark.parametrize("arguments, status, said", [
+    ([], 2, "observe what?"),
+    (["--pid", "0"], 2, "not a number in 1.."),
+    (["--pid", "1", "--cpu", "0"], 2, "not both"),
+    (["--cpu", "0", "nonsense"], 2, 'what is "nonsense"?'),
+    (["--signal", "words:x"], 1, "a signal is"),
+    (["--signal", "word:/etc/passwd"], 1, "write word:FILE:OFFSET"),
+    (["--signal", "word:/etc/passwd:3"], 1, "multiple of 8"),
+    (["--signal", "word:/etc/passwd:1000000000"], 1, "has no 8 bytes"),
+    (["--signal", "word:/no/such:0"], 1, "No such file"),
+    (["--signal", "word:/dev/null:0"], 1, "has no 8 bytes"),
+    (["--signal", "counter:no-such-event"], 1, "no such event"),
+    (["--signal", "counter:msr/../../x/"], 1, "no such event"),
+    (["--signal", "jvm:sun.rt.safepoints"], 1, "say which JVM"),
+    (["--tag", "task", "--cpu", "0", "--signal", "word:/etc/passwd:0"], 1,
+     "a tag is"),
+    (["--cpu", "0", "--on", "1023", "--signal", "word:/etc/passwd:0"], 1,
+     "CPU 1023"),
+    (["--signal", "word:/etc/passwd:0"] * 9, 2, "at most 8"),
+])
+def test_told(build, arguments, status, said):
+    # Goal: every wrong request ends with what is wrong with it.
+    got, out, err = shim(build, *arguments)
+    assert (got, out) == (status, "")
+    assert said in err
+
+
+def test_vanished(build):
+    # Goal: a pid that is no more.
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    status, _, err = shim(build, "--pid", str(gone.pid))
+    assert status == 1 and f"there is no process {gone.pid}" in err
+
+
+def test_bench(build):
+    # Goal: the bench measures on two CPUs, every curve has its points, and
+    # correction keeps no more than it was given.
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("bench needs two CPUs; this machine lends one")
+    status, out, err = shim(build, "bench", "--seconds", "1", "--json")
+    assert status == 0, err
+    seen = json.loads(out)
+    assert len(seen["cost"]) == 12 and len(seen["fidelity"]) == 8
+    assert all(0 <= f["kept"] <= 1 for f in seen["fidelity"])
+    assert all(f["impossible_kept"] <= f["impossible_raw"]
+               for f in seen["fidelity"])
+    assert [t["every_ns"] for t in seen["tags"]] == [0, 1e4, 1e6]
+    assert seen["coherence_ns"] > 0
+
+
+def test_bench_needs_two(build):
+    # Goal: on one CPU the bench says why not.
+    status, _, err = shim(build, "bench", preexec_fn=lambda:
+                          os.sched_setaffinity(0, {0}))
+    assert status == 1 and "two CPUs" in err
