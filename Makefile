@@ -49,7 +49,7 @@ NEEDS_loadgen   := base
 NEEDS_tailorctl := talechain base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
-LIBS_profiler   := -lpfm
+LIBS_profiler   := -lpfm -lbpf
 LIBS_loadgen    := -lcjson
 LIBS_proxy      := -levent_core -levent_extra -lhttp_parser
 LIBS_tailorctl  := -lcjson
@@ -93,6 +93,29 @@ $(BUILD)/page/%: talechain/page/%
 $(BUILD)/obj/talechain/page.o: $(PAGE) $(addsuffix .hash,$(PAGE))
 $(BUILD)/obj/talechain/page.o: private override CFLAGS += \
 	-DPAGE_FOLDER='"$(BUILD)/page"'
+
+# BPF programs: one object for the kernel, which lies inside libprofiler.a.
+# Made with clang, plain, in every build; what they know of the kernel's
+# structures is fitted when they are loaded.
+BPF_CLANG ?= clang
+BPFTOOL ?= $(firstword $(shell PATH=$$PATH:/usr/sbin command -v bpftool) \
+	   bpftool)
+# memory.bpf.c first: bpftool 7.1 wants definitions before their uses.
+BPF_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,profiler/kernel/memory.bpf.c \
+    $(filter-out %/memory.bpf.c,$(wildcard profiler/kernel/*.bpf.c)))
+BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -ffreestanding -Wall -Wextra \
+	      -Wshadow -Wno-unused-parameter -Werror -I. \
+	      -D__TARGET_ARCH_$(BPF_ARCH) \
+	      -idirafter /usr/include/$(shell $(CC) -print-multiarch 2>/dev/null)
+$(BUILD)/obj/%.bpf.o: %.bpf.c $(FLAGS)
+	@mkdir -p $(@D)
+	$(call say,BPF)$(BPF_CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/kernel.bpf: $(BPF_OBJECTS)
+	$(call say,BPF)$(BPFTOOL) gen object $@ $^
+$(BUILD)/obj/profiler/kernel/programs.o: $(BUILD)/kernel.bpf
+$(BUILD)/obj/profiler/kernel/programs.o: private override CFLAGS += \
+	-DKERNEL_OBJECT='"$(BUILD)/kernel.bpf"'
 
 define folder
 $(BUILD)/lib$(1).a: $(call objects,$(1))

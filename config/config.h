@@ -49,6 +49,11 @@ enum config_poll {
 	CONFIG_POLL_RELAX,
 	CONFIG_POLL_SLEEP,
 };
+enum config_kernel {
+	CONFIG_KERNEL_OFF,
+	CONFIG_KERNEL_LITE,
+	CONFIG_KERNEL_FULL,
+};
 enum config_loser {
 	CONFIG_LOSER_DRAIN,
 	CONFIG_LOSER_CLOSE,
@@ -167,6 +172,9 @@ struct config {
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
 		int64_t blind_ns;
+		enum config_kernel kernel;
+		unsigned kernel_slots; /* a power of two */
+		bool syscalls;
 	} profiler;
 
 	struct {

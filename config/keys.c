@@ -43,6 +43,12 @@ static const struct key_choice losers[] = {
     {"half-close", CONFIG_LOSER_HALF_CLOSE},
     {NULL, 0},
 };
+static const struct key_choice kernels[] = {
+    {"off", CONFIG_KERNEL_OFF},
+    {"lite", CONFIG_KERNEL_LITE},
+    {"full", CONFIG_KERNEL_FULL},
+    {NULL, 0},
+};
 static const struct key_choice jvms[] = {
     {"auto", CONFIG_JVM_AUTO},
     {"agent", CONFIG_JVM_AGENT},
@@ -459,6 +465,23 @@ const struct config_key config_keys[] = {
 	.restart = true, .fallback = "1ms",
 	.meaning = "When the observer itself was away for longer, it writes "
 	"that into the stream."},
+{"profiler.kernel", KEY_CHOICE, PLACE(config, profiler.kernel),
+	.choices = kernels, .restart = true, .fallback = "lite",
+	.meaning = "What the kernel tells of Tailor, its servers and their "
+	"connections.  lite: run queues, TCP, network softirqs, page faults; "
+	"full: idle states and every softirq, too.  Needs CAP_BPF and "
+	"CAP_PERFMON; what is missing is off, and all else works."},
+{"profiler.kernel_slots", KEY_COUNT, PLACE(config, profiler.kernel_slots),
+	RANGE(64, 1 * M), .power_of_two = true, .restart = true,
+	.fallback = "8192",
+	.meaning = "Events of the kernel in the ring of one CPU, 64 bytes each: "
+	"8 ms of a million a second, longer than the observer is away when "
+	"it shares its CPU."},
+{"profiler.syscalls", KEY_BOOL, PLACE(config, profiler.syscalls),
+	.restart = true, .fallback = "false",
+	.meaning = "System calls of the servers, too.  Off: while they are "
+	"told, each system call of each process on the machine costs 70 ns "
+	"more."},
 
 {"slow.target", KEY_DURATION, PLACE(config, slow.target_ns),
 	RANGE(0, 600 * S), .unit = "ms", .fallback = "20ms",

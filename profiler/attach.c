@@ -13,6 +13,8 @@
 
 /* How soon a source that ends is looked for in the returns. */
 #define RETURN_PERIOD_NS (2 * NS_PER_MS)
+/* How often the kernel is asked what it missed. */
+#define COUNT_PERIOD_NS NS_PER_S
 /* One to be woken by; per server its handle and those of threads. */
 #define POLL_SERVER (1 + PROC_THREADS)
 #define POLL_OTHERS (1 + PROFILER_SERVERS * POLL_SERVER)
@@ -205,6 +207,30 @@ attach_turn_server(
 	return process_turn(s, p[0].revents != 0, thread, now);
 }
 
+/* Servers' processes have changed, perhaps: tell the kernel's programs. */
+static int64_t
+attach_turn_kernel(struct attach *a, struct instant now)
+{
+	const struct process *p;
+	unsigned i;
+
+	if (a->kernel == NULL)
+		return -1;
+	for (i = 0; i < a->servers; i++) {
+		p = &a->process[i];
+		if (a->watched[i].pid == p->pid && a->watched[i].jvm == p->jvm)
+			continue;
+		a->watched[i].pid = p->pid;
+		a->watched[i].jvm = p->jvm;
+		kernel_watch_server(a->kernel, i, p->pid, p->jvm);
+	}
+	if (!instant_before(now, a->count_at)) {
+		kernel_count(a->kernel);
+		a->count_at = instant_plus(now, COUNT_PERIOD_NS);
+	}
+	return COUNT_PERIOD_NS;
+}
+
 /* One turn; wait_ns is how long to sleep, -1: until something happens. */
 static int64_t
 attach_turn(struct attach *a, int64_t wait_ns)
@@ -232,6 +258,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	for (i = 0; i < a->servers; i++)
 		due_ns = sooner(due_ns, attach_turn_server(&a->process[i],
 					    &p[1 + i * POLL_SERVER], now));
+	due_ns = sooner(due_ns, attach_turn_kernel(a, now));
 	due_ns = sooner(due_ns, door_turn(&a->door, p + POLL_OTHERS, now));
 	attach_collect(a);
 	attach_show(a);

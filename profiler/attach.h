@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include "profiler/door.h"
+#include "profiler/kernel/kernel.h"
 #include "profiler/order.h"
 #include "profiler/process.h"
 #include "profiler/profiler.h"
@@ -25,11 +26,16 @@ struct attach {
 	struct door door;
 	struct process process[PROFILER_SERVERS];
 	unsigned servers;
-	struct order_ring *orders;  /* borrowed; this thread writes */
-	struct order_ring *returns; /* borrowed; this thread reads */
-	unsigned out;		    /* sources ending, not yet returned */
-	struct pollfd *polled;	    /* owned */
-	int wake;		    /* owned eventfd; any thread writes */
+	struct kernel *kernel; /* borrowed; NULL: none */
+	struct {
+		pid_t pid, jvm;
+	} watched[PROFILER_SERVERS]; /* what the kernel was told */
+	struct instant count_at;     /* when to ask it for its losses */
+	struct order_ring *orders;   /* borrowed; this thread writes */
+	struct order_ring *returns;  /* borrowed; this thread reads */
+	unsigned out;		     /* sources ending, not yet returned */
+	struct pollfd *polled;	     /* owned */
+	int wake;		     /* owned eventfd; any thread writes */
 	/* any thread reads, under lock */
 	pthread_mutex_t lock;
 	struct profiler_stats shown; /* only what this thread knows */

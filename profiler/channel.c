@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "profiler/kernel/kernel.h"
 
 /* A stamp this far ahead of our own reading of the same clock is a lie. */
 #define CHANNEL_FUTURE_NS (1 * NS_PER_MS)
@@ -84,6 +87,48 @@ channel_lay_out(const struct channel *c, const struct handshake *h, pid_t pid)
 	    h->tid, c->number);
 	munmap(map, c->bytes);
 	return 0;
+}
+
+int
+channel_new_kernel(struct channel **out, uint32_t number,
+    const struct channel_place *place, unsigned slot_log2,
+    const struct kernel_owners *owners)
+{
+	char name[TALECHAIN_NAME_BYTES];
+	struct channel *c;
+	void *map;
+	int err;
+
+	err = channel_new(&c, number, place->bytes);
+	if (err < 0)
+		return err;
+	c->owners = owners;
+	snprintf(name, sizeof(name), "cpu%u", place->cpu);
+	map = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+	    place->fd, place->offset);
+	if (map == MAP_FAILED) {
+		err = -errno;
+		goto fail;
+	}
+	talechain_init(
+	    map, slot_log2, TALECHAIN_KIND_KERNEL, name, 0, 0, number);
+	munmap(map, c->bytes);
+	map = mmap(NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE,
+	    place->fd, place->offset);
+	if (map == MAP_FAILED) {
+		err = -errno;
+		goto fail;
+	}
+	c->memory = map;
+	err = channel_ready(c, TALECHAIN_KIND_KERNEL, 0);
+	if (err < 0)
+		goto fail;
+	*out = c;
+	return 0;
+
+fail:
+	channel_free(&c);
+	return err;
 }
 
 int
@@ -214,7 +259,11 @@ channel_drain(
 			break;
 		case TALECHAIN_TAKE_OK:
 			if (channel_accept(c, &e, &now))
-				output_event(o, &e, c->number, server, now);
+				output_event(o, &e, c->number,
+				    c->owners == NULL
+					? server
+					: kernel_owner(c->owners, &e),
+				    now);
 			else
 				output_lost(
 				    o, c->number, 1, OUTPUT_LOSS_REJECTED, now);

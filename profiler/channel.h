@@ -19,6 +19,8 @@
 #include "profiler/output.h"
 #include "talechain/timeline.h"
 
+struct kernel_owners;
+
 struct channel {
 	/* constant once made */
 	struct talechain_channel *memory; /* owned mapping */
@@ -27,6 +29,8 @@ struct channel {
 	uint32_t number;
 	enum talechain_kind kind;
 	pid_t pid; /* its writer, as the kernel says */
+	/* borrowed; of the kernel's: whose events are whose, else NULL */
+	const struct kernel_owners *owners;
 	/* the attach thread writes, the observer reads: relaxed atomic */
 	int server; /* -1: not of a server we know */
 	/* the observer's own */
@@ -57,6 +61,23 @@ int channel_new_inside(struct channel **out, uint32_t number,
 int channel_new_outside(struct channel **out, uint32_t number,
     const struct handshake *hello, pid_t pid);
 void channel_free(struct channel **cp);
+
+/* Where the channel of a CPU lies. */
+struct channel_place {
+	int fd; /* borrowed: a map of the kernel */
+	off_t offset;
+	size_t bytes;
+	unsigned cpu;
+};
+
+/*
+ * channel_new_kernel(out, number, place, slot_log2, owners):
+ * Make one that BPF programs write: lay it out, map it read only.  owners
+ * must outlive it.  Returns as the others.
+ */
+int channel_new_kernel(struct channel **out, uint32_t number,
+    const struct channel_place *place, unsigned slot_log2,
+    const struct kernel_owners *owners);
 
 /*
  * channel_drain(c, o, limit, now):

@@ -244,6 +244,7 @@ observer_sweep_rings(struct observer *o, struct instant now)
 	unsigned budget = OBSERVER_BATCH, looks = OBSERVER_LOOKS;
 	struct channel *c;
 
+	o->behind = false;
 	if (looks > o->channels)
 		looks = o->channels;
 	for (; looks > 0 && budget > 0; looks--) {
@@ -263,6 +264,7 @@ observer_sweep_rings(struct observer *o, struct instant now)
 			o->turn++;
 		}
 	}
+	o->behind = budget == 0;
 }
 
 /* --- time ------------------------------------------------------------------ */
@@ -277,8 +279,6 @@ observer_calibrate(struct observer *o, struct instant now)
 	struct instant t;
 	int i;
 
-	if (instant_since(now, o->calibrated) < CALIBRATION_NS)
-		return;
 	for (i = 0; i < 3; i++) {
 		before = cpu_cycles();
 		t = instant_now();
@@ -299,6 +299,33 @@ observer_calibrate(struct observer *o, struct instant now)
 	o->calibrated.ns = n.arg[1];
 	o->calibrated_cycles = n.arg[0];
 	output_note(&o->output, &n);
+}
+
+/* Events that the kernel could not even write. */
+static void
+observer_missed(struct observer *o, struct instant now)
+{
+	struct kernel_losses losses;
+	uint64_t missed;
+
+	if (o->kernel == NULL)
+		return;
+	kernel_losses(o->kernel, &losses);
+	missed = losses.missed + losses.ringless;
+	if (missed > o->missed_told)
+		output_lost(&o->output, kernel_channel(o->kernel, 0)->number,
+		    missed - o->missed_told, OUTPUT_LOSS_MISSED, now);
+	o->missed_told = missed;
+}
+
+/* What is due ten times a second. */
+static void
+observer_chores(struct observer *o, struct instant now)
+{
+	if (instant_since(now, o->calibrated) < CALIBRATION_NS)
+		return;
+	observer_calibrate(o, now);
+	observer_missed(o, now);
 }
 
 /* How long we were away, and whether that was too long. */
@@ -355,7 +382,7 @@ observer_sweep(struct observer *o, struct instant now)
 	for (i = 0; i < o->agents; i++)
 		agent_channel_rates(o->agent[i], &o->output, now);
 	observer_sweep_rings(o, now);
-	observer_calibrate(o, now);
+	observer_chores(o, now);
 	observer_copy_periods(o);
 }
 
@@ -375,6 +402,8 @@ observer_settle(struct observer *o)
 	o->output.pid = (uint32_t)getpid();
 	o->output.tid = (uint32_t)gettid();
 	prctl(PR_SET_NAME, "observer");
+	if (o->kernel != NULL)
+		kernel_ignore_thread(o->kernel, gettid());
 	if (o->cpu >= 0) {
 		CPU_ZERO(&set);
 		CPU_SET((size_t)o->cpu, &set);
@@ -398,6 +427,8 @@ observer_pause(const struct observer *o)
 	    .tv_nsec = o->sleep_ns % NS_PER_S};
 	int i;
 
+	if (o->behind)
+		return;
 	switch (o->poll) {
 	case PROFILER_POLL_SPIN:
 		break;

@@ -19,12 +19,14 @@
 #include "base/histogram.h"
 #include "profiler/channel.h"
 #include "profiler/jvm/page.h"
+#include "profiler/kernel/kernel.h"
 #include "profiler/order.h"
 #include "profiler/output.h"
 #include "profiler/profiler.h"
 #include "profiler/watch.h"
 
-#define OBSERVER_CHANNELS (1024 + 16) /* from outside, and our own */
+/* From outside, our own, and the kernel's. */
+#define OBSERVER_CHANNELS (1024 + 16 + KERNEL_CPUS)
 #define OBSERVER_BATCH 64
 #define OBSERVER_LOOKS 8
 
@@ -35,6 +37,7 @@ struct observer {
 	int64_t blind_ns;
 	int cpu;
 	unsigned servers;
+	struct kernel *kernel; /* borrowed; NULL: none */
 	/* its own */
 	struct output output;
 	struct watch watch[PROFILER_SERVERS];
@@ -43,7 +46,9 @@ struct observer {
 	unsigned agents;
 	struct channel *channel[OBSERVER_CHANNELS];
 	unsigned channels;
-	unsigned turn; /* the ring to look at next */
+	unsigned turn;	      /* the ring to look at next */
+	bool behind;	      /* more is waiting: no time to pause */
+	uint64_t missed_told; /* of what the kernel missed */
 	struct instant calibrated;
 	uint64_t calibrated_cycles;
 	struct instant swept; /* when the last sweep began */

@@ -53,6 +53,9 @@ output_lost(struct output *o, uint32_t channel, uint64_t events,
 	case OUTPUT_LOSS_REJECTED:
 		counter_add(&o->counters.rejected, events);
 		break;
+	case OUTPUT_LOSS_MISSED:
+		counter_add(&o->counters.missed, events);
+		break;
 	}
 	output_note(o, &n);
 }

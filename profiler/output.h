@@ -21,11 +21,12 @@ enum output_loss {
 	OUTPUT_LOSS_OVERWRITTEN = 1, /* the writer lapped the observer */
 	OUTPUT_LOSS_ABANDONED = 2,   /* left half-written by a dead writer */
 	OUTPUT_LOSS_REJECTED = 3,    /* values no honest writer stores */
+	OUTPUT_LOSS_MISSED = 4,	     /* the kernel did not write them */
 };
 
 struct counters {
 	uint64_t sweeps, events;
-	uint64_t lost, torn, abandoned, rejected;
+	uint64_t lost, torn, abandoned, rejected, missed;
 	uint64_t hazards, hazards_lost;
 	uint64_t blind, blind_ns, blind_max_ns;
 };

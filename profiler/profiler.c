@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 #include "base/log.h"
 #include "profiler/attach.h"
 #include "profiler/hazard_ring.h"
+#include "profiler/kernel/capability.h"
+#include "profiler/kernel/kernel.h"
 #include "profiler/observer.h"
 
 #define INSIDE_MAX 8 /* channels of our own threads */
@@ -23,6 +26,8 @@ struct profiler {
 	struct order_ring orders, returns;
 	struct observer observer;
 	struct attach attach;
+	struct kernel *kernel; /* owned; NULL: off */
+	struct profiler_signal_state signal[PROFILER_SIGNALS];
 	struct channel *inside[INSIDE_MAX]; /* owned */
 	unsigned insides;
 	pthread_mutex_t periods_lock; /* one reader of periods at a time */
@@ -92,6 +97,70 @@ profiler_init_observer(struct profiler *p)
 	}
 }
 
+/* Say once what came of it. */
+static void
+profiler_log_kernel(const struct profiler *p, int err)
+{
+	const struct profiler_signal_state *s = p->signal;
+	char off[400] = "";
+	size_t n = 0;
+	unsigned i;
+
+	if (p->kernel == NULL) {
+		log_event(LOG_LEVEL_NOTICE, "kernel_off",
+		    "why=\"%s\" costs=\"timelines without run queues, "
+		    "connections and page faults\" do=\"%s\"",
+		    s[PROFILER_SIGNAL_SCHEDULER].why,
+		    err == -EPERM
+			? "setcap cap_bpf,cap_perfmon,"
+			  "cap_net_bind_service+ep on tailor, or "
+			  "AmbientCapabilities= in its systemd unit"
+			: "nothing here; profiler.kernel=off says so too");
+		return;
+	}
+	for (i = 0; i < PROFILER_SIGNALS; i++)
+		if (!s[i].on && n < sizeof(off))
+			n += (size_t)snprintf(off + n, sizeof(off) - n,
+			    "%s%s: %s", n > 0 ? "; " : "",
+			    profiler_signal_name(i), s[i].why);
+	log_event(LOG_LEVEL_NOTICE, "kernel_on",
+	    "profile=%s cpus=%u ring=%u off=\"%s\"",
+	    profiler_kernel_name(p->options.kernel), kernel_channels(p->kernel),
+	    1U << p->options.kernel_slot_log2, off);
+}
+
+/* Without it everything else works: never fatal. */
+static void
+profiler_open_kernel(struct profiler *p)
+{
+	const struct profiler_options *options = &p->options;
+	struct kernel_options o = {
+	    .profile = options->kernel,
+	    .syscalls = options->syscalls,
+	    .slot_log2 = options->kernel_slot_log2,
+	    .first_number = p->attach.door.next_number,
+	};
+	unsigned i;
+	int err;
+
+	for (i = 0; i < PROFILER_SIGNALS; i++)
+		snprintf(p->signal[i].why, sizeof(p->signal[i].why),
+		    "not asked for: profiler.kernel is off");
+	if (options->kernel == PROFILER_KERNEL_OFF)
+		return;
+	err = kernel_new(&p->kernel, &o, p->signal);
+	profiler_log_kernel(p, err);
+	if (err < 0)
+		return;
+	for (i = 0; i < options->servers; i++)
+		kernel_server_port(p->kernel, i, options->server[i].port);
+	for (i = 0; i < kernel_channels(p->kernel); i++)
+		observer_add_channel(
+		    &p->observer, kernel_channel(p->kernel, i), instant_now());
+	p->attach.door.next_number += kernel_channels(p->kernel);
+	p->observer.kernel = p->attach.kernel = p->kernel;
+}
+
 int
 profiler_new(struct profiler **out, const struct profiler_options *options)
 {
@@ -116,6 +185,7 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	profiler_init_observer(p);
 	pthread_mutex_init(&p->periods_lock, NULL);
 	profiler_open_door(p);
+	profiler_open_kernel(p);
 	*out = p;
 	return 0;
 
@@ -158,6 +228,7 @@ profiler_free(struct profiler **pp)
 	observer_stop(&p->observer);
 	profiler_free_pages(p);
 	attach_fini(&p->attach);
+	kernel_free(&p->kernel);
 	for (i = 0; i < p->insides; i++)
 		channel_free(&p->inside[i]);
 	hazard_ring_fini(&p->hazards);
@@ -211,6 +282,21 @@ profiler_server_process(struct profiler *p, unsigned server, pid_t pid)
 	attach_wake(&p->attach);
 }
 
+void
+profiler_watch_port(struct profiler *p, uint16_t port)
+{
+	if (p->kernel != NULL)
+		kernel_watch_port(p->kernel, port);
+}
+
+bool
+profiler_signals(const struct profiler *p,
+    struct profiler_signal_state out[PROFILER_SIGNALS])
+{
+	memcpy(out, p->signal, sizeof(p->signal));
+	return p->kernel != NULL;
+}
+
 int
 profiler_hazard_fd(const struct profiler *p)
 {
@@ -227,6 +313,7 @@ void
 profiler_stats(struct profiler *p, struct profiler_stats *out)
 {
 	const struct counters *c = &p->observer.output.counters;
+	struct kernel_losses losses;
 
 	attach_stats(&p->attach, out);
 	out->sweeps = counter_read(&c->sweeps);
@@ -242,6 +329,11 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->blind_max_ns = counter_read(&c->blind_max_ns);
 	out->channels += p->insides;
 	out->channels_opened += p->insides;
+	if (p->kernel == NULL)
+		return;
+	kernel_losses(p->kernel, &losses);
+	out->kernel_missed = losses.missed + losses.ringless;
+	out->kernel_crowded = losses.crowded;
 }
 
 void
@@ -260,6 +352,50 @@ profiler_periods(struct profiler *p, struct histogram *out)
 		*out = o->periods;
 	}
 	pthread_mutex_unlock(&p->periods_lock);
+}
+
+const char *
+profiler_signal_name(enum profiler_signal signal)
+{
+	switch (signal) {
+#define PROFILER_X(symbol, name, meaning) \
+	case PROFILER_SIGNAL_##symbol:    \
+		return name;
+		PROFILER_KERNEL_SIGNALS(PROFILER_X)
+#undef PROFILER_X
+	case PROFILER_SIGNALS:
+		break;
+	}
+	return "?";
+}
+
+const char *
+profiler_signal_meaning(enum profiler_signal signal)
+{
+	switch (signal) {
+#define PROFILER_X(symbol, name, meaning) \
+	case PROFILER_SIGNAL_##symbol:    \
+		return meaning;
+		PROFILER_KERNEL_SIGNALS(PROFILER_X)
+#undef PROFILER_X
+	case PROFILER_SIGNALS:
+		break;
+	}
+	return "?";
+}
+
+const char *
+profiler_kernel_name(enum profiler_kernel kernel)
+{
+	switch (kernel) {
+	case PROFILER_KERNEL_OFF:
+		return "off";
+	case PROFILER_KERNEL_LITE:
+		return "lite";
+	case PROFILER_KERNEL_FULL:
+		return "full";
+	}
+	return "?";
 }
 
 const char *

@@ -33,10 +33,45 @@ enum profiler_poll {
 	PROFILER_POLL_SLEEP, /* sleep between sweeps */
 };
 
+/* What the kernel is asked to tell. */
+enum profiler_kernel {
+	PROFILER_KERNEL_OFF,
+	PROFILER_KERNEL_LITE, /* what explains requests, and is cheap */
+	PROFILER_KERNEL_FULL, /* and idling, and every softirq */
+};
+
+/*
+ * Kinds of kernel events that are on or off together: symbol, name, and what
+ * they are.  Each needs tracepoints that a kernel may lack.
+ */
+#define PROFILER_KERNEL_SIGNALS(X)                                       \
+	X(SCHEDULER, "scheduler", "wakeups, run queues, thread names")   \
+	X(PROCESS, "process", "programs started, processes ended")       \
+	X(SOFTIRQ, "softirq", "softirqs, and wakeups out of them")       \
+	X(INTERRUPT, "interrupt", "wakeups out of interrupts")           \
+	X(TCP, "tcp", "segments in and out, acknowledgements")           \
+	X(SOCKET, "socket", "bytes sent, received and held back")        \
+	X(PAGEFAULT, "pagefault", "page faults, and how long they took") \
+	X(IDLE, "idle", "how long and how deep a CPU slept")             \
+	X(SYSCALL, "syscall", "system calls")
+
+enum profiler_signal {
+#define PROFILER_X(symbol, name, meaning) PROFILER_SIGNAL_##symbol,
+	PROFILER_KERNEL_SIGNALS(PROFILER_X)
+#undef PROFILER_X
+	    PROFILER_SIGNALS
+};
+
+struct profiler_signal_state {
+	bool on;
+	char why[160]; /* it is off: what is missing */
+};
+
 struct profiler_server {
 	const char *name; /* borrowed for the profiler's life */
 	/* Where it listens, to find its process; family 0: do not look. */
 	struct sockaddr_storage address;
+	uint16_t port;	 /* its TCP port, to tell its connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */
 };
@@ -50,7 +85,10 @@ struct profiler_options {
 	    *channel_socket;   /* path, or NULL: no channels from outside */
 	unsigned channels_max; /* channels open at once, 1 .. 1024 */
 	int64_t blind_ns;      /* a longer gap between sweeps is recorded */
-	unsigned servers;      /* 0 .. PROFILER_SERVERS */
+	enum profiler_kernel kernel; /* events of the kernel */
+	bool syscalls;		     /* system calls, too */
+	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
+	unsigned servers;	     /* 0 .. PROFILER_SERVERS */
 	struct profiler_server server[PROFILER_SERVERS];
 };
 
@@ -91,6 +129,31 @@ int profiler_start(struct profiler *p);
  */
 void profiler_server_process(struct profiler *p, unsigned server, pid_t pid);
 
+/*
+ * profiler_watch_port(p, port):
+ * Have the kernel tell of all connections of this TCP port of ours (host
+ * order), and of those to it from this machine.  Servers' ports are watched
+ * without being told.  Any thread; a plain store.
+ */
+void profiler_watch_port(struct profiler *p, uint16_t port);
+
+/*
+ * profiler_signals(p, out):
+ * Copy what came of asking the kernel, for each enum profiler_signal.
+ * Returns whether any is on.  Any thread.
+ */
+bool profiler_signals(const struct profiler *p,
+    struct profiler_signal_state out[PROFILER_SIGNALS]);
+
+/*
+ * profiler_privileges_drop(launches):
+ * Give up, for ever, the capabilities that only attaching needed, and all
+ * others that serving does not.  launches: servers are started by us; then
+ * root keeps everything, because its children may need it.  Before threads
+ * are made: they inherit what is left.  Logs what it did.
+ */
+void profiler_privileges_drop(bool launches);
+
 /* Readable when hazards wait.  Proxy thread; the profiler keeps owning it. */
 int profiler_hazard_fd(const struct profiler *p);
 
@@ -123,6 +186,9 @@ struct profiler_stats {
 	uint64_t blind_max_ns;
 	unsigned channels; /* open now */
 	uint64_t channels_opened, channels_refused;
+	uint64_t kernel_missed;	 /* events that the kernel did not write: its
+				 * program was running, or no ring for the CPU */
+	uint64_t kernel_crowded; /* threads it had no room to remember */
 	struct {
 		pid_t pid; /* 0: not found */
 		enum profiler_source source;
@@ -140,6 +206,11 @@ void profiler_periods(struct profiler *p, struct histogram *out);
 
 /* "spin", "relax", "sleep". */
 const char *profiler_poll_name(enum profiler_poll poll);
+/* "scheduler", "tcp" and so on; what it gives. */
+const char *profiler_signal_name(enum profiler_signal signal);
+const char *profiler_signal_meaning(enum profiler_signal signal);
+/* "off", "lite", "full". */
+const char *profiler_kernel_name(enum profiler_kernel kernel);
 /* "none", "pidfd", "hsperfdata", "agent". */
 const char *profiler_source_name(enum profiler_source source);
 

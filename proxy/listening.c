@@ -134,6 +134,21 @@ listener_name(int fd, char *out, size_t size)
 	}
 }
 
+/* Its TCP port, 0 of a UNIX socket. */
+static uint16_t
+listener_port(int fd)
+{
+	struct sockaddr_storage a = {0};
+	socklen_t length = sizeof(a);
+
+	getsockname(fd, (struct sockaddr *)&a, &length);
+	if (a.ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)&a)->sin_port);
+	if (a.ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)&a)->sin6_port);
+	return 0;
+}
+
 static bool
 same(const struct listener *l, const struct config_address *a)
 {
@@ -172,6 +187,7 @@ listener_open(struct proxy *p, const struct config_address *a)
 	    .unix_socket = a->address.ss_family == AF_UNIX};
 	event_assign(
 	    &l->event, p->base, fd, EV_READ | EV_PERSIST, listener_accept, l);
+	profiler_watch_port(p->profiler, listener_port(fd));
 	listener_name(fd, l->name, sizeof(l->name));
 	log_event(LOG_LEVEL_NOTICE, "listening", "address=%s%s", l->name,
 	    inherited ? " inherited=1" : "");

@@ -334,6 +334,11 @@ write_profiler(struct proxy *p, struct evbuffer *out)
 	    "Values out of range in a channel.", s.rejected);
 	counter(out, "tailor_hazards_dropped_total",
 	    "Hazards the proxy had no room for.", s.hazards_lost);
+	counter(out, "tailor_kernel_missed_total",
+	    "Events that the kernel's programs could not write.",
+	    s.kernel_missed);
+	counter(out, "tailor_kernel_threads_refused_total",
+	    "Threads whose waits are unknown: over 16384.", s.kernel_crowded);
 	counter(out, "tailor_profiler_blind_total",
 	    "Gaps between sweeps over profiler.blind.", s.blind);
 	gauge(out, "tailor_profiler_blind_max_seconds", "The longest of them.",

@@ -5,6 +5,7 @@
  * signals blocked, so signals always arrive here.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -82,6 +83,31 @@ open_timeline(struct proxy *p, const struct config *c)
 	return err;
 }
 
+static enum profiler_kernel
+kernel_wish(enum config_kernel wish)
+{
+	switch (wish) {
+	case CONFIG_KERNEL_OFF:
+		return PROFILER_KERNEL_OFF;
+	case CONFIG_KERNEL_LITE:
+		return PROFILER_KERNEL_LITE;
+	case CONFIG_KERNEL_FULL:
+		return PROFILER_KERNEL_FULL;
+	}
+	return PROFILER_KERNEL_OFF;
+}
+
+/* The port of a TCP address, 0 of another. */
+static uint16_t
+address_port(const struct sockaddr_storage *a)
+{
+	if (a->ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)a)->sin_port);
+	if (a->ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)a)->sin6_port);
+	return 0;
+}
+
 static int
 open_profiler(struct proxy *p, const struct config *c)
 {
@@ -89,11 +115,16 @@ open_profiler(struct proxy *p, const struct config *c)
 	    .timeline = p->timeline,
 	    .channels_max = c->profiler.channels_max,
 	    .blind_ns = c->profiler.blind_ns,
+	    .kernel = kernel_wish(c->profiler.kernel),
+	    .syscalls = c->profiler.syscalls,
+	    .kernel_slot_log2 =
+		(unsigned)__builtin_ctz(c->profiler.kernel_slots),
 	    .servers = c->servers,
 	    .channel_socket = *c->profiler.channel_socket != '\0'
 				  ? c->profiler.channel_socket
 				  : NULL,
 	};
+	bool launches = false;
 	int err;
 
 	placement_observer(p, &o);
@@ -101,6 +132,8 @@ open_profiler(struct proxy *p, const struct config *c)
 		const struct config_server *s = &c->server[i];
 
 		o.server[i].name = s->name;
+		o.server[i].port = address_port(&s->address.address);
+		launches |= s->argc > 0;
 		if (s->argc == 0)
 			o.server[i].address = s->address.address;
 		o.server[i].hsperfdata = s->jvm == CONFIG_JVM_AUTO ||
@@ -111,6 +144,7 @@ open_profiler(struct proxy *p, const struct config *c)
 	err = profiler_new(&p->profiler, &o);
 	if (err < 0)
 		return err;
+	profiler_privileges_drop(launches);
 	return profiler_channel(p->profiler, "proxy", TALECHAIN_KIND_PROXY,
 	    PROXY_CHANNEL_LOG2, &p->events);
 }

@@ -1,0 +1,175 @@
+/*
+ * emit.bpf.h: what all programs share: the channels, who is watched, and
+ * what is remembered between two events.
+ *
+ * The memory itself is in memory.bpf.c.  Programs run with migration disabled and interrupts on, so one may be
+ * interrupted by another on the same CPU, in any place: slots are reserved by
+ * an atomic addition, and a slot that was interrupted is completed after the
+ * ones that follow it.
+ *
+ * Cost: a task that is not watched pays one load, one shift and one test
+ * behind the hook itself; an event costs about 80 ns.
+ */
+#ifndef TAILOR_PROFILER_KERNEL_EMIT_BPF_H
+#define TAILOR_PROFILER_KERNEL_EMIT_BPF_H
+
+/* clang-format off */
+#include "profiler/kernel/types.bpf.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+/* clang-format on */
+
+#include "profiler/kernel/abi.h"
+#include "talechain/talechain.h"
+
+extern const volatile struct kernel_config config;
+extern struct kernel_watch watch;
+extern struct kernel_tally tally;
+
+/* One channel for each CPU; sizes are set by the loader. */
+struct channels {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, 4);
+	__uint(value_size, TALECHAIN_HEADER_BYTES);
+};
+extern struct channels channels SEC(".maps");
+
+/* What is remembered of a thread of a watched process. */
+struct thread {
+	__u64 runnable_ns; /* since when it waits for a CPU; 0: it does not */
+	__u64 waker_ns;	   /* when it was woken last; 0: told already */
+	__u64 waker;	   /* by whom: pid << 32 | tid; 0: an interrupt */
+	__u64 fault_ns;	   /* when its page fault began; 0: none */
+	__u64 fault_address;
+	__u64 call_ns; /* when its system call began; 0: none */
+	__u64 parameter[3];
+	__u32 call;
+	__u32 fault_order; /* largest block of pages it was given */
+};
+
+struct threads {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, KERNEL_THREADS);
+	__type(key, __u32);
+	__type(value, struct thread);
+};
+extern struct threads threads SEC(".maps");
+
+/* What is remembered of a CPU.  Softirqs do not nest, nor do interrupts. */
+struct cpu {
+	__u64 softirq_ns;		  /* when it began */
+	__u64 raised_ns[KERNEL_SOFTIRQS]; /* 0: not raised, or unknown */
+	__u64 raised;			  /* of the running one */
+	__u32 vector;			  /* running softirq + 1; 0: none */
+	__u32 irq;			  /* 1: in an interrupt's handler */
+	__u32 served;			  /* the softirq worked for us */
+	__u32 idle_state;
+	__u64 idle_ns;	    /* when it began to idle */
+	__u64 idle_end_ns;  /* when it stopped, until told; 0: told */
+	__u64 idle_took_ns; /* how long that was */
+} __attribute__((aligned(64)));
+
+extern struct cpu cpus[KERNEL_CPUS];
+
+/* The state of this CPU, or NULL. */
+static __always_inline struct cpu *
+cpu_here(void)
+{
+	__u32 i = bpf_get_smp_processor_id();
+
+	return i < KERNEL_CPUS ? &cpus[i] : NULL;
+}
+
+/* Whether a task, pid << 32 | tid, is one of ours. */
+static __always_inline bool
+watched(__u64 task)
+{
+	__u32 tgid = task >> 32;
+
+	if ((watch.seen >> (tgid & 63) & 1) == 0)
+		return false;
+#pragma unroll
+	for (int i = 0; i < KERNEL_PROCESSES; i++)
+		if (watch.tgid[i] == tgid)
+			return tgid != 0 && (__u32)task != watch.ignored;
+	return false;
+}
+
+static __always_inline __u64
+task_pair(const struct task_struct *p)
+{
+	return (__u64)(__u32)p->tgid << 32 | (__u32)p->pid;
+}
+
+/* What is known of a thread, NULL if nothing. */
+static __always_inline struct thread *
+thread_find(__u32 tid)
+{
+	return bpf_map_lookup_elem(&threads, &tid);
+}
+
+/* The same, made on demand; NULL if there is no room. */
+static __always_inline struct thread *
+thread_get(__u32 tid)
+{
+	struct thread *t = thread_find(tid);
+	struct thread none = {0};
+
+	if (t != NULL)
+		return t;
+	bpf_map_update_elem(&threads, &tid, &none, BPF_NOEXIST);
+	t = thread_find(tid);
+	if (t == NULL)
+		__sync_fetch_and_add(&tally.crowded, 1);
+	return t;
+}
+
+/*
+ * Write one event.  The busy mark and the publishing store are exchanges:
+ * full barriers on every architecture, and 5 ns each on x86.
+ */
+static __always_inline void
+emit_at(__u64 ts, __u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	char *channel = bpf_map_lookup_elem(&channels, &cpu);
+	struct talechain_event *e;
+	__u64 i, task;
+
+	if (channel == NULL) {
+		__sync_fetch_and_add(&tally.ringless, 1);
+		return;
+	}
+	i = __sync_fetch_and_add(
+	    &((struct talechain_channel *)channel)->head, 1);
+	e = (void *)(channel + TALECHAIN_HEADER_BYTES +
+		     (i & config.slot_mask) * TALECHAIN_SLOT_BYTES);
+	__sync_lock_test_and_set(&e->seq, 2 * i + 1);
+	task = bpf_get_current_pid_tgid();
+	e->ts = ts;
+	e->tid = task;
+	e->pid = task >> 32;
+	e->type = type;
+	e->version = 1;
+	e->flags = 0;
+	e->cpu = cpu;
+	e->arg[0] = a0;
+	e->arg[1] = a1;
+	e->arg[2] = a2;
+	e->arg[3] = a3;
+	__sync_lock_test_and_set(&e->seq, 2 * i + 2);
+}
+
+/* The same, stamped now, as a subprogram. */
+static __noinline __attribute__((unused)) int
+emit(__u32 type, __u64 a0, __u64 a1, __u64 a2, __u64 a3)
+{
+	emit_at(bpf_ktime_get_ns(), type, a0, a1, a2, a3);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,129 @@
+/*
+ * irq.bpf.c: softirqs, interrupts and idling: whose work a CPU did when it
+ * was not a task's.
+ *
+ * A softirq is told when it worked for a watched connection, held up a
+ * watched task, or took long; interrupts are only remembered, for the context
+ * of a wakeup.  Neither kind nests within itself on a CPU, so a mark that is
+ * set at the beginning and cleared at the end is enough, and heals itself if
+ * the kernel once left out a call.
+ */
+#include "profiler/kernel/emit.bpf.h"
+
+#define IDLE_EXIT ((__u32)-1)
+
+static __always_inline bool
+vector_wanted(__u32 vector)
+{
+	return config.full || vector == KERNEL_NET_RX ||
+	       vector == KERNEL_NET_TX;
+}
+
+SEC("tp_btf/softirq_raise")
+int
+BPF_PROG(on_softirq_raise, __u32 vector)
+{
+	struct cpu *cpu;
+
+	if (!vector_wanted(vector) || vector >= KERNEL_SOFTIRQS)
+		return 0;
+	cpu = cpu_here();
+	/* Raised again before it ran: the first one counts. */
+	if (cpu != NULL && cpu->raised_ns[vector] == 0)
+		cpu->raised_ns[vector] = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int
+BPF_PROG(on_softirq_entry, __u32 vector)
+{
+	struct cpu *cpu = cpu_here();
+
+	if (cpu == NULL || vector >= KERNEL_SOFTIRQS)
+		return 0;
+	cpu->vector = vector + 1;
+	cpu->served = 0;
+	cpu->raised = cpu->raised_ns[vector];
+	cpu->raised_ns[vector] = 0;
+	cpu->softirq_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int
+BPF_PROG(on_softirq_exit, __u32 vector)
+{
+	struct cpu *cpu = cpu_here();
+	__u64 now, took_ns;
+
+	if (cpu == NULL || cpu->vector != vector + 1)
+		return 0;
+	cpu->vector = 0;
+	now = bpf_ktime_get_ns();
+	took_ns = now - cpu->softirq_ns;
+	if (took_ns < KERNEL_SLOW_NS &&
+	    !(vector_wanted(vector) &&
+		(cpu->served || watched(bpf_get_current_pid_tgid()))))
+		return 0;
+	emit_at(now, TALECHAIN_SOFTIRQ, vector, took_ns, cpu->raised, 0);
+	return 0;
+}
+
+static __always_inline int
+irq_set(__u32 on)
+{
+	struct cpu *cpu = cpu_here();
+
+	if (cpu != NULL)
+		cpu->irq = on;
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int
+BPF_PROG(on_irq_entry)
+{
+	return irq_set(1);
+}
+
+SEC("tp_btf/irq_handler_exit")
+int
+BPF_PROG(on_irq_exit)
+{
+	return irq_set(0);
+}
+
+SEC("tp_btf/local_timer_entry")
+int
+BPF_PROG(on_timer_entry)
+{
+	return irq_set(1);
+}
+
+SEC("tp_btf/local_timer_exit")
+int
+BPF_PROG(on_timer_exit)
+{
+	return irq_set(0);
+}
+
+/* Told by sched_switch, if it is a watched task that runs next. */
+SEC("tp_btf/cpu_idle")
+int
+BPF_PROG(on_idle, __u32 state)
+{
+	struct cpu *cpu = cpu_here();
+	__u64 now = bpf_ktime_get_ns();
+
+	if (cpu == NULL)
+		return 0;
+	if (state != IDLE_EXIT) {
+		cpu->idle_ns = now;
+		cpu->idle_state = state;
+	} else if (cpu->idle_ns != 0) {
+		cpu->idle_end_ns = now;
+		cpu->idle_took_ns = now - cpu->idle_ns;
+	}
+	return 0;
+}

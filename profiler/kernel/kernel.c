@@ -1,0 +1,403 @@
+/* kernel.c: see the header. */
+#include "profiler/kernel/kernel.h"
+
+#include <assert.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiler/kernel/capability.h"
+#include "profiler/kernel/programs.h"
+
+/* /proc/self/ns/pid of processes whose pids are the kernel's own. */
+#define FIRST_PID_NAMESPACE 0xeffffffcU
+
+struct kernel {
+	struct bpf_object *object; /* owned */
+	/* owned: one for each program; two for each CPU for faults */
+	struct bpf_link *link[PROGRAMS_MAX];
+	struct bpf_link *fault[2][KERNEL_CPUS];
+	struct kernel_watch *watch;	  /* owned mapping */
+	const struct kernel_tally *tally; /* owned mapping */
+	struct kernel_owners owners;
+	uint64_t missed; /* relaxed atomic */
+	unsigned cpus;
+	struct channel *channel[KERNEL_CPUS]; /* owned */
+};
+
+_Static_assert(KERNEL_SERVERS == PROFILER_SERVERS, "each has its places");
+
+/* --- what stands against it -------------------------------------------------- */
+
+static int
+signals_off(struct profiler_signal_state *state, int err, const char *why)
+{
+	unsigned i;
+
+	for (i = 0; i < PROFILER_SIGNALS; i++)
+		signal_off(&state[i], "%s", why);
+	return err;
+}
+
+/* Those of the profile are on until something speaks against them. */
+static void
+signals_want(
+    struct profiler_signal_state *state, const struct kernel_options *options)
+{
+	unsigned i;
+
+	for (i = 0; i < PROFILER_SIGNALS; i++)
+		state[i] = (struct profiler_signal_state){.on = true};
+	if (!options->syscalls)
+		signal_off(&state[PROFILER_SIGNAL_SYSCALL],
+		    "not asked for: profiler.syscalls");
+	if (options->profile != PROFILER_KERNEL_FULL)
+		signal_off(&state[PROFILER_SIGNAL_IDLE],
+		    "not asked for: profiler.kernel is lite");
+}
+
+static int
+kernel_permitted(struct profiler_signal_state *state)
+{
+	struct stat ns;
+
+	if (!capability_may_trace())
+		return signals_off(state, -EPERM,
+		    "tailor may not: it needs CAP_BPF and CAP_PERFMON");
+	if (stat("/proc/self/ns/pid", &ns) == 0 &&
+	    ns.st_ino != FIRST_PID_NAMESPACE)
+		return signals_off(state, -ENOTSUP,
+		    "tailor is in a pid namespace of its own, where processes "
+		    "have other numbers than in the kernel");
+	return 0;
+}
+
+/* --- memory ------------------------------------------------------------------ */
+
+/* Map a section of the object. */
+static void *
+kernel_map(struct kernel *k, const char *name, size_t bytes, int protection)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(k->object, name);
+	void *p;
+
+	if (map == NULL)
+		return NULL;
+	p = mmap(NULL, bytes, protection, MAP_SHARED, bpf_map__fd(map), 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int
+kernel_make_channels(struct kernel *k, const struct kernel_options *o)
+{
+	int map = bpf_object__find_map_fd_by_name(k->object, "channels");
+	size_t bytes = programs_channel_bytes(o->slot_log2);
+	struct channel_place place = {.fd = map, .bytes = bytes};
+	unsigned i;
+	int err;
+
+	for (i = 0; i < k->cpus; i++) {
+		place.offset = (off_t)(i * bytes);
+		place.cpu = i;
+		err = channel_new_kernel(&k->channel[i], o->first_number + i,
+		    &place, o->slot_log2, &k->owners);
+		if (err < 0)
+			return err;
+	}
+	/* From now on only the programs write there. */
+	bpf_map_freeze(map);
+	return 0;
+}
+
+/* --- attaching ---------------------------------------------------------------- */
+
+static int
+kernel_attach_faults(struct kernel *k, struct bpf_program *program, bool major)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr),
+	    .type = PERF_TYPE_SOFTWARE,
+	    .config = major ? PERF_COUNT_SW_PAGE_FAULTS_MAJ
+			    : PERF_COUNT_SW_PAGE_FAULTS_MIN,
+	    .sample_period = 1};
+	unsigned i, attached = 0;
+	int fd, err = -ENODEV;
+
+	for (i = 0; i < k->cpus; i++) {
+		fd = (int)syscall(SYS_perf_event_open, &attr, -1, i, -1,
+		    PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0) {
+			err = -errno; /* ENODEV: the CPU is offline */
+			continue;
+		}
+		k->fault[major][i] =
+		    bpf_program__attach_perf_event(program, fd);
+		if (k->fault[major][i] == NULL) {
+			err = -errno;
+			close(fd);
+			continue;
+		}
+		attached++;
+	}
+	return attached > 0 ? 0 : err;
+}
+
+static int
+kernel_attach_one(struct kernel *k, unsigned i)
+{
+	struct bpf_program *program =
+	    bpf_object__find_program_by_name(k->object, programs[i].name);
+
+	switch (programs[i].hook) {
+	case PROGRAM_TRACEPOINT:
+		k->link[i] = bpf_program__attach(program);
+		return k->link[i] == NULL ? -errno : 0;
+	case PROGRAM_FAULT_MINOR:
+		return kernel_attach_faults(k, program, false);
+	case PROGRAM_FAULT_MAJOR:
+		return kernel_attach_faults(k, program, true);
+	}
+	return -EINVAL;
+}
+
+static void
+kernel_detach(struct kernel *k, unsigned i)
+{
+	unsigned cpu;
+
+	bpf_link__destroy(k->link[i]);
+	k->link[i] = NULL;
+	for (cpu = 0; programs[i].target == NULL && cpu < k->cpus; cpu++) {
+		bool major = programs[i].hook == PROGRAM_FAULT_MAJOR;
+
+		bpf_link__destroy(k->fault[major][cpu]);
+		k->fault[major][cpu] = NULL;
+	}
+}
+
+static bool
+program_loaded(const struct kernel *k, unsigned i)
+{
+	struct bpf_program *p =
+	    bpf_object__find_program_by_name(k->object, programs[i].name);
+
+	return p != NULL && bpf_program__fd(p) >= 0;
+}
+
+static int
+kernel_attach(struct kernel *k, struct profiler_signal_state *state)
+{
+	unsigned i, on = 0;
+	int err;
+
+	for (i = 0; i < programs_count; i++) {
+		if (!program_loaded(k, i))
+			continue;
+		err = kernel_attach_one(k, i);
+		if (err < 0 && programs[i].needed)
+			signal_off(&state[programs[i].signal],
+			    "%s cannot be attached: %s", programs[i].name,
+			    strerror(-err));
+	}
+	for (i = 0; i < programs_count; i++) {
+		if (state[programs[i].signal].on)
+			on++;
+		else
+			kernel_detach(k, i);
+	}
+	return on > 0 ? 0 : -ENOTSUP;
+}
+
+/* --- the whole ---------------------------------------------------------------- */
+
+/* The order of a huge page, 0 if the kernel has none. */
+static uint32_t
+huge_order(uint64_t page_bytes)
+{
+	FILE *f =
+	    fopen("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "re");
+	unsigned long long bytes = 0;
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%llu", &bytes) != 1 || bytes < page_bytes)
+		bytes = page_bytes;
+	fclose(f);
+	return (uint32_t)__builtin_ctzll(bytes / page_bytes);
+}
+
+static int
+kernel_set_up(struct kernel *k, const struct kernel_options *o,
+    struct profiler_signal_state *state)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct kernel_config config = {
+	    .slot_mask = (UINT64_C(1) << o->slot_log2) - 1,
+	    .page_bytes = page,
+	    .huge_order = huge_order(page),
+	    .full = o->profile == PROFILER_KERNEL_FULL,
+	};
+	int err = programs_load(&k->object, &config, o, k->cpus, state);
+
+	if (err < 0)
+		return err;
+	k->watch = kernel_map(
+	    k, ".data.watch", sizeof(*k->watch), PROT_READ | PROT_WRITE);
+	k->tally = kernel_map(k, ".data.tally", sizeof(*k->tally), PROT_READ);
+	if (k->watch == NULL || k->tally == NULL)
+		return -ENOMEM;
+	err = kernel_make_channels(k, o);
+	return err < 0 ? err : kernel_attach(k, state);
+}
+
+int
+kernel_new(struct kernel **out, const struct kernel_options *options,
+    struct profiler_signal_state *state)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct kernel *k;
+	int err;
+
+	*out = NULL;
+	signals_want(state, options);
+	if (options->slot_log2 < TALECHAIN_SLOT_LOG2_MIN ||
+	    options->slot_log2 > TALECHAIN_SLOT_LOG2_MAX)
+		return signals_off(state, -EINVAL, "no such number of slots");
+	err = kernel_permitted(state);
+	if (err < 0)
+		return err;
+	k = calloc(1, sizeof(*k));
+	if (k == NULL)
+		return signals_off(state, -ENOMEM, "no memory");
+	k->cpus = cpus < 1	       ? 1
+		  : cpus > KERNEL_CPUS ? KERNEL_CPUS
+				       : (unsigned)cpus;
+	err = kernel_set_up(k, options, state);
+	if (err < 0) {
+		signals_off(state, err, strerror(-err));
+		kernel_free(&k);
+		return err;
+	}
+	k->owners.tgid[KERNEL_PROCESS_SELF] = (uint32_t)getpid();
+	kernel_watch_server(k, 0, 0, 0);
+	*out = k;
+	return 0;
+}
+
+void
+kernel_free(struct kernel **kp)
+{
+	struct kernel *k = *kp;
+	unsigned i;
+
+	*kp = NULL;
+	if (k == NULL)
+		return;
+	for (i = 0; i < programs_count; i++)
+		kernel_detach(k, i);
+	for (i = 0; i < k->cpus; i++)
+		channel_free(&k->channel[i]);
+	if (k->watch != NULL)
+		munmap(k->watch, sizeof(*k->watch));
+	if (k->tally != NULL)
+		munmap((void *)(uintptr_t)k->tally, sizeof(*k->tally));
+	bpf_object__close(k->object);
+	free(k);
+}
+
+unsigned
+kernel_channels(const struct kernel *k)
+{
+	return k->cpus;
+}
+
+struct channel *
+kernel_channel(const struct kernel *k, unsigned i)
+{
+	return k->channel[i];
+}
+
+/* --- who is watched ----------------------------------------------------------- */
+
+void
+kernel_watch_server(struct kernel *k, unsigned server, pid_t pid, pid_t jvm)
+{
+	uint32_t *pair = &k->owners.tgid[KERNEL_PROCESS_SERVER + 2 * server];
+	uint64_t seen = 0;
+	unsigned i;
+
+	assert(server < KERNEL_SERVERS);
+	__atomic_store_n(&pair[0], (uint32_t)pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&pair[1], (uint32_t)jvm, __ATOMIC_RELAXED);
+	for (i = 0; i < KERNEL_PROCESSES; i++)
+		if (k->owners.tgid[i] != 0)
+			seen |= UINT64_C(1) << (k->owners.tgid[i] & 63);
+	/* The filter only ever lets too many through to the comparison. */
+	__atomic_store_n(
+	    &k->watch->seen, k->watch->seen | seen, __ATOMIC_RELAXED);
+	for (i = 0; i < KERNEL_PROCESSES; i++)
+		__atomic_store_n(
+		    &k->watch->tgid[i], k->owners.tgid[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&k->watch->seen, seen, __ATOMIC_RELEASE);
+}
+
+void
+kernel_watch_port(struct kernel *k, uint16_t port)
+{
+	if (port != 0)
+		__atomic_fetch_or(&k->watch->port[port / 64],
+		    UINT64_C(1) << port % 64, __ATOMIC_RELAXED);
+}
+
+void
+kernel_server_port(struct kernel *k, unsigned server, uint16_t port)
+{
+	assert(server < KERNEL_SERVERS);
+	__atomic_store_n(&k->owners.port[server], port, __ATOMIC_RELAXED);
+	kernel_watch_port(k, port);
+}
+
+void
+kernel_ignore_thread(struct kernel *k, pid_t tid)
+{
+	__atomic_store_n(&k->watch->ignored, (uint32_t)tid, __ATOMIC_RELAXED);
+}
+
+/* --- losses ------------------------------------------------------------------- */
+
+void
+kernel_count(struct kernel *k)
+{
+	struct bpf_prog_info info;
+	uint64_t missed = 0;
+	uint32_t size;
+	unsigned i;
+
+	for (i = 0; i < programs_count; i++) {
+		if (!program_loaded(k, i))
+			continue;
+		memset(&info, 0, sizeof(info));
+		size = sizeof(info);
+		if (bpf_obj_get_info_by_fd(
+			bpf_program__fd(bpf_object__find_program_by_name(
+			    k->object, programs[i].name)),
+			&info, &size) == 0)
+			missed += info.recursion_misses;
+	}
+	if (missed > k->missed)
+		__atomic_store_n(&k->missed, missed, __ATOMIC_RELAXED);
+}
+
+void
+kernel_losses(const struct kernel *k, struct kernel_losses *out)
+{
+	out->missed = __atomic_load_n(&k->missed, __ATOMIC_RELAXED);
+	out->ringless = __atomic_load_n(&k->tally->ringless, __ATOMIC_RELAXED);
+	out->crowded = __atomic_load_n(&k->tally->crowded, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,15 @@
+/*
+ * memory.bpf.c: the memory that all programs share, and their license.
+ *
+ * What we map from outside has a section, and so a map, of its own.
+ */
+#include "profiler/kernel/emit.bpf.h"
+
+char kernel_license[] SEC("license") = "GPL";
+
+const volatile struct kernel_config config SEC(".rodata.config") = {0};
+struct kernel_watch watch SEC(".data.watch") = {0};
+struct kernel_tally tally SEC(".data.tally") = {0};
+struct cpu cpus[KERNEL_CPUS] SEC(".bss.cpus");
+struct channels channels SEC(".maps");
+struct threads threads SEC(".maps");

@@ -1,0 +1,42 @@
+/*
+ * privileges.c: after the start, what Tailor may no longer do.
+ *
+ * Attaching needs CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN); serving never
+ * does.  What a proxy keeps, if it was given that at all: low ports, looking
+ * at servers that are another user's, ending them, and scheduling.
+ */
+#include <linux/capability.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "profiler/kernel/capability.h"
+#include "profiler/profiler.h"
+
+#define BIT(capability) (UINT64_C(1) << (capability))
+
+/* Low ports; others' processes, their files and sockets' files; placement. */
+static const uint64_t serving =
+    BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_KILL) | BIT(CAP_SYS_PTRACE) |
+    BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_CHOWN) |
+    BIT(CAP_FOWNER) | BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_SYS_NICE) |
+    BIT(CAP_SYS_RESOURCE);
+
+void
+profiler_privileges_drop(bool launches)
+{
+	uint64_t before = capability_get();
+	int err;
+
+	if ((before & ~serving) == 0 || (geteuid() == 0 && launches))
+		return;
+	err = capability_keep(serving);
+	if (err < 0)
+		log_event(LOG_LEVEL_WARNING, "privileges_kept", "error=\"%s\"",
+		    strerror(-err));
+	else
+		log_event(LOG_LEVEL_NOTICE, "privileges_dropped",
+		    "before=%016llx after=%016llx", (unsigned long long)before,
+		    (unsigned long long)capability_get());
+}

@@ -1,0 +1,277 @@
+/*
+ * programs.c: see the header.
+ *
+ * Loading is all or nothing for an object, so what this kernel lacks must be
+ * left out beforehand.  Most of it is seen in the kernel's type information:
+ * a tracepoint there is a type called btf_trace_NAME.  If loading fails all
+ * the same, each signal is tried alone and those that fail are left out.
+ */
+#include "profiler/kernel/programs.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* clang-format off */
+#define ON(program, target, signal)					\
+	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true}
+#define BESIDE(program, target, signal)					\
+	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, false}
+/* clang-format on */
+
+const struct program programs[] = {
+    ON("on_waking", "sched_waking", SCHEDULER),
+    ON("on_wakeup", "sched_wakeup", SCHEDULER),
+    ON("on_wakeup_new", "sched_wakeup_new", SCHEDULER),
+    ON("on_switch", "sched_switch", SCHEDULER),
+    ON("on_exec", "sched_process_exec", PROCESS),
+    ON("on_exit", "sched_process_exit", PROCESS),
+    BESIDE("on_softirq_raise", "softirq_raise", SOFTIRQ),
+    ON("on_softirq_entry", "softirq_entry", SOFTIRQ),
+    ON("on_softirq_exit", "softirq_exit", SOFTIRQ),
+    ON("on_irq_entry", "irq_handler_entry", INTERRUPT),
+    ON("on_irq_exit", "irq_handler_exit", INTERRUPT),
+    BESIDE("on_timer_entry", "local_timer_entry", INTERRUPT),
+    BESIDE("on_timer_exit", "local_timer_exit", INTERRUPT),
+    ON("on_tcp_probe", "tcp_probe", TCP),
+    ON("on_dev_queue", "net_dev_queue", TCP),
+    BESIDE("on_retransmit", "tcp_retransmit_skb", TCP),
+    BESIDE("on_state", "inet_sock_set_state", TCP),
+    ON("on_send", "sock_send_length", SOCKET),
+    ON("on_recv", "sock_recv_length", SOCKET),
+    ON("on_fault_user", "page_fault_user", PAGEFAULT),
+    ON("on_fault_kernel", "page_fault_kernel", PAGEFAULT),
+    BESIDE("on_page_alloc", "mm_page_alloc", PAGEFAULT),
+    {"on_fault_minor", NULL, PROGRAM_FAULT_MINOR, PROFILER_SIGNAL_PAGEFAULT,
+	true},
+    {"on_fault_major", NULL, PROGRAM_FAULT_MAJOR, PROFILER_SIGNAL_PAGEFAULT,
+	true},
+    ON("on_idle", "cpu_idle", IDLE),
+    ON("on_call", "sys_enter", SYSCALL),
+    ON("on_call_end", "sys_exit", SYSCALL),
+};
+const unsigned programs_count = sizeof(programs) / sizeof(programs[0]);
+
+_Static_assert(
+    sizeof(programs) / sizeof(programs[0]) <= PROGRAMS_MAX, "links are");
+
+/* The object, made from *.bpf.c at build time. */
+extern const char kernel_object[], kernel_object_end[];
+__asm__(".pushsection .rodata\n"
+	".balign 16\n"
+	".globl kernel_object, kernel_object_end\n"
+	"kernel_object:\n"
+	".incbin \"" KERNEL_OBJECT "\"\n"
+	"kernel_object_end:\n"
+	".byte 0\n"
+	".popsection\n");
+
+/* The last thing that the library complained about, to quote it. */
+static char complaint[160];
+
+static int
+on_library_message(
+    enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level == LIBBPF_WARN && complaint[0] == '\0') {
+		vsnprintf(complaint, sizeof(complaint), format, args);
+		complaint[strcspn(complaint, "\n")] = '\0';
+	}
+	return 0;
+}
+
+void
+signal_off(struct profiler_signal_state *state, const char *format, ...)
+{
+	va_list args;
+
+	if (!state->on)
+		return;
+	state->on = false;
+	va_start(args, format);
+	vsnprintf(state->why, sizeof(state->why), format, args);
+	va_end(args);
+}
+
+/* Whether the kernel has a tracepoint; arguments: how many it has. */
+static bool
+tracepoint_exists(const struct btf *btf, const char *name, unsigned *arguments)
+{
+	const struct btf_type *t;
+	char type[64];
+	int id;
+
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
+	if (id < 0)
+		return false;
+	/* typedef -> pointer -> function, whose first argument is hidden */
+	t = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
+	t = t == NULL ? NULL : btf__type_by_id(btf, t->type);
+	if (arguments != NULL)
+		*arguments =
+		    t == NULL || btf_vlen(t) == 0 ? 0 : btf_vlen(t) - 1;
+	return true;
+}
+
+/* What can be known before loading. */
+static int
+programs_judge(const struct btf *btf, struct kernel_config *config,
+    bool *present, struct profiler_signal_state *state)
+{
+	unsigned i, arguments = 0;
+
+	for (i = 0; i < programs_count; i++) {
+		const struct program *p = &programs[i];
+
+		present[i] = p->target == NULL ||
+			     tracepoint_exists(btf, p->target, NULL);
+		if (!present[i] && p->needed)
+			signal_off(&state[p->signal],
+			    "this kernel has no tracepoint %s", p->target);
+	}
+	if (tracepoint_exists(btf, "sched_switch", &arguments))
+		config->state_given = arguments >= 4;
+	for (i = 0; i < PROFILER_SIGNALS; i++)
+		if (state[i].on)
+			return 0;
+	return -ENOTSUP;
+}
+
+size_t
+programs_channel_bytes(unsigned slot_log2)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (talechain_bytes(slot_log2) + page - 1) / page * page;
+}
+
+/* Which programs to load; sizes; constants. */
+static int
+object_fit(struct bpf_object *object, const struct kernel_config *config,
+    const struct kernel_options *options, unsigned cpus)
+{
+	struct bpf_map *map;
+	int err;
+
+	map = bpf_object__find_map_by_name(object, ".rodata.config");
+	if (map == NULL)
+		return -EINVAL;
+	err = bpf_map__set_initial_value(map, config, sizeof(*config));
+	if (err < 0)
+		return err;
+	map = bpf_object__find_map_by_name(object, "channels");
+	if (map == NULL)
+		return -EINVAL;
+	err = bpf_map__set_max_entries(map, cpus);
+	if (err < 0)
+		return err;
+	return bpf_map__set_value_size(
+	    map, (__u32)programs_channel_bytes(options->slot_log2));
+}
+
+struct wish {
+	const struct kernel_config *config;
+	const struct kernel_options *options;
+	unsigned cpus;
+	const bool *present;
+	const struct profiler_signal_state *state;
+	int only; /* this signal alone; -1: all that are on */
+};
+
+static int
+object_load(struct bpf_object **out, const struct wish *w)
+{
+	struct bpf_object *object;
+	unsigned i;
+	int err;
+
+	complaint[0] = '\0';
+	object = bpf_object__open_mem(
+	    kernel_object, (size_t)(kernel_object_end - kernel_object), NULL);
+	if (object == NULL)
+		return -errno;
+	err = object_fit(object, w->config, w->options, w->cpus);
+	for (i = 0; err == 0 && i < programs_count; i++) {
+		const struct program *p = &programs[i];
+		struct bpf_program *program =
+		    bpf_object__find_program_by_name(object, p->name);
+		bool on = w->present[i] && w->state[p->signal].on &&
+			  (w->only < 0 || w->only == (int)p->signal);
+
+		err = program == NULL ? -EINVAL
+				      : bpf_program__set_autoload(program, on);
+	}
+	if (err == 0)
+		err = bpf_object__load(object);
+	if (err < 0) {
+		bpf_object__close(object);
+		return err;
+	}
+	*out = object;
+	return 0;
+}
+
+/* Something does not load: find out what, and leave it out. */
+static void
+programs_sift(struct wish *w, struct profiler_signal_state *state)
+{
+	struct bpf_object *object;
+	int i, err;
+
+	for (i = 0; i < (int)PROFILER_SIGNALS; i++) {
+		if (!state[i].on)
+			continue;
+		w->only = i;
+		err = object_load(&object, w);
+		if (err == 0)
+			bpf_object__close(object);
+		else
+			signal_off(&state[i], "this kernel refuses it: %s (%s)",
+			    strerror(-err), complaint);
+	}
+	w->only = -1;
+}
+
+int
+programs_load(struct bpf_object **out, struct kernel_config *config,
+    const struct kernel_options *options, unsigned cpus,
+    struct profiler_signal_state *state)
+{
+	bool present[PROGRAMS_MAX];
+	struct wish w = {.config = config,
+	    .options = options,
+	    .cpus = cpus,
+	    .present = present,
+	    .state = state,
+	    .only = -1};
+	struct btf *btf;
+	unsigned i;
+	int err;
+
+	libbpf_set_print(on_library_message);
+	btf = btf__load_vmlinux_btf();
+	if (btf == NULL) {
+		err = -errno;
+		for (i = 0; i < PROFILER_SIGNALS; i++)
+			signal_off(&state[i],
+			    "this kernel has no type information "
+			    "(CONFIG_DEBUG_INFO_BTF)");
+		return err == -ENOMEM ? err : -ENOTSUP;
+	}
+	err = programs_judge(btf, config, present, state);
+	btf__free(btf);
+	if (err < 0)
+		return err;
+	err = object_load(out, &w);
+	if (err == 0)
+		return 0;
+	programs_sift(&w, state);
+	for (i = 0; i < PROFILER_SIGNALS; i++)
+		if (state[i].on)
+			return object_load(out, &w);
+	return err;
+}

@@ -1,0 +1,211 @@
+/*
+ * sched.bpf.c: wakeups, run queues, and the lives of processes.
+ *
+ * Who wakes whom is taken at sched_waking, which runs in the waker's context;
+ * sched_wakeup runs where the woken task was put on a queue, often on another
+ * CPU, and names whoever was interrupted there.  So the first gives WAKEUP
+ * and the second RUNNABLE, the beginning of the wait for a CPU.
+ */
+#include "profiler/kernel/emit.bpf.h"
+
+/* Bits of a task's state: the kernel's, the same in all versions we load on. */
+#define STATE_UNINTERRUPTIBLE 0x2
+#define STATE_STOPPED 0xc /* stopped or traced */
+#define STATE_DEAD 0xb0	  /* zombie, dead */
+#define STATE_NOLOAD 0x400
+
+/* A task is named again when it was last named this long ago: 2^20 ns. */
+#define NAME_AGE 95
+
+/* tid << 32 | when, in units of 2^20 ns.  One word each: it cannot tear. */
+static __u64 named[KERNEL_NAMES];
+
+/* Tell a task's name, unless that was done in the last 100 ms. */
+static __noinline int
+name(struct task_struct *p, __u32 tid, __u32 pid)
+{
+	__u64 *place = &named[tid & (KERNEL_NAMES - 1)];
+	__u64 now = (__u32)(bpf_ktime_get_ns() >> 20);
+	__u64 text[2] = {0, 0}, old = *place;
+
+	if (tid == 0 || (old >> 32 == tid && (__u32)(now - old) < NAME_AGE))
+		return 0;
+	*place = (__u64)tid << 32 | now;
+	bpf_probe_read_kernel(text, sizeof(text), p->comm);
+	return emit(TALECHAIN_THREAD, tid, pid, text[0], text[1]);
+}
+
+SEC("tp_btf/sched_waking")
+int
+BPF_PROG(on_waking, struct task_struct *p)
+{
+	enum talechain_context context = TALECHAIN_CONTEXT_TASK;
+	struct task_struct *waker;
+	struct thread *t;
+	struct cpu *cpu;
+	__u32 vector = 0;
+	__u64 now;
+
+	if (!watched(task_pair(p)))
+		return 0;
+	now = bpf_ktime_get_ns();
+	cpu = cpu_here();
+	if (cpu != NULL && cpu->irq != 0) {
+		context = TALECHAIN_CONTEXT_IRQ;
+	} else if (cpu != NULL && cpu->vector != 0) {
+		context = TALECHAIN_CONTEXT_SOFTIRQ;
+		vector = cpu->vector - 1;
+		cpu->served = 1;
+	}
+	waker = bpf_get_current_task_btf();
+	t = thread_get(p->pid);
+	if (t != NULL) {
+		t->waker_ns = now;
+		t->waker =
+		    context == TALECHAIN_CONTEXT_TASK ? task_pair(waker) : 0;
+	}
+	name(p, p->pid, p->tgid);
+	name(waker, waker->pid, waker->tgid);
+	emit_at(now, TALECHAIN_WAKEUP, (__u32)p->pid, (__u32)p->tgid,
+	    (__u64)context << 32 | vector, 0);
+	return 0;
+}
+
+static __always_inline int
+runnable(struct task_struct *p, bool is_new)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct thread *t = thread_get(p->pid);
+
+	if (t != NULL) {
+		t->runnable_ns = now;
+		if (is_new) { /* nobody slept: its maker is the waker */
+			t->waker_ns = now;
+			t->waker = bpf_get_current_pid_tgid();
+			t->waker = t->waker >> 32 << 32 | (__u32)t->waker;
+		}
+	}
+	emit_at(now, TALECHAIN_RUNNABLE, (__u32)p->pid, (__u32)p->tgid, 0, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int
+BPF_PROG(on_wakeup, struct task_struct *p)
+{
+	if (!watched(task_pair(p)))
+		return 0;
+	return runnable(p, false);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int
+BPF_PROG(on_wakeup_new, struct task_struct *p)
+{
+	if (!watched(task_pair(p)))
+		return 0;
+	return runnable(p, true);
+}
+
+static __always_inline enum talechain_off
+off_reason(struct task_struct *prev, __u64 state)
+{
+	if (state & STATE_DEAD)
+		return TALECHAIN_OFF_DEAD;
+	if (state & STATE_STOPPED)
+		return TALECHAIN_OFF_STOPPED;
+	if ((state & STATE_UNINTERRUPTIBLE) == 0 || state & STATE_NOLOAD)
+		return TALECHAIN_OFF_SLEEPING;
+	return BPF_CORE_READ_BITFIELD(prev, in_iowait) != 0
+		   ? TALECHAIN_OFF_DISK
+		   : TALECHAIN_OFF_BLOCKED;
+}
+
+static __always_inline __u64
+task_state(struct task_struct *p)
+{
+	struct task_struct___before_5_14 *old = (void *)p;
+
+	if (bpf_core_field_exists(p->__state))
+		return p->__state;
+	return BPF_CORE_READ(old, state);
+}
+
+/* A watched task comes or goes. */
+static __always_inline int
+switched(struct task_struct *prev, struct task_struct *next, __u64 state)
+{
+	enum talechain_off off = TALECHAIN_OFF_PREEMPTED;
+	__u64 now = bpf_ktime_get_ns(), wait_ns = 0, waker = 0, waker_ns = 0;
+	struct cpu *cpu = cpu_here();
+	struct thread *t;
+
+	if (state != 0)
+		off = off_reason(prev, state);
+	if (watched(task_pair(prev))) {
+		t = thread_get(prev->pid);
+		if (t != NULL)
+			t->runnable_ns = state == 0 ? now : 0;
+	}
+	t = watched(task_pair(next)) ? thread_find(next->pid) : NULL;
+	if (t != NULL) {
+		if (t->runnable_ns != 0 && now > t->runnable_ns)
+			wait_ns = now - t->runnable_ns;
+		waker = t->waker;
+		waker_ns = t->waker_ns;
+		t->runnable_ns = t->waker = t->waker_ns = 0;
+	}
+	if (cpu != NULL && cpu->idle_end_ns != 0 && prev->pid == 0) {
+		emit_at(cpu->idle_end_ns, TALECHAIN_IDLE, cpu->idle_state,
+		    cpu->idle_took_ns, 0, 0);
+		cpu->idle_end_ns = 0;
+	}
+	name(prev, prev->pid, prev->tgid);
+	name(next, next->pid, next->tgid);
+	emit_at(now, TALECHAIN_SCHEDULE, task_pair(next), waker, waker_ns,
+	    (__u64)off << 56 | (__u64)(next->prio & 0xff) << 48 |
+		(wait_ns & 0xffffffffffff));
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int
+BPF_PROG(
+    on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	__u64 state;
+
+	if (!watched(task_pair(prev)) && !watched(task_pair(next)))
+		return 0;
+	/* What it was when the decision fell; a waker may have changed it. */
+	state = config.state_given ? (__u32)ctx[3] : task_state(prev);
+	return switched(prev, next, preempt ? 0 : state);
+}
+
+SEC("tp_btf/sched_process_exec")
+int
+BPF_PROG(on_exec, struct task_struct *p)
+{
+	if (watched(task_pair(p)))
+		emit(TALECHAIN_EXEC, 0, 0, 0, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int
+BPF_PROG(on_exit, struct task_struct *p)
+{
+	__u32 tid = p->pid;
+	int status;
+
+	if (!watched(task_pair(p)))
+		return 0;
+	bpf_map_delete_elem(&threads, &tid);
+	if (BPF_CORE_READ(p, signal, live.counter) > 0)
+		return 0; /* a thread of a process that goes on */
+	status = BPF_CORE_READ(p, signal, group_exit_code);
+	if (status == 0)
+		status = p->exit_code;
+	emit(TALECHAIN_EXIT, (__u32)status, 0, 0, 0);
+	return 0;
+}

@@ -1,0 +1,289 @@
+/*
+ * tcp.bpf.c: segments of watched connections, and the calls that send and
+ * receive on them.
+ *
+ * A connection is watched if its local port is one of ours, if its remote
+ * port is and the peer is this machine (so the client's side of a request is
+ * seen, too), or if a watched process uses it.  The first two are a bit in a
+ * table of ports; the third a table of cookies, asked only once it has an
+ * entry.  A cookie is never used again, so old entries do no harm and the
+ * table forgets the oldest.
+ *
+ * Sequence numbers, flags and windows are those of the headers; the window is
+ * not scaled.
+ */
+#include <bpf/bpf_endian.h>
+
+#include "profiler/kernel/emit.bpf.h"
+
+#define FAMILY_INET6 10
+#define PROTOCOL_TCP 6
+#define STATE_TIME_WAIT 6 /* then it is another, smaller structure */
+#define STATE_NEW_SYN_RECV 12
+#define STATE_SYN_SENT 2
+#define FLAG_PEEK 0x2
+#define FLAG_ERRQUEUE 0x2000
+#define FLAG_MORE 0x8000
+#define FLAG_FIN 0x01
+#define NAGLE_OFF 1
+#define NAGLE_CORK 2
+#define LOOPBACK_MASK bpf_htonl(0xff000000)
+#define LOOPBACK bpf_htonl(0x7f000000)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, KERNEL_FLOWS);
+	__type(key, __u64);
+	__type(value, __u8);
+} flows SEC(".maps");
+
+static __u32 flows_used; /* something was ever put there */
+
+/* A TCP header as it is on the wire, to its window. */
+struct wire {
+	__be16 source, destination;
+	__be32 sequence, acknowledged;
+	__u8 offset, flags;
+	__be16 window;
+};
+
+/* What the headers of a segment say. */
+struct segment {
+	__u32 sequence, acknowledged, bytes, window;
+	__u8 flags;
+};
+
+static __always_inline bool
+port_watched(__u16 port)
+{
+	return watch.port[port >> 6] >> (port & 63) & 1;
+}
+
+/* Whether both ends of a connection have addresses of this machine: the same
+ * one, or any of the loopback network. */
+static __always_inline bool
+peer_is_here(const struct sock_common *c)
+{
+	__u64 here[2], there[2];
+
+	if (c->skc_family != FAMILY_INET6)
+		return c->skc_daddr == c->skc_rcv_saddr ||
+		       (c->skc_daddr & LOOPBACK_MASK) == LOOPBACK;
+	bpf_probe_read_kernel(here, sizeof(here), &c->skc_v6_rcv_saddr);
+	bpf_probe_read_kernel(there, sizeof(there), &c->skc_v6_daddr);
+	return here[0] == there[0] && here[1] == there[1];
+}
+
+static __always_inline bool
+ports_watched(const struct sock_common *c)
+{
+	return port_watched(c->skc_num) ||
+	       (port_watched(bpf_ntohs(c->skc_dport)) && peer_is_here(c));
+}
+
+static __always_inline bool
+flow_watched(const struct sock_common *c)
+{
+	__u64 cookie;
+
+	if (ports_watched(c))
+		return true;
+	if (flows_used == 0)
+		return false;
+	cookie = c->skc_cookie.counter;
+	return cookie != 0 && bpf_map_lookup_elem(&flows, &cookie) != NULL;
+}
+
+/* The same for a socket in a call; a watched caller makes it watched. */
+static __always_inline bool
+call_watched(struct sock *sk)
+{
+	__u64 cookie;
+	__u8 yes = 1;
+
+	if (ports_watched(&sk->__sk_common))
+		return true;
+	if (!watched(bpf_get_current_pid_tgid()))
+		return flow_watched(&sk->__sk_common);
+	cookie = bpf_get_socket_cookie(sk);
+	if (bpf_map_lookup_elem(&flows, &cookie) == NULL) {
+		bpf_map_update_elem(&flows, &cookie, &yes, BPF_ANY);
+		flows_used = 1;
+	}
+	return true;
+}
+
+static __always_inline __u64
+ports(const struct sock_common *c)
+{
+	return (__u64)c->skc_num << 48 | (__u64)bpf_ntohs(c->skc_dport) << 32;
+}
+
+/* Work for a watched connection, perhaps in a softirq. */
+static __always_inline void
+serve(void)
+{
+	struct cpu *cpu = cpu_here();
+
+	if (cpu != NULL)
+		cpu->served = 1;
+}
+
+/* Read the TCP header of a packet. */
+static __always_inline bool
+segment_read(const struct sk_buff *skb, struct segment *out)
+{
+	const unsigned char *at = skb->head + skb->transport_header;
+	struct wire w;
+
+	if (bpf_probe_read_kernel(&w, sizeof(w), at) < 0)
+		return false;
+	out->sequence = bpf_ntohl(w.sequence);
+	out->acknowledged = bpf_ntohl(w.acknowledged);
+	out->window = bpf_ntohs(w.window);
+	out->flags = w.flags;
+	out->bytes = skb->len - (__u32)(at - skb->data) - (w.offset >> 4) * 4;
+	return true;
+}
+
+static __noinline int
+tell(__u32 type, const struct segment *s, __u64 cookie, __u64 local_remote)
+{
+	serve();
+	return emit(type, cookie, (__u64)s->sequence << 32 | s->acknowledged,
+	    (__u64)s->bytes << 32 | s->window, local_remote | s->flags);
+}
+
+SEC("tp_btf/tcp_probe")
+int
+BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
+{
+	struct tcp_sock *tp;
+	struct segment s;
+	__u32 type = TALECHAIN_TCP_RECV;
+
+	if (!flow_watched(&sk->__sk_common) || !segment_read(skb, &s))
+		return 0;
+	tp = (void *)bpf_skc_to_tcp_sock(sk);
+	if (tp == NULL)
+		return 0;
+	if (s.bytes == 0 && (s.flags & FLAG_FIN) == 0) {
+		if ((__s32)(s.acknowledged - tp->snd_una) <= 0)
+			return 0; /* nothing new: a window, a keep-alive */
+		type = TALECHAIN_TCP_ACK;
+	}
+	return tell(
+	    type, &s, bpf_get_socket_cookie(sk), ports(&sk->__sk_common));
+}
+
+SEC("tp_btf/net_dev_queue")
+int
+BPF_PROG(on_dev_queue, struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+	struct sock_common *c;
+	struct segment s;
+
+	if (sk == NULL)
+		return 0;
+	c = &sk->__sk_common;
+	if (!flow_watched(c) || c->skc_state == STATE_NEW_SYN_RECV ||
+	    c->skc_state == STATE_TIME_WAIT ||
+	    sk->sk_protocol != PROTOCOL_TCP || !segment_read(skb, &s))
+		return 0;
+	return tell(TALECHAIN_TCP_XMIT, &s, c->skc_cookie.counter, ports(c));
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int
+BPF_PROG(on_retransmit, struct sock *sk, struct sk_buff *skb)
+{
+	struct tcp_skb_cb *cb;
+	struct tcp_sock *tp;
+	struct segment s;
+
+	if (!flow_watched(&sk->__sk_common))
+		return 0;
+	tp = (void *)bpf_skc_to_tcp_sock(sk);
+	if (tp == NULL)
+		return 0;
+	cb = (void *)skb->cb;
+	s.sequence = BPF_CORE_READ(cb, seq);
+	s.bytes = BPF_CORE_READ(cb, end_seq) - s.sequence;
+	s.flags = BPF_CORE_READ(cb, tcp_flags);
+	s.acknowledged = tp->rcv_nxt;
+	s.window = tp->rcv_wnd;
+	return tell(TALECHAIN_TCP_RETRANSMIT, &s, bpf_get_socket_cookie(sk),
+	    ports(&sk->__sk_common));
+}
+
+/* Connections get their cookies early, so that their first segments carry
+ * one; net_dev_queue may not make any. */
+SEC("tp_btf/inet_sock_set_state")
+int
+BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
+{
+	if (new_state == STATE_SYN_SENT ? call_watched(sk)
+					: ports_watched(&sk->__sk_common))
+		bpf_get_socket_cookie(sk);
+	return 0;
+}
+
+/* Why bytes stayed in the socket; see docs/signals.md for the order. */
+static __always_inline enum talechain_held
+held_reason(struct tcp_sock *tp, __u32 unsent, int flags)
+{
+	unsigned nonagle = BPF_CORE_READ_BITFIELD(tp, nonagle);
+
+	if (unsent == 0)
+		return TALECHAIN_HELD_NOT;
+	if (nonagle & NAGLE_CORK || flags & FLAG_MORE)
+		return TALECHAIN_HELD_CORK;
+	if (tp->packets_out > 0 && (nonagle & NAGLE_OFF) == 0 &&
+	    unsent < tp->mss_cache)
+		return TALECHAIN_HELD_NAGLE;
+	if (tp->packets_out >= tp->snd_cwnd)
+		return TALECHAIN_HELD_CONGESTION;
+	if ((__s32)(tp->snd_una + tp->snd_wnd - tp->write_seq) < 0)
+		return TALECHAIN_HELD_WINDOW;
+	return TALECHAIN_HELD_OTHER;
+}
+
+SEC("tp_btf/sock_send_length")
+int
+BPF_PROG(on_send, struct sock *sk, int ret, int flags)
+{
+	struct tcp_sock *tp;
+	__u32 unsent, end;
+
+	if (ret <= 0 || sk->sk_protocol != PROTOCOL_TCP || !call_watched(sk))
+		return 0;
+	tp = (void *)bpf_skc_to_tcp_sock(sk);
+	if (tp == NULL)
+		return 0;
+	end = tp->write_seq;
+	unsent = end - tp->snd_nxt;
+	return emit(TALECHAIN_SOCK_SEND, bpf_get_socket_cookie(sk),
+	    (__u64)(end - (__u32)ret) << 32 | (__u32)ret,
+	    (__u64)unsent << 32 | held_reason(tp, unsent, flags),
+	    ports(&sk->__sk_common));
+}
+
+SEC("tp_btf/sock_recv_length")
+int
+BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
+{
+	struct tcp_sock *tp;
+	__u32 end;
+
+	if (ret <= 0 || flags & (FLAG_PEEK | FLAG_ERRQUEUE) ||
+	    sk->sk_protocol != PROTOCOL_TCP || !call_watched(sk))
+		return 0;
+	tp = (void *)bpf_skc_to_tcp_sock(sk);
+	if (tp == NULL)
+		return 0;
+	end = tp->copied_seq;
+	return emit(TALECHAIN_SOCK_RECV, bpf_get_socket_cookie(sk),
+	    (__u64)(end - (__u32)ret) << 32 | (__u32)ret, tp->rcv_nxt - end,
+	    ports(&sk->__sk_common));
+}

@@ -1,0 +1,99 @@
+/*
+ * types.bpf.h: the fields of kernel structures that the programs read.
+ *
+ * Only names and types matter: the loader looks up where each field lies in
+ * the running kernel (CO-RE), so neither kernel headers nor the kernel's
+ * type information are needed to build.  A field that some kernels have
+ * under another name has a structure of its own with ___ in its name.
+ */
+#ifndef TAILOR_PROFILER_KERNEL_TYPES_BPF_H
+#define TAILOR_PROFILER_KERNEL_TYPES_BPF_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma clang attribute push( \
+    __attribute__((preserve_access_index)), apply_to = record)
+
+struct counter {
+	int counter;
+};
+
+struct counter64 {
+	__s64 counter;
+};
+
+struct signal_struct {
+	struct counter live;
+	int group_exit_code;
+};
+
+struct task_struct {
+	unsigned __state;
+	unsigned in_iowait : 1;
+	int pid, tgid, prio;
+	int exit_code;
+	char comm[16];
+	struct signal_struct *signal;
+};
+
+struct task_struct___before_5_14 {
+	long state;
+};
+
+struct in6_addr {
+	__u32 words; /* stands for all sixteen bytes */
+};
+
+struct sock_common {
+	__be32 skc_daddr, skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+	struct counter64 skc_cookie;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_protocol;
+};
+
+struct tcp_sock {
+	__u32 write_seq, snd_nxt, snd_una, snd_wnd, snd_cwnd;
+	__u32 rcv_nxt, rcv_wnd, copied_seq;
+	__u32 packets_out, mss_cache;
+	__u8 nonagle : 4;
+};
+
+struct sk_buff {
+	struct sock *sk;
+	unsigned len;
+	char cb[48];
+	__u16 transport_header;
+	unsigned char *head, *data;
+};
+
+struct tcp_skb_cb {
+	__u32 seq, end_seq;
+	__u8 tcp_flags;
+};
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long di, si, dx;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+	__u64 regs[31];
+};
+struct pt_regs {
+	struct user_pt_regs user_regs;
+};
+#endif
+
+#pragma clang attribute pop
+
+#endif
