@@ -53,7 +53,8 @@ static void
 help(void)
 {
 	printf("Usage: tailor -c FILE\n"
-	       "       tailor --listen ADDR --active ADDR [--backup ADDR]\n\n"
+	       "       tailor --listen ADDR --active ADDR [--backup ADDR]\n"
+	       "       tailor shim --help: the observer as a microscope\n\n"
 	       "A latency-controlling HTTP proxy in front of two servers of\n"
 	       "one service.  When the active one stops for a garbage\n"
 	       "collection or ends, requests go to the other at once, those\n"

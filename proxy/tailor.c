@@ -20,6 +20,7 @@
 #include "base/topology.h"
 #include "config/config.h"
 #include "profiler/profiler.h"
+#include "profiler/shim.h"
 #include "proxy/activation.h"
 #include "proxy/analysis.h"
 #include "proxy/notify.h"
@@ -205,6 +206,8 @@ main(int argc, char **argv)
 	sigset_t all;
 	int err;
 
+	if (argc > 1 && strcmp(argv[1], "shim") == 0)
+		return shim_main(argc - 1, argv + 1);
 	settings_parse(&settings, argc, argv);
 	activation_init();
 	config = config_first(&settings);
