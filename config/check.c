@@ -55,6 +55,34 @@ check_listeners(const struct config *c, struct config_errors *errors)
 		    c->admin.text);
 }
 
+static bool
+is_listener(const struct config *c, const struct config_address *a)
+{
+	for (unsigned i = 0; i < c->listeners; i++)
+		if (address_equal(a, &c->listen[i]))
+			return true;
+	return false;
+}
+
+static void
+check_proxied(const struct config *c, struct config_errors *errors)
+{
+	for (unsigned i = 0; i < c->proxy.proxied; i++) {
+		const struct config_address *a = &c->proxy.proxy_protocol[i];
+
+		if (!is_listener(c, a))
+			errors_add(errors,
+			    "proxy.proxy_protocol: %s is not an address of "
+			    "listen",
+			    a->text);
+		else if (address_port(a) >= 0 && c->proxy.networks == 0)
+			errors_add(errors,
+			    "proxy.proxy_protocol: nobody may connect to %s; "
+			    "name the peers in proxy.trust",
+			    a->text);
+	}
+}
+
 /* Whether connecting to server comes out at the listener. */
 static bool
 leads_back(
@@ -125,6 +153,7 @@ config_check(const struct config *c, struct config_errors *errors)
 
 	check_presence(c, errors);
 	check_listeners(c, errors);
+	check_proxied(c, errors);
 	check_servers(c, errors);
 	check_limits(c, errors);
 	return errors->count == before ? 0 : -EINVAL;

@@ -120,6 +120,11 @@ struct config {
 		unsigned drain_connections;
 		int64_t warming_override_ns;
 		unsigned ready_inflight; /* 0: a tenth of connections_max */
+		double timer_ratio;	 /* T6; 0: off */
+		int64_t timer_delay_ns;	 /* 0: timer_percentile's */
+		unsigned timer_percentile;
+		double timer_probability;
+		int64_t timer_cap_ns;
 	} hedging;
 
 	struct {
@@ -135,11 +140,13 @@ struct config {
 	struct {
 		unsigned connections_max;
 		unsigned connections_per_address_max;
+		unsigned half_open_per_address_max;
 		unsigned inflight_max;
 		unsigned queue_max;
 		int64_t queue_timeout_ns;
 		int64_t header_timeout_ns; /* whole request head */
 		int64_t body_timeout_ns;   /* between two reads of a body */
+		uint64_t body_rate_min;	   /* bytes/s after that; 0: any */
 		int64_t idle_timeout_ns;   /* keep-alive */
 		int64_t write_timeout_ns;  /* client takes nothing */
 		int64_t connect_timeout_ns;
@@ -148,6 +155,7 @@ struct config {
 		int64_t stop_timeout_ns; /* graceful stop */
 		int64_t stop_idle_ns;	 /* idle clients during one */
 		int64_t lingering_ns;
+		int64_t tunnel_timeout_ns; /* nothing in either direction */
 		uint64_t request_line_max_bytes;
 		uint64_t head_max_bytes;
 		unsigned fields_max;
@@ -156,11 +164,16 @@ struct config {
 		unsigned keep_alive_requests; /* per client connection */
 		bool underscore_pass;
 		bool via;
+		bool forwarded;	    /* add Forwarded (RFC 7239) */
+		bool trailers_pass; /* to clients that say TE: trailers */
+		bool websocket;	    /* let an upgrade to it pass */
 		bool server_timing;
 		bool spin; /* proxy.poll = spin */
 		char *cpu; /* owned; "auto", "none", or one CPU */
 		unsigned networks;
 		struct config_network trust[CONFIG_NETWORKS];
+		unsigned proxied; /* listeners that await a PROXY header */
+		struct config_address proxy_protocol[CONFIG_LISTENERS];
 	} proxy;
 
 	struct {

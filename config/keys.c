@@ -288,6 +288,30 @@ const struct config_key config_keys[] = {
 	"active again with fewer than this many left.  0 for a tenth of "
 	"connections_max."},
 
+{"hedging.timer_ratio", KEY_RATIO, PLACE(config, hedging.timer_ratio),
+	RANGE(0, 1), .fallback = "0",
+	.meaning = "Second copies allowed per finished request because an "
+	"answer is late although no hazard is seen, for pauses that have no "
+	"signal.  0 sends none; 0.01 is a good value.  They also count in "
+	"budget_ratio, and need the other server to be less than half full."},
+{"hedging.timer_delay", KEY_DURATION, PLACE(config, hedging.timer_delay_ns),
+	RANGE(0, 600 * S), .unit = "ms", .fallback = "0",
+	.meaning = "What late means: so long without a response head.  0 for "
+	"timer_percentile of the server's recent answers."},
+{"hedging.timer_percentile", KEY_COUNT,
+	PLACE(config, hedging.timer_percentile), RANGE(50, 100),
+	.fallback = "99",
+	.meaning = "See timer_delay: this one of the last 128 answers during "
+	"which no hazard was seen, at least a millisecond."},
+{"hedging.timer_probability", KEY_RATIO,
+	PLACE(config, hedging.timer_probability), RANGE(0, 1),
+	.fallback = "1",
+	.meaning = "The share of requests for which lateness is looked for at "
+	"all."},
+{"hedging.timer_cap", KEY_DURATION, PLACE(config, hedging.timer_cap_ns),
+	RANGE(1 * MS, 600 * S), .unit = "ms", .fallback = "1s",
+	.meaning = "A percentile longer than this is taken for this."},
+
 {"warmup.requests", KEY_COUNT, PLACE(config, warmup.requests),
 	RANGE(0, 1000000), .fallback = "200",
 	.meaning = "Requests before the server may become active; 0 for no "
@@ -324,6 +348,12 @@ const struct config_key config_keys[] = {
 	.fallback = "0",
 	.meaning = "Of one client address; 0 for no limit, since often all "
 	"come from one load balancer."},
+{"proxy.half_open_per_address_max", KEY_COUNT,
+	PLACE(config, proxy.half_open_per_address_max), RANGE(0, 1000000),
+	.fallback = "0",
+	.meaning = "Of those, with a request that has begun and is not whole "
+	"yet; one more is answered 429.  0 for no limit.  Addresses count by "
+	"/64 in IPv6."},
 {"proxy.inflight_max", KEY_COUNT, PLACE(config, proxy.inflight_max),
 	RANGE(1, 1000000), .fallback = "1024",
 	.meaning = "Requests at one time; more are answered 503."},
@@ -343,6 +373,11 @@ const struct config_key config_keys[] = {
 {"proxy.body_timeout", KEY_DURATION, PLACE(config, proxy.body_timeout_ns),
 	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "30s",
 	.meaning = "Between two parts of a request body."},
+{"proxy.body_rate_min", KEY_BYTES, PLACE(config, proxy.body_rate_min),
+	RANGE(0, 1 * G), .fallback = "128",
+	.meaning = "Bytes a second that a request body must bring on average "
+	"once it has taken longer than body_timeout; else 408.  Time in which "
+	"Tailor itself does not read does not count.  0 for any."},
 {"proxy.idle_timeout", KEY_DURATION, PLACE(config, proxy.idle_timeout_ns),
 	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "75s",
 	.meaning = "A client connection without a request; above the minute "
@@ -359,7 +394,8 @@ const struct config_key config_keys[] = {
 {"proxy.request_timeout", KEY_DURATION,
 	PLACE(config, proxy.request_timeout_ns), RANGE(1 * MS, 3600 * S),
 	.unit = "s", .fallback = "60s",
-	.meaning = "The deadline of a request over all attempts; then 504."},
+	.meaning = "The deadline of a request over all attempts; then 504.  A "
+	"long body, either way, may take longer as long as it moves."},
 {"proxy.upstream_idle_timeout", KEY_DURATION,
 	PLACE(config, proxy.upstream_idle_timeout_ns),
 	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "60s",
@@ -380,6 +416,11 @@ const struct config_key config_keys[] = {
 	.meaning = "How long the rest of a refused request is read and "
 	"dropped, so that the client gets to see the answer and not a "
 	"reset."},
+{"proxy.tunnel_timeout", KEY_DURATION,
+	PLACE(config, proxy.tunnel_timeout_ns), RANGE(1 * MS, 86400 * S),
+	.unit = "s", .fallback = "3600s",
+	.meaning = "A WebSocket connection on which nothing comes from either "
+	"side."},
 {"proxy.request_line_max", KEY_BYTES,
 	PLACE(config, proxy.request_line_max_bytes), RANGE(64, 64 * K),
 	.fallback = "8k",
@@ -410,6 +451,20 @@ const struct config_key config_keys[] = {
 {"proxy.via", KEY_BOOL, PLACE(config, proxy.via), .fallback = "true",
 	.meaning = "Add a Via field to forwarded requests, as RFC 9110 "
 	"demands of gateways."},
+{"proxy.forwarded", KEY_BOOL, PLACE(config, proxy.forwarded),
+	.fallback = "false",
+	.meaning = "Add a Forwarded field (RFC 7239) to forwarded requests, "
+	"beside X-Forwarded-*: who asked, for which host."},
+{"proxy.trailers_pass", KEY_BOOL, PLACE(config, proxy.trailers_pass),
+	.fallback = "false",
+	.meaning = "Pass a chunked answer's trailer fields on to clients that "
+	"say TE: trailers, without those of framing, routing and access.  Off, "
+	"and to all others, they are dropped."},
+{"proxy.websocket", KEY_BOOL, PLACE(config, proxy.websocket),
+	.fallback = "false",
+	.meaning = "Let upgrades to WebSocket pass: from the server's 101 on "
+	"bytes go both ways unread.  Such a request is never sent twice.  All "
+	"other upgrades are ignored, h2c among them."},
 {"proxy.server_timing", KEY_BOOL, PLACE(config, proxy.server_timing),
 	.fallback = "true",
 	.meaning = "Add a Server-Timing field to answers for trusted "
@@ -428,6 +483,13 @@ const struct config_key config_keys[] = {
 	.meaning = "Networks whose X-Forwarded-*, x-request-id and X-Tailor-* "
 	"fields are believed.  Clients on UNIX sockets always are.  None: "
 	"anybody can write such a field."},
+{"proxy.proxy_protocol", KEY_LISTEN,
+	LIST(config, proxy.proxy_protocol, proxy.proxied, CONFIG_LISTENERS),
+	.fallback = "",
+	.meaning = "Those addresses of listen on which each connection begins "
+	"with a header of the PROXY protocol, version 1 or 2, that says for "
+	"whom it is.  Only peers in trust, and on UNIX sockets, may connect "
+	"there."},
 
 {"profiler.poll", KEY_POLL, PLACE(config, profiler.poll),
 	RANGE(1 * US, 100 * MS), .unit = "us",

@@ -246,7 +246,10 @@ hedging_timer_ns(struct hedging *h, unsigned server)
 	if (h->timer_phase + TOKEN_ROUNDING < 1)
 		return -1;
 	h->timer_phase = less_one(h->timer_phase);
-	delay_ns = h->server[server].latency_p99_ns;
+	if (l->timer_delay_ns > 0)
+		return l->timer_delay_ns;
+	delay_ns = window_percentile(&h->server[server].latency,
+	    l->timer_percentile > 0 ? l->timer_percentile : 99);
 	if (delay_ns == 0)
 		return -1; /* late compared with what? */
 	if (delay_ns < TIMER_FLOOR_NS)

@@ -110,9 +110,11 @@ struct hedging_limits {
 	unsigned warmup_rate_per_s;
 	double warmup_p95_factor; /* until p95 within this of the active's */
 	int64_t warmup_max_ns;
-	double timer_ratio;	  /* T6: tokens per finished request; 0: off */
-	double timer_probability; /* T6: of a late request being hedged */
-	int64_t timer_cap_ns;	  /* T6: never wait longer than this */
+	double timer_ratio;	   /* T6: tokens per finished request; 0: off */
+	double timer_probability;  /* T6: of a late request being hedged */
+	int64_t timer_delay_ns;	   /* T6: what late means; 0: a percentile */
+	unsigned timer_percentile; /* T6: this one, 1 .. 100; 0: 99 */
+	int64_t timer_cap_ns;	   /* T6: never wait longer than this */
 };
 
 /* What the policy must know of a request to judge it; made on the fly. */
@@ -285,7 +287,8 @@ bool hedging_idle(const struct hedging *h, const struct race *race);
 /*
  * hedging_timer_ns(h, server):
  * T6, for a first attempt just started on server: after how long without a
- * response head to ask with HEDGE_TIMER; < 0: not this one, or off.
+ * response head to ask with HEDGE_TIMER; < 0: not this one, off, or no answer
+ * is known yet to take a percentile of.
  */
 int64_t hedging_timer_ns(struct hedging *h, unsigned server);
 

@@ -13,10 +13,12 @@
 
 #include "base/log.h"
 #include "proxy/client.h"
+#include "proxy/interim.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 
 static void on_attempt_head(struct uplink *u, const struct http_head *head);
+static void on_attempt_interim(struct uplink *u, const struct http_head *head);
 static void on_attempt_data(struct uplink *u, struct chain *data);
 static void on_attempt_sent(struct uplink *u);
 static void on_attempt_wrote(struct uplink *u);
@@ -24,6 +26,7 @@ static void on_attempt_end(const struct uplink_result *result);
 
 static const struct uplink_ops attempt_ops = {
     .head = on_attempt_head,
+    .interim = on_attempt_interim,
     .data = on_attempt_data,
     .sent = on_attempt_sent,
     .wrote = on_attempt_wrote,
@@ -57,6 +60,8 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 	if (trigger != NULL)
 		n += snprintf(
 		    at + n, room - (size_t)n, "Tailor-Hedge: %s\r\n", trigger);
+	n += (int)trace_line(
+	    &r->trace, r->id, number - 1, at + n, room - (size_t)n);
 	n += snprintf(at + n, room - (size_t)n, "\r\n");
 	a->lines_length = (size_t)n;
 }
@@ -116,8 +121,11 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger)
 	}
 	attempt_write_lines(
 	    a, (unsigned)i + 1, i > 0 ? hedge_trigger_name(trigger) : NULL);
-	if (attempt_send(a, server, false) == 0)
+	if (attempt_send(a, server, false) == 0) {
+		if (i == 0)
+			request_watch(r, server);
 		return;
+	}
 	server_failed(&p->server[server], UPLINK_REFUSED);
 	step = attempt_over(a, ATTEMPT_END_FAILED, false, -1, &next);
 	request_step(r, step, next, "connect_failed");
@@ -204,6 +212,7 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 
 	a->first_byte = u->first_byte;
 	a->written = u->written_first;
+	pushback_note(p, a, head);
 	if (answer_read(&a->answer, r, head) < 0) {
 		uplink_close(u);
 		a->link = NULL;
@@ -233,6 +242,12 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 		attempt_commit(a);
 	else if (!u->body.done && !evtimer_pending(&r->commit_timer, NULL))
 		event_add(&r->commit_timer, proxy_timeout(p, delay_ns));
+}
+
+static void
+on_attempt_interim(struct uplink *u, const struct http_head *head)
+{
+	interim_forward(u->user, head);
 }
 
 /* Pass payload on to the client. */

@@ -1,12 +1,9 @@
 /*
- * client.c: reading requests off client connections, writing answers.
+ * client.c: client connections: opened, written to, ended.
  *
- * client_process() is the only place where input is looked at.  It may be
- * reached again from inside itself (a request answered at once leads to the
- * next pipelined one); then it only notes that and the outer call loops, so
- * the stack stays flat however many requests are pipelined.
+ * What clients send is read in intake.c.
  */
-#include "proxy/client.h"
+#include "proxy/intake.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,15 +14,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "proxy/bodies.h"
 #include "proxy/proxy.h"
 #include "proxy/socket.h"
 #include "proxy/tale_api.h"
 
-static void client_process(struct client *c);
-
-static void
-want_read(struct client *c, bool want)
+void
+client_want_read(struct client *c, bool want)
 {
 	if (c->reading == want)
 		return;
@@ -48,7 +42,7 @@ want_write(struct client *c, bool want)
 		event_del(&c->writable);
 }
 
-static void
+void
 client_arm(struct client *c, int64_t timeout_ns)
 {
 	event_add(&c->timer, proxy_timeout(c->proxy, timeout_ns));
@@ -57,14 +51,25 @@ client_arm(struct client *c, int64_t timeout_ns)
 void
 client_pause(struct client *c)
 {
-	want_read(c, false);
+	client_want_read(c, false);
+	if (c->state != CLIENT_BODY || instant_is_set(c->paused))
+		return;
+	c->paused = instant_now();
+	event_del(&c->timer);
 }
 
 void
 client_resume(struct client *c)
 {
-	if (!c->closed && !c->ended)
-		want_read(c, true);
+	if (c->closed || c->ended)
+		return;
+	client_want_read(c, true);
+	if (!instant_is_set(c->paused))
+		return;
+	c->paused_ns += instant_since(instant_now(), c->paused);
+	c->paused = INSTANT_NONE;
+	if (c->state == CLIENT_BODY)
+		client_arm(c, c->proxy->config->proxy.body_timeout_ns);
 }
 
 void
@@ -76,7 +81,7 @@ client_close(struct client *c)
 	if (c->closed)
 		return;
 	c->closed = true;
-	want_read(c, false);
+	client_want_read(c, false);
 	want_write(c, false);
 	event_del(&c->timer);
 	close(c->fd);
@@ -85,6 +90,9 @@ client_close(struct client *c)
 	c->in = NULL;
 	if (c->call != NULL)
 		tale_call_abandon(c);
+	intake_whole(c);
+	peer_leave(&p->peers, c->count);
+	c->count = NULL;
 	TAILQ_REMOVE(&p->clients, c, link);
 	TAILQ_INSERT_TAIL(&p->clients_closed, c, link);
 	p->client_count--;
@@ -130,7 +138,7 @@ client_end(struct client *c)
 	}
 	shutdown(c->fd, SHUT_WR);
 	c->state = CLIENT_LINGER;
-	want_read(c, true);
+	client_want_read(c, true);
 	client_arm(c, c->proxy->config->proxy.lingering_ns);
 }
 
@@ -153,10 +161,12 @@ client_next(struct client *c)
 	}
 	c->state = CLIENT_IDLE;
 	c->scanned = 0;
+	c->paused = INSTANT_NONE;
+	c->paused_ns = 0;
 	if (!c->ended)
-		want_read(c, true);
+		client_want_read(c, true);
 	client_arm(c, config->proxy.idle_timeout_ns);
-	client_process(c);
+	intake_process(c);
 }
 
 void
@@ -197,6 +207,8 @@ client_flush(struct client *c)
 		request_resume(c->request);
 	else if (c->state == CLIENT_LINGER)
 		client_end(c);
+	else if (c->state == CLIENT_IDLE)
+		intake_process(c); /* pipelined ones waited for this */
 }
 
 void
@@ -231,265 +243,12 @@ client_reply(struct client *c, unsigned status, const char *type,
 	client_flush(c);
 }
 
-/* Nothing of this connection can be understood any more: answer, close. */
-static void
-client_refuse(struct client *c, const struct http_refusal *refusal)
-{
-	char text[128];
-	int n;
-
-	metrics_refusal(&c->proxy->metrics, refusal->reason);
-	if (c->request != NULL) {
-		request_fail(c->request, refusal->status, refusal->reason);
-		return;
-	}
-	n = snprintf(text, sizeof(text), "%u %s: %s\n", refusal->status,
-	    http_reason(refusal->status), refusal->reason);
-	c->close = true;
-	c->state = CLIENT_LINGER;
-	client_reply(c, refusal->status, "text/plain", NULL, text, (size_t)n);
-}
-
-/* A whole head lies at the start of c->in. */
-static bool
-client_take_head(struct client *c, size_t length)
-{
-	struct proxy *p = c->proxy;
-	struct http_head *head = &p->scratch_request;
-	struct http_refusal refusal = {0};
-
-	if (http_parse_request(&p->request_limits, c->in->data + c->in->begin,
-		length, head, &refusal) < 0) {
-		client_refuse(c, &refusal);
-		return false;
-	}
-	p->metrics.keepalive_reuse += c->requests > 0;
-	http_body_init(&c->body, head->framing, head->content_length,
-	    p->config->proxy.body_max_bytes);
-	if (tale_call_wanted(head)) {
-		if (tale_call_begin(c, head) < 0)
-			return false;
-	} else {
-		c->request = request_new(c, head);
-		if (c->request == NULL) {
-			refusal = (struct http_refusal){503, "overloaded"};
-			client_refuse(c, &refusal);
-			return false;
-		}
-	}
-	if (head->expect_continue && head->minor == 1 && !c->body.done &&
-	    block_bytes(c->in) == length &&
-	    chain_add(
-		&c->out, &p->blocks, "HTTP/1.1 100 Continue\r\n\r\n", 25) == 0)
-		client_flush(c);
-	if (c->closed)
-		return false;
-	c->in->begin += (uint32_t)length;
-	c->scanned = 0;
-	return true;
-}
-
-/* Hand over what has arrived of a body. */
-static void
-client_pass_body(struct client *c, struct chain *data, bool whole)
-{
-	struct proxy *p = c->proxy;
-
-	p->metrics.request_bytes += data->bytes;
-	c->state = whole ? CLIENT_WAITING : CLIENT_BODY;
-	if (whole)
-		event_del(&c->timer);
-	else
-		client_arm(c, p->config->proxy.body_timeout_ns);
-	if (c->request != NULL)
-		request_body(c->request, data, whole);
-	else if (c->call != NULL)
-		tale_call_body(c, data, whole);
-	chain_clear(data, &p->blocks);
-}
-
-/* One step; false when no more can be done now. */
-static bool
-client_step_head(struct client *c)
-{
-	struct proxy *p = c->proxy;
-	struct http_refusal refusal = {0};
-	struct chain none = {0};
-	size_t length = 0;
-
-	if (c->state == CLIENT_IDLE) {
-		c->state = CLIENT_HEAD;
-		c->first_byte = instant_now();
-		client_arm(c, p->config->proxy.header_timeout_ns);
-	}
-	switch (http_scan(&p->request_limits, true, c->in->data + c->in->begin,
-	    block_bytes(c->in), &c->scanned, &length, &refusal)) {
-	case HTTP_SCAN_MORE:
-		return false;
-	case HTTP_SCAN_BAD:
-		client_refuse(c, &refusal);
-		return false;
-	case HTTP_SCAN_HEAD:
-		break;
-	}
-	if (!client_take_head(c, length))
-		return false;
-	if (c->body.done) {
-		if (block_bytes(c->in) == 0) {
-			block_give(&p->blocks, c->in);
-			c->in = NULL;
-		}
-		client_pass_body(c, &none, true);
-	} else {
-		c->state = CLIENT_BODY;
-	}
-	return true;
-}
-
-static bool
-client_step_body(struct client *c)
-{
-	struct http_refusal refusal = {0};
-	struct chain data = {0};
-
-	switch (
-	    body_pull(&c->body, &c->in, &data, &c->proxy->blocks, &refusal)) {
-	case HTTP_BODY_MORE:
-	case HTTP_BODY_DATA:
-		client_pass_body(c, &data, false);
-		return true;
-	case HTTP_BODY_DONE:
-		client_pass_body(c, &data, true);
-		return true;
-	case HTTP_BODY_BAD:
-		chain_clear(&data, &c->proxy->blocks);
-		client_refuse(c, &refusal);
-		return false;
-	}
-	return false;
-}
-
-static bool
-client_step(struct client *c)
-{
-	if (c->closed || c->in == NULL || block_bytes(c->in) == 0)
-		return false;
-	switch (c->state) {
-	case CLIENT_IDLE:
-	case CLIENT_HEAD:
-		return client_step_head(c);
-	case CLIENT_BODY:
-		return client_step_body(c);
-	case CLIENT_WAITING:
-		return false;
-	case CLIENT_LINGER:
-		block_give(&c->proxy->blocks, c->in);
-		c->in = NULL;
-		return false;
-	}
-	return false;
-}
-
-static void
-client_process(struct client *c)
-{
-	if (c->processing) {
-		c->again = true;
-		return;
-	}
-	c->processing = true;
-	do {
-		c->again = false;
-		while (client_step(c))
-			;
-	} while (c->again);
-	c->processing = false;
-	if (!c->closed && c->in != NULL && block_bytes(c->in) == 0) {
-		block_give(&c->proxy->blocks, c->in);
-		c->in = NULL;
-	}
-}
-
-/* The client sent FIN.  A half-closed client still wants its answer. */
-static void
-client_ended(struct client *c)
-{
-	struct proxy *p = c->proxy;
-
-	c->ended = true;
-	want_read(c, false);
-	switch (c->state) {
-	case CLIENT_HEAD:
-		p->metrics.aborts_head++;
-		client_close(c);
-		return;
-	case CLIENT_BODY:
-		p->metrics.aborts_body++;
-		client_close(c);
-		return;
-	case CLIENT_IDLE:
-	case CLIENT_LINGER:
-		client_close(c);
-		return;
-	case CLIENT_WAITING:
-		return;
-	}
-}
-
-/* Move what is unread to the block's start, so that more fits. */
-static void
-block_compact(struct block *b)
-{
-	size_t n = block_bytes(b);
-
-	if (b->begin == BLOCK_HEADROOM)
-		return;
-	memmove(b->data + BLOCK_HEADROOM, b->data + b->begin, n);
-	b->begin = BLOCK_HEADROOM;
-	b->end = (uint32_t)(BLOCK_HEADROOM + n);
-}
-
 static void
 on_client_readable(evutil_socket_t fd, short what, void *user)
 {
-	struct client *c = user;
-	struct block *b;
-	ssize_t n;
-
+	(void)fd;
 	(void)what;
-	if (c->in == NULL)
-		c->in = block_take(&c->proxy->blocks);
-	b = c->in;
-	if (b == NULL) {
-		c->proxy->metrics.rejected_memory++;
-		client_close(c);
-		return;
-	}
-	if (block_room(b) == 0)
-		block_compact(b);
-	if (block_room(b) == 0) {
-		/* Pipelined requests wait in the kernel's buffer.  (A head
-		 * that fills a block has been refused by its limit.) */
-		want_read(c, false);
-		return;
-	}
-	n = recv(fd, b->data + b->end, block_room(b), 0);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		n = -1;
-	else if (n < 0)
-		client_close(c);
-	else if (n == 0)
-		client_ended(c);
-	else
-		b->end += (uint32_t)n;
-	if (c->closed)
-		return;
-	if (n > 0)
-		client_process(c);
-	else if (block_bytes(b) == 0 && c->in == b) {
-		block_give(&c->proxy->blocks, b);
-		c->in = NULL;
-	}
+	intake_read(user);
 }
 
 static void
@@ -519,13 +278,17 @@ on_client_timer(evutil_socket_t fd, short what, void *user)
 	case CLIENT_LINGER:
 		client_close(c);
 		return;
+	case CLIENT_PREFACE:
+		m->timeouts_head++;
+		client_close(c);
+		return;
 	case CLIENT_HEAD:
 		m->timeouts_head++;
-		client_refuse(c, &refusal);
+		intake_refuse(c, &refusal);
 		return;
 	case CLIENT_BODY:
 		m->timeouts_body++;
-		client_refuse(c, &refusal);
+		intake_refuse(c, &refusal);
 		return;
 	case CLIENT_WAITING:
 		return;
@@ -533,8 +296,28 @@ on_client_timer(evutil_socket_t fd, short what, void *user)
 }
 
 int
-client_open(struct proxy *p, int fd, const struct client_peer *peer)
+client_belongs(struct client *c, const struct peer *peer)
 {
+	struct proxy *p = c->proxy;
+	unsigned max = p->config->proxy.connections_per_address_max;
+
+	c->local = peer->local;
+	c->trusted = peer->trusted;
+	c->tale_allowed = peer->tale_allowed;
+	memcpy(c->address, peer->address, sizeof(c->address));
+	intake_whole(c);
+	peer_leave(&p->peers, c->count);
+	c->count = peer_enter(&p->peers, peer);
+	if (max == 0 || c->count == NULL || c->count->connections <= max)
+		return 0;
+	p->metrics.rejected_address++;
+	return -EUSERS;
+}
+
+int
+client_open(struct proxy *p, int fd, const struct peer *peer, bool preface)
+{
+	const struct config *config = p->config;
 	struct client *c = TAILQ_FIRST(&p->clients_unused);
 
 	if (c != NULL)
@@ -547,10 +330,13 @@ client_open(struct proxy *p, int fd, const struct client_peer *peer)
 	c->proxy = p;
 	c->fd = fd;
 	c->cookie = socket_cookie(fd);
-	c->state = CLIENT_IDLE;
-	c->trusted = peer->trusted;
-	c->tale_allowed = peer->tale_allowed;
-	memcpy(c->address, peer->address, sizeof(c->address));
+	/* Those behind a PROXY header are counted by what it says. */
+	if (!preface && client_belongs(c, peer) < 0) {
+		peer_leave(&p->peers, c->count);
+		TAILQ_INSERT_HEAD(&p->clients_unused, c, link);
+		return -EUSERS;
+	}
+	c->state = preface ? CLIENT_PREFACE : CLIENT_IDLE;
 	event_assign(&c->readable, p->base, fd, EV_READ | EV_PERSIST,
 	    on_client_readable, c);
 	event_assign(&c->writable, p->base, fd, EV_WRITE | EV_PERSIST,
@@ -559,7 +345,8 @@ client_open(struct proxy *p, int fd, const struct client_peer *peer)
 	TAILQ_INSERT_TAIL(&p->clients, c, link);
 	p->client_count++;
 	p->metrics.connections++;
-	want_read(c, true);
-	client_arm(c, p->config->proxy.idle_timeout_ns);
+	client_want_read(c, true);
+	client_arm(c, preface ? config->proxy.header_timeout_ns
+			      : config->proxy.idle_timeout_ns);
 	return 0;
 }

@@ -16,9 +16,11 @@
 #include "config/config.h"
 #include "proxy/buffer.h"
 #include "proxy/http.h"
+#include "proxy/peer.h"
 #include "proxy/request.h"
 
 enum client_state {
+	CLIENT_PREFACE, /* a PROXY header is awaited or arriving */
 	CLIENT_IDLE,	/* nothing of the next request has arrived */
 	CLIENT_HEAD,	/* a head is arriving */
 	CLIENT_BODY,	/* a body is arriving */
@@ -35,12 +37,15 @@ struct client {
 	struct event readable, writable, timer;
 	bool reading, writing;
 	bool processing, again; /* see client_process */
+	bool local;		/* on a Unix socket: it has no address */
 	bool trusted;		/* its X-Forwarded-* are believed */
 	bool tale_allowed;	/* may use the TaleChain paths */
 	bool close;		/* after the present response */
 	bool ended;		/* it sent FIN */
 	bool closed;		/* the struct is kept until the turn ends */
 	char address[INET6_ADDRSTRLEN + 8];
+	struct peer_count *count; /* borrowed from the table; NULL: none */
+	bool half_open;		  /* counted there as such */
 
 	struct block *in; /* owned */
 	size_t scanned;
@@ -50,6 +55,9 @@ struct client {
 	struct tale_call *call;	 /* owned: a TaleChain request being read */
 	unsigned requests;
 	struct instant first_byte; /* of the present request */
+	struct instant body_since; /* when its body was asked for */
+	struct instant paused;	   /* not read since, or none */
+	int64_t paused_ns;	   /* of its body, all together */
 };
 
 TAILQ_HEAD(client_list, client);
@@ -68,14 +76,16 @@ void clients_fini(struct proxy *p);
 /* Free the structs of clients closed in this turn for reuse. */
 void clients_reap(struct proxy *p);
 
-/* Who a new connection is from. */
-struct client_peer {
-	char address[INET6_ADDRSTRLEN + 8];
-	bool trusted, tale_allowed;
-};
+/*
+ * client_open(p, fd, peer, preface):
+ * Serve a freshly accepted socket (taken over if that succeeds).
+ *   preface  the connection begins with a PROXY header, which names the peer
+ * 0, -ENOMEM, or -EUSERS if its address has too many connections.
+ */
+int client_open(struct proxy *p, int fd, const struct peer *peer, bool preface);
 
-/* Serve a freshly accepted socket (taken over).  0 or -ENOMEM. */
-int client_open(struct proxy *p, int fd, const struct client_peer *peer);
+/* From now on c is that peer's.  0 or -EUSERS as above. */
+int client_belongs(struct client *c, const struct peer *peer);
 
 /* Write what waits in c->out; finishes the request when all is written. */
 void client_flush(struct client *c);
@@ -83,7 +93,8 @@ void client_flush(struct client *c);
 /* The present request is over: go on with the next, or close. */
 void client_next(struct client *c);
 
-/* Stop and resume reading (a streamed body's back-pressure). */
+/* Stop and resume reading (a streamed body's back-pressure).  Meanwhile the
+ * client cannot be late. */
 void client_pause(struct client *c);
 void client_resume(struct client *c);
 

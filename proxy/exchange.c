@@ -19,6 +19,8 @@
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 
+#define INTERIMS_READ_MAX 64 /* 1xx heads before an answer */
+
 static void
 exchange_sent(struct uplink *u)
 {
@@ -149,6 +151,10 @@ exchange_take_head(struct uplink *u)
 		    &u->body, head->framing, head->content_length, UINT64_MAX);
 		if (u->ops != NULL)
 			u->ops->head(u, head);
+	} else if (++u->interims > INTERIMS_READ_MAX) {
+		uplink_over(u, UPLINK_MALFORMED, "too_many_interim");
+	} else if (u->ops != NULL && u->ops->interim != NULL) {
+		u->ops->interim(u, head);
 	}
 	if (u->serial != serial)
 		return false;

@@ -177,8 +177,10 @@ struct http_forward {
 	bool forwarded_append;	 /* client is trusted: append, else replace */
 	const char *request_id;	 /* value of x-request-id */
 	uint64_t tailor_request; /* value of Tailor-Request, 16 hex digits */
-	const char *traceparent; /* NULL: pass the client's on as it is */
+	const char *traceparent; /* NULL: pass the client's on as it is;
+				    "": none, each attempt has its own */
 	bool via;		 /* add Via: 1.1 tailor */
+	bool forwarded;		 /* add Forwarded */
 	enum http_framing framing; /* how the body will be sent */
 	uint64_t content_length;
 };

@@ -143,6 +143,28 @@ put_forwarded_for(struct writer *w, const struct http_head *head,
 		put_text(w, "\r\n");
 }
 
+/* RFC 7239; what stands between quotes has none in it. */
+static void
+put_rfc7239(struct writer *w, const struct http_head *head,
+    const struct http_forward *forward)
+{
+	bool v6 =
+	    forward->client != NULL && strchr(forward->client, ':') != NULL;
+
+	put_text(w, "Forwarded: for=");
+	if (v6)
+		put_text(w, "\"[");
+	put_text(w, forward->client != NULL ? forward->client : "unknown");
+	if (v6)
+		put_text(w, "]\"");
+	if (head->authority.length > 0) {
+		put_text(w, ";host=\"");
+		put(w, head->authority);
+		put_text(w, "\"");
+	}
+	put_text(w, ";proto=http\r\n");
+}
+
 /* What the server learns about the client and the way here. */
 static void
 put_forwarded(struct writer *w, const struct http_head *head,
@@ -158,6 +180,8 @@ put_forwarded(struct writer *w, const struct http_head *head,
 	    (!append ||
 		http_field_find(head, HTTP_FIELD_X_FORWARDED_HOST) == NULL))
 		put_field(w, "X-Forwarded-Host", head->authority);
+	if (forward->forwarded)
+		put_rfc7239(w, head, forward);
 	if (forward->via)
 		put_field_text(
 		    w, "Via", head->minor == 0 ? "1.0 tailor" : "1.1 tailor");
@@ -172,7 +196,7 @@ put_ids(struct writer *w, const struct http_forward *forward)
 		put_field_text(w, "X-Request-Id", forward->request_id);
 	snprintf(text, sizeof(text), "%016" PRIx64, forward->tailor_request);
 	put_field_text(w, "Tailor-Request", text);
-	if (forward->traceparent != NULL)
+	if (forward->traceparent != NULL && forward->traceparent[0] != '\0')
 		put_field_text(w, "traceparent", forward->traceparent);
 }
 

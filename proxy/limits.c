@@ -31,6 +31,11 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 	    .min_pause_ns = c->hedging.min_pause_ns,
 	    .warming_override_ns = c->hedging.warming_override_ns,
 	    .ready_inflight = c->hedging.ready_inflight,
+	    .timer_ratio = c->hedging.timer_ratio,
+	    .timer_probability = c->hedging.timer_probability,
+	    .timer_delay_ns = c->hedging.timer_delay_ns,
+	    .timer_percentile = c->hedging.timer_percentile,
+	    .timer_cap_ns = c->hedging.timer_cap_ns,
 	    .warmup_requests = c->warmup.requests,
 	    .warmup_concurrency = c->warmup.concurrency,
 	    .warmup_rate_per_s = c->warmup.rate_per_s,
@@ -82,8 +87,10 @@ limits_memory(const struct proxy *p, struct memory_plan *out)
 			   c->hedging.drain_connections;
 	*out = (struct memory_plan){
 	    .blocks = blocks_needed(c) * sizeof(struct block),
-	    .connections = c->proxy.connections_max * sizeof(struct client) +
-			   uplinks * sizeof(struct uplink),
+	    .connections =
+		c->proxy.connections_max *
+		    (sizeof(struct client) + sizeof(struct peer_count)) +
+		uplinks * sizeof(struct uplink),
 	    .requests = c->proxy.inflight_max * sizeof(struct request),
 	    .history = c->slow.history * (sizeof(struct tale_request) +
 					     6 * sizeof(uint32_t)) +

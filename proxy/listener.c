@@ -21,87 +21,15 @@
 #define ACCEPT_BATCH 64
 #define ACCEPT_PAUSE_NS (100 * NS_PER_MS)
 
-/* Whether an address lies in one of the networks. */
+/* Whether it is one of proxy.proxy_protocol. */
 static bool
-network_holds(const struct config_network *networks, unsigned n,
-    const struct sockaddr_storage *address)
+awaits_preface(const struct config *c, const struct listener *l)
 {
-	const uint8_t *bytes;
-	int family = address->ss_family;
-
-	if (family == AF_INET6) {
-		const struct sockaddr_in6 *a6 = (const void *)address;
-
-		bytes = a6->sin6_addr.s6_addr;
-		if (IN6_IS_ADDR_V4MAPPED(&a6->sin6_addr)) {
-			bytes += 12;
-			family = AF_INET;
-		}
-	} else if (family == AF_INET) {
-		bytes = (const void *)&(
-		    (const struct sockaddr_in *)(const void *)address)
-			    ->sin_addr;
-	} else {
-		return false;
-	}
-	for (unsigned i = 0; i < n; i++) {
-		unsigned whole = networks[i].bits / 8;
-		unsigned rest = networks[i].bits % 8;
-		uint8_t mask = (uint8_t)(0xff00 >> rest);
-
-		if (networks[i].family != family ||
-		    memcmp(networks[i].address, bytes, whole) != 0)
-			continue;
-		if (rest == 0 ||
-		    ((networks[i].address[whole] ^ bytes[whole]) & mask) == 0)
+	for (unsigned i = 0; i < c->proxy.proxied; i++)
+		if (c->proxy.proxy_protocol[i].length == l->length &&
+		    memcmp(&c->proxy.proxy_protocol[i].address, &l->address,
+			l->length) == 0)
 			return true;
-	}
-	return false;
-}
-
-static void
-peer_describe(const struct proxy *p, const struct sockaddr_storage *address,
-    struct client_peer *out)
-{
-	const struct config *c = p->config;
-	const void *bytes = NULL;
-
-	memset(out, 0, sizeof(*out));
-	if (address->ss_family == AF_INET)
-		bytes = &((const struct sockaddr_in *)(const void *)address)
-			     ->sin_addr;
-	else if (address->ss_family == AF_INET6)
-		bytes = &((const struct sockaddr_in6 *)(const void *)address)
-			     ->sin6_addr;
-	if (bytes == NULL) {
-		/* A peer on this machine, let in by the socket's mode. */
-		snprintf(out->address, sizeof(out->address), "unix");
-		out->tale_allowed = true;
-		return;
-	}
-	inet_ntop(
-	    address->ss_family, bytes, out->address, sizeof(out->address));
-	if (strncmp(out->address, "::ffff:", 7) == 0)
-		memmove(out->address, out->address + 7,
-		    strlen(out->address + 7) + 1);
-	out->trusted =
-	    network_holds(c->proxy.trust, c->proxy.networks, address);
-	out->tale_allowed =
-	    network_holds(c->talechain.allow, c->talechain.networks, address);
-}
-
-/* O(clients), and only where the limit is configured. */
-static bool
-address_full(const struct proxy *p, const char *address)
-{
-	unsigned max = p->config->proxy.connections_per_address_max, n = 0;
-	const struct client *c;
-
-	if (max == 0)
-		return false;
-	TAILQ_FOREACH(c, &p->clients, link)
-	if (strcmp(c->address, address) == 0 && ++n >= max)
-		return true;
 	return false;
 }
 
@@ -109,21 +37,23 @@ static void
 accept_one(struct listener *l, int fd, const struct sockaddr_storage *address)
 {
 	struct proxy *p = l->proxy;
-	struct client_peer peer;
-	int one = 1;
+	struct peer peer;
+	bool preface = awaits_preface(p->config, l);
+	int one = 1, err;
 
-	peer_describe(p, address, &peer);
+	peer_describe(p->config, address, &peer);
 	if (p->client_count >= p->connections_max) {
 		p->metrics.rejected_limit++;
-	} else if (address_full(p, peer.address)) {
-		p->metrics.rejected_address++;
+	} else if (preface && !peer.trusted) {
+		p->metrics.rejected_untrusted++;
 	} else {
 		if (!l->unix_socket)
 			setsockopt(
 			    fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		if (client_open(p, fd, &peer) == 0)
+		err = client_open(p, fd, &peer, preface);
+		if (err == 0)
 			return;
-		p->metrics.rejected_memory++;
+		p->metrics.rejected_memory += err == -ENOMEM;
 	}
 	close(fd);
 }

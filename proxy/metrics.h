@@ -26,6 +26,12 @@ struct proxy;
 	    "reason=\"memory\"", "")                                           \
 	X(rejected_address, "tailor_connections_rejected_total",               \
 	    "reason=\"per_address\"", "")                                      \
+	X(rejected_half_open, "tailor_connections_rejected_total",             \
+	    "reason=\"half_open\"", "")                                        \
+	X(rejected_untrusted, "tailor_connections_rejected_total",             \
+	    "reason=\"untrusted\"", "")                                        \
+	X(rejected_preface, "tailor_connections_rejected_total",               \
+	    "reason=\"proxy_header\"", "")                                     \
 	X(keepalive_reuse, "tailor_keepalive_reuse_total", "",                 \
 	    "Requests on a connection that had carried one before.")           \
 	X(request_bytes, "tailor_request_bytes_total", "",                     \
@@ -42,6 +48,8 @@ struct proxy;
 	X(timeouts_head, "tailor_client_timeouts_total", "phase=\"head\"",     \
 	    "Clients that took too long.")                                     \
 	X(timeouts_body, "tailor_client_timeouts_total", "phase=\"body\"", "") \
+	X(timeouts_rate, "tailor_client_timeouts_total",                       \
+	    "phase=\"body_rate\"", "")                                         \
 	X(timeouts_write, "tailor_client_timeouts_total", "phase=\"write\"",   \
 	    "")                                                                \
 	X(truncated, "tailor_response_truncated_total", "",                    \
@@ -60,6 +68,12 @@ struct proxy;
 	    "Hedged requests that no server answered.")                        \
 	X(resent_stale, "tailor_stale_resends_total", "",                      \
 	    "Requests sent again because a kept connection had ended.")        \
+	X(interims, "tailor_interim_responses_total", "result=\"forwarded\"",  \
+	    "1xx responses of servers, 100 left out.")                         \
+	X(interims_dropped, "tailor_interim_responses_total",                  \
+	    "result=\"dropped\"", "")                                          \
+	X(pushbacks, "tailor_pushbacks_total", "",                             \
+	    "Responses that asked for no second attempts for a while.")        \
 	X(swaps, "tailor_swaps_total", "", "Changes of the active server.")    \
 	X(storms, "tailor_storms_total", "",                                   \
 	    "Times that hedging stopped because swaps came too fast.")         \

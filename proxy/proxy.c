@@ -195,7 +195,9 @@ proxy_init(struct proxy *p)
 	p->replay = calloc(REPLAY_MAX, sizeof(*p->replay));
 	if (p->base == NULL || p->replay == NULL)
 		return -ENOMEM;
-	err = table_init(&p->table, config->slow.history);
+	err = peer_table_init(&p->peers, config->proxy.connections_max);
+	if (err == 0)
+		err = table_init(&p->table, config->slow.history);
 	if (err == 0)
 		err = repeat_rules_init(&p->rules, config);
 	for (unsigned i = 0; err == 0 && i < config->servers; i++)
@@ -284,6 +286,7 @@ proxy_fini(struct proxy *p)
 	}
 	repeat_rules_fini(&p->rules);
 	table_fini(&p->table);
+	peer_table_fini(&p->peers);
 	free(p->replay);
 	block_pool_fini(&p->blocks);
 }

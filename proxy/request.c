@@ -23,6 +23,7 @@
 
 static void on_commit_due(evutil_socket_t fd, short what, void *user);
 static void on_deadline(evutil_socket_t fd, short what, void *user);
+static void on_late(evutil_socket_t fd, short what, void *user);
 
 /* Copy text for people, cut with "..." where it does not fit. */
 static void
@@ -36,48 +37,19 @@ copy_cut(char *out, size_t size, struct slice s)
 		memcpy(out + n - 3, "...", 3);
 }
 
-static bool
-valid_id(struct slice s)
-{
-	if (s.length == 0 || s.length > 64)
-		return false;
-	for (size_t i = 0; i < s.length; i++) {
-		char c = s.at[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			(c >= '0' && c <= '9') || c == '.' || c == '_' ||
-			c == '-'))
-			return false;
-	}
-	return true;
-}
-
-static void
-request_identify(struct request *r, const struct http_head *head)
-{
-	const struct http_field *id =
-	    http_field_find(head, HTTP_FIELD_REQUEST_ID);
-
-	if (id != NULL && valid_id(id->value)) {
-		memcpy(r->external_id, id->value.at, id->value.length);
-		r->external_id[id->value.length] = '\0';
-	} else {
-		snprintf(r->external_id, sizeof(r->external_id), "%016llx",
-		    (unsigned long long)r->id);
-	}
-}
-
 /* The head for the servers, without framing: that is each attempt's. */
 static int
 request_write_head(struct request *r, const struct http_head *head)
 {
 	const struct config *c = r->generation->config;
 	struct http_forward forward = {
-	    .client = r->client->address,
+	    .client = r->client->local ? NULL : r->client->address,
 	    .forwarded_append = r->client->trusted,
 	    .request_id = r->external_id,
 	    .tailor_request = r->id,
+	    .traceparent = "",
 	    .via = c->proxy.via,
+	    .forwarded = c->proxy.forwarded,
 	    .framing = HTTP_FRAMING_NONE,
 	};
 	int n;
@@ -107,6 +79,7 @@ request_release(struct request *r)
 	r->body_kept = 0;
 	event_del(&r->commit_timer);
 	event_del(&r->deadline_timer);
+	event_del(&r->late_timer);
 	generation_drop(r->proxy, r->generation);
 	r->generation = NULL;
 	table_remove(&r->proxy->table, r);
@@ -137,11 +110,14 @@ request_new(struct client *client, const struct http_head *head)
 	race_init(&r->race);
 	evtimer_assign(&r->commit_timer, p->base, on_commit_due, r);
 	evtimer_assign(&r->deadline_timer, p->base, on_deadline, r);
-	request_identify(r, head);
+	evtimer_assign(&r->late_timer, p->base, on_late, r);
+	external_id_read(r->external_id, r->id, head, client_is_known(client));
+	trace_read(&r->trace, head);
 	r->credentials =
 	    http_field_find(head, HTTP_FIELD_AUTHORIZATION) != NULL ||
 	    http_field_find(head, HTTP_FIELD_COOKIE) != NULL;
 	r->method_allowed = proxy_may_repeat(p, head, &r->opted_out);
+	r->opted_out &= client_is_known(client);
 	if (request_write_head(r, head) < 0) {
 		request_release(r);
 		return NULL;
@@ -317,6 +293,30 @@ request_hedge(struct request *r, enum hedge_trigger trigger)
 	attempt_start(r, (unsigned)server, trigger);
 }
 
+void
+request_watch(struct request *r, unsigned server)
+{
+	int64_t ns = hedging_timer_ns(&r->proxy->hedging, server);
+	/* Not a common timeout: percentiles are all different. */
+	struct timeval t = {ns / NS_PER_S, ns % NS_PER_S / NS_PER_US};
+
+	if (ns >= 0)
+		event_add(&r->late_timer, &t);
+}
+
+static void
+on_late(evutil_socket_t fd, short what, void *user)
+{
+	struct request *r = user;
+	const struct attempt *first = &r->attempt[0];
+
+	(void)fd;
+	(void)what;
+	if (r->state == REQUEST_RUNNING && r->race.started == 1 &&
+	    first->link != NULL && first->answer.status == 0)
+		request_hedge(r, HEDGE_TIMER);
+}
+
 /* Give up all attempts that have not won. */
 static void
 request_drop_attempts(struct request *r, const char *outcome)
@@ -334,6 +334,8 @@ request_fail(struct request *r, unsigned status, const char *reason)
 	int n;
 
 	assert(c != NULL);
+	if (r->state == REQUEST_LOCAL)
+		return; /* answered, and the answer is on its way */
 	if (r->state == REQUEST_COMMITTED) {
 		/* Part of another answer is out: only the end of the
 		 * connection can tell the client (W4). */
@@ -487,13 +489,37 @@ on_commit_due(evutil_socket_t fd, short what, void *user)
 	}
 }
 
+/* The deadline is for an answer to begin.  A long body, either way, may take
+ * longer, as long as some of it has come since the last time. */
+static bool
+request_progresses(struct request *r)
+{
+	uint64_t bytes = r->response_bytes;
+
+	if (r->client == NULL ||
+	    (r->state != REQUEST_COMMITTED && r->body_whole))
+		return false;
+	bytes += r->client->body.total;
+	if (bytes == r->progress_bytes)
+		return false;
+	r->progress_bytes = bytes;
+	return true;
+}
+
 static void
 on_deadline(evutil_socket_t fd, short what, void *user)
 {
 	struct request *r = user;
+	struct proxy *p = r->proxy;
 
 	(void)fd;
 	(void)what;
+	if (request_progresses(r)) {
+		event_add(&r->deadline_timer,
+		    proxy_timeout(
+			p, r->generation->config->proxy.request_timeout_ns));
+		return;
+	}
 	/* An answer that was held back is better than none (W2). */
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		if (r->state == REQUEST_RUNNING && r->attempt[i].answer.held &&

@@ -24,6 +24,7 @@
 #include "proxy/answer.h"
 #include "proxy/buffer.h"
 #include "proxy/http.h"
+#include "proxy/identity.h"
 #include "proxy/uplink.h"
 #include "talechain/timeline.h"
 
@@ -65,6 +66,7 @@ struct request {
 
 	uint64_t id;
 	char external_id[65];
+	struct trace trace;
 	char method_text[16];
 	char target[TALE_TEXT];
 	enum http_method method;
@@ -85,11 +87,14 @@ struct request {
 
 	struct race race;
 	struct attempt attempt[RACE_ATTEMPTS];
-	struct event commit_timer, deadline_timer;
+	struct event commit_timer, deadline_timer, late_timer;
+	unsigned interims;  /* 1xx passed on */
+	int interim_from;   /* by this attempt */
 	bool response_done; /* all of it is in the client's chain */
 	int status;	    /* answered with */
 	uint64_t response_bytes;
-	const char *note; /* why not hedged, truncated, ...; static */
+	uint64_t progress_bytes; /* both ways, at the last deadline */
+	const char *note;	 /* why not hedged, truncated, ...; static */
 	enum hedge_refusal refusal;
 
 	struct instant first_byte, received, committed;
@@ -117,6 +122,9 @@ void request_enqueue(struct request *r);
 
 /* Ask for one more attempt because of trigger; starts it if allowed. */
 void request_hedge(struct request *r, enum hedge_trigger trigger);
+
+/* The first attempt has been sent: ask again if it is late (T6). */
+void request_watch(struct request *r, unsigned server);
 
 /* Answer from Tailor itself, unless committed (then the client is cut). */
 void request_fail(struct request *r, unsigned status, const char *reason);

@@ -66,6 +66,8 @@ struct uplink_ops {
 	/* The response's head; its slices are valid during the call only.
 	 * The callee may detach or close u. */
 	void (*head)(struct uplink *u, const struct http_head *head);
+	/* An interim response (1xx but 101); likewise.  May be NULL. */
+	void (*interim)(struct uplink *u, const struct http_head *head);
 	/* Payload; what is left in *data afterwards is dropped.  The callee
 	 * may detach or close u. */
 	void (*data)(struct uplink *u, struct chain *data);
@@ -106,6 +108,7 @@ struct uplink {
 	struct block *in; /* owned */
 	size_t scanned;
 	bool head_seen;
+	unsigned interims; /* 1xx heads so far */
 	uint64_t received_bytes;
 	struct http_body body;
 	struct instant first_byte;

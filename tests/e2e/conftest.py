@@ -7,7 +7,8 @@ tree), so the same tests run against sanitizer builds:
 
 What a test can ask for:
 
-  upstream(name)      a scripted server (support/upstream.py).  By hand:
+  upstream(name)      a scripted server (support/upstream.py), on a Unix
+                      socket if a path is given.  By hand:
                           request = active.expect()
                           request.send(b"HTTP/1.1 200 OK\\r\\nContent-")
                           request.send(b"Length: 2\\r\\n\\r\\nhi")
@@ -102,8 +103,8 @@ def upstream():
     """Makes scripted servers; they must have seen only well-formed input."""
     made = []
 
-    def make(name="active"):
-        made.append(Upstream(name))
+    def make(name="active", path=None):
+        made.append(Upstream(name, path))
         return made[-1]
 
     yield make

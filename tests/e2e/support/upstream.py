@@ -126,10 +126,12 @@ class Connection:
 
 
 class Upstream:
-    """A listening scripted server on a port of the kernel's choice."""
+    """A listening scripted server on a port of the kernel's choice, or on a
+    Unix socket at path."""
 
-    def __init__(self, name):
+    def __init__(self, name, path=None):
         self.name = name
+        self.path = path
         self.connections = []
         self.requests = []  # all of them, in order of arrival
         self.errors = []    # malformed input; fails the test at its end
@@ -142,15 +144,19 @@ class Upstream:
 
     @property
     def address(self):
-        return f"127.0.0.1:{self.port}"
+        return f"unix:{self.path}" if self.path else f"127.0.0.1:{self.port}"
 
     def listen(self):
         """Open the port; again after stop(), the same one."""
-        sock = socket.socket()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(("127.0.0.1", self.port))
+        if self.path:
+            sock = socket.socket(socket.AF_UNIX)
+            sock.bind(self.path)
+        else:
+            sock = socket.socket()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind(("127.0.0.1", self.port))
+            self.port = sock.getsockname()[1]
         sock.listen(128)
-        self.port = sock.getsockname()[1]
         self._socket = sock
         threading.Thread(target=self._accept, args=(sock,),
                          daemon=True).start()
@@ -161,7 +167,8 @@ class Upstream:
                 sock, _ = listener.accept()
             except OSError:
                 return
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if not self.path:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 connection = Connection(self, sock, len(self.connections))
                 self.connections.append(connection)

@@ -356,6 +356,12 @@ test_check_messages(void **state)
 		"loopback address or unix:/path\n"
 		"servers[0].address: 127.0.0.1:80 is where Tailor itself "
 		"listens\n"},
+	    {"{\"listen\": [\":80\", \"unix:/a\"], "
+	     "\"servers\": [{\"address\": \":1\"}], \"proxy\": "
+	     "{\"proxy_protocol\": [\":80\", \"unix:/a\", \":81\"]}}",
+		"proxy.proxy_protocol: nobody may connect to :80; name the "
+		"peers in proxy.trust\n"
+		"proxy.proxy_protocol: :81 is not an address of listen\n"},
 	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
 	     "\"localhost:1\"}, {\"name\": \"a\", "
 	     "\"address\": \"127.0.0.1:1\"}]}",

@@ -187,6 +187,7 @@ step_set(struct stage *g)
 	    {"override", &l->warming_override_ns},
 	    {"warmup_max", &l->warmup_max_ns},
 	    {"timer_cap", &l->timer_cap_ns},
+	    {"timer_delay", &l->timer_delay_ns},
 	};
 	const struct {
 		const char *key;

@@ -124,6 +124,8 @@ static const struct scenario triggers[] = {
 	"set timer 0.01; ready; timer 0 => off; answer 0 100us 99\n"
 	"timer 0 => 1000; answer 0 20ms 100; timer 0 => 20000\n"
 	"answer 0 90ms 100; timer 0 => 50000"},
+    {"T6 a configured delay needs no answers to compare with",
+	"set timer 0.01; set timer_delay 3ms; ready; timer 0 => 3000"},
     {"T6 only every 1/q-th request",
 	"set timer 0.01; set timer_q 0.5; ready; answer 0 5ms 9\n"
 	"timer 0 => off; timer 0 => 5000; timer 0 => off; timer 0 => 5000"},

@@ -1,0 +1,110 @@
+/*
+ * identity.c: see identity.h.
+ */
+#include "proxy/identity.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/http_gate.h"
+
+#define TRACE_ID 32
+#define PARENT_ID 16
+#define EXTERNAL_ID 65 /* with its end */
+
+static bool
+is_valid(struct slice s)
+{
+	if (s.length == 0 || s.length > 64)
+		return false;
+	for (size_t i = 0; i < s.length; i++) {
+		char c = s.at[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			(c >= '0' && c <= '9') || c == '.' || c == '_' ||
+			c == '-'))
+			return false;
+	}
+	return true;
+}
+
+/* n lower-case hex digits, and not all of them 0. */
+static bool
+is_hex(const char *at, size_t n, bool zero_allowed)
+{
+	bool zero = true;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!((at[i] >= '0' && at[i] <= '9') ||
+			(at[i] >= 'a' && at[i] <= 'f')))
+			return false;
+		zero &= at[i] == '0';
+	}
+	return zero_allowed || !zero;
+}
+
+/* "00-" trace-id "-" parent-id "-" flags.  Of a later version the same
+ * fields are read, as the recommendation says, and written as version 00. */
+void
+trace_read(struct trace *out, const struct http_head *head)
+{
+	const size_t length = 3 + TRACE_ID + 1 + PARENT_ID + 1 + 2;
+	const struct http_field *field =
+	    http_field_find(head, HTTP_FIELD_TRACEPARENT);
+	const char *at;
+
+	*out = (struct trace){0};
+	if (field == NULL || field->value.length < length ||
+	    fields_count(head, HTTP_FIELD_TRACEPARENT) != 1)
+		return;
+	at = field->value.at;
+	if (!is_hex(at, 2, true) || memcmp(at, "ff", 2) == 0 || at[2] != '-' ||
+	    !is_hex(at + 3, TRACE_ID, false) || at[35] != '-' ||
+	    !is_hex(at + 36, PARENT_ID, false) || at[52] != '-' ||
+	    !is_hex(at + 53, 2, true))
+		return;
+	if (field->value.length > length &&
+	    (memcmp(at, "00", 2) == 0 || at[length] != '-'))
+		return;
+	memcpy(out->id, "00-", 3);
+	memcpy(out->id + 3, at + 3, TRACE_ID);
+	memcpy(out->flags, at + 53, 2);
+}
+
+void
+external_id_read(
+    char *out, uint64_t id, const struct http_head *head, bool known)
+{
+	const struct http_field *field =
+	    http_field_find(head, HTTP_FIELD_REQUEST_ID);
+
+	if (known && field != NULL && is_valid(field->value)) {
+		memcpy(out, field->value.at, field->value.length);
+		out[field->value.length] = '\0';
+		return;
+	}
+	snprintf(out, EXTERNAL_ID, "%016" PRIx64, id);
+}
+
+/* Distinct for distinct (id, attempt), and never 0: odd numbers times an odd
+ * constant. */
+static uint64_t
+parent_id(uint64_t id, unsigned attempt)
+{
+	return ((id << 2) | ((uint64_t)(attempt & 1) << 1) | 1) *
+	       UINT64_C(0x9e3779b97f4a7c15);
+}
+
+size_t
+trace_line(const struct trace *t, uint64_t id, unsigned attempt, char *out,
+    size_t size)
+{
+	int n;
+
+	if (t->id[0] == '\0')
+		return 0;
+	n = snprintf(out, size, "traceparent: %s-%016" PRIx64 "-%s\r\n", t->id,
+	    parent_id(id, attempt), t->flags);
+	return n > 0 && (size_t)n < size ? (size_t)n : 0;
+}

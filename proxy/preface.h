@@ -1,0 +1,33 @@
+/*
+ * preface.h: the PROXY protocol's header, versions 1 and 2.
+ *
+ * A load balancer in front writes it before a connection's first byte, to
+ * say for whom it connects.  It is read only on listeners that are told to
+ * expect it and then must be there: what may or may not begin a connection
+ * could be written by anybody.  Pure function over memory.
+ */
+#ifndef TAILOR_PROXY_PREFACE_H
+#define TAILOR_PROXY_PREFACE_H
+
+#include <stddef.h>
+#include <sys/socket.h>
+
+#define PREFACE_MAX 4096 /* with all that version 2 may append */
+
+enum preface {
+	PREFACE_MORE, /* not whole yet */
+	PREFACE_READ, /* *used bytes of it */
+	PREFACE_BAD,  /* nothing that this connection says can be believed */
+};
+
+/*
+ * preface_read(buf, length, used, source):
+ *   source  receives the client's address and port; ss_family is AF_UNSPEC
+ *           if the peer speaks for itself (LOCAL, as health checks do) or
+ *           will not say (UNKNOWN, UNSPEC, UNIX)
+ * Version 2's further fields are passed over, their checksum too.
+ */
+enum preface preface_read(const char *buf, size_t length, size_t *used,
+    struct sockaddr_storage *source);
+
+#endif

@@ -1,0 +1,600 @@
+"""Goal: what HTTP.md asks of the wire beyond plain forwarding: who a request
+is from, what comes beside an answer, and clients that are slow on purpose."""
+
+import re
+import socket
+import struct
+import threading
+
+import pytest
+
+from support.client import Client
+from support.message import Closed, response
+from support.process import free_port
+from support.wait import wait_until
+
+STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: nobody here
+EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
+
+
+@pytest.fixture
+def one(upstream, tailor):
+    """One scripted server; start(**sections) puts a tailor before it."""
+    server = upstream("active")
+
+    def start(**sections):
+        return tailor(server, **sections)
+
+    start.server = server
+    return start
+
+
+@pytest.fixture
+def pair(upstream, tailor):
+    """Two scripted servers; start(**sections) puts a tailor before them."""
+    a, b = upstream("a"), upstream("b")
+
+    def start(**sections):
+        t = tailor(a, b, **sections)
+        t.wait_server("a", state="ready")
+        t.wait_server("b", state="ready")
+        return t
+
+    start.a, start.b = a, b
+    return start
+
+
+def hazard(t, server, state, kind="gc"):
+    answer = t.ask(f"/hazard?server={server}&kind={kind}&state={state}",
+                   "POST")
+    assert answer.status == 200, answer.body
+
+
+# --- interim responses ------------------------------------------------------
+
+def test_early_hints_are_passed_on(one):
+    # Goal: 103 reaches the client before the answer, 100 does not, and
+    # neither is the answer.
+    t = one()
+    with t.client() as c:
+        c.request()
+        r = one.server.expect()
+        r.send(b"HTTP/1.1 100 Continue\r\n\r\n" + EARLY)
+        hint = c.response(interim=True)
+        assert hint.status == 103
+        assert hint.get("link") == "</a.css>; rel=preload"
+        r.reply(200, b"final")
+        answer = c.response(interim=True)
+        assert answer.status == 200 and answer.body == b"final"
+        c.request()
+        one.server.expect().reply(200, b"next")
+        assert c.response(interim=True).body == b"next"
+    assert t.metrics()[
+        'tailor_interim_responses_total{result="forwarded"}'] == 1
+
+
+def test_old_clients_get_no_interim_response(one):
+    # Goal: HTTP/1.0 has no 1xx (RFC 9110, 15.2).
+    t = one()
+    with t.client() as c:
+        c.send(b"GET / HTTP/1.0\r\n\r\n")
+        one.server.expect().send(EARLY + response(200, b"old"))
+        assert c.response(interim=True).body == b"old"
+    assert t.metrics()[
+        'tailor_interim_responses_total{result="dropped"}'] == 1
+
+
+def test_a_flood_of_interim_responses_ends(one):
+    # Goal: a few are passed on, more dropped, and endlessly many are a 502.
+    t = one()
+    with t.client() as c:
+        c.request()
+        r = one.server.expect()
+        r.send(EARLY * 100)
+        answers = [c.response(interim=True) for _ in range(9)]
+        assert [a.status for a in answers] == [103] * 8 + [502]
+        r.connection.wait_end()
+
+
+def test_hints_come_from_one_attempt_only(pair):
+    # Goal: a hedge does not repeat what the first attempt has hinted, and
+    # a hint decides nothing (W5).
+    t = pair()
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        first.send(EARLY)
+        assert c.response(interim=True).status == 103
+        hazard(t, "a", "begin")
+        second = pair.b.expect()
+        second.send(EARLY + response(200, b"from b"))
+        answer = c.response(interim=True)
+        assert answer.status == 200 and answer.body == b"from b"
+        first.send(EARLY + response(200, b"late"))
+        t.wait_metric('tailor_losers_total{result="drained"}', 1)
+
+
+# --- early answers ----------------------------------------------------------
+
+def test_answer_before_the_body_is_read(one):
+    # Goal: a server that refuses an upload is heard at once; its connection
+    # and the client's are not used again.
+    t = one(hedging={"body_max": 0})
+    with t.client() as c:
+        c.send(b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n"
+               b"\r\n" + b"x" * 1000)
+        r = one.server.expect_head()
+        r.send(response(413, b"too much"))
+        answer = c.response()
+        assert answer.status == 413 and answer.body == b"too much"
+        assert answer.get("connection") == "close"
+        c.send(b"y" * 1000)  # a client that has not read it yet
+        c.expect_end()
+    with pytest.raises(AssertionError):
+        one.server.expect(0)  # the body never became whole
+    one.server.errors.clear()  # which the scripted server minds
+
+
+def test_answer_streams_while_the_body_does(one):
+    # Goal: neither direction waits for the other.
+    t = one(hedging={"body_max": 0, "commit_delay": 0})
+    with t.client() as c:
+        c.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\nabc")
+        r = one.server.expect_head()
+        r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n123")
+        assert c.response_head().status == 200
+        assert c.exactly(3) == b"123"
+        c.send(b"def")
+        assert r.wait_body() == b"abcdef"
+        r.send(b"456")
+        assert c.exactly(3) == b"456"
+
+
+# --- who it is from ---------------------------------------------------------
+
+def test_a_strangers_names_are_not_believed(one):
+    # Goal: request id, opt-out and forwarding fields only from whom we know;
+    # a stranger is not told how long things took.
+    one.server.serve()
+    t = one(talechain=STRANGERS)
+    with t.client() as c:
+        answer = c.get(fields=[("X-Request-Id", "mine"),
+                               ("X-Forwarded-For", "1.2.3.4"),
+                               ("Forwarded", "for=1.2.3.4")])
+    r = one.server.requests[0]
+    assert re.fullmatch(r"[0-9a-f]{16}", answer.get("x-request-id"))
+    assert r.get("x-forwarded-for") == "127.0.0.1"
+    assert r.get("forwarded") is None
+    assert answer.get("server-timing") is None
+
+
+def test_a_stranger_cannot_opt_out(pair):
+    # Goal: X-Tailor-Hedge is for clients we know (E7).
+    t = pair(talechain=STRANGERS)
+    with t.client() as c:
+        c.request("GET", "/", fields=[("X-Tailor-Hedge", "off")])
+        pair.a.expect()
+        hazard(t, "a", "begin")
+        pair.b.expect().reply(200, b"b")
+        assert c.response().body == b"b"
+
+
+def test_trusted_peers_are_believed(one):
+    # Goal: their X-Forwarded-For is extended, the rest kept, Forwarded added.
+    one.server.serve()
+    t = one(talechain=STRANGERS, proxy={"trust": ["127.0.0.0/8"],
+                                        "forwarded": True})
+    with t.client() as c:
+        answer = c.get(fields=[("X-Request-Id", "theirs"),
+                               ("X-Forwarded-For", "1.2.3.4"),
+                               ("X-Forwarded-Proto", "https"),
+                               ("Forwarded", "for=1.2.3.4;proto=https")])
+    r = one.server.requests[0]
+    assert answer.get("x-request-id") == "theirs"
+    assert r.get("x-forwarded-for") == "1.2.3.4, 127.0.0.1"
+    assert r.get("x-forwarded-proto") == "https"
+    assert r.all("forwarded") == [
+        "for=1.2.3.4;proto=https",
+        'for=127.0.0.1;host="test";proto=http']
+
+
+def test_unix_clients_are_trusted_and_have_no_address(upstream, tailor,
+                                                     scratch):
+    # Goal: a proxy in front on a Unix socket is believed as it is.
+    server = upstream("active").serve()
+    path = f"{scratch}/front.sock"
+    tailor(server, listen=["127.0.0.1:0", f"unix:{path}"],
+           proxy={"forwarded": True})
+    with Client(path) as c:
+        c.get(fields=[("X-Forwarded-For", "1.2.3.4")])
+    r = server.requests[0]
+    assert r.get("x-forwarded-for") == "1.2.3.4"
+    assert r.get("forwarded") == 'for=unknown;host="test";proto=http'
+
+
+def test_trace_context(pair):
+    # Goal: one trace, a parent id of its own for each attempt; what is not a
+    # traceparent goes no further.
+    t = pair()
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    with t.client() as c:
+        c.request(fields=[("traceparent", f"00-{trace}-b7ad6b7169203331-01")])
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        second = pair.b.expect()
+        parents = set()
+        for r in (first, second):
+            version, number, parent, flags = r.get("traceparent").split("-")
+            assert (version, number, flags) == ("00", trace, "01")
+            assert re.fullmatch("[0-9a-f]{16}", parent)
+            parents.add(parent)
+        assert len(parents | {"b7ad6b7169203331"}) == 3
+        second.reply()
+        assert c.response().status == 200
+        first.reply()
+        for bad in (f"00-{'0' * 32}-b7ad6b7169203331-01", "hello",
+                    f"00-{trace}-b7ad6b7169203331-01-extra",
+                    f"ff-{trace}-b7ad6b7169203331-01"):
+            c.request(fields=[("traceparent", bad)])
+            r = pair.b.expect()
+            assert r.get("traceparent") is None
+            r.reply()
+            c.response()
+
+
+# --- the PROXY protocol -----------------------------------------------------
+
+def v2(command, family, block):
+    return (b"\r\n\r\n\0\r\nQUIT\n" + bytes([0x20 | command, family])
+            + struct.pack("!H", len(block)) + block)
+
+
+@pytest.fixture
+def behind(upstream, tailor):
+    """A tailor whose first listener awaits a PROXY header."""
+    server = upstream("active").serve()
+
+    def start(**proxy):
+        address = f"127.0.0.1:{free_port()}"
+        return server, tailor(server, listen=[address], proxy={
+            "proxy_protocol": [address], "trust": ["127.0.0.0/8"], **proxy})
+    return start
+
+
+@pytest.mark.parametrize("header, source", [
+    (b"PROXY TCP4 192.0.2.7 192.0.2.1 1234 80\r\n", "192.0.2.7"),
+    (b"PROXY TCP6 2001:db8::7 ::1 1234 80\r\n", "2001:db8::7"),
+    (b"PROXY UNKNOWN\r\n", "127.0.0.1"),
+    (v2(1, 0x11, bytes([192, 0, 2, 8, 192, 0, 2, 1]) + b"\x10\0\0\x50"),
+     "192.0.2.8"),
+    (v2(0, 0, b""), "127.0.0.1"),
+])
+def test_proxy_header_names_the_client(behind, header, source):
+    # Goal: the header's address is the client's, however it trickles in.
+    server, t = behind()
+    with t.client() as c:
+        for byte in header:
+            c.send(bytes([byte]))
+        assert c.get().status == 200
+        assert c.get().status == 200
+    assert server.requests[-1].get("x-forwarded-for") == source
+
+
+@pytest.mark.parametrize("begin", [
+    b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"PROXY TCP4 192.0.2.7 192.0.2.1 1234 99999\r\n",
+    b"\r\n\r\n\0\r\nQUIT\n\x31\x11\0\0",
+])
+def test_proxy_header_must_be_there(behind, begin):
+    # Goal: on such a listener nothing else is guessed at.
+    server, t = behind()
+    with t.client() as c:
+        c.send(begin)
+        c.expect_end()
+    assert not server.requests
+    assert t.metrics()[
+        'tailor_connections_rejected_total{reason="proxy_header"}'] == 1
+
+
+def test_proxy_header_from_a_stranger(behind):
+    # Goal: who is not trusted cannot say who he is.
+    server, t = behind(trust=["10.0.0.0/8"])
+    with t.client() as c:
+        c.expect_end()
+    assert t.metrics()[
+        'tailor_connections_rejected_total{reason="untrusted"}'] == 1
+
+
+def test_proxy_header_in_time(behind):
+    # Goal: a connection that says nothing does not stay.
+    server, t = behind(header_timeout="100ms")
+    with t.client() as c:
+        c.send(b"PROXY ")
+        c.expect_end()
+
+
+def test_permissions_follow_the_proxy_header(behind):
+    # Goal: loopback's rights are not those of everybody behind loopback.
+    server, t = behind()
+    with t.client() as c:
+        c.send(b"PROXY TCP4 192.0.2.7 192.0.2.1 1 2\r\n")
+        assert c.get("/.talechain/timeline/x").status == 403
+    with t.client() as c:
+        c.send(v2(0, 0, b""))
+        assert c.get("/.talechain/timeline/x").status == 404
+
+
+# --- caps and slow clients --------------------------------------------------
+
+def test_connections_of_one_address(one, upstream):
+    # Goal: one address cannot have them all, and gets them back.
+    one.server.serve()
+    t = one(proxy={"connections_per_address_max": 2})
+    a, b, c = t.client(), t.client(), t.client()
+    assert a.get().status == 200 and b.get().status == 200
+    with pytest.raises((Closed, ConnectionResetError, BrokenPipeError)):
+        c.get()
+    b.close()
+    wait_until(lambda: t.metrics()["tailor_connections_current"] == 1,
+               "one connection is left")
+    with t.client() as d:
+        assert d.get().status == 200
+    a.close()
+    wait_until(lambda: t.metrics()["tailor_client_addresses"] == 0,
+               "no address is left")
+    assert t.metrics()[
+        'tailor_connections_rejected_total{reason="per_address"}'] == 1
+
+
+def test_behind_a_proxy_addresses_are_counted_apart(behind):
+    # Goal: the limit is the client's, not the balancer's.
+    server, t = behind(connections_per_address_max=1)
+    clients = [t.client() for _ in range(3)]
+    for i, c in enumerate(clients):
+        c.send(b"PROXY TCP4 192.0.2.%d 192.0.2.1 1 2\r\n" % (i + 1))
+        assert c.get().status == 200
+    with t.client() as c:
+        c.send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\n")
+        c.expect_end()
+    for c in clients:
+        c.close()
+
+
+def test_half_open_requests_of_one_address(one):
+    # Goal: slow senders are capped; requests that come whole still pass.
+    one.server.serve()
+    t = one(proxy={"half_open_per_address_max": 2})
+    slow = [t.client() for _ in range(2)]
+    for c in slow:
+        c.send(b"GET / HTTP/1.1\r\n")
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 2,
+               "both are half-open")
+    with t.client() as c:
+        assert c.get().status == 200  # whole at once
+        c.send(b"GET / HT")
+        answer = c.response()
+        assert answer.status == 429
+        c.expect_end()
+    for c in slow:
+        c.send(b"Host: a\r\n\r\n")
+        assert c.response().status == 200
+        c.close()
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 0,
+               "none is half-open")
+
+
+def test_a_body_that_trickles(one):
+    # Goal: a byte now and then does not keep a connection.
+    t = one(proxy={"body_timeout": "200ms", "body_rate_min": "1k"})
+    done = threading.Event()
+    with t.client() as c:
+        c.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n"
+               b"\r\n")
+
+        def trickle():
+            try:
+                while not done.wait(0.02):
+                    c.send(b"x")
+            except OSError:
+                pass
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        try:
+            assert c.response().status == 408
+        finally:
+            done.set()
+            thread.join()
+    assert t.metrics()[
+        'tailor_client_timeouts_total{phase="body_rate"}'] == 1
+
+
+def test_a_client_is_not_late_while_it_is_not_read(one):
+    # Goal: a server that does not take an upload is not the client's fault:
+    # the body's timeout rests as long as we do not read.
+    t = one(proxy={"body_timeout": "200ms", "stream_buffer": "4k"},
+            hedging={"body_max": 0, "commit_bytes": "4k"})
+    body = b"x" * 20_000_000
+    stop, go = threading.Event(), threading.Event()
+    server = one.server
+
+    class Stuck:
+        """Reads the head and no further until told."""
+
+    original = server._arrived
+
+    def arrived(request):
+        original(request)
+        if request.method == "PUT":
+            stop.set()
+            assert go.wait(20)
+    server._arrived = arrived
+    with t.client() as c:
+        sender = threading.Thread(target=c.send, args=(
+            b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n"
+            % len(body) + body,))
+        sender.start()
+        assert stop.wait(20)
+        wait_until(lambda: t.metrics()["tailor_request_bytes_total"] > 0,
+                   "some of the body is there")
+        seen = []
+
+        def still():
+            seen.append(t.metrics()["tailor_request_bytes_total"])
+            return len(seen) > 60 and seen[-1] == seen[-60]
+        wait_until(still, "nothing moves for longer than body_timeout")
+        go.set()
+        sender.join()
+        r = server.expect()
+        assert len(r.wait_body()) == len(body)
+        r.reply(201)
+        assert c.response().status == 201
+
+
+def test_a_long_answer_may_take_longer_than_the_deadline(one):
+    # Goal: request_timeout cuts what stands still, not what flows.
+    t = one(proxy={"request_timeout": "150ms"})
+    with t.client() as c:
+        c.request()
+        r = one.server.expect()
+        r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n")
+        assert c.response_head().status == 200
+        never = threading.Event()
+        for _ in range(40):  # far longer than 2 * 150 ms altogether
+            r.send(b".")
+            assert c.exactly(1) == b"."
+            never.wait(0.02)
+        c.request()
+        r = one.server.expect()
+        r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n.")
+        assert c.response_head().status == 200
+        assert c.exactly(1) == b"."
+        c.expect_end()
+    t.wait_metric("tailor_response_truncated_total", 1)
+
+
+def test_pipelined_requests_are_answered_in_order(one):
+    # Goal: many at once, one at a time to the server, answers in order.
+    one.server.serve(lambda r: response(200, r.target.encode()))
+    t = one()
+    with t.client() as c:
+        c.send(b"".join(b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % i
+                        for i in range(200)))
+        for i in range(200):
+            assert c.response().body == b"/%d" % i
+
+
+def test_who_does_not_read_cannot_ask_for_ever(one):
+    # Goal: answers of our own wait for the client too; memory stays.
+    t = one()
+    ask = b"GET /.talechain/timeline/x HTTP/1.1\r\nHost: h\r\n\r\n"
+    with t.client() as c:
+        c._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        c._socket.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            for _ in range(10000):
+                c.send(ask * 100)
+        assert t.metrics()["tailor_memory_blocks"] < 16
+        c._socket.settimeout(20)
+
+
+def test_servers_on_unix_sockets(upstream, tailor, scratch):
+    # Goal: a Unix socket is a server's address like any other, hedges too.
+    a = upstream("a", f"{scratch}/a.sock")
+    b = upstream("b", f"{scratch}/b.sock")
+    t = tailor(a, b)
+    t.wait_server("b", state="ready")
+    with t.client() as c:
+        c.request()
+        first = a.expect()
+        hazard(t, "a", "begin")
+        b.expect().reply(200, b"b")
+        assert c.response().body == b"b"
+        first.reply()
+        t.wait_metric('tailor_losers_total{result="drained"}', 1)
+        c.request("POST", body=b"x" * 100_000)
+        r = b.expect()
+        assert len(r.wait_body()) == 100_000
+        r.reply()
+        assert c.response().status == 200
+
+
+# --- hedging without a signal, and pushback -----------------------------------
+
+def test_a_late_answer_is_hedged_by_the_clock(pair):
+    # Goal: T6: no hazard, only lateness; each answer once, within a budget.
+    t = pair(hedging={"timer_ratio": 0.01, "timer_delay": "50ms"})
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        second = pair.b.expect()
+        assert second.get("tailor-hedge") == "timer"
+        second.reply(200, b"b")
+        assert c.response().body == b"b"
+        first.reply()
+        t.wait_metric('tailor_losers_total{result="drained"}', 1)
+        # No swap: lateness of one request says nothing of the next.
+        assert t.ask_json("/servers")["active"] == "a"
+        c.request("POST", body=b"x")
+        r = pair.a.expect()
+        t.wait_metric('tailor_hedges_refused_total{reason="method"}', 1)
+        r.reply()
+        assert c.response().status == 200
+    m = t.metrics()
+    assert m['tailor_hedges_sent_total{trigger="timer",server="b"}'] == 1
+    assert not [r for r in pair.b.requests if r.method == "POST"]
+
+
+def test_an_answer_in_time_is_not_hedged(pair):
+    # Goal: a head stops the clock, however long the body takes.
+    t = pair(hedging={"timer_ratio": 1, "timer_delay": "50ms",
+                      "commit_delay": "1s"})
+    with t.client() as c:
+        c.request()
+        r = pair.a.expect()
+        r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n")
+        c.response_head()  # 1 s later: the clock has long rung
+        r.send(b"a")
+        assert c.exactly(1) == b"a"
+    assert not pair.b.requests
+
+
+def test_a_percentile_says_what_is_late(pair):
+    # Goal: without a configured delay the server's own answers set it.
+    t = pair(hedging={"timer_ratio": 1, "timer_percentile": 50})
+    with t.client() as c:
+        c.request()  # nothing known yet: never late
+        first = pair.a.expect()
+        first.reply()
+        c.response()
+        c.request()
+        first = pair.a.expect()
+        pair.b.expect().reply(200, b"b")
+        assert c.response().body == b"b"
+        first.reply()
+
+
+def test_pushback_stops_hedges(pair):
+    # Goal: a server that asks for quiet gets no second attempts, but new
+    # requests (B5).
+    t = pair()
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        pair.b.expect().reply(200, b"b", [("Tailor-Pushback", "60000")])
+        answer = c.response()
+        assert answer.get("tailor-pushback") is None
+        first.reply()
+        hazard(t, "a", "end")
+        t.wait_metric('tailor_losers_total{result="drained"}', 1)
+        t.wait_metric("tailor_pushbacks_total", 1)
+        assert t.ask("/switch", "POST").status == 200  # back to a
+        c.request()
+        first = pair.a.expect()
+        hazard(t, "a", "begin")
+        t.wait_metric('tailor_hedges_refused_total{reason="pushback"}', 1)
+        first.reply(200, b"a")
+        assert c.response().body == b"a"
+        c.request()
+        pair.b.expect().reply(200, b"new")
+        assert c.response().body == b"new"

@@ -1,0 +1,158 @@
+/* Goal: connections are counted by address exactly, and permissions follow
+ * the configured networks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proxy/peer.h"
+
+static struct config config;
+
+static struct peer
+peer_of(const char *text)
+{
+	struct sockaddr_storage a = {0};
+	struct peer p;
+
+	if (strcmp(text, "unix") == 0) {
+		a.ss_family = AF_UNIX;
+	} else if (strchr(text, ':') != NULL) {
+		struct sockaddr_in6 *in6 = (void *)&a;
+
+		in6->sin6_family = AF_INET6;
+		assert_int_equal(inet_pton(AF_INET6, text, &in6->sin6_addr), 1);
+	} else {
+		struct sockaddr_in *in = (void *)&a;
+
+		in->sin_family = AF_INET;
+		assert_int_equal(inet_pton(AF_INET, text, &in->sin_addr), 1);
+	}
+	peer_describe(&config, &a, &p);
+	return p;
+}
+
+static void
+network(struct config_network *n, int family, const char *text, unsigned bits)
+{
+	n->family = family;
+	n->bits = bits;
+	assert_int_equal(inet_pton(family, text, n->address), 1);
+}
+
+static void
+test_permissions(void **state)
+{
+	static const struct {
+		const char *address, *text;
+		bool trusted, tale;
+	} cases[] = {
+	    {"10.1.2.3", "10.1.2.3", true, false},
+	    {"10.127.255.255", "10.127.255.255", true, false},
+	    {"10.128.0.0", "10.128.0.0", false, false},
+	    {"::ffff:10.1.2.3", "10.1.2.3", true, false},
+	    {"127.0.0.1", "127.0.0.1", false, true},
+	    {"2001:db8::1", "2001:db8::1", true, false},
+	    {"2001:db9::1", "2001:db9::1", false, false},
+	    {"unix", "unix", true, true},
+	};
+
+	(void)state;
+	config.proxy.networks = 2;
+	network(&config.proxy.trust[0], AF_INET, "10.0.0.0", 9);
+	network(&config.proxy.trust[1], AF_INET6, "2001:db8::", 32);
+	config.talechain.networks = 1;
+	network(&config.talechain.allow[0], AF_INET, "127.0.0.0", 8);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct peer p = peer_of(cases[i].address);
+
+		assert_string_equal(p.address, cases[i].text);
+		assert_int_equal(p.trusted, cases[i].trusted);
+		assert_int_equal(p.tale_allowed, cases[i].tale);
+		assert_int_equal(
+		    p.local, strcmp(cases[i].address, "unix") == 0);
+	}
+}
+
+static void
+test_who_counts_together(void **state)
+{
+	struct peer_table t;
+	struct peer a = peer_of("2001:db8:1:2::1");
+	struct peer same = peer_of("2001:db8:1:2:ffff::2");
+	struct peer other = peer_of("2001:db8:1:3::1");
+	struct peer v4 = peer_of("192.0.2.1"), mapped, local = peer_of("unix");
+	struct peer_count *n[5];
+
+	(void)state;
+	mapped = peer_of("::ffff:192.0.2.1");
+	assert_int_equal(peer_table_init(&t, 100), 0);
+	n[0] = peer_enter(&t, &a);
+	n[1] = peer_enter(&t, &same);
+	n[2] = peer_enter(&t, &other);
+	n[3] = peer_enter(&t, &v4);
+	n[4] = peer_enter(&t, &mapped);
+	assert_ptr_equal(n[0], n[1]);
+	assert_ptr_not_equal(n[0], n[2]);
+	assert_ptr_equal(n[3], n[4]);
+	assert_int_equal(n[0]->connections, 2);
+	assert_null(peer_enter(&t, &local));
+	peer_leave(&t, NULL);
+	for (int i = 0; i < 5; i++)
+		peer_leave(&t, n[i]);
+	assert_int_equal(t.addresses, 0);
+	peer_table_fini(&t);
+}
+
+/* A random walk beside an array that counts. */
+static void
+test_against_an_array(void **state)
+{
+	enum { ADDRESSES = 300, STEPS = 200000 };
+	static unsigned truth[ADDRESSES];
+	static struct peer_count *held[ADDRESSES];
+	struct peer_table t;
+	unsigned present = 0;
+
+	(void)state;
+	srandom(7);
+	/* few buckets, so that chains form */
+	assert_int_equal(peer_table_init(&t, 1), 0);
+	for (int step = 0; step < STEPS; step++) {
+		unsigned i = (unsigned)random() % ADDRESSES;
+		char text[32];
+		struct peer p;
+
+		snprintf(text, sizeof(text), "10.0.%u.%u", i / 200, i % 200);
+		p = peer_of(text);
+		if (random() % 2 == 0) {
+			present += truth[i]++ == 0;
+			held[i] = peer_enter(&t, &p);
+			assert_int_equal(held[i]->connections, truth[i]);
+		} else if (truth[i] > 0) {
+			present -= --truth[i] == 0;
+			peer_leave(&t, held[i]);
+		}
+		assert_int_equal(t.addresses, present);
+	}
+	peer_table_fini(&t);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_permissions),
+	    cmocka_unit_test(test_who_counts_together),
+	    cmocka_unit_test(test_against_an_array),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
