@@ -129,9 +129,10 @@ process_gone(struct process *p, struct instant now)
 	/* The hazard first: what follows can wait. */
 	attach_order(p->attach, &o);
 	process_drop_page(p);
-	log_event(LOG_LEVEL_NOTICE, "server_exited",
-	    "server=%s pid=%d status=%d", p->server->name, (int)p->pid,
-	    o.status);
+	/* Whoever launched it knows how it ended, and says so. */
+	if (p->server->address.ss_family != AF_UNSPEC)
+		log_event(LOG_LEVEL_NOTICE, "server_exited", "server=%s pid=%d",
+		    p->server->name, (int)p->pid);
 	process_unwatch(p);
 	p->ended = p->pid;
 	p->pid = p->jvm = 0;

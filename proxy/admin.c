@@ -165,6 +165,10 @@ on_index(struct evhttp_request *r, struct admin *user)
 	    "GET  /readyz           can it serve\n"
 	    "POST /reload           read the configuration again\n"
 	    "POST /switch           make the standby active\n"
+	    "POST /drain?server=NAME take it out of service (&force=1)\n"
+	    "POST /ready?server=NAME bring it back\n"
+	    "POST /restart?server=NAME drain, stop, start, bring back\n"
+	    "POST /log?level=info   until the next reload or restart\n"
 	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
 	    "                       tell of a pause (and of its end)\n";
 

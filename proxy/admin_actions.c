@@ -139,6 +139,111 @@ on_reload(struct evhttp_request *r, void *user)
 	free(text);
 }
 
+/* The server that ?server= names, or NULL after an answer. */
+static struct server *
+wanted_server(struct evhttp_request *r, struct proxy *p)
+{
+	char name[64];
+	int i = -1;
+
+	if (admin_query_text(r, "server", name, sizeof(name)))
+		i = server_named(p, name);
+	if (i < 0) {
+		admin_reply_error(
+		    r, 404, "no such server: ?server=NAME, as /servers has it");
+		return NULL;
+	}
+	return &p->server[i];
+}
+
+static bool
+forced(struct evhttp_request *r)
+{
+	char text[8];
+
+	return admin_query_text(r, "force", text, sizeof(text)) &&
+	       strcmp(text, "1") == 0;
+}
+
+static void
+reply_duty(struct evhttp_request *r, struct proxy *p, int err)
+{
+	switch (err) {
+	case 0:
+		admin_reply_servers(r, p);
+		break;
+	case -EALREADY:
+		admin_reply_error(r, 409, "that is so, or under way, already");
+		break;
+	case -ENOTSUP:
+		admin_reply_error(r, 409,
+		    "Tailor did not launch this server (no launch.command): "
+		    "drain it, restart it, and make it ready");
+		break;
+	default:
+		admin_reply_error(r, 409,
+		    "not now: no other server is ready to take over (force=1 "
+		    "to do it all the same), or a restart or stop is under "
+		    "way");
+	}
+}
+
+static void
+on_drain(struct evhttp_request *r, void *user)
+{
+	struct proxy *p = admin_proxy(user);
+	struct server *s;
+
+	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
+	    (s = wanted_server(r, p)) == NULL)
+		return;
+	reply_duty(r, p, server_drain(s, forced(r)));
+}
+
+static void
+on_ready(struct evhttp_request *r, void *user)
+{
+	struct proxy *p = admin_proxy(user);
+	struct server *s;
+
+	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
+	    (s = wanted_server(r, p)) == NULL)
+		return;
+	reply_duty(r, p, server_return(s));
+}
+
+static void
+on_restart(struct evhttp_request *r, void *user)
+{
+	struct proxy *p = admin_proxy(user);
+	struct server *s;
+
+	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
+	    (s = wanted_server(r, p)) == NULL)
+		return;
+	reply_duty(r, p, server_restart(s, forced(r)));
+}
+
+static void
+on_log(struct evhttp_request *r, void *user)
+{
+	static const char *const names[] = {
+	    "error", "warning", "notice", "info", "debug"};
+	char name[16];
+
+	if (!admin_admit(user, r, EVHTTP_REQ_POST))
+		return;
+	if (admin_query_text(r, "level", name, sizeof(name)))
+		for (unsigned i = 0; i <= LOG_LEVEL_DEBUG; i++)
+			if (strcmp(names[i], name) == 0) {
+				log_level_set((enum log_level)i);
+				admin_reply(r, 200, "text/plain", "ok\n", 3);
+				return;
+			}
+	admin_reply_error(
+	    r, 400, "wants ?level=error|warning|notice|info|debug");
+}
+
 static const struct {
 	const char *path;
 	void (*handler)(struct evhttp_request *, void *);
@@ -146,6 +251,10 @@ static const struct {
     {"/switch", on_switch},
     {"/hazard", on_hazard},
     {"/reload", on_reload},
+    {"/drain", on_drain},
+    {"/ready", on_ready},
+    {"/restart", on_restart},
+    {"/log", on_log},
 };
 
 void

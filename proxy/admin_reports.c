@@ -25,7 +25,8 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_string(j, "address", p->config->server[i].address.text);
 	json_key_int(j, "pid", s->pid > 0 ? s->pid : stats->server[i].pid);
 	json_key_bool(j, "launched", p->config->server[i].argc > 0);
-	json_key_string(j, "state", server_state_name(h->state));
+	json_key_string(j, "state", server_state_shown(s));
+	json_key_bool(j, "restarting", s->restarting);
 	json_key_bool(j, "active", p->hedging.active == i);
 	json_key(j, "hazards");
 	json_array_begin(j);

@@ -243,7 +243,7 @@ listeners_change(struct proxy *p, const struct config *next)
 			log_event(LOG_LEVEL_NOTICE, "listener_closed",
 			    "address=%s", l->name);
 			listener_close(l);
-		} else if (l->fresh && !p->accept_paused) {
+		} else if (l->fresh && p->accepting && !p->accept_paused) {
 			event_add(&l->event, NULL);
 		}
 		l->fresh = false;

@@ -59,42 +59,22 @@ on_answers(evutil_socket_t fd, short what, void *user)
 	tale_answers(user);
 }
 
-/* Connections on which nothing is under way need not be waited for. */
+/* At the start clients wait in the kernel's queue until a server has
+ * answered, as long as they may wait in ours: a restart should not answer
+ * them 503 merely because it looks at its servers only then. */
 static void
-close_idle_clients(struct proxy *p)
+accept_when_ready(struct proxy *p, struct instant now)
 {
-	struct client *c, *next;
+	bool due =
+	    instant_since(now, p->started) >= p->config->proxy.queue_timeout_ns;
 
-	for (c = TAILQ_FIRST(&p->clients); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, link);
-		if (c->state == CLIENT_IDLE && c->out.bytes == 0)
-			client_close(c);
-	}
-}
-
-static bool
-children_alive(const struct proxy *p)
-{
 	for (unsigned i = 0; i < p->config->servers; i++)
-		if (server_child_alive(&p->server[i]))
-			return true;
-	return false;
-}
-
-static void
-stop_further(struct proxy *p, struct instant now)
-{
-	close_idle_clients(p);
-	if (p->client_count == 0)
-		for (unsigned i = 0; i < p->config->servers; i++)
-			server_stop(&p->server[i]);
-	if (p->client_count == 0 && !children_alive(p))
-		p->stopped = true;
-	if (!instant_before(now, p->stop_due)) {
-		log_event(LOG_LEVEL_WARNING, "stop_timeout", "clients=%u",
-		    p->client_count);
-		p->stopped = true;
-	}
+		due |= p->hedging.server[i].state == SERVER_READY;
+	if (!due)
+		return;
+	p->accepting = true;
+	if (!p->accept_paused)
+		listeners_pause(p, false);
 }
 
 static void
@@ -107,26 +87,13 @@ on_tick(evutil_socket_t fd, short what, void *user)
 	(void)what;
 	proxy_hazards(p);
 	proxy_apply(p, hedging_tick(&p->hedging, now));
+	if (!p->accepting && !p->stopping)
+		accept_when_ready(p, now);
 	notify_tick(p, now);
+	for (unsigned i = 0; i < p->config->servers; i++)
+		server_tick(&p->server[i], now);
 	if (p->stopping)
-		stop_further(p, now);
-}
-
-void
-proxy_stop(struct proxy *p, const char *why)
-{
-	if (p->stopping) {
-		p->stopped = true;
-		return;
-	}
-	log_event(LOG_LEVEL_NOTICE, "stopping", "why=%s requests=%u", why,
-	    p->table.inflight_count);
-	notify_stopping();
-	p->stopping = true;
-	p->stop_due =
-	    instant_plus(instant_now(), p->config->proxy.stop_timeout_ns);
-	listeners_close(p, true);
-	close_idle_clients(p);
+		proxy_stop_tick(p, now);
 }
 
 static void
@@ -262,8 +229,10 @@ proxy_run(struct proxy *p)
 			return -EIO;
 		proxy_turn_end(p);
 	}
-	log_event(LOG_LEVEL_NOTICE, "stopped", "requests=%llu",
-	    (unsigned long long)p->table.finished);
+	log_event(LOG_LEVEL_NOTICE, "stopped",
+	    "requests=%llu cut_requests=%u cut_connections=%u",
+	    (unsigned long long)p->table.finished, p->cut_requests,
+	    p->cut_connections);
 	return 0;
 }
 

@@ -93,10 +93,12 @@ struct proxy {
 
 	struct event hazard_event, tick_event, answer_event;
 	struct event signal_term, signal_int, signal_hup;
-	struct instant stop_due; /* of a graceful stop */
-	bool stopping;		 /* graceful stop under way */
-	bool stopped;		 /* leave the loop */
-	bool accept_paused;	 /* out of descriptors */
+	struct instant stop_due, stop_idle_due; /* of a graceful stop */
+	unsigned cut_requests, cut_connections; /* by its end */
+	bool stopping;				/* graceful stop under way */
+	bool stopped;				/* leave the loop */
+	bool accept_paused;			/* out of descriptors */
+	bool accepting; /* not before there is somebody to serve */
 	bool sweeping, sweep_again, queue_running;
 	bool hedges_wait;      /* some were refused because a server was full */
 	unsigned consequences; /* to be carried out when the turn ends */
@@ -119,8 +121,11 @@ void proxy_fini(struct proxy *p);
 /* Run until stopped by a signal.  0 or -errno. */
 int proxy_run(struct proxy *p);
 
-/* Begin a graceful stop: no new connections, requests in flight finish. */
+/* Begin a graceful stop: no new connections, requests in flight finish.  The
+ * second time: cut what is left and end (stop.c). */
 void proxy_stop(struct proxy *p, const char *why);
+/* Go on with it.  Every tick. */
+void proxy_stop_tick(struct proxy *p, struct instant now);
 
 /* A timeval for event_add that makes adding O(1) (libevent's common
  * timeouts).  Never NULL. */

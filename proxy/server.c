@@ -138,6 +138,8 @@ server_lost(struct server *s)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
 		    s->config->name);
 	proxy_apply(p, hedging_server_down(&p->hedging, s->index, now));
+	if (!server_on_duty(s))
+		return;
 	proxy_apply(p, hedging_server_connecting(&p->hedging, s->index, now));
 	if (!p->stopping && s->probe == NULL)
 		server_probe_later(s);
@@ -290,7 +292,42 @@ server_configure(struct server *s, const struct config_server *c)
 const char *
 server_state_shown(const struct server *s)
 {
+	switch (s->duty) {
+	case DUTY_SERVES:
+	case DUTY_STARTS:
+		break;
+	case DUTY_LEAVES:
+		return "leaving";
+	case DUTY_DRAINS:
+		return "draining";
+	case DUTY_RESTS:
+		return "drained";
+	case DUTY_ENDS:
+		return "stopping";
+	}
 	return server_state_name(s->proxy->hedging.server[s->index].state);
+}
+
+void
+server_tick(struct server *s, struct instant now)
+{
+	enum server_state state = s->proxy->hedging.server[s->index].state;
+
+	if (state != s->state_logged) {
+		if (state == SERVER_READY) {
+			log_event(LOG_LEVEL_NOTICE, "server_ready",
+			    "server=%s after_ms=%lld warmups=%llu",
+			    s->config->name,
+			    (long long)(instant_since(now, s->state_since) /
+					NS_PER_MS),
+			    (unsigned long long)s->warmups_ok);
+			health_arm(s);
+		}
+		if (s->state_logged == SERVER_READY)
+			s->state_since = now;
+		s->state_logged = state;
+	}
+	server_duty_tick(s, now);
 }
 
 int
@@ -300,6 +337,7 @@ server_init(struct server *s, struct proxy *p, unsigned index)
 	s->proxy = p;
 	s->index = index;
 	s->pidfd = -1;
+	s->state_since = instant_now();
 	server_configure(s, &p->config->server[index]);
 	s->restart_delay_ns = s->config->restart_delay_ns;
 	TAILQ_INIT(&s->idle);
@@ -312,6 +350,7 @@ server_init(struct server *s, struct proxy *p, unsigned index)
 		return -ENOMEM;
 	evtimer_assign(&s->probe_timer, p->base, on_probe_timer, s);
 	evtimer_assign(&s->warmup_timer, p->base, on_warmup_timer, s);
+	health_init(s);
 	return 0;
 }
 
@@ -331,6 +370,7 @@ server_fini(struct server *s)
 		return;
 	event_del(&s->probe_timer);
 	event_del(&s->warmup_timer);
+	health_stop(s);
 	close_all(&s->idle);
 	close_all(&s->busy);
 	close_all(&s->draining);

@@ -9,6 +9,7 @@
 
 #include "base/histogram.h"
 #include "config/config.h"
+#include "hedging/hedging.h"
 #include "proxy/uplink.h"
 
 #define WARMUPS_MAX 64 /* warm-up requests under way at once */
@@ -18,6 +19,26 @@ enum child_state {
 	CHILD_RUNNING,
 	CHILD_STOPPING, /* told to end */
 	CHILD_WAITING,	/* ended; restarted when restart_timer fires */
+};
+
+/*
+ * What an operator wants of a server (drain.c):
+ *
+ *   SERVES --drain--> LEAVES --other active--> DRAINS --idle--> RESTS
+ *     ^                 |                        |               |  |
+ *     +--ready-- STARTS <------------------------+---(ready)-----+  |
+ *                  ^                                             restart
+ *                  +-------------- exited ------- ENDS <------------+
+ *
+ * From DRAINS to ENDS the policy takes it for down.
+ */
+enum duty {
+	DUTY_SERVES,
+	DUTY_LEAVES, /* to be drained; still active */
+	DUTY_DRAINS, /* gets nothing new; its requests finish */
+	DUTY_RESTS,  /* out of service */
+	DUTY_ENDS,   /* its process was told to end */
+	DUTY_STARTS, /* on its way back: connecting, warming up */
 };
 
 struct server {
@@ -36,6 +57,21 @@ struct server {
 	unsigned probe_status;	   /* of the running probe */
 	unsigned connect_failures; /* in a row */
 
+	/* health while in service (health.c) */
+	struct event health_timer;
+	struct uplink *check;	/* running, or NULL */
+	struct instant checked; /* when it began */
+	unsigned check_status;
+	unsigned checks_failing; /* in a row */
+	bool last_kept;		 /* said that it stays although it fails */
+
+	/* duty */
+	enum duty duty;
+	bool restarting;
+	struct instant duty_since;	/* of the drain or restart */
+	enum server_state state_logged; /* as last seen by the tick */
+	struct instant state_since;
+
 	/* warm-up */
 	struct event warmup_timer;
 	struct warmup *warmup; /* owned, WARMUPS_MAX */
@@ -45,7 +81,7 @@ struct server {
 	enum child_state child;
 	pid_t pid; /* of our child, 0 none */
 	int pidfd; /* owned, -1 none */
-	struct event child_event, restart_timer;
+	struct event child_event, restart_timer, kill_timer;
 	struct instant launched;
 	int64_t restart_delay_ns; /* grows while it keeps dying at once */
 
@@ -55,6 +91,7 @@ struct server {
 	uint64_t extra_bytes;
 	uint64_t losers_drained, losers_closed;
 	uint64_t warmups_ok, warmups_failed;
+	uint64_t checks_ok, checks_failed;
 	struct histogram response;
 };
 
@@ -80,12 +117,50 @@ void server_warm(struct server *s);
 /* An exchange failed without an answer: count, and doubt the server. */
 void server_failed(struct server *s, enum uplink_end end);
 
+/* Look at its state: log what changed, go on with its duty.  Every tick. */
+void server_tick(struct server *s, struct instant now);
+
+/* --- health in service (health.c) ---------------------------------------- */
+
+void health_init(struct server *s);
+/* Check again after the configured interval. */
+void health_arm(struct server *s);
+void health_stop(struct server *s);
+
+/* --- an operator's wishes (drain.c) --------------------------------------- */
+
+/*
+ * server_drain(s, force), server_restart(s, force):
+ * Take it out of service once the other one is active, and wait for its
+ * requests; restart: then end its program, start it, and serve again.
+ *   force  also if there is no other server that is ready
+ * Return 0 when that is begun, or -EBUSY: no other is ready; -EALREADY: it is
+ * under way; -ENOTSUP (restart): we did not launch it.
+ */
+int server_drain(struct server *s, bool force);
+int server_restart(struct server *s, bool force);
+
+/* Back into service.  0, or -EALREADY, or -EBUSY in the middle of a restart. */
+int server_return(struct server *s);
+
+/* Go on as far as possible.  Every tick. */
+void server_duty_tick(struct server *s, struct instant now);
+
+/* Whether it may be probed and used. */
+static inline bool
+server_on_duty(const struct server *s)
+{
+	return s->duty == DUTY_SERVES || s->duty == DUTY_LEAVES ||
+	       s->duty == DUTY_STARTS;
+}
+
 /* --- launched servers (supervisor.c) ------------------------------------ */
 
 /* Start the configured program.  0 or a negative errno (logged). */
 int server_launch(struct server *s);
 
-/* Ask the child to end (SIGTERM); no restart follows. */
+/* Ask the child to end (SIGTERM, and SIGKILL after launch.stop_timeout); no
+ * restart follows, unless its duty is to end and start again. */
 void server_stop(struct server *s);
 
 /* End it at once (SIGKILL) and reap it. */

@@ -27,6 +27,8 @@
 #define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */
 #define RESTART_DELAY_MAX_NS (30 * NS_PER_S)
 
+static void on_kill(evutil_socket_t fd, short what, void *user);
+
 static void
 restart_later(struct server *s)
 {
@@ -35,6 +37,18 @@ restart_later(struct server *s)
 
 	s->child = CHILD_WAITING;
 	event_add(&s->restart_timer, &t);
+}
+
+/* The second half of a restart that was asked for. */
+static void
+child_again(struct server *s)
+{
+	if (s->proxy->stopping)
+		return;
+	s->duty = DUTY_STARTS;
+	s->restarts++;
+	if (server_launch(s) < 0)
+		restart_later(s);
 }
 
 static void
@@ -82,6 +96,7 @@ child_reap(struct server *s)
 		    "directory\"",
 		    s->config->name, s->config->argv[0], s->index);
 	event_del(&s->child_event);
+	event_del(&s->kill_timer);
 	close(s->pidfd);
 	s->pidfd = -1;
 	profiler_server_process(s->proxy->profiler, s->index, 0);
@@ -101,6 +116,8 @@ on_child(evutil_socket_t fd, short what, void *user)
 	server_lost(s);
 	if (stopping) {
 		s->child = CHILD_NONE;
+		if (s->duty == DUTY_ENDS)
+			child_again(s);
 		return;
 	}
 	if (lived > STEADY_NS)
@@ -221,6 +238,7 @@ server_launch(struct server *s)
 		close(output);
 	event_assign(&s->child_event, p->base, s->pidfd, EV_READ, on_child, s);
 	event_add(&s->child_event, NULL);
+	evtimer_assign(&s->kill_timer, p->base, on_kill, s);
 	evtimer_assign(&s->restart_timer, p->base, on_restart, s);
 	s->child = CHILD_RUNNING;
 	s->launched = instant_now();
@@ -245,17 +263,39 @@ fail:
 	return err;
 }
 
+static void
+on_kill(evutil_socket_t fd, short what, void *user)
+{
+	struct server *s = user;
+
+	(void)fd;
+	(void)what;
+	log_event(LOG_LEVEL_WARNING, "server_killed",
+	    "server=%s pid=%d why=\"it did not end within "
+	    "launch.stop_timeout\"",
+	    s->config->name, (int)s->pid);
+	kill(s->pid, SIGKILL);
+}
+
 void
 server_stop(struct server *s)
 {
+	int64_t patience_ns = s->config->stop_timeout_ns;
+	struct timeval t = {
+	    patience_ns / NS_PER_S, patience_ns % NS_PER_S / NS_PER_US};
+
 	if (s->child == CHILD_WAITING) {
 		event_del(&s->restart_timer);
 		s->child = CHILD_NONE;
+		if (s->duty == DUTY_ENDS)
+			child_again(s);
+		return;
 	}
 	if (s->child != CHILD_RUNNING)
 		return;
 	s->child = CHILD_STOPPING;
 	kill(s->pid, SIGTERM);
+	event_add(&s->kill_timer, &t);
 }
 
 void

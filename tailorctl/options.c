@@ -42,6 +42,7 @@ static const struct option_row {
     {'k', "stop-after", "N", "exit after N events"},
     {'d', "dump", NULL, "print the events there are and exit"},
     {'s', "stream", "FILE", "the stream's file, without asking a tailor"},
+    {'f', "force", NULL, "even if no other server is ready"},
     {'h', "help", NULL, "print this"},
     {'V', "version", NULL, "print the version"},
 };
@@ -178,6 +179,9 @@ take(struct options *o, char letter, const char *argument)
 		return 0;
 	case 'd':
 		o->dump = true;
+		return 0;
+	case 'f':
+		o->force = true;
 		return 0;
 	case 't':
 		return parse_seconds(argument, &o->timeout_ns);

@@ -30,8 +30,13 @@ enum {
 	X(log, "kds", "", "follow all events as they happen")             \
 	X(metrics, "", "", "all metrics, as Prometheus reads them")       \
 	X(info, "", "", "version, placement, listeners")                  \
-	X(ready, "", "", "whether a server is ready (see exit status)")   \
+	X(ready, "", "[SERVER]",                                          \
+	    "bring a drained server back; without: is one ready?")        \
+	X(drain, "f", "SERVER", "take a server out of service")           \
+	X(restart, "f", "SERVER",                                         \
+	    "drain it, start its program anew, bring it back")            \
 	X(switch, "", "", "make the standby active, if it is ready")      \
+	X(reload, "", "", "read the configuration again")                 \
 	X(probe, "", "", "what this machine offers, and what is missing") \
 	X(completion, "", "bash", "print a completion script")
 
@@ -51,6 +56,7 @@ struct options {
 	bool once;
 	bool all;
 	bool dump;
+	bool force;
 	uint64_t count; /* slow: how many; log: 0 = no end */
 	int64_t interval_ns;
 	int64_t timeout_ns;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tailorctl/actions.h"
 #include "tailorctl/ask.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
@@ -283,6 +284,8 @@ command_ready(const struct options *options)
 	struct answer a;
 	bool ready;
 
+	if (options->argument != NULL)
+		return action_return(options);
 	if (ask(options, "GET", "/readyz", &a) < 0)
 		return STATUS_NO;
 	ready = a.reply.status == 200;

@@ -2,8 +2,8 @@
  * tailorctl.c: a small tool beside a running tailor.
  *
  * It asks the daemon's admin socket, or reads the event stream in shared
- * memory without asking anybody.  It changes nothing, except by "switch".
- * Everything that comes from outside is shown harmless (plain.h).
+ * memory without asking anybody.  Few commands change anything (actions.c,
+ * "switch").  Everything that comes from outside is shown harmless (plain.h).
  */
 #include <stdio.h>
 

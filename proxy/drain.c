@@ -1,0 +1,171 @@
+/*
+ * drain.c: taking a server out of service and back, and restarting it, so
+ * that no request notices.
+ *
+ * The server first hands its role to the other one (a switch: requests in
+ * flight stay where they are), and is then down for the policy, which sends
+ * it nothing.  Only when all its connections have come to rest may its
+ * program end.  The stages are enum duty (server.h).
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "proxy/proxy.h"
+#include "proxy/server.h"
+
+static bool
+other_ready(const struct server *s)
+{
+	const struct proxy *p = s->proxy;
+
+	return p->config->servers > 1 &&
+	       p->hedging.server[1 - s->index].state == SERVER_READY &&
+	       server_on_duty(&p->server[1 - s->index]);
+}
+
+/* It is not the active one any more, or nobody else could be. */
+static void
+take_down(struct server *s)
+{
+	struct proxy *p = s->proxy;
+	struct instant now = instant_now();
+
+	s->duty = DUTY_DRAINS;
+	event_del(&s->probe_timer);
+	event_del(&s->warmup_timer);
+	if (s->probe != NULL)
+		uplink_close(s->probe);
+	s->probe = NULL;
+	health_stop(s);
+	log_event(LOG_LEVEL_NOTICE, "server_draining", "server=%s inflight=%u",
+	    s->config->name, p->hedging.server[s->index].inflight);
+	proxy_apply(p, hedging_server_down(&p->hedging, s->index, now));
+}
+
+static void
+leave(struct server *s)
+{
+	struct proxy *p = s->proxy;
+	unsigned todo;
+
+	if (p->hedging.active != s->index) {
+		take_down(s);
+		return;
+	}
+	/* Refused while the other one is in a pause: the next tick again. */
+	todo = hedging_switch(&p->hedging, instant_now());
+	if (todo == 0)
+		return;
+	proxy_apply(p, todo);
+	take_down(s);
+}
+
+static bool
+at_rest(const struct server *s)
+{
+	return s->proxy->hedging.server[s->index].inflight == 0 &&
+	       s->busy_count == 0 && s->draining_count == 0;
+}
+
+static void
+come_to_rest(struct server *s, struct instant now)
+{
+	s->duty = DUTY_RESTS;
+	uplink_close_idle(s);
+	log_event(LOG_LEVEL_NOTICE, "server_drained", "server=%s took_ms=%lld",
+	    s->config->name,
+	    (long long)(instant_since(now, s->duty_since) / NS_PER_MS));
+	if (!s->restarting)
+		return;
+	s->duty = DUTY_ENDS;
+	/* It may have ended by itself meanwhile and be started already. */
+	server_stop(s);
+}
+
+void
+server_duty_tick(struct server *s, struct instant now)
+{
+	struct proxy *p = s->proxy;
+
+	switch (s->duty) {
+	case DUTY_LEAVES:
+		leave(s);
+		break;
+	case DUTY_DRAINS:
+		if (at_rest(s))
+			come_to_rest(s, now);
+		break;
+	case DUTY_STARTS:
+		if (p->hedging.server[s->index].state != SERVER_READY)
+			break;
+		s->duty = DUTY_SERVES;
+		log_event(LOG_LEVEL_NOTICE,
+		    s->restarting ? "server_restarted" : "server_returned",
+		    "server=%s took_ms=%lld", s->config->name,
+		    (long long)(instant_since(now, s->duty_since) / NS_PER_MS));
+		s->restarting = false;
+		break;
+	case DUTY_SERVES:
+	case DUTY_RESTS:
+	case DUTY_ENDS:
+		break;
+	}
+}
+
+int
+server_drain(struct server *s, bool force)
+{
+	if (s->duty != DUTY_SERVES && s->duty != DUTY_STARTS)
+		return -EALREADY;
+	if (s->proxy->stopping || (!force && !other_ready(s)))
+		return -EBUSY;
+	s->duty_since = instant_now();
+	s->duty = DUTY_LEAVES;
+	if (force && !other_ready(s))
+		take_down(s);
+	else
+		leave(s);
+	return 0;
+}
+
+int
+server_restart(struct server *s, bool force)
+{
+	int err;
+
+	if (s->config->argc == 0)
+		return -ENOTSUP;
+	if (s->restarting)
+		return -EALREADY;
+	if (s->duty == DUTY_RESTS) {
+		s->duty_since = instant_now();
+		s->restarting = true;
+		come_to_rest(s, s->duty_since);
+		return 0;
+	}
+	err = server_drain(s, force);
+	/* One that is being drained goes on to be restarted. */
+	if (err == 0 || (err == -EALREADY && s->duty != DUTY_ENDS)) {
+		s->restarting = true;
+		err = 0;
+	}
+	return err;
+}
+
+int
+server_return(struct server *s)
+{
+	if (s->duty == DUTY_SERVES || s->duty == DUTY_STARTS)
+		return -EALREADY;
+	if (s->duty == DUTY_ENDS)
+		return -EBUSY;
+	s->restarting = false;
+	if (s->duty == DUTY_LEAVES) {
+		s->duty = DUTY_SERVES;
+		return 0;
+	}
+	s->duty = DUTY_STARTS;
+	s->duty_since = instant_now();
+	server_lost(s);
+	return 0;
+}

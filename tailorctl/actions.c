@@ -1,0 +1,171 @@
+/*
+ * actions.c: commands that change something and see it through.
+ *
+ * Draining and restarting take as long as requests in flight and a server's
+ * start take.  The tailor does the work by itself; this only watches, says
+ * what it sees, and may be interrupted.
+ */
+#include "tailorctl/actions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/instant.h"
+#include "tailorctl/ask.h"
+#include "tailorctl/commands.h"
+#include "tailorctl/field.h"
+#include "tailorctl/plain.h"
+
+#define LOOK_NS (100 * NS_PER_MS)
+#define PATIENCE_NS (600 * NS_PER_S)
+
+/* POST it.  0 or -1 (said). */
+static int
+tell(const struct options *o, const char *path)
+{
+	char name[300], target[400];
+	struct answer a;
+
+	ask_escape(o->argument, name, sizeof(name));
+	snprintf(target, sizeof(target), "%s?server=%s%s", path, name,
+	    o->force ? "&force=1" : "");
+	if (ask_ok(o, "POST", target, &a) < 0)
+		return -1;
+	answer_fini(&a);
+	return 0;
+}
+
+struct sight {
+	char state[32];
+	bool restarting;
+};
+
+/* What /servers says of the one server.  0 or -1 (said). */
+static int
+look(const struct options *o, struct sight *out)
+{
+	struct answer a;
+	cJSON *tree;
+	const cJSON *server;
+	int err = -1;
+
+	if (ask_ok(o, "GET", "/servers", &a) < 0)
+		return -1;
+	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	cJSON_ArrayForEach(server, field_list(tree, "servers"))
+	{
+		const char *name = field_text(server, "name");
+
+		if (name == NULL || strcmp(name, o->argument) != 0)
+			continue;
+		plain_cell(out->state, sizeof(out->state),
+		    field_text(server, "state"), 20);
+		out->restarting = field_true(server, "restarting");
+		err = 0;
+	}
+	cJSON_Delete(tree);
+	answer_fini(&a);
+	if (err < 0)
+		fprintf(stderr, "tailorctl: the server is not there any "
+				"more\n");
+	return err;
+}
+
+/* Say each new state until it is the one waited for. */
+static int
+watch(const struct options *o, const char *wanted)
+{
+	struct timespec pause = {0, LOOK_NS};
+	struct sight now, before = {"", false};
+
+	for (int64_t waited = 0; waited < PATIENCE_NS; waited += LOOK_NS) {
+		if (look(o, &now) < 0)
+			return STATUS_NO;
+		if (strcmp(now.state, before.state) != 0) {
+			printf("%s\n", now.state);
+			fflush(stdout);
+		}
+		if (strcmp(now.state, wanted) == 0 && !now.restarting)
+			return STATUS_OK;
+		before = now;
+		nanosleep(&pause, NULL);
+	}
+	fprintf(stderr,
+	    "tailorctl: not %s yet; the tailor goes on (see tailorctl "
+	    "servers)\n",
+	    wanted);
+	return STATUS_NO;
+}
+
+int
+command_drain(const struct options *options)
+{
+	if (tell(options, "/drain") < 0)
+		return STATUS_NO;
+	return watch(options, "drained");
+}
+
+int
+command_restart(const struct options *options)
+{
+	if (tell(options, "/restart") < 0)
+		return STATUS_NO;
+	return watch(options, "ready");
+}
+
+int
+action_return(const struct options *options)
+{
+	if (tell(options, "/ready") < 0)
+		return STATUS_NO;
+	return watch(options, "ready");
+}
+
+/* The strings of a list, a line each. */
+static unsigned
+show_lines(FILE *out, const cJSON *list, const char *before)
+{
+	const cJSON *one;
+	unsigned n = 0;
+
+	cJSON_ArrayForEach(one, list)
+	{
+		const char *text = cJSON_GetStringValue(one);
+
+		if (text == NULL)
+			continue;
+		fputs(before, out);
+		plain_write(out, text, strlen(text));
+		fputc('\n', out);
+		n++;
+	}
+	return n;
+}
+
+int
+command_reload(const struct options *options)
+{
+	struct answer a;
+	cJSON *tree;
+	bool done;
+
+	if (ask(options, "POST", "/reload", &a) < 0)
+		return STATUS_NO;
+	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	done = a.reply.status == 200 && field_true(tree, "reloaded");
+	if (options->json && tree != NULL) {
+		plain_write(stdout, a.reply.body, a.reply.length);
+		putchar('\n');
+	} else if (done) {
+		if (show_lines(stdout, field_list(tree, "changed"), "") == 0)
+			printf("nothing has changed\n");
+	} else if (show_lines(stderr, field_list(tree, "errors"),
+		       "tailorctl: ") == 0) {
+		answer_complain(&a);
+	}
+	cJSON_Delete(tree);
+	answer_fini(&a);
+	return done ? STATUS_OK : STATUS_NO;
+}

@@ -1,0 +1,12 @@
+/*
+ * actions.h: commands that change something and see it through.
+ */
+#ifndef TAILOR_TAILORCTL_ACTIONS_H
+#define TAILOR_TAILORCTL_ACTIONS_H
+
+#include "tailorctl/options.h"
+
+/* "ready SERVER": bring a drained server back, and wait until it serves. */
+int action_return(const struct options *options);
+
+#endif

@@ -1,0 +1,338 @@
+"""Goal: an operator takes servers out, brings them back and restarts them,
+and no request notices; what is not well is found."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from support.message import response
+from support.process import free_port
+from support.wait import wait_until
+
+# A server in a few lines: answers with its pid; /hold waits for a file;
+# SIGTERM ends it (or not: "stubborn").
+SERVER = """
+import http.server, os, signal, sys, time
+class H(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        if self.path.startswith("/hold"):
+            while not os.path.exists(sys.argv[2]):
+                time.sleep(0.01)
+        body = str(os.getpid()).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *a):
+        pass
+class S(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+    daemon_threads = True
+if "stubborn" in sys.argv:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+S(("127.0.0.1", int(sys.argv[1])), H).serve_forever()
+"""
+
+
+def launched(name, scratch, *more, **launch):
+    """The configuration of a server that Tailor starts itself."""
+    port = free_port()
+    program = scratch / "server.py"
+    program.write_text(SERVER)
+    return {"name": name, "address": f"127.0.0.1:{port}", "jvm": "none",
+            "launch": {"command": [sys.executable, str(program), str(port),
+                                   f"{scratch}/go", *more],
+                       "restart_delay": "50ms", "cpus": "", **launch}}
+
+
+def server_of(t, name):
+    return next(s for s in t.ask_json("/servers")["servers"]
+                if s["name"] == name)
+
+
+def post(t, target, status=200):
+    answer = t.ask(target, "POST")
+    assert answer.status == status, answer.body
+    return answer
+
+
+def test_drain_and_return(upstream, tailor):
+    # Goal: the active server hands over, finishes what it has, rests; it
+    # gets nothing until it is brought back, not even a probe.
+    active, backup = upstream("active").script(), upstream("backup").serve()
+    t = tailor(active, backup)
+    t.wait_server("backup", state="ready")
+    with t.client() as c, t.client() as d:
+        c.request()
+        held = active.expect()
+        post(t, "/drain?server=active")
+        t.wait_server("active", state="draining", active=False)
+        assert d.get().body == b"backup"
+        held.reply(200, b"held")
+        assert c.response().body == b"held"
+        t.wait_server("active", state="drained")
+        t.wait_log("server_drained server=active")
+        assert len(active.requests) == 1
+        connections = len(active.connections)
+        assert d.get().body == b"backup"
+        assert len(active.connections) == connections
+        active.serve()
+        post(t, "/ready?server=active")
+        t.wait_server("active", state="ready")
+        post(t, "/switch")
+        assert d.get().body == b"active"
+    # Nothing was sent a second time because of it.
+    assert sum(v for k, v in t.metrics().items()
+               if k.startswith("tailor_hedges_sent_total")) == 0
+
+
+def test_drain_waits_for_a_pause_of_the_other(upstream, tailor):
+    # Goal: while the other one collects, the server stays active; then the
+    # drain goes on by itself.
+    active, backup = upstream("active").serve(), upstream("backup").serve()
+    t = tailor(active, backup)
+    t.wait_server("backup", state="ready")
+    post(t, "/hazard?server=backup&kind=gc&state=begin")
+    post(t, "/drain?server=active")
+    assert server_of(t, "active")["state"] == "leaving"
+    with t.client() as c:
+        assert c.get().body == b"active"
+        post(t, "/hazard?server=backup&kind=gc&state=end")
+        t.wait_server("active", state="drained")
+        assert c.get().body == b"backup"
+
+
+def test_refusals(upstream, tailor):
+    # Goal: what cannot be done is 409 with its reason, an unknown server
+    # 404, and the last server goes only by force.
+    active, backup = upstream("active").serve(), upstream("backup").serve()
+    t = tailor(active, backup)
+    t.wait_server("backup", state="ready")
+    for action in ("/drain", "/ready", "/restart"):
+        post(t, action, 404)
+        post(t, f"{action}?server=nobody", 404)
+        assert t.ask(f"{action}?server=active").status == 405
+    post(t, "/ready?server=active", 409)
+    assert b"did not launch" in post(t, "/restart?server=active", 409).body
+    post(t, "/drain?server=backup")
+    t.wait_server("backup", state="drained")
+    post(t, "/drain?server=backup", 409)
+    post(t, "/drain?server=active", 409)
+    with t.client() as c:
+        assert c.get().status == 200
+        post(t, "/drain?server=active&force=1")
+        t.wait_server("active", state="drained")
+        assert c.get().status == 503
+        post(t, "/ready?server=backup")
+        t.wait_server("backup", state="ready", active=True)
+        assert c.get().body == b"backup"
+
+
+def test_drained_server_that_dies_stays_out(tailor, scratch):
+    # Goal: a launched server that ends while it is drained is started again
+    # but gets no requests before it is brought back.
+    t = tailor(launched("a", scratch), launched("b", scratch))
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    post(t, "/drain?server=a")
+    t.wait_server("a", state="drained")
+    before = server_of(t, "a")["pid"]
+    os.kill(before, 9)
+    t.wait_server("a", restarts=1)
+    wait_until(lambda: server_of(t, "a")["pid"] not in (0, before),
+               "it runs again")
+    assert server_of(t, "a")["state"] == "drained"
+    post(t, "/ready?server=a")
+    t.wait_server("a", state="ready")
+
+
+def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
+    # Goal: both servers are restarted, one after the other and twice, under
+    # load: each gets a new process, and every answer is a 200.
+    t = tailor(launched("a", scratch), launched("b", scratch),
+               warmup={"requests": 5})
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    over = threading.Event()
+    wrong, pids, done = [], set(), [0] * 3
+
+    def work(me):
+        with t.client() as c:
+            while not over.is_set():
+                try:
+                    answer = c.get(f"/{me}")
+                except Exception as error:  # any at all is a loss
+                    wrong.append(error)
+                    return
+                if answer.status != 200:
+                    wrong.append(answer)
+                    return
+                pids.add(int(answer.body))
+                done[me] += 1
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for worker in workers:
+        worker.start()
+    seen = []
+    for name in ("a", "b", "a", "b"):
+        before = server_of(t, name)["pid"]
+        run = subprocess.run(
+            [build / "tailorctl", "-a", t.admin, "restart", name],
+            text=True, capture_output=True, timeout=60, check=False)
+        assert run.returncode == 0, run.stderr
+        assert run.stdout.splitlines()[-1] == "ready"
+        after = server_of(t, name)["pid"]
+        assert after not in (0, before)
+        seen.append(before)
+        count = sum(done)
+        wait_until(lambda: sum(done) > count + 10 or wrong, "load goes on")
+    over.set()
+    for worker in workers:
+        worker.join()
+    assert not wrong, wrong
+    assert pids & set(seen) and len(pids) >= 3
+    assert len(re.findall(r" server_restarted ", t.log)) == 4
+
+
+def test_restart_kills_a_stubborn_server(tailor, scratch):
+    # Goal: one that ignores SIGTERM is killed after launch.stop_timeout.
+    t = tailor(launched("a", scratch, "stubborn", stop_timeout="100ms"),
+               launched("b", scratch))
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    before = server_of(t, "a")["pid"]
+    post(t, "/restart?server=a")
+    post(t, "/restart?server=a", 409)
+    t.wait_log("server_killed server=a")
+    t.wait_log("server_restarted server=a")
+    assert server_of(t, "a")["pid"] != before
+
+
+def test_exit_is_logged_once(tailor, scratch):
+    # Goal: one end of one process is one line.
+    t = tailor(launched("a", scratch))
+    t.wait_log(" server_ready server=a")
+    os.kill(server_of(t, "a")["pid"], 9)
+    wait_until(lambda: sum(" server_ready " in x for x in t.lines) == 2,
+               "it is ready again")
+    lines = [x for x in t.lines if " server_exited " in x]
+    assert len(lines) == 1 and "signal 9" in lines[0]
+
+
+# --- health checks in service -------------------------------------------------
+
+
+def health_server(up, well):
+    """Answers /health by a flag, everything else with its name."""
+    up.serve(lambda r: response(
+        200 if r.target != "/health" or well.is_set() else 500,
+        up.name.encode()))
+    return {"name": up.name, "address": up.address, "health": "/health",
+            "health_interval": "20ms", "health_fall": 3}
+
+
+def test_standby_that_is_unwell(upstream, tailor):
+    # Goal: a ready standby that fails its checks is taken out, and comes
+    # back when it is well; one or two failures are none.
+    well_a, well_b = threading.Event(), threading.Event()
+    well_a.set()
+    well_b.set()
+    a, b = upstream("active"), upstream("backup")
+    t = tailor(health_server(a, well_a), health_server(b, well_b))
+    t.wait_server("backup", state="ready")
+    wait_until(lambda: sum(r.target == "/health" for r in b.requests) > 3,
+               "checks go on in service")
+    well_b.clear()
+    t.wait_log("server_lost server=backup")
+    failed = [x for x in t.lines if "health_failed server=backup" in x]
+    assert len(failed) == 3
+    t.wait_server("backup", state="connecting")
+    well_b.set()
+    t.wait_server("backup", state="ready")
+    assert server_of(t, "active")["active"]
+
+
+def test_active_that_is_unwell(upstream, tailor):
+    # Goal: the active one too; and the last one stays whatever it says.
+    well_a, well_b = threading.Event(), threading.Event()
+    well_a.set()
+    well_b.set()
+    a, b = upstream("active"), upstream("backup")
+    t = tailor(health_server(a, well_a), health_server(b, well_b))
+    t.wait_server("backup", state="ready")
+    well_a.clear()
+    t.wait_server("backup", active=True)
+    well_b.clear()
+    t.wait_log("unhealthy_but_last server=backup")
+    with t.client() as c:
+        assert c.get().body == b"backup"
+
+
+def test_pauses_are_no_illness(upstream, tailor):
+    # Goal: checks that fail while the server collects do not count.
+    well = threading.Event()
+    well.set()
+    a, b = upstream("active").serve(), upstream("backup")
+    t = tailor(a, health_server(b, well))
+    t.wait_server("backup", state="ready")
+    post(t, "/hazard?server=backup&kind=gc&state=begin")
+    well.clear()
+    count = len(b.requests)
+    wait_until(lambda: len(b.requests) > count + 6, "checks go on")
+    well.set()
+    post(t, "/hazard?server=backup&kind=gc&state=end")
+    assert server_of(t, "backup")["state"] == "ready"
+    assert "server_lost" not in t.log
+
+
+@pytest.mark.parametrize("interval", [0, "20ms"])
+def test_no_target_no_checks(upstream, tailor, interval):
+    # Goal: without a health target, or with interval 0, nobody is asked.
+    a = upstream("active").serve()
+    server = {"name": "active", "address": a.address,
+              "health_interval": interval}
+    if interval == 0:
+        server["health"] = "/health"
+    t = tailor(server)
+    with t.client() as c:
+        for _ in range(20):
+            assert c.get().status == 200
+    assert sum(r.target == "/health" for r in a.requests) == (interval == 0)
+
+
+def test_tailorctl_acts(upstream, tailor, build):
+    # Goal: every action by tailorctl, its words and its exit status.
+    active, backup = upstream("active").serve(), upstream("backup").serve()
+    t = tailor(active, backup)
+    t.wait_server("backup", state="ready")
+
+    def ctl(*arguments):
+        run = subprocess.run(
+            [build / "tailorctl", "-a", t.admin, *arguments], text=True,
+            capture_output=True, timeout=30, check=False)
+        return run.returncode, run.stdout, run.stderr
+
+    assert ctl("drain", "backup")[0] == 0
+    status, _, err = ctl("drain", "active")
+    assert status == 1 and "no other server is ready" in err
+    assert ctl("ready", "backup")[1].splitlines()[-1] == "ready"
+    status, _, err = ctl("restart", "backup")
+    assert status == 1 and "did not launch" in err
+    assert ctl("reload") == (0, "nothing has changed\n", "")
+    config = json.loads(json.dumps(t.config))
+    config["slow"] = {"target": "3ms", "history": 17}
+    with open(f"{t.directory}/tailor.json", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    status, _, err = ctl("reload")
+    assert status == 1 and "slow.history" in err
+    del config["slow"]["history"]
+    with open(f"{t.directory}/tailor.json", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    assert ctl("reload") == (0, "slow.target\n", "")
+    assert ctl("ready")[0] == 0

@@ -1,0 +1,347 @@
+"""Goal: a tailor that is told to stop loses nothing that it can keep, ends
+when it is told, and says what it cut; the service manager hears of it all."""
+
+import os
+import re
+import signal
+import socket
+import sys
+
+import pytest
+
+from support.client import Client
+from support.process import Process, free_port
+from support.wait import wait_until
+
+
+def cut(t):
+    """(requests, connections) of the log's last line."""
+    line = t.wait_log(" stopped ")
+    return tuple(int(x) for x in re.search(
+        r"cut_requests=(\d+) cut_connections=(\d+)", line).groups())
+
+
+def test_in_flight_finish(upstream, tailor):
+    # Goal: after SIGTERM a request in flight is answered, with Connection:
+    # close; nobody new is accepted; nothing is cut.
+    server = upstream("active").script()
+    t = tailor(server)
+    with t.client() as c:
+        c.request()
+        request = server.expect()
+        t.signal(signal.SIGTERM)
+        t.wait_log("stopping why=SIGTERM requests=1")
+        with pytest.raises(ConnectionRefusedError):
+            t.client()
+        assert t.ask("/readyz").body == b"stopping\n"
+        request.reply(200, b"done")
+        answer = c.response()
+        assert (answer.body, answer.get("connection")) == (b"done", "close")
+        c.expect_end()
+    assert t.wait() == 0
+    assert cut(t) == (0, 0)
+
+
+def test_idle_connections_get_one_more_answer(upstream, tailor):
+    # Goal: a request that was on its way on a kept connection when the stop
+    # began is answered, and its client told to go elsewhere.
+    server = upstream("active").serve()
+    t = tailor(server, proxy={"stop_idle": "20s"})
+    with t.client() as c:
+        assert c.get().get("connection") is None
+        t.signal(signal.SIGTERM)
+        t.wait_log("stopping")
+        answer = c.get()
+        assert (answer.status, answer.get("connection")) == (200, "close")
+        c.expect_end()
+    assert t.wait() == 0
+    assert cut(t) == (0, 0)
+
+
+def test_idle_connections_are_closed(upstream, tailor):
+    # Goal: one that stays idle is closed after stop_idle, and is no cut.
+    server = upstream("active").serve()
+    t = tailor(server, proxy={"stop_idle": "50ms"})
+    with t.client() as c:
+        c.get()
+        t.signal(signal.SIGTERM)
+        c.expect_end()
+    assert t.wait() == 0
+    assert cut(t) == (0, 0)
+
+
+def test_second_signal_cuts(upstream, tailor):
+    # Goal: the second SIGTERM does not wait; what it cost is counted.
+    server = upstream("active").script()
+    t = tailor(server, proxy={"stop_timeout": "600s"})
+    with t.client() as c, t.client() as d:
+        c.request()
+        d.request()
+        server.expect()
+        server.expect()
+        t.signal(signal.SIGTERM)
+        t.wait_log("stopping")
+        t.signal(signal.SIGTERM)
+        assert t.wait() == 0
+        c.expect_end()
+        d.expect_end()
+    assert cut(t) == (2, 2)
+
+
+def test_stop_timeout_cuts(upstream, tailor):
+    # Goal: stop_timeout ends what does not finish.
+    server = upstream("active").script()
+    t = tailor(server, proxy={"stop_timeout": "100ms"})
+    with t.client() as c:
+        c.request()
+        server.expect()
+        t.signal(signal.SIGTERM)
+        assert t.wait() == 0
+        c.expect_end()
+    assert cut(t) == (1, 1)
+
+
+def test_queued_connections_are_served(upstream, tailor):
+    # Goal: a client that has connected, but was not accepted yet when the
+    # stop began, is served: closing the socket would have reset it.
+    server = upstream("active").serve()
+    t = tailor(server, proxy={"stop_idle": "20s"})
+    t.signal(signal.SIGSTOP)
+    with t.client() as c:
+        c.request()
+        t.signal(signal.SIGTERM)
+        t.signal(signal.SIGCONT)
+        answer = c.response()
+        assert (answer.status, answer.get("connection")) == (200, "close")
+    assert t.wait() == 0
+
+
+# --- the service manager ----------------------------------------------------
+
+
+class Manager:
+    """A service manager's end of sd_notify."""
+
+    def __init__(self, path):
+        self.path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.settimeout(20)
+        self._socket.bind(path.replace("@", "\0", 1))
+
+    def expect(self, *starts):
+        """Read on to a message that has a line beginning with each."""
+        while True:
+            lines = self._socket.recv(4096).decode().splitlines()
+            if all(any(x.startswith(s) for x in lines) for s in starts):
+                return lines
+
+    def close(self):
+        self._socket.close()
+
+
+@pytest.fixture(params=["path", "abstract"])
+def manager(request, scratch):
+    """Where the program under test tells how it does."""
+    path = f"{scratch}/notify"
+    made = Manager(path if request.param == "path" else "@" + path)
+    yield made
+    made.close()
+
+
+def plain(t, *arguments, env):
+    """A tailor by command line with an environment of its own."""
+    return Process([t / "tailor", *arguments, "--set", "profiler.stream=",
+                    "--set", "proxy.stop_idle=0"], env=env)
+
+
+def test_notify(build, upstream, scratch, manager):
+    # Goal: READY once it serves, the servers in STATUS, WATCHDOG by itself,
+    # RELOADING around a reload, STOPPING first of all in a stop.
+    server = upstream("active").serve()
+    port = free_port()
+    process = plain(
+        build, "--listen", f"127.0.0.1:{port}", "--active", server.address,
+        "--admin", f"unix:{scratch}/a.sock", "--set",
+        f"profiler.channel_socket={scratch}/c.sock",
+        env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "100000"})
+    try:
+        manager.expect("READY=1", "STATUS=")
+        with Client(("127.0.0.1", port)) as c:
+            manager.expect("STATUS=a ready (active)")
+            assert c.get().status == 200
+        manager.expect("WATCHDOG=1")
+        manager.expect("WATCHDOG=1")
+        process.signal(signal.SIGHUP)
+        lines = manager.expect("RELOADING=1", "MONOTONIC_USEC=")
+        assert int(lines[1].split("=")[1]) > 0
+        manager.expect("READY=1")
+        process.signal(signal.SIGTERM)
+        manager.expect("STOPPING=1")
+    finally:
+        if process.running():
+            process.signal(signal.SIGTERM)
+        assert process.wait() == 0
+
+
+def test_watchdog_bites_a_hung_loop(build, upstream, scratch, manager):
+    # Goal: the watchdog is fed by the loop itself: stopped, nothing comes.
+    server = upstream("active").serve()
+    process = plain(
+        build, "--listen", f"127.0.0.1:{free_port()}", "--active",
+        server.address, "--admin", f"unix:{scratch}/a.sock", "--set",
+        f"profiler.channel_socket={scratch}/c.sock",
+        env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "60000"})
+    try:
+        manager.expect("WATCHDOG=1")
+        process.signal(signal.SIGSTOP)
+        manager._socket.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            manager.expect("no such line")
+        manager._socket.settimeout(20)
+        process.signal(signal.SIGCONT)
+        manager.expect("WATCHDOG=1")
+    finally:
+        process.signal(signal.SIGTERM)
+        assert process.wait() == 0
+
+
+def test_watchdog_of_somebody_else(build, upstream, scratch, manager):
+    # Goal: a WATCHDOG_PID that is not ours asks nothing of us.
+    server = upstream("active").serve()
+    process = plain(
+        build, "--listen", f"127.0.0.1:{free_port()}", "--active",
+        server.address, "--admin", f"unix:{scratch}/a.sock", "--set",
+        f"profiler.channel_socket={scratch}/c.sock",
+        env={"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "1000",
+             "WATCHDOG_PID": "1"})
+    try:
+        manager.expect("STATUS=a ready (active)")
+        manager._socket.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            manager.expect("WATCHDOG=1")
+    finally:
+        process.signal(signal.SIGTERM)
+        assert process.wait() == 0
+
+
+ACTIVATE = """
+import os, sys
+n = int(sys.argv[1])
+fds = [int(x) for x in sys.argv[3].split(",")]
+for i, fd in enumerate(fds):
+    os.dup2(fd, 100 + i)
+for i in range(n):
+    os.dup2(100 + i, 3 + i)
+    os.close(100 + i)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(n),
+                  LISTEN_FDNAMES=sys.argv[2])
+os.execv(sys.argv[4], sys.argv[4:])
+"""
+
+
+def activated(build, sockets, names, *arguments):
+    """Start a tailor that is handed listening sockets."""
+    for s in sockets:
+        s.set_inheritable(True)
+    script = [sys.executable, "-c", ACTIVATE, str(len(sockets)), names,
+              ",".join(str(s.fileno()) for s in sockets),
+              str(build / "tailor"), *arguments]
+
+    class Activated(Process):
+        """Process, but the sockets stay open in the child."""
+
+        def __init__(self):
+            import subprocess
+            original = subprocess.Popen
+            subprocess.Popen = lambda *a, **k: original(
+                *a, **{**k, "close_fds": False})
+            try:
+                super().__init__(script)
+            finally:
+                subprocess.Popen = original
+
+    return Activated()
+
+
+def test_sockets_outlive_the_process(build, upstream, scratch):
+    # Goal: with sockets from the manager nothing is configured twice, the
+    # admin socket has its name, and a client that connects while no tailor
+    # runs is answered by the next one.
+    server = upstream("active").serve()
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
+    admin = socket.socket(socket.AF_UNIX)
+    admin.bind(f"{scratch}/handed.sock")
+    admin.listen()
+    arguments = ["--active", server.address, "--set", "profiler.stream=",
+                 "--set", f"profiler.channel_socket={scratch}/c.sock",
+                 "--set", "proxy.stop_idle=0"]
+    waiting = None
+    for _ in range(2):
+        process = activated(build, [listening, admin], "http:admin",
+                            *arguments)
+        try:
+            process.wait_log("listening .*inherited=1")
+            process.wait_log(" server_up ")
+            assert "socket_unused" not in process.log
+            if waiting:
+                assert waiting.response().status == 200
+                waiting.close()
+            with Client(listening.getsockname()) as c:
+                assert c.get().body == b"active"
+            with Client(f"{scratch}/handed.sock") as c:
+                c.request("GET", "/healthz",
+                          fields=[("Connection", "close")])
+                assert c.response().status == 200
+        finally:
+            process.signal(signal.SIGTERM)
+            assert process.wait() == 0
+        assert os.path.exists(f"{scratch}/handed.sock")
+        if waiting is None:
+            waiting = Client(listening.getsockname())
+            waiting.request()
+
+
+def test_socket_that_nobody_configured(build, upstream, scratch):
+    # Goal: a handed socket that no address names is closed, and said.
+    server = upstream("active").serve()
+    sockets = [socket.socket(), socket.socket()]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+    ports = [s.getsockname()[1] for s in sockets]
+    process = activated(
+        build, sockets, "x:y", "--active", server.address,
+        "--listen", f"127.0.0.1:{ports[1]}", "--admin",
+        f"unix:{scratch}/a.sock", "--set", "profiler.stream=",
+        "--set", f"profiler.channel_socket={scratch}/c.sock")
+    try:
+        line = process.wait_log("socket_unused")
+        assert f":{ports[0]}" in line
+        process.wait_log(" server_up ")
+        with Client(("127.0.0.1", ports[1])) as c:
+            assert c.get().status == 200
+    finally:
+        process.signal(signal.SIGTERM)
+        assert process.wait() == 0
+
+
+def test_children_inherit_none_of_it(tailor, scratch, manager):
+    # Goal: a launched server sees neither NOTIFY_SOCKET nor LISTEN_* nor the
+    # watchdog: it would answer in our name.
+    out = scratch / "environment"
+    os.environ["NOTIFY_SOCKET"] = manager.path
+    os.environ["WATCHDOG_USEC"] = "10000000"
+    try:
+        tailor({"name": "a", "address": f"127.0.0.1:{free_port()}",
+                "launch": {"command": ["/usr/bin/env"],
+                           "output": str(out)}}, ready=False)
+    finally:
+        del os.environ["NOTIFY_SOCKET"], os.environ["WATCHDOG_USEC"]
+    manager.expect("READY=1")
+    wait_until(lambda: out.exists() and "TALECHAIN_SOCKET" in out.read_text(),
+               "the child ran")
+    text = out.read_text()
+    assert "NOTIFY_SOCKET" not in text and "WATCHDOG" not in text
+    assert "LISTEN_" not in text
