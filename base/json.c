@@ -258,6 +258,18 @@ json_int(struct json *j, int64_t v)
 }
 
 void
+json_thousandths(struct json *j, int64_t v)
+{
+	uint64_t size = v < 0 ? -(uint64_t)v : (uint64_t)v;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%s%" PRIu64 ".%03" PRIu64,
+	    v < 0 ? "-" : "", size / 1000, size % 1000);
+	value_begin(j);
+	put_text(j, text);
+}
+
+void
 json_bool(struct json *j, bool v)
 {
 	value_begin(j);

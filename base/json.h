@@ -51,6 +51,8 @@ void json_string_n(struct json *j, const char *s, size_t n);
 void json_uint(struct json *j, uint64_t v);
 /* The same with a sign. */
 void json_int(struct json *j, int64_t v);
+/* v / 1000 with three decimals, exactly: "2310.000". */
+void json_thousandths(struct json *j, int64_t v);
 /* true or false. */
 void json_bool(struct json *j, bool v);
 /* Shortest text that reads back as v; NaN and infinities become null. */

@@ -16,12 +16,8 @@ static const struct {
 	int (*render)(const struct story *, char **, size_t *);
 } renderings[] = {
     {"svg", story_render_svg},
-#ifndef ONLY_SVG
     {"html", story_render_html},
-#ifdef WITH_CHROME
     {"trace.json", story_render_chrome},
-#endif
-#endif
 };
 
 static void

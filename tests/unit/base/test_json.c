@@ -93,6 +93,23 @@ test_integers_are_exact(void **state)
 }
 
 static void
+test_thousandths_are_exact(void **state)
+{
+	struct json j;
+
+	(void)state;
+	json_init(&j, false);
+	json_array_begin(&j);
+	json_thousandths(&j, 0);
+	json_thousandths(&j, 2310000);
+	json_thousandths(&j, -5);
+	json_thousandths(&j, INT64_MIN);
+	json_array_end(&j);
+	expect(&j, "[0.000,2310.000,-0.005,-9223372036854775.808]");
+	json_fini(&j);
+}
+
+static void
 test_strings_are_escaped(void **state)
 {
 	static const struct {
@@ -259,6 +276,7 @@ main(void)
 	    cmocka_unit_test(test_nesting_and_commas),
 	    cmocka_unit_test(test_pretty),
 	    cmocka_unit_test(test_integers_are_exact),
+	    cmocka_unit_test(test_thousandths_are_exact),
 	    cmocka_unit_test(test_strings_are_escaped),
 	    cmocka_unit_test(test_doubles_read_back_equal),
 	    cmocka_unit_test(test_random_documents_are_valid),
