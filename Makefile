@@ -116,6 +116,12 @@ $(BUILD)/kernel.bpf: $(BPF_OBJECTS)
 $(BUILD)/obj/profiler/kernel/programs.o: $(BUILD)/kernel.bpf
 $(BUILD)/obj/profiler/kernel/programs.o: private override CFLAGS += \
 	-DKERNEL_OBJECT='"$(BUILD)/kernel.bpf"'
+# And a small one for the microscope.
+$(BUILD)/task_map.bpf: $(BUILD)/obj/profiler/shim/task_map.bpf.o
+	$(call say,BPF)$(BPFTOOL) gen object $@ $^
+$(BUILD)/obj/profiler/shim/task_map.o: $(BUILD)/task_map.bpf
+$(BUILD)/obj/profiler/shim/task_map.o: private override CFLAGS += \
+	-DTASK_MAP_OBJECT='"$(BUILD)/task_map.bpf"'
 
 define folder
 $(BUILD)/lib$(1).a: $(call objects,$(1))

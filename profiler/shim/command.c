@@ -30,7 +30,7 @@ static const struct shim_option {
     {{"signal", required_argument, NULL, 's'}, "SPEC",
 	"counter:NAME, word:FILE:OFFSET[:NAME], jvm:NAME"},
     {{"tag", required_argument, NULL, 'g'}, "SPEC",
-	"word:FILE:OFFSET: rates by its value"},
+	"word:FILE:OFFSET, or task: rates by its value"},
     {{"period", required_argument, NULL, 'P'}, "CYCLES",
 	"at least so far apart (default 0: at once)"},
     {{"seconds", required_argument, NULL, 'd'}, "S",

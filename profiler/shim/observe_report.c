@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "profiler/shim/observe.h"
 
@@ -14,6 +15,36 @@ part(uint64_t n, uint64_t of)
 	return of > 0 ? 100.0 * (double)n / (double)of : 0;
 }
 
+/* A tag for people: a task's name where tags are tasks. */
+static void
+tag_name(const struct observation *o, uint64_t tag, char *out, size_t size)
+{
+	char path[64], name[32] = "";
+	FILE *f;
+
+	if (o->sources.tasks == NULL) {
+		snprintf(out, size, "0x%" PRIx64, tag);
+		return;
+	}
+	if (tag == 0) {
+		snprintf(out, size, "idle");
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm",
+	    (unsigned)(tag >> 32), (unsigned)(uint32_t)tag);
+	f = fopen(path, "re");
+	if (f != NULL) {
+		if (fgets(name, sizeof(name), f) != NULL)
+			name[strcspn(name, "\n")] = '\0';
+		fclose(f);
+	}
+	/* Any thread may call itself what it likes. */
+	for (char *c = name; *c != '\0'; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	snprintf(out, size, "%u %s", (unsigned)(uint32_t)tag, name);
+}
+
 static void
 print_tags(const struct observation *o)
 {
@@ -22,6 +53,7 @@ print_tags(const struct observation *o)
 	unsigned top =
 	    o->options->top < SHOWN_MAX ? o->options->top : SHOWN_MAX;
 	size_t n = tags_sorted(&o->scope->tags, row, top), i;
+	char name[64];
 	unsigned k;
 
 	printf("\n  %-18s %12s %7s", "tag", "samples", "%");
@@ -31,10 +63,11 @@ print_tags(const struct observation *o)
 	for (i = 0; i < n; i++) {
 		const struct tag_row *r = row[i];
 
+		tag_name(o, r->tag, name, sizeof(name));
 		if (r == &o->scope->tags.others)
 			printf("  %-18s", "(all others)");
 		else
-			printf("  0x%-16" PRIx64, r->tag);
+			printf("  %-18.18s", name);
 		printf(" %12" PRIu64 " %6.1f%%", r->samples,
 		    part(r->samples, o->scope->periods));
 		for (k = 0; k < sampler->signals && k < 3; k++)
@@ -119,7 +152,7 @@ json_tag_rows(const struct observation *o, struct json *j)
 	static const struct tag_row *row[TAGS];
 	const struct sampler *sampler = &o->sources.sampler;
 	size_t n = tags_sorted(&o->scope->tags, row, TAGS), i;
-	char name[24];
+	char name[64];
 	unsigned k;
 
 	json_key(j, "tags");
@@ -129,6 +162,10 @@ json_tag_rows(const struct observation *o, struct json *j)
 		snprintf(name, sizeof(name), "0x%" PRIx64, row[i]->tag);
 		json_key_string(j, "tag",
 		    row[i] == &o->scope->tags.others ? "others" : name);
+		if (o->sources.tasks != NULL) {
+			tag_name(o, row[i]->tag, name, sizeof(name));
+			json_key_string(j, "name", name);
+		}
 		json_key_uint(j, "samples", row[i]->samples);
 		json_key_uint(j, "kept", row[i]->kept);
 		json_key(j, "rate");

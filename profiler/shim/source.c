@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "profiler/jvm/page.h"
+#include "profiler/shim/task_map.h"
 
 #define PATH_BYTES 512
 
@@ -33,6 +34,7 @@ sources_fini(struct sources *s)
 	for (i = 0; i < s->maps; i++)
 		munmap(s->map[i].at, s->map[i].bytes);
 	page_free(&s->page);
+	task_map_close(&s->tasks);
 	sources_init(s, &s->target);
 }
 
@@ -215,11 +217,23 @@ int
 sources_tag(struct sources *s, const char *spec, char *why)
 {
 	struct word_spec w;
+	int err;
 
+	if (strcmp(spec, "task") == 0) {
+		if (s->target.cpu < 0) {
+			snprintf(why, SOURCE_WHY,
+			    "the tag task is what runs on a CPU: say --cpu");
+			return -EINVAL;
+		}
+		err = task_map_open(&s->tasks, why, SOURCE_WHY);
+		if (err < 0)
+			return err;
+		s->sampler.tag = task_map_word(s->tasks, s->target.cpu);
+		return s->sampler.tag != NULL ? 0 : -EINVAL;
+	}
 	if (strncmp(spec, "word:", 5) != 0 || !word_parse(spec + 5, &w)) {
 		snprintf(why, SOURCE_WHY,
-		    "%s: a tag is word:FILE:OFFSET or word:FILE:OFFSET:NAME",
-		    spec);
+		    "%s: a tag is task or word:FILE:OFFSET", spec);
 		return -EINVAL;
 	}
 	s->sampler.tag = word_map(s, &w, why);

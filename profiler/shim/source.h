@@ -18,6 +18,7 @@
 #include "profiler/shim/sampler.h"
 
 struct page;
+struct task_map;
 
 /* What is looked at. */
 struct target {
@@ -38,7 +39,8 @@ struct sources {
 	unsigned counters;
 	struct source_map map[SAMPLER_SIGNALS + 1]; /* owned; one for the tag */
 	unsigned maps;
-	struct page *page; /* owned, or NULL: the JVM's */
+	struct page *page;	/* owned, or NULL: the JVM's */
+	struct task_map *tasks; /* owned, or NULL: the tag is a task */
 };
 
 #define SOURCE_WHY 640
@@ -53,7 +55,7 @@ void sources_fini(struct sources *s);
  */
 int sources_add(struct sources *s, const char *spec, char *why);
 
-/* The same for the tag: a word only. */
+/* The same for the tag: a word, or "task": what runs on the target's CPU. */
 int sources_tag(struct sources *s, const char *spec, char *why);
 
 /*

@@ -156,7 +156,8 @@ def test_jvm_without_page(build, jvm):
     (["--signal", "counter:no-such-event"], 1, "no such event"),
     (["--signal", "counter:msr/../../x/"], 1, "no such event"),
     (["--signal", "jvm:sun.rt.safepoints"], 1, "say which JVM"),
-    (["--tag", "task", "--cpu", "0", "--signal", "word:/etc/passwd:0"], 1,
+    (["--tag", "task", "--signal", "word:/etc/passwd:0"], 1, "say --cpu"),
+    (["--tag", "tusk", "--cpu", "0", "--signal", "word:/etc/passwd:0"], 1,
      "a tag is"),
     (["--cpu", "0", "--on", "1023", "--signal", "word:/etc/passwd:0"], 1,
      "CPU 1023"),
@@ -167,6 +168,30 @@ def test_told(build, arguments, status, said):
     got, out, err = shim(build, *arguments)
     assert (got, out) == (status, "")
     assert said in err
+
+
+def test_task(build, writer):
+    # Goal: which task runs on a CPU is seen without asking the kernel.
+    process, file = writer
+    cpu = min(os.sched_getaffinity(0))
+    os.sched_setaffinity(process.pid, {cpu})
+    status, out, err = shim(build, "--cpu", str(cpu), "--tag", "task",
+                            "--signal", f"word:{file}:0", "--seconds", "1",
+                            "--json", "--top", "5")
+    if status != 0 and "CAP_BPF" in err:
+        pytest.skip(f"BPF is not permitted here: {err.strip()}")
+    assert status == 0, err
+    tag, = [t for t in json.loads(out)["tags"]
+            if int(t["tag"], 16) == process.pid << 32 | process.pid]
+    assert tag["samples"] > 1000 and tag["rate"][0] > 0
+    assert tag["name"].startswith(f"{process.pid} python")
+
+
+def test_task_needs_privilege(build):
+    # Goal: without the privilege it says which one.
+    status, _, err = shim(build, "--cpu", "0", "--tag", "task", "--signal",
+                          "word:/etc/passwd:0", user=65534)
+    assert status == 1 and "CAP_BPF" in err
 
 
 def test_vanished(build):
