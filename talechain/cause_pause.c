@@ -74,24 +74,69 @@ cause_classes(struct telling *tl, int attempt)
 	}
 }
 
+/* Whether events of the kernel came from a channel. */
+static bool
+is_kernel_channel(const struct tale *t, uint64_t channel)
+{
+	for (size_t i = 0; i < t->entries; i++)
+		if (t->entry[i].slot.event.type >> 12 == 0 &&
+		    t->entry[i].slot.channel == channel)
+			return true;
+	return false;
+}
+
+/* When the last event before entry i was read from its channel. */
+static int64_t
+channel_before(const struct telling *tl, size_t i, uint64_t channel)
+{
+	while (i > 0)
+		if (tl->t->entry[--i].slot.channel == channel &&
+		    tl->t->entry[i].slot.event.type != TALECHAIN_THREAD)
+			return telling_at(tl, tl->t->entry[i].at);
+	return tl->leg_begin_ns;
+}
+
+static void
+claim_losses(struct telling *tl, enum claim_rank rank)
+{
+	const struct tale *t = tl->t;
+	const struct talechain_event *v;
+	struct claim c = {
+	    .cause = TALE_CAUSE_LOST, .rank = rank, .attempt = -1, .cpu = -1};
+
+	for (size_t i = 0; i < t->entries; i++) {
+		v = &t->entry[i].slot.event;
+		if (v->type != TALECHAIN_META_LOST ||
+		    !is_kernel_channel(t, v->arg[0]))
+			continue;
+		c.end_ns = telling_at(tl, t->entry[i].at);
+		c.begin_ns = channel_before(tl, i, v->arg[0]);
+		path_add(tl, &c);
+	}
+}
+
+void
+cause_losses(struct telling *tl)
+{
+	claim_losses(tl, RANK_LOSS);
+}
+
 void
 cause_gaps(struct telling *tl)
 {
 	const struct tale *t = tl->t;
-	const struct tale_entry *e;
-	struct claim c = {
-	    .cause = TALE_CAUSE_BLIND,
+	struct claim c = {.cause = TALE_CAUSE_BLIND,
 	    .rank = RANK_GAP,
 	    .attempt = -1,
-	    .cpu = -1,
-	};
+	    .cpu = -1};
 
 	for (size_t i = 0; i < t->entries; i++) {
-		e = &t->entry[i];
-		if (e->slot.event.type != TALECHAIN_META_BLIND)
+		if (t->entry[i].slot.event.type != TALECHAIN_META_BLIND)
 			continue;
-		c.end_ns = telling_at(tl, e->at);
-		c.begin_ns = c.end_ns - tale_event_latency_ns(&e->slot.event);
+		c.end_ns = telling_at(tl, t->entry[i].at);
+		c.begin_ns =
+		    c.end_ns - tale_event_latency_ns(&t->entry[i].slot.event);
 		path_add(tl, &c);
 	}
+	claim_losses(tl, RANK_GAP);
 }

@@ -1,38 +1,26 @@
 /*
  * slice.c: cutting one request out of the timeline stream.
  *
- * A request knows between which positions of the stream it lived.  One pass
- * from a little before to a little after copies what concerns it: events that
- * carry its id, those of the servers that worked on it while it lived, and
- * whatever says that something is missing.  Then everything is put in order
- * of time.
+ * A request knows between which positions of the stream it lived.  Passes
+ * from a little before to a little after copy what concerns it: events that
+ * carry its id, those of the servers that worked on it while it lived, those
+ * of the kernel about its sockets and threads (slice_kernel.c), and whatever
+ * says that something is missing.  Then everything is put in order of time.
  *
  * Applications write some of these events, so their number is limited and
  * their stamps are only believed when they can be true.  Why things happened
  * is not decided here.
  */
-#include "talechain/tale.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DOUBT_PAST_NS (60 * NS_PER_S) /* read later than this: doubtful */
-#define DOUBT_FUTURE_NS NS_PER_MS     /* stamped after it was read */
-/* What beginning_of() tells apart. */
-#define BEGINNINGS (3 + HAZARD_KIND_COUNT)
+#include "talechain/slice.h"
+#include "talechain/telling.h"
 
-/* The pass over the stream. */
-struct slicer {
-	struct tale *tale;
-	struct timeline_reader *reader;
-	struct instant from, to; /* the window, widened by the slack */
-	uint64_t stop;		 /* head of the stream when we began */
-	size_t applications;	 /* entries written by applications */
-	/* Pauses that began before the window and have not ended yet. */
-	struct timeline_slot open[TALE_ATTEMPTS][BEGINNINGS];
-};
-
+#define DOUBT_PAST_NS (60 * NS_PER_S)	   /* read later than this: doubtful */
+#define DOUBT_FUTURE_NS NS_PER_MS	   /* stamped after it was read */
+#define BEGINNINGS (3 + HAZARD_KIND_COUNT) /* what beginning_of() tells */
 /*
  * Which kind of pause an event is about, 0 .. BEGINNINGS - 1, or -1; and
  * whether it begins or ends it.
@@ -67,17 +55,19 @@ beginning_of(const struct talechain_event *e, bool *begins)
 }
 
 /* Take a slot into the tale.  0 or -ENOMEM. */
-static int
+int
 slice_add(struct slicer *s, const struct timeline_slot *slot)
 {
 	struct tale *t = s->tale;
 	bool application = slot->event.type >> 12 == 2;
+	bool kernel = slot->event.type >> 12 == 0;
 	struct tale_entry *grown, *e;
 	struct instant ts = {slot->event.ts}, read = {slot->read_ns};
 	size_t capacity;
 
 	if (t->entries >= TALE_EVENTS_MAX ||
-	    (application && s->applications >= TALE_EVENTS_MAX / 2)) {
+	    (application && s->applications >= TALE_EVENTS_MAX / 2) ||
+	    (kernel && s->kernels >= TALE_EVENTS_MAX / 4 * 3)) {
 		t->omitted++;
 		return 0;
 	}
@@ -95,11 +85,11 @@ slice_add(struct slicer *s, const struct timeline_slot *slot)
 		      instant_before(ts, tale_earlier(read, DOUBT_PAST_NS));
 	e->at = e->doubtful ? read : ts;
 	s->applications += application;
+	s->kernels += kernel;
 	return 0;
 }
 
-/* Whether an event, or the time it looks back on, touches the window. */
-static bool
+bool
 slice_touches(const struct slicer *s, const struct timeline_slot *slot)
 {
 	uint64_t ts = slot->event.ts;
@@ -134,6 +124,8 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 	uint64_t request;
 	int attempt;
 
+	if (slot->event.type >> 12 == 0)
+		return slice_kernel(s, slot);
 	if (talechain_event_request(&slot->event, &request))
 		return request == t->request.id ? slice_add(s, slot) : 0;
 	switch (slot->event.type) {
@@ -172,8 +164,8 @@ slice_lost(struct slicer *s, uint64_t from, uint64_t to)
 	const struct tale_request *r = &s->tale->request;
 	uint64_t end = r->stream_end > 0 ? r->stream_end : s->stop;
 
-	if (to <= r->stream_begin)
-		return; /* it was only the look back */
+	if (!s->final || to <= r->stream_begin)
+		return; /* of what is taken, only the look back */
 	s->tale->stale = true;
 	if (from < r->stream_begin)
 		from = r->stream_begin;
@@ -183,9 +175,24 @@ slice_lost(struct slicer *s, uint64_t from, uint64_t to)
 		s->tale->lost_stream += to - from;
 }
 
-/* The pass itself.  0 or -ENOMEM. */
 static int
-slice_run(struct slicer *s)
+visit_first(struct slicer *s, const struct timeline_slot *slot)
+{
+	slice_learn_first(s, slot);
+	return 0;
+}
+
+static int
+visit_second(struct slicer *s, const struct timeline_slot *slot)
+{
+	slice_learn_second(s, slot);
+	return 0;
+}
+
+/* One pass: visit is given each slot.  0 or -ENOMEM. */
+static int
+slice_run(struct slicer *s,
+    int (*visit)(struct slicer *s, const struct timeline_slot *slot))
 {
 	const struct tale_request *r = &s->tale->request;
 	struct timeline_slot slot;
@@ -195,7 +202,6 @@ slice_run(struct slicer *s)
 	from = r->stream_begin > TALE_LOOKBACK_SLOTS
 		   ? r->stream_begin - TALE_LOOKBACK_SLOTS
 		   : 0;
-	s->stop = timeline_reader_head(s->reader);
 	position = timeline_seek(s->reader, from);
 	slice_lost(s, from, position);
 	while (position < s->stop) {
@@ -209,7 +215,7 @@ slice_run(struct slicer *s)
 			if (position >= r->stream_end &&
 			    slot.read_ns > s->to.ns)
 				return 0;
-			err = slice_slot(s, &slot);
+			err = visit(s, &slot);
 			if (err < 0)
 				return err;
 			break;
@@ -266,42 +272,71 @@ slice_open_add(struct slicer *s)
 	return 0;
 }
 
+/* All passes, then everything in order of time.  0 or -ENOMEM. */
+static int
+slice_all(struct slicer *s)
+{
+	struct tale *t = s->tale;
+	int err;
+
+	s->stop = timeline_reader_head(s->reader);
+	err = slice_run(s, visit_first);
+	if (err == 0 && s->kernel) {
+		err = slice_run(s, visit_second);
+		slice_learned(s);
+	}
+	s->final = true;
+	if (err == 0)
+		err = slice_run(s, slice_slot);
+	if (err == 0)
+		err = slice_open_add(s);
+	if (err == 0)
+		err = slice_names(s);
+	if (t->entries > 0)
+		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
+	return err;
+}
+
 int
 tale_slice(struct tale **out, struct timeline_reader *reader,
     const struct tale_request *request, const struct tale_client *client,
     int64_t slack_ns)
 {
-	struct slicer s = {.reader = reader};
+	struct slicer *s;
 	struct tale *t;
-	int err;
+	int err = -ENOMEM;
 
 	t = calloc(1, sizeof(*t));
-	if (t == NULL)
-		return -ENOMEM;
+	s = calloc(1, sizeof(*s));
+	if (t == NULL || s == NULL)
+		goto free_tale;
 	request_copy(&t->request, request);
 	if (client != NULL)
 		t->client = *client;
+	t->cookie[TALE_SOCKET_CLIENT] = request->cookie;
+	t->cookie[TALE_SOCKET_A] = request->attempt[0].cookie;
+	t->cookie[TALE_SOCKET_B] = request->attempt[1].cookie;
 	tale_bounds_set(t);
-	s.tale = t;
-	s.from = tale_earlier(t->t0, slack_ns);
-	s.to = instant_is_set(t->request.finished)
-		   ? instant_plus(t->end, slack_ns)
-		   : (struct instant){UINT64_MAX};
-	err = slice_run(&s);
-	if (err == 0)
-		err = slice_open_add(&s);
+	s->tale = t;
+	s->reader = reader;
+	s->from = tale_earlier(t->t0, slack_ns);
+	s->to = instant_is_set(t->request.finished)
+		    ? instant_plus(t->end, slack_ns)
+		    : (struct instant){UINT64_MAX};
+	err = slice_all(s);
 	if (err < 0)
 		goto free_tale;
-	if (t->entries > 0)
-		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
+	story_chain_bounds(t);
 	tale_blinds_sum(t);
 	err = tale_pauses_find(t);
 	if (err < 0)
 		goto free_tale;
+	free(s);
 	*out = t;
 	return t->stale ? -ESTALE : 0;
 
 free_tale:
+	free(s);
 	tale_free(&t);
 	return err;
 }

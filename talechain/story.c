@@ -60,7 +60,13 @@ telling_grow(bool *failed, void *array, size_t count, size_t *room, size_t size)
 int64_t
 telling_at(const struct telling *tl, struct instant at)
 {
-	return instant_is_set(at) ? instant_since(at, tl->t->t0) : NEVER;
+	int64_t ns = instant_since(at, tl->t->t0);
+
+	if (!instant_is_set(at))
+		return NEVER;
+	if (ns < -FAR)
+		return -FAR;
+	return ns > FAR ? FAR : ns;
 }
 
 int64_t
@@ -69,6 +75,22 @@ telling_cut(const struct telling *tl, int64_t ns)
 	if (ns < 0)
 		return 0;
 	return ns > tl->s->total_ns ? tl->s->total_ns : ns;
+}
+
+size_t
+telling_entry(const struct telling *tl, int64_t ns)
+{
+	size_t low = 0, high = tl->t->entries;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (telling_at(tl, tl->t->entry[middle].at) < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* Each event's lane, for lists of events. */
@@ -118,6 +140,7 @@ tale_tell(struct story **out, const struct tale *t)
 	free(tl.claim);
 	free(tl.told);
 	free(tl.spell);
+	free(tl.name);
 	if (tl.failed) {
 		story_free(&tl.s);
 		return -ENOMEM;

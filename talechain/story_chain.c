@@ -356,3 +356,19 @@ story_chain_find(struct telling *tl)
 		attempt_find(tl, (int)i);
 	c->winner = chain_winner(tl);
 }
+
+void
+story_chain_bounds(struct tale *t)
+{
+	struct telling tl = {.t = t};
+	const struct story_chain *c = &tl.chain;
+
+	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
+		return;
+	story_chain_find(&tl);
+	if (c->left != NEVER && instant_is_set(t->request.finished) &&
+	    instant_before(t->end, instant_plus(t->t0, c->left)))
+		t->end = instant_plus(t->t0, c->left);
+	if (c->net_in != NEVER && c->net_in < 0)
+		t->t0 = instant_plus(t->t0, c->net_in);
+}

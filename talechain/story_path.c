@@ -118,7 +118,8 @@ path_in(struct telling *tl)
 
 	leg_to(tl, c->client_sent, &late);
 	if (leg_to(tl, c->net_in, &net))
-		cause_tcp(tl, &net, tl->t->cookie[TALE_SOCKET_CLIENT_PEER]);
+		cause_tcp(tl, &net, tl->t->cookie[TALE_SOCKET_CLIENT_PEER],
+		    "the request");
 	if (c->net_in != NEVER)
 		leg_proxy(tl, c->first_byte, &unread);
 	else
@@ -202,6 +203,7 @@ path_threads(struct telling *tl, int i)
 		struct claim run = stage_at(TALE_CAUSE_WORK, i, NULL);
 
 		leg_thread(tl, run, last != 0 ? last : a->taker);
+		cause_losses(tl);
 	}
 	claim_server(tl, i);
 }
@@ -225,12 +227,13 @@ path_attempt(struct telling *tl, int i)
 
 	if (seen) {
 		if (leg_to(tl, a->net_in != NEVER ? a->net_in : a->taken, &out))
-			cause_tcp(tl, &out, t->cookie[TALE_SOCKET_A + 2 * i]);
+			cause_tcp(tl, &out, t->cookie[TALE_SOCKET_A + 2 * i],
+			    "the request");
 		path_threads(tl, i);
-		in.note = "the answer was on its way to Tailor";
 		if (leg_to(tl, a->back != NEVER ? a->back : a->left, &in))
-			cause_tcp(
-			    tl, &in, t->cookie[TALE_SOCKET_A_PEER + 2 * i]);
+			cause_tcp(tl, &in,
+			    t->cookie[TALE_SOCKET_A_PEER + 2 * i],
+			    "the answer");
 		leg_proxy(tl, a->complete, &read);
 		return;
 	}
@@ -256,10 +259,10 @@ path_out(struct telling *tl)
 
 	if (leg_to(tl, c->finished, &forward)) {
 		leg_thread(tl, forward, c->proxy_tid);
-		cause_tcp(tl, &net, ours);
+		cause_tcp(tl, &net, ours, "the answer");
 	}
 	if (leg_to(tl, there, &net))
-		cause_tcp(tl, &net, ours);
+		cause_tcp(tl, &net, ours, "the answer");
 	if (c->client_net != NEVER)
 		leg_to(tl,
 		    c->client_received != NEVER ? c->client_received

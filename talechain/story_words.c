@@ -53,9 +53,9 @@ words_thread(const struct telling *tl, uint32_t tid, char *out, size_t size)
 	const struct talechain_event *v;
 	char name[17] = "";
 
-	for (size_t i = tl->t->entries; i > 0 && tid != 0; i--) {
-		v = &tl->t->entry[i - 1].slot.event;
-		if (v->type != TALECHAIN_THREAD || v->arg[0] != tid)
+	for (size_t i = tl->names; i > 0 && tid != 0; i--) {
+		v = &tl->name[i - 1]->slot.event;
+		if (v->arg[0] != tid)
 			continue;
 		memcpy(name, &v->arg[2], 8);
 		memcpy(name + 8, &v->arg[3], 8);

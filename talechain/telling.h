@@ -26,7 +26,8 @@
 #include "talechain/story.h"
 #include "talechain/tale.h"
 
-#define NEVER INT64_MIN
+#define NEVER (-(INT64_C(1) << 62))
+#define FAR (INT64_C(1) << 61) /* no moment lies further off */
 
 /* From the weakest claim to the strongest. */
 enum claim_rank {
@@ -128,6 +129,10 @@ struct telling {
 	struct claim *told;  /* owned; the claim behind each segment */
 	struct spell *spell; /* owned; by tid, then time; no overlap in a tid */
 	size_t spells, spell_room;
+	/* The tale's THREAD events, the last of each thread last; owned. */
+	const struct tale_entry **name;
+	size_t names, name_room;
+	int64_t longest_ns; /* of what an event looks back on */
 	size_t lane_room, bar_room, arrow_room;
 	bool failed; /* out of memory, once and for all */
 };
@@ -139,8 +144,11 @@ struct telling {
 void *telling_grow(
     bool *failed, void *array, size_t count, size_t *room, size_t size);
 
-/* A moment as ns since t0, NEVER if it did not happen. */
+/* A moment as ns since t0, NEVER if it did not happen; at most FAR off. */
 int64_t telling_at(const struct telling *tl, struct instant at);
+
+/* The first of the tale's entries at a moment or later; O(log n). */
+size_t telling_entry(const struct telling *tl, int64_t ns);
 
 /* ns cut to [0, total]. */
 int64_t telling_cut(const struct telling *tl, int64_t ns);
@@ -154,6 +162,12 @@ telling_ordered(int64_t a, int64_t b)
 
 /* story_chain.c: find where the request was. */
 void story_chain_find(struct telling *tl);
+
+/*
+ * Widen a tale to what the kernel saw of its client's flow: from the first
+ * segment to the one with the last byte.
+ */
+void story_chain_bounds(struct tale *t);
 
 /* story_threads.c */
 void threads_find(struct telling *tl); /* fills spell */
@@ -179,10 +193,13 @@ void path_add(struct telling *tl, const struct claim *c);
 void cause_pauses(struct telling *tl, int attempt);
 void cause_classes(struct telling *tl, int attempt);
 void cause_gaps(struct telling *tl);
+/* The same of losses, where threads' own claims would not be true. */
+void cause_losses(struct telling *tl);
 void cause_faults(
     struct telling *tl, const struct claim *like, int64_t from, int64_t to);
 /* What held bytes back that were sent on a flow; like: whose. */
-void cause_tcp(struct telling *tl, const struct claim *like, uint64_t cookie);
+void cause_tcp(struct telling *tl, const struct claim *like, uint64_t cookie,
+    const char *what);
 
 /* story_tile.c: segments, cause_ns, coverage and told from the claims. */
 void tile_make(struct telling *tl);

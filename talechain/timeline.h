@@ -175,9 +175,12 @@ struct tale; /* opaque */
 /*
  * tale_slice(out, reader, request, client, slack_ns):
  * Copy the events of one request out of the stream: those carrying its id,
- * and those of its servers (collections, safepoints, exits, hazards), swaps,
+ * those of its servers (collections, safepoints, exits, hazards), swaps,
  * losses and blind intervals between its first and last instant, widened by
- * slack_ns because events are read a little after they happen.
+ * slack_ns because events are read a little after they happen; and those of
+ * the kernel about its sockets (by their cookies, and the other ends of these
+ * on this machine), about Tailor's thread and the servers' threads that had
+ * it, and the softirqs and idle CPUs that delayed these.
  * A pause that began earlier (up to TALE_LOOKBACK_SLOTS before) and was not
  * over is found too.
  *   reader  moved; it is left somewhere behind the request
@@ -185,12 +188,13 @@ struct tale; /* opaque */
  * Returns 0, -ENOMEM, or -ESTALE when the stream has already overwritten the
  * request's beginning (the tale is still made, from what is left, and says
  * so).  Free with tale_free.
- * Cost: reads every slot between the positions; bounded by the stream.  Keeps
- * at most TALE_EVENTS_MAX events, half of them from applications; what was
- * left out is counted and said.
+ * Cost: reads every slot between the positions, three times if there are
+ * events of the kernel; bounded by the stream.  Keeps at most TALE_EVENTS_MAX
+ * events, at most half of them from applications and three quarters from the
+ * kernel; what was left out is counted and said.
  */
 #define TALE_LOOKBACK_SLOTS 16384
-#define TALE_EVENTS_MAX 8192
+#define TALE_EVENTS_MAX 16384
 int tale_slice(struct tale **out, struct timeline_reader *reader,
     const struct tale_request *request, const struct tale_client *client,
     int64_t slack_ns);
