@@ -202,6 +202,30 @@ e2e: all e2e-programs	## end-to-end tests (pytest) against $(BUILD)
 	    $(PYTHON) -m pytest -p no:cacheprovider -q -rs tests/e2e \
 	    $(PYTEST_ARGS)
 
+# --- injected hazards: tests/hazards -------------------------------------------
+# HAZARDS_ARGS="--times 5 fifo" and the like are passed on.
+HAZARDS := $(BUILD)/hazards
+.PHONY: hazards hazards-programs
+hazards-programs: $(HAZARDS)/server $(HAZARDS)/disturb \
+    $(HAZARDS)/noquickack.so $(if $(JAVAC),$(HAZARDS)/classes/.made)
+hazards: all hazards-programs	## inject hazards, compare what is told of them
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/hazards/hazards.py \
+	    --build $(abspath $(BUILD)) --json $(HAZARDS)/matrix.json \
+	    --html $(HAZARDS)/matrix.html $(HAZARDS_ARGS)
+$(HAZARDS)/server: $(patsubst %,$(BUILD)/obj/tests/hazards/%.o,\
+    server injections http)
+$(HAZARDS)/disturb: $(BUILD)/obj/tests/hazards/disturb.o
+$(HAZARDS)/server $(HAZARDS)/disturb:
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ -lpthread
+$(HAZARDS)/noquickack.so: $(BUILD)/obj/tests/hazards/noquickack.o
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(LDFLAGS) -shared -o $@ $^
+$(HAZARDS)/classes/.made: tests/hazards/HazardServer.java
+	@mkdir -p $(@D)
+	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $<
+	@touch $@
+
 # --- fuzzing: tests/fuzz/<folder>/fuzz_*.c -------------------------------------
 # Seeds: tests/fuzz/<folder>/corpus/fuzz_*/.  Needs clang; own build directory.
 FUZZ_SECONDS ?= 10

@@ -1,0 +1,305 @@
+/*
+ * injections.c: see injections.h.
+ *
+ *	/			nothing at all
+ *	/compute?us=N		nothing but N us of computing
+ *	/nagle?us=N		answers in two writes without TCP_NODELAY
+ *	/fault-huge?n=N		first touch of N huge pages
+ *	/fault-small?n=N	first touch of N pages of 4 KiB
+ *	/lock?us=N		a lock that another thread keeps for N us
+ *	/big?bytes=N		an answer of N bytes
+ *	/drop-next		the request after this one is lost once
+ */
+#include "tests/hazards/injections.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/sock_diag.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define HUGE_BYTES (2UL << 20)
+#define SMALL_BYTES 4096UL
+#define LOOK_NS 20000 /* between two looks at a socket's queue */
+#define BIG_CHUNK 65536
+
+static struct {
+	pthread_mutex_t lock;
+	sem_t asked, held;
+	long us; /* how long to keep it; written before asked */
+} holder = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int64_t
+cpu_time_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static void
+sleep_ns(int64_t ns)
+{
+	struct timespec t = {ns / NS_PER_S, ns % NS_PER_S};
+
+	while (nanosleep(&t, &t) < 0 && errno == EINTR)
+		continue;
+}
+
+void
+burn_us(long us)
+{
+	int64_t end_ns = cpu_time_ns() + us * NS_PER_US;
+	unsigned i;
+
+	while (cpu_time_ns() < end_ns)
+		for (i = 0; i < 2000; i++)
+			__asm__ volatile("" : : : "memory");
+}
+
+static int
+nothing(struct connection *c, const struct request *r, struct harm *h)
+{
+	(void)r, (void)h;
+	return http_answer(c->fd, 200, "nothing\n");
+}
+
+static int
+compute(struct connection *c, const struct request *r, struct harm *h)
+{
+	h->begin = instant_now();
+	burn_us(http_number(r, "us", 0));
+	h->end = instant_now();
+	return http_answer(c->fd, 200, "computed\n");
+}
+
+/* Sleep until the last byte has left the socket. */
+static int
+wait_sent(int fd, struct harm *h)
+{
+	int unsent;
+
+	do {
+		if (ioctl(fd, SIOCOUTQNSD, &unsent) < 0)
+			return -errno;
+		h->end = instant_now();
+		if (unsent > 0)
+			sleep_ns(LOOK_NS);
+	} while (unsent > 0);
+	return 0;
+}
+
+/*
+ * The head goes out; the body, less than a segment, waits until the head is
+ * acknowledged, and the other end has no reason to hurry with that.
+ */
+static int
+nagle(struct connection *c, const struct request *r, struct harm *h)
+{
+	static const char body[] = "in two pieces\n";
+	int off = 0, on = 1, err;
+	char head[256];
+	size_t n = http_head(head, sizeof(head), 200, sizeof(body) - 1);
+
+	burn_us(http_number(r, "us", 0));
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &off, sizeof(off));
+	err = http_write(c->fd, head, n);
+	if (err == 0)
+		err = http_write(c->fd, body, sizeof(body) - 1);
+	h->begin = instant_now();
+	if (err == 0)
+		err = wait_sent(c->fd, h);
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return err;
+}
+
+/* Touch n fresh pages of that size once each. */
+static int
+touch(long n, size_t page_bytes, int advice, struct harm *h)
+{
+	size_t bytes = (size_t)n * page_bytes, i;
+	char *map, *at;
+
+	map = mmap(NULL, bytes + HUGE_BYTES, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	at = (char *)(((uintptr_t)map + HUGE_BYTES - 1) & -HUGE_BYTES);
+	madvise(at, bytes, advice);
+	h->begin = instant_now();
+	for (i = 0; i < bytes; i += page_bytes)
+		*(volatile char *)(at + i) = 1;
+	h->end = instant_now();
+	munmap(map, bytes + HUGE_BYTES);
+	return 0;
+}
+
+static int
+fault_huge(struct connection *c, const struct request *r, struct harm *h)
+{
+	int err = touch(http_number(r, "n", 1), HUGE_BYTES, MADV_HUGEPAGE, h);
+
+	return err < 0 ? err : http_answer(c->fd, 200, "touched\n");
+}
+
+static int
+fault_small(struct connection *c, const struct request *r, struct harm *h)
+{
+	int err =
+	    touch(http_number(r, "n", 1), SMALL_BYTES, MADV_NOHUGEPAGE, h);
+
+	return err < 0 ? err : http_answer(c->fd, 200, "touched\n");
+}
+
+static void *
+holder_main(void *unused)
+{
+	(void)unused;
+	pthread_setname_np(pthread_self(), "holder");
+	for (;;) {
+		while (sem_wait(&holder.asked) < 0)
+			continue;
+		pthread_mutex_lock(&holder.lock);
+		sem_post(&holder.held);
+		sleep_ns(holder.us * NS_PER_US);
+		pthread_mutex_unlock(&holder.lock);
+	}
+	return NULL;
+}
+
+int
+holder_start(void)
+{
+	pthread_t thread;
+
+	sem_init(&holder.asked, 0, 0);
+	sem_init(&holder.held, 0, 0);
+	return -pthread_create(&thread, NULL, holder_main, NULL);
+}
+
+/* Both waits are for the holder: first until it has the lock, then for it. */
+static int
+lock(struct connection *c, const struct request *r, struct harm *h)
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&one_at_a_time);
+	holder.us = http_number(r, "us", 0);
+	h->begin = instant_now();
+	sem_post(&holder.asked);
+	while (sem_wait(&holder.held) < 0)
+		continue;
+	pthread_mutex_lock(&holder.lock);
+	h->end = instant_now();
+	pthread_mutex_unlock(&holder.lock);
+	pthread_mutex_unlock(&one_at_a_time);
+	return http_answer(c->fd, 200, "locked\n");
+}
+
+static int
+big(struct connection *c, const struct request *r, struct harm *h)
+{
+	static const char chunk[BIG_CHUNK];
+	size_t left = (size_t)http_number(r, "bytes", 0), n;
+	char head[256];
+	int err;
+
+	(void)h; /* the harm is the client's */
+	n = http_head(head, sizeof(head), 200, left);
+	err = http_write(c->fd, head, n);
+	for (; err == 0 && left > 0; left -= n) {
+		n = left < sizeof(chunk) ? left : sizeof(chunk);
+		err = http_write(c->fd, chunk, n);
+	}
+	return err;
+}
+
+static int
+drop_next(struct connection *c, const struct request *r, struct harm *h)
+{
+	(void)r, (void)h; /* the harm is the next one's */
+	c->drop_next = 1;
+	return http_answer(c->fd, 200, "dropping the next\n");
+}
+
+/* Segments that the kernel has dropped at this socket. */
+static uint32_t
+drops(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS] = {0};
+	socklen_t size = sizeof(info);
+
+	getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &size);
+	return info[SK_MEMINFO_DROPS];
+}
+
+int
+lose_next(struct connection *c, struct harm *h)
+{
+	/* X = bytes of the TCP header; a segment with more is dropped. */
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 12),
+	    BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 2),
+	    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x3c),
+	    BPF_STMT(BPF_MISC | BPF_TAX, 0),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_X, 0, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, 0),
+	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+	struct pollfd arrival = {c->fd, POLLIN | POLLRDHUP, 0};
+	uint32_t before = drops(c->fd);
+	int unused = 0;
+
+	c->drop_next = 0;
+	if (setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+		sizeof(program)) < 0)
+		return -errno;
+	while (drops(c->fd) == before) {
+		if (poll(&arrival, 1, 0) != 0)
+			return -ECONNRESET; /* the end is no data, and came */
+		sleep_ns(LOOK_NS);
+	}
+	h->begin = instant_now();
+	setsockopt(
+	    c->fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused));
+	poll(&arrival, 1, -1);
+	h->end = instant_now();
+	return 0;
+}
+
+injection *
+injection_find(const char *path)
+{
+	static const struct {
+		const char *path;
+		injection *inject;
+	} all[] = {
+	    {"/", nothing},
+	    {"/compute", compute},
+	    {"/nagle", nagle},
+	    {"/fault-huge", fault_huge},
+	    {"/fault-small", fault_small},
+	    {"/lock", lock},
+	    {"/big", big},
+	    {"/drop-next", drop_next},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (strcmp(path, all[i].path) == 0)
+			return all[i].inject;
+	return NULL;
+}

@@ -1,0 +1,27 @@
+/*
+ * noquickack.c: a Tailor without its cure for delayed acknowledgements.
+ *
+ * Tailor asks for TCP_QUICKACK after each request, so a server with Nagle on
+ * never waits for it (proxy/exchange.c).  To see whether a timeline tells of
+ * that wait where somebody else is to blame, the suite loads this under one
+ * tailor with LD_PRELOAD: the request for quick acknowledgements is granted
+ * and forgotten.
+ */
+#include <dlfcn.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+int
+setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	static int (*next)(int, int, int, const void *, socklen_t);
+
+	if (level == IPPROTO_TCP && name == TCP_QUICKACK)
+		return 0;
+	if (next == NULL)
+		next = (int (*)(int, int, int, const void *, socklen_t))dlsym(
+		    RTLD_NEXT, "setsockopt");
+	return next(fd, level, name, value, size);
+}

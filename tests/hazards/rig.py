@@ -1,0 +1,254 @@
+"""What the hazard suite runs on: real servers, a real tailor, a disturber.
+
+CPU 0 carries the tailor, this program and the client; CPU 1 the C server and
+what disturbs it.  A JVM may use both, for its collector has threads of its
+own.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+
+from support.client import Client  # noqa: E402
+from support.process import Process, Tailor, free_port  # noqa: E402
+from support.wait import PATIENCE_S, Late, wait_until  # noqa: E402
+
+PROXY_CPU, SERVER_CPU = 0, 1
+BOOT_ID = open("/proc/sys/kernel/random/boot_id",
+               encoding="ascii").read().strip()
+
+CONFIG = {
+    "warmup": {"requests": 0},
+    "hedging": {"mode": "watch"},
+    "profiler": {"poll": "sleep", "cpu": "none", "blind": "5ms"},
+    "proxy": {"cpu": "none", "stop_timeout": "2s", "trust": ["127.0.0.1/32"]},
+    "slow": {"target": "2ms", "keep": 1024},
+    "log": {"level": "info"},
+}
+
+
+def merged(base, over):
+    """A deep merge of two JSON objects; over wins."""
+    result = dict(base)
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(result.get(key), dict):
+            value = merged(result[key], value)
+        result[key] = value
+    return result
+
+
+class Server(Process):
+    """A server that reports each request on its standard output."""
+
+    def __init__(self, argv, port):
+        self.port = port
+        self.address = f"127.0.0.1:{port}"
+        self._records = {}
+        self._told = threading.Condition()
+        super().__init__(argv, stdout=subprocess.PIPE)
+        threading.Thread(target=self._read, daemon=True).start()
+        self.wait_log("server: listening")
+
+    def _read(self):
+        for line in self._child.stdout:
+            record = json.loads(line)
+            with self._told:
+                self._records[record["request"]] = record
+                self._told.notify_all()
+
+    def record(self, request):
+        """What it says about a request, by Tailor's id of it."""
+        with self._told:
+            if not self._told.wait_for(lambda: request in self._records,
+                                       PATIENCE_S):
+                raise Late(f"no record of request {request}")
+            return self._records[request]
+
+
+class CServer(Server):
+    """server.c; single=True: one thread serves all."""
+
+    def __init__(self, build, single=False):
+        port = free_port()
+        super().__init__(
+            [os.path.join(build, "hazards", "server"), port, SERVER_CPU]
+            + ["single"] * single, port)
+
+
+SAFEPOINT = re.compile(
+    r'\[(\d+)ns\] Safepoint "(\w+)", .* Total: +(\d+) ns')
+
+
+class JavaServer(Server):
+    """HazardServer.java; safepoints() is the JVM's own log of them."""
+
+    def __init__(self, build, collector, channels, port=None):
+        port = port or free_port()
+        agent = os.path.join(build, "libtailor-jvm.so")
+        super().__init__(
+            ["taskset", "-c", f"{PROXY_CPU},{SERVER_CPU}",
+             shutil.which("java"), "-Xms320m", "-Xmx320m", "-Xmn96m",
+             f"-XX:+Use{collector}GC", "-Dsun.net.httpserver.nodelay=true",
+             "-Xlog:safepoint=info:stderr:timenanos",
+             f"-agentpath:{agent}=socket={channels}",
+             "-cp", os.path.join(build, "hazards", "classes"),
+             "HazardServer", str(port)], port)
+
+    def safepoints(self):
+        """[(begin, end, operation)], instants of CLOCK_MONOTONIC."""
+        found = []
+        for line in self.lines:
+            match = SAFEPOINT.match(line)
+            if match:
+                end = int(match[1])
+                found.append((end - int(match[3]), end, match[2]))
+        return found
+
+    def paused_ns(self, begin, end):
+        """Time in safepoints within an interval."""
+        return sum(max(0, min(end, e) - max(begin, b))
+                   for b, e, _ in self.safepoints())
+
+
+class Disturber:
+    """disturb.c: begin() an order, end() it and learn when it was."""
+
+    def __init__(self, build, nice=-10):
+        self._nice = nice
+        self.argv = [os.path.join(build, "hazards", "disturb"),
+                     str(SERVER_CPU), str(nice)]
+        self._child = subprocess.Popen(
+            self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True)
+
+    def begin(self, what, after_us, us, pid=0):
+        """Order: after that time, for that time."""
+        self._child.stdin.write(f"{what} {after_us} {us} {pid}\n")
+        self._child.stdin.flush()
+
+    def end(self):
+        """Wait until it is done: (begin, end), or PermissionError."""
+        answer = self._child.stdout.readline()
+        if not answer or answer.startswith("error"):
+            raise PermissionError(answer.strip())
+        begin, end = answer.split()
+        return int(begin), int(end)
+
+    def kill(self):
+        self._child.stdin.close()
+        self._child.wait(PATIENCE_S)
+
+
+class RunDelay:
+    """How long threads of a process were runnable without a CPU."""
+
+    def __init__(self, pid):
+        self._pid = pid
+        self.ns = self._now()
+
+    def _now(self):
+        total, base = 0, f"/proc/{self._pid}/task"
+        for tid in os.listdir(base):
+            with open(f"{base}/{tid}/schedstat", encoding="ascii") as file:
+                total += int(file.read().split()[1])
+        return total
+
+    def since(self):
+        """What came on top since this object was made, ns."""
+        return self._now() - self.ns
+
+
+class Rig:
+    """Servers behind a tailor, and one client connection to it."""
+
+    def __init__(self, build, preload=None, **sections):
+        self.build = build
+        self._preload = preload
+        self._directory = tempfile.mkdtemp(prefix="tailor-")
+        self.channels = os.path.join(self._directory, "channels.sock")
+        self._sections = sections
+        self.servers = []
+        self.tailor = self.client = None
+
+    def start(self, *servers):
+        """Start the tailor; the servers run already."""
+        self.servers = list(servers)
+        name = os.path.basename(self._directory)
+        config = merged(CONFIG, {
+            "listen": [f"127.0.0.1:{free_port()}"],
+            "admin": f"unix:{self._directory}/admin.sock",
+            "servers": [{"name": f"s{i}", "address": s.address}
+                        for i, s in enumerate(servers)],
+            "profiler": {"channel_socket": self.channels,
+                         "stream": f"/dev/shm/{name}"},
+        })
+        if self._preload:
+            os.environ["LD_PRELOAD"] = os.path.join(self.build, "hazards",
+                                                    self._preload)
+        try:
+            self.tailor = Tailor(self.build, self._directory,
+                                 merged(config, self._sections))
+        finally:
+            os.environ.pop("LD_PRELOAD", None)
+        self.tailor.wait_ready()
+        for i, server in enumerate(servers):
+            self.tailor.wait_server(f"s{i}", state="ready", pid=server.pid)
+        self.connect()
+        return self
+
+    def connect(self):
+        """A new connection of the client."""
+        if self.client:
+            self.client.close()
+        self.client = self.tailor.client()
+
+    def stop(self):
+        """End all; what failed to end well is said on standard error."""
+        try:
+            if self.client:
+                self.client.close()
+            if self.tailor:
+                self.tailor.stop()
+        except AssertionError as error:
+            print(f"tailor did not end well: {error}", file=sys.stderr)
+        finally:
+            for process in [self.tailor, *self.servers]:
+                if process:
+                    process.kill()
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def get(self, target):
+        """A GET over the client's connection; its x-request-id."""
+        response = self.client.get(target)
+        if response.status != 200:
+            raise AssertionError(f"{target}: {response.start}")
+        return response.get("x-request-id")
+
+    def tale(self, request, stamps=None):
+        """A request's timeline; with stamps as the client saw it."""
+        if stamps is None:
+            return self.tailor.ask_json(f"/timeline/{request}?format=json")
+        body = json.dumps({"id": request, "client": {
+            "boot_id": BOOT_ID, **{k: str(v) for k, v in stamps.items()}}})
+        with self.tailor.client() as client:
+            client.request("POST", "/.talechain/analyze", body=body.encode())
+            return json.loads(client.response("POST").body)
+
+
+def sleep_us(us):
+    """Sleep; what comes after is late by the client's own lateness."""
+    time.sleep(us / 1e6)
+
+
+__all__ = ["CServer", "Client", "Disturber", "JavaServer", "Late", "Rig",
+           "RunDelay", "sleep_us", "wait_until"]

@@ -1,0 +1,219 @@
+"""Told against injected: what is right, what is false, and the matrix.
+
+right         the verdict's code is one that the scenario accepts (and its
+              text has the scenario's word, where it has one)
+false cause   in a request that nothing was done to: a code of HAZARDS to
+              which the tale gives more than 1 ms in all, and which did not
+              really happen by the account of somebody else than Tailor: the
+              run delay of the server's thread and of Tailor's (runq,
+              preempted), the thread's page faults, the JVM's own log of
+              safepoints.  Half of what is told must be witnessed.
+exact         the time told is within 5 % or 100 us of the injector's
+"""
+
+import dataclasses
+import html
+
+HONEST = ("work", "proxy", "network", "client_send", "unknown", "blind",
+          "lost", "sleep")
+FALSE_NS = 1_000_000
+EXACT_NS, EXACT_SHARE = 100_000, 0.05
+
+
+@dataclasses.dataclass
+class Told:
+    """One request: what was injected and what its tale says."""
+    injected: str                 # the scenario
+    request: str
+    code: str
+    right: bool
+    told_ns: int
+    harm_ns: int = None
+    text: str = ""
+    causes: dict = dataclasses.field(default_factory=dict)
+    false: list = dataclasses.field(default_factory=list)
+
+    @property
+    def error_ns(self):
+        return None if self.harm_ns is None else self.told_ns - self.harm_ns
+
+    @property
+    def exact(self):
+        return self.harm_ns is None or abs(self.error_ns) <= max(
+            EXACT_NS, EXACT_SHARE * self.harm_ns)
+
+
+def causes_ns(tale):
+    """Code -> ns, summed over the pieces of the path."""
+    sums = {}
+    for piece in tale.get("path", ()):
+        sums[piece["code"]] = (sums.get(piece["code"], 0)
+                               + piece["e"] - piece["b"])
+    return sums
+
+
+def judge_injected(scenario, injection, harm_ns, tale):
+    """Whether a tale names what was done, and its time."""
+    verdict, sums = tale["verdict"], causes_ns(tale)
+    words = " ".join([verdict["text"], *verdict.get("evidence", ())])
+    return Told(
+        injected=scenario.name, request=injection.request,
+        code=verdict["code"],
+        right=verdict["code"] in scenario.accept
+        and scenario.naming in words,
+        told_ns=sum(sums.get(c, 0) for c in scenario.told or scenario.accept),
+        harm_ns=harm_ns, text=verdict["text"], causes=sums)
+
+
+def judge_calm(scenario, request, tale, witness):
+    """Which hazards it tells of that nobody else saw."""
+    sums = causes_ns(tale)
+    seen = {"runq": witness.run_delay_ns, "preempted": witness.run_delay_ns,
+            "gc": witness.paused_ns, "safepoint": witness.paused_ns}
+    false = []
+    for code, ns in sums.items():
+        if code in HONEST or ns <= FALSE_NS:
+            continue
+        if code == "page_fault" and witness.faults > 0:
+            continue
+        if seen.get(code, 0) < ns / 2:
+            false.append(f"{code} {ns / 1e6:.1f} ms")
+    return Told("(nothing)", request, tale["verdict"]["code"], not false, 0,
+                text=f"{scenario.name}: {tale['verdict']['text']}",
+                causes=sums, false=false)
+
+
+def middle(values):
+    """The median, 0 of none."""
+    values = sorted(values)
+    return values[len(values) // 2] if values else 0
+
+
+class Matrix:
+    """All that was judged, by what was injected."""
+
+    def __init__(self, about):
+        self.about = about        # dict: seed, machine, command
+        self.rows = {}            # name -> [Told]
+        self.skipped = {}         # name -> why
+        self.broken = {}          # name -> what went wrong in between
+
+    def add(self, told):
+        self.rows.setdefault(told.injected, []).append(told)
+
+    def codes(self):
+        """Every code that was told, the commonest first."""
+        count = {}
+        for row in self.rows.values():
+            for told in row:
+                count[told.code] = count.get(told.code, 0) + 1
+        return sorted(count, key=lambda c: (-count[c], c))
+
+    def counts(self, name):
+        row = self.rows[name]
+        return [sum(t.code == c for t in row) for c in self.codes()]
+
+    def missing(self):
+        """What is short of the goal: 19 of 20 right, nothing false."""
+        short = [f"{name}: {why}" for name, why in self.broken.items()]
+        for name, row in self.rows.items():
+            wrong = sum(not t.right for t in row)
+            if name == "(nothing)":
+                if wrong:
+                    short.append(f"{wrong} undisturbed requests were given "
+                                 "false causes")
+            elif wrong > len(row) // 20:
+                short.append(f"{name}: {wrong} of {len(row)} misnamed")
+        return short
+
+    def text(self):
+        """Two tables of at most 80 columns."""
+        codes = self.codes()
+        letters = [chr(ord("a") + i) for i in range(len(codes))]
+        lines = ["Injected against told: how often each code was the verdict.",
+                 ""]
+        for i in range(0, len(codes), 4):
+            lines.append("  ".join(
+                f"{letter} {code:15}" for letter, code in
+                zip(letters[i:i + 4], codes[i:i + 4])).rstrip())
+        width = max(2, min(4, (80 - 25) // max(1, len(codes))))
+        lines += ["", f"{'':17}" + "".join(f"{x:>{width}}" for x in letters)
+                  + "   right"]
+        for name, row in self.rows.items():
+            cells = "".join(f"{n or '.':>{width}}" for n in self.counts(name))
+            right = sum(t.right for t in row)
+            lines.append(f"{name:17}{cells}  {right:3}/{len(row)}")
+        lines += ["", "Time told against time measured by the injector, ms.",
+                  "",
+                  f"{'':17}{'injected':>9}{'told':>9}{'error':>9}"
+                  f"{'largest':>9}   within 5 % or 0.1 ms"]
+        for name, row in self.rows.items():
+            timed = [t for t in row if t.harm_ns]
+            if timed:
+                lines.append(self.time_line(name, timed))
+        for name, why in self.skipped.items():
+            lines.append(f"{name:17}skipped: {why}")
+        return "\n".join(lines)
+
+    @staticmethod
+    def time_line(name, timed):
+        errors = [t.error_ns for t in timed]
+        numbers = [middle([t.harm_ns for t in timed]),
+                   middle([t.told_ns for t in timed]), middle(errors),
+                   max(errors, key=abs)]
+        return (f"{name:17}" + "".join(f"{n / 1e6:9.2f}" for n in numbers)
+                + f"   {sum(t.exact for t in timed):3}/{len(timed)}")
+
+    def wrong(self):
+        """One line for each that is not right."""
+        for name, row in self.rows.items():
+            for t in row:
+                if not t.right:
+                    yield (f"{name}: {t.request}: {t.code}"
+                           f"{' FALSE ' + ', '.join(t.false) if t.false else ''}"
+                           f": {t.text}")
+
+    def json(self):
+        """Everything, for a program."""
+        return {
+            "schema": "tailor.hazards/1", **self.about,
+            "codes": self.codes(), "skipped": self.skipped,
+            "rows": {name: {
+                "counts": dict(zip(self.codes(), self.counts(name))),
+                "right": sum(t.right for t in row),
+                "requests": [{
+                    **dataclasses.asdict(t), "error_ns": t.error_ns,
+                    "exact": t.exact} for t in row]}
+                for name, row in self.rows.items()}}
+
+    def html(self):
+        """The same two tables as one page without scripts."""
+        codes = self.codes()
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in codes)
+        body = ""
+        for name, row in self.rows.items():
+            cells = "".join(
+                f'<td style="--s:{n / len(row):.2f}">{n or ""}</td>'
+                for n in self.counts(name))
+            right = sum(t.right for t in row)
+            body += (f"<tr><th>{html.escape(name)}</th>{cells}"
+                     f"<td>{right}/{len(row)}</td></tr>\n")
+        return PAGE.format(head=head, body=body,
+                           text=html.escape(self.text()),
+                           about=html.escape(str(self.about)))
+
+
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Injected against told</title>
+<style>
+body {{ font: 14px/1.4 system-ui, sans-serif; margin: 2em }}
+table {{ border-collapse: collapse }}
+th, td {{ border: 1px solid #bbb; padding: .2em .5em; text-align: right }}
+th {{ text-align: left; font-weight: 600 }}
+td {{ background: rgb(0 114 178 / calc(var(--s, 0) * .5)) }}
+</style>
+<h1>Injected against told</h1>
+<table><tr><th>injected</th>{head}<th>right</th></tr>
+{body}</table>
+<pre>{text}</pre><p>{about}</p></html>
+"""
