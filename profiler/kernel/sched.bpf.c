@@ -82,7 +82,6 @@ runnable(struct task_struct *p, bool is_new)
 		if (is_new) { /* nobody slept: its maker is the waker */
 			t->waker_ns = now;
 			t->waker = bpf_get_current_pid_tgid();
-			t->waker = t->waker >> 32 << 32 | (__u32)t->waker;
 		}
 	}
 	emit_at(now, TALECHAIN_RUNNABLE, (__u32)p->pid, (__u32)p->tgid, 0, 0);

@@ -1,0 +1,69 @@
+/*
+ * kernel_events.h: for tests of the kernel's events: open them for this
+ * process, take what came, look for what should be there.
+ *
+ * Where programs may not be attached the tests are skipped, with the reason.
+ */
+#ifndef TEST_PROFILER_KERNEL_EVENTS_H
+#define TEST_PROFILER_KERNEL_EVENTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "profiler/kernel/kernel.h"
+
+#define RECORDING_MAX 200000
+
+struct recording {
+	struct kernel_options options; /* change before recording_open */
+	struct profiler_signal_state state[PROFILER_SIGNALS];
+	struct kernel *kernel;
+	struct talechain_event *event; /* owned; in order of time */
+	unsigned count;
+	uint64_t lost; /* in the rings */
+};
+
+/* lite, no system calls, the largest rings that make sense. */
+void recording_init(struct recording *r);
+
+/* Skips the test when there is no permission. */
+void recording_open(struct recording *r);
+void recording_close(struct recording *r);
+
+/* Forget what came so far. */
+void recording_begin(struct recording *r);
+
+/* Take what has come since, sorted by time; none may be lost. */
+void recording_end(struct recording *r);
+
+/* The first event from index on of this type that is as wanted; -1: none. */
+typedef bool event_test(const struct talechain_event *e, const void *arg);
+int recording_find(const struct recording *r, unsigned from, unsigned type,
+    event_test *wanted, const void *arg);
+unsigned recording_count(const struct recording *r, unsigned type,
+    event_test *wanted, const void *arg);
+
+/* Fields that share an argument. */
+static inline uint32_t
+high(uint64_t arg)
+{
+	return (uint32_t)(arg >> 32);
+}
+
+static inline uint32_t
+low(uint64_t arg)
+{
+	return (uint32_t)arg;
+}
+
+/* Run this thread on that CPU only. */
+void run_on(unsigned cpu);
+
+/* CPUs this process may use, at most n; how many there are. */
+unsigned usable_cpus(unsigned *cpu, unsigned n);
+
+#endif

@@ -1,0 +1,473 @@
+/*
+ * test_kernel.c: threads and memory of this process, as the kernel tells of
+ * them: who woke whom, who was preempted by whom, page faults, exec and exit.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel_events.h"
+#include "profiler/kernel/capability.h"
+
+#define ROUNDS 200
+#define HUGE_BYTES ((size_t)2 << 20)
+#define PAGES 64
+
+/* --- a thread at the other end of two pipes ----------------------------------- */
+
+struct partner {
+	pthread_t thread;
+	int in[2], out[2];
+	unsigned cpu;
+	int priority;	 /* of SCHED_FIFO; 0: an ordinary thread */
+	bool privileged; /* it got that priority */
+	int64_t spin_ns; /* works so long before it answers */
+	uint32_t tid;
+};
+
+static void
+spin(int64_t ns)
+{
+	struct instant begin = instant_now();
+
+	while (instant_since(instant_now(), begin) < ns)
+		;
+}
+
+static void *
+partner_run(void *arg)
+{
+	struct partner *p = arg;
+	struct sched_param param = {.sched_priority = p->priority};
+	char c = 0;
+
+	run_on(p->cpu);
+	p->tid = (uint32_t)gettid();
+	p->privileged =
+	    p->priority > 0 && sched_setscheduler(0, SCHED_FIFO, &param) == 0;
+	if (write(p->out[1], &c, 1) != 1)
+		return NULL;
+	while (read(p->in[0], &c, 1) == 1) {
+		spin(p->spin_ns);
+		if (write(p->out[1], &c, 1) != 1)
+			break;
+	}
+	return NULL;
+}
+
+static void
+partner_call(struct partner *p)
+{
+	char c = 0;
+
+	assert_int_equal(write(p->in[1], &c, 1), 1);
+}
+
+static void
+partner_answer(struct partner *p)
+{
+	char c;
+
+	assert_int_equal(read(p->out[0], &c, 1), 1);
+}
+
+static void
+partner_start(struct partner *p)
+{
+	assert_int_equal(pipe(p->in), 0);
+	assert_int_equal(pipe(p->out), 0);
+	assert_int_equal(pthread_create(&p->thread, NULL, partner_run, p), 0);
+	partner_answer(p);
+}
+
+static void
+partner_stop(struct partner *p)
+{
+	close(p->in[1]);
+	pthread_join(p->thread, NULL);
+	close(p->in[0]);
+	close(p->out[0]);
+	close(p->out[1]);
+}
+
+/* --- wakeups ------------------------------------------------------------------- */
+
+static bool
+is_for(const struct talechain_event *e, const void *arg)
+{
+	return low(e->arg[0]) == *(const uint32_t *)arg;
+}
+
+static bool
+is_named(const struct talechain_event *e, const void *arg)
+{
+	char name[17] = "", mine[17] = "";
+
+	memcpy(name, &e->arg[2], 16);
+	prctl(PR_GET_NAME, mine); /* new threads inherit it */
+	return is_for(e, arg) && strcmp(name, mine) == 0;
+}
+
+/* Goal: a sleeper on another CPU is told with its true waker, each time. */
+static void
+test_waker(void **state)
+{
+	struct recording r;
+	struct partner p = {0};
+	unsigned cpu[2], i, waker = 0, scheduled = 0;
+	uint32_t me = (uint32_t)gettid();
+	struct instant begin;
+
+	(void)state;
+	if (usable_cpus(cpu, 2) < 2) {
+		print_message("skipped, because there is one CPU only\n");
+		skip();
+	}
+	recording_init(&r);
+	recording_open(&r);
+	run_on(cpu[0]);
+	p.cpu = cpu[1];
+	recording_begin(&r);
+	partner_start(&p);
+	begin = instant_now();
+	for (i = 0; i < ROUNDS; i++) {
+		partner_call(&p);
+		partner_answer(&p);
+	}
+	recording_end(&r);
+	partner_stop(&p);
+	for (i = 0; i < r.count; i++) {
+		const struct talechain_event *e = &r.event[i];
+
+		if (e->ts < begin.ns)
+			continue;
+		if (e->type == TALECHAIN_WAKEUP && e->arg[0] == p.tid) {
+			assert_int_equal(e->arg[1], getpid());
+			assert_int_equal(
+			    high(e->arg[2]), TALECHAIN_CONTEXT_TASK);
+			assert_int_equal(e->tid, me);
+			assert_int_equal(e->cpu, cpu[0]);
+			waker++;
+		}
+		if (e->type != TALECHAIN_SCHEDULE || low(e->arg[0]) != p.tid ||
+		    e->arg[2] == 0)
+			continue;
+		assert_int_equal(low(e->arg[1]), me);
+		assert_int_equal(high(e->arg[1]), getpid());
+		assert_true(e->arg[2] < e->ts);
+		assert_int_equal(e->cpu, cpu[1]);
+		scheduled++;
+	}
+	/* When it is awake still, a call needs no wakeup; mostly it sleeps. */
+	assert_in_range(waker, ROUNDS / 2, ROUNDS);
+	assert_in_range(scheduled, ROUNDS / 2, ROUNDS);
+	assert_in_range(recording_count(&r, TALECHAIN_RUNNABLE, is_for, &p.tid),
+	    waker, waker + 5); /* some more while it was made */
+	assert_true(
+	    recording_find(&r, 0, TALECHAIN_THREAD, is_named, &p.tid) >= 0);
+	recording_close(&r);
+}
+
+/* Goal: a thread that sleeps is woken by the timer's interrupt, and not by
+ * whoever was interrupted. */
+static void
+test_timer(void **state)
+{
+	struct timespec nap = {.tv_nsec = 2000000};
+	uint32_t me = (uint32_t)gettid();
+	struct recording r;
+	int i;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	if (!r.state[PROFILER_SIGNAL_INTERRUPT].on) {
+		print_message("skipped, because of interrupts: %s\n",
+		    r.state[PROFILER_SIGNAL_INTERRUPT].why);
+		recording_close(&r);
+		skip();
+	}
+	recording_begin(&r);
+	nanosleep(&nap, NULL);
+	recording_end(&r);
+	i = recording_find(&r, 0, TALECHAIN_WAKEUP, is_for, &me);
+	assert_true(i >= 0);
+	assert_int_not_equal(high(r.event[i].arg[2]), TALECHAIN_CONTEXT_TASK);
+	i = recording_find(&r, (unsigned)i, TALECHAIN_SCHEDULE, is_for, &me);
+	assert_true(i >= 0);
+	assert_int_equal(r.event[i].arg[1], 0); /* a waker there is none */
+	assert_int_not_equal(r.event[i].arg[2], 0);
+	recording_close(&r);
+}
+
+/* --- preemption ---------------------------------------------------------------- */
+
+struct switching {
+	uint32_t from, to;
+};
+
+static bool
+is_switch(const struct talechain_event *e, const void *arg)
+{
+	const struct switching *s = arg;
+
+	return e->tid == s->from && low(e->arg[0]) == s->to;
+}
+
+/* Goal: a real-time thread that takes the CPU is named as the preemptor, and
+ * the wait of the preempted one is as long as the other ran. */
+static void
+test_preemption(void **state)
+{
+	struct partner p = {.priority = 10, .spin_ns = 3 * NS_PER_MS};
+	uint32_t me = (uint32_t)gettid();
+	struct switching s;
+	struct recording r;
+	int i, k;
+
+	(void)state;
+	usable_cpus(&p.cpu, 1);
+	recording_init(&r);
+	recording_open(&r);
+	run_on(p.cpu);
+	partner_start(&p);
+	if (!p.privileged) {
+		print_message("skipped, because SCHED_FIFO is not allowed\n");
+		partner_stop(&p);
+		recording_close(&r);
+		skip();
+	}
+	recording_begin(&r);
+	partner_call(&p); /* it runs before this returns */
+	spin(NS_PER_MS);
+	partner_answer(&p);
+	recording_end(&r);
+	partner_stop(&p);
+	s = (struct switching){me, p.tid};
+	i = recording_find(&r, 0, TALECHAIN_SCHEDULE, is_switch, &s);
+	assert_true(i >= 0);
+	assert_int_equal(r.event[i].arg[3] >> 56, TALECHAIN_OFF_PREEMPTED);
+	assert_int_equal(r.event[i].arg[3] >> 48 & 0xff, 99 - p.priority);
+	assert_int_equal(low(r.event[i].arg[1]), me);
+	k = recording_find(&r, (unsigned)i, TALECHAIN_SCHEDULE, is_for, &me);
+	assert_true(k > i);
+	assert_true(
+	    (r.event[k].arg[3] & 0xffffffffffff) >= (uint64_t)p.spin_ns);
+	assert_true((r.event[k].arg[3] & 0xffffffffffff) <=
+		    r.event[k].ts - r.event[i].ts + 1000);
+	assert_int_equal(r.event[k].arg[2], 0); /* nobody woke it */
+	recording_close(&r);
+}
+
+/* --- page faults --------------------------------------------------------------- */
+
+struct range {
+	uint64_t begin, bytes;
+};
+
+static bool
+is_within(const struct talechain_event *e, const void *arg)
+{
+	const struct range *range = arg;
+
+	return e->arg[0] - range->begin < range->bytes;
+}
+
+static void
+check_fault(const struct talechain_event *e)
+{
+	assert_int_equal(e->pid, getpid());
+	assert_int_equal(e->tid, gettid());
+	assert_true(e->arg[1] > 0);
+	assert_true(e->arg[1] < (uint64_t)NS_PER_S);
+	assert_int_equal(e->arg[3], 0);
+}
+
+/* Goal: each page that is touched for the first time is one small fault. */
+static void
+test_small_faults(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = PAGES * page, i;
+	struct recording r;
+	struct range range;
+	char *p;
+	int at = -1;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	if (!r.state[PROFILER_SIGNAL_PAGEFAULT].on) {
+		print_message("skipped, because of page faults: %s\n",
+		    r.state[PROFILER_SIGNAL_PAGEFAULT].why);
+		recording_close(&r);
+		skip();
+	}
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(p != MAP_FAILED);
+	madvise(p, bytes, MADV_NOHUGEPAGE);
+	recording_begin(&r);
+	for (i = 0; i < bytes; i += page)
+		p[i] = 1;
+	recording_end(&r);
+	for (i = 0; i < bytes; i += page) {
+		range = (struct range){(uint64_t)(uintptr_t)p + i, page};
+		assert_int_equal(
+		    recording_count(&r, TALECHAIN_PAGEFAULT, is_within, &range),
+		    1);
+		at = recording_find(&r, (unsigned)(at + 1), TALECHAIN_PAGEFAULT,
+		    is_within, &range);
+		assert_true(at >= 0); /* and in their order */
+		check_fault(&r.event[at]);
+		assert_int_equal(r.event[at].arg[2], page);
+	}
+	munmap(p, bytes);
+	recording_close(&r);
+}
+
+/* Kilobytes of huge pages that this process has. */
+static long
+huge_kib(void)
+{
+	FILE *f = fopen("/proc/self/smaps_rollup", "re");
+	char line[128];
+	long kib = 0;
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, "AnonHugePages:", 14) == 0)
+			kib = atol(line + 14);
+	if (f != NULL)
+		fclose(f);
+	return kib;
+}
+
+/* Goal: a huge page is one fault of two megabytes, and takes longer than a
+ * small one. */
+static void
+test_huge_fault(void **state)
+{
+	struct recording r;
+	struct range range;
+	char *p, *aligned;
+	long before;
+	int i;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	p = mmap(NULL, 2 * HUGE_BYTES, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(p != MAP_FAILED);
+	aligned = p + (HUGE_BYTES - (uintptr_t)p % HUGE_BYTES);
+	before = huge_kib();
+	recording_begin(&r);
+	if (madvise(aligned, HUGE_BYTES, MADV_HUGEPAGE) == 0)
+		aligned[123456] = 1;
+	recording_end(&r);
+	if (huge_kib() - before < 2048 ||
+	    !r.state[PROFILER_SIGNAL_PAGEFAULT].on) {
+		print_message("skipped, because there was no huge page\n");
+		munmap(p, 2 * HUGE_BYTES);
+		recording_close(&r);
+		skip();
+	}
+	range = (struct range){(uint64_t)(uintptr_t)aligned, HUGE_BYTES};
+	assert_int_equal(
+	    recording_count(&r, TALECHAIN_PAGEFAULT, is_within, &range), 1);
+	i = recording_find(&r, 0, TALECHAIN_PAGEFAULT, is_within, &range);
+	check_fault(&r.event[i]);
+	assert_int_equal(r.event[i].arg[2], HUGE_BYTES);
+	/* Two megabytes cannot be cleared at more than 200 GB/s. */
+	assert_true(r.event[i].arg[1] > 10000);
+	munmap(p, 2 * HUGE_BYTES);
+	recording_close(&r);
+}
+
+/* --- processes ----------------------------------------------------------------- */
+
+/* A child that waits until it may go on, and then ends in some way. */
+static pid_t
+child_start(int go[2], int way)
+{
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid > 0)
+		return pid;
+	close(go[1]);
+	if (read(go[0], &c, 1) != 1)
+		_exit(99);
+	if (way == 0)
+		execl("/bin/true", "true", (char *)NULL);
+	else if (way == SIGKILL)
+		kill(getpid(), SIGKILL);
+	_exit(way);
+}
+
+static bool
+is_of(const struct talechain_event *e, const void *arg)
+{
+	return e->pid == *(const uint32_t *)arg;
+}
+
+/* Goal: a server's exec and its exit are told, with the status that its
+ * parent gets; those of a process that is not watched are not. */
+static void
+test_exec_exit(void **state)
+{
+	static const int way[] = {0, 3, SIGKILL};
+	struct recording r;
+	unsigned i;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	for (i = 0; i < 6; i++) {
+		int go[2], status, at;
+		bool watch = i < 3;
+		pid_t pid = child_start(go, way[i % 3]);
+		uint32_t who = (uint32_t)pid;
+
+		kernel_watch_server(r.kernel, 1, watch ? pid : 0, 0);
+		recording_begin(&r);
+		assert_int_equal(write(go[1], "x", 1), 1);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		recording_end(&r);
+		close(go[0]);
+		close(go[1]);
+		assert_int_equal(
+		    recording_count(&r, TALECHAIN_EXEC, is_of, &who),
+		    watch && way[i % 3] == 0);
+		assert_int_equal(
+		    recording_count(&r, TALECHAIN_EXIT, is_of, &who), watch);
+		at = recording_find(&r, 0, TALECHAIN_EXIT, is_of, &who);
+		if (watch)
+			assert_int_equal(r.event[at].arg[0], status);
+	}
+	recording_close(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_waker),
+	    cmocka_unit_test(test_timer),
+	    cmocka_unit_test(test_preemption),
+	    cmocka_unit_test(test_small_faults),
+	    cmocka_unit_test(test_huge_fault),
+	    cmocka_unit_test(test_exec_exit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
