@@ -345,7 +345,12 @@ tale_pack(
 static int
 tale_complete(struct tale *t)
 {
+	int err;
+
 	tale_bounds_set(t);
+	err = tale_relearn(t);
+	if (err < 0)
+		return err;
 	tale_blinds_sum(t);
 	return tale_pauses_find(t);
 }

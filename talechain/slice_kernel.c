@@ -8,9 +8,12 @@
  * sockets, those that told of the request, and those of a server that one of
  * these woke while it had the request.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "talechain/slice.h"
+#include "talechain/telling.h"
 
 /* How long before the window a request may have lain in a socket. */
 #define FLOW_PAST_NS NS_PER_S
@@ -356,4 +359,27 @@ slice_names(struct slicer *s)
 		}
 	}
 	return err;
+}
+
+int
+tale_relearn(struct tale *t)
+{
+	struct slicer *s = calloc(1, sizeof(*s));
+	size_t i;
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->tale = t;
+	s->to = (struct instant){UINT64_MAX};
+	t->cookie[TALE_SOCKET_CLIENT] = t->request.cookie;
+	t->cookie[TALE_SOCKET_A] = t->request.attempt[0].cookie;
+	t->cookie[TALE_SOCKET_B] = t->request.attempt[1].cookie;
+	for (i = 0; i < t->entries; i++)
+		slice_learn_first(s, &t->entry[i].slot);
+	for (i = 0; i < t->entries && s->kernel; i++)
+		slice_learn_second(s, &t->entry[i].slot);
+	slice_learned(s);
+	free(s);
+	story_chain_bounds(t);
+	return 0;
 }

@@ -110,6 +110,12 @@ int64_t tale_event_latency_ns(const struct talechain_event *e);
  */
 void tale_bounds_set(struct tale *t);
 
+/*
+ * Find the sockets and threads of a tale that was not sliced but stored, from
+ * its events, and widen its bounds as slicing does.  0 or -ENOMEM.
+ */
+int tale_relearn(struct tale *t);
+
 /* Add up the blind intervals within the request. */
 void tale_blinds_sum(struct tale *t);
 
