@@ -23,7 +23,6 @@
 #define STATE_SYN_SENT 2
 #define FLAG_PEEK 0x2
 #define FLAG_ERRQUEUE 0x2000
-#define FLAG_MORE 0x8000
 #define FLAG_FIN 0x01
 #define NAGLE_OFF 1
 #define NAGLE_CORK 2
@@ -229,15 +228,19 @@ BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
 	return 0;
 }
 
-/* Why bytes stayed in the socket; see docs/signals.md for the order. */
+/*
+ * Why bytes stayed in the socket; docs/signals.md has the order.  That a call
+ * said MSG_MORE is written nowhere: it is concluded where nothing else could
+ * hold back a small piece, with nothing under way and a window open.
+ */
 static __always_inline enum talechain_held
-held_reason(struct tcp_sock *tp, __u32 unsent, int flags)
+held_reason(struct tcp_sock *tp, __u32 unsent)
 {
 	unsigned nonagle = BPF_CORE_READ_BITFIELD(tp, nonagle);
 
 	if (unsent == 0)
 		return TALECHAIN_HELD_NOT;
-	if (nonagle & NAGLE_CORK || flags & FLAG_MORE)
+	if (nonagle & NAGLE_CORK)
 		return TALECHAIN_HELD_CORK;
 	if (tp->packets_out > 0 && (nonagle & NAGLE_OFF) == 0 &&
 	    unsent < tp->mss_cache)
@@ -246,12 +249,14 @@ held_reason(struct tcp_sock *tp, __u32 unsent, int flags)
 		return TALECHAIN_HELD_CONGESTION;
 	if ((__s32)(tp->snd_una + tp->snd_wnd - tp->write_seq) < 0)
 		return TALECHAIN_HELD_WINDOW;
+	if (tp->packets_out == 0 && unsent < tp->mss_cache)
+		return TALECHAIN_HELD_CORK;
 	return TALECHAIN_HELD_OTHER;
 }
 
 SEC("tp_btf/sock_send_length")
 int
-BPF_PROG(on_send, struct sock *sk, int ret, int flags)
+BPF_PROG(on_send, struct sock *sk, int ret)
 {
 	struct tcp_sock *tp;
 	__u32 unsent, end;
@@ -265,7 +270,7 @@ BPF_PROG(on_send, struct sock *sk, int ret, int flags)
 	unsent = end - tp->snd_nxt;
 	return emit(TALECHAIN_SOCK_SEND, bpf_get_socket_cookie(sk),
 	    (__u64)(end - (__u32)ret) << 32 | (__u32)ret,
-	    (__u64)unsent << 32 | held_reason(tp, unsent, flags),
+	    (__u64)unsent << 32 | held_reason(tp, unsent),
 	    ports(&sk->__sk_common));
 }
 

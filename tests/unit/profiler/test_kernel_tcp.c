@@ -1,0 +1,540 @@
+/*
+ * test_kernel_tcp.c: connections over the loopback network, as the kernel
+ * tells of them: bytes in the order they move, cookies that getsockopt gives,
+ * bytes held back and why, and whose connections are told at all.
+ */
+#include <arpa/inet.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel_events.h"
+
+#define FLAG_PUSH 0x08
+#define FLAG_ACK 0x10
+
+struct pair {
+	int listener, client, server;
+	uint16_t port, client_port;
+	uint64_t client_cookie, server_cookie;
+};
+
+static uint64_t
+cookie_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t length = sizeof(cookie);
+
+	assert_int_equal(
+	    getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length), 0);
+	return cookie;
+}
+
+static uint16_t
+port_of(int fd)
+{
+	struct sockaddr_storage a;
+	socklen_t length = sizeof(a);
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &length), 0);
+	/* The port lies at the same place in both. */
+	return ntohs(((struct sockaddr_in *)&a)->sin_port);
+}
+
+static void
+nodelay(int fd, int on)
+{
+	assert_int_equal(
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)), 0);
+}
+
+static socklen_t
+loopback(int family, uint16_t port, struct sockaddr_storage *out)
+{
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)out;
+	struct sockaddr_in *four = (struct sockaddr_in *)out;
+
+	memset(out, 0, sizeof(*out));
+	out->ss_family = (sa_family_t)family;
+	if (family == AF_INET6) {
+		six->sin6_addr = in6addr_loopback;
+		six->sin6_port = htons(port);
+		return sizeof(*six);
+	}
+	four->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	four->sin_port = htons(port);
+	return sizeof(*four);
+}
+
+/* Its port is watched, as a server's is. */
+static void
+pair_listen(struct pair *p, struct kernel *k, int family)
+{
+	struct sockaddr_storage a;
+	socklen_t length = loopback(family, 0, &a);
+
+	p->listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(p->listener >= 0);
+	assert_int_equal(bind(p->listener, (struct sockaddr *)&a, length), 0);
+	assert_int_equal(listen(p->listener, 8), 0);
+	p->port = port_of(p->listener);
+	if (k != NULL)
+		kernel_watch_port(k, p->port);
+}
+
+static int
+pair_connect(const struct pair *p, int family)
+{
+	struct sockaddr_storage a;
+	socklen_t length = loopback(family, p->port, &a);
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, length), 0);
+	return fd;
+}
+
+static void
+pair_open(struct pair *p, struct kernel *k, int family)
+{
+	pair_listen(p, k, family);
+	p->client = pair_connect(p, family);
+	p->server = accept(p->listener, NULL, NULL);
+	assert_true(p->server >= 0);
+	nodelay(p->client, 1);
+	nodelay(p->server, 1);
+	p->client_port = port_of(p->client);
+	p->client_cookie = cookie_of(p->client);
+	p->server_cookie = cookie_of(p->server);
+}
+
+static void
+pair_close(struct pair *p)
+{
+	close(p->client);
+	close(p->server);
+	close(p->listener);
+}
+
+static void
+send_all(int fd, const char *bytes, size_t n)
+{
+	assert_int_equal(send(fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+static void
+receive_all(int fd, size_t n)
+{
+	char buffer[4096];
+
+	assert_true(n <= sizeof(buffer));
+	assert_int_equal(recv(fd, buffer, n, MSG_WAITALL), (ssize_t)n);
+}
+
+/* Until all that was sent has been acknowledged. */
+static void
+settle(int fd)
+{
+	struct instant begin = instant_now();
+	int left = 1;
+
+	while (left > 0) {
+		assert_int_equal(ioctl(fd, SIOCOUTQ, &left), 0);
+		assert_true(
+		    instant_since(instant_now(), begin) < 20 * NS_PER_S);
+		sched_yield();
+	}
+}
+
+struct bytes {
+	uint64_t cookie;
+	uint32_t sequence, bytes;
+};
+
+/* A segment or a call with exactly these bytes. */
+static bool
+is_segment(const struct talechain_event *e, const void *arg)
+{
+	const struct bytes *b = arg;
+
+	return e->arg[0] == b->cookie && high(e->arg[1]) == b->sequence &&
+	       high(e->arg[2]) == b->bytes;
+}
+
+static bool
+is_call(const struct talechain_event *e, const void *arg)
+{
+	const struct bytes *b = arg;
+
+	return e->arg[0] == b->cookie && high(e->arg[1]) == b->sequence &&
+	       low(e->arg[1]) == b->bytes;
+}
+
+static bool
+is_call_of(const struct talechain_event *e, const void *arg)
+{
+	const struct bytes *b = arg;
+
+	return e->arg[0] == b->cookie && low(e->arg[1]) == b->bytes;
+}
+
+/* An acknowledgement that covers sequence + bytes. */
+static bool
+is_ack(const struct talechain_event *e, const void *arg)
+{
+	const struct bytes *b = arg;
+
+	return e->arg[0] == b->cookie &&
+	       low(e->arg[1]) == b->sequence + b->bytes;
+}
+
+static void
+check_ports(const struct talechain_event *e, uint16_t local, uint16_t remote)
+{
+	assert_int_equal(e->arg[3] >> 48, local);
+	assert_int_equal(e->arg[3] >> 32 & 0xffff, remote);
+}
+
+/* One message from client to server, found in all its stages. */
+static void
+check_message(const struct recording *r, const struct pair *p, uint32_t n)
+{
+	struct bytes b = {p->client_cookie, 0, n};
+	const struct talechain_event *e;
+	int call, out, in, taken, ack;
+
+	call = recording_find(r, 0, TALECHAIN_SOCK_SEND, is_call_of, &b);
+	assert_true(call >= 0);
+	e = &r->event[call];
+	assert_int_equal(e->tid, gettid());
+	check_ports(e, p->client_port, p->port);
+	assert_int_equal(e->arg[2], 0); /* nothing was held */
+	b.sequence = high(e->arg[1]);
+	out = recording_find(r, 0, TALECHAIN_TCP_XMIT, is_segment, &b);
+	assert_true(out >= 0 && out < call); /* it left during the call */
+	e = &r->event[out];
+	check_ports(e, p->client_port, p->port);
+	assert_int_equal(low(e->arg[3]), FLAG_PUSH | FLAG_ACK);
+	b.cookie = p->server_cookie;
+	in = recording_find(
+	    r, (unsigned)out, TALECHAIN_TCP_RECV, is_segment, &b);
+	assert_true(in >= 0);
+	check_ports(&r->event[in], p->port, p->client_port);
+	assert_int_equal(low(r->event[in].arg[3]), FLAG_PUSH | FLAG_ACK);
+	taken =
+	    recording_find(r, (unsigned)in, TALECHAIN_SOCK_RECV, is_call, &b);
+	assert_true(taken >= 0);
+	check_ports(&r->event[taken], p->port, p->client_port);
+	assert_int_equal(r->event[taken].arg[2], 0); /* nothing left */
+	b.cookie = p->client_cookie;
+	ack = recording_find(r, (unsigned)in, TALECHAIN_TCP_ACK, is_ack, &b);
+	assert_true(ack >= 0);
+	check_ports(&r->event[ack], p->client_port, p->port);
+	assert_int_equal(high(r->event[ack].arg[2]), 0);
+}
+
+static void
+check_messages(int family)
+{
+	static const char text[3000];
+	static const uint32_t length[] = {1, 100, 3000};
+	struct recording r;
+	struct pair p;
+	unsigned i;
+
+	recording_init(&r);
+	recording_open(&r);
+	if (!r.state[PROFILER_SIGNAL_SOCKET].on) {
+		print_message("skipped, because of sockets: %s\n",
+		    r.state[PROFILER_SIGNAL_SOCKET].why);
+		recording_close(&r);
+		skip();
+	}
+	for (i = 0; i < 3; i++) {
+		pair_open(&p, r.kernel, family);
+		recording_begin(&r);
+		send_all(p.client, text, length[i]);
+		receive_all(p.server, length[i]);
+		settle(p.client);
+		recording_end(&r);
+		check_message(&r, &p, length[i]);
+		pair_close(&p);
+	}
+	recording_close(&r);
+}
+
+/* Goal: a message is told leaving, arriving, read and acknowledged, with the
+ * same sequence numbers and the cookies that the sockets' owner sees. */
+static void
+test_message(void **state)
+{
+	(void)state;
+	check_messages(AF_INET);
+}
+
+/* Goal: the same with IPv6. */
+static void
+test_message_six(void **state)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage a;
+	socklen_t length = loopback(AF_INET6, 0, &a);
+	bool there = fd >= 0 && bind(fd, (struct sockaddr *)&a, length) == 0;
+
+	(void)state;
+	if (fd >= 0)
+		close(fd);
+	if (!there) {
+		print_message("skipped, because there is no IPv6 here\n");
+		skip();
+	}
+	check_messages(AF_INET6);
+}
+
+/* Goal: the second of two small writes waits for the acknowledgement of the
+ * first, is told as held by Nagle's rule, and leaves after it. */
+static void
+test_nagle(void **state)
+{
+	struct recording r;
+	struct bytes b;
+	struct pair p;
+	int i, first, ack, out;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	pair_open(&p, r.kernel, AF_INET);
+	nodelay(p.client, 0);
+	/* An exchange or two, and the server delays acknowledgements. */
+	for (i = 0; i < 20; i++) {
+		send_all(p.client, "ask", 3);
+		receive_all(p.server, 3);
+		send_all(p.server, "answer", 6);
+		receive_all(p.client, 6);
+	}
+	recording_begin(&r);
+	send_all(p.client, "head", 4);
+	send_all(p.client, "the body", 8);
+	receive_all(p.server, 12);
+	settle(p.client);
+	recording_end(&r);
+	b = (struct bytes){p.client_cookie, 0, 4};
+	first = recording_find(&r, 0, TALECHAIN_SOCK_SEND, is_call_of, &b);
+	assert_true(first >= 0);
+	assert_int_equal(r.event[first].arg[2], TALECHAIN_HELD_NOT);
+	b.sequence = high(r.event[first].arg[1]);
+	ack =
+	    recording_find(&r, (unsigned)first, TALECHAIN_TCP_ACK, is_ack, &b);
+	assert_true(ack > first);
+	b = (struct bytes){p.client_cookie, b.sequence + 4, 8};
+	i = recording_find(&r, 0, TALECHAIN_SOCK_SEND, is_call, &b);
+	assert_true(i > first && i < ack);
+	assert_int_equal(high(r.event[i].arg[2]), 8);
+	assert_int_equal(low(r.event[i].arg[2]), TALECHAIN_HELD_NAGLE);
+	out = recording_find(&r, 0, TALECHAIN_TCP_XMIT, is_segment, &b);
+	assert_true(out > ack);
+	pair_close(&p);
+	recording_close(&r);
+}
+
+/* Goal: bytes held by MSG_MORE and by TCP_CORK are told so; a receiver that
+ * does not read is told as a full window. */
+static void
+test_held(void **state)
+{
+	static char much[1 << 20];
+	struct recording r;
+	struct pair p;
+	int i, on = 1;
+	bool window = false;
+	ssize_t n;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	pair_open(&p, r.kernel, AF_INET);
+	recording_begin(&r);
+	assert_int_equal(send(p.client, "more", 4, MSG_MORE), 4);
+	setsockopt(p.server, IPPROTO_TCP, TCP_CORK, &on, sizeof(on));
+	send_all(p.server, "cork", 4);
+	send_all(p.client, "!", 1);
+	receive_all(p.server, 5);
+	do
+		n = send(p.client, much, sizeof(much), MSG_DONTWAIT);
+	while (n > 0);
+	recording_end(&r);
+	i = recording_find(&r, 0, TALECHAIN_SOCK_SEND, is_call_of,
+	    &(struct bytes){p.client_cookie, 0, 4});
+	assert_true(i >= 0);
+	assert_int_equal(high(r.event[i].arg[2]), 4);
+	assert_int_equal(low(r.event[i].arg[2]), TALECHAIN_HELD_CORK);
+	i = recording_find(&r, 0, TALECHAIN_SOCK_SEND, is_call_of,
+	    &(struct bytes){p.server_cookie, 0, 4});
+	assert_true(i >= 0);
+	assert_int_equal(low(r.event[i].arg[2]), TALECHAIN_HELD_CORK);
+	for (i = 0; i < (int)r.count; i++)
+		window |= r.event[i].type == TALECHAIN_SOCK_SEND &&
+			  low(r.event[i].arg[2]) == TALECHAIN_HELD_WINDOW;
+	assert_true(window);
+	pair_close(&p);
+	recording_close(&r);
+}
+
+/* A process of nobody: connects, says something, hears the answer, ends. */
+static pid_t
+stranger(const struct pair *p)
+{
+	pid_t pid = fork();
+	char answer[6];
+	int fd;
+
+	assert_true(pid >= 0);
+	if (pid > 0)
+		return pid;
+	fd = pair_connect(p, AF_INET);
+	if (send(fd, "hello", 5, 0) != 5 ||
+	    recv(fd, answer, 6, MSG_WAITALL) != 6)
+		_exit(1);
+	_exit(0);
+}
+
+static void
+serve_stranger(struct pair *p, pid_t *pid)
+{
+	int status;
+
+	*pid = stranger(p);
+	p->server = accept(p->listener, NULL, NULL);
+	assert_true(p->server >= 0);
+	receive_all(p->server, 5);
+	send_all(p->server, "answer", 6);
+	assert_int_equal(waitpid(*pid, &status, 0), *pid);
+	assert_int_equal(status, 0);
+}
+
+struct port {
+	uint16_t remote;
+	uint32_t bytes;
+};
+
+static bool
+is_to_port(const struct talechain_event *e, const void *arg)
+{
+	const struct port *p = arg;
+
+	return (e->arg[3] >> 32 & 0xffff) == p->remote;
+}
+
+static bool
+is_first_data(const struct talechain_event *e, const void *arg)
+{
+	const struct port *p = arg;
+
+	return is_to_port(e, arg) && high(e->arg[2]) == p->bytes &&
+	       e->arg[0] != 0;
+}
+
+static bool
+is_from_process(const struct talechain_event *e, const void *arg)
+{
+	return e->pid == *(const uint32_t *)arg;
+}
+
+/* Goal: of a connection to a port of ours the other end is told, too, though
+ * its process is not watched, and its first bytes carry its cookie; without
+ * that port nothing of it is told. */
+static void
+test_stranger(void **state)
+{
+	bool watched;
+
+	(void)state;
+	for (watched = false;; watched = true) {
+		struct recording r;
+		struct pair p;
+		struct port first;
+		uint32_t who;
+		pid_t pid;
+
+		recording_init(&r);
+		recording_open(&r);
+		pair_listen(&p, watched ? r.kernel : NULL, AF_INET);
+		recording_begin(&r);
+		serve_stranger(&p, &pid);
+		recording_end(&r);
+		who = (uint32_t)pid;
+		first = (struct port){p.port, 5};
+		assert_int_equal(recording_count(&r, TALECHAIN_SOCK_SEND,
+				     is_from_process, &who),
+		    watched);
+		assert_int_equal(recording_count(&r, TALECHAIN_SOCK_RECV,
+				     is_from_process, &who),
+		    watched);
+		assert_int_equal(recording_count(&r, TALECHAIN_TCP_XMIT,
+				     is_first_data, &first),
+		    watched);
+		assert_int_equal(recording_count(&r, TALECHAIN_PAGEFAULT,
+				     is_from_process, &who),
+		    0);
+		close(p.server);
+		close(p.listener);
+		recording_close(&r);
+		if (watched)
+			break;
+	}
+}
+
+/* Goal: a network softirq that worked for a connection of ours is told. */
+static void
+test_softirq(void **state)
+{
+	struct recording r;
+	struct pair p;
+	unsigned i, found = 0;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	pair_open(&p, r.kernel, AF_INET);
+	recording_begin(&r);
+	for (i = 0; i < 20; i++) {
+		send_all(p.client, "x", 1);
+		receive_all(p.server, 1);
+	}
+	recording_end(&r);
+	for (i = 0; i < r.count; i++) {
+		const struct talechain_event *e = &r.event[i];
+
+		if (e->type != TALECHAIN_SOFTIRQ || e->arg[0] != KERNEL_NET_RX)
+			continue;
+		assert_true(e->arg[1] > 0 && e->arg[1] < (uint64_t)NS_PER_S);
+		assert_true(e->arg[2] <= e->ts - e->arg[1]);
+		found++;
+	}
+	assert_true(found >= 10);
+	pair_close(&p);
+	recording_close(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_message),
+	    cmocka_unit_test(test_message_six),
+	    cmocka_unit_test(test_nagle),
+	    cmocka_unit_test(test_held),
+	    cmocka_unit_test(test_stranger),
+	    cmocka_unit_test(test_softirq),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
