@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/rundir.h"
 #include "profiler/attach.h"
 
 #define ASK_TIMEOUT_NS (1 * NS_PER_S)
@@ -32,21 +33,6 @@ door_init(struct door *d, struct attach *a, unsigned channels_max,
 }
 
 /* --- the socket ------------------------------------------------------------ */
-
-static void
-door_make_directory(const char *path)
-{
-	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	char *slash;
-
-	strcpy(directory, path);
-	slash = strrchr(directory, '/');
-	if (slash == NULL || slash == directory)
-		return;
-	*slash = '\0';
-	/* A failure shows again, with a better message, in bind. */
-	(void)mkdir(directory, 0750);
-}
 
 /* Whether a socket file is there on which nobody listens any more. */
 static bool
@@ -92,8 +78,9 @@ door_open(struct door *d, const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	door_make_directory(path);
-	err = door_bind(fd, &address);
+	err = rundir_prepare(path);
+	if (err == 0)
+		err = door_bind(fd, &address);
 	if (err < 0)
 		goto fail;
 	if (chmod(path, 0660) < 0 || stat(path, &st) < 0 ||

@@ -18,6 +18,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/rundir.h"
 #include "proxy/admin_actions.h"
 #include "proxy/admin_http.h"
 #include "proxy/admin_reports.h"
@@ -203,30 +204,18 @@ static const struct {
     {"/info", on_info},
 };
 
-/* The directory of a socket in a place of our own may not exist yet. */
-static void
-make_directory(const char *path)
-{
-	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	char *slash;
-
-	snprintf(directory, sizeof(directory), "%s", path);
-	slash = strrchr(directory, '/');
-	if (slash != NULL && slash != directory) {
-		*slash = '\0';
-		mkdir(directory, 0750);
-	}
-}
-
 static int
 admin_listen(struct admin *a, const struct config_address *address)
 {
 	const struct sockaddr_un *un = (const void *)&address->address;
 	mode_t mask;
+	int err;
 
 	if (address->address.ss_family == AF_UNIX) {
 		snprintf(a->path, sizeof(a->path), "%s", un->sun_path);
-		make_directory(a->path);
+		err = rundir_prepare(a->path);
+		if (err < 0)
+			return err;
 	}
 	mask = umask(0117);
 	a->fd = listener_bind(address, &a->inherited);

@@ -88,6 +88,10 @@ bind_advice(int err)
 		return "not allowed: ports below 1024 need "
 		       "CAP_NET_BIND_SERVICE, a socket file a directory that "
 		       "we may write to";
+	case -EPERM:
+		return "the directory of the socket belongs to somebody else "
+		       "or others may write to it: remove it, or choose "
+		       "another path";
 	case -EADDRNOTAVAIL:
 		return "this machine has no such address";
 	case -ENOENT:

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/limits.h"
 #include "proxy/proxy.h"
 
 /* Upper edges of histogram buckets, ns: 0.1 ms to 10 s, about a factor 2. */
@@ -356,6 +357,7 @@ write_profiler(struct proxy *p, struct evbuffer *out)
 static void
 write_process(struct proxy *p, struct evbuffer *out)
 {
+	struct memory_plan memory;
 	struct rusage u;
 
 	head(out, "tailor_build_info", "gauge", "Version of this program.");
@@ -363,6 +365,10 @@ write_process(struct proxy *p, struct evbuffer *out)
 	    out, "tailor_build_info{version=\"%s\"} 1\n", TAILOR_VERSION);
 	gauge(out, "tailor_uptime_seconds", "Since the start.",
 	    (double)instant_since(instant_now(), p->started) / 1e9);
+	limits_memory(p, &memory);
+	gauge(out, "tailor_memory_limit_bytes",
+	    "The most that Tailor will take, as printed at the start.",
+	    (double)(memory.total >> 10 << 10));
 	gauge(out, "tailor_memory_blocks", "Blocks of 16 KiB made.",
 	    (double)p->blocks.blocks);
 	gauge(out, "tailor_memory_blocks_free", "Of those, not in use.",

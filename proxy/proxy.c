@@ -18,6 +18,7 @@
 #include "proxy/attempt.h"
 #include "proxy/limits.h"
 #include "proxy/notify.h"
+#include "proxy/privileges.h"
 
 #define TICK_NS (10 * NS_PER_MS)
 
@@ -216,7 +217,9 @@ proxy_run(struct proxy *p)
 	event_add(&p->signal_term, NULL);
 	event_add(&p->signal_int, NULL);
 	event_add(&p->signal_hup, NULL);
-	err = servers_start(p);
+	err = privileges_drop(p->config);
+	if (err == 0)
+		err = servers_start(p);
 	if (err < 0)
 		return err;
 	activation_fini();

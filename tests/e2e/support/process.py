@@ -99,7 +99,7 @@ class Tailor(Process):
     def __init__(self, build, directory, config):
         self.directory = directory
         self.config = config
-        self.admin = os.path.join(directory, "admin.sock")
+        self.admin = config["admin"].removeprefix("unix:")
         path = os.path.join(directory, "tailor.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(config, file, indent=1)

@@ -1,0 +1,75 @@
+/*
+ * rundir.c: see rundir.h.
+ */
+#include "base/rundir.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MADE_MAX 8
+
+static struct {
+	unsigned count;
+	char path[MADE_MAX][sizeof(((struct sockaddr_un *)0)->sun_path)];
+} made;
+
+static void
+note_made(const char *directory)
+{
+	if (made.count < MADE_MAX)
+		snprintf(made.path[made.count++], sizeof(made.path[0]), "%s",
+		    directory);
+}
+
+static bool
+ours(const struct stat *st)
+{
+	return st->st_uid == geteuid() || st->st_uid == 0;
+}
+
+int
+rundir_prepare(const char *path)
+{
+	char directory[sizeof(made.path[0])];
+	struct stat st;
+	char *slash;
+	int n = snprintf(directory, sizeof(directory), "%s", path);
+
+	if (n < 0 || (size_t)n >= sizeof(directory))
+		return -ENAMETOOLONG;
+	slash = strrchr(directory, '/');
+	if (slash == NULL || slash == directory)
+		return 0; /* the working directory, or the root */
+	*slash = '\0';
+	if (mkdir(directory, 0750) == 0)
+		note_made(directory);
+	/* The link itself first: whoever made it says where it leads. */
+	if (lstat(directory, &st) < 0)
+		return -errno;
+	if (!ours(&st))
+		return -EPERM;
+	if (stat(directory, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	if (!ours(&st) || ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 &&
+			      (st.st_mode & S_ISVTX) == 0))
+		return -EPERM;
+	return 0;
+}
+
+int
+rundir_give(uid_t uid, gid_t gid)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < made.count; i++)
+		if (chown(made.path[i], uid, gid) < 0 && err == 0)
+			err = -errno;
+	return err;
+}

@@ -1,0 +1,179 @@
+"""Goal: a tailor takes no more than it says, and does not run as more than
+it must."""
+
+import os
+import re
+import resource
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from support.client import Client
+from support.process import Process, free_port
+from support.wait import wait_until
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0,
+                                reason="only root can become somebody else")
+
+
+def status_of(pid, thread=None):
+    """The fields of /proc/PID/status."""
+    path = f"/proc/{pid}/task/{thread}/status" if thread \
+        else f"/proc/{pid}/status"
+    with open(path, encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split(":\t", 1)
+                    for line in file if ":\t" in line)
+
+
+@needs_root
+def test_privileges_are_dropped(tailor, scratch):
+    # Goal: every thread is the user, without groups or capabilities, and a
+    # launched server can gain none; sockets and a reload still work.
+    os.chmod(scratch, 0o755)
+    out = scratch / "child"
+    child = ("import os,signal,time\n"
+             f"open({str(out)!r}+'.tmp','w')"
+             ".write(open('/proc/self/status').read())\n"
+             f"os.rename({str(out)!r}+'.tmp',{str(out)!r})\n"
+             "time.sleep(600)\n")
+    program = scratch / "child.py"
+    program.write_text(child)
+    os.chmod(scratch, 0o777)
+    t = tailor({"name": "a", "address": f"127.0.0.1:{free_port()}",
+                "launch": {"command": [sys.executable, str(program)],
+                           "cpus": ""}},
+               ready=False, process={"user": "nobody", "group": "nogroup"},
+               admin=f"unix:{scratch}/run/admin.sock")
+    wait_until(out.exists, "the child has looked at itself")
+    fields = dict(line.split(":\t", 1)
+                  for line in out.read_text().splitlines() if ":\t" in line)
+    assert fields["Uid"].split() == ["65534"] * 4
+    assert int(fields["CapBnd"], 16) == 0 and int(fields["CapPrm"], 16) == 0
+    assert fields["NoNewPrivs"].strip() == "1"
+    for thread in os.listdir(f"/proc/{t.pid}/task"):
+        fields = status_of(t.pid, thread)
+        assert fields["Uid"].split() == ["65534"] * 4
+        assert fields["Gid"].split() == ["65534"] * 4
+        assert fields["Groups"].split() in ([], ["65534"])
+        assert int(fields["CapPrm"], 16) == 0
+        assert int(fields["CapEff"], 16) == 0
+    assert os.stat(t.admin).st_uid == 65534
+    assert t.ask("/reload", "POST").status == 200
+    t.stop()
+    # Its own directory was given to it, so it could tidy up.
+    assert not os.path.exists(t.admin)
+
+
+@needs_root
+@pytest.mark.parametrize("user, words", [("no-such-user", "no such user"),
+                                         ("root", "root is no user")])
+def test_user_that_cannot_be(upstream, build, scratch, user, words):
+    # Goal: rather no tailor than one with privileges that were to go.
+    server = upstream("active").serve()
+    done = subprocess.run(
+        [build / "tailor", "--listen", f"127.0.0.1:{free_port()}", "--active",
+         server.address, "--admin", f"unix:{scratch}/a.sock", "--set",
+         f"process.user={user}", "--set", "profiler.stream=", "--set",
+         f"profiler.channel_socket={scratch}/c.sock"],
+        text=True, capture_output=True, timeout=30, check=False)
+    assert done.returncode == 1
+    assert words in done.stderr and "advice=" in done.stderr
+
+
+@needs_root
+def test_directory_of_somebody_else(upstream, tailor, scratch):
+    # Goal: a socket is not put where another user could replace it; requests
+    # are served without an admin listener.
+    theirs = scratch / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 12345, 12345)
+    server = upstream("active").serve()
+    t = tailor(server, admin=f"unix:{theirs}/admin.sock", ready=None)
+    line = t.wait_log("listen_failed what=admin")
+    assert "somebody else" in line
+    assert not (theirs / "admin.sock").exists()
+    with t.client() as c:
+        assert c.get().status == 200
+
+
+def test_few_descriptors(upstream, build, scratch):
+    # Goal: with too few descriptors for all configured clients it says so,
+    # serves as many as it can and refuses the others; no request fails.
+    server = upstream("active").serve()
+    port = free_port()
+    limit = 1200  # 256 + 128 channels + 64 + 256 for the server; the rest
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    arguments = [
+        build / "tailor", "--listen", f"127.0.0.1:{port}", "--active",
+        server.address, "--admin", f"unix:{scratch}/a.sock", "--set",
+        "profiler.stream=", "--set",
+        f"profiler.channel_socket={scratch}/c.sock", "--set",
+        "proxy.stop_idle=0"]
+    # As root the hard limit would just be raised.
+    wrapper = ["/bin/sh", "-c",
+               f"ulimit -n {limit}; exec setpriv --bounding-set -all "
+               "--inh-caps -all \"$@\"", "sh"]
+    if os.geteuid() != 0:
+        wrapper = ["/bin/sh", "-c", f"ulimit -n {limit}; exec \"$@\"", "sh"]
+    process = Process(wrapper + arguments)
+    assert hard[1] > limit
+    clients = []
+    try:
+        line = process.wait_log("few_descriptors")
+        allowed = int(re.search(r"clients=(\d+)", line).group(1))
+        assert f"have={limit}" in line and 100 < allowed < limit
+        process.wait_log(" server_up ")
+        for _ in range(allowed):
+            clients.append(Client(("127.0.0.1", port)))
+        assert clients[-1].get().status == 200
+        with Client(("127.0.0.1", port)) as c:
+            c.expect_end()
+        assert clients[0].get().status == 200
+        assert "accept_failed" not in process.log
+    finally:
+        for client in clients:
+            client.close()
+        process.signal(15)
+        assert process.wait() == 0
+
+
+def resident_kib(pid):
+    return int(status_of(pid)["VmRSS"].split()[0])
+
+
+def test_memory_is_held(tailor, build):
+    # Goal: with every connection, request and body buffer in use at once,
+    # and more asked for, memory stays within what was printed at the start.
+    if "asan" in str(build) or "tsan" in str(build):
+        pytest.skip("a sanitizer's own memory is not ours to promise")
+    server = socket.socket()  # accepts, and neither reads nor answers
+    server.bind(("127.0.0.1", 0))
+    server.listen(128)
+    t = tailor({"name": "active", "connections_max": 20,
+                "address": f"127.0.0.1:{server.getsockname()[1]}"},
+               proxy={"connections_max": 120, "inflight_max": 40,
+                      "stream_buffer": "64k", "queue_max": 20,
+                      "request_timeout": "60s"},
+               hedging={"table_max": "1M", "drain_connections": 4},
+               profiler={"stream_slots": 1024},
+               slow={"keep": 16, "history": 64})
+    before = resident_kib(t.pid)
+    line = t.wait_log("memory_limit")
+    total = int(re.search(r"total_kib=(\d+)", line).group(1))
+    assert 1024 < total < 64 * 1024
+    clients = []
+    for i in range(120):
+        client = Client(t.address)
+        clients.append(client)
+        size = 60_000 if i % 2 else 1_000_000
+        client.send(b"POST /x HTTP/1.1\r\nHost: t\r\nContent-Length: %d\r\n"
+                    b"\r\n" % size + b"x" * 60_000)
+    wait_until(lambda: t.metrics()["tailor_requests_inflight"] >= 20,
+               "requests are in flight")
+    assert resident_kib(t.pid) - before <= total
+    assert t.metrics()["tailor_memory_limit_bytes"] == total * 1024
+    for client in clients:
+        client.reset()
+    server.close()
