@@ -10,6 +10,7 @@
 
 #include "proxy/client.h"
 #include "proxy/proxy.h"
+#include "proxy/tunnel.h"
 
 #define LINES_MAX 512 /* room for framing, Connection, Server-Timing */
 
@@ -41,7 +42,7 @@ answer_read(
 	a->framing = head->framing;
 	a->length = head->content_length;
 	a->told_length = head->has_content_length;
-	a->at_once = is_at_once(head) ||
+	a->at_once = is_at_once(head) || head->status == 101 ||
 		     (r->minor_zero && head->framing == HTTP_FRAMING_CLOSE);
 	a->head = block_take(&r->proxy->blocks);
 	if (a->head == NULL)
@@ -66,7 +67,10 @@ is_bodiless(const struct answer *a, const struct request *r)
 static void
 choose_framing(struct answer *a, struct request *r, bool whole)
 {
-	if (is_bodiless(a, r)) {
+	if (a->status == 101) {
+		a->framing = HTTP_FRAMING_CLOSE;
+		a->told_length = false;
+	} else if (is_bodiless(a, r)) {
 		a->framing = HTTP_FRAMING_NONE;
 	} else if (whole) {
 		a->framing = HTTP_FRAMING_LENGTH;
@@ -108,7 +112,9 @@ end_head(struct answer *a, const struct request *r, struct instant written)
 		    (unsigned long long)a->length);
 	if (a->framing == HTTP_FRAMING_CHUNKED)
 		head_add(a->head, "Transfer-Encoding: chunked\r\n");
-	if (c->close)
+	if (a->status == 101)
+		head_add(a->head, TUNNEL_LINES);
+	else if (c->close)
 		head_add(a->head, "Connection: close\r\n");
 	else if (r->minor_zero)
 		head_add(a->head, "Connection: keep-alive\r\n");

@@ -13,9 +13,11 @@
 
 #include "base/log.h"
 #include "proxy/client.h"
+#include "proxy/intake.h"
 #include "proxy/interim.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
+#include "proxy/tunnel.h"
 
 static void on_attempt_head(struct uplink *u, const struct http_head *head);
 static void on_attempt_interim(struct uplink *u, const struct http_head *head);
@@ -55,6 +57,8 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 		    (unsigned long long)r->body_bytes);
 	else if (r->wants_body)
 		n = snprintf(at, room, "Transfer-Encoding: chunked\r\n");
+	if (r->upgrade)
+		n += snprintf(at + n, room - (size_t)n, TUNNEL_LINES);
 	n += snprintf(
 	    at + n, room - (size_t)n, "Tailor-Attempt: %u\r\n", number);
 	if (trigger != NULL)
@@ -77,6 +81,7 @@ attempt_message(struct attempt *a)
 	    .body = r->wants_body ? &r->body : NULL,
 	    .keep_body = !r->streaming,
 	    .body_whole = r->body_whole,
+	    .upgrade = r->upgrade,
 	};
 }
 
@@ -383,8 +388,10 @@ on_attempt_end(const struct uplink_result *result)
 	struct request *r = a->request;
 	struct instant now = instant_now();
 	bool won = r->race.winner == a->index;
-	int64_t latency =
-	    result->written ? instant_since(now, result->written_first) : -1;
+	/* How long a tunnel was open says nothing about its server. */
+	int64_t latency = result->written && !r->tunnel
+			      ? instant_since(now, result->written_first)
+			      : -1;
 	enum race_step step;
 	int server = -1;
 
@@ -397,8 +404,8 @@ on_attempt_end(const struct uplink_result *result)
 		return;
 	}
 	result->server->connect_failures = 0;
-	histogram_record(
-	    &result->server->response, latency < 0 ? 0 : (uint64_t)latency);
+	if (latency >= 0)
+		histogram_record(&result->server->response, (uint64_t)latency);
 	if (!won && !a->answer.held) {
 		a->answer.complete = true;
 		attempt_commit(a);
@@ -458,7 +465,11 @@ attempt_commit(struct attempt *a)
 			    instant_since(a->completed, a->written), &server);
 		r->response_done = true;
 	}
+	if (a->answer.status == 101)
+		tunnel_begin(a);
 	client_flush(c);
+	if (c->state == CLIENT_TUNNEL)
+		intake_process(c); /* what it has sent meanwhile */
 }
 
 void
@@ -500,7 +511,10 @@ attempt_leave(struct attempt *a)
 	if (a->link == NULL)
 		return;
 	a->outcome = "client_gone";
-	uplink_detach(a->link, r->id, true);
+	if (r->tunnel)
+		uplink_close(a->link);
+	else
+		uplink_detach(a->link, r->id, true);
 	a->link = NULL;
 }
 

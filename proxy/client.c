@@ -201,6 +201,8 @@ client_flush(struct client *c)
 	}
 	chain_clear(&c->out, &p->blocks);
 	want_write(c, false);
+	if (c->state == CLIENT_TUNNEL)
+		client_arm(c, p->config->proxy.tunnel_timeout_ns);
 	if (c->request != NULL && c->request->response_done)
 		request_finish(c->request);
 	else if (c->request != NULL)
@@ -289,6 +291,10 @@ on_client_timer(evutil_socket_t fd, short what, void *user)
 	case CLIENT_BODY:
 		m->timeouts_body++;
 		intake_refuse(c, &refusal);
+		return;
+	case CLIENT_TUNNEL:
+		m->timeouts_tunnel++;
+		client_close(c);
 		return;
 	case CLIENT_WAITING:
 		return;

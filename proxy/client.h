@@ -25,6 +25,7 @@ enum client_state {
 	CLIENT_HEAD,	/* a head is arriving */
 	CLIENT_BODY,	/* a body is arriving */
 	CLIENT_WAITING, /* the request is whole; its response is awaited */
+	CLIENT_TUNNEL,	/* its bytes go to the server, unread (tunnel.h) */
 	CLIENT_LINGER,	/* answered; reading on so that it sees the answer */
 };
 

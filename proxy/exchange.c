@@ -18,6 +18,7 @@
 #include "proxy/bodies.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
+#include "proxy/tunnel.h"
 
 #define INTERIMS_READ_MAX 64 /* 1xx heads before an answer */
 
@@ -34,7 +35,9 @@ exchange_sent(struct uplink *u)
 	 * this mode whenever we send, so it is asked for after each request. */
 	if (u->server->config->address.address.ss_family != AF_UNIX)
 		setsockopt(u->fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof(one));
-	if (u->ops != NULL && u->ops->sent != NULL)
+	if (u->out.upgrade && u->out.body != NULL)
+		shutdown(u->fd, SHUT_WR); /* the tunnel's client has ended */
+	else if (u->ops != NULL && u->ops->sent != NULL)
 		u->ops->sent(u);
 }
 
@@ -94,6 +97,16 @@ uplink_more(struct uplink *u, bool body_whole)
 		exchange_write(u);
 }
 
+void
+uplink_tunnel(struct uplink *u, struct chain *body, bool whole)
+{
+	u->out.body = body;
+	u->out.keep_body = false;
+	u->out.body_whole = whole;
+	u->sent_all = false;
+	exchange_write(u);
+}
+
 bool
 uplink_written(const struct uplink *u)
 {
@@ -112,19 +125,33 @@ exchange_deliver(struct uplink *u, struct chain *data)
 		u->drained_bytes += data->bytes;
 }
 
+/* A tunnel's bytes end with its connection. */
+static void
+exchange_begin_body(struct uplink *u, const struct http_head *head)
+{
+	enum http_framing framing =
+	    head->status == 101 ? HTTP_FRAMING_CLOSE : head->framing;
+
+	u->head_seen = true;
+	u->keep_alive = head->keep_alive && framing != HTTP_FRAMING_CLOSE;
+	http_body_init(&u->body, framing, head->content_length, UINT64_MAX);
+}
+
 /* One response head.  False when the uplink must not be touched any more or
  * needs more input. */
 static bool
 exchange_take_head(struct uplink *u)
 {
+	struct http_limits limits = u->proxy->response_limits;
 	struct http_head *head = &u->proxy->scratch_response;
 	struct http_refusal refusal = {0};
 	const char *text = u->in->data + u->in->begin;
 	unsigned serial = u->serial;
 	size_t length = 0;
 
-	switch (http_scan(&u->proxy->response_limits, false, text,
-	    block_bytes(u->in), &u->scanned, &length, &refusal)) {
+	limits.upgrade_asked = u->out.upgrade;
+	switch (http_scan(&limits, false, text, block_bytes(u->in), &u->scanned,
+	    &length, &refusal)) {
 	case HTTP_SCAN_MORE:
 		return false;
 	case HTTP_SCAN_BAD:
@@ -133,22 +160,18 @@ exchange_take_head(struct uplink *u)
 	case HTTP_SCAN_HEAD:
 		break;
 	}
-	if (http_parse_response(&u->proxy->response_limits, u->method, text,
-		length, head, &refusal) < 0) {
+	if (http_parse_response(
+		&limits, u->method, text, length, head, &refusal) < 0) {
 		uplink_over(u, UPLINK_MALFORMED, refusal.reason);
 		return false;
 	}
 	u->scanned = 0;
-	if (head->status == 101) {
-		uplink_over(u, UPLINK_MALFORMED, "unasked_upgrade");
+	if (head->status == 101 && !tunnel_agreed(head)) {
+		uplink_over(u, UPLINK_MALFORMED, "upgrade_other");
 		return false;
 	}
-	if (head->status >= 200) {
-		u->head_seen = true;
-		u->keep_alive =
-		    head->keep_alive && head->framing != HTTP_FRAMING_CLOSE;
-		http_body_init(
-		    &u->body, head->framing, head->content_length, UINT64_MAX);
+	if (head->status == 101 || head->status >= 200) {
+		exchange_begin_body(u, head);
 		if (u->ops != NULL)
 			u->ops->head(u, head);
 	} else if (++u->interims > INTERIMS_READ_MAX) {
@@ -209,8 +232,10 @@ exchange_process(struct uplink *u)
 	}
 }
 
+/* The connection is gone.  A reset may have lost bytes: it ends nothing that
+ * ends with its connection. */
 static void
-exchange_lost(struct uplink *u, const char *why)
+exchange_lost(struct uplink *u, bool orderly, const char *why)
 {
 	if (u->state == UPLINK_IDLE) {
 		uplink_close(u);
@@ -218,7 +243,7 @@ exchange_lost(struct uplink *u, const char *why)
 	}
 	if (u->received_bytes == 0) {
 		uplink_over(u, UPLINK_UNANSWERED, why);
-	} else if (u->head_seen && http_body_eof(&u->body)) {
+	} else if (orderly && u->head_seen && http_body_eof(&u->body)) {
 		u->keep_alive = false;
 		uplink_over(u, UPLINK_COMPLETE, "complete");
 	} else {
@@ -238,14 +263,15 @@ exchange_read(struct uplink *u)
 	if (b == NULL || block_room(b) == 0) {
 		/* No memory: this exchange fails, the others go on.  A full
 		 * block holds a head larger than any limit. */
-		exchange_lost(u, b == NULL ? "no_memory" : "head_too_large");
+		exchange_lost(
+		    u, false, b == NULL ? "no_memory" : "head_too_large");
 		return;
 	}
 	n = recv(u->fd, b->data + b->end, block_room(b), 0);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		exchange_lost(u, n == 0 ? "closed" : "reset");
+		exchange_lost(u, n == 0, n == 0 ? "closed" : "reset");
 		return;
 	}
 	b->end += (uint32_t)n;

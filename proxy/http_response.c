@@ -62,7 +62,7 @@ response_check(const struct http_limits *limits, enum http_method method,
 
 	if (reason != NULL)
 		return reason;
-	if (head->status == 101) /* we never ask for one */
+	if (head->status == 101 && !limits->upgrade_asked)
 		return "upgrade_unasked";
 	connection_read(head);
 	if (is_bodiless(method, head->status)) {

@@ -17,6 +17,7 @@
 #include "proxy/preface.h"
 #include "proxy/proxy.h"
 #include "proxy/tale_api.h"
+#include "proxy/tunnel.h"
 
 void
 intake_whole(struct client *c)
@@ -271,6 +272,9 @@ step(struct client *c)
 		return step_body(c);
 	case CLIENT_WAITING:
 		return false;
+	case CLIENT_TUNNEL:
+		tunnel_pass(c);
+		return false;
 	case CLIENT_LINGER:
 		block_give(&c->proxy->blocks, c->in);
 		c->in = NULL;
@@ -320,6 +324,9 @@ client_ended(struct client *c)
 	case CLIENT_IDLE:
 	case CLIENT_LINGER:
 		client_close(c);
+		return;
+	case CLIENT_TUNNEL:
+		tunnel_ended(c);
 		return;
 	case CLIENT_WAITING:
 		return;

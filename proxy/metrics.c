@@ -160,6 +160,8 @@ write_requests(struct proxy *p, struct evbuffer *out)
 	    p->client_count);
 	gauge(out, "tailor_connections_half_open",
 	    "Of those, with a request that is not whole.", p->half_open);
+	gauge(out, "tailor_tunnels_current", "Open WebSocket tunnels.",
+	    p->tunnels);
 	gauge(out, "tailor_client_addresses",
 	    "Different addresses of clients (/64 in IPv6).",
 	    p->peers.addresses);

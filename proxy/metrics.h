@@ -50,6 +50,8 @@ struct proxy;
 	X(timeouts_body, "tailor_client_timeouts_total", "phase=\"body\"", "") \
 	X(timeouts_rate, "tailor_client_timeouts_total",                       \
 	    "phase=\"body_rate\"", "")                                         \
+	X(timeouts_tunnel, "tailor_client_timeouts_total", "phase=\"tunnel\"", \
+	    "")                                                                \
 	X(timeouts_write, "tailor_client_timeouts_total", "phase=\"write\"",   \
 	    "")                                                                \
 	X(truncated, "tailor_response_truncated_total", "",                    \
@@ -68,6 +70,8 @@ struct proxy;
 	    "Hedged requests that no server answered.")                        \
 	X(resent_stale, "tailor_stale_resends_total", "",                      \
 	    "Requests sent again because a kept connection had ended.")        \
+	X(tunnels, "tailor_tunnels_total", "",                                 \
+	    "Upgrades to WebSocket that servers agreed to.")                   \
 	X(interims, "tailor_interim_responses_total", "result=\"forwarded\"",  \
 	    "1xx responses of servers, 100 left out.")                         \
 	X(interims_dropped, "tailor_interim_responses_total",                  \

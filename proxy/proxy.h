@@ -72,6 +72,7 @@ struct proxy {
 	struct client_list clients_closed; /* freed for reuse after the turn */
 	struct client_list clients_unused;
 	unsigned client_count;
+	unsigned tunnels;   /* open now */
 	unsigned half_open; /* of those, with a request that is not whole */
 	struct peer_table peers;
 	unsigned connections_max; /* as configured, or as descriptors allow */

@@ -20,6 +20,7 @@
 #include "proxy/attempt.h"
 #include "proxy/client.h"
 #include "proxy/proxy.h"
+#include "proxy/tunnel.h"
 
 static void on_commit_due(evutil_socket_t fd, short what, void *user);
 static void on_deadline(evutil_socket_t fd, short what, void *user);
@@ -106,6 +107,8 @@ request_new(struct client *client, const struct http_head *head)
 	r->wants_body = head->framing != HTTP_FRAMING_NONE;
 	if (head->framing == HTTP_FRAMING_LENGTH)
 		r->body_bytes = head->content_length;
+	r->upgrade =
+	    r->generation->config->proxy.websocket && tunnel_wanted(head);
 	r->first_byte = client->first_byte;
 	race_init(&r->race);
 	evtimer_assign(&r->commit_timer, p->base, on_commit_due, r);
@@ -132,6 +135,7 @@ request_view(const struct request *r, struct hedge_view *out)
 	    .method_allowed = r->method_allowed,
 	    .body_complete = r->body_whole,
 	    .body_kept = !r->streaming,
+	    .upgrade = r->upgrade,
 	    .opted_out = r->opted_out,
 	    .client_gone = r->client == NULL,
 	    .deadline = instant_plus(
@@ -168,6 +172,18 @@ request_stream(struct request *r, struct chain *data, bool whole)
 		client_pause(r->client);
 	attempt_more(&r->attempt[0]);
 	return true;
+}
+
+void
+request_body_add(struct request *r, struct block **b)
+{
+	struct chain data = {0};
+
+	chain_append(&data, *b);
+	*b = NULL;
+	chain_merge(&r->body, &data, &r->proxy->blocks);
+	if (r->body.bytes > r->generation->config->proxy.stream_buffer_bytes)
+		client_pause(r->client);
 }
 
 void
@@ -367,7 +383,7 @@ request_client_gone(struct request *r)
 	request_unqueue(r);
 	race_abandon(&p->hedging, &r->race, instant_now());
 	if (r->state == REQUEST_COMMITTED) {
-		p->metrics.aborts_response += r->note == NULL;
+		p->metrics.aborts_response += r->note == NULL && !r->tunnel;
 		attempt_leave(&r->attempt[r->race.winner]);
 	} else {
 		p->metrics.aborts_head += r->state == REQUEST_READING;
@@ -416,7 +432,8 @@ request_count(struct request *r, struct instant now)
 	bool hedged = r->race.started > 1;
 
 	m->requests[r->status == 499 ? 0 : r->status / 100 % 6]++;
-	if (r->client != NULL)
+	p->tunnels -= r->tunnel;
+	if (r->client != NULL && !r->tunnel)
 		histogram_record(&m->latency, total < 0 ? 0 : (uint64_t)total);
 	if (hedged) {
 		m->hedges_won += r->race.winner == 1;
@@ -442,8 +459,8 @@ request_finish(struct request *r)
 		tale = table_slot(&p->table);
 		request_describe(r, now, tale);
 		table_file(&p->table);
-		if (instant_since(now, r->first_byte) >
-		    r->generation->config->slow.target_ns) {
+		if (!r->tunnel && instant_since(now, r->first_byte) >
+				      r->generation->config->slow.target_ns) {
 			p->metrics.slow++;
 			if (!analysis_keep(p->analysis, tale))
 				p->metrics.slow_unexamined++;

@@ -77,6 +77,8 @@ struct request {
 	bool credentials; /* carries Authorization or Cookie */
 	bool keep_alive;  /* client wants to stay */
 	bool wants_body;  /* the request has a framed body */
+	bool upgrade;	  /* asks for WebSocket (tunnel.h) */
+	bool tunnel;	  /* and has got it */
 
 	struct block *head;  /* owned: request head for the servers */
 	struct chain body;   /* owned */
@@ -113,6 +115,10 @@ request_new(struct client *client, const struct http_head *head);
 
 /* More of the body (taken over; may be empty); whole: the end of it. */
 void request_body(struct request *r, struct chain *data, bool whole);
+
+/* Add a block to a streamed body as it is (taken over), and stop reading if
+ * it has become long. */
+void request_body_add(struct request *r, struct block **b);
 
 /* Start the first attempt now if a server may take it, else queue. */
 void request_dispatch(struct request *r);

@@ -138,6 +138,9 @@ void uplink_send(
 /* More was appended to the body, or it is whole now. */
 void uplink_more(struct uplink *u, bool body_whole);
 
+/* The answer was 101: body is what the client will send from now on. */
+void uplink_tunnel(struct uplink *u, struct chain *body, bool whole);
+
 /* Stop and resume reading (back-pressure). */
 void uplink_pause(struct uplink *u);
 void uplink_resume(struct uplink *u);

@@ -1,0 +1,246 @@
+"""Goal: WebSocket passes where it may, both ways, to both ends, and is no way
+around the gate."""
+
+import threading
+
+import pytest
+
+from support.message import Closed, response
+from support.wait import wait_until
+
+ASK = (b"GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\n"
+       b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+       b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+AGREE = (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+         b"Upgrade: websocket\r\n"
+         b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
+
+
+@pytest.fixture
+def tunnels(upstream, tailor):
+    """Two scripted servers, and a tailor that lets WebSocket pass."""
+    a, b = upstream("a"), upstream("b")
+
+    def start(**sections):
+        sections.setdefault("proxy", {}).setdefault("websocket", True)
+        t = tailor(a, b, **sections)
+        t.wait_server("b", state="ready")
+        return t
+
+    start.a, start.b = a, b
+    return start
+
+
+def agree_and(talk):
+    """A handler that agrees to the upgrade and then talks raw."""
+    def handler(request):
+        request.send(AGREE)
+        talk(request.connection)
+        raise Closed
+    return handler
+
+
+def echo(connection):
+    while True:
+        data = connection._recv()
+        if not data:
+            connection.close()
+            return
+        connection.send(data)
+
+
+def current(t):
+    return t.metrics()["tailor_tunnels_current"]
+
+
+def test_bytes_go_both_ways(tunnels):
+    # Goal: from 101 on everything passes as it is, in both directions, and
+    # the client's end reaches the server.
+    tunnels.a.serve(agree_and(echo))
+    t = tunnels()
+    with t.client() as c:
+        c.send(ASK)
+        answer = c.response(interim=True)
+        assert answer.status == 101
+        assert answer.get("upgrade") == "websocket"
+        assert answer.get("connection") == "upgrade"
+        assert answer.get("sec-websocket-accept")
+        for data in (b"hello", bytes(range(256)) * 300,
+                     b"GET / HTTP/1.1\r\n\r\n", b"\0"):
+            c.send(data)
+            assert c.exactly(len(data)) == data
+        assert current(t) == 1
+        c.shutdown()
+        c.expect_end()
+    r = tunnels.a.requests[0]
+    assert r.get("upgrade") == "websocket" and r.get("connection") == "upgrade"
+    assert r.get("sec-websocket-key") == "dGhlIHNhbXBsZSBub25jZQ=="
+    wait_until(lambda: current(t) == 0, "the tunnel is over")
+    m = t.metrics()
+    assert m["tailor_tunnels_total"] == 1
+    assert m["tailor_slow_requests_total"] == 0
+
+
+def test_bytes_sent_with_the_request_and_the_answer(tunnels):
+    # Goal: nothing is lost or read as HTTP around the moment of the change.
+    got = []
+
+    def talk(connection):
+        connection.send(b"first words")
+        got.append(connection._stream.exactly(5))
+        connection.close()
+
+    tunnels.a.serve(agree_and(talk))
+    t = tunnels()
+    with t.client() as c:
+        c.send(ASK + b"early")
+        assert c.response(interim=True).status == 101
+        assert c.exactly(11) == b"first words"
+        c.expect_end()
+    assert got == [b"early"]
+
+
+def test_large_amounts_and_a_stuck_reader(tunnels):
+    # Goal: back-pressure holds in a tunnel too.
+    tunnels.a.serve(agree_and(echo))
+    t = tunnels()
+    data = bytes(range(251)) * 40_000
+    with t.client() as c:
+        c.send(ASK)
+        assert c.response(interim=True).status == 101
+        sender = threading.Thread(target=c.send, args=(data,))
+        sender.start()  # and nobody reads what comes back
+        seen = []
+
+        def still():
+            seen.append(t.metrics()["tailor_request_bytes_total"])
+            return len(seen) > 20 and seen[-1] == seen[-20]
+        wait_until(still, "it stands still")
+        assert t.metrics()["tailor_memory_blocks"] < 80
+        assert c.exactly(len(data)) == data
+        sender.join()
+
+
+def test_a_tunnel_is_never_hedged(tunnels):
+    # Goal: E3: neither while the answer is awaited nor afterwards.
+    t = tunnels()
+    go = threading.Event()
+
+    def talk(connection):
+        connection.send(b"hi")
+        assert go.wait(20)
+        connection.close()
+
+    def late(request):
+        assert go.wait(20)
+        go.clear()
+        return agree_and(talk)(request)
+
+    tunnels.a.serve(late)
+    with t.client() as c:
+        c.send(ASK)
+        tunnels.a.expect_head()
+        t.ask("/hazard?server=a&kind=gc&state=begin", "POST")
+        t.wait_metric('tailor_hedges_refused_total{reason="upgrade"}', 1)
+        go.set()
+        assert c.response(interim=True).status == 101
+        assert c.exactly(2) == b"hi"
+        t.ask("/hazard?server=a&kind=gc&state=end", "POST")
+        t.ask("/switch", "POST")
+        t.ask("/hazard?server=a&kind=gc&state=begin", "POST")
+        go.set()
+        c.expect_end()
+    assert not tunnels.b.requests
+
+
+def test_the_client_leaves(tunnels):
+    # Goal: a tunnel is closed, not drained, when its client is gone.
+    tunnels.a.serve(agree_and(echo))
+    t = tunnels()
+    c = t.client()
+    c.send(ASK)
+    assert c.response(interim=True).status == 101
+    connection = tunnels.a.requests[0].connection
+    c.reset()
+    connection.wait_end()
+    wait_until(lambda: current(t) == 0, "the tunnel is over")
+    assert t.metrics()['tailor_losers_total{result="drained"}'] == 0
+
+
+def test_an_idle_tunnel_ends(tunnels):
+    # Goal: tunnel_timeout, and not those of requests, applies.
+    tunnels.a.serve(agree_and(echo))
+    t = tunnels(proxy={"tunnel_timeout": "300ms", "request_timeout": "100ms",
+                       "idle_timeout": "100ms", "write_timeout": "100ms"})
+    never = threading.Event()
+    with t.client() as c:
+        c.send(ASK)
+        assert c.response(interim=True).status == 101
+        for _ in range(10):
+            c.send(b"x")
+            assert c.exactly(1) == b"x"
+            never.wait(0.05)
+        c.expect_end()
+    assert t.metrics()['tailor_client_timeouts_total{phase="tunnel"}'] == 1
+
+
+def test_a_server_that_does_not_agree(tunnels):
+    # Goal: any other answer is an ordinary one; the connection goes on.
+    tunnels.a.serve(lambda r: response(426, b"no")
+                    if r.get("upgrade") else response(200, b"plain"))
+    t = tunnels()
+    with t.client() as c:
+        c.send(ASK)
+        answer = c.response()
+        assert answer.status == 426 and answer.body == b"no"
+        assert c.get().body == b"plain"
+
+
+@pytest.mark.parametrize("change, upgraded", [
+    ((b"Upgrade: websocket", b"Upgrade: h2c"), False),
+    ((b"Upgrade: websocket", b"Upgrade: websocket, h2c"), False),
+    ((b"Upgrade: websocket", b"Upgrade: h2c\r\nUpgrade: websocket"), False),
+    ((b"Sec-WebSocket-Key", b"X-Key"), False),
+    ((b", Upgrade", b""), False),
+    ((b"GET /chat", b"POST /chat"), False),
+    ((b"Upgrade: websocket", b"Upgrade: WebSocket"), True),
+])
+def test_only_websocket_is_asked_for(tunnels, change, upgraded):
+    # Goal: everything else arrives as an ordinary request, h2c above all.
+    tunnels.a.serve()
+    t = tunnels()
+    with t.client() as c:
+        c.send(ASK.replace(*change))
+        assert c.response().status == 200
+    r = tunnels.a.requests[0]
+    assert (r.get("upgrade") is not None) == upgraded
+    assert (r.get("connection") is not None) == upgraded
+
+
+@pytest.mark.parametrize("answer", [
+    AGREE.replace(b"websocket", b"h2c"),
+    AGREE.replace(b"Upgrade: websocket\r\n", b""),
+    AGREE.replace(b"Sec-WebSocket-Accept", b"X"),
+    AGREE.replace(b"Connection: Upgrade\r\n", b""),
+    AGREE.replace(b"\r\n\r\n", b"\r\nContent-Length: 5\r\n\r\n"),
+])
+def test_a_bad_agreement_is_a_502(tunnels, answer):
+    # Goal: a 101 that does not say the same is not one.
+    t = tunnels()
+    with t.client() as c:
+        c.send(ASK)
+        r = tunnels.a.expect()
+        r.send(answer)
+        assert c.response(interim=True).status == 502
+        r.connection.wait_end()
+    assert not tunnels.b.requests  # half an upgrade may have happened
+
+
+def test_off_by_default(upstream, tailor):
+    # Goal: without the key an upgrade is only a field that is dropped.
+    server = upstream("active").serve()
+    t = tailor(server)
+    with t.client() as c:
+        c.send(ASK)
+        assert c.response().body == b"active"
+    assert server.requests[0].get("upgrade") is None
