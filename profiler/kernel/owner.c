@@ -50,8 +50,10 @@ kernel_owner(
 {
 	switch (e->type) {
 	case TALECHAIN_WAKEUP:
+		/* Who was interrupted is not the waker. */
+		return owner_of_either(owners, (uint32_t)e->arg[1],
+		    e->arg[2] >> 32 == TALECHAIN_CONTEXT_TASK ? e->pid : 0);
 	case TALECHAIN_RUNNABLE:
-		return owner_of_either(owners, (uint32_t)e->arg[1], e->pid);
 	case TALECHAIN_THREAD:
 		return owner_of_process(owners, (uint32_t)e->arg[1]);
 	case TALECHAIN_SCHEDULE:

@@ -1,0 +1,436 @@
+/*
+ * test_kernel_limits.c: what the kernel's events must not do: speak of others,
+ * lose events without counting them, need a privilege after the start.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "kernel_events.h"
+#include "profiler/kernel/capability.h"
+
+#define STRESS_CALLS 400000
+#define STRESS_THREADS 4
+
+/* --- others ---------------------------------------------------------------- */
+
+/* A process of nobody that does a bit of everything. */
+static void
+busy_stranger(void)
+{
+	int a[2], b[2], i;
+	char c = 0;
+	pid_t pid;
+
+	if (pipe(a) < 0 || pipe(b) < 0)
+		_exit(1);
+	pid = fork();
+	for (i = 0; i < 500; i++) {
+		int *in = pid == 0 ? a : b, *out = pid == 0 ? b : a;
+		char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		*page = 1;
+		munmap(page, 4096);
+		if (pid != 0 && write(out[1], &c, 1) != 1)
+			_exit(1);
+		if (read(in[0], &c, 1) != 1)
+			_exit(1);
+		if (pid == 0 && write(out[1], &c, 1) != 1)
+			_exit(1);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	_exit(0);
+}
+
+/* Whether an event has anything to do with this process. */
+static bool
+is_ours(const struct talechain_event *e)
+{
+	uint32_t me = (uint32_t)getpid();
+
+	switch (e->type) {
+	case TALECHAIN_WAKEUP:
+	case TALECHAIN_RUNNABLE:
+		return e->arg[1] == me;
+	case TALECHAIN_SCHEDULE:
+		return e->pid == me || high(e->arg[0]) == me;
+	case TALECHAIN_THREAD:
+		return true; /* named in one of the others */
+	case TALECHAIN_SOFTIRQ:
+		return e->pid == me || e->arg[1] >= KERNEL_SLOW_NS ||
+		       e->arg[0] == KERNEL_NET_RX;
+	default:
+		return e->pid == me;
+	}
+}
+
+/* Goal: a process that is not watched is not told of, whatever it does, while
+ * the same things done by this one are. */
+static void
+test_others(void **state)
+{
+	struct recording r;
+	unsigned i;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	recording_init(&r);
+	r.options.profile = PROFILER_KERNEL_FULL;
+	r.options.syscalls = true;
+	recording_open(&r);
+	recording_begin(&r);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		busy_stranger();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	recording_end(&r);
+	assert_true(r.count > 0);
+	for (i = 0; i < r.count; i++)
+		if (!is_ours(&r.event[i]))
+			fail_msg("event %#x of process %u", r.event[i].type,
+			    r.event[i].pid);
+	recording_close(&r);
+}
+
+struct call {
+	uint64_t number, first;
+};
+
+static bool
+is_call(const struct talechain_event *e, const void *arg)
+{
+	const struct call *c = arg;
+
+	return e->arg[0] >> 48 == c->number && e->arg[1] == c->first;
+}
+
+/* Goal: system calls are told with their number, length and parameters when
+ * asked for, and not at all otherwise. */
+static void
+test_calls(void **state)
+{
+	struct timespec nap = {.tv_nsec = 1000000};
+	unsigned asked;
+
+	(void)state;
+	for (asked = 0; asked < 2; asked++) {
+		struct call nanosleeps = {SYS_clock_nanosleep, CLOCK_MONOTONIC};
+		struct recording r;
+		int i;
+
+		recording_init(&r);
+		r.options.syscalls = asked;
+		recording_open(&r);
+		assert_int_equal(r.state[PROFILER_SIGNAL_SYSCALL].on, asked);
+		recording_begin(&r);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+		recording_end(&r);
+		i = recording_find(
+		    &r, 0, TALECHAIN_SYSCALL, is_call, &nanosleeps);
+		assert_int_equal(i >= 0, asked);
+		if (asked) {
+			assert_int_equal(r.event[i].arg[2], 0);
+			assert_int_equal(r.event[i].arg[3], (uintptr_t)&nap);
+			assert_true(
+			    (r.event[i].arg[0] & 0xffffffffffff) >= 1000000);
+		}
+		recording_close(&r);
+	}
+}
+
+/* --- losses ---------------------------------------------------------------- */
+
+static void *
+hammer(void *arg)
+{
+	unsigned i;
+
+	(void)arg;
+	for (i = 0; i < STRESS_CALLS; i++)
+		syscall(SYS_getppid);
+	return NULL;
+}
+
+static void
+check_call(const struct talechain_event *e)
+{
+	if (e->type != TALECHAIN_SYSCALL || e->arg[0] >> 48 != SYS_getppid)
+		return;
+	assert_int_equal(e->version, 1);
+	assert_int_equal(e->pid, getpid());
+	assert_true((e->arg[0] & 0xffffffffffff) < (uint64_t)NS_PER_S);
+}
+
+/* Goal: at as many events a second as can be made, into rings far too small,
+ * every event is taken, lost or abandoned, none twice, none torn. */
+static void
+test_burst(void **state)
+{
+	pthread_t thread[STRESS_THREADS];
+	struct kernel_losses losses;
+	uint64_t written = 0, seen = 0, taken = 0, lost = 0, calls;
+	struct recording r;
+	unsigned i, working = STRESS_THREADS;
+
+	(void)state;
+	recording_init(&r);
+	r.options.slot_log2 = 10;
+	r.options.syscalls = true;
+	recording_open(&r);
+	for (i = 0; i < STRESS_THREADS; i++)
+		assert_int_equal(
+		    pthread_create(&thread[i], NULL, hammer, NULL), 0);
+	while (working > 0) {
+		for (i = 0; i < kernel_channels(r.kernel); i++) {
+			struct channel *c = kernel_channel(r.kernel, i);
+			struct talechain_event e;
+			uint64_t skipped;
+			unsigned turn;
+
+			for (turn = 0; turn < 64; turn++)
+				if (talechain_take(&c->cursor, &e, &skipped,
+					instant_now()) == TALECHAIN_TAKE_OK)
+					check_call(&e);
+		}
+		if (pthread_tryjoin_np(thread[working - 1], NULL) == 0)
+			working--;
+	}
+	kernel_count(r.kernel);
+	kernel_losses(r.kernel, &losses);
+	/* Nothing is written any more but by this thread, which stops. */
+	kernel_watch_server(r.kernel, 0, 0, 0);
+	kernel_ignore_thread(r.kernel, gettid());
+	for (i = 0; i < kernel_channels(r.kernel); i++) {
+		struct channel *c = kernel_channel(r.kernel, i);
+		struct talechain_event e;
+		uint64_t skipped, head = c->memory->head;
+
+		while (talechain_take(&c->cursor, &e, &skipped,
+			   instant_now()) != TALECHAIN_TAKE_NONE)
+			;
+		talechain_cursor_end(&c->cursor);
+		/* A softirq of anybody may still have come in between. */
+		assert_true(c->cursor.next >= head);
+		written += c->cursor.next;
+		taken += c->cursor.taken;
+		lost += c->cursor.lost;
+		seen += c->cursor.taken + c->cursor.lost + c->cursor.abandoned;
+		assert_int_equal(c->cursor.rejected, 0);
+	}
+	calls = (uint64_t)STRESS_CALLS * STRESS_THREADS;
+	print_message("%llu events: %llu taken, %llu lost, %llu not run\n",
+	    (unsigned long long)written, (unsigned long long)taken,
+	    (unsigned long long)lost, (unsigned long long)losses.missed);
+	assert_int_equal(seen, written);
+	assert_true(written + losses.missed >= calls);
+	assert_int_equal(losses.ringless, 0);
+	assert_int_equal(losses.crowded, 0);
+	recording_close(&r);
+}
+
+/* --- privileges ------------------------------------------------------------ */
+
+/* Run in a child that may do whatever it likes to itself. */
+static int
+in_child(int (*what)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(what());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int
+without_capabilities(void)
+{
+	struct profiler_signal_state state[PROFILER_SIGNALS];
+	struct kernel_options o = {
+	    .profile = PROFILER_KERNEL_LITE, .slot_log2 = 6};
+	struct kernel *k;
+	unsigned i;
+
+	if (capability_keep(0) < 0 || capability_get() != 0 ||
+	    capability_may_trace())
+		return 1;
+	if (kernel_new(&k, &o, state) != -EPERM || k != NULL)
+		return 2;
+	for (i = 0; i < PROFILER_SIGNALS; i++)
+		if (state[i].on || state[i].why[0] == '\0')
+			return 3;
+	return strstr(state[0].why, "CAP_BPF") != NULL ? 0 : 4;
+}
+
+/* Goal: without privileges it says so for every signal, and nothing else. */
+static void
+test_unprivileged(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(without_capabilities), 0);
+}
+
+/* With no capability left: are events still told, can a server be followed? */
+static int
+after_dropping(void)
+{
+	struct recording r;
+	uint32_t child;
+	int go[2], status, i;
+	pid_t pid;
+
+	recording_init(&r);
+	if (kernel_new(&r.kernel, &r.options, r.state) < 0)
+		return 77;
+	r.event = calloc(RECORDING_MAX, sizeof(*r.event));
+	if (r.event == NULL || capability_keep(0) < 0 || capability_get() != 0)
+		return 1;
+	if (pipe(go) < 0)
+		return 1;
+	pid = fork();
+	if (pid == 0) {
+		char c;
+
+		close(go[1]);
+		_exit(read(go[0], &c, 1) == 1 ? 5 : 6);
+	}
+	kernel_watch_server(r.kernel, 0, pid, 0);
+	recording_begin(&r);
+	if (write(go[1], "x", 1) != 1 || waitpid(pid, &status, 0) != pid)
+		return 1;
+	recording_end(&r);
+	child = (uint32_t)pid;
+	for (i = 0; i < (int)r.count; i++)
+		if (r.event[i].type == TALECHAIN_EXIT &&
+		    r.event[i].pid == child && r.event[i].arg[0] == 5 << 8)
+			break;
+	if (i == (int)r.count)
+		return 2;
+	kernel_count(r.kernel);
+	recording_close(&r);
+	return 0;
+}
+
+/* Goal: once attached nothing needs a privilege: neither events nor following
+ * a server that was started again. */
+static void
+test_dropped(void **state)
+{
+	int result = in_child(after_dropping);
+
+	(void)state;
+	if (result == 77) {
+		print_message("skipped, because nothing can be attached\n");
+		skip();
+	}
+	assert_int_equal(result, 0);
+}
+
+/* Goal: a number of slots that no channel has is refused. */
+static void
+test_slots(void **state)
+{
+	static const unsigned wrong[] = {0, 5, 21, 64};
+	struct profiler_signal_state states[PROFILER_SIGNALS];
+	struct kernel *k;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		struct kernel_options o = {
+		    .profile = PROFILER_KERNEL_LITE, .slot_log2 = wrong[i]};
+
+		assert_int_equal(kernel_new(&k, &o, states), -EINVAL);
+		assert_null(k);
+		assert_false(states[0].on);
+	}
+}
+
+/* --- through the observer -------------------------------------------------- */
+
+/* Goal: in the stream a server's events carry its number, ours none; nothing
+ * of the observer's own naps is there. */
+static void
+test_stream(void **state)
+{
+	struct profiler_signal_state signal[PROFILER_SIGNALS];
+	struct fixture f;
+	unsigned i, servers = 0;
+	int go[2], status;
+	pid_t pid;
+
+	(void)state;
+	fixture_init(&f);
+	f.options.kernel = PROFILER_KERNEL_LITE;
+	f.options.kernel_slot_log2 = 13;
+	fixture_start(&f);
+	if (!profiler_signals(f.profiler, signal)) {
+		print_message("skipped, because %s\n", signal[0].why);
+		fixture_fini(&f);
+		skip();
+	}
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		char c;
+
+		close(go[1]);
+		_exit(read(go[0], &c, 1) == 1 ? 0 : 1);
+	}
+	profiler_server_process(f.profiler, 0, pid);
+	fixture_wait_events(&f, TALECHAIN_SERVER_START, 1);
+	fixture_wait_sweeps(&f);
+	assert_int_equal(write(go[1], "x", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	fixture_wait_events(&f, TALECHAIN_EXIT, 1);
+	for (i = 0; i < f.slots; i++) {
+		const struct timeline_slot *s = &f.slot[i];
+
+		if (s->event.type >> 12 != 0)
+			continue;
+		if (s->event.type == TALECHAIN_EXIT) {
+			assert_int_equal(s->event.pid, pid);
+			assert_int_equal(s->server, 0);
+		}
+		servers += s->server == 0;
+		if (s->server == 0 && s->event.type == TALECHAIN_WAKEUP)
+			assert_true(s->event.arg[1] == (uint64_t)pid ||
+				    s->event.pid == (uint32_t)pid);
+	}
+	assert_true(servers >= 2);
+	close(go[0]);
+	close(go[1]);
+	fixture_fini(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_others),
+	    cmocka_unit_test(test_calls),
+	    cmocka_unit_test(test_burst),
+	    cmocka_unit_test(test_unprivileged),
+	    cmocka_unit_test(test_dropped),
+	    cmocka_unit_test(test_slots),
+	    cmocka_unit_test(test_stream),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
