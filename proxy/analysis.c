@@ -26,6 +26,8 @@
 #define ANSWERS 64
 #define SETTLE_NS (5 * NS_PER_MS) /* from finish until all events are read */
 #define SLACK_NS (5 * NS_PER_MS)
+#define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
+#define LATE_TRIES 5
 
 struct analysis {
 	struct timeline_reader *reader; /* owned; analysis thread */
@@ -182,6 +184,22 @@ settle(const struct tale_request *r)
 		nanosleep(&(struct timespec){0, left}, NULL);
 }
 
+/* Slice, and again if the observer was so late that the end is missing. */
+static int
+slice(struct analysis *a, const struct analysis_question *q, struct tale **out)
+{
+	int err, tries;
+
+	for (tries = 0;; tries++) {
+		err = tale_slice(out, a->reader, &q->request,
+		    q->has_client ? &q->client : NULL, SLACK_NS);
+		if (err < 0 || tale_whole(*out) || tries == LATE_TRIES)
+			return err;
+		tale_free(out);
+		nanosleep(&(struct timespec){0, LATE_NS}, NULL);
+	}
+}
+
 static void
 examine(struct analysis *a, const struct analysis_question *q)
 {
@@ -192,8 +210,7 @@ examine(struct analysis *a, const struct analysis_question *q)
 	/* With the client's stamps the tale is told anew. */
 	if (q->known && (t == NULL || q->has_client)) {
 		settle(&q->request);
-		err = tale_slice(&made, a->reader, &q->request,
-		    q->has_client ? &q->client : NULL, SLACK_NS);
+		err = slice(a, q, &made);
 		if (err < 0 && err != -ESTALE)
 			answer.status = 500;
 		if (made != NULL)

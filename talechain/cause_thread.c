@@ -43,6 +43,9 @@ woke(const struct telling *tl, uint32_t from, uint32_t to, int64_t begin,
 		if (v->type == TALECHAIN_WAKEUP && v->tid == from &&
 		    v->arg[0] == to)
 			return true;
+		if (v->type == TALECHAIN_SCHEDULE &&
+		    tale_low(v->arg[0]) == to && tale_low(v->arg[1]) == from)
+			return true; /* its maker, when it is new */
 	}
 	return false;
 }

@@ -54,7 +54,7 @@ render_head(const struct tale *t, struct text *x)
 		text_add(x, "no answer yet, ");
 	text_add(x, "total %.3f ms, %d attempt%s", text_ms_of(tale_total_ns(t)),
 	    attempts, attempts == 1 ? "" : "s");
-	if (instant_before(t->t0, r->first_byte))
+	if (t->client.same_host && instant_before(t->t0, r->first_byte))
 		text_add(x, ", as the client saw it");
 	text_add(x, "\n");
 	if (r->flags[0] != '\0')
@@ -289,13 +289,17 @@ static void
 render_events(const struct story *s, struct text *x)
 {
 	const struct tale *t = s->tale;
-	size_t i, shown = 0, minor = 0;
+	size_t i, shown = 0, minor = 0, names = 0;
 	bool doubtful = false;
 
 	text_add(x, "\n        ms  lane         event\n");
 	render_client(t, "scheduled", t->client.scheduled, x);
 	render_client(t, "sent", t->client.sent, x);
 	for (i = 0; i < t->entries; i++) {
+		if (t->entry[i].slot.event.type == TALECHAIN_THREAD) {
+			names++; /* told wherever the thread is */
+			continue;
+		}
 		if (is_minor(t, &t->entry[i])) {
 			minor++;
 			continue;
@@ -307,9 +311,9 @@ render_events(const struct story *s, struct text *x)
 		shown++;
 	}
 	render_client(t, "received", t->client.received, x);
-	if (t->entries - minor > shown)
+	if (t->entries - minor - names > shown)
 		text_add(x, "%zu more events; the JSON rendering has all.\n",
-		    t->entries - minor - shown);
+		    t->entries - minor - names - shown);
 	if (minor > 0)
 		text_add(x,
 		    "%zu short blind interval%s not listed; the JSON "

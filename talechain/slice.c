@@ -20,6 +20,7 @@
 
 #define DOUBT_PAST_NS (60 * NS_PER_S)	   /* read later than this: doubtful */
 #define DOUBT_FUTURE_NS NS_PER_MS	   /* stamped after it was read */
+#define BULKS_MAX (TALE_EVENTS_MAX / 2)	   /* page faults and the like */
 #define BEGINNINGS (3 + HAZARD_KIND_COUNT) /* what beginning_of() tells */
 /*
  * Which kind of pause an event is about, 0 .. BEGINNINGS - 1, or -1; and
@@ -54,20 +55,63 @@ beginning_of(const struct talechain_event *e, bool *begins)
 	return -1;
 }
 
+/* Of these there may be thousands, of which only the long ones matter. */
+static bool
+is_bulk(const struct talechain_event *e)
+{
+	return e->type == TALECHAIN_PAGEFAULT || e->type == TALECHAIN_SYSCALL ||
+	       e->type == TALECHAIN_SOFTIRQ;
+}
+
+/* Leave out those shorter than before, or twice that. */
+static void
+slice_thin(struct slicer *s)
+{
+	struct tale *t = s->tale;
+	size_t i, kept = 0;
+
+	s->bulk_least_ns = s->bulk_least_ns > 0 ? 2 * s->bulk_least_ns : 500;
+	for (i = 0; i < t->entries; i++) {
+		if (is_bulk(&t->entry[i].slot.event) &&
+		    tale_event_latency_ns(&t->entry[i].slot.event) <
+			s->bulk_least_ns) {
+			s->bulks--;
+			s->kernels--;
+			t->omitted++;
+			continue;
+		}
+		t->entry[kept++] = t->entry[i];
+	}
+	t->entries = kept;
+}
+
+/* Whether there is no place for a slot, after making some if that helps. */
+static bool
+slice_full(struct slicer *s, const struct timeline_slot *slot)
+{
+	unsigned class = slot->event.type >> 12;
+
+	if (is_bulk(&slot->event)) {
+		while (s->bulks >= BULKS_MAX)
+			slice_thin(s);
+		if (tale_event_latency_ns(&slot->event) < s->bulk_least_ns)
+			return true;
+	}
+	return s->tale->entries >= TALE_EVENTS_MAX ||
+	       (class == 2 && s->applications >= TALE_EVENTS_MAX / 2) ||
+	       (class == 0 && s->kernels >= TALE_EVENTS_MAX / 4 * 3);
+}
+
 /* Take a slot into the tale.  0 or -ENOMEM. */
 int
 slice_add(struct slicer *s, const struct timeline_slot *slot)
 {
 	struct tale *t = s->tale;
-	bool application = slot->event.type >> 12 == 2;
-	bool kernel = slot->event.type >> 12 == 0;
 	struct tale_entry *grown, *e;
 	struct instant ts = {slot->event.ts}, read = {slot->read_ns};
 	size_t capacity;
 
-	if (t->entries >= TALE_EVENTS_MAX ||
-	    (application && s->applications >= TALE_EVENTS_MAX / 2) ||
-	    (kernel && s->kernels >= TALE_EVENTS_MAX / 4 * 3)) {
+	if (slice_full(s, slot)) {
 		t->omitted++;
 		return 0;
 	}
@@ -84,8 +128,9 @@ slice_add(struct slicer *s, const struct timeline_slot *slot)
 	e->doubtful = instant_before(instant_plus(read, DOUBT_FUTURE_NS), ts) ||
 		      instant_before(ts, tale_earlier(read, DOUBT_PAST_NS));
 	e->at = e->doubtful ? read : ts;
-	s->applications += application;
-	s->kernels += kernel;
+	s->applications += slot->event.type >> 12 == 2;
+	s->kernels += slot->event.type >> 12 == 0;
+	s->bulks += is_bulk(&slot->event);
 	return 0;
 }
 

@@ -158,16 +158,27 @@ learn_peer(struct slicer *s, const struct talechain_event *e)
 	}
 }
 
-/* Remember who woke whom within one process while the request lived. */
+/*
+ * Remember who woke whom within one process while the request lived.  Who
+ * made a thread that is new is told when it first runs.
+ */
 static void
 learn_wake(struct slicer *s, const struct talechain_event *e)
 {
 	struct slice_wake w = {
 	    e->tid, (uint32_t)e->arg[0], (uint32_t)e->arg[1]};
+	uint32_t pid = e->pid;
 	unsigned i;
 
-	if (e->pid != w.pid || tale_high(e->arg[2]) != TALECHAIN_CONTEXT_TASK ||
-	    e->ts < s->tale->t0.ns || e->ts > s->tale->end.ns)
+	if (e->type == TALECHAIN_SCHEDULE) {
+		pid = tale_high(e->arg[1]);
+		w = (struct slice_wake){tale_low(e->arg[1]),
+		    tale_low(e->arg[0]), tale_high(e->arg[0])};
+	} else if (tale_high(e->arg[2]) != TALECHAIN_CONTEXT_TASK) {
+		return;
+	}
+	if (pid != w.pid || pid == 0 || e->ts < s->tale->t0.ns ||
+	    e->ts > s->tale->end.ns)
 		return;
 	for (i = 0; i < s->wakes; i++)
 		if (s->wake[i].from == w.from && s->wake[i].to == w.to)
@@ -185,7 +196,7 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 		return;
 	if (is_flow(e->type) && e->arg[0] != 0)
 		learn_peer(s, e);
-	else if (e->type == TALECHAIN_WAKEUP)
+	else if (e->type == TALECHAIN_WAKEUP || e->type == TALECHAIN_SCHEDULE)
 		learn_wake(s, e);
 }
 

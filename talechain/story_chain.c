@@ -263,7 +263,10 @@ attempt_order(struct story_attempt *a)
 
 	if (a->written == NEVER)
 		return;
-	/* Written is stamped after the call, so bytes may come before. */
+	/* Calls are stamped when they return: bytes may be elsewhere by then,
+	 * and Tailor's own stamp is later still. */
+	if (telling_ordered(a->left, a->sent))
+		a->sent = a->left;
 	follow(&a->net_in, &kernel);
 	follow(&a->taken, &kernel);
 	follow(&a->sent, &kernel);

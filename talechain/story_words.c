@@ -51,7 +51,7 @@ char *
 words_thread(const struct telling *tl, uint32_t tid, char *out, size_t size)
 {
 	const struct talechain_event *v;
-	char name[17] = "";
+	char name[17] = "", safe[24];
 
 	for (size_t i = tl->names; i > 0 && tid != 0; i--) {
 		v = &tl->name[i - 1]->slot.event;
@@ -59,8 +59,11 @@ words_thread(const struct telling *tl, uint32_t tid, char *out, size_t size)
 			continue;
 		memcpy(name, &v->arg[2], 8);
 		memcpy(name + 8, &v->arg[3], 8);
-		if (name[0] != '\0')
-			return text_safe(out, size, name);
+		if (name[0] == '\0')
+			break;
+		text_safe(safe, sizeof(safe), name);
+		snprintf(out, size, "%s[%" PRIu32 "]", safe, tid);
+		return out;
 	}
 	if (tid == 0)
 		snprintf(out, size, "the idle task");

@@ -163,6 +163,15 @@ tale_request(const struct tale *t)
 	return &t->request;
 }
 
+bool
+tale_whole(const struct tale *t)
+{
+	for (size_t i = t->entries; i > 0; i--)
+		if (t->entry[i - 1].slot.event.type == TALECHAIN_PROXY_FINISH)
+			return true;
+	return !instant_is_set(t->request.finished);
+}
+
 uint64_t
 tale_lost(const struct tale *t)
 {

@@ -205,6 +205,11 @@ size_t tale_events(const struct tale *t);
 const struct timeline_slot *tale_event(const struct tale *t, size_t i);
 const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
+/*
+ * Whether the observer had read the proxy's last word on a request that is
+ * finished; if not, it was late, and slicing again a little later finds more.
+ */
+bool tale_whole(const struct tale *t);
 
 /*
  * talechain_event_request(event, request):
