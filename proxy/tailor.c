@@ -145,7 +145,8 @@ open_profiler(struct proxy *p, const struct config *c)
 	err = profiler_new(&p->profiler, &o);
 	if (err < 0)
 		return err;
-	profiler_privileges_drop(launches);
+	if (*c->process.user == '\0') /* else all are given up later */
+		profiler_privileges_drop(launches);
 	return profiler_channel(p->profiler, "proxy", TALECHAIN_KIND_PROXY,
 	    PROXY_CHANNEL_LOG2, &p->events);
 }
