@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "loadgen/quantity.h"
+#include "loadgen/report_text.h"
 
 #define NO_VALUE "-"
 
@@ -280,44 +281,6 @@ print_verdict(const struct printer *p)
 }
 
 static void
-print_slow_one(const struct printer *p, const struct slow *slow)
-{
-	const struct request_name name = {
-	    .iteration = slow->iteration, .number = slow->number};
-	char id[REQUEST_ID_MAX];
-	char t[3][QUANTITY_TEXT_MAX];
-
-	(void)request_id_format(&p->e->texts.ids, &name, id);
-	(void)fprintf(p->out, "  %-20s iteration %u request %u  %8s  lag %s",
-	    id, slow->iteration, slow->number,
-	    quantity_format_ns(slow->latency_ns, t[0]),
-	    quantity_format_ns(slow->lag_ns, t[1]));
-	if (slow->server_ns >= 0)
-		(void)fprintf(p->out, "  in the server %s",
-		    quantity_format_ns(slow->server_ns, t[2]));
-	(void)fprintf(p->out, "\n");
-}
-
-static void
-print_slow(const struct printer *p)
-{
-	const struct summary *s = p->summary;
-
-	if (s->slow.count == 0)
-		return;
-	(void)fprintf(p->out, "\nSlowest:\n");
-	for (size_t i = 0; i < s->slow.count; i++)
-		print_slow_one(p, &s->slow.slowest[i]);
-	for (size_t i = 0; p->options->verbose && i < s->count; i++) {
-		const struct slow_list *l = &s->iterations[i].slow;
-		(void)fprintf(p->out, "Slowest of iteration %u:\n",
-		    s->iterations[i].index);
-		for (size_t k = 0; k < l->count; k++)
-			print_slow_one(p, &l->slowest[k]);
-	}
-}
-
-static void
 print_connections(const struct printer *p)
 {
 	size_t opened = 0;
@@ -411,7 +374,7 @@ report_text(FILE *out, struct experiment *e, bool color)
 	print_verdict(&p);
 	if (e->options.verbose)
 		print_connections(&p);
-	print_slow(&p);
+	report_text_slow(out, e);
 	print_expectations(&p);
 	if (e->interrupted)
 		(void)fprintf(

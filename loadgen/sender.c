@@ -20,7 +20,6 @@
 #include "loadgen/receiver.h"
 #include "loadgen/stamps.h"
 
-#define SPIN_NS (60 * NS_PER_US)
 #define LEAD_NS (10 * NS_PER_MS) /* from the plan to the schedule's zero */
 #define EVENTS 64
 #define STEP_NS (10 * NS_PER_US) /* reading two clocks is never so late */
@@ -235,7 +234,7 @@ wake_time(const struct sender *s)
 {
 	const struct iteration *it = s->it;
 	struct instant wake = oldest_deadline(s);
-	int64_t ahead_ns = s->options->spin ? SPIN_NS : 0;
+	int64_t ahead_ns = s->options->spin ? SENDER_SPIN_NS : 0;
 
 	/* Nothing can be sent while all connections are busy. */
 	bool full = s->pool.idle.count == 0 && s->pool.closed.count == 0;

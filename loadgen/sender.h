@@ -24,6 +24,9 @@
 #include "loadgen/options.h"
 #include "loadgen/request.h"
 
+/* How long before a request is due the sender begins to spin. */
+#define SENDER_SPIN_NS (60 * NS_PER_US)
+
 struct sender {
 	const struct options *options; /* borrowed, as the next */
 	struct request_texts *texts;

@@ -8,7 +8,8 @@
  * and it refuses (exit 4) when it was itself too slow to be believed.
  *
  *   options -> experiment -+-> sender thread -> samples -> summary -> verdict
- *                          +-> reports: text, JSON, NDJSON, hgrm
+ *                          +-> reports: text, JSON, NDJSON, CSV, hgrm
+ *   run.json, requests.ndjson -> page (report), compare
  *
  * docs/loadgen.md says what is measured, and why in this way.
  */
@@ -18,97 +19,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loadgen/ab.h"
+#include "loadgen/check.h"
 #include "loadgen/experiment.h"
-#include "loadgen/report.h"
+#include "loadgen/finish.h"
+#include "loadgen/page.h"
 
 static void
 complain(const char *why)
 {
 	(void)fprintf(stderr, "tailor-load: %s\n", why);
-}
-
-static bool
-want_color(enum color color)
-{
-	switch (color) {
-	case COLOR_ALWAYS:
-		return true;
-	case COLOR_NEVER:
-		return false;
-	case COLOR_AUTO:
-		break;
-	}
-	const char *no = getenv("NO_COLOR");
-	return isatty(STDOUT_FILENO) && (no == NULL || *no == '\0');
-}
-
-/* Whether stdout belongs to a machine-readable output. */
-static bool
-stdout_taken(const struct options *o)
-{
-	const char *path[] = {
-	    o->json_path, o->ndjson_path, o->csv_path, o->hgrm_path};
-
-	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
-		if (path[i] != NULL && strcmp(path[i], "-") == 0)
-			return true;
-	}
-	return false;
-}
-
-static int
-write_results(struct experiment *e)
-{
-	const struct options *o = &e->options;
-	int err = report_json(e);
-
-	if (err == 0)
-		err = report_hgrm(e);
-	if (!o->quiet && !stdout_taken(o))
-		report_text(stdout, e, want_color(o->color));
-	struct output *all[] = {&e->json, &e->requests, &e->csv, &e->hgrm};
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (output_close(all[i]) < 0)
-			err = -EIO;
-	}
-	if (fflush(stdout) != 0)
-		err = -EIO;
-	return err;
-}
-
-static bool
-expectations_hold(struct experiment *e)
-{
-	bool hold = true;
-	double actual;
-
-	for (unsigned i = 0; i < e->options.fail_count; i++) {
-		const struct expectation *x = &e->options.fails[i];
-		if (summary_actual(&e->summary, x, &actual) &&
-		    expectation_holds(x, actual))
-			continue;
-		hold = false;
-		if (e->options.quiet)
-			(void)fprintf(
-			    stderr, "tailor-load: not met: %s\n", x->text);
-	}
-	return hold;
-}
-
-/* A run that ended, well or early: what to tell the caller's shell. */
-static enum exit_code
-judge(struct experiment *e)
-{
-	bool hold = expectations_hold(e);
-
-	if (e->interrupted)
-		return EXIT_INTERRUPTED;
-	if (e->verdict.level == VERDICT_BAD) {
-		complain("the generator was not good enough; do not use these "
-			 "results");
-		return EXIT_BAD_GENERATOR;
-	}
-	return hold ? EXIT_DONE : EXIT_EXPECTATION_FAILED;
 }
 
 static enum exit_code
@@ -122,7 +42,7 @@ run(struct experiment *e)
 	}
 	err = experiment_run(e);
 	/* Even if nothing succeeded: the errors are a result. */
-	if (e->has_results && write_results(e) < 0) {
+	if (e->has_results && finish_write(e, true) < 0) {
 		complain("results could not be written completely");
 		return EXIT_COULD_NOT_RUN;
 	}
@@ -130,7 +50,18 @@ run(struct experiment *e)
 		complain(e->why);
 		return EXIT_COULD_NOT_RUN;
 	}
-	return judge(e);
+	return finish_judge(e);
+}
+
+static enum exit_code
+report(const struct options *o)
+{
+	char why[256];
+
+	if (page_make(o->files[0], o->out_dir, o->plot, why, sizeof(why)) == 0)
+		return EXIT_DONE;
+	complain(why);
+	return EXIT_COULD_NOT_RUN;
 }
 
 int
@@ -160,9 +91,16 @@ main(int argc, char **argv)
 		code = EXIT_DONE;
 		break;
 	case OPTIONS_AB:
+		code = ab_run(&e->options);
+		break;
 	case OPTIONS_COMPARE:
+		code = ab_compare(&e->options);
+		break;
 	case OPTIONS_REPORT:
+		code = report(&e->options);
+		break;
 	case OPTIONS_CHECK:
+		code = check_machine(&e->options, stdout);
 		break;
 	case OPTIONS_RUN:
 		code = run(e);

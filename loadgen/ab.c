@@ -1,0 +1,233 @@
+/*
+ * ab.c: see ab.h.
+ *
+ * Either run is an experiment of its own; only signals and CPUs are shared.
+ * What is compared is what run.json says, so that `compare` says the same of
+ * the files later.
+ */
+#include "loadgen/ab.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/compare.h"
+#include "loadgen/finish.h"
+#include "loadgen/schedule.h"
+
+static void
+complain(const char *why)
+{
+	(void)fprintf(stderr, "tailor-load: %s\n", why);
+}
+
+/* Write the comparison's JSON where --json says. */
+static int
+write_json(const struct options *o, const struct run *a, const struct run *b,
+    const struct comparison *c)
+{
+	struct output out;
+	char *text;
+	size_t length;
+	int err;
+
+	if (o->json_path == NULL && o->out_dir == NULL)
+		return 0;
+	err = output_open(&out, o->json_path, o->out_dir, "compare.json");
+	if (err < 0)
+		return err;
+	err = compare_json(a, b, c, &text, &length);
+	if (err == 0) {
+		output_write(&out, text, length);
+		output_write(&out, "\n", 1);
+		free(text);
+	}
+	int lost = output_close(&out);
+	return err < 0 ? err : lost;
+}
+
+static enum exit_code
+compare(const struct options *o, const struct run *a, const struct run *b)
+{
+	bool to_stdout = o->json_path != NULL && strcmp(o->json_path, "-") == 0;
+	struct comparison c;
+	int err = compare_runs(a, b, &c);
+
+	if (err == -EINVAL)
+		complain("nothing to compare: no complete iteration with "
+			 "successes, or over 2000 iterations");
+	else if (err < 0)
+		complain(strerror(-err));
+	if (err < 0)
+		return EXIT_COULD_NOT_RUN;
+	if (!o->quiet && !to_stdout)
+		compare_text(stdout, a, b, &c);
+	err = write_json(o, a, b, &c);
+	if (err == 0 && fflush(stdout) != 0)
+		err = -EIO;
+	if (err < 0) {
+		complain("the comparison could not be written completely");
+		return EXIT_COULD_NOT_RUN;
+	}
+	return c.usable ? EXIT_DONE : EXIT_BAD_GENERATOR;
+}
+
+enum exit_code
+ab_compare(const struct options *o)
+{
+	struct run a, b;
+	enum exit_code code;
+	char why[256];
+
+	if (run_read(&a, o->files[0], why, sizeof(why)) < 0) {
+		complain(why);
+		return EXIT_COULD_NOT_RUN;
+	}
+	if (run_read(&b, o->files[1], why, sizeof(why)) < 0) {
+		complain(why);
+		run_close(&a);
+		return EXIT_COULD_NOT_RUN;
+	}
+	code = compare(o, &a, &b);
+	run_close(&b);
+	run_close(&a);
+	return code;
+}
+
+/* One side of the experiment. */
+struct side {
+	struct experiment *e; /* owned */
+	char dir[4096];
+};
+
+static int
+side_open(
+    struct side *s, const struct options *o, const char *url, const char *name)
+{
+	s->e = calloc(1, sizeof(*s->e));
+	if (s->e == NULL)
+		return -ENOMEM;
+	s->e->options = *o;
+	s->e->options.url = url;
+	s->e->options.json_path = NULL;
+	if (o->out_dir == NULL)
+		return 0;
+	int n = snprintf(s->dir, sizeof(s->dir), "%s/%s", o->out_dir, name);
+	if (n < 0 || (size_t)n >= sizeof(s->dir))
+		return -ENAMETOOLONG;
+	s->e->options.out_dir = s->dir;
+	return 0;
+}
+
+static void
+side_close(struct side *s)
+{
+	if (s->e == NULL)
+		return;
+	experiment_close(s->e);
+	free(s->e);
+}
+
+/* All iterations of both, in an order that the seed decides. */
+static int
+iterate(struct side sides[2], uint64_t seed)
+{
+	struct prng p;
+
+	prng_init(&p, ~seed);
+	experiment_begin(sides[0].e);
+	experiment_begin(sides[1].e);
+	for (unsigned k = 1; k <= sides[0].e->options.iterations; k++) {
+		size_t first = prng_next(&p) >> 63;
+		for (size_t i = 0; i < 2; i++) {
+			struct experiment *e = sides[first ^ i].e;
+			int err = experiment_iterate(e, k);
+			if (err < 0)
+				return err;
+			if (experiment_interrupted(e))
+				return 0;
+		}
+	}
+	return 0;
+}
+
+/* What a side has measured, as its run.json says it. */
+static int
+take_run(struct side *s, struct run *out)
+{
+	char why[64];
+	char *text;
+	size_t length;
+	int err = report_json_text(s->e, &text, &length);
+
+	if (err < 0)
+		return err;
+	err = run_parse(out, text, length, why, sizeof(why));
+	free(text);
+	return err;
+}
+
+static enum exit_code
+conclude(const struct options *o, struct side sides[2])
+{
+	struct run runs[2];
+	enum exit_code code;
+
+	for (size_t i = 0; i < 2; i++) {
+		int err = experiment_end(sides[i].e);
+		if (finish_write(sides[i].e, false) < 0 || err < 0) {
+			complain(err < 0 ? sides[i].e->why
+					 : "results could not be written "
+					   "completely");
+			return EXIT_COULD_NOT_RUN;
+		}
+	}
+	if (experiment_interrupted(sides[1].e))
+		return EXIT_INTERRUPTED;
+	if (take_run(&sides[0], &runs[0]) < 0)
+		return EXIT_COULD_NOT_RUN;
+	if (take_run(&sides[1], &runs[1]) < 0) {
+		run_close(&runs[0]);
+		return EXIT_COULD_NOT_RUN;
+	}
+	code = compare(o, &runs[0], &runs[1]);
+	run_close(&runs[0]);
+	run_close(&runs[1]);
+	return code;
+}
+
+enum exit_code
+ab_run(const struct options *o)
+{
+	struct side sides[2] = {0};
+	enum exit_code code = EXIT_COULD_NOT_RUN;
+	int err = side_open(&sides[0], o, o->url_a, "a");
+
+	if (err == 0)
+		err = side_open(&sides[1], o, o->url_b, "b");
+	if (err < 0) {
+		complain(strerror(-err));
+		goto done;
+	}
+	experiment_share(sides[1].e, sides[0].e);
+	for (size_t i = 0; i < 2; i++) {
+		err = experiment_open(sides[i].e);
+		if (err < 0) {
+			complain(sides[i].e->why);
+			code = err == -EINVAL ? EXIT_USAGE : EXIT_COULD_NOT_RUN;
+			goto done;
+		}
+	}
+	err = iterate(sides, o->seed);
+	if (err < 0)
+		complain(sides[0].e->why[0] != '\0' ? sides[0].e->why
+						    : sides[1].e->why);
+	else
+		code = conclude(o, sides);
+done:
+	/* The second uses what the first owns. */
+	side_close(&sides[1]);
+	side_close(&sides[0]);
+	return code;
+}

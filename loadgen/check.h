@@ -1,0 +1,23 @@
+/*
+ * check.h: how well this machine lets a sender keep its schedule.
+ *
+ * Nothing is sent: a thread, placed like the sender, is only on time, or not,
+ * for a Poisson schedule: by timers alone for a third of the time, then by
+ * sleeping and spinning as the sender does; all the while it looks for stalls.
+ */
+#ifndef TAILOR_LOADGEN_CHECK_H
+#define TAILOR_LOADGEN_CHECK_H
+
+#include <stdio.h>
+
+#include "loadgen/experiment.h"
+
+/*
+ * check_machine(o, out):
+ * Check for o->duration_ns (10 s if it is 0) at o->rate_per_s and print what
+ * was found.  Returns EXIT_DONE, EXIT_BAD_GENERATOR (an experiment on this
+ * machine, now, would be refused) or EXIT_COULD_NOT_RUN.
+ */
+enum exit_code check_machine(const struct options *o, FILE *out);
+
+#endif

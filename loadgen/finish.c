@@ -1,0 +1,109 @@
+/*
+ * finish.c: see finish.h.
+ */
+#include "loadgen/finish.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loadgen/page.h"
+
+static bool
+want_color(enum color color)
+{
+	switch (color) {
+	case COLOR_ALWAYS:
+		return true;
+	case COLOR_NEVER:
+		return false;
+	case COLOR_AUTO:
+		break;
+	}
+	const char *no = getenv("NO_COLOR");
+	return isatty(STDOUT_FILENO) && (no == NULL || *no == '\0');
+}
+
+/* Whether stdout belongs to a machine-readable output. */
+static bool
+stdout_taken(const struct options *o)
+{
+	const char *path[] = {
+	    o->json_path, o->ndjson_path, o->csv_path, o->hgrm_path};
+
+	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+		if (path[i] != NULL && strcmp(path[i], "-") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* From the files just written, as `tailor-load report` does it. */
+static int
+write_page(struct experiment *e)
+{
+	char path[4096], why[256];
+
+	(void)snprintf(path, sizeof(path), "%s/run.json", e->options.out_dir);
+	int err = page_make(path, NULL, NULL, why, sizeof(why));
+	if (err < 0)
+		(void)fprintf(stderr, "tailor-load: %s\n", why);
+	return err;
+}
+
+int
+finish_write(struct experiment *e, bool text)
+{
+	const struct options *o = &e->options;
+	int err = report_json(e);
+
+	if (err == 0)
+		err = report_hgrm(e);
+	if (text && !o->quiet && !stdout_taken(o))
+		report_text(stdout, e, want_color(o->color));
+	struct output *all[] = {&e->json, &e->requests, &e->csv, &e->hgrm};
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (output_close(all[i]) < 0)
+			err = -EIO;
+	}
+	if (fflush(stdout) != 0)
+		err = -EIO;
+	return err == 0 && o->out_dir != NULL && o->report ? write_page(e)
+							   : err;
+}
+
+static bool
+expectations_hold(struct experiment *e)
+{
+	bool hold = true;
+	double actual;
+
+	for (unsigned i = 0; i < e->options.fail_count; i++) {
+		const struct expectation *x = &e->options.fails[i];
+		if (summary_actual(&e->summary, x, &actual) &&
+		    expectation_holds(x, actual))
+			continue;
+		hold = false;
+		if (e->options.quiet)
+			(void)fprintf(
+			    stderr, "tailor-load: not met: %s\n", x->text);
+	}
+	return hold;
+}
+
+enum exit_code
+finish_judge(struct experiment *e)
+{
+	bool hold = expectations_hold(e);
+
+	if (e->interrupted)
+		return EXIT_INTERRUPTED;
+	if (e->verdict.level == VERDICT_BAD) {
+		(void)fprintf(stderr, "tailor-load: the generator was not good "
+				      "enough; do not use these results\n");
+		return EXIT_BAD_GENERATOR;
+	}
+	return hold ? EXIT_DONE : EXIT_EXPECTATION_FAILED;
+}

@@ -1,0 +1,27 @@
+/*
+ * finish.h: what is done with a finished experiment: writing it down.
+ */
+#ifndef TAILOR_LOADGEN_FINISH_H
+#define TAILOR_LOADGEN_FINISH_H
+
+#include <stdbool.h>
+
+#include "loadgen/experiment.h"
+#include "loadgen/report.h"
+
+/*
+ * finish_write(e, text):
+ * Write every output that is wanted and close it, then report.html.
+ *   text  also print the report for a person, if stdout is free
+ * Returns 0 or a negative errno.
+ */
+int finish_write(struct experiment *e, bool text);
+
+/*
+ * finish_judge(e):
+ * Of a run that ended, well or early: what to tell the caller's shell.
+ * Says on stderr why it is not 0, as far as the report does not.
+ */
+enum exit_code finish_judge(struct experiment *e);
+
+#endif

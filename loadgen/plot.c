@@ -1,0 +1,209 @@
+/*
+ * plot.c: see plot.h.
+ */
+#include "loadgen/plot.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#define WIDTH 960
+#define HEIGHT 340
+
+/*
+ * Dots, bands and lines differ in shape, too, not only in colour.  No custom
+ * properties: printers and converters of SVG do not know them.
+ */
+static const char style[] =
+    "svg text{font:12px system-ui,sans-serif;fill:#666}"
+    "svg text.title{font-size:15px;font-weight:600;fill:#222}"
+    ".paper{fill:#fff}.grid{stroke:#ddd}.frame{stroke:#666;fill:none}"
+    ".dots{stroke:#0072b2;stroke-width:2.4;stroke-linecap:round;"
+    "stroke-opacity:.65;fill:none}"
+    ".failed{stroke:#d55e00;stroke-width:1.4;fill:none}"
+    ".slow{fill:#d55e00;fill-opacity:.35;stroke:#d55e00;stroke-width:1.6}"
+    "a:hover .slow,a:focus .slow{fill-opacity:1}"
+    ".line{stroke:#0072b2;stroke-width:1.8;fill:none}"
+    ".line2{stroke:#d55e00;stroke-width:1.8;fill:none;"
+    "stroke-dasharray:6 3}"
+    ".band{fill:#0072b2;fill-opacity:.14}"
+    ".band2{fill:#d55e00;fill-opacity:.14}"
+    ".dot{fill:#0072b2}.dot2{fill:#d55e00}"
+    "@media(prefers-color-scheme:dark){"
+    "svg text{fill:#aaa}svg text.title{fill:#eee}.paper{fill:#14171a}"
+    ".grid{stroke:#333a44}.frame{stroke:#aaa}.dots,.line{stroke:#7cc4ff}"
+    ".dot,.band{fill:#7cc4ff}.failed,.line2{stroke:#ff7a59}"
+    ".slow{fill:#ff7a59;stroke:#ff7a59}.dot2,.band2{fill:#ff7a59}}";
+
+void
+plot_escape(FILE *out, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+		switch (c) {
+		case '&':
+			(void)fputs("&amp;", out);
+			break;
+		case '<':
+			(void)fputs("&lt;", out);
+			break;
+		case '>':
+			(void)fputs("&gt;", out);
+			break;
+		case '"':
+			(void)fputs("&quot;", out);
+			break;
+		case '\'':
+			(void)fputs("&#39;", out);
+			break;
+		default:
+			/* XML has no control characters. */
+			(void)fputc(c < ' ' || c == 0x7f ? ' ' : c, out);
+		}
+	}
+}
+
+static double
+scaled(const struct plot_axis *a, double value)
+{
+	switch (a->scale) {
+	case PLOT_LINEAR:
+		return value;
+	case PLOT_LOG:
+		return log10(value > a->low ? value : a->low);
+	case PLOT_TAIL:
+		return -log10(1 - (value < a->high ? value : a->high));
+	}
+	return 0;
+}
+
+/* 0 at the low end, 1 at the high end. */
+static double
+part(const struct plot_axis *a, double value)
+{
+	double low = scaled(a, a->low);
+	double p = (scaled(a, value) - low) / (scaled(a, a->high) - low);
+
+	return p < 0 ? 0 : p > 1 ? 1 : p;
+}
+
+double
+plot_x(const struct plot *p, double value)
+{
+	return PLOT_LEFT + part(&p->x, value) * (PLOT_RIGHT - PLOT_LEFT);
+}
+
+double
+plot_y(const struct plot *p, double value)
+{
+	return PLOT_BOTTOM - part(&p->y, value) * (PLOT_BOTTOM - PLOT_TOP);
+}
+
+static void
+tick(const struct plot *p, bool horizontal, double at, const char *label)
+{
+	if (horizontal)
+		(void)fprintf(p->out,
+		    "<path class=\"grid\" d=\"M%.1f %dV%d\"/>"
+		    "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s"
+		    "</text>\n",
+		    at, PLOT_TOP, PLOT_BOTTOM, at, PLOT_BOTTOM + 16, label);
+	else
+		(void)fprintf(p->out,
+		    "<path class=\"grid\" d=\"M%d %.1fH%d\"/>"
+		    "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s"
+		    "</text>\n",
+		    PLOT_LEFT, at, PLOT_RIGHT, PLOT_LEFT - 6, at + 4, label);
+}
+
+static void
+tick_value(const struct plot *p, bool horizontal, double value)
+{
+	const struct plot_axis *a = horizontal ? &p->x : &p->y;
+	double at = horizontal ? plot_x(p, value) : plot_y(p, value);
+	char label[32];
+
+	if (value < a->low * 0.999999 || value > a->high * 1.000001)
+		return;
+	(void)snprintf(label, sizeof(label), "%.6g", value);
+	tick(p, horizontal, at, label);
+}
+
+/* 1, 2 or 5 times a power of ten, so that there are 4 to 10 of them. */
+static double
+step_of(double span)
+{
+	double power = pow(10, floor(log10(span)));
+
+	if (span / power < 2)
+		return power / 5;
+	return span / power < 5 ? power / 2 : power;
+}
+
+static void
+draw_ticks(const struct plot *p, bool horizontal)
+{
+	const struct plot_axis *a = horizontal ? &p->x : &p->y;
+	double step, decades;
+	char label[32];
+
+	switch (a->scale) {
+	case PLOT_LINEAR:
+		step = step_of(a->high - a->low);
+		for (double n = ceil(a->low / step); n * step <= a->high; n++)
+			tick_value(p, horizontal, n * step);
+		break;
+	case PLOT_LOG:
+		decades = log10(a->high / a->low);
+		for (double e = floor(log10(a->low)); e <= log10(a->high);
+		     e++) {
+			tick_value(p, horizontal, pow(10, e));
+			if (decades < 3.5) {
+				tick_value(p, horizontal, 2 * pow(10, e));
+				tick_value(p, horizontal, 5 * pow(10, e));
+			}
+		}
+		break;
+	case PLOT_TAIL:
+		tick(p, horizontal, plot_y(p, 0), "0");
+		tick(p, horizontal, plot_y(p, 0.5), "50%");
+		for (double q = 0.9; q <= a->high; q = 1 - (1 - q) / 10) {
+			(void)snprintf(label, sizeof(label), "%.6g%%", 100 * q);
+			tick(p, horizontal, plot_y(p, q), label);
+		}
+		break;
+	}
+}
+
+void
+plot_begin(struct plot *p, const char *title, const char *summary)
+{
+	(void)fprintf(p->out,
+	    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+	    "role=\"img\">\n<style>%s</style>\n<title>",
+	    WIDTH, HEIGHT, style);
+	plot_escape(p->out, title);
+	(void)fputs("</title>\n<desc>", p->out);
+	plot_escape(p->out, summary);
+	(void)fprintf(p->out,
+	    "</desc>\n<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n"
+	    "<text class=\"title\" x=\"%d\" y=\"22\">",
+	    WIDTH, HEIGHT, PLOT_LEFT);
+	plot_escape(p->out, title);
+	(void)fputs("</text>\n", p->out);
+	draw_ticks(p, true);
+	draw_ticks(p, false);
+	(void)fprintf(p->out,
+	    "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" "
+	    "height=\"%d\"/>\n<text x=\"%d\" y=\"%d\" "
+	    "text-anchor=\"end\">%s</text>\n<text transform=\"translate(16 "
+	    "%d) rotate(-90)\" text-anchor=\"middle\">%s</text>\n",
+	    PLOT_LEFT, PLOT_TOP, PLOT_RIGHT - PLOT_LEFT, PLOT_BOTTOM - PLOT_TOP,
+	    PLOT_RIGHT, PLOT_BOTTOM + 34, p->x.label,
+	    (PLOT_TOP + PLOT_BOTTOM) / 2, p->y.label);
+}
+
+void
+plot_end(struct plot *p)
+{
+	(void)fputs("</svg>\n", p->out);
+}

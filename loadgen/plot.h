@@ -1,0 +1,49 @@
+/*
+ * plot.h: one chart as SVG: a frame, two axes, and where a value lies.
+ *
+ * Static: no script, no font, nothing fetched; colours follow the reader's
+ * light or dark setting.  Three scales: linear, logarithmic, and tail, on
+ * which 90 %, 99 % and 99.9 % are equally far apart.
+ */
+#ifndef TAILOR_LOADGEN_PLOT_H
+#define TAILOR_LOADGEN_PLOT_H
+
+#include <stdio.h>
+
+enum plot_scale {
+	PLOT_LINEAR,
+	PLOT_LOG,
+	PLOT_TAIL, /* a fraction, 0 <= q < 1, drawn at -log10(1 - q) */
+};
+
+struct plot_axis {
+	enum plot_scale scale;
+	double low;  /* > 0 if logarithmic */
+	double high; /* > low */
+	const char *label;
+};
+
+struct plot {
+	FILE *out; /* borrowed */
+	struct plot_axis x;
+	struct plot_axis y;
+};
+
+/* The frame, its axes and grid; title is plain text. */
+void plot_begin(struct plot *p, const char *title, const char *summary);
+void plot_end(struct plot *p);
+
+/* Where a value lies, in units of the picture; at the edge if beyond. */
+double plot_x(const struct plot *p, double value);
+double plot_y(const struct plot *p, double value);
+
+/* The inner frame: left, right, top and bottom. */
+#define PLOT_LEFT 70
+#define PLOT_RIGHT 940
+#define PLOT_TOP 36
+#define PLOT_BOTTOM 290
+
+/* Write text with &, <, >, " and ' as entities. */
+void plot_escape(FILE *out, const char *text);
+
+#endif

@@ -1,0 +1,258 @@
+"""tailor-load: what is made of a run: schema, page, comparison, causes."""
+
+import html.parser
+import json
+import os
+import pathlib
+import re
+import subprocess
+import time
+import xml.etree.ElementTree
+
+import pytest
+
+from support import schema
+from support.process import SANITIZER
+from test_load import OK, RUN_S, Result, load, stub  # noqa: F401
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "docs" / "load.schema.json").read_text())
+
+
+@pytest.fixture
+def tool(build):
+    """Runs tailor-load with these arguments, without a run's defaults."""
+    def run(*arguments):
+        done = subprocess.run([str(build / "tailor-load"),
+                               *map(str, arguments)], check=False,
+                              capture_output=True, text=True, timeout=RUN_S)
+        assert not SANITIZER.search(done.stderr), done.stderr
+        return done
+
+    return run
+
+
+def test_schema(stub, load):  # noqa: F811
+    """Goal: run.json is what docs/load.schema.json says, errors and all."""
+    def answer(request):
+        if request["x-request-id"].endswith("13"):
+            return b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
+        if request["x-request-id"].endswith("17"):
+            return b"HTTP/1.1 2"
+        return OK.replace(b"\r\n\r\n", b"\r\nServer-Timing: app;dur=1\r\n\r\n")
+    server = stub(answer)
+    result = load(server.url, "-i", 6, "-n", 60, "-r", 400, "--timeout",
+                  "300ms", "--fail", "errors<1%", "--fail", "p99<1s",
+                  "--fail", "rate>1", "--fail", "errors<=99",
+                  "--percentiles", "10,12.5,99.99")
+    schema.check(result.run, SCHEMA)
+    closed = load(server.url, "-i", 1, "-n", 30, "--arrivals", "closed:2",
+                  "--timeout", "300ms")
+    schema.check(closed.run, SCHEMA)
+    # and it can fail
+    for spoil in ({"schema": "x"}, {"more": 1}, {"iterations": {}}):
+        with pytest.raises(AssertionError):
+            schema.check({**result.run, **spoil}, SCHEMA)
+
+
+class Page(html.parser.HTMLParser):
+    """Elements, links and the balance of tags of a page."""
+
+    VOID = {"meta", "img", "br"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen, self.links, self.policy = [], [], [], ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.seen.append(tag)
+        if tag == "a":
+            self.links.append(attrs["href"])
+        if attrs.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attrs["content"]
+        assert "src" not in attrs and "onload" not in attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_page(stub, load, tool, scratch):  # noqa: F811
+    """Goal: report.html needs nothing, shows every request and says first
+    whether it can be believed; the same page can be made again later."""
+    def answer(request):
+        return b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n" \
+            if request["x-request-id"].endswith("-0007") else OK
+    server = stub(answer)
+    result = load(server.url, "-i", 3, "-n", 100, "-r", 400)
+    directory = scratch / "out1"
+    text = (directory / "report.html").read_text()
+    page = Page(text)
+    assert page.policy.startswith("default-src 'none';")
+    assert "script" not in page.seen and page.seen.count("svg") == 4
+    assert f"Generator: <b>{result.verdict}</b>" in text
+    assert "3 of 300 failed" in text
+    # a dot for each place; failed requests are strokes
+    time_svg = text.split("<svg")[1]
+    assert time_svg.split('class="failed" d="')[1].split('"')[0].count(
+        "M") == 3
+    assert 30 < time_svg.split('class="dots" d="')[1].split('"')[0].count(
+        "M") <= 297
+    again = scratch / "again.html"
+    done = tool("report", directory / "run.json", "-o", again)
+    assert done.returncode == 0 and again.read_text() == text
+    for name in ("time", "worst", "iterations", "tail"):
+        done = tool("report", directory / "run.json", "--plot", name, "-o",
+                    "-")
+        root = xml.etree.ElementTree.fromstring(done.stdout)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    done = tool("report", scratch / "none.json")
+    assert done.returncode == 1 and "none.json" in done.stderr
+
+
+def test_no_report(stub, load, scratch):  # noqa: F811
+    """Goal: --no-report, and a run in which nothing succeeded."""
+    server = stub(lambda request: b"HTTP/1.1 500 No\r\n"
+                  b"Content-Length: 0\r\n\r\n")
+    result = load(server.url, "-i", 2, "-n", 10, "-r", 200)
+    assert result.status == 1
+    assert "nothing to draw" in (scratch / "out1/report.html").read_text()
+    load(server.url, "-i", 1, "-n", 10, "-r", 200, "--no-report")
+    assert not (scratch / "out2/report.html").exists()
+
+
+def difference(compared, statistic):
+    """One row of a comparison."""
+    return next(d for d in compared["differences"]
+                if d["statistic"] == statistic)
+
+
+def test_ab(stub, tool, scratch):  # noqa: F811
+    """Goal: a server that is 12 ms slower is found so, in pairs with the same
+    schedules, and a server is not found different from itself."""
+    def slow(request):
+        time.sleep(0.012)
+        return OK
+    fast, late = stub(), stub(slow)
+    out = scratch / "ab"
+    common = ("-i", 8, "-n", 15, "-r", 30, "--warmup", 3, "--pause", 0,
+              "--cpu", "none", "--priority", "-q")
+    done = tool("ab", "--a", fast.url, "--b", late.url, "-o", out, *common)
+    assert done.returncode in (0, 4), done.stderr
+    compared = json.loads((out / "compare.json").read_text())
+    assert compared["paired"] is True
+    p50 = difference(compared, "p50")
+    assert p50["shown"] and p50["difference_ns"] > 8e6
+    assert p50["change_ci95"][0] > 0 and p50["lower"] <= 1
+    assert 2 / 2**8 - 1e-9 < p50["p"] <= 0.05
+    lines = [[json.loads(line) for line in
+              (out / side / "requests.ndjson").open()] for side in "ab"]
+    for k in range(1, 9):
+        due = [[x["sched"] for x in side if x["i"] == k] for side in lines]
+        gaps = [[b - a for a, b in zip(d, d[1:])] for d in due]
+        assert gaps[0] == gaps[1] and len(due[0]) == 15
+    # the order within a pair is not always the same
+    begun = [[min(x["sched"] for x in side if x["i"] == k)
+              for k in range(1, 9)] for side in lines]
+    assert len({a < b for a, b in zip(*begun)}) == 2
+    # the files say the same later
+    done = tool("compare", out / "a/run.json", out / "b/run.json", "--json",
+                "-")
+    assert json.loads(done.stdout) == compared
+    done = tool("compare", out / "a/run.json", out / "a/run.json")
+    assert "no difference shown" in done.stdout and "B is" not in done.stdout
+
+
+def test_compare_refuses(stub, load, tool, scratch):  # noqa: F811
+    """Goal: different plans are two samples, with a warning; a run with a bad
+    generator is refused; what is no run is an error."""
+    server = stub()
+    load(server.url, "-i", 6, "-n", 20, "-r", 200)
+    load(server.url, "-i", 6, "-n", 20, "-r", 300)
+    runs = [scratch / f"out{i}/run.json" for i in (1, 2)]
+    done = tool("compare", *runs)
+    assert "two samples" in done.stdout
+    assert "differ in their rates" in done.stdout
+    for path in runs:
+        run = json.loads(path.read_text())
+        run["generator"]["verdict"] = "good"
+        path.write_text(json.dumps(run))
+    assert tool("compare", *runs).returncode == 0
+    run["generator"]["verdict"] = "bad"
+    path.write_text(json.dumps(run))
+    done = tool("compare", *runs)
+    assert done.returncode == 4 and "do not use" in done.stdout
+    path.write_text("{}")
+    done = tool("compare", *runs)
+    assert done.returncode == 1 and "is no tailor.load.run/1" in done.stderr
+
+
+def test_check(tool):
+    """Goal: check measures this machine and says good, doubtful or bad."""
+    done = tool("check", "-d", "300ms", "--cpu", "none")
+    assert done.returncode in (0, 4), done.stderr
+    assert re.search(r"sleep, then spin +late by p50 \S+, p99", done.stdout)
+    word = re.search(r"^(GOOD|DOUBTFUL|BAD):", done.stdout, re.M)[1]
+    assert (word == "BAD") == (done.returncode == 4)
+
+
+def test_hog_is_refused(stub, build, scratch):  # noqa: F811
+    """Goal: a generator that shares its CPU with work that spins is refused:
+    exit 4, BAD, and do not use."""
+    server = stub()
+    cpu = sorted(os.sched_getaffinity(0))[-1]
+    hogs = [subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c",
+                              "while :; do :; done"]) for _ in range(3)]
+    try:
+        child = subprocess.Popen(
+            [str(build / "tailor-load"), "--cpu", str(cpu), "-i", "2", "-n",
+             "500", "--pause", "0", "-o", str(scratch / "hog"), server.url],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        result = Result(child, scratch / "hog")
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    assert result.status == 4 and result.verdict == "bad"
+    assert "Do not use these results" in result.out
+    assert "Do not use these results" in \
+        (scratch / "hog/report.html").read_text()
+
+
+def test_causes_from_tailor(tailor, upstream, load, scratch):  # noqa: F811
+    """Goal: slow requests through a Tailor are pinned while the iteration
+    runs and explained after it, with timelines beside the report."""
+    active = upstream()
+    active.serve()
+    t = tailor(active, proxy={"trust": ["127.0.0.0/8"]})
+    result = load(f"http://127.0.0.1:{t.port}/x", "-i", 2, "-n", 150, "-r",
+                  300, "--slow", "top:4")
+    asked = result.run["talechain"]
+    assert asked["analysed"] == 8 and asked["failed"] == 0
+    assert asked["pinned"] >= 4
+    assert sum(v["count"] for v in result.run["verdicts"]) == 8
+    schema.check(result.run, SCHEMA)
+    slow = [s for i in result.run["iterations"] for s in i["slowest"]]
+    page = Page((scratch / "out1/report.html").read_text())
+    for one in slow:
+        path = scratch / "out1" / one["timeline"]
+        assert path.stat().st_size > 100
+        assert one["timeline"] in page.links and one["text"]
+        tale = json.loads(
+            (path.with_suffix(".json")).read_text())
+        assert tale["request"]["external_id"] == one["id"]
+        # the client's own stamps were understood: all its time is there
+        # (and what the proxy did after the client's last byte)
+        assert 0 <= tale["total"] - one["latency_ns"] < 5e7
+    assert {x["n"] for x in result.lines if "verdict" in x and x["i"] == 1} \
+        == {s["seq"] for s in slow if s["iteration"] == 1}
+    off = load(f"http://127.0.0.1:{t.port}/x", "-i", 1, "-n", 50, "-r", 300,
+               "--analyze", "off")
+    assert "talechain" not in off.run and not (scratch / "out2/slow").exists()

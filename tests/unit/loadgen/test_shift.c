@@ -1,0 +1,232 @@
+/* Goal: differences, intervals and p values are those of the textbooks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "loadgen/schedule.h"
+#include "loadgen/shift.h"
+
+#define N_MAX 64
+
+static int64_t a_ns[N_MAX];
+static int64_t b_ns[N_MAX];
+static struct prng prng;
+
+static void
+fill_random(size_t na, size_t nb)
+{
+	for (size_t i = 0; i < na; i++)
+		a_ns[i] = 1000000 + (int64_t)(1e6 * prng_uniform(&prng));
+	for (size_t i = 0; i < nb; i++)
+		b_ns[i] = 1100000 + (int64_t)(1e6 * prng_uniform(&prng));
+}
+
+/* The sum of the ranks of |d| with a set bit, ranks counted naively. */
+static unsigned
+naive_rank_sum(const double *d, size_t n, unsigned signs)
+{
+	unsigned sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned rank = 0;
+		for (size_t k = 0; k < n; k++)
+			rank += fabs(d[k]) <= fabs(d[i]);
+		sum += (signs >> i & 1) != 0 ? rank : 0;
+	}
+	return sum;
+}
+
+/* Goal: the paired p value is the share of all sign patterns as extreme. */
+static void
+test_paired_naive(void **state)
+{
+	(void)state;
+	for (unsigned trial = 0; trial < 60; trial++) {
+		size_t n = 1 + trial % 9;
+		unsigned own = 0, extreme = 0;
+		double d[9];
+		struct shift s;
+
+		fill_random(n, n);
+		for (size_t i = 0; i < n; i++) {
+			d[i] = log((double)b_ns[i] / (double)a_ns[i]);
+			own |= (unsigned)(d[i] > 0) << i;
+		}
+		double mean = (double)(n * (n + 1)) / 4;
+		double distance = fabs(naive_rank_sum(d, n, own) - mean) - 1e-9;
+		for (unsigned signs = 0; signs < 1u << n; signs++)
+			extreme += fabs(naive_rank_sum(d, n, signs) - mean) >=
+				   distance;
+		assert_int_equal(shift_paired(a_ns, b_ns, n, &s), 0);
+		assert_true(fabs(s.p - (double)extreme / (1u << n)) < 1e-9);
+	}
+}
+
+/* Goal: the unpaired p value is the share of all ways to split the values. */
+static void
+test_unpaired_naive(void **state)
+{
+	(void)state;
+	for (unsigned trial = 0; trial < 40; trial++) {
+		size_t m = 1 + trial % 4, n = 1 + trial % 5;
+		int64_t all[9];
+		unsigned extreme = 0, total = 0;
+		double own = 0;
+		struct shift s;
+
+		fill_random(m, n);
+		for (size_t i = 0; i < m + n; i++)
+			all[i] = i < m ? a_ns[i] : b_ns[i - m];
+		for (size_t i = 0; i < m; i++)
+			for (size_t k = 0; k < n; k++)
+				own += b_ns[k] > a_ns[i];
+		double mean = (double)(m * n) / 2;
+		for (unsigned pick = 0; pick < 1u << (m + n); pick++) {
+			double u = 0;
+			if ((size_t)__builtin_popcount(pick) != m)
+				continue;
+			for (size_t i = 0; i < m + n; i++)
+				for (size_t k = 0; k < m + n; k++)
+					u += (pick >> i & 1) != 0 &&
+					     (pick >> k & 1) == 0 &&
+					     all[k] > all[i];
+			total++;
+			extreme += fabs(u - mean) >= fabs(own - mean) - 1e-9;
+		}
+		assert_int_equal(shift_unpaired(a_ns, m, b_ns, n, &s), 0);
+		assert_true(fabs(s.p - (double)extreme / total) < 1e-9);
+	}
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Goal: intervals are cut where the printed tables of Wilcoxon cut them. */
+static void
+test_paired_interval(void **state)
+{
+	static const size_t table[][2] = {
+	    {6, 0}, {7, 2}, {8, 3}, {10, 8}, {15, 25}, {20, 52}, {25, 89}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		size_t n = table[i][0], k = 0;
+		double walsh[N_MAX * N_MAX];
+		struct shift s;
+
+		fill_random(n, n);
+		assert_int_equal(shift_paired(a_ns, b_ns, n, &s), 0);
+		for (size_t x = 0; x < n; x++)
+			for (size_t y = x; y < n; y++)
+				walsh[k++] =
+				    (log((double)b_ns[x] / (double)a_ns[x]) +
+					log((double)b_ns[y] /
+					    (double)a_ns[y])) /
+				    2;
+		qsort(walsh, k, sizeof(walsh[0]), by_value);
+		assert_true(s.bounded);
+		assert_true(fabs(s.low - expm1(walsh[table[i][1]])) < 1e-9);
+		assert_true(
+		    fabs(s.high - expm1(walsh[k - 1 - table[i][1]])) < 1e-9);
+		assert_true(s.low <= s.change && s.change <= s.high);
+	}
+}
+
+/* Goal: and those of Mann and Whitney. */
+static void
+test_unpaired_interval(void **state)
+{
+	static const size_t table[][3] = {
+	    {4, 4, 0}, {5, 5, 2}, {8, 10, 17}, {10, 10, 23}, {20, 20, 127}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		size_t m = table[i][0], n = table[i][1], k = 0;
+		double d[N_MAX * N_MAX];
+		struct shift s;
+
+		fill_random(m, n);
+		assert_int_equal(shift_unpaired(a_ns, m, b_ns, n, &s), 0);
+		for (size_t x = 0; x < m; x++)
+			for (size_t y = 0; y < n; y++)
+				d[k++] = log((double)b_ns[y] / (double)a_ns[x]);
+		qsort(d, k, sizeof(d[0]), by_value);
+		assert_true(s.bounded);
+		assert_true(fabs(s.low - expm1(d[table[i][2]])) < 1e-9);
+	}
+}
+
+/* Goal: five pairs have no 95 % interval; a known change is found. */
+static void
+test_known(void **state)
+{
+	struct shift s;
+
+	(void)state;
+	for (size_t i = 0; i < 20; i++) {
+		a_ns[i] = 1000000 + 1000 * (int64_t)i;
+		b_ns[i] = a_ns[i] / 2;
+	}
+	assert_int_equal(shift_paired(a_ns, b_ns, 5, &s), 0);
+	assert_false(s.bounded);
+	assert_int_equal(shift_paired(a_ns, b_ns, 20, &s), 0);
+	assert_true(s.bounded && s.p < 1e-5);
+	assert_int_equal(s.lower, 20);
+	assert_true(fabs(s.change + 0.5) < 1e-6);
+	assert_int_equal(s.difference_ns, -505000);
+	assert_int_equal(shift_paired(a_ns, a_ns, 20, &s), 0);
+	assert_true(s.p > 0.99);
+	assert_int_equal(s.lower, 0);
+	assert_int_equal(shift_unpaired(a_ns, 20, b_ns, 20, &s), 0);
+	assert_true(s.p < 1e-9 && s.high < -0.4);
+}
+
+/* Goal: beyond the exact tables the normal form is close to them. */
+static void
+test_normal(void **state)
+{
+	struct shift exact, normal;
+
+	(void)state;
+	fill_random(SHIFT_EXACT, SHIFT_EXACT);
+	assert_int_equal(shift_paired(a_ns, b_ns, SHIFT_EXACT, &exact), 0);
+	/* One more pair changes little, but is computed the other way. */
+	a_ns[SHIFT_EXACT] = a_ns[0];
+	b_ns[SHIFT_EXACT] = b_ns[0];
+	assert_int_equal(shift_paired(a_ns, b_ns, SHIFT_EXACT + 1, &normal), 0);
+	assert_true(fabs(exact.p - normal.p) < 0.03);
+	assert_true(fabs(exact.low - normal.low) < 0.03);
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	prng_init(&prng, 42);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_paired_naive),
+	    cmocka_unit_test(test_unpaired_naive),
+	    cmocka_unit_test(test_paired_interval),
+	    cmocka_unit_test(test_unpaired_interval),
+	    cmocka_unit_test(test_known),
+	    cmocka_unit_test(test_normal),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}
