@@ -230,11 +230,6 @@ drawing_arrows(struct drawing *d)
 	text_add(d->x, "</g>\n");
 }
 
-/* A row of a lane: up to where it is taken. */
-struct shelf {
-	double taken;
-};
-
 /* Where the bar after the n-th of the order begins in the same row. */
 static double
 next_begin(const struct picture *p, size_t n)
@@ -269,62 +264,78 @@ bar_is_met(const struct picture *p, const struct story_bar *b, double left)
 	return false;
 }
 
-/* Whether a text of so many characters fits, and where it then begins. */
-static const char *
-label_place(struct drawing *d, size_t n, const struct shelf *shelf,
-    size_t chars, double *at)
+/* Where a bar's label may stand: in it, right or left of it. */
+struct room {
+	double left, right; /* the bar */
+	double inside;	    /* how much of it nothing else covers */
+	double after;	    /* where the next bar begins */
+	double before;	    /* up to where things stand before it */
+};
+
+static void
+room_find(struct drawing *d, size_t n, double taken, struct room *r)
 {
 	const struct story_bar *b = &d->p->story->bar[d->p->order[n]];
-	double left, right, width = (double)chars * DRAWING_CHAR + 8;
 
-	bar_edges(d->p, b, &left, &right);
-	if (right - left >= width) {
-		*at = left + 5;
+	bar_edges(d->p, b, &r->left, &r->right);
+	r->after = next_begin(d->p, n);
+	r->inside = (r->after < r->right ? r->after : r->right) - r->left;
+	if (taken > r->left)
+		r->inside = 0;
+	r->before = taken + (bar_is_met(d->p, b, r->left) ? HEAD + 4 : 0);
+}
+
+/* Whether a text of so many characters fits, and where it then begins. */
+static const char *
+label_place(const struct room *r, double taken, size_t chars, double *at)
+{
+	double width = (double)chars * DRAWING_CHAR + 8;
+
+	*at = r->left + 5;
+	if (r->inside >= width)
 		return "in";
-	}
-	if (next_begin(d->p, n) >= right + width) {
-		*at = right + 4;
+	*at = r->right + 4;
+	if (r->after >= r->right + width && taken <= r->right)
 		return "out";
-	}
-	if (left - shelf->taken < width + HEAD + 4)
-		return NULL;
-	*at = left - 4 - (bar_is_met(d->p, b, left) ? HEAD + 4 : 0);
-	return "before";
+	*at = r->left - 4 - (r->before - taken);
+	return r->left - r->before >= width ? "before" : NULL;
 }
 
 /* Write a bar's label where there is room for it. */
 static void
-label_draw(struct drawing *d, size_t n, struct shelf *shelf)
+label_draw(struct drawing *d, size_t n, double *taken)
 {
 	size_t i = d->p->order[n], chars;
 	const struct story_bar *b = &d->p->story->bar[i];
 	char span[MARKUP_TIME], words[2 * STORY_NAME + MARKUP_TIME];
 	const char *place;
-	double at, left, right;
+	struct room r;
+	double at;
 
-	bar_edges(d->p, b, &left, &right);
+	room_find(d, n, *taken, &r);
 	snprintf(words, sizeof(words), "%s%s%s", bar_name(b),
 	    b->kind == STORY_BAR_DELAY ? " " : "",
 	    b->kind == STORY_BAR_DELAY
 		? markup_span(span, b->end_ns - b->begin_ns)
 		: "");
 	chars = markup_width(words);
-	place = label_place(d, n, shelf, chars, &at);
+	place = label_place(&r, *taken, chars, &at);
 	if (place == NULL) {
 		snprintf(words, sizeof(words), "%s", bar_name(b));
 		chars = markup_width(words);
-		place = label_place(d, n, shelf, chars, &at);
+		place = label_place(&r, *taken, chars, &at);
 	}
-	if (place == NULL && right - left >= CUT_LEAST * DRAWING_CHAR + 8) {
-		chars = (size_t)((right - left - 8) / DRAWING_CHAR);
+	if (place == NULL && r.inside >= CUT_LEAST * DRAWING_CHAR + 8) {
+		chars = (size_t)((r.inside - 8) / DRAWING_CHAR);
 		place = "in";
-		at = left + 5;
+		at = r.left + 5;
 	}
-	shelf->taken = right;
+	if (r.right > *taken)
+		*taken = r.right;
 	if (place == NULL || b->kind == STORY_BAR_OTHER)
 		return;
 	if (place[0] == 'o')
-		shelf->taken = right + (double)chars * DRAWING_CHAR + 8;
+		*taken = r.right + (double)chars * DRAWING_CHAR + 8;
 	text_add(d->x,
 	    "<text class=\"label %s%s\" data-i=\"%zu\" x=\"%.1f\" "
 	    "y=\"%.1f\">",
@@ -338,21 +349,21 @@ int
 drawing_labels(struct drawing *d)
 {
 	const struct story *s = d->p->story;
-	struct shelf *shelf;
+	double *taken; /* of each row of each lane: up to where */
 	size_t n, i;
 
-	shelf = calloc((s->lanes + 1) * PICTURE_ROWS, sizeof(*shelf));
-	if (shelf == NULL)
+	taken = calloc((s->lanes + 1) * PICTURE_ROWS, sizeof(*taken));
+	if (taken == NULL)
 		return -ENOMEM;
 	for (i = 0; i < (s->lanes + 1) * PICTURE_ROWS; i++)
-		shelf[i].taken = PICTURE_LEFT;
+		taken[i] = PICTURE_LEFT;
 	text_add(d->x, "<g class=\"labels\" aria-hidden=\"true\">\n");
 	for (n = 0; n < s->bars; n++) {
 		i = d->p->order[n];
 		label_draw(
-		    d, n, &shelf[s->bar[i].lane * PICTURE_ROWS + d->p->row[i]]);
+		    d, n, &taken[s->bar[i].lane * PICTURE_ROWS + d->p->row[i]]);
 	}
 	text_add(d->x, "</g>\n");
-	free(shelf);
+	free(taken);
 	return 0;
 }

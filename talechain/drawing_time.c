@@ -419,7 +419,7 @@ drawing_key(struct drawing *d)
 	    "<text x=\"638\" y=\"%.1f\">who woke whom</text>\n",
 	    y - 4, y - 8.5, y);
 	text_add(x,
-	    "<g class=\"bar other\"><rect class=\"body\" x=\"746\" y=\"%.1f\" "
+	    "<g class=\"other\"><rect class=\"body\" x=\"746\" y=\"%.1f\" "
 	    "width=\"22\" height=\"6\"/></g><text x=\"774\" y=\"%.1f\">"
 	    "others' work on that CPU</text></g>\n",
 	    y - 7, y);

@@ -232,50 +232,54 @@ function cut(text, width) {
 /* Bars in order; each row remembers up to where it is taken. */
 function drawLabels() {
   const shown = bars.filter((x) => !x.out);
-  const next = new Map(), after = new Map(), taken = new Map();
+  const next = new Map(), taken = new Map();
   for (const x of shown.slice().reverse()) {
     const key = x.l + "/" + x.y;
-    after.set(x, next.has(key) ? next.get(key).x1 : right + 16);
+    x.after = next.has(key) ? next.get(key).x1 : right + 16;
     next.set(key, x);
   }
   for (const x of bars) x.label.setAttribute("display", "none");
   for (const x of shown) {
-    const key = x.l + "/" + x.y;
-    if (!x.other) placeLabel(x, after.get(x), taken.get(key) || left);
-    taken.set(key, Math.max(x.x2, x.labelEnd || 0));
+    const key = x.l + "/" + x.y, before = taken.get(key) || left;
+    const end = x.other ? 0 : placeLabel(x, before);
+    taken.set(key, Math.max(before, x.x2, end));
   }
 }
 
-function placeLabel(x, after, taken) {
+/* In the bar, else right or left of it, else nowhere; returns its end. */
+function placeLabel(x, taken) {
   const met = arrows.some((a) => a.to === x && Math.abs(xOf(a.e) - x.x1) < HEAD)
     ? HEAD + 4 : 0;
+  const inside = taken > x.x1 ? 0 : Math.min(x.x2, x.after) - x.x1;
   const texts = x.delay ? [x.n + " " + span(x.e - x.b), x.n] : [x.n];
-  let place = "", text = "", at = 0;
-  x.labelEnd = 0;
+  let place = "", text = "", at = 0, end = 0;
   for (text of texts) {
     const width = measureText(text) + 10;
-    if (x.x2 - x.x1 >= width) { place = "in"; at = x.x1 + 5; }
-    else if (after >= x.x2 + width) {
+    if (inside >= width) {
+      place = "in";
+      at = x.x1 + 5;
+    } else if (x.after >= x.x2 + width && taken <= x.x2) {
       place = "out";
       at = x.x2 + 4;
-      x.labelEnd = x.x2 + width;
+      end = x.x2 + width;
     } else if (x.x1 - taken >= width + met) {
       place = "before";
       at = x.x1 - 4 - met;
     } else continue;
     break;
   }
-  if (!place && (text = cut(x.n, x.x2 - x.x1 - 9))) {
+  if (!place && (text = cut(x.n, inside - 9))) {
     place = "in";
     at = x.x1 + 5;
   }
-  if (!place) return;
+  if (!place) return 0;
   const kind = x.delay ? " d" : x.el.classList.contains("blind") ? " u" : "";
   const lit = (x.el.classList.contains("lit") ? " lit" : "") +
     (x.el.classList.contains("match") ? " match" : "");
   set(x.label, { x: at.toFixed(1), class: "label " + place + kind + lit,
     display: "inline" });
   x.label.textContent = text;
+  return end;
 }
 
 /* The same three shapes as in the picture of the C code. */
@@ -449,7 +453,7 @@ function resize() {
 /* --- moving ------------------------------------------------------------------ */
 
 function show(a, b) {
-  let n = Math.max(LEAST, Math.min(total, b - a));
+  const n = Math.max(LEAST, Math.min(total, b - a));
   const middle = (a + b) / 2;
   if (b - a < n) a = middle - n / 2;
   a = Math.max(0, Math.min(total - n, a));

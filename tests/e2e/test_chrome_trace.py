@@ -1,0 +1,149 @@
+"""Goal: the Chrome trace of every story is what trace viewers want, by a
+checker that finds each fault made on purpose."""
+
+import copy
+import decimal
+import json
+import subprocess
+
+import pytest
+
+from support import chrome_trace
+
+
+@pytest.fixture(scope="module")
+def traces(build, tmp_path_factory):
+    """{name: document} of every sample."""
+    folder = tmp_path_factory.mktemp("traces")
+    subprocess.run([build / "e2e" / "talechain_pages", folder], check=True,
+                   timeout=60)
+    return {path.name.split(".")[0]: chrome_trace.read(path)
+            for path in folder.glob("*.trace.json")}
+
+
+def test_all_rules_hold(traces):
+    # Goal: nesting, flows, decimals, names, for samples and random stories.
+    assert len(traces) > 40
+    for name, document in traces.items():
+        assert list(chrome_trace.faults(document)) == [], name
+
+
+def named(document, name, phase="X"):
+    return [event for event in document["traceEvents"]
+            if event["ph"] == phase and event["name"] == name]
+
+
+def test_everything_is_in_it(traces):
+    # Goal: each bar is a slice at its place, the request's slice has the
+    # verdict, tracks stand in the story's order.
+    document = traces["ack"]
+    wait, = [event for event in named(document, "waiting for an ACK")
+             if event["cat"] == "delay"]
+    assert (wait["ts"], wait["dur"]) == (2310, 38700)
+    assert wait["args"]["code"] == "tcp_delayed_ack"
+    parse, = named(document, "parse")
+    assert (parse["ts"], parse["dur"]) == (340, 90)
+    assert parse["pid"] == 2 and parse["args"]["thread"] == 812
+    request, = named(document, "request")
+    assert request["dur"] == 41240
+    assert request["args"]["verdict"].startswith("38.7 of 41.2 ms")
+    assert request["args"]["advice"] and request["args"]["evidence"]
+    places = {event["tid"]: event["args"]["sort_index"]
+              for event in named(document, "thread_sort_index", "M")}
+    order = [event["args"]["name"] for event in
+             sorted(named(document, "thread_name", "M"),
+                    key=lambda event: places[event["tid"]])]
+    assert order == ["request", "where the time went", "load-0", "CPU 3",
+                     "CPU 1 tailor", "CPU 2 search", "delays"]
+
+
+def test_bytes_are_one_flow(traces):
+    # Goal: the way to the first server and what came back from the second are
+    # chains of hops; each wake-up stands alone.
+    flows = {}
+    for event in traces["gc"]["traceEvents"]:
+        if event["ph"] in "stf":
+            flows.setdefault((event["cat"], event["id"]), []).append(event)
+    chains = sorted("".join(hop["ph"] for hop in hops)
+                    for (cat, _), hops in flows.items() if cat == "request")
+    assert chains == ["stf", "sttf"]
+    assert [len(hops) for (cat, _), hops in flows.items()
+            if cat == "wakeup"] == [2]
+
+
+def test_strings_are_data(traces):
+    # Goal: hostile names arrive as they are, whatever they contain.
+    text = json.dumps(traces["hostile"], default=str)
+    assert "</script><img src=x onerror=alert(1)>" in text
+    assert "\\u2028" in text
+
+
+def slices(document):
+    return [event for event in document["traceEvents"] if event["ph"] == "X"]
+
+
+def flow(document, phase):
+    return next(event for event in document["traceEvents"]
+                if event["ph"] == phase)
+
+
+def late_end(document):
+    child = named(document, "parse")[0]
+    child["dur"] += 100000
+
+
+def at_the_edge(document):
+    begins = [event for event in slices(document) if event["name"] == "route"]
+    hop = flow(document, "f")
+    hop.update(ts=begins[0]["ts"], pid=begins[0]["pid"], tid=begins[0]["tid"])
+    document["traceEvents"].remove(hop)
+    document["traceEvents"].insert(
+        document["traceEvents"].index(begins[0]) + 1, hop)
+
+
+def without_slice(document):
+    flow(document, "s")["tid"] = 99
+
+
+def next_slice(document):
+    del flow(document, "f")["bp"]
+
+
+def whole_number(document):
+    slices(document)[0]["dur"] = 5
+
+
+def two_decimals(document):
+    slices(document)[0]["dur"] = decimal.Decimal("5.00")
+
+
+def no_end(document):
+    document["traceEvents"].remove(flow(document, "f"))
+
+
+def no_name(document):
+    document["traceEvents"] = [
+        event for event in document["traceEvents"]
+        if event["name"] != "thread_name"]
+
+
+def no_place(document):
+    named(document, "thread_sort_index", "M")[0]["args"] = {}
+
+
+def out_of_order(document):
+    document["traceEvents"].append(document["traceEvents"].pop(-5))
+
+
+def name_at_the_end(document):
+    document["traceEvents"].append(document["traceEvents"].pop(0))
+
+
+@pytest.mark.parametrize("damage", [
+    late_end, at_the_edge, without_slice, next_slice, whole_number,
+    two_decimals, no_end, no_name, no_place, out_of_order, name_at_the_end])
+def test_the_checker_finds(traces, damage):
+    # Goal: each rule can fail.
+    document = copy.deepcopy(traces["ack"])
+    damage(document)
+    assert list(chrome_trace.faults(document)) != []

@@ -1,0 +1,380 @@
+"""Goal: a timeline's page works in a real browser: from a file and from a
+server, with a script and without, for hands on a keyboard, for eyes in the
+dark; whatever the strings in it are."""
+
+import functools
+import http.server
+import json
+import re
+import subprocess
+import threading
+
+import pytest
+
+from support import browser as browsers
+
+SAMPLES = ["ack", "gc", "classes", "plain", "empty", "hostile", "many"]
+
+# Labels that lie on bars of others, or do not lie within their own.
+BAD_LABELS = """(() => {
+  const box = (e) => e.getBoundingClientRect();
+  const seen = (e) => box(e).width > 0;
+  const bars = [...document.querySelectorAll(".bars .bar")].filter(seen);
+  const bad = [];
+  for (const label of document.querySelectorAll(".labels .label")) {
+    if (!seen(label)) continue;
+    const l = box(label), inside = label.classList.contains("in");
+    for (const bar of bars) {
+      const b = box(bar.querySelector(".body"));
+      if (b.bottom <= l.top + 4 || b.top >= l.bottom - 4) continue;
+      const apart = l.right <= b.left + 1 || l.left >= b.right - 1;
+      const within = l.left >= b.left && l.right <= b.right;
+      if (!apart && !(inside && within))
+        bad.push(label.textContent + " on " + bar.dataset.n);
+    }
+  }
+  return bad;
+})()"""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def pages(build, tmp_path_factory):
+    """A folder with every rendering of every sample."""
+    folder = tmp_path_factory.mktemp("pages")
+    subprocess.run([build / "e2e" / "talechain_pages", folder], check=True,
+                   timeout=60)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    executable = browsers.find()
+    if executable is None:
+        pytest.skip(browsers.INSTALL)
+    chromium = browsers.Browser(executable,
+                                str(tmp_path_factory.mktemp("browser")))
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture
+def page(browser):
+    tab = browser.page()
+    yield tab
+    tab.close()
+
+
+def texts(page, selector):
+    return page.evaluate("[...document.querySelectorAll("
+                         f"{json.dumps(selector)})].map(e => e.textContent)")
+
+
+def selected(page):
+    return page.evaluate("document.querySelector('.bar.selected')?.dataset.n")
+
+
+def view(page):
+    """What the address says is shown, ns; None: everything."""
+    found = re.search(r"v=(\d+),(\d+)", page.evaluate("location.hash"))
+    return found and tuple(map(int, found.groups()))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_opens_from_a_file(pages, page, name):
+    # Goal: no error, no complaint of the policy, everything where it belongs.
+    page.open((pages / f"{name}.html").as_uri())
+    assert page.evaluate("document.querySelector('svg').classList"
+                         ".contains('live')")
+    assert page.evaluate(BAD_LABELS) == []
+    assert page.errors == []
+
+
+def test_opens_from_a_server(pages, page):
+    # Goal: the same over http.
+    handler = functools.partial(Quiet, directory=str(pages))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page.open(f"http://127.0.0.1:{server.server_port}/gc.html#sel=0")
+        assert selected(page) == "send"
+        assert page.errors == []
+        server.shutdown()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_shows_without_its_script(pages, page, name):
+    # Goal: the picture, the answer and the tables are there without script.
+    page.scripts(False)
+    page.open((pages / f"{name}.html").as_uri())
+    assert page.evaluate("document.querySelector('#tools').hidden")
+    assert page.evaluate("document.querySelector('svg')"
+                         ".getBoundingClientRect().height") > 50
+    assert page.evaluate("""[...document.querySelectorAll('.bar .body')]
+        .every((e) => e.getBoundingClientRect().width >= 2)""")
+    assert page.evaluate(BAD_LABELS) == []
+    assert texts(page, "#verdict") != [""]
+    assert page.errors == []
+
+
+def test_pictures_open_alone(pages, page):
+    # Goal: the SVG file shows by itself, and no label lies on another's bar.
+    for name in SAMPLES:
+        page.open((pages / f"{name}.svg").as_uri())
+        assert page.evaluate(BAD_LABELS) == []
+        assert page.errors == []
+
+
+def test_keys_zoom_and_pan(pages, page):
+    # Goal: w, s, a, d and 0 change what is shown, and back.
+    page.open((pages / "many.html").as_uri())
+    assert view(page) is None
+    width = "document.querySelector('.bar[data-i=\"20\"] .body')" \
+            ".getBoundingClientRect().width"
+    before = page.evaluate(width)
+    page.press("w")
+    first = view(page)
+    assert first and page.evaluate(width) > before * 1.4
+    page.press("d")
+    assert view(page)[0] > first[0]
+    page.press("a")
+    assert view(page) == pytest.approx(first, abs=2)
+    page.press("w")
+    assert view(page)[1] - view(page)[0] < first[1] - first[0]
+    page.press("s", "s", "s")
+    assert view(page) is None
+    page.press("w", "0")
+    assert view(page) is None
+    assert page.evaluate(BAD_LABELS) == [] and page.errors == []
+
+
+def test_labels_stay_off_bars(pages, page):
+    # Goal: at any zoom no label lies on a bar that is not its own.
+    for name in ["ack", "many", "random-3", "random-7"]:
+        page.open((pages / f"{name}.html").as_uri())
+        for _ in range(6):
+            page.press("w")
+            assert page.evaluate(BAD_LABELS) == []
+        page.press("g")
+        assert page.evaluate(BAD_LABELS) == []
+    assert page.errors == []
+
+
+def test_brackets_follow_arrows(pages, page):
+    # Goal: ] goes where the arrow goes, [ comes back.
+    page.open((pages / "gc.html").as_uri())
+    page.press(".")
+    assert selected(page) == "send"
+    walk = []
+    for _ in range(2):
+        page.press("]")
+        walk.append(selected(page))
+    assert walk == ["receive, send to A", "query"]
+    page.press("[")
+    assert selected(page) == "receive, send to A"
+    assert "first attempt" in texts(page, "#selection")[0]
+    page.press(".")
+    assert selected(page) == "hedge, send to B"
+    page.press("]")
+    assert "B: qtp-7" in texts(page, "#selection")[0]
+    page.press(",", "Escape")
+    assert selected(page) is None
+
+
+def test_next_piece(pages, page):
+    # Goal: n walks through the pieces of the time, all of them, in order.
+    page.open((pages / "ack.html").as_uri())
+    said = []
+    for _ in range(8):
+        page.press("n")
+        said.append(texts(page, "#selection")[0])
+    assert [text.split(":")[0] for text in said] == \
+        [f"piece {i} of 8" for i in range(1, 9)]
+    assert "waiting for an ACK" in said[5]
+
+
+def test_search(pages, page):
+    # Goal: / searches what bars say; the rest steps back; Esc clears.
+    page.open((pages / "gc.html").as_uri())
+    page.press("/", *"query")
+    assert texts(page, "#found") == ["2 of 12"]
+    assert page.evaluate("document.querySelectorAll('.bar.match').length") == 2
+    page.press("Enter")
+    assert selected(page) == "query"
+    page.press("Escape")
+    assert texts(page, "#found") == [""]
+    assert page.evaluate("document.querySelectorAll('.match').length") == 0
+
+
+def test_folds(pages, page):
+    # Goal: g unfolds; folded it says that it is not to scale.
+    page.open((pages / "ack.html").as_uri())
+    ratio = """(() => { const w = (i) => document.querySelector(
+        `.bar[data-i="${i}"] .body`).getBoundingClientRect().width;
+        return w(8) / w(3); })()"""
+    assert len(texts(page, ".fold")) == 2
+    assert texts(page, ".scale") == ["not to scale: folded"]
+    folded = page.evaluate(ratio)
+    page.press("g")
+    assert texts(page, ".fold") == [] and texts(page, ".scale") == [""]
+    assert page.evaluate("location.hash") == "#gaps=0"
+    # 38.7 ms of waiting and 1.96 ms of work.
+    assert page.evaluate(ratio) == pytest.approx(38700 / 1960, rel=0.02)
+    assert folded < 2
+
+
+@pytest.mark.parametrize("name", ["ack", "gc", "many", "hostile"])
+def test_tables_have_everything(pages, page, name):
+    # Goal: a row for every bar, arrow, piece and event of the data.
+    page.open((pages / f"{name}.html").as_uri())
+    data = json.loads(texts(page, "#data")[0])
+    assert data["schema"] == "tailor.timeline/1"
+    rows = {key: len(texts(page, f"#{key} tbody tr"))
+            for key in ("segments", "bars", "arrows", "events")}
+    assert rows == {
+        "segments": len(data["path"]),
+        "bars": sum(len(data[k]) for k in ("stages", "delays", "others")),
+        "arrows": len(data["flows"]) + len(data["wakes"]),
+        "events": len(data["events"])}
+    assert page.evaluate("document.querySelectorAll('.bars .bar').length") == \
+        rows["bars"]
+    assert page.evaluate("document.querySelectorAll('.arrows .arrow').length"
+                         ) == rows["arrows"]
+
+
+def test_strings_stay_strings(pages, page):
+    # Goal: hostile strings make no element and run nothing.
+    page.open((pages / "hostile.html").as_uri())
+    assert page.evaluate("document.querySelectorAll('img').length") == 0
+    assert page.evaluate("document.scripts.length") == 2
+    assert "<img src=x" in texts(page, "#verdict")[0]
+    data = json.loads(texts(page, "#data")[0])
+    assert "</script>" in data["lanes"][0]["name"]
+    page.press(".", "]", "n", "/", "i", "m", "g", "Enter")
+    page.evaluate("document.querySelector('.bar').dispatchEvent("
+                  "new PointerEvent('pointermove', {bubbles: true}))")
+    assert page.evaluate("document.querySelectorAll('img').length") == 0
+    assert page.errors == []
+
+
+def test_policy_holds(pages, page):
+    # Goal: what got in all the same could neither run nor talk.
+    page.open((pages / "ack.html").as_uri())
+    page.evaluate("""(() => { const s = document.createElement("script");
+        s.textContent = "window.ran = true"; document.body.append(s); })()""")
+    assert page.evaluate("window.ran") is None
+    assert page.evaluate("fetch('data:,x').then(() => 1, () => 0)") == 0
+    assert page.evaluate("""new Promise((done) => { const i = new Image();
+        i.onload = () => done(1); i.onerror = () => done(0);
+        i.src = "data:image/gif;base64,R0lGODlhAQABAAAAACw="; })""") == 0
+    assert any("Content Security Policy" in text for text in page.errors)
+
+
+def test_every_bar_can_be_reached(pages, page):
+    # Goal: each bar has words for a screen reader and can take the focus.
+    page.open((pages / "ack.html").as_uri())
+    words = page.evaluate("""[...document.querySelectorAll(".bars .bar")].map((e) => {
+        e.focus();
+        return document.activeElement === e && e.getAttribute("aria-label");
+    })""")
+    assert "parse, CPU 2 search, thread 812, 0.340 ms to 0.430 ms, 90.0 \u00b5s" \
+        in words
+    assert all(words)
+
+
+def background(page):
+    return page.evaluate(
+        "getComputedStyle(document.documentElement).backgroundColor")
+
+
+def test_dark_and_light(pages, page):
+    # Goal: as the system has it; t changes it; paper is always white.
+    page.media(prefers_color_scheme="dark")
+    page.open((pages / "gc.html").as_uri())
+    assert background(page) == "rgb(20, 23, 26)"
+    page.press("t")
+    assert background(page) == "rgb(255, 255, 255)"
+    page.press("t", "t")
+    page.media("print", prefers_color_scheme="dark")
+    assert background(page) == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.querySelector('#tools'))"
+                         ".display") == "none"
+    page.media(prefers_color_scheme="light")
+    assert background(page) == "rgb(255, 255, 255)"
+
+
+def test_layers(pages, page):
+    # Goal: 1 to 4 take a kind of mark away and bring it back.
+    page.open((pages / "ack.html").as_uri())
+    shown = """(s) => [...document.querySelectorAll(s)].filter((e) =>
+        e.getBoundingClientRect().width > 0).length"""
+    for key, selector in ("1", ".arrows .flow"), ("2", ".arrows .wake"), \
+            ("3", ".bars .delay"), ("4", ".bars .other"):
+        count = f"({shown})({json.dumps(selector)})"
+        before = page.evaluate(count)
+        page.press(key)
+        assert before > 0 and page.evaluate(count) == 0
+        page.press(key)
+        assert page.evaluate(count) == before
+
+
+def test_the_address_keeps_the_view(pages, page):
+    # Goal: a link to a moment shows that moment.
+    page.open((pages / "ack.html").as_uri() + "#v=100000,400000&sel=4&gaps=0")
+    assert view(page) == (100000, 400000)
+    assert selected(page) == "parse"
+    assert texts(page, ".axis text")[0] == "0.10 ms"
+    # Nonsense in it shows everything.
+    page.open((pages / "ack.html").as_uri() + "#v=9,x&sel=<img>&theme=pink")
+    assert view(page) is None and selected(page) is None
+    assert page.errors == []
+
+
+def test_pointer(pages, page):
+    # Goal: dragging pans, Shift measures, the overview chooses, a click
+    # selects, pointing at a bar shows its arrows.
+    page.open((pages / "many.html").as_uri())
+    place = lambda s: page.evaluate(f"""(() => {{ const r = document
+        .querySelector({json.dumps(s)}).getBoundingClientRect();
+        return [r.left + r.width / 2, r.top + r.height / 2]; }})()""")
+    x, y = place(".overview")
+    page.drag((x - 50, y), (x + 50, y))
+    chosen = view(page)
+    assert chosen and chosen[1] - chosen[0] == pytest.approx(
+        100 / page.evaluate("document.querySelector('.overview .paper')"
+                            ".getBoundingClientRect().width") * 5146e3,
+        rel=0.05)
+    x, y = place(".lane.client .paper")
+    page.drag((x, y), (x + 60, y))
+    assert view(page)[0] < chosen[0]
+    page.press("0")
+    page.drag((x, y), (x + 60, y), modifiers=8)
+    assert re.match(r"measured: \d+ .s, from ", texts(page, "#selection")[0])
+    page.press("Escape")
+    x, y = place('.bar[data-i="2"] .body')
+    page.mouse("mouseMoved", x, y)
+    assert page.evaluate("document.querySelectorAll('.arrow.lit').length") > 0
+    assert page.evaluate("document.querySelector('#tip').hidden") is False
+    page.mouse("mousePressed", x, y, 1)
+    page.mouse("mouseReleased", x, y)
+    page.frame()
+    assert page.evaluate("document.querySelector('.bar.selected').dataset.i"
+                         ) == "2"
+    assert page.errors == []
+
+
+def test_copies_the_answer(pages, page):
+    # Goal: the button copies verdict, evidence, advice and identity.
+    page.open((pages / "ack.html").as_uri())
+    page.evaluate("navigator.clipboard.writeText = (t) => "
+                  "{ window.copied = t; return Promise.resolve(); }")
+    page.evaluate("document.querySelector('[data-do=copy]').click()")
+    page.frame()
+    lines = page.evaluate("window.copied").splitlines()
+    assert lines[0].startswith("38.7 of 41.2 ms: the response waited")
+    assert any("TCP_NODELAY" in line for line in lines[1:])
+    assert lines[-1].startswith("GET /search?q=tail")
+    assert texts(page, "#selection") == ["verdict copied"]
