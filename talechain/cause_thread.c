@@ -6,18 +6,21 @@
  * slept until a thread of its own process woke it either waited for the
  * other's part of the same request (the work was handed over, and the walk
  * goes on with that thread) or for something the other held: a lock.  Handed
- * over means that the sleeper had woken the other while it had the request,
- * or had itself not yet begun.  This is the critical path of task graphs; we
- * differ in that the path leaves a thread only if it can come back.
+ * over means that the sleeper had woken the other before it slept, or had not
+ * yet begun itself.  This is the critical path of task graphs; we differ in
+ * that the path leaves a thread only if it can come back.
  */
 #include "talechain/telling.h"
 
-#define STEPS_MAX 20000 /* spells a walk goes through */
+#define STEPS_MAX 20000	  /* spells a walk goes through */
+#define LOOK_BACK_MAX 200 /* and looks through to judge one wake-up */
 
 struct walk {
 	struct telling *tl;
 	const struct claim *like;
 	int64_t from;
+	uint32_t visited[TALE_THREADS]; /* threads the path has been in */
+	unsigned visits;
 };
 
 /* A thread that took part, or NULL. */
@@ -30,22 +33,46 @@ thread_find(const struct tale *t, uint32_t tid)
 	return NULL;
 }
 
-/* Whether one thread woke another between two moments. */
-static bool
-woke(const struct telling *tl, uint32_t from, uint32_t to, int64_t begin,
-    int64_t end)
+/* The last spell of a thread that begins before a moment, or NULL. */
+static const struct spell *
+spell_before(const struct telling *tl, uint32_t tid, int64_t ns)
 {
-	const struct talechain_event *v;
-	size_t i, last = telling_entry(tl, end + 1);
+	size_t count, low = 0, high;
+	const struct spell *p = threads_of(tl, tid, &count);
 
-	for (i = telling_entry(tl, begin); i < last; i++) {
-		v = &tl->t->entry[i].slot.event;
-		if (v->type == TALECHAIN_WAKEUP && v->tid == from &&
-		    v->arg[0] == to)
+	for (high = count; low < high;) {
+		size_t middle = (low + high) / 2;
+
+		if (p[middle].begin_ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 ? &p[low - 1] : NULL;
+}
+
+/*
+ * Whether a sleeper had handed its work to the thread that woke it: that one
+ * had been asleep, and woken by the sleeper, when the sleep began.  What it
+ * slept itself since then was part of the work.
+ */
+static bool
+handed_over(const struct walk *w, const struct spell *sleep)
+{
+	const struct spell *p;
+	int64_t at = sleep->woken_ns;
+	int steps;
+
+	for (steps = 0; at > w->from && steps < LOOK_BACK_MAX; steps++) {
+		p = spell_before(w->tl, sleep->other, at);
+		if (p == NULL)
+			return false;
+		if (p->state == SPELL_SLEEP && p->other == sleep->tid)
 			return true;
-		if (v->type == TALECHAIN_SCHEDULE &&
-		    tale_low(v->arg[0]) == to && tale_low(v->arg[1]) == from)
-			return true; /* its maker, when it is new */
+		if (p->state == SPELL_SLEEP && p->begin_ns < sleep->begin_ns &&
+		    thread_find(w->tl->t, p->other) == NULL)
+			return false; /* on an errand of its own */
+		at = p->begin_ns;
 	}
 	return false;
 }
@@ -56,15 +83,16 @@ goes_on_with_waker(const struct walk *w, const struct spell *p)
 {
 	const struct tale_thread *self = thread_find(w->tl->t, p->tid);
 	const struct tale_thread *waker = thread_find(w->tl->t, p->other);
-	size_t count;
+	unsigned i;
 
 	if (p->state != SPELL_SLEEP || p->woken_ns == NEVER || self == NULL ||
 	    waker == NULL || waker->tid == self->tid ||
-	    waker->pid != self->pid || p->woken_ns <= w->from ||
-	    threads_of(w->tl, waker->tid, &count) == NULL)
+	    waker->pid != self->pid || p->woken_ns <= w->from)
 		return false;
-	return p->begin_ns <= w->from ||
-	       woke(w->tl, self->tid, waker->tid, w->from, p->end_ns);
+	for (i = 0; i < w->visits; i++)
+		if (w->visited[i] == waker->tid)
+			return true;
+	return p->begin_ns <= w->from || handed_over(w, p);
 }
 
 /* How the last idle spell of a CPU ended, before a thread ran there. */
@@ -85,7 +113,8 @@ idle_before(const struct telling *tl, int cpu, int64_t begin, int64_t end)
 static void
 claim_asleep(const struct walk *w, const struct spell *p, struct claim *c)
 {
-	static const char *const contexts[] = {NULL, NULL, "an interrupt"};
+	static const char *const contexts[] = {
+	    NULL, NULL, "a timer or another interrupt"};
 	const struct tale_thread *self = thread_find(w->tl->t, p->tid);
 
 	c->cause = TALE_CAUSE_SLEEP;
@@ -164,29 +193,11 @@ claim_spell(const struct walk *w, const struct spell *p, int64_t end)
 	cause_faults(w->tl, &c, c.begin_ns, c.end_ns);
 }
 
-/* The last spell of a thread that begins before a moment, or NULL. */
-static const struct spell *
-spell_before(const struct telling *tl, uint32_t tid, int64_t ns)
-{
-	size_t count, low = 0, high;
-	const struct spell *p = threads_of(tl, tid, &count);
-
-	for (high = count; low < high;) {
-		size_t middle = (low + high) / 2;
-
-		if (p[middle].begin_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 ? &p[low - 1] : NULL;
-}
-
 void
 threads_walk(struct telling *tl, const struct claim *like, int64_t from_ns,
     int64_t to_ns)
 {
-	struct walk w = {tl, like, from_ns};
+	struct walk w = {.tl = tl, .like = like, .from = from_ns};
 	const struct spell *p;
 	uint32_t tid = like->tid;
 	int64_t at = to_ns;
@@ -202,6 +213,8 @@ threads_walk(struct telling *tl, const struct claim *like, int64_t from_ns,
 			break;
 		if (p->state == SPELL_SLEEP && goes_on_with_waker(&w, p) &&
 		    p->woken_ns <= at) {
+			if (w.visits < TALE_THREADS)
+				w.visited[w.visits++] = tid;
 			at = p->woken_ns;
 			tid = p->other;
 			continue;
