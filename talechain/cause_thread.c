@@ -12,8 +12,8 @@
  */
 #include "talechain/telling.h"
 
-#define STEPS_MAX 20000	  /* spells a walk goes through */
-#define LOOK_BACK_MAX 200 /* and looks through to judge one wake-up */
+#define STEPS_MAX 20000	 /* spells a walk goes through */
+#define LOOKS_MAX 100000 /* and looks at to judge wake-ups, in all */
 
 struct walk {
 	struct telling *tl;
@@ -21,6 +21,7 @@ struct walk {
 	int64_t from;
 	uint32_t visited[TALE_THREADS]; /* threads the path has been in */
 	unsigned visits;
+	int looks;
 };
 
 /* A thread that took part, or NULL. */
@@ -57,13 +58,12 @@ spell_before(const struct telling *tl, uint32_t tid, int64_t ns)
  * slept itself since then was part of the work.
  */
 static bool
-handed_over(const struct walk *w, const struct spell *sleep)
+handed_over(struct walk *w, const struct spell *sleep)
 {
 	const struct spell *p;
 	int64_t at = sleep->woken_ns;
-	int steps;
 
-	for (steps = 0; at > w->from && steps < LOOK_BACK_MAX; steps++) {
+	while (at > w->from && w->looks++ < LOOKS_MAX) {
 		p = spell_before(w->tl, sleep->other, at);
 		if (p == NULL)
 			return false;
@@ -79,7 +79,7 @@ handed_over(const struct walk *w, const struct spell *sleep)
 
 /* Whether the path goes on with the thread that woke a sleeper. */
 static bool
-goes_on_with_waker(const struct walk *w, const struct spell *p)
+goes_on_with_waker(struct walk *w, const struct spell *p)
 {
 	const struct tale_thread *self = thread_find(w->tl->t, p->tid);
 	const struct tale_thread *waker = thread_find(w->tl->t, p->other);
