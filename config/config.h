@@ -193,6 +193,10 @@ struct config {
 	struct {
 		int64_t target_ns; /* slower than this is slow */
 		unsigned keep;	   /* slow requests kept with their events */
+		char *store;	   /* owned; directory, "" = memory */
+		uint64_t store_bytes;
+		unsigned keep_slowest; /* of each window, also below target */
+		int64_t window_ns;
 		unsigned history;  /* last N finished requests */
 	} slow;
 

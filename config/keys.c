@@ -549,10 +549,30 @@ const struct config_key config_keys[] = {
 	RANGE(0, 600 * S), .unit = "ms", .fallback = "20ms",
 	.meaning = "A request slower than this is slow: some times what a "
 	"local query takes, and below what people notice."},
-{"slow.keep", KEY_COUNT, PLACE(config, slow.keep), RANGE(0, 65536),
+{"slow.keep", KEY_COUNT, PLACE(config, slow.keep), RANGE(1, 65536),
 	.restart = true,
-	.fallback = "256",
-	.meaning = "Slow requests kept together with their events."},
+	.fallback = "1024",
+	.meaning = "Slow requests kept together with their events; then the "
+	"oldest goes.  Each takes about a kilobyte of memory, and what "
+	"store_bytes says."},
+{"slow.store", KEY_PATH, PLACE(config, slow.store),
+	.restart = true,
+	.fallback = "{state}/tales",
+	.meaning = "Directory (mode 0700) where they are kept, so that they "
+	"survive a restart; \"\" for memory only, which is also taken, and "
+	"said, when the directory cannot be used.  One tailor per "
+	"directory."},
+{"slow.store_bytes", KEY_BYTES, PLACE(config, slow.store_bytes),
+	RANGE(64 * K, 64 * G), .restart = true, .fallback = "64M",
+	.meaning = "What they may take there, or in memory.  Tales take a few "
+	"kilobytes, with events of the kernel some hundreds."},
+{"slow.keep_slowest", KEY_COUNT, PLACE(config, slow.keep_slowest),
+	RANGE(0, 64), .fallback = "3",
+	.meaning = "Of each window so many of the slowest requests are kept "
+	"even if none was slow, to know what the usual ones do."},
+{"slow.window", KEY_DURATION, PLACE(config, slow.window_ns),
+	RANGE(1 * S, 3600 * S), .unit = "s", .fallback = "60s",
+	.meaning = "How long such a window is."},
 {"slow.history", KEY_COUNT, PLACE(config, slow.history),
 	RANGE(16, 1048576),
 	.restart = true, .fallback = "4096",

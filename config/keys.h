@@ -89,6 +89,8 @@ uint64_t key_scale(const struct config_key *key);
  * number index (0 for keys of none); returns out.
  *   {run}     the first of $RUNTIME_DIRECTORY, /run/tailor (root),
  *             $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>
+ *   {state}   the first of $STATE_DIRECTORY, /var/lib/tailor (root),
+ *             $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}    "" for root, "-<uid>" for others
  *   {server}  "a", "b"
  */

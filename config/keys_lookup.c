@@ -73,12 +73,35 @@ run_directory(char *out, size_t size)
 		snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
 }
 
+/* Where what survives a restart belongs. */
+static void
+state_directory(char *out, size_t size)
+{
+	const char *service = getenv("STATE_DIRECTORY");
+	const char *session = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+
+	if (service != NULL && service[0] == '/')
+		snprintf(
+		    out, size, "%.*s", (int)strcspn(service, ":"), service);
+	else if (geteuid() == 0)
+		snprintf(out, size, "/var/lib/tailor");
+	else if (session != NULL && session[0] == '/')
+		snprintf(out, size, "%s/tailor", session);
+	else if (home != NULL && home[0] == '/')
+		snprintf(out, size, "%s/.local/state/tailor", home);
+	else
+		snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
+}
+
 static void
 expand(const char *name, unsigned index, char *out, size_t size)
 {
 	out[0] = '\0';
 	if (strncmp(name, "{run}", 5) == 0)
 		run_directory(out, size);
+	else if (strncmp(name, "{state}", 7) == 0)
+		state_directory(out, size);
 	else if (strncmp(name, "{server}", 8) == 0)
 		snprintf(out, size, "%c", (char)('a' + index));
 	else if (geteuid() != 0)

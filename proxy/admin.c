@@ -29,8 +29,6 @@
 #define ADMIN_BODY_MAX 16384
 #define ADMIN_HEAD_MAX 16384
 #define ADMIN_TIMEOUT_S 30
-#define SLOW_DEFAULT 20
-#define SLOW_MAX 1000
 
 struct admin {
 	struct proxy *proxy;
@@ -82,15 +80,29 @@ on_servers(struct evhttp_request *r, void *user)
 static void
 on_slow(struct evhttp_request *r, void *user)
 {
-	struct proxy *p = ((struct admin *)user)->proxy;
-	struct json j;
+	if (admin_admit(user, r, EVHTTP_REQ_GET))
+		admin_slow(r, ((struct admin *)user)->proxy);
+}
 
-	if (!admin_admit(user, r, EVHTTP_REQ_GET))
-		return;
-	json_init(&j, false);
-	admin_write_slow(
-	    p, admin_query_number(r, "n", SLOW_DEFAULT, SLOW_MAX), &j);
-	admin_reply_json(r, &j);
+static void
+on_live(struct evhttp_request *r, void *user)
+{
+	if (admin_admit(user, r, EVHTTP_REQ_GET))
+		admin_live(r, ((struct admin *)user)->proxy, true);
+}
+
+static void
+on_live_json(struct evhttp_request *r, void *user)
+{
+	if (admin_admit(user, r, EVHTTP_REQ_GET))
+		admin_live(r, ((struct admin *)user)->proxy, false);
+}
+
+static void
+on_pin(struct evhttp_request *r, void *user)
+{
+	if (admin_admit(user, r, EVHTTP_REQ_POST))
+		admin_pin(r, ((struct admin *)user)->proxy);
 }
 
 static void
@@ -158,13 +170,18 @@ on_index(struct evhttp_request *r, struct admin *user)
 	static const char text[] =
 	    "GET  /metrics          Prometheus text\n"
 	    "GET  /servers          both servers\n"
+	    "GET  /live             a page that shows what happens\n"
+	    "GET  /live.json        the same as JSON\n"
 	    "GET  /slow?n=20        slow requests, newest first\n"
-	    "GET  /timeline/ID      one request (?format=json)\n"
+	    "                       (&since=SECONDS&cause=CODE&path=PATH)\n"
+	    "GET  /timeline/ID      one request, as text, json, html, svg or\n"
+	    "                       chrome (?format=, or Accept)\n"
 	    "GET  /stream           where the timeline stream is\n"
 	    "GET  /info             version, placement, listeners\n"
 	    "GET  /healthz          is the process alive\n"
 	    "GET  /readyz           can it serve\n"
 	    "POST /reload           read the configuration again\n"
+	    "POST /pin?id=ID        keep the timeline of a request\n"
 	    "POST /switch           make the standby active\n"
 	    "POST /drain?server=NAME take it out of service (&force=1)\n"
 	    "POST /ready?server=NAME bring it back\n"
@@ -173,7 +190,11 @@ on_index(struct evhttp_request *r, struct admin *user)
 	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
 	    "                       tell of a pause (and of its end)\n";
 
-	if (admin_admit(user, r, EVHTTP_REQ_GET))
+	if (!admin_admit(user, r, EVHTTP_REQ_GET))
+		return;
+	if (admin_wants_page(r))
+		admin_live(r, user->proxy, true);
+	else
 		admin_reply(r, 200, "text/plain", text, sizeof(text) - 1);
 }
 
@@ -198,6 +219,9 @@ static const struct {
     {"/metrics", on_metrics},
     {"/servers", on_servers},
     {"/slow", on_slow},
+    {"/live", on_live},
+    {"/live.json", on_live_json},
+    {"/pin", on_pin},
     {"/healthz", on_healthz},
     {"/readyz", on_readyz},
     {"/stream", on_stream},

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "proxy/proxy.h"
+#include "proxy/slow_report.h"
 
 static void
 write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
@@ -52,68 +53,18 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_object_end(j);
 }
 
-static const struct tale_attempt *
-winner_of(const struct tale_request *t)
-{
-	for (unsigned i = 0; i < TALE_ATTEMPTS; i++)
-		if (t->attempt[i].server >= 0 &&
-		    strcmp(t->attempt[i].outcome, "won") == 0)
-			return &t->attempt[i];
-	return NULL;
-}
-
-static unsigned
-attempts_of(const struct tale_request *t)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < TALE_ATTEMPTS; i++)
-		n += t->attempt[i].server >= 0;
-	return n;
-}
-
 /* CLOCK_MONOTONIC to the wall clock, as of now. */
 static void
 write_time(struct json *j, const char *key, struct instant at)
 {
 	struct timespec wall;
-	struct tm tm;
 	char text[40];
-	int64_t ago = instant_since(instant_now(), at), ns;
-	time_t seconds;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
-	ns = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec - ago;
-	seconds = (time_t)(ns / NS_PER_S);
-	gmtime_r(&seconds, &tm);
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + 19, sizeof(text) - 19, ".%06dZ",
-	    (int)(ns % NS_PER_S / 1000));
-	json_key_string(j, key, text);
-}
-
-static void
-write_slow(const struct tale_request *t, struct json *j)
-{
-	const struct tale_attempt *w = winner_of(t);
-
-	json_object_begin(j);
-	json_key_string(j, "id", t->external_id);
-	json_key_string(j, "method", t->method);
-	json_key_string(j, "target", t->target);
-	json_key_int(j, "status", t->status);
-	json_key_int(j, "total_ns", instant_since(t->finished, t->first_byte));
-	if (w != NULL && instant_is_set(w->complete) &&
-	    instant_is_set(w->written))
-		json_key_int(
-		    j, "upstream_ns", instant_since(w->complete, w->written));
-	json_key_string(j, "winner", w != NULL ? w->server_name : "");
-	json_key_uint(j, "attempts", attempts_of(t));
-	json_key_string(j, "trigger",
-	    t->attempt[1].server >= 0 ? t->attempt[1].trigger : "");
-	json_key_string(j, "flags", t->flags);
-	write_time(j, "finished", t->finished);
-	json_object_end(j);
+	json_key_string(j, key,
+	    slow_report_time(text, (int64_t)wall.tv_sec * NS_PER_S +
+				       wall.tv_nsec -
+				       instant_since(instant_now(), at)));
 }
 
 void
@@ -133,31 +84,6 @@ admin_write_servers(struct proxy *p, struct json *j)
 	json_array_begin(j);
 	for (unsigned i = 0; i < c->servers; i++)
 		write_server(p, i, &stats, j);
-	json_array_end(j);
-	json_object_end(j);
-}
-
-void
-admin_write_slow(const struct proxy *p, unsigned n, struct json *j)
-{
-	int64_t target_ns = p->config->slow.target_ns;
-	const struct tale_request *t;
-	unsigned found = 0;
-
-	json_object_begin(j);
-	json_key_string(j, "schema", "tailor.slow/1");
-	json_key_int(j, "target_ns", target_ns);
-	json_key(j, "slow");
-	json_array_begin(j);
-	for (unsigned i = 0; found < n; i++) {
-		t = table_recent(&p->table, i);
-		if (t == NULL)
-			break;
-		if (instant_since(t->finished, t->first_byte) <= target_ns)
-			continue;
-		write_slow(t, j);
-		found++;
-	}
 	json_array_end(j);
 	json_object_end(j);
 }

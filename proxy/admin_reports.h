@@ -13,9 +13,6 @@ struct proxy;
 /* Both servers: tailor.servers/1. */
 void admin_write_servers(struct proxy *p, struct json *j);
 
-/* The latest slow requests, at most n, newest first: tailor.slow/1. */
-void admin_write_slow(const struct proxy *p, unsigned n, struct json *j);
-
 /* Where the timeline stream is. */
 void admin_write_stream(const struct proxy *p, struct json *j);
 

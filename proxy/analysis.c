@@ -1,15 +1,12 @@
 /*
- * analysis.c: the analysis thread.
- *
- * A request is examined a few milliseconds after it finished, when the
- * observer has certainly read the last of its events.  The store is a ring
- * of tales: the oldest slow request makes room for the newest.
+ * analysis.c: the analysis thread and the two rings to it; what it does is in
+ * tale_work.c.
  */
 #include "proxy/analysis.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +17,14 @@
 
 #include "base/instant.h"
 #include "base/log.h"
-#include "talechain/story.h"
+#include "proxy/live.h"
+#include "proxy/tale_work.h"
 
 #define QUESTIONS 256 /* waiting at once; a power of two */
 #define ANSWERS 64
-#define SETTLE_NS (5 * NS_PER_MS) /* from finish until all events are read */
-#define SLACK_NS (5 * NS_PER_MS)
-#define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
-#define LATE_TRIES 5
 
 struct analysis {
-	struct timeline_reader *reader; /* owned; analysis thread */
+	struct tale_work work; /* analysis thread; its counters: any */
 	pthread_t thread;
 	bool started;
 	atomic_bool stop;
@@ -44,10 +38,6 @@ struct analysis {
 	struct analysis_answer answer[ANSWERS];
 	_Atomic uint64_t answered, taken;
 	int answer_fd; /* owned */
-
-	struct tale **store; /* owned; analysis thread */
-	unsigned keep;
-	uint64_t stored;
 };
 
 static void
@@ -74,15 +64,6 @@ analysis_ask(struct analysis *a, const struct analysis_question *q)
 	atomic_store_explicit(&a->asked, head + 1, memory_order_release);
 	wake(a->question_fd);
 	return true;
-}
-
-bool
-analysis_keep(struct analysis *a, const struct tale_request *request)
-{
-	struct analysis_question q = {
-	    .known = true, .keep = true, .silent = true, .request = *request};
-
-	return analysis_ask(a, &q);
 }
 
 int
@@ -132,98 +113,41 @@ analysis_reply(struct analysis *a, const struct analysis_answer *answer)
 	wake(a->answer_fd);
 }
 
-static struct tale *
-store_find(const struct analysis *a, const char *external_id)
+/* The next question, or NULL. */
+static struct analysis_question *
+question_next(struct analysis *a)
 {
-	for (unsigned i = 0; i < a->keep; i++)
-		if (a->store[i] != NULL &&
-		    strcmp(tale_request(a->store[i])->external_id,
-			external_id) == 0)
-			return a->store[i];
-	return NULL;
+	uint64_t tail = atomic_load_explicit(&a->read, memory_order_relaxed);
+
+	if (atomic_load_explicit(&a->asked, memory_order_acquire) == tail)
+		return NULL;
+	return &a->question[tail % QUESTIONS];
 }
 
 static void
-store_add(struct analysis *a, struct tale *t)
+question_done(struct analysis *a, struct analysis_question *q)
 {
-	struct tale **place = &a->store[a->stored++ % a->keep];
-
-	tale_free(place);
-	*place = t;
+	live_view_free(&q->live);
+	atomic_fetch_add_explicit(&a->read, 1, memory_order_release);
 }
 
+/* Sleep until there may be a question, or a window ends. */
 static void
-render(const struct tale *t, enum tale_format format,
-    struct analysis_answer *answer)
+question_wait(struct analysis *a)
 {
-	struct story *s = NULL;
-	struct json j;
-	int err = tale_tell(&s, t);
+	struct pollfd p = {.fd = a->question_fd, .events = POLLIN};
+	int64_t left_ns = -1;
+	uint64_t junk;
 
-	if (err == 0 && format == TALE_FORMAT_TEXT) {
-		err = story_render_text(s, &answer->text, &answer->length);
-	} else if (err == 0) {
-		json_init(&j, false);
-		err = story_render_json(s, &j);
-		if (err == 0)
-			err = json_take(&j, &answer->text, &answer->length);
-		json_fini(&j);
+	if (a->work.candidates > 0) {
+		left_ns = instant_since(a->work.window_end, instant_now());
+		if (left_ns < 0)
+			left_ns = 0;
 	}
-	story_free(&s);
-	answer->status = err == 0 ? 200 : 500;
-}
-
-/* Until the observer has surely read everything about the request. */
-static void
-settle(const struct tale_request *r)
-{
-	struct instant due = instant_plus(r->finished, SETTLE_NS);
-	int64_t left = instant_since(due, instant_now());
-
-	if (left > 0 && left <= SETTLE_NS)
-		nanosleep(&(struct timespec){0, left}, NULL);
-}
-
-/* Slice, and again if the observer was so late that the end is missing. */
-static int
-slice(struct analysis *a, const struct analysis_question *q, struct tale **out)
-{
-	int err, tries;
-
-	for (tries = 0;; tries++) {
-		err = tale_slice(out, a->reader, &q->request,
-		    q->has_client ? &q->client : NULL, SLACK_NS);
-		if (err < 0 || tale_whole(*out) || tries == LATE_TRIES)
-			return err;
-		tale_free(out);
-		nanosleep(&(struct timespec){0, LATE_NS}, NULL);
-	}
-}
-
-static void
-examine(struct analysis *a, const struct analysis_question *q)
-{
-	struct analysis_answer answer = {.cookie = q->cookie, .status = 404};
-	struct tale *t = store_find(a, q->request.external_id), *made = NULL;
-	int err;
-
-	/* With the client's stamps the tale is told anew. */
-	if (q->known && (t == NULL || q->has_client)) {
-		settle(&q->request);
-		err = slice(a, q, &made);
-		if (err < 0 && err != -ESTALE)
-			answer.status = 500;
-		if (made != NULL)
-			t = made;
-	}
-	if (t != NULL && !q->silent)
-		render(t, q->format, &answer);
-	if (made != NULL && q->keep)
-		store_add(a, made);
-	else
-		tale_free(&made);
-	if (!q->silent)
-		analysis_reply(a, &answer);
+	if (poll(&p, 1, left_ns < 0 ? -1 : (int)(left_ns / NS_PER_MS) + 1) >
+		0 &&
+	    read(a->question_fd, &junk, sizeof(junk)) < 0 && errno != EAGAIN)
+		log_event(LOG_LEVEL_ERROR, "analysis", "error=\"%m\"");
 }
 
 static void *
@@ -231,39 +155,62 @@ analysis_main(void *user)
 {
 	struct analysis *a = user;
 	struct analysis_question *q;
-	uint64_t junk;
+	struct analysis_answer answer;
 
 	/* Rather late than in anybody's way. */
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
 	while (!atomic_load(&a->stop)) {
-		uint64_t tail =
-		    atomic_load_explicit(&a->read, memory_order_relaxed);
-
-		if (atomic_load_explicit(&a->asked, memory_order_acquire) ==
-		    tail) {
-			if (read(a->question_fd, &junk, sizeof(junk)) < 0 &&
-			    errno != EINTR)
-				break;
+		tale_work_flush(&a->work, false);
+		q = question_next(a);
+		if (q == NULL) {
+			question_wait(a);
 			continue;
 		}
-		q = &a->question[tail % QUESTIONS];
-		examine(a, q);
-		atomic_store_explicit(&a->read, tail + 1, memory_order_release);
+		if (tale_work_do(&a->work, q, &answer))
+			analysis_reply(a, &answer);
+		question_done(a, q);
+	}
+	/* What was asked to be kept is kept; nobody waits for the rest. */
+	while ((q = question_next(a)) != NULL) {
+		if (q->kind == ANALYSIS_KEEP)
+			tale_work_do(&a->work, q, &answer);
+		question_done(a, q);
 	}
 	return NULL;
 }
 
+void
+analysis_stats(const struct analysis *a, struct analysis_stats *out)
+{
+	const struct tale_work *w = &a->work;
+
+	*out = (struct analysis_stats){
+	    .store = {.tales = (unsigned)atomic_load(&w->tales),
+		.files = (unsigned)atomic_load(&w->files),
+		.bytes = atomic_load(&w->bytes),
+		.added = atomic_load(&w->added),
+		.dropped = atomic_load(&w->dropped),
+		.corrupt = atomic_load(&w->corrupt)},
+	    .failed = atomic_load(&w->failed),
+	    .told = atomic_load(&w->told),
+	    .on_disk = w->directory[0] != '\0',
+	};
+	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++) {
+		out->cause_requests[i] = atomic_load(&w->cause_requests[i]);
+		out->cause_ns[i] = atomic_load(&w->cause_ns[i]);
+	}
+}
+
 int
-analysis_new(struct analysis **out, struct timeline *timeline, unsigned keep)
+analysis_new(struct analysis **out, const struct analysis_options *o)
 {
 	struct analysis *a = calloc(1, sizeof(*a));
-	int err = -ENOMEM;
+	int err;
 
 	if (a == NULL)
 		return -ENOMEM;
-	a->keep = keep;
 	a->answer_fd = -1;
-	a->question_fd = eventfd(0, EFD_CLOEXEC);
+	a->question_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->question_fd < 0) {
 		err = -errno;
 		goto fail;
@@ -273,10 +220,7 @@ analysis_new(struct analysis **out, struct timeline *timeline, unsigned keep)
 		err = -errno;
 		goto fail;
 	}
-	a->store = calloc(keep, sizeof(struct tale *));
-	if (a->store == NULL)
-		goto fail;
-	err = timeline_reader_from(&a->reader, timeline);
+	err = tale_work_init(&a->work, o);
 	if (err < 0)
 		goto fail;
 	err = -pthread_create(&a->thread, NULL, analysis_main, a);
@@ -306,10 +250,7 @@ analysis_free(struct analysis **ap)
 		while (analysis_take(a, &left))
 			free(left.text);
 	}
-	for (unsigned i = 0; a->store != NULL && i < a->keep; i++)
-		tale_free(&a->store[i]);
-	free(a->store);
-	timeline_reader_close(&a->reader);
+	tale_work_fini(&a->work);
 	if (a->question_fd >= 0)
 		close(a->question_fd);
 	if (a->answer_fd >= 0)

@@ -133,6 +133,7 @@ proxy_hazard(struct proxy *p, const struct hazard *h)
 	    hazard_outdated(p, h))
 		return;
 	hazard_count(p, h, now);
+	live_note_hazard(&p->live, h);
 	proxy_apply(p, hedging_hazard(&p->hedging, h, now));
 	if (h->kind == HAZARD_EXIT && h->begin)
 		server_lost(&p->server[h->server]);

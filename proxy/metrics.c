@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/analysis.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
 
@@ -356,6 +357,52 @@ write_profiler(struct proxy *p, struct evbuffer *out)
 	    s.channels_refused);
 }
 
+/* Counters by cause; those that have never happened are not written. */
+static void
+by_cause(struct evbuffer *out, const char *name, const char *help,
+    const uint64_t *value, double unit)
+{
+	head(out, name, "counter", help);
+	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
+		if (value[i] > 0)
+			evbuffer_add_printf(out, "%s{cause=\"%s\"} %.9g\n",
+			    name, tale_cause_code((enum tale_cause)i),
+			    (double)value[i] / unit);
+}
+
+static void
+write_tales(struct proxy *p, struct evbuffer *out)
+{
+	struct analysis_stats s;
+
+	analysis_stats(p->analysis, &s);
+	by_cause(out, "tailor_slow_requests_total",
+	    "Requests slower than slow.target, by what most of their time "
+	    "passed on.",
+	    s.cause_requests, 1);
+	by_cause(out, "tailor_slow_seconds_total",
+	    "The time of those requests, by what it passed on.", s.cause_ns,
+	    1e9);
+	gauge(out, "tailor_tales", "Tales of requests that are kept.",
+	    s.store.tales);
+	gauge(out, "tailor_tales_bytes", "What they take in the store.",
+	    (double)s.store.bytes);
+	gauge(out, "tailor_tales_files", "Files of the store.", s.store.files);
+	gauge(out, "tailor_tales_on_disk",
+	    "1 if the store is a directory, 0 if it is memory.", s.on_disk);
+	counter(out, "tailor_tales_told_total",
+	    "Requests whose events were examined.", s.told);
+	counter(out, "tailor_tales_kept_total", "Tales put into the store.",
+	    s.store.added);
+	counter(out, "tailor_tales_dropped_total",
+	    "Tales dropped at slow.keep or slow.store_bytes.", s.store.dropped);
+	counter(out, "tailor_tales_failed_total",
+	    "Tales that could not be written.", s.failed);
+	counter(out, "tailor_tales_corrupt_total",
+	    "Places in the store's files that hold no good record.",
+	    s.store.corrupt);
+}
+
 static void
 write_process(struct proxy *p, struct evbuffer *out)
 {
@@ -403,5 +450,6 @@ metrics_write(struct proxy *p, struct evbuffer *out)
 	write_hedging(p, out);
 	write_hazards(p, out);
 	write_servers(p, out);
+	write_tales(p, out);
 	write_profiler(p, out);
 }

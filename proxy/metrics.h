@@ -85,8 +85,6 @@ struct proxy;
 	    "Responses thrown away because another one won.")                  \
 	X(losers_failed, "tailor_losers_total", "result=\"failed\"", "")       \
 	X(losers_timeout, "tailor_losers_total", "result=\"timeout\"", "")     \
-	X(slow, "tailor_slow_requests_total", "",                              \
-	    "Requests slower than slow.target.")                               \
 	X(slow_unexamined, "tailor_slow_unexamined_total", "",                 \
 	    "Slow requests the analysis had no room for.")                     \
 	X(reloads_done, "tailor_config_reload_total", "result=\"done\"",       \
@@ -102,6 +100,7 @@ struct metrics {
 #define METRICS_X(field, name, labels, help) uint64_t field;
 	METRICS_COUNTERS(METRICS_X)
 #undef METRICS_X
+	uint64_t slow;	      /* over slow.target, examined or not */
 	uint64_t requests[6]; /* by class of status; 0: client left */
 	uint64_t local[600];  /* answers by Tailor itself, by status */
 	uint64_t hedges[HEDGE_TRIGGER_COUNT][HEDGING_SERVERS];

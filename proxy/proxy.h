@@ -18,11 +18,13 @@
 #include "proxy/buffer.h"
 #include "proxy/client.h"
 #include "proxy/http.h"
+#include "proxy/live.h"
 #include "proxy/listening.h"
 #include "proxy/metrics.h"
 #include "proxy/reload.h"
 #include "proxy/request.h"
 #include "proxy/server.h"
+#include "proxy/slow.h"
 #include "proxy/table.h"
 #include "proxy/tale_api.h"
 #include "talechain/timeline.h"
@@ -105,6 +107,8 @@ struct proxy {
 	unsigned consequences; /* to be carried out when the turn ends */
 
 	struct metrics metrics;
+	struct live live;
+	struct slow_window slow_window;
 	struct {
 		int64_t ns;
 		const struct timeval *common; /* owned by libevent */

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "proxy/analysis.h"
 #include "proxy/attempt.h"
 #include "proxy/client.h"
 #include "proxy/proxy.h"
@@ -459,12 +458,8 @@ request_finish(struct request *r)
 		tale = table_slot(&p->table);
 		request_describe(r, now, tale);
 		table_file(&p->table);
-		if (!r->tunnel && instant_since(now, r->first_byte) >
-				      r->generation->config->slow.target_ns) {
-			p->metrics.slow++;
-			if (!analysis_keep(p->analysis, tale))
-				p->metrics.slow_unexamined++;
-		}
+		if (!r->tunnel)
+			slow_finished(p, tale);
 		if (r->method_allowed && r->status / 100 == 2 && !r->wants_body)
 			proxy_replay_record(p, r);
 	}

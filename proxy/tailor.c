@@ -157,6 +157,20 @@ config_again(void *user, struct config **out, struct config_errors *errors)
 	return settings_read(user, out, errors);
 }
 
+static int
+open_analysis(struct proxy *p, const struct config *c)
+{
+	struct analysis_options o = {
+	    .timeline = p->timeline,
+	    .keep = c->slow.keep,
+	    .store = c->slow.store,
+	    .store_bytes = c->slow.store_bytes,
+	    .settle_ns = ANALYSIS_SETTLE_NS,
+	};
+
+	return analysis_new(&p->analysis, &o);
+}
+
 /* Takes the configuration. */
 static int
 serve(struct config *c, struct settings *settings)
@@ -174,7 +188,7 @@ serve(struct config *c, struct settings *settings)
 	if (err == 0)
 		err = open_profiler(p, c);
 	if (err == 0)
-		err = analysis_new(&p->analysis, p->timeline, c->slow.keep);
+		err = open_analysis(p, c);
 	if (err == 0)
 		err = profiler_start(p->profiler);
 	if (err == 0)

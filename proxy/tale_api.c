@@ -45,11 +45,29 @@ struct tale_call {
 };
 
 void
+tale_ask(
+    struct proxy *p, struct tale_query *q, struct analysis_question *question)
+{
+	static const char busy[] =
+	    "{\"error\":\"busy\",\"advice\":\"ask again later\"}\n";
+
+	q->cookie = question->cookie = ++p->tale_cookie;
+	if (!analysis_ask(p->analysis, question)) {
+		live_view_free(&question->live);
+		q->done(q, 429, "application/json", busy, sizeof(busy) - 1);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&p->tale_queries, q, link);
+}
+
+void
 tale_query(struct proxy *p, struct tale_query *q, const char *id,
     enum tale_format format, const struct tale_client *client, bool keep)
 {
-	struct analysis_question question = {
-	    .cookie = ++p->tale_cookie, .format = format, .keep = keep};
+	struct analysis_question question = {.kind = ANALYSIS_TALE,
+	    .format = format,
+	    .keep = keep,
+	    .reason = client != NULL ? TALE_REASON_ASKED : TALE_REASON_PINNED};
 	const struct tale_request *found = NULL;
 
 	switch (table_find(&p->table, id, &found)) {
@@ -75,25 +93,7 @@ tale_query(struct proxy *p, struct tale_query *q, const char *id,
 		question.has_client = true;
 		question.client = *client;
 	}
-	q->cookie = question.cookie;
-	if (!analysis_ask(p->analysis, &question)) {
-		static const char busy[] =
-		    "{\"error\":\"busy\",\"advice\":\"ask again later\"}\n";
-
-		q->done(q, 429, "application/json", busy, sizeof(busy) - 1);
-		return;
-	}
-	TAILQ_INSERT_TAIL(&p->tale_queries, q, link);
-}
-
-int
-tale_format_named(const char *name, size_t length)
-{
-	struct slice s = {name, length};
-
-	if (slice_is(s, "text"))
-		return TALE_FORMAT_TEXT;
-	return slice_is(s, "json") ? TALE_FORMAT_JSON : -EINVAL;
+	tale_ask(p, q, &question);
 }
 
 void
@@ -204,20 +204,28 @@ query_value(struct slice query, const char *name)
 	return value;
 }
 
-static bool
-contains(struct slice s, const char *word)
+/* By ?format=, else by Accept; a negative errno if it is none of ours. */
+static int
+call_format(const struct http_head *head, struct slice query,
+    enum tale_format preferred)
 {
-	return memmem(s.at, s.length, word, strlen(word)) != NULL;
+	struct slice name = query_value(query, "format");
+	struct negotiation n = {0};
+
+	if (name.length > 0)
+		return tale_format_named(name.at, name.length);
+	for (unsigned i = 0; i < head->fields; i++)
+		if (head->field[i].id == HTTP_FIELD_ACCEPT)
+			negotiate_accept(&n, head->field[i].value);
+	return negotiate_choose(&n, preferred);
 }
 
 static void
 call_parse(struct tale_call *call, const struct http_head *head)
 {
-	struct slice path = head->target, query = {"", 0}, id, format;
+	struct slice path = head->target, query = {"", 0}, id;
 	const char *mark = memchr(path.at, '?', path.length);
-	const struct http_field *accept =
-	    http_field_find(head, HTTP_FIELD_ACCEPT);
-	int named;
+	int format;
 
 	if (mark != NULL) {
 		query.at = mark + 1;
@@ -237,34 +245,35 @@ call_parse(struct tale_call *call, const struct http_head *head)
 		call->kind = CALL_ANALYZE;
 		call->format = TALE_FORMAT_JSON;
 	}
-	if (accept != NULL)
-		call->format = contains(accept->value, "application/json")
-				   ? TALE_FORMAT_JSON
-			       : contains(accept->value, "text/plain")
-				   ? TALE_FORMAT_TEXT
-				   : call->format;
-	format = query_value(query, "format");
-	if (format.length == 0)
+	/* What pinning says is one line, whatever is asked for. */
+	if (call->kind == CALL_PIN)
 		return;
-	named = tale_format_named(format.at, format.length);
-	call->format_unknown = named < 0;
-	if (named >= 0)
-		call->format = (enum tale_format)named;
+	format = call_format(head, query, call->format);
+	call->format_unknown = format < 0;
+	if (format >= 0)
+		call->format = (enum tale_format)format;
 }
 
 static void
 call_reply(struct tale_call *call, unsigned status, const char *type,
     const char *text, size_t length)
 {
+	char extra[NEGOTIATE_EXTRA_BYTES + 128] =
+	    "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
+	size_t plain = strlen(extra);
 	struct client *c = call->client;
 	struct proxy *p = call->proxy;
 
+	if (type == NULL) {
+		type = tale_format_type(call->format);
+		negotiate_extra(call->format, call->id, extra + plain);
+	}
 	chain_clear(&call->body, &p->blocks);
 	free(call);
 	if (c == NULL)
 		return;
 	c->call = NULL;
-	client_reply(c, status, type, NULL, text, length);
+	client_reply(c, status, type, extra, text, length);
 	if (!c->closed)
 		client_next(c);
 }
@@ -322,10 +331,6 @@ on_tale(struct tale_query *q, int status, const char *type, const char *text,
 		    call, 200, "application/json", "{\"pinned\":true}\n", 16);
 		return;
 	}
-	if (type == NULL)
-		type = call->format == TALE_FORMAT_JSON
-			   ? "application/json"
-			   : "text/plain; charset=utf-8";
 	call_reply(call, (unsigned)status, type, text, length);
 }
 
@@ -339,6 +344,13 @@ call_ask(struct tale_call *call, const struct tale_client *stamps)
 	    call->kind != CALL_TIMELINE);
 }
 
+/* Differences of two instants must fit: half the clock's range will do. */
+static struct instant
+stamp_in_range(uint64_t ns)
+{
+	return ns <= INT64_MAX / 2 ? (struct instant){ns} : INSTANT_NONE;
+}
+
 static struct instant
 stamp(const cJSON *client, const char *name)
 {
@@ -346,9 +358,9 @@ stamp(const cJSON *client, const char *name)
 
 	/* Numbers over 2^53 do not survive cJSON's double; text does. */
 	if (cJSON_IsString(v))
-		return (struct instant){strtoull(v->valuestring, NULL, 10)};
+		return stamp_in_range(strtoull(v->valuestring, NULL, 10));
 	if (cJSON_IsNumber(v) && v->valuedouble > 0 && v->valuedouble < 9e18)
-		return (struct instant){(uint64_t)v->valuedouble};
+		return stamp_in_range((uint64_t)v->valuedouble);
 	return INSTANT_NONE;
 }
 
@@ -420,7 +432,7 @@ call_answer(struct tale_call *call)
 	} else if (call->too_large) {
 		call_refuse(call, 413, "the body is larger than 16 KiB");
 	} else if (call->format_unknown) {
-		call_refuse(call, 406, "format is text or json");
+		call_refuse(call, 406, "the formats are " TALE_FORMATS_TEXT);
 	} else if (call->kind == CALL_UNKNOWN) {
 		call_refuse(call, 404,
 		    "try GET timeline/ID, POST pin?id=ID, POST analyze");

@@ -40,8 +40,13 @@ TAILQ_HEAD(tale_query_list, tale_query);
 void tale_query(struct proxy *p, struct tale_query *q, const char *id,
     enum tale_format format, const struct tale_client *client, bool keep);
 
-/* The format with that name ("text", "json"), or -EINVAL. */
-int tale_format_named(const char *name, size_t length);
+/*
+ * tale_ask(p, q, question):
+ * Ask the analysis something else (a list, the page).  The question's cookie
+ * is set here, its live view taken.
+ */
+void tale_ask(
+    struct proxy *p, struct tale_query *q, struct analysis_question *question);
 
 /* Nobody waits for the answer any more. */
 void tale_query_cancel(struct proxy *p, struct tale_query *q);

@@ -7,6 +7,7 @@
 #include "talechain/pack.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,17 +225,31 @@ code_client(struct codec *c, struct tale_client *k)
 		c->err = -EPROTO;
 }
 
+/* By its code: the numbers change from version to version. */
+static void
+code_cause(struct codec *c, enum tale_cause *cause)
+{
+	char code[32] = "";
+	int found;
+
+	if (c->packing)
+		snprintf(code, sizeof(code), "%s", tale_cause_code(*cause));
+	code_text(c, code, sizeof(code));
+	found = tale_cause_find(code);
+	*cause = found >= 0 ? (enum tale_cause)found : TALE_CAUSE_UNKNOWN;
+}
+
 /* What is not in the request. */
 static void
 code_summary(struct codec *c, struct tale_summary *s)
 {
-	unsigned reason = s->reason, cause = s->cause;
+	unsigned reason = s->reason;
 
 	code_unsigned(c, &reason, TALE_REASON_COUNT - 1);
-	code_unsigned(c, &cause, TALE_CAUSE_COUNT - 1);
 	s->reason = (enum tale_reason)reason;
-	s->cause = (enum tale_cause)cause;
+	code_cause(c, &s->cause);
 	code_i64(c, &s->share_ns);
+	code_i64(c, &s->told_ns);
 	code_i64(c, &s->finished_wall_ns);
 	code_text(c, s->verdict, sizeof(s->verdict));
 }

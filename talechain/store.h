@@ -59,6 +59,8 @@ struct tale_summary {
 	enum tale_reason reason;
 	enum tale_cause cause;
 	int64_t share_ns; /* of the cause */
+	int64_t told_ns;  /* what the tale tells of: share_ns is a part of it,
+			   * total_ns mostly */
 	char verdict[STORY_TEXT];
 	bool earlier_boot; /* recorded before the machine's last start */
 };

@@ -64,6 +64,8 @@ DEFAULTS = {
     "profiler": {"poll": "sleep", "cpu": "none"},
     "proxy": {"cpu": "none", "stop_timeout": "5s", "stop_idle": 0},
     "log": {"level": "debug"},
+    # Nothing survives, and none is kept that no test has asked for.
+    "slow": {"store": "", "keep_slowest": 0},
 }
 
 

@@ -305,7 +305,7 @@ test_set_messages(void **state)
 		"digits, '.', '_' or '-'"},
 	    {"proxy.via", "yes", "proxy.via: \"yes\" is not true or false"},
 	    {"slow.keep", "x",
-		"slow.keep: \"x\" is not a whole number in 0..65536"},
+		"slow.keep: \"x\" is not a whole number in 1..65536"},
 	    {"listen", "a,:1", "listen: \"a\": the port is missing"},
 	};
 
