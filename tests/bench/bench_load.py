@@ -1,0 +1,233 @@
+#!/usr/bin/python3
+"""tailor-load beside wrk, ab and h2load, and how fast its one thread is.
+
+    tests/bench/bench_load.py [--rounds N] [--seconds S]
+
+First, closed loops of 1 and 8 connections against an nginx that answers from
+memory: throughput and median of each tool, in rounds in which the tools take
+turns, and the median over rounds of each tool's ratio to tailor-load (1.00:
+they agree).  Only closed loops can be compared: the others have no other, or
+time it differently.  Then the highest open-loop rate at which one sender
+thread keeps its lag's p99 below 200 us and sends what was planned, and beside
+it the most that wrk and h2load get out of the same server.
+
+Prints figures, judges nothing.  Tools that are not installed are left out:
+nginx-light wrk apache2-utils nghttp2-client.  With --priority tailor-load asks
+for real-time scheduling, which the others cannot.
+"""
+
+import argparse
+import csv
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
+FINE_NS = 200_000
+NGINX = """daemon off; master_process off; pid {dir}/pid;
+error_log stderr crit;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off; keepalive_requests 100000000; keepalive_timeout 1h;
+    server {{ listen 127.0.0.1:{port} backlog=4096;
+             location / {{ return 200 "hello, tailor\\n"; }} }}
+}}
+"""
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def cpus():
+    """(the server's, the generator's): different where there are two."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return {allowed[0]}, {allowed[-1]}
+
+
+def call(argv, where):
+    """Run on a set of CPUs; standard output."""
+    done = subprocess.run(
+        [str(a) for a in argv], capture_output=True, text=True, check=False,
+        preexec_fn=lambda: os.sched_setaffinity(0, where))
+    if done.returncode not in (0, 4):
+        sys.exit(f"{argv[0]} failed: {done.stderr or done.stdout}")
+    return done.stdout
+
+
+class Bench:
+    """The server, the tools and what they found."""
+
+    def __init__(self, options, directory):
+        self.options = options
+        self.directory = pathlib.Path(directory)
+        self.server_cpu, self.client_cpu = cpus()
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
+        config = self.directory / "nginx.conf"
+        config.write_text(NGINX.format(dir=directory, port=self.port))
+        self.server = subprocess.Popen(
+            ["nginx", "-p", directory, "-c", config],
+            stdin=subprocess.DEVNULL, preexec_fn=lambda: os.sched_setaffinity(
+                0, self.server_cpu))
+        self._wait()
+
+    def _wait(self):
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    sys.exit("nginx does not answer")
+
+    def close(self):
+        self.server.terminate()
+        self.server.wait(10)
+
+    # each: (requests/s, median in us) of a closed loop of c connections
+
+    def tailor_load(self, c, requests):
+        out = json.loads(call(
+            [BUILD / "tailor-load", "--arrivals", f"closed:{c}", "-n",
+             requests, "-i", 1, "--stamps", "user", "--cpu",
+             min(self.client_cpu), "--json", "-", *self.priority(), self.url],
+            os.sched_getaffinity(0)))
+        it = out["iterations"][0]
+        return it["achieved_rate_per_s"], it["latency"]["p50_ns"] / 1e3
+
+    def wrk(self, c, _requests):
+        out = call(["wrk", "-t1", f"-c{c}", f"-d{self.options.seconds}s",
+                    "--latency", self.url], self.client_cpu)
+        value, unit = re.search(r"50%\s+([\d.]+)(us|ms|s)", out).groups()
+        scale = {"us": 1, "ms": 1e3, "s": 1e6}[unit]
+        return (float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]),
+                float(value) * scale)
+
+    def ab(self, c, requests):
+        table = self.directory / "ab.csv"
+        out = call(["ab", "-q", "-k", f"-c{c}", f"-n{requests}", "-e", table,
+                    self.url], self.client_cpu)
+        with open(table, encoding="ascii") as file:
+            rows = dict(list(csv.reader(file))[1:])
+        return (float(re.search(r"Requests per second:\s+([\d.]+)", out)[1]),
+                float(rows["50"]) * 1e3)
+
+    def h2load(self, c, requests):
+        log = self.directory / "h2load.tsv"
+        log.unlink(missing_ok=True)
+        out = call(["h2load", "--h1", f"-c{c}", "-t1", f"-n{requests}",
+                    f"--log-file={log}", self.url], self.client_cpu)
+        took = [int(line.split("\t")[2]) for line in
+                log.read_text().splitlines()]
+        return (float(re.search(r"([\d.]+) req/s", out)[1]),
+                statistics.median_low(took))
+
+    def priority(self):
+        return ["--priority"] if self.options.priority else []
+
+    def tools(self):
+        found = {"tailor-load": self.tailor_load}
+        found.update({name: getattr(self, name) for name in
+                      ("wrk", "ab", "h2load") if shutil.which(name)})
+        return found
+
+    def compare(self, c):
+        """Print rounds of a closed loop of c connections."""
+        tools = self.tools()
+        # so many that each takes about as long as wrk
+        rate, _ = self.tailor_load(c, 2000)
+        requests = max(2000, int(rate * self.options.seconds))
+        results = {name: [] for name in tools}
+        for number in range(self.options.rounds):
+            order = list(tools)
+            for name in order[number % len(order):] \
+                    + order[:number % len(order)]:
+                results[name].append(tools[name](c, requests))
+        print(f"\nclosed loop, {c} connection{'s' if c > 1 else ''}, "
+              f"{self.options.rounds} rounds of {requests} requests")
+        print(f"{'':14}{'req/s':>10}{'median':>10}{'ratio to tailor-load':>26}"
+              f"\n{'':14}{'':>10}{'us':>10}{'req/s':>13}{'median':>13}")
+        base = results["tailor-load"]
+        for name, found in results.items():
+            ratios = [statistics.median(one[i] / own[i] for one, own in
+                                        zip(found, base)) for i in (0, 1)]
+            middle = [statistics.median(one[i] for one in found)
+                      for i in (0, 1)]
+            print(f"{name:14}{middle[0]:10.0f}{middle[1]:10.1f}"
+                  f"{ratios[0]:13.2f}{ratios[1]:13.2f}")
+
+    def holds(self, rate):
+        """Whether a rate is kept; what disturbs may do so once."""
+        return self._kept(rate) or self._kept(rate)
+
+    def _kept(self, rate):
+        out = json.loads(call(
+            [BUILD / "tailor-load", "-r", rate, "-d", "1s", "-i", 3,
+             "--pause", "100ms", "-c", 256, "--stamps", "user", "--cpu",
+             min(self.client_cpu), "--json", "-", *self.priority(), self.url],
+            os.sched_getaffinity(0)))
+        lag = statistics.median(i["lag"]["p99_ns"] for i in out["iterations"])
+        kept = all(i["achieved_rate_per_s"] > 0.95 * rate
+                   for i in out["iterations"])
+        fine = lag < FINE_NS and kept and not out["summary"]["errors"]
+        p99 = out["summary"]["p99"]["median_ns"]
+        print(f"  {rate:7.0f}/s  lag p99 {lag / 1e3:9.1f} us  latency p99 "
+              f"{p99 / 1e3:9.1f} us  {'held' if fine else 'not held'}",
+              flush=True)
+        return fine
+
+    def highest(self):
+        """Double until it is not held, then halve the distance four times."""
+        print("\nopen loop, Poisson, one sender thread: held if the lag's "
+              "p99 is below 200 us")
+        low, high = 0, 2000
+        while high < 2e6 and self.holds(high):
+            low, high = high, 2 * high
+        for _ in range(4):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.holds(middle) \
+                else (low, middle)
+        print(f"highest rate held: {low:.0f}/s")
+        for name in ("wrk", "h2load"):
+            if shutil.which(name):
+                most, _ = getattr(self, name)(64, 200000)
+                print(f"most that {name} gets with 64 connections: "
+                      f"{most:.0f}/s")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--seconds", type=int, default=1,
+                   help="of each tool in each round [1]")
+    p.add_argument("--priority", action="store_true")
+    options = p.parse_args()
+    if not shutil.which("nginx"):
+        print("bench_load: left out, there is no nginx (apt-get install "
+              "nginx-light)")
+        return
+    with tempfile.TemporaryDirectory(prefix="tailor-bench-") as directory:
+        bench = Bench(options, directory)
+        try:
+            for c in (1, 8):
+                bench.compare(c)
+            bench.highest()
+        finally:
+            bench.close()
+
+
+if __name__ == "__main__":
+    main()
