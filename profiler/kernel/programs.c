@@ -58,6 +58,10 @@ const unsigned programs_count = sizeof(programs) / sizeof(programs[0]);
 _Static_assert(
     sizeof(programs) / sizeof(programs[0]) <= PROGRAMS_MAX, "links are");
 
+#ifndef KERNEL_OBJECT
+#define KERNEL_OBJECT "/dev/null" /* only to be looked at by tools */
+#endif
+
 /* The object, made from *.bpf.c at build time. */
 extern const char kernel_object[], kernel_object_end[];
 __asm__(".pushsection .rodata\n"
@@ -219,7 +223,7 @@ object_load(struct bpf_object **out, const struct wish *w)
 static void
 programs_sift(struct wish *w, struct profiler_signal_state *state)
 {
-	struct bpf_object *object;
+	struct bpf_object *object = NULL;
 	int i, err;
 
 	for (i = 0; i < (int)PROFILER_SIGNALS; i++) {

@@ -115,6 +115,7 @@ off_reason(struct task_struct *prev, __u64 state)
 		return TALECHAIN_OFF_STOPPED;
 	if ((state & STATE_UNINTERRUPTIBLE) == 0 || state & STATE_NOLOAD)
 		return TALECHAIN_OFF_SLEEPING;
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): it knows every size */
 	return BPF_CORE_READ_BITFIELD(prev, in_iowait) != 0
 		   ? TALECHAIN_OFF_DISK
 		   : TALECHAIN_OFF_BLOCKED;

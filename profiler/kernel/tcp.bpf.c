@@ -236,6 +236,7 @@ BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
 static __always_inline enum talechain_held
 held_reason(struct tcp_sock *tp, __u32 unsent)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): it knows every size */
 	unsigned nonagle = BPF_CORE_READ_BITFIELD(tp, nonagle);
 
 	if (unsent == 0)
