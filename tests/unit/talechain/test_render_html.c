@@ -1,0 +1,199 @@
+/*
+ * Goal: the page is one document that needs nothing else: its policy comes
+ * first, nothing of the template is left open, the data cannot end its
+ * element, the tables have a row for everything.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "talechain/page.h"
+#include "tests/unit/talechain/markup_check.h"
+#include "tests/unit/talechain/samples.h"
+
+#define SEEDS 40
+
+static char *
+html_of(const struct story *s)
+{
+	char *text;
+	size_t n;
+
+	assert_int_equal(story_render_html(s, &text, &n), 0);
+	assert_int_equal(strlen(text), n);
+	return text;
+}
+
+/* The rows of the table in the element with this id. */
+static size_t
+rows(const char *text, const char *id)
+{
+	const char *begin, *end;
+	char mark[40], *part;
+	size_t n;
+
+	snprintf(mark, sizeof(mark), "<details id=\"%s\">", id);
+	begin = strstr(text, mark);
+	assert_non_null(begin);
+	begin = strstr(begin, "<tbody>");
+	end = strstr(begin, "</tbody>");
+	part = strndup(begin, (size_t)(end - begin));
+	assert_non_null(part);
+	n = occurrences(part, "<tr");
+	assert_int_equal(n, occurrences(part, "</tr>"));
+	free(part);
+	return n;
+}
+
+static void
+whole(const struct story *s)
+{
+	char *text = html_of(s);
+	const char *fault;
+	unsigned depth;
+
+	fault = markup_fault(text, &depth);
+	if (fault != NULL)
+		fail_msg("wrong at: %.200s", fault);
+	assert_int_equal(occurrences(text, "<script"), 2);
+	assert_int_equal(occurrences(text, "</script>"), 2);
+	assert_int_equal(rows(text, "segments"), s->segments);
+	assert_int_equal(rows(text, "bars"), s->bars);
+	assert_int_equal(rows(text, "arrows"), s->arrows);
+	assert_int_equal(rows(text, "events"), s->tale->entries);
+	assert_int_equal(occurrences(text, "<g class=\"bar "), s->bars);
+	free(text);
+}
+
+/* Goal: every sample, and stories by chance, make a whole page. */
+static void
+test_whole(void **state)
+{
+	struct sample *s;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; sample_names[i] != NULL; i++) {
+		s = sample_new(sample_names[i]);
+		whole(&s->story);
+		free(s);
+	}
+	for (i = 0; i < SEEDS; i++) {
+		s = sample_random(i);
+		whole(&s->story);
+		free(s);
+	}
+}
+
+/* Goal: the policy stands before everything that it is to hold back. */
+static void
+test_policy(void **state)
+{
+	struct sample *s = sample_new("ack");
+	char *text = html_of(&s->story), hash[64];
+	const char *policy = strstr(text, "Content-Security-Policy");
+	struct page_file f;
+	unsigned name;
+
+	(void)state;
+	assert_non_null(policy);
+	assert_true(policy < strstr(text, "<style>"));
+	assert_true(policy < strstr(text, "<script"));
+	assert_non_null(strstr(policy, "default-src 'none'; script-src "));
+	assert_null(strstr(text, "unsafe-"));
+	for (name = PAGE_PICTURE_CSS_HASH; name <= PAGE_TIMELINE_JS_HASH;
+	     name++) {
+		f = page_file((enum page_name)name);
+		assert_int_equal(f.length, 44); /* base64 of 32 bytes */
+		snprintf(hash, sizeof(hash), "'sha256-%.44s'", f.text);
+		assert_int_equal(occurrences(text, hash), 1);
+	}
+	/* Nothing is fetched, nothing runs from an attribute. */
+	assert_null(strstr(text, " src="));
+	assert_null(strstr(text, " href="));
+	assert_null(strstr(text, " onclick="));
+	assert_null(strstr(text, " style="));
+	free(text);
+	free(s);
+}
+
+/* Goal: no @NAME@ of the template is left. */
+static void
+test_blanks(void **state)
+{
+	struct sample *s = sample_new("gc");
+	char *text = html_of(&s->story);
+	const char *at;
+	size_t n;
+
+	(void)state;
+	for (at = text; (at = strchr(at, '@')) != NULL; at++) {
+		n = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+		assert_false(n > 0 && at[n + 1] == '@');
+	}
+	free(text);
+	free(s);
+}
+
+/* Goal: hostile strings end neither the data nor anything else. */
+static void
+test_hostile(void **state)
+{
+	struct sample *s = sample_new("hostile");
+	char *text = html_of(&s->story);
+	const char *data = strstr(text, "id=\"data\">"), *end;
+
+	(void)state;
+	assert_null(strstr(text, "<img"));
+	assert_non_null(data);
+	data += strlen("id=\"data\">");
+	end = strchr(data, '<');
+	assert_int_equal(strncmp(end, "</script>\n<script>", 18), 0);
+	assert_int_equal(data[0], '{');
+	assert_int_equal(end[-1], '}');
+	for (; data < end; data++)
+		assert_true((unsigned char)*data >= 0x20 && *data != '>' &&
+			    *data != '&' && *data != '\xe2');
+	free(text);
+	free(s);
+}
+
+/* Goal: moments in the tables are those of the story. */
+static void
+test_moments(void **state)
+{
+	struct sample *s = sample_new("ack");
+	char *text = html_of(&s->story);
+
+	(void)state;
+	assert_non_null(strstr(text,
+	    "<td class=\"time\">0.340 ms</td><td class=\"time\">90.0 \xc2\xb5s"
+	    "</td><td>CPU 2 search</td><td>work</td><td>parse</td>"));
+	assert_non_null(strstr(text,
+	    "<td class=\"time\">2.290 ms</td><td class=\"time\">41.010 ms</td>"
+	    "<td class=\"time\">38.7 ms</td><td>waiting for an ACK</td>"));
+	assert_non_null(strstr(text, "<td>proxy_receive</td><td>request="));
+	free(text);
+	free(s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_whole),
+	    cmocka_unit_test(test_policy),
+	    cmocka_unit_test(test_blanks),
+	    cmocka_unit_test(test_hostile),
+	    cmocka_unit_test(test_moments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

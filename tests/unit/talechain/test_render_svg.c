@@ -1,0 +1,331 @@
+/*
+ * Goal: the picture shows every bar and arrow of a story once, each where its
+ * time is, and no string in it is more than words; what lies where is right
+ * for stories by chance.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "talechain/markup.h"
+#include "talechain/picture.h"
+#include "tests/unit/talechain/markup_check.h"
+#include "tests/unit/talechain/samples.h"
+
+#define SEEDS 120
+#define WIDTH (PICTURE_RIGHT - PICTURE_LEFT)
+
+static char *
+svg_of(const struct story *s)
+{
+	char *text;
+	size_t n;
+
+	assert_int_equal(story_render_svg(s, &text, &n), 0);
+	assert_int_equal(strlen(text), n);
+	return text;
+}
+
+/* Everything once, and markup that holds together. */
+static void
+whole(const struct story *s)
+{
+	char *text = svg_of(s), mark[64];
+	const char *fault;
+	unsigned depth;
+	size_t i;
+
+	fault = markup_fault(text, &depth);
+	if (fault != NULL)
+		fail_msg("wrong at: %.200s", fault);
+	assert_true(depth >= 3);
+	for (i = 0; i < s->bars; i++) {
+		snprintf(mark, sizeof(mark), "\" data-i=\"%zu\" data-b=", i);
+		assert_int_equal(occurrences(text, mark), 1);
+	}
+	assert_int_equal(occurrences(text, "<g class=\"bar "), s->bars);
+	assert_int_equal(occurrences(text, "data-y1="), s->arrows);
+	assert_int_equal(occurrences(text, "<g class=\"lane "), s->lanes);
+	assert_int_equal(occurrences(text, "<g class=\"segment "), s->segments);
+	free(text);
+}
+
+/* Goal: every sample and stories by chance are shown whole. */
+static void
+test_whole(void **state)
+{
+	struct sample *s;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; sample_names[i] != NULL; i++) {
+		s = sample_new(sample_names[i]);
+		whole(&s->story);
+		free(s);
+	}
+	for (i = 0; i < SEEDS; i++) {
+		s = sample_random(i);
+		whole(&s->story);
+		free(s);
+	}
+}
+
+/* Goal: hostile strings are words: no element, attribute or control byte. */
+static void
+test_hostile(void **state)
+{
+	struct sample *s = sample_new("hostile");
+	char *text = svg_of(&s->story);
+	size_t i;
+
+	(void)state;
+	assert_null(strstr(text, "<img"));
+	assert_null(strstr(text, "<script"));
+	assert_null(strstr(text, "\xe2\x80\xa8"));
+	assert_non_null(strstr(text, "&lt;/script&gt;&lt;img src=x"));
+	assert_non_null(strstr(text, "\\xe2\\x80\\xa8"));
+	for (i = 0; text[i] != '\0'; i++)
+		assert_true(text[i] == '\n' || (unsigned char)text[i] >= 0x20);
+	free(text);
+	free(s);
+}
+
+/* Goal: without folds a moment lies where its share of the width is. */
+static void
+test_places(void **state)
+{
+	struct sample *s = sample_new("gc");
+	struct picture p;
+	char *text = svg_of(&s->story), mark[160];
+
+	(void)state;
+	assert_int_equal(picture_init(&p, &s->story), 0);
+	assert_int_equal(p.folds, 0);
+	assert_true(fabs(picture_x(&p, 0) - PICTURE_LEFT) < 1e-6);
+	assert_true(fabs(picture_x(&p, 2410000) - PICTURE_RIGHT) < 1e-6);
+	assert_true(fabs(picture_x(&p, 450000) -
+			 (PICTURE_LEFT + WIDTH * 450.0 / 2410)) < 1e-6);
+	/* B's query, 450 to 2200 us, as it is drawn. */
+	snprintf(mark, sizeof(mark),
+	    "<rect class=\"body\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\"",
+	    PICTURE_LEFT + WIDTH * 450.0 / 2410,
+	    /* lanes begin at some y; it is in the text */
+	    atof(strstr(strstr(text,
+			    "data-b=\"450000\" data-e=\"2200000\" data-l"),
+		     "data-y=\"") +
+		 strlen("data-y=\"")),
+	    WIDTH * 1750.0 / 2410);
+	assert_non_null(strstr(text, mark));
+	/* parse and collect lie one row below the query that holds them. */
+	assert_true(picture_bar_y(&p, 5) < picture_bar_y(&p, 6));
+	assert_true(picture_bar_y(&p, 6) == picture_bar_y(&p, 7));
+	picture_fini(&p);
+	free(text);
+	free(s);
+}
+
+/* Whether anything begins or ends strictly within a fold. */
+static bool
+fold_is_quiet(const struct story *s, const struct picture_fold *f)
+{
+	size_t i;
+
+#define WITHIN(ns) ((ns) > f->begin_ns && (ns) < f->end_ns)
+	for (i = 0; i < s->bars; i++)
+		if (s->bar[i].kind != STORY_BAR_OTHER &&
+		    (WITHIN(s->bar[i].begin_ns) || WITHIN(s->bar[i].end_ns)))
+			return false;
+	for (i = 0; i < s->arrows; i++)
+		if (WITHIN(s->arrow[i].from_ns) || WITHIN(s->arrow[i].to_ns))
+			return false;
+	for (i = 0; i < s->segments; i++)
+		if (WITHIN(s->segment[i].begin_ns))
+			return false;
+#undef WITHIN
+	return true;
+}
+
+static void
+mapping_check(const struct story *s)
+{
+	double x, last = PICTURE_LEFT, step;
+	struct picture p;
+	unsigned f, i;
+
+	assert_int_equal(picture_init(&p, s), 0);
+	for (f = 0; f < p.folds; f++) {
+		assert_true(p.fold[f].begin_ns < p.fold[f].end_ns);
+		assert_true(
+		    f == 0 || p.fold[f - 1].end_ns <= p.fold[f].begin_ns);
+		assert_true(fold_is_quiet(s, &p.fold[f]));
+		step = picture_x(&p, p.fold[f].end_ns) -
+		       picture_x(&p, p.fold[f].begin_ns);
+		assert_true(fabs(step - PICTURE_FOLD) < 1e-6);
+	}
+	for (i = 0; i <= 1000; i++) {
+		x = picture_x(&p, s->total_ns * (int64_t)i / 1000);
+		assert_true(x >= last - 1e-9 && x <= PICTURE_RIGHT + 1e-6);
+		last = x;
+	}
+	assert_true(s->total_ns == 0 || fabs(last - PICTURE_RIGHT) < 1e-6);
+	picture_fini(&p);
+}
+
+/* Goal: time never runs backwards, folds hold nothing, the end is the edge. */
+static void
+test_mapping(void **state)
+{
+	struct sample *s;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; sample_names[i] != NULL; i++) {
+		s = sample_new(sample_names[i]);
+		mapping_check(&s->story);
+		free(s);
+	}
+	for (i = 0; i < SEEDS; i++) {
+		s = sample_random(i);
+		mapping_check(&s->story);
+		free(s);
+	}
+}
+
+/* Goal: 38.7 of 41.2 ms are folded, and it is said. */
+static void
+test_fold(void **state)
+{
+	struct sample *s = sample_new("ack");
+	char *text = svg_of(&s->story);
+	struct picture p;
+
+	(void)state;
+	assert_int_equal(picture_init(&p, &s->story), 0);
+	assert_int_equal(p.folds, 2);
+	assert_true(p.fold[1].begin_ns > 2310000);
+	assert_true(p.fold[1].end_ns < 40980000);
+	assert_true(p.fold[1].end_ns - p.fold[1].begin_ns > 38000000);
+	assert_non_null(strstr(text, "not to scale"));
+	assert_int_equal(occurrences(text, "<g class=\"fold\""), 2);
+	picture_fini(&p);
+	free(text);
+	free(s);
+}
+
+/* Goal: bars of one row never overlap, as long as there are rows. */
+static void
+test_rows(void **state)
+{
+	const struct story_bar *a, *b;
+	struct sample *s;
+	struct picture p;
+	unsigned seed;
+	size_t i, k;
+
+	(void)state;
+	for (seed = 0; seed < SEEDS; seed++) {
+		s = sample_random(seed);
+		assert_int_equal(picture_init(&p, &s->story), 0);
+		for (i = 0; i < s->story.bars; i++)
+			for (k = 0; k < i; k++) {
+				a = &s->bar[i];
+				b = &s->bar[k];
+				if (a->lane != b->lane ||
+				    p.row[i] != p.row[k] ||
+				    p.row[i] == PICTURE_ROWS - 1)
+					continue;
+				assert_true(a->end_ns <= b->begin_ns ||
+					    b->end_ns <= a->begin_ns);
+			}
+		picture_fini(&p);
+		free(s);
+	}
+}
+
+/* Goal: lengths are said with three digits in the unit that fits. */
+static void
+test_spans(void **state)
+{
+	static const struct {
+		int64_t ns;
+		const char *text;
+	} cases[] = {
+	    {0, "0 ns"},
+	    {999, "999 ns"},
+	    {1000, "1.00 \xc2\xb5s"},
+	    {95000, "95.0 \xc2\xb5s"},
+	    {999600, "1.00 ms"},
+	    {41240000, "41.2 ms"},
+	    {312000000, "312 ms"},
+	    {1500000000, "1.50 s"},
+	};
+	char out[MARKUP_TIME];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(
+		    markup_span(out, cases[i].ns), cases[i].text);
+}
+
+/* Goal: cut words end in dots, and an escape is never cut apart. */
+static void
+test_cut(void **state)
+{
+	struct text x = {0};
+	char *text;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(markup_width("a<\x01"), 6);
+	markup_cut(&x, "abcdef", 6);
+	text_add(&x, "|");
+	markup_cut(&x, "abcdefg", 6);
+	text_add(&x, "|");
+	markup_cut(&x, "a\x01\x02", 8);
+	assert_int_equal(text_take(&x, &text, &n), 0);
+	assert_string_equal(text, "abcdef|abc...|a\\x01...");
+	free(text);
+}
+
+/* Goal: the check that the tests above rely on finds what is wrong. */
+static void
+test_check(void **state)
+{
+	static const char *const wrong[] = {"<a>", "<a></b>", "</a>",
+	    "<a b=c/>", "<a b=\"<\"/>", "a & b", "a > b", "<a b=\"&x\"/>",
+	    "\x01", "<a onclick=\"x/>"};
+	unsigned depth;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_non_null(markup_fault(wrong[i], &depth));
+	assert_null(markup_fault("<a b=\"c\"><d/>x &lt; y</a>", &depth));
+	assert_int_equal(depth, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_check),
+	    cmocka_unit_test(test_whole),
+	    cmocka_unit_test(test_hostile),
+	    cmocka_unit_test(test_places),
+	    cmocka_unit_test(test_mapping),
+	    cmocka_unit_test(test_fold),
+	    cmocka_unit_test(test_rows),
+	    cmocka_unit_test(test_spans),
+	    cmocka_unit_test(test_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
