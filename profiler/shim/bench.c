@@ -364,6 +364,8 @@ bench_run(struct bench_result *out, const struct bench_options *options,
     void (*progress)(const char *what, unsigned percent))
 {
 	struct bench b = {.o = options, .r = out, .progress = progress};
+	struct instant begun;
+	uint64_t pushed;
 	int err = workload_pin(options->observer_cpu);
 
 	if (err < 0)
@@ -374,6 +376,8 @@ bench_run(struct bench_result *out, const struct bench_options *options,
 	if (b.w == NULL)
 		return -ENOMEM;
 	memset(b.w, 0, sizeof(*b.w));
+	pushed = workload_pushed();
+	begun = instant_now();
 	err = coherence(&b);
 	quiet(&b);
 	if (err == 0)
@@ -382,6 +386,8 @@ bench_run(struct bench_result *out, const struct bench_options *options,
 		err = fidelities(&b);
 	if (err == 0)
 		err = tags_told(&b);
+	out->took_s = (double)instant_since(instant_now(), begun) / 1e9;
+	out->pushed = workload_pushed() - pushed + b.w->pushed;
 	say(&b, "done", 100);
 	free(b.w);
 	return err;

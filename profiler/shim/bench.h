@@ -59,6 +59,8 @@ struct bench_result {
 	double finest_cycles;	    /* shortest period reached for one signal */
 	double finest_quiet_cycles; /* the same where nobody writes it */
 	struct histogram period, gap; /* as fast as possible (figure 3.5) */
+	uint64_t pushed; /* times that others pushed one of us off its CPU */
+	double took_s;
 };
 
 /*

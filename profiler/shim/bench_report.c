@@ -9,6 +9,8 @@
 #include "profiler/shim/bench.h"
 #include "profiler/shim/scope.h"
 
+#define DISTURBED_PER_S 40
+
 static double
 quantile(const struct histogram *h, double q)
 {
@@ -99,6 +101,14 @@ bench_print(const struct bench_result *r)
 	print_costs(r);
 	print_fidelities(r);
 	print_rest(r);
+	/* An idle Linux pushes a busy thread off some times a second. */
+	printf("\nOther work pushed us off our CPUs %" PRIu64 " times in %.0f s"
+	       "%s.\n",
+	    r->pushed, r->took_s,
+	    (double)r->pushed > DISTURBED_PER_S * r->took_s
+		? ": the machine is not\nidle, and these figures are worse "
+		  "than it is"
+		: "");
 }
 
 static void
@@ -198,6 +208,8 @@ bench_json(const struct bench_result *r, struct json *j)
 	json_key_string(j, "schema", "tailor.shim-bench/1");
 	json_key_double(j, "clock_hz", r->hz);
 	json_key_double(j, "coherence_ns", r->coherence_ns);
+	json_key_uint(j, "pushed_off", r->pushed);
+	json_key_double(j, "took_s", r->took_s);
 	json_key_double(j, "finest_cycles", r->finest_cycles);
 	json_key_double(j, "finest_quiet_cycles", r->finest_quiet_cycles);
 	json_costs(r, j);

@@ -28,7 +28,7 @@ static const struct shim_option {
     {{"pid", required_argument, NULL, 'p'}, "PID", "observe this process"},
     {{"cpu", required_argument, NULL, 'C'}, "N", "observe this CPU"},
     {{"signal", required_argument, NULL, 's'}, "SPEC",
-	"counter:NAME, word:FILE:OFFSET[:NAME], jvm:NAME"},
+	"counter:NAME, neighbour:NAME, jvm:NAME, word:FILE:OFFSET"},
     {{"tag", required_argument, NULL, 'g'}, "SPEC",
 	"word:FILE:OFFSET, or task: rates by its value"},
     {{"period", required_argument, NULL, 'P'}, "CYCLES",

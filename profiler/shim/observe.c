@@ -74,6 +74,8 @@ prepare(struct observation *o, char *why)
 	unsigned i;
 	int err;
 
+	o->cpu = choose_cpu(options);
+	o->sources.target.on = o->cpu;
 	if (options->target.pid > 0) {
 		char state = process_state(options->target.pid);
 
@@ -115,7 +117,6 @@ prepare(struct observation *o, char *why)
 		snprintf(why, SOURCE_WHY, "not enough memory");
 		return err;
 	}
-	o->cpu = choose_cpu(options);
 	err = workload_pin(o->cpu);
 	if (err < 0)
 		snprintf(why, SOURCE_WHY, "CPU %d: %s", o->cpu, strerror(-err));

@@ -8,6 +8,19 @@
 
 #include "profiler/shim/cycles.h"
 
+/* A counter's value, less our own share of it.  False: unreadable. */
+static bool
+signal_count(const struct signal *g, uint64_t *out)
+{
+	uint64_t ours = 0;
+
+	if (!counter_read(g->counter, out) ||
+	    (g->minus != NULL && !counter_read(g->minus, &ours)))
+		return false;
+	*out -= ours;
+	return true;
+}
+
 void
 sampler_take(struct sampler *s, struct sample *out)
 {
@@ -20,7 +33,7 @@ sampler_take(struct sampler *s, struct sample *out)
 		if (g->word != NULL)
 			out->value[i] =
 			    __atomic_load_n(g->word, __ATOMIC_RELAXED);
-		else if (!counter_read(g->counter, &out->value[i]))
+		else if (!signal_count(g, &out->value[i]))
 			s->unread++;
 		out->clock.end = cycles_in_order();
 	}

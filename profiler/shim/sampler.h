@@ -29,6 +29,7 @@ struct signal {
 	char name[48];
 	const uint64_t *word;	 /* in memory that outlives the sampler */
 	struct counter *counter; /* or a counter; borrowed */
+	struct counter *minus;	 /* less this one: our own share; or NULL */
 };
 
 struct sample {

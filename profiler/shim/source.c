@@ -189,14 +189,47 @@ add_counter(struct sources *s, const char *name, char *why)
 	return 0;
 }
 
+/*
+ * What the other lanes of our core do: count the whole core (the any-thread
+ * bit of its counters), and take off what we do ourselves.
+ */
+static int
+add_neighbour(struct sources *s, const char *name, char *why)
+{
+	struct signal *g = &s->sampler.signal[s->sampler.signals];
+	struct counter *core = &s->counter[s->counters], *own = core + 1;
+	char any[64];
+	int err;
+
+	if (snprintf(any, sizeof(any), "%s:t=1", name) >= (int)sizeof(any) ||
+	    s->target.on < 0) {
+		snprintf(why, SOURCE_WHY,
+		    "neighbour:%s: say from which lane: --on", name);
+		return -EINVAL;
+	}
+	err = counter_open(core, any, -1, s->target.on, why, SOURCE_WHY);
+	if (err < 0)
+		return err;
+	s->counters++;
+	err = counter_open(own, name, 0, -1, why, SOURCE_WHY);
+	if (err < 0)
+		return err;
+	s->counters++;
+	snprintf(g->name, sizeof(g->name), "neighbour %s", name);
+	g->counter = core;
+	g->minus = own;
+	s->sampler.signals++;
+	return 0;
+}
+
 int
 sources_add(struct sources *s, const char *spec, char *why)
 {
 	static const struct {
 		const char *prefix;
 		int (*add)(struct sources *s, const char *rest, char *why);
-	} kind[] = {
-	    {"counter:", add_counter}, {"word:", add_word}, {"jvm:", add_jvm}};
+	} kind[] = {{"counter:", add_counter}, {"neighbour:", add_neighbour},
+	    {"word:", add_word}, {"jvm:", add_jvm}};
 	size_t i;
 
 	if (s->sampler.signals == SAMPLER_SIGNALS) {
@@ -209,7 +242,9 @@ sources_add(struct sources *s, const char *spec, char *why)
 			return kind[i].add(
 			    s, spec + strlen(kind[i].prefix), why);
 	snprintf(why, SOURCE_WHY,
-	    "%s: a signal is counter:NAME, word:FILE:OFFSET or jvm:NAME", spec);
+	    "%s: a signal is counter:NAME, neighbour:NAME, "
+	    "word:FILE:OFFSET or jvm:NAME",
+	    spec);
 	return -EINVAL;
 }
 

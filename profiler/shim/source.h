@@ -2,6 +2,7 @@
  * source.h: from what somebody typed to signals that can be sampled.
  *
  *	counter:NAME             a counter of --pid or --cpu (counter.h)
+ *	neighbour:NAME           the core's, less ours: the SMT sibling's
  *	word:FILE:OFFSET[:NAME]  64 bits of a file, mapped: shared memory
  *	jvm:NAME                 a number in a JVM's performance page
  *
@@ -24,6 +25,7 @@ struct task_map;
 struct target {
 	pid_t pid; /* 0: none */
 	int cpu;   /* -1: none */
+	int on;	   /* where we sample from; -1: not decided */
 };
 
 struct source_map {
@@ -35,7 +37,7 @@ struct source_map {
 struct sources {
 	struct target target;
 	struct sampler sampler;
-	struct counter counter[SAMPLER_SIGNALS]; /* owned */
+	struct counter counter[2 * SAMPLER_SIGNALS]; /* owned */
 	unsigned counters;
 	struct source_map map[SAMPLER_SIGNALS + 1]; /* owned; one for the tag */
 	unsigned maps;

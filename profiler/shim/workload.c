@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "profiler/shim/cycles.h"
 
@@ -23,6 +24,16 @@ workload_pin(int cpu)
 	CPU_ZERO(&set);
 	CPU_SET((size_t)cpu, &set);
 	return sched_setaffinity(0, sizeof(set), &set) < 0 ? -errno : 0;
+}
+
+uint64_t
+workload_pushed(void)
+{
+	struct rusage use;
+
+	if (getrusage(RUSAGE_THREAD, &use) < 0)
+		return 0;
+	return (uint64_t)use.ru_nivcsw;
 }
 
 /* n dependent additions: work that needs no memory. */
@@ -66,6 +77,7 @@ workload_main(void *user)
 		turn(w, i);
 		i = (i + 1) % w->loops;
 	}
+	w->pushed += workload_pushed();
 	return NULL;
 }
 

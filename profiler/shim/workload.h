@@ -39,6 +39,7 @@ struct workload {
 	pthread_t thread;
 	/* after the end */
 	struct workload_truth truth[WORKLOAD_LOOPS];
+	uint64_t pushed; /* times that others pushed it off, over all runs */
 };
 
 /*
@@ -50,6 +51,9 @@ int workload_start(struct workload *w, int cpu);
 
 /* End it; truth is complete then. */
 void workload_stop(struct workload *w);
+
+/* How often the calling thread was pushed off its CPU so far. */
+uint64_t workload_pushed(void);
 
 /* Put the calling thread on a CPU.  0 or a negative errno. */
 int workload_pin(int cpu);

@@ -155,6 +155,7 @@ def test_jvm_without_page(build, jvm):
     (["--signal", "word:/dev/null:0"], 1, "has no 8 bytes"),
     (["--signal", "counter:no-such-event"], 1, "no such event"),
     (["--signal", "counter:msr/../../x/"], 1, "no such event"),
+    (["--signal", "neighbour:no-such-event"], 1, "no such event"),
     (["--signal", "jvm:sun.rt.safepoints"], 1, "say which JVM"),
     (["--tag", "task", "--signal", "word:/etc/passwd:0"], 1, "say --cpu"),
     (["--tag", "tusk", "--cpu", "0", "--signal", "word:/etc/passwd:0"], 1,
