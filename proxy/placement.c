@@ -106,7 +106,8 @@ placement_proxy(struct proxy *p)
 {
 	/* A short slice lets the scheduler run us soon after we wake, ahead
 	 * of threads that compute for long.  Needs no privilege; kernels
-	 * before 6.12 ignore it. */
+	 * before 6.12 ignore it.  Who started us under another policy (a
+	 * real-time one) knows why: then it stays. */
 	struct slice_attr attr = {
 	    .size = sizeof(attr),
 	    .policy = SCHED_OTHER,
@@ -116,7 +117,8 @@ placement_proxy(struct proxy *p)
 	cpu_set_t set;
 
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	syscall(SYS_sched_setattr, 0, &attr, 0);
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		syscall(SYS_sched_setattr, 0, &attr, 0);
 	if (p->plan.proxy_cpu < 0)
 		return;
 	CPU_ZERO(&set);
