@@ -84,11 +84,31 @@ attach_fini(struct attach *a)
 	close(a->wake);
 }
 
+/* Servers' processes have changed, perhaps: tell the kernel's programs. */
+static void
+attach_watch(struct attach *a)
+{
+	const struct process *p;
+	unsigned i;
+
+	for (i = 0; a->kernel != NULL && i < a->servers; i++) {
+		p = &a->process[i];
+		if (a->watched[i].pid == p->pid && a->watched[i].jvm == p->jvm)
+			continue;
+		a->watched[i].pid = p->pid;
+		a->watched[i].jvm = p->jvm;
+		kernel_watch_server(a->kernel, i, p->pid, p->jvm);
+	}
+}
+
 void
 attach_order(struct attach *a, const struct order *o)
 {
 	struct timespec wait = {.tv_nsec = 100 * NS_PER_US};
 
+	/* Whoever hears of a new process can rely on its being watched. */
+	if (o->kind == ORDER_SERVER_START)
+		attach_watch(a);
 	a->out += o->returns;
 	while (!order_push(a->orders, o)) {
 		/* The observer is behind by thousands; it will come round. */
@@ -207,23 +227,13 @@ attach_turn_server(
 	return process_turn(s, p[0].revents != 0, thread, now);
 }
 
-/* Servers' processes have changed, perhaps: tell the kernel's programs. */
+/* Ask now and then what the kernel's programs had to give up. */
 static int64_t
 attach_turn_kernel(struct attach *a, struct instant now)
 {
-	const struct process *p;
-	unsigned i;
-
 	if (a->kernel == NULL)
 		return -1;
-	for (i = 0; i < a->servers; i++) {
-		p = &a->process[i];
-		if (a->watched[i].pid == p->pid && a->watched[i].jvm == p->jvm)
-			continue;
-		a->watched[i].pid = p->pid;
-		a->watched[i].jvm = p->jvm;
-		kernel_watch_server(a->kernel, i, p->pid, p->jvm);
-	}
+	attach_watch(a);
 	if (!instant_before(now, a->count_at)) {
 		kernel_count(a->kernel);
 		a->count_at = instant_plus(now, COUNT_PERIOD_NS);
