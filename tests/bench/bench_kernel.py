@@ -247,7 +247,7 @@ def main():
     p.add_argument("--rounds", type=int, default=5, metavar="N")
     p.add_argument("--json", metavar="FILE")
     p.add_argument("build", nargs="?", type=pathlib.Path,
-                   default=ROOT / "build")
+                   default=os.environ.get("TAILOR_BUILD") or ROOT / "build")
     o = p.parse_args()
     if os.geteuid() != 0:
         print("bench_kernel: BPF needs root; nothing measured")
