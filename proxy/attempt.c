@@ -113,7 +113,8 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger)
 	enum race_step step;
 	int next = -1;
 
-	*a = (struct attempt){.request = r, .index = i, .on = true};
+	*a = (struct attempt){
+	    .request = r, .index = i, .on = true, .begun = now};
 	if (i > 0) {
 		const struct hedging_server *first =
 		    &p->hedging.server[r->race.attempt[0].server];

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "proxy/access_log.h"
 #include "proxy/bodies.h"
 #include "proxy/preface.h"
 #include "proxy/proxy.h"
@@ -60,6 +61,7 @@ intake_refuse(struct client *c, const struct http_refusal *refusal)
 		request_fail(c->request, refusal->status, refusal->reason);
 		return;
 	}
+	access_log_refusal(c->proxy, c, refusal);
 	n = snprintf(text, sizeof(text), "%u %s: %s\n", refusal->status,
 	    http_reason(refusal->status), refusal->reason);
 	c->close = true;

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/access_log.h"
 #include "proxy/proxy.h"
 
 /* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
 #define DESCRIPTORS_OTHER 256
+#define LOG_RING_BYTES (1024 * 1152) /* see base/log.h */
 
 void
 limits_hedging(const struct config *c, struct hedging_limits *l)
@@ -97,6 +99,10 @@ limits_memory(const struct proxy *p, struct memory_plan *out)
 		       REPLAY_MAX * sizeof(struct replay),
 	    .stream =
 		(size_t)c->profiler.stream_slots * sizeof(struct timeline_slot),
+	    .logs = LOG_RING_BYTES +
+		    (*c->access_log.path != '\0'
+			    ? access_log_bytes(c->access_log.ring_records)
+			    : 0),
 	    .fixed = sizeof(*p),
 	};
 	out->total = out->blocks + out->connections + out->requests +

@@ -21,6 +21,7 @@ struct memory_plan {
 	size_t blocks;	    /* heads, bodies and answers in passing */
 	size_t connections; /* of clients and to servers */
 	size_t requests, history;
+	size_t tales; /* kept slow ones, if in memory */
 	size_t stream, logs;
 	size_t fixed;
 	size_t total;

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "proxy/analysis.h"
+#include "proxy/access_log.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
 
@@ -406,6 +407,7 @@ write_tales(struct proxy *p, struct evbuffer *out)
 static void
 write_process(struct proxy *p, struct evbuffer *out)
 {
+	struct access_log_stats access;
 	struct memory_plan memory;
 	struct rusage u;
 
@@ -426,6 +428,17 @@ write_process(struct proxy *p, struct evbuffer *out)
 	    "Blocks refused at the limit.", p->blocks.refused);
 	gauge(out, "tailor_table_bytes", "Request bodies kept for a hedge.",
 	    (double)p->body_kept_bytes);
+	access_log_stats(p->access_log, &access);
+	head(out, "tailor_access_log_lines_total", "counter",
+	    "Lines of the access log: written; dropped, because the ring was "
+	    "full; failed, because the file did not take them.");
+	evbuffer_add_printf(out,
+	    "tailor_access_log_lines_total{result=\"written\"} %llu\n"
+	    "tailor_access_log_lines_total{result=\"dropped\"} %llu\n"
+	    "tailor_access_log_lines_total{result=\"failed\"} %llu\n",
+	    (unsigned long long)access.written,
+	    (unsigned long long)access.dropped,
+	    (unsigned long long)access.failed);
 	counter(out, "tailor_log_dropped_total",
 	    "Log lines dropped because the ring was full.", log_dropped());
 	if (getrusage(RUSAGE_SELF, &u) == 0) {

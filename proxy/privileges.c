@@ -13,6 +13,7 @@
 #include <pwd.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -57,9 +58,13 @@ identity_find(const struct config *c, uid_t *uid, gid_t *gid)
 static void
 give(const char *path, uid_t uid, gid_t gid)
 {
-	/* What is not there, or was handed to us, is not ours to give. */
-	if (path != NULL && *path == '/' && lchown(path, uid, gid) < 0 &&
-	    errno != ENOENT)
+	struct stat st;
+
+	/* Devices (/dev/stdout) and links are not ours to give. */
+	if (path == NULL || *path != '/' || lstat(path, &st) < 0 ||
+	    (!S_ISREG(st.st_mode) && !S_ISSOCK(st.st_mode)))
+		return;
+	if (lchown(path, uid, gid) < 0)
 		log_event(LOG_LEVEL_WARNING, "not_given",
 		    "path=\"%s\" error=\"%s\"", path, strerror(errno));
 }
@@ -82,6 +87,7 @@ give_files(const struct config *c, uid_t uid, gid_t gid)
 	give_socket(&c->admin, uid, gid);
 	give(c->profiler.channel_socket, uid, gid);
 	give(c->profiler.stream, uid, gid);
+	give(c->access_log.path, uid, gid);
 }
 
 /* What an executed program could get back. */

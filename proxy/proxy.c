@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "proxy/access_log.h"
 #include "proxy/activation.h"
 #include "proxy/admin.h"
 #include "proxy/analysis.h"
@@ -103,6 +104,8 @@ on_signal(evutil_socket_t number, short what, void *user)
 	(void)what;
 	if (number == SIGHUP)
 		proxy_reload(user, "SIGHUP", NULL);
+	else if (number == SIGUSR1)
+		access_log_reopen(user);
 	else
 		proxy_stop(user, number == SIGTERM ? "SIGTERM" : "SIGINT");
 }
@@ -138,6 +141,7 @@ events_assign(struct proxy *p)
 	evsignal_assign(&p->signal_term, p->base, SIGTERM, on_signal, p);
 	evsignal_assign(&p->signal_int, p->base, SIGINT, on_signal, p);
 	evsignal_assign(&p->signal_hup, p->base, SIGHUP, on_signal, p);
+	evsignal_assign(&p->signal_usr1, p->base, SIGUSR1, on_signal, p);
 }
 
 int
@@ -200,6 +204,16 @@ servers_start(struct proxy *p)
 	return 0;
 }
 
+static int
+access_log_start(struct proxy *p)
+{
+	int fd, err = access_log_prepare(p->config, &fd);
+
+	return err < 0 ? err
+		       : access_log_switch(&p->access_log,
+			     p->config->access_log.ring_records, fd);
+}
+
 int
 proxy_run(struct proxy *p)
 {
@@ -217,7 +231,10 @@ proxy_run(struct proxy *p)
 	event_add(&p->signal_term, NULL);
 	event_add(&p->signal_int, NULL);
 	event_add(&p->signal_hup, NULL);
-	err = privileges_drop(p->config);
+	event_add(&p->signal_usr1, NULL);
+	err = access_log_start(p);
+	if (err == 0)
+		err = privileges_drop(p->config);
 	if (err == 0)
 		err = servers_start(p);
 	if (err < 0)
@@ -256,6 +273,7 @@ proxy_fini(struct proxy *p)
 		event_base_free(p->base);
 		p->base = NULL;
 	}
+	access_log_free(&p->access_log);
 	repeat_rules_fini(&p->rules);
 	table_fini(&p->table);
 	peer_table_fini(&p->peers);

@@ -55,15 +55,16 @@ struct proxy {
 	const struct config *config; /* borrowed: the first generation's */
 	struct generation_list generations; /* owned, newest first */
 	struct config_source source;
-	struct event_base *base;   /* owned */
-	struct profiler *profiler; /* borrowed */
-	struct timeline *timeline; /* borrowed */
-	struct analysis *analysis; /* borrowed */
-	struct admin *admin;	   /* owned */
-	struct talechain events;   /* our own channel */
-	struct topology_plan plan; /* as carried out */
-	char poll_text[32];	   /* "sleep:50us" */
-	const char *stream_path;   /* borrowed; "" when private */
+	struct event_base *base;       /* owned */
+	struct profiler *profiler;     /* borrowed */
+	struct timeline *timeline;     /* borrowed */
+	struct analysis *analysis;     /* borrowed */
+	struct admin *admin;	       /* owned */
+	struct access_log *access_log; /* owned */
+	struct talechain events;       /* our own channel */
+	struct topology_plan plan;     /* as carried out */
+	char poll_text[32];	       /* "sleep:50us" */
+	const char *stream_path;       /* borrowed; "" when private */
 	struct instant started;
 
 	struct hedging hedging;
@@ -95,7 +96,7 @@ struct proxy {
 	uint64_t tale_cookie;
 
 	struct event hazard_event, tick_event, answer_event;
-	struct event signal_term, signal_int, signal_hup;
+	struct event signal_term, signal_int, signal_hup, signal_usr1;
 	struct instant stop_due, stop_idle_due; /* of a graceful stop */
 	unsigned cut_requests, cut_connections; /* by its end */
 	bool stopping;				/* graceful stop under way */

@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/access_log.h"
 #include "proxy/limits.h"
 #include "proxy/notify.h"
 #include "proxy/proxy.h"
@@ -137,28 +139,48 @@ candidate_read(struct proxy *p, struct reload_result *out)
 
 /* --- changing ---------------------------------------------------------------- */
 
+/* A ring that is full just now keeps the old file; SIGUSR1 tries again. */
+static void
+access_log_move(struct proxy *p, int fd)
+{
+	int err = access_log_switch(
+	    &p->access_log, p->config->access_log.ring_records, fd);
+
+	if (err < 0)
+		log_event(LOG_LEVEL_ERROR, "access_log_not_moved",
+		    "error=\"%s\" advice=\"send SIGUSR1\"", strerror(-err));
+}
+
 /* Takes next in any case. */
 static int
 change_to(struct proxy *p, struct config *next, struct reload_result *out)
 {
 	struct generation *before = TAILQ_FIRST(&p->generations);
+	bool same_log =
+	    strcmp(p->config->access_log.path, next->access_log.path) == 0;
 	struct repeat_rules rules;
+	int log_fd = -1;
 
 	if (repeat_rules_init(&rules, next) < 0) {
 		complain(out, "hedging.allow: ", "a rule does not compile");
 		goto fail;
 	}
+	if (!same_log && access_log_prepare(next, &log_fd) < 0) {
+		complain(out, "access_log.path: ",
+		    "cannot be opened (see the line before)");
+		goto fail_rules;
+	}
 	if (listeners_change(p, next) < 0) {
 		complain(out, "listen: ",
 		    "an address cannot be used (see the line before)");
-		goto fail_rules;
+		goto fail_log;
 	}
 	if (generation_add(p, next) < 0) {
 		/* The listeners are changed, and harmless; the next reload
 		 * puts that right. */
 		complain(out, strerror(ENOMEM), "");
-		repeat_rules_fini(&rules);
-		return -ENOMEM;
+		next = NULL;
+		goto fail_log;
 	}
 	repeat_rules_fini(&p->rules);
 	p->rules = rules;
@@ -166,8 +188,13 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 	for (unsigned i = 0; i < p->config->servers; i++)
 		server_configure(&p->server[i], &p->config->server[i]);
 	generation_drop(p, before);
+	if (!same_log)
+		access_log_move(p, log_fd);
 	return 0;
 
+fail_log:
+	if (log_fd >= 0)
+		close(log_fd);
 fail_rules:
 	repeat_rules_fini(&rules);
 fail:

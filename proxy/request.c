@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "proxy/access_log.h"
 #include "proxy/attempt.h"
 #include "proxy/client.h"
 #include "proxy/proxy.h"
@@ -98,6 +99,7 @@ request_new(struct client *client, const struct http_head *head)
 	r->proxy = p;
 	r->client = client;
 	r->generation = generation_hold(p);
+	memcpy(r->client_address, client->address, sizeof(r->client_address));
 	r->method = head->method;
 	copy_cut(r->method_text, sizeof(r->method_text), head->method_text);
 	copy_cut(r->target, sizeof(r->target), head->target);
@@ -463,6 +465,7 @@ request_finish(struct request *r)
 		if (r->method_allowed && r->status / 100 == 2 && !r->wants_body)
 			proxy_replay_record(p, r);
 	}
+	access_log_request(p, r, c, now);
 	request_release(r);
 	if (c != NULL) {
 		c->request = NULL;

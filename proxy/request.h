@@ -49,10 +49,10 @@ struct attempt {
 	struct answer answer;
 	bool resent; /* once already, on a stale connection */
 
-	const char *outcome;	/* static */
-	uint64_t cookie;	/* of the socket it went out on */
-	struct instant hazard;	/* what it hedges against began, or none */
-	struct instant written; /* first byte */
+	const char *outcome;   /* static */
+	uint64_t cookie;       /* of the socket it went out on */
+	struct instant hazard; /* what it hedges against began, or none */
+	struct instant begun, written; /* to get a connection; first byte */
 	struct instant first_byte, completed;
 };
 
@@ -66,6 +66,7 @@ struct request {
 
 	uint64_t id;
 	char external_id[65];
+	char client_address[INET6_ADDRSTRLEN + 8]; /* it may leave first */
 	struct trace trace;
 	char method_text[16];
 	char target[TALE_TEXT];

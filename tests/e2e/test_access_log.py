@@ -1,0 +1,287 @@
+"""Goal: the access log has one true line for every request, never costs a
+request anything, and says what it dropped."""
+
+import json
+import os
+import re
+import signal
+import threading
+
+import pytest
+
+from support.message import response
+from support.wait import wait_until
+
+LINES = 'tailor_access_log_lines_total{result="%s"}'
+
+
+def lines_of(path):
+    try:
+        return path.read_text().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def wait_lines(path, count):
+    wait_until(lambda: len(lines_of(path)) >= count, f"{count} lines")
+    return lines_of(path)
+
+
+def test_json_line(upstream, tailor, scratch):
+    # Goal: every field, with the values that this request must have.
+    server = upstream("active").serve(
+        lambda r: response(201, b"x" * 100))
+    path = scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path)})
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    with t.client() as c:
+        c.request("POST", "/search?q=tail&n=1", body=b"12345",
+                  fields=[("traceparent", f"00-{trace}-00f067aa0ba902b7-01")])
+        answer = c.response()
+    line = json.loads(wait_lines(path, 1)[0])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
+                        line.pop("ts"))
+    times = {k: line.pop(k) for k in list(line) if k.startswith("t_")}
+    assert line == {
+        "id": answer.get("x-request-id"), "trace_id": trace,
+        "client": "127.0.0.1", "method": "POST", "path": "/search",
+        "query": "q=tail&n=1", "status": 201, "upstream": "active",
+        "attempt": 1, "attempts": 1, "bytes_in": 5,
+        "bytes_out": len(answer.raw) + 100, "flags": ""}
+    assert set(times) == {"t_recv_us", "t_queue_us", "t_connect_us",
+                          "t_upstream_us", "t_send_us", "t_total_us"}
+    assert all(v >= 0 for v in times.values())
+    parts = sum(v for k, v in times.items() if k != "t_total_us")
+    assert parts <= times["t_total_us"] + 6
+
+
+def test_times_are_told_apart(upstream, tailor, scratch):
+    # Goal: 40 ms in the server are 40 ms upstream and nothing else.
+    over = threading.Event()
+    server = upstream("active").serve(
+        lambda r: over.wait(0.04) or response(200, b""))
+    path = scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path)})
+    with t.client() as c:
+        c.get()
+    line = json.loads(wait_lines(path, 1)[0])
+    assert line["t_upstream_us"] >= 40_000
+    assert line["t_total_us"] - line["t_upstream_us"] < 40_000
+    assert line["t_recv_us"] < 40_000
+
+
+def test_text_line(upstream, tailor, scratch):
+    # Goal: HAProxy's order of fields.
+    server = upstream("active").serve()
+    path = scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path), "format": "text"})
+    with t.client() as c:
+        answer = c.get('/a"b?x=1')
+    line = wait_lines(path, 1)[0]
+    ms = r"\d+\.\d{3}"
+    assert re.fullmatch(
+        r"127\.0\.0\.1 \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{3}\] "
+        rf"tailor active {ms}/{ms}/{ms}/{ms}/{ms} 200 \d+ - 1/1 1/1 "
+        r'"GET /a\\"b\?x=1" ' + answer.get("x-request-id"), line), line
+
+
+def test_what_was_not_served(upstream, tailor, scratch):
+    # Goal: a refused head, a failed request and a client that left are lines
+    # too, each with its reason.
+    server = upstream("active").script()
+    path = scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path)})
+    with t.client() as c:
+        c.send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+        assert c.response().status == 400
+    first = json.loads(wait_lines(path, 1)[0])
+    assert (first["status"], first["path"]) == (400, "-")
+    assert first["flags"] and first["upstream"] == ""
+    assert first["t_upstream_us"] == -1
+    c = t.client()
+    c.request("GET", "/left")
+    server.expect()
+    c.reset()
+    second = json.loads(wait_lines(path, 2)[1])
+    assert (second["status"], second["path"]) == (499, "/left")
+    assert second["client"] == "127.0.0.1"
+    assert "client_gone" in second["flags"]
+
+
+def test_hedged_request(upstream, tailor, scratch):
+    # Goal: which attempt won, and what the second was sent for.
+    active, backup = upstream("active").script(), upstream("backup").script()
+    path = scratch / "access.log"
+    t = tailor(active, backup, access_log={"path": str(path)})
+    t.wait_server("backup", state="ready")
+    with t.client() as c:
+        c.request()
+        held = active.expect()
+        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        backup.expect().reply(200, b"second")
+        assert c.response().body == b"second"
+        held.reply(200, b"first")
+    line = json.loads(wait_lines(path, 1)[0])
+    assert (line["upstream"], line["attempt"], line["attempts"],
+            line["trigger"]) == ("backup", 2, 2, "gc")
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_redaction(upstream, tailor, scratch, form):
+    # Goal: neither the secret nor the whole address is in the file.
+    server = upstream("active").serve()
+    path = scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path), "format": form,
+                                   "redact": ["query", "client"]})
+    with t.client() as c:
+        c.get("/x?token=secret#")
+    text = wait_lines(path, 1)[0]
+    assert "secret" not in text and "token" not in text
+    assert "127.0.0.0" in text and "127.0.0.1" not in text
+
+
+def test_long_targets_are_whole(upstream, tailor, scratch):
+    # Goal: up to a KiB a target is in the log as it was sent; a longer one
+    # is cut, and shows it.
+    server = upstream("active").serve()
+    path = scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path)})
+    whole, cut = "/" + "a" * 900, "/" + "b" * 2000
+    with t.client() as c:
+        c.get(whole)
+        c.get(cut)
+    lines = [json.loads(x) for x in wait_lines(path, 2)]
+    assert lines[0]["path"] == whole
+    assert lines[1]["path"].endswith("...")
+    assert lines[1]["path"][:-3] == cut[:len(lines[1]["path"]) - 3]
+
+
+def test_rotation_loses_nothing(upstream, tailor, scratch):
+    # Goal: as logrotate does it: renamed, then SIGUSR1, while requests go on;
+    # every one is in one of the files, in order.
+    server = upstream("active").serve()
+    path = scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path)})
+    over, sent = threading.Event(), []
+
+    def work():
+        with t.client() as c:
+            while not over.is_set():
+                sent.append(c.get(f"/{len(sent)}").status)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    for i in range(5):
+        count = len(sent)
+        wait_until(lambda: len(sent) > count + 20, "requests go on")
+        path.rename(scratch / f"access.{i}")
+        t.signal(signal.SIGUSR1)
+        wait_until(path.exists, "a new file")
+    over.set()
+    worker.join()
+    t.wait_metric(LINES % "written", len(sent))
+    names = [scratch / f"access.{i}" for i in range(5)] + [path]
+    seen = [json.loads(x)["path"] for n in names for x in lines_of(n)]
+    assert seen == [f"/{i}" for i in range(len(sent))]
+    assert t.metrics()[LINES % "dropped"] == 0
+
+
+def test_slow_reader_drops_lines_not_requests(upstream, tailor, scratch):
+    # Goal: a pipe that nobody reads: requests are answered, the lines that
+    # had no room are counted, and the sum is right.
+    server = upstream("active").serve()
+    path = scratch / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    t = tailor(server, access_log={"path": str(path), "ring": 64})
+    total = 900
+    with t.client() as c:
+        for i in range(total):
+            assert c.get("/" + "x" * 300).status == 200
+    t.wait_metric(LINES % "dropped", 1)
+    text = b""
+
+    def drained():
+        nonlocal text
+        try:
+            text += os.read(reader, 1 << 20)
+        except BlockingIOError:
+            pass
+        m = t.metrics()
+        return m[LINES % "written"] + m[LINES % "dropped"] == total
+
+    wait_until(drained, "what is not dropped is written")
+    drained()
+    assert text.count(b"\n") == t.metrics()[LINES % "written"]
+    os.close(reader)
+
+
+def test_disk_full(upstream, tailor):
+    # Goal: what the file does not take is counted, and said once.
+    server = upstream("active").serve()
+    t = tailor(server, access_log={"path": "/dev/full"})
+    with t.client() as c:
+        for _ in range(5):
+            assert c.get().status == 200
+            count = t.metrics()[LINES % "failed"]
+            t.wait_metric(LINES % "failed", count or 1)
+        t.wait_metric(LINES % "failed", 5)
+    assert t.log.count("access_log_failed") == 1
+    assert t.metrics()[LINES % "written"] == 0
+
+
+def test_unread_pipe_does_not_hold_up_the_end(upstream, tailor, scratch):
+    # Goal: a stop is not delayed by a reader that takes nothing.
+    server = upstream("active").serve()
+    path = scratch / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    t = tailor(server, access_log={"path": str(path)})
+    with t.client() as c:
+        for i in range(400):
+            c.get("/" + "x" * 300)
+    t.stop()
+    os.close(reader)
+
+
+def test_file_that_cannot_be(build, upstream, tailor, scratch):
+    # Goal: at the start it is an error that names the key; in a reload the
+    # old file stays.
+    server = upstream("active").serve()
+    path = scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path)})
+    config = json.loads(json.dumps(t.config))
+
+    def reload(value):
+        config["access_log"]["path"] = value
+        with open(f"{t.directory}/tailor.json", "w",
+                  encoding="utf-8") as file:
+            json.dump(config, file)
+        return t.ask("/reload", "POST").status
+
+    assert reload("/no/such/directory/log") == 422
+    assert "access_log.path" in t.log
+    with t.client() as c:
+        c.get("/1")
+        wait_lines(path, 1)
+        # Another file, none, and the first again.
+        assert reload(str(scratch / "other.log")) == 200
+        c.get("/2")
+        wait_lines(scratch / "other.log", 1)
+        assert reload("") == 200
+        c.get("/3")
+        assert reload(str(path)) == 200
+        c.get("/4")
+        wait_lines(path, 2)
+    assert [json.loads(x)["path"] for x in lines_of(path)] == ["/1", "/4"]
+    assert len(lines_of(scratch / "other.log")) == 1
+
+
+def test_no_log_by_default(upstream, tailor):
+    # Goal: off means off.
+    server = upstream("active").serve()
+    t = tailor(server)
+    with t.client() as c:
+        assert c.get().status == 200
+    t.signal(signal.SIGUSR1)
+    assert t.metrics()[LINES % "written"] == 0
