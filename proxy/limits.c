@@ -12,6 +12,7 @@
 
 /* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
 #define DESCRIPTORS_OTHER 256
+#define TALE_BYTES 2048		     /* of a kept one, beside its events */
 #define LOG_RING_BYTES (1024 * 1152) /* see base/log.h */
 
 void
@@ -97,6 +98,7 @@ limits_memory(const struct proxy *p, struct memory_plan *out)
 	    .history = c->slow.history * (sizeof(struct tale_request) +
 					     6 * sizeof(uint32_t)) +
 		       REPLAY_MAX * sizeof(struct replay),
+	    .tales = c->slow.keep * TALE_BYTES + c->slow.store_bytes,
 	    .stream =
 		(size_t)c->profiler.stream_slots * sizeof(struct timeline_slot),
 	    .logs = LOG_RING_BYTES +
@@ -106,7 +108,8 @@ limits_memory(const struct proxy *p, struct memory_plan *out)
 	    .fixed = sizeof(*p),
 	};
 	out->total = out->blocks + out->connections + out->requests +
-		     out->history + out->stream + out->logs + out->fixed;
+		     out->history + out->tales + out->stream + out->logs +
+		     out->fixed;
 }
 
 static void
@@ -117,9 +120,11 @@ limits_say_memory(const struct proxy *p)
 	limits_memory(p, &m);
 	log_event(LOG_LEVEL_NOTICE, "memory_limit",
 	    "total_kib=%zu blocks_kib=%zu connections_kib=%zu "
-	    "requests_kib=%zu history_kib=%zu stream_kib=%zu logs_kib=%zu",
+	    "requests_kib=%zu history_kib=%zu tales_kib=%zu stream_kib=%zu "
+	    "logs_kib=%zu",
 	    m.total >> 10, m.blocks >> 10, m.connections >> 10,
-	    m.requests >> 10, m.history >> 10, m.stream >> 10, m.logs >> 10);
+	    m.requests >> 10, m.history >> 10, m.tales >> 10, m.stream >> 10,
+	    m.logs >> 10);
 }
 
 /* Descriptors for the servers and the rest come first: a client that cannot

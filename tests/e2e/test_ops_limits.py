@@ -158,7 +158,8 @@ def test_memory_is_held(tailor, build):
                       "request_timeout": "60s"},
                hedging={"table_max": "1M", "drain_connections": 4},
                profiler={"stream_slots": 1024},
-               slow={"keep": 16, "history": 64})
+               slow={"keep": 16, "history": 64,
+                     "store_bytes": "64k"})
     before = resident_kib(t.pid)
     line = t.wait_log("memory_limit")
     total = int(re.search(r"total_kib=(\d+)", line).group(1))
