@@ -320,10 +320,11 @@ arrow_add(struct chrome *c, const struct story_arrow *a, unsigned *id)
 static int
 arrow_compare(const void *a, const void *b)
 {
-	const struct story_arrow *const *x = a, *const *y = b;
+	const struct story_arrow *x = a, *y = b;
 
-	return ((*x)->from_ns > (*y)->from_ns) -
-	       ((*x)->from_ns < (*y)->from_ns);
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
+	return (x->to_ns > y->to_ns) - (x->to_ns < y->to_ns);
 }
 
 static int
@@ -342,19 +343,19 @@ static int
 hops_fill(struct chrome *c)
 {
 	const struct story *s = c->story;
-	const struct story_arrow **order;
+	struct story_arrow *arrow;
 	unsigned id = 1;
 	size_t i;
 
-	order = calloc(s->arrows + 1, sizeof(*order));
-	if (order == NULL)
+	arrow = calloc(s->arrows + 1, sizeof(*arrow));
+	if (arrow == NULL)
 		return -ENOMEM;
 	for (i = 0; i < s->arrows; i++)
-		order[i] = &s->arrow[i];
-	qsort(order, s->arrows, sizeof(*order), arrow_compare);
+		arrow[i] = s->arrow[i];
+	qsort(arrow, s->arrows, sizeof(*arrow), arrow_compare);
 	for (i = 0; i < s->arrows; i++)
-		arrow_add(c, order[i], &id);
-	free(order);
+		arrow_add(c, &arrow[i], &id);
+	free(arrow);
 	qsort(c->hop, c->hops, sizeof(*c->hop), hop_compare);
 	return 0;
 }

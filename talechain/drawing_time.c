@@ -349,12 +349,12 @@ drawing_lanes(struct drawing *d)
 static void
 zigzag(struct drawing *d, double at, double top, double bottom)
 {
-	double y;
-	int n;
+	int n, teeth = (int)((bottom - top) / 6);
 
 	text_add(d->x, "<path class=\"edge\" d=\"M%.1f %.1f", at, top);
-	for (y = top + 6, n = 0; y < bottom; y += 6, n++)
-		text_add(d->x, "L%.1f %.1f", at + (n % 2 == 0 ? 4 : 0), y);
+	for (n = 1; n < teeth; n++)
+		text_add(
+		    d->x, "L%.1f %.1f", at + (n % 2 == 0 ? 0 : 4), top + 6 * n);
 	text_add(d->x, "L%.1f %.1f\"/>", at, bottom);
 }
 

@@ -156,19 +156,18 @@ put_picture(struct page *g)
 static void
 put_data(struct page *g)
 {
+	char *text = NULL;
+	size_t length = 0;
 	struct json j;
-	size_t length;
-	char *text;
 
 	json_init(&j, false);
 	g->err = story_render_json(g->s, &j);
 	if (g->err == 0)
 		g->err = json_take(&j, &text, &length);
-	json_fini(&j);
-	if (g->err < 0)
-		return;
-	text_add(g->x, "%.*s", (int)length, text);
+	if (g->err == 0)
+		text_add(g->x, "%.*s", (int)length, text);
 	free(text);
+	json_fini(&j);
 }
 
 static void
