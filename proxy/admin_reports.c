@@ -98,6 +98,26 @@ admin_write_stream(const struct proxy *p, struct json *j)
 	json_object_end(j);
 }
 
+/* Which of the kernel's events there are, and why others are not. */
+static void
+write_kernel(const struct proxy *p, struct json *j)
+{
+	struct profiler_signal_state state[PROFILER_SIGNALS];
+
+	profiler_signals(p->profiler, state);
+	json_array_begin(j);
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++) {
+		json_object_begin(j);
+		json_key_string(j, "name", profiler_signal_name(i));
+		json_key_string(j, "gives", profiler_signal_meaning(i));
+		json_key_bool(j, "on", state[i].on);
+		if (!state[i].on)
+			json_key_string(j, "why", state[i].why);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 void
 admin_write_info(const struct proxy *p, struct json *j)
 {
@@ -110,6 +130,8 @@ admin_write_info(const struct proxy *p, struct json *j)
 	json_key_int(j, "proxy_cpu", p->plan.proxy_cpu);
 	json_key_int(j, "observer_cpu", p->plan.observer_cpu);
 	json_key_string(j, "poll", p->poll_text);
+	json_key(j, "kernel");
+	write_kernel(p, j);
 	json_key(j, "listeners");
 	json_array_begin(j);
 	for (unsigned i = 0; i < LISTENERS; i++)

@@ -30,8 +30,8 @@ static const struct {
 	"shared CPU they run sooner",
 	probe_scheduler},
     {"bpf",
-	"kernel events: run queues, softirqs, TCP, page faults; this "
-	"version of Tailor does not read them",
+	"events of the kernel: run queues, softirqs, TCP, page faults "
+	"(profiler.kernel); tailorctl info says which a running tailor has",
 	probe_kernel},
     {"pmu",
 	"instructions and cache misses; this version of Tailor does not "
