@@ -260,8 +260,8 @@ take_flow(struct slicer *s, const struct timeline_slot *slot)
 		return 0;
 	if (i <= TALE_SOCKET_CLIENT_PEER) {
 		from = tale_earlier(t->t0, FLOW_PAST_NS).ns;
-		if (s->flow_from.ns > from)
-			from = s->flow_from.ns;
+		if (s->flow_from.ns >= from)
+			from = s->flow_from.ns + 1;
 	}
 	if (e->ts < from || e->ts > s->to.ns)
 		return 0;

@@ -116,9 +116,11 @@ subject(const struct telling *tl, const struct claim *c, char *out, size_t size)
 		return out;
 	}
 	say(&l, "%s", server_of(tl, c->attempt, name));
-	if (c->tid != 0)
-		say(&l, "'s thread %s",
-		    words_thread(tl, c->tid, name, sizeof(name)));
+	if (c->tid == 0)
+		return out;
+	words_thread(tl, c->tid, name, sizeof(name));
+	say(&l, "'s %s%s", strncmp(name, "thread ", 7) == 0 ? "" : "thread ",
+	    name);
 	return out;
 }
 

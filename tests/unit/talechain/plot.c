@@ -1,0 +1,170 @@
+/*
+ * plot.c: see plot.h.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "tests/unit/talechain/plot.h"
+
+#include <string.h>
+
+#include "talechain/story.h"
+
+#define KERNEL_CHANNEL 9
+#define SLACK (5000 * US)
+
+void
+plot_init(struct plot *p)
+{
+	*p = (struct plot){
+	    .written = 50,
+	    .net_in = 55,
+	    .wait = 10,
+	    .taken = 75,
+	    .sent = 10000,
+	    .left = 9997,
+	    .back = 10005,
+	};
+	scene_open(&p->scene, 14);
+}
+
+void
+plot_fini(struct plot *p)
+{
+	scene_close(&p->scene);
+}
+
+void
+plot_kernel(struct plot *p, int64_t us, uint32_t tid, uint32_t pid,
+    enum talechain_type type, const uint64_t arg[4])
+{
+	struct talechain_event e = {
+	    .seq = 2,
+	    .ts = scene_at(us * US).ns,
+	    .tid = tid,
+	    .pid = pid,
+	    .type = (uint16_t)type,
+	    .version = 1,
+	    .cpu = 1,
+	};
+
+	memcpy(e.arg, arg, sizeof(e.arg));
+	timeline_append(p->scene.timeline, &e, KERNEL_CHANNEL,
+	    pid == A_PID ? 0 : -1, scene_at(us * US + 500));
+}
+
+void
+plot_leaves(struct plot *p, int64_t us, uint32_t tid, enum talechain_off off,
+    uint32_t next)
+{
+	KERNEL(p, us, tid, A_PID, TALECHAIN_SCHEDULE, PACK(next, next), 0, 0,
+	    (uint64_t)off << 56);
+}
+
+void
+plot_enters(
+    struct plot *p, int64_t us, uint32_t tid, int64_t wait_us, uint32_t before)
+{
+	KERNEL(p, us, before, before, TALECHAIN_SCHEDULE, PACK(A_PID, tid), 0,
+	    0, (uint64_t)(wait_us * US));
+}
+
+/* From the client to Tailor. */
+static void
+plot_in(struct plot *p)
+{
+	const uint64_t ports = PORTS(8080, 40000);
+
+	KERNEL(p, 0, 0, 0, TALECHAIN_TCP_RECV, 71, PACK(1000, 1),
+	    PACK(100, 500), ports);
+	KERNEL(p, 2, 0, 0, TALECHAIN_SOFTIRQ, 3, 4 * US);
+	KERNEL(p, 15, PROXY_TID, 99, TALECHAIN_SOCK_RECV, 71, PACK(1000, 100),
+	    0, ports);
+	SCENE(&p->scene, 30 * US, -1, TALECHAIN_PROXY_RECEIVE, SCENE_ID, 1, 71);
+	KERNEL(p, p->written - 2, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 81,
+	    PACK(5000, 120), 0, PORTS(50000, 9000));
+	SCENE(&p->scene, p->written * US, -1, TALECHAIN_PROXY_ATTEMPT, SCENE_ID,
+	    0, 0, 81);
+}
+
+/* At the server. */
+static void
+plot_server(struct plot *p)
+{
+	const uint64_t ports = PORTS(9000, 50000);
+
+	KERNEL(p, p->net_in, 0, 0, TALECHAIN_TCP_RECV, 91, PACK(5000, 1),
+	    PACK(120, 500), ports);
+	if (!p->awake) {
+		KERNEL(p, p->net_in + 1, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
+		    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));
+		plot_enters(
+		    p, p->net_in + 1 + p->wait, A_TID, p->wait, p->before);
+	}
+	KERNEL(p, p->taken, A_TID, A_PID, TALECHAIN_SOCK_RECV, 91,
+	    PACK(5000, 120), 0, ports);
+	KERNEL(p, p->left, A_TID, A_PID, TALECHAIN_TCP_XMIT, 91, PACK(8000, 1),
+	    PACK(600, 500), ports);
+	KERNEL(p, p->sent, A_TID, A_PID, TALECHAIN_SOCK_SEND, 91,
+	    PACK(8000, 600), PACK(p->unsent, p->held), ports);
+	plot_leaves(p, p->sent + 2, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+}
+
+/* And back to the client. */
+static void
+plot_out(struct plot *p)
+{
+	const uint64_t ports = PORTS(8080, 40000);
+	int64_t at = p->back;
+
+	KERNEL(p, at, 0, 0, TALECHAIN_TCP_RECV, 81, PACK(8000, 1),
+	    PACK(600, 500), PORTS(50000, 9000));
+	KERNEL(p, at + 10, PROXY_TID, 99, TALECHAIN_SOCK_RECV, 81,
+	    PACK(8000, 600), 0, PORTS(50000, 9000));
+	SCENE(&p->scene, (at + 20) * US, -1, TALECHAIN_PROXY_COMMIT, SCENE_ID);
+	KERNEL(p, at + 30, PROXY_TID, 99, TALECHAIN_TCP_XMIT, 71, PACK(2000, 1),
+	    PACK(600, 500), ports);
+	KERNEL(p, at + 31, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 71,
+	    PACK(2000, 600), 0, ports);
+	SCENE(&p->scene, (at + 40) * US, -1, TALECHAIN_PROXY_FINISH, SCENE_ID);
+}
+
+void
+plot_tell(struct plot *p, struct tale **t, struct story **s)
+{
+	struct tale_request *r = &p->request;
+	char name[16] = "stress-ng";
+	uint64_t text[2];
+
+	memcpy(text, name, sizeof(text));
+	KERNEL(
+	    p, -3000, HOG, HOG, TALECHAIN_THREAD, HOG, HOG, text[0], text[1]);
+	plot_in(p);
+	plot_server(p);
+	plot_out(p);
+	scene_request(r);
+	r->received = scene_at(30 * US);
+	r->first_byte = scene_at(20 * US);
+	r->committed = scene_at((p->back + 20) * US);
+	r->finished = scene_at((p->back + 40) * US);
+	r->cookie = 71;
+	r->attempt[0] = (struct tale_attempt){
+	    .server = 0,
+	    .server_pid = A_PID,
+	    .cookie = 81,
+	    .server_name = "A",
+	    .trigger = "first",
+	    .outcome = "won",
+	    .written = scene_at(p->written * US),
+	    .first_byte = scene_at((p->back + 12) * US),
+	    .complete = scene_at((p->back + 15) * US),
+	    .status = 200,
+	};
+	r->stream_end = timeline_position(p->scene.timeline);
+	assert_int_equal(
+	    tale_slice(t, p->scene.reader, r, &p->client, SLACK), 0);
+	assert_int_equal(tale_tell(s, *t), 0);
+}

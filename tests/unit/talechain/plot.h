@@ -1,0 +1,62 @@
+/*
+ * plot.h: a request through Tailor with the kernel's events of it, for tests
+ * of stories.  Moments are microseconds after SCENE_T0.
+ *
+ *	client's socket 71, ports 8080 <- 40000; its other end 72
+ *	Tailor's socket 81 to A, ports 50000 -> 9000; its other end 91
+ *	Tailor's thread 100; A's process 500, threads 501, 502
+ */
+#ifndef TESTS_TALECHAIN_PLOT_H
+#define TESTS_TALECHAIN_PLOT_H
+
+#include "talechain/story.h"
+#include "tests/unit/talechain/scene.h"
+
+#define PROXY_TID 100
+#define A_PID 500
+#define A_TID 501
+#define B_TID 502 /* another thread of A's */
+#define HOG 777	  /* a stranger named stress-ng */
+
+/* When the request was where; the defaults are those of plot_init(). */
+struct plot {
+	struct scene scene;
+	struct tale_request request;
+	struct tale_client client;
+	int64_t written; /* to A */
+	int64_t net_in;	 /* at A's socket */
+	int64_t wait;	 /* of A's thread for its CPU, once woken */
+	uint32_t before; /* who ran on that CPU meanwhile, 0: it idled */
+	int64_t taken;	 /* A's thread read it */
+	int64_t sent;	 /* A's thread wrote the answer */
+	int64_t left;	 /* it left A's TCP */
+	uint32_t unsent; /* of it when the call returned */
+	uint32_t held;	 /* enum talechain_held */
+	int64_t back;	 /* at Tailor's socket; the rest follows from it */
+	bool awake;	 /* A's thread was not woken: it ran already */
+};
+
+/* A request that A works on from 75 us to 10 ms. */
+void plot_init(struct plot *p);
+void plot_fini(struct plot *p);
+
+/* Append all events, then slice and tell. */
+void plot_tell(struct plot *p, struct tale **t, struct story **s);
+
+/* One event of the kernel on CPU 1. */
+void plot_kernel(struct plot *p, int64_t us, uint32_t tid, uint32_t pid,
+    enum talechain_type type, const uint64_t arg[4]);
+#define KERNEL(p, us, tid, pid, type, ...) \
+	plot_kernel(p, us, tid, pid, type, (const uint64_t[4]){__VA_ARGS__})
+
+#define PACK(high, low) ((uint64_t)(high) << 32 | (uint32_t)(low))
+#define PORTS(local, remote) \
+	((uint64_t)(local) << 48 | (uint64_t)(remote) << 32)
+
+/* A thread of A's leaves CPU 1 for another, or comes back to it. */
+void plot_leaves(struct plot *p, int64_t us, uint32_t tid,
+    enum talechain_off off, uint32_t next);
+void plot_enters(
+    struct plot *p, int64_t us, uint32_t tid, int64_t wait_us, uint32_t before);
+
+#endif
