@@ -417,7 +417,8 @@ observer_settle(struct observer *o)
 		return;
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	/* Since Linux 6.12 a shorter slice is run sooner; else no effect. */
-	syscall(SYS_sched_setattr, 0, &a, 0);
+	if (sched_getscheduler(0) == SCHED_OTHER) /* else someone knows why */
+		syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
 static void
