@@ -36,8 +36,9 @@ public final class HazardServer {
 	private static final int SLEEPERS = 150;
 	private static final int DEPTH = 200;
 	private static final int LIVE_OBJECTS = 400_000;
-	private static final long EDEN_LEFT = 4 << 20;
+	private static final long EDEN_LEFT = 2 << 20;
 	private static final int YOUNG_LIVE_OBJECTS = 400_000;
+	private static final long YOUNG_LIVE_BYTES = YOUNG_LIVE_OBJECTS * 68L;
 
 	private static final String TEMPLATE = "HazardServer$Template";
 
@@ -113,21 +114,32 @@ public final class HazardServer {
 		throw new IllegalStateException("a heap without an eden");
 	}
 
-	private static boolean nearlyFull(MemoryPoolMXBean eden) {
+	private static boolean nearlyFull(MemoryPoolMXBean eden, long left) {
 		MemoryUsage usage = eden.getUsage();
-		return usage.getUsed() > usage.getCommitted() - EDEN_LEFT;
+		return usage.getUsed() > usage.getCommitted() - left;
 	}
 
-	/** Survivors first, so that the collection has something to copy. */
-	private static void prime(long unused) {
-		List<byte[]> survivors = new ArrayList<>();
-		for (int i = 0; i < YOUNG_LIVE_OBJECTS; i++)
-			survivors.add(new byte[48]);
-		MemoryPoolMXBean eden = eden();
-		while (!nearlyFull(eden))
+	/** Garbage until little more than the survivors fits, then these. */
+	private static List<byte[]> fill(MemoryPoolMXBean eden, long left) {
+		List<byte[]> survivors = new ArrayList<>(YOUNG_LIVE_OBJECTS);
+		while (!nearlyFull(eden, left + YOUNG_LIVE_BYTES))
 			for (int i = 0; i < 100; i++)
 				garbage = new byte[1024];
-		sink = survivors;
+		for (int i = 0; i < YOUNG_LIVE_OBJECTS; i++)
+			survivors.add(new byte[48]);
+		return survivors;
+	}
+
+	/** So that the next collection comes soon and has something to copy. */
+	private static void prime(long unused) {
+		MemoryPoolMXBean eden = eden();
+		long before, left = EDEN_LEFT;
+		do {
+			before = collections();
+			sink = null;
+			sink = fill(eden, left);
+			left += EDEN_LEFT;
+		} while (collections() != before);
 	}
 
 	private static void young(long unused) {

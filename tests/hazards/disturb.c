@@ -52,7 +52,7 @@ sleep_until(struct instant when)
 static int
 become(const struct order *o)
 {
-	struct sched_param first = {.sched_priority = 50};
+	struct sched_param first = {.sched_priority = 50}, none = {0};
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
@@ -62,6 +62,8 @@ become(const struct order *o)
 	if (strcmp(o->what, "fifo") == 0)
 		return sched_setscheduler(0, SCHED_FIFO, &first) < 0 ? -errno
 								     : 0;
+	if (sched_setscheduler(0, SCHED_OTHER, &none) < 0)
+		return -errno;
 	return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), o->nice) < 0
 		   ? -errno
 		   : 0;

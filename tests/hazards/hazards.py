@@ -41,6 +41,9 @@ def options():
     p.add_argument("--times", type=int, default=20)
     p.add_argument("--seed", type=int,
                    default=int(time.time()) % 1_000_000)
+    p.add_argument("--ordinary", action="store_true",
+                   help="share the CPUs with everybody else's processes; "
+                   "else all of the rig is scheduled before them")
     p.add_argument("--json", metavar="FILE", help="everything, as JSON")
     p.add_argument("--html", metavar="FILE", help="the tables as a page")
     p.add_argument("--tales", metavar="DIRECTORY",
@@ -76,13 +79,13 @@ class Runner:
                 json.dump({**tale, "harm_ns": told.harm_ns}, file, indent=1)
 
     def calm(self, scenario, random, look):
-        request, tailor_delay_ns = scenario.calm(random)
+        request, run_delay_ns = scenario.calm(random)
         if not look:
             return
         tale = scenario.rig.tale(request)
         told = verdicts.judge_calm(
             scenario, request, tale,
-            scenario.witness(tale, tailor_delay_ns))
+            scenario.witness(tale, run_delay_ns))
         self.matrix.add(told)
         self.keep(told, tale)
 
@@ -152,8 +155,9 @@ def main():
     names = given.name or list(known)
     os.sched_setaffinity(0, {rig.PROXY_CPU})
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end the rig, too
+    alone = not given.ordinary and rig.before_others()
     matrix = verdicts.Matrix({
-        "seed": given.seed, "times": given.times,
+        "seed": given.seed, "times": given.times, "alone": alone,
         "machine": f"{platform.system()} {platform.release()}, "
                    f"{os.cpu_count()} CPUs"})
     say(f"seed {given.seed}")

@@ -6,7 +6,9 @@
  *	/nagle?us=N		answers in two writes without TCP_NODELAY
  *	/fault-huge?n=N		first touch of N huge pages
  *	/fault-small?n=N	first touch of N pages of 4 KiB
- *	/lock?us=N		a lock that another thread keeps for N us
+ *	/hold?us=N		another thread takes a lock for N us; answers
+ *				when it has it
+ *	/lock			takes that lock
  *	/big?bytes=N		an answer of N bytes
  *	/drop-next		the request after this one is lost once
  */
@@ -188,22 +190,25 @@ holder_start(void)
 	return -pthread_create(&thread, NULL, holder_main, NULL);
 }
 
-/* Both waits are for the holder: first until it has the lock, then for it. */
 static int
-lock(struct connection *c, const struct request *r, struct harm *h)
+hold(struct connection *c, const struct request *r, struct harm *h)
 {
-	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-
-	pthread_mutex_lock(&one_at_a_time);
+	(void)h; /* the harm is that of whoever wants the lock meanwhile */
 	holder.us = http_number(r, "us", 0);
-	h->begin = instant_now();
 	sem_post(&holder.asked);
 	while (sem_wait(&holder.held) < 0)
 		continue;
+	return http_answer(c->fd, 200, "held\n");
+}
+
+static int
+lock(struct connection *c, const struct request *r, struct harm *h)
+{
+	(void)r;
+	h->begin = instant_now();
 	pthread_mutex_lock(&holder.lock);
 	h->end = instant_now();
 	pthread_mutex_unlock(&holder.lock);
-	pthread_mutex_unlock(&one_at_a_time);
 	return http_answer(c->fd, 200, "locked\n");
 }
 
@@ -292,6 +297,7 @@ injection_find(const char *path)
 	    {"/nagle", nagle},
 	    {"/fault-huge", fault_huge},
 	    {"/fault-small", fault_small},
+	    {"/hold", hold},
 	    {"/lock", lock},
 	    {"/big", big},
 	    {"/drop-next", drop_next},

@@ -44,6 +44,7 @@ class Scenario:
     told = None           # codes whose time it is; None: those of accept
     naming = ""           # a word that the verdict must contain
     single = False        # the server has one thread
+    ordinary = False      # the server is scheduled as any other process
     sections = {}         # of Tailor's configuration
     preload = None        # a library under Tailor
 
@@ -57,7 +58,7 @@ class Scenario:
             raise
 
     def start(self, build):
-        self.server = CServer(build, self.single)
+        self.server = CServer(build, self.single, self.ordinary)
         self.rig.start(self.server)
 
     def warm(self):
@@ -68,15 +69,14 @@ class Scenario:
         self.rig.stop()
 
     def calm(self, random):
-        """(x-request-id, delays of Tailor meanwhile)."""
-        delay = RunDelay(self.rig.tailor.pid)
+        """(x-request-id, run delay of Tailor and its server meanwhile)."""
+        delay = RunDelay(self.rig.tailor.pid, self.server.pid)
         request = self.rig.get(f"/compute?us={random.randint(100, 1500)}")
         return request, delay.since()
 
-    def witness(self, tale, tailor_delay_ns):
+    def witness(self, tale, run_delay_ns):
         record = self.server.record(tale["request"]["id"])
-        return Witness(record["run_delay"] + tailor_delay_ns,
-                       record["faults"])
+        return Witness(run_delay_ns, record["faults"])
 
     def inject(self, random):
         raise NotImplementedError
@@ -140,14 +140,19 @@ class Lock(Own):
     accept = ("lock",)
     naming = "holder"
 
+    def inject(self, random):
+        self.rig.get(f"/hold?us={random.randint(8_000, 40_000)}")
+        return super().inject(random)
+
     def target(self, random):
-        return f"/lock?us={random.randint(5_000, 40_000)}"
+        return "/lock"
 
 
 class Disturbed(Scenario):
     """Somebody else's doing while a request computes."""
     order = ""
     pid = 0
+    COMPUTE_US = 8000
 
     def start(self, build):
         super().start(build)
@@ -160,11 +165,15 @@ class Disturbed(Scenario):
     def inject(self, random):
         self.disturber.begin(self.order, random.randint(1000, 5000),
                              random.randint(15_000, 50_000), self.pid)
+        self.sent_ns = time.monotonic_ns()
         try:
-            request = self.rig.get("/compute?us=8000")
+            request = self.rig.get(f"/compute?us={self.COMPUTE_US}")
         finally:
-            self.order_begin, self.order_end = self.disturber.end()
-        return Injection(request, self.order_end - self.order_begin)
+            self.order_ns = self.disturber.end()
+        return Injection(request)
+
+    def harm_ns(self, tale):
+        return self.order_ns
 
 
 class Hog(Disturbed):
@@ -175,9 +184,11 @@ class Hog(Disturbed):
     accept = ("preempted", "runq")
     naming = "hog"
     order = "hog"
+    ordinary = True
 
     def harm_ns(self, tale):
-        return self.server.record(tale["request"]["id"])["run_delay"]
+        end = self.server.record(tale["request"]["id"])["harm"][1]
+        return end - self.sent_ns - self.COMPUTE_US * 1000
 
 
 class Fifo(Disturbed):
@@ -361,7 +372,8 @@ class Java(Scenario):
     def warm(self):
         for _ in range(50):
             self.rig.get("/compute?us=200")
-        for order in ("/dump", "/full", "/prime", "/young", "/dump"):
+        for order in ("/dump", "/full", "/prime", "/young", "/dump", "/prime",
+                      "/young", "/full"):
             self.past.get(order)
 
     def stop(self):
@@ -387,16 +399,9 @@ class Java(Scenario):
     def harm_ns(self, tale):
         return self.server.paused_ns(*self.interval(tale))
 
-    def witness(self, tale, tailor_delay_ns):
-        # A JVM's thread has no account of its own; its process has.
-        return Witness(tailor_delay_ns + self.server_delay_ns, 0,
+    def witness(self, tale, run_delay_ns):
+        return Witness(run_delay_ns, 0,
                        self.server.paused_ns(*self.interval(tale)))
-
-    def calm(self, random):
-        delay = RunDelay(self.server.pid)
-        request, tailor_delay_ns = super().calm(random)
-        self.server_delay_ns = delay.since()
-        return request, tailor_delay_ns
 
 
 class Young(Java):

@@ -3,9 +3,9 @@
  *
  *	server PORT CPU [single]
  *
- * Listens on 127.0.0.1:PORT, every thread pinned to that CPU (-1: none).
- * A thread per connection; with "single" one thread serves them all, one
- * request after the other.  Paths: see injections.c.
+ * Listens on 127.0.0.1:PORT.  A thread per connection, pinned to that CPU; with
+ * "single" one thread, pinned there, serves them all, one request after the
+ * other.  Paths: see injections.c.
  *
  * After each answer it writes one line of JSON to its standard output, for
  * whoever compares: the request's id, when its handling began and ended, when
@@ -45,6 +45,7 @@ struct account {
 	long faults;
 };
 
+static int cpu;			    /* where requests are served */
 static __thread int schedstat = -1; /* owned */
 
 static struct account
@@ -109,6 +110,17 @@ serve_one(struct connection *c)
 	return err;
 }
 
+static void
+pin(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) < 0)
+		perror("server: sched_setaffinity");
+}
+
 static struct connection *
 connection_new(int listener)
 {
@@ -139,6 +151,7 @@ worker_main(void *arg)
 	struct connection *c = arg;
 
 	pthread_setname_np(pthread_self(), "worker");
+	pin();
 	while (serve_one(c) == 0)
 		continue;
 	connection_free(c);
@@ -171,6 +184,7 @@ serve_single(int listener)
 	struct pollfd p[CONNECTIONS + 1];
 	unsigned n = 0, i;
 
+	pin();
 	for (;;) {
 		p[n] = (struct pollfd){listener, POLLIN, 0};
 		if (poll(p, n + 1, -1) < 0)
@@ -217,19 +231,6 @@ listen_on(int port)
 	return fd;
 }
 
-static void
-pin(int cpu)
-{
-	cpu_set_t set;
-
-	if (cpu < 0)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET((size_t)cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		perror("server: sched_setaffinity");
-}
-
 int
 main(int argc, char **argv)
 {
@@ -242,7 +243,7 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	pin(atoi(argv[2]));
+	cpu = atoi(argv[2]);
 	err = holder_start();
 	listener = err < 0 ? err : listen_on(atoi(argv[1]));
 	if (listener < 0) {

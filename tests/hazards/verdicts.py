@@ -43,18 +43,9 @@ class Told:
             EXACT_NS, EXACT_SHARE * self.harm_ns)
 
 
-def causes_ns(tale):
-    """Code -> ns, summed over the pieces of the path."""
-    sums = {}
-    for piece in tale.get("path", ()):
-        sums[piece["code"]] = (sums.get(piece["code"], 0)
-                               + piece["e"] - piece["b"])
-    return sums
-
-
 def judge_injected(scenario, injection, harm_ns, tale):
     """Whether a tale names what was done, and its time."""
-    verdict, sums = tale["verdict"], causes_ns(tale)
+    verdict, sums = tale["verdict"], tale["causes"]
     words = " ".join([verdict["text"], *verdict.get("evidence", ())])
     return Told(
         injected=scenario.name, request=injection.request,
@@ -67,7 +58,7 @@ def judge_injected(scenario, injection, harm_ns, tale):
 
 def judge_calm(scenario, request, tale, witness):
     """Which hazards it tells of that nobody else saw."""
-    sums = causes_ns(tale)
+    sums = tale["causes"]
     seen = {"runq": witness.run_delay_ns, "preempted": witness.run_delay_ns,
             "gc": witness.paused_ns, "safepoint": witness.paused_ns}
     false = []
