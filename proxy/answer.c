@@ -72,7 +72,7 @@ choose_framing(struct answer *a, struct request *r, bool whole)
 		a->told_length = false;
 	} else if (is_bodiless(a, r)) {
 		a->framing = HTTP_FRAMING_NONE;
-	} else if (whole) {
+	} else if (whole && a->trailers == NULL) {
 		a->framing = HTTP_FRAMING_LENGTH;
 		a->length = a->body.bytes;
 		a->told_length = true;
@@ -152,15 +152,44 @@ answer_forward(struct answer *a, struct request *r, struct chain *data)
 int
 answer_end(struct answer *a, struct request *r)
 {
+	struct chain *out = &r->client->out;
+	struct block_pool *pool = &r->proxy->blocks;
+
 	if (a->framing != HTTP_FRAMING_CHUNKED)
 		return 0;
-	return chain_frame_end(&r->client->out, &r->proxy->blocks);
+	if (a->trailers == NULL)
+		return chain_frame_end(out, pool);
+	if (chain_add(out, pool, "0\r\n", 3) < 0)
+		return -ENOMEM;
+	chain_append(out, a->trailers);
+	a->trailers = NULL;
+	return chain_add(out, pool, "\r\n", 2);
+}
+
+void
+answer_keep_trailers(
+    struct answer *a, const struct request *r, struct slice lines)
+{
+	struct block *b = block_take(&r->proxy->blocks);
+	int n = 0;
+
+	if (b != NULL)
+		n = http_write_trailers(
+		    lines, b->data + b->begin, block_room(b));
+	if (n <= 0) {
+		block_give(&r->proxy->blocks, b);
+		return;
+	}
+	b->end = b->begin + (uint32_t)n;
+	a->trailers = b;
 }
 
 void
 answer_fini(struct answer *a, struct block_pool *pool)
 {
 	block_give(pool, a->head);
+	block_give(pool, a->trailers);
+	a->trailers = NULL;
 	chain_clear(&a->body, pool);
 	a->head = NULL;
 }

@@ -20,9 +20,10 @@
 struct request;
 
 struct answer {
-	struct block *head; /* owned: without its last lines; NULL: none */
-	struct chain body;  /* owned: payload until it is sent */
-	int status;	    /* 0: no head yet */
+	struct block *head;	/* owned: without its last lines; NULL: none */
+	struct chain body;	/* owned: payload until it is sent */
+	struct block *trailers; /* owned: as they will be sent; NULL: none */
+	int status;		/* 0: no head yet */
 	enum http_framing framing;
 	uint64_t length;
 	bool told_length;
@@ -51,6 +52,10 @@ void answer_send(
 
 /* Pass more payload on to the client's chain, framed as its head told. */
 void answer_forward(struct answer *a, struct request *r, struct chain *data);
+
+/* Take trailer lines in, those that may be forwarded. */
+void answer_keep_trailers(
+    struct answer *a, const struct request *r, struct slice lines);
 
 /* End the body's framing.  0 or -ENOMEM. */
 int answer_end(struct answer *a, struct request *r);

@@ -21,6 +21,7 @@
 
 static void on_attempt_head(struct uplink *u, const struct http_head *head);
 static void on_attempt_interim(struct uplink *u, const struct http_head *head);
+static void on_attempt_trailers(struct uplink *u, struct slice lines);
 static void on_attempt_data(struct uplink *u, struct chain *data);
 static void on_attempt_sent(struct uplink *u);
 static void on_attempt_wrote(struct uplink *u);
@@ -29,6 +30,7 @@ static void on_attempt_end(const struct uplink_result *result);
 static const struct uplink_ops attempt_ops = {
     .head = on_attempt_head,
     .interim = on_attempt_interim,
+    .trailers = on_attempt_trailers,
     .data = on_attempt_data,
     .sent = on_attempt_sent,
     .wrote = on_attempt_wrote,
@@ -57,6 +59,9 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 		    (unsigned long long)r->body_bytes);
 	else if (r->wants_body)
 		n = snprintf(at, room, "Transfer-Encoding: chunked\r\n");
+	if (r->trailers && !r->upgrade)
+		n += snprintf(at + n, room - (size_t)n,
+		    "TE: trailers\r\nConnection: TE\r\n");
 	if (r->upgrade)
 		n += snprintf(at + n, room - (size_t)n, TUNNEL_LINES);
 	n += snprintf(
@@ -82,6 +87,7 @@ attempt_message(struct attempt *a)
 	    .keep_body = !r->streaming,
 	    .body_whole = r->body_whole,
 	    .upgrade = r->upgrade,
+	    .trailers = r->trailers,
 	};
 }
 
@@ -254,6 +260,14 @@ static void
 on_attempt_interim(struct uplink *u, const struct http_head *head)
 {
 	interim_forward(u->user, head);
+}
+
+static void
+on_attempt_trailers(struct uplink *u, struct slice lines)
+{
+	struct attempt *a = u->user;
+
+	answer_keep_trailers(&a->answer, a->request, lines);
 }
 
 /* Pass payload on to the client. */
@@ -464,6 +478,10 @@ attempt_commit(struct attempt *a)
 		if (!a->answer.held)
 			attempt_over(a, ATTEMPT_END_COMPLETE, true,
 			    instant_since(a->completed, a->written), &server);
+		if (answer_end(&a->answer, r) < 0) {
+			request_fail(r, 502, "no_memory");
+			return;
+		}
 		r->response_done = true;
 	}
 	if (a->answer.status == 101)

@@ -135,6 +135,21 @@ exchange_begin_body(struct uplink *u, const struct http_head *head)
 	u->head_seen = true;
 	u->keep_alive = head->keep_alive && framing != HTTP_FRAMING_CLOSE;
 	http_body_init(&u->body, framing, head->content_length, UINT64_MAX);
+	if (framing != HTTP_FRAMING_CHUNKED || !u->out.trailers)
+		return;
+	/* Without memory for them they are dropped, as always allowed. */
+	u->trailers = block_take(&u->proxy->blocks);
+	if (u->trailers != NULL)
+		http_body_keep_trailers(&u->body, u->trailers->data);
+}
+
+/* The body is whole: so is the response. */
+static void
+exchange_complete(struct uplink *u)
+{
+	if (u->body.kept > 0 && u->ops != NULL && u->ops->trailers != NULL)
+		u->ops->trailers(u, (struct slice){u->body.keep, u->body.kept});
+	uplink_over(u, UPLINK_COMPLETE, "complete");
 }
 
 /* One response head.  False when the uplink must not be touched any more or
@@ -226,7 +241,7 @@ exchange_process(struct uplink *u)
 			return;
 		}
 		if (u->head_seen && u->body.done) {
-			uplink_over(u, UPLINK_COMPLETE, "complete");
+			exchange_complete(u);
 			return;
 		}
 	}

@@ -227,6 +227,8 @@ struct http_body {
 	unsigned line; /* bytes of extensions on this chunk line so far */
 	unsigned digits;
 	unsigned trailers; /* bytes of trailer lines so far */
+	char *keep;	   /* borrowed; see http_body_keep_trailers; or NULL */
+	unsigned kept;
 	bool done;
 };
 
@@ -242,11 +244,30 @@ void http_body_init(struct http_body *b, enum http_framing framing,
     uint64_t content_length, uint64_t max);
 
 /*
+ * http_body_keep_trailers(b, text):
+ * Copy the trailer lines of a chunked body, each with its CRLF, to text,
+ * HTTP_TRAILERS_MAX bytes; b->kept says how many there are.
+ */
+#define HTTP_TRAILERS_MAX 4096
+void http_body_keep_trailers(struct http_body *b, char *text);
+
+/*
+ * http_write_trailers(lines, out, capacity):
+ * Write those of the lines again that may be trailers: none of framing,
+ * routing, access, or what a recipient must know before the body (RFC 9110
+ * 6.5.1).  Length or -ENOBUFS.
+ */
+int http_write_trailers(struct slice lines, char *out, size_t capacity);
+
+/* Whether a client takes trailers: TE: trailers. */
+bool http_takes_trailers(const struct http_head *head);
+
+/*
  * http_body_feed(b, in, length, used, data, refusal):
  * Decode the next bytes: at most one run of payload per call.  *used bytes
  * of in were consumed, whatever is returned.  After DATA there may be nothing
  * left of in: b->done tells then whether that was the end.  Trailers are
- * checked and dropped.  A refusal says 400, or 413 beyond max; what a server
+ * checked, and kept if asked for.  A refusal says 400, or 413 beyond max; what a server
  * sent is a 502 to the client all the same.
  */
 enum http_body_event

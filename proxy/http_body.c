@@ -26,7 +26,6 @@
 
 #define SIZE_DIGITS_MAX 16  /* 64 bits */
 #define EXTENSION_MAX 256   /* bytes of extensions on one chunk line */
-#define TRAILERS_MAX 4096   /* bytes of all trailer lines */
 #define OVERHEAD_FREE 4096  /* bytes of chunk lines for no payload */
 #define OVERHEAD_PER_BYTE 8 /* and more for each byte of payload */
 
@@ -182,12 +181,21 @@ data_end_step(struct http_body *b, char c)
 	return NULL;
 }
 
-/* Trailers are checked like fields, and forgotten. */
+void
+http_body_keep_trailers(struct http_body *b, char *text)
+{
+	b->keep = text;
+}
+
+/* Trailers are checked like fields, and forgotten if nobody wants them. */
 static const char *
 trailer_step(struct http_body *b, char c)
 {
-	if (++b->trailers > TRAILERS_MAX)
+	if (++b->trailers > HTTP_TRAILERS_MAX)
 		return "trailers_too_large";
+	if (b->keep != NULL && b->state != STATE_END_LF &&
+	    (b->state != STATE_TRAILER || c != '\r'))
+		b->keep[b->kept++] = c;
 	switch (b->state) {
 	case STATE_TRAILER:
 		b->state = c == '\r' ? STATE_END_LF : STATE_TRAILER_NAME;

@@ -271,6 +271,43 @@ field_is_forwarded(const struct http_field *field)
 	       slice_begins(field->name, "x-forwarded-");
 }
 
+bool
+field_may_trail(struct slice name)
+{
+	/* beside those that are known above for other reasons */
+	static const char *const needed_before[] = {"age", "allow", "expires",
+	    "location", "max-forwards", "pragma", "proxy-authenticate",
+	    "proxy-authorization", "range", "vary", "warning",
+	    "www-authenticate"};
+
+	if (known_find(name) >= 0 || slice_begins(name, "tailor-") ||
+	    slice_begins(name, "x-tailor-") ||
+	    slice_begins(name, "x-forwarded-") ||
+	    slice_begins(name, "content-") || slice_begins(name, "if-") ||
+	    slice_begins(name, "access-control-"))
+		return false;
+	for (size_t i = 0; i < sizeof(needed_before) / sizeof(char *); i++)
+		if (slice_is(name, needed_before[i]))
+			return false;
+	return true;
+}
+
+bool
+http_takes_trailers(const struct http_head *head)
+{
+	struct slice rest, item;
+
+	for (unsigned i = 0; i < head->fields; i++) {
+		if (head->field[i].id != HTTP_FIELD_TE)
+			continue;
+		rest = head->field[i].value;
+		while (list_next(&rest, &item))
+			if (slice_is(item, "trailers"))
+				return true;
+	}
+	return false;
+}
+
 /* Does the name stand for one of ours once "_" is read as "-"? */
 static bool
 name_imitates(struct slice name)

@@ -69,6 +69,9 @@ const char *fields_drop(
 /* How many fields have that id. */
 unsigned fields_count(const struct http_head *head, enum http_field_id id);
 
+/* Whether a field of that name may be a trailer. */
+bool field_may_trail(struct slice name);
+
 /* X-Forwarded-* and Forwarded: what a client must not tell about itself. */
 bool field_is_forwarded(const struct http_field *field);
 

@@ -281,3 +281,26 @@ http_write_response(const struct http_head *head,
 	put_text(&w, "\r\n");
 	return writer_finish(&w);
 }
+
+int
+http_write_trailers(struct slice lines, char *out, size_t capacity)
+{
+	struct writer w = {.at = out, .capacity = capacity};
+	struct slice line;
+
+	while (line_take(&lines, &line)) {
+		const char *colon = memchr(line.at, ':', line.length);
+		size_t n;
+
+		assert(colon != NULL); /* the decoder has seen to that */
+		n = (size_t)(colon - line.at);
+		if (!field_may_trail((struct slice){line.at, n}))
+			continue;
+		put(&w, (struct slice){line.at, n});
+		put_text(&w, ": ");
+		put(&w,
+		    slice_trim((struct slice){colon + 1, line.length - n - 1}));
+		put_text(&w, "\r\n");
+	}
+	return writer_finish(&w);
+}

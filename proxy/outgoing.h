@@ -25,6 +25,7 @@ struct outgoing {
 	bool keep_body;			   /* the body may be needed again */
 	bool body_whole;		   /* nothing will be appended to it */
 	bool upgrade;			   /* 101 would be an answer */
+	bool trailers;			   /* keep those of the answer */
 	/* progress */
 	size_t head_sent;
 	struct chain_cursor cursor; /* into a kept body */

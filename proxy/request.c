@@ -108,6 +108,8 @@ request_new(struct client *client, const struct http_head *head)
 	r->wants_body = head->framing != HTTP_FRAMING_NONE;
 	if (head->framing == HTTP_FRAMING_LENGTH)
 		r->body_bytes = head->content_length;
+	r->trailers = r->generation->config->proxy.trailers_pass &&
+		      head->minor == 1 && http_takes_trailers(head);
 	r->upgrade =
 	    r->generation->config->proxy.websocket && tunnel_wanted(head);
 	r->first_byte = client->first_byte;

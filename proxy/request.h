@@ -78,6 +78,7 @@ struct request {
 	bool credentials; /* carries Authorization or Cookie */
 	bool keep_alive;  /* client wants to stay */
 	bool wants_body;  /* the request has a framed body */
+	bool trailers;	  /* takes trailers, and may have them */
 	bool upgrade;	  /* asks for WebSocket (tunnel.h) */
 	bool tunnel;	  /* and has got it */
 

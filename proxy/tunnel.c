@@ -39,7 +39,8 @@ bool
 tunnel_agreed(const struct http_head *head)
 {
 	return head->minor == 1 && names_websocket(head) &&
-	       head->framing == HTTP_FRAMING_NONE &&
+	       http_field_find(head, HTTP_FIELD_CONTENT_LENGTH) == NULL &&
+	       http_field_find(head, HTTP_FIELD_TRANSFER_ENCODING) == NULL &&
 	       count_named(head, "sec-websocket-accept") == 1;
 }
 

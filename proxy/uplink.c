@@ -106,6 +106,8 @@ uplink_forget_exchange(struct uplink *u)
 	u->written_first = u->written_last = u->first_byte = INSTANT_NONE;
 	u->scanned = 0;
 	u->head_seen = false;
+	block_give(&u->proxy->blocks, u->trailers);
+	u->trailers = NULL;
 	u->interims = 0;
 	u->received_bytes = 0;
 	u->drained_bytes = 0;

@@ -71,6 +71,9 @@ struct uplink_ops {
 	/* Payload; what is left in *data afterwards is dropped.  The callee
 	 * may detach or close u. */
 	void (*data)(struct uplink *u, struct chain *data);
+	/* The trailer lines of a body that is whole now, if there are any and
+	 * the message asked for them.  May be NULL. */
+	void (*trailers)(struct uplink *u, struct slice lines);
 	/* All of the request has been given to the kernel. */
 	void (*sent)(struct uplink *u);
 	/* Some of a streamed body has been given to the kernel. */
@@ -111,6 +114,7 @@ struct uplink {
 	unsigned interims; /* 1xx heads so far */
 	uint64_t received_bytes;
 	struct http_body body;
+	struct block *trailers; /* owned; NULL: not wanted */
 	struct instant first_byte;
 
 	/* draining */

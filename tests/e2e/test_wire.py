@@ -151,6 +151,61 @@ def test_answer_streams_while_the_body_does(one):
         assert c.exactly(3) == b"456"
 
 
+# --- trailers ---------------------------------------------------------------
+
+WITH_TRAILERS = (
+    b"5\r\nhello\r\n0\r\nX-Sum:  1 \r\nContent-Length: 3\r\nHost: b\r\n"
+    b"Set-Cookie: a\r\nAuthorization: x\r\nTailor-Pushback: 1\r\n"
+    b"X-Forwarded-For: 1\r\nETag: w\r\n\r\n")
+
+
+@pytest.mark.parametrize("bytewise", [False, True])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_trailers_for_who_asks(one, streamed, bytewise):
+    # Goal: harmless trailer fields reach a client that says it takes them,
+    # whether its answer was kept or streamed.
+    t = one(proxy={"trailers_pass": True},
+            hedging={"commit_delay": 0 if streamed else "1s"})
+    with t.client() as c:
+        for _ in range(2):
+            c.request(fields=[("TE", "gzip;q=0.1, trailers"),
+                              ("Connection", "TE")])
+            r = one.server.expect()
+            assert r.get("te") == "trailers" and r.get("connection") == "TE"
+            text = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + WITH_TRAILERS)
+            for piece in ([bytes([b]) for b in text] if bytewise else [text]):
+                r.send(piece)
+            assert c.response_head().get("transfer-encoding") == "chunked"
+            body = b""
+            while (size := int(c._stream.line(), 16)) > 0:
+                body += c.exactly(size)
+                assert c._stream.line() == b""
+            assert body == b"hello"
+            assert c._stream.line() == b"X-Sum: 1"
+            assert c._stream.line() == b"ETag: w"
+            assert c._stream.line() == b""
+
+
+@pytest.mark.parametrize("passed, fields", [
+    (False, [("TE", "trailers"), ("Connection", "TE")]),
+    (True, []), (True, [("TE", "gzip"), ("Connection", "TE")])])
+def test_trailers_for_nobody_else(one, passed, fields):
+    # Goal: without the key, or for a client that has not asked, they are
+    # dropped and the server is not asked for any.
+    t = one(proxy={"trailers_pass": passed})
+    with t.client() as c:
+        c.request(fields=fields)
+        r = one.server.expect()
+        assert r.get("te") is None and r.get("connection") is None
+        r.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+               + WITH_TRAILERS)
+        assert c.response().body == b"hello"
+        c.request()
+        one.server.expect().reply(200, b"next")
+        assert c.response().body == b"next"
+
+
 # --- who it is from ---------------------------------------------------------
 
 def test_a_strangers_names_are_not_believed(one):

@@ -78,7 +78,8 @@ def test_bytes_go_both_ways(tunnels):
     wait_until(lambda: current(t) == 0, "the tunnel is over")
     m = t.metrics()
     assert m["tailor_tunnels_total"] == 1
-    assert m["tailor_slow_requests_total"] == 0
+    assert not [k for k, v in m.items()
+                if k.startswith("tailor_slow_requests_total") and v > 0]
 
 
 def test_bytes_sent_with_the_request_and_the_answer(tunnels):
