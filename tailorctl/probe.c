@@ -33,10 +33,7 @@ static const struct {
 	"events of the kernel: run queues, softirqs, TCP, page faults "
 	"(profiler.kernel); tailorctl info says which a running tailor has",
 	probe_kernel},
-    {"pmu",
-	"instructions and cache misses; this version of Tailor does not "
-	"read them",
-	probe_counters},
+    {"pmu", "instructions and cache misses for `tailor shim`", probe_counters},
 };
 #define PROBES (sizeof(probes) / sizeof(probes[0]))
 #define INDENT 17
@@ -103,6 +100,7 @@ command_probe(const struct options *options)
 			show(i, &f);
 	}
 	json_array_end(&j);
+	probe_costs(options->json ? &j : NULL);
 	json_object_end(&j);
 	if (options->json)
 		return print(&j);

@@ -29,4 +29,13 @@ void probe_agent(struct finding *f);
 void probe_kernel(struct finding *f);
 void probe_counters(struct finding *f);
 
+/*
+ * probe_costs(j):
+ * Measure what the kernel's signals cost here and say which are to be had:
+ * as text to standard output, or into an open JSON object if j is not NULL.
+ * Takes about 8 seconds where BPF is permitted, else no time.
+ */
+struct json;
+void probe_costs(struct json *j);
+
 #endif

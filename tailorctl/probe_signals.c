@@ -197,9 +197,11 @@ probe_kernel(struct finding *f)
 	    "type information (BTF) %s",
 	    bpf ? "yes" : "no", perfmon ? "yes" : "no", types ? "yes" : "no");
 	if (!f->available)
-		snprintf(f->enable, sizeof(f->enable),
-		    "CAP_BPF and CAP_PERFMON, and a kernel from 5.8 on with "
-		    "BTF");
+		snprintf(f->enable, sizeof(f->enable), "%s",
+		    types ? "run tailor as root, or once: setcap "
+			    "cap_bpf,cap_perfmon=ep $(command -v tailor)"
+			  : "a kernel from 5.8 on, built with "
+			    "CONFIG_DEBUG_INFO_BTF");
 }
 
 void

@@ -1,0 +1,52 @@
+"""Goal: `tailorctl probe` says what the machine offers, what it costs here,
+and what would give the rest."""
+
+import json
+import os
+import subprocess
+
+
+def probe(build, **options):
+    done = subprocess.run([build / "tailorctl", "probe", "--json"], text=True,
+                          capture_output=True, timeout=120, check=False,
+                          **options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_signals_and_costs(build):
+    # Goal: each signal is there or has a reason; where BPF is permitted every
+    # cost is measured, for a watched process and for others.
+    found = probe(build)
+    names = {s["name"] for s in found["signals"]}
+    assert {"clock", "pidfd", "hsperfdata", "agent", "bpf", "pmu"} <= names
+    for signal in found["signals"]:
+        assert signal["available"] or signal["enable"]
+    kernel = found["kernel_signals"]
+    assert {"scheduler", "tcp", "socket", "pagefault"} <= \
+        {s["name"] for s in kernel}
+    for signal in kernel:
+        assert signal["available"] or signal["why"]
+    if not any(s["available"] for s in kernel):
+        assert "kernel_costs" not in found
+        return
+    seen = {(c["work"], c["profile"]): c for c in found["kernel_costs"]}
+    assert set(seen) == {(w, p) for w in ("switch", "tcp", "fault", "call")
+                         for p in ("off", "lite", "full", "syscalls")}
+    assert all(c["watched_ns"] > 0 and c["others_ns"] > 0
+               for c in seen.values())
+
+
+def test_without_privilege(build):
+    # Goal: without privilege the kernel's signals are off, each with the
+    # reason, and the rest is told all the same.
+    found = probe(build, preexec_fn=lambda: (
+        os.setgroups([]), os.setgid(65534), os.setuid(65534)))
+    assert "kernel_costs" not in found
+    for signal in found["kernel_signals"]:
+        assert not signal["available"]
+        assert "CAP_BPF" in signal["why"]
+    bpf, = [s for s in found["signals"] if s["name"] == "bpf"]
+    assert not bpf["available"] and "setcap" in bpf["enable"]
+    clock, = [s for s in found["signals"] if s["name"] == "clock"]
+    assert clock["available"]
