@@ -14,8 +14,8 @@
 //	/dump			all threads' stacks: a safepoint, no collection
 //
 // After each answer one line of JSON goes to standard output, as server.c
-// writes it (a JVM's threads know nothing of run delays: -1).  How long a
-// safepoint took is said by the JVM itself, with -Xlog:safepoint.
+// writes it.  How long a safepoint took is said by the JVM itself, with
+// -Xlog:safepoint.
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
@@ -179,6 +179,7 @@ public final class HazardServer {
 	private static void handle(HttpExchange exchange, Injection injection)
 	    throws IOException {
 		long begin = System.nanoTime();
+		long ran = threads.getCurrentThreadCpuTime();
 		int status = 200;
 		try {
 			injection.inject(number(exchange));
@@ -186,6 +187,7 @@ public final class HazardServer {
 			status = 500;
 			e.printStackTrace();
 		}
+		ran = threads.getCurrentThreadCpuTime() - ran;
 		long end = System.nanoTime();
 		exchange.getRequestBody().readAllBytes();
 		byte[] body = "done\n".getBytes();
@@ -197,7 +199,7 @@ public final class HazardServer {
 		System.out.println("{\"request\":\"" + (id == null ? "" : id)
 		    + "\",\"begin\":" + begin + ",\"end\":" + System.nanoTime()
 		    + ",\"harm\":[" + begin + "," + end
-		    + "],\"run_delay\":-1,\"faults\":-1}");
+		    + "],\"off_cpu\":" + (end - begin - ran) + ",\"faults\":0}");
 	}
 
 	private static void on(

@@ -25,6 +25,7 @@ from support.wait import PATIENCE_S, Late, wait_until  # noqa: E402
 
 PROXY_CPU, SERVER_CPU = 0, 1
 SERVER_PRIORITY = "10"
+NICER = ["nice", "-n", "-15", "chrt", "-o", "0"]  # ordinary, yet before most
 BOOT_ID = open("/proc/sys/kernel/random/boot_id",
                encoding="ascii").read().strip()
 
@@ -100,10 +101,10 @@ class CServer(Server):
 
     def __init__(self, build, single=False, ordinary=False):
         port = free_port()
+        first = (NICER if ordinary
+                 else ["chrt", "-r", SERVER_PRIORITY]) * may_schedule()
         super().__init__(
-            ["chrt", "-o" if ordinary else "-r",
-             "0" if ordinary else SERVER_PRIORITY] * may_schedule()
-            + [os.path.join(build, "hazards", "server"), port, SERVER_CPU]
+            first + [os.path.join(build, "hazards", "server"), port, SERVER_CPU]
             + ["single"] * single, port)
 
 
@@ -120,7 +121,7 @@ class JavaServer(Server):
         super().__init__(
             # Nicer for us, but never real-time: starting, it takes all
             # there is, and the kernel then throttles everybody who is.
-            ["nice", "-n", "-15", "chrt", "-o", "0"] * may_schedule()
+            NICER * may_schedule()
             + ["taskset", "-c", f"{PROXY_CPU},{SERVER_CPU}",
              shutil.which("java"), "-Xms320m", "-Xmx320m", "-Xmn96m",
              f"-XX:+Use{collector}GC", "-Dsun.net.httpserver.nodelay=true",
@@ -148,7 +149,7 @@ class JavaServer(Server):
 class Disturber:
     """disturb.c: begin() an order, end() it and learn when it was."""
 
-    def __init__(self, build, nice=-10):
+    def __init__(self, build, nice=-20):
         self._child = subprocess.Popen(
             [os.path.join(build, "hazards", "disturb"), str(SERVER_CPU),
              str(nice)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -13,13 +13,12 @@
  * as the thread's own accounting has it:
  *
  *	{"request":"00c0ffee","begin":1,"end":9,"harm":[2,8],
- *	 "run_delay":3,"faults":1}
+ *	 "off_cpu":3,"faults":1}
  *
  * All in nanoseconds of CLOCK_MONOTONIC.  It includes nothing of TaleChain:
  * Tailor has to find out by itself.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -33,6 +32,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/hazards/injections.h"
@@ -41,29 +41,21 @@
 
 /* What the kernel says it did to a thread. */
 struct account {
-	uint64_t run_delay_ns; /* runnable and not running */
+	uint64_t ran_ns;
 	long faults;
 };
 
-static int cpu;			    /* where requests are served */
-static __thread int schedstat = -1; /* owned */
+static int cpu; /* where requests are served */
 
 static struct account
 account_now(void)
 {
-	struct account a = {0, 0};
+	struct account a;
+	struct timespec ran;
 	struct rusage used;
-	char text[128];
-	ssize_t n;
 
-	if (schedstat < 0)
-		schedstat =
-		    open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-	n = pread(schedstat, text, sizeof(text) - 1, 0);
-	if (n > 0) {
-		text[n] = '\0';
-		sscanf(text, "%*u %" SCNu64, &a.run_delay_ns);
-	}
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+	a.ran_ns = (uint64_t)(ran.tv_sec * NS_PER_S + ran.tv_nsec);
 	getrusage(RUSAGE_THREAD, &used);
 	a.faults = used.ru_minflt + used.ru_majflt;
 	return a;
@@ -78,9 +70,10 @@ report(uint64_t id, struct instant begin, const struct harm *h,
 
 	printf("{\"request\":\"%016" PRIx64 "\",\"begin\":%" PRIu64
 	       ",\"end\":%" PRIu64 ",\"harm\":[%" PRIu64 ",%" PRIu64
-	       "],\"run_delay\":%" PRIu64 ",\"faults\":%ld}\n",
+	       "],\"off_cpu\":%" PRId64 ",\"faults\":%ld}\n",
 	    id, begin.ns, end.ns, h->begin.ns, h->end.ns,
-	    after.run_delay_ns - before->run_delay_ns,
+	    instant_since(end, begin) -
+		(int64_t)(after.ran_ns - before->ran_ns),
 	    after.faults - before->faults);
 	fflush(stdout);
 }
@@ -155,8 +148,6 @@ worker_main(void *arg)
 	while (serve_one(c) == 0)
 		continue;
 	connection_free(c);
-	if (schedstat >= 0)
-		close(schedstat);
 	return NULL;
 }
 

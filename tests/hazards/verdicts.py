@@ -5,9 +5,10 @@ right         the verdict's code is one that the scenario accepts (and its
 false cause   in a request that nothing was done to: a code of HAZARDS to
               which the tale gives more than 1 ms in all, and which did not
               really happen by the account of somebody else than Tailor: the
-              run delay of the server's thread and of Tailor's (runq,
-              preempted), the thread's page faults, the JVM's own log of
-              safepoints.  Half of what is told must be witnessed.
+              run delays of the server and of Tailor (runq, preempted), the
+              time the server's thread was not on a CPU (lock), its page
+              faults, the JVM's own log of safepoints.  Half of what is told
+              must be witnessed.
 exact         the time told is within 5 % or 100 us of the injector's
 """
 
@@ -46,13 +47,13 @@ class Told:
 def judge_injected(scenario, injection, harm_ns, tale):
     """Whether a tale names what was done, and its time."""
     verdict, sums = tale["verdict"], tale["causes"]
+    accept = scenario.accept or (verdict["code"],)
     words = " ".join([verdict["text"], *verdict.get("evidence", ())])
     return Told(
         injected=scenario.name, request=injection.request,
         code=verdict["code"],
-        right=verdict["code"] in scenario.accept
-        and scenario.naming in words,
-        told_ns=sum(sums.get(c, 0) for c in scenario.told or scenario.accept),
+        right=verdict["code"] in accept and scenario.naming in words,
+        told_ns=sum(sums.get(c, 0) for c in scenario.told or accept),
         harm_ns=harm_ns, text=verdict["text"], causes=sums)
 
 
@@ -60,6 +61,7 @@ def judge_calm(scenario, request, tale, witness):
     """Which hazards it tells of that nobody else saw."""
     sums = tale["causes"]
     seen = {"runq": witness.run_delay_ns, "preempted": witness.run_delay_ns,
+            "lock": witness.off_cpu_ns,
             "gc": witness.paused_ns, "safepoint": witness.paused_ns}
     false = []
     for code, ns in sums.items():
