@@ -29,6 +29,9 @@ struct drawing {
 /* What kind of thing a cause is, for its colour: "work", "delay", ... */
 const char *drawing_cause_class(enum tale_cause cause);
 
+/* A heading in the column of names, its middle at y; below may be "". */
+void
+drawing_name(struct drawing *d, const char *name, const char *below, double y);
 /* Where the time went: segments to scale and what they add up to. */
 void drawing_budget(struct drawing *d);
 /* Everything small, to scale, without folds. */

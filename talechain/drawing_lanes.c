@@ -183,10 +183,16 @@ arrow_path(struct drawing *d, const struct story_arrow *a, double y1, double y2)
 	by = t.y - t.dy * HEAD;
 	text_add(d->x,
 	    "<path class=\"halo\" d=\"%s\"/><path class=\"line\" d=\"%s\"/>"
-	    "<path class=\"head\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1f%s\"/>",
+	    "<path class=\"head\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1f%s",
 	    line, line, bx - t.dy * HEAD / 2, by + t.dx * HEAD / 2, t.x, t.y,
 	    bx + t.dy * HEAD / 2, by - t.dx * HEAD / 2,
 	    a->kind == STORY_ARROW_FLOW ? "z" : "");
+	/* An arrow that ends at no bar points at a dot. */
+	if (!picture_touches(d->p, a->to_lane, a->to_ns))
+		text_add(d->x,
+		    "M%.1f %.1fa3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
+		    t.x + t.dx * 4 - 3.5, t.y + t.dy * 4);
+	text_add(d->x, "\"/>");
 }
 
 static void

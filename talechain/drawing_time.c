@@ -1,177 +1,14 @@
 /*
- * drawing_time.c: the parts of a picture that explain time: the budget, the
- * overview, the axis, folds, and what the marks mean.
+ * drawing_time.c: the parts of a picture that explain time: the overview,
+ * the axis, folds, and what the marks mean.
  */
 #include "talechain/drawing.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BUDGET_HEIGHT 28
-#define BUDGET_LEAST 2.0 /* pixels, so that no segment is hidden */
-#define STRIP 5		 /* height of a lane in the overview */
+#define STRIP 5 /* height of a lane in the overview */
 #define AXIS_HEIGHT 26
-
-const char *
-drawing_cause_class(enum tale_cause cause)
-{
-	static const char *const class[TALE_CAUSE_COUNT] = {
-	    [TALE_CAUSE_PROXY] = "work",
-	    [TALE_CAUSE_WORK] = "work",
-	    [TALE_CAUSE_CLIENT_SEND] = "transit",
-	    [TALE_CAUSE_NETWORK] = "transit",
-	    [TALE_CAUSE_UNKNOWN] = "unseen",
-	    [TALE_CAUSE_BLIND] = "unseen",
-	    [TALE_CAUSE_LOST] = "unseen",
-	};
-
-	/* All the others are something that was waited for. */
-	return class[cause] != NULL ? class[cause] : "delay";
-}
-
-/* A heading in the column of names, its middle at y. */
-static void
-name_part(struct drawing *d, const char *name, const char *below, double y)
-{
-	text_add(d->x, "<text class=\"part\" x=\"%d\" y=\"%.1f\">%s</text>\n",
-	    DRAWING_MARGIN, below[0] != '\0' ? y - 3 : y + 4, name);
-	if (below[0] != '\0')
-		text_add(d->x,
-		    "<text class=\"note\" x=\"%d\" y=\"%.1f\">%s</text>\n",
-		    DRAWING_MARGIN, y + 11, below);
-}
-
-/* The words of a segment as far as there is room for them. */
-static void
-segment_words(
-    struct drawing *d, const struct story_segment *g, double left, double width)
-{
-	const char *words = tale_cause_words(g->cause);
-	char span[MARKUP_TIME], both[128];
-
-	markup_span(span, g->end_ns - g->begin_ns);
-	snprintf(both, sizeof(both), "%s %s", words, span);
-	if ((double)strlen(both) * DRAWING_CHAR + 8 > width)
-		snprintf(both, sizeof(both), "%s", span);
-	if ((double)strlen(both) * DRAWING_CHAR + 8 > width)
-		return;
-	text_add(d->x, "<text x=\"%.1f\" y=\"%.1f\">", left + width / 2,
-	    d->y + BUDGET_HEIGHT / 2.0 + 4);
-	markup_text(d->x, both);
-	text_add(d->x, "</text>");
-}
-
-static void
-segment_draw(
-    struct drawing *d, const struct story_segment *g, double left, double width)
-{
-	const char *class = drawing_cause_class(g->cause);
-	char span[MARKUP_TIME], from[MARKUP_TIME], to[MARKUP_TIME];
-	struct text *x = d->x;
-
-	markup_span(span, g->end_ns - g->begin_ns);
-	text_add(x,
-	    "<g class=\"segment %s\" data-b=\"%lld\" data-e=\"%lld\" "
-	    "tabindex=\"0\" role=\"img\" aria-label=\"",
-	    class, (long long)g->begin_ns, (long long)g->end_ns);
-	markup_text(x, tale_cause_words(g->cause));
-	text_add(x, ", %s\"><title>", span);
-	markup_text(x, tale_cause_words(g->cause));
-	text_add(x, " %s (%s to %s)", span, markup_moment(from, g->begin_ns),
-	    markup_moment(to, g->end_ns));
-	if (g->who[0] != '\0')
-		text_add(x, ": ");
-	markup_text(x, g->who);
-	text_add(x,
-	    "</title><rect class=\"body\" x=\"%.2f\" y=\"%.1f\" "
-	    "width=\"%.2f\" height=\"%d\"/>",
-	    left, d->y, width, BUDGET_HEIGHT);
-	if (strcmp(class, "delay") == 0 || strcmp(class, "unseen") == 0)
-		text_add(x,
-		    "<rect class=\"cue\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" "
-		    "height=\"%d\" fill=\"url(#%s)\"/>",
-		    left, d->y, width, BUDGET_HEIGHT,
-		    class[0] == 'd' ? "hatch" : "dots");
-	segment_words(d, g, left, width);
-	text_add(x, "</g>\n");
-}
-
-/* The largest cause that is not in done yet, or COUNT. */
-static enum tale_cause
-cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT])
-{
-	unsigned c, best = TALE_CAUSE_COUNT;
-
-	for (c = 0; c < TALE_CAUSE_COUNT; c++)
-		if (!done[c] && s->cause_ns[c] > 0 &&
-		    (best == TALE_CAUSE_COUNT ||
-			s->cause_ns[c] > s->cause_ns[best]))
-			best = c;
-	return (enum tale_cause)best;
-}
-
-/* What the segments add up to, largest first, in as many lines as needed. */
-static void
-sums_draw(struct drawing *d)
-{
-	bool done[TALE_CAUSE_COUNT] = {false};
-	const struct story *s = d->p->story;
-	double left = PICTURE_LEFT, width;
-	char span[MARKUP_TIME];
-	const char *words;
-	enum tale_cause c;
-
-	for (; (c = cause_largest(s, done)) != TALE_CAUSE_COUNT;
-	     done[c] = true) {
-		words = tale_cause_words(c);
-		markup_span(span, s->cause_ns[c]);
-		width = (double)(strlen(words) + strlen(span) + 1) *
-			    DRAWING_CHAR * 0.95 +
-			34;
-		if (left > PICTURE_LEFT && left + width > PICTURE_RIGHT) {
-			left = PICTURE_LEFT;
-			d->y += 18;
-		}
-		text_add(d->x,
-		    "<g class=\"sum %s\"><rect class=\"body\" x=\"%.1f\" "
-		    "y=\"%.1f\" width=\"10\" height=\"10\"/>",
-		    drawing_cause_class(c), left, d->y - 9);
-		text_add(d->x, "<text x=\"%.1f\" y=\"%.1f\">", left + 15, d->y);
-		markup_text(d->x, words);
-		text_add(d->x,
-		    " <tspan class=\"number\">%s</tspan></text></g>\n", span);
-		left += width;
-	}
-}
-
-void
-drawing_budget(struct drawing *d)
-{
-	const struct story *s = d->p->story;
-	double room = PICTURE_RIGHT - PICTURE_LEFT, left = PICTURE_LEFT;
-	double least = BUDGET_LEAST, scale, width;
-	char total[MARKUP_TIME], below[64];
-	size_t i;
-
-	if (least * (double)s->segments > room / 4)
-		least = room / 4 / (double)s->segments;
-	scale = (room - least * (double)s->segments) /
-		(double)(s->total_ns > 0 ? s->total_ns : 1);
-	snprintf(
-	    below, sizeof(below), "%s in all", markup_span(total, s->total_ns));
-	name_part(d, "where time went", below, d->y + BUDGET_HEIGHT / 2.0);
-	text_add(d->x, "<g class=\"budget\">\n");
-	for (i = 0; i < s->segments; i++) {
-		width = least + scale * (double)(s->segment[i].end_ns -
-						 s->segment[i].begin_ns);
-		segment_draw(d, &s->segment[i], left, width);
-		left += width;
-	}
-	text_add(d->x, "</g>\n");
-	d->y += BUDGET_HEIGHT + 18;
-	sums_draw(d);
-	d->y += 20;
-}
 
 /* A bar of the overview: x and width to scale. */
 static void
@@ -208,7 +45,7 @@ drawing_overview(struct drawing *d)
 
 	if (s->bars == 0)
 		return;
-	name_part(d, "overview", d->p->folds > 0 ? "to scale" : "",
+	drawing_name(d, "overview", d->p->folds > 0 ? "to scale" : "",
 	    d->y + height / 2);
 	text_add(d->x,
 	    "<g class=\"overview\"><rect class=\"paper\" x=\"%d\" y=\"%.1f\" "

@@ -28,10 +28,12 @@
 
 PAGE_FILE(picture_css, "picture.css");
 PAGE_FILE(timeline_css, "timeline.css");
+PAGE_FILE(picture_js, "picture.js");
 PAGE_FILE(timeline_js, "timeline.js");
 PAGE_FILE(timeline_html, "timeline.html");
 PAGE_FILE(picture_css_hash, "picture.css.hash");
 PAGE_FILE(timeline_css_hash, "timeline.css.hash");
+PAGE_FILE(picture_js_hash, "picture.js.hash");
 PAGE_FILE(timeline_js_hash, "timeline.js.hash");
 
 struct page_file
@@ -42,12 +44,15 @@ page_file(enum page_name name)
 	} file[] = {
 	    [PAGE_PICTURE_CSS] = {page_picture_css, page_picture_css_end},
 	    [PAGE_TIMELINE_CSS] = {page_timeline_css, page_timeline_css_end},
+	    [PAGE_PICTURE_JS] = {page_picture_js, page_picture_js_end},
 	    [PAGE_TIMELINE_JS] = {page_timeline_js, page_timeline_js_end},
 	    [PAGE_TIMELINE_HTML] = {page_timeline_html, page_timeline_html_end},
 	    [PAGE_PICTURE_CSS_HASH] = {page_picture_css_hash,
 		page_picture_css_hash_end},
 	    [PAGE_TIMELINE_CSS_HASH] = {page_timeline_css_hash,
 		page_timeline_css_hash_end},
+	    [PAGE_PICTURE_JS_HASH] = {page_picture_js_hash,
+		page_picture_js_hash_end},
 	    [PAGE_TIMELINE_JS_HASH] = {page_timeline_js_hash,
 		page_timeline_js_hash_end},
 	};

@@ -19,10 +19,12 @@ struct page_file {
 enum page_name {
 	PAGE_PICTURE_CSS, /* of the picture, alone or in a page */
 	PAGE_TIMELINE_CSS,
+	PAGE_PICTURE_JS,
 	PAGE_TIMELINE_JS,
 	PAGE_TIMELINE_HTML, /* with @NAME@ where something is to be put */
 	PAGE_PICTURE_CSS_HASH,
 	PAGE_TIMELINE_CSS_HASH,
+	PAGE_PICTURE_JS_HASH,
 	PAGE_TIMELINE_JS_HASH,
 };
 

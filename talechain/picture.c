@@ -257,21 +257,36 @@ picture_bar_y(const struct picture *p, size_t bar)
 	       p->row[bar] * PICTURE_ROW;
 }
 
+/* Whether an arrow at a moment on a lane touches a bar. */
+static bool
+bar_touched(const struct story_bar *b, unsigned lane, int64_t ns)
+{
+	return b->lane == lane && b->begin_ns <= ns && ns <= b->end_ns &&
+	       b->kind != STORY_BAR_OTHER;
+}
+
 double
 picture_touch_y(const struct picture *p, unsigned lane, int64_t ns)
 {
-	const struct story *s = p->story;
 	double y = p->lane[lane].y + PICTURE_PAD;
-	const struct story_bar *b;
 	size_t i;
 
-	for (i = 0; i < s->bars; i++) {
-		b = &s->bar[i];
-		if (b->lane == lane && b->begin_ns <= ns && ns <= b->end_ns &&
-		    b->kind != STORY_BAR_OTHER && picture_bar_y(p, i) > y)
+	for (i = 0; i < p->story->bars; i++)
+		if (bar_touched(&p->story->bar[i], lane, ns) &&
+		    picture_bar_y(p, i) > y)
 			y = picture_bar_y(p, i);
-	}
 	return y;
+}
+
+bool
+picture_touches(const struct picture *p, unsigned lane, int64_t ns)
+{
+	size_t i;
+
+	for (i = 0; i < p->story->bars; i++)
+		if (bar_touched(&p->story->bar[i], lane, ns))
+			return true;
+	return false;
 }
 
 int64_t

@@ -12,6 +12,7 @@
 #ifndef TAILOR_TALECHAIN_PICTURE_H
 #define TAILOR_TALECHAIN_PICTURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,6 +64,8 @@ double picture_bar_y(const struct picture *p, size_t bar);
  * bar there, else the lane's first row.
  */
 double picture_touch_y(const struct picture *p, unsigned lane, int64_t ns);
+/* Whether there is such a bar. */
+bool picture_touches(const struct picture *p, unsigned lane, int64_t ns);
 
 /* Distance of the axis's numbers, ns: 1, 2 or 5 times a power of ten. */
 int64_t picture_tick_ns(const struct picture *p);

@@ -1,9 +1,9 @@
 /*
  * render_html.c: a story as one page that needs nothing else.
  *
- * The page shows fully without its script: verdict, picture, tables of all
- * events.  The script makes the picture move.  The content security policy
- * lets exactly this script and these style sheets be used, and nothing be
+ * The page shows fully without its scripts: verdict, picture, tables of
+ * all events.  The scripts make the picture move.  The content security policy
+ * lets exactly these scripts and style sheets be used, and nothing be
  * fetched.  Strings from outside are escaped on the way out (markup_text,
  * and the JSON writer's for the data), never trusted before.
  */
@@ -32,42 +32,6 @@ put_file(struct page *g, enum page_name name)
 	struct page_file f = page_file(name);
 
 	text_add(g->x, "%.*s", (int)f.length, f.text);
-}
-
-static void
-put_script_hash(struct page *g)
-{
-	put_file(g, PAGE_TIMELINE_JS_HASH);
-}
-
-static void
-put_picture_hash(struct page *g)
-{
-	put_file(g, PAGE_PICTURE_CSS_HASH);
-}
-
-static void
-put_style_hash(struct page *g)
-{
-	put_file(g, PAGE_TIMELINE_CSS_HASH);
-}
-
-static void
-put_picture_css(struct page *g)
-{
-	put_file(g, PAGE_PICTURE_CSS);
-}
-
-static void
-put_style_css(struct page *g)
-{
-	put_file(g, PAGE_TIMELINE_CSS);
-}
-
-static void
-put_script(struct page *g)
-{
-	put_file(g, PAGE_TIMELINE_JS);
 }
 
 static void
@@ -176,46 +140,59 @@ put_tables(struct page *g)
 	page_tables(g->x, g->s, g->p);
 }
 
-/* What stands as @NAME@ in the template. */
+/* What stands as @NAME@ in the template: a file, or what a function puts. */
 static const struct {
 	const char *name;
+	enum page_name file;
 	void (*put)(struct page *g);
 } blanks[] = {
-    {"SCRIPT_HASH", put_script_hash},
-    {"PICTURE_HASH", put_picture_hash},
-    {"STYLE_HASH", put_style_hash},
-    {"PICTURE_CSS", put_picture_css},
-    {"STYLE_CSS", put_style_css},
-    {"TITLE", put_title},
-    {"VERDICT", put_verdict},
-    {"FACTS", put_facts},
-    {"IDENTITY", put_identity},
-    {"PICTURE", put_picture},
-    {"TABLES", put_tables},
-    {"DATA", put_data},
-    {"SCRIPT", put_script},
+    {"PICTURE_CSS", PAGE_PICTURE_CSS, NULL},
+    {"PICTURE_CSS_HASH", PAGE_PICTURE_CSS_HASH, NULL},
+    {"PICTURE_JS", PAGE_PICTURE_JS, NULL},
+    {"PICTURE_JS_HASH", PAGE_PICTURE_JS_HASH, NULL},
+    {"TIMELINE_CSS", PAGE_TIMELINE_CSS, NULL},
+    {"TIMELINE_CSS_HASH", PAGE_TIMELINE_CSS_HASH, NULL},
+    {"TIMELINE_JS", PAGE_TIMELINE_JS, NULL},
+    {"TIMELINE_JS_HASH", PAGE_TIMELINE_JS_HASH, NULL},
+    {"TITLE", 0, put_title},
+    {"VERDICT", 0, put_verdict},
+    {"FACTS", 0, put_facts},
+    {"IDENTITY", 0, put_identity},
+    {"PICTURE", 0, put_picture},
+    {"TABLES", 0, put_tables},
+    {"DATA", 0, put_data},
 };
 
-/* Copy the template, filling in its blanks. */
+/* Fill in one blank of length bytes; it is ours, so there is such a one. */
+static void
+blank_fill(struct page *g, const char *name, size_t length)
+{
+	size_t i, n = sizeof(blanks) / sizeof(blanks[0]);
+
+	for (i = 0; i < n; i++)
+		if (strlen(blanks[i].name) == length &&
+		    memcmp(blanks[i].name, name, length) == 0)
+			break;
+	assert(i < n);
+	if (g->err < 0)
+		return;
+	if (blanks[i].put != NULL)
+		blanks[i].put(g);
+	else
+		put_file(g, blanks[i].file);
+}
+
 static void
 template_fill(struct page *g)
 {
 	struct page_file f = page_file(PAGE_TIMELINE_HTML);
 	const char *at = f.text, *end = f.text + f.length, *from, *to;
-	size_t i, n = sizeof(blanks) / sizeof(blanks[0]);
 
 	while ((from = memchr(at, '@', (size_t)(end - at))) != NULL) {
 		text_add(g->x, "%.*s", (int)(from - at), at);
 		to = memchr(from + 1, '@', (size_t)(end - from - 1));
 		assert(to != NULL);
-		for (i = 0; i < n; i++)
-			if (strlen(blanks[i].name) == (size_t)(to - from - 1) &&
-			    memcmp(blanks[i].name, from + 1,
-				(size_t)(to - from - 1)) == 0)
-				break;
-		assert(i < n); /* the template is ours */
-		if (g->err == 0)
-			blanks[i].put(g);
+		blank_fill(g, from + 1, (size_t)(to - from - 1));
 		at = to + 1;
 	}
 	text_add(g->x, "%.*s", (int)(end - at), at);

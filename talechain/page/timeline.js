@@ -1,454 +1,22 @@
 /*
- * timeline.js: makes the picture of a page move.
+ * timeline.js: lets a person move the picture of a page.
  *
- * The picture is complete without this script: bars, arrows and segments are
- * elements that carry their times (data-b, data-e, ns).  The script keeps a
- * view, an interval of time, and puts every element where the view has it.
- * Nothing is fetched; text is set as text, never as markup.
+ * Keys, buttons and pointer change what picture.js shows, or select a bar, an
+ * arrow or a segment.  Nothing is fetched; text is set as text, never as
+ * markup.
  */
 (function () {
 "use strict";
 
-const svg = document.querySelector("svg.picture");
+const { svg, bars, arrows, segments, state, total, left, top, bottom, LEAST,
+        right, scale, set, tOf, clampX, span, moment, cursor, cursorText,
+        draw, drawMarks, begin } = picture;
 const $ = (id) => document.getElementById(id);
-const all = (selector) => Array.from(svg.querySelectorAll(selector));
-const number = (element, name) => Number(element.dataset[name]);
-const set = (element, values) => {
-  for (const name in values) element.setAttribute(name, values[name]);
-};
-const make = (name, parent, values) => {
-  const e = document.createElementNS("http://www.w3.org/2000/svg", name);
-  set(e, values);
-  parent.appendChild(e);
-  return e;
-};
 
-const total = Math.max(1, number(svg, "total"));
-const left = number(svg, "left");
-const top = number(svg, "top"), bottom = number(svg, "bottom");
-const height = svg.viewBox.baseVal.height;
-const FOLD = 64, FOLDS = 4, FOLD_SHARE = 0.6, FOLD_REST = 0.1;
-const BAR = 20, HEAD = 9, LEAST = Math.min(total, 50);
-let right = number(svg, "right");
-
-/* --- what there is ------------------------------------------------------- */
-
-const bars = all(".bars .bar").map((el) => ({
-  el, i: number(el, "i"), b: number(el, "b"), e: number(el, "e"),
-  l: number(el, "l"), y: number(el, "y"), n: el.dataset.n,
-  rects: Array.from(el.querySelectorAll("rect")),
-  words: el.getAttribute("aria-label"),
-  other: el.classList.contains("other"),
-  delay: el.classList.contains("delay"),
-}));
-const arrows = all(".arrows .arrow").map((el) => ({
-  el, b: number(el, "b"), e: number(el, "e"), f: number(el, "f"),
-  l: number(el, "l"), y1: number(el, "y1"), y2: number(el, "y2"),
-  flow: el.classList.contains("flow"),
-  words: el.querySelector("title").textContent,
-}));
-const segments = all(".budget .segment").map((el) => ({
-  el, b: number(el, "b"), e: number(el, "e"),
-  rects: Array.from(el.querySelectorAll("rect")),
-  words: el.querySelector("title").textContent,
-  cause: el.getAttribute("aria-label").replace(/, [^,]*$/, ""),
-}));
-const strips = all(".overview .body");
-
-/* The innermost bar of a lane at a moment. */
-function barAt(lane, t) {
-  let best = null;
-  for (const x of bars)
-    if (x.l === lane && !x.other && x.b <= t && t <= x.e &&
-        (!best || x.y > best.y || (x.y === best.y && x.b > best.b)))
-      best = x;
-  return best;
-}
-for (const a of arrows) {
-  a.from = barAt(a.f, a.b);
-  a.to = barAt(a.l, a.e);
-}
-
-/* --- state ----------------------------------------------------------------- */
-
-const everything = { a: 0, b: total };
-let view = { a: 0, b: total };
-let folding = true;
 let selected = null;        /* a bar, an arrow or a segment */
-let piece = -1;             /* index of the current segment */
-let ruler = null;           /* {a, b}: measured */
 let rulerFrom = null;       /* moment where measuring began by key */
 let measuring = false;
 let theme = "";
-
-/* --- time and place --------------------------------------------------------- */
-
-const moments = (() => {
-  const m = new Set([0, total]);
-  const add = (t) => m.add(Math.min(total, Math.max(0, t)));
-  for (const x of bars) if (!x.other) { add(x.b); add(x.e); }
-  for (const x of arrows.concat(segments)) { add(x.b); add(x.e); }
-  return Array.from(m).sort((p, q) => p - q);
-})();
-
-/* The quiet stretches of a view that are folded. */
-function foldsOf(v) {
-  if (!folding) return [];
-  const m = [v.a, ...moments.filter((t) => t > v.a && t < v.b), v.b];
-  const gaps = m.slice(1).map((t, i) => ({ a: m[i], b: t, n: t - m[i] }))
-    .sort((p, q) => q.n - p.n);
-  const folds = [];
-  let rest = v.b - v.a;
-  for (const g of gaps) {
-    if (folds.length === FOLDS || g.n <= FOLD_SHARE * rest || g.n === rest)
-      break;
-    folds.push(g);
-    rest -= g.n;
-  }
-  return folds.map((g) => ({ a: g.a + FOLD_REST * rest,
-                             b: g.b - FOLD_REST * rest }))
-    .sort((p, q) => p.a - q.a);
-}
-
-/* The view as pieces of one scale each: {a, b, x, w}. */
-let warp = [];
-let folds = [];
-let scale = 1;
-
-function warpMake() {
-  folds = foldsOf(view);
-  let shown = view.b - view.a;
-  for (const f of folds) shown -= f.b - f.a;
-  scale = (right - left - folds.length * FOLD) / shown;
-  warp = [];
-  let x = left, a = view.a;
-  const put = (b, w, folded) => {
-    warp.push({ a, b, x, w, folded });
-    x += w;
-    a = b;
-  };
-  for (const f of folds) {
-    put(f.a, (f.a - a) * scale, false);
-    put(f.b, FOLD, true);
-  }
-  put(view.b, (view.b - a) * scale, false);
-}
-
-function xOf(t) {
-  if (t < view.a) return left + (t - view.a) * scale;
-  for (const p of warp)
-    if (t <= p.b) return p.x + p.w * (p.b > p.a ? (t - p.a) / (p.b - p.a) : 0);
-  return right + (t - view.b) * scale;
-}
-
-function tOf(x) {
-  if (x < left) return view.a + (x - left) / scale;
-  for (const p of warp)
-    if (x <= p.x + p.w) return p.a + (p.b - p.a) * (x - p.x) / (p.w || 1);
-  return view.b + (x - right) / scale;
-}
-
-const clampX = (x) => Math.min(right, Math.max(left, x));
-
-function span(ns) {
-  const v = Math.abs(ns);
-  for (const [unit, name] of [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"]])
-    if (v >= unit * 0.9995) {
-      const n = ns / unit;
-      return n.toFixed(Math.abs(n) < 9.995 ? 2 : Math.abs(n) < 99.95 ? 1 : 0) +
-        " " + name;
-    }
-  return Math.round(ns) + " ns";
-}
-const moment = (ns) => (ns / 1e6).toFixed(view.b - view.a < 2e4 ? 6 : 3) +
-  " ms";
-
-/* --- drawing ------------------------------------------------------------------ */
-
-const measureText = (() => {
-  const context = document.createElement("canvas").getContext("2d");
-  const style = getComputedStyle(svg);
-  const known = new Map();
-  return (text) => {
-    if (!known.has(text)) {
-      context.font = "500 12px " + style.fontFamily;
-      known.set(text, context.measureText(text).width);
-    }
-    return known.get(text);
-  };
-})();
-
-const parts = {
-  axis: svg.querySelector(".axis") || make("g", svg, { class: "axis" }),
-  folds: svg.querySelector(".folds"),
-  labels: svg.querySelector(".labels"),
-  note: svg.querySelector(".scale") || make("text", svg,
-    { class: "note scale", x: 16, y: top - 9 }),
-};
-const piecePart = make("rect", svg, { class: "piece", y: top,
-  height: bottom - top, display: "none" });
-const rulerPart = make("rect", svg, { class: "ruler", y: top - 4,
-  height: bottom - top + 4, display: "none" });
-const rulerText = make("text", svg, { class: "ruler-text", display: "none" });
-const cursor = make("path", svg, { class: "cursor", display: "none" });
-const cursorText = make("text", svg, { class: "cursor-text", y: top - 9,
-  display: "none" });
-const overview = svg.querySelector(".overview");
-const windowPart = overview && make("rect", overview, { class: "window" });
-
-for (const x of bars) {
-  x.label = make("text", parts.labels, { y: x.y + BAR / 2 + 4 });
-}
-for (const e of Array.from(parts.labels.querySelectorAll("[data-i]")))
-  e.remove();
-for (const a of arrows) {
-  a.hit = make("path", a.el, { class: "hit" });
-  a.el.setAttribute("aria-label", a.words);
-}
-/* The tip says it at once; a second one from the viewer would be too much. */
-for (const x of [...bars, ...arrows, ...segments])
-  x.el.querySelector("title").remove();
-
-function drawBars() {
-  for (const x of bars) {
-    x.out = x.e < view.a || x.b > view.b;
-    x.el.setAttribute("display", x.out ? "none" : "inline");
-    if (x.out) continue;
-    x.x1 = clampX(xOf(x.b));
-    x.x2 = Math.max(x.x1 + 2.5, clampX(xOf(x.e)));
-    for (const r of x.rects)
-      set(r, { x: x.x1.toFixed(2), width: (x.x2 - x.x1).toFixed(2) });
-  }
-}
-
-/* Longest text that fits into width, or "". */
-function cut(text, width) {
-  if (measureText(text) <= width) return text;
-  while (text.length > 3 && measureText(text + "\u2026") > width)
-    text = text.slice(0, -1);
-  return text.length > 3 ? text + "\u2026" : "";
-}
-
-/* Bars in order; each row remembers up to where it is taken. */
-function drawLabels() {
-  const shown = bars.filter((x) => !x.out);
-  const next = new Map(), taken = new Map();
-  for (const x of shown.slice().reverse()) {
-    const key = x.l + "/" + x.y;
-    x.after = next.has(key) ? next.get(key).x1 : right + 16;
-    next.set(key, x);
-  }
-  for (const x of bars) x.label.setAttribute("display", "none");
-  for (const x of shown) {
-    const key = x.l + "/" + x.y, before = taken.get(key) || left;
-    const end = x.other ? 0 : placeLabel(x, before);
-    taken.set(key, Math.max(before, x.x2, end));
-  }
-}
-
-/* In the bar, else right or left of it, else nowhere; returns its end. */
-function placeLabel(x, taken) {
-  const met = arrows.some((a) => a.to === x && Math.abs(xOf(a.e) - x.x1) < HEAD)
-    ? HEAD + 4 : 0;
-  const inside = taken > x.x1 ? 0 : Math.min(x.x2, x.after) - x.x1;
-  const texts = x.delay ? [x.n + " " + span(x.e - x.b), x.n] : [x.n];
-  let place = "", text = "", at = 0, end = 0;
-  for (text of texts) {
-    const width = measureText(text) + 10;
-    if (inside >= width) {
-      place = "in";
-      at = x.x1 + 5;
-    } else if (x.after >= x.x2 + width && taken <= x.x2) {
-      place = "out";
-      at = x.x2 + 4;
-      end = x.x2 + width;
-    } else if (x.x1 - taken >= width + met) {
-      place = "before";
-      at = x.x1 - 4 - met;
-    } else continue;
-    break;
-  }
-  if (!place && (text = cut(x.n, inside - 9))) {
-    place = "in";
-    at = x.x1 + 5;
-  }
-  if (!place) return 0;
-  const kind = x.delay ? " d" : x.el.classList.contains("blind") ? " u" : "";
-  const lit = (x.el.classList.contains("lit") ? " lit" : "") +
-    (x.el.classList.contains("match") ? " match" : "");
-  set(x.label, { x: at.toFixed(1), class: "label " + place + kind + lit,
-    display: "inline" });
-  x.label.textContent = text;
-  return end;
-}
-
-/* The same three shapes as in the picture of the C code. */
-function arrowShape(a, x1, x2) {
-  const way = a.y2 < a.y1 ? -1 : 1, x = (n) => n.toFixed(1);
-  if (a.f === a.l) {
-    x2 = Math.max(x2, x1 + 12);
-    return [`M${x(x1)} ${a.y1}C${x(x1)} ${a.y1 - 14} ${x(x2)} ${a.y2 - 14} ` +
-      `${x(x2)} ${a.y2 - HEAD}`, x2, a.y2, 0, 1];
-  }
-  if (x2 - x1 >= 12 && x2 - x1 <= 60) {
-    const y = a.y2 + way * BAR / 2;
-    return [`M${x(x1)} ${a.y1}V${y - way * 4}Q${x(x1)} ${y} ${x(x1 + 4)} ${y}` +
-      `H${x(x2 - HEAD)}`, x2, y, 1, 0];
-  }
-  const bend = (a.y2 - way * HEAD - a.y1) / 2;
-  return [`M${x(x1)} ${a.y1}C${x(x1)} ${a.y1 + bend} ${x(x2)} ` +
-    `${a.y2 - way * HEAD - bend} ${x(x2)} ${a.y2 - way * HEAD}`,
-    x2, a.y2, 0, way];
-}
-
-function drawArrows() {
-  for (const a of arrows) {
-    const out = (a.b < view.a && a.e < view.a) || (a.b > view.b && a.e > view.b);
-    a.el.setAttribute("display", out ? "none" : "inline");
-    if (out) continue;
-    const [line, x, y, dx, dy] =
-      arrowShape(a, clampX(xOf(a.b)), clampX(xOf(a.e)));
-    const bx = x - dx * HEAD, by = y - dy * HEAD, h = HEAD / 2;
-    for (const path of a.el.querySelectorAll(".halo, .line, .hit"))
-      path.setAttribute("d", line);
-    a.el.querySelector(".head").setAttribute("d",
-      `M${bx - dy * h} ${by + dx * h}L${x} ${y}L${bx + dy * h} ${by - dx * h}` +
-      (a.flow ? "z" : ""));
-  }
-}
-
-function drawFolds() {
-  parts.folds.replaceChildren();
-  for (const f of folds) {
-    const x1 = xOf(f.a), x2 = xOf(f.b);
-    const g = make("g", parts.folds, { class: "fold" });
-    make("rect", g, { class: "paper", x: x1 + 2, y: top - 22,
-      width: x2 - x1, height: bottom - top + 22 });
-    for (const x of [x1, x2]) {
-      let d = `M${x} ${top - 22}`;
-      for (let y = top - 16, n = 0; y < bottom; y += 6, n++)
-        d += `L${x + (n % 2 ? 0 : 4)} ${y}`;
-      make("path", g, { class: "edge", d: d + `L${x} ${bottom}` });
-    }
-    make("text", g, { x: (x1 + x2) / 2 + 2, y: top - 9 })
-      .textContent = span(f.b - f.a);
-  }
-  parts.note.textContent = folds.length ? "not to scale: folded" : "";
-}
-
-/* Numbers at 1, 2 or 5 times a power of ten, none of them on a fold. */
-function drawAxis() {
-  const wanted = 90 / scale, power = Math.pow(10, Math.floor(Math.log10(wanted)));
-  const step = power * [1, 2, 5, 10].find((n) => n * power >= wanted);
-  const unit = total >= 1e10 ? [1e9, "s"] : total >= 1e6 ? [1e6, "ms"] :
-    [1e3, "\u00b5s"];
-  const digits = Math.max(0, Math.min(6, Math.ceil(Math.log10(unit[0] / step) -
-    1e-9)));
-  parts.axis.replaceChildren();
-  for (const p of warp) {
-    if (p.folded) continue;
-    for (let t = Math.ceil(p.a / step) * step; t <= p.b; t += step) {
-      const x = xOf(t);
-      if (folds.some((f) => x > xOf(f.a) - 26 && x < xOf(f.b) + 26)) continue;
-      make("path", parts.axis, { d: `M${x} ${top - 5}V${bottom}` });
-      const text = make("text", parts.axis, { x, y: top - 9,
-        class: x > right - 30 ? "last" : "" });
-      text.textContent = t === 0 ? "0" :
-        (t / unit[0]).toFixed(digits) + " " + unit[1];
-    }
-  }
-}
-
-/* The budget and the overview always show everything. */
-function drawBudget() {
-  const room = right - left;
-  const least = Math.min(2, room / 4 / Math.max(1, segments.length));
-  const k = (room - least * segments.length) / total;
-  let x = left;
-  for (const s of segments) {
-    const width = least + k * (s.e - s.b);
-    for (const r of s.rects) set(r, { x, width });
-    let text = s.el.querySelector("text");
-    const words = [s.cause + " " + span(s.e - s.b), span(s.e - s.b)]
-      .find((w) => measureText(w) * 1.08 + 8 < width);
-    if (words && !text)
-      text = make("text", s.el,
-        { y: Number(s.rects[0].getAttribute("y")) + 18 });
-    if (text) {
-      text.textContent = words || "";
-      text.setAttribute("x", x + width / 2);
-    }
-    x += width;
-  }
-  for (const r of strips) {
-    const x1 = left + room * number(r, "b") / total;
-    set(r, { x: x1,
-      width: Math.max(1, room * (number(r, "e") - number(r, "b")) / total) });
-  }
-  if (overview)
-    overview.querySelector(".paper").setAttribute("width", room);
-}
-
-function drawWindow() {
-  if (!windowPart) return;
-  const paper = overview.querySelector(".paper");
-  const room = right - left;
-  const whole = view.a <= 0 && view.b >= total;
-  set(windowPart, { x: left + room * view.a / total,
-    width: Math.max(2, room * (view.b - view.a) / total),
-    y: paper.getAttribute("y"), height: paper.getAttribute("height"),
-    display: whole ? "none" : "inline" });
-}
-
-function interval(part, v) {
-  if (!v) { part.setAttribute("display", "none"); return null; }
-  const x1 = clampX(xOf(Math.min(v.a, v.b)));
-  const x2 = clampX(xOf(Math.max(v.a, v.b)));
-  set(part, { x: x1, width: Math.max(1, x2 - x1), display: "inline" });
-  return (x1 + x2) / 2;
-}
-
-function drawMarks() {
-  interval(piecePart, piece >= 0 ? { a: segments[piece].b, b: segments[piece].e }
-    : null);
-  const middle = interval(rulerPart, ruler);
-  rulerText.setAttribute("display", ruler ? "inline" : "none");
-  if (ruler) {
-    set(rulerText, { x: middle, y: bottom - 6 });
-    rulerText.textContent = span(Math.abs(ruler.b - ruler.a));
-  }
-}
-
-let waiting = false;
-function draw() {
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(() => {
-    waiting = false;
-    drawNow();
-  });
-}
-function drawNow() {
-  warpMake();
-  drawBars();
-  drawArrows();
-  drawFolds();
-  drawAxis();
-  drawLabels();
-  drawWindow();
-  drawMarks();
-  addressWrite();
-}
-
-function resize() {
-  const width = Math.max(640, Math.floor($("picture").clientWidth));
-  right = width - 16;
-  set(svg, { width, viewBox: `0 0 ${width} ${height}` });
-  for (const r of svg.querySelectorAll(".lane .paper"))
-    r.setAttribute("width", width);
-  drawBudget();
-  drawNow();
-}
 
 /* --- moving ------------------------------------------------------------------ */
 
@@ -457,20 +25,20 @@ function show(a, b) {
   const middle = (a + b) / 2;
   if (b - a < n) a = middle - n / 2;
   a = Math.max(0, Math.min(total - n, a));
-  view = { a, b: a + n };
+  state.view = { a, b: a + n };
   draw();
 }
 
 function zoom(factor, x) {
-  if (x === undefined) x = (left + right) / 2;
+  if (x === undefined) x = (left + right()) / 2;
   x = clampX(x);
-  show(tOf(x - (x - left) * factor), tOf(x + (right - x) * factor));
+  show(tOf(x - (x - left) * factor), tOf(x + (right() - x) * factor));
 }
 
 /* By a share of what is seen; a fold counts as it looks. */
 function pan(share) {
-  const dx = share * (right - left), n = view.b - view.a;
-  const a = dx < 0 ? view.a + dx / scale : tOf(left + dx);
+  const dx = share * (right() - left), n = state.view.b - state.view.a;
+  const a = dx < 0 ? state.view.a + dx / scale() : tOf(left + dx);
   show(a, a + n);
 }
 
@@ -483,8 +51,8 @@ function fit() {
 }
 
 function reveal(x) {
-  if (x.b > view.b || x.e < view.a) {
-    const n = view.b - view.a, middle = (x.b + x.e) / 2;
+  if (x.b > state.view.b || x.e < state.view.a) {
+    const n = state.view.b - state.view.a, middle = (x.b + x.e) / 2;
     show(middle - n / 2, middle + n / 2);
   }
 }
@@ -523,7 +91,7 @@ function select(x, options) {
     const row = document.querySelector(`tr[data-i="${x.i}"]`);
     if (row) row.classList.add("selected");
   }
-  if (rulerFrom !== null) ruler = { a: rulerFrom, b: x.b };
+  if (rulerFrom !== null) state.ruler = { a: rulerFrom, b: x.b };
   if (!(options && options.quiet)) {
     reveal(x);
     if (x.el.focus) x.el.focus({ preventScroll: true });
@@ -560,15 +128,16 @@ function follow(forward) {
 
 function nextPiece() {
   if (!segments.length) return;
-  piece = (piece + 1) % segments.length;
-  select(segments[piece]);
-  say(`piece ${piece + 1} of ${segments.length}: ` + segments[piece].words);
+  state.piece = (state.piece + 1) % segments.length;
+  select(segments[state.piece]);
+  say(`piece ${state.piece + 1} of ${segments.length}: ` +
+    segments[state.piece].words);
 }
 
 function clear() {
   if (svg.classList.contains("searching")) { $("search").value = ""; search(); }
-  else if (ruler || rulerFrom !== null || measuring) measureEnd();
-  else { piece = -1; select(null); }
+  else if (state.ruler || rulerFrom !== null || measuring) measureEnd();
+  else { state.piece = -1; select(null); }
   if (document.activeElement && document.activeElement.blur)
     document.activeElement.blur();
   draw();
@@ -583,7 +152,7 @@ function pressed(name, on) {
 
 function measureEnd() {
   measuring = false;
-  ruler = rulerFrom = null;
+  state.ruler = rulerFrom = null;
   svg.classList.remove("measuring");
   pressed("measure", false);
 }
@@ -595,7 +164,7 @@ function measure() {
   pressed("measure", true);
   if (selected) {
     rulerFrom = selected.b;
-    ruler = { a: selected.b, b: selected.e };
+    state.ruler = { a: selected.b, b: selected.e };
     say("measuring from " + moment(rulerFrom) + "; select another, or drag");
   } else say("measuring: drag from one point to another");
   draw();
@@ -639,6 +208,12 @@ function themeNext() {
   addressWrite();
 }
 
+function gaps() {
+  state.folding = !state.folding;
+  pressed("gaps", state.folding);
+  draw();
+}
+
 /* --- copying ------------------------------------------------------------------------ */
 
 function copyOld(text) {
@@ -675,10 +250,10 @@ function summary() {
 let address = null;
 function addressWrite() {
   const p = [];
-  if (view.a > 0 || view.b < total)
-    p.push(`v=${Math.round(view.a)},${Math.round(view.b)}`);
+  if (state.view.a > 0 || state.view.b < total)
+    p.push(`v=${Math.round(state.view.a)},${Math.round(state.view.b)}`);
   if (selected && selected.i !== undefined) p.push("sel=" + selected.i);
-  if (!folding) p.push("gaps=0");
+  if (!state.folding) p.push("gaps=0");
   if (theme) p.push("theme=" + theme);
   const text = p.length ? "#" + p.join("&") : "";
   if (text === address) return;
@@ -691,10 +266,10 @@ function addressWrite() {
 function addressRead() {
   const p = new URLSearchParams(location.hash.slice(1));
   const v = (p.get("v") || "").split(",").map(Number);
-  folding = p.get("gaps") !== "0";
-  pressed("gaps", folding);
+  state.folding = p.get("gaps") !== "0";
+  pressed("gaps", state.folding);
   themeSet(["light", "dark"].includes(p.get("theme")) ? p.get("theme") : "");
-  view = { ...everything };
+  state.view = { a: 0, b: total };
   if (v.length === 2 && v.every(Number.isFinite) && v[0] < v[1])
     show(v[0], v[1]);
   const x = p.has("sel") && bars.find((y) => String(y.i) === p.get("sel"));
@@ -709,12 +284,12 @@ const actions = {
   all: () => show(0, total), fit,
   previous: () => neighbour(-1), following: () => neighbour(1),
   back: () => follow(false), along: () => follow(true), next: nextPiece,
-  gaps: () => { folding = !folding; pressed("gaps", folding); draw(); },
+  gaps,
   flow: () => layer("flow"), wake: () => layer("wake"),
   delay: () => layer("delay"), other: () => layer("other"),
   measure, theme: themeNext, clear,
   search: () => { $("search").focus(); $("search").select(); },
-  help: () => { if ($("keys").open) $("keys").close(); else $("keys").showModal(); },
+  help: () => $("keys").showModal(),
   copy: () => copy(summary(), "verdict"),
   data: () => copy($("data").textContent, "data"),
 };
@@ -771,7 +346,8 @@ svg.addEventListener("pointerdown", (event) => {
   const kind = inOverview(event) ? "choose" : y < top - 24 ? null :
     event.shiftKey || measuring ? "measure" : "pan";
   if (!kind) return;
-  drag = { kind, x, view: { ...view }, scale, moved: false, t: tOf(x) };
+  drag = { kind, x, view: { ...state.view }, scale: scale(), moved: false,
+           t: tOf(x) };
 });
 addEventListener("pointermove", (event) => {
   const x = place(event);
@@ -784,10 +360,10 @@ addEventListener("pointermove", (event) => {
     const dt = (drag.x - x) / drag.scale;
     show(drag.view.a + dt, drag.view.b + dt);
   } else if (drag.kind === "measure") {
-    ruler = { a: drag.t, b: tOf(clampX(x)) };
+    state.ruler = { a: drag.t, b: tOf(clampX(x)) };
     drawMarks();
   } else {
-    const t = (at) => total * (clampX(at) - left) / (right - left);
+    const t = (at) => total * (clampX(at) - left) / (right() - left);
     show(Math.min(t(drag.x), t(x)), Math.max(t(drag.x), t(x)));
   }
 });
@@ -796,14 +372,14 @@ addEventListener("pointerup", (event) => {
   drag = null;
   svg.classList.remove("dragging");
   if (d && d.moved && d.kind === "measure")
-    say("measured: " + span(Math.abs(ruler.b - ruler.a)) + ", from " +
-      moment(Math.min(ruler.a, ruler.b)));
+    say("measured: " + span(Math.abs(state.ruler.b - state.ruler.a)) +
+      ", from " + moment(Math.min(state.ruler.a, state.ruler.b)));
   if (!d || d.moved) return;
   const x = thing(event);
   if (!x) return;
   select(x, { quiet: true });
   if (segments.includes(x)) {
-    piece = segments.indexOf(x);
+    state.piece = segments.indexOf(x);
     fit();
   }
 });
@@ -815,7 +391,7 @@ svg.addEventListener("focusin", (event) => {
 svg.addEventListener("pointermove", (event) => {
   if (drag) return;
   const x = place(event), t = tOf(x), over = thing(event);
-  const inside = x >= left && x <= right;
+  const inside = x >= left && x <= right();
   cursor.setAttribute("display", inside ? "inline" : "none");
   cursorText.setAttribute("display", inside ? "inline" : "none");
   set(cursor, { d: `M${x} ${top - 5}V${bottom}` });
@@ -849,13 +425,11 @@ for (const row of document.querySelectorAll("tr[data-i]"))
 /* --- begin --------------------------------------------------------------------------- */
 
 bars.forEach((x, i) => x.el.setAttribute("tabindex", i === 0 ? "0" : "-1"));
-svg.classList.add("live");
 document.body.classList.add("live-rows");
 $("tools").hidden = false;
 addressRead();
 addEventListener("hashchange", () => {
   if (location.hash !== address) addressRead();
 });
-addEventListener("resize", resize);
-resize();
+begin(addressWrite);
 })();

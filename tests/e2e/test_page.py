@@ -249,7 +249,7 @@ def test_strings_stay_strings(pages, page):
     # Goal: hostile strings make no element and run nothing.
     page.open((pages / "hostile.html").as_uri())
     assert page.evaluate("document.querySelectorAll('img').length") == 0
-    assert page.evaluate("document.scripts.length") == 2
+    assert page.evaluate("document.scripts.length") == 3
     assert "<img src=x" in texts(page, "#verdict")[0]
     data = json.loads(texts(page, "#data")[0])
     assert "</script>" in data["lanes"][0]["name"]

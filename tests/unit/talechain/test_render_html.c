@@ -62,8 +62,8 @@ whole(const struct story *s)
 	fault = markup_fault(text, &depth);
 	if (fault != NULL)
 		fail_msg("wrong at: %.200s", fault);
-	assert_int_equal(occurrences(text, "<script"), 2);
-	assert_int_equal(occurrences(text, "</script>"), 2);
+	assert_int_equal(occurrences(text, "<script"), 3);
+	assert_int_equal(occurrences(text, "</script>"), 3);
 	assert_int_equal(rows(text, "segments"), s->segments);
 	assert_int_equal(rows(text, "bars"), s->bars);
 	assert_int_equal(rows(text, "arrows"), s->arrows);
