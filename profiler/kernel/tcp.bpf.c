@@ -5,9 +5,9 @@
  * A connection is watched if its local port is one of ours, if its remote
  * port is and the peer is this machine (so the client's side of a request is
  * seen, too), or if a watched process uses it.  The first two are a bit in a
- * table of ports; the third a table of cookies, asked only once it has an
- * entry.  A cookie is never used again, so old entries do no harm and the
- * table forgets the oldest.
+ * table of ports; the third a table of cookies, asked only for local ports
+ * that once were of such a connection.  A cookie is never used again, so old
+ * entries do no harm and the table forgets the oldest.
  *
  * Sequence numbers, flags and windows are those of the headers; the window is
  * not scaled.
@@ -36,7 +36,8 @@ struct {
 	__type(value, __u8);
 } flows SEC(".maps");
 
-static __u32 flows_used; /* something was ever put there */
+/* A bit for each local port of a connection that was ever put there. */
+static __u64 flow_port[65536 / 64];
 
 /* A TCP header as it is on the wire, to its window. */
 struct wire {
@@ -81,34 +82,53 @@ ports_watched(const struct sock_common *c)
 }
 
 static __always_inline bool
+flow_port_known(__u16 port)
+{
+	return flow_port[port >> 6] >> (port & 63) & 1;
+}
+
+static __always_inline void
+flow_port_note(__u16 port)
+{
+	__sync_fetch_and_or(&flow_port[port >> 6], 1ULL << (port & 63));
+}
+
+static __always_inline bool
+flow_listed(const struct sock_common *c)
+{
+	__u64 cookie = c->skc_cookie.counter;
+
+	return cookie != 0 && bpf_map_lookup_elem(&flows, &cookie) != NULL;
+}
+
+/* Whether a watched process uses it. */
+static __always_inline bool
+flow_known(const struct sock_common *c)
+{
+	return flow_port_known(c->skc_num) && flow_listed(c);
+}
+
+static __always_inline bool
 flow_watched(const struct sock_common *c)
 {
-	__u64 cookie;
-
-	if (ports_watched(c))
-		return true;
-	if (flows_used == 0)
-		return false;
-	cookie = c->skc_cookie.counter;
-	return cookie != 0 && bpf_map_lookup_elem(&flows, &cookie) != NULL;
+	return ports_watched(c) || flow_known(c);
 }
 
 /* The same for a socket in a call; a watched caller makes it watched. */
 static __always_inline bool
 call_watched(struct sock *sk)
 {
+	struct sock_common *c = &sk->__sk_common;
 	__u64 cookie;
 	__u8 yes = 1;
 
-	if (ports_watched(&sk->__sk_common))
+	if (ports_watched(c) || flow_known(c))
 		return true;
 	if (!watched(bpf_get_current_pid_tgid()))
-		return flow_watched(&sk->__sk_common);
+		return false;
 	cookie = bpf_get_socket_cookie(sk);
-	if (bpf_map_lookup_elem(&flows, &cookie) == NULL) {
-		bpf_map_update_elem(&flows, &cookie, &yes, BPF_ANY);
-		flows_used = 1;
-	}
+	bpf_map_update_elem(&flows, &cookie, &yes, BPF_ANY);
+	flow_port_note(c->skc_num);
 	return true;
 }
 
@@ -216,15 +236,21 @@ BPF_PROG(on_retransmit, struct sock *sk, struct sk_buff *skb)
 	    ports(&sk->__sk_common));
 }
 
-/* Connections get their cookies early, so that their first segments carry
- * one; net_dev_queue may not make any. */
+/*
+ * Connections get their cookies early, so that their first segments carry
+ * one; net_dev_queue may not make any.  One that a watched process makes has
+ * no local port yet when it is seen first: it is noted once it has.
+ */
 SEC("tp_btf/inet_sock_set_state")
 int
 BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
 {
-	if (new_state == STATE_SYN_SENT ? call_watched(sk)
-					: ports_watched(&sk->__sk_common))
+	struct sock_common *c = &sk->__sk_common;
+
+	if (new_state == STATE_SYN_SENT ? call_watched(sk) : ports_watched(c))
 		bpf_get_socket_cookie(sk);
+	else if (flow_port_known(0) && flow_listed(c))
+		flow_port_note(c->skc_num);
 	return 0;
 }
 

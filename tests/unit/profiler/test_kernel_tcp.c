@@ -492,6 +492,46 @@ test_stranger(void **state)
 	}
 }
 
+/* Goal: a connection that a watched process makes to a port of nobody is told
+ * from its first bytes on. */
+static void
+test_outgoing(void **state)
+{
+	struct recording r;
+	struct port first;
+	struct pair p;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	pair_listen(&p, NULL, AF_INET);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		char hello[5];
+
+		p.server = accept(p.listener, NULL, NULL);
+		_exit(recv(p.server, hello, 5, MSG_WAITALL) != 5);
+	}
+	recording_begin(&r);
+	p.client = pair_connect(&p, AF_INET);
+	send_all(p.client, "hello", 5);
+	settle(p.client);
+	recording_end(&r);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	first = (struct port){p.port, 5};
+	assert_int_equal(
+	    recording_count(&r, TALECHAIN_TCP_XMIT, is_first_data, &first), 1);
+	assert_int_equal(
+	    recording_count(&r, TALECHAIN_SOCK_SEND, is_to_port, &first), 1);
+	close(p.client);
+	close(p.listener);
+	recording_close(&r);
+}
+
 /* Goal: a network softirq that worked for a connection of ours is told. */
 static void
 test_softirq(void **state)
@@ -533,6 +573,7 @@ main(void)
 	    cmocka_unit_test(test_nagle),
 	    cmocka_unit_test(test_held),
 	    cmocka_unit_test(test_stranger),
+	    cmocka_unit_test(test_outgoing),
 	    cmocka_unit_test(test_softirq),
 	};
 
