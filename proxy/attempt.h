@@ -13,6 +13,22 @@
 void
 attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger);
 
+/* What an attempt's uplink calls (reception.c). */
+extern const struct uplink_ops attempt_ops;
+
+/* Put the attempt's message on a connection, a fresh one if the last turned
+ * out to be stale.  0 or a negative errno. */
+int attempt_send(struct attempt *a, unsigned server, bool fresh);
+
+/* Tell the policy that an attempt is over (race_ended); what now? */
+enum race_step attempt_over(struct attempt *a, enum attempt_end end,
+    bool written, int64_t latency_ns, int *server);
+
+/* Do what the policy answered; server as it told, why for a 502.  May end
+ * the request. */
+void request_step(
+    struct request *r, enum race_step step, int server, const char *why);
+
 /* More of a streamed body is there. */
 void attempt_more(struct attempt *a);
 

@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "proxy/proxy.h"
 #include "proxy/socket.h"
 #include "proxy/tale_api.h"

@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "proxy/access_log.h"
 #include "proxy/attempt.h"
 #include "proxy/client.h"
 #include "proxy/proxy.h"
@@ -144,84 +142,6 @@ request_view(const struct request *r, struct hedge_view *out)
 	    .deadline = instant_plus(
 		r->received, r->generation->config->proxy.request_timeout_ns),
 	};
-}
-
-/* Whether a body this large may be kept for a second attempt. */
-static bool
-request_may_keep(const struct request *r)
-{
-	const struct config *c = r->generation->config;
-
-	return r->body.bytes <= c->hedging.body_max_bytes &&
-	       r->proxy->body_kept_bytes + r->body.bytes - r->body_kept <=
-		   c->hedging.table_max_bytes;
-}
-
-/* Pass a body on as it comes, instead of keeping it.  False: r is gone. */
-static bool
-request_stream(struct request *r, struct chain *data, bool whole)
-{
-	struct block_pool *pool = &r->proxy->blocks;
-	bool chunked = r->body_bytes == 0;
-
-	if (chunked)
-		chain_frame(data);
-	chain_merge(&r->body, data, pool);
-	if (chunked && whole && chain_frame_end(&r->body, pool) < 0) {
-		request_fail(r, 503, "no_memory");
-		return false;
-	}
-	if (r->body.bytes > r->generation->config->proxy.stream_buffer_bytes)
-		client_pause(r->client);
-	attempt_more(&r->attempt[0]);
-	return true;
-}
-
-void
-request_body_add(struct request *r, struct block **b)
-{
-	struct chain data = {0};
-
-	chain_append(&data, *b);
-	*b = NULL;
-	chain_merge(&r->body, &data, &r->proxy->blocks);
-	if (r->body.bytes > r->generation->config->proxy.stream_buffer_bytes)
-		client_pause(r->client);
-}
-
-void
-request_body(struct request *r, struct chain *data, bool whole)
-{
-	struct chain kept = {0};
-
-	r->body_whole = whole;
-	if (r->streaming) {
-		request_stream(r, data, whole);
-		return;
-	}
-	if (r->state != REQUEST_READING) {
-		/* Answered already; the rest is read only to be dropped. */
-		chain_clear(data, &r->proxy->blocks);
-		return;
-	}
-	chain_merge(&r->body, data, &r->proxy->blocks);
-	if (request_may_keep(r)) {
-		r->proxy->body_kept_bytes += r->body.bytes - r->body_kept;
-		r->body_kept = r->body.bytes;
-		if (!whole)
-			return;
-		r->body_bytes = r->body.bytes;
-	} else {
-		/* Too large to be sent twice. */
-		r->proxy->body_kept_bytes -= r->body_kept;
-		r->body_kept = 0;
-		r->streaming = true;
-		r->note = "not_hedged:body_size";
-		chain_move(&kept, &r->body);
-		if (!request_stream(r, &kept, whole))
-			return;
-	}
-	request_dispatch(r);
 }
 
 static void
@@ -401,73 +321,12 @@ request_client_gone(struct request *r)
 }
 
 void
-request_describe(
-    const struct request *r, struct instant finished, struct tale_request *out)
-{
-	memset(out, 0, sizeof(*out));
-	out->id = r->id;
-	out->cookie = r->cookie;
-	memcpy(out->external_id, r->external_id, sizeof(out->external_id));
-	memcpy(out->method, r->method_text, sizeof(out->method));
-	memcpy(out->target, r->target, sizeof(out->target));
-	out->status = r->status;
-	out->first_byte = r->first_byte;
-	out->received = r->received;
-	out->committed = r->committed;
-	out->finished = finished;
-	out->stream_begin = r->stream_begin;
-	out->stream_end = timeline_position(r->proxy->timeline);
-	for (int i = 0; i < RACE_ATTEMPTS; i++)
-		attempt_describe(&r->attempt[i], &out->attempt[i]);
-	snprintf(out->flags, sizeof(out->flags), "%s%s%s",
-	    r->note != NULL ? r->note : "",
-	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
-	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
-					     : "");
-}
-
-static void
-request_count(struct request *r, struct instant now)
-{
-	struct proxy *p = r->proxy;
-	struct metrics *m = &p->metrics;
-	int64_t total = instant_since(now, r->first_byte);
-	bool hedged = r->race.started > 1;
-
-	m->requests[r->status == 499 ? 0 : r->status / 100 % 6]++;
-	p->tunnels -= r->tunnel;
-	if (r->client != NULL && !r->tunnel)
-		histogram_record(&m->latency, total < 0 ? 0 : (uint64_t)total);
-	if (hedged) {
-		m->hedges_won += r->race.winner == 1;
-		m->hedges_lost += r->race.winner == 0;
-		m->both_failed += r->race.winner < 0 && r->client != NULL;
-	}
-	hedging_request_end(&p->hedging, now);
-}
-
-void
 request_finish(struct request *r)
 {
 	struct proxy *p = r->proxy;
-	struct instant now = instant_now();
-	struct tale_request *tale;
 	struct client *c = r->client;
 
-	if (instant_is_set(r->received)) {
-		proxy_emit(p, TALECHAIN_PROXY_FINISH, r->id,
-		    p->table.inflight_count - 1, (uint64_t)r->status,
-		    r->response_bytes);
-		request_count(r, now);
-		tale = table_slot(&p->table);
-		request_describe(r, now, tale);
-		table_file(&p->table);
-		if (!r->tunnel)
-			slow_finished(p, tale);
-		if (r->method_allowed && r->status / 100 == 2 && !r->wants_body)
-			proxy_replay_record(p, r);
-	}
-	access_log_request(p, r, c, now);
+	request_record(r);
 	request_release(r);
 	if (c != NULL) {
 		c->request = NULL;

@@ -146,6 +146,9 @@ void request_finish(struct request *r);
 /* The client can take more: let a paused server go on. */
 void request_resume(struct request *r);
 
+/* It is over: count it, log it, keep it in the history (record.c). */
+void request_record(struct request *r);
+
 /* What the policy needs to know of it. */
 void request_view(const struct request *r, struct hedge_view *out);
 

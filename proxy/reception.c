@@ -1,0 +1,271 @@
+/*
+ * reception.c: what an attempt's server says, and what that decides.
+ *
+ * The callbacks of an attempt's uplink.  Each tells the policy (race_*) and
+ * does what it answers.  Everything that may end the request (and so free the
+ * attempt) comes last in each function; callers return at once afterwards.
+ */
+
+#include "proxy/attempt.h"
+#include "proxy/client.h"
+#include "proxy/interim.h"
+#include "proxy/proxy.h"
+#include "proxy/server.h"
+
+static const char *
+end_name(enum uplink_end end)
+{
+	switch (end) {
+	case UPLINK_COMPLETE:
+		return "complete";
+	case UPLINK_REFUSED:
+		return "refused";
+	case UPLINK_UNANSWERED:
+		return "unanswered";
+	case UPLINK_CUT:
+		return "cut";
+	case UPLINK_MALFORMED:
+		return "malformed";
+	case UPLINK_TIMEOUT:
+		return "timeout";
+	}
+	return "";
+}
+
+static void
+on_attempt_head(struct uplink *u, const struct http_head *head)
+{
+	struct attempt *a = u->user;
+	struct request *r = a->request;
+	struct proxy *p = r->proxy;
+	int64_t delay_ns = r->generation->config->hedging.commit_delay_ns;
+	enum race_step step;
+	int server = -1;
+
+	a->first_byte = u->first_byte;
+	a->written = u->written_first;
+	pushback_note(p, a, head);
+	if (answer_read(&a->answer, r, head) < 0) {
+		uplink_close(u);
+		a->link = NULL;
+		step = attempt_over(a, ATTEMPT_END_FAILED, true, -1, &server);
+		request_step(r, step, server, "response_head_too_large");
+		return;
+	}
+	proxy_emit(p, TALECHAIN_PROXY_FIRST_BYTE, r->id, u->server->index,
+	    (uint64_t)a->index, head->status);
+	switch (race_head(
+	    &p->hedging, &r->race, a->index, a->answer.status, instant_now())) {
+	case RACE_HOLD:
+		a->answer.held = true;
+		return;
+	case RACE_DISCARD:
+		attempt_drop(a, "lost");
+		return;
+	case RACE_COLLECT:
+	case RACE_WAIT:
+	case RACE_TRY:
+	case RACE_QUEUE:
+	case RACE_SEND_HELD:
+	case RACE_GIVE_UP:
+		break;
+	}
+	if (a->answer.at_once || delay_ns == 0)
+		attempt_commit(a);
+	else if (!u->body.done && !evtimer_pending(&r->commit_timer, NULL))
+		event_add(&r->commit_timer, proxy_timeout(p, delay_ns));
+}
+
+static void
+on_attempt_interim(struct uplink *u, const struct http_head *head)
+{
+	interim_forward(u->user, head);
+}
+
+static void
+on_attempt_trailers(struct uplink *u, struct slice lines)
+{
+	struct attempt *a = u->user;
+
+	answer_keep_trailers(&a->answer, a->request, lines);
+}
+
+/* Pass payload on to the client. */
+static void
+attempt_forward(struct attempt *a, struct chain *data)
+{
+	struct request *r = a->request;
+
+	answer_forward(&a->answer, r, data);
+	if (r->client->out.bytes >
+		r->generation->config->proxy.stream_buffer_bytes &&
+	    a->link != NULL)
+		uplink_pause(a->link);
+}
+
+static void
+on_attempt_data(struct uplink *u, struct chain *data)
+{
+	struct attempt *a = u->user;
+	struct request *r = a->request;
+	const struct config *c = r->generation->config;
+	enum race_step step;
+	int server = -1;
+
+	if (r->race.winner == a->index) {
+		attempt_forward(a, data);
+		client_flush(r->client);
+		return;
+	}
+	chain_merge(&a->answer.body, data, &r->proxy->blocks);
+	if (a->answer.body.bytes < c->hedging.commit_bytes || u->body.done)
+		return;
+	if (!a->answer.held) {
+		attempt_commit(a);
+		return;
+	}
+	/* An unwanted answer too large to keep whole: stop reading; it is
+	 * read on only if it must be sent after all. */
+	uplink_pause(u);
+	a->answer.complete = true;
+	step = attempt_over(a, ATTEMPT_END_COMPLETE, true, -1, &server);
+	request_step(r, step, server, "unacceptable");
+}
+
+static void
+on_attempt_sent(struct uplink *u)
+{
+	struct attempt *a = u->user;
+	struct request *r = a->request;
+	struct metrics *m = &r->proxy->metrics;
+	int64_t late;
+
+	a->written = u->written_first;
+	if (!instant_is_set(a->hazard))
+		return;
+	late = instant_since(u->written_last, a->hazard);
+	histogram_record(&m->hedge_delay, late < 0 ? 0 : (uint64_t)late);
+	m->last_hedge_ns[r->race.attempt[0].server] = late;
+}
+
+/* The client may send more of a streamed body. */
+static void
+on_attempt_wrote(struct uplink *u)
+{
+	struct attempt *a = u->user;
+	struct request *r = a->request;
+
+	if (r->client != NULL && !r->body_whole &&
+	    r->body.bytes <
+		r->generation->config->proxy.stream_buffer_bytes / 2)
+		client_resume(r->client);
+}
+
+/* A kept connection had ended before our request arrived: try once more on a
+ * new one.  Not an attempt of its own (E5). */
+static bool
+attempt_resend(struct attempt *a, const struct uplink_result *result)
+{
+	struct request *r = a->request;
+	struct server *s = result->server;
+
+	if (result->end != UPLINK_UNANSWERED || !result->reused || a->resent ||
+	    r->streaming)
+		return false;
+	if (!r->method_allowed && result->written)
+		return false;
+	if (r->proxy->hedging.server[s->index].state == SERVER_DOWN)
+		return false;
+	a->resent = true;
+	s->stale++;
+	r->proxy->metrics.resent_stale++;
+	return attempt_send(a, s->index, true) == 0;
+}
+
+/* It ended without a whole response. */
+static void
+attempt_failed(
+    struct attempt *a, const struct uplink_result *result, int64_t latency_ns)
+{
+	struct request *r = a->request;
+	bool won = r->race.winner == a->index;
+	enum race_step step;
+	int server = -1;
+
+	a->outcome = won ? "cut" : end_name(result->end);
+	server_failed(result->server, result->end);
+	step = attempt_over(
+	    a, ATTEMPT_END_FAILED, result->written, latency_ns, &server);
+	if (won)
+		request_fail(r, 502, result->why);
+	else
+		request_step(r, step, server, result->why);
+}
+
+/* The committed response is complete: end its framing. */
+static void
+attempt_finish(struct attempt *a)
+{
+	struct request *r = a->request;
+
+	if (answer_end(&a->answer, r) < 0) {
+		request_fail(r, 502, "no_memory");
+		return;
+	}
+	r->response_done = true;
+	client_flush(r->client);
+}
+
+static void
+on_attempt_end(const struct uplink_result *result)
+{
+	struct attempt *a = result->user;
+	struct request *r = a->request;
+	struct instant now = instant_now();
+	bool won = r->race.winner == a->index;
+	/* How long a tunnel was open says nothing about its server. */
+	int64_t latency = result->written && !r->tunnel
+			      ? instant_since(now, result->written_first)
+			      : -1;
+	enum race_step step;
+	int server = -1;
+
+	a->link = NULL;
+	if (attempt_resend(a, result))
+		return;
+	a->completed = now;
+	if (result->end != UPLINK_COMPLETE) {
+		attempt_failed(a, result, latency);
+		return;
+	}
+	result->server->connect_failures = 0;
+	if (latency >= 0)
+		histogram_record(&result->server->response, (uint64_t)latency);
+	if (!won && !a->answer.held) {
+		a->answer.complete = true;
+		attempt_commit(a);
+		return;
+	}
+	if (!won) {
+		a->answer.complete = true;
+		step = attempt_over(
+		    a, ATTEMPT_END_COMPLETE, result->written, latency, &server);
+		request_step(r, step, server, "unacceptable");
+		return;
+	}
+	/* Of a held answer the policy has been told before it was sent. */
+	if (!a->answer.held)
+		attempt_over(
+		    a, ATTEMPT_END_COMPLETE, result->written, latency, &server);
+	attempt_finish(a);
+}
+
+const struct uplink_ops attempt_ops = {
+    .head = on_attempt_head,
+    .interim = on_attempt_interim,
+    .trailers = on_attempt_trailers,
+    .data = on_attempt_data,
+    .sent = on_attempt_sent,
+    .wrote = on_attempt_wrote,
+    .end = on_attempt_end,
+};
