@@ -46,18 +46,19 @@ segment_words(
     struct drawing *d, const struct story_segment *g, double left, double width)
 {
 	const char *words = tale_cause_words(g->cause);
-	char span[MARKUP_TIME], both[128];
+	double room = width - 8;
+	char span[MARKUP_TIME];
 
 	markup_span(span, g->end_ns - g->begin_ns);
-	snprintf(both, sizeof(both), "%s %s", words, span);
-	if ((double)strlen(both) * DRAWING_CHAR + 8 > width)
-		snprintf(both, sizeof(both), "%s", span);
-	if ((double)strlen(both) * DRAWING_CHAR + 8 > width)
+	if ((double)strlen(span) * DRAWING_CHAR > room)
 		return;
 	text_add(d->x, "<text x=\"%.1f\" y=\"%.1f\">", left + width / 2,
 	    d->y + BUDGET_HEIGHT / 2.0 + 4);
-	markup_text(d->x, both);
-	text_add(d->x, "</text>");
+	if ((double)(strlen(words) + 1 + strlen(span)) * DRAWING_CHAR <= room) {
+		markup_text(d->x, words);
+		text_add(d->x, " ");
+	}
+	text_add(d->x, "%s</text>", span);
 }
 
 static void

@@ -132,10 +132,18 @@ drawing_bars(struct drawing *d)
 	text_add(d->x, "</g>\n");
 }
 
+/* Whether an arrow goes around a corner: to near lanes, or a short way on. */
+static bool
+arrow_turns(double right, double down)
+{
+	return right >= ARROW_LEAST &&
+	       (right <= ARROW_SHORT || right > 2 * fabs(down));
+}
+
 /*
  * The line of an arrow, and its head at *x, *y pointing along *dx, *dy.
  *   on the same lane: in a bow above it
- *   a short way on:   down (or up) and then to the right, into the bar
+ *   around a corner:  down (or up) and then to the right, into the bar
  *   otherwise:        upright at both ends, swung between them
  */
 static void
@@ -154,7 +162,7 @@ arrow_line(const struct picture *p, const struct story_arrow *a, double y1,
 		    "M%.1f %.1fC%.1f %.1f %.1f %.1f "
 		    "%.1f %.1f",
 		    x1, y1, x1, y1 - 14, x2, y2 - 14, x2, y2 - HEAD);
-	} else if (x2 - x1 >= ARROW_LEAST && x2 - x1 <= ARROW_SHORT) {
+	} else if (arrow_turns(x2 - x1, y2 - y1)) {
 		*tip = (struct tip){x2, y2 + way * PICTURE_BAR / 2, 1, 0};
 		snprintf(line, ARROW_LINE,
 		    "M%.1f %.1fV%.1fQ%.1f %.1f %.1f %.1f"
@@ -276,19 +284,51 @@ struct room {
 	double inside;	    /* how much of it nothing else covers */
 	double after;	    /* where the next bar begins */
 	double before;	    /* up to where things stand before it */
+	double gap;	    /* that an arrow to it needs */
 };
+
+/*
+ * An arrow that ends at no bar is in the way of labels in the first row: what
+ * it covers is between *from and *to.
+ */
+static bool
+arrow_covers(const struct picture *p, const struct story_arrow *a, size_t bar,
+    double *from, double *to)
+{
+	if (a->to_lane != p->story->bar[bar].lane || p->row[bar] != 0 ||
+	    picture_touches(p, a->to_lane, a->to_ns))
+		return false;
+	*from = picture_x(p, a->from_ns);
+	*to = picture_x(p, a->to_ns);
+	if (*from > *to - HEAD)
+		*from = *to - HEAD;
+	*to += HEAD + 4;
+	return true;
+}
 
 static void
 room_find(struct drawing *d, size_t n, double taken, struct room *r)
 {
 	const struct story_bar *b = &d->p->story->bar[d->p->order[n]];
+	double from, to;
+	size_t i;
 
 	bar_edges(d->p, b, &r->left, &r->right);
 	r->after = next_begin(d->p, n);
 	r->inside = (r->after < r->right ? r->after : r->right) - r->left;
 	if (taken > r->left)
 		r->inside = 0;
-	r->before = taken + (bar_is_met(d->p, b, r->left) ? HEAD + 4 : 0);
+	r->gap = bar_is_met(d->p, b, r->left) ? HEAD + 4 : 0;
+	r->before = taken;
+	for (i = 0; i < d->p->story->arrows; i++) {
+		if (!arrow_covers(d->p, &d->p->story->arrow[i], d->p->order[n],
+			&from, &to))
+			continue;
+		if (from >= r->right && from < r->after)
+			r->after = from;
+		if (to <= r->left && to > r->before)
+			r->before = to;
+	}
 }
 
 /* Whether a text of so many characters fits, and where it then begins. */
@@ -303,8 +343,8 @@ label_place(const struct room *r, double taken, size_t chars, double *at)
 	*at = r->right + 4;
 	if (r->after >= r->right + width && taken <= r->right)
 		return "out";
-	*at = r->left - 4 - (r->before - taken);
-	return r->left - r->before >= width ? "before" : NULL;
+	*at = r->left - 4 - r->gap;
+	return r->left - r->gap - r->before >= width ? "before" : NULL;
 }
 
 /* Write a bar's label where there is room for it. */
@@ -313,22 +353,20 @@ label_draw(struct drawing *d, size_t n, double *taken)
 {
 	size_t i = d->p->order[n], chars;
 	const struct story_bar *b = &d->p->story->bar[i];
-	char span[MARKUP_TIME], words[2 * STORY_NAME + MARKUP_TIME];
-	const char *place;
+	char span[MARKUP_TIME + 1] =
+	    " "; /* and how long, where there is room */
+	const char *name = bar_name(b), *place = NULL;
 	struct room r;
-	double at;
+	double at = 0;
 
 	room_find(d, n, *taken, &r);
-	snprintf(words, sizeof(words), "%s%s%s", bar_name(b),
-	    b->kind == STORY_BAR_DELAY ? " " : "",
-	    b->kind == STORY_BAR_DELAY
-		? markup_span(span, b->end_ns - b->begin_ns)
-		: "");
-	chars = markup_width(words);
-	place = label_place(&r, *taken, chars, &at);
+	chars = markup_width(name);
+	if (b->kind == STORY_BAR_DELAY) {
+		markup_span(span + 1, b->end_ns - b->begin_ns);
+		place = label_place(&r, *taken, chars + strlen(span), &at);
+	}
 	if (place == NULL) {
-		snprintf(words, sizeof(words), "%s", bar_name(b));
-		chars = markup_width(words);
+		span[0] = '\0';
 		place = label_place(&r, *taken, chars, &at);
 	}
 	if (place == NULL && r.inside >= CUT_LEAST * DRAWING_CHAR + 8) {
@@ -341,14 +379,15 @@ label_draw(struct drawing *d, size_t n, double *taken)
 	if (place == NULL || b->kind == STORY_BAR_OTHER)
 		return;
 	if (place[0] == 'o')
-		*taken = r.right + (double)chars * DRAWING_CHAR + 8;
+		*taken =
+		    r.right + (double)(chars + strlen(span)) * DRAWING_CHAR + 8;
 	text_add(d->x,
 	    "<text class=\"label %s%s\" data-i=\"%zu\" x=\"%.1f\" "
 	    "y=\"%.1f\">",
 	    place, label_class[b->kind], i, at,
 	    d->lanes_y + picture_bar_y(d->p, i) + PICTURE_BAR / 2.0 + 4);
-	markup_cut(d->x, words, chars);
-	text_add(d->x, "</text>\n");
+	markup_cut(d->x, name, chars);
+	text_add(d->x, "%s</text>\n", span);
 }
 
 int

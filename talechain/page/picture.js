@@ -242,10 +242,23 @@ function drawLabels() {
   }
 }
 
+/* Arrows that end at no bar are in the way of labels in the first row. */
+function clearOfArrows(x, taken) {
+  let before = taken, after = x.after;
+  for (const a of arrows) {
+    if (a.to || a.l !== x.l || Math.abs(a.y2 - x.y) > BAR) continue;
+    const to = xOf(a.e), from = Math.min(xOf(a.b), to - HEAD);
+    if (from >= x.x2) after = Math.min(after, from);
+    if (to + HEAD + 4 <= x.x1) before = Math.max(before, to + HEAD + 4);
+  }
+  return [before, after];
+}
+
 /* In the bar, else right or left of it, else nowhere; returns its end. */
 function placeLabel(x, taken) {
   const met = arrows.some((a) => a.to === x && Math.abs(xOf(a.e) - x.x1) < HEAD)
     ? HEAD + 4 : 0;
+  const [before, after] = clearOfArrows(x, taken);
   const inside = taken > x.x1 ? 0 : Math.min(x.x2, x.after) - x.x1;
   const texts = x.delay ? [x.n + " " + span(x.e - x.b), x.n] : [x.n];
   let place = "", text = "", at = 0, end = 0;
@@ -254,11 +267,11 @@ function placeLabel(x, taken) {
     if (inside >= width) {
       place = "in";
       at = x.x1 + 5;
-    } else if (x.after >= x.x2 + width && taken <= x.x2) {
+    } else if (after >= x.x2 + width && taken <= x.x2) {
       place = "out";
       at = x.x2 + 4;
       end = x.x2 + width;
-    } else if (x.x1 - taken >= width + met) {
+    } else if (x.x1 - before >= width + met) {
       place = "before";
       at = x.x1 - 4 - met;
     } else continue;
@@ -286,7 +299,8 @@ function arrowShape(a, x1, x2) {
     return [`M${x(x1)} ${a.y1}C${x(x1)} ${a.y1 - 14} ${x(x2)} ${a.y2 - 14} ` +
       `${x(x2)} ${a.y2 - HEAD}`, x2, a.y2, 0, 1];
   }
-  if (x2 - x1 >= 12 && x2 - x1 <= 60) {
+  const on = x2 - x1;
+  if (on >= 12 && (on <= 60 || on > 2 * Math.abs(a.y2 - a.y1))) {
     const y = a.y2 + way * BAR / 2;
     return [`M${x(x1)} ${a.y1}V${y - way * 4}Q${x(x1)} ${y} ${x(x1 + 4)} ${y}` +
       `H${x(x2 - HEAD)}`, x2, y, 1, 0];

@@ -46,6 +46,8 @@ whole(const struct story *s)
 	if (fault != NULL)
 		fail_msg("wrong at: %.200s", fault);
 	assert_true(depth >= 3);
+	/* The micro sign is ours, and no byte from outside. */
+	assert_int_equal(occurrences(text, "\\xc2\\xb5"), 0);
 	for (i = 0; i < s->bars; i++) {
 		snprintf(mark, sizeof(mark), "\" data-i=\"%zu\" data-b=", i);
 		assert_int_equal(occurrences(text, mark), 1);
