@@ -10,8 +10,11 @@
  * yet begun itself.  This is the critical path of task graphs; we differ in
  * that the path leaves a thread only if it can come back.
  */
+#include <string.h>
+
 #include "talechain/telling.h"
 
+#define SOFTIRQ_NET_RX 3
 #define STEPS_MAX 20000	 /* spells a walk goes through */
 #define LOOKS_MAX 100000 /* and looks at to judge wake-ups, in all */
 
@@ -77,6 +80,19 @@ handed_over(struct walk *w, const struct spell *sleep)
 	return false;
 }
 
+/* HotSpot's compilers, by the names it gives them. */
+static bool
+is_compiler(const struct telling *tl, uint32_t tid)
+{
+	char name[40];
+
+	if (tid == 0)
+		return false;
+	words_thread(tl, tid, name, sizeof(name));
+	return strncmp(name, "C1 Compiler", 11) == 0 ||
+	       strncmp(name, "C2 Compiler", 11) == 0;
+}
+
 /* Whether the path goes on with the thread that woke a sleeper. */
 static bool
 goes_on_with_waker(struct walk *w, const struct spell *p)
@@ -87,7 +103,8 @@ goes_on_with_waker(struct walk *w, const struct spell *p)
 
 	if (p->state != SPELL_SLEEP || p->woken_ns == NEVER || self == NULL ||
 	    waker == NULL || waker->tid == self->tid ||
-	    waker->pid != self->pid || p->woken_ns <= w->from)
+	    waker->pid != self->pid || p->woken_ns <= w->from ||
+	    is_compiler(w->tl, waker->tid))
 		return false;
 	for (i = 0; i < w->visits; i++)
 		if (w->visited[i] == waker->tid)
@@ -110,6 +127,21 @@ idle_before(const struct telling *tl, int cpu, int64_t begin, int64_t end)
 	return found;
 }
 
+/*
+ * Whether a sleep was for room in the socket, in the middle of the answer:
+ * the receiver's ACKs end it.
+ */
+static bool
+is_full_socket(const struct walk *w, const struct spell *p)
+{
+	const struct story_attempt *a = &w->tl->chain.attempt[w->like->attempt];
+
+	return a->begun != NEVER && p->begin_ns >= a->begun &&
+	       p->tid == a->sender && p->woken_ns != NEVER &&
+	       p->context == TALECHAIN_CONTEXT_SOFTIRQ &&
+	       p->vector == SOFTIRQ_NET_RX;
+}
+
 static void
 claim_asleep(const struct walk *w, const struct spell *p, struct claim *c)
 {
@@ -122,6 +154,9 @@ claim_asleep(const struct walk *w, const struct spell *p, struct claim *c)
 	if (p->state == SPELL_BLOCKED) {
 		c->cause = TALE_CAUSE_LOCK;
 		c->other = 0;
+	} else if (is_full_socket(w, p)) {
+		c->cause = TALE_CAUSE_WINDOW;
+		c->note = "the answer";
 	} else if (self != NULL && p->other != 0 && p->other_pid == self->pid) {
 		c->cause = TALE_CAUSE_LOCK;
 	} else if (p->woken_ns != NEVER &&
@@ -189,6 +224,8 @@ claim_spell(const struct walk *w, const struct spell *p, int64_t end)
 		claim_asleep(w, p, &c);
 		break;
 	}
+	if (is_compiler(w->tl, c.other))
+		c.cause = TALE_CAUSE_CLASS_LOADING;
 	path_add(w->tl, &c);
 	cause_faults(w->tl, &c, c.begin_ns, c.end_ns);
 }

@@ -219,6 +219,8 @@ chain_server(struct telling *tl, int i)
 	a->sent = moment(tl, look_last(tl, &l), &a->sender);
 	l.type = TALECHAIN_TCP_XMIT;
 	a->left = moment(tl, look_first(tl, &l), NULL);
+	l.range = answered.set ? &answered : NULL;
+	a->begun = moment(tl, look_first(tl, &l), NULL);
 }
 
 /* The application's own words about the request. */
@@ -294,6 +296,7 @@ attempt_find(struct telling *tl, int i)
 	    .app_receive = NEVER,
 	    .app_start = NEVER,
 	    .app_finish = NEVER,
+	    .begun = NEVER,
 	    .sent = NEVER,
 	    .left = NEVER,
 	    .back = NEVER,

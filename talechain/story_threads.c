@@ -137,7 +137,8 @@ track_enters(struct telling *tl, struct track *k, const struct tale_entry *e)
 		ready.other = v->tid;
 		if (off.state == SPELL_PREEMPTED) {
 			off.end_ns = at;
-			off.other = k->by;
+			/* Who ran there last; the first may have been brief. */
+			off.other = v->tid != 0 ? v->tid : k->by;
 			spell_add(tl, &off);
 		} else {
 			spell_add(tl, &off);

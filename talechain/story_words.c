@@ -162,7 +162,8 @@ say_thread(const struct telling *tl, const struct claim *c, struct line *l)
 		    other);
 		break;
 	case TALE_CAUSE_PREEMPTED:
-		say(l, "was pushed off CPU %d by %s", c->cpu, other);
+		say(l, "was pushed off CPU %d, which then ran %s", c->cpu,
+		    other);
 		break;
 	case TALE_CAUSE_STOPPED:
 		say(l, "was stopped by a signal or a debugger");

@@ -70,6 +70,7 @@ struct story_attempt {
 	int64_t app_receive; /* the application's own words */
 	int64_t app_start;
 	int64_t app_finish;
+	int64_t begun;	    /* the answer\'s first byte left the server */
 	int64_t sent;	    /* the server gave the answer's last byte to TCP */
 	int64_t left;	    /* that byte left the server's TCP */
 	int64_t back;	    /* it reached Tailor's socket */

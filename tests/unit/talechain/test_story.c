@@ -326,7 +326,7 @@ static const struct cause_case cases[] = {
 	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1 to leave idle state "
 	"3."),
     CASE(preempted, PREEMPTED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was pushed off CPU 1 by "
+	"8.00 of 10.0 ms: A's thread 501 was pushed off CPU 1, which then ran "
 	"stress-ng[777]."),
     CASE(stopped, STOPPED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
