@@ -1,101 +1,214 @@
 /*
- * log.c: follow the timeline stream in shared memory.
+ * log.c: follow the timeline stream: all events, or finished requests.
  *
- * Reads beside the observer without asking it: a reader that is too slow is
- * overtaken, is told how many events that cost, and says so.  One event is
- * one line, wrapped at 80 columns:
+ * One event is one line, wrapped at 80 columns:
  *
  *	08:15:03.412345678 0 jvm_gc_begin cause=allocation count=3
  *	time of day        |  event        its arguments; zero ones are left out
  *	                   server, "-" if none
+ *
+ * With --requests, or a query about what only requests have, one finished
+ * request is one line instead.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/json.h"
 #include "tailorctl/ask.h"
 #include "tailorctl/commands.h"
-#include "tailorctl/field.h"
+#include "tailorctl/follow.h"
 #include "tailorctl/plain.h"
-#include "talechain/hazard.h"
-#include "talechain/timeline.h"
+#include "tailorctl/query.h"
 
-#define IDLE_NS (10 * NS_PER_MS)
-#define IDLE_CHECKS 100 /* idle turns between looks at the file */
-#define ARGUMENTS 4
 #define INDENT 19
 
-struct follower {
-	const struct options *options;
-	const char *path;
-	struct timeline_reader *reader; /* owned */
-	int64_t wall_ns;		/* CLOCK_REALTIME - CLOCK_MONOTONIC */
-	uint64_t end;			/* --dump: stop here */
-	uint64_t events, lost;
+struct logger {
+	struct follow follow;
+	struct seen *seen;   /* owned */
+	struct query *query; /* owned; NULL: everything */
+	bool requests;
+	uint64_t shown;
 };
 
-static volatile sig_atomic_t interrupted;
+/* --- what a query may name ------------------------------------------------- */
 
-static void
-on_signal(int number)
+static const char *const event_fields[] = {
+    "event", "server", "pid", "tid", "cpu", "channel", "late", NULL};
+
+static bool
+listed(const char *const *names, const char *name)
 {
-	(void)number;
-	interrupted = 1;
+	for (; *names != NULL; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
 }
 
-static void
-catch_signals(void)
-{
-	struct sigaction action = {.sa_handler = on_signal};
+static const uint16_t types[] = {
+#define TYPES_X(symbol, number, name, a0, a1, a2, a3) number,
+    TALECHAIN_EVENTS(TYPES_X)
+#undef TYPES_X
+};
 
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+/* Whether some kind of event has an argument of that name. */
+static bool
+is_argument(const char *name)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		struct talechain_event e = {.type = types[i]};
+		struct talechain_value v;
+
+		for (unsigned n = 0; talechain_argument(&e, n, &v); n++)
+			if (strcmp(v.name, name) == 0)
+				return true;
+	}
+	return false;
 }
 
-/* How far the wall clock is from the stream's. */
-static int64_t
-wall_offset_ns(void)
-{
-	struct instant now = instant_now();
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	return (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec - (int64_t)now.ns;
-}
+struct asked_event {
+	const struct logger *logger;
+	const struct timeline_slot *slot;
+	char text[64];
+};
 
 /* The value of an argument, in the words of its name. */
-static void
-format_value(char *out, size_t size, const char *name, uint64_t value)
+static struct query_value
+argument_value(const struct talechain_value *v, char text[64])
 {
-	if (strcmp(name, "request") == 0)
-		snprintf(out, size, "%016llx", (unsigned long long)value);
-	else if (strcmp(name, "cause") == 0)
-		snprintf(out, size, "%s",
-		    talechain_cause_name(
-			value < UINT32_MAX ? (unsigned)value : UINT32_MAX));
+	if (strcmp(v->name, "request") == 0)
+		snprintf(text, 64, "%016llx", (unsigned long long)v->value);
+	else if (strcmp(v->name, "cause") == 0)
+		snprintf(text, 64, "%s",
+		    talechain_cause_name(v->value < UINT32_MAX
+					     ? (unsigned)v->value
+					     : UINT32_MAX));
 	else
-		snprintf(out, size, "%llu", (unsigned long long)value);
+		return (struct query_value){QUERY_NUMBER, v->value, NULL};
+	return (struct query_value){QUERY_TEXT, 0, text};
+}
+
+static struct query_value
+event_lookup(const char *field, void *user)
+{
+	struct asked_event *a = user;
+	const struct talechain_event *e = &a->slot->event;
+	const char *type = talechain_type_name(e->type);
+	struct query_value text = {QUERY_TEXT, 0, a->text};
+	struct query_value number = {QUERY_NUMBER, 0, NULL};
+	struct talechain_value v;
+
+	for (unsigned n = 0; talechain_argument(e, n, &v); n++)
+		if (strcmp(v.name, field) == 0 && strcmp(field, "server") != 0)
+			return argument_value(&v, a->text);
+	if (strcmp(field, "event") == 0) {
+		snprintf(a->text, sizeof(a->text), "%s",
+		    type != NULL ? type : "unknown");
+		return text;
+	}
+	if (strcmp(field, "server") == 0) {
+		seen_server(a->logger->seen, a->slot->server, a->text);
+		return text;
+	}
+	if (strcmp(field, "pid") == 0)
+		number.number = e->pid;
+	else if (strcmp(field, "tid") == 0)
+		number.number = e->tid;
+	else if (strcmp(field, "channel") == 0)
+		number.number = a->slot->channel;
+	else if (strcmp(field, "late") == 0 && a->slot->read_ns >= e->ts)
+		number.number = a->slot->read_ns - e->ts;
+	else if (strcmp(field, "cpu") == 0 && e->cpu != UINT32_MAX)
+		number.number = e->cpu;
+	else
+		number.kind = QUERY_MISSING;
+	return number;
+}
+
+static int
+bad_query(
+    const char *query, unsigned column, const char *format, const char *word)
+{
+	char text[64];
+
+	fprintf(stderr, "tailorctl: -q, column %u: ", column);
+	fprintf(stderr, format, word); /* ours, with one %s */
+	if (strlen(query) <= 70 && column <= 70 &&
+	    strpbrk(query, "\n\t\033") == NULL)
+		fprintf(stderr, "\n  %s\n  %*s",
+		    plain_cell(text, sizeof(text), query, 70), (int)column,
+		    "^");
+	fputc('\n', stderr);
+	return -1;
+}
+
+/*
+ * Whether the query is about requests: if it names what only they have.
+ * 0, or -1 after a message about a field that does not fit.
+ */
+static int
+query_subject(struct logger *l, const char *text)
+{
+	const char *field;
+	unsigned column;
+
+	for (unsigned n = 0;
+	     (field = query_field(l->query, n, &column)) != NULL; n++)
+		if (listed(seen_fields, field) &&
+		    !listed(event_fields, field) && !is_argument(field))
+			l->requests = true;
+	for (unsigned n = 0;
+	     (field = query_field(l->query, n, &column)) != NULL; n++) {
+		bool fits = l->requests ? listed(seen_fields, field)
+					: listed(event_fields, field) ||
+					      is_argument(field);
+
+		if (!fits)
+			return bad_query(text, column,
+			    l->requests ? "requests have no field \"%.40s\""
+					: "no event has a field \"%.40s\"",
+			    field);
+	}
+	return 0;
+}
+
+static int
+query_open(struct logger *l, const struct options *o)
+{
+	struct query_error error;
+	int err;
+
+	l->requests = o->requests;
+	if (o->query == NULL)
+		return 0;
+	err = query_parse(&l->query, o->query, &error);
+	if (err == -EINVAL)
+		return bad_query(o->query, error.column, "%s", error.text);
+	return err < 0 ? err : query_subject(l, o->query);
+}
+
+/* --- showing --------------------------------------------------------------- */
+
+/* One word of a line, on the next line if it does not fit. */
+static void
+print_word(int *column, const char *word)
+{
+	if (*column + 1 + (int)strlen(word) > PLAIN_COLUMNS)
+		*column = printf("\n%*s", INDENT + 2, "") - 1;
+	*column += printf(" %s", word);
 }
 
 static void
-print_event(const struct follower *f, const struct timeline_slot *slot)
+print_event(const struct logger *l, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
 	const char *type = talechain_type_name(e->type);
-	uint64_t at_ns = e->ts + (uint64_t)f->wall_ns;
-	time_t second = (time_t)(at_ns / (uint64_t)NS_PER_S);
-	struct tm tm = {0};
-	char word[128], value[64];
-	int column;
+	char clock[FOLLOW_CLOCK], word[128], text[64];
+	struct talechain_value v;
+	int column = INDENT;
 
-	localtime_r(&second, &tm);
-	printf("%02d:%02d:%02d.%09llu ", tm.tm_hour, tm.tm_min, tm.tm_sec,
-	    (unsigned long long)(at_ns % (uint64_t)NS_PER_S));
-	column = INDENT;
+	printf("%s ", follow_clock(&l->follow, e->ts, clock));
 	if (slot->server >= 0 && slot->server <= 9)
 		column += printf("%d ", slot->server);
 	else
@@ -104,16 +217,17 @@ print_event(const struct follower *f, const struct timeline_slot *slot)
 		column += printf("%s", type);
 	else
 		column += printf("type_%04x", e->type);
-	for (unsigned i = 0; i < ARGUMENTS; i++) {
-		const char *name = talechain_argument_name(e->type, i);
+	for (unsigned n = 0; talechain_argument(e, n, &v); n++) {
+		struct query_value value = argument_value(&v, text);
 
-		if (name[0] == '\0' || e->arg[i] == 0)
+		if (v.value == 0)
 			continue;
-		format_value(value, sizeof(value), name, e->arg[i]);
-		snprintf(word, sizeof(word), "%s=%s", name, value);
-		if (column + 1 + (int)strlen(word) > PLAIN_COLUMNS)
-			column = printf("\n%*s", INDENT + 2, "") - 1;
-		column += printf(" %s", word);
+		if (value.kind == QUERY_TEXT)
+			snprintf(word, sizeof(word), "%s=%s", v.name, text);
+		else
+			snprintf(word, sizeof(word), "%s=%llu", v.name,
+			    (unsigned long long)value.number);
+		print_word(&column, word);
 	}
 	putchar('\n');
 }
@@ -123,8 +237,8 @@ write_event(struct json *j, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
 	const char *type = talechain_type_name(e->type);
+	struct talechain_value v;
 
-	json_object_begin(j);
 	json_key_uint(j, "ts", e->ts);
 	json_key_uint(j, "read_ns", slot->read_ns);
 	json_key_int(j, "server", slot->server);
@@ -132,16 +246,47 @@ write_event(struct json *j, const struct timeline_slot *slot)
 	json_key_uint(j, "seq", e->seq);
 	json_key_uint(j, "pid", e->pid);
 	json_key_uint(j, "tid", e->tid);
+	if (e->cpu != UINT32_MAX)
+		json_key_uint(j, "cpu", e->cpu);
 	json_key_uint(j, "type", e->type);
 	if (type != NULL)
 		json_key_string(j, "event", type);
-	for (unsigned i = 0; i < ARGUMENTS; i++) {
-		const char *name = talechain_argument_name(e->type, i);
+	for (unsigned n = 0; talechain_argument(e, n, &v); n++)
+		json_key_uint(j, v.name, v.value);
+}
 
-		if (name[0] != '\0')
-			json_key_uint(j, name, e->arg[i]);
+static void
+print_request(const struct logger *l, const struct seen_request *r)
+{
+	char clock[FOLLOW_CLOCK], name[SEEN_NAME], cell[64];
+	char total[PLAIN_DURATION_BYTES];
+
+	printf("%s %016llx %7s %3llu %-12s %9lluB %u%s\n",
+	    follow_clock(&l->follow, r->finished_ns, clock),
+	    (unsigned long long)r->id,
+	    plain_duration(total, r->began ? (int64_t)seen_total_ns(r) : -1),
+	    (unsigned long long)r->status,
+	    plain_cell(
+		cell, sizeof(cell), seen_server(l->seen, r->server, name), 12),
+	    (unsigned long long)r->bytes, r->attempts,
+	    r->attempts > 1 ? " hedged" : "");
+}
+
+static void
+write_request(
+    struct json *j, const struct logger *l, const struct seen_request *r)
+{
+	struct seen_asked asked = {.seen = l->seen, .request = r};
+
+	for (const char *const *field = seen_fields; *field != NULL; field++) {
+		struct query_value v = seen_lookup(*field, &asked);
+
+		if (v.kind == QUERY_NUMBER)
+			json_key_uint(j, *field, v.number);
+		else if (v.kind == QUERY_TEXT)
+			json_key_string(j, *field, v.text);
 	}
-	json_object_end(j);
+	json_key_uint(j, "finished_ns", r->finished_ns);
 }
 
 /* One JSON document per line; 0 or -ENOMEM. */
@@ -151,6 +296,7 @@ print_json(struct json *j)
 	char *text;
 	size_t length;
 
+	json_object_end(j);
 	if (json_take(j, &text, &length) < 0)
 		return -ENOMEM;
 	printf("%s\n", text);
@@ -159,27 +305,51 @@ print_json(struct json *j)
 }
 
 static int
-show_event(struct follower *f, const struct timeline_slot *slot)
+show_event(struct logger *l, const struct timeline_slot *slot)
 {
+	struct asked_event asked = {.logger = l, .slot = slot};
 	struct json j;
 
-	f->events++;
-	if (!f->options->json) {
-		print_event(f, slot);
+	if (l->query != NULL && !query_match(l->query, event_lookup, &asked))
+		return 0;
+	l->shown++;
+	if (!l->follow.options->json) {
+		print_event(l, slot);
 		return 0;
 	}
 	json_init(&j, false);
+	json_object_begin(&j);
 	write_event(&j, slot);
 	return print_json(&j);
 }
 
 static int
-show_lost(struct follower *f, uint64_t lost)
+show_request(struct logger *l, const struct timeline_slot *slot)
+{
+	struct seen_request r;
+	struct seen_asked asked = {.seen = l->seen, .request = &r};
+	struct json j;
+
+	if (!seen_take(l->seen, slot, &r) ||
+	    (l->query != NULL && !query_match(l->query, seen_lookup, &asked)))
+		return 0;
+	l->shown++;
+	if (!l->follow.options->json) {
+		print_request(l, &r);
+		return 0;
+	}
+	json_init(&j, false);
+	json_object_begin(&j);
+	write_request(&j, l, &r);
+	return print_json(&j);
+}
+
+static int
+show_lost(const struct logger *l, uint64_t lost)
 {
 	struct json j;
 
-	f->lost += lost;
-	if (!f->options->json) {
+	if (!l->follow.options->json) {
 		printf("-- overtaken: %llu events were overwritten unread\n",
 		    (unsigned long long)lost);
 		return 0;
@@ -187,114 +357,64 @@ show_lost(struct follower *f, uint64_t lost)
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_uint(&j, "overtaken", lost);
-	json_object_end(&j);
 	return print_json(&j);
-}
-
-/* Nothing new: wait a little.  False if the stream is gone for good. */
-static bool
-idle(const struct follower *f, unsigned *turns)
-{
-	struct timespec pause = {0, IDLE_NS};
-	struct stat st;
-
-	if (fflush(stdout) != 0)
-		return false;
-	if (++*turns % IDLE_CHECKS == 0 && stat(f->path, &st) < 0 &&
-	    errno == ENOENT) {
-		fprintf(stderr, "tailorctl: the stream is gone; "
-				"the tailor has stopped\n");
-		return false;
-	}
-	nanosleep(&pause, NULL);
-	return true;
 }
 
 /* Print until there is a reason to stop; the exit status. */
 static int
-follow(struct follower *f)
+run(struct logger *l)
 {
-	const struct options *o = f->options;
-	unsigned turns = 0;
+	const struct options *o = l->follow.options;
+	struct timeline_slot slot;
+	uint64_t lost;
+	int err = 0;
 
-	while (!interrupted && (o->count == 0 || f->events < o->count) &&
-	       (!o->dump || timeline_reader_position(f->reader) < f->end)) {
-		struct timeline_slot slot;
-		uint64_t lost = 0;
-		int err = 0;
-
-		switch (timeline_read(f->reader, &slot, &lost)) {
-		case TIMELINE_READ_OK:
-			turns = 0;
-			err = show_event(f, &slot);
+	while (err == 0 && !ferror(stdout) &&
+	       (o->count == 0 || l->shown < o->count)) {
+		switch (follow_next(&l->follow, &slot, &lost)) {
+		case FOLLOW_SLOT:
+			err = l->requests ? show_request(l, &slot)
+					  : show_event(l, &slot);
 			break;
-		case TIMELINE_READ_LOST:
-			err = show_lost(f, lost);
+		case FOLLOW_LOST:
+			err = show_lost(l, lost);
 			break;
-		case TIMELINE_READ_NONE:
-			if (!idle(f, &turns))
-				return STATUS_NO;
+		case FOLLOW_IDLE:
+			err = fflush(stdout) != 0 ? -EIO : 0;
 			break;
-		}
-		if (err < 0 || ferror(stdout))
+		case FOLLOW_END:
+			return STATUS_OK;
+		case FOLLOW_GONE:
 			return STATUS_NO;
+		}
 	}
-	return STATUS_OK;
-}
-
-/* The path of the stream's file, owned by the caller; NULL after a message. */
-static char *
-find_stream(const struct options *o)
-{
-	struct answer a;
-	const char *path;
-	char *copy;
-	cJSON *tree;
-
-	if (o->stream != NULL)
-		return strdup(o->stream);
-	if (ask_ok(o, "GET", "/stream", &a) < 0)
-		return NULL;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
-	path = field_text(tree, "path");
-	copy = path != NULL && path[0] == '/' ? strdup(path) : NULL;
-	if (copy == NULL)
-		fprintf(stderr, "tailorctl: this tailor's stream is private; "
-				"give it a file (profiler.stream)\n");
-	cJSON_Delete(tree);
-	answer_fini(&a);
-	return copy;
+	return err == 0 && !ferror(stdout) ? STATUS_OK : STATUS_NO;
 }
 
 int
 command_log(const struct options *options)
 {
-	struct follower f = {.options = options, .wall_ns = wall_offset_ns()};
-	char *path = find_stream(options);
-	int status = STATUS_NO, err;
+	struct logger l = {0};
+	int status = STATUS_USAGE;
 
-	if (path == NULL)
-		return STATUS_NO;
-	f.path = path;
-	err = timeline_reader_open(&f.reader, path);
-	if (err < 0) {
-		fprintf(stderr, "tailorctl: %s: %s\n", path,
-		    err == -EPROTO ? "not a stream of this version"
-				   : strerror(-err));
-		goto free_path;
-	}
-	f.end = timeline_reader_head(f.reader);
-	if (!options->dump)
-		timeline_seek(f.reader, f.end);
-	catch_signals();
-	status = follow(&f);
+	l.seen = calloc(1, sizeof(*l.seen));
+	if (l.seen == NULL || query_open(&l, options) < 0)
+		goto free_query;
+	status = STATUS_NO;
+	if (follow_open(&l.follow, options) < 0)
+		goto free_query;
+	if (l.query != NULL || l.requests)
+		follow_names(options, l.seen);
+	status = run(&l);
 	if (fflush(stdout) != 0)
 		status = STATUS_NO;
-	fprintf(stderr, "%llu events, %llu overtaken\n",
-	    (unsigned long long)f.events, (unsigned long long)f.lost);
-	timeline_reader_close(&f.reader);
+	fprintf(stderr, "%llu %s, %llu overtaken\n",
+	    (unsigned long long)l.shown, l.requests ? "requests" : "events",
+	    (unsigned long long)l.follow.lost);
+	follow_close(&l.follow);
 
-free_path:
-	free(path);
+free_query:
+	query_free(&l.query);
+	free(l.seen);
 	return status;
 }

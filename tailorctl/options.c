@@ -35,13 +35,23 @@ static const struct option_row {
     {'a', "admin", "ADDR", "the admin socket: a path, or HOST:PORT"},
     {'j', "json", NULL, "print JSON"},
     {'t', "timeout", "SECONDS", "wait so long for an answer (5)"},
-    {'n', "number", "N", "so many requests (20)"},
+    {'n', "number", "N", "so many (20)"},
+    {'w', "since", "TIME", "finished since so long: 90s, 2h, 1d"},
+    {'c', "cause", "CODE", "of that cause only"},
+    {'p', "path", "PATH", "of that path only"},
+    {'H', "html", NULL, "a page, for a browser"},
+    {'S', "svg", NULL, "the picture alone"},
+    {'C', "chrome", NULL, "trace events, for ui.perfetto.dev"},
+    {'o', "output", "FILE", "write there"},
+    {'b', "by", "WHAT", "cause, path, cpu or waker"},
+    {'q', "query", "QUERY", "only what it matches; see tailorctl(1)"},
+    {'r', "requests", NULL, "finished requests, not events"},
     {'1', "once", NULL, "print once and exit"},
     {'i', "interval", "SECONDS", "print again after so long (1)"},
     {'A', "all", NULL, "also what is zero"},
-    {'k', "stop-after", "N", "exit after N events"},
-    {'d', "dump", NULL, "print the events there are and exit"},
-    {'s', "stream", "FILE", "the stream's file, without asking a tailor"},
+    {'k', "stop-after", "N", "exit after N lines"},
+    {'d', "dump", NULL, "print what there is and exit"},
+    {'s', "stream", "FILE", "the stream's file; asks no tailor"},
     {'f', "force", NULL, "even if no other server is ready"},
     {'h', "help", NULL, "print this"},
     {'V', "version", NULL, "print the version"},
@@ -56,7 +66,19 @@ print_option(const struct option_row *row)
 	snprintf(words, sizeof(words), "--%s%s%s", row->name,
 	    row->argument != NULL ? " " : "",
 	    row->argument != NULL ? row->argument : "");
-	printf("  -%c, %-22s %s\n", row->letter, words, row->help);
+	printf("  -%c, %-18s %s", row->letter, words, row->help);
+	if (strchr(EVERYBODY, row->letter) == NULL) {
+		const char *before = " (";
+
+		for (unsigned c = 0; c < COMMAND_COUNT; c++) {
+			if (strchr(commands[c].letters, row->letter) == NULL)
+				continue;
+			printf("%s%s", before, commands[c].name);
+			before = ", ";
+		}
+		putchar(')');
+	}
+	putchar('\n');
 }
 
 static void
@@ -72,19 +94,10 @@ print_help(void)
 		    commands[i].argument);
 		printf("  %-16s %s\n", words, commands[i].summary);
 	}
-	printf("\noptions of every command:\n");
+	printf("\noptions (of these commands; of all where none is named):\n");
 	for (unsigned i = 0; i < ROWS; i++)
-		if (strchr(EVERYBODY, rows[i].letter) != NULL)
-			print_option(&rows[i]);
-	for (unsigned c = 0; c < COMMAND_COUNT; c++) {
-		if (commands[c].letters[0] == '\0')
-			continue;
-		printf("options of %s:\n", commands[c].name);
-		for (unsigned i = 0; i < ROWS; i++)
-			if (strchr(commands[c].letters, rows[i].letter) != NULL)
-				print_option(&rows[i]);
-	}
-	printf("\nWithout --admin the address is $TAILOR_ADMIN, or else "
+		print_option(&rows[i]);
+	printf("Without --admin the address is $TAILOR_ADMIN, or else "
 	       "admin.sock in\n/run/tailor, $XDG_RUNTIME_DIR/tailor or "
 	       "/tmp/tailor-UID.\n"
 	       "Exit status: 0 done, 1 no tailor or a negative answer, "
@@ -157,10 +170,88 @@ parse_seconds(const char *text, int64_t *out_ns)
 	return 0;
 }
 
+/* A length of time: "90s", "10m", "2h", "1d". */
+static int
+parse_since(const char *text, int64_t *out_ns)
+{
+	static const struct {
+		char letter;
+		double seconds;
+	} unit[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+	char *end;
+	double v = strtod(text, &end);
+
+	for (unsigned i = 0; i < sizeof(unit) / sizeof(unit[0]); i++)
+		if (end != text && end[0] == unit[i].letter && end[1] == '\0')
+			v *= unit[i].seconds, end++;
+	if (end == text || *end != '\0' || !(v >= 1) || v > 3650 * 86400.0)
+		return -EINVAL;
+	*out_ns = (int64_t)(v * (double)NS_PER_S);
+	return 0;
+}
+
+static int
+parse_by(const char *text, enum top_kind *out)
+{
+	static const char *const words[] = {
+#define OPTIONS_X(symbol, word) word,
+	    TOP_KINDS(OPTIONS_X)
+#undef OPTIONS_X
+	};
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(text, words[i]) == 0) {
+			*out = (enum top_kind)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* The options that came with tales.  1: not one of them; else as take. */
+static int
+take_tale(struct options *o, char letter, const char *argument)
+{
+	switch (letter) {
+	case 'w':
+		return parse_since(argument, &o->since_ns);
+	case 'b':
+		return parse_by(argument, &o->by);
+	case 'c':
+		o->cause = argument;
+		return 0;
+	case 'p':
+		o->path = argument;
+		return 0;
+	case 'o':
+		o->output = argument;
+		return 0;
+	case 'q':
+		o->query = argument;
+		return 0;
+	case 'r':
+		o->requests = true;
+		return 0;
+	case 'H':
+		o->format = "html";
+		return 0;
+	case 'S':
+		o->format = "svg";
+		return 0;
+	case 'C':
+		o->format = "chrome";
+		return 0;
+	}
+	return 1;
+}
+
 /* Take one option.  0 or -EINVAL for a bad argument. */
 static int
 take(struct options *o, char letter, const char *argument)
 {
+	int taken = take_tale(o, letter, argument);
+
+	if (taken <= 0)
+		return taken;
 	switch (letter) {
 	case 'a':
 		o->admin = argument;

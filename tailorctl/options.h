@@ -24,10 +24,13 @@ enum {
 #define COMMANDS(X)                                                       \
 	X(servers, "", "",                                                \
 	    "the servers, which one is active, and how they do")          \
-	X(slow, "n", "", "the latest slow requests")                      \
-	X(why, "", "ID", "where one slow request spent its time")         \
+	X(slow, "nwcp", "", "the latest slow requests, and why")          \
+	X(why, "HSCo", "ID", "where one slow request spent its time")     \
+	X(pin, "", "ID", "keep the timeline of a request")                \
+	X(top, "bwnids1", "", "what costs most time, again and again")    \
+	X(hist, "ids1", "", "how long requests take, as they finish")     \
 	X(stat, "1iA", "[NAME]", "counters, and how fast they change")    \
-	X(log, "kds", "", "follow all events as they happen")             \
+	X(log, "qrkds", "", "follow events or requests as they happen")   \
 	X(metrics, "", "", "all metrics, as Prometheus reads them")       \
 	X(info, "", "", "version, placement, listeners")                  \
 	X(ready, "", "[SERVER]",                                          \
@@ -47,6 +50,19 @@ enum command {
 	    COMMAND_COUNT
 };
 
+/* What top counts by: symbol, word. */
+#define TOP_KINDS(X)      \
+	X(CAUSE, "cause") \
+	X(PATH, "path")   \
+	X(CPU, "cpu")     \
+	X(WAKER, "waker")
+
+enum top_kind {
+#define OPTIONS_X(symbol, word) TOP_##symbol,
+	TOP_KINDS(OPTIONS_X)
+#undef OPTIONS_X
+};
+
 struct options {
 	enum command command;
 	const char *argument; /* borrowed from argv; NULL: not given */
@@ -57,7 +73,15 @@ struct options {
 	bool all;
 	bool dump;
 	bool force;
-	uint64_t count; /* slow: how many; log: 0 = no end */
+	bool requests;
+	enum top_kind by;
+	const char *query;  /* borrowed; NULL: everything */
+	const char *cause;  /* borrowed; NULL: any */
+	const char *path;   /* borrowed; NULL: any */
+	const char *output; /* borrowed; NULL: standard output */
+	const char *format; /* static: "html", ...; NULL: text or JSON */
+	int64_t since_ns;   /* 0: whenever */
+	uint64_t count;	    /* slow: how many; log: 0 = no end */
 	int64_t interval_ns;
 	int64_t timeout_ns;
 };

@@ -4,11 +4,14 @@
  * With --json the answer is passed on as it came, after a look that it is
  * JSON; otherwise it becomes a table or a few lines.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tailorctl/actions.h"
+#include "base/instant.h"
 #include "tailorctl/ask.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
@@ -140,50 +143,85 @@ command_servers(const struct options *options)
 	return report(options, "GET", "/servers", show_servers);
 }
 
+/* "10:15:03" of today, "11-20 10:15" of another day. */
+static const char *
+short_time(const cJSON *one, char out[32])
+{
+	const char *when = field_text(one, "finished");
+	time_t now = time(NULL);
+	char today[16];
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(today, sizeof(today), "%Y-%m-%d", &tm);
+	if (when == NULL || strlen(when) < 19)
+		return "-";
+	if (strncmp(when, today, 10) == 0)
+		snprintf(out, 32, "%.8s", when + 11);
+	else
+		snprintf(out, 32, "%.5s %.5s", when + 5, when + 11);
+	return out;
+}
+
+static void
+show_slow_one(const cJSON *one)
+{
+	const char *method = field_text(one, "method");
+	const char *target = field_text(one, "target");
+	const char *verdict = field_text(one, "verdict");
+	char at[32], clock[64], cause[64], server[64], text[512], line[512];
+	char total[PLAIN_DURATION_BYTES], id[128];
+
+	snprintf(text, sizeof(text), "%.16s %.300s",
+	    method != NULL ? method : "-", target != NULL ? target : "-");
+	printf("%-11s %7s %-14s %-9s %3lld %s\n",
+	    plain_cell(clock, sizeof(clock), short_time(one, at), 11),
+	    plain_duration(total, field_number(one, "total_ns", -1)),
+	    plain_cell(cause, sizeof(cause), field_text(one, "cause"), 14),
+	    plain_cell(server, sizeof(server), field_text(one, "winner"), 9),
+	    (long long)field_number(one, "status", 0),
+	    plain_cell(line, sizeof(line), text, 31));
+	if (verdict != NULL && verdict[0] != '\0') {
+		char inert[600];
+
+		printf("    ");
+		plain_wrap(
+		    stdout, plain_cell(inert, sizeof(inert), verdict, 500), 4);
+		putchar('\n');
+	}
+	printf("    why %s%s\n",
+	    plain_cell(id, sizeof(id), field_text(one, "id"), 55),
+	    field_true(one, "earlier_boot") ? " (earlier boot)" : "");
+}
+
 static void
 show_slow(const cJSON *tree)
 {
 	const cJSON *one;
 
-	printf("%-12s %7s %-10s %3s %-9s REQUEST\n", "FINISHED", "TOTAL",
-	    "SERVER", "", "SENT FOR");
-	cJSON_ArrayForEach(one, field_list(tree, "slow"))
-	{
-		const char *when = field_text(one, "finished");
-		const char *clock = when != NULL ? strchr(when, 'T') : NULL;
-		char at[64], server[64], trigger[64], id[128], text[512];
-		char line[512], total[PLAIN_DURATION_BYTES];
-
-		plain_cell(
-		    at, sizeof(at), clock != NULL ? clock + 1 : when, 12 + 3);
-		at[strcspn(at, "Z+")] = '\0';
-		snprintf(text, sizeof(text), "%.16s %.300s",
-		    field_text(one, "method") != NULL
-			? field_text(one, "method")
-			: "-",
-		    field_text(one, "target") != NULL
-			? field_text(one, "target")
-			: "-");
-		printf("%-12.12s %7s %-10s %3lld %-9s %s\n", at,
-		    plain_duration(total, field_number(one, "total_ns", -1)),
-		    plain_cell(
-			server, sizeof(server), field_text(one, "winner"), 10),
-		    (long long)field_number(one, "status", 0),
-		    plain_cell(trigger, sizeof(trigger),
-			field_text(one, "trigger"), 9),
-		    plain_cell(line, sizeof(line), text, 34));
-		printf("    why %s\n",
-		    plain_cell(id, sizeof(id), field_text(one, "id"), 70));
-	}
+	printf("%-11s %7s %-14s %-9s %3s REQUEST\n", "FINISHED", "TOTAL",
+	    "CAUSE", "SERVER", "");
+	cJSON_ArrayForEach(one, field_list(tree, "slow")) show_slow_one(one);
 }
 
 int
 command_slow(const struct options *options)
 {
 	unsigned long long n = options->count != 0 ? options->count : 20;
-	char target[64];
+	char target[900], part[300];
+	size_t at;
 
-	snprintf(target, sizeof(target), "/slow?n=%llu", n);
+	at = (size_t)snprintf(target, sizeof(target), "/slow?n=%llu", n);
+	if (options->since_ns > 0)
+		at += (size_t)snprintf(target + at, sizeof(target) - at,
+		    "&since=%lld", (long long)(options->since_ns / NS_PER_S));
+	if (options->cause != NULL)
+		at += (size_t)snprintf(target + at, sizeof(target) - at,
+		    "&cause=%s",
+		    ask_escape(options->cause, part, sizeof(part)));
+	if (options->path != NULL)
+		snprintf(target + at, sizeof(target) - at, "&path=%s",
+		    ask_escape(options->path, part, sizeof(part)));
 	return report(options, "GET", target, show_slow);
 }
 
@@ -267,15 +305,58 @@ command_metrics(const struct options *options)
 	return command_stat(&once);
 }
 
+/* Into a file, byte for byte; 0 or -1 after a message. */
+static int
+save(const struct answer *a, const char *path)
+{
+	FILE *f = fopen(path, "we");
+	bool ok = f != NULL && fwrite(a->reply.body, 1, a->reply.length, f) ==
+				   a->reply.length;
+
+	if (f != NULL && fclose(f) != 0)
+		ok = false;
+	if (!ok)
+		fprintf(stderr, "tailorctl: %s: %s\n", path, strerror(errno));
+	return ok ? 0 : -1;
+}
+
 int
 command_why(const struct options *options)
+{
+	const char *format = options->format;
+	char id[512], target[600];
+	struct answer a;
+	int err = 0;
+
+	if (format == NULL && options->json)
+		format = "json";
+	ask_escape(options->argument, id, sizeof(id));
+	snprintf(target, sizeof(target), "/timeline/%s%s%s", id,
+	    format != NULL ? "?format=" : "", format != NULL ? format : "");
+	if (ask_ok(options, "GET", target, &a) < 0)
+		return STATUS_NO;
+	if (options->output != NULL)
+		err = save(&a, options->output);
+	else
+		pass_on(&a);
+	answer_fini(&a);
+	return err == 0 ? STATUS_OK : STATUS_NO;
+}
+
+static void
+show_pinned(const cJSON *tree)
+{
+	printf("%s\n", field_true(tree, "pinned") ? "pinned" : "not pinned");
+}
+
+int
+command_pin(const struct options *options)
 {
 	char id[512], target[600];
 
 	ask_escape(options->argument, id, sizeof(id));
-	snprintf(target, sizeof(target), "/timeline/%s%s", id,
-	    options->json ? "?format=json" : "");
-	return pass(options, target);
+	snprintf(target, sizeof(target), "/pin?id=%s", id);
+	return report(options, "POST", target, show_pinned);
 }
 
 int

@@ -35,8 +35,10 @@ SLOW = {
         {"id": "req-1", "request": "00000000000000a1", "method": "GET",
          "target": "/search?q=" + "tail+" * 40, "status": 200,
          "total_ns": 41234567, "winner": "north", "attempts": 2,
-         "trigger": "gc", "finished": "2026-10-04T10:15:03.412Z",
-         "hazard_ns": 39000000}]}
+         "trigger": "gc", "finished": "2026-10-04T10:15:03.412345Z",
+         "cause": "gc", "share_ns": 39000000, "told_ns": 41234567,
+         "verdict": "39.0 of 41.2 ms: north collected garbage. " * 4,
+         "reason": "target", "earlier_boot": True}]}
 METRICS = """# HELP tailor_requests_total Requests.
 # TYPE tailor_requests_total counter
 tailor_requests_total{code="2xx",path="a b}\\" c"} 1500
@@ -152,13 +154,44 @@ def test_json_is_passed_on(ask, admin):
 
 
 def test_slow_table(ask, admin):
-    """Goal: a slow request in two lines, with the id that "why" takes."""
+    """Goal: a slow request, its cause and verdict, the id that "why" takes."""
     admin.answers["GET /slow?n=5"] = http(200, json.dumps(SLOW))
     result = ask("slow", "-n", "5")
     assert result.returncode == 0, result.err
     lines = result.out.splitlines()
-    assert lines[1].startswith("10:15:03.412  41.2ms north      200 gc ")
-    assert lines[2] == "    why req-1"
+    assert lines[1].startswith("10-04 10:15  41.2ms gc             north ")
+    assert lines[2].startswith("    39.0 of 41.2 ms: north collected garbage")
+    assert lines[-1] == "    why req-1 (earlier boot)"
+    assert json.loads(ask("slow", "-n", "5", "-j", wide=True).out) == SLOW
+
+
+def test_slow_filters(ask, admin):
+    """Goal: filters reach the tailor, escaped."""
+    asked = "GET /slow?n=20&since=5400&cause=gc&path=%2Fa%20b%26n%3D1"
+    admin.answers[asked] = http(200, json.dumps(SLOW))
+    assert ask("slow", "--since", "1.5h", "--cause", "gc", "--path",
+               "/a b&n=1").returncode == 0
+    assert ask("slow", "--since", "soon").returncode == 2
+
+
+def test_why_formats(ask, admin, scratch):
+    """Goal: each form is asked for by its name, and written as it came."""
+    body = b"<!DOCTYPE html>\x00\xff"
+    for option in ("html", "svg", "chrome", "json"):
+        admin.answers[f"GET /timeline/7?format={option}"] = http(200, body)
+        path = scratch / option
+        result = ask("why", "7", f"--{option}", "-o", str(path))
+        assert (result.returncode, result.out) == (0, ""), result.err
+        assert path.read_bytes() == body
+    result = ask("why", "7", "--html", "-o", str(scratch / "no" / "such"))
+    assert result.returncode == 1 and "No such file" in result.err
+
+
+def test_pin(ask, admin):
+    """Goal: pinning is a POST, and says whether it worked."""
+    admin.answers["POST /pin?id=a%2Fb"] = http(200, '{"pinned":true}')
+    assert ask("pin", "a/b").out == "pinned\n"
+    assert ask("pin", "none").returncode == 1
 
 
 def test_why(ask, admin):
@@ -356,6 +389,7 @@ def test_help_and_version(ctl):
     assert result.returncode == 0
     assert len(result.out.splitlines()) <= 50
     for command in ("servers", "slow", "why", "stat", "log", "metrics",
+                    "pin", "top", "hist",
                     "info", "ready", "switch", "probe", "completion"):
         assert f"\n  {command}" in result.out
     assert re.fullmatch(r"tailorctl \d+\.\d+\.\d+\n", ctl("-V").out)
@@ -375,6 +409,9 @@ def test_completion(ctl, build):
 
     assert complete("tailorctl", "se") == ["servers"]
     assert complete("tailorctl", "slow", "--nu") == ["--number"]
+    assert complete("tailorctl", "slow", "--ca") == ["--cause"]
+    assert complete("tailorctl", "why", "--ht") == ["--html"]
+    assert complete("tailorctl", "top", "--b") == ["--by"]
     assert complete("tailorctl", "servers", "--nu") == []
 
 
@@ -503,6 +540,105 @@ def test_log_without_stream(ask, admin, scratch):
     for path in (scratch / "junk", scratch / "none"):
         result = ask("log", "-s", str(path), wide=True)
         assert result.returncode == 1 and result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("query, message", [
+    ("total >", "column 8: wants a value here"),
+    ("total > 20ms and speed", "column 18: requests have no field"),
+    ("event == x and speed == 3", "column 16: no event has a field"),
+    ("event == gc and total > 1ms", "column 1: requests have no field"),
+    ("(total", "column 1: this parenthesis is never closed"),
+    ("\x1b[2J", "column 1: "),
+])
+def test_wrong_queries(ctl, query, message):
+    """Goal: what is wrong with a query, and where; nothing is asked for."""
+    result = ctl("log", "-q", query)
+    assert (result.returncode, result.out) == (2, "")
+    assert message in result.err and "\x1b" not in result.err
+
+
+def test_log_query_of_events(ctl, stream):
+    """Goal: -q picks events by kind, by argument, by number."""
+    _, path = stream(9)
+
+    def events(query):
+        result = ctl("log", "-d", "-j", "-s", path, "-q", query, wide=True)
+        assert result.returncode == 0, result.err
+        return [json.loads(line) for line in result.out.splitlines()]
+
+    everything = events("event")
+    assert len(everything) == 9
+    gc = events("event == jvm_gc_begin")
+    assert gc == [e for e in everything if e.get("event") == "jvm_gc_begin"]
+    assert events("event == jvm_gc_begin and count > 1") == [
+        e for e in gc if e["count"] > 1]
+    assert events("cause ~ alloc") == [e for e in gc if e["cause"] == 1]
+    assert events("in_flight == 18446744073709551615")
+    assert events("not event ~ gc and not event == proxy_receive") == [
+        e for e in everything
+        if e.get("event") not in ("jvm_gc_begin", "proxy_receive")]
+
+
+def test_known_traffic(ctl, upstream, tailor):
+    """Goal: log -q, hist and top count what was really asked."""
+    active, backup = upstream("active").serve(), upstream("backup").serve()
+    t = tailor(active, backup, slow={"target": "0"})
+    t.wait_server("backup", state="ready")
+
+    def ask(*arguments):
+        result = ctl("-a", t.admin, *arguments, wide=True)
+        assert result.returncode == 0, result.err
+        return result.out
+
+    def requests(query):
+        return [json.loads(line)
+                for line in ask("log", "-drj", "-q", query).splitlines()]
+
+    with t.client() as client:
+        for i in range(7):
+            client.get(f"/a?{i}")
+    t.ask("/switch", method="POST")
+    t.wait_server("backup", active=True)
+    with t.client() as client:
+        for i in range(4):
+            client.get(f"/b?{i}")
+        client.request("GET", "/%zz")
+        client.response()
+    wait_until(lambda: len(requests("total")) >= 11, "all are in the stream")
+    mine = requests("total and bytes")
+    assert len([r for r in mine if r["server"] == "active"]) == 7
+    assert len(requests('server == "backup" and status == 200')) >= 4
+    assert requests('server == "active" and total > 1m') == []
+    fastest = min(r["total"] for r in mine)
+    assert len(requests(f"total <= {fastest}")) == 1
+    lines = ask("log", "--dump", "--requests").splitlines()
+    assert len([x for x in lines if " active " in x]) == 7
+    for line in lines:
+        assert len(line) <= 80
+
+    hist = json.loads(ask("hist", "-d", "-j"))
+    assert hist["servers"] == ["active", "backup"]
+    assert sum(b["requests"][0] for b in hist["buckets"]) == 7
+    assert sum(b["requests"][1] for b in hist["buckets"]) >= 4
+    text = ask("hist", "--dump")
+    assert "|" in text and "#" in text and "p99" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+    wait_until(lambda: t.metrics()["tailor_tales"] >= 11, "they are kept")
+    rows = json.loads(ask("top", "-1", "-j", "--by", "path"))["rows"]
+    paths = {row["name"]: row["count"] for row in rows}
+    assert (paths["/a"], paths["/b"]) == (7, 4)
+    rows = json.loads(ask("top", "-1", "-j"))["rows"]
+    assert sum(row["count"] for row in rows) == sum(paths.values())
+    costs = [row["cost_ns"] for row in rows]
+    assert costs == sorted(costs, reverse=True)
+    for by in ("cause", "path", "cpu", "waker"):
+        text = ask("top", "-d", "--by", by)
+        assert all(len(line) <= 80 for line in text.splitlines())
+    one = json.loads(ask("slow", "-j", "--path", "/b", "-n", "1"))["slow"][0]
+    assert one["target"].startswith("/b")
+    assert "<svg " in ask("why", one["id"], "--svg")
+    assert ask("pin", one["id"]) == "pinned\n"
 
 
 def test_with_a_real_tailor(ctl, upstream, tailor):

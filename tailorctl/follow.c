@@ -1,0 +1,168 @@
+/*
+ * follow.c: see follow.h.
+ */
+#include "tailorctl/follow.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "tailorctl/ask.h"
+#include "tailorctl/field.h"
+#include "tailorctl/plain.h"
+
+#define IDLE_NS (10 * NS_PER_MS)
+#define IDLE_CHECKS 100 /* idle turns between looks at the file */
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_signal(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static void
+catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+/* How far the wall clock is from the stream's. */
+static int64_t
+wall_offset_ns(void)
+{
+	struct instant now = instant_now();
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec - (int64_t)now.ns;
+}
+
+/* The path of the stream's file, owned by the caller; NULL after a message. */
+static char *
+find_stream(const struct options *o)
+{
+	struct answer a;
+	const char *path;
+	char *copy;
+	cJSON *tree;
+
+	if (o->stream != NULL)
+		return strdup(o->stream);
+	if (ask_ok(o, "GET", "/stream", &a) < 0)
+		return NULL;
+	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	path = field_text(tree, "path");
+	copy = path != NULL && path[0] == '/' ? strdup(path) : NULL;
+	if (copy == NULL)
+		fprintf(stderr, "tailorctl: this tailor's stream is private; "
+				"give it a file (profiler.stream)\n");
+	cJSON_Delete(tree);
+	answer_fini(&a);
+	return copy;
+}
+
+int
+follow_open(struct follow *f, const struct options *options)
+{
+	int err;
+
+	*f = (struct follow){.options = options, .wall_ns = wall_offset_ns()};
+	f->path = find_stream(options);
+	if (f->path == NULL)
+		return -1;
+	err = timeline_reader_open(&f->reader, f->path);
+	if (err < 0) {
+		fprintf(stderr, "tailorctl: %s: %s\n", f->path,
+		    err == -EPROTO ? "not a stream of this version"
+				   : strerror(-err));
+		free(f->path);
+		return -1;
+	}
+	f->end = timeline_reader_head(f->reader);
+	if (!options->dump)
+		timeline_seek(f->reader, f->end);
+	catch_signals();
+	return 0;
+}
+
+void
+follow_close(struct follow *f)
+{
+	timeline_reader_close(&f->reader);
+	free(f->path);
+}
+
+enum follow_event
+follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
+{
+	struct timespec pause = {0, IDLE_NS};
+	struct stat st;
+
+	if (interrupted ||
+	    (f->options->dump && timeline_reader_position(f->reader) >= f->end))
+		return FOLLOW_END;
+	switch (timeline_read(f->reader, out, lost)) {
+	case TIMELINE_READ_OK:
+		f->idle = 0;
+		return FOLLOW_SLOT;
+	case TIMELINE_READ_LOST:
+		f->lost += *lost;
+		return FOLLOW_LOST;
+	case TIMELINE_READ_NONE:
+		break;
+	}
+	if (++f->idle % IDLE_CHECKS == 0 && stat(f->path, &st) < 0 &&
+	    errno == ENOENT) {
+		fprintf(stderr, "tailorctl: the stream is gone; "
+				"the tailor has stopped\n");
+		return FOLLOW_GONE;
+	}
+	nanosleep(&pause, NULL);
+	return FOLLOW_IDLE;
+}
+
+void
+follow_names(const struct options *options, struct seen *s)
+{
+	struct answer a;
+	const cJSON *one;
+	cJSON *tree;
+
+	if (options->stream != NULL ||
+	    ask_ok(options, "GET", "/servers", &a) < 0)
+		return;
+	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	cJSON_ArrayForEach(one, field_list(tree, "servers"))
+	{
+		if (s->servers == SEEN_SERVERS)
+			break;
+		plain_cell(s->name[s->servers++], SEEN_NAME,
+		    field_text(one, "name"), 32);
+	}
+	cJSON_Delete(tree);
+	answer_fini(&a);
+}
+
+char *
+follow_clock(const struct follow *f, uint64_t ns, char out[FOLLOW_CLOCK])
+{
+	uint64_t at_ns = ns + (uint64_t)f->wall_ns;
+	time_t second = (time_t)(at_ns / (uint64_t)NS_PER_S);
+	struct tm tm = {0};
+
+	localtime_r(&second, &tm);
+	snprintf(out, FOLLOW_CLOCK, "%02d:%02d:%02d.%09llu", tm.tm_hour % 100,
+	    tm.tm_min % 100, tm.tm_sec % 100,
+	    (unsigned long long)(at_ns % (uint64_t)NS_PER_S));
+	return out;
+}

@@ -1,0 +1,52 @@
+/*
+ * follow.h: the timeline stream in shared memory, for log, top and hist.
+ *
+ * Read beside the observer without asking it: a reader that is too slow is
+ * overtaken, is told how many events that cost, and says so; it can hold
+ * nobody up.
+ */
+#ifndef TAILOR_TAILORCTL_FOLLOW_H
+#define TAILOR_TAILORCTL_FOLLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tailorctl/options.h"
+#include "tailorctl/seen.h"
+#include "talechain/timeline.h"
+
+struct follow {
+	const struct options *options;	/* borrowed */
+	char *path;			/* owned */
+	struct timeline_reader *reader; /* owned */
+	int64_t wall_ns;		/* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	uint64_t end;			/* --dump: stop here */
+	uint64_t lost;
+	unsigned idle;
+};
+
+/*
+ * Find the stream and open it: at its end, or with --dump at its beginning.
+ * Signals INT and TERM then end follow_next.  0, or -1 after a message.
+ */
+int follow_open(struct follow *f, const struct options *options);
+void follow_close(struct follow *f);
+
+enum follow_event {
+	FOLLOW_SLOT, /* *out is the next event */
+	FOLLOW_LOST, /* *lost were overwritten unread */
+	FOLLOW_IDLE, /* nothing new; some milliseconds have passed */
+	FOLLOW_END,  /* --dump is done, or a signal came */
+	FOLLOW_GONE, /* the tailor has stopped (said) */
+};
+enum follow_event
+follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost);
+
+/* Ask the tailor for its servers' names, if one can be asked. */
+void follow_names(const struct options *options, struct seen *s);
+
+/* "15:04:05.123456789" of a stamp; out is returned. */
+#define FOLLOW_CLOCK 32
+char *follow_clock(const struct follow *f, uint64_t ns, char out[FOLLOW_CLOCK]);
+
+#endif

@@ -1,0 +1,223 @@
+/*
+ * hist.c: how long requests take, as a histogram that grows while one looks.
+ *
+ * From the stream, not from the counters: each request is there with its
+ * server.  "|" is the first server, "#" the second, "." an answer of
+ * Tailor's own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/histogram.h"
+#include "base/json.h"
+#include "tailorctl/ask.h"
+#include "tailorctl/commands.h"
+#include "tailorctl/follow.h"
+#include "tailorctl/plain.h"
+
+#define ROWS 22 /* edges 1, 2, 5, ... from 10 us; the last has none */
+#define BAR 56
+#define KINDS 3
+
+struct chart {
+	struct seen *seen; /* owned */
+	struct histogram all;
+	uint64_t count[ROWS][KINDS];
+	uint64_t requests;
+};
+
+static uint64_t
+edge_ns(unsigned i)
+{
+	static const unsigned step[] = {1, 2, 5};
+	uint64_t edge = 10000;
+
+	for (unsigned n = i / 3; n > 0; n--)
+		edge *= 10;
+	return i < ROWS - 1 ? edge * step[i % 3] : UINT64_MAX;
+}
+
+static void
+count(struct chart *c, const struct seen_request *r)
+{
+	uint64_t total = seen_total_ns(r);
+	unsigned row = 0, kind = r->server < 0 ? 2 : r->server > 0;
+
+	if (!r->began)
+		return;
+	while (total > edge_ns(row))
+		row++;
+	c->count[row][kind]++;
+	c->requests++;
+	histogram_record(&c->all, total);
+}
+
+static void
+print_row(const struct chart *c, unsigned i, uint64_t most)
+{
+	static const char mark[KINDS] = {'|', '#', '.'};
+	char edge[PLAIN_DURATION_BYTES], bar[BAR + KINDS + 1];
+	uint64_t sum = 0;
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < KINDS; k++) {
+		uint64_t marks =
+		    (c->count[i][k] * (BAR - KINDS) + most - 1) / most;
+
+		sum += c->count[i][k];
+		while (marks-- > 0 && n < BAR)
+			bar[n++] = mark[k];
+	}
+	bar[n] = '\0';
+	printf("%s%8s %7llu %s\n", i == ROWS - 1 ? "> " : "< ",
+	    plain_duration(edge, (int64_t)edge_ns(i == ROWS - 1 ? i - 1 : i)),
+	    (unsigned long long)sum, bar);
+}
+
+static void
+print_chart(const struct chart *c)
+{
+	static const double q[] = {0.5, 0.9, 0.99, 0.999, 1};
+	char text[PLAIN_DURATION_BYTES], name[SEEN_NAME], other[SEEN_NAME];
+	char a[SEEN_NAME], b[SEEN_NAME];
+	uint64_t most = 1;
+	unsigned first = ROWS, last = 0;
+
+	for (unsigned i = 0; i < ROWS; i++) {
+		uint64_t sum = 0;
+
+		for (unsigned k = 0; k < KINDS; k++)
+			sum += c->count[i][k];
+		most = sum > most ? sum : most;
+		if (sum > 0) {
+			first = first == ROWS ? i : first;
+			last = i;
+		}
+	}
+	printf("%llu requests; | %s  # %s  . Tailor itself\n",
+	    (unsigned long long)c->requests,
+	    plain_cell(a, sizeof(a), seen_server(c->seen, 0, name), 14),
+	    plain_cell(b, sizeof(b), seen_server(c->seen, 1, other), 14));
+	for (unsigned i = first; i <= last && i < ROWS; i++)
+		print_row(c, i, most);
+	for (unsigned i = 0; i < sizeof(q) / sizeof(q[0]); i++)
+		printf("%sp%g %s", i > 0 ? "  " : "", 100 * q[i],
+		    plain_duration(
+			text, (int64_t)histogram_quantile(&c->all, q[i])));
+	putchar('\n');
+}
+
+static int
+print_json(const struct chart *c)
+{
+	char name[SEEN_NAME], *text;
+	size_t length;
+	struct json j;
+
+	json_init(&j, false);
+	json_object_begin(&j);
+	json_key_string(&j, "schema", "tailor.hist/1");
+	json_key_uint(&j, "requests", c->requests);
+	json_key(&j, "servers");
+	json_array_begin(&j);
+	for (int i = 0; i < 2; i++)
+		json_string(&j, seen_server(c->seen, i, name));
+	json_array_end(&j);
+	json_key(&j, "buckets");
+	json_array_begin(&j);
+	for (unsigned i = 0; i < ROWS; i++) {
+		json_object_begin(&j);
+		if (i < ROWS - 1)
+			json_key_uint(&j, "to_ns", edge_ns(i));
+		json_key(&j, "requests");
+		json_array_begin(&j);
+		for (unsigned k = 0; k < KINDS; k++)
+			json_uint(&j, c->count[i][k]);
+		json_array_end(&j);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	json_key_uint(&j, "p50_ns", histogram_quantile(&c->all, 0.5));
+	json_key_uint(&j, "p99_ns", histogram_quantile(&c->all, 0.99));
+	json_key_uint(&j, "max_ns", histogram_quantile(&c->all, 1));
+	json_object_end(&j);
+	if (json_take(&j, &text, &length) < 0)
+		return -1;
+	printf("%s\n", text);
+	free(text);
+	return 0;
+}
+
+static int
+print(const struct chart *c, const struct options *o)
+{
+	if (o->json)
+		return print_json(c);
+	if (isatty(STDOUT_FILENO) && !o->once && !o->dump)
+		printf("\033[H\033[2J"); /* home, clear */
+	print_chart(c);
+	return fflush(stdout);
+}
+
+/* Until there is a reason to stop; the exit status. */
+static int
+run(struct chart *c, struct follow *f)
+{
+	const struct options *o = f->options;
+	struct instant due = instant_plus(instant_now(), o->interval_ns);
+	struct timeline_slot slot;
+	struct seen_request r;
+	uint64_t lost;
+
+	for (;;) {
+		switch (follow_next(f, &slot, &lost)) {
+		case FOLLOW_SLOT:
+			if (seen_take(c->seen, &slot, &r))
+				count(c, &r);
+			break;
+		case FOLLOW_LOST:
+		case FOLLOW_IDLE:
+			break;
+		case FOLLOW_END:
+			return print(c, o) == 0 ? STATUS_OK : STATUS_NO;
+		case FOLLOW_GONE:
+			print(c, o);
+			return STATUS_NO;
+		}
+		if (o->dump || instant_before(instant_now(), due))
+			continue;
+		if (print(c, o) != 0)
+			return STATUS_NO;
+		if (o->once)
+			return STATUS_OK;
+		due = instant_plus(instant_now(), o->interval_ns);
+	}
+}
+
+int
+command_hist(const struct options *options)
+{
+	struct chart *c = calloc(1, sizeof(*c));
+	struct follow f;
+	int status = STATUS_NO;
+
+	if (c != NULL)
+		c->seen = calloc(1, sizeof(*c->seen));
+	if (c == NULL || c->seen == NULL || follow_open(&f, options) < 0)
+		goto free_chart;
+	histogram_init(&c->all);
+	follow_names(options, c->seen);
+	status = run(c, &f);
+	if (f.lost > 0)
+		fprintf(stderr, "%llu events overtaken\n",
+		    (unsigned long long)f.lost);
+	follow_close(&f);
+
+free_chart:
+	if (c != NULL)
+		free(c->seen);
+	free(c);
+	return status;
+}

@@ -1,0 +1,64 @@
+/*
+ * query.h: a small language for which events or requests are wanted.
+ *
+ *	query      = both { "or" both }
+ *	both       = one { "and" one }
+ *	one        = "not" one | "(" query ")" | FIELD [ comparison ]
+ *	comparison = ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) value
+ *	           | ( "~" | "!~" ) text
+ *	value      = number [ "ns" | "us" | "ms" | "s" | "m" | "k" | "M" ] | text
+ *	text       = '"' ... '"' | "'" ... "'" | WORD
+ *
+ * A number with a unit of time is nanoseconds, as all times here are; k is
+ * 1024, M 1024 k.  "~" is "contains".  A field alone is true if it is there
+ * and neither 0 nor "".  A field that is not there makes every comparison
+ * with it false.  Texts hold no escapes: use the other quotes.
+ *
+ * Pure functions; what a field is worth is the caller's to say.
+ */
+#ifndef TAILOR_TAILORCTL_QUERY_H
+#define TAILOR_TAILORCTL_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define QUERY_TEXT_MAX 4096 /* bytes of a query */
+#define QUERY_NODES_MAX 256
+#define QUERY_DEPTH_MAX 32
+#define QUERY_WORD 64 /* of a field's name */
+
+struct query; /* opaque */
+
+/* What went wrong, for people: "column 7: ...". */
+struct query_error {
+	unsigned column; /* from 1 */
+	char text[160];
+};
+
+/*
+ * query_parse(out, text, error):
+ * Returns 0, -ENOMEM, or -EINVAL with *error filled in.  Free with
+ * query_free.
+ */
+int
+query_parse(struct query **out, const char *text, struct query_error *error);
+void query_free(struct query **qp);
+
+/* The n-th field that the query names (0, 1, ...) and where; NULL: no more. */
+const char *query_field(const struct query *q, unsigned n, unsigned *column);
+
+/* What a field is worth: a number, a text, or nothing. */
+struct query_value {
+	enum query_kind { QUERY_MISSING, QUERY_NUMBER, QUERY_TEXT } kind;
+	uint64_t number;
+	const char *text; /* borrowed until the lookup's next call */
+};
+
+/* The value of a field of what is being judged. */
+typedef struct query_value query_lookup(const char *field, void *user);
+
+/* Whether it is wanted. */
+bool query_match(const struct query *q, query_lookup *lookup, void *user);
+
+#endif

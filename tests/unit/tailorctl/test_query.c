@@ -1,0 +1,231 @@
+/*
+ * Goal: the query language says what its grammar says, and what is wrong with
+ * a query is said with its column; no text crashes it.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tailorctl/query.h"
+
+static struct query_value
+lookup(const char *field, void *user)
+{
+	struct query_value v = {QUERY_NUMBER, 0, NULL};
+
+	(void)user;
+	if (strcmp(field, "total") == 0)
+		v.number = 25000000;
+	else if (strcmp(field, "status") == 0)
+		v.number = 200;
+	else if (strcmp(field, "huge") == 0)
+		v.number = UINT64_MAX;
+	else if (strcmp(field, "zero") == 0)
+		v.number = 0;
+	else if (strcmp(field, "server") == 0)
+		v = (struct query_value){QUERY_TEXT, 0, "a"};
+	else if (strcmp(field, "number_name") == 0)
+		v = (struct query_value){QUERY_TEXT, 0, "0"};
+	else if (strcmp(field, "path") == 0)
+		v = (struct query_value){QUERY_TEXT, 0, "/search"};
+	else if (strcmp(field, "empty") == 0)
+		v = (struct query_value){QUERY_TEXT, 0, ""};
+	else
+		v.kind = QUERY_MISSING;
+	return v;
+}
+
+static const struct {
+	const char *text;
+	bool wanted;
+} good[] = {
+    {"total > 20ms and server == \"a\"", true},
+    {"total > 20ms and server == 'b'", false},
+    {"total>20ms", true},
+    {"total > 25ms", false},
+    {"total >= 25ms", true},
+    {"total == 25000000", true},
+    {"total == 25000us", true},
+    {"total == 0.025s", true},
+    {"total < 1m", true},
+    {"total <= 24.9999ms", false},
+    {"status == 200 or total > 1s", true},
+    {"status == 404 or total > 1s", false},
+    {"not status == 404", true},
+    {"not (status == 200 and server == a)", false},
+    /* and binds closer than or. */
+    {"status == 200 or status == 1 and status == 2", true},
+    {"(status == 200 or status == 1) and status == 2", false},
+    {"not not status", true},
+    {"status", true},
+    {"zero", false},
+    {"empty", false},
+    {"server", true},
+    {"path ~ search", true},
+    {"path ~ /search and path !~ index", true},
+    {"path == /search", true},
+    {"path < /z", true},
+    {"status ~ 20", true},
+    {"huge == 18446744073709551615", true},
+    {"huge == 18446744073709551614", false},
+    {"number_name == 0", true},
+    {"nothing == 1", false},
+    {"nothing != 1", false},
+    {"not nothing", true},
+    {"status == abc", false},
+    {"status != abc", true},
+    {"  total\t>\n1k ", true},
+    {"server=='a'and(status==200)", true},
+};
+
+static void
+test_meaning(void **state)
+{
+	struct query_error e;
+	struct query *q;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		if (query_parse(&q, good[i].text, &e) < 0)
+			fail_msg("%s: column %u: %s", good[i].text, e.column,
+			    e.text);
+		if (query_match(q, lookup, NULL) != good[i].wanted)
+			fail_msg("%s is not %d", good[i].text, good[i].wanted);
+		query_free(&q);
+	}
+}
+
+static const struct {
+	const char *text;
+	unsigned column;
+	const char *says;
+} bad[] = {
+    {"", 1, "wants a field here, not the end"},
+    {"total >", 8, "wants a value here, not the end"},
+    {"total = 3", 7, "=="},
+    {"total > 20 xs", 12, "wants and, or, or the end here, not \"xs\""},
+    {"total > 20xs", 9, "\"20xs\" is no number"},
+    {"total > 1e9", 9, "no number"},
+    {"total > 99999999999999999999", 9, "no number"},
+    {"server == \"a", 11, "never closed"},
+    {"(status == 2", 1, "never closed"},
+    {"status == 2)", 12, "not \")\""},
+    {"status && total", 8, "joined by"},
+    {"5 == total", 1, "wants a field here, not \"5\""},
+    {"status == 2 or", 15, "wants a field"},
+    {"not", 4, "wants a field"},
+    {"\x1b[31m", 1, "\"?\""},
+};
+
+static void
+test_errors(void **state)
+{
+	struct query_error e;
+	struct query *q = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(query_parse(&q, bad[i].text, &e), -EINVAL);
+		if (e.column != bad[i].column ||
+		    strstr(e.text, bad[i].says) == NULL)
+			fail_msg(
+			    "%s: column %u: %s", bad[i].text, e.column, e.text);
+		assert_null(q);
+	}
+}
+
+static void
+test_limits(void **state)
+{
+	static char text[20000];
+	struct query_error e;
+	struct query *q = NULL;
+
+	(void)state;
+	memset(text, '(', 5000);
+	assert_int_equal(query_parse(&q, text, &e), -EINVAL);
+	memset(text, '(', 100);
+	text[100] = '\0';
+	assert_int_equal(query_parse(&q, text, &e), -EINVAL);
+	assert_int_equal(e.column, QUERY_DEPTH_MAX + 1);
+	strcpy(text, "a");
+	for (unsigned i = 0; i < 300; i++)
+		strcat(text, " or a");
+	assert_int_equal(query_parse(&q, text, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "parts"));
+	memset(text, 'x', 70);
+	text[70] = '\0';
+	assert_int_equal(query_parse(&q, text, &e), -EINVAL);
+}
+
+static void
+test_fields(void **state)
+{
+	struct query_error e;
+	struct query *q;
+	unsigned column;
+
+	(void)state;
+	assert_int_equal(query_parse(&q, "a == b or not (c and d < 3)", &e), 0);
+	assert_string_equal(query_field(q, 0, &column), "a");
+	assert_string_equal(query_field(q, 1, &column), "c");
+	assert_int_equal(column, 16);
+	assert_string_equal(query_field(q, 2, &column), "d");
+	assert_null(query_field(q, 3, &column));
+	query_free(&q);
+}
+
+static void
+test_random(void **state)
+{
+	static const char *const word[] = {"total", "and", "or", "not", "(",
+	    ")", "==", "<", "~", "!~", "20ms", "\"a\"", "'", " ", "server", "7",
+	    "!", "status"};
+	unsigned parsed = 0;
+
+	(void)state;
+	srand(3);
+	for (unsigned turn = 0; turn < 50000; turn++) {
+		char text[200] = "";
+		struct query_error e = {0};
+		struct query *q;
+
+		for (int i = rand() % 9; i >= 0; i--) {
+			strcat(text, word[(size_t)rand() %
+					  (sizeof(word) / sizeof(word[0]))]);
+			strcat(text, rand() % 3 ? " " : "");
+		}
+		if (rand() % 4 == 0 && text[0] != '\0')
+			text[(size_t)rand() % strlen(text)] =
+			    (char)(1 + rand() % 255);
+		if (query_parse(&q, text, &e) == 0) {
+			query_match(q, lookup, NULL);
+			query_free(&q);
+			parsed++;
+			continue;
+		}
+		assert_true(e.column >= 1 && e.column <= strlen(text) + 1);
+		assert_true(e.text[0] != '\0');
+	}
+	assert_true(parsed > 500);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_meaning),
+	    cmocka_unit_test(test_errors),
+	    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_fields),
+	    cmocka_unit_test(test_random),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
