@@ -535,10 +535,10 @@ const struct config_key config_keys[] = {
 	"CAP_PERFMON; what is missing is off, and all else works."},
 {"profiler.kernel_slots", KEY_COUNT, PLACE(config, profiler.kernel_slots),
 	RANGE(64, 1 * M), .power_of_two = true, .restart = true,
-	.fallback = "8192",
+	.fallback = "16384",
 	.meaning = "Events of the kernel in the ring of one CPU, 64 bytes each: "
-	"8 ms of a million a second, longer than the observer is away when "
-	"it shares its CPU."},
+	"1 MiB, 16 ms of a million a second, longer than the observer is away "
+	"when it shares a CPU that is not crowded."},
 {"profiler.syscalls", KEY_BOOL, PLACE(config, profiler.syscalls),
 	.restart = true, .fallback = "false",
 	.meaning = "System calls of the servers, too.  Off: while they are "

@@ -17,6 +17,7 @@
 
 #include "kernel_events.h"
 
+#define FLAG_SYN 0x02
 #define FLAG_PUSH 0x08
 #define FLAG_ACK 0x10
 
@@ -448,6 +449,13 @@ is_from_process(const struct talechain_event *e, const void *arg)
 	return e->pid == *(const uint32_t *)arg;
 }
 
+static bool
+is_nameless(const struct talechain_event *e, const void *arg)
+{
+	(void)arg;
+	return e->arg[0] == 0 && low(e->arg[3]) != (FLAG_SYN | FLAG_ACK);
+}
+
 /* Goal: of a connection to a port of ours the other end is told, too, though
  * its process is not watched, and its first bytes carry its cookie; without
  * that port nothing of it is told. */
@@ -483,6 +491,10 @@ test_stranger(void **state)
 		    watched);
 		assert_int_equal(recording_count(&r, TALECHAIN_PAGEFAULT,
 				     is_from_process, &who),
+		    0);
+		/* Only the listener's answer to a SYN has no cookie yet. */
+		assert_int_equal(
+		    recording_count(&r, TALECHAIN_TCP_XMIT, is_nameless, NULL),
 		    0);
 		close(p.server);
 		close(p.listener);
