@@ -163,6 +163,7 @@ struct config {
 		uint64_t stream_buffer_bytes; /* back-pressure mark */
 		unsigned keep_alive_requests; /* per client connection */
 		bool underscore_pass;
+		bool strict_authority;
 		bool via;
 		bool forwarded;	    /* add Forwarded (RFC 7239) */
 		bool trailers_pass; /* to clients that say TE: trailers */
@@ -197,7 +198,7 @@ struct config {
 		uint64_t store_bytes;
 		unsigned keep_slowest; /* of each window, also below target */
 		int64_t window_ns;
-		unsigned history;  /* last N finished requests */
+		unsigned history; /* last N finished requests */
 	} slow;
 
 	struct {

@@ -448,6 +448,11 @@ const struct config_key config_keys[] = {
 	.fallback = "false",
 	.meaning = "Forward fields with an underscore in their name.  Off: "
 	"many servers take Content_Length for Content-Length."},
+{"proxy.strict_authority", KEY_BOOL, PLACE(config, proxy.strict_authority),
+	.fallback = "false",
+	.meaning = "Answer 400 to a target in absolute form that names another "
+	"host than Host does.  Off, the target's replaces Host, as RFC 9112 "
+	"demands of proxies."},
 {"proxy.via", KEY_BOOL, PLACE(config, proxy.via), .fallback = "true",
 	.meaning = "Add a Via field to forwarded requests, as RFC 9110 "
 	"demands of gateways."},

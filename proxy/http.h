@@ -34,6 +34,7 @@ struct http_limits {
 	unsigned fields_max;	 /* 1 .. HTTP_FIELDS_MAX, 431 beyond */
 	uint64_t body_max;	 /* 413 beyond */
 	bool underscore_pass;	 /* pass field names with "_" (else dropped) */
+	bool strict_authority;	 /* requests: Host must be the target's */
 	bool upgrade_asked;	 /* responses: a 101 is not out of place */
 };
 

@@ -91,9 +91,10 @@ request_line_read(
 	return (struct http_refusal){400, target_read(*target, head)};
 }
 
-/* One Host, which an absolute target replaces; 1.0 may have none. */
+/* One Host, which an absolute target replaces, or if limits say so may not
+ * contradict; 1.0 may have none. */
 static const char *
-host_read(struct http_head *head)
+host_read(const struct http_limits *limits, struct http_head *head)
 {
 	const struct http_field *host = http_field_find(head, HTTP_FIELD_HOST);
 	unsigned hosts = fields_count(head, HTTP_FIELD_HOST);
@@ -106,6 +107,9 @@ host_read(struct http_head *head)
 	reason = authority_check(host->value);
 	if (head->authority.length == 0)
 		head->authority = host->value;
+	else if (reason == NULL && limits->strict_authority &&
+		 !slice_same(head->authority, host->value))
+		return "host_differs";
 	return reason;
 }
 
@@ -137,7 +141,7 @@ request_check(const struct http_limits *limits, struct http_head *head)
 	if (head->framing == HTTP_FRAMING_LENGTH &&
 	    head->content_length > limits->body_max)
 		return (struct http_refusal){413, "body_too_large"};
-	refusal = (struct http_refusal){400, host_read(head)};
+	refusal = (struct http_refusal){400, host_read(limits, head)};
 	if (refusal.reason != NULL)
 		return refusal;
 	connection_read(head);

@@ -60,6 +60,7 @@ limits_http(struct proxy *p)
 	    .fields_max = c->proxy.fields_max,
 	    .body_max = c->proxy.body_max_bytes,
 	    .underscore_pass = c->proxy.underscore_pass,
+	    .strict_authority = c->proxy.strict_authority,
 	};
 	p->response_limits = p->request_limits;
 	p->response_limits.body_max = UINT64_MAX;

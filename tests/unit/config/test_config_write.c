@@ -27,7 +27,8 @@ random_quantity(const struct config_key *key, char *out, size_t size)
 	if (roll(4) == 0)
 		v = roll(2) ? key->min : key->max;
 	if (key->power_of_two)
-		v = 1024u << roll(15);
+		for (v = key->min; v * 2 <= key->max && roll(8) > 0;)
+			v *= 2;
 	if (key->type == KEY_RATIO)
 		snprintf(out, size, "%.17g", v);
 	else

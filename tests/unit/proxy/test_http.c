@@ -208,7 +208,7 @@ test_field_find(void **state)
 	static const char text[] = "GET / HTTP/1.1\r\nHost: a\r\n"
 				   "Accept: 1\r\naccept: 2\r\n"
 				   "x-tailor-hedge: off\r\n\r\n";
-	struct http_limits limits = {100, 1000, 10, 10, false, false};
+	struct http_limits limits = {100, 1000, 10, 10, false, false, false};
 	const struct http_field *field;
 	struct http_refusal refusal;
 	struct http_head head;
@@ -235,7 +235,7 @@ test_limits_without_scan(void **state)
 	static const char text[] = "POST /abc HTTP/1.1\r\nHost: a\r\n"
 				   "Expect: 100-continue\r\n"
 				   "Content-Length: 11\r\n\r\n";
-	struct http_limits limits = {18, 1000, 10, 10, false, false};
+	struct http_limits limits = {18, 1000, 10, 10, false, false, false};
 	struct http_refusal refusal;
 	struct http_head head;
 
@@ -271,7 +271,7 @@ test_bodiless_lengths(void **state)
 	    {HTTP_METHOD_HEAD, "204", false},
 	    {HTTP_METHOD_GET, "103", false},
 	};
-	struct http_limits limits = {100, 1000, 10, 10, false, false};
+	struct http_limits limits = {100, 1000, 10, 10, false, false, false};
 	struct http_refusal refusal;
 	struct http_head head;
 	char text[64];

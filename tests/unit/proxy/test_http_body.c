@@ -540,6 +540,65 @@ test_chunk_totals_cannot_wrap(void **state)
 	assert_int_equal(refusal.status, 413);
 }
 
+/* Trailer lines are kept whole wherever the bytes are cut. */
+static void
+test_trailers_kept(void **state)
+{
+	static const char in[] = "2;x=y\r\nab\r\n0\r\nA: 1\r\nLong-Name:\t2 "
+				 "\r\nC:\r\n\r\nrest";
+	static const char lines[] = "A: 1\r\nLong-Name:\t2 \r\nC:\r\n";
+	const size_t length = sizeof(in) - 1, whole = length - 4;
+
+	(void)state;
+	for (size_t cut = 1; cut < whole; cut++) {
+		struct bytes m = {0}, payload = {0};
+		char *kept = malloc(HTTP_TRAILERS_MAX);
+		struct http_body b;
+		size_t at = 0;
+
+		bytes_add(&m, in, length);
+		http_body_init(&b, HTTP_FRAMING_CHUNKED, 0, 100);
+		http_body_keep_trailers(&b, kept);
+		feed_piece(&b, &m, &at, cut, &payload);
+		while (at < length && !b.done)
+			feed_piece(&b, &m, &at, length, &payload);
+		assert_true(b.done);
+		assert_int_equal(at, whole);
+		assert_int_equal(payload.length, 2);
+		assert_int_equal(b.kept, sizeof(lines) - 1);
+		assert_memory_equal(kept, lines, b.kept);
+		free(kept);
+	}
+}
+
+/* The longest trailers that pass fill their room and no more: ASan watches. */
+static void
+test_trailers_fill_their_room(void **state)
+{
+	(void)state;
+	for (size_t extra = 0; extra < 4; extra++) {
+		/* the limit counts the first byte of the empty line too */
+		size_t n = HTTP_TRAILERS_MAX - 2 - 5 + extra - 2;
+		char *kept = malloc(HTTP_TRAILERS_MAX), *in = malloc(n + 32);
+		struct bytes m = {0}, payload = {0};
+		struct http_body b;
+		size_t at = 0;
+
+		bytes_add(&m, "0\r\nA: ", 6);
+		memset(in, 'v', n);
+		bytes_add(&m, in, n);
+		bytes_add(&m, "\r\n\r\n", 4);
+		http_body_init(&b, HTTP_FRAMING_CHUNKED, 0, 100);
+		http_body_keep_trailers(&b, kept);
+		feed_piece(&b, &m, &at, m.length, &payload);
+		assert_true(b.kept <= HTTP_TRAILERS_MAX);
+		if (extra == 0)
+			assert_true(b.done);
+		free(kept);
+		free(in);
+	}
+}
+
 int
 main(void)
 {
@@ -551,6 +610,8 @@ main(void)
 	    cmocka_unit_test(test_refused_stays_refused),
 	    cmocka_unit_test(test_overhead),
 	    cmocka_unit_test(test_chunk_totals_cannot_wrap),
+	    cmocka_unit_test(test_trailers_kept),
+	    cmocka_unit_test(test_trailers_fill_their_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -290,7 +290,9 @@ read_option(struct test_case *c, const char *rest)
 {
 	unsigned n;
 
-	if (strcmp(rest, "underscore") == 0)
+	if (strcmp(rest, "authority") == 0)
+		c->input.limits.strict_authority = true;
+	else if (strcmp(rest, "underscore") == 0)
 		c->input.limits.underscore_pass = true;
 	else if (sscanf(rest, "fields %u", &n) == 1)
 		c->input.limits.fields_max = n;

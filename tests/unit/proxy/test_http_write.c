@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -361,6 +362,108 @@ test_slices_point_into_the_buffer(void **state)
 	}
 }
 
+static void
+expect_trailers(const char *in, const char *expected)
+{
+	char out[512];
+	int n = http_write_trailers(
+	    (struct slice){in, strlen(in)}, out, sizeof(out));
+
+	assert_true(n >= 0);
+	assert_int_equal(n, strlen(expected));
+	assert_memory_equal(out, expected, (size_t)n);
+}
+
+/* What would change a message's frame, way or reader never trails it. */
+static void
+test_trailers(void **state)
+{
+	static const char *const never[] = {"Content-Length", "Host", "TE",
+	    "transfer-encoding", "Trailer", "Connection", "Cookie",
+	    "Set-Cookie", "Authorization", "WWW-Authenticate", "Expires",
+	    "Cache-Control", "Content-Type", "Content-Encoding", "If-Match",
+	    "X-Forwarded-For", "Forwarded", "Via", "Tailor-Pushback",
+	    "X-Tailor-Hedge", "X-Request-Id", "Location", "Date", "Vary",
+	    "Access-Control-Allow-Origin", "Retry-After", "Upgrade", "Close"};
+	char line[64];
+
+	(void)state;
+	expect_trailers("", "");
+	expect_trailers("X-Sum:\t 1 \r\netag:w\r\n", "X-Sum: 1\r\netag: w\r\n");
+	expect_trailers("A: 1\r\nHost: b\r\nServer-Status:\r\n",
+	    "A: 1\r\nServer-Status: \r\n");
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		snprintf(line, sizeof(line), "%s: x\r\n", never[i]);
+		expect_trailers(line, "");
+	}
+	assert_int_equal(
+	    http_write_trailers((struct slice){"A: 1\r\n", 6}, line, 5),
+	    -ENOBUFS);
+}
+
+static void
+test_takes_trailers(void **state)
+{
+	static const struct {
+		const char *lines;
+		bool takes;
+	} cases[] = {
+	    {"TE: trailers\r\n", true},
+	    {"TE: gzip, TRAILERS;q=1\r\n", false},
+	    {"TE: gzip\r\nTE: deflate , Trailers\r\n", true},
+	    {"TE: trailersx\r\n", false},
+	    {"Trailer: trailers\r\n", false},
+	    {"", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct http_head head;
+		char text[128];
+
+		snprintf(text, sizeof(text),
+		    "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", cases[i].lines);
+		parse_request(text, &head);
+		assert_int_equal(http_takes_trailers(&head), cases[i].takes);
+	}
+}
+
+/* RFC 7239: quotes where a colon would end the value. */
+static void
+test_rfc7239(void **state)
+{
+	static const struct {
+		const char *client, *expected;
+	} cases[] = {
+	    {"192.0.2.1", "Forwarded: for=192.0.2.1;host=\"a:80\";proto=http"},
+	    {"2001:db8::1",
+		"Forwarded: for=\"[2001:db8::1]\";host=\"a:80\";proto=http"},
+	    {NULL, "Forwarded: for=unknown;host=\"a:80\";proto=http"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct http_forward forward = {
+		    .client = cases[i].client,
+		    .forwarded = true,
+		    .traceparent = "",
+		};
+		struct http_head head;
+		char out[1024];
+		int n;
+
+		parse_request("GET / HTTP/1.1\r\nHost: a:80\r\n"
+			      "traceparent: 00-x\r\nForwarded: for=me\r\n\r\n",
+		    &head);
+		n = http_write_request(&head, &forward, out, sizeof(out) - 1);
+		assert_true(n > 0);
+		out[n] = '\0';
+		assert_non_null(strstr(out, cases[i].expected));
+		assert_null(strstr(out, "for=me"));
+		assert_null(strstr(out, "traceparent"));
+	}
+}
+
 int
 main(void)
 {
@@ -376,6 +479,9 @@ main(void)
 	    cmocka_unit_test(test_response_fields),
 	    cmocka_unit_test(test_response_without_body),
 	    cmocka_unit_test(test_slices_point_into_the_buffer),
+	    cmocka_unit_test(test_trailers),
+	    cmocka_unit_test(test_takes_trailers),
+	    cmocka_unit_test(test_rfc7239),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,143 @@
+/* Goal: the names a request goes by are well-formed whatever the client says,
+ * and each attempt has its own place in the trace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/identity.h"
+
+#define TRACE "0af7651916cd43dd8448eb211c80319c"
+#define PARENT "b7ad6b7169203331"
+
+static const struct http_limits limits = {
+    .request_line_max = 8192,
+    .head_max = 16384,
+    .fields_max = HTTP_FIELDS_MAX,
+};
+
+static void
+head_of(const char *lines, char *text, size_t size, struct http_head *head)
+{
+	struct http_refusal refusal = {0};
+
+	snprintf(text, size, "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines);
+	if (http_parse_request(&limits, text, strlen(text), head, &refusal))
+		fail_msg("%s", refusal.reason);
+}
+
+static void
+test_external_id(void **state)
+{
+	static const struct {
+		const char *lines;
+		bool known;
+		const char *expected;
+	} cases[] = {
+	    {"X-Request-Id: abc-1.2_Z\r\n", true, "abc-1.2_Z"},
+	    {"X-Request-Id: abc\r\n", false, "00000000000000ff"},
+	    {"X-Request-Id: a b\r\n", true, "00000000000000ff"},
+	    {"X-Request-Id: \r\n", true, "00000000000000ff"},
+	    {"", true, "00000000000000ff"},
+	    {"X-Request-Id: 12345678901234567890123456789012345678901234567890"
+	     "12345678901234\r\n",
+		true,
+		"12345678901234567890123456789012345678901234567890"
+		"12345678901234"},
+	    {"X-Request-Id: 12345678901234567890123456789012345678901234567890"
+	     "123456789012345\r\n",
+		true, "00000000000000ff"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct http_head head;
+		char text[512], id[65];
+
+		head_of(cases[i].lines, text, sizeof(text), &head);
+		external_id_read(id, 0xff, &head, cases[i].known);
+		assert_string_equal(id, cases[i].expected);
+	}
+}
+
+static void
+test_trace(void **state)
+{
+	static const struct {
+		const char *value;
+		bool passes;
+	} cases[] = {
+	    {"00-" TRACE "-" PARENT "-01", true},
+	    {"00-" TRACE "-" PARENT "-00", true},
+	    {"01-" TRACE "-" PARENT "-01-more", true},
+	    {"00-" TRACE "-" PARENT "-01-more", false},
+	    {"01-" TRACE "-" PARENT "-01more", false},
+	    {"ff-" TRACE "-" PARENT "-01", false},
+	    {"00-00000000000000000000000000000000-" PARENT "-01", false},
+	    {"00-" TRACE "-0000000000000000-01", false},
+	    {"00-" TRACE "-" PARENT "-0", false},
+	    {"00-0AF7651916CD43DD8448EB211C80319C-" PARENT "-01", false},
+	    {"00_" TRACE "-" PARENT "-01", false},
+	    {"", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct http_head head;
+		struct trace trace;
+		char text[512], field[200], line[80];
+		size_t n;
+
+		snprintf(field, sizeof(field), "traceparent: %s\r\n",
+		    cases[i].value);
+		head_of(field, text, sizeof(text), &head);
+		trace_read(&trace, &head);
+		n = trace_line(&trace, 1, 0, line, sizeof(line));
+		if (!cases[i].passes) {
+			assert_int_equal(n, 0);
+			continue;
+		}
+		assert_int_equal(n, 70);
+		assert_memory_equal(line, "traceparent: 00-" TRACE "-", 49);
+		assert_memory_equal(line + 65, "-0", 2);
+	}
+}
+
+/* Parents are never all zero, and different for each request and attempt. */
+static void
+test_parents_differ(void **state)
+{
+	struct trace trace = {"00-" TRACE, "01"};
+	static char seen[2000][17];
+	unsigned n = 0;
+
+	(void)state;
+	for (uint64_t id = 0; id < 1000; id++)
+		for (unsigned attempt = 0; attempt < 2; attempt++) {
+			char line[80];
+
+			trace_line(&trace, id, attempt, line, sizeof(line));
+			memcpy(seen[n], line + 49, 16);
+			assert_string_not_equal(seen[n], "0000000000000000");
+			for (unsigned i = 0; i < n; i++)
+				if (strcmp(seen[i], seen[n]) == 0)
+					fail_msg("the same twice");
+			n++;
+		}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_external_id),
+	    cmocka_unit_test(test_trace),
+	    cmocka_unit_test(test_parents_differ),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
