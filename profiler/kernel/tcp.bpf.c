@@ -19,6 +19,7 @@
 #define FAMILY_INET6 10
 #define PROTOCOL_TCP 6
 #define STATE_TIME_WAIT 6 /* then it is another, smaller structure */
+#define STATE_CLOSE_WAIT 8
 #define STATE_NEW_SYN_RECV 12
 #define STATE_SYN_SENT 2
 #define FLAG_PEEK 0x2
@@ -306,7 +307,7 @@ int
 BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 {
 	struct tcp_sock *tp;
-	__u32 end;
+	__u32 end, left;
 
 	if (ret <= 0 || flags & (FLAG_PEEK | FLAG_ERRQUEUE) ||
 	    sk->sk_protocol != PROTOCOL_TCP || !call_watched(sk))
@@ -315,7 +316,11 @@ BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 	if (tp == NULL)
 		return 0;
 	end = tp->copied_seq;
+	left = tp->rcv_nxt - end;
+	/* The end of the stream has a number, too, but is no byte. */
+	if (left > 0 && sk->__sk_common.skc_state == STATE_CLOSE_WAIT)
+		left--;
 	return emit(TALECHAIN_SOCK_RECV, bpf_get_socket_cookie(sk),
-	    (__u64)(end - (__u32)ret) << 32 | (__u32)ret, tp->rcv_nxt - end,
+	    (__u64)(end - (__u32)ret) << 32 | (__u32)ret, left,
 	    ports(&sk->__sk_common));
 }

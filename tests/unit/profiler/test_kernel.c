@@ -207,6 +207,50 @@ test_timer(void **state)
 	recording_close(&r);
 }
 
+static bool
+is_any(const struct talechain_event *e, const void *arg)
+{
+	(void)e;
+	(void)arg;
+	return true;
+}
+
+/* Goal: a CPU that slept before it ran us says how long and how deep. */
+static void
+test_idle(void **state)
+{
+	struct timespec nap = {.tv_nsec = 2000000};
+	struct recording r;
+	unsigned tries;
+	int i = -1;
+
+	(void)state;
+	recording_init(&r);
+	r.options.profile = PROFILER_KERNEL_FULL;
+	recording_open(&r);
+	for (tries = 0; i < 0 && tries < 200; tries++) {
+		recording_begin(&r);
+		nanosleep(&nap, NULL);
+		recording_end(&r);
+		i = recording_find(&r, 0, TALECHAIN_IDLE, is_any, NULL);
+	}
+	if (i < 0) {
+		print_message("skipped, because no CPU ever slept\n");
+		recording_close(&r);
+		skip();
+	}
+	assert_true(r.event[i].arg[0] < 64);
+	assert_true(r.event[i].arg[1] > 0);
+	assert_true(r.event[i].arg[1] < (uint64_t)NS_PER_S);
+	/* And one of ours ran next on that CPU. */
+	while (++i < (int)r.count && r.event[i].type != TALECHAIN_SCHEDULE)
+		;
+	assert_true(i < (int)r.count);
+	assert_int_equal(r.event[i].tid, 0);
+	assert_int_equal(high(r.event[i].arg[0]), getpid());
+	recording_close(&r);
+}
+
 /* --- preemption ---------------------------------------------------------------- */
 
 struct switching {
@@ -463,6 +507,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_waker),
 	    cmocka_unit_test(test_timer),
+	    cmocka_unit_test(test_idle),
 	    cmocka_unit_test(test_preemption),
 	    cmocka_unit_test(test_small_faults),
 	    cmocka_unit_test(test_huge_fault),

@@ -15,6 +15,7 @@
 #include "fixture.h"
 #include "kernel_events.h"
 #include "profiler/kernel/capability.h"
+#include "profiler/kernel/programs.h"
 
 #define STRESS_CALLS 400000
 #define STRESS_THREADS 4
@@ -361,6 +362,38 @@ test_slots(void **state)
 	}
 }
 
+/* Goal: programs that the kernel refuses switch off the signals that need
+ * them, with the reason, and no others. */
+static void
+test_refused(void **state)
+{
+	struct profiler_signal_state states[PROFILER_SIGNALS];
+	/* Slots far outside the rings: whoever emits is refused. */
+	struct kernel_config config = {.slot_mask = (1 << 20) - 1};
+	struct kernel_options o = {
+	    .profile = PROFILER_KERNEL_LITE, .slot_log2 = 6};
+	struct bpf_object *object = NULL;
+	unsigned i;
+	int err;
+
+	(void)state;
+	if (!capability_may_trace()) {
+		print_message("skipped, because we may not trace\n");
+		skip();
+	}
+	for (i = 0; i < PROFILER_SIGNALS; i++)
+		states[i] = (struct profiler_signal_state){.on = true};
+	err = programs_load(&object, &config, &o, 1, states);
+	assert_int_equal(err, 0);
+	for (i = 0; i < PROFILER_SIGNALS; i++) {
+		/* Interrupts only leave a mark. */
+		assert_int_equal(states[i].on, i == PROFILER_SIGNAL_INTERRUPT ||
+						   i == PROFILER_SIGNAL_IDLE);
+		assert_int_equal(states[i].why[0] == '\0', states[i].on);
+	}
+	bpf_object__close(object);
+}
+
 /* --- through the observer -------------------------------------------------- */
 
 /* Goal: in the stream a server's events carry its number, ours none; nothing
@@ -429,6 +462,7 @@ main(void)
 	    cmocka_unit_test(test_unprivileged),
 	    cmocka_unit_test(test_dropped),
 	    cmocka_unit_test(test_slots),
+	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_stream),
 	};
 

@@ -544,6 +544,40 @@ test_outgoing(void **state)
 	recording_close(&r);
 }
 
+/* Goal: what is left to be read is told, and does not count the end of the
+ * stream. */
+static void
+test_left(void **state)
+{
+	static const uint64_t left[] = {60, 0};
+	struct recording r;
+	struct bytes b;
+	struct pair p;
+	int i, from = 0, part;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	pair_open(&p, r.kernel, AF_INET);
+	recording_begin(&r);
+	send_all(p.client, (const char[100]){0}, 100);
+	shutdown(p.client, SHUT_WR);
+	settle(p.client);
+	receive_all(p.server, 40);
+	receive_all(p.server, 60);
+	recording_end(&r);
+	for (part = 0; part < 2; part++) {
+		b = (struct bytes){p.server_cookie, 0, part == 0 ? 40 : 60};
+		i = recording_find(
+		    &r, (unsigned)from, TALECHAIN_SOCK_RECV, is_call_of, &b);
+		assert_true(i >= 0);
+		assert_int_equal(r.event[i].arg[2], left[part]);
+		from = i;
+	}
+	pair_close(&p);
+	recording_close(&r);
+}
+
 /* Goal: a network softirq that worked for a connection of ours is told. */
 static void
 test_softirq(void **state)
@@ -586,6 +620,7 @@ main(void)
 	    cmocka_unit_test(test_held),
 	    cmocka_unit_test(test_stranger),
 	    cmocka_unit_test(test_outgoing),
+	    cmocka_unit_test(test_left),
 	    cmocka_unit_test(test_softirq),
 	};
 
