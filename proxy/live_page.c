@@ -39,13 +39,13 @@ static const char style[] =
     "border-bottom:1px solid var(--line)}"
     "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;"
     "white-space:nowrap}"
-    "td.t{overflow-wrap:anywhere}"
+    "td.t{overflow-wrap:anywhere;min-width:200px}"
     "a{color:var(--bar)}code{font:13px ui-monospace,monospace}"
     "svg{display:block;width:100%;height:auto;background:var(--card);"
     "border:1px solid var(--line)}"
     "svg text{fill:var(--dim);font:12px system-ui,sans-serif}"
     "svg text.s{fill:var(--fg)}svg .grid{stroke:var(--line)}"
-    ".gc{fill:var(--gc)}.safepoint{fill:var(--safe)}.exit{fill:var(--exit)}"
+    ".gc{fill:var(--gc)}.safepoint{fill:var(--safe)}.exit{fill:var(--fg)}"
     ".bar{fill:var(--bar)}.over{fill:var(--slow)}"
     ".ready{color:var(--ok)}.down{color:var(--exit)}"
     "ul.key{list-style:none;margin:6px 0 0;padding:0;display:flex;gap:18px;"
@@ -146,9 +146,9 @@ put_lead(FILE *f, const struct live_view *v, const struct live_sums *s)
 	    (unsigned long long)s->slow, (unsigned long long)s->requests,
 	    duration(d, v->target_ns));
 	if (s->causes > 0)
-		fprintf(f, "; %s of the time that their causes cost: %s",
-		    percent(p, s->cause[0].lost_ns, s->lost_ns),
-		    tale_cause_words(s->cause[0].cause));
+		fprintf(f, "; what cost them most: %s (%s)",
+		    tale_cause_words(s->cause[0].cause),
+		    percent(p, s->cause[0].lost_ns, s->lost_ns));
 	fputs(".</p>", f);
 	if (v->unexamined > 0)
 		fprintf(f,

@@ -187,7 +187,6 @@ show_slow_one(const cJSON *one)
 		printf("    ");
 		plain_wrap(
 		    stdout, plain_cell(inert, sizeof(inert), verdict, 500), 4);
-		putchar('\n');
 	}
 	printf("    why %s%s\n",
 	    plain_cell(id, sizeof(id), field_text(one, "id"), 55),

@@ -1,0 +1,172 @@
+/*
+ * Goal: Accept with its weights chooses the form; hostile fields do no harm;
+ * the slowest of a window are found as they come.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "proxy/negotiate.h"
+#include "proxy/slow.h"
+
+#define NONE (-ENOENT)
+
+static const struct {
+	const char *accept;
+	int preferred, expected;
+} table[] = {
+    {"", TALE_FORMAT_TEXT, TALE_FORMAT_TEXT},
+    {"", TALE_FORMAT_JSON, TALE_FORMAT_JSON},
+    {"*/*", TALE_FORMAT_JSON, TALE_FORMAT_JSON},
+    {"text/html", TALE_FORMAT_TEXT, TALE_FORMAT_HTML},
+    {"text/*", TALE_FORMAT_HTML, TALE_FORMAT_HTML},
+    {"text/*", TALE_FORMAT_JSON, TALE_FORMAT_TEXT},
+    /* The more exact range counts, in whatever order. */
+    {"text/*;q=0.9, text/plain;q=0.1", TALE_FORMAT_TEXT, TALE_FORMAT_HTML},
+    {"text/plain;q=0.1, text/*;q=0.9", TALE_FORMAT_TEXT, TALE_FORMAT_HTML},
+    {"*/*, text/plain;q=0", TALE_FORMAT_TEXT, TALE_FORMAT_JSON},
+    /* Among equals: preferred, then exactly named, then in order. */
+    {"*/*, image/svg+xml", TALE_FORMAT_TEXT, TALE_FORMAT_TEXT},
+    {"image/svg+xml, text/html", TALE_FORMAT_TEXT, TALE_FORMAT_HTML},
+    {"image/*, application/json", TALE_FORMAT_TEXT, TALE_FORMAT_JSON},
+    {"application/json;charset=utf-8;q=0.4,text/html;q=.5", TALE_FORMAT_TEXT,
+	TALE_FORMAT_JSON},
+    {"application/json ; q = 0.4 , text/html ; q=0.5", TALE_FORMAT_TEXT,
+	TALE_FORMAT_HTML},
+    {"text/html;q=1.000", TALE_FORMAT_TEXT, TALE_FORMAT_HTML},
+    {"text/html;q=0.001", TALE_FORMAT_TEXT, TALE_FORMAT_HTML},
+    {"image/png", TALE_FORMAT_TEXT, NONE},
+    {"text/html;q=0", TALE_FORMAT_TEXT, NONE},
+    /* What is no range says nothing. */
+    {"html", TALE_FORMAT_TEXT, TALE_FORMAT_TEXT},
+    {"text/html;q=1.001", TALE_FORMAT_TEXT, TALE_FORMAT_TEXT},
+    {"text/html;q=-1", TALE_FORMAT_TEXT, TALE_FORMAT_TEXT},
+    {"text/html;q=", TALE_FORMAT_TEXT, TALE_FORMAT_TEXT},
+    {",,;,;q=1,", TALE_FORMAT_TEXT, TALE_FORMAT_TEXT},
+};
+
+static void
+test_choice(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct negotiation n = {0};
+		int got;
+
+		negotiate_accept(&n,
+		    (struct slice){table[i].accept, strlen(table[i].accept)});
+		got =
+		    negotiate_choose(&n, (enum tale_format)table[i].preferred);
+		if (got != table[i].expected)
+			fail_msg("\"%s\": %d, not %d", table[i].accept, got,
+			    table[i].expected);
+	}
+}
+
+/* Goal: two fields are one list. */
+static void
+test_two_fields(void **state)
+{
+	struct negotiation n = {0};
+
+	(void)state;
+	negotiate_accept(&n, (struct slice){"text/plain;q=0.2", 16});
+	negotiate_accept(&n, (struct slice){"text/html;q=0.3", 15});
+	assert_int_equal(
+	    negotiate_choose(&n, TALE_FORMAT_TEXT), TALE_FORMAT_HTML);
+}
+
+static void
+test_random(void **state)
+{
+	static const char letter[] = "tex/html*;q=0.15, \t\"";
+
+	(void)state;
+	srand(7);
+	for (unsigned turn = 0; turn < 100000; turn++) {
+		struct negotiation n = {0};
+		size_t length = (size_t)rand() % 24;
+		char *text = malloc(length + 1);
+		int got;
+
+		for (size_t i = 0; i < length; i++)
+			text[i] = letter[(size_t)rand() % (sizeof(letter) - 1)];
+		negotiate_accept(&n, (struct slice){text, length});
+		got = negotiate_choose(&n, TALE_FORMAT_TEXT);
+		assert_true(
+		    got == NONE || (got >= 0 && got < TALE_FORMAT_COUNT));
+		free(text);
+	}
+}
+
+static void
+test_names(void **state)
+{
+	char extra[NEGOTIATE_EXTRA_BYTES];
+
+	(void)state;
+	assert_int_equal(tale_format_named("chrome", 6), TALE_FORMAT_CHROME);
+	assert_int_equal(tale_format_named("chrom", 5), -EINVAL);
+	assert_int_equal(tale_format_named("", 0), -EINVAL);
+	/* No id can break out of the file's name. */
+	negotiate_extra(TALE_FORMAT_CHROME, "a\"\r\nX: /../y", extra);
+	assert_string_equal(extra, "Content-Disposition: attachment; "
+				   "filename=\"tailor-a___X___.._y.trace."
+				   "json\"\r\n");
+}
+
+/* Goal: those still there at the end are the slowest of the window. */
+static void
+test_window(void **state)
+{
+	struct slow_window w = {0};
+	struct instant now = {1000};
+	int64_t kept[5] = {0}, all[400];
+
+	(void)state;
+	srand(11);
+	for (unsigned turn = 0; turn < 50; turn++) {
+		for (unsigned i = 0; i < 400; i++) {
+			all[i] = 1 + rand();
+			/* As the analysis does: the fastest makes room. */
+			if (slow_window_take(&w, 5, 1000, now, all[i])) {
+				unsigned least = 0;
+
+				for (unsigned k = 1; k < 5; k++)
+					if (kept[k] < kept[least])
+						least = k;
+				kept[least] = all[i];
+			}
+		}
+		for (unsigned k = 0; k < 5; k++) {
+			unsigned slower = 0;
+
+			for (unsigned i = 0; i < 400; i++)
+				slower += all[i] > kept[k];
+			assert_true(slower < 5);
+		}
+		memset(kept, 0, sizeof(kept));
+		now = instant_plus(now, 1000);
+	}
+	assert_false(slow_window_take(&w, 0, 1000, now, 1));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_choice),
+	    cmocka_unit_test(test_two_fields),
+	    cmocka_unit_test(test_random),
+	    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_window),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
