@@ -18,9 +18,11 @@
 #include "talechain/slice.h"
 #include "talechain/telling.h"
 
-#define DOUBT_PAST_NS (60 * NS_PER_S)	   /* read later than this: doubtful */
-#define DOUBT_FUTURE_NS NS_PER_MS	   /* stamped after it was read */
-#define BULKS_MAX (TALE_EVENTS_MAX / 2)	   /* page faults and the like */
+#define DOUBT_PAST_NS (60 * NS_PER_S)	    /* read later than this: doubtful */
+#define DOUBT_FUTURE_NS NS_PER_MS	    /* stamped after it was read */
+#define BULKS_MAX (TALE_EVENTS_MAX / 8 * 3) /* page faults and the like */
+#define SWITCHES_MAX (TALE_EVENTS_MAX / 4)
+#define AWAY_MAX_NS (200 * NS_PER_US) /* longer absences are not left out */
 #define BEGINNINGS (3 + HAZARD_KIND_COUNT) /* what beginning_of() tells */
 /*
  * Which kind of pause an event is about, 0 .. BEGINNINGS - 1, or -1; and
@@ -60,7 +62,7 @@ static bool
 is_bulk(const struct talechain_event *e)
 {
 	return e->type == TALECHAIN_PAGEFAULT || e->type == TALECHAIN_SYSCALL ||
-	       e->type == TALECHAIN_SOFTIRQ;
+	       e->type == TALECHAIN_SOFTIRQ || e->type == TALECHAIN_RUNNABLE;
 }
 
 /* Leave out those shorter than before, or twice that. */
@@ -85,6 +87,60 @@ slice_thin(struct slicer *s)
 	t->entries = kept;
 }
 
+/* The thread that an entry takes from its CPU while it wants to run, or 0. */
+static uint32_t
+pushed_off(const struct talechain_event *e)
+{
+	return e->type == TALECHAIN_SCHEDULE &&
+		       e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED
+		   ? e->tid
+		   : 0;
+}
+
+/*
+ * Leave out, of all times that a thread was pushed off its CPU, those shorter
+ * than before, or twice that: it then seems to have run on.  Only where the
+ * other thread is a stranger, or that one's life would be wrong.
+ */
+static void
+slice_thin_switches(struct slicer *s)
+{
+	struct tale *t = s->tale;
+	size_t left[SLICE_CPUS] = {0}; /* entry + 1, by thread */
+	size_t i, kept = 0, *place;
+	uint32_t in, out;
+
+	s->away_least_ns = s->away_least_ns > 0 ? 2 * s->away_least_ns : 5000;
+	for (i = 0; i < t->entries; i++) {
+		const struct talechain_event *e = &t->entry[i].slot.event;
+
+		in = e->type == TALECHAIN_SCHEDULE ? tale_low(e->arg[0]) : 0;
+		out = pushed_off(e);
+		place = &left[in % SLICE_CPUS];
+		if (in != 0 && *place != 0 && !slice_is_thread(t, e->tid) &&
+		    t->entry[*place - 1].slot.event.tid == in &&
+		    instant_since(t->entry[i].at, t->entry[*place - 1].at) <
+			s->away_least_ns) {
+			t->entry[*place - 1].slot.event.type = 0;
+			t->entry[i].slot.event.type = 0;
+		}
+		if (in != 0)
+			*place = 0;
+		if (out != 0 && !slice_is_thread(t, in))
+			left[out % SLICE_CPUS] = i + 1;
+	}
+	for (i = 0; i < t->entries; i++) {
+		if (t->entry[i].slot.event.type != 0) {
+			t->entry[kept++] = t->entry[i];
+			continue;
+		}
+		s->kernels--;
+		s->switches--;
+		t->omitted++;
+	}
+	t->entries = kept;
+}
+
 /* Whether there is no place for a slot, after making some if that helps. */
 static bool
 slice_full(struct slicer *s, const struct timeline_slot *slot)
@@ -97,6 +153,13 @@ slice_full(struct slicer *s, const struct timeline_slot *slot)
 		if (tale_event_latency_ns(&slot->event) < s->bulk_least_ns)
 			return true;
 	}
+	/* Not for ever: some cannot be left out. */
+	while (slot->event.type == TALECHAIN_SCHEDULE &&
+	       s->switches >= SWITCHES_MAX && s->away_least_ns < AWAY_MAX_NS)
+		slice_thin_switches(s);
+	if (slot->event.type == TALECHAIN_SCHEDULE &&
+	    s->switches >= SWITCHES_MAX)
+		return true;
 	return s->tale->entries >= TALE_EVENTS_MAX ||
 	       (class == 2 && s->applications >= TALE_EVENTS_MAX / 2) ||
 	       (class == 0 && s->kernels >= TALE_EVENTS_MAX / 4 * 3);
@@ -131,6 +194,7 @@ slice_add(struct slicer *s, const struct timeline_slot *slot)
 	s->applications += slot->event.type >> 12 == 2;
 	s->kernels += slot->event.type >> 12 == 0;
 	s->bulks += is_bulk(&slot->event);
+	s->switches += slot->event.type == TALECHAIN_SCHEDULE;
 	return 0;
 }
 

@@ -48,6 +48,8 @@ struct slicer {
 	size_t kernels;		  /* entries of the kernel */
 	size_t bulks;		  /* those of which there may be thousands */
 	int64_t bulk_least_ns;	  /* shorter ones of these are left out */
+	size_t switches;	  /* SCHEDULE */
+	int64_t away_least_ns;	  /* shorter absences are left out */
 	bool final;		  /* the pass that takes */
 	bool kernel;		  /* there are events of the kernel */
 	struct slice_socket socket[TALE_SOCKETS];
@@ -69,6 +71,7 @@ int slice_add(struct slicer *s, const struct timeline_slot *slot);
 bool slice_touches(const struct slicer *s, const struct timeline_slot *slot);
 
 /* slice_kernel.c */
+bool slice_is_thread(const struct tale *t, uint64_t tid);
 void slice_learn_first(struct slicer *s, const struct timeline_slot *slot);
 void slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
 /* After the second: peers' threads and whom they woke. */

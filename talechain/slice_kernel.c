@@ -42,8 +42,8 @@ attempt_of_socket(enum tale_socket i)
 	return i < TALE_SOCKET_A ? TAILOR : (int)(i - TALE_SOCKET_A) / 2;
 }
 
-static bool
-is_thread(const struct tale *t, uint64_t tid)
+bool
+slice_is_thread(const struct tale *t, uint64_t tid)
 {
 	for (unsigned i = 0; tid != 0 && i < t->threads; i++)
 		if (t->thread[i].tid == tid)
@@ -54,7 +54,7 @@ is_thread(const struct tale *t, uint64_t tid)
 static void
 thread_add(struct tale *t, uint32_t tid, uint32_t pid, int attempt)
 {
-	if (tid == 0 || is_thread(t, tid) || t->threads == TALE_THREADS)
+	if (tid == 0 || slice_is_thread(t, tid) || t->threads == TALE_THREADS)
 		return;
 	t->thread[t->threads++] = (struct tale_thread){tid, pid, attempt};
 }
@@ -277,7 +277,7 @@ take_softirq(struct slicer *s, const struct timeline_slot *slot)
 	const struct talechain_event *e = &slot->event;
 	uint64_t segment_ns = s->segment_ns[e->cpu % SLICE_CPUS];
 
-	if (is_thread(s->tale, e->tid) ||
+	if (slice_is_thread(s->tale, e->tid) ||
 	    (segment_ns != 0 && segment_ns <= e->ts &&
 		e->ts - segment_ns <= e->arg[1]))
 		return slice_add(s, slot);
@@ -291,12 +291,12 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 	struct timeline_slot *idle = &s->idle[e->cpu % SLICE_CPUS];
 	int err = 0;
 
-	if (is_thread(s->tale, tale_low(e->arg[0]))) {
+	if (slice_is_thread(s->tale, tale_low(e->arg[0]))) {
 		if (e->tid == 0 && idle->seq != 0 &&
 		    idle->event.cpu == e->cpu && idle->event.ts <= e->ts)
 			err = slice_add(s, idle);
 		idle->seq = 0;
-	} else if (!is_thread(s->tale, e->tid)) {
+	} else if (!slice_is_thread(s->tale, e->tid)) {
 		return 0;
 	}
 	return err < 0 ? err : slice_add(s, slot);
@@ -326,12 +326,12 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 		return take_softirq(s, slot);
 	case TALECHAIN_WAKEUP:
 	case TALECHAIN_RUNNABLE:
-		return is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
+		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
 	case TALECHAIN_PAGEFAULT:
 	case TALECHAIN_SYSCALL:
 	case TALECHAIN_EXEC:
 	case TALECHAIN_EXIT:
-		return is_thread(t, e->tid) ? slice_add(s, slot) : 0;
+		return slice_is_thread(t, e->tid) ? slice_add(s, slot) : 0;
 	}
 	return 0;
 }
