@@ -1,6 +1,6 @@
 /*
  * Goal: no bytes in a timeline stream's file crash a reader or a slice, and
- * whatever is sliced renders as text and JSON.
+ * whatever is sliced renders in every format.
  *
  * The input is laid over a good small stream: the header from its beginning,
  * then slots of 96 bytes from slot 0 on.
@@ -107,9 +107,13 @@ whole(const struct story *s)
 			abort();
 }
 
+/* Text, picture, page or trace, as which says, and JSON. */
 static void
-tell(struct timeline_reader *r)
+tell(struct timeline_reader *r, size_t which)
 {
+	static int (*const render[])(
+	    const struct story *, char **, size_t *) = {story_render_text,
+	    story_render_svg, story_render_html, story_render_chrome};
 	struct tale *t;
 	struct story *s;
 	struct json j;
@@ -122,7 +126,7 @@ tell(struct timeline_reader *r)
 	if (tale_tell(&s, t) < 0)
 		abort();
 	whole(s);
-	if (story_render_text(s, &text, &n) < 0)
+	if (render[which % 4](s, &text, &n) < 0 || strlen(text) != n)
 		abort();
 	free(text);
 	json_init(&j, false);
@@ -153,7 +157,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (timeline_reader_position(r) <= before)
 				abort();
 		}
-		tell(r);
+		tell(r, size);
 		timeline_reader_close(&r);
 	}
 	close(fd);
