@@ -7,9 +7,8 @@
  */
 #include "talechain/telling.h"
 
-/* A JVM that prepares or compiles so much is busy with that. */
+/* A JVM that prepares so many classes is busy with that. */
 #define CLASSES_PER_S 1000
-#define METHODS_PER_S 500
 
 void
 cause_pauses(struct telling *tl, int attempt)
@@ -64,8 +63,7 @@ cause_classes(struct telling *tl, int attempt)
 		    v->arg[2] == 0 || v->arg[2] > (uint64_t)NS_PER_S * 10)
 			continue;
 		s = (double)v->arg[2] / (double)NS_PER_S;
-		if ((double)v->arg[0] < CLASSES_PER_S * s &&
-		    (double)v->arg[1] < METHODS_PER_S * s)
+		if ((double)v->arg[0] < CLASSES_PER_S * s)
 			continue;
 		c.value = v->arg[0];
 		c.end_ns = telling_at(tl, t->entry[i].at);
