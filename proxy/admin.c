@@ -50,10 +50,23 @@ admin_is_unix(const struct admin *a)
 	return a->path[0] != '\0';
 }
 
+/* What a collector prefers; all that know it name it first. */
+static bool
+wants_openmetrics(struct evhttp_request *r)
+{
+	const char *accept =
+	    evhttp_find_header(evhttp_request_get_input_headers(r), "Accept");
+
+	return accept != NULL &&
+	       strstr(accept, "application/openmetrics-text") != NULL;
+}
+
 static void
 on_metrics(struct evhttp_request *r, void *user)
 {
-	struct admin *a = user;
+	struct proxy *p = admin_proxy(user);
+	struct exposition e = {.openmetrics = wants_openmetrics(r)};
+	struct instant begun = instant_now();
 	struct evbuffer *body;
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(r);
 
@@ -64,8 +77,14 @@ on_metrics(struct evhttp_request *r, void *user)
 		evhttp_send_error(r, 500, NULL);
 		return;
 	}
-	metrics_write(a->proxy, body);
-	evhttp_add_header(headers, "Content-Type", "text/plain; version=0.0.4");
+	e.out = body;
+	metrics_write(p, &e);
+	p->metrics.render_ns = instant_since(instant_now(), begun);
+	evhttp_add_header(headers, "Content-Type",
+	    e.openmetrics
+		? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+		: "text/plain; version=0.0.4; charset=utf-8");
+	evhttp_add_header(headers, "Vary", "Accept");
 	evhttp_send_reply(r, 200, "OK", body);
 	evbuffer_free(body);
 }
@@ -75,6 +94,18 @@ on_servers(struct evhttp_request *r, void *user)
 {
 	if (admin_admit(user, r, EVHTTP_REQ_GET))
 		admin_reply_servers(r, ((struct admin *)user)->proxy);
+}
+
+static void
+on_ledger(struct evhttp_request *r, void *user)
+{
+	struct json j;
+
+	if (!admin_admit(user, r, EVHTTP_REQ_GET))
+		return;
+	json_init(&j, false);
+	ledger_write(admin_proxy(user), &j);
+	admin_reply_json(r, &j);
 }
 
 static void
@@ -172,6 +203,7 @@ on_index(struct evhttp_request *r, struct admin *user)
 	    "GET  /servers          both servers\n"
 	    "GET  /live             a page that shows what happens\n"
 	    "GET  /live.json        the same as JSON\n"
+	    "GET  /ledger           what hedging cost and was worth\n"
 	    "GET  /slow?n=20        slow requests, newest first\n"
 	    "                       (&since=SECONDS&cause=CODE&path=PATH)\n"
 	    "GET  /timeline/ID      one request, as text, json, html, svg or\n"
@@ -219,6 +251,7 @@ static const struct {
     {"/metrics", on_metrics},
     {"/servers", on_servers},
     {"/slow", on_slow},
+    {"/ledger", on_ledger},
     {"/live", on_live},
     {"/live.json", on_live_json},
     {"/pin", on_pin},

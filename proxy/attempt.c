@@ -183,8 +183,8 @@ attempt_commit(struct attempt *a)
 	r->state = REQUEST_COMMITTED;
 	r->committed = now;
 	r->status = a->answer.status;
-	histogram_record(&p->metrics.commit_delay,
-	    (uint64_t)instant_since(now, a->first_byte));
+	distribution_record(
+	    &p->metrics.commit_delay, instant_since(now, a->first_byte));
 	proxy_emit(p, TALECHAIN_PROXY_COMMIT, r->id,
 	    (uint64_t)r->race.attempt[a->index].server, (uint64_t)a->index,
 	    (uint64_t)a->answer.status);

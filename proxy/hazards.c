@@ -59,13 +59,44 @@ cancel_idle(struct proxy *p)
 		attempt_cancel(&r->attempt[1]);
 }
 
+/* Why the policy left the other server, as that one is now. */
+static void
+swap_count(struct proxy *p)
+{
+	struct metrics *m = &p->metrics;
+	unsigned left = 1 - p->hedging.active;
+	enum hedge_trigger why = hedging_hazard_trigger(&p->hedging, left);
+	struct instant since = p->hedging.server[left].hazard_since;
+
+	m->swaps++;
+	m->swap_reason[why]++;
+	if (why != HEDGE_FIRST && instant_is_set(since))
+		distribution_record(
+		    &m->swap, instant_since(instant_now(), since));
+}
+
+/* Time with every server in a hazard: nothing helps then. */
+void
+proxy_count_both(struct proxy *p, struct instant now)
+{
+	struct metrics *m = &p->metrics;
+	bool all = true;
+
+	for (unsigned i = 0; i < p->config->servers; i++)
+		all &= p->hedging.server[i].hazards != 0;
+	if (instant_is_set(m->both_since))
+		m->both_hazard_ns +=
+		    (uint64_t)instant_since(now, m->both_since);
+	m->both_since = all ? now : INSTANT_NONE;
+}
+
 void
 proxy_apply(struct proxy *p, unsigned consequences)
 {
 	const struct config *c = p->config;
 
 	if (consequences & HEDGING_SWAPPED) {
-		p->metrics.swaps++;
+		swap_count(p);
 		proxy_emit(p, TALECHAIN_PROXY_SWAP, 1 - p->hedging.active,
 		    p->hedging.active, 0, 0);
 		log_event(LOG_LEVEL_INFO, "swapped", "active=%s",
@@ -99,17 +130,24 @@ hazard_count(struct proxy *p, const struct hazard *h, struct instant now)
 	if (h->begin) {
 		m->hazards[h->server][h->kind]++;
 		*since = h->at;
-		histogram_record(&m->detect, detect < 0 ? 0 : (uint64_t)detect);
-		histogram_record(&m->notice, notice < 0 ? 0 : (uint64_t)notice);
+		m->hazards_active +=
+		    h->server == p->hedging.active &&
+		    (p->hedging.limits.triggers & 1U << h->kind) != 0;
+		distribution_record(&m->detect, detect);
+		distribution_record(&m->notice, notice);
 	} else if (instant_is_set(*since)) {
 		int64_t length = instant_since(h->at, *since);
 
 		m->hazard_ns[h->server][h->kind] +=
 		    length < 0 ? 0 : (uint64_t)length;
+		distribution_record(&m->hazard_length[h->kind], length);
 		*since = INSTANT_NONE;
-		if (m->last_hedge_ns[h->server] > 0)
+		if (m->last_hedge_ns[h->server] > 0) {
 			histogram_record(&m->last_hedge,
 			    (uint64_t)m->last_hedge_ns[h->server]);
+			distribution_record(
+			    &m->hazard_sent, m->last_hedge_ns[h->server]);
+		}
 		m->last_hedge_ns[h->server] = 0;
 	}
 }
@@ -135,6 +173,7 @@ proxy_hazard(struct proxy *p, const struct hazard *h)
 	hazard_count(p, h, now);
 	live_note_hazard(&p->live, h);
 	proxy_apply(p, hedging_hazard(&p->hedging, h, now));
+	proxy_count_both(p, now);
 	if (h->kind == HAZARD_EXIT && h->begin)
 		server_lost(&p->server[h->server]);
 	log_event(LOG_LEVEL_DEBUG, "hazard",
@@ -198,5 +237,8 @@ proxy_loser_done(struct uplink *u, enum uplink_end end)
 	m->losers_failed += end != UPLINK_COMPLETE && end != UPLINK_TIMEOUT;
 	/* How much longer the client would have waited (L5). */
 	if (end == UPLINK_COMPLETE && !u->client_left)
-		histogram_record(&m->hedge_saved, (uint64_t)saved);
+		distribution_record(&m->hedge_saved, saved);
+	if (end == UPLINK_COMPLETE && instant_is_set(u->written_first))
+		distribution_record(
+		    &m->loser, instant_since(instant_now(), u->written_first));
 }

@@ -54,7 +54,7 @@ intake_refuse(struct client *c, const struct http_refusal *refusal)
 	char text[128];
 	int n;
 
-	metrics_refusal(&c->proxy->metrics, refusal->reason);
+	metrics_reason(&c->proxy->metrics.parse, refusal->reason);
 	intake_whole(c);
 	if (c->request != NULL) {
 		request_fail(c->request, refusal->status, refusal->reason);

@@ -87,8 +87,14 @@ on_tick(evutil_socket_t fd, short what, void *user)
 
 	(void)fd;
 	(void)what;
+	if (instant_is_set(p->ticked))
+		distribution_record(&p->metrics.loop_lag,
+		    instant_since(now, p->ticked) - TICK_NS);
+	p->ticked = now;
 	proxy_hazards(p);
 	proxy_apply(p, hedging_tick(&p->hedging, now));
+	proxy_count_both(p, now);
+	ledger_tick(p, now);
 	if (!p->accepting && !p->stopping)
 		accept_when_ready(p, now);
 	notify_tick(p, now);
@@ -160,6 +166,7 @@ proxy_init(struct proxy *p)
 	TAILQ_INIT(&p->tale_queries);
 	block_pool_init(&p->blocks, 0);
 	metrics_init(&p->metrics);
+	ledger_init(p);
 	limits_hedging(config, &limits);
 	hedging_init(&p->hedging, &limits);
 	limits_apply(p);

@@ -19,6 +19,7 @@
 #include "proxy/client.h"
 #include "proxy/http.h"
 #include "proxy/live.h"
+#include "proxy/ledger.h"
 #include "proxy/listening.h"
 #include "proxy/metrics.h"
 #include "proxy/reload.h"
@@ -108,6 +109,8 @@ struct proxy {
 	unsigned consequences; /* to be carried out when the turn ends */
 
 	struct metrics metrics;
+	struct ledger ledger;
+	struct instant ticked;
 	struct live live;
 	struct slow_window slow_window;
 	struct {
@@ -143,6 +146,9 @@ void proxy_hazards(struct proxy *p);
 
 /* Act on one hazard: the observer's, or one told to the admin listener. */
 void proxy_hazard(struct proxy *p, const struct hazard *h);
+
+/* Keep the time in which every server was in a hazard.  Every tick. */
+void proxy_count_both(struct proxy *p, struct instant now);
 
 /* Carry out enum hedging_consequence. */
 void proxy_apply(struct proxy *p, unsigned consequences);

@@ -145,6 +145,7 @@ on_attempt_sent(struct uplink *u)
 		return;
 	late = instant_since(u->written_last, a->hazard);
 	histogram_record(&m->hedge_delay, late < 0 ? 0 : (uint64_t)late);
+	distribution_record(&m->hedge_send, late);
 	m->last_hedge_ns[r->race.attempt[0].server] = late;
 }
 
@@ -240,7 +241,7 @@ on_attempt_end(const struct uplink_result *result)
 	}
 	result->server->connect_failures = 0;
 	if (latency >= 0)
-		histogram_record(&result->server->response, (uint64_t)latency);
+		server_responded(result->server, latency);
 	if (!won && !a->answer.held) {
 		a->answer.complete = true;
 		attempt_commit(a);

@@ -44,10 +44,11 @@ request_count(struct request *r, struct instant now)
 	int64_t total = instant_since(now, r->first_byte);
 	bool hedged = r->race.started > 1;
 
+	m->methods[r->method]++;
 	m->requests[r->status == 499 ? 0 : r->status / 100 % 6]++;
 	p->tunnels -= r->tunnel;
 	if (r->client != NULL && !r->tunnel)
-		histogram_record(&m->latency, total < 0 ? 0 : (uint64_t)total);
+		metrics_latency(m, total, r->external_id);
 	if (hedged) {
 		m->hedges_won += r->race.winner == 1;
 		m->hedges_lost += r->race.winner == 0;

@@ -284,6 +284,7 @@ request_fail(struct request *r, unsigned status, const char *reason)
 		return;
 	}
 	request_unqueue(r);
+	metrics_reason(&p->metrics.failures, reason);
 	race_abandon(&p->hedging, &r->race, instant_now());
 	request_drop_attempts(r, "abandoned");
 	r->state = REQUEST_LOCAL;

@@ -146,6 +146,17 @@ server_lost(struct server *s)
 }
 
 void
+server_responded(struct server *s, int64_t latency_ns)
+{
+	const struct hedging_server *h = &s->proxy->hedging.server[s->index];
+	bool hazard = h->hazards != 0 || (instant_is_set(h->hazard_over) &&
+					     instant_since(instant_now(),
+						 h->hazard_over) < latency_ns);
+
+	distribution_record(&s->responses[hazard], latency_ns);
+}
+
+void
 server_failed(struct server *s, enum uplink_end end)
 {
 	s->errors[end]++;
@@ -323,6 +334,11 @@ server_tick(struct server *s, struct instant now)
 			    (unsigned long long)s->warmups_ok);
 			health_arm(s);
 		}
+		if (state == SERVER_READY && s->state_logged == SERVER_WARMING)
+			distribution_record(&s->warmup_length,
+			    instant_since(now, s->warming_since));
+		if (state == SERVER_WARMING)
+			s->warming_since = now;
 		if (s->state_logged == SERVER_READY)
 			s->state_since = now;
 		s->state_logged = state;
@@ -344,7 +360,9 @@ server_init(struct server *s, struct proxy *p, unsigned index)
 	TAILQ_INIT(&s->busy);
 	TAILQ_INIT(&s->draining);
 	TAILQ_INIT(&s->unused);
-	histogram_init(&s->response);
+	distribution_init_requests(&s->responses[0]);
+	distribution_init_requests(&s->responses[1]);
+	distribution_init_lives(&s->warmup_length);
 	s->warmup = calloc(WARMUPS_MAX, sizeof(*s->warmup));
 	if (s->warmup == NULL)
 		return -ENOMEM;

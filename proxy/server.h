@@ -7,9 +7,9 @@
 
 #include <sys/types.h>
 
-#include "base/histogram.h"
 #include "config/config.h"
 #include "hedging/hedging.h"
+#include "proxy/distribution.h"
 #include "proxy/uplink.h"
 
 #define WARMUPS_MAX 64 /* warm-up requests under way at once */
@@ -70,7 +70,7 @@ struct server {
 	bool restarting;
 	struct instant duty_since;	/* of the drain or restart */
 	enum server_state state_logged; /* as last seen by the tick */
-	struct instant state_since;
+	struct instant state_since, warming_since;
 
 	/* warm-up */
 	struct event warmup_timer;
@@ -92,7 +92,8 @@ struct server {
 	uint64_t losers_drained, losers_closed;
 	uint64_t warmups_ok, warmups_failed;
 	uint64_t checks_ok, checks_failed;
-	struct histogram response;
+	struct distribution responses[2]; /* without, with a hazard */
+	struct distribution warmup_length;
 };
 
 /* Set up a server and begin to look for it (or to launch it).  0 or -errno. */
@@ -113,6 +114,9 @@ void server_lost(struct server *s);
 
 /* Ask whether warm-up requests are due, and send them. */
 void server_warm(struct server *s);
+
+/* An attempt was answered. */
+void server_responded(struct server *s, int64_t latency_ns);
 
 /* An exchange failed without an answer: count, and doubt the server. */
 void server_failed(struct server *s, enum uplink_end end);

@@ -326,7 +326,7 @@ def test_tailorctl_acts(upstream, tailor, build):
     assert status == 1 and "did not launch" in err
     assert ctl("reload") == (0, "nothing has changed\n", "")
     config = json.loads(json.dumps(t.config))
-    config["slow"] = {"target": "3ms", "history": 17}
+    config.setdefault("slow", {}).update(target="3ms", history=17)
     with open(f"{t.directory}/tailor.json", "w", encoding="utf-8") as file:
         json.dump(config, file)
     status, _, err = ctl("reload")

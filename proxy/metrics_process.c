@@ -1,0 +1,212 @@
+/*
+ * metrics_process.c: what is counted of the process itself, its observer and
+ * its tales, as text.
+ */
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proxy/access_log.h"
+#include "proxy/analysis.h"
+#include "proxy/limits.h"
+#include "proxy/metrics.h"
+#include "proxy/proxy.h"
+
+void
+metrics_write_profiler(struct proxy *p, struct exposition *e)
+{
+	struct profiler_stats s;
+
+	profiler_stats(p->profiler, &s);
+	exposition_counter(e, "tailor_profiler_samples_total",
+	    "Sweeps of the observer.", s.sweeps);
+	exposition_counter(e, "tailor_profiler_events_total",
+	    "Events copied into the timeline stream.", s.events);
+	exposition_counter(e, "tailor_profiler_lost_total",
+	    "Events overwritten before they were read.", s.lost);
+	exposition_counter(e, "tailor_profiler_torn_total",
+	    "Events read again because their writer came by.", s.torn);
+	exposition_counter(e, "tailor_profiler_abandoned_total",
+	    "Events left half-written.", s.abandoned);
+	exposition_counter(e, "tailor_channel_errors_total",
+	    "Values out of range in a channel.", s.rejected);
+	exposition_counter(e, "tailor_hazards_dropped_total",
+	    "Hazards the proxy had no room for.", s.hazards_lost);
+	exposition_counter(e, "tailor_kernel_missed_total",
+	    "Events that the kernel's programs could not write.",
+	    s.kernel_missed);
+	exposition_counter(e, "tailor_kernel_threads_refused_total",
+	    "Threads whose waits are unknown: over 16384.", s.kernel_crowded);
+	exposition_counter(e, "tailor_profiler_blind_total",
+	    "Gaps between sweeps over profiler.blind.", s.blind);
+	exposition_gauge(e, "tailor_profiler_blind_max_seconds",
+	    "The longest of them.", (double)s.blind_max_ns / 1e9);
+	exposition_gauge(e, "tailor_channels", "Channels open.", s.channels);
+	exposition_counter(e, "tailor_channels_refused_total",
+	    "Channels refused.", s.channels_refused);
+}
+
+/* Counters by cause; those that have never happened are not written. */
+static void
+by_cause(struct exposition *e, const char *name, const char *help,
+    const uint64_t *value, double unit)
+{
+	exposition_family(e, name, "counter", help);
+	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
+		if (value[i] > 0)
+			exposition_print(e, "%s{cause=\"%s\"} %.9g\n", name,
+			    tale_cause_code((enum tale_cause)i),
+			    (double)value[i] / unit);
+}
+
+void
+metrics_write_tales(struct proxy *p, struct exposition *e)
+{
+	struct analysis_stats s;
+
+	analysis_stats(p->analysis, &s);
+	by_cause(e, "tailor_slow_requests_total",
+	    "Requests slower than slow.target, by what most of their time "
+	    "passed on.",
+	    s.cause_requests, 1);
+	by_cause(e, "tailor_slow_seconds_total",
+	    "The time of those requests, by what it passed on.", s.cause_ns,
+	    1e9);
+	exposition_gauge(e, "tailor_tales", "Tales of requests that are kept.",
+	    s.store.tales);
+	exposition_gauge(e, "tailor_tales_bytes",
+	    "What they take in the store.", (double)s.store.bytes);
+	exposition_gauge(
+	    e, "tailor_tales_files", "Files of the store.", s.store.files);
+	exposition_gauge(e, "tailor_tales_on_disk",
+	    "1 if the store is a directory, 0 if it is memory.", s.on_disk);
+	exposition_counter(e, "tailor_tales_told_total",
+	    "Requests whose events were examined.", s.told);
+	exposition_counter(e, "tailor_tales_kept_total",
+	    "Tales put into the store.", s.store.added);
+	exposition_counter(e, "tailor_tales_dropped_total",
+	    "Tales dropped at slow.keep or slow.store_bytes.", s.store.dropped);
+	exposition_counter(e, "tailor_tales_failed_total",
+	    "Tales that could not be written.", s.failed);
+	exposition_counter(e, "tailor_tales_corrupt_total",
+	    "Places in the store's files that hold no good record.",
+	    s.store.corrupt);
+}
+
+/* Resident and virtual size, bytes. */
+static void
+memory_now(double *resident, double *virtual)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	double page = (double)sysconf(_SC_PAGESIZE);
+	unsigned long pages = 0, in = 0;
+
+	if (f != NULL && fscanf(f, "%lu %lu", &pages, &in) != 2)
+		pages = in = 0;
+	if (f != NULL)
+		fclose(f);
+	*resident = (double)in * page;
+	*virtual = (double)pages * page;
+}
+
+/* O(descriptors): with 10,000 of them a millisecond, so not each one is
+ * looked at: the kernel counts them since 6.2 (st_size), before it does not. */
+static double
+descriptors_open(const struct proxy *p)
+{
+	struct stat st;
+	double n = 0;
+
+	if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0)
+		return (double)st.st_size;
+	n = p->client_count;
+	for (unsigned i = 0; i < p->config->servers; i++)
+		n += p->server[i].idle_count + p->server[i].busy_count +
+		     p->server[i].draining_count;
+	return n;
+}
+
+/* The names that every Prometheus client library has. */
+static void
+write_standard(struct proxy *p, struct exposition *e)
+{
+	double resident, virtual;
+	struct timespec wall;
+	struct rlimit l;
+	struct rusage u;
+
+	memory_now(&resident, &virtual);
+	exposition_gauge(e, "process_resident_memory_bytes",
+	    "Memory that is in use.", resident);
+	exposition_gauge(e, "process_virtual_memory_bytes",
+	    "Address space that is mapped.", virtual);
+	exposition_gauge(e, "process_open_fds",
+	    "Open descriptors (before Linux 6.2: connections only).",
+	    descriptors_open(p));
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0)
+		exposition_gauge(e, "process_max_fds", "As many there may be.",
+		    (double)l.rlim_cur);
+	clock_gettime(CLOCK_REALTIME, &wall);
+	exposition_family(e, "process_start_time_seconds", "gauge",
+	    "When it was started, since 1970.");
+	exposition_print(e, "process_start_time_seconds %.3f\n",
+	    (double)wall.tv_sec + (double)wall.tv_nsec / 1e9 -
+		(double)instant_since(instant_now(), p->started) / 1e9);
+	if (getrusage(RUSAGE_SELF, &u) != 0)
+		return;
+	exposition_family(e, "process_cpu_seconds_total", "counter",
+	    "User and system CPU time.");
+	exposition_print(e, "process_cpu_seconds_total %.6f\n",
+	    (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+		(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
+}
+
+void
+metrics_write_process(struct proxy *p, struct exposition *e)
+{
+	struct access_log_stats access;
+	struct memory_plan memory;
+
+	exposition_family(
+	    e, "tailor_build_info", "gauge", "Version of this program.");
+	exposition_print(
+	    e, "tailor_build_info{version=\"%s\"} 1\n", TAILOR_VERSION);
+	exposition_gauge(e, "tailor_uptime_seconds", "Since the start.",
+	    (double)instant_since(instant_now(), p->started) / 1e9);
+	limits_memory(p, &memory);
+	exposition_gauge(e, "tailor_memory_limit_bytes",
+	    "The most that Tailor will take, as printed at the start.",
+	    (double)(memory.total >> 10 << 10));
+	exposition_gauge(e, "tailor_memory_blocks", "Blocks of 16 KiB made.",
+	    (double)p->blocks.blocks);
+	exposition_gauge(e, "tailor_memory_blocks_free",
+	    "Of those, not in use.", (double)p->blocks.available);
+	exposition_counter(e, "tailor_memory_refused_total",
+	    "Blocks refused at the limit.", p->blocks.refused);
+	exposition_gauge(e, "tailor_table_bytes",
+	    "Request bodies kept for a hedge.", (double)p->body_kept_bytes);
+	access_log_stats(p->access_log, &access);
+	exposition_family(e, "tailor_access_log_lines_total", "counter",
+	    "Lines of the access log: written; dropped, because the ring was "
+	    "full; failed, because the file did not take them.");
+	exposition_print(e,
+	    "tailor_access_log_lines_total{result=\"written\"} %llu\n"
+	    "tailor_access_log_lines_total{result=\"dropped\"} %llu\n"
+	    "tailor_access_log_lines_total{result=\"failed\"} %llu\n",
+	    (unsigned long long)access.written,
+	    (unsigned long long)access.dropped,
+	    (unsigned long long)access.failed);
+	exposition_counter(e, "tailor_log_dropped_total",
+	    "Log lines dropped because the ring was full.", log_dropped());
+	exposition_family(e, "tailor_loop_lag_seconds", "histogram",
+	    "How late the loop's 10 ms timer was.");
+	exposition_histogram(
+	    e, "tailor_loop_lag_seconds", "", &p->metrics.loop_lag, NULL);
+	exposition_gauge(e, "tailor_metrics_render_seconds",
+	    "What writing this took the proxy thread the last time.",
+	    (double)p->metrics.render_ns / 1e9);
+	write_standard(p, e);
+}

@@ -1,0 +1,204 @@
+/*
+ * metrics_servers.c: what is counted of servers and their hazards, as text.
+ */
+#include <stdio.h>
+
+#include "proxy/metrics.h"
+#include "proxy/proxy.h"
+
+void
+metrics_write_hazards(struct proxy *p, struct exposition *e)
+{
+	const struct metrics *m = &p->metrics;
+	const struct config *c = p->config;
+
+	exposition_family(e, "tailor_hazards_total", "counter",
+	    "Times that a server could not answer, by kind.");
+	for (unsigned s = 0; s < c->servers; s++)
+		for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+			exposition_print(e,
+			    "tailor_hazards_total{server=\"%s\",kind=\"%s\"} "
+			    "%llu\n",
+			    c->server[s].name,
+			    hazard_kind_name((enum hazard_kind)k),
+			    (unsigned long long)m->hazards[s][k]);
+	exposition_family(e, "tailor_hazard_seconds_total", "counter",
+	    "How long those were together.");
+	for (unsigned s = 0; s < c->servers; s++)
+		for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+			exposition_print(e,
+			    "tailor_hazard_seconds_total{server=\"%s\","
+			    "kind=\"%s\"} %.9g\n",
+			    c->server[s].name,
+			    hazard_kind_name((enum hazard_kind)k),
+			    (double)m->hazard_ns[s][k] / 1e9);
+	exposition_family(e, "tailor_hazard_duration_seconds", "histogram",
+	    "How long each was, when its end was seen.");
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
+		char label[40];
+
+		snprintf(label, sizeof(label), "kind=\"%s\"",
+		    hazard_kind_name((enum hazard_kind)k));
+		exposition_histogram(e, "tailor_hazard_duration_seconds", label,
+		    &m->hazard_length[k], NULL);
+	}
+	exposition_family(e, "tailor_hazard_detect_delay_seconds", "histogram",
+	    "Hazard happened to observer saw it.");
+	exposition_histogram(
+	    e, "tailor_hazard_detect_delay_seconds", "", &m->detect, NULL);
+	exposition_family(e, "tailor_hazard_notice_delay_seconds", "histogram",
+	    "Observer saw it to proxy took it.");
+	exposition_histogram(
+	    e, "tailor_hazard_notice_delay_seconds", "", &m->notice, NULL);
+	exposition_family(e, "tailor_both_hazard_seconds_total", "counter",
+	    "Time in which every server was in a hazard.");
+	exposition_print(e, "tailor_both_hazard_seconds_total %.9g\n",
+	    (double)m->both_hazard_ns / 1e9);
+	exposition_counter(e, "tailor_hazards_expired_total",
+	    "Hazards whose end was never seen.", p->hedging.hazards_expired);
+	exposition_family(e, "tailor_swaps_by_reason_total", "counter",
+	    "Changes of the active server, by what was the matter with the "
+	    "one before.");
+	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
+		if (i == HEDGE_FIRST || m->swap_reason[i] > 0 ||
+		    i <= HEDGE_EXIT)
+			exposition_print(e,
+			    "tailor_swaps_by_reason_total{reason=\"%s\"} "
+			    "%llu\n",
+			    i == HEDGE_FIRST
+				? "operator"
+				: hedge_trigger_name((enum hedge_trigger)i),
+			    (unsigned long long)m->swap_reason[i]);
+	exposition_family(e, "tailor_swap_refused_total", "counter",
+	    "Hazards of the active server with nowhere to go.");
+	exposition_print(e,
+	    "tailor_swap_refused_total{reason=\"standby_not_ready\"} %llu\n",
+	    (unsigned long long)p->hedging.swaps_refused);
+	exposition_family(e, "tailor_swap_duration_seconds", "histogram",
+	    "Hazard happened to swapped.");
+	exposition_histogram(
+	    e, "tailor_swap_duration_seconds", "", &m->swap, NULL);
+}
+
+static void
+per_server(struct proxy *p, struct exposition *e, const char *name,
+    const char *type, const char *help, uint64_t (*value)(struct server *))
+{
+	exposition_family(e, name, type, help);
+	for (unsigned s = 0; s < p->config->servers; s++)
+		exposition_print(e, "%s{server=\"%s\"} %llu\n", name,
+		    p->config->server[s].name,
+		    (unsigned long long)value(&p->server[s]));
+}
+
+#define VALUE(name, expression)                        \
+	static uint64_t value_##name(struct server *s) \
+	{                                              \
+		return (uint64_t)(expression);         \
+	}
+VALUE(active, s->proxy->hedging.active == s->index)
+VALUE(ready, s->proxy->hedging.server[s->index].state == SERVER_READY)
+VALUE(inflight, s->proxy->hedging.server[s->index].inflight)
+VALUE(draining, s->draining_count)
+VALUE(idle, s->idle_count)
+VALUE(busy, s->busy_count)
+VALUE(attempts, s->attempts)
+VALUE(connects, s->connects)
+VALUE(reuses, s->reuses)
+VALUE(restarts, s->restarts)
+VALUE(extra, s->extra_bytes)
+VALUE(warm, s->warmups_ok)
+VALUE(cold, s->warmups_failed)
+VALUE(drained, !server_on_duty(s))
+VALUE(checks, s->checks_ok)
+VALUE(sick, s->checks_failed)
+#undef VALUE
+
+static void
+write_states(struct proxy *p, struct exposition *e)
+{
+	exposition_family(e, "tailor_server_state", "gauge",
+	    "1 for the state that the server is in.");
+	for (unsigned s = 0; s < p->config->servers; s++)
+		for (unsigned i = 0; i <= SERVER_READY; i++)
+			exposition_print(e,
+			    "tailor_server_state{server=\"%s\",state=\"%s\"} "
+			    "%d\n",
+			    p->config->server[s].name,
+			    server_state_name((enum server_state)i),
+			    p->hedging.server[s].state == i);
+	exposition_family(e, "tailor_server_response_seconds", "histogram",
+	    "First byte of a request written to the end of its response, for "
+	    "each attempt; apart for those that a hazard overlapped.");
+	for (unsigned s = 0; s < p->config->servers; s++)
+		for (unsigned i = 0; i < 2; i++) {
+			char label[100];
+
+			snprintf(label, sizeof(label),
+			    "server=\"%s\",hazard=\"%s\"",
+			    p->config->server[s].name, i == 0 ? "no" : "yes");
+			exposition_histogram(e,
+			    "tailor_server_response_seconds", label,
+			    &p->server[s].responses[i], NULL);
+		}
+	exposition_family(e, "tailor_warmup_duration_seconds", "histogram",
+	    "Answering again to ready.");
+	for (unsigned s = 0; s < p->config->servers; s++) {
+		char label[80];
+
+		snprintf(label, sizeof(label), "server=\"%s\"",
+		    p->config->server[s].name);
+		exposition_histogram(e, "tailor_warmup_duration_seconds", label,
+		    &p->server[s].warmup_length, NULL);
+	}
+}
+
+void
+metrics_write_servers(struct proxy *p, struct exposition *e)
+{
+	static const char *const type[] = {
+	    "complete", "refused", "unanswered", "cut", "malformed", "timeout"};
+
+	per_server(p, e, "tailor_server_active", "gauge",
+	    "1 for the active server.", value_active);
+	per_server(p, e, "tailor_server_ready", "gauge",
+	    "1 if the server is up and warmed.", value_ready);
+	per_server(p, e, "tailor_server_inflight", "gauge",
+	    "Attempts that may still win.", value_inflight);
+	per_server(p, e, "tailor_draining_connections", "gauge",
+	    "Losers still being read.", value_draining);
+	per_server(p, e, "tailor_server_connections_idle", "gauge",
+	    "Kept connections.", value_idle);
+	per_server(p, e, "tailor_server_connections_busy", "gauge",
+	    "Connections in use.", value_busy);
+	per_server(p, e, "tailor_server_exchanges_total", "counter",
+	    "Requests written, of whatever kind.", value_attempts);
+	per_server(p, e, "tailor_server_connects_total", "counter",
+	    "Connections opened.", value_connects);
+	per_server(p, e, "tailor_server_connection_reuse_total", "counter",
+	    "Exchanges on a kept connection.", value_reuses);
+	per_server(p, e, "tailor_server_restarts_total", "counter",
+	    "Times that Tailor started it again.", value_restarts);
+	per_server(p, e, "tailor_server_extra_bytes_total", "counter",
+	    "Bytes behind the end of a response.", value_extra);
+	per_server(p, e, "tailor_warmup_requests_total", "counter",
+	    "Warm-up requests answered.", value_warm);
+	per_server(p, e, "tailor_warmup_failures_total", "counter",
+	    "Warm-up requests that failed.", value_cold);
+	per_server(p, e, "tailor_server_drained", "gauge",
+	    "1 if an operator took it out of service.", value_drained);
+	per_server(p, e, "tailor_health_checks_total", "counter",
+	    "Checks in service that went well.", value_checks);
+	per_server(p, e, "tailor_health_check_failures_total", "counter",
+	    "Checks in service that did not.", value_sick);
+	write_states(p, e);
+	exposition_family(e, "tailor_server_errors_total", "counter",
+	    "Exchanges that failed, by type.");
+	for (unsigned s = 0; s < p->config->servers; s++)
+		for (unsigned i = UPLINK_REFUSED; i <= UPLINK_TIMEOUT; i++)
+			exposition_print(e,
+			    "tailor_server_errors_total{server=\"%s\","
+			    "type=\"%s\"} %llu\n",
+			    p->config->server[s].name, type[i],
+			    (unsigned long long)p->server[s].errors[i]);
+}

@@ -1,0 +1,310 @@
+"""Goal: metrics that any collector reads, with a help and a type each, and
+numbers that are true."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from support.message import response
+from support.wait import wait_until
+
+SAMPLE = re.compile(
+    r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(.*)\})? (\S+)'
+    r'( # \{(.*)\} (\S+)( \S+)?)?\Z')
+LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"')
+SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"),
+            "summary": ("", "_sum", "_count")}
+
+
+def labels_of(text):
+    """A sample's labels, strictly."""
+    labels, rest = {}, text or ""
+    while rest:
+        m = LABEL.match(rest)
+        assert m, f"labels {text!r}"
+        assert m.group(1) not in labels, text
+        labels[m.group(1)] = m.group(2)
+        rest = rest[m.end():]
+        assert not rest or rest.startswith(","), text
+        rest = rest[1:]
+    return labels
+
+
+class Family:
+    """One metric: its head and its samples."""
+
+    def __init__(self, name, kind):
+        self.name, self.kind = name, kind
+        self.samples = {}
+        self.exemplars = {}
+
+    def add(self, name, labels, value, exemplar, openmetrics):
+        base = self.name
+        if self.kind in SUFFIXES:
+            allowed = [base + s for s in SUFFIXES[self.kind]]
+        elif openmetrics and self.kind == "counter":
+            allowed = [base + "_total"]
+        else:
+            allowed = [base]
+        assert name in allowed, f"{name} in family {base} ({self.kind})"
+        if self.kind == "counter":
+            assert name.endswith("_total"), name
+            assert value >= 0
+        if "quantile" in labels:
+            assert self.kind == "summary", name
+        key = (name, tuple(sorted(labels.items())))
+        assert key not in self.samples, f"{key} twice"
+        self.samples[key] = value
+        if exemplar:
+            assert openmetrics and name.endswith("_bucket"), name
+            self.exemplars[key] = exemplar
+
+    def check(self):
+        """Histograms add up."""
+        if self.kind != "histogram":
+            return
+        series = {}
+        for (name, labels), value in self.samples.items():
+            rest = tuple(x for x in labels if x[0] != "le")
+            entry = series.setdefault(rest, {"buckets": []})
+            if name.endswith("_bucket"):
+                entry["buckets"].append((float(dict(labels)["le"]), value))
+            else:
+                entry[name.rsplit("_", 1)[1]] = value
+        assert series, self.name
+        for entry in series.values():
+            buckets = entry["buckets"]
+            assert buckets == sorted(buckets), self.name
+            assert [v for _, v in buckets] == sorted(v for _, v in buckets)
+            assert buckets[-1] == (float("inf"), entry["count"]), self.name
+
+
+def parse(text, openmetrics=False):
+    """Families by name; anything that is not the format fails."""
+    families, current, helps = {}, None, set()
+    lines = text.split("\n")
+    assert lines.pop() == "", "the last line ends"
+    if openmetrics:
+        assert lines.pop() == "# EOF"
+    for line in lines:
+        assert "# EOF" not in line
+        if line.startswith("# HELP "):
+            name, words = line[7:].split(" ", 1)
+            assert name not in helps, f"{name} has two heads"
+            assert words.strip(), f"{name} has no help"
+            helps.add(name)
+        elif line.startswith("# TYPE "):
+            name, kind = line[7:].split(" ")
+            assert name in helps and name not in families
+            current = families[name] = Family(name, kind)
+        else:
+            m = SAMPLE.match(line)
+            assert m and current, f"line {line!r}"
+            current.add(m.group(1), labels_of(m.group(3)),
+                        float(m.group(4)),
+                        (labels_of(m.group(6)), float(m.group(7)))
+                        if m.group(5) else None, openmetrics)
+    for family in families.values():
+        family.check()
+    return families
+
+
+def scrape(t, accept=None):
+    fields = [("Accept", accept)] if accept else []
+    answer = t.ask("/metrics", fields=fields)
+    assert answer.status == 200
+    return answer, answer.body.decode()
+
+
+OPENMETRICS = ("application/openmetrics-text;version=1.0.0,"
+               "text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
+
+
+def busy(upstream, tailor):
+    """A tailor that has done a bit of everything."""
+    active, backup = upstream("active").script(), upstream("backup").serve()
+    t = tailor(active, backup)
+    t.wait_server("backup", state="ready")
+    with t.client() as c:
+        c.request("GET", "/hedged", fields=[("x-request-id", "the-one")])
+        held = active.expect()
+        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        assert c.response().body == b"backup"
+        held.reply(200, b"active")
+        t.wait_metric('tailor_losers_total{result="drained"}', 1)
+        t.ask("/hazard?server=active&kind=gc&state=end", "POST")
+        c.request("POST", "/x", body=b"1")
+        assert c.response().status == 200
+    with t.client() as c:
+        c.send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
+        assert c.response().status == 400
+    return t
+
+
+def test_text_format(upstream, tailor):
+    # Goal: the default is Prometheus' text, without anything of the other.
+    t = busy(upstream, tailor)
+    answer, text = scrape(t)
+    assert answer.get("content-type").startswith("text/plain; version=0.0.4")
+    families = parse(text)
+    assert len(families) > 90
+    assert "# {" not in text
+
+
+def test_openmetrics_format(upstream, tailor):
+    # Goal: who asks for OpenMetrics gets it, with the request's id on the
+    # bucket that it fell in; both formats have the same families.
+    t = busy(upstream, tailor)
+    answer, text = scrape(t, OPENMETRICS)
+    assert answer.get("content-type").startswith(
+        "application/openmetrics-text; version=1.0.0")
+    families = parse(text, openmetrics=True)
+    latency = families["tailor_request_duration_seconds"]
+    hit = {x[0]["request_id"]: (dict(key[1])["le"], x[1])
+           for key, x in latency.exemplars.items()}
+    le, value = hit["the-one"]
+    assert 0 < value <= float(le)
+    plain = parse(scrape(t)[1])
+    assert {n.removesuffix("_total") for n in plain} == set(families)
+    with t.client() as c:
+        assert c.get("/.talechain/timeline/the-one").status == 200
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None,
+                    reason="no promtool (Debian: prometheus)")
+def test_promtool(upstream, tailor):
+    # Goal: Prometheus' own checker has nothing to say.
+    t = busy(upstream, tailor)
+    _, text = scrape(t)
+    run = subprocess.run(["promtool", "check", "metrics"], input=text,
+                         text=True, capture_output=True, check=False)
+    assert (run.returncode, run.stdout + run.stderr) == (0, "")
+
+
+def test_what_is_counted(upstream, tailor):
+    # Goal: after a known history the numbers are these.
+    t = busy(upstream, tailor)
+    m = t.metrics()
+    expected = {
+        'tailor_requests_total{code_class="2xx"}': 2,
+        'tailor_requests_by_method_total{method="GET"}': 1,
+        'tailor_requests_by_method_total{method="POST"}': 1,
+        'tailor_hedges_sent_total{trigger="gc",server="backup"}': 1,
+        "tailor_hedges_won_total": 1, "tailor_hedges_lost_total": 0,
+        "tailor_swaps_total": 1,
+        'tailor_swaps_by_reason_total{reason="gc"}': 1,
+        'tailor_swaps_by_reason_total{reason="operator"}': 0,
+        'tailor_hazards_total{server="active",kind="gc"}': 1,
+        'tailor_hazard_duration_seconds_count{kind="gc"}': 1,
+        "tailor_hedge_saved_seconds_count": 1,
+        "tailor_loser_duration_seconds_count": 1,
+        "tailor_hedge_send_delay_seconds_count": 1,
+        "tailor_swap_duration_seconds_count": 1,
+        "tailor_request_duration_seconds_count": 2,
+        'tailor_local_replies_total{code="400"}': 1,
+        'tailor_server_state{server="active",state="ready"}': 1,
+        'tailor_server_state{server="active",state="down"}': 0,
+        'tailor_server_response_seconds_count{server="backup",hazard="no"}':
+            2,
+        'tailor_server_response_seconds_count{server="active",hazard="yes"}':
+            0,
+        'tailor_server_drained{server="active"}': 0,
+        "tailor_config_reload_failures_total": 0,
+        "tailor_both_hazard_seconds_total": 0,
+        "tailor_log_dropped_total": 0,
+    }
+    assert {k: m.get(k) for k in expected} == expected
+    t.ask("/switch", "POST")
+    assert t.metrics()[
+        'tailor_swaps_by_reason_total{reason="operator"}'] == 1
+    assert m["process_resident_memory_bytes"] > 1 << 20
+    assert m["process_open_fds"] > 2
+    assert m["process_max_fds"] > m["process_open_fds"]
+    assert m["tailor_uptime_seconds"] > 0
+
+
+def test_both_in_a_hazard(upstream, tailor):
+    # Goal: time that nothing could help is kept apart.
+    active, backup = upstream("active").serve(), upstream("backup").serve()
+    t = tailor(active, backup)
+    t.wait_server("backup", state="ready")
+    for name in ("active", "backup"):
+        t.ask(f"/hazard?server={name}&kind=gc&state=begin", "POST")
+    t.wait_metric("tailor_both_hazard_seconds_total", 0.02)
+    t.ask("/hazard?server=active&kind=gc&state=end", "POST")
+    value = t.metrics()["tailor_both_hazard_seconds_total"]
+    seen = []
+
+    def later():
+        seen.append(t.metrics()["tailor_both_hazard_seconds_total"])
+        return len(seen) > 5
+
+    wait_until(later, "some more ticks")
+    assert seen[-1] == value
+    m = t.metrics()
+    assert m['tailor_swap_refused_total{reason="standby_not_ready"}'] == 1
+
+
+def test_ledger(upstream, tailor, build):
+    # Goal: what hedging cost and was worth, and W f beside what was sent;
+    # tailorctl shows the same.
+    t = busy(upstream, tailor)
+    ledger = t.ask_json("/ledger")
+    assert ledger["schema"] == "tailor.ledger/1"
+    assert (ledger["sent"], ledger["won"], ledger["lost"]) == (1, 1, 0)
+    assert ledger["sent_by_trigger"]["gc"] == 1
+    assert ledger["sent_to"] == {"active": 0, "backup": 1}
+    assert ledger["losers"] == {"drained": 1, "failed": 0, "timeout": 0}
+    assert ledger["saved"]["losers"] == 1
+    assert 0 < ledger["saved"]["mean_ns"] == ledger["saved"]["total_ns"]
+    load = ledger["extra_load"]
+    assert load["predicted"] == pytest.approx(
+        load["mean_latency_s"] * load["hazards_per_s"])
+    assert load["hazards_per_s"] == pytest.approx(1 / load["seconds"])
+    assert load["actual"] == pytest.approx(1 / 2)
+    run = subprocess.run([build / "tailorctl", "-a", t.admin, "ledger"],
+                         text=True, capture_output=True, check=True)
+    assert "1 sent" in run.stdout and "1 won" in run.stdout
+    assert all(len(x) <= 80 for x in run.stdout.splitlines())
+    run = subprocess.run([build / "tailorctl", "-a", t.admin, "-j",
+                          "ledger"], text=True, capture_output=True,
+                         check=True)
+    assert json.loads(run.stdout)["sent"] == 1
+
+
+def test_refusals_are_in_the_ledger(upstream, tailor):
+    # Goal: each reason that a hedge was not sent for.
+    active, backup = upstream("active").script(), upstream("backup").serve()
+    t = tailor(active, backup)
+    t.wait_server("backup", state="ready")
+    with t.client() as c, t.client() as d:
+        c.request("POST", "/x", body=b"1")
+        d.request("GET", "/x", fields=[("X-Tailor-Hedge", "off")])
+        first, second = active.expect(), active.expect()
+        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        refused = t.ask_json("/ledger")["refused"]
+        assert refused["method"] == 1 and refused["optout"] == 1
+        for request in (first, second):
+            request.reply(200, b"")
+        assert c.response().status == d.response().status == 200
+
+
+def test_rendering_is_bounded(upstream, tailor):
+    # Goal: what a scrape costs does not grow with what was served: as many
+    # lines after 2000 requests and 50 connections as after none.
+    server = upstream("active").serve(lambda r: response(200, b""))
+    t = tailor(server, slow={"target": "600s", "keep_slowest": 0})
+    with t.client() as c:
+        c.get()
+    before = len(scrape(t)[1].splitlines())
+    clients = [t.client() for _ in range(50)]
+    for i in range(2000):
+        assert clients[i % 50].get(f"/{i}").status == 200
+    assert len(scrape(t)[1].splitlines()) == before
+    print(f"{before} lines took "
+          f"{t.metrics()['tailor_metrics_render_seconds'] * 1e6:.0f} us")
+    for client in clients:
+        client.close()
