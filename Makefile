@@ -276,6 +276,14 @@ demo:	## two Lucene servers, collections and all, with and without Tailor
 	@$(MAKE) --no-print-directory all lucene lucene-index
 	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/demo.py
 
+# --- the experiments ----------------------------------------------------------
+.PHONY: experiment
+experiment:	## the thesis's evaluation and more; SHORT=1: two minutes
+	@tools/install-deps build demo experiment
+	@$(MAKE) --no-print-directory all lucene lucene-index
+	BUILD=$(abspath $(BUILD)) SHORT=$(SHORT) ONLY=$(ONLY) OUT=$(OUT) \
+	    $(PYTHON) examples/experiments/experiment.py
+
 # --- documentation, installation --------------------------------------------------
 MANUALS := $(patsubst docs/%.scd,$(BUILD)/man/%,$(wildcard docs/*.scd)) \
 	   $(BUILD)/man/tailor.conf.5

@@ -12,21 +12,34 @@ from processes import Process, Trouble, wait_until
 SLOW_MS = 10
 
 
+def merged(base, over):
+    """A deep merge of two JSON objects; over wins."""
+    result = dict(base)
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(result.get(key), dict):
+            value = merged(result[key], value)
+        result[key] = value
+    return result
+
+
 class Appliance:
     """A running tailor that starts and keeps the two servers itself.
 
     port       where clients connect
     servers    {name: its own port}, to warm them up without Tailor
+
+    more is merged over the configuration.
     """
 
-    def __init__(self, recipe, directory, ports, mode, cpus):
+    def __init__(self, recipe, directory, ports, mode, cpus, more=None):
         self.directory = directory
         self.port, port_a, port_b = ports
         self.servers = {"a": port_a, "b": port_b}
         self.admin = recipe.channels.with_name("admin.sock")
         config = os.path.join(directory, "tailor.json")
         with open(config, "w", encoding="utf-8") as file:
-            json.dump(self._config(recipe, mode, cpus), file, indent=2)
+            json.dump(merged(self._config(recipe, mode, cpus), more or {}),
+                      file, indent=2)
             file.write("\n")
         self._process = Process([f"{recipe.build}/tailor", "-c", config],
                                 os.path.join(directory, "tailor.log"))
@@ -89,6 +102,10 @@ class Appliance:
         wait_until(lambda: self._ready()
                    and not any(s["hazards"] for s in self.state()),
                    self._process, "both servers were calm", patience_s)
+
+    @property
+    def pid(self):
+        return self._process.pid
 
     def affinity(self):
         """{server's name: its CPUs} as they really are."""

@@ -45,16 +45,20 @@ class Recipe:
     agent: "jvmti" loads Tailor's agent and sends the service's own events,
     "none" starts exactly what one would start without Tailor.  channels is
     the socket they connect to (the service's own events find it in the
-    environment that Tailor gives to what it starts).
+    environment that Tailor gives to what it starts).  jvm and options are
+    those of the JVM and of the service.
     """
 
-    def __init__(self, build, agent="none", channels=None):
+    def __init__(self, build, agent="none", channels=None, jvm=JVM,
+                 options=()):
         self.build = build
         self.agent = agent
         self.channels = channels
+        self.jvm = tuple(jvm)
+        self.options = tuple(options)
 
     def command(self, name, port, directory, nodelay=True):
-        argv = [java(), *JVM,
+        argv = [java(), *self.jvm,
                 f"-Xlog:gc*:file={directory}/{name}-gc-%p.log"]
         path = [f"{self.build}/examples/lucene", *lucene_jars()]
         if nodelay:
@@ -65,7 +69,7 @@ class Recipe:
             path.append(f"{self.build}/java")
         argv += ["-cp", ":".join(path), "SearchService",
                  "--index", f"{self.build}/lucene-index",
-                 "--listen", f"127.0.0.1:{port}", "--name", name]
+                 "--listen", f"127.0.0.1:{port}", "--name", name, *self.options]
         if self.agent == "jvmti":
             argv.append("--talechain")
         return argv
@@ -115,3 +119,7 @@ class KeptServer:
         self._stopping.set()
         self._process.stop()
         self._keeper.join(5.0)
+
+    @property
+    def pid(self):
+        return self._process.pid

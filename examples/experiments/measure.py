@@ -1,0 +1,237 @@
+"""One cell of an experiment: a set-up, a round; and what all rounds say.
+
+A cell's raw result is a JSON object:
+
+  iterations   [{p50, p99, p999, max (ms), sent, errors, lag_p99}, ...]
+  latencies    of all answered requests, ms, ascending, at most KEEP of them
+  extra        requests to servers beyond the clients'
+  cpu_s, wall_s, verdict (of the generator), metrics (a few of Tailor's)
+"""
+
+import json
+import math
+import os
+import threading
+import time
+
+from setups import cpu_seconds
+from shared import Trouble
+
+WARM_UP_RATE = 700
+PAUSE_MS = 100
+INTERVAL = 0.95
+# the tail whole, the rest thinned: enough to draw a distribution
+KEEP_TAIL = 400
+KEEP_BODY = 400
+KEPT_METRICS = ("tailor_hedge_send_delay", "tailor_hazard_last_hedge",
+                "tailor_hazard_detect_delay", "tailor_hazard_notice_delay",
+                "tailor_swaps_total", "tailor_hedges_sent_total")
+
+
+def nearest_rank(ordered, percent):
+    """The percentile of ascending values, as tailor-load has it."""
+    return ordered[math.ceil(round(percent * len(ordered) / 100, 9)) - 1]
+
+
+def rank_interval(n, percent):
+    """Ranks from 1 that hold a percentile with 95 %, or None."""
+    q = percent / 100
+    below, chances = 0.0, []
+    for k in range(n + 1):
+        log = (math.lgamma(n + 1) - math.lgamma(k + 1)
+               - math.lgamma(n - k + 1) + k * math.log(q)
+               + (n - k) * math.log1p(-q))
+        below += math.exp(log)
+        chances.append(below)
+    tail = (1 - INTERVAL) / 2
+    low = next(k for k in range(n + 1) if chances[k] > tail)
+    high = next(k for k in range(n + 1) if chances[k] >= 1 - tail) + 1
+    return (low, high) if low >= 1 and high <= n else None
+
+
+def thin(ordered):
+    """[(value, share not above), ...]: all of the tail, some of the rest."""
+    n = len(ordered)
+    step = max(1, (n - KEEP_TAIL) // KEEP_BODY)
+    places = set(range(0, n, step)) | set(range(max(0, n - KEEP_TAIL), n))
+    return [(round(ordered[i], 4), (i + 1) / n) for i in sorted(places)]
+
+
+def read_requests(path):
+    """({iteration: [ms, ...]}, [server ms], errors) of requests.ndjson."""
+    by_iteration, server, errors = {}, [], 0
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            request = json.loads(line)
+            if "lat" not in request:
+                errors += 1
+                continue
+            by_iteration.setdefault(request["i"], []).append(
+                request["lat"] / 1e6)
+            if "srv" in request:
+                server.append(request["srv"] / 1e6)
+    return by_iteration, sorted(server), errors
+
+
+def summarise(directory):
+    """The part of a cell that comes from tailor-load's files."""
+    with open(os.path.join(directory, "run.json"), encoding="utf-8") as file:
+        run = json.load(file)
+    by_iteration, server, errors = read_requests(
+        os.path.join(directory, "requests.ndjson"))
+    if not by_iteration:
+        raise Trouble(f"no request was answered; see {directory}")
+    iterations = []
+    for it in run["iterations"]:
+        ms = sorted(by_iteration.get(it["index"], []))
+        entry = {"sent": it["sent"], "errors": sum(it["errors"].values()),
+                 "lag_p99": it["lag"]["p99_ns"] / 1e6}
+        if ms:
+            entry.update(p50=nearest_rank(ms, 50), p99=nearest_rank(ms, 99),
+                         p999=nearest_rank(ms, 99.9), max=ms[-1])
+        iterations.append(entry)
+    every = sorted(ms for values in by_iteration.values() for ms in values)
+    return {"iterations": iterations, "latencies": every, "server": server,
+            "errors": errors, "requests": run["summary"]["sent"],
+            "verdict": run["generator"]["verdict"]}
+
+
+class Heat(threading.Thread):
+    """Unmeasured requests to one server."""
+
+    def __init__(self, generator, port, requests):
+        super().__init__(daemon=True)
+        self._arguments = (port, requests, WARM_UP_RATE)
+        self._generator = generator
+        self.trouble = None
+
+    def run(self):
+        try:
+            self._generator.warm_up(*self._arguments)
+        except Trouble as e:
+            self.trouble = e
+
+
+def heat(generator, running, requests):
+    """Warm all servers up, the second with half as many again: two JVMs that
+    do the same in step would also collect in step."""
+    if requests == 0:
+        return
+    threads = [Heat(generator, port, requests * (2 + i) // 2)
+               for i, port in enumerate(running.servers)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for t in threads:
+        if t.trouble:
+            raise t.trouble
+
+
+ACTIONS = {"restart-server": (0.25, "restart_server"),
+           "restart-active": (0.0, "restart_active"),
+           "restart-rolling": (0.1, "restart_rolling")}
+
+
+class During(threading.Thread):
+    """What happens to the set-up while it is measured."""
+
+    def __init__(self, running, span_s):
+        super().__init__(daemon=True)
+        self._running = running
+        share, self._method = ACTIONS[running.setup["during"]]
+        self._due = time.monotonic() + share * span_s
+        self.trouble = None
+
+    def run(self):
+        time.sleep(max(0.0, self._due - time.monotonic()))
+        try:
+            getattr(self._running, self._method)()
+        except Trouble as e:
+            self.trouble = e
+
+
+def measure(running, generator, plan, directory):
+    """One cell."""
+    setup = running.setup
+    heat(generator, running, setup.get("heat", plan["heat"]))
+    running.settle()
+    extra = running.extra_requests()
+    begun, cpu = time.monotonic(), cpu_seconds(running.pids())
+    run = generator.start(running.port, plan["requests"], plan["iterations"],
+                          PAUSE_MS, str(directory))
+    span_s = plan["iterations"] * (plan["requests"] / generator.rate
+                                   + PAUSE_MS / 1000)
+    during = None
+    if "during" in setup:
+        during = During(running, span_s)
+        during.start()
+    result = run.wait()
+    wall = time.monotonic() - begun
+    cpu = cpu_seconds(running.pids()) - cpu
+    if during:
+        during.join(90)
+        if during.trouble:
+            raise during.trouble
+    running.check()
+    found = summarise(directory)
+    found.update(extra=running.extra_requests() - extra, cpu_s=cpu,
+                 wall_s=wall, trusted=result.trusted,
+                 metrics={name: value
+                          for name, value in running.metrics().items()
+                          if name.startswith(KEPT_METRICS)})
+    return found
+
+
+def over_iterations(cells, name):
+    """Median over iterations with its interval: {value, low, high}."""
+    values = sorted(it[name] for cell in cells for it in cell["iterations"]
+                    if name in it)
+    if not values:
+        return None
+    found = {"value": nearest_rank(values, 50)}
+    ranks = rank_interval(len(values), 50)
+    if ranks:
+        found.update(low=values[ranks[0] - 1], high=values[ranks[1] - 1])
+    return found
+
+
+def pooled(cells, percent):
+    """A percentile of all requests: {value, low, high}."""
+    every = sorted(ms for cell in cells for ms in cell["latencies"])
+    found = {"value": nearest_rank(every, percent)}
+    ranks = rank_interval(len(every), percent)
+    if ranks:
+        found.update(low=every[ranks[0] - 1], high=every[ranks[1] - 1])
+    return found
+
+
+def combine(setup, cells):
+    """All rounds of a set-up as one row."""
+    requests = sum(cell["requests"] for cell in cells)
+    every = sorted(ms for cell in cells for ms in cell["latencies"])
+    row = {"key": setup["key"], "title": setup["title"],
+           "rounds": len(cells), "requests": requests,
+           "errors": sum(cell["errors"] for cell in cells),
+           "extra_pct": 100 * sum(cell["extra"] for cell in cells) / requests,
+           "cpu_pct": 100 * sum(cell["cpu_s"] for cell in cells)
+           / sum(cell["wall_s"] for cell in cells),
+           "p50": over_iterations(cells, "p50"),
+           "p99": over_iterations(cells, "p99"),
+           "p999": pooled(cells, 99.9),
+           "max": over_iterations(cells, "max"),
+           "worst": every[-1], "tail": thin(every),
+           "iterations": [[it["p99"], it["max"]] for cell in cells
+                          for it in cell["iterations"] if "max" in it],
+           "trusted": sum(cell["trusted"] for cell in cells)}
+    server = sorted(ms for cell in cells for ms in cell["server"])
+    if server:
+        row.update(server_p99=nearest_rank(server, 99),
+                   server_max=server[-1], server_tail=thin(server))
+    for name in ("line", "x"):
+        if name in setup:
+            row[name] = setup[name]
+    if any(cell["metrics"] for cell in cells):
+        # counters of the last round: each starts its own Tailor
+        row["metrics"] = [cell["metrics"] for cell in cells]
+    return row
