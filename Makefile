@@ -116,9 +116,14 @@ $(BUILD)/kernel.bpf: $(BPF_OBJECTS)
 $(BUILD)/obj/profiler/kernel/programs.o: $(BUILD)/kernel.bpf
 $(BUILD)/obj/profiler/kernel/programs.o: private override CFLAGS += \
 	-DKERNEL_OBJECT='"$(BUILD)/kernel.bpf"'
-# And a small one for the microscope.
+# And two small ones: for the microscope, and for libjvm's probes.
 $(BUILD)/task_map.bpf: $(BUILD)/obj/profiler/shim/task_map.bpf.o
+$(BUILD)/usdt.bpf: $(BUILD)/obj/profiler/jvm/usdt.bpf.o
+$(BUILD)/task_map.bpf $(BUILD)/usdt.bpf:
 	$(call say,BPF)$(BPFTOOL) gen object $@ $^
+$(BUILD)/obj/profiler/jvm/usdt.o: $(BUILD)/usdt.bpf
+$(BUILD)/obj/profiler/jvm/usdt.o: private override CFLAGS += \
+	-DUSDT_OBJECT='"$(BUILD)/usdt.bpf"'
 $(BUILD)/obj/profiler/shim/task_map.o: $(BUILD)/task_map.bpf
 $(BUILD)/obj/profiler/shim/task_map.o: private override CFLAGS += \
 	-DTASK_MAP_OBJECT='"$(BUILD)/task_map.bpf"'

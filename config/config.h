@@ -63,6 +63,7 @@ enum config_jvm {
 	CONFIG_JVM_AUTO, /* agent if it reports, else hsperfdata */
 	CONFIG_JVM_AGENT,
 	CONFIG_JVM_HSPERFDATA,
+	CONFIG_JVM_USDT, /* libjvm's own probes */
 	CONFIG_JVM_NONE, /* not a JVM: only its process is watched */
 };
 
@@ -75,6 +76,7 @@ struct config_server {
 	char *name; /* owned */
 	struct config_address address;
 	enum config_jvm jvm;
+	char *libjvm; /* owned; "" = beside the java program */
 	enum config_loser loser;
 	unsigned connections_max;
 	char *health; /* owned; path of the health request, "" = connect only */

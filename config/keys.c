@@ -53,6 +53,7 @@ static const struct key_choice jvms[] = {
     {"auto", CONFIG_JVM_AUTO},
     {"agent", CONFIG_JVM_AGENT},
     {"hsperfdata", CONFIG_JVM_HSPERFDATA},
+    {"usdt", CONFIG_JVM_USDT},
     {"none", CONFIG_JVM_NONE},
     {NULL, 0},
 };
@@ -138,8 +139,16 @@ const struct config_key config_keys[] = {
 	.fallback = "auto",
 	.meaning = "How the pauses of its Java virtual machine are seen: by "
 	"Tailor's agent inside it, from the hsperfdata file that HotSpot "
-	"keeps, auto for the agent if it reports and else the file, or none "
-	"for a server that is not a JVM, of which only the end is seen."},
+	"keeps, auto for the agent if it reports and else the file, usdt for "
+	"the probes in libjvm (needs root at the start, and nothing in the "
+	"JVM), or none for a server that is not a JVM, of which only the end "
+	"is seen."},
+{"servers[].libjvm", KEY_PATH, PLACE(config_server, libjvm),
+	.restart = true,
+	.fallback = "",
+	.meaning = "The libjvm.so whose probes jvm=usdt reads.  Without it: "
+	"the one beside the program of launch.command, or beside java in "
+	"$PATH.  A JVM started by a script is not found this way."},
 {"servers[].loser", KEY_CHOICE, PLACE(config_server, loser),
 	.choices = losers, .fallback = "drain",
 	.meaning = "What becomes of an attempt that lost.  drain reads and "

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -91,13 +92,16 @@ attach_watch(struct attach *a)
 	const struct process *p;
 	unsigned i;
 
-	for (i = 0; a->kernel != NULL && i < a->servers; i++) {
+	for (i = 0; i < a->servers; i++) {
 		p = &a->process[i];
 		if (a->watched[i].pid == p->pid && a->watched[i].jvm == p->jvm)
 			continue;
 		a->watched[i].pid = p->pid;
 		a->watched[i].jvm = p->jvm;
-		kernel_watch_server(a->kernel, i, p->pid, p->jvm);
+		if (a->kernel != NULL)
+			kernel_watch_server(a->kernel, i, p->pid, p->jvm);
+		if (a->usdt != NULL && p->server->probes != NULL)
+			usdt_watch(a->usdt, i, p->jvm);
 	}
 }
 
@@ -170,6 +174,12 @@ attach_show(struct attach *a)
 		a->shown.server[i].pid = a->process[i].pid;
 		process_describe(&a->process[i], agents,
 		    &a->shown.server[i].source, a->shown.server[i].detail);
+		if (a->usdt == NULL || a->process[i].pid == 0 ||
+		    a->process[i].server->probes == NULL)
+			continue;
+		a->shown.server[i].source = PROFILER_SOURCE_USDT;
+		snprintf(a->shown.server[i].detail,
+		    sizeof(a->shown.server[i].detail), "probes of libjvm");
 	}
 	pthread_mutex_unlock(&a->lock);
 }

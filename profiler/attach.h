@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include "profiler/door.h"
+#include "profiler/jvm/usdt.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/order.h"
 #include "profiler/process.h"
@@ -31,6 +32,7 @@ struct attach {
 		pid_t pid, jvm;
 	} watched[PROFILER_SERVERS]; /* what the kernel was told */
 	struct instant count_at;     /* when to ask it for its losses */
+	struct usdt *usdt;	     /* borrowed; NULL: no probes */
 	struct order_ring *orders;   /* borrowed; this thread writes */
 	struct order_ring *returns;  /* borrowed; this thread reads */
 	unsigned out;		     /* sources ending, not yet returned */

@@ -91,10 +91,8 @@ channel_lay_out(const struct channel *c, const struct handshake *h, pid_t pid)
 
 int
 channel_new_kernel(struct channel **out, uint32_t number,
-    const struct channel_place *place, unsigned slot_log2,
-    const struct kernel_owners *owners)
+    const struct channel_place *place, const struct kernel_owners *owners)
 {
-	char name[TALECHAIN_NAME_BYTES];
 	struct channel *c;
 	void *map;
 	int err;
@@ -103,7 +101,7 @@ channel_new_kernel(struct channel **out, uint32_t number,
 	if (err < 0)
 		return err;
 	c->owners = owners;
-	snprintf(name, sizeof(name), "cpu%u", place->cpu);
+	c->from_kernel = true;
 	map = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 	    place->fd, place->offset);
 	if (map == MAP_FAILED) {
@@ -111,7 +109,7 @@ channel_new_kernel(struct channel **out, uint32_t number,
 		goto fail;
 	}
 	talechain_init(
-	    map, slot_log2, TALECHAIN_KIND_KERNEL, name, 0, 0, number);
+	    map, place->slot_log2, place->kind, place->name, 0, 0, number);
 	munmap(map, c->bytes);
 	map = mmap(NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE,
 	    place->fd, place->offset);
@@ -120,7 +118,7 @@ channel_new_kernel(struct channel **out, uint32_t number,
 		goto fail;
 	}
 	c->memory = map;
-	err = channel_ready(c, TALECHAIN_KIND_KERNEL, 0);
+	err = channel_ready(c, place->kind, 0);
 	if (err < 0)
 		goto fail;
 	*out = c;
@@ -215,7 +213,7 @@ channel_accept(
 		*now = instant_now();
 	if (e->ts > now->ns + (uint64_t)CHANNEL_FUTURE_NS)
 		return false;
-	if (c->kind != TALECHAIN_KIND_KERNEL)
+	if (!c->from_kernel)
 		e->pid = (uint32_t)c->pid;
 	return true;
 }

@@ -28,7 +28,8 @@ struct channel {
 	int memfd; /* owned; -1 for a channel inside this process */
 	uint32_t number;
 	enum talechain_kind kind;
-	pid_t pid; /* its writer, as the kernel says */
+	bool from_kernel; /* its events tell whose they are */
+	pid_t pid;	  /* its writer, as the kernel says */
 	/* borrowed; of the kernel's: whose events are whose, else NULL */
 	const struct kernel_owners *owners;
 	/* the attach thread writes, the observer reads: relaxed atomic */
@@ -62,22 +63,25 @@ int channel_new_outside(struct channel **out, uint32_t number,
     const struct handshake *hello, pid_t pid);
 void channel_free(struct channel **cp);
 
-/* Where the channel of a CPU lies. */
+/* What a channel is for that BPF programs write, and where it lies. */
 struct channel_place {
 	int fd; /* borrowed: a map of the kernel */
 	off_t offset;
 	size_t bytes;
-	unsigned cpu;
+	unsigned slot_log2;
+	enum talechain_kind kind;
+	char name[TALECHAIN_NAME_BYTES];
 };
 
 /*
- * channel_new_kernel(out, number, place, slot_log2, owners):
- * Make one that BPF programs write: lay it out, map it read only.  owners
- * must outlive it.  Returns as the others.
+ * channel_new_kernel(out, number, place, owners):
+ * Make one that BPF programs write: lay it out, map it read only.
+ *   owners  whose events are whose, must outlive it; NULL: all are of the
+ *           server that c->server names
+ * Returns as the others.
  */
 int channel_new_kernel(struct channel **out, uint32_t number,
-    const struct channel_place *place, unsigned slot_log2,
-    const struct kernel_owners *owners);
+    const struct channel_place *place, const struct kernel_owners *owners);
 
 /*
  * channel_drain(c, o, limit, now):

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct profiler {
 	struct observer observer;
 	struct attach attach;
 	struct kernel *kernel; /* owned; NULL: off */
+	struct usdt *usdt;     /* owned; NULL: no server wants it, or off */
 	struct profiler_signal_state signal[PROFILER_SIGNALS];
 	struct channel *inside[INSIDE_MAX]; /* owned */
 	unsigned insides;
@@ -161,6 +163,56 @@ profiler_open_kernel(struct profiler *p)
 	p->observer.kernel = p->attach.kernel = p->kernel;
 }
 
+/* The probes of one server's libjvm.  0 or a negative errno, with why. */
+static int
+profiler_open_probe(struct profiler *p, unsigned server, char *why)
+{
+	const char *probes = p->options.server[server].probes;
+	char libjvm[PATH_MAX];
+	int err = 0;
+
+	if (p->usdt == NULL) {
+		err = usdt_new(&p->usdt, p->attach.door.next_number, why);
+		if (err < 0)
+			return err;
+		p->attach.door.next_number += PROFILER_SERVERS;
+	}
+	if (strstr(probes, ".so") == NULL) {
+		err = usdt_find(libjvm, sizeof(libjvm), probes, why);
+		probes = libjvm;
+	}
+	if (err == 0)
+		err = usdt_attach(p->usdt, probes, why);
+	if (err < 0)
+		return err;
+	observer_add_channel(
+	    &p->observer, usdt_channel(p->usdt, server), instant_now());
+	log_event(LOG_LEVEL_NOTICE, "usdt_on", "server=%s libjvm=\"%s\"",
+	    p->options.server[server].name, probes);
+	return 0;
+}
+
+/* Without them a server's end is all that is seen of it: never fatal. */
+static void
+profiler_open_probes(struct profiler *p)
+{
+	char why[USDT_WHY];
+	unsigned i;
+
+	for (i = 0; i < p->options.servers; i++) {
+		if (p->options.server[i].probes == NULL ||
+		    profiler_open_probe(p, i, why) == 0)
+			continue;
+		p->options.server[i].probes = NULL;
+		log_event(LOG_LEVEL_WARNING, "usdt_off",
+		    "server=%s why=\"%s\" costs=\"collections are not seen\" "
+		    "do=\"servers[].jvm=auto reads hsperfdata or takes the "
+		    "agent\"",
+		    p->options.server[i].name, why);
+	}
+	p->attach.usdt = p->usdt;
+}
+
 int
 profiler_new(struct profiler **out, const struct profiler_options *options)
 {
@@ -186,6 +238,7 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	pthread_mutex_init(&p->periods_lock, NULL);
 	profiler_open_door(p);
 	profiler_open_kernel(p);
+	profiler_open_probes(p);
 	*out = p;
 	return 0;
 
@@ -229,6 +282,7 @@ profiler_free(struct profiler **pp)
 	profiler_free_pages(p);
 	attach_fini(&p->attach);
 	kernel_free(&p->kernel);
+	usdt_free(&p->usdt);
 	for (i = 0; i < p->insides; i++)
 		channel_free(&p->inside[i]);
 	hazard_ring_fini(&p->hazards);
@@ -422,6 +476,8 @@ profiler_source_name(enum profiler_source source)
 		return "pidfd";
 	case PROFILER_SOURCE_HSPERFDATA:
 		return "hsperfdata";
+	case PROFILER_SOURCE_USDT:
+		return "usdt";
 	case PROFILER_SOURCE_AGENT:
 		return "agent";
 	}

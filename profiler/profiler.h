@@ -74,6 +74,9 @@ struct profiler_server {
 	uint16_t port;	 /* its TCP port, to tell its connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */
+	/* Its libjvm.so, or the java program it lies beside, to read its
+	 * probes; borrowed for profiler_new.  NULL: do not. */
+	const char *probes;
 };
 
 struct profiler_options {
@@ -168,6 +171,7 @@ enum profiler_source {
 	PROFILER_SOURCE_NONE,
 	PROFILER_SOURCE_PIDFD,
 	PROFILER_SOURCE_HSPERFDATA,
+	PROFILER_SOURCE_USDT,
 	PROFILER_SOURCE_AGENT,
 };
 
@@ -211,7 +215,7 @@ const char *profiler_signal_name(enum profiler_signal signal);
 const char *profiler_signal_meaning(enum profiler_signal signal);
 /* "off", "lite", "full". */
 const char *profiler_kernel_name(enum profiler_kernel kernel);
-/* "none", "pidfd", "hsperfdata", "agent". */
+/* "none", "pidfd", "hsperfdata", "usdt", "agent". */
 const char *profiler_source_name(enum profiler_source source);
 
 #endif

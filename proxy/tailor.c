@@ -139,6 +139,10 @@ open_profiler(struct proxy *p, const struct config *c)
 			o.server[i].address = s->address.address;
 		o.server[i].hsperfdata = s->jvm == CONFIG_JVM_AUTO ||
 					 s->jvm == CONFIG_JVM_HSPERFDATA;
+		if (s->jvm == CONFIG_JVM_USDT)
+			o.server[i].probes = *s->libjvm != '\0' ? s->libjvm
+					     : s->argc > 0	? s->argv[0]
+								: "java";
 		o.server[i].agent =
 		    s->jvm == CONFIG_JVM_AUTO || s->jvm == CONFIG_JVM_AGENT;
 	}

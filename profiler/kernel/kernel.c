@@ -99,15 +99,18 @@ kernel_make_channels(struct kernel *k, const struct kernel_options *o)
 {
 	int map = bpf_object__find_map_fd_by_name(k->object, "channels");
 	size_t bytes = programs_channel_bytes(o->slot_log2);
-	struct channel_place place = {.fd = map, .bytes = bytes};
+	struct channel_place place = {.fd = map,
+	    .bytes = bytes,
+	    .slot_log2 = o->slot_log2,
+	    .kind = TALECHAIN_KIND_KERNEL};
 	unsigned i;
 	int err;
 
 	for (i = 0; i < k->cpus; i++) {
 		place.offset = (off_t)(i * bytes);
-		place.cpu = i;
-		err = channel_new_kernel(&k->channel[i], o->first_number + i,
-		    &place, o->slot_log2, &k->owners);
+		snprintf(place.name, sizeof(place.name), "cpu%u", i);
+		err = channel_new_kernel(
+		    &k->channel[i], o->first_number + i, &place, &k->owners);
 		if (err < 0)
 			return err;
 	}

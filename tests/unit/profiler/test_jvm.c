@@ -184,9 +184,12 @@ check_counts(struct fixture *f, struct jvm *j, unsigned rounds)
 	assert_int_equal(fixture_count(f, HAZARD_GC, true) - begun, pauses);
 }
 
-/* What the timeline says, beside the hazards. */
+/*
+ * What the timeline says, beside the hazards; last: safepoints that begin and
+ * never end, because the JVM ends in them.
+ */
 static void
-check_events(const struct fixture *f)
+check_events(const struct fixture *f, unsigned last)
 {
 	unsigned i, explicit = 0;
 	const struct talechain_event *e;
@@ -194,7 +197,7 @@ check_events(const struct fixture *f)
 	assert_int_equal(fixture_events(f, TALECHAIN_JVM_GC_BEGIN),
 	    fixture_events(f, TALECHAIN_JVM_GC_END));
 	assert_int_equal(fixture_events(f, TALECHAIN_JVM_SAFEPOINT_BEGIN),
-	    fixture_events(f, TALECHAIN_JVM_SAFEPOINT_END));
+	    fixture_events(f, TALECHAIN_JVM_SAFEPOINT_END) + last);
 	for (i = 0; i < f->slots; i++) {
 		e = &f->slot[i].event;
 		explicit += e->type == TALECHAIN_JVM_GC_END &&
@@ -233,7 +236,7 @@ follow_with_page(const char *collector)
 	check_counts(f, &j, 3);
 	assert_true(fixture_count(f, HAZARD_SAFEPOINT, true) > 0);
 	end_exit(f);
-	check_events(f);
+	check_events(f, 0);
 	fixture_fini(f);
 	free(f);
 }
@@ -308,6 +311,16 @@ test_page_shenandoah(void **state)
 }
 
 static bool
+has_source(void *arg)
+{
+	struct fixture *f = arg;
+	struct profiler_stats s;
+
+	profiler_stats(f->profiler, &s);
+	return s.server[0].source != PROFILER_SOURCE_NONE;
+}
+
+static bool
 has_both(void *arg)
 {
 	struct fixture *f = arg;
@@ -315,6 +328,122 @@ has_both(void *arg)
 
 	profiler_stats(f->profiler, &s);
 	return strstr(s.server[0].detail, "safepoints from") != NULL;
+}
+
+/* By the probes of libjvm alone, with nothing at all in the JVM. */
+static void
+probes_start(struct fixture *f, struct jvm *j, const char *collector)
+{
+	const char *options[] = {collector, "-XX:-UsePerfData", NULL};
+	struct profiler_stats s;
+
+	fixture_init(f);
+	f->options.server[0].agent = false;
+	f->options.server[0].hsperfdata = false;
+	f->options.server[0].probes = "java";
+	fixture_start(f);
+	assert_true(jvm_start(j, f, options));
+	profiler_server_process(f->profiler, 0, j->pid);
+	assert_true(eventually(has_source, f));
+	profiler_stats(f->profiler, &s);
+	if (s.server[0].source == PROFILER_SOURCE_USDT)
+		return;
+	jvm_stop(j);
+	fixture_fini(f);
+	free(f);
+	reason("BPF is not permitted, or libjvm has no probes");
+}
+
+static void
+follow_with_probes(const char *collector)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	struct jvm j;
+
+	probes_start(f, &j, collector);
+	check_counts(f, &j, 3);
+	assert_true(fixture_events(f, TALECHAIN_JVM_SAFEPOINT_BEGIN) > 0);
+	end_exit(f);
+	check_events(f, 1);
+	fixture_fini(f);
+	free(f);
+}
+
+/*
+ * Goal: a JVM that follows one that was killed is seen without attaching
+ * again, and what its predecessor died in is not held against it.
+ */
+static void
+test_probes_restart(void **state)
+{
+	const char *options[] = {"-XX:+UseSerialGC", "-XX:-UsePerfData", NULL};
+	struct fixture *f = malloc(sizeof(*f));
+	unsigned before;
+	struct jvm j;
+
+	(void)state;
+	probes_start(f, &j, "-XX:+UseSerialGC");
+	jvm_ask(&j, "gc 2");
+	fixture_wait_hazards(f, HAZARD_GC, false, 2);
+	kill(j.pid, SIGKILL);
+	jvm_stop(&j);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
+	assert_true(jvm_start(&j, f, options));
+	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
+	before = fixture_count(f, HAZARD_GC, false);
+	jvm_ask(&j, "gc 3");
+	fixture_wait_hazards(f, HAZARD_GC, false, before + 3);
+	jvm_stop(&j);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 2);
+	profiler_server_process(f->profiler, 0, getpid());
+	fixture_wait_hazards(f, HAZARD_EXIT, false, 2);
+	fixture_check_balance(f);
+	fixture_fini(f);
+	free(f);
+}
+
+/* Goal: probes of libjvm, Serial: hazards equal the JVM's own count. */
+static void
+test_probes_serial(void **state)
+{
+	(void)state;
+	follow_with_probes("-XX:+UseSerialGC");
+}
+
+/* Goal: the same for Parallel. */
+static void
+test_probes_parallel(void **state)
+{
+	(void)state;
+	follow_with_probes("-XX:+UseParallelGC");
+}
+
+/* Goal: the same for G1. */
+static void
+test_probes_g1(void **state)
+{
+	(void)state;
+	follow_with_probes("-XX:+UseG1GC");
+}
+
+/* Goal: a libjvm that is not there costs the probes and nothing else. */
+static void
+test_probes_missing(void **state)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	struct profiler_stats s;
+
+	(void)state;
+	fixture_init(f);
+	f->options.server[0].probes = "/no/such/libjvm.so";
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, getpid());
+	assert_true(eventually(has_source, f));
+	profiler_stats(f->profiler, &s);
+	assert_int_not_equal(s.server[0].source, PROFILER_SOURCE_USDT);
+	fixture_fini(f);
+	free(f);
 }
 
 /* With the agent from the start; page too, or not. */
@@ -347,7 +476,7 @@ follow_with_agent(const char *collector, bool page)
 	if (!page)
 		assert_int_equal(fixture_count(f, HAZARD_SAFEPOINT, true), 0);
 	end_exit(f);
-	check_events(f);
+	check_events(f, 0);
 	fixture_fini(f);
 	free(f);
 }
@@ -512,6 +641,11 @@ main(void)
 	    cmocka_unit_test(test_page_g1),
 	    cmocka_unit_test(test_page_z),
 	    cmocka_unit_test(test_page_shenandoah),
+	    cmocka_unit_test(test_probes_serial),
+	    cmocka_unit_test(test_probes_parallel),
+	    cmocka_unit_test(test_probes_g1),
+	    cmocka_unit_test(test_probes_restart),
+	    cmocka_unit_test(test_probes_missing),
 	    cmocka_unit_test(test_agent),
 	    cmocka_unit_test(test_both),
 	    cmocka_unit_test(test_attach),

@@ -1,0 +1,250 @@
+/*
+ * usdt.bpf.c: at libjvm's own probes, say what the agent would say.
+ *
+ * A JVM's channel is written by one thread of it at a time (the VM thread),
+ * but slots are reserved by an atomic addition all the same.
+ */
+/* clang-format off */
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/usdt.bpf.h>
+/* clang-format on */
+
+#include "profiler/jvm/usdt_abi.h"
+#include "talechain/talechain.h"
+
+#define CHANNEL_BYTES (TALECHAIN_HEADER_BYTES + (64 << USDT_SLOT_LOG2))
+
+char usdt_license[] SEC("license") = "GPL";
+
+struct usdt_watch watch SEC(".data.watch") = {0};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, USDT_SERVERS);
+	__uint(key_size, 4);
+	__uint(value_size, CHANNEL_BYTES);
+} channels SEC(".maps");
+
+/* What is remembered of a JVM between two probes. */
+struct jvm {
+	__u64 collections, safepoints;
+	__u64 collection_ns, safepoint_ns; /* when it began; 0: none */
+	__u64 cause;			   /* of the operation that runs */
+	__u64 collected;		   /* in this safepoint */
+};
+struct jvm jvms[USDT_SERVERS] SEC(".bss.jvms");
+
+/* Which server's JVM runs this, or -1. */
+static __always_inline int
+server_here(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	int i;
+
+#pragma unroll
+	for (i = 0; i < USDT_SERVERS; i++)
+		if (watch.tgid[i] == tgid)
+			return i;
+	return -1;
+}
+
+static __always_inline char *
+channel_of(int server)
+{
+	__u32 key = (__u32)server;
+
+	return bpf_map_lookup_elem(&channels, &key);
+}
+
+/* What an event tells of a pause. */
+struct pause {
+	__u32 type;
+	__u64 cause, count;
+	__u64 begin_ns; /* 0: it begins now, or that is not known */
+};
+
+/* Write one event, as talechain_emit_at does. */
+static __always_inline void
+emit(char *memory, __u64 ts, const struct pause *p)
+{
+	struct talechain_channel *channel = (struct talechain_channel *)memory;
+	__u64 i = __sync_fetch_and_add(&channel->head, 1);
+	__u64 task = bpf_get_current_pid_tgid();
+	struct talechain_event *e;
+
+	e = (void *)(memory + TALECHAIN_HEADER_BYTES +
+		     (i & ((1 << USDT_SLOT_LOG2) - 1)) * TALECHAIN_SLOT_BYTES);
+	__sync_lock_test_and_set(&e->seq, 2 * i + 1);
+	e->ts = ts;
+	e->tid = task;
+	e->pid = task >> 32;
+	e->type = p->type;
+	e->version = 1;
+	e->flags = 0;
+	e->cpu = bpf_get_smp_processor_id();
+	e->arg[0] = p->cause;
+	e->arg[1] = p->count;
+	e->arg[2] = p->begin_ns != 0 ? ts - p->begin_ns : 0;
+	e->arg[3] = 0;
+	__sync_lock_test_and_set(&e->seq, 2 * i + 2);
+}
+
+/* Publish the state word, of the next epoch, after what explains it. */
+static __always_inline void
+state(char *memory, __u32 value, __u64 cause, __u64 since)
+{
+	struct talechain_channel *channel = (struct talechain_channel *)memory;
+	__u64 epoch = (channel->state >> 8) + 1;
+
+	channel->word[TALECHAIN_WORD_SINCE] = since;
+	channel->word[TALECHAIN_WORD_CAUSE] = cause;
+	__sync_lock_test_and_set(&channel->state, epoch << 8 | value);
+}
+
+/* Four characters as they lie in memory. */
+#define FOUR(a, b, c, d) ((__u32)(a) | (b) << 8 | (c) << 16 | (__u32)(d) << 24)
+#define NAME_BYTES 40 /* longer ones are not of collections */
+
+/*
+ * Why the JVM collects, by the name of its operation, as G1CollectForAllocation,
+ * ParallelGCSystemGC, GenCollectFull or CollectForMetadataAllocation.
+ */
+static __always_inline __u64
+cause_of(const char *name)
+{
+	__u64 cause = TALECHAIN_CAUSE_OTHER;
+	__u32 four;
+	int i;
+
+#pragma unroll
+	for (i = 0; i < NAME_BYTES - 4; i++) {
+		four = FOUR((__u8)name[i], (__u8)name[i + 1], (__u8)name[i + 2],
+		    (__u8)name[i + 3]);
+		if (four == FOUR('M', 'e', 't', 'a'))
+			return TALECHAIN_CAUSE_METADATA;
+		if (four == FOUR('D', 'u', 'm', 'p') ||
+		    four == FOUR('I', 'n', 's', 'p'))
+			return TALECHAIN_CAUSE_HEAP_DUMP;
+		if (four == FOUR('A', 'l', 'l', 'o'))
+			cause = TALECHAIN_CAUSE_ALLOCATION;
+		if (four == FOUR('F', 'u', 'l', 'l') ||
+		    four == FOUR('S', 'y', 's', 't'))
+			cause = TALECHAIN_CAUSE_EXPLICIT;
+	}
+	return cause;
+}
+
+SEC("usdt")
+int
+BPF_USDT(on_operation, const char *text, long length)
+{
+	int server = server_here();
+	char name[NAME_BYTES] = "";
+
+	if (server < 0)
+		return 0;
+	/* The name is not terminated. */
+	if (length > 0 && length < NAME_BYTES)
+		bpf_probe_read_user(name, (__u32)length, text);
+	jvms[server & (USDT_SERVERS - 1)].cause = cause_of(name);
+	return 0;
+}
+
+/* The JVM that runs this and its channel; false if it is nobody's. */
+static __always_inline bool
+jvm_here(struct jvm **j, char **memory)
+{
+	int server = server_here();
+
+	if (server < 0)
+		return false;
+	*j = &jvms[server & (USDT_SERVERS - 1)];
+	*memory = channel_of(server);
+	return *memory != NULL;
+}
+
+SEC("usdt")
+int
+BPF_USDT(on_gc_begin)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct pause p = {.type = TALECHAIN_JVM_GC_BEGIN};
+	struct jvm *j;
+	char *memory;
+
+	if (!jvm_here(&j, &memory))
+		return 0;
+	j->collection_ns = now;
+	j->collected = 1;
+	p.count = ++j->collections;
+	p.cause = j->cause;
+	state(memory, TALECHAIN_JVM_GC, p.cause, now);
+	emit(memory, now, &p);
+	return 0;
+}
+
+SEC("usdt")
+int
+BPF_USDT(on_gc_end)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct pause p = {.type = TALECHAIN_JVM_GC_END};
+	struct jvm *j;
+	char *memory;
+
+	if (!jvm_here(&j, &memory))
+		return 0;
+	p.count = j->collections;
+	p.cause = j->cause;
+	p.begin_ns = j->collection_ns;
+	j->collection_ns = 0;
+	state(memory, TALECHAIN_JVM_RUNNING, p.cause, now);
+	emit(memory, now, &p);
+	return 0;
+}
+
+SEC("usdt")
+int
+BPF_USDT(on_safepoint_begin)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct pause p = {.type = TALECHAIN_JVM_SAFEPOINT_BEGIN};
+	struct jvm *j;
+	char *memory;
+
+	if (!jvm_here(&j, &memory))
+		return 0;
+	/* What it is for is not known yet. */
+	j->cause = TALECHAIN_CAUSE_UNKNOWN;
+	j->collected = 0;
+	j->safepoint_ns = now;
+	p.count = ++j->safepoints;
+	emit(memory, now, &p);
+	return 0;
+}
+
+SEC("usdt")
+int
+BPF_USDT(on_safepoint_end)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct pause p = {.type = TALECHAIN_JVM_SAFEPOINT_END};
+	struct jvm *j;
+	char *memory;
+
+	if (!jvm_here(&j, &memory))
+		return 0;
+	p.count = j->safepoints;
+	p.cause = j->collected ? j->cause : TALECHAIN_CAUSE_NOT_GC;
+	p.begin_ns = j->safepoint_ns;
+	j->safepoint_ns = 0;
+	emit(memory, now, &p);
+	return 0;
+}
