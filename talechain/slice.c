@@ -116,6 +116,11 @@ slice_thin_switches(struct slicer *s)
 
 		in = e->type == TALECHAIN_SCHEDULE ? tale_low(e->arg[0]) : 0;
 		out = pushed_off(e);
+		if (in != 0 && !slice_is_thread(t, in) &&
+		    !slice_is_thread(t, e->tid)) {
+			t->entry[i].slot.event.type = 0; /* strangers both */
+			continue;
+		}
 		place = &left[in % SLICE_CPUS];
 		if (in != 0 && *place != 0 && !slice_is_thread(t, e->tid) &&
 		    t->entry[*place - 1].slot.event.tid == in &&

@@ -296,7 +296,12 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 		    idle->event.cpu == e->cpu && idle->event.ts <= e->ts)
 			err = slice_add(s, idle);
 		idle->seq = 0;
-	} else if (!slice_is_thread(s->tale, e->tid)) {
+		s->waited[e->cpu % SLICE_CPUS] = false;
+	} else if (slice_is_thread(s->tale, e->tid)) {
+		/* Who runs there until it comes back is who it waits for. */
+		s->waited[e->cpu % SLICE_CPUS] =
+		    e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED;
+	} else if (!s->waited[e->cpu % SLICE_CPUS]) {
 		return 0;
 	}
 	return err < 0 ? err : slice_add(s, slot);

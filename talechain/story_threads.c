@@ -105,6 +105,57 @@ spell_waker(const struct telling *tl, const struct track *k,
 	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
 }
 
+/* Somebody who ran where a thread was pushed off. */
+struct runner {
+	uint32_t tid;
+	int64_t ns;
+};
+
+#define RUNNERS 8
+
+static void
+runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
+{
+	for (size_t n = 0; n < RUNNERS; n++)
+		if (ran[n].tid == tid || ran[n].ns == 0) {
+			ran[n].tid = tid;
+			ran[n].ns += ns;
+			return;
+		}
+}
+
+/*
+ * Who had the CPU most while a thread was pushed off.  Switches between two
+ * strangers are not told: where one came and another left, each is given half
+ * of the time between.
+ */
+static uint32_t
+ran_most(const struct telling *tl, const struct track *k, int64_t to)
+{
+	struct runner ran[RUNNERS] = {{0}}, *best = ran;
+	const struct talechain_event *v;
+	uint32_t came = k->by;
+	int64_t since = k->since, at;
+
+	for (size_t i = telling_entry(tl, k->since); i < tl->t->entries; i++) {
+		v = &tl->t->entry[i].slot.event;
+		at = telling_at(tl, tl->t->entry[i].at);
+		if (at > to)
+			break;
+		if (v->type != TALECHAIN_SCHEDULE || event_cpu(v) != k->cpu ||
+		    at <= since)
+			continue;
+		runner_add(ran, v->tid, (at - since + 1) / 2);
+		runner_add(ran, came, (at - since + 1) / 2);
+		came = tale_low(v->arg[0]);
+		since = at;
+	}
+	for (size_t n = 1; n < RUNNERS; n++)
+		if (ran[n].ns > best->ns)
+			best = &ran[n];
+	return best->tid != 0 && best->tid != k->tid ? best->tid : k->by;
+}
+
 /* The thread gets a CPU: what it did since it left the last one. */
 static void
 track_enters(struct telling *tl, struct track *k, const struct tale_entry *e)
@@ -137,8 +188,7 @@ track_enters(struct telling *tl, struct track *k, const struct tale_entry *e)
 		ready.other = v->tid;
 		if (off.state == SPELL_PREEMPTED) {
 			off.end_ns = at;
-			/* Who ran there last; the first may have been brief. */
-			off.other = v->tid != 0 ? v->tid : k->by;
+			off.other = ran_most(tl, k, at);
 			spell_add(tl, &off);
 		} else {
 			spell_add(tl, &off);
