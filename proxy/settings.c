@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/completion.h"
 #include "proxy/activation.h"
 
 enum {
@@ -18,6 +19,7 @@ enum {
 	OPTION_ADMIN,
 	OPTION_SET,
 	OPTION_MANUAL,
+	OPTION_COMPLETION,
 };
 
 /* One table gives getopt its options and --help its text. */
@@ -43,6 +45,8 @@ static const struct option_help {
 	"print the effective configuration"},
     {{"manual", no_argument, NULL, OPTION_MANUAL}, NULL,
 	"print the keys as a manual page (scdoc)"},
+    {{"completion", required_argument, NULL, OPTION_COMPLETION}, "SHELL",
+	"print a script for bash, zsh or fish"},
     {{"version", no_argument, NULL, 'V'}, NULL, "print the version and exit"},
     {{"help", no_argument, NULL, 'h'}, NULL, "print this and exit"},
 };
@@ -104,6 +108,23 @@ setting_split(struct settings *s, const char *text)
 }
 
 static void
+print_completion(const char *shell)
+{
+	struct completion_word word[OPTIONS];
+	struct completion c = {
+	    .program = "tailor", .option = word, .options = OPTIONS};
+
+	for (size_t i = 0; i < OPTIONS; i++)
+		word[i] = (struct completion_word){options[i].option.name,
+		    options[i].meaning, options[i].argument != NULL};
+	if (completion_print(stdout, shell, &c))
+		exit(0);
+	fprintf(stderr, "tailor: --completion %s: there is bash, zsh, fish\n",
+	    shell);
+	exit(2);
+}
+
+static void
 print_manual(void)
 {
 	char *text;
@@ -149,6 +170,9 @@ option_apply(struct settings *s, int option)
 		break;
 	case OPTION_SET:
 		setting_split(s, optarg);
+		break;
+	case OPTION_COMPLETION:
+		print_completion(optarg);
 		break;
 	case OPTION_MANUAL:
 		print_manual();

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/completion.h"
 #include "base/instant.h"
 #include "tailorctl/options.h"
 
@@ -97,15 +98,13 @@ print_help(void)
 	printf("\noptions (of these commands; of all where none is named):\n");
 	for (unsigned i = 0; i < ROWS; i++)
 		print_option(&rows[i]);
-	printf("Without --admin the address is $TAILOR_ADMIN, or else "
-	       "admin.sock in\n/run/tailor, $XDG_RUNTIME_DIR/tailor or "
-	       "/tmp/tailor-UID.\n"
-	       "Exit status: 0 done, 1 no tailor or a negative answer, "
-	       "2 wrong usage.\n");
+	printf("Without --admin: $TAILOR_ADMIN, or admin.sock in /run/tailor, "
+	       "/tmp/tailor-UID\nor $XDG_RUNTIME_DIR/tailor.  Exit status: "
+	       "0 done, 1 none or no, 2 wrong usage.\n");
 }
 
-void
-options_completion(void)
+static void
+print_bash(void)
 {
 	printf("# bash completion for tailorctl: put it into\n"
 	       "# /usr/share/bash-completion/completions/tailorctl\n"
@@ -139,6 +138,26 @@ options_completion(void)
 	       "-- \"$word\")\n"
 	       "}\n"
 	       "complete -F _tailorctl tailorctl\n");
+}
+
+bool
+options_completion(const char *shell)
+{
+	struct completion_word command[COMMAND_COUNT], option[ROWS];
+
+	if (strcmp(shell, "bash") == 0) {
+		print_bash(); /* knows which option goes with which command */
+		return true;
+	}
+	for (unsigned i = 0; i < COMMAND_COUNT; i++)
+		command[i] = (struct completion_word){
+		    commands[i].name, commands[i].summary, false};
+	for (unsigned i = 0; i < ROWS; i++)
+		option[i] = (struct completion_word){
+		    rows[i].name, rows[i].help, rows[i].argument != NULL};
+	return completion_print(stdout, shell,
+	    &(struct completion){
+		"tailorctl", command, COMMAND_COUNT, option, ROWS});
 }
 
 /* A whole number from 1 up. */

@@ -42,7 +42,7 @@ enum {
 	X(switch, "", "", "make the standby active, if it is ready")      \
 	X(reload, "", "", "read the configuration again")                 \
 	X(probe, "", "", "what this machine offers, and what is missing") \
-	X(completion, "", "bash", "print a completion script")
+	X(completion, "", "SHELL", "print a script for bash, zsh or fish")
 
 enum command {
 #define OPTIONS_X(name, letters, argument, summary) COMMAND_##name,
@@ -96,7 +96,7 @@ enum options_result {
 /* Parse.  *out borrows from argv. */
 enum options_result options_parse(struct options *out, int argc, char **argv);
 
-/* Print a completion script for bash. */
-void options_completion(void);
+/* Print the completion script for that shell; false: there is none. */
+bool options_completion(const char *shell);
 
 #endif

@@ -398,10 +398,8 @@ command_switch(const struct options *options)
 int
 command_completion(const struct options *options)
 {
-	if (strcmp(options->argument, "bash") != 0) {
-		fprintf(stderr, "tailorctl: there is one for bash only\n");
-		return STATUS_USAGE;
-	}
-	options_completion();
-	return STATUS_OK;
+	if (options_completion(options->argument))
+		return STATUS_OK;
+	fprintf(stderr, "tailorctl: there is one for bash, zsh and fish\n");
+	return STATUS_USAGE;
 }

@@ -375,7 +375,7 @@ def test_over_tcp(ctl, upstream):
     (), ("frob",), ("why",), ("why", "1", "2"), ("servers", "x"),
     ("slow", "-n", "0"), ("slow", "-n", "1x"), ("slow", "-k", "1"),
     ("ready", "-t", "nan"), ("ready", "-t", "-1"), ("--frob", "ready"),
-    ("completion", "fish"),
+    ("completion", "csh"),
 ])
 def test_wrong_usage(ctl, arguments):
     """Goal: a wrong command line is exit status 2 and says what is wrong."""
