@@ -103,7 +103,7 @@ struct reading {
 	size_t capacity;
 };
 
-/* Read once; 0, 1 at the end of the stream, or negative. */
+/* Read once; at the end of the stream nothing is added.  0 or negative. */
 static int
 read_more(int fd, struct reading *r, struct instant deadline)
 {
@@ -121,7 +121,7 @@ read_more(int fd, struct reading *r, struct instant deadline)
 		ssize_t n = recv(fd, r->bytes + r->length, CHUNK - 1, 0);
 		if (n >= 0) {
 			r->length += (size_t)n;
-			return n == 0;
+			return 0;
 		}
 		if (errno != EAGAIN && errno != EINTR)
 			return -errno;
@@ -129,6 +129,25 @@ read_more(int fd, struct reading *r, struct instant deadline)
 		if (err < 0)
 			return err;
 	}
+}
+
+/* The body is the end of what was read: nothing came in chunks or behind it. */
+static int
+take_body(const struct response *response, const struct reading *r,
+    struct answer *out)
+{
+	size_t length = (size_t)response->body_bytes;
+
+	if (response->chunked || length > ASK_ANSWER_MAX || r->bytes == NULL)
+		return -EPROTO;
+	out->status = response->status;
+	out->length = length;
+	out->text = malloc(length + 1);
+	if (out->text == NULL)
+		return -ENOMEM;
+	memcpy(out->text, r->bytes + r->length - length, length);
+	out->text[length] = '\0';
+	return 0;
 }
 
 static int
@@ -143,26 +162,16 @@ read_answer(
 		int err = read_more(fd, r, deadline);
 		if (err < 0)
 			return err;
-		if (err > 0)
+		size_t n = r->length - before;
+		if (n == 0)
 			response_end(&response);
-		else
-			(void)response_feed(
-			    &response, r->bytes + before, r->length - before);
+		else if (response_feed(&response, r->bytes + before, n) < n)
+			return -EPROTO;
 		if (response.state == RESPONSE_MALFORMED ||
-		    (err > 0 && response.state != RESPONSE_COMPLETE))
+		    (n == 0 && response.state != RESPONSE_COMPLETE))
 			return -EPROTO;
 	}
-	/* Only an unbroken body is simply the end of what was read. */
-	if (response.chunked || response.body_bytes > ASK_ANSWER_MAX)
-		return -EPROTO;
-	out->status = response.status;
-	out->length = (size_t)response.body_bytes;
-	out->text = malloc(out->length + 1);
-	if (out->text == NULL)
-		return -ENOMEM;
-	memcpy(out->text, r->bytes + r->length - out->length, out->length);
-	out->text[out->length] = '\0';
-	return 0;
+	return take_body(&response, r, out);
 }
 
 int

@@ -12,7 +12,7 @@
 
 #include "loadgen/target.h"
 
-#define ASK_ANSWER_MAX (16u << 20)
+#define ASK_ANSWER_MAX ((size_t)16 << 20)
 
 struct ask {
 	const char *method;

@@ -17,8 +17,8 @@
 #include "loadgen/statistics.h"
 
 #define CELLS 2 /* dots closer than 1/CELLS of a unit are one */
-#define COLUMNS ((PLOT_RIGHT - PLOT_LEFT + 1) * CELLS)
-#define ROWS ((PLOT_BOTTOM - PLOT_TOP + 1) * CELLS)
+#define COLUMNS ((size_t)(PLOT_RIGHT - PLOT_LEFT + 1) * CELLS)
+#define ROWS ((size_t)(PLOT_BOTTOM - PLOT_TOP + 1) * CELLS)
 
 static void
 note_nothing(FILE *out)

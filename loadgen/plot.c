@@ -140,36 +140,58 @@ step_of(double span)
 }
 
 static void
+draw_log_ticks(const struct plot *p, bool horizontal)
+{
+	const struct plot_axis *a = horizontal ? &p->x : &p->y;
+	int first = (int)floor(log10(a->low));
+	int last = (int)floor(log10(a->high));
+
+	for (int exponent = first; exponent <= last; exponent++) {
+		double power = pow(10, exponent);
+		tick_value(p, horizontal, power);
+		if (last - first < 4) {
+			tick_value(p, horizontal, 2 * power);
+			tick_value(p, horizontal, 5 * power);
+		}
+	}
+}
+
+static void
+draw_tail_ticks(const struct plot *p, bool horizontal)
+{
+	const struct plot_axis *a = horizontal ? &p->x : &p->y;
+	int nines = (int)floor(-log10(1 - a->high));
+	char label[32];
+
+	tick(p, horizontal, plot_y(p, 0), "0");
+	tick(p, horizontal, plot_y(p, 0.5), "50%");
+	for (int n = 1; n <= nines; n++) {
+		double q = 1 - pow(10, -n);
+		(void)snprintf(label, sizeof(label), "%.9g%%", 100 * q);
+		tick(p, horizontal, plot_y(p, q), label);
+	}
+}
+
+static void
 draw_ticks(const struct plot *p, bool horizontal)
 {
 	const struct plot_axis *a = horizontal ? &p->x : &p->y;
-	double step, decades;
-	char label[32];
+	double step;
+	int first, last;
 
 	switch (a->scale) {
 	case PLOT_LINEAR:
 		step = step_of(a->high - a->low);
-		for (double n = ceil(a->low / step); n * step <= a->high; n++)
+		first = (int)ceil(a->low / step);
+		last = (int)floor(a->high / step);
+		for (int n = first; n <= last; n++)
 			tick_value(p, horizontal, n * step);
 		break;
 	case PLOT_LOG:
-		decades = log10(a->high / a->low);
-		for (double e = floor(log10(a->low)); e <= log10(a->high);
-		     e++) {
-			tick_value(p, horizontal, pow(10, e));
-			if (decades < 3.5) {
-				tick_value(p, horizontal, 2 * pow(10, e));
-				tick_value(p, horizontal, 5 * pow(10, e));
-			}
-		}
+		draw_log_ticks(p, horizontal);
 		break;
 	case PLOT_TAIL:
-		tick(p, horizontal, plot_y(p, 0), "0");
-		tick(p, horizontal, plot_y(p, 0.5), "50%");
-		for (double q = 0.9; q <= a->high; q = 1 - (1 - q) / 10) {
-			(void)snprintf(label, sizeof(label), "%.6g%%", 100 * q);
-			tick(p, horizontal, plot_y(p, q), label);
-		}
+		draw_tail_ticks(p, horizontal);
 		break;
 	}
 }

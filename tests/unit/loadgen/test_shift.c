@@ -121,7 +121,7 @@ test_paired_interval(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		size_t n = table[i][0], k = 0;
-		double walsh[N_MAX * N_MAX];
+		double walsh[N_MAX * N_MAX] = {0};
 		struct shift s;
 
 		fill_random(n, n);
@@ -152,7 +152,7 @@ test_unpaired_interval(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		size_t m = table[i][0], n = table[i][1], k = 0;
-		double d[N_MAX * N_MAX];
+		double d[N_MAX * N_MAX] = {0};
 		struct shift s;
 
 		fill_random(m, n);
