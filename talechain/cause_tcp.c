@@ -62,8 +62,8 @@ claim_held(struct telling *tl, struct claim *c, const struct tale_entry *e)
 	if (unsent == 0 || tale_low(v->arg[2]) == TALECHAIN_HELD_NOT)
 		return;
 	c->begin_ns = telling_at(tl, e->at);
-	left = segment_with(tl, v->arg[0], tale_high(v->arg[1]) + bytes - 1,
-	    c->begin_ns, FAR);
+	left = segment_with(
+	    tl, v->arg[0], tale_high(v->arg[1]) + bytes - 1, c->begin_ns, FAR);
 	c->end_ns = left != NULL ? telling_at(tl, left->at) : tl->leg_end_ns;
 	c->cause = cause_of_held(tale_low(v->arg[2]));
 	c->value = unsent;
@@ -77,8 +77,8 @@ claim_lost(struct telling *tl, struct claim *c, const struct tale_entry *e)
 	const struct tale_entry *sent;
 
 	c->end_ns = telling_at(tl, e->at);
-	sent = segment_with(
-	    tl, v->arg[0], tale_high(v->arg[1]), -FAR, c->end_ns);
+	sent =
+	    segment_with(tl, v->arg[0], tale_high(v->arg[1]), -FAR, c->end_ns);
 	c->begin_ns =
 	    sent != NULL ? telling_at(tl, sent->at) : tl->leg_begin_ns;
 	c->cause = TALE_CAUSE_RETRANSMIT;

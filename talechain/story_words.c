@@ -17,16 +17,10 @@
 #include "talechain/telling.h"
 #include "talechain/text.h"
 
-#define NAME_SIZE 40
 #define SECOND_PART 5 /* of the whole: worth a sentence */
 
-struct line {
-	char *at; /* borrowed, terminated, never overrun */
-	size_t size;
-};
-
-static void __attribute__((format(printf, 2, 3)))
-say(const struct line *l, const char *format, ...)
+void
+words_say(const struct line *l, const char *format, ...)
 {
 	size_t n = strlen(l->at);
 	va_list args;
@@ -34,17 +28,6 @@ say(const struct line *l, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(l->at + n, l->size - n, format, args);
 	va_end(args);
-}
-
-/* The next free line of evidence; the last one when there is none. */
-static struct line
-evidence(struct story_verdict *v)
-{
-	int i = 0;
-
-	while (i < STORY_LINES - 1 && v->evidence[i][0] != '\0')
-		i++;
-	return (struct line){v->evidence[i], sizeof(v->evidence[i])};
 }
 
 char *
@@ -72,8 +55,8 @@ words_thread(const struct telling *tl, uint32_t tid, char *out, size_t size)
 	return out;
 }
 
-static char *
-server_of(const struct telling *tl, int attempt, char out[NAME_SIZE])
+char *
+words_server(const struct telling *tl, int attempt, char out[NAME_SIZE])
 {
 	return tale_server_name(
 	    tl->t, tl->t->request.attempt[attempt].server, out, NAME_SIZE);
@@ -88,19 +71,20 @@ words_who(
 
 	out[0] = '\0';
 	if (c->attempt >= 0)
-		say(&l, "%s", server_of(tl, c->attempt, name));
+		words_say(&l, "%s", words_server(tl, c->attempt, name));
 	else if (c->cause == TALE_CAUSE_CLIENT_SEND ||
 		 c->cause == TALE_CAUSE_CLIENT_LATE)
-		say(&l, "client");
+		words_say(&l, "client");
 	else if (c->cause != TALE_CAUSE_UNKNOWN)
-		say(&l, "Tailor");
+		words_say(&l, "Tailor");
 	if (c->tid != 0 && c->attempt >= 0)
-		say(&l, ": %s", words_thread(tl, c->tid, name, sizeof(name)));
+		words_say(
+		    &l, ": %s", words_thread(tl, c->tid, name, sizeof(name)));
 	if (c->other != 0)
-		say(&l, " behind %s",
+		words_say(&l, " behind %s",
 		    words_thread(tl, c->other, name, sizeof(name)));
 	if (out[0] == '\0' && c->note != NULL)
-		say(&l, "%s", c->note);
+		words_say(&l, "%s", c->note);
 }
 
 /* "a's thread qtp-12", "Tailor". */
@@ -112,15 +96,15 @@ subject(const struct telling *tl, const struct claim *c, char *out, size_t size)
 
 	out[0] = '\0';
 	if (c->attempt < 0) {
-		say(&l, "Tailor");
+		words_say(&l, "Tailor");
 		return out;
 	}
-	say(&l, "%s", server_of(tl, c->attempt, name));
+	words_say(&l, "%s", words_server(tl, c->attempt, name));
 	if (c->tid == 0)
 		return out;
 	words_thread(tl, c->tid, name, sizeof(name));
-	say(&l, "'s %s%s", strncmp(name, "thread ", 7) == 0 ? "" : "thread ",
-	    name);
+	words_say(&l, "'s %s%s",
+	    strncmp(name, "thread ", 7) == 0 ? "" : "thread ", name);
 	return out;
 }
 
@@ -155,46 +139,46 @@ say_thread(const struct telling *tl, const struct claim *c, struct line *l)
 
 	subject(tl, c, who, sizeof(who));
 	words_thread(tl, c->other, other, sizeof(other));
-	say(l, "%s ", who);
+	words_say(l, "%s ", who);
 	switch ((int)c->cause) {
 	case TALE_CAUSE_RUNQ:
-		say(l, "was ready but waited for CPU %d, which ran %s", c->cpu,
-		    other);
+		words_say(l, "was ready but waited for CPU %d, which ran %s",
+		    c->cpu, other);
 		break;
 	case TALE_CAUSE_PREEMPTED:
-		say(l, "was pushed off CPU %d, which then ran %s", c->cpu,
+		words_say(l, "was pushed off CPU %d, which then ran %s", c->cpu,
 		    other);
 		break;
 	case TALE_CAUSE_STOPPED:
-		say(l, "was stopped by a signal or a debugger");
+		words_say(l, "was stopped by a signal or a debugger");
 		break;
 	case TALE_CAUSE_LOCK:
 		if (c->other != 0)
-			say(l, "waited until %s woke it", other);
+			words_say(l, "waited until %s woke it", other);
 		else
-			say(l, "waited for a lock in the kernel");
+			words_say(l, "waited for a lock in the kernel");
 		break;
 	case TALE_CAUSE_SLEEP:
-		say(l, "slept");
+		words_say(l, "slept");
 		if (c->note != NULL)
-			say(l, " until %s woke it", c->note);
+			words_say(l, " until %s woke it", c->note);
 		else if (c->other != 0)
-			say(l, " until %s woke it", other);
+			words_say(l, " until %s woke it", other);
 		break;
 	case TALE_CAUSE_DISK:
-		say(l, "waited for disk");
+		words_say(l, "waited for disk");
 		break;
 	case TALE_CAUSE_PAGE_FAULT:
-		say(l, "waited for memory in page faults");
+		words_say(l, "waited for memory in page faults");
 		break;
 	case TALE_CAUSE_SOFTIRQ:
-		say(l, "was held up by %s on CPU %d", words_softirq(c->value),
-		    c->cpu);
+		words_say(l, "was held up by %s on CPU %d",
+		    words_softirq(c->value), c->cpu);
 		break;
 	case TALE_CAUSE_IDLE_WAKEUP:
-		say(l, "waited for CPU %d to leave idle", c->cpu);
+		words_say(l, "waited for CPU %d to leave idle", c->cpu);
 		if (c->note != NULL)
-			say(l, " state %" PRIu64, c->value);
+			words_say(l, " state %" PRIu64, c->value);
 		break;
 	}
 }
@@ -207,28 +191,29 @@ say_tcp(const struct telling *tl, const struct claim *c, struct line *l)
 	char name[NAME_SIZE] = "the client";
 
 	if (c->attempt >= 0)
-		server_of(tl, c->attempt, name);
+		words_server(tl, c->attempt, name);
 	switch ((int)c->cause) {
 	case TALE_CAUSE_DELAYED_ACK:
-		say(l, "%s waited in the TCP stack for a delayed ACK", what);
+		words_say(
+		    l, "%s waited in the TCP stack for a delayed ACK", what);
 		break;
 	case TALE_CAUSE_RETRANSMIT:
-		say(l, "%s was lost and waited for retransmission", what);
+		words_say(l, "%s was lost and waited for retransmission", what);
 		break;
 	case TALE_CAUSE_WINDOW:
-		say(l, "%s waited for the receiver to read", what);
+		words_say(l, "%s waited for the receiver to read", what);
 		break;
 	case TALE_CAUSE_CONGESTION:
-		say(l, "%s waited for the congestion window", what);
+		words_say(l, "%s waited for the congestion window", what);
 		break;
 	case TALE_CAUSE_CORK:
-		say(l, "%s was held back by the sender's own cork", what);
+		words_say(l, "%s was held back by the sender's own cork", what);
 		break;
 	case TALE_CAUSE_HELD:
-		say(l, "%s was held back in the TCP stack", what);
+		words_say(l, "%s was held back in the TCP stack", what);
 		break;
 	}
-	say(l, " (%s)", c->attempt >= 0 ? name : "client's connection");
+	words_say(l, " (%s)", c->attempt >= 0 ? name : "client's connection");
 }
 
 static void
@@ -236,11 +221,11 @@ say_pause(const struct telling *tl, const struct claim *c, struct line *l)
 {
 	char name[NAME_SIZE], cause[32];
 
-	say(l, "%s was ", server_of(tl, c->attempt, name));
+	words_say(l, "%s was ", words_server(tl, c->attempt, name));
 	if (c->cause == TALE_CAUSE_EXIT)
-		say(l, "not running");
+		words_say(l, "not running");
 	else
-		say(l, "in a %s%s",
+		words_say(l, "in a %s%s",
 		    c->cause == TALE_CAUSE_GC ? "gc" : "safepoint",
 		    pause_cause(c->pause, cause));
 }
@@ -253,31 +238,33 @@ say_cause(const struct telling *tl, const struct claim *c, struct line *l)
 
 	switch (c->cause) {
 	case TALE_CAUSE_UNKNOWN:
-		say(l, "not explained");
+		words_say(l, "not explained");
 		break;
 	case TALE_CAUSE_CLIENT_SEND:
 	case TALE_CAUSE_PROXY:
 	case TALE_CAUSE_PROXY_QUEUE:
 	case TALE_CAUSE_NETWORK:
-		say(l, "%s",
+		words_say(l, "%s",
 		    c->note != NULL ? c->note : tale_cause_words(c->cause));
 		break;
 	case TALE_CAUSE_CLIENT_LATE:
-		say(l, "the answer had arrived; the client read it later");
+		words_say(
+		    l, "the answer had arrived; the client read it later");
 		break;
 	case TALE_CAUSE_ACCEPT_QUEUE:
-		say(l, "the connection waited to be accepted");
+		words_say(l, "the connection waited to be accepted");
 		break;
 	case TALE_CAUSE_BACKEND_QUEUE:
-		say(l, "it waited in %s", server_of(tl, c->attempt, who));
+		words_say(
+		    l, "it waited in %s", words_server(tl, c->attempt, who));
 		if (c->tid != 0)
-			say(l, "'s socket; %s was busy with other work",
+			words_say(l, "'s socket; %s was busy with other work",
 			    words_thread(tl, c->tid, other, sizeof(other)));
 		else
-			say(l, "'s queue");
+			words_say(l, "'s queue");
 		break;
 	case TALE_CAUSE_WORK:
-		say(l, "%s computed", subject(tl, c, who, sizeof(who)));
+		words_say(l, "%s computed", subject(tl, c, who, sizeof(who)));
 		break;
 	case TALE_CAUSE_RUNQ:
 	case TALE_CAUSE_PREEMPTED:
@@ -296,8 +283,8 @@ say_cause(const struct telling *tl, const struct claim *c, struct line *l)
 		say_pause(tl, c, l);
 		break;
 	case TALE_CAUSE_CLASS_LOADING:
-		say(l, "%s was loading and compiling classes",
-		    server_of(tl, c->attempt, who));
+		words_say(l, "%s was loading and compiling classes",
+		    words_server(tl, c->attempt, who));
 		break;
 	case TALE_CAUSE_DELAYED_ACK:
 	case TALE_CAUSE_RETRANSMIT:
@@ -308,14 +295,14 @@ say_cause(const struct telling *tl, const struct claim *c, struct line *l)
 		say_tcp(tl, c, l);
 		break;
 	case TALE_CAUSE_SWITCHED:
-		say(l, "%s had it, whose answer was not used",
-		    server_of(tl, c->attempt, who));
+		words_say(l, "%s had it, whose answer was not used",
+		    words_server(tl, c->attempt, who));
 		break;
 	case TALE_CAUSE_BLIND:
-		say(l, "the observer was away");
+		words_say(l, "the observer was away");
 		break;
 	case TALE_CAUSE_LOST:
-		say(l, "events of that time were lost");
+		words_say(l, "events of that time were lost");
 		break;
 	case TALE_CAUSE_COUNT:
 		break;
@@ -323,8 +310,8 @@ say_cause(const struct telling *tl, const struct claim *c, struct line *l)
 }
 
 /* The longest piece of a cause, or NULL. */
-static const struct claim *
-longest(const struct telling *tl, enum tale_cause cause, size_t *segment)
+const struct claim *
+words_longest(const struct telling *tl, enum tale_cause cause, size_t *segment)
 {
 	const struct story *s = tl->s;
 	int64_t length_ns, best_ns = 0;
@@ -363,7 +350,7 @@ say_share(const struct line *l, int64_t share_ns, int64_t total_ns)
 
 	text_ms(share, share_ns);
 	*strrchr(share, ' ') = '\0';
-	say(l, "%s of %s: ", share, text_ms(total, total_ns));
+	words_say(l, "%s of %s: ", share, text_ms(total, total_ns));
 }
 
 /* When an attempt's answer was there: complete, else begun, else never. */
@@ -374,21 +361,21 @@ answered(const struct tale_attempt *a)
 }
 
 /* "a answered in 12.0 ms", of the attempt that counts. */
-static void
-say_answered(const struct telling *tl, const struct line *l, int i)
+void
+words_answered(const struct telling *tl, const struct line *l, int i)
 {
 	const struct tale_attempt *a = &tl->t->request.attempt[i];
 	struct instant end = answered(a);
 	char name[NAME_SIZE], ms[32];
 	bool set = instant_is_set(end);
 
-	server_of(tl, i, name);
+	words_server(tl, i, name);
 	if (!set)
 		end = tl->t->end;
 	if (instant_before(end, a->written))
 		return;
-	say(l, set ? "%s answered in %s" : "%s has not answered for %s", name,
-	    text_ms(ms, instant_since(end, a->written)));
+	words_say(l, set ? "%s answered in %s" : "%s has not answered for %s",
+	    name, text_ms(ms, instant_since(end, a->written)));
 }
 
 /* What is not known, and why. */
@@ -400,18 +387,18 @@ say_unknown(const struct telling *tl, const struct line *l)
 	size_t i = 0;
 	char b[32], e[32];
 
-	c = longest(tl, TALE_CAUSE_UNKNOWN, &i);
+	c = words_longest(tl, TALE_CAUSE_UNKNOWN, &i);
 	if (c == NULL)
 		return;
 	if (c->attempt >= 0 && !tl->kernel) {
-		say(l, "; ");
-		say_answered(tl, l, c->attempt);
-		say(l, ", but what it did in that time is not known "
-		       "without kernel events");
+		words_say(l, "; ");
+		words_answered(tl, l, c->attempt);
+		words_say(l, ", but what it did in that time is not known "
+			     "without kernel events");
 	} else if (c->note != NULL) {
-		say(l, "; it was %s", c->note);
+		words_say(l, "; it was %s", c->note);
 	} else {
-		say(l, "; no events between %s and %s",
+		words_say(l, "; no events between %s and %s",
 		    text_ms(b, s->segment[i].begin_ns),
 		    text_ms(e, s->segment[i].end_ns));
 	}
@@ -423,17 +410,17 @@ say_sentence(const struct telling *tl, struct line *l, enum tale_cause cause,
     int64_t share_ns)
 {
 	size_t i = 0;
-	const struct claim *c = longest(tl, cause, &i);
+	const struct claim *c = words_longest(tl, cause, &i);
 
 	if (c == NULL)
 		return;
 	if (l->at[0] != '\0')
-		say(l, " ");
+		words_say(l, " ");
 	say_share(l, share_ns, tl->s->total_ns);
 	say_cause(tl, c, l);
 	if (cause == TALE_CAUSE_UNKNOWN)
 		say_unknown(tl, l);
-	say(l, ".");
+	words_say(l, ".");
 }
 
 /* The pause of a kind on a server that began last before a moment. */
@@ -461,25 +448,26 @@ say_trigger(
 	const struct tale_attempt *a = tl->t->request.attempt, *b = a + 1;
 	char from[NAME_SIZE], trigger[NAME_SIZE], ms[32], cause[32];
 
-	server_of(tl, 0, from);
+	words_server(tl, 0, from);
 	text_safe(trigger, sizeof(trigger), b->trigger);
 	if (p != NULL) {
-		say(l, "%s after %s ",
+		words_say(l, "%s after %s ",
 		    text_ms(ms, instant_since(b->written, p->begin)), from);
 		if (p->kind == HAZARD_EXIT)
-			say(l, "exited");
+			words_say(l, "exited");
 		else
-			say(l, "began a %s%s", trigger, pause_cause(p, cause));
+			words_say(
+			    l, "began a %s%s", trigger, pause_cause(p, cause));
 		return;
 	}
-	say(l, "%s after it arrived, because ",
+	words_say(l, "%s after it arrived, because ",
 	    text_ms(ms, instant_since(b->written, tl->t->request.first_byte)));
 	if (strcmp(b->trigger, "failure") == 0)
-		say(l, "%s failed", from);
+		words_say(l, "%s failed", from);
 	else if (strcmp(b->trigger, "timer") == 0)
-		say(l, "%s had not answered", from);
+		words_say(l, "%s had not answered", from);
 	else
-		say(l, "of %s on %s", trigger, from);
+		words_say(l, "of %s on %s", trigger, from);
 }
 
 /* "Re-sent to b ...; b answered in 1.90 ms, 4.97 ms before a's gc ended." */
@@ -494,157 +482,32 @@ say_resent(const struct telling *tl, const struct line *l)
 	const struct tale_pause *p;
 	char to[NAME_SIZE], from[NAME_SIZE], ms[32];
 
-	server_of(tl, 0, from);
-	server_of(tl, 1, to);
+	words_server(tl, 0, from);
+	words_server(tl, 1, to);
 	if (!instant_is_set(b->written)) {
-		say(l,
+		words_say(l,
 		    "It was to be sent again, to %s, but was not written "
 		    "there.",
 		    to);
 		return;
 	}
 	p = pause_before(t, a->server, b->trigger, b->written);
-	say(l, "Re-sent to %s ", to);
+	words_say(l, "Re-sent to %s ", to);
 	say_trigger(tl, p, l);
 	if (w < 0) {
-		say(l, "; neither answer was used.");
+		words_say(l, "; neither answer was used.");
 		return;
 	}
-	say(l, "; ");
-	say_answered(tl, l, w);
+	words_say(l, "; ");
+	words_answered(tl, l, w);
 	if (w == 0)
-		say(l, ", first all the same");
+		words_say(l, ", first all the same");
 	else if (p != NULL && p->end_seen &&
 		 instant_before(answered(b), p->end))
-		say(l, ", %s before %s's %s ended",
+		words_say(l, ", %s before %s's %s ended",
 		    text_ms(ms, instant_since(p->end, answered(b))), from,
 		    hazard_kind_name(p->kind));
-	say(l, ".");
-}
-
-/* How long the pause behind the verdict was as a whole. */
-static void
-evidence_pause(
-    const struct telling *tl, const struct claim *c, struct story_verdict *v)
-{
-	const struct tale_pause *p = c->pause;
-	struct line l = evidence(v);
-	char ms[32], name[NAME_SIZE];
-
-	tale_server_name(tl->t, p->server, name, sizeof(name));
-	say(&l, "the %s of %s lasted %s%s, from %+.3f to %+.3f ms",
-	    hazard_kind_name(p->kind), name,
-	    p->begin_seen && p->end_seen ? "" : "at least ",
-	    text_ms(ms, instant_since(p->end, p->begin)),
-	    text_ms_of(instant_since(p->begin, tl->t->t0)),
-	    text_ms_of(instant_since(p->end, tl->t->t0)));
-}
-
-/* Number, sum and size of the page faults that were part of it. */
-static void
-evidence_faults(const struct telling *tl, struct story_verdict *v)
-{
-	uint64_t bytes = 0, largest_bytes = 0;
-	unsigned faults = 0, major = 0;
-	int64_t longest_ns = 0, ns;
-	struct line l = evidence(v);
-	char ms[32], sum[32];
-
-	for (size_t i = 0; i < tl->t->entries; i++) {
-		const struct talechain_event *e = &tl->t->entry[i].slot.event;
-
-		if (e->type != TALECHAIN_PAGEFAULT)
-			continue;
-		ns = tale_event_latency_ns(e);
-		faults++;
-		major += e->arg[3] == 1;
-		if (__builtin_add_overflow(bytes, e->arg[2], &bytes))
-			bytes = UINT64_MAX;
-		if (e->arg[2] > largest_bytes)
-			largest_bytes = e->arg[2];
-		if (ns > longest_ns)
-			longest_ns = ns;
-	}
-	say(&l, "%u page fault%s, %s of it, the longest %s", faults,
-	    faults == 1 ? "" : "s",
-	    text_ms(sum, tl->s->cause_ns[TALE_CAUSE_PAGE_FAULT]),
-	    text_ms(ms, longest_ns));
-	if (bytes > 0)
-		say(&l,
-		    "; %" PRIu64 " KiB of memory, up to %" PRIu64
-		    " KiB at once",
-		    bytes / 1024, largest_bytes / 1024);
-	if (major > 0)
-		say(&l, "; %u read from disk", major);
-}
-
-/* When the largest piece of it was, if it is not all of it. */
-static void
-evidence_piece(const struct telling *tl, enum tale_cause cause, size_t segment,
-    struct story_verdict *v)
-{
-	const struct story_segment *g = &tl->s->segment[segment];
-	struct line l = evidence(v);
-	unsigned pieces = 0;
-	char ms[32];
-
-	for (size_t i = 0; i < tl->s->segments; i++)
-		pieces += tl->s->segment[i].cause == cause;
-	if (pieces > 1)
-		say(&l, "%u pieces, the longest %s, ", pieces,
-		    text_ms(ms, g->end_ns - g->begin_ns));
-	say(&l, "from %+.3f to %+.3f ms", text_ms_of(g->begin_ns),
-	    text_ms_of(g->end_ns));
-	if (g->who[0] != '\0')
-		say(&l, ", %s", g->who);
-}
-
-/* The application's own account, if it gave one that can be true. */
-static void
-evidence_application(const struct telling *tl, struct story_verdict *v)
-{
-	const struct story_attempt *a;
-	char queued[32], worked[32], name[NAME_SIZE];
-	struct line l;
-
-	if (tl->chain.winner < 0)
-		return;
-	a = &tl->chain.attempt[tl->chain.winner];
-	if (!telling_ordered(a->app_receive, a->app_start) ||
-	    !telling_ordered(a->app_start, a->app_finish))
-		return;
-	l = evidence(v);
-	say(&l, "%s says: it waited there for %s and was worked on for %s",
-	    server_of(tl, tl->chain.winner, name),
-	    text_ms(queued, a->app_start - a->app_receive),
-	    text_ms(worked, a->app_finish - a->app_start));
-}
-
-static void
-evidence_write(struct telling *tl, enum tale_cause cause)
-{
-	struct story_verdict *v = &tl->s->verdict;
-	size_t segment = 0;
-	const struct claim *c = longest(tl, cause, &segment);
-	struct line l;
-
-	if (c != NULL && c->pause != NULL)
-		evidence_pause(tl, c, v);
-	else if (cause == TALE_CAUSE_PAGE_FAULT)
-		evidence_faults(tl, v);
-	else if (c != NULL)
-		evidence_piece(tl, cause, segment, v);
-	evidence_application(tl, v);
-	if (tl->chain.winner >= 0 && tl->t->request.attempt[1].server < 0) {
-		l = evidence(v);
-		say_answered(tl, &l, tl->chain.winner);
-		if (tl->t->pauses == 0)
-			say(&l, "; no pause of it was seen meanwhile");
-	}
-	l = evidence(v);
-	if (l.at[0] == '\0' && tl->s->coverage < 0.995)
-		say(&l, "%.0f %% of the time is covered by events",
-		    100 * tl->s->coverage);
+	words_say(l, ".");
 }
 
 void
@@ -656,7 +519,7 @@ words_write(struct telling *tl)
 	enum tale_cause first = largest(s, TALE_CAUSE_COUNT), second;
 
 	if (first == TALE_CAUSE_COUNT) {
-		say(&l, "It took no time.");
+		words_say(&l, "It took no time.");
 		return;
 	}
 	if (s->coverage < TELLING_COVERAGE_MIN &&
@@ -670,10 +533,10 @@ words_write(struct telling *tl)
 	    s->cause_ns[second] > s->total_ns / SECOND_PART)
 		say_sentence(tl, &l, second, s->cause_ns[second]);
 	if (r->attempt[0].server < 0 && r->attempt[1].server < 0)
-		say(&l, " It was sent to no server.");
+		words_say(&l, " It was sent to no server.");
 	evidence_write(tl, first);
 	if (r->attempt[1].server >= 0 && r->attempt[0].server >= 0) {
-		say(&l, " ");
+		words_say(&l, " ");
 		say_resent(tl, &l);
 	}
 }

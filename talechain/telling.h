@@ -5,7 +5,8 @@
  *        -> threads (story_threads.c): what each thread that took part did
  *        -> legs and claims (story_path.c, cause_*.c): who claims which time
  *        -> segments (story_tile.c): claims become a tiling of [0, total]
- *        -> verdict (story_words.c, story_advice.c) and picture (story_bars.c, story_lanes.c)
+ *        -> verdict (story_words.c, story_evidence.c, story_advice.c)
+ *        -> picture (story_bars.c, story_lanes.c)
  *
  * A claim says "this piece of time passed because of that".  Claims overlap;
  * where they do the one of higher rank wins, because it says more: a
@@ -215,7 +216,25 @@ void lanes_sort(struct telling *tl);
 /* story_bars.c: bars and arrows. */
 void bars_draw(struct telling *tl);
 
+/* Room for one line of words: terminated, never overrun. */
+struct line {
+	char *at; /* borrowed */
+	size_t size;
+};
+
+#define NAME_SIZE 40 /* of a server or thread, in words */
+
 /* story_words.c */
+/* Append to a line, printf-like; what does not fit is cut. */
+void words_say(const struct line *l, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The name of an attempt's server; out is returned. */
+char *words_server(const struct telling *tl, int attempt, char out[NAME_SIZE]);
+/* "a answered in 12.0 ms", of an attempt. */
+void words_answered(const struct telling *tl, const struct line *l, int i);
+/* The claim of the longest segment of a cause, or NULL; which one it was. */
+const struct claim *
+words_longest(const struct telling *tl, enum tale_cause cause, size_t *segment);
 void words_write(struct telling *tl);
 /* Who it was, for a segment: "a: qtp-12 behind stress-ng". */
 void words_who(
@@ -226,6 +245,9 @@ words_thread(const struct telling *tl, uint32_t tid, char *out, size_t size);
 
 /* "softirq NET_RX"; static text. */
 const char *words_softirq(uint64_t vector);
+
+/* story_evidence.c: why the verdict of a cause is what it is. */
+void evidence_write(struct telling *tl, enum tale_cause cause);
 
 /* story_advice.c: what one could do about a cause. */
 void advice_write(struct telling *tl);
