@@ -310,7 +310,7 @@ static int
 cost_round(struct costs *c, unsigned round, struct worker worker[2])
 {
 	struct profiler_signal_state state[PROFILER_SIGNALS];
-	double ns[COST_WORK_COUNT];
+	double ns[COST_WORK_COUNT] = {0};
 	unsigned profile, who, work;
 	struct kernel *k;
 	int err;

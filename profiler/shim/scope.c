@@ -66,7 +66,7 @@ bool
 scope_add(struct scope *s, const struct sample *sample)
 {
 	uint64_t cycles = sample->clock.begin - s->last.clock.begin;
-	uint64_t count[SAMPLER_SIGNALS];
+	uint64_t count[SAMPLER_SIGNALS] = {0};
 	bool first = !s->begun, keep = false, fell = false;
 	unsigned i;
 

@@ -48,16 +48,16 @@ row_compare(const void *va, const void *vb)
 size_t
 tags_sorted(const struct tags *t, const struct tag_row **rows, size_t max)
 {
-	const struct tag_row *all[TAGS];
+	struct tag_row const *all[TAGS];
 	size_t n = 0, i;
 
 	for (i = 0; i < TAGS; i++)
 		if (t->row[i].samples > 0)
 			all[n++] = &t->row[i];
-	qsort(all, n, sizeof(all[0]), row_compare);
+	qsort(all, n, sizeof(const void *), row_compare);
 	if (t->others.samples > 0)
 		all[n++] = &t->others;
-	n = n < max ? n : max;
-	memcpy(rows, all, n * sizeof(all[0]));
-	return n;
+	for (i = 0; i < n && i < max; i++)
+		rows[i] = all[i];
+	return i;
 }
