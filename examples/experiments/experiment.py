@@ -100,6 +100,10 @@ class Environment:
     def __init__(self, o, sockets):
         self.build = o.build
         self.stub = o.stub
+        # Tailor's own warm-up of a server is most of its start
+        self.tailor = {"warmup": {"requests": 100}} if o.short else {}
+        if o.stub:
+            self.tailor = {"warmup": {"target": "/", "requests": 5}}
         self.sockets = sockets
         allowed = sorted(os.sched_getaffinity(0))
         if len(allowed) < 2:

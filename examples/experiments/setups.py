@@ -24,7 +24,7 @@ import sys
 import time
 
 from shared import (HERE, JVM, Appliance, KeptServer, Process, Recipe,
-                    Trouble, wait_until, web)
+                    Trouble, merged, wait_until, web)
 
 COLLECTORS = {"zgc": "-XX:+UseZGC", "shenandoah": "-XX:+UseShenandoahGC"}
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -113,9 +113,7 @@ class Running:
 
     def _start_tailor(self):
         env = self.environment
-        more = dict(self.setup.get("tailor", {}))
-        if env.stub:
-            more = {"warmup": {"target": "/", "requests": 5}, **more}
+        more = merged(env.tailor, self.setup.get("tailor", {}))
         self._tailor = Appliance(
             self._recipe(), self.directory,
             [web.free_port() for _ in range(3)], "act", env.cpus, more)
