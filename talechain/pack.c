@@ -15,7 +15,7 @@
 
 #define PACK_VERSION 1
 /* No instant of a request is further from its first than this. */
-#define SPAN_MAX_NS (2 * 3600 * NS_PER_S)
+#define SPAN_MAX_NS (INT64_C(7200) * NS_PER_S)
 /* Nothing happens later: differences of two instants cannot overflow. */
 #define INSTANT_MAX_NS ((uint64_t)INT64_MAX / 2)
 
@@ -288,32 +288,42 @@ code_slot(struct codec *c, struct timeline_slot *slot, uint64_t *ts)
 }
 
 static void
-code_events(struct codec *c, struct tale *t)
+pack_events(struct codec *c, const struct tale *t)
 {
 	uint64_t entries = t->entries, ts = t->request.received.ns;
 
 	code_u64(c, &entries);
-	if (!c->packing) {
-		/* Twelve numbers at least make an event. */
-		if (c->err == 0 && (entries > TALE_EVENTS_MAX ||
-				       entries > (c->length - c->at) / 12))
-			c->err = -EPROTO;
-		if (c->err < 0 || entries == 0)
-			return;
-		t->entry = calloc(entries, sizeof(t->entry[0]));
-		if (t->entry == NULL) {
-			c->err = -ENOMEM;
-			return;
-		}
-		t->entries = t->capacity = entries;
+	for (size_t i = 0; i < t->entries && c->err == 0; i++) {
+		struct tale_entry e = t->entry[i];
+
+		code_slot(c, &e.slot, &ts);
+		code_bool(c, &e.doubtful);
 	}
+}
+
+static void
+unpack_events(struct codec *c, struct tale *t)
+{
+	uint64_t entries = 0, ts = t->request.received.ns;
+
+	code_u64(c, &entries);
+	/* Twelve numbers at least make an event. */
+	if (c->err == 0 &&
+	    (entries > TALE_EVENTS_MAX || entries > (c->length - c->at) / 12))
+		c->err = -EPROTO;
+	if (c->err < 0 || entries == 0)
+		return;
+	t->entry = calloc(entries, sizeof(t->entry[0]));
+	if (t->entry == NULL) {
+		c->err = -ENOMEM;
+		return;
+	}
+	t->entries = t->capacity = entries;
 	for (size_t i = 0; i < t->entries && c->err == 0; i++) {
 		struct tale_entry *e = &t->entry[i];
 
 		code_slot(c, &e->slot, &ts);
 		code_bool(c, &e->doubtful);
-		if (c->packing)
-			continue;
 		e->at.ns = e->doubtful ? e->slot.read_ns : e->slot.event.ts;
 		if (e->at.ns > INSTANT_MAX_NS ||
 		    (i > 0 && instant_before(e->at, e[-1].at)))
@@ -348,7 +358,7 @@ tale_pack(
 	code_request(&c, &copy.request);
 	code_client(&c, &copy.client);
 	code_losses(&c, &copy);
-	code_events(&c, &copy);
+	pack_events(&c, t);
 	out->at = c.out;
 	if (c.err < 0)
 		return c.err;
@@ -390,7 +400,7 @@ tale_unpack(struct tale **out, struct tale_summary *s, const uint8_t *bytes,
 	if (c.err == 0)
 		tale_summarise(s, &t->request);
 	if (out != NULL && c.err == 0)
-		code_events(&c, t);
+		unpack_events(&c, t);
 	if (out != NULL && c.err == 0 && c.at != length)
 		c.err = -EPROTO;
 	if (out != NULL && c.err == 0)

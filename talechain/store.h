@@ -40,6 +40,7 @@ enum tale_reason {
 	    TALE_REASON_COUNT
 };
 
+/* "target"; static text. */
 const char *tale_reason_name(enum tale_reason reason);
 
 /* What is known of a kept tale without telling it again. */
@@ -126,6 +127,7 @@ struct tale_store_stats {
 	uint64_t added, dropped; /* since it was opened; dropped: the bound */
 	uint64_t corrupt; /* places in files that were not a good record */
 };
+/* The figures of now. */
 void tale_store_stats(const struct tale_store *s, struct tale_store_stats *out);
 
 #endif
