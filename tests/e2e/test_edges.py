@@ -485,7 +485,8 @@ def test_14_client_abort_at_every_phase(pair, phase, how):
             if phase is not leave_in_a_full_answer:
                 r.send(response(200, b"late"))
     settled(t)
-    assert t.metrics()["tailor_connections_current"] == 0
+    wait_until(lambda: t.metrics()["tailor_connections_current"] == 0,
+               "its connection is gone")
     for server in (pair.a, pair.b):
         server.errors.clear()  # of bodies that never became whole
         server.serve()

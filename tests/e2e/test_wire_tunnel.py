@@ -185,6 +185,25 @@ def test_an_idle_tunnel_ends(tunnels):
     assert t.metrics()['tailor_client_timeouts_total{phase="tunnel"}'] == 1
 
 
+def test_a_server_that_only_talks_keeps_its_tunnel(tunnels):
+    # Goal: a tunnel on which bytes come from one side only is not idle.
+    def talk(connection):
+        never = threading.Event()
+        for _ in range(20):  # longer than tunnel_timeout altogether
+            connection.send(b"x")
+            never.wait(0.1)
+        connection.close()
+
+    tunnels.a.serve(agree_and(talk))
+    t = tunnels(proxy={"tunnel_timeout": "1s"})
+    with t.client() as c:
+        c.send(ASK)
+        assert c.response(interim=True).status == 101
+        assert c.exactly(20) == b"x" * 20
+        c.expect_end()
+    assert t.metrics()['tailor_client_timeouts_total{phase="tunnel"}'] == 0
+
+
 def test_a_server_that_does_not_agree(tunnels):
     # Goal: any other answer is an ordinary one; the connection goes on.
     tunnels.a.serve(lambda r: response(426, b"no")
