@@ -206,6 +206,14 @@ set_urls(struct options *o, const char *text)
 	return 0;
 }
 
+static int
+set_urls_random(struct options *o, const char *text)
+{
+	(void)text;
+	o->urls_random = true;
+	return 0;
+}
+
 /* "2xx,304": the first use replaces the default. */
 static int
 set_expect_status(struct options *o, const char *text)
@@ -479,6 +487,8 @@ const struct option_row option_rows[] = {
     {NULL, "data", 0, "STR|@FILE", "body", set_data, NULL, RUN},
     {NULL, "urls", 0, "FILE", "targets or URLs, one a line, in turn", set_urls,
 	A_FILE, RUN},
+    {NULL, "urls-random", 0, NULL, "draw them, by the seed", set_urls_random,
+	NULL, RUN},
     {NULL, "expect-status", 0, "LIST", "what counts as success [2xx]",
 	set_expect_status, "a list like 2xx,304", RUN},
     {NULL, "tcp-nodelay", 0, "on|off", "on the client's sockets [on]",

@@ -134,6 +134,8 @@ check_combinations(struct options *o)
 		err = check_duration(o);
 	if (err < 0)
 		return err;
+	if (o->urls_random && o->urls_path == NULL)
+		return wrong(o, "--urls-random needs --urls");
 	if (o->connections > o->max_connections) {
 		if (o->max_connections_given)
 			return wrong(

@@ -84,6 +84,7 @@ struct options {
 	unsigned header_count;
 	const char *data;
 	const char *urls_path;
+	bool urls_random;
 	const char *id_header;
 	const char *server_timing; /* metric, or NULL: the usual ones */
 	bool expected_status[600];

@@ -244,6 +244,8 @@ request_texts_open(struct request_texts *r, const struct options *o,
 	r->method = o->method != NULL ? o->method
 		    : o->data != NULL ? "POST"
 				      : "GET";
+	r->random = o->urls_random;
+	r->seed = o->seed;
 	r->is_head = strcmp(r->method, "HEAD") == 0;
 	for (unsigned i = 0; i < o->header_count; i++) {
 		const char *wrong = header_wrong(o->headers[i], o->id_header);
@@ -288,10 +290,20 @@ request_texts_close(struct request_texts *r)
 	r->count = 0;
 }
 
+static size_t
+choose_path(const struct request_texts *r, const struct request_name *name)
+{
+	uint64_t state = r->seed ^ (uint64_t)name->iteration << 33 ^
+			 (uint64_t)name->warmup << 32 ^ name->number;
+
+	/* A file of targets is short beside 2^64: the bias is nothing. */
+	return (r->random ? splitmix64(&state) : name->number - 1) % r->count;
+}
+
 const struct request_text *
 request_fill(struct request_texts *r, const struct request_name *name)
 {
-	struct request_text *text = &r->texts[(name->number - 1) % r->count];
+	struct request_text *text = &r->texts[choose_path(r, name)];
 
 	(void)put_id(&r->ids, name, text->bytes + text->id_at);
 	put_trace(&r->ids, name, text->bytes + text->trace_at);

@@ -64,6 +64,8 @@ struct request_texts {
 	bool is_head;
 	size_t count; /* one per path */
 	struct request_text *texts;
+	bool random;   /* which path is drawn, not taken in turn */
+	uint64_t seed; /* of drawing */
 };
 
 /*
@@ -81,7 +83,8 @@ void request_texts_close(struct request_texts *r);
 /*
  * request_fill(r, name):
  * The text of a request, with its ids in place; valid until the next call.
- * Paths are taken in turn by number.  No allocation; sender thread.
+ * Paths are taken in turn by number, or drawn from seed, iteration and number:
+ * the same in every run with that seed.  No allocation; sender thread.
  */
 const struct request_text *
 request_fill(struct request_texts *r, const struct request_name *name);
