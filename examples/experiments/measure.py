@@ -169,6 +169,8 @@ def measure(running, generator, plan, directory):
     result = run.wait()
     wall = time.monotonic() - begun
     cpu = cpu_seconds(running.pids()) - cpu
+    if setup.get("during") == "restart-server":
+        cpu = None  # a child of ours ended: its time cannot be told apart
     if during:
         during.join(90)
         if during.trouble:
@@ -206,6 +208,14 @@ def pooled(cells, percent):
     return found
 
 
+def cpu_percent(cells):
+    """CPU time per time, of one CPU; None if it was not measured."""
+    if any(cell["cpu_s"] is None for cell in cells):
+        return None
+    return 100 * sum(cell["cpu_s"] for cell in cells) \
+        / sum(cell["wall_s"] for cell in cells)
+
+
 def combine(setup, cells):
     """All rounds of a set-up as one row."""
     requests = sum(cell["requests"] for cell in cells)
@@ -214,8 +224,7 @@ def combine(setup, cells):
            "rounds": len(cells), "requests": requests,
            "errors": sum(cell["errors"] for cell in cells),
            "extra_pct": 100 * sum(cell["extra"] for cell in cells) / requests,
-           "cpu_pct": 100 * sum(cell["cpu_s"] for cell in cells)
-           / sum(cell["wall_s"] for cell in cells),
+           "cpu_pct": cpu_percent(cells),
            "p50": over_iterations(cells, "p50"),
            "p99": over_iterations(cells, "p99"),
            "p999": pooled(cells, 99.9),

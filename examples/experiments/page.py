@@ -50,7 +50,8 @@ def cells(row):
     return [row["title"], _figure(row["p50"]), _figure(row["p99"], 1),
             _figure(row["p999"], 1), _figure(row["max"], 1),
             f"{row['worst']:.1f}", str(row["errors"]),
-            f"{row['extra_pct']:.2f} %", f"{row['cpu_pct']:.0f} %",
+            f"{row['extra_pct']:.2f} %",
+            "-" if row["cpu_pct"] is None else f"{row['cpu_pct']:.0f} %",
             f"{row['trusted']} of {row['rounds']}"]
 
 

@@ -50,7 +50,7 @@ def jvm_options(setup):
 
 
 def cpu_seconds(pids):
-    """CPU time that these processes have used."""
+    """CPU time that these processes, and their children that ended, used."""
     total = 0
     for pid in pids:
         try:
@@ -59,7 +59,7 @@ def cpu_seconds(pids):
         except OSError:
             continue  # it has ended
         fields = text.rpartition(")")[2].split()
-        total += int(fields[11]) + int(fields[12])
+        total += sum(map(int, fields[11:15]))
     return total / TICKS
 
 

@@ -147,6 +147,8 @@ def test_known_figures(scratch):
     assert row["worst"] == 6000
     assert row["extra_pct"] == pytest.approx(0.2)
     assert row["cpu_pct"] == pytest.approx(50)
+    assert measure.combine({"key": "k", "title": "t"}, [
+        {**cell, "cpu_s": None}])["cpu_pct"] is None
     every = sorted(2 * [ms for it in values for ms in it if ms is not None])
     assert row["p999"]["value"] == measure.nearest_rank(every, 99.9)
     assert row["p999"]["low"] < row["p999"]["value"] < row["p999"]["high"]
