@@ -22,6 +22,8 @@
 #define EVENTS_MAX 500 /* lines; the JSON rendering has all */
 #define LANE_SIZE 13
 #define EVENT_INDENT 45 /* where arguments begin */
+#define PIECES_MAX 24	/* lines; the other renderings have all */
+#define PIECE_INDENT 46 /* where who it was begins */
 #define HEADING 10	/* columns of "could do: " */
 #define CAUSE_BAR 35
 
@@ -204,7 +206,8 @@ value_format(const struct tale *t, const struct tale_entry *e,
 		tale_server_name(t, (int)v->value, name, sizeof(name));
 		snprintf(out, 64, "%s=%s", v->name, name);
 	} else if ((strcmp(v->name, "latency_ns") == 0 ||
-		       strcmp(v->name, "interval_ns") == 0)) {
+		       strcmp(v->name, "interval_ns") == 0 ||
+		       strcmp(v->name, "wait_ns") == 0)) {
 		snprintf(out, 64, "%.*s=%.3fms", (int)n - 3, v->name,
 		    (double)v->value / (double)NS_PER_MS);
 	} else if (n > 3 && strcmp(v->name + n - 3, "_ns") == 0 &&
@@ -273,6 +276,71 @@ render_client(
 		    LANE_SIZE - 1, "client", what);
 }
 
+/*
+ * Events of the kernel, of which a request has hundreds, say little one by
+ * one: the pieces of the path say what they amount to.
+ */
+static bool
+is_detail(const struct talechain_event *e)
+{
+	return e->type >> 12 == 0 && e->type != TALECHAIN_TCP_RETRANSMIT &&
+	       e->type != TALECHAIN_EXEC && e->type != TALECHAIN_EXIT;
+}
+
+static int
+segment_longer(const void *va, const void *vb)
+{
+	const struct story_segment *a = va, *b = vb;
+	int64_t la = a->end_ns - a->begin_ns, lb = b->end_ns - b->begin_ns;
+
+	return (la < lb) - (la > lb);
+}
+
+static int
+segment_earlier(const void *va, const void *vb)
+{
+	const struct story_segment *a = va, *b = vb;
+
+	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/* The longest pieces of the path, in order of time. */
+static void
+render_pieces(const struct story *s, struct text *x)
+{
+	size_t n = s->segments < PIECES_MAX ? s->segments : PIECES_MAX, i;
+	struct story_segment *piece;
+	int64_t told_ns = 0;
+
+	if (n == 0)
+		return;
+	piece = malloc(s->segments * sizeof(*piece));
+	if (piece == NULL) {
+		x->failed = true;
+		return;
+	}
+	memcpy(piece, s->segment, s->segments * sizeof(*piece));
+	qsort(piece, s->segments, sizeof(*piece), segment_longer);
+	qsort(piece, n, sizeof(*piece), segment_earlier);
+	text_add(x, "\n   from ms  length ms  %s\n",
+	    n < s->segments ? "the longest pieces" : "piece by piece");
+	for (i = 0; i < n; i++) {
+		int64_t length_ns = piece[i].end_ns - piece[i].begin_ns;
+
+		told_ns += length_ns;
+		text_add(x, "%+10.3f %10.3f  ", text_ms_of(piece[i].begin_ns),
+		    text_ms_of(length_ns));
+		text_add(x, "%-22.22s ", tale_cause_words(piece[i].cause));
+		text_wrap(x, piece[i].who, PIECE_INDENT, PIECE_INDENT);
+	}
+	if (n < s->segments)
+		text_add(x,
+		    "%zu shorter ones, %.3f ms in all, are in the other "
+		    "renderings.\n",
+		    s->segments - n, text_ms_of(s->total_ns - told_ns));
+	free(piece);
+}
+
 /* A blind interval that says little about this request: the waterfall shows
  * where it was, and their sum has been told. */
 static bool
@@ -289,17 +357,20 @@ static void
 render_events(const struct story *s, struct text *x)
 {
 	const struct tale *t = s->tale;
-	size_t i, shown = 0, minor = 0, names = 0;
+	size_t i, shown = 0, minor = 0, details = 0;
 	bool doubtful = false;
+
+	for (i = 0; i < t->entries; i++)
+		details += is_detail(&t->entry[i].slot.event);
+	if (details > 0)
+		render_pieces(s, x);
 
 	text_add(x, "\n        ms  lane         event\n");
 	render_client(t, "scheduled", t->client.scheduled, x);
 	render_client(t, "sent", t->client.sent, x);
 	for (i = 0; i < t->entries; i++) {
-		if (t->entry[i].slot.event.type == TALECHAIN_THREAD) {
-			names++; /* told wherever the thread is */
+		if (is_detail(&t->entry[i].slot.event))
 			continue;
-		}
 		if (is_minor(t, &t->entry[i])) {
 			minor++;
 			continue;
@@ -311,9 +382,14 @@ render_events(const struct story *s, struct text *x)
 		shown++;
 	}
 	render_client(t, "received", t->client.received, x);
-	if (t->entries - minor - names > shown)
+	if (t->entries - minor - details > shown)
 		text_add(x, "%zu more events; the JSON rendering has all.\n",
-		    t->entries - minor - names - shown);
+		    t->entries - minor - details - shown);
+	if (details > 0)
+		text_add(x,
+		    "%zu event%s of the kernel: see the page (--html) or "
+		    "--json.\n",
+		    details, details == 1 ? "" : "s");
 	if (minor > 0)
 		text_add(x,
 		    "%zu short blind interval%s not listed; the JSON "
