@@ -420,7 +420,8 @@ def test_probe(ctl):
     text = ctl("probe").out
     found = json.loads(ctl("probe", "--json", wide=True).out)
     assert found["schema"] == "tailor.probe/1"
-    names = [signal["name"] for signal in found["signals"]]
+    names = [signal["name"] for signal in
+             found["signals"] + found["kernel_signals"]]
     assert names == re.findall(r"^(?:yes|no ) +(\S+)", text, re.M)
     for one in found["signals"]:
         assert one["found"] and one["gives"]

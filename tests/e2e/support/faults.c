@@ -22,7 +22,8 @@ static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static void
 on_signal(int number)
 {
-	static const char fails[] = "malloc fails\n", works[] = "malloc works\n";
+	static const char fails[] = "malloc fails\n",
+			  works[] = "malloc works\n";
 
 	(void)number;
 	failing = !failing;
@@ -42,8 +43,8 @@ __attribute__((constructor)) static void
 begin(void)
 {
 	real_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
-	real_recv = (ssize_t(*)(int, void *, size_t, int))dlsym(
-	    RTLD_NEXT, "recv");
+	real_recv =
+	    (ssize_t(*)(int, void *, size_t, int))dlsym(RTLD_NEXT, "recv");
 	real_sendmsg = (ssize_t(*)(int, const struct msghdr *, int))dlsym(
 	    RTLD_NEXT, "sendmsg");
 	again = setting("FAULT_AGAIN");
