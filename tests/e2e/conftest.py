@@ -156,6 +156,22 @@ def tailor(build, scratch):
             process.kill()
 
 
+@pytest.fixture
+def pair(upstream, tailor):
+    """Two scripted servers a and b; pair(**sections) puts a tailor before
+    them, and pair.a and pair.b are they."""
+    a, b = upstream("a"), upstream("b")
+
+    def start(**sections):
+        t = tailor(a, b, **sections)
+        t.wait_server("a", state="ready")
+        t.wait_server("b", state="ready")
+        return t
+
+    start.a, start.b = a, b
+    return start
+
+
 @pytest.fixture(scope="session")
 def java_classes(tmp_path_factory):
     """The compiled test server; skips where there is no JDK."""

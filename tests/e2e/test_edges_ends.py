@@ -1,0 +1,499 @@
+"""Goal: the edges of hedging, each a bug that some other proxy once had, in
+the order of the list in docs/http.md; each order of events is made by the
+test and not by luck.  Numbers 14 to 22; the others are in test_edges.py.
+"""
+
+import ctypes
+import os
+import pathlib
+import random
+import resource
+import subprocess
+import threading
+
+import pytest
+
+from support.message import response
+from support.pair import DRAINED, hazard, hedged, settled
+from support.wait import wait_until
+
+HERE = pathlib.Path(__file__).parent
+
+
+# 14 --------------------------------------------------------------------------
+
+def leave_before_anything(t, pair, c):
+    c.send(b"")
+
+
+def leave_in_the_head(t, pair, c):
+    c.send(b"GET / HTTP/1.1\r\nHo")
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 1,
+               "half a head is there")
+
+
+def leave_in_a_kept_body(t, pair, c):
+    c.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf")
+    wait_until(lambda: t.metrics()["tailor_request_bytes_total"] == 4,
+               "half a body is there")
+
+
+def leave_in_a_streamed_body(t, pair, c):
+    c.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900000\r\n\r\n"
+           + b"x" * 200_000)
+    pair.a.expect_head()
+
+
+def leave_while_waiting(t, pair, c):
+    c.request()
+    pair.a.expect()
+
+
+def leave_while_hedged(t, pair, c):
+    hedged(t, pair, c)
+
+
+def leave_in_the_answer(t, pair, c):
+    c.request()
+    pair.a.expect().send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+    c.response_head()
+    assert c.exactly(4) == b"half"
+
+
+def leave_in_a_full_answer(t, pair, c):
+    c.request()
+    r = pair.a.expect()
+    threading.Thread(target=r.send, daemon=True, args=(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 90000000\r\n\r\n"
+        + b"x" * 90_000_000,)).start()
+    c.response_head()
+    seen = []
+
+    def still():
+        seen.append(t.metrics()["tailor_response_bytes_total"])
+        return len(seen) > 10 and seen[-1] == seen[-10]
+    wait_until(still, "the client's window is full")
+
+
+@pytest.mark.parametrize("how", ["close", "reset"])
+@pytest.mark.parametrize("phase", [
+    leave_before_anything, leave_in_the_head, leave_in_a_kept_body,
+    leave_in_a_streamed_body, leave_while_waiting, leave_while_hedged,
+    leave_in_the_answer, leave_in_a_full_answer])
+def test_14_client_abort_at_every_phase(pair, phase, how):
+    # Goal: nothing is left behind, whenever and however a client leaves; a
+    # FIN after a whole request is no abort, so then the answer is given.
+    t = pair(hedging={"commit_delay": 0, "drain_timeout": "100ms"})
+    c = t.client()
+    phase(t, pair, c)
+    getattr(c, how)()
+    for server in (pair.a, pair.b):
+        for r in server.requests:
+            if phase is not leave_in_a_full_answer:
+                r.send(response(200, b"late"))
+    settled(t)
+    wait_until(lambda: t.metrics()["tailor_connections_current"] == 0,
+               "its connection is gone")
+    for server in (pair.a, pair.b):
+        server.errors.clear()  # of bodies that never became whole
+        server.serve()
+    with t.client() as d:
+        assert d.get().status == 200
+
+
+# 15, 16 ----------------------------------------------------------------------
+
+@pytest.mark.parametrize("how", ["close", "reset"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_15_stale_keep_alive(upstream, tailor, method, how):
+    # Goal: a connection that the server gave up just as we used it: GET is
+    # sent again on a new one, POST, which may have been done, is a 502.
+    server = upstream("active")
+    t = tailor(server)
+    with t.client() as c:
+        c.request()
+        server.expect().reply()
+        c.response()
+        c.request(method, "/x", body=b"once" if method == "POST" else b"")
+        getattr(server.expect(), how)()
+        if method == "GET":
+            r = server.expect()
+            assert r.get("tailor-attempt") == "1"  # not an attempt of its own
+            r.reply(200, b"again")
+            assert c.response().body == b"again"
+        else:
+            assert c.response().status == 502
+    assert t.metrics()["tailor_stale_resends_total"] == (method == "GET")
+    assert [r.target for r in server.requests].count("/x") == \
+        (2 if method == "GET" else 1)
+
+
+def test_16_304_with_a_length_from_a_loser(pair):
+    # Goal: a 304 may tell a length and has no body: the loser's connection
+    # is clean, and its next answer is the next request's.
+    t = pair()
+    with t.client() as c:
+        first, second = hedged(t, pair, c)
+        second.reply(200, b"b")
+        assert c.response().body == b"b"
+        first.send(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5000\r\n"
+                   b"ETag: x\r\n\r\n")
+        t.wait_metric(DRAINED, 1)
+        hazard(t, "a", "end")
+        assert t.ask("/switch", "POST").status == 200
+        c.request("GET", "/next")
+        again = pair.a.expect()
+        assert again.connection is first.connection
+        again.reply(200, b"its own")
+        assert c.response().body == b"its own"
+
+
+# 17 --------------------------------------------------------------------------
+
+def test_17_restart_during_warm_up(pair, tailor):
+    # Goal: a server that dies again while it warms up gets no client's
+    # request, and is ready after a warm-up that was whole.
+    pair.a.serve()
+    pair.b.serve()
+    t = tailor(pair.a, pair.b, warmup={
+        "requests": 3, "concurrency": 1, "rate": 1000, "max": "60s",
+        "p95_factor": 1000})
+    t.wait_server("a", state="ready")
+    with t.client() as c:
+        for i in range(5):
+            assert c.get(f"/{i}").status == 200
+        t.wait_server("b", state="ready")
+        pair.b.script()
+        hazard(t, "b", "begin", "exit")
+        t.wait_server("b", state="warming")
+        held = pair.b.expect()
+        assert held.get("tailor-warmup") == "1"
+        pair.b.stop()
+        hazard(t, "b", "begin", "exit")
+        assert c.get("/meanwhile").body == b"a"
+        pair.b.listen()
+        warm = []
+        pair.b.serve(lambda r: warm.append(r.get("tailor-warmup"))
+                     or response(200, b"b"))
+        t.wait_server("b", state="ready")
+        assert len(warm) >= 3 and set(warm) == {"1"}
+        hazard(t, "a", "begin")
+        assert c.get("/after").body == b"b"
+    settled(t)
+
+
+# 18 --------------------------------------------------------------------------
+
+class Frozen:
+    """One thread of another process, stopped with ptrace."""
+
+    SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+
+    def __init__(self, pid, name):
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long,
+                                      ctypes.c_void_p, ctypes.c_void_p]
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            comm = f"/proc/{pid}/task/{tid}/comm"
+            if name in pathlib.Path(comm).read_text(encoding="ascii"):
+                self.tid = int(tid)
+
+    def __enter__(self):
+        if self._libc.ptrace(self.SEIZE, self.tid, None, None) < 0:
+            pytest.skip("ptrace is not allowed here")
+        self._libc.ptrace(self.INTERRUPT, self.tid, None, None)
+        os.waitpid(self.tid, 0x40000000)  # __WALL
+        return self
+
+    def __exit__(self, *_):
+        self._libc.ptrace(self.DETACH, self.tid, None, None)
+
+
+def test_18_the_observer_stalls(pair):
+    # Goal: without its observer Tailor is a plain proxy that can still be
+    # told of hazards, and recovers.
+    t = pair()
+    with t.client() as c, Frozen(t.pid, "observer"):
+        for i in range(20):
+            c.request("GET", f"/{i}")
+            pair.a.expect().reply(200, b"a")
+            assert c.response().body == b"a"
+        first, second = hedged(t, pair, c)
+        second.reply(200, b"b")
+        assert c.response().body == b"b"
+        first.reply()
+        t.wait_metric(DRAINED, 1)
+    with t.client() as c:
+        c.request()
+        pair.b.expect().reply(200, b"b")
+        assert c.response().body == b"b"
+
+
+# 19, 20 ----------------------------------------------------------------------
+
+def test_19_one_byte_at_a_time_both_ways(pair):
+    # Goal: every place at which a message can be cut, chunks included.
+    t = pair(hedging={"commit_delay": 0})
+    request = (b"POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n"
+               b"\r\n3;a=b\r\nabc\r\n2\r\nde\r\n0\r\nT: v\r\n\r\n")
+    answer = (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+              b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+              b"3\r\n123\r\n2;e\r\n45\r\n0\r\nT: v\r\n\r\n")
+    with t.client() as c:
+        for _ in range(2):
+            for byte in request:
+                c.send(bytes([byte]))
+            r = pair.a.expect()
+            assert r.message.body == b"abcde"
+            for byte in answer:
+                r.send(bytes([byte]))
+            assert c.response(interim=True).status == 103
+            assert c.response().body == b"12345"
+
+
+@pytest.fixture
+def faults(build, tmp_path, monkeypatch):
+    """A library that makes system calls and malloc fail in a tailor."""
+    if "san" in build.name:
+        pytest.skip("a sanitizer does not let its calls be replaced")
+    library = tmp_path / "faults.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library,
+                    HERE / "support" / "faults.c", "-ldl"], check=True)
+
+    def inject(**names):
+        monkeypatch.setenv("LD_PRELOAD", str(library))
+        for name, value in names.items():
+            monkeypatch.setenv("FAULT_" + name.upper(), str(value))
+    return inject
+
+
+def test_20_descriptors_run_out(pair):
+    # Goal: out of descriptors those who are in are served, the others wait
+    # and are not lost.
+    pair.a.serve()
+    t = pair()
+    with t.client() as inside:
+        assert inside.get().body == b"a"
+        was = resource.prlimit(t.pid, resource.RLIMIT_NOFILE)
+        used = len(os.listdir(f"/proc/{t.pid}/fd"))
+        resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (used, was[1]))
+        outside = t.client()
+        outside.request()
+        t.wait_log("accept_failed")
+        assert inside.get().body == b"a"
+        resource.prlimit(t.pid, resource.RLIMIT_NOFILE, was)
+        assert outside.response().body == b"a"
+        outside.close()
+    assert t.metrics()[
+        'tailor_connections_rejected_total{reason="descriptors"}'] >= 1
+
+
+def test_20_no_descriptor_for_a_server(pair):
+    # Goal: a connection to a server that cannot be made is a 502 or the
+    # other server's idle connection, and no end of anything else.
+    t = pair()
+    with t.client() as c, t.client() as d:
+        c.request()
+        first = pair.a.expect()
+        d.request("GET", "/warm")  # so that d's connection is accepted
+        pair.a.expect().reply()
+        d.response()
+        d.request()  # takes the only idle connection
+        second = pair.a.expect()
+        with t.client() as e:
+            e.send(b"GET /e HTTP/1.1\r\n")
+            wait_until(lambda: t.metrics()[
+                "tailor_connections_half_open"] == 1, "e is accepted")
+            was = resource.prlimit(t.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (3, was[1]))
+            e.send(b"Host: h\r\n\r\n")
+            # b's connection of the probe is idle and needs no descriptor
+            pair.b.expect().reply(200, b"b")
+            assert e.response().body == b"b"
+            resource.prlimit(t.pid, resource.RLIMIT_NOFILE, was)
+        first.reply(200, b"one")
+        second.reply(200, b"two")
+        assert c.response().body == b"one"
+        assert d.response().body == b"two"
+
+
+def test_20_eagain_storm(pair, faults):
+    # Goal: each second call that could read or write cannot, and writes take
+    # little: everything arrives all the same, whole and in order.
+    faults(again=2, short=7)
+    pair.a.serve(lambda r: response(200, r.wait_body() * 3))
+    t = pair()
+    with t.client() as c:
+        for size in (1, 10, 1000, 20_000):
+            body = os.urandom(size)
+            c.request("POST", "/", body=body)
+            assert c.response().body == body * 3
+
+
+def test_20_no_memory(pair, faults):
+    # Goal: where there is no memory a request fails, alone, and later ones
+    # do not.
+    faults(malloc=16384)
+    pair.a.serve()
+    t = pair()
+    with t.client() as before:
+        assert before.get().body == b"a"
+        t.signal(12)  # SIGUSR2: from now on malloc of a block fails
+        t.wait_log("^malloc fails$")
+        clients = [t.client() for _ in range(8)]
+        for c in clients:
+            c.send(b"GET / HTTP/1.1\r\nHost: h\r\n")  # each holds a block
+        t.wait_metric('tailor_connections_rejected_total{reason="memory"}', 1)
+        t.signal(12)
+        t.wait_log("^malloc works$")
+        for c in clients:
+            c.close()
+        assert before.get().body == b"a"
+        with t.client() as after:
+            assert after.get().body == b"a"
+    settled(t)
+
+
+# 21 --------------------------------------------------------------------------
+
+def test_21_chaos_with_a_checker(pair):
+    # Goal: servers pause, die and come back in a random but repeatable
+    # order, while clients pipeline; each gets exactly one answer to each
+    # request, its own, whole, in order.
+    t = pair(hedging={"swap_rate_max": 1000, "budget_burst": 100_000},
+             proxy={"queue_timeout": "20s"})
+    running = {"a": threading.Event(), "b": threading.Event()}
+    done = threading.Event()
+    failures, answered = [], [0] * 4
+
+    def answer(request):
+        running[request.connection.upstream.name].wait(20)
+        return response(200, request.target.encode() * 50)
+
+    def ask(number):
+        count = 0
+        try:
+            while not done.is_set():
+                with t.client() as c:
+                    batch = [f"/{number}/{count + i}" for i in range(5)]
+                    count += 5
+                    for target in batch:
+                        c.request("GET", target)
+                    for target in batch:
+                        r = c.response()
+                        if r.status in (502, 503):
+                            break  # both were down: allowed, and ends it
+                        if r.body != target.encode() * 50:
+                            failures.append((target, r.body[:60]))
+                        answered[number] += 1
+        except Exception as error:  # pylint: disable=broad-except
+            failures.append(repr(error))
+
+    for server in (pair.a, pair.b):
+        running[server.name].set()
+        server.serve(answer)
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    dice = random.Random(21)
+    try:
+        for _ in range(60):
+            name = dice.choice("ab")
+            server = pair.a if name == "a" else pair.b
+            goal = [n + 5 for n in answered]
+            if dice.random() < 0.3:
+                server.stop()
+                hazard(t, name, "begin", "exit")
+                server.listen()
+                t.wait_server(name, state="ready")
+            else:
+                running[name].clear()
+                hazard(t, name, "begin")
+                wait_until(lambda: all(n >= g for n, g in zip(answered, goal))
+                           or failures, "all go on during a pause")
+                running[name].set()
+                hazard(t, name, "end")
+    finally:
+        done.set()
+        for event in running.values():
+            event.set()
+        for thread in threads:
+            thread.join()
+    assert not failures, failures[:5]
+    settled(t)
+
+
+# 22 --------------------------------------------------------------------------
+
+H = b"Host: a\r\n"
+CORPUS = [
+    (b"GET / HTTP/1.1\r\n" + H + b"\r\n", 200),
+    (b"\r\nGET / HTTP/1.1\r\n" + H + b"\r\n", 200),
+    (b"POST / HTTP/1.1\r\n" + H + b"Transfer-Encoding: chunked\r\n"
+     b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\n" + H
+     + b"Transfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n", 501),
+    (b"POST / HTTP/1.1\r\n" + H + b"Transfer-Encoding:\r\n chunked\r\n\r\n"
+     b"0\r\n\r\n", 400),
+    (b"POST / HTTP/1.0\r\n" + H + b"Transfer-Encoding: chunked\r\n\r\n"
+     b"0\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\n" + H + b"X: a\r\n b\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\n" + H + b"\r\n", 400),
+    (b"POST / HTTP/1.1\r\n" + H + b"Transfer-Encoding: chunked\r\n\r\n"
+     b"5 \r\nhello\r\n0\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\n" + H + b"Transfer-Encoding: chunked\r\n\r\n"
+     b"5 garbage\r\nhello\r\n0\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\n" + H + b"Transfer-Encoding: chunked\r\n\r\n"
+     b"5;a\nX\r\nhello\r\n0\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\n" + H + b"Transfer-Encoding: chunked\r\n\r\n"
+     b"5;" + b"a" * 300 + b"\r\nhello\r\n0\r\n\r\n", 400),
+    (b"POST / HTTP/1.1\r\n" + H + b"Transfer-Encoding: chunked\r\n\r\n"
+     + b"0" * 17 + b"5\r\nhello\r\n0\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\nHost: a@b/c\r\n\r\n", 400),
+    (b"GET /\r\n\r\n", 400),
+    (b"GET / HTTP/2.0\r\n" + H + b"\r\n", 505),
+    (b"GET / HTTP/9.9\r\n" + H + b"\r\n", 505),
+    (b"GET  / HTTP/1.1\r\n" + H + b"\r\n", 400),
+    (b"\r\n\r\nGET / HTTP/1.1\r\n" + H + b"\r\n", 400),
+    (b"GET /#frag HTTP/1.1\r\n" + H + b"\r\n", 400),
+    (b"GET http://b/ HTTP/1.1\r\n" + H + b"\r\n", 200),
+    (b"GET * HTTP/1.1\r\n" + H + b"\r\n", 400),
+    (b"CONNECT a:1 HTTP/1.1\r\n" + H + b"\r\n", 405),
+    (b"TRACE / HTTP/1.1\r\n" + H + b"\r\n", 405),
+    (b"GET / HTTP/1.1\r\n" + H + b"Upgrade: h2c\r\nHTTP2-Settings: x\r\n"
+     b"Connection: Upgrade, HTTP2-Settings\r\n\r\n", 200),
+    (b"POST / HTTP/1.1\r\n" + H + b"Expect: junk\r\n\r\n", 417),
+    (b"FOO / HTTP/1.1\r\n" + H + b"\r\n", 501),
+    (b"GET / HTTP/1.1\r\n" + H + b"X: a\r\n" * 101 + b"\r\n", 431),
+    (b"GET / HTTP/1.1\r\n" + H + b"Content-Length: 1\r\n"
+     b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\n" + H + b"A: b\0c\r\n\r\n", 400),
+    (b"GET / HTTP/1.1\r\n" + H + b"A : b\r\n\r\n", 400),
+]
+
+
+def test_22_the_table_of_cases_on_the_wire(pair):
+    # Goal: what tests/unit/proxy/http_corpus proves of the gate holds of the
+    # whole proxy: the same status whole and byte by byte, and nothing refused
+    # reaches a server.
+    pair.a.serve()
+    t = pair()
+    seen = 0
+    for text, status in CORPUS:
+        for pieces in ([text], [bytes([b]) for b in text]):
+            with t.client() as c:
+                try:
+                    for piece in pieces:
+                        c.send(piece)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass  # refused before its end, and closed
+                answer = c.response()
+                assert answer.status == status, text
+                seen += status == 200
+                if status != 200:
+                    assert answer.get("connection") == "close"
+    assert len(pair.a.requests) == seen
+    assert all(r.get("upgrade") is None for r in pair.a.requests)

@@ -1,0 +1,302 @@
+"""Goal: clients behind a PROXY header, too many of one address, slow on
+purpose, or merely slow."""
+
+import socket
+import struct
+import threading
+import time
+
+import pytest
+
+from support.message import Closed, response
+from support.pair import hazard
+from support.process import free_port
+from support.wait import wait_until
+
+
+@pytest.fixture
+def one(upstream, tailor):
+    """One scripted server; start(**sections) puts a tailor before it."""
+    server = upstream("active")
+
+    def start(**sections):
+        return tailor(server, **sections)
+
+    start.server = server
+    return start
+
+
+# --- the PROXY protocol -----------------------------------------------------
+
+def v2(command, family, block):
+    return (b"\r\n\r\n\0\r\nQUIT\n" + bytes([0x20 | command, family])
+            + struct.pack("!H", len(block)) + block)
+
+
+@pytest.fixture
+def behind(upstream, tailor):
+    """A tailor whose first listener awaits a PROXY header."""
+    server = upstream("active").serve()
+
+    def start(**proxy):
+        address = f"127.0.0.1:{free_port()}"
+        return server, tailor(server, listen=[address], proxy={
+            "proxy_protocol": [address], "trust": ["127.0.0.0/8"], **proxy})
+    return start
+
+
+@pytest.mark.parametrize("header, source", [
+    (b"PROXY TCP4 192.0.2.7 192.0.2.1 1234 80\r\n", "192.0.2.7"),
+    (b"PROXY TCP6 2001:db8::7 ::1 1234 80\r\n", "2001:db8::7"),
+    (b"PROXY UNKNOWN\r\n", "127.0.0.1"),
+    (v2(1, 0x11, bytes([192, 0, 2, 8, 192, 0, 2, 1]) + b"\x10\0\0\x50"),
+     "192.0.2.8"),
+    (v2(0, 0, b""), "127.0.0.1"),
+])
+def test_proxy_header_names_the_client(behind, header, source):
+    # Goal: the header's address is the client's, however it trickles in.
+    server, t = behind()
+    with t.client() as c:
+        for byte in header:
+            c.send(bytes([byte]))
+        assert c.get().status == 200
+        assert c.get().status == 200
+    assert server.requests[-1].get("x-forwarded-for") == source
+
+
+@pytest.mark.parametrize("begin", [
+    b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"PROXY TCP4 192.0.2.7 192.0.2.1 1234 99999\r\n",
+    b"\r\n\r\n\0\r\nQUIT\n\x31\x11\0\0",
+])
+def test_proxy_header_must_be_there(behind, begin):
+    # Goal: on such a listener nothing else is guessed at.
+    server, t = behind()
+    with t.client() as c:
+        c.send(begin)
+        c.expect_end()
+    assert not server.requests
+    assert t.metrics()[
+        'tailor_connections_rejected_total{reason="proxy_header"}'] == 1
+
+
+def test_proxy_header_from_a_stranger(behind):
+    # Goal: who is not trusted cannot say who he is.
+    server, t = behind(trust=["10.0.0.0/8"])
+    with t.client() as c:
+        c.expect_end()
+    assert t.metrics()[
+        'tailor_connections_rejected_total{reason="untrusted"}'] == 1
+
+
+def test_proxy_header_in_time(behind):
+    # Goal: a connection that says nothing does not stay.
+    server, t = behind(header_timeout="100ms")
+    with t.client() as c:
+        c.send(b"PROXY ")
+        c.expect_end()
+
+
+def test_permissions_follow_the_proxy_header(behind):
+    # Goal: loopback's rights are not those of everybody behind loopback.
+    server, t = behind()
+    with t.client() as c:
+        c.send(b"PROXY TCP4 192.0.2.7 192.0.2.1 1 2\r\n")
+        assert c.get("/.talechain/timeline/x").status == 403
+    with t.client() as c:
+        c.send(v2(0, 0, b""))
+        assert c.get("/.talechain/timeline/x").status == 404
+
+
+# --- caps and slow clients --------------------------------------------------
+
+def test_connections_of_one_address(one, upstream):
+    # Goal: one address cannot have them all, and gets them back.
+    one.server.serve()
+    t = one(proxy={"connections_per_address_max": 2})
+    a, b, c = t.client(), t.client(), t.client()
+    assert a.get().status == 200 and b.get().status == 200
+    with pytest.raises((Closed, ConnectionResetError, BrokenPipeError)):
+        c.get()
+    b.close()
+    wait_until(lambda: t.metrics()["tailor_connections_current"] == 1,
+               "one connection is left")
+    with t.client() as d:
+        assert d.get().status == 200
+    a.close()
+    wait_until(lambda: t.metrics()["tailor_client_addresses"] == 0,
+               "no address is left")
+    assert t.metrics()[
+        'tailor_connections_rejected_total{reason="per_address"}'] == 1
+
+
+def test_behind_a_proxy_addresses_are_counted_apart(behind):
+    # Goal: the limit is the client's, not the balancer's.
+    server, t = behind(connections_per_address_max=1)
+    clients = [t.client() for _ in range(3)]
+    for i, c in enumerate(clients):
+        c.send(b"PROXY TCP4 192.0.2.%d 192.0.2.1 1 2\r\n" % (i + 1))
+        assert c.get().status == 200
+    with t.client() as c:
+        c.send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\n")
+        c.expect_end()
+    for c in clients:
+        c.close()
+
+
+def test_half_open_requests_of_one_address(one):
+    # Goal: slow senders are capped; requests that come whole still pass.
+    one.server.serve()
+    t = one(proxy={"half_open_per_address_max": 2})
+    slow = [t.client() for _ in range(2)]
+    for c in slow:
+        c.send(b"GET / HTTP/1.1\r\n")
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 2,
+               "both are half-open")
+    with t.client() as c:
+        assert c.get().status == 200  # whole at once
+        c.send(b"GET / HT")
+        answer = c.response()
+        assert answer.status == 429
+        c.expect_end()
+    for c in slow:
+        c.send(b"Host: a\r\n\r\n")
+        assert c.response().status == 200
+        c.close()
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 0,
+               "none is half-open")
+
+
+def test_a_body_that_trickles(one):
+    # Goal: a byte now and then does not keep a connection.
+    t = one(proxy={"body_timeout": "200ms", "body_rate_min": "1k"})
+    done = threading.Event()
+    with t.client() as c:
+        c.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n"
+               b"\r\n")
+
+        def trickle():
+            try:
+                while not done.wait(0.02):
+                    c.send(b"x")
+            except OSError:
+                pass
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        try:
+            assert c.response().status == 408
+        finally:
+            done.set()
+            thread.join()
+    assert t.metrics()[
+        'tailor_client_timeouts_total{phase="body_rate"}'] == 1
+
+
+def test_a_client_is_not_late_while_it_is_not_read(one):
+    # Goal: a server that does not take an upload is not the client's fault:
+    # the body's timeout rests as long as we do not read.
+    t = one(proxy={"body_timeout": "200ms", "stream_buffer": "4k"},
+            hedging={"body_max": 0, "commit_bytes": "4k"})
+    body = b"x" * 20_000_000
+    stop, go = threading.Event(), threading.Event()
+    server = one.server
+
+    original = server._arrived
+
+    def arrived(request):
+        original(request)
+        if request.method == "PUT":
+            stop.set()
+            assert go.wait(20)
+    server._arrived = arrived
+    with t.client() as c:
+        sender = threading.Thread(target=c.send, args=(
+            b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n"
+            % len(body) + body,))
+        sender.start()
+        assert stop.wait(20)
+        wait_until(lambda: t.metrics()["tailor_request_bytes_total"] > 0,
+                   "some of the body is there")
+        seen = []
+
+        def still():
+            seen.append(t.metrics()["tailor_request_bytes_total"])
+            return len(seen) > 60 and seen[-1] == seen[-60]
+        wait_until(still, "nothing moves for longer than body_timeout")
+        go.set()
+        sender.join()
+        r = server.expect()
+        assert len(r.wait_body()) == len(body)
+        r.reply(201)
+        assert c.response().status == 201
+
+
+def test_a_long_answer_may_take_longer_than_the_deadline(one):
+    # Goal: request_timeout cuts what stands still, not what flows.
+    t = one(proxy={"request_timeout": "1s"})
+    with t.client() as c:
+        c.request()
+        r = one.server.expect()
+        r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        assert c.response_head().status == 200
+        begun, sent, never = time.monotonic(), 0, threading.Event()
+        while time.monotonic() - begun < 2.5:  # more than twice the limit
+            r.send(b".")
+            assert c.exactly(1) == b"."
+            sent += 1
+            never.wait(0.02)
+        r.send(b"x" * (1000000 - sent))
+        c.exactly(1000000 - sent)
+        c.request()
+        r = one.server.expect()
+        r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n.")
+        assert c.response_head().status == 200
+        assert c.exactly(1) == b"."
+        c.expect_end()
+    t.wait_metric("tailor_response_truncated_total", 1)
+
+
+def test_pipelined_requests_are_answered_in_order(one):
+    # Goal: many at once, one at a time to the server, answers in order.
+    one.server.serve(lambda r: response(200, r.target.encode()))
+    t = one()
+    with t.client() as c:
+        c.send(b"".join(b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % i
+                        for i in range(200)))
+        for i in range(200):
+            assert c.response().body == b"/%d" % i
+
+
+def test_who_does_not_read_cannot_ask_for_ever(one):
+    # Goal: answers of our own wait for the client too; memory stays.
+    t = one()
+    ask = b"GET /.talechain/timeline/x HTTP/1.1\r\nHost: h\r\n\r\n"
+    with t.client() as c:
+        c._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        c._socket.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            for _ in range(10000):
+                c.send(ask * 100)
+        assert t.metrics()["tailor_memory_blocks"] < 16
+        c._socket.settimeout(20)
+
+
+def test_servers_on_unix_sockets(upstream, tailor, scratch):
+    # Goal: a Unix socket is a server's address like any other, hedges too.
+    a = upstream("a", f"{scratch}/a.sock")
+    b = upstream("b", f"{scratch}/b.sock")
+    t = tailor(a, b)
+    t.wait_server("b", state="ready")
+    with t.client() as c:
+        c.request()
+        first = a.expect()
+        hazard(t, "a", "begin")
+        b.expect().reply(200, b"b")
+        assert c.response().body == b"b"
+        first.reply()
+        t.wait_metric('tailor_losers_total{result="drained"}', 1)
+        c.request("POST", body=b"x" * 100_000)
+        r = b.expect()
+        assert len(r.wait_body()) == 100_000
+        r.reply()
+        assert c.response().status == 200
