@@ -27,6 +27,7 @@ const struct program programs[] = {
     ON("on_wakeup", "sched_wakeup", SCHEDULER),
     ON("on_wakeup_new", "sched_wakeup_new", SCHEDULER),
     ON("on_switch", "sched_switch", SCHEDULER),
+    BESIDE("on_rename", "task_rename", SCHEDULER),
     ON("on_exec", "sched_process_exec", PROCESS),
     ON("on_exit", "sched_process_exit", PROCESS),
     BESIDE("on_softirq_raise", "softirq_raise", SOFTIRQ),

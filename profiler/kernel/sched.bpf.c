@@ -20,7 +20,11 @@
 /* tid << 32 | when, in units of 2^20 ns.  One word each: it cannot tear. */
 static __u64 named[KERNEL_NAMES];
 
-/* Tell a task's name, unless that was done in the last 100 ms. */
+/*
+ * Tell a task's name, unless that was done in the last 100 ms and it has not
+ * got another one since: threads are named by themselves, a little after they
+ * have first been seen.
+ */
 static __noinline int
 name(struct task_struct *p, __u32 tid, __u32 pid)
 {
@@ -180,6 +184,19 @@ BPF_PROG(
 	/* What it was when the decision fell; a waker may have changed it. */
 	state = config.state_given ? (__u32)ctx[3] : task_state(prev);
 	return switched(prev, next, preempt ? 0 : state);
+}
+
+/* What was told of its name is no longer true. */
+SEC("tp_btf/task_rename")
+int
+BPF_PROG(on_rename, struct task_struct *p)
+{
+	__u32 tid = p->pid;
+	__u64 *place = &named[tid & (KERNEL_NAMES - 1)];
+
+	if (*place >> 32 == tid)
+		*place = 0;
+	return 0;
 }
 
 SEC("tp_btf/sched_process_exec")

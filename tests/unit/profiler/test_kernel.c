@@ -175,6 +175,42 @@ test_waker(void **state)
 	recording_close(&r);
 }
 
+static bool
+is_renamed(const struct talechain_event *e, const void *arg)
+{
+	return is_for(e, arg) && memcmp(&e->arg[2], "another", 8) == 0;
+}
+
+/* Goal: a thread that has been named and takes another name is named again
+ * at once: most threads get theirs so, after they were first seen. */
+static void
+test_rename(void **state)
+{
+	struct recording r;
+	struct partner p = {0};
+	unsigned cpu[1];
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	assert_int_equal(usable_cpus(cpu, 1), 1);
+	p.cpu = cpu[0];
+	recording_begin(&r);
+	partner_start(&p);
+	partner_call(&p);
+	partner_answer(&p);
+	assert_int_equal(pthread_setname_np(p.thread, "another"), 0);
+	partner_call(&p);
+	partner_answer(&p);
+	recording_end(&r);
+	partner_stop(&p);
+	assert_true(
+	    recording_find(&r, 0, TALECHAIN_THREAD, is_for, &p.tid) >= 0);
+	assert_true(
+	    recording_find(&r, 0, TALECHAIN_THREAD, is_renamed, &p.tid) >= 0);
+	recording_close(&r);
+}
+
 /* Goal: a thread that sleeps is woken by the timer's interrupt, and not by
  * whoever was interrupted. */
 static void
@@ -511,6 +547,7 @@ main(void)
 	    cmocka_unit_test(test_preemption),
 	    cmocka_unit_test(test_small_faults),
 	    cmocka_unit_test(test_huge_fault),
+	    cmocka_unit_test(test_rename),
 	    cmocka_unit_test(test_exec_exit),
 	};
 
