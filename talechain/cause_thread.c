@@ -15,7 +15,13 @@
 #include "talechain/telling.h"
 
 #define SOFTIRQ_NET_RX 3
-#define STEPS_MAX 20000	 /* spells a walk goes through */
+#define NEAR_MAX 1000	/* events looked at around a sleep */
+#define STEPS_MAX 20000 /* spells a walk goes through */
+/*
+ * The way into a fault and out of it, and its being told, are in no event.
+ * Between two faults so close to each other there is hardly anything else.
+ */
+#define FAULT_EDGE_NS (2 * NS_PER_US)
 #define LOOKS_MAX 100000 /* and looks at to judge wake-ups, in all */
 
 struct walk {
@@ -142,6 +148,23 @@ is_full_socket(const struct walk *w, const struct spell *p)
 	       p->vector == SOFTIRQ_NET_RX;
 }
 
+/* Whether, at a moment, the last bytes for the client waited for it to read. */
+static bool
+is_client_full(const struct telling *tl, int64_t ns)
+{
+	uint64_t ours = tl->t->cookie[TALE_SOCKET_CLIENT];
+	size_t i = telling_entry(tl, ns);
+	size_t first = i > NEAR_MAX ? i - NEAR_MAX : 0;
+	const struct talechain_event *v;
+
+	for (; ours != 0 && i > first; i--) {
+		v = &tl->t->entry[i - 1].slot.event;
+		if (v->type == TALECHAIN_SOCK_SEND && v->arg[0] == ours)
+			return tale_low(v->arg[2]) == TALECHAIN_HELD_WINDOW;
+	}
+	return false;
+}
+
 static void
 claim_asleep(const struct walk *w, const struct spell *p, struct claim *c)
 {
@@ -157,6 +180,11 @@ claim_asleep(const struct walk *w, const struct spell *p, struct claim *c)
 	} else if (is_full_socket(w, p)) {
 		c->cause = TALE_CAUSE_WINDOW;
 		c->note = "the answer";
+		/* Tailor reads no more while its client does not. */
+		if (is_client_full(w->tl, p->end_ns)) {
+			c->attempt = -1;
+			c->tid = 0;
+		}
 	} else if (self != NULL && p->other != 0 && p->other_pid == self->pid) {
 		c->cause = TALE_CAUSE_LOCK;
 	} else if (p->woken_ns != NEVER &&
@@ -219,6 +247,9 @@ claim_spell(const struct walk *w, const struct spell *p, int64_t end)
 	case SPELL_BLOCKED:
 		if (w->like->attempt < 0)
 			return; /* Tailor sleeps when it has nothing to do */
+		if (w->like->cause == TALE_CAUSE_BACKEND_QUEUE &&
+		    p->begin_ns <= w->from)
+			return; /* nobody has told it of the request yet */
 		c.cpu = -1;
 		c.note = NULL;
 		claim_asleep(w, p, &c);
@@ -267,7 +298,7 @@ cause_faults(
 {
 	const struct talechain_event *v;
 	struct claim c = *like;
-	int64_t end, begin;
+	int64_t end, begin, fault_ended = NEVER;
 	size_t i, last;
 
 	c.other = 0;
@@ -284,6 +315,12 @@ cause_faults(
 		begin = end - tale_event_latency_ns(v);
 		if (begin >= to || end <= from)
 			continue;
+		if (v->type == TALECHAIN_PAGEFAULT) {
+			if (fault_ended != NEVER && fault_ended < begin &&
+			    begin - fault_ended < FAULT_EDGE_NS)
+				begin = fault_ended;
+			fault_ended = end;
+		}
 		c.begin_ns = begin > from ? begin : from;
 		c.end_ns = end < to ? end : to;
 		c.cpu = -1;

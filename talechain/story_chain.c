@@ -16,6 +16,12 @@
 
 #include "talechain/telling.h"
 
+/*
+ * If Tailor comes back from sending the answer's end so much later than that
+ * was sent, it had lost its CPU meanwhile.  Nobody waited for that.
+ */
+#define AWAY_NS NS_PER_MS
+
 /* Bytes of a flow by TCP's numbers, which wrap: [begin, end). */
 struct range {
 	bool set;
@@ -368,13 +374,18 @@ story_chain_bounds(struct tale *t)
 {
 	struct telling tl = {.t = t};
 	const struct story_chain *c = &tl.chain;
+	struct instant left;
 
 	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
 		return;
 	story_chain_find(&tl);
-	if (c->left != NEVER && instant_is_set(t->request.finished) &&
-	    instant_before(t->end, instant_plus(t->t0, c->left)))
-		t->end = instant_plus(t->t0, c->left);
+	if (c->left != NEVER && instant_is_set(t->request.finished)) {
+		left = instant_plus(t->t0, c->left);
+		if (instant_before(t->end, left) ||
+		    (!t->client.same_host &&
+			instant_since(t->request.finished, left) > AWAY_NS))
+			t->end = left;
+	}
 	if (c->net_in != NEVER && c->net_in < 0)
 		t->t0 = instant_plus(t->t0, c->net_in);
 }

@@ -127,7 +127,7 @@ evidence_write(struct telling *tl, enum tale_cause cause)
 {
 	struct story_verdict *v = &tl->s->verdict;
 	size_t segment = 0;
-	const struct claim *c = words_longest(tl, cause, &segment);
+	const struct claim *c = tile_longest(tl, cause, &segment);
 	struct line l;
 
 	if (c != NULL && c->pause != NULL)

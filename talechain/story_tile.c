@@ -13,6 +13,7 @@
 #include "talechain/telling.h"
 
 #define NOBODY SIZE_MAX
+#define SHARES 32 /* pairs of threads that are told apart */
 
 struct tiling {
 	int64_t *point; /* owned; ascending, cell i is [point[i], point[i+1]) */
@@ -217,4 +218,60 @@ tile_make(struct telling *tl)
 
 free_tiling:
 	tiling_fini(&g);
+}
+
+/* What one thread did to another over all pieces of a cause. */
+struct share {
+	uint32_t tid, other;
+	int attempt;
+	int64_t sum_ns, longest_ns;
+	size_t segment; /* the longest */
+};
+
+static struct share *
+share_of(struct share *shares, unsigned *count, const struct claim *c)
+{
+	struct share *h;
+	unsigned i;
+
+	for (i = 0; i < *count; i++)
+		if (shares[i].tid == c->tid && shares[i].other == c->other &&
+		    shares[i].attempt == c->attempt)
+			return &shares[i];
+	if (*count == SHARES)
+		return NULL;
+	h = &shares[(*count)++];
+	*h = (struct share){
+	    .tid = c->tid, .other = c->other, .attempt = c->attempt};
+	return h;
+}
+
+const struct claim *
+tile_longest(const struct telling *tl, enum tale_cause cause, size_t *segment)
+{
+	const struct story *s = tl->s;
+	struct share shares[SHARES], *h;
+	const struct share *best = NULL;
+	unsigned count = 0;
+	int64_t length_ns;
+
+	for (size_t i = 0; i < s->segments; i++) {
+		if (s->segment[i].cause != cause)
+			continue;
+		h = share_of(shares, &count, &tl->told[i]);
+		if (h == NULL)
+			continue;
+		length_ns = s->segment[i].end_ns - s->segment[i].begin_ns;
+		h->sum_ns += length_ns;
+		if (length_ns > h->longest_ns) {
+			h->longest_ns = length_ns;
+			h->segment = i;
+		}
+		if (best == NULL || h->sum_ns > best->sum_ns)
+			best = h;
+	}
+	if (best == NULL)
+		return NULL;
+	*segment = best->segment;
+	return &tl->told[best->segment];
 }

@@ -309,25 +309,6 @@ say_cause(const struct telling *tl, const struct claim *c, struct line *l)
 	}
 }
 
-/* The longest piece of a cause, or NULL. */
-const struct claim *
-words_longest(const struct telling *tl, enum tale_cause cause, size_t *segment)
-{
-	const struct story *s = tl->s;
-	int64_t length_ns, best_ns = 0;
-	const struct claim *best = NULL;
-
-	for (size_t i = 0; i < s->segments; i++) {
-		length_ns = s->segment[i].end_ns - s->segment[i].begin_ns;
-		if (s->segment[i].cause != cause || length_ns <= best_ns)
-			continue;
-		best = &tl->told[i];
-		best_ns = length_ns;
-		*segment = i;
-	}
-	return best;
-}
-
 /* The largest cause but one, by its sum; COUNT: there is none. */
 static enum tale_cause
 largest(const struct story *s, enum tale_cause but)
@@ -387,7 +368,7 @@ say_unknown(const struct telling *tl, const struct line *l)
 	size_t i = 0;
 	char b[32], e[32];
 
-	c = words_longest(tl, TALE_CAUSE_UNKNOWN, &i);
+	c = tile_longest(tl, TALE_CAUSE_UNKNOWN, &i);
 	if (c == NULL)
 		return;
 	if (c->attempt >= 0 && !tl->kernel) {
@@ -410,7 +391,7 @@ say_sentence(const struct telling *tl, struct line *l, enum tale_cause cause,
     int64_t share_ns)
 {
 	size_t i = 0;
-	const struct claim *c = words_longest(tl, cause, &i);
+	const struct claim *c = tile_longest(tl, cause, &i);
 
 	if (c == NULL)
 		return;

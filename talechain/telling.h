@@ -205,6 +205,13 @@ void cause_tcp(struct telling *tl, const struct claim *like, uint64_t cookie,
 
 /* story_tile.c: segments, cause_ns, coverage and told from the claims. */
 void tile_make(struct telling *tl);
+/*
+ * The longest piece of a cause, of those who have most of it: who took a CPU
+ * in thirty short pieces counts for more than who took it once.  NULL: none.
+ * *segment: which it is.
+ */
+const struct claim *
+tile_longest(const struct telling *tl, enum tale_cause cause, size_t *segment);
 
 /* story_lanes.c: the lane of a kind, number and thread, made if it is new. */
 unsigned lane_get(
@@ -232,9 +239,6 @@ void words_say(const struct line *l, const char *format, ...)
 char *words_server(const struct telling *tl, int attempt, char out[NAME_SIZE]);
 /* "a answered in 12.0 ms", of an attempt. */
 void words_answered(const struct telling *tl, const struct line *l, int i);
-/* The claim of the longest segment of a cause, or NULL; which one it was. */
-const struct claim *
-words_longest(const struct telling *tl, enum tale_cause cause, size_t *segment);
 void words_write(struct telling *tl);
 /* Who it was, for a segment: "a: qtp-12 behind stress-ng". */
 void words_who(

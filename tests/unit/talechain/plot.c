@@ -129,7 +129,8 @@ plot_out(struct plot *p)
 	    PACK(600, 500), ports);
 	KERNEL(p, at + 31, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 71,
 	    PACK(2000, 600), 0, ports);
-	SCENE(&p->scene, (at + 40) * US, -1, TALECHAIN_PROXY_FINISH, SCENE_ID);
+	SCENE(&p->scene, (at + 40 + p->away) * US, -1, TALECHAIN_PROXY_FINISH,
+	    SCENE_ID);
 }
 
 void
@@ -149,7 +150,7 @@ plot_tell(struct plot *p, struct tale **t, struct story **s)
 	r->received = scene_at(30 * US);
 	r->first_byte = scene_at(20 * US);
 	r->committed = scene_at((p->back + 20) * US);
-	r->finished = scene_at((p->back + 40) * US);
+	r->finished = scene_at((p->back + 40 + p->away) * US);
 	r->cookie = 71;
 	r->attempt[0] = (struct tale_attempt){
 	    .server = 0,

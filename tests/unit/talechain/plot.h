@@ -33,6 +33,7 @@ struct plot {
 	uint32_t unsent; /* of it when the call returned */
 	uint32_t held;	 /* enum talechain_held */
 	int64_t back;	 /* at Tailor's socket; the rest follows from it */
+	int64_t away;	 /* Tailor has no CPU once the answer was sent */
 	bool awake;	 /* A's thread was not woken: it ran already */
 };
 

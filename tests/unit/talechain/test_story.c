@@ -88,6 +88,29 @@ on_preempted(struct plot *p)
 	plot_enters(p, 9000, A_TID, 8000, HOG);
 }
 
+/* The hog takes the CPU twice, another stranger once and for longer. */
+static void
+on_hog(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_enters(p, 3000, A_TID, 2000, HOG);
+	plot_leaves(p, 3500, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_enters(p, 5500, A_TID, 2000, HOG);
+	plot_leaves(p, 6000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG + 1);
+	plot_enters(p, 8500, A_TID, 2500, HOG + 1);
+}
+
+/* Tailor loses its CPU for 30 ms after the answer has been sent. */
+static void
+on_away(struct plot *p)
+{
+	p->away = 30000;
+	KERNEL(p, 10036, PROXY_TID, 99, TALECHAIN_SCHEDULE, PACK(HOG, HOG), 0,
+	    0, (uint64_t)TALECHAIN_OFF_PREEMPTED << 56);
+	KERNEL(p, 40036, HOG, HOG, TALECHAIN_SCHEDULE, PACK(99, PROXY_TID), 0,
+	    0, 30000 * (uint64_t)US);
+}
+
 static void
 on_stopped(struct plot *p)
 {
@@ -152,6 +175,15 @@ on_faults(struct plot *p)
 	for (int i = 1; i <= 3; i++)
 		KERNEL(p, i * 3000, A_TID, A_PID, TALECHAIN_PAGEFAULT, 0x1000,
 		    2500 * US, 2 << 20, 0);
+}
+
+/* What is between two of them is their way in and out. */
+static void
+on_fault_burst(struct plot *p)
+{
+	for (unsigned i = 1; i <= 500; i++)
+		KERNEL(p, 1000 + 11 * (int64_t)i, A_TID, A_PID,
+		    TALECHAIN_PAGEFAULT, 0x1000 * i, 10 * US, 4096, 0);
 }
 
 static void
@@ -252,6 +284,39 @@ on_backend_queue(struct plot *p)
 	p->taken = 9000;
 }
 
+/* One of a pool, idle until another thread, not seen, gives it the request. */
+static void
+on_idle_pool(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	wakes(p, 8990, 509, A_TID);
+	plot_enters(p, 8995, A_TID, 5, 0);
+}
+
+/* The socket is full after a part of the answer; ACKs make room. */
+static void
+on_full_socket(struct plot *p)
+{
+	KERNEL(p, 985, A_TID, A_PID, TALECHAIN_TCP_XMIT, 91, PACK(8000, 1),
+	    PACK(50, 500), PORTS(9000, 50000));
+	KERNEL(p, 990, A_TID, A_PID, TALECHAIN_SOCK_SEND, 91, PACK(8000, 100),
+	    PACK(100, TALECHAIN_HELD_WINDOW), PORTS(9000, 50000));
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	KERNEL(p, 9000, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
+	    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));
+	plot_enters(p, 9001, A_TID, 1, 0);
+}
+
+/* The same, since Tailor cannot get rid of it. */
+static void
+on_full_client(struct plot *p)
+{
+	KERNEL(p, 995, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 71, PACK(2000, 100),
+	    PACK(100, TALECHAIN_HELD_WINDOW), PORTS(8080, 40000));
+	on_full_socket(p);
+}
+
 static void
 on_proxy_queue(struct plot *p)
 {
@@ -328,6 +393,10 @@ static const struct cause_case cases[] = {
     CASE(preempted, PREEMPTED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was pushed off CPU 1, which then ran "
 	"stress-ng[777]."),
+    CASE(hog, PREEMPTED, 6500,
+	"6.50 of 10.0 ms: A's thread 501 was pushed off CPU 1, which then ran "
+	"stress-ng[777]."),
+    CASE(away, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stopped, STOPPED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
 	"debugger."),
@@ -337,11 +406,13 @@ static const struct cause_case cases[] = {
     CASE(lock, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it."),
     CASE(handed_over, WORK, 9892, "9.89 of 10.0 ms: A's thread 502 computed."),
-    CASE(sleep, SLEEP, 8001,
+    CASE(sleep, SLEEP, 8000,
 	"8.00 of 10.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
     CASE(faults, PAGE_FAULT, 7500,
 	"7.50 of 10.0 ms: A's thread 501 waited for memory in page faults."),
+    CASE(fault_burst, PAGE_FAULT, 5499,
+	"5.50 of 10.0 ms: A's thread 501 waited for memory in page faults."),
     CASE(softirq, SOFTIRQ, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was held up by softirq NET_RX on CPU "
 	"1."),
@@ -369,6 +440,12 @@ static const struct cause_case cases[] = {
     CASE(backend_queue, BACKEND_QUEUE, 8945,
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"other work."),
+    CASE(idle_pool, BACKEND_QUEUE, 8940, "8.94 of 10.0 ms: it waited in A's"),
+    CASE(full_socket, WINDOW, 8000,
+	"8.00 of 10.0 ms: the answer waited for the receiver to read (A)."),
+    CASE(full_client, WINDOW, 8015,
+	"8.02 of 10.0 ms: the answer waited for the receiver to read "
+	"(client's connection)."),
     CASE(proxy_queue, PROXY_QUEUE, 8970,
 	"8.97 of 10.0 ms: it waited in Tailor for a server."),
     CASE(proxy_runq, RUNQ, 30000,
