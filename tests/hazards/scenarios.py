@@ -260,7 +260,7 @@ class ClientLate(Scenario):
 
 class Window(Scenario):
     # A long answer to a client that stops reading: its buffer fills, then
-    # Tailor's, and the window closes.
+    # Tailor's, then the server's, and each window closes.
     name = "slow-reader"
     accept = ("tcp_window",)
     BYTES = 16 << 20
@@ -275,6 +275,7 @@ class Window(Scenario):
             full_ns = self.wait_full(sock)
             sleep_us(random.randint(50_000, 150_000))
             resumed_ns = time.monotonic_ns()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
             head = sock.recv(4096)
             while sock.recv(1 << 20):
                 continue
