@@ -198,12 +198,16 @@ serve(struct config *c, struct settings *settings)
 	if (err == 0)
 		err = proxy_init(p);
 	if (err == 0) {
-		sigset_t none;
+		sigset_t set;
 
 		placement_proxy(p);
-		sigemptyset(&none);
-		pthread_sigmask(SIG_SETMASK, &none, NULL);
+		sigemptyset(&set);
+		pthread_sigmask(SIG_SETMASK, &set, NULL);
 		err = proxy_run(p);
+		/* Nothing listens to signals any more, and what is left to
+		 * do is short: one more must not end us half-way. */
+		sigfillset(&set);
+		pthread_sigmask(SIG_SETMASK, &set, NULL);
 	}
 	if (err < 0)
 		log_event(
