@@ -42,7 +42,9 @@ class Generator:
     def _argv(self, port, rate, *more):
         return [self.program, f"http://127.0.0.1:{port}",
                 "--urls", self.targets, "--rate", str(rate),
-                "--warmup", "0", "--cpu", "none", "--priority", "--color", "never",
+                "--warmup", "0", "--cpu", "none", "--priority",
+                # explaining costs CPU time, and only where there is a Tailor
+                "--analyze", "off", "--stamps", "user", "--color", "never",
                 "--seed", str(self.seed), *map(str, more)]
 
     def warm_up(self, port, requests, rate):
