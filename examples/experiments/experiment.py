@@ -32,7 +32,7 @@ from shared import (HERE, QUERIES, ROOT, Generator, Trouble, adopt_orphans,
 
 ORDER = ("thesis", "instead", "slow-queries", "restart", "delay",
          "scale-rate", "scale-heap")
-SHORT = {"requests": 250, "iterations": 4, "rounds": 1, "heat": 700}
+SHORT = {"requests": 200, "iterations": 3, "rounds": 1, "heat": 500}
 SLOW_EVERY = 33
 # three words, each with up to two letters wrong: tens of ms of honest work
 SLOW_WORDS = 3
