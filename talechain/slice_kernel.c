@@ -5,8 +5,8 @@
  * it is on this machine, has the same two ports the other way round and the
  * same sequence numbers (ports alone are not enough: another address may use
  * them).  Threads are Tailor's own, those that called on one of the servers'
- * sockets, those that told of the request, and those of a server that one of
- * these woke while it had the request.
+ * sockets, those that told of the request, and those of a server that woke one
+ * of these, or that one of these woke, while it had the request.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -214,6 +214,16 @@ slice_learned(struct slicer *s)
 			thread_add(
 			    t, s->caller[i].tid, s->caller[i].pid, attempt);
 	}
+	/* Who woke one that reads requests: it had seen this one come. */
+	before = t->threads;
+	for (i = 0; i < s->wakes; i++)
+		for (k = 0; k < before; k++)
+			if (t->thread[k].tid == s->wake[i].to &&
+			    t->thread[k].attempt >= 0) {
+				thread_add(t, s->wake[i].from, s->wake[i].pid,
+				    t->thread[k].attempt);
+				break;
+			}
 	/* Whom these woke took part, and whom those woke, and so on. */
 	do {
 		before = t->threads;

@@ -294,6 +294,20 @@ on_idle_pool(struct plot *p)
 	plot_enters(p, 8995, A_TID, 5, 0);
 }
 
+/* The thread that hands it over had to wait for a CPU. */
+static void
+on_late_dispatcher(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	KERNEL(p, 56, 0, 0, TALECHAIN_WAKEUP, B_TID, A_PID,
+	    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));
+	plot_enters(p, 8980, B_TID, 8924, HOG);
+	wakes(p, 8990, B_TID, A_TID);
+	plot_leaves(p, 8992, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	plot_enters(p, 8995, A_TID, 5, B_TID);
+}
+
 /* The socket is full after a part of the answer; ACKs make room. */
 static void
 on_full_socket(struct plot *p)
@@ -441,6 +455,9 @@ static const struct cause_case cases[] = {
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"other work."),
     CASE(idle_pool, BACKEND_QUEUE, 8940, "8.94 of 10.0 ms: it waited in A's"),
+    CASE(late_dispatcher, RUNQ, 8929,
+	"8.93 of 10.0 ms: A's thread 502 was ready but waited for CPU 1, which "
+	"ran stress-ng[777]."),
     CASE(full_socket, WINDOW, 8000,
 	"8.00 of 10.0 ms: the answer waited for the receiver to read (A)."),
     CASE(full_client, WINDOW, 8015,
