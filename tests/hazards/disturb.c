@@ -8,10 +8,13 @@
  *
  *	hog AFTER_US US		compute for that long on CPU, as one of all
  *				(its nice value is NICE)
+ *	peer AFTER_US US	the same under SCHED_RR at the server's priority:
+ *				a server that wants the CPU waits its turn
  *	fifo AFTER_US US	the same under SCHED_FIFO: nobody else runs
  *	stop AFTER_US US PID	SIGSTOP, and SIGCONT after that long
  *
- * Its thread that harms is called hog or fifo, so that a tale can name it.
+ * Its thread that harms is called hog, peer or fifo, so that a tale can name
+ * it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,6 +31,8 @@
 #include <unistd.h>
 
 #include "base/instant.h"
+
+#define SERVER_PRIORITY 10 /* as in rig.py */
 
 struct order {
 	char what[8];
@@ -53,6 +58,7 @@ static int
 become(const struct order *o)
 {
 	struct sched_param first = {.sched_priority = 50}, none = {0};
+	struct sched_param equal = {.sched_priority = SERVER_PRIORITY};
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
@@ -62,6 +68,8 @@ become(const struct order *o)
 	if (strcmp(o->what, "fifo") == 0)
 		return sched_setscheduler(0, SCHED_FIFO, &first) < 0 ? -errno
 								     : 0;
+	if (strcmp(o->what, "peer") == 0)
+		return sched_setscheduler(0, SCHED_RR, &equal) < 0 ? -errno : 0;
 	if (sched_setscheduler(0, SCHED_OTHER, &none) < 0)
 		return -errno;
 	return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), o->nice) < 0

@@ -79,13 +79,13 @@ class Runner:
                 json.dump({**tale, "harm_ns": told.harm_ns}, file, indent=1)
 
     def calm(self, scenario, random, look):
-        request, run_delay_ns = scenario.calm(random)
+        request, account = scenario.calm(random)
         if not look:
             return
         tale = scenario.rig.tale(request)
         told = verdicts.judge_calm(
             scenario, request, tale,
-            scenario.witness(tale, run_delay_ns))
+            scenario.witness(tale, account))
         self.matrix.add(told)
         self.keep(told, tale)
 

@@ -24,10 +24,9 @@ from support.process import Process, Tailor, free_port  # noqa: E402
 from support.wait import PATIENCE_S, Late, wait_until  # noqa: E402
 
 PROXY_CPU, SERVER_CPU = 0, 1
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 SERVER_PRIORITY = "10"
-NICER = ["nice", "-n", "-15", "chrt", "-o", "0"]  # ordinary, yet before most
-BOOT_ID = open("/proc/sys/kernel/random/boot_id",
-               encoding="ascii").read().strip()
+NICER = ["nice", "-n", "-18", "chrt", "-o", "0"]  # ordinary, yet before most
 
 CONFIG = {
     "warmup": {"requests": 0},
@@ -173,25 +172,41 @@ class Disturber:
         self._child.wait(PATIENCE_S)
 
 
-class RunDelay:
-    """How long threads of processes were runnable without a CPU."""
+class Account:
+    """The kernel's own account of the threads of processes, ns.
+
+    delay_ns: runnable without a CPU; compiled_ns: the JVM's compilers' time
+    on one.
+    """
 
     def __init__(self, *pids):
         self._pids = pids
-        self._begin_ns = self._now()
+        self.delay_ns = self.compiled_ns = 0
+        self._add(-1)
 
-    def _now(self):
-        total = 0
+    def _add(self, sign):
         for pid in self._pids:
             for tid in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{tid}/schedstat",
-                          encoding="ascii") as file:
-                    total += int(file.read().split()[1])
-        return total
+                base = f"/proc/{pid}/task/{tid}"
+                try:
+                    ran_ns, delay_ns, _ = read(f"{base}/schedstat").split()
+                    name = read(f"{base}/comm")
+                except (FileNotFoundError, ProcessLookupError):
+                    continue  # it ended just now
+                self.delay_ns += sign * int(delay_ns)
+                if name.startswith(("C1 Compiler", "C2 Compiler")):
+                    self.compiled_ns += sign * int(ran_ns)
 
     def since(self):
-        """What came on top since this object was made, ns."""
-        return self._now() - self._begin_ns
+        """What came on top since this object was made."""
+        self._add(1)
+        return self
+
+
+def read(path):
+    """A file's text."""
+    with open(path, encoding="ascii") as file:
+        return file.read()
 
 
 class Rig:
@@ -265,7 +280,7 @@ class Rig:
         if stamps is None:
             return self.tailor.ask_json(f"/timeline/{request}?format=json")
         body = json.dumps({"id": request, "client": {
-            "boot_id": BOOT_ID, **{k: str(v) for k, v in stamps.items()}}})
+            "boot_id": read(BOOT_ID).strip(), **{k: str(v) for k, v in stamps.items()}}})
         with self.tailor.client() as client:
             client.request("POST", "/.talechain/analyze", body=body.encode())
             return json.loads(client.response("POST").body)
@@ -276,5 +291,5 @@ def sleep_us(us):
     time.sleep(us / 1e6)
 
 
-__all__ = ["CServer", "Client", "Disturber", "JavaServer", "Late", "Rig",
-           "RunDelay", "sleep_us", "wait_until"]
+__all__ = ["Account", "CServer", "Client", "Disturber", "JavaServer", "Late",
+           "Rig", "may_schedule", "sleep_us", "wait_until"]

@@ -14,7 +14,7 @@ import socket
 import struct
 import time
 
-from rig import (CServer, Client, Disturber, JavaServer, Rig, RunDelay,
+from rig import (CServer, Client, Disturber, JavaServer, Rig, Account,
                  sleep_us)
 
 MS = 1_000_000
@@ -33,6 +33,7 @@ class Injection:
 class Witness:
     """What others than Tailor say happened to a request, ns."""
     run_delay_ns: int = 0         # server and Tailor, without a CPU
+    compiled_ns: int = 0          # the JVM's compilers, on one
     off_cpu_ns: int = 0           # server's thread, for whatever reason
     faults: int = 0
     paused_ns: int = 0            # the JVM in safepoints
@@ -70,14 +71,19 @@ class Scenario:
         self.rig.stop()
 
     def calm(self, random):
-        """(x-request-id, run delay of Tailor and its server meanwhile)."""
-        delay = RunDelay(self.rig.tailor.pid, self.server.pid)
+        """(x-request-id, what happened to Tailor and its server meanwhile)."""
+        account = Account(self.rig.tailor.pid, self.server.pid)
         request = self.rig.get(f"/compute?us={random.randint(100, 1500)}")
-        return request, delay.since()
+        return request, account.since()
 
-    def witness(self, tale, run_delay_ns):
+    def witness(self, tale, account):
         record = self.server.record(tale["request"]["id"])
-        return Witness(run_delay_ns, record["off_cpu"], record["faults"])
+        return Witness(account.delay_ns, account.compiled_ns,
+                       record["off_cpu"], record["faults"],
+                       self.paused_ns(record))
+
+    def paused_ns(self, record):
+        return 0
 
     def inject(self, random):
         raise NotImplementedError
@@ -178,12 +184,36 @@ class Disturbed(Scenario):
 
 
 class Hog(Disturbed):
-    # The hog shares the CPU with the server's thread as the scheduler sees
-    # fit: the thread loses the CPU to it (preempted), or finds it taken when
-    # it is woken (runq).  How long, its own account of run delay says.
+    # Scheduled as the server is, and there first: the server's thread is
+    # woken and waits until the hog's turn is over.
     name = "cpu-hog"
+    accept = ("runq",)
+    naming = "peer"
+
+    def inject(self, random):
+        if not may_schedule():
+            raise PermissionError("no permission for real-time scheduling")
+        self.disturber.begin("peer", 0, random.randint(15_000, 60_000))
+        sleep_us(random.randint(1000, 5000))
+        self.sent_ns = time.monotonic_ns()
+        request = self.rig.get("/compute?us=2000")
+        self.disturber.end()
+        return Injection(request)
+
+    def harm_ns(self, tale):
+        """From the client's sending until the server took it up."""
+        record = self.server.record(tale["request"]["id"])
+        return record["begin"] - self.sent_ns
+
+
+class FairHog(Disturbed):
+    # Both are ordinary: the server's thread loses the CPU to it (preempted),
+    # or finds it taken when it is woken (runq), and so do both to whoever
+    # else computes here: on a machine in use it is not the only one.
+    # How long: what it took from the client's sending to the end of the
+    # computing, but for its CPU time.
+    name = "cpu-hog-fair"
     accept = ("preempted", "runq")
-    naming = "hog"
     order = "hog"
     ordinary = True
 
@@ -259,8 +289,9 @@ class ClientLate(Scenario):
 
 
 class Window(Scenario):
-    # A long answer to a client that stops reading: its buffer fills, then
-    # Tailor's, then the server's, and each window closes.
+    # A long answer to a client that does not read: its buffer fills, then
+    # Tailor's, then the server's, and each window closes.  How long: from the
+    # first byte's arrival until it has read all.
     name = "slow-reader"
     accept = ("tcp_window",)
     BYTES = 16 << 20
@@ -272,31 +303,20 @@ class Window(Scenario):
             sent_ns = time.monotonic_ns()
             sock.sendall(f"GET /big?bytes={self.BYTES} HTTP/1.1\r\n"
                          "Host: test\r\nConnection: close\r\n\r\n".encode())
-            full_ns = self.wait_full(sock)
+            select.select([sock], [], [])
+            arrived_ns = time.monotonic_ns()
             sleep_us(random.randint(50_000, 150_000))
-            resumed_ns = time.monotonic_ns()
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
             head = sock.recv(4096)
             while sock.recv(1 << 20):
                 continue
+            read_ns = time.monotonic_ns()
         name = b"x-request-id: "
         at = head.lower().index(name) + len(name)
         request = head[at:head.index(b"\r\n", at)].decode()
-        return Injection(request, resumed_ns - full_ns,
+        return Injection(request, read_ns - arrived_ns,
                          {"sched_ns": sent_ns, "send_ns": sent_ns,
-                          "last_ns": time.monotonic_ns()})
-
-    @staticmethod
-    def wait_full(sock):
-        """Wait until nothing more comes in; when the last did."""
-        libc, count = ctypes.CDLL(None), ctypes.c_int()
-        have, since = -1, time.monotonic_ns()
-        while have <= 0 or time.monotonic_ns() - since < 10 * MS:
-            libc.ioctl(sock.fileno(), 0x541b, ctypes.byref(count))  # FIONREAD
-            if count.value != have:
-                have, since = count.value, time.monotonic_ns()
-            sleep_us(50)
-        return since
+                          "last_ns": read_ns})
 
 
 class Retransmit(Scenario):
@@ -393,18 +413,11 @@ class Java(Scenario):
         self.past.response()
         return Injection(response.get("x-request-id"))
 
-    def interval(self, tale):
-        """When the server worked on it, by itself."""
-        record = self.server.record(tale["request"]["id"])
-        return record["begin"], record["end"]
-
     def harm_ns(self, tale):
-        return self.server.paused_ns(*self.interval(tale))
+        return self.paused_ns(self.server.record(tale["request"]["id"]))
 
-    def witness(self, tale, run_delay_ns):
-        record = self.server.record(tale["request"]["id"])
-        return Witness(run_delay_ns, record["off_cpu"], 0,
-                       self.server.paused_ns(*self.interval(tale)))
+    def paused_ns(self, record):
+        return self.server.paused_ns(record["begin"], record["end"])
 
 
 class Young(Java):
@@ -501,7 +514,7 @@ class Resent(Java):
 
 def all_scenarios():
     """Name -> class, in the order of the matrix."""
-    rows = [Work, DelayedAck, HugeFault, SmallFaults, Hog, Fifo, Lock,
+    rows = [Work, DelayedAck, HugeFault, SmallFaults, Hog, FairHog, Fifo, Lock,
             Stopped, Queue, ClientLate, Window, Retransmit]
     for kind in (Young, Full):
         for collector in ("G1", "Parallel", "Serial"):

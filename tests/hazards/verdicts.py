@@ -5,9 +5,11 @@ right         the verdict's code is one that the scenario accepts (and its
 false cause   in a request that nothing was done to: a code of HAZARDS to
               which the tale gives more than 1 ms in all, and which did not
               really happen by the account of somebody else than Tailor: the
-              run delays of the server and of Tailor (runq, preempted), the
+              run delays of the server and of Tailor (runq, preempted,
+              and backend_queue for a thread that came late), the
               time the server's thread was not on a CPU (lock), its page
-              faults, the JVM's own log of safepoints.  Half of what is told
+              faults, the CPU time of the JVM's compilers (class_loading),
+              the JVM's own log of safepoints.  Half of what is told
               must be witnessed.
 exact         the time told is within 5 % or 100 us of the injector's
 """
@@ -61,7 +63,9 @@ def judge_calm(scenario, request, tale, witness):
     """Which hazards it tells of that nobody else saw."""
     sums = tale["causes"]
     seen = {"runq": witness.run_delay_ns, "preempted": witness.run_delay_ns,
+            "backend_queue": witness.run_delay_ns,
             "lock": witness.off_cpu_ns,
+            "class_loading": witness.compiled_ns,
             "gc": witness.paused_ns, "safepoint": witness.paused_ns}
     false = []
     for code, ns in sums.items():
