@@ -7,9 +7,11 @@
 #include "talechain/drawing.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BUDGET_HEIGHT 28
+#define PIECES_MAX 200
 #define BUDGET_LEAST 2.0 /* pixels, so that no segment is hidden */
 
 const char *
@@ -144,6 +146,56 @@ sums_draw(struct drawing *d)
 	}
 }
 
+/* The largest of some sums. */
+static enum tale_cause
+sum_largest(const int64_t sum_ns[TALE_CAUSE_COUNT])
+{
+	unsigned c, best = 0;
+
+	for (c = 1; c < TALE_CAUSE_COUNT; c++)
+		if (sum_ns[c] > sum_ns[best])
+			best = c;
+	return (enum tale_cause)best;
+}
+
+/*
+ * The pieces to draw; the caller frees them.  Where there are more than fit,
+ * short neighbours become one piece of what most of it is; sums below and the
+ * tables have them all.
+ */
+static struct story_segment *
+pieces_merge(const struct story *s, size_t *count)
+{
+	struct story_segment *out = calloc(s->segments + 1, sizeof(*out)), *p;
+	int64_t sum_ns[TALE_CAUSE_COUNT], least_ns = 0, length_ns;
+	size_t i, n = 0, held = 0;
+
+	if (out == NULL)
+		return NULL;
+	if (s->segments > PIECES_MAX)
+		least_ns = s->total_ns / PIECES_MAX;
+	for (i = 0; i < s->segments; i++) {
+		const struct story_segment *g = &s->segment[i];
+
+		length_ns = g->end_ns - g->begin_ns;
+		if (held == 0 || length_ns >= least_ns ||
+		    out[n - 1].end_ns - out[n - 1].begin_ns >= least_ns) {
+			memset(sum_ns, 0, sizeof(sum_ns));
+			out[n++] = *g;
+			held = 0;
+		}
+		p = &out[n - 1];
+		p->end_ns = g->end_ns;
+		sum_ns[g->cause] += length_ns;
+		p->cause = sum_largest(sum_ns);
+		if (held++ > 0)
+			snprintf(p->who, sizeof(p->who),
+			    "mostly, of %zu pieces", held);
+	}
+	*count = n;
+	return out;
+}
+
 void
 drawing_budget(struct drawing *d)
 {
@@ -151,22 +203,29 @@ drawing_budget(struct drawing *d)
 	double room = PICTURE_RIGHT - PICTURE_LEFT, left = PICTURE_LEFT;
 	double least = BUDGET_LEAST, scale, width;
 	char total[MARKUP_TIME], below[64];
-	size_t i;
+	struct story_segment *piece;
+	size_t i, pieces;
 
-	if (least * (double)s->segments > room / 4)
-		least = room / 4 / (double)s->segments;
-	scale = (room - least * (double)s->segments) /
+	piece = pieces_merge(s, &pieces);
+	if (piece == NULL) {
+		d->x->failed = true;
+		return;
+	}
+	if (least * (double)pieces > room / 4)
+		least = room / 4 / (double)pieces;
+	scale = (room - least * (double)pieces) /
 		(double)(s->total_ns > 0 ? s->total_ns : 1);
 	snprintf(
 	    below, sizeof(below), "%s in all", markup_span(total, s->total_ns));
 	drawing_name(d, "where time went", below, d->y + BUDGET_HEIGHT / 2.0);
 	text_add(d->x, "<g class=\"budget\">\n");
-	for (i = 0; i < s->segments; i++) {
-		width = least + scale * (double)(s->segment[i].end_ns -
-						 s->segment[i].begin_ns);
-		segment_draw(d, &s->segment[i], left, width);
+	for (i = 0; i < pieces; i++) {
+		width = least +
+			scale * (double)(piece[i].end_ns - piece[i].begin_ns);
+		segment_draw(d, &piece[i], left, width);
 		left += width;
 	}
+	free(piece);
 	text_add(d->x, "</g>\n");
 	d->y += BUDGET_HEIGHT + 18;
 	sums_draw(d);

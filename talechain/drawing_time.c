@@ -130,7 +130,7 @@ axis_draw(struct drawing *d)
 }
 
 static void
-lane_draw(struct drawing *d, size_t i)
+lane_draw(struct drawing *d, size_t i, bool even)
 {
 	static const char *const kind[] = {
 	    [STORY_LANE_CLIENT] = "client",
@@ -152,7 +152,7 @@ lane_draw(struct drawing *d, size_t i)
 	text_add(d->x,
 	    "<g class=\"lane %s%s\"><rect class=\"paper\" x=\"0\" y=\"%.1f\" "
 	    "width=\"%d\" height=\"%.1f\"/><text x=\"%d\" y=\"%.1f\">",
-	    kind[l->kind], i % 2 == 0 ? " even" : "", y, PICTURE_WIDTH, height,
+	    kind[l->kind], even ? " even" : "", y, PICTURE_WIDTH, height,
 	    DRAWING_MARGIN, y + PICTURE_PAD + PICTURE_BAR / 2.0 + 4);
 	markup_cut(d->x, l->name, 17);
 	text_add(d->x, "<title>");
@@ -165,6 +165,7 @@ lane_draw(struct drawing *d, size_t i)
 void
 drawing_lanes(struct drawing *d)
 {
+	bool even;
 	size_t i;
 
 	if (d->p->folds > 0)
@@ -174,8 +175,12 @@ drawing_lanes(struct drawing *d)
 		    DRAWING_MARGIN, d->y + AXIS_HEIGHT - 9);
 	d->lanes_y = d->y + AXIS_HEIGHT;
 	text_add(d->x, "<g class=\"lanes\">\n");
-	for (i = 0; i < d->p->story->lanes; i++)
-		lane_draw(d, i);
+	for (i = 0, even = true; i < d->p->story->lanes; i++) {
+		if (d->p->lane[i].rows == 0)
+			continue;
+		lane_draw(d, i, even);
+		even = !even;
+	}
 	text_add(d->x, "</g>\n");
 	if (d->p->story->total_ns > 0)
 		axis_draw(d);

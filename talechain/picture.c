@@ -203,15 +203,24 @@ rows_assign(struct picture *p)
 	return 0;
 }
 
+/* A lane on which nothing lies and no arrow ends takes no room. */
 static void
 lanes_place(struct picture *p)
 {
+	const struct story *s = p->story;
+	struct picture_lane *l;
 	size_t i;
 
-	for (i = 0; i < p->story->lanes; i++) {
+	for (i = 0; i < s->arrows; i++) {
+		l = &p->lane[s->arrow[i].from_lane];
+		l->rows += l->rows == 0;
+		l = &p->lane[s->arrow[i].to_lane];
+		l->rows += l->rows == 0;
+	}
+	for (i = 0; i < s->lanes; i++) {
 		p->lane[i].y = p->height;
 		if (p->lane[i].rows == 0)
-			p->lane[i].rows = 1;
+			continue;
 		p->height += p->lane[i].rows * PICTURE_ROW -
 			     (PICTURE_ROW - PICTURE_BAR) + 2 * PICTURE_PAD;
 	}

@@ -352,7 +352,28 @@ wake_followed(const struct tale *t, size_t wakeup)
 	return NULL;
 }
 
-/* Who made a thread runnable, to when and where it ran. */
+/* Whether the request is in the hands of a thread at a moment, or about to. */
+static bool
+on_the_path(const struct telling *tl, uint32_t tid, int64_t ns)
+{
+	const struct story *s = tl->s;
+	size_t low = 0, high = s->segments, middle, i;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (s->segment[middle].end_ns < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* The wake-up ends a wait and begins what follows it. */
+	for (i = low > 0 ? low - 1 : 0; i < s->segments && i <= low + 2; i++)
+		if (tl->told[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Who made a thread of the request runnable, to when and where it ran. */
 static void
 draw_wakes(struct telling *tl)
 {
@@ -371,6 +392,8 @@ draw_wakes(struct telling *tl)
 			continue;
 		a.from_ns = telling_at(tl, t->entry[i].at);
 		a.to_ns = telling_at(tl, ran->at);
+		if (!on_the_path(tl, (uint32_t)v->arg[0], a.to_ns))
+			continue;
 		a.from_lane = lane_get(tl, STORY_LANE_CPU, (int)v->cpu, 0);
 		a.to_lane =
 		    lane_get(tl, STORY_LANE_CPU, (int)ran->slot.event.cpu, 0);

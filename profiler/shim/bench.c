@@ -15,6 +15,7 @@
 #include "profiler/shim/scope.h"
 #include "profiler/shim/workload.h"
 
+#define ROUNDS_MAX 1000
 #define IMPOSSIBLE 1.5	 /* times the true rate: cannot be */
 #define BOUNCES 20000	 /* of a cache line */
 #define TURN_US 5	 /* of each of two loops */
@@ -92,7 +93,8 @@ produce(struct bench *b, uint64_t wait, bool observe, double *per_change,
 static int
 cost_at(struct bench *b, unsigned work, uint64_t wait, struct bench_cost *out)
 {
-	double ratio[1000], alone[1000], look[1000], with = 0;
+	double ratio[ROUNDS_MAX] = {0}, alone[ROUNDS_MAX] = {0};
+	double look[ROUNDS_MAX] = {0}, with = 0;
 	unsigned i, n = b->o->rounds;
 	int err;
 
@@ -370,6 +372,8 @@ bench_run(struct bench_result *out, const struct bench_options *options,
 
 	if (err < 0)
 		return err;
+	if (options->rounds < 1 || options->rounds > ROUNDS_MAX)
+		return -EINVAL;
 	memset(out, 0, sizeof(*out));
 	out->hz = cycles_hz();
 	b.w = aligned_alloc(_Alignof(struct workload), sizeof(*b.w));

@@ -33,6 +33,25 @@ svg_of(const struct story *s)
 	return text;
 }
 
+/* Lanes on which something lies or an arrow ends. */
+static size_t
+lanes_used(const struct story *s)
+{
+	size_t lane, i, n = 0;
+	bool used;
+
+	for (lane = 0; lane < s->lanes; lane++) {
+		used = false;
+		for (i = 0; i < s->bars; i++)
+			used |= s->bar[i].lane == lane;
+		for (i = 0; i < s->arrows; i++)
+			used |= s->arrow[i].from_lane == lane ||
+				s->arrow[i].to_lane == lane;
+		n += used;
+	}
+	return n;
+}
+
 /* Everything once, and markup that holds together. */
 static void
 whole(const struct story *s)
@@ -54,9 +73,52 @@ whole(const struct story *s)
 	}
 	assert_int_equal(occurrences(text, "<g class=\"bar "), s->bars);
 	assert_int_equal(occurrences(text, "data-y1="), s->arrows);
-	assert_int_equal(occurrences(text, "<g class=\"lane "), s->lanes);
+	assert_int_equal(occurrences(text, "<g class=\"lane "), lanes_used(s));
 	assert_int_equal(occurrences(text, "<g class=\"segment "), s->segments);
 	free(text);
+}
+
+/* Goal: of a thousand pieces few are drawn, and they tile the same time. */
+static void
+test_many_pieces(void **state)
+{
+	enum { PIECES = 1000 };
+	static struct story_segment segment[PIECES];
+	struct sample *s = sample_new("plain");
+	long long begin, end, last = 0;
+	const char *at;
+	size_t i, n = 0;
+	char *text;
+
+	(void)state;
+	s->story.total_ns = 0;
+	for (i = 0; i < PIECES; i++) {
+		segment[i].begin_ns = s->story.total_ns;
+		s->story.total_ns += i == 500 ? 3000000 : 1000 + (int)i;
+		segment[i].end_ns = s->story.total_ns;
+		segment[i].cause =
+		    i % 3 == 0 ? TALE_CAUSE_RUNQ : TALE_CAUSE_WORK;
+	}
+	s->story.segment = segment;
+	s->story.segments = PIECES;
+	text = svg_of(&s->story);
+	for (at = text; (at = strstr(at, "<g class=\"segment ")) != NULL;
+	     at++) {
+		assert_int_equal(
+		    sscanf(strstr(at, "data-b"),
+			"data-b=\"%lld\" data-e=\"%lld\"", &begin, &end),
+		    2);
+		assert_int_equal(begin, last);
+		assert_true(end > begin);
+		last = end;
+		n++;
+	}
+	assert_int_equal(last, s->story.total_ns);
+	assert_in_range(n, 30, 250);
+	/* The long one stands alone. */
+	assert_non_null(strstr(text, "3.00 ms ("));
+	free(text);
+	free(s);
 }
 
 /* Goal: every sample and stories by chance are shown whole. */
@@ -320,6 +382,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_check),
 	    cmocka_unit_test(test_whole),
+	    cmocka_unit_test(test_many_pieces),
 	    cmocka_unit_test(test_hostile),
 	    cmocka_unit_test(test_places),
 	    cmocka_unit_test(test_mapping),
