@@ -14,8 +14,8 @@ import socket
 import struct
 import time
 
-from rig import (CServer, Client, Disturber, JavaServer, Rig, Account,
-                 sleep_us)
+from rig import (Account, CServer, Client, Disturber, JavaServer, Rig,
+                 may_schedule, sleep_us)
 
 MS = 1_000_000
 HIT_NS = MS // 2  # less harm than this has missed its request
