@@ -41,9 +41,9 @@ CONFIG = {
 def before_others():
     """Have this process and its children scheduled before all ordinary ones.
 
-    What the rest of the machine does then disturbs nothing here.  C servers
-    are put below Tailor and the client, which hardly compute; JVMs stay
-    ordinary.  Returns whether that is allowed.
+    What the rest of the machine does then disturbs nothing here.  Servers
+    are put below Tailor and the client, which hardly compute.  Returns
+    whether that is allowed.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(20))
@@ -118,16 +118,21 @@ class JavaServer(Server):
         port = port or free_port()
         agent = os.path.join(build, "libtailor-jvm.so")
         super().__init__(
-            # Nicer for us, but never real-time: starting, it takes all
-            # there is, and the kernel then throttles everybody who is.
             NICER * may_schedule()
             + ["taskset", "-c", f"{PROXY_CPU},{SERVER_CPU}",
-             shutil.which("java"), "-Xms320m", "-Xmx320m", "-Xmn96m",
+             shutil.which("java"), "-Xms640m", "-Xmx640m", "-Xmn96m",
              f"-XX:+Use{collector}GC", "-Dsun.net.httpserver.nodelay=true",
              "-Xlog:safepoint=info:stderr:timenanos",
              f"-agentpath:{agent}=socket={channels}",
              "-cp", os.path.join(build, "hazards", "classes"),
              "HazardServer", str(port)], port)
+
+    def before_others(self):
+        """From now on; not while it starts, when it takes all there is and
+        the kernel would throttle everybody who is before others."""
+        if may_schedule():
+            subprocess.run(["chrt", "-a", "-r", "-p", SERVER_PRIORITY,
+                            str(self.pid)], check=True)
 
     def safepoints(self):
         """[(begin, end, operation)], instants of CLOCK_MONOTONIC."""
@@ -160,12 +165,12 @@ class Disturber:
         self._child.stdin.flush()
 
     def end(self):
-        """Wait until it is done: how long it was, ns; or PermissionError."""
+        """Wait until it is done: (begin, end); or PermissionError."""
         answer = self._child.stdout.readline()
         if not answer or answer.startswith("error"):
             raise PermissionError(answer.strip())
         begin, end = answer.split()
-        return int(end) - int(begin)
+        return int(begin), int(end)
 
     def kill(self):
         self._child.stdin.close()
