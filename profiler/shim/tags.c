@@ -48,7 +48,7 @@ row_compare(const void *va, const void *vb)
 size_t
 tags_sorted(const struct tags *t, const struct tag_row **rows, size_t max)
 {
-	struct tag_row const *all[TAGS];
+	struct tag_row const *all[TAGS] = {NULL};
 	size_t n = 0, i;
 
 	for (i = 0; i < TAGS; i++)

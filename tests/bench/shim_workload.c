@@ -63,6 +63,8 @@ main(int argc, char **argv)
 	word = fd < 0 ? MAP_FAILED
 		      : mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 			    0);
+	if (fd >= 0)
+		close(fd);
 	if (word == MAP_FAILED || workload_pin(atoi(argv[2])) < 0) {
 		perror("shim_workload");
 		return 1;
