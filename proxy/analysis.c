@@ -244,6 +244,7 @@ analysis_free(struct analysis **ap)
 	if (a == NULL)
 		return;
 	if (a->started) {
+		atomic_store(&a->work.closing, true);
 		atomic_store(&a->stop, true);
 		wake(a->question_fd);
 		pthread_join(a->thread, NULL);

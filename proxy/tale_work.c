@@ -273,7 +273,7 @@ settle(const struct tale_work *w, const struct tale_request *r)
 	struct instant due = instant_plus(r->finished, w->settle_ns);
 	int64_t left = instant_since(due, instant_now());
 
-	if (left > 0 && left <= w->settle_ns)
+	if (left > 0 && left <= w->settle_ns && !atomic_load(&w->closing))
 		nanosleep(&(struct timespec){0, left}, NULL);
 }
 
@@ -285,7 +285,8 @@ slice(struct tale_work *w, const struct analysis_question *q, struct tale **out)
 		int err = tale_slice(out, w->reader, &q->request,
 		    q->has_client ? &q->client : NULL, SLACK_NS);
 
-		if (err < 0 || tale_whole(*out) || tries == LATE_TRIES)
+		if (err < 0 || tale_whole(*out) || tries == LATE_TRIES ||
+		    atomic_load(&w->closing))
 			return err;
 		tale_free(out);
 		nanosleep(&(struct timespec){0, LATE_NS}, NULL);

@@ -29,6 +29,9 @@ struct tale_work {
 	struct instant window_end; /* of the candidates */
 	char boot_id[37];
 
+	/* Any thread: be quick, what is missing stays missing. */
+	atomic_bool closing;
+
 	/* Written by the analysis thread, read by any. */
 	_Atomic uint64_t failed, told;
 	_Atomic uint64_t tales, files, bytes, added, dropped, corrupt;
