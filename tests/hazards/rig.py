@@ -247,10 +247,18 @@ class Rig:
         finally:
             os.environ.pop("LD_PRELOAD", None)
         self.tailor.wait_ready()
+        self.need_kernel()
         for i, server in enumerate(servers):
             self.tailor.wait_server(f"s{i}", state="ready", pid=server.pid)
         self.connect()
         return self
+
+    def need_kernel(self):
+        """Without the kernel's events nothing here can be told."""
+        said = [x for x in self.tailor.lines if re.search("kernel_o(n|ff)", x)]
+        if not any("kernel_on" in x for x in said):
+            raise PermissionError(
+                " ".join(said) or "this tailor has no events of the kernel")
 
     def connect(self):
         """A new connection of the client."""

@@ -16,6 +16,7 @@ exact         the time told is within 5 % or 100 us of the injector's
 
 import dataclasses
 import html
+import textwrap
 
 HONEST = ("work", "proxy", "network", "client_send", "unknown", "blind",
           "lost", "sleep")
@@ -149,7 +150,8 @@ class Matrix:
             if timed:
                 lines.append(self.time_line(name, timed))
         for name, why in self.skipped.items():
-            lines.append(f"{name:17}skipped: {why}")
+            lines += textwrap.wrap(f"{name:17}skipped: {why}", 80,
+                                   subsequent_indent=17 * " ")
         return "\n".join(lines)
 
     @staticmethod
