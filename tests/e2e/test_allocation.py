@@ -24,7 +24,7 @@ def test_no_allocation_per_request(build, upstream, tailor, tmp_path,
     server.serve(lambda r: response(200, b"x" * int(r.target[1:])))
     with monkeypatch.context() as patch:
         patch.setenv("LD_PRELOAD", str(library))
-        t = tailor(server, slow={"target": "10s"})
+        t = tailor(server, slow={"target": "10s", "keep_slowest": 0})
 
     def count():
         t.signal(signal.SIGUSR2)
