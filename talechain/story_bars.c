@@ -15,6 +15,7 @@
 #include "talechain/text.h"
 
 /* What one kind of thing may take of the bounds in story.h. */
+#define WAKE_NEAR_NS (20 * NS_PER_US) /* of what it leads to */
 #define DELAYS_MAX 300
 #define SPELLS_MAX 300
 #define FLOWS_MAX 40
@@ -366,9 +367,11 @@ on_the_path(const struct telling *tl, uint32_t tid, int64_t ns)
 		else
 			high = middle;
 	}
-	/* The wake-up ends a wait and begins what follows it. */
+	/* The wake-up ends a wait and begins what follows it at once. */
 	for (i = low > 0 ? low - 1 : 0; i < s->segments && i <= low + 2; i++)
-		if (tl->told[i].tid == tid)
+		if (tl->told[i].tid == tid &&
+		    s->segment[i].begin_ns <= ns + WAKE_NEAR_NS &&
+		    s->segment[i].end_ns >= ns - WAKE_NEAR_NS)
 			return true;
 	return false;
 }
