@@ -26,7 +26,7 @@
 #include "config/config.h"
 #include "proxy/access_record.h"
 
-#define BATCH_BYTES (64 * 1024)
+#define BATCH_BYTES ((size_t)64 * 1024)
 #define CLOSE_PATIENCE_NS NS_PER_S
 #define LOOK_MS 50 /* while a pipe is full: is it time to end? */
 
@@ -271,6 +271,7 @@ access_log_switch(struct access_log **lp, unsigned ring_records, int fd)
 		err = log_new(lp, ring_records);
 		if (err < 0)
 			goto fail;
+		assert(*lp != NULL);
 	}
 	e = place(*lp);
 	if (e == NULL) {

@@ -4,6 +4,7 @@
  */
 #include "proxy/analysis.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -157,6 +158,7 @@ analysis_main(void *user)
 	struct analysis_question *q;
 	struct analysis_answer answer;
 
+	assert(a != NULL);
 	/* Rather late than in anybody's way. */
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
 	while (!atomic_load(&a->stop)) {

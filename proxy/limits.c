@@ -12,8 +12,8 @@
 
 /* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
 #define DESCRIPTORS_OTHER 256
-#define TALE_BYTES 2048		     /* of a kept one, beside its events */
-#define LOG_RING_BYTES (1024 * 1152) /* see base/log.h */
+#define TALE_BYTES ((size_t)2048) /* of a kept one, beside its events */
+#define LOG_RING_BYTES ((size_t)1024 * 1152) /* see base/log.h */
 
 void
 limits_hedging(const struct config *c, struct hedging_limits *l)

@@ -177,7 +177,7 @@ negotiate_extra(
 		    "Referrer-Policy: no-referrer\r\n");
 		break;
 	case TALE_FORMAT_CHROME:
-		for (i = 0; id[i] != '\0' && i < sizeof(name) - 1; i++)
+		for (i = 0; i < sizeof(name) - 1 && id[i] != '\0'; i++)
 			name[i] = strchr("-_.", id[i]) != NULL ||
 					  (id[i] >= '0' && id[i] <= '9') ||
 					  (id[i] >= 'A' && id[i] <= 'Z') ||

@@ -415,7 +415,9 @@ list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
 	struct tale_wanted want = {.cause = wanted->cause,
 	    .path = wanted->path[0] != '\0' ? wanted->path : NULL};
 	size_t room = atomic_load(&w->tales) + 1;
-	const struct tale_summary **all = calloc(room, sizeof(*all)), *one;
+	const struct tale_summary **all = calloc(
+				      room, sizeof(struct tale_summary *)),
+				  *one;
 	struct tale_store *store[2] = {w->store, w->spare};
 
 	if (all == NULL)
@@ -430,7 +432,7 @@ list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
 		       (one = tale_store_next(store[i], &want, &at)) != NULL)
 			all[(*n)++] = one;
 	}
-	qsort(all, *n, sizeof(*all), newer_first);
+	qsort(all, *n, sizeof(struct tale_summary *), newer_first);
 	if (*n > wanted->n)
 		*n = wanted->n;
 	return all;

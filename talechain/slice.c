@@ -18,10 +18,12 @@
 #include "talechain/slice.h"
 #include "talechain/telling.h"
 
-#define DOUBT_PAST_NS (60 * NS_PER_S)	    /* read later than this: doubtful */
-#define DOUBT_FUTURE_NS NS_PER_MS	    /* stamped after it was read */
-#define BULKS_MAX (TALE_EVENTS_MAX / 8 * 3) /* page faults and the like */
+#define DOUBT_PAST_NS (60 * NS_PER_S) /* read later than this: doubtful */
+#define DOUBT_FUTURE_NS NS_PER_MS     /* stamped after it was read */
+#define BULKS_MAX \
+	((size_t)TALE_EVENTS_MAX / 8 * 3) /* page faults and the like */
 #define SWITCHES_MAX (TALE_EVENTS_MAX / 4)
+#define KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
 #define AWAY_MAX_NS (200 * NS_PER_US) /* longer absences are not left out */
 #define BEGINNINGS (3 + HAZARD_KIND_COUNT) /* what beginning_of() tells */
 /*
@@ -167,7 +169,7 @@ slice_full(struct slicer *s, const struct timeline_slot *slot)
 		return true;
 	return s->tale->entries >= TALE_EVENTS_MAX ||
 	       (class == 2 && s->applications >= TALE_EVENTS_MAX / 2) ||
-	       (class == 0 && s->kernels >= TALE_EVENTS_MAX / 4 * 3);
+	       (class == 0 && s->kernels >= KERNELS_MAX);
 }
 
 /* Take a slot into the tale.  0 or -ENOMEM. */

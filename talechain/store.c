@@ -10,6 +10,7 @@
 #include "talechain/store.h"
 
 #include <dirent.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -285,6 +286,7 @@ store_read(struct tale_store *s)
 	uint64_t *number = NULL;
 	int n = list_files(s->directory, &number), err = n;
 
+	assert(n <= 0 || number != NULL);
 	for (int i = 0; i < n && err >= 0; i++) {
 		err = store_read_file(s, number[i]);
 		s->next_file = number[i] + 1;
@@ -387,8 +389,8 @@ record_make(const struct tale_store *s, const struct tale *t,
 	uint8_t *grown;
 	int err;
 
-	out->at = malloc(sizeof(h));
 	out->length = sizeof(h);
+	out->at = malloc(out->length);
 	if (out->at == NULL)
 		return -ENOMEM;
 	err = tale_pack(out, t, summary);

@@ -30,18 +30,23 @@ bucket_of(const struct store_index *x, const char *external_id)
 int
 store_index_init(struct store_index *x, unsigned keep)
 {
-	unsigned buckets = 16;
+	struct store_entry **entry, **bucket;
+	unsigned capacity = 2 * keep + 2, buckets = 16;
 
 	while (buckets < 2 * keep)
 		buckets *= 2;
-	*x =
-	    (struct store_index){.capacity = 2 * keep + 2, .mask = buckets - 1};
-	x->entry = calloc(x->capacity, sizeof(struct store_entry *));
-	x->bucket = calloc(buckets, sizeof(struct store_entry *));
-	if (x->entry == NULL || x->bucket == NULL) {
-		store_index_fini(x);
+	*x = (struct store_index){0};
+	entry = calloc(capacity, sizeof(struct store_entry *));
+	bucket = calloc(buckets, sizeof(struct store_entry *));
+	if (entry == NULL || bucket == NULL) {
+		free(entry);
+		free(bucket);
 		return -ENOMEM;
 	}
+	*x = (struct store_index){.entry = entry,
+	    .capacity = capacity,
+	    .bucket = bucket,
+	    .mask = buckets - 1};
 	return 0;
 }
 

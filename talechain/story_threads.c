@@ -274,7 +274,7 @@ events_note(struct telling *tl)
 		if (t->entry[i].slot.event.type != TALECHAIN_THREAD)
 			continue;
 		tl->name = telling_grow(&tl->failed, tl->name, tl->names,
-		    &tl->name_room, sizeof(*tl->name));
+		    &tl->name_room, sizeof(struct tale_entry *));
 		if (!tl->failed)
 			tl->name[tl->names++] = &t->entry[i];
 	}

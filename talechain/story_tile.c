@@ -111,6 +111,7 @@ tiling_init(struct tiling *g, const struct telling *tl)
 		if (g->point[i] != g->point[k - 1])
 			g->point[k++] = g->point[i];
 	g->cells = k - 1;
+	assert(g->cells > 0); /* 0 and total_ns are two points */
 	for (i = 0; i <= g->cells; i++) {
 		g->next[i] = i;
 		g->owner[i] = NOBODY;
@@ -200,14 +201,14 @@ tile_make(struct telling *tl)
 
 	if (s->total_ns == 0)
 		return;
-	if (tiling_init(&g, tl))
-		s->segment = calloc(g.cells, sizeof(*s->segment));
-	if (s->segment != NULL)
-		tl->told = calloc(g.cells, sizeof(*tl->told));
-	if (tl->told == NULL) {
-		tl->failed = true;
+	tl->failed = !tiling_init(&g, tl);
+	if (tl->failed)
 		goto free_tiling;
-	}
+	s->segment = calloc(g.cells, sizeof(*s->segment));
+	tl->told = calloc(g.cells, sizeof(*tl->told));
+	tl->failed = s->segment == NULL || tl->told == NULL;
+	if (tl->failed)
+		goto free_tiling;
 	for (size_t i = 0; i < tl->claims; i++)
 		tiling_take(&g, &tl->claim[g.order[i]], g.order[i]);
 	tile_segments(tl, &g);

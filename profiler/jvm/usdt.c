@@ -34,6 +34,10 @@ struct usdt {
 	struct channel *channel[USDT_SERVERS]; /* owned */
 };
 
+#ifndef USDT_OBJECT
+#define USDT_OBJECT "/dev/null" /* only to be looked at by tools */
+#endif
+
 /* The object, made from usdt.bpf.c at build time. */
 extern const char usdt_object[], usdt_object_end[];
 __asm__(".pushsection .rodata\n"

@@ -18,6 +18,10 @@ struct task_map {
 	const struct task_map_cpu *cpu; /* owned mapping, read only */
 };
 
+#ifndef TASK_MAP_OBJECT
+#define TASK_MAP_OBJECT "/dev/null" /* only to be looked at by tools */
+#endif
+
 /* The object, made from task_map.bpf.c at build time. */
 extern const char task_map_object[], task_map_object_end[];
 __asm__(".pushsection .rodata\n"

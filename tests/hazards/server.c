@@ -180,7 +180,7 @@ serve_single(int listener)
 		p[n] = (struct pollfd){listener, POLLIN, 0};
 		if (poll(p, n + 1, -1) < 0)
 			continue;
-		if (p[n].revents != 0 && n < CONNECTIONS) {
+		if (n < CONNECTIONS && p[n].revents != 0) {
 			c[n] = connection_new(listener);
 			if (c[n] == NULL)
 				continue;
