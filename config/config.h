@@ -191,6 +191,11 @@ struct config {
 		enum config_kernel kernel;
 		unsigned kernel_slots; /* a power of two */
 		bool syscalls;
+		struct {
+			bool ipc, clock, cpu, page_faults, switches;
+			bool queue, classes, compiled;
+		} rates; /* sampled and written into the stream */
+		int64_t rates_period_ns;
 	} profiler;
 
 	struct {

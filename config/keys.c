@@ -57,6 +57,17 @@ static const struct key_choice jvms[] = {
     {"none", CONFIG_JVM_NONE},
     {NULL, 0},
 };
+static const struct key_choice rates[] = {
+    {"ipc", offsetof(struct config, profiler.rates.ipc)},
+    {"clock", offsetof(struct config, profiler.rates.clock)},
+    {"cpu", offsetof(struct config, profiler.rates.cpu)},
+    {"page_faults", offsetof(struct config, profiler.rates.page_faults)},
+    {"switches", offsetof(struct config, profiler.rates.switches)},
+    {"queue", offsetof(struct config, profiler.rates.queue)},
+    {"classes", offsetof(struct config, profiler.rates.classes)},
+    {"compiled", offsetof(struct config, profiler.rates.compiled)},
+    {NULL, 0},
+};
 static const struct key_choice proxy_polls[] = {
     {"sleep", false},
     {"spin", true},
@@ -558,6 +569,20 @@ const struct config_key config_keys[] = {
 	.meaning = "System calls of the servers, too.  Off: while they are "
 	"told, each system call of each process on the machine costs 150 ns "
 	"more."},
+{"profiler.rates", KEY_FLAGS, .choices = rates, .restart = true,
+	.fallback = "ipc,clock",
+	.meaning = "What is sampled of the servers and drawn under their lanes "
+	"in timelines: instructions per cycle; how fast the CPUs' clocks are; "
+	"CPU time; page faults; context switches; requests in their queues; "
+	"classes loaded and methods compiled.  The first two need hardware "
+	"counters, which most virtual machines lack: then they are off.  "
+	"Counters are of up to 128 threads of a server."},
+{"profiler.rates_period", KEY_DURATION, PLACE(config, profiler.rates_period_ns),
+	RANGE(1 * MS, 10 * S), .unit = "ms", .restart = true,
+	.fallback = "10ms",
+	.meaning = "Each of them at most once in so long.  Shorter than 5 ms "
+	"counts for queue, classes and compiled only, for which the kernel "
+	"need not be asked."},
 
 {"slow.target", KEY_DURATION, PLACE(config, slow.target_ns),
 	RANGE(0, 600 * S), .unit = "ms", .fallback = "20ms",

@@ -251,6 +251,21 @@ attach_turn_kernel(struct attach *a, struct instant now)
 	return COUNT_PERIOD_NS;
 }
 
+/* Whose threads are counted may have changed; then sample what is due. */
+static int64_t
+attach_turn_rates(struct attach *a, struct instant now)
+{
+	const struct process *p;
+	unsigned i;
+
+	for (i = 0; i < a->servers; i++) {
+		p = &a->process[i];
+		rates_server(&a->rates, i, p->jvm != 0 ? p->jvm : p->pid,
+		    p->server->name);
+	}
+	return rates_turn(&a->rates, a->orders, now);
+}
+
 /* One turn; wait_ns is how long to sleep, -1: until something happens. */
 static int64_t
 attach_turn(struct attach *a, int64_t wait_ns)
@@ -279,6 +294,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 		due_ns = sooner(due_ns, attach_turn_server(&a->process[i],
 					    &p[1 + i * POLL_SERVER], now));
 	due_ns = sooner(due_ns, attach_turn_kernel(a, now));
+	due_ns = sooner(due_ns, attach_turn_rates(a, now));
 	due_ns = sooner(due_ns, door_turn(&a->door, p + POLL_OTHERS, now));
 	attach_collect(a);
 	attach_show(a);

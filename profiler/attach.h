@@ -22,6 +22,7 @@
 #include "profiler/order.h"
 #include "profiler/process.h"
 #include "profiler/profiler.h"
+#include "profiler/rates_read.h"
 
 struct attach {
 	struct door door;
@@ -33,11 +34,12 @@ struct attach {
 	} watched[PROFILER_SERVERS]; /* what the kernel was told */
 	struct instant count_at;     /* when to ask it for its losses */
 	struct usdt *usdt;	     /* borrowed; NULL: no probes */
-	struct order_ring *orders;   /* borrowed; this thread writes */
-	struct order_ring *returns;  /* borrowed; this thread reads */
-	unsigned out;		     /* sources ending, not yet returned */
-	struct pollfd *polled;	     /* owned */
-	int wake;		     /* owned eventfd; any thread writes */
+	struct rates_reader rates;
+	struct order_ring *orders;  /* borrowed; this thread writes */
+	struct order_ring *returns; /* borrowed; this thread reads */
+	unsigned out;		    /* sources ending, not yet returned */
+	struct pollfd *polled;	    /* owned */
+	int wake;		    /* owned eventfd; any thread writes */
 	/* any thread reads, under lock */
 	pthread_mutex_t lock;
 	struct profiler_stats shown; /* only what this thread knows */

@@ -217,6 +217,9 @@ observer_obey(struct observer *o, const struct order *r, struct instant now)
 	case ORDER_SERVER_EXIT:
 		watch_exit(&o->watch[r->server], r->status, &change);
 		break;
+	case ORDER_RATE:
+		rate_note(&o->output, &r->rate, r->at, change.seen);
+		break;
 	}
 }
 
@@ -265,6 +268,17 @@ observer_sweep_rings(struct observer *o, struct instant now)
 		}
 	}
 	o->behind = budget == 0;
+}
+
+/* --- rates ------------------------------------------------------------------ */
+
+static void
+observer_sweep_rates(struct observer *o, struct instant now)
+{
+	struct rates_sight sight = {
+	    o->channel, o->channels, o->page, o->servers};
+
+	rates_sweep(&o->rates, &sight, &o->output, now);
 }
 
 /* --- time ------------------------------------------------------------------ */
@@ -382,6 +396,7 @@ observer_sweep(struct observer *o, struct instant now)
 	for (i = 0; i < o->agents; i++)
 		agent_channel_rates(o->agent[i], &o->output, now);
 	observer_sweep_rings(o, now);
+	observer_sweep_rates(o, now);
 	observer_chores(o, now);
 	observer_copy_periods(o);
 }

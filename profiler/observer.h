@@ -23,6 +23,7 @@
 #include "profiler/order.h"
 #include "profiler/output.h"
 #include "profiler/profiler.h"
+#include "profiler/rates.h"
 #include "profiler/watch.h"
 
 /* From outside, our own, and the kernel's. */
@@ -54,6 +55,7 @@ struct observer {
 	struct instant swept; /* when the last sweep began */
 	struct histogram periods;
 	struct pause_edges edges;
+	struct rates_watch rates;
 	/* shared: rings with one writer and one reader each */
 	struct order_ring *orders;  /* attach thread -> observer */
 	struct order_ring *returns; /* observer -> attach thread */

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/instant.h"
+#include "talechain/talechain.h"
 
 enum order_kind {
 	ORDER_CHANNEL,	    /* poll this channel */
@@ -25,6 +26,15 @@ enum order_kind {
 	ORDER_PAGE_END,	    /* stop that, give it back */
 	ORDER_SERVER_START, /* the server is process pid */
 	ORDER_SERVER_EXIT,  /* that process is gone */
+	ORDER_RATE,	    /* write this rate into the stream */
+};
+
+/* One rate of a period that ended at at; see talechain.h, RATE. */
+struct rate {
+	enum talechain_rate signal;
+	int server, cpu; /* whose, -1: not a server's, not a CPU's */
+	uint64_t count, base, usual_milli;
+	int64_t interval_ns;
 };
 
 struct order {
@@ -34,7 +44,8 @@ struct order {
 	int status;   /* wait status of an exit, if known, else 0 */
 	bool returns; /* the observer will give a source back for it */
 	struct instant at;
-	void *source; /* struct channel or struct page; its owner changes */
+	void *source;	  /* struct channel or struct page; its owner changes */
+	struct rate rate; /* of ORDER_RATE */
 };
 
 /* Holds every source that can exist (1024 channels) and some more. */

@@ -9,6 +9,12 @@
 void
 output_note(struct output *o, const struct note *n)
 {
+	output_note_on(o, n, -1);
+}
+
+void
+output_note_on(struct output *o, const struct note *n, int cpu)
+{
 	struct talechain_event e;
 	unsigned i;
 
@@ -19,7 +25,7 @@ output_note(struct output *o, const struct note *n)
 	e.pid = o->pid;
 	e.type = (uint16_t)n->type;
 	e.version = 1;
-	e.cpu = UINT32_MAX;
+	e.cpu = cpu >= 0 ? (uint32_t)cpu : UINT32_MAX;
 	for (i = 0; i < 4; i++)
 		e.arg[i] = n->arg[i];
 	timeline_append(o->timeline, &e, OUTPUT_CHANNEL, n->server, n->seen);

@@ -28,6 +28,7 @@ struct counters {
 	uint64_t sweeps, events;
 	uint64_t lost, torn, abandoned, rejected, missed;
 	uint64_t hazards, hazards_lost;
+	uint64_t rates, rates_dropped;
 	uint64_t blind, blind_ns, blind_max_ns;
 };
 
@@ -63,6 +64,9 @@ struct note {
 
 /* Append it to the stream.  The observer only. */
 void output_note(struct output *o, const struct note *n);
+
+/* The same of something that a CPU did, or none (-1). */
+void output_note_on(struct output *o, const struct note *n, int cpu);
 
 /* Append an event taken from a channel.  The observer only. */
 void output_event(struct output *o, const struct talechain_event *e,

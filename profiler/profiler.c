@@ -18,6 +18,7 @@
 #include "profiler/kernel/capability.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/observer.h"
+#include "profiler/rates.h"
 
 #define INSIDE_MAX 8 /* channels of our own threads */
 
@@ -42,6 +43,7 @@ options_are_valid(const struct profiler_options *o)
 
 	if (o->timeline == NULL || o->servers > PROFILER_SERVERS ||
 	    o->channels_max < 1 || o->channels_max > 1024 || o->blind_ns < 0 ||
+	    (o->rates != 0 && o->rates_period_ns <= 0) ||
 	    (o->poll == PROFILER_POLL_SLEEP && o->sleep_ns <= 0))
 		return false;
 	for (i = 0; i < o->servers; i++)
@@ -86,6 +88,8 @@ profiler_init_observer(struct profiler *p)
 		o->blind_ns = 2 * o->sleep_ns;
 	o->cpu = options->cpu;
 	o->servers = options->servers;
+	o->rates.signals = options->rates & RATES_IN_MEMORY;
+	o->rates.period_ns = options->rates_period_ns;
 	o->output.timeline = options->timeline;
 	o->output.hazards = &p->hazards;
 	o->output.pid = (uint32_t)getpid();
@@ -239,6 +243,7 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	profiler_open_door(p);
 	profiler_open_kernel(p);
 	profiler_open_probes(p);
+	rates_open(&p->attach.rates, &p->options);
 	*out = p;
 	return 0;
 
@@ -280,6 +285,7 @@ profiler_free(struct profiler **pp)
 	attach_stop(&p->attach);
 	observer_stop(&p->observer);
 	profiler_free_pages(p);
+	rates_close(&p->attach.rates);
 	attach_fini(&p->attach);
 	kernel_free(&p->kernel);
 	usdt_free(&p->usdt);
@@ -381,6 +387,9 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->blind = counter_read(&c->blind);
 	out->blind_ns = counter_read(&c->blind_ns);
 	out->blind_max_ns = counter_read(&c->blind_max_ns);
+	out->rates = counter_read(&c->rates);
+	out->rates_dropped = counter_read(&c->rates_dropped) +
+			     counter_read(&p->attach.rates.dropped);
 	out->channels += p->insides;
 	out->channels_opened += p->insides;
 	if (p->kernel == NULL)

@@ -91,7 +91,9 @@ struct profiler_options {
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
-	unsigned servers;	     /* 0 .. PROFILER_SERVERS */
+	uint32_t rates; /* which signals: bit 1 << enum talechain_rate */
+	int64_t rates_period_ns; /* of each at most one event in so long */
+	unsigned servers;	 /* 0 .. PROFILER_SERVERS */
 	struct profiler_server server[PROFILER_SERVERS];
 };
 
@@ -188,7 +190,9 @@ struct profiler_stats {
 	uint64_t blind;	       /* intervals longer than blind_ns */
 	uint64_t blind_ns;     /* their sum */
 	uint64_t blind_max_ns;
-	unsigned channels; /* open now */
+	uint64_t rates;		/* RATE events */
+	uint64_t rates_dropped; /* periods that were distorted */
+	unsigned channels;	/* open now */
 	uint64_t channels_opened, channels_refused;
 	uint64_t kernel_missed;	 /* events that the kernel did not write: its
 				 * program was running, or no ring for the CPU */

@@ -44,6 +44,10 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    "Gaps between sweeps over profiler.blind.", s.blind);
 	exposition_gauge(e, "tailor_profiler_blind_max_seconds",
 	    "The longest of them.", (double)s.blind_max_ns / 1e9);
+	exposition_counter(e, "tailor_profiler_rates_total",
+	    "Rates of servers and CPUs written into the stream.", s.rates);
+	exposition_counter(e, "tailor_profiler_rates_dropped_total",
+	    "Periods of such rates dropped as distorted.", s.rates_dropped);
 	exposition_gauge(e, "tailor_channels", "Channels open.", s.channels);
 	exposition_counter(e, "tailor_channels_refused_total",
 	    "Channels refused.", s.channels_refused);

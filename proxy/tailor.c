@@ -98,6 +98,21 @@ kernel_wish(enum config_kernel wish)
 	return PROFILER_KERNEL_OFF;
 }
 
+/* The signals that are wanted, a bit for each. */
+static uint32_t
+rates_wish(const struct config *c)
+{
+	return (uint32_t)c->profiler.rates.ipc << TALECHAIN_RATE_IPC |
+	       (uint32_t)c->profiler.rates.clock << TALECHAIN_RATE_CLOCK |
+	       (uint32_t)c->profiler.rates.cpu << TALECHAIN_RATE_CPU |
+	       (uint32_t)c->profiler.rates.page_faults
+		   << TALECHAIN_RATE_PAGE_FAULTS |
+	       (uint32_t)c->profiler.rates.switches << TALECHAIN_RATE_SWITCHES |
+	       (uint32_t)c->profiler.rates.queue << TALECHAIN_RATE_QUEUE |
+	       (uint32_t)c->profiler.rates.classes << TALECHAIN_RATE_CLASSES |
+	       (uint32_t)c->profiler.rates.compiled << TALECHAIN_RATE_COMPILED;
+}
+
 /* The port of a TCP address, 0 of another. */
 static uint16_t
 address_port(const struct sockaddr_storage *a)
@@ -120,6 +135,8 @@ open_profiler(struct proxy *p, const struct config *c)
 	    .syscalls = c->profiler.syscalls,
 	    .kernel_slot_log2 =
 		(unsigned)__builtin_ctz(c->profiler.kernel_slots),
+	    .rates = rates_wish(c),
+	    .rates_period_ns = c->profiler.rates_period_ns,
 	    .servers = c->servers,
 	    .channel_socket = *c->profiler.channel_socket != '\0'
 				  ? c->profiler.channel_socket

@@ -30,6 +30,16 @@ static const char *const cause_names[] = {
 #undef TALECHAIN_X
 };
 
+static const struct {
+	const char *name, *unit;
+	double worth;
+} rates[TALECHAIN_RATE_END] = {
+#define TALECHAIN_X(symbol, number, name, worth, unit) \
+	[number] = {name, unit, worth},
+    TALECHAIN_RATES(TALECHAIN_X)
+#undef TALECHAIN_X
+};
+
 static const char *const hazard_names[] = {
 #define HAZARD_X(symbol, name) name,
     HAZARD_KINDS(HAZARD_X)
@@ -75,6 +85,24 @@ talechain_cause_name(unsigned cause)
 	if (cause >= sizeof(cause_names) / sizeof(cause_names[0]))
 		return "unknown";
 	return cause_names[cause];
+}
+
+const char *
+talechain_rate_name(uint64_t signal)
+{
+	return signal < TALECHAIN_RATE_END ? rates[signal].name : NULL;
+}
+
+const char *
+talechain_rate_unit(uint64_t signal)
+{
+	return signal < TALECHAIN_RATE_END ? rates[signal].unit : NULL;
+}
+
+double
+talechain_rate_worth(uint64_t signal)
+{
+	return signal < TALECHAIN_RATE_END ? rates[signal].worth : 0;
 }
 
 const char *

@@ -122,6 +122,11 @@
  *             returned, held: why, enum talechain_held; left: not yet read
  *   PAGEFAULT written at its end; bytes: 0 if not known
  *   IDLE      written when a CPU stops idling; state: 0 is the shallowest
+ *
+ * RATE is the observer's own: what one signal (enum talechain_rate) of one
+ * server, or of the CPU in the event's cpu, did in the period of interval_ns
+ * that ended at ts: count over base.  usual_milli: what count over base
+ * usually is, in thousandths; 0: not known yet.
  */
 #define TALECHAIN_EVENTS(X)                                                    \
 	X(WAKEUP, 0x0101, "wakeup", "to_tid", "to_pid", "context:32/vector",   \
@@ -195,6 +200,8 @@
 	X(HAZARD_BEGIN, 0x4003, "hazard_begin", "server", "kind", "cause", "") \
 	X(HAZARD_END, 0x4004, "hazard_end", "server", "kind", "cause",         \
 	    "latency_ns")                                                      \
+	X(RATE, 0x5001, "rate", "signal", "count", "base",                     \
+	    "usual_milli:24/interval_ns")                                      \
 	X(META_LOST, 0xf001, "meta_lost", "channel", "events", "reason", "")   \
 	X(META_BLIND, 0xf002, "meta_blind", "latency_ns", "", "", "")          \
 	X(META_CALIBRATION, 0xf003, "meta_calibration", "tsc", "monotonic_ns", \
@@ -230,6 +237,28 @@ enum talechain_cause {
 #define TALECHAIN_X(symbol, number, name) TALECHAIN_CAUSE_##symbol = number,
 	TALECHAIN_CAUSES(TALECHAIN_X)
 #undef TALECHAIN_X
+};
+
+/*
+ * What a RATE is of: symbol, number, name, what one unit of count / base is
+ * worth, and the unit of the product.  A number keeps its meaning for ever.
+ */
+#define TALECHAIN_RATES(X)                                             \
+	X(IPC, 1, "ipc", 1, "instructions per cycle")                  \
+	X(CLOCK, 2, "clock", 1, "of the nominal clock") /* of a CPU */ \
+	X(CPU, 3, "cpu", 1, "CPUs")                                    \
+	X(PAGE_FAULTS, 4, "page_faults", 1e9, "per second")            \
+	X(SWITCHES, 5, "switches", 1e9, "per second")                  \
+	X(QUEUE, 6, "queue", 1, "requests")                            \
+	X(CLASSES, 7, "classes", 1e9, "per second")                    \
+	X(COMPILED, 8, "compiled", 1e9, "per second")
+
+enum talechain_rate {
+#define TALECHAIN_X(symbol, number, name, worth, unit) \
+	TALECHAIN_RATE_##symbol = number,
+	TALECHAIN_RATES(TALECHAIN_X)
+#undef TALECHAIN_X
+	    TALECHAIN_RATE_END /* one past the last */
 };
 
 /* Whose work an event interrupted: the "context" of WAKEUP. */

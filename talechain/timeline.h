@@ -234,6 +234,13 @@ bool talechain_argument(const struct talechain_event *event, unsigned n,
 const char *talechain_type_name(unsigned type);
 /* Argument 0..3 as in the table ("a:8/b" if packed), "" if unused. */
 const char *talechain_argument_name(unsigned type, unsigned argument);
+/*
+ * Of a signal of RATE events: "ipc", "instructions per cycle", and what to
+ * multiply count / base with.  NULL, NULL and 0 of one that is not known.
+ */
+const char *talechain_rate_name(uint64_t signal);
+const char *talechain_rate_unit(uint64_t signal);
+double talechain_rate_worth(uint64_t signal);
 /* Name of a cause ("allocation"), "unknown" if out of range. */
 const char *talechain_cause_name(unsigned cause);
 

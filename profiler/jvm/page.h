@@ -33,6 +33,8 @@ struct page {
 	struct hsperf_layout layout;
 	enum collector kind;
 	pid_t pid;
+	/* Where in map are classes loaded, methods compiled; 0: not told. */
+	uint32_t classes_at, compiled_at;
 	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1" */
 	/* the SIGBUS handler writes, any thread reads */
 	uint32_t dead;
@@ -85,6 +87,14 @@ static inline bool
 page_is_dead(const struct page *p)
 {
 	return __atomic_load_n(&p->dead, __ATOMIC_RELAXED) != 0;
+}
+
+/* The number at one of the places above.  The observer only. */
+static inline uint64_t
+page_count(const struct page *p, uint32_t at)
+{
+	return __atomic_load_n(
+	    (const uint64_t *)(const void *)(p->map + at), __ATOMIC_RELAXED);
 }
 
 #endif

@@ -130,6 +130,8 @@ page_parse(struct page *p, int fd, char *why)
 	if (err < 0)
 		goto out;
 	page_trim(p);
+	p->classes_at = hsperf_find(copy, p->bytes, "java.cls.loadedClasses");
+	p->compiled_at = hsperf_find(copy, p->bytes, "sun.ci.standardCompiles");
 	p->kind = page_collector(p, copy);
 	page_describe(p, copy);
 out:

@@ -103,30 +103,70 @@ way_of(struct counter *c)
 	return COUNTER_READ;
 }
 
+/* How to open it: by its name's number; 0 or a negative errno. */
+static int
+describe(struct perf_event_attr *a, const char *name)
+{
+	struct counter_number number;
+	int err = counter_number_find(&number, name);
+
+	if (err < 0)
+		return err;
+	*a = (struct perf_event_attr){.size = sizeof(*a),
+	    .type = number.type,
+	    .config = number.config,
+	    .config1 = number.config1,
+	    .config2 = number.config2,
+	    .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+			   PERF_FORMAT_TOTAL_TIME_RUNNING};
+	return 0;
+}
+
+/* 0 or a negative errno. */
+static int
+start(struct counter *out, struct perf_event_attr *a, pid_t pid, int cpu)
+{
+	out->fd = (int)syscall(
+	    SYS_perf_event_open, a, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (out->fd < 0)
+		return -errno;
+	out->software = a->type == PERF_TYPE_SOFTWARE;
+	return 0;
+}
+
 int
 counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
     char *why, size_t size)
 {
-	struct perf_event_attr a = {.size = sizeof(a)};
-	struct counter_number number;
-	int err = counter_number_find(&number, name);
+	struct perf_event_attr a;
+	int err = describe(&a, name);
 
 	*out = (struct counter){.fd = -1};
+	if (err == 0)
+		err = start(out, &a, pid, cpu);
 	if (err < 0)
 		return complain(err, name, pid, why, size);
-	a.type = number.type;
-	a.config = number.config;
-	a.config1 = number.config1;
-	a.config2 = number.config2;
-	a.read_format =
-	    PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-	out->fd = (int)syscall(
-	    SYS_perf_event_open, &a, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (out->fd < 0)
-		return complain(-errno, name, pid, why, size);
-	out->software = a.type == PERF_TYPE_SOFTWARE;
 	out->way = way_of(out);
 	return 0;
+}
+
+int
+counter_open_family(
+    struct counter *out, const char *name, pid_t tid, char *why, size_t size)
+{
+	struct perf_event_attr a = {0};
+	int err = describe(&a, name);
+
+	*out = (struct counter){.fd = -1, .way = COUNTER_READ};
+	a.inherit = 1;
+	if (err == 0)
+		err = start(out, &a, tid, -1);
+	/* Software events mostly happen in the kernel: half would be wrong. */
+	if (err == -EACCES && a.type != PERF_TYPE_SOFTWARE) {
+		a.exclude_kernel = 1;
+		err = start(out, &a, tid, -1);
+	}
+	return err < 0 ? complain(err, name, tid, why, size) : 0;
 }
 
 void

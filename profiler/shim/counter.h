@@ -39,6 +39,13 @@ struct counter {
  */
 int counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
     char *why, size_t size);
+/*
+ * The same of one thread and of every thread and process it starts from now
+ * on, added up; always read with read(2).  Where counting the kernel is not
+ * permitted, a hardware counter counts user space alone.
+ */
+int counter_open_family(
+    struct counter *out, const char *name, pid_t tid, char *why, size_t size);
 void counter_close(struct counter *c);
 
 /* Its value, scaled when it had to share a hardware counter.  False: gone. */

@@ -1,0 +1,70 @@
+/*
+ * rates.h: how fast things go, as RATE events in the stream.
+ *
+ * Two halves, for two kinds of signals.  Those that are words in memory (a
+ * channel's queue, the classes a JVM has loaded) the observer samples within
+ * its sweep, without a system call: here.  Those that the kernel must be
+ * asked for the attach thread samples (rates_read.h), and hands each rate to
+ * the observer as an order.  Both emit at most one event for each signal and
+ * period, and only of periods that were not distorted (shim/dte.h); the
+ * others are counted.
+ *
+ * Not here: what a rate means for a request (talechain/), and sampling as
+ * fast as can be (shim/).
+ *
+ * Cost: one comparison in a sweep; once in a period some loads for each
+ * channel of a server.
+ */
+#ifndef TAILOR_PROFILER_RATES_H
+#define TAILOR_PROFILER_RATES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profiler/channel.h"
+#include "profiler/jvm/page.h"
+#include "profiler/order.h"
+#include "profiler/output.h"
+#include "profiler/profiler.h"
+#include "profiler/shim/dte.h"
+
+/* Append it to the stream.  The observer only. */
+void rate_note(struct output *o, const struct rate *r, struct instant at,
+    struct instant seen);
+
+#define RATES_IN_MEMORY                                              \
+	(1U << TALECHAIN_RATE_QUEUE | 1U << TALECHAIN_RATE_CLASSES | \
+	    1U << TALECHAIN_RATE_COMPILED)
+#define RATE_WORDS 3   /* queue, classes, compiled */
+#define RATE_LOOKS 256 /* channels in which they are looked for */
+
+/* What the words of one server said when they were last looked at. */
+struct rate_words {
+	bool known;
+	struct dte_clock clock;
+	struct instant at;
+	bool has[RATE_WORDS];
+	uint64_t value[RATE_WORDS];
+};
+
+struct rates_watch {
+	uint32_t signals; /* bit 1 << enum talechain_rate */
+	int64_t period_ns;
+	struct instant due;
+	struct rate_words server[PROFILER_SERVERS];
+};
+
+/* What the observer has to look at. */
+struct rates_sight {
+	struct channel *const *channel;
+	unsigned channels;
+	struct page *const *page; /* of each server, NULL: none */
+	unsigned servers;
+};
+
+/* Sample the words if it is time.  The observer only. */
+void rates_sweep(struct rates_watch *w, const struct rates_sight *s,
+    struct output *o, struct instant now);
+
+#endif
