@@ -88,6 +88,7 @@ public final class TaleChain implements AutoCloseable {
 	public static final int SERVER_EXIT = 0x4002;
 	public static final int HAZARD_BEGIN = 0x4003;
 	public static final int HAZARD_END = 0x4004;
+	public static final int RATE = 0x5001;
 	public static final int META_LOST = 0xf001;
 	public static final int META_BLIND = 0xf002;
 	public static final int META_CALIBRATION = 0xf003;

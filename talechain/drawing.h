@@ -7,6 +7,7 @@
  * again.  Attributes of time are ns:
  *   .segment  data-b data-e            .fold   data-b data-e
  *   .bar      data-b data-e data-l data-n, data-y upper edge, data-i index
+ *   .curve .point data-b data-e
  *   .label    data-i, of its bar       .arrow  data-b data-e data-y1 data-y2
  * and the svg element has data-total, data-left, data-right.
  */
@@ -38,6 +39,8 @@ void drawing_budget(struct drawing *d);
 void drawing_overview(struct drawing *d);
 /* Numbers of the axis, lanes with their names, lines of the grid. */
 void drawing_lanes(struct drawing *d);
+/* How fast things went, under the lanes' bars. */
+void drawing_curves(struct drawing *d);
 /* What lies on the lanes, back to front. */
 void drawing_bars(struct drawing *d);
 void drawing_folds(struct drawing *d);

@@ -20,6 +20,8 @@ drawing_cause_class(enum tale_cause cause)
 	static const char *const class[TALE_CAUSE_COUNT] = {
 	    [TALE_CAUSE_PROXY] = "work",
 	    [TALE_CAUSE_WORK] = "work",
+	    [TALE_CAUSE_LOW_IPC] = "work",
+	    [TALE_CAUSE_SLOW_CLOCK] = "work",
 	    [TALE_CAUSE_CLIENT_SEND] = "transit",
 	    [TALE_CAUSE_NETWORK] = "transit",
 	    [TALE_CAUSE_UNKNOWN] = "unseen",

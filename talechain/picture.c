@@ -217,12 +217,18 @@ lanes_place(struct picture *p)
 		l = &p->lane[s->arrow[i].to_lane];
 		l->rows += l->rows == 0;
 	}
+	for (i = 0; i < s->curves; i++) {
+		l = &p->lane[s->series[i].lane];
+		l->rows += l->rows == 0;
+		l->curves++;
+	}
 	for (i = 0; i < s->lanes; i++) {
 		p->lane[i].y = p->height;
 		if (p->lane[i].rows == 0)
 			continue;
 		p->height += p->lane[i].rows * PICTURE_ROW -
-			     (PICTURE_ROW - PICTURE_BAR) + 2 * PICTURE_PAD;
+			     (PICTURE_ROW - PICTURE_BAR) + 2 * PICTURE_PAD +
+			     p->lane[i].curves * PICTURE_CURVE;
 	}
 }
 
@@ -257,6 +263,20 @@ picture_fini(struct picture *p)
 	free(p->row);
 	free(p->order);
 	*p = (struct picture){0};
+}
+
+double
+picture_curve_y(const struct picture *p, size_t curve)
+{
+	const struct story *s = p->story;
+	unsigned lane = s->series[curve].lane;
+	size_t i, before = 0;
+
+	for (i = 0; i < curve; i++)
+		before += s->series[i].lane == lane;
+	return p->lane[lane].y + PICTURE_PAD +
+	       p->lane[lane].rows * PICTURE_ROW +
+	       (double)before * PICTURE_CURVE;
 }
 
 double

@@ -23,11 +23,12 @@
 #define PICTURE_RIGHT 944 /* where the end is */
 #define PICTURE_FOLD 64	  /* width of a fold */
 #define PICTURE_FOLDS 4
-#define PICTURE_BAR 20	/* height of a bar */
-#define PICTURE_ROW 23	/* from one row of bars to the next */
-#define PICTURE_PAD 7	/* above the first and below the last row */
-#define PICTURE_ROWS 8	/* of a lane; what goes deeper lies in the last */
-#define PICTURE_TICK 84 /* at least between two numbers of the axis */
+#define PICTURE_BAR 20	 /* height of a bar */
+#define PICTURE_ROW 23	 /* from one row of bars to the next */
+#define PICTURE_PAD 7	 /* above the first and below the last row */
+#define PICTURE_CURVE 22 /* height of a curve under a lane's bars */
+#define PICTURE_ROWS 8	 /* of a lane; what goes deeper lies in the last */
+#define PICTURE_TICK 84	 /* at least between two numbers of the axis */
 
 struct picture_fold {
 	int64_t begin_ns, end_ns;
@@ -36,6 +37,7 @@ struct picture_fold {
 struct picture_lane {
 	double y; /* of its upper edge, 0: the first lane's */
 	unsigned rows;
+	unsigned curves; /* below them */
 };
 
 struct picture {
@@ -55,6 +57,9 @@ void picture_fini(struct picture *p);
 
 /* A moment (clamped to the story's) as a distance from the left edge. */
 double picture_x(const struct picture *p, int64_t ns);
+
+/* Upper edge of a curve, which is PICTURE_CURVE - 3 high. */
+double picture_curve_y(const struct picture *p, size_t curve);
 
 /* Upper edge of a bar. */
 double picture_bar_y(const struct picture *p, size_t bar);

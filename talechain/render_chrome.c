@@ -189,6 +189,47 @@ write_events(const struct chrome *c, struct json *j)
 	}
 }
 
+/* A counter's track is of a process: the lane is part of its name. */
+static void
+write_counter(const struct story *s, const struct story_series *x, int64_t ns,
+    double value, struct json *j)
+{
+	struct chrome_track track = {
+	    .process = s->lane[x->lane].kind == STORY_LANE_CPU
+			   ? CHROME_CPUS
+			   : CHROME_REQUEST};
+	char name[2 * STORY_NAME];
+
+	snprintf(name, sizeof(name), "%s %s", s->lane[x->lane].name, x->name);
+	event_begin(j, "C", &track, name);
+	json_key(j, "ts");
+	json_thousandths(j, ns);
+	json_key(j, "args");
+	json_object_begin(j);
+	json_key_double(j, x->unit, value);
+	json_object_end(j);
+	json_object_end(j);
+}
+
+/* A viewer draws a value until the next one: nothing known is nothing. */
+static void
+write_series(const struct story *s, struct json *j)
+{
+	const struct story_series *x;
+	const struct story_point *p;
+	size_t i, k;
+
+	for (i = 0; i < s->curves; i++) {
+		x = &s->series[i];
+		for (k = 0; k < x->points; k++) {
+			p = &x->point[k];
+			write_counter(s, x, p->begin_ns, p->value, j);
+			if (k + 1 == x->points || p[1].begin_ns != p->end_ns)
+				write_counter(s, x, p->end_ns, 0, j);
+		}
+	}
+}
+
 int
 story_render_chrome(const struct story *s, char **text, size_t *length)
 {
@@ -206,6 +247,7 @@ story_render_chrome(const struct story *s, char **text, size_t *length)
 	json_array_begin(&j);
 	write_tracks(&c, &j);
 	write_events(&c, &j);
+	write_series(s, &j);
 	json_array_end(&j);
 	json_object_end(&j);
 	chrome_fini(&c);

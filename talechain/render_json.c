@@ -220,6 +220,38 @@ write_path(const struct story *s, struct json *j)
 	json_array_end(j);
 }
 
+/* How fast things went: for each lane and signal, periods and values. */
+static void
+write_series(const struct story *s, struct json *j)
+{
+	const struct story_series *x;
+	size_t i, k;
+
+	json_key(j, "series");
+	json_array_begin(j);
+	for (i = 0; i < s->curves; i++) {
+		x = &s->series[i];
+		json_object_begin(j);
+		json_key_uint(j, "l", x->lane);
+		json_key_string(j, "n", x->name);
+		json_key_string(j, "unit", x->unit);
+		if (x->usual > 0)
+			json_key_double(j, "usual", x->usual);
+		json_key(j, "points");
+		json_array_begin(j);
+		for (k = 0; k < x->points; k++) {
+			json_object_begin(j);
+			json_key_int(j, "b", x->point[k].begin_ns);
+			json_key_int(j, "e", x->point[k].end_ns);
+			json_key_double(j, "v", x->point[k].value);
+			json_object_end(j);
+		}
+		json_array_end(j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void
 write_attempts(const struct tale *t, struct json *j)
 {
@@ -367,6 +399,7 @@ story_render_json(const struct story *s, struct json *j)
 	write_bars(s, "delays", STORY_BAR_DELAY, STORY_BAR_BLIND, j);
 	write_bars(s, "others", STORY_BAR_OTHER, STORY_BAR_OTHER, j);
 	write_path(s, j);
+	write_series(s, j);
 	write_events(s, j);
 	json_object_end(j);
 	return j->failed ? -ENOMEM : 0;

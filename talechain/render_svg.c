@@ -43,6 +43,7 @@ drawing_all(struct drawing *d)
 		drawing_budget(d);
 	drawing_overview(d);
 	drawing_lanes(d);
+	drawing_curves(d);
 	drawing_bars(d);
 	drawing_folds(d);
 	drawing_arrows(d);

@@ -357,11 +357,13 @@ static void
 render_events(const struct story *s, struct text *x)
 {
 	const struct tale *t = s->tale;
-	size_t i, shown = 0, minor = 0, details = 0;
+	size_t i, shown = 0, minor = 0, details = 0, rates = 0;
 	bool doubtful = false;
 
-	for (i = 0; i < t->entries; i++)
+	for (i = 0; i < t->entries; i++) {
 		details += is_detail(&t->entry[i].slot.event);
+		rates += t->entry[i].slot.event.type == TALECHAIN_RATE;
+	}
 	if (details > 0)
 		render_pieces(s, x);
 
@@ -369,7 +371,8 @@ render_events(const struct story *s, struct text *x)
 	render_client(t, "scheduled", t->client.scheduled, x);
 	render_client(t, "sent", t->client.sent, x);
 	for (i = 0; i < t->entries; i++) {
-		if (is_detail(&t->entry[i].slot.event))
+		if (is_detail(&t->entry[i].slot.event) ||
+		    t->entry[i].slot.event.type == TALECHAIN_RATE)
 			continue;
 		if (is_minor(t, &t->entry[i])) {
 			minor++;
@@ -382,9 +385,9 @@ render_events(const struct story *s, struct text *x)
 		shown++;
 	}
 	render_client(t, "received", t->client.received, x);
-	if (t->entries - minor - details > shown)
+	if (t->entries - minor - details - rates > shown)
 		text_add(x, "%zu more events; the JSON rendering has all.\n",
-		    t->entries - minor - details - shown);
+		    t->entries - minor - details - rates - shown);
 	if (details > 0)
 		text_add(x,
 		    "%zu event%s of the kernel: see the page (--html) or "

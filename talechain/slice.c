@@ -26,6 +26,9 @@
 #define KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
 #define AWAY_MAX_NS (200 * NS_PER_US) /* longer absences are not left out */
 #define BEGINNINGS (3 + HAZARD_KIND_COUNT) /* what beginning_of() tells */
+#define RATES_MAX (TALE_EVENTS_MAX / 8)
+#define RATE_LATE_NS (25 * NS_PER_MS) /* a period ends after the request */
+
 /*
  * Which kind of pause an event is about, 0 .. BEGINNINGS - 1, or -1; and
  * whether it begins or ends it.
@@ -232,6 +235,34 @@ slice_server(struct slicer *s, const struct timeline_slot *slot, int attempt)
 	return 0;
 }
 
+/* How fast a server of the request went, or a CPU: over any of its time. */
+static int
+slice_rate(struct slicer *s, const struct timeline_slot *slot)
+{
+	int64_t interval_ns =
+	    (int64_t)(slot->event.arg[3] & ((UINT64_C(1) << 40) - 1));
+	struct instant ts = {slot->event.ts};
+
+	if (instant_before(ts, s->tale->t0) ||
+	    instant_before(s->to, tale_earlier(ts, interval_ns)) ||
+	    (slot->server >= 0 && tale_attempt_of(s->tale, slot->server) < 0))
+		return 0;
+	if (s->rates >= RATES_MAX) {
+		s->tale->omitted++;
+		return 0;
+	}
+	s->rates++;
+	return slice_add(s, slot);
+}
+
+/* Whether a slot comes after all that is the request's, but for rates. */
+static bool
+slice_late(const struct slicer *s, const struct timeline_slot *slot)
+{
+	return s->position >= s->tale->request.stream_end &&
+	       slot->read_ns > s->to.ns;
+}
+
 /* Judge one slot of the stream. */
 static int
 slice_slot(struct slicer *s, const struct timeline_slot *slot)
@@ -240,6 +271,10 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 	uint64_t request;
 	int attempt;
 
+	if (slot->event.type == TALECHAIN_RATE)
+		return slice_rate(s, slot);
+	if (slice_late(s, slot))
+		return 0;
 	if (slot->event.type >> 12 == 0)
 		return slice_kernel(s, slot);
 	if (talechain_event_request(&slot->event, &request))
@@ -294,14 +329,16 @@ slice_lost(struct slicer *s, uint64_t from, uint64_t to)
 static int
 visit_first(struct slicer *s, const struct timeline_slot *slot)
 {
-	slice_learn_first(s, slot);
+	if (!slice_late(s, slot))
+		slice_learn_first(s, slot);
 	return 0;
 }
 
 static int
 visit_second(struct slicer *s, const struct timeline_slot *slot)
 {
-	slice_learn_second(s, slot);
+	if (!slice_late(s, slot))
+		slice_learn_second(s, slot);
 	return 0;
 }
 
@@ -328,8 +365,9 @@ slice_run(struct slicer *s,
 			slice_lost(s, position, position + lost);
 			break;
 		case TIMELINE_READ_OK:
-			if (position >= r->stream_end &&
-			    slot.read_ns > s->to.ns)
+			s->position = position;
+			if (slice_late(s, &slot) &&
+			    slot.read_ns > s->to.ns + RATE_LATE_NS)
 				return 0;
 			err = visit(s, &slot);
 			if (err < 0)

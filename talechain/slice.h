@@ -46,6 +46,8 @@ struct slicer {
 	uint64_t stop;		  /* head of the stream when we began */
 	size_t applications;	  /* entries written by applications */
 	size_t kernels;		  /* entries of the kernel */
+	size_t rates;		  /* RATE */
+	uint64_t position;	  /* of the slot being judged */
 	size_t bulks;		  /* those of which there may be thousands */
 	int64_t bulk_least_ns;	  /* shorter ones of these are left out */
 	size_t switches;	  /* SCHEDULE */

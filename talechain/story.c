@@ -126,12 +126,15 @@ tale_tell(struct story **out, const struct tale *t)
 	story_chain_find(&tl);
 	threads_find(&tl);
 	path_claim(&tl);
+	cause_rates(&tl);
 	if (!tl.failed)
 		tile_make(&tl);
 	if (!tl.failed)
 		bars_draw(&tl);
 	if (!tl.failed)
 		story_event_lanes(&tl);
+	if (!tl.failed)
+		series_find(&tl);
 	if (!tl.failed) {
 		lanes_sort(&tl);
 		words_write(&tl);
@@ -161,6 +164,9 @@ story_free(struct story **sp)
 	free(s->bar);
 	free(s->arrow);
 	free(s->segment);
+	for (size_t i = 0; i < s->curves; i++)
+		free(s->series[i].point);
+	free(s->series);
 	free(s->event_lane);
 	free(s);
 }

@@ -31,6 +31,8 @@
 	X(NETWORK, "network", "TCP stack")                                 \
 	X(BACKEND_QUEUE, "backend_queue", "server's queue")                \
 	X(WORK, "work", "server computing")                                \
+	X(LOW_IPC, "low_ipc", "computing at low IPC")                      \
+	X(SLOW_CLOCK, "slow_clock", "computing on a slow clock")           \
 	X(RUNQ, "runq", "waiting for a CPU")                               \
 	X(PREEMPTED, "preempted", "pushed off the CPU")                    \
 	X(STOPPED, "stopped", "stopped by a signal")                       \
@@ -136,6 +138,26 @@ struct story_segment {
 	char who[2 * STORY_NAME]; /* "a: qtp-12 behind stress-ng" */
 };
 
+/* One rate over one period; the periods of a series do not overlap. */
+struct story_point {
+	int64_t begin_ns, end_ns;
+	double value;
+};
+
+#define STORY_SERIES_MAX 32
+
+/* How fast something went under a lane; in order of time, with gaps. */
+struct story_series {
+	unsigned signal;  /* enum talechain_rate */
+	const char *name; /* static: "ipc" */
+	const char *unit; /* static: "instructions per cycle" */
+	unsigned lane;
+	double most;		   /* of the values */
+	double usual;		   /* 0: not known */
+	struct story_point *point; /* owned */
+	size_t points, room;
+};
+
 /* The page answers before it draws. */
 struct story_verdict {
 	enum tale_cause cause;			/* of the largest part */
@@ -156,6 +178,8 @@ struct story {
 	struct story_arrow *arrow;
 	struct story_segment *segment;
 	size_t lanes, bars, arrows, segments;
+	struct story_series *series; /* owned, curves of them */
+	size_t curves;
 	unsigned *event_lane; /* owned; of each event of the tale, in order */
 };
 

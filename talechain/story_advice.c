@@ -29,6 +29,11 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_BACKEND_QUEUE] = {"give the server more worker threads, or "
 				  "send it fewer requests at once"},
     [TALE_CAUSE_WORK] = {"profile the server for this request"},
+    [TALE_CAUSE_LOW_IPC] = {"look at what else ran then: on the same core's "
+			    "other lane, or with the same caches and memory",
+	"pin the server to cores of its own (cpuset, nosmt)"},
+    [TALE_CAUSE_SLOW_CLOCK] = {"set the governor to performance (cpupower "
+			       "frequency-set), look for thermal limits"},
     [TALE_CAUSE_RUNQ] = {"pin the server to CPUs of its own, or isolate them "
 			 "from the named program (cpuset, isolcpus)",
 	"give the server a higher priority (nice, SCHED_FIFO)"},

@@ -148,6 +148,10 @@ lane_of_event(struct telling *tl, const struct tale_entry *e)
 	case 0x3:
 		return lane_get(
 		    tl, STORY_LANE_JVM, attempt >= 0 ? server : -1, 0);
+	case 0x5:
+		if (attempt < 0)
+			break;
+		__attribute__((fallthrough));
 	case 0x4:
 		return lane_get(
 		    tl, STORY_LANE_SERVER, attempt >= 0 ? server : -1, 0);
@@ -193,6 +197,8 @@ lanes_sort(struct telling *tl)
 		s->arrow[i].from_lane = is[s->arrow[i].from_lane];
 		s->arrow[i].to_lane = is[s->arrow[i].to_lane];
 	}
+	for (i = 0; i < s->curves; i++)
+		s->series[i].lane = is[s->series[i].lane];
 	for (i = 0; i < s->segments; i++)
 		s->segment[i].lane = is[s->segment[i].lane];
 	for (i = 0; s->event_lane != NULL && i < tl->t->entries; i++)

@@ -266,6 +266,18 @@ say_cause(const struct telling *tl, const struct claim *c, struct line *l)
 	case TALE_CAUSE_WORK:
 		words_say(l, "%s computed", subject(tl, c, who, sizeof(who)));
 		break;
+	case TALE_CAUSE_LOW_IPC:
+		words_say(l, "%s computed at IPC %.2f (usual %.2f)",
+		    subject(tl, c, who, sizeof(who)),
+		    (double)tale_low(c->value) / 1000,
+		    (double)tale_high(c->value) / 1000);
+		break;
+	case TALE_CAUSE_SLOW_CLOCK:
+		words_say(l,
+		    "%s computed on CPU %d at %.2f of its nominal clock",
+		    subject(tl, c, who, sizeof(who)), c->cpu,
+		    (double)tale_low(c->value) / 1000);
+		break;
 	case TALE_CAUSE_RUNQ:
 	case TALE_CAUSE_PREEMPTED:
 	case TALE_CAUSE_STOPPED:

@@ -32,12 +32,14 @@
 
 /* From the weakest claim to the strongest. */
 enum claim_rank {
-	RANK_NOTHING, /* a leg of which nothing is known */
-	RANK_GAP,     /* nobody was looking: explains only what else nothing */
-	RANK_STAGE,   /* a leg whose nature is known from its two ends */
-	RANK_APP,     /* the application's word */
-	RANK_THREAD,  /* what the thread did, as the scheduler saw it */
-	RANK_LOSS,    /* the scheduler's events were lost: no word on threads */
+	RANK_NOTHING,  /* a leg of which nothing is known */
+	RANK_GAP,      /* nobody was looking: explains only what else nothing */
+	RANK_STAGE,    /* a leg whose nature is known from its two ends */
+	RANK_APP,      /* the application's word */
+	RANK_APP_RATE, /* and how slow that was */
+	RANK_THREAD,   /* what the thread did, as the scheduler saw it */
+	RANK_THREAD_RATE, /* and how slow that was */
+	RANK_LOSS, /* the scheduler's events were lost: no word on threads */
 	RANK_CLASSES,
 	RANK_FAULT,
 	RANK_SOFTIRQ,
@@ -135,7 +137,7 @@ struct telling {
 	const struct tale_entry **name;
 	size_t names, name_room;
 	int64_t longest_ns; /* of what an event looks back on */
-	size_t lane_room, bar_room, arrow_room;
+	size_t lane_room, bar_room, arrow_room, series_room;
 	bool failed; /* out of memory, once and for all */
 };
 
@@ -202,6 +204,11 @@ void cause_faults(
 /* What held bytes back that were sent on a flow; like: whose. */
 void cause_tcp(struct telling *tl, const struct claim *like, uint64_t cookie,
     const char *what);
+
+/* story_rates.c: which computing was slow, once all claims are made. */
+void cause_rates(struct telling *tl);
+/* The curves under the lanes, once these are there. */
+void series_find(struct telling *tl);
 
 /* story_tile.c: segments, cause_ns, coverage and told from the claims. */
 void tile_make(struct telling *tl);

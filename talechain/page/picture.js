@@ -53,6 +53,10 @@ const segments = all(".budget .segment").map((el) => ({
   cause: el.getAttribute("aria-label").replace(/, [^,]*$/, ""),
 }));
 const strips = all(".overview .body");
+const points = all(".curve .point").map((el) => ({
+  el, b: number(el, "b"), e: number(el, "e"),
+}));
+const usual = all(".curve .usual");
 
 /* The innermost bar of a lane at a moment. */
 function barAt(lane, t) {
@@ -215,6 +219,18 @@ function drawBars() {
     for (const r of x.rects)
       set(r, { x: x.x1.toFixed(2), width: (x.x2 - x.x1).toFixed(2) });
   }
+}
+
+function drawCurves() {
+  for (const p of points) {
+    const out = p.e <= state.view.a || p.b >= state.view.b;
+    p.el.setAttribute("display", out ? "none" : "inline");
+    if (out) continue;
+    const x1 = clampX(xOf(p.b)), x2 = clampX(xOf(p.e));
+    set(p.el, { x: x1.toFixed(2), width: Math.max(1, x2 - x1).toFixed(2) });
+  }
+  for (const e of usual)
+    e.setAttribute("d", e.getAttribute("d").replace(/H.*/, "H" + right));
 }
 
 /* Longest text that fits into width, or "". */
@@ -449,6 +465,7 @@ function draw() {
 function drawNow() {
   warpMake();
   drawBars();
+  drawCurves();
   drawArrows();
   drawFolds();
   drawAxis();

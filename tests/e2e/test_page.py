@@ -226,6 +226,47 @@ def test_folds(pages, page):
     assert folded < 2
 
 
+STRIP = """(() => {
+  const box = (e) => e.getBoundingClientRect();
+  return [...document.querySelectorAll(".curve")].map((curve) => ({
+    says: curve.getAttribute("aria-label"),
+    usual: !!curve.querySelector(".usual"),
+    points: [...curve.querySelectorAll(".point")].map((p) => ({
+      title: p.querySelector("title").textContent,
+      shown: box(p).width > 0, left: box(p).left, right: box(p).right,
+      top: box(p).top, bottom: box(p).bottom})),
+    bars: [...document.querySelectorAll(".bars .bar .body")].map(
+      (b) => [box(b).top, box(b).bottom])}));
+})()"""
+
+
+def test_strips_lie_under_their_lane(pages, page):
+    # Goal: each rate is a strip that covers no bar, says its values, is as
+    # high as they are, and moves with the view.
+    page.open((pages / "classes.html").as_uri())
+    ipc, classes = page.evaluate(STRIP)
+    assert ipc["says"] == ("ipc of A: main, at most 1.50 instructions per "
+                           "cycle, usually 1.20")
+    assert ipc["usual"] and not classes["usual"]
+    assert [p["title"].split(",")[0] for p in ipc["points"]] == [
+        "ipc 0.60 instructions per cycle", "ipc 0.30 instructions per cycle",
+        "ipc 1.50 instructions per cycle"]
+    low, lower, usual = ipc["points"]
+    assert low["right"] == pytest.approx(lower["left"], abs=0.6)
+    assert usual["left"] > lower["right"] + 5  # what was distorted is a gap
+    height = [p["bottom"] - p["top"] for p in ipc["points"]]
+    assert height[0] == pytest.approx(2 * height[1], abs=0.5)
+    assert height[2] == pytest.approx(5 * height[1], abs=0.7)
+    for curve in ipc, classes:
+        for top, bottom in curve["bars"]:
+            assert all(bottom <= p["top"] or top >= p["bottom"]
+                       for p in curve["points"])
+    page.press("w")
+    zoomed = page.evaluate(STRIP)[0]["points"]
+    assert zoomed[1]["right"] - zoomed[1]["left"] > \
+        1.2 * (lower["right"] - lower["left"])
+
+
 @pytest.mark.parametrize("name", ["ack", "gc", "many", "hostile"])
 def test_tables_have_everything(pages, page, name):
     # Goal: a row for every bar, arrow, piece and event of the data.

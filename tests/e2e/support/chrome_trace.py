@@ -49,7 +49,7 @@ def replay(document):
     """What is wrong with slices and flows, reading the file in order."""
     tracks, flows, last = {}, {}, decimal.Decimal(0)
     for event in document["traceEvents"]:
-        if event["ph"] == "M":
+        if event["ph"] in "MC":
             continue
         if event["ts"] < last:
             yield f"goes back in time: {event}"
@@ -78,10 +78,30 @@ def replay(document):
             yield f"wake-up {key} has {len(hops)} hops"
 
 
+def counters(document):
+    """Each counter goes forward, has a process, and one value a moment."""
+    last = {}
+    for event in document["traceEvents"]:
+        if event["ph"] != "C":
+            continue
+        key = event["pid"], event["name"]
+        if event["ts"] < last.get(key, 0):
+            yield f"counter goes back in time: {event}"
+        last[key] = event["ts"]
+        if len(event["args"]) != 1 or not all(
+                isinstance(value, (int, decimal.Decimal)) and value >= 0
+                for value in event["args"].values()):
+            yield f"counter without its value: {event}"
+        if event["pid"] not in PROCESSES:
+            yield f"counter of no process: {event}"
+
+
 def names(document):
     """Processes and threads have a name and a place."""
     used, known = set(), {}
     for event in document["traceEvents"]:
+        if event["ph"] == "C":
+            continue  # a counter is of a process, and has a track by its name
         if event["ph"] != "M":
             used.add((event["pid"], event["tid"]))
             continue
@@ -106,7 +126,7 @@ def faults(document):
     """Everything that is wrong with a trace; nothing if it is fine."""
     if document.get("displayTimeUnit") != "ns":
         yield "displayTimeUnit is not ns"
-    for rule in decimals, replay, names:
+    for rule in decimals, replay, counters, names:
         yield from rule(document)
 
 

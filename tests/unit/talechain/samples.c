@@ -50,6 +50,31 @@ bar(struct sample *s, enum story_bar_kind kind, unsigned in, double from_us,
 }
 
 static void
+curve(struct sample *s, enum talechain_rate signal, unsigned in, double usual)
+{
+	struct story_series *c = &s->series[s->story.curves];
+
+	*c = (struct story_series){.signal = signal,
+	    .name = talechain_rate_name(signal),
+	    .unit = talechain_rate_unit(signal),
+	    .lane = in,
+	    .usual = usual,
+	    .point = s->point[s->story.curves++]};
+}
+
+/* One more period of the last curve. */
+static void
+step(struct sample *s, double from_us, double to_us, double value)
+{
+	struct story_series *c = &s->series[s->story.curves - 1];
+
+	c->point[c->points++] =
+	    (struct story_point){US(from_us), US(to_us), value};
+	if (value > c->most)
+		c->most = value;
+}
+
+static void
 delay(struct sample *s, unsigned in, double from_us, double to_us,
     enum tale_cause cause)
 {
@@ -267,6 +292,13 @@ make_classes(struct sample *s)
 	    "16.6 of 18.5 ms: A loaded 412 classes and compiled 35 methods.",
 	    "The server was started 1.2 s before the request.",
 	    "Give warm-up more requests (servers.warm_up).");
+	curve(s, TALECHAIN_RATE_IPC, a, 1.2);
+	step(s, 0, 4000, 0.6);
+	step(s, 4000, 9000, 0.3);
+	step(s, 12000, 18500, 1.5); /* one was distorted */
+	curve(s, TALECHAIN_RATE_CLASSES, a, 0);
+	step(s, 0, 9000, 40000);
+	step(s, 9000, 18500, 0);
 	event(s, 130, TALECHAIN_APP_START, UINT32_MAX, 901, s->tale.request.id);
 	event(s, 16900, TALECHAIN_JVM_RATES, UINT32_MAX, 0, 412);
 }
@@ -394,6 +426,7 @@ sample_blank(void)
 	s->story.coverage = 0.99;
 	s->story.lane = s->lane;
 	s->story.bar = s->bar;
+	s->story.series = s->series;
 	s->story.arrow = s->arrow;
 	s->story.segment = s->segment;
 	s->story.event_lane = s->event_lane;
@@ -454,6 +487,17 @@ sample_random(unsigned seed)
 		    (unsigned)rand() % lanes, from * unit,
 		    (unsigned)rand() % lanes, (from + rand() % 300) * unit,
 		    "an arrow");
+	}
+	for (i = 0; i < SAMPLE_CURVES && n % 2 == 0; i++) {
+		curve(s, 1 + (unsigned)rand() % (TALECHAIN_RATE_END - 1),
+		    (unsigned)rand() % lanes, rand() % 3);
+		for (from = 0; from < 14000;) {
+			unsigned length = 1700 + (unsigned)rand() % 3000;
+
+			step(
+			    s, from * unit, (from + length) * unit, rand() % 4);
+			from += length + (unsigned)rand() % 1000;
+		}
 	}
 	while (end < 15000) {
 		end += 1 + (unsigned)rand() % 4000;

@@ -12,6 +12,9 @@
 
 #define SAMPLE_MAX 600 /* lanes, bars, arrows, segments, events */
 
+#define SAMPLE_CURVES 3
+#define SAMPLE_POINTS 8
+
 struct sample {
 	struct tale tale;
 	struct story story;
@@ -21,6 +24,8 @@ struct sample {
 	struct story_arrow arrow[SAMPLE_MAX];
 	struct story_segment segment[SAMPLE_MAX];
 	unsigned event_lane[SAMPLE_MAX];
+	struct story_series series[SAMPLE_CURVES];
+	struct story_point point[SAMPLE_CURVES][SAMPLE_POINTS];
 };
 
 #define SAMPLES(X)                                                    \
