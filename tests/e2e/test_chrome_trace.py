@@ -147,3 +147,15 @@ def test_the_checker_finds(traces, damage):
     document = copy.deepcopy(traces["ack"])
     damage(document)
     assert list(chrome_trace.faults(document)) != []
+
+
+def test_rates_are_counters(pages):
+    """Goal: each rate is a counter of its own, which falls to nothing where
+    nothing is known."""
+    document = chrome_trace.read(pages / "classes.trace.json")
+    ipc = [(float(event["ts"]), float(*event["args"].values()))
+           for event in document["traceEvents"]
+           if event["ph"] == "C" and event["name"] == "A: main ipc"]
+    assert ipc == [(0, 0.6), (4000, 0.3), (9000, 0), (12000, 1.5), (18500, 0)]
+    assert sum(event["ph"] == "C" and event["name"] == "A: main classes"
+               for event in document["traceEvents"]) == 3
