@@ -245,6 +245,7 @@ static void
 observer_sweep_rings(struct observer *o, struct instant now)
 {
 	unsigned budget = OBSERVER_BATCH, looks = OBSERVER_LOOKS;
+	enum profiler_part part;
 	struct channel *c;
 
 	o->behind = false;
@@ -254,6 +255,8 @@ observer_sweep_rings(struct observer *o, struct instant now)
 		if (o->turn >= o->channels)
 			o->turn = 0;
 		c = o->channel[o->turn];
+		part = c->from_kernel ? PROFILER_PART_KERNEL
+				      : PROFILER_PART_CHANNELS;
 		if (!c->ending) {
 			budget -= channel_drain(c, &o->output, budget, now);
 			o->turn++;
@@ -266,6 +269,7 @@ observer_sweep_rings(struct observer *o, struct instant now)
 			budget = 0;
 			o->turn++;
 		}
+		self_mark(&o->self, part);
 	}
 	o->behind = budget == 0;
 }
@@ -351,6 +355,7 @@ observer_account(struct observer *o, struct instant now)
 	    .type = TALECHAIN_META_BLIND, .server = -1, .at = now, .seen = now};
 	int64_t gap_ns = instant_since(now, o->swept);
 
+	self_begin(&o->self, instant_is_set(o->swept) ? gap_ns : 0);
 	counter_add(&c->sweeps, 1);
 	if (!instant_is_set(o->swept))
 		return;
@@ -386,19 +391,25 @@ observer_sweep(struct observer *o, struct instant now)
 
 	observer_account(o, now);
 	o->swept = now;
+	self_mark(&o->self, PROFILER_PART_OWN);
 	while (order_pop(o->orders, &order))
 		observer_obey(o, &order, now);
+	self_mark(&o->self, PROFILER_PART_ORDERS);
 	for (i = 0; i < o->servers; i++)
 		if (o->page[i] != NULL)
 			observer_sweep_page(o, o->page[i], now);
+	self_mark(&o->self, PROFILER_PART_PAGES);
 	for (i = 0; i < o->agents; i++)
 		agent_channel_sweep(o->agent[i], o->watch, now);
 	for (i = 0; i < o->agents; i++)
 		agent_channel_rates(o->agent[i], &o->output, now);
+	self_mark(&o->self, PROFILER_PART_AGENTS);
 	observer_sweep_rings(o, now);
 	observer_sweep_rates(o, now);
+	self_mark(&o->self, PROFILER_PART_RATES);
 	observer_chores(o, now);
 	observer_copy_periods(o);
+	self_mark(&o->self, PROFILER_PART_OWN);
 }
 
 /* A thread may not have what it asks for; then it polls as it can. */

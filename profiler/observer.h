@@ -24,6 +24,7 @@
 #include "profiler/output.h"
 #include "profiler/profiler.h"
 #include "profiler/rates.h"
+#include "profiler/self.h"
 #include "profiler/watch.h"
 
 /* From outside, our own, and the kernel's. */
@@ -56,6 +57,7 @@ struct observer {
 	struct histogram periods;
 	struct pause_edges edges;
 	struct rates_watch rates;
+	struct self self; /* seen: any thread reads */
 	/* shared: rings with one writer and one reader each */
 	struct order_ring *orders;  /* attach thread -> observer */
 	struct order_ring *returns; /* observer -> attach thread */

@@ -369,6 +369,28 @@ profiler_hazard_take(struct profiler *p, struct hazard *out)
 	return hazard_ring_take(&p->hazards, out);
 }
 
+/* Copy the observer's word on itself, counter by counter. */
+static void
+profiler_copy_self(const struct profiler *p, struct profiler_stats *out)
+{
+	const struct profiler_self *s = &p->observer.self.seen;
+	struct timespec t;
+	clockid_t clock;
+	unsigned i;
+
+	out->self.timed = counter_read(&s->timed);
+	for (i = 0; i < PROFILER_PART_COUNT; i++)
+		out->self.cycles[i] = counter_read(&s->cycles[i]);
+	for (i = 0; i < PROFILER_PERIODS; i++)
+		out->self.period[i] = counter_read(&s->period[i]);
+	out->cpu_ns = 0;
+	if (p->observer.running &&
+	    pthread_getcpuclockid(p->observer.thread, &clock) == 0 &&
+	    clock_gettime(clock, &t) == 0)
+		out->cpu_ns = (uint64_t)t.tv_sec * (uint64_t)NS_PER_S +
+			      (uint64_t)t.tv_nsec;
+}
+
 void
 profiler_stats(struct profiler *p, struct profiler_stats *out)
 {
@@ -387,6 +409,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->blind = counter_read(&c->blind);
 	out->blind_ns = counter_read(&c->blind_ns);
 	out->blind_max_ns = counter_read(&c->blind_max_ns);
+	profiler_copy_self(p, out);
 	out->rates = counter_read(&c->rates);
 	out->rates_dropped = counter_read(&c->rates_dropped) +
 			     counter_read(&p->attach.rates.dropped);
@@ -415,6 +438,21 @@ profiler_periods(struct profiler *p, struct histogram *out)
 		*out = o->periods;
 	}
 	pthread_mutex_unlock(&p->periods_lock);
+}
+
+const char *
+profiler_part_name(enum profiler_part part)
+{
+	switch (part) {
+#define PROFILER_X(symbol, name, meaning) \
+	case PROFILER_PART_##symbol:      \
+		return name;
+		PROFILER_PARTS(PROFILER_X)
+#undef PROFILER_X
+	case PROFILER_PART_COUNT:
+		break;
+	}
+	return "";
 }
 
 const char *

@@ -177,6 +177,34 @@ enum profiler_source {
 	PROFILER_SOURCE_AGENT,
 };
 
+/* What a sweep of the observer consists of: symbol, name, what it is. */
+#define PROFILER_PARTS(X)                                           \
+	X(ORDERS, "orders", "orders of the attach thread")          \
+	X(PAGES, "pages", "performance pages of JVMs")              \
+	X(AGENTS, "agents", "words of JVMs' agents")                \
+	X(CHANNELS, "channels", "rings of applications and Tailor") \
+	X(KERNEL, "kernel", "rings of the kernel")                  \
+	X(RATES, "rates", "sampling of rates")                      \
+	X(OWN, "own", "its own calibration and accounts")
+
+enum profiler_part {
+#define PROFILER_X(symbol, name, meaning) PROFILER_PART_##symbol,
+	PROFILER_PARTS(PROFILER_X)
+#undef PROFILER_X
+	    PROFILER_PART_COUNT
+};
+
+#define PROFILER_PERIODS 36 /* the last one holds all from 17 s on */
+
+/* The observer about itself. */
+struct profiler_self {
+	uint64_t timed;			      /* sweeps: one in 1024 */
+	uint64_t cycles[PROFILER_PART_COUNT]; /* of all of these */
+	/* Sweeps that began under 2^i ns after the one before, and not under
+	 * half of that. */
+	uint64_t period[PROFILER_PERIODS];
+};
+
 /* A consistent-enough copy of the counters; each is exact on its own. */
 struct profiler_stats {
 	uint64_t sweeps;       /* turns of the loop */
@@ -190,7 +218,9 @@ struct profiler_stats {
 	uint64_t blind;	       /* intervals longer than blind_ns */
 	uint64_t blind_ns;     /* their sum */
 	uint64_t blind_max_ns;
-	uint64_t rates;		/* RATE events */
+	struct profiler_self self;
+	uint64_t cpu_ns; /* that the observer thread has used; 0: not known */
+	uint64_t rates;	 /* RATE events */
 	uint64_t rates_dropped; /* periods that were distorted */
 	unsigned channels;	/* open now */
 	uint64_t channels_opened, channels_refused;
@@ -212,6 +242,8 @@ void profiler_stats(struct profiler *p, struct profiler_stats *out);
  */
 void profiler_periods(struct profiler *p, struct histogram *out);
 
+/* "pages" and so on. */
+const char *profiler_part_name(enum profiler_part part);
 /* "spin", "relax", "sleep". */
 const char *profiler_poll_name(enum profiler_poll poll);
 /* "scheduler", "tcp" and so on; what it gives. */

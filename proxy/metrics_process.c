@@ -15,6 +15,62 @@
 #include "proxy/metrics.h"
 #include "proxy/proxy.h"
 
+/* How long from one sweep to the next: in powers of two of a ns. */
+static void
+write_periods(struct exposition *e, const struct profiler_stats *s)
+{
+	const char *name = "tailor_profiler_period_seconds";
+	uint64_t sum = 0;
+
+	exposition_family(e, name, "histogram",
+	    "From one sweep of the observer to the next.");
+	for (unsigned i = 0; i < PROFILER_PERIODS - 1; i++) {
+		sum += s->self.period[i];
+		if (i >= 5) /* no sweep takes less than 32 ns */
+			exposition_print(e, "%s_bucket{le=\"%.9g\"} %llu\n",
+			    name, (double)(UINT64_C(1) << i) / 1e9,
+			    (unsigned long long)sum);
+	}
+	sum += s->self.period[PROFILER_PERIODS - 1];
+	exposition_print(e, "%s_bucket{le=\"+Inf\"} %llu\n%s_count %llu\n",
+	    name, (unsigned long long)sum, name, (unsigned long long)sum);
+}
+
+/* What the observer's sweeps cost, and what they are spent on. */
+static void
+write_self(struct exposition *e, const struct profiler_stats *s)
+{
+	double timed = s->self.timed > 0 ? (double)s->self.timed : 1;
+
+	write_periods(e, s);
+	exposition_counter(e, "tailor_profiler_sweeps_timed_total",
+	    "Sweeps that were timed piece by piece: one in 1024.",
+	    s->self.timed);
+	exposition_family(e, "tailor_profiler_sweep_cycles_total", "counter",
+	    "Cycles of the time stamp counter in those sweeps, by what was "
+	    "looked at.");
+	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
+		exposition_print(e,
+		    "tailor_profiler_sweep_cycles_total{source=\"%s\"} "
+		    "%llu\n",
+		    profiler_part_name(i),
+		    (unsigned long long)s->self.cycles[i]);
+	exposition_family(e, "tailor_profiler_sweep_cycles", "gauge",
+	    "The same for one sweep: their mean since the start.");
+	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
+		exposition_print(e,
+		    "tailor_profiler_sweep_cycles{source=\"%s\"} %.1f\n",
+		    profiler_part_name(i), (double)s->self.cycles[i] / timed);
+	exposition_family(e, "tailor_profiler_cpu_seconds_total", "counter",
+	    "CPU time of the observer thread, which others cannot have.");
+	exposition_print(e, "tailor_profiler_cpu_seconds_total %.6f\n",
+	    (double)s->cpu_ns / 1e9);
+	exposition_family(e, "tailor_profiler_blind_seconds_total", "counter",
+	    "The sum of the gaps over profiler.blind.");
+	exposition_print(e, "tailor_profiler_blind_seconds_total %.9f\n",
+	    (double)s->blind_ns / 1e9);
+}
+
 void
 metrics_write_profiler(struct proxy *p, struct exposition *e)
 {
@@ -44,6 +100,7 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    "Gaps between sweeps over profiler.blind.", s.blind);
 	exposition_gauge(e, "tailor_profiler_blind_max_seconds",
 	    "The longest of them.", (double)s.blind_max_ns / 1e9);
+	write_self(e, &s);
 	exposition_counter(e, "tailor_profiler_rates_total",
 	    "Rates of servers and CPUs written into the stream.", s.rates);
 	exposition_counter(e, "tailor_profiler_rates_dropped_total",

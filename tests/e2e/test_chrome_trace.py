@@ -149,13 +149,20 @@ def test_the_checker_finds(traces, damage):
     assert list(chrome_trace.faults(document)) != []
 
 
-def test_rates_are_counters(pages):
-    """Goal: each rate is a counter of its own, which falls to nothing where
-    nothing is known."""
-    document = chrome_trace.read(pages / "classes.trace.json")
-    ipc = [(float(event["ts"]), float(*event["args"].values()))
-           for event in document["traceEvents"]
-           if event["ph"] == "C" and event["name"] == "A: main ipc"]
-    assert ipc == [(0, 0.6), (4000, 0.3), (9000, 0), (12000, 1.5), (18500, 0)]
-    assert sum(event["ph"] == "C" and event["name"] == "A: main classes"
-               for event in document["traceEvents"]) == 3
+def test_rates_are_counters(traces):
+    # Goal: each rate is a counter of its own, which falls to nothing where
+    # nothing is known.
+    ipc = [(event["ts"], *event["args"].values())
+           for event in named(traces["classes"], "A: main ipc", "C")]
+    assert ipc == [(0, decimal.Decimal("0.6")), (4000, decimal.Decimal("0.3")),
+                   (9000, 0), (12000, decimal.Decimal("1.5")), (18500, 0)]
+    assert len(named(traces["classes"], "A: main classes", "C")) == 3
+
+
+def test_finds_bad_counters(traces):
+    # Goal: a counter that goes back, or has no value, does not pass.
+    for spoil in ({"ts": decimal.Decimal("0.000")}, {"args": {}},
+                  {"args": {"v": -1}}, {"pid": 9}):
+        document = copy.deepcopy(traces["classes"])
+        named(document, "A: main ipc", "C")[2].update(spoil)
+        assert list(chrome_trace.faults(document)) != [], spoil

@@ -428,6 +428,42 @@ test_ending(void **state)
 	bench_free(b);
 }
 
+/* Goal: the observer counts each period where it belongs, and times one
+ * sweep in 1024, all of it and by what it looked at. */
+static void
+test_self(void **state)
+{
+	struct bench *b = bench_new();
+	const struct profiler_self *self = &b->o.self.seen;
+	struct channel *c = add_channel(b, TALECHAIN_KIND_APP, 0, 6);
+	uint64_t sum = 0, periods = 0;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 2 * SELF_EVERY; i++)
+		sweep(b, 700);
+	assert_int_equal(self->timed, 2);
+	sweep(b, 100000);
+	assert_int_equal(self->timed, 3);
+	for (i = 0; i < PROFILER_PERIODS; i++)
+		periods += self->period[i];
+	assert_int_equal(periods, 2 * SELF_EVERY); /* the first has none */
+	assert_int_equal(self->period[10], 2 * SELF_EVERY - 1); /* 512..1023 */
+	assert_int_equal(self->period[17], 1);
+	for (i = 0; i < PROFILER_PART_COUNT; i++)
+		sum += self->cycles[i];
+	assert_true(sum > 0);
+	assert_true(self->cycles[PROFILER_PART_CHANNELS] > 0);
+	assert_int_equal(self->cycles[PROFILER_PART_KERNEL], 0);
+	/* A sweep that is not timed costs nothing to the accounts. */
+	sweep(b, 700);
+	for (i = 0; i < PROFILER_PART_COUNT; i++)
+		sum -= self->cycles[i];
+	assert_int_equal(sum, 0);
+	channel_free(&c);
+	bench_free(b);
+}
+
 int
 main(void)
 {
@@ -442,6 +478,7 @@ main(void)
 	    cmocka_unit_test(test_rates),
 	    cmocka_unit_test(test_batch),
 	    cmocka_unit_test(test_ending),
+	    cmocka_unit_test(test_self),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -489,8 +489,8 @@ sample_random(unsigned seed)
 		    "an arrow");
 	}
 	for (i = 0; i < SAMPLE_CURVES && n % 2 == 0; i++) {
-		curve(s, 1 + (unsigned)rand() % (TALECHAIN_RATE_END - 1),
-		    (unsigned)rand() % lanes, rand() % 3);
+		curve(s, (enum talechain_rate)(i + 1), (unsigned)rand() % lanes,
+		    rand() % 3);
 		for (from = 0; from < 14000;) {
 			unsigned length = 1700 + (unsigned)rand() % 3000;
 

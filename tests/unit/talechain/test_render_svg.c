@@ -47,6 +47,8 @@ lanes_used(const struct story *s)
 		for (i = 0; i < s->arrows; i++)
 			used |= s->arrow[i].from_lane == lane ||
 				s->arrow[i].to_lane == lane;
+		for (i = 0; i < s->curves; i++)
+			used |= s->series[i].lane == lane;
 		n += used;
 	}
 	return n;
@@ -59,7 +61,7 @@ whole(const struct story *s)
 	char *text = svg_of(s), mark[64];
 	const char *fault;
 	unsigned depth;
-	size_t i;
+	size_t i, points;
 
 	fault = markup_fault(text, &depth);
 	if (fault != NULL)
@@ -75,6 +77,10 @@ whole(const struct story *s)
 	assert_int_equal(occurrences(text, "data-y1="), s->arrows);
 	assert_int_equal(occurrences(text, "<g class=\"lane "), lanes_used(s));
 	assert_int_equal(occurrences(text, "<g class=\"segment "), s->segments);
+	assert_int_equal(occurrences(text, "<g class=\"curve\""), s->curves);
+	for (i = 0, points = 0; i < s->curves; i++)
+		points += s->series[i].points;
+	assert_int_equal(occurrences(text, "<rect class=\"point\""), points);
 	free(text);
 }
 
