@@ -357,6 +357,12 @@ profiler_signals(const struct profiler *p,
 	return p->kernel != NULL;
 }
 
+bool
+profiler_counts(const struct profiler *p)
+{
+	return (p->attach.rates.signals & ~(1U << TALECHAIN_RATE_CLOCK)) != 0;
+}
+
 int
 profiler_hazard_fd(const struct profiler *p)
 {

@@ -151,13 +151,21 @@ bool profiler_signals(const struct profiler *p,
     struct profiler_signal_state out[PROFILER_SIGNALS]);
 
 /*
- * profiler_privileges_drop(launches):
+ * profiler_counts(p):
+ * Whether counters of servers' threads are to be opened as servers come,
+ * which needs CAP_PERFMON.
+ */
+bool profiler_counts(const struct profiler *p);
+
+/*
+ * profiler_privileges_drop(launches, counts):
  * Give up, for ever, the capabilities that only attaching needed, and all
  * others that serving does not.  launches: servers are started by us; then
- * root keeps everything, because its children may need it.  Before threads
+ * root keeps everything, because its children may need it.  counts: as
+ * profiler_counts says; then CAP_PERFMON is kept, too.  Before threads
  * are made: they inherit what is left.  Logs what it did.
  */
-void profiler_privileges_drop(bool launches);
+void profiler_privileges_drop(bool launches, bool counts);
 
 /* Readable when hazards wait.  Proxy thread; the profiler keeps owning it. */
 int profiler_hazard_fd(const struct profiler *p);

@@ -28,6 +28,9 @@
 #include "proxy/proxy.h"
 #include "proxy/settings.h"
 
+/* So long an explanation waits for the last rate of its request. */
+#define SETTLE_RATES_NS (15 * NS_PER_MS)
+
 #define PROXY_CHANNEL_LOG2 14 /* 16384 events: a second at 4000 requests/s */
 
 /* Says all that is wrong, and returns NULL if anything is. */
@@ -113,6 +116,18 @@ rates_wish(const struct config *c)
 	       (uint32_t)c->profiler.rates.compiled << TALECHAIN_RATE_COMPILED;
 }
 
+/* A period of a rate ends, and is read, after the request that it is of. */
+static int64_t
+settle_ns(const struct config *c)
+{
+	int64_t period_ns = c->profiler.rates_period_ns;
+
+	if (rates_wish(c) == 0)
+		return ANALYSIS_SETTLE_NS;
+	return ANALYSIS_SETTLE_NS +
+	       (period_ns < SETTLE_RATES_NS ? period_ns : SETTLE_RATES_NS);
+}
+
 /* The port of a TCP address, 0 of another. */
 static uint16_t
 address_port(const struct sockaddr_storage *a)
@@ -167,7 +182,8 @@ open_profiler(struct proxy *p, const struct config *c)
 	if (err < 0)
 		return err;
 	if (*c->process.user == '\0') /* else all are given up later */
-		profiler_privileges_drop(launches);
+		profiler_privileges_drop(
+		    launches, profiler_counts(p->profiler));
 	return profiler_channel(p->profiler, "proxy", TALECHAIN_KIND_PROXY,
 	    PROXY_CHANNEL_LOG2, &p->events);
 }
@@ -186,7 +202,7 @@ open_analysis(struct proxy *p, const struct config *c)
 	    .keep = c->slow.keep,
 	    .store = c->slow.store,
 	    .store_bytes = c->slow.store_bytes,
-	    .settle_ns = ANALYSIS_SETTLE_NS,
+	    .settle_ns = settle_ns(c),
 	};
 
 	return analysis_new(&p->analysis, &o);

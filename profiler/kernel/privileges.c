@@ -24,14 +24,15 @@ static const uint64_t serving =
     BIT(CAP_SYS_RESOURCE);
 
 void
-profiler_privileges_drop(bool launches)
+profiler_privileges_drop(bool launches, bool counts)
 {
+	uint64_t keep = serving | (counts ? BIT(CAP_PERFMON) : 0);
 	uint64_t before = capability_get();
 	int err;
 
-	if ((before & ~serving) == 0 || (geteuid() == 0 && launches))
+	if ((before & ~keep) == 0 || (geteuid() == 0 && launches))
 		return;
-	err = capability_keep(serving);
+	err = capability_keep(keep);
 	if (err < 0)
 		log_event(LOG_LEVEL_WARNING, "privileges_kept", "error=\"%s\"",
 		    strerror(-err));
