@@ -156,6 +156,8 @@ bool profiler_signals(const struct profiler *p,
  * which needs CAP_PERFMON.
  */
 bool profiler_counts(const struct profiler *p);
+/* And the descriptors that those of one server may take. */
+#define PROFILER_RATE_DESCRIPTORS 640
 
 /*
  * profiler_privileges_drop(launches, counts):

@@ -28,6 +28,10 @@ struct counter;
 #define RATE_WHY 200
 #define RATE_READ_LEAST_NS (5 * NS_PER_MS) /* the kernel is not asked sooner */
 
+/* One kind of these has a base, and so two counters of each thread. */
+_Static_assert(PROFILER_RATE_DESCRIPTORS >= (RATE_COUNTERS + 1) * RATE_THREADS,
+    "descriptors of a server's counters");
+
 /* A sum of counters over a sum of others, or over time. */
 struct rate_pair {
 	struct counter *count, *base; /* owned arrays; base NULL: time */

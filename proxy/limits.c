@@ -137,6 +137,8 @@ limits_descriptors(struct proxy *p)
 	rlim_t other = DESCRIPTORS_OTHER + c->profiler.channels_max, want;
 	struct rlimit l;
 
+	if (profiler_counts(p->profiler))
+		other += (rlim_t)c->servers * PROFILER_RATE_DESCRIPTORS;
 	for (unsigned i = 0; i < c->servers; i++)
 		other += (rlim_t)c->server[i].connections_max +
 			 c->hedging.drain_connections;
