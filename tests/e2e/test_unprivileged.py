@@ -1,0 +1,53 @@
+"""Goal: without any capability, as in a container, Tailor serves, says what is
+off and what would switch it on, and still tells where a request's time went as
+far as user space knows."""
+
+import json
+import os
+import pathlib
+import shutil
+import time
+
+import pytest
+
+
+@pytest.fixture(name="build")
+def build_fixture(build, tmp_path):
+    """A directory whose tailor has no capability."""
+    if shutil.which("setpriv") is None:
+        pytest.skip("no setpriv (Debian: util-linux)")
+    wrapper = tmp_path / "bin" / "tailor"
+    wrapper.parent.mkdir()
+    wrapper.write_text("#!/bin/sh\nexec setpriv --bounding-set=-all "
+                       f"--inh-caps=-all '{build}/tailor' \"$@\"\n")
+    wrapper.chmod(0o755)
+    return wrapper.parent
+
+
+def test_without_capabilities(upstream, tailor):
+    # Goal: the kernel's events are off, with the reason and the remedy; a
+    # slow request has a timeline that claims nothing it cannot know.
+    server = upstream("active")
+    t = tailor(server, slow={"target": "10ms"})
+    status = pathlib.Path(f"/proc/{t.pid}/status").read_text()
+    assert "CapEff:\t0000000000000000" in status
+    line = t.wait_log("kernel_off")
+    assert "CAP_BPF" in line and "setcap" in line
+    info = t.ask_json("/info")
+    assert info["kernel"]
+    for signal in info["kernel"]:
+        assert not signal["on"] and signal["why"]
+    with t.client() as client:
+        begun = time.monotonic()
+        client.request("GET", "/slow")
+        request = server.expect()
+        while time.monotonic() < begun + 0.03:
+            os.sched_yield()
+        request.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+        answer = client.response()
+    tale = t.ask_json(f"/timeline/{answer.get('x-request-id')}?format=json")
+    assert tale["total"] >= 30e6
+    assert sum(p["e"] - p["b"] for p in tale["path"]) == tale["total"]
+    assert tale["verdict"]["code"] == "unknown"
+    assert "without kernel events" in tale["verdict"]["text"]
+    assert json.dumps(tale["events"]).count('"proxy_receive"') == 1
