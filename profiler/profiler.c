@@ -389,6 +389,7 @@ profiler_copy_self(const struct profiler *p, struct profiler_stats *out)
 		out->self.cycles[i] = counter_read(&s->cycles[i]);
 	for (i = 0; i < PROFILER_PERIODS; i++)
 		out->self.period[i] = counter_read(&s->period[i]);
+	out->self.periods_ns = counter_read(&s->periods_ns);
 	out->cpu_ns = 0;
 	if (p->observer.running &&
 	    pthread_getcpuclockid(p->observer.thread, &clock) == 0 &&

@@ -213,6 +213,7 @@ struct profiler_self {
 	/* Sweeps that began under 2^i ns after the one before, and not under
 	 * half of that. */
 	uint64_t period[PROFILER_PERIODS];
+	uint64_t periods_ns; /* their sum */
 };
 
 /* A consistent-enough copy of the counters; each is exact on its own. */

@@ -39,6 +39,7 @@ self_begin(struct self *s, int64_t period_ns)
 		if (bucket >= PROFILER_PERIODS)
 			bucket = PROFILER_PERIODS - 1;
 		counter_add(&s->seen.period[bucket], 1);
+		counter_add(&s->seen.periods_ns, (uint64_t)period_ns);
 	}
 	s->timing = s->sweep++ % SELF_EVERY == 0;
 	if (!s->timing)

@@ -32,8 +32,9 @@ write_periods(struct exposition *e, const struct profiler_stats *s)
 			    (unsigned long long)sum);
 	}
 	sum += s->self.period[PROFILER_PERIODS - 1];
-	exposition_print(e, "%s_bucket{le=\"+Inf\"} %llu\n%s_count %llu\n",
-	    name, (unsigned long long)sum, name, (unsigned long long)sum);
+	exposition_print(e, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.9f\n", name,
+	    (unsigned long long)sum, name, (double)s->self.periods_ns / 1e9);
+	exposition_print(e, "%s_count %llu\n", name, (unsigned long long)sum);
 }
 
 /* What the observer's sweeps cost, and what they are spent on. */
@@ -55,11 +56,11 @@ write_self(struct exposition *e, const struct profiler_stats *s)
 		    "%llu\n",
 		    profiler_part_name(i),
 		    (unsigned long long)s->self.cycles[i]);
-	exposition_family(e, "tailor_profiler_sweep_cycles", "gauge",
+	exposition_family(e, "tailor_profiler_sweep_mean_cycles", "gauge",
 	    "The same for one sweep: their mean since the start.");
 	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
 		exposition_print(e,
-		    "tailor_profiler_sweep_cycles{source=\"%s\"} %.1f\n",
+		    "tailor_profiler_sweep_mean_cycles{source=\"%s\"} %.1f\n",
 		    profiler_part_name(i), (double)s->self.cycles[i] / timed);
 	exposition_family(e, "tailor_profiler_cpu_seconds_total", "counter",
 	    "CPU time of the observer thread, which others cannot have.");
