@@ -121,9 +121,11 @@ pair_thread(struct rate_pair *p, unsigned kind, pid_t tid, char *why)
 static int
 pair_open(struct rate_pair *p, unsigned kind, pid_t pid, char *why)
 {
-	pid_t tid[RATE_THREADS];
+	pid_t tid[RATE_THREADS] = {0};
 	int i, err, n = threads_list(pid, tid);
 
+	if (n == 0)
+		n = -ESRCH; /* it ends right now */
 	if (n < 0) {
 		if (n == -E2BIG)
 			snprintf(why, RATE_WHY, "it has over %d threads",

@@ -22,8 +22,8 @@ bucket_value(unsigned bucket)
 {
 	uint64_t octave = UINT64_C(1) << bucket / USUAL_STEPS;
 
-	return octave +
-	       octave * (2 * (bucket % USUAL_STEPS) + 1) / (2 * USUAL_STEPS);
+	return octave + octave * (UINT64_C(2) * (bucket % USUAL_STEPS) + 1) /
+			    (UINT64_C(2) * USUAL_STEPS);
 }
 
 static void
