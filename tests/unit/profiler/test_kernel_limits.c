@@ -69,6 +69,8 @@ is_ours(const struct talechain_event *e)
 	case TALECHAIN_SOFTIRQ:
 		return e->pid == me || e->arg[1] >= KERNEL_SLOW_NS ||
 		       e->arg[0] == KERNEL_NET_RX;
+	case TALECHAIN_IDLE:
+		return e->pid == 0; /* told when one of ours runs next */
 	default:
 		return e->pid == me;
 	}
