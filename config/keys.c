@@ -520,7 +520,7 @@ const struct config_key config_keys[] = {
 	RANGE(1 * US, 100 * MS), .unit = "us",
 	.restart = true, .fallback = "auto",
 	.meaning = "How the observer waits between two looks: spin not at all, "
-	"relax with the CPU's pause instruction, sleep in the kernel (50 us, "
+	"relax with the CPU's pause instruction, sleep in the kernel (200 us, "
 	"short beside any pause worth a swap).  auto chooses by the topology "
 	"and says what."},
 {"profiler.cpu", KEY_CPU, PLACE(config, profiler.cpu),

@@ -141,7 +141,7 @@ set_ratio(const struct config_key *key, double *out, const cJSON *value)
 }
 
 /* How long the observer sleeps unless told. */
-#define POLL_SLEEP_NS 50000
+#define POLL_SLEEP_NS 200000
 
 static int
 set_poll(const struct config_key *key, struct config *c, const cJSON *value)

@@ -38,9 +38,9 @@ def test_without_capabilities(upstream, tailor):
     for signal in info["kernel"]:
         assert not signal["on"] and signal["why"]
     with t.client() as client:
-        begun = time.monotonic()
         client.request("GET", "/slow")
         request = server.expect()
+        begun = time.monotonic()
         while time.monotonic() < begun + 0.03:
             os.sched_yield()
         request.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
