@@ -42,7 +42,7 @@ test_defaults(void **state)
 	assert_string_equal(c->proxy.cpu, "auto");
 	assert_int_equal(c->proxy.networks, 0);
 	assert_int_equal(c->profiler.poll, CONFIG_POLL_AUTO);
-	assert_int_equal(c->profiler.sleep_ns, 50000);
+	assert_int_equal(c->profiler.sleep_ns, 200000);
 	assert_int_equal(c->profiler.stream_slots, 262144);
 	assert_int_equal(c->slow.target_ns, 20000000);
 	assert_int_equal(c->log.level, LOG_LEVEL_NOTICE);
@@ -224,7 +224,7 @@ test_set(void **state)
 	assert_int_equal(c->talechain.networks, 0);
 	/* A later value replaces all of the earlier one. */
 	assert_int_equal(config_set(c, "profiler.poll", "auto", &errors), 0);
-	assert_int_equal(c->profiler.sleep_ns, 50000);
+	assert_int_equal(c->profiler.sleep_ns, 200000);
 	assert_int_equal(config_set(c, "listen", ":82", &errors), 0);
 	assert_int_equal(c->listeners, 1);
 	config_free(&c);
