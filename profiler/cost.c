@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -245,6 +246,7 @@ worker_start(struct worker *w, const struct worker *before)
 	w->fd = -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
+	fflush(NULL); /* what is buffered here is not theirs to write */
 	w->pid = fork();
 	if (w->pid < 0) {
 		err = -errno;

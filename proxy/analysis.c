@@ -21,7 +21,8 @@
 #include "proxy/live.h"
 #include "proxy/tale_work.h"
 
-#define QUESTIONS 256 /* waiting at once; a power of two */
+#define LAST_NS NS_PER_S /* for what still waits at the end */
+#define QUESTIONS 256	 /* waiting at once; a power of two */
 #define ANSWERS 64
 
 struct analysis {
@@ -157,6 +158,8 @@ analysis_main(void *user)
 	struct analysis *a = user;
 	struct analysis_question *q;
 	struct analysis_answer answer;
+	struct instant last;
+	unsigned left = 0;
 
 	assert(a != NULL);
 	/* Rather late than in anybody's way. */
@@ -172,12 +175,20 @@ analysis_main(void *user)
 			analysis_reply(a, &answer);
 		question_done(a, q);
 	}
-	/* What was asked to be kept is kept; nobody waits for the rest. */
+	/* What was asked to be kept is kept, as far as a second goes; nobody
+	 * waits for the rest. */
+	last = instant_plus(instant_now(), LAST_NS);
 	while ((q = question_next(a)) != NULL) {
-		if (q->kind == ANALYSIS_KEEP)
+		if (q->kind == ANALYSIS_KEEP &&
+		    instant_before(instant_now(), last))
 			tale_work_do(&a->work, q, &answer);
+		else if (q->kind == ANALYSIS_KEEP)
+			left++;
 		question_done(a, q);
 	}
+	if (left > 0)
+		log_event(LOG_LEVEL_WARNING, "tales_not_kept",
+		    "count=%u why=\"no time left at the end\"", left);
 	return NULL;
 }
 

@@ -76,11 +76,12 @@ proxy_stop(struct proxy *p, const char *why)
 		p->stopped = true;
 		return;
 	}
+	/* Whoever reads that it is stopping finds nobody listening. */
+	listeners_close(p, true);
 	log_event(LOG_LEVEL_NOTICE, "stopping",
 	    "why=%s requests=%u connections=%u", why, p->table.inflight_count,
 	    p->client_count);
 	notify_stopping();
-	listeners_close(p, true);
 	p->stopping = true;
 	p->stop_due = instant_plus(now, c->proxy.stop_timeout_ns);
 	p->stop_idle_due = instant_plus(now, c->proxy.stop_idle_ns);

@@ -237,10 +237,15 @@ file_search(const char *tmp, pid_t inner)
 	struct dirent *e;
 	unsigned seen = 0;
 	int fd = -ENOENT;
-	DIR *d = opendir(tmp);
+	int folder = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = folder < 0 ? NULL : fdopendir(folder);
 
-	if (d == NULL)
-		return -errno;
+	if (d == NULL) {
+		fd = -errno;
+		if (folder >= 0)
+			close(folder);
+		return fd;
+	}
 	while (fd < 0 && seen < USERS_MAX && (e = readdir(d)) != NULL) {
 		if (strncmp(e->d_name, "hsperfdata_", 11) != 0)
 			continue;
