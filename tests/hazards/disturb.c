@@ -84,7 +84,6 @@ occupy(void *arg)
 	struct order *o = arg;
 	struct instant begin = instant_now();
 
-	pthread_setname_np(pthread_self(), o->what);
 	o->err = become(o);
 	if (o->err < 0)
 		return NULL;
@@ -119,6 +118,8 @@ obey(struct order *o)
 		stop(o);
 		return;
 	}
+	/* A thread is born with the name of its maker. */
+	pthread_setname_np(pthread_self(), o->what);
 	o->err = -pthread_create(&thread, NULL, occupy, o);
 	if (o->err == 0)
 		pthread_join(thread, NULL);
