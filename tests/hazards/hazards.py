@@ -32,7 +32,7 @@ import rig  # noqa: E402
 import verdicts  # noqa: E402
 from scenarios import Java, all_scenarios  # noqa: E402
 
-STRIKES = 8  # an injection that misses its request is tried again
+STRIKES = 16  # an injection that misses its request is tried again
 
 
 def options():
