@@ -163,14 +163,15 @@ class Matrix:
         return (f"{name:17}" + "".join(f"{n / 1e6:9.2f}" for n in numbers)
                 + f"   {sum(t.exact for t in timed):3}/{len(timed)}")
 
-    def wrong(self):
-        """One line for each that is not right."""
-        for name, row in self.rows.items():
-            for t in row:
-                if not t.right:
-                    yield (f"{name}: {t.request}: {t.code}"
-                           f"{' FALSE ' + ', '.join(t.false) if t.false else ''}"
-                           f": {t.text}")
+    def wrong(self, name):
+        """One line for each of a row that is not right."""
+        for t in self.rows.get(name, ()):
+            if not t.right:
+                sums = ", ".join(f"{code} {ns / 1e6:.1f}" for code, ns in
+                                 sorted(t.causes.items(), key=lambda x: -x[1]))
+                yield (f"{t.request}: {t.code}"
+                       f"{' FALSE ' + ', '.join(t.false) if t.false else ''}"
+                       f": {t.text} ({sums} ms)")
 
     def json(self):
         """Everything, for a program."""
