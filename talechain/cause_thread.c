@@ -15,13 +15,8 @@
 #include "talechain/telling.h"
 
 #define SOFTIRQ_NET_RX 3
-#define NEAR_MAX 1000	/* events looked at around a sleep */
-#define STEPS_MAX 20000 /* spells a walk goes through */
-/*
- * The way into a fault and out of it, and its being told, are in no event.
- * Between two faults so close to each other there is hardly anything else.
- */
-#define FAULT_EDGE_NS (2 * NS_PER_US)
+#define NEAR_MAX 1000	 /* events looked at around a sleep */
+#define STEPS_MAX 20000	 /* spells a walk goes through */
 #define LOOKS_MAX 100000 /* and looks at to judge wake-ups, in all */
 
 struct walk {
@@ -317,7 +312,7 @@ cause_faults(
 			continue;
 		if (v->type == TALECHAIN_PAGEFAULT) {
 			if (fault_ended != NEVER && fault_ended < begin &&
-			    begin - fault_ended < FAULT_EDGE_NS)
+			    begin - fault_ended < TALE_FAULT_EDGE_NS)
 				begin = fault_ended;
 			fault_ended = end;
 		}

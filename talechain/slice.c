@@ -90,6 +90,7 @@ slice_thin(struct slicer *s)
 		t->entry[kept++] = t->entry[i];
 	}
 	t->entries = kept;
+	memset(s->fault, 0, sizeof(s->fault));
 }
 
 /* The thread that an entry takes from its CPU while it wants to run, or 0. */
@@ -149,6 +150,7 @@ slice_thin_switches(struct slicer *s)
 		t->omitted++;
 	}
 	t->entries = kept;
+	memset(s->fault, 0, sizeof(s->fault));
 }
 
 /* Whether there is no place for a slot, after making some if that helps. */

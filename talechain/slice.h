@@ -62,7 +62,8 @@ struct slicer {
 	/* Of each CPU: the last segment taken there, how it last idled. */
 	uint64_t segment_ns[SLICE_CPUS];
 	struct timeline_slot idle[SLICE_CPUS];
-	bool waited[SLICE_CPUS]; /* a thread of ours was pushed off there */
+	bool waited[SLICE_CPUS];  /* a thread of ours was pushed off there */
+	size_t fault[SLICE_CPUS]; /* entry + 1 of a thread's last PAGEFAULT */
 	struct timeline_slot name[SLICE_NAMES];
 	/* Pauses that began before the window and have not ended yet. */
 	struct timeline_slot open[TALE_ATTEMPTS][3 + HAZARD_KIND_COUNT];

@@ -317,6 +317,53 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 	return err < 0 ? err : slice_add(s, slot);
 }
 
+/* Whether a small fault follows another, or others, of its size at once. */
+static bool
+fault_follows(const struct tale_entry *last, const struct talechain_event *e)
+{
+	const struct talechain_event *v = &last->slot.event;
+	int64_t took_ns = tale_event_latency_ns(e);
+	int64_t since_ns = (int64_t)(e->ts - v->ts);
+	uint64_t more = tale_high(v->arg[3]);
+
+	return v->tid == e->tid && !last->doubtful && e->arg[3] == 0 &&
+	       tale_low(v->arg[3]) == 0 && more < UINT32_MAX &&
+	       v->arg[2] == (more + 1) * e->arg[2] &&
+	       took_ns < TALE_FAULT_SMALL_NS &&
+	       (more > 0 || tale_event_latency_ns(v) < TALE_FAULT_SMALL_NS) &&
+	       since_ns >= took_ns && since_ns < took_ns + TALE_FAULT_EDGE_NS;
+}
+
+/*
+ * A page fault of one of our threads.  Memory that is touched for the first
+ * time gives thousands in a row, with hardly anything between them, which are
+ * told as one.
+ */
+static int
+take_fault(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	size_t *place = &s->fault[e->tid % SLICE_CPUS];
+	size_t entries = s->tale->entries;
+	struct tale_entry *last;
+	int err;
+
+	if (!slice_is_thread(s->tale, e->tid))
+		return 0;
+	last = *place > 0 ? &s->tale->entry[*place - 1] : NULL;
+	if (last != NULL && fault_follows(last, e)) {
+		last->slot.event.arg[1] += e->ts - last->slot.event.ts;
+		last->slot.event.arg[2] += e->arg[2];
+		last->slot.event.arg[3] += UINT64_C(1) << 32;
+		last->slot.event.ts = e->ts;
+		last->at = (struct instant){e->ts};
+		return 0;
+	}
+	err = slice_add(s, slot);
+	*place = s->tale->entries > entries ? s->tale->entries : 0;
+	return err;
+}
+
 int
 slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -343,6 +390,7 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 	case TALECHAIN_RUNNABLE:
 		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
 	case TALECHAIN_PAGEFAULT:
+		return take_fault(s, slot);
 	case TALECHAIN_SYSCALL:
 	case TALECHAIN_EXEC:
 	case TALECHAIN_EXIT:

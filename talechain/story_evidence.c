@@ -46,7 +46,8 @@ static void
 evidence_faults(const struct telling *tl, struct story_verdict *v)
 {
 	uint64_t bytes = 0, largest_bytes = 0;
-	unsigned faults = 0, major = 0;
+	uint64_t faults = 0, many;
+	unsigned major = 0;
 	int64_t longest_ns = 0, ns;
 	struct line l = evidence(v);
 	char ms[32], sum[32];
@@ -57,18 +58,24 @@ evidence_faults(const struct telling *tl, struct story_verdict *v)
 		if (e->type != TALECHAIN_PAGEFAULT)
 			continue;
 		ns = tale_event_latency_ns(e);
-		faults++;
-		major += e->arg[3] == 1;
+		many = tale_high(e->arg[3]) + UINT64_C(1);
+		faults += many;
+		major += tale_low(e->arg[3]) == 1;
 		if (__builtin_add_overflow(bytes, e->arg[2], &bytes))
 			bytes = UINT64_MAX;
-		if (e->arg[2] > largest_bytes)
-			largest_bytes = e->arg[2];
+		if (e->arg[2] / many > largest_bytes)
+			largest_bytes = e->arg[2] / many;
+		if (many > 1)
+			ns = longest_ns > TALE_FAULT_SMALL_NS
+				 ? longest_ns
+				 : TALE_FAULT_SMALL_NS;
 		if (ns > longest_ns)
 			longest_ns = ns;
 	}
-	words_say(&l, "%u page fault%s, %s of it, the longest %s", faults,
+	words_say(&l, "%" PRIu64 " page fault%s, %s of it, %s %s", faults,
 	    faults == 1 ? "" : "s",
 	    text_ms(sum, tl->s->cause_ns[TALE_CAUSE_PAGE_FAULT]),
+	    longest_ns == TALE_FAULT_SMALL_NS ? "each under" : "the longest",
 	    text_ms(ms, longest_ns));
 	if (bytes > 0)
 		words_say(&l,

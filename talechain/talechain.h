@@ -120,7 +120,9 @@
  *             that acknowledged something, TCP_XMIT leaves to the device
  *   SOCK_*    one call's bytes; unsent: still in the socket when the call
  *             returned, held: why, enum talechain_held; left: not yet read
- *   PAGEFAULT written at its end; bytes: 0 if not known
+ *   PAGEFAULT written at its end; bytes: 0 if not known; more: 0, but in
+ *             timelines so many more that followed at once are told with it,
+ *             bytes being those of all of them
  *   IDLE      written when a CPU stops idling; state: 0 is the shallowest
  *
  * RATE is the observer's own: what one signal (enum talechain_rate) of one
@@ -154,7 +156,7 @@
 	X(SOCK_RECV, 0x0306, "sock_recv", "cookie", "sequence:32/bytes",       \
 	    "left", "local_port:16/remote_port:16/status")                     \
 	X(PAGEFAULT, 0x0401, "pagefault", "address", "latency_ns", "bytes",    \
-	    "major")                                                           \
+	    "more:32/major")                                                   \
 	X(SYSCALL, 0x0501, "syscall", "number:16/latency_ns", "parameter1",    \
 	    "parameter2", "parameter3")                                        \
 	X(IDLE, 0x0601, "idle", "state", "latency_ns", "", "")                 \

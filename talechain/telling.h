@@ -30,6 +30,14 @@
 #define NEVER (-(INT64_C(1) << 62))
 #define FAR (INT64_C(1) << 61) /* no moment lies further off */
 
+/*
+ * The way into a fault and out of it, and its being told, are in no event.
+ * Between two faults so close to each other there is hardly anything else;
+ * shorter ones than this, in a row, are told as one.
+ */
+#define TALE_FAULT_EDGE_NS (2 * NS_PER_US)
+#define TALE_FAULT_SMALL_NS (50 * NS_PER_US)
+
 /* From the weakest claim to the strongest. */
 enum claim_rank {
 	RANK_NOTHING,  /* a leg of which nothing is known */

@@ -143,7 +143,7 @@ class SmallFaults(Own):
     accept = ("page_fault",)
 
     def target(self, random):
-        return f"/fault-small?n={random.randint(1500, 6000)}"
+        return f"/fault-small?n={random.randint(1500, 20000)}"
 
 
 class Lock(Own):

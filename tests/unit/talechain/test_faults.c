@@ -1,0 +1,129 @@
+/*
+ * test_faults.c: page faults by the thousand, as a timeline tells them.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "talechain/tale.h"
+
+#include "tests/unit/talechain/plot.h"
+
+#define PAGE 4096
+
+/* A request in which A works for so long. */
+static void
+begin(struct plot *p, int64_t us)
+{
+	plot_init(p);
+	scene_close(&p->scene);
+	scene_open(&p->scene, 16);
+	p->left = us - 3;
+	p->sent = us;
+	p->back = us + 5;
+}
+
+/* From first_us on, each of 2 us, so many us apart. */
+static void
+touch(struct plot *p, unsigned n, int64_t first_us, int64_t apart_us)
+{
+	for (unsigned i = 1; i <= n; i++)
+		KERNEL(p, first_us + apart_us * i, A_TID, A_PID,
+		    TALECHAIN_PAGEFAULT, PAGE * (uint64_t)i, 2 * US, PAGE, 0);
+}
+
+/* How many entries of a tale are page faults. */
+static size_t
+rows(const struct tale *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->entries; i++)
+		n += t->entry[i].slot.event.type == TALECHAIN_PAGEFAULT;
+	return n;
+}
+
+static void
+end(struct plot *p, struct tale *t, struct story *s)
+{
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(p);
+}
+
+/* Goal: more faults than a tale has room for are told, all of their time. */
+static void
+test_thousands(void **state)
+{
+	struct story *s;
+	struct tale *t;
+	struct plot p;
+
+	(void)state;
+	begin(&p, 70000);
+	touch(&p, 20000, 1000, 3);
+	plot_tell(&p, &t, &s);
+	assert_int_equal(rows(t), 1);
+	assert_int_equal(t->omitted, 0);
+	assert_int_equal(s->cause_ns[TALE_CAUSE_PAGE_FAULT], 59999 * US);
+	assert_int_equal(s->verdict.cause, TALE_CAUSE_PAGE_FAULT);
+	assert_string_equal(s->verdict.evidence[0],
+	    "20000 page faults, 60.0 ms of it, each under 0.050 ms; 80000 KiB "
+	    "of memory, up to 4 KiB at once");
+	end(&p, t, s);
+}
+
+/* Goal: faults with work between them stay apart, and so does the work. */
+static void
+test_apart(void **state)
+{
+	struct story *s;
+	struct tale *t;
+	struct plot p;
+
+	(void)state;
+	begin(&p, 70000);
+	touch(&p, 1000, 1000, 10);
+	plot_tell(&p, &t, &s);
+	assert_int_equal(rows(t), 1000);
+	assert_int_equal(s->cause_ns[TALE_CAUSE_PAGE_FAULT], 2000 * US);
+	end(&p, t, s);
+}
+
+/* Goal: what is not alike is not told as one: size, disk, length, thread. */
+static void
+test_unlike(void **state)
+{
+	struct story *s;
+	struct tale *t;
+	struct plot p;
+
+	(void)state;
+	begin(&p, 10000);
+	touch(&p, 2, 1000, 3);
+	KERNEL(
+	    &p, 1020, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 3 * US, 2 << 20, 0);
+	KERNEL(&p, 1030, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 2 * US, PAGE, 1);
+	KERNEL(
+	    &p, 1140, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 99 * US, PAGE, 0);
+	KERNEL(&p, 1143, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 2 * US, PAGE, 0);
+	KERNEL(&p, 1144, PROXY_TID, 99, TALECHAIN_PAGEFAULT, 1, US, PAGE, 0);
+	plot_tell(&p, &t, &s);
+	assert_int_equal(rows(t), 6);
+	assert_int_equal(s->cause_ns[TALE_CAUSE_PAGE_FAULT], 112 * US);
+	end(&p, t, s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_thousands),
+	    cmocka_unit_test(test_apart),
+	    cmocka_unit_test(test_unlike),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
