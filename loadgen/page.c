@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/plot.h"
 #include "loadgen/picture.h"
-#include "loadgen/plot.h"
 #include "loadgen/quantity.h"
 
 #define PATH_MAX_BYTES 4096

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/instant.h"
-#include "loadgen/plot.h"
+#include "base/plot.h"
 #include "loadgen/quantity.h"
 #include "loadgen/statistics.h"
 

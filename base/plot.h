@@ -5,8 +5,8 @@
  * light or dark setting.  Three scales: linear, logarithmic, and tail, on
  * which 90 %, 99 % and 99.9 % are equally far apart.
  */
-#ifndef TAILOR_LOADGEN_PLOT_H
-#define TAILOR_LOADGEN_PLOT_H
+#ifndef TAILOR_BASE_PLOT_H
+#define TAILOR_BASE_PLOT_H
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
  * plot.c: see plot.h.
  */
-#include "loadgen/plot.h"
+#include "base/plot.h"
 
 #include <math.h>
 #include <stdbool.h>
