@@ -268,7 +268,9 @@ path_out(struct telling *tl)
 		    c->client_received != NEVER ? c->client_received
 						: c->client_read,
 		    &late);
-	leg_to(tl, tl->s->total_ns, &way);
+	/* Its end of the connection is not here; what we sent again is. */
+	if (leg_to(tl, tl->s->total_ns, &way) && c->client_net == NEVER)
+		cause_tcp(tl, &net, ours, "the answer");
 }
 
 void

@@ -7,7 +7,9 @@ The Lucene service behind Tailor, measured in turn with profiler.kernel off,
 lite and full, and with it off while bpftrace, perf record and trace-cmd
 record the same tracepoints of the same processes.  In each round every
 set-up comes once, in an order of its own; what is told are medians over the
-rounds of the ratio to "off" in the same round.  A tool that is missing or
+rounds of the ratio to "off" in the same round.  CPU time is that of Tailor,
+the servers, the client and the tool for each request: what else runs on the
+machine hardly changes it, as it does the other figures.  A tool that is missing or
 not permitted is named and left out.  Needs root; about 12 s for each set-up
 and round.
 """
@@ -96,6 +98,15 @@ def trace_cmd(pids, directory):
 TOOLS = {"bpftrace": bpftrace, "perf record": perf, "trace-cmd": trace_cmd}
 
 
+def cpu_seconds(pids):
+    """What processes, and children they waited for, have used so far."""
+    ticks = 0
+    for pid in pids:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        ticks += sum(map(int, stat.rpartition(")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 class Tool:
     """A recorder beside Tailor; Trouble if it ends by itself."""
 
@@ -166,7 +177,7 @@ class Bench:
         return process, port, admin
 
     def measure(self, setup, number):
-        """{throughput, p99_ms, events, lost} of one set-up."""
+        """{throughput, cpu_us, p99_ms, events, lost} of one set-up."""
         kernel = setup if setup in ("off", "lite", "full") else "off"
         process, port, admin = self.appliance(kernel, number)
         tool = None
@@ -175,7 +186,13 @@ class Bench:
                 tool = Tool(setup, [process.pid] +
                             [s._process.pid for s in self.servers],
                             str(self.directory))
-            found = {"throughput": self.throughput(port)}
+            pids = [os.getpid(), process.pid]
+            pids += [s._process.pid for s in self.servers]
+            pids += [tool.child.pid] if tool is not None else []
+            used = -cpu_seconds(pids)
+            found, requests = self.throughput(port)
+            used += cpu_seconds(pids)
+            found["cpu_us"] = used / requests * 1e6
             generator = Generator(self.build, self.targets, RATE, 1)
             place = self.directory / f"load{number}"
             place.mkdir()
@@ -196,21 +213,34 @@ class Bench:
             process.stop()
 
     def throughput(self, port):
-        """Requests per second of eight clients that never wait."""
+        """Of eight clients that never wait: ({throughput}, requests)."""
         script = self.directory / "wrk.lua"
         script.write_text(
-            f'local t = {{}} for l in io.lines("{self.targets}") do '
-            't[#t + 1] = wrk.format("GET", l) end local i = 0\n'
+            'local t, i = {}, 0\n'
+            'function init()\n'  # earlier wrk has no Host to put into it
+            f'  for l in io.lines("{self.targets}") do '
+            't[#t + 1] = wrk.format("GET", l) end\n'
+            'end\n'
             'function request() i = i % #t + 1 return t[i] end\n')
         done = subprocess.run(
             ["wrk", "-t1", "-c8", f"-d{WRK_SECONDS}", "-s", script,
              f"http://127.0.0.1:{port}/"], capture_output=True, text=True,
             check=True)
-        return float(re.search(r"Requests/sec:\s*(\S+)", done.stdout)[1])
+        if "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
+            raise RuntimeError(f"not all was answered well:\n{done.stdout}")
+        rate = float(re.search(r"Requests/sec:\s*(\S+)", done.stdout)[1])
+        number = int(re.search(r"(\d+) requests in", done.stdout)[1])
+        return {"throughput": rate}, number
 
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
+
+
+def ratio(row, key):
+    """A median of ratios and their range, in nineteen columns."""
+    low, high = row[f"{key}_ratio_range"]
+    return f"{row[f'{key}_ratio']:7.3f} {low:.2f}-{high:.2f} "
 
 
 def table(setups, rounds, troubles):
@@ -219,7 +249,7 @@ def table(setups, rounds, troubles):
     for setup in setups:
         mine = [r[setup] for r in rounds]
         row = {"setup": setup}
-        for key in ("throughput", "p99_ms"):
+        for key in ("throughput", "cpu_us", "p99_ms"):
             ratios = [m[key] / r["off"][key] for m, r in zip(mine, rounds)]
             row[key] = statistics.median(m[key] for m in mine)
             row[f"{key}_ratio"] = statistics.median(ratios)
@@ -227,16 +257,19 @@ def table(setups, rounds, troubles):
         for key in ("events", "lost"):
             row[key] = sum(m[key] for m in mine)
         rows.append(row)
-    print(f"\nLucene behind Tailor, {len(rounds)} rounds; medians of the "
-          "ratio to \"off\"\n"
-          f"\n  {'':12}{'requests/s':>11}{'ratio':>8}   (range)     "
-          f"{'p99 ms':>8}{'ratio':>7}{'events':>10}{'lost':>7}")
+    print(f"\nLucene behind Tailor, {len(rounds)} rounds; medians, and those "
+          "of the ratio to \"off\"\n"
+          f"\n  {'':11}{'req/s':>7}{'ratio':>7} (range)    "
+          f"{'CPU us':>7}{'ratio':>7} (range)    "
+          f"{'p99':>6}{'ratio':>6}")
     for r in rows:
-        low, high = r["throughput_ratio_range"]
-        print(f"  {r['setup']:12}{r['throughput']:11.0f}"
-              f"{r['throughput_ratio']:8.3f}  {low:.3f}-{high:.3f}"
-              f"{r['p99_ms']:9.2f}{r['p99_ms_ratio']:7.2f}"
-              f"{r['events']:10.0f}{r['lost']:7.0f}")
+        print(f"  {r['setup']:11}{r['throughput']:7.0f}{ratio(r, 'throughput')}"
+              f"{r['cpu_us']:8.0f}{ratio(r, 'cpu_us')}"
+              f"{r['p99_ms']:7.2f}{r['p99_ms_ratio']:6.2f}")
+    for r in rows:
+        if r["events"] > 0:
+            print(f"  {r['setup']}: {r['events']:.0f} events, "
+                  f"{r['lost']:.0f} lost")
     for name, why in troubles.items():
         print(f"  {name}: left out: {why}")
     return rows

@@ -9,12 +9,14 @@
  *	/hold?us=N		another thread takes a lock for N us; answers
  *				when it has it
  *	/lock			takes that lock
+ *	/disk?n=N		reads N MiB past the page cache
  *	/big?bytes=N		an answer of N bytes
  *	/drop-next		the request after this one is lost once
  */
 #include "tests/hazards/injections.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/sock_diag.h>
 #include <linux/sockios.h>
@@ -29,11 +31,14 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define HUGE_BYTES (2UL << 20)
 #define SMALL_BYTES 4096UL
 #define LOOK_NS 20000 /* between two looks at a socket's queue */
 #define BIG_CHUNK 65536
+#define DISK_CHUNK (1UL << 20)
+#define DISK_CHUNKS 32 /* in the file; it is read round and round */
 
 static struct {
 	pthread_mutex_t lock;
@@ -212,6 +217,43 @@ lock(struct connection *c, const struct request *r, struct harm *h)
 	return http_answer(c->fd, 200, "locked\n");
 }
 
+/* A file that is on the disk and nowhere else, without a name; or an errno. */
+static int
+disk_open(void *chunk)
+{
+	int fd = open("/var/tmp", O_TMPFILE | O_RDWR | O_DIRECT, 0600), i;
+
+	if (fd < 0)
+		return -errno;
+	for (i = 0; i < DISK_CHUNKS; i++)
+		if (write(fd, chunk, DISK_CHUNK) != (ssize_t)DISK_CHUNK) {
+			close(fd);
+			return -EIO;
+		}
+	fsync(fd);
+	return fd;
+}
+
+static int
+disk(struct connection *c, const struct request *r, struct harm *h)
+{
+	static _Alignas(4096) char chunk[DISK_CHUNK];
+	static int fd = -1; /* one thread serves /disk */
+	long n = http_number(r, "n", 0), i;
+
+	if (fd < 0)
+		fd = disk_open(chunk);
+	if (fd < 0)
+		return http_answer(c->fd, 503, "no direct I/O there\n");
+	h->begin = instant_now();
+	for (i = 0; i < n; i++)
+		if (pread(fd, chunk, DISK_CHUNK,
+			(off_t)(i % DISK_CHUNKS) * (off_t)DISK_CHUNK) < 0)
+			return -errno;
+	h->end = instant_now();
+	return http_answer(c->fd, 200, "read\n");
+}
+
 static int
 big(struct connection *c, const struct request *r, struct harm *h)
 {
@@ -299,6 +341,7 @@ injection_find(const char *path)
 	    {"/fault-small", fault_small},
 	    {"/hold", hold},
 	    {"/lock", lock},
+	    {"/disk", disk},
 	    {"/big", big},
 	    {"/drop-next", drop_next},
 	};

@@ -305,4 +305,4 @@ def sleep_us(us):
 
 
 __all__ = ["Account", "CServer", "Client", "Disturber", "JavaServer", "Late",
-           "Rig", "may_schedule", "sleep_us", "wait_until"]
+           "Rig", "free_port", "may_schedule", "sleep_us", "wait_until"]

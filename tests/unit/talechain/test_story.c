@@ -365,6 +365,19 @@ on_client_late(struct plot *p)
 	};
 }
 
+/* To a client whose end of the connection nobody here sees. */
+static void
+on_retransmit_out(struct plot *p)
+{
+	KERNEL(p, 210035, 0, 0, TALECHAIN_TCP_RETRANSMIT, 71, PACK(2000, 1),
+	    PACK(600, 500), PORTS(8080, 40000));
+	p->client = (struct tale_client){
+	    .sent = scene_at(-10 * US),
+	    .received = scene_at(210100 * US),
+	    .same_host = true,
+	};
+}
+
 static void
 on_client_send(struct plot *p)
 {
@@ -451,6 +464,9 @@ static const struct cause_case cases[] = {
     CASE(retransmit, RETRANSMIT, 204002,
 	"204.0 of 205.1 ms: the answer was lost and waited for retransmission "
 	"(A)."),
+    CASE(retransmit_out, RETRANSMIT, 200000,
+	"200.0 of 210.1 ms: the answer was lost and waited for retransmission "
+	"(client's connection)."),
     CASE(backend_queue, BACKEND_QUEUE, 8945,
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"other work."),

@@ -1,0 +1,236 @@
+"""Hazards of connections: what TCP does with bytes, and its two ends.
+"""
+
+import contextlib
+import ctypes
+import os
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import time
+
+from rig import Client, free_port, sleep_us
+from scenario import Injection, Own, Scenario
+
+
+class DelayedAck(Own):
+    # Against a Tailor that does not acknowledge at once, as it else would.
+    name = "nagle"
+    accept = ("tcp_delayed_ack",)
+    preload = "noquickack.so"
+
+    def target(self, random):
+        return f"/nagle?us={random.randint(100, 1500)}"
+
+
+class ClientLate(Scenario):
+    # The answer is there and the client's thread does something else.  Its
+    # own stamps say when it read: it asks with them (analyze).
+    name = "client-late"
+    accept = ("client_late",)
+
+    def inject(self, random):
+        client, sock = self.rig.client, self.rig.client._socket
+        sent_ns = time.monotonic_ns()
+        client.request("GET", "/compute?us=300")
+        select.select([sock], [], [])
+        arrived_ns = time.monotonic_ns()
+        sleep_us(random.randint(5_000, 40_000))
+        read_ns = time.monotonic_ns()
+        response = client.response()
+        return Injection(response.get("x-request-id"), read_ns - arrived_ns,
+                         {"sched_ns": sent_ns, "send_ns": sent_ns,
+                          "last_ns": time.monotonic_ns()})
+
+
+class Window(Scenario):
+    # A long answer to a client that does not read: its buffer fills, then
+    # Tailor's, then the server's, and each window closes.  How long: from the
+    # first byte's arrival until it has read all.
+    name = "slow-reader"
+    accept = ("tcp_window",)
+    BYTES = 16 << 20
+
+    def inject(self, random):
+        with socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            sock.connect(self.rig.tailor.address)
+            sent_ns = time.monotonic_ns()
+            sock.sendall(f"GET /big?bytes={self.BYTES} HTTP/1.1\r\n"
+                         "Host: test\r\nConnection: close\r\n\r\n".encode())
+            select.select([sock], [], [])
+            arrived_ns = time.monotonic_ns()
+            sleep_us(random.randint(50_000, 150_000))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+            head = sock.recv(4096)
+            while sock.recv(1 << 20):
+                continue
+            read_ns = time.monotonic_ns()
+        name = b"x-request-id: "
+        at = head.lower().index(name) + len(name)
+        request = head[at:head.index(b"\r\n", at)].decode()
+        return Injection(request, read_ns - arrived_ns,
+                         {"sched_ns": sent_ns, "send_ns": sent_ns,
+                          "last_ns": read_ns})
+
+
+class Retransmit(Scenario):
+    # A segment with data is dropped by a filter at the receiving socket, as
+    # a lossy link would: the request at the server, or the answer at the
+    # client, in turn.
+    name = "retransmit"
+    accept = ("tcp_retransmit",)
+    turn = 0
+
+    def inject(self, random):
+        self.turn += 1
+        if self.turn % 2:
+            return self.lose_request()
+        return self.lose_answer()
+
+    def lose_request(self):
+        self.rig.get("/drop-next")
+        self.lost_ns = None
+        return Injection(self.rig.get("/"))
+
+    def harm_ns(self, tale):
+        if self.lost_ns is not None:
+            return self.lost_ns
+        begin, end = self.server.record(tale["request"]["id"])["harm"]
+        return end - begin
+
+    # SO_MEMINFO's ninth word counts what the socket dropped.
+    SO_MEMINFO, DROPS = 55, 8
+
+    def lose_answer(self):
+        client, sock = self.rig.client, self.rig.client._socket
+
+        def drops():
+            return struct.unpack("9I", sock.getsockopt(
+                socket.SOL_SOCKET, self.SO_MEMINFO, 36))[self.DROPS]
+
+        before, sent_ns = drops(), time.monotonic_ns()
+        attach_filter(sock)
+        client.request("GET", "/compute?us=2000")
+        while drops() == before:
+            sleep_us(20)
+        lost_ns = time.monotonic_ns()
+        sock.setsockopt(socket.SOL_SOCKET, 27, 0)  # SO_DETACH_FILTER
+        select.select([sock], [], [])
+        self.lost_ns = time.monotonic_ns() - lost_ns
+        response = client.response()
+        return Injection(response.get("x-request-id"), self.lost_ns,
+                         {"sched_ns": sent_ns, "send_ns": sent_ns,
+                          "last_ns": time.monotonic_ns()})
+
+
+def attach_filter(sock):
+    """Have the kernel drop segments with data, as in injections.c."""
+    code = [(0x30, 0, 0, 12), (0x74, 0, 0, 2), (0x54, 0, 0, 0x3c),
+            (0x07, 0, 0, 0), (0x80, 0, 0, 0), (0x2d, 0, 1, 0),
+            (0x06, 0, 0, 0), (0x06, 0, 0, 0xffffffff)]
+    text = b"".join(struct.pack("HBBI", *c) for c in code)
+    buffer = ctypes.create_string_buffer(text)
+    program = struct.pack("HP", len(code), ctypes.addressof(buffer))
+    sock.setsockopt(socket.SOL_SOCKET, 26, program)  # SO_ATTACH_FILTER
+
+
+class Namespace:
+    """Another host: a network namespace behind a pair of interfaces."""
+    HERE, THERE = "198.51.100.1", "198.51.100.2"
+
+    def __init__(self):
+        self.name = f"hazards{os.getpid()}"
+        link, peer = f"hz{os.getpid()}", f"hp{os.getpid()}"
+        for tool in ("ip", "nft"):
+            if shutil.which(tool) is None:
+                raise PermissionError(f"{tool} is not installed")
+        self.run("ip", "netns", "add", self.name)
+        try:
+            for words in (f"link add {link} type veth peer {peer} "
+                          f"netns {self.name}",
+                          f"addr add {self.HERE}/30 dev {link}",
+                          f"link set {link} up",
+                          f"-n {self.name} addr add {self.THERE}/30 dev {peer}",
+                          f"-n {self.name} link set {peer} up"):
+                self.run("ip", *words.split())
+        except PermissionError:
+            self.end()
+            raise
+
+    @staticmethod
+    def run(*argv):
+        done = subprocess.run(argv, capture_output=True, text=True,
+                              check=False)
+        if done.returncode != 0:
+            raise PermissionError(f"{' '.join(argv[:3])}: {done.stderr[:80]}")
+
+    @contextlib.contextmanager
+    def inside(self):
+        """This thread's new sockets are the other host's."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with (open("/proc/thread-self/ns/net", "rb") as here,
+              open(f"/run/netns/{self.name}", "rb") as there):
+            assert libc.setns(there.fileno(), 0) == 0
+            try:
+                yield
+            finally:
+                assert libc.setns(here.fileno(), 0) == 0
+
+    def lose_one(self):
+        """Drop the next segment with data that comes in there."""
+        chain = ("type filter hook input priority 0; ip protocol tcp "
+                 "meta length > 100 limit rate 1/day burst 1 packets drop;")
+        self.run("ip", "netns", "exec", self.name, "nft",
+                 "table ip lossy; delete table ip lossy; "
+                 f"table ip lossy {{ chain input {{ {chain} }}; }}")
+
+    def end(self):
+        subprocess.run(["ip", "netns", "del", self.name], check=False)
+
+
+class Loss(Scenario):
+    # The first segment of the answer is lost on its way into another network
+    # namespace, as a container has one.  How long: from the server's answer
+    # until it came.  The client asks with its stamps: it alone knows.
+    name = "loss"
+    accept = ("tcp_retransmit",)
+
+    def __init__(self, build):
+        self.host = Namespace()
+        port = free_port()
+        self.listen = (Namespace.HERE, port)
+        self.sections = {
+            "listen": [f"127.0.0.1:{free_port()}",
+                       f"{Namespace.HERE}:{port}"],
+            "proxy": {"trust": ["127.0.0.1/32", "198.51.100.0/30"]}}
+        try:
+            super().__init__(build)
+        except BaseException:
+            self.host.end()
+            raise
+
+    def warm(self):
+        super().warm()
+        with self.host.inside():
+            self.far = Client(self.listen)
+        self.far.get("/compute?us=50")
+
+    def stop(self):
+        super().stop()
+        self.host.end()
+
+    def inject(self, random):
+        self.host.lose_one()
+        sent_ns = time.monotonic_ns()
+        response = self.far.get(f"/compute?us={random.randint(500, 2000)}")
+        self.got_ns = time.monotonic_ns()
+        return Injection(response.get("x-request-id"), None,
+                         {"sched_ns": sent_ns, "send_ns": sent_ns,
+                          "last_ns": self.got_ns})
+
+    def harm_ns(self, tale):
+        record = self.server.record(tale["request"]["id"])
+        return self.got_ns - record["end"]
