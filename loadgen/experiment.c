@@ -386,6 +386,11 @@ experiment_end(struct experiment *e)
 	e->interrupted = experiment_interrupted(e);
 	summary_finish(&e->summary);
 	verdict_reach(&e->verdict, &e->summary);
+	environment_describe(&e->environment, &e->host, &e->sender_cpus,
+	    target_is_local(&e->target),
+	    e->summary.count > 0 ? (double)e->verdict.involuntary_switches /
+				       (double)e->summary.count
+				 : 0);
 	e->has_results = true;
 	if (e->summary.outcomes[OUTCOME_OK] == 0 && !e->interrupted) {
 		(void)snprintf(e->why, sizeof(e->why),

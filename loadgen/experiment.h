@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "loadgen/environment.h"
 #include "loadgen/host.h"
 #include "loadgen/options.h"
 #include "loadgen/output.h"
@@ -44,6 +45,7 @@ struct experiment {
 	struct verdict verdict;
 	struct talechain talechain;
 	struct host host;
+	struct environment environment;
 	cpu_set_t sender_cpus; /* empty: not pinned */
 	cpu_set_t other_cpus;
 	struct timespec started; /* CLOCK_REALTIME */

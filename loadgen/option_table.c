@@ -3,6 +3,7 @@
  */
 #include "loadgen/option_table.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,26 @@ set_expect_status(struct options *o, const char *text)
 		if (*text++ != ',')
 			return -EINVAL;
 	}
+}
+
+/* 64 hexadecimal digits, as sha256sum prints them. */
+static int
+set_expect_body(struct options *o, const char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	if (strlen(text) != (size_t)2 * SHA256_BYTES)
+		return -EINVAL;
+	memset(o->body_sha256, 0, sizeof(o->body_sha256));
+	for (size_t i = 0; i < (size_t)2 * SHA256_BYTES; i++) {
+		const char *digit = strchr(digits, tolower((uint8_t)text[i]));
+		if (digit == NULL)
+			return -EINVAL;
+		o->body_sha256[i / 2] =
+		    (uint8_t)(o->body_sha256[i / 2] << 4 | (digit - digits));
+	}
+	o->body_expected = true;
+	return 0;
 }
 
 static int
@@ -491,6 +512,8 @@ const struct option_row option_rows[] = {
 	NULL, RUN},
     {NULL, "expect-status", 0, "LIST", "what counts as success [2xx]",
 	set_expect_status, "a list like 2xx,304", RUN},
+    {NULL, "expect-body-sha256", 0, "HEX", "hash of the body of a success",
+	set_expect_body, "64 hexadecimal digits", RUN},
     {NULL, "tcp-nodelay", 0, "on|off", "on the client's sockets [on]",
 	set_nodelay, "on or off", RUN},
     {NULL, "quickack", 0, "on|off", "or kernel: leave it alone [kernel]",

@@ -16,6 +16,7 @@
 
 #include "loadgen/expectation.h"
 #include "loadgen/percentiles.h"
+#include "loadgen/sha256.h"
 
 #define OPTIONS_HEADERS_MAX 64
 #define OPTIONS_FAILS_MAX 32
@@ -88,6 +89,8 @@ struct options {
 	const char *id_header;
 	const char *server_timing; /* metric, or NULL: the usual ones */
 	bool expected_status[600];
+	bool body_expected; /* and its hash is */
+	uint8_t body_sha256[SHA256_BYTES];
 	bool tcp_nodelay;
 	bool kernel_stamps;
 	enum quickack quickack;

@@ -66,11 +66,26 @@ put_median(FILE *out, const char *name, const struct run_median *m)
 	(void)fputs(" &nbsp; ", out);
 }
 
+/* An array of texts as items of a list. */
+static void
+put_texts(FILE *out, const cJSON *of, const char *key, const char *before)
+{
+	const cJSON *text;
+
+	cJSON_ArrayForEach(text, cJSON_GetObjectItemCaseSensitive(of, key))
+	{
+		if (!cJSON_IsString(text))
+			continue;
+		(void)fprintf(out, "<li>%s", before);
+		plot_escape(out, text->valuestring);
+		(void)fputs("</li>\n", out);
+	}
+}
+
 static void
 put_generator(FILE *out, const struct run *r)
 {
 	const cJSON *g = cJSON_GetObjectItemCaseSensitive(r->tree, "generator");
-	const cJSON *reason;
 	bool bad = strcmp(r->verdict, "bad") == 0;
 
 	(void)fprintf(
@@ -78,15 +93,8 @@ put_generator(FILE *out, const struct run *r)
 	plot_escape(out, r->verdict);
 	(void)fprintf(out, "</b>%s</p>\n<ul>\n",
 	    bad ? ". Do not use these results." : "");
-	cJSON_ArrayForEach(
-	    reason, cJSON_GetObjectItemCaseSensitive(g, "reasons"))
-	{
-		if (!cJSON_IsString(reason))
-			continue;
-		(void)fputs("<li>", out);
-		plot_escape(out, reason->valuestring);
-		(void)fputs("</li>\n", out);
-	}
+	put_texts(out, g, "reasons", "");
+	put_texts(out, g, "environment", "note: ");
 	(void)fputs("</ul></div>\n", out);
 }
 

@@ -4,6 +4,7 @@
 #include "loadgen/receiver.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -109,7 +110,22 @@ take_stamps(struct sender *s, struct connection *c)
 	}
 }
 
-/* The response is complete: was it a good one? */
+/* Was a complete response a good one? */
+static enum outcome
+judge(const struct options *o, struct response *r)
+{
+	uint8_t digest[SHA256_BYTES];
+
+	if (!o->expected_status[r->status])
+		return OUTCOME_STATUS;
+	if (!o->body_expected)
+		return OUTCOME_OK;
+	sha256_finish(&r->body_hash, digest);
+	return memcmp(digest, o->body_sha256, sizeof(digest)) == 0
+		   ? OUTCOME_OK
+		   : OUTCOME_BODY;
+}
+
 static void
 complete(struct sender *s, struct connection *c)
 {
@@ -130,9 +146,7 @@ complete(struct sender *s, struct connection *c)
 		connection_release(&s->pool, c);
 	else
 		connection_close(&s->pool, c);
-	conclude(s, request,
-	    s->options->expected_status[r->status] ? OUTCOME_OK
-						   : OUTCOME_STATUS);
+	conclude(s, request, judge(s->options, &c->response));
 }
 
 /* Bytes, or the end of them, of a busy connection. */

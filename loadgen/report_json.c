@@ -315,6 +315,11 @@ put_generator(struct json *j, const struct experiment *e)
 	for (unsigned i = 0; i < v->reason_count; i++)
 		json_string(j, v->reasons[i]);
 	json_array_end(j);
+	json_key(j, "environment");
+	json_array_begin(j);
+	for (unsigned i = 0; i < e->environment.count; i++)
+		json_string(j, e->environment.notes[i]);
+	json_array_end(j);
 	if (lag->count > 0) {
 		json_key_int(
 		    j, "lag_p50_ns", lag->at_ns[percentiles_index(p, 50)]);

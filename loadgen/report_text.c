@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/topology.h"
 #include "loadgen/quantity.h"
 #include "loadgen/report_text.h"
 
@@ -39,6 +40,7 @@ print_heading(const struct printer *p)
 {
 	const struct options *o = p->options;
 	const char *more = p->e->target.path_count > 1 ? " and more" : "";
+	char cpus[64];
 
 	(void)fprintf(p->out, "%stailor-load " TAILOR_VERSION "   %s%s%s\n",
 	    p->strong, p->e->target.url, more, p->plain);
@@ -46,17 +48,23 @@ print_heading(const struct printer *p)
 	    "%" PRIu64 " iteration%s x %" PRIu64 " requests, ", o->iterations,
 	    o->iterations == 1 ? "" : "s", o->requests);
 	if (o->arrivals == ARRIVALS_CLOSED)
-		(void)fprintf(p->out,
-		    "closed loop of %" PRIu64 " clients\n"
-		    "latency = actual send -> last byte.",
-		    o->closed_clients);
+		(void)fprintf(p->out, "closed loop of %" PRIu64 " client%s",
+		    o->closed_clients, o->closed_clients == 1 ? "" : "s");
 	else
 		(void)fprintf(p->out,
 		    "%s arrivals at %g/s (seed %" PRIu64 "), %" PRIu64
-		    " connections\n"
-		    "latency = scheduled instant -> last byte.",
-		    o->arrivals == ARRIVALS_POISSON ? "Poisson" : "uniform",
+		    " connections",
+		    o->arrivals == ARRIVALS_POISSON
+			? "Poisson"
+			: arrivals_name(o->arrivals),
 		    o->rate_per_s, o->seed, o->connections);
+	if (CPU_COUNT(&p->e->sender_cpus) > 0)
+		(void)fprintf(p->out, ", sender on CPU %s",
+		    topology_format_cpus(
+			&p->e->sender_cpus, cpus, sizeof(cpus)));
+	(void)fprintf(p->out, "\nlatency = %s -> last byte.",
+	    o->arrivals == ARRIVALS_CLOSED ? "actual send"
+					   : "scheduled instant");
 	(void)fprintf(p->out,
 	    "  p99 = %zuth of %" PRIu64 " (nearest rank).\n"
 	    "Failed requests are counted apart; no percentile, mean or max "
@@ -275,6 +283,9 @@ print_verdict(const struct printer *p)
 	}
 	for (unsigned i = 0; i < v->reason_count; i++)
 		(void)fprintf(p->out, "  because %s\n", v->reasons[i]);
+	for (unsigned i = 0; i < p->e->environment.count; i++)
+		(void)fprintf(
+		    p->out, "  note: %s\n", p->e->environment.notes[i]);
 	if (v->level == VERDICT_BAD)
 		(void)fprintf(p->out, "  %sDo not use these results.%s\n",
 		    p->bad, p->plain);

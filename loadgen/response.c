@@ -369,18 +369,20 @@ head_byte(struct response *r, char c)
 	return false;
 }
 
-/* Count up to n bytes of body; returns how many were. */
+/* Take up to n bytes of body; returns how many were. */
 static size_t
-body_bytes(struct response *r, size_t n)
+body_bytes(struct response *r, const char *bytes, size_t n)
 {
-	if (r->state == RESPONSE_BODY_CLOSE) {
-		r->body_bytes += n;
-		return n;
-	}
-	if (n > r->remaining)
+	bool until_close = r->state == RESPONSE_BODY_CLOSE;
+
+	if (!until_close && n > r->remaining)
 		n = (size_t)r->remaining;
-	r->remaining -= n;
 	r->body_bytes += n;
+	if (r->hash_body)
+		sha256_update(&r->body_hash, bytes, n);
+	if (until_close)
+		return n;
+	r->remaining -= n;
 	if (r->remaining == 0)
 		r->state = r->state == RESPONSE_CHUNK_DATA ? RESPONSE_CHUNK_CR
 							   : RESPONSE_COMPLETE;
@@ -396,7 +398,7 @@ response_feed(struct response *r, const char *bytes, size_t n)
 		if (r->state == RESPONSE_BODY_LENGTH ||
 		    r->state == RESPONSE_BODY_CLOSE ||
 		    r->state == RESPONSE_CHUNK_DATA) {
-			used += body_bytes(r, n - used);
+			used += body_bytes(r, bytes + used, n - used);
 		} else if (head_byte(r, bytes[used])) {
 			used++;
 		} else {
@@ -404,6 +406,13 @@ response_feed(struct response *r, const char *bytes, size_t n)
 		}
 	}
 	return used;
+}
+
+void
+response_hash_body(struct response *r)
+{
+	r->hash_body = true;
+	sha256_init(&r->body_hash);
 }
 
 void

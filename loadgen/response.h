@@ -3,15 +3,16 @@
  *
  * Bytes go in as they arrive, in pieces of any size; out come the status, how
  * long the body was, whether the connection may be used again, and the
- * server's own latency.  The body is counted, never kept.  It is a measuring
+ * server's own latency.  The body is counted, and hashed if that is asked for,
+ * never kept.  It is a measuring
  * instrument, not a browser: what RFC 9112 calls an error is an error here,
  * since a tolerant reader would time the wrong bytes.  Refused among others:
  * bare LF, space before the colon, folded lines, control characters, two
  * lengths that differ, a length beside Transfer-Encoding, any coding but
  * "chunked", heads over 64 KiB.  Interim (1xx) responses are skipped.
  *
- * Cost: 700 bytes per connection, no allocation, one switch per head byte,
- * nothing per body byte.
+ * Cost: 800 bytes per connection, no allocation, one switch per head byte,
+ * nothing per body byte unless it is hashed.
  */
 #ifndef TAILOR_LOADGEN_RESPONSE_H
 #define TAILOR_LOADGEN_RESPONSE_H
@@ -21,6 +22,7 @@
 #include <stdint.h>
 
 #include "loadgen/server_timing.h"
+#include "loadgen/sha256.h"
 
 #define RESPONSE_HEAD_MAX 65536
 #define RESPONSE_NAME_MAX 24
@@ -54,10 +56,12 @@ struct response {
 	uint64_t body_bytes;
 	bool keep_alive;
 	struct server_timing timing;
+	struct sha256 body_hash; /* if response_hash_body() was called */
 
 	/* Private from here. */
 	const char *metric; /* borrowed; Server-Timing name wanted or NULL */
 	bool to_head;	    /* the request was a HEAD */
+	bool hash_body;
 	bool trailer;
 	bool minor_0; /* HTTP/1.0 */
 	bool has_length;
@@ -80,6 +84,9 @@ struct response {
  *   to_head  the request's method was HEAD: no body follows
  */
 void response_init(struct response *r, const char *metric, bool to_head);
+
+/* After response_init(): also hash the body, without its framing. */
+void response_hash_body(struct response *r);
 
 /*
  * response_feed(r, bytes, n):

@@ -190,6 +190,8 @@ send_one(struct sender *s, struct instant due)
 		c->request = s->next - 1;
 		response_init(
 		    &c->response, s->options->server_timing, s->texts->is_head);
+		if (s->options->body_expected)
+			response_hash_body(&c->response);
 		receiver_write(s, c);
 	}
 	count_sent(s);

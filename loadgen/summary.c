@@ -151,7 +151,9 @@ count_sample(struct iteration_summary *sum, const struct sample *sample)
 	sum->sent++;
 	if (outcome_is_error(sample->outcome))
 		sum->errors++;
-	if (sample->outcome == OUTCOME_OK || sample->outcome == OUTCOME_STATUS)
+	if (sample->outcome == OUTCOME_OK ||
+	    sample->outcome == OUTCOME_STATUS ||
+	    sample->outcome == OUTCOME_BODY)
 		sum->status[sample->status]++;
 	int64_t lag_ns = sample_lag_ns(sample);
 	if (lag_ns > NS_PER_MS)

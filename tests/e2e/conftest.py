@@ -30,6 +30,10 @@ What a test can ask for:
   jvm(*options)       a small Java server (support/Server.java) whose
                       collections happen on command: j.collect().  The test
                       is skipped where there is no JDK.
+  stub(answer)        a scripted server for tailor-load (support/load.py): one
+                      thread, answer(request) gives the bytes
+  load(url, *options) runs tailor-load and gives its Result; start=True does
+                      not wait for its end
   build               pathlib.Path of the programs under test
   scratch             a short-named temporary directory (Unix sockets' paths
                       are limited to 107 bytes)
@@ -51,6 +55,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from support import jvm as jvms  # noqa: E402
+from support.load import Load, Stub  # noqa: E402
 from support.process import Tailor  # noqa: E402
 from support.process import free_port as process_free_port  # noqa: E402
 from support.upstream import Upstream  # noqa: E402
@@ -195,3 +200,23 @@ def jvm(java_classes):
     yield start
     for process in made:
         process.kill()
+
+
+@pytest.fixture
+def stub():
+    """Makes scripted servers for tailor-load."""
+    made = []
+
+    def make(*arguments, **more):
+        made.append(Stub(*arguments, **more))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.kill()
+
+
+@pytest.fixture
+def load(build, scratch):
+    """Runs tailor-load."""
+    return Load(build, scratch)

@@ -12,8 +12,8 @@ import xml.etree.ElementTree
 import pytest
 
 from support import schema
+from support.load import OK, RUN_S, Result
 from support.process import SANITIZER
-from test_load import OK, RUN_S, Result, load, stub  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "load.schema.json").read_text())
@@ -32,7 +32,7 @@ def tool(build):
     return run
 
 
-def test_schema(stub, load):  # noqa: F811
+def test_schema(stub, load):
     """Goal: run.json is what docs/load.schema.json says, errors and all."""
     def answer(request):
         if request["x-request-id"].endswith("13"):
@@ -84,7 +84,7 @@ class Page(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_page(stub, load, tool, scratch):  # noqa: F811
+def test_page(stub, load, tool, scratch):
     """Goal: report.html needs nothing, shows every request and says first
     whether it can be believed; the same page can be made again later."""
     def answer(request):
@@ -117,7 +117,7 @@ def test_page(stub, load, tool, scratch):  # noqa: F811
     assert done.returncode == 1 and "none.json" in done.stderr
 
 
-def test_no_report(stub, load, scratch):  # noqa: F811
+def test_no_report(stub, load, scratch):
     """Goal: --no-report, and a run in which nothing succeeded."""
     server = stub(lambda request: b"HTTP/1.1 500 No\r\n"
                   b"Content-Length: 0\r\n\r\n")
@@ -134,7 +134,7 @@ def difference(compared, statistic):
                 if d["statistic"] == statistic)
 
 
-def test_ab(stub, tool, scratch):  # noqa: F811
+def test_ab(stub, tool, scratch):
     """Goal: a server that is 12 ms slower is found so, in pairs with the same
     schedules, and a server is not found different from itself."""
     def slow(request):
@@ -170,7 +170,7 @@ def test_ab(stub, tool, scratch):  # noqa: F811
     assert "no difference shown" in done.stdout and "B is" not in done.stdout
 
 
-def test_compare_refuses(stub, load, tool, scratch):  # noqa: F811
+def test_compare_refuses(stub, load, tool, scratch):
     """Goal: different plans are two samples, with a warning; a run with a bad
     generator is refused; what is no run is an error."""
     server = stub()
@@ -203,7 +203,7 @@ def test_check(tool):
     assert (word == "BAD") == (done.returncode == 4)
 
 
-def test_hog_is_refused(stub, build, scratch):  # noqa: F811
+def test_hog_is_refused(stub, build, scratch):
     """Goal: a generator that shares its CPU with work that spins is refused:
     exit 4, BAD, and do not use."""
     server = stub()
@@ -226,7 +226,7 @@ def test_hog_is_refused(stub, build, scratch):  # noqa: F811
         (scratch / "hog/report.html").read_text()
 
 
-def test_causes_from_tailor(tailor, upstream, load, scratch):  # noqa: F811
+def test_causes_from_tailor(tailor, upstream, load, scratch):
     """Goal: slow requests through a Tailor are pinned while the iteration
     runs and explained after it, with timelines beside the report."""
     active = upstream()

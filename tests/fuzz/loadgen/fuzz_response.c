@@ -45,11 +45,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	response_init(&whole, NULL, data[0] & 1);
 	response_init(&pieces, NULL, data[0] & 1);
+	response_hash_body(&whole);
+	response_hash_body(&pieces);
 	size_t a = feed(&whole, data + 1, size - 1, size);
 	size_t b = feed(&pieces, data + 1, size - 1, 1 + (data[0] >> 1));
 	if (a != b || whole.state != pieces.state ||
 	    whole.status != pieces.status ||
 	    whole.body_bytes != pieces.body_bytes ||
+	    whole.body_hash.length != whole.body_bytes ||
+	    memcmp(whole.body_hash.state, pieces.body_hash.state,
+		sizeof(whole.body_hash.state)) != 0 ||
 	    whole.keep_alive != pieces.keep_alive ||
 	    whole.timing.duration_ns != pieces.timing.duration_ns)
 		abort();

@@ -38,6 +38,27 @@ parse(const char *text)
 	return options_parse(&o, argc, argv, &verb);
 }
 
+/* Goal: a hash is 64 digits, in either case, and nothing else. */
+static void
+test_body_hash(void **state)
+{
+#define HASH31 "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e"
+
+	(void)state;
+	assert_int_equal(parse("--expect-body-sha256 " HASH31 "aF " URL), 0);
+	assert_true(o.body_expected);
+	assert_int_equal(o.body_sha256[30], 0x1e);
+	assert_int_equal(o.body_sha256[31], 0xaf);
+	assert_int_equal(parse(URL), 0);
+	assert_false(o.body_expected);
+	assert_int_equal(
+	    parse("--expect-body-sha256 " HASH31 "a " URL), -EINVAL);
+	assert_int_equal(
+	    parse("--expect-body-sha256 " HASH31 "ag " URL), -EINVAL);
+	assert_int_equal(
+	    parse("--expect-body-sha256 " HASH31 "aaa " URL), -EINVAL);
+}
+
 /* Goal: a subcommand has its own options and operands, and no others. */
 static void
 test_subcommands(void **state)
@@ -273,6 +294,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_subcommands),
+	    cmocka_unit_test(test_body_hash),
 	    cmocka_unit_test(test_slow),
 	    cmocka_unit_test(test_defaults),
 	    cmocka_unit_test(test_values),

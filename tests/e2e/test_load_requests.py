@@ -1,0 +1,217 @@
+"""What tailor-load sends, and how each way a response can end is counted."""
+
+import hashlib
+import re
+import socket
+import threading
+import time
+
+from support.load import OK
+
+
+def test_what_is_sent(stub, load, scratch):
+    """Goal: method, headers, body, ids and trace of every request."""
+    server = stub()
+    (scratch / "body").write_bytes(b"a\0b")
+    result = load(server.url, "-i", 2, "-n", 30, "-r", 300, "--warmup", 5,
+                  "-X", "PUT", "-H", "X-Mine: 1", "-H", "user-agent: me",
+                  "--data", f"@{scratch}/body")
+    result.assert_done()
+    assert len(server.requests) == 2 * 35
+    for request in server.requests:
+        assert request["method"] == "PUT" and request["body"] == b"a\0b"
+        assert request["x-mine"] == "1" and request["user-agent"] == "me"
+        assert request["host"] == f"127.0.0.1:{server.port}"
+        assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01",
+                            request["traceparent"])
+    assert len({r["x-request-id"] for r in server.requests}) == 70
+    assert len({r["traceparent"] for r in server.requests}) == 70
+    sent = {(r["x-request-id"], r["traceparent"]) for r in server.measured()}
+    assert sent == {(x["id"], x["trace"]) for x in result.lines}
+    assert all(re.fullmatch(r"[0-9a-f]{8}-0[12]-00\d\d", x["id"])
+               for x in result.lines)
+
+
+def test_urls_in_order(stub, load, scratch):
+    """Goal: targets are taken in turn and wrap; HEAD has no body."""
+    server = stub(lambda request: b"HTTP/1.1 200 OK\r\n"
+                  b"Content-Length: 5\r\n\r\n")
+    urls = scratch / "urls"
+    urls.write_text(f"/a\n# comment\n\n{server.url}b?c=d\n/e\n")
+    result = load(server.url, "--urls", urls, "-i", 1, "-n", 10, "-r", 100,
+                  "--warmup", 0, "-X", "HEAD")
+    result.assert_done()
+    by_id = {r["x-request-id"]: r["target"] for r in server.requests}
+    assert [by_id[line["id"]] for line in result.lines] == \
+        (["/a", "/b?c=d", "/e"] * 4)[:10]
+
+
+def test_urls_at_random(stub, load, scratch):
+    """Goal: drawn targets depend on the seed alone, and are all drawn."""
+    server = stub()
+    urls = scratch / "urls"
+    urls.write_text("".join(f"/{n}\n" for n in range(8)))
+
+    def drawn(seed):
+        server.requests.clear()
+        result = load(server.url, "--urls", urls, "--urls-random", "-i", 2,
+                      "-n", 100, "-r", 500, "--warmup", 0, "--seed", seed)
+        by_id = {r["x-request-id"]: r["target"] for r in server.requests}
+        return [by_id[line["id"]] for line in result.lines]
+
+    first = drawn(3)
+    assert drawn(3) == first and drawn(4) != first
+    assert first[:100] != first[100:] and len(set(first)) == 8
+    assert max(map(first.count, set(first))) < 50
+
+
+def test_big_body(stub, load):
+    """Goal: a request too big for the socket's buffer is sent whole."""
+    def answer(request):
+        time.sleep(0.01)
+        return OK
+    server = stub(answer)
+    body = "x" * 100000
+    result = load(server.url, "--data", body, "-i", 1, "-n", 20, "-r", 200,
+                  "--warmup", 0)
+    result.assert_done()
+    assert result.run["summary"]["ok"] == 20
+    assert {len(r["body"]) for r in server.requests} == {100000}
+    assert len({r["x-request-id"] for r in server.requests}) == 20
+
+
+def test_unix_socket(stub, load, scratch):
+    """Goal: http+unix reaches a server on a Unix socket."""
+    stub(path=scratch / "s")
+    name = str(scratch / "s").replace("/", "%2F")
+    result = load(f"http+unix://{name}/x", "-i", 1, "-n", 20, "-r", 200)
+    result.assert_done()
+    assert result.run["summary"]["ok"] == 20
+
+
+def test_connection_close(stub, load):
+    """Goal: a server that closes after each response is no error."""
+    server = stub(lambda request: b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+                  b"Content-Length: 2\r\n\r\nok")
+    result = load(server.url, "-i", 1, "-n", 30, "-r", 200, "-c", 2,
+                  "--warmup", 0)
+    result.assert_done()
+    assert result.run["summary"]["ok"] == 30
+    assert len({line["conn"] for line in result.lines}) == 30
+    assert sum(line["new_conn"] for line in result.lines) == 28
+
+
+def test_never_waits(stub, load):
+    """Goal: a server that never answers does not hold back one request."""
+    server = stub(lambda request: None)
+    result = load(server.url, "-i", 1, "-n", 100, "-r", 500, "--warmup", 0,
+                  "-c", 4, "--timeout", "2s")
+    assert result.status == 1 and "not one of 100" in result.err
+    iteration = result.run["iterations"][0]
+    assert iteration["errors"] == {"timeout": 100}
+    assert iteration["max_in_flight"] == 100
+    assert iteration["new_connections"] == 96
+    assert iteration["connection_wait"]["count"] == 0
+    assert server.pipelined == 0
+    assert len({x["conn"] for x in result.lines}) == 100
+
+
+ENDINGS = {
+    "/ok": (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", None),
+    "/chunked": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                 b"3\r\nabc\r\n0\r\n\r\n", None),
+    "/close": (b"HTTP/1.1 200 OK\r\n\r\nabc", None),
+    "/status": (b"HTTP/1.1 503 No\r\nContent-Length: 3\r\n\r\nabc", "status"),
+    "/short": (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", "short"),
+    "/nothing": (b"", "short"),
+    "/malformed": (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+                   "malformed"),
+    "/surplus": (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd",
+                 "malformed"),
+    "/reset": (b"HTTP/1.1 200", "reset"),
+    "/never": (None, "timeout"),
+}
+
+
+def test_every_ending(stub, load, scratch):
+    """Goal: each way a response can end is told from the others."""
+    def answer(request):
+        data, _ = ENDINGS[request["target"]]
+        sock = request["socket"]
+        if request["target"] in ("/close", "/short", "/nothing", "/reset"):
+            sock.sendall(data)
+            if request["target"] == "/reset":
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                b"\1\0\0\0\0\0\0\0")
+            server.drop(sock)
+            return None
+        return data
+    server = stub(answer)
+    urls = scratch / "urls"
+    urls.write_text("".join(path + "\n" for path in ENDINGS))
+    result = load(server.url, "-i", 1, "-n", 30, "-r", 100, "--warmup", 0,
+                  "--urls", urls, "--timeout", "1s")
+    result.assert_done()
+    targets = list(ENDINGS)
+    for line in result.lines:
+        target = targets[(line["n"] - 1) % len(targets)]
+        assert line.get("err") == ENDINGS[target][1], target
+        if "err" not in line:
+            assert line["bytes"] == 3
+    assert result.run["summary"]["errors"] == {
+        "reset": 3, "timeout": 3, "short": 6, "malformed": 6, "status": 3}
+    assert result.run["iterations"][0]["status"] == {"200": 9, "503": 3}
+    assert server.pipelined == 0
+
+
+def test_expected_body(stub, load, scratch):
+    """Goal: a body with another hash is a failure of its own kind, however
+    it is framed."""
+    right, wrong = b"x" * 3000, b"x" * 2999 + b"y"
+
+    def answer(request):
+        body = wrong if request["target"].endswith("wrong") else right
+        if request["target"].startswith("/length"):
+            return (b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+                    % len(body) + body)
+        return (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                b"7\r\n" + body[:7] + b"\r\n%x\r\n" % len(body[7:])
+                + body[7:] + b"\r\n0\r\n\r\n")
+    urls = scratch / "urls"
+    urls.write_text("/length\n/chunks\n/length-wrong\n/chunks-wrong\n")
+    result = load(stub(answer).url, "-i", 1, "-n", 40, "-r", 300, "--urls",
+                  urls, "--warmup", 0, "--expect-body-sha256",
+                  hashlib.sha256(right).hexdigest())
+    result.assert_done()
+    assert result.run["summary"]["errors"] == {"body": 20}
+    assert result.run["iterations"][0]["status"] == {"200": 40}
+    assert [x["n"] for x in result.lines if x.get("err") == "body"] == \
+        [n for n in range(1, 41) if n % 4 in (3, 0)]
+
+
+def test_server_dies(stub, load):
+    """Goal: a server that ends mid-run gives counted errors, no latencies."""
+    def answer(request):
+        if request["x-request-id"].endswith("-01-0100"):
+            threading.Thread(target=server.kill).start()
+        return OK
+    server = stub(answer)
+    result = load(server.url, "-i", 2, "-n", 200, "-r", 500, "--warmup", 0,
+                  "--fail", "errors<1%")
+    result.assert_done(3)
+    ok = [line for line in result.lines if "err" not in line]
+    failed = [line for line in result.lines if "err" in line]
+    assert len(result.lines) == 400 and len(ok) >= 99
+    assert {x["err"] for x in failed} <= {"connect", "reset", "short"}
+    assert sum(x["err"] == "connect" for x in failed) > 200
+    assert not any("lat" in x or "svc" in x for x in failed)
+    errors = {}
+    for line in failed:
+        errors[line["err"]] = errors.get(line["err"], 0) + 1
+    summary = result.run["summary"]
+    assert summary["errors"] == errors
+    assert summary["pooled"]["count"] == summary["ok"] == len(ok)
+    assert summary["pooled"]["max_ns"] == max(x["lat"] for x in ok)
+    assert "latency" not in result.run["iterations"][1]
+    assert f"Errors: {len(failed)} of 400" in result.out
+    assert result.run["fail"][0]["pass"] is False

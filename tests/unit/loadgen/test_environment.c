@@ -1,0 +1,86 @@
+/* Goal: each disturbance is named when it is there, and only then. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "loadgen/environment.h"
+
+static struct environment e;
+static struct host quiet = {
+    .cpus = 8, .governor = "performance", .isolated = "3-4", .load = 0.3};
+
+static bool
+said(const char *part)
+{
+	for (unsigned i = 0; i < e.count; i++) {
+		if (strstr(e.notes[i], part) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static cpu_set_t
+one(unsigned cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return set;
+}
+
+/* Goal: nothing is said of a machine made for this. */
+static void
+test_quiet(void **state)
+{
+	cpu_set_t three = one(3);
+	cpu_set_t seven = one(7);
+	struct host unknown = {.cpus = 8, .load = -1};
+
+	(void)state;
+	environment_describe(&e, &quiet, &three, true, 0.5);
+	assert_int_equal(e.count, 0);
+	environment_describe(&e, &unknown, &seven, false, 0);
+	assert_int_equal(e.count, 0);
+}
+
+/* Goal: each is named with its figure. */
+static void
+test_each(void **state)
+{
+	cpu_set_t seven = one(7);
+	cpu_set_t none;
+	struct host h = quiet;
+
+	(void)state;
+	CPU_ZERO(&none);
+	environment_describe(&e, &h, &seven, true, 0);
+	assert_int_equal(e.count, 1);
+	assert_true(said("sender's CPU 7"));
+	environment_describe(&e, &h, &none, true, 0);
+	assert_int_equal(e.count, 1);
+	assert_true(said("no CPU of its own"));
+	strcpy(h.governor, "powersave");
+	h.load = 4.26;
+	environment_describe(&e, &h, &none, true, 12.4);
+	assert_int_equal(e.count, ENVIRONMENT_NOTES_MAX);
+	assert_true(said("governor powersave"));
+	assert_true(said("4.3 on 8 CPUs"));
+	assert_true(said("12 times an iteration"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_quiet),
+	    cmocka_unit_test(test_each),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
