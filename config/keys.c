@@ -457,8 +457,9 @@ const struct config_key config_keys[] = {
 	.meaning = "A larger request body is answered 413."},
 {"proxy.stream_buffer", KEY_BYTES, PLACE(config, proxy.stream_buffer_bytes),
 	RANGE(4 * K, 64 * M), .fallback = "256k",
-	.meaning = "Bytes waiting for a slow peer before reading from the "
-	"other one pauses; per connection."},
+	.meaning = "Memory that may wait for a slow peer, in blocks of 16 KiB "
+	"whether full or not, before reading from the other one pauses; per "
+	"connection."},
 {"proxy.keep_alive_requests", KEY_COUNT,
 	PLACE(config, proxy.keep_alive_requests), RANGE(0, 4000000000.0),
 	.fallback = "0",

@@ -196,7 +196,7 @@ attempt_commit(struct attempt *a)
 	if (a->link != NULL) {
 		/* More to come; a held answer was not being read. */
 		a->answer.complete = false;
-		if (c->out.bytes <=
+		if (chain_held(&c->out) <=
 		    r->generation->config->proxy.stream_buffer_bytes)
 			uplink_resume(a->link);
 	} else {

@@ -84,6 +84,7 @@ chain_append(struct chain *c, struct block *b)
 		c->head = b;
 	c->tail = b;
 	c->bytes += block_bytes(b);
+	c->blocks++;
 }
 
 void
@@ -97,6 +98,7 @@ chain_move(struct chain *to, struct chain *from)
 		to->head = from->head;
 	to->tail = from->tail;
 	to->bytes += from->bytes;
+	to->blocks += from->blocks;
 	*from = (struct chain){0};
 }
 
@@ -199,6 +201,7 @@ chain_consume(struct chain *c, struct block_pool *pool, size_t n)
 		c->head = b->next;
 		if (c->head == NULL)
 			c->tail = NULL;
+		c->blocks--;
 		block_give(pool, b);
 	}
 }

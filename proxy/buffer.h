@@ -22,7 +22,8 @@
 #define BLOCK_TAILROOM 8  /* for "\r\n0\r\n\r\n" */
 /* A little over 16 KiB, so that a head of that size fits and one that is
  * larger is seen to be. */
-#define BLOCK_DATA (16384 + 512 + BLOCK_HEADROOM)
+#define BLOCK_BYTES ((size_t)16384)
+#define BLOCK_DATA (BLOCK_BYTES + 512 + BLOCK_HEADROOM)
 #define CHAIN_IOV 16
 
 struct block {
@@ -42,6 +43,7 @@ struct block_pool {
 struct chain {
 	struct block *head, *tail; /* owned */
 	size_t bytes;
+	size_t blocks; /* of them, full or not */
 };
 
 /* A place in a chain, for sending it without consuming it. */
@@ -67,6 +69,14 @@ static inline size_t
 block_room(const struct block *b)
 {
 	return b->end < BLOCK_DATA ? BLOCK_DATA - b->end : 0;
+}
+
+/* What a chain keeps from others: a block that is not full costs as much as
+ * a full one, and a peer that sends 3 KB at a time fills none. */
+static inline size_t
+chain_held(const struct chain *c)
+{
+	return c->blocks * BLOCK_BYTES;
 }
 
 /* Drop everything. */

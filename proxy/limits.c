@@ -71,11 +71,11 @@ limits_http(struct proxy *p)
 static size_t
 blocks_needed(const struct config *c)
 {
-	size_t stream = c->proxy.stream_buffer_bytes / 16384 + 2;
+	size_t stream = c->proxy.stream_buffer_bytes / BLOCK_BYTES + 2;
 
 	return c->proxy.connections_max +
 	       (size_t)c->proxy.inflight_max * (4 + 2 * stream) +
-	       c->hedging.table_max_bytes / 16384 +
+	       c->hedging.table_max_bytes / BLOCK_BYTES +
 	       (size_t)CONFIG_SERVERS * c->hedging.drain_connections;
 }
 

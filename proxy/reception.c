@@ -97,7 +97,7 @@ attempt_forward(struct attempt *a, struct chain *data)
 	struct request *r = a->request;
 
 	answer_forward(&a->answer, r, data);
-	if (r->client->out.bytes >
+	if (chain_held(&r->client->out) >
 		r->generation->config->proxy.stream_buffer_bytes &&
 	    a->link != NULL)
 		uplink_pause(a->link);
@@ -157,7 +157,7 @@ on_attempt_wrote(struct uplink *u)
 	struct request *r = a->request;
 
 	if (r->client != NULL && !r->body_whole &&
-	    r->body.bytes <
+	    chain_held(&r->body) <
 		r->generation->config->proxy.stream_buffer_bytes / 2)
 		client_resume(r->client);
 }

@@ -35,7 +35,8 @@ request_stream(struct request *r, struct chain *data, bool whole)
 		request_fail(r, 503, "no_memory");
 		return false;
 	}
-	if (r->body.bytes > r->generation->config->proxy.stream_buffer_bytes)
+	if (chain_held(&r->body) >
+	    r->generation->config->proxy.stream_buffer_bytes)
 		client_pause(r->client);
 	attempt_more(&r->attempt[0]);
 	return true;
@@ -49,7 +50,8 @@ request_body_add(struct request *r, struct block **b)
 	chain_append(&data, *b);
 	*b = NULL;
 	chain_merge(&r->body, &data, &r->proxy->blocks);
-	if (r->body.bytes > r->generation->config->proxy.stream_buffer_bytes)
+	if (chain_held(&r->body) >
+	    r->generation->config->proxy.stream_buffer_bytes)
 		client_pause(r->client);
 }
 

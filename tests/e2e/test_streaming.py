@@ -1,0 +1,336 @@
+"""Goal: what is too large to keep streams, in constant memory, and who stops
+reading stops who sends."""
+
+import fcntl
+import hashlib
+import os
+import socket
+import struct
+import termios
+import threading
+import time
+
+import pytest
+
+from support.message import Stream
+from support.wait import PATIENCE_S, wait_until
+from test_ops_limits import resident_kib
+
+PIECE = 256 * 1024
+MOST = 64 * 1024 * 1024  # that four sockets' buffers may hold
+_base = os.urandom(PIECE + 65536)
+
+
+def pieces(size):
+    """size bytes of which no two pieces are alike, piece by piece."""
+    view = memoryview(_base)
+    for i in range(0, size // PIECE):
+        at = i * 4099 % 65536
+        yield view[at:at + PIECE]
+
+
+def digest(size):
+    """What the other side must have got."""
+    running = hashlib.sha256()
+    for piece in pieces(size):
+        running.update(piece)
+    return running.hexdigest()
+
+
+def send_body(sock, size, chunked, sent=None):
+    """Send pieces(size); sent[0] counts bytes, as they go."""
+    for piece in pieces(size):
+        if chunked:
+            sock.sendall(b"%x;x=\"y\"\r\n" % PIECE)
+        view = piece
+        while view:
+            n = sock.send(view)
+            view = view[n:]
+            if sent is not None:
+                sent[0] += n
+        if chunked:
+            sock.sendall(b"\r\n")
+    if chunked:
+        sock.sendall(b"0\r\n\r\n")
+
+
+def read_body(sock, begun, size, chunked):
+    """The digest of a body of which begun has been read already."""
+    running = hashlib.sha256()
+    stream = Stream(lambda: sock.recv(PIECE))
+    stream._buffer += begun
+    if chunked:
+        total = 0
+        while (length := int(stream.line(), 16)) > 0:
+            running.update(stream.exactly(length))
+            stream.received.clear()
+            assert stream.line() == b""
+            total += length
+        assert total == size and stream.line() == b""
+        return running.hexdigest()
+    running.update(begun)
+    left = size - len(begun)
+    buffer = memoryview(bytearray(PIECE))
+    while left:
+        n = sock.recv_into(buffer, min(left, PIECE))
+        assert n > 0, f"{left} bytes are missing"
+        running.update(buffer[:n])
+        left -= n
+    return running.hexdigest()
+
+
+def read_head(sock):
+    """(head, what came behind it)"""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        more = sock.recv(65536)
+        assert more, data
+        data += more
+    head, _, rest = data.partition(b"\r\n\r\n")
+    return head, rest
+
+
+def framing(size, chunked):
+    return b"Transfer-Encoding: chunked\r\n\r\n" if chunked \
+        else b"Content-Length: %d\r\n\r\n" % size
+
+
+class Server:
+    """Takes connections; play(sock, head, rest) has the one with a request.
+    A connection without one is a probe."""
+
+    def __init__(self, play):
+        self.result = None
+        self._play = play
+        self._done = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(sock,),
+                             daemon=True).start()
+
+    def _serve(self, sock):
+        try:
+            head, rest = read_head(sock)
+        except (AssertionError, OSError):
+            return
+        try:
+            self.result = self._play(sock, head, rest)
+        except (AssertionError, OSError, ValueError) as error:
+            self.result = error
+        self._done.set()
+
+    def wait(self):
+        assert self._done.wait(120), "the server is not done"
+        return self.result
+
+    def close(self):
+        self._listener.close()
+
+
+class Watch:
+    """The most memory that a process takes from now on."""
+
+    def __init__(self, tailor):
+        self._pid = tailor.pid
+        self.before = self.most = resident_kib(self._pid)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        while not self._stop.wait(0.02):
+            self.most = max(self.most, resident_kib(self._pid))
+
+    def grown_kib(self):
+        self._stop.set()
+        self._thread.join()
+        return self.most - self.before
+
+
+def sanitized(build):
+    return "asan" in str(build) or "tsan" in str(build)
+
+
+def size_for(build, chunked):
+    """1 GiB; less where it would only take longer."""
+    if sanitized(build):
+        return 32 << 20
+    return 128 << 20 if chunked else 1 << 30
+
+
+def front(tailor, server):
+    return tailor({"name": "active", "address": server.address},
+                  proxy={"body_max": "2G", "stream_buffer": "256k",
+                         "request_timeout": "60s"},
+                  slow={"target": "60s"})  # telling of one takes memory too
+
+
+def in_bounds(build, watch):
+    """Constant: two buffers of 256 KiB, and what the first use of anything
+    takes.  (A sanitizer keeps what is freed for a while.)"""
+    grown = watch.grown_kib()
+    print(f"grown by {grown} KiB")
+    assert grown < (32 * 1024 if sanitized(build) else 2 * 1024)
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+def test_large_upload(build, tailor, chunked):
+    # Goal: 1 GiB from client to server arrives as it was sent, and tailor's
+    # memory stays what it was.
+    size = size_for(build, chunked)
+
+    def play(sock, head, rest):
+        assert (b"chunked" in head) == chunked
+        found = read_body(sock, rest, size, chunked)
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+        return found
+
+    server = Server(play)
+    t = front(tailor, server)
+    watch = Watch(t)
+    with socket.create_connection(t.address) as sock:
+        sock.sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
+                     + framing(size, chunked))
+        send_body(sock, size, chunked)
+        head, _ = read_head(sock)
+        assert head.startswith(b"HTTP/1.1 200 ")
+    assert server.wait() == digest(size)
+    in_bounds(build, watch)
+    server.close()
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+def test_large_download(build, tailor, chunked):
+    # Goal: 1 GiB from server to client, likewise.
+    size = size_for(build, chunked)
+
+    def play(sock, _head, _rest):
+        sock.sendall(b"HTTP/1.1 200 OK\r\n" + framing(size, chunked))
+        send_body(sock, size, chunked)
+        return True
+
+    server = Server(play)
+    t = front(tailor, server)
+    watch = Watch(t)
+    with socket.create_connection(t.address) as sock:
+        sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
+        head, rest = read_head(sock)
+        assert (b"chunked" in head) == chunked
+        assert read_body(sock, rest, size, chunked) == digest(size)
+    assert server.wait() is True
+    in_bounds(build, watch)
+    server.close()
+
+
+def unsent(sock):
+    """Bytes in a socket's send buffer."""
+    return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ,
+                                          b"\0" * 4))[0]
+
+
+def wait_stuck(sock, sent):
+    """Wait until a sender has got no further for half a second, with its own
+    send buffer full; returns how far it got."""
+    state = {"at": -1, "since": time.monotonic()}
+
+    def stuck():
+        now = time.monotonic()
+        if sent[0] != state["at"] or unsent(sock) == 0:
+            state.update(at=sent[0], since=now)
+        return now - state["since"] > 0.5
+    wait_until(stuck, "the sender is stuck")
+    return sent[0]
+
+
+def test_client_stops_reading(build, tailor):
+    # Goal: a client that stops reading stops its server, which then has sent
+    # no more than sockets and stream_buffer hold; as it reads on, it gets
+    # everything.
+    size = 256 << 20
+    sent, connection = [0], []
+
+    def play(sock, _head, _rest):
+        connection.append(sock)
+        sock.sendall(b"HTTP/1.1 200 OK\r\n" + framing(size, False))
+        send_body(sock, size, False, sent)
+        return True
+
+    server = Server(play)
+    t = front(tailor, server)
+    watch = Watch(t)
+    with socket.create_connection(t.address) as sock:
+        sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
+        head, rest = read_head(sock)
+        assert head.startswith(b"HTTP/1.1 200 ")
+        at = wait_stuck(connection[0], sent)
+        print(f"the server got {at >> 10} KiB off")
+        assert at < MOST
+        assert read_body(sock, rest, size, False) == digest(size)
+    assert server.wait() is True
+    in_bounds(build, watch)
+    server.close()
+
+
+def test_server_stops_reading(build, tailor):
+    # Goal: likewise a server that stops reading stops its client.
+    size = 256 << 20
+    sent, go_on, reached = [0], threading.Event(), threading.Event()
+
+    def play(sock, _head, rest):
+        reached.set()
+        assert go_on.wait(PATIENCE_S)
+        found = read_body(sock, rest, size, False)
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        return found
+
+    server = Server(play)
+    t = front(tailor, server)
+    watch = Watch(t)
+    with socket.create_connection(t.address) as sock:
+        sock.sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
+                     + framing(size, False))
+        sender = threading.Thread(target=send_body,
+                                  args=(sock, size, False, sent))
+        sender.start()
+        assert reached.wait(PATIENCE_S)
+        at = wait_stuck(sock, sent)
+        print(f"the client got {at >> 10} KiB off")
+        assert at < MOST
+        go_on.set()
+        sender.join()
+        head, _ = read_head(sock)
+        assert head.startswith(b"HTTP/1.1 200 ")
+    assert server.wait() == digest(size)
+    in_bounds(build, watch)
+    server.close()
+
+
+def test_small_pieces_are_counted_as_blocks(tailor, scratch):
+    # Goal: what waits for a server that does not read is bounded in memory,
+    # not in bytes: pieces that fill no block are not let in by the hundred.
+    path = f"{scratch}/server.sock"
+    server = socket.socket(socket.AF_UNIX)  # its buffers do not grow
+    server.bind(path)
+    server.listen(8)
+    t = tailor({"name": "active", "address": f"unix:{path}"},
+               proxy={"stream_buffer": "256k"})
+    with socket.create_connection(t.address) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
+                     + framing(1 << 24, False) + b"x" * 100_000)
+        for _ in range(200):
+            sock.sendall(b"x" * 3000)
+            t.ask("/healthz")  # a turn of its loop: the piece was read
+        metrics = t.metrics()
+        used = metrics["tailor_memory_blocks"] \
+            - metrics["tailor_memory_blocks_free"]
+        assert 16 <= used <= 24
+    server.close()
