@@ -335,6 +335,7 @@ client_open(struct proxy *p, int fd, const struct peer *peer, bool preface)
 	c->proxy = p;
 	c->fd = fd;
 	c->cookie = socket_cookie(fd);
+	c->accepted = instant_now();
 	/* Those behind a PROXY header are counted by what it says. */
 	if (!preface && client_belongs(c, peer) < 0) {
 		peer_leave(&p->peers, c->count);

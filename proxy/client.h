@@ -55,6 +55,7 @@ struct client {
 	struct request *request; /* owned until finished; NULL */
 	struct tale_call *call;	 /* owned: a TaleChain request being read */
 	unsigned requests;
+	struct instant accepted;   /* until the first request has it */
 	struct instant first_byte; /* of the present request */
 	struct instant body_since; /* when its body was asked for */
 	struct instant paused;	   /* not read since, or none */

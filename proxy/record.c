@@ -21,6 +21,7 @@ request_describe(
 	memcpy(out->method, r->method_text, sizeof(out->method));
 	memcpy(out->target, r->target, sizeof(out->target));
 	out->status = r->status;
+	out->accepted = r->accepted;
 	out->first_byte = r->first_byte;
 	out->received = r->received;
 	out->committed = r->committed;

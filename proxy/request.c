@@ -110,6 +110,11 @@ request_new(struct client *client, const struct http_head *head)
 		      head->minor == 1 && http_takes_trailers(head);
 	r->upgrade =
 	    r->generation->config->proxy.websocket && tunnel_wanted(head);
+	/* Later requests, and those after a rest, did not wait for that. */
+	if (instant_is_set(client->accepted) &&
+	    instant_since(client->first_byte, client->accepted) < NS_PER_S)
+		r->accepted = client->accepted;
+	client->accepted = INSTANT_NONE;
 	r->first_byte = client->first_byte;
 	race_init(&r->race);
 	evtimer_assign(&r->commit_timer, p->base, on_commit_due, r);

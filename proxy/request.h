@@ -101,6 +101,7 @@ struct request {
 	const char *note;	 /* why not hedged, truncated, ...; static */
 	enum hedge_refusal refusal;
 
+	struct instant accepted; /* only if the first of its connection */
 	struct instant first_byte, received, committed;
 	uint64_t stream_begin;
 };

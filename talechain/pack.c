@@ -13,7 +13,7 @@
 
 #include "talechain/tale.h"
 
-#define PACK_VERSION 1
+#define PACK_VERSION 2
 /* No instant of a request is further from its first than this. */
 #define SPAN_MAX_NS (INT64_C(7200) * NS_PER_S)
 /* Nothing happens later: differences of two instants cannot overflow. */
@@ -200,6 +200,7 @@ code_request(struct codec *c, struct tale_request *r)
 	code_u64(c, &base.ns);
 	if (!c->packing && c->err == 0 && base.ns > INSTANT_MAX_NS)
 		c->err = -EPROTO;
+	code_instant(c, &r->accepted, base);
 	code_instant(c, &r->first_byte, base);
 	code_instant(c, &r->received, base);
 	code_instant(c, &r->committed, base);

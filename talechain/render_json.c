@@ -47,6 +47,7 @@ write_request(const struct tale *t, struct json *j)
 	json_key_string(j, "target", r->target);
 	json_key_int(j, "status", r->status);
 	json_key_string(j, "flags", r->flags);
+	key_offset(t, j, "accepted", r->accepted);
 	key_offset(t, j, "first_byte", r->first_byte);
 	key_offset(t, j, "received", r->received);
 	key_offset(t, j, "committed", r->committed);

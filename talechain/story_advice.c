@@ -18,8 +18,8 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_CLIENT_SEND] = {"look at the client: it sent late or slowly"},
     [TALE_CAUSE_CLIENT_LATE] = {"give the client's reading thread a CPU of "
 				"its own, or more threads"},
-    [TALE_CAUSE_ACCEPT_QUEUE] = {"let more threads accept, or keep "
-				 "connections open"},
+    [TALE_CAUSE_ACCEPT_QUEUE] = {"see in Tailor's log why no server was "
+				 "ready, or raise the limit on open files"},
     [TALE_CAUSE_PROXY] = {"give Tailor's proxy thread a CPU of its own "
 			  "(proxy.cpu, proxy.poll)"},
     [TALE_CAUSE_PROXY_QUEUE] = {"allow more requests at once to each server, "

@@ -346,6 +346,7 @@ story_chain_find(struct telling *tl)
 	    .scheduled = NEVER,
 	    .client_sent = NEVER,
 	    .client_received = NEVER,
+	    .accepted = telling_at(tl, r->accepted),
 	    .first_byte = telling_at(tl, r->first_byte),
 	    .received = telling_at(tl, r->received),
 	    .committed = telling_at(tl, r->committed),

@@ -109,6 +109,7 @@ path_in(struct telling *tl)
 	    stage(TALE_CAUSE_UNKNOWN, "on its way from the client to Tailor");
 	struct claim net =
 	    stage(TALE_CAUSE_NETWORK, "the request was on its way to Tailor");
+	struct claim queue = stage(TALE_CAUSE_ACCEPT_QUEUE, NULL);
 	struct claim unread =
 	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the request");
 	struct claim whole =
@@ -120,10 +121,12 @@ path_in(struct telling *tl)
 	if (leg_to(tl, c->net_in, &net))
 		cause_tcp(tl, &net, tl->t->cookie[TALE_SOCKET_CLIENT_PEER],
 		    "the request");
-	if (c->net_in != NEVER)
+	if (c->net_in != NEVER) {
+		leg_proxy(tl, c->accepted, &queue);
 		leg_proxy(tl, c->first_byte, &unread);
-	else
+	} else {
 		leg_to(tl, c->first_byte, &way);
+	}
 	if (c->net_whole != NEVER) {
 		leg_to(tl, c->net_whole, &whole);
 		once = true;

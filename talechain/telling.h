@@ -96,6 +96,7 @@ struct story_chain {
 	int64_t client_gave; /* its first byte was given to the kernel, here */
 	int64_t net_in;	     /* the first segment reached Tailor's machine */
 	int64_t net_whole;   /* the last one did */
+	int64_t accepted;    /* its connection was, if it is the first there */
 	int64_t first_byte, received, committed, finished;
 	int64_t left;	     /* the answer's last byte left the machine's TCP */
 	int64_t acked;	     /* the client's ACK of it came */

@@ -146,6 +146,7 @@ struct tale_request {
 	char method[16];
 	char target[TALE_TEXT]; /* cut with "..." if longer */
 	int status;
+	struct instant accepted;   /* if it was the first of its connection */
 	struct instant first_byte; /* of the request, from the client */
 	struct instant received;   /* complete, entered the table */
 	struct instant committed;  /* first byte of the answer written */

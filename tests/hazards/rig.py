@@ -98,8 +98,8 @@ class Server(Process):
 class CServer(Server):
     """server.c; single=True: one thread serves all."""
 
-    def __init__(self, build, single=False, ordinary=False):
-        port = free_port()
+    def __init__(self, build, single=False, ordinary=False, port=None):
+        port = port or free_port()
         first = (NICER if ordinary
                  else ["chrt", "-r", SERVER_PRIORITY]) * may_schedule()
         super().__init__(
@@ -224,34 +224,38 @@ class Rig:
         self.channels = os.path.join(self._directory, "channels.sock")
         self._sections = sections
         self.servers = []
-        self.tailor = self.client = None
+        self.tailor = self.client = self._config = None
 
     def start(self, *servers):
         """Start the tailor; the servers run already."""
         self.servers = list(servers)
         name = os.path.basename(self._directory)
-        config = merged(CONFIG, {
+        self._config = merged(merged(CONFIG, {
             "listen": [f"127.0.0.1:{free_port()}"],
             "admin": f"unix:{self._directory}/admin.sock",
             "servers": [{"name": f"s{i}", "address": s.address}
                         for i, s in enumerate(servers)],
             "profiler": {"channel_socket": self.channels,
                          "stream": f"/dev/shm/{name}"},
-        })
-        if self._preload:
-            os.environ["LD_PRELOAD"] = os.path.join(self.build, "hazards",
-                                                    self._preload)
-        try:
-            self.tailor = Tailor(self.build, self._directory,
-                                 merged(config, self._sections))
-        finally:
-            os.environ.pop("LD_PRELOAD", None)
+        }), self._sections)
+        self.restart()
         self.tailor.wait_ready()
-        self.need_kernel()
         for i, server in enumerate(servers):
             self.tailor.wait_server(f"s{i}", state="ready", pid=server.pid)
         self.connect()
         return self
+
+    def restart(self):
+        """A new tailor, which listens; its servers may not be ready."""
+        if self._preload:
+            os.environ["LD_PRELOAD"] = os.path.join(self.build, "hazards",
+                                                    self._preload)
+        try:
+            self.tailor = Tailor(self.build, self._directory, self._config)
+        finally:
+            os.environ.pop("LD_PRELOAD", None)
+        self.tailor.wait_log("listening")
+        self.need_kernel()
 
     def need_kernel(self):
         """Without the kernel's events nothing here can be told."""

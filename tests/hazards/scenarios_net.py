@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-from rig import Client, free_port, sleep_us
+from rig import Client, CServer, free_port, sleep_us
 from scenario import Injection, Own, Scenario
 
 
@@ -43,6 +43,31 @@ class ClientLate(Scenario):
         return Injection(response.get("x-request-id"), read_ns - arrived_ns,
                          {"sched_ns": sent_ns, "send_ns": sent_ns,
                           "last_ns": time.monotonic_ns()})
+
+
+class Unaccepted(Scenario):
+    # A new Tailor, whose server is not there yet: who connects waits in the
+    # kernel's queue.  How long: from sending until the server has it.
+    name = "accept"
+    accept = ("accept_queue",)
+
+    def inject(self, random):
+        self.rig.client.close()
+        self.rig.tailor.stop()
+        self.server.kill()
+        self.rig.restart()
+        self.rig.connect()
+        self.sent_ns = time.monotonic_ns()
+        self.rig.client.request("GET", "/compute?us=500")
+        sleep_us(random.randint(20_000, 200_000))
+        self.server = CServer(self.rig.build, port=self.server.port)
+        self.rig.servers = [self.server]
+        response = self.rig.client.response()
+        return Injection(response.get("x-request-id"))
+
+    def harm_ns(self, tale):
+        record = self.server.record(tale["request"]["id"])
+        return record["begin"] - self.sent_ns
 
 
 class Window(Scenario):
