@@ -159,6 +159,7 @@ struct config {
 		int64_t lingering_ns;
 		int64_t tunnel_timeout_ns; /* nothing in either direction */
 		uint64_t request_line_max_bytes;
+		uint64_t field_line_max_bytes;
 		uint64_t head_max_bytes;
 		unsigned fields_max;
 		uint64_t body_max_bytes;

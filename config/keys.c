@@ -444,7 +444,13 @@ const struct config_key config_keys[] = {
 {"proxy.request_line_max", KEY_BYTES,
 	PLACE(config, proxy.request_line_max_bytes), RANGE(64, 64 * K),
 	.fallback = "8k",
-	.meaning = "A longer request line is answered 414."},
+	.meaning = "A longer request line, its CRLF included, is answered "
+	"414."},
+{"proxy.field_line_max", KEY_BYTES,
+	PLACE(config, proxy.field_line_max_bytes), RANGE(64, 256 * K),
+	.fallback = "8k",
+	.meaning = "A request with a longer field line, its CRLF included, is "
+	"answered 431."},
 {"proxy.head_max", KEY_BYTES, PLACE(config, proxy.head_max_bytes),
 	RANGE(256, 256 * K), .fallback = "16k",
 	.meaning = "A larger head is answered 431; of a server's answer, "
@@ -470,10 +476,10 @@ const struct config_key config_keys[] = {
 	.meaning = "Forward fields with an underscore in their name.  Off: "
 	"many servers take Content_Length for Content-Length."},
 {"proxy.strict_authority", KEY_BOOL, PLACE(config, proxy.strict_authority),
-	.fallback = "false",
+	.fallback = "true",
 	.meaning = "Answer 400 to a target in absolute form that names another "
-	"host than Host does.  Off, the target's replaces Host, as RFC 9112 "
-	"demands of proxies."},
+	"host than Host does.  Off, the target's replaces Host (RFC 9112 "
+	"3.2.2)."},
 {"proxy.via", KEY_BOOL, PLACE(config, proxy.via), .fallback = "true",
 	.meaning = "Add a Via field to forwarded requests, as RFC 9110 "
 	"demands of gateways."},

@@ -54,8 +54,8 @@ line_too_long(const struct http_limits *limits, const char *buf, size_t i)
 {
 	size_t start = buf[0] == '\r' ? 2 : 0;
 
-	/* line_max bytes, then CR and LF: asked once for each head */
-	if (i != start + limits->request_line_max + 1)
+	/* its LF is the last of them at the latest: asked once for each head */
+	if (i != start + limits->request_line_max - 1)
 		return false;
 	return memchr(buf + start, '\n', i + 1 - start) == NULL;
 }

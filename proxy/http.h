@@ -29,7 +29,8 @@ struct slice {
 };
 
 struct http_limits {
-	size_t request_line_max; /* 414 beyond */
+	size_t request_line_max; /* with its CRLF; 414 beyond */
+	size_t field_line_max;	 /* requests: likewise; 431 beyond */
 	size_t head_max;	 /* whole head, 431 beyond */
 	unsigned fields_max;	 /* 1 .. HTTP_FIELDS_MAX, 431 beyond */
 	uint64_t body_max;	 /* 413 beyond */
@@ -104,6 +105,7 @@ struct http_head {
 				   "?query" (written as "/?query"), or empty
 				   with OPTIONS (written as "*") */
 	struct slice authority; /* from Host or an absolute-form target */
+	bool https;		/* the absolute-form target says so */
 	bool expect_continue;
 	bool upgrade; /* asked for an upgrade; stripped, reported */
 	/* responses */
@@ -228,8 +230,11 @@ struct http_body {
 	unsigned line; /* bytes of extensions on this chunk line so far */
 	unsigned digits;
 	unsigned trailers; /* bytes of trailer lines so far */
-	char *keep;	   /* borrowed; see http_body_keep_trailers; or NULL */
+	unsigned names;	   /* see trailer_name_step */
+	unsigned name_bytes;
+	char *keep; /* borrowed; see http_body_keep_trailers; or NULL */
 	unsigned kept;
+	bool request; /* a client's: trailers of framing are refused */
 	bool done;
 };
 
@@ -240,7 +245,8 @@ enum http_body_event {
 	HTTP_BODY_BAD,	/* *refusal says why; the connection is of no use */
 };
 
-/* Begin a body.  NONE (and LENGTH of 0) is done at once: see .done. */
+/* Begin a body.  NONE (and LENGTH of 0) is done at once: see .done.  Who reads
+ * a client's then sets .request. */
 void http_body_init(struct http_body *b, enum http_framing framing,
     uint64_t content_length, uint64_t max);
 

@@ -187,6 +187,29 @@ http_body_keep_trailers(struct http_body *b, char *text)
 	b->keep = text;
 }
 
+/*
+ * A name of framing is no trailer (RFC 9110 6.5.1), and a client that sends one
+ * hopes that somebody merges it; a server's is dropped like others.  b->names: which of them begin as this name did.
+ */
+static const char *
+trailer_name_step(struct http_body *b, char c)
+{
+	static const char *const framing[] = {
+	    "content-length", "host", "transfer-encoding"};
+
+	for (unsigned i = 0; i < sizeof(framing) / sizeof(framing[0]); i++) {
+		if (!(b->names & 1U << i))
+			continue;
+		if (c == ':' && framing[i][b->name_bytes] == '\0')
+			return "trailer_framing";
+		/* in lower case; no other byte of a token becomes a letter */
+		if ((c | 0x20) != framing[i][b->name_bytes])
+			b->names &= ~(1U << i);
+	}
+	b->name_bytes++;
+	return NULL;
+}
+
 /* Trailers are checked like fields, and forgotten if nobody wants them. */
 static const char *
 trailer_step(struct http_body *b, char c)
@@ -199,11 +222,18 @@ trailer_step(struct http_body *b, char c)
 	switch (b->state) {
 	case STATE_TRAILER:
 		b->state = c == '\r' ? STATE_END_LF : STATE_TRAILER_NAME;
-		return c == '\r' || is(c, HTTP_CHAR_TOKEN) ? NULL : "trailer";
+		b->names = b->request ? ~0U : 0;
+		b->name_bytes = 0;
+		if (c == '\r')
+			return NULL;
+		return is(c, HTTP_CHAR_TOKEN) ? trailer_name_step(b, c)
+					      : "trailer";
 	case STATE_TRAILER_NAME:
 		if (c == ':')
 			b->state = STATE_TRAILER_VALUE;
-		return c == ':' || is(c, HTTP_CHAR_TOKEN) ? NULL : "trailer";
+		return c == ':' || is(c, HTTP_CHAR_TOKEN)
+			   ? trailer_name_step(b, c)
+			   : "trailer";
 	case STATE_TRAILER_VALUE:
 		if (c == '\r')
 			b->state = STATE_TRAILER_LF;

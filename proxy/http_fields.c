@@ -202,6 +202,15 @@ field_id(struct slice name)
 	return HTTP_FIELD_OTHER;
 }
 
+/* Where a message ends and whom it is for.  HTAB is white space there too (RFC
+ * 9110 5.6.3), but servers are known that do not think so. */
+static bool
+is_framing(enum http_field_id id)
+{
+	return id == HTTP_FIELD_HOST || id == HTTP_FIELD_CONTENT_LENGTH ||
+	       id == HTTP_FIELD_TRANSFER_ENCODING;
+}
+
 static const char *
 field_read(struct slice line, struct http_field *field)
 {
@@ -220,13 +229,18 @@ field_read(struct slice line, struct http_field *field)
 	field->value = slice_trim(value);
 	field->id = field_id(field->name);
 	field->drop = false;
+	if (is_framing(field->id) &&
+	    memchr(value.at, '\t', value.length) != NULL)
+		return "tab";
 	return NULL;
 }
 
 struct http_refusal
-fields_read(
-    const struct http_limits *limits, struct slice rest, struct http_head *head)
+fields_read(const struct http_limits *limits, bool request, struct slice rest,
+    struct http_head *head)
 {
+	static const struct http_refusal many = {431, "too_many_fields"},
+					 longer = {431, "field_too_large"};
 	struct http_refusal refusal = {400, NULL};
 	struct slice line;
 
@@ -239,11 +253,10 @@ fields_read(
 		}
 		if (line.length == 0)
 			break;
-		if (head->fields == limits->fields_max) {
-			refusal.status = 431;
-			refusal.reason = "too_many_fields";
-			return refusal;
-		}
+		if (head->fields == limits->fields_max)
+			return many;
+		if (request && line.length + 2 > limits->field_line_max)
+			return longer;
 		refusal.reason = field_read(line, &head->field[head->fields]);
 		if (refusal.reason != NULL)
 			return refusal;

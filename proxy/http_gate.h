@@ -56,10 +56,10 @@ bool list_next(struct slice *rest, struct slice *item);
 bool line_take(struct slice *rest, struct slice *line);
 
 /*
- * fields_read(limits, rest, head):
+ * fields_read(limits, request, rest, head):
  * Read all field lines up to the empty line, which must be the end.
  */
-struct http_refusal fields_read(const struct http_limits *limits,
+struct http_refusal fields_read(const struct http_limits *limits, bool request,
     struct slice rest, struct http_head *head);
 
 /* Mark what is not to be forwarded: head->field[].drop. */

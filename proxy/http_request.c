@@ -91,8 +91,24 @@ request_line_read(
 	return (struct http_refusal){400, target_read(*target, head)};
 }
 
-/* One Host, which an absolute target replaces, or if limits say so may not
- * contradict; 1.0 may have none. */
+/* Without a port that is empty or the scheme's own (RFC 9110 4.2.3). */
+static struct slice
+authority_plain(struct slice authority, bool https)
+{
+	static const char *const own[] = {":80", ":443"};
+	const char *port = own[https];
+	size_t n = strlen(port);
+
+	if (authority.length > 0 && authority.at[authority.length - 1] == ':')
+		authority.length--;
+	else if (authority.length > n &&
+		 memcmp(authority.at + authority.length - n, port, n) == 0)
+		authority.length -= n;
+	return authority;
+}
+
+/* One Host, which an absolute target may not contradict, or if limits say so
+ * replaces; 1.0 may have none. */
 static const char *
 host_read(const struct http_limits *limits, struct http_head *head)
 {
@@ -108,7 +124,8 @@ host_read(const struct http_limits *limits, struct http_head *head)
 	if (head->authority.length == 0)
 		head->authority = host->value;
 	else if (reason == NULL && limits->strict_authority &&
-		 !slice_same(head->authority, host->value))
+		 !slice_same(authority_plain(head->authority, head->https),
+		     authority_plain(host->value, head->https)))
 		return "host_differs";
 	return reason;
 }
@@ -131,6 +148,28 @@ expect_read(struct http_head *head)
 	return good;
 }
 
+/* A handshake without its key: HTTP for some, the end of it for others. */
+static const char *
+upgrade_check(const struct http_head *head)
+{
+	static const char *const key = "sec-websocket-key";
+	bool websocket = false;
+
+	if (!head->upgrade)
+		return NULL;
+	for (unsigned i = 0; i < head->fields; i++) {
+		const struct http_field *field = &head->field[i];
+		struct slice rest = field->value, item;
+
+		if (slice_is(field->name, key))
+			return NULL;
+		while (
+		    field->id == HTTP_FIELD_UPGRADE && list_next(&rest, &item))
+			websocket |= slice_is(item, "websocket");
+	}
+	return websocket ? "websocket_key" : NULL;
+}
+
 static struct http_refusal
 request_check(const struct http_limits *limits, struct http_head *head)
 {
@@ -145,6 +184,9 @@ request_check(const struct http_limits *limits, struct http_head *head)
 	if (refusal.reason != NULL)
 		return refusal;
 	connection_read(head);
+	refusal.reason = upgrade_check(head);
+	if (refusal.reason != NULL)
+		return refusal;
 	refusal.reason = fields_drop(limits, true, head);
 	if (refusal.reason != NULL)
 		return refusal;
@@ -167,11 +209,11 @@ http_parse_request(const struct http_limits *limits, const char *buf,
 	if (!line_take(&rest, &line))
 		return -EPROTO;
 	*refusal = (struct http_refusal){414, "request_line_too_long"};
-	if (line.length > limits->request_line_max)
+	if (line.length + 2 > limits->request_line_max)
 		return -EPROTO;
 	*refusal = request_line_read(line, out, &target);
 	if (refusal->reason == NULL)
-		*refusal = fields_read(limits, rest, out);
+		*refusal = fields_read(limits, true, rest, out);
 	if (refusal->reason == NULL)
 		*refusal = request_check(limits, out);
 	if (refusal->reason == NULL)

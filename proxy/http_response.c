@@ -90,7 +90,7 @@ http_parse_response(const struct http_limits *limits, enum http_method method,
 		return -EPROTO;
 	refusal->reason = status_line_read(line, out);
 	if (refusal->reason == NULL)
-		*refusal = fields_read(limits, rest, out);
+		*refusal = fields_read(limits, false, rest, out);
 	if (refusal->reason == NULL)
 		refusal->reason = response_check(limits, method, out);
 	if (refusal->reason == NULL)

@@ -115,7 +115,8 @@ target_read(struct slice text, struct http_head *head)
 		return NULL;
 	if (slice_begins(text, "http://"))
 		return absolute_read(text, strlen("http://"), head);
-	if (slice_begins(text, "https://"))
+	head->https = slice_begins(text, "https://");
+	if (head->https)
 		return absolute_read(text, strlen("https://"), head);
 	if (text.length == 1 && text.at[0] == '*' &&
 	    head->method == HTTP_METHOD_OPTIONS)

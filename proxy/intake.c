@@ -84,6 +84,7 @@ take_head(struct client *c, size_t length)
 	p->metrics.keepalive_reuse += c->requests > 0;
 	http_body_init(&c->body, head->framing, head->content_length,
 	    p->config->proxy.body_max_bytes);
+	c->body.request = true;
 	if (tale_call_wanted(head)) {
 		if (tale_call_begin(c, head) < 0)
 			return false;

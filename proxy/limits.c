@@ -56,6 +56,7 @@ limits_http(struct proxy *p)
 
 	p->request_limits = (struct http_limits){
 	    .request_line_max = c->proxy.request_line_max_bytes,
+	    .field_line_max = c->proxy.field_line_max_bytes,
 	    .head_max = c->proxy.head_max_bytes,
 	    .fields_max = c->proxy.fields_max,
 	    .body_max = c->proxy.body_max_bytes,

@@ -220,7 +220,6 @@ def test_a_server_that_does_not_agree(tunnels):
     ((b"Upgrade: websocket", b"Upgrade: h2c"), False),
     ((b"Upgrade: websocket", b"Upgrade: websocket, h2c"), False),
     ((b"Upgrade: websocket", b"Upgrade: h2c\r\nUpgrade: websocket"), False),
-    ((b"Sec-WebSocket-Key", b"X-Key"), False),
     ((b", Upgrade", b""), False),
     ((b"GET /chat", b"POST /chat"), False),
     ((b"Upgrade: websocket", b"Upgrade: WebSocket"), True),
@@ -235,6 +234,16 @@ def test_only_websocket_is_asked_for(tunnels, change, upgraded):
     r = tunnels.a.requests[0]
     assert (r.get("upgrade") is not None) == upgraded
     assert (r.get("connection") is not None) == upgraded
+
+
+def test_a_handshake_without_its_key(tunnels):
+    # Goal: what can be no handshake (RFC 6455 4.2.1) is refused.
+    tunnels.a.serve()
+    t = tunnels()
+    with t.client() as c:
+        c.send(ASK.replace(b"Sec-WebSocket-Key", b"X-Key"))
+        assert c.response().status == 400
+    assert not tunnels.a.requests
 
 
 @pytest.mark.parametrize("answer", [

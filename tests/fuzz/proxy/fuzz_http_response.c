@@ -52,6 +52,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct run_input in = {
 	    .limits = {.request_line_max = 1024,
+		.field_line_max = 1024,
 		.head_max = 4096,
 		.fields_max = 20,
 		.body_max = 65536},

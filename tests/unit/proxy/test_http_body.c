@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <cmocka.h>
 
@@ -56,8 +57,9 @@ message_draw(struct bytes *message, struct bytes *payload)
 {
 	static const char *const extensions[] = {
 	    "", "", "", ";a", ";a=b", ";a=\"b;\\\"\"", ";a;b=c"};
-	static const char *const trailers[] = {
-	    "", "", "x: y\r\n", "a:\r\nb:c\r\n"};
+	static const char *const trailers[] = {"", "", "x: y\r\n",
+	    "a:\r\nb:c\r\n", "Hosts: a\r\n", "x-content-length:1\r\n",
+	    "hos: a\r\nhost-: b\r\n"};
 	char text[64];
 
 	message->length = payload->length = 0;
@@ -80,7 +82,7 @@ message_draw(struct bytes *message, struct bytes *payload)
 	bytes_text(message, draw(2) ? "0" : "00");
 	bytes_text(message, extensions[draw(7)]);
 	bytes_text(message, "\r\n");
-	bytes_text(message, trailers[draw(4)]);
+	bytes_text(message, trailers[draw(7)]);
 	bytes_text(message, "\r\n");
 }
 
@@ -200,6 +202,10 @@ naive_trailer(const char *s, size_t n, bool *whole)
 	if (i == n)
 		return true;
 	if (i == 0 || s[i] != ':')
+		return false;
+	if ((i == 4 && strncasecmp(s, "host", i) == 0) ||
+	    (i == 14 && strncasecmp(s, "content-length", i) == 0) ||
+	    (i == 17 && strncasecmp(s, "transfer-encoding", i) == 0))
 		return false;
 	for (i++; i < n; i++)
 		if (!is_value(s[i]))
@@ -336,6 +342,7 @@ decode_in_pieces(const struct bytes *m, struct bytes *payload, size_t *used)
 
 	payload->length = 0;
 	http_body_init(&b, HTTP_FRAMING_CHUNKED, 0, MESSAGE_MAX);
+	b.request = true;
 	while (end < m->length) {
 		end += 1 + draw(draw(3) == 0 ? 200 : 4);
 		if (end > m->length)

@@ -98,6 +98,7 @@ run_head(struct run *r, const struct run_input *in, size_t head_length)
 	else
 		run_write_response(r);
 	http_body_init(&r->body, r->head.framing, r->head.content_length, max);
+	r->body.request = in->request;
 	r->body_done = r->body.done;
 }
 
