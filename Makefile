@@ -25,7 +25,8 @@ WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	   -Wcast-qual -Wconversion -Werror
 CFLAGS  ?= -O2 -g
 LDFLAGS ?=
-override CFLAGS += -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fno-common \
+CPPFLAGS ?=
+override CFLAGS += $(CPPFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fno-common \
 	   -fno-omit-frame-pointer -fPIC -DTAILOR_VERSION='"$(VERSION)"'
 PLAIN_CFLAGS := $(CFLAGS)
 PLAIN_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now

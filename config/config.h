@@ -266,6 +266,14 @@ void config_errors_fini(struct config_errors *errors);
 int config_set(struct config *c, const char *path, const char *text,
     struct config_errors *errors);
 
+/*
+ * config_set_environment(c, errors):
+ * Set every key whose variable is in the environment: TAILOR_ and its path in
+ * upper case, "_" between names (TAILOR_HEDGING_MODE,
+ * TAILOR_SERVERS_0_ADDRESS).  0, or -EINVAL or -ENOMEM with all errors added.
+ */
+int config_set_environment(struct config *c, struct config_errors *errors);
+
 /* Check the whole for what single keys cannot show (no listener, two equal
  * servers, limits that contradict).  0 or -EINVAL with errors added. */
 int config_check(const struct config *c, struct config_errors *errors);
@@ -284,6 +292,9 @@ int config_compare(const struct config *now, const struct config *next,
 
 /* Write the effective configuration, every key, as JSON. */
 void config_write(const struct config *c, struct json *out);
+
+/* Write the table of keys as a JSON schema. */
+void config_write_schema(struct json *out);
 
 /* Write the table of keys as scdoc for tailor.conf(5).  0 or -ENOMEM. */
 int config_write_manual(char **text, size_t *length);

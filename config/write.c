@@ -142,8 +142,14 @@ static const char preamble[] =
     "A reload (see *tailor*(8)) changes every key of a running tailor that\n"
     "does not say otherwise.\n"
     "\n"
-    "On the command line and in the environment, lists are separated by\n"
-    "commas and the parts of a command by spaces, or written in JSON.\n"
+    "Each key may stand in the environment too, as TAILOR\\_ and its path\n"
+    "in upper case: TAILOR\\_HEDGING\\_MODE, TAILOR\\_SERVERS\\_0\\_ADDRESS.\n"
+    "The command line wins over the environment, that over the file.  In\n"
+    "both, lists are separated by commas and the parts of a command by\n"
+    "spaces, or written in JSON.\n"
+    "\n"
+    "*tailor --schema* prints a JSON schema of the file, for editors; it is\n"
+    "installed as share/tailor/tailor.schema.json.\n"
     "\n";
 
 static const char postscript[] =

@@ -19,6 +19,7 @@ enum {
 	OPTION_ADMIN,
 	OPTION_SET,
 	OPTION_MANUAL,
+	OPTION_SCHEMA,
 	OPTION_COMPLETION,
 };
 
@@ -45,6 +46,8 @@ static const struct option_help {
 	"print the effective configuration"},
     {{"manual", no_argument, NULL, OPTION_MANUAL}, NULL,
 	"print the keys as a manual page (scdoc)"},
+    {{"schema", no_argument, NULL, OPTION_SCHEMA}, NULL,
+	"print a JSON schema of the configuration"},
     {{"completion", required_argument, NULL, OPTION_COMPLETION}, "SHELL",
 	"print a script for bash, zsh or fish"},
     {{"version", no_argument, NULL, 'V'}, NULL, "print the version and exit"},
@@ -125,6 +128,22 @@ print_completion(const char *shell)
 }
 
 static void
+print_schema(void)
+{
+	struct json j;
+	char *text;
+	size_t length;
+
+	json_init(&j, true);
+	config_write_schema(&j);
+	if (json_take(&j, &text, &length) < 0)
+		exit(1);
+	printf("%s\n", text);
+	free(text);
+	exit(0);
+}
+
+static void
 print_manual(void)
 {
 	char *text;
@@ -177,6 +196,9 @@ option_apply(struct settings *s, int option)
 	case OPTION_MANUAL:
 		print_manual();
 		break;
+	case OPTION_SCHEMA:
+		print_schema();
+		break;
 	default:
 		fprintf(stderr, "Try: tailor --help\n");
 		exit(2);
@@ -209,6 +231,8 @@ settings_read(
 	int err = s->file != NULL ? config_load(out, s->file, errors)
 				  : config_new(out);
 
+	if (err == 0)
+		err = config_set_environment(*out, errors);
 	for (unsigned i = 0; err == 0 && i < s->sets; i++)
 		if (config_set(*out, s->set[i].key, s->set[i].value, errors) <
 		    0)

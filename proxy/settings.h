@@ -29,7 +29,7 @@ struct settings {
 void settings_parse(struct settings *s, int argc, char **argv);
 
 /*
- * File, then command line, then sockets that were handed to us, then the
+ * File, environment, command line, then sockets that were handed to us, then the
  * check of the whole.  0, or a negative errno with all that is wrong in
  * errors and *out NULL.  Reads a file: milliseconds.  Main thread.
  */

@@ -20,7 +20,7 @@
 
 #define CHANNEL_BYTES (TALECHAIN_HEADER_BYTES + (64 << USDT_SLOT_LOG2))
 
-char usdt_license[] SEC("license") = "GPL";
+char usdt_license[] SEC("license") = "Dual BSD/GPL";
 
 struct usdt_watch watch SEC(".data.watch") = {0};
 

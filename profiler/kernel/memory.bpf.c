@@ -5,7 +5,7 @@
  */
 #include "profiler/kernel/emit.bpf.h"
 
-char kernel_license[] SEC("license") = "GPL";
+char kernel_license[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct kernel_config config SEC(".rodata.config") = {0};
 struct kernel_watch watch SEC(".data.watch") = {0};

@@ -13,7 +13,7 @@ struct task_struct {
 	int pid, tgid;
 } __attribute__((preserve_access_index));
 
-char task_map_license[] SEC("license") = "GPL";
+char task_map_license[] SEC("license") = "Dual BSD/GPL";
 
 struct task_map_cpu cpus[TASK_MAP_CPUS] SEC(".bss.cpus");
 

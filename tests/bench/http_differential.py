@@ -40,7 +40,7 @@ PLAIN = {b"r": b"\r", b"n": b"\n", b"t": b"\t", b"0": b"\0"}
 HAPROXY = """
 global
     maxconn 100
-    tune.bufsize 17408  # its reserve of 1 KiB and a head of 16 KiB, as ours
+    tune.bufsize 20480  # heads of 16 KiB, as ours, and its own reserve
 defaults
     mode http
     timeout client 5s

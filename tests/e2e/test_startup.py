@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from support import schema
 from support.client import Client
 from support.process import Process, free_port
 
@@ -47,6 +48,88 @@ def test_good_configuration_is_silent(build, tmp_path):
     again.write_text(out)
     assert run(build, "-T", "-c", str(again))[1] == out
     assert json.loads(out)["hedging"]["mode"] == "act"
+
+
+def test_environment(build, tmp_path):
+    # Goal: a key in the environment wins over the file, the command line
+    # over both; what is wrong names the variable, what is no key is ignored.
+    file = tmp_path / "good.json"
+    file.write_text('{"listen": ":0", "proxy": {"head_max": "20k", '
+                    '"fields_max": 50, "via": false}, '
+                    '"servers": [{"address": "127.0.0.1:1"}]}')
+    env = {"TAILOR_PROXY_HEAD_MAX": "24k", "TAILOR_PROXY_FIELDS_MAX": "60",
+           "TAILOR_SERVERS_1_ADDRESS": "127.0.0.1:2", "TAILOR_NO_KEY": "x",
+           "TAILOR_HEDGING_TRIGGERS": "gc,exit"}
+
+    def dump(**more):
+        done = subprocess.run(
+            [build / "tailor", "-T", "-c", str(file),
+             "--set", "proxy.fields_max=70"], text=True, env={**env, **more},
+            capture_output=True, timeout=30, check=False)
+        return done.stdout, done.stderr
+
+    out = json.loads(dump()[0])
+    assert out["proxy"]["head_max"] == "24k"
+    assert out["proxy"]["fields_max"] == 70 and out["proxy"]["via"] is False
+    assert [s["address"] for s in out["servers"]] == ["127.0.0.1:1",
+                                                      "127.0.0.1:2"]
+    assert out["hedging"]["triggers"] == ["gc", "exit"]
+    _, err = dump(TAILOR_PROXY_VIA="perhaps", TAILOR_SERVERS_0_LOSER="drown")
+    assert "proxy.via: so says TAILOR_PROXY_VIA" in err
+    assert "servers[0].loser: so says TAILOR_SERVERS_0_LOSER" in err
+    assert len(err.splitlines()) == 4
+
+
+def members(value, path=""):
+    """The keys of a configuration, those of its first server."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return members(value[0], path)
+    if not isinstance(value, dict):
+        return {path}
+    return set().union(*(members(v, f"{path}.{k}")
+                         for k, v in value.items())) if value else {path}
+
+
+def described(one, path=""):
+    """The keys of a schema."""
+    one = one.get("items", one) if one.get("type") == "array" else one
+    if "properties" not in one:
+        return {path}
+    return set().union(*(described(v, f"{path}.{k}")
+                         for k, v in one["properties"].items()))
+
+
+def test_schema(build, tmp_path):
+    # Goal: the schema has every key and no other, takes what tailor takes
+    # and refuses wrong names, types and ranges.
+    status, out, _ = run(build, "--schema")
+    assert status == 0
+    ours = json.loads(out)
+    file = tmp_path / "good.json"
+    text = {"listen": [":0"], "servers": [
+        {"address": "127.0.0.1:1", "connections_max": 7,
+         "launch": {"command": "/bin/true", "environment": {"A": "b"}}},
+        {"address": "127.0.0.1:2"}],
+        "proxy": {"header_timeout": 1.5, "head_max": "32k"},
+        "profiler": {"poll": "sleep:1ms", "cpu": 0},
+        "hedging": {"triggers": "gc", "budget_ratio": 0.5}}
+    file.write_text(json.dumps(text))
+    schema.check(text, ours)
+    status, out, _ = run(build, "-T", "-c", str(file))
+    assert status == 0
+    schema.check(json.loads(out), ours)
+    assert described(ours) == members(json.loads(out))
+    for section, key, value in [
+            ("proxy", "header_timeout", "soon"), ("proxy", "via", "yes"),
+            ("proxy", "header_timeout", -1), ("hedging", "mode", "dance"),
+            ("proxy", "head_maxx", 1), ("proxy", "head_max", 2 ** 40),
+            ("hedging", "triggers", ["gc", "moon"])]:
+        bad = json.loads(json.dumps(text))
+        bad.setdefault(section, {})[key] = value
+        with pytest.raises(AssertionError):
+            schema.check(bad, ours)
+        file.write_text(json.dumps(bad))
+        assert run(build, "-t", "-c", str(file))[0] == 1, (key, value)
 
 
 def test_nothing_to_do(build):

@@ -8,12 +8,15 @@ import re
 
 KNOWN = {"$schema", "$defs", "$ref", "title", "description", "type", "const",
          "enum", "properties", "patternProperties", "additionalProperties",
-         "required", "items", "minItems", "maxItems", "minimum"}
+         "required", "items", "minItems", "maxItems", "minimum",
+         "maximum", "pattern", "anyOf", "default"}
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool,
          "integer": int, "number": (int, float)}
 
 
 def _typed(value, name):
+    if isinstance(name, list):
+        return any(_typed(value, one) for one in name)
     if isinstance(value, bool):
         return name == "boolean"
     return isinstance(value, TYPES[name])
@@ -28,10 +31,22 @@ def _object(value, schema, root, where):
         found += [s for pattern, s in schema.get("patternProperties",
                                                  {}).items()
                   if re.search(pattern, key)]
+        if not found and isinstance(schema.get("additionalProperties"), dict):
+            found = [schema["additionalProperties"]]
         assert found or schema.get("additionalProperties", True), \
             f"{where}.{key}: is not in the schema"
         for one in found:
             check(member, one, root, f"{where}.{key}")
+
+
+def _any(value, schemas, root, where):
+    failures = []
+    for one in schemas:
+        try:
+            return check(value, one, root, where)
+        except AssertionError as failure:
+            failures.append(str(failure))
+    raise AssertionError(f"{where}: {value!r} is none of {failures}")
 
 
 def check(value, schema, root=None, where="run"):
@@ -49,6 +64,12 @@ def check(value, schema, root=None, where="run"):
         assert value in schema["enum"], f"{where}: {value!r}"
     if "minimum" in schema:
         assert value >= schema["minimum"], f"{where}: {value!r}"
+    if "maximum" in schema:
+        assert value <= schema["maximum"], f"{where}: {value!r}"
+    if "pattern" in schema:
+        assert re.search(schema["pattern"], value), f"{where}: {value!r}"
+    if "anyOf" in schema:
+        _any(value, schema["anyOf"], root, where)
     if isinstance(value, dict):
         _object(value, schema, root, where)
     if isinstance(value, list):

@@ -1,0 +1,72 @@
+/*
+ * environment.c: keys out of environment variables; see config.h.
+ *
+ * Each key has one: TAILOR_ and its path in upper case, with "_" for what
+ * stands between names, TAILOR_HEDGING_MODE and TAILOR_SERVERS_0_ADDRESS.
+ * Only variables of keys are looked at: others that begin so are somebody
+ * else's (tailorctl, a container's) and no mistake of ours to report.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/errors.h"
+#include "config/keys.h"
+
+#define NAME_MAX_BYTES 128
+
+/* "servers[].address" as "servers[0].address". */
+static void
+path_of(const struct config_key *key, unsigned index, char *out, size_t size)
+{
+	const char *rest = strchr(key->path, ']');
+
+	if (rest != NULL)
+		snprintf(out, size, "servers[%u%s", index, rest);
+	else
+		snprintf(out, size, "%s", key->path);
+}
+
+/* "servers[0].address" as TAILOR_SERVERS_0_ADDRESS. */
+static void
+variable_of(const char *path, char *out, size_t size)
+{
+	size_t n = (size_t)snprintf(out, size, "TAILOR_");
+
+	for (; *path != '\0' && n + 1 < size; path++) {
+		if (*path >= 'a' && *path <= 'z')
+			out[n++] = (char)(*path - 'a' + 'A');
+		else if (*path != ']')
+			out[n++] = strchr("[.", *path) != NULL ? '_' : *path;
+	}
+	out[n] = '\0';
+}
+
+int
+config_set_environment(struct config *c, struct config_errors *errors)
+{
+	char path[NAME_MAX_BYTES], variable[NAME_MAX_BYTES];
+	const char *text;
+	int err = 0, one;
+
+	for (unsigned k = 0; k < config_keys_count; k++) {
+		const struct config_key *key = &config_keys[k];
+		unsigned owners = key_of_server(key) ? CONFIG_SERVERS : 1;
+
+		for (unsigned i = 0; i < owners; i++) {
+			path_of(key, i, path, sizeof(path));
+			variable_of(path, variable, sizeof(variable));
+			text = getenv(variable);
+			if (text == NULL)
+				continue;
+			one = config_set(c, path, text, errors);
+			if (one == 0)
+				continue;
+			errors_add(errors, "%s: so says %s in the environment",
+			    path, variable);
+			err = one;
+		}
+	}
+	return err;
+}
