@@ -304,6 +304,12 @@ $(BUILD)/man/tailor.conf.5: $(BUILD)/tailor
 	@mkdir -p $(@D)
 	$(call say,MAN)$< --manual | SOURCE_DATE_EPOCH=0 scdoc >$@
 
+# And the table of events in the tool that reads them.
+$(BUILD)/man/tailor-ring.7: docs/tailor-ring.7.scd $(BUILD)/tailorctl
+	@mkdir -p $(@D)
+	$(call say,MAN){ cat $<; echo '```'; $(BUILD)/tailorctl events; \
+	    echo '```'; } | SOURCE_DATE_EPOCH=0 scdoc >$@
+
 install: all docs	## install under $(DESTDIR)$(PREFIX)
 	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' BUILD='$(BUILD)' \
 	    tools/install-files

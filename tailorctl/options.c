@@ -85,8 +85,8 @@ print_option(const struct option_row *row)
 static void
 print_help(void)
 {
-	printf("tailorctl: ask a running tailor\n\n"
-	       "usage: tailorctl [OPTION]... COMMAND [ARGUMENT]\n\n"
+	printf("usage: tailorctl [OPTION]... COMMAND [ARGUMENT]\n"
+	       "Ask a running tailor.\n\n"
 	       "commands:\n");
 	for (unsigned i = 0; i < COMMAND_COUNT; i++) {
 		char words[32];

@@ -31,6 +31,7 @@ enum {
 	X(hist, "ids1", "", "how long requests take, as they finish")     \
 	X(stat, "1iA", "[NAME]", "counters, and how fast they change")    \
 	X(log, "qrkds", "", "follow events or requests as they happen")   \
+	X(events, "", "", "what events there are, and their arguments")   \
 	X(ledger, "", "", "what hedging cost, and what it was worth")     \
 	X(metrics, "", "", "all metrics, as Prometheus reads them")       \
 	X(info, "", "", "version, placement, listeners")                  \

@@ -1,6 +1,8 @@
 """Goal: what is installed fits together: the unit is as tight as it says, and
 the shells take the completion scripts."""
 
+import fnmatch
+import os
 import pathlib
 import re
 import shutil
@@ -38,6 +40,94 @@ def test_unit_says_what_the_program_does(tmp_path):
     reloads = re.findall(r"^ExecReload=(.*)", text, re.M)
     assert reloads[0].startswith("/usr/sbin/tailor -t")
     assert reloads[1].endswith("-HUP $MAINPID")
+
+
+@pytest.fixture(name="installed", scope="module")
+def installed_files(tmp_path_factory):
+    """DESTDIR after an installation of this build under /usr.  The pages are
+    made here, for a test does not write into the build."""
+    build = pathlib.Path(os.environ["TAILOR_BUILD"]).resolve()
+    copy, root = (tmp_path_factory.mktemp(n) for n in ("build", "root"))
+    pages = {p.stem: p.read_text() for p in (ROOT / "docs").glob("*.scd")}
+    for name in ("tailor", "tailorctl", "tailor-load", "libtailor-jvm.so"):
+        if (build / name).exists():
+            (copy / name).symlink_to(build / name)
+
+    def say(*command):
+        return subprocess.run([build / command[0], *command[1:]], text=True,
+                              capture_output=True, check=True).stdout
+
+    pages["tailor.conf.5"] = say("tailor", "--manual")
+    pages["tailor-ring.7"] += f"```\n{say('tailorctl', 'events')}```\n"
+    (copy / "man").mkdir()
+    for name, text in pages.items():
+        made = subprocess.run(["scdoc"], input=text, text=True,
+                              capture_output=True, check=True).stdout
+        (copy / "man" / name).write_text(made)
+    subprocess.run(["tools/install-files"], cwd=ROOT, check=True,
+                   env={**os.environ, "DESTDIR": str(root), "PREFIX": "/usr",
+                        "BUILD": str(copy)})
+    return root
+
+
+needs_scdoc = pytest.mark.skipif(shutil.which("scdoc") is None,
+                                 reason="no scdoc")
+
+
+@needs_scdoc
+def test_installation(installed):
+    # Goal: nothing lies outside of where it belongs, the unit names what was
+    # installed, and a second installation keeps the configuration.
+    files = {str(p.relative_to(installed)) for p in installed.rglob("*")
+             if p.is_file()}
+    assert all(f.startswith(("usr/", "etc/tailor/")) for f in files)
+    text = (installed / "usr/lib/systemd/system/tailor.service").read_text()
+    assert "@" not in text.replace("@system-service", "").replace(
+        "@resources", "").replace("@privileged", "")
+    for path in re.findall(r"/(?:usr|etc)/[\w/.-]+", text):
+        assert path[1:] in files, path
+    for program in ("usr/sbin/tailor", "usr/bin/tailorctl",
+                    "usr/bin/tailor-load"):
+        assert (installed / program).stat().st_mode & 0o777 == 0o755
+
+
+@needs_scdoc
+def test_every_program_and_file_has_its_page(installed):
+    # Goal: a page for each program and file, and in it every option.
+    man = installed / "usr/share/man"
+    for page, *command in (
+            ("man8/tailor.8", "usr/sbin/tailor", "--help"),
+            ("man1/tailorctl.1", "usr/bin/tailorctl", "--help"),
+            ("man1/tailor-load.1", "usr/bin/tailor-load", "--help"),
+            ("man1/tailor-shim.1", "usr/sbin/tailor", "shim", "--help")):
+        text = (man / page).read_text().replace("\\-", "-").replace(
+            "\\fB", "").replace("\\fR", "").replace("\\fI", "")
+        run = subprocess.run([installed / command[0], *command[1:]],
+                             text=True, capture_output=True, check=True)
+        options = set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]+)", run.stdout))
+        assert len(options) > 4, run.stdout
+        missing = [o for o in options if o not in text]
+        assert not missing, (page, missing)
+    for page in ("man5/tailor.conf.5", "man5/tailor-timeline.5",
+                 "man7/tailor-ring.7"):
+        assert (man / page).stat().st_size > 2000
+
+
+@needs_scdoc
+def test_the_packages_take_what_is_installed(installed):
+    # Goal: each installed file is in a Debian package or left out on purpose,
+    # and no package wants a file that there is not.
+    files = {str(p.relative_to(installed)) for p in installed.rglob("*")
+             if p.is_file()}
+    wanted = [line.split()[0] for path in (ROOT / "debian").glob("*.install")
+              for line in path.read_text().splitlines()]
+    wanted += (ROOT / "debian/not-installed").read_text().split()
+    for pattern in wanted:
+        taken = {f for f in files if fnmatch.fnmatch(f, pattern)
+                 or f.startswith(pattern + "/")}
+        assert taken, f"debian/*.install: {pattern}"
+        files -= taken
+    assert not files
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -7,6 +7,7 @@ writes a real one.
 
 import json
 import os
+import pathlib
 import re
 import select
 import signal
@@ -390,9 +391,23 @@ def test_help_and_version(ctl):
     assert len(result.out.splitlines()) <= 50
     for command in ("servers", "slow", "why", "stat", "log", "metrics",
                     "pin", "top", "hist",
-                    "info", "ready", "switch", "probe", "completion"):
+                    "info", "ready", "switch", "probe", "completion", "events"):
         assert f"\n  {command}" in result.out
     assert re.fullmatch(r"tailorctl \d+\.\d+\.\d+\n", ctl("-V").out)
+
+
+def test_events(ctl):
+    """Goal: every event of the header, with its arguments, in 80 columns."""
+    out = ctl("events").out
+    header = (pathlib.Path(__file__).resolve().parents[2]
+              / "talechain/talechain.h").read_text()
+    known = re.findall(r"X\(\w+, (0x\w+), \"(\w+)\"", header)
+    assert len(known) > 30
+    for number, name in known:
+        assert re.search(rf"^{number} {name}\b", out, re.M), name
+    assert max(map(len, out.splitlines())) <= 80
+    assert "0x0101 wakeup to_tid to_pid context vector\n" in out
+    assert re.search(r"^kind .*: gc safepoint exit$", out, re.M)
 
 
 def test_completion(ctl, build):
