@@ -265,7 +265,7 @@ lint:	## format, static analysis, dependency rule, docstrings
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,\
     $(wildcard tests/bench/bench_*.c))
 .PHONY: bench
-bench: programs $(BENCHES) $(BUILD)/bench/shim_workload	## measure; prints figures, judges nothing
+bench: programs hazards-programs $(BENCHES) $(BUILD)/bench/shim_workload	## measure; prints figures, judges nothing
 	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
 	@set -e; for b in $(wildcard tests/bench/bench_*.py); do \
 	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done

@@ -1,7 +1,6 @@
 /* agent_channel.c: see the header. */
 #include "profiler/agent_channel.h"
 
-#define RATES_PERIOD_NS (50 * NS_PER_MS)
 #define PULSES_MAX 16
 
 static uint64_t
@@ -127,28 +126,11 @@ agent_channel_sweep(
 void
 agent_channel_rates(struct channel *c, struct output *o, struct instant now)
 {
-	uint64_t classes, compiled;
-	struct note n = {.type = TALECHAIN_JVM_RATES,
-	    .server = c->joined,
-	    .at = now,
-	    .seen = now};
-
-	if (instant_since(now, c->rates_at) < RATES_PERIOD_NS)
-		return;
-	classes = channel_word(c, TALECHAIN_WORD_CLASSES);
-	compiled = channel_word(c, TALECHAIN_WORD_COMPILED);
-	n.arg[0] = classes - c->classes;
-	n.arg[1] = compiled - c->compiled;
-	n.arg[2] = instant_is_set(c->rates_at)
-		       ? (uint64_t)instant_since(now, c->rates_at)
-		       : 0;
-	c->classes = classes;
-	c->compiled = compiled;
-	/* The first look is where counting starts. */
-	if (instant_is_set(c->rates_at) && (n.arg[0] | n.arg[1]) != 0 &&
-	    n.arg[0] < UINT32_MAX && n.arg[1] < UINT32_MAX)
-		output_note(o, &n);
-	c->rates_at = now;
+	if (activity_due(&c->activity, now))
+		activity_look(&c->activity,
+		    channel_word(c, TALECHAIN_WORD_CLASSES),
+		    channel_word(c, TALECHAIN_WORD_COMPILED), c->joined, o,
+		    now);
 }
 
 void

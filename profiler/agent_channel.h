@@ -16,7 +16,7 @@
 void agent_channel_sweep(
     struct channel *c, struct watch *watches, struct instant now);
 
-/* Look at the counters, at most every 50 ms, and emit JVM_RATES. */
+/* Look at the counters if it is time, and emit JVM_RATES. */
 void
 agent_channel_rates(struct channel *c, struct output *o, struct instant now);
 

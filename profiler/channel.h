@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "profiler/activity.h"
 #include "profiler/handshake.h"
 #include "profiler/output.h"
 #include "talechain/timeline.h"
@@ -46,8 +47,7 @@ struct channel {
 	bool in_gc;
 	bool dead;
 	uint64_t state; /* last state word */
-	uint64_t classes, compiled;
-	struct instant rates_at;
+	struct activity activity;
 };
 
 /*

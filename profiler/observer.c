@@ -239,6 +239,18 @@ observer_sweep_page(struct observer *o, struct page *p, struct instant now)
 	observer_page_edges(o, p);
 }
 
+/* What the page says of classes, where no agent says it better. */
+static void
+observer_page_classes(struct observer *o, struct page *p, struct instant now)
+{
+	if (p->classes_at == 0 || !activity_due(&p->activity, now) ||
+	    page_is_dead(p) || o->watch[p->server].agents > 0)
+		return;
+	activity_look(&p->activity, page_count(p, p->classes_at),
+	    p->compiled_at != 0 ? page_count(p, p->compiled_at) : 0,
+	    (int)p->server, &o->output, now);
+}
+
 /* --- bulk rings ------------------------------------------------------------ */
 
 static void
@@ -396,8 +408,10 @@ observer_sweep(struct observer *o, struct instant now)
 		observer_obey(o, &order, now);
 	self_mark(&o->self, PROFILER_PART_ORDERS);
 	for (i = 0; i < o->servers; i++)
-		if (o->page[i] != NULL)
+		if (o->page[i] != NULL) {
 			observer_sweep_page(o, o->page[i], now);
+			observer_page_classes(o, o->page[i], now);
+		}
 	self_mark(&o->self, PROFILER_PART_PAGES);
 	for (i = 0; i < o->agents; i++)
 		agent_channel_sweep(o->agent[i], o->watch, now);

@@ -15,6 +15,8 @@
 #include "talechain/telling.h"
 
 #define SOFTIRQ_NET_RX 3
+#define SOFTIRQ_TASKLET 6
+#define SOFTIRQ_HRTIMER 8
 #define NEAR_MAX 1000	 /* events looked at around a sleep */
 #define STEPS_MAX 20000	 /* spells a walk goes through */
 #define LOOKS_MAX 100000 /* and looks at to judge wake-ups, in all */
@@ -130,7 +132,9 @@ idle_before(const struct telling *tl, int cpu, int64_t begin, int64_t end)
 
 /*
  * Whether a sleep was for room in the socket, in the middle of the answer:
- * the receiver's ACKs end it.
+ * the receiver's ACKs end it, as they come in or as TCP's own timers (pacing,
+ * ACKs held back on this machine) let them.  A thread's own timers run in
+ * interrupts.
  */
 static bool
 is_full_socket(const struct walk *w, const struct spell *p)
@@ -140,7 +144,8 @@ is_full_socket(const struct walk *w, const struct spell *p)
 	return a->begun != NEVER && p->begin_ns >= a->begun &&
 	       p->tid == a->sender && p->woken_ns != NEVER &&
 	       p->context == TALECHAIN_CONTEXT_SOFTIRQ &&
-	       p->vector == SOFTIRQ_NET_RX;
+	       (p->vector == SOFTIRQ_NET_RX || p->vector == SOFTIRQ_TASKLET ||
+		   p->vector == SOFTIRQ_HRTIMER);
 }
 
 /* Whether, at a moment, the last bytes for the client waited for it to read. */

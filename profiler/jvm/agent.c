@@ -123,8 +123,16 @@ on_gc_finish(jvmtiEnv *env)
 static void JNICALL
 on_class_prepare(jvmtiEnv *env, JNIEnv *jni, jthread thread, jclass class)
 {
+	struct talechain *tc;
+
 	(void)env, (void)jni, (void)thread, (void)class;
 	__atomic_fetch_add(&agent.classes, 1, __ATOMIC_RELAXED);
+	/* Here and not at leisure: when it was is what a timeline tells. */
+	tc = agent_enter();
+	if (tc != NULL)
+		talechain_word_set(tc, TALECHAIN_WORD_CLASSES,
+		    __atomic_load_n(&agent.classes, __ATOMIC_RELAXED));
+	agent_leave();
 }
 
 static void JNICALL

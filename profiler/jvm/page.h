@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "profiler/activity.h"
 #include "profiler/jvm/hsperf_format.h"
 #include "profiler/jvm/pause.h"
 
@@ -44,6 +45,7 @@ struct page {
 	enum talechain_cause cause;
 	struct pause pause;
 	struct instant swept; /* when the last sweep began */
+	struct activity activity;
 };
 
 /*

@@ -11,6 +11,8 @@
  *	/lock			takes that lock
  *	/disk?n=N		reads N MiB past the page cache
  *	/big?bytes=N		an answer of N bytes
+ *	/storm?us=N		system calls on every CPU for N us; answers how
+ *				many on each
  *	/drop-next		the request after this one is lost once
  */
 #include "tests/hazards/injections.h"
@@ -24,12 +26,15 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,6 +42,7 @@
 #define SMALL_BYTES 4096UL
 #define LOOK_NS 20000 /* between two looks at a socket's queue */
 #define BIG_CHUNK 65536
+#define STORM_CPUS 64
 #define DISK_CHUNK (1UL << 20)
 #define DISK_CHUNKS 32 /* in the file; it is read round and round */
 
@@ -272,6 +278,58 @@ big(struct connection *c, const struct request *r, struct harm *h)
 	return err;
 }
 
+/* One CPU's part of a storm. */
+struct storm {
+	pthread_t thread;
+	int cpu;
+	int64_t ns;
+	uint64_t calls;
+};
+
+static void *
+storm_main(void *arg)
+{
+	struct storm *s = arg;
+	struct instant begin;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)s->cpu, &set);
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	begin = instant_now();
+	do {
+		for (int i = 0; i < 1000; i++)
+			syscall(SYS_getppid);
+		s->calls += 1000;
+	} while (instant_since(instant_now(), begin) < s->ns);
+	return NULL;
+}
+
+static int
+storm(struct connection *c, const struct request *r, struct harm *h)
+{
+	struct storm s[STORM_CPUS];
+	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN), i, n = 0;
+	char text[32 * STORM_CPUS];
+
+	if (cpus > STORM_CPUS)
+		cpus = STORM_CPUS;
+	h->begin = instant_now();
+	for (i = 0; i < cpus; i++) {
+		s[i] = (struct storm){
+		    .cpu = i, .ns = http_number(r, "us", 0) * NS_PER_US};
+		if (pthread_create(&s[i].thread, NULL, storm_main, &s[i]) != 0)
+			return -EAGAIN;
+	}
+	for (i = 0; i < cpus; i++) {
+		pthread_join(s[i].thread, NULL);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%llu\n",
+		    (unsigned long long)s[i].calls);
+	}
+	h->end = instant_now();
+	return http_answer(c->fd, 200, text);
+}
+
 static int
 drop_next(struct connection *c, const struct request *r, struct harm *h)
 {
@@ -344,6 +402,7 @@ injection_find(const char *path)
 	    {"/disk", disk},
 	    {"/big", big},
 	    {"/drop-next", drop_next},
+	    {"/storm", storm},
 	};
 	size_t i;
 

@@ -326,8 +326,8 @@ test_calibration(void **state)
 	bench_free(b);
 }
 
-/* Goal: counters of classes and methods become rates, and a counter that
- * goes back becomes none. */
+/* Goal: classes are told of as they come, to 2 ms; methods at leisure; and a
+ * counter that goes back tells nothing. */
 static void
 test_rates(void **state)
 {
@@ -341,19 +341,30 @@ test_rates(void **state)
 	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 0);
 	c->memory->word[TALECHAIN_WORD_CLASSES] = 1010;
 	c->memory->word[TALECHAIN_WORD_COMPILED] = 3;
-	sweep(b, 10 * NS_PER_MS);
+	sweep(b, NS_PER_MS);
 	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 0);
-	sweep(b, 40 * NS_PER_MS);
+	sweep(b, NS_PER_MS);
 	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 1);
 	e = last_event(b, TALECHAIN_JVM_RATES);
 	assert_int_equal(e->arg[0], 10);
 	assert_int_equal(e->arg[1], 3);
-	assert_int_equal(e->arg[2], 50 * NS_PER_MS);
-	sweep(b, 50 * NS_PER_MS);
+	assert_int_equal(e->arg[2], 2 * NS_PER_MS);
+	c->memory->word[TALECHAIN_WORD_COMPILED] = 4;
+	for (int i = 0; i < 12; i++)
+		sweep(b, 4 * NS_PER_MS);
 	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 1);
+	sweep(b, 2 * NS_PER_MS);
+	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 2);
+	e = last_event(b, TALECHAIN_JVM_RATES);
+	assert_int_equal(e->arg[0], 0);
+	assert_int_equal(e->arg[1], 1);
+	assert_int_equal(e->arg[2], 50 * NS_PER_MS);
 	c->memory->word[TALECHAIN_WORD_CLASSES] = 5;
 	sweep(b, 50 * NS_PER_MS);
-	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 1);
+	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 2);
+	c->memory->word[TALECHAIN_WORD_CLASSES] = 6;
+	sweep(b, 2 * NS_PER_MS);
+	assert_int_equal(events(b, TALECHAIN_JVM_RATES), 3);
 	channel_free(&c);
 	bench_free(b);
 }
