@@ -15,7 +15,7 @@
 
 #include "talechain/story.h"
 #include "talechain/tale.h"
-#include "tests/unit/talechain/plot.h"
+#include "tests/unit/talechain/cases.h"
 
 /* What must hold of every story. */
 static void
@@ -60,438 +60,6 @@ whole(const struct story *s)
 }
 
 static void
-on_work(struct plot *p)
-{
-	(void)p;
-}
-
-static void
-on_runq(struct plot *p)
-{
-	p->wait = 8000;
-	p->before = HOG;
-	p->taken = 8060;
-}
-
-static void
-on_idle(struct plot *p)
-{
-	p->wait = 8000;
-	p->taken = 8060;
-	KERNEL(p, 8050, 0, 0, TALECHAIN_IDLE, 3, 90000 * US);
-}
-
-static void
-on_preempted(struct plot *p)
-{
-	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
-	plot_enters(p, 9000, A_TID, 8000, HOG);
-}
-
-/* The hog takes the CPU twice, another stranger once and for longer. */
-static void
-on_hog(struct plot *p)
-{
-	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
-	plot_enters(p, 3000, A_TID, 2000, HOG);
-	plot_leaves(p, 3500, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
-	plot_enters(p, 5500, A_TID, 2000, HOG);
-	plot_leaves(p, 6000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG + 1);
-	plot_enters(p, 8500, A_TID, 2500, HOG + 1);
-}
-
-/* Tailor loses its CPU for 30 ms after the answer has been sent. */
-static void
-on_away(struct plot *p)
-{
-	p->away = 30000;
-	KERNEL(p, 10036, PROXY_TID, 99, TALECHAIN_SCHEDULE, PACK(HOG, HOG), 0,
-	    0, (uint64_t)TALECHAIN_OFF_PREEMPTED << 56);
-	KERNEL(p, 40036, HOG, HOG, TALECHAIN_SCHEDULE, PACK(99, PROXY_TID), 0,
-	    0, 30000 * (uint64_t)US);
-}
-
-static void
-on_stopped(struct plot *p)
-{
-	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_STOPPED, 0);
-	plot_enters(p, 9000, A_TID, 0, 0);
-}
-
-static void
-on_disk(struct plot *p)
-{
-	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_DISK, 0);
-	plot_enters(p, 9000, A_TID, 0, 0);
-}
-
-static void
-on_blocked(struct plot *p)
-{
-	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_BLOCKED, 0);
-	plot_enters(p, 9000, A_TID, 0, 0);
-}
-
-static void
-wakes(struct plot *p, int64_t us, uint32_t from, uint32_t to)
-{
-	KERNEL(p, us, from, A_PID, TALECHAIN_WAKEUP, to, A_PID, 0);
-}
-
-static void
-on_lock(struct plot *p)
-{
-	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	wakes(p, 9000, B_TID, A_TID);
-	plot_enters(p, 9010, A_TID, 10, 0);
-}
-
-/* The other thread does the work: asleep, woken, wakes the first again. */
-static void
-on_handed_over(struct plot *p)
-{
-	wakes(p, 500, A_TID, B_TID);
-	KERNEL(p, 510, A_TID, A_PID, TALECHAIN_SCHEDULE, PACK(A_PID, B_TID),
-	    PACK(A_PID, A_TID), 0,
-	    (uint64_t)TALECHAIN_OFF_SLEEPING << 56 | 10 * US);
-	wakes(p, 9000, B_TID, A_TID);
-	KERNEL(p, 9020, B_TID, A_PID, TALECHAIN_SCHEDULE, PACK(A_PID, A_TID),
-	    PACK(A_PID, B_TID), 0,
-	    (uint64_t)TALECHAIN_OFF_SLEEPING << 56 | 20 * US);
-}
-
-static void
-on_sleep(struct plot *p)
-{
-	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	KERNEL(p, 9000, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
-	    PACK(TALECHAIN_CONTEXT_IRQ, 0));
-	plot_enters(p, 9000, A_TID, 0, 0);
-}
-
-static void
-on_faults(struct plot *p)
-{
-	for (int i = 1; i <= 3; i++)
-		KERNEL(p, i * 3000, A_TID, A_PID, TALECHAIN_PAGEFAULT, 0x1000,
-		    2500 * US, 2 << 20, 0);
-}
-
-/* What is between two of them is their way in and out. */
-static void
-on_fault_burst(struct plot *p)
-{
-	for (unsigned i = 1; i <= 500; i++)
-		KERNEL(p, 1000 + 11 * (int64_t)i, A_TID, A_PID,
-		    TALECHAIN_PAGEFAULT, 0x1000 * i, 10 * US, 4096, 0);
-}
-
-static void
-on_softirq(struct plot *p)
-{
-	KERNEL(p, 9000, A_TID, A_PID, TALECHAIN_SOFTIRQ, 3, 8000 * US);
-}
-
-static void
-on_gc(struct plot *p)
-{
-	SCENE(&p->scene, 1000 * US, 0, TALECHAIN_JVM_GC_BEGIN, 1, 7);
-	plot_leaves(p, 1010, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	wakes(p, 7990, B_TID, A_TID);
-	plot_enters(p, 8002, A_TID, 10, 0);
-	SCENE(&p->scene, 8000 * US, 0, TALECHAIN_JVM_GC_END, 1, 7, 7000 * US);
-}
-
-static void
-on_safepoint(struct plot *p)
-{
-	SCENE(&p->scene, 1000 * US, 0, TALECHAIN_JVM_SAFEPOINT_BEGIN, 9, 7);
-	SCENE(&p->scene, 8000 * US, 0, TALECHAIN_JVM_SAFEPOINT_END, 9, 7,
-	    7000 * US);
-}
-
-static void
-on_exit_(struct plot *p)
-{
-	SCENE(&p->scene, 1000 * US, 0, TALECHAIN_SERVER_EXIT, 0, A_PID);
-	SCENE(&p->scene, 8000 * US, 0, TALECHAIN_SERVER_START, 0, A_PID);
-}
-
-static void
-on_classes(struct plot *p)
-{
-	SCENE(
-	    &p->scene, 9000 * US, 0, TALECHAIN_JVM_RATES, 800, 300, 8000 * US);
-}
-
-/* The answer stays in the server's socket until 41 ms. */
-static void
-on_held(struct plot *p, uint32_t held)
-{
-	p->sent = 1000;
-	p->unsent = 600;
-	p->held = held;
-	p->left = 41000;
-	p->back = 41010;
-	KERNEL(p, 40990, 0, 0, TALECHAIN_TCP_ACK, 91, PACK(5120, 8000), 0,
-	    PORTS(9000, 50000));
-}
-
-static void
-on_nagle(struct plot *p)
-{
-	on_held(p, TALECHAIN_HELD_NAGLE);
-}
-
-static void
-on_cork(struct plot *p)
-{
-	on_held(p, TALECHAIN_HELD_CORK);
-}
-
-static void
-on_window(struct plot *p)
-{
-	on_held(p, TALECHAIN_HELD_WINDOW);
-}
-
-static void
-on_congestion(struct plot *p)
-{
-	on_held(p, TALECHAIN_HELD_CONGESTION);
-}
-
-static void
-on_pacing(struct plot *p)
-{
-	on_held(p, TALECHAIN_HELD_OTHER);
-}
-
-static void
-on_retransmit(struct plot *p)
-{
-	p->sent = 1000;
-	p->left = 998;
-	p->back = 205010;
-	KERNEL(p, 205000, 0, 0, TALECHAIN_TCP_RETRANSMIT, 91, PACK(8000, 1),
-	    PACK(600, 500), PORTS(9000, 50000));
-}
-
-static void
-on_backend_queue(struct plot *p)
-{
-	p->awake = true;
-	p->taken = 9000;
-}
-
-/* One of a pool, idle until another thread, not seen, gives it the request. */
-static void
-on_idle_pool(struct plot *p)
-{
-	p->awake = true;
-	p->taken = 9000;
-	wakes(p, 8990, 509, A_TID);
-	plot_enters(p, 8995, A_TID, 5, 0);
-}
-
-/* The thread that hands it over had to wait for a CPU. */
-static void
-on_late_dispatcher(struct plot *p)
-{
-	p->awake = true;
-	p->taken = 9000;
-	KERNEL(p, 56, 0, 0, TALECHAIN_WAKEUP, B_TID, A_PID,
-	    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));
-	plot_enters(p, 8980, B_TID, 8924, HOG);
-	wakes(p, 8990, B_TID, A_TID);
-	plot_leaves(p, 8992, B_TID, TALECHAIN_OFF_SLEEPING, 0);
-	plot_enters(p, 8995, A_TID, 5, B_TID);
-}
-
-/* The socket is full after a part of the answer; ACKs make room. */
-static void
-on_full_socket(struct plot *p)
-{
-	KERNEL(p, 985, A_TID, A_PID, TALECHAIN_TCP_XMIT, 91, PACK(8000, 1),
-	    PACK(50, 500), PORTS(9000, 50000));
-	KERNEL(p, 990, A_TID, A_PID, TALECHAIN_SOCK_SEND, 91, PACK(8000, 100),
-	    PACK(100, TALECHAIN_HELD_WINDOW), PORTS(9000, 50000));
-	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
-	KERNEL(p, 9000, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
-	    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));
-	plot_enters(p, 9001, A_TID, 1, 0);
-}
-
-/* The same, since Tailor cannot get rid of it. */
-static void
-on_full_client(struct plot *p)
-{
-	KERNEL(p, 995, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 71, PACK(2000, 100),
-	    PACK(100, TALECHAIN_HELD_WINDOW), PORTS(8080, 40000));
-	on_full_socket(p);
-}
-
-static void
-on_proxy_queue(struct plot *p)
-{
-	p->written = 9000;
-	p->net_in = 9005;
-	p->taken = 9030;
-}
-
-static void
-on_proxy_runq(struct plot *p)
-{
-	KERNEL(p, -100, PROXY_TID, 99, TALECHAIN_SCHEDULE, PACK(HOG, HOG), 0, 0,
-	    (uint64_t)TALECHAIN_OFF_SLEEPING << 56);
-	KERNEL(p, 10006, 0, 0, TALECHAIN_WAKEUP, PROXY_TID, 99,
-	    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));
-	p->back = 40000;
-	KERNEL(p, 10000, 0, 0, TALECHAIN_TCP_RECV, 81, PACK(8000, 1),
-	    PACK(600, 500), PORTS(50000, 9000));
-	KERNEL(p, 40006, HOG, HOG, TALECHAIN_SCHEDULE, PACK(99, PROXY_TID), 0,
-	    0, 29990 * (uint64_t)US);
-}
-
-static void
-on_client_late(struct plot *p)
-{
-	KERNEL(p, 10040, 0, 0, TALECHAIN_TCP_RECV, 72, PACK(2000, 1),
-	    PACK(600, 500), PORTS(40000, 8080));
-	p->client = (struct tale_client){
-	    .sent = scene_at(-10 * US),
-	    .received = scene_at(30040 * US),
-	    .same_host = true,
-	};
-}
-
-/* To a client whose end of the connection nobody here sees. */
-static void
-on_retransmit_out(struct plot *p)
-{
-	KERNEL(p, 210035, 0, 0, TALECHAIN_TCP_RETRANSMIT, 71, PACK(2000, 1),
-	    PACK(600, 500), PORTS(8080, 40000));
-	p->client = (struct tale_client){
-	    .sent = scene_at(-10 * US),
-	    .received = scene_at(210100 * US),
-	    .same_host = true,
-	};
-}
-
-static void
-on_client_send(struct plot *p)
-{
-	p->client = (struct tale_client){
-	    .scheduled = scene_at(-30000 * US),
-	    .sent = scene_at(-10 * US),
-	    .received = scene_at(10100 * US),
-	    .same_host = true,
-	};
-}
-
-static void
-on_lost(struct plot *p)
-{
-	KERNEL(p, 1000, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 1);
-	SCENE(&p->scene, 9000 * US, -1, TALECHAIN_META_LOST, 9, 300, 0);
-}
-
-struct cause_case {
-	const char *name;
-	void (*plot)(struct plot *p);
-	enum tale_cause cause;
-	int64_t share_us;
-	const char *sentence; /* the first */
-};
-
-#define CASE(plot, cause, share, sentence)                            \
-	{                                                             \
-#plot, on_##plot, TALE_CAUSE_##cause, share, sentence \
-	}
-
-static const struct cause_case cases[] = {
-    CASE(work, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
-    CASE(runq, RUNQ, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
-	"ran stress-ng[777]."),
-    CASE(idle, IDLE_WAKEUP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1 to leave idle state "
-	"3."),
-    CASE(preempted, PREEMPTED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was pushed off CPU 1, which then ran "
-	"stress-ng[777]."),
-    CASE(hog, PREEMPTED, 6500,
-	"6.50 of 10.0 ms: A's thread 501 was pushed off CPU 1, which then ran "
-	"stress-ng[777]."),
-    CASE(away, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
-    CASE(stopped, STOPPED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
-	"debugger."),
-    CASE(disk, DISK, 8000, "8.00 of 10.0 ms: A's thread 501 waited for disk."),
-    CASE(blocked, LOCK, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited for a lock in the kernel."),
-    CASE(lock, LOCK, 8000,
-	"8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it."),
-    CASE(handed_over, WORK, 9892, "9.89 of 10.0 ms: A's thread 502 computed."),
-    CASE(sleep, SLEEP, 8000,
-	"8.00 of 10.0 ms: A's thread 501 slept until a timer or another "
-	"interrupt woke it."),
-    CASE(faults, PAGE_FAULT, 7500,
-	"7.50 of 10.0 ms: A's thread 501 waited for memory in page faults."),
-    CASE(fault_burst, PAGE_FAULT, 5499,
-	"5.50 of 10.0 ms: A's thread 501 waited for memory in page faults."),
-    CASE(softirq, SOFTIRQ, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was held up by softirq NET_RX on CPU "
-	"1."),
-    CASE(gc, GC, 7000, "7.00 of 10.0 ms: A was in a gc (allocation)."),
-    CASE(safepoint, SAFEPOINT, 7000,
-	"7.00 of 10.0 ms: A was in a safepoint (not_gc)."),
-    CASE(exit_, EXIT, 7000, "7.00 of 10.0 ms: A was not running."),
-    CASE(classes, CLASS_LOADING, 8000,
-	"8.00 of 10.0 ms: A was loading and compiling classes."),
-    CASE(nagle, DELAYED_ACK, 40000,
-	"40.0 of 41.0 ms: the answer waited in the TCP stack for a delayed ACK "
-	"(A)."),
-    CASE(cork, CORK, 40000,
-	"40.0 of 41.0 ms: the answer was held back by the sender's own cork "
-	"(A)."),
-    CASE(window, WINDOW, 40000,
-	"40.0 of 41.0 ms: the answer waited for the receiver to read (A)."),
-    CASE(congestion, CONGESTION, 40000,
-	"40.0 of 41.0 ms: the answer waited for the congestion window (A)."),
-    CASE(pacing, HELD, 40000,
-	"40.0 of 41.0 ms: the answer was held back in the TCP stack (A)."),
-    CASE(retransmit, RETRANSMIT, 204002,
-	"204.0 of 205.1 ms: the answer was lost and waited for retransmission "
-	"(A)."),
-    CASE(retransmit_out, RETRANSMIT, 200000,
-	"200.0 of 210.1 ms: the answer was lost and waited for retransmission "
-	"(client's connection)."),
-    CASE(backend_queue, BACKEND_QUEUE, 8945,
-	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
-	"other work."),
-    CASE(idle_pool, BACKEND_QUEUE, 8940, "8.94 of 10.0 ms: it waited in A's"),
-    CASE(late_dispatcher, RUNQ, 8929,
-	"8.93 of 10.0 ms: A's thread 502 was ready but waited for CPU 1, which "
-	"ran stress-ng[777]."),
-    CASE(full_socket, WINDOW, 8000,
-	"8.00 of 10.0 ms: the answer waited for the receiver to read (A)."),
-    CASE(full_client, WINDOW, 8015,
-	"8.02 of 10.0 ms: the answer waited for the receiver to read "
-	"(client's connection)."),
-    CASE(proxy_queue, PROXY_QUEUE, 8970,
-	"8.97 of 10.0 ms: it waited in Tailor for a server."),
-    CASE(proxy_runq, RUNQ, 30000,
-	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which ran "
-	"stress-ng[777]."),
-    CASE(client_late, CLIENT_LATE, 19995,
-	"20.0 of 30.1 ms: the answer had arrived; the client read it later."),
-    CASE(client_send, CLIENT_SEND, 29990,
-	"30.0 of 40.1 ms: the client sent it later than planned."),
-    CASE(lost, LOST, 8000, "8.00 of 10.0 ms: events of that time were lost."),
-};
-
-static void
 test_causes(void **state)
 {
 	const struct cause_case *c;
@@ -501,7 +69,7 @@ test_causes(void **state)
 	size_t i, n;
 
 	(void)state;
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < cases_count; i++) {
 		c = &cases[i];
 		plot_init(&p);
 		c->plot(&p);
@@ -536,7 +104,7 @@ test_words(void **state)
 
 	(void)state;
 	plot_init(&p);
-	on_gc(&p);
+	case_plot(&p, "gc");
 	plot_tell(&p, &t, &s);
 	assert_true(s->cause_ns[TALE_CAUSE_GC] == 7000 * US);
 	assert_string_equal(s->verdict.evidence[0],
@@ -547,7 +115,7 @@ test_words(void **state)
 	plot_fini(&p);
 
 	plot_init(&p);
-	on_faults(&p);
+	case_plot(&p, "faults");
 	plot_tell(&p, &t, &s);
 	assert_string_equal(s->verdict.evidence[0],
 	    "3 page faults, 7.50 ms of it, the longest 2.50 ms; 6144 KiB of "
@@ -558,7 +126,7 @@ test_words(void **state)
 	plot_fini(&p);
 
 	plot_init(&p);
-	on_nagle(&p);
+	case_plot(&p, "nagle");
 	plot_tell(&p, &t, &s);
 	assert_non_null(strstr(s->verdict.advice[0], "TCP_NODELAY"));
 	story_free(&s);
@@ -588,8 +156,8 @@ test_picture(void **state)
 
 	(void)state;
 	plot_init(&p);
-	on_lock(&p);
-	on_client_late(&p);
+	case_plot(&p, "lock");
+	case_plot(&p, "client_late");
 	plot_tell(&p, &t, &s);
 	whole(s);
 	a = arrow_find(s, STORY_ARROW_FLOW, "request");
@@ -721,7 +289,7 @@ test_any_events(void **state)
 		p.unsent = (uint32_t)dice(2) * 600;
 		p.held = (uint32_t)dice(7);
 		if (dice(2))
-			cases[dice(sizeof(cases) / sizeof(cases[0]))].plot(&p);
+			cases[dice(cases_count)].plot(&p);
 		if (dice(3) == 0)
 			p.client = (struct tale_client){
 			    .scheduled = {dice(2) * SCENE_T0 - dice(9000000)},

@@ -1,0 +1,25 @@
+/*
+ * cases.h: for each cause a plot that shows it, how long it lasts there, and
+ * how it is told.
+ */
+#ifndef TESTS_TALECHAIN_CASES_H
+#define TESTS_TALECHAIN_CASES_H
+
+#include "talechain/story.h"
+#include "tests/unit/talechain/plot.h"
+
+struct cause_case {
+	const char *name;
+	void (*plot)(struct plot *p);
+	enum tale_cause cause;
+	int64_t share_us;
+	const char *sentence; /* the first */
+};
+
+extern const struct cause_case cases[];
+extern const size_t cases_count;
+
+/* What the case of that name adds to a plot. */
+void case_plot(struct plot *p, const char *name);
+
+#endif
