@@ -284,10 +284,11 @@ demo:	## two Lucene servers, collections and all, with and without Tailor
 
 # --- the experiments ----------------------------------------------------------
 .PHONY: experiment
-experiment:	## the thesis's evaluation and more; SHORT=1: two minutes
+experiment:	## the thesis's evaluation and more; SIZE=short|medium|full
 	@tools/install-deps build demo experiment
 	@$(MAKE) --no-print-directory all lucene lucene-index
-	BUILD=$(abspath $(BUILD)) SHORT=$(SHORT) ONLY=$(ONLY) OUT=$(OUT) \
+	BUILD=$(abspath $(BUILD)) SHORT=$(SHORT) SIZE=$(SIZE) ONLY=$(ONLY) \
+	    OUT=$(OUT) \
 	    $(PYTHON) examples/experiments/experiment.py
 
 # --- documentation, installation --------------------------------------------------

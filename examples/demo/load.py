@@ -33,11 +33,16 @@ def write_targets(queries, path):
 class Generator:
     """tailor-load with what is the same for all set-ups."""
 
-    def __init__(self, build, targets, rate, seed):
+    def __init__(self, build, targets, rate, seed, cpus=None):
         self.program = f"{build}/tailor-load"
         self.targets = targets
         self.rate = rate
         self.seed = seed
+        self.cpus = cpus  # where it runs, or None: wherever we do
+
+    def _place(self):
+        if self.cpus:
+            os.sched_setaffinity(0, self.cpus)
 
     def _argv(self, port, rate, *more):
         return [self.program, f"http://127.0.0.1:{port}",
@@ -51,7 +56,8 @@ class Generator:
         """Requests that are not measured; open loop like the others."""
         argv = self._argv(port, rate, "-n", requests, "-i", 1, "--quiet")
         done = subprocess.run(argv, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, check=False)
+                              capture_output=True, text=True, check=False,
+                              preexec_fn=self._place)
         if done.returncode not in (0, NOT_TRUSTED):
             raise Trouble(f"tailor-load failed while warming up:\n"
                           f"{done.stderr}")
@@ -63,19 +69,19 @@ class Generator:
                           "--json", f"{directory}/run.json",
                           "--ndjson", f"{directory}/requests.ndjson")
         seconds = iterations * (requests / self.rate + pause_ms / 1000)
-        return Run(argv, directory, seconds + PATIENCE_S)
+        return Run(argv, directory, seconds + PATIENCE_S, self._place)
 
 
 class Run:
     """One run of tailor-load, which should be over within limit_s."""
 
-    def __init__(self, argv, directory, limit_s):
+    def __init__(self, argv, directory, limit_s, place=None):
         self.directory = directory
         self._deadline = time.monotonic() + limit_s
         self._report = open(f"{directory}/load.txt", "w", encoding="utf-8")
         self.child = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=self._report,
-            stderr=subprocess.STDOUT)
+            stderr=subprocess.STDOUT, preexec_fn=place)
 
     def running(self):
         return self.child.poll() is None

@@ -7,14 +7,13 @@ same seeds, and stopped, so that what changes on the machine in an hour falls
 on all.  Every cell (set-up and round) is kept; what is there is not measured
 again, so an interrupted run is continued by the same command.
 
-    make experiment               all, tens of minutes
-    make experiment SHORT=1       two minutes, for a first look
+    make experiment               all; prints how long that takes
+    make experiment SIZE=medium   a part of it; the full run goes on from there
+    make experiment SIZE=short    some minutes, for a first look
     experiment.py --only instead,delay --out DIR
 """
 
 import argparse
-import hashlib
-import json
 import os
 import pathlib
 import shlex
@@ -24,19 +23,18 @@ import sys
 import tempfile
 import time
 
+import goals
 import measure
 import page
-from setups import Running
-from shared import (HERE, QUERIES, ROOT, Generator, Trouble, adopt_orphans,
-                    end_all, java, lucene_jars, write_targets)
+from placement import Placement
+from plans import ORDER, SIZES, cells_of, load_plan, reported
+from setups import StubRecipe
+from shared import (HERE, QUERIES, ROOT, Appliance, Trouble, adopt_orphans,
+                    end_all, java, lucene_jars, web, write_targets)
 
-ORDER = ("thesis", "instead", "slow-queries", "restart", "delay",
-         "scale-rate", "scale-heap")
-SHORT = {"requests": 200, "iterations": 3, "rounds": 1, "heat": 500}
 SLOW_EVERY = 33
 # three words, each with up to two letters wrong: tens of ms of honest work
 SLOW_WORDS = 3
-START_S = 8  # to start and stop a set-up, for the forecast
 
 _begun = time.monotonic()
 
@@ -46,21 +44,26 @@ def say(text):
           flush=True)
 
 
+def size_of_environment():
+    """SIZE, or SHORT=1, or neither."""
+    if (os.environ.get("SHORT") or "0") not in ("0", "no"):
+        return "short"
+    return os.environ.get("SIZE") or "full"
+
+
 def options():
     env = os.environ.get
     p = argparse.ArgumentParser(
         description=__doc__.partition("\n")[0],
-        epilog="SHORT, ONLY, OUT and BUILD in the environment set the "
-               "defaults of the options of those names.")
+        epilog="SIZE (or SHORT=1), ONLY, OUT and BUILD in the environment set "
+               "the defaults of the options of those names.")
     p.add_argument("--only", default=env("ONLY") or ",".join(ORDER),
                    metavar="NAMES", help="experiments, by comma [all]")
     p.add_argument("--setups", default="", metavar="KEYS",
                    help="only these set-ups, by comma [all]")
-    p.add_argument("--short", action="store_true",
-                   default=(env("SHORT") or "0") not in ("0", "no"),
-                   help="few set-ups, one round: two minutes in all")
-    p.add_argument("--rounds", type=int, metavar="N",
-                   help="instead of each experiment's own number")
+    p.add_argument("--size", choices=SIZES, default=size_of_environment(),
+                   help="how much is measured [full]; the cells of medium "
+                        "count for full")
     p.add_argument("--seed", type=int, default=1, metavar="N",
                    help="of the arrivals [1]")
     p.add_argument("--build", type=pathlib.Path, metavar="DIR",
@@ -68,8 +71,8 @@ def options():
                    help="the programs [build]")
     p.add_argument("--out", type=pathlib.Path, metavar="DIR",
                    default=pathlib.Path(env("OUT")) if env("OUT") else None,
-                   help="cells and report [build/experiments, with --short "
-                        "build/experiments-short]")
+                   help="cells and report [build/experiments, of the short "
+                        "size build/experiments-short]")
     p.add_argument("--plans", type=pathlib.Path, metavar="DIR", default=HERE,
                    help="where the experiments' files are [beside this]")
     p.add_argument("--stub", action="store_true",
@@ -77,11 +80,29 @@ def options():
                         "the self-test")
     p.add_argument("--report-only", action="store_true",
                    help="measure nothing, only write the report")
+    p.add_argument("--forecast", action="store_true",
+                   help="only say how long what is missing would take")
     o = p.parse_args()
     o.build = o.build.resolve()
-    o.out = (o.out or o.build / ("experiments-short" if o.short
+    o.out = (o.out or o.build / ("experiments-short" if o.size == "short"
                                  else "experiments")).resolve()
     return o
+
+
+def command(o):
+    """What would make the same report; no machine's own paths."""
+    words = ["make", "experiment"]
+    if o.size != "full":
+        words.append(f"SIZE={o.size}")
+    if o.only != ",".join(ORDER):
+        words.append(f"ONLY={o.only}")
+    if o.setups or o.seed != 1 or o.stub:
+        words = ["examples/experiments/experiment.py", "--size", o.size,
+                 "--only", o.only]
+        words += ["--setups", o.setups] if o.setups else []
+        words += ["--seed", str(o.seed)] if o.seed != 1 else []
+        words += ["--stub"] if o.stub else []
+    return " ".join(map(shlex.quote, words))
 
 
 def slow_targets(count):
@@ -101,19 +122,36 @@ class Environment:
         self.build = o.build
         self.stub = o.stub
         # Tailor's own warm-up of a server is most of its start
-        self.tailor = {"warmup": {"requests": 100}} if o.short else {}
+        self.tailor = {"warmup": {"requests": 100}} \
+            if o.size == "short" else {}
         if o.stub:
             self.tailor = {"warmup": {"target": "/", "requests": 5}}
         self.sockets = sockets
-        allowed = sorted(os.sched_getaffinity(0))
-        if len(allowed) < 2:
+        if len(os.sched_getaffinity(0)) < 2:
             raise Trouble("one CPU only: two servers need one each")
-        self.cpus = {"a": str(allowed[0]), "b": str(allowed[1])}
+        self.place = Placement(ask=self._ask_tailor)
+        # what is started from here on stays off the generator's core
+        os.sched_setaffinity(0, self.place.rest)
         self.targets = {}
         for mixed in (False, True):
             path = sockets / f"targets-{int(mixed)}.txt"
             self._write_targets(path, mixed)
             self.targets[mixed] = path
+
+    def _ask_tailor(self, cpus):
+        """Where Tailor puts its servers: {name: CPUs}."""
+        os.sched_setaffinity(0, cpus)
+        directory = self.sockets / "ask"
+        directory.mkdir()
+        appliance = Appliance(
+            StubRecipe(self.build, self.sockets / "ask.sock"),
+            str(directory), [web.free_port() for _ in range(3)], "act",
+            {"a": "auto", "b": "auto"}, {"warmup": {"requests": 0}})
+        try:
+            return {name: set(found) for name, found
+                    in appliance.affinity().items()}
+        finally:
+            appliance.stop()
 
     def _write_targets(self, path, mixed):
         if self.stub:
@@ -127,133 +165,58 @@ class Environment:
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def load_plan(o, name):
-    """An experiment's file, shortened if asked."""
-    path = o.plans / f"{name}.json"
-    if not path.exists():
-        raise Trouble(f"there is no experiment {name}; there are: "
-                      f"{', '.join(ORDER)}")
-    plan = json.loads(path.read_text(encoding="utf-8"))
-    keys = [k for k in o.setups.split(",") if k] or \
-        (plan["short"] if o.short else None)
-    if keys:
-        plan["setups"] = [s for s in plan["setups"] if s["key"] in keys]
-    if o.short:
-        plan.update({k: min(v, plan[k]) for k, v in SHORT.items()})
-        for setup in plan["setups"]:
-            if "heat" in setup:
-                setup["heat"] = min(setup["heat"], SHORT["heat"])
-    if o.rounds:
-        plan["rounds"] = o.rounds
-    return plan
+def missing_cells(o, plans):
+    return [cell for name, plan in plans.items()
+            for cell in cells_of(o, name, plan) if not cell.done()]
 
 
-def identity(plan, setup, seed):
-    """Names what was measured: another plan is another cell."""
-    what = {k: plan[k] for k in ("rate_per_s", "requests", "iterations",
-                                 "heat")}
-    what.update(setup=setup, seed=seed, mixed=plan.get("mixed", False))
-    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()) \
-        .hexdigest()[:12]
-
-
-class Cell:
-    """One set-up in one round."""
-
-    def __init__(self, o, name, plan, setup, number):
-        self.plan, self.setup, self.number = plan, setup, number
-        # the same arrivals for all set-ups of a round
-        self.seed = o.seed + 1000 * number
-        key = identity(plan, setup, self.seed)
-        self.directory = o.out / "cells" / name / \
-            f"{setup['key']}-{number + 1}-{key}"
-        self.path = self.directory / "cell.json"
-        self.name = f"{name}: {setup['title']}, round {number + 1}"
-
-    def done(self):
-        return self.path.exists()
-
-    def seconds(self):
-        """About how long it takes."""
-        rate = self.setup.get("rate_per_s", self.plan["rate_per_s"])
-        heat = self.setup.get("heat", self.plan["heat"])
-        return START_S + 1.5 * heat / measure.WARM_UP_RATE + \
-            self.plan["iterations"] * self.plan["requests"] / rate
-
-    def run(self, environment):
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self.directory.mkdir(parents=True)
-        generator = Generator(
-            environment.build, environment.targets[
-                self.plan.get("mixed", False)],
-            self.setup.get("rate_per_s", self.plan["rate_per_s"]), self.seed)
-        running = Running(self.setup, environment, self.directory)
-        try:
-            found = measure.measure(running, generator, self.plan,
-                                    self.directory)
-        finally:
-            running.stop()
-        # the file is there whole or not at all
-        part = self.path.with_suffix(".part")
-        part.write_text(json.dumps(found), encoding="utf-8")
-        part.rename(self.path)
-        (self.directory / "requests.ndjson").unlink()
-        return found
-
-    def read(self):
-        return json.loads(self.path.read_text(encoding="utf-8"))
-
-
-def cells_of(o, name, plan):
-    """All cells, round by round; the order changes from round to round."""
-    found = []
-    for number in range(plan["rounds"]):
-        setups = plan["setups"]
-        first = number % len(setups)
-        found += [Cell(o, name, plan, setup, number)
-                  for setup in setups[first:] + setups[:first]]
-    return found
+def minutes(cells):
+    return sum(cell.seconds() for cell in cells) / 60
 
 
 def run_all(o, plans, environment):
     """Measure what is not there yet."""
-    missing = [cell for name, plan in plans.items()
-               for cell in cells_of(o, name, plan) if not cell.done()]
-    left = sum(cell.seconds() for cell in missing)
+    missing = missing_cells(o, plans)
+    whole = sum(len(cells_of(o, name, plan)) for name, plan in plans.items())
+    if len(missing) < whole:
+        say(f"{whole - len(missing)} of {whole} cells are there already")
     for number, cell in enumerate(missing):
-        say(f"{number + 1}/{len(missing)}, {left / 60:.0f} min left  "
-            f"{cell.name}")
+        say(f"{number + 1}/{len(missing)}, about "
+            f"{minutes(missing[number:]):.0f} min left  {cell.name}")
         try:
             found = cell.run(environment)
         except Trouble as e:
             # one that cannot run must not cost the others
             say(f"   FAILED: {e}")
+            last = str(e).strip().splitlines()[-1]
+            cell.failed.write_text(last + "\n", encoding="utf-8")
         else:
             worst = found["latencies"][-1]
             say(f"   slowest {worst:.1f} ms, {found['errors']} failed, "
                 f"generator {found['verdict']}")
-        left -= cell.seconds()
 
 
 def report(o, plans):
     """From all cells there are."""
-    result = page.Report(" ".join(
-        ["examples/experiments/experiment.py",
-         *map(shlex.quote, sys.argv[1:])]))
+    result = page.Report(command(o), o.size)
     lacking = 0
     for name, plan in plans.items():
-        rows = []
+        rows, failures = [], []
         for setup in plan["setups"]:
-            cells = [Cell(o, name, plan, setup, number)
-                     for number in range(plan["rounds"])]
+            cells = reported(o, name, plan, setup)
             lacking += sum(not cell.done() for cell in cells)
             found = [cell.read() for cell in cells if cell.done()]
+            failures += [cell.why_not() for cell in cells if cell.why_not()]
             if found:
                 rows.append(measure.combine(setup, found))
         if rows:
-            result.add(name, plan, rows)
+            result.add(name, plan, rows, failures)
             print(f"\n{plan['title']}: "
                   f"{result.rows[name]['shows']}")
+    for goal in goals.judge(plans, result.rows):
+        result.add_goal(goal)
+        print(f"\ngoal: {goal.text}: {goal.state}. {goal.why}")
+    result.lacking(lacking)
     result.write(o.out)
     print(f"\n{o.out / 'report.html'}")
     return lacking
@@ -281,14 +244,22 @@ def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        plans = {name: load_plan(o, name)
+        keys = [key for key in o.setups.split(",") if key]
+        plans = {name: load_plan(o.plans, name, o.size, keys)
                  for name in o.only.split(",") if name}
+        if o.forecast:
+            missing = missing_cells(o, plans)
+            print(f"{len(missing)} cells, about {minutes(missing):.0f} min")
+            return 0
         if not o.report_only:
             check(o)
-            run_all(o, plans, Environment(o, sockets))
+            environment = Environment(o, sockets)
+            page.write_machine(o.out, environment.place.words(),
+                               environment.place.cpus)
+            run_all(o, plans, environment)
         lacking = report(o, plans)
         if lacking:
-            print(f"{lacking} cells are missing", file=sys.stderr)
+            print(f"{page.many(lacking, 'cell')} missing", file=sys.stderr)
         return 1 if lacking else 0
     except Trouble as e:
         print(f"experiment: {e}", file=sys.stderr)

@@ -6,7 +6,7 @@ import math
 COLOURS = ("#0072b2", "#d55e00", "#00805c", "#9c4f7a", "#b8860b", "#56708a",
            "#222222", "#7a5230", "#2f7f93", "#a3485a", "#5a5ab0")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
-WIDTH, LEFT, RIGHT = 900, 190, 20
+WIDTH, LEFT, RIGHT = 900, 230, 20
 STYLE = ("text{font:12px system-ui,sans-serif;fill:#222}"
          ".title{font-size:15px;font-weight:600}.dim{fill:#666}"
          ".grid{stroke:#e2e2e2}.axis{stroke:#888}"
@@ -103,6 +103,33 @@ def dots(title, rows):
     return _document(bottom + 44, title, out)
 
 
+def ranges(title, rows, names, unit="client latency, ms"):
+    """[(label, [least, most], [least, most])]: two bars each, named names."""
+    colours = ("#8a8a8a", COLOURS[0])
+    top, step = 66, 36
+    bottom = top + step * len(rows)
+    scale = _Log([v for _, *bars in rows for bar in bars for v in bar],
+                 LEFT, WIDTH - RIGHT)
+    out = _x_grid(scale, top - 8, bottom, unit)
+    for i, name in enumerate(names):
+        x = LEFT + 110 * i
+        out.append(f'<rect x="{x}" y="38" width="22" height="10" '
+                   f'fill="{colours[i]}"/><text x="{x + 28}" y="48">'
+                   f'{html.escape(name)}</text>')
+    for number, (label, *bars) in enumerate(rows):
+        y = top + step * number
+        out.append(f'<text x="{LEFT - 12}" y="{y + step // 2 + 2}" '
+                   f'text-anchor="end">{html.escape(label)}</text>')
+        for i, (low, high) in enumerate(bars):
+            x, end = scale(low), scale(high)
+            words = f"{label}, {names[i]}: {low:.1f} to {high:.1f} ms"
+            out.append(f'<rect x="{x:.1f}" y="{y + 4 + 13 * i}" width="'
+                       f'{max(end - x, 3):.1f}" height="10" fill="'
+                       f'{colours[i]}"><title>{html.escape(words)}</title>'
+                       '</rect>')
+    return _document(bottom + 44, title, out)
+
+
 def _legend(names, y):
     out, x = [], 16
     for i, name in enumerate(names):
@@ -150,7 +177,7 @@ def tails(title, series, unit="client latency, ms"):
 def lines(title, series, x_name, unit="ms"):
     """{name: [(x, value), ...]}: values on a logarithmic scale."""
     legend, below = _legend(list(series), 48)
-    top, bottom, left = below + 16, below + 260, 70
+    top, bottom, left = below + 28, below + 272, 84
     scale = _Log([v for points in series.values() for _, v in points],
                  bottom, top)
     xs = sorted({x for points in series.values() for x, _ in points})
@@ -170,7 +197,9 @@ def lines(title, series, x_name, unit="ms"):
         out.append(f'<text class="dim" x="{place(x):.1f}" y="{bottom + 16}" '
                    f'text-anchor="middle">{x:g}</text>')
     out.append(f'<text class="dim" x="{WIDTH - RIGHT}" y="{bottom + 32}" '
-               f'text-anchor="end">{html.escape(x_name)}; {unit}</text>')
+               f'text-anchor="end">{html.escape(x_name)}</text>'
+               f'<text class="dim" x="{left - 6}" y="{top - 2}" '
+               f'text-anchor="end">{html.escape(unit)}</text>')
     for i, (name, points) in enumerate(series.items()):
         colour = COLOURS[i % len(COLOURS)]
         path = "".join(f"{'L' if k else 'M'}{place(x):.1f} {scale(v):.1f}"
@@ -179,5 +208,5 @@ def lines(title, series, x_name, unit="ms"):
                    f'stroke-dasharray="{DASHES[i % len(DASHES)]}" '
                    f'd="{path}"/>')
         out += [_mark("circle", place(x), round(scale(v), 1), colour,
-                      f"{name}, {x:g}: {v:.2f} ms") for x, v in points]
+                      f"{name}, {x:g}: {v:.2f} {unit}") for x, v in points]
     return _document(bottom + 44, title, out)

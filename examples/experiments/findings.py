@@ -1,15 +1,11 @@
 """What an experiment's rows say: figures, and one sentence each."""
 
 import figures
+from goals import TIMES_LOWER, find, value
 from shared import demo_report
 
-
-def _row(rows, key):
-    return next((row for row in rows if row["key"] == key), None)
-
-
-def _value(row, metric):
-    return row[metric]["value"] if row and row[metric] else None
+DELAY = "tailor_hazard_last_hedge_seconds"
+MAX_NOTE = "max: the slowest request of the median iteration"
 
 
 def _failed(row):
@@ -18,42 +14,30 @@ def _failed(row):
     return f'{row["errors"]} of {row["requests"]} failed'
 
 
+def times(a, b):
+    """How a became b."""
+    if b > a:
+        return f"{b / a:.1f} times more"
+    return f"{a / b:.1f} times less"
+
+
 def compare(plan, rows):
     """The best against the baseline, in words."""
-    base, best = _row(rows, plan["baseline"]), _row(rows, plan["best"])
+    base, best = find(rows, plan["baseline"]), find(rows, plan["best"])
     if not base or not best:
-        return "A set-up to compare is missing."
+        return "Not both of the set-ups that are compared were measured."
     parts = []
     for metric in ("p999", "max"):
-        a, b = _value(base, metric), _value(best, metric)
+        a, b = value(base, metric), value(best, metric)
         if a and b:
             parts.append(f"{figures.NAMES[metric]} {a:.1f} ms with "
-                         f"\"{base['title']}\", {b:.1f} ms with "
-                         f"\"{best['title']}\" ({a / b:.1f} times)")
-    return (f"{'; '.join(parts)}; {_failed(best)}, "
-            f"{best['extra_pct']:.2f} % extra requests.")
+                         f"\"{base['title']}\" and {b:.1f} ms with "
+                         f"\"{best['title']}\", {times(a, b)}")
+    return (f"{'; '.join(parts)}; there {_failed(best)} and "
+            f"{best['extra_pct']:.2f} % extra requests were made.")
 
 
-def goals(plan, rows):
-    """The goals of the best set-up beside every other: lines of text."""
-    best = _row(rows, plan["best"])
-    if not best:
-        return []
-    lines = []
-    for row in rows:
-        if row is best or "line" in row:
-            continue
-        ahead = all(_value(best, m) <= _value(row, m)
-                    for m in ("p999", "max"))
-        no_more = best["extra_pct"] <= max(row["extra_pct"], 1.0)
-        lines.append(f"against {row['title']}: "
-                     f"{'ahead' if ahead else 'NOT ahead'} in p99.9 and max, "
-                     f"{'no' if no_more else 'MORE'} extra load worth "
-                     "mentioning")
-    return lines
-
-
-def thesis(rows):
+def thesis(_plan, rows):
     """The thesis's own measure: the slowest request, first and last step."""
     if len(rows) < 2:
         return "Too few steps to compare."
@@ -61,84 +45,168 @@ def thesis(rows):
     factor = first["worst"] / last["worst"]
     words = (f"The slowest request of all took {first['worst']:.1f} ms as "
              f"shipped and {last['worst']:.1f} ms at the end of the path: "
-             f"{factor:.1f} times less; {_failed(last)}, "
+             f"{times(first['worst'], last['worst'])}; {_failed(last)}, "
              f"{last['extra_pct']:.2f} % extra requests.")
-    if factor < 9:
+    if factor < TIMES_LOWER:
         words += " The goal was nine times."
     return words
 
 
-def delays(rows):
-    """From hazard to action, by set-up: lines of text."""
-    lines = []
+def restart(plan, rows):
+    """Slowest request and failures of each way to restart."""
+    return "; ".join(
+        f"{row['title']}: slowest request {row['worst']:.1f} ms, "
+        f"{_failed(row)}" for row in rows) + "."
+
+
+def scale(plan, rows):
+    """Each line at the first and the last place that all have."""
+    places = {}
     for row in rows:
-        for metrics in row.get("metrics", [])[-1:]:
-            said = "; ".join(demo_report.send_delay(metrics))
-            lines.append(f"{row['title']}: {said}")
-    return lines
+        if value(row, "max"):
+            places.setdefault(row["x"], {})[row["line"]] = value(row, "max")
+    full = sorted(x for x, lines in places.items() if len(lines) == 2)
+    if not full:
+        return "Not both lines were measured anywhere."
+    return "The median iteration's slowest request: " + "; ".join(
+        f"at {x} {plan['x']} " + ", ".join(
+            f"{ms:.1f} ms with {line}" for line, ms in places[x].items())
+        for x in full) + "."
+
+
+def delay_counts(row):
+    """[(bound in s, count up to there)] of all rounds together."""
+    counts = {}
+    for metrics in row.get("metrics", []):
+        for bound, below in demo_report.histogram(metrics, DELAY):
+            counts[bound] = counts.get(bound, 0) + below
+    return sorted(counts.items())
+
+
+def delay_words(row):
+    """From hazard to action, of one set-up."""
+    counts = delay_counts(row)
+    whole = counts[-1][1] if counts else 0
+    if not whole:
+        return f"{row['title']}: no collection met a request"
+    half = next(bound for bound, below in counts if below >= whole / 2)
+    most = next(bound for bound, below in counts if below >= 0.95 * whole)
+    return (f"{row['title']}: half within {1e6 * half:g} us, 95 % within "
+            f"{1e6 * most:g} us, of {whole:.0f}")
+
+
+def delays(_plan, rows):
+    return "From a collection's begin to its last hedge written. " \
+        + "; ".join(map(delay_words, rows)) + "."
 
 
 def delay_curves(rows):
     """{title: [(us, share)]} of the time from a hazard to its last hedge."""
     found = {}
     for row in rows:
-        counts = {}
-        for metrics in row.get("metrics", []):
-            for bound, below in demo_report.histogram(
-                    metrics, "tailor_hazard_last_hedge_seconds"):
-                counts[bound] = counts.get(bound, 0) + below
-        whole = counts.get(float("inf"), 0)
-        points = [(1e6 * bound, below / whole)
-                  for bound, below in sorted(counts.items())
+        counts = delay_counts(row)
+        whole = counts[-1][1] if counts else 0
+        points = [(1e6 * bound, below / whole) for bound, below in counts
                   if whole and bound != float("inf") and below > 0]
         if points:
             found[row["title"]] = points
     return found
 
 
-def figures_of(name, plan, rows):
-    """[(file name, SVG, caption)]."""
-    out = [(f"{name}-dots.svg", figures.dots(plan["title"], rows),
-            "Median over iterations (p99.9: of all requests) with 95 % "
-            "intervals.")]
-    if not any("line" in row for row in rows):
-        out.append((f"{name}-tail.svg", figures.tails(
-            f"{plan['title']}: the tail",
-            {row["title"]: row["tail"] for row in rows}),
-            "All answered requests; the axis gives the tail room."))
-        out.append((f"{name}-iterations.svg", figures.lines(
-            "Slowest request of each iteration",
-            {row["title"]: [(i + 1, most) for i, (_, most)
-                            in enumerate(row["iterations"])]
-             for row in rows if row["iterations"]}, "iteration"),
-            "As figures 4.11 to 4.14 of the thesis show it; rounds one after "
-            "the other."))
-    else:
-        for metric in ("p99", "max"):
-            series = {}
-            for row in rows:
-                if _value(row, metric):
-                    series.setdefault(row["line"], []).append(
-                        (row["x"], _value(row, metric)))
-            out.append((f"{name}-{metric}.svg", figures.lines(
-                f"{plan['title']}: {metric}", series, plan["x"]),
-                f"{metric}, median over iterations."))
-    if name == "thesis" and "server_tail" in rows[0]:
+def of_thesis(name, rows):
+    """The figures that the thesis has, too."""
+    out = []
+    bars = [(row["title"], row["thesis"]["client"], row["ranges"]["max"])
+            for row in rows if "thesis" in row and row["ranges"]["max"]]
+    if bars:
+        out.append((f"{name}-beside.svg", figures.ranges(
+            "Slowest request of an iteration: the thesis, and here", bars,
+            ("the thesis", "here")),
+            "From the quickest to the slowest of the iterations' maxima, at "
+            "the client (figures 4.10b, 4.11b, 4.12b, 4.14)."))
+    out.append((f"{name}-iterations.svg", figures.lines(
+        "Slowest request of each iteration",
+        {row["title"]: [(i + 1, most) for i, (_, most)
+                        in enumerate(row["iterations"])]
+         for row in rows if row["iterations"]}, "iteration"),
+        "As the lines of figures 4.10b to 4.14; rounds one after the "
+        "other."))
+    if "server_tail" in rows[0]:
         out.append((f"{name}-server.svg", figures.tails(
             "Time in the server (figure 4.10a)",
             {row["title"]: row["server_tail"] for row in rows
              if "server_tail" in row}, "server time, ms"),
-            "As the service itself says it."))
+            "As the service itself says it: how many requests took no "
+            "longer. The thesis chose queries below 2.5 ms."))
+    return out
+
+
+def of_scale(name, plan, rows):
+    out = []
+    for metric in ("p99", "max"):
+        series = {}
+        for row in rows:
+            if value(row, metric):
+                series.setdefault(row["line"], []).append(
+                    (row["x"], value(row, metric)))
+        out.append((f"{name}-{metric}.svg", figures.lines(
+            f"{plan['title']}: {metric}", series, plan["x"]),
+            f"{metric}, median over iterations."))
+    cpu = {}
+    for row in rows:
+        if row["cpu_pct"]:
+            cpu.setdefault(row["line"], []).append((row["x"], row["cpu_pct"]))
+    out.append((f"{name}-cpu.svg", figures.lines(
+        f"{plan['title']}: CPU time", cpu, plan["x"], "% of one CPU"),
+        "Of the whole set-up, both servers' included: what Tailor and the "
+        "second server cost."))
+    return out
+
+
+def figures_of(name, plan, rows):
+    """[(file name, SVG, caption)]."""
+    out = [(f"{name}-dots.svg", figures.dots(plan["title"], rows),
+            "Medians over iterations (p99.9: of all requests) with 95 % "
+            f"intervals where there are enough iterations; {MAX_NOTE}.")]
+    if any("line" in row for row in rows):
+        return out + of_scale(name, plan, rows)
+    out.append((f"{name}-tail.svg", figures.tails(
+        f"{plan['title']}: the tail",
+        {row["title"]: row["tail"] for row in rows}),
+        "How many of all answered requests took no longer; each line "
+        "upwards is ten times rarer."))
+    if name == "thesis":
+        out += of_thesis(name, rows)
     curves = delay_curves(rows) if name == "delay" else {}
     if curves:
         out.append((f"{name}-curves.svg", figures.tails(
-            "From the begin of a collection to its last hedge", curves,
-            "us"), "Cumulative, by poll mode."))
+            "From the begin of a collection to its last hedge written",
+            curves, "us"), "How many collections' hedges were out by then."))
     return out
+
+
+SENTENCES = {"thesis": thesis, "restart": restart, "delay": delays,
+             "scale-rate": scale, "scale-heap": scale}
 
 
 def sentence(name, plan, rows):
     """What the experiment shows."""
-    if name == "thesis":
-        return thesis(rows)
-    return compare(plan, rows)
+    return SENTENCES.get(name, compare)(plan, rows)
+
+
+def notes(rows):
+    """Lines beneath the table: the thesis's figures, slowest requests."""
+    lines = [f"{row['title']}: slowest request of an iteration "
+             f"{row['ranges']['max'][0]:.1f}-{row['ranges']['max'][1]:.1f} ms"
+             + (f" (in the server {row['ranges']['server_max'][0]:.1f}-"
+                f"{row['ranges']['server_max'][1]:.1f} ms)"
+                if row["ranges"]["server_max"] else "")
+             + f"; the thesis: {row['thesis']['says']}"
+             for row in rows if "thesis" in row and row["ranges"]["max"]]
+    for row in rows:
+        slowest = row["slowest"]
+        if slowest.get("why"):
+            lines.append(f"{row['title']}, the slowest request "
+                         f"({slowest['ms']:.1f} ms), as Tailor tells it: "
+                         f"{slowest['why']}")
+    return lines

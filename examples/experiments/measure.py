@@ -2,15 +2,20 @@
 
 A cell's raw result is a JSON object:
 
-  iterations   [{p50, p99, p999, max (ms), sent, errors, lag_p99}, ...]
+  iterations   [{p50, p99, p999, max, server_max (ms), sent, errors,
+               lag_p99}, ...]
   latencies    of all answered requests, ms, ascending, at most KEEP of them
   extra        requests to servers beyond the clients'
+  pauses       lengths of the JVMs' pauses for collections meanwhile, ms
+  slowest      {ms, iteration, number, why}: why as Tailor tells it, if it does
   cpu_s, wall_s, verdict (of the generator), metrics (a few of Tailor's)
 """
 
 import json
 import math
 import os
+import pathlib
+import re
 import threading
 import time
 
@@ -58,8 +63,9 @@ def thin(ordered):
 
 
 def read_requests(path):
-    """({iteration: [ms, ...]}, [server ms], errors) of requests.ndjson."""
-    by_iteration, server, errors = {}, [], 0
+    """({iteration: [ms, ...]}, {iteration: [server ms, ...]}, failures,
+    the slowest one's line) of requests.ndjson."""
+    by_iteration, server, errors, slowest = {}, {}, 0, None
     with open(path, encoding="utf-8") as file:
         for line in file:
             request = json.loads(line)
@@ -69,15 +75,18 @@ def read_requests(path):
             by_iteration.setdefault(request["i"], []).append(
                 request["lat"] / 1e6)
             if "srv" in request:
-                server.append(request["srv"] / 1e6)
-    return by_iteration, sorted(server), errors
+                server.setdefault(request["i"], []).append(
+                    request["srv"] / 1e6)
+            if slowest is None or request["lat"] > slowest["lat"]:
+                slowest = request
+    return by_iteration, server, errors, slowest
 
 
 def summarise(directory):
     """The part of a cell that comes from tailor-load's files."""
     with open(os.path.join(directory, "run.json"), encoding="utf-8") as file:
         run = json.load(file)
-    by_iteration, server, errors = read_requests(
+    by_iteration, server, errors, slowest = read_requests(
         os.path.join(directory, "requests.ndjson"))
     if not by_iteration:
         raise Trouble(f"no request was answered; see {directory}")
@@ -89,9 +98,15 @@ def summarise(directory):
         if ms:
             entry.update(p50=nearest_rank(ms, 50), p99=nearest_rank(ms, 99),
                          p999=nearest_rank(ms, 99.9), max=ms[-1])
+        if it["index"] in server:
+            entry["server_max"] = max(server[it["index"]])
         iterations.append(entry)
     every = sorted(ms for values in by_iteration.values() for ms in values)
-    return {"iterations": iterations, "latencies": every, "server": server,
+    return {"iterations": iterations, "latencies": every,
+            "server": sorted(ms for values in server.values()
+                             for ms in values),
+            "slowest": {"ms": slowest["lat"] / 1e6, "id": slowest.get("id"),
+                        "iteration": slowest["i"], "number": slowest["n"]},
             "errors": errors, "requests": run["summary"]["sent"],
             "verdict": run["generator"]["verdict"]}
 
@@ -151,12 +166,38 @@ class During(threading.Thread):
             self.trouble = e
 
 
+class Pauses:
+    """What the JVMs' logs say of their pauses, from now on."""
+
+    LINE = re.compile(r"\] GC\(\d+\) Pause .* ([\d.]+)ms$")
+
+    def __init__(self, directory):
+        self._directory = pathlib.Path(directory)
+        self._read = {path: path.stat().st_size for path in self._logs()}
+
+    def _logs(self):
+        return self._directory.glob("*-gc-*.log")
+
+    def since(self):
+        """Their lengths in ms."""
+        found = []
+        for path in self._logs():
+            with open(path, encoding="utf-8", errors="replace") as file:
+                file.seek(self._read.get(path, 0))
+                for line in file:
+                    match = self.LINE.search(line.rstrip())
+                    if match:
+                        found.append(float(match[1]))
+        return found
+
+
 def measure(running, generator, plan, directory):
     """One cell."""
     setup = running.setup
     heat(generator, running, setup.get("heat", plan["heat"]))
     running.settle()
     extra = running.extra_requests()
+    pauses = Pauses(directory)
     begun, cpu = time.monotonic(), cpu_seconds(running.pids())
     run = generator.start(running.port, plan["requests"], plan["iterations"],
                           PAUSE_MS, str(directory))
@@ -177,7 +218,9 @@ def measure(running, generator, plan, directory):
             raise during.trouble
     running.check()
     found = summarise(directory)
+    found["slowest"]["why"] = running.why(found["slowest"]["id"])
     found.update(extra=running.extra_requests() - extra, cpu_s=cpu,
+                 pauses=pauses.since(),
                  wall_s=wall, trusted=result.trusted,
                  metrics={name: value
                           for name, value in running.metrics().items()
@@ -196,6 +239,13 @@ def over_iterations(cells, name):
     if ranks:
         found.update(low=values[ranks[0] - 1], high=values[ranks[1] - 1])
     return found
+
+
+def span(cells, name):
+    """[least, most] of a figure over all iterations, or None."""
+    values = [it[name] for cell in cells for it in cell["iterations"]
+              if name in it]
+    return [min(values), max(values)] if values else None
 
 
 def pooled(cells, percent):
@@ -230,6 +280,11 @@ def combine(setup, cells):
            "p999": pooled(cells, 99.9),
            "max": over_iterations(cells, "max"),
            "worst": every[-1], "tail": thin(every),
+           "slowest": max((cell["slowest"] for cell in cells),
+                          key=lambda found: found["ms"]),
+           "pauses": sorted(ms for cell in cells for ms in cell["pauses"]),
+           "ranges": {name: span(cells, name)
+                      for name in ("max", "server_max")},
            "iterations": [[it["p99"], it["max"]] for cell in cells
                           for it in cell["iterations"] if "max" in it],
            "trusted": sum(cell["trusted"] for cell in cells)}
@@ -237,7 +292,7 @@ def combine(setup, cells):
     if server:
         row.update(server_p99=nearest_rank(server, 99),
                    server_max=server[-1], server_tail=thin(server))
-    for name in ("line", "x"):
+    for name in ("line", "x", "thesis"):
         if name in setup:
             row[name] = setup[name]
     if any(cell["metrics"] for cell in cells):

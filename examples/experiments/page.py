@@ -5,35 +5,72 @@ import json
 import os
 import pathlib
 import platform
+import time
 
 import findings
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
-STYLE = ("body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;"
-         "margin:1.5rem auto;padding:0 1rem}"
-         "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
-         "td,th{padding:.15rem .7rem;text-align:right;"
-         "border-bottom:1px solid #8884}td:first-child,th:first-child"
-         "{text-align:left}svg{width:100%;height:auto;background:#fff}"
-         ".shows{font-weight:600}")
-COLUMNS = ("set-up", "p50", "p99", "p99.9", "max", "worst", "failed",
-           "extra", "CPU", "rounds good")
+STYLE = ("body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;"
+         "margin:1.5rem auto;padding:0 1rem;color:#222;background:#fff}"
+         "table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
+         "font-size:14px;margin:.8rem 0}"
+         "td,th{padding:.15rem .5rem;text-align:right;vertical-align:bottom;"
+         "border-bottom:1px solid #8884}td:first-child,th:first-child,"
+         ".text td,.text th{text-align:left}.text td{vertical-align:top}"
+         ".numbers td+td{white-space:nowrap}.wide{overflow-x:auto}"
+         "small{color:#666}td{vertical-align:top}"
+         "figure{margin:1.2rem 0}figcaption{color:#555}"
+         "svg{width:100%;height:auto;background:#fff}"
+         "code{background:#eee;padding:.1rem .3rem}"
+         ".met{color:#00664a}.missed{color:#b30000;font-weight:600}"
+         ".shows{font-weight:600}.warning{border-left:4px solid #d55e00;"
+         "padding-left:.7rem}")
+COLUMNS = ("set-up", "p50, ms", "p99, ms", "p99.9, ms", "max, ms",
+           "slowest, ms", "failed", "extra", "CPU", "JVM pauses, longest",
+           "good rounds")
+READING = ("Times are client latencies from the instant a request was due. "
+           "p50, p99 and max (the slowest request) are medians over "
+           "iterations, p99.9 is of all requests, in brackets 95 % "
+           "intervals; slowest is of all rounds. Extra are requests to the "
+           "servers beyond the clients'. CPU is that of all processes of the "
+           "set-up but the generator, 100 % is one CPU. JVM pauses are "
+           "counted by the JVMs' own logs, of all their servers. A round is "
+           "good if the generator could keep its schedule: the figures of "
+           "others should not be used.")
+SIZE_WORDS = {
+    "short": "A first look: few requests and a small young generation. It "
+             "shows that all works, its figures prove nothing.",
+    "medium": "A part of the set-ups and rounds; the full run goes on from "
+              "here.",
+    "full": ""}
 
 
-def machine():
-    """Where it ran, and how the CPUs were shared out."""
-    cpus = sorted(os.sched_getaffinity(0))
-    place = ("server a on one, server b on the other, Tailor, proxies and "
-             "the generator on both" if len(cpus) == 2 else
-             "placed by Tailor's own rules")
+def machine(words):
+    """Where it runs, to be kept beside the results."""
     model = ""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         for line in file:
             if line.startswith("model name"):
                 model = line.partition(":")[2].strip()
                 break
-    return (f"{len(cpus)} CPUs ({model or 'unknown'}), Linux "
-            f"{platform.release()}; {place}")
+    return {"cpus": len(os.sched_getaffinity(0)), "model": model or "unknown",
+            "kernel": platform.release(), "placement": words,
+            "measured": time.strftime("%Y-%m-%d")}
+
+
+def write_machine(directory, words, cpus):
+    """As part of a measurement."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "machine.json").write_text(
+        json.dumps({**machine(words), "cpus": cpus}) + "\n",
+        encoding="utf-8")
+
+
+def read_machine(directory):
+    """{} if nothing was measured there."""
+    path = pathlib.Path(directory, "machine.json")
+    return json.loads(path.read_text(encoding="utf-8")) \
+        if path.exists() else {}
 
 
 def _figure(found, digits=2):
@@ -41,92 +78,166 @@ def _figure(found, digits=2):
         return "-"
     text = f"{found['value']:.{digits}f}"
     if "low" in found:
-        text += f" ({found['low']:.{digits}f}-{found['high']:.{digits}f})"
+        text += f"\n({found['low']:.{digits}f}-{found['high']:.{digits}f})"
     return text
 
 
+def many(count, what):
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def cells(row):
-    """A row of the table, as texts."""
+    """A row of the table, as texts; what follows a line's end is small."""
+    pauses = row["pauses"]
     return [row["title"], _figure(row["p50"]), _figure(row["p99"], 1),
             _figure(row["p999"], 1), _figure(row["max"], 1),
             f"{row['worst']:.1f}", str(row["errors"]),
             f"{row['extra_pct']:.2f} %",
             "-" if row["cpu_pct"] is None else f"{row['cpu_pct']:.0f} %",
+            f"{len(pauses)}\n({pauses[-1]:.1f} ms)" if pauses else "none",
             f"{row['trusted']} of {row['rounds']}"]
+
+
+class Both:
+    """A text that grows as HTML and as Markdown alike."""
+
+    def __init__(self):
+        self.html, self.markdown = [], []
+
+    def heading(self, level, text, anchor=""):
+        mark = f' id="{html.escape(anchor)}"' if anchor else ""
+        self.html.append(f"<h{level}{mark}>{html.escape(text)}</h{level}>")
+        self.markdown += [f"{'#' * level} {text}", ""]
+
+    def text(self, text, kind=""):
+        mark = f' class="{kind}"' if kind else ""
+        self.html.append(f"<p{mark}>{html.escape(text)}</p>")
+        self.markdown += [f"**{text}**" if kind == "shows" else text, ""]
+
+    def command(self, text):
+        self.html.append(f"<p>Made by <code>{html.escape(text)}</code></p>")
+        self.markdown += [f"Made by `{text}`", ""]
+
+    def table(self, head, rows, kind=""):
+        def cell(tag, text):
+            first, _, small = html.escape(text).partition("\n")
+            if small:
+                first += f"<br><small>{small}</small>"
+            mark = f' class="{text}"' if text in ("met", "missed") else ""
+            return f"<{tag}{mark}>{first}</{tag}>"
+
+        def line(tag, values):
+            return "<tr>" + "".join(cell(tag, v) for v in values) + "</tr>"
+        self.html += [f'<div class="wide"><table class="{kind}">',
+                      line("th", head), *[line("td", row) for row in rows],
+                      "</table></div>"]
+        self.markdown += ["| " + " | ".join(row).replace("\n", " ") + " |"
+                          for row in (head, ["---"] * len(head), *rows)]
+        self.markdown.append("")
+
+    def items(self, lines):
+        self.html += ["<ul>", *[f"<li>{html.escape(line)}</li>"
+                                for line in lines], "</ul>"]
+        self.markdown += [*[f"- {line}" for line in lines], ""]
+
+    def figure(self, file, svg, caption):
+        self.html.append(f"<figure>{svg}<figcaption>{html.escape(caption)}"
+                         "</figcaption></figure>")
+        self.markdown += [f"![{caption}]({file})", "", caption, ""]
+
+    def links(self, links):
+        """[(anchor, title, text)]"""
+        self.html += ["<ul>", *[
+            f'<li><a href="#{html.escape(anchor)}">{html.escape(title)}</a>: '
+            f"{html.escape(text)}</li>" for anchor, title, text in links],
+            "</ul>"]
+        self.markdown += [*[f"- {title}: {text}" for _, title, text in links],
+                          ""]
+
+    def add(self, other):
+        self.html += other.html
+        self.markdown += other.markdown
 
 
 class Report:
     """Collects experiments, then writes all files into a directory."""
 
-    def __init__(self, command):
-        self.markdown = ["# Experiments", "", machine(), "",
-                         f"Made by `{command}`. Times are client latencies "
-                         "in ms, from the instant a request was due; p50, "
-                         "p99 and max are medians over iterations, p99.9 is "
-                         "of all requests, each with a 95 % interval; worst "
-                         "is the slowest request of all rounds. CPU is that "
-                         "of the set-up, 100 % is one CPU. A round is good "
-                         "if the generator could keep its schedule."]
-        self.html = [html.escape(line) for line in self.markdown[2:]]
-        self.files = {}
-        self.rows = {}
+    def __init__(self, command, size):
+        self.command, self.size = command, size
+        self.body = Both()
+        self.files, self.rows, self.goals, self.lacks = {}, {}, [], 0
 
-    def add(self, name, plan, rows):
+    def add(self, name, plan, rows, failures=()):
+        """An experiment's rows; failures says what could not be measured."""
         shown = findings.sentence(name, plan, rows)
-        extra = findings.goals(plan, rows) if name == "instead" else \
-            findings.delays(rows) if name == "delay" else []
-        table = [cells(row) for row in rows]
         self.rows[name] = {"title": plan["title"], "shows": shown,
                            "rows": rows}
-        self._markdown(plan, shown, extra, table)
-        self._html(plan, shown, extra, table)
+        body = self.body
+        body.heading(2, plan["title"], name)
+        body.text(plan["question"])
+        if "paper" in plan:
+            body.text(plan["paper"])
+        body.text(shown, "shows")
+        rounds = plan["rounds"] - plan.get("left_out", 0) or 1
+        body.text(f"{many(rounds, 'round')} of {plan['iterations']} "
+                  f"iterations of "
+                  f"{plan['requests']} requests, {plan['rate_per_s']} "
+                  "requests/s where nothing else is said, Poisson arrivals.")
+        body.table(COLUMNS, [cells(row) for row in rows], "numbers")
+        lines = [*failures, *findings.notes(rows)]
+        if lines:
+            body.items(lines)
         for file, svg, caption in findings.figures_of(name, plan, rows):
             self.files[file] = svg
-            self.markdown += ["", f"![{caption}]({file})", "", caption]
-            self.html.append(f"<figure>{svg}<figcaption>"
-                             f"{html.escape(caption)}</figcaption></figure>")
+            body.figure(file, svg, caption)
 
-    def _markdown(self, plan, shown, extra, table):
-        self.markdown += ["", f"## {plan['title']}", "", plan["question"]]
-        if "paper" in plan:
-            self.markdown += ["", plan["paper"]]
-        self.markdown += ["", f"**{shown}**", "",
-                          "| " + " | ".join(COLUMNS) + " |",
-                          "|" + "---|" * len(COLUMNS)]
-        self.markdown += ["| " + " | ".join(row) + " |" for row in table]
-        if extra:
-            self.markdown += [""] + [f"- {line}" for line in extra]
+    def add_goal(self, goal):
+        self.goals.append(goal)
 
-    def _html(self, plan, shown, extra, table):
-        def line(tag, values):
-            return "<tr>" + "".join(f"<{tag}>{html.escape(v)}</{tag}>"
-                                    for v in values) + "</tr>"
-        self.html += [f"<h2>{html.escape(plan['title'])}</h2>",
-                      f"<p>{html.escape(plan['question'])}</p>"]
-        if "paper" in plan:
-            self.html.append(f"<p>{html.escape(plan['paper'])}</p>")
-        self.html += [f"<p class=\"shows\">{html.escape(shown)}</p>",
-                      "<table>", line("th", COLUMNS),
-                      *[line("td", row) for row in table], "</table>"]
-        if extra:
-            self.html += ["<ul>", *[f"<li>{html.escape(text)}</li>"
-                                    for text in extra], "</ul>"]
+    def lacking(self, count):
+        self.lacks = count
+
+    def _head(self, where):
+        head = Both()
+        head.heading(1, "Experiments")
+        if where:
+            head.text(f"{where['cpus']} CPUs ({where['model']}), Linux "
+                      f"{where['kernel']}, measured {where['measured']}. "
+                      f"Placement: {where['placement']}.")
+        head.command(self.command)
+        if SIZE_WORDS[self.size]:
+            head.text(SIZE_WORDS[self.size], "warning")
+        if self.lacks:
+            head.text(f"Not all was measured: {many(self.lacks, 'cell')} "
+                      "missing.", "warning")
+        if self.goals:
+            head.heading(2, "Goals")
+            head.table(("goal", "", "measured"), self.goals, "text")
+        head.heading(2, "What each shows")
+        head.links([(name, found["title"], found["shows"])
+                    for name, found in self.rows.items()])
+        head.heading(2, "How to read it")
+        head.text(READING)
+        return head
 
     def write(self, directory):
         out = pathlib.Path(directory)
         out.mkdir(parents=True, exist_ok=True)
+        where = read_machine(out)
+        whole = self._head(where)
+        whole.add(self.body)
         for name, svg in self.files.items():
             (out / name).write_text(svg, encoding="utf-8")
         (out / "README.md").write_text(
-            "\n".join(self.markdown) + "\n", encoding="utf-8")
+            "\n".join(whole.markdown).rstrip() + "\n", encoding="utf-8")
         (out / "results.json").write_text(json.dumps(
-            {"schema": "tailor.experiments/1", "machine": machine(),
+            {"schema": "tailor.experiments/2", "machine": where,
+             "command": self.command, "size": self.size,
+             "goals": [goal._asdict() for goal in self.goals],
              "experiments": self.rows}, indent=1) + "\n", encoding="utf-8")
         (out / "report.html").write_text(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
             f"<meta http-equiv=\"Content-Security-Policy\" "
-            f"content=\"{POLICY}\"><title>Experiments</title>"
-            f"<style>{STYLE}</style></head><body><h1>Experiments</h1>"
-            + "\n".join(text if text.startswith("<") else f"<p>{text}</p>"
-                        for text in self.html if text)
-            + "</body></html>\n", encoding="utf-8")
+            f"content=\"{POLICY}\"><title>Tailor: experiments</title>"
+            f"<style>{STYLE}</style></head><body>"
+            + "\n".join(whole.html) + "</body></html>\n", encoding="utf-8")

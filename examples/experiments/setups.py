@@ -7,13 +7,14 @@ A set-up is an entry of an experiment's JSON file:
   template    of haproxy and nginx: configuration beside this file
   tailor      of tailor: merged over its configuration
   agent       jvmti or none
-  collector   g1 (default), zgc, shenandoah
+  collector   g1 (default), zgc, shenandoah, epsilon (collects never)
   nodelay, pretouch   true unless said otherwise
   young_mb    size of the young generation
   service     options of the service
   during      what happens under load; see experiment.py
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -26,7 +27,12 @@ import time
 from shared import (HERE, JVM, Appliance, KeptServer, Process, Recipe,
                     Trouble, merged, wait_until, web)
 
-COLLECTORS = {"zgc": "-XX:+UseZGC", "shenandoah": "-XX:+UseShenandoahGC"}
+COLLECTORS = {"zgc": ("-XX:+UseZGC",),
+              "shenandoah": ("-XX:+UseShenandoahGC",),
+              "epsilon": ("-XX:+UnlockExperimentalVMOptions",
+                          "-XX:+UseEpsilonGC")}
+# all that is allocated in a cell has to fit
+EPSILON_MB = 6144
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -42,10 +48,13 @@ def jvm_options(setup):
         found = [f"-Xm{o[3]}{heap}m" if o.startswith(("-Xms", "-Xmx")) else o
                  for o in found]
     if setup.get("collector", "g1") != "g1":
-        # neither has generations in this JDK
-        found = [COLLECTORS[setup["collector"]] if o == "-XX:+UseG1GC" else o
-                 for o in found
-                 if not o.startswith(("-Xmn", "-XX:SurvivorRatio"))]
+        # none of them has generations in this JDK
+        found = [o for o in found if not o.startswith(
+            ("-Xmn", "-XX:SurvivorRatio", "-XX:+UseG1GC"))]
+        found += COLLECTORS[setup["collector"]]
+    if setup.get("collector") == "epsilon":
+        found = [f"-Xm{o[3]}{EPSILON_MB}m"
+                 if o.startswith(("-Xms", "-Xmx")) else o for o in found]
     return found
 
 
@@ -116,7 +125,8 @@ class Running:
         more = merged(env.tailor, self.setup.get("tailor", {}))
         self._tailor = Appliance(
             self._recipe(), self.directory,
-            [web.free_port() for _ in range(3)], "act", env.cpus, more)
+            [web.free_port() for _ in range(3)], "act", env.place.servers,
+            more)
         self.port = self._tailor.port
         self.servers = list(self._tailor.servers.values())
 
@@ -124,10 +134,10 @@ class Running:
         recipe = self._recipe()
         names = ("a", "b")[:self.setup["servers"]]
         for name in names:
-            cpu = self.environment.cpus[name]
             self._kept.append(KeptServer(
                 recipe, name, web.free_port(), self.directory,
-                self.setup.get("nodelay", True), {int(cpu)}))
+                self.setup.get("nodelay", True),
+                self.environment.place.direct[name]))
         for kept in self._kept:
             kept.wait_ready()
         self.servers = [kept.port for kept in self._kept]
@@ -195,6 +205,15 @@ class Running:
         return sum(int(row[names.index("wretr")] or 0)
                    for row in rows[1:]
                    if row[names.index("svname")] == "BACKEND")
+
+    def why(self, identity):
+        """Tailor's sentence on a slow request; "" if it has none.  The whole
+        timeline stays in the cell's directory, as worst.txt."""
+        if not self._tailor or not self._tailor.timeline(identity)[0]:
+            return ""
+        status, text = self._tailor.ask(f"/timeline/{identity}",
+                                        {"Accept": "application/json"})
+        return json.loads(text)["verdict"]["text"] if status == 200 else ""
 
     def metrics(self):
         return self._tailor.metrics() if self._tailor else {}

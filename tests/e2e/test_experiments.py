@@ -1,10 +1,12 @@
 """The experiments' driver: one run with a small server; figures, sums."""
 
+import argparse
 import json
 import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -14,15 +16,18 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "experiments"
 sys.path.insert(0, str(HERE))
 
-import experiment  # noqa: E402
 import figures  # noqa: E402
 import findings  # noqa: E402
+import goals  # noqa: E402
 import measure  # noqa: E402
+import placement  # noqa: E402
+import plans  # noqa: E402
 import setups  # noqa: E402
+from support.wait import wait_until  # noqa: E402
 
 PLAN = {"title": "Tiny <b>", "question": "Does it run?", "rate_per_s": 300,
         "requests": 100, "iterations": 2, "rounds": 1, "heat": 20,
-        "baseline": "nothing", "best": "tailor", "short": ["nothing"],
+        "baseline": "nothing", "best": "tailor", "sizes": {},
         "setups": [
             {"key": "nothing", "title": "nothing", "servers": 1,
              "front": "none"},
@@ -35,13 +40,13 @@ PLAN = {"title": "Tiny <b>", "question": "Does it run?", "rate_per_s": 300,
                  "timer_ratio": 0.1, "timer_percentile": 95}}}]}
 
 
-def run(build, scratch, *options):
+def start(build, scratch):
     """The driver on PLAN, with the small server."""
-    return subprocess.run(
+    return subprocess.Popen(
         [sys.executable, str(HERE / "experiment.py"), "--stub", "--only",
          "tiny", "--plans", str(scratch), "--build", str(build), "--out",
-         str(scratch / "out"), *options], capture_output=True, text=True,
-        check=False, timeout=240)
+         str(scratch / "out")], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True)
 
 
 def test_whole(build, scratch):
@@ -52,12 +57,20 @@ def test_whole(build, scratch):
                       if s["front"] in ("none", "tailor")
                       or shutil.which(s["front"], path="/usr/sbin:/usr/bin")]
     (scratch / "tiny.json").write_text(json.dumps(plan))
-    first = run(build, scratch, "--setups", "nothing")
-    assert first.returncode == 0, first.stderr
-    cell = next((scratch / "out/cells/tiny").glob("nothing-1-*/cell.json"))
+    cells = scratch / "out/cells/tiny"
+    first = start(build, scratch)
+    wait_until(lambda: list(cells.glob("nothing-1-*/cell.json")),
+               "the first cell", 60)
+    first.send_signal(signal.SIGINT)
+    _, said = first.communicate(timeout=60)
+    assert first.returncode == 130 and "goes on from here" in said, said
+    cell = next(cells.glob("nothing-1-*/cell.json"))
     written = cell.stat().st_mtime_ns
-    done = run(build, scratch)
-    assert done.returncode == 0, done.stderr
+    assert len(list(cells.glob("*/cell.json"))) < len(plan["setups"])
+    second = start(build, scratch)
+    _, said = second.communicate(timeout=240)
+    assert second.returncode == 0, said
+    assert "cells are there already" in said
     assert cell.stat().st_mtime_ns == written
     results = json.loads((scratch / "out/results.json").read_text())
     rows = results["experiments"]["tiny"]["rows"]
@@ -70,8 +83,12 @@ def test_whole(build, scratch):
         assert row["errors"] == 0 or row["key"] in ("haproxy", "nginx")
         assert 0 <= row["extra_pct"] < 50
         assert row["cpu_pct"] > 0
+        assert row["slowest"]["ms"] == pytest.approx(row["worst"])
+    assert results["machine"]["cpus"] >= 2 and results["size"] == "full"
     text = (scratch / "out/report.html").read_text()
     assert "Tiny &lt;b&gt;" in text and "<b>" not in text
+    assert "server a on CPU" in text and str(scratch) not in text
+    assert "experiment.py --size full --only tiny --stub" in text
     assert "default-src 'none'" in text and "<script" not in text
     markdown = (scratch / "out/README.md").read_text()
     for name in re.findall(r"\]\(([\w.-]+\.svg)\)", markdown):
@@ -81,11 +98,15 @@ def test_whole(build, scratch):
 
 def test_plans_are_whole():
     """Goal: every experiment's set-ups can be made and its names exist."""
-    for name in experiment.ORDER:
+    for name in plans.ORDER:
         plan = json.loads((HERE / f"{name}.json").read_text())
         keys = [s["key"] for s in plan["setups"]]
         assert len(set(keys)) == len(keys)
-        assert {plan["baseline"], plan["best"], *plan["short"]} <= set(keys)
+        assert {plan["baseline"], plan["best"],
+                plan.get("ideal", keys[0])} <= set(keys)
+        for size in plan["sizes"].values():
+            assert set(size.get("setups", keys)) <= set(keys)
+            assert set(size) <= {"setups", "rounds"}
         for setup in plan["setups"]:
             assert setup["front"] in ("none", "tailor", "haproxy", "nginx")
             assert setup.get("during", "restart-server") in measure.ACTIONS
@@ -122,7 +143,8 @@ def write_run(directory, values):
             for n, one in enumerate(ms):
                 line = {"i": i + 1, "n": n + 1}
                 line.update({"err": "timeout"} if one is None
-                            else {"lat": int(one * 1e6), "srv": 500000})
+                            else {"lat": int(one * 1e6), "srv": 500000,
+                                  "id": f"{i + 1}-{n + 1}"})
                 file.write(json.dumps(line) + "\n")
     (directory / "run.json").write_text(json.dumps({
         "iterations": iterations, "generator": {"verdict": "good"},
@@ -135,7 +157,10 @@ def test_known_figures(scratch):
     values[2][999] = None
     write_run(scratch, values)
     cell = measure.summarise(scratch)
-    cell.update(extra=12, cpu_s=3.0, wall_s=6.0, trusted=True, metrics={})
+    assert cell["slowest"] == {"ms": 6000, "id": "6-1000", "iteration": 6,
+                               "number": 1000}
+    cell.update(extra=12, cpu_s=3.0, wall_s=6.0, trusted=True, metrics={},
+                pauses=[3.5, 1.5])
     row = measure.combine({"key": "k", "title": "t"}, [cell, cell])
     assert row["requests"] == 12000 and row["errors"] == 2
     # the iterations' p99 are 990 k, two of each k; one of k = 3 lost its max
@@ -145,6 +170,8 @@ def test_known_figures(scratch):
     # rank 3 of 12 and its mirror: 96 % coverage
     assert (row["p99"]["low"], row["p99"]["high"]) == (990 * 2, 990 * 5)
     assert row["worst"] == 6000
+    assert row["pauses"] == [1.5, 1.5, 3.5, 3.5]
+    assert row["ranges"] == {"max": [1000, 6000], "server_max": [0.5, 0.5]}
     assert row["extra_pct"] == pytest.approx(0.2)
     assert row["cpu_pct"] == pytest.approx(50)
     assert measure.combine({"key": "k", "title": "t"}, [
@@ -181,20 +208,24 @@ def row_of(key, worst, **more):
             "errors": 0, "requests": 1000, "extra_pct": 0.1, "cpu_pct": 5.0,
             "tail": [(worst / 2, 0.5), (worst, 1.0)],
             "iterations": [[worst / 2, worst]] * 3, "rounds": 1,
+            "slowest": {"ms": worst, "why": "a <collection>"},
+            "pauses": [2.0], "ranges": {"max": [worst / 2, worst],
+                                        "server_max": None},
             "trusted": 1, **more}
 
 
 def test_figures_are_whole():
     """Goal: every figure is well-formed, needs nothing from outside, and
     shows each set-up by name."""
-    rows = [row_of("a", 40.0, server_tail=[(1, 0.5), (2, 1.0)]),
+    rows = [row_of("a", 40.0, server_tail=[(1, 0.5), (2, 1.0)],
+                   thesis={"client": [40, 46], "says": "x"}),
             row_of("b", 4.0)]
     plan = {"title": "T <t>", "x": "rate", "baseline": "a", "best": "b"}
     scaled = [row_of("a", 40.0, line="one", x=100),
               row_of("b", 4.0, line="one", x=200)]
     found = findings.figures_of("thesis", plan, rows) \
         + findings.figures_of("scale-rate", plan, scaled)
-    assert len(found) == 7
+    assert len(found) == 9
     for name, svg, _ in found:
         root = xml.etree.ElementTree.fromstring(svg)
         assert "href" not in svg and "url(" not in svg, name
@@ -203,17 +234,99 @@ def test_figures_are_whole():
 
 
 def test_sentences():
-    """Goal: factors are computed, and a missed goal is said to be missed."""
-    rows = [row_of("a", 40.0), row_of("b", 4.0)]
-    plan = {"baseline": "a", "best": "b"}
-    assert "10.0 times" in findings.compare(plan, rows)
-    assert "10.0 times less" in findings.thesis(rows)
-    assert "goal" not in findings.thesis(rows)
+    """Goal: factors are computed, in the direction that they have."""
+    rows = [row_of("a", 40.0, line="one", x=100),
+            row_of("b", 4.0, line="two", x=100)]
+    plan = {"baseline": "a", "best": "b", "x": "requests/s"}
+    assert "10.0 times less" in findings.compare(plan, rows)
+    assert "10.0 times more" in findings.compare(
+        {"baseline": "b", "best": "a"}, rows)
+    assert "10.0 times less" in findings.thesis(plan, rows)
+    assert "goal" not in findings.thesis(plan, rows)
+    assert "at 100 requests/s 40.0 ms with one, 4.0 ms with two" in \
+        findings.scale(plan, rows)
     rows[1]["worst"] = 10.0
-    assert "The goal was nine times" in findings.thesis(rows)
-    assert "ahead in p99.9" in findings.goals(plan, rows)[0]
-    assert "NOT ahead" in findings.goals(
-        {"baseline": "b", "best": "a"}, rows)[0]
+    assert "The goal was nine times" in findings.thesis(plan, rows)
+    rows[0]["metrics"] = [{
+        f'{findings.DELAY}_bucket{{le="{bound}"}}': count for bound, count
+        in (("0.0001", 2), ("0.001", 19), ("+Inf", 20))}] * 2
+    assert "half within 1000 us, 95 % within 1000 us, of 40" in \
+        findings.delays(plan, rows)
+
+
+def test_goals():
+    """Goal: a goal is met or missed by the figures, by how much is said, and
+    what was not measured is not judged."""
+    path = [row_of("shipped", 40.0), row_of("tailor", 4.0)]
+    others = [row_of("ideal", 3.0), row_of("x", 40.0),
+              row_of("y", 2.0, errors=7), row_of("t", 4.0)]
+    known = {"thesis": {"best": "tailor"},
+             "instead": {"best": "t", "ideal": "ideal"}}
+
+    def judged():
+        rows = {"thesis": {"rows": path}, "instead": {"rows": others}}
+        return [goal.state for goal in goals.judge(known, rows)]
+
+    assert judged() == ["met"] * 5
+    path[1]["worst"] = 5.0
+    others[0] = row_of("ideal", 1.5)
+    others[1] = row_of("x", 3.0)
+    others[3]["errors"] = 1
+    path[1]["extra_pct"] = 1.5
+    assert judged() == ["missed"] * 5
+    found = goals.judge(known, {"instead": {"rows": others}})
+    assert found[0].state == "not measured"
+    assert found[1].why.startswith("4.0 ms with") and "+2.5 ms" in found[1].why
+    assert "x & <co> by p99.9 1.0 ms, max 1.0 ms" in found[2].why
+    assert "y & <co> failed 7" in found[2].why
+    assert "as Tailor tells it: a <collection>" in found[2].why
+
+
+def test_sizes():
+    """Goal: what medium measures is a part of what full measures, cell for
+    cell; short is another matter."""
+    def cells(size):
+        o = argparse.Namespace(seed=1, out=pathlib.Path("out"))
+        return {name: {cell.directory for cell in plans.cells_of(
+            o, name, plans.load_plan(HERE, name, size))}
+            for name in plans.ORDER}
+    full, medium, short = map(cells, ("full", "medium", "short"))
+    for name in plans.ORDER:
+        assert medium[name] < full[name]
+        assert short[name] and not short[name] & full[name]
+
+
+def test_pauses(scratch):
+    """Goal: pauses are those that a JVM logs after the begin, of all its
+    collectors' words."""
+    log = scratch / "a-gc-7.log"
+    log.write_text("[1.0s][info][gc] GC(0) Pause Young (Normal) 9M->1M(9M) "
+                   "12.500ms\n")
+    pauses = measure.Pauses(scratch)
+    with open(log, "a", encoding="utf-8") as file:
+        file.write(
+            "[2.0s][info][gc,start    ] GC(1) Pause Young (Normal) (x)\n"
+            "[2.0s][info][gc          ] GC(1) Pause Young (Normal) (x) "
+            "224M->12M(1024M) 8.123ms\n"
+            "[2.1s][info][gc,cpu      ] GC(1) User=0.01s Sys=0.00s\n"
+            "[2.2s][info][gc,phases   ] GC(2) Pause Mark Start 0.010ms\n"
+            "[2.3s][info][gc          ] GC(2) Concurrent Mark 7.000ms\n")
+    (scratch / "b-gc-8.log").write_text(
+        "[0.1s][info][gc] GC(0) Pause Init Mark (unload) 0.300ms\n")
+    assert sorted(pauses.since()) == [0.010, 0.300, 8.123]
+
+
+def test_placement():
+    """Goal: two CPUs are one for each server; the generator gets a core of
+    its own, with its lanes, only where there are enough."""
+    two = placement.Placement({4, 7})
+    assert two.direct == {"a": {4}, "b": {7}} and two.generator is None
+    assert "server a on CPU 4" in two.words()
+    assert placement.generator_core({0, 1, 2, 3}) == set()
+    pairs = lambda cpu: {cpu % 8, cpu % 8 + 8}  # noqa: E731
+    assert placement.generator_core(set(range(16)), pairs) == {7, 15}
+    assert placement.generator_core(set(range(15)), pairs) == {6, 14}
+    assert placement.parse("0-2,8\n") == {0, 1, 2, 8}
 
 
 def test_report_words_are_escaped():

@@ -1,0 +1,113 @@
+"""Whether the project's goals are met, by how much, and what is to blame.
+
+A goal is met, missed, or not measured; missed ones say by how much.
+"""
+
+import collections
+
+Goal = collections.namedtuple("Goal", "text state why")
+
+TIMES_LOWER = 9
+CLOSE_MS = 2.0
+EXTRA_PCT = 1.0
+# where the set-up of interest must not fail a request
+WITHOUT_ERRORS = ("thesis", "instead", "slow-queries", "restart")
+AHEAD = ("p999", "max")
+
+
+def find(rows, key):
+    return next((row for row in rows if row["key"] == key), None)
+
+
+def value(row, metric):
+    return row[metric]["value"] if row and row[metric] else None
+
+
+def worst_latency(rows, _plan):
+    text = (f"worst client latency at least {TIMES_LOWER} times lower than "
+            "without Tailor, on the thesis's path")
+    first, last = find(rows, "shipped"), find(rows, "tailor")
+    if not first or not last:
+        return Goal(text, "not measured", "")
+    times = first["worst"] / last["worst"]
+    return Goal(text, "met" if times >= TIMES_LOWER else "missed",
+                f"{first['worst']:.1f} ms as shipped, {last['worst']:.1f} ms "
+                f"with Tailor: {times:.1f} times"
+                + blame(last, times >= TIMES_LOWER))
+
+
+def close_to_ideal(rows, plan):
+    text = f"p99.9 within {CLOSE_MS:g} ms of a JVM that never collects"
+    ideal, best = find(rows, plan["ideal"]), find(rows, plan["best"])
+    if not ideal or not best:
+        return Goal(text, "not measured", "")
+    more = value(best, "p999") - value(ideal, "p999")
+    return Goal(text, "met" if more <= CLOSE_MS else "missed",
+                f"{value(best, 'p999'):.1f} ms with {best['title']}, "
+                f"{value(ideal, 'p999'):.1f} ms with {ideal['title']}: "
+                f"{more:+.1f} ms" + blame(best, more <= CLOSE_MS))
+
+
+def ahead(rows, plan):
+    """Of every alternative, in p99.9 and max, at no more extra load."""
+    text = ("ahead of every alternative in p99.9 and max, at equal or lower "
+            "extra load")
+    best = find(rows, plan["best"])
+    if not best or len(rows) < 2:
+        return Goal(text, "not measured", "")
+    behind, failing = [], []
+    for row in rows:
+        if row is best or row["key"] in (plan.get("ideal"), "tailor-none"):
+            continue
+        if row["errors"] > best["errors"]:
+            # quick answers to some are nothing to be behind of
+            failing.append(f"{row['title']} failed {row['errors']}")
+            continue
+        lost = [f"{'p99.9' if m == 'p999' else m} "
+                f"{value(best, m) - value(row, m):.1f} ms"
+                for m in AHEAD if value(best, m) > value(row, m)]
+        if best["extra_pct"] > max(row["extra_pct"], EXTRA_PCT):
+            lost.append(f"{best['extra_pct'] - row['extra_pct']:.2f} % more "
+                        "extra requests")
+        if lost:
+            behind.append(f"{row['title']} by {', '.join(lost)}")
+    why = f"behind {'; '.join(behind)}" if behind else \
+        "of all that were measured"
+    why += f" (left out: {', '.join(failing)})" if failing else ""
+    return Goal(text, "missed" if behind else "met",
+                why + blame(best, not behind))
+
+
+def over_all(plans, rows, text, failing, words):
+    """A goal for the set-ups of interest of several experiments."""
+    found = [(name, find(rows[name]["rows"], plans[name]["best"]))
+             for name in WITHOUT_ERRORS if name in rows]
+    found = [(name, row) for name, row in found if row]
+    if not found:
+        return Goal(text, "not measured", "")
+    missed = any(failing(row) for _, row in found)
+    return Goal(text, "missed" if missed else "met",
+                "; ".join(f"{name}: {words(row)}" for name, row in found))
+
+
+def blame(row, met):
+    """Tailor's own tale of what was slowest, where a goal was missed."""
+    why = row["slowest"].get("why")
+    return "" if met or not why else \
+        f". Its slowest request, as Tailor tells it: {why}"
+
+
+def judge(plans, rows):
+    """All goals; rows as the report has them, by experiment."""
+    def of(name, judged):
+        return judged(rows[name]["rows"] if name in rows else [],
+                      plans.get(name, {"best": "", "ideal": ""}))
+    return [
+        of("thesis", worst_latency), of("instead", close_to_ideal),
+        of("instead", ahead),
+        over_all(plans, rows, "no request fails",
+                 lambda row: row["errors"] > 0,
+                 lambda row: f"{row['errors']} of {row['requests']}"),
+        over_all(plans, rows, f"extra requests under {EXTRA_PCT:g} %",
+                 lambda row: row["extra_pct"] >= EXTRA_PCT,
+                 lambda row: f"{row['extra_pct']:.2f} %")]
