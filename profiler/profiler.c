@@ -447,49 +447,30 @@ profiler_periods(struct profiler *p, struct histogram *out)
 	pthread_mutex_unlock(&p->periods_lock);
 }
 
+/* Names and meanings, in the order of their numbers. */
+#define PROFILER_X(symbol, name, meaning) {name, meaning},
+static const struct {
+	const char *name, *meaning;
+} parts[] = {PROFILER_PARTS(PROFILER_X)},
+  signals[] = {PROFILER_KERNEL_SIGNALS(PROFILER_X)};
+#undef PROFILER_X
+
 const char *
 profiler_part_name(enum profiler_part part)
 {
-	switch (part) {
-#define PROFILER_X(symbol, name, meaning) \
-	case PROFILER_PART_##symbol:      \
-		return name;
-		PROFILER_PARTS(PROFILER_X)
-#undef PROFILER_X
-	case PROFILER_PART_COUNT:
-		break;
-	}
-	return "";
+	return parts[part].name;
 }
 
 const char *
 profiler_signal_name(enum profiler_signal signal)
 {
-	switch (signal) {
-#define PROFILER_X(symbol, name, meaning) \
-	case PROFILER_SIGNAL_##symbol:    \
-		return name;
-		PROFILER_KERNEL_SIGNALS(PROFILER_X)
-#undef PROFILER_X
-	case PROFILER_SIGNALS:
-		break;
-	}
-	return "?";
+	return signals[signal].name;
 }
 
 const char *
 profiler_signal_meaning(enum profiler_signal signal)
 {
-	switch (signal) {
-#define PROFILER_X(symbol, name, meaning) \
-	case PROFILER_SIGNAL_##symbol:    \
-		return meaning;
-		PROFILER_KERNEL_SIGNALS(PROFILER_X)
-#undef PROFILER_X
-	case PROFILER_SIGNALS:
-		break;
-	}
-	return "?";
+	return signals[signal].meaning;
 }
 
 const char *

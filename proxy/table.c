@@ -2,6 +2,7 @@
  * table.c: requests in flight, and a ring of the finished ones with an index
  * by id: buckets of chains threaded through the ring's places.
  */
+#include "base/hash.h"
 #include "proxy/table.h"
 
 #include <assert.h>
@@ -14,19 +15,6 @@
  * first, so an id is remembered for tens of thousands of others. */
 #define EXPIRED_SETS 8192
 #define EXPIRED_WAYS 8
-
-/* FNV-1a, then a finaliser: ids often differ in their last digits only. */
-static uint64_t
-id_hash(const char *id)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *id != '\0'; id++)
-		h = (h ^ (uint8_t)*id) * UINT64_C(0x100000001b3);
-	h ^= h >> 32;
-	h *= UINT64_C(0xd6e8feb86659fd93);
-	return h ^ (h >> 32);
-}
 
 int
 table_init(struct table *t, unsigned history_max)
@@ -124,7 +112,7 @@ expired_has(const struct table *t, uint64_t hash)
 static void
 table_forget(struct table *t, unsigned at)
 {
-	uint64_t h = id_hash(t->history[at].external_id);
+	uint64_t h = hash_text(t->history[at].external_id);
 	uint32_t *p = &t->bucket[h & t->bucket_mask];
 	uint64_t *set;
 
@@ -152,7 +140,7 @@ void
 table_file(struct table *t)
 {
 	unsigned at = (unsigned)(t->finished % t->history_max);
-	uint64_t h = id_hash(t->history[at].external_id);
+	uint64_t h = hash_text(t->history[at].external_id);
 	uint32_t *p = &t->bucket[h & t->bucket_mask];
 
 	t->chain[at] = *p;
@@ -164,7 +152,7 @@ enum table_found
 table_find(const struct table *t, const char *external_id,
     const struct tale_request **out)
 {
-	uint64_t h = id_hash(external_id);
+	uint64_t h = hash_text(external_id);
 	const struct request *r;
 	uint32_t at;
 

@@ -132,16 +132,6 @@ axis_draw(struct drawing *d)
 static void
 lane_draw(struct drawing *d, size_t i, bool even)
 {
-	static const char *const kind[] = {
-	    [STORY_LANE_CLIENT] = "client",
-	    [STORY_LANE_PROXY] = "proxy",
-	    [STORY_LANE_SERVER] = "server",
-	    [STORY_LANE_JVM] = "jvm",
-	    [STORY_LANE_CPU] = "cpu",
-	    [STORY_LANE_KERNEL] = "kernel",
-	    [STORY_LANE_OBSERVER] = "observer",
-	    [STORY_LANE_DELAYS] = "delays",
-	};
 	const struct picture *p = d->p;
 	const struct story_lane *l = &p->story->lane[i];
 	double y = d->lanes_y + p->lane[i].y;
@@ -152,8 +142,8 @@ lane_draw(struct drawing *d, size_t i, bool even)
 	text_add(d->x,
 	    "<g class=\"lane %s%s\"><rect class=\"paper\" x=\"0\" y=\"%.1f\" "
 	    "width=\"%d\" height=\"%.1f\"/><text x=\"%d\" y=\"%.1f\">",
-	    kind[l->kind], even ? " even" : "", y, PICTURE_WIDTH, height,
-	    DRAWING_MARGIN, y + PICTURE_PAD + PICTURE_BAR / 2.0 + 4);
+	    story_lane_name(l->kind), even ? " even" : "", y, PICTURE_WIDTH,
+	    height, DRAWING_MARGIN, y + PICTURE_PAD + PICTURE_BAR / 2.0 + 4);
 	markup_cut(d->x, l->name, 17);
 	text_add(d->x, "<title>");
 	markup_text(d->x, l->name);

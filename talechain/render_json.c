@@ -112,22 +112,11 @@ write_causes(const struct story *s, struct json *j)
 static void
 write_lanes(const struct story *s, struct json *j)
 {
-	static const char *const kind[] = {
-	    [STORY_LANE_CLIENT] = "client",
-	    [STORY_LANE_PROXY] = "proxy",
-	    [STORY_LANE_SERVER] = "server",
-	    [STORY_LANE_JVM] = "jvm",
-	    [STORY_LANE_CPU] = "cpu",
-	    [STORY_LANE_KERNEL] = "kernel",
-	    [STORY_LANE_OBSERVER] = "observer",
-	    [STORY_LANE_DELAYS] = "delays",
-	};
-
 	json_key(j, "lanes");
 	json_array_begin(j);
 	for (size_t i = 0; i < s->lanes; i++) {
 		json_object_begin(j);
-		json_key_string(j, "k", kind[s->lane[i].kind]);
+		json_key_string(j, "k", story_lane_name(s->lane[i].kind));
 		if (s->lane[i].number >= 0)
 			json_key_int(j, "n", s->lane[i].number);
 		if (s->lane[i].tid != 0)

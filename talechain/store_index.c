@@ -1,6 +1,7 @@
 /*
  * store_index.c: see store_index.h.
  */
+#include "base/hash.h"
 #include "talechain/store_index.h"
 
 #include <assert.h>
@@ -8,23 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a, then a finaliser: ids often differ in their last digits only. */
-static uint64_t
-id_hash(const char *id)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *id != '\0'; id++)
-		h = (h ^ (uint8_t)*id) * UINT64_C(0x100000001b3);
-	h ^= h >> 32;
-	h *= UINT64_C(0xd6e8feb86659fd93);
-	return h ^ (h >> 32);
-}
-
 static struct store_entry **
 bucket_of(const struct store_index *x, const char *external_id)
 {
-	return &x->bucket[id_hash(external_id) & x->mask];
+	return &x->bucket[hash_text(external_id) & x->mask];
 }
 
 int

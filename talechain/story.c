@@ -20,6 +20,23 @@ static const struct {
 };
 
 const char *
+story_lane_name(enum story_lane_kind kind)
+{
+	static const char *const name[] = {
+	    [STORY_LANE_CLIENT] = "client",
+	    [STORY_LANE_PROXY] = "proxy",
+	    [STORY_LANE_SERVER] = "server",
+	    [STORY_LANE_JVM] = "jvm",
+	    [STORY_LANE_CPU] = "cpu",
+	    [STORY_LANE_KERNEL] = "kernel",
+	    [STORY_LANE_OBSERVER] = "observer",
+	    [STORY_LANE_DELAYS] = "delays",
+	};
+
+	return name[kind];
+}
+
+const char *
 tale_cause_code(enum tale_cause cause)
 {
 	return causes[cause].code;

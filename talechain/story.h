@@ -89,6 +89,9 @@ enum story_lane_kind {
 	STORY_LANE_DELAYS, /* what was waited for */
 };
 
+/* "client", "proxy", ...; static. */
+const char *story_lane_name(enum story_lane_kind kind);
+
 struct story_lane {
 	enum story_lane_kind kind;
 	int number; /* CPU or server index, -1: none */

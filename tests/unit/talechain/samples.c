@@ -508,3 +508,21 @@ sample_random(unsigned seed)
 	sample_finish(s);
 	return s;
 }
+
+void
+samples_each(void (*check)(const struct story *s), unsigned seeds)
+{
+	struct sample *s;
+	unsigned i;
+
+	for (i = 0; sample_names[i] != NULL; i++) {
+		s = sample_new(sample_names[i]);
+		check(&s->story);
+		free(s);
+	}
+	for (i = 0; i < seeds; i++) {
+		s = sample_random(i);
+		check(&s->story);
+		free(s);
+	}
+}

@@ -46,4 +46,7 @@ struct sample *sample_new(const char *name);
 /* Lanes, bars and arrows by chance; the same for the same seed. */
 struct sample *sample_random(unsigned seed);
 
+/* Have every sample checked, and so many made by chance. */
+void samples_each(void (*check)(const struct story *s), unsigned seeds);
+
 #endif

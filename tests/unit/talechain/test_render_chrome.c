@@ -112,20 +112,8 @@ check(const struct story *s)
 static void
 test_rules(void **state)
 {
-	struct sample *s;
-	unsigned i;
-
 	(void)state;
-	for (i = 0; sample_names[i] != NULL; i++) {
-		s = sample_new(sample_names[i]);
-		check(&s->story);
-		free(s);
-	}
-	for (i = 0; i < SEEDS; i++) {
-		s = sample_random(i);
-		check(&s->story);
-		free(s);
-	}
+	samples_each(check, SEEDS);
 }
 
 /* Goal: of a story that makes sense no arrow is left out. */

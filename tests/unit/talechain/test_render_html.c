@@ -76,20 +76,8 @@ whole(const struct story *s)
 static void
 test_whole(void **state)
 {
-	struct sample *s;
-	unsigned i;
-
 	(void)state;
-	for (i = 0; sample_names[i] != NULL; i++) {
-		s = sample_new(sample_names[i]);
-		whole(&s->story);
-		free(s);
-	}
-	for (i = 0; i < SEEDS; i++) {
-		s = sample_random(i);
-		whole(&s->story);
-		free(s);
-	}
+	samples_each(whole, SEEDS);
 }
 
 /* Goal: the policy stands before everything that it is to hold back. */
