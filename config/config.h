@@ -228,6 +228,7 @@ struct config {
 
 	struct {
 		char *user, *group; /* owned; "" = stay */
+		bool core_dumps;
 	} process;
 };
 

@@ -667,6 +667,11 @@ const struct config_key config_keys[] = {
 {"process.group", KEY_TEXT, PLACE(config, process.group),
 	.restart = true, .fallback = "",
 	.meaning = "The group likewise; \"\" for the user's own."},
+{"process.core_dumps", KEY_BOOL, PLACE(config, process.core_dumps),
+	.restart = true, .fallback = "false",
+	.meaning = "Leave a core dump after a crash, if the system does.  It "
+	"holds requests, credentials too.  Launched servers are not "
+	"affected."},
 };
 /* clang-format on */
 const unsigned config_keys_count = sizeof(config_keys) / sizeof(config_keys[0]);

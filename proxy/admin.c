@@ -97,6 +97,31 @@ on_servers(struct evhttp_request *r, void *user)
 }
 
 static void
+on_requests(struct evhttp_request *r, void *user)
+{
+	struct json j;
+
+	if (!admin_admit(user, r, EVHTTP_REQ_GET))
+		return;
+	json_init(&j, false);
+	admin_write_requests(
+	    admin_proxy(user), admin_query_number(r, "n", 100, 1000), &j);
+	admin_reply_json(r, &j);
+}
+
+static void
+on_config(struct evhttp_request *r, void *user)
+{
+	struct json j;
+
+	if (!admin_admit(user, r, EVHTTP_REQ_GET))
+		return;
+	json_init(&j, true);
+	config_write(admin_proxy(user)->config, &j);
+	admin_reply_json(r, &j);
+}
+
+static void
 on_ledger(struct evhttp_request *r, void *user)
 {
 	struct json j;
@@ -201,6 +226,8 @@ on_index(struct evhttp_request *r, struct admin *user)
 	static const char text[] =
 	    "GET  /metrics          Prometheus text\n"
 	    "GET  /servers          both servers\n"
+	    "GET  /requests?n=100   what is in flight, oldest first\n"
+	    "GET  /config           the configuration in effect\n"
 	    "GET  /live             a page that shows what happens\n"
 	    "GET  /live.json        the same as JSON\n"
 	    "GET  /ledger           what hedging cost and was worth\n"
@@ -250,6 +277,8 @@ static const struct {
 } handlers[] = {
     {"/metrics", on_metrics},
     {"/servers", on_servers},
+    {"/requests", on_requests},
+    {"/config", on_config},
     {"/slow", on_slow},
     {"/ledger", on_ledger},
     {"/live", on_live},

@@ -88,6 +88,67 @@ admin_write_servers(struct proxy *p, struct json *j)
 	json_object_end(j);
 }
 
+static const char *
+state_name(enum request_state state)
+{
+	switch (state) {
+	case REQUEST_READING:
+		return "reading";
+	case REQUEST_QUEUED:
+		return "queued";
+	case REQUEST_RUNNING:
+		return "running";
+	case REQUEST_COMMITTED:
+		return "committed";
+	case REQUEST_LOCAL:
+		return "local";
+	}
+	return "";
+}
+
+/* No fields and no body: they are their users' (docs/threat-model.md). */
+static void
+write_request(const struct request *r, struct instant now, struct json *j)
+{
+	json_object_begin(j);
+	json_key_string(j, "id", r->external_id);
+	json_key_string(j, "method", r->method_text);
+	json_key_string(j, "target", r->target);
+	json_key_string(j, "client", r->client_address);
+	json_key_string(j, "state", state_name(r->state));
+	json_key_int(j, "age_ns", instant_since(now, r->first_byte));
+	json_key(j, "servers");
+	json_array_begin(j);
+	for (unsigned i = 0; i < r->race.started; i++)
+		json_string(j,
+		    r->proxy->config->server[r->race.attempt[i].server].name);
+	json_array_end(j);
+	json_object_end(j);
+}
+
+void
+admin_write_requests(struct proxy *p, unsigned max, struct json *j)
+{
+	struct instant now = instant_now();
+	const struct request *r;
+	unsigned n = 0;
+
+	json_object_begin(j);
+	json_key_string(j, "schema", "tailor.requests/1");
+	json_key_uint(j, "inflight", p->table.inflight_count);
+	json_key_uint(j, "queued", p->queued);
+	json_key(j, "requests");
+	json_array_begin(j);
+	TAILQ_FOREACH(r, &p->table.inflight, link)
+	{
+		if (n++ == max)
+			break;
+		write_request(r, now, j);
+	}
+	json_array_end(j);
+	json_object_end(j);
+}
+
 void
 admin_write_stream(const struct proxy *p, struct json *j)
 {

@@ -13,6 +13,9 @@ struct proxy;
 /* Both servers: tailor.servers/1. */
 void admin_write_servers(struct proxy *p, struct json *j);
 
+/* What is in flight, the oldest max of it: tailor.requests/1. */
+void admin_write_requests(struct proxy *p, unsigned max, struct json *j);
+
 /* Where the timeline stream is. */
 void admin_write_stream(const struct proxy *p, struct json *j);
 

@@ -150,9 +150,6 @@ client_next(struct client *c)
 	if (c->closed)
 		return;
 	c->requests++;
-	if (config->proxy.keep_alive_requests > 0 &&
-	    c->requests >= config->proxy.keep_alive_requests)
-		c->close = true;
 	if (c->close || !whole || c->proxy->stopping ||
 	    (c->ended && c->in == NULL)) {
 		client_end(c);

@@ -82,6 +82,10 @@ take_head(struct client *c, size_t length)
 		return false;
 	}
 	p->metrics.keepalive_reuse += c->requests > 0;
+	/* The last one here: its answer has to say so. */
+	if (p->config->proxy.keep_alive_requests > 0 &&
+	    c->requests + 1 >= p->config->proxy.keep_alive_requests)
+		head->keep_alive = false;
 	http_body_init(&c->body, head->framing, head->content_length,
 	    p->config->proxy.body_max_bytes);
 	c->body.request = true;

@@ -29,6 +29,7 @@ metrics_init(struct metrics *m)
 	distribution_init_reactions(&m->hedge_send);
 	distribution_init_reactions(&m->hazard_sent);
 	distribution_init_requests(&m->hedge_saved);
+	distribution_init_requests(&m->queue);
 	distribution_init_requests(&m->loser);
 	distribution_init_reactions(&m->loop_lag);
 	distribution_init_reactions(&m->swap);
@@ -145,6 +146,8 @@ write_requests(struct proxy *p, struct exposition *e)
 	    "Requests in the table.", p->table.inflight_count);
 	exposition_gauge(e, "tailor_requests_queued",
 	    "Of those, waiting for a server.", p->queued);
+	one_histogram(e, "tailor_queue_duration_seconds",
+	    "Those that had to wait: how long.", &m->queue);
 	exposition_gauge(e, "tailor_connections_current", "Client connections.",
 	    p->client_count);
 	exposition_gauge(e, "tailor_connections_half_open",

@@ -133,6 +133,7 @@ struct metrics {
 	struct distribution hazard_sent; /* the same for each hazard's last */
 	struct distribution hedge_saved; /* loser's latency - winner's */
 	struct distribution loser;	 /* a loser's whole latency */
+	struct distribution queue;	 /* waited for a server */
 	struct distribution swap;	 /* hazard happened -> swapped */
 	struct distribution hazard_length[HAZARD_KIND_COUNT];
 	struct distribution loop_lag; /* of the tick */

@@ -248,6 +248,16 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	    "Of those, not in use.", (double)p->blocks.available);
 	exposition_counter(e, "tailor_memory_refused_total",
 	    "Blocks refused at the limit.", p->blocks.refused);
+	exposition_gauge(e, "tailor_table_entries",
+	    "Requests that are known: in flight, and the last finished.",
+	    p->table.inflight_count + (p->table.finished < p->table.history_max
+					      ? (double)p->table.finished
+					      : p->table.history_max));
+	exposition_counter(e, "tailor_stream_events_total",
+	    "Events written to the stream.", timeline_position(p->timeline));
+	exposition_gauge(e, "tailor_stream_slots",
+	    "Events that the stream holds; older ones are overwritten.",
+	    p->config->profiler.stream_slots);
 	exposition_gauge(e, "tailor_table_bytes",
 	    "Request bodies kept for a hedge.", (double)p->body_kept_bytes);
 	access_log_stats(p->access_log, &access);

@@ -115,6 +115,17 @@ VALUE(sick, s->checks_failed)
 #undef VALUE
 
 static void
+server_histogram(struct proxy *p, struct exposition *e, const char *name,
+    unsigned server, const struct distribution *d)
+{
+	char label[80];
+
+	snprintf(label, sizeof(label), "server=\"%s\"",
+	    p->config->server[server].name);
+	exposition_histogram(e, name, label, d, NULL);
+}
+
+static void
 write_states(struct proxy *p, struct exposition *e)
 {
 	exposition_family(e, "tailor_server_state", "gauge",
@@ -143,14 +154,14 @@ write_states(struct proxy *p, struct exposition *e)
 		}
 	exposition_family(e, "tailor_warmup_duration_seconds", "histogram",
 	    "Answering again to ready.");
-	for (unsigned s = 0; s < p->config->servers; s++) {
-		char label[80];
-
-		snprintf(label, sizeof(label), "server=\"%s\"",
-		    p->config->server[s].name);
-		exposition_histogram(e, "tailor_warmup_duration_seconds", label,
-		    &p->server[s].warmup_length, NULL);
-	}
+	for (unsigned s = 0; s < p->config->servers; s++)
+		server_histogram(p, e, "tailor_warmup_duration_seconds", s,
+		    &p->server[s].warmup_length);
+	exposition_family(e, "tailor_server_connect_seconds", "histogram",
+	    "Connections opened: until they were established.");
+	for (unsigned s = 0; s < p->config->servers; s++)
+		server_histogram(p, e, "tailor_server_connect_seconds", s,
+		    &p->server[s].connect_length);
 }
 
 void

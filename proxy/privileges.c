@@ -13,6 +13,7 @@
 #include <pwd.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -114,6 +115,27 @@ identity_change(const char *name, uid_t uid, gid_t gid)
 	/* So that /proc/self is ours, as for any process of the user. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	return 0;
+}
+
+static struct rlimit core_before = {RLIM_INFINITY, RLIM_INFINITY};
+static bool core_changed;
+
+void
+privileges_core_off(const struct config *c)
+{
+	struct rlimit none;
+
+	if (c->process.core_dumps || getrlimit(RLIMIT_CORE, &core_before) < 0)
+		return;
+	none = (struct rlimit){0, core_before.rlim_max};
+	core_changed = setrlimit(RLIMIT_CORE, &none) == 0;
+}
+
+void
+privileges_core_restore(void)
+{
+	if (core_changed)
+		setrlimit(RLIMIT_CORE, &core_before);
 }
 
 int

@@ -18,4 +18,9 @@ struct config;
  */
 int privileges_drop(const struct config *c);
 
+/* No core dump of us (process.core_dumps); and, in a child before it executes
+ * somebody else's program, what there was before. */
+void privileges_core_off(const struct config *c);
+void privileges_core_restore(void);
+
 #endif

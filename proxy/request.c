@@ -176,6 +176,7 @@ request_enqueue(struct request *r)
 		return;
 	}
 	r->state = REQUEST_QUEUED;
+	r->queued = instant_now();
 	TAILQ_INSERT_TAIL(&p->queue, r, queue_link);
 	p->queued++;
 	/* Until it runs, the commit timer serves as the queue's. */
@@ -190,6 +191,8 @@ request_unqueue(struct request *r)
 		return;
 	TAILQ_REMOVE(&r->proxy->queue, r, queue_link);
 	r->proxy->queued--;
+	distribution_record(
+	    &r->proxy->metrics.queue, instant_since(instant_now(), r->queued));
 	event_del(&r->commit_timer);
 }
 

@@ -103,6 +103,7 @@ struct request {
 
 	struct instant accepted; /* only if the first of its connection */
 	struct instant first_byte, received, committed;
+	struct instant queued; /* if it had to wait for a server */
 	uint64_t stream_begin;
 };
 

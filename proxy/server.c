@@ -363,6 +363,7 @@ server_init(struct server *s, struct proxy *p, unsigned index)
 	distribution_init_requests(&s->responses[0]);
 	distribution_init_requests(&s->responses[1]);
 	distribution_init_lives(&s->warmup_length);
+	distribution_init_reactions(&s->connect_length);
 	s->warmup = calloc(WARMUPS_MAX, sizeof(*s->warmup));
 	if (s->warmup == NULL)
 		return -ENOMEM;

@@ -94,6 +94,7 @@ struct server {
 	uint64_t checks_ok, checks_failed;
 	struct distribution responses[2]; /* without, with a hazard */
 	struct distribution warmup_length;
+	struct distribution connect_length;
 };
 
 /* Set up a server and begin to look for it (or to launch it).  0 or -errno. */

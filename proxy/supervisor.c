@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "base/topology.h"
+#include "proxy/privileges.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 
@@ -164,6 +165,7 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 	signal(SIGPIPE, SIG_DFL);
 	setpgid(0, 0); /* a Ctrl-C at the terminal is ours to pass on */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	privileges_core_restore();
 	if (cpus != NULL)
 		sched_setaffinity(0, sizeof(*cpus), cpus);
 	if (null >= 0)

@@ -25,6 +25,7 @@
 #include "proxy/analysis.h"
 #include "proxy/notify.h"
 #include "proxy/placement.h"
+#include "proxy/privileges.h"
 #include "proxy/proxy.h"
 #include "proxy/settings.h"
 
@@ -220,6 +221,7 @@ serve(struct config *c, struct settings *settings)
 		return -ENOMEM;
 	}
 	p->source = (struct config_source){config_again, settings};
+	privileges_core_off(c);
 	placement_plan(p);
 	err = open_timeline(p, c);
 	if (err == 0)

@@ -272,6 +272,7 @@ uplink_open(struct uplink *u)
 		return err;
 	}
 	u->cookie = socket_cookie(u->fd);
+	u->opened = instant_now();
 	u->open = true;
 	u->exchanges = 0;
 	u->server->connects++;
@@ -393,6 +394,8 @@ on_uplink_writable(evutil_socket_t fd, short what, void *user)
 			return;
 		}
 		event_del(&u->timer);
+		distribution_record(&u->server->connect_length,
+		    instant_since(instant_now(), u->opened));
 		uplink_move(u, UPLINK_BUSY);
 		uplink_want_read(u, true);
 		if (u->ops != NULL && u->ops->connected != NULL)

@@ -89,6 +89,7 @@ struct uplink {
 	struct server *server;	  /* borrowed */
 	int fd;			  /* owned */
 	uint64_t cookie;	  /* of the socket, 0: none */
+	struct instant opened;
 	enum uplink_state state;
 	struct event readable, writable, timer;
 	bool reading, writing; /* events registered */

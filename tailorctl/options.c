@@ -85,8 +85,7 @@ print_option(const struct option_row *row)
 static void
 print_help(void)
 {
-	printf("usage: tailorctl [OPTION]... COMMAND [ARGUMENT]\n"
-	       "Ask a running tailor.\n\n"
+	printf("usage: tailorctl [OPTION]... COMMAND [ARGUMENT]\n\n"
 	       "commands:\n");
 	for (unsigned i = 0; i < COMMAND_COUNT; i++) {
 		char words[32];

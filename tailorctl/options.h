@@ -24,6 +24,7 @@ enum {
 #define COMMANDS(X)                                                       \
 	X(servers, "", "",                                                \
 	    "the servers, which one is active, and how they do")          \
+	X(requests, "n", "", "what is in flight, oldest first")           \
 	X(slow, "nwcp", "", "the latest slow requests, and why")          \
 	X(why, "HSCo", "ID", "where one slow request spent its time")     \
 	X(pin, "", "ID", "keep the timeline of a request")                \

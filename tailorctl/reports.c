@@ -143,6 +143,55 @@ command_servers(const struct options *options)
 	return report(options, "GET", "/servers", show_servers);
 }
 
+static void
+show_request(const cJSON *r)
+{
+	const cJSON *server;
+	char id[64], state[16], method[16], target[512], age[64];
+	char servers[128] = "", asked[64];
+
+	cJSON_ArrayForEach(server, field_list(r, "servers"))
+	{
+		const char *text = cJSON_GetStringValue(server);
+		size_t n = strlen(servers);
+
+		snprintf(servers + n, sizeof(servers) - n, "%s%.40s",
+		    n > 0 ? "," : "", text != NULL ? text : "?");
+	}
+	plain_cell(id, sizeof(id), field_text(r, "id"), 17);
+	plain_cell(state, sizeof(state), field_text(r, "state"), 9);
+	plain_cell(method, sizeof(method), field_text(r, "method"), 7);
+	plain_cell(target, sizeof(target), field_text(r, "target"), 20);
+	printf("%-17s %7s %-9s %-14.14s %s %s\n", id,
+	    plain_duration(age, field_number(r, "age_ns", -1)), state,
+	    plain_cell(asked, sizeof(asked), servers, 14), method, target);
+}
+
+static void
+show_requests(const cJSON *tree)
+{
+	const cJSON *r;
+
+	printf("%lld in flight, %lld of them wait for a server\n",
+	    (long long)field_number(tree, "inflight", 0),
+	    (long long)field_number(tree, "queued", 0));
+	if (cJSON_GetArraySize(field_list(tree, "requests")) == 0)
+		return;
+	printf("%-17s %7s %-9s %-14s %s\n", "ID", "AGE", "STATE", "SERVERS",
+	    "REQUEST");
+	cJSON_ArrayForEach(r, field_list(tree, "requests")) show_request(r);
+}
+
+int
+command_requests(const struct options *options)
+{
+	char target[64];
+
+	snprintf(target, sizeof(target), "/requests?n=%llu",
+	    (unsigned long long)options->count);
+	return report(options, "GET", target, show_requests);
+}
+
 /* "10:15:03" of today, "11-20 10:15" of another day. */
 static const char *
 short_time(const cJSON *one, char out[32])

@@ -570,6 +570,9 @@ def test_queue_when_the_server_is_full(upstream, tailor):
         assert a.response().body == b"a"
         server.expect().reply(200, b"b")
         assert b.response().body == b"b"
+    m = t.metrics()
+    assert m["tailor_queue_duration_seconds_count"] == 1
+    assert m["tailor_queue_duration_seconds_sum"] > 0
 
 
 def test_queue_timeout(upstream, tailor):

@@ -1,0 +1,223 @@
+"""Goal: keys of the configuration that no other test turns do what the manual
+says of them."""
+
+import os
+import resource
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from support.message import response
+from support.pair import hazard
+from support.process import free_port
+from support.wait import wait_until
+
+
+@pytest.fixture
+def one(upstream, tailor):
+    """One scripted server; start(**sections) puts a tailor before it."""
+    server = upstream("active")
+
+    def start(**sections):
+        return tailor(server, **sections)
+
+    start.server = server
+    return start
+
+
+def test_keep_alive_requests(one):
+    # Goal: the last answer that a connection may carry says that it is.
+    one.server.serve()
+    t = one(proxy={"keep_alive_requests": 3})
+    with t.client() as c:
+        said = [c.get().get("connection") for _ in range(3)]
+        assert said == [None, None, "close"]
+        c.expect_end()
+
+
+def test_upstream_idle_timeout(one):
+    # Goal: a kept connection is given up before its server does it; with
+    # time it is used again.
+    t = one(proxy={"upstream_idle_timeout": "30ms"})
+    with t.client() as c:
+        c.request()
+        r = one.server.expect()
+        r.reply(200, b"")
+        assert c.response().status == 200
+        r.connection.wait_end()
+        c.request()
+        again = one.server.expect()
+        again.reply(200, b"")
+        assert c.response().status == 200
+        assert again.connection is not r.connection
+
+
+def test_idle_timeout(one):
+    # Goal: a client that says nothing more is closed, without a word.
+    one.server.serve()
+    t = one(proxy={"idle_timeout": "50ms"})
+    with t.client() as c:
+        assert c.get().status == 200
+        c.expect_end()
+
+
+def test_lingering(one):
+    # Goal: after a refusal what still comes is read and dropped for that
+    # long, so that the answer is not lost to a reset; then it ends.
+    t = one(proxy={"lingering": "200ms", "body_max": 10})
+    with t.client() as c:
+        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            for _ in range(100000):
+                c.send(b"x" * 100)
+    with t.client() as c:
+        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
+               + b"x" * 100000)
+        assert c.response().status == 413
+        c.expect_end()
+    assert not one.server.requests
+
+
+def test_connect_timeout(tailor):
+    # Goal: a server that does not take connections costs connect_timeout and
+    # not request_timeout; those that it took were timed.
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        port = listener.getsockname()[1]
+        t = tailor({"name": "a", "address": f"127.0.0.1:{port}"},
+                   proxy={"connect_timeout": "50ms"})
+        waiting = []
+        while True:  # until its queue is full
+            waiting.append(socket.socket())
+            waiting[-1].settimeout(0.2)
+            try:
+                waiting[-1].connect(("127.0.0.1", port))
+            except TimeoutError:
+                break
+        with t.client() as c, t.client() as d:
+            d.request()  # has the connection that was probed with
+            t.wait_metric("tailor_requests_inflight", 1)
+            assert c.get().status == 502
+        m = t.metrics()
+        assert m['tailor_server_errors_total{server="a",type="refused"}'] >= 1
+        opened = m['tailor_server_connect_seconds_count{server="a"}']
+        assert 1 <= opened < m['tailor_server_connects_total{server="a"}']
+        for one in waiting:
+            one.close()
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_warm_up_without_credentials(upstream, tailor, wanted):
+    # Goal: what carries a cookie or a password is not replayed to a server
+    # that warms up, unless somebody says so.
+    a, b = upstream("a").serve(), upstream("b")
+    seen = []
+    b.stop()
+    t = tailor(a, b, warmup={
+        "requests": 4, "concurrency": 1, "rate": 1000, "max": "60s",
+        "p95_factor": 1000, "credentials": wanted})
+    with t.client() as c:
+        for name, value in (("Cookie", "s=secret"),
+                            ("Authorization", "Basic c2VjcmV0")):
+            assert c.get(f"/{name}", fields=[(name, value)]).status == 200
+        assert c.get("/plain").status == 200
+    b.serve(lambda r: seen.append((r.target, r.get("cookie"),
+                                   r.get("authorization"),
+                                   r.get("tailor-warmup")))
+            or response(200, b""))
+    b.listen()
+    t.wait_server("b", state="ready")
+    assert {x[3] for x in seen} == {"1"}
+    targets = {x[0] for x in seen}
+    assert "/plain" in targets
+    assert ("/Cookie" in targets) == ("/Authorization" in targets) == wanted
+    assert any("secret" in str(x) for x in seen) == wanted
+
+
+def test_no_core_dump(tailor, scratch):
+    # Goal: a crash leaves no requests in a file; a launched server keeps the
+    # limit that it would have had.
+    out = scratch / "limits"
+    child = scratch / "child.py"
+    child.write_text("import os,time\n"
+                     f"open({str(out)!r}+'.tmp','w')"
+                     ".write(open('/proc/self/limits').read())\n"
+                     f"os.rename({str(out)!r}+'.tmp',{str(out)!r})\n"
+                     "time.sleep(600)\n")
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    if before[1] != resource.RLIM_INFINITY and before[1] < 4096:
+        pytest.skip("the hard limit on core dumps is too low to tell")
+    resource.setrlimit(resource.RLIMIT_CORE, (4096, before[1]))
+    try:
+        server = {"name": "a", "address": f"127.0.0.1:{free_port()}",
+                  "launch": {"command": [sys.executable, str(child)]}}
+        t = tailor(server, ready=False)
+        wanted = tailor(server | {"launch": {}}, ready=False,
+                        process={"core_dumps": True})
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+
+    def soft(text):
+        line = next(x for x in text.splitlines() if "core file" in x)
+        return line.split()[4]
+
+    def limits(process):
+        with open(f"/proc/{process.pid}/limits", encoding="utf-8") as file:
+            return soft(file.read())
+
+    wait_until(out.exists, "the child has looked at its limits")
+    assert limits(t) == "0" and limits(wanted) == "4096"
+    assert soft(out.read_text()) == "4096"
+    assert os.path.exists(t.admin)
+
+
+def test_requests_in_flight(pair, build):
+    # Goal: what is in flight is listed, oldest first, with where it is; no
+    # field of a request is.
+    t = pair()
+    with t.client() as c, t.client() as d, t.client() as e:
+        c.request("GET", "/first", fields=[("x-request-id", "one"),
+                                           ("Cookie", "s=secret")])
+        held = pair.a.expect()
+        hazard(t, "a", "begin")
+        pair.b.expect()
+        d.request("GET", "/second", fields=[("x-request-id", "two")])
+        pair.b.expect()
+        e.send(b"POST /third HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n")
+        wait_until(lambda: t.ask_json("/requests")["inflight"] == 3,
+                   "three in flight")
+        answer = t.ask("/requests").body.decode()
+        assert "secret" not in answer
+        tree = t.ask_json("/requests")
+        assert tree["schema"] == "tailor.requests/1" and tree["queued"] == 0
+        rows = [(r["target"], r["state"], r["servers"])
+                for r in tree["requests"]]
+        assert rows == [("/first", "running", ["a", "b"]),
+                        ("/second", "running", ["b"]),
+                        ("/third", "reading", [])]
+        assert tree["requests"][0]["id"] == "one"
+        ages = [r["age_ns"] for r in tree["requests"]]
+        assert ages == sorted(ages, reverse=True) and ages[-1] > 0
+        assert len(t.ask_json("/requests?n=1")["requests"]) == 1
+        told = subprocess.run(
+            [build / "tailorctl", "-a", t.admin, "requests"], text=True,
+            capture_output=True, timeout=30, check=True).stdout.splitlines()
+        assert told[0] == "3 in flight, 0 of them wait for a server"
+        assert told[2].split()[0] == "one" and told[2].endswith("GET /first")
+        assert max(map(len, told)) <= 80
+        held.reply(200, b"")
+        assert c.response().status == 200
+        c.close()
+    t.ask("/hazard?server=a&kind=gc&state=end", "POST")
+
+
+def test_configuration_in_effect(one):
+    # Goal: GET /config is what a reload has made of it.
+    one.server.serve()
+    t = one(slow={"target": "7ms"})
+    assert t.ask_json("/config")["slow"]["target"] == "7ms"
+    assert t.ask_json("/config")["servers"][0]["name"] == "active"
+    assert t.ask("/config", "POST").status == 405
