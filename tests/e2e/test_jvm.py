@@ -90,6 +90,8 @@ def test_requests_in_flight_survive_a_long_collection(java_classes, tailor):
     threads = [threading.Thread(target=load) for _ in range(8)]
     for thread in threads:
         thread.start()
+    pid = str(server(t, "a")["pid"]).encode()
+    wait_until(lambda: served and served[-1].strip() == pid, "a serves")
     with Client(("127.0.0.1", port)) as c:
         assert c.get("/gc").status == 200
     wait_until(lambda: not server(t, "a")["hazards"], "a is calm again")

@@ -265,7 +265,10 @@ def test_active_that_is_unwell(upstream, tailor):
     well_b.set()
     a, b = upstream("active"), upstream("backup")
     t = tailor(health_server(a, well_a), health_server(b, well_b))
-    t.wait_server("backup", state="ready")
+    for name in ("active", "backup"):
+        t.wait_server(name, state="ready")
+    if t.ask_json("/servers")["active"] != "active":  # whichever came first
+        post(t, "/switch")
     well_a.clear()
     t.wait_server("backup", active=True)
     well_b.clear()
