@@ -42,32 +42,37 @@ cause_pauses(struct telling *tl, int attempt)
 	}
 }
 
+bool
+cause_is_classes(
+    const struct telling *tl, const struct tale_entry *e, int attempt)
+{
+	const struct talechain_event *v = &e->slot.event;
+
+	return v->type == TALECHAIN_JVM_RATES && !e->doubtful &&
+	       e->slot.server == tl->t->request.attempt[attempt].server &&
+	       v->arg[2] > 0 && v->arg[2] <= (uint64_t)NS_PER_S * 10 &&
+	       (double)v->arg[0] >=
+		   CLASSES_PER_S * (double)v->arg[2] / (double)NS_PER_S;
+}
+
 void
 cause_classes(struct telling *tl, int attempt)
 {
-	const struct tale *t = tl->t;
-	const struct talechain_event *v;
 	struct claim c = {
 	    .cause = TALE_CAUSE_CLASS_LOADING,
 	    .rank = RANK_CLASSES,
 	    .attempt = attempt,
 	    .cpu = -1,
 	};
-	double s;
 
-	for (size_t i = 0; i < t->entries; i++) {
-		v = &t->entry[i].slot.event;
-		if (v->type != TALECHAIN_JVM_RATES || t->entry[i].doubtful ||
-		    t->entry[i].slot.server !=
-			t->request.attempt[attempt].server ||
-		    v->arg[2] == 0 || v->arg[2] > (uint64_t)NS_PER_S * 10)
+	for (size_t i = 0; i < tl->t->entries; i++) {
+		const struct tale_entry *e = &tl->t->entry[i];
+
+		if (!cause_is_classes(tl, e, attempt))
 			continue;
-		s = (double)v->arg[2] / (double)NS_PER_S;
-		if ((double)v->arg[0] < CLASSES_PER_S * s)
-			continue;
-		c.value = v->arg[0];
-		c.end_ns = telling_at(tl, t->entry[i].at);
-		c.begin_ns = c.end_ns - (int64_t)v->arg[2];
+		c.value = e->slot.event.arg[0];
+		c.end_ns = telling_at(tl, e->at);
+		c.begin_ns = c.end_ns - (int64_t)e->slot.event.arg[2];
 		path_add(tl, &c);
 	}
 }

@@ -86,6 +86,28 @@ evidence_faults(const struct telling *tl, struct story_verdict *v)
 		words_say(&l, "; %u read from disk", major);
 }
 
+/* How many classes, and what was compiled while they came. */
+static void
+evidence_classes(const struct telling *tl, int attempt, struct story_verdict *v)
+{
+	uint64_t classes = 0, compiled = 0;
+	struct line l = evidence(v);
+
+	for (size_t i = 0; i < tl->t->entries; i++) {
+		const struct tale_entry *e = &tl->t->entry[i];
+
+		if (!cause_is_classes(tl, e, attempt))
+			continue;
+		classes += e->slot.event.arg[0] & UINT32_MAX;
+		compiled += e->slot.event.arg[1] & UINT32_MAX;
+	}
+	if (classes > 0)
+		words_say(&l,
+		    "%" PRIu64 " classes were prepared and %" PRIu64
+		    " methods compiled meanwhile",
+		    classes, compiled);
+}
+
 /* When the largest piece of it was, if it is not all of it. */
 static void
 evidence_piece(const struct telling *tl, enum tale_cause cause, size_t segment,
@@ -141,6 +163,9 @@ evidence_write(struct telling *tl, enum tale_cause cause)
 		evidence_pause(tl, c, v);
 	else if (cause == TALE_CAUSE_PAGE_FAULT)
 		evidence_faults(tl, v);
+	else if (cause == TALE_CAUSE_CLASS_LOADING && c != NULL &&
+		 c->attempt >= 0)
+		evidence_classes(tl, c->attempt, v);
 	else if (c != NULL)
 		evidence_piece(tl, cause, segment, v);
 	evidence_application(tl, v);

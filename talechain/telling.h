@@ -205,6 +205,9 @@ void path_add(struct telling *tl, const struct claim *c);
 /* cause_*.c: claims of one kind over the present leg. */
 void cause_pauses(struct telling *tl, int attempt);
 void cause_classes(struct telling *tl, int attempt);
+/* Whether an event says that a server was busy with classes. */
+bool cause_is_classes(
+    const struct telling *tl, const struct tale_entry *e, int attempt);
 void cause_gaps(struct telling *tl);
 /* The same of losses, where threads' own claims would not be true. */
 void cause_losses(struct telling *tl);

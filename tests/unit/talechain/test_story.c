@@ -126,6 +126,15 @@ test_words(void **state)
 	plot_fini(&p);
 
 	plot_init(&p);
+	case_plot(&p, "classes");
+	plot_tell(&p, &t, &s);
+	assert_string_equal(s->verdict.evidence[0],
+	    "800 classes were prepared and 300 methods compiled meanwhile");
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+
+	plot_init(&p);
 	case_plot(&p, "nagle");
 	plot_tell(&p, &t, &s);
 	assert_non_null(strstr(s->verdict.advice[0], "TCP_NODELAY"));
