@@ -1,19 +1,25 @@
 #!/usr/bin/python3
-"""tailor-load beside wrk, ab and h2load, and how fast its one thread is.
+"""tailor-load beside other generators, and how fast its one thread is.
 
-    tests/bench/bench_load.py [--rounds N] [--seconds S]
+    tests/bench/bench_load.py [--rounds N] [--seconds S] [--only PART]
 
-First, closed loops of 1 and 8 connections against an nginx that answers from
-memory: throughput and median of each tool, in rounds in which the tools take
-turns, and the median over rounds of each tool's ratio to tailor-load (1.00:
-they agree).  Only closed loops can be compared: the others have no other, or
-time it differently.  Then the highest open-loop rate at which one sender
-thread keeps its lag's p99 below 200 us and sends what was planned, and beside
-it the most that wrk and h2load get out of the same server.
+check    1000 requests/s, Poisson: the p99 of its own lag, the share of requests
+         sent over 1 ms late, and its verdict.
+compare  Closed loops of 1, 8 and 64 connections against an nginx that answers
+         from memory: throughput and median of each tool, in rounds in which
+         the tools take turns, and the median over rounds of each tool's ratio
+         to tailor-load (1.00: they agree).  Only closed loops can be compared:
+         the others have no other, or time it differently.
+highest  The highest open-loop rate at which one sender thread keeps its lag's
+         p99 below 200 us and sends what was planned, and beside it the most
+         that the others get out of the same server.
 
 Prints figures, judges nothing.  Tools that are not installed are left out:
-nginx-light wrk apache2-utils nghttp2-client.  With --priority tailor-load asks
-for real-time scheduling, which the others cannot.
+nginx-light wrk apache2-utils nghttp2-client hey siege.  hey prints tenths of
+milliseconds and siege means only, so they have no median where it is short.
+With --priority the server and every generator run with real-time priority
+(SCHED_FIFO; it has to be permitted), so that other work disturbs them less;
+what else runs there meanwhile hardly does.
 """
 
 import argparse
@@ -33,6 +39,15 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
 FINE_NS = 200_000
+OTHERS = ("wrk", "ab", "h2load", "hey", "siege")
+HEY_STEPS_US = 1000  # from here on its steps of 100 us are a tenth
+SIEGE = """connection = keep-alive
+parser = false
+limit = 255
+quiet = true
+logging = false
+json_output = true
+"""
 NGINX = """daemon off; master_process off; pid {dir}/pid;
 error_log stderr crit;
 events {{ worker_connections 4096; }}
@@ -56,14 +71,32 @@ def cpus():
     return {allowed[0]}, {allowed[-1]}
 
 
-def call(argv, where):
+def place(where, real_time):
+    """Of a child before it runs."""
+    os.sched_setaffinity(0, where)
+    if real_time:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
+def call(argv, where, real_time=False, home=None):
     """Run on a set of CPUs; standard output."""
     done = subprocess.run(
         [str(a) for a in argv], capture_output=True, text=True, check=False,
-        preexec_fn=lambda: os.sched_setaffinity(0, where))
+        env={**os.environ, "HOME": str(home)} if home else None,
+        preexec_fn=lambda: place(where, real_time))
     if done.returncode not in (0, 4):
         sys.exit(f"{argv[0]} failed: {done.stderr or done.stdout}")
     return done.stdout
+
+
+def middle_of(values):
+    """The median of what is known, or None."""
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def shown(value, width, digits):
+    return f"{'-':>{width}}" if value is None else f"{value:{width}.{digits}f}"
 
 
 class Bench:
@@ -79,8 +112,8 @@ class Bench:
         config.write_text(NGINX.format(dir=directory, port=self.port))
         self.server = subprocess.Popen(
             ["nginx", "-p", directory, "-c", config],
-            stdin=subprocess.DEVNULL, preexec_fn=lambda: os.sched_setaffinity(
-                0, self.server_cpu))
+            stdin=subprocess.DEVNULL,
+            preexec_fn=lambda: place(self.server_cpu, options.priority))
         self._wait()
 
     def _wait(self):
@@ -97,7 +130,8 @@ class Bench:
         self.server.terminate()
         self.server.wait(10)
 
-    # each: (requests/s, median in us) of a closed loop of c connections
+    # each: (requests/s, median in us or None) of a closed loop of c
+    # connections
 
     def tailor_load(self, c, requests):
         out = json.loads(call(
@@ -108,9 +142,13 @@ class Bench:
         it = out["iterations"][0]
         return it["achieved_rate_per_s"], it["latency"]["p50_ns"] / 1e3
 
+    def other(self, argv):
+        return call(argv, self.client_cpu, self.options.priority,
+                    self.directory)
+
     def wrk(self, c, _requests):
-        out = call(["wrk", "-t1", f"-c{c}", f"-d{self.options.seconds}s",
-                    "--latency", self.url], self.client_cpu)
+        out = self.other(["wrk", "-t1", f"-c{c}", "--latency",
+                          f"-d{self.options.seconds}s", self.url])
         value, unit = re.search(r"50%\s+([\d.]+)(us|ms|s)", out).groups()
         scale = {"us": 1, "ms": 1e3, "s": 1e6}[unit]
         return (float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]),
@@ -118,8 +156,8 @@ class Bench:
 
     def ab(self, c, requests):
         table = self.directory / "ab.csv"
-        out = call(["ab", "-q", "-k", f"-c{c}", f"-n{requests}", "-e", table,
-                    self.url], self.client_cpu)
+        out = self.other(["ab", "-q", "-k", f"-c{c}", f"-n{requests}",
+                          "-e", table, self.url])
         with open(table, encoding="ascii") as file:
             rows = dict(list(csv.reader(file))[1:])
         return (float(re.search(r"Requests per second:\s+([\d.]+)", out)[1]),
@@ -128,20 +166,35 @@ class Bench:
     def h2load(self, c, requests):
         log = self.directory / "h2load.tsv"
         log.unlink(missing_ok=True)
-        out = call(["h2load", "--h1", f"-c{c}", "-t1", f"-n{requests}",
-                    f"--log-file={log}", self.url], self.client_cpu)
+        out = self.other(["h2load", "--h1", f"-c{c}", "-t1", f"-n{requests}",
+                          f"--log-file={log}", self.url])
         took = [int(line.split("\t")[2]) for line in
                 log.read_text().splitlines()]
         return (float(re.search(r"([\d.]+) req/s", out)[1]),
                 statistics.median_low(took))
+
+    def hey(self, c, requests):
+        # it wants as many for each worker
+        out = self.other(["hey", "-n", requests // c * c, "-c", c,
+                          "-disable-compression", self.url])
+        median_us = float(re.search(r"50% in ([\d.]+) secs", out)[1]) * 1e6
+        return (float(re.search(r"Requests/sec:\s+([\d.]+)", out)[1]),
+                median_us if median_us >= HEY_STEPS_US else None)
+
+    def siege(self, c, requests):
+        config = self.directory / "siegerc"
+        config.write_text(SIEGE)
+        out = self.other(["siege", "-R", config, "-b", "-c", c, "-r",
+                          max(1, requests // c), self.url])
+        return json.loads(out[out.index("{"):])["transaction_rate"], None
 
     def priority(self):
         return ["--priority"] if self.options.priority else []
 
     def tools(self):
         found = {"tailor-load": self.tailor_load}
-        found.update({name: getattr(self, name) for name in
-                      ("wrk", "ab", "h2load") if shutil.which(name)})
+        found.update({name: getattr(self, name) for name in OTHERS
+                      if shutil.which(name)})
         return found
 
     def compare(self, c):
@@ -162,12 +215,27 @@ class Bench:
               f"\n{'':14}{'':>10}{'us':>10}{'req/s':>13}{'median':>13}")
         base = results["tailor-load"]
         for name, found in results.items():
-            ratios = [statistics.median(one[i] / own[i] for one, own in
-                                        zip(found, base)) for i in (0, 1)]
-            middle = [statistics.median(one[i] for one in found)
+            ratios = [middle_of(one[i] and one[i] / own[i]
+                                for one, own in zip(found, base))
                       for i in (0, 1)]
-            print(f"{name:14}{middle[0]:10.0f}{middle[1]:10.1f}"
-                  f"{ratios[0]:13.2f}{ratios[1]:13.2f}")
+            middle = [middle_of(one[i] for one in found) for i in (0, 1)]
+            print(f"{name:14}{shown(middle[0], 10, 0)}"
+                  f"{shown(middle[1], 10, 1)}{shown(ratios[0], 13, 2)}"
+                  f"{shown(ratios[1], 13, 2)}", flush=True)
+
+    def check(self):
+        """What the generator says of itself at the usual rate."""
+        out = json.loads(call(
+            [BUILD / "tailor-load", "-i", 10, "--cpu", min(self.client_cpu),
+             "--json", "-", *self.priority(), self.url],
+            os.sched_getaffinity(0)))
+        own, sent = out["generator"], out["summary"]["sent"]
+        print(f"1000/s, Poisson, {sent} requests: lag p99 "
+              f"{own['lag_p99_ns'] / 1e3:.1f} us, "
+              f"{100 * own['lag_over_1ms'] / sent:.3f} % sent over 1 ms late, "
+              f"generator {own['verdict']}")
+        for text in own["reasons"] + own["environment"]:
+            print(f"  {text}")
 
     def holds(self, rate):
         """Whether a rate is kept; what disturbs may do so once."""
@@ -201,9 +269,9 @@ class Bench:
             low, high = (middle, high) if self.holds(middle) \
                 else (low, middle)
         print(f"highest rate held: {low:.0f}/s")
-        for name in ("wrk", "h2load"):
-            if shutil.which(name):
-                most, _ = getattr(self, name)(64, 200000)
+        for name, tool in self.tools().items():
+            if name != "tailor-load":
+                most, _ = tool(64, 100000)
                 print(f"most that {name} gets with 64 connections: "
                       f"{most:.0f}/s")
 
@@ -214,6 +282,7 @@ def main():
     p.add_argument("--seconds", type=int, default=1,
                    help="of each tool in each round [1]")
     p.add_argument("--priority", action="store_true")
+    p.add_argument("--only", choices=("check", "compare", "highest"))
     options = p.parse_args()
     if not shutil.which("nginx"):
         print("bench_load: left out, there is no nginx (apt-get install "
@@ -222,9 +291,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tailor-bench-") as directory:
         bench = Bench(options, directory)
         try:
-            for c in (1, 8):
+            if options.only in (None, "check"):
+                bench.check()
+            for c in (1, 8, 64) if options.only in (None, "compare") else ():
                 bench.compare(c)
-            bench.highest()
+            if options.only in (None, "highest"):
+                bench.highest()
         finally:
             bench.close()
 
