@@ -264,8 +264,9 @@ lint:	## format, static analysis, dependency rule, docstrings
 # --- bench: tests/bench/bench_*.c print figures and judge nothing --------------
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,\
     $(wildcard tests/bench/bench_*.c))
+BENCH_SERVANTS := $(addprefix $(BUILD)/bench/,shim_workload fast_origin)
 .PHONY: bench
-bench: programs hazards-programs $(BENCHES) $(BUILD)/bench/shim_workload	## measure; prints figures, judges nothing
+bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints figures, judges nothing
 	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
 	@set -e; for b in $(wildcard tests/bench/bench_*.py); do \
 	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done
