@@ -5,12 +5,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "proxy/client.h"
 #include "proxy/proxy.h"
 #include "proxy/tunnel.h"
+#include "proxy/writer.h"
 
 #define LINES_MAX 512 /* room for framing, Connection, Server-Timing */
 
@@ -85,18 +84,17 @@ choose_framing(struct answer *a, struct request *r, bool whole)
 		r->client->close = true;
 }
 
-static void __attribute__((format(printf, 2, 3)))
-head_add(struct block *head, const char *format, ...)
+static void
+write_ms(struct writer *w, const char *name, int64_t ns)
 {
-	va_list args;
-	int n;
+	uint64_t us = ns < 0 ? 0 : (uint64_t)(ns + NS_PER_US / 2) / 1000;
 
-	va_start(args, format);
-	n = vsnprintf(head->data + head->end, sizeof(head->data) - head->end,
-	    format, args);
-	va_end(args);
-	assert(n > 0 && (size_t)n < sizeof(head->data) - head->end);
-	head->end += (uint32_t)n;
+	writer_text(w, name);
+	writer_decimal(w, us / 1000);
+	writer_put(w,
+	    (char[]){'.', (char)('0' + us / 100 % 10),
+		(char)('0' + us / 10 % 10), (char)('0' + us % 10)},
+	    4);
 }
 
 /* Framing, Connection, Server-Timing, and the head's end. */
@@ -104,26 +102,34 @@ static void
 end_head(struct answer *a, const struct request *r, struct instant written)
 {
 	const struct client *c = r->client;
-	struct instant now = instant_now();
+	struct writer w = {.at = a->head->data + a->head->end,
+	    .capacity = sizeof(a->head->data) - a->head->end};
 
 	if (a->told_length && a->status != 204 &&
-	    a->framing != HTTP_FRAMING_CHUNKED)
-		head_add(a->head, "Content-Length: %llu\r\n",
-		    (unsigned long long)a->length);
+	    a->framing != HTTP_FRAMING_CHUNKED) {
+		writer_text(&w, "Content-Length: ");
+		writer_decimal(&w, a->length);
+		writer_text(&w, "\r\n");
+	}
 	if (a->framing == HTTP_FRAMING_CHUNKED)
-		head_add(a->head, "Transfer-Encoding: chunked\r\n");
+		writer_text(&w, "Transfer-Encoding: chunked\r\n");
 	if (a->status == 101)
-		head_add(a->head, TUNNEL_LINES);
+		writer_text(&w, TUNNEL_LINES);
 	else if (c->close)
-		head_add(a->head, "Connection: close\r\n");
+		writer_text(&w, "Connection: close\r\n");
 	else if (r->minor_zero)
-		head_add(a->head, "Connection: keep-alive\r\n");
-	if (r->generation->config->proxy.server_timing && client_is_known(c))
-		head_add(a->head,
-		    "Server-Timing: tailor;dur=%.3f, upstream;dur=%.3f\r\n",
-		    (double)instant_since(now, r->first_byte) / 1e6,
-		    (double)instant_since(now, written) / 1e6);
-	head_add(a->head, "\r\n");
+		writer_text(&w, "Connection: keep-alive\r\n");
+	if (r->generation->config->proxy.server_timing && client_is_known(c)) {
+		struct instant now = instant_now();
+
+		write_ms(&w, "Server-Timing: tailor;dur=",
+		    instant_since(now, r->first_byte));
+		write_ms(&w, ", upstream;dur=", instant_since(now, written));
+		writer_text(&w, "\r\n");
+	}
+	writer_text(&w, "\r\n");
+	assert(!w.full); /* answer_read left LINES_MAX */
+	a->head->end += (uint32_t)w.length;
 }
 
 void

@@ -9,45 +9,46 @@
 #include "proxy/attempt.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 #include "proxy/client.h"
 #include "proxy/intake.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 #include "proxy/tunnel.h"
+#include "proxy/writer.h"
 
 /* The fields that differ between attempts, and the end of the head. */
 static void
 attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 {
 	const struct request *r = a->request;
-	char *at = a->lines;
-	size_t room = sizeof(a->lines);
-	int n = 0;
+	struct writer w = {.at = a->lines, .capacity = sizeof(a->lines)};
 
-	if (r->wants_body && r->body_whole && !r->streaming)
-		n = snprintf(at, room, "Content-Length: %llu\r\n",
-		    (unsigned long long)r->body_bytes);
-	else if (r->wants_body && r->body_bytes > 0)
-		n = snprintf(at, room, "Content-Length: %llu\r\n",
-		    (unsigned long long)r->body_bytes);
-	else if (r->wants_body)
-		n = snprintf(at, room, "Transfer-Encoding: chunked\r\n");
+	if (r->wants_body &&
+	    ((r->body_whole && !r->streaming) || r->body_bytes > 0)) {
+		writer_text(&w, "Content-Length: ");
+		writer_decimal(&w, r->body_bytes);
+		writer_text(&w, "\r\n");
+	} else if (r->wants_body) {
+		writer_text(&w, "Transfer-Encoding: chunked\r\n");
+	}
 	if (r->trailers && !r->upgrade)
-		n += snprintf(at + n, room - (size_t)n,
-		    "TE: trailers\r\nConnection: TE\r\n");
+		writer_text(&w, "TE: trailers\r\nConnection: TE\r\n");
 	if (r->upgrade)
-		n += snprintf(at + n, room - (size_t)n, TUNNEL_LINES);
-	n += snprintf(
-	    at + n, room - (size_t)n, "Tailor-Attempt: %u\r\n", number);
-	if (trigger != NULL)
-		n += snprintf(
-		    at + n, room - (size_t)n, "Tailor-Hedge: %s\r\n", trigger);
-	n += (int)trace_line(
-	    &r->trace, r->id, number - 1, at + n, room - (size_t)n);
-	n += snprintf(at + n, room - (size_t)n, "\r\n");
-	a->lines_length = (size_t)n;
+		writer_text(&w, TUNNEL_LINES);
+	writer_text(&w, "Tailor-Attempt: ");
+	writer_decimal(&w, number);
+	writer_text(&w, "\r\n");
+	if (trigger != NULL) {
+		writer_text(&w, "Tailor-Hedge: ");
+		writer_text(&w, trigger);
+		writer_text(&w, "\r\n");
+	}
+	w.length += trace_line(&r->trace, r->id, number - 1, w.at + w.length,
+	    w.capacity - w.length);
+	writer_text(&w, "\r\n");
+	assert(!w.full);
+	a->lines_length = w.length;
 }
 
 static struct outgoing
@@ -294,11 +295,11 @@ attempt_describe(const struct attempt *a, struct tale_attempt *out)
 	out->server = server;
 	out->server_pid = (uint32_t)p->server[server].pid;
 	out->cookie = a->cookie;
-	snprintf(out->server_name, sizeof(out->server_name), "%s",
+	writer_copy(out->server_name, sizeof(out->server_name),
 	    p->config->server[server].name);
-	snprintf(out->trigger, sizeof(out->trigger), "%s",
+	writer_copy(out->trigger, sizeof(out->trigger),
 	    hedge_trigger_name(r->race.attempt[a->index].trigger));
-	snprintf(out->outcome, sizeof(out->outcome), "%s",
+	writer_copy(out->outcome, sizeof(out->outcome),
 	    a->outcome != NULL ? a->outcome : "running");
 	out->written = a->written;
 	out->first_byte = a->first_byte;

@@ -25,16 +25,9 @@
 static void
 exchange_sent(struct uplink *u)
 {
-	int one = 1;
-
 	u->sent_all = true;
 	u->written_last = instant_now();
 	uplink_want_write(u, false);
-	/* Acknowledge the response's first segment at once: a server that has
-	 * Nagle on holds its second one back until then.  The kernel forgets
-	 * this mode whenever we send, so it is asked for after each request. */
-	if (u->server->config->address.address.ss_family != AF_UNIX)
-		setsockopt(u->fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof(one));
 	if (u->out.upgrade && u->out.body != NULL)
 		shutdown(u->fd, SHUT_WR); /* the tunnel's client has ended */
 	else if (u->ops != NULL && u->ops->sent != NULL)
@@ -266,10 +259,24 @@ exchange_lost(struct uplink *u, bool orderly, const char *why)
 	}
 }
 
+/* A server that has Nagle on holds a response's next segment back until this
+ * one is acknowledged, which the kernel delays.  A response that is whole
+ * needs no such packet: the next request acknowledges it. */
+static void
+exchange_acknowledge(struct uplink *u)
+{
+	int one = 1;
+
+	if (u->server->config->address.address.ss_family != AF_UNIX)
+		setsockopt(u->fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof(one));
+}
+
 void
 exchange_read(struct uplink *u)
 {
 	struct block *b;
+	unsigned serial = u->serial;
+	bool emptied;
 	ssize_t n;
 
 	if (u->in == NULL)
@@ -289,6 +296,7 @@ exchange_read(struct uplink *u)
 		exchange_lost(u, n == 0, n == 0 ? "closed" : "reset");
 		return;
 	}
+	emptied = (size_t)n < block_room(b);
 	b->end += (uint32_t)n;
 	if (u->state == UPLINK_IDLE) {
 		u->server->extra_bytes += (uint64_t)n;
@@ -299,4 +307,6 @@ exchange_read(struct uplink *u)
 		u->first_byte = instant_now();
 	u->received_bytes += (uint64_t)n;
 	exchange_process(u);
+	if (emptied && u->serial == serial)
+		exchange_acknowledge(u);
 }

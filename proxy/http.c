@@ -60,6 +60,40 @@ line_too_long(const struct http_limits *limits, const char *buf, size_t i)
 	return memchr(buf + start, '\n', i + 1 - start) == NULL;
 }
 
+/* The first byte from i on, before end, that line_check must see, or end.  It
+ * need not see bytes inside a line, but controls. */
+static size_t
+skip_plain(const char *buf, size_t i, size_t end)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t eight;
+
+	if (i == 0 || buf[i - 1] == '\r' || buf[i - 1] == '\n')
+		return i;
+	for (; i + sizeof(eight) <= end; i += sizeof(eight)) {
+		memcpy(&eight, buf + i, sizeof(eight));
+		/* Is any of them below SP?  The sign of each difference. */
+		if ((eight - ones * ' ') & ~eight & ones << 7)
+			break;
+	}
+	while (i < end && (unsigned char)buf[i] >= ' ')
+		i++;
+	return i;
+}
+
+/* Where the limits want to be asked, from i on. */
+static size_t
+limit_next(const struct http_limits *limits, bool request, const char *buf,
+    size_t length, size_t i)
+{
+	size_t start = buf[0] == '\r' ? 2 : 0;
+	size_t line = start + limits->request_line_max - 1, next = length;
+
+	if (request && i <= line && line < next)
+		next = line;
+	return limits->head_max < next ? limits->head_max : next;
+}
+
 enum http_scan
 http_scan(const struct http_limits *limits, bool request, const char *buf,
     size_t length, size_t *scanned, size_t *head_length,
@@ -69,6 +103,10 @@ http_scan(const struct http_limits *limits, bool request, const char *buf,
 
 	assert(*scanned <= length);
 	for (i = *scanned; i < length; i++) {
+		i = skip_plain(
+		    buf, i, limit_next(limits, request, buf, length, i));
+		if (i == length)
+			break;
 		refusal->status = request ? 400 : 502;
 		refusal->reason = line_check(request, buf, i);
 		if (refusal->reason != NULL)

@@ -93,6 +93,7 @@ enum http_field_id {
 struct http_field {
 	struct slice name, value; /* value without surrounding white space */
 	enum http_field_id id;
+	unsigned char traits; /* the gate's own: see http_fields.c */
 	bool drop; /* hop-by-hop, or not to be forwarded; see the gate */
 };
 

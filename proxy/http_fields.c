@@ -9,7 +9,7 @@
  * that turns "-" into "_" cannot tell them from the real ones.
  *
  * Cost: one table look-up per byte, and for each name a compare with those of
- * the table that have its length.
+ * the table that have its length and first letter.
  */
 #include "proxy/http_gate.h"
 
@@ -64,45 +64,48 @@ enum trait {
 	TRAIT_PROTECTED = 8, /* Connection cannot have it removed */
 };
 
+#define NAME(text) text, sizeof(text) - 1
+
 static const struct {
 	const char *name;
+	size_t length;
 	enum http_field_id id;
-	unsigned traits;
+	unsigned char traits;
 } known[] = {
-    {"host", HTTP_FIELD_HOST, TRAIT_REQUEST | TRAIT_PROTECTED},
-    {"connection", HTTP_FIELD_CONNECTION, TRAIT_HOP},
-    {"content-length", HTTP_FIELD_CONTENT_LENGTH, TRAIT_OURS},
-    {"transfer-encoding", HTTP_FIELD_TRANSFER_ENCODING, TRAIT_HOP},
-    {"keep-alive", HTTP_FIELD_KEEP_ALIVE, TRAIT_HOP},
-    {"proxy-connection", HTTP_FIELD_PROXY_CONNECTION, TRAIT_HOP},
-    {"te", HTTP_FIELD_TE, TRAIT_HOP},
-    {"trailer", HTTP_FIELD_TRAILER, TRAIT_HOP},
-    {"upgrade", HTTP_FIELD_UPGRADE, TRAIT_HOP},
-    {"http2-settings", HTTP_FIELD_HTTP2_SETTINGS, TRAIT_HOP},
-    {"expect", HTTP_FIELD_EXPECT, TRAIT_REQUEST},
-    {"x-request-id", HTTP_FIELD_REQUEST_ID, TRAIT_PROTECTED},
-    {"traceparent", HTTP_FIELD_TRACEPARENT, TRAIT_PROTECTED},
-    {"via", HTTP_FIELD_VIA, TRAIT_PROTECTED},
-    {"x-forwarded-for", HTTP_FIELD_X_FORWARDED_FOR, TRAIT_PROTECTED},
-    {"x-forwarded-proto", HTTP_FIELD_X_FORWARDED_PROTO, TRAIT_PROTECTED},
-    {"x-forwarded-host", HTTP_FIELD_X_FORWARDED_HOST, TRAIT_PROTECTED},
-    {"forwarded", HTTP_FIELD_FORWARDED, TRAIT_PROTECTED},
-    {"server-timing", HTTP_FIELD_SERVER_TIMING, 0},
-    {"content-type", HTTP_FIELD_CONTENT_TYPE, TRAIT_PROTECTED},
-    {"accept", HTTP_FIELD_ACCEPT, 0},
-    {"authorization", HTTP_FIELD_AUTHORIZATION, TRAIT_PROTECTED},
-    {"cookie", HTTP_FIELD_COOKIE, TRAIT_PROTECTED},
-    {"date", HTTP_FIELD_DATE, 0},
-    {"retry-after", HTTP_FIELD_RETRY_AFTER, 0},
-    {"x-accel-buffering", HTTP_FIELD_X_ACCEL_BUFFERING, 0},
+    {NAME("host"), HTTP_FIELD_HOST, TRAIT_REQUEST | TRAIT_PROTECTED},
+    {NAME("connection"), HTTP_FIELD_CONNECTION, TRAIT_HOP},
+    {NAME("content-length"), HTTP_FIELD_CONTENT_LENGTH, TRAIT_OURS},
+    {NAME("transfer-encoding"), HTTP_FIELD_TRANSFER_ENCODING, TRAIT_HOP},
+    {NAME("keep-alive"), HTTP_FIELD_KEEP_ALIVE, TRAIT_HOP},
+    {NAME("proxy-connection"), HTTP_FIELD_PROXY_CONNECTION, TRAIT_HOP},
+    {NAME("te"), HTTP_FIELD_TE, TRAIT_HOP},
+    {NAME("trailer"), HTTP_FIELD_TRAILER, TRAIT_HOP},
+    {NAME("upgrade"), HTTP_FIELD_UPGRADE, TRAIT_HOP},
+    {NAME("http2-settings"), HTTP_FIELD_HTTP2_SETTINGS, TRAIT_HOP},
+    {NAME("expect"), HTTP_FIELD_EXPECT, TRAIT_REQUEST},
+    {NAME("x-request-id"), HTTP_FIELD_REQUEST_ID, TRAIT_PROTECTED},
+    {NAME("traceparent"), HTTP_FIELD_TRACEPARENT, TRAIT_PROTECTED},
+    {NAME("via"), HTTP_FIELD_VIA, TRAIT_PROTECTED},
+    {NAME("x-forwarded-for"), HTTP_FIELD_X_FORWARDED_FOR, TRAIT_PROTECTED},
+    {NAME("x-forwarded-proto"), HTTP_FIELD_X_FORWARDED_PROTO, TRAIT_PROTECTED},
+    {NAME("x-forwarded-host"), HTTP_FIELD_X_FORWARDED_HOST, TRAIT_PROTECTED},
+    {NAME("forwarded"), HTTP_FIELD_FORWARDED, TRAIT_PROTECTED},
+    {NAME("server-timing"), HTTP_FIELD_SERVER_TIMING, 0},
+    {NAME("content-type"), HTTP_FIELD_CONTENT_TYPE, TRAIT_PROTECTED},
+    {NAME("accept"), HTTP_FIELD_ACCEPT, 0},
+    {NAME("authorization"), HTTP_FIELD_AUTHORIZATION, TRAIT_PROTECTED},
+    {NAME("cookie"), HTTP_FIELD_COOKIE, TRAIT_PROTECTED},
+    {NAME("date"), HTTP_FIELD_DATE, 0},
+    {NAME("retry-after"), HTTP_FIELD_RETRY_AFTER, 0},
+    {NAME("x-accel-buffering"), HTTP_FIELD_X_ACCEL_BUFFERING, 0},
     /* reserved, since "Connection: close", which we may add, would name it */
-    {"close", HTTP_FIELD_OTHER, TRAIT_HOP},
+    {NAME("close"), HTTP_FIELD_OTHER, TRAIT_HOP},
     /* nothing but a way to set HTTP_PROXY of a CGI program */
-    {"proxy", HTTP_FIELD_OTHER, TRAIT_REQUEST},
-    {"set-cookie", HTTP_FIELD_OTHER, TRAIT_PROTECTED},
-    {"content-encoding", HTTP_FIELD_OTHER, TRAIT_PROTECTED},
-    {"content-range", HTTP_FIELD_OTHER, TRAIT_PROTECTED},
-    {"cache-control", HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {NAME("proxy"), HTTP_FIELD_OTHER, TRAIT_REQUEST},
+    {NAME("set-cookie"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {NAME("content-encoding"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {NAME("content-range"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {NAME("cache-control"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
 };
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
@@ -139,8 +142,12 @@ slice_same(struct slice a, struct slice b)
 bool
 slice_begins(struct slice s, const char *word)
 {
-	size_t length = strlen(word);
+	size_t length;
 
+	/* nearly always enough; all words begin with a letter */
+	if (s.length == 0 || (s.at[0] | 0x20) != word[0])
+		return false;
+	length = strlen(word);
 	return s.length >= length && strncasecmp(s.at, word, length) == 0;
 }
 
@@ -184,22 +191,31 @@ line_take(struct slice *rest, struct slice *line)
 static int
 known_find(struct slice name)
 {
+	char first = name.length > 0 ? (char)(name.at[0] | 0x20) : '\0';
+
 	for (size_t i = 0; i < KNOWN; i++)
-		if (slice_is(name, known[i].name))
+		if (known[i].length == name.length &&
+		    known[i].name[0] == first &&
+		    strncasecmp(known[i].name, name.at, name.length) == 0)
 			return (int)i;
 	return -1;
 }
 
-static enum http_field_id
-field_id(struct slice name)
+static void
+field_recognise(struct http_field *field)
 {
-	int k = known_find(name);
+	int k = known_find(field->name);
 
-	if (k >= 0)
-		return known[k].id;
-	if (slice_begins(name, "tailor-") || slice_begins(name, "x-tailor-"))
-		return HTTP_FIELD_TAILOR;
-	return HTTP_FIELD_OTHER;
+	field->id = HTTP_FIELD_OTHER;
+	field->traits = 0;
+	field->drop = false;
+	if (k >= 0) {
+		field->id = known[k].id;
+		field->traits = known[k].traits;
+	} else if (slice_begins(field->name, "tailor-") ||
+		   slice_begins(field->name, "x-tailor-")) {
+		field->id = HTTP_FIELD_TAILOR;
+	}
 }
 
 /* Where a message ends and whom it is for.  HTAB is white space there too (RFC
@@ -227,8 +243,7 @@ field_read(struct slice line, struct http_field *field)
 	if (value.length > 0 && !slice_all(value, HTTP_CHAR_VALUE))
 		return "control_byte";
 	field->value = slice_trim(value);
-	field->id = field_id(field->name);
-	field->drop = false;
+	field_recognise(field);
 	if (is_framing(field->id) &&
 	    memchr(value.at, '\t', value.length) != NULL)
 		return "tab";
@@ -342,17 +357,10 @@ static bool
 is_dropped(const struct http_limits *limits, bool request,
     const struct http_field *field)
 {
-	int k = known_find(field->name);
+	unsigned drop = TRAIT_HOP | TRAIT_OURS | (request ? TRAIT_REQUEST : 0);
 
-	if (field->id == HTTP_FIELD_TAILOR)
+	if (field->id == HTTP_FIELD_TAILOR || (field->traits & drop) != 0)
 		return true;
-	if (k >= 0) {
-		unsigned drop = TRAIT_HOP | TRAIT_OURS;
-
-		if (request)
-			drop |= TRAIT_REQUEST;
-		return (known[k].traits & drop) != 0;
-	}
 	if (request && memchr(field->name.at, '_', field->name.length) != NULL)
 		return !limits->underscore_pass || name_imitates(field->name);
 	return false;

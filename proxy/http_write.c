@@ -11,48 +11,29 @@
 #include "proxy/http.h"
 
 #include "proxy/http_gate.h"
+#include "proxy/writer.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
-
-struct writer {
-	char *at; /* borrowed from the caller */
-	size_t length, capacity;
-	bool full;
-};
 
 static void
 put(struct writer *w, struct slice s)
 {
-	if (w->full || s.length > w->capacity - w->length) {
-		w->full = true;
-		return;
-	}
-	if (s.length > 0)
-		memcpy(w->at + w->length, s.at, s.length);
-	w->length += s.length;
+	writer_put(w, s.at, s.length);
 }
 
-static void
-put_text(struct writer *w, const char *text)
-{
-	put(w, (struct slice){text, strlen(text)});
-}
-
-static void
+static inline __attribute__((always_inline)) void
 put_field(struct writer *w, const char *name, struct slice value)
 {
-	put_text(w, name);
-	put_text(w, ": ");
+	writer_text(w, name);
+	writer_text(w, ": ");
 	put(w, value);
-	put_text(w, "\r\n");
+	writer_text(w, "\r\n");
 }
 
-static void
+static inline __attribute__((always_inline)) void
 put_field_text(struct writer *w, const char *name, const char *value)
 {
 	put_field(w, name, (struct slice){value, strlen(value)});
@@ -63,18 +44,17 @@ static void
 put_field_again(struct writer *w, const struct http_field *field)
 {
 	put(w, field->name);
-	put_text(w, ": ");
+	writer_text(w, ": ");
 	put(w, field->value);
-	put_text(w, "\r\n");
+	writer_text(w, "\r\n");
 }
 
 static void
 put_content_length(struct writer *w, uint64_t length)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, length);
-	put_field_text(w, "Content-Length", text);
+	writer_text(w, "Content-Length: ");
+	writer_decimal(w, length);
+	writer_text(w, "\r\n");
 }
 
 static int
@@ -89,13 +69,13 @@ static void
 put_request_line(struct writer *w, const struct http_head *head)
 {
 	put(w, head->method_text);
-	put_text(w, " ");
+	writer_text(w, " ");
 	if (head->target.length == 0) /* OPTIONS http://host */
-		put_text(w, "*");
+		writer_text(w, "*");
 	else if (head->target.at[0] == '?') /* http://host?query */
-		put_text(w, "/");
+		writer_text(w, "/");
 	put(w, head->target);
-	put_text(w, " HTTP/1.1\r\n");
+	writer_text(w, " HTTP/1.1\r\n");
 	/* empty if a 1.0 client named none: RFC 9112 3.2 */
 	put_field(w, "Host", head->authority);
 }
@@ -130,17 +110,17 @@ put_forwarded_for(struct writer *w, const struct http_head *head,
 		if (field->id != HTTP_FIELD_X_FORWARDED_FOR ||
 		    field->value.length == 0)
 			continue;
-		put_text(w, before);
+		writer_text(w, before);
 		put(w, field->value);
 		before = ", ";
 	}
 	if (forward->client != NULL) {
-		put_text(w, before);
-		put_text(w, forward->client);
+		writer_text(w, before);
+		writer_text(w, forward->client);
 		before = ", ";
 	}
 	if (before[0] == ',')
-		put_text(w, "\r\n");
+		writer_text(w, "\r\n");
 }
 
 /* RFC 7239; what stands between quotes has none in it. */
@@ -151,18 +131,18 @@ put_rfc7239(struct writer *w, const struct http_head *head,
 	bool v6 =
 	    forward->client != NULL && strchr(forward->client, ':') != NULL;
 
-	put_text(w, "Forwarded: for=");
+	writer_text(w, "Forwarded: for=");
 	if (v6)
-		put_text(w, "\"[");
-	put_text(w, forward->client != NULL ? forward->client : "unknown");
+		writer_text(w, "\"[");
+	writer_text(w, forward->client != NULL ? forward->client : "unknown");
 	if (v6)
-		put_text(w, "]\"");
+		writer_text(w, "]\"");
 	if (head->authority.length > 0) {
-		put_text(w, ";host=\"");
+		writer_text(w, ";host=\"");
 		put(w, head->authority);
-		put_text(w, "\"");
+		writer_text(w, "\"");
 	}
-	put_text(w, ";proto=http\r\n");
+	writer_text(w, ";proto=http\r\n");
 }
 
 /* What the server learns about the client and the way here. */
@@ -190,12 +170,11 @@ put_forwarded(struct writer *w, const struct http_head *head,
 static void
 put_ids(struct writer *w, const struct http_forward *forward)
 {
-	char text[24];
-
 	if (forward->request_id != NULL)
 		put_field_text(w, "X-Request-Id", forward->request_id);
-	snprintf(text, sizeof(text), "%016" PRIx64, forward->tailor_request);
-	put_field_text(w, "Tailor-Request", text);
+	writer_text(w, "Tailor-Request: ");
+	writer_hex(w, forward->tailor_request);
+	writer_text(w, "\r\n");
 	if (forward->traceparent != NULL && forward->traceparent[0] != '\0')
 		put_field_text(w, "traceparent", forward->traceparent);
 }
@@ -232,16 +211,15 @@ http_write_request(const struct http_head *head,
 static void
 put_status_line(struct writer *w, const struct http_head *head)
 {
-	char text[24];
-
 	assert(head->status >= 100 && head->status <= 999);
-	snprintf(text, sizeof(text), "HTTP/1.1 %u ", head->status);
-	put_text(w, text);
+	writer_text(w, "HTTP/1.1 ");
+	writer_decimal(w, head->status);
+	writer_text(w, " ");
 	if (head->reason.length > 0)
 		put(w, head->reason);
 	else
-		put_text(w, http_reason(head->status));
-	put_text(w, "\r\n");
+		writer_text(w, http_reason(head->status));
+	writer_text(w, "\r\n");
 }
 
 /* RFC 9110 8.6, RFC 9112 6.1: neither field on 1xx and 204. */
@@ -272,13 +250,13 @@ http_write_response(const struct http_head *head,
 	if (answer->request_id != NULL)
 		put_field_text(&w, "X-Request-Id", answer->request_id);
 	if (answer->extra != NULL)
-		put_text(&w, answer->extra);
+		writer_text(&w, answer->extra);
 	put_answer_framing(&w, head, answer);
 	if (answer->close)
 		put_field_text(&w, "Connection", "close");
 	else if (answer->keep_alive_10)
 		put_field_text(&w, "Connection", "keep-alive");
-	put_text(&w, "\r\n");
+	writer_text(&w, "\r\n");
 	return writer_finish(&w);
 }
 
@@ -297,10 +275,10 @@ http_write_trailers(struct slice lines, char *out, size_t capacity)
 		if (!field_may_trail((struct slice){line.at, n}))
 			continue;
 		put(&w, (struct slice){line.at, n});
-		put_text(&w, ": ");
+		writer_text(&w, ": ");
 		put(&w,
 		    slice_trim((struct slice){colon + 1, line.length - n - 1}));
-		put_text(&w, "\r\n");
+		writer_text(&w, "\r\n");
 	}
 	return writer_finish(&w);
 }

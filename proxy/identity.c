@@ -3,15 +3,14 @@
  */
 #include "proxy/identity.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "proxy/http_gate.h"
 
 #define TRACE_ID 32
 #define PARENT_ID 16
-#define EXTERNAL_ID 65 /* with its end */
 
 static bool
 is_valid(struct slice s)
@@ -84,7 +83,8 @@ external_id_read(
 		out[field->value.length] = '\0';
 		return;
 	}
-	snprintf(out, EXTERNAL_ID, "%016" PRIx64, id);
+	digits_hex(out, id);
+	out[DIGITS_HEX] = '\0';
 }
 
 /* Distinct for distinct (id, attempt), and never 0: odd numbers times an odd
@@ -100,11 +100,13 @@ size_t
 trace_line(const struct trace *t, uint64_t id, unsigned attempt, char *out,
     size_t size)
 {
+	char parent[DIGITS_HEX + 1] = "";
 	int n;
 
 	if (t->id[0] == '\0')
 		return 0;
-	n = snprintf(out, size, "traceparent: %s-%016" PRIx64 "-%s\r\n", t->id,
-	    parent_id(id, attempt), t->flags);
+	digits_hex(parent, parent_id(id, attempt));
+	n = snprintf(
+	    out, size, "traceparent: %s-%s-%s\r\n", t->id, parent, t->flags);
 	return n > 0 && (size_t)n < size ? (size_t)n : 0;
 }

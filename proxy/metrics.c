@@ -15,6 +15,7 @@
 #include "proxy/access_log.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
+#include "proxy/writer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -64,7 +65,7 @@ metrics_latency(struct metrics *m, int64_t ns, const char *id)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	snprintf(x->id, sizeof(x->id), "%s", id);
+	writer_copy(x->id, sizeof(x->id), id);
 	x->value_ns = ns < 0 ? 0 : (uint64_t)ns;
 	x->wall_ns = (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }

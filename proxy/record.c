@@ -30,6 +30,8 @@ request_describe(
 	out->stream_end = timeline_position(r->proxy->timeline);
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		attempt_describe(&r->attempt[i], &out->attempt[i]);
+	if (r->note == NULL && r->refusal == HEDGE_REFUSED_NONE)
+		return; /* nearly all: no flags */
 	snprintf(out->flags, sizeof(out->flags), "%s%s%s",
 	    r->note != NULL ? r->note : "",
 	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
