@@ -4,6 +4,8 @@
  * Writing: head, the attempt's own lines and body go out in one sendmsg.
  * Reading: the socket is read into a block of the pool; a head is scanned,
  * parsed and handed up; payload is moved to the user's chain block by block.
+ * Once a block was filled, several are read at a time: a long body costs a
+ * system call and a packet for each piece that it goes on in.
  * A callback may detach or close the uplink, and the struct may even carry
  * another exchange when it returns, so the code compares the exchange's serial
  * number after each callback before it goes on.
@@ -21,6 +23,15 @@
 #include "proxy/tunnel.h"
 
 #define INTERIMS_READ_MAX 64 /* 1xx heads before an answer */
+#define HAUL_BLOCKS 4
+
+/* What one read brought: u->in and the blocks after it. */
+struct haul {
+	struct block *block[HAUL_BLOCKS];
+	unsigned blocks;
+	size_t bytes;
+	bool emptied; /* the kernel had no more */
+};
 
 static void
 exchange_sent(struct uplink *u)
@@ -193,16 +204,29 @@ exchange_take_head(struct uplink *u)
 	return true;
 }
 
-/* Body bytes.  False as above. */
+/* What a read brought of a body.  False as above. */
 static bool
-exchange_take_body(struct uplink *u)
+exchange_take_body(struct uplink *u, struct haul *h)
 {
 	struct http_refusal refusal = {0};
 	struct chain data = {0};
 	enum http_body_event event;
-	unsigned serial = u->serial;
+	unsigned serial = u->serial, i = 1;
 
 	event = body_pull(&u->body, &u->in, &data, &u->proxy->blocks, &refusal);
+	for (; i < h->blocks && event == HTTP_BODY_MORE; i++) {
+		u->in = h->block[i];
+		event = body_pull(
+		    &u->body, &u->in, &data, &u->proxy->blocks, &refusal);
+	}
+	for (; i < h->blocks; i++) {
+		/* Bytes behind the body: that there are some is enough. */
+		if (u->in == NULL)
+			u->in = h->block[i];
+		else
+			block_give(&u->proxy->blocks, h->block[i]);
+	}
+	h->blocks = 1;
 	exchange_deliver(u, &data);
 	chain_clear(&data, &u->proxy->blocks);
 	if (u->serial != serial)
@@ -224,13 +248,13 @@ exchange_take_body(struct uplink *u)
 }
 
 static void
-exchange_process(struct uplink *u)
+exchange_process(struct uplink *u, struct haul *h)
 {
 	while (u->in != NULL && block_bytes(u->in) > 0) {
 		if (!u->head_seen) {
 			if (!exchange_take_head(u))
 				return;
-		} else if (!exchange_take_body(u)) {
+		} else if (!exchange_take_body(u, h)) {
 			return;
 		}
 		if (u->head_seen && u->body.done) {
@@ -271,42 +295,86 @@ exchange_acknowledge(struct uplink *u)
 		setsockopt(u->fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof(one));
 }
 
+/* Blocks to read into.  Without memory, or room in a block that holds a head
+ * larger than any limit, this exchange fails; the others go on. */
+static bool
+haul_begin(struct uplink *u, struct haul *h)
+{
+	struct block_pool *pool = &u->proxy->blocks;
+
+	if (u->in == NULL)
+		u->in = block_take(pool);
+	else if (block_bytes(u->in) == 0)
+		u->in->begin = u->in->end = BLOCK_HEADROOM;
+	if (u->in == NULL || block_room(u->in) == 0) {
+		exchange_lost(
+		    u, false, u->in == NULL ? "no_memory" : "head_too_large");
+		return false;
+	}
+	h->block[h->blocks++] = u->in;
+	while (u->wide && u->head_seen && h->blocks < HAUL_BLOCKS &&
+	       (h->block[h->blocks] = block_take(pool)) != NULL)
+		h->blocks++;
+	return true;
+}
+
+/* As recv(2).  Only blocks that got something are left, and u->in. */
+static ssize_t
+haul_read(struct uplink *u, struct haul *h)
+{
+	struct iovec iov[HAUL_BLOCKS];
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = h->blocks};
+	size_t left, room = 0;
+	ssize_t n;
+
+	for (unsigned i = 0; i < h->blocks; i++) {
+		struct block *b = h->block[i];
+
+		iov[i] = (struct iovec){b->data + b->end, block_room(b)};
+		room += iov[i].iov_len;
+	}
+	n = h->blocks == 1 ? recv(u->fd, iov[0].iov_base, room, 0)
+			   : recvmsg(u->fd, &m, 0);
+	left = n > 0 ? (size_t)n : 0;
+	h->bytes = left;
+	h->emptied = left < room;
+	u->wide = left >= iov[0].iov_len;
+	for (unsigned i = 0; i < h->blocks; i++) {
+		size_t part = left < iov[i].iov_len ? left : iov[i].iov_len;
+
+		h->block[i]->end += (uint32_t)part;
+		left -= part;
+	}
+	while (h->blocks > 1 && block_bytes(h->block[h->blocks - 1]) == 0)
+		block_give(&u->proxy->blocks, h->block[--h->blocks]);
+	return n;
+}
+
 void
 exchange_read(struct uplink *u)
 {
-	struct block *b;
 	unsigned serial = u->serial;
-	bool emptied;
+	struct haul h = {0};
 	ssize_t n;
 
-	if (u->in == NULL)
-		u->in = block_take(&u->proxy->blocks);
-	b = u->in;
-	if (b == NULL || block_room(b) == 0) {
-		/* No memory: this exchange fails, the others go on.  A full
-		 * block holds a head larger than any limit. */
-		exchange_lost(
-		    u, false, b == NULL ? "no_memory" : "head_too_large");
+	if (!haul_begin(u, &h))
 		return;
-	}
-	n = recv(u->fd, b->data + b->end, block_room(b), 0);
+	n = haul_read(u, &h);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
 		exchange_lost(u, n == 0, n == 0 ? "closed" : "reset");
 		return;
 	}
-	emptied = (size_t)n < block_room(b);
-	b->end += (uint32_t)n;
 	if (u->state == UPLINK_IDLE) {
-		u->server->extra_bytes += (uint64_t)n;
+		u->server->extra_bytes += h.bytes;
 		uplink_close(u);
 		return;
 	}
 	if (u->received_bytes == 0)
 		u->first_byte = instant_now();
-	u->received_bytes += (uint64_t)n;
-	exchange_process(u);
-	if (emptied && u->serial == serial)
+	u->received_bytes += h.bytes;
+	exchange_process(u, &h);
+	if (h.emptied && u->serial == serial)
 		exchange_acknowledge(u);
 }

@@ -112,6 +112,7 @@ struct uplink {
 	struct block *in; /* owned */
 	size_t scanned;
 	bool head_seen;
+	bool wide;	   /* the last read filled a block: read several */
 	unsigned interims; /* 1xx heads so far */
 	uint64_t received_bytes;
 	struct http_body body;

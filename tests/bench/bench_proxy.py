@@ -47,6 +47,8 @@ CONNECTIONS = (1, 32, 1000)
 PEERS = ("haproxy", "nginx")
 TAILORS = ("off", "on", "kernel")
 SETTLE_S = 0.3
+ANSWERS_MIN = 50  # in a measurement, or it takes longer
+PATIENCE_S = 20
 
 HAPROXY = """global
     nbthread 1
@@ -219,15 +221,18 @@ class Bench:
                       self._url(proxy.port, row)], self.place.load)
         time.sleep(SETTLE_S)
         before, answers = proxy.cpu_ns(), self.origin.answers()
-        time.sleep(self.options.seconds)
-        after, requests = proxy.cpu_ns(), self.origin.answers() - answers
+        begin, took, requests = time.monotonic(), 0, 0
+        while requests < ANSWERS_MIN and took < PATIENCE_S:
+            time.sleep(self.options.seconds)
+            after, requests = proxy.cpu_ns(), self.origin.answers() - answers
+            took = time.monotonic() - begin
         wrk.send_signal(signal.SIGINT)
         out = wrk.communicate(timeout=20)[0]
         if requests == 0 or "Non-2xx" in out:
             sys.exit(f"wrk {row}: {requests} requests\n{out}")
         return {"us": (after[0] - before[0]) / 1e3 / requests,
                 "all_us": (after[1] - before[1]) / 1e3 / requests,
-                "rate": requests / self.options.seconds}
+                "rate": requests / took}
 
     def open(self, port, row):
         """p50 and p99 at the fixed rate, us."""

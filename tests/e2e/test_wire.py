@@ -2,6 +2,7 @@
 request is from, and hedging without a signal."""
 
 import re
+import time
 
 import pytest
 
@@ -23,6 +24,71 @@ def one(upstream, tailor):
 
     start.server = server
     return start
+
+
+# --- bodies -----------------------------------------------------------------
+
+@pytest.mark.parametrize("framing", ["length", "chunked", "close"])
+def test_bodies_of_all_sizes(one, framing):
+    # Goal: what is read several blocks at a time arrives whole, in order and
+    # unframed, at sizes where blocks begin and end, and one response after
+    # the other.
+    t = one()
+    block = 16896
+    pattern = bytes(range(251)) * 1400
+
+    def answer(request):
+        body = pattern[:int(request.target[1:])]
+        if framing == "length":
+            return response(200, body)
+        if framing == "close":
+            request.send(b"HTTP/1.0 200 OK\r\n\r\n" + body)
+            request.close()
+            return b""
+        chunks = [body[i:i + 9973] for i in range(0, len(body), 9973)]
+        return (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + b"".join(b"%x\r\n%b\r\n" % (len(c), c) for c in chunks)
+                + b"0\r\n\r\n")
+
+    one.server.serve(answer)
+    with t.client() as c:
+        for size in (0, 1, block - 100, block, 2 * block, 4 * block - 7,
+                     5 * block, 65536, 6 * block + 1, 300_000):
+            c.request("GET", f"/{size}")
+            assert c.response().body == pattern[:size], size
+
+
+def test_bytes_behind_a_long_body_are_nobodys(one):
+    # Goal: what a server sends behind a body read in several blocks is not
+    # the next answer, and ends that connection.
+    t = one()
+    one.server.serve(lambda request: (
+        response(200, b"a" * 200_000) + response(200, b"forged" * 10_000)))
+    with t.client() as c:
+        for _ in range(3):
+            c.request()
+            assert c.response().body == b"a" * 200_000
+    assert t.metrics()['tailor_server_extra_bytes_total'
+                       '{server="active"}'] > 0
+    assert len(one.server.connections) > 2
+
+
+def test_a_server_with_nagle_is_not_kept_waiting(one):
+    # Goal: a response in two segments does not wait for a delayed
+    # acknowledgement (40 ms): the first is acknowledged when it is read.
+    t = one()
+    took = []
+    with t.client() as c:
+        for _ in range(30):
+            c.request()
+            r = one.server.expect()
+            r.connection.nagle()
+            begin = time.monotonic()
+            r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")
+            r.send(b"body")
+            assert c.response().body == b"body"
+            took.append(time.monotonic() - begin)
+    assert sorted(took)[15] < 0.02, took
 
 
 # --- interim responses ------------------------------------------------------

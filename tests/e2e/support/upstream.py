@@ -100,6 +100,10 @@ class Connection:
         except OSError:
             self._ended.set()  # the peer left: tests look at wait_end()
 
+    def nagle(self):
+        """Hold small segments back until the last one is acknowledged."""
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+
     def close(self):
         """End orderly (FIN)."""
         try:
