@@ -11,6 +11,7 @@ from support.message import response
 from support.pair import hazard
 
 STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: nobody here
+BLOCK = 16896  # what one read brings at first; see proxy/buffer.h
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
 
 
@@ -34,7 +35,6 @@ def test_bodies_of_all_sizes(one, framing):
     # unframed, at sizes where blocks begin and end, and one response after
     # the other.
     t = one()
-    block = 16896
     pattern = bytes(range(251)) * 1400
 
     def answer(request):
@@ -52,22 +52,24 @@ def test_bodies_of_all_sizes(one, framing):
 
     one.server.serve(answer)
     with t.client() as c:
-        for size in (0, 1, block - 100, block, 2 * block, 4 * block - 7,
-                     5 * block, 65536, 6 * block + 1, 300_000):
+        for size in (0, 1, BLOCK - 100, BLOCK, 2 * BLOCK, 4 * BLOCK - 7,
+                     5 * BLOCK, 65536, 6 * BLOCK + 1, 300_000):
             c.request("GET", f"/{size}")
             assert c.response().body == pattern[:size], size
 
 
-def test_bytes_behind_a_long_body_are_nobodys(one):
+@pytest.mark.parametrize("end", [3 * BLOCK, 3 * BLOCK - 5, 200_000])
+def test_bytes_behind_a_long_body_are_nobodys(one, end):
     # Goal: what a server sends behind a body read in several blocks is not
-    # the next answer, and ends that connection.
+    # the next answer, and ends that connection; also if it begins a block.
     t = one()
+    body = b"a" * (end - len(response(200, b"a" * end)) + end)
     one.server.serve(lambda request: (
-        response(200, b"a" * 200_000) + response(200, b"forged" * 10_000)))
+        response(200, body) + response(200, b"forged" * 1000)))
     with t.client() as c:
         for _ in range(3):
             c.request()
-            assert c.response().body == b"a" * 200_000
+            assert c.response().body == body
     assert t.metrics()['tailor_server_extra_bytes_total'
                        '{server="active"}'] > 0
     assert len(one.server.connections) > 2
