@@ -131,14 +131,15 @@ attempt_over(struct attempt *a, enum attempt_end end, bool written,
 {
 	struct request *r = a->request;
 	struct proxy *p = r->proxy;
+	struct instant now = instant_now();
 	struct hedge_view view;
 
 	request_view(r, &view);
-	proxy_emit(p, TALECHAIN_PROXY_ATTEMPT_END, r->id,
-	    (uint64_t)r->race.attempt[a->index].server, (uint64_t)a->index,
-	    (uint64_t)end);
+	proxy_emit_at(p, now, TALECHAIN_PROXY_ATTEMPT_END,
+	    (uint64_t[]){r->id, (uint64_t)r->race.attempt[a->index].server,
+		(uint64_t)a->index, (uint64_t)end});
 	return race_ended(&p->hedging, &r->race, a->index, end, latency_ns,
-	    written, &view, instant_now(), server);
+	    written, &view, now, server);
 }
 
 void
@@ -186,9 +187,9 @@ attempt_commit(struct attempt *a)
 	r->status = a->answer.status;
 	distribution_record(
 	    &p->metrics.commit_delay, instant_since(now, a->first_byte));
-	proxy_emit(p, TALECHAIN_PROXY_COMMIT, r->id,
-	    (uint64_t)r->race.attempt[a->index].server, (uint64_t)a->index,
-	    (uint64_t)a->answer.status);
+	proxy_emit_at(p, now, TALECHAIN_PROXY_COMMIT,
+	    (uint64_t[]){r->id, (uint64_t)r->race.attempt[a->index].server,
+		(uint64_t)a->index, (uint64_t)a->answer.status});
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		if (i != a->index)
 			attempt_drop(&r->attempt[i], "lost");

@@ -37,7 +37,6 @@ static void
 exchange_sent(struct uplink *u)
 {
 	u->sent_all = true;
-	u->written_last = instant_now();
 	uplink_want_write(u, false);
 	if (u->out.upgrade && u->out.body != NULL)
 		shutdown(u->fd, SHUT_WR); /* the tunnel's client has ended */
@@ -64,8 +63,9 @@ exchange_write(struct uplink *u)
 			uplink_want_write(u, errno == EAGAIN);
 			return;
 		}
+		u->written_last = instant_now();
 		if (!instant_is_set(u->written_first))
-			u->written_first = instant_now();
+			u->written_first = u->written_last;
 		outgoing_advance(&u->out, &u->proxy->blocks, (size_t)sent);
 		if (!u->out.keep_body && u->out.body != NULL &&
 		    u->ops != NULL && u->ops->wrote != NULL)

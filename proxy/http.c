@@ -61,7 +61,8 @@ line_too_long(const struct http_limits *limits, const char *buf, size_t i)
 }
 
 /* The first byte from i on, before end, that line_check must see, or end.  It
- * need not see bytes inside a line, but controls. */
+ * need not see bytes inside a line, but controls, nor a line's end that a
+ * field's beginning follows. */
 static size_t
 skip_plain(const char *buf, size_t i, size_t end)
 {
@@ -70,15 +71,20 @@ skip_plain(const char *buf, size_t i, size_t end)
 
 	if (i == 0 || buf[i - 1] == '\r' || buf[i - 1] == '\n')
 		return i;
-	for (; i + sizeof(eight) <= end; i += sizeof(eight)) {
-		memcpy(&eight, buf + i, sizeof(eight));
-		/* Is any of them below SP?  The sign of each difference. */
-		if ((eight - ones * ' ') & ~eight & ones << 7)
-			break;
+	for (;;) {
+		for (; i + sizeof(eight) <= end; i += sizeof(eight)) {
+			memcpy(&eight, buf + i, sizeof(eight));
+			/* Is any below SP?  The sign of each difference. */
+			if ((eight - ones * ' ') & ~eight & ones << 7)
+				break;
+		}
+		while (i < end && (unsigned char)buf[i] >= ' ')
+			i++;
+		if (i + 2 >= end || buf[i] != '\r' || buf[i + 1] != '\n' ||
+		    (unsigned char)buf[i + 2] <= ' ')
+			return i;
+		i += 3;
 	}
-	while (i < end && (unsigned char)buf[i] >= ' ')
-		i++;
-	return i;
 }
 
 /* Where the limits want to be asked, from i on. */

@@ -187,16 +187,19 @@ step_head(struct client *c)
 	struct proxy *p = c->proxy;
 	struct http_refusal refusal = {0};
 	struct chain none = {0};
+	bool begun = c->state == CLIENT_IDLE;
 	size_t length = 0;
 
-	if (c->state == CLIENT_IDLE) {
+	/* The timer is only for a head, or body, that is not here yet. */
+	if (begun) {
 		c->state = CLIENT_HEAD;
 		c->first_byte = instant_now();
-		client_arm(c, p->config->proxy.header_timeout_ns);
 	}
 	switch (http_scan(&p->request_limits, true, c->in->data + c->in->begin,
 	    block_bytes(c->in), &c->scanned, &length, &refusal)) {
 	case HTTP_SCAN_MORE:
+		if (begun)
+			client_arm(c, p->config->proxy.header_timeout_ns);
 		refusal = (struct http_refusal){429, "half_open"};
 		if (!may_be_half_open(c))
 			intake_refuse(c, &refusal);
@@ -218,6 +221,8 @@ step_head(struct client *c)
 	} else {
 		c->body_since = instant_now();
 		c->state = CLIENT_BODY;
+		if (begun) /* from the head on, like one in pieces */
+			client_arm(c, p->config->proxy.header_timeout_ns);
 	}
 	return true;
 }

@@ -172,12 +172,19 @@ void proxy_replay_record(struct proxy *p, const struct request *r);
 bool proxy_may_repeat(
     const struct proxy *p, const struct http_head *head, bool *opted_out);
 
-/* Emit one event into the proxy's channel. */
+/* Emit one event into the proxy's channel, of now; _at: of a moment that is
+ * known already and later than the channel's last. */
 static inline void
 proxy_emit(struct proxy *p, enum talechain_type type, uint64_t a0, uint64_t a1,
     uint64_t a2, uint64_t a3)
 {
 	talechain_emit(&p->events, type, a0, a1, a2, a3);
+}
+static inline void
+proxy_emit_at(struct proxy *p, struct instant at, enum talechain_type type,
+    const uint64_t a[4])
+{
+	talechain_emit_at(&p->events, at.ns, type, a[0], a[1], a[2], a[3]);
 }
 
 #endif

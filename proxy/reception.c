@@ -40,6 +40,7 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	struct proxy *p = r->proxy;
 	int64_t delay_ns = r->generation->config->hedging.commit_delay_ns;
 	enum race_step step;
+	struct instant now;
 	int server = -1;
 
 	a->first_byte = u->first_byte;
@@ -52,10 +53,12 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 		request_step(r, step, server, "response_head_too_large");
 		return;
 	}
-	proxy_emit(p, TALECHAIN_PROXY_FIRST_BYTE, r->id, u->server->index,
-	    (uint64_t)a->index, head->status);
-	switch (race_head(
-	    &p->hedging, &r->race, a->index, a->answer.status, instant_now())) {
+	now = instant_now();
+	proxy_emit_at(p, now, TALECHAIN_PROXY_FIRST_BYTE,
+	    (uint64_t[]){
+		r->id, u->server->index, (uint64_t)a->index, head->status});
+	switch (
+	    race_head(&p->hedging, &r->race, a->index, a->answer.status, now)) {
 	case RACE_HOLD:
 		a->answer.held = true;
 		return;

@@ -68,9 +68,9 @@ request_record(struct request *r)
 	struct tale_request *tale;
 
 	if (instant_is_set(r->received)) {
-		proxy_emit(p, TALECHAIN_PROXY_FINISH, r->id,
-		    p->table.inflight_count - 1, (uint64_t)r->status,
-		    r->response_bytes);
+		proxy_emit_at(p, now, TALECHAIN_PROXY_FINISH,
+		    (uint64_t[]){r->id, p->table.inflight_count - 1,
+			(uint64_t)r->status, r->response_bytes});
 		request_count(r, now);
 		tale = table_slot(&p->table);
 		request_describe(r, now, tale);

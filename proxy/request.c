@@ -157,8 +157,9 @@ request_receive(struct request *r)
 	r->received = instant_now();
 	r->cookie = r->client->cookie;
 	r->stream_begin = timeline_position(p->timeline);
-	proxy_emit(p, TALECHAIN_PROXY_RECEIVE, r->id, p->table.inflight_count,
-	    r->cookie, r->first_byte.ns);
+	proxy_emit_at(p, r->received, TALECHAIN_PROXY_RECEIVE,
+	    (uint64_t[]){
+		r->id, p->table.inflight_count, r->cookie, r->first_byte.ns});
 	event_add(&r->deadline_timer,
 	    proxy_timeout(p, r->generation->config->proxy.request_timeout_ns));
 }
