@@ -71,7 +71,8 @@ print_zsh(FILE *out, const struct completion *c)
 		}
 		fprintf(out, "))' \\\n");
 	}
-	fprintf(out, "\t'*:: :_files'\n");
+	/* With "::" it would see no options behind the first word. */
+	fprintf(out, "\t'*: :_files'\n");
 }
 
 static void

@@ -4,11 +4,15 @@ the shells take the completion scripts."""
 import fnmatch
 import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import subprocess
 
 import pytest
+
+from support.wait import PATIENCE_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -147,6 +151,83 @@ def test_completion(build, tmp_path, shell, command):
     if shutil.which(shell):
         check = "--no-execute" if shell == "fish" else "-n"
         subprocess.run([shell, check, str(script)], check=True)
+
+
+COMPLETED = [("tailor --compl", "tailor --completion"),
+             ("tailorctl dra", "tailorctl drain"),
+             ("tailorctl slow --cau", "tailorctl slow --cause")]
+
+
+def scripts(build, directory, shell, suffix=""):
+    """Both scripts, named as the shell wants them."""
+    for command in (["tailor", "--completion"], ["tailorctl", "completion"]):
+        run = subprocess.run([build / command[0], command[1], shell],
+                             text=True, capture_output=True, check=True)
+        name = f"{command[0]}{suffix}" if suffix else f"_{command[0]}"
+        (directory / name).write_text(run.stdout)
+
+
+class Zsh:
+    """An interactive zsh on a terminal of its own."""
+
+    def __init__(self, directory):
+        pid, self._fd = pty.fork()
+        if pid == 0:
+            os.execvpe("zsh", ["zsh", "-f", "-i"], {
+                **os.environ, "TERM": "dumb", "HOME": str(directory)})
+        self._seen = b""
+        # The words are put together by the shell, so that their echo is
+        # not taken for their output.
+        self.write(f"fpath=({directory} $fpath); autoload -U compinit; "
+                   "compinit -u -D; print re''ady\n")
+        self.until(b"ready")
+
+    def write(self, text):
+        os.write(self._fd, text.encode())
+
+    def until(self, pattern):
+        """The first match of what it writes from now on."""
+        while not (found := re.search(pattern, self._seen)):
+            ready, _, _ = select.select([self._fd], [], [], PATIENCE_S)
+            assert ready, self._seen
+            self._seen += os.read(self._fd, 4096)
+        self._seen = self._seen[found.end():]
+        return found
+
+    def complete(self, line):
+        """The line after a press of TAB."""
+        self.write(f"{line}\t")
+        self.write("\x01print -r 'b''eg'in '\x05' e''nd\n")
+        return self.until(rb"begin (.*?) ?end\r")[1].decode().strip()
+
+    def close(self):
+        os.close(self._fd)
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh")
+def test_zsh_completes(build, tmp_path):
+    # Goal: in a real zsh, TAB completes commands and options, also those
+    # behind a command.
+    scripts(build, tmp_path, "zsh")
+    shell = Zsh(tmp_path)
+    try:
+        assert [shell.complete(typed) for typed, _ in COMPLETED] \
+            == [whole for _, whole in COMPLETED]
+    finally:
+        shell.close()
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")
+def test_fish_completes(build, tmp_path):
+    # Goal: the same of fish, which tells what it would complete.
+    scripts(build, tmp_path, "fish", ".fish")
+    for typed, whole in COMPLETED:
+        script = tmp_path / f"{typed.split()[0]}.fish"
+        run = subprocess.run(
+            ["fish", "--no-config", "-c",
+             f"source {script}; complete -C '{typed}'"],
+            text=True, capture_output=True, check=True)
+        assert run.stdout.split("\t")[0] == whole.split()[-1]
 
 
 def test_completion_of_no_such_shell(build):
