@@ -80,6 +80,9 @@ def options():
                         "the self-test")
     p.add_argument("--report-only", action="store_true",
                    help="measure nothing, only write the report")
+    p.add_argument("--redo-bad", action="store_true",
+                   help="measure cells again in which the generator could "
+                        "not keep its schedule")
     p.add_argument("--forecast", action="store_true",
                    help="only say how long what is missing would take")
     o = p.parse_args()
@@ -166,8 +169,11 @@ class Environment:
 
 
 def missing_cells(o, plans):
+    """What is to be measured."""
     return [cell for name, plan in plans.items()
-            for cell in cells_of(o, name, plan) if not cell.done()]
+            for cell in cells_of(o, name, plan)
+            if not cell.done()
+            or (o.redo_bad and not cell.read()["trusted"])]
 
 
 def minutes(cells):

@@ -83,16 +83,25 @@ def delay_counts(row):
     return sorted(counts.items())
 
 
+def _within(counts, share):
+    """The first bound that holds so many."""
+    last = 0
+    for bound, below in counts:
+        if below >= share and bound != float("inf"):
+            return f"within {1e6 * bound:g} us"
+        last = bound if bound != float("inf") else last
+    return f"beyond {1e6 * last:g} us"
+
+
 def delay_words(row):
     """From hazard to action, of one set-up."""
     counts = delay_counts(row)
     whole = counts[-1][1] if counts else 0
     if not whole:
         return f"{row['title']}: no collection met a request"
-    half = next(bound for bound, below in counts if below >= whole / 2)
-    most = next(bound for bound, below in counts if below >= 0.95 * whole)
-    return (f"{row['title']}: half within {1e6 * half:g} us, 95 % within "
-            f"{1e6 * most:g} us, of {whole:.0f}")
+    half = _within(counts, whole / 2)
+    most = _within(counts, 0.95 * whole)
+    return f"{row['title']}: half {half}, 95 % {most}, of {whole:.0f}"
 
 
 def delays(_plan, rows):

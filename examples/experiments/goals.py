@@ -72,7 +72,7 @@ def ahead(rows, plan):
         if lost:
             behind.append(f"{row['title']} by {', '.join(lost)}")
     why = f"behind {'; '.join(behind)}" if behind else \
-        "of all that were measured"
+        "ahead of all that were measured"
     why += f" (left out: {', '.join(failing)})" if failing else ""
     return Goal(text, "missed" if behind else "met",
                 why + blame(best, not behind))
@@ -97,11 +97,19 @@ def blame(row, met):
         f". Its slowest request, as Tailor tells it: {why}"
 
 
+def doubts(rows):
+    """That some of it should not be used."""
+    bad = sum(row["rounds"] - row["trusted"] for row in rows)
+    return f" (in {bad} of {sum(row['rounds'] for row in rows)} cells the " \
+        "generator could not keep its schedule)" if bad else ""
+
+
 def judge(plans, rows):
     """All goals; rows as the report has them, by experiment."""
     def of(name, judged):
-        return judged(rows[name]["rows"] if name in rows else [],
-                      plans.get(name, {"best": "", "ideal": ""}))
+        own = rows[name]["rows"] if name in rows else []
+        goal = judged(own, plans.get(name, {"best": "", "ideal": ""}))
+        return goal._replace(why=goal.why + doubts(own))
     return [
         of("thesis", worst_latency), of("instead", close_to_ideal),
         of("instead", ahead),

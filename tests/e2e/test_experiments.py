@@ -16,6 +16,7 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "experiments"
 sys.path.insert(0, str(HERE))
 
+import experiment  # noqa: E402
 import figures  # noqa: E402
 import findings  # noqa: E402
 import goals  # noqa: E402
@@ -271,7 +272,7 @@ def test_goals():
     path[1]["worst"] = 5.0
     others[0] = row_of("ideal", 1.5)
     others[1] = row_of("x", 3.0)
-    others[3]["errors"] = 1
+    others[3].update(errors=1, trusted=0)
     path[1]["extra_pct"] = 1.5
     assert judged() == ["missed"] * 5
     found = goals.judge(known, {"instead": {"rows": others}})
@@ -280,6 +281,7 @@ def test_goals():
     assert "x & <co> by p99.9 1.0 ms, max 1.0 ms" in found[2].why
     assert "y & <co> failed 7" in found[2].why
     assert "as Tailor tells it: a <collection>" in found[2].why
+    assert "in 1 of 4 cells the generator could not" in found[2].why
 
 
 def test_sizes():
@@ -294,6 +296,23 @@ def test_sizes():
     for name in plans.ORDER:
         assert medium[name] < full[name]
         assert short[name] and not short[name] & full[name]
+
+
+def test_bad_rounds_are_made_again(scratch):
+    """Goal: a finished cell is left alone, one with a bad generator only as
+    long as nobody asks for more."""
+    (scratch / "tiny.json").write_text(json.dumps(PLAN))
+    plan = {"tiny": plans.load_plan(scratch, "tiny", "full")}
+    o = argparse.Namespace(seed=1, out=scratch, redo_bad=False)
+    cells = plans.cells_of(o, "tiny", plan["tiny"])
+    for cell, trusted in zip(cells, (True, False)):
+        cell.directory.mkdir(parents=True)
+        cell.path.write_text(json.dumps({"trusted": trusted}))
+    missing = [c.name for c in experiment.missing_cells(o, plan)]
+    assert missing == [c.name for c in cells[2:]]
+    o.redo_bad = True
+    again = [c.name for c in experiment.missing_cells(o, plan)]
+    assert again == [c.name for c in cells[1:]]
 
 
 def test_pauses(scratch):
