@@ -62,6 +62,7 @@ enum trait {
 	TRAIT_OURS = 2,	     /* written by us, in requests and responses */
 	TRAIT_REQUEST = 4,   /* dropped from requests only */
 	TRAIT_PROTECTED = 8, /* Connection cannot have it removed */
+	TRAIT_ONCE = 16,     /* a request has one at most */
 };
 
 #define NAME(text) text, sizeof(text) - 1
@@ -82,7 +83,7 @@ static const struct {
     {NAME("trailer"), HTTP_FIELD_TRAILER, TRAIT_HOP},
     {NAME("upgrade"), HTTP_FIELD_UPGRADE, TRAIT_HOP},
     {NAME("http2-settings"), HTTP_FIELD_HTTP2_SETTINGS, TRAIT_HOP},
-    {NAME("expect"), HTTP_FIELD_EXPECT, TRAIT_REQUEST},
+    {NAME("expect"), HTTP_FIELD_EXPECT, TRAIT_REQUEST | TRAIT_ONCE},
     {NAME("x-request-id"), HTTP_FIELD_REQUEST_ID, TRAIT_PROTECTED},
     {NAME("traceparent"), HTTP_FIELD_TRACEPARENT, TRAIT_PROTECTED},
     {NAME("via"), HTTP_FIELD_VIA, TRAIT_PROTECTED},
@@ -93,7 +94,8 @@ static const struct {
     {NAME("server-timing"), HTTP_FIELD_SERVER_TIMING, 0},
     {NAME("content-type"), HTTP_FIELD_CONTENT_TYPE, TRAIT_PROTECTED},
     {NAME("accept"), HTTP_FIELD_ACCEPT, 0},
-    {NAME("authorization"), HTTP_FIELD_AUTHORIZATION, TRAIT_PROTECTED},
+    {NAME("authorization"), HTTP_FIELD_AUTHORIZATION,
+	TRAIT_PROTECTED | TRAIT_ONCE},
     {NAME("cookie"), HTTP_FIELD_COOKIE, TRAIT_PROTECTED},
     {NAME("date"), HTTP_FIELD_DATE, 0},
     {NAME("retry-after"), HTTP_FIELD_RETRY_AFTER, 0},
@@ -106,6 +108,9 @@ static const struct {
     {NAME("content-encoding"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
     {NAME("content-range"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
     {NAME("cache-control"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {NAME("if-modified-since"), HTTP_FIELD_OTHER, TRAIT_ONCE},
+    {NAME("if-unmodified-since"), HTTP_FIELD_OTHER, TRAIT_ONCE},
+    {NAME("if-range"), HTTP_FIELD_OTHER, TRAIT_ONCE},
 };
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
@@ -250,6 +255,20 @@ field_read(struct slice line, struct http_field *field)
 	return NULL;
 }
 
+/* Whether the newest field, of which there may be one, has come before. */
+static bool
+is_second(const struct http_head *head)
+{
+	const struct http_field *new = &head->field[head->fields];
+
+	if (!(new->traits &TRAIT_ONCE))
+		return false;
+	for (unsigned i = 0; i < head->fields; i++)
+		if (slice_same(head->field[i].name, new->name))
+			return true;
+	return false;
+}
+
 struct http_refusal
 fields_read(const struct http_limits *limits, bool request, struct slice rest,
     struct http_head *head)
@@ -273,6 +292,8 @@ fields_read(const struct http_limits *limits, bool request, struct slice rest,
 		if (request && line.length + 2 > limits->field_line_max)
 			return longer;
 		refusal.reason = field_read(line, &head->field[head->fields]);
+		if (refusal.reason == NULL && request && is_second(head))
+			refusal.reason = "field_twice";
 		if (refusal.reason != NULL)
 			return refusal;
 		head->fields++;

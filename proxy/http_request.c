@@ -8,6 +8,7 @@
  */
 #include "proxy/http_gate.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -148,11 +149,24 @@ expect_read(struct http_head *head)
 	return good;
 }
 
-/* A handshake without its key: HTTP for some, the end of it for others. */
+/* Sixteen bytes in base64 (RFC 6455 4.1). */
+static bool
+is_websocket_key(struct slice s)
+{
+	if (s.length != 24 || s.at[22] != '=' || s.at[23] != '=')
+		return false;
+	for (size_t i = 0; i < 22; i++)
+		if (!isalnum((unsigned char)s.at[i]) && s.at[i] != '+' &&
+		    s.at[i] != '/')
+			return false;
+	return true;
+}
+
+/* A handshake without a key: HTTP for some, the end of it for others. */
 static const char *
 upgrade_check(const struct http_head *head)
 {
-	static const char *const key = "sec-websocket-key";
+	unsigned keys = 0, good_keys = 0;
 	bool websocket = false;
 
 	if (!head->upgrade)
@@ -161,13 +175,17 @@ upgrade_check(const struct http_head *head)
 		const struct http_field *field = &head->field[i];
 		struct slice rest = field->value, item;
 
-		if (slice_is(field->name, key))
-			return NULL;
+		if (slice_is(field->name, "sec-websocket-key")) {
+			keys++;
+			good_keys += is_websocket_key(field->value);
+		}
 		while (
 		    field->id == HTTP_FIELD_UPGRADE && list_next(&rest, &item))
 			websocket |= slice_is(item, "websocket");
 	}
-	return websocket ? "websocket_key" : NULL;
+	if (!websocket || (keys == 1 && good_keys == 1))
+		return NULL;
+	return "websocket_key";
 }
 
 static struct http_refusal

@@ -5,9 +5,9 @@
  * absolute form is taken apart, and its authority replaces Host; "*" is for
  * OPTIONS; authority form is for CONNECT, which never comes here.
  *
- * Nothing is decoded or normalised: the servers decide what a path means, and
- * Tailor does not choose a server by path.  Only bytes that cannot be in a
- * target at all are refused.
+ * Nothing is sent on decoded or normalised: the servers decide what a path
+ * means, and Tailor does not choose a server by path.  Refused are bytes and
+ * escapes that cannot be in a path, and paths that leave the server.
  */
 #include "proxy/http_gate.h"
 
@@ -41,6 +41,14 @@ is_address6(struct slice s)
 	memcpy(text, s.at + 1, s.length - 2);
 	text[s.length - 2] = '\0';
 	return inet_pton(AF_INET6, text, &address) == 1;
+}
+
+/* Labels with a dot between, and perhaps one behind; none is empty. */
+static bool
+is_name(struct slice s)
+{
+	return slice_all(s, HTTP_CHAR_HOST) && s.at[0] != '.' &&
+	       memmem(s.at, s.length, "..", 2) == NULL;
 }
 
 /*
@@ -78,10 +86,76 @@ authority_check(struct slice authority)
 	}
 	if (host.length == 0)
 		return "host_empty";
-	if (host.at[0] == '[' ? !is_address6(host)
-			      : !slice_all(host, HTTP_CHAR_HOST))
+	if (host.at[0] == '[' ? !is_address6(host) : !is_name(host))
 		return "host";
 	return port_check(port);
+}
+
+static int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/*
+ * path_byte(path, i):
+ * The byte at *i, decoded, and *i behind it; -1 of an escape that is none, or
+ * of NUL.
+ */
+static int
+path_byte(struct slice path, size_t *i)
+{
+	int high, low;
+
+	if (path.at[*i] != '%')
+		return (unsigned char)path.at[(*i)++];
+	if (path.length - *i < 3)
+		return -1;
+	high = hex_digit(path.at[*i + 1]);
+	low = hex_digit(path.at[*i + 2]);
+	*i += 3;
+	return high < 0 || low < 0 || high + low == 0 ? -1 : high << 4 | low;
+}
+
+/*
+ * Escapes are whole, none is NUL, and ".." does not climb above the root, as
+ * somebody sees it who decodes once and takes "//" for "/".  What passes is
+ * sent on as it came.
+ */
+static const char *
+path_check(struct slice target)
+{
+	const char *query = memchr(target.at, '?', target.length);
+	size_t i = 0, dots = 0, depth = 0;
+	bool named = false; /* the segment is more than dots */
+	int c;
+
+	if (query != NULL)
+		target.length = (size_t)(query - target.at);
+	if (memchr(target.at, '%', target.length) == NULL &&
+	    memmem(target.at, target.length, "/.", 2) == NULL)
+		return NULL;
+	while (i < target.length) {
+		c = path_byte(target, &i);
+		if (c < 0)
+			return "target_escape";
+		if (c == '.')
+			dots++;
+		else if (c != '/')
+			named = true;
+		if (c != '/' && i < target.length)
+			continue;
+		if (named || dots > 2)
+			depth++;
+		else if (dots == 2 && depth-- == 0)
+			return "target_climbs";
+		named = false;
+		dots = 0;
+	}
+	return NULL;
 }
 
 /*
@@ -94,6 +168,7 @@ static const char *
 absolute_read(struct slice text, size_t scheme, struct http_head *head)
 {
 	struct slice rest = {text.at + scheme, text.length - scheme};
+	const char *reason;
 	size_t n = 0;
 
 	while (n < rest.length && rest.at[n] != '/' && rest.at[n] != '?')
@@ -102,7 +177,8 @@ absolute_read(struct slice text, size_t scheme, struct http_head *head)
 	head->target = (struct slice){rest.at + n, rest.length - n};
 	if (head->target.length == 0 && head->method != HTTP_METHOD_OPTIONS)
 		head->target = (struct slice){rest.at - 1, 1};
-	return authority_check(head->authority);
+	reason = authority_check(head->authority);
+	return reason != NULL ? reason : path_check(head->target);
 }
 
 const char *
@@ -112,7 +188,7 @@ target_read(struct slice text, struct http_head *head)
 	if (!slice_all(text, HTTP_CHAR_TARGET))
 		return "target_byte";
 	if (text.at[0] == '/')
-		return NULL;
+		return path_check(text);
 	if (slice_begins(text, "http://"))
 		return absolute_read(text, strlen("http://"), head);
 	head->https = slice_begins(text, "https://");

@@ -143,8 +143,6 @@ class Server(threading.Thread):
     def run(self):
         while True:
             connection, _ = self.listener.accept()
-            with self.changed:
-                self.active += 1
             threading.Thread(
                 target=self.serve, args=(connection,), daemon=True).start()
 
@@ -158,6 +156,9 @@ class Server(threading.Thread):
                         piece = connection.recv(65536)
                         if not piece:
                             return
+                        if not taken:  # it may be kept for later
+                            with self.changed:
+                                self.active += 1
                         taken += piece
                     except socket.timeout:
                         if taken:
@@ -168,10 +169,11 @@ class Server(threading.Thread):
             except OSError:
                 pass
             finally:
-                with self.changed:
-                    self.taken.append(taken)
-                    self.active -= 1
-                    self.changed.notify()
+                if taken:
+                    with self.changed:
+                        self.taken.append(taken)
+                        self.active -= 1
+                        self.changed.notify()
 
     def take(self):
         """What was given since the last call, once nothing is under way."""
@@ -326,4 +328,5 @@ def report(rows, names, show_all):
             print(f"| {case.name} | {case.outcome} | {' | '.join(row)} |")
 
 
-main()
+if __name__ == "__main__":
+    main()
