@@ -80,6 +80,8 @@ def options():
                         "the self-test")
     p.add_argument("--report-only", action="store_true",
                    help="measure nothing, only write the report")
+    p.add_argument("--report-to", type=pathlib.Path, metavar="DIR",
+                   help="where to put the report [beside the cells]")
     p.add_argument("--redo-bad", action="store_true",
                    help="measure cells again in which the generator could "
                         "not keep its schedule")
@@ -223,8 +225,9 @@ def report(o, plans):
         result.add_goal(goal)
         print(f"\ngoal: {goal.text}: {goal.state}. {goal.why}")
     result.lacking(lacking)
-    result.write(o.out)
-    print(f"\n{o.out / 'report.html'}")
+    place = o.report_to or o.out
+    result.write(place, page.read_machine(o.out))
+    print(f"\n{place / 'report.html'}")
     return lacking
 
 

@@ -80,6 +80,8 @@ def ahead(rows, plan):
 
 def over_all(plans, rows, text, failing, words):
     """A goal for the set-ups of interest of several experiments."""
+    if not any(name in plans for name in WITHOUT_ERRORS):
+        return None
     found = [(name, find(rows[name]["rows"], plans[name]["best"]))
              for name in WITHOUT_ERRORS if name in rows]
     found = [(name, row) for name, row in found if row]
@@ -105,12 +107,15 @@ def doubts(rows):
 
 
 def judge(plans, rows):
-    """All goals; rows as the report has them, by experiment."""
+    """The goals of the experiments that were asked for; rows as the report
+    has them, by experiment."""
     def of(name, judged):
+        if name not in plans:
+            return None
         own = rows[name]["rows"] if name in rows else []
-        goal = judged(own, plans.get(name, {"best": "", "ideal": ""}))
+        goal = judged(own, plans[name])
         return goal._replace(why=goal.why + doubts(own))
-    return [
+    return [goal for goal in (
         of("thesis", worst_latency), of("instead", close_to_ideal),
         of("instead", ahead),
         over_all(plans, rows, "no request fails",
@@ -118,4 +123,4 @@ def judge(plans, rows):
                  lambda row: f"{row['errors']} of {row['requests']}"),
         over_all(plans, rows, f"extra requests under {EXTRA_PCT:g} %",
                  lambda row: row["extra_pct"] >= EXTRA_PCT,
-                 lambda row: f"{row['extra_pct']:.2f} %")]
+                 lambda row: f"{row['extra_pct']:.2f} %")) if goal]

@@ -59,7 +59,8 @@ def thin(ordered):
     n = len(ordered)
     step = max(1, (n - KEEP_TAIL) // KEEP_BODY)
     places = set(range(0, n, step)) | set(range(max(0, n - KEEP_TAIL), n))
-    return [(round(ordered[i], 4), (i + 1) / n) for i in sorted(places)]
+    return [(round(ordered[i], 4), round((i + 1) / n, 7))
+            for i in sorted(places)]
 
 
 def read_requests(path):

@@ -32,8 +32,8 @@ READING = ("Times are client latencies from the instant a request was due. "
            "p50, p99 and max (the slowest request) are medians over "
            "iterations, p99.9 is of all requests, in brackets 95 % "
            "intervals (that of p99.9 is optimistic, as requests that meet "
-           "the same pause are not independent); slowest is of all rounds. Extra are requests to the "
-           "servers beyond the clients'. CPU is that of all processes of the "
+           "the same pause are not independent); slowest is of all rounds. "
+           "Extra are requests to the servers beyond the clients'. CPU is that of all processes of the "
            "set-up but the generator, 100 % is one CPU. JVM pauses are "
            "counted by the JVMs' own logs, of all their servers. A round is "
            "good if the generator could keep its schedule: the figures of "
@@ -221,21 +221,36 @@ class Report:
         head.text(READING)
         return head
 
-    def write(self, directory):
+    def _results(self, where):
+        """All rows, a line each, so that versions can be compared."""
+        head = json.dumps(
+            {"schema": "tailor.experiments/2", "machine": where,
+             "command": self.command, "size": self.size,
+             "goals": [goal._asdict() for goal in self.goals]}, indent=1)
+        parts = []
+        for name, found in self.rows.items():
+            rows = ",\n".join(
+                json.dumps({k: v for k, v in row.items()
+                            if k != "server_tail" or name == "thesis"})
+                for row in found["rows"])
+            parts.append(f'{json.dumps(name)}: {{"title": '
+                         f'{json.dumps(found["title"])}, "shows": '
+                         f'{json.dumps(found["shows"])}, "rows": [\n{rows}]}}')
+        return head[:-2] + ',\n "experiments": {\n' + ",\n".join(parts) \
+            + "}}\n"
+
+    def write(self, directory, where):
+        """All files; where is what read_machine() gave."""
         out = pathlib.Path(directory)
         out.mkdir(parents=True, exist_ok=True)
-        where = read_machine(out)
         whole = self._head(where)
         whole.add(self.body)
         for name, svg in self.files.items():
             (out / name).write_text(svg, encoding="utf-8")
         (out / "README.md").write_text(
             "\n".join(whole.markdown).rstrip() + "\n", encoding="utf-8")
-        (out / "results.json").write_text(json.dumps(
-            {"schema": "tailor.experiments/2", "machine": where,
-             "command": self.command, "size": self.size,
-             "goals": [goal._asdict() for goal in self.goals],
-             "experiments": self.rows}, indent=1) + "\n", encoding="utf-8")
+        (out / "results.json").write_text(self._results(where),
+                                          encoding="utf-8")
         (out / "report.html").write_text(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
             f"<meta http-equiv=\"Content-Security-Policy\" "

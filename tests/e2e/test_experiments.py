@@ -277,6 +277,7 @@ def test_goals():
     assert judged() == ["missed"] * 5
     found = goals.judge(known, {"instead": {"rows": others}})
     assert found[0].state == "not measured"
+    assert goals.judge({"delay": {}}, {}) == []
     assert found[1].why.startswith("4.0 ms with") and "+2.5 ms" in found[1].why
     assert "x & <co> by p99.9 1.0 ms, max 1.0 ms" in found[2].why
     assert "y & <co> failed 7" in found[2].why

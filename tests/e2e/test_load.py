@@ -154,6 +154,36 @@ def test_interrupt_while_waiting(stub, load):
     assert [line["err"] for line in result.lines] == ["unanswered"] * 5
 
 
+def test_progress(stub, build):
+    """Goal: on a terminal a line tells how far it is, and is gone at the
+    end; elsewhere there is none."""
+    server = stub()
+    ours, theirs = os.openpty()
+    command = [str(build / "tailor-load"), "--cpu", "none", "-i", "2", "-n",
+               "150", "-r", "300", "--warmup", "0", "--pause", "0",
+               server.url]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                             stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 65536)
+        except OSError:  # the other side is closed
+            break
+    os.close(ours)
+    assert child.wait(RUN_S) in (0, 4)
+    first = shown.index(b"iteration 1/2")
+    assert first < shown.index(b"iteration 2/2")
+    assert re.search(rb"\r\x1b\[Kiteration 1/2  [1-9]\d*/150 sent  "
+                     rb"\d+ in flight  p99 so far [\d.]+[mu]?s", shown)
+    last = shown.rindex(b"iteration 2/2")
+    assert b"\r\x1b[K" in shown[last:]
+    done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, timeout=RUN_S)
+    assert b"iteration" not in done.stderr
+
+
 def test_stdout_is_for_one(stub, build):
     """Goal: --json - gives JSON and nothing else; -q gives nothing."""
     server = stub()
