@@ -45,6 +45,7 @@ response_init(struct response *r, const char *metric, bool to_head)
 	begin_head(r);
 	r->metric = metric;
 	r->to_head = to_head;
+	r->hash_body = false;
 	r->trailer = false;
 	r->minor_0 = false;
 	r->body_bytes = 0;

@@ -212,6 +212,35 @@ test_surplus(void **state)
 	}
 }
 
+/* Goal: a body's hash leaves out its framing, and is only of this response. */
+static void
+test_body_hash(void **state)
+{
+	static const char text[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+				   "chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n"
+				   "0\r\n\r\n";
+	uint8_t expected[SHA256_BYTES], found[SHA256_BYTES];
+	struct response r;
+	struct sha256 s;
+
+	(void)state;
+	sha256_init(&s);
+	sha256_update(&s, "abc", 3);
+	sha256_finish(&s, expected);
+	for (size_t piece = 1; piece <= sizeof(text); piece++) {
+		response_init(&r, NULL, false);
+		response_hash_body(&r);
+		(void)feed(&r, text, sizeof(text) - 1, piece, NULL);
+		assert_int_equal(r.state, RESPONSE_COMPLETE);
+		sha256_finish(&r.body_hash, found);
+		assert_memory_equal(found, expected, SHA256_BYTES);
+	}
+	response_init(&r, NULL, false);
+	(void)feed(&r, text, sizeof(text) - 1, 7, NULL);
+	sha256_finish(&r.body_hash, found);
+	assert_memory_not_equal(found, expected, SHA256_BYTES);
+}
+
 /* Goal: hostile responses are malformed, in any pieces, and stay so. */
 static void
 test_malformed(void **state)
@@ -363,6 +392,7 @@ main(void)
 	    cmocka_unit_test(test_good),
 	    cmocka_unit_test(test_prefixes),
 	    cmocka_unit_test(test_surplus),
+	    cmocka_unit_test(test_body_hash),
 	    cmocka_unit_test(test_malformed),
 	    cmocka_unit_test(test_limits),
 	    cmocka_unit_test(test_mutations),
