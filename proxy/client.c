@@ -83,6 +83,8 @@ client_close(struct client *c)
 	client_want_read(c, false);
 	want_write(c, false);
 	event_del(&c->timer);
+	if (r != NULL && request_is_cut(r))
+		socket_reset_on_close(c->fd);
 	close(c->fd);
 	c->fd = -1;
 	block_give(&p->blocks, c->in);
@@ -165,6 +167,13 @@ client_next(struct client *c)
 	intake_process(c);
 }
 
+/* What has left for the client so far; only differences mean something. */
+static uint64_t
+taken_bytes(const struct client *c)
+{
+	return c->sent_bytes - socket_queued_bytes(c->fd);
+}
+
 void
 client_flush(struct client *c)
 {
@@ -183,6 +192,7 @@ client_flush(struct client *c)
 			continue;
 		if (n < 0 && errno == EAGAIN) {
 			want_write(c, true);
+			c->taken_bytes = taken_bytes(c);
 			client_arm(c, p->config->proxy.write_timeout_ns);
 			return;
 		}
@@ -191,6 +201,7 @@ client_flush(struct client *c)
 			return;
 		}
 		p->metrics.response_bytes += (uint64_t)n;
+		c->sent_bytes += (uint64_t)n;
 		if (c->request != NULL)
 			c->request->response_bytes += (uint64_t)n;
 		chain_consume(&c->out, &p->blocks, (size_t)n);
@@ -209,6 +220,14 @@ client_flush(struct client *c)
 		intake_process(c); /* pipelined ones waited for this */
 }
 
+bool
+client_is_last(const struct client *c)
+{
+	unsigned max = c->proxy->config->proxy.keep_alive_requests;
+
+	return max > 0 && c->requests + 1 >= max;
+}
+
 void
 client_reply(struct client *c, unsigned status, const char *type,
     const char *extra, const char *text, size_t length)
@@ -217,19 +236,23 @@ client_reply(struct client *c, unsigned status, const char *type,
 	const struct request *r = c->request;
 	char head[1024];
 	bool bodiless = r != NULL && r->method == HTTP_METHOD_HEAD;
+	const char *connection = "";
 	int n;
 
 	p->metrics.local[status < 600 ? status : 0]++;
-	if (p->stopping || (r != NULL && !r->keep_alive))
+	if (p->stopping || client_is_last(c) || (r != NULL && !r->keep_alive))
 		c->close = true;
+	if (c->close)
+		connection = "Connection: close\r\n";
+	else if (r != NULL && r->minor_zero)
+		connection = "Connection: keep-alive\r\n";
 	n = snprintf(head, sizeof(head),
 	    "HTTP/1.1 %u %s\r\n"
 	    "Content-Type: %s\r\n"
 	    "Content-Length: %zu\r\n"
 	    "Cache-Control: no-store\r\n"
 	    "%s%s%s%s%s\r\n",
-	    status, http_reason(status), type, length,
-	    c->close ? "Connection: close\r\n" : "",
+	    status, http_reason(status), type, length, connection,
 	    r != NULL ? "x-request-id: " : "", r != NULL ? r->external_id : "",
 	    r != NULL ? "\r\n" : "", extra != NULL ? extra : "");
 	assert(n > 0 && (size_t)n < sizeof(head));
@@ -266,6 +289,12 @@ on_client_timer(evutil_socket_t fd, short what, void *user)
 
 	(void)fd;
 	(void)what;
+	if (c->out.bytes > 0 && taken_bytes(c) != c->taken_bytes) {
+		/* It reads, though not enough for us to write. */
+		c->taken_bytes = taken_bytes(c);
+		client_arm(c, c->proxy->config->proxy.write_timeout_ns);
+		return;
+	}
 	if (c->out.bytes > 0) {
 		m->timeouts_write++;
 		client_close(c);

@@ -55,7 +55,9 @@ struct client {
 	struct request *request; /* owned until finished; NULL */
 	struct tale_call *call;	 /* owned: a TaleChain request being read */
 	unsigned requests;
-	struct instant accepted;   /* until the first request has it */
+	struct instant accepted; /* until the first request has it */
+	uint64_t sent_bytes;	 /* on this connection */
+	uint64_t taken_bytes; /* see taken_bytes(), when writing last stopped */
 	struct instant first_byte; /* of the present request */
 	struct instant body_since; /* when its body was asked for */
 	struct instant paused;	   /* not read since, or none */
@@ -94,6 +96,10 @@ void client_flush(struct client *c);
 
 /* The present request is over: go on with the next, or close. */
 void client_next(struct client *c);
+
+/* Whether the present request is the connection's last one, by
+ * proxy.keep_alive_requests: its answer has to say so. */
+bool client_is_last(const struct client *c);
 
 /* Stop and resume reading (a streamed body's back-pressure).  Meanwhile the
  * client cannot be late. */

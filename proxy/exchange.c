@@ -227,7 +227,10 @@ exchange_take_body(struct uplink *u, struct haul *h)
 			block_give(&u->proxy->blocks, h->block[i]);
 	}
 	h->blocks = 1;
-	exchange_deliver(u, &data);
+	/* What stands before an error is of no use, and must not decide
+	 * anything any more. */
+	if (event != HTTP_BODY_BAD)
+		exchange_deliver(u, &data);
 	chain_clear(&data, &u->proxy->blocks);
 	if (u->serial != serial)
 		return false;
@@ -366,6 +369,7 @@ exchange_read(struct uplink *u)
 		exchange_lost(u, n == 0, n == 0 ? "closed" : "reset");
 		return;
 	}
+	u->filled = !h.emptied;
 	if (u->state == UPLINK_IDLE) {
 		u->server->extra_bytes += h.bytes;
 		uplink_close(u);

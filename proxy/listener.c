@@ -86,19 +86,18 @@ accept_pause(struct proxy *p, int err)
 	event_base_once(p->base, -1, EV_TIMEOUT, on_accept_again, p, &pause);
 }
 
-void
-listener_accept(evutil_socket_t fd, short what, void *user)
+/* Accept up to that many of those that wait. */
+static void
+accept_some(struct listener *l, unsigned most)
 {
-	struct listener *l = user;
 	struct sockaddr_storage address;
 
-	(void)what;
-	for (int i = 0; i < ACCEPT_BATCH; i++) {
+	for (unsigned i = 0; i < most; i++) {
 		socklen_t length = sizeof(address);
 		int s;
 
 		memset(&address, 0, sizeof(address));
-		s = accept4(fd, (struct sockaddr *)&address, &length,
+		s = accept4(l->fd, (struct sockaddr *)&address, &length,
 		    SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (s >= 0) {
 			accept_one(l, s, &address);
@@ -110,4 +109,19 @@ listener_accept(evutil_socket_t fd, short what, void *user)
 		if (errno != EINTR && errno != ECONNABORTED)
 			return;
 	}
+}
+
+void
+listener_accept(evutil_socket_t fd, short what, void *user)
+{
+	(void)fd;
+	(void)what;
+	accept_some(user, ACCEPT_BATCH);
+}
+
+void
+listener_empty(struct listener *l)
+{
+	/* More than fit into the queue have come meanwhile: enough. */
+	accept_some(l, 2 * LISTEN_BACKLOG);
 }

@@ -21,8 +21,6 @@
 #include "proxy/activation.h"
 #include "proxy/proxy.h"
 
-#define LISTEN_BACKLOG 4096
-
 /* A socket file left by a process that is gone may be replaced; one that
  * somebody listens on may not. */
 static int
@@ -243,7 +241,7 @@ listeners_change(struct proxy *p, const struct config *next)
 		if (err < 0 && l->fresh) {
 			listener_close(l);
 		} else if (err == 0 && !configured(l, next)) {
-			listener_accept(l->fd, EV_READ, l);
+			listener_empty(l);
 			log_event(LOG_LEVEL_NOTICE, "listener_closed",
 			    "address=%s", l->name);
 			listener_close(l);
@@ -277,7 +275,7 @@ listeners_close(struct proxy *p, bool accept_waiting)
 		struct listener *l = &p->listener[i];
 
 		if (accept_waiting && l->fd >= 0 && !l->inherited)
-			listener_accept(l->fd, EV_READ, l);
+			listener_empty(l);
 		listener_close(l);
 	}
 }

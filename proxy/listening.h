@@ -18,6 +18,8 @@ struct proxy;
 #define LISTENERS (2 * CONFIG_LISTENERS)
 #define LISTENER_NAME 160
 
+#define LISTEN_BACKLOG 4096
+
 struct listener {
 	struct proxy *proxy; /* borrowed */
 	int fd;		     /* owned; -1: this place is free */
@@ -39,6 +41,9 @@ void listener_name(int fd, char *out, size_t size);
 
 /* Accept what waits in the queue, a batch at most (listener.c). */
 void listener_accept(evutil_socket_t fd, short what, void *listener);
+
+/* Accept all that wait: it is about to be closed. */
+void listener_empty(struct listener *l);
 
 /* No listener yet. */
 void listeners_init(struct proxy *p);

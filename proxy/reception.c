@@ -6,6 +6,8 @@
  * attempt) comes last in each function; callers return at once afterwards.
  */
 
+#include <assert.h>
+
 #include "proxy/attempt.h"
 #include "proxy/client.h"
 #include "proxy/interim.h"
@@ -198,6 +200,13 @@ attempt_failed(
 
 	a->outcome = won ? "cut" : end_name(result->end);
 	server_failed(result->server, result->end);
+	if (r->race.attempt[a->index].ended) {
+		/* A held one that was too large to be kept whole: the policy
+		 * was told then, and it has been sent after all. */
+		assert(won);
+		request_fail(r, 502, result->why);
+		return;
+	}
 	step = attempt_over(
 	    a, ATTEMPT_END_FAILED, result->written, latency_ns, &server);
 	if (won)

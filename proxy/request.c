@@ -18,6 +18,7 @@
 #include "proxy/attempt.h"
 #include "proxy/client.h"
 #include "proxy/proxy.h"
+#include "proxy/socket.h"
 #include "proxy/tunnel.h"
 
 static void on_commit_due(evutil_socket_t fd, short what, void *user);
@@ -308,6 +309,13 @@ request_fail(struct request *r, unsigned status, const char *reason)
 	    status == 503 ? "Retry-After: 1\r\n" : NULL, text, (size_t)n);
 }
 
+bool
+request_is_cut(const struct request *r)
+{
+	return r->state == REQUEST_COMMITTED && !r->tunnel &&
+	       r->attempt[r->race.winner].answer.framing == HTTP_FRAMING_CLOSE;
+}
+
 void
 request_client_gone(struct request *r)
 {
@@ -386,6 +394,7 @@ request_progresses(struct request *r)
 	    (r->state != REQUEST_COMMITTED && r->body_whole))
 		return false;
 	bytes += r->client->body.total;
+	bytes -= socket_queued_bytes(r->client->fd);
 	if (bytes == r->progress_bytes)
 		return false;
 	r->progress_bytes = bytes;

@@ -139,6 +139,10 @@ void request_watch(struct request *r, unsigned server);
 /* Answer from Tailor itself, unless committed (then the client is cut). */
 void request_fail(struct request *r, unsigned status, const char *reason);
 
+/* Whether closing the client's connection now cuts an answer of which nothing
+ * but an orderly end of the connection would say that it is whole. */
+bool request_is_cut(const struct request *r);
+
 /* The client is gone, or its connection of no more use. */
 void request_client_gone(struct request *r);
 

@@ -4,7 +4,9 @@
 #ifndef TAILOR_PROXY_SOCKET_H
 #define TAILOR_PROXY_SOCKET_H
 
+#include <linux/sockios.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 /*
@@ -20,6 +22,35 @@ socket_cookie(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) < 0)
 		return 0;
 	return cookie;
+}
+
+/* Let close() send a reset: the peer must not take the end for a good one. */
+static inline void
+socket_reset_on_close(int fd)
+{
+	struct linger l = {.l_onoff = 1};
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+}
+
+/* How many bytes have arrived and are not read yet. */
+static inline uint64_t
+socket_unread_bytes(int fd)
+{
+	int n = 0;
+
+	return ioctl(fd, FIONREAD, &n) < 0 || n < 0 ? 0 : (uint64_t)n;
+}
+
+/* How much of what was sent lies in the kernel still, not acknowledged (of a
+ * Unix socket: not read, and in another unit).  It only says whether the peer
+ * takes anything: a full socket is writable again long after that. */
+static inline uint64_t
+socket_queued_bytes(int fd)
+{
+	int n = 0;
+
+	return ioctl(fd, SIOCOUTQ, &n) < 0 || n < 0 ? 0 : (uint64_t)n;
 }
 
 #endif

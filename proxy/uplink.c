@@ -193,10 +193,17 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 	struct server *s = u->server;
 	bool reuse = end == UPLINK_COMPLETE && u->keep_alive && u->sent_all &&
 		     !s->proxy->stopping;
+	uint64_t unread;
 
 	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {
 		/* Bytes behind a response are never the next response. */
 		s->extra_bytes += block_bytes(u->in);
+		reuse = false;
+	}
+	if (reuse && u->filled && (unread = socket_unread_bytes(u->fd)) > 0) {
+		/* Nor are those that have not been read yet, which the next
+		 * request on this connection would take for its own. */
+		s->extra_bytes += unread;
 		reuse = false;
 	}
 	if (!reuse) {

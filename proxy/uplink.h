@@ -115,6 +115,7 @@ struct uplink {
 	bool wide;	   /* the last read filled a block: read several */
 	unsigned interims; /* 1xx heads so far */
 	uint64_t received_bytes;
+	bool filled; /* the last read took all there was room for */
 	struct http_body body;
 	struct block *trailers; /* owned; NULL: not wanted */
 	struct instant first_byte;

@@ -76,6 +76,47 @@ def test_03_both_5xx(pair, one, other, sent, order):
     settled(t)
 
 
+@pytest.mark.parametrize("end", ["cut", "whole"])
+def test_03_a_held_answer_too_large_to_keep(pair, end):
+    # Goal: it is sent after all when the other attempt fails; if it is cut
+    # then, so is the client's connection, and nothing else happens.
+    t = pair(hedging={"commit_bytes": "4k"})
+    with t.client() as c:
+        first, second = hedged(t, pair, c)
+        first.send(b"HTTP/1.1 500 No\r\nContent-Length: 400000\r\n\r\n"
+                   + b"x" * 100_000)
+        t.wait_server("a", inflight=0)  # it counts as over
+        second.reset()
+        assert c.response_head().status == 500
+        assert c.exactly(100_000) == b"x" * 100_000
+        if end == "cut":
+            first.reset()
+            with pytest.raises((Malformed, ConnectionResetError)):
+                c.exactly(1)
+            t.wait_metric("tailor_response_truncated_total", 1)
+        else:
+            first.send(b"x" * 300_000)
+            assert c.exactly(300_000) == b"x" * 300_000
+    settled(t)
+
+
+@pytest.mark.parametrize("status", [200, 502])
+def test_03_a_large_bad_answer_that_is_malformed(pair, status):
+    # Goal: what is in error is no answer, however much of it came first.
+    t = pair(hedging={"commit_bytes": "4k"})
+    with t.client() as c:
+        first, second = hedged(t, pair, c)
+        first.send(b"HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n"
+                   b"1388\r\n" + b"x" * 5000 + b"\r\nnonsense\r\n")
+        first.connection.wait_end()
+        if status == 200:
+            second.reply(200, b"b")
+        else:
+            second.reset()
+        assert c.response().status == status
+    settled(t)
+
+
 # 4 ---------------------------------------------------------------------------
 
 def test_04_a_refused_hedge_does_not_hang_its_request(pair):

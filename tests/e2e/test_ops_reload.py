@@ -147,6 +147,25 @@ def test_listeners(upstream, tailor):
         assert other.get().status == 200
 
 
+def test_who_waits_at_a_listener_is_served(upstream, tailor):
+    # Goal: connections in the queue of a listener that is closed are served,
+    # however many there are.
+    server = upstream("active").serve()
+    t = tailor(server)
+    port = free_port()
+    rewrite(t, listen=[f"127.0.0.1:{t.port}", f"127.0.0.1:{port}"])
+    reload(t)
+    t.signal(signal.SIGSTOP)
+    waiting = [Client(("127.0.0.1", port)) for _ in range(500)]
+    rewrite(t, listen=[f"127.0.0.1:{t.port}"])
+    t.signal(signal.SIGHUP)
+    t.signal(signal.SIGCONT)
+    t.wait_metric('tailor_config_reload_total{result="done"}', 2)
+    for c in waiting:
+        with c:
+            assert c.get().body == b"active"
+
+
 def test_address_in_use_changes_nothing(upstream, tailor):
     # Goal: a new listener that cannot be bound keeps all of the old.
     server = upstream("active").serve()

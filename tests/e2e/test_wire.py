@@ -2,12 +2,14 @@
 request is from, and hedging without a signal."""
 
 import re
+import threading
 import time
 
 import pytest
 
+from support import process
 from support.client import Client
-from support.message import response
+from support.message import Malformed, response
 from support.pair import hazard
 
 STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: nobody here
@@ -420,3 +422,95 @@ def test_pushback_stops_hedges(pair):
         c.request()
         pair.b.expect().reply(200, b"new")
         assert c.response().body == b"new"
+
+
+# --- what tests/chaos found -------------------------------------------------
+
+def good_or_bad(request):
+    return response(200) if request.target == "/" else b"no\r\n\r\n"
+
+
+def test_the_last_answer_of_a_connection_says_so(one):
+    # Goal: with keep_alive_requests the client is told before the end, by
+    # the server's answer and by our own, so nothing it sends is lost.
+    t = one(proxy={"keep_alive_requests": 2})
+    one.server.serve(good_or_bad)
+    for last, status in (("/", 200), ("/bad", 502)):
+        with t.client() as c:
+            assert c.get("/").get("connection") is None
+            answer = c.get(last)
+            assert (answer.status, answer.get("connection")) == (
+                status, "close")
+            c.expect_end()
+
+
+def test_an_old_client_is_kept_after_an_error(one):
+    # Goal: a 1.0 client that asked to be kept is told so by our answers too.
+    t = one()
+    one.server.serve(good_or_bad)
+    with t.client() as c:
+        for target, status in (("/bad", 502), ("/", 200)):
+            c.send(f"GET {target} HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+                   .encode())
+            answer = c.response()
+            assert (answer.status, answer.get("connection")) == (
+                status, "keep-alive")
+
+
+def test_an_old_client_sees_that_an_answer_is_cut(one):
+    # Goal: where only the connection's end ends an answer, one that is cut
+    # ends with a reset.
+    t = one(hedging={"commit_delay": 0})
+    with t.client() as c:
+        c.send(b"GET / HTTP/1.0\r\n\r\n")
+        r = one.server.expect()
+        r.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+               b"5\r\nhello\r\n")
+        c.response_head()
+        assert c.exactly(5) == b"hello"
+        r.reset()
+        with pytest.raises(ConnectionResetError):
+            c.exactly(1)
+    t.wait_metric("tailor_response_truncated_total", 1)
+
+
+def test_unread_bytes_behind_an_answer_are_no_answer(one):
+    # Goal: an answer that ends where a read ended leaves what follows it in
+    # the kernel; the next request, already waiting, is not answered by that.
+    t = one()
+    poison = response(200, b"poison")
+    end = 16896  # the room in a block
+    for size in range(end - 2, end + 3):
+        def answer(r, size=size):
+            if r.target != "/first":
+                return response(200, b"own")
+            head = len(response(200, b"x" * 10_000)) - 10_000
+            return response(200, b"x" * (size - head)) + poison
+        one.server.serve(answer)
+        with t.client() as c:
+            c.request("GET", "/first")
+            c.request("GET", "/second")
+            assert len(c.response().body) > 10_000
+            assert c.response().body == b"own"
+
+
+def test_a_slow_reader_is_not_cut(one, scratch):
+    # Goal: who reads slowly is served, although a full socket cannot be
+    # written to for longer than both timeouts; who reads nothing is not.
+    path = f"{scratch}/front.sock"
+    t = one(listen=[f"127.0.0.1:{process.free_port()}", f"unix:{path}"],
+            proxy={"request_timeout": "400ms", "write_timeout": "400ms"})
+    one.server.serve(lambda r: response(200, b"x" * 600_000))
+    never = threading.Event()
+    with Client(path) as c:
+        c.request()
+        assert c.response_head().get("content-length") == "600000"
+        for _ in range(60):
+            assert c.exactly(10_000) == b"x" * 10_000
+            never.wait(0.04)
+    with Client(path) as c:
+        c.request()
+        t.wait_metric('tailor_client_timeouts_total{phase="write"}', 1)
+        c.response_head()
+        with pytest.raises(Malformed):
+            c.exactly(600_000)
