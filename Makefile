@@ -232,6 +232,15 @@ $(HAZARDS)/classes/.made: tests/hazards/HazardServer.java
 	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $<
 	@touch $@
 
+# --- chaos: tests/chaos ---------------------------------------------------------
+# MINUTES=30 SEED=n; more with CHAOS_ARGS.  SAN= for a build with sanitizers.
+MINUTES ?= 1
+.PHONY: chaos
+chaos: programs	## servers fail in every way, clients check each answer
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/chaos/chaos.py \
+	    --build $(abspath $(BUILD)) --minutes $(MINUTES) \
+	    $(if $(SEED),--seed $(SEED)) $(if $(SAN),--no-memory) $(CHAOS_ARGS)
+
 # --- fuzzing: tests/fuzz/<folder>/fuzz_*.c -------------------------------------
 # Seeds: tests/fuzz/<folder>/corpus/fuzz_*/.  Needs clang; own build directory.
 FUZZ_SECONDS ?= 10

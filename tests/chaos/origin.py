@@ -1,0 +1,234 @@
+#!/usr/bin/python3
+"""A server whose every answer follows from the request (content.py), and
+which can be told to misbehave.
+
+    origin.py NAME PORT DIRECTORY SEED
+
+It writes a line into DIRECTORY/ledger for each request it sees, before it
+answers, in a way that its own death does not undo:
+
+    seen  NAME.PID.N METHOD TARGET    the head of a request has arrived
+    warm  ...                         likewise, but one of Tailor's warm-up
+    whole ...                         an answer that ends with its connection
+                                      is written completely
+    fault ... KIND                    the answer is about to be spoilt
+    wrong ... WHAT                    the request is not what was sent
+
+N counts the process's answers and is in the answer as X-Nonce, so no answer
+can be given to two requests unseen.
+
+DIRECTORY/NAME.ctl is a datagram socket that takes one mode as JSON:
+{"kind": ..., "until": monotonic seconds, "share": of the requests}.  Modes
+are those of faults.py and `slow`, `refuse` and `deaf`, which are for the whole
+server.  It ends at SIGTERM, at once.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import content  # noqa: E402
+import faults  # noqa: E402
+
+HOP_BY_HOP = ("keep-alive", "proxy-connection", "upgrade", "expect",
+              "trailer")
+READ_S = 120  # of a connection on which nothing comes
+
+
+class Gone(Exception):
+    """The connection has ended."""
+
+
+class Origin:
+    """The listening socket, the mode it is in, and the ledger."""
+
+    def __init__(self, name, port, directory, seed):
+        self.name, self.port, self.seed = name, port, seed
+        self.mode = {"kind": "none", "until": 0, "share": 0}
+        self.count = 0
+        self.lock = threading.Lock()
+        self.ledger = os.open(f"{directory}/ledger",
+                              os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self.control = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        path = f"{directory}/{name}.ctl"
+        if os.path.exists(path):
+            os.unlink(path)
+        self.control.bind(path)
+        self.listener = self.listen()
+
+    def listen(self):
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", self.port))
+        listener.listen(64)
+        return listener
+
+    def note(self, event, nonce, method, target, more=""):
+        line = f"{event} {nonce} {method} {target} {more}".rstrip() + "\n"
+        os.write(self.ledger, line.encode("latin-1", "replace"))
+
+    def nonce(self):
+        with self.lock:
+            self.count += 1
+            return f"{self.name}.{os.getpid()}.{self.count}"
+
+    def in_mode(self, *kinds):
+        return (self.mode["kind"] in kinds
+                and time.monotonic() < self.mode["until"])
+
+    def take_modes(self):
+        while True:
+            self.mode = json.loads(self.control.recv(4096))
+
+    def accept(self):
+        """Take connections, but for the modes in which none are taken."""
+        while True:
+            if self.in_mode("refuse"):
+                self.listener.close()
+                while self.in_mode("refuse"):
+                    time.sleep(0.01)
+                self.listener = self.listen()
+            while self.in_mode("deaf"):
+                time.sleep(0.01)
+            self.listener.settimeout(0.05)
+            try:
+                sock, _ = self.listener.accept()
+            except TimeoutError:
+                continue
+            sock.settimeout(READ_S)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=Connection(self, sock).run,
+                             daemon=True).start()
+
+
+class Connection:
+    """One accepted connection."""
+
+    def __init__(self, origin, sock):
+        self.origin, self.sock = origin, sock
+        self.buffer = bytearray()
+
+    def more(self):
+        data = self.sock.recv(65536)
+        if not data:
+            raise Gone
+        self.buffer += data
+
+    def exactly(self, count):
+        while len(self.buffer) < count:
+            self.more()
+        data = bytes(self.buffer[:count])
+        del self.buffer[:count]
+        return data
+
+    def until(self, mark):
+        while (end := self.buffer.find(mark)) < 0:
+            self.more()
+        return self.exactly(end + len(mark))[:-len(mark)]
+
+    def body(self, fields):
+        """The request's body; AssertionError if it is not well framed."""
+        if "content-length" in fields:
+            assert "transfer-encoding" not in fields
+            return self.exactly(int(fields["content-length"]))
+        if "transfer-encoding" not in fields:
+            return b""
+        assert fields["transfer-encoding"] == "chunked"
+        body = b""
+        while (size := int(self.until(b"\r\n"), 16)) > 0:
+            body += self.exactly(size)
+            assert self.exactly(2) == b"\r\n"
+        assert self.until(b"\r\n") == b""
+        return body
+
+    def run(self):
+        try:
+            while self.one():
+                pass
+        except (Gone, OSError):
+            pass
+        finally:
+            self.sock.close()
+
+    def one(self):
+        """One request; True if the connection may carry another."""
+        origin = self.origin
+        lines = self.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
+        method, target, version = lines[0].split(" ")
+        fields = {}
+        for line in lines[1:]:
+            name, _, value = line.partition(": ")
+            name = name.lower()
+            if name in fields and name in ("host", "content-length",
+                                           "transfer-encoding"):
+                origin.note("wrong", "-", method, target, f"{name} twice")
+            fields[name] = value
+        nonce = origin.nonce()
+        wish = content.wish(method, target)
+        if wish is None or version != "HTTP/1.1" or "host" not in fields:
+            origin.note("wrong", nonce, method, target, repr(lines)[:400])
+            return False
+        warm = "tailor-warmup" in fields
+        origin.note("warm" if warm else "seen", nonce, method, target)
+        for name in HOP_BY_HOP:
+            if name in fields:
+                origin.note("wrong", nonce, method, target, f"has {name}")
+        if warm and wish.rule != "safe":
+            origin.note("wrong", nonce, method, target, "warms unsafe")
+        fault = self.fault(wish)
+        if fault == "early" and wish.upload:
+            return self.early(wish, nonce)
+        try:
+            body = self.body(fields)
+        except (AssertionError, ValueError) as error:
+            origin.note("wrong", nonce, method, target, f"framing {error!r}")
+            return False
+        if body != wish.body_up():
+            origin.note("wrong", nonce, method, target,
+                        f"body of {len(body)} bytes")
+        if wish.delay_ms:
+            time.sleep(wish.delay_ms / 1e3)
+        if origin.in_mode("slow"):
+            time.sleep(origin.mode["delay"])
+        return faults.answer(self, wish, nonce, content.digest(body), fault)
+
+    def early(self, wish, nonce):
+        """Answer before the body is read; then read it to the end."""
+        faults.answer(self, wish, nonce, content.EARLY, "last")
+        self.sock.shutdown(socket.SHUT_WR)
+        self.sock.settimeout(2)
+        while self.sock.recv(65536):
+            pass
+        return False
+
+    def fault(self, wish):
+        """Which fault this request draws in the mode that is on."""
+        mode = self.origin.mode
+        if time.monotonic() > mode["until"]:
+            return None
+        return faults.draw(mode, wish, self.origin.seed + self.origin.name)
+
+    def send(self, data):
+        self.sock.sendall(data)
+
+    def note(self, event, nonce, wish, more=""):
+        self.origin.note(event, nonce, wish.method, wish.target, more)
+
+
+def main():
+    name, port, directory, seed = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    threading.stack_size(256 * 1024)
+    origin = Origin(name, int(port), directory, seed)
+    threading.Thread(target=origin.take_modes, daemon=True).start()
+    origin.accept()
+
+
+if __name__ == "__main__":
+    main()
