@@ -8,6 +8,7 @@
 
 #define WIDTH 960
 #define HEIGHT 340
+#define LEGEND_WIDTH 330
 
 /*
  * Dots, bands and lines differ in shape, too, not only in colour.  No custom
@@ -27,10 +28,14 @@ static const char style[] =
     "stroke-dasharray:6 3}"
     ".band{fill:#0072b2;fill-opacity:.14}"
     ".band2{fill:#d55e00;fill-opacity:.14}"
-    ".dot{fill:#0072b2}.dot2{fill:#d55e00}"
+    ".line3{stroke:#009e73;stroke-width:1.8;fill:none;"
+    "stroke-dasharray:2 3}"
+    ".dot{fill:#0072b2}.dot2{fill:#d55e00}.dot3{fill:#009e73}"
+    ".theirs{stroke:#666;stroke-width:1.6;fill:none}"
     "@media(prefers-color-scheme:dark){"
     "svg text{fill:#aaa}svg text.title{fill:#eee}.paper{fill:#14171a}"
     ".grid{stroke:#333a44}.frame{stroke:#aaa}.dots,.line{stroke:#7cc4ff}"
+    ".line3{stroke:#4cd3a5}.dot3{fill:#4cd3a5}.theirs{stroke:#aaa}"
     ".dot,.band{fill:#7cc4ff}.failed,.line2{stroke:#ff7a59}"
     ".slow{fill:#ff7a59;stroke:#ff7a59}.dot2,.band2{fill:#ff7a59}}";
 
@@ -228,4 +233,55 @@ void
 plot_end(struct plot *p)
 {
 	(void)fputs("</svg>\n", p->out);
+}
+
+void
+plot_line(
+    struct plot *p, const char *class, const struct plot_point *point, size_t n)
+{
+	(void)fprintf(p->out, "<path class=\"%s\" d=\"", class);
+	for (size_t i = 0; i < n; i++)
+		(void)fprintf(p->out, "%c%.1f %.1f", i == 0 ? 'M' : 'L',
+		    plot_x(p, point[i].x), plot_y(p, point[i].y));
+	(void)fputs("\"/>\n", p->out);
+}
+
+void
+plot_dot(
+    struct plot *p, const char *class, struct plot_point at, const char *label)
+{
+	double x = plot_x(p, at.x), y = plot_y(p, at.y);
+	bool left = x > (PLOT_LEFT + PLOT_RIGHT) / 2.0;
+
+	(void)fprintf(p->out,
+	    "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", class,
+	    x, y);
+	if (label[0] == '\0')
+		return;
+	(void)fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\"%s>",
+	    x + (left ? -8 : 8), y - 6, left ? " text-anchor=\"end\"" : "");
+	plot_escape(p->out, label);
+	(void)fputs("</text>\n", p->out);
+}
+
+void
+plot_spread(
+    struct plot *p, const char *class, double x, double low, double high)
+{
+	(void)fprintf(p->out, "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n",
+	    class, plot_x(p, x), plot_y(p, low), plot_y(p, high));
+}
+
+void
+plot_legend(struct plot *p, unsigned row, const char *class, const char *text)
+{
+	double y = PLOT_TOP + 18 + 17.0 * row;
+
+	(void)fprintf(p->out,
+	    "<path class=\"%s\" d=\"M%d %.1fh28\"/>\n<text x=\"%d\" "
+	    "y=\"%.1f\">",
+	    class, PLOT_RIGHT - LEGEND_WIDTH, y, PLOT_RIGHT - LEGEND_WIDTH + 36,
+	    y + 4);
+	plot_escape(p->out, text);
+	(void)fputs("</text>\n", p->out);
 }

@@ -37,6 +37,30 @@ void plot_end(struct plot *p);
 double plot_x(const struct plot *p, double value);
 double plot_y(const struct plot *p, double value);
 
+/*
+ * What is drawn in it.  A class is one of the plotter's own: line, line2,
+ * line3, dot, dot2, dot3, theirs (what somebody else measured).
+ */
+struct plot_point {
+	double x, y;
+};
+
+/* A line through points, n > 0. */
+void plot_line(struct plot *p, const char *class,
+    const struct plot_point *point, size_t n);
+
+/* A dot with its label beside it; "" none. */
+void plot_dot(
+    struct plot *p, const char *class, struct plot_point at, const char *label);
+
+/* A vertical stroke through a point, from low to high. */
+void plot_spread(
+    struct plot *p, const char *class, double x, double low, double high);
+
+/* What a class of line is, in line 0, 1, ... of the upper right corner. */
+void
+plot_legend(struct plot *p, unsigned row, const char *class, const char *text);
+
 /* The inner frame: left, right, top and bottom. */
 #define PLOT_LEFT 70
 #define PLOT_RIGHT 940

@@ -14,20 +14,25 @@
 
 #include "base/histogram.h"
 
-#define BENCH_POINTS 16
+#define BENCH_POINTS 24
+#define BENCH_LINES 3
+#define BENCH_PIECES 36 /* about, in a run */
 
 struct bench_options {
 	int producer_cpu, observer_cpu; /* different ones */
-	int64_t slice_ns;		/* of one measurement, 1 ms .. 10 s */
-	unsigned rounds; /* pairs per point, 1 .. 1000; medians are told */
+	int64_t piece_ns; /* of each point of each curve, 1 ms .. 1 h */
 };
 
 /* One observed period against the cost for the observed (figure 3.9). */
 struct bench_cost {
+	unsigned work, pause;  /* as set: additions; cycles between looks */
 	double produce_cycles; /* between two changes, undisturbed */
 	double observe_cycles; /* between two looks, measured */
+	double fresh_cycles;   /* between two looks that saw a new value */
 	double overhead;       /* 0.02 = the producer took 2 % longer */
-	double low, high;      /* quartiles over the rounds */
+	double low, high;      /* quartiles of that over the pairs */
+	unsigned pairs;	       /* of windows; 0: nothing is known */
+	unsigned dropped;      /* others pushed one of us off in them */
 };
 
 /* Raw against filtered samples at one period (figure 3.4). */
@@ -37,7 +42,7 @@ struct bench_fidelity {
 	double truth; /* changes per cycle, by the producer */
 	double raw_max, kept_max;
 	double cpc_max;
-	uint64_t samples;
+	uint64_t samples;	 /* 0: nothing is known */
 	uint64_t impossible_raw; /* over 1.5 times the fastest alone */
 	uint64_t impossible_kept;
 };
@@ -50,24 +55,32 @@ struct bench_tags {
 };
 
 struct bench_result {
-	double hz;	     /* of the clock */
-	double coherence_ns; /* a line from one CPU to the other */
+	double hz; /* of the clock */
+	/* a line from one CPU to the other, before, between and after */
+	double line_cycles[BENCH_LINES];
+	bool siblings; /* the two CPUs are lanes of one core */
 	struct bench_cost cost[BENCH_POINTS];
+	struct bench_cost counted; /* looked at with three counters, too */
+	bool has_pmu;
+	char counters[160];	/* which, and how they are read; "" none */
+	char counters_why[320]; /* why these, if there is no PMU */
 	struct bench_fidelity fidelity[BENCH_POINTS];
 	struct bench_tags tags[3];
 	unsigned costs, fidelities;
-	double finest_cycles;	    /* shortest period reached for one signal */
-	double finest_quiet_cycles; /* the same where nobody writes it */
-	struct histogram period, gap; /* as fast as possible (figure 3.5) */
+	double quiet_cycles; /* shortest period where nobody writes */
+	double fastest;	     /* changes per cycle, undisturbed (figure 3.4) */
+	/* as fast as possible (figures 3.4 and 3.5) */
+	struct histogram period, gap, rate_raw, rate_kept, cpc;
 	uint64_t pushed; /* times that others pushed one of us off its CPU */
+	uint64_t windows, windows_dropped; /* of rates; the latter for that */
 	double took_s;
 };
 
 /*
  * bench_run(out, options, progress):
- * Run everything, about options->slice_ns * rounds * 40.
+ * Run everything, about options->piece_ns * BENCH_PIECES.
  *   progress  called with what is measured now and 0 .. 100; may be NULL
- * Returns 0, or a negative errno of threads or pinning.  Blocks; the calling
+ * Returns 0, -EINVAL (piece_ns), or a negative errno of threads or pinning.  Blocks; the calling
  * thread is the observer and stays pinned.
  */
 int bench_run(struct bench_result *out, const struct bench_options *options,
@@ -77,5 +90,14 @@ int bench_run(struct bench_result *out, const struct bench_options *options,
 struct json;
 void bench_print(const struct bench_result *r);
 void bench_json(const struct bench_result *r, struct json *out);
+
+/*
+ * bench_plots(r, directory, why):
+ * Write the curves as SVG files into an existing directory, over those of an
+ * earlier run.  Returns 0, or a negative errno and in why (size bytes) the
+ * file.
+ */
+int bench_plots(const struct bench_result *r, const char *directory, char *why,
+    size_t size);
 
 #endif

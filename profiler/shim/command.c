@@ -43,6 +43,8 @@ static const struct shim_option {
 	"the same for Perfetto (Chrome trace)"},
     {{"interval", required_argument, NULL, 'i'}, "MS",
 	"of rates over time (default 10)"},
+    {{"plots", required_argument, NULL, 'f'}, "DIR",
+	"bench: the curves as SVG files, into this directory"},
     {{"json", no_argument, NULL, 'j'}, NULL, "print JSON"},
     {{"help", no_argument, NULL, 'h'}, NULL, "print this and exit"},
 };
@@ -56,7 +58,7 @@ help(void)
 	size_t i;
 
 	printf("Usage: tailor shim [--pid PID | --cpu N] [--signal SPEC]...\n"
-	       "       tailor shim bench [--json]\n\n"
+	       "       tailor shim bench [--plots DIR] [--json]\n\n"
 	       "Samples counters and words of shared memory as finely as this\n"
 	       "machine allows, corrects rates for the time that reading\n"
 	       "takes, and says what they were, over all and by tag.  `bench`\n"
@@ -90,7 +92,8 @@ number(const char *option, const char *text, long low, long high, long *out)
 struct command {
 	struct observe_options observe;
 	bool bench, help;
-	long seconds; /* 0: not given */
+	const char *plots; /* a directory, or NULL */
+	long seconds;	   /* 0: not given */
 };
 
 /* One option with its argument.  False after saying what is wrong. */
@@ -150,6 +153,9 @@ option_take(struct command *c, int letter, const char *text)
 		return true;
 	case 'x':
 		o->chrome = text;
+		return true;
+	case 'f':
+		c->plots = text;
 		return true;
 	case 'l':
 		o->live = true;
@@ -284,35 +290,62 @@ progress(const char *what, unsigned percent)
 		    percent == 100 ? "\n" : "");
 }
 
-/* Two CPUs of those we may use, the observer's where it was asked for. */
+/* Two CPUs of those we may use, or those that were asked for. */
 static bool
-two_cpus(struct bench_options *b, int on)
+two_cpus(struct bench_options *b, int producer, int observer)
 {
-	int found[2] = {-1, -1}, n = 0, cpu;
+	int found[2] = {producer, observer}, cpu;
 	cpu_set_t set;
 
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return false;
-	for (cpu = 0; cpu < CPU_SETSIZE && n < 2; cpu++)
-		if (CPU_ISSET((size_t)cpu, &set) && cpu != on)
-			found[n++] = cpu;
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET((size_t)cpu, &set) && cpu != found[0] &&
+		    cpu != found[1]) {
+			if (found[0] < 0)
+				found[0] = cpu;
+			else if (found[1] < 0)
+				found[1] = cpu;
+		}
 	b->producer_cpu = found[0];
-	b->observer_cpu = on >= 0 ? on : found[1];
-	return b->producer_cpu >= 0 && b->observer_cpu >= 0;
+	b->observer_cpu = found[1];
+	return found[0] >= 0 && found[1] >= 0 && found[0] != found[1];
+}
+
+/* Print a result, and draw it if that is wanted.  0 or a negative errno. */
+static int
+bench_tell(const struct bench_result *result, const struct command *c)
+{
+	char why[4096];
+	struct json j;
+	int err = 0;
+
+	if (c->observe.json) {
+		json_init(&j, true);
+		bench_json(result, &j);
+		err = json_print(&j, stdout);
+		json_fini(&j);
+	} else {
+		bench_print(result);
+	}
+	if (err < 0 || c->plots == NULL)
+		return err;
+	err = bench_plots(result, c->plots, why, sizeof(why));
+	if (err < 0)
+		fprintf(stderr, "tailor shim: %s: %s\n", why, strerror(-err));
+	return err;
 }
 
 static int
 bench(const struct command *c)
 {
 	static struct bench_result result;
-	struct bench_options o = {.slice_ns = 20 * NS_PER_MS};
-	struct json j;
+	struct bench_options o = {0};
 	int err;
 
-	/* Slices in a run: 24 pairs of costs, 8 and 4 of longer ones. */
-	o.rounds = (unsigned)((c->seconds > 0 ? c->seconds : 30) * 50 / 36);
-	o.rounds = o.rounds > 1000 ? 1000 : o.rounds;
-	if (!two_cpus(&o, c->observe.on)) {
+	o.piece_ns =
+	    (c->seconds > 0 ? c->seconds : 30) * NS_PER_S / BENCH_PIECES;
+	if (!two_cpus(&o, c->observe.target.cpu, c->observe.on)) {
 		fprintf(stderr,
 		    "tailor shim: bench needs two CPUs, one to observe the "
 		    "other; this process may use one\n");
@@ -323,15 +356,7 @@ bench(const struct command *c)
 		fprintf(stderr, "tailor shim: %s\n", strerror(-err));
 		return STATUS_FAILED;
 	}
-	if (!c->observe.json) {
-		bench_print(&result);
-		return 0;
-	}
-	json_init(&j, true);
-	bench_json(&result, &j);
-	err = json_print(&j, stdout);
-	json_fini(&j);
-	return err < 0 ? STATUS_FAILED : 0;
+	return bench_tell(&result, c) < 0 ? STATUS_FAILED : 0;
 }
 
 int

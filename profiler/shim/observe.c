@@ -154,7 +154,7 @@ sample_until(struct observation *o, uint64_t until, struct sample *last)
 	do {
 		sampler_take(sampler, &now);
 		kept = scope_add(o->scope, &now);
-		series_add(&o->series, last, &now, kept);
+		series_add(&o->series, &now, kept);
 		*last = now;
 		sampler_wait(now.clock.begin, o->options->period);
 	} while (now.clock.begin < until);

@@ -3,16 +3,26 @@
  */
 #include "profiler/shim/scope.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct scope *
 scope_new(unsigned signals, uint32_t margin_ppm)
 {
-	struct scope *s = calloc(1, sizeof(*s));
+	struct scope *s = malloc(sizeof(*s));
+
+	if (s != NULL)
+		scope_init(s, signals, margin_ppm);
+	return s;
+}
+
+void
+scope_init(struct scope *s, unsigned signals, uint32_t margin_ppm)
+{
 	unsigned i;
 
-	if (s == NULL)
-		return NULL;
+	memset(s, 0, offsetof(struct scope, period));
 	s->signals = signals;
 	s->margin_ppm = margin_ppm;
 	histogram_init(&s->period);
@@ -23,8 +33,28 @@ scope_new(unsigned signals, uint32_t margin_ppm)
 		histogram_init(&s->raw[i]);
 		histogram_init(&s->rate[i]);
 	}
+	join_reset(&s->join);
 	tags_init(&s->tags);
-	return s;
+}
+
+void
+scope_merge(struct scope *into, const struct scope *from)
+{
+	unsigned i;
+
+	into->periods += from->periods;
+	into->kept += from->kept;
+	into->straddling += from->straddling;
+	into->backwards += from->backwards;
+	histogram_merge(&into->period, &from->period);
+	histogram_merge(&into->period_kept, &from->period_kept);
+	histogram_merge(&into->gap, &from->gap);
+	histogram_merge(&into->cpc, &from->cpc);
+	for (i = 0; i < into->signals; i++) {
+		histogram_merge(&into->raw[i], &from->raw[i]);
+		histogram_merge(&into->rate[i], &from->rate[i]);
+	}
+	tags_merge(&into->tags, &from->tags);
 }
 
 /* Counts per SCOPE_RATE cycles, rounded. */
@@ -36,12 +66,11 @@ rate_of(uint64_t count, uint64_t cycles)
 	return rate < 1e18 ? (uint64_t)rate : UINT64_C(1000000000000000000);
 }
 
-/* The kept period that now ends, for its own histograms and its tag. */
+/* The kept period that now ends, for its own histograms. */
 static void
 scope_keep(struct scope *s, const struct sample *now, uint64_t cycles,
     const uint64_t *count)
 {
-	struct tag_row *r;
 	unsigned i;
 
 	s->kept++;
@@ -51,15 +80,48 @@ scope_keep(struct scope *s, const struct sample *now, uint64_t cycles,
 	s->last_kept = now->clock.begin;
 	for (i = 0; i < s->signals; i++)
 		histogram_record(&s->rate[i], rate_of(count[i], cycles));
-	if (now->tag != s->last.tag) {
-		s->straddling++;
+}
+
+/*
+ * The sample for its tag.  A tag is read after the signals, so the first
+ * sample that shows it may have been taken before it was up.
+ */
+static void
+scope_tag(struct scope *s, const struct sample *now, bool first)
+{
+	struct tag_row *r = tags_row(&s->tags, now->tag);
+	struct sample begin;
+	unsigned i;
+
+	r->samples++;
+	if (first || now->tag != s->last.tag) {
+		s->straddling += !first;
+		join_reset(&s->join);
 		return;
 	}
-	r = tags_row(&s->tags, now->tag);
+	if (!join_end(&s->join, now, s->signals, &begin))
+		return;
 	r->kept++;
-	r->cycles += cycles;
+	r->cycles += now->clock.begin - begin.clock.begin;
 	for (i = 0; i < s->signals; i++)
-		r->count[i] += count[i];
+		r->count[i] += now->value[i] - begin.value[i];
+}
+
+/* Each signal's growth; false if one fell. */
+static bool
+scope_count(const struct scope *s, const struct sample *now, uint64_t *count)
+{
+	bool grew = true;
+	unsigned i;
+
+	for (i = 0; i < s->signals; i++) {
+		count[i] = now->value[i] - s->last.value[i];
+		if ((int64_t)count[i] < 0) {
+			grew = false;
+			count[i] = 0;
+		}
+	}
+	return grew;
 }
 
 bool
@@ -67,27 +129,22 @@ scope_add(struct scope *s, const struct sample *sample)
 {
 	uint64_t cycles = sample->clock.begin - s->last.clock.begin;
 	uint64_t count[SAMPLER_SIGNALS] = {0};
-	bool first = !s->begun, keep = false, fell = false;
+	bool first = !s->begun, keep = false, grew;
 	unsigned i;
 
-	tags_row(&s->tags, sample->tag)->samples++;
 	s->begun = true;
+	grew = first || scope_count(s, sample, count);
+	scope_tag(s, sample, first);
 	if (first || (int64_t)cycles <= 0)
 		goto out;
 	s->periods++;
 	histogram_record(&s->period, cycles);
 	histogram_record(
 	    &s->cpc, rate_of(sample->clock.end - s->last.clock.end, cycles));
-	for (i = 0; i < s->signals; i++) {
-		count[i] = sample->value[i] - s->last.value[i];
-		if ((int64_t)count[i] < 0) {
-			fell = true;
-			count[i] = 0;
-		}
+	for (i = 0; i < s->signals; i++)
 		histogram_record(&s->raw[i], rate_of(count[i], cycles));
-	}
-	s->backwards += fell;
-	keep = !fell && dte_keep(s->last.clock, sample->clock, s->margin_ppm);
+	s->backwards += !grew;
+	keep = grew && dte_keep(s->last.clock, sample->clock, s->margin_ppm);
 	if (keep)
 		scope_keep(s, sample, cycles, count);
 out:

@@ -26,18 +26,18 @@ series_fini(struct series *s)
 }
 
 void
-series_add(struct series *s, const struct sample *last,
-    const struct sample *now, bool kept)
+series_add(struct series *s, const struct sample *now, bool kept)
 {
+	struct sample begin;
 	unsigned i;
 
 	s->samples++;
-	if (!kept)
+	s->kept += kept;
+	if (!join_end(&s->join, now, s->sampler->signals, &begin))
 		return;
-	s->kept++;
-	s->cycles += now->clock.begin - last->clock.begin;
+	s->cycles += now->clock.begin - begin.clock.begin;
 	for (i = 0; i < s->sampler->signals; i++)
-		s->count[i] += now->value[i] - last->value[i];
+		s->count[i] += now->value[i] - begin.value[i];
 }
 
 void

@@ -16,7 +16,7 @@
 struct series_row {
 	uint64_t at_ns; /* end of the interval, since the beginning */
 	uint64_t samples, kept;
-	double rate[SAMPLER_SIGNALS]; /* per cycle, kept periods only */
+	double rate[SAMPLER_SIGNALS]; /* per cycle, of joined periods */
 };
 
 struct series {
@@ -25,6 +25,7 @@ struct series {
 	size_t rows, room;
 	uint64_t missed; /* intervals without a place */
 	/* the running interval */
+	struct join join;
 	uint64_t samples, kept, cycles;
 	uint64_t count[SAMPLER_SIGNALS];
 };
@@ -34,9 +35,8 @@ int
 series_init(struct series *s, const struct sampler *sampler, size_t intervals);
 void series_fini(struct series *s);
 
-/* Count a sample into the running interval. */
-void series_add(struct series *s, const struct sample *last,
-    const struct sample *now, bool kept);
+/* Count a sample, and whether its period was kept, into the interval. */
+void series_add(struct series *s, const struct sample *now, bool kept);
 
 /* End the running interval. */
 void series_close(struct series *s, uint64_t at_ns);

@@ -21,7 +21,7 @@
 struct tag_row {
 	uint64_t tag;
 	uint64_t samples; /* in which it was read; 0: a free place */
-	uint64_t kept;	  /* periods whose rates were kept */
+	uint64_t kept;	  /* periods of its rates; joined ones count once */
 	uint64_t cycles;  /* their length */
 	uint64_t count[SAMPLER_SIGNALS];
 };
@@ -36,6 +36,9 @@ void tags_init(struct tags *t);
 
 /* The row of a tag; that of all others when there is no room. */
 struct tag_row *tags_row(struct tags *t, uint64_t tag);
+
+/* Add the rows of one table to another. */
+void tags_merge(struct tags *into, const struct tags *from);
 
 /*
  * tags_sorted(t, rows, max):

@@ -36,12 +36,28 @@ workload_pushed(void)
 	return (uint64_t)use.ru_nivcsw;
 }
 
-/* n dependent additions: work that needs no memory. */
-static inline void
-work(unsigned n)
+/* Others may read it meanwhile. */
+static void
+truth_add(struct workload_truth *t, uint64_t changes, uint64_t cycles)
 {
-	for (unsigned i = 0; i < n; i++)
-		__asm__ volatile("" ::"r"(i));
+	__atomic_store_n(&t->changes, t->changes + changes, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->cycles, t->cycles + cycles, __ATOMIC_RELEASE);
+}
+
+struct workload_truth
+workload_truth(const struct workload *w, unsigned i)
+{
+	const struct workload_truth *t = &w->truth[i];
+	struct workload_truth out;
+	uint64_t after;
+
+	/* Written once a turn: read twice, it is the same turn's. */
+	do {
+		out.cycles = __atomic_load_n(&t->cycles, __ATOMIC_ACQUIRE);
+		out.changes = __atomic_load_n(&t->changes, __ATOMIC_ACQUIRE);
+		after = __atomic_load_n(&t->cycles, __ATOMIC_ACQUIRE);
+	} while (after != out.cycles);
+	return out;
 }
 
 /* One turn of loop i. */
@@ -49,20 +65,19 @@ static void
 turn(struct workload *w, unsigned i)
 {
 	const unsigned amount = w->loop[i].work;
-	uint64_t value = w->signal, begin, now;
+	uint64_t value = w->signal, before = value, begin, now;
 
 	__atomic_store_n(&w->tag, i + 1, __ATOMIC_RELEASE);
 	begin = cycles_in_order();
 	do {
 		for (unsigned k = 0; k < CHANGES_AT_ONCE; k++) {
 			__atomic_store_n(&w->signal, ++value, __ATOMIC_RELAXED);
-			work(amount);
-			w->truth[i].changes++;
+			workload_work(amount);
 		}
 		now = cycles_now();
 	} while (now - begin < w->turn_cycles &&
 		 __atomic_load_n(&w->stop, __ATOMIC_RELAXED) == 0);
-	w->truth[i].cycles += cycles_in_order() - begin;
+	truth_add(&w->truth[i], value - before, cycles_in_order() - begin);
 }
 
 static void *

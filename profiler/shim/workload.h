@@ -37,8 +37,8 @@ struct workload {
 	int cpu;
 	pthread_barrier_t ready;
 	pthread_t thread;
+	_Alignas(128) struct workload_truth truth[WORKLOAD_LOOPS];
 	/* after the end */
-	struct workload_truth truth[WORKLOAD_LOOPS];
 	uint64_t pushed; /* times that others pushed it off, over all runs */
 };
 
@@ -52,8 +52,19 @@ int workload_start(struct workload *w, int cpu);
 /* End it; truth is complete then. */
 void workload_stop(struct workload *w);
 
+/* What loop i did until its last turn ended; also while it runs. */
+struct workload_truth workload_truth(const struct workload *w, unsigned i);
+
 /* How often the calling thread was pushed off its CPU so far. */
 uint64_t workload_pushed(void);
+
+/* n additions in a row: work that needs no memory, about a cycle each. */
+static inline void
+workload_work(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		__asm__ volatile("" ::"r"(i));
+}
 
 /* Put the calling thread on a CPU.  0 or a negative errno. */
 int workload_pin(int cpu);

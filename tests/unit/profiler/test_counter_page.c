@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "profiler/shim/counter.h"
 #include "profiler/shim/counter_page.h"
 
 #define COUNTERS 4
@@ -186,6 +188,36 @@ test_width(void **state)
 	}
 }
 
+/* Goal: what shares a hardware counter is read with read(2) and scaled: also
+ * while it has none, where nothing may be read from the page; and a counter
+ * that is gone is told as that. */
+static void
+test_multiplexed(void **state)
+{
+	static const uint64_t reading[][3] = {
+	    {1000, 4000, 1000}, {1500, 4000, 4000}, {7, 4000, 0}};
+	static const uint64_t value[] = {4000, 1500, 7};
+	struct counter c = {.page = &m.page, .way = COUNTER_RDPMC};
+	uint64_t got;
+	int end[2];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(pipe(end), 0);
+	c.fd = end[0];
+	schedule_on(2, 5);
+	schedule_off();
+	for (i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
+		assert_int_equal(write(end[1], reading[i], sizeof(reading[i])),
+		    sizeof(reading[i]));
+		assert_true(counter_read(&c, &got));
+		assert_int_equal(got, value[i]);
+	}
+	close(end[1]);
+	assert_false(counter_read(&c, &got));
+	close(end[0]);
+}
+
 int
 main(void)
 {
@@ -195,6 +227,7 @@ main(void)
 	    cmocka_unit_test_setup(test_restless, setup),
 	    cmocka_unit_test_setup(test_not_here, setup),
 	    cmocka_unit_test_setup(test_width, setup),
+	    cmocka_unit_test_setup(test_multiplexed, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,8 @@ test_impossible(void **state)
 	free(s);
 }
 
-/* Goal: a period over a change of tag is in no tag's rate, but counted. */
+/* Goal: time that may have been another tag's is in no tag's rate: that of
+ * the first sample of a tag, and that before its second. */
 static void
 test_straddling(void **state)
 {
@@ -87,17 +88,90 @@ test_straddling(void **state)
 		p.clock.begin += 1000;
 		p.clock.end += 1000;
 		p.tag = i / 10 % 2 + 1;
-		p.value[0] += p.tag == 1 ? 100 : 500;
+		p.value[0] += i % 10 < 2 ? 300 : p.tag == 1 ? 100 : 500;
 		scope_add(s, &p);
 	}
 	assert_int_equal(s->kept, 999);
 	assert_int_equal(s->straddling, 100);
 	assert_true(tag_rate(tags_row(&s->tags, 1), 0) == 0.1);
 	assert_true(tag_rate(tags_row(&s->tags, 2), 0) == 0.5);
-	assert_int_equal(tags_row(&s->tags, 1)->kept +
-			     tags_row(&s->tags, 2)->kept + s->straddling,
-	    s->kept);
+	assert_int_equal(
+	    tags_row(&s->tags, 1)->kept + tags_row(&s->tags, 2)->kept,
+	    7 + 99 * 8);
 	free(s);
+}
+
+/* Goal: where reading takes longer when the word has changed, the rate by tag
+ * is the true one all the same, which that of the kept periods is not. */
+static void
+test_joined(void **state)
+{
+	struct scope *s = scope_new(1, DTE_MARGIN_PPM);
+	const struct tag_row *r;
+	struct sample p = {0};
+	uint64_t clock = 0;
+	double kept;
+	unsigned i;
+
+	(void)state;
+	assert_non_null(s);
+	srandom(5);
+	for (i = 0; i < 100000; i++) {
+		bool moved = random() % 3 == 0;
+
+		p.clock.begin = clock;
+		p.clock.end = clock + (moved ? 600 : 30);
+		if (moved) /* else the CPU still has the old value */
+			p.value[0] = clock / 20;
+		scope_add(s, &p);
+		clock = p.clock.end + 100;
+	}
+	r = tags_row(&s->tags, 0);
+	assert_in_range((uint64_t)(tag_rate(r, 0) * 10000), 490, 510);
+	assert_true(r->kept > 10000);
+	kept = (double)s->rate[0].sum / (double)s->rate[0].count / SCOPE_RATE;
+	assert_true(kept < 0.04);
+	free(s);
+}
+
+/* Goal: two scopes merged are one that saw both. */
+static void
+test_merge(void **state)
+{
+	struct scope *s[3];
+	struct sample p = {{0, 30}, {0}, 1};
+	unsigned i, k;
+
+	(void)state;
+	for (k = 0; k < 3; k++) {
+		s[k] = scope_new(1, DTE_MARGIN_PPM);
+		assert_non_null(s[k]);
+	}
+	srandom(6);
+	for (i = 0; i < 2000; i++) {
+		p.clock.begin += 900 + (uint64_t)random() % 200;
+		p.clock.end = p.clock.begin + 30 + (uint64_t)random() % 20;
+		p.tag = i / 7 % 3;
+		p.value[0] += (uint64_t)random() % 500;
+		if (i == 1000)
+			s[2]->begun = false;
+		scope_add(s[i / 1000], &p);
+		scope_add(s[2], &p);
+	}
+	s[2]->gap = s[0]->gap; /* one more: from one half to the other */
+	histogram_merge(&s[2]->gap, &s[1]->gap);
+	scope_merge(s[0], s[1]);
+	assert_int_equal(s[0]->periods, s[2]->periods);
+	assert_int_equal(s[0]->kept, s[2]->kept);
+	assert_int_equal(s[0]->straddling, s[2]->straddling);
+	assert_memory_equal(&s[0]->period, &s[2]->period, sizeof(s[0]->period));
+	assert_memory_equal(
+	    &s[0]->rate[0], &s[2]->rate[0], sizeof(s[0]->rate[0]));
+	for (k = 0; k < 3; k++)
+		assert_memory_equal(tags_row(&s[0]->tags, k),
+		    tags_row(&s[2]->tags, k), sizeof(struct tag_row));
+	for (k = 0; k < 3; k++)
+		free(s[k]);
 }
 
 /* Goal: a signal that falls (a restarted server) gives no rate. */
@@ -167,6 +241,8 @@ main(void)
 	    cmocka_unit_test(test_margin),
 	    cmocka_unit_test(test_impossible),
 	    cmocka_unit_test(test_straddling),
+	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_merge),
 	    cmocka_unit_test(test_fall),
 	    cmocka_unit_test(test_tags),
 	};

@@ -1,0 +1,68 @@
+/*
+ * bench_lines.c: cache lines between two CPUs.
+ */
+#include "profiler/shim/bench_parts.h"
+#include "profiler/shim/cycles.h"
+
+#define BOUNCES 20000
+#define LOOKS 1000000
+
+/* The other end of the bouncing line. */
+static void *
+bounce_main(void *user)
+{
+	struct workload *w = user;
+	uint64_t seen = 0, now;
+
+	(void)workload_pin(w->cpu);
+	while (__atomic_load_n(&w->stop, __ATOMIC_RELAXED) == 0) {
+		now = __atomic_load_n(&w->signal, __ATOMIC_ACQUIRE);
+		if (now != seen && (now & 1) != 0)
+			__atomic_store_n(
+			    &w->signal, seen = now + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+int
+bench_line(struct bench *b, double *out)
+{
+	static double round[BOUNCES];
+	struct workload *w = b->w;
+	uint64_t begin, value = 0;
+	int err, i;
+
+	w->cpu = b->o->producer_cpu;
+	w->signal = 0;
+	w->stop = 0;
+	err = pthread_create(&w->thread, NULL, bounce_main, w);
+	if (err != 0)
+		return -err;
+	for (i = 0; i < BOUNCES; i++) {
+		begin = cycles_in_order();
+		__atomic_store_n(&w->signal, ++value, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&w->signal, __ATOMIC_ACQUIRE) == value)
+			continue;
+		value++;
+		round[i] = (double)(cycles_in_order() - begin);
+	}
+	__atomic_store_n(&w->stop, 1, __ATOMIC_RELAXED);
+	pthread_join(w->thread, NULL);
+	bench_sort(round, BOUNCES);
+	*out = round[BOUNCES / 2] / 2;
+	return 0;
+}
+
+double
+bench_quiet(struct bench *b)
+{
+	uint64_t begin = cycles_in_order(), seen = 0;
+	unsigned i;
+
+	b->w->signal = 0;
+	for (i = 0; i < LOOKS; i++) {
+		seen ^= __atomic_load_n(&b->w->signal, __ATOMIC_RELAXED);
+		__asm__ volatile("" ::"r"(seen));
+	}
+	return (double)(cycles_in_order() - begin) / LOOKS;
+}
