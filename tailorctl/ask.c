@@ -286,7 +286,7 @@ connect_place(const char *path, const struct options *o)
 }
 
 static int
-connect_found(const struct options *o)
+connect_found(const struct options *o, bool quiet)
 {
 	char place[PLACES][128];
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -305,6 +305,8 @@ connect_found(const struct options *o)
 			return fd;
 		err[i] = fd;
 	}
+	if (quiet)
+		return -1;
 	fprintf(stderr, "tailorctl: no running tailor was found\n");
 	for (int i = 0; i < n; i++)
 		fprintf(stderr, "    %s: %s\n", place[i], strerror(-err[i]));
@@ -313,19 +315,36 @@ connect_found(const struct options *o)
 	return -1;
 }
 
+/* The admin socket that was named, or NULL. */
+static const char *
+named(const struct options *o)
+{
+	const char *name = o->admin != NULL ? o->admin : getenv("TAILOR_ADMIN");
+
+	return name != NULL && name[0] != '\0' ? name : NULL;
+}
+
+bool
+ask_finds(const struct options *options)
+{
+	int fd;
+
+	if (named(options) != NULL)
+		return true;
+	fd = connect_found(options, true);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 int
 ask(const struct options *options, const char *method, const char *target,
     struct answer *out)
 {
-	const char *name = options->admin;
-	int fd;
+	const char *name = named(options);
+	int fd = name != NULL ? connect_named(name, options)
+			      : connect_found(options, false);
 
-	if (name == NULL)
-		name = getenv("TAILOR_ADMIN");
-	if (name != NULL && name[0] != '\0')
-		fd = connect_named(name, options);
-	else
-		fd = connect_found(options);
 	if (fd < 0)
 		return -1;
 	return exchange(fd, options, method, target, out);

@@ -7,6 +7,8 @@
 #ifndef TAILOR_TAILORCTL_ASK_H
 #define TAILOR_TAILORCTL_ASK_H
 
+#include <stdbool.h>
+
 #include "tailorctl/options.h"
 #include "tailorctl/reply.h"
 
@@ -29,7 +31,10 @@ int ask(const struct options *options, const char *method, const char *target,
     struct answer *out);
 void answer_fini(struct answer *a);
 
-/* The same, but an answer that is not 200 is complained about and is -1. */
+/* Whether a tailor is named, or one runs in the usual places; says nothing. */
+bool ask_finds(const struct options *options);
+
+/* The same as ask, but an answer that is not 200 is complained about and is -1. */
 int ask_ok(const struct options *options, const char *method,
     const char *target, struct answer *out);
 

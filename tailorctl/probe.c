@@ -82,6 +82,7 @@ print(struct json *j)
 int
 command_probe(const struct options *options)
 {
+	int status = STATUS_OK;
 	struct json j;
 
 	json_init(&j, false);
@@ -100,10 +101,12 @@ command_probe(const struct options *options)
 			show(i, &f);
 	}
 	json_array_end(&j);
+	if (probe_observer(options, options->json ? &j : NULL) < 0)
+		status = STATUS_NO;
 	probe_costs(options->json ? &j : NULL);
 	json_object_end(&j);
 	if (options->json)
-		return print(&j);
+		return print(&j) == STATUS_OK ? status : STATUS_NO;
 	json_fini(&j);
-	return STATUS_OK;
+	return status;
 }

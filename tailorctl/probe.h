@@ -38,4 +38,13 @@ void probe_counters(struct finding *f);
 struct json;
 void probe_costs(struct json *j);
 
+/*
+ * probe_observer(options, j):
+ * Tell what the observer of the running tailor costs (asked as options say),
+ * or one of our own; in the same two ways.  Takes a second.  Returns 0, or -1
+ * after a message on standard error.
+ */
+struct options;
+int probe_observer(const struct options *options, struct json *j);
+
 #endif

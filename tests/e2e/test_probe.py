@@ -50,3 +50,11 @@ def test_without_privilege(build):
     assert not bpf["available"] and "setcap" in bpf["enable"]
     clock, = [s for s in found["signals"] if s["name"] == "clock"]
     assert clock["available"]
+    # Goal: where no tailor runs, an observer of the probe's own is told of:
+    # how often it looked, for how long it was blind, what it cost.
+    seen = found["observer"]
+    if seen["of"] != "of the tailor that runs":
+        assert seen["of"].startswith("one of our own")
+        assert seen["samples_per_s"] > 0 and 0 < seen["cpu_part"] <= 1.5
+        assert 0 < seen["period_p50_under_ns"] <= seen["period_p999_under_ns"]
+        assert seen["sweep_cycles"]["own"] > 0

@@ -1,0 +1,357 @@
+/*
+ * probe_observer.c: what the observer costs, by its own account.
+ *
+ * Of the tailor that runs, over a second, from its /metrics; where none runs,
+ * of an observer of our own with no servers, placed and polling as the plan
+ * for this machine says.  Periods are known by powers of two: a quantile is
+ * told as the bound that so many are under.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/instant.h"
+#include "base/json.h"
+#include "base/topology.h"
+#include "profiler/profiler.h"
+#include "tailorctl/ask.h"
+#include "tailorctl/plain.h"
+#include "tailorctl/probe.h"
+#include "tailorctl/samples.h"
+#include "talechain/timeline.h"
+
+#define SLEEP_NS 200000 /* the default of profiler.poll */
+#define BLIND_NS (10 * NS_PER_MS)
+#define PREFIX "tailor_profiler_"
+
+/* Its counters at one moment; then what they grew by. */
+struct account {
+	double at_s, sweeps, cpu_s, timed;
+	double blind, blind_s, blind_max_s;
+	double cycles[PROFILER_PART_COUNT];
+	double period[PROFILER_PERIODS]; /* sweeps under 2^i ns, not 2^(i-1) */
+};
+
+static void
+wait_a_second(void)
+{
+	struct timespec t = {.tv_sec = 1};
+
+	nanosleep(&t, NULL);
+}
+
+static double
+now_s(void)
+{
+	return (double)instant_now().ns / 1e9;
+}
+
+/* The label's value in NAME{label="value"}, if the sample is of NAME. */
+static bool
+label_of(const struct sample *s, const char *name, char *out, size_t size)
+{
+	size_t n = strlen(name);
+	const char *begin, *end;
+
+	if (s->length <= n || strncmp(s->name, name, n) != 0)
+		return false;
+	begin = memchr(s->name + n, '"', s->length - n);
+	if (begin == NULL)
+		return false;
+	begin++;
+	end = memchr(begin, '"', (size_t)(s->name + s->length - begin));
+	if (end == NULL || (size_t)(end - begin) >= size)
+		return false;
+	memcpy(out, begin, (size_t)(end - begin));
+	out[end - begin] = '\0';
+	return true;
+}
+
+/* A sample that has labels: a bucket of periods, or the cycles of a part. */
+static void
+take_labelled(struct account *a, const struct sample *s)
+{
+	char text[32];
+	double edge = 0;
+	unsigned i;
+
+	if (label_of(
+		s, PREFIX "period_seconds_bucket{le=", text, sizeof(text))) {
+		i = PROFILER_PERIODS - 1;
+		if (sscanf(text, "%lf", &edge) == 1 && edge > 0 &&
+		    edge * 1e9 < ldexp(1, PROFILER_PERIODS - 2) * 1.5)
+			i = (unsigned)lround(fmax(0, log2(edge * 1e9)));
+		a->period[i] = s->value;
+		return;
+	}
+	if (!label_of(
+		s, PREFIX "sweep_cycles_total{source=", text, sizeof(text)))
+		return;
+	for (i = 0; i < PROFILER_PART_COUNT; i++)
+		if (strcmp(text, profiler_part_name(i)) == 0)
+			a->cycles[i] = s->value;
+}
+
+static void
+take_sample(struct account *a, const struct sample *s)
+{
+	const struct {
+		const char *name;
+		double *value;
+	} plain[] = {{PREFIX "samples_total", &a->sweeps},
+	    {PREFIX "cpu_seconds_total", &a->cpu_s},
+	    {PREFIX "sweeps_timed_total", &a->timed},
+	    {PREFIX "blind_total", &a->blind},
+	    {PREFIX "blind_seconds_total", &a->blind_s},
+	    {PREFIX "blind_max_seconds", &a->blind_max_s}};
+
+	for (unsigned i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		if (s->length == strlen(plain[i].name) &&
+		    strncmp(s->name, plain[i].name, s->length) == 0)
+			*plain[i].value = s->value;
+	take_labelled(a, s);
+}
+
+/* Ask the running tailor.  0, or -1 after a message. */
+static int
+account_ask(struct account *a, const struct options *o)
+{
+	const char *at, *end;
+	double below = 0, up_to;
+	struct answer answer;
+	struct sample s;
+	unsigned i;
+
+	*a = (struct account){.at_s = now_s()};
+	if (ask_ok(o, "GET", "/metrics", &answer) < 0)
+		return -1;
+	at = answer.reply.body;
+	end = at + answer.reply.length;
+	while (samples_next(&at, end, &s))
+		take_sample(a, &s);
+	answer_fini(&answer);
+	/* Buckets hold all below them, too; one may be left out. */
+	for (i = 0; i < PROFILER_PERIODS; i++) {
+		up_to = fmax(a->period[i], below);
+		a->period[i] = up_to - below;
+		below = up_to;
+	}
+	return 0;
+}
+
+static void
+account_copy(struct account *a, struct profiler *p)
+{
+	struct profiler_stats s;
+	unsigned i;
+
+	profiler_stats(p, &s);
+	*a = (struct account){.at_s = now_s(),
+	    .sweeps = (double)s.sweeps,
+	    .cpu_s = (double)s.cpu_ns / 1e9,
+	    .timed = (double)s.self.timed,
+	    .blind = (double)s.blind,
+	    .blind_s = (double)s.blind_ns / 1e9,
+	    .blind_max_s = (double)s.blind_max_ns / 1e9};
+	for (i = 0; i < PROFILER_PART_COUNT; i++)
+		a->cycles[i] = (double)s.self.cycles[i];
+	for (i = 0; i < PROFILER_PERIODS; i++)
+		a->period[i] = (double)s.self.period[i];
+}
+
+/* What grew from one account to the next. */
+static void
+account_subtract(struct account *a, const struct account *before)
+{
+	unsigned i;
+
+	a->at_s -= before->at_s;
+	a->sweeps -= before->sweeps;
+	a->cpu_s -= before->cpu_s;
+	a->timed -= before->timed;
+	a->blind -= before->blind;
+	a->blind_s -= before->blind_s;
+	for (i = 0; i < PROFILER_PART_COUNT; i++)
+		a->cycles[i] -= before->cycles[i];
+	for (i = 0; i < PROFILER_PERIODS; i++)
+		a->period[i] -= before->period[i];
+}
+
+/* As a tailor would be placed here. */
+static void
+plan_options(struct profiler_options *o)
+{
+	struct topology_plan plan = {
+	    .observer_cpu = -1, .poll = TOPOLOGY_POLL_SLEEP};
+	struct topology *t;
+
+	if (topology_open(&t, NULL) == 0) {
+		topology_plan(t, &plan);
+		topology_close(&t);
+	}
+	o->cpu = plan.observer_cpu;
+	switch (plan.poll) {
+	case TOPOLOGY_POLL_SPIN:
+		o->poll = PROFILER_POLL_SPIN;
+		return;
+	case TOPOLOGY_POLL_RELAX:
+		o->poll = PROFILER_POLL_RELAX;
+		return;
+	case TOPOLOGY_POLL_SLEEP:
+		o->poll = PROFILER_POLL_SLEEP;
+		return;
+	}
+}
+
+/* An observer of our own for a second.  0 or a negative errno. */
+static int
+account_own(struct account *a, const char **poll)
+{
+	struct profiler_options options = {
+	    .sleep_ns = SLEEP_NS, .channels_max = 1, .blind_ns = BLIND_NS};
+	struct account before;
+	struct profiler *p;
+	int err = timeline_new(&options.timeline, NULL, 10);
+
+	if (err < 0)
+		return err;
+	plan_options(&options);
+	*poll = profiler_poll_name(options.poll);
+	err = profiler_new(&p, &options);
+	if (err < 0)
+		goto out;
+	err = profiler_start(p);
+	if (err == 0) {
+		account_copy(&before, p);
+		wait_a_second();
+		account_copy(a, p);
+		account_subtract(a, &before);
+	}
+	profiler_free(&p);
+out:
+	timeline_free(&options.timeline);
+	return err;
+}
+
+/* What so many of the periods are under, ns; 0 if there are none. */
+static double
+period_under(const struct account *a, double part)
+{
+	double all = 0, sum = 0;
+	unsigned i;
+
+	for (i = 0; i < PROFILER_PERIODS; i++)
+		all += a->period[i];
+	for (i = 0; i < PROFILER_PERIODS && all > 0; i++) {
+		sum += a->period[i];
+		if (sum >= part * all)
+			return ldexp(1, (int)i);
+	}
+	return 0;
+}
+
+static void
+print_account(const struct account *a, const char *whose)
+{
+	static const double part[] = {.5, .9, .99, .999};
+	static const char *const name[] = {"p50", "p90", "p99", "p99.9"};
+	char text[2][PLAIN_DURATION_BYTES];
+	double sum = 0;
+	unsigned i;
+
+	printf("\nThe observer, %s, over %.1f s\n", whose, a->at_s);
+	printf("     samples     %s/s\n",
+	    plain_count(text[0], a->sweeps / a->at_s));
+	printf("     period     ");
+	for (i = 0; i < sizeof(part) / sizeof(part[0]); i++)
+		printf(" %s <%s%s", name[i],
+		    plain_duration(text[0], (int64_t)period_under(a, part[i])),
+		    i + 1 < sizeof(part) / sizeof(part[0]) ? "," : "\n");
+	printf("     blind       %.0f times, %s in all; the longest ever %s\n",
+	    a->blind, plain_duration(text[0], (int64_t)(a->blind_s * 1e9)),
+	    plain_duration(text[1], (int64_t)(a->blind_max_s * 1e9)));
+	printf("     takes       %.1f %% of a CPU, which nobody else has\n",
+	    a->cpu_s / a->at_s * 100);
+	printf("     a sweep     ");
+	for (i = 0; i < PROFILER_PART_COUNT; i++) {
+		double mean = a->timed > 0 ? a->cycles[i] / a->timed : 0;
+
+		printf("%s%s %.0f",
+		    i == 4  ? ",\n                 "
+		    : i > 0 ? ", "
+			    : "",
+		    profiler_part_name(i), mean);
+		sum += mean;
+	}
+	printf("; together %.0f cycles\n", sum);
+}
+
+static void
+write_account(const struct account *a, const char *whose, struct json *j)
+{
+	unsigned i;
+
+	json_key(j, "observer");
+	json_object_begin(j);
+	json_key_string(j, "of", whose);
+	json_key_double(j, "seconds", a->at_s);
+	json_key_double(j, "samples_per_s", a->sweeps / a->at_s);
+	json_key_double(j, "period_p50_under_ns", period_under(a, .5));
+	json_key_double(j, "period_p99_under_ns", period_under(a, .99));
+	json_key_double(j, "period_p999_under_ns", period_under(a, .999));
+	json_key_double(j, "blind", a->blind);
+	json_key_double(j, "blind_seconds", a->blind_s);
+	json_key_double(j, "blind_max_seconds", a->blind_max_s);
+	json_key_double(j, "cpu_part", a->cpu_s / a->at_s);
+	json_key(j, "sweep_cycles");
+	json_object_begin(j);
+	for (i = 0; i < PROFILER_PART_COUNT; i++)
+		json_key_double(j, profiler_part_name(i),
+		    a->timed > 0 ? a->cycles[i] / a->timed : 0);
+	json_object_end(j);
+	json_object_end(j);
+}
+
+/* Of the running tailor over a second.  0, or -1 after a message. */
+static int
+account_running(struct account *a, const struct options *o)
+{
+	struct account before;
+
+	if (account_ask(&before, o) < 0)
+		return -1;
+	wait_a_second();
+	if (account_ask(a, o) < 0)
+		return -1;
+	account_subtract(a, &before);
+	return 0;
+}
+
+int
+probe_observer(const struct options *o, struct json *j)
+{
+	char whose[64] = "of the tailor that runs";
+	const char *poll = "";
+	struct account a;
+	int err;
+
+	if (ask_finds(o)) {
+		if (account_running(&a, o) < 0)
+			return -1;
+	} else {
+		err = account_own(&a, &poll);
+		if (err < 0) {
+			fprintf(stderr, "tailorctl: an observer: %s\n",
+			    strerror(-err));
+			return -1;
+		}
+		snprintf(whose, sizeof(whose),
+		    "one of our own that watches nothing (%s)", poll);
+	}
+	if (j != NULL)
+		write_account(&a, whose, j);
+	else
+		print_account(&a, whose);
+	return 0;
+}
