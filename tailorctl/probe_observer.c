@@ -333,7 +333,7 @@ probe_observer(const struct options *o, struct json *j)
 {
 	char whose[64] = "of the tailor that runs";
 	const char *poll = "";
-	struct account a;
+	struct account a = {0};
 	int err;
 
 	if (ask_finds(o)) {

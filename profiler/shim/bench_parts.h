@@ -30,6 +30,7 @@ void bench_say(const struct bench *b, const char *what, unsigned percent);
 /* Run the workload; workload_stop() ends it.  0 or a negative errno. */
 int bench_writer_start(struct bench *b);
 
+/* Begin and end a stretch of time around what is measured. */
 void bench_window_begin(const struct bench *b, struct bench_window *w);
 void bench_window_end(const struct bench *b, struct bench_window *w);
 

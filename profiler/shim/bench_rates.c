@@ -13,7 +13,7 @@
 #define TURNS_PIECES 4 /* so long they run, pieces */
 #define ALONE 100      /* windows to find the fastest rate */
 
-#define WINDOW_NS (22 * NS_PER_MS / 10) /* two periods of 1 kHz, and some */
+#define WINDOW_NS INT64_C(2200000) /* two periods of 1 kHz, and some */
 #define PATIENCE 4	     /* times as long where windows were dropped */
 #define PATIENCE_NS NS_PER_S /* at least, for the first whole window */
 #define SUBSAMPLES 2	     /* 100 kHz and 1 kHz */
