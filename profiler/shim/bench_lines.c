@@ -15,6 +15,7 @@ bounce_main(void *user)
 	uint64_t seen = 0, now;
 
 	(void)workload_pin(w->cpu);
+	pthread_barrier_wait(&w->ready);
 	while (__atomic_load_n(&w->stop, __ATOMIC_RELAXED) == 0) {
 		now = __atomic_load_n(&w->signal, __ATOMIC_ACQUIRE);
 		if (now != seen && (now & 1) != 0)
@@ -35,9 +36,14 @@ bench_line(struct bench *b, double *out)
 	w->cpu = b->o->producer_cpu;
 	w->signal = 0;
 	w->stop = 0;
-	err = pthread_create(&w->thread, NULL, bounce_main, w);
+	err = pthread_barrier_init(&w->ready, NULL, 2);
 	if (err != 0)
 		return -err;
+	err = pthread_create(&w->thread, NULL, bounce_main, w);
+	if (err != 0)
+		goto out;
+	/* It is off our CPU before we spin: we may be first in, first out. */
+	pthread_barrier_wait(&w->ready);
 	for (i = 0; i < BOUNCES; i++) {
 		begin = cycles_in_order();
 		__atomic_store_n(&w->signal, ++value, __ATOMIC_RELEASE);
@@ -50,7 +56,9 @@ bench_line(struct bench *b, double *out)
 	pthread_join(w->thread, NULL);
 	bench_sort(round, BOUNCES);
 	*out = round[BOUNCES / 2] / 2;
-	return 0;
+out:
+	pthread_barrier_destroy(&w->ready);
+	return -err;
 }
 
 double

@@ -102,7 +102,7 @@ scope_tag(struct scope *s, const struct sample *now, bool first)
 	if (!join_end(&s->join, now, s->signals, &begin))
 		return;
 	r->kept++;
-	r->cycles += now->clock.begin - begin.clock.begin;
+	r->cycles += now->clock.end - begin.clock.end;
 	for (i = 0; i < s->signals; i++)
 		r->count[i] += now->value[i] - begin.value[i];
 }

@@ -35,7 +35,7 @@ series_add(struct series *s, const struct sample *now, bool kept)
 	s->kept += kept;
 	if (!join_end(&s->join, now, s->sampler->signals, &begin))
 		return;
-	s->cycles += now->clock.begin - begin.clock.begin;
+	s->cycles += now->clock.end - begin.clock.end;
 	for (i = 0; i < s->sampler->signals; i++)
 		s->count[i] += now->value[i] - begin.value[i];
 }

@@ -102,14 +102,15 @@ test_straddling(void **state)
 }
 
 /* Goal: where reading takes longer when the word has changed, the rate by tag
- * is the true one all the same, which that of the kept periods is not. */
+ * is the true one all the same, which that of the kept periods is not; also
+ * where the reader is pushed off before it reads the clock again. */
 static void
 test_joined(void **state)
 {
 	struct scope *s = scope_new(1, DTE_MARGIN_PPM);
 	const struct tag_row *r;
 	struct sample p = {0};
-	uint64_t clock = 0;
+	uint64_t clock = 1, pushed;
 	double kept;
 	unsigned i;
 
@@ -122,13 +123,16 @@ test_joined(void **state)
 		p.clock.begin = clock;
 		p.clock.end = clock + (moved ? 600 : 30);
 		if (moved) /* else the CPU still has the old value */
-			p.value[0] = clock / 20;
+			p.value[0] = p.clock.end / 20;
+		pushed = random() % 1000 == 0 ? 50000 : 0;
+		p.clock.end += pushed;
 		scope_add(s, &p);
 		clock = p.clock.end + 100;
 	}
 	r = tags_row(&s->tags, 0);
 	assert_in_range((uint64_t)(tag_rate(r, 0) * 10000), 490, 510);
-	assert_true(r->kept > 10000);
+	assert_true(r->kept > 50000);
+	assert_true((double)r->cycles > .99 * (double)clock);
 	kept = (double)s->rate[0].sum / (double)s->rate[0].count / SCOPE_RATE;
 	assert_true(kept < 0.04);
 	free(s);
