@@ -32,10 +32,12 @@ static const char style[] =
     "stroke-dasharray:2 3}"
     ".dot{fill:#0072b2}.dot2{fill:#d55e00}.dot3{fill:#009e73}"
     ".theirs{stroke:#666;stroke-width:1.6;fill:none}"
+    ".label{stroke:#fff;stroke-width:4px;paint-order:stroke}"
     "@media(prefers-color-scheme:dark){"
     "svg text{fill:#aaa}svg text.title{fill:#eee}.paper{fill:#14171a}"
     ".grid{stroke:#333a44}.frame{stroke:#aaa}.dots,.line{stroke:#7cc4ff}"
     ".line3{stroke:#4cd3a5}.dot3{fill:#4cd3a5}.theirs{stroke:#aaa}"
+    ".label{stroke:#14171a}"
     ".dot,.band{fill:#7cc4ff}.failed,.line2{stroke:#ff7a59}"
     ".slow{fill:#ff7a59;stroke:#ff7a59}.dot2,.band2{fill:#ff7a59}}";
 
@@ -258,7 +260,7 @@ plot_dot(
 	    x, y);
 	if (label[0] == '\0')
 		return;
-	(void)fprintf(p->out, "<text x=\"%.1f\" y=\"%.1f\"%s>",
+	(void)fprintf(p->out, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\"%s>",
 	    x + (left ? -8 : 8), y - 6, left ? " text-anchor=\"end\"" : "");
 	plot_escape(p->out, label);
 	(void)fputs("</text>\n", p->out);

@@ -1,7 +1,7 @@
 /*
  * bench_cost.c: what looking at a word costs the thread that writes it.
  *
- * The writer runs on without end.  We look at its word for a millisecond,
+ * The writer runs on without end.  We look at its word for 0.3 ms,
  * let it alone for the next, and so on; a pair of such windows gives one
  * ratio, and the median of the ratios is told with their quartiles.  The
  * writer's pace is taken from its word and from its CPU time, so time in
@@ -16,7 +16,7 @@
 #include "profiler/shim/cycles.h"
 #include "profiler/shim/source.h"
 
-#define WINDOW_NS NS_PER_MS
+#define WINDOW_NS INT64_C(300000)
 #define PAIRS_MAX 4096
 #define PATIENCE 4	    /* times as long where windows were dropped */
 #define PAIRS_LEAST 24	    /* wanted before patience ends */

@@ -185,7 +185,7 @@ plot_overhead(FILE *out, const struct bench_result *r)
 	    "thesis, other core: 2 % at 1200");
 	plot_dot(&p, "theirs", (struct plot_point){15, 61},
 	    "thesis, same core (SMT): 61 % at 15");
-	plot_legend(&p, 0, "line", "written every 14 cycles, and less");
+	plot_legend(&p, 0, "line", "written every 7 to 14 cycles");
 	plot_legend(&p, 1, "line2", "written every 140 cycles");
 	plot_end(&p);
 }

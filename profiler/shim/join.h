@@ -7,7 +7,9 @@
  * the rates of those kept are wrong by half.  So for a rate over a longer
  * time nothing is dropped: a sample that took much longer to read than they
  * usually do ends no period, which is joined with the next.  A sample's time
- * is that of its end, because that is when the line has come.
+ * is that of its end, because that is when the line has come.  Only time in
+ * which we did not look at all is left out: a tag may have changed and come
+ * back.
  *
  * Cost: some comparisons.
  */
@@ -16,13 +18,17 @@
 
 #include "profiler/shim/sampler.h"
 
-#define JOIN_TIMES 2   /* longer than usual, */
+#define JOIN_TIMES 4   /* longer than usual, */
 #define JOIN_CYCLES 50 /* and so much: distorted */
+#define JOIN_AWAY 8    /* times as far from the last: we were away */
 #define JOIN_MEMORY 16 /* samples that tell what is usual */
 
 struct join {
 	bool begun;
-	uint64_t usual;	    /* cycles that a sample takes, times JOIN_MEMORY */
+	/* What is usual of late, cycles, times JOIN_MEMORY; 0: not known. */
+	uint64_t usual;	    /* that a sample takes */
+	uint64_t distant;   /* from one to the next */
+	uint64_t last;	    /* clock of the last one */
 	struct sample base; /* where the running period begins */
 };
 
@@ -33,21 +39,22 @@ join_reset(struct join *j)
 	j->begun = false;
 }
 
-/* Whether a sample took much longer than they do of late. */
+/*
+ * Whether a value is more than so many times the usual one and some, and take
+ * it in: a little of it, if it is, for it may be usual from now on.
+ */
 static inline bool
-join_distorted(struct join *j, const struct sample *now)
+join_unusual(uint64_t *usual, uint64_t value, unsigned times)
 {
-	uint64_t took = now->clock.end - now->clock.begin;
-	uint64_t usual = j->usual / JOIN_MEMORY;
-	uint64_t most = JOIN_TIMES * usual + JOIN_CYCLES;
+	uint64_t mean = *usual / JOIN_MEMORY;
+	uint64_t most = times * mean + JOIN_CYCLES;
 
-	if (j->usual == 0) {
-		j->usual = took * JOIN_MEMORY;
+	if (*usual == 0) {
+		*usual = value * JOIN_MEMORY;
 		return false;
 	}
-	/* What is distorted may be what is usual from now on. */
-	j->usual = j->usual - usual + (took < most ? took : most);
-	return took > most;
+	*usual = *usual - mean + (value < most ? value : most);
+	return value > most;
 }
 
 /* Whether a signal fell since the period began: it was reset. */
@@ -69,9 +76,14 @@ static inline bool
 join_end(struct join *j, const struct sample *now, unsigned signals,
     struct sample *begin)
 {
-	bool ends;
+	uint64_t distance = now->clock.begin - j->last;
+	bool known = j->last != 0, ends;
 
-	if (join_distorted(j, now))
+	j->last = now->clock.begin;
+	if (known && join_unusual(&j->distant, distance, JOIN_AWAY))
+		join_reset(j);
+	if (join_unusual(
+		&j->usual, now->clock.end - now->clock.begin, JOIN_TIMES))
 		return false;
 	ends = j->begun && !join_fell(j, now, signals) &&
 	       (int64_t)(now->clock.end - j->base.clock.end) > 0;
