@@ -236,12 +236,15 @@ class Bench:
 
     def open(self, port, row):
         """p50 and p99 at the fixed rate, us."""
+        # The load's CPU is busy waiting for the next request's time.
+        self.origin.move(self.place.all)
         run = pinned(
             [BUILD / "tailor-load", "-r", self.options.rate, "-n",
              self.options.requests, "-i", 1, "--warmup", 100, "-c", row[1],
              "--cpu", max(self.place.load), "--stamps", "user", "--json", "-",
              self._url(port, row)], self.place.all)
         out, err = run.communicate(timeout=60)
+        self.origin.move(self.place.load)
         if run.returncode not in (0, 4):
             sys.exit(f"tailor-load: {err}")
         latency = json.loads(out)["iterations"][0]["latency"]
@@ -249,17 +252,14 @@ class Bench:
                 "p99": latency["p99_ns"] / 1e3}
 
     def _one(self, target, row):
-        found = {}
-        proxy = Proxy(target, self) if target != "direct" else None
-        port = proxy.port if proxy else self.origin.port
-        if proxy:
+        if target == "direct":
+            return self.open(self.origin.port, row)
+        proxy = Proxy(target, self)
+        try:
             found = self.closed(proxy, row)
-        if not self.options.no_open:
-            # The load's CPU is busy waiting for the next request's time.
-            self.origin.move(self.place.all)
-            found |= self.open(port, row)
-            self.origin.move(self.place.load)
-        if proxy:
+            if not self.options.no_open:
+                found |= self.open(proxy.port, row)
+        finally:
             proxy.stop()
         return found
 
