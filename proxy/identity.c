@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/digits.h"
 #include "proxy/http_gate.h"
+#include "proxy/writer.h"
 
 #define TRACE_ID 32
 #define PARENT_ID 16

@@ -2,8 +2,9 @@
  * writer.h: text put together in a buffer of fixed size.
  *
  * For what is written for each request, where snprintf would cost more than
- * all the rest of a head.  What does not fit is left out and remembered in
- * .full, so that it is looked at once, at the end.
+ * all the rest of a head; everywhere else snprintf says better what is meant.
+ * What does not fit is left out and remembered in .full, so that it is looked
+ * at once, at the end.
  */
 #ifndef TAILOR_PROXY_WRITER_H
 #define TAILOR_PROXY_WRITER_H
@@ -13,7 +14,30 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/digits.h"
+#define DIGITS_HEX 16
+#define DIGITS_DECIMAL_MAX 20
+
+/* 16 lower-case hexadecimal digits to out[DIGITS_HEX]. */
+static inline void
+digits_hex(char *out, uint64_t n)
+{
+	for (int i = DIGITS_HEX - 1; i >= 0; i--, n >>= 4)
+		out[i] = "0123456789abcdef"[n & 15];
+}
+
+/* To out[DIGITS_DECIMAL_MAX]; returns how many there are, at least one. */
+static inline size_t
+digits_decimal(char *out, uint64_t n)
+{
+	char text[DIGITS_DECIMAL_MAX];
+	size_t at = sizeof(text);
+
+	do
+		text[--at] = (char)('0' + n % 10);
+	while ((n /= 10) > 0);
+	memcpy(out, text + at, sizeof(text) - at);
+	return sizeof(text) - at;
+}
 
 struct writer {
 	char *at; /* borrowed from the caller */
