@@ -169,7 +169,10 @@ def test_no_core_dump(tailor, scratch):
             return soft(file.read())
 
     wait_until(out.exists, "the child has looked at its limits")
-    assert limits(t) == "0" and limits(wanted) == "4096"
+    assert limits(t) == "0"
+    if limits(wanted) == "0":
+        pytest.skip("a sanitizer allows no core dumps either")
+    assert limits(wanted) == "4096"
     assert soft(out.read_text()) == "4096"
     assert os.path.exists(t.admin)
 
