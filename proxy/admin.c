@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/http.h>
+#include <event2/listener.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,11 @@ on_metrics(struct evhttp_request *r, void *user)
 	e.out = body;
 	metrics_write(p, &e);
 	p->metrics.render_ns = instant_since(instant_now(), begun);
+	if (e.failed) {
+		evbuffer_free(body);
+		evhttp_send_error(r, 500, NULL);
+		return;
+	}
 	evhttp_add_header(headers, "Content-Type",
 	    e.openmetrics
 		? "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -309,6 +315,21 @@ admin_listen(struct admin *a, const struct config_address *address)
 	return a->fd;
 }
 
+/* evhttp does not notice if the kernel cannot watch the socket. */
+static int
+admin_accept(struct admin *a)
+{
+	struct evhttp_bound_socket *bound =
+	    evhttp_accept_socket_with_handle(a->http, a->fd);
+
+	if (bound == NULL)
+		return -ENOMEM;
+	if (evconnlistener_enable(evhttp_bound_socket_get_listener(bound)) == 0)
+		return 0;
+	a->fd = -1; /* closed with its listener */
+	return -ENOMEM;
+}
+
 int
 admin_new(struct admin **out, struct proxy *p)
 {
@@ -331,8 +352,9 @@ admin_new(struct admin **out, struct proxy *p)
 		return 0;
 	}
 	a->http = evhttp_new(p->base);
-	if (a->http == NULL || evhttp_accept_socket(a->http, a->fd) < 0) {
-		close(a->fd);
+	if (a->http == NULL || admin_accept(a) < 0) {
+		if (a->fd >= 0)
+			close(a->fd);
 		if (a->http != NULL)
 			evhttp_free(a->http);
 		free(a);

@@ -20,11 +20,12 @@ admin_reply(struct evhttp_request *r, int status, const char *type,
 	struct evbuffer *body = evbuffer_new();
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(r);
 
-	if (body == NULL) {
+	if (body == NULL || evbuffer_add(body, text, length) < 0) {
+		if (body != NULL)
+			evbuffer_free(body);
 		evhttp_send_error(r, 500, NULL);
 		return;
 	}
-	evbuffer_add(body, text, length);
 	evhttp_add_header(headers, "Content-Type", type);
 	evhttp_add_header(headers, "Cache-Control", "no-store");
 	evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");

@@ -133,21 +133,21 @@ question_done(struct analysis *a, struct analysis_question *q)
 	atomic_fetch_add_explicit(&a->read, 1, memory_order_release);
 }
 
-/* Sleep until there may be a question, or a window ends. */
+/* Sleep until there may be a question, or a window ends; a second at most,
+ * so that a wake-up that failed delays a question and does not lose it. */
 static void
 question_wait(struct analysis *a)
 {
 	struct pollfd p = {.fd = a->question_fd, .events = POLLIN};
-	int64_t left_ns = -1;
+	int64_t left_ns = NS_PER_S, window_ns;
 	uint64_t junk;
 
 	if (a->work.candidates > 0) {
-		left_ns = instant_since(a->work.window_end, instant_now());
-		if (left_ns < 0)
-			left_ns = 0;
+		window_ns = instant_since(a->work.window_end, instant_now());
+		if (window_ns < left_ns)
+			left_ns = window_ns < 0 ? 0 : window_ns;
 	}
-	if (poll(&p, 1, left_ns < 0 ? -1 : (int)(left_ns / NS_PER_MS) + 1) >
-		0 &&
+	if (poll(&p, 1, (int)(left_ns / NS_PER_MS) + 1) > 0 &&
 	    read(a->question_fd, &junk, sizeof(junk)) < 0 && errno != EAGAIN)
 		log_event(LOG_LEVEL_ERROR, "analysis", "error=\"%m\"");
 }

@@ -17,16 +17,27 @@
 #include "proxy/socket.h"
 #include "proxy/tale_api.h"
 
+/* Watch its socket.  False if the kernel cannot: then what its timer would do
+ * is done now, when this callback is over.  (Not as EV_TIMEOUT: arming the
+ * timer would undo that.) */
+static bool
+watch(struct client *c, struct event *e)
+{
+	if (event_add(e, NULL) == 0)
+		return true;
+	c->proxy->metrics.events_failed++;
+	event_active(&c->timer, EV_READ, 1);
+	return false;
+}
+
 void
 client_want_read(struct client *c, bool want)
 {
 	if (c->reading == want)
 		return;
-	c->reading = want;
-	if (want)
-		event_add(&c->readable, NULL);
-	else
+	if (!want)
 		event_del(&c->readable);
+	c->reading = want && watch(c, &c->readable);
 }
 
 static void
@@ -34,17 +45,15 @@ want_write(struct client *c, bool want)
 {
 	if (c->writing == want)
 		return;
-	c->writing = want;
-	if (want)
-		event_add(&c->writable, NULL);
-	else
+	if (!want)
 		event_del(&c->writable);
+	c->writing = want && watch(c, &c->writable);
 }
 
 void
 client_arm(struct client *c, int64_t timeout_ns)
 {
-	event_add(&c->timer, proxy_timeout(c->proxy, timeout_ns));
+	proxy_arm(&c->timer, proxy_timeout(c->proxy, timeout_ns));
 }
 
 void

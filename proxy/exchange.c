@@ -267,9 +267,7 @@ exchange_process(struct uplink *u, struct haul *h)
 	}
 }
 
-/* The connection is gone.  A reset may have lost bytes: it ends nothing that
- * ends with its connection. */
-static void
+void
 exchange_lost(struct uplink *u, bool orderly, const char *why)
 {
 	if (u->state == UPLINK_IDLE) {

@@ -21,6 +21,11 @@ void uplink_over(struct uplink *u, enum uplink_end end, const char *why);
 /* Write as much of the request as the kernel takes.  Callbacks as above. */
 void exchange_write(struct uplink *u);
 
+/* The connection is gone: end the exchange by what has been received of it.
+ * A reset (not orderly) may have lost bytes: it ends nothing that ends with
+ * its connection.  Likewise. */
+void exchange_lost(struct uplink *u, bool orderly, const char *why);
+
 /* The socket is readable: read and act on it.  Likewise. */
 void exchange_read(struct uplink *u);
 

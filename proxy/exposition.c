@@ -14,7 +14,8 @@ exposition_print(struct exposition *e, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	evbuffer_add_vprintf(e->out, format, arguments);
+	if (evbuffer_add_vprintf(e->out, format, arguments) < 0)
+		e->failed = true;
 	va_end(arguments);
 }
 

@@ -20,6 +20,7 @@ struct evbuffer;
 struct exposition {
 	struct evbuffer *out; /* borrowed */
 	bool openmetrics;
+	bool failed; /* no memory: a line is missing */
 };
 
 /* One value that fell into a bucket, and whose it was. */

@@ -106,7 +106,7 @@ check_begin(struct server *s)
 		health_arm(s);
 		return;
 	}
-	event_add(
+	proxy_arm(
 	    &s->health_timer, proxy_timeout(s->proxy,
 				  s->proxy->config->proxy.connect_timeout_ns));
 	uplink_send(s->check, &message, HTTP_METHOD_GET);
@@ -141,7 +141,7 @@ health_arm(struct server *s)
 {
 	if (s->probe_length > 0 && s->config->health_interval_ns > 0 &&
 	    in_service(s))
-		event_add(&s->health_timer,
+		proxy_arm(&s->health_timer,
 		    proxy_timeout(s->proxy, s->config->health_interval_ns));
 }
 

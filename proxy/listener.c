@@ -59,21 +59,8 @@ accept_one(struct listener *l, int fd, const struct sockaddr_storage *address)
 }
 
 static void
-on_accept_again(evutil_socket_t fd, short what, void *user)
-{
-	struct proxy *p = user;
-
-	(void)fd;
-	(void)what;
-	p->accept_paused = false;
-	listeners_pause(p, false);
-}
-
-static void
 accept_pause(struct proxy *p, int err)
 {
-	struct timeval pause = {0, (int)(ACCEPT_PAUSE_NS / NS_PER_US)};
-
 	p->metrics.rejected_descriptors++;
 	if (p->accept_paused)
 		return;
@@ -82,8 +69,8 @@ accept_pause(struct proxy *p, int err)
 	    "(ulimit -n) or lower proxy.connections_max\"",
 	    strerror(err), p->client_count);
 	p->accept_paused = true;
+	p->accept_due = instant_plus(instant_now(), ACCEPT_PAUSE_NS);
 	listeners_pause(p, true);
-	event_base_once(p->base, -1, EV_TIMEOUT, on_accept_again, p, &pause);
 }
 
 /* Accept up to that many of those that wait. */

@@ -216,6 +216,17 @@ listeners_init(struct proxy *p)
 		p->listener[i].fd = -1;
 }
 
+/* If the kernel cannot watch it now, all are tried again in a moment. */
+static void
+listener_watch(struct listener *l)
+{
+	if (event_add(&l->event, NULL) == 0)
+		return;
+	l->proxy->metrics.events_failed++;
+	l->proxy->accept_paused = true;
+	l->proxy->accept_due = instant_now();
+}
+
 static bool
 configured(const struct listener *l, const struct config *c)
 {
@@ -246,7 +257,7 @@ listeners_change(struct proxy *p, const struct config *next)
 			    "address=%s", l->name);
 			listener_close(l);
 		} else if (l->fresh && p->accepting && !p->accept_paused) {
-			event_add(&l->event, NULL);
+			listener_watch(l);
 		}
 		l->fresh = false;
 	}
@@ -264,7 +275,7 @@ listeners_pause(struct proxy *p, bool pause)
 		if (pause)
 			event_del(&l->event);
 		else
-			event_add(&l->event, NULL);
+			listener_watch(l);
 	}
 }
 

@@ -34,6 +34,9 @@ struct proxy;
 	    "reason=\"untrusted\"", "")                                        \
 	X(rejected_preface, "tailor_connections_rejected_total",               \
 	    "reason=\"proxy_header\"", "")                                     \
+	X(events_failed, "tailor_events_failed_total", "",                     \
+	    "Sockets that the kernel had no memory to watch; they were "       \
+	    "closed, or a listener tried again.")                              \
 	X(keepalive_reuse, "tailor_keepalive_reuse_total", "",                 \
 	    "Requests on a connection that had carried one before.")           \
 	X(request_bytes, "tailor_request_bytes_total", "",                     \

@@ -14,6 +14,7 @@
 #include "proxy/limits.h"
 #include "proxy/metrics.h"
 #include "proxy/proxy.h"
+#include "proxy/reserve.h"
 
 /* How long from one sweep to the next: in powers of two of a ns. */
 static void
@@ -248,6 +249,9 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	    "Of those, not in use.", (double)p->blocks.available);
 	exposition_counter(e, "tailor_memory_refused_total",
 	    "Blocks refused at the limit.", p->blocks.refused);
+	exposition_counter(e, "tailor_memory_reserve_used_total",
+	    "Allocations of libevent that failed and came from its reserve.",
+	    reserve_used());
 	exposition_gauge(e, "tailor_table_entries",
 	    "Requests that are known: in flight, and the last finished.",
 	    p->table.inflight_count + (p->table.finished < p->table.history_max

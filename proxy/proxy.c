@@ -91,12 +91,20 @@ on_tick(evutil_socket_t fd, short what, void *user)
 		distribution_record(&p->metrics.loop_lag,
 		    instant_since(now, p->ticked) - TICK_NS);
 	p->ticked = now;
+	/* Both have an eventfd of their own; if writing to that fails, they
+	 * wait for this at most. */
 	proxy_hazards(p);
+	tale_answers(p);
 	proxy_apply(p, hedging_tick(&p->hedging, now));
 	proxy_count_both(p, now);
 	ledger_tick(p, now);
 	if (!p->accepting && !p->stopping)
 		accept_when_ready(p, now);
+	if (p->accept_paused && !instant_before(now, p->accept_due)) {
+		p->accept_paused = false;
+		if (p->accepting && !p->stopping)
+			listeners_pause(p, false);
+	}
 	notify_tick(p, now);
 	for (unsigned i = 0; i < p->config->servers; i++)
 		server_tick(&p->server[i], now);
@@ -186,6 +194,20 @@ proxy_init(struct proxy *p)
 	return err;
 }
 
+static int
+events_add(struct proxy *p)
+{
+	struct timeval tick = {0, TICK_NS / NS_PER_US};
+	int err = event_add(&p->tick_event, &tick);
+	struct event *const others[] = {&p->hazard_event, &p->answer_event,
+	    &p->signal_term, &p->signal_int, &p->signal_hup, &p->signal_usr1};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (err == 0)
+			err = event_add(others[i], NULL);
+	return err < 0 ? -ENOMEM : 0;
+}
+
 static void
 proxy_turn_end(struct proxy *p)
 {
@@ -224,22 +246,14 @@ access_log_start(struct proxy *p)
 int
 proxy_run(struct proxy *p)
 {
-	struct timeval tick = {0, TICK_NS / NS_PER_US};
 	int err = listeners_change(p, p->config);
 
-	if (err < 0)
-		return err;
-	err = admin_new(&p->admin, p);
-	if (err < 0)
-		return err;
-	event_add(&p->hazard_event, NULL);
-	event_add(&p->answer_event, NULL);
-	event_add(&p->tick_event, &tick);
-	event_add(&p->signal_term, NULL);
-	event_add(&p->signal_int, NULL);
-	event_add(&p->signal_hup, NULL);
-	event_add(&p->signal_usr1, NULL);
-	err = access_log_start(p);
+	if (err == 0)
+		err = admin_new(&p->admin, p);
+	if (err == 0)
+		err = events_add(p);
+	if (err == 0)
+		err = access_log_start(p);
 	if (err == 0)
 		err = privileges_drop(p->config);
 	if (err == 0)

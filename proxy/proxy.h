@@ -103,6 +103,7 @@ struct proxy {
 	bool stopping;				/* graceful stop under way */
 	bool stopped;				/* leave the loop */
 	bool accept_paused;			/* out of descriptors */
+	struct instant accept_due;		/* until then */
 	bool accepting; /* not before there is somebody to serve */
 	bool sweeping, sweep_again, queue_running;
 	bool hedges_wait;      /* some were refused because a server was full */
@@ -139,6 +140,15 @@ void proxy_stop_tick(struct proxy *p, struct instant now);
 /* A timeval for event_add that makes adding O(1) (libevent's common
  * timeouts).  Never NULL. */
 const struct timeval *proxy_timeout(struct proxy *p, int64_t ns);
+
+/* Arm a timer.  Without memory for that it comes at once: too early does less
+ * harm than never. */
+static inline void
+proxy_arm(struct event *timer, const struct timeval *timeout)
+{
+	if (event_add(timer, timeout) < 0)
+		event_active(timer, EV_TIMEOUT, 1);
+}
 
 /* Take all waiting hazards into account.  Called at the top of each turn and
  * before every choice of a server.  About 5 ns when there are none. */

@@ -78,7 +78,7 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	if (a->answer.at_once || delay_ns == 0)
 		attempt_commit(a);
 	else if (!u->body.done && !evtimer_pending(&r->commit_timer, NULL))
-		event_add(&r->commit_timer, proxy_timeout(p, delay_ns));
+		proxy_arm(&r->commit_timer, proxy_timeout(p, delay_ns));
 }
 
 static void

@@ -161,7 +161,7 @@ request_receive(struct request *r)
 	proxy_emit_at(p, r->received, TALECHAIN_PROXY_RECEIVE,
 	    (uint64_t[]){
 		r->id, p->table.inflight_count, r->cookie, r->first_byte.ns});
-	event_add(&r->deadline_timer,
+	proxy_arm(&r->deadline_timer,
 	    proxy_timeout(p, r->generation->config->proxy.request_timeout_ns));
 }
 
@@ -182,7 +182,7 @@ request_enqueue(struct request *r)
 	TAILQ_INSERT_TAIL(&p->queue, r, queue_link);
 	p->queued++;
 	/* Until it runs, the commit timer serves as the queue's. */
-	event_add(&r->commit_timer,
+	proxy_arm(&r->commit_timer,
 	    proxy_timeout(p, r->generation->config->proxy.queue_timeout_ns));
 }
 
@@ -250,7 +250,7 @@ request_watch(struct request *r, unsigned server)
 	struct timeval t = {ns / NS_PER_S, ns % NS_PER_S / NS_PER_US};
 
 	if (ns >= 0)
-		event_add(&r->late_timer, &t);
+		proxy_arm(&r->late_timer, &t);
 }
 
 static void
@@ -410,7 +410,7 @@ on_deadline(evutil_socket_t fd, short what, void *user)
 	(void)fd;
 	(void)what;
 	if (request_progresses(r)) {
-		event_add(&r->deadline_timer,
+		proxy_arm(&r->deadline_timer,
 		    proxy_timeout(
 			p, r->generation->config->proxy.request_timeout_ns));
 		return;

@@ -35,7 +35,7 @@ static const char warmup_lines[] = "Tailor-Warmup: 1\r\n\r\n";
 static void
 server_probe_later(struct server *s)
 {
-	event_add(&s->probe_timer, proxy_timeout(s->proxy, PROBE_PERIOD_NS));
+	proxy_arm(&s->probe_timer, proxy_timeout(s->proxy, PROBE_PERIOD_NS));
 }
 
 static void
@@ -107,7 +107,7 @@ server_probe(struct server *s)
 		server_probe_later(s);
 		return;
 	}
-	event_add(
+	proxy_arm(
 	    &s->probe_timer, proxy_timeout(s->proxy,
 				 s->proxy->config->proxy.connect_timeout_ns));
 	if (s->probe_length > 0)
@@ -271,7 +271,7 @@ server_warm(struct server *s)
 	wait = (wait + NS_PER_MS - 1) / NS_PER_MS * NS_PER_MS;
 	if (wait > WARMUP_IDLE_NS)
 		wait = WARMUP_IDLE_NS;
-	event_add(&s->warmup_timer,
+	proxy_arm(&s->warmup_timer,
 	    &(struct timeval){0, (suseconds_t)(wait / NS_PER_US)});
 }
 

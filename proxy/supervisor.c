@@ -37,7 +37,7 @@ restart_later(struct server *s)
 	    s->restart_delay_ns % NS_PER_S / NS_PER_US};
 
 	s->child = CHILD_WAITING;
-	event_add(&s->restart_timer, &t);
+	proxy_arm(&s->restart_timer, &t);
 }
 
 /* The second half of a restart that was asked for. */
@@ -235,11 +235,18 @@ server_launch(struct server *s)
 		waitpid(s->pid, NULL, 0);
 		goto fail;
 	}
+	event_assign(&s->child_event, p->base, s->pidfd, EV_READ, on_child, s);
+	if (event_add(&s->child_event, NULL) < 0) {
+		err = -ENOMEM;
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, NULL, 0);
+		close(s->pidfd);
+		s->pidfd = -1;
+		goto fail;
+	}
 	free(environment);
 	if (output >= 0)
 		close(output);
-	event_assign(&s->child_event, p->base, s->pidfd, EV_READ, on_child, s);
-	event_add(&s->child_event, NULL);
 	evtimer_assign(&s->kill_timer, p->base, on_kill, s);
 	evtimer_assign(&s->restart_timer, p->base, on_restart, s);
 	s->child = CHILD_RUNNING;
@@ -297,7 +304,7 @@ server_stop(struct server *s)
 		return;
 	s->child = CHILD_STOPPING;
 	kill(s->pid, SIGTERM);
-	event_add(&s->kill_timer, &t);
+	proxy_arm(&s->kill_timer, &t);
 }
 
 void

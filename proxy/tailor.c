@@ -27,6 +27,7 @@
 #include "proxy/placement.h"
 #include "proxy/privileges.h"
 #include "proxy/proxy.h"
+#include "proxy/reserve.h"
 #include "proxy/settings.h"
 
 /* So long an explanation waits for the last rate of its request. */
@@ -267,6 +268,7 @@ main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "shim") == 0)
 		return shim_main(argc - 1, argv + 1);
 	settings_parse(&settings, argc, argv);
+	reserve_init();
 	activation_init();
 	config = config_first(&settings);
 	if (config == NULL)

@@ -71,16 +71,25 @@ uplink_move(struct uplink *u, enum uplink_state state)
 	uplink_enter(u, state);
 }
 
+/* As of a client: if the kernel cannot watch the socket, its timer comes. */
+static bool
+watch(struct uplink *u, struct event *e)
+{
+	if (event_add(e, NULL) == 0)
+		return true;
+	u->proxy->metrics.events_failed++;
+	event_active(&u->timer, EV_READ, 1);
+	return false;
+}
+
 void
 uplink_want_read(struct uplink *u, bool want)
 {
 	if (u->reading == want)
 		return;
-	u->reading = want;
-	if (want)
-		event_add(&u->readable, NULL);
-	else
+	if (!want)
 		event_del(&u->readable);
+	u->reading = want && watch(u, &u->readable);
 }
 
 void
@@ -88,11 +97,9 @@ uplink_want_write(struct uplink *u, bool want)
 {
 	if (u->writing == want)
 		return;
-	u->writing = want;
-	if (want)
-		event_add(&u->writable, NULL);
-	else
+	if (!want)
 		event_del(&u->writable);
+	u->writing = want && watch(u, &u->writable);
 }
 
 static void
@@ -183,7 +190,7 @@ uplink_pool_fini(struct server *server)
 static void
 uplink_arm(struct uplink *u, int64_t timeout_ns)
 {
-	event_add(&u->timer, proxy_timeout(u->proxy, timeout_ns));
+	proxy_arm(&u->timer, proxy_timeout(u->proxy, timeout_ns));
 }
 
 /* Back to the idle ones, or closed. */
@@ -430,7 +437,8 @@ on_uplink_timer(evutil_socket_t fd, short what, void *user)
 	case UPLINK_IDLE:
 		uplink_close(u);
 		break;
-	case UPLINK_BUSY:
+	case UPLINK_BUSY: /* has no timer: see watch() */
+		exchange_lost(u, false, "no_event");
 		break;
 	}
 }
