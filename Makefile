@@ -31,7 +31,8 @@ override CFLAGS += $(CPPFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fno-common 
 PLAIN_CFLAGS := $(CFLAGS)
 PLAIN_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now
 ifneq ($(SAN),)
-override CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all
+override CFLAGS += -fsanitize=$(SAN) -fno-sanitize-recover=all \
+	   -fno-optimize-sibling-calls
 override LDFLAGS += -fsanitize=$(SAN)
 else
 override CFLAGS += -fstack-protector-strong
@@ -240,6 +241,30 @@ chaos: programs	## servers fail in every way, clients check each answer
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/chaos/chaos.py \
 	    --build $(abspath $(BUILD)) --minutes $(MINUTES) \
 	    $(if $(SEED),--seed $(SEED)) $(if $(SAN),--no-memory) $(CHAOS_ARGS)
+
+# --- injected faults: tests/faults ---------------------------------------------
+# The programs once more, of the same objects, with a layer between them and
+# the C library that makes calls fail (layer.h); libevent is linked statically
+# so that its calls go through it too.  For sanitizer builds.
+FAULTS := $(BUILD)/faults
+FAULT_CALLS := $(shell sed -n -e 's/^FAULT_CALL.\([a-z0-9_]*\),.*/\1/p' \
+    -e 's/^__wrap_\([a-z0-9_]*\).*/\1/p' tests/faults/layer.c)
+FAULT_LDFLAGS := $(FAULT_CALLS:%=-Wl,--wrap=%)
+FAULT_LAYER := $(BUILD)/obj/tests/faults/layer.o
+fault_libraries = $(subst -levent_core -levent_extra,-l:libevent.a,\
+    $(call libraries,$(1)))
+.PHONY: faults faults-programs
+faults-programs: $(FAULTS)/tailor $(FAULTS)/sweep
+faults:	## make calls fail, one by one, and look that nothing else does
+	@tools/check --build $(BUILD) --faults-seconds 0 faults
+$(FAULTS)/tailor: $(BUILD)/obj/proxy/tailor.o
+$(FAULTS)/sweep: $(patsubst %,$(BUILD)/obj/tests/%.o,faults/sweep \
+    unit/talechain/samples unit/talechain/scene)
+$(FAULTS)/tailor $(FAULTS)/sweep: $(FAULT_LAYER) $(call archives,proxy)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(LDFLAGS) $(FAULT_LDFLAGS) -o $@ \
+	    $(filter %.o,$^) $(filter %.a,$^) $(call fault_libraries,proxy) \
+	    $(if $(filter %/sweep,$@),-lcmocka)
 
 # --- fuzzing: tests/fuzz/<folder>/fuzz_*.c -------------------------------------
 # Seeds: tests/fuzz/<folder>/corpus/fuzz_*/.  Needs clang; own build directory.

@@ -1,0 +1,404 @@
+/*
+ * sweep.c: parsers, stores and renderings with each of their calls failing.
+ *
+ * A case does one thing from its beginning to its end and says whether it
+ * succeeded.  It is done with its 1st call failing, with its 2nd, and so on
+ * until none is left to fail; each time it must come back, say 0 or a
+ * negative errno, and leave nothing behind.  Speaks TAP.
+ *
+ * Usage: sweep ROOT [CASE...], ROOT being the tree's.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "config/config.h"
+#include "proxy/peer.h"
+#include "proxy/table.h"
+#include "talechain/pack.h"
+#include "talechain/store.h"
+#include "talechain/story.h"
+#include "talechain/tale.h"
+#include "talechain/timeline.h"
+#include "tests/faults/layer.h"
+#include "tests/unit/talechain/samples.h"
+#include "tests/unit/talechain/scene.h"
+
+#pragma weak __lsan_do_recoverable_leak_check
+int __lsan_do_recoverable_leak_check(void);
+
+#define BOOT "11111111-2222-3333-4444-555555555555"
+#define ALLOC (UINT64_C(1) << FAULT_ALLOC)
+#define FILES                                                     \
+	(UINT64_C(1) << FAULT_WRITE | UINT64_C(1) << FAULT_READ | \
+	    UINT64_C(1) << FAULT_OPEN)
+#define EACH_MAX 20000 /* calls of a case; more is a loop without end */
+
+static const char *root;
+static char directory[] = "/dev/shm/tailor-sweep-XXXXXX";
+static struct scene scene;
+static struct tale *tale; /* of the scene */
+
+/* --- cases: 0 or a negative errno ------------------------------------------ */
+
+static int
+write_out(const struct config *c)
+{
+	struct json j;
+	char *text;
+	size_t length;
+	int err;
+
+	json_init(&j, true);
+	config_write(c, &j);
+	err = json_take(&j, &text, &length);
+	if (err == 0)
+		free(text);
+	json_fini(&j);
+	return err;
+}
+
+static void
+on_difference(void *user, const char *path, bool restart)
+{
+	(void)path;
+	*(unsigned *)user += restart;
+}
+
+static int
+case_config(void)
+{
+	struct config_errors errors = {0};
+	struct config *c = NULL, *other = NULL;
+	unsigned differences = 0;
+	char path[4096];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/examples/tailor.json", root);
+	err = config_load(&c, path, &errors);
+	if (err == 0)
+		err = config_set(c, "servers[0].name", "other", &errors);
+	if (err == 0)
+		err = config_check(c, &errors);
+	if (err == 0)
+		err = write_out(c);
+	if (err == 0)
+		err = config_new(&other);
+	if (err == 0)
+		err = config_compare(c, other, on_difference, &differences);
+	config_free(&c);
+	config_free(&other);
+	config_errors_fini(&errors);
+	return err;
+}
+
+/* All of its errors are told, or that there was no memory to tell them. */
+static int
+case_config_errors(void)
+{
+	static const char text[] =
+	    "{\"listne\": 3, \"proxy\": {\"head_max\": 1, \"via\": 2},\n"
+	    " \"servers\": [{\"address\": \"x\"}, 5, {}, {}],\n"
+	    " \"hedging\": {\"mode\": \"wach\", \"allow\": [1, \"x y z\"]}}";
+	struct config_errors errors = {0};
+	struct config *c = NULL;
+	int err;
+
+	err = config_parse(&c, text, sizeof(text) - 1, "t", &errors);
+	assert_null(c);
+	assert_true(err == -EINVAL || err == -ENOMEM);
+	config_errors_fini(&errors);
+	return err == -EINVAL ? 0 : err;
+}
+
+static int
+case_manual(void)
+{
+	char *text = NULL;
+	size_t length;
+	int err = config_write_manual(&text, &length);
+
+	if (err == 0)
+		free(text);
+	return err;
+}
+
+/* A tale is sliced, packed, unpacked, told, and told again. */
+static int
+case_tale(void)
+{
+	struct tale_request request;
+	struct tale_summary summary = {0};
+	struct tale *t = NULL, *copy = NULL;
+	struct packed packed = {0};
+	int err;
+
+	scene_request(&request);
+	request.stream_end = timeline_reader_head(scene.reader);
+	err = tale_slice(&t, scene.reader, &request, NULL, 1000);
+	if (err == 0)
+		err = tale_pack(&packed, t, &summary);
+	if (err == 0)
+		err = tale_unpack(&copy, &summary, packed.at, packed.length);
+	free(packed.at);
+	tale_free(&t);
+	tale_free(&copy);
+	return err;
+}
+
+static int
+render(
+    const struct story *s, int (*how)(const struct story *, char **, size_t *))
+{
+	char *text = NULL;
+	size_t length = 0;
+	int err = how(s, &text, &length);
+
+	if (err == 0)
+		free(text);
+	return err;
+}
+
+static int
+render_json(const struct story *s, char **text, size_t *length)
+{
+	struct json j;
+	int err;
+
+	json_init(&j, false);
+	err = story_render_json(s, &j);
+	if (err == 0)
+		err = json_take(&j, text, length);
+	json_fini(&j);
+	return err;
+}
+
+static int
+render_all(const struct story *s)
+{
+	int err = render(s, story_render_text);
+
+	if (err == 0)
+		err = render(s, render_json);
+	if (err == 0)
+		err = render(s, story_render_html);
+	if (err == 0)
+		err = render(s, story_render_svg);
+	if (err == 0)
+		err = render(s, story_render_chrome);
+	return err;
+}
+
+static int
+case_told(void)
+{
+	struct story *s = NULL;
+	int err = tale_tell(&s, tale);
+
+	if (err == 0)
+		err = render_all(s);
+	story_free(&s);
+	return err;
+}
+
+static int
+case_render(void)
+{
+	static struct sample *sample;
+
+	if (sample == NULL)
+		sample = sample_new("many");
+	return render_all(&sample->story);
+}
+
+static int
+store_some(const char *where)
+{
+	struct tale_store_options o = {.directory = where,
+	    .boot_id = BOOT,
+	    .bytes_max = 1 << 20,
+	    .keep = 8};
+	struct tale_summary summary = {0};
+	struct tale_store *s = NULL;
+	struct tale *loaded = NULL;
+	unsigned at = 0;
+	int err = tale_store_open(&s, &o);
+
+	if (err < 0)
+		return err;
+	tale_summarise(&summary, tale_request(tale));
+	for (int i = 0; err == 0 && i < 12; i++)
+		err = tale_store_add(s, tale, &summary);
+	if (err == 0)
+		err = tale_store_load(
+		    s, tale_request(tale)->external_id, &loaded);
+	tale_free(&loaded);
+	while (tale_store_next(s, &(struct tale_wanted){.cause = -1}, &at))
+		;
+	tale_store_close(&s);
+	return err;
+}
+
+static int
+case_store(void)
+{
+	return store_some(directory);
+}
+
+static int
+case_store_in_memory(void)
+{
+	return store_some(NULL);
+}
+
+static int
+case_timeline(void)
+{
+	struct timeline_reader *reader = NULL;
+	struct timeline *t = NULL;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/stream", directory);
+	err = timeline_new(&t, path, 10);
+	if (err == 0)
+		err = timeline_reader_open(&reader, path);
+	timeline_reader_close(&reader);
+	timeline_free(&t);
+	return err;
+}
+
+static int
+case_tables(void)
+{
+	struct table table = {0};
+	struct peer_table peers = {0};
+	struct peer peer = {.key = {1, 2}};
+	struct request *r;
+	int err = table_init(&table, 16);
+
+	if (err < 0)
+		return err;
+	r = table_add(&table, 4);
+	if (r != NULL)
+		table_remove(&table, r);
+	err = peer_table_init(&peers, 100);
+	if (err == 0)
+		peer_leave(&peers, peer_enter(&peers, &peer));
+	peer_table_fini(&peers);
+	table_fini(&table);
+	return r == NULL ? -ENOMEM : err;
+}
+
+static const struct {
+	const char *name;
+	uint64_t kinds;
+	int (*run)(void);
+} cases[] = {
+    {"config", ALLOC | FILES, case_config},
+    {"config_errors", ALLOC, case_config_errors},
+    {"manual", ALLOC, case_manual},
+    {"tale", ALLOC, case_tale},
+    {"told", ALLOC, case_told},
+    {"render", ALLOC, case_render},
+    {"store", ALLOC | FILES, case_store},
+    {"store_in_memory", ALLOC | FILES, case_store_in_memory},
+    {"timeline", ALLOC | FILES, case_timeline},
+    {"tables", ALLOC, case_tables},
+};
+
+/* --- the sweep --------------------------------------------------------------- */
+
+static bool
+leaks(void)
+{
+	return __lsan_do_recoverable_leak_check != NULL &&
+	       __lsan_do_recoverable_leak_check() != 0;
+}
+
+static void
+directory_clear(void)
+{
+	DIR *d = opendir(directory);
+	struct dirent *entry;
+
+	while (d != NULL && (entry = readdir(d)) != NULL)
+		unlinkat(dirfd(d), entry->d_name, 0);
+	closedir(d);
+}
+
+/* NULL, or what was wrong. */
+static const char *
+sweep(uint64_t kinds, int (*run)(void), unsigned *calls)
+{
+	int err;
+
+	*calls = 0;
+	fault_arm(0, 0, 0);
+	err = run();
+	if (err != 0)
+		return strerror(-err);
+	for (*calls = 0; *calls < EACH_MAX; ++*calls) {
+		uint64_t before = fault_failed();
+
+		directory_clear();
+		fault_arm(kinds, *calls, 1);
+		err = run();
+		fault_arm(0, 0, 0);
+		if (err > 0)
+			return "neither 0 nor a negative errno";
+		if (fault_failed() == before)
+			break;
+	}
+	if (*calls == 0 || *calls == EACH_MAX)
+		return "no call, or no end";
+	if (run() != 0)
+		return "fails after the faults";
+	return leaks() ? "leaks" : NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+	unsigned n = sizeof(cases) / sizeof(cases[0]), calls, failed = 0;
+	struct tale_request request;
+
+	if (argc != 2 || mkdtemp(directory) == NULL) {
+		fprintf(stderr, "usage: sweep ROOT\n");
+		return 2;
+	}
+	root = argv[1];
+	scene_open(&scene, 10);
+	scene_hedged(&scene, &request);
+	request.stream_end = timeline_reader_head(scene.reader);
+	if (tale_slice(&tale, scene.reader, &request, NULL, 1000) < 0)
+		return 2;
+	printf("1..%u\n", n);
+	for (unsigned i = 0; i < n; i++) {
+		const char *wrong = sweep(cases[i].kinds, cases[i].run, &calls);
+
+		if (wrong != NULL)
+			printf("# at call %u: %s\n", calls + 1, wrong);
+		printf("%s %u - sweep %s\n# %u calls failed\n",
+		    wrong != NULL ? "not ok" : "ok", i + 1, cases[i].name,
+		    calls);
+		fflush(stdout);
+		failed += wrong != NULL;
+	}
+	tale_free(&tale);
+	scene_close(&scene);
+	directory_clear();
+	rmdir(directory);
+	return failed > 0;
+}
