@@ -217,7 +217,10 @@ serve(struct config *c, struct settings *settings)
 	struct proxy *p = calloc(1, sizeof(*p));
 	int err;
 
+	if (p == NULL)
+		config_free(&c);
 	if (p == NULL || generations_init(p, c) < 0) {
+		log_event(LOG_LEVEL_ERROR, "failed", "error=\"out of memory\"");
 		free(p);
 		return -ENOMEM;
 	}

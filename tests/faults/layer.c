@@ -192,6 +192,8 @@ FAULT_CALL(pread, READ, EIO, ssize_t, -1,
     (int fd, void *data, size_t n, off_t at), (fd, data, n, at))
 FAULT_CALL(readv, READ, ECONNRESET, ssize_t, -1,
     (int fd, const struct iovec *v, int n), (fd, v, n))
+FAULT_CALL(recvmsg, READ, ECONNRESET, ssize_t, -1,
+    (int fd, struct msghdr *m, int flags), (fd, m, flags))
 FAULT_CALL(recv, READ, ECONNRESET, ssize_t, -1,
     (int fd, void *data, size_t n, int flags), (fd, data, n, flags))
 

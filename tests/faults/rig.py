@@ -205,6 +205,8 @@ class Tailor(Process):
 
     def settle(self):
         """Wait until nothing is left of what was asked of it."""
+        if "listen_failed what=admin" in self.log:
+            return  # it serves without, and cannot be asked
         wait_until(lambda: not any(self.gauges().values()),
                    f"nothing is left over: {self.gauges()}", 30)
 
@@ -465,7 +467,7 @@ class Rig:
             t.signal(15)
         status = t.wait()
         if SANITIZER.search(t.log):
-            raise Wrong(t.log[-6000:])
+            raise Wrong(t.log[SANITIZER.search(t.log).start():][:4000])
         if status != 0 and not (may_fail and status == 1):
             raise Wrong(f"exit status {status}\n{t.log[-3000:]}")
         errors = self.servers.errors()
