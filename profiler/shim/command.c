@@ -96,29 +96,51 @@ struct command {
 	long seconds;	   /* 0: not given */
 };
 
+/* An option that is a number.  False after saying what is wrong. */
+static bool
+number_take(struct command *c, int letter, const char *text)
+{
+	struct observe_options *o = &c->observe;
+	const struct {
+		int letter;
+		const char *name;
+		long low, high;
+	} numbers[] = {{'p', "pid", 1, INT32_MAX},
+	    {'C', "cpu", 0, CPU_SETSIZE - 1}, {'o', "on", 0, CPU_SETSIZE - 1},
+	    {'P', "period", 0, 1000000000}, {'d', "seconds", 1, SECONDS_MAX},
+	    {'i', "interval", 1, 60000}, {'n', "top", 1, 64}};
+	unsigned i = 0;
+	long n;
+
+	while (numbers[i].letter != letter)
+		if (++i == sizeof(numbers) / sizeof(numbers[0]))
+			return false;
+	if (!number(numbers[i].name, text, numbers[i].low, numbers[i].high, &n))
+		return false;
+	if (letter == 'p')
+		o->target.pid = (pid_t)n;
+	else if (letter == 'C')
+		o->target.cpu = (int)n;
+	else if (letter == 'o')
+		o->on = (int)n;
+	else if (letter == 'P')
+		o->period = (uint64_t)n;
+	else if (letter == 'd')
+		c->seconds = n;
+	else if (letter == 'i')
+		o->interval_ns = n * NS_PER_MS;
+	else
+		o->top = (unsigned)n;
+	return true;
+}
+
 /* One option with its argument.  False after saying what is wrong. */
 static bool
 option_take(struct command *c, int letter, const char *text)
 {
 	struct observe_options *o = &c->observe;
-	long n;
 
 	switch (letter) {
-	case 'p':
-		if (!number("pid", text, 1, INT32_MAX, &n))
-			return false;
-		o->target.pid = (pid_t)n;
-		return true;
-	case 'C':
-		if (!number("cpu", text, 0, CPU_SETSIZE - 1, &n))
-			return false;
-		o->target.cpu = (int)n;
-		return true;
-	case 'o':
-		if (!number("on", text, 0, CPU_SETSIZE - 1, &n))
-			return false;
-		o->on = (int)n;
-		return true;
 	case 's':
 		if (o->signals == SAMPLER_SIGNALS) {
 			fprintf(stderr,
@@ -130,23 +152,6 @@ option_take(struct command *c, int letter, const char *text)
 		return true;
 	case 'g':
 		o->tag = text;
-		return true;
-	case 'P':
-		if (!number("period", text, 0, 1000000000, &n))
-			return false;
-		o->period = (uint64_t)n;
-		return true;
-	case 'd':
-		return number("seconds", text, 1, SECONDS_MAX, &c->seconds);
-	case 'i':
-		if (!number("interval", text, 1, 60000, &n))
-			return false;
-		o->interval_ns = n * NS_PER_MS;
-		return true;
-	case 'n':
-		if (!number("top", text, 1, 64, &n))
-			return false;
-		o->top = (unsigned)n;
 		return true;
 	case 'c':
 		o->csv = text;
@@ -167,7 +172,7 @@ option_take(struct command *c, int letter, const char *text)
 		c->help = true;
 		return true;
 	}
-	return false;
+	return number_take(c, letter, text);
 }
 
 static bool

@@ -66,47 +66,60 @@ choose_cpu(const struct observe_options *o)
 	return last >= 0 ? last : o->target.cpu;
 }
 
+/* Whether there is a process to observe.  0, or -ESRCH with why. */
+static int
+prepare_target(struct observation *o, char *why)
+{
+	pid_t pid = o->options->target.pid;
+	char state = process_state(pid);
+
+	if (state == 0 || state == 'Z' || state == 'X') {
+		snprintf(why, SOURCE_WHY, "there is no process %ld", (long)pid);
+		return -ESRCH;
+	}
+	if (state == 'T' || state == 't')
+		snprintf(o->note, sizeof(o->note),
+		    "process %ld is stopped; nothing of it will "
+		    "change until SIGCONT",
+		    (long)pid);
+	return 0;
+}
+
+/* Open what is to be read.  0, or a negative errno with why. */
+static int
+prepare_sources(struct observation *o, char *why)
+{
+	const struct observe_options *options = o->options;
+	unsigned i;
+	int err = 0;
+
+	for (i = 0; i < options->signals && err == 0; i++)
+		err = sources_add(&o->sources, options->signal[i], why);
+	if (options->signals == 0) {
+		err = sources_add_default(&o->sources, why);
+		if (err == 0 && o->note[0] == '\0')
+			memcpy(o->note, why, sizeof(o->note));
+	}
+	if (err == 0 && options->tag != NULL)
+		err = sources_tag(&o->sources, options->tag, why);
+	return err;
+}
+
 static int
 prepare(struct observation *o, char *why)
 {
 	const struct observe_options *options = o->options;
 	int64_t rows = options->length_ns / options->interval_ns + 1;
-	unsigned i;
-	int err;
+	int err = 0;
 
 	o->cpu = choose_cpu(options);
 	o->sources.target.on = o->cpu;
-	if (options->target.pid > 0) {
-		char state = process_state(options->target.pid);
-
-		if (state == 0 || state == 'Z' || state == 'X') {
-			snprintf(why, SOURCE_WHY, "there is no process %ld",
-			    (long)options->target.pid);
-			return -ESRCH;
-		}
-		if (state == 'T' || state == 't')
-			snprintf(o->note, sizeof(o->note),
-			    "process %ld is stopped; nothing of it will "
-			    "change until SIGCONT",
-			    (long)options->target.pid);
-	}
-	for (i = 0; i < options->signals; i++) {
-		err = sources_add(&o->sources, options->signal[i], why);
-		if (err < 0)
-			return err;
-	}
-	if (options->signals == 0) {
-		err = sources_add_default(&o->sources, why);
-		if (err < 0)
-			return err;
-		if (o->note[0] == '\0')
-			memcpy(o->note, why, sizeof(o->note));
-	}
-	if (options->tag != NULL) {
-		err = sources_tag(&o->sources, options->tag, why);
-		if (err < 0)
-			return err;
-	}
+	if (options->target.pid > 0)
+		err = prepare_target(o, why);
+	if (err == 0)
+		err = prepare_sources(o, why);
+	if (err < 0)
+		return err;
 	o->scope = scope_new(o->sources.sampler.signals, DTE_MARGIN_PPM);
 	err = o->scope == NULL
 		  ? -ENOMEM
@@ -183,8 +196,7 @@ observe_run(
 	begin = shown = now = instant_now();
 	sampler_take(&o->sources.sampler, &last);
 	scope_add(o->scope, &last);
-	while (
-	    instant_since(now, begin) < options->length_ns && !target_gone(o)) {
+	do {
 		sample_until(o, last.clock.begin + interval, &last);
 		now = instant_now();
 		series_close(&o->series, (uint64_t)instant_since(now, begin));
@@ -195,7 +207,8 @@ observe_run(
 			/* The time of printing is no period. */
 			o->scope->begun = false;
 		}
-	}
+	} while (
+	    instant_since(now, begin) < options->length_ns && !target_gone(o));
 	o->taken_ns = (uint64_t)instant_since(now, begin);
 	sigaction(SIGINT, &before, NULL);
 	return 0;

@@ -4,13 +4,15 @@ counters and of a JVM, and says clearly when it cannot."""
 import csv
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
-import threading
 import xml.etree.ElementTree
 
 import pytest
+
+from support.wait import wait_until
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -86,10 +88,15 @@ def test_ends_with_its_process(build, writer):
     # Goal: a process that vanishes ends the observation, which says so and
     # shows what it had.
     process, file = writer
-    threading.Timer(0.5, lambda: process.send_signal(signal.SIGKILL)).start()
-    status, out, err = shim(build, "--pid", str(process.pid), "--signal",
-                            f"word:{file}:0", "--seconds", "30", "--json")
-    assert status == 0, err
+    with subprocess.Popen(
+            [build / "tailor", "shim", "--pid", str(process.pid), "--signal",
+             f"word:{file}:0", "--seconds", "30", "--json"], text=True,
+            stdout=subprocess.PIPE) as observer:
+        maps = pathlib.Path(f"/proc/{observer.pid}/maps")
+        wait_until(lambda: str(file) in maps.read_text(), "it looks")
+        process.kill()
+        out, _ = observer.communicate(timeout=60)
+    assert observer.returncode == 0
     seen = json.loads(out)
     assert seen["ended"] == "the process has ended"
     assert seen["periods"] > 0 and seen["taken_ns"] < 25e9
