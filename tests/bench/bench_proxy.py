@@ -344,10 +344,10 @@ def options_read():
     p.add_argument("--targets", default="")
     p.add_argument("--also", type=pairs, action="append", default=[],
                    metavar="NAME=BUILD")
-    p.add_argument("--seconds", type=float, default=0.6,
-                   help="of closed loop in each measurement [0.6]")
+    p.add_argument("--seconds", type=float, default=0.5,
+                   help="of closed loop in each measurement [0.5]")
     p.add_argument("--rate", type=int, default=1000)
-    p.add_argument("--requests", type=int, default=400)
+    p.add_argument("--requests", type=int, default=300)
     p.add_argument("--no-open", action="store_true",
                    help="leave the open loops out")
     p.add_argument("--json", metavar="FILE")
