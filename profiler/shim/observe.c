@@ -193,7 +193,7 @@ observe_run(
 	interrupted = 0;
 	sigaction(SIGINT, &quiet, &before);
 	interval = (uint64_t)((double)options->interval_ns * o->hz / 1e9);
-	begin = shown = now = instant_now();
+	begin = shown = instant_now();
 	sampler_take(&o->sources.sampler, &last);
 	scope_add(o->scope, &last);
 	do {
