@@ -7,7 +7,7 @@ which can be told to misbehave.
 It writes a line into DIRECTORY/ledger for each request it sees, before it
 answers, in a way that its own death does not undo:
 
-    seen  NAME.PID.N METHOD TARGET    the head of a request has arrived
+    seen  NAME.PROCESS.N METHOD TARGET  the head of a request has arrived
     warm  ...                         likewise, but one of Tailor's warm-up
     whole ...                         an answer that ends with its connection
                                       is written completely
@@ -52,6 +52,8 @@ class Origin:
         self.name, self.port, self.seed = name, port, seed
         self.mode = {"kind": "none", "until": 0, "share": 0}
         self.count = 0
+        # Of a process that is never taken for another: numbers come again.
+        self.process = f"{os.getpid()}-{time.monotonic_ns():x}"
         self.lock = threading.Lock()
         self.ledger = os.open(f"{directory}/ledger",
                               os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -76,7 +78,7 @@ class Origin:
     def nonce(self):
         with self.lock:
             self.count += 1
-            return f"{self.name}.{os.getpid()}.{self.count}"
+            return f"{self.name}.{self.process}.{self.count}"
 
     def in_mode(self, *kinds):
         return (self.mode["kind"] in kinds
