@@ -51,7 +51,9 @@ reserve_malloc(size_t n)
 {
 	void *p = malloc(n);
 
-	return p != NULL ? p : reserve_take(n);
+	if (p == NULL)
+		p = reserve_take(n);
+	return p;
 }
 
 static void
