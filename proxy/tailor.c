@@ -287,8 +287,12 @@ main(int argc, char **argv)
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	err = log_open((enum log_level)config->log.level,
 	    (enum log_format)config->log.format);
-	if (err == 0)
+	if (err < 0) {
+		fprintf(stderr, "tailor: no log: %s\n", strerror(-err));
+		config_free(&config);
+	} else {
 		err = serve(config, &settings);
+	}
 	log_close();
 	notify_fini();
 	return err < 0 ? 1 : 0;
