@@ -5,12 +5,13 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "profiler/bpf_embed.h"
 
 #define PROBES 5
 
@@ -39,25 +40,7 @@ struct usdt {
 #endif
 
 /* The object, made from usdt.bpf.c at build time. */
-extern const char usdt_object[], usdt_object_end[];
-__asm__(".pushsection .rodata\n"
-	".balign 16\n"
-	".globl usdt_object, usdt_object_end\n"
-	"usdt_object:\n"
-	".incbin \"" USDT_OBJECT "\"\n"
-	"usdt_object_end:\n"
-	".byte 0\n"
-	".popsection\n");
-
-static int
-on_library_message(
-    enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
+BPF_EMBED(usdt_object, USDT_OBJECT);
 
 static int
 complain(int err, char *why)
@@ -107,7 +90,7 @@ usdt_new(struct usdt **out, uint32_t first_number, char *why)
 	*out = NULL;
 	if (u == NULL)
 		return complain(-ENOMEM, why);
-	libbpf_set_print(on_library_message);
+	libbpf_set_print(NULL);
 	u->object = bpf_object__open_mem(
 	    usdt_object, (size_t)(usdt_object_end - usdt_object), NULL);
 	if (u->object == NULL) {

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/bpf_embed.h"
+
 /* clang-format off */
 #define ON(program, target, signal)					\
 	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, true}
@@ -64,15 +66,7 @@ _Static_assert(
 #endif
 
 /* The object, made from *.bpf.c at build time. */
-extern const char kernel_object[], kernel_object_end[];
-__asm__(".pushsection .rodata\n"
-	".balign 16\n"
-	".globl kernel_object, kernel_object_end\n"
-	"kernel_object:\n"
-	".incbin \"" KERNEL_OBJECT "\"\n"
-	"kernel_object_end:\n"
-	".byte 0\n"
-	".popsection\n");
+BPF_EMBED(kernel_object, KERNEL_OBJECT);
 
 /* The last thing that the library complained about, to quote it. */
 static char complaint[160];

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "profiler/bpf_embed.h"
 #include "profiler/shim/task_map_abi.h"
 
 struct task_map {
@@ -23,25 +24,7 @@ struct task_map {
 #endif
 
 /* The object, made from task_map.bpf.c at build time. */
-extern const char task_map_object[], task_map_object_end[];
-__asm__(".pushsection .rodata\n"
-	".balign 16\n"
-	".globl task_map_object, task_map_object_end\n"
-	"task_map_object:\n"
-	".incbin \"" TASK_MAP_OBJECT "\"\n"
-	"task_map_object_end:\n"
-	".byte 0\n"
-	".popsection\n");
-
-static int
-on_library_message(
-    enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
+BPF_EMBED(task_map_object, TASK_MAP_OBJECT);
 
 static int
 complain(int err, char *why, size_t size)
@@ -69,7 +52,7 @@ task_map_open(struct task_map **out, char *why, size_t size)
 
 	if (m == NULL)
 		return -ENOMEM;
-	libbpf_set_print(on_library_message);
+	libbpf_set_print(NULL);
 	m->object = bpf_object__open_mem(task_map_object,
 	    (size_t)(task_map_object_end - task_map_object), NULL);
 	if (m->object == NULL) {
