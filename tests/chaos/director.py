@@ -194,6 +194,21 @@ class Director:
         for trouble in troubles:
             self.end(trouble, 0.2)
 
+        self.recover(troubles)
+
+    def recover(self, troubles):
+        """Who stands still for long fills its queue of connections, and is
+        lost for Tailor until it answers again."""
+        seen = self.servers()
+        lost = [t for t in troubles if seen[t.server]["state"] != "ready"]
+        down = [self.begin(t.server, "down") for t in lost]
+        for was, now in zip(lost, down):
+            now.begin = was.begin
+        if lost:
+            self.wait_ready(*[t.server for t in lost])
+        for trouble in down:
+            self.end(trouble, 0.1)
+
     def do_told_pause(self, _kind, server, length, _dice):
         self.pause(server, length, True)
 
@@ -254,6 +269,7 @@ class Director:
         self.mode(server, kind, length)
         time.sleep(length)
         self.end(trouble, 0.3)
+        self.recover([trouble])
 
     def do_restart(self, _kind, server, _length, _dice):
         trouble = self.begin(server, "out")

@@ -132,8 +132,9 @@ class Guest(threading.Thread, Visitor):
             if not self.read(w, wishes.pop(0), manner, begun):
                 self.at_end(w, manner)
                 for wish in wishes:
-                    self.book.outcome(Outcome(wish, manner, "unasked", "",
-                                              begun, time.monotonic()))
+                    kind = "left" if w.spoilt else "unasked"
+                    self.book.outcome(Outcome(wish, manner, kind, "", begun,
+                                              time.monotonic()))
                 return
         self.at_rest(w, manner)
 
