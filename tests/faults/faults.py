@@ -190,8 +190,10 @@ class Campaign:
                 break
             try:
                 self.strike(t, takes[key], kinds=self.kinds, path=key)
-                self.strike(t, takes[key], kinds=self.kinds, path=key,
-                            left=10 ** 9)
+                # Who is not accepted waits, as long as that lasts.
+                if self.known[key][0] != "accept":
+                    self.strike(t, takes[key], kinds=self.kinds, path=key,
+                                left=10 ** 9)
             except (Wrong, Late, OSError, Closed) as error:
                 self.note(t.page)
                 self.wrong(key, f"{error}\n{t.log[-1500:]}")
