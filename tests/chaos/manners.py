@@ -63,9 +63,9 @@ class Guest(threading.Thread, Visitor):
             w = wire.Wire(self.addresses[at])
         except OSError as error:
             # The last address comes and goes with reloads.
-            if (at != len(self.addresses) - 1
-                    or not isinstance(error, ConnectionRefusedError)):
-                self.book.violation(f"connect: {error}")
+            if (at != len(self.addresses) - 1 or not isinstance(
+                    error, (ConnectionRefusedError, ConnectionResetError))):
+                self.book.violation(f"connect {self.addresses[at]}: {error}")
             return
         self.book.manner(manner)
         name = manner + (LAST if at == len(self.addresses) - 1 else "")
