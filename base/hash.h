@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+/* Any text; "" has a hash, too. */
 static inline uint64_t
 hash_text(const char *text)
 {
