@@ -129,10 +129,12 @@ take(struct connection *c)
 static void
 take_connections(int listener)
 {
+	struct sockaddr_storage from;
+	socklen_t length = sizeof(from);
 	int fd, one = 1;
 
-	while ((fd = accept4(
-		    listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+	while ((fd = accept4(listener, (struct sockaddr *)&from, &length,
+		    SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
 		struct connection *c = calloc(1, sizeof(*c));
 
 		if (c == NULL)
