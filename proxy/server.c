@@ -244,6 +244,7 @@ warmup_send(struct server *s)
 	if (uplink_get(s, &warmup_ops, w, false, &u) < 0)
 		return false;
 	w->busy = true;
+	uplink_limit(u, s->proxy->config->proxy.request_timeout_ns);
 	hedging_warmup_sent(&s->proxy->hedging, s->index);
 	message = (struct outgoing){
 	    .head = {{w->text, w->length},

@@ -108,6 +108,7 @@ uplink_forget_exchange(struct uplink *u)
 	u->serial++;
 	u->ops = NULL;
 	u->user = NULL;
+	u->limit_ns = 0;
 	outgoing_fini(&u->out);
 	u->sent_all = false;
 	u->written_first = u->written_last = u->first_byte = INSTANT_NONE;
@@ -338,6 +339,14 @@ uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
 }
 
 void
+uplink_limit(struct uplink *u, int64_t limit_ns)
+{
+	u->limit_ns = limit_ns;
+	if (u->state == UPLINK_BUSY)
+		uplink_arm(u, limit_ns);
+}
+
+void
 uplink_pause(struct uplink *u)
 {
 	uplink_want_read(u, false);
@@ -411,6 +420,8 @@ on_uplink_writable(evutil_socket_t fd, short what, void *user)
 		distribution_record(&u->server->connect_length,
 		    instant_since(instant_now(), u->opened));
 		uplink_move(u, UPLINK_BUSY);
+		if (u->limit_ns > 0)
+			uplink_arm(u, u->limit_ns);
 		uplink_want_read(u, true);
 		if (u->ops != NULL && u->ops->connected != NULL)
 			u->ops->connected(u);
@@ -426,7 +437,6 @@ on_uplink_timer(evutil_socket_t fd, short what, void *user)
 	struct uplink *u = user;
 
 	(void)fd;
-	(void)what;
 	switch (u->state) {
 	case UPLINK_CONNECTING:
 		uplink_over(u, UPLINK_REFUSED, "connect_timeout");
@@ -437,8 +447,11 @@ on_uplink_timer(evutil_socket_t fd, short what, void *user)
 	case UPLINK_IDLE:
 		uplink_close(u);
 		break;
-	case UPLINK_BUSY: /* has no timer: see watch() */
-		exchange_lost(u, false, "no_event");
+	case UPLINK_BUSY:
+		if (what & EV_TIMEOUT)
+			uplink_over(u, UPLINK_TIMEOUT, "no_answer");
+		else /* see watch() */
+			exchange_lost(u, false, "no_event");
 		break;
 	}
 }

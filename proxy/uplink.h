@@ -46,7 +46,7 @@ enum uplink_end {
 	UPLINK_UNANSWERED, /* connection lost before any response byte */
 	UPLINK_CUT,	   /* connection lost in the response */
 	UPLINK_MALFORMED,  /* not a response the gate lets pass */
-	UPLINK_TIMEOUT,	   /* connect or drain took too long */
+	UPLINK_TIMEOUT,	   /* connect, drain or a warm-up took too long */
 };
 
 /* What the user of an exchange is told at its end. */
@@ -101,6 +101,7 @@ struct uplink {
 	/* the user */
 	const struct uplink_ops *ops;
 	void *user;
+	int64_t limit_ns; /* of the exchange, once connected; 0: none */
 
 	/* the request */
 	struct outgoing out;
@@ -137,6 +138,12 @@ TAILQ_HEAD(uplink_list, uplink);
  */
 int uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
     bool fresh, struct uplink **out);
+
+/*
+ * From now on the exchange may last so long; then it ends with TIMEOUT.  For
+ * users that have no deadline of their own.  Between uplink_get and _send.
+ */
+void uplink_limit(struct uplink *u, int64_t limit_ns);
 
 /* Begin an exchange; the message is written as far as possible at once. */
 void uplink_send(

@@ -182,6 +182,28 @@ def test_17_restart_during_warm_up(pair, tailor):
     settled(t)
 
 
+def test_17_warm_up_without_answer(pair, tailor):
+    # Goal: a server that takes warm-up requests and never answers keeps no
+    # connection for ever, and is ready once it does answer.
+    pair.a.serve()
+    pair.b.serve()
+    t = tailor(pair.a, pair.b, proxy={"request_timeout": "300ms"}, warmup={
+        "requests": 2, "concurrency": 1, "rate": 1000, "max": "60s",
+        "p95_factor": 1000})
+    t.wait_server("a", state="ready")
+    with t.client() as c:
+        for i in range(5):
+            assert c.get(f"/{i}").status == 200
+    t.wait_server("b", state="ready")
+    pair.b.script()
+    hazard(t, "b", "begin", "exit")
+    assert pair.b.expect().get("tailor-warmup") == "1"  # and no more of it
+    t.wait_metric('tailor_warmup_failures_total{server="b"}', 1)
+    pair.b.serve()
+    t.wait_server("b", state="ready")
+    settled(t)
+
+
 # 18 --------------------------------------------------------------------------
 
 class Frozen:
