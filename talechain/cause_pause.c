@@ -22,6 +22,7 @@ cause_pauses(struct telling *tl, int attempt)
 	    [HAZARD_EXIT] = {TALE_CAUSE_EXIT, RANK_EXIT},
 	};
 	const struct tale *t = tl->t;
+	const struct story_attempt *a = &tl->chain.attempt[attempt];
 	const struct tale_pause *p;
 	struct claim c;
 
@@ -38,6 +39,10 @@ cause_pauses(struct telling *tl, int attempt)
 		    .begin_ns = instant_since(p->begin, t->t0),
 		    .end_ns = instant_since(p->end, t->t0),
 		};
+		/* Whoever takes a request runs, known to us or not yet. */
+		if (p->kind == HAZARD_EXIT && a->taken > c.begin_ns &&
+		    a->taken < c.end_ns)
+			c.end_ns = a->taken;
 		path_add(tl, &c);
 	}
 }

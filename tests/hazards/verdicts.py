@@ -6,7 +6,7 @@ false cause   in a request that nothing was done to: a code of HAZARDS to
               which the tale gives more than 1 ms in all, and which did not
               really happen by the account of somebody else than Tailor: the
               run delays of the server and of Tailor (runq, preempted,
-              and backend_queue for a thread that came late), the
+              idle_wakeup, and backend_queue for a thread that came late), the
               time the server's thread was not on a CPU (lock), its page
               faults, the CPU time of the JVM's compilers (class_loading),
               the JVM's own log of safepoints.  Half of what is told
@@ -65,6 +65,7 @@ def judge_calm(scenario, request, tale, witness):
     sums = tale["causes"]
     seen = {"runq": witness.run_delay_ns, "preempted": witness.run_delay_ns,
             "backend_queue": witness.run_delay_ns,
+            "idle_wakeup": witness.run_delay_ns,
             "lock": witness.off_cpu_ns,
             "class_loading": witness.compiled_ns,
             "gc": witness.paused_ns, "safepoint": witness.paused_ns}
