@@ -73,9 +73,11 @@ class Unaccepted(Scenario):
 class Window(Scenario):
     # A long answer to a client that does not read: its buffer fills, then
     # Tailor's, then the server's, and each window closes.  How long: from the
-    # first byte's arrival until it has read all.
+    # first byte's arrival until it has read all, of which the server's
+    # copying of so much is a part.
     name = "slow-reader"
     accept = ("tcp_window",)
+    told = ("tcp_window", "work", "softirq")
     BYTES = 16 << 20
 
     def inject(self, random):

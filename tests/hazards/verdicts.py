@@ -135,11 +135,14 @@ class Matrix:
             lines.append("  ".join(
                 f"{letter} {code:15}" for letter, code in
                 zip(letters[i:i + 4], codes[i:i + 4])).rstrip())
-        width = max(2, min(4, (80 - 25) // max(1, len(codes))))
-        lines += ["", f"{'':17}" + "".join(f"{x:>{width}}" for x in letters)
-                  + "   right"]
+        counts = {name: self.counts(name) for name in self.rows}
+        widths = [max(len(str(row[i])) for row in counts.values()) + 1
+                  for i in range(len(codes))]
+        lines += ["", f"{'':17}" + "".join(
+            f"{x:>{w}}" for x, w in zip(letters, widths)) + "   right"]
         for name, row in self.rows.items():
-            cells = "".join(f"{n or '.':>{width}}" for n in self.counts(name))
+            cells = "".join(f"{n or '.':>{w}}"
+                            for n, w in zip(counts[name], widths))
             right = sum(t.right for t in row)
             lines.append(f"{name:17}{cells}  {right:3}/{len(row)}")
         lines += ["", "Time told against time measured by the injector, ms.",
