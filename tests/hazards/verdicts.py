@@ -128,6 +128,9 @@ class Matrix:
     def text(self):
         """Two tables of at most 80 columns."""
         codes = self.codes()
+        harm = {t.code for name, row in self.rows.items()
+                for t in row if name != "(nothing)"}
+        rest = [i for i, code in enumerate(codes) if code not in harm]
         letters = [chr(ord("a") + i) for i in range(len(codes))]
         lines = ["Injected against told: how often each code was the verdict.",
                  ""]
@@ -136,8 +139,17 @@ class Matrix:
                 f"{letter} {code:15}" for letter, code in
                 zip(letters[i:i + 4], codes[i:i + 4])).rstrip())
         counts = {name: self.counts(name) for name in self.rows}
+        if len(rest) > 1:  # told of undisturbed requests only: one column
+            heads = [x for i, x in enumerate(letters) if i not in rest]
+            heads.append("+")
+            lines.append("+ " + ", ".join(letters[i] for i in rest) +
+                         ": told of no injected hazard")
+            counts = {name: [n for i, n in enumerate(row) if i not in rest]
+                      + [sum(row[i] for i in rest)]
+                      for name, row in counts.items()}
+            letters = heads
         widths = [max(len(str(row[i])) for row in counts.values()) + 1
-                  for i in range(len(codes))]
+                  for i in range(len(letters))]
         lines += ["", f"{'':17}" + "".join(
             f"{x:>{w}}" for x, w in zip(letters, widths)) + "   right"]
         for name, row in self.rows.items():
