@@ -8,8 +8,8 @@
  * many classes are prepared and methods compiled.  Not safepoints: JVMTI has
  * no event for them; the performance page beside the agent has.
  *
- * Cost: about 200 ns per collection, an atomic addition per class and per
- * compiled method, and one thread that sleeps.
+ * Cost: about 200 ns per collection, an atomic addition per compiled method,
+ * three and a store per class, and one thread that sleeps.
  */
 #include "profiler/jvm/agent.h"
 

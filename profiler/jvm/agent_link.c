@@ -17,7 +17,11 @@
 
 #define SLOT_LOG2 10 /* a thousand events: minutes of collections */
 #define RETRY_MS 500
-#define WORDS_MS 50 /* how often counters are copied to the channel */
+/*
+ * How often counters are copied to the channel.  Classes are told as they are
+ * prepared; those from before there was a channel come this way.
+ */
+#define WORDS_MS 50
 
 static struct {
 	pthread_t thread;
