@@ -32,6 +32,14 @@ struct warmup {
 
 static const char warmup_lines[] = "Tailor-Warmup: 1\r\n\r\n";
 
+/* What a request of Tailor's own says in Host. */
+static const char *
+host_of(const struct config_server *c)
+{
+	return c->address.address.ss_family == AF_UNIX ? "localhost"
+						       : c->address.text;
+}
+
 static void
 server_probe_later(struct server *s)
 {
@@ -227,18 +235,42 @@ warmup_free_place(struct server *s)
 	return NULL;
 }
 
+/* The next request, in w: a remembered one, or what is configured for the time
+ * before there are any.  False if there is neither. */
+static bool
+warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
+{
+	const struct replay *r = replay_next(s);
+	const char *target = s->proxy->config->warmup.target;
+	int n;
+
+	if (r != NULL) {
+		memcpy(w->text, r->text, r->length);
+		w->length = r->length;
+		*method = r->method;
+		return true;
+	}
+	if (*target == '\0')
+		return false;
+	n = snprintf(w->text, sizeof(w->text),
+	    "GET %s HTTP/1.1\r\nHost: %s\r\n", target, host_of(s->config));
+	/* config_check bounds the target. */
+	assert(n > 0 && (size_t)n < sizeof(w->text));
+	w->length = (size_t)n;
+	*method = HTTP_METHOD_GET;
+	return true;
+}
+
 static bool
 warmup_send(struct server *s)
 {
-	const struct replay *r = replay_next(s);
 	struct warmup *w = warmup_free_place(s);
+	enum http_method method;
 	struct uplink *u;
 	struct outgoing message;
 
-	if (r == NULL || w == NULL)
+	if (w == NULL || !warmup_fill(w, s, &method))
 		return false;
-	memcpy(w->text, r->text, r->length);
-	w->length = r->length;
 	w->status = 0;
 	w->server = s;
 	if (uplink_get(s, &warmup_ops, w, false, &u) < 0)
@@ -249,7 +281,7 @@ warmup_send(struct server *s)
 	message = (struct outgoing){
 	    .head = {{w->text, w->length},
 		{(void *)(uintptr_t)warmup_lines, sizeof(warmup_lines) - 1}}};
-	uplink_send(u, &message, r->method);
+	uplink_send(u, &message, method);
 	return true;
 }
 
@@ -293,9 +325,7 @@ server_configure(struct server *s, const struct config_server *c)
 	if (*c->health != '\0')
 		n = snprintf(s->probe_text, sizeof(s->probe_text),
 		    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n\r\n",
-		    c->health,
-		    c->address.address.ss_family == AF_UNIX ? "localhost"
-							    : c->address.text);
+		    c->health, host_of(c));
 	/* config_check bounds the target. */
 	assert(n >= 0 && (size_t)n < sizeof(s->probe_text));
 	s->probe_length = (size_t)n;

@@ -137,6 +137,25 @@ def test_warm_up_without_credentials(upstream, tailor, wanted):
     assert any("secret" in str(x) for x in seen) == wanted
 
 
+def test_warm_up_target(upstream, tailor):
+    # Goal: before there is any history a server is warmed up, and becomes
+    # ready, by warmup.target.
+    a, b = upstream("a").serve(), upstream("b")
+    seen = []
+    b.stop()
+    t = tailor(a, b, warmup={"requests": 4, "rate": 1000, "max": "60s",
+                             "p95_factor": 1000, "target": "/warm?x=1"})
+    t.wait_server("a", state="ready")
+    b.serve(lambda r: seen.append((r.method, r.target,
+                                   r.get("tailor-warmup")))
+            or response(200, b""))
+    b.listen()
+    t.wait_server("b", state="ready")
+    assert len(seen) >= 4 and set(seen) == {("GET", "/warm?x=1", "1")}
+    with t.client() as c:
+        assert c.get("/plain").status == 200
+
+
 def test_no_core_dump(tailor, scratch):
     # Goal: a crash leaves no requests in a file; a launched server keeps the
     # limit that it would have had.
