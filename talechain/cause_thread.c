@@ -255,7 +255,8 @@ claim_spell(const struct walk *w, const struct spell *p, int64_t end)
 		claim_asleep(w, p, &c);
 		break;
 	}
-	if (is_compiler(w->tl, c.other))
+	/* Tailor's own threads have no classes: there a compiler is a rival. */
+	if (c.attempt >= 0 && is_compiler(w->tl, c.other))
 		c.cause = TALE_CAUSE_CLASS_LOADING;
 	path_add(w->tl, &c);
 	cause_faults(w->tl, &c, c.begin_ns, c.end_ns);

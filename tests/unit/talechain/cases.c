@@ -285,18 +285,38 @@ on_proxy_queue(struct plot *p)
 	p->taken = 9030;
 }
 
+/* Tailor waits for the CPU that another thread has. */
 static void
-on_proxy_runq(struct plot *p)
+proxy_waits_for(struct plot *p, uint32_t tid)
 {
-	KERNEL(p, -100, PROXY_TID, 99, TALECHAIN_SCHEDULE, PACK(HOG, HOG), 0, 0,
+	KERNEL(p, -100, PROXY_TID, 99, TALECHAIN_SCHEDULE, PACK(tid, tid), 0, 0,
 	    (uint64_t)TALECHAIN_OFF_SLEEPING << 56);
 	KERNEL(p, 10006, 0, 0, TALECHAIN_WAKEUP, PROXY_TID, 99,
 	    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));
 	p->back = 40000;
 	KERNEL(p, 10000, 0, 0, TALECHAIN_TCP_RECV, 81, PACK(8000, 1),
 	    PACK(600, 500), PORTS(50000, 9000));
-	KERNEL(p, 40006, HOG, HOG, TALECHAIN_SCHEDULE, PACK(99, PROXY_TID), 0,
+	KERNEL(p, 40006, tid, tid, TALECHAIN_SCHEDULE, PACK(99, PROXY_TID), 0,
 	    0, 29990 * (uint64_t)US);
+}
+
+static void
+on_proxy_runq(struct plot *p)
+{
+	proxy_waits_for(p, HOG);
+}
+
+/* A server's compiler as rival: Tailor itself loads no classes. */
+static void
+on_proxy_compiler(struct plot *p)
+{
+	char name[16] = "C2 CompilerThre";
+	uint64_t text[2];
+
+	memcpy(text, name, sizeof(text));
+	KERNEL(p, -2900, B_TID, A_PID, TALECHAIN_THREAD, B_TID, A_PID, text[0],
+	    text[1]);
+	proxy_waits_for(p, B_TID);
 }
 
 static void
@@ -422,6 +442,9 @@ const struct cause_case cases[] = {
     CASE(proxy_runq, RUNQ, 30000,
 	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which ran "
 	"stress-ng[777]."),
+    CASE(proxy_compiler, RUNQ, 30000,
+	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which ran "
+	"C2 CompilerThre[502]."),
     CASE(client_late, CLIENT_LATE, 19995,
 	"20.0 of 30.1 ms: the answer had arrived; the client read it later."),
     CASE(client_send, CLIENT_SEND, 29990,
