@@ -34,15 +34,31 @@ end_name(enum uplink_end end)
 	return "";
 }
 
+/*
+ * How long a head waits for the rest of its answer: 0 not at all, -1 until
+ * all is there.  The end of a short answer of known length is not far, and
+ * until then another can still win, whatever happens to its server.
+ */
+static int64_t
+answer_wait_ns(const struct answer *a, const struct config *c)
+{
+	if (a->at_once || c->hedging.commit_delay_ns == 0)
+		return 0;
+	if (a->framing == HTTP_FRAMING_LENGTH &&
+	    a->length < c->hedging.commit_bytes)
+		return -1;
+	return c->hedging.commit_delay_ns;
+}
+
 static void
 on_attempt_head(struct uplink *u, const struct http_head *head)
 {
 	struct attempt *a = u->user;
 	struct request *r = a->request;
 	struct proxy *p = r->proxy;
-	int64_t delay_ns = r->generation->config->hedging.commit_delay_ns;
 	enum race_step step;
 	struct instant now;
+	int64_t wait_ns;
 	int server = -1;
 
 	a->first_byte = u->first_byte;
@@ -75,10 +91,12 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	case RACE_GIVE_UP:
 		break;
 	}
-	if (a->answer.at_once || delay_ns == 0)
+	wait_ns = answer_wait_ns(&a->answer, r->generation->config);
+	if (wait_ns == 0)
 		attempt_commit(a);
-	else if (!u->body.done && !evtimer_pending(&r->commit_timer, NULL))
-		proxy_arm(&r->commit_timer, proxy_timeout(p, delay_ns));
+	else if (wait_ns > 0 && !u->body.done &&
+		 !evtimer_pending(&r->commit_timer, NULL))
+		proxy_arm(&r->commit_timer, proxy_timeout(p, wait_ns));
 }
 
 static void

@@ -360,10 +360,22 @@ request_resume(struct request *r)
 		attempt_resume(&r->attempt[r->race.winner]);
 }
 
+/* Whether an answer begun stands still while another attempt may overtake. */
+static bool
+attempt_is_stuck(const struct attempt *a)
+{
+	const struct request *r = a->request;
+	int server = r->race.attempt[a->index].server;
+
+	return r->attempt[1 - a->index].on &&
+	       r->proxy->hedging.server[server].hazards != 0;
+}
+
 static void
 on_commit_due(evutil_socket_t fd, short what, void *user)
 {
 	struct request *r = user;
+	bool stuck = false;
 
 	(void)fd;
 	(void)what;
@@ -375,12 +387,20 @@ on_commit_due(evutil_socket_t fd, short what, void *user)
 	for (int i = 0; i < RACE_ATTEMPTS; i++) {
 		struct attempt *a = &r->attempt[i];
 
-		if (a->on && a->link != NULL && a->answer.status != 0 &&
-		    !a->answer.held) {
-			attempt_commit(a);
-			return;
+		if (!a->on || a->link == NULL || a->answer.status == 0 ||
+		    a->answer.held)
+			continue;
+		if (attempt_is_stuck(a)) {
+			stuck = true;
+			continue;
 		}
+		attempt_commit(a);
+		return;
 	}
+	if (stuck)
+		proxy_arm(&r->commit_timer,
+		    proxy_timeout(r->proxy,
+			r->generation->config->hedging.commit_delay_ns));
 }
 
 /* The deadline is for an answer to begin.  A long body, either way, may take

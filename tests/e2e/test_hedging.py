@@ -178,7 +178,7 @@ def test_both_paused_then_one_clears(pair):
 
 def test_pause_between_head_and_body(pair):
     # Goal: a head alone does not commit; the other answer wins whole (W3).
-    t = pair(hedging={"commit_delay": "1s"})
+    t = pair()
     with t.client() as c:
         c.request()
         first = pair.a.expect()
@@ -191,17 +191,62 @@ def test_pause_between_head_and_body(pair):
         t.wait_metric('tailor_losers_total{result="drained"}', 1)
 
 
+@pytest.mark.parametrize("framing, rest", [
+    (b"Content-Length: 4\r\n\r\na", None),
+    (b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n", None),
+    (b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n",
+     b"3\r\naaa\r\n0\r\n\r\n"),
+])
+def test_begun_answer_waits_in_a_pause(pair, framing, rest):
+    # Goal: commit_delay does not bind a client to a server that stands still
+    # while another attempt runs; without one, or when the pause is over, an
+    # answer of unknown length goes on (W3).
+    t = pair(hedging={"commit_delay": "50ms"})
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        first.send(b"HTTP/1.1 200 OK\r\n" + framing)
+        hazard(t, "a", "begin")
+        second = pair.b.expect()
+        assert c.silent_for(0.2)  # four times the delay
+        if rest is None:
+            second.reply(200, b"bbbb")
+            assert c.response().body == b"bbbb"
+            return
+        hazard(t, "a", "end")
+        assert c.response_head().status == 200
+        first.send(rest)
+        second.reply(200, b"late")
+        assert c.exactly(1) == b"1"
+        t.wait_metric('tailor_losers_total{result="drained"}', 1)
+
+
+def test_death_in_a_short_answer(pair):
+    # Goal: an answer of known length is sent when it is whole: if its server
+    # dies before, however late, the client never knows (W3).
+    t = pair(hedging={"commit_delay": "1ms"})
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        first.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na")
+        assert c.silent_for(0.05)  # fifty times the delay
+        first.reset()
+        pair.b.expect().reply(200, b"bbbb")
+        assert c.response().body == b"bbbb"
+
+
 def test_committed_is_not_hedged(pair):
     # Goal: once bytes are out, the answer stays with its server (W4).
     t = pair(hedging={"commit_delay": "1ms"})
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        first.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na")
+        first.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                   b"1\r\na\r\n")
         assert c.response_head().status == 200
         hazard(t, "a", "begin")
-        first.send(b"aaa")
-        assert c.exactly(4) == b"aaaa"
+        first.send(b"3\r\naaa\r\n0\r\n\r\n")
+        assert c.exactly(6) == b"1\r\na\r\n"
     assert not pair.b.requests
 
 

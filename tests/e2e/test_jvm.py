@@ -9,6 +9,7 @@ import pytest
 
 from support import jvm as jvms
 from support.client import Client
+from support.message import Closed, Malformed
 from support.process import free_port
 from support.wait import wait_until
 
@@ -19,6 +20,37 @@ COLLECTORS = ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"]
 def server(t, name):
     return next(s for s in t.ask_json("/servers")["servers"]
                 if s["name"] == name)
+
+
+class Crowd:
+    """Eight clients that ask again and again until the block ends; answers
+    are (status, body), a client that gets none leaves (what, b"") and goes."""
+
+    def __init__(self, t, target):
+        self.answers = []
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._ask, args=(t, target))
+                         for _ in range(8)]
+
+    def _ask(self, t, target):
+        with t.client() as client:
+            while not self._stop.is_set():
+                try:
+                    answer = client.get(target)
+                except (Closed, Malformed, OSError) as error:
+                    self.answers.append((repr(error), b""))
+                    return
+                self.answers.append((answer.status, answer.body))
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
 
 
 def launched(classes, name, options=("-Xmx64m", "-XX:+UseSerialGC"), **more):
@@ -77,29 +109,16 @@ def test_requests_in_flight_survive_a_long_collection(java_classes, tailor):
     wait_until(lambda: not server(t, "a")["hazards"], "a is calm")
     if t.ask_json("/servers")["active"] != "a":
         assert t.ask("/switch", "POST").status == 200
-    stop, failures, served = threading.Event(), [], []
-
-    def load():
-        with t.client() as client:
-            while not stop.is_set():
-                answer = client.get("/wait?ms=5")
-                served.append(answer.body)
-                if answer.status != 200:
-                    failures.append(answer.status)
-
-    threads = [threading.Thread(target=load) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    pid = str(server(t, "a")["pid"]).encode()
-    wait_until(lambda: served and served[-1].strip() == pid, "a serves")
-    with Client(("127.0.0.1", port)) as c:
-        assert c.get("/gc").status == 200
-    wait_until(lambda: not server(t, "a")["hazards"], "a is calm again")
-    stop.set()
-    for thread in threads:
-        thread.join()
+    with Crowd(t, "/wait?ms=5") as crowd:
+        pid = f"{server(t, 'a')['pid']}\n".encode()
+        wait_until(lambda: crowd.answers and crowd.answers[-1] == (200, pid),
+                   "a serves")
+        with Client(("127.0.0.1", port)) as c:
+            assert c.get("/gc").status == 200
+        wait_until(lambda: not server(t, "a")["hazards"], "a is calm again")
     m = t.metrics()
-    assert not failures and len(set(served)) == 2
+    assert {status for status, _ in crowd.answers} == {200}
+    assert len({body for _, body in crowd.answers}) == 2
     assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] >= 1
     assert m["tailor_hedges_both_failed_total"] == 0
 
@@ -109,18 +128,17 @@ def test_kill_of_the_active_under_load(java_classes, tailor):
     # warmed up, and only then ready.
     a, b = launched(java_classes, "a"), launched(java_classes, "b")
     t = tailor(a, b, warmup={"requests": 20, "max": "20s"})
-    stop, answers = threading.Event(), []
+    seen = set()
 
-    def load():
-        with t.client() as client:
-            while not stop.is_set():
-                answers.append(client.get("/wait?ms=2").status)
+    def back(old):
+        now = server(t, "a")
+        seen.add(now["state"])
+        if now["state"] != "ready":
+            assert not now["active"]
+        return now["state"] == "ready" and now["pid"] != old
 
-    threads = [threading.Thread(target=load) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    try:
-        # Whoever came second is warmed with what clients ask the first.
+    # Whoever came second is warmed with what clients ask the first.
+    with Crowd(t, "/wait?ms=2") as crowd:
         t.wait_server("a", state="ready")
         t.wait_server("b", state="ready")
         if t.ask_json("/servers")["active"] != "a":
@@ -129,23 +147,10 @@ def test_kill_of_the_active_under_load(java_classes, tailor):
         pid = server(t, "a")["pid"]
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: server(t, "a")["restarts"] == 1, "restarted")
-        seen = set()
-
-        def back():
-            now = server(t, "a")
-            seen.add(now["state"])
-            if now["state"] != "ready":
-                assert not now["active"]
-            return now["state"] == "ready" and now["pid"] != pid
-
-        wait_until(back, "warm again", 40)
+        wait_until(lambda: back(pid), "warm again", 40)
         t.wait_metric('tailor_warmup_requests_total{server="a"}',
                       before + 20)
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert set(answers) == {200}
+    assert {status for status, _ in crowd.answers} == {200}
     assert "warming" in seen
 
 

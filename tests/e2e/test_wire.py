@@ -375,10 +375,10 @@ def test_an_answer_in_time_is_not_hedged(pair):
     with t.client() as c:
         c.request()
         r = pair.a.expect()
-        r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n")
+        r.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         c.response_head()  # 1 s later: the clock has long rung
-        r.send(b"a")
-        assert c.exactly(1) == b"a"
+        r.send(b"0\r\n\r\n")
+        assert c.exactly(5) == b"0\r\n\r\n"
     assert not pair.b.requests
 
 
