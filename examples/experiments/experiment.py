@@ -264,7 +264,7 @@ def main():
             check(o)
             environment = Environment(o, sockets)
             page.write_machine(o.out, environment.place.words(),
-                               environment.place.cpus)
+                               environment.place.cpus, o.build)
             run_all(o, plans, environment)
         lacking = report(o, plans)
         if lacking:

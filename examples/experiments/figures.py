@@ -198,7 +198,7 @@ def lines(title, series, x_name, unit="ms"):
                    f'text-anchor="middle">{x:g}</text>')
     out.append(f'<text class="dim" x="{WIDTH - RIGHT}" y="{bottom + 32}" '
                f'text-anchor="end">{html.escape(x_name)}</text>'
-               f'<text class="dim" x="{left - 6}" y="{top - 2}" '
+               f'<text class="dim" x="{left - 6}" y="{top - 14}" '
                f'text-anchor="end">{html.escape(unit)}</text>')
     for i, (name, points) in enumerate(series.items()):
         colour = COLOURS[i % len(COLOURS)]

@@ -1,11 +1,15 @@
 """What an experiment's rows say: figures, and one sentence each."""
 
 import figures
-from goals import TIMES_LOWER, find, value
+from goals import TIMES_LOWER, alternatives, find, value
 from shared import demo_report
 
 DELAY = "tailor_hazard_last_hedge_seconds"
 MAX_NOTE = "max: the slowest request of the median iteration"
+
+
+def many(count, what):
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _failed(row):
@@ -34,7 +38,25 @@ def compare(plan, rows):
                          f"\"{base['title']}\" and {b:.1f} ms with "
                          f"\"{best['title']}\", {times(a, b)}")
     return (f"{'; '.join(parts)}; there {_failed(best)} and "
-            f"{best['extra_pct']:.2f} % extra requests were made.")
+            f"{best['extra_pct']:.2f} % extra requests were made."
+            + others(plan, rows, best))
+
+
+def others(plan, rows, best):
+    """The best alternative, and those that fail requests."""
+    left = alternatives(plan, rows)
+    words = ""
+    sound = [row for row in left if row["errors"] <= best["errors"]]
+    if sound:
+        next_best = min(sound, key=lambda row: value(row, "p999"))
+        words += (f" Of the others \"{next_best['title']}\" has the lowest "
+                  f"p99.9, {value(next_best, 'p999'):.1f} ms, with "
+                  f"{next_best['extra_pct']:.2f} % extra requests.")
+    failing = [f"{row['title']} {row['errors']} of {row['requests']}"
+               for row in left if row["errors"] > best["errors"]]
+    if failing:
+        words += f" Requests failed with {', '.join(failing)}."
+    return words
 
 
 def thesis(_plan, rows):
@@ -148,6 +170,62 @@ def of_thesis(name, rows):
             "As the service itself says it: how many requests took no "
             "longer. The thesis chose queries below 2.5 ms."))
     return out
+
+
+BESIDE = ("figure", "", "the thesis", "here")
+
+
+def _between(found):
+    low, high = (f"{ms:.1f}" for ms in found)
+    return f"{low} ms" if low == high else f"{low}-{high} ms"
+
+
+def _over(row, first, last, iterations):
+    """[least, most] of the maxima of iterations first to last, or None."""
+    found = [most for i, (_, most) in enumerate(row["iterations"])
+             if first <= i % iterations + 1 <= last]
+    return [min(found), max(found)] if found else None
+
+
+def beside_thesis(name, plan, rows):
+    """Rows of BESIDE; the thesis's figures are in section 4.3 and 4.4."""
+    by_key = {row["key"]: row for row in rows}
+    if name != "thesis" or not {"shipped", "nodelay", "pretouch",
+                                "tailor"} <= set(by_key):
+        return []
+    n = plan["iterations"]
+
+    def maxima(key, first=1, last=n):
+        found = _over(by_key[key], first, last, n)
+        return _between(found) if found else "-"
+    shipped, end = by_key["shipped"], by_key["tailor"]
+    server = "-" if "server_p50" not in shipped else (
+        f"half up to {shipped['server_p50']:.2f} ms, 99 % up to "
+        f"{shipped['server_p99']:.2f} ms")
+    in_server = shipped["ranges"]["server_max"]
+    pauses = by_key["pretouch"]["pauses"]
+    slowest = "slowest request of each iteration, "
+    return [
+        ("4.10a", "time in the server", "all queries below 2.5 ms", server),
+        ("4.10b", slowest + "as shipped", "40-46 ms, in the server 2-36 ms",
+         f"{maxima('shipped')}, in the server "
+         f"{_between(in_server) if in_server else '-'}"),
+        ("4.11b", slowest + "TCP_NODELAY", "3-40 ms", maxima("nodelay")),
+        ("4.12b", slowest + "touched heap, iterations 3 to 8",
+         "under 3 ms", maxima("pretouch", 3, min(8, n))),
+        ("4.13a", "class loading: the first iteration's slowest", "41 ms",
+         maxima("pretouch", 1, 1)),
+        ("4.13b", "collections", "requests of 7 ms",
+         f"{many(len(pauses), 'pause')}, the longest {pauses[-1]:.1f} ms"
+         if pauses else "none"),
+        ("4.14", "the first iteration's slowest, Tailor", "4 ms",
+         maxima("tailor", 1, 1)),
+        ("4.14", "the other iterations', Tailor", "under 3 ms",
+         maxima("tailor", 2, n)),
+        ("4.14", "slowest of all, as shipped and with Tailor",
+         "46 ms and 5 ms: 9 times less",
+         f"{shipped['worst']:.1f} ms and {end['worst']:.1f} ms: "
+         f"{times(shipped['worst'], end['worst'])}")]
 
 
 def of_scale(name, plan, rows):

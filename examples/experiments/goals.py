@@ -1,6 +1,7 @@
 """Whether the project's goals are met, by how much, and what is to blame.
 
-A goal is met, missed, or not measured; missed ones say by how much.
+A goal is met, missed, or not measured; missed ones say by how much.  One that
+seems met is doubtful if the load generator could not keep its schedule.
 """
 
 import collections
@@ -48,6 +49,13 @@ def close_to_ideal(rows, plan):
                 f"{more:+.1f} ms" + blame(best, more <= CLOSE_MS))
 
 
+def alternatives(plan, rows):
+    """What one would use instead: not Tailor's two, not the ideal."""
+    return [row for row in rows
+            if row["key"] not in (plan["best"], plan.get("ideal"),
+                                  "tailor-none")]
+
+
 def ahead(rows, plan):
     """Of every alternative, in p99.9 and max, at no more extra load."""
     text = ("ahead of every alternative in p99.9 and max, at equal or lower "
@@ -56,9 +64,7 @@ def ahead(rows, plan):
     if not best or len(rows) < 2:
         return Goal(text, "not measured", "")
     behind, failing = [], []
-    for row in rows:
-        if row is best or row["key"] in (plan.get("ideal"), "tailor-none"):
-            continue
+    for row in alternatives(plan, rows):
         if row["errors"] > best["errors"]:
             # quick answers to some are nothing to be behind of
             failing.append(f"{row['title']} failed {row['errors']}")
@@ -114,7 +120,10 @@ def judge(plans, rows):
             return None
         own = rows[name]["rows"] if name in rows else []
         goal = judged(own, plans[name])
-        return goal._replace(why=goal.why + doubts(own))
+        doubt = doubts(own)
+        return goal._replace(
+            state="doubtful" if doubt and goal.state == "met" else goal.state,
+            why=goal.why + doubt)
     return [goal for goal in (
         of("thesis", worst_latency), of("instead", close_to_ideal),
         of("instead", ahead),

@@ -109,7 +109,8 @@ def summarise(directory):
             "slowest": {"ms": slowest["lat"] / 1e6, "id": slowest.get("id"),
                         "iteration": slowest["i"], "number": slowest["n"]},
             "errors": errors, "requests": run["summary"]["sent"],
-            "verdict": run["generator"]["verdict"]}
+            "verdict": run["generator"]["verdict"],
+            "reasons": run["generator"]["reasons"]}
 
 
 class Heat(threading.Thread):
@@ -288,10 +289,15 @@ def combine(setup, cells):
                       for name in ("max", "server_max")},
            "iterations": [[it["p99"], it["max"]] for cell in cells
                           for it in cell["iterations"] if "max" in it],
-           "trusted": sum(cell["trusted"] for cell in cells)}
+           "trusted": sum(cell["trusted"] for cell in cells),
+           "lag_p99": over_iterations(cells, "lag_p99"),
+           "distrust": sorted({reason for cell in cells
+                               if not cell["trusted"]
+                               for reason in cell.get("reasons", ())})}
     server = sorted(ms for cell in cells for ms in cell["server"])
     if server:
-        row.update(server_p99=nearest_rank(server, 99),
+        row.update(server_p50=nearest_rank(server, 50),
+                   server_p99=nearest_rank(server, 99),
                    server_max=server[-1], server_tail=thin(server))
     for name in ("line", "x", "thesis"):
         if name in setup:

@@ -8,6 +8,8 @@ import platform
 import time
 
 import findings
+from findings import many
+from versions import versions
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
 STYLE = ("body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;"
@@ -24,8 +26,14 @@ STYLE = ("body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;"
          "code{background:#eee;padding:.1rem .3rem}"
          ".met{color:#00664a}.missed{color:#b30000;font-weight:600}"
          ".shows{font-weight:600}.warning{border-left:4px solid #d55e00;"
-         "padding-left:.7rem}")
-COLUMNS = ("set-up", "p50, ms", "p99, ms", "p99.9, ms", "max, ms",
+         "padding-left:.7rem}"
+         # the figures' lightness is turned round, their hues are not
+         "@media(prefers-color-scheme:dark){body{color:#ddd;"
+         "background:#14171a}small,figcaption{color:#aaa}"
+         "code{background:#2a2f36}a{color:#7cc4ff}.met{color:#4cc38a}"
+         ".missed{color:#ff7a6b}"
+         "svg{filter:invert(.92) hue-rotate(180deg)}}")
+COLUMNS = ("set-up", "requests", "p50, ms", "p99, ms", "p99.9, ms", "max, ms",
            "slowest, ms", "failed", "extra", "CPU", "JVM pauses, longest",
            "good rounds")
 READING = ("Times are client latencies from the instant a request was due. "
@@ -33,7 +41,8 @@ READING = ("Times are client latencies from the instant a request was due. "
            "iterations, p99.9 is of all requests, in brackets 95 % "
            "intervals (that of p99.9 is optimistic, as requests that meet "
            "the same pause are not independent); slowest is of all rounds. "
-           "Extra are requests to the servers beyond the clients'. CPU is that of all processes of the "
+           "Extra are requests to the servers beyond the clients'. CPU is "
+           "that of all processes of the "
            "set-up but the generator, 100 % is one CPU. JVM pauses are "
            "counted by the JVMs' own logs, of all their servers. A round is "
            "good if the generator could keep its schedule: the figures of "
@@ -46,7 +55,7 @@ SIZE_WORDS = {
     "full": ""}
 
 
-def machine(words):
+def machine(words, build):
     """Where it runs, to be kept beside the results."""
     model = ""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -56,14 +65,15 @@ def machine(words):
                 break
     return {"cpus": len(os.sched_getaffinity(0)), "model": model or "unknown",
             "kernel": platform.release(), "placement": words,
+            "versions": versions(build),
             "measured": time.strftime("%Y-%m-%d")}
 
 
-def write_machine(directory, words, cpus):
+def write_machine(directory, words, cpus, build):
     """As part of a measurement."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "machine.json").write_text(
-        json.dumps({**machine(words), "cpus": cpus}) + "\n",
+        json.dumps({**machine(words, build), "cpus": cpus}) + "\n",
         encoding="utf-8")
 
 
@@ -83,20 +93,45 @@ def _figure(found, digits=2):
     return text
 
 
-def many(count, what):
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def cells(row):
     """A row of the table, as texts; what follows a line's end is small."""
     pauses = row["pauses"]
-    return [row["title"], _figure(row["p50"]), _figure(row["p99"], 1),
+    return [row["title"], str(row["requests"]),
+            _figure(row["p50"]), _figure(row["p99"], 1),
             _figure(row["p999"], 1), _figure(row["max"], 1),
             f"{row['worst']:.1f}", str(row["errors"]),
             f"{row['extra_pct']:.2f} %",
             "-" if row["cpu_pct"] is None else f"{row['cpu_pct']:.0f} %",
             f"{len(pauses)}\n({pauses[-1]:.1f} ms)" if pauses else "none",
             f"{row['trusted']} of {row['rounds']}"]
+
+
+def basis(plan):
+    """How many requests each percentile of a plan's set-ups rests on."""
+    rounds = plan["rounds"] - plan.get("left_out", 0) or 1
+    each = plan["requests"]
+    whole = rounds * plan["iterations"] * each
+    return (f"{many(rounds, 'round')} of {plan['iterations']} iterations of "
+            f"{each} requests, {plan['rate_per_s']} requests/s where nothing "
+            "else is said, Poisson arrivals. "
+            + ("As in the thesis the first round is made and left out. "
+               if rounds < plan["rounds"] else "")
+            + f"{each // 100} of an iteration's requests are above its p99, "
+            f"{whole // 1000} of all {whole} above the p99.9 (in each "
+            "set-up).")
+
+
+def generator(rows):
+    """Whether it could be trusted."""
+    good = sum(row["trusted"] for row in rows)
+    lags = [row["lag_p99"]["value"] for row in rows if row.get("lag_p99")]
+    text = (f"Load generator: it could keep its schedule in {good} of "
+            f"{sum(row['rounds'] for row in rows)} rounds")
+    if lags:
+        text += (f"; the p99 of its own lateness, median over iterations, "
+                 f"was {1000 * min(lags):.0f} to {1000 * max(lags):.0f} us, "
+                 "by set-up")
+    return text + "."
 
 
 class Both:
@@ -179,12 +214,13 @@ class Report:
         if "paper" in plan:
             body.text(plan["paper"])
         body.text(shown, "shows")
-        rounds = plan["rounds"] - plan.get("left_out", 0) or 1
-        body.text(f"{many(rounds, 'round')} of {plan['iterations']} "
-                  f"iterations of "
-                  f"{plan['requests']} requests, {plan['rate_per_s']} "
-                  "requests/s where nothing else is said, Poisson arrivals.")
+        body.text(basis(plan))
         body.table(COLUMNS, [cells(row) for row in rows], "numbers")
+        body.text(generator(rows))
+        beside = findings.beside_thesis(name, plan, rows)
+        if beside:
+            body.heading(3, "The thesis's figures and these")
+            body.table(findings.BESIDE, beside, "text")
         lines = [*failures, *findings.notes(rows)]
         if lines:
             body.items(lines)
@@ -205,6 +241,8 @@ class Report:
             head.text(f"{where['cpus']} CPUs ({where['model']}), Linux "
                       f"{where['kernel']}, measured {where['measured']}. "
                       f"Placement: {where['placement']}.")
+            if where.get("versions"):
+                head.text(f"Versions: {', '.join(where['versions'])}.")
         head.command(self.command)
         if SIZE_WORDS[self.size]:
             head.text(SIZE_WORDS[self.size], "warning")
@@ -253,6 +291,7 @@ class Report:
                                           encoding="utf-8")
         (out / "report.html").write_text(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+            "<meta name=\"viewport\" content=\"width=device-width\">"
             f"<meta http-equiv=\"Content-Security-Policy\" "
             f"content=\"{POLICY}\"><title>Tailor: experiments</title>"
             f"<style>{STYLE}</style></head><body>"

@@ -22,7 +22,7 @@ SIZES = ("short", "medium", "full")
 SHORT = {"requests": 400, "iterations": 3, "rounds": 1, "heat": 500}
 SHORT_YOUNG_MB = 128
 START_S = 8  # to start and stop a set-up, for the forecast
-TAILOR_START_S = 10  # and with Tailor's own warm-up
+TAILOR_START_S = 3  # and with Tailor's own warm-up
 # of a plan and of a set-up: what decides the measurement
 PLAN_KEYS = ("rate_per_s", "requests", "iterations", "heat")
 WORDS = ("title", "thesis", "line", "x")
