@@ -193,11 +193,12 @@ def run_all(o, plans, environment):
             f"{minutes(missing[number:]):.0f} min left  {cell.name}")
         try:
             found = cell.run(environment)
-        except Trouble as e:
-            # one that cannot run must not cost the others
-            say(f"   FAILED: {e}")
-            last = str(e).strip().splitlines()[-1]
-            cell.failed.write_text(last + "\n", encoding="utf-8")
+        except Exception as e:  # pylint: disable=broad-except
+            # one that cannot run must not cost the others, whatever it has
+            text = str(e).strip() or type(e).__name__
+            say(f"   FAILED: {text}")
+            cell.failed.write_text(text.splitlines()[-1] + "\n",
+                                   encoding="utf-8")
         else:
             worst = found["latencies"][-1]
             say(f"   slowest {worst:.1f} ms, {found['errors']} failed, "

@@ -16,6 +16,7 @@ import math
 import os
 import pathlib
 import re
+import subprocess
 import threading
 import time
 
@@ -164,8 +165,8 @@ class During(threading.Thread):
         time.sleep(max(0.0, self._due - time.monotonic()))
         try:
             getattr(self._running, self._method)()
-        except Trouble as e:
-            self.trouble = e
+        except (Trouble, OSError, subprocess.SubprocessError) as e:
+            self.trouble = Trouble(str(e))
 
 
 class Pauses:
