@@ -145,32 +145,56 @@ proc_stat(pid_t pid, char *buffer, size_t size)
 	return after != NULL ? after + 1 : "";
 }
 
-/* A hexadecimal field of /proc/<pid>/status, 0 if it is not there. */
-static uint64_t
-status_mask(const char *status, const char *name)
+/*
+ * Whether a thread still has its memory, by the link to what it executes.  No
+ * other file may be read for this: /proc/<pid>/stat and status borrow the
+ * memory of the process while they are read, and if it ends meanwhile it is
+ * the reader who gives it back, a tenth of a second per gigabyte.
+ * Returns 1, 0 or a negative errno.
+ */
+static int
+thread_has_memory(pid_t pid, pid_t tid)
 {
-	const char *at = strstr(status, name);
+	char path[64], target[1];
 
-	return at == NULL ? 0 : strtoull(at + strlen(name), NULL, 16);
+	snprintf(
+	    path, sizeof(path), "/proc/%d/task/%d/exe", (int)pid, (int)tid);
+	if (readlink(path, target, sizeof(target)) >= 0)
+		return 1;
+	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
+}
+
+/* Without the right to see what it executes: by a flag in stat. */
+static bool
+proc_is_exiting(pid_t pid)
+{
+	char text[1024], state;
+	unsigned flags;
+
+	if (sscanf(proc_stat(pid, text, sizeof(text)),
+		" %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		return true;
+	return state == 'Z' || state == 'X' || (flags & PROC_FLAG_EXITING) != 0;
 }
 
 bool
 proc_is_ending(pid_t pid)
 {
-	uint64_t kill = UINT64_C(1) << (SIGKILL - 1);
-	char text[4096], state;
-	const char *at;
-	unsigned flags;
+	char path[32];
+	struct dirent *e;
+	int has = 0;
+	DIR *d;
 
-	at = proc_stat(pid, text, sizeof(text));
-	if (sscanf(at, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	if (d == NULL)
 		return true;
-	if (state == 'Z' || state == 'X' || (flags & PROC_FLAG_EXITING) != 0)
-		return true;
-	/* Told to end, but not run since. */
-	proc_read(pid, "status", text, sizeof(text));
-	return ((status_mask(text, "SigPnd:") | status_mask(text, "ShdPnd:")) &
-		   kill) != 0;
+	/* The first thread may have ended and left the others to run. */
+	while (has == 0 && (e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.')
+			has = thread_has_memory(pid, atoi(e->d_name));
+	closedir(d);
+	return has < 0 ? proc_is_exiting(pid) : has == 0;
 }
 
 pid_t

@@ -22,6 +22,9 @@
 #define THREAD_PERIOD_NS (100 * NS_PER_MS)
 #define THREAD_TRIES 100
 #define THREAD_LATER_NS (5 * NS_PER_S)
+/* The first thread of a killed process may end well before the last. */
+#define DOUBT_PERIOD_NS (500 * NS_PER_US)
+#define DOUBT_NS (50 * NS_PER_MS)
 
 void
 process_init(struct process *p, struct attach *a, unsigned index,
@@ -154,6 +157,7 @@ process_found(struct process *p, pid_t pid, const char *how, struct instant now)
 	p->pid = p->jvm = pid;
 	p->page_at = p->thread_at = now;
 	p->threads_seen = 0;
+	p->doubt_end = now;
 	p->listener_known = false;
 	if (pidfd == -ESRCH) {
 		process_gone(p, now);
@@ -293,13 +297,18 @@ sooner(int64_t a_ns, int64_t b_ns)
 	return a_ns;
 }
 
-/* A thread that was watched is gone: the process with it? */
+/* Whether the process has ended, by its handle or, sooner, by its threads. */
 static bool
-process_thread_ended(struct process *p, struct instant now)
+process_is_over(
+    struct process *p, bool readable, bool thread, struct instant now)
 {
-	process_unwatch_threads(p);
-	p->thread_at = instant_plus(now, THREAD_PERIOD_NS);
-	return proc_is_ending(p->jvm);
+	if (thread) {
+		process_unwatch_threads(p);
+		p->thread_at = instant_plus(now, THREAD_PERIOD_NS);
+		p->doubt_end = instant_plus(now, DOUBT_NS);
+	}
+	return readable ||
+	       (instant_before(now, p->doubt_end) && proc_is_ending(p->jvm));
 }
 
 /* Take threads under watch as soon as there are some.  Where the kernel does
@@ -328,8 +337,7 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now)
 {
 	int64_t due_ns = -1;
 
-	if (p->pid != 0 &&
-	    (readable || (thread && process_thread_ended(p, now))))
+	if (p->pid != 0 && process_is_over(p, readable, thread, now))
 		process_gone(p, now);
 	process_hear(p, now);
 	if (p->server->address.ss_family != AF_UNSPEC && !p->listener_known)
@@ -338,6 +346,8 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now)
 		due_ns = sooner(due_ns, process_turn_page(p, now));
 	if (p->pid != 0)
 		due_ns = sooner(due_ns, process_turn_threads(p, now));
+	if (p->pid != 0 && instant_before(now, p->doubt_end))
+		due_ns = sooner(due_ns, DOUBT_PERIOD_NS);
 	return due_ns;
 }
 

@@ -49,6 +49,8 @@ struct process {
 	char where[PAGE_TEXT]; /* why its process is not known */
 	unsigned page_tries;
 	struct instant find_at, page_at, thread_at; /* next attempts */
+	struct instant
+	    doubt_end;	    /* until when it may be ending: a thread has */
 	uint64_t told_seen; /* last value of told dealt with */
 	/* any thread writes: generation << 32 | pid */
 	uint64_t told;
