@@ -108,12 +108,16 @@ plot_y(const struct plot *p, double value)
 static void
 tick(const struct plot *p, bool horizontal, double at, const char *label)
 {
+	/* A long number under the right edge must not leave the picture. */
+	const bool edge = at > PLOT_RIGHT - 1;
+
 	if (horizontal)
 		(void)fprintf(p->out,
 		    "<path class=\"grid\" d=\"M%.1f %dV%d\"/>"
-		    "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s"
+		    "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s"
 		    "</text>\n",
-		    at, PLOT_TOP, PLOT_BOTTOM, at, PLOT_BOTTOM + 16, label);
+		    at, PLOT_TOP, PLOT_BOTTOM, edge ? WIDTH - 4.0 : at,
+		    PLOT_BOTTOM + 16, edge ? "end" : "middle", label);
 	else
 		(void)fprintf(p->out,
 		    "<path class=\"grid\" d=\"M%d %.1fH%d\"/>"
@@ -263,6 +267,15 @@ plot_dot(
 	(void)fprintf(p->out, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\"%s>",
 	    x + (left ? -8 : 8), y - 6, left ? " text-anchor=\"end\"" : "");
 	plot_escape(p->out, label);
+	(void)fputs("</text>\n", p->out);
+}
+
+void
+plot_note(struct plot *p, const char *text)
+{
+	(void)fprintf(
+	    p->out, "<text x=\"%d\" y=\"%d\">", PLOT_LEFT, PLOT_BOTTOM + 34);
+	plot_escape(p->out, text);
 	(void)fputs("</text>\n", p->out);
 }
 

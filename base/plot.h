@@ -61,6 +61,9 @@ void plot_spread(
 void
 plot_legend(struct plot *p, unsigned row, const char *class, const char *text);
 
+/* A sentence under the picture, left. */
+void plot_note(struct plot *p, const char *text);
+
 /* The inner frame: left, right, top and bottom. */
 #define PLOT_LEFT 70
 #define PLOT_RIGHT 940

@@ -142,6 +142,7 @@ bench_run(struct bench_result *out, const struct bench_options *options,
 		return -EINVAL;
 	memset(out, 0, sizeof(*out));
 	out->hz = cycles_hz();
+	out->clock_step = (double)cycles_step();
 	out->siblings = siblings(options->producer_cpu, options->observer_cpu);
 	b.w = aligned_alloc(_Alignof(struct workload), sizeof(*b.w));
 	if (b.w == NULL)

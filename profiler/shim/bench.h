@@ -16,7 +16,7 @@
 
 #define BENCH_POINTS 24
 #define BENCH_LINES 3
-#define BENCH_PIECES 36 /* about, in a run */
+#define BENCH_PIECES 40 /* about, in a run */
 
 struct bench_options {
 	int producer_cpu, observer_cpu; /* different ones */
@@ -35,11 +35,23 @@ struct bench_cost {
 	unsigned dropped;      /* others pushed one of us off in them */
 };
 
-/* Raw against filtered samples at one period (figure 3.4). */
+/* Words that samples are taken of. */
+enum bench_word {
+	BENCH_FAST,  /* written every few cycles */
+	BENCH_SLOW,  /* every few thousand */
+	BENCH_STILL, /* never */
+	BENCH_WORDS
+};
+
+/*
+ * Raw against filtered samples at one period (figure 3.4); all but kept is
+ * of the fast word.
+ */
 struct bench_fidelity {
 	double period_cycles;
-	double kept;  /* part, 0 .. 1 */
-	double truth; /* changes per cycle, by the producer */
+	double kept[BENCH_WORDS]; /* part, 0 .. 1 */
+	double truth;		  /* changes per cycle, by the producer */
+	double told;		  /* the same by the kept samples, mean */
 	double raw_max, kept_max;
 	double cpc_max;
 	uint64_t samples;	 /* 0: nothing is known */
@@ -55,7 +67,8 @@ struct bench_tags {
 };
 
 struct bench_result {
-	double hz; /* of the clock */
+	double hz;	   /* of the clock */
+	double clock_step; /* what its readings are multiples of */
 	/* a line from one CPU to the other, before, between and after */
 	double line_cycles[BENCH_LINES];
 	bool siblings; /* the two CPUs are lanes of one core */
@@ -80,8 +93,8 @@ struct bench_result {
  * bench_run(out, options, progress):
  * Run everything, about options->piece_ns * BENCH_PIECES.
  *   progress  called with what is measured now and 0 .. 100; may be NULL
- * Returns 0, -EINVAL (piece_ns), or a negative errno of threads or pinning.  Blocks; the calling
- * thread is the observer and stays pinned.
+ * Returns 0, -EINVAL (piece_ns), or a negative errno of threads or pinning.
+ * Blocks; the calling thread is the observer and stays pinned.
  */
 int bench_run(struct bench_result *out, const struct bench_options *options,
     void (*progress)(const char *what, unsigned percent));

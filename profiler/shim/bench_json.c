@@ -3,23 +3,7 @@
  */
 #include "base/json.h"
 #include "profiler/shim/bench.h"
-
-static void
-json_histogram(struct json *j, const char *key, const struct histogram *h)
-{
-	static const double q[] = {.01, .1, .5, .9, .99, .999};
-	static const char *const name[] = {
-	    "p1", "p10", "p50", "p90", "p99", "p999"};
-	unsigned i;
-
-	json_key(j, key);
-	json_object_begin(j);
-	json_key_uint(j, "count", h->count);
-	for (i = 0; i < sizeof(q) / sizeof(q[0]); i++)
-		json_key_uint(j, name[i], histogram_quantile(h, q[i]));
-	json_key_uint(j, "max", h->count > 0 ? h->max : 0);
-	json_object_end(j);
-}
+#include "profiler/shim/quantiles.h"
 
 static void
 json_cost(const struct bench_cost *c, struct json *j)
@@ -73,8 +57,11 @@ json_fidelities(const struct bench_result *r, struct json *j)
 
 		json_object_begin(j);
 		json_key_double(j, "period_cycles", f->period_cycles);
-		json_key_double(j, "kept", f->kept);
+		json_key_double(j, "kept", f->kept[BENCH_FAST]);
+		json_key_double(j, "kept_slow", f->kept[BENCH_SLOW]);
+		json_key_double(j, "kept_still", f->kept[BENCH_STILL]);
 		json_key_double(j, "true_rate", f->truth);
+		json_key_double(j, "told_rate", f->told);
 		json_key_double(j, "raw_max", f->raw_max);
 		json_key_double(j, "kept_max", f->kept_max);
 		json_key_double(j, "cpc_max", f->cpc_max);
@@ -119,6 +106,7 @@ bench_json(const struct bench_result *r, struct json *j)
 	json_object_begin(j);
 	json_key_string(j, "schema", "tailor.shim-bench/1");
 	json_key_double(j, "clock_hz", r->hz);
+	json_key_double(j, "clock_step", r->clock_step);
 	json_key_uint(j, "pushed_off", r->pushed);
 	json_key_uint(j, "windows", r->windows);
 	json_key_uint(j, "windows_dropped", r->windows_dropped);
@@ -126,8 +114,8 @@ bench_json(const struct bench_result *r, struct json *j)
 	json_costs(r, j);
 	json_fidelities(r, j);
 	json_key_double(j, "fastest_rate", r->fastest);
-	json_histogram(j, "period", &r->period);
-	json_histogram(j, "gap", &r->gap);
+	quantiles_json(j, "period", &r->period, 1);
+	quantiles_json(j, "gap", &r->gap, 1);
 	json_tags(r, j);
 	json_object_end(j);
 }

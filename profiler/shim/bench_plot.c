@@ -19,6 +19,14 @@
 #define BATCH_WORK 12	   /* the faster of the two programs of bench_cost.c */
 #define CALM_WORK 140	   /* the slower */
 
+/* Begin a picture whose summary everybody sees. */
+static void
+begin(struct plot *p, const char *title, const char *summary)
+{
+	plot_begin(p, title, summary);
+	plot_note(p, summary);
+}
+
 /* A distribution: which part of all values lies in each step. */
 static void
 draw_shares(
@@ -50,8 +58,8 @@ plot_raw(FILE *out, const struct bench_result *r)
 	    .y = {PLOT_LOG, SHARE_LEAST, 1, "part of all samples"}};
 	double bound = r->fastest > 0 ? r->fastest * 1.5 : 1;
 
-	plot_begin(&p, "Rates, raw and corrected (figure 3.4 a, b)",
-	    "as fast as possible; in steps of 10 %");
+	begin(&p, "Rates, raw and corrected (figure 3.4 a, b)",
+	    "as fast as possible; each step on the lower axis is 10 %");
 	draw_shares(&p, "line2", &r->rate_raw, SCOPE_RATE);
 	draw_shares(&p, "line3", &r->cpc, SCOPE_RATE);
 	draw_shares(&p, "line", &r->rate_kept, SCOPE_RATE);
@@ -63,8 +71,25 @@ plot_raw(FILE *out, const struct bench_result *r)
 	plot_legend(&p, 0, "line2", "changes of a word, raw");
 	plot_legend(&p, 1, "line", "the same, kept");
 	plot_legend(&p, 2, "line3", "cycles (CPC), raw; truth: 1");
-	plot_legend(&p, 3, "theirs", "impossible to the right of this");
+	plot_legend(&p, 3, "theirs", "impossible for the word: right of this");
 	plot_end(&p);
+}
+
+/* The part kept, by period. */
+static void
+draw_kept(struct plot *p, const struct bench_result *r, const char *line,
+    enum bench_word word)
+{
+	struct plot_point at[BENCH_POINTS];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < r->fidelities; i++)
+		if (r->fidelity[i].samples > 0)
+			at[n++] =
+			    (struct plot_point){r->fidelity[i].period_cycles,
+				r->fidelity[i].kept[word] * 100};
+	if (n > 0)
+		plot_line(p, line, at, n);
 }
 
 /* Figure 3.4 (c). */
@@ -74,20 +99,19 @@ plot_kept(FILE *out, const struct bench_result *r)
 	struct plot p = {.out = out,
 	    .x = {PLOT_LOG, 100, 1e5, "period, cycles"},
 	    .y = {PLOT_LINEAR, 0, 100, "kept, %"}};
-	struct plot_point at[BENCH_POINTS];
-	size_t n = 0;
+	double step = r->clock_step * 1e6 / DTE_MARGIN_PPM;
 
-	plot_begin(&p, "Samples kept by error correction (figure 3.4 c)",
-	    "by the period between samples");
-	for (unsigned i = 0; i < r->fidelities; i++) {
-		const struct bench_fidelity *f = &r->fidelity[i];
-		if (f->samples == 0)
-			continue;
-		at[n] = (struct plot_point){f->period_cycles, f->kept * 100};
-		plot_dot(&p, "dot", at[n++], "");
-	}
-	if (n > 0)
-		plot_line(&p, "line", at, n);
+	begin(&p, "Samples kept by error correction (figure 3.4 c)",
+	    "by the period between samples; 100 %: none was distorted");
+	draw_kept(&p, r, "line3", BENCH_STILL);
+	draw_kept(&p, r, "line2", BENCH_SLOW);
+	draw_kept(&p, r, "line", BENCH_FAST);
+	plot_spread(&p, "theirs", step, 0, 80);
+	plot_legend(&p, 9, "line", "a word written every few cycles");
+	plot_legend(&p, 10, "line2", "every few thousand cycles");
+	plot_legend(&p, 11, "line3", "never");
+	plot_legend(
+	    &p, 12, "theirs", "left of it, one step of the clock is > 1 %");
 	plot_dot(&p, "theirs", (struct plot_point){500, 50},
 	    "thesis: under 50 % as fast as it could");
 	plot_dot(&p, "theirs", (struct plot_point){2500, 90},
@@ -103,8 +127,8 @@ plot_periods(FILE *out, const struct bench_result *r)
 	    .x = {PLOT_LOG, 50, 1e6, "cycles"},
 	    .y = {PLOT_LOG, SHARE_LEAST, 1, "part of all periods"}};
 
-	plot_begin(&p, "How regular sampling is (figure 3.5)",
-	    "as fast as possible; in steps of 10 %");
+	begin(&p, "How regular sampling is (figure 3.5)",
+	    "as fast as possible; each step on the lower axis is 10 %");
 	draw_shares(&p, "line", &r->period, 1);
 	draw_shares(&p, "line2", &r->gap, 1);
 	plot_dot(&p, "theirs", (struct plot_point){500, .01},
@@ -170,8 +194,9 @@ plot_overhead(FILE *out, const struct bench_result *r)
 	    .x = {PLOT_LOG, 1, 1e6, "looked at every so many cycles"},
 	    .y = {PLOT_LOG, OVERHEAD_LEAST, 500, "overhead, %"}};
 
-	plot_begin(&p, "What looking costs a program that writes (figure 3.7)",
-	    "medians with their quartiles; 0.1 % and less at the bottom");
+	begin(&p, "What looking costs a program that writes (figure 3.7)",
+	    "medians with their quartiles; 0.1 % and less, also nothing, at "
+	    "the bottom");
 	draw_curve(&p, r, &fast);
 	draw_curve(&p, r, &calm);
 	if (r->counted.pairs > 0)
@@ -179,14 +204,14 @@ plot_overhead(FILE *out, const struct bench_result *r)
 		    (struct plot_point){r->counted.observe_cycles,
 			percent(r->counted.overhead)},
 		    "with three counters (3.13)");
+	/* Two that lie together have one label. */
+	plot_dot(&p, "theirs", (struct plot_point){15, 61}, "");
 	plot_dot(&p, "theirs", (struct plot_point){30, 100},
-	    "thesis, other core: 100 % at 30");
+	    "thesis: 100 % at 30, other core; 61 % at 15, same core");
 	plot_dot(&p, "theirs", (struct plot_point){1200, 2},
 	    "thesis, other core: 2 % at 1200");
-	plot_dot(&p, "theirs", (struct plot_point){15, 61},
-	    "thesis, same core (SMT): 61 % at 15");
-	plot_legend(&p, 0, "line", "written every 7 to 14 cycles");
-	plot_legend(&p, 1, "line2", "written every 140 cycles");
+	plot_legend(&p, 3, "line", "written every 7 to 14 cycles");
+	plot_legend(&p, 4, "line2", "written every 140 cycles");
 	plot_end(&p);
 }
 
@@ -201,8 +226,9 @@ plot_rates(FILE *out, const struct bench_result *r)
 	    .x = {PLOT_LOG, 1, 1e5, "period of the slower one, cycles"},
 	    .y = {PLOT_LOG, OVERHEAD_LEAST, 500, "overhead, %"}};
 
-	plot_begin(&p, "Producer and consumer (figure 3.9)",
-	    "one as fast as it can, the other slower and slower");
+	begin(&p, "Producer and consumer (figure 3.9)",
+	    "one as fast as it can, the other ever slower; 0.1 % and less at "
+	    "the bottom");
 	draw_curve(&p, r, &producer);
 	draw_curve(&p, r, &consumer);
 	plot_line(&p, "theirs", five, 2);

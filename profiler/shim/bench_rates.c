@@ -10,13 +10,17 @@
 
 #define IMPOSSIBLE 1.5 /* times the fastest rate: cannot be */
 #define TURN_US 5      /* of each of two loops */
+#define FAST_WORK 8    /* additions: a change every few cycles */
+#define SLOW_WORK 5000 /* and every few thousand, in longer turns */
+#define SLOW_TURN_US 200
+#define KEPT_PART 4    /* of a piece: to know only what is kept */
 #define TURNS_PIECES 4 /* so long they run, pieces */
 #define ALONE 100      /* windows to find the fastest rate */
 
 #define WINDOW_NS INT64_C(2200000) /* two periods of 1 kHz, and some */
-#define PATIENCE 4	     /* times as long where windows were dropped */
-#define PATIENCE_NS NS_PER_S /* at least, for the first whole window */
-#define SUBSAMPLES 2	     /* 100 kHz and 1 kHz */
+#define PATIENCE 4 /* times as long where windows were dropped */
+#define PATIENCE_NS (300 * NS_PER_MS) /* at least, for a first whole one */
+#define SUBSAMPLES 2		      /* 100 kHz and 1 kHz */
 
 /*
  * Subsamples as other profilers take them: each period belongs to the tag
@@ -36,7 +40,8 @@ struct subsample {
  */
 struct watch {
 	uint64_t period;	  /* between samples, cycles; 0 at once */
-	unsigned pieces;	  /* so long */
+	int64_t least_ns;	  /* so long */
+	const uint64_t *word;	  /* borrowed; what is sampled */
 	struct scope *all, *part; /* owned: all whole windows; this one */
 	struct subsample *sub;	  /* borrowed; some of the samples; or NULL */
 	struct workload_truth truth[WORKLOAD_LOOPS];
@@ -81,17 +86,18 @@ subsample_add(struct subsample *u, const struct sample *now)
 static void
 watch_sample(struct bench *b, struct watch *x, uint64_t until)
 {
-	struct sampler sampler = {.signals = 1, .tag = &b->w->tag};
+	struct sampler sampler = {
+	    .signals = 1, .tag = &b->w->tag, .period = x->period};
 	struct sample sample;
 	unsigned i;
 
-	sampler.signal[0].word = &b->w->signal;
+	sampler.signal[0].word = x->word;
 	do {
 		sampler_take(&sampler, &sample);
 		scope_add(x->part, &sample);
 		for (i = 0; x->sub != NULL && i < SUBSAMPLES; i++)
 			subsample_add(&x->sub[i], &sample);
-		sampler_wait(sample.clock.begin, x->period);
+		sampler_wait(&sampler, sample.clock.begin);
 	} while (sample.clock.begin < until);
 }
 
@@ -155,15 +161,14 @@ watch_window(struct bench *b, struct watch *x)
 static int
 watch_run(struct bench *b, struct watch *x)
 {
-	int64_t least = b->o->piece_ns * x->pieces, spent = 0, good = 0;
-	int64_t patience = PATIENCE * least;
+	int64_t patience = PATIENCE * x->least_ns, spent = 0, good = 0;
 	struct instant begun = instant_now();
 	int err = bench_writer_start(b);
 
 	if (err < 0)
 		return err;
 	patience = patience > PATIENCE_NS ? patience : PATIENCE_NS;
-	while (good < least && spent < patience) {
+	while (good < x->least_ns && spent < patience) {
 		good += watch_window(b, x) ? WINDOW_NS : 0;
 		spent = instant_since(instant_now(), begun);
 	}
@@ -175,6 +180,12 @@ static double
 truth_rate(const struct workload_truth *t)
 {
 	return t->cycles > 0 ? (double)t->changes / (double)t->cycles : 0;
+}
+
+static double
+mean(const struct histogram *h)
+{
+	return h->count > 0 ? (double)h->sum / (double)h->count : 0;
 }
 
 /* Rates above a bound, in a histogram of rates. */
@@ -190,7 +201,8 @@ count_above(const struct histogram *h, double rate)
 static int
 fastest_rate(struct bench *b, double *out)
 {
-	uint64_t cycles = (uint64_t)((double)WINDOW_NS * b->r->hz / 1e9);
+	const struct sampler pace = {
+	    .period = (uint64_t)((double)WINDOW_NS * b->r->hz / 1e9)};
 	struct bench_window w;
 	uint64_t value;
 	double rate;
@@ -200,7 +212,7 @@ fastest_rate(struct bench *b, double *out)
 	for (i = 0, *out = 0; i < ALONE && err == 0; i++) {
 		bench_window_begin(b, &w);
 		value = __atomic_load_n(&b->w->signal, __ATOMIC_RELAXED);
-		sampler_wait(w.begin, cycles);
+		sampler_wait(&pace, w.begin);
 		value =
 		    __atomic_load_n(&b->w->signal, __ATOMIC_RELAXED) - value;
 		bench_window_end(b, &w);
@@ -223,24 +235,28 @@ shortest_keep(const struct scope *s, struct bench_result *r)
 	r->cpc = s->cpc;
 }
 
+/* Raw against filtered, over a word that changes every few cycles. */
 static int
 fidelity_at(struct bench *b, uint64_t period, struct bench_fidelity *out)
 {
-	struct watch x = {.period = period, .pieces = 1};
+	struct watch x = {.period = period,
+	    .least_ns = b->o->piece_ns,
+	    .word = &b->w->signal};
 	double bound = IMPOSSIBLE * b->r->fastest;
 	const struct scope *s;
 	int err = watch_init(&x);
 
 	if (err < 0)
 		return err;
+	b->w->loop[0].work = FAST_WORK;
+	b->w->turn_cycles = (uint64_t)(b->r->hz * TURN_US / 1e6);
 	err = watch_run(b, &x);
 	s = x.all;
 	if (err == 0) {
 		*out = (struct bench_fidelity){
-		    .period_cycles = (double)s->period.sum /
-				     (s->periods > 0 ? (double)s->periods : 1),
-		    .kept = scope_kept(s),
+		    .period_cycles = mean(&s->period),
 		    .truth = truth_rate(&x.truth[0]),
+		    .told = mean(&s->rate[0]) / SCOPE_RATE,
 		    .raw_max = (double)s->raw[0].max / SCOPE_RATE,
 		    .kept_max = (double)s->rate[0].max / SCOPE_RATE,
 		    .cpc_max = (double)s->cpc.max / SCOPE_RATE,
@@ -248,10 +264,44 @@ fidelity_at(struct bench *b, uint64_t period, struct bench_fidelity *out)
 		    .impossible_raw = count_above(&s->raw[0], bound),
 		    .impossible_kept = count_above(&s->rate[0], bound),
 		};
+		out->kept[BENCH_FAST] = scope_kept(s);
 		if (period == 0)
 			shortest_keep(s, b->r);
 	}
 	watch_fini(&x);
+	return err;
+}
+
+/* The part kept over another word. */
+static int
+kept_at(struct bench *b, uint64_t period, enum bench_word word, double *kept)
+{
+	static const uint64_t still;
+	struct watch x = {.period = period,
+	    .least_ns = b->o->piece_ns / KEPT_PART,
+	    .word = word == BENCH_STILL ? &still : &b->w->signal};
+	int err = watch_init(&x);
+
+	if (err < 0)
+		return err;
+	b->w->loop[0].work = SLOW_WORK;
+	b->w->turn_cycles = (uint64_t)(b->r->hz * SLOW_TURN_US / 1e6);
+	err = watch_run(b, &x);
+	*kept = scope_kept(x.all);
+	watch_fini(&x);
+	return err;
+}
+
+/* All that is told at one period. */
+static int
+fidelity(struct bench *b, uint64_t period, struct bench_fidelity *out)
+{
+	int err = fidelity_at(b, period, out);
+
+	if (err == 0)
+		err = kept_at(b, period, BENCH_SLOW, &out->kept[BENCH_SLOW]);
+	if (err == 0)
+		err = kept_at(b, period, BENCH_STILL, &out->kept[BENCH_STILL]);
 	return err;
 }
 
@@ -264,14 +314,14 @@ fidelities(struct bench *b)
 	int err;
 
 	b->w->loops = 1;
-	b->w->loop[0].work = 8;
+	b->w->loop[0].work = FAST_WORK;
 	b->w->turn_cycles = (uint64_t)(b->r->hz * TURN_US / 1e6);
 	err = fastest_rate(b, &b->r->fastest);
 	if (err < 0)
 		return err;
 	for (i = 0; i < sizeof(period) / sizeof(period[0]); i++) {
-		bench_say(b, "raw and filtered rates", 55 + i * 3);
-		err = fidelity_at(b, period[i], &b->r->fidelity[i]);
+		bench_say(b, "raw and filtered rates", 50 + i * 4);
+		err = fidelity(b, period[i], &b->r->fidelity[i]);
 		if (err < 0)
 			return err;
 		b->r->fidelities = i + 1;
@@ -286,7 +336,9 @@ tags_told(struct bench *b)
 	struct subsample sub[SUBSAMPLES] = {
 	    {.every = (uint64_t)(b->r->hz / 1e5)},
 	    {.every = (uint64_t)(b->r->hz / 1e3)}};
-	struct watch x = {.pieces = TURNS_PIECES, .sub = sub};
+	struct watch x = {.least_ns = TURNS_PIECES * b->o->piece_ns,
+	    .word = &b->w->signal,
+	    .sub = sub};
 	struct bench_tags *t = b->r->tags;
 	unsigned i, k;
 	int err;

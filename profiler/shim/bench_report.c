@@ -1,13 +1,15 @@
 /*
- * bench_report.c: the curves in 80 columns, the thesis's figures beside them,
- * and the same as JSON.
+ * bench_report.c: the curves in 80 columns, the thesis's figures beside them.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "base/json.h"
 #include "profiler/shim/bench.h"
+#include "profiler/shim/dte.h"
 #include "profiler/shim/scope.h"
+
+#define COLUMNS 79 /* of text, and its full stop */
 
 static double
 quantile(const struct histogram *h, double q)
@@ -54,10 +56,30 @@ print_costs(const struct bench_result *r)
 	       "fastest writer less than 5 %% (3.9);\n  same core (SMT) every "
 	       "15: 61 %%.\n"
 	       "  A changed line took %.0f cycles to come over, %.0f later and "
-	       "%.0f at the end; of a\n  word that nobody writes, a look takes "
-	       "%.1f.\n",
+	       "%.0f at the end;\n  of a word that nobody writes, a look "
+	       "takes %.1f.\n",
 	    r->line_cycles[0], r->line_cycles[1], r->line_cycles[2],
 	    r->quiet_cycles);
+}
+
+/* A sentence, indented by two, in lines of at most 80 columns. */
+static void
+wrap(const char *text)
+{
+	size_t column = 1, n;
+
+	putchar(' ');
+	for (; *text != '\0'; text += n) {
+		text += strspn(text, " ");
+		n = strcspn(text, " ");
+		if (column + 1 + n > COLUMNS) {
+			printf("\n ");
+			column = 1;
+		}
+		column += 1 + n;
+		printf(" %.*s", (int)n, text);
+	}
+	printf(".\n");
 }
 
 static void
@@ -66,11 +88,11 @@ print_counted(const struct bench_result *r)
 	printf("\nThe same with three counters of our own (figure %s)\n\n",
 	    r->siblings ? "3.11" : "3.13");
 	if (!r->has_pmu)
-		printf("  %s.\n", r->counters_why);
+		wrap(r->counters_why);
 	if (r->counters[0] == '\0')
 		return;
 	print_cost(&r->counted);
-	printf("  %s.  Thesis: %s.\n", r->counters,
+	printf("  %s.\n  Thesis: %s.\n", r->counters,
 	    r->siblings ? "47 % at 400 and 1900 cycles, 6.3 % at 185,000"
 			: "every 300 cycles, no cost that could be seen");
 }
@@ -80,12 +102,13 @@ print_fidelities(const struct bench_result *r)
 {
 	unsigned i;
 
-	printf("\nRates of a signal, raw and after error correction "
-	       "(figure 3.4)\n\n"
-	       "   period    kept  true rate  raw max  kept max  CPC max  "
-	       "impossible rates\n"
-	       "   cycles       %%  per cycle                               "
-	       "     raw    kept\n");
+	printf(
+	    "\nRates of a signal, raw and after error correction "
+	    "(figure 3.4)\n\n"
+	    "  period kept: fast  slow never rate: true   told  max raw   "
+	    "kept  impossible\n"
+	    "  cycles          %%     %%     %%  (per cycle)                 "
+	    "        raw  kept\n");
 	for (i = 0; i < r->fidelities; i++) {
 		const struct bench_fidelity *f = &r->fidelity[i];
 
@@ -93,14 +116,20 @@ print_fidelities(const struct bench_result *r)
 			printf("  (never had both CPUs to ourselves)\n");
 			continue;
 		}
-		printf("  %7.0f  %6.1f  %9.4f  %7.3f  %8.4f  %7.1f  %8" PRIu64
-		       "%8" PRIu64 "\n",
-		    f->period_cycles, f->kept * 100, f->truth, f->raw_max,
-		    f->kept_max, f->cpc_max, f->impossible_raw,
-		    f->impossible_kept);
+		printf("  %6.0f %10.1f %5.1f %5.1f %10.4f %6.4f %8.2f "
+		       "%6.3f %6" PRIu64 " %5" PRIu64 "\n",
+		    f->period_cycles, f->kept[BENCH_FAST] * 100,
+		    f->kept[BENCH_SLOW] * 100, f->kept[BENCH_STILL] * 100,
+		    f->truth, f->told, f->raw_max, f->kept_max,
+		    f->impossible_raw, f->impossible_kept);
 	}
-	printf("  Thesis: under 50 %% kept at the shortest period, 90 %% and "
-	       "more from 2500\n  cycles on; CPC up to 175 before.\n");
+	printf("  Fast, slow, never: a word that is written every few cycles, "
+	       "every few\n  thousand, or not at all.  Thesis: under 50 %% "
+	       "kept at the shortest period,\n  90 %% and more from 2500 "
+	       "cycles on; CPC up to 175 before.  This clock steps by\n  %.0f "
+	       "cycles: in periods under %.0f one step is more than the 1 %% "
+	       "that the two\n  ends may differ.\n",
+	    r->clock_step, r->clock_step * 1e6 / DTE_MARGIN_PPM);
 }
 
 static void

@@ -35,8 +35,8 @@ counter_extend(uint64_t value, unsigned width)
  * The event's value as the page and the hardware have it now.  False when
  * the event is not on this CPU (multiplexed away, another CPU's), when it has
  * been multiplexed before (its value must be scaled, by read(2)'s times),
- * when the kernel does not let us read it, or when the page would not hold still for
- * COUNTER_PAGE_TRIES tries: then ask with read(2).
+ * when the kernel does not let us read it, or when the page would not hold
+ * still for COUNTER_PAGE_TRIES tries: then ask with read(2).
  *   rdpmc  reads hardware counter n; called only for a valid one
  * Whichever CPU the caller is pinned to.
  */

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #define MEASURE_NS (20 * NS_PER_MS)
+#define STEP_READINGS 100000
 
 double
 cycles_hz(void)
@@ -29,4 +30,24 @@ cycles_hz(void)
 	known = (double)(end - begin) * (double)NS_PER_S /
 		(double)instant_since(to, from);
 	return known;
+}
+
+uint64_t
+cycles_step(void)
+{
+	uint64_t last = cycles_in_order(), step = 0, now, apart, rest;
+	unsigned i;
+
+	for (i = 0; i < STEP_READINGS; i++) {
+		now = cycles_in_order();
+		apart = now - last;
+		last = now;
+		/* Euclid: the greatest that divides all so far. */
+		while (apart != 0) {
+			rest = step % apart;
+			step = apart;
+			apart = rest;
+		}
+	}
+	return step;
 }

@@ -33,6 +33,21 @@ cycles_in_order(void)
 #endif
 }
 
+/*
+ * The same, but what comes after need not wait for the clock: nothing is
+ * between the last thing before and the first thing after but the fence.
+ */
+static inline uint64_t
+cycles_beside(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_lfence();
+	return __builtin_ia32_rdtsc();
+#else
+	return cycles_in_order();
+#endif
+}
+
 /* The clock, wherever in the stream of instructions that is. */
 static inline uint64_t
 cycles_now(void)
@@ -57,5 +72,11 @@ cycles_relax(void)
 
 /* How many ticks a second has: measured once over 20 ms, then known. */
 double cycles_hz(void);
+
+/*
+ * The clock's step: what all its differences are multiples of.  Many clocks
+ * count in steps of more than one tick (26 of 2596 MHz: one of 100 MHz).
+ */
+uint64_t cycles_step(void);
 
 #endif

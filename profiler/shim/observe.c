@@ -114,6 +114,7 @@ prepare(struct observation *o, char *why)
 
 	o->cpu = choose_cpu(options);
 	o->sources.target.on = o->cpu;
+	o->sources.sampler.period = options->period;
 	if (options->target.pid > 0)
 		err = prepare_target(o, why);
 	if (err == 0)
@@ -169,7 +170,7 @@ sample_until(struct observation *o, uint64_t until, struct sample *last)
 		kept = scope_add(o->scope, &now);
 		series_add(&o->series, &now, kept);
 		*last = now;
-		sampler_wait(now.clock.begin, o->options->period);
+		sampler_wait(sampler, now.clock.begin);
 	} while (now.clock.begin < until);
 }
 

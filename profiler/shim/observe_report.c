@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profiler/shim/observe.h"
+#include "profiler/shim/quantiles.h"
 
 #define SHOWN_MAX 64
 
@@ -128,25 +129,6 @@ observe_print(const struct observation *o, bool live)
 }
 
 static void
-json_quantiles(
-    struct json *j, const char *key, const struct histogram *h, double scale)
-{
-	static const double q[] = {.01, .1, .5, .9, .99, .999};
-	static const char *const name[] = {
-	    "p1", "p10", "p50", "p90", "p99", "p999"};
-	unsigned i;
-
-	json_key(j, key);
-	json_object_begin(j);
-	json_key_uint(j, "count", h->count);
-	for (i = 0; i < sizeof(q) / sizeof(q[0]); i++)
-		json_key_double(
-		    j, name[i], (double)histogram_quantile(h, q[i]) / scale);
-	json_key_double(j, "max", h->count > 0 ? (double)h->max / scale : 0);
-	json_object_end(j);
-}
-
-static void
 json_tag_rows(const struct observation *o, struct json *j)
 {
 	static const struct tag_row *row[TAGS];
@@ -198,8 +180,8 @@ observe_json(const struct observation *o, struct json *j)
 	json_key_uint(j, "backwards", s->backwards);
 	json_key_uint(j, "unread", sampler->unread);
 	json_key_uint(j, "intervals_missed", o->series.missed);
-	json_quantiles(j, "period_cycles", &s->period, 1);
-	json_quantiles(j, "gap_cycles", &s->gap, 1);
+	quantiles_json(j, "period_cycles", &s->period, 1);
+	quantiles_json(j, "gap_cycles", &s->gap, 1);
 	json_key(j, "signals");
 	json_array_begin(j);
 	for (k = 0; k < sampler->signals; k++) {
@@ -208,8 +190,8 @@ observe_json(const struct observation *o, struct json *j)
 		if (sampler->signal[k].counter != NULL)
 			json_key_string(j, "read_by",
 			    counter_way_name(sampler->signal[k].counter->way));
-		json_quantiles(j, "raw", &s->raw[k], SCOPE_RATE);
-		json_quantiles(j, "kept", &s->rate[k], SCOPE_RATE);
+		quantiles_json(j, "raw", &s->raw[k], SCOPE_RATE);
+		quantiles_json(j, "kept", &s->rate[k], SCOPE_RATE);
 		json_object_end(j);
 	}
 	json_array_end(j);

@@ -12,6 +12,15 @@
  * The loop of figure 3.2 of the thesis.  It does not allocate, lock or call
  * the kernel, but for counters that can only be read with read(2).
  *
+ * A word that has changed takes as long to read as its line takes to come
+ * from the other CPU, now more, now less, and error correction drops a period
+ * at whose ends that differed: many, and all those over a word that changes
+ * about once a period.  So where samples are far enough apart, words are read
+ * ahead, before the clock: the line comes then, and between the two clock
+ * readings lies a read of what is here.  It is as true: a word whose line we
+ * hold cannot change.  At shorter periods that would show too much of it: the
+ * writer stands still while the line is here and catches up when it is not.
+ *
  * Cost: two clock readings, and one with each signal.
  */
 #ifndef TAILOR_PROFILER_SHIM_SAMPLER_H
@@ -24,6 +33,7 @@
 #include "profiler/shim/dte.h"
 
 #define SAMPLER_SIGNALS 8
+#define SAMPLER_AHEAD 2000 /* cycles apart: some times a line's way */
 
 struct signal {
 	char name[48];
@@ -42,6 +52,7 @@ struct sampler {
 	struct signal signal[SAMPLER_SIGNALS];
 	unsigned signals;
 	const uint64_t *tag; /* NULL: all samples have tag 0 */
+	uint64_t period;     /* cycles that they are apart; 0 not any */
 	uint64_t unread;     /* counters that could not be read */
 };
 
@@ -49,10 +60,10 @@ struct sampler {
 void sampler_take(struct sampler *s, struct sample *out);
 
 /*
- * sampler_wait(from, period):
- * Pause until period cycles after from, roughly: the way the wait ends is
- * not made regular, because regular samples are biased samples.  0: at once.
+ * sampler_wait(s, from):
+ * Pause until s->period cycles after from, roughly: the way the wait ends is
+ * not made regular, because regular samples are biased samples.
  */
-void sampler_wait(uint64_t from, uint64_t period);
+void sampler_wait(const struct sampler *s, uint64_t from);
 
 #endif
