@@ -224,10 +224,9 @@ unsigned hedging_server_connecting(
     struct hedging *h, unsigned server, struct instant now);
 /* It answered a probe: warms up, or is READY when there is no warm-up, we
  * only watch, or the other server is not READY (somebody has to serve; for
- * the same reason a warm-up ends when the other server leaves READY).
- * have_history tells whether there are requests to warm it with. */
-unsigned hedging_server_up(
-    struct hedging *h, unsigned server, bool have_history, struct instant now);
+ * the same reason a warm-up ends when the other server leaves READY). */
+unsigned
+hedging_server_up(struct hedging *h, unsigned server, struct instant now);
 unsigned
 hedging_server_down(struct hedging *h, unsigned server, struct instant now);
 

@@ -86,8 +86,7 @@ hedging_server_connecting(
 }
 
 unsigned
-hedging_server_up(
-    struct hedging *h, unsigned server, bool have_history, struct instant now)
+hedging_server_up(struct hedging *h, unsigned server, struct instant now)
 {
 	struct hedging_server *s;
 	unsigned todo;
@@ -99,7 +98,7 @@ hedging_server_up(
 	/* Who answers is not gone, even if we were not told yet. */
 	hazards_set(s, s->hazards & ~policy_bit(HAZARD_EXIT), now);
 	/* The review ends it at once if nobody else serves. */
-	if (policy_acts(h) && have_history && h->limits.warmup_requests > 0)
+	if (policy_acts(h) && h->limits.warmup_requests > 0)
 		policy_warmup_begin(s, now);
 	else
 		s->state = SERVER_READY;

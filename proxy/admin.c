@@ -63,29 +63,37 @@ wants_openmetrics(struct evhttp_request *r)
 }
 
 static void
+text_free(const void *data, size_t length, void *text)
+{
+	(void)data;
+	(void)length;
+	free(text);
+}
+
+static void
 on_metrics(struct evhttp_request *r, void *user)
 {
 	struct proxy *p = admin_proxy(user);
-	struct exposition e = {.openmetrics = wants_openmetrics(r)};
+	struct exposition e;
 	struct instant begun = instant_now();
 	struct evbuffer *body;
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(r);
 
 	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
-	body = evbuffer_new();
-	if (body == NULL) {
-		evhttp_send_error(r, 500, NULL);
-		return;
-	}
-	e.out = body;
+	exposition_init(&e, wants_openmetrics(r));
 	metrics_write(p, &e);
-	p->metrics.render_ns = instant_since(instant_now(), begun);
-	if (e.failed) {
-		evbuffer_free(body);
+	body = evbuffer_new();
+	if (e.failed || body == NULL ||
+	    evbuffer_add_reference(body, e.text, e.length, text_free, e.text) <
+		0) {
+		exposition_fini(&e);
+		if (body != NULL)
+			evbuffer_free(body);
 		evhttp_send_error(r, 500, NULL);
 		return;
 	}
+	p->metrics.render_ns = instant_since(instant_now(), begun);
 	evhttp_add_header(headers, "Content-Type",
 	    e.openmetrics
 		? "application/openmetrics-text; version=1.0.0; charset=utf-8"

@@ -3,20 +3,133 @@
  */
 #include "proxy/exposition.h"
 
-#include <event2/buffer.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/instant.h"
+#include "proxy/writer.h"
+
+#define FIRST_BYTES ((size_t)96 << 10) /* usually all that it takes */
+
+void
+exposition_init(struct exposition *e, bool openmetrics)
+{
+	*e = (struct exposition){.openmetrics = openmetrics};
+}
+
+void
+exposition_fini(struct exposition *e)
+{
+	free(e->text);
+	e->text = NULL;
+}
+
+/* Whether n more bytes have room. */
+static bool
+reserve(struct exposition *e, size_t n)
+{
+	size_t want = e->capacity == 0 ? FIRST_BYTES : e->capacity;
+	char *text;
+
+	if (n <= e->capacity - e->length)
+		return true;
+	while (want - e->length < n)
+		want *= 2;
+	text = realloc(e->text, want);
+	if (text == NULL) {
+		e->failed = true;
+		return false;
+	}
+	e->text = text;
+	e->capacity = want;
+	return true;
+}
+
+static void
+put(struct exposition *e, const char *text, size_t n)
+{
+	if (n == 0 || !reserve(e, n))
+		return;
+	memcpy(e->text + e->length, text, n);
+	e->length += n;
+}
+
+static void
+put_text(struct exposition *e, const char *text)
+{
+	put(e, text, strlen(text));
+}
+
+static void
+put_number(struct exposition *e, uint64_t n)
+{
+	char digits[DIGITS_DECIMAL_MAX];
+
+	put(e, digits, digits_decimal(digits, n));
+}
+
+size_t
+exposition_seconds(uint64_t ns, char *out)
+{
+	uint64_t part = ns % (uint64_t)NS_PER_S;
+	size_t n = digits_decimal(out, ns / (uint64_t)NS_PER_S), end = n + 10;
+
+	out[n] = '.';
+	for (size_t i = end - 1; i > n; i--, part /= 10)
+		out[i] = (char)('0' + part % 10);
+	while (end > n + 2 && out[end - 1] == '0')
+		end--;
+	out[end] = '\0';
+	return end;
+}
+
+static void
+put_seconds(struct exposition *e, uint64_t ns)
+{
+	char text[EXPOSITION_SECONDS];
+
+	put(e, text, exposition_seconds(ns, text));
+}
+
+/* A name and what of the labels' braces is known; last: nothing follows. */
+static void
+put_name(struct exposition *e, const char *name, const char *suffix,
+    const struct label *labels, bool last)
+{
+	const char *before = "{";
+
+	put_text(e, name);
+	put_text(e, suffix);
+	for (; labels != NULL && labels->name != NULL; labels++) {
+		put_text(e, before);
+		put_text(e, labels->name);
+		put(e, "=\"", 2);
+		put_text(e, labels->value);
+		put(e, "\"", 1);
+		before = ",";
+	}
+	if (!last)
+		put_text(e, before);
+	else if (*before == ',')
+		put(e, "}", 1);
+}
 
 void
 exposition_print(struct exposition *e, const char *format, ...)
 {
 	va_list arguments;
+	char line[400];
+	int n;
 
 	va_start(arguments, format);
-	if (evbuffer_add_vprintf(e->out, format, arguments) < 0)
-		e->failed = true;
+	n = vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
+	if (n < 0 || (size_t)n >= sizeof(line))
+		e->failed = true;
+	else
+		put(e, line, (size_t)n);
 }
 
 void
@@ -27,8 +140,35 @@ exposition_family(
 
 	if (e->openmetrics && strcmp(type, "counter") == 0 && n > 6)
 		n -= strlen("_total");
-	exposition_print(e, "# HELP %.*s %s\n# TYPE %.*s %s\n", (int)n, name,
-	    help, (int)n, name, type);
+	put_text(e, "# HELP ");
+	put(e, name, n);
+	put(e, " ", 1);
+	put_text(e, help);
+	put_text(e, "\n# TYPE ");
+	put(e, name, n);
+	put(e, " ", 1);
+	put_text(e, type);
+	put(e, "\n", 1);
+}
+
+void
+exposition_sample(struct exposition *e, const char *name,
+    const struct label *labels, uint64_t value)
+{
+	put_name(e, name, "", labels, true);
+	put(e, " ", 1);
+	put_number(e, value);
+	put(e, "\n", 1);
+}
+
+void
+exposition_sample_ns(struct exposition *e, const char *name,
+    const struct label *labels, uint64_t value_ns)
+{
+	put_name(e, name, "", labels, true);
+	put(e, " ", 1);
+	put_seconds(e, value_ns);
+	put(e, "\n", 1);
 }
 
 void
@@ -36,7 +176,10 @@ exposition_gauge(
     struct exposition *e, const char *name, const char *help, double value)
 {
 	exposition_family(e, name, "gauge", help);
-	exposition_print(e, "%s %.9g\n", name, value);
+	if (value >= 0 && value < 1e15 && value == (double)(uint64_t)value)
+		exposition_sample(e, name, NULL, (uint64_t)value);
+	else
+		exposition_print(e, "%s %.9g\n", name, value);
 }
 
 void
@@ -44,68 +187,77 @@ exposition_counter(
     struct exposition *e, const char *name, const char *help, uint64_t value)
 {
 	exposition_family(e, name, "counter", help);
-	exposition_print(e, "%s %llu\n", name, (unsigned long long)value);
-}
-
-/* Seconds as both formats write them alike: "0.001", "1.0". */
-static const char *
-edge_text(uint64_t ns, char *out, size_t size)
-{
-	snprintf(out, size, "%.9g%s", (double)ns / 1e9,
-	    ns % UINT64_C(1000000000) == 0 ? ".0" : "");
-	return out;
+	exposition_sample(e, name, NULL, value);
 }
 
 static void
-print_exemplar(struct exposition *e, const struct exemplar *x)
+put_exemplar(struct exposition *e, const struct exemplar *x)
 {
 	if (e->openmetrics && x != NULL && x->id[0] != '\0')
 		exposition_print(e, " # {request_id=\"%s\"} %.9g %.3f", x->id,
 		    (double)x->value_ns / 1e9, (double)x->wall_ns / 1e9);
-	exposition_print(e, "\n");
+	put(e, "\n", 1);
 }
 
 void
-exposition_histogram(struct exposition *e, const char *name, const char *labels,
-    const struct distribution *d, const struct exemplar *exemplars)
+exposition_histogram(struct exposition *e, const char *name,
+    const struct label *labels, const struct distribution *d,
+    const struct exemplar *exemplars)
 {
-	const char *comma = labels[0] != '\0' ? "," : "";
-	const char *open = labels[0] != '\0' ? "{" : "";
-	const char *close = labels[0] != '\0' ? "}" : "";
+	size_t begun = e->length, head = 0;
 	uint64_t sum = 0;
-	char edge[40];
 
 	for (unsigned i = 0; i <= d->edges; i++) {
+		if (i == 0)
+			put_name(e, name, "_bucket", labels, false);
+		else if (reserve(e, head)) /* as the first one begins */
+			put(e, e->text + begun, head);
+		head = i == 0 ? e->length - begun : head;
+		put(e, "le=\"", 4);
+		if (i < d->edges)
+			put_seconds(e, d->edge[i]);
+		else
+			put(e, "+Inf", 4);
+		put(e, "\"} ", 3);
 		sum += d->count[i];
-		exposition_print(e, "%s_bucket{%s%sle=\"%s\"} %llu", name,
-		    labels, comma,
-		    i < d->edges ? edge_text(d->edge[i], edge, sizeof(edge))
-				 : "+Inf",
-		    (unsigned long long)sum);
-		print_exemplar(e, exemplars != NULL ? &exemplars[i] : NULL);
+		put_number(e, sum);
+		put_exemplar(e, exemplars != NULL ? &exemplars[i] : NULL);
 	}
-	exposition_print(e, "%s_sum%s%s%s %.9g\n%s_count%s%s%s %llu\n", name,
-	    open, labels, close, (double)d->sum / 1e9, name, open, labels,
-	    close, (unsigned long long)d->total);
+	put_name(e, name, "_sum", labels, true);
+	put(e, " ", 1);
+	put_seconds(e, d->sum);
+	put(e, "\n", 1);
+	put_name(e, name, "_count", labels, true);
+	put(e, " ", 1);
+	put_number(e, d->total);
+	put(e, "\n", 1);
 }
 
 void
 exposition_summary(struct exposition *e, const char *name, const char *help,
     const struct histogram *h)
 {
-	static const double q[] = {0.5, 0.9, 0.99, 1.0};
+	static const struct {
+		const char *name;
+		double q;
+	} wanted[] = {{"0.5", 0.5}, {"0.9", 0.9}, {"0.99", 0.99}, {"1", 1.0}};
 
 	exposition_family(e, name, "summary", help);
-	for (size_t i = 0; i < sizeof(q) / sizeof(q[0]); i++)
-		exposition_print(e, "%s{quantile=\"%g\"} %.9g\n", name, q[i],
-		    (double)histogram_quantile(h, q[i]) / 1e9);
-	exposition_print(e, "%s_sum %.9g\n%s_count %llu\n", name,
-	    (double)h->sum / 1e9, name, (unsigned long long)h->count);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		exposition_sample_ns(e, name,
+		    LABELS({"quantile", wanted[i].name}),
+		    histogram_quantile(h, wanted[i].q));
+	put_name(e, name, "_sum ", NULL, true);
+	put_seconds(e, h->sum);
+	put(e, "\n", 1);
+	put_name(e, name, "_count ", NULL, true);
+	put_number(e, h->count);
+	put(e, "\n", 1);
 }
 
 void
 exposition_end(struct exposition *e)
 {
 	if (e->openmetrics)
-		exposition_print(e, "# EOF\n");
+		put_text(e, "# EOF\n");
 }

@@ -4,7 +4,6 @@
  */
 #include "proxy/metrics.h"
 
-#include <event2/buffer.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -75,7 +74,7 @@ one_histogram(struct exposition *e, const char *name, const char *help,
     const struct distribution *d)
 {
 	exposition_family(e, name, "histogram", help);
-	exposition_histogram(e, name, "", d, NULL);
+	exposition_histogram(e, name, NULL, d, NULL);
 }
 
 static void
@@ -84,8 +83,8 @@ write_reasons(struct exposition *e, const char *name, const char *help,
 {
 	exposition_family(e, name, "counter", help);
 	for (unsigned i = 0; i < r->reasons; i++)
-		exposition_print(e, "%s{reason=\"%s\"} %llu\n", name,
-		    r->of[i].reason, (unsigned long long)r->of[i].count);
+		exposition_sample(e, name, LABELS({"reason", r->of[i].reason}),
+		    r->of[i].count);
 }
 
 static void
@@ -93,13 +92,12 @@ write_plain(const struct metrics *m, struct exposition *e)
 {
 	const char *last = "";
 
-#define METRICS_X(field, name, labels, help)                 \
+#define METRICS_X(field, name, label, value, help)           \
 	if (strcmp(last, name) != 0)                         \
 		exposition_family(e, name, "counter", help); \
 	last = name;                                         \
-	exposition_print(e, "%s%s%s%s %llu\n", name,         \
-	    labels[0] != '\0' ? "{" : "", labels,            \
-	    labels[0] != '\0' ? "}" : "", (unsigned long long)m->field);
+	exposition_sample(e, name,                           \
+	    label[0] != '\0' ? LABELS({label, value}) : NULL, m->field);
 	METRICS_COUNTERS(METRICS_X)
 #undef METRICS_X
 }
@@ -116,9 +114,8 @@ write_requests(struct proxy *p, struct exposition *e)
 	exposition_family(e, "tailor_requests_total", "counter",
 	    "Requests that left the table, by class of status.");
 	for (size_t i = 0; i < COUNT(class); i++)
-		exposition_print(e,
-		    "tailor_requests_total{code_class=\"%s\"} %llu\n", class[i],
-		    (unsigned long long)m -> requests[i]);
+		exposition_sample(e, "tailor_requests_total",
+		    LABELS({"code_class", class[i]}), m->requests[i]);
 	exposition_family(e, "tailor_local_replies_total", "counter",
 	    "Answers that Tailor gave itself.");
 	for (unsigned i = 0; i < COUNT(m->local); i++)
@@ -130,17 +127,16 @@ write_requests(struct proxy *p, struct exposition *e)
 	    "Requests refused by the gate, by reason.", &m->parse);
 	exposition_family(e, "tailor_request_duration_seconds", "histogram",
 	    "First byte of a request to last byte of its response.");
-	exposition_histogram(
-	    e, "tailor_request_duration_seconds", "", &m->latency, m->exemplar);
+	exposition_histogram(e, "tailor_request_duration_seconds", NULL,
+	    &m->latency, m->exemplar);
 	one_histogram(e, "tailor_response_commit_delay_seconds",
 	    "Response head to first byte given to the client.",
 	    &m->commit_delay);
 	exposition_family(e, "tailor_requests_by_method_total", "counter",
 	    "The same requests, by method.");
 	for (unsigned i = 0; i < COUNT(m->methods); i++)
-		exposition_print(e,
-		    "tailor_requests_by_method_total{method=\"%s\"} %llu\n",
-		    method[i], (unsigned long long)m->methods[i]);
+		exposition_sample(e, "tailor_requests_by_method_total",
+		    LABELS({"method", method[i]}), m->methods[i]);
 	write_reasons(e, "tailor_request_failures_total",
 	    "Requests that Tailor answered itself, by reason.", &m->failures);
 	exposition_gauge(e, "tailor_requests_inflight",
@@ -175,20 +171,19 @@ write_hedging(struct proxy *p, struct exposition *e)
 	for (unsigned t = HEDGE_GC; t < HEDGE_TRIGGER_COUNT; t++)
 		for (unsigned s = 0; s < c->servers; s++) {
 			sent += m->hedges[t][s];
-			exposition_print(e,
-			    "tailor_hedges_sent_total{trigger=\"%s\","
-			    "server=\"%s\"} %llu\n",
-			    hedge_trigger_name((enum hedge_trigger)t),
-			    c->server[s].name,
-			    (unsigned long long)m->hedges[t][s]);
+			exposition_sample(e, "tailor_hedges_sent_total",
+			    LABELS({"trigger", hedge_trigger_name(
+						   (enum hedge_trigger)t)},
+				{"server", c->server[s].name}),
+			    m->hedges[t][s]);
 		}
 	exposition_family(e, "tailor_hedges_refused_total", "counter",
 	    "Second attempts that were not made, by reason.");
 	for (unsigned i = 1; i < HEDGE_REFUSAL_COUNT; i++)
-		exposition_print(e,
-		    "tailor_hedges_refused_total{reason=\"%s\"} %llu\n",
-		    hedge_refusal_name((enum hedge_refusal)i),
-		    (unsigned long long)m->refused[i]);
+		exposition_sample(e, "tailor_hedges_refused_total",
+		    LABELS(
+			{"reason", hedge_refusal_name((enum hedge_refusal)i)}),
+		    m->refused[i]);
 	exposition_gauge(e, "tailor_hedge_budget_tokens",
 	    "Hedges that may still be sent.", p->hedging.tokens);
 	exposition_gauge(e, "tailor_hedge_extra_request_ratio",

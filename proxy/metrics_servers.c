@@ -1,10 +1,13 @@
 /*
  * metrics_servers.c: what is counted of servers and their hazards, as text.
  */
-#include <stdio.h>
-
 #include "proxy/metrics.h"
 #include "proxy/proxy.h"
+
+/* The labels of one of them. */
+#define HAZARD(c, s, k)                         \
+	LABELS({"server", (c)->server[s].name}, \
+	    {"kind", hazard_kind_name((enum hazard_kind)(k))})
 
 void
 metrics_write_hazards(struct proxy *p, struct exposition *e)
@@ -16,44 +19,32 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	    "Times that a server could not answer, by kind.");
 	for (unsigned s = 0; s < c->servers; s++)
 		for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-			exposition_print(e,
-			    "tailor_hazards_total{server=\"%s\",kind=\"%s\"} "
-			    "%llu\n",
-			    c->server[s].name,
-			    hazard_kind_name((enum hazard_kind)k),
-			    (unsigned long long)m->hazards[s][k]);
+			exposition_sample(e, "tailor_hazards_total",
+			    HAZARD(c, s, k), m->hazards[s][k]);
 	exposition_family(e, "tailor_hazard_seconds_total", "counter",
 	    "How long those were together.");
 	for (unsigned s = 0; s < c->servers; s++)
 		for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-			exposition_print(e,
-			    "tailor_hazard_seconds_total{server=\"%s\","
-			    "kind=\"%s\"} %.9g\n",
-			    c->server[s].name,
-			    hazard_kind_name((enum hazard_kind)k),
-			    (double)m->hazard_ns[s][k] / 1e9);
+			exposition_sample_ns(e, "tailor_hazard_seconds_total",
+			    HAZARD(c, s, k), m->hazard_ns[s][k]);
 	exposition_family(e, "tailor_hazard_duration_seconds", "histogram",
 	    "How long each was, when its end was seen.");
-	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
-		char label[40];
-
-		snprintf(label, sizeof(label), "kind=\"%s\"",
-		    hazard_kind_name((enum hazard_kind)k));
-		exposition_histogram(e, "tailor_hazard_duration_seconds", label,
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		exposition_histogram(e, "tailor_hazard_duration_seconds",
+		    LABELS({"kind", hazard_kind_name((enum hazard_kind)k)}),
 		    &m->hazard_length[k], NULL);
-	}
 	exposition_family(e, "tailor_hazard_detect_delay_seconds", "histogram",
 	    "Hazard happened to observer saw it.");
 	exposition_histogram(
-	    e, "tailor_hazard_detect_delay_seconds", "", &m->detect, NULL);
+	    e, "tailor_hazard_detect_delay_seconds", NULL, &m->detect, NULL);
 	exposition_family(e, "tailor_hazard_notice_delay_seconds", "histogram",
 	    "Observer saw it to proxy took it.");
 	exposition_histogram(
-	    e, "tailor_hazard_notice_delay_seconds", "", &m->notice, NULL);
+	    e, "tailor_hazard_notice_delay_seconds", NULL, &m->notice, NULL);
 	exposition_family(e, "tailor_both_hazard_seconds_total", "counter",
 	    "Time in which every server was in a hazard.");
-	exposition_print(e, "tailor_both_hazard_seconds_total %.9g\n",
-	    (double)m->both_hazard_ns / 1e9);
+	exposition_sample_ns(
+	    e, "tailor_both_hazard_seconds_total", NULL, m->both_hazard_ns);
 	exposition_counter(e, "tailor_hazards_expired_total",
 	    "Hazards whose end was never seen.", p->hedging.hazards_expired);
 	exposition_family(e, "tailor_swaps_by_reason_total", "counter",
@@ -62,22 +53,20 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
 		if (i == HEDGE_FIRST || m->swap_reason[i] > 0 ||
 		    i <= HEDGE_EXIT)
-			exposition_print(e,
-			    "tailor_swaps_by_reason_total{reason=\"%s\"} "
-			    "%llu\n",
-			    i == HEDGE_FIRST
-				? "operator"
-				: hedge_trigger_name((enum hedge_trigger)i),
-			    (unsigned long long)m->swap_reason[i]);
+			exposition_sample(e, "tailor_swaps_by_reason_total",
+			    LABELS({"reason",
+				i == HEDGE_FIRST ? "operator"
+						 : hedge_trigger_name(
+						       (enum hedge_trigger)i)}),
+			    m->swap_reason[i]);
 	exposition_family(e, "tailor_swap_refused_total", "counter",
 	    "Hazards of the active server with nowhere to go.");
-	exposition_print(e,
-	    "tailor_swap_refused_total{reason=\"standby_not_ready\"} %llu\n",
-	    (unsigned long long)p->hedging.swaps_refused);
+	exposition_sample(e, "tailor_swap_refused_total",
+	    LABELS({"reason", "standby_not_ready"}), p->hedging.swaps_refused);
 	exposition_family(e, "tailor_swap_duration_seconds", "histogram",
 	    "Hazard happened to swapped.");
 	exposition_histogram(
-	    e, "tailor_swap_duration_seconds", "", &m->swap, NULL);
+	    e, "tailor_swap_duration_seconds", NULL, &m->swap, NULL);
 }
 
 static void
@@ -86,9 +75,9 @@ per_server(struct proxy *p, struct exposition *e, const char *name,
 {
 	exposition_family(e, name, type, help);
 	for (unsigned s = 0; s < p->config->servers; s++)
-		exposition_print(e, "%s{server=\"%s\"} %llu\n", name,
-		    p->config->server[s].name,
-		    (unsigned long long)value(&p->server[s]));
+		exposition_sample(e, name,
+		    LABELS({"server", p->config->server[s].name}),
+		    value(&p->server[s]));
 }
 
 #define VALUE(name, expression)                        \
@@ -118,11 +107,8 @@ static void
 server_histogram(struct proxy *p, struct exposition *e, const char *name,
     unsigned server, const struct distribution *d)
 {
-	char label[80];
-
-	snprintf(label, sizeof(label), "server=\"%s\"",
-	    p->config->server[server].name);
-	exposition_histogram(e, name, label, d, NULL);
+	exposition_histogram(e, name,
+	    LABELS({"server", p->config->server[server].name}), d, NULL);
 }
 
 static void
@@ -132,26 +118,21 @@ write_states(struct proxy *p, struct exposition *e)
 	    "1 for the state that the server is in.");
 	for (unsigned s = 0; s < p->config->servers; s++)
 		for (unsigned i = 0; i <= SERVER_READY; i++)
-			exposition_print(e,
-			    "tailor_server_state{server=\"%s\",state=\"%s\"} "
-			    "%d\n",
-			    p->config->server[s].name,
-			    server_state_name((enum server_state)i),
+			exposition_sample(e, "tailor_server_state",
+			    LABELS({"server", p->config->server[s].name},
+				{"state",
+				    server_state_name((enum server_state)i)}),
 			    p->hedging.server[s].state == i);
 	exposition_family(e, "tailor_server_response_seconds", "histogram",
 	    "First byte of a request written to the end of its response, for "
 	    "each attempt; apart for those that a hazard overlapped.");
 	for (unsigned s = 0; s < p->config->servers; s++)
-		for (unsigned i = 0; i < 2; i++) {
-			char label[100];
-
-			snprintf(label, sizeof(label),
-			    "server=\"%s\",hazard=\"%s\"",
-			    p->config->server[s].name, i == 0 ? "no" : "yes");
+		for (unsigned i = 0; i < 2; i++)
 			exposition_histogram(e,
-			    "tailor_server_response_seconds", label,
+			    "tailor_server_response_seconds",
+			    LABELS({"server", p->config->server[s].name},
+				{"hazard", i == 0 ? "no" : "yes"}),
 			    &p->server[s].responses[i], NULL);
-		}
 	exposition_family(e, "tailor_warmup_duration_seconds", "histogram",
 	    "Answering again to ready.");
 	for (unsigned s = 0; s < p->config->servers; s++)
@@ -207,9 +188,8 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	    "Exchanges that failed, by type.");
 	for (unsigned s = 0; s < p->config->servers; s++)
 		for (unsigned i = UPLINK_REFUSED; i <= UPLINK_TIMEOUT; i++)
-			exposition_print(e,
-			    "tailor_server_errors_total{server=\"%s\","
-			    "type=\"%s\"} %llu\n",
-			    p->config->server[s].name, type[i],
-			    (unsigned long long)p->server[s].errors[i]);
+			exposition_sample(e, "tailor_server_errors_total",
+			    LABELS({"server", p->config->server[s].name},
+				{"type", type[i]}),
+			    p->server[s].errors[i]);
 }

@@ -53,8 +53,7 @@ server_answers(struct server *s)
 
 	s->connect_failures = 0;
 	log_event(LOG_LEVEL_NOTICE, "server_up", "server=%s", s->config->name);
-	proxy_apply(
-	    p, hedging_server_up(&p->hedging, s->index, true, instant_now()));
+	proxy_apply(p, hedging_server_up(&p->hedging, s->index, instant_now()));
 	server_warm(s);
 	proxy_queue_run(p);
 }

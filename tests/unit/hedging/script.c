@@ -233,12 +233,24 @@ step_wait(struct stage *g)
 	g->now = instant_plus(g->now, duration_ns(word(g, 1)));
 }
 
+/* As if the configuration had no warm-up. */
+static unsigned
+up_at_once(struct stage *g, unsigned server)
+{
+	unsigned requests = g->h.limits.warmup_requests, todo;
+
+	g->h.limits.warmup_requests = 0;
+	todo = hedging_server_up(&g->h, server, g->now);
+	g->h.limits.warmup_requests = requests;
+	return todo;
+}
+
 static void
 step_ready(struct stage *g)
 {
 	for (unsigned i = 0; i < g->limits.servers; i++) {
 		hedging_server_connecting(&g->h, i, g->now);
-		hedging_server_up(&g->h, i, false, g->now);
+		up_at_once(g, i);
 	}
 }
 
@@ -252,8 +264,11 @@ step_connecting(struct stage *g)
 static void
 step_up(struct stage *g)
 {
-	result_consequences(g, hedging_server_up(&g->h, (unsigned)number(g, 1),
-				   strcmp(word(g, 2), "cold") != 0, g->now));
+	unsigned server = (unsigned)number(g, 1);
+
+	result_consequences(g, strcmp(word(g, 2), "cold") == 0
+				   ? up_at_once(g, server)
+				   : hedging_server_up(&g->h, server, g->now));
 }
 
 static void

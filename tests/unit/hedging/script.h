@@ -8,6 +8,7 @@
  *   set KEY VALUE        a limit, before the first other step (or "reload")
  *   ready                both servers READY without warm-up, 0 active
  *   connecting S | up S [cold] | down S | begin S KIND | end S KIND
+ *                        cold: without warm-up
  *   switch | tick | drain S | drained S    => consequences, as "swap,sweep"
  *   choose               => S, "full" or "unavailable"
  *   start R S TRIGGER    request R (a letter) begins an attempt on server S

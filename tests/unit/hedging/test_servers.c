@@ -100,7 +100,7 @@ static const struct scenario life[] = {
     {"the first to answer serves, cold",
 	"connecting 0; connecting 1; up 1 => swap,sweep; ? state 1 => ready\n"
 	"up 0 => warmup; ? state 0 => warming; choose => 1"},
-    {"no history: nothing to warm with", "ready; down 1; up 1 cold => nothing;"
+    {"without a warm-up: ready at once", "ready; down 1; up 1 cold => nothing;"
 					 "? state 1 => ready"},
     {"no warm-up configured", "set warmup 0; ready; down 1; up 1 => nothing;"
 			      "? state 1 => ready"},

@@ -277,7 +277,7 @@ simulation_init(struct simulation *s, const struct setting *setting)
 	s->next_pause_ns = s->now.ns + (uint64_t)setting->period_ns;
 	hedging_init(&s->h, &limits);
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++)
-		hedging_server_up(&s->h, i, false, s->now);
+		hedging_server_up(&s->h, i, s->now);
 }
 
 static struct simulation simulation;

@@ -398,8 +398,7 @@ server_return(struct walk *w, unsigned server)
 	if (chance(w, 2))
 		hazard(w, server, HAZARD_EXIT, false);
 	consequences(w, hedging_server_connecting(&w->h, server, w->now));
-	consequences(
-	    w, hedging_server_up(&w->h, server, !chance(w, 4), w->now));
+	consequences(w, hedging_server_up(&w->h, server, w->now));
 	s->up = true;
 }
 

@@ -1,0 +1,190 @@
+/*
+ * test_exposition.c: metrics' text against what snprintf makes of the same.
+ */
+#include "proxy/exposition.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/instant.h"
+
+static uint64_t seed = 88172645463325252u;
+
+static uint64_t
+draw(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static void
+assert_text(struct exposition *e, const char *expected)
+{
+	assert_false(e->failed);
+	assert_int_equal(e->length, strlen(expected));
+	assert_memory_equal(e->text, expected, e->length);
+	e->length = 0;
+}
+
+static void
+test_seconds(void **state)
+{
+	/* goal: nanoseconds as decimal seconds, exactly, shortest form */
+	char out[EXPOSITION_SECONDS], expected[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 100000; i++) {
+		uint64_t ns = i < 2 ? i * UINT64_MAX : draw() >> draw() % 64;
+		size_t n = exposition_seconds(ns, out), end;
+
+		if (i % 2 == 0)
+			n = exposition_seconds(
+			    ns = ns / NS_PER_MS * NS_PER_MS, out);
+		end = (size_t)snprintf(expected, sizeof(expected),
+		    "%" PRIu64 ".%09" PRIu64, ns / NS_PER_S, ns % NS_PER_S);
+		while (expected[end - 1] == '0' && expected[end - 2] != '.')
+			expected[--end] = '\0';
+		assert_string_equal(out, expected);
+		assert_int_equal(n, end);
+	}
+}
+
+static void
+test_samples(void **state)
+{
+	/* goal: labels, none, one or two; a counter's family by format */
+	struct exposition e;
+
+	(void)state;
+	for (int open = 0; open < 2; open++) {
+		exposition_init(&e, open == 1);
+		exposition_counter(&e, "a_total", "Words.", UINT64_MAX);
+		assert_text(
+		    &e, open ? "# HELP a Words.\n# TYPE a counter\n"
+			       "a_total 18446744073709551615\n"
+			     : "# HELP a_total Words.\n# TYPE a_total counter\n"
+			       "a_total 18446744073709551615\n");
+		exposition_sample(&e, "b", LABELS({"x", "y"}), 0);
+		exposition_sample_ns(
+		    &e, "b", LABELS({"x", "y"}, {"z", "w"}), 1500000000);
+		assert_text(&e, "b{x=\"y\"} 0\nb{x=\"y\",z=\"w\"} 1.5\n");
+		exposition_gauge(&e, "g", "W.", 0.25);
+		exposition_gauge(&e, "h", "W.", -1);
+		assert_text(&e, "# HELP g W.\n# TYPE g gauge\ng 0.25\n"
+				"# HELP h W.\n# TYPE h gauge\nh -1\n");
+		exposition_end(&e);
+		assert_text(&e, open ? "# EOF\n" : "");
+		exposition_fini(&e);
+	}
+}
+
+/* What the histogram's text must be, the slow way. */
+static char *
+naive(const struct distribution *d, const char *labels)
+{
+	char *text = NULL, edge[EXPOSITION_SECONDS];
+	size_t size = 0;
+	uint64_t sum = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	for (unsigned i = 0; i <= d->edges; i++) {
+		sum += d->count[i];
+		if (i < d->edges)
+			exposition_seconds(d->edge[i], edge);
+		fprintf(f, "h_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", labels,
+		    *labels != '\0' ? "," : "", i < d->edges ? edge : "+Inf",
+		    sum);
+	}
+	exposition_seconds(d->sum, edge);
+	fprintf(f, "h_sum%s%s%s %s\nh_count%s%s%s %" PRIu64 "\n",
+	    *labels != '\0' ? "{" : "", labels, *labels != '\0' ? "}" : "",
+	    edge, *labels != '\0' ? "{" : "", labels,
+	    *labels != '\0' ? "}" : "", d->total);
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+static void
+test_histograms(void **state)
+{
+	/* goal: buckets add up, with and without labels, also where the text
+	 * has to grow in the middle of one */
+	struct exposition e, many;
+	struct distribution d;
+	char *bare, *full;
+
+	(void)state;
+	distribution_init_requests(&d);
+	for (unsigned i = 0; i < 1000; i++)
+		distribution_record(&d, (int64_t)(draw() % (30 * NS_PER_S)));
+	bare = naive(&d, "");
+	full = naive(&d, "s=\"a\",k=\"b\"");
+	exposition_init(&e, false);
+	exposition_histogram(&e, "h", NULL, &d, NULL);
+	assert_text(&e, bare);
+	exposition_init(&many, false);
+	for (unsigned i = 0; i < 1000; i++) {
+		size_t before = many.length;
+
+		exposition_histogram(
+		    &many, "h", LABELS({"s", "a"}, {"k", "b"}), &d, NULL);
+		assert_false(many.failed);
+		assert_int_equal(many.length - before, strlen(full));
+		assert_memory_equal(many.text + before, full, strlen(full));
+	}
+	assert_true(many.length > 512 << 10);
+	exposition_fini(&many);
+	exposition_fini(&e);
+	free(bare);
+	free(full);
+}
+
+static void
+test_exemplars(void **state)
+{
+	/* goal: they are on the bucket that they fell in, in OpenMetrics only */
+	struct exemplar exemplar[DISTRIBUTION_EDGES + 1] = {{{0}, 0, 0}};
+	struct distribution d;
+	struct exposition e;
+	unsigned at;
+
+	(void)state;
+	distribution_init_requests(&d);
+	at = distribution_record(&d, 3 * NS_PER_MS);
+	strcpy(exemplar[at].id, "me");
+	exemplar[at].value_ns = 3 * NS_PER_MS;
+	exemplar[at].wall_ns = NS_PER_S;
+	for (int open = 0; open < 2; open++) {
+		exposition_init(&e, open == 1);
+		exposition_histogram(&e, "h", NULL, &d, exemplar);
+		exposition_print(&e, "%c", '\0');
+		assert_int_equal(strstr(e.text, "\nh_bucket{le=\"0.005\"} 1 # "
+						"{request_id=\"me\"} 0.003 "
+						"1.000\n") != NULL,
+		    open);
+		assert_int_equal(strchr(e.text, '#') != NULL, open);
+		exposition_fini(&e);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_seconds),
+	    cmocka_unit_test(test_samples),
+	    cmocka_unit_test(test_histograms),
+	    cmocka_unit_test(test_exemplars),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
