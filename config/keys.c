@@ -554,7 +554,7 @@ const struct config_key config_keys[] = {
 {"profiler.stream_slots", KEY_COUNT, PLACE(config, profiler.stream_slots),
 	RANGE(1024, 16 * M), .power_of_two = true,
 	.restart = true, .fallback = "262144",
-	.meaning = "Events in the stream, 64 bytes each, before the oldest is "
+	.meaning = "Events in the stream, 96 bytes each, before the oldest is "
 	"overwritten: 16 MiB, some seconds of a busy service."},
 {"profiler.blind", KEY_DURATION, PLACE(config, profiler.blind_ns),
 	RANGE(1 * US, 1 * S), .unit = "ms",

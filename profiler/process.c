@@ -204,8 +204,8 @@ process_lost(struct process *p, enum finder_result why)
 		    text, sizeof(text), "nothing listens on its address here");
 	else
 		snprintf(text, sizeof(text),
-		    "its process is user %s's: run tailor as %s or as root",
-		    user, user);
+		    "its process is user %s's: run tailor as %s%s", user, user,
+		    p->finder.uid == 0 ? "" : " or as root");
 	if (strcmp(text, p->where) == 0 || p->pid != 0)
 		return;
 	memcpy(p->where, text, sizeof(text));

@@ -112,6 +112,8 @@ admin_admit(const struct admin *a, struct evhttp_request *r,
 	}
 	if (got != wanted &&
 	    !(wanted == EVHTTP_REQ_GET && got == EVHTTP_REQ_HEAD)) {
+		evhttp_add_header(evhttp_request_get_output_headers(r), "Allow",
+		    wanted == EVHTTP_REQ_POST ? "POST" : "GET, HEAD");
 		admin_reply_error(r, 405,
 		    wanted == EVHTTP_REQ_POST ? "this wants POST"
 					      : "this wants GET");

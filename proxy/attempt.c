@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "proxy/client.h"
+#include "proxy/compare.h"
 #include "proxy/intake.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
@@ -75,6 +76,9 @@ attempt_send(struct attempt *a, unsigned server, bool fresh)
 	int err;
 
 	err = uplink_get(&p->server[server], &attempt_ops, a, fresh, &a->link);
+	if (err == 0 && a->request->compared != NULL)
+		uplink_compare(
+		    a->link, a->request->compared, (unsigned)a->index);
 	a->cookie = err < 0 ? 0 : a->link->cookie;
 	proxy_emit(p, TALECHAIN_PROXY_ATTEMPT, a->request->id, server,
 	    (uint64_t)a->index, a->cookie);
@@ -82,6 +86,25 @@ attempt_send(struct attempt *a, unsigned server, bool fresh)
 		return err;
 	uplink_send(a->link, &message, a->request->method);
 	return 0;
+}
+
+/* From the second attempt on, what the first one's server has said so far and
+ * what both will say is compared. */
+static void
+attempt_compare(struct request *r)
+{
+	struct attempt *first = &r->attempt[0];
+
+	/* Again, if an earlier hedge was undone (T3). */
+	if (first->link == NULL || r->compared != NULL)
+		return;
+	r->compared = compare_new(&r->proxy->metrics, r->id,
+	    r->generation->config->hedging.drain_max_bytes);
+	if (r->compared == NULL)
+		return;
+	uplink_compare(first->link, r->compared, 0);
+	compare_status(r->compared, 0, (unsigned)first->answer.status);
+	compare_data(r->compared, 0, &first->answer.body);
 }
 
 void
@@ -103,6 +126,8 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger)
 		a->hazard = trigger == HEDGE_FAILURE ? INSTANT_NONE
 						     : first->hazard_since;
 		p->metrics.hedges[trigger][server]++;
+		if (trigger != HEDGE_FAILURE)
+			attempt_compare(r);
 		proxy_emit(p, TALECHAIN_PROXY_HEDGE, r->id, server,
 		    (uint64_t)trigger, a->hazard.ns);
 	}
@@ -182,6 +207,8 @@ attempt_commit(struct attempt *a)
 	}
 	event_del(&r->commit_timer);
 	a->outcome = "won";
+	if (r->compared != NULL)
+		compare_won(r->compared);
 	r->state = REQUEST_COMMITTED;
 	r->committed = now;
 	r->status = a->answer.status;

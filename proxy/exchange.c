@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 
 #include "proxy/bodies.h"
+#include "proxy/compare.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 #include "proxy/tunnel.h"
@@ -123,6 +124,8 @@ exchange_deliver(struct uplink *u, struct chain *data)
 {
 	if (data->bytes == 0)
 		return;
+	if (u->compared != NULL)
+		compare_data(u->compared, u->side, data);
 	if (u->ops != NULL && u->ops->data != NULL)
 		u->ops->data(u, data);
 	else
@@ -137,6 +140,8 @@ exchange_begin_body(struct uplink *u, const struct http_head *head)
 	    head->status == 101 ? HTTP_FRAMING_CLOSE : head->framing;
 
 	u->head_seen = true;
+	if (u->compared != NULL)
+		compare_status(u->compared, u->side, head->status);
 	u->keep_alive = head->keep_alive && framing != HTTP_FRAMING_CLOSE;
 	http_body_init(&u->body, framing, head->content_length, UINT64_MAX);
 	if (framing != HTTP_FRAMING_CHUNKED || !u->out.trailers)

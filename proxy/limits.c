@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "proxy/access_log.h"
+#include "proxy/compare.h"
 #include "proxy/proxy.h"
 
 /* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
@@ -95,8 +96,9 @@ limits_memory(const struct proxy *p, struct memory_plan *out)
 	    .connections =
 		c->proxy.connections_max *
 		    (sizeof(struct client) + sizeof(struct peer_count)) +
-		uplinks * sizeof(struct uplink),
-	    .requests = c->proxy.inflight_max * sizeof(struct request),
+		uplinks * (sizeof(struct uplink) + COMPARISON_BYTES),
+	    .requests = c->proxy.inflight_max *
+			(sizeof(struct request) + COMPARISON_BYTES),
 	    .history = c->slow.history * (sizeof(struct tale_request) +
 					     6 * sizeof(uint32_t)) +
 		       REPLAY_MAX * sizeof(struct replay),

@@ -71,6 +71,16 @@ struct proxy;
 	    "Hedges whose response the client got.")                           \
 	X(hedges_lost, "tailor_hedges_lost_total", "", "",                     \
 	    "Hedges that the first attempt beat.")                             \
+	X(hedges_compared, "tailor_hedge_responses_compared_total", "", "",    \
+	    "Hedged requests whose two responses were both read whole.")       \
+	X(differ_status, "tailor_hedge_response_mismatch_total", "part",       \
+	    "status",                                                          \
+	    "Of those, different ones, by the first part that differed: "      \
+	    "status, length or body.  Servers may be out of step.")            \
+	X(differ_length, "tailor_hedge_response_mismatch_total", "part",       \
+	    "length", "")                                                      \
+	X(differ_body, "tailor_hedge_response_mismatch_total", "part", "body", \
+	    "")                                                                \
 	X(both_failed, "tailor_hedges_both_failed_total", "", "",              \
 	    "Hedged requests that no server answered.")                        \
 	X(resent_stale, "tailor_stale_resends_total", "", "",                  \

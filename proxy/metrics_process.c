@@ -16,6 +16,7 @@
 #include "proxy/metrics.h"
 #include "proxy/proxy.h"
 #include "proxy/reserve.h"
+#include "talechain/timeline.h"
 
 /* How long from one sweep to the next: in powers of two of a ns. */
 static void
@@ -234,6 +235,52 @@ write_standard(struct proxy *p, struct exposition *e)
 	    (uint64_t)cpu.tv_sec * NS_PER_S + (uint64_t)cpu.tv_nsec);
 }
 
+/* When the oldest event that can still be read was read; not set: none. */
+static struct instant
+stream_oldest(struct timeline *t)
+{
+	struct instant oldest = INSTANT_NONE;
+	enum timeline_read got = TIMELINE_READ_LOST;
+	struct timeline_reader *r;
+	struct timeline_slot slot;
+	uint64_t lost;
+
+	if (timeline_reader_from(&r, t) < 0)
+		return oldest;
+	/* Overtaken at once, even twice: then it is very young. */
+	for (int i = 0; i < 3 && got == TIMELINE_READ_LOST; i++)
+		got = timeline_read(r, &slot, &lost);
+	if (got == TIMELINE_READ_OK)
+		oldest.ns = slot.read_ns;
+	timeline_reader_close(&r);
+	return oldest;
+}
+
+static void
+write_stream(struct proxy *p, struct exposition *e)
+{
+	uint64_t slots = p->config->profiler.stream_slots;
+	uint64_t head = timeline_position(p->timeline);
+	struct instant oldest = stream_oldest(p->timeline);
+	int64_t age_ns =
+	    instant_is_set(oldest) ? instant_since(instant_now(), oldest) : 0;
+
+	exposition_counter(e, "tailor_stream_events_total",
+	    "Events written to the stream.", head);
+	exposition_counter(e, "tailor_stream_overwritten_total",
+	    "Of those, overwritten by later ones.",
+	    head > slots ? head - slots : 0);
+	exposition_gauge(e, "tailor_stream_slots",
+	    "Events that the stream holds.", (double)slots);
+	exposition_gauge(e, "tailor_stream_bytes", "What they take.",
+	    (double)(slots * sizeof(struct timeline_slot)));
+	exposition_family(e, "tailor_stream_oldest_age_seconds", "gauge",
+	    "How far the stream reaches back: the age of the oldest event that "
+	    "can be read.  A request must be examined before it is older.");
+	exposition_sample_ns(e, "tailor_stream_oldest_age_seconds", NULL,
+	    age_ns < 0 ? 0 : (uint64_t)age_ns);
+}
+
 void
 metrics_write_process(struct proxy *p, struct exposition *e)
 {
@@ -264,11 +311,7 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	    p->table.inflight_count + (p->table.finished < p->table.history_max
 					      ? (double)p->table.finished
 					      : p->table.history_max));
-	exposition_counter(e, "tailor_stream_events_total",
-	    "Events written to the stream.", timeline_position(p->timeline));
-	exposition_gauge(e, "tailor_stream_slots",
-	    "Events that the stream holds; older ones are overwritten.",
-	    p->config->profiler.stream_slots);
+	write_stream(p, e);
 	exposition_gauge(e, "tailor_table_bytes",
 	    "Request bodies kept for a hedge.", (double)p->body_kept_bytes);
 	access_log_stats(p->access_log, &access);

@@ -17,6 +17,7 @@
 
 #include "proxy/attempt.h"
 #include "proxy/client.h"
+#include "proxy/compare.h"
 #include "proxy/proxy.h"
 #include "proxy/socket.h"
 #include "proxy/tunnel.h"
@@ -72,6 +73,7 @@ request_release(struct request *r)
 
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		attempt_fini(&r->attempt[i]);
+	compare_leave(&r->compared);
 	block_give(pool, r->head);
 	r->head = NULL;
 	chain_clear(&r->body, pool);

@@ -29,6 +29,7 @@
 #include "talechain/timeline.h"
 
 struct client;
+struct comparison;
 
 enum request_state {
 	REQUEST_READING,
@@ -91,6 +92,7 @@ struct request {
 
 	struct race race;
 	struct attempt attempt[RACE_ATTEMPTS];
+	struct comparison *compared; /* owned; NULL: not hedged */
 	struct event commit_timer, deadline_timer, late_timer;
 	unsigned interims;  /* 1xx passed on */
 	int interim_from;   /* by this attempt */

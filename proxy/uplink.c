@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/compare.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 #include "proxy/socket.h"
@@ -122,6 +123,7 @@ uplink_forget_exchange(struct uplink *u)
 	u->loser_of = 0;
 	u->raced = INSTANT_NONE;
 	u->client_left = false;
+	compare_leave(&u->compared);
 }
 
 /* Undo the connection and keep the struct for another. */
@@ -251,6 +253,8 @@ uplink_over(struct uplink *u, enum uplink_end end, const char *why)
 	    .written_first = u->written_first,
 	};
 
+	if (u->compared != NULL && end == UPLINK_COMPLETE)
+		compare_whole(u->compared, u->side);
 	if (u->state == UPLINK_DRAINING) {
 		if (end == UPLINK_COMPLETE)
 			s->losers_drained++;
@@ -344,6 +348,13 @@ uplink_limit(struct uplink *u, int64_t limit_ns)
 	u->limit_ns = limit_ns;
 	if (u->state == UPLINK_BUSY)
 		uplink_arm(u, limit_ns);
+}
+
+void
+uplink_compare(struct uplink *u, struct comparison *with, unsigned side)
+{
+	u->compared = compare_join(with, side);
+	u->side = side;
 }
 
 void

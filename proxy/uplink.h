@@ -28,6 +28,7 @@
 #include "proxy/http.h"
 #include "proxy/outgoing.h"
 
+struct comparison;
 struct proxy;
 struct server;
 struct uplink;
@@ -121,6 +122,9 @@ struct uplink {
 	struct block *trailers; /* owned; NULL: not wanted */
 	struct instant first_byte;
 
+	struct comparison *compared; /* owned; NULL: nothing to compare with */
+	unsigned side;		     /* in it */
+
 	/* draining */
 	uint64_t drained_bytes;
 	uint64_t loser_of;    /* request id, for the log */
@@ -144,6 +148,10 @@ int uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
  * users that have no deadline of their own.  Between uplink_get and _send.
  */
 void uplink_limit(struct uplink *u, int64_t limit_ns);
+
+/* The response is to be compared with another one: it is this side's.  After
+ * uplink_get, before any of it was read. */
+void uplink_compare(struct uplink *u, struct comparison *with, unsigned side);
 
 /* Begin an exchange; the message is written as far as possible at once. */
 void uplink_send(

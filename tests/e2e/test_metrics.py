@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -308,3 +309,121 @@ def test_rendering_is_bounded(upstream, tailor):
           f"{t.metrics()['tailor_metrics_render_seconds'] * 1e6:.0f} us")
     for client in clients:
         client.close()
+
+
+def hedged(pair_of, t, first, second, winner_first=True):
+    """One request that both servers answer; raw answers, in parts."""
+    active, backup = pair_of
+    with t.client() as c:
+        c.request()
+        a = active.expect()
+        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        b = backup.expect()
+        before = sum(t.metrics()[f'tailor_losers_total{{result="{x}"}}']
+                     for x in ("drained", "failed"))
+        b.send(second)
+        got = c.response()
+        a.send(first)
+        if first.endswith(b"CUT"):
+            a.close()
+
+        def drained():
+            m = t.metrics()
+            return sum(m[f'tailor_losers_total{{result="{x}"}}']
+                       for x in ("drained", "failed")) > before
+        wait_until(drained, "the loser is over")
+    t.ask("/hazard?server=active&kind=gc&state=end", "POST")
+    t.ask("/switch", "POST")
+    t.wait_server("active", active=True)
+    return got
+
+
+def differences(t):
+    m = t.metrics()
+    return [m["tailor_hedge_responses_compared_total"]] + [
+        m[f'tailor_hedge_response_mismatch_total{{part="{x}"}}']
+        for x in ("status", "length", "body")]
+
+
+def chunked(*pieces):
+    return (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + b"".join(b"%x\r\n%s\r\n" % (len(x), x) for x in pieces)
+            + b"0\r\n\r\n")
+
+
+def test_servers_out_of_step(upstream, tailor):
+    # Goal: both answers to a hedged request are compared, whatever their
+    # framing; what is not whole on both sides is not.
+    both = upstream("active").script(), upstream("backup").script()
+    t = tailor(*both)
+    for s in both:
+        t.wait_server(s.name, state="ready")
+    assert differences(t) == [0, 0, 0, 0]
+    hedged(both, t, response(200, b"same"), response(200, b"same"))
+    assert differences(t) == [1, 0, 0, 0]
+    body = bytes(range(256)) * 200
+    hedged(both, t, chunked(body[:7], body[7:20000], body[20000:]),
+           response(200, body, [("X-Only", "here")]))
+    assert differences(t) == [2, 0, 0, 0]
+    hedged(both, t, response(404, b"same"), response(200, b"same"))
+    assert differences(t) == [3, 1, 0, 0]
+    hedged(both, t, response(200, b"longer"), chunked(b"short"))
+    assert differences(t) == [4, 1, 1, 0]
+    hedged(both, t, chunked(body[:-1], b"?"), response(200, body))
+    assert differences(t) == [5, 1, 1, 1]
+    t.wait_log("responses_differ request=[0-9a-f]{16} part=body")
+    hedged(both, t, response(200, body)[:-9] + b"CUT", response(200, body))
+    assert differences(t) == [5, 1, 1, 1]
+
+
+def test_loser_that_ends_before_the_winner(upstream, tailor):
+    # Goal: the same when the winner's answer streams on after the loser's
+    # end, and when half of the loser's had been kept before it lost.
+    active, backup = upstream("active").script(), upstream("backup").script()
+    t = tailor(active, backup, hedging={"commit_delay": "1s",
+                                        "commit_bytes": 1000})
+    t.wait_server("backup", state="ready")
+    body = b"0123456789" * 500
+    for k in range(2):
+        with t.client() as c:
+            c.request()
+            a = active.expect()
+            answer = response(200, body)
+            a.send(answer[:300])
+            t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+            b = backup.expect()
+            b.send(answer[:-5])  # commits, and goes on
+            assert c.response_head().status == 200
+            assert c.exactly(1000) == body[:1000]
+            a.send(answer[300:-1] + (answer[-1:] if k == 0 else b"!"))
+            t.wait_metric('tailor_losers_total{result="drained"}', k + 1)
+            assert differences(t) == [k, 0, 0, 0]
+            b.send(answer[-5:])
+            assert c.exactly(4000) == body[1000:]
+        wait_until(lambda k=k: differences(t) == [k + 1, 0, 0, k], "compared")
+        t.ask("/hazard?server=active&kind=gc&state=end", "POST")
+        t.ask("/switch", "POST")
+        t.wait_server("active", active=True)
+
+
+def test_how_far_the_stream_reaches_back(upstream, tailor):
+    # Goal: nothing is overwritten at first; then what does not fit, and the
+    # oldest event that there was is gone.
+    server = upstream("active").serve(lambda r: response(200, b""))
+    t = tailor(server, profiler={"stream_slots": 1024, "kernel": "off"})
+    m = t.metrics()
+    assert m["tailor_stream_overwritten_total"] == 0
+    assert m["tailor_stream_bytes"] == 1024 * 96
+    with t.client() as c:
+        c.get()
+        t.wait_metric("tailor_stream_events_total", 1)
+        begun = time.monotonic()
+        assert t.metrics()["tailor_stream_oldest_age_seconds"] > 0
+        while t.metrics()["tailor_stream_overwritten_total"] < 1024:
+            for _ in range(50):
+                c.get()
+        m = t.metrics()
+    assert m["tailor_stream_events_total"] == \
+        m["tailor_stream_overwritten_total"] + 1024
+    assert 0 < m["tailor_stream_oldest_age_seconds"] < \
+        time.monotonic() - begun

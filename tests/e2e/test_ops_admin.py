@@ -55,7 +55,9 @@ def test_mutations_want_post(upstream, tailor, method):
     t = tailor(server, other)
     t.wait_server("backup", state="ready")
     for target in ACTIONS:
-        assert t.ask(target, method).status == 405
+        answer = t.ask(target, method)
+        assert answer.status == 405
+        assert answer.get("allow") == "POST"
     servers = t.ask_json("/servers")
     assert servers["swaps"] == 0 and servers["active"] == "active"
     assert servers["servers"][0]["hazards"] == []
