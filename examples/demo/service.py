@@ -32,6 +32,10 @@ def lucene_jars():
     return found
 
 
+# the most that a start may take
+READY_S = 180
+
+
 def java():
     found = shutil.which("java")
     if not found:
@@ -96,7 +100,9 @@ class KeptServer:
         return web.get(self.port, "/health", timeout=2.0)[0] == 200
 
     def wait_ready(self):
-        wait_until(self._healthy, self._process, "the service answers")
+        # a heap of some GB may take a minute to touch
+        wait_until(self._healthy, self._process, "the service answers",
+                   READY_S)
 
     def _keep(self):
         while True:

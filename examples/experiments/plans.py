@@ -23,6 +23,7 @@ SHORT = {"requests": 400, "iterations": 3, "rounds": 1, "heat": 500}
 SHORT_YOUNG_MB = 128
 START_S = 8  # to start and stop a set-up, for the forecast
 TAILOR_START_S = 3  # and with Tailor's own warm-up
+EPSILON_START_S = 6  # and touches a large heap
 # of a plan and of a set-up: what decides the measurement
 PLAN_KEYS = ("rate_per_s", "requests", "iterations", "heat")
 WORDS = ("title", "thesis", "line", "x")
@@ -88,6 +89,8 @@ class Cell:
         start = START_S
         if self.setup["front"] == "tailor":
             start += TAILOR_START_S
+        if self.setup.get("collector") == "epsilon":
+            start += EPSILON_START_S
         return start + 1.5 * heat / measure.WARM_UP_RATE + \
             self.plan["iterations"] * (self.plan["requests"] / self.rate()
                                        + measure.PAUSE_MS / 1000)

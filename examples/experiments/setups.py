@@ -31,8 +31,8 @@ COLLECTORS = {"zgc": ("-XX:+UseZGC",),
               "shenandoah": ("-XX:+UseShenandoahGC",),
               "epsilon": ("-XX:+UnlockExperimentalVMOptions",
                           "-XX:+UseEpsilonGC")}
-# all that is allocated in a cell has to fit
-EPSILON_MB = 6144
+# all that is allocated in a cell has to fit: about a quarter MB a request
+EPSILON_MB = 5120
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

@@ -39,6 +39,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
 FINE_NS = 200_000
+PATIENCE_S = 120  # with one run of a tool
 OTHERS = ("wrk", "ab", "h2load", "hey", "siege")
 HEY_STEPS_US = 1000  # from here on its steps of 100 us are a tenth
 SIEGE = """connection = keep-alive
@@ -80,10 +81,14 @@ def place(where, real_time):
 
 def call(argv, where, real_time=False, home=None):
     """Run on a set of CPUs; standard output."""
-    done = subprocess.run(
-        [str(a) for a in argv], capture_output=True, text=True, check=False,
-        env={**os.environ, "HOME": str(home)} if home else None,
-        preexec_fn=lambda: place(where, real_time))
+    try:
+        done = subprocess.run(
+            [str(a) for a in argv], capture_output=True, text=True,
+            check=False, timeout=PATIENCE_S,
+            env={**os.environ, "HOME": str(home)} if home else None,
+            preexec_fn=lambda: place(where, real_time))
+    except subprocess.TimeoutExpired:
+        sys.exit(f"{argv[0]} did not end in {PATIENCE_S} s")
     if done.returncode not in (0, 4):
         sys.exit(f"{argv[0]} failed: {done.stderr or done.stdout}")
     return done.stdout

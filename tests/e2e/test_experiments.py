@@ -134,6 +134,15 @@ def test_jvm_options():
     zgc = setups.jvm_options({"collector": "zgc"})
     assert "-XX:+UseZGC" in zgc and "-XX:+UseG1GC" not in zgc
     assert not any(o.startswith("-Xmn") for o in zgc)
+    epsilon = setups.jvm_options({"collector": "epsilon"})
+    # an experimental collector is refused without the first of these
+    assert epsilon.index("-XX:+UnlockExperimentalVMOptions") < \
+        epsilon.index("-XX:+UseEpsilonGC")
+    assert {f"-Xms{setups.EPSILON_MB}m", f"-Xmx{setups.EPSILON_MB}m"} <= \
+        set(epsilon)
+    instead = json.loads((HERE / "instead.json").read_text())
+    requests = instead["heat"] + instead["requests"] * instead["iterations"]
+    assert requests / 4 < setups.EPSILON_MB
 
 
 def write_run(directory, values):
@@ -352,6 +361,30 @@ def test_bad_rounds_are_made_again(scratch):
     o.redo_bad = True
     again = [c.name for c in experiment.missing_cells(o, plan)]
     assert again == [c.name for c in cells[1:]]
+
+
+def test_a_cell_that_ends_costs_no_other(scratch, capsys):
+    """Goal: whatever ends a measurement, the others are made, and the report
+    says what is lacking."""
+    (scratch / "tiny.json").write_text(json.dumps(PLAN))
+    plan = plans.load_plan(scratch, "tiny", "full")
+    o = argparse.Namespace(seed=1, out=scratch, redo_bad=False)
+    seen = []
+
+    class Broken(plans.Cell):
+        def run(self, environment):
+            seen.append(self.name)
+            self.directory.mkdir(parents=True)
+            raise ConnectionResetError("gone\nfor good")
+    original, plans.Cell = plans.Cell, Broken
+    try:
+        experiment.run_all(o, {"tiny": plan}, None)
+        cells = plans.cells_of(o, "tiny", plan)
+    finally:
+        plans.Cell = original
+    assert seen == [cell.name for cell in cells] and len(seen) == 4
+    assert all("not measured: for good" in cell.why_not() for cell in cells)
+    assert capsys.readouterr().err.count("FAILED: gone") == 4
 
 
 def test_pauses(scratch):
