@@ -230,12 +230,48 @@ say_pause(const struct telling *tl, const struct claim *c, struct line *l)
 		    pause_cause(c->pause, cause));
 }
 
+/* What the server did with the request: had it wait, computed, in vain. */
+static void
+say_server(const struct telling *tl, const struct claim *c, struct line *l)
+{
+	char who[2 * NAME_SIZE], other[NAME_SIZE];
+
+	if (c->cause == TALE_CAUSE_WORK || c->cause == TALE_CAUSE_LOW_IPC ||
+	    c->cause == TALE_CAUSE_SLOW_CLOCK)
+		words_say(l, "%s computed", subject(tl, c, who, sizeof(who)));
+	else
+		words_server(tl, c->attempt, who);
+	switch ((int)c->cause) {
+	case TALE_CAUSE_LOW_IPC:
+		words_say(l, " at IPC %.2f (usual %.2f)",
+		    (double)tale_low(c->value) / 1000,
+		    (double)tale_high(c->value) / 1000);
+		break;
+	case TALE_CAUSE_SLOW_CLOCK:
+		words_say(l, " on CPU %d at %.2f of its nominal clock", c->cpu,
+		    (double)tale_low(c->value) / 1000);
+		break;
+	case TALE_CAUSE_BACKEND_QUEUE:
+		words_say(l, "it waited in %s", who);
+		if (c->tid != 0)
+			words_say(l, "'s socket; %s was busy with other work",
+			    words_thread(tl, c->tid, other, sizeof(other)));
+		else
+			words_say(l, "'s queue");
+		break;
+	case TALE_CAUSE_CLASS_LOADING:
+		words_say(l, "%s was loading and compiling classes", who);
+		break;
+	case TALE_CAUSE_SWITCHED:
+		words_say(l, "%s had it, whose answer was not used", who);
+		break;
+	}
+}
+
 /* The sentence about a cause, without its share, from its longest piece. */
 static void
 say_cause(const struct telling *tl, const struct claim *c, struct line *l)
 {
-	char who[2 * NAME_SIZE], other[NAME_SIZE];
-
 	switch (c->cause) {
 	case TALE_CAUSE_UNKNOWN:
 		words_say(l, "not explained");
@@ -255,28 +291,12 @@ say_cause(const struct telling *tl, const struct claim *c, struct line *l)
 		words_say(l, "the connection waited to be accepted");
 		break;
 	case TALE_CAUSE_BACKEND_QUEUE:
-		words_say(
-		    l, "it waited in %s", words_server(tl, c->attempt, who));
-		if (c->tid != 0)
-			words_say(l, "'s socket; %s was busy with other work",
-			    words_thread(tl, c->tid, other, sizeof(other)));
-		else
-			words_say(l, "'s queue");
-		break;
 	case TALE_CAUSE_WORK:
-		words_say(l, "%s computed", subject(tl, c, who, sizeof(who)));
-		break;
 	case TALE_CAUSE_LOW_IPC:
-		words_say(l, "%s computed at IPC %.2f (usual %.2f)",
-		    subject(tl, c, who, sizeof(who)),
-		    (double)tale_low(c->value) / 1000,
-		    (double)tale_high(c->value) / 1000);
-		break;
 	case TALE_CAUSE_SLOW_CLOCK:
-		words_say(l,
-		    "%s computed on CPU %d at %.2f of its nominal clock",
-		    subject(tl, c, who, sizeof(who)), c->cpu,
-		    (double)tale_low(c->value) / 1000);
+	case TALE_CAUSE_CLASS_LOADING:
+	case TALE_CAUSE_SWITCHED:
+		say_server(tl, c, l);
 		break;
 	case TALE_CAUSE_RUNQ:
 	case TALE_CAUSE_PREEMPTED:
@@ -294,10 +314,6 @@ say_cause(const struct telling *tl, const struct claim *c, struct line *l)
 	case TALE_CAUSE_EXIT:
 		say_pause(tl, c, l);
 		break;
-	case TALE_CAUSE_CLASS_LOADING:
-		words_say(l, "%s was loading and compiling classes",
-		    words_server(tl, c->attempt, who));
-		break;
 	case TALE_CAUSE_DELAYED_ACK:
 	case TALE_CAUSE_RETRANSMIT:
 	case TALE_CAUSE_WINDOW:
@@ -305,10 +321,6 @@ say_cause(const struct telling *tl, const struct claim *c, struct line *l)
 	case TALE_CAUSE_CORK:
 	case TALE_CAUSE_HELD:
 		say_tcp(tl, c, l);
-		break;
-	case TALE_CAUSE_SWITCHED:
-		words_say(l, "%s had it, whose answer was not used",
-		    words_server(tl, c->attempt, who));
 		break;
 	case TALE_CAUSE_BLIND:
 		words_say(l, "the observer was away");
