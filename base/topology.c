@@ -133,6 +133,26 @@ topology_close(struct topology **tp)
 }
 
 unsigned
+topology_neighbours(const struct topology *t, int cpu, cpu_set_t *out)
+{
+	cpu_set_t lanes;
+	unsigned i, lane;
+
+	for (i = 0; i < t->cores; i++) {
+		CPU_ZERO(&lanes);
+		for (lane = 0; lane < t->core[i].lanes; lane++)
+			CPU_SET((size_t)t->core[i].cpu[lane], &lanes);
+		if (cpu < 0 || !CPU_ISSET((size_t)cpu, &lanes))
+			continue;
+		CPU_CLR((size_t)cpu, &lanes);
+		*out = lanes;
+		return t->core[i].lanes - 1;
+	}
+	CPU_ZERO(out);
+	return 0;
+}
+
+unsigned
 topology_cpus(const struct topology *t)
 {
 	return t->cpus;

@@ -50,6 +50,13 @@ unsigned topology_cpus(const struct topology *t);
 unsigned topology_cores(const struct topology *t);
 unsigned topology_lanes(const struct topology *t);
 
+/*
+ * topology_neighbours(t, cpu, out):
+ * The other lanes of a CPU's core, of those that we may run on; returns how
+ * many.  None if the CPU is not among ours.
+ */
+unsigned topology_neighbours(const struct topology *t, int cpu, cpu_set_t *out);
+
 /* The cgroup's CPU quota in CPUs (1.5 = one and a half), 0 if unlimited. */
 double topology_quota(const struct topology *t);
 

@@ -9,6 +9,7 @@
 #define TAILOR_TAILORCTL_PROBE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #define PROBE_TEXT 320
 
@@ -37,6 +38,15 @@ void probe_counters(struct finding *f);
  */
 struct json;
 void probe_costs(struct json *j);
+
+/*
+ * probe_neighbour(t, cpu, text, size):
+ * Who shares a core with an observer on cpu (-1: not pinned) and may be slowed
+ * by it, and how to measure that.
+ */
+struct topology;
+void
+probe_neighbour(const struct topology *t, int cpu, char *text, size_t size);
 
 /*
  * probe_observer(options, j):

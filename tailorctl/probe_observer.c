@@ -16,6 +16,7 @@
 #include "base/topology.h"
 #include "profiler/profiler.h"
 #include "tailorctl/ask.h"
+#include "tailorctl/field.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/probe.h"
 #include "tailorctl/samples.h"
@@ -24,6 +25,7 @@
 #define SLEEP_NS 200000 /* the default of profiler.poll */
 #define BLIND_NS (10 * NS_PER_MS)
 #define PREFIX "tailor_profiler_"
+#define INDENT 17
 
 /* Its counters at one moment; then what they grew by. */
 struct account {
@@ -31,6 +33,13 @@ struct account {
 	double blind, blind_s, blind_max_s;
 	double cycles[PROFILER_PART_COUNT];
 	double period[PROFILER_PERIODS]; /* sweeps under 2^i ns, not 2^(i-1) */
+};
+
+/* Which observer it is. */
+struct observer {
+	char whose[64];
+	int cpu;		    /* it is pinned to, or -1 */
+	char neighbour[PROBE_TEXT]; /* whom it may cost something */
 };
 
 static void
@@ -178,35 +187,39 @@ account_subtract(struct account *a, const struct account *before)
 		a->period[i] -= before->period[i];
 }
 
+static enum profiler_poll
+poll_of(enum topology_poll poll)
+{
+	switch (poll) {
+	case TOPOLOGY_POLL_SPIN:
+		return PROFILER_POLL_SPIN;
+	case TOPOLOGY_POLL_RELAX:
+		return PROFILER_POLL_RELAX;
+	case TOPOLOGY_POLL_SLEEP:
+		break;
+	}
+	return PROFILER_POLL_SLEEP;
+}
+
 /* As a tailor would be placed here. */
 static void
-plan_options(struct profiler_options *o)
+plan_options(struct profiler_options *o, const struct topology *t)
 {
-	struct topology_plan plan = {
-	    .observer_cpu = -1, .poll = TOPOLOGY_POLL_SLEEP};
-	struct topology *t;
+	struct topology_plan plan;
 
-	if (topology_open(&t, NULL) == 0) {
-		topology_plan(t, &plan);
-		topology_close(&t);
-	}
+	o->cpu = -1;
+	o->poll = PROFILER_POLL_SLEEP;
+	if (t == NULL)
+		return;
+	topology_plan(t, &plan);
 	o->cpu = plan.observer_cpu;
-	switch (plan.poll) {
-	case TOPOLOGY_POLL_SPIN:
-		o->poll = PROFILER_POLL_SPIN;
-		return;
-	case TOPOLOGY_POLL_RELAX:
-		o->poll = PROFILER_POLL_RELAX;
-		return;
-	case TOPOLOGY_POLL_SLEEP:
-		o->poll = PROFILER_POLL_SLEEP;
-		return;
-	}
+	o->poll = poll_of(plan.poll);
 }
 
 /* An observer of our own for a second.  0 or a negative errno. */
 static int
-account_own(struct account *a, const char **poll)
+account_own(
+    struct account *a, struct observer *observer, const struct topology *t)
 {
 	struct profiler_options options = {
 	    .sleep_ns = SLEEP_NS, .channels_max = 1, .blind_ns = BLIND_NS};
@@ -216,8 +229,11 @@ account_own(struct account *a, const char **poll)
 
 	if (err < 0)
 		return err;
-	plan_options(&options);
-	*poll = profiler_poll_name(options.poll);
+	plan_options(&options, t);
+	observer->cpu = options.cpu;
+	snprintf(observer->whose, sizeof(observer->whose),
+	    "one of our own that watches nothing (%s)",
+	    profiler_poll_name(options.poll));
 	err = profiler_new(&p, &options);
 	if (err < 0)
 		goto out;
@@ -252,7 +268,7 @@ period_under(const struct account *a, double part)
 }
 
 static void
-print_account(const struct account *a, const char *whose)
+print_account(const struct account *a, const struct observer *observer)
 {
 	static const double part[] = {.5, .9, .99, .999};
 	static const char *const name[] = {"p50", "p90", "p99", "p99.9"};
@@ -260,7 +276,7 @@ print_account(const struct account *a, const char *whose)
 	double sum = 0;
 	unsigned i;
 
-	printf("\nThe observer, %s, over %.1f s\n", whose, a->at_s);
+	printf("\nThe observer, %s, over %.1f s\n", observer->whose, a->at_s);
 	printf("     samples     %s/s\n",
 	    plain_count(text[0], a->sweeps / a->at_s));
 	printf("     period     ");
@@ -284,17 +300,21 @@ print_account(const struct account *a, const char *whose)
 		    profiler_part_name(i), mean);
 		sum += mean;
 	}
-	printf("; together %.0f cycles\n", sum);
+	printf("; together %.0f cycles\n     %-12s", sum, "beside it");
+	plain_wrap(stdout, observer->neighbour, INDENT);
 }
 
 static void
-write_account(const struct account *a, const char *whose, struct json *j)
+write_account(
+    const struct account *a, const struct observer *observer, struct json *j)
 {
 	unsigned i;
 
 	json_key(j, "observer");
 	json_object_begin(j);
-	json_key_string(j, "of", whose);
+	json_key_string(j, "of", observer->whose);
+	json_key_int(j, "cpu", observer->cpu);
+	json_key_string(j, "neighbour", observer->neighbour);
 	json_key_double(j, "seconds", a->at_s);
 	json_key_double(j, "samples_per_s", a->sweeps / a->at_s);
 	json_key_double(j, "period_p50_under_ns", period_under(a, .5));
@@ -313,12 +333,33 @@ write_account(const struct account *a, const char *whose, struct json *j)
 	json_object_end(j);
 }
 
+/* The CPU of the running tailor's observer, -1 if it is not pinned. */
+static int
+ask_cpu(const struct options *o)
+{
+	struct answer answer;
+	cJSON *tree;
+	int cpu;
+
+	if (ask_ok(o, "GET", "/info", &answer) < 0)
+		return -1;
+	tree = cJSON_ParseWithLength(answer.reply.body, answer.reply.length);
+	cpu = (int)field_number(tree, "observer_cpu", -1);
+	cJSON_Delete(tree);
+	answer_fini(&answer);
+	return cpu < CPU_SETSIZE ? cpu : -1;
+}
+
 /* Of the running tailor over a second.  0, or -1 after a message. */
 static int
-account_running(struct account *a, const struct options *o)
+account_running(
+    struct account *a, struct observer *observer, const struct options *o)
 {
 	struct account before;
 
+	snprintf(observer->whose, sizeof(observer->whose),
+	    "of the tailor that runs");
+	observer->cpu = ask_cpu(o);
 	if (account_ask(&before, o) < 0)
 		return -1;
 	wait_a_second();
@@ -331,27 +372,30 @@ account_running(struct account *a, const struct options *o)
 int
 probe_observer(const struct options *o, struct json *j)
 {
-	char whose[64] = "of the tailor that runs";
-	const char *poll = "";
+	struct observer observer = {.cpu = -1};
+	struct topology *t = NULL;
 	struct account a = {0};
 	int err;
 
+	if (topology_open(&t, NULL) < 0)
+		t = NULL;
 	if (ask_finds(o)) {
-		if (account_running(&a, o) < 0)
-			return -1;
+		err = account_running(&a, &observer, o);
 	} else {
-		err = account_own(&a, &poll);
-		if (err < 0) {
+		err = account_own(&a, &observer, t);
+		if (err < 0)
 			fprintf(stderr, "tailorctl: an observer: %s\n",
 			    strerror(-err));
-			return -1;
-		}
-		snprintf(whose, sizeof(whose),
-		    "one of our own that watches nothing (%s)", poll);
 	}
+	if (t != NULL)
+		probe_neighbour(t, observer.cpu, observer.neighbour,
+		    sizeof(observer.neighbour));
+	topology_close(&t);
+	if (err < 0)
+		return -1;
 	if (j != NULL)
-		write_account(&a, whose, j);
+		write_account(&a, &observer, j);
 	else
-		print_account(&a, whose);
+		print_account(&a, &observer);
 	return 0;
 }

@@ -91,21 +91,14 @@ bench_window_end(const struct bench *b, struct bench_window *w)
 static bool
 siblings(int one, int other)
 {
-	char path[80], text[256] = "";
-	cpu_set_t set;
-	FILE *f;
+	struct topology *t;
+	cpu_set_t beside;
 
-	snprintf(path, sizeof(path),
-	    "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", one);
-	f = fopen(path, "re");
-	if (f == NULL)
+	if (topology_open(&t, NULL) < 0)
 		return false;
-	if (fgets(text, sizeof(text), f) != NULL)
-		text[strcspn(text, "\n")] = '\0';
-	fclose(f);
-	CPU_ZERO(&set);
-	return topology_parse_cpus(text, &set) == 0 &&
-	       CPU_ISSET((size_t)other, &set);
+	topology_neighbours(t, one, &beside);
+	topology_close(&t);
+	return CPU_ISSET((size_t)other, &beside);
 }
 
 /* The host may move our CPUs: a line's way is measured again and again. */
@@ -133,17 +126,19 @@ bench_run(struct bench_result *out, const struct bench_options *options,
 	struct bench b = {.o = options, .r = out, .progress = progress};
 	struct instant begun;
 	uint64_t pushed;
-	int err = workload_pin(options->observer_cpu);
+	int err;
 
-	if (err < 0)
-		return err;
 	if (options->piece_ns < NS_PER_MS ||
 	    options->piece_ns > 3600 * NS_PER_S)
 		return -EINVAL;
 	memset(out, 0, sizeof(*out));
+	/* Before we are pinned: then no other CPU is ours. */
+	out->siblings = siblings(options->producer_cpu, options->observer_cpu);
+	err = workload_pin(options->observer_cpu);
+	if (err < 0)
+		return err;
 	out->hz = cycles_hz();
 	out->clock_step = (double)cycles_step();
-	out->siblings = siblings(options->producer_cpu, options->observer_cpu);
 	b.w = aligned_alloc(_Alignof(struct workload), sizeof(*b.w));
 	if (b.w == NULL)
 		return -ENOMEM;

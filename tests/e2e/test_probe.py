@@ -53,6 +53,7 @@ def test_without_privilege(build):
     # Goal: where no tailor runs, an observer of the probe's own is told of:
     # how often it looked, for how long it was blind, what it cost.
     seen = found["observer"]
+    assert seen["neighbour"]
     if seen["of"] != "of the tailor that runs":
         assert seen["of"].startswith("one of our own")
         assert seen["samples_per_s"] > 0 and 0 < seen["cpu_part"] <= 1.5
