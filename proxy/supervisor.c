@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -152,17 +153,31 @@ child_output(const struct config_server *c)
 	return open(c->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 }
 
+/* A handler of ours would tell our loop of the child's signals, through the
+ * socket pair that both have; what we ignore for its sake, it may want. */
+static void
+child_signals(void)
+{
+	struct sigaction action;
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		if (i == SIGPIPE || (sigaction(i, NULL, &action) == 0 &&
+					action.sa_handler != SIG_DFL &&
+					action.sa_handler != SIG_IGN))
+			signal(i, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* In the child: only calls that are safe after fork in a threaded program. */
 static void
 child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
     char **environment)
 {
-	sigset_t none;
 	int null = open("/dev/null", O_RDONLY);
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
+	child_signals();
 	setpgid(0, 0); /* a Ctrl-C at the terminal is ours to pass on */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	privileges_core_restore();
@@ -180,6 +195,25 @@ child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
 	environ = environment;
 	execvp(c->argv[0], c->argv);
 	_exit(NOT_STARTED + 1);
+}
+
+/* fork, with no signal between that and the child's own handling of them. */
+static pid_t
+child_fork(void)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid != 0) {
+		int err = errno;
+
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		errno = err;
+	}
+	return pid;
 }
 
 /* Ours, with the configured changes and the way to our channels. */
@@ -221,7 +255,7 @@ server_launch(struct server *s)
 		err = -ENOMEM;
 		goto fail;
 	}
-	s->pid = fork();
+	s->pid = child_fork();
 	if (s->pid == 0)
 		child_exec(c, pin ? &cpus : NULL, output, environment);
 	if (s->pid < 0) {

@@ -4,6 +4,7 @@ and no request notices; what is not well is found."""
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -223,6 +224,22 @@ def test_exit_is_logged_once(tailor, scratch):
                "it is ready again")
     lines = [x for x in t.lines if " server_exited " in x]
     assert len(lines) == 1 and "signal 9" in lines[0]
+
+
+def test_signals_of_a_child_are_its_own(tailor, scratch):
+    # Goal: a child that is told to end before it has become its program ends,
+    # and Tailor does not take that for a signal of its own.
+    looking = {"PATH": ":".join("/" * 60_000)}  # which takes it a while
+    server = launched("a", scratch, environment=looking)
+    server["launch"]["command"] = ["no-such-program"]
+    t = tailor(server, ready=False)
+    for i in range(5):
+        pids = wait_until(lambda: re.findall(
+            r"server_launched server=a pid=(\d+)", t.log)[i:], "a launch")
+        os.kill(int(pids[0]), signal.SIGTERM)
+        wait_until(lambda: t.log.count(" server_exited ") > i, "its end")
+    assert t.log.count('how="signal 15"') > 0
+    assert t.running() and " stopping " not in t.log
 
 
 # --- health checks in service -------------------------------------------------
