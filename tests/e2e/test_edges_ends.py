@@ -150,12 +150,26 @@ def test_16_304_with_a_length_from_a_loser(pair):
 
 # 17 --------------------------------------------------------------------------
 
-def test_17_restart_during_warm_up(pair, tailor):
-    # Goal: a server that dies again while it warms up gets no client's
-    # request, and is ready after a warm-up that was whole.
+def die(pair, t):
+    pair.b.stop()
+    hazard(t, "b", "begin", "exit")
+    with t.client() as c:
+        assert c.get("/meanwhile").body == b"a"
+    pair.b.listen()
+
+
+def never_answer(pair, t):
+    t.wait_metric('tailor_warmup_failures_total{server="b"}', 1)
+
+
+@pytest.mark.parametrize("fail", [die, never_answer])
+def test_17_warm_up_fails(pair, tailor, fail):
+    # Goal: a server that dies again while it warms up, or never answers,
+    # gets no client's request, keeps no connection for ever, and is ready
+    # after a warm-up that was whole.
     pair.a.serve()
     pair.b.serve()
-    t = tailor(pair.a, pair.b, warmup={
+    t = tailor(pair.a, pair.b, proxy={"request_timeout": "1s"}, warmup={
         "requests": 3, "concurrency": 1, "rate": 1000, "max": "60s",
         "p95_factor": 1000})
     t.wait_server("a", state="ready")
@@ -168,10 +182,7 @@ def test_17_restart_during_warm_up(pair, tailor):
         t.wait_server("b", state="warming")
         held = pair.b.expect()
         assert held.get("tailor-warmup") == "1"
-        pair.b.stop()
-        hazard(t, "b", "begin", "exit")
-        assert c.get("/meanwhile").body == b"a"
-        pair.b.listen()
+        fail(pair, t)
         warm = []
         pair.b.serve(lambda r: warm.append(r.get("tailor-warmup"))
                      or response(200, b"b"))
@@ -179,28 +190,6 @@ def test_17_restart_during_warm_up(pair, tailor):
         assert len(warm) >= 3 and set(warm) == {"1"}
         hazard(t, "a", "begin")
         assert c.get("/after").body == b"b"
-    settled(t)
-
-
-def test_17_warm_up_without_answer(pair, tailor):
-    # Goal: a server that takes warm-up requests and never answers keeps no
-    # connection for ever, and is ready once it does answer.
-    pair.a.serve()
-    pair.b.serve()
-    t = tailor(pair.a, pair.b, proxy={"request_timeout": "300ms"}, warmup={
-        "requests": 2, "concurrency": 1, "rate": 1000, "max": "60s",
-        "p95_factor": 1000})
-    t.wait_server("a", state="ready")
-    with t.client() as c:
-        for i in range(5):
-            assert c.get(f"/{i}").status == 200
-    t.wait_server("b", state="ready")
-    pair.b.script()
-    hazard(t, "b", "begin", "exit")
-    assert pair.b.expect().get("tailor-warmup") == "1"  # and no more of it
-    t.wait_metric('tailor_warmup_failures_total{server="b"}', 1)
-    pair.b.serve()
-    t.wait_server("b", state="ready")
     settled(t)
 
 
