@@ -34,6 +34,8 @@ What a test can ask for:
                       thread, answer(request) gives the bytes
   load(url, *options) runs tailor-load and gives its Result; start=True does
                       not wait for its end
+  ctl(*arguments)     runs tailorctl; ask(...) asks the stub admin (support/
+                      admin.py), whose answers the test writes, with it
   build               pathlib.Path of the programs under test
   scratch             a short-named temporary directory (Unix sockets' paths
                       are limited to 107 bytes)
@@ -47,6 +49,7 @@ servers have seen.
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -55,10 +58,12 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from support import jvm as jvms  # noqa: E402
+from support.admin import Admin  # noqa: E402
 from support.load import Load, Stub  # noqa: E402
 from support.process import Tailor  # noqa: E402
 from support.process import free_port as process_free_port  # noqa: E402
 from support.upstream import Upstream  # noqa: E402
+from support.wait import PATIENCE_S  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -220,3 +225,48 @@ def stub():
 def load(build, scratch):
     """Runs tailor-load."""
     return Load(build, scratch)
+
+
+# --- tailorctl ----------------------------------------------------------------
+
+@pytest.fixture
+def admin(scratch):
+    """An admin socket whose answers the test writes."""
+    server = Admin(scratch / "admin.sock")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def ctl(build):
+    """Runs tailorctl; no output may be wider than 80 columns."""
+    def run(*arguments, env=None, wide=False, before=()):
+        result = subprocess.run(
+            [*before, build / "tailorctl", *arguments],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S,
+            check=False, env={**os.environ, "TZ": "UTC", **(env or {})})
+        result.out = result.stdout.decode()
+        result.err = result.stderr.decode()
+        if not wide:
+            for line in (result.out + result.err).splitlines():
+                assert len(line) <= 80, line
+        return result
+    return run
+
+
+@pytest.fixture
+def bare(ctl):
+    """The same without capabilities, so that nothing is measured that needs
+    them."""
+    def run(*arguments, **more):
+        return ctl(*arguments, before=["setpriv", "--bounding-set=-all",
+                                       "--inh-caps=-all"], **more)
+    return run if os.geteuid() == 0 else ctl
+
+
+@pytest.fixture
+def ask(ctl, admin):
+    """Runs tailorctl against the stub."""
+    def run(*arguments, **more):
+        return ctl("--admin", admin.path, *arguments, **more)
+    return run

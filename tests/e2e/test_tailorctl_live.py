@@ -1,0 +1,98 @@
+"""Goal: tailorctl understands what a running tailor answers."""
+
+import json
+import re
+
+from support.wait import wait_until
+
+
+def test_known_traffic(ctl, upstream, tailor):
+    """Goal: log -q, hist and top count what was really asked."""
+    active, backup = upstream("active").serve(), upstream("backup").serve()
+    t = tailor(active, backup, slow={"target": "0"})
+    t.wait_server("backup", state="ready")
+
+    def ask(*arguments):
+        result = ctl("-a", t.admin, *arguments, wide=True)
+        assert result.returncode == 0, result.err
+        return result.out
+
+    def requests(query):
+        return [json.loads(line)
+                for line in ask("log", "-drj", "-q", query).splitlines()]
+
+    with t.client() as client:
+        for i in range(7):
+            client.get(f"/a?{i}")
+    t.ask("/switch", method="POST")
+    t.wait_server("backup", active=True)
+    with t.client() as client:
+        for i in range(4):
+            client.get(f"/b?{i}")
+        client.request("GET", "/%zz")
+        client.response()
+    wait_until(lambda: len(requests("total")) >= 11, "all are in the stream")
+    mine = requests("total and bytes")
+    assert len([r for r in mine if r["server"] == "active"]) == 7
+    assert len(requests('server == "backup" and status == 200')) >= 4
+    assert requests('server == "active" and total > 1m') == []
+    fastest = min(r["total"] for r in mine)
+    assert len(requests(f"total <= {fastest}")) == 1
+    lines = ask("log", "--dump", "--requests").splitlines()
+    assert len([x for x in lines if " active " in x]) == 7
+    for line in lines:
+        assert len(line) <= 80
+
+    hist = json.loads(ask("hist", "-d", "-j"))
+    assert hist["servers"] == ["active", "backup"]
+    assert sum(b["requests"][0] for b in hist["buckets"]) == 7
+    assert sum(b["requests"][1] for b in hist["buckets"]) >= 4
+    text = ask("hist", "--dump")
+    assert "|" in text and "#" in text and "p99" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+    wait_until(lambda: t.metrics()["tailor_tales"] >= 11, "they are kept")
+    rows = json.loads(ask("top", "-1", "-j", "--by", "path"))["rows"]
+    paths = {row["name"]: row["count"] for row in rows}
+    assert (paths["/a"], paths["/b"]) == (7, 4)
+    rows = json.loads(ask("top", "-1", "-j"))["rows"]
+    assert sum(row["count"] for row in rows) == sum(paths.values())
+    costs = [row["cost_ns"] for row in rows]
+    assert costs == sorted(costs, reverse=True)
+    for by in ("cause", "path", "cpu", "waker"):
+        text = ask("top", "-d", "--by", by)
+        assert all(len(line) <= 80 for line in text.splitlines())
+    one = json.loads(ask("slow", "-j", "--path", "/b", "-n", "1"))["slow"][0]
+    assert one["target"].startswith("/b")
+    assert "<svg " in ask("why", one["id"], "--svg")
+    assert ask("pin", one["id"]) == "pinned\n"
+
+
+def test_with_a_real_tailor(ctl, upstream, tailor):
+    """Goal: every command understands what a tailor really answers."""
+    active, backup = upstream("active").serve(), upstream("backup").serve()
+    t = tailor(active, backup, slow={"target": "0"})
+    t.wait_server("backup", state="ready")
+
+    def ask(*arguments, **more):
+        result = ctl("-a", t.admin, *arguments, **more)
+        assert result.returncode == 0, result.err
+        return result.out
+
+    with t.client() as client:
+        request_id = client.get("/some?q=1").get("x-request-id")
+    assert re.search(r"^\* active +ready", ask("servers"), re.M)
+    assert re.search(r"^  backup +ready", ask("servers"), re.M)
+    wait_until(lambda: "GET /some?q=1" in ask("slow"), "it is listed")
+    assert f"why {request_id}" in ask("slow")
+    assert "/some?q=1" in ask("why", request_id)
+    json.loads(ask("why", request_id, "--json", wide=True))
+    assert "tailor_connections_total" in ask("stat", "-1", "--all")
+    assert f"pid: {t.pid}" in ask("info", wide=True)
+    assert ask("ready")
+    events = ask("log", "--dump")
+    assert "proxy_receive" in events and "proxy_finish" in events
+    assert ask("switch") == "active: backup\n"
+    t.wait_server("backup", active=True)
+    result = ctl("-a", t.admin, "why", "no-such-request")
+    assert result.returncode == 1 and result.err.count("\n") == 1

@@ -1,0 +1,155 @@
+"""Goal: tailorctl log reads a stream; a small program
+(talechain_stream.c) writes one."""
+
+import json
+import re
+import select
+import signal
+import subprocess
+
+import pytest
+
+from support.admin import http
+from support.wait import PATIENCE_S
+
+
+@pytest.fixture
+def stream(build, scratch):
+    """Starts the little writer of a stream in /dev/shm and hands it over."""
+    path = f"/dev/shm/{scratch.name}"
+    children = []
+
+    def start(*arguments):
+        child = subprocess.Popen(
+            [build / "e2e" / "talechain_stream", path,
+             *[str(a) for a in arguments]],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert child.stdout.readline() == "ready\n"
+        children.append(child)
+        return child, path
+
+    yield start
+    for child in children:
+        child.stdin.close()
+        child.stdout.close()
+        assert child.wait(PATIENCE_S) == 0
+
+
+def test_log_dump(ctl, stream):
+    """Goal: the events there are, in words, wrapped at 80 columns."""
+    _, path = stream(3)
+    result = ctl("log", "--dump", "--stream", path)
+    assert result.returncode == 0
+    lines = result.out.splitlines()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{9} 1 jvm_gc_begin "
+                        r"cause=allocation count=1", lines[0])
+    assert re.fullmatch(r"\S+ - proxy_receive request=0000000000000002",
+                        lines[1])
+    assert [line.strip() for line in lines[2:4]] == [
+        "in_flight=18446744073709551615 cookie=18446744073709551615",
+        "first_byte_ns=18446744073709551615"]
+    assert re.fullmatch(r"\S+ - type_beef", lines[4])
+    assert result.err == "3 events, 0 overtaken\n"
+
+
+def test_log_json_and_stop(ctl, stream):
+    """Goal: -k N stops after N; JSON numbers are exact."""
+    _, path = stream(9)
+    result = ctl("log", "-d", "-k", "2", "--json", "-s", path, wide=True)
+    events = [json.loads(line) for line in result.out.splitlines()]
+    assert [e["event"] for e in events] == ["jvm_gc_begin", "proxy_receive"]
+    assert events[1]["in_flight"] == 2**64 - 1
+
+
+def test_log_of_an_old_stream(ctl, stream):
+    """Goal: an old stream begins at the oldest event that still exists."""
+    _, path = stream(5000)
+    result = ctl("log", "-d", "-s", path)
+    shown, lost = map(int, re.findall(r"\d+", result.err))
+    counts = [int(n) for n in re.findall(r"count=(\d+)", result.out)]
+    assert 900 < shown <= 1024 and lost == 0
+    assert counts[-1] >= 4997 and counts[0] > 5000 - 1024
+
+
+def follow_until_output(writer, child):
+    """Write events until the follower, who begins at "now", shows one."""
+    while not select.select([child.stdout], [], [], 0.01)[0]:
+        writer.stdin.write("1\n")
+        writer.stdin.flush()
+        assert writer.stdout.readline() == "written\n"
+        assert child.poll() is None
+
+
+def test_log_follows(build, stream, admin):
+    """Goal: events appear as they are written; SIGINT ends it well."""
+    writer, path = stream(100)
+    admin.answers["GET /stream"] = http(200, json.dumps({"path": path}))
+    with subprocess.Popen([build / "tailorctl", "-a", admin.path, "log"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as child:
+        follow_until_output(writer, child)
+        child.send_signal(signal.SIGINT)
+        lines = child.stdout.read().splitlines()
+        assert child.wait(PATIENCE_S) == 0
+        shown = [line for line in lines if re.match(r"\d\d:", line)]
+        assert child.stderr.read() == f"{len(shown)} events, 0 overtaken\n"
+        assert len(shown) < 100  # none of the old ones
+
+
+def test_log_ends_with_the_tailor(build, stream):
+    """Goal: when the stream goes away, say so instead of waiting for ever."""
+    writer, path = stream(0)
+    with subprocess.Popen([build / "tailorctl", "log", "-s", path],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as child:
+        follow_until_output(writer, child)
+        writer.stdin.close()
+        assert child.wait(PATIENCE_S) == 1
+        assert "the tailor has stopped" in child.stderr.read()
+
+
+def test_log_without_stream(ask, admin, scratch):
+    """Goal: no stream, or something else, is said and not followed."""
+    admin.answers["GET /stream"] = http(200, '{"path":null}')
+    assert "private" in ask("log").err
+    (scratch / "junk").write_bytes(b"\x00" * 8192)
+    for path in (scratch / "junk", scratch / "none"):
+        result = ask("log", "-s", str(path), wide=True)
+        assert result.returncode == 1 and result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("query, message", [
+    ("total >", "column 8: wants a value here"),
+    ("total > 20ms and speed", "column 18: requests have no field"),
+    ("event == x and speed == 3", "column 16: no event has a field"),
+    ("event == gc and total > 1ms", "column 1: requests have no field"),
+    ("(total", "column 1: this parenthesis is never closed"),
+    ("\x1b[2J", "column 1: "),
+])
+def test_wrong_queries(ctl, query, message):
+    """Goal: what is wrong with a query, and where; nothing is asked for."""
+    result = ctl("log", "-q", query)
+    assert (result.returncode, result.out) == (2, "")
+    assert message in result.err and "\x1b" not in result.err
+
+
+def test_log_query_of_events(ctl, stream):
+    """Goal: -q picks events by kind, by argument, by number."""
+    _, path = stream(9)
+
+    def events(query):
+        result = ctl("log", "-d", "-j", "-s", path, "-q", query, wide=True)
+        assert result.returncode == 0, result.err
+        return [json.loads(line) for line in result.out.splitlines()]
+
+    everything = events("event")
+    assert len(everything) == 9
+    gc = events("event == jvm_gc_begin")
+    assert gc == [e for e in everything if e.get("event") == "jvm_gc_begin"]
+    assert events("event == jvm_gc_begin and count > 1") == [
+        e for e in gc if e["count"] > 1]
+    assert events("cause ~ alloc") == [e for e in gc if e["cause"] == 1]
+    assert events("in_flight == 18446744073709551615")
+    assert events("not event ~ gc and not event == proxy_receive") == [
+        e for e in everything
+        if e.get("event") not in ("jvm_gc_begin", "proxy_receive")]

@@ -1,0 +1,109 @@
+"""Goal: tailorctl finds its tailor, and says how it is used."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from support.admin import http
+
+
+def test_no_tailor(ctl, scratch):
+    """Goal: without a tailor, say where was looked and what to do."""
+    env = {"XDG_RUNTIME_DIR": str(scratch), "TAILOR_ADMIN": ""}
+    result = ctl("servers", env=env, wide=True)
+    assert result.returncode == 1
+    assert "no running tailor was found" in result.err
+    assert f"{scratch}/tailor/admin.sock" in result.err
+    assert "--admin" in result.err
+    result = ctl("-a", f"{scratch}/none.sock", "ready", wide=True)
+    assert (result.returncode, result.err.count("\n")) == (1, 1)
+
+
+def test_finding_it(ctl, admin, scratch):
+    """Goal: the environment names it, or it is in a usual place."""
+    admin.answers["GET /readyz"] = http(200, "ok\n")
+    assert ctl("ready", env={"TAILOR_ADMIN": admin.path}).returncode == 0
+    assert ctl("ready",
+               env={"TAILOR_ADMIN": f"unix:{admin.path}"}).returncode == 0
+    os.mkdir(scratch / "tailor")
+    os.rename(admin.path, scratch / "tailor" / "admin.sock")
+    env = {"TAILOR_ADMIN": "", "XDG_RUNTIME_DIR": str(scratch)}
+    if not os.path.exists("/run/tailor/admin.sock"):
+        assert ctl("ready", env=env).returncode == 0
+
+
+def test_over_tcp(ctl, upstream):
+    """Goal: HOST:PORT works as well as a path."""
+    server = upstream("admin")
+
+    def answer(request):
+        request.send(http(200, "ok\n"))
+        request.close()
+
+    server.serve(answer)
+    result = ctl("-a", server.address, "ready")
+    assert (result.returncode, result.out) == (0, "ok\n")
+
+
+@pytest.mark.parametrize("arguments", [
+    (), ("frob",), ("why",), ("why", "1", "2"), ("servers", "x"),
+    ("slow", "-n", "0"), ("slow", "-n", "1x"), ("slow", "-k", "1"),
+    ("ready", "-t", "nan"), ("ready", "-t", "-1"), ("--frob", "ready"),
+    ("completion", "csh"),
+])
+def test_wrong_usage(ctl, arguments):
+    """Goal: a wrong command line is exit status 2 and says what is wrong."""
+    result = ctl(*arguments)
+    assert result.returncode == 2 and result.err and not result.out
+
+
+def test_help_and_version(ctl):
+    """Goal: --help fits a terminal and names every command."""
+    result = ctl("--help")
+    assert result.returncode == 0
+    assert len(result.out.splitlines()) <= 50
+    for command in ("servers", "slow", "why", "stat", "log", "metrics",
+                    "pin", "top", "hist",
+                    "info", "ready", "switch", "probe", "completion", "events"):
+        assert f"\n  {command}" in result.out
+    assert re.fullmatch(r"tailorctl \d+\.\d+\.\d+\n", ctl("-V").out)
+
+
+def test_events(ctl):
+    """Goal: every event of the header, with its arguments, in 80 columns."""
+    out = ctl("events").out
+    header = (pathlib.Path(__file__).resolve().parents[2]
+              / "talechain/talechain.h").read_text()
+    known = re.findall(r"X\(\w+, (0x\w+), \"(\w+)\"", header)
+    assert len(known) > 30
+    for number, name in known:
+        assert re.search(rf"^{number} {name}\b", out, re.M), name
+    assert max(map(len, out.splitlines())) <= 80
+    assert "0x0101 wakeup to_tid to_pid context vector\n" in out
+    assert re.search(r"^kind .*: gc safepoint exit$", out, re.M)
+
+
+def test_completion(ctl, build):
+    """Goal: bash takes the script, and completes commands and options."""
+    script = ctl("completion", "bash", wide=True).out
+
+    def complete(*words):
+        done = subprocess.run(
+            ["bash", "-c", script + "COMP_WORDS=(\"$@\"); COMP_CWORD=$(("
+             "$# - 1)); _tailorctl; echo \"${COMPREPLY[*]}\"", "bash", *words],
+            capture_output=True, text=True, check=True)
+        assert not done.stderr
+        return done.stdout.split()
+
+    assert complete("tailorctl", "se") == ["servers"]
+    assert complete("tailorctl", "slow", "--nu") == ["--number"]
+    assert complete("tailorctl", "slow", "--ca") == ["--cause"]
+    assert complete("tailorctl", "why", "--ht") == ["--html"]
+    assert complete("tailorctl", "top", "--b") == ["--by"]
+    assert complete("tailorctl", "servers", "--nu") == []
+
+
+# What an observer counts in a second, and what is said of it.
