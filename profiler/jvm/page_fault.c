@@ -1,8 +1,9 @@
 /*
  * page_fault.c: the SIGBUS handler.  See page.h for the reasons.
  *
- * The handler uses nothing but atomics and mmap(), which on Linux is a bare
- * system call.  It runs on the thread that read the hole: the observer.
+ * The handler uses nothing but atomics, mmap() and nanosleep(), which on
+ * Linux are bare system calls.  It runs on the thread that read the hole: the
+ * observer.
  */
 #include "profiler/jvm/page_fault.h"
 
@@ -12,9 +13,15 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/instant.h"
+
 #define GUARDS 16
+/* So long a repair waits for memory; then the process dies of the signal. */
+#define FILL_PAUSE_NS (1 * NS_PER_MS)
+#define FILL_TRIES 1000
 
 /* start is stored last and cleared first: nonzero means the rest is valid. */
 static struct guard {
@@ -25,6 +32,23 @@ static struct guard {
 static pthread_mutex_t guards_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before; /* whose the signal was */
 static uintptr_t machine_page;
+
+/* Memory in place of the hole, as soon as there is some. */
+static bool
+fault_fill(uintptr_t at)
+{
+	struct timespec pause = {.tv_nsec = FILL_PAUSE_NS};
+
+	for (unsigned i = 0; i < FILL_TRIES; i++) {
+		/* A fixed address: the hole's own, whatever the cast loses. */
+		if (mmap((void *)at, machine_page, PROT_READ,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			0) != MAP_FAILED)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
 
 static bool
 fault_repair(uintptr_t at)
@@ -37,11 +61,7 @@ fault_repair(uintptr_t at)
 		if (start == 0 || at < start || at - start >= guards[i].bytes)
 			continue;
 		__atomic_store_n(guards[i].dead, 1, __ATOMIC_RELEASE);
-		at &= ~(machine_page - 1);
-		/* A fixed address: the hole's own, whatever the cast loses. */
-		return mmap((void *)at, machine_page, PROT_READ,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-			   0) != MAP_FAILED;
+		return fault_fill(at & ~(machine_page - 1));
 	}
 	return false;
 }

@@ -11,13 +11,11 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
@@ -26,7 +24,7 @@ from support.client import Client  # noqa: E402
 from support.message import Closed, Malformed, response  # noqa: E402
 from support.process import SANITIZER, Process, free_port  # noqa: E402
 from support.upstream import Upstream  # noqa: E402
-from support.wait import Late, wait_until  # noqa: E402
+from support.wait import wait_until  # noqa: E402
 
 KINDS = ["alloc", "accept", "connect", "write", "read", "event", "open"]
 HEAD, ENTRY, PATHS = 120, 120, 8192
@@ -99,12 +97,14 @@ class Page:
 
 
 class Servers:
-    """Two scripted servers that answer so that it can be checked."""
+    """Scripted servers that answer so that it can be checked; c has a Unix
+    socket."""
 
-    def __init__(self):
+    def __init__(self, directory):
         self.hedged = threading.Event()
         self.a, self.b = Upstream("a"), Upstream("b")
-        for server in (self.a, self.b):
+        self.c = Upstream("c", f"{directory}/c.sock")
+        for server in (self.a, self.b, self.c):
             server.serve(self._answer(server))
 
     def _answer(self, server):
@@ -135,32 +135,32 @@ class Servers:
 
     def errors(self):
         """What tailor wrote that is not HTTP; half a request is no wrong."""
-        return [e for e in self.a.errors + self.b.errors
+        return [e for e in self.a.errors + self.b.errors + self.c.errors
                 if " ended " not in e]
 
     def stop(self):
         self.a.stop()
         self.b.stop()
+        self.c.stop()
 
 
 class Tailor(Process):
     """One with the layer in it."""
 
-    def __init__(self, build, servers, directory, page):
+    def __init__(self, build, servers, directory, page, scene):
         self.directory = directory
         self.page = page
         self.port = free_port()
         self.admin = f"{directory}/admin.sock"
         self.servers = servers
         self.lines_of = {}  # of metrics, by format
-        os.makedirs(f"{directory}/store", exist_ok=True)
+        scene.prepare(self)
         path = f"{directory}/tailor.json"
         with open(path, "w", encoding="utf-8") as file:
-            file.write(CONFIG.format(
-                port=self.port, directory=directory, a=servers.a.address,
-                b=servers.b.address, name=os.path.basename(directory)))
+            json.dump(scene.config(self), file)
         super().__init__([f"{build}/faults/tailor", "-c", path],
-                         env={"TAILOR_FAULTS": page.path})
+                         env={"TAILOR_FAULTS": page.path}
+                         | scene.environment)
 
     def client(self):
         client = Client(("127.0.0.1", self.port))
@@ -212,176 +212,6 @@ class Tailor(Process):
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
-
-
-# What is launched as b is not who answers at its address: a script of ours
-# does, and what can fail is launching.
-CONFIG = """{{
-"listen": ["127.0.0.1:{port}"], "admin": "unix:{directory}/admin.sock",
-"servers": [{{"name": "a", "address": "{a}", "health": "/health"}},
-            {{"name": "b", "address": "{b}",
-              "launch": {{"command": ["/bin/sleep", "1000"], "cpus": ""}}}}],
-"warmup": {{"requests": 2}},
-"hedging": {{"timer_ratio": 1, "timer_delay": "20ms",
-             "drain_timeout": "2s", "budget_burst": 1000}},
-"proxy": {{"cpu": "none", "stop_timeout": "5s", "stop_idle": 0,
-           "websocket": true, "trailers_pass": true, "lingering": "1s",
-           "queue_timeout": "2s", "request_timeout": "3s",
-           "header_timeout": "2s", "body_timeout": "2s",
-           "idle_timeout": "4s", "write_timeout": "2s",
-           "upstream_idle_timeout": "2s", "tunnel_timeout": "4s"}},
-"profiler": {{"poll": "sleep", "cpu": "none", "kernel": "off", "rates": [],
-              "stream": "/dev/shm/tailor-{name}",
-              "channel_socket": "{directory}/channels.sock"}},
-"log": {{"level": "debug"}},
-"access_log": {{"path": "{directory}/access.log"}},
-"slow": {{"target": "1us", "store": "{directory}/store", "keep": 64}}
-}}
-"""
-
-
-# --- traffic: each goes through a part of tailor, and raises Wrong -----------
-
-def checked(answer, target, body=b""):
-    """An answer is the server's, or an error of Tailor's."""
-    if answer.status == 200 and answer.body != Servers.body(target, body):
-        raise Wrong(f"{target} was answered {answer.body[:80]!r}")
-    return answer
-
-
-def ask_plainly(t):
-    with t.client() as c:
-        for target in ("/one", "/two?size=300000", "/three"):
-            checked(c.get(target), target)
-
-
-def send_bodies(t):
-    for size in (100, 300_000):
-        with t.client() as c:
-            body = os.urandom(size)
-            c.request("POST", "/post", body=body)
-            checked(c.response(), "/post", body)
-    with t.client() as c:
-        c.send(b"PUT /put HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked"
-               b"\r\nExpect: 100-continue\r\n\r\n3\r\nabc\r\n")
-        c.send(b"0\r\n\r\n")
-        checked(c.response(), "/put", b"abc")
-
-
-def pipeline(t):
-    with t.client() as c:
-        for i in range(3):
-            c.request("GET", f"/{i}")
-        for i in range(3):
-            checked(c.response(), f"/{i}")
-
-
-def be_refused(t):
-    with t.client() as c:
-        c.send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
-        if c.response().status not in (400, 503):
-            raise Wrong("two hosts")
-
-
-def lose_a_server(t):
-    with t.client() as c:
-        checked(c.get("/die"), "/die")
-
-
-def hedge(t):
-    t.servers.hedged.clear()
-    with t.client() as c:
-        c.request("GET", "/hedge")
-        t.ask("/hazard?server=a&kind=gc&state=begin", "POST")
-        answer = c.response()
-        t.ask("/hazard?server=a&kind=gc&state=end", "POST")
-        checked(answer, "/hedge")
-
-
-def tunnel(t):
-    with t.client() as c:
-        c.send(ASK)
-        if c.response(interim=True).status != 101:
-            return
-        for data in (b"hello", b"y" * 60000):
-            c.send(data)
-            if c.exactly(len(data)) != data:
-                raise Wrong("a tunnel's bytes")
-        c.shutdown()
-        c.expect_end()
-
-
-def reload(t):
-    t.ask("/reload", "POST")
-
-
-def leave(t):
-    with t.client() as c:
-        c.request("GET", "/hedge")
-        c.reset()
-
-
-def analyze(t):
-    with t.client() as c:
-        c.get("/told", fields=[("X-Request-Id", "tale-1")])
-    with t.client() as c:
-        c.request("POST", "/.talechain/analyze",
-                  body=b'{"id":"tale-1","client":{"sched_ns":1}}')
-        c.response()
-        c.request("POST", "/.talechain/pin?id=tale-1")
-        c.response()
-    for form in FORMATS:
-        with t.client() as c:
-            c.get(f"/.talechain/timeline/tale-1?format={form}")
-        t.ask(f"/timeline/tale-1?format={form}")
-
-
-def ask_admin(t):
-    for target in ("/servers", "/slow", "/ledger", "/live.json", "/info"):
-        answer = t.ask(target)
-        try:
-            if answer.status == 200:
-                json.loads(answer.body)
-        except ValueError as error:
-            raise Wrong(f"{target}: {error}: {answer.body!r}") from None
-    for target in ("/live", "/healthz", "/readyz", "/stream", "/",
-                   "/nothing"):
-        t.ask(target)
-    for kind in ("text/plain", "application/openmetrics-text"):
-        answer = t.ask("/metrics", fields=[("Accept", kind)])
-        lines, before = answer.body.count(b"\n"), t.lines_of.get(kind, 0)
-        if answer.status == 200 and lines < before:
-            raise Wrong(f"/metrics without {before - lines} of its lines")
-        t.lines_of[kind] = max(lines, before)
-
-
-def act(t):
-    for target in ("/switch?server=b", "/switch?server=a",
-                   "/drain?server=b", "/ready?server=b", "/restart?server=b",
-                   "/log?level=info", "/log?level=debug"):
-        t.ask(target, "POST")
-
-
-def reopen_log(t):
-    t.signal(10)  # SIGUSR1
-    ask_plainly(t)
-
-
-PLAIN = [ask_plainly, send_bodies, pipeline, be_refused, lose_a_server,
-         tunnel, leave, reopen_log]
-TRAFFIC = PLAIN + [ask_admin, reload, analyze, act, hedge]  # of the admin too
-
-
-def perform(t, act_):
-    """One of the above.  Errors and ends are right; silence is not."""
-    try:
-        act_(t)
-    except TimeoutError:
-        raise Wrong(f"{act_.__name__}: silence") from None
-    except (OSError, Closed, Malformed, AssertionError):
-        pass
-    if not t.running():
-        raise Wrong(f"{act_.__name__}: tailor ended by itself")
 
 
 class Symbols:
@@ -445,7 +275,8 @@ class Rig:
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
         self.directory = tempfile.mkdtemp(prefix="tlf-")
-        self.servers = Servers()
+        self.root = ROOT
+        self.servers = Servers(self.directory)
         self.symbols = Symbols(self.build / "faults" / "tailor")
         self.number = 0
 
@@ -455,10 +286,10 @@ class Rig:
         page.record()
         return page
 
-    def start(self, page):
+    def start(self, page, scene):
         directory = f"{self.directory}/t{self.number}"
         os.mkdir(directory)
-        return Tailor(self.build, self.servers, directory, page)
+        return Tailor(self.build, self.servers, directory, page, scene)
 
     def end(self, t, may_fail=False):
         """Stop it; it must end well.  may_fail: status 1 is well too."""

@@ -3,8 +3,9 @@
  *
  * A case does one thing from its beginning to its end and says whether it
  * succeeded.  It is done with its 1st call failing, with its 2nd, and so on
- * until none is left to fail; each time it must come back, say 0 or a
- * negative errno, and leave nothing behind.  Speaks TAP.
+ * until none is left to fail, and again with all from the 1st on, from the
+ * 2nd on, ...; each time it must come back, say 0 or a negative errno, and
+ * leave nothing behind.  Speaks TAP.
  *
  * Usage: sweep ROOT [CASE...], ROOT being the tree's.
  */
@@ -22,9 +23,13 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
 
 #include "config/config.h"
+#include "proxy/outgoing.h"
 #include "proxy/peer.h"
+#include "proxy/reserve.h"
 #include "proxy/table.h"
 #include "talechain/pack.h"
 #include "talechain/store.h"
@@ -49,6 +54,11 @@ static const char *root;
 static char directory[] = "/dev/shm/tailor-sweep-XXXXXX";
 static struct scene scene;
 static struct tale *tale; /* of the scene */
+
+static const char launching[] =
+    "{\"listen\": [\"127.0.0.1:1\"], \"servers\": [{\"name\": \"a\","
+    " \"address\": \"127.0.0.1:2\", \"launch\": {\"command\": [\"/bin/true\","
+    " \"x\"], \"environment\": {\"A\": \"1\", \"B\": \"2\"}}}]}";
 
 /* --- cases: 0 or a negative errno ------------------------------------------ */
 
@@ -120,6 +130,33 @@ case_config_errors(void)
 	assert_true(err == -EINVAL || err == -ENOMEM);
 	config_errors_fini(&errors);
 	return err == -EINVAL ? 0 : err;
+}
+
+/* More errors than are told, and then a list that is right. */
+static int
+case_config_lists(void)
+{
+	struct config_errors errors = {0};
+	struct config *c = NULL;
+	char text[2048] = "{";
+	size_t n = 1;
+	int err;
+
+	for (int i = 0; i < 110; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+		    "%s\"none%d\": 1", i > 0 ? ", " : "", i);
+	text[n++] = '}';
+	err = config_parse(&c, text, n, "t", &errors);
+	assert_true(err == -EINVAL || err == -ENOMEM);
+	assert_null(c);
+	config_errors_fini(&errors);
+	if (err == -EINVAL)
+		err = config_parse(
+		    &c, launching, sizeof(launching) - 1, "t", &errors);
+	assert_true(err == 0 || err == -EINVAL || err == -ENOMEM);
+	config_free(&c);
+	config_errors_fini(&errors);
+	return err == -EINVAL ? -ENOMEM : err;
 }
 
 static int
@@ -301,6 +338,50 @@ case_tables(void)
 	return r == NULL ? -ENOMEM : err;
 }
 
+/* A request that is half written when it is no longer wanted. */
+static int
+case_outgoing(void)
+{
+	char head[] = "GET / HTTP/1.1\r\n\r\n";
+	struct outgoing o = {.head = {{head, sizeof(head) - 1}}};
+	bool kept = outgoing_keep_rest(&o);
+
+	outgoing_fini(&o);
+	return kept ? 0 : -ENOMEM;
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *user)
+{
+	(void)fd;
+	(void)what;
+	(void)user;
+}
+
+/* libevent's list of timers outgrows what the reserve can lend it. */
+static int
+case_reserve(void)
+{
+	static struct event timer[200];
+	struct timeval far = {1000, 0};
+	struct event_base *base;
+	int err = 0;
+
+	reserve_init();
+	base = event_base_new();
+	if (base == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < 200; i++) {
+		evtimer_assign(&timer[i], base, on_timer, NULL);
+		if (event_add(&timer[i], &far) < 0)
+			err = -ENOMEM;
+	}
+	for (unsigned i = 0; i < 200; i++)
+		event_del(&timer[i]);
+	event_base_free(base);
+	return err;
+}
+
 static const struct {
 	const char *name;
 	uint64_t kinds;
@@ -308,6 +389,7 @@ static const struct {
 } cases[] = {
     {"config", ALLOC | FILES, case_config},
     {"config_errors", ALLOC, case_config_errors},
+    {"config_lists", ALLOC, case_config_lists},
     {"manual", ALLOC, case_manual},
     {"tale", ALLOC, case_tale},
     {"told", ALLOC, case_told},
@@ -316,6 +398,8 @@ static const struct {
     {"store_in_memory", ALLOC | FILES, case_store_in_memory},
     {"timeline", ALLOC | FILES, case_timeline},
     {"tables", ALLOC, case_tables},
+    {"outgoing", ALLOC, case_outgoing},
+    {"reserve", ALLOC, case_reserve},
 };
 
 /* --- the sweep --------------------------------------------------------------- */
@@ -338,9 +422,9 @@ directory_clear(void)
 	closedir(d);
 }
 
-/* NULL, or what was wrong. */
+/* NULL, or what was wrong; each time so many in a row fail. */
 static const char *
-sweep(uint64_t kinds, int (*run)(void), unsigned *calls)
+sweep(uint64_t kinds, uint64_t in_a_row, int (*run)(void), unsigned *calls)
 {
 	int err;
 
@@ -353,7 +437,7 @@ sweep(uint64_t kinds, int (*run)(void), unsigned *calls)
 		uint64_t before = fault_failed();
 
 		directory_clear();
-		fault_arm(kinds, *calls, 1);
+		fault_arm(kinds, *calls, in_a_row);
 		err = run();
 		fault_arm(0, 0, 0);
 		if (err > 0)
@@ -386,8 +470,12 @@ main(int argc, char **argv)
 		return 2;
 	printf("1..%u\n", n);
 	for (unsigned i = 0; i < n; i++) {
-		const char *wrong = sweep(cases[i].kinds, cases[i].run, &calls);
+		const char *wrong =
+		    sweep(cases[i].kinds, 1, cases[i].run, &calls);
 
+		if (wrong == NULL)
+			wrong = sweep(
+			    cases[i].kinds, UINT64_MAX, cases[i].run, &calls);
 		if (wrong != NULL)
 			printf("# at call %u: %s\n", calls + 1, wrong);
 		printf("%s %u - sweep %s\n# %u calls failed\n",

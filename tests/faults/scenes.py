@@ -1,0 +1,146 @@
+"""What surrounds a tailor under faults: its configuration, files that are
+there before it starts, what else runs.  Each scene reaches what others do not.
+"""
+
+import glob
+import json
+import os
+import pwd
+import shutil
+import socket
+
+from support.wait import wait_until
+from traffic import TRAFFIC, cut_page, open_channels
+
+# What is launched as b is not who answers at its address: a script of ours
+# does, and what can fail is launching.
+CONFIG = {
+    "warmup": {"requests": 2},
+    "hedging": {"timer_ratio": 1, "timer_delay": "20ms",
+                "drain_timeout": "2s", "budget_burst": 1000},
+    "proxy": {"cpu": "none", "stop_timeout": "5s", "stop_idle": 0,
+              "websocket": True, "trailers_pass": True, "lingering": "1s",
+              "queue_timeout": "2s", "request_timeout": "3s",
+              "header_timeout": "2s", "body_timeout": "2s",
+              "idle_timeout": "4s", "write_timeout": "2s",
+              "upstream_idle_timeout": "2s", "tunnel_timeout": "4s"},
+    "log": {"level": "debug"},
+}
+
+
+class Plain:
+    """Servers without a JVM, no kernel events, everything in its place."""
+
+    name = "plain"
+    acts = TRAFFIC
+    environment = {}
+
+    def __init__(self, rig):
+        self.rig = rig
+
+    def prepare(self, t):
+        """Before it starts, in its directory."""
+        os.makedirs(f"{t.directory}/store", exist_ok=True)
+
+    def config(self, t):
+        at, servers = t.directory, t.servers
+        return CONFIG | {
+            "listen": [f"127.0.0.1:{t.port}"], "admin": f"unix:{t.admin}",
+            "servers": [
+                {"name": "a", "address": servers.a.address,
+                 "health": "/health"},
+                {"name": "b", "address": servers.b.address,
+                 "launch": {"command": ["/bin/sleep", "1000"], "cpus": ""}}],
+            "profiler": {
+                "poll": "sleep", "cpu": "none", "kernel": "off", "rates": [],
+                "stream": f"/dev/shm/tailor-{os.path.basename(at)}",
+                "channel_socket": f"{at}/channels.sock"},
+            "access_log": {"path": f"{at}/access.log"},
+            "slow": {"target": "1us", "store": f"{at}/store", "keep": 64}}
+
+    def close(self):
+        """When no tailor of it runs any more."""
+
+
+class Watched(Plain):
+    """Everything there is to see is looked at.  Server a is this process,
+    which has a JVM's page; b's probes are read if there is a libjvm."""
+
+    name = "watched"
+    acts = TRAFFIC + [open_channels, cut_page]
+
+    def __init__(self, rig):
+        super().__init__(rig)
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        folder = f"/tmp/hsperfdata_{user}"
+        os.makedirs(folder, mode=0o755, exist_ok=True)
+        self.page = f"{folder}/{os.getpid()}"
+        shutil.copy(f"{rig.root}/tests/fuzz/profiler/corpus/fuzz_hsperf/g1",
+                    self.page)
+
+    def prepare(self, t):
+        super().prepare(t)
+        t.jvm_page = self.page
+
+    def config(self, t):
+        c = super().config(t)
+        found = glob.glob("/usr/lib/jvm/*/lib/server/libjvm.so")
+        c["servers"][1] |= {"jvm": "usdt",
+                            "libjvm": next(iter(found), "/none/libjvm.so")}
+        c["profiler"] |= {
+            "kernel": "full", "syscalls": True,
+            "rates": ["ipc", "clock", "cpu", "page_faults", "switches",
+                      "queue", "classes", "compiled"]}
+        return c
+
+    def close(self):
+        os.unlink(self.page)
+
+
+class Left(Plain):
+    """After one that was killed: sockets and tales are still there.  Unix
+    sockets on all sides, a service manager, an output file, a stream without
+    a path."""
+
+    name = "left"
+
+    def __init__(self, rig):
+        super().__init__(rig)
+        self.store = None  # of one before
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        path = f"{rig.directory}/notify"
+        self.manager.bind(path)  # who reads nothing: a queue that is full
+        self.environment = {"NOTIFY_SOCKET": path,
+                            "WATCHDOG_USEC": "1000000"}
+
+    def prepare(self, t):
+        if self.store is None:
+            self.store = self._leave_tales()
+        shutil.copytree(self.store, f"{t.directory}/store")
+        for name in ("listen", "channels", "admin"):
+            with socket.socket(socket.AF_UNIX) as s:
+                s.bind(f"{t.directory}/{name}.sock")
+                s.listen()
+
+    def _leave_tales(self):
+        """The store of a tailor that was killed."""
+        t = self.rig.start(self.rig.page(), Plain(self.rig))
+        t.wait_serving()
+        wait_until(lambda: json.loads(t.ask("/slow").body)["slow"], "a tale")
+        t.signal(9)
+        t.wait()
+        return f"{t.directory}/store"
+
+    def config(self, t):
+        c = super().config(t)
+        c["listen"].append(f"unix:{t.directory}/listen.sock")
+        c["servers"][0]["address"] = self.rig.servers.c.address
+        c["servers"][1]["launch"]["output"] = f"{t.directory}/output"
+        c["profiler"]["stream"] = ""
+        return c
+
+    def close(self):
+        self.manager.close()
+
+
+SCENES = {scene.name: scene for scene in (Plain, Watched, Left)}
