@@ -21,6 +21,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import re
 import resource
 import selectors
 import shutil
@@ -33,8 +34,13 @@ import time
 
 from bench_load import BUILD, NGINX, free_port
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+
+from support.wait import wait_until  # noqa: E402
+
 RATE = 500
 SECONDS = 2
+ALONE_S = 5  # so long the crowd's own cost is counted
 HEAD = b"GET / HTTP/1.1\r\nHost: slow.example\r\nX-Slow: " + b"y" * 4096
 REQUEST = b"GET / HTTP/1.1\r\nHost: t\r\n\r\n"
 
@@ -138,10 +144,10 @@ class Tailor:
 
     def __init__(self, directory, name, server, most):
         self.port = free_port()
-        admin = f"{directory}/{name}.sock"
+        self.admin = f"{directory}/{name}.sock"
         config = pathlib.Path(directory, f"{name}.json")
         config.write_text(json.dumps({
-            "listen": [f"127.0.0.1:{self.port}"], "admin": f"unix:{admin}",
+            "listen": [f"127.0.0.1:{self.port}"], "admin": f"unix:{self.admin}",
             "servers": [{"name": "a", "address": f"127.0.0.1:{server}"}],
             "proxy": {"connections_max": most, "cpu": "none",
                       "idle_timeout": "3600s", "stop_idle": 0,
@@ -154,11 +160,7 @@ class Tailor:
             [f"{BUILD}/tailor", "-c", str(config)],
             stdin=subprocess.DEVNULL,
             stderr=open(f"{directory}/{name}.log", "w", encoding="utf-8"))
-        deadline = time.monotonic() + 10
-        while not self.answers():
-            if time.monotonic() > deadline:
-                sys.exit(pathlib.Path(directory, f"{name}.log").read_text())
-            time.sleep(0.05)
+        wait_until(self.answers, f"an answer, see {directory}/{name}.log")
 
     def answers(self):
         try:
@@ -167,6 +169,14 @@ class Tailor:
                 return b" 200 " in sock.recv(100)
         except OSError:
             return False
+
+    def half_open(self):
+        """How many connections have begun a head."""
+        text = subprocess.run([f"{BUILD}/tailorctl", "-a", self.admin,
+                               "metrics"], capture_output=True, text=True,
+                              check=True).stdout
+        return int(re.search(r"^tailor_connections_half_open (\d+)", text,
+                             re.M)[1])
 
     def resident(self):
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
@@ -231,14 +241,16 @@ def bench(options, directory):
         idle = Player(play_idle, crowded.port, options.idle)
         with_idle = crowded.resident()
         slow = Player(play_slow, crowded.port, options.slow)
-        time.sleep(2)  # each has sent a byte
+        # Some may be on their way again.
+        wait_until(lambda: crowded.half_open() > options.slow * 0.99,
+                   "each has sent a byte")
         print(f"{options.idle} idle connections: "
               f"{(with_idle - at_first) / options.idle:.0f} bytes each\n"
               f"{options.slow} slow heads: "
               f"{(crowded.resident() - with_idle) / options.slow:.0f} bytes "
               f"each")
         used, since = crowded.cpu_s(), time.monotonic()
-        time.sleep(5)
+        time.sleep(ALONE_S)
         print("the crowd alone takes "
               f"{(crowded.cpu_s() - used) / (time.monotonic() - since):.1%} "
               "of a CPU of tailor's")

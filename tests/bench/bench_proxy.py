@@ -41,12 +41,16 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+from support.wait import Late, wait_until  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
 SIZES = {"0.1k": 102, "1k": 1024, "16k": 16384, "256k": 262144}
 CONNECTIONS = (1, 32, 1000)
 PEERS = ("haproxy", "nginx")
 TAILORS = ("off", "on", "kernel")
-SETTLE_S = 0.3
+SETTLED = 300  # answers to all, and three to each connection
 ANSWERS_MIN = 50  # in a measurement, or it takes longer
 PATIENCE_S = 20
 
@@ -169,19 +173,23 @@ class Proxy:
             stdout=subprocess.DEVNULL)
         self._wait()
 
+    def _answers(self):
+        try:
+            with socket.create_connection(("127.0.0.1", self.port)) as s:
+                s.sendall(b"GET /1 HTTP/1.1\r\nHost: x\r\n"
+                          b"Connection: close\r\n\r\n")
+                return b" 200 " in s.recv(64)
+        except OSError:
+            return False
+
     def _wait(self):
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and self.child.poll() is None:
-            try:
-                with socket.create_connection(("127.0.0.1", self.port)) as s:
-                    s.sendall(b"GET /1 HTTP/1.1\r\nHost: x\r\n"
-                              b"Connection: close\r\n\r\n")
-                    if b" 200 " in s.recv(64):
-                        return
-            except OSError:
-                time.sleep(0.005)
-        self.child.kill()
-        sys.exit(f"{self.child.args[0]}: {self.child.communicate()[1]}")
+        try:
+            wait_until(lambda: self.child.poll() is not None
+                       or self._answers(), "the proxy answers")
+        except Late:
+            self.child.kill()
+        if self.child.poll() is not None:
+            sys.exit(f"{self.child.args[0]}: {self.child.communicate()[1]}")
 
     def cpu_ns(self):
         """CPU time of the first thread, and of all."""
@@ -219,7 +227,9 @@ class Bench:
                       "-H", "User-Agent: bench", "-H", "Accept: */*",
                       "-H", "Accept-Encoding: gzip, deflate",
                       self._url(proxy.port, row)], self.place.load)
-        time.sleep(SETTLE_S)
+        begin = self.origin.answers()
+        wait_until(lambda: self.origin.answers() - begin
+                   > max(SETTLED, 3 * row[1]), f"wrk {row} is at work")
         before, answers = proxy.cpu_ns(), self.origin.answers()
         begin, took, requests = time.monotonic(), 0, 0
         while requests < ANSWERS_MIN and took < PATIENCE_S:
