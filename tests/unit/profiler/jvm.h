@@ -1,0 +1,62 @@
+/*
+ * jvm.h: real JVMs that collect when they are told to (Pauses.java), and
+ * what a profiler must have seen of them.
+ *
+ * Needs java, javac and jcmd in $PATH and, for the agent, libtailor-jvm.so in
+ * the build directory; skips with a reason otherwise.
+ */
+#ifndef TEST_PROFILER_JVM_H
+#define TEST_PROFILER_JVM_H
+
+#include "fixture.h"
+
+#include <stdio.h>
+#include <sys/types.h>
+
+struct jvm {
+	pid_t pid;
+	FILE *in, *out;
+	char log[96];
+};
+
+extern char jvm_agent_path[512];
+
+/* Of a group of tests: compile the class, and remove it.  Whether there is a
+ * JDK. */
+int jvm_group_setup(void **state);
+int jvm_group_teardown(void **state);
+bool jvm_is_there(void);
+
+/* Run a program to its end; its exit status, -1 if it cannot be run. */
+int jvm_run(const char *const argv[], bool quiet);
+
+/* Skip this test and say why; the same if there is no agent. */
+void jvm_skip(const char *why);
+void jvm_need_agent(void);
+
+/* Start one; false if this JVM does not know the collector. */
+bool
+jvm_start(struct jvm *j, const struct fixture *f, const char *const *options);
+void jvm_stop(struct jvm *j);
+
+/* Send a command and read the line that answers it. */
+void jvm_ask(struct jvm *j, const char *command);
+
+/* Make it collect in all its ways, then compare counts.  It is stopped. */
+void jvm_check_counts(struct fixture *f, struct jvm *j, unsigned rounds);
+
+/*
+ * What the timeline says, beside the hazards; last: safepoints that begin and
+ * never end, because the JVM ends in them.
+ */
+void jvm_check_events(const struct fixture *f, unsigned last);
+
+/* End the hazard of its exit, and look that none is left. */
+void jvm_end_exit(struct fixture *f);
+
+/* For eventually(): of a fixture's first server anything is known; agent and
+ * page both. */
+bool jvm_has_source(void *fixture);
+bool jvm_has_both(void *fixture);
+
+#endif

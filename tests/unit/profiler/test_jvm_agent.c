@@ -1,0 +1,155 @@
+/*
+ * Goal: the same as in test_jvm.c, learnt from the agent (at start or attached
+ * later), or from it and hsperfdata at once.
+ */
+#include "jvm.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* With the agent from the start; page too, or not. */
+static void
+follow_with_agent(const char *collector, bool page)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	char agent[700];
+	const char *options[] = {collector, agent, NULL};
+	struct jvm j;
+
+	fixture_init(f);
+	f->options.server[0].hsperfdata = page;
+	fixture_start(f);
+	snprintf(agent, sizeof(agent), "-agentpath:%s=socket=%s",
+	    jvm_agent_path, f->socket);
+	assert_true(jvm_start(&j, f, options));
+	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
+	fixture_wait_events(f, TALECHAIN_JVM_START, 1);
+	if (page) {
+		assert_true(eventually(jvm_has_both, f));
+		fixture_wait_sweeps(f); /* it has been handed over, too */
+	}
+	jvm_check_counts(f, &j, 3);
+	fixture_wait_channels(f, 0);
+	fixture_drain(f);
+	assert_int_equal(fixture_events(f, TALECHAIN_JVM_DEATH), 1);
+	assert_true(fixture_events(f, TALECHAIN_JVM_RATES) > 0);
+	if (!page)
+		assert_int_equal(fixture_count(f, HAZARD_SAFEPOINT, true), 0);
+	jvm_end_exit(f);
+	jvm_check_events(f, 0);
+	fixture_fini(f);
+	free(f);
+}
+
+/* Goal: the agent alone, three collectors. */
+static void
+test_agent(void **state)
+{
+	(void)state;
+	jvm_need_agent();
+	follow_with_agent("-XX:+UseSerialGC", false);
+	follow_with_agent("-XX:+UseParallelGC", false);
+	follow_with_agent("-XX:+UseG1GC", false);
+}
+
+/* Goal: agent and page together count each collection once. */
+static void
+test_both(void **state)
+{
+	(void)state;
+	jvm_need_agent();
+	follow_with_agent("-XX:+UseSerialGC", true);
+	follow_with_agent("-XX:+UseG1GC", true);
+}
+
+/* Goal: an agent attached to a running JVM counts from then on; and it finds
+ * a Tailor that was not there when it was loaded. */
+static void
+test_attach(void **state)
+{
+	const char *options[] = {
+	    "-XX:+UseSerialGC", "-XX:+PerfDisableSharedMem", NULL};
+	struct fixture *f;
+	char pid[16], option[160];
+	const char *jcmd[] = {
+	    "jcmd", pid, "JVMTI.agent_load", jvm_agent_path, option, NULL};
+	struct profiler_stats s;
+	struct jvm j;
+
+	(void)state;
+	jvm_need_agent();
+	f = malloc(sizeof(*f));
+	fixture_init(f);
+	assert_true(jvm_start(&j, f, options));
+	snprintf(pid, sizeof(pid), "%d", (int)j.pid);
+	snprintf(option, sizeof(option), "%s", f->socket);
+	assert_int_equal(jvm_run(jcmd, true), 0);
+	jvm_ask(&j, "gc 1"); /* while nobody listens */
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
+	profiler_stats(f->profiler, &s);
+	assert_string_equal(s.server[0].detail, "agent, no safepoints");
+	assert_int_equal(fixture_count(f, HAZARD_GC, true), 0);
+	jvm_check_counts(f, &j, 2);
+	assert_int_equal(fixture_events(f, TALECHAIN_JVM_START), 0);
+	jvm_end_exit(f);
+	fixture_fini(f);
+	free(f);
+}
+
+/* Goal: when Tailor goes and comes again, the agent does too. */
+static void
+test_reconnect(void **state)
+{
+	struct fixture *f;
+	char agent[700];
+	const char *options[] = {"-XX:+UseSerialGC", agent, NULL};
+	struct jvm j;
+
+	(void)state;
+	jvm_need_agent();
+	f = malloc(sizeof(*f));
+	fixture_init(f);
+	f->options.server[0].hsperfdata = false;
+	fixture_start(f);
+	snprintf(agent, sizeof(agent), "-agentpath:%s=socket=%s",
+	    jvm_agent_path, f->socket);
+	assert_true(jvm_start(&j, f, options));
+	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
+	profiler_free(&f->profiler);
+	jvm_ask(&j, "gc 3"); /* writes into nowhere */
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
+	jvm_check_counts(f, &j, 1);
+	jvm_end_exit(f);
+	fixture_fini(f);
+	free(f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_agent),
+	    cmocka_unit_test(test_both),
+	    cmocka_unit_test(test_attach),
+	    cmocka_unit_test(test_reconnect),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	if (jvm_group_setup(NULL) < 0)
+		return 1;
+	if (!jvm_is_there()) {
+		printf("skipped: no JDK (java, javac) found\n");
+		return 0;
+	}
+	return cmocka_run_group_tests(tests, NULL, jvm_group_teardown);
+}
