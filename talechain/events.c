@@ -8,6 +8,7 @@
  */
 #include "talechain/timeline.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ static const struct event_name event_names[] = {
     TALECHAIN_EVENTS(TALECHAIN_X)
 #undef TALECHAIN_X
 };
+
+#define EVENTS (sizeof(event_names) / sizeof(event_names[0]))
 
 static const char *const cause_names[] = {
 #define TALECHAIN_X(symbol, number, name) [number] = name,
@@ -58,9 +61,8 @@ event_name_compare(const void *key, const void *member)
 static const struct event_name *
 event_name_find(unsigned type)
 {
-	return bsearch(&type, event_names,
-	    sizeof(event_names) / sizeof(event_names[0]),
-	    sizeof(event_names[0]), event_name_compare);
+	return bsearch(&type, event_names, EVENTS, sizeof(event_names[0]),
+	    event_name_compare);
 }
 
 const char *
@@ -113,20 +115,6 @@ hazard_kind_name(enum hazard_kind kind)
 						  : "unknown";
 }
 
-bool
-talechain_event_request(const struct talechain_event *event, uint64_t *request)
-{
-	const struct event_name *e = event_name_find(event->type);
-	unsigned i;
-
-	for (i = 0; e != NULL && i < 4; i++)
-		if (strcmp(e->argument[i], "request") == 0) {
-			*request = event->arg[i];
-			return true;
-		}
-	return false;
-}
-
 static void
 value_set(
     struct talechain_value *out, const char *name, size_t length, uint64_t v)
@@ -138,32 +126,104 @@ value_set(
 	out->value = v;
 }
 
+/* A named value's place in an event's arguments. */
+struct place {
+	unsigned argument, up, down; /* its bits: shifted up, then down */
+};
+
+/* The n-th value of a type, and its name; false if it has fewer. */
+static bool
+value_find(const struct event_name *e, unsigned n, const char **name,
+    size_t *length, struct place *out)
+{
+	unsigned i, bits, left;
+
+	for (i = 0; e != NULL && i < 4; i++) {
+		left = 64;
+		for (*name = e->argument[i]; **name != '\0'; left -= bits) {
+			*length = strcspn(*name, ":/");
+			bits = (*name)[*length] == ':'
+				   ? (unsigned)strtoul(
+					 *name + *length + 1, NULL, 10)
+				   : left;
+			if (n-- == 0) {
+				*out = (struct place){i, 64 - left, 64 - bits};
+				return true;
+			}
+			*name += strcspn(*name, "/");
+			*name += **name == '/';
+		}
+	}
+	return false;
+}
+
+static uint64_t
+value_at(const struct talechain_event *event, struct place at)
+{
+	return event->arg[at.argument] << at.up >> at.down;
+}
+
 bool
 talechain_argument(const struct talechain_event *event, unsigned n,
     struct talechain_value *out)
 {
 	const struct event_name *e = event_name_find(event->type);
-	unsigned i, bits, left;
+	struct place at;
 	const char *name;
 	size_t length;
 
-	for (i = 0; e != NULL && i < 4; i++) {
-		left = 64;
-		for (name = e->argument[i]; *name != '\0'; left -= bits) {
-			length = strcspn(name, ":/");
-			bits =
-			    name[length] == ':'
-				? (unsigned)strtoul(name + length + 1, NULL, 10)
-				: left;
-			if (n-- == 0) {
-				value_set(out, name, length,
-				    event->arg[i] << (64 - left) >>
-					(64 - bits));
-				return true;
-			}
-			name += strcspn(name, "/");
-			name += *name == '/';
-		}
-	}
-	return false;
+	if (!value_find(e, n, &name, &length, &at))
+		return false;
+	value_set(out, name, length, value_at(event, at));
+	return true;
+}
+
+/* Of each type the values that all events of a tale are asked for, found
+ * once: looking for names in text is most of the work of telling it. */
+static struct known {
+	bool has;
+	struct place at;
+} requests[EVENTS], latencies[EVENTS];
+
+static void
+known_find(void)
+{
+	const char *name;
+	struct place at;
+	size_t length;
+
+	for (unsigned i = 0; i < EVENTS; i++)
+		for (unsigned n = 0;
+		     value_find(&event_names[i], n, &name, &length, &at); n++)
+			if (length == 7 && memcmp(name, "request", 7) == 0)
+				requests[i] = (struct known){true, at};
+			else if (length == 10 &&
+				 memcmp(name, "latency_ns", 10) == 0)
+				latencies[i] = (struct known){true, at};
+}
+
+static bool
+known_value(const struct known *known, const struct talechain_event *event,
+    uint64_t *out)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct event_name *e = event_name_find(event->type);
+
+	pthread_once(&once, known_find);
+	if (e == NULL || !known[e - event_names].has)
+		return false;
+	*out = value_at(event, known[e - event_names].at);
+	return true;
+}
+
+bool
+talechain_event_request(const struct talechain_event *event, uint64_t *request)
+{
+	return known_value(requests, event, request);
+}
+
+bool
+talechain_event_latency(const struct talechain_event *event, uint64_t *ns)
+{
+	return known_value(latencies, event, ns);
 }

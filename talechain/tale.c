@@ -45,15 +45,11 @@ tale_event_server(const struct timeline_slot *slot)
 int64_t
 tale_event_latency_ns(const struct talechain_event *e)
 {
-	struct talechain_value v;
-	unsigned n;
+	uint64_t ns;
 
-	for (n = 0; talechain_argument(e, n, &v); n++)
-		if (strcmp(v.name, "latency_ns") == 0)
-			return v.value <= (uint64_t)LATENCY_MAX_NS
-				   ? (int64_t)v.value
-				   : 0;
-	return 0;
+	return talechain_event_latency(e, &ns) && ns <= (uint64_t)LATENCY_MAX_NS
+		   ? (int64_t)ns
+		   : 0;
 }
 
 int64_t

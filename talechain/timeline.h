@@ -219,6 +219,9 @@ bool tale_whole(const struct tale *t);
 bool
 talechain_event_request(const struct talechain_event *event, uint64_t *request);
 
+/* The same of its latency_ns: how long it took, ending at its stamp. */
+bool talechain_event_latency(const struct talechain_event *event, uint64_t *ns);
+
 /*
  * talechain_argument(event, n, out):
  * The n-th named value of an event, n = 0, 1, ...; packed arguments

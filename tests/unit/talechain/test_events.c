@@ -101,6 +101,37 @@ test_thesis(void **state)
 		}
 }
 
+/* Goal: the values that are found without looking for their names are those
+ * of these names, of every type. */
+static void
+test_known(void **state)
+{
+	unsigned latencies = 0, requests = 0;
+
+	(void)state;
+	for (unsigned type = 0; type <= UINT16_MAX; type++) {
+		struct talechain_event e = {.type = (uint16_t)type,
+		    .arg = {0x0123456789abcdef, 0xfedcba9876543210,
+			0x5a5a0ff0a5a5f00f, 0x1122334455667788}};
+		uint64_t latency = 0, request = 0, v;
+		struct talechain_value value;
+
+		for (unsigned n = 0; talechain_argument(&e, n, &value); n++)
+			if (strcmp(value.name, "latency_ns") == 0)
+				latency = value.value;
+			else if (strcmp(value.name, "request") == 0)
+				request = value.value;
+		assert_int_equal(
+		    talechain_event_latency(&e, &v) ? v : 0, latency);
+		assert_int_equal(
+		    talechain_event_request(&e, &v) ? v : 0, request);
+		latencies += latency != 0;
+		requests += request != 0;
+	}
+	assert_in_range(latencies, 5, 100);
+	assert_in_range(requests, 5, 100);
+}
+
 /* Goal: packed arguments come apart into exactly what was put in. */
 static void
 test_packed(void **state)
@@ -194,6 +225,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_table),
 	    cmocka_unit_test(test_thesis),
+	    cmocka_unit_test(test_known),
 	    cmocka_unit_test(test_packed),
 	    cmocka_unit_test(test_java),
 	};
