@@ -65,6 +65,7 @@ attempt_message(struct attempt *a)
 	    .body_whole = r->body_whole,
 	    .upgrade = r->upgrade,
 	    .trailers = r->trailers,
+	    .urgent = a->index > 0,
 	};
 }
 
@@ -238,8 +239,11 @@ attempt_commit(struct attempt *a)
 		}
 		r->response_done = true;
 	}
-	if (a->answer.status == 101)
-		tunnel_begin(a);
+	if (a->answer.status != 101) {
+		sending_add_client(c);
+		return;
+	}
+	tunnel_begin(a);
 	client_flush(c);
 	if (c->state == CLIENT_TUNNEL)
 		intake_process(c); /* what it has sent meanwhile */

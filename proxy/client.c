@@ -92,6 +92,7 @@ client_close(struct client *c)
 	client_want_read(c, false);
 	want_write(c, false);
 	event_del(&c->timer);
+	sending_drop_client(c);
 	if (r != NULL && request_is_cut(r))
 		socket_reset_on_close(c->fd);
 	close(c->fd);
@@ -191,6 +192,7 @@ client_flush(struct client *c)
 
 	if (c->closed)
 		return;
+	sending_drop_client(c);
 	while (c->out.bytes > 0) {
 		struct msghdr m = {.msg_iov = iov};
 		ssize_t n;
@@ -276,9 +278,12 @@ client_reply(struct client *c, unsigned status, const char *type,
 static void
 on_client_readable(evutil_socket_t fd, short what, void *user)
 {
+	struct client *c = user;
+
 	(void)fd;
 	(void)what;
-	intake_read(user);
+	intake_read(c);
+	sending_bound(c->proxy);
 }
 
 static void
@@ -298,8 +303,10 @@ on_client_timer(evutil_socket_t fd, short what, void *user)
 
 	(void)fd;
 	(void)what;
-	if (c->out.bytes > 0 && taken_bytes(c) != c->taken_bytes) {
-		/* It reads, though not enough for us to write. */
+	if (c->unsent ||
+	    (c->out.bytes > 0 && taken_bytes(c) != c->taken_bytes)) {
+		/* It reads, though not enough for us to write; or we have not
+		 * tried yet. */
 		c->taken_bytes = taken_bytes(c);
 		client_arm(c, c->proxy->config->proxy.write_timeout_ns);
 		return;

@@ -31,6 +31,8 @@ enum client_state {
 
 struct client {
 	TAILQ_ENTRY(client) link;
+	TAILQ_ENTRY(client) unsent_link; /* sending.h */
+	bool unsent;
 	struct proxy *proxy; /* borrowed */
 	int fd;		     /* owned */
 	uint64_t cookie;     /* of the socket, 0: none */

@@ -52,6 +52,7 @@ exchange_write(struct uplink *u)
 	unsigned serial = u->serial;
 	int n;
 
+	sending_drop_uplink(u);
 	while ((n = outgoing_iov(&u->out, iov)) > 0) {
 		struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
 		ssize_t sent = sendmsg(u->fd, &m, MSG_NOSIGNAL);
@@ -91,14 +92,18 @@ uplink_send(
 	if (u->state == UPLINK_CONNECTING)
 		return;
 	uplink_want_read(u, true);
-	exchange_write(u);
+	if (message->urgent)
+		exchange_write(u);
+	else
+		sending_add_uplink(u);
 }
 
 void
 uplink_more(struct uplink *u, bool body_whole)
 {
 	u->out.body_whole = body_whole;
-	if (u->state == UPLINK_BUSY && !u->writing && !u->sent_all)
+	if (u->state == UPLINK_BUSY && !u->writing && !u->unsent &&
+	    !u->sent_all)
 		exchange_write(u);
 }
 
@@ -373,9 +378,9 @@ exchange_read(struct uplink *u)
 		return;
 	}
 	u->filled = !h.emptied;
-	if (u->state == UPLINK_IDLE) {
+	if (u->state == UPLINK_IDLE || u->unsent) {
 		u->server->extra_bytes += h.bytes;
-		uplink_close(u);
+		exchange_lost(u, false, "extra_bytes");
 		return;
 	}
 	if (u->received_bytes == 0)

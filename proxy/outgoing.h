@@ -26,6 +26,7 @@ struct outgoing {
 	bool body_whole;		   /* nothing will be appended to it */
 	bool upgrade;			   /* 101 would be an answer */
 	bool trailers;			   /* keep those of the answer */
+	bool urgent;			   /* not at the turn's end: now */
 	/* progress */
 	size_t head_sent;
 	struct chain_cursor cursor; /* into a kept body */

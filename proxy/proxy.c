@@ -171,6 +171,7 @@ proxy_init(struct proxy *p)
 	TAILQ_INIT(&p->clients_closed);
 	TAILQ_INIT(&p->clients_unused);
 	TAILQ_INIT(&p->queue);
+	sending_init(&p->sending);
 	TAILQ_INIT(&p->tale_queries);
 	block_pool_init(&p->blocks, 0);
 	metrics_init(&p->metrics);
@@ -216,6 +217,7 @@ proxy_turn_end(struct proxy *p)
 	p->consequences = 0;
 	if (consequences != 0)
 		proxy_apply(p, consequences);
+	sending_run(p);
 	clients_reap(p);
 }
 

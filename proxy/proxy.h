@@ -24,6 +24,7 @@
 #include "proxy/metrics.h"
 #include "proxy/reload.h"
 #include "proxy/request.h"
+#include "proxy/sending.h"
 #include "proxy/server.h"
 #include "proxy/slow.h"
 #include "proxy/table.h"
@@ -86,6 +87,7 @@ struct proxy {
 	unsigned queued;
 	uint64_t body_kept_bytes;
 
+	struct sending sending;
 	struct block_pool blocks;
 	struct http_limits request_limits, response_limits;
 	struct http_head scratch_request, scratch_response;

@@ -244,7 +244,7 @@ attempt_finish(struct attempt *a)
 		return;
 	}
 	r->response_done = true;
-	client_flush(r->client);
+	sending_add_client(r->client);
 }
 
 static void

@@ -415,6 +415,8 @@ request_progresses(struct request *r)
 	if (r->client == NULL ||
 	    (r->state != REQUEST_COMMITTED && r->body_whole))
 		return false;
+	if (r->client->unsent)
+		return true; /* the turn's end has an answer for it */
 	bytes += r->client->body.total;
 	bytes -= socket_queued_bytes(r->client->fd);
 	if (bytes == r->progress_bytes)

@@ -107,6 +107,7 @@ static void
 uplink_forget_exchange(struct uplink *u)
 {
 	u->serial++;
+	sending_drop_uplink(u);
 	u->ops = NULL;
 	u->user = NULL;
 	u->limit_ns = 0;
@@ -406,9 +407,12 @@ uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 static void
 on_uplink_readable(evutil_socket_t fd, short what, void *user)
 {
+	struct uplink *u = user;
+
 	(void)fd;
 	(void)what;
-	exchange_read(user);
+	exchange_read(u);
+	sending_bound(u->proxy);
 }
 
 static void

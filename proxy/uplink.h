@@ -85,11 +85,13 @@ struct uplink_ops {
 };
 
 struct uplink {
-	TAILQ_ENTRY(uplink) link; /* in the server's list of its state */
-	struct proxy *proxy;	  /* borrowed */
-	struct server *server;	  /* borrowed */
-	int fd;			  /* owned */
-	uint64_t cookie;	  /* of the socket, 0: none */
+	TAILQ_ENTRY(uplink) link;	 /* in the server's list of its state */
+	TAILQ_ENTRY(uplink) unsent_link; /* sending.h */
+	bool unsent;
+	struct proxy *proxy;   /* borrowed */
+	struct server *server; /* borrowed */
+	int fd;		       /* owned */
+	uint64_t cookie;       /* of the socket, 0: none */
 	struct instant opened;
 	enum uplink_state state;
 	struct event readable, writable, timer;
@@ -153,7 +155,8 @@ void uplink_limit(struct uplink *u, int64_t limit_ns);
  * uplink_get, before any of it was read. */
 void uplink_compare(struct uplink *u, struct comparison *with, unsigned side);
 
-/* Begin an exchange; the message is written as far as possible at once. */
+/* Begin an exchange; the message is written as far as possible when the turn
+ * ends, at once if it is urgent. */
 void uplink_send(
     struct uplink *u, const struct outgoing *message, enum http_method method);
 

@@ -1,7 +1,9 @@
 """Goal: the wire beyond plain forwarding: what comes beside an answer, who a
 request is from, and hedging without a signal."""
 
+import pathlib
 import re
+import signal
 import threading
 import time
 
@@ -11,6 +13,7 @@ from support import process
 from support.client import Client
 from support.message import Malformed, response
 from support.pair import hazard
+from support.wait import wait_until
 
 STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: nobody here
 BLOCK = 16896  # what one read brings at first; see proxy/buffer.h
@@ -75,6 +78,41 @@ def test_bytes_behind_a_long_body_are_nobodys(one, end):
     assert t.metrics()['tailor_server_extra_bytes_total'
                        '{server="active"}'] > 0
     assert len(one.server.connections) > 2
+
+
+def stop(t):
+    """Stop it: what happens until SIGCONT comes in one turn of its loop."""
+    stat = pathlib.Path(f"/proc/{t.pid}/stat")
+    t.signal(signal.SIGSTOP)
+    wait_until(lambda: stat.read_text().rpartition(") ")[2][0] == "T",
+               "it has stopped")
+
+
+@pytest.mark.parametrize("stray", [response(200, b"forged"), b""])
+def test_who_speaks_before_the_request_is_not_believed(one, stray):
+    # Goal: a kept connection on which bytes, or its end, come in the same
+    # turn as the next request, which is not written yet: not its answer.  It
+    # goes out on a new one, even if it may not be sent twice.
+    t = one()
+    with t.client() as c:
+        c.request()
+        first = one.server.expect()
+        first.reply(200, b"first")
+        assert c.response().body == b"first"
+        stop(t)
+        c.request("POST", "/two", body=b"once")
+        if stray:
+            first.send(stray)
+        else:
+            first.close()
+        t.signal(signal.SIGCONT)
+        again = one.server.expect()
+        assert again.connection is not first.connection
+        assert again.wait_body() == b"once"
+        again.reply(200, b"clean")
+        assert c.response("POST").body == b"clean"
+    m = t.metrics()
+    assert m['tailor_server_extra_bytes_total{server="active"}'] == len(stray)
 
 
 def test_a_server_with_nagle_is_not_kept_waiting(one):
