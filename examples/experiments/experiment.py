@@ -218,6 +218,7 @@ def report(o, plans):
             failures += [cell.why_not() for cell in cells if cell.why_not()]
             if found:
                 rows.append(measure.combine(setup, found))
+                result.add_timeline(name, rows[-1], cells)
         if rows:
             result.add(name, plan, rows, failures)
             print(f"\n{plan['title']}: "

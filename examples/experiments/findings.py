@@ -295,5 +295,7 @@ def notes(rows):
         if slowest.get("why"):
             lines.append(f"{row['title']}, the slowest request "
                          f"({slowest['ms']:.1f} ms), as Tailor tells it: "
-                         f"{slowest['why']}")
+                         f"{slowest['why']}"
+                         + (f" The timeline is in {row['timeline']}."
+                            if "timeline" in row else ""))
     return lines

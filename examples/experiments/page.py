@@ -228,6 +228,15 @@ class Report:
             self.files[file] = svg
             body.figure(file, svg, caption)
 
+    def add_timeline(self, name, row, cells):
+        """That of a row's slowest request, if Tailor told it."""
+        for cell in cells:
+            path = cell.directory / "worst.txt"
+            if row["slowest"].get("why") and path.exists() and cell.done() \
+                    and cell.read()["slowest"] == row["slowest"]:
+                row["timeline"] = f"{name}-{row['key']}-slowest.txt"
+                self.files[row["timeline"]] = path.read_text(encoding="utf-8")
+
     def add_goal(self, goal):
         self.goals.append(goal)
 

@@ -299,6 +299,30 @@ def test_beside_the_thesis():
         "10000 above the p99.9" in words
 
 
+def test_timelines_go_with_the_report(scratch):
+    """Goal: of the rounds of a set-up the timeline of the slowest request is
+    put beside the report, and named there."""
+    class Cell:
+        def __init__(self, ms):
+            self.directory = scratch / str(ms)
+            self.slowest = {"ms": ms, "why": "a pause."}
+            self.directory.mkdir()
+            (self.directory / "worst.txt").write_text(f"tale of {ms}")
+
+        def done(self):
+            return True
+
+        def read(self):
+            return {"slowest": self.slowest}
+    cells = [Cell(3.0), Cell(9.0), Cell(5.0)]
+    row = row_of("t", 9.0, slowest=cells[1].slowest)
+    report = page.Report("make experiment", "full")
+    report.add_timeline("instead", row, cells)
+    assert report.files == {"instead-t-slowest.txt": "tale of 9.0"}
+    assert findings.notes([row])[0].endswith(
+        "a pause. The timeline is in instead-t-slowest.txt.")
+
+
 def test_goals():
     """Goal: a goal is met or missed by the figures, by how much is said, and
     what was not measured is not judged."""
