@@ -259,3 +259,27 @@ proc_maps(pid_t pid, const char *text)
 	fclose(f);
 	return found;
 }
+
+int
+proc_threads(pid_t pid, pid_t *tid, int max)
+{
+	char path[64];
+	struct dirent *e;
+	int n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	if (d == NULL)
+		return -errno;
+	while (n >= 0 && (e = readdir(d)) != NULL) {
+		if (e->d_name[0] == '.')
+			continue;
+		if (n == max)
+			n = -E2BIG;
+		else
+			tid[n++] = (pid_t)atoi(e->d_name);
+	}
+	closedir(d);
+	return n;
+}

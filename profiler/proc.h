@@ -38,6 +38,12 @@ int proc_thread_pidfds(pid_t pid, int out[PROC_THREADS]);
  */
 bool proc_is_ending(pid_t pid);
 
+/*
+ * Its threads, up to max of them; returns how many, or a negative errno
+ * (-E2BIG: more).
+ */
+int proc_threads(pid_t pid, pid_t *tid, int max);
+
 /* Its user.  0 or a negative errno (-ENOENT: no such process). */
 int proc_uid(pid_t pid, uid_t *out);
 

@@ -8,7 +8,6 @@
  */
 #include "profiler/rates_read.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "profiler/proc.h"
 #include "profiler/shim/counter.h"
 #include "profiler/shim/cycles.h"
 
@@ -74,31 +74,6 @@ pair_room(struct rate_pair *p, unsigned counters, bool based)
 	return -ENOMEM;
 }
 
-/* The threads of a process; how many, or a negative errno. */
-static int
-threads_list(pid_t pid, pid_t tid[RATE_THREADS])
-{
-	char path[64];
-	struct dirent *e;
-	int n = 0;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
-	if (d == NULL)
-		return -errno;
-	while (n >= 0 && (e = readdir(d)) != NULL) {
-		if (e->d_name[0] == '.')
-			continue;
-		if (n == RATE_THREADS)
-			n = -E2BIG;
-		else
-			tid[n++] = (pid_t)atoi(e->d_name);
-	}
-	closedir(d);
-	return n;
-}
-
 /* One thread's counters; one that has ended meanwhile is no failure. */
 static int
 pair_thread(struct rate_pair *p, unsigned kind, pid_t tid, char *why)
@@ -122,7 +97,7 @@ static int
 pair_open(struct rate_pair *p, unsigned kind, pid_t pid, char *why)
 {
 	pid_t tid[RATE_THREADS] = {0};
-	int i, err, n = threads_list(pid, tid);
+	int i, err, n = proc_threads(pid, tid, RATE_THREADS);
 
 	if (n == 0)
 		n = -ESRCH; /* it ends right now */

@@ -303,8 +303,8 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 	if (err == -EACCES || err == -EPERM) {
 		proc_user_name(uid, user);
 		snprintf(why, PAGE_TEXT,
-		    "hsperfdata is user %s's: run tailor as %s or as root",
-		    user, user);
+		    "hsperfdata is user %s's: run tailor as %s%s", user, user,
+		    uid == 0 ? "" : " or as root");
 	} else if (proc_maps(pid, "libjvm.so")) {
 		snprintf(why, PAGE_TEXT,
 		    "a JVM without hsperfdata: drop -XX:-UsePerfData and "

@@ -262,8 +262,10 @@ bench_counted(struct bench *b)
 	    counters_open(b, counter, software, b->r->counters_why) < 0)
 		return 0; /* it is told */
 	sampler.signal[0].word = &b->w->signal;
-	for (i = 0; i < COUNTED; i++)
+	for (i = 0; i < COUNTED; i++) {
 		sampler.signal[1 + i].counter = &counter[i];
+		sampler.signal[1 + i].counters = 1;
+	}
 	err = cost_at(b, COUNTED_WORK, &look, &b->r->counted);
 	for (i = 0; i < COUNTED; i++)
 		counter_close(&counter[i]);

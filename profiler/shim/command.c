@@ -25,7 +25,8 @@ static const struct shim_option {
 	struct option option;
 	const char *argument, *meaning;
 } table[] = {
-    {{"pid", required_argument, NULL, 'p'}, "PID", "observe this process"},
+    {{"pid", required_argument, NULL, 'p'}, "PID",
+	"observe this process, all its threads"},
     {{"cpu", required_argument, NULL, 'C'}, "N", "observe this CPU"},
     {{"signal", required_argument, NULL, 's'}, "SPEC",
 	"counter:NAME, neighbour:NAME, jvm:NAME, word:FILE:OFFSET"},
@@ -57,7 +58,8 @@ help(void)
 	char name[40];
 	size_t i;
 
-	printf("Usage: tailor shim [--pid PID | --cpu N] [--signal SPEC]...\n"
+	printf("Usage: tailor shim [PID | --pid PID | --cpu N] "
+	       "[--signal SPEC]...\n"
 	       "       tailor shim bench [--plots DIR] [--json]\n\n"
 	       "Samples counters and words of shared memory as finely as this\n"
 	       "machine allows, corrects rates for the time that reading\n"
@@ -195,6 +197,11 @@ command_parse(struct command *c, int argc, char **argv)
 	if (optind < argc && strcmp(argv[optind], "bench") == 0) {
 		c->bench = true;
 		optind++;
+	} else if (optind < argc && c->observe.target.pid == 0 &&
+		   strspn(argv[optind], "0123456789") == strlen(argv[optind])) {
+		/* What a newcomer types: tailor shim PID. */
+		if (!number_take(c, 'p', argv[optind++]))
+			return false;
 	}
 	if (optind < argc) {
 		fprintf(stderr, "tailor shim: what is \"%s\"?\n", argv[optind]);

@@ -159,7 +159,7 @@ target_gone(struct observation *o)
 }
 
 static void
-sample_until(struct observation *o, uint64_t until, struct sample *last)
+sample_until(struct observation *o, uint64_t until)
 {
 	struct sampler *sampler = &o->sources.sampler;
 	struct sample now;
@@ -169,7 +169,7 @@ sample_until(struct observation *o, uint64_t until, struct sample *last)
 		sampler_take(sampler, &now);
 		kept = scope_add(o->scope, &now);
 		series_add(&o->series, &now, kept);
-		*last = now;
+		o->last = now;
 		sampler_wait(sampler, now.clock.begin);
 	} while (now.clock.begin < until);
 }
@@ -181,7 +181,6 @@ observe_run(
 	struct sigaction quiet = {.sa_handler = on_interrupt}, before;
 	struct instant begin, now, shown;
 	uint64_t interval;
-	struct sample last;
 	int err;
 
 	memset(o, 0, sizeof(*o));
@@ -195,10 +194,11 @@ observe_run(
 	sigaction(SIGINT, &quiet, &before);
 	interval = (uint64_t)((double)options->interval_ns * o->hz / 1e9);
 	begin = shown = instant_now();
-	sampler_take(&o->sources.sampler, &last);
-	scope_add(o->scope, &last);
+	sampler_take(&o->sources.sampler, &o->first);
+	scope_add(o->scope, &o->first);
+	o->last = o->first;
 	do {
-		sample_until(o, last.clock.begin + interval, &last);
+		sample_until(o, o->last.clock.begin + interval);
 		now = instant_now();
 		series_close(&o->series, (uint64_t)instant_since(now, begin));
 		if (options->live && instant_since(now, shown) >= LIVE_NS) {

@@ -27,6 +27,7 @@ struct observation {
 	struct sources sources;
 	struct scope *scope; /* owned */
 	struct series series;
+	struct sample first, last;
 	double hz;
 	uint64_t taken_ns;     /* how long it took in the end */
 	int cpu;	       /* ours */

@@ -57,7 +57,7 @@ print_tags(const struct observation *o)
 	char name[64];
 	unsigned k;
 
-	printf("\n  %-18s %12s %7s", "tag", "samples", "%");
+	printf("\n  %-18s %12s %7s", "tag, per cycle", "samples", "%");
 	for (k = 0; k < sampler->signals && k < 3; k++)
 		printf("  %11.11s", sampler->signal[k].name);
 	printf("\n");
@@ -72,9 +72,20 @@ print_tags(const struct observation *o)
 		printf(" %12" PRIu64 " %6.1f%%", r->samples,
 		    part(r->samples, o->scope->periods));
 		for (k = 0; k < sampler->signals && k < 3; k++)
-			printf("  %11.6f", tag_rate(r, k));
+			printf("  %11.4g", tag_rate(r, k));
 		printf("\n");
 	}
+}
+
+/* A signal's mean rate from the first sample to the last, per second. */
+static double
+per_second(const struct observation *o, unsigned signal)
+{
+	uint64_t cycles = o->last.clock.begin - o->first.clock.begin;
+	int64_t count =
+	    (int64_t)(o->last.value[signal] - o->first.value[signal]);
+
+	return cycles > 0 ? (double)count / (double)cycles * o->hz : 0;
 }
 
 static void
@@ -83,18 +94,25 @@ print_signals(const struct observation *o)
 	const struct sampler *sampler = &o->sources.sampler;
 	unsigned k;
 
-	printf("\n  %-28s %9s %9s %9s %9s\n", "signal, per cycle", "p10", "p50",
-	    "p90", "max");
+	printf("\n  %-28s%10s%10s%10s%10s%10s\n", "signal, per cycle", "p10",
+	    "p50", "p90", "max", "a second");
 	for (k = 0; k < sampler->signals; k++) {
 		const struct histogram *h = &o->scope->rate[k];
 
-		printf("  %-28.28s %9.5f %9.5f %9.5f %9.5f\n",
+		printf("  %-28.28s%10.3g%10.3g%10.3g%10.3g%10.4g\n",
 		    sampler->signal[k].name,
 		    (double)histogram_quantile(h, .1) / SCOPE_RATE,
 		    (double)histogram_quantile(h, .5) / SCOPE_RATE,
 		    (double)histogram_quantile(h, .9) / SCOPE_RATE,
-		    h->count > 0 ? (double)h->max / SCOPE_RATE : 0.0);
+		    h->count > 0 ? (double)h->max / SCOPE_RATE : 0.0,
+		    per_second(o, k));
 	}
+	for (k = 0; k < sampler->signals; k++)
+		if (strcmp(sampler->signal[k].name, "task-clock") == 0 ||
+		    strcmp(sampler->signal[k].name, "cpu-clock") == 0)
+			printf("  %s counts ns: %.3f per cycle, or 1e9 a "
+			       "second, is one CPU.\n",
+			    sampler->signal[k].name, 1e9 / o->hz);
 }
 
 void
@@ -115,7 +133,8 @@ observe_print(const struct observation *o, bool live)
 	if (o->ended != NULL)
 		printf("Ended early: %s.\n", o->ended);
 	print_signals(o);
-	print_tags(o);
+	if (o->options->tag != NULL)
+		print_tags(o);
 	if (s->straddling + s->backwards + o->sources.sampler.unread +
 		o->series.missed >
 	    0)
@@ -190,6 +209,7 @@ observe_json(const struct observation *o, struct json *j)
 		if (sampler->signal[k].counter != NULL)
 			json_key_string(j, "read_by",
 			    counter_way_name(sampler->signal[k].counter->way));
+		json_key_double(j, "per_second", per_second(o, k));
 		quantiles_json(j, "raw", &s->raw[k], SCOPE_RATE);
 		quantiles_json(j, "kept", &s->rate[k], SCOPE_RATE);
 		json_object_end(j);

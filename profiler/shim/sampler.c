@@ -8,16 +8,24 @@
 
 #include "profiler/shim/cycles.h"
 
-/* A counter's value, less our own share of it.  False: unreadable. */
+/* Counters' sum, less our own share of it.  False: one is unreadable. */
 static bool
 signal_count(const struct signal *g, uint64_t *out)
 {
-	uint64_t ours = 0;
+	uint64_t sum = 0, value;
+	unsigned i;
 
-	if (!counter_read(g->counter, out) ||
-	    (g->minus != NULL && !counter_read(g->minus, &ours)))
-		return false;
-	*out -= ours;
+	for (i = 0; i < g->counters; i++) {
+		if (!counter_read(&g->counter[i], &value))
+			return false;
+		sum += value;
+	}
+	if (g->minus != NULL) {
+		if (!counter_read(g->minus, &value))
+			return false;
+		sum -= value;
+	}
+	*out = sum;
 	return true;
 }
 

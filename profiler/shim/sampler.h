@@ -38,8 +38,9 @@
 struct signal {
 	char name[48];
 	const uint64_t *word;	 /* in memory that outlives the sampler */
-	struct counter *counter; /* or a counter; borrowed */
-	struct counter *minus;	 /* less this one: our own share; or NULL */
+	struct counter *counter; /* or counters, added up; borrowed */
+	unsigned counters;
+	struct counter *minus; /* less this one: our own share; or NULL */
 };
 
 struct sample {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "profiler/jvm/page.h"
+#include "profiler/proc.h"
 #include "profiler/shim/task_map.h"
 
 #define PATH_BYTES 512
@@ -168,25 +169,85 @@ add_jvm(struct sources *s, const char *name, char *why)
 	return 0;
 }
 
+/* The next count counters are a signal's.  They are open. */
+static void
+counters_take(struct sources *s, const char *name, unsigned count)
+{
+	struct signal *g = &s->sampler.signal[s->sampler.signals++];
+
+	snprintf(g->name, sizeof(g->name), "%s", name);
+	g->counter = &s->counter[s->counters];
+	g->counters = count;
+	s->counters += count;
+}
+
+/* Of every thread that a process has, and of those that they start. */
+static int
+add_family(struct sources *s, const char *name, const pid_t *tid, int threads,
+    char *why)
+{
+	struct counter *c = &s->counter[s->counters];
+	unsigned open = 0;
+	int i, err = 0;
+
+	for (i = 0; i < threads && err == 0; i++) {
+		err = counter_open_family(
+		    &c[open], name, tid[i], why, SOURCE_WHY);
+		open += err == 0;
+		if (err == -ESRCH)
+			err = 0; /* that thread has ended meanwhile */
+	}
+	if (err == 0 && open == 0)
+		err = -ESRCH;
+	if (err == 0) {
+		counters_take(s, name, open);
+		return 0;
+	}
+	while (open > 0)
+		counter_close(&c[--open]);
+	return err;
+}
+
+static int
+add_process(struct sources *s, const char *name, char *why)
+{
+	pid_t pid = s->target.pid, tid[SOURCE_COUNTERS];
+	int room = SOURCE_COUNTERS - (int)s->counters, err;
+	int threads = proc_threads(pid, tid, room);
+
+	if (threads == -E2BIG) {
+		snprintf(why, SOURCE_WHY,
+		    "%s: process %ld has more threads than can be counted at "
+		    "once (%d counters in all); --cpu counts a CPU",
+		    name, (long)pid, SOURCE_COUNTERS);
+		return threads;
+	}
+	if (threads > 1)
+		return add_family(s, name, tid, threads, why);
+	/* One alone may be readable without the kernel. */
+	err = counter_open(
+	    &s->counter[s->counters], name, pid, -1, why, SOURCE_WHY);
+	if (err == 0)
+		counters_take(s, name, 1);
+	return err;
+}
+
 static int
 add_counter(struct sources *s, const char *name, char *why)
 {
-	struct signal *g = &s->sampler.signal[s->sampler.signals];
-	struct counter *c = &s->counter[s->counters];
-	int err;
+	int cpu = s->target.cpu, err;
 
-	err = counter_open(c, name,
-	    s->target.pid > 0	? s->target.pid
-	    : s->target.cpu < 0 ? 0
-				: -1,
-	    s->target.pid > 0 ? -1 : s->target.cpu, why, SOURCE_WHY);
-	if (err < 0)
-		return err;
-	snprintf(g->name, sizeof(g->name), "%s", name);
-	g->counter = c;
-	s->counters++;
-	s->sampler.signals++;
-	return 0;
+	if (s->target.pid > 0)
+		return add_process(s, name, why);
+	if (s->counters == SOURCE_COUNTERS) {
+		snprintf(why, SOURCE_WHY, "%s: too many counters", name);
+		return -E2BIG;
+	}
+	err = counter_open(&s->counter[s->counters], name, cpu < 0 ? 0 : -1,
+	    cpu, why, SOURCE_WHY);
+	if (err == 0)
+		counters_take(s, name, 1);
+	return err;
 }
 
 /*
@@ -201,6 +262,10 @@ add_neighbour(struct sources *s, const char *name, char *why)
 	char any[64];
 	int err;
 
+	if (s->counters + 2 > SOURCE_COUNTERS) {
+		snprintf(why, SOURCE_WHY, "%s: too many counters", name);
+		return -E2BIG;
+	}
 	if (snprintf(any, sizeof(any), "%s:t=1", name) >= (int)sizeof(any) ||
 	    s->target.on < 0) {
 		snprintf(why, SOURCE_WHY,
@@ -217,6 +282,7 @@ add_neighbour(struct sources *s, const char *name, char *why)
 	s->counters++;
 	snprintf(g->name, sizeof(g->name), "neighbour %s", name);
 	g->counter = core;
+	g->counters = 1;
 	g->minus = own;
 	s->sampler.signals++;
 	return 0;

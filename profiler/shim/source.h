@@ -1,7 +1,8 @@
 /*
  * source.h: from what somebody typed to signals that can be sampled.
  *
- *	counter:NAME             a counter of --pid or --cpu (counter.h)
+ *	counter:NAME             a counter of --pid, of all its threads, or of
+ *	                         --cpu (counter.h)
  *	neighbour:NAME           the core's, less ours: the SMT sibling's
  *	word:FILE:OFFSET[:NAME]  64 bits of a file, mapped: shared memory
  *	jvm:NAME                 a number in a JVM's performance page
@@ -33,11 +34,13 @@ struct source_map {
 	size_t bytes;
 };
 
+#define SOURCE_COUNTERS 256 /* of all threads of a process, together */
+
 /* Everything that signals point into. */
 struct sources {
 	struct target target;
 	struct sampler sampler;
-	struct counter counter[2 * SAMPLER_SIGNALS]; /* owned */
+	struct counter counter[SOURCE_COUNTERS]; /* owned */
 	unsigned counters;
 	struct source_map map[SAMPLER_SIGNALS + 1]; /* owned; one for the tag */
 	unsigned maps;

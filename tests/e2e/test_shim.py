@@ -118,6 +118,36 @@ def test_stopped_process(build, writer):
     assert f"process {process.pid} is stopped" in out
 
 
+# A second thread that works while the first one waits.
+WORKER = """
+import sys, threading
+def work():
+    while True: pass
+threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_all_threads(build):
+    # Goal: a process's counters are those of all its threads, and its number
+    # alone is enough to name it.
+    with subprocess.Popen([sys.executable, "-c", WORKER], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                          ) as process:
+        assert process.stdout.readline() == "ready\n"
+        os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
+        status, out, err = shim(build, str(process.pid), "--signal",
+                                "counter:task-clock", "--seconds", "1",
+                                "--json")
+        process.stdin.close()
+    if status != 0 and "not permitted" in err:
+        pytest.skip(f"counters are not permitted here: {err.strip()}")
+    assert status == 0, err
+    clock, = json.loads(out)["signals"]
+    assert 1e6 < clock["per_second"] < 1.5e9
+
+
 def test_default_signals(build):
     # Goal: without a PMU there is still something to see, and a reason.
     status, out, err = shim(build, "--pid", str(os.getpid()), "--seconds",
@@ -158,6 +188,8 @@ def test_jvm_without_page(build, jvm):
     ([], 2, "observe what?"),
     (["--pid", "0"], 2, "not a number in 1.."),
     (["--pid", "1", "--cpu", "0"], 2, "not both"),
+    (["--pid", "1", "2"], 2, 'what is "2"?'),
+    (["0"], 2, "not a number in 1.."),
     (["--cpu", "0", "nonsense"], 2, 'what is "nonsense"?'),
     (["--signal", "words:x"], 1, "a signal is"),
     (["--signal", "word:/etc/passwd"], 1, "write word:FILE:OFFSET"),

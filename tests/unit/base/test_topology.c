@@ -90,6 +90,37 @@ test_plans(void **state)
 	}
 }
 
+/* Goal: a CPU's neighbours are the other lanes of its core that are ours. */
+static void
+test_neighbours(void **state)
+{
+	static const struct {
+		const char *machine, *allowed;
+		int cpu;
+		const char *neighbours;
+	} row[] = {{"core:4 pu:2", NULL, 5, "4"},
+	    {"core:2 pu:4", NULL, 6, "4-5,7"},
+	    {"core:4 pu:2(indexes=core:pu)", NULL, 7, "3"},
+	    {"core:4 pu:2", "0-2,4", 4, ""}, {"core:4 pu:2", "0-2,4", 0, "1"},
+	    {"core:4 pu:2", "0-2,4", 5, ""}, {"core:4 pu:1", NULL, 1, ""},
+	    {"core:4 pu:2", NULL, -1, ""}};
+	struct topology *t;
+	cpu_set_t set;
+	char text[64];
+	unsigned n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		t = read_machine(row[i].machine, row[i].allowed);
+		n = topology_neighbours(t, row[i].cpu, &set);
+		assert_int_equal(n, CPU_COUNT(&set));
+		assert_string_equal(
+		    topology_format_cpus(&set, text, sizeof(text)),
+		    row[i].neighbours);
+		topology_close(&t);
+	}
+}
+
 /* Whether the plan keeps the promises of topology.h on this machine. */
 static void
 check_plan(const struct topology *t, const cpu_set_t *allowed)
@@ -321,6 +352,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_plans),
+	    cmocka_unit_test(test_neighbours),
 	    cmocka_unit_test(test_plans_for_random_allowed_sets),
 	    cmocka_unit_test(test_this_machine),
 	    cmocka_unit_test(test_bad_descriptions),
