@@ -13,6 +13,7 @@ import argparse
 import json
 import pathlib
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = pathlib.Path("docs/experiments/results.json")
@@ -27,6 +28,12 @@ def _ms(found, digits=1):
     if "low" in found:
         text += f" ({found['low']:.{digits}f}-{found['high']:.{digits}f})"
     return text
+
+
+def _wrapped(line):
+    return textwrap.fill(line, 80, break_long_words=False,
+                         break_on_hyphens=False, subsequent_indent="  "
+                         if line.startswith("- ") else "")
 
 
 def _table(rows):
@@ -64,7 +71,8 @@ def fragment(results):
         out += ["", "The project's goals:", ""]
         out += [f"- {goal['text']}: **{goal['state']}**. {goal['why']}"
                 for goal in results["goals"]]
-    return "\n".join(out) + "\n"
+    return "\n".join(line if line.startswith("|") else _wrapped(line)
+                     for line in out) + "\n"
 
 
 def put(text, said):
