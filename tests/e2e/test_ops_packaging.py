@@ -118,6 +118,20 @@ def test_every_program_and_file_has_its_page(installed):
 
 
 @needs_scdoc
+@pytest.mark.skipif(shutil.which("mandoc") is None, reason="no mandoc")
+def test_pages_are_clean(installed):
+    # Goal: mandoc finds nothing in a page but the empty paragraphs that scdoc
+    # puts before and after each block; a tab that a page shows is found.
+    pages = sorted((installed / "usr/share/man").rglob("tailor*.?"))
+    assert len(pages) >= 7
+    run = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *pages],
+                         text=True, capture_output=True, check=False)
+    found = [line for line in (run.stdout + run.stderr).splitlines()
+             if "skipping paragraph macro: PP" not in line]
+    assert not found
+
+
+@needs_scdoc
 def test_the_packages_take_what_is_installed(installed):
     # Goal: each installed file is in a Debian package or left out on purpose,
     # and no package wants a file that there is not.
