@@ -41,7 +41,7 @@ sum_causes(const struct live_view *v, const struct tale_summary *const *slow,
 	qsort(out->cause, out->causes, sizeof(out->cause[0]), lost_first);
 }
 
-void
+static void
 live_sums(const struct live_view *v, const struct tale_summary *const *slow,
     unsigned n, struct live_sums *out)
 {
@@ -146,7 +146,7 @@ write_latency(const struct live_sums *sums, struct json *j)
 	json_array_end(j);
 }
 
-int
+static int
 live_json(const struct live_view *v, const struct live_sums *sums,
     const struct tale_summary *const *slow, unsigned n, char **text,
     size_t *length)

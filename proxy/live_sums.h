@@ -21,14 +21,8 @@ struct live_sums {
 	int64_t lost_ns; /* by all causes */
 };
 
-void live_sums(const struct live_view *v,
-    const struct tale_summary *const *slow, unsigned n, struct live_sums *out);
-
-/* The page and its twin; see live_render. */
+/* The page; its twin and live_render are in live_json.c. */
 int live_page(const struct live_view *v, const struct live_sums *sums,
-    const struct tale_summary *const *slow, unsigned n, char **text,
-    size_t *length);
-int live_json(const struct live_view *v, const struct live_sums *sums,
     const struct tale_summary *const *slow, unsigned n, char **text,
     size_t *length);
 

@@ -10,7 +10,8 @@
 #include "proxy/proxy.h"
 #include "proxy/request.h"
 
-void
+/* The request as the table and the timeline show it. */
+static void
 request_describe(
     const struct request *r, struct instant finished, struct tale_request *out)
 {

@@ -160,8 +160,4 @@ void request_record(struct request *r);
 /* What the policy needs to know of it. */
 void request_view(const struct request *r, struct hedge_view *out);
 
-/* The request as the table and the timeline show it. */
-void request_describe(
-    const struct request *r, struct instant finished, struct tale_request *out);
-
 #endif

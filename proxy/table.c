@@ -167,14 +167,3 @@ table_find(const struct table *t, const char *external_id,
 		return TABLE_IN_FLIGHT;
 	return expired_has(t, h) ? TABLE_EXPIRED : TABLE_UNKNOWN;
 }
-
-const struct tale_request *
-table_recent(const struct table *t, unsigned i)
-{
-	uint64_t kept =
-	    t->finished < t->history_max ? t->finished : t->history_max;
-
-	if (i >= kept)
-		return NULL;
-	return &t->history[(t->finished - 1 - i) % t->history_max];
-}

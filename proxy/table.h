@@ -52,7 +52,4 @@ void table_file(struct table *t);
 enum table_found table_find(const struct table *t, const char *external_id,
     const struct tale_request **out);
 
-/* The i-th newest finished request, or NULL. */
-const struct tale_request *table_recent(const struct table *t, unsigned i);
-
 #endif
