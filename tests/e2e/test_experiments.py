@@ -123,6 +123,26 @@ def test_plans_are_whole():
                 assert "127.0.0.1:2" in text and "{directory}" not in text
 
 
+def test_tailor_accepts_its_configurations(build, scratch):
+    """Goal: no set-up is refused by Tailor after half an hour."""
+    config = scratch / "tailor.json"
+    tried = 0
+    for name in plans.ORDER:
+        for setup in json.loads((HERE / f"{name}.json").read_text())[
+                "setups"]:
+            if "tailor" not in setup:
+                continue
+            config.write_text(json.dumps({
+                "listen": ["127.0.0.1:1"], "servers": [
+                    {"name": n, "address": f"127.0.0.1:{i}"}
+                    for i, n in ((2, "a"), (3, "b"))], **setup["tailor"]}))
+            done = subprocess.run([build / "tailor", "-t", "-c", config],
+                                  capture_output=True, text=True, check=False)
+            assert done.returncode == 0, (name, setup["key"], done.stderr)
+            tried += 1
+    assert tried >= 8
+
+
 def test_jvm_options():
     """Goal: a set-up changes the options it names and no others."""
     usual = setups.jvm_options({})
