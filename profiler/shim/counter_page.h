@@ -31,6 +31,23 @@ counter_extend(uint64_t value, unsigned width)
 }
 
 /*
+ * The page's words before its lock again.  GCC's ThreadSanitizer does not know
+ * fences, which costs nothing here: every racing access is atomic by itself.
+ */
+static inline void
+counter_fence(void)
+{
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+#pragma GCC diagnostic pop
+#else
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+}
+
+/*
  * counter_page_read(page, rdpmc, out):
  * The event's value as the page and the hardware have it now.  False when
  * the event is not on this CPU (multiplexed away, another CPU's), when it has
@@ -61,19 +78,7 @@ counter_page_read(const struct perf_event_mmap_page *page,
 			value = counter_extend(
 			    rdpmc(index - 1), __atomic_load_n(&page->pmc_width,
 						  __ATOMIC_RELAXED));
-			/*
-		 * The page's words before its lock again.  GCC's
-		 * ThreadSanitizer does not know fences, which costs nothing
-		 * here: every racing access is atomic by itself.
-		 */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan"
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-#pragma GCC diagnostic pop
-#else
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-#endif
+		counter_fence();
 		if (__atomic_load_n(&page->lock, __ATOMIC_RELAXED) !=
 			sequence ||
 		    (sequence & 1) != 0)
