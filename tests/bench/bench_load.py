@@ -14,6 +14,7 @@ highest  The highest open-loop rate at which one sender thread keeps its lag's
          p99 below 200 us and sends what was planned, and beside it the most
          that the others get out of the same server.
 
+They take 20 seconds, four minutes and 70 seconds; a tool that hangs is ended.
 Prints figures, judges nothing.  Tools that are not installed are left out:
 nginx-light wrk apache2-utils nghttp2-client hey siege.  hey prints tenths of
 milliseconds and siege means only, so they have no median where it is short.
