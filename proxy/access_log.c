@@ -28,7 +28,8 @@
 
 #define BATCH_BYTES ((size_t)64 * 1024)
 #define CLOSE_PATIENCE_NS NS_PER_S
-#define LOOK_MS 50 /* while a pipe is full: is it time to end? */
+#define LOOK_MS 50   /* while a pipe is full: is it time to end? */
+#define WAKE_MS 1000 /* a wake-up that failed delays a line, or the end */
 
 struct entry {
 	bool change; /* not a line: write to fd from here on */
@@ -139,11 +140,13 @@ take(struct access_log *l, const struct entry *e)
 static void
 sleep_until_woken(struct access_log *l, uint64_t head)
 {
+	struct pollfd p = {.fd = l->wake_fd, .events = POLLIN};
 	eventfd_t count;
 
 	atomic_store(&l->sleeping, true);
 	if (atomic_load(&l->tail) == head && !atomic_load(&l->closing))
-		eventfd_read(l->wake_fd, &count);
+		if (poll(&p, 1, WAKE_MS) > 0)
+			eventfd_read(l->wake_fd, &count);
 	atomic_store(&l->sleeping, false);
 }
 

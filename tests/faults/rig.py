@@ -291,12 +291,12 @@ class Rig:
         os.mkdir(directory)
         return Tailor(self.build, self.servers, directory, page, scene)
 
-    def end(self, t, may_fail=False):
+    def end(self, t, ended, may_fail=False):
         """Stop it; it must end well.  may_fail: status 1 is well too."""
-        t.page.disarm()
         if t.running():
             t.signal(15)
         status = t.wait()
+        ended()
         if SANITIZER.search(t.log):
             raise Wrong(t.log[SANITIZER.search(t.log).start():][:4000])
         if status != 0 and not (may_fail and status == 1):
