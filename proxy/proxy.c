@@ -146,8 +146,10 @@ base_new(void)
 static void
 events_assign(struct proxy *p)
 {
+	/* Edges only: an eventfd that cannot be read must not come first in
+	 * every turn, before all else.  All hazards are taken each time. */
 	event_assign(&p->hazard_event, p->base, profiler_hazard_fd(p->profiler),
-	    EV_READ | EV_PERSIST, on_hazard, p);
+	    EV_READ | EV_PERSIST | EV_ET, on_hazard, p);
 	event_priority_set(&p->hazard_event, 0);
 	event_assign(&p->answer_event, p->base, analysis_fd(p->analysis),
 	    EV_READ | EV_PERSIST, on_answers, p);
