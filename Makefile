@@ -268,10 +268,15 @@ $(FAULTS)/tailor $(FAULTS)/sweep: $(FAULT_LAYER) $(call archives,proxy)
 
 # --- fuzzing: tests/fuzz/<folder>/fuzz_*.c -------------------------------------
 # Seeds: tests/fuzz/<folder>/corpus/fuzz_*/.  Needs clang; own build directory.
-FUZZ_SECONDS ?= 10
+# FUZZ_ARGS="--uncovered fuzz_config" and the like are passed on.
+SECONDS ?= 10
 .PHONY: fuzz fuzz-programs
-fuzz:	## fuzz each parser for FUZZ_SECONDS (10) with clang
-	@tools/check --build $(BUILD) --fuzz-seconds $(FUZZ_SECONDS) fuzz
+fuzz:	## fuzz each parser for SECONDS (10) with clang
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)-fuzz CC=clang \
+	    SAN=fuzzer-no-link,address,undefined fuzz-programs
+	@PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/fuzz/fuzz.py \
+	    --build $(BUILD)-fuzz --seconds $(SECONDS) \
+	    --json $(BUILD)-fuzz/fuzz.json $(FUZZ_ARGS)
 define fuzz_folder
 FUZZERS_$(1) := $$(patsubst tests/fuzz/$(1)/%.c,$(BUILD)/fuzz/$(1)/%,\
     $$(wildcard tests/fuzz/$(1)/fuzz_*.c))

@@ -24,7 +24,7 @@ from support.client import Client  # noqa: E402
 from support.message import Closed, Malformed, response  # noqa: E402
 from support.process import SANITIZER, Process, free_port  # noqa: E402
 from support.upstream import Upstream  # noqa: E402
-from support.wait import wait_until  # noqa: E402
+from support.wait import PATIENCE_S, wait_until  # noqa: E402
 
 KINDS = ["alloc", "accept", "connect", "write", "read", "event", "open"]
 HEAD, ENTRY, PATHS = 120, 120, 8192
@@ -295,7 +295,8 @@ class Rig:
         """Stop it; it must end well.  may_fail: status 1 is well too."""
         if t.running():
             t.signal(15)
-        status = t.wait()
+        # The search for leaks takes its time on a busy machine.
+        status = t.wait(3 * PATIENCE_S)
         ended()
         if SANITIZER.search(t.log):
             raise Wrong(t.log[SANITIZER.search(t.log).start():][:4000])

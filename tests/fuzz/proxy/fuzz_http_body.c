@@ -1,12 +1,14 @@
 /*
  * fuzz_http_body.c: libFuzzer target, the body decoder alone.
  *
- * The first byte chooses the framing, the second how the rest is cut.  Aborts
+ * The first byte chooses the framing, whether trailers are kept and whether it
+ * is a client's; the second how the rest is cut.  Aborts
  * if
  *   - payload, end or outcome depend on where the bytes are cut;
  *   - payload is not part of the input, or longer than allowed;
  *   - chunks written from the payload do not decode to it again;
- *   - much that is not payload was taken for little that is.
+ *   - much that is not payload was taken for little that is;
+ *   - trailers that are kept depend on cuts, or are no whole lines.
  */
 #include "proxy/http.h"
 
@@ -92,6 +94,19 @@ check_same(const struct result *a, const struct result *b)
 	}
 }
 
+/* Trailers that are kept are the same, and lines that may be passed on. */
+static void
+check_trailers(const struct http_body *a, const struct http_body *b)
+{
+	check(a->kept <= HTTP_TRAILERS_MAX, "too many trailers");
+	check(a->kept == b->kept &&
+		  (a->kept == 0 || memcmp(a->keep, b->keep, a->kept) == 0),
+	    "trailers");
+	check(a->kept == 0 || (a->kept > 2 && memcmp(a->keep + a->kept - 2,
+						  "\r\n", 2) == 0),
+	    "half a trailer");
+}
+
 /* Payload as chunks of our own, decoded again. */
 static void
 check_again(const struct result *r, size_t step)
@@ -122,6 +137,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const enum http_framing framings[] = {HTTP_FRAMING_CHUNKED,
 	    HTTP_FRAMING_CHUNKED, HTTP_FRAMING_LENGTH, HTTP_FRAMING_CLOSE};
 	static struct result whole, bytes, cut;
+	static char trailers[3][HTTP_TRAILERS_MAX];
 	struct http_body a, b, c;
 	const char *in;
 	size_t length;
@@ -132,12 +148,22 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	length = size - 2;
 	http_body_init(
 	    &a, framings[data[0] % 4], (uint64_t)data[1] * 32, BODY_MAX);
+	a.request = (data[0] & 8) != 0;
 	b = c = a;
+	if ((data[0] & 4) != 0) {
+		http_body_keep_trailers(&a, trailers[0]);
+		http_body_keep_trailers(&b, trailers[1]);
+		http_body_keep_trailers(&c, trailers[2]);
+	}
 	decode(&whole, &a, in, length, length);
 	decode(&bytes, &b, in, length, 1);
 	decode(&cut, &c, in, length, 1 + data[1]);
 	check_same(&whole, &bytes);
 	check_same(&whole, &cut);
+	if (a.done) {
+		check_trailers(&a, &b);
+		check_trailers(&a, &c);
+	}
 	check_again(&whole, 1 + data[1]);
 	check(a.overhead <= 4097 + 8 * (a.total + 1), "overhead");
 	return 0;

@@ -126,6 +126,9 @@ render(const struct story *s)
 	if (story_render_text(s, &text, &n) < 0)
 		abort();
 	free(text);
+	if (story_render_svg(s, &text, &n) < 0)
+		abort();
+	free(text);
 	if (story_render_html(s, &text, &n) < 0)
 		abort();
 	free(text);

@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+"""Runs every fuzz target for some time and sums up.
+
+    tests/fuzz/fuzz.py --build build-fuzz [--seconds 10] [--json FILE] [NAME...]
+
+A target is tests/fuzz/FOLDER/fuzz_*.c, its seeds are in corpus/ (of the HTTP
+gates: the unit tests' corpus) and its words (.dict) beside it.  What it finds
+anew stays in BUILD/fuzz/FOLDER/NAME.found and is where the next run begins.
+As many run at a time as there are CPUs, at low priority; a line is told when
+one is done, and a table at the end: how many inputs were tried, how much of
+the program they reached, how many new ones reach more, and findings: inputs
+that crashed, hung or used too much memory.  --uncovered says which functions
+of the folder no input has reached.  --tap speaks TAP.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = ROOT / "tests/fuzz"
+SLACK_S = 120  # for reading the corpus, on a slow machine
+ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1",
+               "UBSAN_OPTIONS": "print_stacktrace=1"}
+FINDINGS = ("crash-", "timeout-", "oom-", "leak-", "slow-unit-")
+
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--build", required=True)
+    p.add_argument("--seconds", type=int, default=10, help="for each [10]")
+    p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    p.add_argument("--json", metavar="FILE", help="results, '-' for stdout")
+    p.add_argument("--tap", action="store_true")
+    p.add_argument("--uncovered", action="store_true",
+                   help="list functions that no input reached")
+    p.add_argument("name", nargs="*", help="of targets [all]")
+    return p.parse_args()
+
+
+def number(pattern, text):
+    """The last that is told, or None."""
+    found = re.findall(pattern, text)
+    return int(found[-1]) if found else None
+
+
+def uncovered(folder, text):
+    """The folder's functions without a hit in files with hits, as 'name
+    file:line'."""
+    lines = re.findall(r"^(UN)?COVERED_FUNC: .*?edges: \S+ (\S+) "
+                       rf"{re.escape(str(ROOT))}/(?:\./)?({folder}/\S+:\d+)",
+                       text, re.M)
+    entered = {place.partition(":")[0] for un, _, place in lines if not un}
+    return sorted({f"{name} {place}" for un, name, place in lines
+                   if un and place.partition(":")[0] in entered})
+
+
+def http_seeds(name, into):
+    """The messages of the unit tests' corpus, a file for each."""
+    corpus = ROOT / "tests/unit/proxy/http_corpus"
+    subprocess.run([sys.executable, corpus / "seeds.py",
+                    corpus / f"{name}s.txt", into], check=True)
+    return into
+
+
+def seeds_of(source, program):
+    """Directories of inputs to begin with."""
+    kept = source.parent / "corpus" / source.stem
+    if source.stem in ("fuzz_http_request", "fuzz_http_response"):
+        kept = http_seeds(source.stem.rpartition("_")[2],
+                          program.with_name(source.stem + ".seeds"))
+    return kept
+
+
+def words_of(source, program):
+    """Its dictionary, or that of several: fuzz_http_*, http.dict."""
+    if source.stem == "fuzz_config":
+        keys = re.findall(r'^\s*{"([a-z_.\[\]]+)"',
+                          (ROOT / "config/keys.c").read_text(), re.M)
+        names = {name.removesuffix("[]") for k in keys for name in k.split(".")}
+        made = program.with_name("fuzz_config.dict")
+        made.write_text("".join(f'"\\"{name}\\":"\n'
+                                for name in sorted(names)))
+        return made
+    named = (source.with_suffix(".dict"),
+             source.parent / f"{source.stem.split('_')[1]}.dict")
+    return next((d for d in named if d.exists()), None)
+
+
+def run(source, given):
+    """One target; what came out of it."""
+    folder, name = source.parent.name, source.stem
+    program = pathlib.Path(given.build).resolve() / "fuzz" / folder / name
+    found = program.with_name(name + ".found")
+    found.mkdir(exist_ok=True)
+    before = set(found.iterdir())
+    words, seeds = words_of(source, program), seeds_of(source, program)
+    argv = ["nice", "-n", "19", program, f"-max_total_time={given.seconds}",
+            "-timeout=5", "-rss_limit_mb=1024", "-print_final_stats=1",
+            f"-artifact_prefix={found}/",
+            *([f"-dict={words}"] if words else []),
+            *(["-print_coverage=1"] if given.uncovered else []),
+            *[d for d in (found, seeds) if d.is_dir()]]
+    try:
+        done = subprocess.run(
+            [str(a) for a in argv], capture_output=True, text=True,
+            errors="replace", check=False, timeout=given.seconds + SLACK_S,
+            env={**os.environ, **ENVIRONMENT})
+        status, text = done.returncode, done.stderr
+    except subprocess.TimeoutExpired as error:
+        status, text = -9, (error.stderr or b"").decode(errors="replace")
+    new = set(found.iterdir()) - before
+    bad = sorted(str(p) for p in new if p.name.startswith(FINDINGS))
+    return {
+        "name": f"{folder}/{name}", "status": status,
+        "seeds": len(list(seeds.iterdir())) if seeds.is_dir() else 0,
+        "executions": number(r"number_of_executed_units: (\d+)", text),
+        "coverage": number(r"cov: (\d+)", text),
+        "features": number(r"ft: (\d+)", text),
+        "new_units": len(new) - len(bad), "findings": bad,
+        "uncovered": uncovered(folder, text) if given.uncovered else None,
+        "said": text[-3000:] if status != 0 else "",
+    }
+
+
+def row(one):
+    cells = [one["name"], one["seeds"], one["executions"], one["coverage"],
+             one["features"], one["new_units"],
+             len(one["findings"]) or ("" if one["status"] == 0 else "failed")]
+    return "{:28}{:>6}{:>12}{:>9}{:>9}{:>6}  {}".format(
+        *("?" if cell is None else cell for cell in cells))
+
+
+HEADER = "{:28}{:>6}{:>12}{:>9}{:>9}{:>6}  {}".format(
+    "target", "seeds", "executions", "coverage", "features", "new",
+    "findings")
+
+
+def results(sources, given):
+    """Each as it is done, with a line about it."""
+    with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        waiting = [pool.submit(run, source, given) for source in sources]
+        done = concurrent.futures.as_completed(waiting)
+        for count, one in enumerate((f.result() for f in done), 1):
+            if given.tap:
+                for line in one["said"].splitlines():
+                    print(f"# {line}")
+                print(f"{'not ok' if one['status'] else 'ok'} {count} - "
+                      f"{one['name']}\n# {row(one)}", flush=True)
+            else:
+                print(f"[{count}/{len(sources)}] {row(one)}",
+                      file=sys.stderr, flush=True)
+            yield one
+
+
+def tell(all_, took_s):
+    """The table, and what was wrong."""
+    print(HEADER)
+    for one in all_:
+        print(row(one))
+    print(f"{sum(one['executions'] or 0 for one in all_)} inputs in "
+          f"{took_s:.0f} s, {sum(len(one['findings']) for one in all_)} "
+          "findings")
+    for one in all_:
+        for path in one["findings"]:
+            print(f"found by {one['name']}: {path}")
+        if one["said"]:
+            print(f"{one['name']}: status {one['status']}\n{one['said']}")
+        for function in one["uncovered"] or ():
+            print(f"not reached by {one['name']}: {function}")
+
+
+def main():
+    given = options()
+    sources = [s for s in sorted(HERE.glob("*/fuzz_*.c"))
+               if not given.name or s.stem in given.name
+               or f"{s.parent.name}/{s.stem}" in given.name]
+    if not sources:
+        sys.exit(f"no target {' '.join(given.name)}")
+    began = time.monotonic()
+    if given.tap:
+        print(f"1..{len(sources)}", flush=True)
+    all_ = sorted(results(sources, given), key=lambda one: one["name"])
+    if given.json:
+        text = json.dumps({"schema": "tailor.fuzz/1",
+                           "seconds": given.seconds, "targets": all_},
+                          indent=1)
+        if given.json == "-":
+            print(text)
+        else:
+            pathlib.Path(given.json).write_text(text + "\n")
+    if not given.tap and given.json != "-":
+        tell(all_, time.monotonic() - began)
+    return 1 if any(one["status"] for one in all_) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
