@@ -2,12 +2,11 @@
  * tale_api.c: TaleChain requests: timeline, pin, analyze.
  *
  * A call is not a request in the table: it is read, answered and forgotten.
- * Everything in it is a stranger's text: bounded, parsed by cJSON with a
- * small depth, echoed nowhere unescaped.
+ * Everything in it is a stranger's text: bounded, read by analyze.c, echoed
+ * nowhere unescaped.
  */
 #include "proxy/tale_api.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,10 +15,10 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "proxy/analyze.h"
 #include "proxy/client.h"
 #include "proxy/proxy.h"
 
-#define CALL_BODY_MAX 16384
 #define PREFIX "/.talechain/"
 
 enum call_kind {
@@ -153,21 +152,6 @@ tale_call_wanted(const struct http_head *head)
 	       memcmp(head->target.at, PREFIX, sizeof(PREFIX) - 1) == 0;
 }
 
-/* Copy an id out of a target; -EINVAL if it cannot be one. */
-static int
-take_id(struct slice s, char out[65])
-{
-	if (s.length == 0 || s.length > 64)
-		return -EINVAL;
-	for (size_t i = 0; i < s.length; i++)
-		if (s.at[i] <= ' ' || s.at[i] >= 0x7f || s.at[i] == '"' ||
-		    s.at[i] == '\\' || s.at[i] == '/')
-			return -EINVAL;
-	memcpy(out, s.at, s.length);
-	out[s.length] = '\0';
-	return 0;
-}
-
 static bool
 slice_skip(struct slice *s, const char *prefix)
 {
@@ -235,11 +219,11 @@ call_parse(struct tale_call *call, const struct http_head *head)
 	call->kind = CALL_UNKNOWN;
 	slice_skip(&path, PREFIX);
 	if (slice_skip(&path, "timeline/")) {
-		if (take_id(path, call->id) == 0)
+		if (analyze_id(path, call->id) == 0)
 			call->kind = CALL_TIMELINE;
 	} else if (slice_is(path, "pin")) {
 		id = query_value(query, "id");
-		if (take_id(id, call->id) == 0)
+		if (analyze_id(id, call->id) == 0)
 			call->kind = CALL_PIN;
 	} else if (slice_is(path, "analyze")) {
 		call->kind = CALL_ANALYZE;
@@ -344,76 +328,39 @@ call_ask(struct tale_call *call, const struct tale_client *stamps)
 	    call->kind != CALL_TIMELINE);
 }
 
-/* Differences of two instants must fit: half the clock's range will do. */
-static struct instant
-stamp_in_range(uint64_t ns)
+/* This boot's id, or "". */
+static void
+boot_id_read(char out[37])
 {
-	return ns <= INT64_MAX / 2 ? (struct instant){ns} : INSTANT_NONE;
-}
-
-static struct instant
-stamp(const cJSON *client, const char *name)
-{
-	const cJSON *v = cJSON_GetObjectItemCaseSensitive(client, name);
-
-	/* Numbers over 2^53 do not survive cJSON's double; text does. */
-	if (cJSON_IsString(v))
-		return stamp_in_range(strtoull(v->valuestring, NULL, 10));
-	if (cJSON_IsNumber(v) && v->valuedouble > 0 && v->valuedouble < 9e18)
-		return stamp_in_range((uint64_t)v->valuedouble);
-	return INSTANT_NONE;
-}
-
-static bool
-same_boot(const char *boot_id)
-{
-	char ours[64] = "";
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	ssize_t n = -1;
 
-	if (fd < 0)
-		return false;
-	n = read(fd, ours, sizeof(ours) - 1);
-	close(fd);
-	return n > 30 && strlen(boot_id) >= 36 &&
-	       memcmp(ours, boot_id, 36) == 0;
+	if (fd >= 0) {
+		n = read(fd, out, 36);
+		close(fd);
+	}
+	out[n == 36 ? 36 : 0] = '\0';
 }
 
 static void
 call_analyze(struct tale_call *call)
 {
-	char text[CALL_BODY_MAX + 1];
-	struct tale_client stamps = {0};
+	char text[ANALYZE_BODY_MAX], boot_id[37];
+	struct tale_client stamps;
 	struct iovec iov[CHAIN_IOV];
 	size_t length = 0;
-	const cJSON *id, *client, *boot;
-	cJSON *j;
 	int n = chain_iov(&call->body, iov, CHAIN_IOV);
 
-	for (int i = 0; i < n && length + iov[i].iov_len <= CALL_BODY_MAX;
-	     i++) {
+	for (int i = 0; i < n && length + iov[i].iov_len <= sizeof(text); i++) {
 		memcpy(text + length, iov[i].iov_base, iov[i].iov_len);
 		length += iov[i].iov_len;
 	}
-	text[length] = '\0';
-	j = cJSON_ParseWithLength(text, length);
-	id = cJSON_GetObjectItemCaseSensitive(j, "id");
-	if (!cJSON_IsString(id) ||
-	    take_id((struct slice){id->valuestring, strlen(id->valuestring)},
-		call->id) < 0) {
-		cJSON_Delete(j);
+	boot_id_read(boot_id);
+	if (analyze_parse(text, length, boot_id, call->id, &stamps) < 0)
 		call_refuse(call, 400,
 		    "the body must be JSON with an id: the x-request-id");
-		return;
-	}
-	client = cJSON_GetObjectItemCaseSensitive(j, "client");
-	stamps.scheduled = stamp(client, "sched_ns");
-	stamps.sent = stamp(client, "send_ns");
-	stamps.received = stamp(client, "last_ns");
-	boot = cJSON_GetObjectItemCaseSensitive(client, "boot_id");
-	stamps.same_host = cJSON_IsString(boot) && same_boot(boot->valuestring);
-	cJSON_Delete(j);
-	call_ask(call, &stamps);
+	else
+		call_ask(call, &stamps);
 }
 
 static void
@@ -452,7 +399,7 @@ tale_call_body(struct client *c, struct chain *data, bool whole)
 	struct tale_call *call = c->call;
 	struct block_pool *pool = &c->proxy->blocks;
 
-	if (call->body.bytes + data->bytes > CALL_BODY_MAX) {
+	if (call->body.bytes + data->bytes > ANALYZE_BODY_MAX) {
 		call->too_large = true;
 		chain_clear(data, pool);
 	}
