@@ -28,7 +28,7 @@ exposition_fini(struct exposition *e)
 
 /* Whether n more bytes have room. */
 static bool
-reserve(struct exposition *e, size_t n)
+text_reserve(struct exposition *e, size_t n)
 {
 	size_t want = e->capacity == 0 ? FIRST_BYTES : e->capacity;
 	char *text;
@@ -50,7 +50,7 @@ reserve(struct exposition *e, size_t n)
 static void
 put(struct exposition *e, const char *text, size_t n)
 {
-	if (n == 0 || !reserve(e, n))
+	if (n == 0 || !text_reserve(e, n))
 		return;
 	memcpy(e->text + e->length, text, n);
 	e->length += n;
@@ -210,7 +210,7 @@ exposition_histogram(struct exposition *e, const char *name,
 	for (unsigned i = 0; i <= d->edges; i++) {
 		if (i == 0)
 			put_name(e, name, "_bucket", labels, false);
-		else if (reserve(e, head)) /* as the first one begins */
+		else if (text_reserve(e, head)) /* as the first one begins */
 			put(e, e->text + begun, head);
 		head = i == 0 ? e->length - begun : head;
 		put(e, "le=\"", 4);

@@ -89,7 +89,7 @@ UNREACHED = {}
 # Where tailor was wrong once: always tried, and first.
 FOUND = {"wake", "ring_take_slow", "watch", "listener_watch",
          "admin_accept", "proxy_arm",
-         "exposition_print",
+         "text_reserve",
          "evhttp_request_new", "evbuffer_readln", "evhttp_connection_new",
          "evhttp_connection_base_bufferevent_new"}
 
