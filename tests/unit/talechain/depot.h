@@ -1,0 +1,46 @@
+/*
+ * depot.h: a store in a directory of its own, and tales to put into it.
+ */
+#ifndef TEST_TALECHAIN_DEPOT_H
+#define TEST_TALECHAIN_DEPOT_H
+
+#include <stdint.h>
+
+#include "talechain/store.h"
+#include "talechain/tale.h"
+
+#define BOOT "11111111-2222-3333-4444-555555555555"
+#define OTHER_BOOT "99999999-2222-3333-4444-555555555555"
+
+extern char depot_directory[64];
+extern char depot_noted[400]; /* see depot_note_file */
+
+/* Of a test: make the directory, and remove it and its files. */
+int depot_setup(void **state);
+int depot_teardown(void **state);
+
+/* Call with the path of each file of the store; how many there are. */
+unsigned depot_each_file(void (*call)(const char *path));
+/* For that: remember the last one; remove it. */
+void depot_note_file(const char *path);
+void depot_remove_file(const char *path);
+
+struct tale_store *depot_open(uint64_t bytes_max, unsigned keep);
+
+/* A tale whose content is a function of number and version alone, and what is
+ * said of it. */
+struct tale *depot_tale(unsigned number, unsigned version, unsigned events);
+void depot_summary(struct tale_summary *s, unsigned number);
+
+/* Put it in; what tale_store_add says. */
+int depot_add(
+    struct tale_store *s, unsigned number, unsigned version, unsigned events);
+/* What the store gives back is what was put in, to the last byte. */
+void depot_assert_whole(
+    struct tale_store *s, unsigned number, unsigned version, unsigned events);
+unsigned depot_count(const struct tale_store *s);
+
+/* A number below sides, the same ones in each run. */
+unsigned depot_dice(unsigned sides);
+
+#endif
