@@ -8,6 +8,7 @@ import os
 import pwd
 import shutil
 import socket
+import sys
 
 from support.wait import wait_until
 from traffic import TRAFFIC, cut_page, open_channels
@@ -62,9 +63,16 @@ class Plain:
         """When no tailor of it runs any more."""
 
 
+# A thread that ends makes its watcher ask whether that was all.
+THREADS = ("import threading, time; "
+           "[(t.start(), t.join()) for t in iter(lambda: threading.Thread("
+           "target=time.sleep, args=(0.2,)), None)]")
+
+
 class Watched(Plain):
     """Everything there is to see is looked at.  Server a is this process,
-    which has a JVM's page; b's probes are read if there is a libjvm."""
+    which has a JVM's page; b, whose threads come and go, has its probes read
+    if there is a libjvm."""
 
     name = "watched"
     acts = TRAFFIC + [open_channels, cut_page]
@@ -85,6 +93,7 @@ class Watched(Plain):
     def config(self, t):
         c = super().config(t)
         found = glob.glob("/usr/lib/jvm/*/lib/server/libjvm.so")
+        c["servers"][1]["launch"]["command"] = [sys.executable, "-c", THREADS]
         c["servers"][1] |= {"jvm": "usdt",
                             "libjvm": next(iter(found), "/none/libjvm.so")}
         c["profiler"] |= {
