@@ -22,8 +22,14 @@
 #include "proxy/tale_work.h"
 
 #define LAST_NS NS_PER_S /* for what still waits at the end */
-#define QUESTIONS 256	 /* waiting at once; a power of two */
+#define QUESTIONS 256	 /* waiting at once in each ring; a power of two */
 #define ANSWERS 64
+
+/* proxy -> analysis: head written by the proxy, tail by us. */
+struct questions {
+	struct analysis_question question[QUESTIONS];
+	_Atomic uint64_t asked, read;
+};
 
 struct analysis {
 	struct tale_work work; /* analysis thread; its counters: any */
@@ -31,10 +37,11 @@ struct analysis {
 	bool started;
 	atomic_bool stop;
 
-	/* proxy -> analysis: head written by the proxy, tail by us */
-	struct analysis_question question[QUESTIONS];
-	_Atomic uint64_t asked, read;
-	int question_fd; /* owned */
+	/* A tale that somebody waits for, and that can be told from the
+	 * stream, does not wait for all those that nobody asked for.  The
+	 * other questions are about what has been kept: these stay in line. */
+	struct questions soon, in_turn;
+	int question_fd; /* owned; of both */
 
 	/* analysis -> proxy: the other way round */
 	struct analysis_answer answer[ANSWERS];
@@ -56,14 +63,16 @@ wake(int fd)
 bool
 analysis_ask(struct analysis *a, const struct analysis_question *q)
 {
-	uint64_t head = atomic_load_explicit(&a->asked, memory_order_relaxed);
+	struct questions *to =
+	    q->kind == ANALYSIS_TALE && q->known ? &a->soon : &a->in_turn;
+	uint64_t head = atomic_load_explicit(&to->asked, memory_order_relaxed);
 
-	if (head - atomic_load_explicit(&a->read, memory_order_acquire) ==
+	if (head - atomic_load_explicit(&to->read, memory_order_acquire) ==
 	    QUESTIONS)
 		return false;
-	a->question[head % QUESTIONS] = *q;
+	to->question[head % QUESTIONS] = *q;
 	/* Release: the question is whole before it is counted. */
-	atomic_store_explicit(&a->asked, head + 1, memory_order_release);
+	atomic_store_explicit(&to->asked, head + 1, memory_order_release);
 	wake(a->question_fd);
 	return true;
 }
@@ -117,20 +126,35 @@ analysis_reply(struct analysis *a, const struct analysis_answer *answer)
 
 /* The next question, or NULL. */
 static struct analysis_question *
-question_next(struct analysis *a)
+question_next(struct questions *of)
 {
-	uint64_t tail = atomic_load_explicit(&a->read, memory_order_relaxed);
+	uint64_t tail = atomic_load_explicit(&of->read, memory_order_relaxed);
 
-	if (atomic_load_explicit(&a->asked, memory_order_acquire) == tail)
+	if (atomic_load_explicit(&of->asked, memory_order_acquire) == tail)
 		return NULL;
-	return &a->question[tail % QUESTIONS];
+	return &of->question[tail % QUESTIONS];
 }
 
 static void
-question_done(struct analysis *a, struct analysis_question *q)
+question_done(struct questions *of, struct analysis_question *q)
 {
 	live_view_free(&q->live);
-	atomic_fetch_add_explicit(&a->read, 1, memory_order_release);
+	atomic_fetch_add_explicit(&of->read, 1, memory_order_release);
+}
+
+/* Answer the next question of a ring; false: there is none. */
+static bool
+question_answer(struct analysis *a, struct questions *of)
+{
+	struct analysis_question *q = question_next(of);
+	struct analysis_answer answer;
+
+	if (q == NULL)
+		return false;
+	if (tale_work_do(&a->work, q, &answer))
+		analysis_reply(a, &answer);
+	question_done(of, q);
+	return true;
 }
 
 /* Sleep until there may be a question, or a window ends; a second at most,
@@ -166,25 +190,20 @@ analysis_main(void *user)
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
 	while (!atomic_load(&a->stop)) {
 		tale_work_flush(&a->work, false);
-		q = question_next(a);
-		if (q == NULL) {
+		if (!question_answer(a, &a->soon) &&
+		    !question_answer(a, &a->in_turn))
 			question_wait(a);
-			continue;
-		}
-		if (tale_work_do(&a->work, q, &answer))
-			analysis_reply(a, &answer);
-		question_done(a, q);
 	}
 	/* What was asked to be kept is kept, as far as a second goes; nobody
 	 * waits for the rest. */
 	last = instant_plus(instant_now(), LAST_NS);
-	while ((q = question_next(a)) != NULL) {
+	while ((q = question_next(&a->in_turn)) != NULL) {
 		if (q->kind == ANALYSIS_KEEP &&
 		    instant_before(instant_now(), last))
 			tale_work_do(&a->work, q, &answer);
 		else if (q->kind == ANALYSIS_KEEP)
 			left++;
-		question_done(a, q);
+		question_done(&a->in_turn, q);
 	}
 	if (left > 0)
 		log_event(LOG_LEVEL_WARNING, "tales_not_kept",

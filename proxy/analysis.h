@@ -4,7 +4,7 @@
  * A thread of low priority slices the timeline stream for requests that were
  * slow, before the stream overwrites them, says what they mean, keeps them in
  * the store (talechain/store.h), and renders what is asked for.  All input
- * and output is on that thread.  The proxy thread talks to it through two
+ * and output is on that thread.  The proxy thread talks to it through three
  * rings (single producer, single consumer) and two eventfds and never waits:
  * when a ring is full, that tale is not told, which is counted.
  */

@@ -352,8 +352,7 @@ tell_and_keep(struct tale_work *w, const struct analysis_question *q,
 		return;
 	if (!stored)
 		summarise(w, story, q->reason, &said);
-	if (!stored && q->reason == TALE_REASON_TARGET &&
-	    q->kind == ANALYSIS_KEEP)
+	if (q->reason == TALE_REASON_TARGET && q->kind == ANALYSIS_KEEP)
 		count_causes(w, story);
 	if (stored && said.earlier_boot)
 		mark_earlier_boot(story, said.finished_wall_ns);
@@ -363,7 +362,8 @@ tell_and_keep(struct tale_work *w, const struct analysis_question *q,
 	/* A tale of another boot has another clock: it stays where it is. */
 	if (!q->keep || said.earlier_boot)
 		return;
-	if (stored && q->reason == said.reason)
+	/* Who asked for it was quicker than we, and has the better reason. */
+	if (stored && (q->kind == ANALYSIS_KEEP || q->reason == said.reason))
 		return;
 	said.reason = q->reason;
 	if (q->reason == TALE_REASON_SLOWEST) {
