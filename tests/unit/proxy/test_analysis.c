@@ -1,0 +1,129 @@
+/* Goal: a tale that somebody waits for is told before those that nobody asked
+ * for, is kept once, and is counted all the same. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proxy/analysis.h"
+
+#define TALES 8
+/* Until the first is looked at; all have been asked for by then. */
+#define SETTLE_NS (500 * NS_PER_MS)
+
+static struct analysis_question
+question(enum analysis_kind kind, unsigned id, struct instant now)
+{
+	struct analysis_question q = {
+	    .cookie = id,
+	    .kind = kind,
+	    .known = true,
+	    .keep = true,
+	    .reason =
+		kind == ANALYSIS_KEEP ? TALE_REASON_TARGET : TALE_REASON_PINNED,
+	    .format = TALE_FORMAT_TEXT,
+	    .request =
+		{
+		    .id = id,
+		    .method = "GET",
+		    .target = "/",
+		    .status = 200,
+		    .first_byte = instant_plus(now, -NS_PER_MS),
+		    .received = instant_plus(now, -NS_PER_MS),
+		    .committed = now,
+		    .finished = now,
+		    .attempt = {{.server = -1}, {.server = -1}},
+		},
+	};
+
+	snprintf(
+	    q.request.external_id, sizeof(q.request.external_id), "id-%u", id);
+	return q;
+}
+
+static struct analysis_answer
+answer_wait(struct analysis *a)
+{
+	struct pollfd p = {.fd = analysis_fd(a), .events = POLLIN};
+	struct analysis_answer answer;
+
+	while (!analysis_take(a, &answer))
+		assert_int_equal(poll(&p, 1, 60000), 1);
+	return answer;
+}
+
+static uint64_t
+causes(const struct analysis *a)
+{
+	struct analysis_stats s;
+	uint64_t sum = 0;
+
+	analysis_stats(a, &s);
+	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
+		sum += s.cause_requests[i];
+	return sum;
+}
+
+static void
+test_asked_for_comes_first(void **state)
+{
+	struct analysis_options o = {.keep = 100,
+	    .store = "",
+	    .store_bytes = UINT64_C(4) << 20,
+	    .settle_ns = SETTLE_NS};
+	struct analysis_question q;
+	struct analysis_answer answer;
+	struct analysis_stats stats;
+	struct analysis *a;
+	struct instant now;
+
+	(void)state;
+	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
+	assert_int_equal(analysis_new(&a, &o), 0);
+	now = instant_now();
+	for (unsigned i = 1; i <= TALES; i++) {
+		q = question(ANALYSIS_KEEP, i, now);
+		assert_true(analysis_ask(a, &q));
+	}
+	q = question(ANALYSIS_TALE, TALES, now);
+	assert_true(analysis_ask(a, &q));
+	answer = answer_wait(a);
+	assert_int_equal(answer.cookie, TALES);
+	assert_int_equal(answer.status, 200);
+	free(answer.text);
+	while (causes(a) < TALES)
+		sched_yield();
+	/* Had the others come first, it would have been kept twice. */
+	analysis_stats(a, &stats);
+	assert_int_equal(stats.store.added, TALES);
+	assert_int_equal(stats.store.tales, TALES);
+
+	/* It was pinned, and stays so. */
+	q = (struct analysis_question){.cookie = 99,
+	    .kind = ANALYSIS_SLOW,
+	    .list = {.n = TALES, .cause = -1}};
+	assert_true(analysis_ask(a, &q));
+	answer = answer_wait(a);
+	assert_int_equal(answer.cookie, 99);
+	assert_non_null(strstr(answer.text, "pinned"));
+	free(answer.text);
+	analysis_free(&a);
+	timeline_free(&o.timeline);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_asked_for_comes_first),
+	};
+
+	return cmocka_run_group_tests_name("analysis", tests, NULL, NULL);
+}
