@@ -142,7 +142,8 @@ say_thread(const struct telling *tl, const struct claim *c, struct line *l)
 	words_say(l, "%s ", who);
 	switch ((int)c->cause) {
 	case TALE_CAUSE_RUNQ:
-		words_say(l, "was ready but waited for CPU %d, which ran %s",
+		words_say(l,
+		    "was ready but waited for CPU %d, which last ran %s",
 		    c->cpu, other);
 		break;
 	case TALE_CAUSE_PREEMPTED:

@@ -371,7 +371,7 @@ const struct cause_case cases[] = {
     CASE(work, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(runq, RUNQ, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was ready but waited for CPU 1, which "
-	"ran stress-ng[777]."),
+	"last ran stress-ng[777]."),
     CASE(idle, IDLE_WAKEUP, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1 to leave idle state "
 	"3."),
@@ -431,7 +431,7 @@ const struct cause_case cases[] = {
     CASE(idle_pool, BACKEND_QUEUE, 8940, "8.94 of 10.0 ms: it waited in A's"),
     CASE(late_dispatcher, RUNQ, 8929,
 	"8.93 of 10.0 ms: A's thread 502 was ready but waited for CPU 1, which "
-	"ran stress-ng[777]."),
+	"last ran stress-ng[777]."),
     CASE(full_socket, WINDOW, 8000,
 	"8.00 of 10.0 ms: the answer waited for the receiver to read (A)."),
     CASE(full_client, WINDOW, 8015,
@@ -440,10 +440,12 @@ const struct cause_case cases[] = {
     CASE(proxy_queue, PROXY_QUEUE, 8970,
 	"8.97 of 10.0 ms: it waited in Tailor for a server."),
     CASE(proxy_runq, RUNQ, 30000,
-	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which ran "
+	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which last "
+	"ran "
 	"stress-ng[777]."),
     CASE(proxy_compiler, RUNQ, 30000,
-	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which ran "
+	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which last "
+	"ran "
 	"C2 CompilerThre[502]."),
     CASE(client_late, CLIENT_LATE, 19995,
 	"20.0 of 30.1 ms: the answer had arrived; the client read it later."),
