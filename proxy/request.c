@@ -405,6 +405,18 @@ on_commit_due(evutil_socket_t fd, short what, void *user)
 			r->generation->config->hedging.commit_delay_ns));
 }
 
+/* What has come of answers that are not whole enough to be sent. */
+static uint64_t
+request_begun_bytes(const struct request *r)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		if (r->attempt[i].on && !r->attempt[i].answer.held)
+			bytes += r->attempt[i].answer.body.bytes;
+	return bytes;
+}
+
 /* The deadline is for an answer to begin.  A long body, either way, may take
  * longer, as long as some of it has come since the last time. */
 static bool
@@ -412,13 +424,15 @@ request_progresses(struct request *r)
 {
 	uint64_t bytes = r->response_bytes;
 
-	if (r->client == NULL ||
-	    (r->state != REQUEST_COMMITTED && r->body_whole))
+	if (r->client == NULL)
 		return false;
 	if (r->client->unsent)
 		return true; /* the turn's end has an answer for it */
-	bytes += r->client->body.total;
-	bytes -= socket_queued_bytes(r->client->fd);
+	if (r->state != REQUEST_COMMITTED && r->body_whole)
+		bytes = request_begun_bytes(r);
+	else
+		bytes +=
+		    r->client->body.total - socket_queued_bytes(r->client->fd);
 	if (bytes == r->progress_bytes)
 		return false;
 	r->progress_bytes = bytes;
