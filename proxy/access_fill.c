@@ -85,6 +85,7 @@ fill_attempt(struct access_record *a, const struct request *r)
 	if (r->race.winner < 0)
 		return;
 	a->attempt = (unsigned)r->race.winner + 1;
+	a->reused = w->reused;
 	snprintf(a->upstream, sizeof(a->upstream), "%s",
 	    c->server[r->race.attempt[r->race.winner].server].name);
 }
@@ -117,6 +118,7 @@ access_log_request(struct proxy *p, const struct request *r,
 	a->bytes_in = r->body_bytes;
 	a->bytes_out = r->response_bytes;
 	a->status = r->status;
+	a->minor = !r->minor_zero;
 	a->connections = p->client_count;
 	a->inflight = p->table.inflight_count;
 	memcpy(a->id, r->external_id, sizeof(a->id));
@@ -152,6 +154,7 @@ access_log_refusal(
 	    a->send_ns = -1;
 	a->total_ns = between(c->first_byte, instant_now());
 	a->status = (int)refusal->status;
+	a->minor = -1;
 	a->connections = p->client_count;
 	a->inflight = p->table.inflight_count;
 	memcpy(a->client, c->address, sizeof(a->client));

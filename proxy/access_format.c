@@ -5,7 +5,7 @@
  * HAProxy's HTTP format:
  *
  *   client [date] frontend server TR/Tw/Tc/Tr/Ta status bytes flags
- *   conns/inflight attempt/attempts "METHOD target" id
+ *   conns/inflight attempt/attempts "METHOD target HTTP/1.x" id
  *
  * with times in ms, to the microsecond.
  */
@@ -130,9 +130,12 @@ format_json(const struct access_record *r, struct line *l)
 	if (r->target[path] == '?')
 		json_member(l, "query", r->target + path + 1,
 		    strlen(r->target + path + 1));
+	if (r->minor >= 0)
+		print(l, ",\"version\":\"1.%d\"", r->minor);
 	print(l, ",\"status\":%d", r->status);
 	json_member(l, "upstream", r->upstream, strlen(r->upstream));
-	print(l, ",\"attempt\":%u,\"attempts\":%u", r->attempt, r->attempts);
+	print(l, ",\"reused\":%s,\"attempt\":%u,\"attempts\":%u",
+	    r->reused ? "true" : "false", r->attempt, r->attempts);
 	if (r->trigger[0] != '\0')
 		json_member(l, "trigger", r->trigger, strlen(r->trigger));
 	print(l, ",\"bytes_in\":%llu,\"bytes_out\":%llu",
@@ -193,6 +196,8 @@ format_text(const struct access_record *r, struct line *l)
 	text_escape(l, r->method);
 	print(l, " ");
 	text_escape(l, r->target);
+	if (r->minor >= 0)
+		print(l, " HTTP/1.%d", r->minor);
 	print(l, "\" ");
 	text_escape(l, r->id);
 	print(l, "\n");

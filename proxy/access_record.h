@@ -26,6 +26,8 @@ struct access_record {
 	int64_t total_ns;	      /* first byte in to last byte out */
 	uint64_t bytes_in, bytes_out; /* body; whole answer */
 	int status;		      /* 499: the client left */
+	int minor;		      /* of the client's HTTP/1; -1: unknown */
+	bool reused;		      /* the winner's connection was kept */
 	unsigned attempts, attempt;   /* how many; which one won, from 1 */
 	unsigned connections, inflight;
 	char id[65];

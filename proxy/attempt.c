@@ -81,6 +81,7 @@ attempt_send(struct attempt *a, unsigned server, bool fresh)
 		uplink_compare(
 		    a->link, a->request->compared, (unsigned)a->index);
 	a->cookie = err < 0 ? 0 : a->link->cookie;
+	a->reused = err == 0 && a->link->exchanges > 0;
 	proxy_emit(p, TALECHAIN_PROXY_ATTEMPT, a->request->id, server,
 	    (uint64_t)a->index, a->cookie);
 	if (err < 0)

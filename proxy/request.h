@@ -49,6 +49,7 @@ struct attempt {
 
 	struct answer answer;
 	bool resent; /* once already, on a stale connection */
+	bool reused; /* its connection had been used before */
 
 	const char *outcome;   /* static */
 	uint64_t cookie;       /* of the socket it went out on */

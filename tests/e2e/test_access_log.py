@@ -45,7 +45,8 @@ def test_json_line(upstream, tailor, scratch):
     assert line == {
         "id": answer.get("x-request-id"), "trace_id": trace,
         "client": "127.0.0.1", "method": "POST", "path": "/search",
-        "query": "q=tail&n=1", "status": 201, "upstream": "active",
+        "query": "q=tail&n=1", "version": "1.1", "status": 201,
+        "upstream": "active", "reused": False,
         "attempt": 1, "attempts": 1, "bytes_in": 5,
         "bytes_out": len(answer.raw) + 100, "flags": ""}
     assert set(times) == {"t_recv_us", "t_queue_us", "t_connect_us",
@@ -53,6 +54,20 @@ def test_json_line(upstream, tailor, scratch):
     assert all(v >= 0 for v in times.values())
     parts = sum(v for k, v in times.items() if k != "t_total_us")
     assert parts <= times["t_total_us"] + 6
+
+
+def test_kept_connections(upstream, tailor, scratch):
+    # Goal: whose connection was used before, and who speaks HTTP/1.0.
+    server = upstream("active").serve()
+    path = scratch / "access.log"
+    t = tailor(server, access_log={"path": str(path)})
+    with t.client() as c:
+        c.get()
+        c.send(b"GET / HTTP/1.0\r\nHost: h\r\n\r\n")
+        assert c.response().status == 200
+    lines = [json.loads(line) for line in wait_lines(path, 2)]
+    assert [(one["version"], one["reused"]) for one in lines] == [
+        ("1.1", False), ("1.0", True)]
 
 
 def test_times_are_told_apart(upstream, tailor, scratch):
@@ -82,7 +97,8 @@ def test_text_line(upstream, tailor, scratch):
     assert re.fullmatch(
         r"127\.0\.0\.1 \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{3}\] "
         rf"tailor active {ms}/{ms}/{ms}/{ms}/{ms} 200 \d+ - 1/1 1/1 "
-        r'"GET /a\\"b\?x=1" ' + answer.get("x-request-id"), line), line
+        r'"GET /a\\"b\?x=1 HTTP/1\.1" ' + answer.get("x-request-id"),
+        line), line
 
 
 def test_what_was_not_served(upstream, tailor, scratch):
@@ -97,6 +113,7 @@ def test_what_was_not_served(upstream, tailor, scratch):
     first = json.loads(wait_lines(path, 1)[0])
     assert (first["status"], first["path"]) == (400, "-")
     assert first["flags"] and first["upstream"] == ""
+    assert "version" not in first
     assert first["t_upstream_us"] == -1
     c = t.client()
     c.request("GET", "/left")

@@ -61,6 +61,7 @@ test_longest_line_fits(void **state)
 	r.bytes_in = r.bytes_out = UINT64_MAX;
 	r.attempts = r.attempt = r.connections = r.inflight = UINT32_MAX;
 	r.status = INT32_MIN;
+	r.minor = INT32_MAX;
 	fill(r.target, sizeof(r.target), worst_byte);
 	memset(r.id, 'i', sizeof(r.id) - 1);
 	memset(r.trace_id, 'a', sizeof(r.trace_id) - 1);
