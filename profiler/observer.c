@@ -369,10 +369,7 @@ observer_account(struct observer *o, struct instant now)
 
 	self_begin(&o->self, instant_is_set(o->swept) ? gap_ns : 0);
 	counter_add(&c->sweeps, 1);
-	if (!instant_is_set(o->swept))
-		return;
-	histogram_record(&o->periods, (uint64_t)gap_ns);
-	if (gap_ns <= o->blind_ns)
+	if (!instant_is_set(o->swept) || gap_ns <= o->blind_ns)
 		return;
 	counter_add(&c->blind, 1);
 	counter_add(&c->blind_ns, (uint64_t)gap_ns);
@@ -381,16 +378,6 @@ observer_account(struct observer *o, struct instant now)
 		    &c->blind_max_ns, (uint64_t)gap_ns - c->blind_max_ns);
 	n.arg[0] = (uint64_t)gap_ns;
 	output_note(&o->output, &n);
-}
-
-/* A reader asked for the periods: give it a copy of its own. */
-static void
-observer_copy_periods(struct observer *o)
-{
-	if (__atomic_load_n(&o->periods_wanted, __ATOMIC_ACQUIRE) == 0)
-		return;
-	o->periods_copy = o->periods;
-	__atomic_store_n(&o->periods_wanted, 0, __ATOMIC_RELEASE);
 }
 
 /* --- the loop -------------------------------------------------------------- */
@@ -422,7 +409,6 @@ observer_sweep(struct observer *o, struct instant now)
 	observer_sweep_rates(o, now);
 	self_mark(&o->self, PROFILER_PART_RATES);
 	observer_chores(o, now);
-	observer_copy_periods(o);
 	self_mark(&o->self, PROFILER_PART_OWN);
 }
 

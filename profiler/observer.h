@@ -54,7 +54,6 @@ struct observer {
 	struct instant calibrated;
 	uint64_t calibrated_cycles;
 	struct instant swept; /* when the last sweep began */
-	struct histogram periods;
 	struct pause_edges edges;
 	struct rates_watch rates;
 	struct self self; /* seen: any thread reads */
@@ -63,8 +62,6 @@ struct observer {
 	struct order_ring *returns; /* observer -> attach thread */
 	/* shared: relaxed, or as told where they are used */
 	uint32_t stop;
-	uint32_t periods_wanted; /* a reader waits for a copy */
-	struct histogram periods_copy;
 	/* the thread that started it */
 	pthread_t thread;
 	bool running;

@@ -33,7 +33,6 @@ struct profiler {
 	struct profiler_signal_state signal[PROFILER_SIGNALS];
 	struct channel *inside[INSIDE_MAX]; /* owned */
 	unsigned insides;
-	pthread_mutex_t periods_lock; /* one reader of periods at a time */
 };
 
 static bool
@@ -95,8 +94,6 @@ profiler_init_observer(struct profiler *p)
 	o->output.pid = (uint32_t)getpid();
 	o->orders = &p->orders;
 	o->returns = &p->returns;
-	histogram_init(&o->periods);
-	histogram_init(&o->periods_copy);
 	for (i = 0; i < PROFILER_SERVERS; i++) {
 		o->watch[i].output = &o->output;
 		o->watch[i].server = i;
@@ -239,7 +236,6 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	p->attach.orders = &p->orders;
 	p->attach.returns = &p->returns;
 	profiler_init_observer(p);
-	pthread_mutex_init(&p->periods_lock, NULL);
 	profiler_open_door(p);
 	profiler_open_kernel(p);
 	profiler_open_probes(p);
@@ -292,7 +288,6 @@ profiler_free(struct profiler **pp)
 	for (i = 0; i < p->insides; i++)
 		channel_free(&p->inside[i]);
 	hazard_ring_fini(&p->hazards);
-	pthread_mutex_destroy(&p->periods_lock);
 	free(p);
 }
 
@@ -427,24 +422,6 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	kernel_losses(p->kernel, &losses);
 	out->kernel_missed = losses.missed + losses.ringless;
 	out->kernel_crowded = losses.crowded;
-}
-
-void
-profiler_periods(struct profiler *p, struct histogram *out)
-{
-	struct timespec wait = {.tv_nsec = 100 * NS_PER_US};
-	struct observer *o = &p->observer;
-
-	pthread_mutex_lock(&p->periods_lock);
-	if (o->running) {
-		__atomic_store_n(&o->periods_wanted, 1, __ATOMIC_RELEASE);
-		while (__atomic_load_n(&o->periods_wanted, __ATOMIC_ACQUIRE))
-			nanosleep(&wait, NULL);
-		*out = o->periods_copy;
-	} else {
-		*out = o->periods;
-	}
-	pthread_mutex_unlock(&p->periods_lock);
 }
 
 /* Names and meanings, in the order of their numbers. */

@@ -247,12 +247,6 @@ struct profiler_stats {
 };
 void profiler_stats(struct profiler *p, struct profiler_stats *out);
 
-/*
- * Copy the distribution of the loop's period, ns (time from one sweep's
- * start to the next).  Any thread; may be a few samples out of step.
- */
-void profiler_periods(struct profiler *p, struct histogram *out);
-
 /* "pages" and so on. */
 const char *profiler_part_name(enum profiler_part part);
 /* "spin", "relax", "sleep". */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/instant.h"
@@ -348,6 +349,21 @@ bench_tell(const struct bench_result *result, const struct command *c)
 	return err;
 }
 
+/* Half a minute later is too late to learn that plots have nowhere to go. */
+static bool
+plots_can_be_written(const char *directory)
+{
+	if (directory == NULL)
+		return true;
+	if ((mkdir(directory, 0777) < 0 && errno != EEXIST) ||
+	    access(directory, W_OK | X_OK) < 0) {
+		fprintf(stderr, "tailor shim: --plots %s: %s\n", directory,
+		    strerror(errno));
+		return false;
+	}
+	return true;
+}
+
 static int
 bench(const struct command *c)
 {
@@ -363,6 +379,8 @@ bench(const struct command *c)
 		    "other; this process may use one\n");
 		return STATUS_FAILED;
 	}
+	if (!plots_can_be_written(c->plots))
+		return STATUS_FAILED;
 	err = bench_run(&result, &o, progress);
 	if (err < 0) {
 		fprintf(stderr, "tailor shim: %s\n", strerror(-err));

@@ -40,7 +40,6 @@ bench_new(void)
 	b->o.output.hazards = &b->hazards;
 	b->o.orders = &b->orders;
 	b->o.returns = &b->returns;
-	histogram_init(&b->o.periods);
 	for (i = 0; i < 2; i++) {
 		b->o.watch[i].output = &b->o.output;
 		b->o.watch[i].server = i;
@@ -280,6 +279,9 @@ test_blind(void **state)
 {
 	struct bench *b = bench_new();
 	const struct counters *c = &b->o.output.counters;
+	const struct profiler_self *seen = &b->o.self.seen;
+	uint64_t periods = 0;
+	unsigned i;
 
 	(void)state;
 	sweep(b, 1000);
@@ -295,8 +297,10 @@ test_blind(void **state)
 	assert_int_equal(
 	    last_event(b, TALECHAIN_META_BLIND)->arg[0], 7 * NS_PER_MS);
 	assert_int_equal(c->sweeps, 5);
-	assert_int_equal(b->o.periods.count, 4);
-	assert_int_equal(b->o.periods.max, 7 * NS_PER_MS);
+	assert_int_equal(seen->periods_ns, 9 * NS_PER_MS + 1 + 1000);
+	for (i = 0; i < PROFILER_PERIODS; i++)
+		periods += seen->period[i];
+	assert_int_equal(periods, 4);
 	bench_free(b);
 }
 
