@@ -95,7 +95,6 @@ kind_init(struct kind *k, struct timeline *timeline)
 	k->o.output.hazards = &k->hazards;
 	k->o.orders = &k->orders;
 	k->o.returns = &k->returns;
-	histogram_init(&k->o.periods);
 	if (hazard_ring_init(&k->hazards) < 0)
 		abort();
 	for (i = 0; i < PROFILER_SERVERS; i++) {
