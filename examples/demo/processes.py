@@ -65,12 +65,14 @@ def end_all(patience_s=5.0):
     deadline = time.monotonic() + patience_s
     while descendants() and time.monotonic() < deadline:
         time.sleep(0.05)
-    _signal_all(descendants(), signal.SIGKILL)
-    try:
-        while True:
-            os.waitpid(-1, 0)
-    except ChildProcessError:
-        pass  # none is left
+    while True:
+        # again: one may have been born while the others were ended
+        _signal_all(descendants(), signal.SIGKILL)
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.05)
+        except ChildProcessError:
+            return  # none is left
 
 
 def _reset_child(cpus):
