@@ -240,11 +240,13 @@ attempt_commit(struct attempt *a)
 		}
 		r->response_done = true;
 	}
-	if (a->answer.status != 101) {
+	if (r->response_done) {
 		sending_add_client(c);
 		return;
 	}
-	tunnel_begin(a);
+	/* Not whole: were it cut in this turn, the client would get nothing. */
+	if (a->answer.status == 101)
+		tunnel_begin(a);
 	client_flush(c);
 	if (c->state == CLIENT_TUNNEL)
 		intake_process(c); /* what it has sent meanwhile */

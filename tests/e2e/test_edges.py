@@ -401,3 +401,17 @@ def test_13_an_answer_cut_short_after_commit(pair, framing):
     t.wait_metric("tailor_response_truncated_total", 1)
     assert not pair.b.requests
     settled(t)
+
+
+
+def test_13_cut_as_soon_as_committed(pair):
+    # Goal: what is committed is sent, even if the end comes with it.
+    t = pair(hedging={"commit_delay": 0})
+    with t.client() as c:
+        c.request()
+        pair.a.expect().send(b"HTTP/1.1 200 OK\r\n"
+                             b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
+        assert c.response_head().status == 200
+        with pytest.raises((Malformed, ConnectionResetError)):
+            c.exactly(1)
+    t.wait_metric("tailor_response_truncated_total", 1)
