@@ -1,11 +1,12 @@
 /*
  * sending.h: what a turn of the loop has to write, written together.
  *
- * Requests for idle connections and answers wait until the events of a turn
- * have been read, or SENDING_MAX of them wait.  Then reading and writing, the
- * kernel's part too, each find their code in the processor's caches, and a
+ * Requests for idle connections and whole answers wait until the events of a
+ * turn have been read, or SENDING_MAX of them wait.  Then reading and writing,
+ * the kernel's part too, each find their code in the processor's caches, and a
  * receiver whom the first one woke up is awake for the others.  What is in a
- * hurry (a hedge) or has begun (a long body) is written at once.
+ * hurry (a hedge) or not whole yet (a long body) is written at once: the rest
+ * may be cut in this turn, and the client must get what was committed.
  *
  * Until then nothing of a request has been sent: bytes that its server sends
  * before are no answer to it.
