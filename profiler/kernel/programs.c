@@ -24,6 +24,11 @@
 	{program, target, PROGRAM_TRACEPOINT, PROFILER_SIGNAL_##signal, false}
 /* clang-format on */
 
+/*
+ * In the order they are attached.  What clears a mark stands before what sets
+ * it: else an interrupt in between would leave it set until the next one ends,
+ * and a task that wakes another would pass for that interrupt.
+ */
 const struct program programs[] = {
     ON("on_waking", "sched_waking", SCHEDULER),
     ON("on_wakeup", "sched_wakeup", SCHEDULER),
@@ -33,12 +38,12 @@ const struct program programs[] = {
     ON("on_exec", "sched_process_exec", PROCESS),
     ON("on_exit", "sched_process_exit", PROCESS),
     BESIDE("on_softirq_raise", "softirq_raise", SOFTIRQ),
-    ON("on_softirq_entry", "softirq_entry", SOFTIRQ),
     ON("on_softirq_exit", "softirq_exit", SOFTIRQ),
-    ON("on_irq_entry", "irq_handler_entry", INTERRUPT),
+    ON("on_softirq_entry", "softirq_entry", SOFTIRQ),
     ON("on_irq_exit", "irq_handler_exit", INTERRUPT),
-    BESIDE("on_timer_entry", "local_timer_entry", INTERRUPT),
+    ON("on_irq_entry", "irq_handler_entry", INTERRUPT),
     BESIDE("on_timer_exit", "local_timer_exit", INTERRUPT),
+    BESIDE("on_timer_entry", "local_timer_entry", INTERRUPT),
     ON("on_tcp_probe", "tcp_probe", TCP),
     ON("on_dev_queue", "net_dev_queue", TCP),
     BESIDE("on_retransmit", "tcp_retransmit_skb", TCP),

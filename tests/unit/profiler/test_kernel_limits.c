@@ -454,10 +454,45 @@ test_stream(void **state)
 	fixture_fini(&f);
 }
 
+/* --- attaching ------------------------------------------------------------- */
+
+/* When a tracepoint's program is attached: its place in the order. */
+static unsigned
+attached_as(const char *target)
+{
+	unsigned i;
+
+	for (i = 0; i < programs_count; i++)
+		if (programs[i].target != NULL &&
+		    strcmp(programs[i].target, target) == 0)
+			return i;
+	fail_msg("no program for %s", target);
+	return 0;
+}
+
+/* Goal: a mark that an interrupt leaves when it begins is cleared when it
+ * ends, also if that is while the programs are being attached: else a wakeup
+ * by a task is told as the interrupt's until the CPU's next one. */
+static void
+test_marks(void **state)
+{
+	static const char *const pair[][2] = {
+	    {"irq_handler_exit", "irq_handler_entry"},
+	    {"local_timer_exit", "local_timer_entry"},
+	    {"softirq_exit", "softirq_entry"},
+	};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(pair) / sizeof(pair[0]); i++)
+		assert_true(attached_as(pair[i][0]) < attached_as(pair[i][1]));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_marks),
 	    cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_calls),
 	    cmocka_unit_test(test_burst),
