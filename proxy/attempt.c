@@ -247,6 +247,7 @@ attempt_commit(struct attempt *a)
 	/* Not whole: were it cut in this turn, the client would get nothing. */
 	if (a->answer.status == 101)
 		tunnel_begin(a);
+	c->more = a->link != NULL && uplink_reads_on(a->link);
 	client_flush(c);
 	if (c->state == CLIENT_TUNNEL)
 		intake_process(c); /* what it has sent meanwhile */

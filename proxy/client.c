@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,18 @@ client_resume(struct client *c)
 }
 
 void
+client_push(struct client *c)
+{
+	int one = 1;
+
+	if (!c->corked)
+		return;
+	c->corked = false;
+	/* Of no use to a Unix socket, which never waits. */
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+void
 client_close(struct client *c)
 {
 	struct proxy *p = c->proxy;
@@ -88,6 +101,7 @@ client_close(struct client *c)
 
 	if (c->closed)
 		return;
+	client_push(c);
 	c->closed = true;
 	client_want_read(c, false);
 	want_write(c, false);
@@ -189,16 +203,20 @@ client_flush(struct client *c)
 {
 	struct proxy *p = c->proxy;
 	struct iovec iov[CHAIN_IOV];
+	int flags = MSG_NOSIGNAL | (c->more ? MSG_MORE : 0);
 
 	if (c->closed)
 		return;
 	sending_drop_client(c);
+	if (c->out.bytes > 0)
+		c->corked = c->more;
+	c->more = false;
 	while (c->out.bytes > 0) {
 		struct msghdr m = {.msg_iov = iov};
 		ssize_t n;
 
 		m.msg_iovlen = (size_t)chain_iov(&c->out, iov, CHAIN_IOV);
-		n = sendmsg(c->fd, &m, MSG_NOSIGNAL);
+		n = sendmsg(c->fd, &m, flags);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN) {

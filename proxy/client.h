@@ -53,7 +53,9 @@ struct client {
 	struct block *in; /* owned */
 	size_t scanned;
 	struct http_body body;
-	struct chain out;	 /* owned */
+	struct chain out; /* owned */
+	bool more;	  /* the next flush is followed by another at once */
+	bool corked;	  /* so the kernel may wait for it with what it has */
 	struct request *request; /* owned until finished; NULL */
 	struct tale_call *call;	 /* owned: a TaleChain request being read */
 	unsigned requests;
@@ -95,6 +97,10 @@ int client_belongs(struct client *c, const struct peer *peer);
 
 /* Write what waits in c->out; finishes the request when all is written. */
 void client_flush(struct client *c);
+
+/* What the kernel has, it shall send.  Where a flush with c->more was followed
+ * by none. */
+void client_push(struct client *c);
 
 /* The present request is over: go on with the next, or close. */
 void client_next(struct client *c);

@@ -4,8 +4,9 @@
  * Writing: head, the attempt's own lines and body go out in one sendmsg.
  * Reading: the socket is read into a block of the pool; a head is scanned,
  * parsed and handed up; payload is moved to the user's chain block by block.
- * Once a block was filled, several are read at a time: a long body costs a
- * system call and a packet for each piece that it goes on in.
+ * Once a block was filled, several are read at a time, and again until there
+ * is no more: a long body costs a system call and a packet for each piece that
+ * it goes on in, and a packet the less the fuller they are.
  * A callback may detach or close the uplink, and the struct may even carry
  * another exchange when it returns, so the code compares the exchange's serial
  * number after each callback before it goes on.
@@ -25,6 +26,7 @@
 
 #define INTERIMS_READ_MAX 64 /* 1xx heads before an answer */
 #define HAUL_BLOCKS 4
+#define HAULS_MAX 8 /* in a row, before others have their turn */
 
 /* What one read brought: u->in and the blocks after it. */
 struct haul {
@@ -361,32 +363,58 @@ haul_read(struct uplink *u, struct haul *h)
 	return n;
 }
 
-void
-exchange_read(struct uplink *u)
+/* Read once.  False when there is no more to be read now, or the uplink must
+ * not be touched any more. */
+static bool
+exchange_haul(struct uplink *u, bool last)
 {
 	unsigned serial = u->serial;
 	struct haul h = {0};
 	ssize_t n;
 
+	u->reads_on = false;
 	if (!haul_begin(u, &h))
-		return;
+		return false;
 	n = haul_read(u, &h);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		if (block_bytes(u->in) == 0) {
+			block_give(&u->proxy->blocks, u->in);
+			u->in = NULL;
+		}
+		return false;
+	}
 	if (n <= 0) {
 		exchange_lost(u, n == 0, n == 0 ? "closed" : "reset");
-		return;
+		return false;
 	}
 	u->filled = !h.emptied;
 	if (u->state == UPLINK_IDLE || u->unsent) {
 		u->server->extra_bytes += h.bytes;
 		exchange_lost(u, false, "extra_bytes");
-		return;
+		return false;
 	}
 	if (u->received_bytes == 0)
 		u->first_byte = instant_now();
 	u->received_bytes += h.bytes;
+	u->reads_on = u->filled && !last;
 	exchange_process(u, &h);
-	if (h.emptied && u->serial == serial)
+	if (u->serial != serial)
+		return false;
+	if (h.emptied)
 		exchange_acknowledge(u);
+	return u->reads_on && u->reading;
+}
+
+void
+exchange_read(struct uplink *u)
+{
+	unsigned serial = u->serial, hauls = 1;
+
+	while (exchange_haul(u, hauls == HAULS_MAX))
+		hauls++;
+	if (u->serial != serial)
+		return;
+	u->reads_on = false;
+	if (u->ops != NULL && u->ops->rest != NULL)
+		u->ops->rest(u);
 }

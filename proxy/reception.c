@@ -137,6 +137,7 @@ on_attempt_data(struct uplink *u, struct chain *data)
 
 	if (r->race.winner == a->index) {
 		attempt_forward(a, data);
+		r->client->more = uplink_reads_on(u);
 		client_flush(r->client);
 		return;
 	}
@@ -153,6 +154,15 @@ on_attempt_data(struct uplink *u, struct chain *data)
 	a->answer.complete = true;
 	step = attempt_over(a, ATTEMPT_END_COMPLETE, true, -1, &server);
 	request_step(r, step, server, "unacceptable");
+}
+
+static void
+on_attempt_rest(struct uplink *u)
+{
+	struct attempt *a = u->user;
+
+	if (a->request->client != NULL)
+		client_push(a->request->client);
 }
 
 static void
@@ -296,6 +306,7 @@ const struct uplink_ops attempt_ops = {
     .interim = on_attempt_interim,
     .trailers = on_attempt_trailers,
     .data = on_attempt_data,
+    .rest = on_attempt_rest,
     .sent = on_attempt_sent,
     .wrote = on_attempt_wrote,
     .end = on_attempt_end,

@@ -115,7 +115,7 @@ uplink_forget_exchange(struct uplink *u)
 	u->sent_all = false;
 	u->written_first = u->written_last = u->first_byte = INSTANT_NONE;
 	u->scanned = 0;
-	u->head_seen = u->wide = false;
+	u->head_seen = u->wide = u->reads_on = false;
 	block_give(&u->proxy->blocks, u->trailers);
 	u->trailers = NULL;
 	u->interims = 0;

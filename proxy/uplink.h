@@ -72,6 +72,8 @@ struct uplink_ops {
 	/* Payload; what is left in *data afterwards is dropped.  The callee
 	 * may detach or close u. */
 	void (*data)(struct uplink *u, struct chain *data);
+	/* What was read in a row has been handed over.  May be NULL. */
+	void (*rest)(struct uplink *u);
 	/* The trailer lines of a body that is whole now, if there are any and
 	 * the message asked for them.  May be NULL. */
 	void (*trailers)(struct uplink *u, struct slice lines);
@@ -119,7 +121,8 @@ struct uplink {
 	bool wide;	   /* the last read filled a block: read several */
 	unsigned interims; /* 1xx heads so far */
 	uint64_t received_bytes;
-	bool filled; /* the last read took all there was room for */
+	bool filled;   /* the last read took all there was room for */
+	bool reads_on; /* and the next one follows at once */
 	struct http_body body;
 	struct block *trailers; /* owned; NULL: not wanted */
 	struct instant first_byte;
@@ -169,6 +172,13 @@ void uplink_tunnel(struct uplink *u, struct chain *body, bool whole);
 /* Stop and resume reading (back-pressure). */
 void uplink_pause(struct uplink *u);
 void uplink_resume(struct uplink *u);
+
+/* Whether more of the body is about to be handed over, in this same event. */
+static inline bool
+uplink_reads_on(const struct uplink *u)
+{
+	return u->reads_on && !u->body.done;
+}
 
 /* Whether any byte of the request was handed to the kernel. */
 bool uplink_written(const struct uplink *u);

@@ -4,6 +4,7 @@ reading stops who sends."""
 import fcntl
 import hashlib
 import os
+import signal
 import socket
 import struct
 import termios
@@ -339,4 +340,76 @@ def test_small_pieces_are_counted_as_blocks(tailor, scratch):
         used = metrics["tailor_memory_blocks"] \
             - metrics["tailor_memory_blocks_free"]
         assert 16 <= used <= 24
+    server.close()
+
+
+BLOCK = 16384 + 512  # as much as is read at once (proxy/buffer.h)
+
+
+def test_nothing_is_held_back(tailor):
+    # Goal: a piece as large as what is read at once, after which nothing
+    # comes, goes on as soon as one that is not: the kernel must not wait for
+    # more because we said that there would be some.
+    pieces_sent = 30
+    wanted = threading.Semaphore(0)
+
+    def play(sock, _head, _rest):
+        sock.sendall(b"HTTP/1.1 200 OK\r\n"
+                     + framing(pieces_sent * BLOCK + 1, False))
+        for _ in range(pieces_sent):
+            assert wanted.acquire(timeout=PATIENCE_S)
+            sock.sendall(b"x" * BLOCK)
+        sock.sendall(b"y")
+        return True
+
+    server = Server(play)
+    t = tailor({"name": "active", "address": server.address},
+               hedging={"commit_delay": 0})
+    with socket.create_connection(t.address) as sock:
+        sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
+        assert read_head(sock)[1] == b""
+        waits = []
+        for _ in range(pieces_sent):
+            begin = time.monotonic()
+            wanted.release()
+            assert len(sock.recv(BLOCK, socket.MSG_WAITALL)) == BLOCK
+            waits.append(time.monotonic() - begin)
+    assert server.wait() is True
+    # The kernel would wait 0.2 s.
+    assert sorted(waits)[pieces_sent // 2] < 0.1, waits
+    server.close()
+
+
+def test_nothing_is_held_back_from_a_cut(tailor):
+    # Goal: what was read just before the connection broke is the client's,
+    # who is told of the break by a reset.
+    begun, broken = threading.Event(), threading.Event()
+
+    def play(sock, _head, _rest):
+        sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        assert begun.wait(PATIENCE_S)
+        sock.sendall(b"x" * BLOCK)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                        struct.pack("ii", 1, 0))
+        sock.close()
+        broken.set()
+        return True
+
+    server = Server(play)
+    t = tailor({"name": "active", "address": server.address},
+               hedging={"commit_delay": 0})
+    with socket.create_connection(t.address) as sock:
+        # HTTP/1.0: only the connection's end is the body's.
+        sock.sendall(b"GET /down HTTP/1.0\r\nHost: t\r\n\r\n")
+        assert read_head(sock)[1] == b""
+        os.kill(t.pid, signal.SIGSTOP)
+        begun.set()
+        try:
+            assert broken.wait(PATIENCE_S)
+        finally:
+            os.kill(t.pid, signal.SIGCONT)
+        assert len(sock.recv(BLOCK, socket.MSG_WAITALL)) == BLOCK
+        with pytest.raises(ConnectionResetError):
+            sock.recv(1)
+    assert server.wait() is True
     server.close()
