@@ -33,9 +33,9 @@ trouble(struct experiment *e, int err, const char *what)
 	return err;
 }
 
-/* mkdir -p */
+/* mkdir -p; *made: length of the shortest path that was not there, or 0. */
 static int
-make_directory(const char *path)
+make_directory(const char *path, size_t *made)
 {
 	char part[4096];
 	size_t n = strlen(path);
@@ -47,10 +47,31 @@ make_directory(const char *path)
 			continue;
 		memcpy(part, path, i);
 		part[i] = '\0';
-		if (mkdir(part, 0777) < 0 && errno != EEXIST)
+		if (mkdir(part, 0777) == 0)
+			*made = *made == 0 ? i : *made;
+		else if (errno != EEXIST)
 			return -errno;
 	}
 	return 0;
+}
+
+/* Remove what the above made, as far as it is empty. */
+static void
+unmake_directory(const char *path, size_t made)
+{
+	char part[4096];
+	size_t n = strlen(path);
+
+	if (made == 0)
+		return;
+	memcpy(part, path, n + 1);
+	while (n >= made) {
+		part[n] = '\0';
+		if (rmdir(part) < 0)
+			return;
+		while (n > 0 && part[--n] != '/')
+			;
+	}
 }
 
 static int
@@ -70,7 +91,7 @@ open_outputs(struct experiment *e)
 	int err;
 
 	if (o->out_dir != NULL) {
-		err = make_directory(o->out_dir);
+		err = make_directory(o->out_dir, &e->made_dir);
 		if (err < 0)
 			return trouble(e, err, o->out_dir);
 	}
@@ -226,8 +247,6 @@ experiment_open(struct experiment *e)
 		err = summary_open(&e->summary, o);
 	if (err == 0)
 		err = sender_open(&e->sender, o, &e->target, &e->texts);
-	if (err == 0 && output_is_wanted(&e->csv))
-		report_csv_head(e);
 	return err < 0 ? trouble(e, err, "preparing") : 0;
 }
 
@@ -242,11 +261,14 @@ experiment_close(struct experiment *e)
 	iteration_fini(&e->iteration);
 	request_texts_close(&e->texts);
 	target_close(&e->target);
-	(void)output_close(&e->json);
-	(void)output_close(&e->requests);
-	(void)output_close(&e->csv);
+	/* Still open only if it came to nothing. */
+	output_abandon(&e->json);
+	output_abandon(&e->requests);
+	output_abandon(&e->csv);
+	output_abandon(&e->hgrm);
+	if (!e->has_results && e->options.out_dir != NULL)
+		unmake_directory(e->options.out_dir, e->made_dir);
 	free(e->trace_ns);
-	(void)output_close(&e->hgrm);
 	if (e->signal_fd >= 0)
 		(void)close(e->signal_fd);
 	if (e->done_fd >= 0)
@@ -349,6 +371,8 @@ experiment_iterate(struct experiment *e, unsigned index)
 	(void)pthread_join(thread, NULL);
 	if (e->prepare_err < 0 && index == 1)
 		return trouble(e, e->prepare_err, e->target.url);
+	if (index == 1 && output_is_wanted(&e->csv))
+		report_csv_head(e);
 	if (e->interrupted && atomic_load(&e->iteration.progress.sent) == 0)
 		return 0;
 	err = summary_add(&e->summary, &e->iteration);

@@ -63,7 +63,8 @@ struct experiment {
 	struct output requests;
 	struct output csv;
 	struct output hgrm;
-	char why[256]; /* after an error: one line for the person */
+	size_t made_dir; /* how much of options.out_dir was not there, or 0 */
+	char why[256];	 /* after an error: one line for the person */
 };
 
 /*

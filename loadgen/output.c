@@ -4,12 +4,27 @@
 #include "loadgen/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
+/* For writing, with what is in it. */
 static FILE *
-open_one(const char *path)
+open_one(const char *path, bool *made)
 {
-	return strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC;
+	int fd = open(path, flags | O_EXCL, 0666);
+	FILE *f;
+
+	*made = fd >= 0;
+	if (fd < 0 && errno == EEXIST)
+		fd = open(path, flags, 0666);
+	if (fd < 0)
+		return NULL;
+	f = fdopen(fd, "w");
+	if (f == NULL) /* no memory */
+		(void)close(fd);
+	return f;
 }
 
 int
@@ -18,7 +33,10 @@ output_open(
 {
 	memset(o, 0, sizeof(*o));
 	if (path != NULL) {
-		o->files[0] = open_one(path);
+		o->given = path;
+		o->files[0] = strcmp(path, "-") == 0
+				  ? stdout
+				  : open_one(path, &o->made[0]);
 		if (o->files[0] == NULL) {
 			o->failed = path;
 			return -errno;
@@ -30,7 +48,7 @@ output_open(
 	int n = snprintf(o->path, sizeof(o->path), "%s/%s", dir, name);
 	if (n < 0 || (size_t)n >= sizeof(o->path))
 		return -ENAMETOOLONG;
-	o->files[1] = fopen(o->path, "we");
+	o->files[1] = open_one(o->path, &o->made[1]);
 	if (o->files[1] == NULL)
 		return -errno;
 	o->failed = NULL;
@@ -43,9 +61,24 @@ output_is_wanted(const struct output *o)
 	return o->files[0] != NULL || o->files[1] != NULL;
 }
 
+/* Now there is a result: what was there before is not. */
+static void
+begin(struct output *o)
+{
+	for (int i = 0; i < 2 && !o->written; i++) {
+		if (o->files[i] == NULL || o->files[i] == stdout)
+			continue;
+		/* Only a file can be cut, and only a file needs it. */
+		int err = ftruncate(fileno(o->files[i]), 0);
+		(void)err;
+	}
+	o->written = true;
+}
+
 void
 output_write(struct output *o, const char *text, size_t length)
 {
+	begin(o);
 	/* Errors stick to the stream; output_close() sees them. */
 	for (int i = 0; i < 2; i++) {
 		if (o->files[i] != NULL)
@@ -53,8 +86,8 @@ output_write(struct output *o, const char *text, size_t length)
 	}
 }
 
-int
-output_close(struct output *o)
+static int
+close_files(struct output *o)
 {
 	int err = 0;
 
@@ -69,4 +102,23 @@ output_close(struct output *o)
 			err = -EIO;
 	}
 	return err;
+}
+
+int
+output_close(struct output *o)
+{
+	begin(o);
+	return close_files(o);
+}
+
+void
+output_abandon(struct output *o)
+{
+	const char *path[] = {o->given, o->path};
+
+	for (int i = 0; i < 2; i++) {
+		if (o->files[i] != NULL && o->made[i] && !o->written)
+			(void)unlink(path[i]);
+	}
+	(void)close_files(o);
 }

@@ -86,6 +86,40 @@ def test_could_not_run(load, stub, free_port, scratch):
     assert server.requests == []
 
 
+def test_refused_leaves_nothing(build, stub, free_port, scratch):
+    """Goal: without a first connection there is no result: what was made for
+    it is removed, and what was there before is as it was."""
+    def run(*arguments):
+        return subprocess.run(
+            [f"{build}/tailor-load", *map(str, arguments), "-i", "1",
+             "-n", "10", "-r", "1000"],
+            text=True, capture_output=True, check=False)
+
+    def content(folder):
+        return {p: p.is_file() and p.read_bytes()
+                for p in folder.rglob("*")}
+
+    nobody = f"http://127.0.0.1:{free_port()}/"
+    (scratch / "mine").mkdir()
+    (scratch / "mine" / "run.csv").write_text("old")
+    before = content(scratch)
+    for what in (
+            [nobody, "-o", scratch / "new" / "run"],
+            [nobody, "-o", scratch / "mine"],
+            ["ab", "--a", nobody, "--b", nobody, "-o", scratch / "new"],
+            [nobody, "--json", scratch / "a", "--csv", scratch / "b"],
+            [nobody, "--csv", scratch / "mine" / "run.csv"]):
+        result = run(*what)
+        assert result.returncode == 1, result.stderr
+        assert "Connection refused" in result.stderr
+        assert content(scratch) == before
+    # Where there is a result the old one is gone, also if that was longer.
+    (scratch / "mine" / "run.csv").write_text("old" * 10000)
+    result = run(stub().url, "--csv", scratch / "mine" / "run.csv")
+    text = (scratch / "mine" / "run.csv").read_text()
+    assert text.startswith("i,n,id,") and len(text.splitlines()) == 11
+
+
 @pytest.mark.parametrize("options", [
     ["--rate", "0"], ["--bogus"], ["--arrivals", "closed:1", "-r", "5"],
     ["-H", "Content-Length: 5"], ["--fail", "p99"], ["--urls", "/dev/null"]])
