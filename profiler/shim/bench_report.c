@@ -3,13 +3,11 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "profiler/shim/bench.h"
 #include "profiler/shim/dte.h"
 #include "profiler/shim/scope.h"
-
-#define COLUMNS 79 /* of text, and its full stop */
+#include "profiler/shim/sentence.h"
 
 static double
 quantile(const struct histogram *h, double q)
@@ -62,33 +60,13 @@ print_costs(const struct bench_result *r)
 	    r->quiet_cycles);
 }
 
-/* A sentence, indented by two, in lines of at most 80 columns. */
-static void
-wrap(const char *text)
-{
-	size_t column = 1, n;
-
-	putchar(' ');
-	for (; *text != '\0'; text += n) {
-		text += strspn(text, " ");
-		n = strcspn(text, " ");
-		if (column + 1 + n > COLUMNS) {
-			printf("\n ");
-			column = 1;
-		}
-		column += 1 + n;
-		printf(" %.*s", (int)n, text);
-	}
-	printf(".\n");
-}
-
 static void
 print_counted(const struct bench_result *r)
 {
 	printf("\nThe same with three counters of our own (figure %s)\n\n",
 	    r->siblings ? "3.11" : "3.13");
 	if (!r->has_pmu)
-		wrap(r->counters_why);
+		sentence_print(" ", r->counters_why);
 	if (r->counters[0] == '\0')
 		return;
 	print_cost(&r->counted);

@@ -7,6 +7,7 @@
 
 #include "profiler/shim/observe.h"
 #include "profiler/shim/quantiles.h"
+#include "profiler/shim/sentence.h"
 
 #define SHOWN_MAX 64
 
@@ -129,9 +130,9 @@ observe_print(const struct observation *o, bool live)
 	    (double)histogram_quantile(&s->period, .5) / o->hz * 1e9,
 	    scope_kept(s) * 100);
 	if (o->note[0] != '\0')
-		printf("Note: %s.\n", o->note);
+		sentence_print("Note:", o->note);
 	if (o->ended != NULL)
-		printf("Ended early: %s.\n", o->ended);
+		sentence_print("Ended early:", o->ended);
 	print_signals(o);
 	if (o->options->tag != NULL)
 		print_tags(o);

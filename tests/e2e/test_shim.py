@@ -160,6 +160,12 @@ def test_default_signals(build):
     assert names in (["instructions", "cycles"], ["task-clock"])
     assert (names == ["task-clock"]) == ("no PMU" in seen["note"])
     assert seen["periods"] > 0
+    # And the same reason for people, whole, in 80 columns.
+    status, out, err = shim(build, "--pid", str(os.getpid()), "--seconds", "1")
+    assert status == 0, err
+    assert max(len(line) for line in out.splitlines()) <= 80, out
+    if seen["note"]:
+        assert f"Note: {seen['note']}. " in " ".join(out.split()) + " "
 
 
 def test_jvm(build, jvm):
