@@ -153,25 +153,7 @@ topology_neighbours(const struct topology *t, int cpu, cpu_set_t *out)
 }
 
 unsigned
-topology_cpus(const struct topology *t)
-{
-	return t->cpus;
-}
-
-unsigned
-topology_cores(const struct topology *t)
-{
-	return t->cores;
-}
-
-unsigned
 topology_lanes(const struct topology *t)
 {
 	return t->lanes;
-}
-
-double
-topology_quota(const struct topology *t)
-{
-	return t->quota;
 }

@@ -45,9 +45,7 @@ struct topology_plan {
 int topology_open(struct topology **out, const char *synthetic);
 void topology_close(struct topology **tp);
 
-/* CPUs we may run on; physical cores among them; lanes per core (>= 1). */
-unsigned topology_cpus(const struct topology *t);
-unsigned topology_cores(const struct topology *t);
+/* Lanes of the widest core that we may run on (>= 1). */
 unsigned topology_lanes(const struct topology *t);
 
 /*
@@ -56,9 +54,6 @@ unsigned topology_lanes(const struct topology *t);
  * many.  None if the CPU is not among ours.
  */
 unsigned topology_neighbours(const struct topology *t, int cpu, cpu_set_t *out);
-
-/* The cgroup's CPU quota in CPUs (1.5 = one and a half), 0 if unlimited. */
-double topology_quota(const struct topology *t);
 
 /* Fill in a proposed placement; never fails: the smallest plan pins nothing. */
 void topology_plan(const struct topology *t, struct topology_plan *out);

@@ -100,6 +100,20 @@ profiler_init_observer(struct profiler *p)
 	}
 }
 
+static const char *
+kernel_name(enum profiler_kernel kernel)
+{
+	switch (kernel) {
+	case PROFILER_KERNEL_OFF:
+		return "off";
+	case PROFILER_KERNEL_LITE:
+		return "lite";
+	case PROFILER_KERNEL_FULL:
+		return "full";
+	}
+	return "?";
+}
+
 /* Say once what came of it. */
 static void
 profiler_log_kernel(const struct profiler *p, int err)
@@ -128,7 +142,7 @@ profiler_log_kernel(const struct profiler *p, int err)
 			    profiler_signal_name(i), s[i].why);
 	log_event(LOG_LEVEL_NOTICE, "kernel_on",
 	    "profile=%s cpus=%u ring=%u off=\"%s\"",
-	    profiler_kernel_name(p->options.kernel), kernel_channels(p->kernel),
+	    kernel_name(p->options.kernel), kernel_channels(p->kernel),
 	    1U << p->options.kernel_slot_log2, off);
 }
 
@@ -448,20 +462,6 @@ const char *
 profiler_signal_meaning(enum profiler_signal signal)
 {
 	return signals[signal].meaning;
-}
-
-const char *
-profiler_kernel_name(enum profiler_kernel kernel)
-{
-	switch (kernel) {
-	case PROFILER_KERNEL_OFF:
-		return "off";
-	case PROFILER_KERNEL_LITE:
-		return "lite";
-	case PROFILER_KERNEL_FULL:
-		return "full";
-	}
-	return "?";
 }
 
 const char *

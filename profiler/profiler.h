@@ -254,8 +254,6 @@ const char *profiler_poll_name(enum profiler_poll poll);
 /* "scheduler", "tcp" and so on; what it gives. */
 const char *profiler_signal_name(enum profiler_signal signal);
 const char *profiler_signal_meaning(enum profiler_signal signal);
-/* "off", "lite", "full". */
-const char *profiler_kernel_name(enum profiler_kernel kernel);
 /* "none", "pidfd", "hsperfdata", "usdt", "agent". */
 const char *profiler_source_name(enum profiler_source source);
 

@@ -195,6 +195,52 @@ claim_asleep(const struct walk *w, const struct spell *p, struct claim *c)
 	}
 }
 
+static void
+claim_faults(
+    struct telling *tl, const struct claim *like, int64_t from, int64_t to)
+{
+	const struct talechain_event *v;
+	struct claim c = *like;
+	int64_t end, begin, fault_ended = NEVER;
+	size_t i, last;
+
+	c.other = 0;
+	c.note = NULL;
+	if (__builtin_add_overflow(to, tl->longest_ns + 1, &end))
+		end = INT64_MAX;
+	last = telling_entry(tl, end);
+	for (i = telling_entry(tl, from); i < last; i++) {
+		v = &tl->t->entry[i].slot.event;
+		if (v->tid != like->tid || (v->type != TALECHAIN_PAGEFAULT &&
+					       v->type != TALECHAIN_SOFTIRQ))
+			continue;
+		end = telling_at(tl, tl->t->entry[i].at);
+		begin = end - tale_event_latency_ns(v);
+		if (begin >= to || end <= from)
+			continue;
+		if (v->type == TALECHAIN_PAGEFAULT) {
+			if (fault_ended != NEVER && fault_ended < begin &&
+			    begin - fault_ended < TALE_FAULT_EDGE_NS)
+				begin = fault_ended;
+			fault_ended = end;
+		}
+		c.begin_ns = begin > from ? begin : from;
+		c.end_ns = end < to ? end : to;
+		c.cpu = -1;
+		if (v->type == TALECHAIN_PAGEFAULT) {
+			c.rank = RANK_FAULT;
+			c.cause = TALE_CAUSE_PAGE_FAULT;
+			c.value = 0;
+		} else {
+			c.rank = RANK_SOFTIRQ;
+			c.cause = TALE_CAUSE_SOFTIRQ;
+			c.value = v->arg[0];
+			c.cpu = v->cpu <= INT16_MAX ? (int)v->cpu : -1;
+		}
+		path_add(tl, &c);
+	}
+}
+
 /* The claim of one spell, from begin to end of it or of the walk. */
 static void
 claim_spell(const struct walk *w, const struct spell *p, int64_t end)
@@ -211,7 +257,7 @@ claim_spell(const struct walk *w, const struct spell *p, int64_t end)
 	case SPELL_RUN:
 		c.cpu = -1;
 		path_add(w->tl, &c);
-		cause_faults(w->tl, &c, c.begin_ns, c.end_ns);
+		claim_faults(w->tl, &c, c.begin_ns, c.end_ns);
 		return;
 	case SPELL_READY:
 		c.rank = RANK_CPU;
@@ -259,7 +305,7 @@ claim_spell(const struct walk *w, const struct spell *p, int64_t end)
 	if (c.attempt >= 0 && is_compiler(w->tl, c.other))
 		c.cause = TALE_CAUSE_CLASS_LOADING;
 	path_add(w->tl, &c);
-	cause_faults(w->tl, &c, c.begin_ns, c.end_ns);
+	claim_faults(w->tl, &c, c.begin_ns, c.end_ns);
 }
 
 void
@@ -290,51 +336,5 @@ threads_walk(struct telling *tl, const struct claim *like, int64_t from_ns,
 		}
 		claim_spell(&w, p, at);
 		at = p->begin_ns;
-	}
-}
-
-void
-cause_faults(
-    struct telling *tl, const struct claim *like, int64_t from, int64_t to)
-{
-	const struct talechain_event *v;
-	struct claim c = *like;
-	int64_t end, begin, fault_ended = NEVER;
-	size_t i, last;
-
-	c.other = 0;
-	c.note = NULL;
-	if (__builtin_add_overflow(to, tl->longest_ns + 1, &end))
-		end = INT64_MAX;
-	last = telling_entry(tl, end);
-	for (i = telling_entry(tl, from); i < last; i++) {
-		v = &tl->t->entry[i].slot.event;
-		if (v->tid != like->tid || (v->type != TALECHAIN_PAGEFAULT &&
-					       v->type != TALECHAIN_SOFTIRQ))
-			continue;
-		end = telling_at(tl, tl->t->entry[i].at);
-		begin = end - tale_event_latency_ns(v);
-		if (begin >= to || end <= from)
-			continue;
-		if (v->type == TALECHAIN_PAGEFAULT) {
-			if (fault_ended != NEVER && fault_ended < begin &&
-			    begin - fault_ended < TALE_FAULT_EDGE_NS)
-				begin = fault_ended;
-			fault_ended = end;
-		}
-		c.begin_ns = begin > from ? begin : from;
-		c.end_ns = end < to ? end : to;
-		c.cpu = -1;
-		if (v->type == TALECHAIN_PAGEFAULT) {
-			c.rank = RANK_FAULT;
-			c.cause = TALE_CAUSE_PAGE_FAULT;
-			c.value = 0;
-		} else {
-			c.rank = RANK_SOFTIRQ;
-			c.cause = TALE_CAUSE_SOFTIRQ;
-			c.value = v->arg[0];
-			c.cpu = v->cpu <= INT16_MAX ? (int)v->cpu : -1;
-		}
-		path_add(tl, &c);
 	}
 }

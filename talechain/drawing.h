@@ -27,9 +27,6 @@ struct drawing {
 	double lanes_y;		 /* where the first lane begins */
 };
 
-/* What kind of thing a cause is, for its colour: "work", "delay", ... */
-const char *drawing_cause_class(enum tale_cause cause);
-
 /* A heading in the column of names, its middle at y; below may be "". */
 void
 drawing_name(struct drawing *d, const char *name, const char *below, double y);

@@ -14,8 +14,9 @@
 #define PIECES_MAX 200
 #define BUDGET_LEAST 2.0 /* pixels, so that no segment is hidden */
 
-const char *
-drawing_cause_class(enum tale_cause cause)
+/* What kind of thing a cause is, for its colour: "work", "delay", ... */
+static const char *
+cause_class(enum tale_cause cause)
 {
 	static const char *const class[TALE_CAUSE_COUNT] = {
 	    [TALE_CAUSE_PROXY] = "work",
@@ -69,7 +70,7 @@ static void
 segment_draw(
     struct drawing *d, const struct story_segment *g, double left, double width)
 {
-	const char *class = drawing_cause_class(g->cause);
+	const char *class = cause_class(g->cause);
 	char span[MARKUP_TIME], from[MARKUP_TIME], to[MARKUP_TIME];
 	struct text *x = d->x;
 
@@ -139,7 +140,7 @@ sums_draw(struct drawing *d)
 		text_add(d->x,
 		    "<g class=\"sum %s\"><rect class=\"body\" x=\"%.1f\" "
 		    "y=\"%.1f\" width=\"10\" height=\"10\"/>",
-		    drawing_cause_class(c), left, d->y - 9);
+		    cause_class(c), left, d->y - 9);
 		text_add(d->x, "<text x=\"%.1f\" y=\"%.1f\">", left + 15, d->y);
 		markup_text(d->x, words);
 		text_add(d->x,

@@ -74,14 +74,6 @@ talechain_type_name(unsigned type)
 }
 
 const char *
-talechain_argument_name(unsigned type, unsigned argument)
-{
-	const struct event_name *e = event_name_find(type);
-
-	return e != NULL && argument < 4 ? e->argument[argument] : "";
-}
-
-const char *
 talechain_cause_name(unsigned cause)
 {
 	if (cause >= sizeof(cause_names) / sizeof(cause_names[0]))

@@ -19,8 +19,8 @@
 #define SUFFIX ".tales"
 #define DIGITS 16
 
-void
-store_file_name(uint64_t number, char out[STORE_FILE_NAME])
+static void
+file_name(uint64_t number, char out[STORE_FILE_NAME])
 {
 	snprintf(
 	    out, STORE_FILE_NAME, "%016llx" SUFFIX, (unsigned long long)number);
@@ -55,7 +55,7 @@ store_file_make(
 	char name[STORE_FILE_NAME];
 	int err;
 
-	store_file_name(number, name);
+	file_name(number, name);
 	snprintf(h.boot_id, sizeof(h.boot_id), "%s", boot_id);
 	*f = (struct store_file){.number = number, .clean = true};
 	f->fd =
@@ -122,7 +122,7 @@ store_file_open(struct store_file *f, int directory, uint64_t number,
 	ssize_t n;
 	int err;
 
-	store_file_name(number, name);
+	file_name(number, name);
 	*f = (struct store_file){.number = number};
 	/* Non-blocking: a FIFO in that place must not hang us. */
 	f->fd = openat(
@@ -189,7 +189,7 @@ store_file_drop(struct store_file *f, int directory)
 	char name[STORE_FILE_NAME];
 
 	if (directory >= 0) {
-		store_file_name(f->number, name);
+		file_name(f->number, name);
 		unlinkat(directory, name, 0);
 	}
 	close(f->fd);

@@ -20,8 +20,7 @@ struct store_file {
 	bool clean;	   /* whole to its last byte: may be continued */
 };
 
-/* "0000000000000001.tales"; and back, false if it is no such name. */
-void store_file_name(uint64_t number, char out[STORE_FILE_NAME]);
+/* Of "0000000000000001.tales"; false if it is no such name. */
 bool store_file_number(const char *name, uint64_t *number);
 
 /*

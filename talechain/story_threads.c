@@ -260,7 +260,7 @@ spell_compare(const void *va, const void *vb)
 	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
 }
 
-/* What words_thread() and cause_faults() want to know of the events. */
+/* What words_thread() and claim_faults() want to know of the events. */
 static void
 events_note(struct telling *tl)
 {

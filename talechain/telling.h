@@ -211,8 +211,6 @@ bool cause_is_classes(
 void cause_gaps(struct telling *tl);
 /* The same of losses, where threads' own claims would not be true. */
 void cause_losses(struct telling *tl);
-void cause_faults(
-    struct telling *tl, const struct claim *like, int64_t from, int64_t to);
 /* What held bytes back that were sent on a flow; like: whose. */
 void cause_tcp(struct telling *tl, const struct claim *like, uint64_t cookie,
     const char *what);

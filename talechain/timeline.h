@@ -236,8 +236,6 @@ bool talechain_argument(const struct talechain_event *event, unsigned n,
 
 /* Name of an event type ("app_start"), or NULL if unknown.  Static text. */
 const char *talechain_type_name(unsigned type);
-/* Argument 0..3 as in the table ("a:8/b" if packed), "" if unused. */
-const char *talechain_argument_name(unsigned type, unsigned argument);
 /*
  * Of a signal of RATE events: "ipc", "instructions per cycle", and what to
  * multiply count / base with.  NULL, NULL and 0 of one that is not known.

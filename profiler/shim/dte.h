@@ -49,15 +49,4 @@ dte_keep(struct dte_clock last, struct dte_clock now, uint32_t margin_ppm)
 	return (double)apart * 1e6 <= (double)by_begin * margin_ppm;
 }
 
-/* Cycles per cycle of a period; 0 where the clock stood still. */
-static inline double
-dte_cpc(struct dte_clock last, struct dte_clock now)
-{
-	int64_t by_begin = (int64_t)(now.begin - last.begin);
-
-	return by_begin > 0
-		   ? (double)(int64_t)(now.end - last.end) / (double)by_begin
-		   : 0;
-}
-
 #endif

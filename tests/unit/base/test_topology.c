@@ -71,8 +71,8 @@ test_plans(void **state)
 		struct topology_plan plan;
 		char text[64];
 
-		assert_int_equal(topology_cpus(t), e->cpus);
-		assert_int_equal(topology_cores(t), e->cores);
+		assert_int_equal(t->cpus, e->cpus);
+		assert_int_equal(t->cores, e->cores);
 		assert_int_equal(topology_lanes(t), e->lanes);
 		topology_plan(t, &plan);
 		assert_int_equal(plan.proxy_cpu, e->proxy);
@@ -172,7 +172,7 @@ test_plans_for_random_allowed_sets(void **state)
 		CPU_SET((size_t)random() % 12, &allowed);
 		assert_int_equal(
 		    topology_read(&t, shapes[round % 4], &allowed, NULL), 0);
-		assert_int_equal(topology_cpus(t), CPU_COUNT(&allowed));
+		assert_int_equal(t->cpus, CPU_COUNT(&allowed));
 		check_plan(t, &allowed);
 		topology_close(&t);
 	}
@@ -187,7 +187,7 @@ test_this_machine(void **state)
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
 	assert_int_equal(topology_open(&t, NULL), 0);
-	assert_int_equal(topology_cpus(t), CPU_COUNT(&allowed));
+	assert_int_equal(t->cpus, CPU_COUNT(&allowed));
 	check_plan(t, &allowed);
 	topology_close(&t);
 }
@@ -300,7 +300,7 @@ test_quota_stops_spinning(void **state)
 	write_file("/proc/self/cgroup", "0::/\n");
 	write_file("/sys/fs/cgroup/cpu.max", "200000 100000\n");
 	assert_int_equal(topology_read(&t, "core:8 pu:2", NULL, root), 0);
-	assert_true(topology_quota(t) == 2);
+	assert_true(t->quota == 2);
 	topology_plan(t, &plan);
 	assert_int_equal(plan.poll, TOPOLOGY_POLL_SLEEP);
 	assert_non_null(strstr(plan.why, "quota is 2.00 CPUs"));

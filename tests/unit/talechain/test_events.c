@@ -45,9 +45,6 @@ test_table(void **state)
 	}
 	assert_null(talechain_type_name(0));
 	assert_null(talechain_type_name(0xffff));
-	assert_string_equal(talechain_argument_name(0, 0), "");
-	assert_string_equal(
-	    talechain_argument_name(TALECHAIN_APP_START, 4), "");
 	assert_string_equal(talechain_cause_name(1), "allocation");
 	assert_string_equal(talechain_cause_name(11), "unknown");
 	assert_string_equal(talechain_cause_name(UINT32_MAX), "unknown");
