@@ -102,6 +102,20 @@ jvm_start(struct jvm *j, const struct fixture *f, const char *const *options)
 }
 
 void
+jvm_start_with_agent(struct jvm *j, struct fixture *f, const char *collector)
+{
+	char agent[700];
+	const char *options[] = {collector, agent, NULL};
+
+	fixture_start(f);
+	snprintf(agent, sizeof(agent), "-agentpath:%s=socket=%s",
+	    jvm_agent_path, f->socket);
+	assert_true(jvm_start(j, f, options));
+	profiler_server_process(f->profiler, 0, j->pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
+}
+
+void
 jvm_stop(struct jvm *j)
 {
 	fprintf(j->in, "quit\n");
@@ -216,8 +230,8 @@ jvm_has_both(void *arg)
 	return strstr(s.server[0].detail, "safepoints from") != NULL;
 }
 
-int
-jvm_group_setup(void **state)
+static int
+group_setup(void)
 {
 	static char here[] = __FILE__;
 	char source[512], exe[400];
@@ -225,7 +239,6 @@ jvm_group_setup(void **state)
 	const char *java[] = {"java", "-version", NULL};
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
-	(void)state;
 	if (n <= 0)
 		return -1;
 	exe[n] = '\0';
@@ -256,7 +269,12 @@ jvm_group_teardown(void **state)
 }
 
 bool
-jvm_is_there(void)
+jvm_group_begin(int *status)
 {
-	return classes[0] != '\0';
+	signal(SIGPIPE, SIG_IGN);
+	*status = group_setup() < 0;
+	if (*status != 0 || classes[0] != '\0')
+		return *status == 0;
+	printf("skipped: no JDK (java, javac) found\n");
+	return false;
 }

@@ -21,11 +21,10 @@ struct jvm {
 
 extern char jvm_agent_path[512];
 
-/* Of a group of tests: compile the class, and remove it.  Whether there is a
- * JDK. */
-int jvm_group_setup(void **state);
+/* Of a group of tests: compile the class, and remove it.  False: the tests
+ * cannot run, and end with that status; without a JDK that is said. */
+bool jvm_group_begin(int *status);
 int jvm_group_teardown(void **state);
-bool jvm_is_there(void);
 
 /* Run a program to its end; its exit status, -1 if it cannot be run. */
 int jvm_run(const char *const argv[], bool quiet);
@@ -38,6 +37,10 @@ void jvm_need_agent(void);
 bool
 jvm_start(struct jvm *j, const struct fixture *f, const char *const *options);
 void jvm_stop(struct jvm *j);
+
+/* The same with the agent in it, and the profiler, which follows it then. */
+void
+jvm_start_with_agent(struct jvm *j, struct fixture *f, const char *collector);
 
 /* Send a command and read the line that answers it. */
 void jvm_ask(struct jvm *j, const char *command);

@@ -261,13 +261,9 @@ main(void)
 	    cmocka_unit_test(test_probes_missing),
 	    cmocka_unit_test(test_no_page),
 	};
+	int status;
 
-	signal(SIGPIPE, SIG_IGN);
-	if (jvm_group_setup(NULL) < 0)
-		return 1;
-	if (!jvm_is_there()) {
-		printf("skipped: no JDK (java, javac) found\n");
-		return 0;
-	}
+	if (!jvm_group_begin(&status))
+		return status;
 	return cmocka_run_group_tests(tests, NULL, jvm_group_teardown);
 }

@@ -4,30 +4,20 @@
  */
 #include "jvm.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* With the agent from the start; page too, or not. */
 static void
 follow_with_agent(const char *collector, bool page)
 {
 	struct fixture *f = malloc(sizeof(*f));
-	char agent[700];
-	const char *options[] = {collector, agent, NULL};
 	struct jvm j;
 
 	fixture_init(f);
 	f->options.server[0].hsperfdata = page;
-	fixture_start(f);
-	snprintf(agent, sizeof(agent), "-agentpath:%s=socket=%s",
-	    jvm_agent_path, f->socket);
-	assert_true(jvm_start(&j, f, options));
-	profiler_server_process(f->profiler, 0, j.pid);
-	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
+	jvm_start_with_agent(&j, f, collector);
 	fixture_wait_events(f, TALECHAIN_JVM_START, 1);
 	if (page) {
 		assert_true(eventually(jvm_has_both, f));
@@ -108,8 +98,6 @@ static void
 test_reconnect(void **state)
 {
 	struct fixture *f;
-	char agent[700];
-	const char *options[] = {"-XX:+UseSerialGC", agent, NULL};
 	struct jvm j;
 
 	(void)state;
@@ -117,12 +105,7 @@ test_reconnect(void **state)
 	f = malloc(sizeof(*f));
 	fixture_init(f);
 	f->options.server[0].hsperfdata = false;
-	fixture_start(f);
-	snprintf(agent, sizeof(agent), "-agentpath:%s=socket=%s",
-	    jvm_agent_path, f->socket);
-	assert_true(jvm_start(&j, f, options));
-	profiler_server_process(f->profiler, 0, j.pid);
-	fixture_wait_source(f, 0, PROFILER_SOURCE_AGENT);
+	jvm_start_with_agent(&j, f, "-XX:+UseSerialGC");
 	profiler_free(&f->profiler);
 	jvm_ask(&j, "gc 3"); /* writes into nowhere */
 	fixture_start(f);
@@ -143,13 +126,9 @@ main(void)
 	    cmocka_unit_test(test_attach),
 	    cmocka_unit_test(test_reconnect),
 	};
+	int status;
 
-	signal(SIGPIPE, SIG_IGN);
-	if (jvm_group_setup(NULL) < 0)
-		return 1;
-	if (!jvm_is_there()) {
-		printf("skipped: no JDK (java, javac) found\n");
-		return 0;
-	}
+	if (!jvm_group_begin(&status))
+		return status;
 	return cmocka_run_group_tests(tests, NULL, jvm_group_teardown);
 }
