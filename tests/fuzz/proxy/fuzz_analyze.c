@@ -8,25 +8,12 @@
  *   - blanks after the body change what was read.
  */
 #include "proxy/analyze.h"
+#include "tests/fuzz/proxy/check.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BOOT_ID "0b0f34f2-5f83-4a51-8f4f-1dd6a0e5e5d1"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-check(bool good, const char *what)
-{
-	if (good)
-		return;
-	fprintf(stderr, "broken: %s\n", what);
-	abort();
-}
 
 /* From memory of exactly that size, so that reading beyond is seen. */
 static int

@@ -11,14 +11,12 @@
  *   - trailers that are kept depend on cuts, or are no whole lines.
  */
 #include "proxy/http.h"
+#include "tests/fuzz/proxy/check.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BODY_MAX 4096
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct result {
 	enum http_body_event event; /* the last one */
@@ -28,15 +26,6 @@ struct result {
 	char payload[BODY_MAX];
 	bool complete;
 };
-
-static void
-check(bool good, const char *what)
-{
-	if (good)
-		return;
-	fprintf(stderr, "broken: %s\n", what);
-	abort();
-}
 
 static void
 take(struct result *r, const char *in, size_t end, struct slice data)

@@ -9,23 +9,10 @@
  *   - what follows a header changes what was read of it.
  */
 #include "proxy/preface.h"
+#include "tests/fuzz/proxy/check.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void
-check(bool good, const char *what)
-{
-	if (good)
-		return;
-	fprintf(stderr, "broken: %s\n", what);
-	abort();
-}
 
 /* From memory of exactly that size, so that reading beyond is seen. */
 static enum preface
