@@ -270,7 +270,7 @@ class Campaign:
             t.settle()
             if before is not None:
                 wait_until(lambda: t.descriptors() <= before + 2,
-                           f"{before} descriptors again, not "
+                           lambda: f"{before} descriptors again, not "
                            f"{t.descriptors()}")
             self.rig.end(t, lambda: self.note(t.page, scene))
         except (Wrong, Late, OSError, Closed) as error:

@@ -35,6 +35,11 @@ ASK = (b"GET /chat HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\n"
        b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 FORMATS = ("text", "json", "html", "svg", "chrome")
+# How long a start or an end may take.  The kernel attaches its programs one
+# by one, and takes back each of the five probes of a libjvm after grace periods
+# of RCU: at 15 runnable threads a CPU an end was asleep in there for 30 s, and
+# starts took up to 20.  The search for leaks takes its time then, too.
+LIFE_S = 3 * PATIENCE_S
 SILENCE_S = 12.0  # longer than any timeout in the configuration below
 
 
@@ -187,7 +192,7 @@ class Tailor(Process):
     def wait_serving(self):
         """Wait until it serves, or has ended; False then."""
         wait_until(lambda: not self.running() or self.serves(),
-                   f"tailor serves\n{self.log[-3000:]}")
+                   lambda: f"tailor serves\n{self.log[-3000:]}", LIFE_S)
         return self.running()
 
     def wait_ready(self):
@@ -208,7 +213,7 @@ class Tailor(Process):
         if "listen_failed what=admin" in self.log:
             return  # it serves without, and cannot be asked
         wait_until(lambda: not any(self.gauges().values()),
-                   f"nothing is left over: {self.gauges()}", 30)
+                   lambda: f"nothing is left over: {self.gauges()}", 30)
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
@@ -295,8 +300,7 @@ class Rig:
         """Stop it; it must end well.  may_fail: status 1 is well too."""
         if t.running():
             t.signal(15)
-        # The search for leaks takes its time on a busy machine.
-        status = t.wait(3 * PATIENCE_S)
+        status = t.wait(LIFE_S)
         ended()
         if SANITIZER.search(t.log):
             raise Wrong(t.log[SANITIZER.search(t.log).start():][:4000])

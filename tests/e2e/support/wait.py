@@ -18,6 +18,7 @@ def wait_until(predicate, what, timeout_s=PATIENCE_S):
     """Poll predicate() until it is true and return its value.
 
     For states of another process that cannot be waited on in another way.
+    what: a text, or a function of how it is when it is late.
     """
     deadline = time.monotonic() + timeout_s
     while True:
@@ -25,5 +26,6 @@ def wait_until(predicate, what, timeout_s=PATIENCE_S):
         if value:
             return value
         if time.monotonic() > deadline:
-            raise Late(f"not within {timeout_s:g} s: {what}")
+            how = what() if callable(what) else what
+            raise Late(f"not within {timeout_s:g} s: {how}")
         _never.wait(0.01)
