@@ -27,7 +27,8 @@ CFLAGS  ?= -O2 -g
 LDFLAGS ?=
 CPPFLAGS ?=
 override CFLAGS += $(CPPFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fno-common \
-	   -fno-omit-frame-pointer -fPIC -DTAILOR_VERSION='"$(VERSION)"'
+	   -fno-omit-frame-pointer -fPIC -fno-semantic-interposition \
+	   -DTAILOR_VERSION='"$(VERSION)"'
 PLAIN_CFLAGS := $(CFLAGS)
 PLAIN_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now
 ifneq ($(SAN),)
