@@ -1,15 +1,17 @@
 #!/usr/bin/python3
-"""Runs every fuzz target for some time and sums up.
+"""Runs every fuzz target for some CPU time and sums up.
 
     tests/fuzz/fuzz.py --build build-fuzz [--seconds 10] [--json FILE] [NAME...]
 
 A target is tests/fuzz/FOLDER/fuzz_*.c, its seeds are in corpus/ (of the HTTP
 gates: the unit tests' corpus) and its words (.dict) beside it.  What it finds
 anew stays in BUILD/fuzz/FOLDER/NAME.found and is where the next run begins.
-As many run at a time as there are CPUs, at low priority; a line is told when
-one is done, and a table at the end: how many inputs were tried, how much of
-the program they reached, how many new ones reach more, and findings: inputs
-that crashed, hung or used too much memory.  --uncovered says which functions
+As many run at a time as there are CPUs, at low priority: what counts is the
+CPU time that a target has had, so that a busy machine makes it later and not
+shorter.  A line is told when one is done, and a table at the end: CPU seconds,
+how many inputs were tried, how much of the program they reached, how many new
+ones reach more, and findings: inputs that crashed, hung or used too much
+memory.  --uncovered says which functions
 of the folder no input has reached.  --tap speaks TAP.
 """
 
@@ -19,13 +21,18 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/fuzz"
 SLACK_S = 120  # for reading the corpus, on a slow machine
+STARVED = 20  # times as long as asked for is given up as an error
+LOOK_S = 0.2  # how often a target is asked for its CPU time
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1",
                "UBSAN_OPTIONS": "print_stacktrace=1"}
 FINDINGS = ("crash-", "timeout-", "oom-", "leak-", "slow-unit-")
@@ -34,7 +41,8 @@ FINDINGS = ("crash-", "timeout-", "oom-", "leak-", "slow-unit-")
 def options():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--build", required=True)
-    p.add_argument("--seconds", type=int, default=10, help="for each [10]")
+    p.add_argument("--seconds", type=int, default=10,
+                   help="of CPU time, for each [10]")
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     p.add_argument("--json", metavar="FILE", help="results, '-' for stdout")
     p.add_argument("--tap", action="store_true")
@@ -93,6 +101,34 @@ def words_of(source, program):
     return next((d for d in named if d.exists()), None)
 
 
+def cpu_s(pid):
+    """What a child that was not waited for has used, user and system."""
+    text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    return sum(map(int, text.rpartition(")")[2].split()[11:13])) * TICK_S
+
+
+def fuzzed(argv, seconds):
+    """Runs it until it has had that CPU time: status, words, CPU seconds."""
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        child = subprocess.Popen(argv, stdout=said, stderr=said,
+                                 env={**os.environ, **ENVIRONMENT})
+        until = time.monotonic() + STARVED * seconds + SLACK_S
+        used, asked = 0, False
+        # Not reaped while it is looked at, so that the pid remains its own.
+        while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG |
+                        os.WNOWAIT) is None:
+            used = cpu_s(child.pid)
+            if time.monotonic() > until:
+                child.kill()
+            elif used >= seconds and not asked:
+                child.send_signal(signal.SIGUSR1)  # libFuzzer: end, and tell
+                asked, until = True, time.monotonic() + SLACK_S
+            time.sleep(LOOK_S)
+        status = child.wait()
+        said.seek(0)
+        return status, said.read(), used
+
+
 def run(source, given):
     """One target; what came out of it."""
     folder, name = source.parent.name, source.stem
@@ -101,24 +137,18 @@ def run(source, given):
     found.mkdir(exist_ok=True)
     before = set(found.iterdir())
     words, seeds = words_of(source, program), seeds_of(source, program)
-    argv = ["nice", "-n", "19", program, f"-max_total_time={given.seconds}",
-            "-timeout=5", "-rss_limit_mb=1024", "-print_final_stats=1",
+    argv = ["nice", "-n", "19", program,
+            "-timeout=25", "-rss_limit_mb=1024", "-print_final_stats=1",
             f"-artifact_prefix={found}/",
             *([f"-dict={words}"] if words else []),
             *(["-print_coverage=1"] if given.uncovered else []),
             *[d for d in (found, seeds) if d.is_dir()]]
-    try:
-        done = subprocess.run(
-            [str(a) for a in argv], capture_output=True, text=True,
-            errors="replace", check=False, timeout=given.seconds + SLACK_S,
-            env={**os.environ, **ENVIRONMENT})
-        status, text = done.returncode, done.stderr
-    except subprocess.TimeoutExpired as error:
-        status, text = -9, (error.stderr or b"").decode(errors="replace")
+    status, text, used = fuzzed([str(a) for a in argv], given.seconds)
     new = set(found.iterdir()) - before
     bad = sorted(str(p) for p in new if p.name.startswith(FINDINGS))
     return {
         "name": f"{folder}/{name}", "status": status,
+        "cpu_seconds": round(used, 1),
         "seeds": len(list(seeds.iterdir())) if seeds.is_dir() else 0,
         "executions": number(r"number_of_executed_units: (\d+)", text),
         "coverage": number(r"cov: (\d+)", text),
@@ -130,15 +160,15 @@ def run(source, given):
 
 
 def row(one):
-    cells = [one["name"], one["seeds"], one["executions"], one["coverage"],
+    cells = [one["name"], one["cpu_seconds"], one["executions"], one["coverage"],
              one["features"], one["new_units"],
              len(one["findings"]) or ("" if one["status"] == 0 else "failed")]
-    return "{:28}{:>6}{:>12}{:>9}{:>9}{:>6}  {}".format(
+    return "{:26}{:>7}{:>12}{:>9}{:>9}{:>6}  {}".format(
         *("?" if cell is None else cell for cell in cells))
 
 
-HEADER = "{:28}{:>6}{:>12}{:>9}{:>9}{:>6}  {}".format(
-    "target", "seeds", "executions", "coverage", "features", "new",
+HEADER = "{:26}{:>7}{:>12}{:>9}{:>9}{:>6}  {}".format(
+    "target", "CPU s", "executions", "coverage", "features", "new",
     "findings")
 
 
@@ -188,7 +218,7 @@ def main():
         print(f"1..{len(sources)}", flush=True)
     all_ = sorted(results(sources, given), key=lambda one: one["name"])
     if given.json:
-        text = json.dumps({"schema": "tailor.fuzz/1",
+        text = json.dumps({"schema": "tailor.fuzz/2",
                            "seconds": given.seconds, "targets": all_},
                           indent=1)
         if given.json == "-":
