@@ -117,7 +117,11 @@ refusal_load(const struct hedging *h, unsigned target,
 {
 	const struct hedging_server *y = &h->server[target];
 	unsigned room = h->limits.connections_max[target];
-	enum hedge_refusal refusal = policy_target(h, target, now);
+	/* One that warms up may help: the first of two answers is taken.  Not
+	 * without a signal, for then nobody knows that it is needed. */
+	enum server_state least =
+	    trigger == HEDGE_TIMER ? SERVER_READY : SERVER_WARMING;
+	enum hedge_refusal refusal = policy_target(h, target, least, now);
 
 	if (refusal != HEDGE_REFUSED_NONE)
 		return refusal;

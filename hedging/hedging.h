@@ -30,7 +30,7 @@
 enum server_state {
 	SERVER_DOWN,
 	SERVER_CONNECTING, /* a process is there; its port is being tried */
-	SERVER_WARMING,	   /* answers; gets warm-up requests only */
+	SERVER_WARMING,	   /* answers; gets warm-up requests, and hedges */
 	SERVER_READY,
 };
 /* Its name as in metrics and logs: "ready".  Static text, "?" if out of
@@ -269,6 +269,12 @@ bool hedging_hedge_turn(const struct hedging *h, unsigned server);
 enum hedge_refusal hedging_ask(struct hedging *h, const struct race *race,
     const struct hedge_view *view, enum hedge_trigger trigger,
     struct instant now, int *server);
+
+/* Whether to ask, with the server's trigger, for a first attempt that was just
+ * started on it: it is in a hazard, and the other one is still warming up, so
+ * that new requests stay, but may well answer sooner. */
+bool
+hedging_at_once(const struct hedging *h, unsigned server, struct instant now);
 
 /* The trigger that a server's present hazards amount to; HEDGE_FIRST: none. */
 enum hedge_trigger

@@ -58,10 +58,10 @@ void policy_budget_refund(struct hedging *h, enum hedge_trigger trigger);
 /* Started beside an attempt that still runs: adds load, so it is charged. */
 bool policy_is_hedge(enum hedge_trigger trigger);
 
-/* T1: may hedges, and with a swap new requests, go to this server now?
- * NONE, STANDBY_NOT_READY or BREAKER. */
-enum hedge_refusal
-policy_target(const struct hedging *h, unsigned server, struct instant now);
+/* T1: may this server be swapped to, if least is READY, or help with a second
+ * attempt, if WARMING?  NONE, STANDBY_NOT_READY or BREAKER. */
+enum hedge_refusal policy_target(const struct hedging *h, unsigned server,
+    enum server_state least, struct instant now);
 
 /* Judge the pair after any change: end warm-ups nobody can wait for, swap if
  * the table of both servers says so.  Consequences. */

@@ -5,7 +5,8 @@
  *   hazard   ready    other (swap)           eligible ones hedged there
  *   hazard   hazard   stay                   wait, looked at again when one
  *                                            of the hazards ends
- *   hazard   warming  stay; other after      the same
+ *   hazard   warming  stay, and hedged       eligible ones hedged there
+ *                     there; other after
  *                     warming_override
  *   hazard   down     stay                   wait
  *   down     ready    other (swap)           hedged, or re-tried (T7)
@@ -54,11 +55,12 @@ server_settled(
 }
 
 enum hedge_refusal
-policy_target(const struct hedging *h, unsigned server, struct instant now)
+policy_target(const struct hedging *h, unsigned server, enum server_state least,
+    struct instant now)
 {
 	const struct hedging_server *s = &h->server[server];
 
-	if (s->state != SERVER_READY || s->hazards != 0)
+	if (s->state < least || s->hazards != 0)
 		return HEDGE_REFUSED_STANDBY_NOT_READY;
 	if (s->breaker_tokens <= BREAKER_CLOSED_ABOVE)
 		return HEDGE_REFUSED_BREAKER;
@@ -154,9 +156,29 @@ policy_review(struct hedging *h, struct instant now)
 		return 0;
 	if (overrides_warming(h, now))
 		y->state = SERVER_READY;
-	if (policy_target(h, other, now) != HEDGE_REFUSED_NONE)
+	if (policy_target(h, other, SERVER_READY, now) != HEDGE_REFUSED_NONE)
 		return 0;
 	return swap(h, now) | HEDGING_SWEEP;
+}
+
+/* There is somebody to send a second attempt to, cold or not. */
+static bool
+is_helped(const struct hedging *h, unsigned server, struct instant now)
+{
+	unsigned other = policy_other(server);
+
+	return policy_has_room(h, other) &&
+	       policy_target(h, other, SERVER_WARMING, now) ==
+		   HEDGE_REFUSED_NONE;
+}
+
+bool
+hedging_at_once(const struct hedging *h, unsigned server, struct instant now)
+{
+	assert(server < HEDGING_SERVERS);
+	return policy_acts(h) &&
+	       hedging_hazard_trigger(h, server) != HEDGE_FIRST &&
+	       is_helped(h, server, now);
 }
 
 unsigned
@@ -165,13 +187,10 @@ policy_sweep(struct hedging *h, struct instant now)
 	if (!policy_acts(h))
 		return 0;
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
-		unsigned other = policy_other(i);
-
 		if (h->server[i].inflight == 0 ||
 		    hedging_hazard_trigger(h, i) == HEDGE_FIRST)
 			continue;
-		if (policy_has_room(h, other) &&
-		    policy_target(h, other, now) == HEDGE_REFUSED_NONE)
+		if (is_helped(h, i, now))
 			return HEDGING_SWEEP;
 		h->sweep_wanted = true;
 	}

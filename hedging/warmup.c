@@ -56,11 +56,12 @@ warmup_room(const struct hedging *h, unsigned server)
 	unsigned concurrency = h->limits.warmup_concurrency;
 	unsigned connections = h->limits.connections_max[server];
 	unsigned load = policy_load(s);
+	/* Clients first, and hedges warm it, too. */
+	unsigned busy = s->warmup_inflight + s->hedges;
 
-	if (s->hazards != 0 || s->warmup_inflight >= concurrency ||
-	    load >= connections)
+	if (s->hazards != 0 || busy >= concurrency || load >= connections)
 		return 0;
-	return at_most(concurrency - s->warmup_inflight, connections - load);
+	return at_most(concurrency - busy, connections - load);
 }
 
 static int64_t

@@ -138,6 +138,10 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger)
 	if (attempt_send(a, server, false) == 0) {
 		if (i == 0)
 			request_watch(r, server);
+		/* New, and already stuck: it had nowhere better to begin. */
+		if (i == 0 && hedging_at_once(&p->hedging, server, now))
+			request_hedge(
+			    r, hedging_hazard_trigger(&p->hedging, server));
 		return;
 	}
 	server_failed(&p->server[server], UPLINK_REFUSED);

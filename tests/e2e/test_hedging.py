@@ -452,3 +452,37 @@ def test_switch_by_hand(pair):
     assert active(t) == "b"
     hazard(t, "a", "begin")
     assert t.ask("/switch", "POST").status == 409
+
+
+def test_a_server_that_warms_up_helps(pair, tailor):
+    # Goal: while the other one is still being warmed up a pause is hedged
+    # there, for requests in flight and for new ones, which stay with the
+    # active server; without a pause nobody's request goes there.
+    pair.a.serve()
+    pair.b.serve()
+    t = tailor(pair.a, pair.b, warmup={
+        "requests": 1000, "rate": 1, "max": "600s"})
+    t.wait_server("a", state="ready")
+    with t.client() as c, t.client() as d:
+        assert c.get("/known").body == b"a"
+        hazard(t, "b", "begin", "exit")
+        t.wait_server("b", state="warming")
+        pair.a.script()
+        c.request("GET", "/flying")
+        held = [pair.a.expect()]
+        hazard(t, "a", "begin")
+        assert c.response().body == b"b"
+        d.request("GET", "/new")
+        held.append(pair.a.expect())
+        assert d.response().body == b"b"
+        assert active(t) == "a"
+        hazard(t, "a", "end")
+        for late in held:
+            late.reply(200, b"late")
+        t.wait_metric('tailor_losers_total{result="drained"}', 2)
+        pair.a.serve()
+        assert d.get("/calm").body == b"a"
+    m = t.metrics()
+    assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] == 2
+    assert m["tailor_hedges_won_total"] == 2
+    assert m["tailor_swaps_total"] == 0

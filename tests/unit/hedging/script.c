@@ -328,7 +328,9 @@ step_choose(struct stage *g)
 	else if (server == HEDGING_UNAVAILABLE)
 		result_add(g, "unavailable");
 	else
-		snprintf(g->result, sizeof(g->result), "%d", server);
+		snprintf(g->result, sizeof(g->result), "%d%s", server,
+		    hedging_at_once(&g->h, (unsigned)server, g->now) ? " hedged"
+								     : "");
 }
 
 static void

@@ -10,7 +10,7 @@
  *   connecting S | up S [cold] | down S | begin S KIND | end S KIND
  *                        cold: without warm-up
  *   switch | tick | drain S | drained S    => consequences, as "swap,sweep"
- *   choose               => S, "full" or "unavailable"
+ *   choose               => S, "S hedged" (at once), "full", "unavailable"
  *   start R S TRIGGER    request R (a letter) begins an attempt on server S
  *   view R WORD..        what the proxy says of R; see script.c
  *   ask R TRIGGER        => "yes S" or the refusal

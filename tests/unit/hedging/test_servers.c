@@ -31,16 +31,40 @@ static const struct scenario rows[] = {
     {"hazard, hazard of a kind that triggers nothing: still not a target",
 	"set triggers 1; ready; begin 1 safepoint => nothing\n"
 	"begin 0 gc => nothing; choose => 0; end 1 safepoint => swap,sweep"},
-    {"hazard, warming: stay until the override",
-	"ready; down 1; up 1 => warmup; start a 0; begin 0 gc => nothing\n"
-	"choose => 0; ask a gc => standby_not_ready\n"
-	"wait 499ms; tick => warmup; choose => 0\n"
-	"wait 1ms; tick => swap,sweep; choose => 1; ? state 1 => ready\n"
-	"hedge a gc => yes 1"},
+    {"hazard, warming: stay until the override, and be hedged there",
+	"ready; down 1; up 1 => warmup; start a 0; begin 0 gc => sweep\n"
+	"? swaps_refused => 1; hedge a gc => yes 1; choose => 0 hedged\n"
+	"start b 0; hedge b gc => yes 1\n"
+	"wait 499ms; tick => warmup; choose => 0 hedged\n"
+	"wait 1ms; tick => swap,sweep; choose => 1; ? state 1 => ready"},
+    {"hazard, warming: nothing more when the hazard is over",
+	"ready; down 1; up 1; start a 0; begin 0 gc => sweep; end 0 gc\n"
+	"choose => 0; ask a gc => hazard_over"},
+    {"hazard of a kind that triggers nothing, warming: nothing",
+	"set triggers 1; ready; down 1; up 1; start a 0\n"
+	"begin 0 safepoint => nothing; choose => 0"},
+    {"hazard, warming: what is not to be repeated stays",
+	"ready; down 1; up 1; start a 0; view a unsafe; begin 0 gc => sweep\n"
+	"ask a gc => method; choose => 0 hedged"},
+    {"hazard, warming: a late answer is no reason to ask the cold one",
+	"set timer 1; ready; down 1; up 1; start a 0\n"
+	"ask a timer => standby_not_ready"},
+    {"hazard, warming: no more than the limit; the warm-up waits, too",
+	"set hedges 1; ready; down 1; up 1; warm 1 => 1 in 10ms\n"
+	"start a 0; start b 0; begin 0 gc => sweep; hedge a gc => yes 1\n"
+	"ask b gc => inflight_limit; wait 10ms; warm 1 => 1 in 10ms\n"
+	"warmsent 1; wait 50ms; warm 1 => 0 in 10ms\n"
+	"ended a 1 failed; warm 1 => 1 in 10ms"},
+    {"hazard, warming with all its connections in use: stay",
+	"set conns1 1; ready; down 1; up 1; warmsent 1; start a 0\n"
+	"begin 0 gc => nothing; choose => 0"},
     {"hazard, warming and itself stopped: no override",
-	"ready; down 1; up 1; begin 1 gc; begin 0 gc => nothing\n"
+	"ready; down 1; up 1; start a 0; begin 1 gc; begin 0 gc => nothing\n"
 	"wait 600ms; tick => warmup; choose => 0; ? state 1 => warming\n"
 	"end 1 gc => swap,sweep"},
+    {"hazard, warming, stopped, going on before the override",
+	"ready; down 1; up 1; start a 0; begin 1 gc; begin 0 gc => nothing\n"
+	"wait 100ms; end 1 gc => sweep,warmup; hedge a gc => yes 1"},
     {"hazard, warming: after the override no swap back (T5)",
 	"ready; down 1; up 1; begin 0 gc; wait 500ms; tick => swap,sweep\n"
 	"end 0 gc => nothing; tick => nothing; choose => 1"},
@@ -52,7 +76,8 @@ static const struct scenario rows[] = {
 	"ask a gc => standby_not_ready; wait 900ms; tick => nothing"},
     {"hazard, down: the other returns while the hazard lasts",
 	"ready; start a 0; down 1; begin 0 gc; connecting 1 => nothing\n"
-	"up 1 => warmup; wait 500ms; tick => swap,sweep; choose => 1"},
+	"up 1 => warmup; tick => sweep,warmup; hedge a gc => yes 1\n"
+	"wait 500ms; tick => swap,sweep; choose => 1"},
     {"down, ready: swap",
 	"ready; start a 0; down 0 => swap,sweep; choose => 1\n"
 	"hedge a exit => yes 1"},
@@ -104,9 +129,9 @@ static const struct scenario life[] = {
 					 "? state 1 => ready"},
     {"no warm-up configured", "set warmup 0; ready; down 1; up 1 => nothing;"
 			      "? state 1 => ready"},
-    {"a warming server gets no client requests",
-	"ready; down 1; up 1; choose => 0; start a 0; begin 0 gc => nothing\n"
-	"choose => 0; ask a gc => standby_not_ready"},
+    {"a warming server gets no client's request without a hazard",
+	"ready; down 1; up 1; choose => 0; start a 0; ask a gc => hazard_over\n"
+	"ask a timer => standby_not_ready"},
     {"events that change nothing",
 	"ready; up 0 => nothing; down 1; down 1 => nothing; connecting 1;\n"
 	"connecting 1 => nothing; up 1 => warmup; up 1 => nothing"},
