@@ -92,6 +92,7 @@ struct config_server {
 	char *output;		    /* owned; file for its output, "" = ours */
 	int64_t stop_timeout_ns;
 	int64_t restart_delay_ns;
+	int64_t restart_wait_ns;
 };
 
 struct config {

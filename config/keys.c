@@ -217,6 +217,13 @@ const struct config_key config_keys[] = {
 	.unit = "s", .fallback = "1s",
 	.meaning = "Before it is started again: a program that dies at once "
 	"must not take the machine with it."},
+{"servers[].launch.restart_wait", KEY_DURATION,
+	PLACE(config_server, restart_wait_ns), RANGE(0, 600 * S),
+	.unit = "s", .fallback = "10s",
+	.meaning = "How long a restart that was asked for lets the other "
+	"server serve, with this one still behind it, until it has collected "
+	"garbage, so that it does not do so while it is alone.  Not for one "
+	"that was never seen to collect; 0: not at all."},
 
 {"hedging.mode", KEY_CHOICE, PLACE(config, hedging.mode),
 	.choices = modes, .fallback = "act",

@@ -236,6 +236,11 @@ hedging_server_down(struct hedging *h, unsigned server, struct instant now);
 unsigned hedging_hazard(
     struct hedging *h, const struct hazard *hazard, struct instant now);
 
+/* Whether a server that collects now and then (it was seen to) has not, from
+ * begin to end, since then. */
+bool hedging_collection_due(
+    const struct hedging *h, unsigned server, struct instant since);
+
 /* An operator's wish, also when we only watch.  Returns 0 consequences if the
  * other is not READY or is in a hazard.  No SWEEP: requests in flight finish
  * where they are. */

@@ -172,6 +172,19 @@ hedging_hazard(
 			     : hazard_end(h, hazard, now);
 }
 
+bool
+hedging_collection_due(
+    const struct hedging *h, unsigned server, struct instant since)
+{
+	const struct hedging_server *s;
+
+	assert(server < HEDGING_SERVERS);
+	s = &h->server[server];
+	return s->pause[HAZARD_GC].count > 0 &&
+	       ((s->hazards & policy_bit(HAZARD_GC)) != 0 ||
+		   instant_before(s->kind_since[HAZARD_GC], since));
+}
+
 void
 policy_hazards_expire(struct hedging *h, unsigned server, struct instant now)
 {

@@ -6,6 +6,10 @@
  * flight stay where they are), and is then down for the policy, which sends
  * it nothing.  Only when all its connections have come to rest may its
  * program end.  The stages are enum duty (server.h).
+ *
+ * While one server is restarted the other one is alone, and a collection of
+ * its would be a pause for everybody.  So a restart first lets it serve with
+ * this one ready behind it, and begins when it has just collected.
  */
 #include <errno.h>
 
@@ -42,22 +46,34 @@ take_down(struct server *s)
 	proxy_apply(p, hedging_server_down(&p->hedging, s->index, now));
 }
 
+/* Whether the other one is to collect first. */
+static bool
+waits(const struct server *s, struct instant now)
+{
+	return instant_before(now, s->wait_until) && other_ready(s) &&
+	       hedging_collection_due(
+		   &s->proxy->hedging, 1 - s->index, s->duty_since);
+}
+
 static void
 leave(struct server *s)
 {
 	struct proxy *p = s->proxy;
-	unsigned todo;
+	struct instant now = instant_now();
+	bool wait = waits(s, now);
 
-	if (p->hedging.active != s->index) {
-		take_down(s);
-		return;
+	/* The other one will collect when it serves.  That makes this one
+	 * active again, and when it is over it is time to go. */
+	if (p->hedging.active == s->index) {
+		unsigned todo = hedging_switch(&p->hedging, now);
+
+		/* Refused while the other one is in a pause: next tick. */
+		if (todo == 0)
+			return;
+		proxy_apply(p, todo);
 	}
-	/* Refused while the other one is in a pause: the next tick again. */
-	todo = hedging_switch(&p->hedging, instant_now());
-	if (todo == 0)
-		return;
-	proxy_apply(p, todo);
-	take_down(s);
+	if (!wait)
+		take_down(s);
 }
 
 static bool
@@ -112,8 +128,8 @@ server_duty_tick(struct server *s, struct instant now)
 	}
 }
 
-int
-server_drain(struct server *s, bool force)
+static int
+go(struct server *s, bool force, bool restart)
 {
 	if (s->duty != DUTY_SERVES && s->duty != DUTY_STARTS)
 		return -EALREADY;
@@ -121,11 +137,28 @@ server_drain(struct server *s, bool force)
 		return -EBUSY;
 	s->duty_since = instant_now();
 	s->duty = DUTY_LEAVES;
+	s->restarting = restart;
+	s->wait_until = s->duty_since;
+	if (restart && !force)
+		s->wait_until =
+		    instant_plus(s->duty_since, s->config->restart_wait_ns);
+	if (waits(s, s->duty_since))
+		log_event(LOG_LEVEL_NOTICE, "server_waits",
+		    "server=%s at_most_ms=%lld why=\"the other one is to "
+		    "collect before it is alone\"",
+		    s->config->name,
+		    (long long)(s->config->restart_wait_ns / NS_PER_MS));
 	if (force && !other_ready(s))
 		take_down(s);
 	else
 		leave(s);
 	return 0;
+}
+
+int
+server_drain(struct server *s, bool force)
+{
+	return go(s, force, false);
 }
 
 int
@@ -143,7 +176,7 @@ server_restart(struct server *s, bool force)
 		come_to_rest(s, s->duty_since);
 		return 0;
 	}
-	err = server_drain(s, force);
+	err = go(s, force, true);
 	/* One that is being drained goes on to be restarted. */
 	if (err == 0 || (err == -EALREADY && s->duty != DUTY_ENDS)) {
 		s->restarting = true;

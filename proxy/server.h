@@ -69,6 +69,7 @@ struct server {
 	enum duty duty;
 	bool restarting;
 	struct instant duty_since;	/* of the drain or restart */
+	struct instant wait_until;	/* for the other's collection */
 	enum server_state state_logged; /* as last seen by the tick */
 	struct instant state_since, warming_since;
 
@@ -138,7 +139,8 @@ void health_stop(struct server *s);
  * server_drain(s, force), server_restart(s, force):
  * Take it out of service once the other one is active, and wait for its
  * requests; restart: then end its program, start it, and serve again.
- *   force  also if there is no other server that is ready
+ *   force  also if there is no other server that is ready, and without
+ *          waiting for the other one's next collection
  * Return 0 when that is begun, or -EBUSY: no other is ready; -EALREADY: it is
  * under way; -ENOTSUP (restart): we did not launch it.
  */

@@ -201,6 +201,52 @@ def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
     assert len(re.findall(r" server_restarted ", t.log)) == 4
 
 
+def collect(t, name, *states):
+    for state in states:
+        post(t, f"/hazard?server={name}&kind=gc&state={state}")
+
+
+def ready_pair(tailor, scratch, **launch):
+    t = tailor(*(launched(name, scratch, **launch) for name in "ab"))
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    if t.ask_json("/servers")["active"] != "a":
+        post(t, "/switch")
+    return t
+
+
+def test_restart_waits_until_the_other_has_collected(tailor, scratch):
+    # Goal: one that collects now and then is not left alone before it has:
+    # it serves, with the one to be restarted ready behind it.
+    t = ready_pair(tailor, scratch, restart_wait="600s")
+    a, b = (server_of(t, name)["pid"] for name in "ab")
+    collect(t, "b", "begin", "end")
+    post(t, "/restart?server=a")
+    t.wait_log("server_waits server=a")
+    with t.client() as c:
+        assert c.get().body == str(b).encode()
+        assert server_of(t, "a")["state"] == "leaving"
+        collect(t, "b", "begin")
+        assert c.get().body == str(a).encode()
+        collect(t, "b", "end")
+        t.wait_log("server_restarted server=a")
+        assert c.get().body == str(b).encode()
+    assert server_of(t, "a")["pid"] != a
+
+
+@pytest.mark.parametrize("wait, known, force", [
+    ("600s", False, ""), ("600s", True, "&force=1"), ("0s", True, ""),
+    ("1ms", True, "")])
+def test_restart_does_not_wait(tailor, scratch, wait, known, force):
+    # Goal: not for one that was never seen to collect, not by force, not
+    # longer than configured.
+    t = ready_pair(tailor, scratch, restart_wait=wait)
+    if known:
+        collect(t, "b", "begin", "end")
+    post(t, f"/restart?server=a{force}")
+    t.wait_log("server_restarted server=a")
+
+
 def test_restart_kills_a_stubborn_server(tailor, scratch):
     # Goal: one that ignores SIGTERM is killed after launch.stop_timeout.
     t = tailor(launched("a", scratch, "stubborn", stop_timeout="100ms"),

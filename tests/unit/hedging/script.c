@@ -334,6 +334,17 @@ step_choose(struct stage *g)
 }
 
 static void
+step_due(struct stage *g)
+{
+	struct instant since = instant_plus(g->now, -duration_ns(word(g, 2)));
+
+	result_add(
+	    g, hedging_collection_due(&g->h, (unsigned)number(g, 1), since)
+		   ? "yes"
+		   : "no");
+}
+
+static void
 step_start(struct stage *g)
 {
 	race_start(&g->h, race_named(g, 1), (unsigned)number(g, 2),
@@ -627,6 +638,7 @@ static const struct {
     {"drain", step_drain},
     {"drained", step_drained},
     {"choose", step_choose},
+    {"due", step_due},
     {"start", step_start},
     {"view", step_view},
     {"ask", step_ask},

@@ -129,6 +129,13 @@ static const struct scenario life[] = {
 					 "? state 1 => ready"},
     {"no warm-up configured", "set warmup 0; ready; down 1; up 1 => nothing;"
 			      "? state 1 => ready"},
+    {"a collection is due: it was seen to collect, not since then",
+	"ready; due 1 1s => no; wait 1s; begin 1 safepoint; end 1 safepoint\n"
+	"due 1 1s => no; begin 1 gc; due 1 1s => no; wait 10ms\n"
+	"end 1 gc; due 1 10ms => no; due 1 9ms => yes; wait 5s\n"
+	"due 1 2s => yes; begin 1 gc; due 1 2s => yes; wait 10ms\n"
+	"due 1 2s => yes; end 1 gc; due 1 2s => no; down 1; up 1\n"
+	"due 1 10ms => no; wait 1s; due 1 1s => yes"},
     {"a warming server gets no client's request without a hazard",
 	"ready; down 1; up 1; choose => 0; start a 0; ask a gc => hazard_over\n"
 	"ask a timer => standby_not_ready"},
