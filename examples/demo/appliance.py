@@ -112,15 +112,23 @@ class Appliance:
         return {s["name"]: sorted(os.sched_getaffinity(s["pid"]))
                 for s in self.state()}
 
-    def kill_active(self):
-        """kill -9 of the active server's JVM; returns its pid."""
+    def _active(self):
         self.check_alive()
         for server in self.state():
             if server["active"]:
-                os.kill(server["pid"], signal.SIGKILL)
-                return server["pid"]
+                return server
         raise Trouble("no server is active; see "
                       f"{self.directory}/tailor.log")
+
+    def active(self):
+        """The name of the server that serves."""
+        return self._active()["name"]
+
+    def kill_active(self):
+        """kill -9 of the active server's JVM; returns its pid."""
+        pid = self._active()["pid"]
+        os.kill(pid, signal.SIGKILL)
+        return pid
 
     def metrics(self):
         """{'name{label="x"}': value}; also kept as metrics.txt."""

@@ -61,9 +61,9 @@ def others(plan, rows, best):
 
 def thesis(_plan, rows):
     """The thesis's own measure: the slowest request, first and last step."""
-    if len(rows) < 2:
+    first, last = find(rows, "shipped"), find(rows, "tailor")
+    if not first or not last:
         return "Too few steps to compare."
-    first, last = rows[0], rows[-1]
     factor = first["worst"] / last["worst"]
     words = (f"The slowest request of all took {first['worst']:.1f} ms as "
              f"shipped and {last['worst']:.1f} ms at the end of the path: "
@@ -71,6 +71,11 @@ def thesis(_plan, rows):
              f"{last['extra_pct']:.2f} % extra requests.")
     if factor < TIMES_LOWER:
         words += " The goal was nine times."
+    killed = find(rows, "tailor-killed")
+    if killed:
+        words += (" With a JVM that is killed without a warning instead of "
+                  f"restarted it took {killed['worst']:.1f} ms; "
+                  f"{_failed(killed)}.")
     return words
 
 

@@ -148,6 +148,7 @@ def heat(generator, running, requests):
 
 ACTIONS = {"restart-server": (0.25, "restart_server"),
            "restart-active": (0.0, "restart_active"),
+           "kill-active": (0.0, "kill_active"),
            "restart-rolling": (0.1, "restart_rolling")}
 
 

@@ -222,20 +222,26 @@ class Running:
         """SIGTERM to the one server; it is started again at once."""
         os.kill(self._kept[0].pid, signal.SIGTERM)
 
-    def restart_active(self):
+    def kill_active(self):
         self._tailor.kill_active()
 
+    def _restart(self, name):
+        """As an operator would; returns when it has been warmed up."""
+        done = subprocess.run(
+            [f"{self.environment.build}/tailorctl", "--admin",
+             str(self._tailor.admin), "restart", name],
+            capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode != 0:
+            raise Trouble(f"tailorctl restart {name}: {done.stderr}")
+        self._tailor.wait_calm(60)
+
+    def restart_active(self):
+        self._restart(self._tailor.active())
+
     def restart_rolling(self):
-        """Both, one after the other, as an operator would."""
+        """Both, one after the other."""
         for name in ("a", "b"):
-            done = subprocess.run(
-                [f"{self.environment.build}/tailorctl", "--admin",
-                 str(self._tailor.admin), "restart", name],
-                capture_output=True, text=True, check=False, timeout=60)
-            if done.returncode != 0:
-                raise Trouble(f"tailorctl restart {name}: {done.stderr}")
-            # ready when it has been warmed up
-            self._tailor.wait_calm(60)
+            self._restart(name)
 
     def stop(self):
         if self._front:
