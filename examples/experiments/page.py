@@ -5,6 +5,8 @@ import json
 import os
 import pathlib
 import platform
+import re
+import subprocess
 import time
 
 import findings
@@ -55,6 +57,18 @@ SIZE_WORDS = {
     "full": ""}
 
 
+def kernel():
+    """Its release, and how preemptible it runs, if its log still says so: with
+    none even a real-time generator waits for what another thread does there."""
+    try:
+        log = subprocess.run(["dmesg"], capture_output=True, text=True,
+                             errors="replace", check=False).stdout
+    except OSError:
+        log = ""
+    found = re.search(r"Dynamic Preempt: (\w+)", log)
+    return platform.release() + (f" (preempt={found[1]})" if found else "")
+
+
 def machine(words, build):
     """Where it runs, to be kept beside the results."""
     model = ""
@@ -64,7 +78,7 @@ def machine(words, build):
                 model = line.partition(":")[2].strip()
                 break
     return {"cpus": len(os.sched_getaffinity(0)), "model": model or "unknown",
-            "kernel": platform.release(), "placement": words,
+            "kernel": kernel(), "placement": words,
             "versions": versions(build),
             "measured": time.strftime("%Y-%m-%d")}
 
