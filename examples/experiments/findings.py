@@ -59,9 +59,9 @@ def others(plan, rows, best):
     return words
 
 
-def thesis(_plan, rows):
+def thesis(plan, rows):
     """The thesis's own measure: the slowest request, first and last step."""
-    first, last = find(rows, "shipped"), find(rows, "tailor")
+    first, last = find(rows, plan["baseline"]), find(rows, plan["best"])
     if not first or not last:
         return "Too few steps to compare."
     factor = first["worst"] / last["worst"]

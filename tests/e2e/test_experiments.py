@@ -278,6 +278,9 @@ def test_sentences():
         {"baseline": "b", "best": "a"}, rows)
     assert "10.0 times less" in findings.thesis(plan, rows)
     assert "goal" not in findings.thesis(plan, rows)
+    assert "killed" not in findings.thesis(plan, rows)
+    assert "killed without a warning instead of restarted it took 7.0 ms" in \
+        findings.thesis(plan, [*rows, row_of("tailor-killed", 7.0)])
     third = [*rows, row_of("c", 2.0, errors=3), row_of("d", 7.0)]
     words = findings.compare(plan, third)
     assert '"d & <co>" has the lowest p99.9, 7.0 ms' in words
