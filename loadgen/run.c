@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,15 @@ ns_of(const cJSON *object, const char *key)
 	return (int64_t)number_of(object, key, -1);
 }
 
+/* A number that was written from an unsigned one, or 0. */
+static unsigned
+ordinal_of(const cJSON *object, const char *key)
+{
+	double value = number_of(object, key, 0);
+
+	return value <= UINT_MAX ? (unsigned)value : 0;
+}
+
 /* Which percentiles the run has: those of its first distribution. */
 static void
 read_percentiles(struct run *r, const cJSON *latency)
@@ -82,7 +92,7 @@ read_iteration(struct run *r, const cJSON *from)
 	const cJSON *latency = member(from, "latency");
 	char key[PERCENTILE_KEY_MAX], name[PERCENTILE_KEY_MAX + 4];
 
-	it->index = (unsigned)number_of(from, "index", 0);
+	it->index = ordinal_of(from, "index");
 	it->seed = number_of(from, "seed", -1);
 	it->partial = cJSON_IsTrue(member(from, "partial"));
 	it->sent = (size_t)number_of(from, "sent", 0);
@@ -117,8 +127,8 @@ read_slow(struct run *r, const cJSON *from)
 {
 	struct run_slow *slow = &r->slow[r->slow_count++];
 
-	slow->iteration = (unsigned)number_of(from, "iteration", 0);
-	slow->number = (uint32_t)number_of(from, "seq", 0);
+	slow->iteration = ordinal_of(from, "iteration");
+	slow->number = ordinal_of(from, "seq");
 	slow->latency_ns = ns_of(from, "latency_ns");
 	slow->lag_ns = ns_of(from, "lag_ns");
 	slow->server_ns = ns_of(from, "server_ns");
@@ -257,8 +267,8 @@ add_point(struct points *p, const cJSON *line)
 		p->capacity = capacity;
 	}
 	struct point *one = &p->all[p->count];
-	one->iteration = (unsigned)number_of(line, "i", 0);
-	one->number = (uint32_t)number_of(line, "n", 0);
+	one->iteration = ordinal_of(line, "i");
+	one->number = ordinal_of(line, "n");
 	one->scheduled_ns = ns_of(line, "sched");
 	one->latency_ns = ns_of(line, "lat");
 	if (one->iteration == 0 || one->number == 0 || one->scheduled_ns < 0)

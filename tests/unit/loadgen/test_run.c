@@ -31,7 +31,8 @@ static const char small[] =
     "\"timeline\":\"slow/../../etc/passwd\"}]}],"
     "\"summary\":{\"p99\":{\"median_ns\":9000000}},"
     "\"generator\":{\"verdict\":\"good\",\"reasons\":[\"<i>\"]},"
-    "\"verdicts\":[{\"code\":\"gc\",\"count\":1,\"example\":\"<u>\"}]}";
+    "\"verdicts\":[{\"code\":\"gc\",\"count\":1,\"median_ns\":1000000,"
+    "\"example\":\"<u>\"}]}";
 
 /* Goal: what is in a run.json arrives; a bad link does not. */
 static void
@@ -115,7 +116,8 @@ static void
 test_damaged(void **state)
 {
 	static const char *const spoil[] = {"-1", "1e999", "\"x\"", "[]", "{}",
-	    "null", "99999999999999999999", "0"};
+	    "null", "99999999999999999999", "0", "15000000000", "-1e300"};
+	size_t kinds = sizeof(spoil) / sizeof(spoil[0]);
 	struct points none = {0};
 	struct prng p;
 	char text[sizeof(small) + 64];
@@ -125,7 +127,7 @@ test_damaged(void **state)
 	for (unsigned trial = 0; trial < 3000; trial++) {
 		/* Replace one number, or one byte, by something else. */
 		size_t at = prng_next(&p) % strlen(small);
-		const char *other = spoil[prng_next(&p) % 8];
+		const char *other = spoil[prng_next(&p) % kinds];
 		struct run r;
 		size_t digits;
 
