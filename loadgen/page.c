@@ -187,11 +187,11 @@ put_causes(FILE *out, const struct run *r)
 		    cJSON_GetObjectItemCaseSensitive(one, "example");
 		(void)fprintf(out, "<tr><td>%.0f</td><td>",
 		    cJSON_IsNumber(count) ? count->valuedouble : 0);
-		put_ns(out,
-		    cJSON_IsNumber(median) && median->valuedouble >= 0 &&
-			    median->valuedouble < 9e15
-			? (int64_t)median->valuedouble
-			: -1);
+		put_ns(out, cJSON_IsNumber(median) &&
+				    median->valuedouble >= 0 &&
+				    median->valuedouble < 9e15
+				? (int64_t)median->valuedouble
+				: -1);
 		(void)fputs("</td><td class=\"t\">", out);
 		plot_escape(out, cJSON_IsString(code) ? code->valuestring : "");
 		(void)fputs("</td><td class=\"t\">", out);
