@@ -120,11 +120,10 @@ end_head(struct answer *a, const struct request *r, struct instant written)
 	else if (r->minor_zero)
 		writer_text(&w, "Connection: keep-alive\r\n");
 	if (r->generation->config->proxy.server_timing && client_is_known(c)) {
-		struct instant now = instant_now();
-
 		write_ms(&w, "Server-Timing: tailor;dur=",
-		    instant_since(now, r->first_byte));
-		write_ms(&w, ", upstream;dur=", instant_since(now, written));
+		    instant_since(r->committed, r->first_byte));
+		write_ms(&w,
+		    ", upstream;dur=", instant_since(r->committed, written));
 		writer_text(&w, "\r\n");
 	}
 	writer_text(&w, "\r\n");

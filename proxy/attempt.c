@@ -110,10 +110,10 @@ attempt_compare(struct request *r)
 }
 
 void
-attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger)
+attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
+    struct instant now)
 {
 	struct proxy *p = r->proxy;
-	struct instant now = instant_now();
 	int i = race_start(&p->hedging, &r->race, server, trigger, now);
 	struct attempt *a = &r->attempt[i];
 	enum race_step step;
@@ -145,7 +145,8 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger)
 		return;
 	}
 	server_failed(&p->server[server], UPLINK_REFUSED);
-	step = attempt_over(a, ATTEMPT_END_FAILED, false, -1, &next);
+	step = attempt_over(
+	    a, ATTEMPT_END_FAILED, false, -1, instant_now(), &next);
 	request_step(r, step, next, "connect_failed");
 }
 
@@ -158,11 +159,10 @@ attempt_more(struct attempt *a)
 
 enum race_step
 attempt_over(struct attempt *a, enum attempt_end end, bool written,
-    int64_t latency_ns, int *server)
+    int64_t latency_ns, struct instant now, int *server)
 {
 	struct request *r = a->request;
 	struct proxy *p = r->proxy;
-	struct instant now = instant_now();
 	struct hedge_view view;
 
 	request_view(r, &view);
@@ -184,13 +184,14 @@ request_step(
 	case RACE_WAIT:
 		return;
 	case RACE_TRY:
-		attempt_start(r, (unsigned)server, HEDGE_FAILURE);
+		attempt_start(
+		    r, (unsigned)server, HEDGE_FAILURE, instant_now());
 		return;
 	case RACE_QUEUE:
 		request_enqueue(r);
 		return;
 	case RACE_SEND_HELD:
-		attempt_commit(&r->attempt[server]);
+		attempt_commit(&r->attempt[server], instant_now());
 		return;
 	case RACE_GIVE_UP:
 		request_fail(r, 502, why);
@@ -199,12 +200,11 @@ request_step(
 }
 
 void
-attempt_commit(struct attempt *a)
+attempt_commit(struct attempt *a, struct instant now)
 {
 	struct request *r = a->request;
 	struct proxy *p = r->proxy;
 	struct client *c = r->client;
-	struct instant now = instant_now();
 	int server = -1;
 
 	if (!race_commit(&p->hedging, &r->race, a->index, now)) {
@@ -224,8 +224,10 @@ attempt_commit(struct attempt *a)
 	    (uint64_t[]){r->id, (uint64_t)r->race.attempt[a->index].server,
 		(uint64_t)a->index, (uint64_t)a->answer.status});
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
-		if (i != a->index)
+		if (i != a->index && r->attempt[i].on) {
 			attempt_drop(&r->attempt[i], "lost");
+			now = instant_now();
+		}
 	answer_send(
 	    &a->answer, r, a->answer.complete && a->link == NULL, a->written);
 	if (a->link != NULL) {
@@ -237,7 +239,8 @@ attempt_commit(struct attempt *a)
 	} else {
 		if (!a->answer.held)
 			attempt_over(a, ATTEMPT_END_COMPLETE, true,
-			    instant_since(a->completed, a->written), &server);
+			    instant_since(a->completed, a->written), now,
+			    &server);
 		if (answer_end(&a->answer, r) < 0) {
 			request_fail(r, 502, "no_memory");
 			return;
@@ -284,7 +287,7 @@ attempt_cancel(struct attempt *a)
 		return;
 	uplink_close(a->link);
 	a->link = NULL;
-	attempt_over(a, ATTEMPT_END_UNSENT, false, -1, &server);
+	attempt_over(a, ATTEMPT_END_UNSENT, false, -1, instant_now(), &server);
 	attempt_fini(a);
 }
 

@@ -9,9 +9,15 @@
 
 #include "proxy/request.h"
 
+/*
+ * What takes "now" is part of a step whose moment is known: the channel's
+ * events are in the order of their time, so nothing may have been emitted
+ * since.
+ */
+
 /* Start an attempt on a server; may end the request before it returns. */
-void
-attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger);
+void attempt_start(struct request *r, unsigned server,
+    enum hedge_trigger trigger, struct instant now);
 
 /* What an attempt's uplink calls (reception.c). */
 extern const struct uplink_ops attempt_ops;
@@ -22,7 +28,7 @@ int attempt_send(struct attempt *a, unsigned server, bool fresh);
 
 /* Tell the policy that an attempt is over (race_ended); what now? */
 enum race_step attempt_over(struct attempt *a, enum attempt_end end,
-    bool written, int64_t latency_ns, int *server);
+    bool written, int64_t latency_ns, struct instant now, int *server);
 
 /* Do what the policy answered; server as it told, why for a 502.  May end
  * the request. */
@@ -33,7 +39,7 @@ void request_step(
 void attempt_more(struct attempt *a);
 
 /* Forward this attempt's response from now on, if it wins. */
-void attempt_commit(struct attempt *a);
+void attempt_commit(struct attempt *a, struct instant now);
 
 /* An attempt that has not won is of no more interest: drain or cancel. */
 void attempt_drop(struct attempt *a, const char *outcome);

@@ -203,7 +203,7 @@ client_flush(struct client *c)
 {
 	struct proxy *p = c->proxy;
 	struct iovec iov[CHAIN_IOV];
-	int flags = MSG_NOSIGNAL | (c->more ? MSG_MORE : 0);
+	int flags = c->more ? MSG_MORE : 0;
 
 	if (c->closed)
 		return;
@@ -212,11 +212,9 @@ client_flush(struct client *c)
 		c->corked = c->more;
 	c->more = false;
 	while (c->out.bytes > 0) {
-		struct msghdr m = {.msg_iov = iov};
-		ssize_t n;
+		int pieces = chain_iov(&c->out, iov, CHAIN_IOV);
+		ssize_t n = socket_send(c->fd, iov, pieces, flags);
 
-		m.msg_iovlen = (size_t)chain_iov(&c->out, iov, CHAIN_IOV);
-		n = sendmsg(c->fd, &m, flags);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN) {

@@ -1,7 +1,7 @@
 /*
  * exchange.c: one request and its response on a connection.
  *
- * Writing: head, the attempt's own lines and body go out in one sendmsg.
+ * Writing: head, the attempt's own lines and body go out in one call.
  * Reading: the socket is read into a block of the pool; a head is scanned,
  * parsed and handed up; payload is moved to the user's chain block by block.
  * Once a block was filled, several are read at a time, and again until there
@@ -22,6 +22,7 @@
 #include "proxy/compare.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
+#include "proxy/socket.h"
 #include "proxy/tunnel.h"
 
 #define INTERIMS_READ_MAX 64 /* 1xx heads before an answer */
@@ -56,8 +57,7 @@ exchange_write(struct uplink *u)
 
 	sending_drop_uplink(u);
 	while ((n = outgoing_iov(&u->out, iov)) > 0) {
-		struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
-		ssize_t sent = sendmsg(u->fd, &m, MSG_NOSIGNAL);
+		ssize_t sent = socket_send(u->fd, iov, n, 0);
 
 		if (sent < 0 && errno == EINTR)
 			continue;

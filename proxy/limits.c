@@ -100,7 +100,7 @@ limits_memory(const struct proxy *p, struct memory_plan *out)
 	    .requests = c->proxy.inflight_max *
 			(sizeof(struct request) + COMPARISON_BYTES),
 	    .history = c->slow.history * (sizeof(struct tale_request) +
-					     6 * sizeof(uint32_t)) +
+					     6 * sizeof(uint64_t)) +
 		       REPLAY_MAX * sizeof(struct replay),
 	    .tales = c->slow.keep * TALE_BYTES + c->slow.store_bytes,
 	    .stream =

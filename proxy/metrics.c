@@ -63,7 +63,8 @@ metrics_latency(struct metrics *m, int64_t ns, const char *id)
 	struct exemplar *x = &m->exemplar[distribution_record(&m->latency, ns)];
 	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
+	/* To 4 ms, at a fifth of the price. */
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	writer_copy(x->id, sizeof(x->id), id);
 	x->value_ns = ns < 0 ? 0 : (uint64_t)ns;
 	x->wall_ns = (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;

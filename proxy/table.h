@@ -21,8 +21,9 @@ struct table {
 	struct tale_request *history; /* owned, history_max */
 	unsigned history_max;
 	uint64_t finished; /* ever; history index = finished % max */
-	uint32_t *bucket;  /* owned: 1 + history index, 0 empty */
-	uint32_t *chain;   /* owned: next in the bucket */
+	uint64_t *bucket;  /* owned: the newest one's number, from 1; or 0 */
+	uint64_t *chain;   /* owned: of each, the one before in its bucket */
+	uint64_t *hash;	   /* owned: of each one's id */
 	unsigned bucket_mask;
 	uint64_t *expired; /* owned: hashes of ids that left */
 };

@@ -9,8 +9,9 @@ a CPU of its own; origin and load are on another where there is one.  Under a
 closed loop (wrk) its CPU time and the origin's answers are read twice, well
 after the start: their quotient is the cost of a request.  Then tailor-load
 sends at a fixed rate, to it and to the origin directly: the difference of
-percentiles is what it adds.  Told are medians over rounds; ratios are to the
-cheaper of HAProxy and nginx in the same round.
+percentiles is what it adds.  Told are medians over rounds; ratios are to what
+HAProxy or nginx took in the same round, whichever was cheaper in all of them:
+the less of two in each round is less than either, as it picks the luckier.
 
 Targets: haproxy (one thread, http-reuse always), nginx (one worker, kept
 upstream connections), off (Tailor whose observer looks ten times a second
@@ -291,12 +292,13 @@ def median(values):
 
 
 def ratio(found, target, key):
-    """The median over rounds of the ratio to the cheaper peer."""
+    """The median over rounds of the ratio to the row's cheaper peer."""
     peers = [found[name] for name in PEERS if name in found]
     if not peers:
         return float("nan")
-    return median(one[key] / min(p[i]["us"] for p in peers)
-                  for i, one in enumerate(found[target]))
+    cheaper = min(peers, key=lambda p: median(one["us"] for one in p))
+    return median(one[key] / peer["us"]
+                  for one, peer in zip(found[target], cheaper))
 
 
 def summary(found):

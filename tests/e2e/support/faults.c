@@ -1,6 +1,6 @@
 /* Makes calls fail in the program it is preloaded into, by environment:
- *   FAULT_AGAIN=n   each n-th recv and sendmsg on a socket says EAGAIN
- *   FAULT_SHORT=n   sendmsg takes n bytes at most
+ *   FAULT_AGAIN=n   each n-th recv, send and sendmsg says EAGAIN
+ *   FAULT_SHORT=n   send and sendmsg take n bytes at most
  *   FAULT_MALLOC=n  SIGUSR2 makes malloc of n bytes and more fail, and work
  *                   again, in turns; it says so on standard error */
 #define _GNU_SOURCE
@@ -17,6 +17,7 @@ static __thread unsigned calls;
 
 static void *(*real_malloc)(size_t);
 static ssize_t (*real_recv)(int, void *, size_t, int);
+static ssize_t (*real_send)(int, const void *, size_t, int);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 
 static void
@@ -45,6 +46,8 @@ begin(void)
 	real_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
 	real_recv =
 	    (ssize_t(*)(int, void *, size_t, int))dlsym(RTLD_NEXT, "recv");
+	real_send = (ssize_t(*)(int, const void *, size_t, int))dlsym(
+	    RTLD_NEXT, "send");
 	real_sendmsg = (ssize_t(*)(int, const struct msghdr *, int))dlsym(
 	    RTLD_NEXT, "sendmsg");
 	again = setting("FAULT_AGAIN");
@@ -79,6 +82,16 @@ ssize_t
 recv(int fd, void *buffer, size_t size, int flags)
 {
 	return storm() ? -1 : real_recv(fd, buffer, size, flags);
+}
+
+ssize_t
+send(int fd, const void *data, size_t size, int flags)
+{
+	if (storm())
+		return -1;
+	if (most > 0 && size > (size_t)most)
+		size = (size_t)most;
+	return real_send(fd, data, size, flags);
 }
 
 ssize_t
