@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "proxy/table.h"
@@ -95,10 +96,33 @@ test_inflight(void **state)
 	table_fini(&t);
 }
 
+/* Goal: a chain ends where it meets a place that has been taken again, by a
+ * request of the same bucket, too. */
+static void
+test_chain_ends(void **state)
+{
+	struct table t;
+	const struct tale_request *found;
+	char id[32];
+
+	(void)state;
+	assert_int_equal(table_init(&t, 4), 0);
+	for (int i = 0; i < 12; i++)
+		file(&t, i % 4 == 0 ? "same" : "other");
+	alarm(20); /* instead of for ever */
+	for (int i = 0; i < 100; i++) {
+		snprintf(id, sizeof(id), "unknown-%d", i);
+		assert_int_equal(table_find(&t, id, &found), TABLE_UNKNOWN);
+	}
+	alarm(0);
+	table_fini(&t);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_chain_ends),
 	    cmocka_unit_test(test_history),
 	    cmocka_unit_test(test_same_id_twice),
 	    cmocka_unit_test(test_inflight),
