@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Runs every fuzz target for some CPU time and sums up.
 
-    tests/fuzz/fuzz.py --build build-fuzz [--seconds 10] [--json FILE] [NAME...]
+    tests/fuzz/fuzz.py --build build-fuzz [--seconds 10] [--hang 25]
+        [--json FILE] [NAME...]
 
 A target is tests/fuzz/FOLDER/fuzz_*.c, its seeds are in corpus/ (of the HTTP
 gates: the unit tests' corpus) and its words (.dict) beside it.  What it finds
@@ -44,6 +45,9 @@ def options():
     p.add_argument("--seconds", type=int, default=10,
                    help="of CPU time, for each [10]")
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    p.add_argument("--hang", type=int, default=25, metavar="SECONDS",
+                   help="of the clock that an input may take; more where "
+                        "others leave no CPU time [25]")
     p.add_argument("--json", metavar="FILE", help="results, '-' for stdout")
     p.add_argument("--tap", action="store_true")
     p.add_argument("--uncovered", action="store_true",
@@ -138,7 +142,8 @@ def run(source, given):
     before = set(found.iterdir())
     words, seeds = words_of(source, program), seeds_of(source, program)
     argv = ["nice", "-n", "19", program,
-            "-timeout=25", "-rss_limit_mb=1024", "-print_final_stats=1",
+            f"-timeout={given.hang}",
+            f"-report_slow_units={given.hang}", "-rss_limit_mb=1024", "-print_final_stats=1",
             f"-artifact_prefix={found}/",
             *([f"-dict={words}"] if words else []),
             *(["-print_coverage=1"] if given.uncovered else []),
