@@ -143,7 +143,8 @@ def run(source, given):
     words, seeds = words_of(source, program), seeds_of(source, program)
     argv = ["nice", "-n", "19", program,
             f"-timeout={given.hang}",
-            f"-report_slow_units={given.hang}", "-rss_limit_mb=1024", "-print_final_stats=1",
+            f"-report_slow_units={given.hang}", "-rss_limit_mb=1024",
+            "-print_final_stats=1",
             f"-artifact_prefix={found}/",
             *([f"-dict={words}"] if words else []),
             *(["-print_coverage=1"] if given.uncovered else []),

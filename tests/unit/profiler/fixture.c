@@ -158,20 +158,6 @@ has_source(void *arg)
 	return s.server[w->a].source == (enum profiler_source)w->b;
 }
 
-void
-fixture_wait_source(
-    struct fixture *f, unsigned server, enum profiler_source source)
-{
-	struct profiler_stats s;
-
-	if (eventually(has_source, &(struct wanted){f, server, source}))
-		return;
-	profiler_stats(f->profiler, &s);
-	fail_msg("source of server %u is %s (%s), not %s", server,
-	    profiler_source_name(s.server[server].source),
-	    s.server[server].detail, profiler_source_name(source));
-}
-
 static bool
 has_swept(void *arg)
 {
@@ -190,6 +176,23 @@ fixture_wait_sweeps(struct fixture *f)
 	profiler_stats(f->profiler, &s);
 	assert_true(
 	    eventually(has_swept, &(struct wanted){f, (unsigned)s.sweeps, 0}));
+}
+
+void
+fixture_wait_source(
+    struct fixture *f, unsigned server, enum profiler_source source)
+{
+	struct profiler_stats s;
+
+	if (eventually(has_source, &(struct wanted){f, server, source})) {
+		/* It is the other thread that says so. */
+		fixture_wait_sweeps(f);
+		return;
+	}
+	profiler_stats(f->profiler, &s);
+	fail_msg("source of server %u is %s (%s), not %s", server,
+	    profiler_source_name(s.server[server].source),
+	    s.server[server].detail, profiler_source_name(source));
 }
 
 static bool

@@ -55,7 +55,7 @@ void fixture_wait_hazards(
     struct fixture *f, enum hazard_kind kind, bool begin, unsigned count);
 void fixture_wait_events(struct fixture *f, unsigned type, unsigned count);
 
-/* Wait until the server is known from this source. */
+/* Wait until the server is known from this source, to the observer, too. */
 void fixture_wait_source(
     struct fixture *f, unsigned server, enum profiler_source source);
 

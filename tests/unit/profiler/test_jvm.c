@@ -121,8 +121,10 @@ probes_start(struct fixture *f, struct jvm *j, const char *collector)
 	profiler_server_process(f->profiler, 0, j->pid);
 	assert_true(eventually(jvm_has_source, f));
 	profiler_stats(f->profiler, &s);
-	if (s.server[0].source == PROFILER_SOURCE_USDT)
+	if (s.server[0].source == PROFILER_SOURCE_USDT) {
+		fixture_wait_sweeps(f);
 		return;
+	}
 	jvm_stop(j);
 	fixture_fini(f);
 	free(f);
