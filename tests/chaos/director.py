@@ -177,6 +177,7 @@ class Director:
 
     def pause(self, servers, length, told):
         kind = "told" if told else "blind"
+        losses = self.losses()
         troubles = [self.begin(s, kind) for s in servers]
         pids = []
         for server in servers:
@@ -194,13 +195,19 @@ class Director:
         for trouble in troubles:
             self.end(trouble, 0.2)
 
-        self.recover(troubles)
+        self.recover(troubles, losses)
 
-    def recover(self, troubles):
+    def losses(self):
+        """How often Tailor has said of each server that it is lost."""
+        text = self.tailor.log
+        return {s: text.count(f"server_lost server={s}") for s in "ab"}
+
+    def recover(self, troubles, before):
         """Who stands still for long fills its queue of connections, and is
-        lost for Tailor until it answers again."""
-        seen = self.servers()
-        lost = [t for t in troubles if seen[t.server]["state"] != "ready"]
+        lost for Tailor until it answers again: perhaps it has already."""
+        seen, after = self.servers(), self.losses()
+        lost = [t for t in troubles if seen[t.server]["state"] != "ready"
+                or after[t.server] > before[t.server]]
         down = [self.begin(t.server, "down") for t in lost]
         for was, now in zip(lost, down):
             now.begin = was.begin
@@ -265,11 +272,12 @@ class Director:
 
     def do_deaf(self, kind, server, length, _dice):
         """New connections are not looked at."""
+        losses = self.losses()
         trouble = self.begin(server, "blind")
         self.mode(server, kind, length)
         time.sleep(length)
         self.end(trouble, 0.3)
-        self.recover([trouble])
+        self.recover([trouble], losses)
 
     def do_restart(self, _kind, server, _length, _dice):
         trouble = self.begin(server, "out")
