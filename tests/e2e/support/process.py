@@ -5,12 +5,17 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
+import sys
 import threading
 
 from .client import Client
 from .wait import PATIENCE_S, Late, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.append(str(ROOT / "examples" / "demo"))
+
+from web import free_port  # noqa: E402,F401
 
 SANITIZER = re.compile(
     r"ERROR: (Address|Leak|Thread)Sanitizer|WARNING: ThreadSanitizer"
@@ -21,13 +26,6 @@ SANITIZER_ENV = {
     "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99",
     "TSAN_OPTIONS": f"exitcode=99:second_deadlock_stack=1:suppressions={SUPP}",
 }
-
-
-def free_port():
-    """A TCP port of the kernel's choice that is free right now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 class Process:
