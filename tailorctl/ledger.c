@@ -55,7 +55,7 @@ show_load(const char *title, const cJSON *w)
 
 	if (w == NULL)
 		return;
-	plain_duration(latency, (int64_t)(number(w, "mean_latency_s") * 1e9));
+	plain_seconds(latency, number(w, "mean_latency_s"));
 	printf("%-10s %.3f%% sent; W f = %s * %.3f/s = %.3f%%\n", title,
 	    number(w, "actual") * 100, latency, number(w, "hazards_per_s"),
 	    number(w, "predicted") * 100);

@@ -33,6 +33,9 @@ void plain_wrap(FILE *out, const char *text, unsigned indent);
 /* A duration for people: "813us", "41.2ms", "-" if negative.  Returns out. */
 #define PLAIN_DURATION_BYTES 24
 char *plain_duration(char out[PLAIN_DURATION_BYTES], int64_t ns);
+/* The same of seconds that somebody else has told: "-" also if they are no
+ * number, or more than centuries. */
+char *plain_seconds(char out[PLAIN_DURATION_BYTES], double seconds);
 
 /* A count for people: "1234", "56.7k", "1.23M".  Returns out. */
 char *plain_count(char out[PLAIN_DURATION_BYTES], double value);

@@ -285,8 +285,8 @@ print_account(const struct account *a, const struct observer *observer)
 		    plain_duration(text[0], (int64_t)period_under(a, part[i])),
 		    i + 1 < sizeof(part) / sizeof(part[0]) ? "," : "\n");
 	printf("     blind       %.0f times, %s in all; the longest ever %s\n",
-	    a->blind, plain_duration(text[0], (int64_t)(a->blind_s * 1e9)),
-	    plain_duration(text[1], (int64_t)(a->blind_max_s * 1e9)));
+	    a->blind, plain_seconds(text[0], a->blind_s),
+	    plain_seconds(text[1], a->blind_max_s));
 	printf("     takes       %.1f %% of a CPU, which nobody else has\n",
 	    a->cpu_s / a->at_s * 100);
 	printf("     a sweep     ");

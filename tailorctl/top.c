@@ -152,7 +152,7 @@ static void
 take_cpu(struct top *t, const struct talechain_event *e)
 {
 	struct top_row *r;
-	int64_t ns;
+	uint64_t wait_ns;
 
 	if (e->cpu == UINT32_MAX ||
 	    (e->type != TALECHAIN_SCHEDULE && e->type != TALECHAIN_SOFTIRQ))
@@ -165,9 +165,9 @@ take_cpu(struct top *t, const struct talechain_event *e)
 					 (uint64_t)(60 * NS_PER_S));
 		return;
 	}
-	ns = (int64_t)argument(e, "wait_ns");
+	wait_ns = argument(e, "wait_ns");
 	/* Longer than a minute is nobody's wait for a CPU. */
-	add_cost(r, ns > 60 * NS_PER_S ? 0 : ns);
+	add_cost(r, wait_ns > 60 * NS_PER_S ? 0 : (int64_t)wait_ns);
 }
 
 static void

@@ -61,6 +61,12 @@ def launched(classes, name, options=("-Xmx64m", "-XX:+UseSerialGC"), **more):
                        "restart_delay": "10ms", **more}}
 
 
+def wait_observer(t):
+    """What one of its threads has found is looked at by the other one, too."""
+    key = "tailor_profiler_samples_total"
+    t.wait_metric(key, t.metrics()[key] + 3)
+
+
 @pytest.mark.parametrize("collector", COLLECTORS)
 @pytest.mark.parametrize("source", ["hsperfdata", "agent"])
 def test_collections_are_seen(java_classes, build, tailor, scratch,
@@ -81,6 +87,7 @@ def test_collections_are_seen(java_classes, build, tailor, scratch,
     t = tailor(a, b)
     t.wait_server("a", state="ready", source=source)
     t.wait_server("b", state="ready", source=source)
+    wait_observer(t)
     key = 'tailor_hazards_total{server="a",kind="gc"}'
     port = int(a["address"].rpartition(":")[2])
     for i in range(3):

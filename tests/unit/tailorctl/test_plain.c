@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,11 @@ test_numbers(void **state)
 	assert_string_equal(plain_duration(out, 41200000), "41.2ms");
 	assert_string_equal(plain_duration(out, 90 * NS_PER_S), "90.0s");
 	plain_duration(out, INT64_MAX); /* fits */
+	assert_string_equal(plain_seconds(out, 0.0412), "41.2ms");
+	assert_string_equal(plain_seconds(out, 0), "0ns");
+	assert_string_equal(plain_seconds(out, -1), "-");
+	assert_string_equal(plain_seconds(out, NAN), "-");
+	assert_string_equal(plain_seconds(out, 1e300), "-");
 	assert_string_equal(plain_count(out, 1234567), "1234567");
 	assert_string_equal(plain_count(out, 12345678), "12.35M");
 	assert_string_equal(plain_count(out, 0.25), "0.25");
