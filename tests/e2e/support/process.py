@@ -20,7 +20,7 @@ from web import free_port  # noqa: E402,F401
 SANITIZER = re.compile(
     r"ERROR: (Address|Leak|Thread)Sanitizer|WARNING: ThreadSanitizer"
     r"|runtime error:|DEADLYSIGNAL")
-SUPP = pathlib.Path(__file__).resolve().parents[2] / "tsan.supp"
+SUPP = ROOT / "tests" / "tsan.supp"
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99",
