@@ -23,13 +23,13 @@ import signal
 import statistics
 import sys
 import tempfile
-import threading
 import time
 
 import chart
 import report
 import web
 from appliance import Appliance
+from heating import heat_apart
 from load import Generator, write_targets
 from processes import Trouble, adopt_orphans, end_all
 from service import KeptServer, Recipe, java, lucene_jars
@@ -39,7 +39,6 @@ QUERIES = ROOT / "examples" / "lucene" / "queries.txt"
 SETUPS = (("a", "direct, as shipped"), ("b", "direct, NODELAY"),
           ("c", "Tailor, watching"), ("d", "Tailor, acting"))
 PAUSE_MS = 100
-WARM_UP_RATE = 700
 
 _begun = time.monotonic()
 
@@ -182,7 +181,8 @@ class Demo:
                             str(directory), nodelay, self.direct_cpus)
         try:
             server.wait_ready()
-            self.heat([server.port])
+            heat_apart(self.generator, {"a": server.port}, directory,
+                       self.warm_up)
             result = self.measure(server.port, directory, server.kill)
         finally:
             server.stop()
@@ -192,7 +192,8 @@ class Demo:
         appliance = self.appliance(
             directory, "watch" if key == "c" else "act")
         try:
-            self.heat(appliance.servers.values())
+            heat_apart(self.generator, appliance.servers, directory,
+                       self.warm_up)
             appliance.wait_calm()
             before = appliance.metrics()
             result = self.measure(
@@ -218,32 +219,6 @@ class Demo:
     def outcome(result):
         return {**result.summary(), "iterations": result.iterations,
                 "trusted": result.trusted}
-
-    def heat(self, ports):
-        """Requests to each JVM, at the same time, before anything is measured.
-
-        The second one gets half as many again: two JVMs that do the same
-        work in step would also collect in step, which a standby, that has
-        nothing to do, never does.
-        """
-        failed = []
-
-        def one(port, requests):
-            try:
-                self.generator.warm_up(port, requests, WARM_UP_RATE)
-            except Trouble as e:
-                failed.append(e)
-
-        threads = [
-            threading.Thread(target=one,
-                             args=(port, self.warm_up * (2 + i) // 2))
-            for i, port in enumerate(ports)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-        if failed:
-            raise failed[0]
 
     def measure(self, port, directory, kill):
         """The measured load, with a kill -9 in its middle."""

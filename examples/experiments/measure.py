@@ -14,16 +14,13 @@ A cell's raw result is a JSON object:
 import json
 import math
 import os
-import pathlib
-import re
 import subprocess
 import threading
 import time
 
 from setups import cpu_seconds
-from shared import Trouble
+from shared import RATE, Pauses, Trouble, all_at_once
 
-WARM_UP_RATE = 700
 PAUSE_MS = 100
 INTERVAL = 0.95
 # the tail whole, the rest thinned: enough to draw a distribution
@@ -114,36 +111,14 @@ def summarise(directory):
             "reasons": run["generator"]["reasons"]}
 
 
-class Heat(threading.Thread):
-    """Unmeasured requests to one server."""
-
-    def __init__(self, generator, port, requests):
-        super().__init__(daemon=True)
-        self._arguments = (port, requests, WARM_UP_RATE)
-        self._generator = generator
-        self.trouble = None
-
-    def run(self):
-        try:
-            self._generator.warm_up(*self._arguments)
-        except Trouble as e:
-            self.trouble = e
-
-
 def heat(generator, running, requests):
     """Warm all servers up, the second with half as many again: two JVMs that
     do the same in step would also collect in step."""
-    if requests == 0:
-        return
-    threads = [Heat(generator, port, requests * (2 + i) // 2)
-               for i, port in enumerate(running.servers)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    for t in threads:
-        if t.trouble:
-            raise t.trouble
+    if requests:
+        all_at_once([
+            lambda port=port, i=i: generator.warm_up(
+                port, requests * (2 + i) // 2, RATE)
+            for i, port in enumerate(running.servers)])
 
 
 ACTIONS = {"restart-server": (0.25, "restart_server"),
@@ -168,31 +143,6 @@ class During(threading.Thread):
             getattr(self._running, self._method)()
         except (Trouble, OSError, subprocess.SubprocessError) as e:
             self.trouble = Trouble(str(e))
-
-
-class Pauses:
-    """What the JVMs' logs say of their pauses, from now on."""
-
-    LINE = re.compile(r"\] GC\(\d+\) Pause .* ([\d.]+)ms$")
-
-    def __init__(self, directory):
-        self._directory = pathlib.Path(directory)
-        self._read = {path: path.stat().st_size for path in self._logs()}
-
-    def _logs(self):
-        return self._directory.glob("*-gc-*.log")
-
-    def since(self):
-        """Their lengths in ms."""
-        found = []
-        for path in self._logs():
-            with open(path, encoding="utf-8", errors="replace") as file:
-                file.seek(self._read.get(path, 0))
-                for line in file:
-                    match = self.LINE.search(line.rstrip())
-                    if match:
-                        found.append(float(match[1]))
-        return found
 
 
 def measure(running, generator, plan, directory):

@@ -12,7 +12,7 @@ import shutil
 
 import measure
 from setups import Running
-from shared import Generator, Trouble
+from shared import RATE, Generator, Trouble
 
 ORDER = ("thesis", "instead", "slow-queries", "restart", "delay",
          "scale-rate", "scale-heap")
@@ -91,7 +91,7 @@ class Cell:
             start += TAILOR_START_S
         if self.setup.get("collector") == "epsilon":
             start += EPSILON_START_S
-        return start + 1.5 * heat / measure.WARM_UP_RATE + \
+        return start + 1.5 * heat / RATE + \
             self.plan["iterations"] * (self.plan["requests"] / self.rate()
                                        + measure.PAUSE_MS / 1000)
 

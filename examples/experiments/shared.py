@@ -17,6 +17,7 @@ import chart as demo_chart  # noqa: E402,F401
 import report as demo_report  # noqa: E402,F401
 import web  # noqa: E402,F401
 from appliance import Appliance, merged  # noqa: E402,F401
+from heating import RATE, Pauses, all_at_once  # noqa: E402,F401
 from load import Generator, write_targets  # noqa: E402,F401
 from processes import (Process, Trouble, adopt_orphans,  # noqa: E402,F401
                        descendants, end_all, wait_until)

@@ -13,9 +13,11 @@ DEMO = pathlib.Path(__file__).resolve().parents[2] / "examples" / "demo"
 sys.path.insert(0, str(DEMO))
 
 import chart  # noqa: E402
+import heating  # noqa: E402
 import load  # noqa: E402
 import report  # noqa: E402
 import web  # noqa: E402
+from processes import Trouble  # noqa: E402
 
 
 def figures(key, title, *values, **more):
@@ -54,6 +56,53 @@ def test_result_of_known_requests(scratch):
     assert found["server_max_ms"] == 100
     assert result.worst["id"] == "r199"
     assert [most for _, most in result.iterations] == [99, 200]
+
+
+class Warmer:
+    """Stands for the load generator: the JVMs named collect with each so
+    many requests, and say so in their logs."""
+
+    def __init__(self, directory, ports, each):
+        self.sent = {name: 0 for name in ports}
+        self.collected_at = {}
+        self._directory = directory
+        self._names = {port: name for name, port in ports.items()}
+        self._each = each
+
+    def warm_up(self, port, requests, rate):
+        assert rate == heating.RATE
+        name = self._names[port]
+        before, self.sent[name] = self.sent[name], self.sent[name] + requests
+        each = self._each[name]
+        if each and before // each < self.sent[name] // each:
+            self.collected_at[name] = self.sent[name]
+            with open(self._directory / f"{name}-gc-1.log", "a",
+                      encoding="utf-8") as file:
+                file.write("[1.0s][info][gc] GC(0) Pause Young (Normal) "
+                           "9M->1M(9M) 12.500ms\n")
+
+
+@pytest.mark.parametrize("requests", (2000, 2250, 6000))
+def test_servers_are_half_a_generation_apart(scratch, requests):
+    """Goal: whatever they allocated before, one server has just collected
+    when the measurement begins, and the other is half way to its next."""
+    ports = {"a": 1, "b": 2}
+    warmer = Warmer(scratch, ports, {"a": 2200, "b": 2350})
+    heating.heat_apart(warmer, ports, scratch, requests)
+    beyond = {name: warmer.sent[name] - warmer.collected_at[name]
+              for name in ports}
+    assert beyond == {"a": 0, "b": heating.GENERATION // 2}
+    assert min(warmer.sent.values()) > requests
+
+
+def test_a_server_that_never_collects(scratch):
+    """Goal: a JVM without collections is told of, with its name, instead of
+    being warmed for ever."""
+    ports = {"a": 1, "b": 2}
+    warmer = Warmer(scratch, ports, {"a": 1000, "b": 0})
+    with pytest.raises(Trouble, match="server b has not collected"):
+        heating.heat_apart(warmer, ports, scratch, 500)
+    assert warmer.sent["b"] == 500 + 2 * heating.GENERATION
 
 
 def test_table_fits_a_terminal():

@@ -441,6 +441,7 @@ def test_pauses(scratch):
     log.write_text("[1.0s][info][gc] GC(0) Pause Young (Normal) 9M->1M(9M) "
                    "12.500ms\n")
     pauses = measure.Pauses(scratch)
+    of_b = measure.Pauses(scratch, "b")
     with open(log, "a", encoding="utf-8") as file:
         file.write(
             "[2.0s][info][gc,start    ] GC(1) Pause Young (Normal) (x)\n"
@@ -452,6 +453,7 @@ def test_pauses(scratch):
     (scratch / "b-gc-8.log").write_text(
         "[0.1s][info][gc] GC(0) Pause Init Mark (unload) 0.300ms\n")
     assert sorted(pauses.since()) == [0.010, 0.300, 8.123]
+    assert of_b.since() == [0.300]
 
 
 def test_placement():
