@@ -138,6 +138,7 @@ struct config {
 		int64_t max_ns;
 		bool credentials; /* replay Authorization and Cookie too */
 		char *target;	  /* owned; used while there is no history */
+		double mirror;	  /* copies to the standby, per request */
 	} warmup;
 
 	struct {

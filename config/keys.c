@@ -368,6 +368,12 @@ const struct config_key config_keys[] = {
 	.fallback = "",
 	.meaning = "Target of the GET used while there is no history; \"\" "
 	"waits for history."},
+{"warmup.mirror", KEY_RATIO, PLACE(config, warmup.mirror),
+	RANGE(0, 1), .fallback = "0",
+	.meaning = "For each request so many copies of recent ones to the "
+	"standby, at most warmup.concurrency at a time, so that its compiled "
+	"code and its caches stay warm: 0.01 is one for a hundred.  Two "
+	"servers that collect garbage take turns and need none."},
 
 {"proxy.connections_max", KEY_COUNT, PLACE(config, proxy.connections_max),
 	RANGE(1, 1000000), .fallback = "10000",

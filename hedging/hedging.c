@@ -9,9 +9,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* Budgets are sums of fractions: ten times 0.1 must buy one hedge. */
-#define TOKEN_ROUNDING 1e-9
-
 const char *
 server_state_name(enum server_state state)
 {
@@ -230,6 +227,7 @@ hedging_request_end(struct hedging *h, struct instant now)
 	h->tokens = at_most(h->tokens + l->budget_ratio, l->budget_burst);
 	h->timer_tokens =
 	    at_most(h->timer_tokens + l->timer_ratio, timer_burst(l));
+	policy_mirror_earn(h);
 }
 
 int64_t

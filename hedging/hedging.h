@@ -110,6 +110,7 @@ struct hedging_limits {
 	unsigned warmup_rate_per_s;
 	double warmup_p95_factor; /* until p95 within this of the active's */
 	int64_t warmup_max_ns;
+	double mirror_ratio;	   /* M: copies per finished request; 0: none */
 	double timer_ratio;	   /* T6: tokens per finished request; 0: off */
 	double timer_probability;  /* T6: of a late request being hedged */
 	int64_t timer_delay_ns;	   /* T6: what late means; 0: a percentile */
@@ -194,6 +195,7 @@ struct hedging {
 
 	/* The policy's own. */
 	struct instant swap_at[HEDGING_SWAPS_KEPT]; /* ring, by swaps */
+	double mirror_tokens;			    /* M: copies not sent yet */
 	double timer_tokens;			    /* T6 */
 	double timer_phase; /* T6: dithers probability */
 	struct instant ticked;
@@ -386,9 +388,10 @@ void hedging_pushback(
 
 /*
  * hedging_warmup_due(h, server, now, next):
- * How many warm-up requests to send to a WARMING server now.  *next is when
- * to ask again (INSTANT_NONE: not warming).  Each one sent is told with
- * hedging_warmup_sent and ended with hedging_warmup_done, which returns
+ * How many warm-up requests to send to a WARMING server now, or copies of
+ * recent ones to a READY standby (M).  *next is when to ask again
+ * (INSTANT_NONE: not warming; HEDGING_WARMUP will say).  Each one sent is told
+ * with hedging_warmup_sent and ended with hedging_warmup_done, which returns
  * consequences (the server may now be READY).
  */
 unsigned hedging_warmup_due(struct hedging *h, unsigned server,

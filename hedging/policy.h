@@ -21,6 +21,8 @@
 #define TIMER_FLOOR_NS NS_PER_MS	/* T6 */
 #define TIMER_BURST_SHARE 10		/* T6: of the burst of B2 */
 #define PAUSES_KEPT 32			/* T4 */
+/* Budgets are sums of fractions: ten times 0.1 must buy one hedge. */
+#define TOKEN_ROUNDING 1e-9
 #define WARMUP_JUDGED 64 /* warm-up answers that its p95 is taken from */
 
 /* The other one of the two. */
@@ -75,6 +77,11 @@ unsigned policy_sweep(struct hedging *h, struct instant now);
 void policy_warmup_begin(struct hedging_server *s, struct instant now);
 bool policy_warmup_over(
     const struct hedging *h, unsigned server, struct instant now);
+
+/* M: a finished request earns its share of a copy; how many are due now. */
+void policy_mirror_earn(struct hedging *h);
+unsigned
+policy_mirrors(const struct hedging *h, unsigned server, struct instant now);
 
 /* Forget hazards whose end was never told. */
 void

@@ -215,6 +215,8 @@ hedging_tick(struct hedging *h, struct instant now)
 	}
 	h->ticked = now;
 	todo = policy_review(h, now);
+	if (policy_mirrors(h, policy_other(h->active), now) > 0)
+		todo |= HEDGING_WARMUP;
 	for (unsigned i = 0; i < h->limits.servers; i++)
 		if (h->server[i].state == SERVER_WARMING)
 			todo |= HEDGING_WARMUP;

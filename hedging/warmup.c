@@ -1,5 +1,6 @@
 /*
- * warmup.c: how fast, and how long, a restarted server is warmed.
+ * warmup.c: how fast, and how long, a restarted server is warmed, and how
+ * the standby is kept warm.
  *
  * A cold JVM interprets, loads classes and fills caches; the first real
  * requests would pay for that.  It is warmed with copies of recent safe
@@ -64,6 +65,29 @@ warmup_room(const struct hedging *h, unsigned server)
 	return at_most(concurrency - busy, connections - load);
 }
 
+void
+policy_mirror_earn(struct hedging *h)
+{
+	const struct hedging_limits *l = &h->limits;
+
+	h->mirror_tokens += l->mirror_ratio;
+	/* What could not be used makes no burst. */
+	if (h->mirror_tokens > l->warmup_concurrency)
+		h->mirror_tokens = l->warmup_concurrency;
+}
+
+unsigned
+policy_mirrors(const struct hedging *h, unsigned server, struct instant now)
+{
+	double due = h->mirror_tokens + TOKEN_ROUNDING;
+
+	if (h->limits.mirror_ratio <= 0 || due < 1 || !policy_acts(h) ||
+	    server == h->active ||
+	    policy_target(h, server, SERVER_READY, now) != HEDGE_REFUSED_NONE)
+		return 0;
+	return at_most((unsigned)due, warmup_room(h, server));
+}
+
 static int64_t
 warmup_interval_ns(const struct hedging *h)
 {
@@ -85,7 +109,7 @@ hedging_warmup_due(struct hedging *h, unsigned server, struct instant now,
 	s = &h->server[server];
 	*next = INSTANT_NONE;
 	if (s->state != SERVER_WARMING)
-		return 0;
+		return policy_mirrors(h, server, now);
 	/* Turns that could not be used pile up to one concurrency, not to a
 	 * burst. */
 	late_max_ns = interval_ns * ((int64_t)h->limits.warmup_concurrency - 1);
@@ -113,8 +137,12 @@ hedging_warmup_sent(struct hedging *h, unsigned server)
 
 	assert(server < HEDGING_SERVERS);
 	s = &h->server[server];
-	s->warmup_sent++;
 	s->warmup_inflight++;
+	if (s->state != SERVER_WARMING) {
+		h->mirror_tokens -= h->mirror_tokens < 1 ? h->mirror_tokens : 1;
+		return;
+	}
+	s->warmup_sent++;
 	s->warmup_next = instant_plus(s->warmup_next, warmup_interval_ns(h));
 }
 
@@ -129,14 +157,18 @@ hedging_warmup_done(struct hedging *h, unsigned server, bool ok,
 	s = &h->server[server];
 	assert(s->warmup_inflight > 0);
 	s->warmup_inflight--;
+	if (s->state < SERVER_WARMING)
+		return 0;
+	if (ok) {
+		policy_latency(s, latency_ns, now);
+		policy_breaker_success(s);
+	}
 	if (s->state != SERVER_WARMING)
 		return 0;
 	if (ok) {
 		s->warmup_done++;
-		policy_latency(s, latency_ns, now);
 		if (latency_ns >= 0)
 			window_add(&s->warmup_latency, latency_ns);
-		policy_breaker_success(s);
 	} else {
 		s->warmup_failed++;
 	}

@@ -45,6 +45,7 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 	    .warmup_rate_per_s = c->warmup.rate_per_s,
 	    .warmup_p95_factor = c->warmup.p95_factor,
 	    .warmup_max_ns = c->warmup.max_ns,
+	    .mirror_ratio = c->warmup.mirror,
 	};
 	for (unsigned i = 0; i < c->servers; i++)
 		l->connections_max[i] = c->server[i].connections_max;

@@ -98,6 +98,8 @@ VALUE(restarts, s->restarts)
 VALUE(extra, s->extra_bytes)
 VALUE(warm, s->warmups_ok)
 VALUE(cold, s->warmups_failed)
+VALUE(mirrored, s->mirrors_ok)
+VALUE(unmirrored, s->mirrors_failed)
 VALUE(drained, !server_on_duty(s))
 VALUE(checks, s->checks_ok)
 VALUE(sick, s->checks_failed)
@@ -177,6 +179,10 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	    "Warm-up requests answered.", value_warm);
 	per_server(p, e, "tailor_warmup_failures_total", "counter",
 	    "Warm-up requests that failed.", value_cold);
+	per_server(p, e, "tailor_mirror_requests_total", "counter",
+	    "Copies of requests that it answered as standby.", value_mirrored);
+	per_server(p, e, "tailor_mirror_failures_total", "counter",
+	    "Copies of requests that failed on the standby.", value_unmirrored);
 	per_server(p, e, "tailor_server_drained", "gauge",
 	    "1 if an operator took it out of service.", value_drained);
 	per_server(p, e, "tailor_health_checks_total", "counter",

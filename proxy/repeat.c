@@ -1,6 +1,6 @@
 /*
  * repeat.c: which requests may be sent twice, and which are kept to be sent
- * again to a restarted server.
+ * again to a restarted server or a standby.
  */
 #include <errno.h>
 #include <string.h>
@@ -66,7 +66,9 @@ proxy_replay_record(struct proxy *p, const struct request *r)
 	struct replay *place;
 	size_t n = block_bytes(r->head);
 
-	if (p->config->warmup.requests == 0 || n > REPLAY_HEAD_BYTES ||
+	if ((p->config->warmup.requests == 0 &&
+		p->config->warmup.mirror <= 0) ||
+	    r->opted_out || n > REPLAY_HEAD_BYTES ||
 	    (r->credentials && !p->config->warmup.credentials))
 		return;
 	for (const char *t = r->target; *t != '\0'; t++)

@@ -25,6 +25,7 @@
 struct warmup {
 	struct server *server;
 	bool busy;
+	bool mirror; /* to a standby that is warm */
 	unsigned status;
 	size_t length;
 	char text[REPLAY_HEAD_BYTES];
@@ -195,8 +196,13 @@ on_warmup_end(const struct uplink_result *result)
 			      : 0;
 
 	w->busy = false;
-	s->warmups_ok += ok;
-	s->warmups_failed += !ok;
+	if (w->mirror) {
+		s->mirrors_ok += ok;
+		s->mirrors_failed += !ok;
+	} else {
+		s->warmups_ok += ok;
+		s->warmups_failed += !ok;
+	}
 	if (!ok)
 		server_failed(s, result->end);
 	proxy_apply(
@@ -275,6 +281,7 @@ warmup_send(struct server *s)
 	if (uplink_get(s, &warmup_ops, w, false, &u) < 0)
 		return false;
 	w->busy = true;
+	w->mirror = s->proxy->hedging.server[s->index].state == SERVER_READY;
 	uplink_limit(u, s->proxy->config->proxy.request_timeout_ns);
 	hedging_warmup_sent(&s->proxy->hedging, s->index);
 	message = (struct outgoing){

@@ -92,6 +92,7 @@ struct server {
 	uint64_t extra_bytes;
 	uint64_t losers_drained, losers_closed;
 	uint64_t warmups_ok, warmups_failed;
+	uint64_t mirrors_ok, mirrors_failed; /* the same to a standby */
 	uint64_t checks_ok, checks_failed;
 	struct distribution responses[2]; /* without, with a hazard */
 	struct distribution warmup_length;

@@ -156,6 +156,50 @@ def test_warm_up_target(upstream, tailor):
         assert c.get("/plain").status == 200
 
 
+def test_mirror(upstream, tailor):
+    # Goal: the standby gets one copy of a recent safe request for every ten,
+    # marked, without credentials, never what must not be repeated, and none
+    # while it stands still; and no client gets an answer of its.
+    a, b = upstream("a").serve(), upstream("b")
+    seen = []
+    b.serve(lambda r: seen.append((r.method, r.target, r.get("cookie"),
+                                   r.get("tailor-warmup")))
+            or response(200, b"b's"))
+    t = tailor(a, b, warmup={"requests": 0, "mirror": 0.1},
+               proxy={"trust": ["127.0.0.0/8"]})
+    t.wait_server("b", state="ready")
+    name = 'tailor_mirror_requests_total{server="b"}'
+    kinds = (("GET", "/plain", {}),
+             ("GET", "/mine", {"fields": [("Cookie", "s=secret")]}),
+             ("GET", "/once", {"fields": [("X-Tailor-Hedge", "off")]}),
+             ("POST", "/post", {"body": b"x"}),
+             ("GET", "/also", {}))
+
+    def ten(c):
+        for method, target, more in kinds * 2:
+            c.request(method, target, **more)
+            answer = c.response()
+            assert answer.status == 200 and answer.body != b"b's"
+
+    with t.client() as c:
+        for round_ in range(1, 5):
+            ten(c)
+            t.wait_metric(name, round_)
+        hazard(t, "b", "begin")
+        for _ in range(3):
+            ten(c)
+        hazard(t, "b", "end")
+        t.wait_metric(name, 6)  # what came meanwhile: warmup.concurrency
+        ten(c)
+        t.wait_metric(name, 7)
+    assert [x[2:] for x in seen] == [(None, "1")] * 7
+    assert {x[:2] for x in seen} == {("GET", "/plain"), ("GET", "/also")}
+    m = t.metrics()
+    assert m['tailor_mirror_requests_total{server="a"}'] == 0
+    assert m['tailor_mirror_failures_total{server="b"}'] == 0
+    assert m['tailor_warmup_requests_total{server="b"}'] == 0
+
+
 def test_no_core_dump(tailor, scratch):
     # Goal: a crash leaves no requests in a file; a launched server keeps the
     # limit that it would have had.

@@ -197,6 +197,7 @@ step_set(struct stage *g)
 	    {"factor", &l->warmup_p95_factor},
 	    {"timer", &l->timer_ratio},
 	    {"timer_q", &l->timer_probability},
+	    {"mirror", &l->mirror_ratio},
 	};
 
 	if (strcmp(key, "act") == 0) {
@@ -485,7 +486,8 @@ step_idle(struct stage *g)
 static void
 step_finish(struct stage *g)
 {
-	hedging_request_end(&g->h, g->now);
+	for (long n = g->words > 1 ? number(g, 1) : 1; n > 0; n--)
+		hedging_request_end(&g->h, g->now);
 }
 
 static void

@@ -17,7 +17,8 @@
  *   ask R TRIGGER        => "yes S" or the refusal
  *   hedge R TRIGGER      ask, and start the attempt if allowed
  *   head R I STATUS | ended R I END [LATENCY] [unwritten]  => step
- *   commit R I => yes|no; abandon R; idle R => yes|no; finish
+ *   commit R I => yes|no; abandon R; idle R => yes|no
+ *   finish [N]           N requests leave the table
  *   answer S LATENCY [N]   N whole requests, each 200 after LATENCY
  *   warm S => N in MS, what is due and in how long; warmed S N LATENCY;
  *   warmfail S N           N warm-up requests sent and answered

@@ -361,6 +361,47 @@ test_warm_up(void **state)
 	RUN(warmups);
 }
 
+static const struct scenario mirrors[] = {
+    {"one copy for so many requests, told by the tick, sent once",
+	"set mirror 0.25; ready; finish 3; tick => nothing; warm 1 => 0\n"
+	"finish; tick => warmup; warm 1 => 1; warm 0 => 0; warmsent 1\n"
+	"warm 1 => 0; tick => nothing; finish 3; tick => nothing; finish\n"
+	"tick => warmup; warm 1 => 1"},
+    {"off", "ready; finish 1000; tick => nothing; warm 1 => 0"},
+    {"so many at a time, however many are due",
+	"set mirror 1; ready; finish 100; warm 1 => 2; warmsent 1\n"
+	"warm 1 => 1; warmsent 1; warm 1 => 0; finish 100; warm 1 => 0"},
+    {"what was not used makes no burst when there is room again, either",
+	"set mirror 1; ready; finish 100; warmed 1 2 5ms; warm 1 => 0"},
+    {"whoever is the standby",
+	"set mirror 1; ready; switch => swap; finish; warm 1 => 0\n"
+	"warm 0 => 1"},
+    {"not while it is stopped, or has losers to execute",
+	"set mirror 1; ready; finish 4; drain 1; begin 1 gc => nothing\n"
+	"tick => nothing; warm 1 => 0; end 1 gc => nothing; wait 900us\n"
+	"tick => nothing; wait 1ms; tick => warmup; warm 1 => 2"},
+    {"hedges go first",
+	"set mirror 1; set concurrency 1; ready; start a 0; finish 9\n"
+	"warm 1 => 1; begin 0 gc => swap,sweep; hedge a gc => yes 1\n"
+	"warm 1 => 0"},
+    {"not to one that is down, nor when we only watch",
+	"set mirror 1; set act 0; ready; finish 9; tick => nothing\n"
+	"warm 1 => 0; set act 1; reload; warm 1 => 2; down 1; warm 1 => 0"},
+    {"its answers are known latencies, failures are not",
+	"set mirror 1; ready; finish 9; warmed 1 1 5ms => nothing\n"
+	"? p50_us 1 => 5000; warmfail 1 9 1ms; ? p50_us 1 => 5000"},
+    {"that is no warm-up: the next one needs all of its own",
+	"set mirror 1; ready; finish 9; warmed 1 9 5ms; down 1; up 1\n"
+	"warmed 1 9 5ms => warmup; ? state 1 => warming"},
+};
+
+static void
+test_mirror(void **state)
+{
+	(void)state;
+	RUN(mirrors);
+}
+
 int
 main(void)
 {
@@ -371,6 +412,7 @@ main(void)
 	    cmocka_unit_test(test_settling),
 	    cmocka_unit_test(test_storms),
 	    cmocka_unit_test(test_warm_up),
+	    cmocka_unit_test(test_mirror),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,9 +115,12 @@ check(const struct walk *w)
 		    (double)l->budget_burst +
 			l->budget_ratio * (double)w->finished + 1e-6);
 	assert_true(h->tokens >= 0 && h->tokens <= l->budget_burst);
+	assert_true(
+	    (double)w->mirrors <= l->mirror_ratio * (double)w->finished + 1e-6);
 	if (!l->act || l->servers == 1) {
 		assert_int_equal(h->swaps, 0);
 		assert_int_equal(h->hedges_sent, 0);
+		assert_int_equal(w->mirrors, 0);
 		assert_int_equal(h->active, 0);
 	}
 }
@@ -170,6 +173,7 @@ limits_random(uint64_t seed)
 	    .warmup_rate_per_s = walk_random(&dice, 2000),
 	    .warmup_p95_factor = walk_random(&dice, 3),
 	    .warmup_max_ns = (int64_t)walk_random(&dice, 500) * NS_PER_MS,
+	    .mirror_ratio = ratios[walk_random(&dice, 4)],
 	};
 }
 
@@ -177,7 +181,8 @@ limits_random(uint64_t seed)
 static void
 test_acting(void **state)
 {
-	uint64_t hedges = 0, swaps = 0, ended[WALK_ABORTED + 1] = {0};
+	uint64_t hedges = 0, swaps = 0, mirrors = 0,
+		 ended[WALK_ABORTED + 1] = {0};
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -186,6 +191,7 @@ test_acting(void **state)
 		walk_whole(&limits, seed);
 		hedges += walk.hedges - walk.cancelled;
 		swaps += walk.h.swaps;
+		mirrors += walk.mirrors;
 		for (unsigned i = 0; i <= WALK_ABORTED; i++)
 			ended[i] += walk.ended[i];
 	}
@@ -198,7 +204,7 @@ test_acting(void **state)
 	    (unsigned long long)ended[WALK_LOCAL],
 	    (unsigned long long)ended[WALK_ABORTED]);
 	/* the walk went where it hurts */
-	assert_true(swaps > 1000 && hedges > 1000);
+	assert_true(swaps > 1000 && hedges > 1000 && mirrors > 1000);
 	for (unsigned i = WALK_FORWARDED; i <= WALK_ABORTED; i++)
 		assert_true(ended[i] > 500);
 }

@@ -448,6 +448,11 @@ server_warm(struct walk *w, unsigned server)
 	struct instant next;
 	unsigned due = hedging_warmup_due(&w->h, server, w->now, &next);
 
+	if (due > 0 && w->h.server[server].state == SERVER_READY) {
+		assert_int_not_equal(server, w->h.active);
+		assert_int_equal(w->h.server[server].hazards, 0);
+		w->mirrors += due;
+	}
 	for (; due > 0; due--) {
 		hedging_warmup_sent(&w->h, server);
 		w->server[server].warmups++;

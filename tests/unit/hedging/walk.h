@@ -66,7 +66,7 @@ struct walk {
 	struct hedging h;
 	struct walk_server server[HEDGING_SERVERS];
 	struct walk_request request[WALK_REQUESTS];
-	uint64_t finished, hedges, cancelled, ended[WALK_ABORTED + 1];
+	uint64_t finished, hedges, cancelled, mirrors, ended[WALK_ABORTED + 1];
 	unsigned swaps_seen;
 	unsigned fails_one_in, errs_one_in; /* resets, 5xx answers */
 	bool calm; /* no new requests, no new trouble */
