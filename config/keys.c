@@ -240,7 +240,9 @@ const struct config_key config_keys[] = {
 	.meaning = "Rules \"METHOD regular-expression\" (POSIX extended, of "
 	"the target) for requests that may be sent twice besides GET, HEAD "
 	"and OPTIONS: \"POST ^/[^ ]*/_search$\".  Only for what is safe to "
-	"repeat: a late second PUT can undo a newer one."},
+	"repeat: a late second PUT can undo a newer one.  At most 256 bytes, "
+	"groups 8 deep, without back references, repeat counts and repeats of "
+	"repeats; a target longer than 2047 bytes matches none."},
 {"hedging.body_max", KEY_BYTES, PLACE(config, hedging.body_max_bytes),
 	RANGE(0, 16 * M), .fallback = "64k",
 	.meaning = "Largest request body that is kept for a second sending; a "

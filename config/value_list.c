@@ -9,12 +9,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/address.h"
+#include "config/rule.h"
 
 static int
 refuse(struct refusal *refusal, const cJSON *at, const char *why)
@@ -132,36 +132,6 @@ set_networks(const struct config_key *key, void *base, const cJSON *value,
 
 /* --- texts ------------------------------------------------------------ */
 
-/*
- * "METHOD regular-expression".  Refused are repeat counts, which can take
- * gigabytes to compile, and back references, which can take for ever to match
- * against a target that somebody chose for it.
- */
-static const char *
-judge_rule(const char *s)
-{
-	size_t method = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-");
-	const char *pattern = s + method + 1;
-	const char *backslash = s;
-	regex_t regex;
-
-	if (method == 0 || method > 16 || s[method] != ' ' || *pattern == '\0')
-		return "it is not a method, a space and an expression";
-	if (strncmp(s, "CONNECT ", 8) == 0 || strncmp(s, "TRACE ", 6) == 0)
-		return "CONNECT and TRACE are never forwarded";
-	if (strlen(pattern) > 256)
-		return "the expression has more than 256 bytes";
-	if (strchr(pattern, '{') != NULL)
-		return "repeat counts {} are not supported";
-	while ((backslash = strchr(backslash, '\\')) != NULL)
-		if (isdigit((unsigned char)*++backslash))
-			return "back references are not supported";
-	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-		return "the expression is not a POSIX extended one";
-	regfree(&regex);
-	return NULL;
-}
-
 /* "NAME=value" with a name that a shell could use. */
 static const char *
 judge_variable(const char *s)
@@ -194,7 +164,7 @@ make_text(const struct config_key *key, const cJSON *element, unsigned index,
 	if (!is_plain(*out))
 		*why = "it has a control byte";
 	else if (key->type == KEY_RULES)
-		*why = judge_rule(*out);
+		*why = rule_judge(*out);
 	else if (key->type == KEY_ENVIRONMENT)
 		*why = judge_variable(*out);
 	else if (index == 0 && **out == '\0')

@@ -189,7 +189,7 @@ proxy_init(struct proxy *p)
 	if (err == 0)
 		err = table_init(&p->table, config->slow.history);
 	if (err == 0)
-		err = repeat_rules_init(&p->rules, config);
+		err = rules_init(&p->rules, config);
 	for (unsigned i = 0; err == 0 && i < config->servers; i++)
 		err = server_init(&p->server[i], p, i);
 	if (err == 0)
@@ -299,7 +299,7 @@ proxy_fini(struct proxy *p)
 		p->base = NULL;
 	}
 	access_log_free(&p->access_log);
-	repeat_rules_fini(&p->rules);
+	rules_fini(&p->rules);
 	table_fini(&p->table);
 	peer_table_fini(&p->peers);
 	free(p->replay);

@@ -9,7 +9,6 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <regex.h>
 
 #include "base/topology.h"
 #include "config/config.h"
@@ -24,6 +23,7 @@
 #include "proxy/metrics.h"
 #include "proxy/reload.h"
 #include "proxy/request.h"
+#include "proxy/rules.h"
 #include "proxy/sending.h"
 #include "proxy/server.h"
 #include "proxy/slow.h"
@@ -45,12 +45,6 @@ struct replay {
 	uint16_t length; /* 0: empty */
 	enum http_method method;
 	uint64_t target_hash;
-};
-
-/* The rules of hedging.allow: the regular expressions of their targets. */
-struct repeat_rules {
-	regex_t target[CONFIG_RULES]; /* owned */
-	unsigned count;
 };
 
 struct proxy {
@@ -92,8 +86,8 @@ struct proxy {
 	struct http_limits request_limits, response_limits;
 	struct http_head scratch_request, scratch_response;
 
-	struct replay *replay;	   /* owned, REPLAY_MAX */
-	struct repeat_rules rules; /* owned */
+	struct replay *replay; /* owned, REPLAY_MAX */
+	struct rules rules;    /* owned */
 
 	struct tale_query_list tale_queries;
 	uint64_t tale_cookie;
@@ -171,18 +165,13 @@ void proxy_queue_run(struct proxy *p);
 /* A drained loser's end: metrics. */
 void proxy_loser_done(struct uplink *u, enum uplink_end end);
 
-/* Compile the rules of hedging.allow.  0, or -EINVAL (logged) with nothing
- * to release. */
-int repeat_rules_init(struct repeat_rules *rules, const struct config *c);
-void repeat_rules_fini(struct repeat_rules *rules);
-
 /* Remember a finished safe request for warming up. */
 void proxy_replay_record(struct proxy *p, const struct request *r);
 
 /* Whether a request may be sent twice (E1), and whether its client asked that
  * it be not (E7). */
 bool proxy_may_repeat(
-    const struct proxy *p, const struct http_head *head, bool *opted_out);
+    struct proxy *p, const struct http_head *head, bool *opted_out);
 
 /* Emit one event into the proxy's channel, of now; _at: of a moment that is
  * known already and later than the channel's last. */

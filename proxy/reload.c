@@ -158,10 +158,10 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 	struct generation *before = TAILQ_FIRST(&p->generations);
 	bool same_log =
 	    strcmp(p->config->access_log.path, next->access_log.path) == 0;
-	struct repeat_rules rules;
+	struct rules rules;
 	int log_fd = -1;
 
-	if (repeat_rules_init(&rules, next) < 0) {
+	if (rules_init(&rules, next) < 0) {
 		complain(out, "hedging.allow: ", "a rule does not compile");
 		goto fail;
 	}
@@ -182,7 +182,7 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 		next = NULL;
 		goto fail_log;
 	}
-	repeat_rules_fini(&p->rules);
+	rules_fini(&p->rules);
 	p->rules = rules;
 	limits_apply(p);
 	for (unsigned i = 0; i < p->config->servers; i++)
@@ -196,7 +196,7 @@ fail_log:
 	if (log_fd >= 0)
 		close(log_fd);
 fail_rules:
-	repeat_rules_fini(&rules);
+	rules_fini(&rules);
 fail:
 	config_free(&next);
 	return -EINVAL;

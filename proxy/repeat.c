@@ -2,18 +2,13 @@
  * repeat.c: which requests may be sent twice, and which are kept to be sent
  * again to a restarted server or a standby.
  */
-#include <errno.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "proxy/proxy.h"
 
 bool
-proxy_may_repeat(
-    const struct proxy *p, const struct http_head *head, bool *opted_out)
+proxy_may_repeat(struct proxy *p, const struct http_head *head, bool *opted_out)
 {
-	char target[2048];
-
 	*opted_out = false;
 	for (unsigned i = 0; i < head->fields; i++)
 		if (head->field[i].id == HTTP_FIELD_TAILOR &&
@@ -32,20 +27,7 @@ proxy_may_repeat(
 	case HTTP_METHOD_OTHER:
 		break;
 	}
-	if (p->rules.count == 0 || head->target.length >= sizeof(target))
-		return false;
-	memcpy(target, head->target.at, head->target.length);
-	target[head->target.length] = '\0';
-	for (unsigned i = 0; i < p->rules.count; i++) {
-		const char *rule = p->config->hedging.allow[i];
-		size_t n = strcspn(rule, " ");
-
-		if (n == head->method_text.length &&
-		    memcmp(rule, head->method_text.at, n) == 0 &&
-		    regexec(&p->rules.target[i], target, 0, NULL, 0) == 0)
-			return true;
-	}
-	return false;
+	return rules_match(&p->rules, head->method_text, head->target);
 }
 
 static void
@@ -83,35 +65,4 @@ proxy_replay_record(struct proxy *p, const struct request *r)
 	place->target_hash = h;
 	/* Its events must not be taken for those of the real request. */
 	blank_digits(place->text, n, "Tailor-Request: ");
-}
-
-int
-repeat_rules_init(struct repeat_rules *rules, const struct config *c)
-{
-	rules->count = 0;
-	for (unsigned i = 0; i < c->hedging.allow_rules; i++) {
-		const char *rule = c->hedging.allow[i];
-		const char *expression = strchr(rule, ' ');
-
-		if (expression == NULL ||
-		    regcomp(&rules->target[i], expression + 1,
-			REG_EXTENDED | REG_NOSUB) != 0) {
-			log_event(LOG_LEVEL_ERROR, "rule_invalid",
-			    "rule=\"%s\" advice=\"hedging.allow wants METHOD, "
-			    "a space, and an extended regular expression\"",
-			    rule);
-			repeat_rules_fini(rules);
-			return -EINVAL;
-		}
-		rules->count++;
-	}
-	return 0;
-}
-
-void
-repeat_rules_fini(struct repeat_rules *rules)
-{
-	for (unsigned i = 0; i < rules->count; i++)
-		regfree(&rules->target[i]);
-	rules->count = 0;
 }

@@ -288,6 +288,7 @@ kernel_new(struct kernel **out, const struct kernel_options *options,
 		return err;
 	}
 	k->owners.tgid[KERNEL_PROCESS_SELF] = (uint32_t)getpid();
+	k->watch->tgid[KERNEL_PROCESS_SELF] = (uint32_t)getpid();
 	kernel_watch_server(k, 0, 0, 0);
 	*out = k;
 	return 0;
@@ -331,22 +332,26 @@ kernel_channel(const struct kernel *k, unsigned i)
 void
 kernel_watch_server(struct kernel *k, unsigned server, pid_t pid, pid_t jvm)
 {
-	uint32_t *pair = &k->owners.tgid[KERNEL_PROCESS_SERVER + 2 * server];
+	unsigned first = KERNEL_PROCESS_SERVER + 2 * server, i;
+	const uint32_t told[] = {(uint32_t)pid, (uint32_t)jvm};
+	uint32_t tgid[KERNEL_PROCESSES];
 	uint64_t seen = 0;
-	unsigned i;
 
 	assert(server < KERNEL_SERVERS);
-	__atomic_store_n(&pair[0], (uint32_t)pid, __ATOMIC_RELAXED);
-	__atomic_store_n(&pair[1], (uint32_t)jvm, __ATOMIC_RELAXED);
+	memcpy(tgid, k->watch->tgid, sizeof(tgid));
+	memcpy(&tgid[first], told, sizeof(told));
 	for (i = 0; i < KERNEL_PROCESSES; i++)
-		if (k->owners.tgid[i] != 0)
-			seen |= UINT64_C(1) << (k->owners.tgid[i] & 63);
+		if (tgid[i] != 0)
+			seen |= UINT64_C(1) << (tgid[i] & 63);
+	/* Who has gone owns what the observer has yet to read of it. */
+	for (i = 0; i < 2 && pid != 0; i++)
+		__atomic_store_n(
+		    &k->owners.tgid[first + i], told[i], __ATOMIC_RELAXED);
 	/* The filter only ever lets too many through to the comparison. */
 	__atomic_store_n(
 	    &k->watch->seen, k->watch->seen | seen, __ATOMIC_RELAXED);
 	for (i = 0; i < KERNEL_PROCESSES; i++)
-		__atomic_store_n(
-		    &k->watch->tgid[i], k->owners.tgid[i], __ATOMIC_RELAXED);
+		__atomic_store_n(&k->watch->tgid[i], tgid[i], __ATOMIC_RELAXED);
 	__atomic_store_n(&k->watch->seen, seen, __ATOMIC_RELEASE);
 }
 

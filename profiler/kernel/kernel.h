@@ -64,7 +64,8 @@ struct channel *kernel_channel(const struct kernel *k, unsigned i);
 
 /*
  * kernel_watch_server(k, server, pid, jvm):
- * From now on these processes are the server; 0: none.  One thread at a time.
+ * From now on these processes are the server; 0: none, and what is yet to be
+ * read of the last one stays the server's.  One thread at a time.
  * kernel_watch_port(k, port), kernel_server_port(k, server, port):
  * Watch the connections of a TCP port; that of a server gives its events to
  * it.  Any thread.

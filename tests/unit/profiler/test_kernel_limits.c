@@ -243,6 +243,29 @@ test_burst(void **state)
 	recording_close(&r);
 }
 
+/* Goal: what is read of a process after its end is still its server's, until
+ * the server is another process. */
+static void
+test_owner_of_the_dead(void **state)
+{
+	struct talechain_event e = {.type = TALECHAIN_EXIT, .pid = 4242};
+	const struct kernel_owners *owners;
+	struct recording r;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	owners = kernel_channel(r.kernel, 0)->owners;
+	assert_int_equal(kernel_owner(owners, &e), -1);
+	kernel_watch_server(r.kernel, 1, 4242, 4242);
+	assert_int_equal(kernel_owner(owners, &e), 1);
+	kernel_watch_server(r.kernel, 1, 0, 0);
+	assert_int_equal(kernel_owner(owners, &e), 1);
+	kernel_watch_server(r.kernel, 1, 4243, 4243);
+	assert_int_equal(kernel_owner(owners, &e), -1);
+	recording_close(&r);
+}
+
 /* --- privileges ------------------------------------------------------------ */
 
 /* Run in a child that may do whatever it likes to itself. */
@@ -496,6 +519,7 @@ main(void)
 	    cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_calls),
 	    cmocka_unit_test(test_burst),
+	    cmocka_unit_test(test_owner_of_the_dead),
 	    cmocka_unit_test(test_unprivileged),
 	    cmocka_unit_test(test_dropped),
 	    cmocka_unit_test(test_slots),
