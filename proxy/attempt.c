@@ -211,7 +211,7 @@ attempt_commit(struct attempt *a, struct instant now)
 		attempt_drop(a, "lost");
 		return;
 	}
-	event_del(&r->commit_timer);
+	timer_clear(&p->timers, &r->commit_timer);
 	a->outcome = "won";
 	if (r->compared != NULL)
 		compare_won(r->compared);

@@ -19,15 +19,14 @@
 #include "proxy/tale_api.h"
 
 /* Watch its socket.  False if the kernel cannot: then what its timer would do
- * is done now, when this callback is over.  (Not as EV_TIMEOUT: arming the
- * timer would undo that.) */
+ * is done when this turn is over. */
 static bool
 watch(struct client *c, struct event *e)
 {
 	if (event_add(e, NULL) == 0)
 		return true;
 	c->proxy->metrics.events_failed++;
-	event_active(&c->timer, EV_READ, 1);
+	timer_force(&c->proxy->timers, &c->timer);
 	return false;
 }
 
@@ -54,7 +53,7 @@ want_write(struct client *c, bool want)
 void
 client_arm(struct client *c, int64_t timeout_ns)
 {
-	proxy_arm(&c->timer, proxy_timeout(c->proxy, timeout_ns));
+	timer_arm(&c->proxy->timers, &c->timer, timeout_ns);
 }
 
 void
@@ -64,7 +63,7 @@ client_pause(struct client *c)
 	if (c->state != CLIENT_BODY || instant_is_set(c->paused))
 		return;
 	c->paused = instant_now();
-	event_del(&c->timer);
+	timer_clear(&c->proxy->timers, &c->timer);
 }
 
 void
@@ -105,7 +104,7 @@ client_close(struct client *c)
 	c->closed = true;
 	client_want_read(c, false);
 	want_write(c, false);
-	event_del(&c->timer);
+	timer_clear(&c->proxy->timers, &c->timer);
 	sending_drop_client(c);
 	if (r != NULL && request_is_cut(r))
 		socket_reset_on_close(c->fd);
@@ -311,14 +310,13 @@ on_client_writable(evutil_socket_t fd, short what, void *user)
 }
 
 static void
-on_client_timer(evutil_socket_t fd, short what, void *user)
+on_client_timer(void *user, bool forced)
 {
 	struct client *c = user;
 	struct metrics *m = &c->proxy->metrics;
 	struct http_refusal refusal = {408, "timeout"};
 
-	(void)fd;
-	(void)what;
+	(void)forced;
 	if (c->unsent ||
 	    (c->out.bytes > 0 && taken_bytes(c) != c->taken_bytes)) {
 		/* It reads, though not enough for us to write; or we have not
@@ -405,7 +403,7 @@ client_open(struct proxy *p, int fd, const struct peer *peer, bool preface)
 	    on_client_readable, c);
 	event_assign(&c->writable, p->base, fd, EV_WRITE | EV_PERSIST,
 	    on_client_writable, c);
-	evtimer_assign(&c->timer, p->base, on_client_timer, c);
+	timer_init(&c->timer, on_client_timer, c);
 	TAILQ_INSERT_TAIL(&p->clients, c, link);
 	p->client_count++;
 	p->metrics.connections++;

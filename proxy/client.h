@@ -18,6 +18,7 @@
 #include "proxy/http.h"
 #include "proxy/peer.h"
 #include "proxy/request.h"
+#include "proxy/timer.h"
 
 enum client_state {
 	CLIENT_PREFACE, /* a PROXY header is awaited or arriving */
@@ -37,7 +38,8 @@ struct client {
 	int fd;		     /* owned */
 	uint64_t cookie;     /* of the socket, 0: none */
 	enum client_state state;
-	struct event readable, writable, timer;
+	struct event readable, writable;
+	struct timer timer;
 	bool reading, writing;
 	bool processing, again; /* see client_process */
 	bool local;		/* on a Unix socket: it has no address */

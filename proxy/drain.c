@@ -35,8 +35,8 @@ take_down(struct server *s)
 	struct instant now = instant_now();
 
 	s->duty = DUTY_DRAINS;
-	event_del(&s->probe_timer);
-	event_del(&s->warmup_timer);
+	timer_clear(&p->timers, &s->probe_timer);
+	timer_clear(&p->timers, &s->warmup_timer);
 	if (s->probe != NULL)
 		uplink_close(s->probe);
 	s->probe = NULL;

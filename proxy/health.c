@@ -106,19 +106,17 @@ check_begin(struct server *s)
 		health_arm(s);
 		return;
 	}
-	proxy_arm(
-	    &s->health_timer, proxy_timeout(s->proxy,
-				  s->proxy->config->proxy.connect_timeout_ns));
+	timer_arm(&s->proxy->timers, &s->health_timer,
+	    s->proxy->config->proxy.connect_timeout_ns);
 	uplink_send(s->check, &message, HTTP_METHOD_GET);
 }
 
 static void
-on_health_timer(evutil_socket_t fd, short what, void *user)
+on_health_timer(void *user, bool forced)
 {
 	struct server *s = user;
 
-	(void)fd;
-	(void)what;
+	(void)forced;
 	if (s->check != NULL) {
 		/* Connected, and no answer in time. */
 		uplink_close(s->check);
@@ -133,7 +131,7 @@ on_health_timer(evutil_socket_t fd, short what, void *user)
 void
 health_init(struct server *s)
 {
-	evtimer_assign(&s->health_timer, s->proxy->base, on_health_timer, s);
+	timer_init(&s->health_timer, on_health_timer, s);
 }
 
 void
@@ -141,14 +139,14 @@ health_arm(struct server *s)
 {
 	if (s->probe_length > 0 && s->config->health_interval_ns > 0 &&
 	    in_service(s))
-		proxy_arm(&s->health_timer,
-		    proxy_timeout(s->proxy, s->config->health_interval_ns));
+		timer_arm(&s->proxy->timers, &s->health_timer,
+		    s->config->health_interval_ns);
 }
 
 void
 health_stop(struct server *s)
 {
-	event_del(&s->health_timer);
+	timer_clear(&s->proxy->timers, &s->health_timer);
 	if (s->check != NULL)
 		uplink_close(s->check);
 	s->check = NULL;

@@ -134,7 +134,7 @@ pass_body(struct client *c, struct chain *data, bool whole)
 	p->metrics.request_bytes += data->bytes;
 	c->state = whole ? CLIENT_WAITING : CLIENT_BODY;
 	if (whole) {
-		event_del(&c->timer);
+		timer_clear(&p->timers, &c->timer);
 		intake_whole(c);
 	} else
 		client_arm(c, p->config->proxy.body_timeout_ns);

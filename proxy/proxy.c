@@ -23,28 +23,6 @@
 
 #define TICK_NS (10 * NS_PER_MS)
 
-const struct timeval *
-proxy_timeout(struct proxy *p, int64_t ns)
-{
-	static struct timeval plain;
-	struct timeval t = {ns / NS_PER_S, ns % NS_PER_S / NS_PER_US};
-	const struct timeval *common;
-
-	for (unsigned i = 0; i < p->timeouts; i++)
-		if (p->timeout[i].ns == ns)
-			return p->timeout[i].common;
-	common = p->timeouts < PROXY_TIMEOUTS
-		     ? event_base_init_common_timeout(p->base, &t)
-		     : NULL;
-	if (common == NULL) {
-		plain = t;
-		return &plain;
-	}
-	p->timeout[p->timeouts].ns = ns;
-	p->timeout[p->timeouts++].common = common;
-	return common;
-}
-
 static void
 on_hazard(evutil_socket_t fd, short what, void *user)
 {
@@ -80,13 +58,13 @@ accept_when_ready(struct proxy *p, struct instant now)
 }
 
 static void
-on_tick(evutil_socket_t fd, short what, void *user)
+on_tick(void *user, bool forced)
 {
 	struct proxy *p = user;
 	struct instant now = instant_now();
 
-	(void)fd;
-	(void)what;
+	(void)forced;
+	timer_set(&p->timers, &p->tick_timer, now, TICK_NS);
 	if (instant_is_set(p->ticked))
 		distribution_record(&p->metrics.loop_lag,
 		    instant_since(now, p->ticked) - TICK_NS);
@@ -132,7 +110,6 @@ base_new(void)
 
 	if (ec == NULL)
 		return NULL;
-	event_config_set_flag(ec, EVENT_BASE_FLAG_PRECISE_TIMER);
 	event_config_set_flag(ec, EVENT_BASE_FLAG_NOLOCK);
 	base = event_base_new_with_config(ec);
 	event_config_free(ec);
@@ -153,7 +130,7 @@ events_assign(struct proxy *p)
 	event_priority_set(&p->hazard_event, 0);
 	event_assign(&p->answer_event, p->base, analysis_fd(p->analysis),
 	    EV_READ | EV_PERSIST, on_answers, p);
-	event_assign(&p->tick_event, p->base, -1, EV_PERSIST, on_tick, p);
+	timer_init(&p->tick_timer, on_tick, p);
 	evsignal_assign(&p->signal_term, p->base, SIGTERM, on_signal, p);
 	evsignal_assign(&p->signal_int, p->base, SIGINT, on_signal, p);
 	evsignal_assign(&p->signal_hup, p->base, SIGHUP, on_signal, p);
@@ -182,8 +159,13 @@ proxy_init(struct proxy *p)
 	hedging_init(&p->hedging, &limits);
 	limits_apply(p);
 	p->base = base_new();
+	if (p->base == NULL)
+		return -ENOMEM;
+	err = timers_init(&p->timers, p->base);
+	if (err < 0)
+		return err;
 	p->replay = calloc(REPLAY_MAX, sizeof(*p->replay));
-	if (p->base == NULL || p->replay == NULL)
+	if (p->replay == NULL)
 		return -ENOMEM;
 	err = peer_table_init(&p->peers, config->proxy.connections_max);
 	if (err == 0)
@@ -200,15 +182,17 @@ proxy_init(struct proxy *p)
 static int
 events_add(struct proxy *p)
 {
-	struct timeval tick = {0, TICK_NS / NS_PER_US};
-	int err = event_add(&p->tick_event, &tick);
+	int err = 0;
 	struct event *const others[] = {&p->hazard_event, &p->answer_event,
 	    &p->signal_term, &p->signal_int, &p->signal_hup, &p->signal_usr1};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (err == 0)
 			err = event_add(others[i], NULL);
-	return err < 0 ? -ENOMEM : 0;
+	if (err < 0)
+		return -ENOMEM;
+	timer_arm(&p->timers, &p->tick_timer, TICK_NS);
+	return 0;
 }
 
 static void
@@ -219,6 +203,7 @@ proxy_turn_end(struct proxy *p)
 	p->consequences = 0;
 	if (consequences != 0)
 		proxy_apply(p, consequences);
+	timers_turn(&p->timers);
 	sending_run(p);
 	clients_reap(p);
 }
@@ -295,6 +280,7 @@ proxy_fini(struct proxy *p)
 			server_kill(&p->server[i]);
 			server_fini(&p->server[i]);
 		}
+		timers_fini(&p->timers);
 		event_base_free(p->base);
 		p->base = NULL;
 	}

@@ -28,10 +28,10 @@
 #include "proxy/server.h"
 #include "proxy/slow.h"
 #include "proxy/table.h"
+#include "proxy/timer.h"
 #include "proxy/tale_api.h"
 #include "talechain/timeline.h"
 
-#define PROXY_TIMEOUTS 64      /* reloads may add some */
 #define REPLAY_MAX 512	       /* request heads kept for warming up */
 #define REPLAY_HEAD_BYTES 2048 /* longer ones are not kept */
 
@@ -92,7 +92,9 @@ struct proxy {
 	struct tale_query_list tale_queries;
 	uint64_t tale_cookie;
 
-	struct event hazard_event, tick_event, answer_event;
+	struct timers timers;
+	struct timer tick_timer;
+	struct event hazard_event, answer_event;
 	struct event signal_term, signal_int, signal_hup, signal_usr1;
 	struct instant stop_due, stop_idle_due; /* of a graceful stop */
 	unsigned cut_requests, cut_connections; /* by its end */
@@ -110,11 +112,6 @@ struct proxy {
 	struct instant ticked;
 	struct live live;
 	struct slow_window slow_window;
-	struct {
-		int64_t ns;
-		const struct timeval *common; /* owned by libevent */
-	} timeout[PROXY_TIMEOUTS];
-	unsigned timeouts;
 };
 
 /*
@@ -132,19 +129,6 @@ int proxy_run(struct proxy *p);
 void proxy_stop(struct proxy *p, const char *why);
 /* Go on with it.  Every tick. */
 void proxy_stop_tick(struct proxy *p, struct instant now);
-
-/* A timeval for event_add that makes adding O(1) (libevent's common
- * timeouts).  Never NULL. */
-const struct timeval *proxy_timeout(struct proxy *p, int64_t ns);
-
-/* Arm a timer.  Without memory for that it comes at once: too early does less
- * harm than never. */
-static inline void
-proxy_arm(struct event *timer, const struct timeval *timeout)
-{
-	if (event_add(timer, timeout) < 0)
-		event_active(timer, EV_TIMEOUT, 1);
-}
 
 /* Take all waiting hazards into account.  Called at the top of each turn and
  * before every choice of a server.  About 5 ns when there are none. */

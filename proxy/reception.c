@@ -96,8 +96,8 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	if (wait_ns == 0)
 		attempt_commit(a, now);
 	else if (wait_ns > 0 && !u->body.done &&
-		 !evtimer_pending(&r->commit_timer, NULL))
-		proxy_arm(&r->commit_timer, proxy_timeout(p, wait_ns));
+		 !timer_is_set(&r->commit_timer))
+		timer_set(&p->timers, &r->commit_timer, now, wait_ns);
 }
 
 static void

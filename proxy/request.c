@@ -22,9 +22,9 @@
 #include "proxy/socket.h"
 #include "proxy/tunnel.h"
 
-static void on_commit_due(evutil_socket_t fd, short what, void *user);
-static void on_deadline(evutil_socket_t fd, short what, void *user);
-static void on_late(evutil_socket_t fd, short what, void *user);
+static void on_commit_due(void *user, bool forced);
+static void on_deadline(void *user, bool forced);
+static void on_late(void *user, bool forced);
 
 /* Copy text for people, cut with "..." where it does not fit. */
 static void
@@ -79,9 +79,9 @@ request_release(struct request *r)
 	chain_clear(&r->body, pool);
 	r->proxy->body_kept_bytes -= r->body_kept;
 	r->body_kept = 0;
-	event_del(&r->commit_timer);
-	event_del(&r->deadline_timer);
-	event_del(&r->late_timer);
+	timer_clear(&r->proxy->timers, &r->commit_timer);
+	timer_clear(&r->proxy->timers, &r->deadline_timer);
+	timer_clear(&r->proxy->timers, &r->late_timer);
 	generation_drop(r->proxy, r->generation);
 	r->generation = NULL;
 	table_remove(&r->proxy->table, r);
@@ -120,9 +120,9 @@ request_new(struct client *client, const struct http_head *head)
 	client->accepted = INSTANT_NONE;
 	r->first_byte = client->first_byte;
 	race_init(&r->race);
-	evtimer_assign(&r->commit_timer, p->base, on_commit_due, r);
-	evtimer_assign(&r->deadline_timer, p->base, on_deadline, r);
-	evtimer_assign(&r->late_timer, p->base, on_late, r);
+	timer_init(&r->commit_timer, on_commit_due, r);
+	timer_init(&r->deadline_timer, on_deadline, r);
+	timer_init(&r->late_timer, on_late, r);
 	external_id_read(r->external_id, r->id, head, client_is_known(client));
 	trace_read(&r->trace, head);
 	r->credentials =
@@ -163,8 +163,8 @@ request_receive(struct request *r)
 	proxy_emit_at(p, r->received, TALECHAIN_PROXY_RECEIVE,
 	    (uint64_t[]){
 		r->id, p->table.inflight_count, r->cookie, r->first_byte.ns});
-	proxy_arm(&r->deadline_timer,
-	    proxy_timeout(p, r->generation->config->proxy.request_timeout_ns));
+	timer_set(&p->timers, &r->deadline_timer, r->received,
+	    r->generation->config->proxy.request_timeout_ns);
 }
 
 void
@@ -184,8 +184,8 @@ request_enqueue(struct request *r)
 	TAILQ_INSERT_TAIL(&p->queue, r, queue_link);
 	p->queued++;
 	/* Until it runs, the commit timer serves as the queue's. */
-	proxy_arm(&r->commit_timer,
-	    proxy_timeout(p, r->generation->config->proxy.queue_timeout_ns));
+	timer_set(&p->timers, &r->commit_timer, r->queued,
+	    r->generation->config->proxy.queue_timeout_ns);
 }
 
 static void
@@ -197,7 +197,7 @@ request_unqueue(struct request *r)
 	r->proxy->queued--;
 	distribution_record(
 	    &r->proxy->metrics.queue, instant_since(instant_now(), r->queued));
-	event_del(&r->commit_timer);
+	timer_clear(&r->proxy->timers, &r->commit_timer);
 }
 
 void
@@ -251,21 +251,20 @@ void
 request_watch(struct request *r, unsigned server)
 {
 	int64_t ns = hedging_timer_ns(&r->proxy->hedging, server);
-	/* Not a common timeout: percentiles are all different. */
-	struct timeval t = {ns / NS_PER_S, ns % NS_PER_S / NS_PER_US};
 
+	/* Percentiles are all different. */
 	if (ns >= 0)
-		proxy_arm(&r->late_timer, &t);
+		timer_set_odd(
+		    &r->proxy->timers, &r->late_timer, instant_now(), ns);
 }
 
 static void
-on_late(evutil_socket_t fd, short what, void *user)
+on_late(void *user, bool forced)
 {
 	struct request *r = user;
 	const struct attempt *first = &r->attempt[0];
 
-	(void)fd;
-	(void)what;
+	(void)forced;
 	if (r->state == REQUEST_RUNNING && r->race.started == 1 &&
 	    first->link != NULL && first->answer.status == 0)
 		request_hedge(r, HEDGE_TIMER);
@@ -377,13 +376,12 @@ attempt_is_stuck(const struct attempt *a)
 }
 
 static void
-on_commit_due(evutil_socket_t fd, short what, void *user)
+on_commit_due(void *user, bool forced)
 {
 	struct request *r = user;
 	bool stuck = false;
 
-	(void)fd;
-	(void)what;
+	(void)forced;
 	if (r->state == REQUEST_QUEUED) {
 		r->proxy->metrics.queue_timeouts++;
 		request_fail(r, 503, "queue_timeout");
@@ -403,9 +401,8 @@ on_commit_due(evutil_socket_t fd, short what, void *user)
 		return;
 	}
 	if (stuck)
-		proxy_arm(&r->commit_timer,
-		    proxy_timeout(r->proxy,
-			r->generation->config->hedging.commit_delay_ns));
+		timer_arm(&r->proxy->timers, &r->commit_timer,
+		    r->generation->config->hedging.commit_delay_ns);
 }
 
 /* What has come of answers that are not whole enough to be sent. */
@@ -443,17 +440,15 @@ request_progresses(struct request *r)
 }
 
 static void
-on_deadline(evutil_socket_t fd, short what, void *user)
+on_deadline(void *user, bool forced)
 {
 	struct request *r = user;
 	struct proxy *p = r->proxy;
 
-	(void)fd;
-	(void)what;
+	(void)forced;
 	if (request_progresses(r)) {
-		proxy_arm(&r->deadline_timer,
-		    proxy_timeout(
-			p, r->generation->config->proxy.request_timeout_ns));
+		timer_arm(&p->timers, &r->deadline_timer,
+		    r->generation->config->proxy.request_timeout_ns);
 		return;
 	}
 	/* An answer that was held back is better than none (W2). */

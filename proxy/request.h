@@ -25,6 +25,7 @@
 #include "proxy/buffer.h"
 #include "proxy/http.h"
 #include "proxy/identity.h"
+#include "proxy/timer.h"
 #include "proxy/uplink.h"
 #include "talechain/timeline.h"
 
@@ -94,7 +95,7 @@ struct request {
 	struct race race;
 	struct attempt attempt[RACE_ATTEMPTS];
 	struct comparison *compared; /* owned; NULL: not hedged */
-	struct event commit_timer, deadline_timer, late_timer;
+	struct timer commit_timer, deadline_timer, late_timer;
 	unsigned interims;  /* 1xx passed on */
 	int interim_from;   /* by this attempt */
 	bool response_done; /* all of it is in the client's chain */

@@ -44,7 +44,7 @@ host_of(const struct config_server *c)
 static void
 server_probe_later(struct server *s)
 {
-	proxy_arm(&s->probe_timer, proxy_timeout(s->proxy, PROBE_PERIOD_NS));
+	timer_arm(&s->proxy->timers, &s->probe_timer, PROBE_PERIOD_NS);
 }
 
 static void
@@ -85,7 +85,7 @@ on_probe_end(const struct uplink_result *result)
 	struct server *s = result->user;
 
 	s->probe = NULL;
-	event_del(&s->probe_timer);
+	timer_clear(&s->proxy->timers, &s->probe_timer);
 	if (result->end == UPLINK_COMPLETE && s->probe_status < 400)
 		server_answers(s);
 	else
@@ -115,20 +115,18 @@ server_probe(struct server *s)
 		server_probe_later(s);
 		return;
 	}
-	proxy_arm(
-	    &s->probe_timer, proxy_timeout(s->proxy,
-				 s->proxy->config->proxy.connect_timeout_ns));
+	timer_arm(&s->proxy->timers, &s->probe_timer,
+	    s->proxy->config->proxy.connect_timeout_ns);
 	if (s->probe_length > 0)
 		uplink_send(s->probe, &message, HTTP_METHOD_GET);
 }
 
 static void
-on_probe_timer(evutil_socket_t fd, short what, void *user)
+on_probe_timer(void *user, bool forced)
 {
 	struct server *s = user;
 
-	(void)fd;
-	(void)what;
+	(void)forced;
 	if (s->proxy->hedging.server[s->index].state == SERVER_CONNECTING &&
 	    !s->proxy->stopping)
 		server_probe(s);
@@ -310,15 +308,13 @@ server_warm(struct server *s)
 	wait = (wait + NS_PER_MS - 1) / NS_PER_MS * NS_PER_MS;
 	if (wait > WARMUP_IDLE_NS)
 		wait = WARMUP_IDLE_NS;
-	proxy_arm(&s->warmup_timer,
-	    &(struct timeval){0, (suseconds_t)(wait / NS_PER_US)});
+	timer_set(&p->timers, &s->warmup_timer, now, wait);
 }
 
 static void
-on_warmup_timer(evutil_socket_t fd, short what, void *user)
+on_warmup_timer(void *user, bool forced)
 {
-	(void)fd;
-	(void)what;
+	(void)forced;
 	server_warm(user);
 }
 
@@ -404,9 +400,10 @@ server_init(struct server *s, struct proxy *p, unsigned index)
 	s->warmup = calloc(WARMUPS_MAX, sizeof(*s->warmup));
 	if (s->warmup == NULL)
 		return -ENOMEM;
-	evtimer_assign(&s->probe_timer, p->base, on_probe_timer, s);
-	evtimer_assign(&s->warmup_timer, p->base, on_warmup_timer, s);
+	timer_init(&s->probe_timer, on_probe_timer, s);
+	timer_init(&s->warmup_timer, on_warmup_timer, s);
 	health_init(s);
+	supervisor_init(s);
 	return 0;
 }
 
@@ -424,8 +421,8 @@ server_fini(struct server *s)
 {
 	if (s->proxy == NULL)
 		return;
-	event_del(&s->probe_timer);
-	event_del(&s->warmup_timer);
+	timer_clear(&s->proxy->timers, &s->probe_timer);
+	timer_clear(&s->proxy->timers, &s->warmup_timer);
 	health_stop(s);
 	close_all(&s->idle);
 	close_all(&s->busy);

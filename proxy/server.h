@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "hedging/hedging.h"
 #include "proxy/distribution.h"
+#include "proxy/timer.h"
 #include "proxy/uplink.h"
 
 #define WARMUPS_MAX 64 /* warm-up requests under way at once */
@@ -50,7 +51,7 @@ struct server {
 	unsigned idle_count, busy_count, draining_count, uplinks;
 
 	/* health */
-	struct event probe_timer;
+	struct timer probe_timer;
 	struct uplink *probe; /* running, or NULL */
 	char probe_text[512];
 	size_t probe_length;	   /* 0: connecting is enough */
@@ -58,7 +59,7 @@ struct server {
 	unsigned connect_failures; /* in a row */
 
 	/* health while in service (health.c) */
-	struct event health_timer;
+	struct timer health_timer;
 	struct uplink *check;	/* running, or NULL */
 	struct instant checked; /* when it began */
 	unsigned check_status;
@@ -74,7 +75,7 @@ struct server {
 	struct instant state_since, warming_since;
 
 	/* warm-up */
-	struct event warmup_timer;
+	struct timer warmup_timer;
 	struct warmup *warmup; /* owned, WARMUPS_MAX */
 	unsigned replay_next;  /* position in the replay table */
 
@@ -82,7 +83,8 @@ struct server {
 	enum child_state child;
 	pid_t pid; /* of our child, 0 none */
 	int pidfd; /* owned, -1 none */
-	struct event child_event, restart_timer, kill_timer;
+	struct event child_event;
+	struct timer restart_timer, kill_timer;
 	struct instant launched;
 	int64_t restart_delay_ns; /* grows while it keeps dying at once */
 
@@ -163,6 +165,9 @@ server_on_duty(const struct server *s)
 }
 
 /* --- launched servers (supervisor.c) ------------------------------------ */
+
+/* Once, before all else. */
+void supervisor_init(struct server *s);
 
 /* Start the configured program.  0 or a negative errno (logged). */
 int server_launch(struct server *s);

@@ -29,16 +29,11 @@
 #define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */
 #define RESTART_DELAY_MAX_NS (30 * NS_PER_S)
 
-static void on_kill(evutil_socket_t fd, short what, void *user);
-
 static void
 restart_later(struct server *s)
 {
-	struct timeval t = {s->restart_delay_ns / NS_PER_S,
-	    s->restart_delay_ns % NS_PER_S / NS_PER_US};
-
 	s->child = CHILD_WAITING;
-	proxy_arm(&s->restart_timer, &t);
+	timer_arm(&s->proxy->timers, &s->restart_timer, s->restart_delay_ns);
 }
 
 /* The second half of a restart that was asked for. */
@@ -54,12 +49,11 @@ child_again(struct server *s)
 }
 
 static void
-on_restart(evutil_socket_t fd, short what, void *user)
+on_restart(void *user, bool forced)
 {
 	struct server *s = user;
 
-	(void)fd;
-	(void)what;
+	(void)forced;
 	if (s->proxy->stopping)
 		return;
 	s->restarts++;
@@ -98,7 +92,7 @@ child_reap(struct server *s)
 		    "directory\"",
 		    s->config->name, s->config->argv[0], s->index);
 	event_del(&s->child_event);
-	event_del(&s->kill_timer);
+	timer_clear(&s->proxy->timers, &s->kill_timer);
 	close(s->pidfd);
 	s->pidfd = -1;
 	profiler_server_process(s->proxy->profiler, s->index, 0);
@@ -281,8 +275,6 @@ server_launch(struct server *s)
 	free(environment);
 	if (output >= 0)
 		close(output);
-	evtimer_assign(&s->kill_timer, p->base, on_kill, s);
-	evtimer_assign(&s->restart_timer, p->base, on_restart, s);
 	s->child = CHILD_RUNNING;
 	s->launched = instant_now();
 	if (pin)
@@ -299,7 +291,6 @@ fail:
 	free(environment);
 	if (output >= 0)
 		close(output);
-	evtimer_assign(&s->restart_timer, p->base, on_restart, s);
 	log_event(LOG_LEVEL_ERROR, "launch_failed",
 	    "server=%s error=\"%s\" advice=\"check servers[%u].launch\"",
 	    c->name, strerror(-err), s->index);
@@ -307,12 +298,11 @@ fail:
 }
 
 static void
-on_kill(evutil_socket_t fd, short what, void *user)
+on_kill(void *user, bool forced)
 {
 	struct server *s = user;
 
-	(void)fd;
-	(void)what;
+	(void)forced;
 	log_event(LOG_LEVEL_WARNING, "server_killed",
 	    "server=%s pid=%d why=\"it did not end within "
 	    "launch.stop_timeout\"",
@@ -321,14 +311,17 @@ on_kill(evutil_socket_t fd, short what, void *user)
 }
 
 void
+supervisor_init(struct server *s)
+{
+	timer_init(&s->kill_timer, on_kill, s);
+	timer_init(&s->restart_timer, on_restart, s);
+}
+
+void
 server_stop(struct server *s)
 {
-	int64_t patience_ns = s->config->stop_timeout_ns;
-	struct timeval t = {
-	    patience_ns / NS_PER_S, patience_ns % NS_PER_S / NS_PER_US};
-
 	if (s->child == CHILD_WAITING) {
-		event_del(&s->restart_timer);
+		timer_clear(&s->proxy->timers, &s->restart_timer);
 		s->child = CHILD_NONE;
 		if (s->duty == DUTY_ENDS)
 			child_again(s);
@@ -338,7 +331,8 @@ server_stop(struct server *s)
 		return;
 	s->child = CHILD_STOPPING;
 	kill(s->pid, SIGTERM);
-	proxy_arm(&s->kill_timer, &t);
+	timer_arm(
+	    &s->proxy->timers, &s->kill_timer, s->config->stop_timeout_ns);
 }
 
 void

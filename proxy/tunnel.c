@@ -55,7 +55,7 @@ tunnel_begin(struct attempt *a)
 	r->body_whole = c->ended;
 	p->metrics.tunnels++;
 	p->tunnels++;
-	event_del(&r->deadline_timer);
+	timer_clear(&p->timers, &r->deadline_timer);
 	c->state = CLIENT_TUNNEL;
 	client_arm(c, p->config->proxy.tunnel_timeout_ns);
 	if (a->link != NULL)

@@ -24,7 +24,7 @@
 
 static void on_uplink_readable(evutil_socket_t fd, short what, void *user);
 static void on_uplink_writable(evutil_socket_t fd, short what, void *user);
-static void on_uplink_timer(evutil_socket_t fd, short what, void *user);
+static void on_uplink_timer(void *user, bool forced);
 
 static struct uplink_list *
 list_of(struct server *s, enum uplink_state state, unsigned **count)
@@ -79,7 +79,7 @@ watch(struct uplink *u, struct event *e)
 	if (event_add(e, NULL) == 0)
 		return true;
 	u->proxy->metrics.events_failed++;
-	event_active(&u->timer, EV_READ, 1);
+	timer_force(&u->proxy->timers, &u->timer);
 	return false;
 }
 
@@ -136,7 +136,7 @@ uplink_discard(struct uplink *u)
 	uplink_leave(u);
 	uplink_want_read(u, false);
 	uplink_want_write(u, false);
-	event_del(&u->timer);
+	timer_clear(&u->proxy->timers, &u->timer);
 	close(u->fd);
 	u->fd = -1;
 	u->open = false;
@@ -194,7 +194,7 @@ uplink_pool_fini(struct server *server)
 static void
 uplink_arm(struct uplink *u, int64_t timeout_ns)
 {
-	proxy_arm(&u->timer, proxy_timeout(u->proxy, timeout_ns));
+	timer_arm(&u->proxy->timers, &u->timer, timeout_ns);
 }
 
 /* Back to the idle ones, or closed. */
@@ -300,7 +300,7 @@ uplink_open(struct uplink *u)
 	    on_uplink_readable, u);
 	event_assign(&u->writable, u->proxy->base, u->fd, EV_WRITE | EV_PERSIST,
 	    on_uplink_writable, u);
-	evtimer_assign(&u->timer, u->proxy->base, on_uplink_timer, u);
+	timer_init(&u->timer, on_uplink_timer, u);
 	uplink_enter(u, UPLINK_CONNECTING);
 	uplink_want_write(u, true);
 	uplink_arm(u, u->proxy->config->proxy.connect_timeout_ns);
@@ -316,7 +316,7 @@ uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
 
 	if (u != NULL) {
 		uplink_move(u, UPLINK_BUSY);
-		event_del(&u->timer);
+		timer_clear(&u->proxy->timers, &u->timer);
 		server->reuses++;
 	} else {
 		u = TAILQ_FIRST(&server->unused);
@@ -431,7 +431,7 @@ on_uplink_writable(evutil_socket_t fd, short what, void *user)
 			uplink_over(u, UPLINK_REFUSED, "refused");
 			return;
 		}
-		event_del(&u->timer);
+		timer_clear(&u->proxy->timers, &u->timer);
 		distribution_record(&u->server->connect_length,
 		    instant_since(instant_now(), u->opened));
 		uplink_move(u, UPLINK_BUSY);
@@ -447,11 +447,10 @@ on_uplink_writable(evutil_socket_t fd, short what, void *user)
 }
 
 static void
-on_uplink_timer(evutil_socket_t fd, short what, void *user)
+on_uplink_timer(void *user, bool forced)
 {
 	struct uplink *u = user;
 
-	(void)fd;
 	switch (u->state) {
 	case UPLINK_CONNECTING:
 		uplink_over(u, UPLINK_REFUSED, "connect_timeout");
@@ -463,10 +462,10 @@ on_uplink_timer(evutil_socket_t fd, short what, void *user)
 		uplink_close(u);
 		break;
 	case UPLINK_BUSY:
-		if (what & EV_TIMEOUT)
-			uplink_over(u, UPLINK_TIMEOUT, "no_answer");
-		else /* see watch() */
+		if (forced) /* see watch() */
 			exchange_lost(u, false, "no_event");
+		else
+			uplink_over(u, UPLINK_TIMEOUT, "no_answer");
 		break;
 	}
 }

@@ -27,6 +27,7 @@
 #include "proxy/buffer.h"
 #include "proxy/http.h"
 #include "proxy/outgoing.h"
+#include "proxy/timer.h"
 
 struct comparison;
 struct proxy;
@@ -96,7 +97,8 @@ struct uplink {
 	uint64_t cookie;       /* of the socket, 0: none */
 	struct instant opened;
 	enum uplink_state state;
-	struct event readable, writable, timer;
+	struct event readable, writable;
+	struct timer timer;
 	bool reading, writing; /* events registered */
 	bool open;
 	unsigned exchanges; /* begun on this connection */

@@ -21,6 +21,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -199,6 +200,8 @@ FAULT_CALL(recv, READ, ECONNRESET, ssize_t, -1,
 
 FAULT_CALL(eventfd, EVENT, EMFILE, int, -1,
     (unsigned n, int flags), (n, flags))
+FAULT_CALL(timerfd_create, EVENT, EMFILE, int, -1,
+    (int clock, int flags), (clock, flags))
 FAULT_CALL(socketpair, EVENT, EMFILE, int, -1,
     (int family, int type, int protocol, int fd[2]),
     (family, type, protocol, fd))

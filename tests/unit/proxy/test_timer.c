@@ -1,0 +1,315 @@
+/* Goal: each timer rings once, when it is due and not before, whatever else
+ * is set, cleared and rung meanwhile; the kernel wakes the loop for the
+ * earliest. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <event2/event.h>
+#include <string.h>
+#include <sys/timerfd.h>
+
+#include "proxy/timer.h"
+
+#define EACH 64
+
+static struct event_base *base;
+static struct timers timers;
+static struct timer timer[EACH];
+static char rung[4 * EACH]; /* 'a' + number, in capitals if forced */
+static unsigned rings;
+static struct instant now;
+
+/* What a ring does, once. */
+static void (*consequence)(unsigned who);
+
+static void
+ring(void *user, bool forced)
+{
+	const struct timer *t = user;
+	unsigned who = (unsigned)(t - timer);
+
+	assert_true(rings < sizeof(rung) - 1);
+	assert_false(timer_is_set(t));
+	rung[rings++] = (char)((forced ? 'A' : 'a') + who % 26);
+	if (consequence != NULL)
+		consequence(who);
+}
+
+static int
+begin(void **state)
+{
+	(void)state;
+	base = event_base_new();
+	assert_non_null(base);
+	assert_int_equal(timers_init(&timers, base), 0);
+	for (unsigned i = 0; i < EACH; i++)
+		timer_init(&timer[i], ring, &timer[i]);
+	memset(rung, 0, sizeof(rung));
+	rings = 0;
+	consequence = NULL;
+	now = instant_now();
+	return 0;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	timers_fini(&timers);
+	event_base_free(base);
+	return 0;
+}
+
+static void
+set(unsigned who, int64_t after_ms)
+{
+	timer_set(&timers, &timer[who], now, after_ms * NS_PER_MS);
+}
+
+/* What rings in the next so many ms. */
+static const char *
+pass(int64_t ms)
+{
+	now = instant_plus(now, ms * NS_PER_MS);
+	memset(rung, 0, sizeof(rung));
+	rings = 0;
+	timers_ring(&timers, now);
+	return rung;
+}
+
+static void
+test_when_due(void **state)
+{
+	(void)state;
+	set(0, 10);
+	set(1, 5);
+	set(2, 10);
+	timer_set_odd(&timers, &timer[3], now, 7 * NS_PER_MS);
+	timer_set_odd(&timers, &timer[4], now, 6 * NS_PER_MS);
+	assert_string_equal(pass(4), "");
+	assert_string_equal(pass(1), "b");
+	assert_string_equal(pass(0), "");
+	assert_string_equal(pass(2), "ed");
+	set(1, 10);
+	assert_string_equal(pass(3), "ac");
+	assert_string_equal(pass(6), "");
+	assert_string_equal(pass(1), "b");
+	assert_string_equal(pass(1000), "");
+	assert_false(instant_is_set(timers_next(&timers)));
+}
+
+static void
+test_set_again_and_cleared(void **state)
+{
+	(void)state;
+	set(0, 10);
+	set(0, 20);
+	set(1, 10);
+	set(2, 10);
+	assert_true(timer_is_set(&timer[1]));
+	timer_clear(&timers, &timer[1]);
+	timer_clear(&timers, &timer[1]);
+	assert_false(timer_is_set(&timer[1]));
+	assert_string_equal(pass(10), "c");
+	assert_string_equal(pass(9), "");
+	assert_string_equal(pass(1), "a");
+}
+
+/* A little old: rings in order all the same. */
+static void
+test_old_now(void **state)
+{
+	struct instant before = now;
+
+	(void)state;
+	now = instant_plus(now, 3 * NS_PER_MS);
+	set(0, 10);
+	timer_set(&timers, &timer[1], before, 10 * NS_PER_MS);
+	assert_string_equal(pass(6), "");
+	assert_string_equal(pass(1), "b");
+	assert_string_equal(pass(3), "a");
+}
+
+static void
+clear_next(unsigned who)
+{
+	consequence = NULL;
+	timer_clear(&timers, &timer[who + 1]);
+	set(who, 5);	 /* itself again */
+	set(who + 3, 0); /* due at once: with those that are */
+}
+
+static void
+test_changed_while_ringing(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		set(i, 5);
+	consequence = clear_next;
+	assert_string_equal(pass(5), "acd");
+	assert_string_equal(pass(5), "a");
+	assert_string_equal(pass(1000), "");
+}
+
+static void
+test_forced(void **state)
+{
+	(void)state;
+	set(0, 5);
+	timer_force(&timers, &timer[0]);
+	set(0, 1000); /* does not undo it */
+	set(1, 0);
+	timer_force(&timers, &timer[2]);
+	timer_clear(&timers, &timer[2]);
+	assert_string_equal(pass(0), "Ab");
+	set(0, 1000); /* it is over */
+	assert_string_equal(pass(999), "");
+	assert_string_equal(pass(1), "a");
+}
+
+/* More durations than lists; lists that were left are used again. */
+static void
+test_many_durations(void **state)
+{
+	char expected[EACH + 1] = "";
+
+	(void)state;
+	for (int turn = 0; turn < 3; turn++) {
+		for (unsigned i = 0; i < EACH; i++)
+			set(EACH - 1 - i, 10 + (int64_t)(EACH - 1 - i));
+		assert_string_equal(pass(9), "");
+		for (unsigned i = 0; i < EACH; i++) {
+			expected[0] = (char)('a' + i % 26);
+			expected[1] = '\0';
+			assert_string_equal(pass(1), expected);
+		}
+	}
+}
+
+/* Against a naive one: an array of instants. */
+static void
+test_against_the_definition(void **state)
+{
+	int64_t due_ms[EACH], at_ms = 0;
+	uint32_t dice = 1;
+
+	(void)state;
+	memset(due_ms, -1, sizeof(due_ms));
+	for (unsigned step = 0; step < 20000; step++) {
+		unsigned who;
+		char expected[26] = {0};
+
+		dice = dice * 1664525 + 1013904223;
+		who = dice >> 26;
+		switch (dice >> 8 & 3) {
+		case 0:
+			timer_clear(&timers, &timer[who]);
+			due_ms[who] = -1;
+			continue;
+		case 1:
+			set(who, dice >> 10 & 63);
+			due_ms[who] = at_ms + (dice >> 10 & 63);
+			continue;
+		case 2:
+			timer_set_odd(&timers, &timer[who], now,
+			    (dice >> 10 & 255) * NS_PER_MS);
+			due_ms[who] = at_ms + (dice >> 10 & 255);
+			continue;
+		default:
+			break;
+		}
+		at_ms += dice >> 10 & 7;
+		pass(dice >> 10 & 7);
+		for (unsigned i = 0; i < rings; i++)
+			expected[rung[i] - 'a']++;
+		for (unsigned i = 0; i < EACH; i++) {
+			assert_int_equal(
+			    timer_is_set(&timer[i]), due_ms[i] > at_ms);
+			if (due_ms[i] < 0 || due_ms[i] > at_ms)
+				continue;
+			due_ms[i] = -1;
+			expected[i % 26]--;
+		}
+		for (unsigned i = 0; i < 26; i++)
+			assert_int_equal(expected[i], 0);
+	}
+}
+
+static int64_t
+told_ns(void)
+{
+	struct itimerspec left;
+
+	assert_int_equal(timerfd_gettime(timers.fd, &left), 0);
+	return left.it_value.tv_sec * NS_PER_S + left.it_value.tv_nsec;
+}
+
+/* The kernel hears of an earlier one only. */
+static void
+test_told(void **state)
+{
+	(void)state;
+	assert_int_equal(told_ns(), 0);
+	set(0, 100000);
+	assert_in_range(told_ns(), 90 * NS_PER_S, 100 * NS_PER_S);
+	set(1, 50000);
+	assert_in_range(told_ns(), 40 * NS_PER_S, 50 * NS_PER_S);
+	set(2, 200000);
+	timer_clear(&timers, &timer[1]);
+	assert_in_range(told_ns(), 40 * NS_PER_S, 50 * NS_PER_S);
+	assert_string_equal(pass(60000), ""); /* for nothing, and once */
+	assert_in_range(told_ns(), 90 * NS_PER_S, 100 * NS_PER_S);
+}
+
+static void
+test_the_loop_is_woken(void **state)
+{
+	struct instant began = instant_now();
+
+	(void)state;
+	timer_arm(&timers, &timer[0], 2 * NS_PER_MS);
+	timer_arm(&timers, &timer[1], 60 * NS_PER_S);
+	for (int i = 0; i < 2; i++) { /* and it is told again each time */
+		while (rings == 0) {
+			assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+			timers_turn(&timers);
+		}
+		assert_true(
+		    instant_since(instant_now(), began) >= 2 * NS_PER_MS);
+		assert_string_equal(rung, "a");
+		rings = 0;
+		memset(rung, 0, sizeof(rung));
+		began = instant_now();
+		timer_arm(&timers, &timer[0], 2 * NS_PER_MS);
+	}
+	timer_force(&timers, &timer[1]);
+	timer_clear(&timers, &timer[0]);
+	while (rings == 0) {
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+		timers_turn(&timers);
+	}
+	assert_string_equal(rung, "B");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_when_due),
+	    TEST(test_set_again_and_cleared),
+	    TEST(test_old_now),
+	    TEST(test_changed_while_ringing),
+	    TEST(test_forced),
+	    TEST(test_many_durations),
+	    TEST(test_against_the_definition),
+	    TEST(test_told),
+	    TEST(test_the_loop_is_woken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
