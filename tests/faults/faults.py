@@ -66,7 +66,6 @@ def options():
 
 PARTS = ("sweep", "warm", "cold", "storm")
 
-
 # Not ours to repair, and what it would need.
 KNOWN = {
     ("event", "be_socket_enable"): "libevent's HTTP server does not notice "
@@ -88,8 +87,7 @@ UNREACHED = {}
 
 # Where tailor was wrong once: always tried, and first.
 FOUND = {"wake", "ring_take_slow", "watch", "listener_watch",
-         "admin_accept", "proxy_arm",
-         "text_reserve",
+         "admin_accept", "text_reserve",
          "evhttp_request_new", "evbuffer_readln", "evhttp_connection_new",
          "evhttp_connection_base_bufferevent_new"}
 
