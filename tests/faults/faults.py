@@ -106,14 +106,16 @@ class Campaign:
         self.random = random.Random(given.seed)
         self.failed = {}  # key -> (kind, what, addresses), failed once
         self.known = {}   # key -> (kind, what, addresses)
+        self.calls = {}   # key -> how many in one process
         self.wrongs = []
         self.skipped = {}  # function of KNOWN -> [why, keys]
         self.deadline = None
 
     # --- bookkeeping ------------------------------------------------------
     def note(self, page, scene):
-        for key, (kind, _, failed, what, at) in page.paths().items():
+        for key, (kind, calls, failed, what, at) in page.paths().items():
             self.known[key] = (kind, what, at)
+            self.calls[key] = max(calls, self.calls.get(key, 0))
             self.scene_of.setdefault(key, scene)
             if failed:
                 self.failed[key] = (kind, what, at)
@@ -123,7 +125,9 @@ class Campaign:
         self.rig.symbols.look_up(
             {at for key in keys for at in self.known[key][2]})
         done = {self.class_of(k) for k in self.failed}
-        found = {self.class_of(k): k for k in keys
+        # Of a class the path that is taken most: others may not come again.
+        found = {self.class_of(k): k
+                 for k in sorted(keys, key=self.calls.__getitem__)
                  if self.known[k][0] in self.given.kinds
                  and any(re.search(self.given.only, f) for f
                          in self.rig.symbols.frames(self.known[k][2]))
