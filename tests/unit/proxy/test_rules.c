@@ -109,6 +109,11 @@ test_memory(void **state)
 	struct rules rules;
 
 	(void)state;
+	if (before == 0) {
+		print_message("skipped, because a sanitizer's allocator does "
+			      "not say what is in use\n");
+		skip();
+	}
 	assert_int_equal(rules_init(&rules, &c), 0);
 	target.at = text;
 	for (int i = 0; i < 60; i++) {
@@ -120,8 +125,6 @@ test_memory(void **state)
 		if (in_use() - before > most)
 			most = in_use() - before;
 	}
-	if (in_use() == 0)
-		skip(); /* of a sanitizer: the other builds run this */
 	assert_true(most > 1000000); /* it does remember */
 	assert_true(most < (RULE_FED_MAX + 1000) * 4096);
 	rules_fini(&rules);
