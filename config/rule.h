@@ -9,8 +9,8 @@
 #ifndef TAILOR_CONFIG_RULE_H
 #define TAILOR_CONFIG_RULE_H
 
-/* Why not, or NULL if it is one; static text.  Compiles it: at most 20
- * MB and milliseconds. */
+/* Why not, or NULL if it is one; static text.  Compiles it: at most 20 MB and
+ * as many milliseconds. */
 const char *rule_judge(const char *rule);
 
 #endif

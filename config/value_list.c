@@ -7,7 +7,6 @@
  */
 #include "config/value.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

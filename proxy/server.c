@@ -304,7 +304,7 @@ server_warm(struct server *s)
 	wait = instant_since(next, now);
 	if (wait < NS_PER_MS || due > 0)
 		wait = due > 0 ? WARMUP_IDLE_NS : NS_PER_MS;
-	/* Rounded up to whole milliseconds: few distinct common timeouts. */
+	/* Rounded up to whole milliseconds: few distinct durations. */
 	wait = (wait + NS_PER_MS - 1) / NS_PER_MS * NS_PER_MS;
 	if (wait > WARMUP_IDLE_NS)
 		wait = WARMUP_IDLE_NS;

@@ -71,7 +71,7 @@ void timer_set_odd(
 /* The same from now.  Of a second or more up to a tick less. */
 void timer_arm(struct timers *ts, struct timer *t, int64_t after_ns);
 
-/* Ring at the end of this turn, told that it was forced, whatever is set
+/* Ring as soon as this turn is over, told that it was forced, whatever is set
  * until then; only clearing undoes it. */
 void timer_force(struct timers *ts, struct timer *t);
 
