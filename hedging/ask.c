@@ -27,7 +27,7 @@ refusal_final(const struct race *r, const struct hedge_view *view)
 		return HEDGE_REFUSED_CLIENT_GONE;
 	if (r->winner >= 0) /* E4 */
 		return HEDGE_REFUSED_COMMITTED;
-	if (r->started >= RACE_ATTEMPTS) /* E5 */
+	if (r->started >= RACE_ATTEMPTS || r->writes >= RACE_WRITES) /* E5 */
 		return HEDGE_REFUSED_ATTEMPTS;
 	return HEDGE_REFUSED_NONE;
 }
@@ -47,6 +47,12 @@ refusal_repeat(const struct hedge_view *view)
 	if (!view->body_kept)
 		return HEDGE_REFUSED_BODY_SIZE;
 	return HEDGE_REFUSED_NONE;
+}
+
+unsigned
+policy_writes_max(const struct hedge_view *view)
+{
+	return view->method_allowed && view->body_kept ? RACE_WRITES : 1;
 }
 
 /* E6: whether the other server has the time to answer. */
@@ -245,7 +251,7 @@ hedging_idle(const struct hedging *h, const struct race *race)
 
 int
 policy_failover(const struct hedging *h, const struct race *r,
-    const struct hedge_view *view, bool written, struct instant now)
+    const struct hedge_view *view, struct instant now)
 {
 	unsigned target;
 
@@ -253,7 +259,7 @@ policy_failover(const struct hedging *h, const struct race *r,
 		return HEDGING_UNAVAILABLE;
 	target = policy_other((unsigned)r->attempt[r->started - 1].server);
 	/* No byte was written: no server knows of it, any request may go. */
-	if (written &&
+	if (r->writes > 0 &&
 	    (refusal_repeat(view) != HEDGE_REFUSED_NONE ||
 		refusal_deadline(h, view, target, now) != HEDGE_REFUSED_NONE))
 		return HEDGING_UNAVAILABLE;

@@ -37,6 +37,8 @@ hedge_trigger_name(enum hedge_trigger trigger)
 		return "safepoint";
 	case HEDGE_EXIT:
 		return "exit";
+	case HEDGE_UNRESPONSIVE:
+		return "unresponsive";
 	case HEDGE_TIMER:
 		return "timer";
 	case HEDGE_FAILURE:
@@ -155,6 +157,19 @@ hedging_choose(const struct hedging *h, struct instant now)
 	return (int)h->active;
 }
 
+int
+hedging_overflow(const struct hedging *h, struct instant now)
+{
+	unsigned other = policy_other(h->active);
+
+	if (!policy_acts(h) ||
+	    policy_target(h, other, SERVER_READY, now) != HEDGE_REFUSED_NONE ||
+	    policy_load(&h->server[other]) >=
+		h->limits.connections_max[other] / 2)
+		return HEDGING_UNAVAILABLE;
+	return (int)other;
+}
+
 bool
 hedging_hedge_turn(const struct hedging *h, unsigned server)
 {
@@ -169,6 +184,7 @@ policy_is_hedge(enum hedge_trigger trigger)
 	case HEDGE_GC:
 	case HEDGE_SAFEPOINT:
 	case HEDGE_EXIT:
+	case HEDGE_UNRESPONSIVE:
 	case HEDGE_TIMER:
 		return true;
 	case HEDGE_FIRST:

@@ -39,12 +39,13 @@ const char *server_state_name(enum server_state state);
 
 /* Why a further attempt was started. */
 enum hedge_trigger {
-	HEDGE_FIRST,	 /* not a hedge: the request's first attempt */
-	HEDGE_GC,	 /* the active collects garbage */
-	HEDGE_SAFEPOINT, /* the active is stopped at a safepoint */
-	HEDGE_EXIT,	 /* the active's process is gone */
-	HEDGE_TIMER,	 /* no signal, but late (T6) */
-	HEDGE_FAILURE,	 /* the attempt failed before it answered (T7) */
+	HEDGE_FIRST,	    /* not a hedge: the request's first attempt */
+	HEDGE_GC,	    /* the active collects garbage */
+	HEDGE_SAFEPOINT,    /* the active is stopped at a safepoint */
+	HEDGE_EXIT,	    /* the active's process is gone */
+	HEDGE_UNRESPONSIVE, /* the active sends nothing (silence.c) */
+	HEDGE_TIMER,	    /* no signal, but late (T6) */
+	HEDGE_FAILURE,	    /* the attempt failed before it answered (T7) */
 	HEDGE_TRIGGER_COUNT
 };
 /* "gc", "first", ... */
@@ -94,6 +95,7 @@ struct hedging_limits {
 	/* In flight per server: attempts, losers being drained and warm-up
 	 * requests together, for each of them holds a connection. */
 	unsigned connections_max[HEDGING_SERVERS];
+	unsigned aside_max; /* per server: attempts that hold no slot */
 	unsigned hedge_inflight_max; /* B1, per server */
 	double budget_ratio;   /* B2: tokens earned per finished request */
 	unsigned budget_burst; /* B2: capacity, starts full */
@@ -140,6 +142,7 @@ enum attempt_state {
 };
 
 #define RACE_ATTEMPTS 2
+#define RACE_WRITES 2 /* of a request, on whatever connections and servers */
 
 struct race_attempt {
 	enum attempt_state state;
@@ -147,11 +150,13 @@ struct race_attempt {
 	enum hedge_trigger trigger;
 	int status; /* of its head, 0: none yet */
 	bool ended; /* race_ended was called */
+	bool aside; /* holds no slot: see race_aside */
 };
 
 struct race {
 	struct race_attempt attempt[RACE_ATTEMPTS];
 	unsigned started; /* attempts so far, 0 .. RACE_ATTEMPTS */
+	unsigned writes;  /* done, or possible by a running attempt */
 	int winner;	  /* index, -1: not committed */
 };
 
@@ -165,7 +170,8 @@ struct hedging_server {
 	double breaker_tokens;	       /* B4 */
 	unsigned inflight;	       /* attempts that may win or have won */
 	unsigned hedges;	       /* of those, hedges */
-	unsigned draining;	       /* losers still being read */
+	unsigned aside;	   /* attempts that hold no slot (race_aside) */
+	unsigned draining; /* losers still being read */
 	unsigned warmup_sent, warmup_done, warmup_failed, warmup_inflight;
 	struct instant warmup_since;
 	/* Of the latest 128 hazard-free answers; 0: none yet. */
@@ -258,6 +264,25 @@ unsigned hedging_switch(struct hedging *h, struct instant now);
 #define HEDGING_FULL (-2)
 int hedging_choose(const struct hedging *h, struct instant now);
 
+/*
+ * hedging_overflow(h, now):
+ * Where a request may go that has waited long for a slot of the active server:
+ * the standby, if it could be swapped to and is less than half full (the rest
+ * is for hedges); else HEDGING_UNAVAILABLE.
+ */
+int hedging_overflow(const struct hedging *h, struct instant now);
+
+/*
+ * hedging_probe_wanted(h, server), hedging_probed(h, server, ok, now):
+ * Whether only a response to a request of Tailor's own could show that a server
+ * is well again: it gets no requests and its breaker is open (B4), or it is
+ * UNRESPONSIVE.  Each such response closes the breaker by a token.  Returns
+ * consequences.
+ */
+bool hedging_probe_wanted(const struct hedging *h, unsigned server);
+unsigned
+hedging_probed(struct hedging *h, unsigned server, bool ok, struct instant now);
+
 /* B1: a slot of this server is free; new requests are queued and hedges were
  * refused for INFLIGHT_LIMIT.  True: offer it to a hedge first. */
 bool hedging_hedge_turn(const struct hedging *h, unsigned server);
@@ -324,8 +349,27 @@ enum race_step {
 	RACE_QUEUE,	/* as RACE_TRY, but *server is full: wait in the queue
 			 * until hedging_choose names a server, start there */
 	RACE_SEND_HELD, /* commit attempt *held: the best answer there is */
-	RACE_GIVE_UP,	/* no answer will come: 502, or 503 if never sent */
+	RACE_RESTART,	/* no server has seen any of it, and none can take it
+			 * now: it waits in the queue like a new request */
+	RACE_GIVE_UP,	/* no answer will come: 502 */
 };
+
+/*
+ * race_rewrite(r, view):
+ * A kept connection was lost before any byte of a response.  May the attempt
+ * write its request again, on a new connection?  True counts that write:
+ * RACE_WRITES in all for what may be repeated, one for anything else.
+ */
+bool race_rewrite(struct race *r, const struct hedge_view *view);
+
+/*
+ * race_aside(h, r, attempt):
+ * The attempt waits rather than works: a tunnel, an event stream, a response
+ * that is long in coming.  It gives its slot (connections_max) back and counts
+ * in server[].aside until it ends.  False if aside_max is reached, or the
+ * attempt is not in flight or aside already; nothing has changed then.
+ */
+bool race_aside(struct hedging *h, struct race *r, int attempt);
 
 /* A response head arrived for an attempt.  An informational one (1xx but
  * 101) changes nothing: RACE_WAIT. */
@@ -361,7 +405,9 @@ enum attempt_end {
  * Returns the next step for the request: after a winner or a loser always
  * RACE_WAIT; after a failure of the last running attempt RACE_TRY or
  * RACE_QUEUE (with *server; only if the request may be sent again: T7),
- * RACE_SEND_HELD (with the attempt in *server) or RACE_GIVE_UP.  An
+ * RACE_SEND_HELD (with the attempt in *server), RACE_RESTART (the race is
+ * as after race_init) or RACE_GIVE_UP.  The first attempt, ended UNSENT while
+ * it is the only one, never happened: RACE_RESTART.  An
  * acceptable response that is complete but not committed yet is also
  * RACE_SEND_HELD, at once.  *server is -1 for the other steps.
  */

@@ -14,6 +14,7 @@
 #define BREAKER_CLOSED_ABOVE 5.0	/* B4: hedging is off at or below */
 #define BREAKER_SUCCESS 0.1		/* B4: earned per good answer */
 #define BREAKER_RECOVERY_PER_S 0.1	/* B4: earned by waiting */
+#define BREAKER_PROBED 1.0		/* B4: earned by an answered probe */
 #define PUSHBACK_MAX_NS (60 * NS_PER_S) /* B5 */
 #define HAZARD_MAX_NS (60 * NS_PER_S)	/* an end was lost: stop believing */
 #define SETTLE_MIN_NS NS_PER_MS		/* L8: 2 * p99, but at least this */
@@ -96,7 +97,10 @@ void policy_breaker_failure(struct hedging_server *s);
 /* T7: where a request may be tried after its last attempt failed; a server,
  * HEDGING_FULL or HEDGING_UNAVAILABLE. */
 int policy_failover(const struct hedging *h, const struct race *r,
-    const struct hedge_view *view, bool written, struct instant now);
+    const struct hedge_view *view, struct instant now);
+
+/* How often a request may be written in all: RACE_WRITES, or once. */
+unsigned policy_writes_max(const struct hedge_view *view);
 
 /* The (first) attempt that still runs, or NULL. */
 const struct race_attempt *policy_running(const struct race *r);

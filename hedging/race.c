@@ -37,6 +37,7 @@ race_start(struct hedging *h, struct race *r, unsigned server,
 	*a = (struct race_attempt){.state = ATTEMPT_RUNNING,
 	    .server = (int)server,
 	    .trigger = trigger};
+	r->writes++;
 	s->inflight++;
 	s->hedged_last = policy_is_hedge(trigger);
 	if (policy_is_hedge(trigger)) {
@@ -46,18 +47,55 @@ race_start(struct hedging *h, struct race *r, unsigned server,
 	return (int)r->started++;
 }
 
+static struct race_attempt *
+attempt_at(struct race *r, int attempt)
+{
+	assert(attempt >= 0 && (unsigned)attempt < r->started);
+	return &r->attempt[attempt];
+}
+
 /* The attempt can no longer win, or has delivered. */
 static void
 flight_leave(struct hedging *h, const struct race_attempt *a)
 {
 	struct hedging_server *s = &h->server[a->server];
 
+	if (a->aside) {
+		assert(s->aside > 0);
+		s->aside--;
+		return;
+	}
 	assert(s->inflight > 0);
 	s->inflight--;
 	if (policy_is_hedge(a->trigger)) {
 		assert(s->hedges > 0);
 		s->hedges--;
 	}
+}
+
+bool
+race_aside(struct hedging *h, struct race *r, int attempt)
+{
+	struct race_attempt *a = attempt_at(r, attempt);
+	struct hedging_server *s = &h->server[a->server];
+
+	if (a->aside || a->ended ||
+	    (a->state != ATTEMPT_RUNNING && a->state != ATTEMPT_WON) ||
+	    s->aside >= h->limits.aside_max)
+		return false;
+	flight_leave(h, a);
+	a->aside = true;
+	s->aside++;
+	return true;
+}
+
+bool
+race_rewrite(struct race *r, const struct hedge_view *view)
+{
+	if (r->writes >= policy_writes_max(view))
+		return false;
+	r->writes++;
+	return true;
 }
 
 /* W2: how much an answer tells; a server's own error says more than that
@@ -88,13 +126,6 @@ held_best(const struct race *r)
 			best = (int)i;
 	}
 	return best;
-}
-
-static struct race_attempt *
-attempt_at(struct race *r, int attempt)
-{
-	assert(attempt >= 0 && (unsigned)attempt < r->started);
-	return &r->attempt[attempt];
 }
 
 enum race_step
@@ -167,7 +198,7 @@ race_abandon(struct hedging *h, struct race *r, struct instant now)
 /* What an ended attempt says about its server; also a loser's (W7). */
 static void
 attempt_judge(struct hedging *h, const struct race_attempt *a,
-    enum attempt_end end, int64_t latency_ns, struct instant now)
+    enum attempt_end end, int64_t latency_ns, bool written, struct instant now)
 {
 	struct hedging_server *s = &h->server[a->server];
 
@@ -180,8 +211,10 @@ attempt_judge(struct hedging *h, const struct race_attempt *a,
 		}
 		break;
 	case ATTEMPT_END_FAILED:
-		if (a->state == ATTEMPT_LOST)
-			return; /* we may have closed it ourselves */
+		/* We may have closed a loser ourselves, and a server that
+		 * was not reached has failed at nothing. */
+		if (a->state == ATTEMPT_LOST || !written)
+			return;
 		break;
 	case ATTEMPT_END_UNSENT:
 		if (!policy_is_hedge(a->trigger))
@@ -196,7 +229,7 @@ attempt_judge(struct hedging *h, const struct race_attempt *a,
 
 /* T3: a hedge dropped beside a running first attempt never happened. */
 static bool
-attempt_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
+hedge_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
 {
 	if (end != ATTEMPT_END_UNSENT || a != &r->attempt[1] ||
 	    !policy_is_hedge(a->trigger) ||
@@ -207,9 +240,20 @@ attempt_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
 	return true;
 }
 
+/* A first attempt moved elsewhere before a byte of it was written. */
+static bool
+first_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
+{
+	if (end != ATTEMPT_END_UNSENT || a != &r->attempt[0] ||
+	    r->started > 1 || r->writes > 0)
+		return false;
+	race_init(r);
+	return true;
+}
+
 /* No attempt runs any more: T7, or the best of what was kept back. */
 static enum race_step
-step_after_last(const struct hedging *h, const struct race *r, bool written,
+step_after_last(const struct hedging *h, struct race *r,
     const struct hedge_view *view, struct instant now, int *server)
 {
 	int held = held_best(r);
@@ -219,7 +263,12 @@ step_after_last(const struct hedging *h, const struct race *r, bool written,
 		*server = held;
 		return RACE_SEND_HELD;
 	}
-	target = policy_failover(h, r, view, written, now);
+	target = policy_failover(h, r, view, now);
+	if (target == HEDGING_UNAVAILABLE && r->writes == 0 &&
+	    !view->client_gone) {
+		race_init(r);
+		return RACE_RESTART;
+	}
 	if (target == HEDGING_UNAVAILABLE)
 		return RACE_GIVE_UP;
 	*server = target == HEDGING_FULL
@@ -238,16 +287,20 @@ race_ended(struct hedging *h, struct race *r, int attempt, enum attempt_end end,
 	assert(!a->ended && a->state != ATTEMPT_FAILED);
 	*server = -1;
 	a->ended = true;
-	attempt_judge(h, a, end, latency_ns, now);
+	attempt_judge(h, a, end, latency_ns, written, now);
 	if (a->state == ATTEMPT_LOST)
 		return RACE_WAIT;
+	assert(written || r->writes > 0);
+	r->writes -= !written;
 	if (a->state == ATTEMPT_WON) {
 		flight_leave(h, a);
 		return RACE_WAIT;
 	}
 	flight_leave(h, a);
-	if (attempt_undo(r, a, end))
+	if (hedge_undo(r, a, end))
 		return RACE_WAIT;
+	if (first_undo(r, a, end))
+		return RACE_RESTART;
 	if (end == ATTEMPT_END_COMPLETE && a->status != 0) {
 		a->state = ATTEMPT_HELD;
 		if (policy_acceptable(a->status)) { /* W1 */
@@ -259,5 +312,5 @@ race_ended(struct hedging *h, struct race *r, int attempt, enum attempt_end end,
 	}
 	if (policy_running(r) != NULL) /* W6 */
 		return RACE_WAIT;
-	return step_after_last(h, r, written, view, now, server);
+	return step_after_last(h, r, view, now, server);
 }

@@ -192,7 +192,9 @@ policy_hazards_expire(struct hedging *h, unsigned server, struct instant now)
 	uint32_t stale = 0;
 
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
-		if (k == HAZARD_EXIT || (s->hazards & policy_bit(k)) == 0)
+		/* The ends of these two are seen by the proxy itself. */
+		if (k == HAZARD_EXIT || k == HAZARD_UNRESPONSIVE ||
+		    (s->hazards & policy_bit(k)) == 0)
 			continue;
 		if (instant_since(now, s->kind_since[k]) >= HAZARD_MAX_NS)
 			stale |= policy_bit(k);
@@ -230,6 +232,33 @@ void
 policy_breaker_failure(struct hedging_server *s)
 {
 	s->breaker_tokens = s->breaker_tokens < 1 ? 0 : s->breaker_tokens - 1;
+}
+
+bool
+hedging_probe_wanted(const struct hedging *h, unsigned server)
+{
+	const struct hedging_server *s;
+
+	assert(server < HEDGING_SERVERS);
+	s = &h->server[server];
+	return s->state == SERVER_READY &&
+	       (s->breaker_tokens <= BREAKER_CLOSED_ABOVE ||
+		   (s->hazards & policy_bit(HAZARD_UNRESPONSIVE)) != 0);
+}
+
+unsigned
+hedging_probed(struct hedging *h, unsigned server, bool ok, struct instant now)
+{
+	struct hedging_server *s;
+
+	assert(server < HEDGING_SERVERS);
+	s = &h->server[server];
+	if (!ok || s->state != SERVER_READY)
+		return 0;
+	s->breaker_tokens += BREAKER_PROBED;
+	if (s->breaker_tokens > BREAKER_FULL)
+		s->breaker_tokens = BREAKER_FULL;
+	return policy_review(h, now) | policy_sweep(h, now);
 }
 
 void

@@ -37,6 +37,8 @@ hedging_hazard_trigger(const struct hedging *h, unsigned server)
 		return HEDGE_GC;
 	if ((hazards & policy_bit(HAZARD_SAFEPOINT)) != 0)
 		return HEDGE_SAFEPOINT;
+	if ((hazards & policy_bit(HAZARD_UNRESPONSIVE)) != 0)
+		return HEDGE_UNRESPONSIVE;
 	return HEDGE_FIRST;
 }
 

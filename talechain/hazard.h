@@ -15,7 +15,8 @@
 #define HAZARD_KINDS(X)                                                    \
 	X(GC, "gc")		  /* a stop-the-world collection */        \
 	X(SAFEPOINT, "safepoint") /* all threads stopped, for GC or not */ \
-	X(EXIT, "exit")		  /* the process is gone; ends with a new one */
+	X(EXIT, "exit") /* the process is gone; ends with a new one */     \
+	X(UNRESPONSIVE, "unresponsive") /* silent for longer than it ever is */
 
 enum hazard_kind {
 #define HAZARD_X(symbol, name) HAZARD_##symbol,

@@ -34,9 +34,10 @@ struct stage {
 
 static const struct hedging_limits limits_default = {
     .act = true,
-    .triggers = 7,
+    .triggers = 15,
     .servers = 2,
     .connections_max = {10, 10},
+    .aside_max = 100,
     .hedge_inflight_max = 10,
     .budget_ratio = 0.1,
     .budget_burst = 20,
@@ -173,6 +174,7 @@ step_set(struct stage *g)
 	    {"burst", &l->budget_burst},
 	    {"swap_rate", &l->swap_rate_max},
 	    {"ready_inflight", &l->ready_inflight},
+	    {"aside", &l->aside_max},
 	    {"warmup", &l->warmup_requests},
 	    {"concurrency", &l->warmup_concurrency},
 	    {"rate", &l->warmup_rate_per_s},
@@ -335,6 +337,45 @@ step_choose(struct stage *g)
 }
 
 static void
+step_overflow(struct stage *g)
+{
+	int server = hedging_overflow(&g->h, g->now);
+
+	if (server == HEDGING_UNAVAILABLE)
+		result_add(g, "no");
+	else
+		snprintf(g->result, sizeof(g->result), "%d", server);
+}
+
+static void
+step_probed(struct stage *g)
+{
+	unsigned server = (unsigned)number(g, 1);
+
+	if (!hedging_probe_wanted(&g->h, server))
+		result_add(g, "unwanted");
+	else
+		result_consequences(
+		    g, hedging_probed(&g->h, server,
+			   strcmp(word(g, 2), "silent") != 0, g->now));
+}
+
+static void
+step_aside(struct stage *g)
+{
+	result_add(g, race_aside(&g->h, race_named(g, 1), (int)number(g, 2))
+			  ? "yes"
+			  : "no");
+}
+
+static void
+step_rewrite(struct stage *g)
+{
+	result_add(
+	    g, race_rewrite(race_named(g, 1), view_named(g, 1)) ? "yes" : "no");
+}
+
+static void
 step_due(struct stage *g)
 {
 	struct instant since = instant_plus(g->now, -duration_ns(word(g, 2)));
@@ -420,6 +461,7 @@ result_step(struct stage *g, enum race_step step, int server)
 	    [RACE_TRY] = "try",
 	    [RACE_QUEUE] = "queue",
 	    [RACE_SEND_HELD] = "send",
+	    [RACE_RESTART] = "restart",
 	    [RACE_GIVE_UP] = "give up",
 	};
 
@@ -592,6 +634,7 @@ step_show(struct stage *g)
 	    {"swaps_refused", (double)h->swaps_refused},
 	    {"expired", (double)h->hazards_expired},
 	    {"inflight", s->inflight},
+	    {"aside", s->aside},
 	    {"hedges", s->hedges},
 	    {"draining", s->draining},
 	    {"hazards", s->hazards},
@@ -640,6 +683,10 @@ static const struct {
     {"drain", step_drain},
     {"drained", step_drained},
     {"choose", step_choose},
+    {"overflow", step_overflow},
+    {"probed", step_probed},
+    {"aside", step_aside},
+    {"rewrite", step_rewrite},
     {"due", step_due},
     {"start", step_start},
     {"view", step_view},

@@ -11,6 +11,9 @@
  *                        cold: without warm-up
  *   switch | tick | drain S | drained S    => consequences, as "swap,sweep"
  *   choose               => S, "S hedged" (at once), "full", "unavailable"
+ *   overflow             => S or "no"
+ *   probed S [silent]    => consequences, or "unwanted"
+ *   aside R I, rewrite R => yes|no
  *   due S AGO            => yes|no, a collection of S since then
  *   start R S TRIGGER    request R (a letter) begins an attempt on server S
  *   view R WORD..        what the proxy says of R; see script.c

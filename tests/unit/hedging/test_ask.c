@@ -234,6 +234,24 @@ static const struct scenario budgets[] = {
 	"head a 1 500 => discard; ended a 1 complete 5ms; ? breaker 1 => 9\n"
 	"start b 0; ended b 0 failed => try 1; start b 1 failure\n"
 	"ended b 1 failed => give up; ? breaker 1 => 8"},
+    {"B4 a server that was not reached has failed at nothing",
+	"ready; start a 0; begin 0 gc; hedge a gc\n"
+	"ended a 1 failed unwritten => wait; ? breaker 1 => 10"},
+    {"B4 an idle standby is probed until it is closed",
+	"set burst 99; ready; probed 1 => unwanted\n"
+	"start a 0; start a 1 gc; ended a 1 failed\n"
+	"start b 0; start b 1 gc; ended b 1 failed\n"
+	"start c 0; start c 1 gc; ended c 1 failed\n"
+	"start d 0; start d 1 gc; ended d 1 failed\n"
+	"start e 0; start e 1 gc; ended e 1 failed; ? breaker 1 => 5\n"
+	"begin 0 gc => nothing; probed 1 silent => nothing; ? breaker 1 => 5\n"
+	"probed 1 => swap,sweep; ? breaker 1 => 6; probed 1 => unwanted"},
+    {"a request that waited long may go to the standby, below its half",
+	"set conns1 4; ready; overflow => 1; start a 1; overflow => 1\n"
+	"start b 1; overflow => no"},
+    {"not to one that could not be swapped to",
+	"ready; begin 1 gc; overflow => no; end 1 gc; down 1; overflow => no"},
+    {"not when watching", "set act 0; ready; overflow => no"},
     {"B4 never below nothing",
 	"set burst 99; ready; start a 0; start a 1 gc; start b 0; start b 1 "
 	"gc\n"

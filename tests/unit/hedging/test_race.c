@@ -16,6 +16,44 @@ run(const struct scenario *s, size_t n)
 
 #define RUN(table) run(table, sizeof(table) / sizeof((table)[0]))
 
+/* E5: two writes in all, one of what may not be repeated. */
+static const struct scenario writes[] = {
+    {"a stale connection is one write, its second the last one",
+	"ready; start a 0; rewrite a => yes; rewrite a => no\n"
+	"begin 0 gc => swap,sweep; ask a gc => attempts\n"
+	"ended a 0 failed => give up"},
+    {"no failover either", "ready; start a 0; rewrite a => yes\n"
+			   "ended a 0 failed => give up"},
+    {"but for one that was not written",
+	"ready; start a 0; rewrite a => yes; ended a 0 failed unwritten => "
+	"try 1; start a 1 failure; rewrite a => no"},
+    {"what may not be repeated is written once",
+	"ready; start a 0; view a unsafe; rewrite a => no\n"
+	"ended a 0 failed => give up"},
+    {"a hedge takes the second write", "ready; start a 0; begin 0 gc\n"
+				       "hedge a gc => yes 1; rewrite a => no"},
+    {"a hedge dropped gives it back",
+	"ready; start a 0; begin 0 gc\n"
+	"hedge a gc => yes 1; ended a 1 unsent => wait; rewrite a => yes"},
+};
+
+/* Attempts that hold no slot. */
+static const struct scenario asides[] = {
+    {"it gives its slot back and keeps its place",
+	"set conns0 1; ready; start a 0; choose => full; aside a 0 => yes\n"
+	"choose => 0; ? inflight 0 => 0; ? aside 0 => 1; aside a 0 => no\n"
+	"head a 0 200; commit a 0 => yes; ended a 0 complete => wait\n"
+	"? aside 0 => 0"},
+    {"bounded", "set aside 1; ready; start a 0; start b 0\n"
+		"aside a 0 => yes; aside b 0 => no; ? inflight 0 => 1"},
+    {"a hedge's share too",
+	"ready; start a 0; begin 0 gc; hedge a gc\n"
+	"? hedges 1 => 1; aside a 1 => yes; ? hedges 1 => 0; ? aside 1 => 1\n"
+	"head a 0 200; commit a 0; ? aside 1 => 0"},
+    {"a client that leaves ends it", "ready; start a 0; aside a 0 => yes\n"
+				     "abandon a; ? aside 0 => 0"},
+};
+
 /* a runs on both servers. */
 #define RACING "ready; start a 0; begin 0 gc; hedge a gc\n"
 
@@ -118,10 +156,21 @@ static const struct scenario failures[] = {
     {"T7 a response cut before commit, unsafe (15)",
 	"ready; start a 0\n"
 	"view a unsafe; head a 0 200; ended a 0 failed => give up"},
-    {"T7 cancelled in the queue: another may do it",
-	"ready; start a 0; view a unsafe; ended a 0 unsent => try 1"},
-    {"T7 nobody to try", "ready; down 1; start a 0; ended a 0 failed unwritten "
-			 "=> give up"},
+    {"T7 no server to try, and none knows of it: it waits for one",
+	"ready; down 1; start a 0; view a unsafe\n"
+	"ended a 0 failed unwritten => restart; ? inflight 0 => 0\n"
+	"start a 0; ended a 0 failed => give up"},
+    {"T7 refused by both, it waits",
+	"ready; start a 0\n"
+	"ended a 0 failed unwritten => try 1; start a 1 failure\n"
+	"ended a 1 failed unwritten => restart"},
+    {"T7 refused by both, and its client has left",
+	"ready; start a 0\n"
+	"ended a 0 failed unwritten => try 1; start a 1 failure; view a gone\n"
+	"ended a 1 failed unwritten => give up"},
+    {"a first attempt moved before it was written never happened",
+	"ready; start a 0; ended a 0 unsent => restart; ? breaker 0 => 10\n"
+	"start a 1; head a 0 200 => collect"},
     {"T7 not to a server that warms up",
 	"ready; down 1; up 1; start a 0; ended a 0 failed => give up"},
     {"T7 to a stopped one: it will go on", "ready; begin 1 gc; start a 0\n"
@@ -194,6 +243,20 @@ static const struct scenario latencies[] = {
 };
 
 static void
+test_writes(void **state)
+{
+	(void)state;
+	RUN(writes);
+}
+
+static void
+test_asides(void **state)
+{
+	(void)state;
+	RUN(asides);
+}
+
+static void
 test_winners(void **state)
 {
 	(void)state;
@@ -225,6 +288,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_writes),
+	    cmocka_unit_test(test_asides),
 	    cmocka_unit_test(test_winners),
 	    cmocka_unit_test(test_failures),
 	    cmocka_unit_test(test_clients_that_leave),

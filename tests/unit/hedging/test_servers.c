@@ -83,6 +83,14 @@ static const struct scenario rows[] = {
 	"hedge a exit => yes 1"},
     {"down, ready: swap even if exits are no trigger",
 	"set triggers 1; ready; begin 0 exit => swap,sweep; choose => 1"},
+    {"silent: swap; only a response ends it",
+	"ready; start a 0\n"
+	"begin 0 unresponsive => swap,sweep; ask a unresponsive => yes 1\n"
+	"? trigger 0 => unresponsive; wait 99s; tick; ? hazards 0 => 8\n"
+	"begin 1 gc => nothing; end 1 gc => sweep\n"
+	"end 0 unresponsive => nothing; ? hazards 0 => 0"},
+    {"silent, and no trigger", "set triggers 7; ready\n"
+			       "begin 0 unresponsive => nothing; choose => 0"},
     {"down, hazard: swap, requests queue in its sockets",
 	"ready; start a 0; begin 1 gc; down 0 => swap,sweep; choose => 1\n"
 	"ask a exit => standby_not_ready; ended a 0 failed => try 1"},
@@ -167,7 +175,7 @@ static const struct scenario life[] = {
     {"a hazard begins when it happened, not when it was seen",
 	"ready; begin 1 gc 7ms; ? hazard_ms 1 => 7"},
     {"records out of range", "ready; begin 2 gc => nothing; begin 255 gc;"
-			     "begin 0 3 => nothing; begin 0 200 => nothing;"
+			     "begin 0 4 => nothing; begin 0 200 => nothing;"
 			     "? hazards 0 => 0; choose => 0"},
     {"an end that was lost is believed for a minute",
 	"ready; begin 1 gc; wait 59s; tick; ? hazards 1 => 1; wait 1s; tick\n"
@@ -208,7 +216,7 @@ static const struct scenario alone[] = {
     {"one server: nothing to choose",
 	"set servers 1; ready; start a 0; begin 0 gc => nothing\n"
 	"choose => 0; ask a gc => standby_not_ready\n"
-	"ended a 0 failed unwritten => give up; switch => nothing\n"
+	"ended a 0 failed unwritten => restart; switch => nothing\n"
 	"down 0; choose => unavailable; up 0 => nothing; choose => 0"},
     {"one server left by a reload",
 	"ready; switch => swap; set servers 1;"

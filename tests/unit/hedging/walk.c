@@ -163,6 +163,11 @@ request_next(
 		assert_int_equal(r->attempt[server].phase, WALK_OVER);
 		request_finish(w, r, WALK_FORWARDED);
 		return;
+	case RACE_RESTART:
+		assert_int_equal(r->writes, 0); /* no server knows of it */
+		r->queued = true;
+		r->next = HEDGE_FIRST;
+		return;
 	case RACE_GIVE_UP:
 		request_finish(w, r, WALK_LOCAL);
 		return;
@@ -242,6 +247,11 @@ attempt_progress(struct walk *w, struct walk_request *r, unsigned i)
 
 	if (!is_flying(a))
 		return;
+	if (chance(w, 10) && race_aside(&w->h, &r->race, (int)i)) {
+		assert_false(a->aside);
+		a->aside = true;
+		return;
+	}
 	if (chance(w, w->fails_one_in)) {
 		attempt_end(w, r, i, ATTEMPT_END_FAILED);
 		return;
@@ -250,10 +260,17 @@ attempt_progress(struct walk *w, struct walk_request *r, unsigned i)
 	case WALK_UNWRITTEN:
 		a->phase = WALK_WRITTEN;
 		a->began = w->now;
+		r->writes++;
 		r->written_mask |= 1u << a->server;
 		return;
 	case WALK_WRITTEN:
-		attempt_head(w, r, i);
+		/* a stale connection: once more, if it may be */
+		if (!chance(w, w->fails_one_in))
+			attempt_head(w, r, i);
+		else if (race_rewrite(&r->race, &r->view))
+			r->writes++;
+		else
+			attempt_end(w, r, i, ATTEMPT_END_FAILED);
 		return;
 	case WALK_HEAD:
 		if (!a->won && r->race.attempt[i].status < 500)
@@ -346,7 +363,9 @@ queues_serve(struct walk *w)
 		if (!r->queued || server == HEDGING_FULL)
 			continue;
 		r->queued = false;
-		if (server == HEDGING_UNAVAILABLE)
+		if (server == HEDGING_UNAVAILABLE && !chance(w, 20))
+			r->queued = true; /* one may return */
+		else if (server == HEDGING_UNAVAILABLE)
 			request_abandon(w, r, WALK_LOCAL);
 		else if (hedging_choose(&w->h, w->now) == server)
 			request_first(w, r, (unsigned)server);

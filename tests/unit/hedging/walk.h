@@ -26,6 +26,7 @@ struct walk_attempt {
 	unsigned server;
 	bool hedge; /* as we asked for it */
 	bool lost, won;
+	bool aside; /* holds no slot */
 	int status;
 	struct instant began;
 };
@@ -49,6 +50,7 @@ struct walk_request {
 	struct walk_attempt attempt[RACE_ATTEMPTS];
 	unsigned attempts;
 	unsigned written_mask;
+	unsigned writes;
 	unsigned commits;
 	bool answered, answered_well; /* some complete response came */
 	enum walk_outcome outcome;
