@@ -79,6 +79,7 @@ struct config_server {
 	char *libjvm; /* owned; "" = beside the java program */
 	enum config_loser loser;
 	unsigned connections_max;
+	unsigned streams_max;
 	char *health; /* owned; path of the health request, "" = connect only */
 	int64_t health_interval_ns; /* 0: off */
 	unsigned health_fall;
@@ -104,7 +105,8 @@ struct config {
 
 	struct {
 		enum config_mode mode;
-		bool trigger_gc, trigger_safepoint, trigger_exit;
+		bool trigger_gc, trigger_safepoint, trigger_exit,
+		    trigger_unresponsive;
 		unsigned allow_rules;
 		char *allow[CONFIG_RULES]; /* owned "METHOD regex-of-target" */
 		uint64_t body_max_bytes;
@@ -148,6 +150,7 @@ struct config {
 		unsigned inflight_max;
 		unsigned queue_max;
 		int64_t queue_timeout_ns;
+		int64_t server_wait_ns;
 		int64_t header_timeout_ns; /* whole request head */
 		int64_t body_timeout_ns;   /* between two reads of a body */
 		uint64_t body_rate_min;	   /* bytes/s after that; 0: any */

@@ -35,6 +35,7 @@ static const struct key_choice triggers[] = {
     {"gc", offsetof(struct config, hedging.trigger_gc)},
     {"safepoint", offsetof(struct config, hedging.trigger_safepoint)},
     {"exit", offsetof(struct config, hedging.trigger_exit)},
+    {"unresponsive", offsetof(struct config, hedging.trigger_unresponsive)},
     {NULL, 0},
 };
 static const struct key_choice losers[] = {
@@ -173,6 +174,12 @@ const struct config_key config_keys[] = {
 	.meaning = "Connections to the server, and so requests inside it, at "
 	"one time.  A few times its worker threads is enough: more only moves "
 	"the queue to where it cannot be seen."},
+{"servers[].streams_max", KEY_COUNT, PLACE(config_server, streams_max),
+	RANGE(0, 65535),
+	.fallback = "4096",
+	.meaning = "Connections to the server beside those, of requests that "
+	"wait rather than work: event streams, WebSockets, and requests older "
+	"than a second while others wait for a connection."},
 {"servers[].health", KEY_TARGET, PLACE(config_server, health),
 	.fallback = "",
 	.meaning = "Target of the GET that must be answered with 2xx before "
@@ -230,10 +237,13 @@ const struct config_key config_keys[] = {
 	.meaning = "act swaps and re-sends; watch only observes and records, "
 	"to see on a running service what Tailor would have done."},
 {"hedging.triggers", KEY_FLAGS, .choices = triggers,
-	.fallback = "gc,exit",
-	.meaning = "What counts as a hazard: a garbage collection, any "
-	"safepoint, the end of the process.  Other safepoints are mostly too "
-	"short to be worth a second copy."},
+	.fallback = "gc,exit,unresponsive",
+	.meaning = "What counts as a hazard: a garbage collection; any "
+	"safepoint; the end of the process; unresponsive, a server with "
+	"several requests in flight that sends nothing, not even the response "
+	"to a probe, for a second at least and four times longer than it ever "
+	"did in the last minutes.  Other safepoints are mostly too short to be "
+	"worth a second copy."},
 {"hedging.allow", KEY_RULES,
 	LIST(config, hedging.allow, hedging.allow_rules, CONFIG_RULES),
 	.fallback = "",
@@ -399,9 +409,16 @@ const struct config_key config_keys[] = {
 	.meaning = "Requests that may wait for a connection to a server; more "
 	"are answered 503."},
 {"proxy.queue_timeout", KEY_DURATION, PLACE(config, proxy.queue_timeout_ns),
-	RANGE(0, 600 * S), .unit = "s", .fallback = "1s",
-	.meaning = "How long they may wait.  Who has waited a second has "
-	"already had a slow answer."},
+	RANGE(0, 3600 * S), .unit = "s", .fallback = "60s",
+	.meaning = "How long they may wait there while a server is up.  After "
+	"a second a request may also go to a standby that is less than half "
+	"full.  As long as the request_timeout: while both servers pause, a "
+	"late response is better than an error."},
+{"proxy.server_wait", KEY_DURATION, PLACE(config, proxy.server_wait_ns),
+	RANGE(0, 600 * S), .unit = "s", .fallback = "5s",
+	.meaning = "How long they may wait while no server is up, as during a "
+	"restart of the only one; then 503.  Also how long after the start of "
+	"Tailor clients are not accepted if no server is up."},
 {"proxy.header_timeout", KEY_DURATION,
 	PLACE(config, proxy.header_timeout_ns), RANGE(1 * MS, 600 * S),
 	.unit = "s", .fallback = "10s",
@@ -425,9 +442,12 @@ const struct config_key config_keys[] = {
 	.meaning = "A client that takes nothing of its answer."},
 {"proxy.connect_timeout", KEY_DURATION,
 	PLACE(config, proxy.connect_timeout_ns), RANGE(1 * MS, 600 * S),
-	.unit = "s", .fallback = "1s",
-	.meaning = "For a connection to a server; on one machine it takes "
-	"microseconds, or the accept queue is full."},
+	.unit = "s", .fallback = "60s",
+	.meaning = "For a connection to a server.  On one machine it takes "
+	"microseconds unless the server's backlog is full, as it is while the "
+	"server pauses; it is then tried again every 1 to 64 ms.  A timeout "
+	"sends the request to the other server and is no sign that this one is "
+	"gone."},
 {"proxy.request_timeout", KEY_DURATION,
 	PLACE(config, proxy.request_timeout_ns), RANGE(1 * MS, 3600 * S),
 	.unit = "s", .fallback = "60s",

@@ -95,8 +95,8 @@ struct hedging_limits {
 	/* In flight per server: attempts, losers being drained and warm-up
 	 * requests together, for each of them holds a connection. */
 	unsigned connections_max[HEDGING_SERVERS];
-	unsigned aside_max; /* per server: attempts that hold no slot */
-	unsigned hedge_inflight_max; /* B1, per server */
+	unsigned aside_max[HEDGING_SERVERS]; /* attempts without a slot */
+	unsigned hedge_inflight_max;	     /* B1, per server */
 	double budget_ratio;   /* B2: tokens earned per finished request */
 	unsigned budget_burst; /* B2: capacity, starts full */
 	/* B3: swaps in any second, at most HEDGING_SWAPS_KEPT - 1; 0: no
@@ -355,12 +355,13 @@ enum race_step {
 };
 
 /*
- * race_rewrite(r, view):
+ * race_may_rewrite(r, view), race_rewrite(r):
  * A kept connection was lost before any byte of a response.  May the attempt
- * write its request again, on a new connection?  True counts that write:
- * RACE_WRITES in all for what may be repeated, one for anything else.
+ * write its request again, on a new connection: RACE_WRITES in all for what
+ * may be repeated, one for anything else.  The second counts that write.
  */
-bool race_rewrite(struct race *r, const struct hedge_view *view);
+bool race_may_rewrite(const struct race *r, const struct hedge_view *view);
+void race_rewrite(struct race *r);
 
 /*
  * race_aside(h, r, attempt):

@@ -81,7 +81,7 @@ race_aside(struct hedging *h, struct race *r, int attempt)
 
 	if (a->aside || a->ended ||
 	    (a->state != ATTEMPT_RUNNING && a->state != ATTEMPT_WON) ||
-	    s->aside >= h->limits.aside_max)
+	    s->aside >= h->limits.aside_max[a->server])
 		return false;
 	flight_leave(h, a);
 	a->aside = true;
@@ -90,12 +90,16 @@ race_aside(struct hedging *h, struct race *r, int attempt)
 }
 
 bool
-race_rewrite(struct race *r, const struct hedge_view *view)
+race_may_rewrite(const struct race *r, const struct hedge_view *view)
 {
-	if (r->writes >= policy_writes_max(view))
-		return false;
+	return r->writes < policy_writes_max(view);
+}
+
+void
+race_rewrite(struct race *r)
+{
+	assert(r->writes < RACE_WRITES);
 	r->writes++;
-	return true;
 }
 
 /* W2: how much an answer tells; a server's own error says more than that

@@ -136,7 +136,7 @@ admin_write_requests(struct proxy *p, unsigned max, struct json *j)
 	json_object_begin(j);
 	json_key_string(j, "schema", "tailor.requests/1");
 	json_key_uint(j, "inflight", p->table.inflight_count);
-	json_key_uint(j, "queued", p->queued);
+	json_key_uint(j, "queued", p->queue.length);
 	json_key(j, "requests");
 	json_array_begin(j);
 	TAILQ_FOREACH(r, &p->table.inflight, link)

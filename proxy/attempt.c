@@ -9,11 +9,13 @@
 #include "proxy/attempt.h"
 
 #include <assert.h>
+#include <errno.h>
 
 #include "proxy/client.h"
 #include "proxy/compare.h"
 #include "proxy/intake.h"
 #include "proxy/proxy.h"
+#include "proxy/queue.h"
 #include "proxy/server.h"
 #include "proxy/tunnel.h"
 #include "proxy/writer.h"
@@ -69,14 +71,31 @@ attempt_message(struct attempt *a)
 	};
 }
 
+/* What may be written once only must not be lost with a connection that its
+ * server closes meanwhile, as one does that resumes after a pause. */
+static enum uplink_reuse
+attempt_reuse(const struct attempt *a, unsigned server)
+{
+	const struct request *r = a->request;
+
+	if (a->index > 0)
+		return UPLINK_REUSE_CHECKED;
+	if (r->method_allowed && !r->streaming)
+		return UPLINK_REUSE_ANY;
+	return r->proxy->hedging.server[server].hazards != 0
+		   ? UPLINK_REUSE_NONE
+		   : UPLINK_REUSE_RECENT;
+}
+
 int
-attempt_send(struct attempt *a, unsigned server, bool fresh)
+attempt_send(struct attempt *a, unsigned server, bool again)
 {
 	struct proxy *p = a->request->proxy;
 	struct outgoing message = attempt_message(a);
 	int err;
 
-	err = uplink_get(&p->server[server], &attempt_ops, a, fresh, &a->link);
+	err = uplink_get(&p->server[server], &attempt_ops, a,
+	    again ? UPLINK_REUSE_NONE : attempt_reuse(a, server), &a->link);
 	if (err == 0 && a->request->compared != NULL)
 		uplink_compare(
 		    a->link, a->request->compared, (unsigned)a->index);
@@ -117,7 +136,7 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
 	int i = race_start(&p->hedging, &r->race, server, trigger, now);
 	struct attempt *a = &r->attempt[i];
 	enum race_step step;
-	int next = -1;
+	int next = -1, err;
 
 	*a = (struct attempt){
 	    .request = r, .index = i, .on = true, .begun = now};
@@ -135,7 +154,8 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
 	}
 	attempt_write_lines(
 	    a, (unsigned)i + 1, i > 0 ? hedge_trigger_name(trigger) : NULL);
-	if (attempt_send(a, server, false) == 0) {
+	err = attempt_send(a, server, false);
+	if (err == 0) {
 		if (i == 0)
 			request_watch(r, server);
 		/* New, and already stuck: it had nowhere better to begin. */
@@ -144,10 +164,14 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
 			    r, hedging_hazard_trigger(&p->hedging, server));
 		return;
 	}
-	server_failed(&p->server[server], UPLINK_REFUSED);
+	if (err != -ENOMEM)
+		server_failed(&p->server[server], UPLINK_REFUSED);
 	step = attempt_over(
 	    a, ATTEMPT_END_FAILED, false, -1, instant_now(), &next);
-	request_step(r, step, next, "connect_failed");
+	if (err == -ENOMEM && step != RACE_WAIT)
+		request_fail(r, 503, "no_memory");
+	else
+		request_step(r, step, next, "connect_failed");
 }
 
 void
@@ -188,10 +212,13 @@ request_step(
 		    r, (unsigned)server, HEDGE_FAILURE, instant_now());
 		return;
 	case RACE_QUEUE:
-		request_enqueue(r);
+		queue_return(r);
 		return;
 	case RACE_SEND_HELD:
 		attempt_commit(&r->attempt[server], instant_now());
+		return;
+	case RACE_RESTART:
+		request_restart(r);
 		return;
 	case RACE_GIVE_UP:
 		request_fail(r, 502, why);
@@ -213,6 +240,9 @@ attempt_commit(struct attempt *a, struct instant now)
 	}
 	timer_clear(&p->timers, &r->commit_timer);
 	a->outcome = "won";
+	/* A stream's server waits for something to report. */
+	if (a->answer.at_once && a->link != NULL)
+		race_aside(&p->hedging, &r->race, a->index);
 	if (r->compared != NULL)
 		compare_won(r->compared);
 	r->state = REQUEST_COMMITTED;
@@ -283,8 +313,7 @@ attempt_cancel(struct attempt *a)
 {
 	int server = -1;
 
-	if (!a->on || a->link == NULL || uplink_written(a->link))
-		return;
+	assert(a->on && a->link != NULL && !uplink_written(a->link));
 	uplink_close(a->link);
 	a->link = NULL;
 	attempt_over(a, ATTEMPT_END_UNSENT, false, -1, instant_now(), &server);

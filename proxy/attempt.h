@@ -44,7 +44,8 @@ void attempt_commit(struct attempt *a, struct instant now);
 /* An attempt that has not won is of no more interest: drain or cancel. */
 void attempt_drop(struct attempt *a, const char *outcome);
 
-/* A hedge whose hazard is over: undo it if nothing was written (T3). */
+/* Undo an attempt of which nothing was written: a hedge whose hazard is over
+ * (T3), or the only attempt, whose race then is as after race_init. */
 void attempt_cancel(struct attempt *a);
 
 /* The winner's client is gone: let its connection drain. */

@@ -79,8 +79,11 @@ leave(struct server *s)
 static bool
 at_rest(const struct server *s)
 {
-	return s->proxy->hedging.server[s->index].inflight == 0 &&
-	       s->busy_count == 0 && s->draining_count == 0;
+	const struct hedging_server *h = &s->proxy->hedging.server[s->index];
+
+	return h->inflight == 0 && h->aside == 0 && s->waiting_count == 0 &&
+	       s->connecting_count == 0 && s->busy_count == 0 &&
+	       s->draining_count == 0;
 }
 
 static void

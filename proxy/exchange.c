@@ -26,6 +26,7 @@
 #include "proxy/tunnel.h"
 
 #define INTERIMS_READ_MAX 64 /* 1xx heads before an answer */
+#define EARLY_NS NS_PER_S    /* no keep-alive timeout is that short */
 #define HAUL_BLOCKS 4
 #define HAULS_MAX 8 /* in a row, before others have their turn */
 
@@ -91,7 +92,7 @@ uplink_send(
 	u->method = method;
 	u->exchanges++;
 	u->server->attempts++;
-	if (u->state == UPLINK_CONNECTING)
+	if (u->state != UPLINK_BUSY)
 		return;
 	uplink_want_read(u, true);
 	if (message->urgent)
@@ -283,6 +284,10 @@ void
 exchange_lost(struct uplink *u, bool orderly, const char *why)
 {
 	if (u->state == UPLINK_IDLE) {
+		struct instant now = instant_now();
+
+		if (instant_since(now, u->rested) < EARLY_NS)
+			u->server->closed_early = now;
 		uplink_close(u);
 		return;
 	}
@@ -396,6 +401,7 @@ exchange_haul(struct uplink *u, bool last)
 	if (u->received_bytes == 0)
 		u->first_byte = instant_now();
 	u->received_bytes += h.bytes;
+	u->server->reads++;
 	u->reads_on = u->filled && !last;
 	exchange_process(u, &h);
 	if (u->serial != serial)

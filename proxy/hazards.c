@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "proxy/attempt.h"
 #include "proxy/proxy.h"
+#include "proxy/queue.h"
 
 static void
 sweep_once(struct proxy *p)
@@ -19,21 +20,26 @@ sweep_once(struct proxy *p)
 
 	for (r = TAILQ_FIRST(&p->table.inflight); r != NULL; r = next) {
 		enum hedge_trigger trigger;
+		unsigned server;
 
 		next = TAILQ_NEXT(r, link);
 		if (r->state != REQUEST_RUNNING || r->race.started != 1 ||
 		    r->attempt[0].link == NULL)
 			continue;
-		trigger = hedging_hazard_trigger(
-		    &p->hedging, (unsigned)r->race.attempt[0].server);
-		if (trigger != HEDGE_FIRST)
+		server = (unsigned)r->race.attempt[0].server;
+		trigger = hedging_hazard_trigger(&p->hedging, server);
+		if (trigger == HEDGE_FIRST)
+			continue;
+		/* One that its server has not seen, of whatever method, goes
+		 * to the other instead.  The queue is run afterwards. */
+		if (server == p->hedging.active || !request_move(r))
 			request_hedge(r, trigger);
 	}
 }
 
 /* Ask for all requests in flight, oldest first.  A hedge may itself change a
  * server's state; then once more, not deeper. */
-static void
+void
 proxy_sweep(struct proxy *p)
 {
 	if (p->sweeping) {
@@ -55,7 +61,9 @@ cancel_idle(struct proxy *p)
 	struct request *r;
 
 	TAILQ_FOREACH(r, &p->table.inflight, link)
-	if (r->state == REQUEST_RUNNING && hedging_idle(&p->hedging, &r->race))
+	if (r->state == REQUEST_RUNNING &&
+	    hedging_idle(&p->hedging, &r->race) && r->attempt[1].link != NULL &&
+	    !uplink_written(r->attempt[1].link))
 		attempt_cancel(&r->attempt[1]);
 }
 
@@ -116,7 +124,7 @@ proxy_apply(struct proxy *p, unsigned consequences)
 		for (unsigned i = 0; i < c->servers; i++)
 			server_warm(&p->server[i]);
 	if (consequences & (HEDGING_SWAPPED | HEDGING_SWEEP))
-		proxy_queue_run(p);
+		queue_run(p);
 }
 
 static void
@@ -190,36 +198,6 @@ proxy_hazards(struct proxy *p)
 
 	while (profiler_hazard_take(p->profiler, &h))
 		proxy_hazard(p, &h);
-}
-
-/* B1: a free slot is offered to hedges and new requests by turns. */
-static void
-hedges_first(struct proxy *p)
-{
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (hedging_hedge_turn(&p->hedging, i)) {
-			p->hedges_wait = false;
-			proxy_sweep(p);
-			return;
-		}
-}
-
-void
-proxy_queue_run(struct proxy *p)
-{
-	struct request *r;
-
-	/* A request that is answered at once comes back here: the outer call
-	 * goes on with the next. */
-	if (p->queue_running)
-		return;
-	p->queue_running = true;
-	if (p->hedges_wait)
-		hedges_first(p);
-	while ((r = TAILQ_FIRST(&p->queue)) != NULL &&
-	       hedging_choose(&p->hedging, instant_now()) != HEDGING_FULL)
-		request_dispatch(r);
-	p->queue_running = false;
 }
 
 void

@@ -14,6 +14,8 @@
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 
+#define CHECK_TIMEOUT_NS NS_PER_S
+
 static bool
 in_service(const struct server *s)
 {
@@ -100,14 +102,13 @@ check_begin(struct server *s)
 
 	s->check_status = 0;
 	s->checked = instant_now();
-	if (uplink_get(s, &check_ops, s, true, &s->check) < 0) {
+	if (uplink_get(s, &check_ops, s, UPLINK_REUSE_NONE, &s->check) < 0) {
 		s->check = NULL;
 		health_failed(s, "no_connection");
 		health_arm(s);
 		return;
 	}
-	timer_arm(&s->proxy->timers, &s->health_timer,
-	    s->proxy->config->proxy.connect_timeout_ns);
+	timer_arm(&s->proxy->timers, &s->health_timer, CHECK_TIMEOUT_NS);
 	uplink_send(s->check, &message, HTTP_METHOD_GET);
 }
 

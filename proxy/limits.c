@@ -24,7 +24,9 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 	    .triggers =
 		(c->hedging.trigger_gc ? 1U << HAZARD_GC : 0) |
 		(c->hedging.trigger_safepoint ? 1U << HAZARD_SAFEPOINT : 0) |
-		(c->hedging.trigger_exit ? 1U << HAZARD_EXIT : 0),
+		(c->hedging.trigger_exit ? 1U << HAZARD_EXIT : 0) |
+		(c->hedging.trigger_unresponsive ? 1U << HAZARD_UNRESPONSIVE
+						 : 0),
 	    .servers = c->servers,
 	    .hedge_inflight_max = c->hedging.inflight_max,
 	    .budget_ratio = c->hedging.budget_ratio,
@@ -47,8 +49,10 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 	    .warmup_max_ns = c->warmup.max_ns,
 	    .mirror_ratio = c->warmup.mirror,
 	};
-	for (unsigned i = 0; i < c->servers; i++)
+	for (unsigned i = 0; i < c->servers; i++) {
 		l->connections_max[i] = c->server[i].connections_max;
+		l->aside_max[i] = c->server[i].streams_max;
+	}
 }
 
 static void
@@ -91,6 +95,7 @@ limits_memory(const struct proxy *p, struct memory_plan *out)
 
 	for (unsigned i = 0; i < c->servers; i++)
 		uplinks += (size_t)c->server[i].connections_max +
+			   c->server[i].streams_max +
 			   c->hedging.drain_connections;
 	*out = (struct memory_plan){
 	    .blocks = blocks_needed(c) * sizeof(struct block),
@@ -145,6 +150,7 @@ limits_descriptors(struct proxy *p)
 		other += (rlim_t)c->servers * PROFILER_RATE_DESCRIPTORS;
 	for (unsigned i = 0; i < c->servers; i++)
 		other += (rlim_t)c->server[i].connections_max +
+			 c->server[i].streams_max +
 			 c->hedging.drain_connections;
 	want = other + c->proxy.connections_max;
 	p->connections_max = c->proxy.connections_max;

@@ -143,7 +143,7 @@ write_requests(struct proxy *p, struct exposition *e)
 	exposition_gauge(e, "tailor_requests_inflight",
 	    "Requests in the table.", p->table.inflight_count);
 	exposition_gauge(e, "tailor_requests_queued",
-	    "Of those, waiting for a server.", p->queued);
+	    "Of those, waiting for a server.", p->queue.length);
 	one_histogram(e, "tailor_queue_duration_seconds",
 	    "Those that had to wait: how long.", &m->queue);
 	exposition_gauge(e, "tailor_connections_current", "Client connections.",

@@ -63,6 +63,12 @@ struct proxy;
 	    "Responses cut short after their first byte was sent.")            \
 	X(queue_timeouts, "tailor_queue_timeouts_total", "", "",               \
 	    "Requests that waited too long for a server.")                     \
+	X(overflowed, "tailor_queue_overflows_total", "", "",                  \
+	    "Requests sent to the standby because they waited long.")          \
+	X(moved, "tailor_requests_moved_total", "", "",                        \
+	    "Requests taken back from a server that had not seen them.")       \
+	X(asides, "tailor_slots_returned_total", "", "",                       \
+	    "Attempts over a second old whose slot others waited for.")        \
 	X(queue_full, "tailor_queue_full_total", "", "",                       \
 	    "Requests refused because the queue was full.")                    \
 	X(table_full, "tailor_table_full_total", "", "",                       \

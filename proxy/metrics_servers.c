@@ -52,7 +52,7 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	    "one before.");
 	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
 		if (i == HEDGE_FIRST || m->swap_reason[i] > 0 ||
-		    i <= HEDGE_EXIT)
+		    i <= HEDGE_UNRESPONSIVE)
 			exposition_sample(e, "tailor_swaps_by_reason_total",
 			    LABELS({"reason",
 				i == HEDGE_FIRST ? "operator"
@@ -100,6 +100,12 @@ VALUE(warm, s->warmups_ok)
 VALUE(cold, s->warmups_failed)
 VALUE(mirrored, s->mirrors_ok)
 VALUE(unmirrored, s->mirrors_failed)
+VALUE(aside, s->proxy->hedging.server[s->index].aside)
+VALUE(waiting, s->waiting_count + s->connecting_count)
+VALUE(again, s->connects_again)
+VALUE(asked, s->probes_ok)
+VALUE(unasked, s->probes_failed)
+VALUE(kept, s->connections_kept)
 VALUE(drained, !server_on_duty(s))
 VALUE(checks, s->checks_ok)
 VALUE(sick, s->checks_failed)
@@ -165,6 +171,24 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	    "Kept connections.", value_idle);
 	per_server(p, e, "tailor_server_connections_busy", "gauge",
 	    "Connections in use.", value_busy);
+	per_server(p, e, "tailor_server_streams", "gauge",
+	    "Attempts that hold no slot: streams and long requests.",
+	    value_aside);
+	per_server(p, e, "tailor_server_connections_waiting", "gauge",
+	    "Connections being opened, or waiting for their turn.",
+	    value_waiting);
+	per_server(p, e, "tailor_server_connect_retries_total", "counter",
+	    "Connects tried again, mostly because the backlog was full.",
+	    value_again);
+	per_server(p, e, "tailor_server_connections_kept_total", "counter",
+	    "Connections opened to a standby to be there at a swap.",
+	    value_kept);
+	per_server(p, e, "tailor_server_probes_total", "counter",
+	    "Probes answered: does a silent server, or one with an open "
+	    "breaker, respond?",
+	    value_asked);
+	per_server(p, e, "tailor_server_probe_failures_total", "counter",
+	    "Such probes that failed.", value_unasked);
 	per_server(p, e, "tailor_server_exchanges_total", "counter",
 	    "Requests written, of whatever kind.", value_attempts);
 	per_server(p, e, "tailor_server_connects_total", "counter",

@@ -46,7 +46,7 @@ static void
 accept_when_ready(struct proxy *p, struct instant now)
 {
 	bool due =
-	    instant_since(now, p->started) >= p->config->proxy.queue_timeout_ns;
+	    instant_since(now, p->started) >= p->config->proxy.server_wait_ns;
 
 	for (unsigned i = 0; i < p->config->servers; i++)
 		due |= p->hedging.server[i].state == SERVER_READY;
@@ -86,6 +86,7 @@ on_tick(void *user, bool forced)
 	notify_tick(p, now);
 	for (unsigned i = 0; i < p->config->servers; i++)
 		server_tick(&p->server[i], now);
+	queue_tick(p, now);
 	if (p->stopping)
 		proxy_stop_tick(p, now);
 }
@@ -149,7 +150,7 @@ proxy_init(struct proxy *p)
 	TAILQ_INIT(&p->clients);
 	TAILQ_INIT(&p->clients_closed);
 	TAILQ_INIT(&p->clients_unused);
-	TAILQ_INIT(&p->queue);
+	queue_init(&p->queue);
 	sending_init(&p->sending);
 	TAILQ_INIT(&p->tale_queries);
 	block_pool_init(&p->blocks, 0);
@@ -204,6 +205,8 @@ proxy_turn_end(struct proxy *p)
 	if (consequences != 0)
 		proxy_apply(p, consequences);
 	timers_turn(&p->timers);
+	for (unsigned i = 0; i < p->config->servers; i++)
+		uplink_turns(&p->server[i]);
 	sending_run(p);
 	clients_reap(p);
 }

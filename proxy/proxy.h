@@ -21,6 +21,7 @@
 #include "proxy/ledger.h"
 #include "proxy/listening.h"
 #include "proxy/metrics.h"
+#include "proxy/queue.h"
 #include "proxy/reload.h"
 #include "proxy/request.h"
 #include "proxy/rules.h"
@@ -64,6 +65,8 @@ struct proxy {
 	struct instant started;
 
 	struct hedging hedging;
+	unsigned peak[2]; /* requests in flight; this window, the last */
+	struct instant peak_window;
 	struct server server[CONFIG_SERVERS];
 
 	struct listener listener[LISTENERS];
@@ -77,8 +80,7 @@ struct proxy {
 	unsigned connections_max; /* as configured, or as descriptors allow */
 
 	struct table table;
-	struct request_list queue;
-	unsigned queued;
+	struct queue queue;
 	uint64_t body_kept_bytes;
 
 	struct sending sending;
@@ -103,7 +105,7 @@ struct proxy {
 	bool accept_paused;			/* out of descriptors */
 	struct instant accept_due;		/* until then */
 	bool accepting; /* not before there is somebody to serve */
-	bool sweeping, sweep_again, queue_running;
+	bool sweeping, sweep_again;
 	bool hedges_wait;      /* some were refused because a server was full */
 	unsigned consequences; /* to be carried out when the turn ends */
 
@@ -143,8 +145,9 @@ void proxy_count_both(struct proxy *p, struct instant now);
 /* Carry out enum hedging_consequence. */
 void proxy_apply(struct proxy *p, unsigned consequences);
 
-/* Servers may have room: start waiting requests. */
-void proxy_queue_run(struct proxy *p);
+/* Ask for a second attempt for all requests that wait on a server in a
+ * hazard, oldest first. */
+void proxy_sweep(struct proxy *p);
 
 /* A drained loser's end: metrics. */
 void proxy_loser_done(struct uplink *u, enum uplink_end end);

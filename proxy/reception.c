@@ -50,6 +50,15 @@ answer_wait_ns(const struct answer *a, const struct config *c)
 	return c->hedging.commit_delay_ns;
 }
 
+/* Connected later than it was asked for: its socket is known only now. */
+static void
+on_attempt_connected(struct uplink *u)
+{
+	struct attempt *a = u->user;
+
+	a->cookie = u->cookie;
+}
+
 static void
 on_attempt_head(struct uplink *u, const struct http_head *head)
 {
@@ -89,6 +98,7 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	case RACE_TRY:
 	case RACE_QUEUE:
 	case RACE_SEND_HELD:
+	case RACE_RESTART:
 	case RACE_GIVE_UP:
 		break;
 	}
@@ -197,25 +207,28 @@ on_attempt_wrote(struct uplink *u)
 		client_resume(r->client);
 }
 
-/* A kept connection had ended before our request arrived: try once more on a
- * new one.  Not an attempt of its own (E5). */
+/* A kept connection had ended before our request arrived: once more on a new
+ * one, if it may be written once more.  Not an attempt of its own.  Where the
+ * server is in a hazard the other one is better, as after any failure. */
 static bool
 attempt_resend(struct attempt *a, const struct uplink_result *result)
 {
 	struct request *r = a->request;
 	struct server *s = result->server;
+	const struct hedging_server *h = &r->proxy->hedging.server[s->index];
+	struct hedge_view view;
 
-	if (result->end != UPLINK_UNANSWERED || !result->reused || a->resent ||
-	    r->streaming)
+	request_view(r, &view);
+	if (result->end != UPLINK_UNANSWERED || !result->reused ||
+	    r->streaming || h->state == SERVER_DOWN || h->hazards != 0 ||
+	    (result->written && !race_may_rewrite(&r->race, &view)) ||
+	    attempt_send(a, s->index, true) < 0)
 		return false;
-	if (!r->method_allowed && result->written)
-		return false;
-	if (r->proxy->hedging.server[s->index].state == SERVER_DOWN)
-		return false;
-	a->resent = true;
+	if (result->written)
+		race_rewrite(&r->race);
 	s->stale++;
 	r->proxy->metrics.resent_stale++;
-	return attempt_send(a, s->index, true) == 0;
+	return true;
 }
 
 /* It ended without a whole response. */
@@ -281,7 +294,7 @@ on_attempt_end(const struct uplink_result *result)
 		attempt_failed(a, result, latency);
 		return;
 	}
-	result->server->connect_failures = 0;
+	result->server->refusals = 0;
 	if (latency >= 0)
 		server_responded(result->server, latency);
 	if (!won && !a->answer.held) {
@@ -304,6 +317,7 @@ on_attempt_end(const struct uplink_result *result)
 }
 
 const struct uplink_ops attempt_ops = {
+    .connected = on_attempt_connected,
     .head = on_attempt_head,
     .interim = on_attempt_interim,
     .trailers = on_attempt_trailers,

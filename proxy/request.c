@@ -19,6 +19,7 @@
 #include "proxy/client.h"
 #include "proxy/compare.h"
 #include "proxy/proxy.h"
+#include "proxy/queue.h"
 #include "proxy/socket.h"
 #include "proxy/tunnel.h"
 
@@ -168,39 +169,6 @@ request_receive(struct request *r)
 }
 
 void
-request_enqueue(struct request *r)
-{
-	struct proxy *p = r->proxy;
-
-	if (r->state == REQUEST_QUEUED)
-		return;
-	if (p->queued >= r->generation->config->proxy.queue_max) {
-		p->metrics.queue_full++;
-		request_fail(r, 503, "queue_full");
-		return;
-	}
-	r->state = REQUEST_QUEUED;
-	r->queued = instant_now();
-	TAILQ_INSERT_TAIL(&p->queue, r, queue_link);
-	p->queued++;
-	/* Until it runs, the commit timer serves as the queue's. */
-	timer_set(&p->timers, &r->commit_timer, r->queued,
-	    r->generation->config->proxy.queue_timeout_ns);
-}
-
-static void
-request_unqueue(struct request *r)
-{
-	if (r->state != REQUEST_QUEUED)
-		return;
-	TAILQ_REMOVE(&r->proxy->queue, r, queue_link);
-	r->proxy->queued--;
-	distribution_record(
-	    &r->proxy->metrics.queue, instant_since(instant_now(), r->queued));
-	timer_clear(&r->proxy->timers, &r->commit_timer);
-}
-
-void
 request_dispatch(struct request *r)
 {
 	struct proxy *p = r->proxy;
@@ -215,17 +183,41 @@ request_dispatch(struct request *r)
 	}
 	now = instant_now();
 	server = hedging_choose(&p->hedging, now);
-	if (server == HEDGING_FULL) {
-		request_enqueue(r);
-		return;
-	}
-	request_unqueue(r);
-	r->state = REQUEST_RUNNING;
-	if (server == HEDGING_UNAVAILABLE)
-		request_fail(r, 503, "no_server");
+	if (server < 0)
+		queue_add(r);
 	else
-		attempt_start(r, (unsigned)server,
-		    r->race.started == 0 ? HEDGE_FIRST : HEDGE_FAILURE, now);
+		request_start(r, (unsigned)server, now);
+}
+
+void
+request_start(struct request *r, unsigned server, struct instant now)
+{
+	queue_remove(r);
+	r->state = REQUEST_RUNNING;
+	attempt_start(
+	    r, server, r->race.started == 0 ? HEDGE_FIRST : HEDGE_FAILURE, now);
+}
+
+void
+request_restart(struct request *r)
+{
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		attempt_fini(&r->attempt[i]);
+	queue_return(r);
+}
+
+bool
+request_move(struct request *r)
+{
+	struct attempt *a = &r->attempt[0];
+
+	if (r->state != REQUEST_RUNNING || r->race.started != 1 ||
+	    a->link == NULL || uplink_written(a->link))
+		return false;
+	r->proxy->metrics.moved++;
+	attempt_cancel(a);
+	request_restart(r);
+	return true;
 }
 
 void
@@ -297,7 +289,7 @@ request_fail(struct request *r, unsigned status, const char *reason)
 		client_close(c);
 		return;
 	}
-	request_unqueue(r);
+	queue_remove(r);
 	metrics_reason(&p->metrics.failures, reason);
 	race_abandon(&p->hedging, &r->race, instant_now());
 	request_drop_attempts(r, "abandoned");
@@ -325,7 +317,7 @@ request_client_gone(struct request *r)
 {
 	struct proxy *p = r->proxy;
 
-	request_unqueue(r);
+	queue_remove(r);
 	race_abandon(&p->hedging, &r->race, instant_now());
 	if (r->state == REQUEST_COMMITTED) {
 		p->metrics.aborts_response += r->note == NULL && !r->tunnel;
@@ -354,7 +346,7 @@ request_finish(struct request *r)
 		c->request = NULL;
 		client_next(c);
 	}
-	proxy_queue_run(p);
+	queue_run(p);
 }
 
 void
@@ -382,11 +374,6 @@ on_commit_due(void *user, bool forced)
 	bool stuck = false;
 
 	(void)forced;
-	if (r->state == REQUEST_QUEUED) {
-		r->proxy->metrics.queue_timeouts++;
-		request_fail(r, 503, "queue_timeout");
-		return;
-	}
 	for (int i = 0; i < RACE_ATTEMPTS; i++) {
 		struct attempt *a = &r->attempt[i];
 

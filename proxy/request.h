@@ -49,7 +49,6 @@ struct attempt {
 	size_t lines_length;
 
 	struct answer answer;
-	bool resent; /* once already, on a stale connection */
 	bool reused; /* its connection had been used before */
 
 	const char *outcome;   /* static */
@@ -131,8 +130,15 @@ void request_body_add(struct request *r, struct block **b);
 /* Start the first attempt now if a server may take it, else queue. */
 void request_dispatch(struct request *r);
 
-/* Wait in the queue until a server has room. */
-void request_enqueue(struct request *r);
+/* Leave the queue, if it waits there, and begin an attempt on a server. */
+void request_start(struct request *r, unsigned server, struct instant now);
+
+/* No server knows of it: it waits for one again, with no attempt begun. */
+void request_restart(struct request *r);
+
+/* Take it back from a server that has not been sent a byte of it, as
+ * request_restart.  False if it has no such attempt. */
+bool request_move(struct request *r);
 
 /* Ask for one more attempt because of trigger; starts it if allowed. */
 void request_hedge(struct request *r, enum hedge_trigger trigger);

@@ -19,13 +19,23 @@
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
 #define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */
-#define CONNECT_FAILURES_MAX 2
+#define PROBE_TIMEOUT_NS NS_PER_S
+#define REFUSALS_MAX 2 /* in a row: no process listens there */
 
-/* One warm-up request under way. */
+/* What a request of Tailor's own is for. */
+enum warmup_kind {
+	WARMUP_WARM,   /* a restarted server */
+	WARMUP_MIRROR, /* a standby that is warm */
+	WARMUP_ASK,    /* whether it responds */
+	WARMUP_KEEP,   /* a connection to keep */
+};
+
+/* One of them under way. */
 struct warmup {
 	struct server *server;
 	bool busy;
-	bool mirror; /* to a standby that is warm */
+	enum warmup_kind kind;
+	bool whole; /* the text ends with an empty line */
 	unsigned status;
 	size_t length;
 	char text[REPLAY_HEAD_BYTES];
@@ -52,11 +62,11 @@ server_answers(struct server *s)
 {
 	struct proxy *p = s->proxy;
 
-	s->connect_failures = 0;
+	s->refusals = 0;
 	log_event(LOG_LEVEL_NOTICE, "server_up", "server=%s", s->config->name);
 	proxy_apply(p, hedging_server_up(&p->hedging, s->index, instant_now()));
 	server_warm(s);
-	proxy_queue_run(p);
+	queue_run(p);
 }
 
 static void
@@ -67,6 +77,7 @@ on_probe_connected(struct uplink *u)
 	if (s->probe_length > 0)
 		return;
 	s->probe = NULL;
+	timer_clear(&s->proxy->timers, &s->probe_timer);
 	uplink_release(u);
 	server_answers(s);
 }
@@ -110,15 +121,16 @@ server_probe(struct server *s)
 		s->probe = NULL;
 	}
 	s->probe_status = 0;
-	if (uplink_get(s, &probe_ops, s, true, &s->probe) < 0) {
+	if (uplink_get(s, &probe_ops, s, UPLINK_REUSE_NONE, &s->probe) < 0) {
 		s->probe = NULL;
 		server_probe_later(s);
 		return;
 	}
-	timer_arm(&s->proxy->timers, &s->probe_timer,
-	    s->proxy->config->proxy.connect_timeout_ns);
+	timer_arm(&s->proxy->timers, &s->probe_timer, PROBE_TIMEOUT_NS);
 	if (s->probe_length > 0)
 		uplink_send(s->probe, &message, HTTP_METHOD_GET);
+	else if (s->probe->state == UPLINK_BUSY)
+		on_probe_connected(s->probe);
 }
 
 static void
@@ -138,7 +150,7 @@ server_lost(struct server *s)
 	struct proxy *p = s->proxy;
 	struct instant now = instant_now();
 
-	s->connect_failures = 0;
+	s->refusals = 0;
 	uplink_close_idle(s);
 	if (p->hedging.server[s->index].state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
@@ -168,7 +180,7 @@ server_failed(struct server *s, enum uplink_end end)
 	s->errors[end]++;
 	if (end != UPLINK_REFUSED)
 		return;
-	if (++s->connect_failures >= CONNECT_FAILURES_MAX &&
+	if (++s->refusals >= REFUSALS_MAX &&
 	    s->proxy->hedging.server[s->index].state > SERVER_CONNECTING)
 		server_lost(s);
 }
@@ -194,15 +206,29 @@ on_warmup_end(const struct uplink_result *result)
 			      : 0;
 
 	w->busy = false;
-	if (w->mirror) {
-		s->mirrors_ok += ok;
-		s->mirrors_failed += !ok;
-	} else {
-		s->warmups_ok += ok;
-		s->warmups_failed += !ok;
-	}
 	if (!ok)
 		server_failed(s, result->end);
+	switch (w->kind) {
+	case WARMUP_ASK:
+		s->asking = false;
+		s->asked = now;
+		s->probes_ok += ok;
+		s->probes_failed += !ok;
+		proxy_apply(p, hedging_probed(&p->hedging, s->index, ok, now));
+		return;
+	case WARMUP_KEEP:
+		s->keeping--;
+		s->connections_kept += ok;
+		return;
+	case WARMUP_MIRROR:
+		s->mirrors_ok += ok;
+		s->mirrors_failed += !ok;
+		break;
+	case WARMUP_WARM:
+		s->warmups_ok += ok;
+		s->warmups_failed += !ok;
+		break;
+	}
 	proxy_apply(
 	    p, hedging_warmup_done(&p->hedging, s->index, ok, latency, now));
 	server_warm(s);
@@ -247,6 +273,7 @@ warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
 	const char *target = s->proxy->config->warmup.target;
 	int n;
 
+	w->whole = false;
 	if (r != NULL) {
 		memcpy(w->text, r->text, r->length);
 		w->length = r->length;
@@ -264,40 +291,76 @@ warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
 	return true;
 }
 
+/* Cheaper than a copy, where it is known. */
 static bool
-warmup_send(struct server *s)
+warmup_fill_health(
+    struct warmup *w, const struct server *s, enum http_method *method)
+{
+	if (s->probe_length == 0)
+		return false;
+	memcpy(w->text, s->probe_text, s->probe_length);
+	w->length = s->probe_length;
+	w->whole = true;
+	*method = HTTP_METHOD_GET;
+	return true;
+}
+
+static bool
+warmup_send(struct server *s, enum warmup_kind kind)
 {
 	struct warmup *w = warmup_free_place(s);
+	bool health = kind == WARMUP_ASK || kind == WARMUP_KEEP;
 	enum http_method method;
 	struct uplink *u;
 	struct outgoing message;
 
-	if (w == NULL || !warmup_fill(w, s, &method))
+	if (w == NULL || (!(health && warmup_fill_health(w, s, &method)) &&
+			     !warmup_fill(w, s, &method)))
 		return false;
 	w->status = 0;
 	w->server = s;
-	if (uplink_get(s, &warmup_ops, w, false, &u) < 0)
+	w->kind = kind;
+	if (uplink_get(s, &warmup_ops, w,
+		kind == WARMUP_KEEP ? UPLINK_REUSE_NONE : UPLINK_REUSE_CHECKED,
+		&u) < 0)
 		return false;
 	w->busy = true;
-	w->mirror = s->proxy->hedging.server[s->index].state == SERVER_READY;
 	uplink_limit(u, s->proxy->config->proxy.request_timeout_ns);
-	hedging_warmup_sent(&s->proxy->hedging, s->index);
+	if (!health)
+		hedging_warmup_sent(&s->proxy->hedging, s->index);
 	message = (struct outgoing){
 	    .head = {{w->text, w->length},
-		{(void *)(uintptr_t)warmup_lines, sizeof(warmup_lines) - 1}}};
+		{(void *)(uintptr_t)warmup_lines,
+		    w->whole ? 0 : sizeof(warmup_lines) - 1}}};
 	uplink_send(u, &message, method);
 	return true;
+}
+
+bool
+server_ask(struct server *s)
+{
+	s->asking = s->asking || warmup_send(s, WARMUP_ASK);
+	return s->asking;
+}
+
+void
+server_keep(struct server *s)
+{
+	s->keeping += warmup_send(s, WARMUP_KEEP);
 }
 
 void
 server_warm(struct server *s)
 {
 	struct proxy *p = s->proxy;
+	enum warmup_kind kind =
+	    p->hedging.server[s->index].state == SERVER_READY ? WARMUP_MIRROR
+							      : WARMUP_WARM;
 	struct instant now = instant_now(), next = INSTANT_NONE;
 	unsigned due = hedging_warmup_due(&p->hedging, s->index, now, &next);
 	int64_t wait;
 
-	while (due > 0 && warmup_send(s))
+	while (due > 0 && warmup_send(s, kind))
 		due--;
 	if (!instant_is_set(next))
 		return;
@@ -377,6 +440,8 @@ server_tick(struct server *s, struct instant now)
 		s->state_logged = state;
 	}
 	server_duty_tick(s, now);
+	silence_tick(s, now);
+	standby_tick(s, now);
 }
 
 int
@@ -389,6 +454,8 @@ server_init(struct server *s, struct proxy *p, unsigned index)
 	s->state_since = instant_now();
 	server_configure(s, &p->config->server[index]);
 	s->restart_delay_ns = s->config->restart_delay_ns;
+	TAILQ_INIT(&s->waiting);
+	TAILQ_INIT(&s->connecting);
 	TAILQ_INIT(&s->idle);
 	TAILQ_INIT(&s->busy);
 	TAILQ_INIT(&s->draining);
@@ -424,6 +491,8 @@ server_fini(struct server *s)
 	timer_clear(&s->proxy->timers, &s->probe_timer);
 	timer_clear(&s->proxy->timers, &s->warmup_timer);
 	health_stop(s);
+	close_all(&s->waiting);
+	close_all(&s->connecting);
 	close_all(&s->idle);
 	close_all(&s->busy);
 	close_all(&s->draining);

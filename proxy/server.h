@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "hedging/hedging.h"
 #include "proxy/distribution.h"
+#include "proxy/silence.h"
 #include "proxy/timer.h"
 #include "proxy/uplink.h"
 
@@ -47,16 +48,18 @@ struct server {
 	const struct config_server *config; /* borrowed */
 	unsigned index;
 
-	struct uplink_list idle, busy, draining, unused; /* owned */
-	unsigned idle_count, busy_count, draining_count, uplinks;
+	/* owned */
+	struct uplink_list waiting, connecting, idle, busy, draining, unused;
+	unsigned waiting_count, connecting_count, idle_count, busy_count,
+	    draining_count, uplinks;
 
 	/* health */
 	struct timer probe_timer;
 	struct uplink *probe; /* running, or NULL */
 	char probe_text[512];
-	size_t probe_length;	   /* 0: connecting is enough */
-	unsigned probe_status;	   /* of the running probe */
-	unsigned connect_failures; /* in a row */
+	size_t probe_length;   /* 0: connecting is enough */
+	unsigned probe_status; /* of the running probe */
+	unsigned refusals;     /* of connections, in a row */
 
 	/* health while in service (health.c) */
 	struct timer health_timer;
@@ -65,6 +68,18 @@ struct server {
 	unsigned check_status;
 	unsigned checks_failing; /* in a row */
 	bool last_kept;		 /* said that it stays although it fails */
+
+	/* whether it responds at all (silence.c) */
+	struct silence silence;
+	uint64_t reads;	      /* that brought something */
+	bool asking;	      /* a probe of a request is under way */
+	struct instant asked; /* when the last one ended */
+
+	/* connections kept for a swap (standby.c) */
+	bool keeps_alive;	     /* by its latest response */
+	struct instant closed_early; /* it closed one that had just rested */
+	struct instant kept;	     /* when one was opened last */
+	unsigned keeping;	     /* being opened */
 
 	/* duty */
 	enum duty duty;
@@ -89,12 +104,14 @@ struct server {
 	int64_t restart_delay_ns; /* grows while it keeps dying at once */
 
 	/* statistics */
-	uint64_t attempts, connects, reuses, stale, restarts;
+	uint64_t attempts, connects, connects_again, reuses, stale, restarts;
 	uint64_t errors[UPLINK_TIMEOUT + 1];
 	uint64_t extra_bytes;
 	uint64_t losers_drained, losers_closed;
 	uint64_t warmups_ok, warmups_failed;
 	uint64_t mirrors_ok, mirrors_failed; /* the same to a standby */
+	uint64_t probes_ok, probes_failed;   /* asked whether it responds */
+	uint64_t connections_kept;	     /* opened for a swap */
 	uint64_t checks_ok, checks_failed;
 	struct distribution responses[2]; /* without, with a hazard */
 	struct distribution warmup_length;
@@ -119,6 +136,21 @@ void server_lost(struct server *s);
 
 /* Ask whether warm-up requests are due, and send them. */
 void server_warm(struct server *s);
+
+/*
+ * Ask a server that is in service whether it responds: by its health target,
+ * or a copy of a recent request.  True if one is under way.
+ */
+bool server_ask(struct server *s);
+
+/* Open a connection to a standby for a later swap, by such a request; one that
+ * was never used would keep a server from stopping, or hold a worker of it. */
+void server_keep(struct server *s);
+
+/* Ask where only that can show that it is well again, and keep connections of
+ * a standby open, as many as there were requests in flight lately.  Every
+ * tick (standby.c). */
+void standby_tick(struct server *s, struct instant now);
 
 /* An attempt was answered. */
 void server_responded(struct server *s, int64_t latency_ns);

@@ -3,6 +3,8 @@
  */
 #include "proxy/socket.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #define GATHER_MAX 4096 /* bytes that are copied rather than listed */
@@ -35,4 +37,17 @@ socket_send(int fd, struct iovec *iov, int count, int flags)
 		return send(fd, iov->iov_base, iov->iov_len, flags);
 	n = gather(together, iov, count);
 	return n > 0 ? send(fd, together, n, flags) : sendmsg(fd, &list, flags);
+}
+
+int
+socket_connected(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	socklen_t size = sizeof(int);
+	int err = 0;
+
+	if (poll(&p, 1, 0) <= 0)
+		return EINPROGRESS;
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) < 0 ? errno
+								     : err;
 }

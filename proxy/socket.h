@@ -36,6 +36,13 @@ socket_cookie(int fd)
 	return cookie;
 }
 
+/*
+ * Whether a connect() that was to take a while is done: 0, EINPROGRESS, or the
+ * errno with which it failed.  On one machine it is done when connect()
+ * returns, unless the peer's backlog is full.
+ */
+int socket_connected(int fd);
+
 /* Let close() send a reset: the peer must not take the end for a good one. */
 static inline void
 socket_reset_on_close(int fd)

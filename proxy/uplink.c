@@ -26,11 +26,20 @@ static void on_uplink_readable(evutil_socket_t fd, short what, void *user);
 static void on_uplink_writable(evutil_socket_t fd, short what, void *user);
 static void on_uplink_timer(void *user, bool forced);
 
+#define CONNECT_AGAIN_NS NS_PER_MS /* doubled for each try, up to */
+#define CONNECT_AGAIN_MAX_NS (64 * NS_PER_MS)
+#define RECENT_NS NS_PER_S /* no server closes what was used since */
+
 static struct uplink_list *
 list_of(struct server *s, enum uplink_state state, unsigned **count)
 {
 	switch (state) {
+	case UPLINK_WAITING:
+		*count = &s->waiting_count;
+		return &s->waiting;
 	case UPLINK_CONNECTING:
+		*count = &s->connecting_count;
+		return &s->connecting;
 	case UPLINK_BUSY:
 		*count = &s->busy_count;
 		return &s->busy;
@@ -51,7 +60,10 @@ uplink_enter(struct uplink *u, enum uplink_state state)
 	struct uplink_list *list = list_of(u->server, state, &count);
 
 	u->state = state;
-	TAILQ_INSERT_HEAD(list, u, link);
+	if (state == UPLINK_WAITING)
+		TAILQ_INSERT_TAIL(list, u, link);
+	else
+		TAILQ_INSERT_HEAD(list, u, link);
 	++*count;
 }
 
@@ -127,6 +139,18 @@ uplink_forget_exchange(struct uplink *u)
 	compare_leave(&u->compared);
 }
 
+static void
+uplink_shut(struct uplink *u)
+{
+	uplink_want_read(u, false);
+	uplink_want_write(u, false);
+	timer_clear(&u->proxy->timers, &u->timer);
+	if (u->fd >= 0)
+		close(u->fd);
+	u->fd = -1;
+	u->cookie = 0;
+}
+
 /* Undo the connection and keep the struct for another. */
 static void
 uplink_discard(struct uplink *u)
@@ -134,12 +158,7 @@ uplink_discard(struct uplink *u)
 	struct server *s = u->server;
 
 	uplink_leave(u);
-	uplink_want_read(u, false);
-	uplink_want_write(u, false);
-	timer_clear(&u->proxy->timers, &u->timer);
-	close(u->fd);
-	u->fd = -1;
-	u->open = false;
+	uplink_shut(u);
 	if (u->in != NULL)
 		block_give(&u->proxy->blocks, u->in);
 	u->in = NULL;
@@ -183,8 +202,9 @@ uplink_pool_fini(struct server *server)
 {
 	struct uplink *u;
 
-	assert(TAILQ_EMPTY(&server->idle) && TAILQ_EMPTY(&server->busy) &&
-	       TAILQ_EMPTY(&server->draining));
+	assert(TAILQ_EMPTY(&server->waiting) &&
+	       TAILQ_EMPTY(&server->connecting) && TAILQ_EMPTY(&server->idle) &&
+	       TAILQ_EMPTY(&server->busy) && TAILQ_EMPTY(&server->draining));
 	while ((u = TAILQ_FIRST(&server->unused)) != NULL) {
 		TAILQ_REMOVE(&server->unused, u, link);
 		free(u);
@@ -206,6 +226,8 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 		     !s->proxy->stopping;
 	uint64_t unread;
 
+	if (end == UPLINK_COMPLETE)
+		s->keeps_alive = u->keep_alive;
 	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {
 		/* Bytes behind a response are never the next response. */
 		s->extra_bytes += block_bytes(u->in);
@@ -225,6 +247,7 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 		block_give(&u->proxy->blocks, u->in);
 	u->in = NULL;
 	uplink_forget_exchange(u);
+	u->rested = instant_now();
 	uplink_move(u, UPLINK_IDLE);
 	uplink_want_read(u, true);
 	uplink_want_write(u, false);
@@ -271,47 +294,166 @@ uplink_over(struct uplink *u, enum uplink_end end, const char *why)
 		ops->end(&result);
 }
 
+/* Whether connect() failed for a reason that passes: a full backlog, or none
+ * of ours left of what a socket needs. */
+static bool
+error_passes(int err)
+{
+	return err == EAGAIN || err == EMFILE || err == ENFILE ||
+	       err == ENOBUFS || err == EADDRNOTAVAIL || err == EINTR;
+}
+
+/* A new socket and the begin of its connection.  0: connected; otherwise an
+ * errno, EINPROGRESS if it is under way. */
 static int
-uplink_open(struct uplink *u)
+uplink_connect(struct uplink *u)
 {
 	const struct config_address *a = &u->server->config->address;
-	int one = 1, err;
+	int one = 1;
 
 	u->fd = socket(a->address.ss_family,
 	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (u->fd < 0)
-		return -errno;
+		return errno;
 	if (a->address.ss_family != AF_UNIX)
 		setsockopt(u->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (connect(u->fd, (const struct sockaddr *)&a->address, a->length) <
-		0 &&
-	    errno != EINPROGRESS) {
-		err = -errno;
-		close(u->fd);
-		u->fd = -1;
-		return err;
+	if (connect(u->fd, (const struct sockaddr *)&a->address, a->length) ==
+	    0)
+		return 0;
+	return errno == EINPROGRESS ? socket_connected(u->fd) : errno;
+}
+
+/* Try to connect, once.  0: connected, or to be tried again; else the errno
+ * with which it was refused. */
+static int
+uplink_try(struct uplink *u)
+{
+	int err = uplink_connect(u);
+	int64_t again_ns = CONNECT_AGAIN_NS << (u->tries < 6 ? u->tries : 6);
+
+	if (err != 0 && err != EINPROGRESS) {
+		uplink_shut(u);
+		if (!error_passes(err))
+			return err;
 	}
-	u->cookie = socket_cookie(u->fd);
-	u->opened = instant_now();
-	u->open = true;
+	u->tries++;
 	u->exchanges = 0;
-	u->server->connects++;
-	event_assign(&u->readable, u->proxy->base, u->fd, EV_READ | EV_PERSIST,
-	    on_uplink_readable, u);
-	event_assign(&u->writable, u->proxy->base, u->fd, EV_WRITE | EV_PERSIST,
-	    on_uplink_writable, u);
-	timer_init(&u->timer, on_uplink_timer, u);
-	uplink_enter(u, UPLINK_CONNECTING);
-	uplink_want_write(u, true);
-	uplink_arm(u, u->proxy->config->proxy.connect_timeout_ns);
+	if (u->fd >= 0) {
+		u->cookie = socket_cookie(u->fd);
+		event_assign(&u->readable, u->proxy->base, u->fd,
+		    EV_READ | EV_PERSIST, on_uplink_readable, u);
+		event_assign(&u->writable, u->proxy->base, u->fd,
+		    EV_WRITE | EV_PERSIST, on_uplink_writable, u);
+	}
+	if (err == 0) {
+		u->server->connects++;
+		distribution_record(&u->server->connect_length,
+		    instant_since(instant_now(), u->opened));
+		uplink_move(u, UPLINK_BUSY);
+		return 0;
+	}
+	if (u->fd >= 0)
+		uplink_want_write(u, true);
+	u->server->connects_again += u->tries > 1;
+	timer_set_odd(&u->proxy->timers, &u->timer, instant_now(),
+	    again_ns < CONNECT_AGAIN_MAX_NS ? again_ns : CONNECT_AGAIN_MAX_NS);
 	return 0;
+}
+
+/* It is connected: do what waited for that. */
+static void
+uplink_go(struct uplink *u)
+{
+	unsigned serial = u->serial;
+
+	if (u->limit_ns > 0)
+		uplink_arm(u, u->limit_ns);
+	uplink_want_read(u, true);
+	if (u->ops != NULL && u->ops->connected != NULL)
+		u->ops->connected(u);
+	if (u->serial == serial)
+		exchange_write(u);
+}
+
+/* Try, with the user waiting for what comes of it. */
+static void
+uplink_try_on(struct uplink *u)
+{
+	if (uplink_try(u) != 0)
+		uplink_over(u, UPLINK_REFUSED, "refused");
+	else if (u->state == UPLINK_BUSY)
+		uplink_go(u);
+}
+
+void
+uplink_turns(struct server *s)
+{
+	struct uplink *u;
+
+	while (s->connecting_count < CONNECTS_MAX &&
+	       (u = TAILQ_FIRST(&s->waiting)) != NULL) {
+		uplink_move(u, UPLINK_CONNECTING);
+		uplink_try_on(u);
+	}
+}
+
+/* Whether neither a byte nor the end has arrived on an idle connection. */
+static bool
+is_quiet(const struct uplink *u)
+{
+	char byte;
+
+	return recv(u->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	       errno == EAGAIN;
+}
+
+/* The idle connection to be used next, or NULL. */
+static struct uplink *
+idle_pick(struct server *s, enum uplink_reuse reuse)
+{
+	struct instant now = instant_now();
+	struct uplink *u = NULL;
+
+	while (
+	    reuse != UPLINK_REUSE_NONE && (u = TAILQ_FIRST(&s->idle)) != NULL) {
+		if (reuse == UPLINK_REUSE_ANY)
+			return u;
+		if (reuse == UPLINK_REUSE_RECENT &&
+		    instant_since(now, u->rested) >= RECENT_NS)
+			return NULL; /* the others have rested longer */
+		if (is_quiet(u))
+			return u;
+		s->extra_bytes += socket_unread_bytes(u->fd);
+		uplink_close(u);
+	}
+	return NULL;
+}
+
+static struct uplink *
+unused_take(struct server *s)
+{
+	struct uplink *u = TAILQ_FIRST(&s->unused);
+
+	if (u != NULL) {
+		TAILQ_REMOVE(&s->unused, u, link);
+		return u;
+	}
+	u = calloc(1, sizeof(*u));
+	if (u == NULL)
+		return NULL;
+	u->proxy = s->proxy;
+	u->server = s;
+	u->fd = -1;
+	timer_init(&u->timer, on_uplink_timer, u);
+	s->uplinks++;
+	return u;
 }
 
 int
 uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
-    bool fresh, struct uplink **out)
+    enum uplink_reuse reuse, struct uplink **out)
 {
-	struct uplink *u = fresh ? NULL : TAILQ_FIRST(&server->idle);
+	struct uplink *u = idle_pick(server, reuse);
 	int err;
 
 	if (u != NULL) {
@@ -319,22 +461,19 @@ uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
 		timer_clear(&u->proxy->timers, &u->timer);
 		server->reuses++;
 	} else {
-		u = TAILQ_FIRST(&server->unused);
-		if (u != NULL) {
-			TAILQ_REMOVE(&server->unused, u, link);
-		} else {
-			u = calloc(1, sizeof(*u));
-			if (u == NULL)
-				return -ENOMEM;
-			u->proxy = server->proxy;
-			u->server = server;
-			u->fd = -1;
-			server->uplinks++;
-		}
-		err = uplink_open(u);
-		if (err < 0) {
-			TAILQ_INSERT_HEAD(&server->unused, u, link);
-			return err;
+		bool waits = server->connecting_count >= CONNECTS_MAX ||
+			     server->waiting_count > 0;
+
+		u = unused_take(server);
+		if (u == NULL)
+			return -ENOMEM;
+		u->opened = instant_now();
+		u->tries = 0;
+		uplink_enter(u, waits ? UPLINK_WAITING : UPLINK_CONNECTING);
+		err = waits ? 0 : uplink_try(u);
+		if (err != 0) {
+			uplink_discard(u);
+			return -err;
 		}
 	}
 	u->ops = ops;
@@ -419,31 +558,26 @@ static void
 on_uplink_writable(evutil_socket_t fd, short what, void *user)
 {
 	struct uplink *u = user;
-	int err = 0;
-	socklen_t size = sizeof(err);
-	unsigned serial = u->serial;
+	int err;
 
 	(void)what;
-	if (u->state == UPLINK_CONNECTING) {
-		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) < 0)
-			err = errno;
-		if (err != 0) {
-			uplink_over(u, UPLINK_REFUSED, "refused");
-			return;
-		}
-		timer_clear(&u->proxy->timers, &u->timer);
-		distribution_record(&u->server->connect_length,
-		    instant_since(instant_now(), u->opened));
-		uplink_move(u, UPLINK_BUSY);
-		if (u->limit_ns > 0)
-			uplink_arm(u, u->limit_ns);
-		uplink_want_read(u, true);
-		if (u->ops != NULL && u->ops->connected != NULL)
-			u->ops->connected(u);
-		if (u->serial != serial)
-			return;
+	if (u->state != UPLINK_CONNECTING) {
+		exchange_write(u);
+		return;
 	}
-	exchange_write(u);
+	err = socket_connected(fd);
+	if (err == EINPROGRESS)
+		return;
+	if (err != 0) {
+		uplink_over(u, UPLINK_REFUSED, "refused");
+		return;
+	}
+	timer_clear(&u->proxy->timers, &u->timer);
+	u->server->connects++;
+	distribution_record(&u->server->connect_length,
+	    instant_since(instant_now(), u->opened));
+	uplink_move(u, UPLINK_BUSY);
+	uplink_go(u);
 }
 
 static void
@@ -452,8 +586,15 @@ on_uplink_timer(void *user, bool forced)
 	struct uplink *u = user;
 
 	switch (u->state) {
+	case UPLINK_WAITING:
+		break;
 	case UPLINK_CONNECTING:
-		uplink_over(u, UPLINK_REFUSED, "connect_timeout");
+		uplink_shut(u);
+		if (instant_since(instant_now(), u->opened) >=
+		    u->proxy->config->proxy.connect_timeout_ns)
+			uplink_over(u, UPLINK_TIMEOUT, "connect_timeout");
+		else
+			uplink_try_on(u);
 		break;
 	case UPLINK_DRAINING:
 		uplink_over(u, UPLINK_TIMEOUT, "drain_timeout");

@@ -8,10 +8,15 @@
  * its end and throws it away, because closing would not stop the server's
  * work and would make its writes fail.
  *
- *   CONNECTING --> BUSY --> (complete) --> IDLE --> BUSY ...
- *        |          |  \
- *        |          |   detach --> DRAINING --> IDLE
- *        +----------+------------------+-----> closed
+ *   WAITING --> CONNECTING --> BUSY --> (complete) --> IDLE --> BUSY ...
+ *      |             |          |  \
+ *      |             |          |   detach --> DRAINING --> IDLE
+ *      +-------------+----------+------------------+-----> closed
+ *
+ * On one machine a connection is made within connect(), or the server's
+ * backlog is full.  Then it is tried again after a millisecond, and up to 64:
+ * the kernel alone would try after a second.  CONNECTS_MAX connections of a
+ * server may be under way like that; the others are WAITING for their turn.
  *
  * Proxy thread only.  After warm-up nothing is allocated: closed uplinks are
  * kept for the next connection.
@@ -34,7 +39,10 @@ struct proxy;
 struct server;
 struct uplink;
 
+#define CONNECTS_MAX 8 /* of a server, under way at once */
+
 enum uplink_state {
+	UPLINK_WAITING, /* for its turn to connect */
 	UPLINK_CONNECTING,
 	UPLINK_BUSY,
 	UPLINK_DRAINING,
@@ -49,6 +57,16 @@ enum uplink_end {
 	UPLINK_CUT,	   /* connection lost in the response */
 	UPLINK_MALFORMED,  /* not a response the gate lets pass */
 	UPLINK_TIMEOUT,	   /* connect, drain or a warm-up took too long */
+};
+
+/* Which idle connection will do.  Those that are checked first cost a system
+ * call. */
+enum uplink_reuse {
+	UPLINK_REUSE_ANY,
+	UPLINK_REUSE_CHECKED, /* nothing has arrived on it, nor its end */
+	UPLINK_REUSE_RECENT,  /* checked, and used within the last second: no
+			       * server is about to close it */
+	UPLINK_REUSE_NONE,
 };
 
 /* What the user of an exchange is told at its end. */
@@ -95,15 +113,16 @@ struct uplink {
 	struct server *server; /* borrowed */
 	int fd;		       /* owned */
 	uint64_t cookie;       /* of the socket, 0: none */
-	struct instant opened;
+	struct instant opened; /* when it began to wait for a connection */
+	struct instant rested; /* when it became idle */
+	unsigned tries;	       /* to connect */
 	enum uplink_state state;
 	struct event readable, writable;
 	struct timer timer;
 	bool reading, writing; /* events registered */
-	bool open;
-	unsigned exchanges; /* begun on this connection */
-	unsigned serial;    /* changes when an exchange is forgotten */
-	bool keep_alive;    /* the server will keep it after this one */
+	unsigned exchanges;    /* begun on this connection */
+	unsigned serial;       /* changes when an exchange is forgotten */
+	bool keep_alive;       /* the server will keep it after this one */
 
 	/* the user */
 	const struct uplink_ops *ops;
@@ -142,13 +161,18 @@ struct uplink {
 TAILQ_HEAD(uplink_list, uplink);
 
 /*
- * uplink_get(server, ops, user, fresh, out):
- * An idle connection to a server (most recently used first), or a new one.
- *   fresh  never reuse: the last one turned out to be stale
- * Returns 0, -EMFILE/-ENFILE (out of descriptors), or another negative errno.
+ * uplink_get(server, ops, user, reuse, out):
+ * An idle connection to a server (most recently used first), or a new one,
+ * which may be connected already (state BUSY; connected() is not called then)
+ * or be so later.  Neither a full backlog nor a lack of descriptors is an
+ * error: it is tried again until proxy.connect_timeout.
+ * Returns 0, -ENOMEM, or the negative errno with which the server refused.
  */
 int uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
-    bool fresh, struct uplink **out);
+    enum uplink_reuse reuse, struct uplink **out);
+
+/* Give free turns to connect to those that wait.  When the turn ends. */
+void uplink_turns(struct server *server);
 
 /*
  * From now on the exchange may last so long; then it ends with TIMEOUT.  For

@@ -63,7 +63,9 @@ mark_from(const struct talechain_event *e, struct mark *m)
 		break;
 	case TALECHAIN_HAZARD_BEGIN:
 	case TALECHAIN_HAZARD_END:
-		if (e->arg[1] >= HAZARD_KIND_COUNT)
+		/* That a server was silent is no reason for it. */
+		if (e->arg[1] >= HAZARD_KIND_COUNT ||
+		    e->arg[1] == HAZARD_UNRESPONSIVE)
 			return false;
 		m->kind = (enum hazard_kind)e->arg[1];
 		m->begins = e->type == TALECHAIN_HAZARD_BEGIN;

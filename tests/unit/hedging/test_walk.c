@@ -69,14 +69,14 @@ check_server(const struct walk *w, unsigned server)
 	}
 	assert_int_equal(s->inflight, flying);
 	assert_int_equal(s->aside, aside);
-	assert_true(aside <= w->h.limits.aside_max);
+	assert_true(aside <= w->h.limits.aside_max[server]);
 	assert_int_equal(s->hedges, hedges);
 	assert_int_equal(s->draining, draining);
 	assert_int_equal(s->warmup_inflight, w->server[server].warmups);
 	assert_true(
 	    flying + s->warmup_inflight <= w->h.limits.connections_max[server]);
 	/* losers that had no slot are drained in addition */
-	if (w->h.limits.aside_max == 0)
+	if (w->h.limits.aside_max[server] == 0)
 		assert_true(flying + draining + s->warmup_inflight <=
 			    w->h.limits.connections_max[server]);
 	assert_true(hedges <= w->h.limits.hedge_inflight_max);
@@ -172,7 +172,7 @@ limits_random(uint64_t seed)
 	    .servers = 2,
 	    .connections_max = {3 + walk_random(&dice, 40),
 		3 + walk_random(&dice, 40)},
-	    .aside_max = walk_random(&dice, 6),
+	    .aside_max = {walk_random(&dice, 6), walk_random(&dice, 6)},
 	    .hedge_inflight_max = 1 + walk_random(&dice, 20),
 	    .budget_ratio = ratios[walk_random(&dice, 4)],
 	    .budget_burst = 1 + walk_random(&dice, 100),

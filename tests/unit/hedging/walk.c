@@ -267,10 +267,12 @@ attempt_progress(struct walk *w, struct walk_request *r, unsigned i)
 		/* a stale connection: once more, if it may be */
 		if (!chance(w, w->fails_one_in))
 			attempt_head(w, r, i);
-		else if (race_rewrite(&r->race, &r->view))
-			r->writes++;
-		else
+		else if (!race_may_rewrite(&r->race, &r->view))
 			attempt_end(w, r, i, ATTEMPT_END_FAILED);
+		else {
+			race_rewrite(&r->race);
+			r->writes++;
+		}
 		return;
 	case WALK_HEAD:
 		if (!a->won && r->race.attempt[i].status < 500)
