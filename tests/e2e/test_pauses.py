@@ -1,0 +1,395 @@
+"""Goal: around a pause no request fails that nginx or HAProxy at their
+defaults would have answered, and none is done more often than it may be.
+"""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from support.message import response
+from support.pair import hazard, settled
+from support.wait import wait_until
+
+STREAM = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+          b"Transfer-Encoding: chunked\r\n\r\n4\r\n:hi\n\r\n")
+UNRESPONSIVE = 'tailor_hazards_total{server="a",kind="unresponsive"}'
+
+
+@pytest.fixture
+def small_server():
+    """Starts servers with a small backlog; gives (process, address)."""
+    made = []
+
+    def start(backlog):
+        program = pathlib.Path(__file__).parent / "support/small_server.py"
+        process = subprocess.Popen([sys.executable, program, str(backlog)],
+                                   stdout=subprocess.PIPE)
+        made.append(process)
+        return process, f"127.0.0.1:{int(process.stdout.readline())}"
+
+    yield start
+    for process in made:
+        process.send_signal(signal.SIGCONT)
+        process.kill()
+        process.wait()
+
+
+# --- waiting ------------------------------------------------------------------
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_stopped_server_with_a_small_backlog(small_server, tailor, method):
+    # Goal: more requests than its backlog takes wait for it to go on, for
+    # longer than the kernel waits before it sends a SYN again.
+    process, address = small_server(5)
+    t = tailor({"name": "a", "address": address})
+    clients = [t.client() for _ in range(40)]
+    hazard(t, "a", "begin")
+    process.send_signal(signal.SIGSTOP)
+    for i, c in enumerate(clients):
+        c.request(method, f"/{i}", body=b"%d" % i if method == "POST" else b"")
+    t.wait_metric("tailor_requests_inflight", len(clients))
+    begin = time.monotonic()
+    wait_until(lambda: time.monotonic() - begin > 1.5, "the pause is long")
+    process.send_signal(signal.SIGCONT)
+    hazard(t, "a", "end")
+    for i, c in enumerate(clients):
+        r = c.response()
+        assert r.status == 200
+        assert r.body == (b"%d" if method == "POST" else b"/%d") % i
+        c.close()
+    m = t.metrics()
+    assert m['tailor_server_connect_retries_total{server="a"}'] > 0
+    assert m['tailor_server_ready{server="a"}'] == 1
+
+
+def test_both_servers_pause_for_longer_than_a_second(upstream, tailor):
+    # Goal: what finds no slot waits too.
+    servers = []
+    for name in "ab":
+        one = upstream(name)
+        servers.append(one)
+    t = tailor(*({"name": s.name, "address": s.address, "connections_max": 2}
+                 for s in servers))
+    t.wait_server("b", state="ready")
+    hazard(t, "b", "begin")
+    hazard(t, "a", "begin")
+    clients = [t.client() for _ in range(6)]
+    for c in clients:
+        c.request()
+    t.wait_metric("tailor_requests_queued", 4)
+    begin = time.monotonic()
+    wait_until(lambda: time.monotonic() - begin > 1.3, "the pause is long")
+    assert t.metrics()["tailor_requests_inflight"] == 6
+    for one in servers:
+        one.serve()
+    for _ in range(2):
+        servers[0].expect().reply(200, b"a")
+    hazard(t, "a", "end")
+    for c in clients:
+        assert c.response().status == 200
+        c.close()
+    settled(t)
+
+
+def test_a_full_backlog_of_a_unix_socket(tailor, scratch):
+    # Goal: EAGAIN is a full backlog, not a refusal.
+    path = str(scratch / "a.sock")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(0)
+        t = tailor({"name": "a", "address": f"unix:{path}"}, ready=False)
+        listener.settimeout(20)
+        listener.accept()[0].close()  # the probe's
+        t.wait_server("a", state="ready")
+        wait_until(lambda: t.metrics()[
+            'tailor_server_connections_idle{server="a"}'] == 0, "it is closed")
+        others = []
+        for _ in range(4):
+            others.append(socket.socket(socket.AF_UNIX))
+            others[-1].setblocking(False)
+            others[-1].connect_ex(path)
+        with t.client() as c:
+            c.request("POST", "/", body=b"x")
+            wait_until(lambda: t.metrics()[
+                'tailor_server_connect_retries_total{server="a"}'] >= 3,
+                       "it is tried again")
+            for one in others:
+                one.close()
+            while True:
+                sock = listener.accept()[0]
+                sock.settimeout(20)
+                if sock.recv(65536).startswith(b"POST /"):
+                    break
+            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+            assert c.response().body == b"a"
+            sock.close()
+        assert t.metrics()['tailor_server_ready{server="a"}'] == 1
+
+
+def test_no_server_is_up_for_a_while(upstream, tailor):
+    # Goal: a request waits for the restart of the only server, as HAProxy
+    # would have it do, and not for ever.
+    a = upstream("a")
+    t = tailor(a, proxy={"server_wait": "2s"})
+    a.stop()
+    hazard(t, "a", "begin", "exit")
+    with t.client() as c, t.client() as d:
+        c.request("POST", "/", body=b"x")
+        t.wait_metric("tailor_requests_queued", 1)
+        a.listen()
+        hazard(t, "a", "end", "exit")
+        a.expect().reply(200, b"back")
+        assert c.response().body == b"back"
+        a.stop()
+        hazard(t, "a", "begin", "exit")
+        d.request()
+        r = d.response()
+        assert r.status == 503 and b"no_server" in r.body
+    settled(t)
+
+
+# --- how often ----------------------------------------------------------------
+
+@pytest.mark.parametrize("method, writes", [("GET", 2), ("POST", 1)])
+def test_writes_in_all(pair, method, writes):
+    # Goal: stale connections and failover together write a request twice at
+    # most, and once if it may not be repeated.
+    def handler(request):
+        if request.target == b"/x" or request.target == "/x":
+            request.reset()
+            return b""
+        return response(200, b"ok")
+
+    pair.a.serve(handler)
+    pair.b.serve(handler)
+    t = pair()
+    with t.client() as c, t.client() as d:
+        c.get("/warm")
+        assert t.ask("/switch", "POST").status == 200
+        c.get("/warm")
+        assert t.ask("/switch", "POST").status == 200
+        d.request(method, "/x", body=b"1" if method == "POST" else b"")
+        assert d.response().status == 502
+    seen = [r for s in (pair.a, pair.b) for r in s.requests
+            if r.target in ("/x", b"/x")]
+    assert len(seen) == writes
+    settled(t)
+
+
+def test_bytes_on_an_idle_connection_are_no_response(pair):
+    # Goal: what b sent before the hedge was written is not the hedge's
+    # response.  Tailor is stopped while both arrive, so that it sees the
+    # hazard first.
+    t = pair()
+    with t.client() as c:
+        assert t.ask("/switch", "POST").status == 200
+        c.request("GET", "/warm")
+        warm = pair.b.expect()
+        warm.reply(200, b"b")
+        c.response()
+        assert t.ask("/switch", "POST").status == 200
+        c.request("GET", "/x")
+        pair.a.expect()
+        os.kill(t.pid, signal.SIGSTOP)
+        warm.send(response(200, b"not for you"))
+        posted = threading.Thread(target=hazard, args=(t, "a", "begin"))
+        posted.start()
+        os.kill(t.pid, signal.SIGCONT)
+        posted.join()
+        pair.b.expect().reply(200, b"for you")
+        assert c.response().body == b"for you"
+    settled(t)
+
+
+# --- slots --------------------------------------------------------------------
+
+def test_event_streams_hold_no_slot(upstream, tailor):
+    # Goal: with more streams open than slots, others are served at once.
+    a = upstream("a")
+    t = tailor({"name": "a", "address": a.address, "connections_max": 2})
+    streams = [t.client() for _ in range(6)]
+    for c in streams:
+        c.request("GET", "/events")
+        a.expect().send(STREAM)
+        assert c.response_head().status == 200
+    t.wait_metric('tailor_server_streams{server="a"}', 6)
+    with t.client() as c:
+        c.request("GET", "/")
+        a.expect().reply(200, b"a")
+        assert c.response().body == b"a"
+    for c in streams:
+        c.close()
+    t.wait_metric('tailor_server_streams{server="a"}', 0)
+
+
+def test_requests_older_than_a_second_give_their_slots_back(upstream, tailor):
+    # Goal: two that wait for something else than the server do not keep a
+    # third one out.
+    a = upstream("a")
+    t = tailor({"name": "a", "address": a.address, "connections_max": 2})
+    with t.client() as c, t.client() as d, t.client() as e:
+        c.request("GET", "/poll/1")
+        d.request("GET", "/poll/2")
+        polls = [a.expect(), a.expect()]
+        e.request("POST", "/", body=b"x")
+        a.expect().reply(200, b"third")
+        assert e.response().body == b"third"
+        assert t.metrics()["tailor_slots_returned_total"] == 2
+        for poll in polls:
+            poll.reply(200, b"late")
+        assert c.response().body == d.response().body == b"late"
+    settled(t)
+
+
+def test_overflow_to_the_standby(upstream, tailor):
+    # Goal: where slots are not given back, a standby with room takes what
+    # has waited for a second.
+    a, b = upstream("a"), upstream("b")
+    t = tailor({"name": "a", "address": a.address, "connections_max": 2,
+                "streams_max": 0},
+               {"name": "b", "address": b.address, "connections_max": 4})
+    t.wait_server("b", state="ready")
+    with t.client() as c, t.client() as d, t.client() as e:
+        c.request()
+        d.request()
+        busy = [a.expect(), a.expect()]
+        e.request("POST", "/", body=b"x")
+        b.expect().reply(200, b"b")
+        assert e.response().body == b"b"
+        assert t.metrics()["tailor_queue_overflows_total"] == 1
+        for one in busy:
+            one.reply(200, b"a")
+        assert c.response().body == d.response().body == b"a"
+    settled(t)
+
+
+def checked_pair(tailor, a, b, health="/health"):
+    """A tailor before a, which is active, and b, both with a health target."""
+    t = tailor(*({"name": s.name, "address": s.address, "health": health,
+                  "health_interval": 0} for s in (a, b)))
+    t.wait_server("a", state="ready")
+    t.wait_server("b", state="ready")
+    if t.metrics()['tailor_server_active{server="a"}'] == 0:
+        assert t.ask("/switch", "POST").status == 200
+    return t
+
+
+# --- servers that do not respond -------------------------------------------------
+
+def known(t, count=110):
+    """Enough responses that the server's silences mean something."""
+    with t.client() as c:
+        for _ in range(count):
+            assert c.get("/known").status == 200
+
+
+def answers_but(*hung):
+    """A handler that leaves some targets to the test."""
+    def handler(request):
+        target = request.target
+        if isinstance(target, bytes):
+            target = target.decode()
+        return None if target in hung else response(
+            200, request.connection.upstream.name.encode())
+    return handler
+
+
+@pytest.mark.parametrize("health", ["", "/health"])
+def test_a_hung_server_is_left(upstream, tailor, health):
+    # Goal: several requests wait and not a byte comes, nor the response to
+    # a probe where there is one: swap, and send again what may be.
+    a, b = upstream("a"), upstream("b")
+    a.serve(answers_but("/x"))
+    b.serve()
+    t = checked_pair(tailor, a, b, health)
+    known(t)
+    a.script()  # hangs
+    clients = [t.client() for _ in range(3)]
+    for c in clients:
+        c.request("GET", "/x")
+    for c in clients:
+        assert c.response().body == b"b"
+    m = t.metrics()
+    assert m[UNRESPONSIVE] == 1
+    assert m['tailor_server_active{server="b"}'] == 1
+    assert m['tailor_swaps_by_reason_total{reason="unresponsive"}'] == 1
+    a.expect().reply(200, b"a")
+    t.wait_log("server_responds")
+    for c in clients:
+        c.close()
+
+
+def test_a_server_that_answers_a_probe_is_not_left(upstream, tailor):
+    # Goal: three requests that wait for something are no hung server.
+    a, b = upstream("a"), upstream("b")
+    a.serve(answers_but("/x"))
+    b.serve()
+    t = checked_pair(tailor, a, b)
+    known(t)
+    clients = [t.client() for _ in range(3)]
+    for c in clients:
+        c.request("GET", "/x")
+    wait_until(lambda: t.metrics()[
+        'tailor_server_probes_total{server="a"}'] >= 1, "it was asked")
+    assert t.metrics()[UNRESPONSIVE] == 0
+    for c in clients:
+        a.expect().reply(200, b"a")
+    for c in clients:
+        assert c.response().body == b"a"
+        c.close()
+
+
+def test_an_open_breaker_is_closed_by_probes(upstream, tailor):
+    # Goal: an idle standby whose hedges failed is asked whether it is well
+    # again, and is a standby again within seconds.
+    a, b = upstream("a"), upstream("b")
+    a.serve(answers_but("/x"))
+    b.serve(answers_but("/x"))
+    t = checked_pair(tailor, a, b)
+    clients = [t.client() for _ in range(6)]
+    for c in clients:
+        c.request("GET", "/x")
+    first = [a.expect() for _ in clients]
+    hazard(t, "a", "begin")
+    for _ in clients:
+        b.expect().reset()
+    wait_until(lambda: t.metrics()[
+        'tailor_server_probes_total{server="b"}'] >= 1, "b is asked")
+    for c, one in zip(clients, first):
+        one.reply(200, b"a")
+        assert c.response().status == 200
+        c.close()
+    hazard(t, "a", "end")
+    assert t.ask("/switch", "POST").status == 200
+    settled(t)
+
+
+def test_connections_are_kept_for_a_swap(upstream, tailor):
+    # Goal: the standby has as many connections as there were requests in
+    # flight, each used once.
+    a, b = upstream("a"), upstream("b")
+    a.serve(answers_but("/x"))
+    b.serve()
+    t = checked_pair(tailor, a, b)
+    clients = [t.client() for _ in range(8)]
+    for c in clients:
+        c.request("GET", "/x")
+    first = [a.expect() for _ in clients]
+    t.wait_metric('tailor_server_connections_idle{server="b"}', 8)
+    before = t.metrics()['tailor_server_connects_total{server="b"}']
+    hazard(t, "a", "begin")
+    for c in clients:
+        assert c.response().body == b"b"
+        c.close()
+    assert t.metrics()[
+        'tailor_server_connects_total{server="b"}'] == before
+    for one in first:
+        one.reply(200, b"a")
+    settled(t)
