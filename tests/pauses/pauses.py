@@ -135,6 +135,7 @@ def judge(stage, played):
     away = {k: [tuple(p) for p in v] for k, v in stage.away.items()}
     verdict = Judge(scene.plans, played.outcomes, stage.executed(),
                     stage.kills(), away,
+                    sent_twice=stage.sent_twice(),
                     logs=scene.kind != "nginx" or not any(away.values()))
     played.faults += verdict.faults()
     played.excused = verdict.excused()
@@ -181,7 +182,7 @@ class Run:
             ("jdk", ("java", "javac")), ("nginx", ("nginx",)),
             ("python", ())) if not set(needs) & set(lacking)]
         self.classes = f"{directory}/classes"
-        self.played = []
+        self.played, self.begun = [], 0
 
     def scene(self, number, plot=None, kinds=None):
         fronts = [name for name in REFERENCES if name in self.names]
@@ -207,7 +208,8 @@ class Run:
 
     async def lane(self, source):
         for scene in source:
-            directory = f"{self.directory}/{scene.number}"
+            self.begun += 1
+            directory = f"{self.directory}/{self.begun}"
             began = time.monotonic()
             played = await play(scene, self.given, directory, self.names,
                                 self.classes)
@@ -287,7 +289,7 @@ def as_json(run):
 def tap(run, lacking):
     """One test for each scene; reasons come before what is skipped."""
     number = 0
-    for played in sorted(run.played, key=lambda p: p.scene.number):
+    for played in sorted(run.played, key=lambda p: str(p.scene)):
         number += 1
         for line in report(played)[:12] if played.faults else ():
             print("# " + line[:600])

@@ -9,6 +9,7 @@ bursts are compared and not that number.
 
 import os
 import pathlib
+import re
 import shutil
 import sys
 
@@ -29,7 +30,8 @@ pid {directory}/nginx.pid;
 error_log {directory}/error.log warn;
 events {{ worker_connections 8192; }}
 http {{
-	access_log off;
+	log_format sent '$request_uri $upstream_bytes_sent';
+	access_log {directory}/sent sent;
 	client_body_temp_path {directory}/body;
 	proxy_temp_path {directory}/proxy;
 	fastcgi_temp_path {directory}/fastcgi;
@@ -107,6 +109,17 @@ class Plain:
 
     def close(self):
         CHILDREN.kill(self.child)
+
+    def sent_twice(self):
+        """Ids of requests of which nginx wrote something to two servers, as
+        it does with all but POST after a minute of silence.  HAProxy's
+        default is to try connections again, not requests."""
+        if self.kind != "nginx":
+            return set()
+        lines = pathlib.Path(self.directory, "sent").read_text(
+            "latin-1").splitlines()
+        return {line.split("/")[2] for line in lines if line.count("/") > 2
+                and len(re.findall(r"\b[1-9]", line.partition(" ")[2])) > 1}
 
 
 def configuration(directory, servers, more):

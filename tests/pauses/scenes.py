@@ -276,10 +276,10 @@ class Author:
 
 
 # The scenes of the short form: each weakness once, in little time.  The hung
-# one takes longer than a minute, since that is when nginx leaves a server.
-SHORT = ((1, "pause", "jdk"), (2, "both paused", "jdk"),
-         (3, "burst, pause", "jdk"), (4, "killed", "python"),
-         (5, "burst, pause", "nginx"), (6, "slow clients", "python"),
-         (7, "killed, paused", "jdk"), (8, "standby paused", "python"),
-         (9, "burst", "jdk"), (10, "both paused", "nginx"))
+# one comes first: nginx leaves a server that is silent for a minute.
 SHORT_SEED = 1
+SHORT = ((2, "hung", "jdk"), (2, "slow clients", "python"),
+         (6, "pause", "jdk"), (4, "pause", "jdk"), (5, "both paused", "jdk"),
+         (1, "both paused", "nginx"), (6, "burst, pause", "jdk"),
+         (9, "burst, pause", "nginx"), (3, "killed", "python"),
+         (8, "killed, paused", "jdk"), (2, "burst", "jdk"))

@@ -150,6 +150,10 @@ class Stage:
         return [line for server in self.servers["tailor"].values()
                 for line in server.executed()]
 
+    def sent_twice(self):
+        return {name: proxy.sent_twice()
+                for name, proxy in self.proxies.items() if name != "tailor"}
+
     def end_of_log(self, lines=14):
         """What Tailor logged since the scene began, or the end of that."""
         return self.proxies["tailor"].tailor.lines[self.lines:][-lines:]

@@ -8,7 +8,9 @@ answered  A request that nginx or HAProxy answered as its server meant it must
             - a response whose head had come before the kill;
             - neither server was there (one killed, or being started again,
               while the other one was, too).
-          A pause excuses nothing: whatever stood still goes on later.
+          A pause excuses nothing: whatever stood still goes on later.  And
+          the answer to an unsafe request that nginx wrote to two servers is
+          no example (it does so with PUT and DELETE).
 wrong     A response in a server's name with another body, or one that is
           not HTTP, whatever the others did.
 executed  A safe request is executed twice at most, any other once; a copy
@@ -40,13 +42,22 @@ class Judge:
     """plans: of a scene; outcomes: {proxy: {id: Outcome}}; executed:
     [(method, id, is a copy)] of Tailor's servers; kills, away: {server:
     [(begin, end)]}, when each of Tailor's servers was dying, and when it was
-    not there; logs: whether the servers note what they execute before they
-    answer."""
+    not there; sent_twice: {proxy: ids that it wrote to two servers}; logs:
+    whether the servers note what they execute before they answer."""
 
-    def __init__(self, plans, outcomes, executed, kills, away, logs=True):
+    def __init__(self, plans, outcomes, executed, kills, away,
+                 sent_twice=None, logs=True):
         self.plans, self.outcomes = plans, outcomes
         self.executed, self.kills, self.away = executed, kills, away
-        self.logs = logs
+        self.sent_twice, self.logs = sent_twice or {}, logs
+
+    def better(self, plan):
+        """Those of the others that answered it, as we must."""
+        return [name for name in REFERENCES
+                if name in self.outcomes
+                and self.outcomes[name][plan.ident].ok
+                and (plan.safe
+                     or plan.ident not in self.sent_twice.get(name, ()))]
 
     def excuse(self, plan, outcome):
         """Why this failure is nobody's fault, or None."""
@@ -72,12 +83,10 @@ class Judge:
     def answered(self):
         for plan in self.plans:
             ours = self.outcomes["tailor"][plan.ident]
-            better = [name for name in REFERENCES
-                      if name in self.outcomes
-                      and self.outcomes[name][plan.ident].ok]
             if ours.kind == "wrong":
                 yield Fault("wrong", plan.ident, describe(plan, self.outcomes))
-            elif better and not ours.ok and not self.excuse(plan, ours):
+            elif (not ours.ok and self.better(plan)
+                  and not self.excuse(plan, ours)):
                 yield Fault("answered", plan.ident,
                             describe(plan, self.outcomes))
 
@@ -110,8 +119,7 @@ class Judge:
         return sum(
             1 for plan in self.plans
             if not self.outcomes["tailor"][plan.ident].ok
-            and any(self.outcomes[name][plan.ident].ok for name in REFERENCES
-                    if name in self.outcomes)
+            and self.better(plan)
             and self.excuse(plan, self.outcomes["tailor"][plan.ident]))
 
 
