@@ -3,22 +3,26 @@
 stops, and all of them go to the other one.
 
     tests/pauses/swaps.py --build build [--inflight 64,200,1000] [--swaps 20]
-                          [--backlog 0] [--tap] [--json FILE]
+                          [--standby kept,new] [--backlog 0] [--tap]
+                          [--json FILE]
 
-For each number, twenty times: so many requests reach the active server's
+For each number, twenty times with a standby that has served before, so that
+connections to it may be open, and twenty times with one that has just been
+started: so many requests reach the active server's
 handlers and wait there; it is stopped (SIGSTOP) and Tailor notified of a
 collection; it stays stopped until every request is answered, at most
 PAUSE_S.  So what is answered before it goes on was answered by the standby:
 no judgement depends on how fast this machine is.  The backlog is the JDK's
 default, 50.  Tailor's limits are set so that all of them may be hedged; all
-else is at its defaults.
+else is at its defaults, but that nothing is warmed up.
 
 Required: each request answered by the standby, none failed, no server lost,
-one swap each, no hedge refused by a breaker, at the end either.
+one swap each, none refused, and no hedge refused by a breaker.
 """
 
 import argparse
 import asyncio
+import itertools
 import json
 import pathlib
 import re
@@ -39,6 +43,7 @@ from servers import Server, compile_java  # noqa: E402
 from support.wait import Late, wait_until  # noqa: E402
 
 PAUSE_S = 8
+SLOW_S = 1    # counted, not judged: a connection was tried again by then
 RAMP = 32     # below any backlog
 HANDLER_MS = 40
 REACH_S = 60  # until all have reached the handlers
@@ -51,6 +56,8 @@ def options():
     p.add_argument("--build", default=str(HERE.parents[1] / "build"))
     p.add_argument("--inflight", default="64,200,1000")
     p.add_argument("--swaps", type=int, default=20)
+    p.add_argument("--standby", default="kept,new",
+                   help="kept: has served before; new: just started")
     p.add_argument("--backlog", type=int, default=0,
                    help="of the servers; 0 is the JDK's default, 50")
     p.add_argument("--tap", action="store_true", help="results as TAP")
@@ -72,11 +79,11 @@ def limits(inflight):
 class Row:
     """What came of all swaps with one number in flight."""
 
-    def __init__(self, inflight):
-        self.inflight = inflight
+    def __init__(self, inflight, how):
+        self.inflight, self.how = inflight, how
         self.swaps = self.hedged = self.standby = 0
-        self.failed = self.late = self.lost = self.breaker = 0
-        self.worst_ms, self.faults = [], []
+        self.failed = self.late = self.lost = self.refused = 0
+        self.slow, self.worst_ms, self.faults = 0, [], []
 
     def fault(self, text, swap=0):
         """swap: its number, 0 for all together."""
@@ -109,6 +116,13 @@ class Pair:
     def state(self):
         return self.tailor.ask_json("/servers")
 
+    def refused(self):
+        return (self.metric("tailor_swap_refused_total")
+                + self.metric('tailor_hedges_refused_total{reason="breaker"'))
+
+    def count_lost(self):
+        return len(LOST.findall(self.tailor.log))
+
     def calm(self):
         """Both are ready, without hazards and losers."""
         def reached():
@@ -118,6 +132,19 @@ class Pair:
                        for s in state["servers"])
         wait_until(reached, lambda: f"both servers ready: {self.state()}",
                    CALM_S)
+
+    async def renew_standby(self):
+        """Start it again, with everything it knew gone."""
+        active = self.state()["active"]
+        server = self.servers["b" if active == "a" else "a"]
+        server.kill()
+        await asyncio.to_thread(
+            wait_until, lambda: any(s["name"] == server.name
+                                    and s["state"] != "ready"
+                                    for s in self.state()["servers"]),
+            f"{server.name} is seen to be gone", CALM_S)
+        server.launch()
+        await asyncio.to_thread(server.wait_listening)
 
     def metric(self, start):
         return int(sum(value for key, value in self.tailor.metrics().items()
@@ -147,6 +174,7 @@ async def one_swap(pair, row, clients, number):
     standby = "b" if active == "a" else "a"
     stopped, other = pair.servers[active], pair.servers[standby]
     stopped.command("hold")
+    stopped.ask("held")  # now it does
     plans = [Plan(0, f"{row.inflight}-{number}-{i}", "jdk",
                   delay_ms=HANDLER_MS) for i in range(row.inflight)]
     try:
@@ -179,11 +207,12 @@ def judge(row, number, outs, standby, pause):
             row.late += 1
             wrong.setdefault(f"answered by {out.server} after the pause",
                              []).append(out)
-        elif out.server != standby or out.over < begun:
+        elif out.over < begun:
             wrong.setdefault(f"answered by {out.server} before the pause",
                              []).append(out)
         else:
             row.standby += 1
+            row.slow += out.over > begun + SLOW_S
         worst = max(worst, (out.over - begun) * 1000)
     for what, some in wrong.items():
         row.fault(f"{len(some)} of {len(outs)}: {what}, after "
@@ -192,50 +221,54 @@ def judge(row, number, outs, standby, pause):
     row.worst_ms.append(worst)
 
 
-async def swaps(given, directory, inflight):
+async def swaps(given, directory, inflight, how):
     """All swaps with one number in flight."""
-    row = Row(inflight)
+    row = Row(inflight, how)
     pair = await asyncio.to_thread(Pair, given, directory, inflight)
     clients = Clients(pair.ours.address)
     try:
         for number in range(1, given.swaps + 1):
             try:
+                if how == "new":
+                    await pair.renew_standby()
                 await asyncio.to_thread(pair.calm)
             except Late as late:
                 row.fault(str(late), number)
             before = pair.metric("tailor_hedges_sent_total")
-            refused = pair.metric('tailor_hedges_refused_total'
-                                  '{reason="breaker"')
+            lost = pair.count_lost()
+            refused = pair.refused()
             await one_swap(pair, row, clients, number)
             row.hedged += pair.metric("tailor_hedges_sent_total") - before
-            row.breaker += pair.metric(
-                'tailor_hedges_refused_total{reason="breaker"') - refused
-        row.lost = len(LOST.findall(pair.tailor.log))
+            row.refused += pair.refused() - refused
+            row.lost += pair.count_lost() - lost
         if row.lost:
             row.fault(f"{row.lost} times a server was declared lost")
-        if row.breaker:
-            row.fault(f"{row.breaker} hedges refused by the breaker")
+        if row.refused:
+            row.fault(f"{row.refused} times a swap was refused, or a hedge "
+                      "by the breaker")
         if row.swaps != given.swaps:
             row.fault(f"{row.swaps} swaps in place of {given.swaps}")
     finally:
         clients.close()
         if given.keep:
-            pathlib.Path(directory, f"tailor-{inflight}.log").write_text(
+            pathlib.Path(directory, f"tailor-{inflight}-{how}.log").write_text(
                 pair.tailor.log, encoding="utf-8")
         pair.close()
     return row
 
 
 def table(rows):
-    lines = [f"{'in flight':>9}{'swaps':>7}{'hedged':>8}{'standby':>9}"
-             f"{'paused':>8}{'failed':>8}{'lost':>6}{'breaker':>9}"
-             f"{'worst ms':>10}"]
+    lines = [f"{'in flight':>9}{'standby':>8}{'swaps':>6}{'hedged':>7}"
+             f"{'by it':>7}{'>1 s':>6}{'late':>6}{'failed':>7}{'lost':>5}"
+             f"{'refused':>8}{'worst ms':>9}"]
     for row in rows:
         lines.append(
-            f"{row.inflight:9}{row.swaps:7}{row.hedged:8}{row.standby:9}"
-            f"{row.late:8}{row.failed:8}{row.lost:6}{row.breaker:9}"
-            f"{max(row.worst_ms, default=0):10.0f}")
-    return lines
+            f"{row.inflight:9}{row.how:>8}{row.swaps:6}{row.hedged:7}"
+            f"{row.standby:7}{row.slow:6}{row.late:6}{row.failed:7}"
+            f"{row.lost:5}{row.refused:8}"
+            f"{max(row.worst_ms, default=0):9.0f}")
+    return lines + ["by it: answered by the standby; late: by either, after "
+                    "the pause"]
 
 
 def main():
@@ -254,14 +287,19 @@ def main():
     try:
         pathlib.Path(directory, "classes").mkdir(parents=True, exist_ok=True)
         compile_java(f"{directory}/classes")
-        for inflight in map(int, given.inflight.split(",")):
-            rows.append(asyncio.run(swaps(given, directory, inflight)))
+        for inflight, how in itertools.product(
+                map(int, given.inflight.split(",")),
+                given.standby.split(",")):
+            rows.append(asyncio.run(
+                swaps(given, directory, inflight, how)))
             row = rows[-1]
             for text in row.faults[:12]:
-                print(f"# {inflight} in flight, {text}", flush=True)
+                print(f"# {inflight} in flight, standby {how}, {text}",
+                      flush=True)
             if given.tap:
                 print(f"{'not ok' if row.faults else 'ok'} {len(rows)} - "
-                      f"{inflight} in flight at {given.swaps} swaps")
+                      f"{inflight} in flight, standby {how}, "
+                      f"{given.swaps} swaps", flush=True)
     finally:
         if not given.keep:
             shutil.rmtree(directory, ignore_errors=True)
