@@ -236,12 +236,18 @@ $(HAZARDS)/classes/.made: tests/hazards/HazardServer.java
 
 # --- chaos: tests/chaos ---------------------------------------------------------
 # MINUTES=30 SEED=n; more with CHAOS_ARGS.  SAN= for a build with sanitizers.
+# PAUSES=1 compares with nginx and HAProxy, SWAPS=1 is bursts at swaps
+# (tests/pauses).
 MINUTES ?= 1
 .PHONY: chaos
-chaos: programs	## servers fail in every way, clients check each answer
-	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/chaos/chaos.py \
-	    --build $(abspath $(BUILD)) --minutes $(MINUTES) \
-	    $(if $(SEED),--seed $(SEED)) $(if $(SAN),--no-memory) $(CHAOS_ARGS)
+chaos: programs	## servers fail in every way; PAUSES=1, SWAPS=1: see docs/chaos.md
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) \
+	    $(if $(SWAPS),tests/pauses/swaps.py,\
+	    $(if $(PAUSES),tests/pauses/pauses.py,tests/chaos/chaos.py)) \
+	    --build $(abspath $(BUILD)) $(if $(SWAPS),,--minutes $(MINUTES)) \
+	    $(if $(SWAPS),,$(if $(SEED),--seed $(SEED))) \
+	    $(if $(SAN)$(PAUSES)$(SWAPS),$(if $(PAUSES)$(SWAPS),,--no-memory)) \
+	    $(CHAOS_ARGS)
 
 # --- injected faults: tests/faults ---------------------------------------------
 # The programs once more, of the same objects, with a layer between them and

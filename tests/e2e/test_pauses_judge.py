@@ -1,0 +1,144 @@
+"""Goal: the judge of tests/pauses finds what it must, and excuses only what
+the rules excuse."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "pauses"))
+
+import scenes  # noqa: E402
+from client import Outcome  # noqa: E402
+from pauses import Played, report  # noqa: E402
+from verdict import Judge  # noqa: E402
+
+NEVER = {"a": [], "b": []}
+GET = scenes.Plan(1.0, "1-1", "jdk")
+POST = scenes.Plan(1.0, "1-1", "jdk", "POST")
+
+
+def outcome(kind="ok", begun=10.0, over=10.5, head=0.0):
+    return Outcome(kind, "" if kind == "ok" else "503 no_server", begun, over,
+                   head)
+
+
+def judged(plan, tailor, nginx="ok", haproxy="ok", executed=1, kills=NEVER,
+           away=NEVER, **more):
+    """The rules that one request breaks."""
+    outcomes = {"tailor": {plan.ident: tailor},
+                "nginx": {plan.ident: outcome(nginx)},
+                "haproxy": {plan.ident: outcome(haproxy)}}
+    lines = [(plan.method, plan.ident, False)] * executed
+    judge = Judge([plan], outcomes, lines + more.get("copies", []), kills,
+                  away, more.get("sent_twice"), not more.get("deaf"))
+    return [fault.rule for fault in judge.faults()]
+
+
+def test_all_is_well():
+    # Goal: no fault where Tailor answered, whatever the others did.
+    assert judged(GET, outcome()) == []
+    assert judged(GET, outcome(), "status", "ended") == []
+    assert judged(POST, outcome()) == []
+
+
+@pytest.mark.parametrize("kind", ["status", "cut", "ended", "refused",
+                                  "silent"])
+def test_fails_what_another_answered(kind):
+    # Goal: each way to fail is a fault if one of the two answered, and none
+    # if neither did.
+    for plan in (GET, POST):
+        assert judged(plan, outcome(kind), "ok", "status") == ["answered"]
+        assert judged(plan, outcome(kind), "status", "ok") == ["answered"]
+        assert judged(plan, outcome(kind), "status", "ended") == []
+
+
+def test_wrong_is_wrong_for_all():
+    # Goal: a wrong body is a fault even where the others failed.
+    assert judged(GET, outcome("wrong"), "status", "status") == ["wrong"]
+
+
+def test_kill_excuses_what_was_in_flight():
+    # Goal: a kill excuses an unsafe request that was under way then, and no
+    # other.
+    kills = {"a": [(10.2, 10.25)], "b": []}
+    failed = outcome("status")
+    assert judged(POST, failed, kills=kills) == []
+    assert judged(GET, failed, kills=kills) == ["answered"]
+    later = outcome("status", 10.6, 10.9)
+    assert judged(POST, later, kills=kills) == ["answered"]
+
+
+def test_kill_excuses_a_response_that_had_begun():
+    # Goal: a response that is cut by a kill is excused if its head had come.
+    kills = {"a": [], "b": [(10.3, 10.31)]}
+    assert judged(GET, outcome("cut", head=10.1), kills=kills) == []
+    assert judged(GET, outcome("cut", head=10.45),
+                  kills=kills) == ["answered"]
+
+
+def test_no_server_left():
+    # Goal: 503 is excused while both servers were away, but not while they
+    # were so one after the other.
+    failed = outcome("status")
+    assert judged(GET, failed, away={"a": [(9, 10.2)],
+                                     "b": [(10.1, 12)]}) == []
+    assert judged(GET, failed, away={"a": [(9, 10.1)],
+                                     "b": [(10.2, 12)]}) == ["answered"]
+    assert judged(GET, failed, away={"a": [(9, 12)],
+                                     "b": []}) == ["answered"]
+
+
+def test_executions():
+    # Goal: a safe request twice at most, another once, each answered one at
+    # all; copies are of safe ones.
+    assert judged(GET, outcome(), executed=2) == []
+    assert judged(GET, outcome(), executed=3) == ["executed"]
+    assert judged(POST, outcome(), executed=2) == ["executed"]
+    assert judged(POST, outcome("status"), "status", "status",
+                  executed=2) == ["executed"]
+    assert judged(GET, outcome(), executed=0) == ["lost"]
+    assert judged(GET, outcome(), executed=0, deaf=True) == []
+    copies = [("GET", "1-1", True)] * 5
+    assert judged(GET, outcome(), copies=copies) == []
+    copies.append(("DELETE", "1-1", True))
+    assert judged(GET, outcome(), copies=copies) == ["executed"]
+
+
+def test_what_another_sent_twice():
+    # Goal: an unsafe request that nginx wrote to two servers is no example;
+    # a safe one is, and so is what HAProxy did.
+    failed = outcome("status")
+    twice = {"sent_twice": {"nginx": {"1-1"}}}
+    assert judged(POST, failed, "ok", "status", **twice) == []
+    assert judged(POST, failed, "ok", "ok", **twice) == ["answered"]
+    assert judged(GET, failed, "ok", "status", **twice) == ["answered"]
+
+
+def test_report():
+    # Goal: a fault is printed with its scene, request and what each proxy
+    # said of it.
+    scene = scenes.Author(1, 1).scene()
+    played = Played(scene)
+    plan = scene.plans[0]
+    played.outcomes = {"tailor": {plan.ident: outcome("status")},
+                       "nginx": {plan.ident: outcome()}}
+    scene.plans = [plan]
+    played.faults = Judge(scene.plans, played.outcomes, [], NEVER,
+                          NEVER).faults()
+    text = "\n".join(report(played))
+    for part in (str(scene), "1 x answered: tailor status 503 no_server",
+                 plan.target, "nginx: ok"):
+        assert part in text
+
+
+def test_scenes_repeat():
+    # Goal: the seed and the number alone make a scene; each plot can be
+    # drawn, and every request of it has a name of its own.
+    for number, plot in enumerate(scenes.PLOTS, 1):
+        for kind in scenes.KINDS:
+            drawn = [scenes.Author(7, number, [kind], plot=plot).scene()
+                     for _ in range(2)]
+            assert drawn[0] == drawn[1]
+            names = [plan.ident for plan in drawn[0].plans]
+            assert len(set(names)) == len(names) > 0

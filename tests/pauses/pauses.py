@@ -1,0 +1,341 @@
+#!/usr/bin/python3
+"""Tailor, nginx and HAProxy side by side through pauses, kills, bursts and
+slow clients: no request that nginx or HAProxy answer at their defaults may be
+failed by Tailor.
+
+    tests/pauses/pauses.py --build build [--minutes 30] [--seed N]
+                           [--only NUMBER] [--plot NAME] [--short] [--tap]
+                           [--lanes 2] [--json FILE] [--keep DIRECTORY]
+
+scenes.py says what is played, servers.py and proxies.py are the programs,
+client.py the clients, verdict.py what counts as a fault.  Each scene has
+servers and proxies of its own.  The seed is printed; with --only a scene is
+played again.  Exit status 0 if there was no fault.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import pathlib
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import scenes  # noqa: E402
+from client import PATIENCE_S, Clients  # noqa: E402
+from proxies import NAMES, REFERENCES  # noqa: E402
+from servers import compile_java  # noqa: E402
+from stage import Stage  # noqa: E402
+from verdict import Fault, Judge  # noqa: E402
+
+SETTLE_S = 0.3
+FULL_TEXTS = 3  # faults of a scene that are printed in full
+
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--build", default=str(HERE.parents[1] / "build"))
+    p.add_argument("--minutes", type=float, default=1)
+    p.add_argument("--seed", type=int, default=int(time.time()) % 1_000_000)
+    p.add_argument("--only", type=int, metavar="NUMBER",
+                   help="play this scene alone")
+    p.add_argument("--plot", choices=list(scenes.PLOTS),
+                   help="scenes of this plot only")
+    p.add_argument("--lanes", type=int, default=2,
+                   help="scenes at one time")
+    p.add_argument("--short", action="store_true",
+                   help="a fixed set, for make check")
+    p.add_argument("--tap", action="store_true", help="results as TAP")
+    p.add_argument("--json", metavar="FILE", help="results as JSON, too")
+    p.add_argument("--keep", metavar="DIRECTORY", help="work here, and leave "
+                   "all files and logs")
+    return p.parse_args()
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Played:
+    """What came of one scene."""
+
+    def __init__(self, scene):
+        self.scene = scene
+        self.outcomes, self.faults, self.notes = {}, [], []
+        self.excused, self.late_s = 0, 0.0
+        self.before = self.after = (0, 0)
+
+    def ok(self, proxy):
+        return sum(out.ok for out in self.outcomes.get(proxy, {}).values())
+
+    def times(self, proxy):
+        return [out.ms for out in self.outcomes.get(proxy, {}).values()
+                if out.ok]
+
+
+async def send_all(scene, clients, start, played):
+    """All requests to all proxies, each when it is due."""
+    tasks = []
+    for plan in scene.plans:
+        wait_s = start + plan.at_s - time.monotonic()
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
+        else:
+            played.late_s = max(played.late_s, -wait_s)
+        for proxy, of in clients.items():
+            tasks.append((proxy, plan.ident,
+                          asyncio.create_task(of.perform(plan))))
+    for proxy, ident, task in tasks:
+        played.outcomes.setdefault(proxy, {})[ident] = await task
+
+
+async def play(scene, given, directory, names, classes):
+    """One scene, from its processes' start to the verdict."""
+    played = Played(scene)
+    stage = Stage(scene, given.build, directory, names, classes)
+    stop = threading.Event()
+    try:
+        await asyncio.to_thread(stage.open)
+        clients = {name: Clients(stage.address(name)) for name in names}
+        start = time.monotonic() + SETTLE_S
+        hazards = asyncio.create_task(
+            asyncio.to_thread(stage.hazards, start, stop))
+        await send_all(scene, clients, start, played)
+        stop.set()
+        await hazards
+        for of in clients.values():
+            of.close()
+        await asyncio.sleep(SETTLE_S)
+        await asyncio.to_thread(judge, stage, played)
+    except (AssertionError, OSError) as error:
+        played.faults.append(Fault("broken", "-",
+                                   f"{type(error).__name__}: {error}"))
+    finally:
+        stop.set()
+        await asyncio.to_thread(stage.close)
+        if not given.keep:
+            shutil.rmtree(directory, ignore_errors=True)
+    return played
+
+
+def judge(stage, played):
+    scene, tailor = stage.scene, stage.proxies["tailor"].tailor
+    played.faults += [Fault("broken", "-", text) for text in stage.errors]
+    if not tailor.running():
+        played.faults.append(Fault("ended", "-", "tailor ended:\n"
+                                   + tailor.log[-3000:]))
+    away = {k: [tuple(p) for p in v] for k, v in stage.away.items()}
+    verdict = Judge(scene.plans, played.outcomes, stage.executed(),
+                    stage.kills(), away,
+                    sent_twice=stage.sent_twice(),
+                    logs=scene.kind != "nginx" or not any(away.values()))
+    played.faults += verdict.faults()
+    played.excused = verdict.excused()
+    played.before = stage.before
+    if tailor.running():
+        played.after = stage.proxies["tailor"].cost()
+        if played.faults:
+            played.notes = ["metrics: " + ", ".join(
+                f"{k.removeprefix('tailor_')} {v}"
+                for k, v in sorted(stage.metrics().items()))]
+    if played.faults:
+        played.notes += ["the end of Tailor's log:",
+                         *("  " + line for line in stage.end_of_log())]
+
+
+def report(played):
+    """The faults of a scene: some in full, the others counted."""
+    lines = [f"FAULTS: {len(played.faults)} in {played.scene}"]
+    alike = {}
+    for fault in played.faults:
+        out = played.outcomes.get("tailor", {}).get(fault.ident)
+        key = (fault.rule, out and f"{out.kind} {out.text}"[:60])
+        alike.setdefault(key, []).append(fault)
+    for (rule, said), faults in sorted(alike.items(),
+                                       key=lambda x: -len(x[1])):
+        lines.append(f"  {len(faults)} x {rule}"
+                     f"{': tailor ' + said if said else ''}")
+        lines += [f"    {fault.text}" for fault in faults[:FULL_TEXTS]]
+    return lines + ["  " + note for note in played.notes]
+
+
+def missing(names):
+    """Which of the programs are not here."""
+    return [name for name in names if shutil.which(name) is None]
+
+
+class Run:
+    """All scenes of one run."""
+
+    def __init__(self, given, directory, lacking):
+        self.given, self.directory = given, directory
+        self.names = [name for name in NAMES if name not in lacking]
+        self.kinds = [kind for kind, needs in (
+            ("jdk", ("java", "javac")), ("nginx", ("nginx",)),
+            ("python", ())) if not set(needs) & set(lacking)]
+        self.classes = f"{directory}/classes"
+        self.played, self.begun = [], 0
+
+    def scene(self, number, plot=None, kinds=None):
+        fronts = [name for name in REFERENCES if name in self.names]
+        return scenes.Author(self.given.seed, number, kinds or self.kinds,
+                             fronts, plot).scene()
+
+    def numbered(self):
+        """Scenes, until time is over."""
+        if self.given.only is not None:
+            yield self.scene(self.given.only, self.given.plot)
+            return
+        until = time.monotonic() + self.given.minutes * 60
+        for number in itertools.count(1):
+            if time.monotonic() > until:
+                return
+            yield self.scene(number, self.given.plot)
+
+    def short(self):
+        """The fixed ones, the longest first."""
+        for number, plot, kind in scenes.SHORT:
+            if kind in self.kinds:
+                yield self.scene(number, plot, [kind])
+
+    async def lane(self, source):
+        for scene in source:
+            self.begun += 1
+            directory = f"{self.directory}/{self.begun}"
+            began = time.monotonic()
+            played = await play(scene, self.given, directory, self.names,
+                                self.classes)
+            self.played.append(played)
+            say(f"# {scene} ({time.monotonic() - began:.0f} s)"
+                + ("".join("\n# " + x for x in report(played))
+                   if played.faults else ""))
+
+    async def all(self):
+        if "jdk" in self.kinds:
+            pathlib.Path(self.classes).mkdir(parents=True, exist_ok=True)
+            compile_java(self.classes)
+        source = self.short() if self.given.short else self.numbered()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self.given.lanes):
+                group.create_task(self.lane(source))
+        return self
+
+
+def quantile(values, q):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(q * len(values)))] if values else 0
+
+
+def table(run):
+    """What was played and what came of it."""
+    lines = [f"{'plot':16}{'scenes':>7}{'requests':>9}"
+             + "".join(f"{name:>9}" for name in NAMES)
+             + f"{'excused':>9}{'faults':>8}"]
+    for plot in [*scenes.PLOTS, "all"]:
+        some = [p for p in run.played if plot in (p.scene.plot, "all")]
+        if not some:
+            continue
+        cells = [sum(p.ok(name) for p in some) for name in NAMES]
+        lines.append(
+            f"{plot:16}{len(some):7}"
+            f"{sum(len(p.scene.plans) for p in some):9}"
+            + "".join(f"{c:9}" for c in cells)
+            + f"{sum(p.excused for p in some):9}"
+            f"{sum(len(p.faults) for p in some):8}")
+    lines += ["", f"{'answered, ms':16}{'p50':>9}{'p99':>9}{'max':>9}"]
+    for name in run.names:
+        times = [ms for p in run.played for ms in p.times(name)]
+        lines.append(f"{name:16}" + "".join(
+            f"{quantile(times, q):9.1f}" for q in (0.5, 0.99, 1)))
+    costs = [p for p in run.played if p.after[0]]
+    if costs:
+        kib = [(p.before[0], p.after[0]) for p in costs]
+        fds = [(p.before[1], p.after[1]) for p in costs]
+        lines += ["", "Tailor before and after a scene, most: "
+                  f"{max(b for b, _ in kib)} and {max(a for _, a in kib)} "
+                  f"KiB, {max(b for b, _ in fds)} and "
+                  f"{max(a for _, a in fds)} descriptors"]
+    late = max((p.late_s for p in run.played), default=0)
+    return lines + [f"requests were sent {late:.2f} s late at most"]
+
+
+def as_json(run):
+    def one(played):
+        scene = played.scene
+        return {"number": scene.number, "plot": scene.plot,
+                "scene": str(scene), "requests": len(scene.plans),
+                "answered": {n: played.ok(n) for n in run.names},
+                "ms": {n: {f"p{q:g}": round(quantile(played.times(n),
+                                                     q / 100), 1)
+                           for q in (50, 99, 100)} for n in run.names},
+                "excused": played.excused, "late_s": round(played.late_s, 3),
+                "kib": [played.before[0], played.after[0]],
+                "descriptors": [played.before[1], played.after[1]],
+                "faults": [vars(fault) for fault in played.faults],
+                "notes": played.notes}
+    return {"schema": "tailor.pauses/1", "seed": run.given.seed,
+            "faults": sum(len(p.faults) for p in run.played),
+            "scenes": [one(p) for p in run.played]}
+
+
+def tap(run, lacking):
+    """One test for each scene; reasons come before what is skipped."""
+    number = 0
+    for played in sorted(run.played, key=lambda p: str(p.scene)):
+        number += 1
+        for line in report(played)[:12] if played.faults else ():
+            print("# " + line[:600])
+        scene = played.scene
+        print(f"{'not ok' if played.faults else 'ok'} {number} - "
+              f"{scene.plot}, {scene.kind}, scene {scene.number}")
+    for name in lacking:
+        number += 1
+        print(f"{name} is not installed")
+        print(f"ok {number} - scenes with {name} # SKIP")
+    print(f"1..{number}")
+
+
+def main():
+    given = options()
+    if given.short:
+        given.seed, given.lanes = scenes.SHORT_SEED, 3
+    lacking = missing(("nginx", "haproxy", "java", "javac"))
+    say(f"# seed {given.seed}")
+    for name in lacking:
+        say(f"# {name} is not installed: scenes with it are left out")
+    if set(REFERENCES) <= set(lacking):
+        print("neither nginx nor haproxy is installed\n"
+              "ok 1 - pauses # SKIP\n1..1")
+        return 0
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    # So that what ends us by a signal ends our children, too (atexit).
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    directory = given.keep or tempfile.mkdtemp(prefix="pauses-")
+    try:
+        run = Run(given, directory, lacking)
+        asyncio.run(run.all())
+    finally:
+        if not given.keep:
+            shutil.rmtree(directory, ignore_errors=True)
+    if given.json:
+        pathlib.Path(given.json).write_text(
+            json.dumps(as_json(run), indent=1), encoding="utf-8")
+    if given.tap:
+        tap(run, lacking)
+    print("\n".join(("# " if given.tap else "") + line
+                    for line in table(run)))
+    return 1 if any(p.faults for p in run.played) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

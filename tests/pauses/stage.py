@@ -1,0 +1,171 @@
+"""A scene's processes, and what happens to them."""
+
+import os
+import pathlib
+import threading
+import time
+
+from proxies import Ours, Plain
+from servers import Server
+
+TELLING = (
+    "tailor_local_replies_total", "tailor_request_failures_total",
+    "tailor_server_errors_total", "tailor_hedges_sent_total",
+    "tailor_hedges_won_total", "tailor_hedges_refused_total",
+    "tailor_swaps_by_reason_total", "tailor_hazards_total",
+    "tailor_resent_stale_total", "tailor_requests_queued",
+)
+
+
+class Stage:
+    """Three proxies, or those that there are, each with its pair."""
+
+    def __init__(self, scene, build, directory, names, classes, more=None):
+        self.scene, self.names = scene, names
+        self.build, self.directory = build, directory
+        self.servers, self.proxies, self.fronts = {}, {}, {}
+        self.classes, self.more = classes, more
+        self.before = self.after = (0, 0)
+        self.away = {"a": [], "b": []}
+        self.errors, self.lines = [], 0
+
+    def pair(self, proxy):
+        scene, more = self.scene, dict(self.scene.more)
+        if scene.kind == "jdk":
+            more["classes"] = self.classes
+        return {name: Server(scene.kind, name,
+                             f"{self.directory}/{proxy}-{name}",
+                             scene.backlog, **more) for name in "ab"}
+
+    def open(self):
+        os.makedirs(self.directory, exist_ok=True)
+        for proxy in self.names:
+            self.servers[proxy] = self.pair(proxy)
+            for server in self.servers[proxy].values():
+                server.launch()
+        for pair in self.servers.values():
+            for server in pair.values():
+                server.wait_listening()
+        for proxy in self.names:
+            pair = list(self.servers[proxy].values())
+            folder = f"{self.directory}/{proxy}"
+            self.proxies[proxy] = (
+                Ours(self.build, folder, pair, self.more)
+                if proxy == "tailor" else
+                Plain(proxy, folder, [server.address for server in pair]))
+        for proxy in self.proxies.values():
+            proxy.wait_ready()
+        if self.scene.front:
+            for name, proxy in self.proxies.items():
+                self.fronts[name] = Plain(
+                    self.scene.front, f"{self.directory}/front-{name}",
+                    [proxy.address])
+                self.fronts[name].wait_ready()
+        self.before = self.proxies["tailor"].cost()
+        self.lines = len(self.proxies["tailor"].tailor.lines)
+        return self
+
+    def address(self, proxy):
+        return self.fronts.get(proxy, self.proxies[proxy]).address
+
+    def close(self):
+        for part in [*self.fronts.values(), *self.proxies.values(),
+                     *(s for pair in self.servers.values()
+                       for s in pair.values())]:
+            part.close()
+
+    # --- hazards ---
+
+    def each(self, name):
+        return [self.servers[proxy][name] for proxy in self.names]
+
+    def pause(self, hazard):
+        for server in self.each(hazard.server):
+            server.pause()
+        if hazard.known:
+            self.proxies["tailor"].hazard(hazard.server, "begin")
+
+    def resume(self, hazard):
+        for server in self.each(hazard.server):
+            server.resume()
+        if hazard.known:
+            self.proxies["tailor"].hazard(hazard.server, "end")
+
+    def hang(self, hazard):
+        for server in self.each(hazard.server):
+            server.command("hang")
+
+    def kill(self, hazard):
+        """Not before those killed earlier are back."""
+        for name in "ab":
+            if name != hazard.server and self.away[name]:
+                for server in self.each(name):
+                    server.wait_listening()
+        self.away[hazard.server].append([time.monotonic(), float("inf")])
+        for server in self.each(hazard.server):
+            server.kill()
+
+    def start(self, hazard):
+        for server in self.each(hazard.server):
+            server.launch()
+        ours = self.servers["tailor"][hazard.server]
+        threading.Thread(target=self.note_return, args=(ours,),
+                         daemon=True).start()
+
+    def note_return(self, server):
+        """When Tailor's server takes connections again."""
+        try:
+            server.wait_listening()
+        except AssertionError as error:
+            self.errors.append(str(error))
+        self.away[server.name][-1][1] = time.monotonic()
+
+    def hazards(self, start, stop):
+        """All of them in turn; for a thread.  Ends early when stop is set,
+        with no server paused that goes on later."""
+        acts = []
+        for hazard in self.scene.hazards:
+            first, second = {"pause": (self.pause, self.resume),
+                             "kill": (self.kill, self.start),
+                             "hang": (self.hang, None)}[hazard.what]
+            acts.append((hazard.at_s, first, hazard))
+            if hazard.seconds:
+                acts.append((hazard.at_s + hazard.seconds, second, hazard))
+        for at_s, act, hazard in sorted(acts, key=lambda x: x[0]):
+            if stop.wait(max(0, start + at_s - time.monotonic())):
+                return
+            try:
+                act(hazard)
+            except (OSError, AssertionError) as error:
+                self.errors.append(f"{act.__name__} {hazard}: "
+                                   f"{type(error).__name__}: {error}")
+
+    # --- what Tailor's side has to say ---
+
+    def kills(self):
+        return {name: server.kills
+                for name, server in self.servers["tailor"].items()}
+
+    def executed(self):
+        return [line for server in self.servers["tailor"].values()
+                for line in server.executed()]
+
+    def sent_twice(self):
+        return {name: proxy.sent_twice()
+                for name, proxy in self.proxies.items() if name != "tailor"}
+
+    def end_of_log(self, lines=14):
+        """What Tailor logged since the scene began, or the end of that."""
+        return self.proxies["tailor"].tailor.lines[self.lines:][-lines:]
+
+    def metrics(self):
+        values = self.proxies["tailor"].tailor.metrics()
+        return {key: int(value) for key, value in values.items()
+                if value and key.split("{")[0] in TELLING}
+
+    def trace(self, path):
+        """Tailor's whole log, into a file."""
+        pathlib.Path(path).write_text(self.proxies["tailor"].tailor.log,
+                                      encoding="utf-8")
+
+

@@ -1,0 +1,135 @@
+"""What counts as a fault.  Results in, texts out; no clocks, no processes.
+
+answered  A request that nginx or HAProxy answered as its server meant it must
+          be answered by Tailor likewise.  Three excuses, all about kill -9,
+          which meets each proxy at another instant of its requests:
+            - a request that is not safe and was under way when a server was
+              killed: its bytes may have been there;
+            - a response whose head had come before the kill;
+            - neither server was there (one killed, or being started again,
+              while the other one was, too).
+          A pause excuses nothing: whatever stood still goes on later.  And
+          the answer to an unsafe request that nginx wrote to two servers is
+          no example (it does so with PUT and DELETE).
+wrong     A response in a server's name with another body, or one that is
+          not HTTP, whatever the others did.
+executed  A safe request is executed twice at most, any other once; a copy
+          for warm-up or mirror is a safe request's.
+lost      Tailor answered, but no server has executed it.
+"""
+
+import dataclasses
+
+REFERENCES = ("nginx", "haproxy")
+MARGIN_S = 0.1  # between our clock readings and what happens
+SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+@dataclasses.dataclass
+class Fault:
+    """One violation."""
+    rule: str
+    ident: str
+    text: str
+
+
+def overlap(pairs, begin, end):
+    return any(b - MARGIN_S <= end and begin <= e + MARGIN_S
+               for b, e in pairs)
+
+
+class Judge:
+    """plans: of a scene; outcomes: {proxy: {id: Outcome}}; executed:
+    [(method, id, is a copy)] of Tailor's servers; kills, away: {server:
+    [(begin, end)]}, when each of Tailor's servers was dying, and when it was
+    not there; sent_twice: {proxy: ids that it wrote to two servers}; logs:
+    whether the servers note what they execute before they answer."""
+
+    def __init__(self, plans, outcomes, executed, kills, away,
+                 sent_twice=None, logs=True):
+        self.plans, self.outcomes = plans, outcomes
+        self.executed, self.kills, self.away = executed, kills, away
+        self.sent_twice, self.logs = sent_twice or {}, logs
+
+    def better(self, plan):
+        """Those of the others that answered it, as we must."""
+        return [name for name in REFERENCES
+                if name in self.outcomes
+                and self.outcomes[name][plan.ident].ok
+                and (plan.safe
+                     or plan.ident not in self.sent_twice.get(name, ()))]
+
+    def excuse(self, plan, outcome):
+        """Why this failure is nobody's fault, or None."""
+        dying = [pair for pairs in self.kills.values() for pair in pairs]
+        if not plan.safe and overlap(dying, outcome.begun, outcome.over):
+            return "in flight at a kill"
+        if outcome.head and any(begin - MARGIN_S <= outcome.over and
+                                outcome.head <= end + MARGIN_S
+                                for begin, end in dying):
+            return "begun before a kill"
+        gone = [overlap(pairs, outcome.begun, outcome.over)
+                for pairs in self.away.values()]
+        if len(gone) == 2 and all(gone) and self.none_left(outcome):
+            return "no server"
+        return None
+
+    def none_left(self, outcome):
+        """An instant while it was under way had neither server."""
+        first, second = self.away.values()
+        return any(max(b1, b2, outcome.begun) <= min(e1, e2, outcome.over)
+                   for b1, e1 in first for b2, e2 in second)
+
+    def answered(self):
+        for plan in self.plans:
+            ours = self.outcomes["tailor"][plan.ident]
+            if ours.kind == "wrong":
+                yield Fault("wrong", plan.ident, describe(plan, self.outcomes))
+            elif (not ours.ok and self.better(plan)
+                  and not self.excuse(plan, ours)):
+                yield Fault("answered", plan.ident,
+                            describe(plan, self.outcomes))
+
+    def counts(self):
+        done, copies = {}, []
+        for method, ident, copy in self.executed:
+            if copy:
+                copies.append((method, ident))
+            else:
+                done[ident] = done.get(ident, 0) + 1
+        for plan in self.plans:
+            count = done.get(plan.ident, 0)
+            text = describe(plan, self.outcomes)
+            if count > (2 if plan.safe else 1):
+                yield Fault("executed", plan.ident,
+                            f"executed {count} times: {text}")
+            if (self.logs and count == 0
+                    and self.outcomes["tailor"][plan.ident].ok):
+                yield Fault("lost", plan.ident, f"never executed: {text}")
+        for method, ident in copies:
+            if method not in SAFE:
+                yield Fault("executed", ident, f"a copy of {method} {ident} "
+                            "was executed")
+
+    def faults(self):
+        return [*self.answered(), *self.counts()]
+
+    def excused(self):
+        """How many that another proxy answered are excused."""
+        return sum(
+            1 for plan in self.plans
+            if not self.outcomes["tailor"][plan.ident].ok
+            and self.better(plan)
+            and self.excuse(plan, self.outcomes["tailor"][plan.ident]))
+
+
+def describe(plan, outcomes):
+    """A request and what each proxy made of it."""
+    upload = f" with {plan.upload_bytes} bytes" if plan.upload_bytes else ""
+    texts = [f"{plan.method} {plan.target}{upload} ({plan.manner}, at "
+             f"{plan.at_s:.2f} s)"]
+    for name, of in outcomes.items():
+        out = of[plan.ident]
+        said = f" {out.text}" if out.text else f" from {out.server}"
+        texts.append(f"{name}: {out.kind}{said} in {out.ms:.0f} ms")
+    return "; ".join(texts)
