@@ -390,7 +390,7 @@ uplink_turns(struct server *s)
 {
 	struct uplink *u;
 
-	while (s->connecting_count < CONNECTS_MAX &&
+	while (s->connecting_count == 0 &&
 	       (u = TAILQ_FIRST(&s->waiting)) != NULL) {
 		uplink_move(u, UPLINK_CONNECTING);
 		uplink_try_on(u);
@@ -461,8 +461,8 @@ uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
 		timer_clear(&u->proxy->timers, &u->timer);
 		server->reuses++;
 	} else {
-		bool waits = server->connecting_count >= CONNECTS_MAX ||
-			     server->waiting_count > 0;
+		bool waits =
+		    server->connecting_count > 0 || server->waiting_count > 0;
 
 		u = unused_take(server);
 		if (u == NULL)

@@ -15,8 +15,10 @@
  *
  * On one machine a connection is made within connect(), or the server's
  * backlog is full.  Then it is tried again after a millisecond, and up to 64:
- * the kernel alone would try after a second.  CONNECTS_MAX connections of a
- * server may be under way like that; the others are WAITING for their turn.
+ * the kernel alone would try after a second.  One connection of a server may
+ * be under way like that; the others are WAITING for their turn.  (Of several
+ * that are let in together as the last places of a backlog, all but one are
+ * open at our end only, until the kernel has sent our request again.)
  *
  * Proxy thread only.  After warm-up nothing is allocated: closed uplinks are
  * kept for the next connection.
@@ -38,8 +40,6 @@ struct comparison;
 struct proxy;
 struct server;
 struct uplink;
-
-#define CONNECTS_MAX 8 /* of a server, under way at once */
 
 enum uplink_state {
 	UPLINK_WAITING, /* for its turn to connect */
