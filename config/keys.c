@@ -303,8 +303,10 @@ const struct config_key config_keys[] = {
 	"forwards the head at once."},
 {"hedging.drain_max", KEY_BYTES, PLACE(config, hedging.drain_max_bytes),
 	RANGE(0, 1 * G), .fallback = "1M",
-	.meaning = "Largest answer of a loser that is read to save its "
-	"connection; above that a new connection is cheaper."},
+	.meaning = "Largest response that is read although its body is not "
+	"wanted, to save the connection: a loser's, a copy's, a health "
+	"check's.  Above that a new connection is cheaper.  Copies and health "
+	"checks are judged by the response's head."},
 {"hedging.drain_timeout", KEY_DURATION,
 	PLACE(config, hedging.drain_timeout_ns), RANGE(0, 600 * S),
 	.unit = "s", .fallback = "5s",
