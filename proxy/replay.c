@@ -74,6 +74,15 @@ is_added(const struct config *c, struct slice name)
 	return false;
 }
 
+/* Compare with a word in lower case.  The first letter is nearly always enough,
+ * and this is asked of every field of many requests. */
+static bool
+is_named(struct slice name, const char *word)
+{
+	return name.length > 0 && (name.at[0] | 0x20) == word[0] &&
+	       slice_is(name, word);
+}
+
 /* Of all fields these say what is asked for and not who asks. */
 static bool
 is_permitted(const struct config *c, struct slice name)
@@ -82,7 +91,7 @@ is_permitted(const struct config *c, struct slice name)
 	    "accept-encoding", "accept-language", "user-agent", "range"};
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
-		if (slice_is(name, always[i]))
+		if (is_named(name, always[i]))
 			return true;
 	return is_added(c, name);
 }
@@ -90,7 +99,7 @@ is_permitted(const struct config *c, struct slice name)
 static bool
 is_credential(struct slice name)
 {
-	return slice_is(name, "authorization") || slice_is(name, "cookie");
+	return is_named(name, "authorization") || is_named(name, "cookie");
 }
 
 static int

@@ -70,8 +70,7 @@ reference_read(const char *target, size_t length, struct reference *out)
 		}
 		if (c == '%') {
 			c = reference_escape(target + i, length - i);
-			if (c < 0 || c < ' ' || c == 0x7f ||
-			    strchr("/?%", c) != NULL)
+			if (c < ' ' || c == 0x7f || strchr("/?%", c) != NULL)
 				return false;
 			i += 2;
 		} else if (c == ' ') {
