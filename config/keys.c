@@ -110,9 +110,9 @@ const struct key_section key_sections[] = {
     {"warmup",
 	"A server that has just started answers slowly.  Before it may become "
 	"active it gets copies of finished requests: GET, HEAD and OPTIONS "
-	"without a body that were answered with 2xx, the 512 latest with "
-	"different targets.  A copy has a few of the fields and Tailor-Warmup: "
-	"1; one of more than 2048 bytes is not kept."},
+	"without a body that were answered with 2xx, recent ones of at most "
+	"512 different targets.  A copy has few of the fields, and "
+	"Tailor-Warmup: 1; one of more than 2048 bytes is not kept."},
     {"proxy", "The HTTP side: limits, timeouts and what is added."},
     {"profiler", "The observer thread and what it reads."},
     {"slow", "Which requests are kept to be explained."},
