@@ -23,6 +23,7 @@
 #define CONFIG_SERVERS 2
 #define CONFIG_LISTENERS 8
 #define CONFIG_RULES 16
+#define CONFIG_FIELDS 16
 #define CONFIG_ARGS 64
 #define CONFIG_NETWORKS 16
 
@@ -108,7 +109,7 @@ struct config {
 		bool trigger_gc, trigger_safepoint, trigger_exit,
 		    trigger_unresponsive;
 		unsigned allow_rules;
-		char *allow[CONFIG_RULES]; /* owned "METHOD regex-of-target" */
+		char *allow[CONFIG_RULES]; /* owned "METHOD /path" */
 		uint64_t body_max_bytes;
 		uint64_t table_max_bytes;
 		unsigned inflight_max; /* 0: the server's connections_max */
@@ -138,9 +139,12 @@ struct config {
 		unsigned rate_per_s;
 		double p95_factor;
 		int64_t max_ns;
-		bool credentials; /* replay Authorization and Cookie too */
-		char *target;	  /* owned; used while there is no history */
-		double mirror;	  /* copies to the standby, per request */
+		char *target;  /* owned; used while there is no history */
+		double mirror; /* copies to the standby, per request */
+		unsigned field_names;
+		char *fields[CONFIG_FIELDS]; /* owned; copied besides ours */
+		unsigned exclude_patterns;
+		char *exclude[CONFIG_RULES]; /* owned "/path": never copied */
 	} warmup;
 
 	struct {

@@ -110,7 +110,10 @@ const struct key_section key_sections[] = {
     {"hedging", "When servers are swapped and requests sent again."},
     {"warmup",
 	"A server that has just started answers slowly.  Before it may become "
-	"active it gets copies of finished safe requests."},
+	"active it gets copies of finished requests: GET, HEAD and OPTIONS "
+	"without a body that were answered with 2xx, recent ones of at most "
+	"512 different targets.  A copy has few of the fields, and "
+	"Tailor-Warmup: 1; one of more than 2048 bytes is not kept."},
     {"proxy", "The HTTP side: limits, timeouts and what is added."},
     {"profiler", "The observer thread and what it reads."},
     {"slow", "Which requests are kept to be explained."},
@@ -247,12 +250,16 @@ const struct config_key config_keys[] = {
 {"hedging.allow", KEY_RULES,
 	LIST(config, hedging.allow, hedging.allow_rules, CONFIG_RULES),
 	.fallback = "",
-	.meaning = "Rules \"METHOD regular-expression\" (POSIX extended, of "
-	"the target) for requests that may be sent twice besides GET, HEAD "
-	"and OPTIONS: \"POST ^/[^ ]*/_search$\".  Only for what is safe to "
-	"repeat: a late second PUT can undo a newer one.  At most 256 bytes, "
-	"groups 8 deep, without back references, repeat counts and repeats of "
-	"repeats; a target longer than 2047 bytes matches none."},
+	.meaning = "Requests that may be sent twice besides GET, HEAD and "
+	"OPTIONS: at most 16 rules \"METHOD /path\", for example \"POST "
+	"/*/_search\".  In the path * is exactly one segment, ** any number "
+	"of them, and everything else is literal, case included.  It is "
+	"compared with the decoded path; the query is not looked at.  A path "
+	"matches no rule if it has an empty segment or one that is . or .., "
+	"if it has ; or \\, or escapes / \\ ; ? # % or a control byte.  "
+	"At most 256 bytes and 16 segments.  Only for what is safe to repeat: "
+	"a late second PUT can undo a newer one.  These requests are never "
+	"copied (see warmup)."},
 {"hedging.body_max", KEY_BYTES, PLACE(config, hedging.body_max_bytes),
 	RANGE(0, 16 * M), .fallback = "64k",
 	.meaning = "Largest request body that is kept for a second sending; a "
@@ -306,8 +313,10 @@ const struct config_key config_keys[] = {
 	"forwards the head at once."},
 {"hedging.drain_max", KEY_BYTES, PLACE(config, hedging.drain_max_bytes),
 	RANGE(0, 1 * G), .fallback = "1M",
-	.meaning = "Largest answer of a loser that is read to save its "
-	"connection; above that a new connection is cheaper."},
+	.meaning = "Largest response that is read although its body is not "
+	"wanted, to save the connection: a loser's, a copy's, a health "
+	"check's.  Above that a new connection is cheaper.  Copies and health "
+	"checks are judged by the response's head."},
 {"hedging.drain_timeout", KEY_DURATION,
 	PLACE(config, hedging.drain_timeout_ns), RANGE(0, 600 * S),
 	.unit = "s", .fallback = "5s",
@@ -372,10 +381,22 @@ const struct config_key config_keys[] = {
 	RANGE(0, 600 * S), .unit = "s", .fallback = "10s",
 	.meaning = "Ready in any case after this time: a server slower than "
 	"hoped is better than none."},
-{"warmup.credentials", KEY_BOOL, PLACE(config, warmup.credentials),
-	.fallback = "false",
-	.meaning = "Replay Authorization and Cookie fields too.  Off: requests "
-	"in somebody's name should be sent by nobody else."},
+{"warmup.fields", KEY_FIELDS,
+	LIST(config, warmup.fields, warmup.field_names, CONFIG_FIELDS),
+	.fallback = "",
+	.meaning = "Fields of the request that a copy carries besides Host, "
+	"Accept, Accept-Charset, Accept-Encoding, Accept-Language, User-Agent "
+	"and Range; at most 16.  A request with Authorization or Cookie is "
+	"not copied at all unless the field is named here: the copy would be "
+	"sent in the name of that user, and without the field it could lock "
+	"the account."},
+{"warmup.exclude", KEY_PATTERNS,
+	LIST(config, warmup.exclude, warmup.exclude_patterns, CONFIG_RULES),
+	.fallback = "",
+	.meaning = "Paths whose requests are never copied: at most 16 patterns "
+	"as in hedging.allow, without a method.  For GETs that change "
+	"something and for paths or queries that are secret.  A request whose "
+	"path no pattern could match is never copied either."},
 {"warmup.target", KEY_TARGET, PLACE(config, warmup.target),
 	.fallback = "",
 	.meaning = "Target of the GET used while there is no history; \"\" "

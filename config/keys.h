@@ -34,6 +34,8 @@ enum key_type {
 	KEY_LISTEN,  /* array of struct config_address */
 	KEY_NETWORKS,
 	KEY_RULES, /* arrays of char *, all the following */
+	KEY_PATTERNS,
+	KEY_FIELDS,
 	KEY_ARGUMENTS,
 	KEY_ENVIRONMENT,
 };

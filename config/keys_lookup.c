@@ -195,7 +195,9 @@ static const char *const descriptions[] = {
     [KEY_LISTEN] = ("a list of addresses like \"127.0.0.1:8080\", "
 		    "\":8080\", \"[::1]:8080\" or \"unix:/path\""),
     [KEY_NETWORKS] = "a list of networks like \"10.0.0.0/8\" or \"::1/128\"",
-    [KEY_RULES] = "a list of rules like \"POST ^/[^ ]*/_search$\"",
+    [KEY_RULES] = "a list of rules like \"POST /*/_search\"",
+    [KEY_PATTERNS] = "a list of path patterns like \"/account/**\"",
+    [KEY_FIELDS] = "a list of field names like \"X-Tenant\"",
     [KEY_ARGUMENTS] = "a list of texts, the first not empty",
     [KEY_ENVIRONMENT] = "an object of texts like {\"NAME\": \"value\"}",
 };
@@ -236,6 +238,8 @@ key_describe(const struct config_key *key, bool element, char *out, size_t size)
 	case KEY_LISTEN:
 	case KEY_NETWORKS:
 	case KEY_RULES:
+	case KEY_PATTERNS:
+	case KEY_FIELDS:
 	case KEY_ARGUMENTS:
 	case KEY_ENVIRONMENT:
 		append(out, size, "%s",

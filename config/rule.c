@@ -1,104 +1,52 @@
 /* rule.c: judging a rule of hedging.allow.  See rule.h. */
 #include "config/rule.h"
 
-#include <ctype.h>
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "base/path_pattern.h"
+
 #define METHOD_MAX 16
-#define EXPRESSION_MAX 256
-#define DEPTH_MAX 8 /* each repeated group doubles what is in it */
 
-/* The last byte of the bracket expression that begins at p. */
-static const char *
-bracket_end(const char *p)
+static bool
+is_method(const char *rule, size_t length, const char *const *methods)
 {
-	p++;
-	if (*p == '^')
-		p++;
-	if (*p == ']') /* the first one is meant as such */
-		p++;
-	for (; *p != '\0' && *p != ']'; p++) {
-		char kind = p[1];
-
-		if (*p != '[' || strchr(":.=", kind) == NULL || kind == '\0')
-			continue;
-		for (p += 2; *p != '\0' && (p[0] != kind || p[1] != ']'); p++)
-			continue;
-		if (*p == '\0')
-			break;
-		p++; /* at its ']'; not the end of all */
-	}
-	return *p == '\0' ? p - 1 : p;
+	for (; *methods != NULL; methods++)
+		if (strlen(*methods) == length &&
+		    memcmp(rule, *methods, length) == 0)
+			return true;
+	return false;
 }
 
-/* What would make the compiled expression, or matching it, unbounded. */
-static const char *
-judge_size(const char *expression)
+/* Rules were regular expressions once.  No path has these bytes unescaped, but
+ * a "$", which is not at the end of many. */
+static bool
+is_expression(const char *pattern)
 {
-	bool repeated = false; /* what is before p ends in a repeat */
-	unsigned depth = 0;
+	size_t n = strlen(pattern);
 
-	for (const char *p = expression; *p != '\0'; p++) {
-		bool repeats = false;
-
-		switch (*p) {
-		case '\\':
-			if (isdigit((unsigned char)p[1]))
-				return "back references are not supported";
-			p += p[1] != '\0';
-			break;
-		case '[':
-			p = bracket_end(p);
-			break;
-		case '(':
-			if (++depth > DEPTH_MAX)
-				return "its groups are in one another more "
-				       "than 8 deep";
-			break;
-		case ')':
-			depth -= depth > 0;
-			break;
-		case '{':
-			return "repeat counts {} are not supported";
-		case '*':
-		case '+':
-		case '?':
-			if (repeated)
-				return "a repeat of a repeat is not supported";
-			repeats = true;
-			break;
-		default:
-			break;
-		}
-		repeated = repeats;
-	}
-	return NULL;
+	return strpbrk(pattern, "^[]{}|\\") != NULL || pattern[n - 1] == '$';
 }
 
 const char *
 rule_judge(const char *rule)
 {
+	static const char *const safe[] = {"GET", "HEAD", "OPTIONS", NULL};
+	static const char *const never[] = {"CONNECT", "TRACE", NULL};
 	size_t method = strspn(rule, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-");
-	const char *expression = rule + method + 1;
-	const char *why;
-	regex_t regex;
+	const char *pattern = rule + method + 1;
 
 	if (method == 0 || method > METHOD_MAX || rule[method] != ' ' ||
-	    *expression == '\0')
-		return "it is not a method, a space and an expression";
-	if (strncmp(rule, "CONNECT ", 8) == 0 ||
-	    strncmp(rule, "TRACE ", 6) == 0)
+	    *pattern == '\0')
+		return "a rule is a method, a space and a path pattern";
+	if (is_method(rule, method, never))
 		return "CONNECT and TRACE are never forwarded";
-	if (strlen(expression) > EXPRESSION_MAX)
-		return "the expression has more than 256 bytes";
-	why = judge_size(expression);
-	if (why != NULL)
-		return why;
-	if (regcomp(&regex, expression, REG_EXTENDED | REG_NOSUB) != 0)
-		return "the expression is not a POSIX extended one";
-	regfree(&regex);
-	return NULL;
+	if (is_method(rule, method, safe))
+		return "GET, HEAD and OPTIONS need no rule";
+	if (is_expression(pattern))
+		return "regular expressions are not supported: write a path "
+		       "pattern like \"POST /*/_search\", where * is one "
+		       "segment and ** any number";
+	return path_pattern_judge(pattern);
 }

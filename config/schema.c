@@ -150,6 +150,8 @@ write_type(const struct config_key *key, struct json *out)
 	case KEY_LISTEN:
 	case KEY_NETWORKS:
 	case KEY_RULES:
+	case KEY_PATTERNS:
+	case KEY_FIELDS:
 	case KEY_ARGUMENTS:
 	case KEY_ENVIRONMENT:
 		write_list(key, out);

@@ -329,6 +329,8 @@ value_set(const struct config_key *key, void *base, const cJSON *value,
 	case KEY_LISTEN:
 	case KEY_NETWORKS:
 	case KEY_RULES:
+	case KEY_PATTERNS:
+	case KEY_FIELDS:
 	case KEY_ARGUMENTS:
 	case KEY_ENVIRONMENT:
 		return value_set_list(key, base, value, refusal);

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path_pattern.h"
 #include "config/address.h"
+#include "config/field.h"
 #include "config/rule.h"
 
 static int
@@ -143,6 +145,27 @@ judge_variable(const char *s)
 	return NULL;
 }
 
+static const char *
+judge_text(const struct config_key *key, unsigned index, const char *text)
+{
+	if (!is_plain(text))
+		return "it has a control byte";
+	switch ((int)key->type) {
+	case KEY_RULES:
+		return rule_judge(text);
+	case KEY_PATTERNS:
+		return path_pattern_judge(text);
+	case KEY_FIELDS:
+		return field_judge(text);
+	case KEY_ENVIRONMENT:
+		return judge_variable(text);
+	default:
+		return index == 0 && *text == '\0'
+			   ? "the program's name is empty"
+			   : NULL;
+	}
+}
+
 /* One element as the text that is kept; -EINVAL with *why. */
 static int
 make_text(const struct config_key *key, const cJSON *element, unsigned index,
@@ -159,15 +182,7 @@ make_text(const struct config_key *key, const cJSON *element, unsigned index,
 		n = asprintf(out, "%s", element->valuestring);
 	if (n < 0)
 		return -ENOMEM;
-	*why = NULL;
-	if (!is_plain(*out))
-		*why = "it has a control byte";
-	else if (key->type == KEY_RULES)
-		*why = rule_judge(*out);
-	else if (key->type == KEY_ENVIRONMENT)
-		*why = judge_variable(*out);
-	else if (index == 0 && **out == '\0')
-		*why = "the program's name is empty";
+	*why = judge_text(key, index, *out);
 	if (*why == NULL)
 		return 0;
 	free(*out);
@@ -202,7 +217,7 @@ make_texts(const struct config_key *key, const cJSON *value, char **list,
 
 		if (*n >= (unsigned)key->max)
 			return refuse(refusal, e,
-			    key->type == KEY_RULES ? "there may be 16 at most"
+			    key->max < CONFIG_ARGS ? "there may be 16 at most"
 						   : "there may be 64 at most");
 		err = make_text(key, e, *n, &list[*n], &refusal->why);
 		if (err != 0) {
@@ -290,6 +305,8 @@ value_from_text(const struct config_key *key, const char *text)
 	case KEY_LISTEN:
 	case KEY_NETWORKS:
 	case KEY_RULES:
+	case KEY_PATTERNS:
+	case KEY_FIELDS:
 	case KEY_ARGUMENTS:
 	case KEY_ENVIRONMENT:
 		break;

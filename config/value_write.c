@@ -159,6 +159,8 @@ value_write(const struct config_key *key, const void *base, struct json *out)
 	case KEY_LISTEN:
 	case KEY_NETWORKS:
 	case KEY_RULES:
+	case KEY_PATTERNS:
+	case KEY_FIELDS:
 	case KEY_ARGUMENTS:
 	case KEY_ENVIRONMENT:
 		write_list(key, at, *(const unsigned *)count, out);
@@ -204,6 +206,8 @@ value_release(const struct config_key *key, void *base)
 		*value_count(key, base) = 0;
 		return;
 	case KEY_RULES:
+	case KEY_PATTERNS:
+	case KEY_FIELDS:
 	case KEY_ARGUMENTS:
 	case KEY_ENVIRONMENT:
 		for (unsigned i = 0; i < *value_count(key, base); i++)

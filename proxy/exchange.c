@@ -252,7 +252,7 @@ exchange_take_body(struct uplink *u, struct haul *h)
 	case HTTP_BODY_DATA:
 		if (u->drained_bytes >
 		    u->proxy->config->hedging.drain_max_bytes)
-			uplink_over(u, UPLINK_CUT, "drain_limit");
+			uplink_over(u, UPLINK_LIMITED, "drain_limit");
 		return false;
 	case HTTP_BODY_DONE:
 		return true;

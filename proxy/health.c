@@ -80,7 +80,7 @@ on_check_end(const struct uplink_result *result)
 	struct server *s = result->user;
 
 	s->check = NULL;
-	if (result->end == UPLINK_COMPLETE && s->check_status < 400) {
+	if (uplink_answered(result->end) && s->check_status < 400) {
 		s->checks_ok++;
 		s->checks_failing = 0;
 		s->last_kept = false;

@@ -156,6 +156,24 @@ slice_is(struct slice s, const char *word)
 	       strncasecmp(s.at, word, s.length) == 0;
 }
 
+bool
+http_method_is_safe(enum http_method method)
+{
+	switch (method) {
+	case HTTP_METHOD_GET:
+	case HTTP_METHOD_HEAD:
+	case HTTP_METHOD_OPTIONS:
+		return true;
+	case HTTP_METHOD_POST:
+	case HTTP_METHOD_PUT:
+	case HTTP_METHOD_DELETE:
+	case HTTP_METHOD_PATCH:
+	case HTTP_METHOD_OTHER:
+		break;
+	}
+	return false;
+}
+
 const char *
 http_reason(unsigned status)
 {

@@ -81,8 +81,6 @@ enum http_field_id {
 	HTTP_FIELD_SERVER_TIMING,
 	HTTP_FIELD_CONTENT_TYPE,
 	HTTP_FIELD_ACCEPT,
-	HTTP_FIELD_AUTHORIZATION,
-	HTTP_FIELD_COOKIE,
 	HTTP_FIELD_DATE,
 	HTTP_FIELD_RETRY_AFTER,
 	HTTP_FIELD_X_ACCEL_BUFFERING,
@@ -172,6 +170,9 @@ int http_parse_response(const struct http_limits *limits,
 /* Find a field by id; NULL if absent.  The first of several. */
 const struct http_field *
 http_field_find(const struct http_head *h, enum http_field_id id);
+
+/* GET, HEAD and OPTIONS: asking twice changes nothing. */
+bool http_method_is_safe(enum http_method method);
 
 /* Compare a slice with a word, ASCII case ignored. */
 bool slice_is(struct slice s, const char *word);

@@ -158,6 +158,19 @@ write_requests(struct proxy *p, struct exposition *e)
 }
 
 static void
+write_copies(const struct replay_table *t, struct exposition *e)
+{
+	exposition_family(e, "tailor_copies_refused_total", "counter",
+	    "Finished GET, HEAD and OPTIONS requests that are not remembered "
+	    "for warm-up and mirror, by reason.");
+	for (unsigned i = 0; i < REPLAY_REFUSALS; i++)
+		exposition_sample(e, "tailor_copies_refused_total",
+		    LABELS({"reason",
+			replay_refusal_name((enum replay_refusal)i)}),
+		    t->refused[i]);
+}
+
+static void
 write_hedging(struct proxy *p, struct exposition *e)
 {
 	const struct metrics *m = &p->metrics;
@@ -226,6 +239,7 @@ metrics_write(struct proxy *p, struct exposition *e)
 	    "Reloads that were refused: the same as result=failed above.",
 	    p->metrics.reloads_failed);
 	write_hedging(p, e);
+	write_copies(&p->replay, e);
 	metrics_write_hazards(p, e);
 	metrics_write_servers(p, e);
 	metrics_write_tales(p, e);

@@ -156,8 +156,8 @@ write_states(struct proxy *p, struct exposition *e)
 void
 metrics_write_servers(struct proxy *p, struct exposition *e)
 {
-	static const char *const type[] = {
-	    "complete", "refused", "unanswered", "cut", "malformed", "timeout"};
+	static const char *const type[] = {"complete", "limited", "refused",
+	    "unanswered", "cut", "malformed", "timeout"};
 
 	per_server(p, e, "tailor_server_active", "gauge",
 	    "1 for the active server.", value_active);

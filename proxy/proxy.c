@@ -165,14 +165,11 @@ proxy_init(struct proxy *p)
 	err = timers_init(&p->timers, p->base);
 	if (err < 0)
 		return err;
-	p->replay = calloc(REPLAY_MAX, sizeof(*p->replay));
-	if (p->replay == NULL)
-		return -ENOMEM;
-	err = peer_table_init(&p->peers, config->proxy.connections_max);
+	err = replay_table_init(&p->replay);
+	if (err == 0)
+		err = peer_table_init(&p->peers, config->proxy.connections_max);
 	if (err == 0)
 		err = table_init(&p->table, config->slow.history);
-	if (err == 0)
-		err = rules_init(&p->rules, config);
 	for (unsigned i = 0; err == 0 && i < config->servers; i++)
 		err = server_init(&p->server[i], p, i);
 	if (err == 0)
@@ -288,9 +285,8 @@ proxy_fini(struct proxy *p)
 		p->base = NULL;
 	}
 	access_log_free(&p->access_log);
-	rules_fini(&p->rules);
 	table_fini(&p->table);
 	peer_table_fini(&p->peers);
-	free(p->replay);
+	replay_table_fini(&p->replay);
 	block_pool_fini(&p->blocks);
 }

@@ -23,8 +23,8 @@
 #include "proxy/metrics.h"
 #include "proxy/queue.h"
 #include "proxy/reload.h"
+#include "proxy/replay.h"
 #include "proxy/request.h"
-#include "proxy/rules.h"
 #include "proxy/sending.h"
 #include "proxy/server.h"
 #include "proxy/slow.h"
@@ -33,20 +33,8 @@
 #include "proxy/tale_api.h"
 #include "talechain/timeline.h"
 
-#define REPLAY_MAX 512	       /* request heads kept for warming up */
-#define REPLAY_HEAD_BYTES 2048 /* longer ones are not kept */
-
 struct analysis;
 struct admin;
-
-/* A finished safe request's head, to warm a restarted server up with.  Kept
- * in the place that its target hashes to, so they are distinct by target. */
-struct replay {
-	char text[REPLAY_HEAD_BYTES];
-	uint16_t length; /* 0: empty */
-	enum http_method method;
-	uint64_t target_hash;
-};
 
 struct proxy {
 	const struct config *config; /* borrowed: the first generation's */
@@ -88,8 +76,7 @@ struct proxy {
 	struct http_limits request_limits, response_limits;
 	struct http_head scratch_request, scratch_response;
 
-	struct replay *replay; /* owned, REPLAY_MAX */
-	struct rules rules;    /* owned */
+	struct replay_table replay;
 
 	struct tale_query_list tale_queries;
 	uint64_t tale_cookie;
@@ -151,9 +138,6 @@ void proxy_sweep(struct proxy *p);
 
 /* A drained loser's end: metrics. */
 void proxy_loser_done(struct uplink *u, enum uplink_end end);
-
-/* Remember a finished safe request for warming up. */
-void proxy_replay_record(struct proxy *p, const struct request *r);
 
 /* Whether a request may be sent twice (E1), and whether its client asked that
  * it be not (E7). */

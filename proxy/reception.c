@@ -20,6 +20,8 @@ end_name(enum uplink_end end)
 	switch (end) {
 	case UPLINK_COMPLETE:
 		return "complete";
+	case UPLINK_LIMITED: /* not of an attempt: it takes the body */
+		return "limited";
 	case UPLINK_REFUSED:
 		return "refused";
 	case UPLINK_UNANSWERED:

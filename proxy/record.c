@@ -78,8 +78,7 @@ request_record(struct request *r)
 		table_file(&p->table);
 		if (!r->tunnel)
 			slow_finished(p, tale);
-		if (r->method_allowed && r->status / 100 == 2 && !r->wants_body)
-			proxy_replay_record(p, r);
+		replay_record(&p->replay, p->config, r);
 	}
 	access_log_request(p, r, r->client, now);
 }

@@ -158,17 +158,12 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 	struct generation *before = TAILQ_FIRST(&p->generations);
 	bool same_log =
 	    strcmp(p->config->access_log.path, next->access_log.path) == 0;
-	struct rules rules;
 	int log_fd = -1;
 
-	if (rules_init(&rules, next) < 0) {
-		complain(out, "hedging.allow: ", "a rule does not compile");
-		goto fail;
-	}
 	if (!same_log && access_log_prepare(next, &log_fd) < 0) {
 		complain(out, "access_log.path: ",
 		    "cannot be opened (see the line before)");
-		goto fail_rules;
+		goto fail;
 	}
 	if (listeners_change(p, next) < 0) {
 		complain(out, "listen: ",
@@ -182,9 +177,8 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 		next = NULL;
 		goto fail_log;
 	}
-	rules_fini(&p->rules);
-	p->rules = rules;
 	limits_apply(p);
+	replay_table_review(&p->replay, next);
 	for (unsigned i = 0; i < p->config->servers; i++)
 		server_configure(&p->server[i], &p->config->server[i]);
 	generation_drop(p, before);
@@ -195,8 +189,6 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 fail_log:
 	if (log_fd >= 0)
 		close(log_fd);
-fail_rules:
-	rules_fini(&rules);
 fail:
 	config_free(&next);
 	return -EINVAL;

@@ -126,9 +126,6 @@ request_new(struct client *client, const struct http_head *head)
 	timer_init(&r->late_timer, on_late, r);
 	external_id_read(r->external_id, r->id, head, client_is_known(client));
 	trace_read(&r->trace, head);
-	r->credentials =
-	    http_field_find(head, HTTP_FIELD_AUTHORIZATION) != NULL ||
-	    http_field_find(head, HTTP_FIELD_COOKIE) != NULL;
 	r->method_allowed = proxy_may_repeat(p, head, &r->opted_out);
 	r->opted_out &= client_is_known(client);
 	if (request_write_head(r, head) < 0) {

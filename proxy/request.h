@@ -76,13 +76,12 @@ struct request {
 	uint64_t cookie;     /* of the client's socket */
 	bool method_allowed; /* may be sent twice */
 	bool opted_out;
-	bool minor_zero;  /* an HTTP/1.0 client */
-	bool credentials; /* carries Authorization or Cookie */
-	bool keep_alive;  /* client wants to stay */
-	bool wants_body;  /* the request has a framed body */
-	bool trailers;	  /* takes trailers, and may have them */
-	bool upgrade;	  /* asks for WebSocket (tunnel.h) */
-	bool tunnel;	  /* and has got it */
+	bool minor_zero; /* an HTTP/1.0 client */
+	bool keep_alive; /* client wants to stay */
+	bool wants_body; /* the request has a framed body */
+	bool trailers;	 /* takes trailers, and may have them */
+	bool upgrade;	 /* asks for WebSocket (tunnel.h) */
+	bool tunnel;	 /* and has got it */
 
 	struct block *head;  /* owned: request head for the servers */
 	struct chain body;   /* owned */

@@ -97,7 +97,7 @@ on_probe_end(const struct uplink_result *result)
 
 	s->probe = NULL;
 	timer_clear(&s->proxy->timers, &s->probe_timer);
-	if (result->end == UPLINK_COMPLETE && s->probe_status < 400)
+	if (uplink_answered(result->end) && s->probe_status < 400)
 		server_answers(s);
 	else
 		server_probe_later(s);
@@ -200,7 +200,7 @@ on_warmup_end(const struct uplink_result *result)
 	struct server *s = w->server;
 	struct proxy *p = s->proxy;
 	struct instant now = instant_now();
-	bool ok = result->end == UPLINK_COMPLETE && w->status < 500;
+	bool ok = uplink_answered(result->end) && w->status < 500;
 	int64_t latency = instant_is_set(result->written_first)
 			      ? instant_since(now, result->written_first)
 			      : 0;
@@ -239,22 +239,6 @@ static const struct uplink_ops warmup_ops = {
     .end = on_warmup_end,
 };
 
-/* The next remembered request, or NULL if there is none. */
-static const struct replay *
-replay_next(struct server *s)
-{
-	const struct proxy *p = s->proxy;
-
-	for (unsigned i = 0; i < REPLAY_MAX; i++) {
-		const struct replay *r =
-		    &p->replay[s->replay_next++ % REPLAY_MAX];
-
-		if (r->length > 0)
-			return r;
-	}
-	return NULL;
-}
-
 static struct warmup *
 warmup_free_place(struct server *s)
 {
@@ -269,7 +253,8 @@ warmup_free_place(struct server *s)
 static bool
 warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
 {
-	const struct replay *r = replay_next(s);
+	const struct replay *r =
+	    replay_next(&s->proxy->replay, &s->replay_next);
 	const char *target = s->proxy->config->warmup.target;
 	int n;
 

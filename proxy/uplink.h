@@ -52,6 +52,7 @@ enum uplink_state {
 /* How an exchange came to its end. */
 enum uplink_end {
 	UPLINK_COMPLETE,   /* a whole response */
+	UPLINK_LIMITED,	   /* hedging.drain_max of one that nobody takes */
 	UPLINK_REFUSED,	   /* no connection: nothing was sent */
 	UPLINK_UNANSWERED, /* connection lost before any response byte */
 	UPLINK_CUT,	   /* connection lost in the response */
@@ -68,6 +69,14 @@ enum uplink_reuse {
 			       * server is about to close it */
 	UPLINK_REUSE_NONE,
 };
+
+/* Whether there was a response, for users that take none of its body: its head
+ * is what counts. */
+static inline bool
+uplink_answered(enum uplink_end end)
+{
+	return end == UPLINK_COMPLETE || end == UPLINK_LIMITED;
+}
 
 /* What the user of an exchange is told at its end. */
 struct uplink_result {

@@ -25,7 +25,7 @@ TARGET = re.compile(
     r"&f=(length|chunked|close)&q=(\d+)&d=(\d+)&i=(\d)\Z")
 EARLY = "early"  # the digest of a body that was not waited for
 # The names under which the configuration knows the rule `again`.
-ALLOW = ["POST ^/again/", "PUT ^/again/"]
+ALLOW = ["POST /again/**", "PUT /again/**"]
 # A longer upload is passed on as it comes, and so never sent twice
 # (hedging.body_max).
 KEPT_MAX = 60_000

@@ -350,7 +350,7 @@ def test_10_hazard_on_both(pair):
 def test_11_swap_during_an_upload(pair):
     # Goal: a body on its way to one server goes on there; one that is still
     # being kept goes to the new active server, whole.
-    t = pair(hedging={"body_max": 1000, "allow": ["POST ^/"]})
+    t = pair(hedging={"body_max": 1000, "allow": ["POST /**"]})
     with t.client() as big, t.client() as small:
         big.send(b"POST /big HTTP/1.1\r\nHost: h\r\nContent-Length: 4000\r\n"
                  b"\r\n" + b"x" * 2000)

@@ -109,7 +109,7 @@ def test_post_is_never_sent_twice(pair):
 
 def test_a_rule_lets_a_post_be_repeated(pair):
     # Goal: an allowed search by POST is sent again with its whole body.
-    t = pair(hedging={"allow": ["POST ^/[^ ]*_search$"]})
+    t = pair(hedging={"allow": ["POST /*/_search"]})
     with t.client() as c:
         c.request("POST", "/i/_search", body=b'{"q":1}')
         pair.a.expect()
@@ -122,7 +122,7 @@ def test_a_rule_lets_a_post_be_repeated(pair):
 
 def test_large_body_is_not_repeated(pair):
     # Goal: over the limit there is one server only, even with a rule.
-    t = pair(hedging={"allow": ["POST ^/"], "body_max": 1000})
+    t = pair(hedging={"allow": ["POST /**"], "body_max": 1000})
     with t.client() as c:
         c.request("POST", "/", body=b"x" * 5000)
         first = pair.a.expect()

@@ -112,33 +112,6 @@ def test_connect_timeout(tailor, upstream):
             one.close()
 
 
-def test_warm_up_without_credentials(upstream, tailor, wanted):
-    # Goal: what carries a cookie or a password is not replayed to a server
-    # that warms up, unless somebody says so.
-    a, b = upstream("a").serve(), upstream("b")
-    seen = []
-    b.stop()
-    t = tailor(a, b, warmup={
-        "requests": 4, "concurrency": 1, "rate": 1000, "max": "60s",
-        "p95_factor": 1000, "credentials": wanted})
-    with t.client() as c:
-        for name, value in (("Cookie", "s=secret"),
-                            ("Authorization", "Basic c2VjcmV0")):
-            assert c.get(f"/{name}", fields=[(name, value)]).status == 200
-        assert c.get("/plain").status == 200
-    b.serve(lambda r: seen.append((r.target, r.get("cookie"),
-                                   r.get("authorization"),
-                                   r.get("tailor-warmup")))
-            or response(200, b""))
-    b.listen()
-    t.wait_server("b", state="ready")
-    assert {x[3] for x in seen} == {"1"}
-    targets = {x[0] for x in seen}
-    assert "/plain" in targets
-    assert ("/Cookie" in targets) == ("/Authorization" in targets) == wanted
-    assert any("secret" in str(x) for x in seen) == wanted
-
-
 def test_warm_up_target(upstream, tailor):
     # Goal: before there is any history a server is warmed up, and becomes
     # ready, by warmup.target.

@@ -159,18 +159,23 @@ static const struct {
     {"{\"servers\": [{\"launch\": {\"environment\": {\"A\": \"\", "
      "\"A\": \"\"}}}]}",
 	"t:1:56: servers[0].launch.environment.A: \"\": it is given twice\n"},
-    {"{\"hedging\": {\"allow\": [\"GET\"]}}",
-	"t:1:24: hedging.allow: \"GET\": it is not a method, a space and an "
-	"expression\n"},
-    {"{\"hedging\": {\"allow\": [\"POST (\"]}}",
-	"t:1:24: hedging.allow: \"POST (\": the expression is not a POSIX "
-	"extended one\n"},
-    {"{\"hedging\": {\"allow\": [\"POST a{9}\"]}}",
-	"t:1:24: hedging.allow: \"POST a{9}\": repeat counts {} are not "
-	"supported\n"},
-    {"{\"hedging\": {\"allow\": [\"POST (a)\\\\1\"]}}",
-	"t:1:24: hedging.allow: \"POST (a)\\1\": back references are not "
-	"supported\n"},
+    {"{\"hedging\": {\"allow\": [\"PUT\"]}}",
+	"t:1:24: hedging.allow: \"PUT\": a rule is a method, a space and a "
+	"path pattern\n"},
+    {"{\"hedging\": {\"allow\": [\"POST ^/[^ ]*/_search$\"]}}",
+	"t:1:24: hedging.allow: \"POST ^/[^ ]*/_search$\": regular "
+	"expressions are not supported: write a path pattern like \"POST "
+	"/*/_search\", where * is one segment and ** any number\n"},
+    {"{\"hedging\": {\"allow\": [\"POST /idx-*/_search\"]}}",
+	"t:1:24: hedging.allow: \"POST /idx-*/_search\": * is a whole "
+	"segment and ** any number of them: write /*/_search, not "
+	"/index-*/_search\n"},
+    {"{\"warmup\": {\"exclude\": [\"GET /admin\"]}}",
+	"t:1:25: warmup.exclude: \"GET /admin\": a path pattern begins "
+	"with /\n"},
+    {"{\"warmup\": {\"fields\": [\"X-Request-Id\"]}}",
+	"t:1:24: warmup.fields: \"X-Request-Id\": it says who sent the "
+	"request: a copy has no client\n"},
 
     /* --- all at once, in the order of the file -------------------------- */
     {"{\n"

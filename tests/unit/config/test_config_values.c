@@ -116,7 +116,7 @@ test_a_whole_file(void **state)
 	    "    \"cpus\": \"0-3,8\", \"stop_timeout\": 2.5},},\n"
 	    "  {\"address\": \"localhost:65535\"}],\n"
 	    "\"hedging\": {\"triggers\": \"safepoint\",\n"
-	    "  \"allow\": [\"POST ^/[^ ]*/_search$\", \"PUT ^/a\\\\d\"],\n"
+	    "  \"allow\": [\"POST /*/_search\", \"PUT /a/**\"],\n"
 	    "  \"commit_delay\": 0.25, \"body_max\": 1000, "
 	    "\"budget_ratio\": 1},\n"
 	    "\"proxy\": {\"poll\": \"spin\", \"cpu\": 3, \"via\": false,\n"
@@ -150,7 +150,7 @@ test_a_whole_file(void **state)
 	assert_true(c->hedging.trigger_safepoint);
 	assert_false(c->hedging.trigger_gc || c->hedging.trigger_exit);
 	assert_int_equal(c->hedging.allow_rules, 2);
-	assert_string_equal(c->hedging.allow[1], "PUT ^/a\\d");
+	assert_string_equal(c->hedging.allow[1], "PUT /a/**");
 	assert_int_equal(c->hedging.commit_delay_ns, 250000);
 	assert_int_equal(c->hedging.body_max_bytes, 1000);
 	assert_true(c->proxy.spin);
@@ -182,8 +182,10 @@ test_set(void **state)
 	    {"servers[1].launch.environment", "{\"A\": \"1 2\"}"},
 	    {"hedging.mode", "watch"},
 	    {"hedging.triggers", "exit,safepoint"},
-	    {"hedging.allow", "[\"POST ^/[a,b]$\"]"},
+	    {"hedging.allow", "[\"POST /a,b\"]"},
 	    {"hedging.budget_ratio", "0.25"},
+	    {"warmup.fields", "Cookie,X-Tenant"},
+	    {"warmup.exclude", "/admin/**"},
 	    {"proxy.via", "false"},
 	    {"proxy.header_timeout", "1500ms"},
 	    {"proxy.stop_timeout", "5"},
@@ -214,8 +216,12 @@ test_set(void **state)
 	assert_int_equal(c->hedging.mode, CONFIG_MODE_WATCH);
 	assert_false(c->hedging.trigger_gc);
 	assert_true(c->hedging.trigger_safepoint);
-	assert_string_equal(c->hedging.allow[0], "POST ^/[a,b]$");
+	assert_string_equal(c->hedging.allow[0], "POST /a,b");
 	assert_true(c->hedging.budget_ratio == 0.25);
+	assert_int_equal(c->warmup.field_names, 2);
+	assert_string_equal(c->warmup.fields[1], "X-Tenant");
+	assert_int_equal(c->warmup.exclude_patterns, 1);
+	assert_string_equal(c->warmup.exclude[0], "/admin/**");
 	assert_false(c->proxy.via);
 	assert_int_equal(c->proxy.header_timeout_ns, 1500000000);
 	assert_int_equal(c->proxy.stop_timeout_ns, 5000000000);

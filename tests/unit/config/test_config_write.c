@@ -69,7 +69,9 @@ static const char *const samples[][2] = {
     [KEY_CONNECT] = {"1.2.3.4:5", "unix:/s"},
     [KEY_LISTEN] = {":1,[::]:2", ""},
     [KEY_NETWORKS] = {"10.0.0.0/8,fe80::/10", "0.0.0.0/0"},
-    [KEY_RULES] = {"[\"PUT a\", \"POST b c\"]", "[\"POST \\\\\\\\\\\"\"]"},
+    [KEY_RULES] = {"PUT /a,POST /b/**", "[\"POST /\\\"\"]"},
+    [KEY_PATTERNS] = {"/a,/b/*/c/", "[\"/\\\"<\"]"},
+    [KEY_FIELDS] = {"X-A,cookie", "x'"},
     [KEY_ARGUMENTS] = {"[\"a b\", \"\", \"\\\"\"]", "x"},
     [KEY_ENVIRONMENT] = {"{\"A\": \"=\\\\ \", \"B\": \"\"}", "A=1"},
 };
@@ -274,7 +276,7 @@ static const char healthy[] =
     "\"launch\": {\"command\": [\"a\", \"b\"], \"environment\": "
     "{\"A\": \"\\u00e9\"}, \"cpus\": \"0-3\",}}, {},],\n"
     "/* more */ \"hedging\": {\"mode\": \"watch\", \"triggers\": [\"gc\"], "
-    "\"allow\": [\"POST ^/(a|b)*$\"], \"budget_ratio\": 0.5},\n"
+    "\"allow\": [\"POST /a/**\"], \"budget_ratio\": 0.5},\n"
     "\"proxy\": {\"header_timeout\": \"1.5s\", \"head_max\": \"32k\", "
     "\"trust\": [\"10.0.0.0/8\"], \"via\": false, \"cpu\": 3},\n"
     "\"profiler\": {\"poll\": \"sleep:50us\", \"stream_slots\": 2048},\n"

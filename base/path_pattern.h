@@ -1,0 +1,52 @@
+/*
+ * path_pattern.h: patterns of paths, with wildcards for whole segments.
+ *
+ * A pattern is a path of segments: "*" stands for exactly one segment that is
+ * not empty, "**" for any number of segments, also none, and everything else
+ * for itself.  A path is what stands before "?" in a request target, compared
+ * as a server sees it that decodes percent escapes once: "/%61" is "/a".
+ * Upper and lower case differ.  "/a/" ends in an empty segment, so it is not
+ * "/a"; only "**" and a pattern that ends in "/" match that segment.
+ *
+ * Servers disagree about some paths: what ";" begins, whether "%2f" is a "/",
+ * what ".." leads to.  Such a path cannot be compared: path_read refuses it,
+ * and what to do then is the caller's decision.
+ *
+ * Pure functions over memory, any thread.  Cost: path_read looks at each byte
+ * once.  A match compares each byte at most PATH_SEGMENTS_MAX times, with the
+ * usual patterns (one "**" or none) once or twice.
+ */
+#ifndef TAILOR_BASE_PATH_PATTERN_H
+#define TAILOR_BASE_PATH_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PATH_PATTERN_MAX 256 /* bytes */
+#define PATH_SEGMENTS_MAX 16 /* of a pattern */
+
+/* A path that can be compared. */
+struct path {
+	const char *at; /* borrowed; begins with "/"; not terminated */
+	size_t length;
+};
+
+/* Why text is not a pattern: static, or NULL if it is one. */
+const char *path_pattern_judge(const char *text);
+
+/*
+ * path_read(target, length, out):
+ * The path of a request target, without its query; of an empty one it is "/".
+ * Returns false if it cannot be compared: it does not begin with "/", or has
+ *   - a segment "." or "..", or an empty one that is not the last
+ *   - ";" or "\", or a byte that is no part of a target
+ *   - an escape of "/", "\", ";", "?", "#", "%" or a control byte, or one
+ *     that is not two hexadecimal digits
+ * Dots and the rest are looked for in the decoded path.
+ */
+bool path_read(const char *target, size_t length, struct path *out);
+
+/* Whether a pattern that path_pattern_judge has accepted matches. */
+bool path_pattern_matches(const char *pattern, struct path path);
+
+#endif

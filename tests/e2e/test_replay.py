@@ -1,0 +1,260 @@
+"""Goal: what is sent again later, to warm a server up or keep a standby warm,
+changes nothing, is sent in nobody's name, and is left out where an operator
+says so; hedging.allow permits what it names and nothing else."""
+
+import json
+import signal
+
+import pytest
+
+from support.message import response
+from support.pair import hazard, settled
+
+WARM = {"requests": 12, "concurrency": 1, "rate": 1000, "max": "60s",
+        "p95_factor": 1000}
+REFUSED = 'tailor_copies_refused_total{reason="%s"}'
+
+
+@pytest.fixture
+def pair(upstream, tailor):
+    """Two servers, of which the standby is down; start(**sections) puts a
+    tailor before them, copies(t) starts the standby and gives what it is
+    warmed up with."""
+    a, b = upstream("a").serve(), upstream("b")
+    b.stop()
+
+    def start(warmup=None, **sections):
+        t = tailor(a, b, warmup={**WARM, **(warmup or {})}, **sections)
+        t.wait_server("a", state="ready")
+        return t
+
+    def copies(t):
+        settled(t)
+        seen = []
+
+        def note(r):
+            seen.append(r)
+            return response(200, b"")
+
+        b.serve(note)
+        b.listen()
+        t.wait_server("b", state="ready")
+        assert len(seen) >= WARM["requests"]
+        assert {r.get("tailor-warmup") for r in seen} == {"1"}
+        return seen
+
+    start.b, start.copies = b, copies
+    return start
+
+
+def finish(t, *requests):
+    """Each (method, target, fields, body...) is answered with 200."""
+    with t.client() as c:
+        for method, target, *more in requests:
+            fields = more[0] if more else ()
+            body = more[1] if len(more) > 1 else b""
+            c.request(method, target, fields=fields, body=body)
+            assert c.response(method).status == 200
+    settled(t)
+
+
+def targets(copies):
+    return {(r.method, r.target) for r in copies}
+
+
+def names(copies):
+    return {name.lower() for r in copies for name, _ in r.message.fields}
+
+
+def test_what_may_be_hedged_is_not_done_again(pair):
+    # Goal: a rule permits a second copy now; it never makes a write happen
+    # later, at a restarted server.
+    t = pair(hedging={"allow": ["DELETE /item/*", "POST /orders/*/confirm",
+                                "POST /*/_search"]})
+    finish(t, ("DELETE", "/item/7"), ("POST", "/orders/5/confirm"),
+           ("POST", "/i/_search", (), b"{}"), ("GET", "/item/7"),
+           ("HEAD", "/head"), ("OPTIONS", "/options"))
+    assert targets(pair.copies(t)) == {
+        ("GET", "/item/7"), ("HEAD", "/head"), ("OPTIONS", "/options")}
+
+
+def test_a_mirror_changes_nothing(pair):
+    # Goal: the same for the copies that a warm standby gets.
+    seen = []
+    pair.b.serve(lambda r: seen.append((r.method, r.target))
+                 or response(200, b""))
+    pair.b.listen()
+    t = pair({"requests": 0, "mirror": 1},
+             hedging={"allow": ["DELETE /item/*", "POST /orders/*/confirm"]})
+    t.wait_server("b", state="ready")
+    for round_ in range(1, 6):
+        finish(t, ("DELETE", "/item/7"), ("POST", "/orders/5/confirm"),
+               ("GET", "/plain"))
+        t.wait_metric('tailor_mirror_requests_total{server="b"}', round_)
+    assert set(seen) == {("GET", "/plain")}
+
+
+@pytest.mark.parametrize("added", [[], ["X-Tenant", "X-Forwarded-Proto"]])
+def test_fields_of_a_copy(pair, added):
+    # Goal: a copy says what is asked for and not who asks: a few fields, and
+    # those of warmup.fields.
+    t = pair({"fields": added}, proxy={"forwarded": True, "via": True})
+    kept = [("Accept", "text/html"), ("accept-language", "de"),
+            ("Accept-Encoding", "br"), ("Accept-Charset", "utf-8"),
+            ("User-Agent", "browser"), ("Range", "bytes=0-1")]
+    finish(t, ("GET", "/page?q=1", kept + [
+        ("X-Api-Key", "s3cr3t"), ("X-Tenant", "t1"), ("Referer", "/s3cr3t"),
+        ("X-Request-Id", "s3cr3t"), ("X-Forwarded-For", "192.0.2.7"),
+        ("If-None-Match", '"x"'), ("Proxy-Authorization", "s3cr3t"),
+        ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-"
+                        "b7ad6b7169203331-01")]))
+    copies = pair.copies(t)
+    assert targets(copies) == {("GET", "/page?q=1")}
+    assert names(copies) == {"host", "tailor-warmup"} | {
+        name.lower() for name, _ in kept} | {n.lower() for n in added}
+    for r in copies:
+        assert r.get("host") == "test"
+        assert all(r.get(name) == value for name, value in kept)
+        assert b"s3cr3t" not in r.raw
+
+
+@pytest.mark.parametrize("added", [[], ["cookie"],
+                                   ["Authorization", "Cookie"]])
+def test_credentials(pair, added):
+    # Goal: what carries a cookie or a password is not copied, nor sent
+    # without it, unless the field is named; both, if there are both.
+    t = pair({"fields": added})
+    cookie, password = ("Cookie", "s=1"), ("Authorization", "Basic eDp5")
+    finish(t, ("GET", "/c", [cookie]), ("GET", "/a", [password]),
+           ("GET", "/ca", [cookie, password]), ("GET", "/plain"))
+    wanted = {"/plain"} | {t for t, need in (("/c", 1), ("/a", 2), ("/ca", 2))
+                           if len(added) >= need}
+    copies = pair.copies(t)
+    assert {r.target for r in copies} == wanted
+    for r in copies:
+        assert (r.get("cookie") == "s=1") == ("c" in r.target)
+        assert (r.get("authorization") is not None) == (
+            "a" in r.target.replace("/plain", ""))
+    assert t.metrics()[REFUSED % "credentials"] == 4 - len(wanted)
+
+
+def test_excluded(pair):
+    # Goal: warmup.exclude is for paths, however a client writes them; what it
+    # cannot judge, a request with a body and a long one are not copied.
+    t = pair({"exclude": ["/admin/**", "/*/token"]})
+    finish(t, ("GET", "/admin/jobs/run?now"), ("GET", "/%61dmin/%6Aobs"),
+           ("GET", "/u/token?x=/page"), ("GET", "/admin"),
+           ("GET", "/x/../admin/run"), ("GET", "//admin/run"),
+           ("GET", "/x;jsessionid=1"), ("GET", "/x%2fadmin"),
+           ("GET", "/body", (), b"x"), ("GET", "/" + "x" * 2048),
+           ("GET", "/u/token/x"), ("GET", "/page?x=/admin/"))
+    assert targets(pair.copies(t)) == {
+        ("GET", "/u/token/x"), ("GET", "/page?x=/admin/")}
+    m = t.metrics()
+    assert [m[REFUSED % why] for why in (
+        "excluded", "path", "body", "size", "credentials")] == [4, 4, 1, 1, 0]
+
+
+def test_a_reload_forgets(pair):
+    # Goal: what was remembered must be permitted when it is sent.
+    t = pair({"fields": ["X-Tenant", "Cookie"]})
+    finish(t, ("GET", "/old", [("X-Tenant", "t1")]), ("GET", "/admin"),
+           ("GET", "/mine", [("Cookie", "s=1")]))
+    config = json.loads(json.dumps(t.config))
+    config["warmup"].update(fields=[], exclude=["/admin"])
+    with open(f"{t.directory}/tailor.json", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    t.signal(signal.SIGHUP)
+    t.wait_metric('tailor_config_reload_total{result="done"}', 1)
+    copies = pair.copies(t)
+    assert targets(copies) == {("GET", "/old")}
+    assert names(copies) == {"host", "tailor-warmup"}
+
+
+@pytest.mark.parametrize("kind", ["warmup", "mirror", "health"])
+def test_large_responses(upstream, tailor, kind):
+    # Goal: a response of which no byte is for anybody counts by its head: the
+    # standby becomes ready by its number of requests, however large they are.
+    a, b = upstream("a"), upstream("b")
+    for server in (a, b):
+        server.serve(lambda r: response(200, bytes(2 << 20)))
+    b.stop()
+    servers = [{"name": s.name, "address": s.address,
+                "health": "/up" if kind == "health" else "",
+                "health_interval": "50ms"} for s in (a, b)]
+    t = tailor(*servers, warmup=dict(
+        WARM, requests=12 if kind == "warmup" else 0,
+        mirror=1 if kind == "mirror" else 0))
+    t.wait_server("a", state="ready")
+    finish(t, *[("GET", f"/{i}") for i in range(4)])
+    b.listen()
+    t.wait_server("b", state="ready")
+    for i in range(4 if kind == "mirror" else 0):
+        finish(t, ("GET", "/more"))
+        t.wait_metric('tailor_mirror_requests_total{server="b"}', i + 1)
+    if kind == "health":
+        t.wait_metric('tailor_health_checks_total{server="b"}', 5)
+    m = t.metrics()
+    if kind == "warmup":
+        assert m['tailor_warmup_requests_total{server="b"}'] >= 12
+    assert all(value == 0 for key, value in m.items()
+               if "failures_total" in key and 'server="b"' in key)
+    settled(t)
+
+
+# --- rules --------------------------------------------------------------------
+
+RULES = ["POST /*/_search", "PUT /cache/**", "DELETE /a/**/z"]
+
+
+@pytest.mark.parametrize("method,target,twice", [
+    ("POST", "/idx/_search", True),
+    ("POST", "/idx/_search?x=/orders", True),
+    ("POST", "http://test/idx/_search?q", True),
+    ("POST", "/id%78/%5Fsearch", True),
+    ("PUT", "/cache", True),
+    ("PUT", "/cache/x/", True),
+    ("DELETE", "/a/z", True),
+    ("DELETE", "/a/b/z/c/z", True),
+    ("POST", "/orders?x=/_search", False),
+    ("POST", "/idx/_delete_by_query?routing=/_search", False),
+    ("POST", "/pay;/_search", False),
+    ("POST", "/pay;x=/_search", False),
+    ("POST", "/_search", False),
+    ("POST", "/a/b/_search", False),
+    ("POST", "/idx/_search/", False),
+    ("POST", "/a%2Fb/_search", False),
+    ("POST", "/a%5cb/_search", False),
+    ("POST", "/%2e/_search", False),
+    ("POST", "/x/../idx/_search", False),
+    ("POST", "/x/%2E./idx/_search", False),
+    ("POST", "//_search", False),
+    ("POST", "/idx//_search", False),
+    ("POST", "/idx/_SEARCH", False),
+    ("PUT", "/cache/../orders", False),
+    ("PUT", "/cached", False),
+    ("PATCH", "/cache/x", False),
+    ("DELETE", "/a/z/b", False),
+])
+def test_rules_see_the_path(upstream, tailor, method, target, twice):
+    # Goal: a rule names paths; nothing that a client adds to another one
+    # makes it match.
+    a, b = upstream("a").script(), upstream("b").script()
+    t = tailor(a, b, hedging={"allow": RULES})
+    t.wait_server("b", state="ready")
+    with t.client() as c:
+        c.request(method, target, body=b"x")
+        first = a.expect()
+        hazard(t, "a", "begin")
+        if twice:
+            second = b.expect()
+            assert second.method == method and second.message.body == b"x"
+            second.reply(200, b"b")
+            assert c.response(method).body == b"b"
+            first.reply(200, b"a")
+        else:
+            assert t.metrics()[
+                'tailor_hedges_refused_total{reason="method"}'] >= 1
+            first.reply(200, b"a")
+            assert c.response(method).body == b"a"
+            assert not b.requests

@@ -1,0 +1,232 @@
+/* Goal: a path pattern matches the paths that it names and no others, however
+ * a client writes them; what servers disagree about matches none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path_pattern.h"
+#include "tests/unit/base/path_reference.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static bool
+matches(const char *pattern, const char *target)
+{
+	struct path path;
+
+	return path_read(target, strlen(target), &path) &&
+	       path_pattern_matches(pattern, path);
+}
+
+static void
+test_matches(void **state)
+{
+	static const struct {
+		const char *pattern, *target;
+		bool matches;
+	} cases[] = {
+	    {"/", "/", true},
+	    {"/", "", true},
+	    {"/", "?q=/a", true},
+	    {"/", "/a", false},
+	    {"/a", "/a", true},
+	    {"/a", "/a?b/c", true},
+	    {"/a", "/A", false},
+	    {"/a", "/a/", false},
+	    {"/a", "/ab", false},
+	    {"/ab", "/a", false},
+	    {"/a/", "/a/", true},
+	    {"/a/", "/a", false},
+	    {"/*", "/a", true},
+	    {"/*", "/", false},
+	    {"/*", "/a/b", false},
+	    {"/a/*", "/a/", false},
+	    {"/*/", "/a/", true},
+	    {"/*/_search", "/a/_search", true},
+	    {"/*/_search", "/a/b/_search", false},
+	    {"/*/_search", "/_search", false},
+	    {"/**", "/", true},
+	    {"/**", "/a/b/c/", true},
+	    {"/a/**", "/a", true},
+	    {"/a/**", "/a/", true},
+	    {"/a/**", "/ab", false},
+	    {"/**/b", "/b", true},
+	    {"/**/b", "/a/b/b", true},
+	    {"/**/b", "/a/b/", false},
+	    {"/**/b/**/c", "/b/c", true},
+	    {"/**/b/**/c", "/a/b/b/a/c/c", true},
+	    {"/**/b/**/c", "/a/c/b", false},
+	    {"/**/*/c", "/c", false},
+	    {"/**/*/c", "/a/c", true},
+	    {"/**/**", "/", true},
+	    /* decoded, and as a pattern is written */
+	    {"/a b", "/a%20b", true},
+	    {"/caf\xc3\xa9", "/caf%C3%a9", true},
+	    {"/a", "/%61", true},
+	    {"/*", "/%61", true},
+	    {"/$count", "/%24count", true},
+	    {"/...", "/...", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		print_message("%s %s\n", cases[i].pattern, cases[i].target);
+		assert_int_equal(matches(cases[i].pattern, cases[i].target),
+		    cases[i].matches);
+	}
+}
+
+static void
+test_paths_that_match_none(void **state)
+{
+	static const char *const targets[] = {"*", "a", "http://a/b", "//",
+	    "//a", "/a//b", "/.", "/..", "/a/./b", "/a/../b", "/%2e/b",
+	    "/%2E%2e/b", "/.%2e", "/a/.", "/a;", "/a;b", "/;", "/%3b", "/a\\b",
+	    "/a%5cb", "/a%2fb", "/a%2Fb", "/%3f", "/%23", "/a#b", "/%25",
+	    "/%252e", "/%00", "/%1f", "/%7f", "/%", "/%4", "/%4g", "/%g4",
+	    "/a b", "/\x01", "/\x7f"};
+	struct path path;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(targets); i++) {
+		print_message("%s\n", targets[i]);
+		assert_false(path_read(targets[i], strlen(targets[i]), &path));
+	}
+	assert_false(path_read("/a\0b", 4, &path));
+}
+
+static void
+test_judge(void **state)
+{
+	static const struct {
+		const char *pattern, *why; /* its beginning, NULL: good */
+	} cases[] = {
+	    {"/", NULL},
+	    {"/a/*/**/b/", NULL},
+	    {"/a$(b)+.c,d=e:f@g!~'&", NULL},
+	    {"/caf\xc3\xa9", NULL},
+	    {"", "a path pattern begins with /"},
+	    {"a", "a path pattern begins with /"},
+	    {"*", "a path pattern begins with /"},
+	    {"/a*", "* is a whole segment"},
+	    {"/*a/b", "* is a whole segment"},
+	    {"/***", "* is a whole segment"},
+	    {"//", "a path with an empty segment"},
+	    {"/a//b", "a path with an empty segment"},
+	    {"/a/../b", "a path with . or .."},
+	    {"/.", "a path with . or .."},
+	    {"/a?b", "a pattern is compared with the path alone"},
+	    {"/a#b", "a pattern is compared with the path alone"},
+	    {"/a%20", "a pattern is written without escapes"},
+	    {"/a b", "a pattern has no spaces"},
+	    {"/a;b", "a path with ; or \\"},
+	    {"/a\\b", "a path with ; or \\"},
+	    {"/a\tb", "it has a control byte"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const char *why = path_pattern_judge(cases[i].pattern);
+
+		print_message("%s\n", cases[i].pattern);
+		if (cases[i].why == NULL)
+			assert_null(why);
+		else
+			assert_ptr_equal(
+			    why, why != NULL ? strstr(why, cases[i].why) : "");
+	}
+}
+
+static void
+test_limits(void **state)
+{
+	char text[2 * (PATH_SEGMENTS_MAX + 1) + 1] = "";
+	char wide[PATH_PATTERN_MAX + 2];
+
+	(void)state;
+	for (unsigned i = 0; i < PATH_SEGMENTS_MAX; i++)
+		strcat(text, "/a");
+	assert_null(path_pattern_judge(text));
+	strcat(text, "/a");
+	assert_string_equal(
+	    path_pattern_judge(text), "the pattern has more than 16 segments");
+	memset(wide, 'a', sizeof(wide));
+	wide[0] = '/';
+	wide[PATH_PATTERN_MAX] = '\0';
+	assert_null(path_pattern_judge(wide));
+	wide[PATH_PATTERN_MAX] = 'a';
+	wide[PATH_PATTERN_MAX + 1] = '\0';
+	assert_string_equal(
+	    path_pattern_judge(wide), "the pattern has more than 256 bytes");
+}
+
+static uint32_t dice = 7;
+
+static unsigned throw(unsigned sides)
+{
+	dice = dice * 1664525 + 1013904223;
+	return (dice >> 8) % sides;
+}
+
+/* Pieces put together, until it is as long as wanted. */
+static void
+compose(char *out, const char *const *pieces, unsigned count, unsigned most)
+{
+	*out = '\0';
+	for (unsigned n = throw(most); n > 0; n--)
+		strcat(out, pieces[throw(count)]);
+}
+
+static void
+test_against_the_reference(void **state)
+{
+	static const char *const pattern_pieces[] = {
+	    "/a", "/b", "/*", "/**", "/aa", "/", "/*"};
+	static const char *const path_pieces[] = {"/a", "/b", "/a", "/b",
+	    "/%61", "a", "/aa", "/", ".", "/..", "?", ";", "%2f", "%C3"};
+	unsigned matching = 0, judged = 0;
+	struct reference reference;
+	char pattern[64], target[128];
+	struct path path;
+
+	(void)state;
+	for (int i = 0; i < 400000; i++) {
+		bool readable, expected;
+
+		compose(pattern, pattern_pieces, COUNT(pattern_pieces), 8);
+		compose(target, path_pieces,
+		    throw(4) > 0 ? 5 : COUNT(path_pieces), 9);
+		if (path_pattern_judge(pattern) != NULL)
+			continue;
+		readable = reference_read(target, strlen(target), &reference);
+		assert_int_equal(
+		    path_read(target, strlen(target), &path), readable);
+		if (!readable)
+			continue;
+		expected = reference_matches(pattern, &reference, 0);
+		if (path_pattern_matches(pattern, path) != expected)
+			fail_msg("%s %s", pattern, target);
+		judged++;
+		matching += expected;
+	}
+	assert_true(judged > 100000 && matching > 10000);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_matches),
+	    cmocka_unit_test(test_paths_that_match_none),
+	    cmocka_unit_test(test_judge),
+	    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_against_the_reference),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

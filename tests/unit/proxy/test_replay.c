@@ -1,0 +1,103 @@
+/* Goal: a copy of a request has its request line and the fields that may be
+ * copied, in their order and spelling, and nothing else of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "proxy/replay.h"
+
+static char tenant[] = "x-tenant", cookie[] = "Cookie", admin[] = "/admin/**";
+static const struct config plain = {0};
+static const struct config added = {.warmup = {.field_names = 2,
+					.fields = {tenant, cookie},
+					.exclude_patterns = 1,
+					.exclude = {admin}}};
+
+#define LINE "GET /a?b=/admin/ HTTP/1.1\r\n"
+#define HOST "Host: h\r\n"
+
+static void
+test_copies(void **state)
+{
+	static const struct {
+		const struct config *config;
+		const char *head;
+		const char *copy; /* NULL: refused */
+		enum replay_refusal refusal;
+	} cases[] = {
+	    {&plain, LINE HOST, LINE HOST, 0},
+	    {&plain, LINE, LINE, 0},
+	    {&plain,
+		LINE HOST "ACCEPT: a:b\r\nAccepts: n\r\nX-Tenant: t\r\n"
+			  "Range: bytes=1-\r\nX-Range: n\r\nHostile: n\r\n"
+			  "User-Agent: \r\nTailor-Request: 1\r\n",
+		LINE HOST "ACCEPT: a:b\r\nRange: bytes=1-\r\n"
+			  "User-Agent: \r\n",
+		0},
+	    {&plain, LINE HOST "cookie: c\r\n", NULL, REPLAY_CREDENTIALS},
+	    {&added, LINE HOST "cookie: c\r\nX-Tenant: t\r\n",
+		LINE HOST "cookie: c\r\nX-Tenant: t\r\n", 0},
+	    {&added, LINE HOST "cookie: c\r\nAuthorization: x\r\n", NULL,
+		REPLAY_CREDENTIALS},
+	    {&plain, "GET /admin/x HTTP/1.1\r\n" HOST,
+		"GET /admin/x HTTP/1.1\r\n" HOST, 0},
+	    {&added, "GET /admin/x HTTP/1.1\r\n" HOST, NULL, REPLAY_EXCLUDED},
+	    {&added, "GET /x/../admin HTTP/1.1\r\n" HOST, NULL, REPLAY_PATH},
+	    {&plain, "OPTIONS * HTTP/1.1\r\n" HOST, NULL, REPLAY_PATH},
+	    {&plain, "", NULL, REPLAY_PATH},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct slice head = {cases[i].head, strlen(cases[i].head)};
+		enum replay_refusal refusal;
+		char out[REPLAY_HEAD_BYTES];
+		int n = replay_write(
+		    cases[i].config, head, out, sizeof(out), &refusal);
+
+		print_message("%s\n", cases[i].head);
+		if (cases[i].copy == NULL) {
+			assert_true(n < 0);
+			assert_int_equal(refusal, cases[i].refusal);
+			continue;
+		}
+		assert_int_equal(n, strlen(cases[i].copy));
+		assert_memory_equal(out, cases[i].copy, (size_t)n);
+		/* A copy is copied as it is: a reload looks at it again. */
+		head = (struct slice){cases[i].copy, (size_t)n};
+		assert_int_equal(replay_write(cases[i].config, head, out,
+				     sizeof(out), &refusal),
+		    n);
+	}
+}
+
+static void
+test_size(void **state)
+{
+	static const char head[] = LINE HOST "X: not counted\r\n";
+	struct slice whole = {head, sizeof(head) - 1};
+	size_t size = sizeof(LINE HOST) - 1;
+	enum replay_refusal refusal;
+	char out[sizeof(head)];
+
+	(void)state;
+	assert_int_equal(
+	    replay_write(&plain, whole, out, size, &refusal), size);
+	assert_true(replay_write(&plain, whole, out, size - 1, &refusal) < 0);
+	assert_int_equal(refusal, REPLAY_SIZE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_copies),
+	    cmocka_unit_test(test_size),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
