@@ -497,9 +497,10 @@ const struct config_key config_keys[] = {
 	.meaning = "Answer 400 to a target in absolute form that names another "
 	"host than Host does.  Off, the target's replaces Host (RFC 9112 "
 	"3.2.2)."},
-{"proxy.via", KEY_BOOL, PLACE(config, proxy.via), .fallback = "true",
-	.meaning = "Add a Via field to forwarded requests, as RFC 9110 "
-	"demands of gateways."},
+{"proxy.via", KEY_BOOL, PLACE(config, proxy.via), .fallback = "false",
+	.meaning = "Add a Via field to forwarded requests, as RFC 9110 7.6.3 "
+	"demands of gateways.  Off, as in HAProxy and nginx: nginx does not "
+	"compress responses to requests with Via (gzip_proxied)."},
 {"proxy.forwarded", KEY_BOOL, PLACE(config, proxy.forwarded),
 	.fallback = "false",
 	.meaning = "Add a Forwarded field (RFC 7239) to forwarded requests, "

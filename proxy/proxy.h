@@ -149,7 +149,7 @@ void proxy_queue_run(struct proxy *p);
 /* A drained loser's end: metrics. */
 void proxy_loser_done(struct uplink *u, enum uplink_end end);
 
-/* Remember a finished safe request for warming up. */
+/* Remember a finished safe request that named a host for warming up. */
 void proxy_replay_record(struct proxy *p, const struct request *r);
 
 /* Whether a request may be sent twice (E1), and whether its client asked that

@@ -50,7 +50,7 @@ proxy_replay_record(struct proxy *p, const struct request *r)
 
 	if ((p->config->warmup.requests == 0 &&
 		p->config->warmup.mirror <= 0) ||
-	    r->opted_out || n > REPLAY_HEAD_BYTES ||
+	    r->opted_out || r->hostless || n > REPLAY_HEAD_BYTES ||
 	    (r->credentials && !p->config->warmup.credentials))
 		return;
 	for (const char *t = r->target; *t != '\0'; t++)

@@ -45,10 +45,9 @@ request_write_head(struct request *r, const struct http_head *head)
 	const struct config *c = r->generation->config;
 	struct http_forward forward = {
 	    .client = r->client->local ? NULL : r->client->address,
-	    .forwarded_append = r->client->trusted,
+	    .trusted = r->client->trusted,
 	    .request_id = r->external_id,
 	    .tailor_request = r->id,
-	    .traceparent = "",
 	    .via = c->proxy.via,
 	    .forwarded = c->proxy.forwarded,
 	    .framing = HTTP_FRAMING_NONE,
@@ -105,6 +104,7 @@ request_new(struct client *client, const struct http_head *head)
 	copy_cut(r->method_text, sizeof(r->method_text), head->method_text);
 	copy_cut(r->target, sizeof(r->target), head->target);
 	r->minor_zero = head->minor == 0;
+	r->hostless = head->authority.length == 0;
 	r->keep_alive = head->keep_alive;
 	r->wants_body = head->framing != HTTP_FRAMING_NONE;
 	if (head->framing == HTTP_FRAMING_LENGTH)
@@ -124,7 +124,7 @@ request_new(struct client *client, const struct http_head *head)
 	timer_init(&r->deadline_timer, on_deadline, r);
 	timer_init(&r->late_timer, on_late, r);
 	external_id_read(r->external_id, r->id, head, client_is_known(client));
-	trace_read(&r->trace, head);
+	trace_id_read(r->trace_id, head);
 	r->credentials =
 	    http_field_find(head, HTTP_FIELD_AUTHORIZATION) != NULL ||
 	    http_field_find(head, HTTP_FIELD_COOKIE) != NULL;

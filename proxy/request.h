@@ -70,7 +70,7 @@ struct request {
 	uint64_t id;
 	char external_id[65];
 	char client_address[INET6_ADDRSTRLEN + 8]; /* it may leave first */
-	struct trace trace;
+	char trace_id[TRACE_ID + 1];		   /* "": none */
 	char method_text[16];
 	char target[TALE_TEXT];
 	enum http_method method;
@@ -78,6 +78,7 @@ struct request {
 	bool method_allowed; /* may be sent twice */
 	bool opted_out;
 	bool minor_zero;  /* an HTTP/1.0 client */
+	bool hostless;	  /* which named no host: each attempt names its own */
 	bool credentials; /* carries Authorization or Cookie */
 	bool keep_alive;  /* client wants to stay */
 	bool wants_body;  /* the request has a framed body */

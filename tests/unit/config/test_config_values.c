@@ -37,7 +37,7 @@ test_defaults(void **state)
 	assert_true(c->warmup.p95_factor == 1.5);
 	assert_int_equal(c->proxy.idle_timeout_ns, 75000000000);
 	assert_int_equal(c->proxy.body_max_bytes, 1 << 30);
-	assert_true(c->proxy.via && c->proxy.server_timing);
+	assert_true(!c->proxy.via && c->proxy.server_timing);
 	assert_false(c->proxy.spin || c->proxy.underscore_pass);
 	assert_string_equal(c->proxy.cpu, "auto");
 	assert_int_equal(c->proxy.networks, 0);
@@ -119,7 +119,7 @@ test_a_whole_file(void **state)
 	    "  \"allow\": [\"POST ^/[^ ]*/_search$\", \"PUT ^/a\\\\d\"],\n"
 	    "  \"commit_delay\": 0.25, \"body_max\": 1000, "
 	    "\"budget_ratio\": 1},\n"
-	    "\"proxy\": {\"poll\": \"spin\", \"cpu\": 3, \"via\": false,\n"
+	    "\"proxy\": {\"poll\": \"spin\", \"cpu\": 3, \"via\": true,\n"
 	    "  \"trust\": [\"10.0.0.0/8\", \"2001:db8::/32\", "
 	    "\"192.168.1.1\"], \"idle_timeout\": \"1.5m\"},\n"
 	    "\"profiler\": {\"poll\": \"sleep:250us\", \"stream\": \"\"},\n"
@@ -154,7 +154,7 @@ test_a_whole_file(void **state)
 	assert_int_equal(c->hedging.commit_delay_ns, 250000);
 	assert_int_equal(c->hedging.body_max_bytes, 1000);
 	assert_true(c->proxy.spin);
-	assert_false(c->proxy.via);
+	assert_true(c->proxy.via);
 	assert_string_equal(c->proxy.cpu, "3");
 	assert_int_equal(c->proxy.networks, 3);
 	assert_int_equal(c->proxy.trust[0].address[0], 10);
@@ -184,7 +184,7 @@ test_set(void **state)
 	    {"hedging.triggers", "exit,safepoint"},
 	    {"hedging.allow", "[\"POST ^/[a,b]$\"]"},
 	    {"hedging.budget_ratio", "0.25"},
-	    {"proxy.via", "false"},
+	    {"proxy.via", "true"},
 	    {"proxy.header_timeout", "1500ms"},
 	    {"proxy.stop_timeout", "5"},
 	    {"profiler.poll", "sleep:75"},
@@ -216,7 +216,7 @@ test_set(void **state)
 	assert_true(c->hedging.trigger_safepoint);
 	assert_string_equal(c->hedging.allow[0], "POST ^/[a,b]$");
 	assert_true(c->hedging.budget_ratio == 0.25);
-	assert_false(c->proxy.via);
+	assert_true(c->proxy.via);
 	assert_int_equal(c->proxy.header_timeout_ns, 1500000000);
 	assert_int_equal(c->proxy.stop_timeout_ns, 5000000000);
 	assert_int_equal(c->profiler.sleep_ns, 75000);
