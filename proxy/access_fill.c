@@ -155,7 +155,7 @@ access_log_refusal(
 	a->minor = -1;
 	a->connections = p->client_count;
 	a->inflight = p->table.inflight_count;
-	memcpy(a->client, c->address, sizeof(a->client));
+	memcpy(a->client, c->peer.address, sizeof(a->client));
 	memcpy(a->method, "-", 2);
 	memcpy(a->target, "-", 2);
 	snprintf(a->flags, sizeof(a->flags), "%s", refusal->reason);

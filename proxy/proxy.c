@@ -172,6 +172,8 @@ proxy_init(struct proxy *p)
 		err = table_init(&p->table, config->slow.history);
 	if (err == 0)
 		err = rules_init(&p->rules, config);
+	if (err == 0)
+		err = token_read(config->talechain.token_file, &p->tale_token);
 	for (unsigned i = 0; err == 0 && i < config->servers; i++)
 		err = server_init(&p->server[i], p, i);
 	if (err == 0)

@@ -30,6 +30,7 @@
 #include "proxy/table.h"
 #include "proxy/timer.h"
 #include "proxy/tale_api.h"
+#include "proxy/token.h"
 #include "talechain/timeline.h"
 
 #define REPLAY_MAX 512	       /* request heads kept for warming up */
@@ -91,6 +92,7 @@ struct proxy {
 
 	struct tale_query_list tale_queries;
 	uint64_t tale_cookie;
+	struct token tale_token; /* of talechain.token_file */
 
 	struct timers timers;
 	struct timer tick_timer;

@@ -158,12 +158,18 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 	struct generation *before = TAILQ_FIRST(&p->generations);
 	bool same_log =
 	    strcmp(p->config->access_log.path, next->access_log.path) == 0;
+	struct token token;
 	struct rules rules;
 	int log_fd = -1;
 
 	if (rules_init(&rules, next) < 0) {
 		complain(out, "hedging.allow: ", "a rule does not compile");
 		goto fail;
+	}
+	if (token_read(next->talechain.token_file, &token) < 0) {
+		complain(out, "talechain.token_file: ",
+		    "cannot be used (see the line before)");
+		goto fail_rules;
 	}
 	if (!same_log && access_log_prepare(next, &log_fd) < 0) {
 		complain(out, "access_log.path: ",
@@ -184,6 +190,7 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 	}
 	rules_fini(&p->rules);
 	p->rules = rules;
+	p->tale_token = token;
 	limits_apply(p);
 	for (unsigned i = 0; i < p->config->servers; i++)
 		server_configure(&p->server[i], &p->config->server[i]);

@@ -18,6 +18,7 @@
 #include "proxy/attempt.h"
 #include "proxy/client.h"
 #include "proxy/compare.h"
+#include "proxy/origin.h"
 #include "proxy/proxy.h"
 #include "proxy/socket.h"
 #include "proxy/tunnel.h"
@@ -43,9 +44,10 @@ static int
 request_write_head(struct request *r, const struct http_head *head)
 {
 	const struct config *c = r->generation->config;
+	const struct peer *peer = &r->client->peer;
 	struct http_forward forward = {
-	    .client = r->client->local ? NULL : r->client->address,
-	    .trusted = r->client->trusted,
+	    .client = peer->local ? NULL : peer->address,
+	    .trusted = peer->trusted,
 	    .request_id = r->external_id,
 	    .tailor_request = r->id,
 	    .via = c->proxy.via,
@@ -86,6 +88,26 @@ request_release(struct request *r)
 	table_remove(&r->proxy->table, r);
 }
 
+/* For whom it is, what it goes by, and whether it may be sent twice.  A proxy
+ * in proxy.trust is believed about ids and hedging, too. */
+static void
+request_identify(struct request *r, const struct http_head *head)
+{
+	struct proxy *p = r->proxy;
+	const struct peer *peer = &r->client->peer;
+	struct peer origin;
+	bool believed;
+
+	origin_find(p->config, peer, head, &origin);
+	memcpy(r->client_address, origin.address, sizeof(r->client_address));
+	r->known = origin.trusted || origin.tale_allowed;
+	believed = peer->trusted || r->known;
+	external_id_read(r->external_id, r->id, head, believed);
+	trace_id_read(r->trace_id, head);
+	r->method_allowed = proxy_may_repeat(p, head, &r->opted_out);
+	r->opted_out &= believed;
+}
+
 struct request *
 request_new(struct client *client, const struct http_head *head)
 {
@@ -99,7 +121,6 @@ request_new(struct client *client, const struct http_head *head)
 	r->proxy = p;
 	r->client = client;
 	r->generation = generation_hold(p);
-	memcpy(r->client_address, client->address, sizeof(r->client_address));
 	r->method = head->method;
 	copy_cut(r->method_text, sizeof(r->method_text), head->method_text);
 	copy_cut(r->target, sizeof(r->target), head->target);
@@ -123,13 +144,10 @@ request_new(struct client *client, const struct http_head *head)
 	timer_init(&r->commit_timer, on_commit_due, r);
 	timer_init(&r->deadline_timer, on_deadline, r);
 	timer_init(&r->late_timer, on_late, r);
-	external_id_read(r->external_id, r->id, head, client_is_known(client));
-	trace_id_read(r->trace_id, head);
+	request_identify(r, head);
 	r->credentials =
 	    http_field_find(head, HTTP_FIELD_AUTHORIZATION) != NULL ||
 	    http_field_find(head, HTTP_FIELD_COOKIE) != NULL;
-	r->method_allowed = proxy_may_repeat(p, head, &r->opted_out);
-	r->opted_out &= client_is_known(client);
 	if (request_write_head(r, head) < 0) {
 		request_release(r);
 		return NULL;

@@ -69,8 +69,9 @@ struct request {
 
 	uint64_t id;
 	char external_id[65];
-	char client_address[INET6_ADDRSTRLEN + 8]; /* it may leave first */
-	char trace_id[TRACE_ID + 1];		   /* "": none */
+	char client_address[INET6_ADDRSTRLEN + 8]; /* see origin.h */
+	bool known; /* that client is in proxy.trust or talechain.allow */
+	char trace_id[TRACE_ID + 1]; /* "": none */
 	char method_text[16];
 	char target[TALE_TEXT];
 	enum http_method method;

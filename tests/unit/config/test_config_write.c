@@ -68,7 +68,7 @@ static const char *const samples[][2] = {
     [KEY_SERVE] = {"[::1]:7", "unix:/q\"q"},
     [KEY_CONNECT] = {"1.2.3.4:5", "unix:/s"},
     [KEY_LISTEN] = {":1,[::]:2", ""},
-    [KEY_NETWORKS] = {"10.0.0.0/8,fe80::/10", "0.0.0.0/0"},
+    [KEY_NETWORKS] = {"10.0.0.0/8,unix,fe80::/10", "0.0.0.0/0"},
     [KEY_RULES] = {"[\"PUT a\", \"POST b c\"]", "[\"POST \\\\\\\\\\\"\"]"},
     [KEY_ARGUMENTS] = {"[\"a b\", \"\", \"\\\"\"]", "x"},
     [KEY_ENVIRONMENT] = {"{\"A\": \"=\\\\ \", \"B\": \"\"}", "A=1"},
