@@ -259,8 +259,10 @@ def before_nginx(tailor, scratch):
     directory = scratch / "nginx"
     directory.mkdir()
     server = fronts.nginx_server(directory)
-    yield tailor(server)
-    server.stop()
+    try:
+        yield tailor(server)
+    finally:
+        server.stop()
 
 
 def test_nginx_goes_on_compressing(before_nginx):

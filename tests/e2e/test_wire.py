@@ -336,17 +336,20 @@ def test_trusted_peers_are_believed(one):
         'for=127.0.0.1;host="test";proto=http']
 
 
-def test_unix_clients_are_trusted_and_have_no_address(upstream, tailor,
-                                                     scratch):
-    # Goal: a proxy in front on a Unix socket is believed as it is.
+@pytest.mark.parametrize("trust,forwarded_for", [
+    (["unix"], "1.2.3.4"), (["127.0.0.0/8"], None)])
+def test_unix_clients_have_no_address(upstream, tailor, scratch, trust,
+                                      forwarded_for):
+    # Goal: a proxy in front on a Unix socket is believed as it is, if
+    # proxy.trust names unix; other clients there are not.
     server = upstream("active").serve()
     path = f"{scratch}/front.sock"
     tailor(server, listen=["127.0.0.1:0", f"unix:{path}"],
-           proxy={"forwarded": True})
+           proxy={"forwarded": True, "trust": trust})
     with Client(path) as c:
         c.get(fields=[("X-Forwarded-For", "1.2.3.4")])
     r = server.requests[0]
-    assert r.get("x-forwarded-for") == "1.2.3.4"
+    assert r.get("x-forwarded-for") == forwarded_for
     assert r.get("forwarded") == 'for=unknown;host="test";proto=http'
 
 
