@@ -517,8 +517,8 @@ const struct config_key config_keys[] = {
 	"other upgrades are ignored, h2c among them."},
 {"proxy.server_timing", KEY_BOOL, PLACE(config, proxy.server_timing),
 	.fallback = "true",
-	.meaning = "Add a Server-Timing field to answers for trusted "
-	"clients."},
+	.meaning = "Add a Server-Timing field to responses for clients that "
+	"proxy.trust or talechain.allow names."},
 {"proxy.poll", KEY_CHOICE, PLACE(config, proxy.spin),
 	.choices = proxy_polls, .fallback = "sleep",
 	.meaning = "spin never lets the proxy thread sleep, which saves a "

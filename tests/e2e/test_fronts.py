@@ -126,7 +126,7 @@ def test_an_attacker_reads_no_timeline(behind, kind, link):
 @pytest.mark.parametrize("kind,link", FRONTS)
 def test_a_client_is_not_taken_for_another(behind, kind, link, edit):
     # Goal: the server, the access log and the metrics have the true address,
-    # and nobody chooses a request's id, whatever a client says.
+    # and no client chooses a request's id, whatever it says.
     rig = behind(kind, link, EDITS[edit])
     answer = rig.get(ATTACKER, fields=[
         ("X-Forwarded-For", OPERATOR), ("X-Request-Id", "mine"),
@@ -186,8 +186,8 @@ def test_limits_are_of_clients_not_of_the_front(behind, kind, link):
 @pytest.mark.parametrize("kind", ["haproxy", "nginx"])
 def test_without_configuration_nothing_is_open(upstream, tailor, scratch,
                                                kind, link):
-    # Goal: who puts a front there and changes no key gives nothing away, and
-    # a process on the machine is nobody's front.
+    # Goal: a front before a tailor at its defaults gives nothing away, and
+    # other processes of the machine are no fronts.
     server = upstream("active").serve()
     port = free_port()
     path = f"unix:{scratch}/http.sock"
@@ -214,7 +214,7 @@ def test_without_configuration_nothing_is_open(upstream, tailor, scratch,
 
 
 def test_ids_cannot_be_guessed(upstream, tailor):
-    # Goal: the ids near to one's own are nobody's.
+    # Goal: the ids near to one's own are no requests'.
     server = upstream("active").serve()
     t = tailor(server)
     with t.client() as c:
