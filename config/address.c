@@ -220,6 +220,10 @@ network_parse(const char *text, struct config_network *out, const char **why)
 	struct config_network parsed = {0};
 	char host[INET6_ADDRSTRLEN];
 
+	if (strcmp(text, "unix") == 0) {
+		*out = (struct config_network){.family = AF_UNIX};
+		return 0;
+	}
 	if (n >= sizeof(host))
 		return refuse(why, "the address is too long");
 	memcpy(host, text, n);
@@ -244,6 +248,10 @@ network_format(const struct config_network *n, char out[NETWORK_TEXT_MAX])
 {
 	char host[INET6_ADDRSTRLEN] = "";
 
+	if (n->family == AF_UNIX) {
+		snprintf(out, NETWORK_TEXT_MAX, "unix");
+		return out;
+	}
 	inet_ntop(n->family, n->address, host, sizeof(host));
 	snprintf(out, NETWORK_TEXT_MAX, "%s/%u", host, n->bits);
 	return out;

@@ -64,6 +64,16 @@ is_listener(const struct config *c, const struct config_address *a)
 	return false;
 }
 
+/* Whether proxy.trust names peers on Unix sockets, or on others. */
+static bool
+trusts_any(const struct config *c, bool local)
+{
+	for (unsigned i = 0; i < c->proxy.networks; i++)
+		if ((c->proxy.trust[i].family == AF_UNIX) == local)
+			return true;
+	return false;
+}
+
 static void
 check_proxied(const struct config *c, struct config_errors *errors)
 {
@@ -75,9 +85,9 @@ check_proxied(const struct config *c, struct config_errors *errors)
 			    "proxy.proxy_protocol: %s is not an address of "
 			    "listen",
 			    a->text);
-		else if (address_port(a) >= 0 && c->proxy.networks == 0)
+		else if (!trusts_any(c, a->address.ss_family == AF_UNIX))
 			errors_add(errors,
-			    "proxy.proxy_protocol: nobody may connect to %s; "
+			    "proxy.proxy_protocol: no peer may connect to %s; "
 			    "name the peers in proxy.trust",
 			    a->text);
 	}

@@ -33,7 +33,8 @@ struct config_address {
 	socklen_t length; /* 0: not set */
 };
 
-/* An IPv4 or IPv6 network, "127.0.0.0/8". */
+/* An IPv4 or IPv6 network, "127.0.0.0/8"; or "unix": all peers on Unix sockets,
+ * AF_UNIX with no bits. */
 struct config_network {
 	int family;
 	uint8_t address[16];
@@ -221,6 +222,7 @@ struct config {
 	struct {
 		unsigned networks;
 		struct config_network allow[CONFIG_NETWORKS];
+		char *token_file; /* owned; "" = none */
 	} talechain;
 
 	struct {

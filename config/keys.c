@@ -538,9 +538,10 @@ const struct config_key config_keys[] = {
 	.meaning = "Answer 400 to a target in absolute form that names another "
 	"host than Host does.  Off, the target's replaces Host (RFC 9112 "
 	"3.2.2)."},
-{"proxy.via", KEY_BOOL, PLACE(config, proxy.via), .fallback = "true",
-	.meaning = "Add a Via field to forwarded requests, as RFC 9110 "
-	"demands of gateways."},
+{"proxy.via", KEY_BOOL, PLACE(config, proxy.via), .fallback = "false",
+	.meaning = "Add a Via field to forwarded requests, as RFC 9110 7.6.3 "
+	"demands of gateways.  Off, as in HAProxy and nginx: nginx does not "
+	"compress responses to requests with Via (gzip_proxied)."},
 {"proxy.forwarded", KEY_BOOL, PLACE(config, proxy.forwarded),
 	.fallback = "false",
 	.meaning = "Add a Forwarded field (RFC 7239) to forwarded requests, "
@@ -557,8 +558,8 @@ const struct config_key config_keys[] = {
 	"other upgrades are ignored, h2c among them."},
 {"proxy.server_timing", KEY_BOOL, PLACE(config, proxy.server_timing),
 	.fallback = "true",
-	.meaning = "Add a Server-Timing field to answers for trusted "
-	"clients."},
+	.meaning = "Add a Server-Timing field to responses for clients that "
+	"proxy.trust or talechain.allow names."},
 {"proxy.poll", KEY_CHOICE, PLACE(config, proxy.spin),
 	.choices = proxy_polls, .fallback = "sleep",
 	.meaning = "spin never lets the proxy thread sleep, which saves a "
@@ -570,16 +571,19 @@ const struct config_key config_keys[] = {
 {"proxy.trust", KEY_NETWORKS,
 	LIST(config, proxy.trust, proxy.networks, CONFIG_NETWORKS),
 	.fallback = "",
-	.meaning = "Networks whose X-Forwarded-*, x-request-id and X-Tailor-* "
-	"fields are believed.  Clients on UNIX sockets always are.  None: "
-	"anybody can write such a field."},
+	.meaning = "Proxies in front of this one: networks, and unix for peers "
+	"on UNIX sockets.  Their X-Forwarded-*, Forwarded, x-request-id and "
+	"X-Tailor-Hedge fields are believed, the client that their "
+	"X-Forwarded-For names counts for talechain.allow and the access log, "
+	"and limits per address do not apply to them.  Name only proxies that "
+	"write X-Forwarded-For into each request.  None by default, not even "
+	"on this machine: any client can write such a field."},
 {"proxy.proxy_protocol", KEY_LISTEN,
 	LIST(config, proxy.proxy_protocol, proxy.proxied, CONFIG_LISTENERS),
 	.fallback = "",
 	.meaning = "Those addresses of listen on which each connection begins "
 	"with a header of the PROXY protocol, version 1 or 2, that says for "
-	"whom it is.  Only peers in trust, and on UNIX sockets, may connect "
-	"there."},
+	"whom it is.  Only peers in proxy.trust may connect there."},
 
 {"profiler.poll", KEY_POLL, PLACE(config, profiler.poll),
 	RANGE(1 * US, 100 * MS), .unit = "us",
@@ -685,10 +689,19 @@ const struct config_key config_keys[] = {
 
 {"talechain.allow", KEY_NETWORKS,
 	LIST(config, talechain.allow, talechain.networks, CONFIG_NETWORKS),
-	.fallback = "127.0.0.0/8,::1/128",
-	.meaning = "Networks that may ask for timelines.  Clients on UNIX "
-	"sockets always may.  This machine only: a timeline shows targets of "
-	"other people's requests."},
+	.fallback = "",
+	.meaning = "Clients that may use the TaleChain paths (/.talechain/): "
+	"networks, and unix for clients on UNIX sockets.  Behind a proxy in "
+	"proxy.trust it is the client that it forwards for who is looked up.  "
+	"None by default: a timeline shows targets of other clients' requests, "
+	"and every client of a proxy that is not in proxy.trust comes from "
+	"that proxy's address.  tailorctl needs none of this."},
+{"talechain.token_file", KEY_PATH, PLACE(config, talechain.token_file),
+	.fallback = "",
+	.meaning = "A file with a token: one line of 16 to 256 visible ASCII "
+	"characters, not readable for other users.  A request with "
+	"Authorization: Bearer TOKEN may use the TaleChain paths from any "
+	"address.  Read again on a reload.  \"\" for none."},
 
 {"log.level", KEY_CHOICE, PLACE(config, log.level), .choices = levels,
 	.fallback = "notice",

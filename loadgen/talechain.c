@@ -84,7 +84,7 @@ count_failure(struct talechain *tc, int err, int status)
 		(void)snprintf(tc->why, sizeof(tc->why), "%s", strerror(-err));
 	else if (status == 403)
 		(void)snprintf(tc->why, sizeof(tc->why),
-		    "this address is not in its talechain.allow");
+		    "its talechain.allow does not name this address");
 	else
 		(void)snprintf(
 		    tc->why, sizeof(tc->why), "it answers %d", status);

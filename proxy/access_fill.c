@@ -122,9 +122,7 @@ access_log_request(struct proxy *p, const struct request *r,
 	a->connections = p->client_count;
 	a->inflight = p->table.inflight_count;
 	memcpy(a->id, r->external_id, sizeof(a->id));
-	if (r->trace.id[0] != '\0')
-		snprintf(
-		    a->trace_id, sizeof(a->trace_id), "%s", r->trace.id + 3);
+	memcpy(a->trace_id, r->trace_id, sizeof(a->trace_id));
 	memcpy(a->client, r->client_address, sizeof(a->client));
 	memcpy(a->method, r->method_text, sizeof(a->method));
 	snprintf(a->flags, sizeof(a->flags), "%s%s%s",
@@ -157,7 +155,7 @@ access_log_refusal(
 	a->minor = -1;
 	a->connections = p->client_count;
 	a->inflight = p->table.inflight_count;
-	memcpy(a->client, c->address, sizeof(a->client));
+	memcpy(a->client, c->peer.address, sizeof(a->client));
 	memcpy(a->method, "-", 2);
 	memcpy(a->target, "-", 2);
 	snprintf(a->flags, sizeof(a->flags), "%s", refusal->reason);

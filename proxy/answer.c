@@ -119,7 +119,7 @@ end_head(struct answer *a, const struct request *r, struct instant written)
 		writer_text(&w, "Connection: close\r\n");
 	else if (r->minor_zero)
 		writer_text(&w, "Connection: keep-alive\r\n");
-	if (r->generation->config->proxy.server_timing && client_is_known(c)) {
+	if (r->generation->config->proxy.server_timing && r->known) {
 		write_ms(&w, "Server-Timing: tailor;dur=",
 		    instant_since(r->committed, r->first_byte));
 		write_ms(&w,

@@ -26,7 +26,13 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 {
 	const struct request *r = a->request;
 	struct writer w = {.at = a->lines, .capacity = sizeof(a->lines)};
+	int server = r->race.attempt[a->index].server;
 
+	if (r->hostless) {
+		writer_text(&w, "Host: ");
+		writer_text(&w, server_host(r->proxy->server[server].config));
+		writer_text(&w, "\r\n");
+	}
 	if (r->wants_body &&
 	    ((r->body_whole && !r->streaming) || r->body_bytes > 0)) {
 		writer_text(&w, "Content-Length: ");
@@ -47,8 +53,6 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 		writer_text(&w, trigger);
 		writer_text(&w, "\r\n");
 	}
-	w.length += trace_line(&r->trace, r->id, number - 1, w.at + w.length,
-	    w.capacity - w.length);
 	writer_text(&w, "\r\n");
 	assert(!w.full);
 	a->lines_length = w.length;

@@ -362,10 +362,7 @@ client_belongs(struct client *c, const struct peer *peer)
 	struct proxy *p = c->proxy;
 	unsigned max = p->config->proxy.connections_per_address_max;
 
-	c->local = peer->local;
-	c->trusted = peer->trusted;
-	c->tale_allowed = peer->tale_allowed;
-	memcpy(c->address, peer->address, sizeof(c->address));
+	c->peer = *peer;
 	intake_whole(c);
 	peer_leave(&p->peers, c->count);
 	c->count = peer_enter(&p->peers, peer);

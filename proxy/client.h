@@ -42,13 +42,10 @@ struct client {
 	struct timer timer;
 	bool reading, writing;
 	bool processing, again; /* see client_process */
-	bool local;		/* on a Unix socket: it has no address */
-	bool trusted;		/* its X-Forwarded-* are believed */
-	bool tale_allowed;	/* may use the TaleChain paths */
 	bool close;		/* after the present response */
 	bool ended;		/* it sent FIN */
 	bool closed;		/* the struct is kept until the turn ends */
-	char address[INET6_ADDRSTRLEN + 8];
+	struct peer peer;
 	struct peer_count *count; /* borrowed from the table; NULL: none */
 	bool half_open;		  /* counted there as such */
 
@@ -71,14 +68,6 @@ struct client {
 };
 
 TAILQ_HEAD(client_list, client);
-
-/* Whom we believe about request ids and hedging, and tell how long things
- * took: trusted networks, and who may see timelines anyway. */
-static inline bool
-client_is_known(const struct client *c)
-{
-	return c->trusted || c->tale_allowed;
-}
 
 /* Close all clients; free all structs.  At the very end. */
 void clients_fini(struct proxy *p);

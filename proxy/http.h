@@ -80,6 +80,7 @@ enum http_field_id {
 	HTTP_FIELD_FORWARDED,
 	HTTP_FIELD_SERVER_TIMING,
 	HTTP_FIELD_CONTENT_TYPE,
+	HTTP_FIELD_AUTHORIZATION,
 	HTTP_FIELD_ACCEPT,
 	HTTP_FIELD_DATE,
 	HTTP_FIELD_RETRY_AFTER,
@@ -92,7 +93,8 @@ struct http_field {
 	struct slice name, value; /* value without surrounding white space */
 	enum http_field_id id;
 	unsigned char traits; /* the gate's own: see http_fields.c */
-	bool drop; /* hop-by-hop, or not to be forwarded; see the gate */
+	bool drop;  /* hop-by-hop, or not to be forwarded; see the gate */
+	bool named; /* by Connection, and others do not rely on it */
 };
 
 struct http_head {
@@ -180,11 +182,9 @@ bool slice_is(struct slice s, const char *word);
 /* What a request is given on its way to a server. */
 struct http_forward {
 	const char *client;	 /* its address, for X-Forwarded-For; or NULL */
-	bool forwarded_append;	 /* client is trusted: append, else replace */
+	bool trusted;		 /* client: its X-Forwarded-* are kept */
 	const char *request_id;	 /* value of x-request-id */
 	uint64_t tailor_request; /* value of Tailor-Request, 16 hex digits */
-	const char *traceparent; /* NULL: pass the client's on as it is;
-				    "": none, each attempt has its own */
 	bool via;		 /* add Via: 1.1 tailor */
 	bool forwarded;		 /* add Forwarded */
 	enum http_framing framing; /* how the body will be sent */
@@ -196,7 +196,8 @@ struct http_forward {
  * Write the request head for a server: HTTP/1.1, one Host, no hop-by-hop
  * fields, Expect removed, our framing, Connection: keep-alive left out.  The
  * head ends before the last empty line, so that each attempt can add its
- * own fields (Tailor-Attempt, Tailor-Hedge) and then CRLF.
+ * own fields (Tailor-Attempt, Tailor-Hedge; Host, if head->authority is empty)
+ * and then CRLF.
  * Returns the length, or -ENOBUFS if capacity is too small.
  */
 int http_write_request(const struct http_head *head,

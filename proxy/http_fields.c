@@ -3,10 +3,10 @@
  *
  * Reads "name: value" lines as RFC 9110 5.5 and 5.6.2 want them, gives those
  * the proxy looks at an id, and marks those that must not be forwarded:
- * hop-by-hop ones, those that Connection names (but never a field that others
- * rely on, such as Host or Authorization), those we write ourselves, our own
- * control fields, and in requests names with an underscore, because a server
- * that turns "-" into "_" cannot tell them from the real ones.
+ * hop-by-hop ones, those we write ourselves, our own control fields, and in
+ * requests names with an underscore, because a server that turns "-" into "_"
+ * cannot tell them from the real ones.  Those that Connection names are marked
+ * apart (but never a field that others rely on, such as Host or Authorization).
  *
  * Cost: one table look-up per byte, and for each name a compare with those of
  * the table that have its length and first letter.
@@ -86,15 +86,23 @@ static const struct {
     {NAME("expect"), HTTP_FIELD_EXPECT, TRAIT_REQUEST | TRAIT_ONCE},
     {NAME("x-request-id"), HTTP_FIELD_REQUEST_ID, TRAIT_PROTECTED},
     {NAME("traceparent"), HTTP_FIELD_TRACEPARENT, TRAIT_PROTECTED},
+    {NAME("tracestate"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
     {NAME("via"), HTTP_FIELD_VIA, TRAIT_PROTECTED},
     {NAME("x-forwarded-for"), HTTP_FIELD_X_FORWARDED_FOR, TRAIT_PROTECTED},
     {NAME("x-forwarded-proto"), HTTP_FIELD_X_FORWARDED_PROTO, TRAIT_PROTECTED},
     {NAME("x-forwarded-host"), HTTP_FIELD_X_FORWARDED_HOST, TRAIT_PROTECTED},
     {NAME("forwarded"), HTTP_FIELD_FORWARDED, TRAIT_PROTECTED},
+    {NAME("x-real-ip"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {NAME("x-client-ip"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {NAME("x-cluster-client-ip"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {NAME("true-client-ip"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {NAME("cf-connecting-ip"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
+    {NAME("fastly-client-ip"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
     {NAME("server-timing"), HTTP_FIELD_SERVER_TIMING, 0},
     {NAME("content-type"), HTTP_FIELD_CONTENT_TYPE, TRAIT_PROTECTED},
     {NAME("accept"), HTTP_FIELD_ACCEPT, 0},
-    {NAME("authorization"), HTTP_FIELD_OTHER, TRAIT_PROTECTED | TRAIT_ONCE},
+    {NAME("authorization"), HTTP_FIELD_AUTHORIZATION,
+	TRAIT_PROTECTED | TRAIT_ONCE},
     {NAME("cookie"), HTTP_FIELD_OTHER, TRAIT_PROTECTED},
     {NAME("date"), HTTP_FIELD_DATE, 0},
     {NAME("retry-after"), HTTP_FIELD_RETRY_AFTER, 0},
@@ -212,7 +220,7 @@ field_recognise(struct http_field *field)
 
 	field->id = HTTP_FIELD_OTHER;
 	field->traits = 0;
-	field->drop = false;
+	field->drop = field->named = false;
 	if (k >= 0) {
 		field->id = known[k].id;
 		field->traits = known[k].traits;
@@ -386,9 +394,9 @@ is_dropped(const struct http_limits *limits, bool request,
 	return false;
 }
 
-/* Drop what an option of Connection names, unless others rely on it. */
+/* Mark what an option of Connection names, unless others rely on it. */
 static void
-option_drop(struct http_head *head, struct slice option)
+option_mark(struct http_head *head, struct slice option)
 {
 	int k = known_find(option);
 
@@ -397,7 +405,7 @@ option_drop(struct http_head *head, struct slice option)
 	for (unsigned i = 0; i < head->fields; i++)
 		if (slice_same(head->field[i].name, option) &&
 		    !field_is_forwarded(&head->field[i]))
-			head->field[i].drop = true;
+			head->field[i].named = true;
 }
 
 const char *
@@ -417,7 +425,7 @@ fields_drop(
 		while (list_next(&rest, &option)) {
 			if (++options > OPTIONS_MAX)
 				return "connection_options";
-			option_drop(head, option);
+			option_mark(head, option);
 		}
 	}
 	return NULL;

@@ -62,7 +62,8 @@ bool line_take(struct slice *rest, struct slice *line);
 struct http_refusal fields_read(const struct http_limits *limits, bool request,
     struct slice rest, struct http_head *head);
 
-/* Mark what is not to be forwarded: head->field[].drop. */
+/* Mark what is not to be forwarded, head->field[].drop, and what Connection
+ * names, .named.  NULL, or the reason why the head is refused. */
 const char *fields_drop(
     const struct http_limits *limits, bool request, struct http_head *head);
 

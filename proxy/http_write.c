@@ -76,8 +76,19 @@ put_request_line(struct writer *w, const struct http_head *head)
 		writer_text(w, "/");
 	put(w, head->target);
 	writer_text(w, " HTTP/1.1\r\n");
-	/* empty if a 1.0 client named none: RFC 9112 3.2 */
-	put_field(w, "Host", head->authority);
+	/* a 1.0 client need not name one: then each attempt does */
+	if (head->authority.length > 0)
+		put_field(w, "Host", head->authority);
+}
+
+/* What is for this connection only, and what the client wants to be taken for
+ * that.  A trusted peer is a proxy that may pass its client's Connection on:
+ * that must not remove what the proxy added. */
+static bool
+is_left_behind(
+    const struct http_forward *forward, const struct http_field *field)
+{
+	return field->drop || (field->named && !forward->trusted);
 }
 
 /* Does the client's own field give way to one of ours? */
@@ -88,12 +99,10 @@ is_replaced(const struct http_forward *forward, const struct http_field *field)
 		/* its members are written into ours */
 		if (field->id == HTTP_FIELD_X_FORWARDED_FOR)
 			return true;
-		return !forward->forwarded_append;
+		return !forward->trusted;
 	}
 	if (field->id == HTTP_FIELD_REQUEST_ID)
 		return forward->request_id != NULL;
-	if (field->id == HTTP_FIELD_TRACEPARENT)
-		return forward->traceparent != NULL;
 	return false;
 }
 
@@ -103,8 +112,7 @@ put_forwarded_for(struct writer *w, const struct http_head *head,
 {
 	const char *before = "X-Forwarded-For: ";
 
-	for (unsigned i = 0; forward->forwarded_append && i < head->fields;
-	     i++) {
+	for (unsigned i = 0; forward->trusted && i < head->fields; i++) {
 		const struct http_field *field = &head->field[i];
 
 		if (field->id != HTTP_FIELD_X_FORWARDED_FOR ||
@@ -150,14 +158,14 @@ static void
 put_forwarded(struct writer *w, const struct http_head *head,
     const struct http_forward *forward)
 {
-	bool append = forward->forwarded_append;
+	bool trusted = forward->trusted;
 
 	put_forwarded_for(w, head, forward);
-	if (!append ||
+	if (!trusted ||
 	    http_field_find(head, HTTP_FIELD_X_FORWARDED_PROTO) == NULL)
 		put_field_text(w, "X-Forwarded-Proto", "http");
 	if (head->authority.length > 0 &&
-	    (!append ||
+	    (!trusted ||
 		http_field_find(head, HTTP_FIELD_X_FORWARDED_HOST) == NULL))
 		put_field(w, "X-Forwarded-Host", head->authority);
 	if (forward->forwarded)
@@ -175,8 +183,6 @@ put_ids(struct writer *w, const struct http_forward *forward)
 	writer_text(w, "Tailor-Request: ");
 	writer_hex(w, forward->tailor_request);
 	writer_text(w, "\r\n");
-	if (forward->traceparent != NULL && forward->traceparent[0] != '\0')
-		put_field_text(w, "traceparent", forward->traceparent);
 }
 
 int
@@ -189,7 +195,7 @@ http_write_request(const struct http_head *head,
 	assert(forward->framing != HTTP_FRAMING_CLOSE);
 	put_request_line(&w, head);
 	for (unsigned i = 0; i < head->fields; i++)
-		if (!head->field[i].drop &&
+		if (!is_left_behind(forward, &head->field[i]) &&
 		    !is_replaced(forward, &head->field[i]))
 			put_field_again(&w, &head->field[i]);
 	put_forwarded(&w, head, forward);
@@ -243,7 +249,7 @@ http_write_response(const struct http_head *head,
 
 	put_status_line(&w, head);
 	for (unsigned i = 0; i < head->fields; i++)
-		if (!head->field[i].drop &&
+		if (!head->field[i].drop && !head->field[i].named &&
 		    (head->field[i].id != HTTP_FIELD_REQUEST_ID ||
 			answer->request_id == NULL))
 			put_field_again(&w, &head->field[i]);

@@ -3,13 +3,11 @@
  */
 #include "proxy/identity.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "proxy/http_gate.h"
 #include "proxy/writer.h"
 
-#define TRACE_ID 32
 #define PARENT_ID 16
 
 static bool
@@ -44,16 +42,16 @@ is_hex(const char *at, size_t n, bool zero_allowed)
 }
 
 /* "00-" trace-id "-" parent-id "-" flags.  Of a later version the same
- * fields are read, as the recommendation says, and written as version 00. */
+ * fields are read, as the recommendation says. */
 void
-trace_read(struct trace *out, const struct http_head *head)
+trace_id_read(char out[TRACE_ID + 1], const struct http_head *head)
 {
 	const size_t length = 3 + TRACE_ID + 1 + PARENT_ID + 1 + 2;
 	const struct http_field *field =
 	    http_field_find(head, HTTP_FIELD_TRACEPARENT);
 	const char *at;
 
-	*out = (struct trace){0};
+	out[0] = '\0';
 	if (field == NULL || field->value.length < length ||
 	    fields_count(head, HTTP_FIELD_TRACEPARENT) != 1)
 		return;
@@ -66,9 +64,8 @@ trace_read(struct trace *out, const struct http_head *head)
 	if (field->value.length > length &&
 	    (memcmp(at, "00", 2) == 0 || at[length] != '-'))
 		return;
-	memcpy(out->id, "00-", 3);
-	memcpy(out->id + 3, at + 3, TRACE_ID);
-	memcpy(out->flags, at + 53, 2);
+	memcpy(out, at + 3, TRACE_ID);
+	out[TRACE_ID] = '\0';
 }
 
 void
@@ -85,28 +82,4 @@ external_id_read(
 	}
 	digits_hex(out, id);
 	out[DIGITS_HEX] = '\0';
-}
-
-/* Distinct for distinct (id, attempt), and never 0: odd numbers times an odd
- * constant. */
-static uint64_t
-parent_id(uint64_t id, unsigned attempt)
-{
-	return ((id << 2) | ((uint64_t)(attempt & 1) << 1) | 1) *
-	       UINT64_C(0x9e3779b97f4a7c15);
-}
-
-size_t
-trace_line(const struct trace *t, uint64_t id, unsigned attempt, char *out,
-    size_t size)
-{
-	char parent[DIGITS_HEX + 1] = "";
-	int n;
-
-	if (t->id[0] == '\0')
-		return 0;
-	digits_hex(parent, parent_id(id, attempt));
-	n = snprintf(
-	    out, size, "traceparent: %s-%s-%s\r\n", t->id, parent, t->flags);
-	return n > 0 && (size_t)n < size ? (size_t)n : 0;
 }

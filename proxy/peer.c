@@ -56,19 +56,21 @@ void
 peer_describe(const struct config *c, const struct sockaddr_storage *address,
     struct peer *out)
 {
+	static const uint8_t none[16];
 	int family;
 	const uint8_t *bytes = address_bytes(address, &family);
 
 	memset(out, 0, sizeof(*out));
-	if (bytes == NULL) {
-		/* A peer on this machine, let in by the socket's mode. */
-		snprintf(out->address, sizeof(out->address), "unix");
-		out->local = out->trusted = out->tale_allowed = true;
-		return;
+	if (bytes != NULL) {
+		inet_ntop(family, bytes, out->address, sizeof(out->address));
+		memcpy(out->key, bytes, family == AF_INET ? 4 : 8);
+		out->key[1] = (uint64_t)family;
+	} else {
+		snprintf(out->address, sizeof(out->address),
+		    family == AF_UNIX ? "unix" : "unknown");
+		out->local = true;
+		bytes = none;
 	}
-	inet_ntop(family, bytes, out->address, sizeof(out->address));
-	memcpy(out->key, bytes, family == AF_INET ? 4 : 8);
-	out->key[1] = (uint64_t)family;
 	out->trusted =
 	    network_holds(c->proxy.trust, c->proxy.networks, family, bytes);
 	out->tale_allowed = network_holds(
@@ -127,7 +129,7 @@ peer_enter(struct peer_table *t, const struct peer *peer)
 {
 	struct peer_count **bucket, *n;
 
-	if (peer->local)
+	if (peer->local || peer->trusted)
 		return NULL;
 	bucket = bucket_of(t, peer->key);
 	for (n = *bucket; n != NULL; n = n->next)

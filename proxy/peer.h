@@ -4,8 +4,9 @@
  * Turns a socket's address (or that of a PROXY header) into text and
  * permissions, and counts connections and half-open requests by address, so
  * that one address cannot take all there are.  An IPv6 client can have any
- * address of its /64, so those count together.  Clients on Unix sockets are
- * not counted: they are let in by the socket's mode.
+ * address of its /64, so those count together.  Not counted are clients on
+ * Unix sockets, let in by the socket's mode, and trusted ones: a proxy comes
+ * from one address for many clients (unless a PROXY header names each).
  *
  * Cost: one hashed look-up for each connection; memory for as many addresses
  * as were ever connected at once.  Proxy thread only.
@@ -37,14 +38,16 @@ struct peer_table {
 };
 
 struct peer {
-	char address[INET6_ADDRSTRLEN + 8]; /* "unix" of a local one */
-	bool local;	   /* on a Unix socket: it has no address */
-	bool trusted;	   /* its X-Forwarded-* are believed */
-	bool tale_allowed; /* may use the TaleChain paths */
+	char address[INET6_ADDRSTRLEN + 8]; /* "unix", "unknown" */
+	bool local;			    /* it has no address */
+	bool trusted;	   /* in proxy.trust: it forwards for others */
+	bool tale_allowed; /* in talechain.allow */
 	uint64_t key[2];   /* see peer_enter */
 };
 
-/* Describe the peer with that address by the lists of the configuration. */
+/* Describe the peer with that address by the lists of the configuration, in
+ * which "unix" stands for those on Unix sockets.  One of another family is
+ * "unknown" and in none. */
 void peer_describe(const struct config *c,
     const struct sockaddr_storage *address, struct peer *out);
 
@@ -55,7 +58,7 @@ void peer_table_fini(struct peer_table *t);
 /*
  * peer_enter(t, peer):
  * One more connection of that address.  Returns its count, or NULL for a
- * local peer and out of memory (it is not counted then).
+ * local or trusted peer and out of memory (it is not counted then).
  */
 struct peer_count *peer_enter(struct peer_table *t, const struct peer *peer);
 

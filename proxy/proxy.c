@@ -170,6 +170,8 @@ proxy_init(struct proxy *p)
 		err = peer_table_init(&p->peers, config->proxy.connections_max);
 	if (err == 0)
 		err = table_init(&p->table, config->slow.history);
+	if (err == 0)
+		err = token_read(config->talechain.token_file, &p->tale_token);
 	for (unsigned i = 0; err == 0 && i < config->servers; i++)
 		err = server_init(&p->server[i], p, i);
 	if (err == 0)

@@ -31,6 +31,7 @@
 #include "proxy/table.h"
 #include "proxy/timer.h"
 #include "proxy/tale_api.h"
+#include "proxy/token.h"
 #include "talechain/timeline.h"
 
 struct analysis;
@@ -80,6 +81,7 @@ struct proxy {
 
 	struct tale_query_list tale_queries;
 	uint64_t tale_cookie;
+	struct token tale_token; /* of talechain.token_file */
 
 	struct timers timers;
 	struct timer tick_timer;

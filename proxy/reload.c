@@ -158,8 +158,14 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 	struct generation *before = TAILQ_FIRST(&p->generations);
 	bool same_log =
 	    strcmp(p->config->access_log.path, next->access_log.path) == 0;
+	struct token token;
 	int log_fd = -1;
 
+	if (token_read(next->talechain.token_file, &token) < 0) {
+		complain(out, "talechain.token_file: ",
+		    "cannot be used (see the line before)");
+		goto fail;
+	}
 	if (!same_log && access_log_prepare(next, &log_fd) < 0) {
 		complain(out, "access_log.path: ",
 		    "cannot be opened (see the line before)");
@@ -177,6 +183,7 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 		next = NULL;
 		goto fail_log;
 	}
+	p->tale_token = token;
 	limits_apply(p);
 	replay_table_review(&p->replay, next);
 	for (unsigned i = 0; i < p->config->servers; i++)

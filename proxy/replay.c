@@ -168,7 +168,7 @@ is_wanted(const struct config *c, const struct request *r)
 {
 	return (c->warmup.requests > 0 || c->warmup.mirror > 0) &&
 	       http_method_is_safe(r->method) && r->status / 100 == 2 &&
-	       !r->opted_out;
+	       !r->opted_out && !r->hostless;
 }
 
 /* Into its place.  What was there stays if the new one is refused. */

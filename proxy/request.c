@@ -18,6 +18,7 @@
 #include "proxy/attempt.h"
 #include "proxy/client.h"
 #include "proxy/compare.h"
+#include "proxy/origin.h"
 #include "proxy/proxy.h"
 #include "proxy/queue.h"
 #include "proxy/socket.h"
@@ -44,12 +45,12 @@ static int
 request_write_head(struct request *r, const struct http_head *head)
 {
 	const struct config *c = r->generation->config;
+	const struct peer *peer = &r->client->peer;
 	struct http_forward forward = {
-	    .client = r->client->local ? NULL : r->client->address,
-	    .forwarded_append = r->client->trusted,
+	    .client = peer->local ? NULL : peer->address,
+	    .trusted = peer->trusted,
 	    .request_id = r->external_id,
 	    .tailor_request = r->id,
-	    .traceparent = "",
 	    .via = c->proxy.via,
 	    .forwarded = c->proxy.forwarded,
 	    .framing = HTTP_FRAMING_NONE,
@@ -88,6 +89,26 @@ request_release(struct request *r)
 	table_remove(&r->proxy->table, r);
 }
 
+/* For whom it is, what it goes by, and whether it may be sent twice.  A proxy
+ * in proxy.trust is believed about ids and hedging, too. */
+static void
+request_identify(struct request *r, const struct http_head *head)
+{
+	struct proxy *p = r->proxy;
+	const struct peer *peer = &r->client->peer;
+	struct peer origin;
+	bool believed;
+
+	origin_find(p->config, peer, head, &origin);
+	memcpy(r->client_address, origin.address, sizeof(r->client_address));
+	r->known = origin.trusted || origin.tale_allowed;
+	believed = peer->trusted || r->known;
+	external_id_read(r->external_id, r->id, head, believed);
+	trace_id_read(r->trace_id, head);
+	r->method_allowed = proxy_may_repeat(p, head, &r->opted_out);
+	r->opted_out &= believed;
+}
+
 struct request *
 request_new(struct client *client, const struct http_head *head)
 {
@@ -101,11 +122,11 @@ request_new(struct client *client, const struct http_head *head)
 	r->proxy = p;
 	r->client = client;
 	r->generation = generation_hold(p);
-	memcpy(r->client_address, client->address, sizeof(r->client_address));
 	r->method = head->method;
 	copy_cut(r->method_text, sizeof(r->method_text), head->method_text);
 	copy_cut(r->target, sizeof(r->target), head->target);
 	r->minor_zero = head->minor == 0;
+	r->hostless = head->authority.length == 0;
 	r->keep_alive = head->keep_alive;
 	r->wants_body = head->framing != HTTP_FRAMING_NONE;
 	if (head->framing == HTTP_FRAMING_LENGTH)
@@ -124,10 +145,7 @@ request_new(struct client *client, const struct http_head *head)
 	timer_init(&r->commit_timer, on_commit_due, r);
 	timer_init(&r->deadline_timer, on_deadline, r);
 	timer_init(&r->late_timer, on_late, r);
-	external_id_read(r->external_id, r->id, head, client_is_known(client));
-	trace_read(&r->trace, head);
-	r->method_allowed = proxy_may_repeat(p, head, &r->opted_out);
-	r->opted_out &= client_is_known(client);
+	request_identify(r, head);
 	if (request_write_head(r, head) < 0) {
 		request_release(r);
 		return NULL;

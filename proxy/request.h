@@ -68,8 +68,9 @@ struct request {
 
 	uint64_t id;
 	char external_id[65];
-	char client_address[INET6_ADDRSTRLEN + 8]; /* it may leave first */
-	struct trace trace;
+	char client_address[INET6_ADDRSTRLEN + 8]; /* see origin.h */
+	bool known; /* that client is in proxy.trust or talechain.allow */
+	char trace_id[TRACE_ID + 1]; /* "": none */
 	char method_text[16];
 	char target[TALE_TEXT];
 	enum http_method method;
@@ -77,6 +78,7 @@ struct request {
 	bool method_allowed; /* may be sent twice */
 	bool opted_out;
 	bool minor_zero; /* an HTTP/1.0 client */
+	bool hostless;	 /* which named no host: each attempt names its own */
 	bool keep_alive; /* client wants to stay */
 	bool wants_body; /* the request has a framed body */
 	bool trailers;	 /* takes trailers, and may have them */

@@ -43,9 +43,8 @@ struct warmup {
 
 static const char warmup_lines[] = "Tailor-Warmup: 1\r\n\r\n";
 
-/* What a request of Tailor's own says in Host. */
-static const char *
-host_of(const struct config_server *c)
+const char *
+server_host(const struct config_server *c)
 {
 	return c->address.address.ss_family == AF_UNIX ? "localhost"
 						       : c->address.text;
@@ -268,7 +267,7 @@ warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
 	if (*target == '\0')
 		return false;
 	n = snprintf(w->text, sizeof(w->text),
-	    "GET %s HTTP/1.1\r\nHost: %s\r\n", target, host_of(s->config));
+	    "GET %s HTTP/1.1\r\nHost: %s\r\n", target, server_host(s->config));
 	/* config_check bounds the target. */
 	assert(n > 0 && (size_t)n < sizeof(w->text));
 	w->length = (size_t)n;
@@ -375,7 +374,7 @@ server_configure(struct server *s, const struct config_server *c)
 	if (*c->health != '\0')
 		n = snprintf(s->probe_text, sizeof(s->probe_text),
 		    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n\r\n",
-		    c->health, host_of(c));
+		    c->health, server_host(c));
 	/* config_check bounds the target. */
 	assert(n >= 0 && (size_t)n < sizeof(s->probe_text));
 	s->probe_length = (size_t)n;

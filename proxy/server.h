@@ -125,6 +125,10 @@ int server_init(struct server *s, struct proxy *p, unsigned index);
  * program is used when it is started the next time. */
 void server_configure(struct server *s, const struct config_server *c);
 
+/* What Host says in requests that name none: the server's own address, or
+ * "localhost" if that is a Unix socket. */
+const char *server_host(const struct config_server *c);
+
 /* What it does, for people: "ready", "draining", ...  Static. */
 const char *server_state_shown(const struct server *s);
 

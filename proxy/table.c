@@ -22,6 +22,7 @@ int
 table_init(struct table *t, unsigned history_max)
 {
 	unsigned buckets = 1;
+	uint32_t key[4];
 
 	*t = (struct table){.history_max = history_max};
 	TAILQ_INIT(&t->inflight);
@@ -40,10 +41,11 @@ table_init(struct table *t, unsigned history_max)
 		table_fini(t);
 		return -ENOMEM;
 	}
-	/* Ids start at a random place, so that those of two runs differ. */
-	if (getrandom(&t->next_id, sizeof(t->next_id), 0) < 0)
-		t->next_id = instant_now().ns;
-	t->next_id &= ~UINT64_C(0xffffffff);
+	if (getrandom(key, sizeof(key), 0) != sizeof(key)) {
+		table_fini(t);
+		return -EIO;
+	}
+	permutation_init(&t->id_order, key);
 	return 0;
 }
 
@@ -65,6 +67,17 @@ table_fini(struct table *t)
 	t->bucket = t->chain = t->hash = t->expired = NULL;
 }
 
+static uint64_t
+id_next(struct table *t)
+{
+	uint64_t id;
+
+	do
+		id = permutation_of(&t->id_order, t->ids++);
+	while (id == 0);
+	return id;
+}
+
 struct request *
 table_add(struct table *t, unsigned inflight_max)
 {
@@ -81,7 +94,7 @@ table_add(struct table *t, unsigned inflight_max)
 		t->requests++;
 	}
 	memset(r, 0, sizeof(*r));
-	r->id = ++t->next_id;
+	r->id = id_next(t);
 	TAILQ_INSERT_TAIL(&t->inflight, r, link);
 	t->inflight_count++;
 	return r;

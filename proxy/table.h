@@ -9,14 +9,16 @@
 #ifndef TAILOR_PROXY_TABLE_H
 #define TAILOR_PROXY_TABLE_H
 
+#include "base/permute.h"
 #include "proxy/request.h"
 #include "talechain/timeline.h"
 
 struct table {
 	struct request_list inflight, unused;
 	unsigned inflight_count;
-	unsigned requests; /* structs made */
-	uint64_t next_id;
+	unsigned requests;	     /* structs made */
+	uint64_t ids;		     /* given away */
+	struct permutation id_order; /* which come in this secret order */
 
 	struct tale_request *history; /* owned, history_max */
 	unsigned history_max;
@@ -35,11 +37,12 @@ enum table_found {
 	TABLE_UNKNOWN,
 };
 
-/* 0 or -ENOMEM. */
+/* 0, -ENOMEM, or -EIO if the kernel has no random numbers. */
 int table_init(struct table *t, unsigned history_max);
 void table_fini(struct table *t);
 
-/* A blank request with a new id in the in-flight list, or NULL. */
+/* A blank request in the in-flight list, or NULL.  Its id has never been given
+ * before, is not 0, and cannot be guessed from others. */
 struct request *table_add(struct table *t, unsigned inflight_max);
 
 /* Move a request out of flight; it may be reused at once. */

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "proxy/analyze.h"
 #include "proxy/client.h"
+#include "proxy/origin.h"
 #include "proxy/proxy.h"
 
 #define PREFIX "/.talechain/"
@@ -34,8 +35,9 @@ struct tale_call {
 	enum call_kind kind;
 	enum tale_format format;
 	enum http_method method;
-	bool close; /* the client does not stay */
-	bool asked; /* the query is under way */
+	bool allowed; /* by its address or by a token */
+	bool close;   /* the client does not stay */
+	bool asked;   /* the query is under way */
 	bool too_large;
 	bool format_unknown;
 	char id[65];
@@ -276,6 +278,7 @@ tale_call_begin(struct client *c, const struct http_head *head)
 {
 	struct proxy *p = c->proxy;
 	struct tale_call *call = calloc(1, sizeof(*call));
+	struct peer origin;
 
 	if (call == NULL) {
 		client_close(c);
@@ -285,6 +288,9 @@ tale_call_begin(struct client *c, const struct http_head *head)
 	call->client = c;
 	call->method = head->method;
 	call->close = !head->keep_alive;
+	origin_find(p->config, &c->peer, head, &origin);
+	call->allowed =
+	    origin.tale_allowed || token_is_in(&p->tale_token, head);
 	call_parse(call, head);
 	c->call = call;
 	return 0;
@@ -372,10 +378,11 @@ call_answer(struct tale_call *call)
 
 	if (call->close)
 		call->client->close = true;
-	if (!call->client->tale_allowed) {
+	if (!call->allowed) {
 		p->metrics.local_denied++;
-		call_refuse(
-		    call, 403, "your address is not in talechain.allow");
+		call_refuse(call, 403,
+		    "timelines are for clients that talechain.allow names, "
+		    "and for the token in talechain.token_file");
 	} else if (call->too_large) {
 		call_refuse(call, 413, "the body is larger than 16 KiB");
 	} else if (call->format_unknown) {

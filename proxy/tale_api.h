@@ -1,8 +1,8 @@
 /*
  * tale_api.h: asking Tailor about a request.
  *
- * Under /.talechain/ on the ordinary listeners (for allowed addresses) and
- * on the admin listener.  Answers come from the analysis thread and so
+ * Under /.talechain/ on the ordinary listeners (for clients in talechain.allow
+ * and those with the token) and on the admin listener.  Answers come from the analysis thread and so
  * arrive later; whoever asked may be gone by then.  Proxy thread only.
  */
 #ifndef TAILOR_PROXY_TALE_API_H

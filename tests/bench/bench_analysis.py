@@ -93,6 +93,7 @@ def main():
         "admin": f"unix:{directory}/admin.sock",
         "servers": [{"name": "a", "address": server.address}],
         "warmup": {"requests": 0},
+        "talechain": {"allow": ["127.0.0.1"]},  # names its requests
         "profiler": {"channel_socket": f"{directory}/channels.sock",
                      "stream": ""},
         "slow": {"target": "100s", "keep_slowest": 0,

@@ -76,13 +76,18 @@ DEFAULTS = {
     "log": {"level": "debug"},
     # Nothing survives, and none is kept that no test has asked for.
     "slow": {"store": "", "keep_slowest": 0},
+    # The tests' clients may name their requests and read timelines.
+    "talechain": {"allow": ["127.0.0.0/8", "unix"]},
 }
 
 
 def merged(base, over):
-    """A deep merge of two JSON objects; over wins."""
+    """A deep merge of two JSON objects; over wins, and None removes."""
     result = dict(base)
     for key, value in over.items():
+        if value is None:
+            result.pop(key, None)
+            continue
         if isinstance(value, dict) and isinstance(result.get(key), dict):
             value = merged(result[key], value)
         result[key] = value

@@ -8,6 +8,7 @@ import pytest
 
 from support.client import Client
 from support.message import Closed, Malformed, response
+from support.pair import hazard
 from support.wait import wait_until
 
 KILO = b"0123456789abcdef" * 64
@@ -31,12 +32,40 @@ def test_forwards_with_its_own_fields(one):
     assert request.target == "/a?b=c" and request.get("x-own") == "1"
     assert request.get("host") == "test"
     assert request.get("x-forwarded-for") == "127.0.0.1"
-    assert "tailor" in ", ".join(request.all("via"))
+    # nginx does not compress for requests with Via.
+    assert request.all("via") == ["1.0 x"]
     assert re.fullmatch(r"[0-9a-f]{16}", request.get("tailor-request"))
     assert request.get("tailor-attempt") == "1"
     assert request.get("x-request-id") == answer.get("x-request-id")
     assert re.search(r"tailor;dur=\d+\.\d+, upstream;dur=\d+\.\d+",
                      answer.get("server-timing"))
+
+
+def test_via_if_wanted(upstream, tailor):
+    # Goal: proxy.via adds ours after others, with the client's version.
+    server = upstream("active").serve()
+    t = tailor(server, proxy={"via": True})
+    with t.client() as c:
+        c.get("/", fields=[("Via", "1.0 x")])
+    assert server.requests[0].all("via") == ["1.0 x", "1.1 tailor"]
+
+
+def test_a_host_for_requests_without(upstream, tailor, scratch):
+    # Goal: an old client that names no host reaches each server with that
+    # server's name, and once only; localhost on a Unix socket.
+    a, b = upstream("a"), upstream("b", f"{scratch}/b.sock")
+    t = tailor(a, b)
+    t.wait_server("b", state="ready")
+    with t.client() as c:
+        c.send(b"GET / HTTP/1.0\r\n\r\n")
+        first = a.expect()
+        hazard(t, "a", "begin")
+        second = b.expect()
+        second.reply(200, b"ok")
+        assert c.response().body == b"ok"
+        first.reply()
+    assert first.all("host") == [a.address]
+    assert second.all("host") == ["localhost"]
 
 
 def test_keeps_a_valid_request_id_and_replaces_a_bad_one(one):

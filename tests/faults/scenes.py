@@ -57,6 +57,7 @@ class Plain:
                 "stream": f"/dev/shm/tailor-{os.path.basename(at)}",
                 "channel_socket": f"{at}/channels.sock"},
             "access_log": {"path": f"{at}/access.log"},
+            "talechain": {"allow": ["127.0.0.0/8", "unix"]},
             "slow": {"target": "1us", "store": f"{at}/store", "keep": 64}}
 
     def close(self):

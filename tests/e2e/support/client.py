@@ -8,18 +8,26 @@ from .wait import PATIENCE_S
 
 
 class Client:
-    """One connection to Tailor (or to anything: host, port or a path)."""
+    """One connection to Tailor (or to anything: host, port or a path), from
+    the source address given."""
 
-    def __init__(self, address):
+    def __init__(self, address, source=None):
         if isinstance(address, str):
             self._socket = socket.socket(socket.AF_UNIX)
         else:
             self._socket = socket.socket()
         self._socket.settimeout(PATIENCE_S)
+        if source:
+            self._socket.bind((source, 0))
         self._socket.connect(address)
         if not isinstance(address, str):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = self._wrapped(self._socket)
         self._stream = Stream(lambda: self._socket.recv(65536))
+
+    def _wrapped(self, sock):
+        """The socket as it is spoken through; for TLS."""
+        return sock
 
     def send(self, data):
         """Send raw bytes."""

@@ -364,8 +364,10 @@ test_check_messages(void **state)
 	    {"{\"listen\": [\":80\", \"unix:/a\"], "
 	     "\"servers\": [{\"address\": \":1\"}], \"proxy\": "
 	     "{\"proxy_protocol\": [\":80\", \"unix:/a\", \":81\"]}}",
-		"proxy.proxy_protocol: nobody may connect to :80; name the "
+		"proxy.proxy_protocol: no peer may connect to :80; name the "
 		"peers in proxy.trust\n"
+		"proxy.proxy_protocol: no peer may connect to unix:/a; name "
+		"the peers in proxy.trust\n"
 		"proxy.proxy_protocol: :81 is not an address of listen\n"},
 	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
 	     "\"localhost:1\"}, {\"name\": \"a\", "

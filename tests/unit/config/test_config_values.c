@@ -37,7 +37,7 @@ test_defaults(void **state)
 	assert_true(c->warmup.p95_factor == 1.5);
 	assert_int_equal(c->proxy.idle_timeout_ns, 75000000000);
 	assert_int_equal(c->proxy.body_max_bytes, 1 << 30);
-	assert_true(c->proxy.via && c->proxy.server_timing);
+	assert_true(!c->proxy.via && c->proxy.server_timing);
 	assert_false(c->proxy.spin || c->proxy.underscore_pass);
 	assert_string_equal(c->proxy.cpu, "auto");
 	assert_int_equal(c->proxy.networks, 0);
@@ -46,11 +46,8 @@ test_defaults(void **state)
 	assert_int_equal(c->profiler.stream_slots, 262144);
 	assert_int_equal(c->slow.target_ns, 20000000);
 	assert_int_equal(c->log.level, LOG_LEVEL_NOTICE);
-	assert_int_equal(c->talechain.networks, 2);
-	assert_int_equal(c->talechain.allow[0].family, AF_INET);
-	assert_int_equal(c->talechain.allow[0].bits, 8);
-	assert_int_equal(c->talechain.allow[1].family, AF_INET6);
-	assert_int_equal(c->talechain.allow[1].bits, 128);
+	assert_int_equal(c->talechain.networks, 0);
+	assert_string_equal(c->talechain.token_file, "");
 	for (unsigned i = 0; i < CONFIG_SERVERS; i++) {
 		assert_string_equal(c->server[i].name, i == 0 ? "a" : "b");
 		assert_int_equal(c->server[i].address.length, 0);
@@ -119,9 +116,9 @@ test_a_whole_file(void **state)
 	    "  \"allow\": [\"POST /*/_search\", \"PUT /a/**\"],\n"
 	    "  \"commit_delay\": 0.25, \"body_max\": 1000, "
 	    "\"budget_ratio\": 1},\n"
-	    "\"proxy\": {\"poll\": \"spin\", \"cpu\": 3, \"via\": false,\n"
+	    "\"proxy\": {\"poll\": \"spin\", \"cpu\": 3, \"via\": true,\n"
 	    "  \"trust\": [\"10.0.0.0/8\", \"2001:db8::/32\", "
-	    "\"192.168.1.1\"], \"idle_timeout\": \"1.5m\"},\n"
+	    "\"192.168.1.1\", \"unix\"], \"idle_timeout\": \"1.5m\"},\n"
 	    "\"profiler\": {\"poll\": \"sleep:250us\", \"stream\": \"\"},\n"
 	    "\"log\": {\"level\": \"debug\", \"format\": \"json\"}, }");
 	const struct config_server *s = &c->server[0];
@@ -154,13 +151,15 @@ test_a_whole_file(void **state)
 	assert_int_equal(c->hedging.commit_delay_ns, 250000);
 	assert_int_equal(c->hedging.body_max_bytes, 1000);
 	assert_true(c->proxy.spin);
-	assert_false(c->proxy.via);
+	assert_true(c->proxy.via);
 	assert_string_equal(c->proxy.cpu, "3");
-	assert_int_equal(c->proxy.networks, 3);
+	assert_int_equal(c->proxy.networks, 4);
 	assert_int_equal(c->proxy.trust[0].address[0], 10);
 	assert_int_equal(c->proxy.trust[1].address[1], 0x01);
 	assert_int_equal(c->proxy.trust[1].bits, 32);
 	assert_int_equal(c->proxy.trust[2].bits, 32);
+	assert_int_equal(c->proxy.trust[3].family, AF_UNIX);
+	assert_int_equal(c->proxy.trust[3].bits, 0);
 	assert_int_equal(c->proxy.idle_timeout_ns, 90000000000);
 	assert_int_equal(c->profiler.poll, CONFIG_POLL_SLEEP);
 	assert_int_equal(c->profiler.sleep_ns, 250000);
@@ -186,7 +185,7 @@ test_set(void **state)
 	    {"hedging.budget_ratio", "0.25"},
 	    {"warmup.fields", "Cookie,X-Tenant"},
 	    {"warmup.exclude", "/admin/**"},
-	    {"proxy.via", "false"},
+	    {"proxy.via", "true"},
 	    {"proxy.header_timeout", "1500ms"},
 	    {"proxy.stop_timeout", "5"},
 	    {"profiler.poll", "sleep:75"},
@@ -222,7 +221,7 @@ test_set(void **state)
 	assert_string_equal(c->warmup.fields[1], "X-Tenant");
 	assert_int_equal(c->warmup.exclude_patterns, 1);
 	assert_string_equal(c->warmup.exclude[0], "/admin/**");
-	assert_false(c->proxy.via);
+	assert_true(c->proxy.via);
 	assert_int_equal(c->proxy.header_timeout_ns, 1500000000);
 	assert_int_equal(c->proxy.stop_timeout_ns, 5000000000);
 	assert_int_equal(c->profiler.sleep_ns, 75000);

@@ -81,14 +81,15 @@ expected_head(const struct test_case *c, struct text *t)
 		    c->close ? "Connection: close\r\n" : "");
 		return;
 	}
-	host += strlen("\r\nHost: ");
 	t->length = (size_t)snprintf(t->at, sizeof(t->at),
 	    "%.*sX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: http\r\n",
 	    (int)c->out.length, c->out.at);
-	if (host[0] != '\r')
+	if (host != NULL) {
+		host += strlen("\r\nHost: ");
 		t->length += (size_t)snprintf(t->at + t->length,
 		    sizeof(t->at) - t->length, "X-Forwarded-Host: %.*s\r\n",
 		    (int)strcspn(host, "\r"), host);
+	}
 	t->length +=
 	    (size_t)snprintf(t->at + t->length, sizeof(t->at) - t->length,
 		"Tailor-Request: 000000000000002a\r\n%s\r\n",

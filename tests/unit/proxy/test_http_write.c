@@ -101,11 +101,11 @@ test_forwarded_replace(void **state)
 }
 
 static void
-test_forwarded_append(void **state)
+test_trusted(void **state)
 {
 	/* goal: a trusted proxy's word is passed on, and itself added */
 	struct http_forward forward = {
-	    .client = "2001:db8::9", .forwarded_append = true};
+	    .client = "2001:db8::9", .trusted = true};
 
 	(void)state;
 	expect_request("GET / HTTP/1.1\r\nHost: a\r\n" TOLD, &forward,
@@ -129,21 +129,60 @@ static void
 test_forwarded_cannot_be_named(void **state)
 {
 	/* goal: Connection does not remove what a trusted proxy told */
-	struct http_forward forward = {.forwarded_append = true};
+	struct http_forward forward = {.trusted = true};
 
 	(void)state;
 	expect_request("GET / HTTP/1.1\r\nHost: a\r\n"
 		       "Connection: X-Forwarded-For, X-Forwarded-Port, "
-		       "Forwarded, x\r\n"
+		       "Forwarded\r\n"
 		       "X-Forwarded-For: 10.0.0.1\r\n"
 		       "X-Forwarded-Port: 443\r\n"
-		       "Forwarded: for=10.0.0.1\r\nx: y\r\n\r\n",
+		       "Forwarded: for=10.0.0.1\r\n\r\n",
 	    &forward,
 	    "GET / HTTP/1.1\r\nHost: a\r\n"
 	    "X-Forwarded-Port: 443\r\n"
 	    "Forwarded: for=10.0.0.1\r\n"
 	    "X-Forwarded-For: 10.0.0.1\r\n"
 	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
+	    "Tailor-Request: 0000000000000000\r\n");
+}
+
+/* Goal: Connection removes no field that a trusted proxy may have added, but
+ * fields of a stranger's own; hop-by-hop fields go in any case. */
+static void
+test_trusted_fields_cannot_be_named(void **state)
+{
+	const char *in = "GET / HTTP/1.1\r\nHost: a\r\n"
+			 "Connection: X-Auth-User, X-Real-IP, TE\r\n"
+			 "X-Auth-User: u\r\nX-Real-IP: 10.0.0.1\r\n"
+			 "TE: trailers\r\n\r\n";
+	struct http_forward forward = {.trusted = true};
+
+	(void)state;
+	expect_request(in, &forward,
+	    "GET / HTTP/1.1\r\nHost: a\r\n"
+	    "X-Auth-User: u\r\nX-Real-IP: 10.0.0.1\r\n"
+	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
+	    "Tailor-Request: 0000000000000000\r\n");
+	forward.trusted = false;
+	expect_request(in, &forward,
+	    "GET / HTTP/1.1\r\nHost: a\r\n"
+	    "X-Real-IP: 10.0.0.1\r\n"
+	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
+	    "Tailor-Request: 0000000000000000\r\n");
+}
+
+/* Goal: of a request that names no host, no head is written that names an
+ * empty one: the attempt adds its server's. */
+static void
+test_no_empty_host(void **state)
+{
+	struct http_forward forward = {.client = NULL};
+
+	(void)state;
+	expect_request("GET / HTTP/1.0\r\n\r\n", &forward,
+	    "GET / HTTP/1.1\r\n"
+	    "X-Forwarded-Proto: http\r\n"
 	    "Tailor-Request: 0000000000000000\r\n");
 }
 
@@ -161,7 +200,7 @@ test_forwarded_without_address(void **state)
 	    "X-Forwarded-Proto: http\r\n"
 	    "X-Forwarded-Host: a\r\n"
 	    "Tailor-Request: 0000000000000000\r\n");
-	forward.forwarded_append = true;
+	forward.trusted = true;
 	expect_request(
 	    "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n",
 	    &forward,
@@ -189,14 +228,12 @@ test_ids(void **state)
 	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
 	    "Tailor-Request: fedcba9876543210\r\n");
 	forward.request_id = "ours";
-	forward.traceparent = "00-t-q-01";
 	expect_request(in, &forward,
 	    "GET / HTTP/1.1\r\nHost: a\r\n"
-	    "tracestate: s\r\n"
+	    "traceparent: 00-t-p-01\r\ntracestate: s\r\n"
 	    "X-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\n"
 	    "X-Request-Id: ours\r\n"
-	    "Tailor-Request: fedcba9876543210\r\n"
-	    "traceparent: 00-t-q-01\r\n");
+	    "Tailor-Request: fedcba9876543210\r\n");
 }
 
 static void
@@ -447,21 +484,19 @@ test_rfc7239(void **state)
 		struct http_forward forward = {
 		    .client = cases[i].client,
 		    .forwarded = true,
-		    .traceparent = "",
 		};
 		struct http_head head;
 		char out[1024];
 		int n;
 
 		parse_request("GET / HTTP/1.1\r\nHost: a:80\r\n"
-			      "traceparent: 00-x\r\nForwarded: for=me\r\n\r\n",
+			      "Forwarded: for=me\r\n\r\n",
 		    &head);
 		n = http_write_request(&head, &forward, out, sizeof(out) - 1);
 		assert_true(n > 0);
 		out[n] = '\0';
 		assert_non_null(strstr(out, cases[i].expected));
 		assert_null(strstr(out, "for=me"));
-		assert_null(strstr(out, "traceparent"));
 	}
 }
 
@@ -470,8 +505,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_forwarded_replace),
-	    cmocka_unit_test(test_forwarded_append),
+	    cmocka_unit_test(test_trusted),
 	    cmocka_unit_test(test_forwarded_cannot_be_named),
+	    cmocka_unit_test(test_trusted_fields_cannot_be_named),
+	    cmocka_unit_test(test_no_empty_host),
 	    cmocka_unit_test(test_forwarded_without_address),
 	    cmocka_unit_test(test_ids),
 	    cmocka_unit_test(test_via),

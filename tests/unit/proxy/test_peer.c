@@ -61,8 +61,10 @@ test_permissions(void **state)
 	    {"127.0.0.1", "127.0.0.1", false, true},
 	    {"2001:db8::1", "2001:db8::1", true, false},
 	    {"2001:db9::1", "2001:db9::1", false, false},
-	    {"unix", "unix", true, true},
+	    {"unix", "unix", false, false},
 	};
+	struct sockaddr_storage other = {.ss_family = AF_UNSPEC};
+	struct peer p;
 
 	(void)state;
 	config.proxy.networks = 2;
@@ -71,14 +73,43 @@ test_permissions(void **state)
 	config.talechain.networks = 1;
 	network(&config.talechain.allow[0], AF_INET, "127.0.0.0", 8);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct peer p = peer_of(cases[i].address);
-
+		p = peer_of(cases[i].address);
 		assert_string_equal(p.address, cases[i].text);
 		assert_int_equal(p.trusted, cases[i].trusted);
 		assert_int_equal(p.tale_allowed, cases[i].tale);
 		assert_int_equal(
 		    p.local, strcmp(cases[i].address, "unix") == 0);
 	}
+	/* goal: unix is a name in the lists like any other */
+	config.proxy.trust[config.proxy.networks++].family = AF_UNIX;
+	p = peer_of("unix");
+	assert_true(p.trusted && !p.tale_allowed);
+	config.talechain.allow[config.talechain.networks++].family = AF_UNIX;
+	p = peer_of("unix");
+	assert_true(p.trusted && p.tale_allowed);
+	/* and names no peer whose address could not be read */
+	peer_describe(&config, &other, &p);
+	assert_string_equal(p.address, "unknown");
+	assert_true(p.local && !p.trusted && !p.tale_allowed);
+	memset(&config, 0, sizeof(config));
+}
+
+/* Goal: a proxy's clients do not share its address's limits. */
+static void
+test_trusted_are_not_counted(void **state)
+{
+	struct peer_table t;
+	struct peer proxy;
+
+	(void)state;
+	config.proxy.networks = 1;
+	network(&config.proxy.trust[0], AF_INET, "10.0.0.0", 8);
+	proxy = peer_of("10.0.0.1");
+	memset(&config, 0, sizeof(config));
+	assert_int_equal(peer_table_init(&t, 100), 0);
+	assert_null(peer_enter(&t, &proxy));
+	assert_int_equal(t.addresses, 0);
+	peer_table_fini(&t);
 }
 
 static void
@@ -150,6 +181,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_permissions),
+	    cmocka_unit_test(test_trusted_are_not_counted),
 	    cmocka_unit_test(test_who_counts_together),
 	    cmocka_unit_test(test_against_an_array),
 	};

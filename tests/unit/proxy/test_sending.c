@@ -263,12 +263,12 @@ test_bound(void **state)
 }
 
 /* A naive model: who waits, in order, uplinks and clients apart. */
-struct queue {
+struct fifo {
 	unsigned who[EACH], n;
 };
 
 static void
-queue_add(struct queue *q, unsigned who)
+fifo_add(struct fifo *q, unsigned who)
 {
 	unsigned i;
 
@@ -279,7 +279,7 @@ queue_add(struct queue *q, unsigned who)
 }
 
 static void
-queue_drop(struct queue *q, unsigned who)
+fifo_drop(struct fifo *q, unsigned who)
 {
 	unsigned i, kept = 0;
 
@@ -294,7 +294,7 @@ queue_drop(struct queue *q, unsigned who)
 static void
 test_random(void **state)
 {
-	struct queue uplinks = {0}, clients = {0};
+	struct fifo uplinks = {0}, clients = {0};
 	unsigned step, who, i;
 
 	(void)state;
@@ -315,19 +315,19 @@ test_random(void **state)
 			break;
 		case 1 ... 5:
 			sending_add_uplink(&uplink[who]);
-			queue_add(&uplinks, who + EACH);
+			fifo_add(&uplinks, who + EACH);
 			break;
 		case 6 ... 10:
 			sending_add_client(&client[who]);
-			queue_add(&clients, who);
+			fifo_add(&clients, who);
 			break;
 		case 11 ... 13:
 			sending_drop_uplink(&uplink[who]);
-			queue_drop(&uplinks, who + EACH);
+			fifo_drop(&uplinks, who + EACH);
 			break;
 		default:
 			sending_drop_client(&client[who]);
-			queue_drop(&clients, who);
+			fifo_drop(&clients, who);
 		}
 		assert_int_equal(proxy.sending.count, uplinks.n + clients.n);
 	}

@@ -118,6 +118,40 @@ test_chain_ends(void **state)
 	table_fini(&t);
 }
 
+/* Goal: ids are distinct and not 0, and neither the next one nor those of
+ * another run follow from those seen: about half of the bits differ. */
+static void
+test_ids_are_unpredictable(void **state)
+{
+	enum { IDS = 4000 };
+	static uint64_t seen[2][IDS];
+	struct table t;
+	unsigned bits[2] = {0, 0};
+
+	(void)state;
+	for (int run = 0; run < 2; run++) {
+		assert_int_equal(table_init(&t, 4), 0);
+		for (int i = 0; i < IDS; i++) {
+			struct request *r = table_add(&t, 1);
+
+			seen[run][i] = r->id;
+			assert_true(r->id != 0);
+			for (int j = 0; j < i; j++)
+				assert_true(seen[run][j] != r->id);
+			table_remove(&t, r);
+		}
+		table_fini(&t);
+	}
+	for (int i = 1; i < IDS; i++) {
+		bits[0] +=
+		    (unsigned)__builtin_popcountll(seen[0][i] ^ seen[0][i - 1]);
+		bits[1] +=
+		    (unsigned)__builtin_popcountll(seen[0][i] ^ seen[1][i]);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_in_range(bits[i], IDS * 31, IDS * 33);
+}
+
 int
 main(void)
 {
@@ -126,6 +160,7 @@ main(void)
 	    cmocka_unit_test(test_history),
 	    cmocka_unit_test(test_same_id_twice),
 	    cmocka_unit_test(test_inflight),
+	    cmocka_unit_test(test_ids_are_unpredictable),
 	};
 
 	return cmocka_run_group_tests_name("table", tests, NULL, NULL);

@@ -208,7 +208,7 @@ run_not_fixed(const struct run *r, const struct run_input *in)
 	if (r->written_length < 0)
 		return "does not fit";
 	if (in->request && r->head.authority.length == 0)
-		return NULL; /* from 1.0: an empty Host, which no 1.1 may have */
+		return NULL; /* from 1.0: Host is each attempt's */
 	again.bytes = r->written;
 	again.length = (size_t)r->written_length;
 	/* what we add counts too */

@@ -1,0 +1,138 @@
+/* Goal: only a file that others cannot read gives a token, and only a request
+ * that has exactly this token is let in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proxy/token.h"
+
+#define GOOD "0123456789abcdef"
+
+static char path[64];
+
+static void
+file_make(const char *text, mode_t mode)
+{
+	FILE *f;
+
+	unlink(path);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fputs(text, f) < 0, 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+static void
+test_files(void **state)
+{
+	static const struct {
+		const char *text;
+		mode_t mode;
+		int err;
+	} cases[] = {
+	    {GOOD "\n", 0600, 0},
+	    {GOOD, 0640, 0},
+	    {GOOD "\n", 0644, -EPERM},
+	    {GOOD "\n", 0602, -EPERM},
+	    {"0123456789abcde\n", 0600, -EINVAL},
+	    {GOOD "\n\n", 0600, -EINVAL},
+	    {GOOD "\n" GOOD "\n", 0600, -EINVAL},
+	    {GOOD " " GOOD "\n", 0600, -EINVAL},
+	    {GOOD "\r\n", 0600, -EINVAL},
+	    {"", 0600, -EINVAL},
+	};
+	char longest[TOKEN_MAX + 3];
+	struct token t;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		t.length = 7;
+		file_make(cases[i].text, cases[i].mode);
+		assert_int_equal(token_read(path, &t), cases[i].err);
+		assert_int_equal(t.length, cases[i].err == 0 ? 16 : 7);
+	}
+	memset(longest, 'x', sizeof(longest));
+	longest[TOKEN_MAX] = '\n';
+	longest[TOKEN_MAX + 1] = '\0';
+	file_make(longest, 0600);
+	assert_int_equal(token_read(path, &t), 0);
+	assert_int_equal(t.length, TOKEN_MAX);
+	longest[TOKEN_MAX] = 'x';
+	file_make(longest, 0600);
+	assert_int_equal(token_read(path, &t), -EINVAL);
+	unlink(path);
+	assert_int_equal(token_read(path, &t), -ENOENT);
+	assert_int_equal(token_read("", &t), 0);
+	assert_int_equal(t.length, 0);
+}
+
+static bool
+is_in(const struct token *t, const char *lines)
+{
+	static const struct http_limits limits = {
+	    .request_line_max = 8192,
+	    .field_line_max = 8192,
+	    .head_max = 16384,
+	    .fields_max = HTTP_FIELDS_MAX,
+	};
+	struct http_refusal refusal = {0};
+	static struct http_head head;
+	char text[512];
+
+	snprintf(
+	    text, sizeof(text), "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines);
+	if (http_parse_request(&limits, text, strlen(text), &head, &refusal))
+		fail_msg("%s", refusal.reason);
+	return token_is_in(t, &head);
+}
+
+static void
+test_requests(void **state)
+{
+	struct token t = {.text = GOOD, .length = 16}, none = {.length = 0};
+
+	(void)state;
+	assert_true(is_in(&t, "Authorization: Bearer " GOOD "\r\n"));
+	assert_true(is_in(&t, "authorization:bearer " GOOD " \r\n"));
+	assert_false(is_in(&t, ""));
+	assert_false(is_in(&t, "Authorization: " GOOD "\r\n"));
+	assert_false(is_in(&t, "Authorization: Basic " GOOD "\r\n"));
+	assert_false(is_in(&t, "Authorization: Bearer\r\n"));
+	assert_false(is_in(&t, "Authorization: Bearer " GOOD "0\r\n"));
+	assert_false(is_in(&t, "Authorization: Bearer 0123456789abcdee\r\n"));
+	assert_false(is_in(&t, "Authorization: Bearer 1123456789abcdef\r\n"));
+	assert_false(is_in(&t, "Authorization: Bearer  " GOOD "\r\n"));
+	assert_false(is_in(&t, "X-Authorization: Bearer " GOOD "\r\n"));
+	assert_false(is_in(&none, "Authorization: Bearer " GOOD "\r\n"));
+	assert_false(is_in(&none, "Authorization: Bearer \r\n"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_files),
+	    cmocka_unit_test(test_requests),
+	};
+	char directory[] = "/tmp/tailor-token-XXXXXX";
+	int failed;
+
+	if (mkdtemp(directory) == NULL)
+		return 1;
+	snprintf(path, sizeof(path), "%s/token", directory);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(path);
+	rmdir(directory);
+	return failed;
+}
