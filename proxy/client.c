@@ -261,7 +261,8 @@ client_reply(struct client *c, unsigned status, const char *type,
 	struct proxy *p = c->proxy;
 	const struct request *r = c->request;
 	char head[1024];
-	bool bodiless = r != NULL && r->method == HTTP_METHOD_HEAD;
+	bool bodiless =
+	    text == NULL || (r != NULL && r->method == HTTP_METHOD_HEAD);
 	const char *connection = "";
 	int n;
 

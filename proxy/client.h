@@ -121,8 +121,9 @@ void client_close(struct client *c);
 
 /*
  * client_reply(c, status, type, extra, text, length):
- * Answer from Tailor itself.  extra: whole further lines or NULL.  The
- * connection is kept if c->close is not set.  If there is a request, it must
+ * Answer from Tailor itself.  extra: whole further lines or NULL; text: NULL
+ * for a head alone, which names the length all the same.  The connection is
+ * kept if c->close is not set.  If there is a request, it must
  * have been marked response_done and is finished when the answer is written.
  */
 void client_reply(struct client *c, unsigned status, const char *type,

@@ -51,6 +51,7 @@ may_be_half_open(struct client *c)
 void
 intake_refuse(struct client *c, const struct http_refusal *refusal)
 {
+	const char *extra = NULL;
 	char text[128];
 	int n;
 
@@ -65,7 +66,9 @@ intake_refuse(struct client *c, const struct http_refusal *refusal)
 	    http_reason(refusal->status), refusal->reason);
 	c->close = true;
 	c->state = CLIENT_LINGER;
-	client_reply(c, refusal->status, "text/plain", NULL, text, (size_t)n);
+	if (refusal->status == 405)
+		extra = "Allow: " HTTP_METHODS_ALLOWED "\r\n";
+	client_reply(c, refusal->status, "text/plain", extra, text, (size_t)n);
 }
 
 /* A whole head lies at the start of c->in. */

@@ -552,3 +552,41 @@ def test_a_slow_reader_is_not_cut(one, scratch):
         c.response_head()
         with pytest.raises(Malformed):
             c.exactly(600_000)
+
+
+# --- what is not allowed -------------------------------------------------------
+
+@pytest.mark.parametrize("line, allowed", [
+    ("TRACE / HTTP/1.1", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+    ("CONNECT a:1 HTTP/1.1", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+    ("POST /.talechain/timeline/a HTTP/1.1", "GET, HEAD"),
+    ("GET /.talechain/pin?id=a HTTP/1.1", "POST"),
+    ("GET /.talechain/analyze HTTP/1.1", "POST"),
+])
+def test_405_says_what_is_allowed(one, line, allowed):
+    # Goal: a 405 names the methods that there are (RFC 9110 15.5.6).
+    t = one()
+    with t.client() as c:
+        c.send(f"{line}\r\nHost: a\r\n\r\n".encode())
+        answer = c.response()
+        assert (answer.status, answer.get("allow")) == (405, allowed)
+
+
+def test_405_of_the_admin_listener_says_what_is_allowed(one):
+    # Goal: the same of the admin listener.
+    t = one()
+    for target, method, allowed in (("/switch", "GET", "POST"),
+                                    ("/servers", "POST", "GET, HEAD")):
+        answer = t.ask(target, method)
+        assert (answer.status, answer.get("allow")) == (405, allowed)
+
+
+def test_head_of_a_timeline_has_no_body(one):
+    # Goal: what follows on the connection is the next response.
+    t = one()
+    one.server.serve()
+    with t.client() as c:
+        for target in ("timeline/nobody", "pin?id=nobody", "other"):
+            c.request("HEAD", f"/.talechain/{target}")
+            assert c.response("HEAD").status in (404, 405)
+            assert c.get("/next").body == b"active"
