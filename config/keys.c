@@ -292,8 +292,10 @@ const struct config_key config_keys[] = {
 	.meaning = "See commit_bytes.  Answers of a local server arrive in one "
 	"burst: a millisecond lets nearly all be complete.  One whose length "
 	"is known and below commit_bytes waits for its end, and none is "
-	"forwarded while its server pauses and another attempt runs.  0 "
-	"forwards the head at once."},
+	"forwarded while its server pauses and another attempt runs.  A "
+	"response that no other attempt can replace (watch mode, one server, "
+	"a request that is sent once, both attempts used) does not wait.  0 "
+	"forwards every head at once."},
 {"hedging.drain_max", KEY_BYTES, PLACE(config, hedging.drain_max_bytes),
 	RANGE(0, 1 * G), .fallback = "1M",
 	.meaning = "Largest answer of a loser that is read to save its "

@@ -371,7 +371,7 @@ attempt_is_stuck(const struct attempt *a)
 	const struct request *r = a->request;
 	int server = r->race.attempt[a->index].server;
 
-	return r->attempt[1 - a->index].on &&
+	return race_has_rival(&r->race, a->index) &&
 	       r->proxy->hedging.server[server].hazards != 0;
 }
 
@@ -391,7 +391,7 @@ on_commit_due(void *user, bool forced)
 		struct attempt *a = &r->attempt[i];
 
 		if (!a->on || a->link == NULL || a->answer.status == 0 ||
-		    a->answer.held)
+		    a->answer.held || attempt_wait_ns(a) < 0)
 			continue;
 		if (attempt_is_stuck(a)) {
 			stuck = true;

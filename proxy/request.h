@@ -49,6 +49,7 @@ struct attempt {
 	size_t lines_length;
 
 	struct answer answer;
+	bool due;    /* to be committed when this read is over */
 	bool resent; /* once already, on a stale connection */
 	bool reused; /* its connection had been used before */
 
