@@ -67,7 +67,9 @@ on_probe_connected(struct uplink *u)
 	if (s->probe_length > 0)
 		return;
 	s->probe = NULL;
-	uplink_release(u);
+	/* Not kept: servers wait at a graceful stop for a connection on which
+	 * nothing has come yet. */
+	uplink_close(u);
 	server_answers(s);
 }
 

@@ -3,7 +3,9 @@ request is from, and hedging without a signal."""
 
 import pathlib
 import re
+import shutil
 import signal
+import subprocess
 import threading
 import time
 
@@ -590,3 +592,36 @@ def test_head_of_a_timeline_has_no_body(one):
             c.request("HEAD", f"/.talechain/{target}")
             assert c.response("HEAD").status in (404, 405)
             assert c.get("/next").body == b"active"
+
+
+# --- probes --------------------------------------------------------------------
+
+def test_a_probe_leaves_no_connection_behind(one):
+    # Goal: a server that is about to end does not wait for a connection on
+    # which nothing will ever come.
+    one()
+    probe = one.server.connections[0]
+    probe.wait_end()
+    assert probe.received == b""
+
+
+NODE = """
+const server = require('http').createServer((_, answer) => answer.end('node'));
+server.listen(+process.argv[1], '127.0.0.1');
+process.on('SIGTERM', () => server.close(() => process.exit(0)));
+"""
+
+
+def test_a_node_server_that_was_only_probed_ends_at_once(tailor, free_port):
+    # Goal: the same with a server that waits for its connections.
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node")
+    port = free_port()
+    with subprocess.Popen([node, "-e", NODE, str(port)]) as server:
+        try:
+            tailor({"name": "active", "address": f"127.0.0.1:{port}"})
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(5) == 0
+        finally:
+            server.kill()
