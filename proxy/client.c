@@ -345,6 +345,9 @@ on_client_timer(void *user, bool forced)
 		intake_refuse(c, &refusal);
 		return;
 	case CLIENT_BODY:
+		/* Who has its answer need not send the rest. */
+		if (c->request != NULL && request_is_answered(c->request))
+			return;
 		m->timeouts_body++;
 		intake_refuse(c, &refusal);
 		return;

@@ -3,7 +3,7 @@
  *
  * A client sends one request after the other; a pipelined one waits in the
  * input block until the one before it is answered, so answers are always in
- * order.  An idle client owns no block.  Proxy thread only.
+ * order.  An idle client owns no block, but for a stray CRLF.  Proxy thread only.
  */
 #ifndef TAILOR_PROXY_CLIENT_H
 #define TAILOR_PROXY_CLIENT_H

@@ -141,6 +141,13 @@ void request_hedge(struct request *r, enum hedge_trigger trigger);
 /* The first attempt has been sent: ask again if it is late (T6). */
 void request_watch(struct request *r, unsigned server);
 
+/* Whether its response has begun: what is missing of its body is no error. */
+static inline bool
+request_is_answered(const struct request *r)
+{
+	return r->state == REQUEST_COMMITTED || r->state == REQUEST_LOCAL;
+}
+
 /* Answer from Tailor itself, unless committed (then the client is cut). */
 void request_fail(struct request *r, unsigned status, const char *reason);
 

@@ -312,3 +312,69 @@ def test_servers_on_unix_sockets(upstream, tailor, scratch):
         assert len(r.wait_body()) == 100_000
         r.reply()
         assert c.response().status == 200
+
+
+# --- what begins a request, and what ends it -----------------------------------
+
+def test_a_stray_crlf_begins_no_request(one):
+    # Goal: old clients send CRLF behind a body: no 408 follows, and the
+    # next request is answered.
+    t = one(proxy={"header_timeout": "100ms"})
+    one.server.serve()
+    with t.client() as c:
+        c.request("POST", body=b"12345")
+        c.send(b"\r\n")
+        assert c.response().body == b"active"
+        assert c.silent_for(0.5)
+        assert c.get().body == b"active"
+        c.send(b"\r")
+        assert c.silent_for(0.5)
+        c.send(b"\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert c.response().body == b"active"
+    m = t.metrics()
+    assert m['tailor_client_timeouts_total{phase="head"}'] == 0
+    assert 'tailor_local_replies_total{code="408"}' not in m
+
+
+@pytest.mark.parametrize("rest", [
+    b"\r\n", b"GET / HT", b"POST / HTTP/1.1\r\nHost: a\r\n"
+    b"Content-Length: 5\r\n\r\nabc"])
+def test_what_is_not_whole_when_the_client_has_ended(one, rest):
+    # Goal: the response, then the end: nothing waits for what cannot come.
+    t = one(proxy={"header_timeout": "1s", "body_timeout": "1s"})
+    with t.client() as c:
+        c.request("POST", body=b"12345")
+        c.send(rest)
+        c.shutdown()
+        r = one.server.expect()
+        r.wait_body()
+        r.reply(200, b"active")
+        assert c.response().body == b"active"
+        c.expect_end()
+    m = t.metrics()
+    assert m["tailor_connections_current"] == 0
+    assert m['tailor_client_timeouts_total{phase="head"}'] == 0
+    assert m['tailor_client_timeouts_total{phase="body"}'] == 0
+
+
+def test_a_client_that_stops_sending_because_it_has_its_answer(one):
+    # Goal: once a response has begun the rest of the body is not awaited.
+    t = one(hedging={"body_max": 1000, "commit_delay": 0},
+            proxy={"body_timeout": "100ms"})
+    with t.client() as c:
+        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n"
+               b"\r\n" + b"x" * 5000)
+        r = one.server.expect_head()
+        r.send(b"HTTP/1.1 409 Enough\r\nContent-Length: 10\r\n\r\n12345")
+        assert c.response_head().status == 409
+        assert c.exactly(5) == b"12345"
+        assert c.silent_for(0.5)
+        r.send(b"67890")
+        assert c.exactly(5) == b"67890"
+        c.expect_end()
+    r.connection.wait_end()
+    one.server.errors.clear()  # the body never became whole
+    m = t.metrics()
+    assert m['tailor_client_timeouts_total{phase="body"}'] == 0
+    assert m["tailor_response_truncated_total"] == 0
+    assert 'tailor_local_replies_total{code="408"}' not in m
