@@ -97,8 +97,15 @@ take_head(struct client *c, size_t length)
 		if (tale_call_begin(c, head) < 0)
 			return false;
 	} else {
-		c->request = request_new(c, head);
-		if (c->request == NULL) {
+		switch (request_new(c, head, &c->request)) {
+		case 0:
+			break;
+		case -ENOBUFS:
+			refusal = (struct http_refusal){
+			    431, "head_too_large_forwarded"};
+			intake_refuse(c, &refusal);
+			return false;
+		default:
 			refusal = (struct http_refusal){503, "overloaded"};
 			intake_refuse(c, &refusal);
 			return false;
@@ -376,19 +383,6 @@ client_ended(struct client *c)
 		tunnel_ended(c);
 	else
 		input_over(c);
-}
-
-/* Move what is unread to the block's start, so that more fits. */
-static void
-block_compact(struct block *b)
-{
-	size_t n = block_bytes(b);
-
-	if (b->begin == BLOCK_HEADROOM)
-		return;
-	memmove(b->data + BLOCK_HEADROOM, b->data + b->begin, n);
-	b->begin = BLOCK_HEADROOM;
-	b->end = (uint32_t)(BLOCK_HEADROOM + n);
 }
 
 void

@@ -7,6 +7,7 @@
  */
 
 #include <assert.h>
+#include <errno.h>
 
 #include "proxy/attempt.h"
 #include "proxy/client.h"
@@ -88,17 +89,19 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	enum race_step step;
 	struct instant now;
 	int64_t wait_ns;
-	int server = -1;
+	int server = -1, err;
 
 	a->first_byte = u->first_byte;
 	a->written = u->written_first;
 	pushback_note(p, a, head);
-	if (answer_read(&a->answer, r, head) < 0) {
+	err = answer_read(&a->answer, r, head);
+	if (err < 0) {
 		uplink_close(u);
 		a->link = NULL;
 		step = attempt_over(
 		    a, ATTEMPT_END_FAILED, true, -1, instant_now(), &server);
-		request_step(r, step, server, "response_head_too_large");
+		request_step(r, step, server,
+		    err == -ENOBUFS ? "response_head_too_large" : "no_memory");
 		return;
 	}
 	now = instant_now();

@@ -87,15 +87,17 @@ request_release(struct request *r)
 	table_remove(&r->proxy->table, r);
 }
 
-struct request *
-request_new(struct client *client, const struct http_head *head)
+int
+request_new(
+    struct client *client, const struct http_head *head, struct request **out)
 {
 	struct proxy *p = client->proxy;
 	struct request *r = table_add(&p->table, p->config->proxy.inflight_max);
+	int err;
 
 	if (r == NULL) {
 		p->metrics.table_full++;
-		return NULL;
+		return -EAGAIN;
 	}
 	r->proxy = p;
 	r->client = client;
@@ -130,11 +132,13 @@ request_new(struct client *client, const struct http_head *head)
 	    http_field_find(head, HTTP_FIELD_COOKIE) != NULL;
 	r->method_allowed = proxy_may_repeat(p, head, &r->opted_out);
 	r->opted_out &= client_is_known(client);
-	if (request_write_head(r, head) < 0) {
+	err = request_write_head(r, head);
+	if (err < 0) {
 		request_release(r);
-		return NULL;
+		return err;
 	}
-	return r;
+	*out = r;
+	return 0;
 }
 
 void

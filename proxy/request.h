@@ -115,12 +115,13 @@ struct request {
 TAILQ_HEAD(request_list, request);
 
 /*
- * request_new(client, head):
- * A request whose head has just been parsed.  NULL when there is no memory
- * or the limit on requests in flight is reached (answer 503).
+ * request_new(client, head, out):
+ * A request whose head has just been parsed.  0; -EAGAIN if the limit on
+ * requests in flight is reached, -ENOMEM, or -ENOBUFS if the head is too large
+ * once what Tailor adds is in it.  *out is then unchanged.
  */
-struct request *
-request_new(struct client *client, const struct http_head *head);
+int request_new(
+    struct client *client, const struct http_head *head, struct request **out);
 
 /* More of the body (taken over; may be empty); whole: the end of it. */
 void request_body(struct request *r, struct chain *data, bool whole);
