@@ -203,6 +203,11 @@ proxy_turn_end(struct proxy *p)
 	p->consequences = 0;
 	if (consequences != 0)
 		proxy_apply(p, consequences);
+	/* A slot may be free without a request having ended: a loser has
+	 * drained, an attempt has failed, a warm-up is over. */
+	if (p->queued > 0 &&
+	    hedging_choose(&p->hedging, instant_now()) != HEDGING_FULL)
+		proxy_queue_run(p);
 	timers_turn(&p->timers);
 	sending_run(p);
 	clients_reap(p);

@@ -498,3 +498,30 @@ def test_23_a_timer_commits_the_response_that_set_it(pair):
         r.send(b"llo")
         assert c.exactly(11) == b"1\r\nb\r\n0\r\n\r\n"
     settled(t)
+
+
+# 24 --------------------------------------------------------------------------
+
+def test_24_a_slot_that_a_loser_leaves_is_given_to_who_waits(upstream, tailor):
+    # Goal: a request waits for a slot, and takes it as soon as the loser that
+    # had it has drained, although no request ends then.
+    a, b = upstream("a"), upstream("b")
+    servers = [{"name": s.name, "address": s.address, "connections_max": 1}
+               for s in (a, b)]
+    t = tailor(*servers, proxy={"queue_timeout": "5s"})
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    with t.client() as c, t.client() as other:
+        c.request()
+        first = a.expect()
+        hazard(t, "a", "begin")  # b is active now
+        loser = b.expect()
+        hazard(t, "a", "end")
+        first.reply(200, b"a")
+        assert c.response().body == b"a"
+        other.request("GET", "/waits")
+        t.wait_metric("tailor_requests_queued", 1)
+        loser.reply(200, b"late")
+        b.expect(timeout_s=2).reply(200, b"b")
+        assert other.response().body == b"b"
+    settled(t)
