@@ -214,7 +214,8 @@ class Run:
         guests = self.guests(tailor)
         self.director = Director(tailor, self.directory, self.given.seed,
                                  self.book, self.stop,
-                                 ("modes",) if self.given.timers else LANES)
+                                 ("modes", "operator")
+                                 if self.given.timers else LANES)
         self.lateness = Lateness(self.director, self.stop)
         self.lateness.start()
         for guest in guests:
