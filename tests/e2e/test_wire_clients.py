@@ -378,3 +378,31 @@ def test_a_client_that_stops_sending_because_it_has_its_answer(one):
     assert m['tailor_client_timeouts_total{phase="body"}'] == 0
     assert m["tailor_response_truncated_total"] == 0
     assert 'tailor_local_replies_total{code="408"}' not in m
+
+
+def test_a_body_behind_a_reply_that_its_client_was_slow_to_read(one):
+    # Goal: who did not read, and so was not read, is read again.
+    t = one(proxy={"body_timeout": "1s"})
+    one.server.serve()
+    post = (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n"
+            + b"x" * 60000)
+    with t.client() as c:
+        c.get(fields=[("X-Request-Id", "slow")])
+        ask = (b"GET /.talechain/timeline/slow?format=html HTTP/1.1\r\n"
+               b"Host: a\r\n\r\n")
+        sender = threading.Thread(target=c.send, args=((ask + post) * 100,),
+                                  daemon=True)
+        sender.start()
+        seen = [-1, 0]
+
+        def stands_still():
+            time.sleep(0.2)
+            seen.append(len(one.server.requests))
+            return seen[-1] == seen[-3]
+
+        wait_until(stands_still, "nothing is read any more")
+        assert seen[-1] < 100
+        for _ in range(100):
+            assert c.response().status == 200
+            assert c.response("POST").body == b"active"
+        sender.join()
