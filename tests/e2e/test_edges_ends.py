@@ -304,6 +304,11 @@ def test_20_no_descriptor_for_a_server(pair):
     # other server's idle connection, and no end of anything else.
     t = pair()
     with t.client() as c, t.client() as d:
+        for server in (pair.b, pair.a):  # b has an idle connection then
+            assert t.ask("/switch", "POST").status == 200
+            c.request()
+            server.expect().reply()
+            c.response()
         c.request()
         first = pair.a.expect()
         d.request("GET", "/warm")  # so that d's connection is accepted
@@ -318,7 +323,7 @@ def test_20_no_descriptor_for_a_server(pair):
             was = resource.prlimit(t.pid, resource.RLIMIT_NOFILE)
             resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (3, was[1]))
             e.send(b"Host: h\r\n\r\n")
-            # b's connection of the probe is idle and needs no descriptor
+            # b's connection is idle and needs no descriptor
             pair.b.expect().reply(200, b"b")
             assert e.response().body == b"b"
             resource.prlimit(t.pid, resource.RLIMIT_NOFILE, was)

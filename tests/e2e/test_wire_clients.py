@@ -231,15 +231,15 @@ def test_a_client_is_not_late_while_it_is_not_read(one):
         assert c.response().status == 201
 
 
-def test_a_long_answer_may_take_longer_than_the_deadline(one):
+def test_a_long_answer_may_take_longer_than_the_deadline(pair):
     # Goal: request_timeout cuts what stands still, not what flows; a short
     # one is sent when it is whole.
-    t = one(proxy={"request_timeout": "1s"})
+    t = pair(proxy={"request_timeout": "1s"})
     never = threading.Event()
     with t.client() as c:
         for length, at_once in (1000000, True), (1000, False):
             c.request()
-            r = one.server.expect()
+            r = pair.a.expect()
             r.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length)
             if at_once:
                 assert c.response_head().status == 200
@@ -256,11 +256,11 @@ def test_a_long_answer_may_take_longer_than_the_deadline(one):
             else:
                 assert len(c.response().body) == length
         c.request()
-        r = one.server.expect()
+        r = pair.a.expect()
         r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n.")
         assert c.response().status == 504
         c.request()
-        r = one.server.expect()
+        r = pair.a.expect()
         r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n.")
         assert c.response_head().status == 200
         assert c.exactly(1) == b"."
