@@ -26,6 +26,8 @@
 #define CONFIG_FIELDS 16
 #define CONFIG_ARGS 64
 #define CONFIG_NETWORKS 16
+#define CONFIG_HEAD_MAX 16384 /* bytes, of proxy.head_max and its parts */
+#define CONFIG_FIELDS_MAX 100
 
 struct config_address {
 	char *text; /* owned, as written */

@@ -309,8 +309,10 @@ const struct config_key config_keys[] = {
 	.meaning = "See commit_bytes.  Answers of a local server arrive in one "
 	"burst: a millisecond lets nearly all be complete.  One whose length "
 	"is known and below commit_bytes waits for its end, and none is "
-	"forwarded while its server pauses and another attempt runs.  0 "
-	"forwards the head at once."},
+	"forwarded while its server pauses and another attempt runs.  A "
+	"response that no other attempt can replace (watch mode, one server, "
+	"a request that is sent once, both attempts used) does not wait.  0 "
+	"forwards every head at once."},
 {"hedging.drain_max", KEY_BYTES, PLACE(config, hedging.drain_max_bytes),
 	RANGE(0, 1 * G), .fallback = "1M",
 	.meaning = "Largest response that is read although its body is not "
@@ -500,21 +502,23 @@ const struct config_key config_keys[] = {
 	.meaning = "A WebSocket connection on which nothing comes from either "
 	"side."},
 {"proxy.request_line_max", KEY_BYTES,
-	PLACE(config, proxy.request_line_max_bytes), RANGE(64, 64 * K),
+	PLACE(config, proxy.request_line_max_bytes), RANGE(64, CONFIG_HEAD_MAX),
 	.fallback = "8k",
 	.meaning = "A longer request line, its CRLF included, is answered "
 	"414."},
 {"proxy.field_line_max", KEY_BYTES,
-	PLACE(config, proxy.field_line_max_bytes), RANGE(64, 256 * K),
+	PLACE(config, proxy.field_line_max_bytes), RANGE(64, CONFIG_HEAD_MAX),
 	.fallback = "8k",
 	.meaning = "A request with a longer field line, its CRLF included, is "
 	"answered 431."},
 {"proxy.head_max", KEY_BYTES, PLACE(config, proxy.head_max_bytes),
-	RANGE(256, 256 * K), .fallback = "16k",
-	.meaning = "A larger head is answered 431; of a server's answer, "
-	"502."},
+	RANGE(256, CONFIG_HEAD_MAX), .fallback = "16k",
+	.meaning = "A larger head is answered 431; of a server's response, "
+	"502.  A request whose head would grow by more than 1 KiB on its way "
+	"(with a Host of several hundred bytes, which is named up to three "
+	"times) may be answered 431 below that."},
 {"proxy.fields_max", KEY_COUNT, PLACE(config, proxy.fields_max),
-	RANGE(1, 1000), .fallback = "100",
+	RANGE(1, CONFIG_FIELDS_MAX), .fallback = "100",
 	.meaning = "More fields in a head likewise."},
 {"proxy.body_max", KEY_BYTES, PLACE(config, proxy.body_max_bytes),
 	RANGE(0, 1024 * G), .fallback = "1G",

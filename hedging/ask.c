@@ -235,6 +235,20 @@ hedging_ask(struct hedging *h, const struct race *race,
 }
 
 bool
+hedging_may_overtake(const struct hedging *h, const struct race *race,
+    int attempt, const struct hedge_view *view)
+{
+	if (race_has_rival(race, attempt))
+		return true;
+	if (race->started == RACE_ATTEMPTS &&
+	    race->attempt[1 - attempt].state == ATTEMPT_HELD)
+		return true;
+	return policy_acts(h) &&
+	       refusal_final(race, view) == HEDGE_REFUSED_NONE &&
+	       refusal_repeat(view) == HEDGE_REFUSED_NONE;
+}
+
+bool
 hedging_idle(const struct hedging *h, const struct race *race)
 {
 	const struct race_attempt *first = &race->attempt[0];

@@ -313,6 +313,17 @@ enum hedge_trigger
 hedging_hazard_trigger(const struct hedging *h, unsigned server);
 
 /*
+ * hedging_may_overtake(h, race, attempt, view):
+ * Whether another attempt than this running one may still give the response:
+ * there is one, running or held, or one may yet be started.  Only what cannot
+ * change for this request counts against that: the mode, a single server, the
+ * request itself, attempts used up.  False: nothing is gained by holding the
+ * response of this attempt back.  O(1).
+ */
+bool hedging_may_overtake(const struct hedging *h, const struct race *race,
+    int attempt, const struct hedge_view *view);
+
+/*
  * hedging_idle(h, race):
  * Whether the race's latest attempt is a hedge whose hazard is over while
  * the first attempt still runs.  If nothing of it was written yet, end it
@@ -415,6 +426,9 @@ enum attempt_end {
 enum race_step race_ended(struct hedging *h, struct race *r, int attempt,
     enum attempt_end end, int64_t latency_ns, bool written,
     const struct hedge_view *view, struct instant now, int *server);
+
+/* Whether another attempt runs beside this one, and may still win. */
+bool race_has_rival(const struct race *r, int attempt);
 
 /* The client left: running attempts, and a winner still being forwarded,
  * become losers.  The race can no longer be won. */

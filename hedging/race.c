@@ -159,6 +159,14 @@ race_head(struct hedging *h, struct race *r, int attempt, int status,
 }
 
 bool
+race_has_rival(const struct race *r, int attempt)
+{
+	assert(attempt >= 0 && (unsigned)attempt < r->started);
+	return r->started == RACE_ATTEMPTS &&
+	       r->attempt[1 - attempt].state == ATTEMPT_RUNNING;
+}
+
+bool
 race_commit(struct hedging *h, struct race *r, int attempt, struct instant now)
 {
 	struct race_attempt *a = attempt_at(r, attempt);

@@ -209,7 +209,10 @@ request_step(
 	case RACE_COLLECT:
 	case RACE_HOLD:
 	case RACE_DISCARD:
+		return;
 	case RACE_WAIT:
+		for (int i = 0; i < RACE_ATTEMPTS; i++)
+			attempt_review(&r->attempt[i]);
 		return;
 	case RACE_TRY:
 		attempt_start(
@@ -321,6 +324,7 @@ attempt_cancel(struct attempt *a)
 	uplink_close(a->link);
 	a->link = NULL;
 	attempt_over(a, ATTEMPT_END_UNSENT, false, -1, instant_now(), &server);
+	attempt_review(&a->request->attempt[0]);
 	attempt_fini(a);
 }
 

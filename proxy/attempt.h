@@ -38,6 +38,14 @@ void request_step(
 /* More of a streamed body is there. */
 void attempt_more(struct attempt *a);
 
+/* How long the response of a running attempt, whose head is there, waits for
+ * its rest: 0 not at all, -1 until it is whole (reception.c). */
+int64_t attempt_wait_ns(const struct attempt *a);
+
+/* The race has changed beside this attempt: what was held back because of
+ * another attempt may be due now.  Does not end the request. */
+void attempt_review(struct attempt *a);
+
 /* Forward this attempt's response from now on, if it wins. */
 void attempt_commit(struct attempt *a, struct instant now);
 

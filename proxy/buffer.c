@@ -63,6 +63,18 @@ block_give(struct block_pool *pool, struct block *b)
 }
 
 void
+block_compact(struct block *b)
+{
+	size_t n = block_bytes(b);
+
+	if (b->begin == BLOCK_HEADROOM)
+		return;
+	memmove(b->data + BLOCK_HEADROOM, b->data + b->begin, n);
+	b->begin = BLOCK_HEADROOM;
+	b->end = (uint32_t)(BLOCK_HEADROOM + n);
+}
+
+void
 chain_clear(struct chain *c, struct block_pool *pool)
 {
 	struct block *b;

@@ -20,10 +20,11 @@
 
 #define BLOCK_HEADROOM 32 /* for a chunk-size line */
 #define BLOCK_TAILROOM 8  /* for "\r\n0\r\n\r\n" */
-/* A little over 16 KiB, so that a head of that size fits and one that is
- * larger is seen to be. */
+/* A little over 16 KiB, so that a head of that size fits with what Tailor adds
+ * to it, and one that is larger is seen to be. */
 #define BLOCK_BYTES ((size_t)16384)
-#define BLOCK_DATA (BLOCK_BYTES + 512 + BLOCK_HEADROOM)
+#define BLOCK_SPARE 1024
+#define BLOCK_DATA (BLOCK_BYTES + BLOCK_SPARE + BLOCK_HEADROOM)
 #define CHAIN_IOV 16
 
 struct block {
@@ -70,6 +71,9 @@ block_room(const struct block *b)
 {
 	return b->end < BLOCK_DATA ? BLOCK_DATA - b->end : 0;
 }
+
+/* Move what is held to the block's start, so that more fits behind it. */
+void block_compact(struct block *b);
 
 /* What a chain keeps from others: a block that is not full costs as much as
  * a full one, and a peer that sends 3 KB at a time fills none. */

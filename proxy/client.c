@@ -166,10 +166,19 @@ client_end(struct client *c)
 	client_arm(c, c->proxy->config->proxy.lingering_ns);
 }
 
+/* Idle: read, and look at what has been read. */
+static void
+client_rest(struct client *c)
+{
+	if (!c->ended)
+		client_want_read(c, true);
+	client_arm(c, c->proxy->config->proxy.idle_timeout_ns);
+	intake_process(c);
+}
+
 void
 client_next(struct client *c)
 {
-	const struct config *config = c->proxy->config;
 	bool whole = c->state == CLIENT_WAITING;
 
 	if (c->closed)
@@ -184,10 +193,7 @@ client_next(struct client *c)
 	c->scanned = 0;
 	c->paused = INSTANT_NONE;
 	c->paused_ns = 0;
-	if (!c->ended)
-		client_want_read(c, true);
-	client_arm(c, config->proxy.idle_timeout_ns);
-	intake_process(c);
+	client_rest(c);
 }
 
 /* What has left for the client so far; only differences mean something. */
@@ -243,7 +249,7 @@ client_flush(struct client *c)
 	else if (c->state == CLIENT_LINGER)
 		client_end(c);
 	else if (c->state == CLIENT_IDLE)
-		intake_process(c); /* pipelined ones waited for this */
+		client_rest(c); /* pipelined ones waited for this */
 }
 
 bool
@@ -261,7 +267,8 @@ client_reply(struct client *c, unsigned status, const char *type,
 	struct proxy *p = c->proxy;
 	const struct request *r = c->request;
 	char head[1024];
-	bool bodiless = r != NULL && r->method == HTTP_METHOD_HEAD;
+	bool bodiless =
+	    text == NULL || (r != NULL && r->method == HTTP_METHOD_HEAD);
 	const char *connection = "";
 	int n;
 
@@ -344,6 +351,9 @@ on_client_timer(void *user, bool forced)
 		intake_refuse(c, &refusal);
 		return;
 	case CLIENT_BODY:
+		/* Who has its answer need not send the rest. */
+		if (c->request != NULL && request_is_answered(c->request))
+			return;
 		m->timeouts_body++;
 		intake_refuse(c, &refusal);
 		return;

@@ -3,7 +3,7 @@
  *
  * A client sends one request after the other; a pipelined one waits in the
  * input block until the one before it is answered, so answers are always in
- * order.  An idle client owns no block.  Proxy thread only.
+ * order.  An idle client owns no block, but for a stray CRLF.  Proxy thread only.
  */
 #ifndef TAILOR_PROXY_CLIENT_H
 #define TAILOR_PROXY_CLIENT_H
@@ -110,8 +110,9 @@ void client_close(struct client *c);
 
 /*
  * client_reply(c, status, type, extra, text, length):
- * Answer from Tailor itself.  extra: whole further lines or NULL.  The
- * connection is kept if c->close is not set.  If there is a request, it must
+ * Answer from Tailor itself.  extra: whole further lines or NULL; text: NULL
+ * for a head alone, which names the length all the same.  The connection is
+ * kept if c->close is not set.  If there is a request, it must
  * have been marked response_done and is finished when the answer is written.
  */
 void client_reply(struct client *c, unsigned status, const char *type,

@@ -322,8 +322,8 @@ haul_begin(struct uplink *u, struct haul *h)
 
 	if (u->in == NULL)
 		u->in = block_take(pool);
-	else if (block_bytes(u->in) == 0)
-		u->in->begin = u->in->end = BLOCK_HEADROOM;
+	else if (block_bytes(u->in) == 0 || block_room(u->in) == 0)
+		block_compact(u->in); /* interim heads have been before it */
 	if (u->in == NULL || block_room(u->in) == 0) {
 		exchange_lost(
 		    u, false, u->in == NULL ? "no_memory" : "head_too_large");

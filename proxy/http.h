@@ -50,6 +50,9 @@ enum http_method {
 	HTTP_METHOD_OTHER, /* known to http-parser, forwarded as written */
 };
 
+/* What a 405 says that is allowed; less usual ones pass too. */
+#define HTTP_METHODS_ALLOWED "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+
 enum http_framing {
 	HTTP_FRAMING_NONE,    /* no body at all */
 	HTTP_FRAMING_LENGTH,  /* Content-Length bytes */

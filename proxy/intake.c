@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "proxy/access_log.h"
@@ -51,6 +52,7 @@ may_be_half_open(struct client *c)
 void
 intake_refuse(struct client *c, const struct http_refusal *refusal)
 {
+	const char *extra = NULL;
 	char text[128];
 	int n;
 
@@ -65,7 +67,9 @@ intake_refuse(struct client *c, const struct http_refusal *refusal)
 	    http_reason(refusal->status), refusal->reason);
 	c->close = true;
 	c->state = CLIENT_LINGER;
-	client_reply(c, refusal->status, "text/plain", NULL, text, (size_t)n);
+	if (refusal->status == 405)
+		extra = "Allow: " HTTP_METHODS_ALLOWED "\r\n";
+	client_reply(c, refusal->status, "text/plain", extra, text, (size_t)n);
 }
 
 /* A whole head lies at the start of c->in. */
@@ -93,8 +97,15 @@ take_head(struct client *c, size_t length)
 		if (tale_call_begin(c, head) < 0)
 			return false;
 	} else {
-		c->request = request_new(c, head);
-		if (c->request == NULL) {
+		switch (request_new(c, head, &c->request)) {
+		case 0:
+			break;
+		case -ENOBUFS:
+			refusal = (struct http_refusal){
+			    431, "head_too_large_forwarded"};
+			intake_refuse(c, &refusal);
+			return false;
+		default:
 			refusal = (struct http_refusal){503, "overloaded"};
 			intake_refuse(c, &refusal);
 			return false;
@@ -112,14 +123,16 @@ take_head(struct client *c, size_t length)
 	return true;
 }
 
-/* Whether a body comes too slowly, now that it has had its time. */
+/* Whether a body comes too slowly, now that it has had its time.  Not one whose
+ * response has begun: its client need not send the rest. */
 static bool
 is_trickling(const struct client *c)
 {
 	const struct config *config = c->proxy->config;
 	int64_t ns = instant_since(instant_now(), c->body_since) - c->paused_ns;
 
-	if (ns <= config->proxy.body_timeout_ns)
+	if (ns <= config->proxy.body_timeout_ns ||
+	    (c->request != NULL && request_is_answered(c->request)))
 		return false;
 	return (double)c->body.total <
 	       (double)config->proxy.body_rate_min * ((double)ns / 1e9);
@@ -180,6 +193,16 @@ step_preface(struct client *c)
 	return true;
 }
 
+/* Whether nothing is there but (the beginning of) the one CRLF that may stand
+ * before a request, and that old clients send behind a body. */
+static bool
+is_only_crlf(const struct block *b)
+{
+	size_t n = block_bytes(b);
+
+	return n <= 2 && memcmp(b->data + b->begin, "\r\n", n) == 0;
+}
+
 /* One step; false when no more can be done now. */
 static bool
 step_head(struct client *c)
@@ -190,6 +213,8 @@ step_head(struct client *c)
 	bool begun = c->state == CLIENT_IDLE;
 	size_t length = 0;
 
+	if (begun && is_only_crlf(c->in))
+		return false; /* no request has begun */
 	/* The timer is only for a head, or body, that is not here yet. */
 	if (begun) {
 		c->state = CLIENT_HEAD;
@@ -294,6 +319,38 @@ step(struct client *c)
 	return false;
 }
 
+/* Nothing more will come: what is begun and not whole never will be.  A
+ * half-closed client still wants the response it waits for. */
+static void
+input_over(struct client *c)
+{
+	struct metrics *m = &c->proxy->metrics;
+
+	switch (c->state) {
+	case CLIENT_HEAD:
+		m->aborts_head++;
+		client_close(c);
+		return;
+	case CLIENT_BODY:
+		if (c->request != NULL && c->request->response_done)
+			return; /* the end of its response is on its way */
+		m->aborts_body++;
+		client_close(c);
+		return;
+	case CLIENT_IDLE:
+	case CLIENT_LINGER:
+		if (c->out.bytes == 0)
+			client_close(c);
+		return;
+	case CLIENT_PREFACE:
+		client_close(c);
+		return;
+	case CLIENT_TUNNEL:
+	case CLIENT_WAITING:
+		return;
+	}
+}
+
 void
 intake_process(struct client *c)
 {
@@ -312,49 +369,20 @@ intake_process(struct client *c)
 		block_give(&c->proxy->blocks, c->in);
 		c->in = NULL;
 	}
+	if (!c->closed && c->ended)
+		input_over(c);
 }
 
-/* The client sent FIN.  A half-closed client still wants its answer. */
+/* The client sent FIN. */
 static void
 client_ended(struct client *c)
 {
-	struct proxy *p = c->proxy;
-
 	c->ended = true;
 	client_want_read(c, false);
-	switch (c->state) {
-	case CLIENT_HEAD:
-		p->metrics.aborts_head++;
-		client_close(c);
-		return;
-	case CLIENT_BODY:
-		p->metrics.aborts_body++;
-		client_close(c);
-		return;
-	case CLIENT_PREFACE:
-	case CLIENT_IDLE:
-	case CLIENT_LINGER:
-		client_close(c);
-		return;
-	case CLIENT_TUNNEL:
+	if (c->state == CLIENT_TUNNEL)
 		tunnel_ended(c);
-		return;
-	case CLIENT_WAITING:
-		return;
-	}
-}
-
-/* Move what is unread to the block's start, so that more fits. */
-static void
-block_compact(struct block *b)
-{
-	size_t n = block_bytes(b);
-
-	if (b->begin == BLOCK_HEADROOM)
-		return;
-	memmove(b->data + BLOCK_HEADROOM, b->data + b->begin, n);
-	b->begin = BLOCK_HEADROOM;
-	b->end = (uint32_t)(BLOCK_HEADROOM + n);
+	else
+		input_over(c);
 }
 
 void

@@ -55,6 +55,9 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 	}
 }
 
+_Static_assert(CONFIG_HEAD_MAX <= BLOCK_BYTES, "a head fits a block");
+_Static_assert(CONFIG_FIELDS_MAX <= HTTP_FIELDS_MAX, "as do its fields");
+
 static void
 limits_http(struct proxy *p)
 {

@@ -203,6 +203,10 @@ proxy_turn_end(struct proxy *p)
 	p->consequences = 0;
 	if (consequences != 0)
 		proxy_apply(p, consequences);
+	/* A slot may be free without a request having ended: a loser has
+	 * drained, an attempt has failed, a warm-up is over. */
+	if (p->queue.length > 0)
+		queue_run(p);
 	timers_turn(&p->timers);
 	for (unsigned i = 0; i < p->config->servers; i++)
 		uplink_turns(&p->server[i]);

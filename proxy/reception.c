@@ -7,6 +7,7 @@
  */
 
 #include <assert.h>
+#include <errno.h>
 
 #include "proxy/attempt.h"
 #include "proxy/client.h"
@@ -37,17 +38,26 @@ end_name(enum uplink_end end)
 }
 
 /*
- * How long a head waits for the rest of its answer: 0 not at all, -1 until
- * all is there.  The end of a short answer of known length is not far, and
- * until then another can still win, whatever happens to its server.
+ * A response waits only as long as another attempt may still overtake it.  The
+ * end of a short response of known length is not far, and until then its
+ * server may fail and the client need not notice.
  */
-static int64_t
-answer_wait_ns(const struct answer *a, const struct config *c)
+int64_t
+attempt_wait_ns(const struct attempt *a)
 {
-	if (a->at_once || c->hedging.commit_delay_ns == 0)
+	const struct request *r = a->request;
+	const struct config *c = r->generation->config;
+	const struct answer *answer = &a->answer;
+	struct hedge_view view;
+
+	if (answer->at_once || c->hedging.commit_delay_ns == 0)
 		return 0;
-	if (a->framing == HTTP_FRAMING_LENGTH &&
-	    a->length < c->hedging.commit_bytes)
+	request_view(r, &view);
+	if (!hedging_may_overtake(
+		&r->proxy->hedging, &r->race, a->index, &view))
+		return 0;
+	if (answer->framing == HTTP_FRAMING_LENGTH &&
+	    answer->length < c->hedging.commit_bytes)
 		return -1;
 	return c->hedging.commit_delay_ns;
 }
@@ -61,6 +71,26 @@ on_attempt_connected(struct uplink *u)
 	a->cookie = u->cookie;
 }
 
+void
+attempt_review(struct attempt *a)
+{
+	struct request *r = a->request;
+	struct proxy *p;
+	struct instant now;
+	int64_t wait_ns;
+
+	if (!a->on || a->link == NULL || a->answer.status == 0 ||
+	    r->race.attempt[a->index].ended)
+		return;
+	p = r->proxy;
+	now = instant_now();
+	a->answer.held = race_head(&p->hedging, &r->race, a->index,
+			     a->answer.status, now) == RACE_HOLD;
+	wait_ns = a->answer.held ? -1 : attempt_wait_ns(a);
+	if (wait_ns == 0 || (wait_ns > 0 && !timer_is_set(&r->commit_timer)))
+		timer_set(&p->timers, &r->commit_timer, now, wait_ns);
+}
+
 static void
 on_attempt_head(struct uplink *u, const struct http_head *head)
 {
@@ -70,17 +100,19 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	enum race_step step;
 	struct instant now;
 	int64_t wait_ns;
-	int server = -1;
+	int server = -1, err;
 
 	a->first_byte = u->first_byte;
 	a->written = u->written_first;
 	pushback_note(p, a, head);
-	if (answer_read(&a->answer, r, head) < 0) {
+	err = answer_read(&a->answer, r, head);
+	if (err < 0) {
 		uplink_close(u);
 		a->link = NULL;
 		step = attempt_over(
 		    a, ATTEMPT_END_FAILED, true, -1, instant_now(), &server);
-		request_step(r, step, server, "response_head_too_large");
+		request_step(r, step, server,
+		    err == -ENOBUFS ? "response_head_too_large" : "no_memory");
 		return;
 	}
 	now = instant_now();
@@ -104,11 +136,11 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	case RACE_GIVE_UP:
 		break;
 	}
-	wait_ns = answer_wait_ns(&a->answer, r->generation->config);
-	if (wait_ns == 0)
-		attempt_commit(a, now);
-	else if (wait_ns > 0 && !u->body.done &&
-		 !timer_is_set(&r->commit_timer))
+	/* Not before the whole read was looked at: what is complete by then
+	 * goes out in one piece. */
+	wait_ns = attempt_wait_ns(a);
+	a->due = wait_ns == 0;
+	if (wait_ns > 0 && !u->body.done && !timer_is_set(&r->commit_timer))
 		timer_set(&p->timers, &r->commit_timer, now, wait_ns);
 }
 
@@ -174,9 +206,14 @@ static void
 on_attempt_rest(struct uplink *u)
 {
 	struct attempt *a = u->user;
+	struct request *r = a->request;
+	bool due = a->due && r->race.winner < 0;
 
-	if (a->request->client != NULL)
-		client_push(a->request->client);
+	a->due = false;
+	if (due)
+		attempt_commit(a, instant_now());
+	else if (r->client != NULL)
+		client_push(r->client);
 }
 
 static void

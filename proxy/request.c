@@ -109,15 +109,17 @@ request_identify(struct request *r, const struct http_head *head)
 	r->opted_out &= believed;
 }
 
-struct request *
-request_new(struct client *client, const struct http_head *head)
+int
+request_new(
+    struct client *client, const struct http_head *head, struct request **out)
 {
 	struct proxy *p = client->proxy;
 	struct request *r = table_add(&p->table, p->config->proxy.inflight_max);
+	int err;
 
 	if (r == NULL) {
 		p->metrics.table_full++;
-		return NULL;
+		return -EAGAIN;
 	}
 	r->proxy = p;
 	r->client = client;
@@ -146,11 +148,13 @@ request_new(struct client *client, const struct http_head *head)
 	timer_init(&r->deadline_timer, on_deadline, r);
 	timer_init(&r->late_timer, on_late, r);
 	request_identify(r, head);
-	if (request_write_head(r, head) < 0) {
+	err = request_write_head(r, head);
+	if (err < 0) {
 		request_release(r);
-		return NULL;
+		return err;
 	}
-	return r;
+	*out = r;
+	return 0;
 }
 
 void
@@ -378,7 +382,7 @@ attempt_is_stuck(const struct attempt *a)
 	const struct request *r = a->request;
 	int server = r->race.attempt[a->index].server;
 
-	return r->attempt[1 - a->index].on &&
+	return race_has_rival(&r->race, a->index) &&
 	       r->proxy->hedging.server[server].hazards != 0;
 }
 
@@ -393,7 +397,7 @@ on_commit_due(void *user, bool forced)
 		struct attempt *a = &r->attempt[i];
 
 		if (!a->on || a->link == NULL || a->answer.status == 0 ||
-		    a->answer.held)
+		    a->answer.held || attempt_wait_ns(a) < 0)
 			continue;
 		if (attempt_is_stuck(a)) {
 			stuck = true;

@@ -49,6 +49,7 @@ struct attempt {
 	size_t lines_length;
 
 	struct answer answer;
+	bool due;    /* to be committed when this read is over */
 	bool reused; /* its connection had been used before */
 
 	const char *outcome;   /* static */
@@ -114,12 +115,13 @@ struct request {
 TAILQ_HEAD(request_list, request);
 
 /*
- * request_new(client, head):
- * A request whose head has just been parsed.  NULL when there is no memory
- * or the limit on requests in flight is reached (answer 503).
+ * request_new(client, head, out):
+ * A request whose head has just been parsed.  0; -EAGAIN if the limit on
+ * requests in flight is reached, -ENOMEM, or -ENOBUFS if the head is too large
+ * once what Tailor adds is in it.  *out is then unchanged.
  */
-struct request *
-request_new(struct client *client, const struct http_head *head);
+int request_new(
+    struct client *client, const struct http_head *head, struct request **out);
 
 /* More of the body (taken over; may be empty); whole: the end of it. */
 void request_body(struct request *r, struct chain *data, bool whole);
@@ -146,6 +148,13 @@ void request_hedge(struct request *r, enum hedge_trigger trigger);
 
 /* The first attempt has been sent: ask again if it is late (T6). */
 void request_watch(struct request *r, unsigned server);
+
+/* Whether its response has begun: what is missing of its body is no error. */
+static inline bool
+request_is_answered(const struct request *r)
+{
+	return r->state == REQUEST_COMMITTED || r->state == REQUEST_LOCAL;
+}
 
 /* Answer from Tailor itself, unless committed (then the client is cut). */
 void request_fail(struct request *r, unsigned status, const char *reason);

@@ -77,7 +77,9 @@ on_probe_connected(struct uplink *u)
 		return;
 	s->probe = NULL;
 	timer_clear(&s->proxy->timers, &s->probe_timer);
-	uplink_release(u);
+	/* Not kept: servers wait at a graceful stop for a connection on which
+	 * nothing has come yet. */
+	uplink_close(u);
 	server_answers(s);
 }
 

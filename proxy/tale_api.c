@@ -254,6 +254,11 @@ call_reply(struct tale_call *call, unsigned status, const char *type,
 		type = tale_format_type(call->format);
 		negotiate_extra(call->format, call->id, extra + plain);
 	}
+	if (status == 405)
+		snprintf(extra + plain, sizeof(extra) - plain, "Allow: %s\r\n",
+		    call->kind == CALL_TIMELINE ? "GET, HEAD" : "POST");
+	if (call->method == HTTP_METHOD_HEAD)
+		text = NULL;
 	chain_clear(&call->body, &p->blocks);
 	free(call);
 	if (c == NULL)
@@ -373,7 +378,8 @@ static void
 call_answer(struct tale_call *call)
 {
 	struct proxy *p = call->proxy;
-	bool get = call->method == HTTP_METHOD_GET;
+	bool get =
+	    call->method == HTTP_METHOD_GET || call->method == HTTP_METHOD_HEAD;
 	bool post = call->method == HTTP_METHOD_POST;
 
 	if (call->close)

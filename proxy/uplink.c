@@ -254,13 +254,6 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 	uplink_arm(u, s->proxy->config->proxy.upstream_idle_timeout_ns);
 }
 
-void
-uplink_release(struct uplink *u)
-{
-	u->keep_alive = u->sent_all = true;
-	uplink_settle(u, UPLINK_COMPLETE);
-}
-
 /* The exchange is over: release the connection, then tell the user. */
 void
 uplink_over(struct uplink *u, enum uplink_end end, const char *why)

@@ -225,9 +225,6 @@ bool uplink_written(const struct uplink *u);
  */
 void uplink_detach(struct uplink *u, uint64_t request_id, bool client_left);
 
-/* Nothing was sent and nothing will be: give the connection to the pool. */
-void uplink_release(struct uplink *u);
-
 /* Close at once, without callback. */
 void uplink_close(struct uplink *u);
 

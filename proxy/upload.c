@@ -38,7 +38,8 @@ request_stream(struct request *r, struct chain *data, bool whole)
 	if (chain_held(&r->body) >
 	    r->generation->config->proxy.stream_buffer_bytes)
 		client_pause(r->client);
-	attempt_more(&r->attempt[0]);
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		attempt_more(&r->attempt[i]); /* of the one that runs */
 	return true;
 }
 

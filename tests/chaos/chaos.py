@@ -4,11 +4,16 @@ each answer must be, and a running Tailor in between.
 
     tests/chaos/chaos.py --build build [--minutes 30 | --seconds 15]
                          [--seed N] [--visitors 48] [--tap] [--lies]
+                         [--timers]
 
 content.py says what each answer is, origin.py is the server, faults.py its
 bad answers, client.py and manners.py the clients, director.py what goes wrong
 and when, judge.py what is allowed then.  The seed is printed: it repeats what
 is drawn, though not the machine's timing.
+
+--timers looks for requests that are forgotten: hedges by the clock, servers
+that spoil and delay responses but never stop, and a deadline far longer than
+any of these delays.  Then no request may be answered 504.
 
 --lies checks the checker: the servers answer one byte wrong, one answer twice,
 one in place of another, and each must be found.
@@ -32,7 +37,7 @@ sys.path.insert(0, str(HERE.parent / "e2e"))
 import content  # noqa: E402
 import faults  # noqa: E402
 from client import Book  # noqa: E402
-from director import Director, Trouble  # noqa: E402
+from director import LANES, Director, Trouble  # noqa: E402
 from judge import Judge, Ledger  # noqa: E402
 from manners import Guest  # noqa: E402
 from support.pair import settled  # noqa: E402
@@ -42,6 +47,8 @@ from support.wait import Late, wait_until  # noqa: E402
 # Long, because the machine may be busy with other things; see Lateness.
 DEADLINE_S = 10
 LATE_S = 0.5
+# With --timers: longer than the longest delay of faults.py, several times.
+TIMERS_DEADLINE_S = 4
 WARM_SHARE = 0.2  # of the time, before memory must have stopped growing
 GROWTH_MAX_KIB = 8192
 COME_AND_GO = (":[pidfd]", ".tales (deleted)")
@@ -58,6 +65,8 @@ def options():
     p.add_argument("--visitors", type=int, default=48)
     p.add_argument("--tap", action="store_true", help="results as TAP")
     p.add_argument("--lies", action="store_true", help="check the checker")
+    p.add_argument("--timers", action="store_true",
+                   help="hedges by the clock; no request may be late")
     p.add_argument("--no-memory", action="store_true",
                    help="do not judge memory: a sanitizer's grows")
     p.add_argument("--keep", metavar="DIRECTORY", help="work here, and leave "
@@ -67,6 +76,14 @@ def options():
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
+
+
+def with_timers(config):
+    """Nearly every request is hedged by the clock, and few wait."""
+    config["hedging"].update(timer_ratio=1, timer_delay="2ms",
+                             budget_ratio=1)
+    config["proxy"].update(request_timeout=f"{TIMERS_DEADLINE_S}s")
+    return config
 
 
 def configuration(directory, seed):
@@ -196,7 +213,9 @@ class Run:
         gauge.start()
         guests = self.guests(tailor)
         self.director = Director(tailor, self.directory, self.given.seed,
-                                 self.book, self.stop)
+                                 self.book, self.stop,
+                                 ("modes", "operator")
+                                 if self.given.timers else LANES)
         self.lateness = Lateness(self.director, self.stop)
         self.lateness.start()
         for guest in guests:
@@ -236,6 +255,8 @@ class Run:
 
     def run(self):
         config = configuration(self.directory, self.given.seed)
+        if self.given.timers:
+            config = with_timers(config)
         if self.given.keep:
             config["access_log"] = {"path": f"{self.directory}/access.log"}
         tailor = Tailor(self.given.build, self.directory, config)
@@ -253,7 +274,8 @@ class Run:
                       encoding="utf-8") as file:
                 file.write(tailor.log)
         self.ledger = Ledger(f"{self.directory}/ledger")
-        judge = Judge(self.ledger, self.director.troubles, DEADLINE_S)
+        judge = Judge(self.ledger, self.director.troubles,
+                      None if self.given.timers else DEADLINE_S)
         for text in judge.violations(self.book.odd):
             self.book.violation(text)
         if self.lie is None and not self.given.no_memory:

@@ -21,6 +21,7 @@ import time
 import faults
 
 RECOVERY_S = 40
+LANES = ("servers", "modes", "operator")
 # What happens, and how often: (kind, weight, shortest, longest in seconds).
 SERVERS = (
     ("told-pause", 9, 0.005, 0.6), ("blind-pause", 4, 0.005, 0.5),
@@ -66,9 +67,10 @@ class Trouble:
 
 
 class Director:
-    """tailor: the process; directory: the origins' control sockets."""
+    """tailor: the process; directory: the origins' control sockets; lanes:
+    those of LANES that are run."""
 
-    def __init__(self, tailor, directory, seed, book, stop):
+    def __init__(self, tailor, directory, seed, book, stop, lanes=LANES):
         self.tailor, self.directory, self.seed = tailor, directory, seed
         self.book, self.stop = book, stop
         self.troubles, self.counts = [], {}
@@ -81,7 +83,8 @@ class Director:
                                                      f"{seed}"), daemon=True)
             for lane in (("servers", SERVERS, 0.2, 1.2),
                          ("modes", MODES, 0.2, 1.5),
-                         ("operator", OPERATOR, 0.05, 0.8))]
+                         ("operator", OPERATOR, 0.05, 0.8))
+            if lane[0] in lanes]
 
     def start(self):
         for lane in self.lanes:

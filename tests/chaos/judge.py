@@ -74,7 +74,7 @@ class Ledger:
 
 class Judge:
     """ledger: a Ledger; troubles: of the director; deadline_s: the proxy's
-    request_timeout."""
+    request_timeout, or None if no request may meet it."""
 
     def __init__(self, ledger, troubles, deadline_s):
         self.ledger, self.deadline_s = ledger, deadline_s
@@ -120,6 +120,9 @@ class Judge:
             if self.trouble("a", SILENT, outcome) or self.trouble(
                     "b", SILENT, outcome) or self.enough(outcome, ANY):
                 return None
+        if status == "504" and self.deadline_s is None:
+            return (None if self.trouble("a", ("down",), outcome)
+                    else "nothing was that slow")
         if status == "504":
             if outcome.over - outcome.begun < self.deadline_s - MARGIN_S:
                 return "too soon"

@@ -423,15 +423,125 @@ def test_13_an_answer_cut_short_after_commit(pair, framing):
     settled(t)
 
 
-
-def test_13_cut_as_soon_as_committed(pair):
-    # Goal: what is committed is sent, even if the end comes with it.
+def test_13_malformed_in_the_read_that_would_commit(pair):
+    # Goal: nothing is committed before the whole read was looked at.
     t = pair(hedging={"commit_delay": 0})
+    pair.b.serve()
     with t.client() as c:
         c.request()
         pair.a.expect().send(b"HTTP/1.1 200 OK\r\n"
                              b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
+        answer = c.response()
+        assert answer.status == 200 and answer.body == b"b"
+    assert t.metrics()["tailor_response_truncated_total"] == 0
+    settled(t)
+
+
+# 23 --------------------------------------------------------------------------
+
+SHORT = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("method, mode, fields, servers", [
+    ("POST", "act", (), 2),
+    ("GET", "watch", (), 2),
+    ("GET", "act", (), 1),
+    ("GET", "act", (("X-Tailor-Hedge", "off"),), 2),
+], ids=["post", "watch", "alone", "opted-out"])
+def test_23_no_head_waits_where_no_other_can_answer(
+        upstream, tailor, method, mode, fields, servers):
+    # Goal: a response that nothing can overtake goes on as it comes.
+    a = upstream("a")
+    t = tailor(*[a, upstream("b")][:servers],
+               hedging={"mode": mode, "commit_delay": "1s"})
+    with t.client() as c:
+        for framing, body in ((SHORT, b"hello"),
+                              (CHUNKED, b"5\r\nhello\r\n0\r\n\r\n")):
+            c.request(method, fields=fields)
+            r = a.expect()
+            r.send(framing)
+            assert c.response_head().status == 200  # and no body yet
+            r.send(body)
+            assert c.exactly(len(body)) == body
+        # What is whole in one read still goes out as one.
+        c.request(method, fields=fields)
+        a.expect().send(CHUNKED + b"5\r\nhello\r\n0\r\n\r\n")
+        assert c.response(method).get("content-length") == "5"
+    settled(t)
+
+
+@pytest.mark.parametrize("first", [SHORT, CHUNKED])
+def test_23_no_head_waits_when_the_other_attempt_has_failed(pair, first):
+    # Goal: with both attempts used and one of them over, the other's response
+    # is not held back any more; not for a server's hazard either.
+    t = pair()
+    with t.client() as c:
+        r, hedge = hedged(t, pair, c)
+        r.send(first)
+        assert c.silent_for(0.1)
+        hedge.reset()
         assert c.response_head().status == 200
-        with pytest.raises((Malformed, ConnectionResetError)):
-            c.exactly(1)
-    t.wait_metric("tailor_response_truncated_total", 1)
+        r.send(b"hello" if first is SHORT else b"0\r\n\r\n")
+        c.exactly(5)
+    settled(t)
+
+
+def test_23_an_error_waits_for_nothing_when_it_is_the_only_response(pair):
+    # Goal: a 5xx that is held back for a better one goes on as soon as there
+    # will be none.
+    t = pair()
+    with t.client() as c:
+        r, hedge = hedged(t, pair, c)
+        r.send(b"HTTP/1.1 500 Oops\r\nContent-Length: 5\r\n\r\n")
+        assert c.silent_for(0.1)
+        hedge.reset()
+        assert c.response_head().status == 500
+        r.send(b"sorry")
+        assert c.exactly(5) == b"sorry"
+    settled(t)
+
+
+def test_23_a_timer_commits_the_response_that_set_it(pair):
+    # Goal: a short response waits for its end, also when that of the other
+    # attempt, of unknown length, is due.
+    t = pair(hedging={"timer_ratio": 1, "timer_delay": "20ms"})
+    with t.client() as c:
+        c.request()
+        r = pair.a.expect()
+        hedge = pair.b.expect()
+        r.send(SHORT + b"he")
+        assert c.silent_for(0.1)
+        hedge.send(CHUNKED + b"1\r\nb\r\n")
+        assert c.response_head().get("transfer-encoding") == "chunked"
+        hedge.send(b"0\r\n\r\n")
+        r.send(b"llo")
+        assert c.exactly(11) == b"1\r\nb\r\n0\r\n\r\n"
+    settled(t)
+
+
+# 24 --------------------------------------------------------------------------
+
+def test_24_a_slot_that_a_loser_leaves_is_given_to_who_waits(upstream, tailor):
+    # Goal: a request waits for a slot, and takes it as soon as the loser that
+    # had it has drained, although no request ends then.
+    a, b = upstream("a"), upstream("b")
+    servers = [{"name": s.name, "address": s.address, "connections_max": 1}
+               for s in (a, b)]
+    t = tailor(*servers, proxy={"queue_timeout": "5s"})
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    with t.client() as c, t.client() as other:
+        c.request()
+        first = a.expect()
+        hazard(t, "a", "begin")  # b is active now
+        loser = b.expect()
+        hazard(t, "a", "end")
+        first.reply(200, b"a")
+        assert c.response().body == b"a"
+        other.request("GET", "/waits")
+        t.wait_metric("tailor_requests_queued", 1)
+        loser.reply(200, b"late")
+        b.expect(timeout_s=2).reply(200, b"b")
+        assert other.response().body == b"b"
+    settled(t)

@@ -3,7 +3,9 @@ request is from, and hedging without a signal."""
 
 import pathlib
 import re
+import shutil
 import signal
+import subprocess
 import threading
 import time
 
@@ -16,7 +18,7 @@ from support.pair import hazard
 from support.wait import wait_until
 
 STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: nobody here
-BLOCK = 16896  # what one read brings at first; see proxy/buffer.h
+BLOCK = 17408  # what one read brings at first; see proxy/buffer.h
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
 
 
@@ -113,6 +115,28 @@ def test_who_speaks_before_the_request_is_not_believed(one, stray):
         assert c.response("POST").body == b"clean"
     m = t.metrics()
     assert m['tailor_server_extra_bytes_total{server="active"}'] == len(stray)
+
+
+def test_an_upload_goes_on_at_the_second_server(pair):
+    # Goal: a body too large to be kept, whose first connection ended before
+    # anything was written, arrives at the other server whole.
+    t = pair(hedging={"body_max": 1000})
+    body = bytes(range(256)) * 4000
+    with t.client() as c:
+        c.request()
+        first = pair.a.expect()
+        first.reply()
+        c.response()
+        stop(t)
+        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
+               % len(body) + body[:8000])
+        first.close()
+        t.signal(signal.SIGCONT)
+        r = pair.b.expect_head()
+        c.send(body[8000:])
+        assert r.wait_body() == body
+        r.reply(200, b"all")
+        assert c.response("POST").body == b"all"
 
 
 def test_a_server_with_nagle_is_not_kept_waiting(one):
@@ -518,7 +542,7 @@ def test_unread_bytes_behind_an_answer_are_no_answer(one):
     # the kernel; the next request, already waiting, is not answered by that.
     t = one()
     poison = response(200, b"poison")
-    end = 16896  # the room in a block
+    end = BLOCK
     for size in range(end - 2, end + 3):
         def answer(r, size=size):
             if r.target != "/first":
@@ -553,3 +577,74 @@ def test_a_slow_reader_is_not_cut(one, scratch):
         c.response_head()
         with pytest.raises(Malformed):
             c.exactly(600_000)
+
+
+# --- what is not allowed -------------------------------------------------------
+
+@pytest.mark.parametrize("line, allowed", [
+    ("TRACE / HTTP/1.1", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+    ("CONNECT a:1 HTTP/1.1", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+    ("POST /.talechain/timeline/a HTTP/1.1", "GET, HEAD"),
+    ("GET /.talechain/pin?id=a HTTP/1.1", "POST"),
+    ("GET /.talechain/analyze HTTP/1.1", "POST"),
+])
+def test_405_says_what_is_allowed(one, line, allowed):
+    # Goal: a 405 names the methods that there are (RFC 9110 15.5.6).
+    t = one()
+    with t.client() as c:
+        c.send(f"{line}\r\nHost: a\r\n\r\n".encode())
+        answer = c.response()
+        assert (answer.status, answer.get("allow")) == (405, allowed)
+
+
+def test_405_of_the_admin_listener_says_what_is_allowed(one):
+    # Goal: the same of the admin listener.
+    t = one()
+    for target, method, allowed in (("/switch", "GET", "POST"),
+                                    ("/servers", "POST", "GET, HEAD")):
+        answer = t.ask(target, method)
+        assert (answer.status, answer.get("allow")) == (405, allowed)
+
+
+def test_head_of_a_timeline_has_no_body(one):
+    # Goal: what follows on the connection is the next response.
+    t = one()
+    one.server.serve()
+    with t.client() as c:
+        for target in ("timeline/nobody", "pin?id=nobody", "other"):
+            c.request("HEAD", f"/.talechain/{target}")
+            assert c.response("HEAD").status in (404, 405)
+            assert c.get("/next").body == b"active"
+
+
+# --- probes --------------------------------------------------------------------
+
+def test_a_probe_leaves_no_connection_behind(one):
+    # Goal: a server that is about to end does not wait for a connection on
+    # which nothing will ever come.
+    one()
+    probe = one.server.connections[0]
+    probe.wait_end()
+    assert probe.received == b""
+
+
+NODE = """
+const server = require('http').createServer((_, answer) => answer.end('node'));
+server.listen(+process.argv[1], '127.0.0.1');
+process.on('SIGTERM', () => server.close(() => process.exit(0)));
+"""
+
+
+def test_a_node_server_that_was_only_probed_ends_at_once(tailor, free_port):
+    # Goal: the same with a server that waits for its connections.
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no node")
+    port = free_port()
+    with subprocess.Popen([node, "-e", NODE, str(port)]) as server:
+        try:
+            tailor({"name": "active", "address": f"127.0.0.1:{port}"})
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(5) == 0
+        finally:
+            server.kill()

@@ -231,15 +231,15 @@ def test_a_client_is_not_late_while_it_is_not_read(one):
         assert c.response().status == 201
 
 
-def test_a_long_answer_may_take_longer_than_the_deadline(one):
+def test_a_long_answer_may_take_longer_than_the_deadline(pair):
     # Goal: request_timeout cuts what stands still, not what flows; a short
     # one is sent when it is whole.
-    t = one(proxy={"request_timeout": "1s"})
+    t = pair(proxy={"request_timeout": "1s"})
     never = threading.Event()
     with t.client() as c:
         for length, at_once in (1000000, True), (1000, False):
             c.request()
-            r = one.server.expect()
+            r = pair.a.expect()
             r.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length)
             if at_once:
                 assert c.response_head().status == 200
@@ -256,11 +256,11 @@ def test_a_long_answer_may_take_longer_than_the_deadline(one):
             else:
                 assert len(c.response().body) == length
         c.request()
-        r = one.server.expect()
+        r = pair.a.expect()
         r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n.")
         assert c.response().status == 504
         c.request()
-        r = one.server.expect()
+        r = pair.a.expect()
         r.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n.")
         assert c.response_head().status == 200
         assert c.exactly(1) == b"."
@@ -312,3 +312,97 @@ def test_servers_on_unix_sockets(upstream, tailor, scratch):
         assert len(r.wait_body()) == 100_000
         r.reply()
         assert c.response().status == 200
+
+
+# --- what begins a request, and what ends it -----------------------------------
+
+def test_a_stray_crlf_begins_no_request(one):
+    # Goal: old clients send CRLF behind a body: no 408 follows, and the
+    # next request is answered.
+    t = one(proxy={"header_timeout": "100ms"})
+    one.server.serve()
+    with t.client() as c:
+        c.request("POST", body=b"12345")
+        c.send(b"\r\n")
+        assert c.response().body == b"active"
+        assert c.silent_for(0.5)
+        assert c.get().body == b"active"
+        c.send(b"\r")
+        assert c.silent_for(0.5)
+        c.send(b"\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert c.response().body == b"active"
+    m = t.metrics()
+    assert m['tailor_client_timeouts_total{phase="head"}'] == 0
+    assert 'tailor_local_replies_total{code="408"}' not in m
+
+
+@pytest.mark.parametrize("rest", [
+    b"\r\n", b"GET / HT", b"POST / HTTP/1.1\r\nHost: a\r\n"
+    b"Content-Length: 5\r\n\r\nabc"])
+def test_what_is_not_whole_when_the_client_has_ended(one, rest):
+    # Goal: the response, then the end: nothing waits for what cannot come.
+    t = one(proxy={"header_timeout": "1s", "body_timeout": "1s"})
+    with t.client() as c:
+        c.request("POST", body=b"12345")
+        c.send(rest)
+        c.shutdown()
+        r = one.server.expect()
+        r.wait_body()
+        r.reply(200, b"active")
+        assert c.response().body == b"active"
+        c.expect_end()
+    m = t.metrics()
+    assert m["tailor_connections_current"] == 0
+    assert m['tailor_client_timeouts_total{phase="head"}'] == 0
+    assert m['tailor_client_timeouts_total{phase="body"}'] == 0
+
+
+def test_a_client_that_stops_sending_because_it_has_its_answer(one):
+    # Goal: once a response has begun the rest of the body is not awaited.
+    t = one(hedging={"body_max": 1000, "commit_delay": 0},
+            proxy={"body_timeout": "100ms"})
+    with t.client() as c:
+        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n"
+               b"\r\n" + b"x" * 5000)
+        r = one.server.expect_head()
+        r.send(b"HTTP/1.1 409 Enough\r\nContent-Length: 10\r\n\r\n12345")
+        assert c.response_head().status == 409
+        assert c.exactly(5) == b"12345"
+        assert c.silent_for(0.5)
+        r.send(b"67890")
+        assert c.exactly(5) == b"67890"
+        c.expect_end()
+    r.connection.wait_end()
+    one.server.errors.clear()  # the body never became whole
+    m = t.metrics()
+    assert m['tailor_client_timeouts_total{phase="body"}'] == 0
+    assert m["tailor_response_truncated_total"] == 0
+    assert 'tailor_local_replies_total{code="408"}' not in m
+
+
+def test_a_body_behind_a_reply_that_its_client_was_slow_to_read(one):
+    # Goal: who did not read, and so was not read, is read again.
+    t = one(proxy={"body_timeout": "1s"})
+    one.server.serve()
+    post = (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n"
+            + b"x" * 60000)
+    with t.client() as c:
+        c.get(fields=[("X-Request-Id", "slow")])
+        ask = (b"GET /.talechain/timeline/slow?format=html HTTP/1.1\r\n"
+               b"Host: a\r\n\r\n")
+        sender = threading.Thread(target=c.send, args=((ask + post) * 100,),
+                                  daemon=True)
+        sender.start()
+        seen = [-1, 0]
+
+        def stands_still():
+            time.sleep(0.2)
+            seen.append(len(one.server.requests))
+            return seen[-1] == seen[-3]
+
+        wait_until(stands_still, "nothing is read any more")
+        assert seen[-1] < 100
+        for _ in range(100):
+            assert c.response().status == 200
+            assert c.response("POST").body == b"active"
+        sender.join()

@@ -91,7 +91,7 @@ static const struct {
 	"t:1:22: hedging.mode: 1 is not one of \"act\", \"watch\"\n"},
     {"{\"hedging\": {\"triggers\": [\"gc\", \"exti\"]}}",
 	"t:1:33: hedging.triggers: \"exti\" is not one of \"gc\", "
-	"\"safepoint\", \"exit\"; did you mean \"exit\"?\n"},
+	"\"safepoint\", \"exit\", \"unresponsive\"; did you mean \"exit\"?\n"},
     {"{\"hedging\": {\"triggers\": 1}}",
 	"t:1:26: hedging.triggers: 1 is not a list of \"gc\", "
 	"\"safepoint\", \"exit\"\n"},

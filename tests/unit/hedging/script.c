@@ -529,6 +529,23 @@ step_idle(struct stage *g)
 }
 
 static void
+step_overtake(struct stage *g)
+{
+	bool yes = hedging_may_overtake(
+	    &g->h, race_named(g, 1), (int)number(g, 2), view_named(g, 1));
+
+	result_add(g, yes ? "yes" : "no");
+}
+
+static void
+step_rival(struct stage *g)
+{
+	bool yes = race_has_rival(race_named(g, 1), (int)number(g, 2));
+
+	result_add(g, yes ? "yes" : "no");
+}
+
+static void
 step_finish(struct stage *g)
 {
 	for (long n = g->words > 1 ? number(g, 1) : 1; n > 0; n--)
@@ -700,6 +717,8 @@ static const struct {
     {"ended", step_ended},
     {"abandon", step_abandon},
     {"idle", step_idle},
+    {"overtake", step_overtake},
+    {"rival", step_rival},
     {"finish", step_finish},
     {"answer", step_answer},
     {"warm", step_warm},

@@ -21,6 +21,8 @@
  *   hedge R TRIGGER      ask, and start the attempt if allowed
  *   head R I STATUS | ended R I END [LATENCY] [unwritten]  => step
  *   commit R I => yes|no; abandon R; idle R => yes|no
+ *   overtake R I => yes|no, another attempt may give the response
+ *   rival R I => yes|no, another attempt runs
  *   finish [N]           N requests leave the table
  *   answer S LATENCY [N]   N whole requests, each 200 after LATENCY
  *   warm S => N in MS, what is due and in how long; warmed S N LATENCY;

@@ -58,6 +58,40 @@ static const struct scenario eligibility[] = {
 		"commit a 0 => yes; ended a 0 complete 5ms => wait"},
 };
 
+/* Whether a response is worth holding back: a short one waits for its end only
+ * as long as another could take its place. */
+static const struct scenario overtaking[] = {
+    {"a hazard may begin", "ready; start a 0; head a 0 200\n"
+			   "overtake a 0 => yes"},
+    {"not what passes: a busy, pausing or missing standby",
+	"ready; start a 0; head a 0 200; begin 1 gc; overtake a 0 => yes\n"
+	"down 1; overtake a 0 => yes"},
+    {"one server", "set servers 1; ready; start a 0; head a 0 200\n"
+		   "overtake a 0 => no"},
+    {"watching", "set act 0; ready; start a 0; head a 0 200\n"
+		 "overtake a 0 => no"},
+    {"a method that is sent once",
+	"ready; start a 0; view a unsafe; overtake a 0 => no"},
+    {"an upload that is not kept",
+	"ready; start a 0; view a big; overtake a 0 => no"},
+    {"an upgrade", "ready; start a 0; view a upgrade; overtake a 0 => no"},
+    {"opted out", "ready; start a 0; view a optout; overtake a 0 => no"},
+    {"both run", STOPPED "hedge a gc; overtake a 0 => yes\n"
+			 "overtake a 1 => yes; rival a 0 => yes"},
+    {"the other has failed: both are used",
+	STOPPED "hedge a gc; ended a 1 failed => wait\n"
+		"overtake a 0 => no; rival a 0 => no"},
+    {"the first has failed: both are used",
+	"ready; start a 0; ended a 0 failed => try 1; start a 1 failure\n"
+	"overtake a 1 => no"},
+    {"the other's 5xx is better than half a response",
+	STOPPED "hedge a gc; head a 1 503; ended a 1 complete 1ms => wait\n"
+		"overtake a 0 => yes; rival a 0 => no"},
+    {"the hedge was undone: there may be another",
+	STOPPED "hedge a gc; end 0 gc; ended a 1 unsent => wait\n"
+		"overtake a 0 => yes; rival a 0 => no"},
+};
+
 static const struct scenario triggers[] = {
     {"T1 gc, safepoint and exit",
 	"ready; start a 0; start b 0; start c 0; begin 0 safepoint\n"
@@ -282,6 +316,13 @@ test_eligibility(void **state)
 }
 
 static void
+test_overtaking(void **state)
+{
+	(void)state;
+	RUN(overtaking);
+}
+
+static void
 test_triggers(void **state)
 {
 	(void)state;
@@ -344,6 +385,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_eligibility),
+	    cmocka_unit_test(test_overtaking),
 	    cmocka_unit_test(test_triggers),
 	    cmocka_unit_test(test_budgets),
 	    cmocka_unit_test(test_refusals_are_counted),

@@ -1,0 +1,120 @@
+"""Goal: a head within the limits is always passed on, whatever Tailor adds to
+it, and one byte more is refused with the status that the manual names."""
+
+import subprocess
+
+import pytest
+
+LIMIT = 16384  # proxy.head_max
+HOST = ".".join(["h" * 63] * 3 + ["i" * 61])  # 253 bytes, the longest name
+# The same in as few bytes as a client may take: each grows by one.
+TERSE = "".join(f"a{i}:b\r\n" for i in range(90))
+
+
+@pytest.fixture
+def one(upstream, tailor):
+    """One scripted server; start(**sections) puts a tailor before it."""
+    server = upstream("active")
+
+    def start(**sections):
+        return tailor(server, **sections)
+
+    start.server = server
+    return start
+
+
+def filled(head, size):
+    """The head with fields that make it so many bytes in all."""
+    lines = []
+    left = size - len(head) - 2
+    while left > 0:
+        n = left if left <= 4000 else min(4000, left - 10)
+        lines.append(f"x-{len(lines)}: ".ljust(8))
+        lines[-1] += "x" * (n - len(lines[-1]) - 2) + "\r\n"
+        left -= n
+    whole = (head + "".join(lines) + "\r\n").encode()
+    assert len(whole) == size
+    return whole
+
+
+@pytest.mark.parametrize("size, status", [
+    (LIMIT - 1, 200), (LIMIT, 200), (LIMIT + 1, 431)])
+@pytest.mark.parametrize("begin", [
+    "GET / HTTP/1.1\r\nHost: a\r\n",
+    f"GET / HTTP/1.1\r\nHost:{HOST}:65535\r\n{TERSE}",
+    f"GET http://{HOST} HTTP/1.1\r\nHost:{HOST}\r\n{TERSE}",
+    f"GET / HTTP/1.1\r\nHost:{HOST}\r\nX-Forwarded-For:1\r\n"
+    f"X-Forwarded-For:2\r\nX-Request-Id:{'r' * 65}\r\n{TERSE}",
+], ids=["plain", "terse", "absolute", "forwarded"])
+def test_request_heads_at_the_limit(one, begin, size, status):
+    # Goal: exactly the limit passes, with all that Tailor can add.
+    t = one(proxy={"forwarded": True, "via": True, "trust": ["127.0.0.1/32"]},
+            hedging={"mode": "watch"})
+    one.server.serve()
+    with t.client() as c:
+        c.send(filled(begin, size))
+        assert c.response().status == status
+
+
+@pytest.mark.parametrize("size, status", [
+    (LIMIT - 2, 200), (LIMIT - 1, 200), (LIMIT, 200), (LIMIT + 1, 502)])
+@pytest.mark.parametrize("begin", [
+    "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n",
+    f"HTTP/1.1 200\r\nX-Request-Id:1\r\nContent-Length:0\r\n{TERSE}",
+], ids=["plain", "terse"])
+def test_response_heads_at_the_limit(one, begin, size, status):
+    # Goal: the same in the other direction.
+    t = one(proxy={"server_timing": True})
+    one.server.serve(lambda r: filled(begin, size))
+    with t.client() as c:
+        c.request(fields=[("X-Request-Id", "r" * 64)])
+        assert c.response().status == status
+
+
+def test_a_large_response_head_behind_a_large_interim_one(one):
+    # Goal: what came before in the same read takes no room from it.
+    t = one()
+    early = filled("HTTP/1.1 103 Early Hints\r\n", LIMIT)
+    final = filled("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n", LIMIT)
+    one.server.serve(lambda r: early + final + b"ok")
+    with t.client() as c:
+        c.request()
+        assert c.response(interim=True).status == 103
+        assert c.response().body == b"ok"
+
+
+def test_a_host_that_leaves_no_room(one):
+    # Goal: what does not fit with what Tailor adds is the client's affair.
+    t = one()
+    one.server.serve()
+    host = ".".join(["h" * 60] * 60)
+    with t.client() as c:
+        c.send(filled(f"GET / HTTP/1.1\r\nHost: {host}\r\n", LIMIT))
+        answer = c.response()
+        assert answer.status == 431
+        assert answer.body == (b"431 Request Header Fields Too Large: "
+                               b"head_too_large_forwarded\n")
+    assert t.metrics()[
+        'tailor_parse_errors_total{reason="head_too_large_forwarded"}'] == 1
+
+
+def test_as_many_fields_as_there_may_be(one):
+    # Goal: the largest limit that the configuration takes is kept.
+    t = one(proxy={"fields_max": 100})
+    one.server.serve()
+    for fields, status in ((99, 200), (100, 431)):
+        with t.client() as c:
+            c.request(fields=[(f"x-{i}", "y") for i in range(fields)])
+            assert c.response().status == status
+
+
+@pytest.mark.parametrize("key, value", [
+    ("fields_max", "101"), ("head_max", "16385"), ("field_line_max", "16385"),
+    ("request_line_max", "16385")])
+def test_limits_beyond_what_is_kept_are_refused(build, key, value):
+    # Goal: no limit can be configured that is not obeyed.
+    run = subprocess.run(
+        [build / "tailor", "-t", "--listen", "127.0.0.1:1", "--active",
+         "127.0.0.1:2", "--set", f"proxy.{key}={value}"],
+        capture_output=True, text=True, timeout=20, check=False)
+    assert run.returncode == 1 and f"proxy.{key}" in run.stderr, run
