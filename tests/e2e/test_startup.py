@@ -54,10 +54,10 @@ def test_environment(build, tmp_path):
     # Goal: a key in the environment wins over the file, the command line
     # over both; what is wrong names the variable, what is no key is ignored.
     file = tmp_path / "good.json"
-    file.write_text('{"listen": ":0", "proxy": {"head_max": "20k", '
+    file.write_text('{"listen": ":0", "proxy": {"head_max": "10k", '
                     '"fields_max": 50, "via": false}, '
                     '"servers": [{"address": "127.0.0.1:1"}]}')
-    env = {"TAILOR_PROXY_HEAD_MAX": "24k", "TAILOR_PROXY_FIELDS_MAX": "60",
+    env = {"TAILOR_PROXY_HEAD_MAX": "12k", "TAILOR_PROXY_FIELDS_MAX": "60",
            "TAILOR_SERVERS_1_ADDRESS": "127.0.0.1:2", "TAILOR_NO_KEY": "x",
            "TAILOR_HEDGING_TRIGGERS": "gc,exit"}
 
@@ -69,7 +69,7 @@ def test_environment(build, tmp_path):
         return done.stdout, done.stderr
 
     out = json.loads(dump()[0])
-    assert out["proxy"]["head_max"] == "24k"
+    assert out["proxy"]["head_max"] == "12k"
     assert out["proxy"]["fields_max"] == 70 and out["proxy"]["via"] is False
     assert [s["address"] for s in out["servers"]] == ["127.0.0.1:1",
                                                       "127.0.0.1:2"]
@@ -110,7 +110,7 @@ def test_schema(build, tmp_path):
         {"address": "127.0.0.1:1", "connections_max": 7,
          "launch": {"command": "/bin/true", "environment": {"A": "b"}}},
         {"address": "127.0.0.1:2"}],
-        "proxy": {"header_timeout": 1.5, "head_max": "32k"},
+        "proxy": {"header_timeout": 1.5, "head_max": "12k"},
         "profiler": {"poll": "sleep:1ms", "cpu": 0},
         "hedging": {"triggers": "gc", "budget_ratio": 0.5}}
     file.write_text(json.dumps(text))
