@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "config/suggest.h"
+#include "base/nearest.h"
 #include "tests/unit/config/helper.h"
 
 static const struct {
@@ -428,9 +428,9 @@ test_distance_against_the_definition(void **state)
 		for (size_t i = 0; i < n; i++)
 			b[i] = (char)('a' + random() % 3);
 		assert_int_equal(
-		    suggest_distance(a, b), naive_distance(a, m, b, n));
+		    nearest_distance(a, b), naive_distance(a, m, b, n));
 	}
-	assert_int_equal(suggest_distance("mode", "mdoe"), 1);
+	assert_int_equal(nearest_distance("mode", "mdoe"), 1);
 }
 
 int
