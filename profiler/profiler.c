@@ -51,25 +51,33 @@ options_are_valid(const struct profiler_options *o)
 	return true;
 }
 
-static void
+/* 0, or -EADDRINUSE if another tailor listens there. */
+static int
 profiler_open_door(struct profiler *p)
 {
 	const char *path = p->options.channel_socket;
 	int err;
 
 	if (path == NULL || *path == '\0')
-		return;
+		return 0;
 	err = door_open(&p->attach.door, path);
-	if (err < 0)
-		log_event(LOG_LEVEL_WARNING, "channels_off",
-		    "socket=%s error=\"%s\" costs=\"no events and no agents "
-		    "from servers\" do=\"%s\"",
-		    path, strerror(-err),
-		    err == -EADDRINUSE
-			? "another tailor listens there: give this one its "
-			  "own profiler.channel_socket"
-			: "make its directory writable for tailor, or set "
-			  "profiler.channel_socket");
+	if (err == 0) {
+		door_link(&p->attach.door, p->options.channel_link);
+		return 0;
+	}
+	if (err == -EADDRINUSE) {
+		log_event(LOG_LEVEL_ERROR, "channels_taken",
+		    "socket=%s advice=\"another tailor listens there: stop "
+		    "it, or give this one its own profiler.channel_socket\"",
+		    path);
+		return err;
+	}
+	log_event(LOG_LEVEL_WARNING, "channels_off",
+	    "socket=%s error=\"%s\" costs=\"no events and no agents from "
+	    "servers\" do=\"make its directory writable for tailor, or set "
+	    "profiler.channel_socket\"",
+	    path, strerror(-err));
+	return 0;
 }
 
 static void
@@ -250,13 +258,17 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	p->attach.orders = &p->orders;
 	p->attach.returns = &p->returns;
 	profiler_init_observer(p);
-	profiler_open_door(p);
+	err = profiler_open_door(p);
+	if (err < 0)
+		goto fail_attach;
 	profiler_open_kernel(p);
 	profiler_open_probes(p);
 	rates_open(&p->attach.rates, &p->options);
 	*out = p;
 	return 0;
 
+fail_attach:
+	attach_fini(&p->attach);
 fail_ring:
 	hazard_ring_fini(&p->hazards);
 fail:

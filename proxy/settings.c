@@ -262,6 +262,8 @@ settings_read(
 	if (err == 0)
 		err = activation_configure(*out, errors);
 	if (err == 0)
+		err = config_name(*out, s->instance, errors);
+	if (err == 0)
 		err = config_check(*out, errors);
 	if (err < 0)
 		config_free(out);

@@ -36,7 +36,7 @@ static const struct option_row {
 	char letter;
 	const char *name, *argument, *help;
 } rows[] = {
-    {'a', "admin", "ADDR", "the admin socket: a path, or HOST:PORT"},
+    {'a', "admin", "WHICH", "a tailor's name or port, or its admin socket"},
     {'j', "json", NULL, "print JSON"},
     {'t', "timeout", "SECONDS", "wait so long for an answer (5)"},
     {'n', "number", "N", "so many (20)"},
@@ -110,9 +110,9 @@ print_help(void)
 	printf("\noptions (of these commands; of all where none is named):\n");
 	for (unsigned i = 0; i < ROWS; i++)
 		print_option(&rows[i]);
-	printf("Without --admin: $TAILOR_ADMIN, or admin.sock in /run/tailor, "
-	       "/tmp/tailor-UID\nor $XDG_RUNTIME_DIR/tailor.  Exit status: "
-	       "0 done, 1 none or no, 2 wrong usage.\n");
+	printf("Without --admin: $TAILOR_ADMIN, $TAILOR_INSTANCE, or the "
+	       "only tailor that runs.\n"
+	       "Exit status: 0 done, 1 none or no, 2 wrong usage.\n");
 }
 
 static void

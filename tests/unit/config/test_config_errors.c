@@ -135,6 +135,21 @@ static const struct {
 	"t:1:25: profiler.stream: \"x\" is not \"\" or an absolute path\n"},
     {"{\"listen\": [\":80\", \"foo\", \":x\"]}",
 	"t:1:20: listen: \"foo\": the port is missing\n"},
+    {"{\"servers\": [{\"address\": \"http://127.0.0.1:9001/x\"}]}",
+	"t:1:26: servers[0].address: \"http://127.0.0.1:9001/x\": a URL; "
+	"write host:port alone: \"127.0.0.1:9001\"\n"},
+    {"{\"servers\": [{\"address\": \"http://localhost\"}]}",
+	"t:1:26: servers[0].address: \"http://localhost\": a URL; "
+	"write host:port alone: \"localhost:80\"\n"},
+    {"{\"servers\": [{\"address\": \"http://[::1]\"}]}",
+	"t:1:26: servers[0].address: \"http://[::1]\": a URL; "
+	"write host:port alone: \"[::1]:80\"\n"},
+    {"{\"servers\": [{\"address\": \"http://example.com/\"}]}",
+	"t:1:26: servers[0].address: \"http://example.com/\": a URL; "
+	"write host:port alone, or unix:/path\n"},
+    {"{\"listen\": \"https://:8443\"}",
+	"t:1:12: listen: \"https://:8443\": TLS is not spoken here; write "
+	"host:port of a listener for plain HTTP\n"},
     {"{\"listen\": [\":80\", 80]}", "t:1:20: listen: 80 is not text\n"},
     {"{\"listen\": 80}",
 	"t:1:12: listen: 80 is not a list of addresses like "
