@@ -14,6 +14,7 @@
 #include "base/instant.h"
 #include "tailorctl/ask.h"
 #include "tailorctl/connect.h"
+#include "tailorctl/field.h"
 #include "tailorctl/find.h"
 #include "tailorctl/plain.h"
 
@@ -145,23 +146,39 @@ answer_fini(struct answer *a)
 	a->bytes = NULL;
 }
 
+/* What the tailor says, and what to do, in lines of a terminal. */
+static void
+complain_of(const cJSON *tree, const char *error)
+{
+	static const char program[] = "tailorctl: ";
+	const char *advice = field_text(tree, "advice");
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%.500s%s%.400s%s", error,
+	    advice != NULL ? ": " : "", advice != NULL ? advice : "",
+	    field_true(tree, "forceable") ? "; use --force to do it all the "
+					    "same"
+					  : "");
+	fputs(program, stderr);
+	plain_wrap(stderr, text, sizeof(program) - 1);
+}
+
 void
 answer_complain(const struct answer *a)
 {
 	cJSON *tree = cJSON_ParseWithLength(a->reply.body, a->reply.length);
-	const char *error = cJSON_GetStringValue(
-	    cJSON_GetObjectItemCaseSensitive(tree, "error"));
+	const char *error = field_text(tree, "error");
 
-	fprintf(stderr, "tailorctl: ");
 	if (error != NULL) {
-		plain_write(stderr, error, strlen(error));
-		fputc('\n', stderr);
+		complain_of(tree, error);
 	} else if (a->reply.length > 0 && a->reply.length < 400) {
+		fprintf(stderr, "tailorctl: ");
 		plain_write(stderr, a->reply.body, a->reply.length);
 		if (a->reply.body[a->reply.length - 1] != '\n')
 			fputc('\n', stderr);
 	} else {
-		fprintf(stderr, "the tailor answered with status %u\n",
+		fprintf(stderr,
+		    "tailorctl: the tailor answered with status %u\n",
 		    a->reply.status);
 	}
 	cJSON_Delete(tree);

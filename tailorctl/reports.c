@@ -381,8 +381,16 @@ command_why(const struct options *options)
 	ask_escape(options->argument, id, sizeof(id));
 	snprintf(target, sizeof(target), "/timeline/%s%s%s", id,
 	    format != NULL ? "?format=" : "", format != NULL ? format : "");
-	if (ask_ok(options, "GET", target, &a) < 0)
+	if (ask(options, "GET", target, &a) < 0)
 		return STATUS_NO;
+	if (a.reply.status != 200) {
+		answer_complain(&a);
+		if (a.reply.status == 404)
+			fprintf(stderr, "\"tailorctl slow\" lists the "
+					"requests that are kept.\n");
+		answer_fini(&a);
+		return STATUS_NO;
+	}
 	if (options->output != NULL)
 		err = save(&a, options->output);
 	else

@@ -1,5 +1,6 @@
 """Goal: tailorctl finds its tailor, and says how it is used."""
 
+import json
 import os
 import pathlib
 import re
@@ -121,6 +122,18 @@ def test_events(ctl):
     assert max(map(len, out.splitlines())) <= 80
     assert "0x0101 wakeup to_tid to_pid context vector\n" in out
     assert re.search(r"^kind .*: gc safepoint exit$", out, re.M)
+
+
+def test_events_as_json(ctl):
+    """Goal: --json has what the text has."""
+    out = ctl("events").out
+    tree = json.loads(ctl("events", "--json", wide=True).out)
+    assert tree["schema"] == "tailor.events/1"
+    lines = [" ".join([f"0x{e['number']:04x}", e["name"], *e["arguments"]])
+             for e in tree["events"]]
+    unfolded = re.sub(r"\n +", " ", out).splitlines()
+    assert lines == [x for x in unfolded if x.startswith("0x")]
+    assert tree["values"]["kind"] == ["gc", "safepoint", "exit"]
 
 
 def test_completion(ctl, build):

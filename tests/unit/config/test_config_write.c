@@ -60,6 +60,7 @@ static const char *const samples[][2] = {
     [KEY_BOOL] = {"true", "false"},
     [KEY_POLL] = {"sleep:77us", "relax"},
     [KEY_NAME] = {"X-1._z", "yy"},
+    [KEY_NAME_OR_NONE] = {"x.sock", "-"},
     [KEY_TARGET] = {"/a?b=\"<c>\"", "/"},
     [KEY_PATH] = {"/x \xc3\xa9 y", "/\"\\"},
     [KEY_TEXT] = {"&</script>", "a/b"},
