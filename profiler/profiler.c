@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/permission.h"
 #include "profiler/attach.h"
 #include "profiler/hazard_ring.h"
 #include "profiler/kernel/capability.h"
@@ -127,19 +128,19 @@ static void
 profiler_log_kernel(const struct profiler *p, int err)
 {
 	const struct profiler_signal_state *s = p->signal;
-	char off[400] = "";
+	char off[400] = "", remedy[200];
+	struct permission permission;
 	size_t n = 0;
 	unsigned i;
 
 	if (p->kernel == NULL) {
+		permission_read(&permission);
 		log_event(LOG_LEVEL_NOTICE, "kernel_off",
 		    "why=\"%s\" costs=\"timelines without run queues, "
 		    "connections and page faults\" do=\"%s\"",
 		    s[PROFILER_SIGNAL_SCHEDULER].why,
 		    err == -EPERM
-			? "setcap cap_bpf,cap_perfmon,"
-			  "cap_net_bind_service+ep on tailor, or "
-			  "AmbientCapabilities= in its systemd unit"
+			? permission_remedy(&permission, remedy, sizeof(remedy))
 			: "nothing here; profiler.kernel=off says so too");
 		return;
 	}
