@@ -96,6 +96,12 @@ def build():
     return path if path.is_absolute() else ROOT / path
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_directory(tmp_path_factory):
+    """What tailors with default paths keep is no other run's."""
+    os.environ["STATE_DIRECTORY"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture
 def scratch():
     """A temporary directory with a short name."""
