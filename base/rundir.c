@@ -4,6 +4,7 @@
 #include "base/rundir.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,6 +62,42 @@ rundir_prepare(const char *path)
 			      (st.st_mode & S_ISVTX) == 0))
 		return -EPERM;
 	return 0;
+}
+
+static int
+make_one(const char *path, mode_t mode)
+{
+	struct stat st;
+	int err;
+
+	if (mkdir(path, mode) == 0)
+		return 0;
+	/* Not only EEXIST: where we may not make it (EACCES, EROFS) it is no
+	 * obstacle either if it is there. */
+	err = -errno;
+	if (stat(path, &st) == 0)
+		return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+	return err;
+}
+
+int
+rundir_make(const char *path, mode_t mode)
+{
+	char part[PATH_MAX];
+	size_t n = strlen(path);
+	int err = 0;
+
+	if (n >= sizeof(part))
+		return -ENAMETOOLONG;
+	memcpy(part, path, n + 1);
+	for (size_t i = 1; i < n && err == 0; i++) {
+		if (path[i] != '/')
+			continue;
+		part[i] = '\0';
+		err = make_one(part, 0750);
+		part[i] = '/';
+	}
+	return err == 0 ? make_one(part, mode) : err;
 }
 
 int

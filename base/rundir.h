@@ -1,5 +1,5 @@
 /*
- * rundir.h: the directory of a socket of ours.
+ * rundir.h: the directories of our sockets and files.
  *
  * In a place that others may write to (/tmp), somebody else could have made
  * it first and could replace the socket in it at will; such a directory is
@@ -19,7 +19,15 @@
  */
 int rundir_prepare(const char *path);
 
-/* Make the directories that this process made another user's.  0 or the
+/*
+ * rundir_make(path, mode):
+ * Make the directory path with that mode, and those above it that are missing
+ * with mode 0750, as mkdir -p does.  One that is there stays as it is.
+ * Returns 0, -ENOTDIR or another negative errno of mkdir.
+ */
+int rundir_make(const char *path, mode_t mode);
+
+/* Make the directories that rundir_prepare made another user's.  0 or the
  * first -errno. */
 int rundir_give(uid_t uid, gid_t gid);
 

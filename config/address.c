@@ -131,6 +131,31 @@ parse_inet(const char *text, struct config_address *out, const char **why)
 	return set_host(out, host, bracketed, port, why);
 }
 
+/* A URL, and what would be meant by it: "http://[::1]:80/x" is [::1]:80. */
+static int
+refuse_url(const char *text, const char **why)
+{
+	static _Thread_local char sentence[160];
+	struct config_address meant = {0};
+	const char *host = strstr(text, "://") + 3;
+	size_t n = strcspn(host, "/?#");
+	bool bare = n > 0 && memchr(host, ':', n) == NULL;
+	char address[64];
+
+	if (strncmp(text, "https://", 8) == 0)
+		return refuse(why,
+		    "TLS is not spoken here; write host:port of a listener "
+		    "for plain HTTP");
+	snprintf(address, sizeof(address), "%.*s%s", (int)n, host,
+	    bare || (n > 0 && host[n - 1] == ']') ? ":80" : "");
+	if (n + 4 > sizeof(address) || parse_inet(address, &meant, why) != 0)
+		return refuse(
+		    why, "a URL; write host:port alone, or unix:/path");
+	snprintf(sentence, sizeof(sentence),
+	    "a URL; write host:port alone: \"%s\"", address);
+	return refuse(why, sentence);
+}
+
 int
 config_address_parse(
     const char *text, struct config_address *out, const char **why)
@@ -140,6 +165,10 @@ config_address_parse(
 
 	if (strncmp(text, "unix:", 5) == 0)
 		err = parse_unix(text + 5, &parsed, why);
+	else if (text[0] == '/')
+		err = parse_unix(text, &parsed, why);
+	else if (strstr(text, "://") != NULL)
+		err = refuse_url(text, why);
 	else
 		err = parse_inet(text, &parsed, why);
 	if (err != 0)

@@ -104,6 +104,7 @@ struct config {
 	unsigned listeners;
 	struct config_address listen[CONFIG_LISTENERS];
 	struct config_address admin; /* length 0: no admin listener */
+	char *instance;		     /* owned; "" until config_name() */
 	unsigned servers;	     /* 1 or 2 */
 	struct config_server server[CONFIG_SERVERS];
 
@@ -288,6 +289,19 @@ int config_set(struct config *c, const char *path, const char *text,
  */
 int config_set_environment(struct config *c, struct config_errors *errors);
 
+/*
+ * config_name(c, running, errors):
+ * Settle c->instance and put it in place of {instance} in every path and in
+ * admin.  For when all is set, before config_check().
+ *   running  the name that the running tailor has, for a reload: it stays
+ *            unless c names another; NULL at the start: the first listener
+ *            decides
+ * A name made of the process's number does not last: a slow.store with
+ * {instance} is then emptied.  0, or -EINVAL or -ENOMEM with errors added.
+ */
+int config_name(
+    struct config *c, const char *running, struct config_errors *errors);
+
 /* Check the whole for what single keys cannot show (no listener, two equal
  * servers, limits that contradict).  0 or -EINVAL with errors added. */
 int config_check(const struct config *c, struct config_errors *errors);
@@ -316,10 +330,11 @@ int config_write_manual(char **text, size_t *length);
 /*
  * config_address_parse(text, out, why):
  * Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1), ":80" (all
- * addresses; an IPv6 socket that takes IPv4 as well) or "unix:/path".  Port 0
- * is accepted here; whether it makes sense is the caller's to know.
+ * addresses; an IPv6 socket that takes IPv4 as well), "unix:/path" or "/path".
+ * Port 0 is accepted here; whether it makes sense is the caller's to know.
  * Returns 0 with out->text for the caller to free, or -EINVAL or -ENOMEM with
- * *why set to a static sentence and *out unchanged.  Asks no name service.
+ * *why set to a sentence, valid until this thread's next call, and *out
+ * unchanged.  Asks no name service.
  */
 int config_address_parse(
     const char *text, struct config_address *out, const char **why);

@@ -136,10 +136,19 @@ const struct config_key config_keys[] = {
 	"is the service's cannot be guessed.  Port 0 lets the kernel choose."},
 {"admin", KEY_SERVE, PLACE(config, admin),
 	.restart = true,
-	.fallback = "unix:{run}/admin.sock",
+	.fallback = "unix:{run}/admin-{instance}.sock",
 	.meaning = "Where tailorctl and metrics collectors connect; \"\" for "
-	"nowhere.  It asks for no password: a UNIX socket by default, whose "
-	"file says who may, and over TCP on loopback addresses only."},
+	"nowhere.  A path alone is a UNIX socket too.  It asks for no "
+	"password: a UNIX socket by default, whose file says who may, and "
+	"over TCP on loopback addresses only."},
+{"instance", KEY_NAME_OR_NONE, PLACE(config, instance),
+	.restart = true,
+	.fallback = "",
+	.meaning = "The name of this tailor among those of the same user.  It "
+	"stands in the names of its files, and tailorctl takes it: tailorctl "
+	"-a NAME.  \"\": the port of the first listener, or the name of its "
+	"UNIX socket without .sock; pid-PID if the kernel chooses the port.  "
+	"That name does not last, so slow.store is then empty by default."},
 
 {"servers[].name", KEY_NAME, PLACE(config_server, name),
 	.restart = true,
@@ -606,15 +615,19 @@ const struct config_key config_keys[] = {
 	"each is looked at in every round."},
 {"profiler.channel_socket", KEY_PATH, PLACE(config, profiler.channel_socket),
 	.restart = true,
-	.fallback = "{run}/channels.sock",
+	.fallback = "{run}/channels-{instance}.sock",
 	.meaning = "Where agents and applications announce their channels; "
-	"\"\" for nowhere."},
+	"\"\" for nowhere.  Launched servers find it in TALECHAIN_SOCKET.  "
+	"Others look for channels.sock: a symbolic link in the same "
+	"directory, made by the first tailor there if the path has its "
+	"default; those of a second tailor need TALECHAIN_SOCKET."},
 {"profiler.stream", KEY_PATH, PLACE(config, profiler.stream),
 	.restart = true,
-	.fallback = "/dev/shm/tailor{user}.stream",
+	.fallback = "/dev/shm/tailor{user}-{instance}.stream",
 	.meaning = "File of the timeline stream that tailorctl log and top "
 	"read.  It must not be on a disk: writing back its pages would stop "
-	"the observer.  \"\" keeps it private."},
+	"the observer.  \"\" keeps it private.  A tailor whose file belongs "
+	"to one that runs does not start."},
 {"profiler.stream_slots", KEY_COUNT, PLACE(config, profiler.stream_slots),
 	RANGE(1024, 16 * M), .power_of_two = true,
 	.restart = true, .fallback = "262144",
@@ -669,11 +682,12 @@ const struct config_key config_keys[] = {
 	"store_bytes says."},
 {"slow.store", KEY_PATH, PLACE(config, slow.store),
 	.restart = true,
-	.fallback = "{state}/tales",
+	.fallback = "{state}/tales-{instance}",
 	.meaning = "Directory (mode 0700) where they are kept, so that they "
 	"survive a restart; \"\" for memory only, which is also taken, and "
-	"said, when the directory cannot be used.  One tailor per "
-	"directory."},
+	"said, when the directory cannot be used.  Directories above it are "
+	"made too, mode 0750.  A tailor whose directory belongs to one that "
+	"runs does not start."},
 {"slow.store_bytes", KEY_BYTES, PLACE(config, slow.store_bytes),
 	RANGE(64 * K, 64 * G), .restart = true, .fallback = "64M",
 	.meaning = "What they may take there, or in memory.  Tales take a few "

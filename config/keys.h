@@ -24,6 +24,7 @@ enum key_type {
 	KEY_RATIO,    /* double */
 	KEY_POLL,     /* enum config_poll and its sleep_ns */
 	KEY_NAME,     /* char *, all the following */
+	KEY_NAME_OR_NONE,
 	KEY_TARGET,
 	KEY_PATH,
 	KEY_TEXT,
@@ -95,6 +96,7 @@ uint64_t key_scale(const struct config_key *key);
  *             $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}    "" for root, "-<uid>" for others
  *   {server}  "a", "b"
+ * {instance} stays: it is known when all is read (config_name).
  */
 char *key_default(
     const struct config_key *key, unsigned index, char out[KEY_DEFAULT_MAX]);

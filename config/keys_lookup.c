@@ -183,6 +183,8 @@ describe_quantity(const struct config_key *key, char *out, size_t size)
 static const char *const descriptions[] = {
     [KEY_BOOL] = "true or false",
     [KEY_NAME] = "a name of 1 to 32 letters, digits, '.', '_' or '-'",
+    [KEY_NAME_OR_NONE] = ("\"\" or a name of 1 to 32 letters, digits, '.', "
+			  "'_' or '-'"),
     [KEY_TARGET] = "\"\" or a target like \"/status?brief\"",
     [KEY_PATH] = "\"\" or an absolute path",
     [KEY_TEXT] = "text",
@@ -229,6 +231,7 @@ key_describe(const struct config_key *key, bool element, char *out, size_t size)
 		return;
 	case KEY_BOOL:
 	case KEY_NAME:
+	case KEY_NAME_OR_NONE:
 	case KEY_TARGET:
 	case KEY_PATH:
 	case KEY_TEXT:

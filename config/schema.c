@@ -133,6 +133,9 @@ write_type(const struct config_key *key, struct json *out)
 	case KEY_NAME:
 		text_like("^[A-Za-z0-9._-]{1,32}$", out);
 		return;
+	case KEY_NAME_OR_NONE:
+		text_like("^[A-Za-z0-9._-]{0,32}$", out);
+		return;
 	case KEY_TARGET:
 	case KEY_PATH:
 		text_like("^(/.*)?$", out);

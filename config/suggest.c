@@ -6,50 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORD_MAX 48
+#include "base/nearest.h"
+
 #define PATH_TEXT_MAX 160
-
-static unsigned
-smaller(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
-unsigned
-suggest_distance(const char *a, const char *b)
-{
-	/* The last three rows of the table: two back, one back, this one. */
-	unsigned rows[3][WORD_MAX + 1];
-	size_t m = strlen(a), n = strlen(b);
-
-	if (m > WORD_MAX || n > WORD_MAX)
-		return SUGGEST_FAR;
-	for (unsigned k = 0; k <= n; k++)
-		rows[0][k] = k;
-	for (unsigned i = 1; i <= m; i++) {
-		unsigned *now = rows[i % 3];
-		const unsigned *before = rows[(i + 2) % 3];
-		const unsigned *earlier = rows[(i + 1) % 3];
-
-		now[0] = i;
-		for (unsigned k = 1; k <= n; k++) {
-			now[k] = smaller(before[k], now[k - 1]) + 1;
-			now[k] = smaller(
-			    now[k], before[k - 1] + (a[i - 1] != b[k - 1]));
-			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] &&
-			    a[i - 2] == b[k - 1])
-				now[k] = smaller(now[k], earlier[k - 2] + 1);
-		}
-	}
-	return rows[m % 3][n];
-}
-
-/* A third of the letters may be wrong; more is another word. */
-static bool
-is_near(unsigned distance, const char *word)
-{
-	return distance <= (strlen(word) + 1) / 3;
-}
 
 /* Copy a path as it is looked up: "servers[0].x" as "servers[].x". */
 static void
@@ -90,9 +49,9 @@ static void
 consider(struct candidate *best, const char *path, const char *known)
 {
 	const char *word = last_name(path);
-	unsigned distance = suggest_distance(word, last_name(known));
+	unsigned distance = nearest_distance(word, last_name(known));
 
-	if (!is_near(distance, word))
+	if (!nearest_is_slip(distance, word))
 		return;
 	/* A slip of the finger is likelier than a wrong section, unless the
 	 * name fits there exactly. */
@@ -133,16 +92,9 @@ suggest_key(const char *path, char *out, size_t size)
 const char *
 suggest_choice(const struct key_choice *choices, const char *text)
 {
-	const char *best = NULL;
-	unsigned least = SUGGEST_FAR;
+	struct nearest best = {NULL, 0};
 
-	for (; choices->name != NULL; choices++) {
-		unsigned distance = suggest_distance(text, choices->name);
-
-		if (is_near(distance, text) && distance < least) {
-			best = choices->name;
-			least = distance;
-		}
-	}
-	return best;
+	for (; choices->name != NULL; choices++)
+		nearest_consider(&best, text, choices->name);
+	return best.word;
 }

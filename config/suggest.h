@@ -10,16 +10,6 @@
 #include "config/keys.h"
 
 /*
- * How many single-byte insertions, deletions, replacements and swaps of
- * neighbours turn a into b; SUGGEST_FAR if either is longer than 48 bytes.
- * Source: F. Damerau, CACM 7(3), 1964, in the form that edits no substring
- * twice ("optimal string alignment").
- */
-unsigned suggest_distance(const char *a, const char *b);
-
-#define SUGGEST_FAR 1000u
-
-/*
  * The known key or section nearest to an unknown path as shown
  * ("servers[0].nmae"): a similar name in the same section, else the same or
  * a similar name in another.  False if nothing is near.

@@ -229,6 +229,8 @@ text_fits(enum key_type type, const char *s)
 	switch ((int)type) {
 	case KEY_NAME:
 		return is_name(s);
+	case KEY_NAME_OR_NONE:
+		return *s == '\0' || is_name(s);
 	case KEY_TARGET:
 		return is_target(s);
 	case KEY_PATH:
@@ -316,6 +318,7 @@ value_set(const struct config_key *key, void *base, const cJSON *value,
 	case KEY_POLL:
 		return set_poll(key, base, value);
 	case KEY_NAME:
+	case KEY_NAME_OR_NONE:
 	case KEY_TARGET:
 	case KEY_PATH:
 	case KEY_TEXT:

@@ -145,6 +145,7 @@ value_write(const struct config_key *key, const void *base, struct json *out)
 		write_poll(base, out);
 		return;
 	case KEY_NAME:
+	case KEY_NAME_OR_NONE:
 	case KEY_TARGET:
 	case KEY_PATH:
 	case KEY_TEXT:
@@ -187,6 +188,7 @@ value_release(const struct config_key *key, void *base)
 	case KEY_NETWORKS:
 		return;
 	case KEY_NAME:
+	case KEY_NAME_OR_NONE:
 	case KEY_TARGET:
 	case KEY_PATH:
 	case KEY_TEXT:

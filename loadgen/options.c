@@ -11,9 +11,11 @@
 #include <string.h>
 
 #include "base/instant.h"
+#include "base/nearest.h"
+#include "base/usage.h"
 #include "loadgen/option_table.h"
 
-#define CODE_FIRST 256 /* val of the n-th row in getopt's array */
+#define CODE_FIRST 256 /* val of the n-th row, if it has no letter */
 
 const char *
 arrivals_name(enum arrivals arrivals)
@@ -157,13 +159,14 @@ check_combinations(struct options *o)
 static void
 make_getopt_arrays(struct option *longs, char *letters)
 {
-	*letters++ = ':'; /* tell a missing argument from an unknown option */
+	*letters++ = ':'; /* a missing argument is no unknown option */
 	for (unsigned i = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
 		longs[i] = (struct option){.name = row->name,
 		    .has_arg =
 			row->argument != NULL ? required_argument : no_argument,
-		    .val = CODE_FIRST + (int)i};
+		    .val =
+			row->letter != 0 ? row->letter : CODE_FIRST + (int)i};
 		if (row->letter == 0)
 			continue;
 		*letters++ = row->letter;
@@ -184,28 +187,6 @@ row_find(int code)
 			return &option_rows[i];
 	}
 	return NULL;
-}
-
-/* Explain getopt's '?' and ':'; optopt is a letter, a code or 0. */
-static int
-getopt_complaint(struct options *o, int code, char *const *argv)
-{
-	const struct option_row *row = optopt != 0 ? row_find(optopt) : NULL;
-
-	if (row != NULL && code == ':')
-		(void)snprintf(o->why, sizeof(o->why),
-		    "option --%s needs an argument %s", row->name,
-		    row->argument);
-	else if (row != NULL)
-		(void)snprintf(o->why, sizeof(o->why),
-		    "option --%s takes no argument", row->name);
-	else if (optopt != 0)
-		(void)snprintf(
-		    o->why, sizeof(o->why), "unknown option -%c", optopt);
-	else
-		(void)snprintf(o->why, sizeof(o->why),
-		    "unknown or ambiguous option %s", argv[optind - 1]);
-	return -EINVAL;
 }
 
 static int
@@ -257,6 +238,22 @@ check_belongs(
 	return -EINVAL;
 }
 
+/* Whether what stands for the URL is a mistyped command; why is set then. */
+static bool
+is_mistyped(struct options *o, const char *word)
+{
+	struct nearest best = {NULL, 0};
+
+	for (size_t i = 0; i < VERBS; i++)
+		nearest_consider(&best, word, verbs[i].word);
+	if (best.word != NULL)
+		(void)snprintf(o->why, sizeof(o->why),
+		    "\"%s\" is neither a URL nor a command; did you mean "
+		    "%s?",
+		    word, best.word);
+	return best.word != NULL;
+}
+
 /* What is left of the command line behind the options. */
 static int
 take_operands(
@@ -272,6 +269,8 @@ take_operands(
 		memcpy(o->files, operand, (size_t)files * sizeof(o->files[0]));
 		return check_output(o);
 	}
+	if (count > 0 && verb == OPTIONS_RUN && is_mistyped(o, operand[0]))
+		return -EINVAL;
 	if (count > (verb == OPTIONS_RUN))
 		return wrong(o, verb == OPTIONS_RUN
 				    ? "more than one URL given"
@@ -309,8 +308,11 @@ options_parse(struct options *o, int argc, char **argv, enum options_verb *verb)
 	opterr = 0;
 	optind = 0; /* also resets glibc's position inside a word */
 	while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		if (code == '?' || code == ':')
-			return getopt_complaint(o, code, argv);
+		if (code == '?' || code == ':') {
+			usage_refusal(
+			    longs, code, argv, o->why, sizeof(o->why));
+			return -EINVAL;
+		}
 		if (check_belongs(o, row_find(code), given) < 0 ||
 		    apply(o, row_find(code), verb) < 0)
 			return -EINVAL;

@@ -34,23 +34,29 @@ door_init(struct door *d, struct attach *a, unsigned channels_max,
 
 /* --- the socket ------------------------------------------------------------ */
 
+/* Whether nobody listens at that address, or at what it is a link to. */
+static bool
+door_is_dead(const struct sockaddr_un *address)
+{
+	bool dead;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return false;
+	dead = connect(fd, (const void *)address, sizeof(*address)) < 0 &&
+	       (errno == ECONNREFUSED || errno == ENOENT);
+	close(fd);
+	return dead;
+}
+
 /* Whether a socket file is there on which nobody listens any more. */
 static bool
 door_is_stale(const struct sockaddr_un *address)
 {
 	struct stat st;
-	bool stale;
-	int fd;
 
-	if (lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return false;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return false;
-	stale = connect(fd, (const void *)address, sizeof(*address)) < 0 &&
-		errno == ECONNREFUSED;
-	close(fd);
-	return stale;
+	return lstat(address->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	       door_is_dead(address);
 }
 
 static int
@@ -105,6 +111,51 @@ fail:
 	return err;
 }
 
+/* Whether what link says is the open socket. */
+static bool
+leads_here(const struct door *d, const char *link)
+{
+	char target[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	ssize_t n = readlink(link, target, sizeof(target) - 1);
+
+	target[n > 0 ? n : 0] = '\0';
+	return strcmp(target, strrchr(d->path, '/') + 1) == 0;
+}
+
+static void
+door_unlink(struct door *d)
+{
+	if (d->link != NULL && leads_here(d, d->link))
+		(void)unlink(d->link);
+	free(d->link);
+	d->link = NULL;
+}
+
+void
+door_link(struct door *d, const char *link)
+{
+	const char *name = strrchr(d->path, '/') + 1;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (link == NULL || strlen(link) >= sizeof(address.sun_path))
+		return;
+	strcpy(address.sun_path, link);
+	/* A tailor that is gone may have left it; ours, too, if killed. */
+	if (leads_here(d, link) || door_is_dead(&address))
+		(void)unlink(link);
+	if (symlink(name, link) < 0) {
+		log_event(LOG_LEVEL_NOTICE, "channels_not_default",
+		    "path=%s socket=%s error=\"%s\" advice=\"servers find "
+		    "another tailor at this path: start those of this one "
+		    "with TALECHAIN_SOCKET=%s, unless it launches them\"",
+		    link, d->path, strerror(errno), d->path);
+		return;
+	}
+	d->link = strdup(link);
+	if (d->link == NULL)
+		(void)unlink(link);
+}
+
 void
 door_fini(struct door *d)
 {
@@ -119,6 +170,7 @@ door_fini(struct door *d)
 	free(d->connection);
 	d->connection = NULL;
 	d->count = 0;
+	door_unlink(d);
 	/* Another tailor may have put its own socket there meanwhile. */
 	if (d->path != NULL && stat(d->path, &st) == 0 &&
 	    st.st_dev == d->device && st.st_ino == d->inode)

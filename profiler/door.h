@@ -47,9 +47,10 @@ struct connection {
 };
 
 struct door {
-	struct attach *attach;	/* borrowed: takes our orders */
-	int fd;			/* owned listening socket, -1: closed */
-	char *path;		/* owned */
+	struct attach *attach; /* borrowed: takes our orders */
+	int fd;		       /* owned listening socket, -1: closed */
+	char *path;	       /* owned */
+	char *link; /* owned; the link to path that we made, or NULL */
 	uint64_t device, inode; /* of the socket file, to unlink only ours */
 	unsigned channels_max;
 	uint64_t bytes; /* of all channels */
@@ -72,6 +73,15 @@ int door_init(struct door *d, struct attach *a, unsigned channels_max,
     uint32_t first_number);
 int door_open(struct door *d, const char *path);
 void door_fini(struct door *d);
+
+/*
+ * door_link(d, link):
+ * Make link, in the socket's directory, a symbolic link to the open socket,
+ * where writers look that know of no other (TALECHAIN_SOCKET_DEFAULT).  NULL
+ * makes none.  Another tailor's that is open stays and is logged: whoever is
+ * there first keeps it.  Removed by door_fini.
+ */
+void door_link(struct door *d, const char *link);
 
 /* Fill in what to poll: the listener, then each connection.  Returns how
  * many, at most 1 + channels_max + DOOR_STRANGERS. */

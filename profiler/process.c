@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/permission.h"
 #include "profiler/attach.h"
 #include "profiler/proc.h"
 
@@ -196,16 +197,21 @@ static void
 process_lost(struct process *p, enum finder_result why)
 {
 	char user[PROC_USER_BYTES] = "another user", text[PAGE_TEXT];
+	char remedy[PAGE_TEXT];
+	struct permission permission;
 
 	if (p->finder.uid != (uid_t)-1)
 		proc_user_name(p->finder.uid, user);
-	if (why == FINDER_NOBODY)
+	if (why == FINDER_NOBODY) {
 		snprintf(
 		    text, sizeof(text), "nothing listens on its address here");
-	else
-		snprintf(text, sizeof(text),
-		    "its process is user %s's: run tailor as %s%s", user, user,
-		    p->finder.uid == 0 ? "" : " or as root");
+	} else {
+		permission_read(&permission);
+		snprintf(text, sizeof(text), "its process is user %s's: %s",
+		    user,
+		    permission_remedy_user(&permission, user,
+			PERMISSION_SYS_PTRACE, remedy, sizeof(remedy)));
+	}
 	if (strcmp(text, p->where) == 0 || p->pid != 0)
 		return;
 	memcpy(p->where, text, sizeof(text));

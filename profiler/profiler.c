@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/permission.h"
 #include "profiler/attach.h"
 #include "profiler/hazard_ring.h"
 #include "profiler/kernel/capability.h"
@@ -51,25 +52,33 @@ options_are_valid(const struct profiler_options *o)
 	return true;
 }
 
-static void
+/* 0, or -EADDRINUSE if another tailor listens there. */
+static int
 profiler_open_door(struct profiler *p)
 {
 	const char *path = p->options.channel_socket;
 	int err;
 
 	if (path == NULL || *path == '\0')
-		return;
+		return 0;
 	err = door_open(&p->attach.door, path);
-	if (err < 0)
-		log_event(LOG_LEVEL_WARNING, "channels_off",
-		    "socket=%s error=\"%s\" costs=\"no events and no agents "
-		    "from servers\" do=\"%s\"",
-		    path, strerror(-err),
-		    err == -EADDRINUSE
-			? "another tailor listens there: give this one its "
-			  "own profiler.channel_socket"
-			: "make its directory writable for tailor, or set "
-			  "profiler.channel_socket");
+	if (err == 0) {
+		door_link(&p->attach.door, p->options.channel_link);
+		return 0;
+	}
+	if (err == -EADDRINUSE) {
+		log_event(LOG_LEVEL_ERROR, "channels_taken",
+		    "socket=%s advice=\"another tailor listens there: stop "
+		    "it, or give this one its own profiler.channel_socket\"",
+		    path);
+		return err;
+	}
+	log_event(LOG_LEVEL_WARNING, "channels_off",
+	    "socket=%s error=\"%s\" costs=\"no events and no agents from "
+	    "servers\" do=\"make its directory writable for tailor, or set "
+	    "profiler.channel_socket\"",
+	    path, strerror(-err));
+	return 0;
 }
 
 static void
@@ -119,19 +128,19 @@ static void
 profiler_log_kernel(const struct profiler *p, int err)
 {
 	const struct profiler_signal_state *s = p->signal;
-	char off[400] = "";
+	char off[400] = "", remedy[200];
+	struct permission permission;
 	size_t n = 0;
 	unsigned i;
 
 	if (p->kernel == NULL) {
+		permission_read(&permission);
 		log_event(LOG_LEVEL_NOTICE, "kernel_off",
 		    "why=\"%s\" costs=\"timelines without run queues, "
 		    "connections and page faults\" do=\"%s\"",
 		    s[PROFILER_SIGNAL_SCHEDULER].why,
 		    err == -EPERM
-			? "setcap cap_bpf,cap_perfmon,"
-			  "cap_net_bind_service+ep on tailor, or "
-			  "AmbientCapabilities= in its systemd unit"
+			? permission_remedy(&permission, remedy, sizeof(remedy))
 			: "nothing here; profiler.kernel=off says so too");
 		return;
 	}
@@ -250,13 +259,17 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	p->attach.orders = &p->orders;
 	p->attach.returns = &p->returns;
 	profiler_init_observer(p);
-	profiler_open_door(p);
+	err = profiler_open_door(p);
+	if (err < 0)
+		goto fail_attach;
 	profiler_open_kernel(p);
 	profiler_open_probes(p);
 	rates_open(&p->attach.rates, &p->options);
 	*out = p;
 	return 0;
 
+fail_attach:
+	attach_fini(&p->attach);
 fail_ring:
 	hazard_ring_fini(&p->hazards);
 fail:

@@ -85,9 +85,12 @@ struct profiler_options {
 	int64_t sleep_ns; /* for PROFILER_POLL_SLEEP, > 0 */
 	int cpu;	  /* pin the observer; -1: do not */
 	const char
-	    *channel_socket;   /* path, or NULL: no channels from outside */
-	unsigned channels_max; /* channels open at once, 1 .. 1024 */
-	int64_t blind_ns;      /* a longer gap between sweeps is recorded */
+	    *channel_socket;	  /* path, or NULL: no channels from outside */
+	const char *channel_link; /* a symbolic link to make to it, if no
+				     other tailor has it; or NULL;
+				     borrowed for profiler_new */
+	unsigned channels_max;	  /* channels open at once, 1 .. 1024 */
+	int64_t blind_ns;	  /* a longer gap between sweeps is recorded */
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
@@ -103,8 +106,9 @@ struct profiler;
  * profiler_new(out, options):
  * Make a profiler that does not run yet; options are copied.
  * Returns 0, -EINVAL, -ENOMEM or a negative errno of eventfd/socket/bind.
- * A socket that cannot be bound is not fatal: channels from outside are off,
- * and that is logged with what to do.  Free with profiler_free.
+ * -EADDRINUSE: another tailor has the channel socket, which is logged.  One
+ * that cannot be bound for another reason is not fatal: channels from outside
+ * are off, and that is logged with what to do.  Free with profiler_free.
  */
 int profiler_new(struct profiler **out, const struct profiler_options *options);
 

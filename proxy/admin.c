@@ -354,10 +354,9 @@ admin_new(struct admin **out, struct proxy *p)
 	a->proxy = p;
 	err = admin_listen(a, address);
 	if (err < 0) {
-		/* Requests are served all the same. */
 		listener_complain("admin", address->text, err);
 		free(a);
-		return 0;
+		return err;
 	}
 	a->http = evhttp_new(p->base);
 	if (a->http == NULL || admin_accept(a) < 0) {

@@ -7,6 +7,7 @@
 #include "proxy/admin_actions.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,17 +144,23 @@ on_reload(struct evhttp_request *r, void *user)
 static struct server *
 wanted_server(struct evhttp_request *r, struct proxy *p)
 {
-	char name[64];
+	const struct config *c = p->config;
+	char name[64], text[256];
 	int i = -1;
 
-	if (admin_query_text(r, "server", name, sizeof(name)))
-		i = server_named(p, name);
-	if (i < 0) {
-		admin_reply_error(
-		    r, 404, "no such server: ?server=NAME, as /servers has it");
+	if (!admin_query_text(r, "server", name, sizeof(name))) {
+		admin_reply_error(r, 400, "wants ?server=NAME");
 		return NULL;
 	}
-	return &p->server[i];
+	i = server_named(p, name);
+	if (i >= 0)
+		return &p->server[i];
+	snprintf(text, sizeof(text),
+	    "no server is named \"%s\"; there is %s%s%s", name,
+	    c->server[0].name, c->servers > 1 ? " and " : "",
+	    c->servers > 1 ? c->server[1].name : "");
+	admin_reply_error(r, 404, text);
+	return NULL;
 }
 
 static bool
@@ -165,15 +172,36 @@ forced(struct evhttp_request *r)
 	       strcmp(text, "1") == 0;
 }
 
+/* A refusal that does not hold if the request is repeated with force=1. */
 static void
-reply_duty(struct evhttp_request *r, struct proxy *p, int err)
+reply_forceable(struct evhttp_request *r, const char *text)
+{
+	struct json j;
+	char *out;
+	size_t length;
+
+	json_init(&j, false);
+	json_object_begin(&j);
+	json_key_string(&j, "error", text);
+	json_key_bool(&j, "forceable", true);
+	json_object_end(&j);
+	if (json_take(&j, &out, &length) < 0) {
+		evhttp_send_error(r, 500, NULL);
+		return;
+	}
+	admin_reply(r, 409, "application/json", out, length);
+	free(out);
+}
+
+static void
+reply_duty(struct evhttp_request *r, const struct server *s, int err)
 {
 	switch (err) {
 	case 0:
-		admin_reply_servers(r, p);
+		admin_reply_servers(r, s->proxy);
 		break;
 	case -EALREADY:
-		admin_reply_error(r, 409, "that is so, or under way, already");
+		admin_reply_error(r, 409, "already done, or in progress");
 		break;
 	case -ENOTSUP:
 		admin_reply_error(r, 409,
@@ -181,10 +209,14 @@ reply_duty(struct evhttp_request *r, struct proxy *p, int err)
 		    "drain it, restart it, and make it ready");
 		break;
 	default:
-		admin_reply_error(r, 409,
-		    "not now: no other server is ready to take over (force=1 "
-		    "to do it all the same), or a restart or stop is under "
-		    "way");
+		if (s->proxy->stopping)
+			admin_reply_error(r, 409, "Tailor is stopping");
+		else if (s->duty == DUTY_ENDS)
+			admin_reply_error(
+			    r, 409, "a restart of this server is in progress");
+		else
+			reply_forceable(
+			    r, "no other server is ready to take over");
 	}
 }
 
@@ -197,7 +229,7 @@ on_drain(struct evhttp_request *r, void *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
 	    (s = wanted_server(r, p)) == NULL)
 		return;
-	reply_duty(r, p, server_drain(s, forced(r)));
+	reply_duty(r, s, server_drain(s, forced(r)));
 }
 
 static void
@@ -209,7 +241,7 @@ on_ready(struct evhttp_request *r, void *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
 	    (s = wanted_server(r, p)) == NULL)
 		return;
-	reply_duty(r, p, server_return(s));
+	reply_duty(r, s, server_return(s));
 }
 
 static void
@@ -221,7 +253,7 @@ on_restart(struct evhttp_request *r, void *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
 	    (s = wanted_server(r, p)) == NULL)
 		return;
-	reply_duty(r, p, server_restart(s, forced(r)));
+	reply_duty(r, s, server_restart(s, forced(r)));
 }
 
 static void

@@ -75,7 +75,8 @@ struct analysis_options {
 /*
  * Start the thread; the store is opened before this returns.  A directory
  * that cannot be used is said once in the log and memory taken instead.
- * Returns 0 or a negative errno.  analysis_free stops the thread.
+ * Returns 0, -EBUSY (a tailor that runs has the directory, which is logged) or
+ * another negative errno.  analysis_free stops the thread.
  */
 int analysis_new(struct analysis **out, const struct analysis_options *o);
 void analysis_free(struct analysis **ap);

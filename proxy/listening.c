@@ -80,14 +80,15 @@ bind_advice(int err)
 {
 	switch (err) {
 	case -EADDRINUSE:
-		return "another program listens there: stop it (ss -ltnp "
-		       "shows it) or choose another listen address";
+		return "another program listens there: stop it (ss -ltnp or "
+		       "ss -lxp shows it) or choose another address";
 	case -EACCES:
+	case -EROFS:
 		return "not allowed: ports below 1024 need "
 		       "CAP_NET_BIND_SERVICE, a socket file a directory that "
 		       "we may write to";
 	case -EPERM:
-		return "the directory of the socket belongs to somebody else "
+		return "the directory of the socket belongs to another user "
 		       "or others may write to it: remove it, or choose "
 		       "another path";
 	case -EADDRNOTAVAIL:
@@ -98,16 +99,20 @@ bind_advice(int err)
 		return "there is a file that is not a socket: remove it or "
 		       "choose another path";
 	default:
-		return "choose another listen address";
+		return "choose another address";
 	}
 }
 
 void
 listener_complain(const char *what, const char *address, int err)
 {
+	/* Clients must be listened for, operators need not. */
+	const char *else_what =
+	    strcmp(what, "admin") == 0 ? ", or --admin '' for none" : "";
+
 	log_event(LOG_LEVEL_ERROR, "listen_failed",
-	    "what=%s address=\"%s\" error=\"%s\" advice=\"%s\"", what, address,
-	    strerror(-err), bind_advice(err));
+	    "what=%s address=\"%s\" error=\"%s\" advice=\"%s%s\"", what,
+	    address, strerror(-err), bind_advice(err), else_what);
 }
 
 /* The address as bound, with the port that the kernel chose for port 0. */

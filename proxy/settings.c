@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/completion.h"
+#include "base/nearest.h"
+#include "base/usage.h"
 #include "proxy/activation.h"
 
 enum {
@@ -199,29 +201,49 @@ option_apply(struct settings *s, int option)
 	case OPTION_SCHEMA:
 		print_schema();
 		break;
-	default:
-		fprintf(stderr, "Try: tailor --help\n");
-		exit(2);
 	}
+}
+
+/* A word that is no option: a file without -c, or a mistyped command. */
+static void
+word_refuse(const char *word)
+{
+	struct nearest best = {NULL, 0};
+
+	nearest_consider(&best, word, "shim");
+	if (best.word != NULL)
+		fprintf(stderr, "tailor: no command \"%s\"; did you mean %s?\n",
+		    word, best.word);
+	else
+		fprintf(stderr,
+		    "tailor: \"%s\" is no option; a configuration file is "
+		    "given with -c FILE\n",
+		    word);
+	exit(2);
 }
 
 void
 settings_parse(struct settings *s, int argc, char **argv)
 {
 	struct option plain[OPTIONS + 1] = {{0}};
+	char why[256];
 	int option;
 
 	for (size_t i = 0; i < OPTIONS; i++)
 		plain[i] = options[i].option;
-	while ((option = getopt_long(argc, argv, "c:tTVh", plain, NULL)) != -1)
+	opterr = 0;
+	while (
+	    (option = getopt_long(argc, argv, ":c:tTVh", plain, NULL)) != -1) {
+		if (option == '?' || option == ':') {
+			fprintf(stderr, "tailor: %s\nTry 'tailor --help'.\n",
+			    usage_refusal(
+				plain, option, argv, why, sizeof(why)));
+			exit(2);
+		}
 		option_apply(s, option);
-	if (optind < argc) {
-		fprintf(stderr,
-		    "tailor: %s: not understood; a configuration file is "
-		    "given with -c\n",
-		    argv[optind]);
-		exit(2);
 	}
+	if (optind < argc)
+		word_refuse(argv[optind]);
 }
 
 int
@@ -239,6 +261,8 @@ settings_read(
 			err = -EINVAL;
 	if (err == 0)
 		err = activation_configure(*out, errors);
+	if (err == 0)
+		err = config_name(*out, s->instance, errors);
 	if (err == 0)
 		err = config_check(*out, errors);
 	if (err < 0)

@@ -22,6 +22,7 @@ struct settings {
 		const char *key, *value;
 	} set[SETTINGS_MAX];
 	char text[SETTINGS_MAX][256]; /* keys cut out of --set */
+	char *instance; /* owned; the running tailor's name, NULL before */
 };
 
 /* Parse the command line into a zeroed s.  Ends the process for --help and

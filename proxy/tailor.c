@@ -65,6 +65,19 @@ config_print(const struct config *c)
 	return 0;
 }
 
+/* That it is good, and what it is about. */
+static int
+config_say(const struct config *c, const char *file)
+{
+	printf("configuration %s is ok: %u server%s, listens on",
+	    file != NULL ? file : "(no file)", c->servers,
+	    c->servers == 1 ? "" : "s");
+	for (unsigned i = 0; i < c->listeners; i++)
+		printf("%s %s", i > 0 ? "," : "", c->listen[i].text);
+	putchar('\n');
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
 static int
 open_timeline(struct proxy *p, const struct config *c)
 {
@@ -77,6 +90,14 @@ open_timeline(struct proxy *p, const struct config *c)
 	p->stream_path = path != NULL ? path : "";
 	err = timeline_new(
 	    &p->timeline, *p->stream_path != '\0' ? path : NULL, log2);
+	if (err == -EBUSY) {
+		log_event(LOG_LEVEL_ERROR, "instance_taken",
+		    "instance=%s pid=%ld path=\"%s\" advice=\"a tailor of "
+		    "this name runs already: stop it, or start this one with "
+		    "another name (instance=NAME) or another listener\"",
+		    c->instance, (long)timeline_owner(path), path);
+		return err;
+	}
 	if (err < 0 && *p->stream_path != '\0') {
 		log_event(LOG_LEVEL_WARNING, "stream_private",
 		    "path=\"%s\" error=\"%s\" advice=\"tailorctl log cannot "
@@ -141,6 +162,23 @@ address_port(const struct sockaddr_storage *a)
 	return 0;
 }
 
+/* The name that servers look for which know no other, if the socket has its
+ * default: channels.sock for channels-8080.sock.  NULL: none. */
+static char *
+channel_link(const struct config *c)
+{
+	const char *path = c->profiler.channel_socket;
+	const char *slash = strrchr(path, '/');
+	char usual[64], *link;
+
+	snprintf(usual, sizeof(usual), "/channels-%s.sock", c->instance);
+	if (slash == NULL || strcmp(slash, usual) != 0 ||
+	    asprintf(&link, "%.*s/channels.sock", (int)(slash - path), path) <
+		0)
+		return NULL;
+	return link;
+}
+
 static int
 open_profiler(struct proxy *p, const struct config *c)
 {
@@ -159,9 +197,11 @@ open_profiler(struct proxy *p, const struct config *c)
 				  ? c->profiler.channel_socket
 				  : NULL,
 	};
+	char *link = channel_link(c);
 	bool launches = false;
 	int err;
 
+	o.channel_link = link;
 	placement_observer(p, &o);
 	for (unsigned i = 0; i < c->servers; i++) {
 		const struct config_server *s = &c->server[i];
@@ -181,6 +221,7 @@ open_profiler(struct proxy *p, const struct config *c)
 		    s->jvm == CONFIG_JVM_AUTO || s->jvm == CONFIG_JVM_AGENT;
 	}
 	err = profiler_new(&p->profiler, &o);
+	free(link);
 	if (err < 0)
 		return err;
 	if (*c->process.user == '\0') /* else all are given up later */
@@ -277,10 +318,12 @@ main(int argc, char **argv)
 	if (config == NULL)
 		return 1;
 	if (settings.dump || settings.test) {
-		err = settings.dump ? config_print(config) : 0;
+		err = settings.dump ? config_print(config)
+				    : config_say(config, settings.file);
 		config_free(&config);
 		return err;
 	}
+	settings.instance = strdup(config->instance);
 	notify_init();
 	signal(SIGPIPE, SIG_IGN);
 	sigfillset(&all);
@@ -295,5 +338,6 @@ main(int argc, char **argv)
 	}
 	log_close();
 	notify_fini();
+	free(settings.instance);
 	return err < 0 ? 1 : 0;
 }

@@ -32,17 +32,24 @@ wall_of(struct instant at)
 
 /* --- the store --------------------------------------------------------------- */
 
-static void
+/* 0 if memory is to be taken instead, or err. */
+static int
 store_complain(const char *directory, int err)
 {
+	if (err == -EBUSY) {
+		log_event(LOG_LEVEL_ERROR, "store_taken",
+		    "directory=\"%s\" advice=\"another tailor that runs "
+		    "keeps its tales there: stop it, or give this one a "
+		    "directory of its own (slow.store)\"",
+		    directory);
+		return err;
+	}
 	log_event(LOG_LEVEL_WARNING, "store_in_memory",
-	    "directory=\"%s\" error=\"%s\" advice=\"%s\"", directory,
-	    strerror(-err),
-	    err == -EBUSY
-		? "another tailor keeps its tales there: give this one a "
-		  "directory of its own (slow.store)"
-		: "tales of slow requests will not survive a restart: make "
-		  "the directory, or set slow.store to another");
+	    "directory=\"%s\" error=\"%s\" advice=\"tales of slow "
+	    "requests will not survive a restart: let Tailor's user make or "
+	    "write to the directory, or set slow.store to another\"",
+	    directory, strerror(-err));
+	return 0;
 }
 
 static int
@@ -60,9 +67,8 @@ store_open(struct tale_work *w, const struct analysis_options *o)
 	if (o->store[0] == '\0')
 		return tale_store_open(&w->store, &w->spare_options);
 	err = tale_store_open(&w->store, &options);
-	if (err == 0)
-		return 0;
-	store_complain(o->store, err);
+	if (err == 0 || store_complain(o->store, err) < 0)
+		return err;
 	w->directory = "";
 	return tale_store_open(&w->store, &w->spare_options);
 }

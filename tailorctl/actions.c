@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/instant.h"
+#include "base/json.h"
 #include "tailorctl/ask.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
@@ -73,6 +74,29 @@ look(const struct options *o, struct sight *out)
 	return err;
 }
 
+/* A new state: a word, or an object of JSON. */
+static void
+show_state(const struct options *o, const char *state)
+{
+	struct json j;
+	char *text;
+	size_t length;
+
+	if (!o->json) {
+		printf("%s\n", state);
+		return;
+	}
+	json_init(&j, false);
+	json_object_begin(&j);
+	json_key_string(&j, "server", o->argument);
+	json_key_string(&j, "state", state);
+	json_object_end(&j);
+	if (json_take(&j, &text, &length) < 0)
+		return;
+	printf("%s\n", text);
+	free(text);
+}
+
 /* Say each new state until it is the one waited for. */
 static int
 watch(const struct options *o, const char *wanted)
@@ -84,7 +108,7 @@ watch(const struct options *o, const char *wanted)
 		if (look(o, &now) < 0)
 			return STATUS_NO;
 		if (strcmp(now.state, before.state) != 0) {
-			printf("%s\n", now.state);
+			show_state(o, now.state);
 			fflush(stdout);
 		}
 		if (strcmp(now.state, wanted) == 0 && !now.restarting)

@@ -2,134 +2,21 @@
  * ask.c: see ask.h.
  */
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
 
 #include "base/instant.h"
 #include "tailorctl/ask.h"
+#include "tailorctl/connect.h"
+#include "tailorctl/field.h"
+#include "tailorctl/find.h"
 #include "tailorctl/plain.h"
-
-#define PLACES 3
-
-struct address {
-	struct sockaddr_storage address;
-	socklen_t length;
-};
-
-static int
-address_unix(const char *path, struct address *out)
-{
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	size_t length = strlen(path);
-
-	if (length == 0 || length >= sizeof(sun.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(sun.sun_path, path, length + 1);
-	memcpy(&out->address, &sun, sizeof(sun));
-	out->length = sizeof(sun);
-	return 0;
-}
-
-/* "host:port" or "[v6]:port"; only addresses and names that need no DNS. */
-static int
-address_tcp(const char *text, struct address *out)
-{
-	struct addrinfo hints = {
-	    .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-	struct addrinfo *found;
-	const char *colon = strrchr(text, ':');
-	char host[256];
-	size_t length;
-
-	if (colon == NULL || colon == text)
-		return -EINVAL;
-	length = (size_t)(colon - text);
-	if (text[0] == '[' && text[length - 1] == ']') {
-		text++;
-		length -= 2;
-	}
-	if (length >= sizeof(host))
-		return -ENAMETOOLONG;
-	memcpy(host, text, length);
-	host[length] = '\0';
-	if (getaddrinfo(host, colon + 1, &hints, &found) != 0)
-		return -EINVAL;
-	memcpy(&out->address, found->ai_addr, found->ai_addrlen);
-	out->length = found->ai_addrlen;
-	freeaddrinfo(found);
-	return 0;
-}
-
-static int
-address_parse(const char *text, struct address *out)
-{
-	if (strncmp(text, "unix:", 5) == 0)
-		return address_unix(text + 5, out);
-	if (text[0] == '/' || text[0] == '.')
-		return address_unix(text, out);
-	return address_tcp(text, out);
-}
-
-/* Wait for an event on a socket until the deadline.  0 or negative errno. */
-static int
-wait_for(int fd, short events, struct instant deadline)
-{
-	struct pollfd p = {.fd = fd, .events = events};
-
-	for (;;) {
-		int64_t left_ns = instant_since(deadline, instant_now());
-		int n;
-
-		if (left_ns <= 0)
-			return -ETIMEDOUT;
-		n = poll(&p, 1, (int)(left_ns / NS_PER_MS) + 1);
-		if (n > 0)
-			return 0;
-		if (n < 0 && errno != EINTR)
-			return -errno;
-	}
-}
-
-/* A connected, non-blocking socket, or a negative errno. */
-static int
-connect_to(const struct address *to, struct instant deadline)
-{
-	socklen_t size = sizeof(int);
-	int fd, err;
-
-	fd = socket(to->address.ss_family,
-	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)&to->address, to->length) <
-	    0) {
-		err = -errno;
-		if (err != -EINPROGRESS)
-			goto fail_socket;
-		err = wait_for(fd, POLLOUT, deadline);
-		if (err < 0)
-			goto fail_socket;
-		getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size);
-		if (err != 0) {
-			err = -err;
-			goto fail_socket;
-		}
-	}
-	return fd;
-
-fail_socket:
-	close(fd);
-	return err;
-}
 
 static int
 send_all(int fd, const char *bytes, size_t length, struct instant deadline)
@@ -141,7 +28,7 @@ send_all(int fd, const char *bytes, size_t length, struct instant deadline)
 			bytes += n;
 			length -= (size_t)n;
 		} else if (n < 0 && errno == EAGAIN) {
-			int err = wait_for(fd, POLLOUT, deadline);
+			int err = connect_wait(fd, POLLOUT, deadline);
 
 			if (err < 0)
 				return err;
@@ -183,7 +70,7 @@ receive_all(int fd, struct answer *out, size_t *length, struct instant deadline)
 		}
 		if (errno != EAGAIN && errno != EINTR)
 			return -errno;
-		err = wait_for(fd, POLLIN, deadline);
+		err = connect_wait(fd, POLLIN, deadline);
 		if (err < 0)
 			return err;
 	}
@@ -241,109 +128,11 @@ fail:
 	return -1;
 }
 
-/* The admin socket that was named: connect, or say why not. */
-static int
-connect_named(const char *name, const struct options *o)
-{
-	struct instant deadline = instant_plus(instant_now(), o->timeout_ns);
-	struct address to;
-	int fd;
-
-	if (address_parse(name, &to) < 0) {
-		fprintf(stderr,
-		    "tailorctl: \"%s\" is neither a path nor HOST:PORT\n",
-		    name);
-		return -1;
-	}
-	fd = connect_to(&to, deadline);
-	if (fd < 0) {
-		fprintf(stderr, "tailorctl: no tailor at %s: %s\n", name,
-		    strerror(-fd));
-		return -1;
-	}
-	return fd;
-}
-
-/*
- * One of the usual places.  /tmp is everybody's: a socket there that belongs
- * to somebody else is not asked.
- */
-static int
-connect_place(const char *path, const struct options *o)
-{
-	struct instant deadline = instant_plus(instant_now(), o->timeout_ns);
-	struct address to;
-	struct stat st;
-
-	if (address_unix(path, &to) < 0)
-		return -ENAMETOOLONG;
-	if (lstat(path, &st) < 0)
-		return -errno;
-	if (!S_ISSOCK(st.st_mode) ||
-	    (strncmp(path, "/tmp/", 5) == 0 && st.st_uid != geteuid()))
-		return -EPERM;
-	return connect_to(&to, deadline);
-}
-
-static int
-connect_found(const struct options *o, bool quiet)
-{
-	char place[PLACES][128];
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	int err[PLACES], n = 0;
-
-	snprintf(place[n++], sizeof(place[0]), "/run/tailor/admin.sock");
-	if (runtime != NULL && runtime[0] == '/')
-		snprintf(place[n++], sizeof(place[0]),
-		    "%.90s/tailor/admin.sock", runtime);
-	snprintf(place[n++], sizeof(place[0]), "/tmp/tailor-%u/admin.sock",
-	    (unsigned)geteuid());
-	for (int i = 0; i < n; i++) {
-		int fd = connect_place(place[i], o);
-
-		if (fd >= 0)
-			return fd;
-		err[i] = fd;
-	}
-	if (quiet)
-		return -1;
-	fprintf(stderr, "tailorctl: no running tailor was found\n");
-	for (int i = 0; i < n; i++)
-		fprintf(stderr, "    %s: %s\n", place[i], strerror(-err[i]));
-	fprintf(stderr, "Start one, or say where its admin socket is: "
-			"--admin ADDR or TAILOR_ADMIN.\n");
-	return -1;
-}
-
-/* The admin socket that was named, or NULL. */
-static const char *
-named(const struct options *o)
-{
-	const char *name = o->admin != NULL ? o->admin : getenv("TAILOR_ADMIN");
-
-	return name != NULL && name[0] != '\0' ? name : NULL;
-}
-
-bool
-ask_finds(const struct options *options)
-{
-	int fd;
-
-	if (named(options) != NULL)
-		return true;
-	fd = connect_found(options, true);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
-}
-
 int
 ask(const struct options *options, const char *method, const char *target,
     struct answer *out)
 {
-	const char *name = named(options);
-	int fd = name != NULL ? connect_named(name, options)
-			      : connect_found(options, false);
+	int fd = find_tailor(options);
 
 	if (fd < 0)
 		return -1;
@@ -357,23 +146,39 @@ answer_fini(struct answer *a)
 	a->bytes = NULL;
 }
 
+/* What the tailor says, and what to do, in lines of a terminal. */
+static void
+complain_of(const cJSON *tree, const char *error)
+{
+	static const char program[] = "tailorctl: ";
+	const char *advice = field_text(tree, "advice");
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%.500s%s%.400s%s", error,
+	    advice != NULL ? ": " : "", advice != NULL ? advice : "",
+	    field_true(tree, "forceable") ? "; use --force to do it all the "
+					    "same"
+					  : "");
+	fputs(program, stderr);
+	plain_wrap(stderr, text, sizeof(program) - 1);
+}
+
 void
 answer_complain(const struct answer *a)
 {
 	cJSON *tree = cJSON_ParseWithLength(a->reply.body, a->reply.length);
-	const char *error = cJSON_GetStringValue(
-	    cJSON_GetObjectItemCaseSensitive(tree, "error"));
+	const char *error = field_text(tree, "error");
 
-	fprintf(stderr, "tailorctl: ");
 	if (error != NULL) {
-		plain_write(stderr, error, strlen(error));
-		fputc('\n', stderr);
+		complain_of(tree, error);
 	} else if (a->reply.length > 0 && a->reply.length < 400) {
+		fprintf(stderr, "tailorctl: ");
 		plain_write(stderr, a->reply.body, a->reply.length);
 		if (a->reply.body[a->reply.length - 1] != '\n')
 			fputc('\n', stderr);
 	} else {
-		fprintf(stderr, "the tailor answered with status %u\n",
+		fprintf(stderr,
+		    "tailorctl: the tailor answered with status %u\n",
 		    a->reply.status);
 	}
 	cJSON_Delete(tree);

@@ -1,5 +1,5 @@
 /*
- * ask.h: finding the running tailor, and asking it one thing.
+ * ask.h: asking the running tailor one thing.
  *
  * A blocking HTTP/1.0 client for the admin socket: one request per
  * connection, one deadline for all of it, a bounded reply.
@@ -21,8 +21,7 @@ struct answer {
 
 /*
  * ask(options, method, target, out):
- * Connect to the tailor that options or the environment name, or to the
- * first one found in the usual places, and ask.
+ * Connect to the tailor that is meant (find.h) and ask.
  *   target  as it goes on the wire; see ask_escape for parts from outside
  * Returns 0 with *out filled (any status), release with answer_fini; or -1
  * after one message on standard error that says what to do.
@@ -30,9 +29,6 @@ struct answer {
 int ask(const struct options *options, const char *method, const char *target,
     struct answer *out);
 void answer_fini(struct answer *a);
-
-/* Whether a tailor is named, or one runs in the usual places; says nothing. */
-bool ask_finds(const struct options *options);
 
 /* The same as ask, but an answer that is not 200 is complained about and is -1. */
 int ask_ok(const struct options *options, const char *method,

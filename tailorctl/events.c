@@ -5,8 +5,10 @@
  * "log" shows and "log -q" asks for.  tailor-ring(7) is made with it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "talechain/hazard.h"
 #include "talechain/timeline.h"
 #include "tailorctl/commands.h"
@@ -28,12 +30,53 @@ print_word(size_t *column, const char *word)
 	*column += (size_t)printf(" %s", word);
 }
 
+#define COUNT(array) (sizeof(array) / sizeof(array[0]))
+
+static const struct {
+	unsigned type;
+	const char *name;
+} events[] = {
+#define EVENTS_X(symbol, number, name, a0, a1, a2, a3) {number, name},
+    TALECHAIN_EVENTS(EVENTS_X)
+#undef EVENTS_X
+};
+
+static const char *const causes[] = {
+#define EVENTS_X(symbol, number, name) name,
+    TALECHAIN_CAUSES(EVENTS_X)
+#undef EVENTS_X
+};
+static const char *const rates[] = {
+#define EVENTS_X(symbol, number, name, worth, unit) name,
+    TALECHAIN_RATES(EVENTS_X)
+#undef EVENTS_X
+};
+static const char *const hazards[] = {
+#define EVENTS_X(symbol, name) name,
+    HAZARD_KINDS(EVENTS_X)
+#undef EVENTS_X
+};
+
+/* What an event's argument of the same name may be. */
+static const struct {
+	const char *argument, *of;
+	const char *const *names;
+	size_t count;
+} lists[] = {
+    {"cause", "a pause", causes, COUNT(causes)},
+    {"signal", "a rate", rates, COUNT(rates)},
+    {"kind", "a hazard", hazards, COUNT(hazards)},
+};
+
+/* --- text ------------------------------------------------------------------- */
+
 static void
-print_event(unsigned type, const char *name)
+print_event(unsigned i)
 {
-	struct talechain_event e = {.type = (uint16_t)type};
+	struct talechain_event e = {.type = (uint16_t)events[i].type};
 	struct talechain_value v;
-	size_t column = (size_t)printf("0x%04x %s", type, name);
+	size_t column =
+	    (size_t)printf("0x%04x %s", events[i].type, events[i].name);
 
 	for (unsigned n = 0; talechain_argument(&e, n, &v); n++)
 		print_word(&column, v.name);
@@ -41,44 +84,90 @@ print_event(unsigned type, const char *name)
 }
 
 static void
-print_list(const char *title, const char *const *names, size_t count)
+print_list(unsigned i)
 {
-	size_t column = (size_t)printf("%s:", title);
+	size_t column =
+	    (size_t)printf("%s (of %s):", lists[i].argument, lists[i].of);
 
-	for (size_t i = 0; i < count; i++)
-		print_word(&column, names[i]);
+	for (size_t n = 0; n < lists[i].count; n++)
+		print_word(&column, lists[i].names[n]);
 	printf("\n");
 }
 
-#define COUNT(array) (sizeof(array) / sizeof(array[0]))
+static void
+print_all(void)
+{
+	for (unsigned i = 0; i < COUNT(events); i++)
+		print_event(i);
+	printf("\n");
+	for (unsigned i = 0; i < COUNT(lists); i++)
+		print_list(i);
+}
+
+/* --- JSON ------------------------------------------------------------------- */
+
+static void
+write_event(struct json *j, unsigned i)
+{
+	struct talechain_event e = {.type = (uint16_t)events[i].type};
+	struct talechain_value v;
+
+	json_object_begin(j);
+	json_key_uint(j, "number", events[i].type);
+	json_key_string(j, "name", events[i].name);
+	json_key(j, "arguments");
+	json_array_begin(j);
+	for (unsigned n = 0; talechain_argument(&e, n, &v); n++)
+		json_string(j, v.name);
+	json_array_end(j);
+	json_object_end(j);
+}
+
+static void
+write_list(struct json *j, unsigned i)
+{
+	json_key(j, lists[i].argument);
+	json_array_begin(j);
+	for (size_t n = 0; n < lists[i].count; n++)
+		json_string(j, lists[i].names[n]);
+	json_array_end(j);
+}
+
+static int
+print_json(void)
+{
+	struct json j;
+	char *text;
+	size_t length;
+
+	json_init(&j, false);
+	json_object_begin(&j);
+	json_key_string(&j, "schema", "tailor.events/1");
+	json_key(&j, "events");
+	json_array_begin(&j);
+	for (unsigned i = 0; i < COUNT(events); i++)
+		write_event(&j, i);
+	json_array_end(&j);
+	json_key(&j, "values");
+	json_object_begin(&j);
+	for (unsigned i = 0; i < COUNT(lists); i++)
+		write_list(&j, i);
+	json_object_end(&j);
+	json_object_end(&j);
+	if (json_take(&j, &text, &length) < 0) {
+		fprintf(stderr, "tailorctl: out of memory\n");
+		return STATUS_NO;
+	}
+	printf("%s\n", text);
+	free(text);
+	return STATUS_OK;
+}
 
 int
 command_events(const struct options *options)
 {
-	static const char *const causes[] = {
-#define EVENTS_X(symbol, number, name) name,
-	    TALECHAIN_CAUSES(EVENTS_X)
-#undef EVENTS_X
-	};
-	static const char *const rates[] = {
-#define EVENTS_X(symbol, number, name, worth, unit) name,
-	    TALECHAIN_RATES(EVENTS_X)
-#undef EVENTS_X
-	};
-	static const char *const hazards[] = {
-#define EVENTS_X(symbol, name) name,
-	    HAZARD_KINDS(EVENTS_X)
-#undef EVENTS_X
-	};
-
-	(void)options;
-#define EVENTS_X(symbol, number, name, a0, a1, a2, a3) \
-	print_event(number, name);
-	TALECHAIN_EVENTS(EVENTS_X)
-#undef EVENTS_X
-	printf("\n");
-	print_list("cause (of a pause)", causes, COUNT(causes));
-	print_list("signal (of a rate)", rates, COUNT(rates));
-	print_list("kind (of a hazard)", hazards, COUNT(hazards));
+	if (options->json)
+		return print_json();
+	print_all();
 	return STATUS_OK;
 }

@@ -12,11 +12,14 @@
 
 #include "base/completion.h"
 #include "base/instant.h"
+#include "base/nearest.h"
+#include "base/usage.h"
 #include "tailorctl/options.h"
 
 #define COUNT_MAX UINT64_C(1000000000)
 #define SECONDS_MAX 3600.0
 #define EVERYBODY "ajthV"
+#define USAGE_COLUMNS 72
 
 struct command_row {
 	const char *name, *letters, *argument, *summary;
@@ -33,7 +36,7 @@ static const struct option_row {
 	char letter;
 	const char *name, *argument, *help;
 } rows[] = {
-    {'a', "admin", "ADDR", "the admin socket: a path, or HOST:PORT"},
+    {'a', "admin", "WHICH", "a tailor's name or port, or its admin socket"},
     {'j', "json", NULL, "print JSON"},
     {'t', "timeout", "SECONDS", "wait so long for an answer (5)"},
     {'n', "number", "N", "so many (20)"},
@@ -58,6 +61,16 @@ static const struct option_row {
     {'V', "version", NULL, "print the version"},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static const struct option_row *
+row_of(char letter)
+{
+	const struct option_row *row = rows;
+
+	while (row->letter != letter)
+		row++;
+	return row;
+}
 
 static void
 print_option(const struct option_row *row)
@@ -97,9 +110,9 @@ print_help(void)
 	printf("\noptions (of these commands; of all where none is named):\n");
 	for (unsigned i = 0; i < ROWS; i++)
 		print_option(&rows[i]);
-	printf("Without --admin: $TAILOR_ADMIN, or admin.sock in /run/tailor, "
-	       "/tmp/tailor-UID\nor $XDG_RUNTIME_DIR/tailor.  Exit status: "
-	       "0 done, 1 none or no, 2 wrong usage.\n");
+	printf("Without --admin: $TAILOR_ADMIN, $TAILOR_INSTANCE, or the "
+	       "only tailor that runs.\n"
+	       "Exit status: 0 done, 1 none or no, 2 wrong usage.\n");
 }
 
 static void
@@ -301,16 +314,49 @@ take(struct options *o, char letter, const char *argument)
 	}
 }
 
+/* 0, or -ENOENT after a message. */
 static int
 find_command(const char *name, enum command *out)
 {
+	struct nearest best = {NULL, 0};
+
 	for (unsigned i = 0; i < COMMAND_COUNT; i++) {
 		if (strcmp(name, commands[i].name) == 0) {
 			*out = (enum command)i;
 			return 0;
 		}
+		nearest_consider(&best, name, commands[i].name);
 	}
+	if (best.word != NULL)
+		fprintf(stderr,
+		    "tailorctl: no command \"%s\"; did you mean %s?\n", name,
+		    best.word);
+	else
+		fprintf(stderr,
+		    "tailorctl: no command \"%s\" (see tailorctl --help)\n",
+		    name);
 	return -ENOENT;
+}
+
+/* The short usage: what a newcomer who typed nothing may type. */
+static void
+print_commands(FILE *out)
+{
+	size_t column = USAGE_COLUMNS;
+
+	fprintf(out, "usage: tailorctl [OPTION]... COMMAND [ARGUMENT]\n"
+		     "commands:");
+	for (unsigned i = 0; i < COMMAND_COUNT; i++) {
+		size_t n = strlen(commands[i].name);
+
+		if (column + 1 + n > USAGE_COLUMNS) {
+			fprintf(out, "\n ");
+			column = 1;
+		}
+		column += (size_t)fprintf(out, " %s", commands[i].name);
+	}
+	fprintf(out, "\n\"tailorctl servers\" shows the servers, "
+		     "\"tailorctl --help\" explains the rest.\n");
 }
 
 /* The words after the options: COMMAND [ARGUMENT]. */
@@ -320,15 +366,11 @@ take_words(struct options *o, int argc, char **argv)
 	const struct command_row *command;
 
 	if (argc == 0) {
-		fprintf(stderr, "tailorctl: what? (see tailorctl --help)\n");
+		print_commands(stderr);
 		return -EINVAL;
 	}
-	if (find_command(argv[0], &o->command) < 0) {
-		fprintf(stderr,
-		    "tailorctl: no command \"%s\" (see tailorctl --help)\n",
-		    argv[0]);
+	if (find_command(argv[0], &o->command) < 0)
 		return -EINVAL;
-	}
 	command = &commands[o->command];
 	o->argument = argc > 1 ? argv[1] : NULL;
 	if (argc > 2 || (argc > 1 && command->argument[0] == '\0') ||
@@ -345,6 +387,7 @@ take_words(struct options *o, int argc, char **argv)
 static void
 describe(struct option *longs, char *shorts)
 {
+	*shorts++ = ':';
 	for (unsigned i = 0; i < ROWS; i++) {
 		longs[i] = (struct option){rows[i].name,
 		    rows[i].argument != NULL ? required_argument : no_argument,
@@ -361,12 +404,13 @@ enum options_result
 options_parse(struct options *out, int argc, char **argv)
 {
 	struct option longs[ROWS + 1];
-	char shorts[2 * ROWS + 1], given[ROWS + 1] = "";
+	char shorts[2 * ROWS + 2], given[ROWS + 1] = "", why[256];
 	int c;
 
 	*out = (struct options){
 	    .interval_ns = NS_PER_S, .timeout_ns = 5 * NS_PER_S};
 	describe(longs, shorts);
+	opterr = 0;
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		char letter[2] = {(char)c, '\0'};
 
@@ -378,11 +422,15 @@ options_parse(struct options *out, int argc, char **argv)
 			printf("tailorctl %s\n", TAILOR_VERSION);
 			return OPTIONS_DONE;
 		}
-		if (c == '?')
+		if (c == '?' || c == ':') {
+			fprintf(stderr,
+			    "tailorctl: %s\nTry 'tailorctl --help'.\n",
+			    usage_refusal(longs, c, argv, why, sizeof(why)));
 			return OPTIONS_BAD;
+		}
 		if (take(out, letter[0], optarg) < 0) {
-			fprintf(stderr, "tailorctl: -%c: not in range: %s\n", c,
-			    optarg);
+			fprintf(stderr, "tailorctl: --%s: not in range: %s\n",
+			    row_of(letter[0])->name, optarg);
 			return OPTIONS_BAD;
 		}
 		if (strchr(given, c) == NULL)
@@ -393,8 +441,8 @@ options_parse(struct options *out, int argc, char **argv)
 	for (const char *p = given; *p != '\0'; p++) {
 		if (strchr(EVERYBODY, *p) == NULL &&
 		    strchr(commands[out->command].letters, *p) == NULL) {
-			fprintf(stderr, "tailorctl: %s does not take -%c\n",
-			    commands[out->command].name, *p);
+			fprintf(stderr, "tailorctl: %s does not take --%s\n",
+			    commands[out->command].name, row_of(*p)->name);
 			return OPTIONS_BAD;
 		}
 	}

@@ -69,7 +69,7 @@ enum top_kind {
 struct options {
 	enum command command;
 	const char *argument; /* borrowed from argv; NULL: not given */
-	const char *admin;    /* borrowed; NULL: look for it */
+	const char *admin;    /* borrowed; NULL: see find.h */
 	const char *stream;   /* borrowed; NULL: ask the tailor */
 	bool json;
 	bool once;

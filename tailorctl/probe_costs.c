@@ -124,8 +124,8 @@ probe_costs(struct json *j)
 	if (err == 0)
 		print_costs(&cost);
 	else if (err == -EPERM)
-		printf("\nTheir cost is not measured without privilege: "
-		       "sudo tailorctl probe\n");
+		printf("\nTheir cost is not measured without that%s\n",
+		    geteuid() == 0 ? "." : ": sudo tailorctl probe");
 	else
 		printf(
 		    "\nTheir cost could not be measured: %s\n", strerror(-err));

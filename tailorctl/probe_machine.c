@@ -38,7 +38,7 @@ probe_cpus(struct finding *f)
 		snprintf(f->enable, sizeof(f->enable),
 		    "a CPU, or a core's second lane, that nothing else needs; "
 		    "without it a pause may be noticed as late as the "
-		    "observer sleeps (profiler.sleep)");
+		    "observer sleeps (profiler.poll)");
 	topology_close(&t);
 }
 

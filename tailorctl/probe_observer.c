@@ -17,6 +17,7 @@
 #include "profiler/profiler.h"
 #include "tailorctl/ask.h"
 #include "tailorctl/field.h"
+#include "tailorctl/find.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/probe.h"
 #include "tailorctl/samples.h"
@@ -379,7 +380,7 @@ probe_observer(const struct options *o, struct json *j)
 
 	if (topology_open(&t, NULL) < 0)
 		t = NULL;
-	if (ask_finds(o)) {
+	if (find_any(o)) {
 		err = account_running(&a, &observer, o);
 	} else {
 		err = account_own(&a, &observer, t);

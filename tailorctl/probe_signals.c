@@ -6,17 +6,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/permission.h"
 #include "tailorctl/probe.h"
-
-#define CAPABILITY_PERFMON 38
-#define CAPABILITY_BPF 39
 
 void
 probe_exit(struct finding *f)
@@ -117,8 +117,9 @@ probe_pages(struct finding *f)
 		    "a running HotSpot JVM to look at");
 	else if (readable < java || readable < all)
 		snprintf(f->enable, sizeof(f->enable),
-		    "to run as the JVM's user or as root, and a JVM without "
-		    "-XX:-UsePerfData or -XX:+PerfDisableSharedMem");
+		    "to run as the JVM's user%s, and a JVM without "
+		    "-XX:-UsePerfData or -XX:+PerfDisableSharedMem",
+		    geteuid() == 0 ? "" : " or as root");
 }
 
 /* Whether the agent is at a path relative to this program's directory. */
@@ -166,42 +167,49 @@ probe_agent(struct finding *f)
 	}
 }
 
-/* Effective capabilities of this process. */
-static unsigned long long
-capabilities(void)
+/* Whether the kernel lets us make the simplest thing of BPF. */
+static bool
+bpf_works(void)
 {
-	unsigned long long set = 0;
-	char line[256];
-	FILE *file = fopen("/proc/self/status", "re");
+	union bpf_attr attribute;
+	int fd;
 
-	if (file == NULL)
-		return 0;
-	while (fgets(line, sizeof(line), file) != NULL)
-		if (strncmp(line, "CapEff:", 7) == 0)
-			set = strtoull(line + 7, NULL, 16);
-	fclose(file);
-	return set;
+	memset(&attribute, 0, sizeof(attribute));
+	attribute.map_type = BPF_MAP_TYPE_ARRAY;
+	attribute.key_size = attribute.value_size = sizeof(uint32_t);
+	attribute.max_entries = 1;
+	fd = (int)syscall(
+	    SYS_bpf, BPF_MAP_CREATE, &attribute, sizeof(attribute));
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno != EPERM;
 }
 
 void
 probe_kernel(struct finding *f)
 {
-	unsigned long long set = capabilities();
-	bool bpf = set >> CAPABILITY_BPF & 1;
-	bool perfmon = set >> CAPABILITY_PERFMON & 1;
-	bool types = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+	bool types = access("/sys/kernel/btf/vmlinux", R_OK) == 0, permitted;
+	struct permission p;
+	char why[160];
 
-	f->available = bpf && perfmon && types;
-	snprintf(f->found, sizeof(f->found),
-	    "CAP_BPF %s, CAP_PERFMON %s, "
-	    "type information (BTF) %s",
-	    bpf ? "yes" : "no", perfmon ? "yes" : "no", types ? "yes" : "no");
-	if (!f->available)
-		snprintf(f->enable, sizeof(f->enable), "%s",
-		    types ? "run tailor as root, or once: setcap "
-			    "cap_bpf,cap_perfmon=ep $(command -v tailor)"
-			  : "a kernel from 5.8 on, built with "
-			    "CONFIG_DEBUG_INFO_BTF");
+	permission_read(&p);
+	permitted = permission_to_trace(&p) && bpf_works();
+	f->available = permitted && types;
+	if (!permitted) {
+		snprintf(f->found, sizeof(f->found), "%s",
+		    permission_why(&p, why, sizeof(why)));
+		permission_remedy(&p, f->enable, sizeof(f->enable));
+	} else if (!types) {
+		snprintf(f->found, sizeof(f->found),
+		    "permitted, but this kernel has no type information "
+		    "(/sys/kernel/btf/vmlinux)");
+		snprintf(f->enable, sizeof(f->enable),
+		    "a kernel from 5.8 on, built with CONFIG_DEBUG_INFO_BTF; "
+		    "in a container, its /sys");
+	} else {
+		snprintf(f->found, sizeof(f->found),
+		    "permitted, with type information (BTF)");
+	}
 }
 
 void

@@ -273,20 +273,20 @@ command_slow(const struct options *options)
 	return report(options, "GET", target, show_slow);
 }
 
-/* A number or word of a JSON answer as text. */
+/* A number or word of a JSON answer as text, from column indent on, and the
+ * end of its line. */
 static void
-print_value(const cJSON *item)
+print_value(const cJSON *item, unsigned indent)
 {
 	const char *text = cJSON_GetStringValue(item);
 	char *printed;
 
 	if (text != NULL) {
-		plain_write(stdout, text, strlen(text));
+		plain_wrap(stdout, text, indent);
 		return;
 	}
 	printed = cJSON_PrintUnformatted(item);
-	plain_write(stdout, printed != NULL ? printed : "?",
-	    printed != NULL ? strlen(printed) : 1);
+	plain_wrap(stdout, printed != NULL ? printed : "?", indent);
 	free(printed);
 }
 
@@ -299,8 +299,9 @@ show_members(const cJSON *tree, int indent)
 	cJSON_ArrayForEach(item, tree)
 	{
 		char name[64];
+		int column;
 
-		printf("%*s%s", indent, "",
+		column = printf("%*s%s", indent, "",
 		    item->string != NULL
 			? plain_cell(name, sizeof(name), item->string, 40)
 			: "-");
@@ -310,9 +311,8 @@ show_members(const cJSON *tree, int indent)
 				show_members(item, indent + 4);
 			continue;
 		}
-		printf("%s ", item->string != NULL ? ":" : "");
-		print_value(item);
-		putchar('\n');
+		column += printf("%s ", item->string != NULL ? ":" : "");
+		print_value(item, (unsigned)column);
 	}
 }
 
@@ -381,8 +381,16 @@ command_why(const struct options *options)
 	ask_escape(options->argument, id, sizeof(id));
 	snprintf(target, sizeof(target), "/timeline/%s%s%s", id,
 	    format != NULL ? "?format=" : "", format != NULL ? format : "");
-	if (ask_ok(options, "GET", target, &a) < 0)
+	if (ask(options, "GET", target, &a) < 0)
 		return STATUS_NO;
+	if (a.reply.status != 200) {
+		answer_complain(&a);
+		if (a.reply.status == 404)
+			fprintf(stderr, "\"tailorctl slow\" lists the "
+					"requests that are kept.\n");
+		answer_fini(&a);
+		return STATUS_NO;
+	}
 	if (options->output != NULL)
 		err = save(&a, options->output);
 	else

@@ -94,7 +94,7 @@ public final class TaleChain implements AutoCloseable {
 	public static final int META_CALIBRATION = 0xf003;
 	public static final int META_CHANNEL = 0xf004;
 
-	/** Where Tailor listens unless TALECHAIN_SOCKET says otherwise. */
+	/** Where the first Tailor listens; TALECHAIN_SOCKET names another. */
 	public static final String SOCKET_DEFAULT =
 	    "/run/tailor/channels.sock";
 	/** Ring of 4096 events. */

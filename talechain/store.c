@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/rundir.h"
 #include "talechain/pack.h"
 #include "talechain/store_file.h"
 #include "talechain/store_index.h"
@@ -258,9 +259,10 @@ static int
 directory_open(struct tale_store *s, const char *path)
 {
 	struct stat st;
+	int err = rundir_make(path, 0700);
 
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return -errno;
+	if (err < 0)
+		return err;
 	s->directory =
 	    open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (s->directory < 0 || fstat(s->directory, &st) < 0)

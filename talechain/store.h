@@ -79,8 +79,8 @@ struct tale_store_options {
 /*
  * tale_store_open(out, options):
  * Returns 0; -EBUSY another process has it; -EINVAL out of range; or a
- * negative errno of mkdir, open or read.  The directory is made if its parent
- * exists.  Free with tale_store_close.
+ * negative errno of mkdir, open or read.  The directory is made, with those
+ * above it that are missing.  Free with tale_store_close.
  */
 int tale_store_open(
     struct tale_store **out, const struct tale_store_options *options);

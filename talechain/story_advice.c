@@ -56,8 +56,9 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_IDLE_WAKEUP] =
 	{"limit the depth of idle states: "
 	 "/dev/cpu_dma_latency, or intel_idle.max_cstate"},
-    [TALE_CAUSE_GC] = {"let Tailor move requests to the other server "
-		       "(servers.gc, hedging), or tune the collector and heap"},
+    [TALE_CAUSE_GC] =
+	{"let Tailor move requests to the other server "
+	 "(servers[].jvm, hedging.mode), or tune the collector and heap"},
     [TALE_CAUSE_SAFEPOINT] = {"find the operation in the JVM's safepoint log: "
 			      "-Xlog:safepoint"},
     [TALE_CAUSE_CLASS_LOADING] = {"send warm-up requests before real ones",

@@ -693,7 +693,8 @@ talechain_name_ok_(const char *name)
  * talechain_open_kind(tc, path, kind, name, slot_log2):
  * Ask the Tailor that listens on a Unix socket for a channel and become its
  * writer.
- *   path       the socket; NULL: $TALECHAIN_SOCKET, or the default path
+ *   path       the socket; NULL: $TALECHAIN_SOCKET, or the default path,
+ *              where the first of several tailors is
  *   name       shown in timelines: [A-Za-z0-9._-], 1 .. 31 bytes
  *   slot_log2  6 .. 20: ring of 64 .. 1 M events
  * Returns 0, or a negative errno with tc closed (so emitting is a no-op):

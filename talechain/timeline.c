@@ -2,8 +2,10 @@
  * timeline.c: the writer's end of the timeline stream.
  *
  * One file of shared memory, one writer, slots with sequence numbers
- * (ring.h).  The file is prepared under another name and renamed into place,
- * so a reader sees either a whole stream or the one before.  Memory is
+ * (ring.h).  The file is prepared under another name and linked into place,
+ * so a reader sees either a whole stream or the one before.  Its writer keeps
+ * it locked (flock): a file without a lock was left by a writer that is gone,
+ * and is replaced; one with a lock stays.  Memory is
  * allocated and mapped here once; appending is a dozen stores.
  *
  * It is not a log: nothing is kept beyond the ring, nothing survives a
@@ -16,6 +18,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -23,6 +26,8 @@
 
 #include "talechain/ring.h"
 #include "talechain/timeline_layout.h"
+
+#define PLACE_TRIES 8 /* of several that start at the same moment */
 
 /* The kernel's random name of this boot, or "". */
 static void
@@ -91,6 +96,7 @@ stream_map(struct timeline *t, int fd, unsigned slot_log2)
 	h->generation = generation_make();
 	h->start_ns = instant_now().ns;
 	boot_id_read(h->boot_id, sizeof(h->boot_id));
+	h->pid = (uint32_t)getpid();
 	t->header = h;
 	t->slot =
 	    (struct timeline_slot *)(void *)((char *)h + TIMELINE_HEADER_BYTES);
@@ -117,45 +123,106 @@ stream_anonymous(struct timeline *t, unsigned slot_log2)
 	return err;
 }
 
-/* A stream in a file: made beside path, then renamed over it. */
+/* Whether path still is the file that fd is. */
+static bool
+is_file(const char *path, int fd)
+{
+	struct stat at, of;
+
+	return lstat(path, &at) == 0 && fstat(fd, &of) == 0 &&
+	       at.st_dev == of.st_dev && at.st_ino == of.st_ino;
+}
+
+/*
+ * Remove what a writer that is gone left at path.  0: there may be room now;
+ * -EBUSY: its writer lives; or another negative errno.
+ */
+static int
+stream_clear(const char *path)
+{
+	int fd, err = 0;
+
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 && errno == ELOOP) /* a link: it is no stream */
+		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	/* Two may find it at the same time: the second then has the lock of a
+	 * file that the first has removed already. */
+	else if (is_file(path, fd) && unlink(path) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Give the finished stream its name, for which others may try as well. */
+static int
+stream_place(const char *draft, const char *path)
+{
+	int err = 0;
+
+	for (int i = 0; i < PLACE_TRIES && err == 0; i++) {
+		if (link(draft, path) == 0)
+			return 0;
+		err = errno == EEXIST ? stream_clear(path) : -errno;
+	}
+	return err < 0 ? err : -EBUSY;
+}
+
+/* A stream in a file: made beside path, then linked to it. */
 static int
 stream_file(struct timeline *t, unsigned slot_log2)
 {
-	struct stat st;
 	char *draft;
-	int fd, err;
+	int err;
 
 	if (asprintf(&draft, "%s.%ld", t->path, (long)getpid()) < 0)
 		return -ENOMEM;
 	unlink(draft); /* left by a process of our number that was killed */
-	fd = open(
+	t->fd = open(
 	    draft, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0) {
+	if (t->fd < 0) {
 		err = -errno;
 		goto free_draft;
 	}
-	err = stream_size_set(fd, &t->bytes);
-	if (err < 0)
-		goto unlink_draft;
-	err = stream_map(t, fd, slot_log2);
-	if (err < 0)
-		goto unlink_draft;
-	if (fchmod(fd, 0640) < 0 || fstat(fd, &st) < 0 ||
-	    rename(draft, t->path) < 0) {
+	if (flock(t->fd, LOCK_EX | LOCK_NB) < 0) {
 		err = -errno;
 		goto unlink_draft;
 	}
-	t->device = st.st_dev;
-	t->inode = st.st_ino;
-	goto close_file;
+	err = stream_size_set(t->fd, &t->bytes);
+	if (err == 0)
+		err = stream_map(t, t->fd, slot_log2);
+	if (err < 0)
+		goto unlink_draft;
+	if (fchmod(t->fd, 0640) < 0) {
+		err = -errno;
+		goto unlink_draft;
+	}
+	err = stream_place(draft, t->path);
 
 unlink_draft:
 	unlink(draft);
-close_file:
-	close(fd);
 free_draft:
 	free(draft);
 	return err;
+}
+
+pid_t
+timeline_owner(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct timeline_header h = {0};
+	ssize_t n = fd >= 0 ? pread(fd, &h, sizeof(h), 0) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	return n == (ssize_t)sizeof(h) && h.magic == TIMELINE_MAGIC
+		   ? (pid_t)h.pid
+		   : 0;
 }
 
 int
@@ -170,6 +237,7 @@ timeline_new(struct timeline **out, const char *path, unsigned slot_log2)
 	t = calloc(1, sizeof(*t));
 	if (t == NULL)
 		return -ENOMEM;
+	t->fd = -1;
 	t->bytes = timeline_bytes(slot_log2);
 	if (path != NULL) {
 		t->path = strdup(path);
@@ -189,6 +257,8 @@ timeline_new(struct timeline **out, const char *path, unsigned slot_log2)
 unmap_stream:
 	if (t->header != NULL)
 		munmap(t->header, t->bytes);
+	if (t->fd >= 0)
+		close(t->fd);
 	free(t->path);
 free_timeline:
 	free(t);
@@ -199,16 +269,16 @@ void
 timeline_free(struct timeline **tp)
 {
 	struct timeline *t = *tp;
-	struct stat st;
 
 	*tp = NULL;
 	if (t == NULL)
 		return;
-	/* A successor may already have put its own stream there. */
-	if (t->path != NULL && lstat(t->path, &st) == 0 &&
-	    st.st_dev == t->device && st.st_ino == t->inode)
+	/* Another may be there if somebody removed ours. */
+	if (t->path != NULL && is_file(t->path, t->fd))
 		unlink(t->path);
 	munmap(t->header, t->bytes);
+	if (t->fd >= 0)
+		close(t->fd);
 	free(t->path);
 	free(t);
 }

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/instant.h"
 #include "base/json.h"
@@ -49,9 +50,10 @@ struct timeline_reader; /* a reader's end, opaque */
  * timeline_new(out, path, slot_log2):
  * Make a stream of 1 << slot_log2 slots (10 .. 24).
  *   path  a file in a memory file system (tmpfs, ramfs, hugetlbfs) to make it
- *         under (mode 0640, any old file there is replaced in one step), or
- *         NULL for an anonymous one
- * Returns 0, -EINVAL, -ENOMEM, -EMEDIUMTYPE (path is on a disk file system:
+ *         under (mode 0640; one that a writer left that is gone is replaced),
+ *         or NULL for an anonymous one
+ * Returns 0, -EINVAL, -ENOMEM, -EBUSY (the stream at path has a writer that
+ * runs: see timeline_owner), -EMEDIUMTYPE (path is on a disk file system:
  * a store to such a mapping can block for hundreds of milliseconds) or
  * another negative errno of open, fallocate or mmap.  Free with
  * timeline_free, which unlinks the file if it is still ours.  All pages are
@@ -59,6 +61,9 @@ struct timeline_reader; /* a reader's end, opaque */
  */
 int timeline_new(struct timeline **out, const char *path, unsigned slot_log2);
 void timeline_free(struct timeline **tp);
+
+/* The process that made the stream at path, as it wrote there; 0: unknown. */
+pid_t timeline_owner(const char *path);
 
 /*
  * Append one event.  The observer only: no allocation, lock, system call.

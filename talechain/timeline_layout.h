@@ -2,14 +2,14 @@
  * timeline_layout.h: the bytes of a timeline stream's file.
  *
  *  0       4   6   8       12      16       24       32       72
- *  +-------+---+---+-------+-------+--------+--------+--------+------+
- *  | magic |ver|slt|header |slot   |gener-  |start   |boot id | zero |
- *  | "TLST"|u16|u16|u32 B  |_log2  |ation   |u64 ns  |40 B    |      |
- *  +-------+---+---+-------+-------+--------+--------+--------+------+
+ *  +-------+---+---+-------+-------+--------+--------+--------+----+-----+
+ *  | magic |ver|slt|header |slot   |gener-  |start   |boot id |pid |zero |
+ *  | "TLST"|u16|u16|u32 B  |_log2  |ation   |u64 ns  |40 B    |u32 |     |
+ *  +-------+---+---+-------+-------+--------+--------+--------+----+-----+
  *  128: head u64, the position of the next event (stored after its slot)
  *  4096: slot[0 .. 1 << slot_log2), struct timeline_slot, 96 B each
  *
- * slt = bytes of a slot.  Everything but head is constant before the file
+ * slt = bytes of a slot, pid = the writer's.  Everything but head is constant before the file
  * gets its name, so whoever can open it sees a whole header.  Private to
  * timeline.c (the writer) and timeline_reader.c.
  */
@@ -35,13 +35,15 @@ struct timeline_header {
 	uint64_t generation;
 	uint64_t start_ns;
 	char boot_id[40];
-	uint8_t zero[56];
+	uint32_t pid;
+	uint8_t zero[52];
 	uint64_t head; /* written by the observer, read by all */
 	uint8_t zero2[56];
 };
 _Static_assert(sizeof(struct timeline_header) == 192, "three lines");
 _Static_assert(offsetof(struct timeline_header, generation) == 16, "");
 _Static_assert(offsetof(struct timeline_header, boot_id) == 32, "");
+_Static_assert(offsetof(struct timeline_header, pid) == 72, "");
 _Static_assert(offsetof(struct timeline_header, head) == 128, "own line");
 
 /* The writer's end. */
@@ -51,7 +53,7 @@ struct timeline {
 	uint64_t next, mask;
 	size_t bytes; /* of the mapping */
 	char *path;   /* owned; NULL: anonymous */
-	uint64_t device, inode;
+	int fd;	      /* owned, holds the lock; -1: anonymous */
 };
 
 static inline size_t

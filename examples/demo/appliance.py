@@ -72,7 +72,9 @@ class Appliance:
                       "stop_timeout": "3s"},
             "profiler": {"cpu": place, "stream": "",
                          "channel_socket": str(recipe.channels)},
-            "slow": {"target": f"{SLOW_MS}ms", "history": 65536},
+            "slow": {"target": f"{SLOW_MS}ms", "history": 65536,
+                     "store": os.path.abspath(
+                         os.path.join(self.directory, "tales"))},
         }
 
     def ask(self, target, fields=None):

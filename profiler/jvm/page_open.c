@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/permission.h"
 #include "profiler/jvm/page_fault.h"
 #include "profiler/proc.h"
 
@@ -298,13 +299,16 @@ file_is_old(int fd, pid_t pid)
 static void
 page_explain(int err, pid_t pid, uid_t uid, char *why)
 {
-	char user[PROC_USER_BYTES];
+	char user[PROC_USER_BYTES], remedy[PAGE_TEXT];
+	struct permission permission;
 
 	if (err == -EACCES || err == -EPERM) {
 		proc_user_name(uid, user);
-		snprintf(why, PAGE_TEXT,
-		    "hsperfdata is user %s's: run tailor as %s%s", user, user,
-		    uid == 0 ? "" : " or as root");
+		permission_read(&permission);
+		snprintf(why, PAGE_TEXT, "hsperfdata is user %s's: %s", user,
+		    permission_remedy_user(&permission, user,
+			PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH,
+			remedy, sizeof(remedy)));
 	} else if (proc_maps(pid, "libjvm.so")) {
 		snprintf(why, PAGE_TEXT,
 		    "a JVM without hsperfdata: drop -XX:-UsePerfData and "

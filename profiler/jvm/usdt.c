@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/permission.h"
 #include "profiler/bpf_embed.h"
 
 #define PROBES 5
@@ -45,9 +46,11 @@ BPF_EMBED(usdt_object, USDT_OBJECT);
 static int
 complain(int err, char *why)
 {
-	if (err == -EPERM || err == -EACCES)
-		snprintf(why, USDT_WHY,
-		    "tailor may not: it needs CAP_BPF and CAP_PERFMON");
+	struct permission permission;
+
+	permission_read(&permission);
+	if (err == -EPERM || !permission_to_trace(&permission))
+		permission_why(&permission, why, USDT_WHY);
 	else
 		snprintf(
 		    why, USDT_WHY, "this kernel refuses: %s", strerror(-err));

@@ -4,14 +4,10 @@
 #ifndef TAILOR_PROFILER_KERNEL_CAPABILITY_H
 #define TAILOR_PROFILER_KERNEL_CAPABILITY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Effective capabilities of this thread, bit by bit (CAP_*); 0 on failure. */
 uint64_t capability_get(void);
-
-/* Whether it may load programs that trace the kernel. */
-bool capability_may_trace(void);
 
 /*
  * Give up every capability that is not in keep, for ever.  This thread, and

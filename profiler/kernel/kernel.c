@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/kernel/capability.h"
+#include "base/permission.h"
 #include "profiler/kernel/programs.h"
 
 /* /proc/self/ns/pid of processes whose pids are the kernel's own. */
@@ -63,14 +63,23 @@ signals_want(
 		    "not asked for: profiler.kernel is lite");
 }
 
+/* The kernel said EPERM, or would. */
 static int
-kernel_permitted(struct profiler_signal_state *state)
+kernel_refused(struct profiler_signal_state *state, const struct permission *p)
+{
+	char why[sizeof(state->why)];
+
+	return signals_off(state, -EPERM, permission_why(p, why, sizeof(why)));
+}
+
+static int
+kernel_permitted(
+    struct profiler_signal_state *state, const struct permission *p)
 {
 	struct stat ns;
 
-	if (!capability_may_trace())
-		return signals_off(state, -EPERM,
-		    "tailor may not: it needs CAP_BPF and CAP_PERFMON");
+	if (!permission_to_trace(p))
+		return kernel_refused(state, p);
 	if (stat("/proc/self/ns/pid", &ns) == 0 &&
 	    ns.st_ino != FIRST_PID_NAMESPACE)
 		return signals_off(state, -ENOTSUP,
@@ -264,6 +273,7 @@ kernel_new(struct kernel **out, const struct kernel_options *options,
     struct profiler_signal_state *state)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct permission permission;
 	struct kernel *k;
 	int err;
 
@@ -272,7 +282,8 @@ kernel_new(struct kernel **out, const struct kernel_options *options,
 	if (options->slot_log2 < TALECHAIN_SLOT_LOG2_MIN ||
 	    options->slot_log2 > TALECHAIN_SLOT_LOG2_MAX)
 		return signals_off(state, -EINVAL, "no such number of slots");
-	err = kernel_permitted(state);
+	permission_read(&permission);
+	err = kernel_permitted(state, &permission);
 	if (err < 0)
 		return err;
 	k = calloc(1, sizeof(*k));
@@ -283,9 +294,9 @@ kernel_new(struct kernel **out, const struct kernel_options *options,
 				       : (unsigned)cpus;
 	err = kernel_set_up(k, options, state);
 	if (err < 0) {
-		signals_off(state, err, strerror(-err));
 		kernel_free(&k);
-		return err;
+		return err == -EPERM ? kernel_refused(state, &permission)
+				     : signals_off(state, err, strerror(-err));
 	}
 	k->owners.tgid[KERNEL_PROCESS_SELF] = (uint32_t)getpid();
 	k->watch->tgid[KERNEL_PROCESS_SELF] = (uint32_t)getpid();

@@ -271,8 +271,8 @@ programs_load(struct bpf_object **out, struct kernel_config *config,
 	if (err < 0)
 		return err;
 	err = object_load(out, &w);
-	if (err == 0)
-		return 0;
+	if (err == 0 || err == -EPERM) /* EPERM is about us, not about one */
+		return err;
 	programs_sift(&w, state);
 	for (i = 0; i < PROFILER_SIGNALS; i++)
 		if (state[i].on)

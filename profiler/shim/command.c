@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/instant.h"
+#include "base/usage.h"
 #include "profiler/shim.h"
 #include "profiler/shim/bench.h"
 #include "profiler/shim/observe.h"
@@ -182,19 +183,29 @@ static bool
 command_parse(struct command *c, int argc, char **argv)
 {
 	struct option options[OPTIONS + 1] = {0};
+	char why[256];
 	int letter;
 	size_t i;
 
 	for (i = 0; i < OPTIONS; i++)
 		options[i] = table[i].option;
+	opterr = 0;
 	*c = (struct command){.observe = {.target = {.cpu = -1},
 				  .on = -1,
 				  .top = 20,
 				  .interval_ns = 10 * NS_PER_MS}};
 	optind = 1;
-	while ((letter = getopt_long(argc, argv, "", options, NULL)) != -1)
+	while ((letter = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (letter == '?' || letter == ':') {
+			fprintf(stderr,
+			    "tailor shim: %s\nTry 'tailor shim --help'.\n",
+			    usage_refusal(
+				options, letter, argv, why, sizeof(why)));
+			return false;
+		}
 		if (!option_take(c, letter, optarg))
 			return false;
+	}
 	if (optind < argc && strcmp(argv[optind], "bench") == 0) {
 		c->bench = true;
 		optind++;
@@ -205,7 +216,10 @@ command_parse(struct command *c, int argc, char **argv)
 			return false;
 	}
 	if (optind < argc) {
-		fprintf(stderr, "tailor shim: what is \"%s\"?\n", argv[optind]);
+		fprintf(stderr,
+		    "tailor shim: \"%s\" is neither bench nor a process "
+		    "(see tailor shim --help)\n",
+		    argv[optind]);
 		return false;
 	}
 	if (c->observe.target.pid > 0 && c->observe.target.cpu >= 0) {

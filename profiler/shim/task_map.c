@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/permission.h"
 #include "profiler/bpf_embed.h"
 #include "profiler/shim/task_map_abi.h"
 
@@ -29,10 +30,14 @@ BPF_EMBED(task_map_object, TASK_MAP_OBJECT);
 static int
 complain(int err, char *why, size_t size)
 {
-	if (err == -EPERM || err == -EACCES)
-		snprintf(why, size,
-		    "the running task cannot be seen: run as root, or with "
-		    "CAP_BPF and CAP_PERFMON");
+	struct permission permission;
+	char reason[160], remedy[200];
+
+	permission_read(&permission);
+	if (err == -EPERM || !permission_to_trace(&permission))
+		snprintf(why, size, "the running task cannot be seen: %s; %s",
+		    permission_why(&permission, reason, sizeof(reason)),
+		    permission_remedy(&permission, remedy, sizeof(remedy)));
 	else
 		snprintf(why, size,
 		    "the running task cannot be seen: this kernel does not "

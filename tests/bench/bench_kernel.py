@@ -179,7 +179,7 @@ class Bench:
             "proxy": {"trust": ["127.0.0.0/8"]},
             "profiler": {"kernel": kernel, "stream": "",
                          "channel_socket": ""},
-            "slow": {"target": "1s"},
+            "slow": {"target": "1s", "store": ""},
         }))
         process = Process([f"{self.build}/tailor", "-c", str(config)],
                           str(self.directory / f"tailor{number}.log"))

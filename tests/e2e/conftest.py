@@ -20,8 +20,7 @@ What a test can ask for:
                       sections are merged over the defaults below:
                           t = tailor(active, backup,
                                      hedging={"mode": "watch"})
-                      ready=False does not wait for a ready server, None
-                      not even for the admin socket.
+                      ready=False does not wait for a ready server.
                       t.client() connects to it, t.ask("/servers") asks its
                       admin socket, t.metrics(), t.wait_log(pattern),
                       t.wait_server("backup", state="ready").  When the test
@@ -101,6 +100,12 @@ def build():
     return path if path.is_absolute() else ROOT / path
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_directory(tmp_path_factory):
+    """What tailors with default paths keep is no other run's."""
+    os.environ["STATE_DIRECTORY"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture
 def scratch():
     """A temporary directory with a short name."""
@@ -157,9 +162,6 @@ def tailor(build, scratch):
         })
         process = Tailor(build, str(directory), merged(config, sections))
         made.append(process)
-        if ready is None:
-            process.wait_log(" server_up ")
-            return process
         return process.wait_ready() if ready else process.wait_serving()
 
     yield start

@@ -84,7 +84,8 @@ def test_installation(installed):
     # installed, and a second installation keeps the configuration.
     files = {str(p.relative_to(installed)) for p in installed.rglob("*")
              if p.is_file()}
-    assert all(f.startswith(("usr/", "etc/tailor/")) for f in files)
+    assert {f for f in files if not f.startswith("usr/")} == {
+        "etc/tailor/tailor.json", "etc/logrotate.d/tailor"}
     text = (installed / "usr/lib/systemd/system/tailor.service").read_text()
     assert "@" not in text.replace("@system-service", "").replace(
         "@resources", "").replace("@privileged", "")
@@ -93,6 +94,19 @@ def test_installation(installed):
     for program in ("usr/sbin/tailor", "usr/bin/tailorctl",
                     "usr/bin/tailor-load"):
         assert (installed / program).stat().st_mode & 0o777 == 0o755
+
+
+@needs_scdoc
+def test_the_documents_are_whole(installed):
+    # Goal: what the installed documents link to or show is installed too.
+    doc = installed / "usr/share/doc/tailor"
+    pages = list(doc.rglob("*.md"))
+    assert len(pages) > 8
+    missing = [(page.name, link) for page in pages
+               for link in re.findall(r"\]\(\s*([^)#:]+\.(?:md|svg|png))\)",
+                                      page.read_text())
+               if not (page.parent / link).is_file()]
+    assert not missing
 
 
 @needs_scdoc

@@ -111,13 +111,13 @@ def test_drain_waits_for_a_pause_of_the_other(upstream, tailor):
 
 
 def test_refusals(upstream, tailor):
-    # Goal: what cannot be done is 409 with its reason, an unknown server
-    # 404, and the last server goes only by force.
+    # Goal: what cannot be done is 409 with its reason, no server 400, an
+    # unknown one 404, and the last server goes only by force.
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup)
     t.wait_server("backup", state="ready")
     for action in ("/drain", "/ready", "/restart"):
-        post(t, action, 404)
+        post(t, action, 400)
         post(t, f"{action}?server=nobody", 404)
         assert t.ask(f"{action}?server=active").status == 405
     post(t, "/ready?server=active", 409)
@@ -125,7 +125,8 @@ def test_refusals(upstream, tailor):
     post(t, "/drain?server=backup")
     t.wait_server("backup", state="drained")
     post(t, "/drain?server=backup", 409)
-    post(t, "/drain?server=active", 409)
+    last = post(t, "/drain?server=active", 409)
+    assert json.loads(last.body)["forceable"] is True
     with t.client() as c:
         assert c.get().status == 200
         post(t, "/drain?server=active&force=1")

@@ -1,9 +1,13 @@
 """Goal: `tailorctl probe` says what the machine offers, what it costs here,
 and what would give the rest."""
 
+import ctypes
 import json
 import os
+import struct
 import subprocess
+
+import pytest
 
 
 def probe(build, **options):
@@ -35,6 +39,48 @@ def test_signals_and_costs(build):
                          for p in ("off", "lite", "full", "syscalls")}
     assert all(c["watched_ns"] > 0 and c["others_ns"] > 0
                for c in seen.values())
+
+
+BPF_CALL = {"x86_64": 321, "aarch64": 280}.get(os.uname().machine)
+
+
+def refuse_bpf():
+    """A seccomp filter as a container has one: bpf() gets EPERM."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    lines = [(0x20, 0, 0, 0), (0x15, 0, 1, BPF_CALL), (0x06, 0, 0, 0x50001),
+             (0x06, 0, 0, 0x7fff0000)]
+    code = ctypes.create_string_buffer(
+        b"".join(struct.pack("HBBI", *line) for line in lines))
+    program = struct.pack("HxxxxxxP", len(lines), ctypes.addressof(code))
+    assert prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert prctl(22, 2, program) == 0  # PR_SET_SECCOMP
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="not root")
+@pytest.mark.parametrize("name, before, why, remedy", [
+    ("container", ["setpriv", "--inh-caps=-all",
+                   "--bounding-set=-bpf,-perfmon,-sys_admin"],
+     "CAP_BPF and CAP_PERFMON are missing: this root", "--cap-add BPF"),
+    ("one of two", ["setpriv", "--inh-caps=-all",
+                    "--bounding-set=-perfmon,-sys_admin"],
+     "CAP_PERFMON is missing: this root", "--cap-add"),
+    ("seccomp", [], "seccomp filter", "SystemCallFilter="),
+])
+def test_root_that_is_refused(build, name, before, why, remedy):
+    # Goal: root hears what is missing or refuses, never to become root.
+    if name == "seccomp" and BPF_CALL is None:
+        pytest.skip("no number of bpf() for this machine")
+    before_exec = refuse_bpf if name == "seccomp" else None
+    done = subprocess.run(
+        [*before, build / "tailorctl", "--json", "probe"], text=True,
+        capture_output=True, check=False, timeout=60, preexec_fn=before_exec,
+        env={**os.environ, "TAILOR_ADMIN": ""})
+    found = json.loads(done.stdout)
+    bpf, = [s for s in found["signals"] if s["name"] == "bpf"]
+    assert not bpf["available"]
+    assert why in bpf["found"] and remedy in bpf["enable"]
+    assert "root" not in bpf["enable"]
+    assert all(why in s["why"] for s in found["kernel_signals"])
 
 
 def test_without_privilege(build):

@@ -117,7 +117,7 @@ def test_earlier_boot(server, tailor, scratch):
 
 
 def test_directory_that_cannot_be(server, tailor, scratch):
-    """Goal: no directory: said once, kept in memory; and one at a time."""
+    """Goal: no directory: said once, kept in memory."""
     (scratch / "file").write_text("")
     t = tailor(server, slow={"target": "0",
                              "store": str(scratch / "file" / "tales")})
@@ -125,10 +125,15 @@ def test_directory_that_cannot_be(server, tailor, scratch):
     ask_many(t, 2)
     wait_until(lambda: len(slow(t)) == 2, "they are kept in memory")
     assert t.metrics()["tailor_tales_on_disk"] == 0
-    first = tailor(server, slow={"store": str(scratch / "s")})
-    assert first.metrics()["tailor_tales_on_disk"] == 1
-    second = tailor(server, slow={"store": str(scratch / "s")})
-    second.wait_log("store_in_memory.*another tailor")
+
+
+def test_directories_above_it(server, tailor, scratch):
+    """Goal: they are made; what is in the store is its owner's only."""
+    t = tailor(server, slow={"store": str(scratch / "a" / "b" / "c")})
+    assert t.metrics()["tailor_tales_on_disk"] == 1
+    modes = [(scratch / p).stat().st_mode & 0o777 for p in
+             ("a", "a/b", "a/b/c")]
+    assert modes[2] == 0o700 and all(m & 0o027 == 0 for m in modes[:2])
 
 
 def test_bounds(server, tailor, scratch):

@@ -105,7 +105,24 @@ def test_refusals_are_said(ask, admin, status):
     admin.answers["GET /timeline/7"] = http(status, '{"error":"gone by now"}')
     result = ask("why", "7")
     assert (result.returncode, result.out) == (1, "")
-    assert result.err == "tailorctl: gone by now\n"
+    said, *more = result.err.splitlines()
+    assert said == "tailorctl: gone by now"
+    assert bool(more) == (status == 404)
+
+
+def test_advice_is_said(ask, admin):
+    """Goal: what the tailor advises, and what --force is for, reaches the
+    terminal, in its width."""
+    admin.answers["GET /timeline/7"] = http(410, json.dumps(
+        {"error": "expired", "advice": "raise slow.history " * 8}))
+    lines = ask("why", "7").err.splitlines()
+    assert lines[0].startswith("tailorctl: expired: raise slow.history ")
+    assert len(lines) > 1 and lines[-1].endswith("slow.history")
+    admin.answers["POST /drain?server=a"] = http(409, json.dumps(
+        {"error": "nobody else is ready", "forceable": True}))
+    assert ask("drain", "a").err == (
+        "tailorctl: nobody else is ready; use --force to do it all the "
+        "same\n")
 
 
 def test_ready_and_switch(ask, admin):

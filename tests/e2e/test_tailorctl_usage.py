@@ -1,5 +1,6 @@
 """Goal: tailorctl finds its tailor, and says how it is used."""
 
+import json
 import os
 import pathlib
 import re
@@ -16,7 +17,7 @@ def test_no_tailor(ctl, scratch):
     result = ctl("servers", env=env, wide=True)
     assert result.returncode == 1
     assert "no running tailor was found" in result.err
-    assert f"{scratch}/tailor/admin.sock" in result.err
+    assert f"{scratch}/tailor: No such file" in result.err
     assert "--admin" in result.err
     result = ctl("-a", f"{scratch}/none.sock", "ready", wide=True)
     assert (result.returncode, result.err.count("\n")) == (1, 1)
@@ -60,6 +61,43 @@ def test_wrong_usage(ctl, arguments):
     assert result.returncode == 2 and result.err and not result.out
 
 
+def test_bare(ctl):
+    """Goal: without a command: the commands, in a few lines of 80 columns."""
+    result = ctl()
+    assert result.returncode == 2
+    lines = result.err.splitlines()
+    assert lines[0].startswith("usage: tailorctl ")
+    assert len(lines) <= 8 and max(map(len, lines)) <= 80
+    for command in ("servers", "why", "restart", "probe"):
+        assert f" {command}" in result.err
+    assert "tailorctl --help" in result.err
+
+
+@pytest.mark.parametrize("command, suggestion", [
+    ("tailorctl serverz", "did you mean servers?"),
+    ("tailorctl --jsn servers", "did you mean --json?"),
+    ("tailorctl slow --c x", "--cause or --chrome?"),
+    ("tailorctl slow -n", "--number needs an argument"),
+    ("tailorctl servers --cause x", "servers does not take --cause"),
+    ("tailor --confg x", "did you mean --config?"),
+    ("tailor --actve=x", "did you mean --active?"),
+    ("tailor shimm", "did you mean shim?"),
+    ("tailor file.json", "-c FILE"),
+    ("tailor shim --secnds 3", "did you mean --seconds?"),
+    ("tailor-load --ratte 5 http://x/", "did you mean --rate?"),
+    ("tailor-load compar a b", "did you mean compare?"),
+])
+def test_suggestions(build, command, suggestion):
+    """Goal: a mistyped command or option is answered with the nearest one,
+    by every program, within 80 columns."""
+    program, *arguments = command.split()
+    done = subprocess.run([build / program, *arguments], text=True,
+                          capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert suggestion in done.stderr
+    assert max(map(len, done.stderr.splitlines())) <= 80
+
+
 def test_help_and_version(ctl):
     """Goal: --help fits a terminal and names every command."""
     result = ctl("--help")
@@ -84,6 +122,18 @@ def test_events(ctl):
     assert max(map(len, out.splitlines())) <= 80
     assert "0x0101 wakeup to_tid to_pid context vector\n" in out
     assert re.search(r"^kind .*: gc safepoint exit$", out, re.M)
+
+
+def test_events_as_json(ctl):
+    """Goal: --json has what the text has."""
+    out = ctl("events").out
+    tree = json.loads(ctl("events", "--json", wide=True).out)
+    assert tree["schema"] == "tailor.events/1"
+    lines = [" ".join([f"0x{e['number']:04x}", e["name"], *e["arguments"]])
+             for e in tree["events"]]
+    unfolded = re.sub(r"\n +", " ", out).splitlines()
+    assert lines == [x for x in unfolded if x.startswith("0x")]
+    assert tree["values"]["kind"] == ["gc", "safepoint", "exit"]
 
 
 def test_completion(ctl, build):

@@ -32,7 +32,10 @@ def test_without_capabilities(upstream, tailor):
     status = pathlib.Path(f"/proc/{t.pid}/status").read_text()
     assert "CapEff:\t0000000000000000" in status
     line = t.wait_log("kernel_off")
-    assert "CAP_BPF" in line and "setcap" in line
+    assert "CAP_BPF and CAP_PERFMON are missing" in line
+    # The bounding set is empty: neither root nor setcap would help.
+    assert "--cap-add BPF" in line
+    assert "as root" not in line and "setcap" not in line
     info = t.ask_json("/info")
     assert info["kernel"]
     for signal in info["kernel"]:

@@ -110,6 +110,39 @@ test_given_away(void **state)
 	assert_int_equal(st.st_uid, 0);
 }
 
+static mode_t
+mode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void
+test_with_those_above(void **state)
+{
+	/* Goal: every missing level is made, what is there stays as it is, and
+	 * the errno is that of what is in the way. */
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(mkdir(in("deep"), 0755), 0);
+	assert_int_equal(rundir_make(in("deep/er/and//deeper"), 0700), 0);
+	assert_int_equal(mode_of(in("deep")), 0755);
+	assert_int_equal(mode_of(in("deep/er")), 0750);
+	assert_int_equal(mode_of(in("deep/er/and")), 0750);
+	assert_int_equal(mode_of(in("deep/er/and/deeper")), 0700);
+	assert_int_equal(rundir_make(in("deep/er"), 0700), 0);
+	assert_int_equal(mode_of(in("deep/er")), 0750);
+	f = fopen(in("deep/file"), "w");
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(rundir_make(in("deep/file/x"), 0700), -ENOTDIR);
+	assert_int_equal(rundir_make(in("deep/file"), 0700), -ENOTDIR);
+	assert_int_equal(rundir_make("/proc/none/x", 0700), -ENOENT);
+}
+
 static int
 make_top(void **state)
 {
@@ -135,6 +168,7 @@ main(void)
 	    cmocka_unit_test(test_writable_by_others),
 	    cmocka_unit_test(test_of_somebody_else),
 	    cmocka_unit_test(test_given_away),
+	    cmocka_unit_test(test_with_those_above),
 	};
 
 	return cmocka_run_group_tests(tests, make_top, remove_top);

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "config/suggest.h"
+#include "base/nearest.h"
 #include "tests/unit/config/helper.h"
 
 static const struct {
@@ -94,7 +94,7 @@ static const struct {
 	"\"safepoint\", \"exit\", \"unresponsive\"; did you mean \"exit\"?\n"},
     {"{\"hedging\": {\"triggers\": 1}}",
 	"t:1:26: hedging.triggers: 1 is not a list of \"gc\", "
-	"\"safepoint\", \"exit\"\n"},
+	"\"safepoint\", \"exit\", \"unresponsive\"\n"},
     {"{\"hedging\": {\"body_max\": \"17M\"}}",
 	"t:1:26: hedging.body_max: \"17M\" is not a size in 0..16M (a plain "
 	"number is in bytes)\n"},
@@ -107,12 +107,12 @@ static const struct {
 	"t:1:30: proxy.header_timeout: \"5 s\" is not a duration in "
 	"1ms..600s (a plain number is in s)\n"},
     {"{\"proxy\": {\"fields_max\": 1.5}}",
-	"t:1:26: proxy.fields_max: 1.5 is not a whole number in 1..1000\n"},
+	"t:1:26: proxy.fields_max: 1.5 is not a whole number in 1..100\n"},
     {"{\"proxy\": {\"fields_max\": 1e300}}",
 	"t:1:26: proxy.fields_max: 1e+300 is not a whole number in "
 	"1..1000\n"},
     {"{\"proxy\": {\"fields_max\": null}}",
-	"t:1:26: proxy.fields_max: null is not a whole number in 1..1000\n"},
+	"t:1:26: proxy.fields_max: null is not a whole number in 1..100\n"},
     {"{\"proxy\": {\"via\": \"true\"}}",
 	"t:1:19: proxy.via: \"true\" is not true or false\n"},
     {"{\"proxy\": {\"cpu\": \"0-1\"}}",
@@ -135,6 +135,21 @@ static const struct {
 	"t:1:25: profiler.stream: \"x\" is not \"\" or an absolute path\n"},
     {"{\"listen\": [\":80\", \"foo\", \":x\"]}",
 	"t:1:20: listen: \"foo\": the port is missing\n"},
+    {"{\"servers\": [{\"address\": \"http://127.0.0.1:9001/x\"}]}",
+	"t:1:26: servers[0].address: \"http://127.0.0.1:9001/x\": a URL; "
+	"write host:port alone: \"127.0.0.1:9001\"\n"},
+    {"{\"servers\": [{\"address\": \"http://localhost\"}]}",
+	"t:1:26: servers[0].address: \"http://localhost\": a URL; "
+	"write host:port alone: \"localhost:80\"\n"},
+    {"{\"servers\": [{\"address\": \"http://[::1]\"}]}",
+	"t:1:26: servers[0].address: \"http://[::1]\": a URL; "
+	"write host:port alone: \"[::1]:80\"\n"},
+    {"{\"servers\": [{\"address\": \"http://example.com/\"}]}",
+	"t:1:26: servers[0].address: \"http://example.com/\": a URL; "
+	"write host:port alone, or unix:/path\n"},
+    {"{\"listen\": \"https://:8443\"}",
+	"t:1:12: listen: \"https://:8443\": TLS is not spoken here; write "
+	"host:port of a listener for plain HTTP\n"},
     {"{\"listen\": [\":80\", 80]}", "t:1:20: listen: 80 is not text\n"},
     {"{\"listen\": 80}",
 	"t:1:12: listen: 80 is not a list of addresses like "
@@ -377,10 +392,10 @@ test_check_messages(void **state)
 		"servers[1].name: \"a\" is the name of servers[0] too\n"},
 	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
 	     "\":1\"}], \"proxy\": {\"request_line_max\": "
-	     "\"32k\"}, \"hedging\": {\"body_max\": \"1M\", \"table_max\": "
+	     "\"12k\", \"head_max\": \"8k\"}, \"hedging\": {\"body_max\": \"1M\", \"table_max\": "
 	     "\"64k\", \"commit_bytes\": \"1M\"}}",
-		"proxy.request_line_max: 32k is more than proxy.head_max, "
-		"16k\n"
+		"proxy.request_line_max: 12k is more than proxy.head_max, "
+		"8k\n"
 		"hedging.body_max: 1M is more than hedging.table_max, 64k\n"
 		"hedging.commit_bytes: 1M is more than proxy.stream_buffer, "
 		"256k\n"},
@@ -435,9 +450,9 @@ test_distance_against_the_definition(void **state)
 		for (size_t i = 0; i < n; i++)
 			b[i] = (char)('a' + random() % 3);
 		assert_int_equal(
-		    suggest_distance(a, b), naive_distance(a, m, b, n));
+		    nearest_distance(a, b), naive_distance(a, m, b, n));
 	}
-	assert_int_equal(suggest_distance("mode", "mdoe"), 1);
+	assert_int_equal(nearest_distance("mode", "mdoe"), 1);
 }
 
 int

@@ -71,10 +71,11 @@ test_default_places(void **state)
 	(void)state;
 	setenv("RUNTIME_DIRECTORY", "/run/some/where:/run/else", 1);
 	assert_int_equal(config_new(&c), 0);
-	assert_string_equal(c->admin.text, "unix:/run/some/where/admin.sock");
-	assert_int_equal(c->admin.address.ss_family, AF_UNIX);
 	assert_string_equal(
-	    c->profiler.channel_socket, "/run/some/where/channels.sock");
+	    c->admin.text, "unix:/run/some/where/admin-{instance}.sock");
+	assert_int_equal(c->admin.address.ss_family, AF_UNIX);
+	assert_string_equal(c->profiler.channel_socket,
+	    "/run/some/where/channels-{instance}.sock");
 	config_free(&c);
 
 	/* Too long for a socket's address: the next choice. */
@@ -93,9 +94,98 @@ test_default_places(void **state)
 	    c->profiler.channel_socket, expected, strlen(expected));
 	if (geteuid() == 0)
 		assert_string_equal(
-		    c->profiler.stream, "/dev/shm/tailor.stream");
+		    c->profiler.stream, "/dev/shm/tailor-{instance}.stream");
 	config_free(&c);
 	unsetenv("RUNTIME_DIRECTORY");
+}
+
+/* The name that a configuration gets, and its paths. */
+static void
+check_name(const char *listen, const char *running, const char *expected)
+{
+	struct config_errors errors = {0};
+	char path[128];
+	struct config *c;
+
+	setenv("RUNTIME_DIRECTORY", "/run/r", 1);
+	assert_int_equal(config_new(&c), 0);
+	unsetenv("RUNTIME_DIRECTORY");
+	assert_int_equal(config_set(c, "listen", listen, &errors), 0);
+	assert_int_equal(config_set(c, "access_log.path",
+			     "/l/{instance}/{instance}.log", &errors),
+	    0);
+	assert_int_equal(config_name(c, running, &errors), 0);
+	assert_string_equal(c->instance, expected);
+	snprintf(path, sizeof(path), "unix:/run/r/admin-%s.sock", expected);
+	assert_string_equal(c->admin.text, path);
+	assert_string_equal(
+	    ((struct sockaddr_un *)(void *)&c->admin.address)->sun_path,
+	    path + 5);
+	snprintf(path, sizeof(path), "/run/r/channels-%s.sock", expected);
+	assert_string_equal(c->profiler.channel_socket, path);
+	snprintf(path, sizeof(path), "/l/%s/%s.log", expected, expected);
+	assert_string_equal(c->access_log.path, path);
+	assert_null(strchr(c->profiler.stream, '{'));
+	snprintf(path, sizeof(path), "/tales-%s", expected);
+	if (strncmp(expected, "pid-", 4) == 0)
+		assert_string_equal(c->slow.store, "");
+	else
+		assert_non_null(strstr(c->slow.store, path));
+	config_free(&c);
+}
+
+/* Goal: the first listener names a tailor, and every path has the name. */
+static void
+test_names(void **state)
+{
+	char passing[32];
+
+	(void)state;
+	check_name(":8080", NULL, "8080");
+	check_name("[::1]:81,127.0.0.1:82", NULL, "81");
+	check_name("unix:/run/app/front.sock", NULL, "front");
+	check_name("unix:/.sock", NULL, ".sock");
+	check_name("/run/a b/c d", NULL, "c_d");
+	snprintf(passing, sizeof(passing), "pid-%ld", (long)getpid());
+	check_name(":0", NULL, passing);
+	/* A reload does not rename. */
+	check_name(":8080", "blue", "blue");
+	check_name(":8080", passing, passing);
+	check_name(":0", "8080", "8080");
+}
+
+/* Goal: a name of one's own wins; one that makes a path too long is refused
+ * where it is used. */
+static void
+test_names_of_ones_own(void **state)
+{
+	struct config_errors errors = {0};
+	struct config *c;
+
+	(void)state;
+	assert_int_equal(config_new(&c), 0);
+	assert_int_equal(config_set(c, "listen", ":0", &errors), 0);
+	assert_int_equal(
+	    config_set(c, "instance", "no/path", &errors), -EINVAL);
+	assert_int_equal(config_set(c, "instance", "blue", &errors), 0);
+	assert_int_equal(config_name(c, "8080", &errors), 0);
+	assert_string_equal(c->instance, "blue");
+	assert_non_null(strstr(c->slow.store, "/tales-blue"));
+	config_errors_fini(&errors);
+
+	assert_int_equal(
+	    config_set(c, "admin",
+		"unix:/0123456789/0123456789/0123456789/0123456789/0123456789/"
+		"0123456789/0123456789/0123456789/01/{instance}",
+		&errors),
+	    0);
+	assert_int_equal(
+	    config_set(c, "instance", "01234567890123456789", &errors), 0);
+	assert_int_equal(config_name(c, NULL, &errors), -EINVAL);
+	assert_int_equal(errors.count, 1);
+	assert_non_null(strstr(errors.text[0], "at most 107 bytes"));
+	config_errors_fini(&errors);
+	config_free(&c);
 }
 
 static void
@@ -448,6 +538,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_defaults),
 	    cmocka_unit_test(test_default_places),
+	    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_names_of_ones_own),
 	    cmocka_unit_test(test_a_whole_file),
 	    cmocka_unit_test(test_set),
 	    cmocka_unit_test(test_limits_of_lists),

@@ -60,6 +60,7 @@ static const char *const samples[][2] = {
     [KEY_BOOL] = {"true", "false"},
     [KEY_POLL] = {"sleep:77us", "relax"},
     [KEY_NAME] = {"X-1._z", "yy"},
+    [KEY_NAME_OR_NONE] = {"x.sock", "-"},
     [KEY_TARGET] = {"/a?b=\"<c>\"", "/"},
     [KEY_PATH] = {"/x \xc3\xa9 y", "/\"\\"},
     [KEY_TEXT] = {"&</script>", "a/b"},
@@ -277,7 +278,7 @@ static const char healthy[] =
     "{\"A\": \"\\u00e9\"}, \"cpus\": \"0-3\",}}, {},],\n"
     "/* more */ \"hedging\": {\"mode\": \"watch\", \"triggers\": [\"gc\"], "
     "\"allow\": [\"POST /a/**\"], \"budget_ratio\": 0.5},\n"
-    "\"proxy\": {\"header_timeout\": \"1.5s\", \"head_max\": \"32k\", "
+    "\"proxy\": {\"header_timeout\": \"1.5s\", \"head_max\": \"12k\", "
     "\"trust\": [\"10.0.0.0/8\"], \"via\": false, \"cpu\": 3},\n"
     "\"profiler\": {\"poll\": \"sleep:50us\", \"stream_slots\": 2048},\n"
     "\"slow\": {\"target\": 12.5}, \"log\": {\"level\": \"info\"}}\n";

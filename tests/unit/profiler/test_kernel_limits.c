@@ -14,6 +14,7 @@
 
 #include "fixture.h"
 #include "kernel_events.h"
+#include "base/permission.h"
 #include "profiler/kernel/capability.h"
 #include "profiler/kernel/programs.h"
 
@@ -292,8 +293,7 @@ without_capabilities(void)
 	struct kernel *k;
 	unsigned i;
 
-	if (capability_keep(0) < 0 || capability_get() != 0 ||
-	    capability_may_trace())
+	if (capability_keep(0) < 0 || capability_get() != 0)
 		return 1;
 	if (kernel_new(&k, &o, state) != -EPERM || k != NULL)
 		return 2;
@@ -398,11 +398,13 @@ test_refused(void **state)
 	struct kernel_options o = {
 	    .profile = PROFILER_KERNEL_LITE, .slot_log2 = 6};
 	struct bpf_object *object = NULL;
+	struct permission permission;
 	unsigned i;
 	int err;
 
 	(void)state;
-	if (!capability_may_trace()) {
+	permission_read(&permission);
+	if (!permission_to_trace(&permission)) {
 		print_message("skipped, because we may not trace\n");
 		skip();
 	}

@@ -163,11 +163,13 @@ test_file(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 
-	/* A successor replaces the file; readers of the old one stay whole. */
+	/* If the file is removed another stream may come there; readers of the
+	 * old one stay whole. */
 	assert_int_equal(timeline_reader_open(&r, path), 0);
 	timeline_reader_about(r, &about);
 	assert_int_equal(about.slots, SLOTS);
 	assert_int_equal(strlen(about.boot_id), 36);
+	assert_int_equal(unlink(path), 0);
 	assert_int_equal(timeline_new(&successor, path, LOG2), 0);
 	assert_int_equal(timeline_read(r, &s, &lost), TIMELINE_READ_OK);
 	check(&s, 0);
@@ -208,6 +210,61 @@ test_arguments(void **state)
 		    "skipped: /var/tmp is no disk file system here\n");
 		skip();
 	}
+}
+
+/* Goal: a stream whose writer lives stays, in this process or another; what a
+ * writer left that is gone is replaced, be it a stream or not. */
+static void
+test_one_writer(void **state)
+{
+	struct timeline *first, *second;
+	struct stat before, after;
+	int started[2], status;
+	char byte;
+	pid_t child;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(timeline_new(&first, path, LOG2), 0);
+	assert_int_equal(timeline_owner(path), getpid());
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(timeline_new(&second, path, LOG2), -EBUSY);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	timeline_free(&first);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(timeline_owner(path), 0);
+
+	/* One that is killed leaves its file. */
+	assert_int_equal(pipe(started), 0);
+	child = fork();
+	if (child == 0) {
+		if (timeline_new(&first, path, LOG2) == 0 &&
+		    write(started[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(started[1]);
+	assert_int_equal(read(started[0], &byte, 1), 1);
+	close(started[0]);
+	assert_int_equal(timeline_owner(path), child);
+	assert_int_equal(timeline_new(&second, path, LOG2), -EBUSY);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(timeline_new(&second, path, LOG2), 0);
+	assert_int_equal(timeline_owner(path), getpid());
+	timeline_free(&second);
+
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(timeline_new(&second, path, LOG2), 0);
+	timeline_free(&second);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	assert_int_equal(timeline_new(&second, path, LOG2), 0);
+	timeline_free(&second);
+	assert_int_equal(access(path, F_OK), -1);
 }
 
 /* A copy of a good stream's file, to be spoilt. */
@@ -318,6 +375,7 @@ main(void)
 	    cmocka_unit_test(test_seek),
 	    cmocka_unit_test(test_file),
 	    cmocka_unit_test(test_arguments),
+	    cmocka_unit_test(test_one_writer),
 	    cmocka_unit_test(test_hostile_file),
 	    cmocka_unit_test(test_hostile_slots),
 	};

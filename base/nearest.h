@@ -1,0 +1,36 @@
+/*
+ * nearest.h: the known word that a mistyped one is nearest to, for "did you
+ * mean".
+ */
+#ifndef TAILOR_BASE_NEAREST_H
+#define TAILOR_BASE_NEAREST_H
+
+#include <stdbool.h>
+
+#define NEAREST_FAR 1000u
+
+/*
+ * nearest_distance(a, b):
+ * How many single-byte insertions, deletions, replacements and swaps of
+ * neighbours turn a into b; NEAREST_FAR if either is longer than 48 bytes.
+ * Source: F. Damerau, CACM 7(3), 1964, in the form that edits no substring
+ * twice ("optimal string alignment").
+ */
+unsigned nearest_distance(const char *a, const char *b);
+
+/* Whether a word at that distance is a slip of word: a third of its letters
+ * may be wrong; more is another word. */
+bool nearest_is_slip(unsigned distance, const char *word);
+
+/* The nearest word so far; starts as {NULL, 0}. */
+struct nearest {
+	const char *word; /* borrowed; NULL: none is near */
+	unsigned distance;
+};
+
+/* Compare one more known word with what was typed.  The first of equals
+ * stays. */
+void
+nearest_consider(struct nearest *n, const char *typed, const char *candidate);
+
+#endif

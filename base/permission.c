@@ -1,0 +1,167 @@
+/*
+ * permission.c: see permission.h.
+ */
+#include "base/permission.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAMES_BYTES 64
+
+static const struct {
+	uint64_t bit;
+	const char *name;
+} names[] = {
+    {PERMISSION_BPF, "CAP_BPF"},
+    {PERMISSION_PERFMON, "CAP_PERFMON"},
+    {PERMISSION_SYS_PTRACE, "CAP_SYS_PTRACE"},
+    {PERMISSION_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"},
+};
+
+/* "CAP_BPF and CAP_PERFMON". */
+static char *
+spell(uint64_t set, char out[NAMES_BYTES])
+{
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if ((set & names[i].bit) != 0 && n < NAMES_BYTES)
+			n += (size_t)snprintf(out + n, NAMES_BYTES - n, "%s%s",
+			    n > 0 ? " and " : "", names[i].name);
+	return out;
+}
+
+static void
+read_status(struct permission *p)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[256];
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (strncmp(line, "CapEff:", 7) == 0)
+			p->effective = strtoull(line + 7, NULL, 16);
+		else if (strncmp(line, "CapBnd:", 7) == 0)
+			p->bounding = strtoull(line + 7, NULL, 16);
+		else if (strncmp(line, "Seccomp:", 8) == 0)
+			p->filtered = strtoul(line + 8, NULL, 10) == 2;
+	}
+	if (f != NULL)
+		fclose(f);
+}
+
+/* "none [integrity] confidentiality": the word in brackets. */
+static void
+read_lockdown(struct permission *p)
+{
+	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+	char line[64];
+	char *word;
+
+	if (f == NULL)
+		return;
+	if (fgets(line, sizeof(line), f) != NULL &&
+	    (word = strchr(line, '[')) != NULL &&
+	    strncmp(word, "[none]", 6) != 0)
+		snprintf(p->lockdown, sizeof(p->lockdown), "%.*s",
+		    (int)strcspn(word + 1, "]"), word + 1);
+	fclose(f);
+}
+
+void
+permission_read(struct permission *p)
+{
+	*p = (struct permission){.root = geteuid() == 0};
+	read_status(p);
+	read_lockdown(p);
+}
+
+static uint64_t
+lacking(const struct permission *p)
+{
+	/* CAP_SYS_ADMIN is what there was before the two. */
+	return (p->effective & PERMISSION_SYS_ADMIN) != 0
+		   ? 0
+		   : PERMISSION_TRACE & ~p->effective;
+}
+
+bool
+permission_to_trace(const struct permission *p)
+{
+	return lacking(p) == 0;
+}
+
+char *
+permission_why(const struct permission *p, char *out, size_t size)
+{
+	uint64_t lacks = lacking(p);
+	char text[NAMES_BYTES];
+
+	if (lacks != 0)
+		snprintf(out, size, "%s %s missing%s", spell(lacks, text),
+		    lacks == PERMISSION_TRACE ? "are" : "is",
+		    p->root ? ": this root is one without" : "");
+	else if (p->filtered)
+		snprintf(out, size,
+		    "the kernel refuses, though the capabilities are there: a "
+		    "seccomp filter is in force");
+	else if (p->lockdown[0] != '\0')
+		snprintf(out, size,
+		    "the kernel refuses, though the capabilities are there: "
+		    "it is locked down (%s)",
+		    p->lockdown);
+	else
+		snprintf(out, size,
+		    "the kernel refuses, though the capabilities are there: a "
+		    "security module, or RLIMIT_MEMLOCK");
+	return out;
+}
+
+char *
+permission_remedy(const struct permission *p, char *out, size_t size)
+{
+	uint64_t lacks = lacking(p);
+	const char *text;
+
+	if (lacks != 0 && !p->root && (lacks & ~p->bounding) == 0)
+		text = "run tailor as root, or setcap cap_bpf,cap_perfmon,"
+		       "cap_net_bind_service+ep on it, or AmbientCapabilities= "
+		       "in its systemd unit";
+	else if (lacks != 0)
+		text = "start the container with --cap-add BPF --cap-add "
+		       "PERFMON, or add them to CapabilityBoundingSet= and "
+		       "AmbientCapabilities= of the systemd unit";
+	else if (p->filtered)
+		text = "allow bpf and perf_event_open in the container's "
+		       "seccomp profile, or in SystemCallFilter= of the unit";
+	else if (p->lockdown[0] != '\0')
+		text = "a kernel without lockdown; profiler.kernel=off asks "
+		       "for nothing";
+	else
+		text = "look for the refusal in the kernel's log (dmesg); "
+		       "profiler.kernel=off asks for nothing";
+	snprintf(out, size, "%s", text);
+	return out;
+}
+
+char *
+permission_remedy_user(const struct permission *p, const char *user,
+    uint64_t needed, char *out, size_t size)
+{
+	bool of_root = strcmp(user, "root") == 0;
+	char text[NAMES_BYTES];
+
+	if (!p->root)
+		snprintf(out, size, "run tailor as %s%s", user,
+		    of_root ? "" : " or as root");
+	else if ((needed & ~p->effective) == 0)
+		snprintf(out, size, "run tailor as %s in its namespaces", user);
+	else
+		snprintf(out, size, "%s%s%sgive this root %s",
+		    of_root ? "" : "run tailor as ", of_root ? "" : user,
+		    of_root ? "" : ", or ",
+		    spell(needed & ~p->effective, text));
+	return out;
+}

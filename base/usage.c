@@ -1,0 +1,77 @@
+/*
+ * usage.c: see usage.h.
+ */
+#include "base/usage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/nearest.h"
+
+#define OPTION_TEXT_MAX 64
+
+static const struct option *
+option_of(const struct option *longs, int code)
+{
+	for (; longs->name != NULL; longs++)
+		if (longs->val == code)
+			return longs;
+	return NULL;
+}
+
+/* The options that a word is the beginning of: "--cause or --chrome"; how
+ * many. */
+static unsigned
+meant(const struct option *longs, const char *word, char *out, size_t size)
+{
+	unsigned count = 0;
+	size_t n = 0;
+
+	for (; longs->name != NULL; longs++) {
+		if (strncmp(longs->name, word, strlen(word)) != 0 || n >= size)
+			continue;
+		n += (size_t)snprintf(out + n, size - n, "%s--%s",
+		    count++ > 0 ? " or " : "", longs->name);
+	}
+	return count;
+}
+
+/* A long option that is none, or more than one. */
+static void
+refuse_long(
+    const struct option *longs, const char *given, char *out, size_t size)
+{
+	struct nearest best = {NULL, 0};
+	char word[OPTION_TEXT_MAX], several[2 * OPTION_TEXT_MAX];
+	const char *name = given + strspn(given, "-");
+
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, "="), name);
+	if (meant(longs, word, several, sizeof(several)) > 1) {
+		snprintf(out, size, "--%s is not clear: %s?", word, several);
+		return;
+	}
+	for (; longs->name != NULL; longs++)
+		nearest_consider(&best, word, longs->name);
+	if (best.word != NULL)
+		snprintf(out, size, "unknown option --%s; did you mean --%s?",
+		    word, best.word);
+	else
+		snprintf(out, size, "unknown option --%s", word);
+}
+
+const char *
+usage_refusal(const struct option *longs, int code, char *const *argv,
+    char *out, size_t size)
+{
+	const struct option *o = optopt != 0 ? option_of(longs, optopt) : NULL;
+
+	if (o != NULL && code == ':')
+		snprintf(out, size, "option --%s needs an argument", o->name);
+	else if (o != NULL)
+		snprintf(out, size, "option --%s takes no argument", o->name);
+	else if (optopt != 0)
+		snprintf(out, size, "unknown option -%c", optopt);
+	else
+		refuse_long(longs, argv[optind - 1], out, size);
+	return out;
+}

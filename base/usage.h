@@ -1,0 +1,25 @@
+/*
+ * usage.h: what is wrong with a command line, in a sentence.
+ *
+ * For programs that parse with getopt_long and want its complaint with the
+ * nearest option that there is.  They set opterr to 0 and begin the string of
+ * letters with ":".
+ */
+#ifndef TAILOR_BASE_USAGE_H
+#define TAILOR_BASE_USAGE_H
+
+#include <getopt.h>
+#include <stddef.h>
+
+/*
+ * usage_refusal(longs, code, argv, out, size):
+ * What getopt_long(), which just returned code ('?' or ':'), refused.
+ *   longs  its options, ended by one without a name; a letter's is its val
+ *   argv   as getopt_long got it
+ *   out    receives "unknown option --frob; did you mean --from?", no newline
+ * Returns out.  Reads getopt's global state: main thread.
+ */
+const char *usage_refusal(const struct option *longs, int code,
+    char *const *argv, char *out, size_t size);
+
+#endif

@@ -1,0 +1,296 @@
+/*
+ * find.c: see find.h.
+ *
+ * Admin sockets lie in one of three directories, as admin-NAME.sock unless
+ * their configuration says otherwise.  One counts if it can be connected to:
+ * a file alone may be left from a tailor that was killed, or be another
+ * user's.
+ */
+#include "tailorctl/find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tailorctl/connect.h"
+#include "tailorctl/plain.h"
+
+#define PLACES 3
+#define SOCKETS_MAX 32
+#define PLACE_BYTES 96
+#define NAME_BYTES 40
+#define PREFIX "admin"
+#define SUFFIX ".sock"
+
+struct admin_socket {
+	char path[PLACE_BYTES + NAME_BYTES + 16];
+	char name[NAME_BYTES]; /* "" of admin.sock */
+	int err;	       /* of connecting; 0: a tailor answers there */
+	dev_t device;
+	ino_t inode;
+};
+
+/* What is in the usual places. */
+struct search {
+	unsigned places;
+	char place[PLACES][PLACE_BYTES];
+	int err[PLACES]; /* of looking into it */
+	unsigned sockets, running;
+	struct admin_socket socket[SOCKETS_MAX];
+};
+
+static struct instant
+deadline_of(const struct options *o)
+{
+	return instant_plus(instant_now(), o->timeout_ns);
+}
+
+/* "admin-8080.sock" is 8080's, "admin.sock" that of one without a name. */
+static bool
+name_of_file(const char *file, char out[NAME_BYTES])
+{
+	size_t n = strlen(file), before = strlen(PREFIX);
+	size_t after = strlen(SUFFIX);
+
+	if (n < before + after || strncmp(file, PREFIX, before) != 0 ||
+	    strcmp(file + n - after, SUFFIX) != 0)
+		return false;
+	n -= before + after;
+	out[0] = '\0';
+	if (n == 0)
+		return true;
+	if (file[before] != '-' || n < 2 || n > NAME_BYTES)
+		return false;
+	snprintf(out, NAME_BYTES, "%.*s", (int)(n - 1), file + before + 1);
+	return true;
+}
+
+/*
+ * A socket in one of the usual places.  /tmp is everybody's: one there that
+ * belongs to another user is not asked.
+ */
+static int
+connect_found(const char *path, const struct options *o)
+{
+	struct connect_address to;
+	struct stat st;
+
+	if (connect_path(path, &to) < 0)
+		return -ENAMETOOLONG;
+	if (lstat(path, &st) < 0)
+		return -errno;
+	if (strncmp(path, "/tmp/", 5) == 0 && st.st_uid != geteuid())
+		return -EPERM;
+	return connect_open(&to, deadline_of(o));
+}
+
+/* Two of the places may be one. */
+static bool
+seen(const struct search *s, const struct stat *st)
+{
+	for (unsigned i = 0; i < s->sockets; i++)
+		if (s->socket[i].device == st->st_dev &&
+		    s->socket[i].inode == st->st_ino)
+			return true;
+	return false;
+}
+
+static void
+add_socket(struct search *s, const char *place, const char *file,
+    const struct options *o)
+{
+	struct admin_socket *one = &s->socket[s->sockets];
+	struct stat st;
+	int fd;
+
+	if (s->sockets == SOCKETS_MAX || !name_of_file(file, one->name))
+		return;
+	snprintf(one->path, sizeof(one->path), "%s/%.*s", place,
+	    NAME_BYTES + 10, file);
+	if (lstat(one->path, &st) < 0 || !S_ISSOCK(st.st_mode) || seen(s, &st))
+		return;
+	one->device = st.st_dev;
+	one->inode = st.st_ino;
+	fd = connect_found(one->path, o);
+	one->err = fd < 0 ? fd : 0;
+	if (fd >= 0) {
+		close(fd);
+		s->running++;
+	}
+	s->sockets++;
+}
+
+static int
+search_place(struct search *s, const char *place, const struct options *o)
+{
+	DIR *d = opendir(place);
+	const struct dirent *e;
+
+	if (d == NULL)
+		return -errno;
+	while ((e = readdir(d)) != NULL)
+		add_socket(s, place, e->d_name, o);
+	closedir(d);
+	return 0;
+}
+
+static int
+by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct admin_socket *)a)->path,
+	    ((const struct admin_socket *)b)->path);
+}
+
+static void
+search(struct search *s, const struct options *o)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	s->places = s->sockets = s->running = 0;
+	snprintf(s->place[s->places++], PLACE_BYTES, "/run/tailor");
+	if (runtime != NULL && runtime[0] == '/')
+		snprintf(s->place[s->places++], PLACE_BYTES, "%.80s/tailor",
+		    runtime);
+	snprintf(s->place[s->places++], PLACE_BYTES, "/tmp/tailor-%u",
+	    (unsigned)geteuid());
+	for (unsigned i = 0; i < s->places; i++)
+		s->err[i] = search_place(s, s->place[i], o);
+	qsort(s->socket, s->sockets, sizeof(s->socket[0]), by_path);
+}
+
+/* What to give --admin for this one: its name, if no other has the same. */
+static const char *
+handle_of(const struct search *s, const struct admin_socket *one)
+{
+	unsigned same = 0;
+
+	for (unsigned i = 0; i < s->sockets; i++)
+		same += s->socket[i].err == 0 &&
+			strcmp(s->socket[i].name, one->name) == 0;
+	return one->name[0] != '\0' && same == 1 ? one->name : one->path;
+}
+
+static void
+list_running(const struct search *s)
+{
+	char text[NAME_BYTES + PLACE_BYTES];
+
+	for (unsigned i = 0; i < s->sockets; i++)
+		if (s->socket[i].err == 0)
+			fprintf(stderr, "    --admin %s\n",
+			    plain_cell(text, sizeof(text),
+				handle_of(s, &s->socket[i]), 66));
+}
+
+static void
+complain_none(const struct search *s)
+{
+	fprintf(stderr, "tailorctl: no running tailor was found\n");
+	for (unsigned i = 0; i < s->places; i++)
+		fprintf(stderr, "    %s: %s\n", s->place[i],
+		    s->err[i] < 0 ? strerror(-s->err[i])
+				  : "no admin socket that answers");
+	for (unsigned i = 0; i < s->sockets; i++)
+		fprintf(stderr, "    %s: %s\n", s->socket[i].path,
+		    strerror(-s->socket[i].err));
+	fprintf(stderr, "Start one, or say where its admin socket is: "
+			"--admin or $TAILOR_ADMIN.\n");
+}
+
+/* The only one that runs, of that name or of any (NULL). */
+static int
+connect_only(const char *name, const struct options *o)
+{
+	static struct search s;
+	const struct admin_socket *found = NULL;
+	unsigned matches = 0;
+
+	search(&s, o);
+	for (unsigned i = 0; i < s.sockets; i++) {
+		if (s.socket[i].err < 0 ||
+		    (name != NULL && strcmp(s.socket[i].name, name) != 0))
+			continue;
+		found = &s.socket[i];
+		matches++;
+	}
+	if (matches == 1)
+		return connect_found(found->path, o);
+	if (s.running == 0) {
+		complain_none(&s);
+		return -1;
+	}
+	if (matches == 0)
+		fprintf(
+		    stderr, "tailorctl: no tailor named \"%s\" runs; ", name);
+	else
+		fprintf(stderr, "tailorctl: %u tailors run; ", s.running);
+	fprintf(stderr, "choose one:\n");
+	list_running(&s);
+	return -1;
+}
+
+static int
+connect_address(const char *text, const struct options *o)
+{
+	struct connect_address to;
+	int fd;
+
+	if (connect_parse(text, &to) < 0) {
+		fprintf(stderr,
+		    "tailorctl: \"%s\" is no path, HOST:PORT or name\n", text);
+		return -1;
+	}
+	fd = connect_open(&to, deadline_of(o));
+	if (fd < 0)
+		fprintf(stderr, "tailorctl: no tailor at %s: %s\n", text,
+		    strerror(-fd));
+	return fd < 0 ? -1 : fd;
+}
+
+/* ":8080" and "8080" name a tailor; with a host, or a path, it is an address. */
+static const char *
+as_name(const char *text)
+{
+	if (text[0] == ':')
+		text++;
+	return strpbrk(text, "/:") == NULL ? text : NULL;
+}
+
+/* The text of a variable, or NULL. */
+static const char *
+variable(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+int
+find_tailor(const struct options *o)
+{
+	const char *address = variable("TAILOR_ADMIN");
+
+	if (o->admin != NULL && as_name(o->admin) != NULL)
+		return connect_only(as_name(o->admin), o);
+	if (o->admin != NULL)
+		return connect_address(o->admin, o);
+	if (address != NULL)
+		return connect_address(address, o);
+	return connect_only(variable("TAILOR_INSTANCE"), o);
+}
+
+bool
+find_any(const struct options *o)
+{
+	static struct search s;
+
+	if (o->admin != NULL || variable("TAILOR_ADMIN") != NULL ||
+	    variable("TAILOR_INSTANCE") != NULL)
+		return true;
+	search(&s, o);
+	return s.running > 0;
+}

@@ -1,0 +1,26 @@
+/*
+ * find.h: which tailor is meant.
+ *
+ * The one that --admin names; else the environment ($TAILOR_ADMIN its admin
+ * socket, $TAILOR_INSTANCE its name); else the only one that runs.  Names are
+ * those of the key "instance", and stand in the names of admin sockets.
+ */
+#ifndef TAILOR_TAILORCTL_FIND_H
+#define TAILOR_TAILORCTL_FIND_H
+
+#include <stdbool.h>
+
+#include "tailorctl/options.h"
+
+/*
+ * find_tailor(options):
+ * A connected, non-blocking socket of its admin listener; the caller closes
+ * it.  Or -1 after one message on standard error that says what to do.
+ */
+int find_tailor(const struct options *options);
+
+/* Whether find_tailor would find one, or there is more to say than that none
+ * runs: one was named, or several run.  Says nothing. */
+bool find_any(const struct options *options);
+
+#endif

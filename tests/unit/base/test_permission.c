@@ -1,0 +1,111 @@
+/* Goal: a refusal of the kernel is explained by its true reason, and what is
+ * advised would change it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/permission.h"
+
+#define ALL (~UINT64_C(0))
+#define NOT_BPF (ALL & ~PERMISSION_BPF & ~PERMISSION_SYS_ADMIN)
+#define NEITHER (NOT_BPF & ~PERMISSION_PERFMON)
+
+static void
+test_tracing(void **state)
+{
+	static const struct {
+		struct permission p;
+		bool may;
+		const char *why, *remedy;
+	} row[] = {
+	    {{false, 0, ALL, false, ""}, false,
+		"CAP_BPF and CAP_PERFMON are missing", "run tailor as root"},
+	    {{false, 0, 0, false, ""}, false,
+		"CAP_BPF and CAP_PERFMON are missing", "--cap-add"},
+	    {{true, NEITHER, NEITHER, false, ""}, false,
+		"CAP_BPF and CAP_PERFMON are missing: this root", "--cap-add"},
+	    {{true, NOT_BPF, NOT_BPF, true, ""}, false,
+		"CAP_BPF is missing: this root", "--cap-add"},
+	    {{false, PERMISSION_BPF, ALL, false, ""}, false,
+		"CAP_PERFMON is missing", "setcap"},
+	    {{true, NEITHER | PERMISSION_SYS_ADMIN, ALL, true, "integrity"},
+		true, "seccomp", "SystemCallFilter="},
+	    {{true, ALL, ALL, false, "integrity"}, true,
+		"locked down (integrity)", "lockdown"},
+	    {{false, PERMISSION_TRACE, ALL, false, ""}, true, "security module",
+		"dmesg"},
+	};
+	char text[200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct permission *p = &row[i].p;
+
+		assert_int_equal(permission_to_trace(p), row[i].may);
+		permission_why(p, text, sizeof(text));
+		if (strstr(text, row[i].why) == NULL)
+			assert_string_equal(text, row[i].why);
+		assert_true(strlen(text) < 150);
+		permission_remedy(p, text, sizeof(text));
+		if (strstr(text, row[i].remedy) == NULL)
+			assert_string_equal(text, row[i].remedy);
+		assert_true(strlen(text) < 150);
+		/* Root is not advised to become root. */
+		if (p->root)
+			assert_null(strstr(text, "as root"));
+	}
+}
+
+static void
+test_of_another_user(void **state)
+{
+	const uint64_t both =
+	    PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH;
+	const struct permission user = {.bounding = ALL};
+	const struct permission root = {.root = true, .effective = ALL};
+	const struct permission caged = {
+	    .root = true, .effective = ALL & ~PERMISSION_SYS_PTRACE};
+	char text[120];
+
+	(void)state;
+#define SAYS(p, name, needed) \
+	permission_remedy_user(&(p), name, needed, text, sizeof(text))
+	assert_string_equal(
+	    SAYS(user, "bob", both), "run tailor as bob or as root");
+	assert_string_equal(SAYS(user, "root", both), "run tailor as root");
+	assert_string_equal(SAYS(caged, "bob", both),
+	    "run tailor as bob, or give this root CAP_SYS_PTRACE");
+	assert_string_equal(
+	    SAYS(caged, "root", both), "give this root CAP_SYS_PTRACE");
+	assert_string_equal(
+	    SAYS(root, "bob", both), "run tailor as bob in its namespaces");
+#undef SAYS
+}
+
+static void
+test_of_this_process(void **state)
+{
+	struct permission p;
+
+	/* Goal: what is read is what the kernel says. */
+	(void)state;
+	permission_read(&p);
+	assert_int_equal(p.effective & ~p.bounding, 0);
+	assert_null(strpbrk(p.lockdown, "[] \n"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_tracing),
+	    cmocka_unit_test(test_of_another_user),
+	    cmocka_unit_test(test_of_this_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
