@@ -166,6 +166,9 @@ struct config {
 		unsigned fields_max;
 		uint64_t body_max_bytes;
 		uint64_t stream_buffer_bytes; /* back-pressure mark */
+		char *spool_directory;	      /* owned; "" = no files */
+		uint64_t spool_max_bytes;
+		unsigned spool_files_max;
 		unsigned keep_alive_requests; /* per client connection */
 		bool underscore_pass;
 		bool strict_authority;

@@ -245,13 +245,15 @@ const struct config_key config_keys[] = {
 	"repeats; a target longer than 2047 bytes matches none."},
 {"hedging.body_max", KEY_BYTES, PLACE(config, hedging.body_max_bytes),
 	RANGE(0, 16 * M), .fallback = "64k",
-	.meaning = "Largest request body that is kept for a second sending; a "
-	"larger one is passed through and its request not sent again.  Bodies "
-	"of queries are far smaller."},
+	.meaning = "Largest request body that waits in memory until it is whole "
+	"and may be sent a second time; a larger one waits in a file "
+	"(proxy.spool_directory), and its request is not hedged.  Bodies of "
+	"queries are far smaller."},
 {"hedging.table_max", KEY_BYTES, PLACE(config, hedging.table_max_bytes),
 	RANGE(64 * K, 16 * G), .fallback = "64M",
-	.meaning = "Memory for all kept requests together: a thousand of the "
-	"largest.  Beyond it requests pass, but are not sent again."},
+	.meaning = "Memory for the bodies of all requests together: a thousand "
+	"of the largest.  Beyond it bodies wait in files, and their requests "
+	"are not hedged."},
 {"hedging.inflight_max", KEY_COUNT, PLACE(config, hedging.inflight_max),
 	RANGE(0, 65535), .fallback = "0",
 	.meaning = "Second copies inside one server at one time; 0 for its "
@@ -413,8 +415,7 @@ const struct config_key config_keys[] = {
 {"proxy.body_rate_min", KEY_BYTES, PLACE(config, proxy.body_rate_min),
 	RANGE(0, 1 * G), .fallback = "128",
 	.meaning = "Bytes a second that a request body must bring on average "
-	"once it has taken longer than body_timeout; else 408.  Time in which "
-	"Tailor itself does not read does not count.  0 for any."},
+	"once it has taken longer than body_timeout; else 408.  0 for any."},
 {"proxy.idle_timeout", KEY_DURATION, PLACE(config, proxy.idle_timeout_ns),
 	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "75s",
 	.meaning = "A client connection without a request; above the minute "
@@ -483,6 +484,22 @@ const struct config_key config_keys[] = {
 	.meaning = "Memory that may wait for a slow peer, in blocks of 16 KiB "
 	"whether full or not, before reading from the other one pauses; per "
 	"connection."},
+{"proxy.spool_directory", KEY_PATH, PLACE(config, proxy.spool_directory),
+	.fallback = "{state}/spool",
+	.meaning = "Directory for bytes that wait for a slow peer and are too "
+	"many for memory: request bodies above hedging.body_max, until they "
+	"are whole.  Its files have no names.  Better on a disk than in "
+	"memory (tmpfs): files are written to the page cache, which the "
+	"kernel empties to the disk.  \"\": no files; larger bodies are "
+	"answered 503."},
+{"proxy.spool_max", KEY_BYTES, PLACE(config, proxy.spool_max_bytes),
+	RANGE(0, 1024 * G), .fallback = "4G",
+	.meaning = "All such files together.  A request body that finds no "
+	"room is answered 503."},
+{"proxy.spool_files_max", KEY_COUNT, PLACE(config, proxy.spool_files_max),
+	RANGE(0, 1000000), .fallback = "4096",
+	.meaning = "How many such files there may be, each a descriptor; "
+	"likewise."},
 {"proxy.keep_alive_requests", KEY_COUNT,
 	PLACE(config, proxy.keep_alive_requests), RANGE(0, 4000000000.0),
 	.fallback = "0",

@@ -80,7 +80,7 @@ choose_framing(struct answer *a, struct request *r, bool whole)
 		    r->minor_zero ? HTTP_FRAMING_CLOSE : HTTP_FRAMING_CHUNKED;
 	}
 	if (a->framing == HTTP_FRAMING_CLOSE || !r->keep_alive ||
-	    !r->body_whole || r->proxy->stopping || client_is_last(r->client))
+	    r->proxy->stopping || client_is_last(r->client))
 		r->client->close = true;
 }
 

@@ -60,24 +60,13 @@ void
 client_pause(struct client *c)
 {
 	client_want_read(c, false);
-	if (c->state != CLIENT_BODY || instant_is_set(c->paused))
-		return;
-	c->paused = instant_now();
-	timer_clear(&c->proxy->timers, &c->timer);
 }
 
 void
 client_resume(struct client *c)
 {
-	if (c->closed || c->ended)
-		return;
-	client_want_read(c, true);
-	if (!instant_is_set(c->paused))
-		return;
-	c->paused_ns += instant_since(instant_now(), c->paused);
-	c->paused = INSTANT_NONE;
-	if (c->state == CLIENT_BODY)
-		client_arm(c, c->proxy->config->proxy.body_timeout_ns);
+	if (!c->closed && !c->ended)
+		client_want_read(c, true);
 }
 
 void
@@ -182,8 +171,6 @@ client_next(struct client *c)
 	}
 	c->state = CLIENT_IDLE;
 	c->scanned = 0;
-	c->paused = INSTANT_NONE;
-	c->paused_ns = 0;
 	if (!c->ended)
 		client_want_read(c, true);
 	client_arm(c, config->proxy.idle_timeout_ns);

@@ -66,8 +66,6 @@ struct client {
 	uint64_t taken_bytes; /* see taken_bytes(), when writing last stopped */
 	struct instant first_byte; /* of the present request */
 	struct instant body_since; /* when its body was asked for */
-	struct instant paused;	   /* not read since, or none */
-	int64_t paused_ns;	   /* of its body, all together */
 };
 
 TAILQ_HEAD(client_list, client);
@@ -111,8 +109,7 @@ void client_next(struct client *c);
  * proxy.keep_alive_requests: its answer has to say so. */
 bool client_is_last(const struct client *c);
 
-/* Stop and resume reading (a streamed body's back-pressure).  Meanwhile the
- * client cannot be late. */
+/* Stop and resume reading (a tunnel's back-pressure). */
 void client_pause(struct client *c);
 void client_resume(struct client *c);
 

@@ -117,7 +117,7 @@ static bool
 is_trickling(const struct client *c)
 {
 	const struct config *config = c->proxy->config;
-	int64_t ns = instant_since(instant_now(), c->body_since) - c->paused_ns;
+	int64_t ns = instant_since(instant_now(), c->body_since);
 
 	if (ns <= config->proxy.body_timeout_ns)
 		return false;

@@ -3,6 +3,7 @@
  */
 #include "proxy/limits.h"
 
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -138,7 +139,9 @@ static void
 limits_descriptors(struct proxy *p)
 {
 	const struct config *c = p->config;
-	rlim_t other = DESCRIPTORS_OTHER + c->profiler.channels_max, want;
+	rlim_t other = DESCRIPTORS_OTHER + c->profiler.channels_max +
+		       c->proxy.spool_files_max,
+	       want;
 	struct rlimit l;
 
 	if (profiler_counts(p->profiler))
@@ -171,6 +174,16 @@ limits_descriptors(struct proxy *p)
 	    p->connections_max);
 }
 
+static void
+limits_spools(struct proxy *p)
+{
+	const struct config *c = p->config;
+
+	p->spools.directory = c->proxy.spool_directory;
+	p->spools.bytes_max = c->proxy.spool_max_bytes;
+	p->spools.files_max = c->proxy.spool_files_max;
+}
+
 void
 limits_apply(struct proxy *p)
 {
@@ -180,7 +193,25 @@ limits_apply(struct proxy *p)
 	hedging_limits_set(&p->hedging, &limits);
 	limits_http(p);
 	p->blocks.blocks_max = blocks_needed(p->config);
+	limits_spools(p);
 	log_level_set((enum log_level)p->config->log.level);
 	limits_descriptors(p);
 	limits_say_memory(p);
+}
+
+void
+limits_try_spool(const struct proxy *p)
+{
+	const char *directory = p->config->proxy.spool_directory;
+	int err;
+
+	if (*directory == '\0')
+		return;
+	err = spool_try(directory);
+	if (err < 0)
+		log_event(LOG_LEVEL_WARNING, "spool_unusable",
+		    "directory=%s error=\"%s\" advice=\"set "
+		    "proxy.spool_directory: request bodies above "
+		    "hedging.body_max are answered 503\"",
+		    directory, strerror(-err));
 }

@@ -184,7 +184,7 @@ on_attempt_sent(struct uplink *u)
 	m->last_hedge_ns[r->race.attempt[0].server] = late;
 }
 
-/* The client may send more of a streamed body. */
+/* The client may send more through its tunnel. */
 static void
 on_attempt_wrote(struct uplink *u)
 {
@@ -205,8 +205,7 @@ attempt_resend(struct attempt *a, const struct uplink_result *result)
 	struct request *r = a->request;
 	struct server *s = result->server;
 
-	if (result->end != UPLINK_UNANSWERED || !result->reused || a->resent ||
-	    r->streaming)
+	if (result->end != UPLINK_UNANSWERED || !result->reused || a->resent)
 		return false;
 	if (!r->method_allowed && result->written)
 		return false;

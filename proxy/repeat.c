@@ -46,7 +46,7 @@ proxy_replay_record(struct proxy *p, const struct request *r)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
 	struct replay *place;
-	size_t n = block_bytes(r->head);
+	size_t n = r->head.iov_len;
 
 	if ((p->config->warmup.requests == 0 &&
 		p->config->warmup.mirror <= 0) ||
@@ -59,7 +59,7 @@ proxy_replay_record(struct proxy *p, const struct request *r)
 	place = &p->replay[h % REPLAY_MAX];
 	if (place->length > 0 && place->target_hash == h)
 		return;
-	memcpy(place->text, r->head->data + r->head->begin, n);
+	memcpy(place->text, r->head.iov_base, n);
 	place->length = (uint16_t)n;
 	place->method = r->method;
 	place->target_hash = h;

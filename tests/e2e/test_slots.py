@@ -1,0 +1,176 @@
+"""Goal: a client that takes its time holds no server: slow uploads, slow
+readers and crowds of waiting requests leave the servers to all others."""
+
+import os
+import socket
+import time
+
+import pytest
+
+from support.client import Client
+from support.message import response
+from support.wait import wait_until
+from test_streaming import Server, digest, framing, pieces, read_body
+
+SLOTS = 64  # of a server, by default
+PROMPT_S = 2  # what waited for a slot would take far longer
+
+
+def hello(_request):
+    return response(200, b"hello")
+
+
+def served_promptly(t, times=20):
+    """Another client's requests are answered, and at once."""
+    with t.client() as other:
+        for _ in range(times):
+            begun = time.monotonic()
+            assert other.get("/other").status == 200
+            assert time.monotonic() - begun < PROMPT_S
+
+
+def upload(address, size, begin=b""):
+    """A client that has sent the head of a body of size, and begin."""
+    client = Client(address)
+    client.send(b"POST /up HTTP/1.1\r\nHost: t\r\n"
+                + framing(size, False) + begin)
+    return client
+
+
+def spooled(t):
+    return t.metrics()["tailor_spool_bytes"]
+
+
+# --- uploads ------------------------------------------------------------------
+
+def test_trickled_uploads_hold_no_server(upstream, tailor):
+    # Goal: 64 uploads above body_max whose ends do not come leave both
+    # servers to everybody else, and are answered when they are whole.
+    a, b = upstream("a").serve(hello), upstream("b").serve(hello)
+    t = tailor(a, b)
+    size = 100_000
+    trickled = [upload(t.address, size, b"x" * 80_000) for _ in range(SLOTS)]
+    wait_until(lambda: t.metrics()["tailor_request_bytes_total"]
+               == SLOTS * 80_000, "the bodies' beginnings are read")
+    served_promptly(t)
+    assert not any(r.target == "/up" for r in a.requests + b.requests)
+    for client in trickled:
+        client.send(b"x" * (size - 80_000))
+    for client in trickled:
+        assert client.response().status == 200
+        client.close()
+    uploads = [r for r in a.requests + b.requests if r.target == "/up"]
+    assert len(uploads) == SLOTS
+    assert all(r.wait_body() == b"x" * size for r in uploads)
+    assert t.metrics()["tailor_spool_files"] == spooled(t) == 0
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+def test_refused_connect_costs_a_large_body_nothing(upstream, tailor,
+                                                    free_port, chunked):
+    # Goal: a POST above body_max whose first connect is refused reaches the
+    # other server from its first byte on.
+    a, b = upstream("a"), upstream("b")
+    a.serve(hello)
+    b.serve(hello)
+    t = tailor(a, b)
+    t.wait_server("b", state="ready")
+    a.stop()  # its next connect is refused; it is still the active one
+    body = os.urandom(1_000_000)
+    with t.client() as client:
+        fields = b"Transfer-Encoding: chunked" if chunked \
+            else b"Content-Length: %d" % len(body)
+        client.send(b"POST /up HTTP/1.1\r\nHost: t\r\n" + fields
+                    + b"\r\n\r\n" + (b"%x\r\n" % len(body) if chunked else b""))
+        client.send(body + (b"\r\n0\r\n\r\n" if chunked else b""))
+        assert client.response().status == 200
+    request, = [r for r in b.requests if r.target == "/up"]
+    assert request.wait_body() == body
+    assert request.get("content-length") == str(len(body))
+
+
+def test_stale_connection_and_a_large_body(upstream, tailor):
+    # Goal: a body in a file is sent again from its start when the kept
+    # connection that it went out on had ended.
+    a = upstream("a")
+    a.serve(hello)
+    t = tailor(a, hedging={"allow": ["PUT ^/up$"]})
+    body = os.urandom(300_000)
+    with t.client() as client:
+        for _ in range(5):
+            assert client.get().status == 200
+            a.connections[-1].reset()
+            client.send(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
+                        + framing(len(body), False) + body)
+            assert client.response().status == 200
+            assert a.requests[-1].wait_body() == body
+
+
+def test_no_room_for_uploads(upstream, tailor):
+    # Goal: what finds no room in files is answered 503 and counted; what
+    # fits is not harmed, and room that is free again is used.
+    a = upstream("a").serve(hello)
+    t = tailor(a, proxy={"spool_max": "200k"})
+    fits = upload(t.address, 150_000, b"x" * 149_999)
+    wait_until(lambda: spooled(t) > 60_000, "it lies in a file")
+    more = upload(t.address, 150_000, b"x" * 149_999)
+    answer = more.response()
+    assert answer.status == 503 and answer.get("retry-after")
+    more.close()
+    fits.send(b"x")
+    assert fits.response().status == 200
+    again = upload(t.address, 150_000, b"x" * 150_000)
+    assert again.response().status == 200
+    metrics = t.metrics()
+    assert metrics[
+        'tailor_spool_refused_total{use="request",reason="limit"}'] == 1
+    assert metrics['tailor_request_failures_total{reason="spool_full"}'] == 1
+    fits.close()
+    again.close()
+
+
+def test_full_disk(upstream, tailor):
+    # Goal: a file system that takes nothing is an answer, not a hang.  (The
+    # directory is taken away: as root nothing else fails at once.)
+    a = upstream("a").serve(hello)
+    t = tailor(a)
+    os.rmdir(f"{t.directory}/spool")
+    with t.client() as client:
+        client.send(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
+                    + framing(100_000, False) + b"x" * 100_000)
+        answer = client.response()
+        assert answer.status == 503 and answer.get("retry-after")
+    metrics = t.metrics()
+    assert metrics[
+        'tailor_spool_refused_total{use="request",reason="failed"}'] == 1
+    served_promptly(t, 1)
+
+
+def test_no_directory(upstream, tailor, scratch):
+    # Goal: a directory that cannot be made is said at the start.
+    (scratch / "file").write_text("")
+    a = upstream("a").serve(hello)
+    t = tailor(a, proxy={"spool_directory": f"{scratch}/file/spool"})
+    t.wait_log(" spool_unusable .*spool_directory")
+    served_promptly(t, 1)
+
+
+def test_many_large_uploads_at_once(tailor):
+    # Goal: twenty uploads of some MB, sent together, arrive whole.
+    size = 4 << 20
+
+    def play(sock, _head, rest):
+        found = read_body(sock, rest, size, False)
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 64\r\n"
+                     b"Connection: close\r\n\r\n" + found.encode())
+
+    server = Server(play)
+    t = tailor({"name": "active", "address": server.address})
+    clients = [upload(t.address, size) for _ in range(20)]
+    for piece in pieces(size):
+        for client in clients:
+            client.send(piece)
+    for client in clients:
+        assert client.response().body.decode() == digest(size)
+        client.close()
+    server.close()
