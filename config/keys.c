@@ -380,8 +380,10 @@ const struct config_key config_keys[] = {
 	"servers that collect garbage take turns and need none."},
 
 {"proxy.connections_max", KEY_COUNT, PLACE(config, proxy.connections_max),
-	RANGE(1, 1000000), .fallback = "10000",
-	.meaning = "Client connections; more are refused."},
+	RANGE(1, 1000000), .fallback = "32768",
+	.meaning = "Client connections; more are refused.  Each takes a "
+	"descriptor: fewer are allowed, and said, where the limit on open "
+	"files is lower."},
 {"proxy.connections_per_address_max", KEY_COUNT,
 	PLACE(config, proxy.connections_per_address_max), RANGE(0, 1000000),
 	.fallback = "0",
@@ -394,12 +396,14 @@ const struct config_key config_keys[] = {
 	"yet; one more is answered 429.  0 for no limit.  Addresses count by "
 	"/64 in IPv6."},
 {"proxy.inflight_max", KEY_COUNT, PLACE(config, proxy.inflight_max),
-	RANGE(1, 1000000), .fallback = "1024",
-	.meaning = "Requests at one time; more are answered 503."},
+	RANGE(1, 1000000), .fallback = "32768",
+	.meaning = "Requests at one time, those that wait included; more are "
+	"answered 503."},
 {"proxy.queue_max", KEY_COUNT, PLACE(config, proxy.queue_max),
-	RANGE(0, 1000000), .fallback = "1024",
+	RANGE(0, 1000000), .fallback = "32768",
 	.meaning = "Requests that may wait for a connection to a server; more "
-	"are answered 503."},
+	"are answered 503.  One that waits takes some 3 KiB, its connection "
+	"included, and what head and body come to."},
 {"proxy.queue_timeout", KEY_DURATION, PLACE(config, proxy.queue_timeout_ns),
 	RANGE(0, 600 * S), .unit = "s", .fallback = "1s",
 	.meaning = "How long they may wait.  Who has waited a second has "

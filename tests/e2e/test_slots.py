@@ -2,7 +2,9 @@
 readers and crowds of waiting requests leave the servers to all others."""
 
 import os
+import resource
 import socket
+import threading
 import time
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from support.client import Client
 from support.message import response
 from support.wait import wait_until
+from test_ops_limits import resident_kib
 from test_streaming import Server, digest, framing, pieces, read_body
 
 SLOTS = 64  # of a server, by default
@@ -174,3 +177,97 @@ def test_many_large_uploads_at_once(tailor):
         assert client.response().body.decode() == digest(size)
         client.close()
     server.close()
+
+
+# --- waiting ------------------------------------------------------------------
+
+WAITING = 20_000
+WAITING_BYTES_MAX = 4096  # for each, its connection included
+
+
+def raise_limit():
+    """As many descriptors as may be, here and in what is started."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return soft, hard
+
+
+def test_twenty_thousand_wait(build, upstream, tailor):
+    # Goal: 20,000 requests wait for two servers that are busy, at 4 KiB each
+    # or less, and all are answered.  (As many as descriptors allow.)
+    if "asan" in str(build) or "tsan" in str(build):
+        pytest.skip("a sanitizer's own memory is not ours to promise")
+    soft, hard = raise_limit()
+    count = min(WAITING, hard - 1500)
+    if count < 1000:
+        pytest.skip(f"the limit on open files, {hard}, is too low")
+    gate, server = threading.Event(), upstream("active")
+
+    def answer(request):
+        assert gate.wait(120)
+        return hello(request)
+
+    server.serve(answer)
+    t = tailor(server, proxy={
+        "queue_timeout": "120s", "request_timeout": "120s",
+        "spool_files_max": 0, "half_open_per_address_max": 0,
+        "connections_per_address_max": 0})
+    served = t.config["servers"][0].get("connections_max", SLOTS)
+    body = b'{"query": {"match_all": {}}}'
+    request = (b"POST /index/_search HTTP/1.1\r\nHost: search.example\r\n"
+               b"User-Agent: a-client/1.0\r\nContent-Type: application/json\r\n"
+               b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    clients = []
+    try:
+        for _ in range(served):
+            clients.append(socket.create_connection(t.address))
+            clients[-1].sendall(request)
+        t.wait_metric("tailor_requests_inflight", served)
+        before = resident_kib(t.pid)
+        for _ in range(count):
+            clients.append(socket.create_connection(t.address))
+            clients[-1].sendall(request)
+        t.wait_metric("tailor_requests_queued", count)
+        each = (resident_kib(t.pid) - before) * 1024 / count
+        print(f"{each:.0f} bytes for each of {count} requests that wait")
+        gate.set()
+        for client in clients:
+            client.settimeout(60)
+            assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+        assert each <= WAITING_BYTES_MAX
+        assert server.requests[-1].wait_body() == body
+    finally:
+        gate.set()
+        for client in clients:
+            client.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_bodies_that_waited_arrive(upstream, tailor):
+    # Goal: what is packed while it waits is sent as it came: no body, a small
+    # one, one of some blocks, one in a file.
+    server = upstream("active")
+    t = tailor({"name": "active", "address": server.address,
+                "connections_max": 1},
+               proxy={"queue_timeout": "60s"})
+    bodies = [b"", os.urandom(3), os.urandom(8000), os.urandom(50_000),
+              os.urandom(200_000)]
+    with t.client() as first:
+        first.request()
+        busy = server.expect()
+        clients = [t.client() for _ in bodies]
+        for i, (client, body) in enumerate(zip(clients, bodies)):
+            client.request("POST", f"/{i}", fields=[("Number", str(i))],
+                           body=body)
+        t.wait_metric("tailor_requests_queued", len(bodies))
+        busy.reply(200, b"first")
+        assert first.response().body == b"first"
+        for _ in bodies:
+            request = server.expect()
+            i = int(request.target[1:])
+            assert request.get("number") == str(i)
+            assert request.wait_body() == bodies[i]
+            request.reply(200, b"%d" % i)
+        for i, client in enumerate(clients):
+            assert client.response().body == b"%d" % i
+            client.close()
