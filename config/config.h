@@ -166,6 +166,8 @@ struct config {
 		unsigned fields_max;
 		uint64_t body_max_bytes;
 		uint64_t stream_buffer_bytes; /* back-pressure mark */
+		uint64_t buffers_max_bytes;   /* of all slow clients */
+		uint64_t spool_response_max_bytes;
 		char *spool_directory;	      /* owned; "" = no files */
 		uint64_t spool_max_bytes;
 		unsigned spool_files_max;

@@ -485,21 +485,34 @@ const struct config_key config_keys[] = {
 	.meaning = "A larger request body is answered 413."},
 {"proxy.stream_buffer", KEY_BYTES, PLACE(config, proxy.stream_buffer_bytes),
 	RANGE(4 * K, 64 * M), .fallback = "256k",
-	.meaning = "Memory that may wait for a slow peer, in blocks of 16 KiB "
-	"whether full or not, before reading from the other one pauses; per "
-	"connection."},
+	.meaning = "Memory that may wait for a slow client, in blocks of 16 KiB "
+	"whether full or not; the rest of its response waits in a file "
+	"(spool_directory).  Reading from a tunnel's peer, or from the server "
+	"of an event stream, pauses instead."},
+{"proxy.buffers_max", KEY_BYTES, PLACE(config, proxy.buffers_max_bytes),
+	RANGE(0, 64 * G), .fallback = "256M",
+	.meaning = "When the blocks of all connections together take more "
+	"memory, 32k of each slow client's response wait in memory in place "
+	"of stream_buffer."},
+{"proxy.spool_response_max", KEY_BYTES,
+	PLACE(config, proxy.spool_response_max_bytes), RANGE(0, 64 * G),
+	.fallback = "64M",
+	.meaning = "Of one response so much may wait in a file; then reading "
+	"from its server pauses until the client has taken it."},
 {"proxy.spool_directory", KEY_PATH, PLACE(config, proxy.spool_directory),
 	.fallback = "{state}/spool",
 	.meaning = "Directory for bytes that wait for a slow peer and are too "
 	"many for memory: request bodies above hedging.body_max, until they "
-	"are whole.  Its files have no names.  Better on a disk than in "
+	"are whole, and what slow clients have not taken of their responses.  "
+	"Its files have no names.  Better on a disk than in "
 	"memory (tmpfs): files are written to the page cache, which the "
 	"kernel empties to the disk.  \"\": no files; larger bodies are "
-	"answered 503."},
+	"answered 503, and a client that does not read stops its server."},
 {"proxy.spool_max", KEY_BYTES, PLACE(config, proxy.spool_max_bytes),
 	RANGE(0, 1024 * G), .fallback = "4G",
-	.meaning = "All such files together.  A request body that finds no "
-	"room is answered 503."},
+	.meaning = "All such files together, responses half of it at most.  A "
+	"request body that finds no room is answered 503; a response that "
+	"finds none stops its server."},
 {"proxy.spool_files_max", KEY_COUNT, PLACE(config, proxy.spool_files_max),
 	RANGE(0, 1000000), .fallback = "4096",
 	.meaning = "How many such files there may be, each a descriptor; "

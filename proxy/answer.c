@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proxy/client.h"
+#include "proxy/client_spool.h"
 #include "proxy/proxy.h"
 #include "proxy/tunnel.h"
 #include "proxy/writer.h"
@@ -139,7 +139,7 @@ answer_send(
 
 	choose_framing(a, r, whole);
 	end_head(a, r, written);
-	chain_append(&r->client->out, a->head);
+	chain_append(client_tail(r->client), a->head);
 	a->head = NULL;
 	chain_move(&body, &a->body);
 	if (body.bytes > 0)
@@ -151,13 +151,13 @@ answer_forward(struct answer *a, struct request *r, struct chain *data)
 {
 	if (a->framing == HTTP_FRAMING_CHUNKED)
 		chain_frame(data);
-	chain_merge(&r->client->out, data, &r->proxy->blocks);
+	chain_merge(client_tail(r->client), data, &r->proxy->blocks);
 }
 
 int
 answer_end(struct answer *a, struct request *r)
 {
-	struct chain *out = &r->client->out;
+	struct chain *out = client_tail(r->client);
 	struct block_pool *pool = &r->proxy->blocks;
 
 	if (a->framing != HTTP_FRAMING_CHUNKED)

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "proxy/client_spool.h"
 #include "proxy/proxy.h"
 #include "proxy/socket.h"
 #include "proxy/tale_api.h"
@@ -112,7 +113,7 @@ client_close(struct client *c)
 	c->request = NULL;
 	if (r != NULL)
 		request_client_gone(r);
-	chain_clear(&c->out, &p->blocks);
+	client_drop_output(c);
 }
 
 void
@@ -141,7 +142,7 @@ clients_fini(struct proxy *p)
 static void
 client_end(struct client *c)
 {
-	if (c->out.bytes > 0) {
+	if (client_has_more(c)) {
 		c->state = CLIENT_LINGER; /* client_flush comes back here */
 		return;
 	}
@@ -184,11 +185,18 @@ taken_bytes(const struct client *c)
 	return c->sent_bytes - socket_queued_bytes(c->fd);
 }
 
+static void
+client_write_later(struct client *c)
+{
+	want_write(c, true);
+	c->taken_bytes = taken_bytes(c);
+	client_arm(c, c->proxy->config->proxy.write_timeout_ns);
+}
+
 void
 client_flush(struct client *c)
 {
 	struct proxy *p = c->proxy;
-	struct iovec iov[CHAIN_IOV];
 	int flags = c->more ? MSG_MORE : 0;
 
 	if (c->closed)
@@ -197,16 +205,13 @@ client_flush(struct client *c)
 	if (c->out.bytes > 0)
 		c->corked = c->more;
 	c->more = false;
-	while (c->out.bytes > 0) {
-		int pieces = chain_iov(&c->out, iov, CHAIN_IOV);
-		ssize_t n = socket_send(c->fd, iov, pieces, flags);
+	while (client_has_more(c)) {
+		ssize_t n = client_write(c, flags);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN) {
-			want_write(c, true);
-			c->taken_bytes = taken_bytes(c);
-			client_arm(c, p->config->proxy.write_timeout_ns);
+			client_write_later(c);
 			return;
 		}
 		if (n < 0) {
@@ -217,7 +222,10 @@ client_flush(struct client *c)
 		c->sent_bytes += (uint64_t)n;
 		if (c->request != NULL)
 			c->request->response_bytes += (uint64_t)n;
-		chain_consume(&c->out, &p->blocks, (size_t)n);
+		if (client_in_file(c)) {
+			client_write_later(c);
+			return;
+		}
 	}
 	chain_clear(&c->out, &p->blocks);
 	want_write(c, false);
@@ -305,14 +313,14 @@ on_client_timer(void *user, bool forced)
 
 	(void)forced;
 	if (c->unsent ||
-	    (c->out.bytes > 0 && taken_bytes(c) != c->taken_bytes)) {
+	    (client_has_more(c) && taken_bytes(c) != c->taken_bytes)) {
 		/* It reads, though not enough for us to write; or we have not
 		 * tried yet. */
 		c->taken_bytes = taken_bytes(c);
 		client_arm(c, c->proxy->config->proxy.write_timeout_ns);
 		return;
 	}
-	if (c->out.bytes > 0) {
+	if (client_has_more(c)) {
 		m->timeouts_write++;
 		client_close(c);
 		return;

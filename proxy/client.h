@@ -18,6 +18,7 @@
 #include "proxy/http.h"
 #include "proxy/peer.h"
 #include "proxy/request.h"
+#include "proxy/spool.h"
 #include "proxy/timer.h"
 
 enum client_state {
@@ -55,9 +56,13 @@ struct client {
 	struct block *in; /* owned */
 	size_t scanned;
 	struct http_body body;
-	struct chain out; /* owned */
-	bool more;	  /* the next flush is followed by another at once */
-	bool corked;	  /* so the kernel may wait for it with what it has */
+	struct chain out;    /* owned: what it is sent next */
+	bool slow;	     /* there may be more, see client_spool.h: */
+	struct spool spool;  /* owned: what comes then */
+	uint64_t spool_sent; /* of that */
+	struct chain behind; /* owned: and then */
+	bool more;	     /* the next flush is followed by another at once */
+	bool corked; /* so the kernel may wait for it with what it has */
 	struct request *request; /* owned until finished; NULL */
 	struct tale_call *call;	 /* owned: a TaleChain request being read */
 	unsigned requests;

@@ -77,8 +77,10 @@ static size_t
 blocks_needed(const struct config *c)
 {
 	size_t stream = c->proxy.stream_buffer_bytes / BLOCK_BYTES + 2;
-	size_t blocks =
-	    c->proxy.connections_max + c->hedging.table_max_bytes / BLOCK_BYTES;
+	/* A client has one to read into, two of MARK_MIN, one in passing. */
+	size_t blocks = (size_t)c->proxy.connections_max * 4 +
+			c->proxy.buffers_max_bytes / BLOCK_BYTES +
+			c->hedging.table_max_bytes / BLOCK_BYTES;
 
 	for (unsigned i = 0; i < c->servers; i++)
 		blocks +=

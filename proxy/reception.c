@@ -9,7 +9,7 @@
 #include <assert.h>
 
 #include "proxy/attempt.h"
-#include "proxy/client.h"
+#include "proxy/client_spool.h"
 #include "proxy/interim.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
@@ -121,8 +121,7 @@ attempt_forward(struct attempt *a, struct chain *data)
 	struct request *r = a->request;
 
 	answer_forward(&a->answer, r, data);
-	if (chain_held(&r->client->out) >
-		r->generation->config->proxy.stream_buffer_bytes &&
+	if (!client_takes(r->client, !r->tunnel && !a->answer.at_once) &&
 	    a->link != NULL)
 		uplink_pause(a->link);
 }

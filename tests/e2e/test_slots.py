@@ -13,7 +13,8 @@ from support.client import Client
 from support.message import response
 from support.wait import wait_until
 from test_ops_limits import resident_kib
-from test_streaming import Server, digest, framing, pieces, read_body
+from test_streaming import (
+    Server, digest, framing, pieces, read_body, read_head, send_body)
 
 SLOTS = 64  # of a server, by default
 PROMPT_S = 2  # what waited for a slot would take far longer
@@ -271,3 +272,104 @@ def test_bodies_that_waited_arrive(upstream, tailor):
         for i, client in enumerate(clients):
             assert client.response().body == b"%d" % i
             client.close()
+
+
+# --- slow readers -------------------------------------------------------------
+
+SIZE = 20 << 20
+
+
+class Tap:
+    """A server of large responses: counts those that it has got off."""
+
+    def __init__(self, chunked=False):
+        self.sent = 0
+        self._lock = threading.Lock()
+        self._chunked = chunked
+        self.server = Server(self._play)
+        self.address = self.server.address
+
+    def _play(self, sock, head, _rest):
+        while True:
+            if head.startswith(b"GET /large "):
+                sock.sendall(b"HTTP/1.1 200 OK\r\n"
+                             + framing(SIZE, self._chunked))
+                send_body(sock, SIZE, self._chunked)
+                with self._lock:
+                    self.sent += 1
+            else:
+                sock.sendall(hello(None))
+            head, _ = read_head(sock)
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+def test_slow_readers_hold_no_server(tailor, chunked):
+    # Goal: 64 clients that do not read 20 MB each leave the server to
+    # everybody else: it is done with all of them, and each gets every byte.
+    tap = Tap(chunked)
+    t = tailor({"name": "active", "address": tap.address})
+    slow = []
+    for _ in range(SLOTS):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+        sock.connect(t.address)
+        sock.sendall(b"GET /large HTTP/1.1\r\nHost: t\r\n\r\n")
+        slow.append(sock)
+    wait_until(lambda: tap.sent == SLOTS, "the server is done")
+    served_promptly(t)
+    metrics = t.metrics()
+    assert metrics['tailor_spool_written_bytes_total{use="response"}'] \
+        > SLOTS * SIZE // 2
+    assert metrics["tailor_spool_files"] == SLOTS
+    whole = digest(SIZE)
+    for sock in slow[:4]:
+        assert read_body(sock, read_head(sock)[1], SIZE, chunked) == whole
+        sock.sendall(b"GET / HTTP/1.1\r\nHost: t\r\n\r\n")
+        assert read_head(sock)[1] == b"hello"
+    for sock in slow:
+        sock.close()
+    wait_until(lambda: t.metrics()["tailor_spool_bytes"] == 0,
+               "the files are gone")
+    tap.server.close()
+
+
+@pytest.mark.parametrize("limits", [
+    {"spool_response_max": "1M"}, {"spool_max": "2M"},
+    {"spool_directory": ""}, {"spool_files_max": 0}],
+    ids=lambda limits: next(iter(limits)))
+def test_a_slow_reader_at_the_limits(tailor, limits):
+    # Goal: where files may take no more, the server waits, and the client
+    # gets every byte all the same.
+    tap = Tap()
+    t = tailor({"name": "active", "address": tap.address}, proxy=limits)
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+        sock.connect(t.address)
+        sock.sendall(b"GET /large HTTP/1.1\r\nHost: t\r\n\r\n")
+        head, rest = read_head(sock)
+        assert head.startswith(b"HTTP/1.1 200 ")
+        served_promptly(t)
+        assert spooled(t) <= 1 << 20
+        assert read_body(sock, rest, SIZE, False) == digest(SIZE)
+    assert tap.sent == 1
+    tap.server.close()
+
+
+def test_readers_at_changing_speed(tailor):
+    # Goal: a client that stops and goes on, again and again, gets what was
+    # sent, in order: through memory, the file, and memory again.
+    tap = Tap(chunked=True)
+    t = tailor({"name": "active", "address": tap.address},
+               proxy={"stream_buffer": "64k", "spool_response_max": "4M"})
+    with socket.create_connection(t.address) as sock:
+        sock.sendall(b"GET /large HTTP/1.1\r\nHost: t\r\n\r\n")
+        data = b""
+        for more in (1, 300_000, 1 << 20, 10, 5 << 20, 100_000):
+            wanted = len(data) + more
+            while len(data) < wanted:
+                data += sock.recv(65536)
+            served_promptly(t, 3)  # meanwhile the server goes on
+        head, _, rest = data.partition(b"\r\n\r\n")
+        assert b"chunked" in head
+        assert read_body(sock, rest, SIZE, True) == digest(SIZE)
+    tap.server.close()

@@ -1,5 +1,5 @@
-"""Goal: what is too large to keep streams, in constant memory, and who stops
-reading stops who sends."""
+"""Goal: what is too large for memory passes, in constant memory, and a client
+that stops reading stops its server in the end."""
 
 import fcntl
 import hashlib
@@ -18,7 +18,7 @@ from support.wait import PATIENCE_S, wait_until
 from test_ops_limits import resident_kib
 
 PIECE = 256 * 1024
-MOST = 64 * 1024 * 1024  # that four sockets' buffers may hold
+MOST = 64 * 1024 * 1024  # that four sockets' buffers and a file may hold
 _base = os.urandom(PIECE + 65536)
 
 
@@ -170,6 +170,7 @@ def size_for(build, chunked):
 def front(tailor, server):
     return tailor({"name": "active", "address": server.address},
                   proxy={"body_max": "2G", "stream_buffer": "256k",
+                         "spool_response_max": "16M",
                          "request_timeout": "60s"},
                   slow={"target": "60s"})  # telling of one takes memory too
 
@@ -259,8 +260,8 @@ def wait_stuck(sock, sent):
 
 def test_client_stops_reading(build, tailor):
     # Goal: a client that stops reading stops its server, which then has sent
-    # no more than sockets and stream_buffer hold; as it reads on, it gets
-    # everything.
+    # no more than sockets, stream_buffer and its file hold; as it reads on, it
+    # gets everything.
     size = 256 << 20
     sent, connection = [0], []
 
