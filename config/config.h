@@ -82,6 +82,7 @@ struct config_server {
 	char *health; /* owned; path of the health request, "" = connect only */
 	int64_t health_interval_ns; /* 0: off */
 	unsigned health_fall;
+	int64_t drain_timeout_ns; /* 0: none */
 	/* launch: the program Tailor starts and keeps running; argc 0: none */
 	unsigned argc;
 	char *argv[CONFIG_ARGS + 1]; /* owned, NULL-terminated */

@@ -189,6 +189,13 @@ const struct config_key config_keys[] = {
 	.meaning = "So many of these in a row must fail before the server is "
 	"taken out of service.  Those that overlap a pause do not count, and "
 	"the last server in service stays."},
+{"servers[].drain_timeout", KEY_DURATION,
+	PLACE(config_server, drain_timeout_ns), RANGE(0, 86400 * S),
+	.unit = "s", .fallback = "60s",
+	.meaning = "How long a drain or restart waits for what the server has "
+	"in flight, from when it gets nothing new; then what is left is cut, "
+	"counted and logged, WebSockets and event streams mostly.  A request "
+	"that may be repeated is sent to the other server.  0 waits for ever."},
 {"servers[].launch.command", KEY_ARGUMENTS,
 	LIST(config_server, argv, argc, CONFIG_ARGS), .fallback = "",
 	.meaning = "The program and its arguments, each a text of its own; no "

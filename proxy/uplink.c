@@ -271,6 +271,21 @@ uplink_over(struct uplink *u, enum uplink_end end, const char *why)
 		ops->end(&result);
 }
 
+unsigned
+uplink_cut_all(struct server *server, const char *why)
+{
+	unsigned most = server->busy_count + server->draining_count, n = 0;
+	struct uplink *u;
+
+	/* What follows may begin another here, which is not waited for. */
+	while (n < most && ((u = TAILQ_FIRST(&server->busy)) != NULL ||
+			       (u = TAILQ_FIRST(&server->draining)) != NULL)) {
+		uplink_over(u, UPLINK_TIMEOUT, why);
+		n++;
+	}
+	return n;
+}
+
 static int
 uplink_open(struct uplink *u)
 {

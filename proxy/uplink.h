@@ -202,6 +202,10 @@ void uplink_release(struct uplink *u);
 /* Close at once, without callback. */
 void uplink_close(struct uplink *u);
 
+/* End all exchanges of a server, those that drain too, as if they had taken
+ * too long; how many. */
+unsigned uplink_cut_all(struct server *server, const char *why);
+
 /* Close all idle uplinks of a server (its process has gone). */
 void uplink_close_idle(struct server *server);
 
