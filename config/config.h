@@ -184,6 +184,8 @@ struct config {
 		char *cpu; /* owned; "auto", "none", or one CPU */
 		unsigned networks;
 		struct config_network trust[CONFIG_NETWORKS];
+		unsigned exempts;
+		struct config_network exempt[CONFIG_NETWORKS];
 		unsigned proxied; /* listeners that await a PROXY header */
 		struct config_address proxy_protocol[CONFIG_LISTENERS];
 	} proxy;

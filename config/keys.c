@@ -393,15 +393,23 @@ const struct config_key config_keys[] = {
 	"files is lower."},
 {"proxy.connections_per_address_max", KEY_COUNT,
 	PLACE(config, proxy.connections_per_address_max), RANGE(0, 1000000),
-	.fallback = "0",
-	.meaning = "Of one client address; 0 for no limit, since often all "
-	"come from one load balancer."},
+	.fallback = "8192",
+	.meaning = "Of one client address, by /64 in IPv6; more are closed.  A "
+	"quarter of connections_max, and more than a company behind one "
+	"address has.  0 for no limit.  Not for addresses in "
+	"per_address_exempt and clients on UNIX sockets."},
 {"proxy.half_open_per_address_max", KEY_COUNT,
 	PLACE(config, proxy.half_open_per_address_max), RANGE(0, 1000000),
-	.fallback = "0",
+	.fallback = "1024",
 	.meaning = "Of those, with a request that has begun and is not whole "
-	"yet; one more is answered 429.  0 for no limit.  Addresses count by "
-	"/64 in IPv6."},
+	"yet, for example an upload; one more is answered 429.  0 for no "
+	"limit."},
+{"proxy.per_address_exempt", KEY_NETWORKS,
+	LIST(config, proxy.exempt, proxy.exempts, CONFIG_NETWORKS),
+	.fallback = "127.0.0.0/8,::1/128",
+	.meaning = "Networks to whose addresses these two limits do not apply: "
+	"of load balancers that send everything from one address.  This "
+	"machine by default, for a front or a load generator on it."},
 {"proxy.inflight_max", KEY_COUNT, PLACE(config, proxy.inflight_max),
 	RANGE(1, 1000000), .fallback = "32768",
 	.meaning = "Requests at one time, those that wait included; more are "

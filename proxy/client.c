@@ -360,11 +360,13 @@ client_belongs(struct client *c, const struct peer *peer)
 	c->local = peer->local;
 	c->trusted = peer->trusted;
 	c->tale_allowed = peer->tale_allowed;
+	c->exempt = peer->exempt;
 	memcpy(c->address, peer->address, sizeof(c->address));
 	intake_whole(c);
 	peer_leave(&p->peers, c->count);
 	c->count = peer_enter(&p->peers, peer);
-	if (max == 0 || c->count == NULL || c->count->connections <= max)
+	if (max == 0 || c->exempt || c->count == NULL ||
+	    c->count->connections <= max)
 		return 0;
 	p->metrics.rejected_address++;
 	return -EUSERS;

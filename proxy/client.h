@@ -46,6 +46,7 @@ struct client {
 	bool local;		/* on a Unix socket: it has no address */
 	bool trusted;		/* its X-Forwarded-* are believed */
 	bool tale_allowed;	/* may use the TaleChain paths */
+	bool exempt;		/* from limits by address */
 	bool close;		/* after the present response */
 	bool ended;		/* it sent FIN */
 	bool closed;		/* the struct is kept until the turn ends */

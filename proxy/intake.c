@@ -38,7 +38,7 @@ may_be_half_open(struct client *c)
 
 	if (c->half_open || c->count == NULL)
 		return true;
-	if (max > 0 && c->count->half_open >= max) {
+	if (max > 0 && !c->exempt && c->count->half_open >= max) {
 		p->metrics.rejected_half_open++;
 		return false;
 	}

@@ -41,6 +41,7 @@ struct peer {
 	bool local;	   /* on a Unix socket: it has no address */
 	bool trusted;	   /* its X-Forwarded-* are believed */
 	bool tale_allowed; /* may use the TaleChain paths */
+	bool exempt;	   /* from limits by address */
 	uint64_t key[2];   /* see peer_enter */
 };
 
