@@ -169,7 +169,7 @@ struct config {
 		uint64_t stream_buffer_bytes; /* back-pressure mark */
 		uint64_t buffers_max_bytes;   /* of all slow clients */
 		uint64_t spool_response_max_bytes;
-		char *spool_directory;	      /* owned; "" = no files */
+		char *spool_directory; /* owned; "" = no files */
 		uint64_t spool_max_bytes;
 		unsigned spool_files_max;
 		unsigned keep_alive_requests; /* per client connection */

@@ -244,6 +244,42 @@ def test_twenty_thousand_wait(build, upstream, tailor):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+def test_a_burst_is_answered(upstream, tailor):
+    # Goal: of 1500 requests at once none is refused.
+    gate, server = threading.Event(), upstream("active")
+    soft, hard = raise_limit()
+    if hard < 3500:
+        pytest.skip(f"the limit on open files, {hard}, is too low")
+
+    def answer(request):
+        assert gate.wait(60)
+        return hello(request)
+
+    server.serve(answer)
+    t = tailor(server, proxy={"queue_timeout": "60s"})
+    clients = []
+    try:
+        for _ in range(1500):
+            clients.append(socket.create_connection(t.address))
+            clients[-1].sendall(b"GET / HTTP/1.1\r\nHost: t\r\n\r\n")
+
+        def there():
+            metrics = t.metrics()
+            return metrics["tailor_requests_inflight"] + sum(
+                count for name, count in metrics.items()
+                if name.startswith("tailor_local_replies_total"))
+        wait_until(lambda: there() == 1500, "all are there")
+        gate.set()
+        for client in clients:
+            client.settimeout(60)
+            assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+    finally:
+        gate.set()
+        for client in clients:
+            client.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def test_bodies_that_waited_arrive(upstream, tailor):
     # Goal: what is packed while it waits is sent as it came: no body, a small
     # one, one of some blocks, one in a file.
