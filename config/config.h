@@ -87,6 +87,7 @@ struct config_server {
 	char *health; /* owned; path of the health request, "" = connect only */
 	int64_t health_interval_ns; /* 0: off */
 	unsigned health_fall;
+	int64_t drain_timeout_ns; /* 0: none */
 	/* launch: the program Tailor starts and keeps running; argc 0: none */
 	unsigned argc;
 	char *argv[CONFIG_ARGS + 1]; /* owned, NULL-terminated */
@@ -177,6 +178,11 @@ struct config {
 		unsigned fields_max;
 		uint64_t body_max_bytes;
 		uint64_t stream_buffer_bytes; /* back-pressure mark */
+		uint64_t buffers_max_bytes;   /* of all slow clients */
+		uint64_t spool_response_max_bytes;
+		char *spool_directory; /* owned; "" = no files */
+		uint64_t spool_max_bytes;
+		unsigned spool_files_max;
 		unsigned keep_alive_requests; /* per client connection */
 		bool underscore_pass;
 		bool strict_authority;
@@ -189,6 +195,8 @@ struct config {
 		char *cpu; /* owned; "auto", "none", or one CPU */
 		unsigned networks;
 		struct config_network trust[CONFIG_NETWORKS];
+		unsigned exempts;
+		struct config_network exempt[CONFIG_NETWORKS];
 		unsigned proxied; /* listeners that await a PROXY header */
 		struct config_address proxy_protocol[CONFIG_LISTENERS];
 	} proxy;

@@ -208,6 +208,13 @@ const struct config_key config_keys[] = {
 	.meaning = "So many of these in a row must fail before the server is "
 	"taken out of service.  Those that overlap a pause do not count, and "
 	"the last server in service stays."},
+{"servers[].drain_timeout", KEY_DURATION,
+	PLACE(config_server, drain_timeout_ns), RANGE(0, 86400 * S),
+	.unit = "s", .fallback = "60s",
+	.meaning = "How long a drain or restart waits for what the server has "
+	"in flight, from when it gets nothing new; then what is left is cut, "
+	"counted and logged, WebSockets and event streams mostly.  A request "
+	"that may be repeated is sent to the other server.  0 waits for ever."},
 {"servers[].launch.command", KEY_ARGUMENTS,
 	LIST(config_server, argv, argc, CONFIG_ARGS), .fallback = "",
 	.meaning = "The program and its arguments, each a text of its own; no "
@@ -271,13 +278,15 @@ const struct config_key config_keys[] = {
 	"copied (see warmup)."},
 {"hedging.body_max", KEY_BYTES, PLACE(config, hedging.body_max_bytes),
 	RANGE(0, 16 * M), .fallback = "64k",
-	.meaning = "Largest request body that is kept for a second sending; a "
-	"larger one is passed through and its request not sent again.  Bodies "
-	"of queries are far smaller."},
+	.meaning = "Largest request body that waits in memory until it is whole "
+	"and may be sent a second time; a larger one waits in a file "
+	"(proxy.spool_directory), and its request is not hedged.  Bodies of "
+	"queries are far smaller."},
 {"hedging.table_max", KEY_BYTES, PLACE(config, hedging.table_max_bytes),
 	RANGE(64 * K, 16 * G), .fallback = "64M",
-	.meaning = "Memory for all kept requests together: a thousand of the "
-	"largest.  Beyond it requests pass, but are not sent again."},
+	.meaning = "Memory for the bodies of all requests together: a thousand "
+	"of the largest.  Beyond it bodies wait in files, and their requests "
+	"are not hedged."},
 {"hedging.inflight_max", KEY_COUNT, PLACE(config, hedging.inflight_max),
 	RANGE(0, 65535), .fallback = "0",
 	.meaning = "Second copies inside one server at one time; 0 for its "
@@ -420,26 +429,38 @@ const struct config_key config_keys[] = {
 	"servers that collect garbage take turns and need none."},
 
 {"proxy.connections_max", KEY_COUNT, PLACE(config, proxy.connections_max),
-	RANGE(1, 1000000), .fallback = "10000",
-	.meaning = "Client connections; more are refused."},
+	RANGE(1, 1000000), .fallback = "32768",
+	.meaning = "Client connections; more are refused.  Each takes a "
+	"descriptor: fewer are allowed, and said, where the limit on open "
+	"files is lower."},
 {"proxy.connections_per_address_max", KEY_COUNT,
 	PLACE(config, proxy.connections_per_address_max), RANGE(0, 1000000),
-	.fallback = "0",
-	.meaning = "Of one client address; 0 for no limit, since often all "
-	"come from one load balancer."},
+	.fallback = "8192",
+	.meaning = "Of one client address, by /64 in IPv6; more are closed.  A "
+	"quarter of connections_max, and more than a company behind one "
+	"address has.  0 for no limit.  Not for addresses in "
+	"per_address_exempt and clients on UNIX sockets."},
 {"proxy.half_open_per_address_max", KEY_COUNT,
 	PLACE(config, proxy.half_open_per_address_max), RANGE(0, 1000000),
-	.fallback = "0",
+	.fallback = "1024",
 	.meaning = "Of those, with a request that has begun and is not whole "
-	"yet; one more is answered 429.  0 for no limit.  Addresses count by "
-	"/64 in IPv6."},
+	"yet, for example an upload; one more is answered 429.  0 for no "
+	"limit."},
+{"proxy.per_address_exempt", KEY_NETWORKS,
+	LIST(config, proxy.exempt, proxy.exempts, CONFIG_NETWORKS),
+	.fallback = "127.0.0.0/8,::1/128",
+	.meaning = "Networks to whose addresses these two limits do not apply: "
+	"of load balancers that send everything from one address.  This "
+	"machine by default, for a front or a load generator on it."},
 {"proxy.inflight_max", KEY_COUNT, PLACE(config, proxy.inflight_max),
-	RANGE(1, 1000000), .fallback = "1024",
-	.meaning = "Requests at one time; more are answered 503."},
+	RANGE(1, 1000000), .fallback = "32768",
+	.meaning = "Requests at one time, those that wait included; more are "
+	"answered 503."},
 {"proxy.queue_max", KEY_COUNT, PLACE(config, proxy.queue_max),
-	RANGE(0, 1000000), .fallback = "1024",
+	RANGE(0, 1000000), .fallback = "32768",
 	.meaning = "Requests that may wait for a connection to a server; more "
-	"are answered 503."},
+	"are answered 503.  One that waits takes some 3 KiB, its connection "
+	"included, and what head and body come to."},
 {"proxy.queue_timeout", KEY_DURATION, PLACE(config, proxy.queue_timeout_ns),
 	RANGE(0, 3600 * S), .unit = "s", .fallback = "60s",
 	.meaning = "How long they may wait there while a server is up.  After "
@@ -462,8 +483,7 @@ const struct config_key config_keys[] = {
 {"proxy.body_rate_min", KEY_BYTES, PLACE(config, proxy.body_rate_min),
 	RANGE(0, 1 * G), .fallback = "128",
 	.meaning = "Bytes a second that a request body must bring on average "
-	"once it has taken longer than body_timeout; else 408.  Time in which "
-	"Tailor itself does not read does not count.  0 for any."},
+	"once it has taken longer than body_timeout; else 408.  0 for any."},
 {"proxy.idle_timeout", KEY_DURATION, PLACE(config, proxy.idle_timeout_ns),
 	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "75s",
 	.meaning = "A client connection without a request; above the minute "
@@ -534,9 +554,38 @@ const struct config_key config_keys[] = {
 	.meaning = "A larger request body is answered 413."},
 {"proxy.stream_buffer", KEY_BYTES, PLACE(config, proxy.stream_buffer_bytes),
 	RANGE(4 * K, 64 * M), .fallback = "256k",
-	.meaning = "Memory that may wait for a slow peer, in blocks of 16 KiB "
-	"whether full or not, before reading from the other one pauses; per "
-	"connection."},
+	.meaning = "Memory that may wait for a slow client, in blocks of 16 KiB "
+	"whether full or not; the rest of its response waits in a file "
+	"(spool_directory).  Reading from a tunnel's peer, or from the server "
+	"of an event stream, pauses instead."},
+{"proxy.buffers_max", KEY_BYTES, PLACE(config, proxy.buffers_max_bytes),
+	RANGE(0, 64 * G), .fallback = "256M",
+	.meaning = "When the blocks of all connections together take more "
+	"memory, 32k of each slow client's response wait in memory in place "
+	"of stream_buffer."},
+{"proxy.spool_response_max", KEY_BYTES,
+	PLACE(config, proxy.spool_response_max_bytes), RANGE(0, 64 * G),
+	.fallback = "64M",
+	.meaning = "Of one response so much may wait in a file; then reading "
+	"from its server pauses until the client has taken it."},
+{"proxy.spool_directory", KEY_PATH, PLACE(config, proxy.spool_directory),
+	.fallback = "{state}/spool",
+	.meaning = "Directory for bytes that wait for a slow peer and are too "
+	"many for memory: request bodies above hedging.body_max, until they "
+	"are whole, and what slow clients have not taken of their responses.  "
+	"Its files have no names.  Better on a disk than in "
+	"memory (tmpfs): files are written to the page cache, which the "
+	"kernel empties to the disk.  \"\": no files; larger bodies are "
+	"answered 503, and a client that does not read stops its server."},
+{"proxy.spool_max", KEY_BYTES, PLACE(config, proxy.spool_max_bytes),
+	RANGE(0, 1024 * G), .fallback = "4G",
+	.meaning = "All such files together, responses half of it at most.  A "
+	"request body that finds no room is answered 503; a response that "
+	"finds none stops its server."},
+{"proxy.spool_files_max", KEY_COUNT, PLACE(config, proxy.spool_files_max),
+	RANGE(0, 1000000), .fallback = "4096",
+	.meaning = "How many such files there may be, each a descriptor; "
+	"likewise."},
 {"proxy.keep_alive_requests", KEY_COUNT,
 	PLACE(config, proxy.keep_alive_requests), RANGE(0, 4000000000.0),
 	.fallback = "0",

@@ -42,9 +42,9 @@ fill_target(struct access_record *a, const struct request *r)
 	const char *target = r->target, *end = target + strlen(target);
 	size_t n;
 
-	if (r->head != NULL && block_bytes(r->head) > 0) {
-		const char *line = r->head->data + r->head->begin;
-		const char *limit = line + block_bytes(r->head);
+	if (r->head.iov_len > 0) {
+		const char *line = r->head.iov_base;
+		const char *limit = line + r->head.iov_len;
 		const char *begin = memchr(line, ' ', (size_t)(limit - line));
 
 		if (begin != NULL) {

@@ -11,6 +11,32 @@
 #include "proxy/proxy.h"
 #include "proxy/slow_report.h"
 
+/* Which requests keep a drain or restart from its end. */
+static void
+write_waits(const struct server *s, struct json *j)
+{
+	struct instant now = instant_now();
+	struct server_rest rest;
+
+	if (s->duty != DUTY_DRAINS)
+		return;
+	server_rest(s, &rest);
+	json_key(j, "waits");
+	json_object_begin(j);
+	json_key_uint(j, "requests", rest.requests);
+	json_key_uint(j, "tunnels", rest.tunnels);
+	json_key_uint(j, "losers", rest.losers);
+	if (rest.oldest != NULL) {
+		json_key_int(j, "oldest_ns",
+		    instant_since(now, rest.oldest->first_byte));
+		json_key_string(j, "method", rest.oldest->method_text);
+		json_key_string(j, "target", rest.oldest->target);
+	}
+	if (instant_is_set(s->cut_at))
+		json_key_int(j, "cut_in_ns", instant_since(s->cut_at, now));
+	json_object_end(j);
+}
+
 static void
 write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
     struct json *j)
@@ -28,6 +54,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_bool(j, "launched", p->config->server[i].argc > 0);
 	json_key_string(j, "state", server_state_shown(s));
 	json_key_bool(j, "restarting", s->restarting);
+	write_waits(s, j);
 	json_key_bool(j, "active", p->hedging.active == i);
 	json_key(j, "hazards");
 	json_array_begin(j);

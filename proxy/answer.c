@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proxy/client.h"
+#include "proxy/client_spool.h"
 #include "proxy/proxy.h"
 #include "proxy/tunnel.h"
 #include "proxy/writer.h"
@@ -80,7 +80,7 @@ choose_framing(struct answer *a, struct request *r, bool whole)
 		    r->minor_zero ? HTTP_FRAMING_CLOSE : HTTP_FRAMING_CHUNKED;
 	}
 	if (a->framing == HTTP_FRAMING_CLOSE || !r->keep_alive ||
-	    !r->body_whole || r->proxy->stopping || client_is_last(r->client))
+	    r->proxy->stopping || client_is_last(r->client))
 		r->client->close = true;
 }
 
@@ -139,7 +139,7 @@ answer_send(
 
 	choose_framing(a, r, whole);
 	end_head(a, r, written);
-	chain_append(&r->client->out, a->head);
+	chain_append(client_tail(r->client), a->head);
 	a->head = NULL;
 	chain_move(&body, &a->body);
 	if (body.bytes > 0)
@@ -151,13 +151,13 @@ answer_forward(struct answer *a, struct request *r, struct chain *data)
 {
 	if (a->framing == HTTP_FRAMING_CHUNKED)
 		chain_frame(data);
-	chain_merge(&r->client->out, data, &r->proxy->blocks);
+	chain_merge(client_tail(r->client), data, &r->proxy->blocks);
 }
 
 int
 answer_end(struct answer *a, struct request *r)
 {
-	struct chain *out = &r->client->out;
+	struct chain *out = client_tail(r->client);
 	struct block_pool *pool = &r->proxy->blocks;
 
 	if (a->framing != HTTP_FRAMING_CHUNKED)

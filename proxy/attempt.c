@@ -33,13 +33,10 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 		writer_text(&w, server_host(r->proxy->server[server].config));
 		writer_text(&w, "\r\n");
 	}
-	if (r->wants_body &&
-	    ((r->body_whole && !r->streaming) || r->body_bytes > 0)) {
+	if (r->wants_body) {
 		writer_text(&w, "Content-Length: ");
 		writer_decimal(&w, r->body_bytes);
 		writer_text(&w, "\r\n");
-	} else if (r->wants_body) {
-		writer_text(&w, "Transfer-Encoding: chunked\r\n");
 	}
 	if (r->trailers && !r->upgrade)
 		writer_text(&w, "TE: trailers\r\nConnection: TE\r\n");
@@ -64,11 +61,9 @@ attempt_message(struct attempt *a)
 	struct request *r = a->request;
 
 	return (struct outgoing){
-	    .head = {{r->head->data + r->head->begin, block_bytes(r->head)},
-		{a->lines, a->lines_length}},
-	    .body = r->wants_body ? &r->body : NULL,
-	    .keep_body = !r->streaming,
-	    .body_whole = r->body_whole,
+	    .head = {r->head, {a->lines, a->lines_length}, r->small},
+	    .body = r->body.bytes > 0 ? &r->body : NULL,
+	    .file = r->spool.open ? &r->spool : NULL,
 	    .upgrade = r->upgrade,
 	    .trailers = r->trailers,
 	    .urgent = a->index > 0,
@@ -84,7 +79,7 @@ attempt_reuse(const struct attempt *a, unsigned server)
 
 	if (a->index > 0)
 		return UPLINK_REUSE_CHECKED;
-	if (r->method_allowed && !r->streaming)
+	if (r->method_allowed && !r->spool.open)
 		return UPLINK_REUSE_ANY;
 	return r->proxy->hedging.server[server].hazards != 0
 		   ? UPLINK_REUSE_NONE

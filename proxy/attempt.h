@@ -35,7 +35,7 @@ enum race_step attempt_over(struct attempt *a, enum attempt_end end,
 void request_step(
     struct request *r, enum race_step step, int server, const char *why);
 
-/* More of a streamed body is there. */
+/* More of a tunnel's stream is there, or it has ended. */
 void attempt_more(struct attempt *a);
 
 /* How long the response of a running attempt, whose head is there, waits for

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "proxy/client_spool.h"
 #include "proxy/proxy.h"
 #include "proxy/socket.h"
 #include "proxy/tale_api.h"
@@ -60,24 +61,13 @@ void
 client_pause(struct client *c)
 {
 	client_want_read(c, false);
-	if (c->state != CLIENT_BODY || instant_is_set(c->paused))
-		return;
-	c->paused = instant_now();
-	timer_clear(&c->proxy->timers, &c->timer);
 }
 
 void
 client_resume(struct client *c)
 {
-	if (c->closed || c->ended)
-		return;
-	client_want_read(c, true);
-	if (!instant_is_set(c->paused))
-		return;
-	c->paused_ns += instant_since(instant_now(), c->paused);
-	c->paused = INSTANT_NONE;
-	if (c->state == CLIENT_BODY)
-		client_arm(c, c->proxy->config->proxy.body_timeout_ns);
+	if (!c->closed && !c->ended)
+		client_want_read(c, true);
 }
 
 void
@@ -123,7 +113,7 @@ client_close(struct client *c)
 	c->request = NULL;
 	if (r != NULL)
 		request_client_gone(r);
-	chain_clear(&c->out, &p->blocks);
+	client_drop_output(c);
 }
 
 void
@@ -152,7 +142,7 @@ clients_fini(struct proxy *p)
 static void
 client_end(struct client *c)
 {
-	if (c->out.bytes > 0) {
+	if (client_has_more(c)) {
 		c->state = CLIENT_LINGER; /* client_flush comes back here */
 		return;
 	}
@@ -191,8 +181,6 @@ client_next(struct client *c)
 	}
 	c->state = CLIENT_IDLE;
 	c->scanned = 0;
-	c->paused = INSTANT_NONE;
-	c->paused_ns = 0;
 	client_rest(c);
 }
 
@@ -203,11 +191,18 @@ taken_bytes(const struct client *c)
 	return c->sent_bytes - socket_queued_bytes(c->fd);
 }
 
+static void
+client_write_later(struct client *c)
+{
+	want_write(c, true);
+	c->taken_bytes = taken_bytes(c);
+	client_arm(c, c->proxy->config->proxy.write_timeout_ns);
+}
+
 void
 client_flush(struct client *c)
 {
 	struct proxy *p = c->proxy;
-	struct iovec iov[CHAIN_IOV];
 	int flags = c->more ? MSG_MORE : 0;
 
 	if (c->closed)
@@ -216,16 +211,13 @@ client_flush(struct client *c)
 	if (c->out.bytes > 0)
 		c->corked = c->more;
 	c->more = false;
-	while (c->out.bytes > 0) {
-		int pieces = chain_iov(&c->out, iov, CHAIN_IOV);
-		ssize_t n = socket_send(c->fd, iov, pieces, flags);
+	while (client_has_more(c)) {
+		ssize_t n = client_write(c, flags);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EAGAIN) {
-			want_write(c, true);
-			c->taken_bytes = taken_bytes(c);
-			client_arm(c, p->config->proxy.write_timeout_ns);
+			client_write_later(c);
 			return;
 		}
 		if (n < 0) {
@@ -236,7 +228,10 @@ client_flush(struct client *c)
 		c->sent_bytes += (uint64_t)n;
 		if (c->request != NULL)
 			c->request->response_bytes += (uint64_t)n;
-		chain_consume(&c->out, &p->blocks, (size_t)n);
+		if (client_in_file(c)) {
+			client_write_later(c);
+			return;
+		}
 	}
 	chain_clear(&c->out, &p->blocks);
 	want_write(c, false);
@@ -325,14 +320,14 @@ on_client_timer(void *user, bool forced)
 
 	(void)forced;
 	if (c->unsent ||
-	    (c->out.bytes > 0 && taken_bytes(c) != c->taken_bytes)) {
+	    (client_has_more(c) && taken_bytes(c) != c->taken_bytes)) {
 		/* It reads, though not enough for us to write; or we have not
 		 * tried yet. */
 		c->taken_bytes = taken_bytes(c);
 		client_arm(c, c->proxy->config->proxy.write_timeout_ns);
 		return;
 	}
-	if (c->out.bytes > 0) {
+	if (client_has_more(c)) {
 		m->timeouts_write++;
 		client_close(c);
 		return;
@@ -376,7 +371,8 @@ client_belongs(struct client *c, const struct peer *peer)
 	intake_whole(c);
 	peer_leave(&p->peers, c->count);
 	c->count = peer_enter(&p->peers, peer);
-	if (max == 0 || c->count == NULL || c->count->connections <= max)
+	if (max == 0 || c->peer.exempt || c->count == NULL ||
+	    c->count->connections <= max)
 		return 0;
 	p->metrics.rejected_address++;
 	return -EUSERS;

@@ -18,6 +18,7 @@
 #include "proxy/http.h"
 #include "proxy/peer.h"
 #include "proxy/request.h"
+#include "proxy/spool.h"
 #include "proxy/timer.h"
 
 enum client_state {
@@ -52,9 +53,13 @@ struct client {
 	struct block *in; /* owned */
 	size_t scanned;
 	struct http_body body;
-	struct chain out; /* owned */
-	bool more;	  /* the next flush is followed by another at once */
-	bool corked;	  /* so the kernel may wait for it with what it has */
+	struct chain out;    /* owned: what it is sent next */
+	bool slow;	     /* there may be more, see client_spool.h: */
+	struct spool spool;  /* owned: what comes then */
+	uint64_t spool_sent; /* of that */
+	struct chain behind; /* owned: and then */
+	bool more;	     /* the next flush is followed by another at once */
+	bool corked; /* so the kernel may wait for it with what it has */
 	struct request *request; /* owned until finished; NULL */
 	struct tale_call *call;	 /* owned: a TaleChain request being read */
 	unsigned requests;
@@ -63,8 +68,6 @@ struct client {
 	uint64_t taken_bytes; /* see taken_bytes(), when writing last stopped */
 	struct instant first_byte; /* of the present request */
 	struct instant body_since; /* when its body was asked for */
-	struct instant paused;	   /* not read since, or none */
-	int64_t paused_ns;	   /* of its body, all together */
 };
 
 TAILQ_HEAD(client_list, client);
@@ -100,8 +103,7 @@ void client_next(struct client *c);
  * proxy.keep_alive_requests: its answer has to say so. */
 bool client_is_last(const struct client *c);
 
-/* Stop and resume reading (a streamed body's back-pressure).  Meanwhile the
- * client cannot be late. */
+/* Stop and resume reading (a tunnel's back-pressure). */
 void client_pause(struct client *c);
 void client_resume(struct client *c);
 

@@ -35,6 +35,9 @@ take_down(struct server *s)
 	struct instant now = instant_now();
 
 	s->duty = DUTY_DRAINS;
+	s->cut_at = s->config->drain_timeout_ns > 0
+			? instant_plus(now, s->config->drain_timeout_ns)
+			: INSTANT_NONE;
 	timer_clear(&p->timers, &s->probe_timer);
 	timer_clear(&p->timers, &s->warmup_timer);
 	if (s->probe != NULL)
@@ -86,6 +89,47 @@ at_rest(const struct server *s)
 	       s->draining_count == 0;
 }
 
+void
+server_rest(const struct server *s, struct server_rest *out)
+{
+	const struct request *r;
+
+	*out = (struct server_rest){.losers = s->draining_count};
+	TAILQ_FOREACH(r, &s->proxy->table.inflight, link)
+	for (unsigned i = 0; i < r->race.started; i++) {
+		const struct attempt *a = &r->attempt[i];
+
+		if (a->link == NULL || a->link->server != s)
+			continue;
+		out->tunnels += r->tunnel;
+		out->requests += !r->tunnel;
+		if (out->oldest == NULL)
+			out->oldest = r;
+		break;
+	}
+}
+
+/* It has had its time. */
+static void
+cut(struct server *s, struct instant now)
+{
+	struct server_rest rest;
+	unsigned n;
+
+	server_rest(s, &rest);
+	if (rest.oldest != NULL)
+		log_event(LOG_LEVEL_WARNING, "drain_cut",
+		    "server=%s requests=%u tunnels=%u losers=%u oldest=%s "
+		    "oldest_ms=%lld",
+		    s->config->name, rest.requests, rest.tunnels, rest.losers,
+		    rest.oldest->external_id,
+		    (long long)(instant_since(now, rest.oldest->first_byte) /
+				NS_PER_MS));
+	s->cut_at = INSTANT_NONE;
+	n = uplink_cut_all(s, "drain_timeout");
+	s->drain_cuts += n;
+}
+
 static void
 come_to_rest(struct server *s, struct instant now)
 {
@@ -111,6 +155,9 @@ server_duty_tick(struct server *s, struct instant now)
 		leave(s);
 		break;
 	case DUTY_DRAINS:
+		if (instant_is_set(s->cut_at) &&
+		    !instant_before(now, s->cut_at))
+			cut(s, now);
 		if (at_rest(s))
 			come_to_rest(s, now);
 		break;

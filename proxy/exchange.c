@@ -43,7 +43,7 @@ exchange_sent(struct uplink *u)
 {
 	u->sent_all = true;
 	uplink_want_write(u, false);
-	if (u->out.upgrade && u->out.body != NULL)
+	if (u->out.stream != NULL)
 		shutdown(u->fd, SHUT_WR); /* the tunnel's client has ended */
 	else if (u->ops != NULL && u->ops->sent != NULL)
 		u->ops->sent(u);
@@ -52,16 +52,18 @@ exchange_sent(struct uplink *u)
 void
 exchange_write(struct uplink *u)
 {
-	struct iovec iov[CHAIN_IOV];
+	struct block_pool *pool = &u->proxy->blocks;
 	unsigned serial = u->serial;
-	int n;
+	ssize_t sent;
 
 	sending_drop_uplink(u);
-	while ((n = outgoing_iov(&u->out, iov)) > 0) {
-		ssize_t sent = socket_send(u->fd, iov, n, 0);
-
+	while ((sent = outgoing_write(&u->out, u->fd, pool)) != 0) {
 		if (sent < 0 && errno == EINTR)
 			continue;
+		if (sent < 0 && errno == EIO) {
+			exchange_lost(u, false, "spool_unreadable");
+			return;
+		}
 		if (sent < 0) {
 			/* A lost connection shows on the reading side too,
 			 * where an early response may still be waiting. */
@@ -71,12 +73,15 @@ exchange_write(struct uplink *u)
 		u->written_last = instant_now();
 		if (!instant_is_set(u->written_first))
 			u->written_first = u->written_last;
-		outgoing_advance(&u->out, &u->proxy->blocks, (size_t)sent);
-		if (!u->out.keep_body && u->out.body != NULL &&
-		    u->ops != NULL && u->ops->wrote != NULL)
+		if (u->out.stream != NULL && u->ops != NULL &&
+		    u->ops->wrote != NULL)
 			u->ops->wrote(u);
 		if (u->serial != serial)
 			return;
+		if (outgoing_in_file(&u->out)) {
+			uplink_want_write(u, true);
+			return;
+		}
 	}
 	if (outgoing_done(&u->out))
 		exchange_sent(u);
@@ -102,20 +107,19 @@ uplink_send(
 }
 
 void
-uplink_more(struct uplink *u, bool body_whole)
+uplink_more(struct uplink *u, bool ended)
 {
-	u->out.body_whole = body_whole;
+	u->out.ended = ended;
 	if (u->state == UPLINK_BUSY && !u->writing && !u->unsent &&
 	    !u->sent_all)
 		exchange_write(u);
 }
 
 void
-uplink_tunnel(struct uplink *u, struct chain *body, bool whole)
+uplink_tunnel(struct uplink *u, struct chain *stream, bool ended)
 {
-	u->out.body = body;
-	u->out.keep_body = false;
-	u->out.body_whole = whole;
+	u->out.stream = stream;
+	u->out.ended = ended;
 	u->sent_all = false;
 	exchange_write(u);
 }
@@ -124,6 +128,14 @@ bool
 uplink_written(const struct uplink *u)
 {
 	return u->out.sent_bytes > 0;
+}
+
+uint64_t
+uplink_taken_bytes(const struct uplink *u)
+{
+	if (u->out.sent_bytes == 0)
+		return 0;
+	return u->out.sent_bytes - socket_queued_bytes(u->fd);
 }
 
 /* Move payload on: to the user, or nowhere. */

@@ -39,7 +39,7 @@ may_be_half_open(struct client *c)
 
 	if (c->half_open || c->count == NULL)
 		return true;
-	if (max > 0 && c->count->half_open >= max) {
+	if (max > 0 && !c->peer.exempt && c->count->half_open >= max) {
 		p->metrics.rejected_half_open++;
 		return false;
 	}
@@ -129,7 +129,7 @@ static bool
 is_trickling(const struct client *c)
 {
 	const struct config *config = c->proxy->config;
-	int64_t ns = instant_since(instant_now(), c->body_since) - c->paused_ns;
+	int64_t ns = instant_since(instant_now(), c->body_since);
 
 	if (ns <= config->proxy.body_timeout_ns ||
 	    (c->request != NULL && request_is_answered(c->request)))

@@ -3,6 +3,7 @@
  */
 #include "proxy/limits.h"
 
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -77,16 +78,22 @@ limits_http(struct proxy *p)
 	p->response_limits.underscore_pass = true;
 }
 
-/* Every block that the configuration lets be in use at once. */
+/* Every block that the configuration lets be in use at once.  Requests that
+ * wait have none: their heads are packed, their bodies the table's. */
 static size_t
 blocks_needed(const struct config *c)
 {
 	size_t stream = c->proxy.stream_buffer_bytes / BLOCK_BYTES + 2;
+	/* A client has one to read into, two of MARK_MIN, one in passing. */
+	size_t blocks = (size_t)c->proxy.connections_max * 4 +
+			c->proxy.buffers_max_bytes / BLOCK_BYTES +
+			c->hedging.table_max_bytes / BLOCK_BYTES;
 
-	return c->proxy.connections_max +
-	       (size_t)c->proxy.inflight_max * (4 + 2 * stream) +
-	       c->hedging.table_max_bytes / BLOCK_BYTES +
-	       (size_t)CONFIG_SERVERS * c->hedging.drain_connections;
+	for (unsigned i = 0; i < c->servers; i++)
+		blocks +=
+		    (size_t)c->server[i].connections_max * (4 + 2 * stream) +
+		    c->hedging.drain_connections;
+	return blocks;
 }
 
 /* What of our own making has a size for each unit of configuration. */
@@ -140,14 +147,31 @@ limits_say_memory(const struct proxy *p)
 	    m.logs >> 10);
 }
 
+/* Raise the limit on open files to want, if that may be.  What it is then. */
+static rlim_t
+descriptors_get(rlim_t want)
+{
+	struct rlimit l, more = {want, want};
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
+		return want;
+	/* For root alone, before it becomes somebody else. */
+	if (l.rlim_max < want && setrlimit(RLIMIT_NOFILE, &more) == 0)
+		return want;
+	l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+	return l.rlim_cur;
+}
+
 /* Descriptors for the servers and the rest come first: a client that cannot
- * be accepted is better off than one whose request cannot be sent on. */
+ * be accepted is better off than one whose request cannot be sent on.  Files
+ * for slow peers get a quarter of what is left at most. */
 static void
 limits_descriptors(struct proxy *p)
 {
 	const struct config *c = p->config;
-	rlim_t other = DESCRIPTORS_OTHER + c->profiler.channels_max, want;
-	struct rlimit l;
+	unsigned files = c->proxy.spool_files_max, left;
+	rlim_t other = DESCRIPTORS_OTHER + c->profiler.channels_max, want, have;
 
 	if (profiler_counts(p->profiler))
 		other += (rlim_t)c->servers * PROFILER_RATE_DESCRIPTORS;
@@ -155,29 +179,33 @@ limits_descriptors(struct proxy *p)
 		other += (rlim_t)c->server[i].connections_max +
 			 c->server[i].streams_max +
 			 c->hedging.drain_connections;
-	want = other + c->proxy.connections_max;
+	want = other + c->proxy.connections_max + files;
+	have = descriptors_get(want);
 	p->connections_max = c->proxy.connections_max;
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
+	p->spools.files_max = files;
+	if (have >= want)
 		return;
-	if (l.rlim_max < want) {
-		struct rlimit more = {want, want};
-
-		/* For root alone, before it becomes somebody else. */
-		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
-			return;
-	}
-	l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &l);
-	if (l.rlim_cur >= want)
-		return;
-	p->connections_max =
-	    l.rlim_cur > other + 1 ? (unsigned)(l.rlim_cur - other) : 1;
+	left = have > other + 1 ? (unsigned)(have - other) : 1;
+	if (files > left / 4)
+		files = left / 4;
+	p->spools.files_max = files;
+	p->connections_max = left - files;
 	log_event(LOG_LEVEL_WARNING, "few_descriptors",
-	    "have=%llu want=%llu clients=%u advice=\"raise the hard limit on "
-	    "open files (LimitNOFILE, ulimit -Hn) or lower "
-	    "proxy.connections_max: more clients than that are refused\"",
-	    (unsigned long long)l.rlim_cur, (unsigned long long)want,
-	    p->connections_max);
+	    "have=%llu want=%llu clients=%u files=%u advice=\"raise the hard "
+	    "limit on open files (LimitNOFILE, ulimit -Hn) or lower "
+	    "proxy.connections_max and proxy.spool_files_max: more clients "
+	    "than that are refused\"",
+	    (unsigned long long)have, (unsigned long long)want,
+	    p->connections_max, files);
+}
+
+static void
+limits_spools(struct proxy *p)
+{
+	const struct config *c = p->config;
+
+	p->spools.directory = c->proxy.spool_directory;
+	p->spools.bytes_max = c->proxy.spool_max_bytes;
 }
 
 void
@@ -189,7 +217,25 @@ limits_apply(struct proxy *p)
 	hedging_limits_set(&p->hedging, &limits);
 	limits_http(p);
 	p->blocks.blocks_max = blocks_needed(p->config);
+	limits_spools(p);
 	log_level_set((enum log_level)p->config->log.level);
 	limits_descriptors(p);
 	limits_say_memory(p);
+}
+
+void
+limits_try_spool(const struct proxy *p)
+{
+	const char *directory = p->config->proxy.spool_directory;
+	int err;
+
+	if (*directory == '\0')
+		return;
+	err = spool_try(directory);
+	if (err < 0)
+		log_event(LOG_LEVEL_WARNING, "spool_unusable",
+		    "directory=%s error=\"%s\" advice=\"set "
+		    "proxy.spool_directory: request bodies above "
+		    "hedging.body_max are answered 503\"",
+		    directory, strerror(-err));
 }

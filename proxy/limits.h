@@ -30,6 +30,10 @@ struct memory_plan {
 void limits_hedging(const struct config *c, struct hedging_limits *l);
 void limits_memory(const struct proxy *p, struct memory_plan *out);
 
+/* Make the directory for spools, and warn if it cannot be used.  After
+ * privileges have been dropped. */
+void limits_try_spool(const struct proxy *p);
+
 /* Put p->config's limits in force and say what they come to. */
 void limits_apply(struct proxy *p);
 

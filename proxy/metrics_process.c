@@ -281,6 +281,38 @@ write_stream(struct proxy *p, struct exposition *e)
 	    age_ns < 0 ? 0 : (uint64_t)age_ns);
 }
 
+static void
+write_spools(const struct spools *s, struct exposition *e)
+{
+	static const char *const use[SPOOL_USES] = {"request", "response"};
+
+	exposition_gauge(e, "tailor_spool_bytes",
+	    "Bytes that wait for slow peers in files.", (double)s->bytes);
+	exposition_gauge(e, "tailor_spool_files", "Such files.", s->files);
+	exposition_family(e, "tailor_spool_written_bytes_total", "counter",
+	    "Bytes written to them, of requests and of responses.");
+	for (unsigned i = 0; i < SPOOL_USES; i++)
+		exposition_sample(e, "tailor_spool_written_bytes_total",
+		    LABELS({"use", use[i]}), s->use[i].bytes);
+	exposition_family(
+	    e, "tailor_spool_opened_total", "counter", "Files that were made.");
+	for (unsigned i = 0; i < SPOOL_USES; i++)
+		exposition_sample(e, "tailor_spool_opened_total",
+		    LABELS({"use", use[i]}), s->use[i].files);
+	exposition_family(e, "tailor_spool_refused_total", "counter",
+	    "Writes to them that were not made: at the limits "
+	    "proxy.spool_max and spool_files_max, or because the file system "
+	    "failed or is full.");
+	for (unsigned i = 0; i < SPOOL_USES; i++) {
+		exposition_sample(e, "tailor_spool_refused_total",
+		    LABELS({"use", use[i]}, {"reason", "limit"}),
+		    s->use[i].limited);
+		exposition_sample(e, "tailor_spool_refused_total",
+		    LABELS({"use", use[i]}, {"reason", "failed"}),
+		    s->use[i].failed);
+	}
+}
+
 void
 metrics_write_process(struct proxy *p, struct exposition *e)
 {
@@ -312,8 +344,9 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 					      ? (double)p->table.finished
 					      : p->table.history_max));
 	write_stream(p, e);
-	exposition_gauge(e, "tailor_table_bytes",
-	    "Request bodies kept for a hedge.", (double)p->body_kept_bytes);
+	exposition_gauge(e, "tailor_table_bytes", "Memory of request bodies.",
+	    (double)p->body_kept_bytes);
+	write_spools(&p->spools, e);
 	access_log_stats(p->access_log, &access);
 	exposition_family(e, "tailor_access_log_lines_total", "counter",
 	    "Lines of the access log: written; dropped, because the ring was "

@@ -95,6 +95,7 @@ VALUE(attempts, s->attempts)
 VALUE(connects, s->connects)
 VALUE(reuses, s->reuses)
 VALUE(restarts, s->restarts)
+VALUE(drain_cuts, s->drain_cuts)
 VALUE(extra, s->extra_bytes)
 VALUE(warm, s->warmups_ok)
 VALUE(cold, s->warmups_failed)
@@ -207,6 +208,9 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	    "Copies of requests that it answered as standby.", value_mirrored);
 	per_server(p, e, "tailor_mirror_failures_total", "counter",
 	    "Copies of requests that failed on the standby.", value_unmirrored);
+	per_server(p, e, "tailor_drain_cut_total", "counter",
+	    "Requests, tunnels and beaten responses cut at drain_timeout.",
+	    value_drain_cuts);
 	per_server(p, e, "tailor_server_drained", "gauge",
 	    "1 if an operator took it out of service.", value_drained);
 	per_server(p, e, "tailor_health_checks_total", "counter",

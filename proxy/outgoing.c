@@ -6,11 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proxy/socket.h"
+
 #define REST_MAX 65536 /* L2: finish writing if no more is left */
 
-int
-outgoing_iov(const struct outgoing *o, struct iovec *iov)
+/* What lies in memory and comes next; how many places of iov (CHAIN_IOV). */
+static int
+memory_iov(const struct outgoing *o, struct iovec *iov)
 {
+	const struct chain *body = o->stream != NULL ? o->stream : o->body;
 	size_t skip = o->head_sent;
 	int n = 0;
 
@@ -25,26 +29,57 @@ outgoing_iov(const struct outgoing *o, struct iovec *iov)
 		iov[n++].iov_len = h->iov_len - skip;
 		skip = 0;
 	}
-	if (o->body != NULL)
-		n += cursor_iov(o->body, &o->cursor, iov + n, CHAIN_IOV - n);
+	if (body != NULL)
+		n += cursor_iov(body, &o->cursor, iov + n, CHAIN_IOV - n);
 	return n;
 }
 
-void
-outgoing_advance(struct outgoing *o, struct block_pool *pool, size_t n)
+static uint64_t
+file_left(const struct outgoing *o)
 {
-	size_t left = o->head[0].iov_len + o->head[1].iov_len - o->head_sent;
-	size_t part = left < n ? left : n;
+	return o->file != NULL ? o->file->bytes - o->file_sent : 0;
+}
 
-	o->sent_bytes += n;
+/* n bytes of what memory_iov gave were written. */
+static void
+memory_advance(struct outgoing *o, struct block_pool *pool, size_t n)
+{
+	size_t part, left = 0;
+
+	for (int i = 0; i < OUTGOING_HEADS; i++)
+		left += o->head[i].iov_len;
+	left -= o->head_sent;
+	part = left < n ? left : n;
 	o->head_sent += part;
 	n -= part;
 	if (n == 0)
 		return;
-	if (o->keep_body)
-		cursor_advance(o->body, &o->cursor, n);
+	if (o->stream != NULL)
+		chain_consume(o->stream, pool, n);
 	else
-		chain_consume(o->body, pool, n);
+		cursor_advance(o->body, &o->cursor, n);
+}
+
+ssize_t
+outgoing_write(struct outgoing *o, int fd, struct block_pool *pool)
+{
+	struct iovec iov[CHAIN_IOV];
+	int pieces = memory_iov(o, iov);
+	ssize_t n = 0;
+
+	if (pieces > 0) {
+		n = socket_send(
+		    fd, iov, pieces, file_left(o) > 0 ? MSG_MORE : 0);
+		if (n > 0)
+			memory_advance(o, pool, (size_t)n);
+	} else if (file_left(o) > 0) {
+		n = spool_send(o->file, o->file_sent, fd);
+		if (n > 0)
+			o->file_sent += (uint64_t)n;
+	}
+	if (n > 0)
+		o->sent_bytes += (uint64_t)n;
+	return n;
 }
 
 bool
@@ -52,19 +87,20 @@ outgoing_done(const struct outgoing *o)
 {
 	struct iovec iov[CHAIN_IOV];
 
-	return (o->body == NULL || o->body_whole) && outgoing_iov(o, iov) == 0;
+	return (o->stream == NULL || o->ended) && file_left(o) == 0 &&
+	       memory_iov(o, iov) == 0;
 }
 
 bool
 outgoing_keep_rest(struct outgoing *o)
 {
 	struct iovec iov[CHAIN_IOV];
-	int n = outgoing_iov(o, iov);
+	int n = memory_iov(o, iov);
 	uint64_t sent_bytes = o->sent_bytes;
 	size_t total = 0;
 	char *copy, *at;
 
-	if (o->body != NULL && !o->body_whole)
+	if ((o->stream != NULL && !o->ended) || file_left(o) > 0)
 		return false;
 	for (int i = 0; i < n; i++)
 		total += iov[i].iov_len;

@@ -1,10 +1,10 @@
 /*
  * outgoing.h: a request on its way to a server: what of it has been written.
  *
- * The head is in two pieces (the request's, the same for all its attempts,
- * and the attempt's own lines), the body a chain that is either kept, because
- * another attempt may need it, or consumed as it goes.  No sockets here: the
- * uplink asks what to write next and tells how much was taken.
+ * The head is in two pieces: the request's, the same for all its attempts,
+ * and the attempt's own lines.  The body is whole, lies in memory or in a
+ * file, and is not changed, because another attempt may need it.  Only the
+ * bytes of a tunnel come as they are sent, and are consumed as they go.
  */
 #ifndef TAILOR_PROXY_OUTGOING_H
 #define TAILOR_PROXY_OUTGOING_H
@@ -15,31 +15,45 @@
 #include <sys/uio.h>
 
 #include "proxy/buffer.h"
+#include "proxy/spool.h"
 
-#define OUTGOING_HEADS 2
+/* The head's two, and a body that waited together with the first. */
+#define OUTGOING_HEADS 3
 
 struct outgoing {
 	/* set by the user */
 	struct iovec head[OUTGOING_HEADS]; /* borrowed */
-	struct chain *body;		   /* borrowed; NULL: none */
-	bool keep_body;			   /* the body may be needed again */
-	bool body_whole;		   /* nothing will be appended to it */
+	const struct chain *body;	   /* borrowed; NULL: none in memory */
+	const struct spool *file;	   /* borrowed; NULL: none in a file */
 	bool upgrade;			   /* 101 would be an answer */
 	bool trailers;			   /* keep those of the answer */
 	bool urgent;			   /* not at the turn's end: now */
+	/* a tunnel */
+	struct chain *stream; /* borrowed; NULL: none */
+	bool ended;	      /* nothing will be appended to it */
 	/* progress */
 	size_t head_sent;
-	struct chain_cursor cursor; /* into a kept body */
+	struct chain_cursor cursor; /* into the body */
+	uint64_t file_sent;
 	uint64_t sent_bytes;
 	void *copy; /* owned; see outgoing_keep_rest */
 };
 
-/* What to write next; returns how many places of iov (CHAIN_IOV) it took, 0
- * when there is nothing now. */
-int outgoing_iov(const struct outgoing *o, struct iovec *iov);
+/*
+ * outgoing_write(o, fd, pool):
+ * Write what comes next to a socket, as far as it takes it.  The number of
+ * bytes, 0 if there is nothing to write now, or -1: as send(2), or EIO if the
+ * file cannot be read.
+ */
+ssize_t outgoing_write(struct outgoing *o, int fd, struct block_pool *pool);
 
-/* n bytes of that were written. */
-void outgoing_advance(struct outgoing *o, struct block_pool *pool, size_t n);
+/* Whether what comes next is in a file: others should have their turn. */
+static inline bool
+outgoing_in_file(const struct outgoing *o)
+{
+	return o->file != NULL && o->file_sent > 0 &&
+	       o->file_sent < o->file->bytes;
+}
 
 /* Whether nothing more will have to be written. */
 bool outgoing_done(const struct outgoing *o);

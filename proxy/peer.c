@@ -75,6 +75,8 @@ peer_describe(const struct config *c, const struct sockaddr_storage *address,
 	    network_holds(c->proxy.trust, c->proxy.networks, family, bytes);
 	out->tale_allowed = network_holds(
 	    c->talechain.allow, c->talechain.networks, family, bytes);
+	out->exempt =
+	    network_holds(c->proxy.exempt, c->proxy.exempts, family, bytes);
 }
 
 int

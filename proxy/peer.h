@@ -42,6 +42,7 @@ struct peer {
 	bool local;			    /* it has no address */
 	bool trusted;	   /* in proxy.trust: it forwards for others */
 	bool tale_allowed; /* in talechain.allow */
+	bool exempt;	   /* from limits by address */
 	uint64_t key[2];   /* see peer_enter */
 };
 

@@ -252,6 +252,8 @@ proxy_run(struct proxy *p)
 	if (err == 0)
 		err = privileges_drop(p->config);
 	if (err == 0)
+		limits_try_spool(p);
+	if (err == 0)
 		err = servers_start(p);
 	if (err < 0)
 		return err;

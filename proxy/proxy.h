@@ -28,6 +28,7 @@
 #include "proxy/sending.h"
 #include "proxy/server.h"
 #include "proxy/slow.h"
+#include "proxy/spool.h"
 #include "proxy/table.h"
 #include "proxy/timer.h"
 #include "proxy/tale_api.h"
@@ -73,6 +74,7 @@ struct proxy {
 	uint64_t body_kept_bytes;
 
 	struct sending sending;
+	struct spools spools;
 	struct block_pool blocks;
 	struct http_limits request_limits, response_limits;
 	struct http_head scratch_request, scratch_response;

@@ -24,6 +24,7 @@ queue_insert(struct queue *q, struct request *r)
 {
 	struct request *before = TAILQ_LAST(&q->waiting, request_list);
 
+	request_pack(r);
 	r->state = REQUEST_QUEUED;
 	r->queued = instant_now();
 	q->length++;

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "proxy/attempt.h"
-#include "proxy/client.h"
+#include "proxy/client_spool.h"
 #include "proxy/interim.h"
 #include "proxy/proxy.h"
 #include "proxy/server.h"
@@ -165,8 +165,7 @@ attempt_forward(struct attempt *a, struct chain *data)
 	struct request *r = a->request;
 
 	answer_forward(&a->answer, r, data);
-	if (chain_held(&r->client->out) >
-		r->generation->config->proxy.stream_buffer_bytes &&
+	if (!client_takes(r->client, !r->tunnel && !a->answer.at_once) &&
 	    a->link != NULL)
 		uplink_pause(a->link);
 }
@@ -233,7 +232,7 @@ on_attempt_sent(struct uplink *u)
 	m->last_hedge_ns[r->race.attempt[0].server] = late;
 }
 
-/* The client may send more of a streamed body. */
+/* The client may send more through its tunnel. */
 static void
 on_attempt_wrote(struct uplink *u)
 {
@@ -259,7 +258,7 @@ attempt_resend(struct attempt *a, const struct uplink_result *result)
 
 	request_view(r, &view);
 	if (result->end != UPLINK_UNANSWERED || !result->reused ||
-	    r->streaming || h->state == SERVER_DOWN || h->hazards != 0 ||
+	    h->state == SERVER_DOWN || h->hazards != 0 ||
 	    (result->written && !race_may_rewrite(&r->race, &view)) ||
 	    attempt_send(a, s->index, true) < 0)
 		return false;

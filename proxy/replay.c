@@ -210,8 +210,7 @@ replay_record(
 		t->refused[REPLAY_BODY]++;
 	else
 		replay_store(t, c, r,
-		    (struct slice){
-			r->head->data + r->head->begin, block_bytes(r->head)});
+		    (struct slice){r->head.iov_base, r->head.iov_len});
 }
 
 void

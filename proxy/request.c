@@ -1,7 +1,7 @@
 /*
  * request.c: from a parsed head to one response.
  *
- * A request waits until its body is whole (or too large to keep), gets its
+ * A request waits until its body is whole, gets its
  * first attempt, perhaps a second, and is committed to one of them: when its
  * response is complete, when it is large, or 1 ms after its head, whichever
  * comes first.  Until then nothing has been written to the client and a
@@ -57,30 +57,25 @@ request_write_head(struct request *r, const struct http_head *head)
 	};
 	int n;
 
-	r->head = block_take(&r->proxy->blocks);
-	if (r->head == NULL)
+	r->block = block_take(&r->proxy->blocks);
+	if (r->block == NULL)
 		return -ENOMEM;
-	n = http_write_request(head, &forward, r->head->data + r->head->begin,
-	    block_room(r->head));
+	r->head.iov_base = r->block->data + r->block->begin;
+	n = http_write_request(
+	    head, &forward, r->head.iov_base, block_room(r->block));
 	if (n < 0)
 		return n;
-	r->head->end = r->head->begin + (uint32_t)n;
+	r->head.iov_len = (size_t)n;
 	return 0;
 }
 
 static void
 request_release(struct request *r)
 {
-	struct block_pool *pool = &r->proxy->blocks;
-
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		attempt_fini(&r->attempt[i]);
 	compare_leave(&r->compared);
-	block_give(pool, r->head);
-	r->head = NULL;
-	chain_clear(&r->body, pool);
-	r->proxy->body_kept_bytes -= r->body_kept;
-	r->body_kept = 0;
+	request_drop_message(r);
 	timer_clear(&r->proxy->timers, &r->commit_timer);
 	timer_clear(&r->proxy->timers, &r->deadline_timer);
 	timer_clear(&r->proxy->timers, &r->late_timer);
@@ -163,7 +158,7 @@ request_view(const struct request *r, struct hedge_view *out)
 	*out = (struct hedge_view){
 	    .method_allowed = r->method_allowed,
 	    .body_complete = r->body_whole,
-	    .body_kept = !r->streaming,
+	    .body_kept = !r->spool.open,
 	    .upgrade = r->upgrade,
 	    .opted_out = r->opted_out,
 	    .client_gone = r->client == NULL,
@@ -411,15 +406,21 @@ on_commit_due(void *user, bool forced)
 		    r->generation->config->hedging.commit_delay_ns);
 }
 
-/* What has come of answers that are not whole enough to be sent. */
+/* What servers have taken of the body, and what has come of answers that are
+ * not whole enough to be sent. */
 static uint64_t
 request_begun_bytes(const struct request *r)
 {
 	uint64_t bytes = 0;
 
-	for (int i = 0; i < RACE_ATTEMPTS; i++)
-		if (r->attempt[i].on && !r->attempt[i].answer.held)
-			bytes += r->attempt[i].answer.body.bytes;
+	for (int i = 0; i < RACE_ATTEMPTS; i++) {
+		const struct attempt *a = &r->attempt[i];
+
+		if (a->on && !a->answer.held)
+			bytes += a->answer.body.bytes;
+		if (a->on && a->link != NULL)
+			bytes += uplink_taken_bytes(a->link);
+	}
 	return bytes;
 }
 
@@ -434,11 +435,10 @@ request_progresses(struct request *r)
 		return false;
 	if (r->client->unsent)
 		return true; /* the turn's end has an answer for it */
-	if (r->state != REQUEST_COMMITTED && r->body_whole)
+	if (r->state != REQUEST_COMMITTED)
 		bytes = request_begun_bytes(r);
 	else
-		bytes +=
-		    r->client->body.total - socket_queued_bytes(r->client->fd);
+		bytes -= socket_queued_bytes(r->client->fd);
 	if (bytes == r->progress_bytes)
 		return false;
 	r->progress_bytes = bytes;

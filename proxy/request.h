@@ -6,7 +6,7 @@
  *      |           |          +--- a hazard or a failure adds an attempt
  *      +-----------+----------+------------+--> answered by Tailor itself
  *
- * READING    the body is being kept (up to hedging.body_max)
+ * READING    the body is arriving: no server knows of it yet
  * QUEUED     complete, but no server may take it yet
  * RUNNING    attempts are under way; their bytes are kept
  * COMMITTED  bytes of one attempt have been given to the client: no other
@@ -25,6 +25,7 @@
 #include "proxy/buffer.h"
 #include "proxy/http.h"
 #include "proxy/identity.h"
+#include "proxy/spool.h"
 #include "proxy/timer.h"
 #include "proxy/uplink.h"
 #include "talechain/timeline.h"
@@ -84,14 +85,17 @@ struct request {
 	bool wants_body; /* the request has a framed body */
 	bool trailers;	 /* takes trailers, and may have them */
 	bool upgrade;	 /* asks for WebSocket (tunnel.h) */
-	bool tunnel;	 /* and has got it */
+	bool tunnel;	 /* and has got it: body is its stream then */
 
-	struct block *head;  /* owned: request head for the servers */
-	struct chain body;   /* owned */
-	uint64_t body_kept;  /* bytes charged to the table */
+	struct iovec head;   /* for the servers; in one of the next two */
+	struct block *block; /* owned; NULL: packed */
+	char *packed;	     /* owned: see request_pack; or NULL */
+	struct iovec small;  /* the body, if it is in packed; else empty */
+	struct chain body;   /* owned: what of it is in memory */
+	struct spool spool;  /* owned: what is not */
+	uint64_t body_kept;  /* memory charged to the table, bytes */
 	uint64_t body_bytes; /* of the whole body, as far as known */
 	bool body_whole;     /* all of it has arrived */
-	bool streaming;	     /* body is passed on, not kept */
 
 	struct race race;
 	struct attempt attempt[RACE_ATTEMPTS];
@@ -126,9 +130,12 @@ int request_new(
 /* More of the body (taken over; may be empty); whole: the end of it. */
 void request_body(struct request *r, struct chain *data, bool whole);
 
-/* Add a block to a streamed body as it is (taken over), and stop reading if
- * it has become long. */
-void request_body_add(struct request *r, struct block **b);
+/* It will wait, for the rest of its body or for a server, and no attempt is
+ * under way: keep what is to be sent in as little memory as it takes. */
+void request_pack(struct request *r);
+
+/* Release its body and head (upload.c). */
+void request_drop_message(struct request *r);
 
 /* Start the first attempt now if a server may take it, else queue. */
 void request_dispatch(struct request *r);

@@ -14,6 +14,8 @@
 #include "proxy/timer.h"
 #include "proxy/uplink.h"
 
+struct request;
+
 #define WARMUPS_MAX 64 /* warm-up requests under way at once */
 
 enum child_state {
@@ -86,6 +88,7 @@ struct server {
 	bool restarting;
 	struct instant duty_since;	/* of the drain or restart */
 	struct instant wait_until;	/* for the other's collection */
+	struct instant cut_at;		/* of a drain; none: never */
 	enum server_state state_logged; /* as last seen by the tick */
 	struct instant state_since, warming_since;
 
@@ -108,6 +111,7 @@ struct server {
 	uint64_t errors[UPLINK_TIMEOUT + 1];
 	uint64_t extra_bytes;
 	uint64_t losers_drained, losers_closed;
+	uint64_t drain_cuts; /* exchanges cut at drain_timeout */
 	uint64_t warmups_ok, warmups_failed;
 	uint64_t mirrors_ok, mirrors_failed; /* the same to a standby */
 	uint64_t probes_ok, probes_failed;   /* asked whether it responds */
@@ -188,6 +192,15 @@ int server_restart(struct server *s, bool force);
 
 /* Back into service.  0, or -EALREADY, or -EBUSY in the middle of a restart. */
 int server_return(struct server *s);
+
+/* What a server still has in flight. */
+struct server_rest {
+	unsigned requests;	      /* tunnels left out */
+	unsigned tunnels;	      /* open WebSockets */
+	unsigned losers;	      /* responses that nobody waits for */
+	const struct request *oldest; /* borrowed; NULL: none */
+};
+void server_rest(const struct server *s, struct server_rest *out);
 
 /* Go on as far as possible.  Every tick. */
 void server_duty_tick(struct server *s, struct instant now);

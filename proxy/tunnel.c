@@ -51,7 +51,7 @@ tunnel_begin(struct attempt *a)
 	struct client *c = r->client;
 	struct proxy *p = r->proxy;
 
-	r->tunnel = r->streaming = true;
+	r->tunnel = true;
 	r->body_whole = c->ended;
 	p->metrics.tunnels++;
 	p->tunnels++;
@@ -67,6 +67,7 @@ tunnel_pass(struct client *c)
 {
 	struct request *r = c->request;
 	struct proxy *p = c->proxy;
+	struct chain data = {0};
 
 	p->metrics.request_bytes += block_bytes(c->in);
 	client_arm(c, p->config->proxy.tunnel_timeout_ns);
@@ -75,7 +76,12 @@ tunnel_pass(struct client *c)
 		c->in = NULL;
 		return;
 	}
-	request_body_add(r, &c->in);
+	chain_append(&data, c->in);
+	c->in = NULL;
+	chain_merge(&r->body, &data, &p->blocks);
+	if (chain_held(&r->body) >
+	    r->generation->config->proxy.stream_buffer_bytes)
+		client_pause(c);
 	attempt_more(&r->attempt[r->race.winner]);
 }
 

@@ -3,8 +3,8 @@
  *
  * Where proxy.websocket allows it, the upgrade of a client is asked for anew
  * at the server; when that answers 101 the request becomes a tunnel: what the
- * client sends is the request's endless body, what the server sends the
- * response's, so that flow control and ends are those of any long message.
+ * client sends is passed on as it comes, what the server sends is the
+ * response's endless body, and who does not read stops who sends.
  * Neither is framed or looked into.
  *
  * Only WebSocket: an upgrade that the two sides understand differently is a

@@ -287,6 +287,24 @@ uplink_over(struct uplink *u, enum uplink_end end, const char *why)
 		ops->end(&result);
 }
 
+unsigned
+uplink_cut_all(struct server *s, const char *why)
+{
+	unsigned n = 0, most = s->waiting_count + s->connecting_count +
+			       s->busy_count + s->draining_count;
+	struct uplink *u;
+
+	/* What follows may begin another here, which is not waited for. */
+	while (n < most && ((u = TAILQ_FIRST(&s->waiting)) != NULL ||
+			       (u = TAILQ_FIRST(&s->connecting)) != NULL ||
+			       (u = TAILQ_FIRST(&s->busy)) != NULL ||
+			       (u = TAILQ_FIRST(&s->draining)) != NULL)) {
+		uplink_over(u, UPLINK_TIMEOUT, why);
+		n++;
+	}
+	return n;
+}
+
 /* Whether connect() failed for a reason that passes: a full backlog, or none
  * of ours left of what a socket needs. */
 static bool

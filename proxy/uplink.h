@@ -107,7 +107,7 @@ struct uplink_ops {
 	void (*trailers)(struct uplink *u, struct slice lines);
 	/* All of the request has been given to the kernel. */
 	void (*sent)(struct uplink *u);
-	/* Some of a streamed body has been given to the kernel. */
+	/* Some of a tunnel's stream has been given to the kernel. */
 	void (*wrote)(struct uplink *u);
 	/* Over.  The uplink has already gone back to the pool or been closed:
 	 * the user must forget it. */
@@ -198,11 +198,11 @@ void uplink_compare(struct uplink *u, struct comparison *with, unsigned side);
 void uplink_send(
     struct uplink *u, const struct outgoing *message, enum http_method method);
 
-/* More was appended to the body, or it is whole now. */
-void uplink_more(struct uplink *u, bool body_whole);
+/* The answer was 101: stream is what the client sends from now on. */
+void uplink_tunnel(struct uplink *u, struct chain *stream, bool ended);
 
-/* The answer was 101: body is what the client will send from now on. */
-void uplink_tunnel(struct uplink *u, struct chain *body, bool whole);
+/* More was appended to a tunnel's stream, or it has ended. */
+void uplink_more(struct uplink *u, bool ended);
 
 /* Stop and resume reading (back-pressure). */
 void uplink_pause(struct uplink *u);
@@ -214,6 +214,10 @@ uplink_reads_on(const struct uplink *u)
 {
 	return u->reads_on && !u->body.done;
 }
+
+/* How much of the request the server has taken; only differences mean
+ * something. */
+uint64_t uplink_taken_bytes(const struct uplink *u);
 
 /* Whether any byte of the request was handed to the kernel. */
 bool uplink_written(const struct uplink *u);
@@ -227,6 +231,10 @@ void uplink_detach(struct uplink *u, uint64_t request_id, bool client_left);
 
 /* Close at once, without callback. */
 void uplink_close(struct uplink *u);
+
+/* End all exchanges of a server, those that drain too, as if they had taken
+ * too long; how many. */
+unsigned uplink_cut_all(struct server *server, const char *why);
 
 /* Close all idle uplinks of a server (its process has gone). */
 void uplink_close_idle(struct server *server);

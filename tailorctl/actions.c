@@ -18,8 +18,10 @@
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
+#include "tailorctl/waits.h"
 
 #define LOOK_NS (100 * NS_PER_MS)
+#define REMIND_NS (5 * NS_PER_S)
 #define PATIENCE_NS (600 * NS_PER_S)
 
 /* POST it.  0 or -1 (said). */
@@ -41,6 +43,7 @@ tell(const struct options *o, const char *path)
 struct sight {
 	char state[32];
 	bool restarting;
+	char waits[WAITS_BYTES]; /* for what; "" nothing */
 };
 
 /* What /servers says of the one server.  0 or -1 (said). */
@@ -64,6 +67,7 @@ look(const struct options *o, struct sight *out)
 		plain_cell(out->state, sizeof(out->state),
 		    field_text(server, "state"), 20);
 		out->restarting = field_true(server, "restarting");
+		waits_text(out->waits, field_list(server, "waits"));
 		err = 0;
 	}
 	cJSON_Delete(tree);
@@ -97,12 +101,14 @@ show_state(const struct options *o, const char *state)
 	free(text);
 }
 
-/* Say each new state until it is the one waited for. */
+/* Say each new state until it is the one waited for, and from time to time
+ * what keeps it from coming. */
 static int
 watch(const struct options *o, const char *wanted)
 {
 	struct timespec pause = {0, LOOK_NS};
-	struct sight now, before = {"", false};
+	struct sight now, before = {"", false, ""};
+	int64_t said = -REMIND_NS;
 
 	for (int64_t waited = 0; waited < PATIENCE_NS; waited += LOOK_NS) {
 		if (look(o, &now) < 0)
@@ -110,6 +116,11 @@ watch(const struct options *o, const char *wanted)
 		if (strcmp(now.state, before.state) != 0) {
 			show_state(o, now.state);
 			fflush(stdout);
+		}
+		if (*now.waits != '\0' && waited - said >= REMIND_NS) {
+			printf("  waits for %s\n", now.waits);
+			fflush(stdout);
+			said = waited;
 		}
 		if (strcmp(now.state, wanted) == 0 && !now.restarting)
 			return STATUS_OK;

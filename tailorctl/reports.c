@@ -16,6 +16,7 @@
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
+#include "tailorctl/waits.h"
 
 /* Parse an answer's JSON; NULL after a message.  Free with cJSON_Delete. */
 static cJSON *
@@ -98,6 +99,7 @@ show_server(const cJSON *s)
 	const cJSON *kept = field_list(s, "connections");
 	char name[64], state[64], hazards[64], source[64], text[512];
 	char p50[PLAIN_DURATION_BYTES], p95[PLAIN_DURATION_BYTES], line[512];
+	char waits[WAITS_BYTES];
 
 	join_hazards(field_list(s, "hazards"), text, sizeof(text));
 	plain_cell(hazards, sizeof(hazards), text, 12);
@@ -122,6 +124,8 @@ show_server(const cJSON *s)
 	    (long long)field_number(s, "draining", 0),
 	    (long long)field_number(s, "restarts", 0),
 	    (long long)field_number(s, "errors", 0));
+	if (*waits_text(waits, field_list(s, "waits")) != '\0')
+		printf("    waits for %s\n", waits);
 }
 
 static void

@@ -159,6 +159,7 @@ def tailor(build, scratch):
             "profiler": {"channel_socket": f"{directory}/channels.sock",
                          "stream": f"/dev/shm/{directory.parent.name}-"
                                    f"{directory.name}"},
+            "proxy": {"spool_directory": f"{directory}/spool"},
         })
         process = Tailor(build, str(directory), merged(config, sections))
         made.append(process)

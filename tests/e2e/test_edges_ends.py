@@ -38,9 +38,16 @@ def leave_in_a_kept_body(t, pair, c):
                "half a body is there")
 
 
-def leave_in_a_streamed_body(t, pair, c):
+def leave_in_a_body_in_a_file(t, pair, c):
     c.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900000\r\n\r\n"
            + b"x" * 200_000)
+    wait_until(lambda: t.metrics()["tailor_spool_bytes"] > 100_000,
+               "part of a body is in a file")
+
+
+def leave_while_a_file_is_sent(t, pair, c):
+    c.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900000\r\n\r\n"
+           + b"x" * 900_000)
     pair.a.expect_head()
 
 
@@ -78,7 +85,7 @@ def leave_in_a_full_answer(t, pair, c):
 @pytest.mark.parametrize("how", ["close", "reset"])
 @pytest.mark.parametrize("phase", [
     leave_before_anything, leave_in_the_head, leave_in_a_kept_body,
-    leave_in_a_streamed_body, leave_while_waiting, leave_while_hedged,
+    leave_in_a_body_in_a_file, leave_while_a_file_is_sent, leave_while_waiting, leave_while_hedged,
     leave_in_the_answer, leave_in_a_full_answer])
 def test_14_client_abort_at_every_phase(pair, phase, how):
     # Goal: nothing is left behind, whenever and however a client leaves; a
@@ -94,6 +101,7 @@ def test_14_client_abort_at_every_phase(pair, phase, how):
     settled(t)
     wait_until(lambda: t.metrics()["tailor_connections_current"] == 0,
                "its connection is gone")
+    assert t.metrics()["tailor_spool_files"] == 0
     for server in (pair.a, pair.b):
         server.errors.clear()  # of bodies that never became whole
         server.serve()

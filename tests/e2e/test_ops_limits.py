@@ -157,6 +157,7 @@ def test_memory_is_held(tailor, build):
                 "address": f"127.0.0.1:{server.getsockname()[1]}"},
                proxy={"connections_max": 120, "inflight_max": 40,
                       "stream_buffer": "64k", "queue_max": 20,
+                      "buffers_max": "1M",
                       "request_timeout": "60s"},
                hedging={"table_max": "1M", "drain_connections": 4},
                profiler={"stream_slots": 1024},

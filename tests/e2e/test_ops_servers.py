@@ -94,6 +94,54 @@ def test_drain_and_return(upstream, tailor):
                if k.startswith("tailor_hedges_sent_total")) == 0
 
 
+UPGRADE = [("Connection", "Upgrade"), ("Upgrade", "websocket"),
+           ("Sec-WebSocket-Key", "MDEyMzQ1Njc4OWFiY2RlZg=="),
+           ("Sec-WebSocket-Version", "13")]
+AGREED = (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+          b"Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n")
+
+
+def test_drain_has_an_end(upstream, tailor, build):
+    # Goal: a drain says what it waits for, and ends: at drain_timeout a
+    # tunnel and a response under way are cut, a GET without a response is
+    # sent to the other server, a POST is answered 502; all are counted.
+    a, b = upstream("a").script(), upstream("b").serve()
+    t = tailor({"name": "a", "address": a.address, "drain_timeout": "2s"}, b,
+               proxy={"websocket": True}, hedging={"commit_delay": 0})
+    t.wait_server("b", state="ready")
+    with t.client() as ws, t.client() as begun, t.client() as get, \
+            t.client() as post_:
+        ws.request(target="/chat", fields=UPGRADE)
+        a.expect().send(AGREED)
+        assert ws.response_head().status == 101
+        begun.request(target="/stream")
+        a.expect().send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal")
+        assert begun.response_head().status == 200
+        get.request(target="/get")
+        a.expect()
+        post_.request("POST", "/post", body=b"x")
+        a.expect()
+        post(t, "/drain?server=a")
+        waits = server_of(t, "a")["waits"]
+        assert (waits["requests"], waits["tunnels"]) == (3, 1)
+        assert (waits["method"], waits["target"]) == ("GET", "/chat")
+        assert 0 < waits["cut_in_ns"] <= 2_000_000_000
+        shown = subprocess.run([build / "tailorctl", "-a", t.admin, "servers"],
+                               capture_output=True, text=True, timeout=30,
+                               check=True).stdout
+        assert re.search(r"waits for 3 requests, 1 WebSocket, cut in [01]s; "
+                         r"oldest 0s: GET /chat", shown), shown
+        ws.expect_end()
+        assert get.response().body == b"b"
+        assert post_.response().status == 502
+        assert begun.exactly(3) == b"hal"
+        begun.expect_end()
+        t.wait_server("a", state="drained")
+    t.wait_log("drain_cut server=a requests=3 tunnels=1 ")
+    assert t.metrics()['tailor_drain_cut_total{server="a"}'] == 4
+    assert "waits" not in server_of(t, "a")
+
+
 def test_drain_waits_for_a_pause_of_the_other(upstream, tailor):
     # Goal: while the other one collects, the server stays active; then the
     # drain goes on by itself.

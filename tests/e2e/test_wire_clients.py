@@ -1,8 +1,10 @@
 """Goal: clients behind a PROXY header, too many of one address, slow on
 purpose, or merely slow."""
 
+import json
 import socket
 import struct
+import subprocess
 import threading
 import time
 
@@ -113,7 +115,8 @@ def test_permissions_follow_the_proxy_header(behind):
 def test_connections_of_one_address(one, upstream):
     # Goal: one address cannot have them all, and gets them back.
     one.server.serve()
-    t = one(proxy={"connections_per_address_max": 2})
+    t = one(proxy={"connections_per_address_max": 2,
+                   "per_address_exempt": []})
     a, b, c = t.client(), t.client(), t.client()
     assert a.get().status == 200 and b.get().status == 200
     with pytest.raises((Closed, ConnectionResetError, BrokenPipeError)):
@@ -144,10 +147,37 @@ def test_behind_a_proxy_addresses_are_counted_apart(behind):
         c.close()
 
 
+def test_limits_by_address_by_default(build, behind):
+    # Goal: unless it is said otherwise, they are for other machines' addresses
+    # and not for this one's; their defaults are in force.
+    server, t = behind(half_open_per_address_max=2)
+    here = [t.client() for _ in range(4)]
+    for c in here:
+        c.send(v2(0, 0, b"") + b"GET / HTTP/1.1\r\n")
+    there = [t.client() for _ in range(3)]
+    for c in there[:2]:
+        c.send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\nGET / HT")
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 6,
+               "all are half-open")
+    there[2].send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\nGET / HT")
+    assert there[2].response().status == 429
+    for c in here:
+        c.send(b"Host: a\r\n\r\n")
+        assert c.response().status == 200
+    for c in here + there:
+        c.close()
+    shown = json.loads(subprocess.run(
+        [build / "tailor", "-T", "--listen", ":1", "--active", ":2"],
+        capture_output=True, timeout=30, check=True).stdout)["proxy"]
+    assert shown["connections_per_address_max"] == 8192
+    assert shown["half_open_per_address_max"] == 1024
+
+
 def test_half_open_requests_of_one_address(one):
     # Goal: slow senders are capped; requests that come whole still pass.
     one.server.serve()
-    t = one(proxy={"half_open_per_address_max": 2})
+    t = one(proxy={"half_open_per_address_max": 2,
+                   "per_address_exempt": []})
     slow = [t.client() for _ in range(2)]
     for c in slow:
         c.send(b"GET / HTTP/1.1\r\n")

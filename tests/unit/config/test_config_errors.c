@@ -110,7 +110,7 @@ static const struct {
 	"t:1:26: proxy.fields_max: 1.5 is not a whole number in 1..100\n"},
     {"{\"proxy\": {\"fields_max\": 1e300}}",
 	"t:1:26: proxy.fields_max: 1e+300 is not a whole number in "
-	"1..1000\n"},
+	"1..100\n"},
     {"{\"proxy\": {\"fields_max\": null}}",
 	"t:1:26: proxy.fields_max: null is not a whole number in 1..100\n"},
     {"{\"proxy\": {\"via\": \"true\"}}",

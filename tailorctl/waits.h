@@ -1,0 +1,21 @@
+/*
+ * waits.h: what a server that is drained or restarted waits for, in words.
+ */
+#ifndef TAILOR_TAILORCTL_WAITS_H
+#define TAILOR_TAILORCTL_WAITS_H
+
+#include <cjson/cJSON.h>
+
+#define WAITS_COLUMNS 64
+#define WAITS_BYTES (4 * WAITS_COLUMNS + 4)
+
+/*
+ * waits_text(out, waits):
+ * "3 requests, 1 WebSocket, cut in 48s; oldest 12s: GET /x", made plain and
+ * cut to fit a line; "" if it waits for nothing.
+ *   waits  the object of /servers, or NULL
+ * Returns out.
+ */
+char *waits_text(char out[WAITS_BYTES], const cJSON *waits);
+
+#endif
