@@ -43,24 +43,26 @@ class Judge:
     [(method, id, is a copy)] of Tailor's servers; kills, away: {server:
     [(begin, end)]}, when each of Tailor's servers was dying, and when it was
     not there; sent_twice: {proxy: ids that it wrote to two servers}; logs:
-    whether the servers note what they execute before they answer."""
+    whether the servers note what they execute before they answer;
+    references: the proxies it is compared with."""
 
     def __init__(self, plans, outcomes, executed, kills, away,
-                 sent_twice=None, logs=True):
+                 sent_twice=None, logs=True, references=REFERENCES):
         self.plans, self.outcomes = plans, outcomes
         self.executed, self.kills, self.away = executed, kills, away
         self.sent_twice, self.logs = sent_twice or {}, logs
+        self.references = references
 
     def better(self, plan):
         """Those of the others that answered it, as we must."""
-        return [name for name in REFERENCES
+        return [name for name in self.references
                 if name in self.outcomes
                 and self.outcomes[name][plan.ident].ok
                 and (plan.safe
                      or plan.ident not in self.sent_twice.get(name, ()))]
 
     def excuse(self, plan, outcome):
-        """Why this failure is nobody's fault, or None."""
+        """Why this failure is no fault, or None."""
         dying = [pair for pairs in self.kills.values() for pair in pairs]
         if not plan.safe and overlap(dying, outcome.begun, outcome.over):
             return "in flight at a kill"
