@@ -33,7 +33,7 @@ sys.path.insert(0, str(HERE))
 import scenes  # noqa: E402
 from client import PATIENCE_S, Clients  # noqa: E402
 from proxies import NAMES, REFERENCES, Ours, Plain  # noqa: E402
-from servers import compile_java  # noqa: E402
+from servers import CHILDREN, compile_java  # noqa: E402
 from stage import Stage  # noqa: E402
 from verdict import Fault, Judge  # noqa: E402
 
@@ -339,6 +339,7 @@ def main():
         run = Run(given, directory, lacking)
         asyncio.run(run.all())
     finally:
+        CHILDREN.end()
         if not given.keep:
             shutil.rmtree(directory, ignore_errors=True)
     if given.json:

@@ -180,6 +180,7 @@ class Ours:
         os.makedirs(self.directory, exist_ok=True)
         self.tailor = Tailor(build, self.directory, configuration(
             self.directory, servers, more or {}))
+        CHILDREN.adopted.append(self.tailor)
         self.address = "{}:{}".format(*self.tailor.address)
 
     def wait_ready(self):
@@ -206,5 +207,6 @@ class Ours:
 
     def close(self):
         self.tailor.kill()
+        CHILDREN.adopted.remove(self.tailor)
 
 
