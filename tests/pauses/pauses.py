@@ -150,7 +150,7 @@ def judge(stage, played, references):
                     stage.kills(), away,
                     sent_twice=stage.sent_twice(),
                     logs=scene.kind != "nginx" or not any(away.values()),
-                    references=references)
+                    references=references, cookies=stage.cookies_since())
     played.faults += verdict.faults()
     played.excused = verdict.excused()
     played.before = stage.before

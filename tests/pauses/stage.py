@@ -16,6 +16,16 @@ TELLING = (
 )
 
 
+def cookies_sent():
+    """How many SYN cookies this machine has sent."""
+    with open("/proc/net/netstat", encoding="ascii") as file:
+        for names, values in zip(file, file):
+            if names.startswith("TcpExt:"):
+                return int(dict(zip(names.split(),
+                                    values.split()))["SyncookiesSent"])
+    return 0
+
+
 class Stage:
     """Three proxies, or those that there are, each with its pair."""
 
@@ -27,6 +37,7 @@ class Stage:
         self.before = self.after = (0, 0)
         self.away = {"a": [], "b": []}
         self.errors, self.lines = [], 0
+        self.cookies = cookies_sent()
 
     def pair(self, proxy):
         scene, more = self.scene, dict(self.scene.more)
@@ -147,6 +158,10 @@ class Stage:
     def executed(self):
         return [line for server in self.servers["tailor"].values()
                 for line in server.executed()]
+
+    def cookies_since(self):
+        """Whether SYN cookies were sent since the scene began."""
+        return cookies_sent() > self.cookies
 
     def sent_twice(self):
         return {name: proxy.sent_twice()
