@@ -234,20 +234,19 @@ $(HAZARDS)/classes/.made: tests/hazards/HazardServer.java
 	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $<
 	@touch $@
 
-# --- chaos: tests/chaos ---------------------------------------------------------
+# --- chaos: tests/chaos, tests/pauses ---------------------------------------------
 # MINUTES=30 SEED=n; more with CHAOS_ARGS.  SAN= for a build with sanitizers.
-# PAUSES=1 compares with nginx and HAProxy, SWAPS=1 is bursts at swaps
-# (tests/pauses).
+# PAUSES=1: beside nginx and HAProxy, request by request.  SWAPS=1: bursts at
+# swaps.
 MINUTES ?= 1
+CHAOS_TIME = --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 .PHONY: chaos
-chaos: programs	## servers fail in every way; PAUSES=1, SWAPS=1: see docs/chaos.md
+chaos: programs	## servers fail in every way, clients check each response
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) \
-	    $(if $(SWAPS),tests/pauses/swaps.py,\
-	    $(if $(PAUSES),tests/pauses/pauses.py,tests/chaos/chaos.py)) \
-	    --build $(abspath $(BUILD)) $(if $(SWAPS),,--minutes $(MINUTES)) \
-	    $(if $(SWAPS),,$(if $(SEED),--seed $(SEED))) \
-	    $(if $(SAN)$(PAUSES)$(SWAPS),$(if $(PAUSES)$(SWAPS),,--no-memory)) \
-	    $(CHAOS_ARGS)
+	    $(if $(SWAPS),tests/pauses/swaps.py,$(if $(PAUSES),\
+	    tests/pauses/pauses.py $(CHAOS_TIME),\
+	    tests/chaos/chaos.py $(CHAOS_TIME) $(if $(SAN),--no-memory))) \
+	    --build $(abspath $(BUILD)) $(CHAOS_ARGS)
 
 # --- injected faults: tests/faults ---------------------------------------------
 # The programs once more, of the same objects, with a layer between them and

@@ -31,7 +31,8 @@ def judged(plan, tailor, nginx="ok", haproxy="ok", executed=1, kills=NEVER,
                 "haproxy": {plan.ident: outcome(haproxy)}}
     lines = [(plan.method, plan.ident, False)] * executed
     judge = Judge([plan], outcomes, lines + more.get("copies", []), kills,
-                  away, more.get("sent_twice"), not more.get("deaf"))
+                  away, more.get("sent_twice"), not more.get("deaf"),
+                  cookies=more.get("cookies", False))
     return [fault.rule for fault in judge.faults()]
 
 
@@ -87,6 +88,18 @@ def test_no_server_left():
                                      "b": [(10.2, 12)]}) == ["answered"]
     assert judged(GET, failed, away={"a": [(9, 12)],
                                      "b": []}) == ["answered"]
+
+
+def test_lost_in_a_full_backlog():
+    # Goal: of what waits in vain while SYN cookies are sent, only an unsafe
+    # request that no server executed is excused.
+    late = outcome("status", over=71.0)
+    assert judged(POST, late, executed=0, cookies=True) == []
+    assert judged(POST, late, executed=0) == ["answered"]
+    assert judged(POST, late, cookies=True) == ["answered"]
+    assert judged(GET, late, executed=0, cookies=True) == ["answered"]
+    assert judged(POST, outcome("status"), executed=0,
+                  cookies=True) == ["answered"]
 
 
 def test_executions():

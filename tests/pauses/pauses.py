@@ -6,6 +6,7 @@ failed by Tailor.
     tests/pauses/pauses.py --build build [--minutes 30] [--seed N]
                            [--only NUMBER] [--plot NAME] [--short] [--tap]
                            [--lanes 2] [--json FILE] [--keep DIRECTORY]
+                           [--in-place nginx]
 
 scenes.py says what is played, servers.py and proxies.py are the programs,
 client.py the clients, verdict.py what counts as a fault.  Each scene has
@@ -31,8 +32,8 @@ sys.path.insert(0, str(HERE))
 
 import scenes  # noqa: E402
 from client import PATIENCE_S, Clients  # noqa: E402
-from proxies import NAMES, REFERENCES  # noqa: E402
-from servers import compile_java  # noqa: E402
+from proxies import NAMES, REFERENCES, Ours, Plain  # noqa: E402
+from servers import CHILDREN, compile_java  # noqa: E402
 from stage import Stage  # noqa: E402
 from verdict import Fault, Judge  # noqa: E402
 
@@ -51,6 +52,9 @@ def options():
                    help="scenes of this plot only")
     p.add_argument("--lanes", type=int, default=2,
                    help="scenes at one time")
+    p.add_argument("--in-place", choices=REFERENCES, help="judge another of "
+                   "these in Tailor's place, by the first one of its kind: "
+                   "what is found then is chance")
     p.add_argument("--short", action="store_true",
                    help="a fixed set, for make check")
     p.add_argument("--tap", action="store_true", help="results as TAP")
@@ -97,10 +101,18 @@ async def send_all(scene, clients, start, played):
         played.outcomes.setdefault(proxy, {})[ident] = await task
 
 
+def proxy_of(given):
+    """What makes the proxy that is judged."""
+    if given.in_place:
+        return lambda directory, pair: Plain(
+            given.in_place, directory, [server.address for server in pair])
+    return lambda directory, pair: Ours(given.build, directory, pair)
+
+
 async def play(scene, given, directory, names, classes):
     """One scene, from its processes' start to the verdict."""
     played = Played(scene)
-    stage = Stage(scene, given.build, directory, names, classes)
+    stage = Stage(scene, directory, names, classes, proxy_of(given))
     stop = threading.Event()
     try:
         await asyncio.to_thread(stage.open)
@@ -114,7 +126,8 @@ async def play(scene, given, directory, names, classes):
         for of in clients.values():
             of.close()
         await asyncio.sleep(SETTLE_S)
-        await asyncio.to_thread(judge, stage, played)
+        await asyncio.to_thread(judge, stage, played, (
+            (given.in_place,) if given.in_place else REFERENCES))
     except (AssertionError, OSError) as error:
         played.faults.append(Fault("broken", "-",
                                    f"{type(error).__name__}: {error}"))
@@ -126,22 +139,23 @@ async def play(scene, given, directory, names, classes):
     return played
 
 
-def judge(stage, played):
-    scene, tailor = stage.scene, stage.proxies["tailor"].tailor
+def judge(stage, played, references):
+    scene, ours = stage.scene, stage.proxies["tailor"]
     played.faults += [Fault("broken", "-", text) for text in stage.errors]
-    if not tailor.running():
+    if not ours.running():
         played.faults.append(Fault("ended", "-", "tailor ended:\n"
-                                   + tailor.log[-3000:]))
+                                   + "\n".join(ours.lines()[-40:])))
     away = {k: [tuple(p) for p in v] for k, v in stage.away.items()}
     verdict = Judge(scene.plans, played.outcomes, stage.executed(),
                     stage.kills(), away,
                     sent_twice=stage.sent_twice(),
-                    logs=scene.kind != "nginx" or not any(away.values()))
+                    logs=scene.kind != "nginx" or not any(away.values()),
+                    references=references, cookies=stage.cookies_since())
     played.faults += verdict.faults()
     played.excused = verdict.excused()
     played.before = stage.before
-    if tailor.running():
-        played.after = stage.proxies["tailor"].cost()
+    if ours.running():
+        played.after = ours.cost()
         if played.faults:
             played.notes = ["metrics: " + ", ".join(
                 f"{k.removeprefix('tailor_')} {v}"
@@ -325,6 +339,7 @@ def main():
         run = Run(given, directory, lacking)
         asyncio.run(run.all())
     finally:
+        CHILDREN.end()
         if not given.keep:
             shutil.rmtree(directory, ignore_errors=True)
     if given.json:

@@ -98,14 +98,32 @@ class Plain:
                                         stderr=output)
 
     def wait_ready(self):
-        wait_until(lambda: self.running() and listens(self.address),
+        wait_until(lambda: self.alive() and listens(self.address),
                    f"{self.kind} listens ({self.directory})", 60)
 
-    def running(self):
-        if self.child.poll() is not None:
-            raise AssertionError(f"{self.kind} ended: " + pathlib.Path(
-                self.directory, "output").read_text(errors="replace")[-600:])
+    def alive(self):
+        if not self.running():
+            raise AssertionError(f"{self.kind} ended: " + "\n".join(
+                self.lines()[-6:]))
         return True
+
+    def running(self):
+        return self.child.poll() is None
+
+    def lines(self):
+        return pathlib.Path(self.directory, "output").read_text(
+            errors="replace").splitlines()
+
+    # What is asked of Tailor, for one that is judged in its place.
+
+    def hazard(self, server, state):
+        pass
+
+    def metrics(self):
+        return {}
+
+    def cost(self):
+        return cost(self.child.pid)
 
     def close(self):
         CHILDREN.kill(self.child)
@@ -120,6 +138,12 @@ class Plain:
             "latin-1").splitlines()
         return {line.split("/")[2] for line in lines if line.count("/") > 2
                 and len(re.findall(r"\b[1-9]", line.partition(" ")[2])) > 1}
+
+
+def cost(pid):
+    """(resident KiB, descriptors) of a process."""
+    pages = pathlib.Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]
+    return int(pages) * 4, len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def configuration(directory, servers, more):
@@ -156,6 +180,7 @@ class Ours:
         os.makedirs(self.directory, exist_ok=True)
         self.tailor = Tailor(build, self.directory, configuration(
             self.directory, servers, more or {}))
+        CHILDREN.adopted.append(self.tailor)
         self.address = "{}:{}".format(*self.tailor.address)
 
     def wait_ready(self):
@@ -168,13 +193,20 @@ class Ours:
         self.tailor.ask(f"/hazard?server={server}&kind=gc&state={state}",
                         "POST")
 
+    def running(self):
+        return self.tailor.running()
+
+    def lines(self):
+        return self.tailor.lines
+
+    def metrics(self):
+        return self.tailor.metrics()
+
     def cost(self):
-        """(resident KiB, descriptors)."""
-        folder = f"/proc/{self.tailor.pid}"
-        pages = pathlib.Path(folder, "statm").read_text("ascii").split()[1]
-        return int(pages) * 4, len(os.listdir(f"{folder}/fd"))
+        return cost(self.tailor.pid)
 
     def close(self):
         self.tailor.kill()
+        CHILDREN.adopted.remove(self.tailor)
 
 

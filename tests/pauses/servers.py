@@ -61,11 +61,14 @@ class Children:
     def __init__(self):
         self.lock = threading.Lock()
         self.groups = {}  # leader -> Popen
+        self.adopted = []  # others with a kill()
+        self.ending = False
         atexit.register(self.end)
 
     def start(self, argv, **more):
         """A child that leads a group, and is killed when we are."""
         with self.lock:
+            assert not self.ending, "no child is started at the end"
             child = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "TERM" if "nginx" in argv[0]
                  else "KILL", "--", *map(str, argv)],
@@ -84,8 +87,13 @@ class Children:
             self.groups.pop(child.pid, None)
 
     def end(self):
+        """All of them; a thread that is about to start one fails."""
+        with self.lock:
+            self.ending = True
         for child in list(self.groups.values()):
             self.kill(child)
+        for process in self.adopted:
+            process.kill()
 
 
 CHILDREN = Children()

@@ -1,11 +1,10 @@
 """A scene's processes, and what happens to them."""
 
 import os
-import pathlib
 import threading
 import time
 
-from proxies import Ours, Plain
+from proxies import Plain
 from servers import Server
 
 TELLING = (
@@ -17,17 +16,28 @@ TELLING = (
 )
 
 
+def cookies_sent():
+    """How many SYN cookies this machine has sent."""
+    with open("/proc/net/netstat", encoding="ascii") as file:
+        for names, values in zip(file, file):
+            if names.startswith("TcpExt:"):
+                return int(dict(zip(names.split(),
+                                    values.split()))["SyncookiesSent"])
+    return 0
+
+
 class Stage:
     """Three proxies, or those that there are, each with its pair."""
 
-    def __init__(self, scene, build, directory, names, classes, more=None):
-        self.scene, self.names = scene, names
-        self.build, self.directory = build, directory
+    def __init__(self, scene, directory, names, classes, ours):
+        """ours(directory, pair): the proxy that is judged."""
+        self.scene, self.directory = scene, directory
+        self.names, self.classes, self.ours = names, classes, ours
         self.servers, self.proxies, self.fronts = {}, {}, {}
-        self.classes, self.more = classes, more
         self.before = self.after = (0, 0)
         self.away = {"a": [], "b": []}
         self.errors, self.lines = [], 0
+        self.cookies = cookies_sent()
 
     def pair(self, proxy):
         scene, more = self.scene, dict(self.scene.more)
@@ -50,8 +60,7 @@ class Stage:
             pair = list(self.servers[proxy].values())
             folder = f"{self.directory}/{proxy}"
             self.proxies[proxy] = (
-                Ours(self.build, folder, pair, self.more)
-                if proxy == "tailor" else
+                self.ours(folder, pair) if proxy == "tailor" else
                 Plain(proxy, folder, [server.address for server in pair]))
         for proxy in self.proxies.values():
             proxy.wait_ready()
@@ -62,7 +71,7 @@ class Stage:
                     [proxy.address])
                 self.fronts[name].wait_ready()
         self.before = self.proxies["tailor"].cost()
-        self.lines = len(self.proxies["tailor"].tailor.lines)
+        self.lines = len(self.proxies["tailor"].lines())
         return self
 
     def address(self, proxy):
@@ -150,22 +159,20 @@ class Stage:
         return [line for server in self.servers["tailor"].values()
                 for line in server.executed()]
 
+    def cookies_since(self):
+        """Whether SYN cookies were sent since the scene began."""
+        return cookies_sent() > self.cookies
+
     def sent_twice(self):
         return {name: proxy.sent_twice()
-                for name, proxy in self.proxies.items() if name != "tailor"}
+                for name, proxy in self.proxies.items()
+                if name != "tailor"}
 
     def end_of_log(self, lines=14):
         """What Tailor logged since the scene began, or the end of that."""
-        return self.proxies["tailor"].tailor.lines[self.lines:][-lines:]
+        return self.proxies["tailor"].lines()[self.lines:][-lines:]
 
     def metrics(self):
-        values = self.proxies["tailor"].tailor.metrics()
+        values = self.proxies["tailor"].metrics()
         return {key: int(value) for key, value in values.items()
                 if value and key.split("{")[0] in TELLING}
-
-    def trace(self, path):
-        """Tailor's whole log, into a file."""
-        pathlib.Path(path).write_text(self.proxies["tailor"].tailor.log,
-                                      encoding="utf-8")
-
-

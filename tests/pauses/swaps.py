@@ -39,7 +39,7 @@ sys.path.insert(0, str(HERE))
 from client import Clients  # noqa: E402
 from proxies import Ours  # noqa: E402
 from scenes import Plan  # noqa: E402
-from servers import Server, compile_java  # noqa: E402
+from servers import CHILDREN, Server, compile_java  # noqa: E402
 from support.wait import Late, wait_until  # noqa: E402
 
 PAUSE_S = 8
@@ -301,6 +301,7 @@ def main():
                       f"{inflight} in flight, standby {how}, "
                       f"{given.swaps} swaps", flush=True)
     finally:
+        CHILDREN.end()
         if not given.keep:
             shutil.rmtree(directory, ignore_errors=True)
     if given.tap:

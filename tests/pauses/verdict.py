@@ -1,13 +1,18 @@
 """What counts as a fault.  Results in, texts out; no clocks, no processes.
 
 answered  A request that nginx or HAProxy answered as its server meant it must
-          be answered by Tailor likewise.  Three excuses, all about kill -9,
+          be answered by Tailor likewise.  Three excuses are about kill -9,
           which meets each proxy at another instant of its requests:
             - a request that is not safe and was under way when a server was
               killed: its bytes may have been there;
             - a response whose head had come before the kill;
             - neither server was there (one killed, or being started again,
               while the other one was, too).
+          And one about chance in the kernel: when a backlog is full and
+          Linux sends SYN cookies, a connection may look established to the
+          client and never come to be at the server.
+            - a request that is not safe, took longer than LOST_S, and was
+              executed by no server, in a scene in which cookies were sent.
           A pause excuses nothing: whatever stood still goes on later.  And
           the answer to an unsafe request that nginx wrote to two servers is
           no example (it does so with PUT and DELETE).
@@ -22,6 +27,7 @@ import dataclasses
 
 REFERENCES = ("nginx", "haproxy")
 MARGIN_S = 0.1  # between our clock readings and what happens
+LOST_S = 50     # below any default of a minute
 SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -43,24 +49,32 @@ class Judge:
     [(method, id, is a copy)] of Tailor's servers; kills, away: {server:
     [(begin, end)]}, when each of Tailor's servers was dying, and when it was
     not there; sent_twice: {proxy: ids that it wrote to two servers}; logs:
-    whether the servers note what they execute before they answer."""
+    whether the servers note what they execute before they answer;
+    references: the proxies it is compared with; cookies: whether the kernel
+    sent SYN cookies meanwhile."""
 
     def __init__(self, plans, outcomes, executed, kills, away,
-                 sent_twice=None, logs=True):
+                 sent_twice=None, logs=True, references=REFERENCES,
+                 cookies=False):
         self.plans, self.outcomes = plans, outcomes
         self.executed, self.kills, self.away = executed, kills, away
         self.sent_twice, self.logs = sent_twice or {}, logs
+        self.references, self.cookies = references, cookies
+        self.count = {}
+        for _, ident, copy in executed:
+            if not copy:
+                self.count[ident] = self.count.get(ident, 0) + 1
 
     def better(self, plan):
         """Those of the others that answered it, as we must."""
-        return [name for name in REFERENCES
+        return [name for name in self.references
                 if name in self.outcomes
                 and self.outcomes[name][plan.ident].ok
                 and (plan.safe
                      or plan.ident not in self.sent_twice.get(name, ()))]
 
     def excuse(self, plan, outcome):
-        """Why this failure is nobody's fault, or None."""
+        """Why this failure is no fault, or None."""
         dying = [pair for pairs in self.kills.values() for pair in pairs]
         if not plan.safe and overlap(dying, outcome.begun, outcome.over):
             return "in flight at a kill"
@@ -68,6 +82,9 @@ class Judge:
                                 outcome.head <= end + MARGIN_S
                                 for begin, end in dying):
             return "begun before a kill"
+        if (self.cookies and not plan.safe and outcome.ms > LOST_S * 1000
+                and plan.ident not in self.count):
+            return "lost in a full backlog"
         gone = [overlap(pairs, outcome.begun, outcome.over)
                 for pairs in self.away.values()]
         if len(gone) == 2 and all(gone) and self.none_left(outcome):
@@ -91,14 +108,8 @@ class Judge:
                             describe(plan, self.outcomes))
 
     def counts(self):
-        done, copies = {}, []
-        for method, ident, copy in self.executed:
-            if copy:
-                copies.append((method, ident))
-            else:
-                done[ident] = done.get(ident, 0) + 1
         for plan in self.plans:
-            count = done.get(plan.ident, 0)
+            count = self.count.get(plan.ident, 0)
             text = describe(plan, self.outcomes)
             if count > (2 if plan.safe else 1):
                 yield Fault("executed", plan.ident,
@@ -106,8 +117,8 @@ class Judge:
             if (self.logs and count == 0
                     and self.outcomes["tailor"][plan.ident].ok):
                 yield Fault("lost", plan.ident, f"never executed: {text}")
-        for method, ident in copies:
-            if method not in SAFE:
+        for method, ident, copy in self.executed:
+            if copy and method not in SAFE:
                 yield Fault("executed", ident, f"a copy of {method} {ident} "
                             "was executed")
 
