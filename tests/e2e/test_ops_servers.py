@@ -121,7 +121,10 @@ def test_drain_has_an_end(upstream, tailor, build):
         a.expect()
         post_.request("POST", "/post", body=b"x")
         a.expect()
-        post(t, "/drain?server=a")
+        drain = subprocess.Popen(
+            [build / "tailorctl", "-a", t.admin, "drain", "a"], text=True,
+            stdout=subprocess.PIPE)
+        t.wait_server("a", state="draining")
         waits = server_of(t, "a")["waits"]
         assert (waits["requests"], waits["tunnels"]) == (3, 1)
         assert (waits["method"], waits["target"]) == ("GET", "/chat")
@@ -137,6 +140,10 @@ def test_drain_has_an_end(upstream, tailor, build):
         assert begun.exactly(3) == b"hal"
         begun.expect_end()
         t.wait_server("a", state="drained")
+        said, _ = drain.communicate(timeout=30)
+        assert drain.returncode == 0
+        assert re.match(r"draining\n  waits for 3 requests, 1 WebSocket, .*\n"
+                        r"drained\n$", said), said
     t.wait_log("drain_cut server=a requests=3 tunnels=1 ")
     assert t.metrics()['tailor_drain_cut_total{server="a"}'] == 4
     assert "waits" not in server_of(t, "a")
