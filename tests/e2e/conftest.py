@@ -20,7 +20,8 @@ What a test can ask for:
                       sections are merged over the defaults below:
                           t = tailor(active, backup,
                                      hedging={"mode": "watch"})
-                      ready=False does not wait for a ready server.
+                      ready=False does not wait for a ready server, None
+                      not even for the admin socket.
                       t.client() connects to it, t.ask("/servers") asks its
                       admin socket, t.metrics(), t.wait_log(pattern),
                       t.wait_server("backup", state="ready").  When the test
@@ -163,6 +164,9 @@ def tailor(build, scratch):
         })
         process = Tailor(build, str(directory), merged(config, sections))
         made.append(process)
+        if ready is None:
+            process.wait_log(" server_up ")
+            return process
         return process.wait_ready() if ready else process.wait_serving()
 
     yield start
