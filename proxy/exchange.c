@@ -298,6 +298,7 @@ exchange_lost(struct uplink *u, bool orderly, const char *why)
 	if (u->state == UPLINK_IDLE) {
 		struct instant now = instant_now();
 
+		u->server->doubted = true;
 		if (instant_since(now, u->rested) < EARLY_NS)
 			u->server->closed_early = now;
 		uplink_close(u);

@@ -209,8 +209,8 @@ replay_record(
 	if (r->wants_body)
 		t->refused[REPLAY_BODY]++;
 	else
-		replay_store(t, c, r,
-		    (struct slice){r->head.iov_base, r->head.iov_len});
+		replay_store(
+		    t, c, r, (struct slice){r->head.iov_base, r->head.iov_len});
 }
 
 void

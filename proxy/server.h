@@ -79,6 +79,8 @@ struct server {
 
 	/* connections kept for a swap (standby.c) */
 	bool keeps_alive;	     /* by its latest response */
+	bool doubted;		     /* it ended an idle connection */
+	struct instant knocked;	     /* when one was opened only to see */
 	struct instant closed_early; /* it closed one that had just rested */
 	struct instant kept;	     /* when one was opened last */
 	unsigned keeping;	     /* being opened */
@@ -155,9 +157,9 @@ bool server_ask(struct server *s);
  * was never used would keep a server from stopping, or hold a worker of it. */
 void server_keep(struct server *s);
 
-/* Ask where only that can show that it is well again, and keep connections of
- * a standby open, as many as there were requests in flight lately.  Every
- * tick (standby.c). */
+/* See that a standby is there, ask where only that can show that it is well
+ * again, and keep connections of it open, as many as there were requests in
+ * flight lately.  Every tick (standby.c). */
 void standby_tick(struct server *s, struct instant now);
 
 /* An attempt was answered. */

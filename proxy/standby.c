@@ -8,13 +8,19 @@
  * by a request of Tailor's own each, and only to a server that keeps
  * connections: one that closes them early is left alone for a while.
  *
- * A server that gets no requests cannot show that it is well again.  Where only
- * a response could (hedging_probe_wanted) it is asked.
+ * A server that gets no requests shows neither that it is gone nor that it is
+ * well again.  When it ends an idle connection, and once a second where it has
+ * none, one is opened to see whether it still listens, and closed.  Where only a
+ * response could show something (hedging_probe_wanted) it is asked.
  */
+#include <errno.h>
+
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 
 #define ASK_NS (250 * NS_PER_MS)
+#define KNOCK_NS NS_PER_S
+#define KNOCK_AGAIN_NS (20 * NS_PER_MS)
 #define PEAK_WINDOW_NS (10 * NS_PER_S)
 #define KEEP_NS (20 * NS_PER_MS) /* between two that are opened */
 #define KEEPING_MAX 4		 /* being opened at once */
@@ -39,6 +45,16 @@ peak_inflight(struct proxy *p, struct instant now)
 }
 
 static bool
+is_standby(const struct server *s)
+{
+	const struct hedging *h = &s->proxy->hedging;
+
+	return h->server[s->index].state == SERVER_READY &&
+	       h->server[s->index].hazards == 0 && s->index != h->active &&
+	       !s->proxy->stopping;
+}
+
+static bool
 wants_connection(const struct server *s, unsigned peak, struct instant now)
 {
 	const struct hedging *h = &s->proxy->hedging;
@@ -47,13 +63,27 @@ wants_connection(const struct server *s, unsigned peak, struct instant now)
 
 	if (peak > s->config->connections_max)
 		peak = s->config->connections_max;
-	return there < peak && h->limits.act && s->index != h->active &&
-	       h->server[s->index].state == SERVER_READY &&
-	       h->server[s->index].hazards == 0 && s->keeps_alive &&
-	       s->keeping < KEEPING_MAX && !s->proxy->stopping &&
+	return there < peak && h->limits.act && is_standby(s) &&
+	       s->keeps_alive && s->keeping < KEEPING_MAX &&
 	       instant_since(now, s->kept) >= KEEP_NS &&
 	       (!instant_is_set(s->closed_early) ||
 		   instant_since(now, s->closed_early) >= CLOSED_EARLY_NS);
+}
+
+/* Whether a process listens there: a full backlog is one, too. */
+static void
+standby_knock(struct server *s, struct instant now)
+{
+	static const struct uplink_ops none = {0};
+	struct uplink *u;
+	int err = uplink_get(s, &none, s, UPLINK_REUSE_NONE, &u);
+
+	s->knocked = now;
+	s->doubted = err < 0;
+	if (err == 0)
+		uplink_close(u);
+	else if (err != -ENOMEM)
+		server_failed(s, UPLINK_REFUSED);
 }
 
 void
@@ -61,6 +91,10 @@ standby_tick(struct server *s, struct instant now)
 {
 	unsigned peak = peak_inflight(s->proxy, now);
 
+	if (is_standby(s) && (s->doubted || s->idle_count == 0) &&
+	    instant_since(now, s->knocked) >=
+		(s->doubted ? KNOCK_AGAIN_NS : KNOCK_NS))
+		standby_knock(s, now);
 	if (!s->asking && hedging_probe_wanted(&s->proxy->hedging, s->index) &&
 	    instant_since(now, s->asked) >= ASK_NS)
 		server_ask(s);

@@ -346,6 +346,25 @@ def test_a_server_that_answers_a_probe_is_not_left(upstream, tailor):
         c.close()
 
 
+@pytest.mark.parametrize("used", [True, False])
+def test_a_standby_that_is_gone(pair, used):
+    # Goal: its end is noticed although no request goes there and no process
+    # is known: by the end of an idle connection, or by looking.
+    pair.a.serve()
+    pair.b.serve()
+    t = pair(servers=[{"name": s.name, "address": s.address, "jvm": "none"}
+                      for s in (pair.a, pair.b)])
+    if used:
+        with t.client() as c:
+            for _ in range(2):
+                assert t.ask("/switch", "POST").status == 200
+                c.get("/")
+    pair.b.stop()
+    t.wait_server("b", state="connecting")
+    pair.b.listen()
+    t.wait_server("b", state="ready")
+
+
 def test_an_open_breaker_is_closed_by_probes(upstream, tailor):
     # Goal: an idle standby whose hedges failed is asked whether it is well
     # again, and is a standby again within seconds.
