@@ -83,7 +83,7 @@ attempt_reuse(const struct attempt *a, unsigned server)
 		return UPLINK_REUSE_ANY;
 	return r->proxy->hedging.server[server].hazards != 0
 		   ? UPLINK_REUSE_NONE
-		   : UPLINK_REUSE_RECENT;
+		   : UPLINK_REUSE_PROVEN;
 }
 
 int

@@ -305,6 +305,8 @@ exchange_lost(struct uplink *u, bool orderly, const char *why)
 		return;
 	}
 	if (u->received_bytes == 0) {
+		if (u->exchanges > 1)
+			u->server->closed_early = instant_now();
 		uplink_over(u, UPLINK_UNANSWERED, why);
 	} else if (orderly && u->head_seen && http_body_eof(&u->body)) {
 		u->keep_alive = false;

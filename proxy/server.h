@@ -81,7 +81,7 @@ struct server {
 	bool keeps_alive;	     /* by its latest response */
 	bool doubted;		     /* it ended an idle connection */
 	struct instant knocked;	     /* when one was opened only to see */
-	struct instant closed_early; /* it closed one that had just rested */
+	struct instant closed_early; /* it closed one that was hardly idle */
 	struct instant kept;	     /* when one was opened last */
 	unsigned keeping;	     /* being opened */
 

@@ -29,6 +29,7 @@ static void on_uplink_timer(void *user, bool forced);
 #define CONNECT_AGAIN_NS NS_PER_MS /* doubled for each try, up to */
 #define CONNECT_AGAIN_MAX_NS (64 * NS_PER_MS)
 #define RECENT_NS NS_PER_S /* no server closes what was used since */
+#define CLOSES_EARLY_NS (300 * NS_PER_S) /* but one that lately did */
 
 static struct uplink_list *
 list_of(struct server *s, enum uplink_state state, unsigned **count)
@@ -418,6 +419,16 @@ is_quiet(const struct uplink *u)
 	       errno == EAGAIN;
 }
 
+static bool
+is_proven(const struct uplink *u, struct instant now)
+{
+	struct instant early = u->server->closed_early;
+
+	return u->exchanges > 1 && instant_since(now, u->rested) < RECENT_NS &&
+	       (!instant_is_set(early) ||
+		   instant_since(now, early) >= CLOSES_EARLY_NS);
+}
+
 /* The idle connection to be used next, or NULL. */
 static struct uplink *
 idle_pick(struct server *s, enum uplink_reuse reuse)
@@ -429,8 +440,7 @@ idle_pick(struct server *s, enum uplink_reuse reuse)
 	    reuse != UPLINK_REUSE_NONE && (u = TAILQ_FIRST(&s->idle)) != NULL) {
 		if (reuse == UPLINK_REUSE_ANY)
 			return u;
-		if (reuse == UPLINK_REUSE_RECENT &&
-		    instant_since(now, u->rested) >= RECENT_NS)
+		if (reuse == UPLINK_REUSE_PROVEN && !is_proven(u, now))
 			return NULL; /* the others have rested longer */
 		if (is_quiet(u))
 			return u;
