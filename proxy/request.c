@@ -418,7 +418,7 @@ request_begun_bytes(const struct request *r)
 
 		if (a->on && !a->answer.held)
 			bytes += a->answer.body.bytes;
-		if (a->on && a->link != NULL)
+		if (a->on && a->link != NULL && !a->link->sent_all)
 			bytes += uplink_taken_bytes(a->link);
 	}
 	return bytes;

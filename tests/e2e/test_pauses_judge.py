@@ -32,7 +32,8 @@ def judged(plan, tailor, nginx="ok", haproxy="ok", executed=1, kills=NEVER,
     lines = [(plan.method, plan.ident, False)] * executed
     judge = Judge([plan], outcomes, lines + more.get("copies", []), kills,
                   away, more.get("sent_twice"), not more.get("deaf"),
-                  cookies=more.get("cookies", False))
+                  cookies=more.get("cookies", False),
+                  hung=more.get("hung", False))
     return [fault.rule for fault in judge.faults()]
 
 
@@ -95,6 +96,8 @@ def test_lost_in_a_full_backlog():
     # request that no server executed is excused.
     late = outcome("status", over=71.0)
     assert judged(POST, late, executed=0, cookies=True) == []
+    assert judged(POST, late, executed=0, hung=True) == []
+    assert judged(GET, late, executed=0, hung=True) == ["answered"]
     assert judged(POST, late, executed=0) == ["answered"]
     assert judged(POST, late, cookies=True) == ["answered"]
     assert judged(GET, late, executed=0, cookies=True) == ["answered"]

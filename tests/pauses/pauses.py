@@ -150,7 +150,8 @@ def judge(stage, played, references):
                     stage.kills(), away,
                     sent_twice=stage.sent_twice(),
                     logs=scene.kind != "nginx" or not any(away.values()),
-                    references=references, cookies=stage.cookies_since())
+                    references=references, cookies=stage.cookies_since(),
+                    hung=scene.plot == "hung")
     played.faults += verdict.faults()
     played.excused = verdict.excused()
     played.before = stage.before

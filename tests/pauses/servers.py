@@ -149,7 +149,7 @@ class Server:
     def argv(self):
         port = self.address.rpartition(":")[2]
         if self.kind == "jdk":
-            return [shutil.which("java"), "-Xmx192m", "-Xss256k",
+            return [shutil.which("java"), "-Xmx768m", "-Xss256k",
                     "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
                     self.more["classes"], "PauseServer", self.name, port,
                     self.backlog, self.more.get("threads", 0), self.log]

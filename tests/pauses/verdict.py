@@ -12,7 +12,10 @@ answered  A request that nginx or HAProxy answered as its server meant it must
           Linux sends SYN cookies, a connection may look established to the
           client and never come to be at the server.
             - a request that is not safe, took longer than LOST_S, and was
-              executed by no server, in a scene in which cookies were sent.
+              executed by no server, in a scene in which cookies were sent,
+              or a server was stopped for good: what that server's kernel
+              has taken must not be sent elsewhere, and which requests those
+              are is chance.
           A pause excuses nothing: whatever stood still goes on later.  And
           the answer to an unsafe request that nginx wrote to two servers is
           no example (it does so with PUT and DELETE).
@@ -51,15 +54,15 @@ class Judge:
     not there; sent_twice: {proxy: ids that it wrote to two servers}; logs:
     whether the servers note what they execute before they answer;
     references: the proxies it is compared with; cookies: whether the kernel
-    sent SYN cookies meanwhile."""
+    sent SYN cookies meanwhile; hung: whether a server was stopped for good."""
 
     def __init__(self, plans, outcomes, executed, kills, away,
                  sent_twice=None, logs=True, references=REFERENCES,
-                 cookies=False):
+                 cookies=False, hung=False):
         self.plans, self.outcomes = plans, outcomes
         self.executed, self.kills, self.away = executed, kills, away
         self.sent_twice, self.logs = sent_twice or {}, logs
-        self.references, self.cookies = references, cookies
+        self.references, self.lossy = references, cookies or hung
         self.count = {}
         for _, ident, copy in executed:
             if not copy:
@@ -82,9 +85,9 @@ class Judge:
                                 outcome.head <= end + MARGIN_S
                                 for begin, end in dying):
             return "begun before a kill"
-        if (self.cookies and not plan.safe and outcome.ms > LOST_S * 1000
+        if (self.lossy and not plan.safe and outcome.ms > LOST_S * 1000
                 and plan.ident not in self.count):
-            return "lost in a full backlog"
+            return "lost in a backlog"
         gone = [overlap(pairs, outcome.begun, outcome.over)
                 for pairs in self.away.values()]
         if len(gone) == 2 and all(gone) and self.none_left(outcome):
