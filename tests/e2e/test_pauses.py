@@ -413,3 +413,16 @@ def test_connections_are_kept_for_a_swap(upstream, tailor):
     for one in first:
         one.reply(200, b"a")
     settled(t)
+
+
+def test_the_deadline_of_a_request_that_was_sent_whole(upstream, tailor):
+    # Goal: that its bytes were sent is no progress: 504 at the deadline, and
+    # not one deadline later.
+    a = upstream("a")
+    t = tailor(a, proxy={"request_timeout": "2s"})
+    with t.client() as c:
+        begin = time.monotonic()
+        c.request("POST", "/", body=b"x" * 1000)
+        a.expect()
+        assert c.response().status == 504
+        assert 1.9 < time.monotonic() - begin < 3.9

@@ -75,6 +75,7 @@ class Played:
         self.scene = scene
         self.outcomes, self.faults, self.notes = {}, [], []
         self.excused, self.late_s = 0, 0.0
+        self.alarms = self.false_alarms = 0
         self.before = self.after = (0, 0)
 
     def ok(self, proxy):
@@ -154,6 +155,7 @@ def judge(stage, played, references):
                     hung=scene.plot == "hung")
     played.faults += verdict.faults()
     played.excused = verdict.excused()
+    played.alarms, played.false_alarms = stage.alarms()
     played.before = stage.before
     if ours.running():
         played.after = ours.cost()
@@ -278,6 +280,9 @@ def table(run):
                   f"{max(b for b, _ in kib)} and {max(a for _, a in kib)} "
                   f"KiB, {max(b for b, _ in fds)} and "
                   f"{max(a for _, a in fds)} descriptors"]
+    lines += ["hazards \"unresponsive\": "
+              f"{sum(p.alarms for p in run.played)}, "
+              f"{sum(p.false_alarms for p in run.played)} of them false"]
     late = max((p.late_s for p in run.played), default=0)
     return lines + [f"requests were sent {late:.2f} s late at most"]
 
@@ -292,6 +297,8 @@ def as_json(run):
                                                      q / 100), 1)
                            for q in (50, 99, 100)} for n in run.names},
                 "excused": played.excused, "late_s": round(played.late_s, 3),
+                "unresponsive": played.alarms,
+                "false_alarms": played.false_alarms,
                 "kib": [played.before[0], played.after[0]],
                 "descriptors": [played.before[1], played.after[1]],
                 "faults": [vars(fault) for fault in played.faults],

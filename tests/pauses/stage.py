@@ -168,6 +168,19 @@ class Stage:
                 for name, proxy in self.proxies.items()
                 if name != "tailor"}
 
+    def alarms(self):
+        """How often Tailor took a server for unresponsive, and how often it
+        was not stopped, as far as Tailor could not know otherwise."""
+        count = false = 0
+        for name in "ab":
+            seen = sum(f" server_unresponsive server={name} " in line for line
+                       in self.proxies["tailor"].lines()[self.lines:])
+            stops = sum(h.what != "kill" and h.server == name
+                        for h in self.scene.hazards)
+            count += seen
+            false += max(0, seen - stops)
+        return count, false
+
     def end_of_log(self, lines=14):
         """What Tailor logged since the scene began, or the end of that."""
         return self.proxies["tailor"].lines()[self.lines:][-lines:]
