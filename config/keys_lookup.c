@@ -196,8 +196,8 @@ static const char *const descriptions[] = {
 		     "\"unix:/path\""),
     [KEY_LISTEN] = ("a list of addresses like \"127.0.0.1:8080\", "
 		    "\":8080\", \"[::1]:8080\" or \"unix:/path\""),
-    [KEY_NETWORKS] = "a list of networks like \"10.0.0.0/8\", \"::1/128\" or "
-		     "\"unix\"",
+    [KEY_NETWORKS] = ("a list of networks like \"10.0.0.0/8\", "
+		      "\"::1/128\" or \"unix\""),
     [KEY_RULES] = "a list of rules like \"POST /*/_search\"",
     [KEY_PATTERNS] = "a list of path patterns like \"/account/**\"",
     [KEY_FIELDS] = "a list of field names like \"X-Tenant\"",

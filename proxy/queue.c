@@ -133,7 +133,7 @@ attempts_aside(struct proxy *p, struct instant now)
 	}
 }
 
-/* Who has waited long may go to a standby with much room. */
+/* What has waited long may go to a standby with much room. */
 static void
 queue_overflow(struct proxy *p, struct instant now)
 {
@@ -148,7 +148,7 @@ queue_overflow(struct proxy *p, struct instant now)
 	}
 }
 
-/* How long the oldest one has waited in vain, and may. */
+/* Whether a request has waited as long as it may. */
 static bool
 is_overdue(const struct request *r, struct instant now)
 {

@@ -104,13 +104,14 @@ add_socket(struct search *s, const char *place, const char *file,
     const struct options *o)
 {
 	struct admin_socket *one = &s->socket[s->sockets];
+	char path[sizeof(one->path)];
 	struct stat st;
 	int fd;
 
 	if (s->sockets == SOCKETS_MAX || !name_of_file(file, one->name))
 		return;
-	snprintf(one->path, sizeof(one->path), "%s/%.*s", place,
-	    NAME_BYTES + 10, file);
+	snprintf(path, sizeof(path), "%s/%.*s", place, NAME_BYTES + 10, file);
+	snprintf(one->path, sizeof(one->path), "%s", path);
 	if (lstat(one->path, &st) < 0 || !S_ISSOCK(st.st_mode) || seen(s, &st))
 		return;
 	one->device = st.st_dev;

@@ -392,7 +392,8 @@ test_check_messages(void **state)
 		"servers[1].name: \"a\" is the name of servers[0] too\n"},
 	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
 	     "\":1\"}], \"proxy\": {\"request_line_max\": "
-	     "\"12k\", \"head_max\": \"8k\"}, \"hedging\": {\"body_max\": \"1M\", \"table_max\": "
+	     "\"12k\", \"head_max\": \"8k\"}, \"hedging\": {\"body_max\": "
+	     "\"1M\", \"table_max\": "
 	     "\"64k\", \"commit_bytes\": \"1M\"}}",
 		"proxy.request_line_max: 12k is more than proxy.head_max, "
 		"8k\n"
