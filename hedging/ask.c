@@ -263,6 +263,21 @@ hedging_idle(const struct hedging *h, const struct race *race)
 		   HEDGE_FIRST;
 }
 
+bool
+hedging_has_other(const struct hedging *h, const struct race *race,
+    const struct hedge_view *view)
+{
+	unsigned other;
+
+	if (!policy_acts(h) || race->started == 0 ||
+	    refusal_final(race, view) != HEDGE_REFUSED_NONE ||
+	    refusal_repeat(view) != HEDGE_REFUSED_NONE)
+		return false;
+	other = policy_other((unsigned)race->attempt[race->started - 1].server);
+	return h->server[other].state == SERVER_READY &&
+	       h->server[other].hazards == 0 && policy_has_room(h, other);
+}
+
 int
 policy_failover(const struct hedging *h, const struct race *r,
     const struct hedge_view *view, struct instant now)

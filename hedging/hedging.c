@@ -158,6 +158,20 @@ hedging_choose(const struct hedging *h, struct instant now)
 }
 
 int
+hedging_choose_for(
+    const struct hedging *h, const struct race *race, struct instant now)
+{
+	unsigned other;
+
+	if (race->started == 0 || !policy_acts(h))
+		return hedging_choose(h, now);
+	other = policy_other((unsigned)race->attempt[0].server);
+	if (h->server[other].state != SERVER_READY)
+		return hedging_choose(h, now);
+	return policy_has_room(h, other) ? (int)other : HEDGING_FULL;
+}
+
+int
 hedging_overflow(const struct hedging *h, struct instant now)
 {
 	unsigned other = policy_other(h->active);

@@ -283,6 +283,22 @@ bool hedging_probe_wanted(const struct hedging *h, unsigned server);
 unsigned
 hedging_probed(struct hedging *h, unsigned server, bool ok, struct instant now);
 
+/*
+ * hedging_choose_for(h, race, now):
+ * As hedging_choose, for a request in the queue: one whose first attempt has
+ * failed goes to the other server, if that is READY.
+ */
+int hedging_choose_for(
+    const struct hedging *h, const struct race *race, struct instant now);
+
+/*
+ * hedging_has_other(h, race, view):
+ * Whether the other server than that of the latest attempt could answer a
+ * request that was written once, now: READY, without a hazard, with room.
+ */
+bool hedging_has_other(const struct hedging *h, const struct race *race,
+    const struct hedge_view *view);
+
 /* B1: a slot of this server is free; new requests are queued and hedges were
  * refused for INFLIGHT_LIMIT.  True: offer it to a hedge first. */
 bool hedging_hedge_turn(const struct hedging *h, unsigned server);

@@ -77,8 +77,11 @@ attempt_reuse(const struct attempt *a, unsigned server)
 {
 	const struct request *r = a->request;
 
+	/* After a failure it is the last write. */
 	if (a->index > 0)
-		return UPLINK_REUSE_CHECKED;
+		return r->race.attempt[1].trigger == HEDGE_FAILURE
+			   ? UPLINK_REUSE_NONE
+			   : UPLINK_REUSE_CHECKED;
 	if (r->method_allowed && !r->spool.open)
 		return UPLINK_REUSE_ANY;
 	return r->proxy->hedging.server[server].hazards != 0

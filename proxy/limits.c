@@ -163,23 +163,26 @@ descriptors_get(rlim_t want)
 	return l.rlim_cur;
 }
 
-/* Descriptors for the servers and the rest come first: a client that cannot
- * be accepted is better off than one whose request cannot be sent on.  Files
- * for slow peers get a quarter of what is left at most. */
+/* Descriptors for the servers' slots and the rest come first: a client that
+ * cannot be accepted is better off than one whose request cannot be sent on.
+ * Files for slow peers, and connections beside the slots, get a quarter of what
+ * is left each, at most. */
 static void
 limits_descriptors(struct proxy *p)
 {
 	const struct config *c = p->config;
-	unsigned files = c->proxy.spool_files_max, left;
+	struct hedging_limits *l = &p->hedging.limits;
+	unsigned files = c->proxy.spool_files_max, streams = 0, left;
 	rlim_t other = DESCRIPTORS_OTHER + c->profiler.channels_max, want, have;
 
 	if (profiler_counts(p->profiler))
 		other += (rlim_t)c->servers * PROFILER_RATE_DESCRIPTORS;
-	for (unsigned i = 0; i < c->servers; i++)
+	for (unsigned i = 0; i < c->servers; i++) {
 		other += (rlim_t)c->server[i].connections_max +
-			 c->server[i].streams_max +
 			 c->hedging.drain_connections;
-	want = other + c->proxy.connections_max + files;
+		streams += c->server[i].streams_max;
+	}
+	want = other + streams + c->proxy.connections_max + files;
 	have = descriptors_get(want);
 	p->connections_max = c->proxy.connections_max;
 	p->spools.files_max = files;
@@ -188,15 +191,20 @@ limits_descriptors(struct proxy *p)
 	left = have > other + 1 ? (unsigned)(have - other) : 1;
 	if (files > left / 4)
 		files = left / 4;
+	if (streams > left / 4)
+		streams = left / 4;
 	p->spools.files_max = files;
-	p->connections_max = left - files;
+	for (unsigned i = 0; i < c->servers; i++)
+		if (l->aside_max[i] > streams / c->servers)
+			l->aside_max[i] = streams / c->servers;
+	p->connections_max = left - files - streams;
 	log_event(LOG_LEVEL_WARNING, "few_descriptors",
-	    "have=%llu want=%llu clients=%u files=%u advice=\"raise the hard "
-	    "limit on open files (LimitNOFILE, ulimit -Hn) or lower "
-	    "proxy.connections_max and proxy.spool_files_max: more clients "
-	    "than that are refused\"",
+	    "have=%llu want=%llu clients=%u streams=%u files=%u advice=\"raise "
+	    "the hard limit on open files (LimitNOFILE, ulimit -Hn) or lower "
+	    "proxy.connections_max, servers.streams_max and "
+	    "proxy.spool_files_max: more clients than that are refused\"",
 	    (unsigned long long)have, (unsigned long long)want,
-	    p->connections_max, files);
+	    p->connections_max, streams, files);
 }
 
 static void

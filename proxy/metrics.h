@@ -89,8 +89,8 @@ struct proxy;
 	    "")                                                                \
 	X(both_failed, "tailor_hedges_both_failed_total", "", "",              \
 	    "Hedged requests that no server answered.")                        \
-	X(resent_stale, "tailor_stale_resends_total", "", "",                  \
-	    "Requests sent again because a kept connection had ended.")        \
+	X(stale, "tailor_stale_connections_total", "", "",                     \
+	    "Kept connections that ended instead of bringing a response.")     \
 	X(tunnels, "tailor_tunnels_total", "", "",                             \
 	    "Upgrades to WebSocket that servers agreed to.")                   \
 	X(interims, "tailor_interim_responses_total", "result", "forwarded",   \

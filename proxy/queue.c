@@ -104,7 +104,7 @@ queue_run(struct proxy *p)
 	if (p->hedges_wait)
 		hedges_first(p);
 	while ((r = TAILQ_FIRST(&q->waiting)) != NULL &&
-	       hedging_choose(&p->hedging, instant_now()) >= 0)
+	       hedging_choose_for(&p->hedging, &r->race, instant_now()) >= 0)
 		request_dispatch(r);
 	q->running = false;
 }

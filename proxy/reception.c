@@ -246,8 +246,9 @@ on_attempt_wrote(struct uplink *u)
 }
 
 /* A kept connection had ended before our request arrived: once more on a new
- * one, if it may be written once more.  Not an attempt of its own.  Where the
- * server is in a hazard the other one is better, as after any failure. */
+ * one, if it may be written once more.  Not an attempt of its own.  If the
+ * other server could answer it, that is asked, as after any failure: were this
+ * one at fault, a second write to it would be the last one wasted. */
 static bool
 attempt_resend(struct attempt *a, const struct uplink_result *result)
 {
@@ -256,16 +257,19 @@ attempt_resend(struct attempt *a, const struct uplink_result *result)
 	const struct hedging_server *h = &r->proxy->hedging.server[s->index];
 	struct hedge_view view;
 
+	if (result->end != UPLINK_UNANSWERED || !result->reused)
+		return false;
+	s->stale++;
+	r->proxy->metrics.stale++;
 	request_view(r, &view);
-	if (result->end != UPLINK_UNANSWERED || !result->reused ||
-	    h->state == SERVER_DOWN || h->hazards != 0 ||
-	    (result->written && !race_may_rewrite(&r->race, &view)) ||
+	if (h->state == SERVER_DOWN || h->hazards != 0 ||
+	    (result->written &&
+		(hedging_has_other(&r->proxy->hedging, &r->race, &view) ||
+		    !race_may_rewrite(&r->race, &view))) ||
 	    attempt_send(a, s->index, true) < 0)
 		return false;
 	if (result->written)
 		race_rewrite(&r->race);
-	s->stale++;
-	r->proxy->metrics.resent_stale++;
 	return true;
 }
 

@@ -196,7 +196,7 @@ request_dispatch(struct request *r)
 		proxy_hazards(p);
 	}
 	now = instant_now();
-	server = hedging_choose(&p->hedging, now);
+	server = hedging_choose_for(&p->hedging, &r->race, now);
 	if (server < 0)
 		queue_add(r);
 	else

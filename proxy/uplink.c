@@ -419,14 +419,19 @@ is_quiet(const struct uplink *u)
 	       errno == EAGAIN;
 }
 
+/* Whether a server closes connections that were hardly idle. */
+static bool
+closes_early(const struct server *s, struct instant now)
+{
+	return instant_is_set(s->closed_early) &&
+	       instant_since(now, s->closed_early) < CLOSES_EARLY_NS;
+}
+
 static bool
 is_proven(const struct uplink *u, struct instant now)
 {
-	struct instant early = u->server->closed_early;
-
 	return u->exchanges > 1 && instant_since(now, u->rested) < RECENT_NS &&
-	       (!instant_is_set(early) ||
-		   instant_since(now, early) >= CLOSES_EARLY_NS);
+	       !closes_early(u->server, now);
 }
 
 /* The idle connection to be used next, or NULL. */
@@ -438,7 +443,7 @@ idle_pick(struct server *s, enum uplink_reuse reuse)
 
 	while (
 	    reuse != UPLINK_REUSE_NONE && (u = TAILQ_FIRST(&s->idle)) != NULL) {
-		if (reuse == UPLINK_REUSE_ANY)
+		if (reuse == UPLINK_REUSE_ANY && !closes_early(s, now))
 			return u;
 		if (reuse == UPLINK_REUSE_PROVEN && !is_proven(u, now))
 			return NULL; /* the others have rested longer */

@@ -297,7 +297,7 @@ class Run:
 METRICS = (
     "tailor_swaps_total", "tailor_hedges_sent_total",
     "tailor_hedges_won_total", "tailor_hedges_refused_total",
-    "tailor_losers_total", "tailor_resent_stale_total",
+    "tailor_losers_total", "tailor_stale_connections_total",
     "tailor_response_truncated_total", "tailor_local_replies_total",
     "tailor_server_restarts_total", "tailor_config_reload_total",
     "tailor_parse_errors_total", "tailor_client_aborts_total",

@@ -209,7 +209,8 @@ def test_ports_of_the_kernels_choice(instance):
     for t in tailors:
         t.end()
     assert not list(tailors[0].run.iterdir())
-    assert not (tailors[0].run.parent / "state").exists()
+    state = tailors[0].run.parent / "state"
+    assert [file.name for file in state.rglob("*")] in ([], ["spool"])
 
 
 def test_a_name_outlives_its_listener(build, upstream, scratch):

@@ -427,7 +427,7 @@ def test_stale_connection_get_is_sent_again(one):
         server.expect().close()
         server.expect().reply(200, b"second")
         assert c.response().body == b"second"
-    assert t.metrics()["tailor_stale_resends_total"] == 1
+    assert t.metrics()["tailor_stale_connections_total"] == 1
 
 
 def test_stale_connection_post_is_not_sent_again(one):

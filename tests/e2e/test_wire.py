@@ -118,28 +118,6 @@ def test_who_speaks_before_the_request_is_not_believed(one, stray):
     assert m['tailor_server_extra_bytes_total{server="active"}'] == len(stray)
 
 
-def test_an_upload_goes_on_at_the_second_server(pair):
-    # Goal: a body too large to be kept, whose first connection ended before
-    # anything was written, arrives at the other server whole.
-    t = pair(hedging={"body_max": 1000})
-    body = bytes(range(256)) * 4000
-    with t.client() as c:
-        c.request()
-        first = pair.a.expect()
-        first.reply()
-        c.response()
-        stop(t)
-        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
-               % len(body) + body[:8000])
-        first.close()
-        t.signal(signal.SIGCONT)
-        r = pair.b.expect_head()
-        c.send(body[8000:])
-        assert r.wait_body() == body
-        r.reply(200, b"all")
-        assert c.response("POST").body == b"all"
-
-
 def test_a_server_with_nagle_is_not_kept_waiting(one):
     # Goal: a response in two segments does not wait for a delayed
     # acknowledgement (40 ms): the first is acknowledged when it is read.

@@ -157,8 +157,8 @@ def test_limits_by_address_by_default(build, behind):
     there = [t.client() for _ in range(3)]
     for c in there[:2]:
         c.send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\nGET / HT")
-    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 6,
-               "all are half-open")
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 2,
+               "those that count are half-open")
     there[2].send(b"PROXY TCP4 192.0.2.1 192.0.2.1 1 2\r\nGET / HT")
     assert there[2].response().status == 429
     for c in here:
@@ -385,29 +385,6 @@ def test_what_is_not_whole_when_the_client_has_ended(one, rest):
     assert m["tailor_connections_current"] == 0
     assert m['tailor_client_timeouts_total{phase="head"}'] == 0
     assert m['tailor_client_timeouts_total{phase="body"}'] == 0
-
-
-def test_a_client_that_stops_sending_because_it_has_its_answer(one):
-    # Goal: once a response has begun the rest of the body is not awaited.
-    t = one(hedging={"body_max": 1000, "commit_delay": 0},
-            proxy={"body_timeout": "100ms"})
-    with t.client() as c:
-        c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n"
-               b"\r\n" + b"x" * 5000)
-        r = one.server.expect_head()
-        r.send(b"HTTP/1.1 409 Enough\r\nContent-Length: 10\r\n\r\n12345")
-        assert c.response_head().status == 409
-        assert c.exactly(5) == b"12345"
-        assert c.silent_for(0.5)
-        r.send(b"67890")
-        assert c.exactly(5) == b"67890"
-        c.expect_end()
-    r.connection.wait_end()
-    one.server.errors.clear()  # the body never became whole
-    m = t.metrics()
-    assert m['tailor_client_timeouts_total{phase="body"}'] == 0
-    assert m["tailor_response_truncated_total"] == 0
-    assert 'tailor_local_replies_total{code="408"}' not in m
 
 
 def test_a_body_behind_a_reply_that_its_client_was_slow_to_read(one):

@@ -158,7 +158,7 @@ class Author:
             more["unix"] = True
         if self.kind == "python":
             more["requests"] = self.dice.choice((0, 0, 1, 5, 50))
-            more["idle_s"] = self.dice.choice((0.05, 0.5, 60))
+            more["idle_s"] = self.dice.choice((0.2, 0.5, 60))
         return more
 
     def roomy(self):

@@ -12,7 +12,7 @@ TELLING = (
     "tailor_server_errors_total", "tailor_hedges_sent_total",
     "tailor_hedges_won_total", "tailor_hedges_refused_total",
     "tailor_swaps_by_reason_total", "tailor_hazards_total",
-    "tailor_resent_stale_total", "tailor_requests_queued",
+    "tailor_stale_connections_total", "tailor_requests_queued",
 )
 
 

@@ -337,6 +337,26 @@ step_choose(struct stage *g)
 }
 
 static void
+step_again(struct stage *g)
+{
+	int server = hedging_choose_for(&g->h, race_named(g, 1), g->now);
+
+	if (server >= 0)
+		snprintf(g->result, sizeof(g->result), "%d", server);
+	else
+		result_add(g, server == HEDGING_FULL ? "full" : "unavailable");
+}
+
+static void
+step_other(struct stage *g)
+{
+	result_add(
+	    g, hedging_has_other(&g->h, race_named(g, 1), view_named(g, 1))
+		   ? "yes"
+		   : "no");
+}
+
+static void
 step_overflow(struct stage *g)
 {
 	int server = hedging_overflow(&g->h, g->now);
@@ -703,6 +723,8 @@ static const struct {
     {"drain", step_drain},
     {"drained", step_drained},
     {"choose", step_choose},
+    {"again", step_again},
+    {"other", step_other},
     {"overflow", step_overflow},
     {"probed", step_probed},
     {"aside", step_aside},

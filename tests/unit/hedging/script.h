@@ -12,6 +12,8 @@
  *   switch | tick | drain S | drained S    => consequences, as "swap,sweep"
  *   choose               => S, "S hedged" (at once), "full", "unavailable"
  *   overflow             => S or "no"
+ *   again R              choose for one in the queue => as choose
+ *   other R              => yes|no, the other server could answer it
  *   probed S [silent]    => consequences, or "unwanted"
  *   aside R I, rewrite R => yes|no
  *   due S AGO            => yes|no, a collection of S since then

@@ -37,6 +37,21 @@ static const struct scenario writes[] = {
 	"hedge a gc => yes 1; ended a 1 unsent => wait; rewrite a => yes"},
 };
 
+/* T7: the second try is the other server's. */
+static const struct scenario seconds[] = {
+    {"in the queue, too",
+	"set conns1 1; ready; start z 1; start a 0\n"
+	"ended a 0 failed => queue 1; again a => full; again b => 0\n"
+	"abandon z; again a => 1"},
+    {"if it is up", "ready; start a 0; down 1; again a => 0"},
+    {"a lost connection's too, where it could answer",
+	"ready; start a 0; other a => yes; begin 1 gc; other a => no\n"
+	"end 1 gc; view a unsafe; other a => no"},
+    {"not where two writes were made or one watches",
+	"ready; start a 0; rewrite a; other a => no; set act 0; reload\n"
+	"start b 0; other b => no; again b => 0"},
+};
+
 /* Attempts that hold no slot. */
 static const struct scenario asides[] = {
     {"it gives its slot back and keeps its place",
@@ -250,6 +265,13 @@ test_writes(void **state)
 }
 
 static void
+test_seconds(void **state)
+{
+	(void)state;
+	RUN(seconds);
+}
+
+static void
 test_asides(void **state)
 {
 	(void)state;
@@ -289,6 +311,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_writes),
+	    cmocka_unit_test(test_seconds),
 	    cmocka_unit_test(test_asides),
 	    cmocka_unit_test(test_winners),
 	    cmocka_unit_test(test_failures),
