@@ -189,7 +189,7 @@ policy_sweep(struct hedging *h, struct instant now)
 	if (!policy_acts(h))
 		return 0;
 	for (unsigned i = 0; i < HEDGING_SERVERS; i++) {
-		if (h->server[i].inflight == 0 ||
+		if (h->server[i].inflight + h->server[i].aside == 0 ||
 		    hedging_hazard_trigger(h, i) == HEDGE_FIRST)
 			continue;
 		if (is_helped(h, i, now))

@@ -299,6 +299,8 @@ void
 attempt_drop(struct attempt *a, const char *outcome)
 {
 	struct request *r = a->request;
+	bool unwritten = a->link != NULL && !uplink_written(a->link);
+	int server = -1;
 
 	if (!a->on || r->race.winner == a->index)
 		return;
@@ -310,6 +312,10 @@ attempt_drop(struct attempt *a, const char *outcome)
 		else
 			uplink_detach(a->link, r->id, r->client == NULL);
 		a->link = NULL;
+		if (unwritten && !r->race.attempt[a->index].ended &&
+		    r->race.attempt[a->index].state == ATTEMPT_LOST)
+			attempt_over(a, ATTEMPT_END_UNSENT, false, -1,
+			    instant_now(), &server);
 	}
 }
 

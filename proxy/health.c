@@ -28,8 +28,10 @@ paused_since(const struct server *s, struct instant begin)
 {
 	const struct hedging_server *h = &s->proxy->hedging.server[s->index];
 
-	return h->hazards != 0 || (instant_is_set(h->hazard_over) &&
-				      !instant_before(h->hazard_over, begin));
+	/* Of a server that is silent for no known reason they do count. */
+	return (h->hazards & ~(1U << HAZARD_UNRESPONSIVE)) != 0 ||
+	       (instant_is_set(h->hazard_over) &&
+		   !instant_before(h->hazard_over, begin));
 }
 
 static bool

@@ -23,11 +23,14 @@ static void
 queue_insert(struct queue *q, struct request *r)
 {
 	struct request *before = TAILQ_LAST(&q->waiting, request_list);
+	const struct request *first = TAILQ_FIRST(&q->waiting);
 
 	request_pack(r);
 	r->state = REQUEST_QUEUED;
 	r->queued = instant_now();
 	q->length++;
+	if (first != NULL && instant_before(r->received, first->received))
+		before = NULL;
 	while (before != NULL && instant_before(r->received, before->received))
 		before = TAILQ_PREV(before, request_list, queue_link);
 	if (before == NULL)
@@ -90,6 +93,24 @@ hedges_first(struct proxy *p)
 		}
 }
 
+/* The first that a server has a slot for.  One that was tried once already
+ * waits for the other server, and keeps no others waiting. */
+static struct request *
+queue_next(struct proxy *p)
+{
+	struct instant now = instant_now();
+	struct request *r;
+
+	TAILQ_FOREACH(r, &p->queue.waiting, queue_link)
+	{
+		if (hedging_choose_for(&p->hedging, &r->race, now) >= 0)
+			return r;
+		if (r->race.started == 0)
+			return NULL;
+	}
+	return NULL;
+}
+
 void
 queue_run(struct proxy *p)
 {
@@ -103,8 +124,7 @@ queue_run(struct proxy *p)
 	q->running = true;
 	if (p->hedges_wait)
 		hedges_first(p);
-	while ((r = TAILQ_FIRST(&q->waiting)) != NULL &&
-	       hedging_choose_for(&p->hedging, &r->race, instant_now()) >= 0)
+	while ((r = queue_next(p)) != NULL)
 		request_dispatch(r);
 	q->running = false;
 }

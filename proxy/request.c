@@ -226,7 +226,7 @@ request_move(struct request *r)
 	struct attempt *a = &r->attempt[0];
 
 	if (r->state != REQUEST_RUNNING || r->race.started != 1 ||
-	    a->link == NULL || uplink_written(a->link))
+	    r->race.writes > 1 || a->link == NULL || uplink_written(a->link))
 		return false;
 	r->proxy->metrics.moved++;
 	attempt_cancel(a);

@@ -20,6 +20,8 @@
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
 #define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */
 #define PROBE_TIMEOUT_NS NS_PER_S
+#define ASK_TIMEOUT_NS (10 * NS_PER_S)
+#define KEEP_AGAIN_NS (30 * NS_PER_S)
 #define REFUSALS_MAX 2 /* in a row: no process listens there */
 
 /* What a request of Tailor's own is for. */
@@ -152,6 +154,10 @@ server_lost(struct server *s)
 	struct instant now = instant_now();
 
 	s->refusals = 0;
+	s->keep_again = INSTANT_NONE;
+	/* What a process closed by its end says nothing about the next. */
+	if (instant_since(now, s->closed_early) < NS_PER_S)
+		s->closed_early = INSTANT_NONE;
 	uplink_close_idle(s);
 	if (p->hedging.server[s->index].state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
@@ -219,7 +225,10 @@ on_warmup_end(const struct uplink_result *result)
 		return;
 	case WARMUP_KEEP:
 		s->keeping--;
+		ok = result->end == UPLINK_COMPLETE && s->keeps_alive;
 		s->connections_kept += ok;
+		if (!ok)
+			s->keep_again = instant_plus(now, KEEP_AGAIN_NS);
 		return;
 	case WARMUP_MIRROR:
 		s->mirrors_ok += ok;
@@ -299,6 +308,7 @@ warmup_send(struct server *s, enum warmup_kind kind)
 	enum http_method method;
 	struct uplink *u;
 	struct outgoing message;
+	int err;
 
 	if (w == NULL || (!(health && warmup_fill_health(w, s, &method)) &&
 			     !warmup_fill(w, s, &method)))
@@ -306,12 +316,18 @@ warmup_send(struct server *s, enum warmup_kind kind)
 	w->status = 0;
 	w->server = s;
 	w->kind = kind;
-	if (uplink_get(s, &warmup_ops, w,
-		kind == WARMUP_KEEP ? UPLINK_REUSE_NONE : UPLINK_REUSE_CHECKED,
-		&u) < 0)
+	err = uplink_get(s, &warmup_ops, w,
+	    kind == WARMUP_KEEP ? UPLINK_REUSE_NONE : UPLINK_REUSE_CHECKED, &u);
+	if (err < 0) {
+		s->asked = instant_now();
+		if (err != -ENOMEM)
+			server_failed(s, UPLINK_REFUSED);
 		return false;
+	}
 	w->busy = true;
-	uplink_limit(u, s->proxy->config->proxy.request_timeout_ns);
+	uplink_limit(u, kind == WARMUP_ASK
+			    ? ASK_TIMEOUT_NS
+			    : s->proxy->config->proxy.request_timeout_ns);
 	if (!health)
 		hedging_warmup_sent(&s->proxy->hedging, s->index);
 	message = (struct outgoing){

@@ -83,6 +83,7 @@ struct server {
 	struct instant knocked;	     /* when one was opened only to see */
 	struct instant closed_early; /* it closed one that was hardly idle */
 	struct instant kept;	     /* when one was opened last */
+	struct instant keep_again;   /* not before: the last was not kept */
 	unsigned keeping;	     /* being opened */
 
 	/* duty */

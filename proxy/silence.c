@@ -13,6 +13,7 @@
 #define WINDOW_NS (300 * NS_PER_S)
 #define ANSWER_NS (500 * NS_PER_MS) /* for the response to a probe */
 #define SILENCE_REQUESTS 3
+#define FORGET_NS (5 * NS_PER_S)
 #define RESPONSES_KNOWN 100 /* with fewer a server is not known yet */
 
 /* Several requests wait; one or two wait. */
@@ -140,6 +141,9 @@ silence_doubt(struct server *s, const struct awaited *a, int64_t silent_ns,
 		q->asked_at = now;
 		return;
 	}
+	/* A standby is silent by nature. */
+	if (!q->asked && s->index != s->proxy->hedging.active)
+		return;
 	if (q->asked ? instant_since(now, q->asked_at) < ANSWER_NS
 		     : silent_ns < 2 * patience_ns(s, a->requests))
 		return;
@@ -148,6 +152,28 @@ silence_doubt(struct server *s, const struct awaited *a, int64_t silent_ns,
 	    s->config->name, (long long)(silent_ns / NS_PER_MS), a->requests,
 	    (long long)(longest_ns(q) / NS_PER_MS));
 	report(s, true, now);
+}
+
+/* No byte can come any more where none is awaited and there is nothing to ask
+ * with: believe it to be well, after a while. */
+static void
+silence_forget(struct server *s, const struct awaited *a, struct instant now)
+{
+	struct silence *q = &s->silence;
+
+	if (a->requests > 0 || s->draining_count > 0 || s->asking ||
+	    server_ask(s)) {
+		q->since = now;
+		return;
+	}
+	if (instant_since(now, q->since) < FORGET_NS)
+		return;
+	log_event(LOG_LEVEL_NOTICE, "server_believed",
+	    "server=%s why=\"nothing is awaited from it, and there is nothing "
+	    "to ask it with\" advice=\"set servers.health\"",
+	    s->config->name);
+	q->since = now;
+	report(s, false, now);
 }
 
 static void
@@ -163,8 +189,10 @@ silence_look(struct server *s, struct instant now)
 	windows_turn(q, now);
 	q->looked = now;
 	q->reads = s->reads;
-	if (is_unresponsive(s) && !heard)
+	if (is_unresponsive(s) && !heard) {
+		silence_forget(s, &a, now);
 		return;
+	}
 	if (heard || blind || a.requests == 0 || h->hazards != 0 ||
 	    h->state != SERVER_READY) {
 		silence_over(s, heard, now);

@@ -23,7 +23,6 @@
 #define KNOCK_AGAIN_NS (20 * NS_PER_MS)
 #define PEAK_WINDOW_NS (10 * NS_PER_S)
 #define KEEP_NS (20 * NS_PER_MS) /* between two that are opened */
-#define KEEPING_MAX 4		 /* being opened at once */
 #define CLOSED_EARLY_NS (30 * NS_PER_S)
 
 /* The most requests in flight of the last 10 to 20 seconds. */
@@ -64,7 +63,8 @@ wants_connection(const struct server *s, unsigned peak, struct instant now)
 	if (peak > s->config->connections_max)
 		peak = s->config->connections_max;
 	return there < peak && h->limits.act && is_standby(s) &&
-	       s->keeps_alive && s->keeping < KEEPING_MAX &&
+	       s->keeps_alive && s->keeping == 0 &&
+	       !instant_before(now, s->keep_again) &&
 	       instant_since(now, s->kept) >= KEEP_NS &&
 	       (!instant_is_set(s->closed_early) ||
 		   instant_since(now, s->closed_early) >= CLOSED_EARLY_NS);

@@ -250,6 +250,8 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 	uplink_forget_exchange(u);
 	u->rested = instant_now();
 	uplink_move(u, UPLINK_IDLE);
+	if (s->idle_count > s->config->connections_max)
+		uplink_close(TAILQ_LAST(&s->idle, uplink_list));
 	uplink_want_read(u, true);
 	uplink_want_write(u, false);
 	uplink_arm(u, s->proxy->config->proxy.upstream_idle_timeout_ns);
@@ -315,6 +317,21 @@ error_passes(int err)
 	       err == ENOBUFS || err == EADDRNOTAVAIL || err == EINTR;
 }
 
+/* Give up an idle connection, of the server that has more of them.  False:
+ * there is none. */
+static bool
+idle_close_one(struct proxy *p)
+{
+	struct server *s = &p->server[0];
+
+	if (p->config->servers > 1 && p->server[1].idle_count > s->idle_count)
+		s = &p->server[1];
+	if (s->idle_count == 0)
+		return false;
+	uplink_close(TAILQ_LAST(&s->idle, uplink_list));
+	return true;
+}
+
 /* A new socket and the begin of its connection.  0: connected; otherwise an
  * errno, EINPROGRESS if it is under way. */
 static int
@@ -335,6 +352,18 @@ uplink_connect(struct uplink *u)
 	return errno == EINPROGRESS ? socket_connected(u->fd) : errno;
 }
 
+static void
+uplink_connected(struct uplink *u)
+{
+	struct server *s = u->server;
+
+	s->connects++;
+	s->refusals = 0;
+	distribution_record(
+	    &s->connect_length, instant_since(instant_now(), u->opened));
+	uplink_move(u, UPLINK_BUSY);
+}
+
 /* Try to connect, once.  0: connected, or to be tried again; else the errno
  * with which it was refused. */
 static int
@@ -347,9 +376,10 @@ uplink_try(struct uplink *u)
 		uplink_shut(u);
 		if (!error_passes(err))
 			return err;
+		if (err != EAGAIN && idle_close_one(u->proxy))
+			return uplink_try(u); /* with what that one had */
 	}
 	u->tries++;
-	u->exchanges = 0;
 	if (u->fd >= 0) {
 		u->cookie = socket_cookie(u->fd);
 		event_assign(&u->readable, u->proxy->base, u->fd,
@@ -358,10 +388,7 @@ uplink_try(struct uplink *u)
 		    EV_WRITE | EV_PERSIST, on_uplink_writable, u);
 	}
 	if (err == 0) {
-		u->server->connects++;
-		distribution_record(&u->server->connect_length,
-		    instant_since(instant_now(), u->opened));
-		uplink_move(u, UPLINK_BUSY);
+		uplink_connected(u);
 		return 0;
 	}
 	if (u->fd >= 0)
@@ -430,7 +457,7 @@ closes_early(const struct server *s, struct instant now)
 static bool
 is_proven(const struct uplink *u, struct instant now)
 {
-	return u->exchanges > 1 && instant_since(now, u->rested) < RECENT_NS &&
+	return instant_since(now, u->rested) < RECENT_NS &&
 	       !closes_early(u->server, now);
 }
 
@@ -450,6 +477,8 @@ idle_pick(struct server *s, enum uplink_reuse reuse)
 		if (is_quiet(u))
 			return u;
 		s->extra_bytes += socket_unread_bytes(u->fd);
+		if (instant_since(now, u->rested) < RECENT_NS)
+			s->closed_early = now;
 		uplink_close(u);
 	}
 	return NULL;
@@ -493,8 +522,13 @@ uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
 		u = unused_take(server);
 		if (u == NULL)
 			return -ENOMEM;
+		/* In place of the one that would not do: a server may have a
+		 * worker for each connection, and few of them. */
+		if (reuse == UPLINK_REUSE_PROVEN && server->idle_count > 0)
+			uplink_close(TAILQ_FIRST(&server->idle));
 		u->opened = instant_now();
 		u->tries = 0;
+		u->exchanges = 0;
 		uplink_enter(u, waits ? UPLINK_WAITING : UPLINK_CONNECTING);
 		err = waits ? 0 : uplink_try(u);
 		if (err != 0) {
@@ -545,7 +579,7 @@ uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 
 	u->ops = NULL;
 	u->user = NULL;
-	if (!uplink_written(u) || !drain ||
+	if (!uplink_written(u) || !drain || c->hedging.drain_connections == 0 ||
 	    (!u->sent_all && !outgoing_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
 		 * not to be drained: the connection is of no more use. */
@@ -599,10 +633,7 @@ on_uplink_writable(evutil_socket_t fd, short what, void *user)
 		return;
 	}
 	timer_clear(&u->proxy->timers, &u->timer);
-	u->server->connects++;
-	distribution_record(&u->server->connect_length,
-	    instant_since(instant_now(), u->opened));
-	uplink_move(u, UPLINK_BUSY);
+	uplink_connected(u);
 	uplink_go(u);
 }
 
@@ -616,6 +647,11 @@ on_uplink_timer(void *user, bool forced)
 		break;
 	case UPLINK_CONNECTING:
 		uplink_shut(u);
+		if (forced) { /* the kernel cannot watch it: not at once */
+			timer_set_odd(&u->proxy->timers, &u->timer,
+			    instant_now(), CONNECT_AGAIN_MAX_NS);
+			break;
+		}
 		if (instant_since(instant_now(), u->opened) >=
 		    u->proxy->config->proxy.connect_timeout_ns)
 			uplink_over(u, UPLINK_TIMEOUT, "connect_timeout");

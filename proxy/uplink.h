@@ -65,9 +65,9 @@ enum uplink_end {
 enum uplink_reuse {
 	UPLINK_REUSE_ANY,
 	UPLINK_REUSE_CHECKED, /* nothing has arrived on it, nor its end */
-	UPLINK_REUSE_PROVEN,  /* checked, reused before, used within the last
-			       * second, of a server that closes none early: it
-			       * is not about to be closed */
+	UPLINK_REUSE_PROVEN,  /* checked, used within the last second, of a
+			       * server that closes none early: it is not
+			       * about to be closed */
 	UPLINK_REUSE_NONE,
 };
 

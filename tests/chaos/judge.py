@@ -21,7 +21,7 @@ from client import LAST
 
 MARGIN_S = 0.1  # between our clock readings and what happens
 # Each attempt may be sent again once, when its kept connection was stale.
-SEEN_MAX = 4
+SEEN_MAX = 2
 UNUSABLE = ("down", "out")
 SILENT = ("blind",)
 ANY = ("down", "out", "blind", "told", "mode")
@@ -129,6 +129,14 @@ class Judge:
             if any(self.trouble(s, ANY, outcome) for s in "ab"):
                 return None
         if status == "502" and self.enough(outcome, UNUSABLE):
+            return None
+        # Two writes are all there may be: both were spent on one server, with
+        # the other in trouble.
+        if (status == "502"
+                and self.ledger.seen.get(name_of(outcome), 0) >= SEEN_MAX
+                and any(self.excused(s, ANY, outcome)
+                        and self.trouble("ba"["ab".index(s)], ANY, outcome)
+                        for s in "ab")):
             return None
         return "nothing allows it"
 
