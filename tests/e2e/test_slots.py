@@ -211,7 +211,7 @@ def test_twenty_thousand_wait(build, upstream, tailor):
     server.serve(answer)
     t = tailor({"name": "active", "address": server.address,
                 "streams_max": 0}, proxy={
-        "queue_timeout": "120s", "request_timeout": "120s",
+        "queue_timeout": "600s", "request_timeout": "600s",
         "spool_files_max": 0, "half_open_per_address_max": 0,
         "connections_per_address_max": 0})
     served = t.config["servers"][0].get("connections_max", SLOTS)
