@@ -78,27 +78,50 @@ spool_try(const char *directory)
 	return 0;
 }
 
+static unsigned
+part_of(enum spool_use use)
+{
+	return use == SPOOL_RESPONSE ? 2 : 1;
+}
+
+static bool
+may_open(const struct spools *all, enum spool_use use)
+{
+	return *all->directory != '\0' && all->now.files < all->files_max &&
+	       all->used[use].files < all->files_max / part_of(use);
+}
+
+static bool
+has_room(const struct spools *all, enum spool_use use, uint64_t bytes)
+{
+	uint64_t most = all->bytes_max / part_of(use);
+
+	return bytes <= most && all->used[use].bytes <= most - bytes &&
+	       all->now.bytes <= all->bytes_max - bytes;
+}
+
 static enum spool_result
 spool_open(struct spools *all, struct spool *s, enum spool_use use)
 {
 	int fd;
 
-	if (all->files >= all->files_max || *all->directory == '\0')
+	if (!may_open(all, use))
 		return SPOOL_LIMIT;
 	fd = open_file(all->directory);
 	if (fd < 0) {
 		errno = -fd;
 		return SPOOL_FAILED;
 	}
-	*s = (struct spool){.open = true, .fd = fd};
-	all->files++;
+	*s = (struct spool){.open = true, .use = use, .fd = fd};
+	all->now.files++;
+	all->used[use].files++;
 	all->use[use].files++;
 	return SPOOL_OK;
 }
 
 static enum spool_result
 spool_write(struct spools *all, struct spool *s, struct chain *data,
-    struct block_pool *pool, enum spool_use use)
+    struct block_pool *pool)
 {
 	struct iovec iov[CHAIN_IOV];
 
@@ -111,8 +134,9 @@ spool_write(struct spools *all, struct spool *s, struct chain *data,
 		if (n <= 0)
 			return SPOOL_FAILED;
 		s->bytes += (uint64_t)n;
-		all->bytes += (uint64_t)n;
-		all->use[use].bytes += (uint64_t)n;
+		all->now.bytes += (uint64_t)n;
+		all->used[s->use].bytes += (uint64_t)n;
+		all->use[s->use].bytes += (uint64_t)n;
 		chain_consume(data, pool, (size_t)n);
 	}
 	chain_clear(data, pool);
@@ -123,16 +147,14 @@ enum spool_result
 spool_add(struct spools *all, struct spool *s, struct chain *data,
     struct block_pool *pool, enum spool_use use)
 {
-	uint64_t most =
-	    use == SPOOL_RESPONSE ? all->bytes_max / 2 : all->bytes_max;
 	enum spool_result result = SPOOL_OK;
 
-	if (data->bytes > most || all->bytes > most - data->bytes)
+	if (!has_room(all, use, data->bytes))
 		result = SPOOL_LIMIT;
 	if (result == SPOOL_OK && !s->open)
 		result = spool_open(all, s, use);
 	if (result == SPOOL_OK)
-		result = spool_write(all, s, data, pool, use);
+		result = spool_write(all, s, data, pool);
 	all->use[use].limited += result == SPOOL_LIMIT;
 	all->use[use].failed += result == SPOOL_FAILED;
 	return result;
@@ -158,7 +180,9 @@ spool_close(struct spools *all, struct spool *s)
 	if (!s->open)
 		return;
 	close(s->fd);
-	all->files--;
-	all->bytes -= s->bytes;
+	all->now.files--;
+	all->now.bytes -= s->bytes;
+	all->used[s->use].files--;
+	all->used[s->use].bytes -= s->bytes;
 	*s = (struct spool){0};
 }

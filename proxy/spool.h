@@ -23,8 +23,8 @@
 
 #define SPOOL_PIECE ((size_t)65536) /* worth a write */
 
-/* Responses get half of all the room, so that slow readers leave some for
- * uploads, which have no other place. */
+/* Responses get half of all the room, in bytes and in files, so that slow
+ * readers leave some for uploads, which have no other place. */
 enum spool_use {
 	SPOOL_REQUEST,
 	SPOOL_RESPONSE,
@@ -43,9 +43,11 @@ struct spools {
 	const char *directory; /* borrowed; "" = none may be made */
 	uint64_t bytes_max;
 	unsigned files_max;
-	/* now */
-	unsigned files;
-	uint64_t bytes;
+	/* now, in all and of each use */
+	struct spool_room {
+		unsigned files;
+		uint64_t bytes;
+	} now, used[SPOOL_USES];
 	/* ever */
 	struct {
 		uint64_t files, bytes;
@@ -56,6 +58,7 @@ struct spools {
 /* One of them.  All zero: none. */
 struct spool {
 	bool open;
+	enum spool_use use;
 	int fd; /* owned */
 	uint64_t bytes;
 };
