@@ -197,6 +197,35 @@ def test_half_open_requests_of_one_address(one):
                "none is half-open")
 
 
+@pytest.mark.parametrize("expect", [b"", b"Expect: 100-continue\r\n"],
+                         ids=["plain", "expect"])
+def test_heads_without_their_bodies_are_half_open(one, expect):
+    # Goal: a head that came whole, and nothing of its body, counts too.
+    one.server.serve()
+    t = one(proxy={"half_open_per_address_max": 2,
+                   "per_address_exempt": []})
+    head = (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n"
+            + expect + b"\r\n")
+    slow = [t.client() for _ in range(2)]
+    for c in slow:
+        c.send(head)
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 2,
+               "both are half-open")
+    with t.client() as c:
+        c.send(head)
+        assert c.response().status == 429  # and no 100 before
+        c.expect_end()
+    with t.client() as c:
+        c.send(head + b"ok")  # whole at once
+        assert c.response().status == 200
+    for c in slow:
+        c.send(b"ok")
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 0,
+               "none is half-open")
+    for c in slow:
+        c.close()
+
+
 def test_a_body_that_trickles(one):
     # Goal: a byte now and then does not keep a connection.
     t = one(proxy={"body_timeout": "200ms", "body_rate_min": "1k"})
