@@ -184,12 +184,13 @@ step_preface(struct client *c)
 		p->metrics.rejected_preface++;
 		client_close(c);
 		return false;
+	case PREFACE_LOCAL:
+		getpeername(c->fd, (struct sockaddr *)&source, &size);
+		break;
 	case PREFACE_READ:
 		break;
 	}
 	c->in->begin += (uint32_t)used;
-	if (source.ss_family == AF_UNSPEC) /* it speaks for itself */
-		getpeername(c->fd, (struct sockaddr *)&source, &size);
 	peer_describe(p->config, &source, &peer);
 	if (client_belongs(c, &peer) < 0) {
 		client_close(c);
