@@ -244,7 +244,8 @@ limits_try_spool(const struct proxy *p)
 	err = spool_try(directory);
 	if (err < 0)
 		log_event(LOG_LEVEL_WARNING, "spool_unusable",
-		    "directory=%s error=\"%s\" advice=\"set "
+		    "directory=%s error=\"%s\" advice=\"let Tailor's user "
+		    "write there and enter all directories above it, or set "
 		    "proxy.spool_directory: request bodies above "
 		    "hedging.body_max are answered 503\"",
 		    directory, strerror(-err));

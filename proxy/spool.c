@@ -8,10 +8,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/rundir.h"
 
 #define SEND_MAX ((size_t)262144) /* in one turn */
 
@@ -43,33 +43,13 @@ open_file(const char *directory)
 						      : -errno;
 }
 
-static int
-make_directories(const char *directory)
-{
-	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s", directory);
-
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return -ENAMETOOLONG;
-	for (char *slash = path; slash != NULL;) {
-		slash = strchr(slash + 1, '/');
-		if (slash != NULL)
-			*slash = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		if (slash != NULL)
-			*slash = '/';
-	}
-	return 0;
-}
-
 int
 spool_try(const char *directory)
 {
 	int fd = open_file(directory), err;
 
 	if (fd == -ENOENT) {
-		err = make_directories(directory);
+		err = rundir_make(directory, 0700);
 		fd = err < 0 ? err : open_file(directory);
 	}
 	if (fd < 0)

@@ -83,7 +83,7 @@ ssize_t spool_send(const struct spool *s, uint64_t at, int fd);
 void spool_close(struct spools *all, struct spool *s);
 
 /* Whether files can be made in that directory; makes it, and those above it,
- * if need be (mode 0700).  0 or -errno. */
+ * if need be (rundir_make).  0 or -errno. */
 int spool_try(const char *directory);
 
 #endif
