@@ -12,11 +12,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MADE_MAX 8
+#define MADE_MAX 16
 
 static struct {
 	unsigned count;
-	char path[MADE_MAX][sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char path[MADE_MAX][PATH_MAX];
 } made;
 
 static void
@@ -36,7 +36,7 @@ ours(const struct stat *st)
 int
 rundir_prepare(const char *path)
 {
-	char directory[sizeof(made.path[0])];
+	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	struct stat st;
 	char *slash;
 	int n = snprintf(directory, sizeof(directory), "%s", path);
@@ -70,8 +70,10 @@ make_one(const char *path, mode_t mode)
 	struct stat st;
 	int err;
 
-	if (mkdir(path, mode) == 0)
+	if (mkdir(path, mode) == 0) {
+		note_made(path);
 		return 0;
+	}
 	/* Not only EEXIST: where we may not make it (EACCES, EROFS) it is no
 	 * obstacle either if it is there. */
 	err = -errno;
@@ -105,8 +107,9 @@ rundir_give(uid_t uid, gid_t gid)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < made.count; i++)
-		if (chown(made.path[i], uid, gid) < 0 && err == 0)
+	/* The lower ones first: in one that is theirs they could put a link. */
+	for (unsigned i = made.count; i-- > 0;)
+		if (lchown(made.path[i], uid, gid) < 0 && err == 0)
 			err = -errno;
 	return err;
 }

@@ -27,8 +27,8 @@ int rundir_prepare(const char *path);
  */
 int rundir_make(const char *path, mode_t mode);
 
-/* Make the directories that rundir_prepare made another user's.  0 or the
- * first -errno. */
+/* Make the directories that were made here another user's.  0 or the first
+ * -errno. */
 int rundir_give(uid_t uid, gid_t gid);
 
 #endif

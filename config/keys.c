@@ -584,8 +584,8 @@ const struct config_key config_keys[] = {
 	"finds none stops its server."},
 {"proxy.spool_files_max", KEY_COUNT, PLACE(config, proxy.spool_files_max),
 	RANGE(0, 1000000), .fallback = "4096",
-	.meaning = "How many such files there may be, each a descriptor; "
-	"likewise."},
+	.meaning = "How many such files there may be, each a descriptor, those "
+	"of responses half of it at most; likewise."},
 {"proxy.keep_alive_requests", KEY_COUNT,
 	PLACE(config, proxy.keep_alive_requests), RANGE(0, 4000000000.0),
 	.fallback = "0",

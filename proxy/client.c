@@ -208,8 +208,6 @@ client_flush(struct client *c)
 	if (c->closed)
 		return;
 	sending_drop_client(c);
-	if (c->out.bytes > 0)
-		c->corked = c->more;
 	c->more = false;
 	while (client_has_more(c)) {
 		ssize_t n = client_write(c, flags);

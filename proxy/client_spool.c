@@ -43,7 +43,7 @@ client_takes(struct client *c, bool file)
 	if (!file || *all->directory == '\0' || all->files_max == 0)
 		return false;
 	c->slow = true;
-	return c->behind.bytes < SPOOL_PIECE || write_behind(c);
+	return chain_held(&c->behind) < SPOOL_PIECE || write_behind(c);
 }
 
 bool
@@ -72,6 +72,7 @@ client_write(struct client *c, int flags)
 	struct iovec iov[CHAIN_IOV];
 	ssize_t n;
 
+	c->corked = flags != 0 && c->out.bytes > 0;
 	if (c->out.bytes == 0) {
 		n = spool_send(&c->spool, c->spool_sent, c->fd);
 		if (n > 0)

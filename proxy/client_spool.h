@@ -34,8 +34,9 @@ bool client_takes(struct client *c, bool file);
 /* Whether there is anything to be written. */
 bool client_has_more(struct client *c);
 
-/* Write some of it: as send(2), or EIO if the file cannot be read.  flags as
- * of socket_send. */
+/* Write some of it: as send(2), or EIO if the file cannot be read.  flags: 0
+ * or MSG_MORE, which does not hold for the file; c->corked says whether the
+ * kernel may keep what was written last. */
 ssize_t client_write(struct client *c, int flags);
 
 /* Whether what comes next is in a file: others should have their turn. */

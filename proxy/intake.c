@@ -93,6 +93,13 @@ take_head(struct client *c, size_t length)
 	http_body_init(&c->body, head->framing, head->content_length,
 	    p->config->proxy.body_max_bytes);
 	c->body.request = true;
+	/* If more is there, step_body() will see whether it is whole. */
+	if (!c->body.done && block_bytes(c->in) == length &&
+	    !may_be_half_open(c)) {
+		refusal = (struct http_refusal){429, "half_open"};
+		intake_refuse(c, &refusal);
+		return false;
+	}
 	if (tale_call_wanted(head)) {
 		if (tale_call_begin(c, head) < 0)
 			return false;
@@ -177,12 +184,13 @@ step_preface(struct client *c)
 		p->metrics.rejected_preface++;
 		client_close(c);
 		return false;
+	case PREFACE_LOCAL:
+		getpeername(c->fd, (struct sockaddr *)&source, &size);
+		break;
 	case PREFACE_READ:
 		break;
 	}
 	c->in->begin += (uint32_t)used;
-	if (source.ss_family == AF_UNSPEC) /* it speaks for itself */
-		getpeername(c->fd, (struct sockaddr *)&source, &size);
 	peer_describe(p->config, &source, &peer);
 	if (client_belongs(c, &peer) < 0) {
 		client_close(c);

@@ -84,8 +84,10 @@ static size_t
 blocks_needed(const struct config *c)
 {
 	size_t stream = c->proxy.stream_buffer_bytes / BLOCK_BYTES + 2;
-	/* A client has one to read into, two of MARK_MIN, one in passing. */
-	size_t blocks = (size_t)c->proxy.connections_max * 4 +
+	/* A client has one to read into, two of MARK_MIN, one in passing, and
+	 * what is next to be written to its file. */
+	size_t client = 4 + SPOOL_PIECE / BLOCK_BYTES;
+	size_t blocks = (size_t)c->proxy.connections_max * client +
 			c->proxy.buffers_max_bytes / BLOCK_BYTES +
 			c->hedging.table_max_bytes / BLOCK_BYTES;
 
@@ -242,7 +244,8 @@ limits_try_spool(const struct proxy *p)
 	err = spool_try(directory);
 	if (err < 0)
 		log_event(LOG_LEVEL_WARNING, "spool_unusable",
-		    "directory=%s error=\"%s\" advice=\"set "
+		    "directory=%s error=\"%s\" advice=\"let Tailor's user "
+		    "write there and enter all directories above it, or set "
 		    "proxy.spool_directory: request bodies above "
 		    "hedging.body_max are answered 503\"",
 		    directory, strerror(-err));

@@ -287,8 +287,8 @@ write_spools(const struct spools *s, struct exposition *e)
 	static const char *const use[SPOOL_USES] = {"request", "response"};
 
 	exposition_gauge(e, "tailor_spool_bytes",
-	    "Bytes that wait for slow peers in files.", (double)s->bytes);
-	exposition_gauge(e, "tailor_spool_files", "Such files.", s->files);
+	    "Bytes that wait for slow peers in files.", (double)s->now.bytes);
+	exposition_gauge(e, "tailor_spool_files", "Such files.", s->now.files);
 	exposition_family(e, "tailor_spool_written_bytes_total", "counter",
 	    "Bytes written to them, of requests and of responses.");
 	for (unsigned i = 0; i < SPOOL_USES; i++)

@@ -68,7 +68,7 @@ peer_describe(const struct config *c, const struct sockaddr_storage *address,
 	} else {
 		snprintf(out->address, sizeof(out->address),
 		    family == AF_UNIX ? "unix" : "unknown");
-		out->local = true;
+		out->local = family == AF_UNIX;
 		bytes = none;
 	}
 	out->trusted =

@@ -6,7 +6,8 @@
  * that one address cannot take all there are.  An IPv6 client can have any
  * address of its /64, so those count together.  Not counted are clients on
  * Unix sockets, let in by the socket's mode, and trusted ones: a proxy comes
- * from one address for many clients (unless a PROXY header names each).
+ * from one address for many clients (unless a PROXY header names each; those
+ * that it does not name count together).
  *
  * Cost: one hashed look-up for each connection; memory for as many addresses
  * as were ever connected at once.  Proxy thread only.
@@ -39,7 +40,7 @@ struct peer_table {
 
 struct peer {
 	char address[INET6_ADDRSTRLEN + 8]; /* "unix", "unknown" */
-	bool local;			    /* it has no address */
+	bool local;			    /* on a Unix socket */
 	bool trusted;	   /* in proxy.trust: it forwards for others */
 	bool tale_allowed; /* in talechain.allow */
 	bool exempt;	   /* from limits by address */

@@ -173,8 +173,8 @@ read_v2(const char *buf, size_t length, size_t *used,
 	if (length < HEAD_V2 + block)
 		return PREFACE_MORE;
 	*used = HEAD_V2 + block;
-	if ((version & 0x0f) == 0) /* LOCAL: the rest says nothing */
-		return PREFACE_READ;
+	if ((version & 0x0f) == 0) /* the rest says nothing */
+		return PREFACE_LOCAL;
 	return addresses_read(family, buf + HEAD_V2, block, source)
 		   ? PREFACE_READ
 		   : PREFACE_BAD;

@@ -15,16 +15,18 @@
 #define PREFACE_MAX 4096 /* with all that version 2 may append */
 
 enum preface {
-	PREFACE_MORE, /* not whole yet */
-	PREFACE_READ, /* *used bytes of it */
-	PREFACE_BAD,  /* nothing that this connection says can be believed */
+	PREFACE_MORE,  /* not whole yet */
+	PREFACE_READ,  /* *used bytes of it */
+	PREFACE_LOCAL, /* likewise: the peer speaks for itself, as health
+			* checks do */
+	PREFACE_BAD,   /* nothing that this connection says can be believed */
 };
 
 /*
  * preface_read(buf, length, used, source):
  *   source  receives the client's address and port; ss_family is AF_UNSPEC
- *           if the peer speaks for itself (LOCAL, as health checks do) or
- *           will not say (UNKNOWN, UNSPEC, UNIX)
+ *           if there is none (LOCAL) or the peer does not say it (UNKNOWN,
+ *           UNSPEC, UNIX): a client of its all the same
  * Version 2's further fields are passed over, their checksum too.
  */
 enum preface preface_read(const char *buf, size_t length, size_t *used,

@@ -154,6 +154,9 @@ privileges_drop(const struct config *c)
 		return 0;
 	if (uid == 0)
 		return complain("root is no user to become", "root", -EINVAL);
+	/* Only root may make it where it is by default. */
+	if (*c->proxy.spool_directory != '\0')
+		rundir_make(c->proxy.spool_directory, 0700);
 	give_files(c, uid, gid);
 	err = bounding_clear();
 	if (err == 0)

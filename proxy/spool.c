@@ -8,12 +8,18 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/rundir.h"
+
 #define SEND_MAX ((size_t)262144) /* in one turn */
+
+/* One that is closed, and not gone yet. */
+struct spool_ending {
+	struct spool_ending *next;
+	struct spool spool; /* open */
+};
 
 /* A file with a name for a moment, where the file system knows none without. */
 static int
@@ -43,33 +49,13 @@ open_file(const char *directory)
 						      : -errno;
 }
 
-static int
-make_directories(const char *directory)
-{
-	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s", directory);
-
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return -ENAMETOOLONG;
-	for (char *slash = path; slash != NULL;) {
-		slash = strchr(slash + 1, '/');
-		if (slash != NULL)
-			*slash = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		if (slash != NULL)
-			*slash = '/';
-	}
-	return 0;
-}
-
 int
 spool_try(const char *directory)
 {
 	int fd = open_file(directory), err;
 
 	if (fd == -ENOENT) {
-		err = make_directories(directory);
+		err = rundir_make(directory, 0700);
 		fd = err < 0 ? err : open_file(directory);
 	}
 	if (fd < 0)
@@ -78,27 +64,50 @@ spool_try(const char *directory)
 	return 0;
 }
 
+static unsigned
+part_of(enum spool_use use)
+{
+	return use == SPOOL_RESPONSE ? 2 : 1;
+}
+
+static bool
+may_open(const struct spools *all, enum spool_use use)
+{
+	return *all->directory != '\0' && all->now.files < all->files_max &&
+	       all->used[use].files < all->files_max / part_of(use);
+}
+
+static bool
+has_room(const struct spools *all, enum spool_use use, uint64_t bytes)
+{
+	uint64_t most = all->bytes_max / part_of(use);
+
+	return bytes <= most && all->used[use].bytes <= most - bytes &&
+	       all->now.bytes <= all->bytes_max - bytes;
+}
+
 static enum spool_result
 spool_open(struct spools *all, struct spool *s, enum spool_use use)
 {
 	int fd;
 
-	if (all->files >= all->files_max || *all->directory == '\0')
+	if (!may_open(all, use))
 		return SPOOL_LIMIT;
 	fd = open_file(all->directory);
 	if (fd < 0) {
 		errno = -fd;
 		return SPOOL_FAILED;
 	}
-	*s = (struct spool){.open = true, .fd = fd};
-	all->files++;
+	*s = (struct spool){.open = true, .use = use, .fd = fd};
+	all->now.files++;
+	all->used[use].files++;
 	all->use[use].files++;
 	return SPOOL_OK;
 }
 
 static enum spool_result
 spool_write(struct spools *all, struct spool *s, struct chain *data,
-    struct block_pool *pool, enum spool_use use)
+    struct block_pool *pool)
 {
 	struct iovec iov[CHAIN_IOV];
 
@@ -111,8 +120,9 @@ spool_write(struct spools *all, struct spool *s, struct chain *data,
 		if (n <= 0)
 			return SPOOL_FAILED;
 		s->bytes += (uint64_t)n;
-		all->bytes += (uint64_t)n;
-		all->use[use].bytes += (uint64_t)n;
+		all->now.bytes += (uint64_t)n;
+		all->used[s->use].bytes += (uint64_t)n;
+		all->use[s->use].bytes += (uint64_t)n;
 		chain_consume(data, pool, (size_t)n);
 	}
 	chain_clear(data, pool);
@@ -123,16 +133,14 @@ enum spool_result
 spool_add(struct spools *all, struct spool *s, struct chain *data,
     struct block_pool *pool, enum spool_use use)
 {
-	uint64_t most =
-	    use == SPOOL_RESPONSE ? all->bytes_max / 2 : all->bytes_max;
 	enum spool_result result = SPOOL_OK;
 
-	if (data->bytes > most || all->bytes > most - data->bytes)
+	if (!has_room(all, use, data->bytes))
 		result = SPOOL_LIMIT;
 	if (result == SPOOL_OK && !s->open)
 		result = spool_open(all, s, use);
 	if (result == SPOOL_OK)
-		result = spool_write(all, s, data, pool, use);
+		result = spool_write(all, s, data, pool);
 	all->use[use].limited += result == SPOOL_LIMIT;
 	all->use[use].failed += result == SPOOL_FAILED;
 	return result;
@@ -152,13 +160,64 @@ spool_send(const struct spool *s, uint64_t at, int fd)
 	return -1;
 }
 
+/* Free its end, and its file with the last of it. */
+static void
+spool_shrink(struct spools *all, struct spool *s, uint64_t bytes)
+{
+	uint64_t rest = s->bytes > bytes ? s->bytes - bytes : 0;
+
+	if (rest > 0 && ftruncate(s->fd, (off_t)rest) < 0)
+		rest = 0;
+	all->freed += s->bytes - rest;
+	all->now.bytes -= s->bytes - rest;
+	all->used[s->use].bytes -= s->bytes - rest;
+	s->bytes = rest;
+	if (rest > 0)
+		return;
+	close(s->fd);
+	all->now.files--;
+	all->used[s->use].files--;
+	*s = (struct spool){0};
+}
+
 void
 spool_close(struct spools *all, struct spool *s)
 {
+	struct spool_ending *e = NULL;
+
 	if (!s->open)
 		return;
-	close(s->fd);
-	all->files--;
-	all->bytes -= s->bytes;
+	if (all->freed + s->bytes > SPOOL_FREED_MAX)
+		e = malloc(sizeof(*e));
+	if (e == NULL) {
+		spool_shrink(all, s, s->bytes);
+		return;
+	}
+	*e = (struct spool_ending){all->ending, *s};
+	all->ending = e;
 	*s = (struct spool){0};
+}
+
+bool
+spools_turn(struct spools *all)
+{
+	struct spool_ending *e;
+
+	all->freed = 0;
+	while ((e = all->ending) != NULL && all->freed < SPOOL_FREED_MAX) {
+		spool_shrink(all, &e->spool, SPOOL_FREED_MAX - all->freed);
+		if (e->spool.open)
+			continue;
+		all->ending = e->next;
+		free(e);
+	}
+	all->freed = 0;
+	return all->ending != NULL;
+}
+
+void
+spools_fini(struct spools *all)
+{
+	while (spools_turn(all))
+		;
 }

@@ -125,6 +125,16 @@ add_socket(struct search *s, const char *place, const char *file,
 	s->sockets++;
 }
 
+/* Another user could have made the one in /tmp first. */
+static bool
+may_look_into(DIR *d, const char *place)
+{
+	struct stat st;
+
+	return strncmp(place, "/tmp/", 5) != 0 ||
+	       (fstat(dirfd(d), &st) == 0 && st.st_uid == geteuid());
+}
+
 static int
 search_place(struct search *s, const char *place, const struct options *o)
 {
@@ -133,6 +143,10 @@ search_place(struct search *s, const char *place, const struct options *o)
 
 	if (d == NULL)
 		return -errno;
+	if (!may_look_into(d, place)) {
+		closedir(d);
+		return -EPERM;
+	}
 	while ((e = readdir(d)) != NULL)
 		add_socket(s, place, e->d_name, o);
 	closedir(d);
@@ -190,13 +204,17 @@ list_running(const struct search *s)
 static void
 complain_none(const struct search *s)
 {
+	char text[4 * sizeof(s->socket[0].path)];
+
 	fprintf(stderr, "tailorctl: no running tailor was found\n");
 	for (unsigned i = 0; i < s->places; i++)
 		fprintf(stderr, "    %s: %s\n", s->place[i],
 		    s->err[i] < 0 ? strerror(-s->err[i])
 				  : "no admin socket that answers");
 	for (unsigned i = 0; i < s->sockets; i++)
-		fprintf(stderr, "    %s: %s\n", s->socket[i].path,
+		fprintf(stderr, "    %s: %s\n",
+		    plain_cell(text, sizeof(text), s->socket[i].path,
+			sizeof(s->socket[i].path)),
 		    strerror(-s->socket[i].err));
 	fprintf(stderr, "Start one, or say where its admin socket is: "
 			"--admin or $TAILOR_ADMIN.\n");

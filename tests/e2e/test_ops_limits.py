@@ -67,6 +67,22 @@ def test_privileges_are_dropped(tailor, scratch):
 
 
 @needs_root
+def test_spool_of_another_user(upstream, tailor, scratch):
+    # Goal: where only root can make the spool's directory, the user has it.
+    os.chmod(scratch, 0o755)
+    server = upstream("active").serve()
+    t = tailor(server, process={"user": "nobody", "group": "nogroup"},
+               admin=f"unix:{scratch}/run/admin.sock",
+               proxy={"spool_directory": f"{scratch}/state/tailor/spool"})
+    with t.client() as client:
+        client.send(b"POST /up HTTP/1.1\r\nHost: t\r\n"
+                    b"Content-Length: 100000\r\n\r\n" + b"x" * 100_000)
+        assert client.response().status == 200
+    for place in ("state", "state/tailor", "state/tailor/spool"):
+        assert (scratch / place).stat().st_uid == 65534
+
+
+@needs_root
 @pytest.mark.parametrize("user, words", [("no-such-user", "no such user"),
                                          ("root", "root is no user")])
 def test_user_that_cannot_be(upstream, build, scratch, user, words):

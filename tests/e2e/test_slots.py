@@ -66,7 +66,9 @@ def test_trickled_uploads_hold_no_server(upstream, tailor):
     uploads = [r for r in a.requests + b.requests if r.target == "/up"]
     assert len(uploads) == SLOTS
     assert all(r.wait_body() == b"x" * size for r in uploads)
-    assert t.metrics()["tailor_spool_files"] == spooled(t) == 0
+    wait_until(lambda: t.metrics()["tailor_spool_files"] == 0,
+               "the files are gone")
+    assert spooled(t) == 0
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
@@ -389,6 +391,31 @@ def test_a_slow_reader_at_the_limits(tailor, limits):
         assert spooled(t) <= 1 << 20
         assert read_body(sock, rest, SIZE, False) == digest(SIZE)
     assert tap.sent == 1
+    tap.server.close()
+
+
+def test_slow_readers_leave_files_for_uploads(tailor):
+    # Goal: responses take half of the files at most: a large upload still
+    # finds one.
+    tap = Tap()
+    t = tailor({"name": "active", "address": tap.address},
+               proxy={"spool_files_max": 4})
+    slow = []
+    for _ in range(4):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+        sock.connect(t.address)
+        sock.sendall(b"GET /large HTTP/1.1\r\nHost: t\r\n\r\n")
+        slow.append(sock)
+    wait_until(lambda: t.metrics()[
+        'tailor_spool_refused_total{use="response",reason="limit"}'] > 0
+        and tap.sent == 2, "two have a file, and two have none")
+    assert t.metrics()["tailor_spool_files"] == 2
+    up = upload(t.address, 100_000, b"x" * 100_000)
+    assert up.response().status == 200
+    up.close()
+    for sock in slow:
+        sock.close()
     tap.server.close()
 
 

@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import socket
 import subprocess
 
 import pytest
@@ -21,6 +23,39 @@ def test_no_tailor(ctl, scratch):
     assert "--admin" in result.err
     result = ctl("-a", f"{scratch}/none.sock", "ready", wide=True)
     assert (result.returncode, result.err.count("\n")) == (1, 1)
+
+
+def test_names_of_sockets_are_plain(ctl, scratch):
+    """Goal: the name of a file sends nothing to the terminal."""
+    os.mkdir(scratch / "tailor")
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(f"{scratch}/tailor/admin-\x1b[2J.sock")
+    env = {"XDG_RUNTIME_DIR": str(scratch), "TAILOR_ADMIN": ""}
+    result = ctl("servers", env=env, wide=True)
+    assert f"{scratch}/tailor/admin-?[2J.sock: Connection refused" \
+        in result.err
+    assert "\x1b" not in result.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+@pytest.mark.parametrize("owner", [0, 54321])
+def test_directory_of_another_user(build, owner):
+    """Goal: a directory in /tmp that another user has made is not read."""
+    place = pathlib.Path("/tmp/tailor-54321")
+    place.mkdir(mode=0o755)
+    try:
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(f"{place}/admin-x.sock")
+        os.chown(place, owner, -1)
+        os.chown(place / "admin-x.sock", 54321, -1)
+        done = subprocess.run([build / "tailorctl", "servers"], user=54321,
+                              env={}, text=True, capture_output=True,
+                              timeout=30, check=False)
+    finally:
+        shutil.rmtree(place)
+    assert done.returncode == 1
+    assert (f"{place}: Operation not permitted" in done.stderr) \
+        == ("admin-x.sock" not in done.stderr) == (owner == 0)
 
 
 def test_finding_it(ctl, admin, scratch):

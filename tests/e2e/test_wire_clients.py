@@ -50,10 +50,12 @@ def behind(upstream, tailor):
 @pytest.mark.parametrize("header, source", [
     (b"PROXY TCP4 192.0.2.7 192.0.2.1 1234 80\r\n", "192.0.2.7"),
     (b"PROXY TCP6 2001:db8::7 ::1 1234 80\r\n", "2001:db8::7"),
-    (b"PROXY UNKNOWN\r\n", "127.0.0.1"),
+    (b"PROXY UNKNOWN\r\n", "unknown"),
     (v2(1, 0x11, bytes([192, 0, 2, 8, 192, 0, 2, 1]) + b"\x10\0\0\x50"),
      "192.0.2.8"),
     (v2(0, 0, b""), "127.0.0.1"),
+    (v2(1, 0, b""), "unknown"),
+    (v2(1, 0x31, b"/front.sock".ljust(216, b"\0")), "unknown"),
 ])
 def test_proxy_header_names_the_client(behind, header, source):
     # Goal: the header's address is the client's, however it trickles in.
@@ -108,6 +110,22 @@ def test_permissions_follow_the_proxy_header(behind):
     with t.client() as c:
         c.send(v2(0, 0, b""))
         assert c.get("/.talechain/timeline/x").status == 404
+
+
+@pytest.mark.parametrize("header", [
+    b"PROXY UNKNOWN\r\n", v2(1, 0, b""), v2(1, 0x31, b"\0" * 216)],
+    ids=["unknown", "unspecified", "unix"])
+def test_an_unnamed_client_has_no_rights(behind, header):
+    # Goal: a client that the front does not name has not the front's trust.
+    server, t = behind()
+    with t.client() as c:
+        c.send(header + b"GET /.talechain/timeline/x HTTP/1.1\r\nHost: h\r\n"
+               b"X-Forwarded-For: 127.0.0.1\r\n\r\n")
+        assert c.response().status == 403
+        c.send(b"GET / HTTP/1.1\r\nHost: h\r\n"
+               b"X-Forwarded-For: 127.0.0.1\r\n\r\n")
+        assert c.response().status == 200
+    assert server.requests[-1].get("x-forwarded-for") == "unknown"
 
 
 # --- caps and slow clients --------------------------------------------------
@@ -195,6 +213,35 @@ def test_half_open_requests_of_one_address(one):
         c.close()
     wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 0,
                "none is half-open")
+
+
+@pytest.mark.parametrize("expect", [b"", b"Expect: 100-continue\r\n"],
+                         ids=["plain", "expect"])
+def test_heads_without_their_bodies_are_half_open(one, expect):
+    # Goal: a head that came whole, and nothing of its body, counts too.
+    one.server.serve()
+    t = one(proxy={"half_open_per_address_max": 2,
+                   "per_address_exempt": []})
+    head = (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n"
+            + expect + b"\r\n")
+    slow = [t.client() for _ in range(2)]
+    for c in slow:
+        c.send(head)
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 2,
+               "both are half-open")
+    with t.client() as c:
+        c.send(head)
+        assert c.response().status == 429  # and no 100 before
+        c.expect_end()
+    with t.client() as c:
+        c.send(head + b"ok")  # whole at once
+        assert c.response().status == 200
+    for c in slow:
+        c.send(b"ok")
+    wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 0,
+               "none is half-open")
+    for c in slow:
+        c.close()
 
 
 def test_a_body_that_trickles(one):

@@ -44,11 +44,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (part == PREFACE_MORE)
 		part = feed(data, size, &used_again, &again);
 	check(part == whole, "depends on the pieces");
-	if (whole != PREFACE_READ)
+	if (whole != PREFACE_READ && whole != PREFACE_LOCAL)
 		return 0;
 	check(used <= size && used <= PREFACE_MAX, "used too much");
 	check(used == used_again, "what follows counts");
 	check(memcmp(&source, &again, sizeof(source)) == 0, "another source");
+	check(whole != PREFACE_LOCAL || source.ss_family == AF_UNSPEC,
+	    "LOCAL has no client");
 	check(source.ss_family == AF_UNSPEC || source.ss_family == AF_INET ||
 		  source.ss_family == AF_INET6,
 	    "a family");

@@ -102,10 +102,15 @@ test_given_away(void **state)
 	assert_int_equal(mkdir(in("found"), 0700), 0);
 	assert_int_equal(rundir_prepare(in("found/s")), 0);
 	assert_int_equal(rundir_prepare(in("made/s")), 0);
+	assert_int_equal(rundir_make(in("found/low/lower"), 0700), 0);
 	assert_int_equal(rundir_give(12345, 23456), 0);
 	assert_int_equal(stat(in("made"), &st), 0);
 	assert_int_equal(st.st_uid, 12345);
 	assert_int_equal(st.st_gid, 23456);
+	assert_int_equal(stat(in("found/low"), &st), 0);
+	assert_int_equal(st.st_uid, 12345);
+	assert_int_equal(stat(in("found/low/lower"), &st), 0);
+	assert_int_equal(st.st_uid, 12345);
 	assert_int_equal(stat(in("found"), &st), 0);
 	assert_int_equal(st.st_uid, 0);
 }

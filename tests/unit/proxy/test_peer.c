@@ -90,7 +90,7 @@ test_permissions(void **state)
 	/* and names no peer whose address could not be read */
 	peer_describe(&config, &other, &p);
 	assert_string_equal(p.address, "unknown");
-	assert_true(p.local && !p.trusted && !p.tale_allowed);
+	assert_true(!p.local && !p.trusted && !p.tale_allowed);
 	memset(&config, 0, sizeof(config));
 }
 

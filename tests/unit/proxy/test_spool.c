@@ -103,7 +103,7 @@ test_sent_as_added(void **state)
 		assert_int_equal(add(&s, at, n, SPOOL_REQUEST), SPOOL_OK);
 		at += n;
 	}
-	assert_int_equal(all.bytes, BYTES);
+	assert_int_equal(all.now.bytes, BYTES);
 	assert_int_equal(all.use[SPOOL_REQUEST].bytes, BYTES);
 	for (int i = 0; i < 100; i++) {
 		size_t from = (size_t)rand() % BYTES, n;
@@ -118,7 +118,7 @@ test_sent_as_added(void **state)
 	}
 	spool_close(&all, &s);
 	spool_close(&all, &s);
-	assert_int_equal(all.bytes + all.files, 0);
+	assert_int_equal(all.now.bytes + all.now.files, 0);
 	close(fd[0]);
 	close(fd[1]);
 }
@@ -168,22 +168,89 @@ test_limits(void **state)
 	struct spool a = {0}, b = {0}, c = {0};
 
 	(void)state;
-	begin(100000, 2);
+	begin(100000, 3);
 	assert_int_equal(add(&a, 0, 50001, SPOOL_RESPONSE), SPOOL_LIMIT);
 	assert_int_equal(add(&a, 0, 50000, SPOOL_RESPONSE), SPOOL_OK);
 	assert_int_equal(add(&a, 0, 1, SPOOL_RESPONSE), SPOOL_LIMIT);
 	assert_int_equal(add(&b, 0, 50001, SPOOL_REQUEST), SPOOL_LIMIT);
 	assert_int_equal(add(&b, 0, 49000, SPOOL_REQUEST), SPOOL_OK);
-	assert_int_equal(add(&c, 0, 1, SPOOL_REQUEST), SPOOL_LIMIT);
+	assert_int_equal(add(&b, 0, 1001, SPOOL_REQUEST), SPOOL_LIMIT);
 	spool_close(&all, &a);
 	assert_int_equal(add(&c, 0, 1, SPOOL_REQUEST), SPOOL_OK);
 	assert_int_equal(all.use[SPOOL_RESPONSE].limited, 2);
 	assert_int_equal(all.use[SPOOL_REQUEST].limited, 2);
+	assert_int_equal(all.used[SPOOL_RESPONSE].bytes, 0);
+	assert_int_equal(all.used[SPOOL_REQUEST].files, 2);
 	spool_close(&all, &b);
 	spool_close(&all, &c);
 	all.directory = "";
 	assert_int_equal(add(&c, 0, 1, SPOOL_REQUEST), SPOOL_LIMIT);
-	assert_int_equal(all.bytes + all.files, 0);
+	assert_int_equal(all.now.bytes + all.now.files, 0);
+}
+
+static void
+test_responses_leave_files(void **state)
+{
+	struct spool slow[3] = {{0}}, upload[3] = {{0}};
+
+	(void)state;
+	begin(BYTES, 4);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(add(&slow[i], 0, 1, SPOOL_RESPONSE), SPOOL_OK);
+	assert_int_equal(add(&slow[2], 0, 1, SPOOL_RESPONSE), SPOOL_LIMIT);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+		    add(&upload[i], 0, 1, SPOOL_REQUEST), SPOOL_OK);
+	assert_int_equal(add(&upload[2], 0, 1, SPOOL_REQUEST), SPOOL_LIMIT);
+	assert_int_equal(add(&slow[0], 0, 1, SPOOL_RESPONSE), SPOOL_OK);
+	spool_close(&all, &slow[0]);
+	assert_int_equal(add(&upload[2], 0, 1, SPOOL_REQUEST), SPOOL_OK);
+	assert_int_equal(add(&slow[2], 0, 1, SPOOL_RESPONSE), SPOOL_LIMIT);
+	spool_close(&all, &slow[1]);
+	for (int i = 0; i < 3; i++)
+		spool_close(&all, &upload[i]);
+	assert_int_equal(all.now.bytes + all.now.files, 0);
+}
+
+static void
+test_given_up_in_pieces(void **state)
+{
+	struct spool s = {0}, small = {0};
+	struct stat st;
+	int fd;
+
+	(void)state;
+	begin(100 * BYTES, 4);
+	while (s.bytes <= 2 * SPOOL_FREED_MAX)
+		assert_int_equal(add(&s, 0, BYTES, SPOOL_RESPONSE), SPOOL_OK);
+	assert_int_equal(add(&small, 0, 1000, SPOOL_REQUEST), SPOOL_OK);
+	fd = s.fd;
+	spool_close(&all, &s);
+	spool_close(&all, &small);
+	assert_false(s.open);
+	assert_int_equal(all.now.files, 1);
+	assert_true(all.now.bytes > 2 * SPOOL_FREED_MAX);
+	/* It counts as long as it is there, and no longer. */
+	for (int left = 2; left > 0; left--) {
+		uint64_t before = all.now.bytes;
+
+		assert_true(spools_turn(&all));
+		assert_int_equal(before - all.now.bytes, SPOOL_FREED_MAX);
+		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(st.st_size, all.now.bytes);
+		assert_int_equal(all.used[SPOOL_RESPONSE].bytes, all.now.bytes);
+	}
+	assert_false(spools_turn(&all));
+	assert_int_equal(fstat(fd, &st), -1);
+	assert_int_equal(all.now.bytes + all.now.files, 0);
+	/* Many small ones are as much as a large one. */
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(add(&s, 0, BYTES, SPOOL_REQUEST), SPOOL_OK);
+		spool_close(&all, &s);
+	}
+	assert_int_equal(all.now.files, 2);
+	spools_fini(&all);
+	assert_int_equal(all.now.bytes + all.now.files, 0);
 }
 
 static void
@@ -209,7 +276,7 @@ test_file_system_fails(void **state)
 	assert_int_equal(add(&s, 0, 1000, SPOOL_REQUEST), SPOOL_FAILED);
 	assert_int_equal(errno, ENOSPC);
 	spool_close(&all, &s);
-	assert_int_equal(all.bytes + all.files, 0);
+	assert_int_equal(all.now.bytes + all.now.files, 0);
 }
 
 static void
@@ -237,7 +304,9 @@ main(void)
 	    cmocka_unit_test(test_sent_as_added),
 	    cmocka_unit_test(test_message_with_a_file),
 	    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_responses_leave_files),
 	    cmocka_unit_test(test_directories_are_made),
+	    cmocka_unit_test(test_given_up_in_pieces),
 	    cmocka_unit_test(test_file_system_fails),
 	};
 
