@@ -405,8 +405,9 @@ const struct config_key config_keys[] = {
 	LIST(config, warmup.fields, warmup.field_names, CONFIG_FIELDS),
 	.fallback = "",
 	.meaning = "Fields of the request that a copy carries besides Host, "
-	"Accept, Accept-Charset, Accept-Encoding, Accept-Language, User-Agent "
-	"and Range; at most 16.  A request with Authorization or Cookie is "
+	"Accept, Accept-Charset, Accept-Encoding, Accept-Language, User-Agent, "
+	"Range, X-Forwarded-Proto and X-Forwarded-Host; at most 16.  Its "
+	"X-Forwarded-For is \"unknown\" unless that field is named.  A request with Authorization or Cookie is "
 	"not copied at all unless the field is named here: the copy would be "
 	"sent in the name of that user, and without the field it could lock "
 	"the account."},

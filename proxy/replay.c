@@ -88,7 +88,8 @@ static bool
 is_permitted(const struct config *c, struct slice name)
 {
 	static const char *const always[] = {"host", "accept", "accept-charset",
-	    "accept-encoding", "accept-language", "user-agent", "range"};
+	    "accept-encoding", "accept-language", "user-agent", "range",
+	    "x-forwarded-proto", "x-forwarded-host"};
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		if (is_named(name, always[i]))
@@ -148,6 +149,10 @@ replay_write(const struct config *c, struct slice head, char *out,
 	writer_put(&w, line.at, line.length + strlen("\r\n"));
 	if (write_fields(c, head, &w, refusal) < 0)
 		return -1;
+	/* A server may take a request without this field for one from its own
+	 * machine, with rights that the client had not. */
+	if (!is_added(c, (struct slice){"x-forwarded-for", 15}))
+		writer_text(&w, "X-Forwarded-For: unknown\r\n");
 	return w.full ? refuse(refusal, REPLAY_SIZE) : (int)w.length;
 }
 

@@ -5,7 +5,8 @@
  * What may be sent twice now is not what may be sent again later.  Remembered
  * are GET, HEAD and OPTIONS without a body that were answered with 2xx and
  * whose path warmup.exclude does not match, never what only hedging.allow
- * permits.  A copy has the request line and the few fields that may be copied;
+ * permits.  A copy has the request line, the few fields that may be copied, and
+ * X-Forwarded-For: unknown, for it is not Tailor's own request;
  * a request with credentials is not remembered at all, unless warmup.fields
  * names their field.
  *

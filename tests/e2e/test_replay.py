@@ -62,6 +62,10 @@ def targets(copies):
     return {(r.method, r.target) for r in copies}
 
 
+ALWAYS = {"host", "tailor-warmup", "x-forwarded-for", "x-forwarded-proto",
+          "x-forwarded-host"}
+
+
 def names(copies):
     return {name.lower() for r in copies for name, _ in r.message.fields}
 
@@ -110,10 +114,12 @@ def test_fields_of_a_copy(pair, added):
                         "b7ad6b7169203331-01")]))
     copies = pair.copies(t)
     assert targets(copies) == {("GET", "/page?q=1")}
-    assert names(copies) == {"host", "tailor-warmup"} | {
+    assert names(copies) == ALWAYS | {
         name.lower() for name, _ in kept} | {n.lower() for n in added}
     for r in copies:
-        assert r.get("host") == "test"
+        assert r.get("host") == r.get("x-forwarded-host") == "test"
+        assert r.get("x-forwarded-for") == "unknown"
+        assert r.get("x-forwarded-proto") == "http"
         assert all(r.get(name) == value for name, value in kept)
         assert b"s3cr3t" not in r.raw
 
@@ -168,7 +174,7 @@ def test_a_reload_forgets(pair):
     t.wait_metric('tailor_config_reload_total{result="done"}', 1)
     copies = pair.copies(t)
     assert targets(copies) == {("GET", "/old")}
-    assert names(copies) == {"host", "tailor-warmup"}
+    assert names(copies) == ALWAYS
 
 
 @pytest.mark.parametrize("kind", ["warmup", "mirror", "health"])

@@ -11,14 +11,18 @@
 #include "proxy/replay.h"
 
 static char tenant[] = "x-tenant", cookie[] = "Cookie", admin[] = "/admin/**";
+static char forwarded_for[] = "X-Forwarded-For";
 static const struct config plain = {0};
 static const struct config added = {.warmup = {.field_names = 2,
 					.fields = {tenant, cookie},
 					.exclude_patterns = 1,
 					.exclude = {admin}}};
+static const struct config named = {
+    .warmup = {.field_names = 1, .fields = {forwarded_for}}};
 
 #define LINE "GET /a?b=/admin/ HTTP/1.1\r\n"
 #define HOST "Host: h\r\n"
+#define FOR "X-Forwarded-For: unknown\r\n"
 
 static void
 test_copies(void **state)
@@ -29,22 +33,31 @@ test_copies(void **state)
 		const char *copy; /* NULL: refused */
 		enum replay_refusal refusal;
 	} cases[] = {
-	    {&plain, LINE HOST, LINE HOST, 0},
-	    {&plain, LINE, LINE, 0},
+	    {&plain, LINE HOST, LINE HOST FOR, 0},
+	    {&plain, LINE, LINE FOR, 0},
 	    {&plain,
 		LINE HOST "ACCEPT: a:b\r\nAccepts: n\r\nX-Tenant: t\r\n"
 			  "Range: bytes=1-\r\nX-Range: n\r\nHostile: n\r\n"
 			  "User-Agent: \r\nTailor-Request: 1\r\n",
 		LINE HOST "ACCEPT: a:b\r\nRange: bytes=1-\r\n"
-			  "User-Agent: \r\n",
+			  "User-Agent: \r\n" FOR,
 		0},
+	    {&plain,
+		LINE HOST "X-Forwarded-For: 192.0.2.1\r\n"
+			  "X-Forwarded-Proto: https\r\n"
+			  "X-Forwarded-Host: o\r\n",
+		LINE HOST "X-Forwarded-Proto: https\r\n"
+			  "X-Forwarded-Host: o\r\n" FOR,
+		0},
+	    {&named, LINE HOST "X-Forwarded-For: 192.0.2.1\r\n",
+		LINE HOST "X-Forwarded-For: 192.0.2.1\r\n", 0},
 	    {&plain, LINE HOST "cookie: c\r\n", NULL, REPLAY_CREDENTIALS},
 	    {&added, LINE HOST "cookie: c\r\nX-Tenant: t\r\n",
-		LINE HOST "cookie: c\r\nX-Tenant: t\r\n", 0},
+		LINE HOST "cookie: c\r\nX-Tenant: t\r\n" FOR, 0},
 	    {&added, LINE HOST "cookie: c\r\nAuthorization: x\r\n", NULL,
 		REPLAY_CREDENTIALS},
 	    {&plain, "GET /admin/x HTTP/1.1\r\n" HOST,
-		"GET /admin/x HTTP/1.1\r\n" HOST, 0},
+		"GET /admin/x HTTP/1.1\r\n" HOST FOR, 0},
 	    {&added, "GET /admin/x HTTP/1.1\r\n" HOST, NULL, REPLAY_EXCLUDED},
 	    {&added, "GET /x/../admin HTTP/1.1\r\n" HOST, NULL, REPLAY_PATH},
 	    {&plain, "OPTIONS * HTTP/1.1\r\n" HOST, NULL, REPLAY_PATH},
@@ -80,9 +93,9 @@ test_size(void **state)
 {
 	static const char head[] = LINE HOST "X: not counted\r\n";
 	struct slice whole = {head, sizeof(head) - 1};
-	size_t size = sizeof(LINE HOST) - 1;
+	size_t size = sizeof(LINE HOST FOR) - 1;
 	enum replay_refusal refusal;
-	char out[sizeof(head)];
+	char out[sizeof(LINE HOST FOR)];
 
 	(void)state;
 	assert_int_equal(
