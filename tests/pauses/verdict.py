@@ -12,10 +12,11 @@ answered  A request that nginx or HAProxy answered as its server meant it must
           Linux sends SYN cookies, a connection may look established to the
           client and never come to be at the server.
             - a request that is not safe, took longer than LOST_S, and was
-              executed by no server, in a scene in which cookies were sent,
-              or a server was stopped for good: what that server's kernel
-              has taken must not be sent elsewhere, and which requests those
-              are is chance.
+              executed by no server, in a scene in which cookies were sent;
+            - one that took longer than LOST_S in a scene in which a server
+              was stopped for good: what that server or its kernel has taken
+              must not be sent elsewhere, and which requests those are is
+              chance.
           A pause excuses nothing: whatever stood still goes on later.  And
           the answer to an unsafe request that nginx wrote to two servers is
           no example (it does so with PUT and DELETE).
@@ -62,7 +63,7 @@ class Judge:
         self.plans, self.outcomes = plans, outcomes
         self.executed, self.kills, self.away = executed, kills, away
         self.sent_twice, self.logs = sent_twice or {}, logs
-        self.references, self.lossy = references, cookies or hung
+        self.references, self.cookies, self.hung = references, cookies, hung
         self.count = {}
         for _, ident, copy in executed:
             if not copy:
@@ -85,8 +86,9 @@ class Judge:
                                 outcome.head <= end + MARGIN_S
                                 for begin, end in dying):
             return "begun before a kill"
-        if (self.lossy and not plan.safe and outcome.ms > LOST_S * 1000
-                and plan.ident not in self.count):
+        late = not plan.safe and outcome.ms > LOST_S * 1000
+        if late and (self.hung or (self.cookies
+                                   and plan.ident not in self.count)):
             return "lost in a backlog"
         gone = [overlap(pairs, outcome.begun, outcome.over)
                 for pairs in self.away.values()]
