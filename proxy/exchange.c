@@ -25,8 +25,9 @@
 #include "proxy/socket.h"
 #include "proxy/tunnel.h"
 
-#define INTERIMS_READ_MAX 64 /* 1xx heads before an answer */
-#define EARLY_NS NS_PER_S    /* no keep-alive timeout is that short */
+#define INTERIMS_READ_MAX 64	/* 1xx heads before an answer */
+#define EARLY_NS NS_PER_S	/* no keep-alive timeout is that short */
+#define SOON_NS (10 * NS_PER_S) /* a pause may be that long */
 #define HAUL_BLOCKS 4
 #define HAULS_MAX 8 /* in a row, before others have their turn */
 
@@ -301,6 +302,8 @@ exchange_lost(struct uplink *u, bool orderly, const char *why)
 		u->server->doubted = true;
 		if (instant_since(now, u->rested) < EARLY_NS)
 			u->server->closed_early = now;
+		if (instant_since(now, u->rested) < SOON_NS)
+			u->server->closed_soon = now;
 		uplink_close(u);
 		return;
 	}

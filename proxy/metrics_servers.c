@@ -107,6 +107,7 @@ VALUE(again, s->connects_again)
 VALUE(asked, s->probes_ok)
 VALUE(unasked, s->probes_failed)
 VALUE(kept, s->connections_kept)
+VALUE(given_up, s->idle_given_up)
 VALUE(drained, !server_on_duty(s))
 VALUE(checks, s->checks_ok)
 VALUE(sick, s->checks_failed)
@@ -184,6 +185,9 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	per_server(p, e, "tailor_server_connections_kept_total", "counter",
 	    "Connections opened to a standby to be there at a swap.",
 	    value_kept);
+	per_server(p, e, "tailor_server_idle_given_up_total", "counter",
+	    "Idle connections closed because a new one waited beside them.",
+	    value_given_up);
 	per_server(p, e, "tailor_server_probes_total", "counter",
 	    "Probes answered: does a silent server, or one with an open "
 	    "breaker, respond?",

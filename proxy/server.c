@@ -157,7 +157,7 @@ server_lost(struct server *s)
 	s->keep_again = INSTANT_NONE;
 	/* What a process closed by its end says nothing about the next. */
 	if (instant_since(now, s->closed_early) < NS_PER_S)
-		s->closed_early = INSTANT_NONE;
+		s->closed_early = s->closed_soon = INSTANT_NONE;
 	uplink_close_idle(s);
 	if (p->hedging.server[s->index].state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",

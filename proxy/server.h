@@ -82,6 +82,8 @@ struct server {
 	bool doubted;		     /* it ended an idle connection */
 	struct instant knocked;	     /* when one was opened only to see */
 	struct instant closed_early; /* it closed one that was hardly idle */
+	struct instant closed_soon;  /* or for less than ten seconds */
+	struct instant starved;	     /* a new one waited beside idle ones */
 	struct instant kept;	     /* when one was opened last */
 	struct instant keep_again;   /* not before: the last was not kept */
 	unsigned keeping;	     /* being opened */
@@ -119,6 +121,7 @@ struct server {
 	uint64_t mirrors_ok, mirrors_failed; /* the same to a standby */
 	uint64_t probes_ok, probes_failed;   /* asked whether it responds */
 	uint64_t connections_kept;	     /* opened for a swap */
+	uint64_t idle_given_up;		     /* closed for new ones that wait */
 	uint64_t checks_ok, checks_failed;
 	struct distribution responses[2]; /* without, with a hazard */
 	struct distribution warmup_length;

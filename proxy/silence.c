@@ -13,6 +13,7 @@
 #define WINDOW_NS (300 * NS_PER_S)
 #define ANSWER_NS (500 * NS_PER_MS) /* for the response to a probe */
 #define SILENCE_REQUESTS 3
+#define STARVED_LEAST_NS (100 * NS_PER_MS)
 #define FORGET_NS (5 * NS_PER_S)
 #define RESPONSES_KNOWN 100 /* with fewer a server is not known yet */
 
@@ -26,6 +27,7 @@
 struct awaited {
 	unsigned requests;
 	struct instant since; /* the first of them was written */
+	struct instant fresh; /* the first on a new connection, or none */
 };
 
 /* Requests that were written and have no byte of a response yet. */
@@ -44,6 +46,10 @@ awaited_count(const struct server *s)
 		if (!instant_is_set(a.since) ||
 		    instant_before(u->written_first, a.since))
 			a.since = u->written_first;
+		if (u->exchanges == 1 &&
+		    (!instant_is_set(a.fresh) ||
+			instant_before(u->written_first, a.fresh)))
+			a.fresh = u->written_first;
 	}
 	return a;
 }
@@ -176,6 +182,25 @@ silence_forget(struct server *s, const struct awaited *a, struct instant now)
 	report(s, false, now);
 }
 
+/* A server with a worker for each connection may have all of them wait on idle
+ * ones while a new one has none.  (nginx keeps none by default.) */
+static void
+starved_look(struct server *s, const struct awaited *a, struct instant now)
+{
+	const struct hedging_server *h = &s->proxy->hedging.server[s->index];
+	int64_t long_ns = 2 * h->latency_p95_ns;
+
+	if (long_ns < STARVED_LEAST_NS)
+		long_ns = STARVED_LEAST_NS;
+	if (!instant_is_set(a->fresh) || h->hazards != 0 ||
+	    instant_since(now, a->fresh) < long_ns ||
+	    (s->idle_count == 0 && !uplink_starves(s, now)))
+		return;
+	s->starved = now;
+	s->idle_given_up += s->idle_count;
+	uplink_close_idle(s);
+}
+
 static void
 silence_look(struct server *s, struct instant now)
 {
@@ -186,6 +211,7 @@ silence_look(struct server *s, struct instant now)
 	bool blind = instant_since(now, q->looked) > BLIND_NS;
 	int64_t silent_ns;
 
+	starved_look(s, &a, now);
 	windows_turn(q, now);
 	q->looked = now;
 	q->reads = s->reads;

@@ -63,7 +63,7 @@ wants_connection(const struct server *s, unsigned peak, struct instant now)
 	if (peak > s->config->connections_max)
 		peak = s->config->connections_max;
 	return there < peak && h->limits.act && is_standby(s) &&
-	       s->keeps_alive && s->keeping == 0 &&
+	       s->keeps_alive && s->keeping == 0 && !uplink_starves(s, now) &&
 	       !instant_before(now, s->keep_again) &&
 	       instant_since(now, s->kept) >= KEEP_NS &&
 	       (!instant_is_set(s->closed_early) ||

@@ -28,7 +28,8 @@ static void on_uplink_timer(void *user, bool forced);
 
 #define CONNECT_AGAIN_NS NS_PER_MS /* doubled for each try, up to */
 #define CONNECT_AGAIN_MAX_NS (64 * NS_PER_MS)
-#define RECENT_NS NS_PER_S /* no server closes what was used since */
+#define RECENT_NS NS_PER_S  /* no server closes what was used since */
+#define STARVED_NS NS_PER_S /* after a sign of it nothing is kept */
 #define CLOSES_EARLY_NS (300 * NS_PER_S) /* but one that lately did */
 
 static struct uplink_list *
@@ -218,6 +219,13 @@ uplink_arm(struct uplink *u, int64_t timeout_ns)
 	timer_arm(&u->proxy->timers, &u->timer, timeout_ns);
 }
 
+bool
+uplink_starves(const struct server *s, struct instant now)
+{
+	return instant_is_set(s->starved) &&
+	       instant_since(now, s->starved) < STARVED_NS;
+}
+
 /* Back to the idle ones, or closed. */
 static void
 uplink_settle(struct uplink *u, enum uplink_end end)
@@ -229,6 +237,8 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 
 	if (end == UPLINK_COMPLETE)
 		s->keeps_alive = u->keep_alive;
+	if (reuse && uplink_starves(s, instant_now()))
+		reuse = false;
 	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {
 		/* Bytes behind a response are never the next response. */
 		s->extra_bytes += block_bytes(u->in);
@@ -457,8 +467,13 @@ closes_early(const struct server *s, struct instant now)
 static bool
 is_proven(const struct uplink *u, struct instant now)
 {
+	struct instant soon = u->server->closed_soon;
+
+	/* A pause that nothing announces makes a rest longer than it looks. */
 	return instant_since(now, u->rested) < RECENT_NS &&
-	       !closes_early(u->server, now);
+	       !closes_early(u->server, now) &&
+	       (!instant_is_set(soon) ||
+		   instant_since(now, soon) >= CLOSES_EARLY_NS);
 }
 
 /* The idle connection to be used next, or NULL. */

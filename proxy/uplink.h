@@ -237,6 +237,10 @@ void uplink_close(struct uplink *u);
  * too long; how many. */
 unsigned uplink_cut_all(struct server *server, const char *why);
 
+/* Whether a server has lately left a new connection waiting while it had idle
+ * ones: it has a worker for each, and few of them.  It keeps none then. */
+bool uplink_starves(const struct server *s, struct instant now);
+
 /* Close all idle uplinks of a server (its process has gone). */
 void uplink_close_idle(struct server *server);
 

@@ -2,6 +2,7 @@
 defaults would have answered, and none is done more often than it may be.
 """
 
+import http.server
 import os
 import pathlib
 import signal
@@ -426,3 +427,35 @@ def test_the_deadline_of_a_request_that_was_sent_whole(upstream, tailor):
         a.expect()
         assert c.response().status == 504
         assert 1.9 < time.monotonic() - begin < 3.9
+
+
+def test_a_server_with_one_worker(tailor):
+    # Goal: a server that serves one connection at a time is not kept from the
+    # next one by an idle one.
+    class OneByOne(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "1")
+            self.end_headers()
+            self.wfile.write(b"a")
+
+        def log_message(self, *_):  # pylint: disable=arguments-differ
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), OneByOne) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        t = tailor({"name": "a", "address":
+                    f"127.0.0.1:{server.server_address[1]}"})
+        clients = [t.client() for _ in range(5)]
+        for c in clients:
+            c.request("POST", "/", body=b"x")
+        for c in clients:
+            assert c.response().status == 200
+            c.close()
+        assert t.metrics()[
+            'tailor_server_idle_given_up_total{server="a"}'] >= 1
+        t.stop()
+        server.shutdown()
