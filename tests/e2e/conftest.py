@@ -8,7 +8,8 @@ tree), so the same tests run against sanitizer builds:
 What a test can ask for:
 
   upstream(name)      a scripted server (support/upstream.py), on a Unix
-                      socket if a path is given.  By hand:
+                      socket if a path is given, with a backlog if one is.
+                      By hand:
                           request = active.expect()
                           request.send(b"HTTP/1.1 200 OK\\r\\nContent-")
                           request.send(b"Length: 2\\r\\n\\r\\nhi")
@@ -27,6 +28,8 @@ What a test can ask for:
                       t.wait_server("backup", state="ready").  When the test
                       ends it is stopped by SIGTERM and must end cleanly, with
                       status 0 and without a sanitizer's report.
+  faults(**names)     makes calls fail in the tailors started after it
+                      (support/faults.c)
   jvm(*options)       a small Java server (support/Server.java) whose
                       collections happen on command: j.collect().  The test
                       is skipped where there is no JDK.
@@ -126,8 +129,8 @@ def upstream():
     """Makes scripted servers; they must have seen only well-formed input."""
     made = []
 
-    def make(name="active", path=None):
-        made.append(Upstream(name, path))
+    def make(name="active", path=None, **more):
+        made.append(Upstream(name, path, **more))
         return made[-1]
 
     yield make
@@ -192,6 +195,22 @@ def pair(upstream, tailor):
 
     start.a, start.b = a, b
     return start
+
+
+@pytest.fixture
+def faults(build, tmp_path, monkeypatch):
+    """A library that makes system calls and malloc fail in a tailor."""
+    if "san" in build.name:
+        pytest.skip("a sanitizer does not let its calls be replaced")
+    library = tmp_path / "faults.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library,
+                    ROOT / "tests/e2e/support/faults.c", "-ldl"], check=True)
+
+    def inject(**names):
+        monkeypatch.setenv("LD_PRELOAD", str(library))
+        for name, value in names.items():
+            monkeypatch.setenv("FAULT_" + name.upper(), str(value))
+    return inject
 
 
 @pytest.fixture(scope="session")

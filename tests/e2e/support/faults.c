@@ -1,17 +1,20 @@
 /* Makes calls fail in the program it is preloaded into, by environment:
  *   FAULT_AGAIN=n   each n-th recv, send and sendmsg says EAGAIN
  *   FAULT_SHORT=n   send and sendmsg take n bytes at most
- *   FAULT_MALLOC=n  SIGUSR2 makes malloc of n bytes and more fail, and work
- *                   again, in turns; it says so on standard error */
+ * Those that follow fail after SIGUSR2, and work again after the next, in
+ * turns; it says so on standard error:
+ *   FAULT_MALLOC=n  malloc of n bytes and more
+ *   FAULT_WATCH=1   epoll_ctl for a socket that is being connected */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-static long again, most, block;
+static long again, most, block, watch;
 static volatile sig_atomic_t failing;
 static __thread unsigned calls;
 
@@ -19,12 +22,12 @@ static void *(*real_malloc)(size_t);
 static ssize_t (*real_recv)(int, void *, size_t, int);
 static ssize_t (*real_send)(int, const void *, size_t, int);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
+static int (*real_epoll_ctl)(int, int, int, struct epoll_event *);
 
 static void
 on_signal(int number)
 {
-	static const char fails[] = "malloc fails\n",
-			  works[] = "malloc works\n";
+	static const char fails[] = "calls fail\n", works[] = "calls work\n";
 
 	(void)number;
 	failing = !failing;
@@ -50,10 +53,13 @@ begin(void)
 	    RTLD_NEXT, "send");
 	real_sendmsg = (ssize_t(*)(int, const struct msghdr *, int))dlsym(
 	    RTLD_NEXT, "sendmsg");
+	real_epoll_ctl = (int (*)(int, int, int, struct epoll_event *))dlsym(
+	    RTLD_NEXT, "epoll_ctl");
 	again = setting("FAULT_AGAIN");
 	most = setting("FAULT_SHORT");
 	block = setting("FAULT_MALLOC");
-	if (block > 0)
+	watch = setting("FAULT_WATCH");
+	if (block > 0 || watch > 0)
 		signal(SIGUSR2, on_signal);
 }
 
@@ -62,7 +68,7 @@ malloc(size_t size)
 {
 	if (real_malloc == NULL)
 		real_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
-	if (failing && size >= (size_t)block) {
+	if (failing && block > 0 && size >= (size_t)block) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -110,4 +116,26 @@ sendmsg(int fd, const struct msghdr *m, int flags)
 		less.msg_iovlen = 1;
 	}
 	return real_sendmsg(fd, &less, flags);
+}
+
+/* A socket, and without a peer yet. */
+static int
+is_connecting(int fd)
+{
+	struct sockaddr_storage peer;
+	socklen_t length = sizeof(peer);
+
+	return getpeername(fd, (struct sockaddr *)&peer, &length) < 0 &&
+	       errno == ENOTCONN;
+}
+
+int
+epoll_ctl(int set, int op, int fd, struct epoll_event *event)
+{
+	if (failing && watch > 0 && op == EPOLL_CTL_ADD &&
+	    (event->events & EPOLLOUT) != 0 && is_connecting(fd)) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return real_epoll_ctl(set, op, fd, event);
 }

@@ -8,14 +8,22 @@ answers it by hand, in pieces if it likes.
 
 import ctypes
 import queue
+import select
 import socket
 import struct
 import threading
 
 from .message import Closed, Malformed, Stream, response
-from .wait import PATIENCE_S, Late
+from .wait import PATIENCE_S, Late, wait_until
 
 libc = ctypes.CDLL(None)
+
+
+def backlog_of(listener):
+    """How many connections wait to be accepted, and at most."""
+    info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 32)
+    return struct.unpack("=24x2I", info)  # tcpi_unacked, tcpi_sacked
+
 
 class Request:
     """One request as it arrived, and the means to answer it."""
@@ -66,6 +74,10 @@ class Connection:
     @property
     def received(self):
         return bytes(self._stream.received)
+
+    @property
+    def ended(self):
+        return self._ended.is_set()
 
     def _recv(self):
         try:
@@ -133,15 +145,18 @@ class Upstream:
     """A listening scripted server on a port of the kernel's choice, or on a
     Unix socket at path."""
 
-    def __init__(self, name, path=None):
+    def __init__(self, name, path=None, backlog=128):
         self.name = name
         self.path = path
+        self.backlog = backlog
         self.connections = []
         self.requests = []  # all of them, in order of arrival
         self.errors = []    # malformed input; fails the test at its end
         self._handler = None
         self._waiting = queue.Queue()
         self._lock = threading.Condition()
+        self._accepting = threading.Lock()
+        self._fillers = []  # fill the backlog while none is accepted
         self._socket = None
         self.port = 0
         self.listen()
@@ -160,7 +175,7 @@ class Upstream:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind(("127.0.0.1", self.port))
             self.port = sock.getsockname()[1]
-        sock.listen(128)
+        sock.listen(self.backlog)
         self._socket = sock
         threading.Thread(target=self._accept, args=(sock,),
                          daemon=True).start()
@@ -168,8 +183,10 @@ class Upstream:
     def _accept(self, listener):
         while True:
             try:
-                sock, _ = listener.accept()
-            except OSError:
+                select.select([listener], [], [])
+                with self._accepting:
+                    sock, _ = listener.accept()
+            except (OSError, ValueError):
                 return
             if not self.path:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -228,6 +245,26 @@ class Upstream:
                            f"connections at {self.name}")
             return self.connections[count - 1]
 
+    def fill_backlog(self):
+        """Accept no more connections, and leave no room for one to wait."""
+        self._accepting.acquire()
+
+        def full():
+            waiting, most = backlog_of(self._socket)
+            if waiting <= most:
+                self._fillers.append(socket.socket())
+                self._fillers[-1].setblocking(False)
+                self._fillers[-1].connect_ex(("127.0.0.1", self.port))
+            return waiting > most
+        wait_until(full, f"the backlog of {self.name} is full")
+
+    def accept_again(self):
+        """The end of fill_backlog()."""
+        for filler in self._fillers:
+            filler.close()
+        self._fillers.clear()
+        self._accepting.release()
+
     def stop(self):
         """Die: refuse new connections and reset the open ones."""
         try:
@@ -235,6 +272,8 @@ class Upstream:
         except OSError:
             pass
         self._socket.close()
+        if self._fillers:
+            self.accept_again()
         with self._lock:
             for connection in self.connections:
                 try:

@@ -1,0 +1,314 @@
+"""Goal: connections to servers are few, are believed only for what they have
+shown, and what ends one of them keeps no other request waiting."""
+
+import os
+import resource
+import threading
+import time
+
+from support.message import response
+from support.pair import hazard
+from support.wait import wait_until
+
+TOKENS = "tailor_hedge_budget_tokens"
+LARGE = 1_500_000  # a response of which a copy's connection is not kept
+
+
+def idle(t, server):
+    """How many idle connections of a server are kept."""
+    return t.metrics()[f'tailor_server_connections_idle{{server="{server}"}}']
+
+
+def inflight(t, count):
+    wait_until(lambda: t.metrics()["tailor_requests_inflight"] == count,
+               f"{count} requests are in flight")
+
+
+def switch(t):
+    """Make the standby the active one."""
+    answer = t.ask("/switch", "POST")
+    assert answer.status == 200, answer.body
+
+
+def post(t, target="/", status=200):
+    """One POST from a client of its own."""
+    with t.client() as c:
+        c.request("POST", target, body=b"q")
+        assert c.response().status == status
+
+
+def get_all(t, clients, target="/"):
+    """One GET of each; all are responded to."""
+    for c in clients:
+        c.request("GET", target)
+    return [c.response().status for c in clients]
+
+
+# --- how many -----------------------------------------------------------------
+
+def test_unsafe_requests_leave_one_connection(upstream, tailor):
+    # Goal: requests that may not be sent twice, one after the other, use one
+    # connection again instead of leaving an idle one behind each.
+    a = upstream("a").serve()
+    t = tailor(a)
+    with t.client() as c:
+        for _ in range(200):
+            c.request("POST", "/", body=b"q")
+            assert c.response().status == 200
+    # A pause of a second in between makes the next go out on a new one.
+    assert idle(t, "a") <= 2
+    assert len(a.connections) < 20
+
+
+def test_unsafe_requests_and_few_workers(upstream, tailor):
+    # Goal: a server whose few workers each stay with a connection until it
+    # ends responds to unsafe requests, also where each needs a connection of
+    # its own because the server has closed one early.
+    workers, at_work = 3, set()
+    a = upstream("a")
+
+    def answer(request):
+        if request.connection not in at_work:
+            wait_until(lambda: sum(not c.ended for c in at_work) < workers,
+                       "a worker is free")
+            at_work.add(request.connection)
+        return response(200, b"done")
+
+    a.serve(answer)
+    t = tailor(a)
+    with t.client() as c:
+        assert c.get().status == 200
+    for connection in a.connections:
+        connection.close()
+    wait_until(lambda: idle(t, "a") == 0, "their ends are seen")
+    for _ in range(4 * workers):
+        post(t)
+    assert idle(t, "a") <= 1
+
+
+def test_descriptors_run_out_with_idle_connections(pair):
+    # Goal: where there is no descriptor for a connection that is needed, an
+    # idle one of the other server gives up its own.
+    pair.a.serve(lambda r: response(200, b"a", [("Connection", "close")]))
+    pair.b.serve()
+    t = pair()
+    inside = [t.client()]
+    assert inside[0].get().body == b"a"
+    switch(t)
+    assert inside[0].get().body == b"b"
+    switch(t)
+    assert inside[0].get().body == b"a"
+    wait_until(lambda: idle(t, "a") == 0 and idle(t, "b") == 1,
+               "only b has an idle connection")
+
+    def descriptors():
+        return [int(fd) for fd in os.listdir(f"/proc/{t.pid}/fd")]
+
+    def without_gaps():
+        fds = descriptors()
+        if max(fds) >= len(fds):
+            inside.append(t.client())
+            inside[-1].get("/", host="gap")
+        return max(descriptors()) < len(descriptors())
+
+    wait_until(without_gaps, descriptors)
+    was = resource.prlimit(t.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(t.pid, resource.RLIMIT_NOFILE,
+                     (len(descriptors()), was[1]))
+    assert inside[0].get().body == b"a"
+    resource.prlimit(t.pid, resource.RLIMIT_NOFILE, was)
+    assert idle(t, "b") == 0
+    for c in inside:
+        c.close()
+
+
+def test_copies_that_keep_no_connection_do_not_repeat(pair):
+    # Goal: a copy sent to the standby for a connection to keep, whose response
+    # is too large to keep it, is not sent again and again.
+    gate = threading.Event()
+
+    def answer(request):
+        if request.target != "/large":
+            return response(200, b"small")
+        if request.connection.upstream is pair.a:
+            gate.wait(20)
+        return response(200, b"x" * LARGE)
+
+    def copies():
+        return sum(r.target == "/large" for r in pair.b.requests)
+
+    pair.a.serve(answer)
+    pair.b.serve(answer)
+    t = pair(warmup={"requests": 1, "max": "100ms"})
+    switch(t)
+    post(t)  # b keeps its connections
+    switch(t)
+    clients = [t.client() for _ in range(4)]
+    for c in clients:
+        c.request("GET", "/large")
+    inflight(t, len(clients))
+    gate.set()
+    for c in clients:
+        assert len(c.response().body) == LARGE
+        c.close()
+    wait_until(copies, "a first copy")
+    begin = time.monotonic()
+    wait_until(lambda: time.monotonic() - begin > 1.5, "time for more")
+    assert copies() <= 2
+
+
+# --- what they have shown -----------------------------------------------------
+
+def test_exchanges_of_late_connections(upstream, tailor):
+    # Goal: what is known of a connection that was made late counts from that
+    # moment: that a kept one has ended at its next request is no error.
+    a = upstream("a", backlog=1)
+    seen = set()
+
+    def answer(request):
+        if request.connection in seen:
+            request.close()
+            return b""
+        seen.add(request.connection)
+        return response(200, b"first")
+
+    a.serve(answer)
+    t = tailor(a)
+    a.fill_backlog()
+    clients = [t.client() for _ in range(8)]
+    for c in clients:
+        c.request()
+    inflight(t, len(clients))
+    t.wait_metric('tailor_server_connect_retries_total{server="a"}', 1)
+    a.accept_again()
+    for c in clients:
+        assert c.response().status == 200
+    wait_until(lambda: idle(t, "a") == len(clients), "all are kept")
+    for c in clients:
+        assert c.get().status == 200
+        c.close()
+
+
+def test_nothing_to_ask_an_unresponsive_server_with(pair):
+    # Goal: a server taken for unresponsive that cannot be asked, since all its
+    # requests are unsafe, is believed again, and can take over.
+    hangs = threading.Event()
+
+    def answer(request):
+        if request.target == "/hangs":
+            hangs.wait(20)
+        return response(200, b"done")
+
+    pair.a.serve(answer)
+    pair.b.serve(answer)
+    t = pair(hedging={"drain_timeout": "100ms"})
+    with t.client() as c:
+        for _ in range(110):  # its usual response time is known
+            c.request("POST", "/", body=b"q")
+            assert c.response().status == 200
+    clients = [t.client() for _ in range(3)]
+    for c in clients:
+        c.request("POST", "/hangs", body=b"q")
+    t.wait_log(" server_unresponsive server=a")
+    t.wait_server("b", active=True)
+    for c in clients:
+        c.reset()
+    t.wait_log(" server_believed server=a")
+    hangs.set()
+    t.wait_server("a", hazards=[])
+    hazard(t, "b", "begin")
+    t.wait_server("a", active=True)
+
+
+def test_no_drained_connections(upstream, tailor):
+    # Goal: with drain_connections 0 the connection of a request whose client
+    # has left is closed, and Tailor goes on.
+    a = upstream("a")
+    t = tailor(a, hedging={"drain_connections": 0})
+    with t.client() as other:
+        c = t.client()
+        c.request()
+        left = a.expect()
+        c.reset()
+        left.connection.wait_end()
+        other.request()
+        a.expect().reply()
+        assert other.response().status == 200
+
+
+# --- other requests -----------------------------------------------------------
+
+def test_first_of_the_queue_waits_for_the_other_server(upstream, tailor):
+    # Goal: a request that waits for a slot of the other server, since this one
+    # has failed it, lets those behind it pass.
+    a, b = upstream("a"), upstream("b")
+    t = tailor(*({"name": s.name, "address": s.address, "connections_max": 1,
+                  "streams_max": 0} for s in (a, b)))
+    t.wait_server("a", state="ready")
+    t.wait_server("b", state="ready")
+    with t.client() as full, t.client() as failed, t.client() as slow, \
+            t.client() as behind:
+        switch(t)
+        full.request("POST", "/full", body=b"q")
+        hold = b.expect()
+        switch(t)
+        failed.request("GET", "/failed")
+        a.expect().close()
+        t.wait_metric("tailor_requests_queued", 1)
+        slow.request("POST", "/slow", body=b"q")
+        last = a.expect()
+        behind.request("POST", "/behind", body=b"q")
+        t.wait_metric("tailor_requests_queued", 2)
+        last.reply()
+        assert slow.response().status == 200
+        a.expect().reply(200, b"behind")
+        assert behind.response().body == b"behind"
+        hold.reply()
+        assert full.response().status == 200
+        b.expect().reply(200, b"failed")
+        assert failed.response().body == b"failed"
+
+
+def test_hedges_that_were_not_written_cost_nothing(upstream, tailor):
+    # Goal: a hedge that lost while it was connecting gives its token back.
+    a, b = upstream("a"), upstream("b", backlog=0)
+    t = tailor(a, b, hedging={"budget_ratio": 0, "budget_burst": 10})
+    t.wait_server("a", state="ready")
+    t.wait_server("b", state="ready")
+    wait_until(lambda: all(c.ended for c in b.connections), "none is kept")
+    b.fill_backlog()
+    clients = [t.client() for _ in range(6)]
+    for c in clients:
+        c.request()
+    requests = [a.expect() for _ in clients]
+    hazard(t, "a", "begin")
+    t.wait_metric('tailor_hedges_sent_total{trigger="gc",server="b"}', 6)
+    assert t.metrics()[TOKENS] == 4
+    for r in requests:
+        r.reply()
+    for c in clients:
+        assert c.response().status == 200
+        c.close()
+    t.wait_metric("tailor_hedges_cancelled_total", 6)
+    assert t.metrics()[TOKENS] == 10
+    assert not b.requests
+
+
+def test_a_connection_that_cannot_be_watched(upstream, tailor, faults):
+    # Goal: where the kernel refuses to report the end of a connect, Tailor
+    # looks again from time to time, and serves all others.
+    faults(watch=1)
+    a = upstream("a", backlog=0).serve()
+    t = tailor(a, proxy={"connect_timeout": "60s"})
+    wait_until(lambda: all(c.ended for c in a.connections), "none is kept")
+    a.fill_backlog()
+    t.signal(12)  # SIGUSR2
+    t.wait_log("^calls fail$")
+    with t.client() as c:
+        c.request()
+        inflight(t, 1)
+        assert t.ask("/healthz").status == 200
+        a.accept_again()
+        t.signal(12)
+        t.wait_log("^calls work$")
+        assert c.response().body == b"a"
