@@ -129,8 +129,8 @@ def upstream():
     """Makes scripted servers; they must have seen only well-formed input."""
     made = []
 
-    def make(name="active", **more):
-        made.append(Upstream(name, **more))
+    def make(name="active", path=None, **more):
+        made.append(Upstream(name, path, **more))
         return made[-1]
 
     yield make
