@@ -260,10 +260,10 @@ proxy_run(struct proxy *p)
 	activation_fini();
 	notify_ready(p);
 	while (!p->stopped) {
-		bool wait = !spools_turn(&p->spools) && !p->config->proxy.spin;
+		int flags =
+		    p->config->proxy.spin ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
 
-		if (event_base_loop(
-			p->base, wait ? EVLOOP_ONCE : EVLOOP_NONBLOCK) < 0)
+		if (event_base_loop(p->base, flags) < 0)
 			return -EIO;
 		proxy_turn_end(p);
 	}
@@ -281,7 +281,6 @@ proxy_fini(struct proxy *p)
 	if (p->base != NULL) {
 		listeners_close(p, false);
 		clients_fini(p);
-		spools_fini(&p->spools);
 		admin_free(&p->admin);
 		for (unsigned i = 0; i < p->config->servers; i++) {
 			if (p->server[i].proxy == NULL)

@@ -15,12 +15,6 @@
 
 #define SEND_MAX ((size_t)262144) /* in one turn */
 
-/* One that is closed, and not gone yet. */
-struct spool_ending {
-	struct spool_ending *next;
-	struct spool spool; /* open */
-};
-
 /* A file with a name for a moment, where the file system knows none without. */
 static int
 open_named(const char *directory)
@@ -160,64 +154,15 @@ spool_send(const struct spool *s, uint64_t at, int fd)
 	return -1;
 }
 
-/* Free its end, and its file with the last of it. */
-static void
-spool_shrink(struct spools *all, struct spool *s, uint64_t bytes)
-{
-	uint64_t rest = s->bytes > bytes ? s->bytes - bytes : 0;
-
-	if (rest > 0 && ftruncate(s->fd, (off_t)rest) < 0)
-		rest = 0;
-	all->freed += s->bytes - rest;
-	all->now.bytes -= s->bytes - rest;
-	all->used[s->use].bytes -= s->bytes - rest;
-	s->bytes = rest;
-	if (rest > 0)
-		return;
-	close(s->fd);
-	all->now.files--;
-	all->used[s->use].files--;
-	*s = (struct spool){0};
-}
-
 void
 spool_close(struct spools *all, struct spool *s)
 {
-	struct spool_ending *e = NULL;
-
 	if (!s->open)
 		return;
-	if (all->freed + s->bytes > SPOOL_FREED_MAX)
-		e = malloc(sizeof(*e));
-	if (e == NULL) {
-		spool_shrink(all, s, s->bytes);
-		return;
-	}
-	*e = (struct spool_ending){all->ending, *s};
-	all->ending = e;
+	close(s->fd);
+	all->now.files--;
+	all->now.bytes -= s->bytes;
+	all->used[s->use].files--;
+	all->used[s->use].bytes -= s->bytes;
 	*s = (struct spool){0};
-}
-
-bool
-spools_turn(struct spools *all)
-{
-	struct spool_ending *e;
-
-	all->freed = 0;
-	while ((e = all->ending) != NULL && all->freed < SPOOL_FREED_MAX) {
-		spool_shrink(all, &e->spool, SPOOL_FREED_MAX - all->freed);
-		if (e->spool.open)
-			continue;
-		all->ending = e->next;
-		free(e);
-	}
-	all->freed = 0;
-	return all->ending != NULL;
-}
-
-void
-spools_fini(struct spools *all)
-{
-	while (spools_turn(all))
-		;
 }

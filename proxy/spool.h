@@ -5,9 +5,7 @@
  * what a server has sent and a slow client has not taken: without them a slow
  * client would hold a server's connection for as long as it likes.  A spool
  * is a file without a name: it is gone with its descriptor.  It is written at
- * its end and sent from any place, so a body can be sent again.  The kernel
- * takes 0.2 ms to free a MiB, so a file is given up piece by piece, one in each
- * turn of the loop, and counts until it is gone.
+ * its end and sent from any place, so a body can be sent again.
  *
  * Cost: a write of 64 KiB is a copy into the page cache (20 us); the proxy
  * thread waits when the kernel makes writers wait for the disk, and when it
@@ -23,8 +21,7 @@
 
 #include "proxy/buffer.h"
 
-#define SPOOL_PIECE ((size_t)65536)	    /* worth a write */
-#define SPOOL_FREED_MAX ((uint64_t)2 << 20) /* in one turn */
+#define SPOOL_PIECE ((size_t)65536) /* worth a write */
 
 /* Responses get half of all the room, in bytes and in files, so that slow
  * readers leave some for uploads, which have no other place. */
@@ -51,8 +48,6 @@ struct spools {
 		unsigned files;
 		uint64_t bytes;
 	} now, used[SPOOL_USES];
-	struct spool_ending *ending; /* owned */
-	uint64_t freed;		     /* in this turn */
 	/* ever */
 	struct {
 		uint64_t files, bytes;
@@ -84,15 +79,8 @@ enum spool_result spool_add(struct spools *all, struct spool *s,
  */
 ssize_t spool_send(const struct spool *s, uint64_t at, int fd);
 
-/* Close its file, if there is one; s is free for another at once. */
+/* Close its file, if there is one. */
 void spool_close(struct spools *all, struct spool *s);
-
-/* The turn is over: free some of what has been closed.  False: all is gone,
- * and the loop may wait. */
-bool spools_turn(struct spools *all);
-
-/* Free all that has been closed. */
-void spools_fini(struct spools *all);
 
 /* Whether files can be made in that directory; makes it, and those above it,
  * if need be (rundir_make).  0 or -errno. */

@@ -213,47 +213,6 @@ test_responses_leave_files(void **state)
 }
 
 static void
-test_given_up_in_pieces(void **state)
-{
-	struct spool s = {0}, small = {0};
-	struct stat st;
-	int fd;
-
-	(void)state;
-	begin(100 * BYTES, 4);
-	while (s.bytes <= 2 * SPOOL_FREED_MAX)
-		assert_int_equal(add(&s, 0, BYTES, SPOOL_RESPONSE), SPOOL_OK);
-	assert_int_equal(add(&small, 0, 1000, SPOOL_REQUEST), SPOOL_OK);
-	fd = s.fd;
-	spool_close(&all, &s);
-	spool_close(&all, &small);
-	assert_false(s.open);
-	assert_int_equal(all.now.files, 1);
-	assert_true(all.now.bytes > 2 * SPOOL_FREED_MAX);
-	/* It counts as long as it is there, and no longer. */
-	for (int left = 2; left > 0; left--) {
-		uint64_t before = all.now.bytes;
-
-		assert_true(spools_turn(&all));
-		assert_int_equal(before - all.now.bytes, SPOOL_FREED_MAX);
-		assert_int_equal(fstat(fd, &st), 0);
-		assert_int_equal(st.st_size, all.now.bytes);
-		assert_int_equal(all.used[SPOOL_RESPONSE].bytes, all.now.bytes);
-	}
-	assert_false(spools_turn(&all));
-	assert_int_equal(fstat(fd, &st), -1);
-	assert_int_equal(all.now.bytes + all.now.files, 0);
-	/* Many small ones are as much as a large one. */
-	for (int i = 0; i < 8; i++) {
-		assert_int_equal(add(&s, 0, BYTES, SPOOL_REQUEST), SPOOL_OK);
-		spool_close(&all, &s);
-	}
-	assert_int_equal(all.now.files, 2);
-	spools_fini(&all);
-	assert_int_equal(all.now.bytes + all.now.files, 0);
-}
-
-static void
 test_file_system_fails(void **state)
 {
 	struct spool s = {0};
@@ -306,7 +265,6 @@ main(void)
 	    cmocka_unit_test(test_limits),
 	    cmocka_unit_test(test_responses_leave_files),
 	    cmocka_unit_test(test_directories_are_made),
-	    cmocka_unit_test(test_given_up_in_pieces),
 	    cmocka_unit_test(test_file_system_fails),
 	};
 
