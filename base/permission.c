@@ -157,7 +157,8 @@ permission_remedy_user(const struct permission *p, const char *user,
 		snprintf(out, size, "run tailor as %s%s", user,
 		    of_root ? "" : " or as root");
 	else if ((needed & ~p->effective) == 0)
-		snprintf(out, size, "run tailor as %s in its namespaces", user);
+		snprintf(out, size, "run tailor%s%s in its namespaces",
+		    of_root ? "" : " as ", of_root ? "" : user);
 	else
 		snprintf(out, size, "%s%s%sgive this root %s",
 		    of_root ? "" : "run tailor as ", of_root ? "" : user,

@@ -298,6 +298,13 @@ int config_set(struct config *c, const char *path, const char *text,
 int config_set_environment(struct config *c, struct config_errors *errors);
 
 /*
+ * config_doubt_environment(doubts):
+ * Add a sentence for every variable that begins with TAILOR_ and is no key's,
+ * but nearly.  None is an error: other programs may use the prefix.
+ */
+void config_doubt_environment(struct config_errors *doubts);
+
+/*
  * config_name(c, running, errors):
  * Settle c->instance and put it in place of {instance} in every path and in
  * admin.  For when all is set, before config_check().

@@ -3,18 +3,22 @@
  *
  * Each key has one: TAILOR_ and its path in upper case, with "_" for what
  * stands between names, TAILOR_HEDGING_MODE and TAILOR_SERVERS_0_ADDRESS.
- * Only variables of keys are looked at: others that begin so are somebody
- * else's (tailorctl, a container's) and no mistake of ours to report.
+ * Other programs may use the prefix too, so a variable that is no key's is
+ * reported only if its name is a slip away from one, and never refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "config/config.h"
 #include "config/errors.h"
 #include "config/keys.h"
 
 #define NAME_MAX_BYTES 128
+#define PREFIX "TAILOR_"
+
+extern char **environ;
 
 /* "servers[].address" as "servers[0].address". */
 static void
@@ -32,7 +36,7 @@ path_of(const struct config_key *key, unsigned index, char *out, size_t size)
 static void
 variable_of(const char *path, char *out, size_t size)
 {
-	size_t n = (size_t)snprintf(out, size, "TAILOR_");
+	size_t n = (size_t)snprintf(out, size, PREFIX);
 
 	for (; *path != '\0' && n + 1 < size; path++) {
 		if (*path >= 'a' && *path <= 'z')
@@ -69,4 +73,50 @@ config_set_environment(struct config *c, struct config_errors *errors)
 		}
 	}
 	return err;
+}
+
+/* The variable of a key that is nearest to a name; *distance 0: it is one. */
+static void
+variable_nearest(
+    const char *name, char best[NAME_MAX_BYTES], unsigned *distance)
+{
+	char path[NAME_MAX_BYTES], variable[NAME_MAX_BYTES];
+	unsigned d;
+
+	*distance = NEAREST_FAR;
+	for (unsigned k = 0; k < config_keys_count; k++) {
+		const struct config_key *key = &config_keys[k];
+		unsigned owners = key_of_server(key) ? CONFIG_SERVERS : 1;
+
+		for (unsigned i = 0; i < owners; i++) {
+			path_of(key, i, path, sizeof(path));
+			variable_of(path, variable, sizeof(variable));
+			d = nearest_distance(
+			    name, variable + sizeof(PREFIX) - 1);
+			if (d >= *distance)
+				continue;
+			*distance = d;
+			memcpy(best, variable, sizeof(variable));
+		}
+	}
+}
+
+void
+config_doubt_environment(struct config_errors *doubts)
+{
+	char best[NAME_MAX_BYTES], name[NAME_MAX_BYTES], shown[QUOTE_MAX];
+	unsigned distance;
+
+	for (char **e = environ; *e != NULL; e++) {
+		if (strncmp(*e, PREFIX, sizeof(PREFIX) - 1) != 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e, "="), *e);
+		variable_nearest(name + sizeof(PREFIX) - 1, best, &distance);
+		if (distance > 0 &&
+		    nearest_is_slip(distance, name + sizeof(PREFIX) - 1))
+			errors_add(doubts,
+			    "%s in the environment is no key and is ignored; "
+			    "did you mean %s?",
+			    errors_quote(name, shown), best);
+	}
 }

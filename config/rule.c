@@ -3,8 +3,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/path_pattern.h"
 
 #define METHOD_MAX 16
@@ -20,13 +22,44 @@ is_method(const char *rule, size_t length, const char *const *methods)
 }
 
 /* Rules were regular expressions once.  No path has these bytes unescaped, but
- * a "$", which is not at the end of many. */
+ * a "$", which is not at the end of many; ".*" is no segment's end. */
 static bool
-is_expression(const char *pattern)
+is_expression(const char *text)
 {
-	size_t n = strlen(pattern);
+	size_t n = strlen(text);
 
-	return strpbrk(pattern, "^[]{}|\\") != NULL || pattern[n - 1] == '$';
+	return strpbrk(text, "^[]{}|\\") != NULL ||
+	       strstr(text, ".*") != NULL || strstr(text, ".+") != NULL ||
+	       (n > 0 && text[n - 1] == '$');
+}
+
+#define LIKE                                                             \
+	"write a path pattern like \"POST /*/_search\", where * is one " \
+	"segment and ** any number"
+
+/* A slip of the finger in a method: PSOT, post. */
+static const char *
+method_doubt(const char *rule, size_t length)
+{
+	static const struct {
+		const char *name, *text;
+	} known[] = {
+	    {"GET", "did you mean GET? It needs no rule"},
+	    {"POST", "an unknown method: did you mean POST?"},
+	    {"PUT", "an unknown method: did you mean PUT?"},
+	    {"DELETE", "an unknown method: did you mean DELETE?"},
+	    {"PATCH", "an unknown method: did you mean PATCH?"},
+	};
+	char word[METHOD_MAX + 1];
+
+	snprintf(word, sizeof(word), "%.*s", (int)length, rule);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(word, known[i].name) == 0)
+			return NULL;
+		if (nearest_distance(word, known[i].name) == 1)
+			return known[i].text;
+	}
+	return NULL;
 }
 
 const char *
@@ -36,17 +69,17 @@ rule_judge(const char *rule)
 	static const char *const never[] = {"CONNECT", "TRACE", NULL};
 	size_t method = strspn(rule, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-");
 	const char *pattern = rule + method + 1;
+	const char *doubt;
 
+	if (is_expression(rule))
+		return "regular expressions are not supported: " LIKE;
 	if (method == 0 || method > METHOD_MAX || rule[method] != ' ' ||
 	    *pattern == '\0')
-		return "a rule is a method, a space and a path pattern";
+		return "a rule is a method, a space and a path pattern: " LIKE;
 	if (is_method(rule, method, never))
 		return "CONNECT and TRACE are never forwarded";
 	if (is_method(rule, method, safe))
 		return "GET, HEAD and OPTIONS need no rule";
-	if (is_expression(pattern))
-		return "regular expressions are not supported: write a path "
-		       "pattern like \"POST /*/_search\", where * is one "
-		       "segment and ** any number";
-	return path_pattern_judge(pattern);
+	doubt = method_doubt(rule, method);
+	return doubt != NULL ? doubt : path_pattern_judge(pattern);
 }

@@ -2,6 +2,7 @@
 #include "profiler/process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -219,6 +220,27 @@ process_lost(struct process *p, enum finder_result why)
 	    "server_not_found", "server=%s why=\"%s\"", p->server->name, text);
 }
 
+/* Whether the process before is ending and not gone yet. */
+static bool
+process_lingers(const struct process *p)
+{
+	return p->ended != 0 && (kill(p->ended, 0) == 0 || errno == EPERM) &&
+	       proc_is_ending(p->ended);
+}
+
+/* Something listens, and no process that we see holds the socket.  While a
+ * process ends its descriptors are gone before its sockets, so this is believed
+ * of a socket only when the next search finds the same. */
+static void
+process_hidden(struct process *p)
+{
+	bool again = p->hidden == p->finder.inode;
+
+	p->hidden = p->finder.inode;
+	if (again && !process_lingers(p))
+		process_lost(p, FINDER_FOREIGN);
+}
+
 static int64_t
 process_find(struct process *p, struct instant now)
 {
@@ -234,8 +256,10 @@ process_find(struct process *p, struct instant now)
 		p->find_at = instant_plus(now, FIND_STEP_NS);
 		return FIND_STEP_NS;
 	case FINDER_NOBODY:
-	case FINDER_FOREIGN:
 		process_lost(p, r);
+		return FIND_PERIOD_NS;
+	case FINDER_FOREIGN:
+		process_hidden(p);
 		return FIND_PERIOD_NS;
 	case FINDER_FOUND:
 		break;

@@ -43,7 +43,8 @@ struct process {
 	bool threads_unknown;  /* the kernel has no handles for threads */
 	unsigned threads_seen; /* times they were looked for */
 	struct finder finder;
-	struct page *page;     /* handed to the observer; only its constant
+	uint64_t hidden;   /* socket that the last search found no holder of */
+	struct page *page; /* handed to the observer; only its constant
 				 * part is read here */
 	char why[PAGE_TEXT];   /* why there is none */
 	char where[PAGE_TEXT]; /* why its process is not known */

@@ -242,13 +242,16 @@ configured(const struct listener *l, const struct config *c)
 }
 
 int
-listeners_change(struct proxy *p, const struct config *next)
+listeners_change(
+    struct proxy *p, const struct config *next, const char **failed)
 {
 	int err = 0;
 
 	for (unsigned i = 0; err == 0 && i < next->listeners; i++)
-		if (listener_of(p, &next->listen[i]) == NULL)
+		if (listener_of(p, &next->listen[i]) == NULL) {
+			*failed = next->listen[i].text;
 			err = listener_open(p, &next->listen[i]);
+		}
 	for (unsigned i = 0; i < LISTENERS; i++) {
 		struct listener *l = &p->listener[i];
 

@@ -49,11 +49,12 @@ void listener_empty(struct listener *l);
 void listeners_init(struct proxy *p);
 
 /*
- * listeners_change(p, next):
+ * listeners_change(p, next, failed):
  * Listen where next says, and only there.  0, or -errno after saying what to
- * do, with nothing changed.
+ * do, with nothing changed and *failed the address (borrowed from next).
  */
-int listeners_change(struct proxy *p, const struct config *next);
+int listeners_change(
+    struct proxy *p, const struct config *next, const char **failed);
 
 /* Stop and resume accepting. */
 void listeners_pause(struct proxy *p, bool pause);

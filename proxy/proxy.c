@@ -143,6 +143,7 @@ proxy_init(struct proxy *p)
 {
 	const struct config *config = p->config;
 	struct hedging_limits limits;
+	char why[TOKEN_WHY];
 	int err;
 
 	p->started = instant_now();
@@ -170,8 +171,9 @@ proxy_init(struct proxy *p)
 		err = peer_table_init(&p->peers, config->proxy.connections_max);
 	if (err == 0)
 		err = table_init(&p->table, config->slow.history);
-	if (err == 0)
-		err = token_read(config->talechain.token_file, &p->tale_token);
+	if (err == 0 &&
+	    token_read(config->talechain.token_file, &p->tale_token, why) < 0)
+		err = -ECANCELED; /* the line about it says all */
 	for (unsigned i = 0; err == 0 && i < config->servers; i++)
 		err = server_init(&p->server[i], p, i);
 	if (err == 0)
@@ -241,7 +243,8 @@ access_log_start(struct proxy *p)
 int
 proxy_run(struct proxy *p)
 {
-	int err = listeners_change(p, p->config);
+	const char *failed;
+	int err = listeners_change(p, p->config, &failed);
 
 	if (err == 0)
 		err = admin_new(&p->admin, p);

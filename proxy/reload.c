@@ -102,6 +102,16 @@ complain(struct reload_result *out, const char *line, const char *more)
 	add_line(out->complaints, line, more);
 }
 
+/* An address or file that the system refuses. */
+static void
+unusable(struct reload_result *out, const char *key, const char *name, int err)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "%s: %s cannot be used: ", key, name);
+	complain(out, line, strerror(-err));
+}
+
 static void
 on_difference(void *user, const char *path, bool restart)
 {
@@ -159,21 +169,21 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 	bool same_log =
 	    strcmp(p->config->access_log.path, next->access_log.path) == 0;
 	struct token token;
-	int log_fd = -1;
+	char why[TOKEN_WHY];
+	const char *failed;
+	int log_fd = -1, err;
 
-	if (token_read(next->talechain.token_file, &token) < 0) {
-		complain(out, "talechain.token_file: ",
-		    "cannot be used (see the line before)");
+	if (token_read(next->talechain.token_file, &token, why) < 0) {
+		complain(out, "talechain.token_file: ", why);
 		goto fail;
 	}
-	if (!same_log && access_log_prepare(next, &log_fd) < 0) {
-		complain(out, "access_log.path: ",
-		    "cannot be opened (see the line before)");
+	if (!same_log && (err = access_log_prepare(next, &log_fd)) < 0) {
+		unusable(out, "access_log.path", next->access_log.path, err);
 		goto fail;
 	}
-	if (listeners_change(p, next) < 0) {
-		complain(out, "listen: ",
-		    "an address cannot be used (see the line before)");
+	err = listeners_change(p, next, &failed);
+	if (err < 0) {
+		unusable(out, "listen", failed, err);
 		goto fail_log;
 	}
 	if (generation_add(p, next) < 0) {

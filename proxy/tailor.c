@@ -49,6 +49,24 @@ config_first(const struct settings *s)
 	return c;
 }
 
+/* Variables that are misspelt keys: for a person who tests a configuration, or
+ * in the log. */
+static void
+doubt_environment(bool logged)
+{
+	struct config_errors doubts = {0};
+
+	config_doubt_environment(&doubts);
+	for (unsigned i = 0; i < doubts.count; i++)
+		if (logged)
+			log_event(LOG_LEVEL_WARNING, "environment_ignored",
+			    "why=\"%s\"", doubts.text[i]);
+		else
+			fprintf(
+			    stderr, "tailor: warning: %s\n", doubts.text[i]);
+	config_errors_fini(&doubts);
+}
+
 static int
 config_print(const struct config *c)
 {
@@ -289,7 +307,7 @@ serve(struct config *c, struct settings *settings)
 		sigfillset(&set);
 		pthread_sigmask(SIG_SETMASK, &set, NULL);
 	}
-	if (err < 0)
+	if (err < 0 && err != -ECANCELED) /* else it is reported already */
 		log_event(
 		    LOG_LEVEL_ERROR, "failed", "error=\"%s\"", strerror(-err));
 	proxy_fini(p);
@@ -318,6 +336,7 @@ main(int argc, char **argv)
 	if (config == NULL)
 		return 1;
 	if (settings.dump || settings.test) {
+		doubt_environment(false);
 		err = settings.dump ? config_print(config)
 				    : config_say(config, settings.file);
 		config_free(&config);
@@ -334,6 +353,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "tailor: no log: %s\n", strerror(-err));
 		config_free(&config);
 	} else {
+		doubt_environment(true);
 		err = serve(config, &settings);
 	}
 	log_close();

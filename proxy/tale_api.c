@@ -245,7 +245,7 @@ call_reply(struct tale_call *call, unsigned status, const char *type,
     const char *text, size_t length)
 {
 	char extra[NEGOTIATE_EXTRA_BYTES + 128] =
-	    "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
+	    "X-Content-Type-Options: nosniff\r\n";
 	size_t plain = strlen(extra);
 	struct client *c = call->client;
 	struct proxy *p = call->proxy;

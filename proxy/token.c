@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,13 +13,19 @@
 #include "base/log.h"
 #include "proxy/http_gate.h"
 
-static int
-refuse(const char *path, int err, const char *advice)
+/* What is wrong with a line; NULL: nothing. */
+static const char *
+line_judge(struct slice line)
 {
-	log_event(LOG_LEVEL_ERROR, "token_not_read",
-	    "path=\"%s\" error=\"%s\" advice=\"%s\"", path, strerror(-err),
-	    advice);
-	return err;
+	if (line.length == 0)
+		return "it is empty";
+	if (line.length > TOKEN_MAX)
+		return "it is longer than 256 characters";
+	if (!slice_all(line, HTTP_CHAR_TARGET))
+		return "it is not one line of visible ASCII characters";
+	if (line.length < TOKEN_MIN)
+		return "it is shorter than 16 characters";
+	return NULL;
 }
 
 /* The first size bytes of a file; how many there are, or a negative errno. */
@@ -41,34 +48,52 @@ file_read(const char *path, char *text, size_t size)
 	return n;
 }
 
-int
-token_read(const char *path, struct token *out)
+static int
+token_take(const char *path, struct token *out, char why[TOKEN_WHY])
 {
 	char text[TOKEN_MAX + 2];
+	const char *wrong;
 	struct slice line = {text, 0};
 	ssize_t n;
+
+	n = file_read(path, text, sizeof(text));
+	if (n == -EPERM)
+		snprintf(why, TOKEN_WHY,
+		    "others can read or write it: chmod o= %s", path);
+	else if (n < 0)
+		snprintf(why, TOKEN_WHY,
+		    "%s: the file must be there and readable for tailor's user",
+		    strerror((int)-n));
+	if (n < 0)
+		return (int)n;
+	line.length = (size_t)n;
+	if (n > 0 && text[n - 1] == '\n')
+		line.length--;
+	wrong = line_judge(line);
+	if (wrong != NULL) {
+		snprintf(why, TOKEN_WHY,
+		    "%s: make one with openssl rand -hex 32", wrong);
+		return -EINVAL;
+	}
+	memcpy(out->text, text, line.length);
+	out->length = line.length;
+	return 0;
+}
+
+int
+token_read(const char *path, struct token *out, char why[TOKEN_WHY])
+{
+	int err;
 
 	if (*path == '\0') {
 		*out = (struct token){0};
 		return 0;
 	}
-	n = file_read(path, text, sizeof(text));
-	if (n == -EPERM)
-		return refuse(path, -EPERM, "take others' rights: chmod o=");
-	if (n < 0)
-		return refuse(path, (int)n,
-		    "the file must be there and readable for tailor's user");
-	line.length = (size_t)n;
-	if (n > 0 && text[n - 1] == '\n')
-		line.length--;
-	if (line.length < TOKEN_MIN || line.length > TOKEN_MAX ||
-	    !slice_all(line, HTTP_CHAR_TARGET))
-		return refuse(path, -EINVAL,
-		    "one line of 16 to 256 visible ASCII characters, as "
-		    "openssl rand -hex 32 makes");
-	memcpy(out->text, text, line.length);
-	out->length = line.length;
-	return 0;
+	err = token_take(path, out, why);
+	if (err < 0)
+		log_event(LOG_LEVEL_ERROR, "token_not_read",
+		    "path=\"%s\" why=\"%s\"", path, why);
+	return err;
 }
 
 bool

@@ -14,6 +14,7 @@
 
 #define TOKEN_MIN 16 /* bytes */
 #define TOKEN_MAX 256
+#define TOKEN_WHY 512
 
 struct token {
 	char text[TOKEN_MAX];
@@ -21,13 +22,13 @@ struct token {
 };
 
 /*
- * token_read(path, out):
+ * token_read(path, out, why):
  * Read the token: the file's only line, 16 to 256 visible ASCII characters.
  * A path of "" is no token.  Returns 0, or (logged) -EPERM if all users may
  * read or write the file, -EINVAL if it holds something else, or what opening
- * it fails with; *out is unchanged then.
+ * it fails with; *out is unchanged then, and why says what to do.
  */
-int token_read(const char *path, struct token *out);
+int token_read(const char *path, struct token *out, char why[TOKEN_WHY]);
 
 /*
  * Whether a request has it: "Authorization: Bearer TOKEN".  The time that the

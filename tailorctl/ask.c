@@ -184,6 +184,22 @@ answer_complain(const struct answer *a)
 	cJSON_Delete(tree);
 }
 
+/* Clients' listeners give tailors their names: "8080" of 127.0.0.1:8080. */
+void
+answer_not_json(const struct options *options)
+{
+	const char *given = options->admin;
+	const char *port = given != NULL ? strrchr(given, ':') : NULL;
+	char cell[16];
+
+	fprintf(stderr, "tailorctl: not JSON: -a wants a tailor's "
+			"name or admin socket");
+	if (port != NULL && port[1] != '\0' && strchr(port, '/') == NULL)
+		fprintf(stderr, "; try -a %s",
+		    plain_cell(cell, sizeof(cell), port + 1, 12));
+	fputc('\n', stderr);
+}
+
 int
 ask_ok(const struct options *options, const char *method, const char *target,
     struct answer *out)

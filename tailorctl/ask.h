@@ -37,6 +37,9 @@ int ask_ok(const struct options *options, const char *method,
 /* Say on standard error what a reply that is not 200 means. */
 void answer_complain(const struct answer *a);
 
+/* Say on standard error that a reply is no tailor's, and what -a wants. */
+void answer_not_json(const struct options *options);
+
 /* Percent-encode text for a target; cuts it to fit.  Returns out. */
 char *ask_escape(const char *text, char *out, size_t size);
 

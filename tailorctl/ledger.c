@@ -98,7 +98,7 @@ command_ledger(const struct options *options)
 		return STATUS_NO;
 	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
 	if (tree == NULL) {
-		fprintf(stderr, "tailorctl: the answer is not JSON\n");
+		answer_not_json(options);
 	} else if (options->json) {
 		plain_write(stdout, a.reply.body, a.reply.length);
 		putchar('\n');

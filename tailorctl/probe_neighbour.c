@@ -29,7 +29,7 @@ probe_neighbour(const struct topology *t, int cpu, char *text, size_t size)
 		snprintf(text, size,
 		    "none: no core here has a second lane (SMT) for others. "
 		    "On one that has, what a thread loses beside the observer "
-		    "would be measured (figures 3.10, 3.11)");
+		    "would be measured");
 		return;
 	}
 	if (cpu < 0) {
@@ -48,6 +48,6 @@ probe_neighbour(const struct topology *t, int cpu, char *text, size_t size)
 	}
 	snprintf(text, size,
 	    "CPU %d, on the same core; `tailor shim bench --cpu %d --on %d` "
-	    "measures what a thread loses there (figures 3.10, 3.11)",
+	    "measures what a thread loses there",
 	    first_of(&beside), first_of(&beside), cpu);
 }

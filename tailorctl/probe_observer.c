@@ -288,8 +288,8 @@ print_account(const struct account *a, const struct observer *observer)
 	printf("     blind       %.0f times, %s in all; the longest ever %s\n",
 	    a->blind, plain_seconds(text[0], a->blind_s),
 	    plain_seconds(text[1], a->blind_max_s));
-	printf("     takes       %.1f %% of a CPU, which nobody else has\n",
-	    a->cpu_s / a->at_s * 100);
+	printf("     takes       %.1f %% of a CPU%s\n",
+	    a->cpu_s / a->at_s * 100, observer->cpu >= 0 ? " of its own" : "");
 	printf("     a sweep     ");
 	for (i = 0; i < PROFILER_PART_COUNT; i++) {
 		double mean = a->timed > 0 ? a->cycles[i] / a->timed : 0;

@@ -20,13 +20,12 @@
 
 /* Parse an answer's JSON; NULL after a message.  Free with cJSON_Delete. */
 static cJSON *
-tree_of(const struct answer *a)
+tree_of(const struct options *o, const struct answer *a)
 {
 	cJSON *tree = cJSON_ParseWithLength(a->reply.body, a->reply.length);
 
 	if (tree == NULL)
-		fprintf(stderr, "tailorctl: the answer is not JSON; "
-				"is that a tailor?\n");
+		answer_not_json(o);
 	return tree;
 }
 
@@ -49,7 +48,7 @@ report(const struct options *o, const char *method, const char *target,
 
 	if (ask_ok(o, method, target, &a) < 0)
 		return STATUS_NO;
-	tree = tree_of(&a);
+	tree = tree_of(o, &a);
 	if (tree != NULL && o->json)
 		pass_on(&a);
 	else if (tree != NULL)

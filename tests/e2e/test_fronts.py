@@ -243,7 +243,8 @@ def test_a_bad_token_file(upstream, tailor, scratch):
     assert status() == 404
     file.chmod(0o644)
     assert t.ask("/reload", "POST").status != 200
-    assert "chmod o=" in t.wait_log("token_not_read")
+    assert "others can read or write it: chmod o= /" in (
+        t.wait_log("token_not_read"))
     assert status() == 404
     file.write_text("another-one-that-is-long-enough\n", encoding="ascii")
     file.chmod(0o600)

@@ -179,6 +179,9 @@ def test_address_in_use_changes_nothing(upstream, tailor):
                         f"127.0.0.1:{taken.getsockname()[1]}"])
         t.signal(signal.SIGHUP)
         t.wait_log("reload_failed")
+        reply = t.ask("/reload", "POST")
+        assert (f"listen: 127.0.0.1:{taken.getsockname()[1]} cannot be used: "
+                "Address already in use") in str(reply.body)
     with t.client() as c:
         assert c.get().get("server-timing") is not None
     with socket.socket() as s:

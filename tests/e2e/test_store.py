@@ -250,6 +250,7 @@ def test_negotiation(server, tailor, accept, expected):
         if expected:
             assert answer.get("Content-Type") == TYPES[expected]
             assert answer.get("X-Content-Type-Options") == "nosniff"
+            assert len(answer.all("Cache-Control")) == 1
 
 
 def test_formats(server, tailor):

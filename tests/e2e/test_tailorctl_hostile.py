@@ -48,6 +48,19 @@ def test_hostile_replies(ask, admin, reply, complaint):
     assert complaint in result.err and result.err.count("\n") == 1
 
 
+def test_the_listener_of_clients(build, tailor, upstream):
+    """Goal: who gives -a the listener of clients learns what it wants."""
+    server = upstream("active").serve()
+    t = tailor(server)
+    ctl = subprocess.run([build / "tailorctl", "-a", f"127.0.0.1:{t.port}",
+                          "servers"], text=True, capture_output=True,
+                         check=False, timeout=30)
+    assert ctl.returncode == 1
+    assert ctl.stderr == (
+        "tailorctl: not JSON: -a wants a tailor's name or admin socket; "
+        f"try -a {t.port}\n")
+
+
 @pytest.mark.parametrize("wrong", [
     "null", "7", "[]", '{"servers":7}', '{"servers":[7,null,"x",{}]}',
     '{"servers":[{"name":7,"hazards":[1,{}],"inflight":"x","p50_ns":1e300}]}',

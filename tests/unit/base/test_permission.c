@@ -83,6 +83,8 @@ test_of_another_user(void **state)
 	    SAYS(caged, "root", both), "give this root CAP_SYS_PTRACE");
 	assert_string_equal(
 	    SAYS(root, "bob", both), "run tailor as bob in its namespaces");
+	assert_string_equal(
+	    SAYS(root, "root", both), "run tailor in its namespaces");
 #undef SAYS
 }
 

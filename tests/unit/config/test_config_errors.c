@@ -176,7 +176,8 @@ static const struct {
 	"t:1:56: servers[0].launch.environment.A: \"\": it is given twice\n"},
     {"{\"hedging\": {\"allow\": [\"PUT\"]}}",
 	"t:1:24: hedging.allow: \"PUT\": a rule is a method, a space and a "
-	"path pattern\n"},
+	"path pattern: write a path pattern like \"POST /*/_search\", "
+	"where * is one segment and ** any number\n"},
     {"{\"hedging\": {\"allow\": [\"POST ^/[^ ]*/_search$\"]}}",
 	"t:1:24: hedging.allow: \"POST ^/[^ ]*/_search$\": regular "
 	"expressions are not supported: write a path pattern like \"POST "

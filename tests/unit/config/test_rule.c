@@ -11,12 +11,14 @@
 #include "config/field.h"
 #include "config/rule.h"
 
-#define FORM "a rule is a method, a space and a path pattern"
+#define LIKE                                                             \
+	"write a path pattern like \"POST /*/_search\", where * is one " \
+	"segment and ** any number"
+#define FORM "a rule is a method, a space and a path pattern: " LIKE
 #define NEVER "CONNECT and TRACE are never forwarded"
 #define SAFE "GET, HEAD and OPTIONS need no rule"
-#define EXPRESSION                                                          \
-	"regular expressions are not supported: write a path pattern like " \
-	"\"POST /*/_search\", where * is one segment and ** any number"
+#define EXPRESSION "regular expressions are not supported: " LIKE
+#define POST "an unknown method: did you mean POST?"
 #define PATH "a path pattern begins with /"
 #define WHOLE                                                                \
 	"* is a whole segment and ** any number of them: write /*/_search, " \
@@ -58,8 +60,14 @@ test_rules(void **state)
 	    {"POST /(a|b)", EXPRESSION},
 	    {"POST /a{2}", EXPRESSION},
 	    {"PUT /a\\d", EXPRESSION},
-	    {"POST .*", PATH},
-	    {"POST /.*", WHOLE},
+	    {"POST .*", EXPRESSION},
+	    {"POST /.*", EXPRESSION},
+	    {"^POST /.*/_search$", EXPRESSION},
+	    {"/search.*", EXPRESSION},
+	    {"POST _search", PATH},
+	    {"PSOT /a", POST},
+	    {"POSTS /a", POST},
+	    {"PROPFIND /a", NULL},
 	    {"POST /idx-*/_search", WHOLE},
 	};
 

@@ -17,6 +17,7 @@
 
 #include "profiler/finder.h"
 #include "profiler/proc.h"
+#include "profiler/process.h"
 
 /* A child that lives until it is killed. */
 static pid_t
@@ -409,6 +410,48 @@ test_proc(void **state)
 	assert_int_equal(proc_parent(pid), 0);
 }
 
+/* One whole search for the process that listens. */
+static void
+search_once(struct process *p, struct instant *now)
+{
+	int64_t due_ns;
+
+	do {
+		due_ns = process_turn(p, false, false, *now);
+		*now = instant_plus(*now, due_ns);
+	} while (p->finder.proc != NULL);
+}
+
+/* Goal: a socket whose holder is not seen is another user's only if the next
+ * search finds the same: that of a process that ends is there without a
+ * holder for a moment.  Our own process is the holder that is not seen. */
+static void
+test_hidden(void **state)
+{
+	struct profiler_server server = {.name = "a"};
+	struct sockaddr_in *in = (void *)&server.address;
+	socklen_t length = sizeof(*in);
+	struct instant now = instant_now();
+	struct process p;
+	int s = socket(AF_INET, SOCK_STREAM, 0);
+
+	(void)state;
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(s, (void *)in, length), 0);
+	assert_int_equal(listen(s, 1), 0);
+	assert_int_equal(getsockname(s, (void *)in, &length), 0);
+	process_init(&p, NULL, 0, &server);
+	search_once(&p, &now);
+	assert_string_equal(p.where, "its process is not known yet");
+	search_once(&p, &now);
+	assert_non_null(strstr(p.where, "its process is user "));
+	close(s);
+	search_once(&p, &now);
+	assert_non_null(strstr(p.where, "nothing listens"));
+	process_fini(&p);
+}
+
 int
 main(void)
 {
@@ -419,6 +462,7 @@ main(void)
 	    cmocka_unit_test(test_not_found),
 	    cmocka_unit_test(test_found_unix),
 	    cmocka_unit_test(test_foreign),
+	    cmocka_unit_test(test_hidden),
 	    cmocka_unit_test(test_match),
 	    cmocka_unit_test(test_assignment),
 	    cmocka_unit_test(test_proc),

@@ -40,40 +40,48 @@ test_files(void **state)
 		const char *text;
 		mode_t mode;
 		int err;
+		const char *why;
 	} cases[] = {
-	    {GOOD "\n", 0600, 0},
-	    {GOOD, 0640, 0},
-	    {GOOD "\n", 0644, -EPERM},
-	    {GOOD "\n", 0602, -EPERM},
-	    {"0123456789abcde\n", 0600, -EINVAL},
-	    {GOOD "\n\n", 0600, -EINVAL},
-	    {GOOD "\n" GOOD "\n", 0600, -EINVAL},
-	    {GOOD " " GOOD "\n", 0600, -EINVAL},
-	    {GOOD "\r\n", 0600, -EINVAL},
-	    {"", 0600, -EINVAL},
+	    {GOOD "\n", 0600, 0, ""},
+	    {GOOD, 0640, 0, ""},
+	    {GOOD "\n", 0644, -EPERM,
+		"others can read or write it: chmod o= /"},
+	    {GOOD "\n", 0602, -EPERM,
+		"others can read or write it: chmod o= /"},
+	    {"0123456789abcde\n", 0600, -EINVAL,
+		"it is shorter than 16 characters"},
+	    {GOOD "\n\n", 0600, -EINVAL, "not one line of visible ASCII"},
+	    {GOOD "\n" GOOD "\n", 0600, -EINVAL,
+		"not one line of visible ASCII"},
+	    {GOOD " " GOOD "\n", 0600, -EINVAL,
+		"not one line of visible ASCII"},
+	    {GOOD "\r\n", 0600, -EINVAL, "not one line of visible ASCII"},
+	    {"", 0600, -EINVAL, "it is empty"},
 	};
-	char longest[TOKEN_MAX + 3];
+	char longest[TOKEN_MAX + 3], why[TOKEN_WHY] = "";
 	struct token t;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		t.length = 7;
 		file_make(cases[i].text, cases[i].mode);
-		assert_int_equal(token_read(path, &t), cases[i].err);
+		assert_int_equal(token_read(path, &t, why), cases[i].err);
 		assert_int_equal(t.length, cases[i].err == 0 ? 16 : 7);
+		if (strstr(why, cases[i].why) == NULL)
+			assert_string_equal(why, cases[i].why);
 	}
 	memset(longest, 'x', sizeof(longest));
 	longest[TOKEN_MAX] = '\n';
 	longest[TOKEN_MAX + 1] = '\0';
 	file_make(longest, 0600);
-	assert_int_equal(token_read(path, &t), 0);
+	assert_int_equal(token_read(path, &t, why), 0);
 	assert_int_equal(t.length, TOKEN_MAX);
 	longest[TOKEN_MAX] = 'x';
 	file_make(longest, 0600);
-	assert_int_equal(token_read(path, &t), -EINVAL);
+	assert_int_equal(token_read(path, &t, why), -EINVAL);
 	unlink(path);
-	assert_int_equal(token_read(path, &t), -ENOENT);
-	assert_int_equal(token_read("", &t), 0);
+	assert_int_equal(token_read(path, &t, why), -ENOENT);
+	assert_int_equal(token_read("", &t, why), 0);
 	assert_int_equal(t.length, 0);
 }
 
