@@ -97,6 +97,7 @@ remember_request(struct proxy *p)
 static void
 proxy_begin(void)
 {
+	const char *failed;
 	static struct profiler *profiler;
 	static struct timeline *timeline;
 	static struct analysis *analysis;
@@ -131,7 +132,7 @@ proxy_begin(void)
 	proxy->tale_cookie = cookie; /* answers to the last one may come yet */
 	check(proxy_init(proxy) == 0, "proxy");
 	check(event_add(&proxy->answer_event, NULL) == 0, "event");
-	check(listeners_change(proxy, proxy->config) == 0, "listener");
+	check(listeners_change(proxy, proxy->config, &failed) == 0, "listener");
 	check(admin_new(&proxy->admin, proxy) == 0 && proxy->admin != NULL,
 	    "admin listener");
 	remember_request(proxy);
