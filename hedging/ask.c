@@ -274,7 +274,7 @@ hedging_has_other(const struct hedging *h, const struct race *race,
 	    refusal_repeat(view) != HEDGE_REFUSED_NONE)
 		return false;
 	other = policy_other((unsigned)race->attempt[race->started - 1].server);
-	return h->server[other].state == SERVER_READY &&
+	return h->server[other].state >= SERVER_WARMING &&
 	       h->server[other].hazards == 0 && policy_has_room(h, other);
 }
 
@@ -292,7 +292,8 @@ policy_failover(const struct hedging *h, const struct race *r,
 	    (refusal_repeat(view) != HEDGE_REFUSED_NONE ||
 		refusal_deadline(h, view, target, now) != HEDGE_REFUSED_NONE))
 		return HEDGING_UNAVAILABLE;
-	if (h->server[target].state != SERVER_READY)
+	/* A cold response is better than none. */
+	if (h->server[target].state < SERVER_WARMING)
 		return HEDGING_UNAVAILABLE;
 	return policy_has_room(h, target) ? (int)target : HEDGING_FULL;
 }

@@ -166,7 +166,7 @@ hedging_choose_for(
 	if (race->started == 0 || !policy_acts(h))
 		return hedging_choose(h, now);
 	other = policy_other((unsigned)race->attempt[0].server);
-	if (h->server[other].state != SERVER_READY)
+	if (h->server[other].state < SERVER_WARMING)
 		return hedging_choose(h, now);
 	return policy_has_room(h, other) ? (int)other : HEDGING_FULL;
 }

@@ -286,7 +286,7 @@ hedging_probed(struct hedging *h, unsigned server, bool ok, struct instant now);
 /*
  * hedging_choose_for(h, race, now):
  * As hedging_choose, for a request in the queue: one whose first attempt has
- * failed goes to the other server, if that is READY.
+ * failed goes to the other server, if that is up, warm or not.
  */
 int hedging_choose_for(
     const struct hedging *h, const struct race *race, struct instant now);
@@ -294,7 +294,7 @@ int hedging_choose_for(
 /*
  * hedging_has_other(h, race, view):
  * Whether the other server than that of the latest attempt could answer a
- * request that was written once, now: READY, without a hazard, with room.
+ * request that was written once, now: up, without a hazard, with room.
  */
 bool hedging_has_other(const struct hedging *h, const struct race *race,
     const struct hedge_view *view);

@@ -20,7 +20,7 @@ import bisect
 from client import LAST
 
 MARGIN_S = 0.1  # between our clock readings and what happens
-# Each attempt may be sent again once, when its kept connection was stale.
+# A request is written to servers twice at most, whatever for.
 SEEN_MAX = 2
 UNUSABLE = ("down", "out")
 SILENT = ("blind",)
@@ -130,13 +130,11 @@ class Judge:
                 return None
         if status == "502" and self.enough(outcome, UNUSABLE):
             return None
-        # Two writes are all there may be: both were spent on one server, with
-        # the other in trouble.
+        # Two writes are all there may be, and both were spent on a server at
+        # fault: the other one was starting, full or in a pause just then.
         if (status == "502"
                 and self.ledger.seen.get(name_of(outcome), 0) >= SEEN_MAX
-                and any(self.excused(s, ANY, outcome)
-                        and self.trouble("ba"["ab".index(s)], ANY, outcome)
-                        for s in "ab")):
+                and self.ledger.faults.get(name_of(outcome))):
             return None
         return "nothing allows it"
 

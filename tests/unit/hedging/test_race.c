@@ -186,8 +186,8 @@ static const struct scenario failures[] = {
     {"a first attempt moved before it was written never happened",
 	"ready; start a 0; ended a 0 unsent => restart; ? breaker 0 => 10\n"
 	"start a 1; head a 0 200 => collect"},
-    {"T7 not to a server that warms up",
-	"ready; down 1; up 1; start a 0; ended a 0 failed => give up"},
+    {"T7 to a server that warms up, too",
+	"ready; down 1; up 1; start a 0; ended a 0 failed => try 1"},
     {"T7 to a stopped one: it will go on", "ready; begin 1 gc; start a 0\n"
 					   "ended a 0 failed => try 1"},
     {"T7 breaker, storm and empty budget do not matter",
