@@ -24,7 +24,7 @@ extern const struct uplink_ops attempt_ops;
 
 /* Put the attempt's message on a connection, a fresh one if the last turned
  * out to be stale.  0 or a negative errno. */
-int attempt_send(struct attempt *a, unsigned server, bool fresh);
+int attempt_send(struct attempt *a, unsigned server, bool again);
 
 /* Tell the policy that an attempt is over (race_ended); what now? */
 enum race_step attempt_over(struct attempt *a, enum attempt_end end,
