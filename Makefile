@@ -1,8 +1,8 @@
 # Tailor.  `make help` lists what can be made.  Everything goes to $(BUILD).
 #
-# Each folder becomes an archive, lib<folder>.a, and is linked only into what
-# may use it: NEEDS_<folder> is the dependency rule of this project, for the
-# linker here and for #include lines in tools/check-includes.
+# Each room (a folder, or a folder in one) becomes an archive and is linked
+# only with what it may use: NEEDS_<room> is the dependency rule of this
+# project, for the linker here and for #include lines in tools/check-includes.
 #
 # A sanitizer build is a build directory of its own:
 #	make BUILD=/tmp/b SAN=address,undefined unit-base
@@ -40,22 +40,35 @@ override CFLAGS += -fstack-protector-strong
 override LDFLAGS += -Wl,-z,relro,-z,now
 endif
 
-# Folders, lowest first, and what each may use.  Order matters to the linker.
-FOLDERS := base config talechain profiler hedging proxy loadgen tailorctl
+# Rooms, lowest first: a room is a folder, or a folder in it, and what it may
+# use.  The name of a folder stands for all of its rooms.
+ROOMS := base config talechain profiler hedging http proxy loadgen tailorctl
 NEEDS_base      :=
 NEEDS_config    := base
 NEEDS_talechain := base
 NEEDS_profiler  := talechain base
 NEEDS_hedging   := talechain base
-NEEDS_proxy     := hedging profiler talechain config base
+NEEDS_http      :=
+NEEDS_proxy     := http hedging profiler talechain config base
 NEEDS_loadgen   := base
 NEEDS_tailorctl := profiler talechain base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_profiler   := -lpfm -lbpf
+LIBS_http       := -lhttp_parser
 LIBS_loadgen    := -lcjson
-LIBS_proxy      := -levent_core -levent_extra -lhttp_parser
+LIBS_proxy      := -levent_core -levent_extra
 LIBS_tailorctl  := -lcjson
+
+# $(call rooms,folder...): their rooms.  $(call below,folder...): these and
+# all they use, highest first, which is the order the linker wants.
+reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) \
+	  $(firstword $(1)))
+HIGHEST_FIRST := $(call reverse,$(ROOMS))
+rooms = $(filter $(1) $(1:%=%/%),$(ROOMS))
+needs = $(foreach r,$(call rooms,$(1)),$(NEEDS_$(r)))
+below = $(filter $(call rooms,$(1) $(call needs,$(1))),$(HIGHEST_FIRST))
+FOLDERS := $(shell printf '%s\n' $(ROOMS) | cut -d / -f 1 | uniq)
 
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@); )
 
@@ -65,11 +78,14 @@ all: programs agent java	## programs, JVM agent, Java classes (default)
 # --- objects and archives ---------------------------------------------------
 MAINS := proxy/tailor.c loadgen/tailor-load.c tailorctl/tailorctl.c
 AGENT_SOURCES := $(wildcard profiler/jvm/agent*.c)
-sources = $(filter-out %.bpf.c $(MAINS) $(AGENT_SOURCES),\
+within = $(filter-out $(1),$(call rooms,$(1)))
+sources = $(filter-out %.bpf.c $(MAINS) $(AGENT_SOURCES) \
+	  $(foreach r,$(call within,$(1)),$(r)/%),\
 	  $(wildcard $(1)/*.c $(1)/*/*.c))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(call sources,$(1)))
-archives = $(foreach f,$(1) $(NEEDS_$(1)),$(BUILD)/lib$(f).a)
-libraries = $(sort $(foreach f,$(1) $(NEEDS_$(1)),$(LIBS_$(f))))
+archive = $(BUILD)/lib$(subst /,-,$(1)).a
+archives = $(foreach r,$(call below,$(1)),$(call archive,$(r)))
+libraries = $(sort $(foreach r,$(call below,$(1)),$(LIBS_$(r))))
 
 # Written only when compiler or flags change; objects are then made again.
 FLAGS := $(BUILD)/flags
@@ -131,13 +147,22 @@ $(BUILD)/obj/profiler/shim/task_map.o: $(BUILD)/task_map.bpf
 $(BUILD)/obj/profiler/shim/task_map.o: private override CFLAGS += \
 	-DTASK_MAP_OBJECT='"$(BUILD)/task_map.bpf"'
 
-define folder
-$(BUILD)/lib$(1).a: $(call objects,$(1))
+# A room's whole archive must link with nothing but what the room may use.
+define room
+$(call archive,$(1)): $(call objects,$(1))
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	$$(call say,AR)ar rcsD $$@ $$^
+$(BUILD)/rooms/$(subst /,-,$(1)): $(call archives,$(1))
+	@mkdir -p $$(@D)
+	$$(call say,LD)$$(CC) $$(LDFLAGS) -shared -Wl,-z,defs -o $$@ \
+	    -Wl,--whole-archive $$< -Wl,--no-whole-archive \
+	    $$(wordlist 2,$$(words $$^),$$^) $(call libraries,$(1))
+rooms: $(BUILD)/rooms/$(subst /,-,$(1))
 endef
-$(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
+.PHONY: rooms
+rooms:	## link each room with nothing but what it may use
+$(foreach r,$(ROOMS),$(eval $(call room,$(r))))
 
 # --- programs, agent, Java ---------------------------------------------------
 .PHONY: programs agent java
@@ -174,7 +199,7 @@ no-jdk:
 # --- unit tests: tests/unit/<folder>/test_*.c --------------------------------
 # Other .c files of such a folder are support code, linked with each test.
 .PHONY: unit unit-programs $(FOLDERS:%=unit-%)
-unit: $(FOLDERS:%=unit-%)	## unit tests; unit-<folder> for one folder's
+unit: $(if $(SAN),,rooms) $(FOLDERS:%=unit-%)	## unit tests; unit-<folder> for one folder's
 define unit_folder
 TESTS_$(1) := $$(patsubst tests/unit/$(1)/%.c,$(BUILD)/unit/$(1)/%,\
     $$(wildcard tests/unit/$(1)/test_*.c))

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "proxy/admin.h"
-#include "proxy/http.h"
+#include "http/http.h"
 
 void
 admin_reply(struct evhttp_request *r, int status, const char *type,

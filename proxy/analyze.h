@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "proxy/http.h"
+#include "http/http.h"
 #include "talechain/timeline.h"
 
 #define ANALYZE_BODY_MAX 16384

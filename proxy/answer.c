@@ -9,7 +9,7 @@
 #include "proxy/client_spool.h"
 #include "proxy/proxy.h"
 #include "proxy/tunnel.h"
-#include "proxy/writer.h"
+#include "http/writer.h"
 
 #define LINES_MAX 512 /* room for framing, Connection, Server-Timing */
 

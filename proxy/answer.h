@@ -15,7 +15,7 @@
 
 #include "base/instant.h"
 #include "proxy/buffer.h"
-#include "proxy/http.h"
+#include "http/http.h"
 
 struct request;
 

@@ -18,7 +18,7 @@
 #include "proxy/queue.h"
 #include "proxy/server.h"
 #include "proxy/tunnel.h"
-#include "proxy/writer.h"
+#include "http/writer.h"
 
 /* The fields that differ between attempts, and the end of the head. */
 static void

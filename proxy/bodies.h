@@ -9,7 +9,7 @@
 #define TAILOR_PROXY_BODIES_H
 
 #include "proxy/buffer.h"
-#include "proxy/http.h"
+#include "http/http.h"
 
 /*
  * body_pull(decoder, in, out, pool, refusal):

@@ -15,7 +15,7 @@
 
 #include "config/config.h"
 #include "proxy/buffer.h"
-#include "proxy/http.h"
+#include "http/http.h"
 #include "proxy/peer.h"
 #include "proxy/request.h"
 #include "proxy/spool.h"

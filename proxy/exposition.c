@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/instant.h"
-#include "proxy/writer.h"
+#include "http/writer.h"
 
 #define FIRST_BYTES ((size_t)96 << 10) /* usually all that it takes */
 

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "proxy/http_gate.h"
-#include "proxy/writer.h"
+#include "http/slice.h"
+#include "http/writer.h"
 
 #define PARENT_ID 16
 
@@ -53,7 +53,7 @@ trace_id_read(char out[TRACE_ID + 1], const struct http_head *head)
 
 	out[0] = '\0';
 	if (field == NULL || field->value.length < length ||
-	    fields_count(head, HTTP_FIELD_TRACEPARENT) != 1)
+	    http_field_count(head, HTTP_FIELD_TRACEPARENT) != 1)
 		return;
 	at = field->value.at;
 	if (!is_hex(at, 2, true) || memcmp(at, "ff", 2) == 0 || at[2] != '-' ||

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proxy/http.h"
+#include "http/http.h"
 
 #define TRACE_ID 32 /* hex digits */
 

@@ -15,7 +15,7 @@
 
 #include "proxy/access_log.h"
 #include "proxy/bodies.h"
-#include "proxy/preface.h"
+#include "http/proxy_protocol.h"
 #include "proxy/proxy.h"
 #include "proxy/tale_api.h"
 #include "proxy/tunnel.h"

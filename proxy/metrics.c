@@ -14,7 +14,7 @@
 #include "proxy/access_log.h"
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
-#include "proxy/writer.h"
+#include "http/writer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -11,7 +11,7 @@
 #include "hedging/hedging.h"
 #include "proxy/distribution.h"
 #include "proxy/exposition.h"
-#include "proxy/http.h"
+#include "http/http.h"
 #include "talechain/hazard.h"
 
 struct proxy;

@@ -33,18 +33,6 @@ tale_format_named(const char *name, size_t length)
 	return -EINVAL;
 }
 
-static void
-slice_trim(struct slice *s)
-{
-	while (s->length > 0 && (s->at[0] == ' ' || s->at[0] == '\t')) {
-		s->at++;
-		s->length--;
-	}
-	while (s->length > 0 &&
-	       (s->at[s->length - 1] == ' ' || s->at[s->length - 1] == '\t'))
-		s->length--;
-}
-
 /* Cut off what stands before the next separator, trimmed. */
 static struct slice
 slice_cut(struct slice *rest, char separator)
@@ -57,8 +45,7 @@ slice_cut(struct slice *rest, char separator)
 		part.length = (size_t)(end - rest->at);
 	rest->at += part.length + (end != NULL);
 	rest->length -= part.length + (end != NULL);
-	slice_trim(&part);
-	return part;
+	return slice_trim(part);
 }
 
 /* "0.85" as 850; -EINVAL if it is no weight. */

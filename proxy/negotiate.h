@@ -7,7 +7,7 @@
 #ifndef TAILOR_PROXY_NEGOTIATE_H
 #define TAILOR_PROXY_NEGOTIATE_H
 
-#include "proxy/http.h"
+#include "http/http.h"
 
 /* symbol, name in ?format=, media type as in Accept, as sent */
 #define TALE_FORMATS(X)                                                \

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/http_gate.h"
+#include "http/slice.h"
 
 #define ENTRY_MAX (INET6_ADDRSTRLEN + 8) /* with brackets and a port */
 

@@ -8,7 +8,7 @@
 #define TAILOR_PROXY_ORIGIN_H
 
 #include "config/config.h"
-#include "proxy/http.h"
+#include "http/http.h"
 #include "proxy/peer.h"
 
 /*

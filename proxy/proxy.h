@@ -16,7 +16,7 @@
 #include "profiler/profiler.h"
 #include "proxy/buffer.h"
 #include "proxy/client.h"
-#include "proxy/http.h"
+#include "http/http.h"
 #include "proxy/live.h"
 #include "proxy/ledger.h"
 #include "proxy/listening.h"

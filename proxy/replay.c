@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/path_pattern.h"
-#include "proxy/http_gate.h"
+#include "http/slice.h"
 #include "proxy/request.h"
-#include "proxy/writer.h"
+#include "http/writer.h"
 
 int
 replay_table_init(struct replay_table *t)

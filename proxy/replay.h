@@ -19,7 +19,7 @@
 #define TAILOR_PROXY_REPLAY_H
 
 #include "config/config.h"
-#include "proxy/http.h"
+#include "http/http.h"
 
 #define REPLAY_MAX 512	       /* places */
 #define REPLAY_HEAD_BYTES 2048 /* longer copies are not kept */

@@ -23,7 +23,7 @@
 #include "hedging/hedging.h"
 #include "proxy/answer.h"
 #include "proxy/buffer.h"
-#include "proxy/http.h"
+#include "http/http.h"
 #include "proxy/identity.h"
 #include "proxy/spool.h"
 #include "proxy/timer.h"

@@ -12,7 +12,7 @@
 
 #include "proxy/analysis.h"
 #include "proxy/buffer.h"
-#include "proxy/http.h"
+#include "http/http.h"
 
 struct client;
 struct proxy;

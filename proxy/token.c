@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "proxy/http_gate.h"
+#include "http/slice.h"
 
 /* What is wrong with a line; NULL: nothing. */
 static const char *

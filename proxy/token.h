@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "proxy/http.h"
+#include "http/http.h"
 
 #define TOKEN_MIN 16 /* bytes */
 #define TOKEN_MAX 256

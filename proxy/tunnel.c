@@ -4,7 +4,7 @@
 #include "proxy/tunnel.h"
 
 #include "proxy/attempt.h"
-#include "proxy/http_gate.h"
+#include "http/slice.h"
 #include "proxy/intake.h"
 #include "proxy/proxy.h"
 
@@ -22,7 +22,8 @@ count_named(const struct http_head *head, const char *name)
 static bool
 names_websocket(const struct http_head *head)
 {
-	return head->upgrade && fields_count(head, HTTP_FIELD_UPGRADE) == 1 &&
+	return head->upgrade &&
+	       http_field_count(head, HTTP_FIELD_UPGRADE) == 1 &&
 	       slice_is(http_field_find(head, HTTP_FIELD_UPGRADE)->value,
 		   "websocket");
 }

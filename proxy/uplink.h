@@ -32,7 +32,7 @@
 
 #include "base/instant.h"
 #include "proxy/buffer.h"
-#include "proxy/http.h"
+#include "http/http.h"
 #include "proxy/outgoing.h"
 #include "proxy/timer.h"
 

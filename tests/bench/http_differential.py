@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """The request corpus through HAProxy and nginx, beside the outcome of our gate.
 
-Each request of tests/unit/proxy/http_corpus/requests.txt is sent to both, in
+Each request of tests/unit/http/corpus/requests.txt is sent to both, in
 front of a server that keeps the bytes it is given.  Our own outcome is the one
-written in the corpus, which test_http_corpus checks.  Printed, as tables for
+written in the corpus, which test_corpus checks.  Printed, as tables for
 docs/http.md: how often each refuses, and every case that we let pass though
 one of the others refuses it, or forwards something else as its body.
 
@@ -29,7 +29,7 @@ import tempfile
 import threading
 import time
 
-CORPUS = "tests/unit/proxy/http_corpus/requests.txt"
+CORPUS = "tests/unit/http/corpus/requests.txt"
 ROUNDS = 8
 QUIET_S = 0.08  # nothing more comes: the server answers
 ANSWER_S = 4.0  # no answer: the proxy waits for more

@@ -482,7 +482,7 @@ CORPUS = [
 
 
 def test_22_the_table_of_cases_on_the_wire(pair):
-    # Goal: what tests/unit/proxy/http_corpus proves of the gate holds of the
+    # Goal: what tests/unit/http/corpus proves of the gate holds of the
     # whole proxy: the same status whole and byte by byte, and nothing refused
     # reaches a server.
     pair.a.serve()

@@ -75,7 +75,7 @@ def uncovered(folder, text):
 
 def http_seeds(name, into):
     """The messages of the unit tests' corpus, a file for each."""
-    corpus = ROOT / "tests/unit/proxy/http_corpus"
+    corpus = ROOT / "tests/unit/http/corpus"
     subprocess.run([sys.executable, corpus / "seeds.py",
                     corpus / f"{name}s.txt", into], check=True)
     return into
@@ -84,14 +84,15 @@ def http_seeds(name, into):
 def seeds_of(source, program):
     """Directories of inputs to begin with."""
     kept = source.parent / "corpus" / source.stem
-    if source.stem in ("fuzz_http_request", "fuzz_http_response"):
+    if source.parent.name == "http" and \
+            source.stem in ("fuzz_request", "fuzz_response"):
         kept = http_seeds(source.stem.rpartition("_")[2],
                           program.with_name(source.stem + ".seeds"))
     return kept
 
 
 def words_of(source, program):
-    """Its dictionary, or that of several: fuzz_http_*, http.dict."""
+    """Its dictionary, or that of its folder: http/http.dict."""
     if source.stem == "fuzz_config":
         keys = re.findall(r'^\s*{"([a-z_.\[\]]+)"',
                           (ROOT / "config/keys.c").read_text(), re.M)
@@ -101,7 +102,7 @@ def words_of(source, program):
                                 for name in sorted(names)))
         return made
     named = (source.with_suffix(".dict"),
-             source.parent / f"{source.stem.split('_')[1]}.dict")
+             source.parent / f"{source.parent.name}.dict")
     return next((d for d in named if d.exists()), None)
 
 

@@ -26,7 +26,7 @@
 #include "proxy/analysis.h"
 #include "proxy/listening.h"
 #include "proxy/proxy.h"
-#include "tests/fuzz/proxy/check.h"
+#include "tests/fuzz/check.h"
 
 #define INPUT_MAX 20000 /* somewhat more than the head and the body may have */
 #define ANSWER_MAX (1 << 22)

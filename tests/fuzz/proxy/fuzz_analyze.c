@@ -8,7 +8,7 @@
  *   - blanks after the body change what was read.
  */
 #include "proxy/analyze.h"
-#include "tests/fuzz/proxy/check.h"
+#include "tests/fuzz/check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,1 +1,1 @@
-#include "proxy/http.h"
+#include "http/http.h"

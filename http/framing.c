@@ -1,0 +1,177 @@
+/*
+ * framing.c: how long a body is, and whether the connection stays.
+ *
+ * RFC 9112 6.3 lets a recipient choose between two ways to frame a message
+ * that names both, and repair several that are merely wrong.  Two recipients
+ * that choose differently are a smuggled request, so nothing is repaired
+ * here: one Content-Length of digits, or one Transfer-Encoding that says
+ * "chunked" and nothing else, or neither.
+ */
+#include "http/gate.h"
+#include "http/http_parser_adapter.h"
+
+#include <string.h>
+
+#define LENGTH_DIGITS_MAX 19 /* fits 64 bits whatever they are */
+
+static const char *
+content_length_read(struct slice value, uint64_t *out)
+{
+	uint64_t n = 0;
+
+	if (value.length == 0 || value.length > LENGTH_DIGITS_MAX)
+		return "content_length";
+	for (size_t i = 0; i < value.length; i++) {
+		if (value.at[i] < '0' || value.at[i] > '9')
+			return "content_length";
+		n = n * 10 + (uint64_t)(value.at[i] - '0');
+	}
+	*out = n;
+	return NULL;
+}
+
+/*
+ * Anything but "chunked" is refused; the question is only in which words.  A
+ * list of codings that ends in chunked is one we could delimit but not
+ * decode (501); of any other the end cannot be known (400).
+ */
+static struct http_refusal
+coding_check(struct slice value)
+{
+	static const struct http_refusal good = {0, NULL},
+					 unknown = {501, "transfer_coding"},
+					 bad = {400, "transfer_encoding"};
+	unsigned chunked = 0;
+	struct slice rest = value, item = {NULL, 0};
+
+	if (slice_is(value, "chunked"))
+		return good;
+	if (value.length == 0 || value.at[0] == ',' ||
+	    value.at[value.length - 1] == ',')
+		return bad;
+	while (list_next(&rest, &item)) {
+		if (!slice_all(item, HTTP_CHAR_TOKEN))
+			return bad;
+		chunked += slice_is(item, "chunked");
+	}
+	return chunked == 1 && slice_is(item, "chunked") ? unknown : bad;
+}
+
+static struct http_refusal
+transfer_encoding_read(const struct http_head *head)
+{
+	const struct http_field *te =
+	    http_field_find(head, HTTP_FIELD_TRANSFER_ENCODING);
+
+	if (http_field_count(head, HTTP_FIELD_TRANSFER_ENCODING) > 1)
+		return (struct http_refusal){400, "transfer_encoding_twice"};
+	if (http_field_find(head, HTTP_FIELD_CONTENT_LENGTH) != NULL)
+		return (struct http_refusal){400, "length_and_encoding"};
+	if (head->minor == 0)
+		return (struct http_refusal){400, "transfer_encoding_10"};
+	return coding_check(te->value);
+}
+
+struct http_refusal
+framing_read(struct http_head *head)
+{
+	struct http_refusal refusal = {400, NULL};
+	const struct http_field *length =
+	    http_field_find(head, HTTP_FIELD_CONTENT_LENGTH);
+
+	head->framing = HTTP_FRAMING_NONE;
+	head->content_length = 0;
+	head->has_content_length = false;
+	if (http_field_find(head, HTTP_FIELD_TRANSFER_ENCODING) != NULL) {
+		head->framing = HTTP_FRAMING_CHUNKED;
+		return transfer_encoding_read(head);
+	}
+	if (length == NULL)
+		return refusal;
+	if (http_field_count(head, HTTP_FIELD_CONTENT_LENGTH) > 1) {
+		refusal.reason = "content_length_twice";
+		return refusal;
+	}
+	head->framing = HTTP_FRAMING_LENGTH;
+	head->has_content_length = true;
+	refusal.reason =
+	    content_length_read(length->value, &head->content_length);
+	return refusal;
+}
+
+void
+connection_read(struct http_head *head)
+{
+	bool close = false, keep_alive = false, upgrade = false;
+	struct slice rest, option;
+
+	for (unsigned i = 0; i < head->fields; i++) {
+		if (head->field[i].id != HTTP_FIELD_CONNECTION)
+			continue;
+		rest = head->field[i].value;
+		while (list_next(&rest, &option)) {
+			close |= slice_is(option, "close");
+			keep_alive |= slice_is(option, "keep-alive");
+			upgrade |= slice_is(option, "upgrade");
+		}
+	}
+	head->keep_alive = !close && (head->minor == 1 || keep_alive);
+	head->upgrade =
+	    upgrade && http_field_find(head, HTTP_FIELD_UPGRADE) != NULL;
+}
+
+static bool
+text_same(struct slice ours, struct http_lib_text theirs)
+{
+	struct slice s = slice_trim((struct slice){theirs.at, theirs.length});
+
+	if (s.length != ours.length)
+		return false;
+	return s.length == 0 || s.at == ours.at;
+}
+
+static bool
+framing_same(const struct http_head *head, const struct http_lib_head *lib)
+{
+	bool has_length =
+	    http_field_find(head, HTTP_FIELD_CONTENT_LENGTH) != NULL;
+	bool chunked =
+	    http_field_find(head, HTTP_FIELD_TRANSFER_ENCODING) != NULL;
+
+	return lib->major == 1 && lib->minor == head->minor &&
+	       lib->chunked == chunked &&
+	       lib->has_content_length == has_length &&
+	       (!has_length || lib->content_length == head->content_length);
+}
+
+struct http_refusal
+lib_agrees(bool request, struct slice text, const struct http_head *head,
+    struct slice target)
+{
+	static const struct http_refusal good = {0, NULL},
+					 disagrees = {400, "parsers_disagree"};
+	struct http_lib_head lib;
+
+	switch (http_lib_read(request, text.at, text.length, &lib)) {
+	case HTTP_LIB_OK:
+		break;
+	case HTTP_LIB_METHOD:
+		return (struct http_refusal){501, "method_unknown"};
+	case HTTP_LIB_BAD:
+		return (struct http_refusal){400, "parser"};
+	}
+	if (!framing_same(head, &lib) || lib.fields != head->fields)
+		return disagrees;
+	if (request ? !text_same(target, lib.target) ||
+			  strlen(lib.method) != head->method_text.length ||
+			  memcmp(lib.method, head->method_text.at,
+			      head->method_text.length) != 0
+		    : lib.status != head->status ||
+			  !text_same(head->reason, lib.reason))
+		return disagrees;
+	for (unsigned i = 0; i < lib.fields; i++)
+		if (!text_same(head->field[i].name, lib.field[i].name) ||
+		    !text_same(head->field[i].value, lib.field[i].value))
+			return disagrees;
+	return good;
+}

@@ -1,0 +1,66 @@
+/*
+ * gate.h: what the files of the HTTP gate share among themselves.
+ *
+ *   scan.c                  scanning for the end of a head; small public helpers
+ *   slice.c                 text, lists, classes of bytes (slice.h)
+ *   fields.c                field lines: syntax, ids, which are not forwarded
+ *   framing.c               Content-Length, Transfer-Encoding, Connection
+ *   target.c                request targets and authorities
+ *   parse_request.c         http_parse_request
+ *   parse_response.c        http_parse_response
+ *   write.c                 heads written again
+ *   body.c                  bodies
+ *   http_parser_adapter.c   http-parser (http_parser_adapter.h)
+ *
+ * Functions here that can refuse return NULL if all is well and otherwise
+ * the reason, a static token for metrics; where the answer is not always the
+ * same status they return a refusal with .reason NULL if all is well.
+ */
+#ifndef TAILOR_HTTP_GATE_H
+#define TAILOR_HTTP_GATE_H
+
+#include "http/http.h"
+
+/*
+ * fields_read(limits, request, rest, head):
+ * Read all field lines up to the empty line, which must be the end.
+ */
+struct http_refusal fields_read(const struct http_limits *limits, bool request,
+    struct slice rest, struct http_head *head);
+
+/* Mark what is not to be forwarded, head->field[].drop, and what Connection
+ * names, .named.  NULL, or the reason why the head is refused. */
+const char *fields_drop(
+    const struct http_limits *limits, bool request, struct http_head *head);
+
+/* Whether a field of that name may be a trailer. */
+bool field_may_trail(struct slice name);
+
+/* X-Forwarded-* and Forwarded: what a client must not tell about itself. */
+bool field_is_forwarded(const struct http_field *field);
+
+/*
+ * framing_read(head):
+ * Content-Length and Transfer-Encoding into head->framing, content_length
+ * and has_content_length; LENGTH, CHUNKED or NONE.
+ */
+struct http_refusal framing_read(struct http_head *head);
+
+/* Connection and version into head->keep_alive; upgrade options. */
+void connection_read(struct http_head *head);
+
+/* A host with or without port. */
+const char *authority_check(struct slice authority);
+
+/*
+ * target_read(text, head):
+ * The target of the request line into head->target, and into head->authority
+ * if it is in absolute form.  head->method is set.
+ */
+const char *target_read(struct slice text, struct http_head *head);
+
+/* Does http-parser read the same in this head as we did? */
+struct http_refusal lib_agrees(bool request, struct slice text,
+    const struct http_head *head, struct slice target);
+
+#endif

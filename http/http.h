@@ -1,0 +1,292 @@
+/*
+ * http.h: the HTTP/1.1 gate: what may pass, and in what words.
+ *
+ * Heads are parsed by http-parser behind a strict gate that first looks at
+ * the raw bytes, because http-parser hides folded lines, bare LF and NUL from
+ * its callbacks and its Debian build is the lenient one.  A message is never
+ * forwarded as it came: it is written again from its parsed parts.  Bodies
+ * are decoded here, not by http-parser, so that chunk lines are strict too.
+ *
+ * Pure functions over memory: no sockets, no allocation, no clock.  This is
+ * the only header through which anything of http-parser is visible, and
+ * nothing of it is.
+ *
+ * Cost: one pass to find the end of a head, one to check it, one to parse.
+ */
+#ifndef TAILOR_HTTP_HTTP_H
+#define TAILOR_HTTP_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "http/slice.h"
+
+#define HTTP_FIELDS_MAX 100 /* compiled maximum; limits may be lower */
+
+struct http_limits {
+	size_t request_line_max; /* with its CRLF; 414 beyond */
+	size_t field_line_max;	 /* requests: likewise; 431 beyond */
+	size_t head_max;	 /* whole head, 431 beyond */
+	unsigned fields_max;	 /* 1 .. HTTP_FIELDS_MAX, 431 beyond */
+	uint64_t body_max;	 /* 413 beyond */
+	bool underscore_pass;	 /* pass field names with "_" (else dropped) */
+	bool strict_authority;	 /* requests: Host must be the target's */
+	bool upgrade_asked;	 /* responses: a 101 is not out of place */
+};
+
+enum http_method {
+	HTTP_METHOD_GET,
+	HTTP_METHOD_HEAD,
+	HTTP_METHOD_OPTIONS,
+	HTTP_METHOD_POST,
+	HTTP_METHOD_PUT,
+	HTTP_METHOD_DELETE,
+	HTTP_METHOD_PATCH,
+	HTTP_METHOD_OTHER, /* known to http-parser, forwarded as written */
+};
+
+/* What a 405 says that is allowed; less usual ones pass too. */
+#define HTTP_METHODS_ALLOWED "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+
+enum http_framing {
+	HTTP_FRAMING_NONE,    /* no body at all */
+	HTTP_FRAMING_LENGTH,  /* Content-Length bytes */
+	HTTP_FRAMING_CHUNKED, /* chunks */
+	HTTP_FRAMING_CLOSE,   /* a response that ends with the connection */
+};
+
+/* Fields the proxy itself looks at; all others are HTTP_FIELD_OTHER. */
+enum http_field_id {
+	HTTP_FIELD_OTHER,
+	HTTP_FIELD_HOST,
+	HTTP_FIELD_CONNECTION,
+	HTTP_FIELD_CONTENT_LENGTH,
+	HTTP_FIELD_TRANSFER_ENCODING,
+	HTTP_FIELD_KEEP_ALIVE,
+	HTTP_FIELD_PROXY_CONNECTION,
+	HTTP_FIELD_TE,
+	HTTP_FIELD_TRAILER,
+	HTTP_FIELD_UPGRADE,
+	HTTP_FIELD_HTTP2_SETTINGS,
+	HTTP_FIELD_EXPECT,
+	HTTP_FIELD_REQUEST_ID, /* x-request-id */
+	HTTP_FIELD_TRACEPARENT,
+	HTTP_FIELD_VIA,
+	HTTP_FIELD_X_FORWARDED_FOR,
+	HTTP_FIELD_X_FORWARDED_PROTO,
+	HTTP_FIELD_X_FORWARDED_HOST,
+	HTTP_FIELD_FORWARDED,
+	HTTP_FIELD_SERVER_TIMING,
+	HTTP_FIELD_CONTENT_TYPE,
+	HTTP_FIELD_AUTHORIZATION,
+	HTTP_FIELD_ACCEPT,
+	HTTP_FIELD_DATE,
+	HTTP_FIELD_RETRY_AFTER,
+	HTTP_FIELD_X_ACCEL_BUFFERING,
+	HTTP_FIELD_TAILOR, /* any field whose name begins with Tailor- or
+			      X-Tailor- */
+};
+
+struct http_field {
+	struct slice name, value; /* value without surrounding white space */
+	enum http_field_id id;
+	unsigned char traits; /* the gate's own: see fields.c */
+	bool drop;  /* hop-by-hop, or not to be forwarded; see the gate */
+	bool named; /* by Connection, and others do not rely on it */
+};
+
+struct http_head {
+	/* requests */
+	enum http_method method;
+	struct slice method_text;
+	struct slice target;	/* origin-form, or "*" for OPTIONS; of an
+				   absolute-form with an empty path it is "/",
+				   "?query" (written as "/?query"), or empty
+				   with OPTIONS (written as "*") */
+	struct slice authority; /* from Host or an absolute-form target */
+	bool https;		/* the absolute-form target says so */
+	bool expect_continue;
+	bool upgrade; /* asked for an upgrade; stripped, reported */
+	/* responses */
+	unsigned status;
+	struct slice reason;
+	/* both */
+	unsigned minor; /* HTTP/1.minor, 0 or 1 */
+	enum http_framing framing;
+	uint64_t content_length; /* valid with HTTP_FRAMING_LENGTH */
+	bool has_content_length; /* also on bodiless responses (HEAD, 304) */
+	bool keep_alive;
+	unsigned fields;
+	struct http_field field[HTTP_FIELDS_MAX];
+};
+
+/* Why a message was refused. */
+struct http_refusal {
+	unsigned status;    /* to answer the client with: 400, 414, 431, ... */
+	const char *reason; /* short token for metrics: "bare_lf".  Static. */
+};
+
+enum http_scan {
+	HTTP_SCAN_MORE, /* the head is not complete yet */
+	HTTP_SCAN_HEAD, /* *head_length bytes are a whole head */
+	HTTP_SCAN_BAD,	/* *refusal says why; nothing more is read */
+};
+
+/*
+ * http_scan(limits, request, buf, length, scanned, head_length, refusal):
+ * Look for the end of a head at the start of buf.
+ *   request  true for a request head, false for a response head
+ *   scanned  how far earlier calls have looked; 0 at first; updated, so that
+ *            a head that trickles in is looked at once
+ * One CRLF before a request head is allowed and counted into *head_length.
+ * The limits of length are enforced here, on incomplete heads too; that on
+ * the number of fields when the head is parsed.
+ */
+enum http_scan http_scan(const struct http_limits *limits, bool request,
+    const char *buf, size_t length, size_t *scanned, size_t *head_length,
+    struct http_refusal *refusal);
+
+/*
+ * http_parse_request(limits, buf, head_length, out, refusal):
+ * Parse one whole head as found by http_scan.  Slices of *out point into
+ * buf.  Returns 0, or -EPROTO with *refusal set (answer, then close).
+ * All the checks of docs/http.md: exactly one valid Host in 1.1, Content-
+ * Length digits only and once, Transfer-Encoding exactly "chunked" and once
+ * and only in 1.1, never both, target form, version, CONNECT and TRACE 405,
+ * unknown expectations 417, names all tchar, no folding, no control bytes.
+ */
+int http_parse_request(const struct http_limits *limits, const char *buf,
+    size_t head_length, struct http_head *out, struct http_refusal *refusal);
+
+/*
+ * http_parse_response(limits, method, buf, head_length, out, refusal):
+ * The same for a response to a request with that method (HEAD has no body).
+ * 1xx, 204, 304 and answers to HEAD get HTTP_FRAMING_NONE whatever they say.
+ */
+int http_parse_response(const struct http_limits *limits,
+    enum http_method method, const char *buf, size_t head_length,
+    struct http_head *out, struct http_refusal *refusal);
+
+/* Find a field by id; NULL if absent.  The first of several. */
+const struct http_field *
+http_field_find(const struct http_head *h, enum http_field_id id);
+
+/* How many fields have that id. */
+unsigned http_field_count(const struct http_head *head, enum http_field_id id);
+
+/* GET, HEAD and OPTIONS: asking twice changes nothing. */
+bool http_method_is_safe(enum http_method method);
+
+/* What a request is given on its way to a server. */
+struct http_forward {
+	const char *client;	 /* its address, for X-Forwarded-For; or NULL */
+	bool trusted;		 /* client: its X-Forwarded-* are kept */
+	const char *request_id;	 /* value of x-request-id */
+	uint64_t tailor_request; /* value of Tailor-Request, 16 hex digits */
+	bool via;		 /* add Via: 1.1 tailor */
+	bool forwarded;		 /* add Forwarded */
+	enum http_framing framing; /* how the body will be sent */
+	uint64_t content_length;
+};
+
+/*
+ * http_write_request(head, forward, out, capacity):
+ * Write the request head for a server: HTTP/1.1, one Host, no hop-by-hop
+ * fields, Expect removed, our framing, Connection: keep-alive left out.  The
+ * head ends before the last empty line, so that each attempt can add its
+ * own fields (Tailor-Attempt, Tailor-Hedge; Host, if head->authority is empty)
+ * and then CRLF.
+ * Returns the length, or -ENOBUFS if capacity is too small.
+ */
+int http_write_request(const struct http_head *head,
+    const struct http_forward *forward, char *out, size_t capacity);
+
+/* What a response is given on its way to a client. */
+struct http_answer {
+	bool close;		   /* send Connection: close */
+	bool keep_alive_10;	   /* client is 1.0 and stays */
+	enum http_framing framing; /* how the body will be sent */
+	uint64_t content_length;   /* with LENGTH; or of a bodiless answer */
+	bool send_content_length;  /* LENGTH, or HEAD/304 that told one */
+	const char *request_id;
+	const char
+	    *extra; /* whole further lines, each ended by CRLF; or NULL */
+};
+
+/* Write a response head for a client, whole.  Length or -ENOBUFS. */
+int http_write_response(const struct http_head *head,
+    const struct http_answer *answer, char *out, size_t capacity);
+
+/* The standard reason phrase of a status, "" if none is known. */
+const char *http_reason(unsigned status);
+
+/* Decoder of one body. */
+struct http_body {
+	enum http_framing framing;
+	uint64_t left;	   /* LENGTH: bytes to come; CHUNKED: of this chunk */
+	uint64_t total;	   /* payload so far */
+	uint64_t overhead; /* chunk lines, extensions and trailers so far */
+	uint64_t max;	   /* refuse beyond */
+	unsigned state;
+	unsigned line; /* bytes of extensions on this chunk line so far */
+	unsigned digits;
+	unsigned trailers; /* bytes of trailer lines so far */
+	unsigned names;	   /* see trailer_name_step */
+	unsigned name_bytes;
+	char *keep; /* borrowed; see http_body_keep_trailers; or NULL */
+	unsigned kept;
+	bool request; /* a client's: trailers of framing are refused */
+	bool done;
+};
+
+enum http_body_event {
+	HTTP_BODY_MORE, /* all input used, body goes on */
+	HTTP_BODY_DATA, /* *data is payload; call again with the rest */
+	HTTP_BODY_DONE, /* body complete; *used says where it ended */
+	HTTP_BODY_BAD,	/* *refusal says why; the connection is of no use */
+};
+
+/* Begin a body.  NONE (and LENGTH of 0) is done at once: see .done.  Who reads
+ * a client's then sets .request. */
+void http_body_init(struct http_body *b, enum http_framing framing,
+    uint64_t content_length, uint64_t max);
+
+/*
+ * http_body_keep_trailers(b, text):
+ * Copy the trailer lines of a chunked body, each with its CRLF, to text,
+ * HTTP_TRAILERS_MAX bytes; b->kept says how many there are.
+ */
+#define HTTP_TRAILERS_MAX 4096
+void http_body_keep_trailers(struct http_body *b, char *text);
+
+/*
+ * http_write_trailers(lines, out, capacity):
+ * Write those of the lines again that may be trailers: none of framing,
+ * routing, access, or what a recipient must know before the body (RFC 9110
+ * 6.5.1).  Length or -ENOBUFS.
+ */
+int http_write_trailers(struct slice lines, char *out, size_t capacity);
+
+/* Whether a client takes trailers: TE: trailers. */
+bool http_takes_trailers(const struct http_head *head);
+
+/*
+ * http_body_feed(b, in, length, used, data, refusal):
+ * Decode the next bytes: at most one run of payload per call.  *used bytes
+ * of in were consumed, whatever is returned.  After DATA there may be nothing
+ * left of in: b->done tells then whether that was the end.  Trailers are
+ * checked, and kept if asked for.  A refusal says 400, or 413 beyond max; what a server
+ * sent is a 502 to the client all the same.
+ */
+enum http_body_event
+http_body_feed(struct http_body *b, const char *in, size_t length, size_t *used,
+    struct slice *data, struct http_refusal *refusal);
+
+/*
+ * The connection ended.  True if the body is complete by that
+ * (HTTP_FRAMING_CLOSE), false if it was cut short.
+ */
+bool http_body_eof(struct http_body *b);
+
+#endif

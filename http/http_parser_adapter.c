@@ -1,0 +1,152 @@
+/*
+ * http_parser_adapter.c: the only file that includes http_parser.h.
+ *
+ * http-parser is fed a whole head and nothing more.  It is told that there
+ * is no body (the return value of on_headers_complete), whatever the head
+ * says: bodies are decoded by body.c.  Its callbacks may come in pieces;
+ * pieces that do not touch each other are what it makes of a folded line, and
+ * are refused.
+ */
+#include "http/http_parser_adapter.h"
+
+#include <http_parser.h>
+#include <pthread.h>
+#include <string.h>
+
+struct reading {
+	struct http_lib_head *head;
+	bool in_value; /* the last callback was for a value */
+	bool complete;
+};
+
+/* Add a piece to a text; false if there is a gap between the two. */
+static bool
+text_extend(struct http_lib_text *text, const char *at, size_t length)
+{
+	if (text->at == NULL)
+		text->at = at;
+	else if (text->at + text->length != at)
+		return false;
+	text->length += length;
+	return true;
+}
+
+static int
+on_target(http_parser *parser, const char *at, size_t length)
+{
+	struct reading *r = parser->data;
+
+	return text_extend(&r->head->target, at, length) ? 0 : -1;
+}
+
+static int
+on_reason(http_parser *parser, const char *at, size_t length)
+{
+	struct reading *r = parser->data;
+
+	return text_extend(&r->head->reason, at, length) ? 0 : -1;
+}
+
+static int
+on_name(http_parser *parser, const char *at, size_t length)
+{
+	struct reading *r = parser->data;
+	struct http_lib_head *head = r->head;
+
+	if (r->in_value || head->fields == 0) {
+		if (head->fields == HTTP_LIB_FIELDS_MAX)
+			return -1;
+		memset(&head->field[head->fields], 0, sizeof(head->field[0]));
+		head->fields++;
+		r->in_value = false;
+	}
+	return text_extend(&head->field[head->fields - 1].name, at, length)
+		   ? 0
+		   : -1;
+}
+
+static int
+on_value(http_parser *parser, const char *at, size_t length)
+{
+	struct reading *r = parser->data;
+	struct http_lib_head *head = r->head;
+
+	if (head->fields == 0)
+		return -1;
+	r->in_value = true;
+	return text_extend(&head->field[head->fields - 1].value, at, length)
+		   ? 0
+		   : -1;
+}
+
+static int
+on_complete(http_parser *parser)
+{
+	struct reading *r = parser->data;
+	struct http_lib_head *head = r->head;
+
+	head->major = parser->http_major;
+	head->minor = parser->http_minor;
+	head->status = parser->status_code;
+	head->chunked = (parser->flags & F_CHUNKED) != 0;
+	head->has_content_length = (parser->flags & F_CONTENTLENGTH) != 0;
+	head->content_length = parser->content_length;
+	if (parser->type == HTTP_REQUEST)
+		head->method =
+		    http_method_str((enum http_method)parser->method);
+	r->complete = true;
+	return 1; /* no body follows: bodies are not its business */
+}
+
+static const http_parser_settings settings = {
+    .on_url = on_target,
+    .on_status = on_reason,
+    .on_header_field = on_name,
+    .on_header_value = on_value,
+    .on_headers_complete = on_complete,
+};
+
+/*
+ * http-parser's own limit is global and 80 KiB.  Ours is per listener and has
+ * been applied when we come here, so its limit is only put out of the way.
+ */
+static void
+limit_lift(void)
+{
+	http_parser_set_max_header_size(UINT32_MAX / 2);
+}
+
+enum http_lib_result
+http_lib_read(
+    bool request, const char *head, size_t length, struct http_lib_head *out)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct reading r = {.head = out};
+	http_parser parser;
+	size_t used;
+
+	pthread_once(&once, limit_lift);
+	memset(out, 0, offsetof(struct http_lib_head, field));
+	http_parser_init(&parser, request ? HTTP_REQUEST : HTTP_RESPONSE);
+	parser.data = &r;
+	used = http_parser_execute(&parser, &settings, head, length);
+	if (HTTP_PARSER_ERRNO(&parser) == HPE_INVALID_METHOD)
+		return HTTP_LIB_METHOD;
+	if (HTTP_PARSER_ERRNO(&parser) != HPE_OK || used != length ||
+	    !r.complete)
+		return HTTP_LIB_BAD;
+	return HTTP_LIB_OK;
+}
+
+const char *
+http_lib_status_text(unsigned status)
+{
+	switch (status) {
+#define STATUS_TEXT(number, name, text) \
+	case number:                    \
+		return #text;
+		HTTP_STATUS_MAP(STATUS_TEXT)
+#undef STATUS_TEXT
+	}
+	return NULL;
+}

@@ -1,0 +1,175 @@
+/*
+ * scan.c: where a head ends, and the small helpers of http.h.
+ *
+ * http_scan looks at each byte of a head once, however it trickles in: all
+ * it has to remember is how far it came, because everything it asks is about
+ * a byte and the one or two before it.  It refuses what http-parser would not
+ * let us see later: bare CR and LF, NUL, folded lines, empty lines before the
+ * start, and heads that are too long, as soon as they are.
+ *
+ * It does not know what a field is; the number of fields is looked at when
+ * the head is parsed (until then head_max bounds it).
+ */
+#include "http/http.h"
+
+#include "http/gate.h"
+#include "http/http_parser_adapter.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Is the byte at i, seen after those before it, the end of a head? */
+static bool
+ends_head(const char *buf, size_t i)
+{
+	return i >= 2 && buf[i] == '\n' && buf[i - 2] == '\n';
+}
+
+/* Line structure only: what the byte at i means after the one before it. */
+static const char *
+line_check(bool request, const char *buf, size_t i)
+{
+	char c = buf[i], before = '\0';
+	size_t start = buf[0] == '\r' ? 2 : 0; /* one empty line allowed */
+
+	if (i > 0)
+		before = buf[i - 1];
+	if (c == '\0')
+		return "nul";
+	if (before == '\r' && c != '\n')
+		return "bare_cr";
+	if (c == '\n' && before != '\r')
+		return "bare_lf";
+	if (c == '\r' && (request ? start == 2 && i == 2 : i == 0))
+		return "leading_crlf";
+	if ((c == ' ' || c == '\t') && (before == '\n' || i == 0))
+		return i <= start ? "leading_space" : "obs_fold";
+	return NULL;
+}
+
+/* Is the byte at i one too many for a first line that has not ended? */
+static bool
+line_too_long(const struct http_limits *limits, const char *buf, size_t i)
+{
+	size_t start = buf[0] == '\r' ? 2 : 0;
+
+	/* its LF is the last of them at the latest: asked once for each head */
+	if (i != start + limits->request_line_max - 1)
+		return false;
+	return memchr(buf + start, '\n', i + 1 - start) == NULL;
+}
+
+/* The first byte from i on, before end, that line_check must see, or end.  It
+ * need not see bytes inside a line, but controls, nor a line's end that a
+ * field's beginning follows. */
+static size_t
+skip_plain(const char *buf, size_t i, size_t end)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t eight;
+
+	if (i == 0 || buf[i - 1] == '\r' || buf[i - 1] == '\n')
+		return i;
+	for (;;) {
+		for (; i + sizeof(eight) <= end; i += sizeof(eight)) {
+			memcpy(&eight, buf + i, sizeof(eight));
+			/* Is any below SP?  The sign of each difference. */
+			if ((eight - ones * ' ') & ~eight & ones << 7)
+				break;
+		}
+		while (i < end && (unsigned char)buf[i] >= ' ')
+			i++;
+		if (i + 2 >= end || buf[i] != '\r' || buf[i + 1] != '\n' ||
+		    (unsigned char)buf[i + 2] <= ' ')
+			return i;
+		i += 3;
+	}
+}
+
+/* Where the limits want to be asked, from i on. */
+static size_t
+limit_next(const struct http_limits *limits, bool request, const char *buf,
+    size_t length, size_t i)
+{
+	size_t start = buf[0] == '\r' ? 2 : 0;
+	size_t line = start + limits->request_line_max - 1, next = length;
+
+	if (request && i <= line && line < next)
+		next = line;
+	return limits->head_max < next ? limits->head_max : next;
+}
+
+enum http_scan
+http_scan(const struct http_limits *limits, bool request, const char *buf,
+    size_t length, size_t *scanned, size_t *head_length,
+    struct http_refusal *refusal)
+{
+	size_t i;
+
+	assert(*scanned <= length);
+	for (i = *scanned; i < length; i++) {
+		i = skip_plain(
+		    buf, i, limit_next(limits, request, buf, length, i));
+		if (i == length)
+			break;
+		refusal->status = request ? 400 : 502;
+		refusal->reason = line_check(request, buf, i);
+		if (refusal->reason != NULL)
+			goto bad;
+		if (request && line_too_long(limits, buf, i)) {
+			refusal->status = 414;
+			refusal->reason = "request_line_too_long";
+			goto bad;
+		}
+		if (i >= limits->head_max) {
+			refusal->status = request ? 431 : 502;
+			refusal->reason = "head_too_large";
+			goto bad;
+		}
+		if (ends_head(buf, i)) {
+			*scanned = *head_length = i + 1;
+			return HTTP_SCAN_HEAD;
+		}
+	}
+	*scanned = length;
+	return HTTP_SCAN_MORE;
+
+bad:
+	*scanned = i; /* asked again, it answers the same */
+	return HTTP_SCAN_BAD;
+}
+
+const struct http_field *
+http_field_find(const struct http_head *h, enum http_field_id id)
+{
+	for (unsigned i = 0; i < h->fields; i++)
+		if (h->field[i].id == id)
+			return &h->field[i];
+	return NULL;
+}
+
+bool
+http_method_is_safe(enum http_method method)
+{
+	switch (method) {
+	case HTTP_METHOD_GET:
+	case HTTP_METHOD_HEAD:
+	case HTTP_METHOD_OPTIONS:
+		return true;
+	case HTTP_METHOD_POST:
+	case HTTP_METHOD_PUT:
+	case HTTP_METHOD_DELETE:
+	case HTTP_METHOD_PATCH:
+	case HTTP_METHOD_OTHER:
+		break;
+	}
+	return false;
+}
+
+const char *
+http_reason(unsigned status)
+{
+	const char *text = http_lib_status_text(status);
+
+	return text != NULL ? text : "";
+}

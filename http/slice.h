@@ -1,0 +1,56 @@
+/*
+ * slice.h: a piece of text in a buffer of the caller's.
+ *
+ * Pure functions over memory.  Each is one pass over the text.
+ */
+#ifndef TAILOR_HTTP_SLICE_H
+#define TAILOR_HTTP_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Not terminated. */
+struct slice {
+	const char *at; /* borrowed */
+	size_t length;
+};
+
+/* What a byte may be part of; see RFC 9110 5.6.2, 5.5 and RFC 3986 2. */
+enum {
+	HTTP_CHAR_TOKEN = 1,
+	HTTP_CHAR_VALUE = 2,  /* a field value or reason: no controls */
+	HTTP_CHAR_TARGET = 4, /* a request target: visible ASCII but "#" */
+	HTTP_CHAR_HOST = 8,   /* a host name: unreserved */
+};
+extern const unsigned char http_chars[256];
+
+/* True if s is not empty and each byte of s is of that class. */
+bool slice_all(struct slice s, unsigned class);
+
+/* Without SP and HTAB at both ends. */
+struct slice slice_trim(struct slice s);
+
+/* Equal to a word, ASCII case ignored. */
+bool slice_is(struct slice s, const char *word);
+
+/* Equal, ASCII case ignored. */
+bool slice_same(struct slice a, struct slice b);
+
+/* True if s begins with that word, ASCII case ignored. */
+bool slice_begins(struct slice s, const char *word);
+
+/*
+ * list_next(rest, item):
+ * Take the next member of a comma-separated list, trimmed; empty members are
+ * passed over.  False at the end.  Quoted strings are not looked into: none
+ * of the lists we read may have any.
+ */
+bool list_next(struct slice *rest, struct slice *item);
+
+/*
+ * line_take(rest, line):
+ * Take a line up to CRLF from *rest.  False if there is none.
+ */
+bool line_take(struct slice *rest, struct slice *line);
+
+#endif

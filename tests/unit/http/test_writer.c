@@ -1,0 +1,89 @@
+/*
+ * test_writer.c: numbers and texts against snprintf.
+ */
+#include "http/writer.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static uint64_t seed = 88172645463325252u;
+
+static uint64_t
+draw(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static void
+test_numbers(void **state)
+{
+	/* goal: numbers of every length are written as snprintf writes them */
+	char out[64], expected[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 100000; i++) {
+		uint64_t n = i == 0   ? 0
+			     : i == 1 ? UINT64_MAX
+				      : draw() >> draw() % 64;
+		struct writer w = {.at = out, .capacity = sizeof(out)};
+
+		writer_decimal(&w, n);
+		writer_text(&w, " ");
+		writer_hex(&w, n);
+		snprintf(expected, sizeof(expected), "%" PRIu64 " %016" PRIx64,
+		    n, n);
+		assert_false(w.full);
+		assert_int_equal(w.length, strlen(expected));
+		assert_memory_equal(out, expected, w.length);
+	}
+}
+
+static void
+test_full(void **state)
+{
+	/* goal: what does not fit is left out, and so is what comes after */
+	char out[8] = "........";
+	struct writer w = {.at = out, .capacity = 6};
+
+	(void)state;
+	writer_text(&w, "four");
+	writer_text(&w, "six");
+	assert_true(w.full);
+	writer_text(&w, "2");
+	assert_int_equal(w.length, 4);
+	assert_memory_equal(out, "four....", 8);
+}
+
+static void
+test_copy(void **state)
+{
+	/* goal: a copy is terminated and cut where the room ends */
+	char out[5];
+
+	(void)state;
+	writer_copy(out, sizeof(out), "abc");
+	assert_string_equal(out, "abc");
+	writer_copy(out, sizeof(out), "abcd");
+	assert_string_equal(out, "abcd");
+	writer_copy(out, sizeof(out), "abcde");
+	assert_string_equal(out, "abcd");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_numbers),
+	    cmocka_unit_test(test_full),
+	    cmocka_unit_test(test_copy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
