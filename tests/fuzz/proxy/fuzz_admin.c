@@ -177,7 +177,7 @@ turn(int fd)
 {
 	ssize_t n;
 
-	check(event_base_loop(proxy->base, EVLOOP_NONBLOCK) >= 0, "loop");
+	check(event_base_loop(proxy->loop.base, EVLOOP_NONBLOCK) >= 0, "loop");
 	n = recv(fd, answer + answered, ANSWER_MAX - answered, MSG_DONTWAIT);
 	if (n > 0)
 		answered += (size_t)n;
@@ -223,12 +223,12 @@ exchange(const char *data, size_t size, bool leave)
 			ended = shutdown(fd, SHUT_WR) == 0;
 	}
 	close(fd);
-	check(event_base_loop(proxy->base, EVLOOP_NONBLOCK) >= 0, "loop");
+	check(event_base_loop(proxy->loop.base, EVLOOP_NONBLOCK) >= 0, "loop");
 	for (unsigned i = 0; !TAILQ_EMPTY(&proxy->tale_queries); i++) {
 		wait_for_answer();
 		check(i < TURNS_MAX, "end of the questions");
 		check(
-		    event_base_loop(proxy->base, EVLOOP_NONBLOCK) >= 0, "loop");
+		    event_base_loop(proxy->loop.base, EVLOOP_NONBLOCK) >= 0, "loop");
 	}
 	answer[answered] = '\0';
 }

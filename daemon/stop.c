@@ -9,8 +9,9 @@
  * left, and the last line of the log counts it.
  */
 #include "base/log.h"
-#include "proxy/daemon/notify.h"
-#include "proxy/request/proxy.h"
+#include "daemon/daemon.h"
+#include "daemon/notify.h"
+#include "daemon/supervisor.h"
 
 /* Connections on which nothing is under way need not be waited for. */
 static void
@@ -18,7 +19,7 @@ close_idle_clients(struct proxy *p)
 {
 	struct client *c, *next;
 
-	for (c = TAILQ_FIRST(&p->clients); c != NULL; c = next) {
+	for (c = TAILQ_FIRST(&p->clients.open); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (c->state == CLIENT_IDLE && c->out.bytes == 0)
 			client_close(c);
@@ -26,18 +27,19 @@ close_idle_clients(struct proxy *p)
 }
 
 static void
-cut_clients(struct proxy *p, const char *why)
+cut_clients(struct daemon *d, const char *why)
 {
+	struct proxy *p = &d->proxy;
 	struct client *c;
 
-	if (p->client_count == 0)
+	if (p->clients.count == 0)
 		return;
-	p->cut_requests += p->table.inflight_count;
-	p->cut_connections += p->client_count;
+	d->cut_requests += p->table.inflight_count;
+	d->cut_connections += p->clients.count;
 	log_event(LOG_LEVEL_WARNING, "stop_cut",
 	    "why=%s requests=%u connections=%u", why, p->table.inflight_count,
-	    p->client_count);
-	while ((c = TAILQ_FIRST(&p->clients)) != NULL)
+	    p->clients.count);
+	while ((c = TAILQ_FIRST(&p->clients.open)) != NULL)
 		client_close(c);
 }
 
@@ -45,45 +47,49 @@ static bool
 children_alive(const struct proxy *p)
 {
 	for (unsigned i = 0; i < p->config->servers; i++)
-		if (server_child_alive(&p->server[i]))
+		if (p->upstream.server[i].pid > 0)
 			return true;
 	return false;
 }
 
 void
-proxy_stop_tick(struct proxy *p, struct instant now)
+daemon_stop_tick(struct daemon *d, struct instant now)
 {
-	if (!instant_before(now, p->stop_idle_due))
+	struct proxy *p = &d->proxy;
+
+	if (!instant_before(now, d->stop_idle_due))
 		close_idle_clients(p);
-	if (!instant_before(now, p->stop_due))
-		cut_clients(p, "stop_timeout");
-	if (p->client_count > 0)
+	if (!instant_before(now, d->stop_due))
+		cut_clients(d, "stop_timeout");
+	if (p->clients.count > 0)
 		return;
 	for (unsigned i = 0; i < p->config->servers; i++)
-		server_stop(&p->server[i]);
+		supervisor_stop(&p->upstream.server[i]);
 	if (!children_alive(p))
-		p->stopped = true;
+		d->stage = DAEMON_STOPPED;
 }
 
 void
-proxy_stop(struct proxy *p, const char *why)
+daemon_stop(struct daemon *d, const char *why)
 {
+	struct proxy *p = &d->proxy;
 	const struct config *c = p->config;
 	struct instant now = instant_now();
 
-	if (p->stopping) {
-		cut_clients(p, why);
-		p->stopped = true;
+	if (d->stage != DAEMON_RUNS) {
+		cut_clients(d, why);
+		d->stage = DAEMON_STOPPED;
 		return;
 	}
-	/* Whoever reads that it is stopping finds nobody listening. */
-	listeners_close(p, true);
+	/* Before the line about it, so that the line implies it. */
+	listeners_close(&p->clients, true);
 	log_event(LOG_LEVEL_NOTICE, "stopping",
 	    "why=%s requests=%u connections=%u", why, p->table.inflight_count,
-	    p->client_count);
+	    p->clients.count);
 	notify_stopping();
-	p->stopping = true;
-	p->stop_due = instant_plus(now, c->proxy.stop_timeout_ns);
-	p->stop_idle_due = instant_plus(now, c->proxy.stop_idle_ns);
-	proxy_stop_tick(p, now);
+	p->clients.stopping = p->upstream.stopping = true;
+	d->stage = DAEMON_STOPPING;
+	d->stop_due = instant_plus(now, c->proxy.stop_timeout_ns);
+	d->stop_idle_due = instant_plus(now, c->proxy.stop_idle_ns);
+	daemon_stop_tick(d, now);
 }

@@ -1,8 +1,8 @@
 /*
  * privileges.h: becoming somebody who can do less (process.user).
  */
-#ifndef TAILOR_PROXY_DAEMON_PRIVILEGES_H
-#define TAILOR_PROXY_DAEMON_PRIVILEGES_H
+#ifndef TAILOR_DAEMON_PRIVILEGES_H
+#define TAILOR_DAEMON_PRIVILEGES_H
 
 struct config;
 

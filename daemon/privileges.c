@@ -5,7 +5,7 @@
  * bounding set and no_new_privs belong to a thread.  They matter when a
  * program is executed, and only the proxy thread, the caller, does that.
  */
-#include "proxy/daemon/privileges.h"
+#include "daemon/privileges.h"
 
 #include <errno.h>
 #include <grp.h>

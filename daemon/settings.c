@@ -1,7 +1,7 @@
 /*
  * settings.c: see settings.h.
  */
-#include "proxy/daemon/settings.h"
+#include "daemon/settings.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -15,8 +15,8 @@
  * request line for each request, and one walk over the fields for each that is
  * new.  Proxy thread only.
  */
-#ifndef TAILOR_PROXY_REQUEST_REPLAY_H
-#define TAILOR_PROXY_REQUEST_REPLAY_H
+#ifndef TAILOR_PROXY_UPSTREAM_REPLAY_H
+#define TAILOR_PROXY_UPSTREAM_REPLAY_H
 
 #include "config/config.h"
 #include "http/http.h"
@@ -24,7 +24,13 @@
 #define REPLAY_MAX 512	       /* places */
 #define REPLAY_HEAD_BYTES 2048 /* longer copies are not kept */
 
-struct request;
+/* What it has to be known of a finished request. */
+struct replay_source {
+	enum http_method method;
+	bool has_body, hostless, opted_out;
+	int status;
+	struct slice head; /* as http_write_request made it */
+};
 
 /* Why a finished request is not remembered although its method may be. */
 enum replay_refusal {
@@ -66,8 +72,8 @@ int replay_write(const struct config *c, struct slice head, char *out,
     size_t capacity, enum replay_refusal *refusal);
 
 /* Remember a finished request, if it may be. */
-void replay_record(
-    struct replay_table *t, const struct config *c, const struct request *r);
+void replay_record(struct replay_table *t, const struct config *c,
+    const struct replay_source *r);
 
 /* The configuration has changed: drop what it does not permit any more. */
 void replay_table_review(struct replay_table *t, const struct config *c);

@@ -1,12 +1,10 @@
 /*
  * silence.c: when a silence is long enough to act on; see silence.h.
  */
-#include "proxy/request/silence.h"
+#include "proxy/upstream/silence.h"
 
 #include "base/log.h"
-#include "proxy/request/attempt.h"
-#include "proxy/request/proxy.h"
-#include "proxy/upstream/server.h"
+#include "proxy/upstream/upstream.h"
 
 #define LOOK_NS (100 * NS_PER_MS)
 #define BLIND_NS (3 * LOOK_NS) /* Tailor itself was away for so long */
@@ -39,7 +37,7 @@ awaited_count(const struct server *s)
 
 	TAILQ_FOREACH(u, &s->busy, link)
 	{
-		if (u->ops != &attempt_ops || u->received_bytes > 0 ||
+		if (!uplink_is_awaited(u) || u->received_bytes > 0 ||
 		    !instant_is_set(u->written_first))
 			continue;
 		a.requests++;
@@ -83,7 +81,8 @@ windows_turn(struct silence *q, struct instant now)
 static int64_t
 patience_ns(const struct server *s, unsigned requests)
 {
-	const struct hedging_server *h = &s->proxy->hedging.server[s->index];
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
 	bool several = requests >= SILENCE_REQUESTS;
 	int64_t least = several ? SEVERAL_LEAST_NS : FEW_LEAST_NS;
 	int64_t longest =
@@ -97,7 +96,7 @@ patience_ns(const struct server *s, unsigned requests)
 static bool
 is_unresponsive(const struct server *s)
 {
-	return (s->proxy->hedging.server[s->index].hazards &
+	return (s->upstream->hedging->server[s->index].hazards &
 		   1U << HAZARD_UNRESPONSIVE) != 0;
 }
 
@@ -113,7 +112,7 @@ report(struct server *s, bool begin, struct instant now)
 	    .seen = now,
 	};
 
-	proxy_hazard(s->proxy, &h);
+	s->upstream->events.hazard(s->upstream->user, &h);
 }
 
 /* A new silence begins now.  What has passed of a hazard is none of the
@@ -148,7 +147,7 @@ silence_doubt(struct server *s, const struct awaited *a, int64_t silent_ns,
 		return;
 	}
 	/* A standby is silent by nature. */
-	if (!q->asked && s->index != s->proxy->hedging.active)
+	if (!q->asked && s->index != s->upstream->hedging->active)
 		return;
 	if (q->asked ? instant_since(now, q->asked_at) < ANSWER_NS
 		     : silent_ns < 2 * patience_ns(s, a->requests))
@@ -187,7 +186,8 @@ silence_forget(struct server *s, const struct awaited *a, struct instant now)
 static void
 starved_look(struct server *s, const struct awaited *a, struct instant now)
 {
-	const struct hedging_server *h = &s->proxy->hedging.server[s->index];
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
 	int64_t long_ns = 2 * h->latency_p95_ns;
 
 	if (long_ns < STARVED_LEAST_NS)
@@ -204,7 +204,8 @@ starved_look(struct server *s, const struct awaited *a, struct instant now)
 static void
 silence_look(struct server *s, struct instant now)
 {
-	const struct hedging_server *h = &s->proxy->hedging.server[s->index];
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
 	struct silence *q = &s->silence;
 	struct awaited a = awaited_count(s);
 	bool heard = q->reads != s->reads;

@@ -1,7 +1,7 @@
 /*
  * limits.c: see limits.h.
  */
-#include "proxy/daemon/limits.h"
+#include "daemon/limits.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -56,6 +56,19 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 	}
 }
 
+/* The most that Tailor will ever take, bytes, by what for.  Not in it:
+ * program and libraries, the kernel's socket buffers, the channels that
+ * services ask for (profiler.channels_max). */
+struct memory_plan {
+	size_t blocks;	    /* heads, bodies and answers in passing */
+	size_t connections; /* of clients and to servers */
+	size_t requests, history;
+	size_t tales; /* kept slow ones, if in memory */
+	size_t stream, logs;
+	size_t fixed;
+	size_t total;
+};
+
 _Static_assert(CONFIG_HEAD_MAX <= BLOCK_BYTES, "a head fits a block");
 _Static_assert(CONFIG_FIELDS_MAX <= HTTP_FIELDS_MAX, "as do its fields");
 
@@ -64,7 +77,7 @@ limits_http(struct proxy *p)
 {
 	const struct config *c = p->config;
 
-	p->request_limits = (struct http_limits){
+	p->clients.limits = (struct http_limits){
 	    .request_line_max = c->proxy.request_line_max_bytes,
 	    .field_line_max = c->proxy.field_line_max_bytes,
 	    .head_max = c->proxy.head_max_bytes,
@@ -73,9 +86,9 @@ limits_http(struct proxy *p)
 	    .underscore_pass = c->proxy.underscore_pass,
 	    .strict_authority = c->proxy.strict_authority,
 	};
-	p->response_limits = p->request_limits;
-	p->response_limits.body_max = UINT64_MAX;
-	p->response_limits.underscore_pass = true;
+	p->upstream.limits = p->clients.limits;
+	p->upstream.limits.body_max = UINT64_MAX;
+	p->upstream.limits.underscore_pass = true;
 }
 
 /* Every block that the configuration lets be in use at once.  Requests that
@@ -99,8 +112,8 @@ blocks_needed(const struct config *c)
 }
 
 /* What of our own making has a size for each unit of configuration. */
-void
-limits_memory(const struct proxy *p, struct memory_plan *out)
+static void
+memory_plan_make(const struct proxy *p, struct memory_plan *out)
 {
 	const struct config *c = p->config;
 	size_t uplinks = 0;
@@ -135,11 +148,12 @@ limits_memory(const struct proxy *p, struct memory_plan *out)
 }
 
 static void
-limits_say_memory(const struct proxy *p)
+limits_say_memory(struct proxy *p)
 {
 	struct memory_plan m;
 
-	limits_memory(p, &m);
+	memory_plan_make(p, &m);
+	p->memory_bytes = m.total;
 	log_event(LOG_LEVEL_NOTICE, "memory_limit",
 	    "total_kib=%zu blocks_kib=%zu connections_kib=%zu "
 	    "requests_kib=%zu history_kib=%zu tales_kib=%zu stream_kib=%zu "
@@ -186,8 +200,8 @@ limits_descriptors(struct proxy *p)
 	}
 	want = other + streams + c->proxy.connections_max + files;
 	have = descriptors_get(want);
-	p->connections_max = c->proxy.connections_max;
-	p->spools.files_max = files;
+	p->clients.connections_max = c->proxy.connections_max;
+	p->loop.spools.files_max = files;
 	if (have >= want)
 		return;
 	left = have > other + 1 ? (unsigned)(have - other) : 1;
@@ -195,18 +209,18 @@ limits_descriptors(struct proxy *p)
 		files = left / 4;
 	if (streams > left / 4)
 		streams = left / 4;
-	p->spools.files_max = files;
+	p->loop.spools.files_max = files;
 	for (unsigned i = 0; i < c->servers; i++)
 		if (l->aside_max[i] > streams / c->servers)
 			l->aside_max[i] = streams / c->servers;
-	p->connections_max = left - files - streams;
+	p->clients.connections_max = left - files - streams;
 	log_event(LOG_LEVEL_WARNING, "few_descriptors",
 	    "have=%llu want=%llu clients=%u streams=%u files=%u advice=\"raise "
 	    "the hard limit on open files (LimitNOFILE, ulimit -Hn) or lower "
 	    "proxy.connections_max, servers.streams_max and "
 	    "proxy.spool_files_max: more clients than that are refused\"",
 	    (unsigned long long)have, (unsigned long long)want,
-	    p->connections_max, streams, files);
+	    p->clients.connections_max, streams, files);
 }
 
 static void
@@ -214,8 +228,8 @@ limits_spools(struct proxy *p)
 {
 	const struct config *c = p->config;
 
-	p->spools.directory = c->proxy.spool_directory;
-	p->spools.bytes_max = c->proxy.spool_max_bytes;
+	p->loop.spools.directory = c->proxy.spool_directory;
+	p->loop.spools.bytes_max = c->proxy.spool_max_bytes;
 }
 
 void
@@ -226,7 +240,7 @@ limits_apply(struct proxy *p)
 	limits_hedging(p->config, &limits);
 	hedging_limits_set(&p->hedging, &limits);
 	limits_http(p);
-	p->blocks.blocks_max = blocks_needed(p->config);
+	p->loop.blocks.blocks_max = blocks_needed(p->config);
 	limits_spools(p);
 	log_level_set((enum log_level)p->config->log.level);
 	limits_descriptors(p);

@@ -1,7 +1,7 @@
 /*
  * placement.c: see placement.h.
  */
-#include "proxy/daemon/placement.h"
+#include "daemon/placement.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /*
  * notify.c: see notify.h.
  */
-#include "proxy/daemon/notify.h"
+#include "daemon/notify.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -90,7 +90,7 @@ status_text(const struct proxy *p, char *out, size_t size)
 	for (unsigned i = 0; i < p->config->servers && n < size; i++)
 		n += (size_t)snprintf(out + n, size - n, "%s%s %s%s",
 		    i > 0 ? ", " : "", p->config->server[i].name,
-		    server_state_shown(&p->server[i]),
+		    server_state_shown(&p->upstream.server[i]),
 		    p->hedging.active == i ? " (active)" : "");
 }
 
@@ -132,7 +132,7 @@ notify_tick(const struct proxy *p, struct instant now)
 		notify.watchdog_due = instant_plus(now, notify.watchdog_ns);
 		notify_send("WATCHDOG=1");
 	}
-	if (p->stopping || instant_before(now, notify.status_due))
+	if (p->clients.stopping || instant_before(now, notify.status_due))
 		return;
 	notify.status_due = instant_plus(now, STATUS_PERIOD_NS);
 	status_text(p, status, sizeof(status));

@@ -21,30 +21,37 @@
 
 #include "base/log.h"
 #include "base/topology.h"
-#include "proxy/daemon/privileges.h"
+#include "daemon/privileges.h"
+#include "daemon/supervisor.h"
 #include "proxy/request/proxy.h"
-#include "proxy/upstream/server.h"
 
 #define NOT_STARTED 126 /* exit status of a child that could not exec */
 #define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */
 #define RESTART_DELAY_MAX_NS (30 * NS_PER_S)
 
+static struct proxy *
+proxy_of(const struct server *s)
+{
+	return s->upstream->user;
+}
+
 static void
 restart_later(struct server *s)
 {
 	s->child = CHILD_WAITING;
-	timer_arm(&s->proxy->timers, &s->restart_timer, s->restart_delay_ns);
+	timer_arm(
+	    &s->upstream->loop->timers, &s->restart_timer, s->restart_delay_ns);
 }
 
 /* The second half of a restart that was asked for. */
 static void
 child_again(struct server *s)
 {
-	if (s->proxy->stopping)
+	if (s->upstream->stopping)
 		return;
 	s->duty = DUTY_STARTS;
 	s->restarts++;
-	if (server_launch(s) < 0)
+	if (supervisor_launch(s) < 0)
 		restart_later(s);
 }
 
@@ -54,10 +61,10 @@ on_restart(void *user, bool forced)
 	struct server *s = user;
 
 	(void)forced;
-	if (s->proxy->stopping)
+	if (s->upstream->stopping)
 		return;
 	s->restarts++;
-	if (server_launch(s) < 0)
+	if (supervisor_launch(s) < 0)
 		restart_later(s);
 }
 
@@ -92,10 +99,10 @@ child_reap(struct server *s)
 		    "directory\"",
 		    s->config->name, s->config->argv[0], s->index);
 	event_del(&s->child_event);
-	timer_clear(&s->proxy->timers, &s->kill_timer);
+	timer_clear(&s->upstream->loop->timers, &s->kill_timer);
 	close(s->pidfd);
 	s->pidfd = -1;
-	profiler_server_process(s->proxy->profiler, s->index, 0);
+	profiler_server_process(proxy_of(s)->profiler, s->index, 0);
 	s->pid = 0;
 }
 
@@ -133,7 +140,7 @@ child_cpus(const struct server *s, cpu_set_t *out)
 	if (text == NULL || *text == '\0')
 		return false;
 	if (strcmp(text, "auto") == 0) {
-		*out = s->proxy->plan.server_cpus[s->index];
+		*out = proxy_of(s)->plan.server_cpus[s->index];
 		return CPU_COUNT(out) > 0;
 	}
 	return topology_parse_cpus(text, out) == 0;
@@ -224,7 +231,7 @@ child_environment(const struct server *s, char *socket, size_t size)
 	if (all == NULL)
 		return NULL;
 	snprintf(socket, size, "TALECHAIN_SOCKET=%s",
-	    s->proxy->config->profiler.channel_socket);
+	    s->upstream->config->profiler.channel_socket);
 	all[n++] = socket;
 	for (unsigned i = 0; i < c->envc; i++)
 		all[n++] = c->env[i];
@@ -235,10 +242,10 @@ child_environment(const struct server *s, char *socket, size_t size)
 }
 
 int
-server_launch(struct server *s)
+supervisor_launch(struct server *s)
 {
 	const struct config_server *c = s->config;
-	struct proxy *p = s->proxy;
+	struct proxy *p = proxy_of(s);
 	char socket[256], cpus_text[64] = "any";
 	cpu_set_t cpus;
 	bool pin = child_cpus(s, &cpus);
@@ -263,7 +270,8 @@ server_launch(struct server *s)
 		waitpid(s->pid, NULL, 0);
 		goto fail;
 	}
-	event_assign(&s->child_event, p->base, s->pidfd, EV_READ, on_child, s);
+	event_assign(
+	    &s->child_event, p->loop.base, s->pidfd, EV_READ, on_child, s);
 	if (event_add(&s->child_event, NULL) < 0) {
 		err = -ENOMEM;
 		kill(s->pid, SIGKILL);
@@ -279,7 +287,7 @@ server_launch(struct server *s)
 	s->launched = instant_now();
 	if (pin)
 		topology_format_cpus(&cpus, cpus_text, sizeof(cpus_text));
-	log_event(LOG_LEVEL_NOTICE, "server_launched",
+	log_event(LOG_LEVEL_NOTICE, "supervisor_launched",
 	    "server=%s pid=%d cpus=%s command=\"%s\"", c->name, (int)s->pid,
 	    cpus_text, c->argv[0]);
 	profiler_server_process(p->profiler, s->index, s->pid);
@@ -318,10 +326,10 @@ supervisor_init(struct server *s)
 }
 
 void
-server_stop(struct server *s)
+supervisor_stop(struct server *s)
 {
 	if (s->child == CHILD_WAITING) {
-		timer_clear(&s->proxy->timers, &s->restart_timer);
+		timer_clear(&s->upstream->loop->timers, &s->restart_timer);
 		s->child = CHILD_NONE;
 		if (s->duty == DUTY_ENDS)
 			child_again(s);
@@ -331,23 +339,17 @@ server_stop(struct server *s)
 		return;
 	s->child = CHILD_STOPPING;
 	kill(s->pid, SIGTERM);
-	timer_arm(
-	    &s->proxy->timers, &s->kill_timer, s->config->stop_timeout_ns);
+	timer_arm(&s->upstream->loop->timers, &s->kill_timer,
+	    s->config->stop_timeout_ns);
 }
 
 void
-server_kill(struct server *s)
+supervisor_kill(struct server *s)
 {
-	server_stop(s);
+	supervisor_stop(s);
 	if (s->pid <= 0)
 		return;
 	kill(s->pid, SIGKILL);
 	child_reap(s);
 	s->child = CHILD_NONE;
-}
-
-bool
-server_child_alive(const struct server *s)
-{
-	return s->pid > 0;
 }

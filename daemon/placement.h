@@ -3,8 +3,8 @@
  * wishes out: which CPU the proxy and the observer run on, and how the
  * observer polls.
  */
-#ifndef TAILOR_PROXY_DAEMON_PLACEMENT_H
-#define TAILOR_PROXY_DAEMON_PLACEMENT_H
+#ifndef TAILOR_DAEMON_PLACEMENT_H
+#define TAILOR_DAEMON_PLACEMENT_H
 
 struct profiler_options;
 struct proxy;

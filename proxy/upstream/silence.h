@@ -17,8 +17,8 @@
  * Cost: a counter for each read, and a walk over the busy connections ten
  * times a second.  Proxy thread only.
  */
-#ifndef TAILOR_PROXY_REQUEST_SILENCE_H
-#define TAILOR_PROXY_REQUEST_SILENCE_H
+#ifndef TAILOR_PROXY_UPSTREAM_SILENCE_H
+#define TAILOR_PROXY_UPSTREAM_SILENCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  *
  * Nothing is sent where there is no such socket.  Proxy thread only.
  */
-#ifndef TAILOR_PROXY_DAEMON_NOTIFY_H
-#define TAILOR_PROXY_DAEMON_NOTIFY_H
+#ifndef TAILOR_DAEMON_NOTIFY_H
+#define TAILOR_DAEMON_NOTIFY_H
 
 #include "base/instant.h"
 

@@ -5,8 +5,8 @@
  * The configuration is read again at every reload, from the same file with
  * the same options over it.
  */
-#ifndef TAILOR_PROXY_DAEMON_SETTINGS_H
-#define TAILOR_PROXY_DAEMON_SETTINGS_H
+#ifndef TAILOR_DAEMON_SETTINGS_H
+#define TAILOR_DAEMON_SETTINGS_H
 
 #include <stdbool.h>
 

@@ -23,12 +23,12 @@
 #include "profiler/shim.h"
 #include "proxy/client/activation.h"
 #include "proxy/analysis/analysis.h"
-#include "proxy/daemon/notify.h"
-#include "proxy/daemon/placement.h"
-#include "proxy/daemon/privileges.h"
-#include "proxy/request/proxy.h"
+#include "daemon/notify.h"
+#include "daemon/placement.h"
+#include "daemon/privileges.h"
+#include "daemon/daemon.h"
 #include "proxy/net/libevent_reserve.h"
-#include "proxy/daemon/settings.h"
+#include "daemon/settings.h"
 
 /* So long an explanation waits for the last rate of its request. */
 #define SETTLE_RATES_NS (15 * NS_PER_MS)
@@ -273,17 +273,24 @@ open_analysis(struct proxy *p, const struct config *c)
 static int
 serve(struct config *c, struct settings *settings)
 {
-	struct proxy *p = calloc(1, sizeof(*p));
-	int err;
+	struct daemon *d = calloc(1, sizeof(*d));
+	struct proxy *p;
+	int err = -ENOMEM;
 
-	if (p == NULL)
+	if (d == NULL) {
 		config_free(&c);
-	if (p == NULL || generations_init(p, c) < 0) {
-		log_event(LOG_LEVEL_ERROR, "failed", "error=\"out of memory\"");
-		free(p);
-		return -ENOMEM;
+	} else {
+		TAILQ_INIT(&d->proxy.generations);
+		err = generation_add(&d->proxy.generations, c);
 	}
-	p->source = (struct config_source){config_again, settings};
+	if (err < 0) {
+		log_event(LOG_LEVEL_ERROR, "failed", "error=\"out of memory\"");
+		free(d);
+		return err;
+	}
+	p = &d->proxy;
+	p->config = c;
+	d->source = (struct config_source){config_again, settings};
 	privileges_core_off(c);
 	placement_plan(p);
 	err = open_timeline(p, c);
@@ -294,14 +301,14 @@ serve(struct config *c, struct settings *settings)
 	if (err == 0)
 		err = profiler_start(p->profiler);
 	if (err == 0)
-		err = proxy_init(p);
+		err = daemon_init(d);
 	if (err == 0) {
 		sigset_t set;
 
 		placement_proxy(p);
 		sigemptyset(&set);
 		pthread_sigmask(SIG_SETMASK, &set, NULL);
-		err = proxy_run(p);
+		err = daemon_run(d);
 		/* Nothing listens to signals any more, and what is left to
 		 * do is short: one more must not end us half-way. */
 		sigfillset(&set);
@@ -310,12 +317,12 @@ serve(struct config *c, struct settings *settings)
 	if (err < 0 && err != -ECANCELED) /* else it is reported already */
 		log_event(
 		    LOG_LEVEL_ERROR, "failed", "error=\"%s\"", strerror(-err));
-	proxy_fini(p);
+	daemon_fini(d);
 	analysis_free(&p->analysis);
 	profiler_free(&p->profiler);
 	timeline_free(&p->timeline);
-	generations_fini(p);
-	free(p);
+	generations_fini(&p->generations);
+	free(d);
 	return err;
 }
 

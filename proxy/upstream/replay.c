@@ -1,5 +1,5 @@
 /* replay.c: see replay.h. */
-#include "proxy/request/replay.h"
+#include "proxy/upstream/replay.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include "base/path_pattern.h"
 #include "http/slice.h"
-#include "proxy/request/request.h"
 #include "http/writer.h"
 
 int
@@ -169,7 +168,7 @@ hash_of(struct slice text)
 }
 
 static bool
-is_wanted(const struct config *c, const struct request *r)
+is_wanted(const struct config *c, const struct replay_source *r)
 {
 	return (c->warmup.requests > 0 || c->warmup.mirror > 0) &&
 	       http_method_is_safe(r->method) && r->status / 100 == 2 &&
@@ -179,11 +178,11 @@ is_wanted(const struct config *c, const struct request *r)
 /* Into its place.  What was there stays if the new one is refused. */
 static void
 replay_store(struct replay_table *t, const struct config *c,
-    const struct request *r, struct slice head)
+    const struct replay_source *r)
 {
 	char text[REPLAY_HEAD_BYTES];
 	enum replay_refusal refusal;
-	struct slice rest = head, line;
+	struct slice rest = r->head, line;
 	struct replay *place;
 	uint64_t hash;
 	int n;
@@ -194,7 +193,7 @@ replay_store(struct replay_table *t, const struct config *c,
 	place = &t->place[hash % REPLAY_MAX];
 	if (place->length > 0 && place->hash == hash)
 		return;
-	n = replay_write(c, head, text, sizeof(text), &refusal);
+	n = replay_write(c, r->head, text, sizeof(text), &refusal);
 	if (n < 0) {
 		t->refused[refusal]++;
 		return;
@@ -206,16 +205,15 @@ replay_store(struct replay_table *t, const struct config *c,
 }
 
 void
-replay_record(
-    struct replay_table *t, const struct config *c, const struct request *r)
+replay_record(struct replay_table *t, const struct config *c,
+    const struct replay_source *r)
 {
 	if (!is_wanted(c, r))
 		return;
-	if (r->wants_body)
+	if (r->has_body)
 		t->refused[REPLAY_BODY]++;
 	else
-		replay_store(
-		    t, c, r, (struct slice){r->head.iov_base, r->head.iov_len});
+		replay_store(t, c, r);
 }
 
 void

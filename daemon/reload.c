@@ -5,7 +5,7 @@
  * binding of new listeners.  After that nothing can, and all is changed in
  * one go between two events of the loop.
  */
-#include "proxy/daemon/reload.h"
+#include "daemon/daemon.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,73 +16,8 @@
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
-#include "proxy/daemon/limits.h"
-#include "proxy/daemon/notify.h"
-#include "proxy/request/proxy.h"
-
-/* --- generations --------------------------------------------------------- */
-
-static int
-generation_add(struct proxy *p, struct config *config)
-{
-	struct generation *g = malloc(sizeof(*g));
-
-	if (g == NULL) {
-		config_free(&config);
-		return -ENOMEM;
-	}
-	/* In force is a use too. */
-	*g = (struct generation){.config = config, .users = 1};
-	TAILQ_INSERT_HEAD(&p->generations, g, link);
-	p->config = config;
-	return 0;
-}
-
-int
-generations_init(struct proxy *p, struct config *config)
-{
-	int err;
-
-	TAILQ_INIT(&p->generations);
-	err = generation_add(p, config);
-	if (err == 0)
-		TAILQ_FIRST(&p->generations)->users++; /* the observer's */
-	return err;
-}
-
-void
-generations_fini(struct proxy *p)
-{
-	struct generation *g;
-
-	while ((g = TAILQ_FIRST(&p->generations)) != NULL) {
-		TAILQ_REMOVE(&p->generations, g, link);
-		config_free(&g->config);
-		free(g);
-	}
-	p->config = NULL;
-}
-
-struct generation *
-generation_hold(struct proxy *p)
-{
-	struct generation *g = TAILQ_FIRST(&p->generations);
-
-	g->users++;
-	return g;
-}
-
-void
-generation_drop(struct proxy *p, struct generation *g)
-{
-	assert(g->users > 0);
-	if (--g->users > 0)
-		return;
-	log_event(LOG_LEVEL_DEBUG, "generation_over", "");
-	TAILQ_REMOVE(&p->generations, g, link);
-	config_free(&g->config);
-	free(g);
-}
+#include "daemon/limits.h"
+#include "daemon/notify.h"
 
 /* --- judging --------------------------------------------------------------- */
 
@@ -129,18 +64,19 @@ on_difference(void *user, const char *path, bool restart)
 
 /* The new configuration, good by itself and possible now; else NULL. */
 static struct config *
-candidate_read(struct proxy *p, struct reload_result *out)
+candidate_read(struct daemon *d, struct reload_result *out)
 {
 	struct config_errors errors = {0};
 	struct config *next = NULL;
-	int err = p->source.read(p->source.user, &next, &errors);
+	int err = d->source.read(d->source.user, &next, &errors);
 
 	for (unsigned i = 0; i < errors.count; i++)
 		complain(out, errors.text[i], "");
 	config_errors_fini(&errors);
 	if (err < 0 && out->errors == 0)
 		complain(out, strerror(-err), "");
-	if (err == 0 && config_compare(p->config, next, on_difference, out) < 0)
+	if (err == 0 &&
+	    config_compare(d->proxy.config, next, on_difference, out) < 0)
 		complain(out, strerror(ENOMEM), "");
 	if (out->errors > 0)
 		config_free(&next);
@@ -163,8 +99,9 @@ access_log_move(struct proxy *p, int fd)
 
 /* Takes next in any case. */
 static int
-change_to(struct proxy *p, struct config *next, struct reload_result *out)
+change_to(struct daemon *d, struct config *next, struct reload_result *out)
 {
+	struct proxy *p = &d->proxy;
 	struct generation *before = TAILQ_FIRST(&p->generations);
 	bool same_log =
 	    strcmp(p->config->access_log.path, next->access_log.path) == 0;
@@ -181,24 +118,25 @@ change_to(struct proxy *p, struct config *next, struct reload_result *out)
 		unusable(out, "access_log.path", next->access_log.path, err);
 		goto fail;
 	}
-	err = listeners_change(p, next, &failed);
+	err = listeners_change(&p->clients, next, &failed);
 	if (err < 0) {
 		unusable(out, "listen", failed, err);
 		goto fail_log;
 	}
-	if (generation_add(p, next) < 0) {
+	if (generation_add(&p->generations, next) < 0) {
 		/* The listeners are changed, and harmless; the next reload
 		 * puts that right. */
 		complain(out, strerror(ENOMEM), "");
 		next = NULL;
 		goto fail_log;
 	}
-	p->tale_token = token;
+	d->tales.token = token;
+	p->config = p->clients.config = p->upstream.config = next;
 	limits_apply(p);
-	replay_table_review(&p->replay, next);
+	replay_table_review(&p->upstream.replay, next);
 	for (unsigned i = 0; i < p->config->servers; i++)
-		server_configure(&p->server[i], &p->config->server[i]);
-	generation_drop(p, before);
+		server_configure(&p->upstream.server[i], &p->config->server[i]);
+	generation_drop(&p->generations, before);
 	if (!same_log)
 		access_log_move(p, log_fd);
 	return 0;
@@ -227,21 +165,22 @@ log_changes(const struct reload_result *out, const char *why)
 }
 
 int
-proxy_reload(struct proxy *p, const char *why, struct reload_result *out)
+daemon_reload(struct daemon *d, const char *why, struct reload_result *out)
 {
+	struct proxy *p = &d->proxy;
 	struct reload_result result = {0};
 	struct config *next;
 	int err = -EINVAL;
 
-	if (p->stopping || p->source.read == NULL) {
+	if (d->stage != DAEMON_RUNS || d->source.read == NULL) {
 		complain(&result, "tailor is stopping", "");
 		err = -EBUSY;
 		goto done;
 	}
 	notify_reloading();
-	next = candidate_read(p, &result);
+	next = candidate_read(d, &result);
 	if (next != NULL)
-		err = change_to(p, next, &result);
+		err = change_to(d, next, &result);
 	notify_ready(p);
 	if (err == 0) {
 		p->metrics.reloads_done++;
