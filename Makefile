@@ -42,15 +42,29 @@ endif
 
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
-ROOMS := base config talechain profiler hedging http proxy daemon loadgen \
-	 tailorctl
+ROOMS := base config talechain profiler hedging http proxy/net proxy/stats \
+	 proxy/upstream proxy/client proxy/access_log proxy/analysis \
+	 proxy/request proxy/admin daemon loadgen tailorctl
 NEEDS_base      :=
 NEEDS_config    := base
 NEEDS_talechain := base
 NEEDS_profiler  := talechain base
 NEEDS_hedging   := talechain base
 NEEDS_http      :=
-NEEDS_proxy     := http hedging profiler talechain config base
+NEEDS_proxy/net        := http base
+NEEDS_proxy/stats      := http hedging talechain base
+NEEDS_proxy/upstream   := proxy/net proxy/stats http hedging profiler talechain \
+			  config base
+NEEDS_proxy/client     := proxy/net proxy/stats http hedging profiler talechain \
+			  config base
+NEEDS_proxy/access_log := config base
+NEEDS_proxy/analysis   := http talechain base
+NEEDS_proxy/request    := proxy/analysis proxy/access_log proxy/client \
+			  proxy/upstream proxy/stats proxy/net http hedging \
+			  profiler talechain config base
+NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
+			  proxy/client proxy/upstream proxy/stats proxy/net http \
+			  hedging profiler talechain config base
 NEEDS_daemon    := proxy http hedging profiler talechain config base
 NEEDS_loadgen   := base
 NEEDS_tailorctl := profiler talechain base
@@ -59,7 +73,9 @@ LIBS_config     := -lcjson
 LIBS_profiler   := -lpfm -lbpf
 LIBS_http       := -lhttp_parser
 LIBS_loadgen    := -lcjson
-LIBS_proxy      := -levent_core -levent_extra
+LIBS_proxy/net  := -levent_core
+LIBS_proxy/analysis := -lcjson
+LIBS_proxy/admin := -levent_extra
 LIBS_tailorctl  := -lcjson
 
 # $(call rooms,folder...): their rooms.  $(call below,folder...): these and

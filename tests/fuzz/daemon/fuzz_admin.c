@@ -22,10 +22,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/daemon.h"
 #include "proxy/admin/admin.h"
 #include "proxy/analysis/analysis.h"
-#include "proxy/client/listeners.h"
-#include "proxy/request/proxy.h"
 #include "tests/fuzz/check.h"
 
 #define INPUT_MAX 20000 /* somewhat more than the head and the body may have */
@@ -37,7 +36,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 static char directory[] = "/tmp/tailor-fuzz-admin-XXXXXX";
 static char text[1024]; /* the configuration */
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
-static struct proxy *proxy;
+static struct daemon *process;
+static struct proxy *proxy; /* of it */
 static char answer[ANSWER_MAX + 1];
 static size_t answered;
 
@@ -62,7 +62,7 @@ state_of(const struct proxy *p)
 	s.level = log_level_get();
 	s.active = p->hedging.active;
 	for (unsigned i = 0; i < p->config->servers; i++) {
-		s.server[i].duty = p->server[i].duty;
+		s.server[i].duty = p->upstream.server[i].duty;
 		s.server[i].hazards = p->hedging.server[i].hazards;
 	}
 	return s;
@@ -94,6 +94,12 @@ remember_request(struct proxy *p)
 	table_file(&p->table);
 }
 
+static int
+reload(void *user, struct reload_result *out)
+{
+	return daemon_reload(user, "admin", out);
+}
+
 static void
 proxy_begin(void)
 {
@@ -103,17 +109,20 @@ proxy_begin(void)
 	static struct analysis *analysis;
 	struct config_errors errors = {0};
 	struct config *config = NULL;
-	uint64_t cookie = proxy != NULL ? proxy->tale_cookie : 0;
+	uint64_t cookie = process != NULL ? process->tales.cookie : 0;
 
-	if (proxy != NULL) {
-		proxy_fini(proxy);
-		generations_fini(proxy);
-		free(proxy);
+	if (process != NULL) {
+		daemon_fini(process);
+		generations_fini(&proxy->generations);
+		free(process);
 	}
-	proxy = calloc(1, sizeof(*proxy));
-	check(proxy != NULL, "memory");
+	process = calloc(1, sizeof(*process));
+	check(process != NULL, "memory");
+	proxy = &process->proxy;
 	check(configure(NULL, &config, &errors) == 0, "configuration");
-	check(generations_init(proxy, config) == 0, "generation");
+	TAILQ_INIT(&proxy->generations);
+	check(generation_add(&proxy->generations, config) == 0, "generation");
+	proxy->config = config;
 	if (timeline == NULL) {
 		struct profiler_options o = {.channels_max = 1, .cpu = -1};
 		struct analysis_options a = {
@@ -124,16 +133,18 @@ proxy_begin(void)
 		check(profiler_new(&profiler, &o) == 0, "profiler");
 		check(analysis_new(&analysis, &a) == 0, "analysis");
 	}
-	proxy->source = (struct config_source){configure, NULL};
+	process->source = (struct config_source){configure, NULL};
 	proxy->profiler = profiler;
 	proxy->timeline = timeline;
 	proxy->analysis = analysis;
 	proxy->stream_path = "";
-	proxy->tale_cookie = cookie; /* answers to the last one may come yet */
-	check(proxy_init(proxy) == 0, "proxy");
-	check(event_add(&proxy->answer_event, NULL) == 0, "event");
-	check(listeners_change(proxy, proxy->config, &failed) == 0, "listener");
-	check(admin_new(&proxy->admin, proxy) == 0 && proxy->admin != NULL,
+	check(daemon_init(process) == 0, "daemon");
+	process->tales.cookie = cookie; /* answers to the last may come yet */
+	check(event_add(&process->answer_event, NULL) == 0, "event");
+	check(listeners_change(&proxy->clients, proxy->config, &failed) == 0,
+	    "listener");
+	check(admin_new(&process->admin, proxy, reload, process) == 0 &&
+		  process->admin != NULL,
 	    "admin listener");
 	remember_request(proxy);
 }
@@ -171,13 +182,20 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+static void
+loop_turn(void)
+{
+	check(event_base_loop(proxy->loop.base, EVLOOP_NONBLOCK) >= 0, "loop");
+	loop_turn_end(&proxy->loop);
+}
+
 /* One turn of the loop, and what it brought; false at the end. */
 static bool
 turn(int fd)
 {
 	ssize_t n;
 
-	check(event_base_loop(proxy->loop.base, EVLOOP_NONBLOCK) >= 0, "loop");
+	loop_turn();
 	n = recv(fd, answer + answered, ANSWER_MAX - answered, MSG_DONTWAIT);
 	if (n > 0)
 		answered += (size_t)n;
@@ -217,18 +235,17 @@ exchange(const char *data, size_t size, bool leave)
 			continue;
 		if (leave)
 			break;
-		if (!TAILQ_EMPTY(&proxy->tale_queries))
+		if (!TAILQ_EMPTY(&process->tales.queries))
 			wait_for_answer();
 		else if (!ended)
 			ended = shutdown(fd, SHUT_WR) == 0;
 	}
 	close(fd);
-	check(event_base_loop(proxy->loop.base, EVLOOP_NONBLOCK) >= 0, "loop");
-	for (unsigned i = 0; !TAILQ_EMPTY(&proxy->tale_queries); i++) {
+	loop_turn();
+	for (unsigned i = 0; !TAILQ_EMPTY(&process->tales.queries); i++) {
 		wait_for_answer();
 		check(i < TURNS_MAX, "end of the questions");
-		check(
-		    event_base_loop(proxy->loop.base, EVLOOP_NONBLOCK) >= 0, "loop");
+		loop_turn();
 	}
 	answer[answered] = '\0';
 }
