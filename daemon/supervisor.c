@@ -287,7 +287,7 @@ supervisor_launch(struct server *s)
 	s->launched = instant_now();
 	if (pin)
 		topology_format_cpus(&cpus, cpus_text, sizeof(cpus_text));
-	log_event(LOG_LEVEL_NOTICE, "supervisor_launched",
+	log_event(LOG_LEVEL_NOTICE, "server_launched",
 	    "server=%s pid=%d cpus=%s command=\"%s\"", c->name, (int)s->pid,
 	    cpus_text, c->argv[0]);
 	profiler_server_process(p->profiler, s->index, s->pid);
