@@ -116,18 +116,18 @@ static void
 memory_plan_make(const struct proxy *p, struct memory_plan *out)
 {
 	const struct config *c = p->config;
-	size_t uplinks = 0;
+	size_t connections = 0;
 
 	for (unsigned i = 0; i < c->servers; i++)
-		uplinks += (size_t)c->server[i].connections_max +
-			   c->server[i].streams_max +
-			   c->hedging.drain_connections;
+		connections += (size_t)c->server[i].connections_max +
+			       c->server[i].streams_max +
+			       c->hedging.drain_connections;
 	*out = (struct memory_plan){
 	    .blocks = blocks_needed(c) * sizeof(struct block),
 	    .connections =
 		c->proxy.connections_max *
 		    (sizeof(struct client) + sizeof(struct peer_count)) +
-		uplinks * (sizeof(struct uplink) + COMPARISON_BYTES),
+		connections * (sizeof(struct connection) + COMPARISON_BYTES),
 	    .requests = c->proxy.inflight_max *
 			(sizeof(struct request) + COMPARISON_BYTES),
 	    .history = c->slow.history * (sizeof(struct tale_request) +

@@ -49,7 +49,7 @@ child_again(struct server *s)
 {
 	if (s->upstream->stopping)
 		return;
-	s->duty = DUTY_STARTS;
+	s->maintenance = STARTING;
 	s->restarts++;
 	if (supervisor_launch(s) < 0)
 		restart_later(s);
@@ -119,7 +119,7 @@ on_child(evutil_socket_t fd, short what, void *user)
 	server_lost(s);
 	if (stopping) {
 		s->child = CHILD_NONE;
-		if (s->duty == DUTY_ENDS)
+		if (s->maintenance == STOPPING)
 			child_again(s);
 		return;
 	}
@@ -331,7 +331,7 @@ supervisor_stop(struct server *s)
 	if (s->child == CHILD_WAITING) {
 		timer_clear(&s->upstream->loop->timers, &s->restart_timer);
 		s->child = CHILD_NONE;
-		if (s->duty == DUTY_ENDS)
+		if (s->maintenance == STOPPING)
 			child_again(s);
 		return;
 	}

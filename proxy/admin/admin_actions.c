@@ -194,7 +194,7 @@ reply_forceable(struct evhttp_request *r, const char *text)
 }
 
 static void
-reply_duty(struct evhttp_request *r, const struct server *s, int err)
+reply_maintenance(struct evhttp_request *r, const struct server *s, int err)
 {
 	switch (err) {
 	case 0:
@@ -211,7 +211,7 @@ reply_duty(struct evhttp_request *r, const struct server *s, int err)
 	default:
 		if (s->upstream->stopping)
 			admin_reply_error(r, 409, "Tailor is stopping");
-		else if (s->duty == DUTY_ENDS)
+		else if (s->maintenance == STOPPING)
 			admin_reply_error(
 			    r, 409, "a restart of this server is in progress");
 		else
@@ -229,7 +229,7 @@ on_drain(struct evhttp_request *r, void *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
 	    (s = wanted_server(r, p)) == NULL)
 		return;
-	reply_duty(r, s, server_drain(s, forced(r)));
+	reply_maintenance(r, s, server_drain(s, forced(r)));
 }
 
 static void
@@ -241,7 +241,7 @@ on_ready(struct evhttp_request *r, void *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
 	    (s = wanted_server(r, p)) == NULL)
 		return;
-	reply_duty(r, s, server_return(s));
+	reply_maintenance(r, s, server_return(s));
 }
 
 static void
@@ -253,7 +253,7 @@ on_restart(struct evhttp_request *r, void *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
 	    (s = wanted_server(r, p)) == NULL)
 		return;
-	reply_duty(r, s, server_restart(s, forced(r)));
+	reply_maintenance(r, s, server_restart(s, forced(r)));
 }
 
 static void

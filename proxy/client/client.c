@@ -340,7 +340,7 @@ on_client_timer(void *user, bool forced)
 	case CLIENT_LINGER:
 		client_close(c);
 		return;
-	case CLIENT_PREFACE:
+	case CLIENT_PROXY_HEADER:
 		m->timeouts_head++;
 		client_close(c);
 		return;
@@ -382,7 +382,8 @@ client_belongs(struct client *c, const struct peer *peer)
 }
 
 int
-client_open(struct clients *all, int fd, const struct peer *peer, bool preface)
+client_open(
+    struct clients *all, int fd, const struct peer *peer, bool proxy_header)
 {
 	struct client *c = TAILQ_FIRST(&all->unused);
 
@@ -400,12 +401,12 @@ client_open(struct clients *all, int fd, const struct peer *peer, bool preface)
 	work_init(&c->write, LOOP_CLIENTS, on_client_turn, c);
 	work_init(&c->input, LOOP_INPUT, on_client_input, c);
 	/* Those behind a PROXY header are counted by what it says. */
-	if (!preface && client_belongs(c, peer) < 0) {
+	if (!proxy_header && client_belongs(c, peer) < 0) {
 		peer_leave(&all->peers, c->count);
 		TAILQ_INSERT_HEAD(&all->unused, c, link);
 		return -EUSERS;
 	}
-	c->state = preface ? CLIENT_PREFACE : CLIENT_IDLE;
+	c->state = proxy_header ? CLIENT_PROXY_HEADER : CLIENT_IDLE;
 	event_assign(&c->readable, all->loop->base, fd, EV_READ | EV_PERSIST,
 	    on_client_readable, c);
 	event_assign(&c->writable, all->loop->base, fd, EV_WRITE | EV_PERSIST,
@@ -415,7 +416,7 @@ client_open(struct clients *all, int fd, const struct peer *peer, bool preface)
 	all->count++;
 	all->metrics->connections++;
 	client_want_read(c, true);
-	client_arm(c, preface ? all->config->proxy.header_timeout_ns
-			      : all->config->proxy.idle_timeout_ns);
+	client_arm(c, proxy_header ? all->config->proxy.header_timeout_ns
+				   : all->config->proxy.idle_timeout_ns);
 	return 0;
 }

@@ -23,13 +23,13 @@ struct client;
 struct clients;
 
 enum client_state {
-	CLIENT_PREFACE, /* a PROXY header is awaited or arriving */
-	CLIENT_IDLE,	/* nothing of the next request has arrived */
-	CLIENT_HEAD,	/* a head is arriving */
-	CLIENT_BODY,	/* a body is arriving */
-	CLIENT_WAITING, /* the request is whole; its response is awaited */
-	CLIENT_TUNNEL,	/* its bytes go to the server, unread (tunnel.h) */
-	CLIENT_LINGER,	/* answered; reading on so that it sees the answer */
+	CLIENT_PROXY_HEADER, /* a PROXY header is awaited or arriving */
+	CLIENT_IDLE,	     /* nothing of the next request has arrived */
+	CLIENT_HEAD,	     /* a head is arriving */
+	CLIENT_BODY,	     /* a body is arriving */
+	CLIENT_WAITING,	     /* the request is whole; its response is awaited */
+	CLIENT_TUNNEL,	     /* its bytes go to the server, unread (tunnel.h) */
+	CLIENT_LINGER, /* answered; reading on so that it sees the answer */
 };
 
 /* How much of the present response its connection has been given. */
@@ -101,13 +101,13 @@ struct client {
 TAILQ_HEAD(client_list, client);
 
 /*
- * client_open(all, fd, peer, preface):
+ * client_open(all, fd, peer, proxy_header):
  * Serve a freshly accepted socket (taken over if that succeeds).
- *   preface  the connection begins with a PROXY header, which names the peer
+ *   proxy_header  the connection begins with a PROXY header, which names the peer
  * 0, -ENOMEM, or -EUSERS if its address has too many connections.
  */
-int
-client_open(struct clients *all, int fd, const struct peer *peer, bool preface);
+int client_open(
+    struct clients *all, int fd, const struct peer *peer, bool proxy_header);
 
 /* From now on c is that peer's.  0 or -EUSERS as above. */
 int client_belongs(struct client *c, const struct peer *peer);

@@ -31,7 +31,7 @@ struct timer;
 TAILQ_HEAD(timer_list, timer);
 
 struct timer {
-	void (*ring)(void *user, bool forced);
+	void (*fire)(void *user, bool forced);
 	void *user;
 	struct instant due;
 	struct timer_list *list; /* NULL: not set */
@@ -44,8 +44,9 @@ struct timers {
 	struct timer_list others;	   /* ascending; any duration */
 	struct timer_list forced;
 	struct instant recent; /* not long ago, and never after now */
-	struct instant told;   /* when the kernel will wake us; none: never */
-	int fd;		       /* owned: a timerfd */
+	struct instant
+	    armed_until; /* when the kernel will wake us; none: never */
+	int fd;		 /* owned: a timerfd */
 	struct event event;
 	bool due;     /* it has */
 	bool running; /* the kernel is told at the end */
@@ -57,7 +58,7 @@ void timers_fini(struct timers *ts);
 
 /* Before anything else is done with it; a timer of zeros is one not set. */
 void
-timer_init(struct timer *t, void (*ring)(void *user, bool forced), void *user);
+timer_init(struct timer *t, void (*fire)(void *user, bool forced), void *user);
 
 /* Ring once, after_ns (at least 0) from now; what was set before is
  * forgotten.  now may be a little old. */
@@ -65,7 +66,7 @@ void timer_set(
     struct timers *ts, struct timer *t, struct instant now, int64_t after_ns);
 
 /* The same for a duration that hardly any other timer has. */
-void timer_set_odd(
+void timer_set_unsorted(
     struct timers *ts, struct timer *t, struct instant now, int64_t after_ns);
 
 /* The same from now.  Of a second or more up to a tick less. */
@@ -87,14 +88,14 @@ timer_is_set(const struct timer *t)
 struct instant timers_next(const struct timers *ts);
 
 /* Ring all that are due at now, earliest first within a list. */
-void timers_ring(struct timers *ts, struct instant now);
+void timers_fire(struct timers *ts, struct instant now);
 
 /* At the end of each turn: ring if the kernel says that it is time. */
 static inline void
 timers_turn(struct timers *ts)
 {
 	if (ts->due)
-		timers_ring(ts, instant_now());
+		timers_fire(ts, instant_now());
 }
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * attempt.h: one try to have a request answered by one server.
  *
- * The user of an uplink: writes the request, keeps what comes back until the
+ * The user of a connection: writes the request, keeps what comes back until the
  * race is decided, then passes it on.  Proxy thread only.
  */
 #ifndef TAILOR_PROXY_REQUEST_ATTEMPT_H
@@ -19,8 +19,8 @@
 void attempt_start(struct request *r, unsigned server,
     enum hedge_trigger trigger, struct instant now);
 
-/* What an attempt's uplink calls (attempt_response.c). */
-extern const struct uplink_ops attempt_ops;
+/* What an attempt's connection calls (attempt_response.c). */
+extern const struct exchange_ops attempt_ops;
 
 /* Put the attempt's message on a connection, a fresh one if the last turned
  * out to be stale.  0 or a negative errno. */

@@ -45,7 +45,7 @@ cancel_idle(struct proxy *p)
 	TAILQ_FOREACH(r, &p->table.inflight, link)
 	if (r->state == REQUEST_RUNNING &&
 	    hedging_idle(&p->hedging, &r->race) && r->attempt[1].link != NULL &&
-	    !uplink_written(r->attempt[1].link))
+	    !exchange_written(r->attempt[1].link))
 		attempt_cancel(&r->attempt[1]);
 }
 
@@ -172,7 +172,7 @@ proxy_hazard(struct proxy *p, const struct hazard *h)
 	    hazard_outdated(p, h))
 		return;
 	hazard_count(p, h, now);
-	live_note_hazard(&p->live, h);
+	recent_hazard_note(&p->recent, h);
 	proxy_want(p, hedging_hazard(&p->hedging, h, now));
 	count_both(p, now);
 	if (h->kind == HAZARD_EXIT && h->begin)
@@ -208,7 +208,7 @@ proxy_hazards(struct proxy *p)
 }
 
 void
-proxy_loser_done(void *user, const struct uplink *u, enum uplink_end end)
+proxy_loser_done(void *user, const struct connection *u, enum exchange_end end)
 {
 	struct proxy *p = user;
 	struct metrics *m = &p->metrics;
@@ -217,14 +217,14 @@ proxy_loser_done(void *user, const struct uplink *u, enum uplink_end end)
 	log_event(LOG_LEVEL_DEBUG, "loser",
 	    "request=%016llx server=%s complete=%d late_us=%lld",
 	    (unsigned long long)u->loser_of, u->server->config->name,
-	    end == UPLINK_COMPLETE, (long long)(saved / NS_PER_US));
-	m->losers_complete += end == UPLINK_COMPLETE;
-	m->losers_timeout += end == UPLINK_TIMEOUT;
-	m->losers_failed += end != UPLINK_COMPLETE && end != UPLINK_TIMEOUT;
+	    end == EXCHANGE_COMPLETE, (long long)(saved / NS_PER_US));
+	m->losers_complete += end == EXCHANGE_COMPLETE;
+	m->losers_timeout += end == EXCHANGE_TIMEOUT;
+	m->losers_failed += end != EXCHANGE_COMPLETE && end != EXCHANGE_TIMEOUT;
 	/* How much longer the client would have waited (L5). */
-	if (end == UPLINK_COMPLETE && !u->client_left)
+	if (end == EXCHANGE_COMPLETE && !u->client_left)
 		distribution_record(&m->hedge_saved, saved);
-	if (end == UPLINK_COMPLETE && instant_is_set(u->written_first))
+	if (end == EXCHANGE_COMPLETE && instant_is_set(u->written_first))
 		distribution_record(
 		    &m->loser, instant_since(instant_now(), u->written_first));
 }

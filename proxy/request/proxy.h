@@ -57,7 +57,7 @@ struct proxy {
 
 	struct metrics metrics;
 	struct ledger ledger;
-	struct live live;
+	struct recent recent;
 	struct slow_window slow_window;
 
 	/* what the admin socket reports */
@@ -102,7 +102,8 @@ void proxy_carry_out(void *proxy);
 void proxy_sweep(struct proxy *p);
 
 /* The response of an attempt that lost has ended: metrics. */
-void proxy_loser_done(void *proxy, const struct uplink *u, enum uplink_end end);
+void proxy_loser_done(
+    void *proxy, const struct connection *u, enum exchange_end end);
 
 /* Whether a request may be sent twice (E1), and whether its client asked that
  * it be not (E7). */

@@ -136,7 +136,7 @@ attempts_aside(struct proxy *p, struct instant now)
 {
 	for (unsigned i = 0; i < p->config->servers; i++) {
 		const struct hedging_server *h = &p->hedging.server[i];
-		struct uplink *u;
+		struct connection *u;
 
 		if (h->hazards != 0 ||
 		    instant_since(now, h->hazard_over) < QUEUE_LONG_NS)

@@ -235,7 +235,7 @@ request_move(struct request *r)
 	struct attempt *a = &r->attempt[0];
 
 	if (r->state != REQUEST_RUNNING || r->race.started != 1 ||
-	    r->race.writes > 1 || a->link == NULL || uplink_written(a->link))
+	    r->race.writes > 1 || a->link == NULL || exchange_written(a->link))
 		return false;
 	r->proxy->metrics.moved++;
 	attempt_cancel(a);
@@ -269,7 +269,7 @@ request_watch(struct request *r, unsigned server)
 
 	/* Percentiles are all different. */
 	if (ns >= 0)
-		timer_set_odd(
+		timer_set_unsorted(
 		    &r->proxy->loop.timers, &r->late_timer, instant_now(), ns);
 }
 
@@ -461,7 +461,7 @@ request_begun_bytes(const struct request *r)
 		if (a->on && !a->answer.held)
 			bytes += a->answer.body.bytes;
 		if (a->on && a->link != NULL && !a->link->sent_all)
-			bytes += uplink_taken_bytes(a->link);
+			bytes += exchange_taken_bytes(a->link);
 	}
 	return bytes;
 }

@@ -43,13 +43,13 @@ enum request_state {
 
 struct attempt {
 	struct request *request; /* borrowed */
-	struct uplink *link;	 /* borrowed while an exchange runs */
+	struct connection *link; /* borrowed while an exchange runs */
 	int index;		 /* in the race */
 	bool on;		 /* started */
 	char lines[320];	 /* framing and Tailor-* fields, empty line */
 	size_t lines_length;
 
-	struct answer answer;
+	struct response answer;
 	bool due;    /* to be committed when this read is over */
 	bool reused; /* its connection had been used before */
 

@@ -20,7 +20,7 @@ tunnel_begin(struct attempt *a)
 	timer_clear(&p->loop.timers, &r->deadline_timer);
 	client_tunnel(c);
 	if (a->link != NULL)
-		uplink_tunnel(a->link, &r->body, c->ended);
+		exchange_tunnel(a->link, &r->body, c->ended);
 }
 
 void

@@ -29,8 +29,8 @@
 	    "half_open", "")                                                   \
 	X(rejected_untrusted, "tailor_connections_rejected_total", "reason",   \
 	    "untrusted", "")                                                   \
-	X(rejected_preface, "tailor_connections_rejected_total", "reason",     \
-	    "proxy_header", "")                                                \
+	X(rejected_proxy_header, "tailor_connections_rejected_total",          \
+	    "reason", "proxy_header", "")                                      \
 	X(keepalive_reuse, "tailor_keepalive_reuse_total", "", "",             \
 	    "Requests on a connection that had carried one before.")           \
 	X(request_bytes, "tailor_request_bytes_total", "", "",                 \

@@ -36,13 +36,13 @@ enum child_state {
  *
  * From DRAINS to ENDS the policy takes it for down.
  */
-enum duty {
-	DUTY_SERVES,
-	DUTY_LEAVES, /* to be drained; still active */
-	DUTY_DRAINS, /* gets nothing new; its requests finish */
-	DUTY_RESTS,  /* out of service */
-	DUTY_ENDS,   /* its process was told to end */
-	DUTY_STARTS, /* on its way back: connecting, warming up */
+enum maintenance {
+	IN_SERVICE,
+	DRAIN_PENDING,	/* to be drained; still active */
+	DRAINING,	/* gets nothing new; its requests finish */
+	OUT_OF_SERVICE, /* out of service */
+	STOPPING,	/* its process was told to end */
+	STARTING,	/* on its way back: connecting, warming up */
 };
 
 struct server {
@@ -52,13 +52,14 @@ struct server {
 
 	/* owned */
 	struct work connect; /* give a turn to one that waits */
-	struct uplink_list waiting, connecting, idle, busy, draining, unused;
+	struct connection_list waiting, connecting, idle, busy, draining,
+	    unused;
 	unsigned waiting_count, connecting_count, idle_count, busy_count,
-	    draining_count, uplinks;
+	    draining_count, connections;
 
 	/* health */
 	struct timer probe_timer;
-	struct uplink *probe; /* running, or NULL */
+	struct connection *probe; /* running, or NULL */
 	char probe_text[512];
 	size_t probe_length;   /* 0: connecting is enough */
 	unsigned probe_status; /* of the running probe */
@@ -66,8 +67,8 @@ struct server {
 
 	/* health while in service (health.c) */
 	struct timer health_timer;
-	struct uplink *check;	/* running, or NULL */
-	struct instant checked; /* when it began */
+	struct connection *check; /* running, or NULL */
+	struct instant checked;	  /* when it began */
 	unsigned check_status;
 	unsigned checks_failing; /* in a row */
 	bool last_kept;		 /* said that it stays although it fails */
@@ -88,13 +89,13 @@ struct server {
 	struct instant keep_again;   /* not before: the last was not kept */
 	unsigned keeping;	     /* being opened */
 
-	/* duty */
-	enum duty duty;
+	/* maintenance */
+	enum maintenance maintenance;
 	bool restarting;
-	struct instant duty_since;	/* of the drain or restart */
-	struct instant wait_until;	/* for the other's collection */
-	struct instant cut_at;		/* of a drain; none: never */
-	enum server_state state_logged; /* as last seen by the tick */
+	struct instant maintenance_since; /* of the drain or restart */
+	struct instant wait_until;	  /* for the other's collection */
+	struct instant cut_at;		  /* of a drain; none: never */
+	enum server_state state_logged;	  /* as last seen by the tick */
 	struct instant state_since, warming_since;
 
 	/* warm-up */
@@ -113,7 +114,7 @@ struct server {
 
 	/* statistics */
 	uint64_t attempts, connects, connects_again, reuses, stale, restarts;
-	uint64_t errors[UPLINK_TIMEOUT + 1];
+	uint64_t errors[EXCHANGE_TIMEOUT + 1];
 	uint64_t extra_bytes;
 	uint64_t losers_drained, losers_closed;
 	uint64_t drain_cuts; /* exchanges cut at drain_timeout */
@@ -170,9 +171,9 @@ void standby_tick(struct server *s, struct instant now);
 void server_responded(struct server *s, int64_t latency_ns);
 
 /* An exchange failed without an answer: count, and doubt the server. */
-void server_failed(struct server *s, enum uplink_end end);
+void server_failed(struct server *s, enum exchange_end end);
 
-/* Look at its state: log what changed, go on with its duty.  Every tick. */
+/* Look at its state: log what changed, go on with its maintenance.  Every tick. */
 void server_tick(struct server *s, struct instant now);
 
 /* --- health in service (health.c) ---------------------------------------- */
@@ -200,14 +201,14 @@ int server_restart(struct server *s, bool force);
 int server_return(struct server *s);
 
 /* Go on as far as possible.  Every tick. */
-void server_duty_tick(struct server *s, struct instant now);
+void maintenance_tick(struct server *s, struct instant now);
 
 /* Whether it may be probed and used. */
 static inline bool
-server_on_duty(const struct server *s)
+server_may_serve(const struct server *s)
 {
-	return s->duty == DUTY_SERVES || s->duty == DUTY_LEAVES ||
-	       s->duty == DUTY_STARTS;
+	return s->maintenance == IN_SERVICE ||
+	       s->maintenance == DRAIN_PENDING || s->maintenance == STARTING;
 }
 
 #endif

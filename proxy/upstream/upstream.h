@@ -19,9 +19,9 @@
 
 /* What a server still has to do for requests. */
 struct server_rest {
-	unsigned requests;  /* tunnels left out */
-	unsigned tunnels;   /* open WebSockets */
-	unsigned losers;    /* responses that will be thrown away */
+	unsigned requests; /* tunnels left out */
+	unsigned tunnels;  /* open WebSockets */
+	unsigned losers;   /* responses that will be thrown away */
 	/* of the oldest request; borrowed, NULL: there is none */
 	const char *oldest; /* its id */
 	const char *method, *target;
@@ -36,11 +36,11 @@ struct upstream_events {
 	void (*hazard)(void *user, const struct hazard *h);
 	/* The response of an attempt that lost has ended. */
 	void (*drained)(
-	    void *user, const struct uplink *u, enum uplink_end end);
+	    void *user, const struct connection *u, enum exchange_end end);
 	/* Fill in what requests a server has (all but .losers). */
 	void (*rest)(
 	    void *user, const struct server *s, struct server_rest *out);
-	/* Its program is to end; started again if its duty is DUTY_ENDS. */
+	/* Its program is to end; started again if its maintenance is STOPPING. */
 	void (*stop)(struct server *s);
 };
 

@@ -47,7 +47,7 @@ struct state {
 	enum log_level level;
 	unsigned active;
 	struct {
-		enum duty duty;
+		enum maintenance maintenance;
 		unsigned hazards;
 	} server[CONFIG_SERVERS];
 };
@@ -62,7 +62,7 @@ state_of(const struct proxy *p)
 	s.level = log_level_get();
 	s.active = p->hedging.active;
 	for (unsigned i = 0; i < p->config->servers; i++) {
-		s.server[i].duty = p->upstream.server[i].duty;
+		s.server[i].maintenance = p->upstream.server[i].maintenance;
 		s.server[i].hazards = p->hedging.server[i].hazards;
 	}
 	return s;
