@@ -17,6 +17,7 @@
 #include "proxy/admin/admin_http.h"
 #include "proxy/admin/admin_reports.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/hazards.h"
 
 void
 admin_reply_servers(struct evhttp_request *r, struct proxy *p)

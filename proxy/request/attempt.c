@@ -19,6 +19,8 @@
 #include "proxy/request/tunnel.h"
 #include "http/upgrade.h"
 #include "http/writer.h"
+#include "proxy/request/request.h"
+#include "proxy/request/response.h"
 
 /* The fields that differ between attempts, and the end of the head. */
 static void

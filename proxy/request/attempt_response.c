@@ -14,6 +14,8 @@
 #include "proxy/request/interim.h"
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/server.h"
+#include "proxy/request/request.h"
+#include "proxy/request/response.h"
 
 static const char *
 end_name(enum exchange_end end)

@@ -2,13 +2,17 @@
  * finish.c: what remains of a request: counters, a line in the access log, its
  * place in the history and, if it was slow, in the analysis.
  */
+#include "proxy/request/finish.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "proxy/access_log/access_log.h"
 #include "proxy/request/attempt.h"
 #include "proxy/request/proxy.h"
-#include "proxy/request/request.h"
+#include "proxy/request/access_fill.h"
+#include "proxy/request/slow.h"
+#include "proxy/request/table.h"
 
 /* The request as the table and the timeline show it. */
 static void

@@ -24,6 +24,10 @@
 #include "proxy/net/socket.h"
 #include "http/upgrade.h"
 #include "proxy/request/tunnel.h"
+#include "proxy/request/eligibility.h"
+#include "proxy/request/finish.h"
+#include "proxy/request/hazards.h"
+#include "proxy/request/table.h"
 
 static void on_commit_due(void *user, bool forced);
 static void on_deadline(void *user, bool forced);

@@ -8,7 +8,6 @@
 
 #include "proxy/client/client_spool.h"
 #include "proxy/request/proxy.h"
-#include "proxy/request/tunnel.h"
 #include "http/upgrade.h"
 #include "http/writer.h"
 
