@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
-#include "proxy/upstream/response_diff.h"
 #include "proxy/request/proxy.h"
+#include "proxy/upstream/response_diff.h"
 
 /* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
 #define DESCRIPTORS_OTHER 256

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "proxy/request/proxy.h"
+#include "proxy/upstream/server.h"
 
 #define STATUS_PERIOD_NS NS_PER_S
 

@@ -24,6 +24,7 @@
 #include "daemon/privileges.h"
 #include "daemon/supervisor.h"
 #include "proxy/request/proxy.h"
+#include "proxy/upstream/server.h"
 
 #define NOT_STARTED 126 /* exit status of a child that could not exec */
 #define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */

@@ -8,8 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proxy/request/proxy.h"
 #include "proxy/analysis/slow_report.h"
+#include "proxy/request/proxy.h"
+#include "proxy/upstream/maintenance.h"
+#include "proxy/upstream/server.h"
 
 /* Which requests keep a drain or restart from its end. */
 static void

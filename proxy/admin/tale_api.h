@@ -10,10 +10,10 @@
 
 #include <sys/queue.h>
 
+#include "http/http.h"
 #include "proxy/admin/token.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/net/buffer.h"
-#include "http/http.h"
 
 struct client;
 struct proxy;

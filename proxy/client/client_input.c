@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "http/proxy_protocol.h"
+#include "proxy/client/client.h"
 #include "proxy/client/clients.h"
 #include "proxy/net/body_blocks.h"
 

@@ -298,3 +298,18 @@ listeners_close(struct clients *all, bool accept_waiting)
 		listener_close(l);
 	}
 }
+
+void
+clients_accept(struct clients *all)
+{
+	all->accepting = ACCEPT_ON;
+	listeners_pause(all, false);
+}
+
+void
+clients_tick(struct clients *all, struct instant now)
+{
+	if (all->accepting == ACCEPT_PAUSED && !all->stopping &&
+	    !instant_before(now, all->accept_due))
+		clients_accept(all);
+}

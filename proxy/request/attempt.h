@@ -35,9 +35,6 @@ enum race_step attempt_over(struct attempt *a, enum attempt_end end,
 void request_step(
     struct request *r, enum race_step step, int server, const char *why);
 
-/* More of a tunnel's stream is there, or it has ended. */
-void attempt_more(struct attempt *a);
-
 /* How long the response of a running attempt, whose head is there, waits for
  * its rest: 0 not at all, -1 until it is whole (attempt_response.c). */
 int64_t attempt_wait_ns(const struct attempt *a);
@@ -64,8 +61,5 @@ void attempt_resume(struct attempt *a);
 
 /* Release what it holds. */
 void attempt_fini(struct attempt *a);
-
-/* The attempt as the table and the timeline show it. */
-void attempt_describe(const struct attempt *a, struct tale_attempt *out);
 
 #endif

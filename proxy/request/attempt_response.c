@@ -9,13 +9,15 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proxy/request/attempt.h"
+#include "proxy/client/client.h"
 #include "proxy/client/client_spool.h"
+#include "proxy/request/attempt.h"
 #include "proxy/request/interim.h"
 #include "proxy/request/proxy.h"
-#include "proxy/upstream/server.h"
 #include "proxy/request/request.h"
 #include "proxy/request/response.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 
 static const char *
 end_name(enum exchange_end end)

@@ -7,6 +7,7 @@
 #include "proxy/request/hazards.h"
 
 #include "base/log.h"
+#include "proxy/upstream/server.h"
 
 /* Why the policy left the other server, as that one is now. */
 static void

@@ -11,6 +11,8 @@
 #include "proxy/request/attempt.h"
 #include "proxy/request/queue.h"
 #include "proxy/request/request.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 
 /* Ask for a second attempt for all, oldest first. */
 static void

@@ -6,10 +6,13 @@
 #include <errno.h>
 
 #include "proxy/access_log/access_log.h"
+#include "proxy/client/client.h"
+#include "proxy/client/listeners.h"
 #include "proxy/request/hazards.h"
 #include "proxy/request/hedge.h"
 #include "proxy/request/queue.h"
 #include "proxy/request/table.h"
+#include "proxy/upstream/servers.h"
 
 /* What requests a server has. */
 static void

@@ -5,6 +5,8 @@
  * its memory for the next connection.  What travels on a connection is in
  * exchange.c.
  */
+#include "proxy/upstream/connection.h"
+
 #include "proxy/upstream/exchange.h"
 
 #include <assert.h>
@@ -17,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/net/socket.h"
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/upstream.h"
-#include "proxy/net/socket.h"
 
 static void on_connection_readable(evutil_socket_t fd, short what, void *user);
 static void on_connection_writable(evutil_socket_t fd, short what, void *user);

@@ -7,6 +7,8 @@
  * sets, before it may serve anybody.
  */
 
+#include "proxy/upstream/server.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/upstream.h"
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
@@ -420,35 +423,6 @@ server_state_shown(const struct server *s)
 	return server_state_name(s->upstream->hedging->server[s->index].state);
 }
 
-void
-server_tick(struct server *s, struct instant now)
-{
-	enum server_state state = s->upstream->hedging->server[s->index].state;
-
-	if (state != s->state_logged) {
-		if (state == SERVER_READY) {
-			log_event(LOG_LEVEL_NOTICE, "server_ready",
-			    "server=%s after_ms=%lld warmups=%llu",
-			    s->config->name,
-			    (long long)(instant_since(now, s->state_since) /
-					NS_PER_MS),
-			    (unsigned long long)s->warmups_ok);
-			health_arm(s);
-		}
-		if (state == SERVER_READY && s->state_logged == SERVER_WARMING)
-			distribution_record(&s->warmup_length,
-			    instant_since(now, s->warming_since));
-		if (state == SERVER_WARMING)
-			s->warming_since = now;
-		if (s->state_logged == SERVER_READY)
-			s->state_since = now;
-		s->state_logged = state;
-	}
-	maintenance_tick(s, now);
-	silence_tick(s, now);
-	standby_tick(s, now);
-}
-
 int
 server_init(struct server *s, struct upstream *up, unsigned index)
 {
@@ -469,7 +443,6 @@ server_init(struct server *s, struct upstream *up, unsigned index)
 		return -ENOMEM;
 	timer_init(&s->probe_timer, on_probe_timer, s);
 	timer_init(&s->warmup_timer, on_warmup_timer, s);
-	health_init(s);
 	return 0;
 }
 
@@ -480,7 +453,6 @@ server_fini(struct server *s)
 		return;
 	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
 	timer_clear(&s->upstream->loop->timers, &s->warmup_timer);
-	health_stop(s);
 	connection_pool_fini(s);
 	free(s->warmup);
 	s->warmup = NULL;

@@ -4,6 +4,8 @@
 #include "proxy/upstream/silence.h"
 
 #include "base/log.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
 #define LOOK_NS (100 * NS_PER_MS)

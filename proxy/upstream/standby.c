@@ -13,8 +13,12 @@
  * none, one is opened to see whether it still listens, and closed.  Where only a
  * response could show something (hedging_probe_wanted) it is asked.
  */
+#include "proxy/upstream/standby.h"
+
 #include <errno.h>
 
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
 #define ASK_NS (250 * NS_PER_MS)

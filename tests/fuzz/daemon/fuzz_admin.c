@@ -27,6 +27,7 @@
 #include "proxy/analysis/analysis.h"
 #include "tests/fuzz/check.h"
 #include "proxy/request/table.h"
+#include "proxy/client/listeners.h"
 
 #define INPUT_MAX 20000 /* somewhat more than the head and the body may have */
 #define ANSWER_MAX (1 << 22)
