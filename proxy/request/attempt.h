@@ -7,7 +7,7 @@
 #ifndef TAILOR_PROXY_REQUEST_ATTEMPT_H
 #define TAILOR_PROXY_REQUEST_ATTEMPT_H
 
-#include "proxy/request/request.h"
+#include "proxy/request/proxy.h"
 
 /*
  * What takes "now" is part of a step whose moment is known: the channel's

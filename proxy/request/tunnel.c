@@ -6,7 +6,6 @@
 #include "proxy/client/client.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/request/proxy.h"
-#include "proxy/upstream/connection.h"
 
 void
 tunnel_begin(struct attempt *a)
