@@ -171,7 +171,7 @@ descriptors_get(rlim_t want)
 
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
 		return want;
-	/* For root alone, before it becomes somebody else. */
+	/* For root alone, before it drops its privileges. */
 	if (l.rlim_max < want && setrlimit(RLIMIT_NOFILE, &more) == 0)
 		return want;
 	l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;

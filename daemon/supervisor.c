@@ -155,7 +155,7 @@ child_output(const struct config_server *c)
 	return open(c->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 }
 
-/* A handler of ours would tell our loop of the child's signals, through the
+/* A handler of ours would report the child's signals to our loop, through the
  * socket pair that both have; what we ignore for its sake, it may want. */
 static void
 child_signals(void)

@@ -243,7 +243,7 @@ on_index(struct evhttp_request *r, struct admin *user)
 	    "POST /restart?server=NAME drain, stop, start, bring back\n"
 	    "POST /log?level=info   until the next reload or restart\n"
 	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
-	    "                       tell of a pause (and of its end)\n";
+	    "                       report a pause (and its end)\n";
 
 	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;

@@ -67,7 +67,7 @@ kind_named(const char *name)
 	return -1;
 }
 
-/* A runtime or monitor without a channel tells of a pause itself. */
+/* A runtime or monitor without a channel reports a pause here. */
 static void
 on_hazard(struct evhttp_request *r, void *user)
 {

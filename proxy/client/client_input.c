@@ -180,7 +180,7 @@ step_proxy_header(struct client *c)
 	case PROXY_HEADER_MORE:
 		return false;
 	case PROXY_HEADER_BAD:
-		/* Who speaks another protocol would not understand 400. */
+		/* Not HTTP: close without a response. */
 		all->metrics->rejected_proxy_header++;
 		client_close(c);
 		return false;
@@ -267,7 +267,7 @@ step_body(struct client *c)
 	struct chain data = {0};
 
 	if (c->response == CLIENT_RESPONSE_WHOLE) {
-		/* Answered early: the rest is of no interest to anybody. */
+		/* Answered early: the rest is not needed. */
 		block_give(&c->clients->loop->blocks, c->in);
 		c->in = NULL;
 		return false;
@@ -308,7 +308,7 @@ step(struct client *c)
 		return step_proxy_header(c);
 	case CLIENT_IDLE:
 		if (c->out.bytes > 0)
-			return false; /* who does not read must not ask */
+			return false; /* stop parsing while the client has unread output */
 		return step_head(c);
 	case CLIENT_HEAD:
 		return step_head(c);

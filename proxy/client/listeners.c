@@ -22,7 +22,7 @@
 #include "proxy/client/clients.h"
 
 /* A socket file left by a process that is gone may be replaced; one that
- * somebody listens on may not. */
+ * a process listens on may not. */
 static int
 unix_clear(const struct config_address *a)
 {

@@ -12,7 +12,7 @@
 #define LISTEN_BACKLOG 4096
 
 /* Take the inherited socket of this address, or bind and listen; a descriptor
- * or -errno.  Shared with the admin listener, as is what to tell the user
+ * or -errno.  Shared with the admin listener, as is the message
  * when it fails, and the address as bound. */
 int listener_bind(const struct config_address *a, bool *inherited);
 void listener_complain(const char *what, const char *address, int err);

@@ -26,11 +26,11 @@ extern const struct exchange_ops attempt_ops;
  * out to be stale.  0 or a negative errno. */
 int attempt_send(struct attempt *a, unsigned server, bool again);
 
-/* Tell the policy that an attempt is over (race_ended); what now? */
+/* Report to the policy that an attempt is over (race_ended); what now? */
 enum race_step attempt_over(struct attempt *a, enum attempt_end end,
     bool written, int64_t latency_ns, struct instant now, int *server);
 
-/* Do what the policy answered; server as it told, why for a 502.  May end
+/* Do what the policy answered; server as it said, why for a 502.  May end
  * the request. */
 void request_step(
     struct request *r, enum race_step step, int server, const char *why);

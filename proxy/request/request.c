@@ -315,7 +315,7 @@ request_fail(struct request *r, unsigned status, const char *reason)
 		return; /* answered, and the answer is on its way */
 	if (r->state == REQUEST_COMMITTED) {
 		/* Part of another answer is out: only the end of the
-		 * connection can tell the client (W4). */
+		 * connection shows that to the client (W4). */
 		p->metrics.truncated++;
 		r->note = "truncated";
 		client_close(c);

@@ -30,7 +30,7 @@ int response_read(
 void response_send(
     struct response *a, struct request *r, bool whole, struct instant written);
 
-/* Pass more payload on to the client's chain, framed as its head told. */
+/* Pass more payload on to the client's chain, framed as its head said. */
 void
 response_forward(struct response *a, struct request *r, struct chain *data);
 

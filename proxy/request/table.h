@@ -3,7 +3,7 @@
  *
  * Finished requests are found by the id that the client saw.  Ids that have
  * left the history are remembered as a hash for a good while longer, so that
- * "expired" and "unknown" can be told apart.  All memory is taken at start.
+ * "expired" and "unknown" can be distinguished.  All memory is taken at start.
  * Proxy thread only.
  */
 #ifndef TAILOR_PROXY_REQUEST_TABLE_H

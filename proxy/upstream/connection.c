@@ -285,7 +285,7 @@ connection_settle(struct connection *u, enum exchange_end end)
 	connection_arm(u, s->upstream->config->proxy.upstream_idle_timeout_ns);
 }
 
-/* The exchange is over: release the connection, then tell the user. */
+/* The exchange is over: release the connection, then call the user. */
 void
 exchange_over(struct connection *u, enum exchange_end end, const char *why)
 {

@@ -31,7 +31,7 @@ other_ready(const struct server *s)
 	       server_may_serve(&up->server[1 - s->index]);
 }
 
-/* It is not the active one any more, or nobody else could be. */
+/* It is not the active one any more, or no other server could be. */
 static void
 take_down(struct server *s)
 {

@@ -38,8 +38,8 @@ enum connection_state {
 
 /* How an exchange came to its end. */
 enum exchange_end {
-	EXCHANGE_COMPLETE,   /* a whole response */
-	EXCHANGE_LIMITED,    /* hedging.drain_max of one that nobody takes */
+	EXCHANGE_COMPLETE, /* a whole response */
+	EXCHANGE_LIMITED, /* hedging.drain_max of a response that is thrown away */
 	EXCHANGE_REFUSED,    /* no connection: nothing was sent */
 	EXCHANGE_UNANSWERED, /* connection lost before any response byte */
 	EXCHANGE_CUT,	     /* connection lost in the response */
@@ -66,7 +66,7 @@ exchange_answered(enum exchange_end end)
 	return end == EXCHANGE_COMPLETE || end == EXCHANGE_LIMITED;
 }
 
-/* What the user of an exchange is told at its end. */
+/* What the user of an exchange learns at its end. */
 struct exchange_result {
 	void *user;
 	struct server *server;
@@ -174,7 +174,7 @@ struct silence {
 enum child_state {
 	CHILD_NONE, /* not launched by us */
 	CHILD_RUNNING,
-	CHILD_STOPPING, /* told to end */
+	CHILD_STOPPING, /* SIGTERM was sent */
 	CHILD_WAITING,	/* ended; restarted when restart_timer fires */
 };
 
@@ -194,7 +194,7 @@ enum maintenance {
 	DRAIN_PENDING,	/* to be drained; still active */
 	DRAINING,	/* gets nothing new; its requests finish */
 	OUT_OF_SERVICE, /* out of service */
-	STOPPING,	/* its process was told to end */
+	STOPPING,	/* its process gets SIGTERM */
 	STARTING,	/* on its way back: connecting, warming up */
 };
 
