@@ -214,7 +214,7 @@ reply_maintenance(struct evhttp_request *r, const struct server *s, int err)
 	default:
 		if (s->upstream->stopping)
 			admin_reply_error(r, 409, "Tailor is stopping");
-		else if (s->maintenance == STOPPING)
+		else if (s->maintenance.stage == STOPPING)
 			admin_reply_error(
 			    r, 409, "a restart of this server is in progress");
 		else

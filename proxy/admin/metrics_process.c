@@ -195,9 +195,9 @@ descriptors_open(const struct proxy *p)
 		return (double)st.st_size;
 	n = p->clients.count;
 	for (unsigned i = 0; i < p->config->servers; i++)
-		n += p->upstream.server[i].idle_count +
-		     p->upstream.server[i].busy_count +
-		     p->upstream.server[i].draining_count;
+		n += p->upstream.server[i].idle.count +
+		     p->upstream.server[i].busy.count +
+		     p->upstream.server[i].draining.count;
 	return n;
 }
 

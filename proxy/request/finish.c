@@ -27,7 +27,7 @@ attempt_describe(const struct attempt *a, struct tale_attempt *out)
 	p = r->proxy;
 	server = r->race.attempt[a->index].server;
 	out->server = server;
-	out->server_pid = (uint32_t)p->upstream.server[server].pid;
+	out->server_pid = (uint32_t)p->upstream.server[server].program.pid;
 	out->cookie = a->cookie;
 	writer_copy(out->server_name, sizeof(out->server_name),
 	    p->config->server[server].name);

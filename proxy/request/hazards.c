@@ -103,7 +103,7 @@ hazard_outdated(const struct proxy *p, const struct hazard *h)
 	const struct server *s = &p->upstream.server[h->server];
 
 	return h->kind == HAZARD_EXIT && h->begin && h->pid != 0 &&
-	       s->pid > 0 && (uint32_t)s->pid != h->pid;
+	       s->program.pid > 0 && (uint32_t)s->program.pid != h->pid;
 }
 
 void

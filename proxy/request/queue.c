@@ -128,7 +128,7 @@ attempts_aside(struct proxy *p, struct instant now)
 		if (h->hazards != 0 ||
 		    instant_since(now, h->hazard_over) < QUEUE_LONG_NS)
 			continue;
-		TAILQ_FOREACH(u, &p->upstream.server[i].busy, link)
+		TAILQ_FOREACH(u, &p->upstream.server[i].busy.list, link)
 		{
 			struct attempt *a = u->user;
 

@@ -198,72 +198,86 @@ enum maintenance {
 	STARTING,	/* on its way back: connecting, warming up */
 };
 
+/* Connections in one state. */
+struct pool {
+	struct connection_list list;
+	unsigned count;
+};
+
 struct server {
 	struct upstream *upstream;	    /* borrowed */
 	const struct config_server *config; /* borrowed */
 	unsigned index;
 
-	/* owned */
+	/* its connections, by state */
 	struct work connect; /* give a turn to one that waits */
-	struct connection_list waiting, connecting, idle, busy, draining,
-	    unused;
-	unsigned waiting_count, connecting_count, idle_count, busy_count,
-	    draining_count, connections;
+	struct pool waiting, connecting, idle, busy, draining;
+	struct connection_list unused;
+	unsigned connections; /* structs made */
 
-	/* health */
-	struct timer probe_timer;
-	struct connection *probe; /* running, or NULL */
-	char probe_text[512];
-	size_t probe_length;   /* 0: connecting is enough */
-	unsigned probe_status; /* of the running probe */
-	unsigned refusals;     /* of connections, in a row */
+	struct { /* before it is in service: does it respond? (server.c) */
+		struct timer timer;
+		struct connection *link; /* running, or NULL */
+		char text[512];
+		size_t length;	 /* 0: connecting is enough */
+		unsigned status; /* of the running probe */
+	} probe;
+	unsigned refusals; /* of connections, in a row */
 
-	/* health while in service (health.c) */
-	struct timer health_timer;
-	struct connection *check; /* running, or NULL */
-	struct instant checked;	  /* when it began */
-	unsigned check_status;
-	unsigned checks_failing; /* in a row */
-	bool last_kept;		 /* said that it stays although it fails */
+	struct { /* in service (health.c) */
+		struct timer timer;
+		struct connection *link; /* running, or NULL */
+		struct instant begun;
+		unsigned status;
+		unsigned failing; /* in a row */
+		bool last_kept;	  /* logged that it stays although it fails */
+	} health;
 
 	struct silence silence; /* whether it responds at all */
 	uint64_t reads;		/* that brought something */
 	bool asking;		/* a probe of a request is under way */
 	struct instant asked;	/* when the last one ended */
 
-	/* connections kept for a swap (standby.c) */
-	bool keeps_alive;	     /* by its latest response */
-	bool doubted;		     /* it ended an idle connection */
-	struct instant knocked;	     /* when one was opened only to see */
-	struct instant closed_early; /* it closed one that was hardly idle */
-	struct instant closed_soon;  /* or for less than ten seconds */
-	struct instant starved;	     /* a new one waited beside idle ones */
-	struct instant kept;	     /* when one was opened last */
-	struct instant keep_again;   /* not before: the last was not kept */
-	unsigned keeping;	     /* being opened */
+	struct {		  /* how it treats connections that are kept */
+		bool keeps_alive; /* by its latest response */
+		struct instant closed_early; /* one that was hardly idle */
+		struct instant closed_soon;  /* or for less than ten seconds */
+		struct instant starved; /* a new one waited beside idle ones */
+	} reuse;
 
-	/* maintenance */
-	enum maintenance maintenance;
-	bool restarting;
-	struct instant maintenance_since; /* of the drain or restart */
-	struct instant wait_until;	  /* for the other's collection */
-	struct instant cut_at;		  /* of a drain; none: never */
-	enum server_state state_logged;	  /* as last seen by the tick */
+	struct {	      /* connections kept for a swap (standby.c) */
+		bool doubted; /* it ended an idle connection */
+		struct instant knocked;	   /* one was opened only to see */
+		struct instant kept;	   /* one was opened last */
+		struct instant keep_again; /* not before */
+		unsigned keeping;	   /* being opened */
+	} standby;
+
+	struct {
+		enum maintenance stage;
+		bool restarting;
+		struct instant since;	   /* of the drain or restart */
+		struct instant wait_until; /* for the other's collection */
+		struct instant cut_at;	   /* of a drain; none: never */
+	} maintenance;
+	enum server_state state_logged; /* as last seen by the tick */
 	struct instant state_since, warming_since;
 
-	/* warm-up */
-	struct timer warmup_timer;
-	struct warmup *warmup; /* owned, WARMUPS_MAX */
-	unsigned replay_next;  /* position in the replay table */
+	struct {
+		struct timer timer;
+		struct warmup *of;    /* owned, WARMUPS_MAX */
+		unsigned replay_next; /* position in the replay table */
+	} warmup;
 
-	/* supervision */
-	enum child_state child;
-	pid_t pid; /* of our child, 0 none */
-	int pidfd; /* owned, -1 none */
-	struct event child_event;
-	struct timer restart_timer, kill_timer;
-	struct instant launched;
-	int64_t restart_delay_ns; /* grows while it keeps dying at once */
+	struct { /* started by us (daemon/supervisor.c) */
+		enum child_state state;
+		pid_t pid; /* 0 none */
+		int pidfd; /* owned, -1 none */
+		struct event ended;
+		struct timer restart_timer, kill_timer;
+		struct instant launched;
+		int64_t restart_delay_ns; /* grows while it ends at once */
+	} program;
 
 	/* statistics */
 	uint64_t attempts, connects, connects_again, reuses, stale, restarts;
@@ -344,8 +358,9 @@ server_policy(const struct server *s)
 static inline bool
 server_may_serve(const struct server *s)
 {
-	return s->maintenance == IN_SERVICE ||
-	       s->maintenance == DRAIN_PENDING || s->maintenance == STARTING;
+	return s->maintenance.stage == IN_SERVICE ||
+	       s->maintenance.stage == DRAIN_PENDING ||
+	       s->maintenance.stage == STARTING;
 }
 
 #endif
