@@ -181,19 +181,21 @@ enum child_state {
 /*
  * What an operator wants of a server (maintenance.c):
  *
- *   SERVES --drain--> LEAVES --other active--> DRAINS --idle--> RESTS
- *     ^                 |                        |               |  |
- *     +--ready-- STARTS <------------------------+---(ready)-----+  |
- *                  ^                                             restart
- *                  +-------------- exited ------- ENDS <------------+
+ *   IN_SERVICE --drain--> DRAIN_PENDING --other active--> DRAINING
+ *     ^   ^                    |                            |   |
+ *     |   +------ready---------+         ready              | idle
+ *     |                              +----------------------+   |
+ *     +--- warm --- STARTING <-------+-----ready----- OUT_OF_SERVICE
+ *                     ^                                         |
+ *                     +--- exited --- STOPPING <---- restart ---+
  *
- * From DRAINS to ENDS the policy takes it for down.
+ * From DRAINING to STOPPING the policy takes it for down.
  */
 enum maintenance {
 	IN_SERVICE,
 	DRAIN_PENDING,	/* to be drained; still active */
 	DRAINING,	/* gets nothing new; its requests finish */
-	OUT_OF_SERVICE, /* out of service */
+	OUT_OF_SERVICE, /* at rest */
 	STOPPING,	/* its process gets SIGTERM */
 	STARTING,	/* on its way back: connecting, warming up */
 };
