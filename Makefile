@@ -101,16 +101,16 @@ $(BUILD)/obj/%.o: %.c $(FLAGS)
 
 # The timeline's page is in the program: its files, and the base64 of their
 # SHA-256 for its content security policy, become part of one object.
-PAGE := $(patsubst talechain/%,$(BUILD)/%,$(wildcard talechain/page/*))
-$(BUILD)/page/%.hash: talechain/page/%
+PAGE := $(patsubst talechain/render/%,$(BUILD)/%,$(wildcard talechain/render/page/*))
+$(BUILD)/page/%.hash: talechain/render/page/%
 	@mkdir -p $(@D)
 	$(call say,HASH)sha256sum <$< | cut -c 1-64 | tr a-f A-F | \
 	    basenc --base16 -d | base64 | tr -d '\n' >$@
-$(BUILD)/page/%: talechain/page/%
+$(BUILD)/page/%: talechain/render/page/%
 	@mkdir -p $(@D)
 	@cp $< $@
-$(BUILD)/obj/talechain/page.o: $(PAGE) $(addsuffix .hash,$(PAGE))
-$(BUILD)/obj/talechain/page.o: private override CFLAGS += \
+$(BUILD)/obj/talechain/render/page.o: $(PAGE) $(addsuffix .hash,$(PAGE))
+$(BUILD)/obj/talechain/render/page.o: private override CFLAGS += \
 	-DPAGE_FOLDER='"$(BUILD)/page"'
 
 # BPF programs: one object for the kernel, which lies inside libprofiler.a.

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/instant.h"
-#include "talechain/hazard.h"
-#include "talechain/store.h"
+#include "talechain/events/hazard.h"
+#include "talechain/store/store.h"
 
 #define LIVE_SLICES 60
 #define LIVE_SLICE_NS (10 * NS_PER_S)

@@ -9,10 +9,10 @@
 
 #include "base/histogram.h"
 #include "hedging/hedging.h"
+#include "http/http.h"
 #include "proxy/distribution.h"
 #include "proxy/exposition.h"
-#include "http/http.h"
-#include "talechain/hazard.h"
+#include "talechain/events/hazard.h"
 
 struct proxy;
 

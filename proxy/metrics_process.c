@@ -16,7 +16,7 @@
 #include "proxy/metrics.h"
 #include "proxy/proxy.h"
 #include "proxy/reserve.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 /* How long from one sweep to the next: in powers of two of a ns. */
 static void

@@ -13,13 +13,13 @@
 #include "base/topology.h"
 #include "config/config.h"
 #include "hedging/hedging.h"
+#include "http/http.h"
 #include "profiler/profiler.h"
 #include "proxy/buffer.h"
 #include "proxy/client.h"
-#include "http/http.h"
-#include "proxy/live.h"
 #include "proxy/ledger.h"
 #include "proxy/listening.h"
+#include "proxy/live.h"
 #include "proxy/metrics.h"
 #include "proxy/queue.h"
 #include "proxy/reload.h"
@@ -30,10 +30,10 @@
 #include "proxy/slow.h"
 #include "proxy/spool.h"
 #include "proxy/table.h"
-#include "proxy/timer.h"
 #include "proxy/tale_api.h"
+#include "proxy/timer.h"
 #include "proxy/token.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 struct analysis;
 struct admin;

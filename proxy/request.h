@@ -21,14 +21,14 @@
 #include <sys/queue.h>
 
 #include "hedging/hedging.h"
+#include "http/http.h"
 #include "proxy/answer.h"
 #include "proxy/buffer.h"
-#include "http/http.h"
 #include "proxy/identity.h"
 #include "proxy/spool.h"
 #include "proxy/timer.h"
 #include "proxy/uplink.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 struct client;
 struct comparison;

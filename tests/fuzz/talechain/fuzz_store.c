@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "talechain/pack.h"
-#include "talechain/store.h"
-#include "talechain/store_record.h"
-#include "talechain/tale.h"
+#include "talechain/explain/tale.h"
+#include "talechain/store/pack.h"
+#include "talechain/store/record.h"
+#include "talechain/store/store.h"
 
 #define BOOT "b"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/story.h"
+#include "talechain/explain/story.h"
 
 #define T0 UINT64_C(5000000000000)
 #define EVENT_BYTES 12

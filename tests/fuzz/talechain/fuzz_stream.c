@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "talechain/story.h"
-#include "talechain/timeline.h"
+#include "talechain/explain/story.h"
+#include "talechain/timeline/timeline.h"
 
 #define LOG2 10
 #define HEADER_BYTES 136 /* up to head */

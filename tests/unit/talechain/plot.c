@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "talechain/story.h"
+#include "talechain/explain/story.h"
 
 #define KERNEL_CHANNEL 9
 #define SLACK (5000 * US)

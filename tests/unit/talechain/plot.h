@@ -9,7 +9,7 @@
 #ifndef TESTS_TALECHAIN_PLOT_H
 #define TESTS_TALECHAIN_PLOT_H
 
-#include "talechain/story.h"
+#include "talechain/explain/story.h"
 #include "tests/unit/talechain/scene.h"
 
 #define PROXY_TID 100

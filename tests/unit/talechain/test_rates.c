@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "talechain/story.h"
-#include "talechain/tale.h"
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale.h"
 #include "tests/unit/talechain/plot.h"
 
 #define INTERVAL(usual, us) ((uint64_t)(usual) << 40 | (uint64_t)((us)*US))

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/chrome.h"
+#include "talechain/render/chrome_tracks.h"
 #include "tests/unit/talechain/markup_check.h"
 #include "tests/unit/talechain/samples.h"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/page.h"
+#include "talechain/render/page.h"
 #include "tests/unit/talechain/markup_check.h"
 #include "tests/unit/talechain/samples.h"
 

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/story.h"
-#include "talechain/tale.h"
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale.h"
 #include "tests/unit/talechain/cases.h"
 
 /* What must hold of every story. */

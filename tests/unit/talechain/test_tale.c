@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/story.h"
-#include "talechain/tale.h"
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale.h"
 #include "tests/unit/talechain/scene.h"
 
 #define SLACK (200 * US)

@@ -1,0 +1,392 @@
+/*
+ * story_chain.c: where the request was at which moment.
+ *
+ * The moments come from four sources: the proxy's own record of the request,
+ * the kernel's events of its flows, the client's stamps, the application's
+ * events.  In a flow the request is told from its neighbours on the same
+ * connection by time and by sequence numbers: what Tailor read up to the
+ * moment it had the request whole is the request, what it sent between then
+ * and the end is the answer, and TCP numbers every byte.  The same numbers
+ * name the bytes at the other end of the flow, when that is on this machine.
+ *
+ * A moment that cannot be true where it stands is left out.  Why the request
+ * was anywhere for so long is not decided here.
+ */
+#include <string.h>
+
+#include "talechain/explain/explainer.h"
+
+/*
+ * If Tailor comes back from sending the answer's end so much later than that
+ * was sent, it had lost its CPU meanwhile.  Nobody waited for that.
+ */
+#define AWAY_NS NS_PER_MS
+
+/* Bytes of a flow by TCP's numbers, which wrap: [begin, end). */
+struct range {
+	bool set;
+	uint32_t begin, end;
+};
+
+/* Whether sequence number a lies before b. */
+static bool
+sequence_before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+static bool
+range_meets(const struct range *r, uint32_t begin, uint32_t bytes)
+{
+	return r->set && bytes > 0 && sequence_before(begin, r->end) &&
+	       sequence_before(r->begin, begin + bytes);
+}
+
+static void
+range_add(struct range *r, uint32_t begin, uint32_t bytes)
+{
+	if (!r->set)
+		*r = (struct range){true, begin, begin + bytes};
+	if (sequence_before(begin, r->begin))
+		r->begin = begin;
+	if (sequence_before(r->end, begin + bytes))
+		r->end = begin + bytes;
+}
+
+/* The last byte alone. */
+static struct range
+range_last(const struct range *r)
+{
+	return (struct range){r->set, r->end - 1, r->end};
+}
+
+static uint32_t
+event_bytes(const struct talechain_event *e)
+{
+	switch (e->type) {
+	case TALECHAIN_SOCK_SEND:
+	case TALECHAIN_SOCK_RECV:
+		return tale_low(e->arg[1]);
+	}
+	return tale_high(e->arg[2]);
+}
+
+/* What to look for in a flow. */
+struct look {
+	uint64_t cookie; /* 0: finds nothing */
+	enum talechain_type type;
+	int64_t from, to;	   /* NEVER: without bound */
+	const struct range *range; /* NULL: any bytes */
+};
+
+static bool
+look_fits(
+    const struct telling *tl, const struct look *l, const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+	int64_t at = telling_at(tl, e->at);
+
+	return l->cookie != 0 && v->type == l->type && v->arg[0] == l->cookie &&
+	       !e->doubtful && (l->from == NEVER || at >= l->from) &&
+	       (l->to == NEVER || at <= l->to) && event_bytes(v) > 0 &&
+	       (l->range == NULL ||
+		   range_meets(l->range, tale_high(v->arg[1]), event_bytes(v)));
+}
+
+static const struct tale_entry *
+look_first(const struct telling *tl, const struct look *l)
+{
+	for (size_t i = 0; i < tl->t->entries; i++)
+		if (look_fits(tl, l, &tl->t->entry[i]))
+			return &tl->t->entry[i];
+	return NULL;
+}
+
+static const struct tale_entry *
+look_last(const struct telling *tl, const struct look *l)
+{
+	for (size_t i = tl->t->entries; i > 0; i--)
+		if (look_fits(tl, l, &tl->t->entry[i - 1]))
+			return &tl->t->entry[i - 1];
+	return NULL;
+}
+
+static struct range
+look_range(const struct telling *tl, const struct look *l)
+{
+	const struct talechain_event *v;
+	struct range r = {0};
+
+	for (size_t i = 0; i < tl->t->entries; i++) {
+		v = &tl->t->entry[i].slot.event;
+		if (look_fits(tl, l, &tl->t->entry[i]))
+			range_add(&r, tale_high(v->arg[1]), event_bytes(v));
+	}
+	return r;
+}
+
+/* When it was, and who did it if tid is given. */
+static int64_t
+moment(const struct telling *tl, const struct tale_entry *e, uint32_t *tid)
+{
+	if (e == NULL)
+		return NEVER;
+	if (tid != NULL)
+		*tid = e->slot.event.tid;
+	return telling_at(tl, e->at);
+}
+
+/* The first segment from a peer that acknowledged a byte. */
+static int64_t
+flow_acked(const struct telling *tl, uint64_t cookie, const struct range *last)
+{
+	const struct tale_entry *e;
+	size_t i;
+
+	for (i = 0; cookie != 0 && last->set && i < tl->t->entries; i++) {
+		e = &tl->t->entry[i];
+		if ((e->slot.event.type == TALECHAIN_TCP_ACK ||
+			e->slot.event.type == TALECHAIN_TCP_RECV) &&
+		    e->slot.event.arg[0] == cookie &&
+		    !sequence_before(
+			tale_low(e->slot.event.arg[1]), last->end) &&
+		    sequence_before(tale_low(e->slot.event.arg[1]),
+			last->end + (UINT32_C(1) << 30)))
+			return telling_at(tl, e->at);
+	}
+	return NEVER;
+}
+
+/* The flow between the client and Tailor, and the client's end if here. */
+static void
+chain_client(struct telling *tl)
+{
+	const struct tale *t = tl->t;
+	struct story_chain *c = &tl->chain;
+	uint64_t ours = t->cookie[TALE_SOCKET_CLIENT];
+	uint64_t theirs = t->cookie[TALE_SOCKET_CLIENT_PEER];
+	struct look l = {ours, TALECHAIN_SOCK_SEND, NEVER, c->first_byte, NULL};
+	int64_t before = moment(tl, look_last(tl, &l), NULL);
+	struct range asked, answered, last;
+
+	l = (struct look){ours, TALECHAIN_SOCK_RECV, before, c->received, NULL};
+	asked = look_range(tl, &l);
+	l = (struct look){ours, TALECHAIN_TCP_RECV, NEVER, c->received, &asked};
+	c->net_in = moment(tl, look_first(tl, &l), NULL);
+	c->net_whole = moment(tl, look_last(tl, &l), NULL);
+	l = (struct look){
+	    theirs, TALECHAIN_SOCK_SEND, NEVER, c->received, &asked};
+	c->client_gave = moment(tl, look_first(tl, &l), &c->client_tid);
+
+	l = (struct look){
+	    ours, TALECHAIN_SOCK_SEND, c->received, c->finished, NULL};
+	answered = look_range(tl, &l);
+	last = range_last(&answered);
+	l = (struct look){ours, TALECHAIN_TCP_XMIT, c->received, NEVER, &last};
+	c->left = moment(tl, look_first(tl, &l), NULL);
+	c->acked = flow_acked(tl, ours, &last);
+	l = (struct look){
+	    theirs, TALECHAIN_TCP_RECV, c->received, NEVER, &last};
+	c->client_net = moment(tl, look_first(tl, &l), NULL);
+	l.type = TALECHAIN_SOCK_RECV;
+	c->client_read = moment(tl, look_first(tl, &l), &c->client_tid);
+}
+
+/* The flow between Tailor and the server of an attempt. */
+static void
+chain_server(struct telling *tl, int i)
+{
+	const struct tale *t = tl->t;
+	struct story_attempt *a = &tl->chain.attempt[i];
+	uint64_t ours = t->cookie[TALE_SOCKET_A + 2 * i];
+	uint64_t theirs = t->cookie[TALE_SOCKET_A_PEER + 2 * i];
+	int64_t end = a->complete;
+	struct look l = {ours, TALECHAIN_SOCK_SEND, tl->chain.received,
+	    a->first_byte != NEVER ? a->first_byte : end, NULL};
+	struct range asked = look_range(tl, &l), answered, last;
+
+	l = (struct look){theirs, TALECHAIN_TCP_RECV, NEVER, end, &asked};
+	a->net_in = moment(tl, look_first(tl, &l), NULL);
+	l.type = TALECHAIN_SOCK_RECV;
+	a->taken = moment(tl, look_first(tl, &l), &a->taker);
+
+	l = (struct look){ours, TALECHAIN_SOCK_RECV, a->written, end, NULL};
+	answered = look_range(tl, &l);
+	last = range_last(&answered);
+	l = (struct look){ours, TALECHAIN_TCP_RECV, a->written, end, &last};
+	a->back = moment(tl, look_first(tl, &l), NULL);
+	l.cookie = theirs;
+	l.type = TALECHAIN_SOCK_SEND;
+	/* Written, but not read by Tailor: all there is to go by is time. */
+	if (!answered.set && a->taken != NEVER) {
+		l.from = a->taken;
+		l.range = NULL;
+	}
+	a->sent = moment(tl, look_last(tl, &l), &a->sender);
+	l.type = TALECHAIN_TCP_XMIT;
+	a->left = moment(tl, look_first(tl, &l), NULL);
+	l.range = answered.set ? &answered : NULL;
+	a->begun = moment(tl, look_first(tl, &l), NULL);
+}
+
+/* The application's own words about the request. */
+static void
+chain_application(struct telling *tl, int i)
+{
+	const struct tale *t = tl->t;
+	struct story_attempt *a = &tl->chain.attempt[i];
+	int64_t *const when[] = {
+	    &a->app_receive, &a->app_start, &a->app_finish};
+	const struct tale_entry *e;
+	size_t k, n;
+
+	for (n = 0; n < t->entries; n++) {
+		e = &t->entry[n];
+		k = (size_t)e->slot.event.type - TALECHAIN_APP_RECEIVE;
+		if (k >= 3 || e->doubtful ||
+		    e->slot.server != t->request.attempt[i].server ||
+		    *when[k] != NEVER)
+			continue;
+		*when[k] = telling_at(tl, e->at);
+		a->app_tid[k] = e->slot.event.tid;
+	}
+}
+
+/* A moment that lies before another one it must follow never was. */
+static void
+follow(int64_t *at, int64_t *last)
+{
+	if (*at == NEVER)
+		return;
+	if (*last != NEVER && *at < *last)
+		*at = NEVER;
+	else
+		*last = *at;
+}
+
+static void
+attempt_order(struct story_attempt *a)
+{
+	int64_t kernel = a->written - NS_PER_MS, app = a->written - NS_PER_MS;
+
+	if (a->written == NEVER)
+		return;
+	/* Calls are stamped when they return: bytes may be elsewhere by then,
+	 * and Tailor's own stamp is later still. */
+	if (telling_ordered(a->left, a->sent))
+		a->sent = a->left;
+	follow(&a->net_in, &kernel);
+	follow(&a->taken, &kernel);
+	follow(&a->sent, &kernel);
+	follow(&a->left, &kernel);
+	follow(&a->back, &kernel);
+	follow(&a->app_receive, &app);
+	follow(&a->app_start, &app);
+	follow(&a->app_finish, &app);
+	if (a->complete != NEVER && a->app_finish != NEVER &&
+	    a->app_finish > a->complete + NS_PER_MS)
+		a->app_finish = NEVER;
+}
+
+static void
+attempt_find(struct telling *tl, int i)
+{
+	const struct tale_attempt *r = &tl->t->request.attempt[i];
+	struct story_attempt *a = &tl->chain.attempt[i];
+
+	*a = (struct story_attempt){
+	    .made = r->server >= 0 && instant_is_set(r->written),
+	    .written = telling_at(tl, r->written),
+	    .net_in = NEVER,
+	    .taken = NEVER,
+	    .app_receive = NEVER,
+	    .app_start = NEVER,
+	    .app_finish = NEVER,
+	    .begun = NEVER,
+	    .sent = NEVER,
+	    .left = NEVER,
+	    .back = NEVER,
+	    .first_byte = telling_at(tl, r->first_byte),
+	    .complete = telling_at(tl, r->complete),
+	    .pid = r->server_pid,
+	};
+	if (!a->made)
+		return;
+	chain_server(tl, i);
+	chain_application(tl, i);
+	attempt_order(a);
+}
+
+/* Whose answer was used, or whose is still waited for. */
+static int
+chain_winner(const struct telling *tl)
+{
+	const struct tale_attempt *r = tl->t->request.attempt;
+	int i;
+
+	for (i = 0; i < TALE_ATTEMPTS; i++)
+		if (tl->chain.attempt[i].made &&
+		    strcmp(r[i].outcome, "won") == 0)
+			return i;
+	for (i = TALE_ATTEMPTS - 1; i >= 0; i--)
+		if (tl->chain.attempt[i].made)
+			return i;
+	return -1;
+}
+
+void
+story_chain_find(struct telling *tl)
+{
+	const struct tale_request *r = &tl->t->request;
+	const struct tale_client *client = &tl->t->client;
+	struct story_chain *c = &tl->chain;
+	size_t i;
+
+	*c = (struct story_chain){
+	    .scheduled = NEVER,
+	    .client_sent = NEVER,
+	    .client_received = NEVER,
+	    .accepted = telling_at(tl, r->accepted),
+	    .first_byte = telling_at(tl, r->first_byte),
+	    .received = telling_at(tl, r->received),
+	    .committed = telling_at(tl, r->committed),
+	    .finished = telling_at(tl, r->finished),
+	};
+	if (client->same_host) {
+		c->scheduled = telling_at(tl, client->scheduled);
+		c->client_sent = telling_at(tl, client->sent);
+		c->client_received = telling_at(tl, client->received);
+	}
+	for (i = 0; i < tl->t->entries; i++) {
+		const struct talechain_event *v = &tl->t->entry[i].slot.event;
+
+		tl->kernel |= v->type == TALECHAIN_SCHEDULE;
+		if (v->type >> 12 == 1 && c->proxy_tid == 0)
+			c->proxy_tid = v->tid;
+	}
+	chain_client(tl);
+	for (i = 0; i < TALE_ATTEMPTS; i++)
+		attempt_find(tl, (int)i);
+	c->winner = chain_winner(tl);
+}
+
+void
+story_chain_bounds(struct tale *t)
+{
+	struct telling tl = {.t = t};
+	const struct story_chain *c = &tl.chain;
+	struct instant left;
+
+	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
+		return;
+	story_chain_find(&tl);
+	if (c->left != NEVER && instant_is_set(t->request.finished)) {
+		left = instant_plus(t->t0, c->left);
+		if (instant_before(t->end, left) ||
+		    (!t->client.same_host &&
+			instant_since(t->request.finished, left) > AWAY_NS))
+			t->end = left;
+	}
+	if (c->net_in != NEVER && c->net_in < 0)
+		t->t0 = instant_plus(t->t0, c->net_in);
+}

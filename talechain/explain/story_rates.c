@@ -1,0 +1,245 @@
+/*
+ * story_rates.c: how fast a server and its CPUs went while the request was
+ * there: curves for the picture, and whether slowness explains computing.
+ *
+ * The observer's RATE events say what a signal did in a period, and what it
+ * usually does.  A piece of computing is explained by low IPC where the
+ * server's threads together had less than half of their usual instructions
+ * per cycle, and by a slow clock where its CPU ran at less than half of its
+ * nominal clock.  What is usual is the observer's word; where it does not
+ * know it yet, nothing is claimed.  A period is longer than many pieces, and
+ * of all threads: that is said with the numbers, as evidence.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "talechain/explain/explainer.h"
+
+#define PERIOD_MAX_NS (60 * NS_PER_S) /* no longer one is believed */
+#define LOW 2			      /* so many times less than usual is low */
+
+/* One believable RATE event. */
+struct period {
+	uint64_t signal;
+	int server, cpu; /* -1: none */
+	double count, base, usual;
+	int64_t begin_ns, end_ns;
+};
+
+/* Whether an entry is a rate that can be true, and what it says. */
+static bool
+period_of(
+    const struct telling *tl, const struct tale_entry *e, struct period *out)
+{
+	const struct talechain_event *v = &e->slot.event;
+	int64_t interval_ns = (int64_t)(v->arg[3] & ((UINT64_C(1) << 40) - 1));
+
+	if (v->type != TALECHAIN_RATE || e->doubtful || v->arg[2] == 0 ||
+	    interval_ns == 0 || interval_ns > PERIOD_MAX_NS ||
+	    talechain_rate_name(v->arg[0]) == NULL)
+		return false;
+	out->signal = v->arg[0];
+	out->server = e->slot.server;
+	out->cpu = v->cpu <= INT16_MAX ? (int)v->cpu : -1;
+	out->count = (double)v->arg[1];
+	out->base = (double)v->arg[2];
+	out->usual = (double)(v->arg[3] >> 40) / 1000;
+	out->end_ns = telling_at(tl, e->at);
+	out->begin_ns = out->end_ns - interval_ns;
+	return true;
+}
+
+/* --- causes ----------------------------------------------------------------- */
+
+/* Whether a period says that a piece of computing was slow, and why. */
+static bool
+period_slow(const struct telling *tl, const struct period *p,
+    const struct claim *work, enum tale_cause cause)
+{
+	if (p->begin_ns >= work->end_ns || p->end_ns <= work->begin_ns)
+		return false;
+	if (cause == TALE_CAUSE_LOW_IPC)
+		return p->signal == TALECHAIN_RATE_IPC &&
+		       p->server ==
+			   tl->t->request.attempt[work->attempt].server &&
+		       p->usual > 0 && p->count * LOW < p->usual * p->base;
+	return p->signal == TALECHAIN_RATE_CLOCK && p->cpu >= 0 &&
+	       p->cpu == work->cpu && p->count * LOW < p->base;
+}
+
+/* "0.41 of usually 1.60" in thousandths, as a claim carries it. */
+static uint64_t
+slow_value(double ratio, double usual)
+{
+	uint64_t milli = (uint64_t)(ratio * 1000 + 0.5);
+
+	return (uint64_t)(usual * 1000 + 0.5) << 32 | (milli & UINT32_MAX);
+}
+
+/* Claim what was slow of a piece of computing, all with one value. */
+static void
+claim_slow(struct telling *tl, const struct claim *work, enum tale_cause cause)
+{
+	struct claim c = *work;
+	double count = 0, base = 0, usual = 0;
+	size_t i, first = telling_entry(tl, work->begin_ns);
+	struct period p;
+
+	for (i = first; i < tl->t->entries; i++) {
+		if (!period_of(tl, &tl->t->entry[i], &p) ||
+		    !period_slow(tl, &p, work, cause))
+			continue;
+		count += p.count;
+		base += p.base;
+		usual = p.usual;
+	}
+	if (base <= 0)
+		return;
+	c.cause = cause;
+	c.rank = work->rank + 1;
+	c.value = slow_value(count / base, usual);
+	tl->leg_begin_ns = work->begin_ns;
+	tl->leg_end_ns = work->end_ns;
+	for (i = first; i < tl->t->entries; i++) {
+		if (!period_of(tl, &tl->t->entry[i], &p) ||
+		    !period_slow(tl, &p, work, cause))
+			continue;
+		c.begin_ns = p.begin_ns;
+		c.end_ns = p.end_ns;
+		path_add(tl, &c);
+	}
+}
+
+/* The same of the clock: where the thread ran, CPU by CPU. */
+static void
+claim_slow_clock(struct telling *tl, const struct claim *work)
+{
+	const struct spell *spell;
+	struct claim piece;
+	size_t i, count = 0;
+
+	spell = threads_of(tl, work->tid, &count);
+	for (i = 0; spell != NULL && i < count; i++) {
+		piece = *work;
+		piece.cpu = spell[i].cpu;
+		if (piece.begin_ns < spell[i].begin_ns)
+			piece.begin_ns = spell[i].begin_ns;
+		if (piece.end_ns > spell[i].end_ns)
+			piece.end_ns = spell[i].end_ns;
+		if (spell[i].state == SPELL_RUN &&
+		    piece.begin_ns < piece.end_ns)
+			claim_slow(tl, &piece, TALE_CAUSE_SLOW_CLOCK);
+	}
+}
+
+void
+cause_rates(struct telling *tl)
+{
+	size_t i, claims = tl->claims;
+	struct claim work;
+
+	for (i = 0; i < claims && !tl->failed; i++) {
+		work = tl->claim[i];
+		if (work.cause != TALE_CAUSE_WORK || work.attempt < 0 ||
+		    (work.rank != RANK_APP && work.rank != RANK_THREAD))
+			continue;
+		claim_slow(tl, &work, TALE_CAUSE_LOW_IPC);
+		claim_slow_clock(tl, &work);
+	}
+}
+
+/* --- curves ----------------------------------------------------------------- */
+
+/* The lane under which a period is drawn; false: under none. */
+static bool
+period_lane(struct telling *tl, const struct period *p, unsigned *lane)
+{
+	const struct story *s = tl->s;
+	enum story_lane_kind kind =
+	    p->server >= 0 ? STORY_LANE_SERVER : STORY_LANE_CPU;
+	int number = p->server >= 0 ? p->server : p->cpu;
+	size_t i, best = s->lanes;
+
+	for (i = 0; i < s->lanes; i++)
+		if (s->lane[i].kind == kind && s->lane[i].number == number &&
+		    (best == s->lanes || s->lane[i].tid < s->lane[best].tid))
+			best = i;
+	*lane = (unsigned)best;
+	if (best < s->lanes)
+		return true;
+	/* A CPU that the request did not touch is nobody's concern. */
+	if (p->server < 0 || tale_attempt_of(tl->t, p->server) < 0)
+		return false;
+	*lane = lane_get(tl, STORY_LANE_SERVER, number, 0);
+	return true;
+}
+
+/* The curve of a signal on a lane, made if it is new; NULL: no room. */
+static struct story_series *
+series_get(struct telling *tl, uint64_t signal, unsigned lane)
+{
+	struct story *s = tl->s;
+	struct story_series *x;
+	size_t i;
+
+	for (i = 0; i < s->curves; i++)
+		if (s->series[i].signal == signal && s->series[i].lane == lane)
+			return &s->series[i];
+	if (s->curves == STORY_SERIES_MAX)
+		return NULL;
+	s->series = telling_grow(&tl->failed, s->series, s->curves,
+	    &tl->series_room, sizeof(*s->series));
+	if (tl->failed)
+		return NULL;
+	x = &s->series[s->curves++];
+	*x = (struct story_series){.signal = (unsigned)signal,
+	    .lane = lane,
+	    .name = talechain_rate_name(signal),
+	    .unit = talechain_rate_unit(signal)};
+	return x;
+}
+
+static void
+series_point(struct telling *tl, struct story_series *x, const struct period *p)
+{
+	double worth = talechain_rate_worth(p->signal);
+	struct story_point at = {.begin_ns = telling_cut(tl, p->begin_ns),
+	    .end_ns = telling_cut(tl, p->end_ns),
+	    .value = p->count / p->base * worth};
+	size_t room = x->room;
+
+	/* Periods of one signal do not overlap, but for hostile ones. */
+	if (x->points > 0 && at.begin_ns < x->point[x->points - 1].end_ns)
+		at.begin_ns = x->point[x->points - 1].end_ns;
+	if (at.begin_ns >= at.end_ns)
+		return;
+	x->point = telling_grow(
+	    &tl->failed, x->point, x->points, &room, sizeof(*x->point));
+	if (tl->failed)
+		return;
+	x->room = room;
+	x->point[x->points++] = at;
+	if (at.value > x->most)
+		x->most = at.value;
+	if (p->usual > 0)
+		x->usual = p->usual * worth;
+}
+
+void
+series_find(struct telling *tl)
+{
+	struct story_series *x;
+	struct period p;
+	unsigned lane;
+	size_t i;
+
+	for (i = 0; i < tl->t->entries && !tl->failed; i++) {
+		if (!period_of(tl, &tl->t->entry[i], &p) || p.end_ns <= 0 ||
+		    p.begin_ns >= tl->s->total_ns ||
+		    !period_lane(tl, &p, &lane))
+			continue;
+		x = series_get(tl, p.signal, lane);
+		if (x != NULL)
+			series_point(tl, x, &p);
+	}
+}
