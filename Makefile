@@ -42,16 +42,24 @@ endif
 
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
-ROOMS := base config talechain profiler hedging http proxy loadgen tailorctl
+ROOMS := base config talechain/events talechain/timeline talechain/explain \
+	 talechain/store talechain/render profiler hedging http proxy loadgen \
+	 tailorctl
 NEEDS_base      :=
 NEEDS_config    := base
-NEEDS_talechain := base
-NEEDS_profiler  := talechain base
-NEEDS_hedging   := talechain base
+NEEDS_talechain/events := base
+NEEDS_talechain/timeline := talechain/events base
+NEEDS_talechain/explain := talechain/timeline talechain/events base
+NEEDS_talechain/store := talechain/explain talechain/timeline \
+	talechain/events base
+NEEDS_talechain/render := talechain/explain talechain/timeline \
+	talechain/events base
+NEEDS_profiler  := talechain/timeline talechain/events base
+NEEDS_hedging   := talechain/events base
 NEEDS_http      :=
 NEEDS_proxy     := http hedging profiler talechain config base
 NEEDS_loadgen   := base
-NEEDS_tailorctl := profiler talechain base
+NEEDS_tailorctl := profiler talechain/timeline talechain/events base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_profiler   := -lpfm -lbpf

@@ -1,5 +1,5 @@
 /*
- * text.h: growing plain text for a terminal of 80 columns.  Private.
+ * text.h: growing plain text for a terminal of 80 columns.
  *
  * Like the JSON writer of base, running out of memory sticks and is reported
  * once at the end.  Everything that came from outside goes through

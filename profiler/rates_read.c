@@ -18,6 +18,7 @@
 #include "profiler/proc.h"
 #include "profiler/shim/counter.h"
 #include "profiler/shim/cycles.h"
+#include "talechain/events/events.h"
 
 /* A ratio over less is noise: 30 us of a CPU, about. */
 #define BASE_LEAST 100000

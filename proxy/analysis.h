@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "proxy/negotiate.h"
+#include "talechain/explain/tale.h"
 #include "talechain/store/store.h"
 #include "talechain/timeline/timeline.h"
 

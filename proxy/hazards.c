@@ -12,6 +12,7 @@
 #include "proxy/attempt.h"
 #include "proxy/proxy.h"
 #include "proxy/queue.h"
+#include "talechain/events/events.h"
 
 static void
 sweep_once(struct proxy *p)

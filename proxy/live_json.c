@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "proxy/live_sums.h"
 #include "proxy/slow_report.h"
-#include "talechain/timeline/timeline.h"
+#include "talechain/events/events.h"
 
 static int
 lost_first(const void *va, const void *vb)

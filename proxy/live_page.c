@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "proxy/live_sums.h"
+#include "talechain/events/events.h"
 
 #define CHART_WIDTH 900
 #define LANE_HEIGHT 34

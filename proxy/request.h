@@ -28,7 +28,7 @@
 #include "proxy/spool.h"
 #include "proxy/timer.h"
 #include "proxy/uplink.h"
-#include "talechain/timeline/timeline.h"
+#include "talechain/explain/tale.h"
 
 struct client;
 struct comparison;

@@ -13,7 +13,7 @@
 #ifndef TAILOR_PROXY_SLOW_H
 #define TAILOR_PROXY_SLOW_H
 
-#include "talechain/timeline/timeline.h"
+#include "talechain/explain/tale.h"
 
 #define SLOW_WINDOW_KEEP 64 /* most that slow.keep_slowest may be */
 

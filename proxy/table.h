@@ -11,7 +11,6 @@
 
 #include "base/permute.h"
 #include "proxy/request.h"
-#include "talechain/timeline/timeline.h"
 
 struct table {
 	struct request_list inflight, unused;

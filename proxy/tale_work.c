@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "proxy/live.h"
 #include "proxy/slow_report.h"
+#include "talechain/render/render.h"
 
 #define SLACK_NS (5 * NS_PER_MS)
 #define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */

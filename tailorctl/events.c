@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/reply.h"
+#include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
-#include "talechain/timeline/timeline.h"
 
 #define COLUMNS 78
 #define INDENT 8

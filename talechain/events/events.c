@@ -6,11 +6,13 @@
  * is by binary search, because numbers are sparse; the list is in order of
  * its numbers and a test holds it to that.
  */
-#include "talechain/timeline/timeline.h"
+#include "talechain/events/events.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "talechain/events/hazard.h"
 
 struct event_name {
 	unsigned type;

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
 
 #define NEVER (-(INT64_C(1) << 62))
 #define FAR (INT64_C(1) << 61) /* no moment lies further off */

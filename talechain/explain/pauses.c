@@ -9,7 +9,7 @@
  *
  * It does not say what a pause did to the request; verdict.c does.
  */
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #ifndef TAILOR_TALECHAIN_EXPLAIN_SLICE_H
 #define TAILOR_TALECHAIN_EXPLAIN_SLICE_H
 
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
 
 #define SLICE_SEQUENCES 64 /* remembered of each socket, to know its peer */
 #define SLICE_CALLERS 64   /* threads seen at possible peers */

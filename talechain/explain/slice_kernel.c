@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
 #include "talechain/explain/slice.h"
 

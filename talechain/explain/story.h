@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "talechain/explain/tale.h"
 #include "talechain/timeline/timeline.h"
 
 /*
@@ -194,19 +195,5 @@ struct story {
  */
 int tale_tell(struct story **out, const struct tale *t);
 void story_free(struct story **sp);
-
-/*
- * Renderings; *text is the caller's to free.  Return 0 or -ENOMEM.
- *   text    80 columns for a terminal: verdict, evidence, waterfall, events
- *   svg     the picture alone
- *   html    one self-contained page: verdict, picture, table
- *   chrome  Chrome trace events, for Perfetto
- * JSON has schema tailor.timeline/1.
- */
-int story_render_text(const struct story *s, char **text, size_t *length);
-int story_render_svg(const struct story *s, char **text, size_t *length);
-int story_render_html(const struct story *s, char **text, size_t *length);
-int story_render_chrome(const struct story *s, char **text, size_t *length);
-int story_render_json(const struct story *s, struct json *out);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
 
 /* What one kind of thing may take of the bounds in story.h. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
 
 #define PERIOD_MAX_NS (60 * NS_PER_S) /* no longer one is believed */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
 
 #define SECOND_PART 5 /* of the whole: worth a sentence */

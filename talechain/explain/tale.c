@@ -3,13 +3,14 @@
  *
  * Nothing here reads the stream or writes text.
  */
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "talechain/events/events.h"
 
 /* Nothing lasts longer; a larger figure is not believed. */
 #define LATENCY_MAX_NS (3600 * NS_PER_S)

@@ -1,8 +1,9 @@
 /*
- * tale.h: the inside of a tale, shared by slicing, pauses and renderings.
+ * tale.h: a tale: the events of one request, taken out of the stream.
  *
- * A tale is filled once by tale_slice() and then only read.  Private to this
- * folder.
+ * A request remembers the stream positions between which it lived; slicing
+ * finds its events there, and those of the servers, sockets and threads that
+ * it met.  Pure functions over values: no sockets, no clock.
  */
 #ifndef TAILOR_TALECHAIN_EXPLAIN_TALE_H
 #define TAILOR_TALECHAIN_EXPLAIN_TALE_H
@@ -12,126 +13,93 @@
 #include <stdint.h>
 
 #include "base/instant.h"
-#include "talechain/events/hazard.h"
 #include "talechain/timeline/timeline.h"
 
-struct tale_entry {
-	struct timeline_slot slot;
-	struct instant at; /* the event's stamp, or read_ns if doubtful */
-	bool doubtful;	   /* its own stamp cannot be true */
+/* Everything about one request that the proxy's table knows. */
+#define TALE_ATTEMPTS 2
+#define TALE_TEXT 128
+
+struct tale_attempt {
+	int server;	     /* -1: no such attempt */
+	uint32_t server_pid; /* 0: not known */
+	uint64_t cookie;     /* SO_COOKIE of our socket to it, 0: not known */
+	char server_name[32];
+	char trigger[16]; /* "first", "gc", "exit", "failure", ... */
+	char outcome[16]; /* "won", "lost", "failed", "running" */
+	struct instant written, first_byte, complete;
+	int status; /* 0: none yet */
 };
 
-/* An interval in which a server could not answer. */
-struct tale_pause {
-	int server;
-	enum hazard_kind kind;
-	unsigned cause; /* enum talechain_cause, or unknown */
-	struct instant begin, end;
-	bool begin_seen, end_seen; /* false: bounded by the tale's own */
+struct tale_request {
+	uint64_t id;
+	char external_id[65]; /* x-request-id as the client sees it */
+	char method[16];
+	char target[TALE_TEXT]; /* cut with "..." if longer */
+	int status;
+	struct instant accepted;   /* if it was the first of its connection */
+	struct instant first_byte; /* of the request, from the client */
+	struct instant received;   /* complete, entered the table */
+	struct instant committed;  /* first byte of the answer written */
+	struct instant finished;   /* last byte given to the kernel */
+	uint64_t stream_begin, stream_end; /* positions */
+	uint64_t cookie; /* SO_COOKIE of the client's socket, 0: not known */
+	struct tale_attempt attempt[TALE_ATTEMPTS];
+	char flags[64]; /* why not hedged, truncated, ... */
 };
 
-/* The sockets a request went through; a peer is the other end, if here. */
-enum tale_socket {
-	TALE_SOCKET_CLIENT, /* ours to the client */
-	TALE_SOCKET_CLIENT_PEER,
-	TALE_SOCKET_A, /* ours to the first attempt's server */
-	TALE_SOCKET_A_PEER,
-	TALE_SOCKET_B,
-	TALE_SOCKET_B_PEER,
-	TALE_SOCKETS
+/* The client's own stamps, from an analyze request; 0 = not given. */
+struct tale_client {
+	struct instant scheduled, sent, received;
+	bool same_host; /* boot ids equal: clocks are one */
 };
-
-/* A thread that took part in the request. */
-struct tale_thread {
-	uint32_t tid, pid;
-	int attempt; /* of a server's: 0, 1; -1: Tailor's or the client's */
-};
-#define TALE_THREADS 64
-
-struct tale {
-	struct tale_request request; /* every string terminated */
-	struct tale_client client;   /* all zero: not given */
-	struct tale_entry *entry;    /* owned; in order of at */
-	size_t entries, capacity;
-	struct tale_pause *pause; /* owned; in order of begin */
-	size_t pauses;
-	struct instant t0, end; /* what the timeline shows */
-	uint64_t lost_stream;	/* slots of the stream, overwritten */
-	uint64_t lost_channels; /* events overwritten in their channels */
-	uint64_t omitted;	/* beyond TALE_EVENTS_MAX */
-	bool stale;		/* the request's beginning was overwritten */
-	int64_t blind_ns;	/* of the request: nobody was looking */
-	unsigned blinds;
-	uint64_t cookie[TALE_SOCKETS]; /* 0: not known */
-	struct tale_thread thread[TALE_THREADS];
-	unsigned threads;
-};
-
-/* The numbers packed into the kernel's events of flows. */
-static inline uint32_t
-tale_high(uint64_t packed)
-{
-	return (uint32_t)(packed >> 32);
-}
-
-static inline uint32_t
-tale_low(uint64_t packed)
-{
-	return (uint32_t)packed;
-}
-
-/* Length of what the timeline shows, ns, >= 0. */
-static inline int64_t
-tale_total_ns(const struct tale *t)
-{
-	return instant_since(t->end, t->t0);
-}
-
-/* The moment ns before a, but not before the clock began. */
-static inline struct instant
-tale_earlier(struct instant a, int64_t ns)
-{
-	return (struct instant){
-	    ns < 0 || a.ns > (uint64_t)ns ? a.ns - (uint64_t)ns : 0};
-}
-
-/* Which attempt's server (0 or 1) a server is, or -1. */
-int tale_attempt_of(const struct tale *t, int server);
-
-/* The server an event is about, or -1. */
-int tale_event_server(const struct timeline_slot *slot);
-
-/* An event's latency_ns argument if it has one and it can be true, or 0. */
-int64_t tale_event_latency_ns(const struct talechain_event *e);
 
 /*
- * Decide where the timeline begins and ends: the client's own stamps if its
- * clock is ours and they enclose what we saw, else what the proxy saw.
+ * A request's events in order of time.  Holds what happened to the request
+ * itself and what happened meanwhile to the servers that worked on it.
+ *
+ * An event's own stamp comes from whoever wrote it.  One that cannot be true
+ * (after it was read, or a minute before) is shown as such, and sorted by the
+ * moment the observer read it.
  */
-void tale_bounds_set(struct tale *t);
+struct tale; /* opaque */
 
 /*
- * Find the sockets and threads of a tale that was not sliced but stored, from
- * its events, and widen its bounds as slicing does.  0 or -ENOMEM.
+ * tale_slice(out, reader, request, client, slack_ns):
+ * Copy the events of one request out of the stream: those carrying its id,
+ * those of its servers (collections, safepoints, exits, hazards), swaps,
+ * losses and blind intervals between its first and last instant, widened by
+ * slack_ns because events are read a little after they happen; and those of
+ * the kernel about its sockets (by their cookies, and the other ends of these
+ * on this machine), about Tailor's thread and the servers' threads that had
+ * it, and the softirqs and idle CPUs that delayed these.
+ * A pause that began earlier (up to TALE_LOOKBACK_SLOTS before) and was not
+ * over is found too.
+ *   reader  moved; it is left somewhere behind the request
+ *   client  may be NULL
+ * Returns 0, -ENOMEM, or -ESTALE when the stream has already overwritten the
+ * request's beginning (the tale is still made, from what is left, and says
+ * so).  Free with tale_free.
+ * Cost: reads every slot between the positions, three times if there are
+ * events of the kernel; bounded by the stream.  Keeps at most TALE_EVENTS_MAX
+ * events, at most half of them from applications and three quarters from the
+ * kernel; what was left out is counted and said.
  */
-int tale_relearn(struct tale *t);
+#define TALE_LOOKBACK_SLOTS 16384
+#define TALE_EVENTS_MAX 16384
+int tale_slice(struct tale **out, struct timeline_reader *reader,
+    const struct tale_request *request, const struct tale_client *client,
+    int64_t slack_ns);
+void tale_free(struct tale **tp);
 
-/* Add up the blind intervals within the request. */
-void tale_blinds_sum(struct tale *t);
-
-/* Pair the beginnings and ends of pauses in t->entry.  0 or -ENOMEM. */
-int tale_pauses_find(struct tale *t);
-
-/* How much of [from, to] a pause covers, ns. */
-int64_t tale_overlap_ns(struct instant begin, struct instant end,
-    struct instant from, struct instant to);
-
-/* A server's name for people, inert; out is returned. */
-char *
-tale_server_name(const struct tale *t, int server, char *out, size_t size);
-
-/* Draw the stages to scale. */
-struct text;
-void tale_waterfall(const struct tale *t, struct text *x);
+/* What the tale holds. */
+size_t tale_events(const struct tale *t);
+const struct timeline_slot *tale_event(const struct tale *t, size_t i);
+const struct tale_request *tale_request(const struct tale *t);
+uint64_t tale_lost(const struct tale *t); /* events known to be missing */
+/*
+ * Whether the observer had read the proxy's last word on a request that is
+ * finished; if not, it was late, and slicing again a little later finds more.
+ */
+bool tale_whole(const struct tale *t);
 
 #endif

@@ -12,7 +12,7 @@
  * Times are microseconds with three decimals since the story's beginning, so
  * that a double holds them exactly.
  */
-#include "talechain/render/chrome_tracks.h"
+#include "talechain/render/render.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/chrome_tracks.h"
 
 static const char *const process_name[] = {
     [CHROME_CLIENT] = "client",

@@ -7,7 +7,7 @@
  * fetched.  Strings from outside are escaped on the way out (markup_text,
  * and the JSON writer's for the data), never trusted before.
  */
-#include "talechain/render/drawing.h"
+#include "talechain/render/render.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/drawing.h"
 #include "talechain/render/page.h"
 
 struct page {

@@ -5,14 +5,15 @@
  * string because it does not fit a double.  So are ids (hexadecimal) and
  * event arguments above 2^53.  The writer of base escapes every string.
  */
-#include "talechain/explain/tale.h"
+#include "talechain/render/render.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "talechain/explain/story.h"
+#include "talechain/events/events.h"
+#include "talechain/explain/tale_struct.h"
 
 #define JSON_INTEGER_MAX (UINT64_C(1) << 53)
 

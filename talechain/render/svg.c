@@ -6,7 +6,7 @@
  * Light or dark as the viewer prefers.  There is no script and nothing is
  * fetched; every bar and arrow has a title, which viewers show and read out.
  */
-#include "talechain/render/drawing.h"
+#include "talechain/render/render.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/drawing.h"
 #include "talechain/render/page.h"
 
 #define HEADING_WIDTH (PICTURE_WIDTH - 2 * DRAWING_MARGIN)

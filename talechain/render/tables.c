@@ -5,14 +5,15 @@
  * Three, folded up: the pieces of the time, bars and arrows in order, and
  * the events as they were recorded.
  */
-#include "talechain/render/drawing.h"
+#include "talechain/render/page.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "talechain/explain/tale.h"
-#include "talechain/render/page.h"
+#include "talechain/events/events.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/drawing.h"
 
 static void
 table_begin(struct text *x, const char *id, const char *title, size_t rows,

@@ -6,7 +6,7 @@
  * scale, pauses and gaps in what was seen, then every event in order of time.  ASCII only, and nothing from outside can break out of
  * its place.
  */
-#include "talechain/explain/tale.h"
+#include "talechain/render/render.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -15,7 +15,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "talechain/explain/story.h"
+#include "talechain/events/events.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/waterfall.h"
 
 /* Blind intervals below this part of the request are not listed. */
 #define BLIND_PART 20

@@ -7,12 +7,12 @@
  * column, so a picture never hides one; it is therefore exact to a column
  * only.
  */
-#include "talechain/explain/tale.h"
+#include "talechain/render/waterfall.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "talechain/explain/tale_struct.h"
 
 #define LABEL 15
 #define BAR 62

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
 
 #define PACK_VERSION 2
 /* No instant of a request is further from its first than this. */

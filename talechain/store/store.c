@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/rundir.h"
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
 #include "talechain/store/file.h"
 #include "talechain/store/index.h"
 #include "talechain/store/pack.h"

@@ -10,7 +10,7 @@
  *
  * It is not a lock: the writer never learns that it is being read.
  */
-#include "talechain/timeline/timeline.h"
+#include "talechain/timeline/cursor.h"
 
 #include <errno.h>
 

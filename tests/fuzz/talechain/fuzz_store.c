@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
 #include "talechain/store/pack.h"
 #include "talechain/store/record.h"
 #include "talechain/store/store.h"

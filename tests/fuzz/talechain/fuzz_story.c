@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "talechain/explain/story.h"
+#include "talechain/render/render.h"
 
 #define T0 UINT64_C(5000000000000)
 #define EVENT_BYTES 12

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "talechain/explain/story.h"
+#include "talechain/render/render.h"
 #include "talechain/timeline/timeline.h"
 
 #define LOG2 10

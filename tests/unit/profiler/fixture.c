@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "talechain/events/events.h"
+
 void
 fixture_init(struct fixture *f)
 {

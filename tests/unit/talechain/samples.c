@@ -1,6 +1,7 @@
 /*
  * samples.c: see samples.h.  Times are written in microseconds.
  */
+#include "talechain/events/events.h"
 #include "tests/unit/talechain/samples.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #define TESTS_TALECHAIN_SCENE_H
 
 #include "talechain/events/hazard.h"
+#include "talechain/explain/tale.h"
 #include "talechain/timeline/timeline.h"
 
 #define SCENE_T0 UINT64_C(5000000000000)

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
-#include "talechain/timeline/timeline.h"
 
 static const struct {
 	unsigned type;

@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
 
 #include "tests/unit/talechain/plot.h"
 

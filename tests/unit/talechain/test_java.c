@@ -17,7 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "talechain/timeline/timeline.h"
+#include "talechain/timeline/cursor.h"
 #include "tests/unit/talechain/stub.h"
 
 #define JAVA_TEST "tests/unit/talechain/java"

@@ -18,8 +18,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "talechain/events/events.h"
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/scene.h"
 
 #define SLACK (200 * US)

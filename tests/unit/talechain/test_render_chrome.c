@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "talechain/render/chrome_tracks.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/markup_check.h"
 #include "tests/unit/talechain/samples.h"
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "talechain/render/page.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/markup_check.h"
 #include "tests/unit/talechain/samples.h"
 

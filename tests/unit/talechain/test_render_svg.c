@@ -16,6 +16,7 @@
 
 #include "talechain/render/markup.h"
 #include "talechain/render/picture.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/markup_check.h"
 #include "tests/unit/talechain/samples.h"
 

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
 #include "talechain/store/pack.h"
 #include "talechain/store/record.h"
 #include "talechain/store/store.h"

@@ -14,7 +14,8 @@
 #include <string.h>
 
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/cases.h"
 
 /* What must hold of every story. */

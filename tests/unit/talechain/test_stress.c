@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "talechain/timeline/cursor.h"
 #include "talechain/timeline/timeline.h"
 
 #define WRITERS 3

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "talechain/explain/story.h"
-#include "talechain/explain/tale.h"
+#include "talechain/explain/tale_struct.h"
 #include "tests/unit/talechain/scene.h"
 
 #define SLACK (200 * US)
