@@ -84,7 +84,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@); )
 all: programs agent java	## programs, JVM agent, Java classes (default)
 
 # --- objects and archives ---------------------------------------------------
-MAINS := proxy/tailor.c loadgen/tailor-load.c tailorctl/tailorctl.c
+MAINS := proxy/daemon/main.c loadgen/tailor-load.c tailorctl/tailorctl.c
 AGENT_SOURCES := $(wildcard profiler/jvm/agent*.c)
 within = $(filter-out $(1),$(call rooms,$(1)))
 sources = $(filter-out %.bpf.c $(MAINS) $(AGENT_SOURCES) \
@@ -176,12 +176,12 @@ $(foreach r,$(ROOMS),$(eval $(call room,$(r))))
 .PHONY: programs agent java
 programs: $(BUILD)/tailor $(BUILD)/tailorctl $(BUILD)/tailor-load
 define program
-$(BUILD)/$(1): $(BUILD)/obj/$(2)/$(1).o $(call archives,$(2))
-	$$(call say,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(2))
+$(BUILD)/$(1): $(BUILD)/obj/$(3)/$(2).o $(call archives,$(3))
+	$$(call say,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(3))
 endef
-$(eval $(call program,tailor,proxy))
-$(eval $(call program,tailorctl,tailorctl))
-$(eval $(call program,tailor-load,loadgen))
+$(eval $(call program,tailor,daemon/main,proxy))
+$(eval $(call program,tailorctl,tailorctl,tailorctl))
+$(eval $(call program,tailor-load,tailor-load,loadgen))
 
 # The agent lives inside a JVM, where a sanitizer's runtime cannot be loaded
 # late: it is built plain in every build.
@@ -296,7 +296,7 @@ fault_libraries = $(subst -levent_core -levent_extra,-l:libevent.a,\
 faults-programs: $(FAULTS)/tailor $(FAULTS)/sweep
 faults:	## make calls fail, one by one, and look that nothing else does
 	@tools/check --build $(BUILD) --faults-seconds 0 faults
-$(FAULTS)/tailor: $(BUILD)/obj/proxy/tailor.o
+$(FAULTS)/tailor: $(BUILD)/obj/proxy/daemon/main.o
 $(FAULTS)/sweep: $(patsubst %,$(BUILD)/obj/tests/%.o,faults/sweep \
     unit/talechain/samples unit/talechain/scene)
 $(FAULTS)/tailor $(FAULTS)/sweep: $(FAULT_LAYER) $(call archives,proxy)

@@ -22,10 +22,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "proxy/admin.h"
-#include "proxy/analysis.h"
-#include "proxy/listening.h"
-#include "proxy/proxy.h"
+#include "proxy/admin/admin.h"
+#include "proxy/analysis/analysis.h"
+#include "proxy/client/listeners.h"
+#include "proxy/request/proxy.h"
 #include "tests/fuzz/check.h"
 
 #define INPUT_MAX 20000 /* somewhat more than the head and the body may have */

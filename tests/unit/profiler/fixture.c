@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "talechain/events/events.h"
+#include "talechain/timeline/timeline.h"
 
 void
 fixture_init(struct fixture *f)

@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proxy/client_spool.h"
-#include "proxy/proxy.h"
+#include "proxy/client/client_spool.h"
+#include "proxy/request/proxy.h"
 
 #define PIECE_BYTES 2100 /* more than is merged into another block */
 #define PIECES 200

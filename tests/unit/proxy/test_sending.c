@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proxy/client.h"
-#include "proxy/exchange.h"
-#include "proxy/proxy.h"
-#include "proxy/sending.h"
+#include "proxy/client/client.h"
+#include "proxy/upstream/exchange.h"
+#include "proxy/request/proxy.h"
+#include "proxy/net/write_queue.h"
 
 #define EACH SENDING_MAX /* there are so many clients, and uplinks */
 #define WRITTEN_MAX 100000
