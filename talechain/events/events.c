@@ -1,10 +1,8 @@
 /*
  * events.c: the names of events, arguments, causes and hazards.
  *
- * One table each, made from the lists in talechain.h and hazard.h, so that a
- * number, its name and its arguments are written down once.  Lookup of a type
- * is by binary search, because numbers are sparse; the list is in order of
- * its numbers and a test holds it to that.
+ * Lookup of a type is by binary search, because numbers are sparse; the list
+ * is in order of its numbers, which a test checks.
  */
 #include "talechain/events/events.h"
 
@@ -104,7 +102,7 @@ talechain_rate_worth(uint64_t signal)
 const char *
 hazard_kind_name(enum hazard_kind kind)
 {
-	/* The kind may have come out of an event: not ours to assert. */
+	/* The kind may come from an event, so it is not asserted. */
 	return (unsigned)kind < HAZARD_KIND_COUNT ? hazard_names[kind]
 						  : "unknown";
 }
@@ -172,8 +170,8 @@ talechain_argument(const struct talechain_event *event, unsigned n,
 	return true;
 }
 
-/* Of each type the values that all events of a tale are asked for, found
- * once: looking for names in text is most of the work of telling it. */
+/* Per type, the place of the values that slicing reads of every event, found
+ * once: searching names in text was most of the cost of a tale. */
 static struct known {
 	bool has;
 	struct place at;

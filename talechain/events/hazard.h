@@ -1,5 +1,5 @@
 /*
- * hazard.h: the moments in which a server cannot answer, as one small record.
+ * hazard.h: the beginning or end of a time in which a server cannot respond.
  *
  * The profiler makes them, the hedging policy acts on them, the proxy
  * carries them between the two and counts them.
@@ -11,7 +11,7 @@
 
 #include "base/instant.h"
 
-/* What keeps a server from answering.  Kinds may overlap in time. */
+/* What keeps a server from responding.  Kinds may overlap in time. */
 #define HAZARD_KINDS(X)                                                    \
 	X(GC, "gc")		  /* a stop-the-world collection */        \
 	X(SAFEPOINT, "safepoint") /* all threads stopped, for GC or not */ \

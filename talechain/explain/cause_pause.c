@@ -1,9 +1,8 @@
 /*
- * cause_pause.c: what stops a whole server, and when nobody was looking.
+ * cause_pause.c: what stops a whole server, and times without observation.
  *
- * A collection, a safepoint or the end of a process stops every thread,
- * whatever the thread was about, so these claims win over what a thread's own
- * events say.
+ * A collection, a safepoint or the end of a process stops every thread, so
+ * these claims win over what a thread's own events say.
  */
 #include "talechain/explain/explainer.h"
 
@@ -11,7 +10,7 @@
 #define CLASSES_PER_S 1000
 
 void
-cause_pauses(struct telling *tl, int attempt)
+cause_pauses(struct explainer *ex, int attempt)
 {
 	static const struct {
 		enum tale_cause cause;
@@ -21,8 +20,8 @@ cause_pauses(struct telling *tl, int attempt)
 	    [HAZARD_SAFEPOINT] = {TALE_CAUSE_SAFEPOINT, RANK_SAFEPOINT},
 	    [HAZARD_EXIT] = {TALE_CAUSE_EXIT, RANK_EXIT},
 	};
-	const struct tale *t = tl->t;
-	const struct story_attempt *a = &tl->chain.attempt[attempt];
+	const struct tale *t = ex->t;
+	const struct story_attempt *a = &ex->chain.attempt[attempt];
 	const struct tale_pause *p;
 	struct claim c;
 
@@ -39,29 +38,30 @@ cause_pauses(struct telling *tl, int attempt)
 		    .begin_ns = instant_since(p->begin, t->t0),
 		    .end_ns = instant_since(p->end, t->t0),
 		};
-		/* Whoever takes a request runs, known to us or not yet. */
+		/* A process that takes a request runs, even if its start
+		 * was not seen yet. */
 		if (p->kind == HAZARD_EXIT && a->taken > c.begin_ns &&
 		    a->taken < c.end_ns)
 			c.end_ns = a->taken;
-		path_add(tl, &c);
+		path_add(ex, &c);
 	}
 }
 
 bool
 cause_is_classes(
-    const struct telling *tl, const struct tale_entry *e, int attempt)
+    const struct explainer *ex, const struct tale_entry *e, int attempt)
 {
 	const struct talechain_event *v = &e->slot.event;
 
 	return v->type == TALECHAIN_JVM_RATES && !e->doubtful &&
-	       e->slot.server == tl->t->request.attempt[attempt].server &&
+	       e->slot.server == ex->t->request.attempt[attempt].server &&
 	       v->arg[2] > 0 && v->arg[2] <= (uint64_t)NS_PER_S * 10 &&
 	       (double)v->arg[0] >=
 		   CLASSES_PER_S * (double)v->arg[2] / (double)NS_PER_S;
 }
 
 void
-cause_classes(struct telling *tl, int attempt)
+cause_classes(struct explainer *ex, int attempt)
 {
 	struct claim c = {
 	    .cause = TALE_CAUSE_CLASS_LOADING,
@@ -70,15 +70,15 @@ cause_classes(struct telling *tl, int attempt)
 	    .cpu = -1,
 	};
 
-	for (size_t i = 0; i < tl->t->entries; i++) {
-		const struct tale_entry *e = &tl->t->entry[i];
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		const struct tale_entry *e = &ex->t->entry[i];
 
-		if (!cause_is_classes(tl, e, attempt))
+		if (!cause_is_classes(ex, e, attempt))
 			continue;
 		c.value = e->slot.event.arg[0];
-		c.end_ns = telling_at(tl, e->at);
+		c.end_ns = moment_at(ex, e->at);
 		c.begin_ns = c.end_ns - (int64_t)e->slot.event.arg[2];
-		path_add(tl, &c);
+		path_add(ex, &c);
 	}
 }
 
@@ -95,19 +95,19 @@ is_kernel_channel(const struct tale *t, uint64_t channel)
 
 /* When the last event before entry i was read from its channel. */
 static int64_t
-channel_before(const struct telling *tl, size_t i, uint64_t channel)
+channel_before(const struct explainer *ex, size_t i, uint64_t channel)
 {
 	while (i > 0)
-		if (tl->t->entry[--i].slot.channel == channel &&
-		    tl->t->entry[i].slot.event.type != TALECHAIN_THREAD)
-			return telling_at(tl, tl->t->entry[i].at);
-	return tl->leg_begin_ns;
+		if (ex->t->entry[--i].slot.channel == channel &&
+		    ex->t->entry[i].slot.event.type != TALECHAIN_THREAD)
+			return moment_at(ex, ex->t->entry[i].at);
+	return ex->leg_begin_ns;
 }
 
 static void
-claim_losses(struct telling *tl, enum claim_rank rank)
+claim_losses(struct explainer *ex, enum claim_rank rank)
 {
-	const struct tale *t = tl->t;
+	const struct tale *t = ex->t;
 	const struct talechain_event *v;
 	struct claim c = {
 	    .cause = TALE_CAUSE_LOST, .rank = rank, .attempt = -1, .cpu = -1};
@@ -117,22 +117,22 @@ claim_losses(struct telling *tl, enum claim_rank rank)
 		if (v->type != TALECHAIN_META_LOST ||
 		    !is_kernel_channel(t, v->arg[0]))
 			continue;
-		c.end_ns = telling_at(tl, t->entry[i].at);
-		c.begin_ns = channel_before(tl, i, v->arg[0]);
-		path_add(tl, &c);
+		c.end_ns = moment_at(ex, t->entry[i].at);
+		c.begin_ns = channel_before(ex, i, v->arg[0]);
+		path_add(ex, &c);
 	}
 }
 
 void
-cause_losses(struct telling *tl)
+cause_losses(struct explainer *ex)
 {
-	claim_losses(tl, RANK_LOSS);
+	claim_losses(ex, RANK_LOSS);
 }
 
 void
-cause_gaps(struct telling *tl)
+cause_gaps(struct explainer *ex)
 {
-	const struct tale *t = tl->t;
+	const struct tale *t = ex->t;
 	struct claim c = {.cause = TALE_CAUSE_BLIND,
 	    .rank = RANK_GAP,
 	    .attempt = -1,
@@ -141,10 +141,10 @@ cause_gaps(struct telling *tl)
 	for (size_t i = 0; i < t->entries; i++) {
 		if (t->entry[i].slot.event.type != TALECHAIN_META_BLIND)
 			continue;
-		c.end_ns = telling_at(tl, t->entry[i].at);
+		c.end_ns = moment_at(ex, t->entry[i].at);
 		c.begin_ns =
 		    c.end_ns - tale_event_latency_ns(&t->entry[i].slot.event);
-		path_add(tl, &c);
+		path_add(ex, &c);
 	}
-	claim_losses(tl, RANK_GAP);
+	claim_losses(ex, RANK_GAP);
 }

@@ -1,47 +1,31 @@
 /*
- * pauses.c: from "it began" and "it ended" to intervals.
+ * pauses.c: from begin and end events to intervals.
  *
- * One pause may be told by several sources (the JVM's agent and the observer's
+ * Several sources may report one pause (the JVM's agent and the observer's
  * own hazard record), any of their events may have been lost, and a pause may
  * begin before or end after what the tale covers.  So beginnings and ends are
  * counted per source, overlapping reports of one kind on one server become
  * one interval, and an end alone stands for its stated length.
  *
- * It does not say what a pause did to the request; verdict.c does.
+ * What a pause did to the request is decided in cause_pause.c.
  */
 #include "talechain/explain/tale_struct.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Who tells of a pause; bits. */
-enum pause_source {
-	SOURCE_JVM = 1,
-	SOURCE_HAZARD = 2,
-	SOURCE_PROCESS = 4,
-};
-
-/* What one event says about a pause. */
-struct mark {
-	bool begins;
-	enum hazard_kind kind;
-	enum pause_source source;
-	unsigned cause;
-	int64_t latency_ns; /* of an end: how long it was, 0 unknown */
-};
-
 /* The interval that is open for one server and kind. */
 struct open_pause {
 	struct tale_pause *pause; /* NULL: none; borrowed from the tale */
-	unsigned sources; /* that have told of a beginning, not an end */
+	unsigned sources; /* bits: that reported a beginning and no end */
 };
 
-static bool
-mark_from(const struct talechain_event *e, struct mark *m)
+bool
+tale_mark_of(const struct talechain_event *e, struct tale_mark *m)
 {
 	uint64_t cause = TALECHAIN_CAUSE_UNKNOWN;
 
-	*m = (struct mark){.source = SOURCE_JVM};
+	*m = (struct tale_mark){.source = SOURCE_JVM};
 	switch (e->type) {
 	case TALECHAIN_JVM_GC_BEGIN:
 	case TALECHAIN_JVM_GC_END:
@@ -63,9 +47,7 @@ mark_from(const struct talechain_event *e, struct mark *m)
 		break;
 	case TALECHAIN_HAZARD_BEGIN:
 	case TALECHAIN_HAZARD_END:
-		/* That a server was silent is no reason for it. */
-		if (e->arg[1] >= HAZARD_KIND_COUNT ||
-		    e->arg[1] == HAZARD_UNRESPONSIVE)
+		if (e->arg[1] >= HAZARD_KIND_COUNT)
 			return false;
 		m->kind = (enum hazard_kind)e->arg[1];
 		m->begins = e->type == TALECHAIN_HAZARD_BEGIN;
@@ -82,7 +64,7 @@ mark_from(const struct talechain_event *e, struct mark *m)
 }
 
 static struct tale_pause *
-pause_push(struct tale *t, int server, const struct mark *m)
+pause_push(struct tale *t, int server, const struct tale_mark *m)
 {
 	struct tale_pause *p = &t->pause[t->pauses++];
 
@@ -94,12 +76,13 @@ pause_push(struct tale *t, int server, const struct mark *m)
 
 static void
 pause_begin(struct tale *t, struct open_pause *open, int server,
-    const struct mark *m, struct instant at)
+    const struct tale_mark *m, struct instant at)
 {
 	struct tale_pause *p = open->pause;
 
 	/* A second beginning: the last one's end was lost, here or wholly. */
-	if (p != NULL && (p->end_seen || (open->sources & m->source) != 0)) {
+	if (p != NULL &&
+	    (p->end_seen || (open->sources & 1U << m->source) != 0)) {
 		if (!p->end_seen)
 			p->end = at;
 		open->pause = p = NULL;
@@ -111,12 +94,12 @@ pause_begin(struct tale *t, struct open_pause *open, int server,
 		p->begin_seen = true;
 		open->pause = p;
 	}
-	open->sources |= m->source;
+	open->sources |= 1U << m->source;
 	if (p->cause == TALECHAIN_CAUSE_UNKNOWN)
 		p->cause = m->cause;
 }
 
-/* The pause of this kind that was told of last, or NULL. */
+/* The pause of this kind that was reported last, or NULL. */
 static struct tale_pause *
 pause_last(struct tale *t, int server, enum hazard_kind kind)
 {
@@ -131,7 +114,7 @@ pause_last(struct tale *t, int server, enum hazard_kind kind)
 
 static void
 pause_end(struct tale *t, struct open_pause *open, int server,
-    const struct mark *m, struct instant at)
+    const struct tale_mark *m, struct instant at)
 {
 	struct tale_pause *p = open->pause;
 	struct instant begin = tale_earlier(at, m->latency_ns);
@@ -150,7 +133,7 @@ pause_end(struct tale *t, struct open_pause *open, int server,
 	p->end_seen = true;
 	if (p->cause == TALECHAIN_CAUSE_UNKNOWN)
 		p->cause = m->cause;
-	open->sources &= ~(unsigned)m->source;
+	open->sources &= ~(1U << m->source);
 	if (open->sources == 0)
 		open->pause = NULL;
 }
@@ -172,7 +155,7 @@ tale_pauses_find(struct tale *t)
 	const struct tale_entry *e;
 	struct open_pause *o;
 	struct instant last = t->end;
-	struct mark m;
+	struct tale_mark m;
 	int attempt, server;
 	size_t i;
 
@@ -185,7 +168,9 @@ tale_pauses_find(struct tale *t)
 		e = &t->entry[i];
 		server = tale_event_server(&e->slot);
 		attempt = tale_attempt_of(t, server);
-		if (attempt < 0 || !mark_from(&e->slot.event, &m))
+		/* That a server was silent is no reason for it. */
+		if (attempt < 0 || !tale_mark_of(&e->slot.event, &m) ||
+		    m.kind == HAZARD_UNRESPONSIVE)
 			continue;
 		o = &open[attempt][m.kind];
 		if (m.begins)

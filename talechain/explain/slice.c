@@ -4,8 +4,8 @@
  * A request knows between which positions of the stream it lived.  Passes
  * from a little before to a little after copy what concerns it: events that
  * carry its id, those of the servers that worked on it while it lived, those
- * of the kernel about its sockets and threads (slice_kernel.c), and whatever
- * says that something is missing.  Then everything is put in order of time.
+ * of the kernel about its sockets and threads (slice_kernel.c), and events
+ * that report losses.  Then everything is put in order of time.
  *
  * Applications write some of these events, so their number is limited and
  * their stamps are only believed when they can be true.  Why things happened
@@ -26,44 +26,10 @@
 #define SWITCHES_MAX (TALE_EVENTS_MAX / 4)
 #define KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
 #define AWAY_MAX_NS (200 * NS_PER_US) /* longer absences are not left out */
-#define BEGINNINGS (3 + HAZARD_KIND_COUNT) /* what beginning_of() tells */
 #define RATES_MAX (TALE_EVENTS_MAX / 8)
 #define RATE_LATE_NS (25 * NS_PER_MS) /* a period ends after the request */
 
-/*
- * Which kind of pause an event is about, 0 .. BEGINNINGS - 1, or -1; and
- * whether it begins or ends it.
- */
-static int
-beginning_of(const struct talechain_event *e, bool *begins)
-{
-	*begins = true;
-	switch (e->type) {
-	case TALECHAIN_JVM_GC_END:
-		*begins = false;
-		__attribute__((fallthrough));
-	case TALECHAIN_JVM_GC_BEGIN:
-		return 0;
-	case TALECHAIN_JVM_SAFEPOINT_END:
-		*begins = false;
-		__attribute__((fallthrough));
-	case TALECHAIN_JVM_SAFEPOINT_BEGIN:
-		return 1;
-	case TALECHAIN_SERVER_START:
-		*begins = false;
-		__attribute__((fallthrough));
-	case TALECHAIN_SERVER_EXIT:
-		return 2;
-	case TALECHAIN_HAZARD_END:
-		*begins = false;
-		__attribute__((fallthrough));
-	case TALECHAIN_HAZARD_BEGIN:
-		return e->arg[1] < HAZARD_KIND_COUNT ? 3 + (int)e->arg[1] : -1;
-	}
-	return -1;
-}
-
-/* Of these there may be thousands, of which only the long ones matter. */
+/* There may be thousands of these; only the long ones matter. */
 static bool
 is_bulk(const struct talechain_event *e)
 {
@@ -94,9 +60,9 @@ slice_thin(struct slicer *s)
 	memset(s->fault, 0, sizeof(s->fault));
 }
 
-/* The thread that an entry takes from its CPU while it wants to run, or 0. */
+/* The thread that an event shows as preempted, or 0. */
 static uint32_t
-pushed_off(const struct talechain_event *e)
+preempted(const struct talechain_event *e)
 {
 	return e->type == TALECHAIN_SCHEDULE &&
 		       e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED
@@ -105,9 +71,9 @@ pushed_off(const struct talechain_event *e)
 }
 
 /*
- * Leave out, of all times that a thread was pushed off its CPU, those shorter
- * than before, or twice that: it then seems to have run on.  Only where the
- * other thread is a stranger, or that one's life would be wrong.
+ * Leave out preemptions shorter than before, or twice that: the thread then
+ * seems to have run on.  Only where the other thread did not take part, or its
+ * intervals would be wrong.
  */
 static void
 slice_thin_switches(struct slicer *s)
@@ -122,10 +88,10 @@ slice_thin_switches(struct slicer *s)
 		const struct talechain_event *e = &t->entry[i].slot.event;
 
 		in = e->type == TALECHAIN_SCHEDULE ? tale_low(e->arg[0]) : 0;
-		out = pushed_off(e);
+		out = preempted(e);
 		if (in != 0 && !slice_is_thread(t, in) &&
 		    !slice_is_thread(t, e->tid)) {
-			t->entry[i].slot.event.type = 0; /* strangers both */
+			t->entry[i].slot.event.type = 0; /* neither took part */
 			continue;
 		}
 		place = &left[in % SLICE_CPUS];
@@ -225,15 +191,18 @@ slice_touches(const struct slicer *s, const struct timeline_slot *slot)
 static int
 slice_server(struct slicer *s, const struct timeline_slot *slot, int attempt)
 {
-	bool begins;
-	int kind = beginning_of(&slot->event, &begins);
+	struct timeline_slot *open;
+	struct tale_mark m;
 
 	if (slice_touches(s, slot))
 		return slice_add(s, slot);
-	if (kind >= 0 && slot->event.ts < s->from.ns) {
-		s->open[attempt][kind] = *slot;
-		if (!begins)
-			s->open[attempt][kind].seq = 0;
+	if (slot->event.ts < s->from.ns && tale_mark_of(&slot->event, &m)) {
+		open = &s->open[(attempt * SOURCES + (int)m.source) *
+				    HAZARD_KIND_COUNT +
+				(int)m.kind];
+		*open = *slot;
+		if (!m.begins)
+			open->seq = 0;
 	}
 	return 0;
 }
@@ -319,7 +288,7 @@ slice_lost(struct slicer *s, uint64_t from, uint64_t to)
 	uint64_t end = r->stream_end > 0 ? r->stream_end : s->stop;
 
 	if (!s->final || to <= r->stream_begin)
-		return; /* of what is taken, only the look back */
+		return; /* only slots before the request */
 	s->tale->stale = true;
 	if (from < r->stream_begin)
 		from = r->stream_begin;
@@ -416,17 +385,12 @@ request_copy(struct tale_request *out, const struct tale_request *in)
 static int
 slice_open_add(struct slicer *s)
 {
-	int attempt, kind, err;
+	int err = 0;
 
-	for (attempt = 0; attempt < TALE_ATTEMPTS; attempt++)
-		for (kind = 0; kind < BEGINNINGS; kind++) {
-			if (s->open[attempt][kind].seq == 0)
-				continue;
-			err = slice_add(s, &s->open[attempt][kind]);
-			if (err < 0)
-				return err;
-		}
-	return 0;
+	for (size_t i = 0; i < SLICE_OPEN && err == 0; i++)
+		if (s->open[i].seq != 0)
+			err = slice_add(s, &s->open[i]);
+	return err;
 }
 
 /* All passes, then everything in order of time.  0 or -ENOMEM. */

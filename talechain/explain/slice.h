@@ -2,10 +2,10 @@
  * slice.h: the inside of slicing, shared by its passes.
  *
  * Slicing reads a request's part of the stream up to three times.  Twice to
- * learn, if there are events of the kernel: which sockets and ports were the
- * request's and who told of it (first), then the other ends of those sockets
+ * learn, if there are events of the kernel: the request's sockets, ports and
+ * the threads that reported it (first), then the other ends of those sockets
  * and the threads that worked on them or were woken for them (second).  The
- * last pass takes what concerns any of these.  Private to this folder.
+ * last pass takes what concerns any of these.  Private to this room.
  */
 #ifndef TAILOR_TALECHAIN_EXPLAIN_SLICE_H
 #define TAILOR_TALECHAIN_EXPLAIN_SLICE_H
@@ -14,8 +14,9 @@
 
 #define SLICE_SEQUENCES 64 /* remembered of each socket, to know its peer */
 #define SLICE_CALLERS 64   /* threads seen at possible peers */
-#define SLICE_WAKES 1024   /* who woke whom within the servers */
+#define SLICE_WAKES 1024   /* wake-ups within the servers */
 #define SLICE_CPUS 256
+#define SLICE_OPEN (TALE_ATTEMPTS * SOURCES * HAZARD_KIND_COUNT)
 #define SLICE_NAMES 1024 /* a power of two */
 
 /* One of the request's own sockets, as its events describe it. */
@@ -42,7 +43,7 @@ struct slicer {
 	struct tale *tale;
 	struct timeline_reader *reader;
 	struct instant from, to;  /* the window, widened by the slack */
-	struct instant flow_from; /* the answer before on the connection */
+	struct instant flow_from; /* the response before on the connection */
 	uint64_t stop;		  /* head of the stream when we began */
 	size_t applications;	  /* entries written by applications */
 	size_t kernels;		  /* entries of the kernel */
@@ -62,11 +63,11 @@ struct slicer {
 	/* Of each CPU: the last segment taken there, how it last idled. */
 	uint64_t segment_ns[SLICE_CPUS];
 	struct timeline_slot idle[SLICE_CPUS];
-	bool waited[SLICE_CPUS];  /* a thread of ours was pushed off there */
+	bool waited[SLICE_CPUS];  /* a thread of ours was preempted there */
 	size_t fault[SLICE_CPUS]; /* entry + 1 of a thread's last PAGEFAULT */
 	struct timeline_slot name[SLICE_NAMES];
 	/* Pauses that began before the window and have not ended yet. */
-	struct timeline_slot open[TALE_ATTEMPTS][3 + HAZARD_KIND_COUNT];
+	struct timeline_slot open[SLICE_OPEN];
 };
 
 /* slice.c */
@@ -78,11 +79,11 @@ bool slice_touches(const struct slicer *s, const struct timeline_slot *slot);
 bool slice_is_thread(const struct tale *t, uint64_t tid);
 void slice_learn_first(struct slicer *s, const struct timeline_slot *slot);
 void slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
-/* After the second: peers' threads and whom they woke. */
+/* After the second: peers' threads and those they woke. */
 void slice_learned(struct slicer *s);
 /* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */
 int slice_kernel(struct slicer *s, const struct timeline_slot *slot);
-/* Take the names of all threads that were taken notice of.  0 or -ENOMEM. */
+/* Take the names of all threads in the tale.  0 or -ENOMEM. */
 int slice_names(struct slicer *s);
 
 #endif

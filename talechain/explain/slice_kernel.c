@@ -4,9 +4,9 @@
  * The request's sockets are known by their cookies.  The other end of one, if
  * it is on this machine, has the same two ports the other way round and the
  * same sequence numbers (ports alone are not enough: another address may use
- * them).  Threads are Tailor's own, those that called on one of the servers'
- * sockets, those that told of the request, and those of a server that woke one
- * of these, or that one of these woke, while it had the request.
+ * them).  Threads are Tailor's own, those that used one of the servers'
+ * sockets, those that reported the request, and those of a server that woke
+ * one of these, or that one of these woke, while it had the request.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ thread_add(struct tale *t, uint32_t tid, uint32_t pid, int attempt)
 	t->thread[t->threads++] = (struct tale_thread){tid, pid, attempt};
 }
 
-/* Tailor and the applications name themselves with the request. */
+/* Events of Tailor and the applications name their thread. */
 static void
 learn_thread(struct tale *t, const struct timeline_slot *slot)
 {
@@ -127,7 +127,7 @@ sequence_known(const uint32_t *list, unsigned count, uint32_t sequence)
 	return false;
 }
 
-/* Is this an event of the other end of one of our sockets? */
+/* Whether an event is of the other end of one of our sockets. */
 static void
 learn_peer(struct slicer *s, const struct talechain_event *e)
 {
@@ -160,8 +160,8 @@ learn_peer(struct slicer *s, const struct talechain_event *e)
 }
 
 /*
- * Remember who woke whom within one process while the request lived.  Who
- * made a thread that is new is told when it first runs.
+ * Remember wake-ups within one process while the request lived.  The event of
+ * a new thread's first run names the thread that made it.
  */
 static void
 learn_wake(struct slicer *s, const struct talechain_event *e)
@@ -215,7 +215,7 @@ slice_learned(struct slicer *s)
 			thread_add(
 			    t, s->caller[i].tid, s->caller[i].pid, attempt);
 	}
-	/* Who woke one that reads requests: it had seen this one come. */
+	/* Threads that woke one that reads requests: they took part. */
 	before = t->threads;
 	for (i = 0; i < s->wakes; i++)
 		for (k = 0; k < before; k++)
@@ -225,7 +225,7 @@ slice_learned(struct slicer *s)
 				    t->thread[k].attempt);
 				break;
 			}
-	/* Whom these woke took part, and whom those woke, and so on. */
+	/* Threads these woke took part, and threads those woke, and so on. */
 	do {
 		before = t->threads;
 		for (i = 0; i < s->wakes; i++)
@@ -309,7 +309,7 @@ take_schedule(struct slicer *s, const struct timeline_slot *slot)
 		idle->seq = 0;
 		s->waited[e->cpu % SLICE_CPUS] = false;
 	} else if (slice_is_thread(s->tale, e->tid)) {
-		/* Who runs there until it comes back is who it waits for. */
+		/* It waits for what runs there until it comes back. */
 		s->waited[e->cpu % SLICE_CPUS] =
 		    e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED;
 	} else if (!s->waited[e->cpu % SLICE_CPUS]) {
@@ -337,8 +337,8 @@ fault_follows(const struct tale_entry *last, const struct talechain_event *e)
 
 /*
  * A page fault of one of our threads.  Memory that is touched for the first
- * time gives thousands in a row, with hardly anything between them, which are
- * told as one.
+ * time gives thousands in a row, with hardly anything between them; they become
+ * one event.
  */
 static int
 take_fault(struct slicer *s, const struct timeline_slot *slot)

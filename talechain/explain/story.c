@@ -1,7 +1,6 @@
 /*
- * story.c: from a tale to a story, see explainer.h for the way.
- *
- * Only the order of the steps and the memory are here.
+ * story.c: from a tale to a story: the order of the steps (explainer.h), and
+ * memory.
  */
 #include "talechain/explain/story.h"
 
@@ -12,9 +11,9 @@
 #include "talechain/explain/explainer.h"
 
 static const struct {
-	const char *code, *words;
+	const char *code, *label;
 } causes[TALE_CAUSE_COUNT] = {
-#define TALE_X(symbol, code, words) [TALE_CAUSE_##symbol] = {code, words},
+#define TALE_X(symbol, code, label) [TALE_CAUSE_##symbol] = {code, label},
     TALE_CAUSES(TALE_X)
 #undef TALE_X
 };
@@ -43,9 +42,9 @@ tale_cause_code(enum tale_cause cause)
 }
 
 const char *
-tale_cause_words(enum tale_cause cause)
+tale_cause_label(enum tale_cause cause)
 {
-	return causes[cause].words;
+	return causes[cause].label;
 }
 
 int
@@ -57,8 +56,21 @@ tale_cause_find(const char *code)
 	return -1;
 }
 
+enum tale_cause
+story_cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT])
+{
+	unsigned c, best = TALE_CAUSE_COUNT;
+
+	for (c = 0; c < TALE_CAUSE_COUNT; c++)
+		if (!done[c] && s->cause_ns[c] > 0 &&
+		    (best == TALE_CAUSE_COUNT ||
+			s->cause_ns[c] > s->cause_ns[best]))
+			best = c;
+	return (enum tale_cause)best;
+}
+
 void *
-telling_grow(bool *failed, void *array, size_t count, size_t *room, size_t size)
+array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size)
 {
 	size_t more = *room > 0 ? 2 * *room : 32;
 	void *grown;
@@ -75,9 +87,9 @@ telling_grow(bool *failed, void *array, size_t count, size_t *room, size_t size)
 }
 
 int64_t
-telling_at(const struct telling *tl, struct instant at)
+moment_at(const struct explainer *ex, struct instant at)
 {
-	int64_t ns = instant_since(at, tl->t->t0);
+	int64_t ns = instant_since(at, ex->t->t0);
 
 	if (!instant_is_set(at))
 		return NEVER;
@@ -87,22 +99,22 @@ telling_at(const struct telling *tl, struct instant at)
 }
 
 int64_t
-telling_cut(const struct telling *tl, int64_t ns)
+moment_cut(const struct explainer *ex, int64_t ns)
 {
 	if (ns < 0)
 		return 0;
-	return ns > tl->s->total_ns ? tl->s->total_ns : ns;
+	return ns > ex->s->total_ns ? ex->s->total_ns : ns;
 }
 
 size_t
-telling_entry(const struct telling *tl, int64_t ns)
+entry_from(const struct explainer *ex, int64_t ns)
 {
-	size_t low = 0, high = tl->t->entries;
+	size_t low = 0, high = ex->t->entries;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (telling_at(tl, tl->t->entry[middle].at) < ns)
+		if (moment_at(ex, ex->t->entry[middle].at) < ns)
 			low = middle + 1;
 		else
 			high = middle;
@@ -112,60 +124,60 @@ telling_entry(const struct telling *tl, int64_t ns)
 
 /* Each event's lane, for lists of events. */
 static void
-story_event_lanes(struct telling *tl)
+story_event_lanes(struct explainer *ex)
 {
-	const struct tale *t = tl->t;
+	const struct tale *t = ex->t;
 	size_t i;
 
 	if (t->entries == 0)
 		return;
-	tl->s->event_lane = calloc(t->entries, sizeof(*tl->s->event_lane));
-	if (tl->s->event_lane == NULL) {
-		tl->failed = true;
+	ex->s->event_lane = calloc(t->entries, sizeof(*ex->s->event_lane));
+	if (ex->s->event_lane == NULL) {
+		ex->failed = true;
 		return;
 	}
 	for (i = 0; i < t->entries; i++)
-		tl->s->event_lane[i] = lane_of_event(tl, &t->entry[i]);
+		ex->s->event_lane[i] = lane_of_event(ex, &t->entry[i]);
 }
 
 int
-tale_tell(struct story **out, const struct tale *t)
+tale_explain(struct story **out, const struct tale *t)
 {
-	struct telling tl = {.t = t};
+	struct explainer ex = {.t = t};
 	int64_t total_ns = tale_total_ns(t);
 
-	tl.s = calloc(1, sizeof(*tl.s));
-	if (tl.s == NULL)
+	ex.s = calloc(1, sizeof(*ex.s));
+	if (ex.s == NULL)
 		return -ENOMEM;
-	tl.s->tale = t;
-	tl.s->total_ns = total_ns > 0 ? total_ns : 0;
-	lane_get(&tl, STORY_LANE_PROXY, -1, 0);
-	story_chain_find(&tl);
-	threads_find(&tl);
-	path_claim(&tl);
-	cause_rates(&tl);
-	if (!tl.failed)
-		tile_make(&tl);
-	if (!tl.failed)
-		bars_draw(&tl);
-	if (!tl.failed)
-		story_event_lanes(&tl);
-	if (!tl.failed)
-		series_find(&tl);
-	if (!tl.failed) {
-		lanes_sort(&tl);
-		words_write(&tl);
-		advice_write(&tl);
+	ex.s->tale = t;
+	ex.s->total_ns = total_ns > 0 ? total_ns : 0;
+	lane_get(&ex, STORY_LANE_PROXY, -1, 0);
+	story_chain_find(&ex);
+	threads_find(&ex);
+	path_claim(&ex);
+	cause_rates(&ex);
+	if (!ex.failed)
+		tile_make(&ex);
+	if (!ex.failed)
+		bars_draw(&ex);
+	if (!ex.failed)
+		story_event_lanes(&ex);
+	if (!ex.failed)
+		series_find(&ex);
+	if (!ex.failed) {
+		lanes_sort(&ex);
+		verdict_write(&ex);
+		advice_write(&ex);
 	}
-	free(tl.claim);
-	free(tl.told);
-	free(tl.spell);
-	free(tl.name);
-	if (tl.failed) {
-		story_free(&tl.s);
+	free(ex.claim);
+	free(ex.segment_claim);
+	free(ex.interval);
+	free(ex.name);
+	if (ex.failed) {
+		story_free(&ex.s);
 		return -ENOMEM;
 	}
-	*out = tl.s;
+	*out = ex.s;
 	return 0;
 }
 

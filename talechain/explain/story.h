@@ -1,17 +1,17 @@
 /*
  * story.h: what a tale means, ready to be drawn.
  *
- * A tale is the events of one request; a story is what they say: on which
- * lanes the request went, which stages it had, who woke whom, what it waited
- * for, and one sentence about where its time went.  tale_tell() is a pure
- * function from the one to the other, and every rendering draws a story:
- * text, JSON, SVG, HTML and Chrome trace show the same facts.
- *
- * Not here: how any of it looks.
+ * This room owns the way from the stream to an explanation.  tale_slice()
+ * (tale.h) cuts the events of one request out of the stream: a tale.
+ * tale_explain() makes a story of them: lanes, stages, wake-ups, waits and one
+ * sentence about where the time went.  Pure functions: no clock, no input or
+ * output; any thread.  The analysis thread calls them; store/ keeps tales and
+ * render/ draws stories.
  */
 #ifndef TAILOR_TALECHAIN_EXPLAIN_STORY_H
 #define TAILOR_TALECHAIN_EXPLAIN_STORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,8 +19,8 @@
 #include "talechain/timeline/timeline.h"
 
 /*
- * Why a piece of a request's time passed: symbol, code, few words for a
- * picture's label.  Codes are stable: they are stored and searched for.
+ * Why a piece of a request's time passed: symbol, code, label.  Codes are
+ * stable: they are stored and searched for.
  */
 #define TALE_CAUSES(X)                                                     \
 	X(UNKNOWN, "unknown", "not explained")                             \
@@ -35,7 +35,7 @@
 	X(LOW_IPC, "low_ipc", "computing at low IPC")                      \
 	X(SLOW_CLOCK, "slow_clock", "computing on a slow clock")           \
 	X(RUNQ, "runq", "waiting for a CPU")                               \
-	X(PREEMPTED, "preempted", "pushed off the CPU")                    \
+	X(PREEMPTED, "preempted", "preempted")                             \
 	X(STOPPED, "stopped", "stopped by a signal")                       \
 	X(LOCK, "lock", "waiting for another thread")                      \
 	X(SLEEP, "sleep", "server sleeping")                               \
@@ -58,7 +58,7 @@
 	X(LOST, "lost", "events lost")
 
 enum tale_cause {
-#define TALE_X(symbol, code, words) TALE_CAUSE_##symbol,
+#define TALE_X(symbol, code, label) TALE_CAUSE_##symbol,
 	TALE_CAUSES(TALE_X)
 #undef TALE_X
 	    TALE_CAUSE_COUNT
@@ -66,7 +66,7 @@ enum tale_cause {
 
 /* "gc", "garbage collection"; static text. */
 const char *tale_cause_code(enum tale_cause cause);
-const char *tale_cause_words(enum tale_cause cause);
+const char *tale_cause_label(enum tale_cause cause);
 /* The cause of a code, or -1. */
 int tale_cause_find(const char *code);
 
@@ -103,8 +103,8 @@ struct story_lane {
 enum story_bar_kind {
 	STORY_BAR_STAGE, /* the request is being worked on */
 	STORY_BAR_DELAY, /* it waits; cause says for what */
-	STORY_BAR_OTHER, /* somebody else's work on that CPU */
-	STORY_BAR_BLIND, /* nobody was looking */
+	STORY_BAR_OTHER, /* another thread's work on that CPU */
+	STORY_BAR_BLIND, /* the observer was not looking */
 };
 
 /* Bars of one lane do not overlap unless one holds the other. */
@@ -120,7 +120,7 @@ struct story_bar {
 
 enum story_arrow_kind {
 	STORY_ARROW_FLOW, /* the request's bytes */
-	STORY_ARROW_WAKE, /* who made a thread runnable */
+	STORY_ARROW_WAKE, /* what made a thread runnable */
 };
 
 struct story_arrow {
@@ -162,7 +162,7 @@ struct story_series {
 	size_t points, room;
 };
 
-/* The page answers before it draws. */
+/* The sentences that come before the picture. */
 struct story_verdict {
 	enum tale_cause cause;			/* of the largest part */
 	int64_t share_ns;			/* of the whole time */
@@ -188,12 +188,16 @@ struct story {
 };
 
 /*
- * tale_tell(out, t):
- * Say what a tale means.  The tale must outlive the story.  Returns 0 or
+ * tale_explain(out, t):
+ * Find what a tale means.  The tale must outlive the story.  Returns 0 or
  * -ENOMEM.  Free with story_free.  Cost: about the number of events times
  * its logarithm; no clock, no input or output.
  */
-int tale_tell(struct story **out, const struct tale *t);
+int tale_explain(struct story **out, const struct tale *t);
 void story_free(struct story **sp);
+
+/* The largest cause by cause_ns that is not done yet, or COUNT. */
+enum tale_cause
+story_cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT]);
 
 #endif

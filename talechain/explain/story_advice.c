@@ -13,7 +13,8 @@
 static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_UNKNOWN] = {"run `tailorctl probe` to see which signals are "
 			    "missing here, and what each needs",
-	"link the server with talechain.h or TaleChain.java, so that it tells "
+	"link the server with talechain.h or TaleChain.java, so that it "
+	"reports "
 	"when it begins and ends a request"},
     [TALE_CAUSE_CLIENT_SEND] = {"look at the client: it sent late or slowly"},
     [TALE_CAUSE_CLIENT_LATE] = {"give the client's reading thread a CPU of "
@@ -40,7 +41,7 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_PREEMPTED] = {"pin the server to CPUs of its own, or isolate "
 			      "them from the named program (cpuset, isolcpus)",
 	"give the server a higher priority (nice, SCHED_FIFO)"},
-    [TALE_CAUSE_STOPPED] = {"find who sent SIGSTOP or attached a debugger"},
+    [TALE_CAUSE_STOPPED] = {"find what sent SIGSTOP or attached a debugger"},
     [TALE_CAUSE_LOCK] = {"look at what the named thread does while others "
 			 "wait; split the lock, or hold it shorter"},
     [TALE_CAUSE_SLEEP] = {"look at what the server waits for: a timer, "
@@ -72,8 +73,8 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
 			   "buffer (SO_RCVBUF)"},
     [TALE_CAUSE_CONGESTION] = {"keep connections open and warm "
 			       "(tcp_slow_start_after_idle=0)"},
-    [TALE_CAUSE_CORK] = {"uncork (TCP_CORK, MSG_MORE) as soon as the answer "
-			 "is whole"},
+    [TALE_CAUSE_CORK] = {"uncork (TCP_CORK, MSG_MORE) as soon as the "
+			 "response is whole"},
     [TALE_CAUSE_SWITCHED] = {"a shorter timer, or more hazard signals, would "
 			     "re-send sooner"},
     [TALE_CAUSE_BLIND] = {"give the observer a CPU of its own "
@@ -82,11 +83,11 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
 };
 
 void
-advice_write(struct telling *tl)
+advice_write(struct explainer *ex)
 {
-	struct story_verdict *v = &tl->s->verdict;
+	struct story_verdict *v = &ex->s->verdict;
 
-	for (int i = 0; i < ADVICE_LINES && tl->s->total_ns > 0; i++)
+	for (int i = 0; i < ADVICE_LINES && ex->s->total_ns > 0; i++)
 		if (advice[v->cause][i] != NULL)
 			snprintf(v->advice[i], sizeof(v->advice[i]), "%s",
 			    advice[v->cause][i]);

@@ -2,10 +2,9 @@
  * story_bars.c: what of a story is drawn where.
  *
  * Stages on the lanes of Tailor, the client and the servers, pauses on those
- * of JVMs, what ran on each CPU that the request touched, what was waited for
- * on the lane of delays; arrows for the request's bytes and for who woke
- * whom.  There are bounds to all of it: a picture of thousands of bars shows
- * nothing.
+ * of JVMs, threads on the lanes of CPUs, waits on the lane of delays; arrows
+ * for the request's bytes and for wake-ups.  All are bounded: a picture of
+ * thousands of bars shows nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,30 +17,30 @@
 /* What one kind of thing may take of the bounds in story.h. */
 #define WAKE_NEAR_NS (20 * NS_PER_US) /* of what it leads to */
 #define DELAYS_MAX 300
-#define SPELLS_MAX 300
+#define INTERVALS_MAX 300
 #define FLOWS_MAX 40
 
 /* Draw like, cut to the picture; nothing if an end is not known. */
 static void
-bar_add(struct telling *tl, const struct story_bar *like)
+bar_add(struct explainer *ex, const struct story_bar *like)
 {
-	struct story *s = tl->s;
+	struct story *s = ex->s;
 	struct story_bar b = *like;
 
 	if (b.begin_ns == NEVER || b.end_ns == NEVER)
 		return;
-	b.begin_ns = telling_cut(tl, b.begin_ns);
-	b.end_ns = telling_cut(tl, b.end_ns);
+	b.begin_ns = moment_cut(ex, b.begin_ns);
+	b.end_ns = moment_cut(ex, b.end_ns);
 	if (b.begin_ns >= b.end_ns || s->bars >= STORY_BARS_MAX)
 		return;
-	s->bar = telling_grow(
-	    &tl->failed, s->bar, s->bars, &tl->bar_room, sizeof(*s->bar));
-	if (!tl->failed)
+	s->bar = array_grow(
+	    &ex->failed, s->bar, s->bars, &ex->bar_room, sizeof(*s->bar));
+	if (!ex->failed)
 		s->bar[s->bars++] = b;
 }
 
 static void
-bar_stage(struct telling *tl, unsigned lane, int64_t begin, int64_t end,
+bar_stage(struct explainer *ex, unsigned lane, int64_t begin, int64_t end,
     const char *name)
 {
 	struct story_bar b = {
@@ -49,75 +48,75 @@ bar_stage(struct telling *tl, unsigned lane, int64_t begin, int64_t end,
 	    .cause = TALE_CAUSE_PROXY,
 	    .lane = lane,
 	    .cpu = -1,
-	    .tid = tl->s->lane != NULL ? tl->s->lane[lane].tid : 0,
+	    .tid = ex->s->lane != NULL ? ex->s->lane[lane].tid : 0,
 	    .begin_ns = begin,
 	    .end_ns = end,
 	};
 
-	if (tl->s->lane != NULL && tl->s->lane[lane].kind == STORY_LANE_SERVER)
+	if (ex->s->lane != NULL && ex->s->lane[lane].kind == STORY_LANE_SERVER)
 		b.cause = TALE_CAUSE_WORK;
-	if (tl->s->lane != NULL && tl->s->lane[lane].kind == STORY_LANE_CLIENT)
+	if (ex->s->lane != NULL && ex->s->lane[lane].kind == STORY_LANE_CLIENT)
 		b.cause = TALE_CAUSE_CLIENT_SEND;
 	snprintf(b.name, sizeof(b.name), "%s", name);
-	bar_add(tl, &b);
+	bar_add(ex, &b);
 }
 
 static void
-draw_stages(struct telling *tl)
+draw_stages(struct explainer *ex)
 {
-	const struct story_chain *c = &tl->chain;
-	unsigned proxy = lane_get(tl, STORY_LANE_PROXY, -1, 0);
+	const struct story_chain *c = &ex->chain;
+	unsigned proxy = lane_get(ex, STORY_LANE_PROXY, -1, 0);
 	int64_t given = NEVER;
 	int i;
 
 	for (i = TALE_ATTEMPTS - 1; i >= 0; i--)
 		if (c->attempt[i].made)
 			given = c->attempt[i].written;
-	bar_stage(tl, proxy, c->first_byte, c->received, "read request");
-	bar_stage(tl, proxy, c->received, given, "choose and write");
-	bar_stage(tl, proxy, c->committed, c->finished, "forward answer");
-	if (!tl->t->client.same_host && c->client_gave == NEVER &&
+	bar_stage(ex, proxy, c->first_byte, c->received, "read request");
+	bar_stage(ex, proxy, c->received, given, "choose and write");
+	bar_stage(ex, proxy, c->committed, c->finished, "forward response");
+	if (!ex->t->client.same_host && c->client_gave == NEVER &&
 	    c->client_net == NEVER)
 		return;
-	proxy = lane_get(tl, STORY_LANE_CLIENT, -1, 0);
-	bar_stage(tl, proxy, c->scheduled, c->client_sent, "send");
-	bar_stage(tl, proxy, c->client_net,
+	proxy = lane_get(ex, STORY_LANE_CLIENT, -1, 0);
+	bar_stage(ex, proxy, c->scheduled, c->client_sent, "send");
+	bar_stage(ex, proxy, c->client_net,
 	    c->client_read != NEVER ? c->client_read : c->client_received,
-	    "answer unread");
+	    "response unread");
 }
 
-/* What a server did about the request, as far as anybody said. */
+/* What a server did with the request, as far as is known. */
 static void
-draw_server(struct telling *tl, int i)
+draw_server(struct explainer *ex, int i)
 {
-	const struct story_attempt *a = &tl->chain.attempt[i];
+	const struct story_attempt *a = &ex->chain.attempt[i];
 	struct claim at = {.attempt = i, .tid = a->app_tid[2]};
-	int64_t end = a->complete != NEVER ? a->complete : tl->s->total_ns;
+	int64_t end = a->complete != NEVER ? a->complete : ex->s->total_ns;
 
 	if (!a->made)
 		return;
 	if (a->app_finish != NEVER && a->app_start != NEVER) {
-		bar_stage(tl, lane_of_claim(tl, &at), a->app_start,
+		bar_stage(ex, lane_of_claim(ex, &at), a->app_start,
 		    a->app_finish, "request");
 		at.tid = a->app_tid[0];
-		bar_stage(tl, lane_of_claim(tl, &at), a->app_receive,
+		bar_stage(ex, lane_of_claim(ex, &at), a->app_receive,
 		    a->app_start, "queued");
 	} else if (a->taken != NEVER && a->sent != NEVER) {
 		at.tid = a->sender;
 		bar_stage(
-		    tl, lane_of_claim(tl, &at), a->taken, a->sent, "request");
+		    ex, lane_of_claim(ex, &at), a->taken, a->sent, "request");
 	} else {
 		at.tid = 0;
-		bar_stage(tl, lane_of_claim(tl, &at), a->written, end,
-		    a->first_byte != NEVER ? "until the answer"
-					   : "no answer yet");
+		bar_stage(ex, lane_of_claim(ex, &at), a->written, end,
+		    a->first_byte != NEVER ? "until the response"
+					   : "no response yet");
 	}
 }
 
 static void
-draw_pauses(struct telling *tl)
+draw_pauses(struct explainer *ex)
 {
-	const struct tale *t = tl->t;
+	const struct tale *t = ex->t;
 	static const enum tale_cause cause[HAZARD_KIND_COUNT] = {
 	    [HAZARD_GC] = TALE_CAUSE_GC,
 	    [HAZARD_SAFEPOINT] = TALE_CAUSE_SAFEPOINT,
@@ -128,17 +127,17 @@ draw_pauses(struct telling *tl)
 
 	for (i = 0; i < t->pauses && i < DELAYS_MAX; i++) {
 		b.cause = cause[t->pause[i].kind];
-		b.lane = lane_get(tl, STORY_LANE_JVM, t->pause[i].server, 0);
+		b.lane = lane_get(ex, STORY_LANE_JVM, t->pause[i].server, 0);
 		b.begin_ns = instant_since(t->pause[i].begin, t->t0);
 		b.end_ns = instant_since(t->pause[i].end, t->t0);
 		snprintf(b.name, sizeof(b.name), "%s, %s",
 		    hazard_kind_name(t->pause[i].kind),
 		    talechain_cause_name(t->pause[i].cause));
-		bar_add(tl, &b);
+		bar_add(ex, &b);
 	}
 }
 
-/* Whether a segment is a wait, not work of somebody. */
+/* Whether a segment is a wait, not work. */
 static bool
 is_delay(enum tale_cause cause)
 {
@@ -156,9 +155,9 @@ is_delay(enum tale_cause cause)
 
 /* Segments on the lane of delays, the longest if there are too many. */
 static void
-draw_delays(struct telling *tl)
+draw_delays(struct explainer *ex)
 {
-	const struct story *s = tl->s;
+	const struct story *s = ex->s;
 	struct story_bar b = {.kind = STORY_BAR_DELAY, .cpu = -1};
 	int64_t least_ns = 0;
 	size_t i, count;
@@ -171,7 +170,7 @@ draw_delays(struct telling *tl)
 		if (count > DELAYS_MAX)
 			least_ns = least_ns > 0 ? 2 * least_ns : 1000;
 	} while (count > DELAYS_MAX);
-	b.lane = lane_get(tl, STORY_LANE_DELAYS, -1, 0);
+	b.lane = lane_get(ex, STORY_LANE_DELAYS, -1, 0);
 	for (i = 0; i < s->segments; i++) {
 		if (!is_delay(s->segment[i].cause) ||
 		    s->segment[i].end_ns - s->segment[i].begin_ns <= least_ns)
@@ -179,19 +178,19 @@ draw_delays(struct telling *tl)
 		b.cause = s->segment[i].cause;
 		b.begin_ns = s->segment[i].begin_ns;
 		b.end_ns = s->segment[i].end_ns;
-		b.cpu = tl->told[i].cpu;
-		b.tid = tl->told[i].tid;
+		b.cpu = ex->segment_claim[i].cpu;
+		b.tid = ex->segment_claim[i].tid;
 		snprintf(
-		    b.name, sizeof(b.name), "%s", tale_cause_words(b.cause));
-		bar_add(tl, &b);
+		    b.name, sizeof(b.name), "%s", tale_cause_label(b.cause));
+		bar_add(ex, &b);
 	}
 }
 
-/* When nobody was looking. */
+/* When the observer was not looking. */
 static void
-draw_blinds(struct telling *tl)
+draw_blinds(struct explainer *ex)
 {
-	const struct tale *t = tl->t;
+	const struct tale *t = ex->t;
 	struct story_bar b = {.kind = STORY_BAR_BLIND,
 	    .cause = TALE_CAUSE_BLIND,
 	    .cpu = -1,
@@ -201,33 +200,34 @@ draw_blinds(struct telling *tl)
 	for (size_t i = 0; i < t->entries && drawn < DELAYS_MAX / 3; i++) {
 		if (t->entry[i].slot.event.type != TALECHAIN_META_BLIND)
 			continue;
-		b.lane = lane_get(tl, STORY_LANE_OBSERVER, -1, 0);
-		b.end_ns = telling_at(tl, t->entry[i].at);
+		b.lane = lane_get(ex, STORY_LANE_OBSERVER, -1, 0);
+		b.end_ns = moment_at(ex, t->entry[i].at);
 		b.begin_ns =
 		    b.end_ns - tale_event_latency_ns(&t->entry[i].slot.event);
-		bar_add(tl, &b);
+		bar_add(ex, &b);
 		drawn++;
 	}
 }
 
 /* What the threads that took part did on their CPUs, the longest first. */
 static void
-draw_spells(struct telling *tl)
+draw_intervals(struct explainer *ex)
 {
-	const struct spell *p;
+	const struct thread_interval *p;
 	struct story_bar b;
 	int64_t least_ns = 0;
 	size_t i, count;
 
 	do {
-		for (i = 0, count = 0; i < tl->spells; i++)
-			count += tl->spell[i].end_ns - tl->spell[i].begin_ns >
-				 least_ns;
-		if (count > SPELLS_MAX)
+		for (i = 0, count = 0; i < ex->intervals; i++)
+			count +=
+			    ex->interval[i].end_ns - ex->interval[i].begin_ns >
+			    least_ns;
+		if (count > INTERVALS_MAX)
 			least_ns = least_ns > 0 ? 2 * least_ns : 1000;
-	} while (count > SPELLS_MAX);
-	for (i = 0; i < tl->spells; i++) {
-		p = &tl->spell[i];
+	} while (count > INTERVALS_MAX);
+	for (i = 0; i < ex->intervals; i++) {
+		p = &ex->interval[i];
 		if (p->cpu < 0 || p->cpu > INT16_MAX ||
 		    p->end_ns - p->begin_ns <= least_ns)
 			continue;
@@ -237,51 +237,51 @@ draw_spells(struct telling *tl)
 		    .begin_ns = p->begin_ns,
 		    .end_ns = p->end_ns,
 		};
-		if (p->state == SPELL_RUN) {
+		if (p->state == THREAD_RUN) {
 			b.kind = STORY_BAR_STAGE;
-			b.cause = p->tid == tl->chain.proxy_tid
+			b.cause = p->tid == ex->chain.proxy_tid
 				      ? TALE_CAUSE_PROXY
 				      : TALE_CAUSE_WORK;
-		} else if ((p->state == SPELL_READY ||
-			       p->state == SPELL_PREEMPTED) &&
+		} else if ((p->state == THREAD_READY ||
+			       p->state == THREAD_PREEMPTED) &&
 			   p->other != 0) {
 			b.kind = STORY_BAR_OTHER;
 			b.tid = p->other;
 		} else {
 			continue;
 		}
-		b.lane = lane_get(tl, STORY_LANE_CPU, p->cpu, 0);
-		words_thread(tl, b.tid, b.name, sizeof(b.name));
-		bar_add(tl, &b);
+		b.lane = lane_get(ex, STORY_LANE_CPU, p->cpu, 0);
+		thread_name(ex, b.tid, b.name, sizeof(b.name));
+		bar_add(ex, &b);
 	}
 }
 
 static void
-arrow_add(struct telling *tl, const struct story_arrow *like)
+arrow_add(struct explainer *ex, const struct story_arrow *like)
 {
-	struct story *s = tl->s;
+	struct story *s = ex->s;
 	struct story_arrow a = *like;
 
 	if (a.from_ns == NEVER || a.to_ns == NEVER || a.from_ns > a.to_ns ||
 	    a.to_ns < 0 || a.from_ns > s->total_ns ||
 	    s->arrows >= STORY_ARROWS_MAX)
 		return;
-	a.from_ns = telling_cut(tl, a.from_ns);
-	a.to_ns = telling_cut(tl, a.to_ns);
-	s->arrow = telling_grow(&tl->failed, s->arrow, s->arrows,
-	    &tl->arrow_room, sizeof(*s->arrow));
-	if (!tl->failed)
+	a.from_ns = moment_cut(ex, a.from_ns);
+	a.to_ns = moment_cut(ex, a.to_ns);
+	s->arrow = array_grow(&ex->failed, s->arrow, s->arrows, &ex->arrow_room,
+	    sizeof(*s->arrow));
+	if (!ex->failed)
 		s->arrow[s->arrows++] = a;
 }
 
 static void
-flow(struct telling *tl, unsigned from, int64_t from_ns, unsigned to,
+flow(struct explainer *ex, unsigned from, int64_t from_ns, unsigned to,
     int64_t to_ns, const char *name)
 {
 	struct story_arrow a = {STORY_ARROW_FLOW, from, to, from_ns, to_ns, ""};
 
 	snprintf(a.name, sizeof(a.name), "%s", name);
-	arrow_add(tl, &a);
+	arrow_add(ex, &a);
 }
 
 /* The first of two that happened. */
@@ -292,9 +292,9 @@ either(int64_t a, int64_t b)
 }
 
 static void
-draw_flow_server(struct telling *tl, int i, unsigned proxy)
+draw_flow_server(struct explainer *ex, int i, unsigned proxy)
 {
-	const struct story_attempt *a = &tl->chain.attempt[i];
+	const struct story_attempt *a = &ex->chain.attempt[i];
 	struct claim taker = {.attempt = i, .tid = a->taker};
 	struct claim worker = {.attempt = i, .tid = a->app_tid[1]};
 	struct claim sender = {.attempt = i, .tid = a->sender};
@@ -306,39 +306,39 @@ draw_flow_server(struct telling *tl, int i, unsigned proxy)
 		taker.tid = a->app_tid[0];
 	if (sender.tid == 0)
 		sender.tid = a->app_tid[2];
-	in = lane_of_claim(tl, &taker);
-	out = lane_of_claim(tl, &sender);
-	flow(tl, proxy, a->written, in, either(a->taken, a->app_receive),
+	in = lane_of_claim(ex, &taker);
+	out = lane_of_claim(ex, &sender);
+	flow(ex, proxy, a->written, in, either(a->taken, a->app_receive),
 	    "request");
 	if (worker.tid != 0) {
-		at = lane_of_claim(tl, &worker);
+		at = lane_of_claim(ex, &worker);
 		if (at != in)
-			flow(tl, in, either(a->app_receive, a->taken), at,
+			flow(ex, in, either(a->app_receive, a->taken), at,
 			    a->app_start, "handed over");
 	}
-	flow(tl, out, either(a->sent, a->app_finish), proxy,
-	    either(a->first_byte, a->complete), "answer");
+	flow(ex, out, either(a->sent, a->app_finish), proxy,
+	    either(a->first_byte, a->complete), "response");
 }
 
 static void
-draw_flows(struct telling *tl)
+draw_flows(struct explainer *ex)
 {
-	const struct story_chain *c = &tl->chain;
-	unsigned proxy = lane_get(tl, STORY_LANE_PROXY, -1, 0), client;
+	const struct story_chain *c = &ex->chain;
+	unsigned proxy = lane_get(ex, STORY_LANE_PROXY, -1, 0), client;
 
 	for (int i = 0; i < TALE_ATTEMPTS; i++)
-		draw_flow_server(tl, i, proxy);
-	if (!tl->t->client.same_host && c->client_gave == NEVER &&
+		draw_flow_server(ex, i, proxy);
+	if (!ex->t->client.same_host && c->client_gave == NEVER &&
 	    c->client_net == NEVER)
 		return;
-	client = lane_get(tl, STORY_LANE_CLIENT, -1, 0);
-	flow(tl, client, either(c->client_gave, c->client_sent), proxy,
+	client = lane_get(ex, STORY_LANE_CLIENT, -1, 0);
+	flow(ex, client, either(c->client_gave, c->client_sent), proxy,
 	    c->first_byte, "request");
-	flow(tl, proxy, either(c->committed, c->finished), client,
-	    either(c->client_read, c->client_received), "answer");
+	flow(ex, proxy, either(c->committed, c->finished), client,
+	    either(c->client_read, c->client_received), "response");
 }
 
-/* The event by which a thread that was woken ran, or NULL; looks on a bit. */
+/* The event by which a woken thread ran, if it is near; or NULL. */
 static const struct tale_entry *
 wake_followed(const struct tale *t, size_t wakeup)
 {
@@ -356,9 +356,9 @@ wake_followed(const struct tale *t, size_t wakeup)
 
 /* Whether the request is in the hands of a thread at a moment, or about to. */
 static bool
-on_the_path(const struct telling *tl, uint32_t tid, int64_t ns)
+on_the_path(const struct explainer *ex, uint32_t tid, int64_t ns)
 {
-	const struct story *s = tl->s;
+	const struct story *s = ex->s;
 	size_t low = 0, high = s->segments, middle, i;
 
 	while (low < high) {
@@ -370,18 +370,18 @@ on_the_path(const struct telling *tl, uint32_t tid, int64_t ns)
 	}
 	/* The wake-up ends a wait and begins what follows it at once. */
 	for (i = low > 0 ? low - 1 : 0; i < s->segments && i <= low + 2; i++)
-		if (tl->told[i].tid == tid &&
+		if (ex->segment_claim[i].tid == tid &&
 		    s->segment[i].begin_ns <= ns + WAKE_NEAR_NS &&
 		    s->segment[i].end_ns >= ns - WAKE_NEAR_NS)
 			return true;
 	return false;
 }
 
-/* Who made a thread of the request runnable, to when and where it ran. */
+/* From what made a thread of the request runnable to where it ran. */
 static void
-draw_wakes(struct telling *tl)
+draw_wakes(struct explainer *ex)
 {
-	const struct tale *t = tl->t;
+	const struct tale *t = ex->t;
 	const struct talechain_event *v;
 	const struct tale_entry *ran;
 	struct story_arrow a = {.kind = STORY_ARROW_WAKE};
@@ -394,20 +394,20 @@ draw_wakes(struct telling *tl)
 		ran = wake_followed(t, i);
 		if (ran == NULL || ran->slot.event.cpu > INT16_MAX)
 			continue;
-		a.from_ns = telling_at(tl, t->entry[i].at);
-		a.to_ns = telling_at(tl, ran->at);
-		if (!on_the_path(tl, (uint32_t)v->arg[0], a.to_ns))
+		a.from_ns = moment_at(ex, t->entry[i].at);
+		a.to_ns = moment_at(ex, ran->at);
+		if (!on_the_path(ex, (uint32_t)v->arg[0], a.to_ns))
 			continue;
-		a.from_lane = lane_get(tl, STORY_LANE_CPU, (int)v->cpu, 0);
+		a.from_lane = lane_get(ex, STORY_LANE_CPU, (int)v->cpu, 0);
 		a.to_lane =
-		    lane_get(tl, STORY_LANE_CPU, (int)ran->slot.event.cpu, 0);
+		    lane_get(ex, STORY_LANE_CPU, (int)ran->slot.event.cpu, 0);
 		snprintf(a.name, sizeof(a.name), "woken by %s",
 		    tale_high(v->arg[2]) == TALECHAIN_CONTEXT_TASK
-			? words_thread(tl, v->tid, name, sizeof(name))
+			? thread_name(ex, v->tid, name, sizeof(name))
 		    : tale_high(v->arg[2]) == TALECHAIN_CONTEXT_SOFTIRQ
-			? words_softirq(tale_low(v->arg[2]))
+			? softirq_name(tale_low(v->arg[2]))
 			: "an interrupt");
-		arrow_add(tl, &a);
+		arrow_add(ex, &a);
 	}
 }
 
@@ -445,23 +445,23 @@ bars_nest(struct story *s)
 		if (depth > 0 && b->end_ns > s->bar[stack[depth - 1]].end_ns)
 			b->end_ns = s->bar[stack[depth - 1]].end_ns;
 		if (depth == sizeof(stack) / sizeof(stack[0]))
-			continue; /* nobody would see it */
+			continue; /* too deep to be seen */
 		stack[depth++] = kept++;
 	}
 	s->bars = kept;
 }
 
 void
-bars_draw(struct telling *tl)
+bars_draw(struct explainer *ex)
 {
-	draw_stages(tl);
+	draw_stages(ex);
 	for (int i = 0; i < TALE_ATTEMPTS; i++)
-		draw_server(tl, i);
-	draw_pauses(tl);
-	draw_delays(tl);
-	draw_blinds(tl);
-	draw_spells(tl);
-	bars_nest(tl->s);
-	draw_flows(tl);
-	draw_wakes(tl);
+		draw_server(ex, i);
+	draw_pauses(ex);
+	draw_delays(ex);
+	draw_blinds(ex);
+	draw_intervals(ex);
+	bars_nest(ex->s);
+	draw_flows(ex);
+	draw_wakes(ex);
 }

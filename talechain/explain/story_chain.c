@@ -3,22 +3,22 @@
  *
  * The moments come from four sources: the proxy's own record of the request,
  * the kernel's events of its flows, the client's stamps, the application's
- * events.  In a flow the request is told from its neighbours on the same
- * connection by time and by sequence numbers: what Tailor read up to the
- * moment it had the request whole is the request, what it sent between then
- * and the end is the answer, and TCP numbers every byte.  The same numbers
- * name the bytes at the other end of the flow, when that is on this machine.
+ * events.  In a flow, time and sequence numbers separate the request from its
+ * neighbours on the same connection: what Tailor read until it had the whole
+ * request is the request, what it sent between then and the end is the
+ * response, and TCP numbers every byte.  The same numbers name the bytes at
+ * the other end of the flow, if that is on this machine.
  *
- * A moment that cannot be true where it stands is left out.  Why the request
- * was anywhere for so long is not decided here.
+ * A moment that contradicts the ones before it is left out.  Why the request
+ * spent its time there is not decided here.
  */
 #include <string.h>
 
 #include "talechain/explain/explainer.h"
 
 /*
- * If Tailor comes back from sending the answer's end so much later than that
- * was sent, it had lost its CPU meanwhile.  Nobody waited for that.
+ * If Tailor returns from sending the response's end so much later than that
+ * was sent, it had lost its CPU meanwhile.  The client did not wait for that.
  */
 #define AWAY_NS NS_PER_MS
 
@@ -71,8 +71,8 @@ event_bytes(const struct talechain_event *e)
 	return tale_high(e->arg[2]);
 }
 
-/* What to look for in a flow. */
-struct look {
+/* Which events of a flow. */
+struct event_query {
 	uint64_t cookie; /* 0: finds nothing */
 	enum talechain_type type;
 	int64_t from, to;	   /* NEVER: without bound */
@@ -80,11 +80,11 @@ struct look {
 };
 
 static bool
-look_fits(
-    const struct telling *tl, const struct look *l, const struct tale_entry *e)
+query_fits(const struct explainer *ex, const struct event_query *l,
+    const struct tale_entry *e)
 {
 	const struct talechain_event *v = &e->slot.event;
-	int64_t at = telling_at(tl, e->at);
+	int64_t at = moment_at(ex, e->at);
 
 	return l->cookie != 0 && v->type == l->type && v->arg[0] == l->cookie &&
 	       !e->doubtful && (l->from == NEVER || at >= l->from) &&
@@ -94,57 +94,58 @@ look_fits(
 }
 
 static const struct tale_entry *
-look_first(const struct telling *tl, const struct look *l)
+query_first(const struct explainer *ex, const struct event_query *l)
 {
-	for (size_t i = 0; i < tl->t->entries; i++)
-		if (look_fits(tl, l, &tl->t->entry[i]))
-			return &tl->t->entry[i];
+	for (size_t i = 0; i < ex->t->entries; i++)
+		if (query_fits(ex, l, &ex->t->entry[i]))
+			return &ex->t->entry[i];
 	return NULL;
 }
 
 static const struct tale_entry *
-look_last(const struct telling *tl, const struct look *l)
+query_last(const struct explainer *ex, const struct event_query *l)
 {
-	for (size_t i = tl->t->entries; i > 0; i--)
-		if (look_fits(tl, l, &tl->t->entry[i - 1]))
-			return &tl->t->entry[i - 1];
+	for (size_t i = ex->t->entries; i > 0; i--)
+		if (query_fits(ex, l, &ex->t->entry[i - 1]))
+			return &ex->t->entry[i - 1];
 	return NULL;
 }
 
 static struct range
-look_range(const struct telling *tl, const struct look *l)
+query_range(const struct explainer *ex, const struct event_query *l)
 {
 	const struct talechain_event *v;
 	struct range r = {0};
 
-	for (size_t i = 0; i < tl->t->entries; i++) {
-		v = &tl->t->entry[i].slot.event;
-		if (look_fits(tl, l, &tl->t->entry[i]))
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (query_fits(ex, l, &ex->t->entry[i]))
 			range_add(&r, tale_high(v->arg[1]), event_bytes(v));
 	}
 	return r;
 }
 
-/* When it was, and who did it if tid is given. */
+/* When it was; *tid, if given: the thread. */
 static int64_t
-moment(const struct telling *tl, const struct tale_entry *e, uint32_t *tid)
+moment(const struct explainer *ex, const struct tale_entry *e, uint32_t *tid)
 {
 	if (e == NULL)
 		return NEVER;
 	if (tid != NULL)
 		*tid = e->slot.event.tid;
-	return telling_at(tl, e->at);
+	return moment_at(ex, e->at);
 }
 
 /* The first segment from a peer that acknowledged a byte. */
 static int64_t
-flow_acked(const struct telling *tl, uint64_t cookie, const struct range *last)
+flow_acked(
+    const struct explainer *ex, uint64_t cookie, const struct range *last)
 {
 	const struct tale_entry *e;
 	size_t i;
 
-	for (i = 0; cookie != 0 && last->set && i < tl->t->entries; i++) {
-		e = &tl->t->entry[i];
+	for (i = 0; cookie != 0 && last->set && i < ex->t->entries; i++) {
+		e = &ex->t->entry[i];
 		if ((e->slot.event.type == TALECHAIN_TCP_ACK ||
 			e->slot.event.type == TALECHAIN_TCP_RECV) &&
 		    e->slot.event.arg[0] == cookie &&
@@ -152,89 +153,96 @@ flow_acked(const struct telling *tl, uint64_t cookie, const struct range *last)
 			tale_low(e->slot.event.arg[1]), last->end) &&
 		    sequence_before(tale_low(e->slot.event.arg[1]),
 			last->end + (UINT32_C(1) << 30)))
-			return telling_at(tl, e->at);
+			return moment_at(ex, e->at);
 	}
 	return NEVER;
 }
 
 /* The flow between the client and Tailor, and the client's end if here. */
 static void
-chain_client(struct telling *tl)
+chain_client(struct explainer *ex)
 {
-	const struct tale *t = tl->t;
-	struct story_chain *c = &tl->chain;
+	const struct tale *t = ex->t;
+	struct story_chain *c = &ex->chain;
 	uint64_t ours = t->cookie[TALE_SOCKET_CLIENT];
 	uint64_t theirs = t->cookie[TALE_SOCKET_CLIENT_PEER];
-	struct look l = {ours, TALECHAIN_SOCK_SEND, NEVER, c->first_byte, NULL};
-	int64_t before = moment(tl, look_last(tl, &l), NULL);
-	struct range asked, answered, last;
+	struct event_query l = {
+	    ours, TALECHAIN_SOCK_SEND, NEVER, c->first_byte, NULL};
+	int64_t before = moment(ex, query_last(ex, &l), NULL);
+	struct range request, response, last;
 
-	l = (struct look){ours, TALECHAIN_SOCK_RECV, before, c->received, NULL};
-	asked = look_range(tl, &l);
-	l = (struct look){ours, TALECHAIN_TCP_RECV, NEVER, c->received, &asked};
-	c->net_in = moment(tl, look_first(tl, &l), NULL);
-	c->net_whole = moment(tl, look_last(tl, &l), NULL);
-	l = (struct look){
-	    theirs, TALECHAIN_SOCK_SEND, NEVER, c->received, &asked};
-	c->client_gave = moment(tl, look_first(tl, &l), &c->client_tid);
+	l = (struct event_query){
+	    ours, TALECHAIN_SOCK_RECV, before, c->received, NULL};
+	request = query_range(ex, &l);
+	l = (struct event_query){
+	    ours, TALECHAIN_TCP_RECV, NEVER, c->received, &request};
+	c->net_in = moment(ex, query_first(ex, &l), NULL);
+	c->net_whole = moment(ex, query_last(ex, &l), NULL);
+	l = (struct event_query){
+	    theirs, TALECHAIN_SOCK_SEND, NEVER, c->received, &request};
+	c->client_gave = moment(ex, query_first(ex, &l), &c->client_tid);
 
-	l = (struct look){
+	l = (struct event_query){
 	    ours, TALECHAIN_SOCK_SEND, c->received, c->finished, NULL};
-	answered = look_range(tl, &l);
-	last = range_last(&answered);
-	l = (struct look){ours, TALECHAIN_TCP_XMIT, c->received, NEVER, &last};
-	c->left = moment(tl, look_first(tl, &l), NULL);
-	c->acked = flow_acked(tl, ours, &last);
-	l = (struct look){
+	response = query_range(ex, &l);
+	last = range_last(&response);
+	l = (struct event_query){
+	    ours, TALECHAIN_TCP_XMIT, c->received, NEVER, &last};
+	c->left = moment(ex, query_first(ex, &l), NULL);
+	c->acked = flow_acked(ex, ours, &last);
+	l = (struct event_query){
 	    theirs, TALECHAIN_TCP_RECV, c->received, NEVER, &last};
-	c->client_net = moment(tl, look_first(tl, &l), NULL);
+	c->client_net = moment(ex, query_first(ex, &l), NULL);
 	l.type = TALECHAIN_SOCK_RECV;
-	c->client_read = moment(tl, look_first(tl, &l), &c->client_tid);
+	c->client_read = moment(ex, query_first(ex, &l), &c->client_tid);
 }
 
 /* The flow between Tailor and the server of an attempt. */
 static void
-chain_server(struct telling *tl, int i)
+chain_server(struct explainer *ex, int i)
 {
-	const struct tale *t = tl->t;
-	struct story_attempt *a = &tl->chain.attempt[i];
+	const struct tale *t = ex->t;
+	struct story_attempt *a = &ex->chain.attempt[i];
 	uint64_t ours = t->cookie[TALE_SOCKET_A + 2 * i];
 	uint64_t theirs = t->cookie[TALE_SOCKET_A_PEER + 2 * i];
 	int64_t end = a->complete;
-	struct look l = {ours, TALECHAIN_SOCK_SEND, tl->chain.received,
+	struct event_query l = {ours, TALECHAIN_SOCK_SEND, ex->chain.received,
 	    a->first_byte != NEVER ? a->first_byte : end, NULL};
-	struct range asked = look_range(tl, &l), answered, last;
+	struct range request = query_range(ex, &l), response, last;
 
-	l = (struct look){theirs, TALECHAIN_TCP_RECV, NEVER, end, &asked};
-	a->net_in = moment(tl, look_first(tl, &l), NULL);
+	l = (struct event_query){
+	    theirs, TALECHAIN_TCP_RECV, NEVER, end, &request};
+	a->net_in = moment(ex, query_first(ex, &l), NULL);
 	l.type = TALECHAIN_SOCK_RECV;
-	a->taken = moment(tl, look_first(tl, &l), &a->taker);
+	a->taken = moment(ex, query_first(ex, &l), &a->taker);
 
-	l = (struct look){ours, TALECHAIN_SOCK_RECV, a->written, end, NULL};
-	answered = look_range(tl, &l);
-	last = range_last(&answered);
-	l = (struct look){ours, TALECHAIN_TCP_RECV, a->written, end, &last};
-	a->back = moment(tl, look_first(tl, &l), NULL);
+	l = (struct event_query){
+	    ours, TALECHAIN_SOCK_RECV, a->written, end, NULL};
+	response = query_range(ex, &l);
+	last = range_last(&response);
+	l = (struct event_query){
+	    ours, TALECHAIN_TCP_RECV, a->written, end, &last};
+	a->back = moment(ex, query_first(ex, &l), NULL);
 	l.cookie = theirs;
 	l.type = TALECHAIN_SOCK_SEND;
-	/* Written, but not read by Tailor: all there is to go by is time. */
-	if (!answered.set && a->taken != NEVER) {
+	/* Written, but not read by Tailor: only time is known. */
+	if (!response.set && a->taken != NEVER) {
 		l.from = a->taken;
 		l.range = NULL;
 	}
-	a->sent = moment(tl, look_last(tl, &l), &a->sender);
+	a->sent = moment(ex, query_last(ex, &l), &a->sender);
 	l.type = TALECHAIN_TCP_XMIT;
-	a->left = moment(tl, look_first(tl, &l), NULL);
-	l.range = answered.set ? &answered : NULL;
-	a->begun = moment(tl, look_first(tl, &l), NULL);
+	a->left = moment(ex, query_first(ex, &l), NULL);
+	l.range = response.set ? &response : NULL;
+	a->begun = moment(ex, query_first(ex, &l), NULL);
 }
 
-/* The application's own words about the request. */
+/* The application's own events of the request. */
 static void
-chain_application(struct telling *tl, int i)
+chain_application(struct explainer *ex, int i)
 {
-	const struct tale *t = tl->t;
-	struct story_attempt *a = &tl->chain.attempt[i];
+	const struct tale *t = ex->t;
+	struct story_attempt *a = &ex->chain.attempt[i];
 	int64_t *const when[] = {
 	    &a->app_receive, &a->app_start, &a->app_finish};
 	const struct tale_entry *e;
@@ -247,12 +255,12 @@ chain_application(struct telling *tl, int i)
 		    e->slot.server != t->request.attempt[i].server ||
 		    *when[k] != NEVER)
 			continue;
-		*when[k] = telling_at(tl, e->at);
+		*when[k] = moment_at(ex, e->at);
 		a->app_tid[k] = e->slot.event.tid;
 	}
 }
 
-/* A moment that lies before another one it must follow never was. */
+/* Drop a moment that lies before one it must follow. */
 static void
 follow(int64_t *at, int64_t *last)
 {
@@ -273,7 +281,7 @@ attempt_order(struct story_attempt *a)
 		return;
 	/* Calls are stamped when they return: bytes may be elsewhere by then,
 	 * and Tailor's own stamp is later still. */
-	if (telling_ordered(a->left, a->sent))
+	if (moment_ordered(a->left, a->sent))
 		a->sent = a->left;
 	follow(&a->net_in, &kernel);
 	follow(&a->taken, &kernel);
@@ -289,14 +297,14 @@ attempt_order(struct story_attempt *a)
 }
 
 static void
-attempt_find(struct telling *tl, int i)
+attempt_find(struct explainer *ex, int i)
 {
-	const struct tale_attempt *r = &tl->t->request.attempt[i];
-	struct story_attempt *a = &tl->chain.attempt[i];
+	const struct tale_attempt *r = &ex->t->request.attempt[i];
+	struct story_attempt *a = &ex->chain.attempt[i];
 
 	*a = (struct story_attempt){
 	    .made = r->server >= 0 && instant_is_set(r->written),
-	    .written = telling_at(tl, r->written),
+	    .written = moment_at(ex, r->written),
 	    .net_in = NEVER,
 	    .taken = NEVER,
 	    .app_receive = NEVER,
@@ -306,80 +314,80 @@ attempt_find(struct telling *tl, int i)
 	    .sent = NEVER,
 	    .left = NEVER,
 	    .back = NEVER,
-	    .first_byte = telling_at(tl, r->first_byte),
-	    .complete = telling_at(tl, r->complete),
+	    .first_byte = moment_at(ex, r->first_byte),
+	    .complete = moment_at(ex, r->complete),
 	    .pid = r->server_pid,
 	};
 	if (!a->made)
 		return;
-	chain_server(tl, i);
-	chain_application(tl, i);
+	chain_server(ex, i);
+	chain_application(ex, i);
 	attempt_order(a);
 }
 
-/* Whose answer was used, or whose is still waited for. */
+/* The attempt whose response was used, or is still awaited. */
 static int
-chain_winner(const struct telling *tl)
+chain_winner(const struct explainer *ex)
 {
-	const struct tale_attempt *r = tl->t->request.attempt;
+	const struct tale_attempt *r = ex->t->request.attempt;
 	int i;
 
 	for (i = 0; i < TALE_ATTEMPTS; i++)
-		if (tl->chain.attempt[i].made &&
+		if (ex->chain.attempt[i].made &&
 		    strcmp(r[i].outcome, "won") == 0)
 			return i;
 	for (i = TALE_ATTEMPTS - 1; i >= 0; i--)
-		if (tl->chain.attempt[i].made)
+		if (ex->chain.attempt[i].made)
 			return i;
 	return -1;
 }
 
 void
-story_chain_find(struct telling *tl)
+story_chain_find(struct explainer *ex)
 {
-	const struct tale_request *r = &tl->t->request;
-	const struct tale_client *client = &tl->t->client;
-	struct story_chain *c = &tl->chain;
+	const struct tale_request *r = &ex->t->request;
+	const struct tale_client *client = &ex->t->client;
+	struct story_chain *c = &ex->chain;
 	size_t i;
 
 	*c = (struct story_chain){
 	    .scheduled = NEVER,
 	    .client_sent = NEVER,
 	    .client_received = NEVER,
-	    .accepted = telling_at(tl, r->accepted),
-	    .first_byte = telling_at(tl, r->first_byte),
-	    .received = telling_at(tl, r->received),
-	    .committed = telling_at(tl, r->committed),
-	    .finished = telling_at(tl, r->finished),
+	    .accepted = moment_at(ex, r->accepted),
+	    .first_byte = moment_at(ex, r->first_byte),
+	    .received = moment_at(ex, r->received),
+	    .committed = moment_at(ex, r->committed),
+	    .finished = moment_at(ex, r->finished),
 	};
 	if (client->same_host) {
-		c->scheduled = telling_at(tl, client->scheduled);
-		c->client_sent = telling_at(tl, client->sent);
-		c->client_received = telling_at(tl, client->received);
+		c->scheduled = moment_at(ex, client->scheduled);
+		c->client_sent = moment_at(ex, client->sent);
+		c->client_received = moment_at(ex, client->received);
 	}
-	for (i = 0; i < tl->t->entries; i++) {
-		const struct talechain_event *v = &tl->t->entry[i].slot.event;
+	for (i = 0; i < ex->t->entries; i++) {
+		const struct talechain_event *v = &ex->t->entry[i].slot.event;
 
-		tl->kernel |= v->type == TALECHAIN_SCHEDULE;
+		ex->kernel |= v->type == TALECHAIN_SCHEDULE;
 		if (v->type >> 12 == 1 && c->proxy_tid == 0)
 			c->proxy_tid = v->tid;
 	}
-	chain_client(tl);
+	chain_client(ex);
 	for (i = 0; i < TALE_ATTEMPTS; i++)
-		attempt_find(tl, (int)i);
-	c->winner = chain_winner(tl);
+		attempt_find(ex, (int)i);
+	c->winner = chain_winner(ex);
 }
 
 void
 story_chain_bounds(struct tale *t)
 {
-	struct telling tl = {.t = t};
-	const struct story_chain *c = &tl.chain;
+	struct explainer ex = {.t = t};
+	const struct story_chain *c = &ex.chain;
 	struct instant left;
 
 	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
 		return;
-	story_chain_find(&tl);
+	story_chain_find(&ex);
 	if (c->left != NEVER && instant_is_set(t->request.finished)) {
 		left = instant_plus(t->t0, c->left);
 		if (instant_before(t->end, left) ||

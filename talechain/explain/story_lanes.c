@@ -1,8 +1,8 @@
 /*
- * story_lanes.c: the lines of the picture, made when something is to be put there.
+ * story_lanes.c: the lanes of the picture, each made at its first use.
  *
- * Numbers given out while the story is being told are in the order of asking;
- * lanes_sort() puts them into the order of reading, once, at the end.
+ * A lane's number is the order of first use until lanes_sort(), once, at the
+ * end, puts them into the order of the picture.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define NAME_MAX_SERVER 24
 
 static void
-lane_name(const struct telling *tl, struct story_lane *l)
+lane_name(const struct explainer *ex, struct story_lane *l)
 {
 	char server[NAME_MAX_SERVER + 1], thread[20];
 
@@ -32,14 +32,14 @@ lane_name(const struct telling *tl, struct story_lane *l)
 			snprintf(l->name, sizeof(l->name), "application");
 			return;
 		}
-		tale_server_name(tl->t, l->number, server, sizeof(server));
+		tale_server_name(ex->t, l->number, server, sizeof(server));
 		if (l->kind == STORY_LANE_JVM)
 			snprintf(l->name, sizeof(l->name), "%s jvm", server);
 		else if (l->tid == 0)
 			snprintf(l->name, sizeof(l->name), "%s", server);
 		else
 			snprintf(l->name, sizeof(l->name), "%s: %s", server,
-			    words_thread(tl, l->tid, thread, sizeof(thread)));
+			    thread_name(ex, l->tid, thread, sizeof(thread)));
 		return;
 	case STORY_LANE_CPU:
 		snprintf(l->name, sizeof(l->name), "CPU %d", l->number);
@@ -58,9 +58,9 @@ lane_name(const struct telling *tl, struct story_lane *l)
 
 unsigned
 lane_get(
-    struct telling *tl, enum story_lane_kind kind, int number, uint32_t tid)
+    struct explainer *ex, enum story_lane_kind kind, int number, uint32_t tid)
 {
-	struct story *s = tl->s;
+	struct story *s = ex->s;
 	struct story_lane *l;
 	size_t i;
 
@@ -77,21 +77,21 @@ lane_get(
 				return (unsigned)i;
 		return 0;
 	}
-	s->lane = telling_grow(
-	    &tl->failed, s->lane, s->lanes, &tl->lane_room, sizeof(*s->lane));
-	if (tl->failed)
+	s->lane = array_grow(
+	    &ex->failed, s->lane, s->lanes, &ex->lane_room, sizeof(*s->lane));
+	if (ex->failed)
 		return 0;
 	l = &s->lane[s->lanes];
 	*l = (struct story_lane){.kind = kind, .number = number, .tid = tid};
-	lane_name(tl, l);
+	lane_name(ex, l);
 	return (unsigned)s->lanes++;
 }
 
 /* Whether a thread is one of the server's that had the request. */
 static bool
-lane_takes_part(const struct telling *tl, int attempt, uint32_t tid)
+lane_takes_part(const struct explainer *ex, int attempt, uint32_t tid)
 {
-	const struct story_attempt *a = &tl->chain.attempt[attempt];
+	const struct story_attempt *a = &ex->chain.attempt[attempt];
 	int i;
 
 	if (tid == 0)
@@ -100,63 +100,63 @@ lane_takes_part(const struct telling *tl, int attempt, uint32_t tid)
 		if (a->app_tid[i] == tid)
 			return true;
 	return a->taker == tid || a->sender == tid ||
-	       threads_of(tl, tid, &(size_t){0}) != NULL;
+	       threads_of(ex, tid, &(size_t){0}) != NULL;
 }
 
 static unsigned
-lane_of_server(struct telling *tl, int attempt, uint32_t tid)
+lane_of_server(struct explainer *ex, int attempt, uint32_t tid)
 {
-	int server = tl->t->request.attempt[attempt].server;
+	int server = ex->t->request.attempt[attempt].server;
 
-	return lane_get(tl, STORY_LANE_SERVER, server,
-	    lane_takes_part(tl, attempt, tid) ? tid : 0);
+	return lane_get(ex, STORY_LANE_SERVER, server,
+	    lane_takes_part(ex, attempt, tid) ? tid : 0);
 }
 
 unsigned
-lane_of_claim(struct telling *tl, const struct claim *c)
+lane_of_claim(struct explainer *ex, const struct claim *c)
 {
 	if (c->pause != NULL)
-		return lane_get(tl, STORY_LANE_JVM, c->pause->server, 0);
+		return lane_get(ex, STORY_LANE_JVM, c->pause->server, 0);
 	if (c->cause == TALE_CAUSE_BLIND || c->cause == TALE_CAUSE_LOST)
-		return lane_get(tl, STORY_LANE_OBSERVER, -1, 0);
+		return lane_get(ex, STORY_LANE_OBSERVER, -1, 0);
 	if (c->cause == TALE_CAUSE_CLIENT_SEND ||
 	    c->cause == TALE_CAUSE_CLIENT_LATE)
-		return lane_get(tl, STORY_LANE_CLIENT, -1, 0);
+		return lane_get(ex, STORY_LANE_CLIENT, -1, 0);
 	if (c->attempt >= 0)
-		return lane_of_server(tl, c->attempt, c->tid);
-	return lane_get(tl, STORY_LANE_PROXY, -1, 0);
+		return lane_of_server(ex, c->attempt, c->tid);
+	return lane_get(ex, STORY_LANE_PROXY, -1, 0);
 }
 
 unsigned
-lane_of_event(struct telling *tl, const struct tale_entry *e)
+lane_of_event(struct explainer *ex, const struct tale_entry *e)
 {
 	const struct talechain_event *v = &e->slot.event;
 	int server = tale_event_server(&e->slot);
-	int attempt = tale_attempt_of(tl->t, server);
+	int attempt = tale_attempt_of(ex->t, server);
 
 	switch (v->type >> 12) {
 	case 0x0:
 		if (v->cpu <= INT16_MAX)
-			return lane_get(tl, STORY_LANE_CPU, (int)v->cpu, 0);
-		return lane_get(tl, STORY_LANE_KERNEL, -1, 0);
+			return lane_get(ex, STORY_LANE_CPU, (int)v->cpu, 0);
+		return lane_get(ex, STORY_LANE_KERNEL, -1, 0);
 	case 0x1:
-		return lane_get(tl, STORY_LANE_PROXY, -1, 0);
+		return lane_get(ex, STORY_LANE_PROXY, -1, 0);
 	case 0x2:
 		if (attempt >= 0)
-			return lane_of_server(tl, attempt, v->tid);
-		return lane_get(tl, STORY_LANE_SERVER, -1, 0);
+			return lane_of_server(ex, attempt, v->tid);
+		return lane_get(ex, STORY_LANE_SERVER, -1, 0);
 	case 0x3:
 		return lane_get(
-		    tl, STORY_LANE_JVM, attempt >= 0 ? server : -1, 0);
+		    ex, STORY_LANE_JVM, attempt >= 0 ? server : -1, 0);
 	case 0x5:
 		if (attempt < 0)
 			break;
 		__attribute__((fallthrough));
 	case 0x4:
 		return lane_get(
-		    tl, STORY_LANE_SERVER, attempt >= 0 ? server : -1, 0);
+		    ex, STORY_LANE_SERVER, attempt >= 0 ? server : -1, 0);
 	}
-	return lane_get(tl, STORY_LANE_OBSERVER, -1, 0);
+	return lane_get(ex, STORY_LANE_OBSERVER, -1, 0);
 }
 
 struct lane_place {
@@ -177,11 +177,11 @@ lane_compare(const void *va, const void *vb)
 }
 
 void
-lanes_sort(struct telling *tl)
+lanes_sort(struct explainer *ex)
 {
 	struct lane_place place[LANES_MAX];
 	unsigned is[LANES_MAX];
-	struct story *s = tl->s;
+	struct story *s = ex->s;
 	size_t i;
 
 	for (i = 0; i < s->lanes; i++)
@@ -201,6 +201,6 @@ lanes_sort(struct telling *tl)
 		s->series[i].lane = is[s->series[i].lane];
 	for (i = 0; i < s->segments; i++)
 		s->segment[i].lane = is[s->segment[i].lane];
-	for (i = 0; s->event_lane != NULL && i < tl->t->entries; i++)
+	for (i = 0; s->event_lane != NULL && i < ex->t->entries; i++)
 		s->event_lane[i] = is[s->event_lane[i]];
 }

@@ -2,13 +2,12 @@
  * story_rates.c: how fast a server and its CPUs went while the request was
  * there: curves for the picture, and whether slowness explains computing.
  *
- * The observer's RATE events say what a signal did in a period, and what it
- * usually does.  A piece of computing is explained by low IPC where the
- * server's threads together had less than half of their usual instructions
- * per cycle, and by a slow clock where its CPU ran at less than half of its
- * nominal clock.  What is usual is the observer's word; where it does not
- * know it yet, nothing is claimed.  A period is longer than many pieces, and
- * of all threads: that is said with the numbers, as evidence.
+ * The observer's RATE events hold a signal's value in a period, and its usual
+ * value.  A piece of computing is explained by low IPC where the server's
+ * threads together had less than half of their usual instructions per cycle,
+ * and by a slow clock where its CPU ran at less than half of its nominal
+ * clock.  Without a usual value nothing is claimed.  A period is longer than
+ * many pieces, and of all threads: the evidence says so.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,7 @@ struct period {
 /* Whether an entry is a rate that can be true, and what it says. */
 static bool
 period_of(
-    const struct telling *tl, const struct tale_entry *e, struct period *out)
+    const struct explainer *ex, const struct tale_entry *e, struct period *out)
 {
 	const struct talechain_event *v = &e->slot.event;
 	int64_t interval_ns = (int64_t)(v->arg[3] & ((UINT64_C(1) << 40) - 1));
@@ -45,7 +44,7 @@ period_of(
 	out->count = (double)v->arg[1];
 	out->base = (double)v->arg[2];
 	out->usual = (double)(v->arg[3] >> 40) / 1000;
-	out->end_ns = telling_at(tl, e->at);
+	out->end_ns = moment_at(ex, e->at);
 	out->begin_ns = out->end_ns - interval_ns;
 	return true;
 }
@@ -54,7 +53,7 @@ period_of(
 
 /* Whether a period says that a piece of computing was slow, and why. */
 static bool
-period_slow(const struct telling *tl, const struct period *p,
+period_slow(const struct explainer *ex, const struct period *p,
     const struct claim *work, enum tale_cause cause)
 {
 	if (p->begin_ns >= work->end_ns || p->end_ns <= work->begin_ns)
@@ -62,7 +61,7 @@ period_slow(const struct telling *tl, const struct period *p,
 	if (cause == TALE_CAUSE_LOW_IPC)
 		return p->signal == TALECHAIN_RATE_IPC &&
 		       p->server ==
-			   tl->t->request.attempt[work->attempt].server &&
+			   ex->t->request.attempt[work->attempt].server &&
 		       p->usual > 0 && p->count * LOW < p->usual * p->base;
 	return p->signal == TALECHAIN_RATE_CLOCK && p->cpu >= 0 &&
 	       p->cpu == work->cpu && p->count * LOW < p->base;
@@ -79,16 +78,17 @@ slow_value(double ratio, double usual)
 
 /* Claim what was slow of a piece of computing, all with one value. */
 static void
-claim_slow(struct telling *tl, const struct claim *work, enum tale_cause cause)
+claim_slow(
+    struct explainer *ex, const struct claim *work, enum tale_cause cause)
 {
 	struct claim c = *work;
 	double count = 0, base = 0, usual = 0;
-	size_t i, first = telling_entry(tl, work->begin_ns);
+	size_t i, first = entry_from(ex, work->begin_ns);
 	struct period p;
 
-	for (i = first; i < tl->t->entries; i++) {
-		if (!period_of(tl, &tl->t->entry[i], &p) ||
-		    !period_slow(tl, &p, work, cause))
+	for (i = first; i < ex->t->entries; i++) {
+		if (!period_of(ex, &ex->t->entry[i], &p) ||
+		    !period_slow(ex, &p, work, cause))
 			continue;
 		count += p.count;
 		base += p.base;
@@ -99,53 +99,52 @@ claim_slow(struct telling *tl, const struct claim *work, enum tale_cause cause)
 	c.cause = cause;
 	c.rank = work->rank + 1;
 	c.value = slow_value(count / base, usual);
-	tl->leg_begin_ns = work->begin_ns;
-	tl->leg_end_ns = work->end_ns;
-	for (i = first; i < tl->t->entries; i++) {
-		if (!period_of(tl, &tl->t->entry[i], &p) ||
-		    !period_slow(tl, &p, work, cause))
+	ex->leg_begin_ns = work->begin_ns;
+	ex->leg_end_ns = work->end_ns;
+	for (i = first; i < ex->t->entries; i++) {
+		if (!period_of(ex, &ex->t->entry[i], &p) ||
+		    !period_slow(ex, &p, work, cause))
 			continue;
 		c.begin_ns = p.begin_ns;
 		c.end_ns = p.end_ns;
-		path_add(tl, &c);
+		path_add(ex, &c);
 	}
 }
 
 /* The same of the clock: where the thread ran, CPU by CPU. */
 static void
-claim_slow_clock(struct telling *tl, const struct claim *work)
+claim_slow_clock(struct explainer *ex, const struct claim *work)
 {
-	const struct spell *spell;
+	const struct thread_interval *ran;
 	struct claim piece;
 	size_t i, count = 0;
 
-	spell = threads_of(tl, work->tid, &count);
-	for (i = 0; spell != NULL && i < count; i++) {
+	ran = threads_of(ex, work->tid, &count);
+	for (i = 0; ran != NULL && i < count; i++) {
 		piece = *work;
-		piece.cpu = spell[i].cpu;
-		if (piece.begin_ns < spell[i].begin_ns)
-			piece.begin_ns = spell[i].begin_ns;
-		if (piece.end_ns > spell[i].end_ns)
-			piece.end_ns = spell[i].end_ns;
-		if (spell[i].state == SPELL_RUN &&
-		    piece.begin_ns < piece.end_ns)
-			claim_slow(tl, &piece, TALE_CAUSE_SLOW_CLOCK);
+		piece.cpu = ran[i].cpu;
+		if (piece.begin_ns < ran[i].begin_ns)
+			piece.begin_ns = ran[i].begin_ns;
+		if (piece.end_ns > ran[i].end_ns)
+			piece.end_ns = ran[i].end_ns;
+		if (ran[i].state == THREAD_RUN && piece.begin_ns < piece.end_ns)
+			claim_slow(ex, &piece, TALE_CAUSE_SLOW_CLOCK);
 	}
 }
 
 void
-cause_rates(struct telling *tl)
+cause_rates(struct explainer *ex)
 {
-	size_t i, claims = tl->claims;
+	size_t i, claims = ex->claims;
 	struct claim work;
 
-	for (i = 0; i < claims && !tl->failed; i++) {
-		work = tl->claim[i];
+	for (i = 0; i < claims && !ex->failed; i++) {
+		work = ex->claim[i];
 		if (work.cause != TALE_CAUSE_WORK || work.attempt < 0 ||
 		    (work.rank != RANK_APP && work.rank != RANK_THREAD))
 			continue;
-		claim_slow(tl, &work, TALE_CAUSE_LOW_IPC);
-		claim_slow_clock(tl, &work);
+		claim_slow(ex, &work, TALE_CAUSE_LOW_IPC);
+		claim_slow_clock(ex, &work);
 	}
 }
 
@@ -153,9 +152,9 @@ cause_rates(struct telling *tl)
 
 /* The lane under which a period is drawn; false: under none. */
 static bool
-period_lane(struct telling *tl, const struct period *p, unsigned *lane)
+period_lane(struct explainer *ex, const struct period *p, unsigned *lane)
 {
-	const struct story *s = tl->s;
+	const struct story *s = ex->s;
 	enum story_lane_kind kind =
 	    p->server >= 0 ? STORY_LANE_SERVER : STORY_LANE_CPU;
 	int number = p->server >= 0 ? p->server : p->cpu;
@@ -168,18 +167,18 @@ period_lane(struct telling *tl, const struct period *p, unsigned *lane)
 	*lane = (unsigned)best;
 	if (best < s->lanes)
 		return true;
-	/* A CPU that the request did not touch is nobody's concern. */
-	if (p->server < 0 || tale_attempt_of(tl->t, p->server) < 0)
+	/* A CPU that the request did not touch has no lane. */
+	if (p->server < 0 || tale_attempt_of(ex->t, p->server) < 0)
 		return false;
-	*lane = lane_get(tl, STORY_LANE_SERVER, number, 0);
+	*lane = lane_get(ex, STORY_LANE_SERVER, number, 0);
 	return true;
 }
 
 /* The curve of a signal on a lane, made if it is new; NULL: no room. */
 static struct story_series *
-series_get(struct telling *tl, uint64_t signal, unsigned lane)
+series_get(struct explainer *ex, uint64_t signal, unsigned lane)
 {
-	struct story *s = tl->s;
+	struct story *s = ex->s;
 	struct story_series *x;
 	size_t i;
 
@@ -188,9 +187,9 @@ series_get(struct telling *tl, uint64_t signal, unsigned lane)
 			return &s->series[i];
 	if (s->curves == STORY_SERIES_MAX)
 		return NULL;
-	s->series = telling_grow(&tl->failed, s->series, s->curves,
-	    &tl->series_room, sizeof(*s->series));
-	if (tl->failed)
+	s->series = array_grow(&ex->failed, s->series, s->curves,
+	    &ex->series_room, sizeof(*s->series));
+	if (ex->failed)
 		return NULL;
 	x = &s->series[s->curves++];
 	*x = (struct story_series){.signal = (unsigned)signal,
@@ -201,11 +200,12 @@ series_get(struct telling *tl, uint64_t signal, unsigned lane)
 }
 
 static void
-series_point(struct telling *tl, struct story_series *x, const struct period *p)
+series_point(
+    struct explainer *ex, struct story_series *x, const struct period *p)
 {
 	double worth = talechain_rate_worth(p->signal);
-	struct story_point at = {.begin_ns = telling_cut(tl, p->begin_ns),
-	    .end_ns = telling_cut(tl, p->end_ns),
+	struct story_point at = {.begin_ns = moment_cut(ex, p->begin_ns),
+	    .end_ns = moment_cut(ex, p->end_ns),
 	    .value = p->count / p->base * worth};
 	size_t room = x->room;
 
@@ -214,9 +214,9 @@ series_point(struct telling *tl, struct story_series *x, const struct period *p)
 		at.begin_ns = x->point[x->points - 1].end_ns;
 	if (at.begin_ns >= at.end_ns)
 		return;
-	x->point = telling_grow(
-	    &tl->failed, x->point, x->points, &room, sizeof(*x->point));
-	if (tl->failed)
+	x->point = array_grow(
+	    &ex->failed, x->point, x->points, &room, sizeof(*x->point));
+	if (ex->failed)
 		return;
 	x->room = room;
 	x->point[x->points++] = at;
@@ -227,20 +227,20 @@ series_point(struct telling *tl, struct story_series *x, const struct period *p)
 }
 
 void
-series_find(struct telling *tl)
+series_find(struct explainer *ex)
 {
 	struct story_series *x;
 	struct period p;
 	unsigned lane;
 	size_t i;
 
-	for (i = 0; i < tl->t->entries && !tl->failed; i++) {
-		if (!period_of(tl, &tl->t->entry[i], &p) || p.end_ns <= 0 ||
-		    p.begin_ns >= tl->s->total_ns ||
-		    !period_lane(tl, &p, &lane))
+	for (i = 0; i < ex->t->entries && !ex->failed; i++) {
+		if (!period_of(ex, &ex->t->entry[i], &p) || p.end_ns <= 0 ||
+		    p.begin_ns >= ex->s->total_ns ||
+		    !period_lane(ex, &p, &lane))
 			continue;
-		x = series_get(tl, p.signal, lane);
+		x = series_get(ex, p.signal, lane);
 		if (x != NULL)
-			series_point(tl, x, &p);
+			series_point(ex, x, &p);
 	}
 }

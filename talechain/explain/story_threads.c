@@ -1,12 +1,12 @@
 /*
- * story_threads.c: what the threads that took part did, as the scheduler's
- * events tell it.
+ * story_threads.c: what the threads that took part did, from the scheduler's
+ * events.
  *
- * A thread's SCHEDULE events make its life a row of spells: it runs, leaves
- * the CPU for a reason, is woken, waits for a CPU, runs.  What lies before
- * its first event follows from that event (who is switched out was running);
- * what lies after its last goes on as it was.  Losses of events are not seen
- * here; claims about them win over those made from spells.
+ * SCHEDULE events cut a thread's time into intervals: it runs, leaves the CPU
+ * for a reason, is woken, waits for a CPU, runs.  The time before its first
+ * event follows from that event (a thread that is switched out was running);
+ * after its last event its state is taken not to change.  Lost events are not
+ * considered here; claims about losses win over those made from intervals.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,20 +19,20 @@ struct track {
 	enum { TRACK_UNKNOWN, TRACK_ON, TRACK_OFF } state;
 	int64_t since;
 	enum talechain_off off;
-	uint32_t by; /* who came when it was pushed off */
+	uint32_t by; /* the thread that preempted it */
 	int cpu;
 	const struct tale_entry *wakeup; /* the last of it, or NULL */
 };
 
 static void
-spell_add(struct telling *tl, const struct spell *like)
+interval_add(struct explainer *ex, const struct thread_interval *like)
 {
 	if (like->begin_ns >= like->end_ns)
 		return;
-	tl->spell = telling_grow(&tl->failed, tl->spell, tl->spells,
-	    &tl->spell_room, sizeof(*tl->spell));
-	if (!tl->failed)
-		tl->spell[tl->spells++] = *like;
+	ex->interval = array_grow(&ex->failed, ex->interval, ex->intervals,
+	    &ex->interval_room, sizeof(*ex->interval));
+	if (!ex->failed)
+		ex->interval[ex->intervals++] = *like;
 }
 
 static int
@@ -41,41 +41,41 @@ event_cpu(const struct talechain_event *e)
 	return e->cpu <= INT16_MAX ? (int)e->cpu : -1;
 }
 
-static enum spell_state
+static enum thread_state
 state_of(enum talechain_off off)
 {
 	switch (off) {
 	case TALECHAIN_OFF_PREEMPTED:
-		return SPELL_PREEMPTED;
+		return THREAD_PREEMPTED;
 	case TALECHAIN_OFF_BLOCKED:
-		return SPELL_BLOCKED;
+		return THREAD_BLOCKED;
 	case TALECHAIN_OFF_DISK:
-		return SPELL_DISK;
+		return THREAD_DISK;
 	case TALECHAIN_OFF_STOPPED:
-		return SPELL_STOPPED;
+		return THREAD_STOPPED;
 	case TALECHAIN_OFF_SLEEPING:
 	case TALECHAIN_OFF_DEAD:
 		break;
 	}
-	return SPELL_SLEEP;
+	return THREAD_SLEEP;
 }
 
 /* The thread leaves its CPU. */
 static void
-track_leaves(struct telling *tl, struct track *k, const struct tale_entry *e)
+track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 {
 	const struct talechain_event *v = &e->slot.event;
-	struct spell run = {
+	struct thread_interval run = {
 	    .tid = k->tid,
-	    .state = SPELL_RUN,
+	    .state = THREAD_RUN,
 	    .begin_ns = k->since,
-	    .end_ns = telling_at(tl, e->at),
+	    .end_ns = moment_at(ex, e->at),
 	    .cpu = event_cpu(v),
 	    .woken_ns = NEVER,
 	};
 
 	if (k->state != TRACK_OFF)
-		spell_add(tl, &run);
+		interval_add(ex, &run);
 	k->state = TRACK_OFF;
 	k->since = run.end_ns;
 	k->off = (enum talechain_off)(v->arg[3] >> 56);
@@ -83,29 +83,28 @@ track_leaves(struct telling *tl, struct track *k, const struct tale_entry *e)
 	k->cpu = run.cpu;
 }
 
-/* Who made it runnable, into its spell of not being so. */
+/* What made it runnable, into the interval before. */
 static void
-spell_waker(const struct telling *tl, const struct track *k,
-    const struct talechain_event *v, struct spell *p)
+interval_waker(const struct explainer *ex, const struct track *k,
+    const struct talechain_event *v, struct thread_interval *p)
 {
 	const struct talechain_event *w;
 
 	p->other = tale_low(v->arg[1]);
 	p->other_pid = tale_high(v->arg[1]);
-	p->woken_ns = v->arg[2] != 0
-			  ? telling_at(tl, (struct instant){v->arg[2]})
-			  : NEVER;
-	if (k->wakeup == NULL || telling_at(tl, k->wakeup->at) < k->since)
+	p->woken_ns =
+	    v->arg[2] != 0 ? moment_at(ex, (struct instant){v->arg[2]}) : NEVER;
+	if (k->wakeup == NULL || moment_at(ex, k->wakeup->at) < k->since)
 		return;
 	w = &k->wakeup->slot.event;
-	p->woken_ns = telling_at(tl, k->wakeup->at);
+	p->woken_ns = moment_at(ex, k->wakeup->at);
 	p->context = tale_high(w->arg[2]);
 	p->vector = tale_low(w->arg[2]);
 	p->other = p->context == TALECHAIN_CONTEXT_TASK ? w->tid : 0;
 	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
 }
 
-/* Somebody who ran where a thread was pushed off. */
+/* A thread that ran where another was preempted. */
 struct runner {
 	uint32_t tid;
 	int64_t ns;
@@ -125,21 +124,21 @@ runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
 }
 
 /*
- * Who had the CPU most while a thread was pushed off.  Switches between two
- * strangers are not told: where one came and another left, each is given half
- * of the time between.
+ * The thread that had the CPU most while another was preempted.  Switches
+ * between two other threads are not recorded: where one came and another left,
+ * each is given half of the time between.
  */
 static uint32_t
-ran_most(const struct telling *tl, const struct track *k, int64_t to)
+ran_most(const struct explainer *ex, const struct track *k, int64_t to)
 {
 	struct runner ran[RUNNERS] = {{0}}, *best = ran;
 	const struct talechain_event *v;
 	uint32_t came = k->by;
 	int64_t since = k->since, at;
 
-	for (size_t i = telling_entry(tl, k->since); i < tl->t->entries; i++) {
-		v = &tl->t->entry[i].slot.event;
-		at = telling_at(tl, tl->t->entry[i].at);
+	for (size_t i = entry_from(ex, k->since); i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		at = moment_at(ex, ex->t->entry[i].at);
 		if (at > to)
 			break;
 		if (v->type != TALECHAIN_SCHEDULE || event_cpu(v) != k->cpu ||
@@ -158,12 +157,12 @@ ran_most(const struct telling *tl, const struct track *k, int64_t to)
 
 /* The thread gets a CPU: what it did since it left the last one. */
 static void
-track_enters(struct telling *tl, struct track *k, const struct tale_entry *e)
+track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 {
 	const struct talechain_event *v = &e->slot.event;
-	int64_t at = telling_at(tl, e->at);
+	int64_t at = moment_at(ex, e->at);
 	int64_t wait_ns = (int64_t)(v->arg[3] & UINT64_C(0xffffffffffff));
-	struct spell off = {
+	struct thread_interval off = {
 	    .tid = k->tid,
 	    .state = state_of(k->off),
 	    .begin_ns = k->since,
@@ -171,28 +170,28 @@ track_enters(struct telling *tl, struct track *k, const struct tale_entry *e)
 	    .cpu = k->cpu,
 	    .woken_ns = NEVER,
 	};
-	struct spell ready = off;
+	struct thread_interval ready = off;
 
 	if (k->state != TRACK_ON) {
 		if (k->state == TRACK_UNKNOWN)
-			off.state = SPELL_SLEEP;
-		spell_waker(tl, k, v, &off);
+			off.state = THREAD_SLEEP;
+		interval_waker(ex, k, v, &off);
 		if (off.woken_ns != NEVER && off.woken_ns < off.end_ns)
 			off.end_ns = off.woken_ns;
 		if (off.end_ns < off.begin_ns)
 			off.end_ns = off.begin_ns;
-		ready.state = SPELL_READY;
+		ready.state = THREAD_READY;
 		ready.begin_ns = off.end_ns;
 		ready.end_ns = at;
 		ready.cpu = event_cpu(v);
 		ready.other = v->tid;
-		if (off.state == SPELL_PREEMPTED) {
+		if (off.state == THREAD_PREEMPTED) {
 			off.end_ns = at;
-			off.other = ran_most(tl, k, at);
-			spell_add(tl, &off);
+			off.other = ran_most(ex, k, at);
+			interval_add(ex, &off);
 		} else {
-			spell_add(tl, &off);
-			spell_add(tl, &ready);
+			interval_add(ex, &off);
+			interval_add(ex, &ready);
 		}
 	}
 	k->state = TRACK_ON;
@@ -201,15 +200,15 @@ track_enters(struct telling *tl, struct track *k, const struct tale_entry *e)
 	k->wakeup = NULL;
 }
 
-/* The rest of its life, which had no more events. */
+/* The rest of its time, which had no more events. */
 static void
-track_ends(struct telling *tl, const struct track *k, bool watched)
+track_ends(struct explainer *ex, const struct track *k, bool watched)
 {
-	struct spell rest = {
+	struct thread_interval rest = {
 	    .tid = k->tid,
-	    .state = k->state == TRACK_OFF ? state_of(k->off) : SPELL_RUN,
+	    .state = k->state == TRACK_OFF ? state_of(k->off) : THREAD_RUN,
 	    .begin_ns = k->since,
-	    .end_ns = tl->s->total_ns,
+	    .end_ns = ex->s->total_ns,
 	    .cpu = k->cpu,
 	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
 			 ? k->by
@@ -217,15 +216,15 @@ track_ends(struct telling *tl, const struct track *k, bool watched)
 	    .woken_ns = NEVER,
 	};
 
-	/* Without any event it did not leave its CPU, if we would know. */
+	/* Without any event it kept its CPU, if switches were recorded. */
 	if (k->state != TRACK_UNKNOWN || watched)
-		spell_add(tl, &rest);
+		interval_add(ex, &rest);
 }
 
 static void
-thread_spells(struct telling *tl, const struct tale_thread *thread)
+thread_intervals(struct explainer *ex, const struct tale_thread *thread)
 {
-	const struct tale *t = tl->t;
+	const struct tale *t = ex->t;
 	const struct talechain_event *v;
 	struct track k = {.tid = thread->tid, .pid = thread->pid, .cpu = -1};
 	bool watched = false, acted = false;
@@ -241,17 +240,17 @@ thread_spells(struct telling *tl, const struct tale_thread *thread)
 			continue;
 		watched |= v->pid == k.pid || tale_high(v->arg[0]) == k.pid;
 		if (v->tid == k.tid)
-			track_leaves(tl, &k, &t->entry[i]);
+			track_leaves(ex, &k, &t->entry[i]);
 		else if (tale_low(v->arg[0]) == k.tid)
-			track_enters(tl, &k, &t->entry[i]);
+			track_enters(ex, &k, &t->entry[i]);
 	}
-	track_ends(tl, &k, watched && acted);
+	track_ends(ex, &k, watched && acted);
 }
 
 static int
-spell_compare(const void *va, const void *vb)
+interval_compare(const void *va, const void *vb)
 {
-	const struct spell *a = va, *b = vb;
+	const struct thread_interval *a = va, *b = vb;
 
 	if (a->tid != b->tid)
 		return a->tid < b->tid ? -1 : 1;
@@ -260,54 +259,55 @@ spell_compare(const void *va, const void *vb)
 	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
 }
 
-/* What words_thread() and claim_faults() want to know of the events. */
+/* For thread_name() and claim_faults(). */
 static void
-events_note(struct telling *tl)
+events_note(struct explainer *ex)
 {
-	const struct tale *t = tl->t;
+	const struct tale *t = ex->t;
 	int64_t latency_ns;
 
 	for (size_t i = 0; i < t->entries; i++) {
 		latency_ns = tale_event_latency_ns(&t->entry[i].slot.event);
-		if (latency_ns > tl->longest_ns)
-			tl->longest_ns = latency_ns;
+		if (latency_ns > ex->longest_ns)
+			ex->longest_ns = latency_ns;
 		if (t->entry[i].slot.event.type != TALECHAIN_THREAD)
 			continue;
-		tl->name = telling_grow(&tl->failed, tl->name, tl->names,
-		    &tl->name_room, sizeof(struct tale_entry *));
-		if (!tl->failed)
-			tl->name[tl->names++] = &t->entry[i];
+		ex->name = array_grow(&ex->failed, ex->name, ex->names,
+		    &ex->name_room, sizeof(struct tale_entry *));
+		if (!ex->failed)
+			ex->name[ex->names++] = &t->entry[i];
 	}
 }
 
 void
-threads_find(struct telling *tl)
+threads_find(struct explainer *ex)
 {
-	events_note(tl);
-	if (!tl->kernel)
+	events_note(ex);
+	if (!ex->kernel)
 		return;
-	for (unsigned i = 0; i < tl->t->threads; i++)
-		thread_spells(tl, &tl->t->thread[i]);
-	if (tl->spells > 0)
-		qsort(tl->spell, tl->spells, sizeof(*tl->spell), spell_compare);
+	for (unsigned i = 0; i < ex->t->threads; i++)
+		thread_intervals(ex, &ex->t->thread[i]);
+	if (ex->intervals > 0)
+		qsort(ex->interval, ex->intervals, sizeof(*ex->interval),
+		    interval_compare);
 }
 
-const struct spell *
-threads_of(const struct telling *tl, uint32_t tid, size_t *count)
+const struct thread_interval *
+threads_of(const struct explainer *ex, uint32_t tid, size_t *count)
 {
-	size_t low = 0, high = tl->spells, first;
+	size_t low = 0, high = ex->intervals, first;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (tl->spell[middle].tid < tid)
+		if (ex->interval[middle].tid < tid)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	first = low;
-	while (low < tl->spells && tl->spell[low].tid == tid)
+	while (low < ex->intervals && ex->interval[low].tid == tid)
 		low++;
 	*count = low - first;
-	return low > first ? &tl->spell[first] : NULL;
+	return low > first ? &ex->interval[first] : NULL;
 }

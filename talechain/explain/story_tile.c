@@ -12,13 +12,13 @@
 
 #include "talechain/explain/explainer.h"
 
-#define NOBODY SIZE_MAX
-#define SHARES 32 /* pairs of threads that are told apart */
+#define NO_CLAIM SIZE_MAX
+#define SHARES 32 /* pairs of threads that are distinguished */
 
 struct tiling {
 	int64_t *point; /* owned; ascending, cell i is [point[i], point[i+1]) */
 	size_t *next;	/* owned; the first free cell at or after i */
-	size_t *owner;	/* owned; a claim, or NOBODY */
+	size_t *owner;	/* owned; a claim, or NO_CLAIM */
 	size_t *order;	/* owned; claims, strongest first */
 	size_t cells;
 };
@@ -88,22 +88,22 @@ tiling_take(struct tiling *g, const struct claim *c, size_t owner)
 }
 
 static bool
-tiling_init(struct tiling *g, const struct telling *tl)
+tiling_init(struct tiling *g, const struct explainer *ex)
 {
 	size_t n = 0, i, k;
 
-	g->point = calloc(2 * tl->claims + 2, sizeof(*g->point));
-	g->next = calloc(2 * tl->claims + 2, sizeof(*g->next));
-	g->owner = calloc(2 * tl->claims + 2, sizeof(*g->owner));
-	g->order = calloc(tl->claims + 1, sizeof(*g->order));
+	g->point = calloc(2 * ex->claims + 2, sizeof(*g->point));
+	g->next = calloc(2 * ex->claims + 2, sizeof(*g->next));
+	g->owner = calloc(2 * ex->claims + 2, sizeof(*g->owner));
+	g->order = calloc(ex->claims + 1, sizeof(*g->order));
 	if (g->point == NULL || g->next == NULL || g->owner == NULL ||
 	    g->order == NULL)
 		return false;
 	g->point[n++] = 0;
-	g->point[n++] = tl->s->total_ns;
-	for (i = 0; i < tl->claims; i++) {
-		g->point[n++] = tl->claim[i].begin_ns;
-		g->point[n++] = tl->claim[i].end_ns;
+	g->point[n++] = ex->s->total_ns;
+	for (i = 0; i < ex->claims; i++) {
+		g->point[n++] = ex->claim[i].begin_ns;
+		g->point[n++] = ex->claim[i].end_ns;
 		g->order[i] = i;
 	}
 	qsort(g->point, n, sizeof(*g->point), point_compare);
@@ -114,10 +114,10 @@ tiling_init(struct tiling *g, const struct telling *tl)
 	assert(g->cells > 0); /* 0 and total_ns are two points */
 	for (i = 0; i <= g->cells; i++) {
 		g->next[i] = i;
-		g->owner[i] = NOBODY;
+		g->owner[i] = NO_CLAIM;
 	}
 	qsort_r(
-	    g->order, tl->claims, sizeof(*g->order), claim_compare, tl->claim);
+	    g->order, ex->claims, sizeof(*g->order), claim_compare, ex->claim);
 	return true;
 }
 
@@ -144,9 +144,9 @@ claim_same(const struct claim *a, const struct claim *b)
  * before, the longest of those that must be is as short as can be.
  */
 static void
-tile_join(struct telling *tl)
+tile_join(struct explainer *ex)
 {
-	struct story *s = tl->s;
+	struct story *s = ex->s;
 	int64_t least_ns = 1000;
 	size_t i, k;
 
@@ -158,64 +158,65 @@ tile_join(struct telling *tl)
 				continue;
 			}
 			s->segment[k] = s->segment[i];
-			tl->told[k++] = tl->told[i];
+			ex->segment_claim[k++] = ex->segment_claim[i];
 		}
 		s->segments = k;
 	}
 }
 
 static void
-tile_segments(struct telling *tl, const struct tiling *g)
+tile_segments(struct explainer *ex, const struct tiling *g)
 {
-	static const struct claim nobody = {
+	static const struct claim unclaimed = {
 	    .cause = TALE_CAUSE_UNKNOWN, .attempt = -1, .cpu = -1};
-	struct story *s = tl->s;
+	struct story *s = ex->s;
 	struct story_segment *last;
 	const struct claim *c;
 	size_t i;
 
 	for (i = 0; i < g->cells; i++) {
-		c = g->owner[i] == NOBODY ? &nobody : &tl->claim[g->owner[i]];
+		c = g->owner[i] == NO_CLAIM ? &unclaimed
+					    : &ex->claim[g->owner[i]];
 		s->cause_ns[c->cause] += g->point[i + 1] - g->point[i];
 		if (s->segments > 0 &&
-		    claim_same(&tl->told[s->segments - 1], c)) {
+		    claim_same(&ex->segment_claim[s->segments - 1], c)) {
 			s->segment[s->segments - 1].end_ns = g->point[i + 1];
 			continue;
 		}
 		last = &s->segment[s->segments];
-		tl->told[s->segments++] = *c;
+		ex->segment_claim[s->segments++] = *c;
 		last->begin_ns = g->point[i];
 		last->end_ns = g->point[i + 1];
 		last->cause = c->cause;
-		last->lane = lane_of_claim(tl, c);
-		words_who(tl, c, last->who, sizeof(last->who));
+		last->lane = lane_of_claim(ex, c);
+		claim_who(ex, c, last->who, sizeof(last->who));
 	}
 }
 
 void
-tile_make(struct telling *tl)
+tile_make(struct explainer *ex)
 {
-	struct story *s = tl->s;
+	struct story *s = ex->s;
 	struct tiling g = {0};
 	int64_t dark_ns;
 
 	if (s->total_ns == 0)
 		return;
-	tl->failed = !tiling_init(&g, tl);
-	if (tl->failed)
+	ex->failed = !tiling_init(&g, ex);
+	if (ex->failed)
 		goto free_tiling;
 	s->segment = calloc(g.cells, sizeof(*s->segment));
-	tl->told = calloc(g.cells, sizeof(*tl->told));
-	tl->failed = s->segment == NULL || tl->told == NULL;
-	if (tl->failed)
+	ex->segment_claim = calloc(g.cells, sizeof(*ex->segment_claim));
+	ex->failed = s->segment == NULL || ex->segment_claim == NULL;
+	if (ex->failed)
 		goto free_tiling;
-	for (size_t i = 0; i < tl->claims; i++)
-		tiling_take(&g, &tl->claim[g.order[i]], g.order[i]);
-	tile_segments(tl, &g);
+	for (size_t i = 0; i < ex->claims; i++)
+		tiling_take(&g, &ex->claim[g.order[i]], g.order[i]);
+	tile_segments(ex, &g);
 	dark_ns = s->cause_ns[TALE_CAUSE_UNKNOWN] +
 		  s->cause_ns[TALE_CAUSE_BLIND] + s->cause_ns[TALE_CAUSE_LOST];
 	s->coverage = 1 - (double)dark_ns / (double)s->total_ns;
-	tile_join(tl);
+	tile_join(ex);
 
 free_tiling:
 	tiling_fini(&g);
@@ -248,9 +249,9 @@ share_of(struct share *shares, unsigned *count, const struct claim *c)
 }
 
 const struct claim *
-tile_longest(const struct telling *tl, enum tale_cause cause, size_t *segment)
+tile_longest(const struct explainer *ex, enum tale_cause cause, size_t *segment)
 {
-	const struct story *s = tl->s;
+	const struct story *s = ex->s;
 	struct share shares[SHARES], *h;
 	const struct share *best = NULL;
 	unsigned count = 0;
@@ -259,7 +260,7 @@ tile_longest(const struct telling *tl, enum tale_cause cause, size_t *segment)
 	for (size_t i = 0; i < s->segments; i++) {
 		if (s->segment[i].cause != cause)
 			continue;
-		h = share_of(shares, &count, &tl->told[i]);
+		h = share_of(shares, &count, &ex->segment_claim[i]);
 		if (h == NULL)
 			continue;
 		length_ns = s->segment[i].end_ns - s->segment[i].begin_ns;
@@ -274,5 +275,5 @@ tile_longest(const struct telling *tl, enum tale_cause cause, size_t *segment)
 	if (best == NULL)
 		return NULL;
 	*segment = best->segment;
-	return &tl->told[best->segment];
+	return &ex->segment_claim[best->segment];
 }

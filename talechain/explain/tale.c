@@ -1,7 +1,5 @@
 /*
- * tale.c: what a tale knows about itself, and small questions about events.
- *
- * Nothing here reads the stream or writes text.
+ * tale.c: bounds and small queries of a tale and its events.
  */
 #include "talechain/explain/tale_struct.h"
 

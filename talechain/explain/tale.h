@@ -39,7 +39,7 @@ struct tale_request {
 	struct instant accepted;   /* if it was the first of its connection */
 	struct instant first_byte; /* of the request, from the client */
 	struct instant received;   /* complete, entered the table */
-	struct instant committed;  /* first byte of the answer written */
+	struct instant committed;  /* first byte of the response written */
 	struct instant finished;   /* last byte given to the kernel */
 	uint64_t stream_begin, stream_end; /* positions */
 	uint64_t cookie; /* SO_COOKIE of the client's socket, 0: not known */
@@ -57,9 +57,9 @@ struct tale_client {
  * A request's events in order of time.  Holds what happened to the request
  * itself and what happened meanwhile to the servers that worked on it.
  *
- * An event's own stamp comes from whoever wrote it.  One that cannot be true
- * (after it was read, or a minute before) is shown as such, and sorted by the
- * moment the observer read it.
+ * An event's own stamp comes from its writer.  One that cannot be true (after
+ * it was read, or a minute before) is shown as such, and sorted by the moment
+ * the observer read it.
  */
 struct tale; /* opaque */
 
@@ -97,8 +97,8 @@ const struct timeline_slot *tale_event(const struct tale *t, size_t i);
 const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
 /*
- * Whether the observer had read the proxy's last word on a request that is
- * finished; if not, it was late, and slicing again a little later finds more.
+ * Whether the observer had read the proxy's last event of a finished request;
+ * if not, it was late, and slicing again a little later finds more.
  */
 bool tale_whole(const struct tale *t);
 

@@ -22,7 +22,7 @@ struct tale_entry {
 	bool doubtful;	   /* its own stamp cannot be true */
 };
 
-/* An interval in which a server could not answer. */
+/* An interval in which a server could not respond. */
 struct tale_pause {
 	int server;
 	enum hazard_kind kind;
@@ -61,7 +61,7 @@ struct tale {
 	uint64_t lost_channels; /* events overwritten in their channels */
 	uint64_t omitted;	/* beyond TALE_EVENTS_MAX */
 	bool stale;		/* the request's beginning was overwritten */
-	int64_t blind_ns;	/* of the request: nobody was looking */
+	int64_t blind_ns;	/* of the request: not observed */
 	unsigned blinds;
 	uint64_t cookie[TALE_SOCKETS]; /* 0: not known */
 	struct tale_thread thread[TALE_THREADS];
@@ -120,6 +120,21 @@ int tale_relearn(struct tale *t);
 /* Add up the blind intervals within the request. */
 void tale_blinds_sum(struct tale *t);
 
+/* What reports a pause. */
+enum pause_source { SOURCE_JVM, SOURCE_HAZARD, SOURCE_PROCESS, SOURCES };
+
+/* The beginning or end of a pause. */
+struct tale_mark {
+	bool begins;
+	enum hazard_kind kind;
+	enum pause_source source;
+	unsigned cause;
+	int64_t latency_ns; /* of an end: how long it was, 0 unknown */
+};
+
+/* Whether an event is one, and which. */
+bool tale_mark_of(const struct talechain_event *e, struct tale_mark *m);
+
 /* Pair the beginnings and ends of pauses in t->entry.  0 or -ENOMEM. */
 int tale_pauses_find(struct tale *t);
 
@@ -127,7 +142,7 @@ int tale_pauses_find(struct tale *t);
 int64_t tale_overlap_ns(struct instant begin, struct instant end,
     struct instant from, struct instant to);
 
-/* A server's name for people, inert; out is returned. */
+/* A server's name, safe to print; returns out. */
 char *
 tale_server_name(const struct tale *t, int server, char *out, size_t size);
 

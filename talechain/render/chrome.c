@@ -96,7 +96,7 @@ write_lines(
 	json_array_end(j);
 }
 
-/* The request's own slice says what the story says. */
+/* The verdict, as arguments of the request's own slice. */
 static void
 write_verdict(const struct story *s, struct json *j)
 {
@@ -163,7 +163,7 @@ write_hop(const struct chrome *c, const struct chrome_hop *h, struct json *j)
 	static const char *const phase[] = {
 	    [CHROME_START] = "s", [CHROME_STEP] = "t", [CHROME_END] = "f"};
 
-	/* Category, name and id together tell one flow from another. */
+	/* A flow is identified by category, name and id together. */
 	event_begin(j, phase[h->phase], &c->track[c->slice[h->slice].track],
 	    h->wakeup ? "wake-up" : "request");
 	json_key_string(j, "cat", h->wakeup ? "wakeup" : "request");

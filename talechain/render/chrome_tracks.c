@@ -1,5 +1,5 @@
 /*
- * chrome_tracks.c: see chrome_tracks.h.
+ * chrome_tracks.c: bars become slices, arrows become hops of flows.
  *
  * A flow's hops must be later the further they are along it; an arrow that
  * does not go forward in time once its ends lie inside slices is left out.
@@ -17,7 +17,7 @@
 #define NESTED 32      /* slices holding each other on one track */
 #define NONE SIZE_MAX
 
-/* Lanes that are not the story's. */
+/* Lanes beside the story's. */
 #define LANE_ROOT(s) ((s)->lanes)
 #define LANE_SEGMENTS(s) ((s)->lanes + 1)
 #define LANES(s) ((s)->lanes + 2)
@@ -53,8 +53,8 @@ bars_add(struct chrome *c)
 		x->category = category[b->kind];
 		x->name = b->name[0] != '\0' ? b->name
 			  : b->kind == STORY_BAR_BLIND
-			      ? tale_cause_words(TALE_CAUSE_BLIND)
-			      : tale_cause_words(b->cause);
+			      ? tale_cause_label(TALE_CAUSE_BLIND)
+			      : tale_cause_label(b->cause);
 	}
 }
 
@@ -74,7 +74,7 @@ request_add(struct chrome *c)
 		    s->segment[i].end_ns);
 		x->segment = &s->segment[i];
 		x->category = "path";
-		x->name = tale_cause_words(s->segment[i].cause);
+		x->name = tale_cause_label(s->segment[i].cause);
 	}
 }
 

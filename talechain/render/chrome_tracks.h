@@ -22,8 +22,8 @@ enum chrome_process {
 
 struct chrome_track {
 	enum chrome_process process;
-	unsigned thread;  /* its number in the trace, and its place */
-	size_t lane;	  /* index, or beyond the story's: ours */
+	unsigned thread; /* its number in the trace, and its place */
+	size_t lane;	 /* index, or beyond the story's: see chrome_tracks.c */
 	const char *name; /* borrowed from the story, or static */
 	bool further;	  /* of a lane whose first track was taken */
 };

@@ -1,10 +1,9 @@
 /*
  * drawing.h: the parts of a picture as SVG elements.  Private.
  *
- * Elements carry classes, which the style sheet page/picture.css gives their
- * looks, and data- attributes, from which the page's script knows what they
- * show: the script moves the elements that are there and makes none of them
- * again.  Attributes of time are ns:
+ * Elements carry classes, which page/picture.css styles, and data- attributes,
+ * which the page's script reads: it moves the elements that are there and makes
+ * none of them again.  Attributes of time are ns:
  *   .segment  data-b data-e            .fold   data-b data-e
  *   .bar      data-b data-e data-l data-n, data-y upper edge, data-i index
  *   .curve .point data-b data-e

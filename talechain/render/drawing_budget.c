@@ -45,12 +45,12 @@ drawing_name(struct drawing *d, const char *name, const char *below, double y)
 		    DRAWING_MARGIN, y + 11, below);
 }
 
-/* The words of a segment as far as there is room for them. */
+/* The label of a segment as far as there is room for it. */
 static void
 segment_words(
     struct drawing *d, const struct story_segment *g, double left, double width)
 {
-	const char *words = tale_cause_words(g->cause);
+	const char *words = tale_cause_label(g->cause);
 	double room = width - 8;
 	char span[MARKUP_TIME];
 
@@ -79,9 +79,9 @@ segment_draw(
 	    "<g class=\"segment %s\" data-b=\"%lld\" data-e=\"%lld\" "
 	    "tabindex=\"0\" role=\"img\" aria-label=\"",
 	    class, (long long)g->begin_ns, (long long)g->end_ns);
-	markup_text(x, tale_cause_words(g->cause));
+	markup_text(x, tale_cause_label(g->cause));
 	text_add(x, ", %s\"><title>", span);
-	markup_text(x, tale_cause_words(g->cause));
+	markup_text(x, tale_cause_label(g->cause));
 	text_add(x, " %s (%s to %s)", span, markup_moment(from, g->begin_ns),
 	    markup_moment(to, g->end_ns));
 	if (g->who[0] != '\0')
@@ -101,20 +101,6 @@ segment_draw(
 	text_add(x, "</g>\n");
 }
 
-/* The largest cause that is not in done yet, or COUNT. */
-static enum tale_cause
-cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT])
-{
-	unsigned c, best = TALE_CAUSE_COUNT;
-
-	for (c = 0; c < TALE_CAUSE_COUNT; c++)
-		if (!done[c] && s->cause_ns[c] > 0 &&
-		    (best == TALE_CAUSE_COUNT ||
-			s->cause_ns[c] > s->cause_ns[best]))
-			best = c;
-	return (enum tale_cause)best;
-}
-
 /* What the segments add up to, largest first, in as many lines as needed. */
 static void
 sums_draw(struct drawing *d)
@@ -126,9 +112,9 @@ sums_draw(struct drawing *d)
 	const char *words;
 	enum tale_cause c;
 
-	for (; (c = cause_largest(s, done)) != TALE_CAUSE_COUNT;
+	for (; (c = story_cause_largest(s, done)) != TALE_CAUSE_COUNT;
 	     done[c] = true) {
-		words = tale_cause_words(c);
+		words = tale_cause_label(c);
 		markup_span(span, s->cause_ns[c]);
 		width = (double)(strlen(words) + strlen(span) + 1) *
 			    DRAWING_CHAR * 0.95 +

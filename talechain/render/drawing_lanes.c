@@ -57,11 +57,11 @@ bar_name(const struct story_bar *b)
 {
 	if (b->name[0] != '\0')
 		return b->name;
-	return b->kind == STORY_BAR_BLIND ? tale_cause_words(TALE_CAUSE_BLIND)
-					  : tale_cause_words(b->cause);
+	return b->kind == STORY_BAR_BLIND ? tale_cause_label(TALE_CAUSE_BLIND)
+					  : tale_cause_label(b->cause);
 }
 
-/* "query, CPU 2, 0.950 ms to 2.260 ms, 1.31 ms", for ears and for pointers. */
+/* "query, CPU 2, 0.950 ms to 2.260 ms, 1.31 ms", for title and ARIA label. */
 static void
 bar_words(struct drawing *d, const struct story_bar *b)
 {
@@ -69,9 +69,9 @@ bar_words(struct drawing *d, const struct story_bar *b)
 
 	markup_text(d->x, bar_name(b));
 	if (b->kind == STORY_BAR_DELAY &&
-	    strcmp(bar_name(b), tale_cause_words(b->cause)) != 0) {
+	    strcmp(bar_name(b), tale_cause_label(b->cause)) != 0) {
 		text_add(d->x, " (");
-		markup_text(d->x, tale_cause_words(b->cause));
+		markup_text(d->x, tale_cause_label(b->cause));
 		text_add(d->x, ")");
 	}
 	text_add(d->x, ", ");

@@ -248,7 +248,7 @@ drawing_key(struct drawing *d)
 	text_add(x,
 	    "<g class=\"arrow wake\"><path class=\"line\" d=\"M602 %.1fh24\"/>"
 	    "<path class=\"head\" d=\"M623 %.1fl8 4.5l-8 4.5\"/></g>"
-	    "<text x=\"638\" y=\"%.1f\">who woke whom</text>\n",
+	    "<text x=\"638\" y=\"%.1f\">wake-ups</text>\n",
 	    y - 4, y - 8.5, y);
 	text_add(x,
 	    "<g class=\"other\"><rect class=\"body\" x=\"746\" y=\"%.1f\" "

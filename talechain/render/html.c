@@ -164,7 +164,7 @@ static const struct {
     {"DATA", 0, put_data},
 };
 
-/* Fill in one blank of length bytes; it is ours, so there is such a one. */
+/* Fill in one blank; name has length bytes and is in the table. */
 static void
 blank_fill(struct page *g, const char *name, size_t length)
 {

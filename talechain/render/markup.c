@@ -1,6 +1,3 @@
-/*
- * markup.c: see markup.h.
- */
 #include "talechain/render/markup.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * markup.h: words and lengths of time for XML and HTML.  Private.
+ * markup.h: text and lengths of time for XML and HTML.  Private.
  *
  * Everything that came from outside goes through markup_text(), after which
  * it is printable ASCII without a character that ends an element or an

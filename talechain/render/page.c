@@ -1,5 +1,5 @@
 /*
- * page.c: see page.h.
+ * page.c: the files of page/, inside the program.
  *
  * The assembler reads the files; the Makefile copies them, and the hashes it
  * makes, to PAGE_FOLDER in the build directory.
@@ -7,7 +7,7 @@
 #include "talechain/render/page.h"
 
 #ifndef PAGE_FOLDER
-#define PAGE_FOLDER "talechain/render/page" /* only to be looked at by tools */
+#define PAGE_FOLDER "talechain/render/page" /* for tools that read this file */
 #endif
 
 #define PAGE_FILE(symbol, file)                          \

@@ -1,5 +1,5 @@
 /*
- * picture.c: see picture.h.
+ * picture.c: the layout: folds, rows and the scale of time.
  *
  * Folding: of the gaps between neighbouring moments at which something
  * happens, the longest is folded while it is more than FOLD_SHARE of what is

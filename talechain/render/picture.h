@@ -6,8 +6,6 @@
  * few pixels wide, so that the rest can be seen; outside the folds the scale
  * is the same everywhere.  Lanes lie below each other; bars of one lane that
  * hold each other lie in rows below each other.
- *
- * Not here: what any of it looks like.
  */
 #ifndef TAILOR_TALECHAIN_RENDER_PICTURE_H
 #define TAILOR_TALECHAIN_RENDER_PICTURE_H

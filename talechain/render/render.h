@@ -1,10 +1,10 @@
 /*
  * render.h: a story as text, JSON, SVG, HTML or a Chrome trace.
  *
- * This room owns how a story looks; what it means is settled before
- * (explain/story.h), so all renderings show the same facts.  Pure functions
- * from a story to text.  The analysis thread and programs that read tales may
- * call them.
+ * This room owns how a story looks; what it means is settled before it comes
+ * here (explain/story.h), so all renderings show the same facts.  Pure
+ * functions from a story to text: no clock, no input or output.  The analysis
+ * thread calls them.
  */
 #ifndef TAILOR_TALECHAIN_RENDER_RENDER_H
 #define TAILOR_TALECHAIN_RENDER_RENDER_H

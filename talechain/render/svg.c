@@ -1,8 +1,8 @@
 /*
  * svg.c: a story as one SVG picture that needs nothing else.
  *
- * The heading answers first: the verdict, what speaks for it, what can be
- * done, which request it was.  Then where the time went, then the lanes.
+ * The heading has the verdict, the evidence, what can be done, and which
+ * request it was.  Then where the time went, then the lanes.
  * Light or dark as the viewer prefers.  There is no script and nothing is
  * fetched; every bar and arrow has a title, which viewers show and read out.
  */
@@ -19,7 +19,7 @@
 #include "talechain/render/page.h"
 
 #define HEADING_WIDTH (PICTURE_WIDTH - 2 * DRAWING_MARGIN)
-#define LEAD 112 /* column of what is said, after "Why", "What to do" */
+#define LEAD 112 /* column of the text after "Why", "What to do" */
 
 void
 drawing_definitions(struct text *x)

@@ -1,6 +1,6 @@
 /*
- * tables.c: a story as HTML tables: what text browsers, screen readers
- * and a page search see, and what remains when the picture says too little.
+ * tables.c: a story as HTML tables, for text browsers, screen readers and page
+ * search, and for details that the picture leaves out.
  *
  * Three, folded up: the pieces of the time, bars and arrows in order, and
  * the events as they were recorded.
@@ -70,7 +70,7 @@ segments_table(struct text *x, const struct story *s)
 		cell_moment(x, g->begin_ns);
 		cell_moment(x, g->end_ns);
 		cell_span(x, g->end_ns - g->begin_ns);
-		cell_text(x, tale_cause_words(g->cause));
+		cell_text(x, tale_cause_label(g->cause));
 		cell_text(x, g->who);
 		text_add(x, "</tr>\n");
 	}
@@ -84,7 +84,7 @@ bar_row(struct text *x, const struct story *s, size_t i)
 	    [STORY_BAR_STAGE] = "work",
 	    [STORY_BAR_DELAY] = "wait",
 	    [STORY_BAR_OTHER] = "others' work",
-	    [STORY_BAR_BLIND] = "nobody looked",
+	    [STORY_BAR_BLIND] = "not observed",
 	};
 	const struct story_bar *b = &s->bar[i];
 
@@ -93,7 +93,7 @@ bar_row(struct text *x, const struct story *s, size_t i)
 	cell_span(x, b->end_ns - b->begin_ns);
 	cell_text(x, s->lane[b->lane].name);
 	cell_text(x, kind[b->kind]);
-	cell_text(x, b->name[0] != '\0' ? b->name : tale_cause_words(b->cause));
+	cell_text(x, b->name[0] != '\0' ? b->name : tale_cause_label(b->cause));
 	text_add(x, "</tr>\n");
 }
 
@@ -132,7 +132,7 @@ parts_table(struct text *x, const struct story *s, const struct picture *p)
 	table_end(x);
 }
 
-/* The lane, and what the event itself knows of its CPU and thread. */
+/* The lane, and the event's own CPU and thread. */
 static void
 event_place(struct text *x, const struct story *s, size_t i)
 {

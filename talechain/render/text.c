@@ -1,10 +1,10 @@
 /*
  * text.c: a story for a terminal of 80 columns.
  *
- * From the answer to the evidence: one sentence, why we say so, what one could
- * do; who asked for what; where the time went; a picture of the stages to
- * scale, pauses and gaps in what was seen, then every event in order of time.  ASCII only, and nothing from outside can break out of
- * its place.
+ * From the verdict to the events: one sentence, its evidence, advice; the
+ * request; where the time went; the stages to scale; pauses and gaps in what
+ * was observed; every event in order of time.  ASCII only, and nothing from
+ * outside can break out of its place.
  */
 #include "talechain/render/render.h"
 
@@ -25,7 +25,7 @@
 #define LANE_SIZE 13
 #define EVENT_INDENT 45 /* where arguments begin */
 #define PIECES_MAX 24	/* lines; the other renderings have all */
-#define PIECE_INDENT 46 /* where who it was begins */
+#define PIECE_INDENT 46 /* where server and thread begin */
 #define HEADING 10	/* columns of "could do: " */
 #define CAUSE_BAR 35
 
@@ -55,7 +55,7 @@ render_head(const struct tale *t, struct text *x)
 	if (r->status > 0)
 		text_add(x, "status %d, ", r->status);
 	else
-		text_add(x, "no answer yet, ");
+		text_add(x, "no response yet, ");
 	text_add(x, "total %.3f ms, %d attempt%s", text_ms_of(tale_total_ns(t)),
 	    attempts, attempts == 1 ? "" : "s");
 	if (t->client.same_host && instant_before(t->t0, r->first_byte))
@@ -92,29 +92,22 @@ static void
 render_causes(const struct story *s, struct text *x)
 {
 	char bar[CAUSE_BAR + 1], note[32];
-	bool told[TALE_CAUSE_COUNT] = {false};
-	int i, best;
+	bool done[TALE_CAUSE_COUNT] = {false};
+	enum tale_cause c;
 	size_t n;
 
 	if (s->total_ns <= 0)
 		return;
 	text_add(x, "\nwhere the time went              ms      %%\n");
-	for (;;) {
-		for (i = 0, best = -1; i < TALE_CAUSE_COUNT; i++)
-			if (!told[i] && s->cause_ns[i] > 0 &&
-			    (best < 0 || s->cause_ns[i] > s->cause_ns[best]))
-				best = i;
-		if (best < 0)
-			break;
-		told[best] = true;
-		n = (size_t)((double)CAUSE_BAR * (double)s->cause_ns[best] /
+	while ((c = story_cause_largest(s, done)) != TALE_CAUSE_COUNT) {
+		done[c] = true;
+		n = (size_t)((double)CAUSE_BAR * (double)s->cause_ns[c] /
 			     (double)s->total_ns);
 		memset(bar, '#', sizeof(bar));
 		bar[n <= CAUSE_BAR ? n : CAUSE_BAR] = '\0';
-		text_add(x, "%-25.25s %9.3f %6.1f%s%s\n",
-		    tale_cause_words((enum tale_cause)best),
-		    text_ms_of(s->cause_ns[best]),
-		    100 * (double)s->cause_ns[best] / (double)s->total_ns,
+		text_add(x, "%-25.25s %9.3f %6.1f%s%s\n", tale_cause_label(c),
+		    text_ms_of(s->cause_ns[c]),
+		    100 * (double)s->cause_ns[c] / (double)s->total_ns,
 		    n > 0 ? "  " : "", bar);
 	}
 	snprintf(note, sizeof(note), "%.1f", 100 * s->coverage);
@@ -151,7 +144,7 @@ render_pauses(const struct tale *t, struct text *x)
 	}
 }
 
-/* What is missing, said plainly, also when it is nothing. */
+/* What is missing, also if nothing is. */
 static void
 render_missing(const struct tale *t, struct text *x)
 {
@@ -185,7 +178,7 @@ render_missing(const struct tale *t, struct text *x)
 			    "interval was recorded.\n");
 }
 
-/* One value in words, as far as the tables know its meaning. */
+/* One value, named as far as the tables have its meaning. */
 static void
 value_format(const struct tale *t, const struct tale_entry *e,
     const struct talechain_value *v, char out[64])
@@ -279,8 +272,8 @@ render_client(
 }
 
 /*
- * Events of the kernel, of which a request has hundreds, say little one by
- * one: the pieces of the path say what they amount to.
+ * Events of the kernel, of which a request has hundreds, are not listed: the
+ * pieces of the path are what follows from them.
  */
 static bool
 is_detail(const struct talechain_event *e)
@@ -312,7 +305,7 @@ render_pieces(const struct story *s, struct text *x)
 {
 	size_t n = s->segments < PIECES_MAX ? s->segments : PIECES_MAX, i;
 	struct story_segment *piece;
-	int64_t told_ns = 0;
+	int64_t listed_ns = 0;
 
 	if (n == 0)
 		return;
@@ -329,22 +322,22 @@ render_pieces(const struct story *s, struct text *x)
 	for (i = 0; i < n; i++) {
 		int64_t length_ns = piece[i].end_ns - piece[i].begin_ns;
 
-		told_ns += length_ns;
+		listed_ns += length_ns;
 		text_add(x, "%+10.3f %10.3f  ", text_ms_of(piece[i].begin_ns),
 		    text_ms_of(length_ns));
-		text_add(x, "%-22.22s ", tale_cause_words(piece[i].cause));
+		text_add(x, "%-22.22s ", tale_cause_label(piece[i].cause));
 		text_wrap(x, piece[i].who, PIECE_INDENT, PIECE_INDENT);
 	}
 	if (n < s->segments)
 		text_add(x,
 		    "%zu shorter ones, %.3f ms in all, are in the other "
 		    "renderings.\n",
-		    s->segments - n, text_ms_of(s->total_ns - told_ns));
+		    s->segments - n, text_ms_of(s->total_ns - listed_ns));
 	free(piece);
 }
 
-/* A blind interval that says little about this request: the waterfall shows
- * where it was, and their sum has been told. */
+/* A blind interval too short to list: the waterfall shows it, and their sum
+ * is given. */
 static bool
 is_minor(const struct tale *t, const struct tale_entry *e)
 {

@@ -2,8 +2,8 @@
  * waterfall.c: the stages of a request to scale, in 80 columns of ASCII.
  *
  * One row per stage: where the client's bytes travelled, each attempt (waiting
- * for the first byte, then its answer arriving), the pauses of the servers,
- * and when nobody was looking.  A stage too short for the scale still gets one
+ * for the first byte, then its response arriving), the pauses of the servers,
+ * and times without observation.  A stage too short for the scale still gets one
  * column, so a picture never hides one; it is therefore exact to a column
  * only.
  */

@@ -1,6 +1,3 @@
-/*
- * file.c: see file.h.
- */
 #include "talechain/store/file.h"
 
 #include <errno.h>

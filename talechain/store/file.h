@@ -1,6 +1,6 @@
 /*
  * file.h: one file of the store: made, read back, appended to.
- * Private to this folder.
+ * Private to this room.
  */
 #ifndef TAILOR_TALECHAIN_STORE_FILE_H
 #define TAILOR_TALECHAIN_STORE_FILE_H

@@ -1,13 +1,11 @@
-/*
- * index.c: see index.h.
- */
-#include "base/hash.h"
 #include "talechain/store/index.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/hash.h"
 
 static struct store_entry **
 bucket_of(const struct store_index *x, const char *external_id)

@@ -1,6 +1,6 @@
 /*
  * index.h: which tales the store has: by id, and in order of time.
- * Private to this folder.
+ * Private to this room.
  *
  * Cost: about 900 bytes a tale; finding one by id is a hash, walking by time
  * is a loop over pointers.

@@ -1,5 +1,5 @@
 /*
- * pack.c: see pack.h.
+ * pack.c: a tale as bytes, and back.
  *
  * One function walks a tale's fields for both directions: what is written
  * and what is read cannot disagree.  The first failure sticks.
@@ -141,7 +141,7 @@ code_text(struct codec *c, char *text, size_t size)
 		return;
 	memcpy(text, c->in + c->at, n);
 	text[n] = '\0';
-	/* A NUL inside would hide bytes from everybody but us. */
+	/* A NUL inside would hide the bytes after it. */
 	if (strlen(text) != n)
 		c->err = -EPROTO;
 	c->at += n;
@@ -250,7 +250,7 @@ code_summary(struct codec *c, struct tale_summary *s)
 	s->reason = (enum tale_reason)reason;
 	code_cause(c, &s->cause);
 	code_i64(c, &s->share_ns);
-	code_i64(c, &s->told_ns);
+	code_i64(c, &s->timeline_ns);
 	code_i64(c, &s->finished_wall_ns);
 	code_text(c, s->verdict, sizeof(s->verdict));
 }
@@ -351,11 +351,11 @@ tale_pack(
 	    .length = out->length};
 	/* Walking changes nothing when packing. */
 	struct tale copy = *t;
-	struct tale_summary said = *s;
+	struct tale_summary summary = *s;
 	uint64_t version = PACK_VERSION;
 
 	code_u64(&c, &version);
-	code_summary(&c, &said);
+	code_summary(&c, &summary);
 	code_request(&c, &copy.request);
 	code_client(&c, &copy.client);
 	code_losses(&c, &copy);

@@ -8,7 +8,7 @@
  *
  * Reading is of hostile input: whatever the bytes are, it ends, stays inside
  * them and gives a tale that slicing could have given, or an error.  Private
- * to this folder.
+ * to this room.
  */
 #ifndef TAILOR_TALECHAIN_STORE_PACK_H
 #define TAILOR_TALECHAIN_STORE_PACK_H
@@ -26,7 +26,7 @@ struct packed {
 
 /*
  * tale_pack(out, t, s):
- * Append the tale and what is said of it.  out->at may be NULL or bytes that
+ * Append the tale and its summary.  out->at may be NULL or bytes that
  * begin the same buffer (they stay).  Returns 0 or -ENOMEM (out unchanged).
  */
 int tale_pack(
@@ -35,8 +35,8 @@ int tale_pack(
 /*
  * tale_unpack(out, s, bytes, length):
  *   out  receives the tale, for tale_free; or NULL: only the summary is
- *        wanted, and the events are not looked at
- *   s    receives what was said of it; its times, ids and texts are in range
+ *        wanted, and the events are not read
+ *   s    receives the summary; its times, ids and texts are in range
  * Returns 0, -ENOMEM, or -EPROTO: not a packed tale of this version.
  */
 int tale_unpack(struct tale **out, struct tale_summary *s, const uint8_t *bytes,

@@ -1,6 +1,3 @@
-/*
- * record.c: see record.h.
- */
 #include "talechain/store/record.h"
 
 #include <string.h>

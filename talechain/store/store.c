@@ -1,5 +1,5 @@
 /*
- * store.c: see store.h.
+ * store.c: the files of the store and their records.
  *
  * Files are kept open, the newest is appended to.  A file ends at a sixteenth
  * of the bound (so that dropping one costs few tales), with the machine's
@@ -267,7 +267,7 @@ directory_open(struct tale_store *s, const char *path)
 	    open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (s->directory < 0 || fstat(s->directory, &st) < 0)
 		return -errno;
-	/* Other people's requests are nobody else's business. */
+	/* Requests may hold secrets: only this user may read them. */
 	if (st.st_uid != geteuid())
 		return -EPERM;
 	if ((st.st_mode & 077) != 0 && fchmod(s->directory, 0700) < 0)
@@ -417,15 +417,15 @@ int
 tale_store_add(struct tale_store *s, const struct tale *t,
     const struct tale_summary *summary)
 {
-	struct tale_summary said = *summary;
+	struct tale_summary full = *summary;
 	struct packed record = {0};
 	struct record_header h;
 	struct store_file *f;
 	uint64_t offset;
 	int err;
 
-	tale_summarise(&said, &t->request);
-	err = record_make(s, t, &said, &record);
+	tale_summarise(&full, &t->request);
+	err = record_make(s, t, &full, &record);
 	if (err == 0)
 		err = store_room(s, record.length, &f);
 	if (err < 0)
@@ -436,7 +436,7 @@ tale_store_add(struct tale_store *s, const struct tale *t,
 	if (err < 0)
 		goto free_record;
 	s->bytes += record.length;
-	err = entry_file(s, f, offset, h.packed, &said);
+	err = entry_file(s, f, offset, h.packed, &full);
 	s->added += err == 0;
 
 free_record:
@@ -458,7 +458,7 @@ tale_store_load(
 {
 	struct store_entry *e = store_index_find(&s->index, external_id);
 	struct store_file *f;
-	struct tale_summary said = {0};
+	struct tale_summary stored = {0};
 	uint8_t *bytes;
 	ssize_t n;
 	int err;
@@ -474,9 +474,9 @@ tale_store_load(
 	while (n < 0 && errno == EINTR);
 	err = n < 0 ? -errno : -EPROTO;
 	if (n == (ssize_t)e->packed)
-		err = tale_unpack(out, &said, bytes, e->packed);
-	/* Somebody has changed the file under us. */
-	if (err == 0 && said.request != e->summary.request) {
+		err = tale_unpack(out, &stored, bytes, e->packed);
+	/* The file was changed since it was indexed. */
+	if (err == 0 && stored.request != e->summary.request) {
 		tale_free(out);
 		err = -EPROTO;
 	}
@@ -496,7 +496,7 @@ path_is(const char *target, const char *path)
 
 const struct tale_summary *
 tale_store_next(
-    const struct tale_store *s, const struct tale_wanted *wanted, unsigned *at)
+    const struct tale_store *s, const struct tale_filter *filter, unsigned *at)
 {
 	const struct store_index *x = &s->index;
 
@@ -504,11 +504,11 @@ tale_store_next(
 		const struct store_entry *e = x->entry[x->last - 1 - (*at)++];
 
 		if (e == NULL ||
-		    e->summary.finished_wall_ns < wanted->since_wall_ns ||
-		    (wanted->cause >= 0 &&
-			(int)e->summary.cause != wanted->cause) ||
-		    (wanted->path != NULL &&
-			!path_is(e->summary.target, wanted->path)))
+		    e->summary.finished_wall_ns < filter->since_wall_ns ||
+		    (filter->cause >= 0 &&
+			(int)e->summary.cause != filter->cause) ||
+		    (filter->path != NULL &&
+			!path_is(e->summary.target, filter->path)))
 			continue;
 		return &e->summary;
 	}

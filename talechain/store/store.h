@@ -1,6 +1,7 @@
 /*
- * store.h: where the tales of slow requests are kept.
+ * store.h: the tales of slow requests, kept in files.
  *
+ * This room owns the directory of kept tales; the analysis thread calls it.
  * An append-only set of files in a directory of its own (0700, files 0600),
  * each record checksummed, so that they survive a restart or a crash of
  * Tailor; or the same in anonymous memory, which survives nothing.  Opening
@@ -43,7 +44,7 @@ enum tale_reason {
 /* "target"; static text. */
 const char *tale_reason_name(enum tale_reason reason);
 
-/* What is known of a kept tale without telling it again. */
+/* What is known of a kept tale without explaining it again. */
 struct tale_summary {
 	uint64_t request; /* Tailor's own id */
 	char external_id[65];
@@ -51,7 +52,7 @@ struct tale_summary {
 	char target[TALE_TEXT];
 	int status;
 	unsigned attempts;
-	char winner[32]; /* the server that answered, "" none */
+	char winner[32]; /* the server that responded, "" none */
 	char trigger[16];
 	char flags[64];
 	int64_t total_ns;    /* first byte to last byte, as the proxy saw it */
@@ -60,13 +61,13 @@ struct tale_summary {
 	enum tale_reason reason;
 	enum tale_cause cause;
 	int64_t share_ns; /* of the cause */
-	int64_t told_ns;  /* what the tale tells of: share_ns is a part of it,
-			   * total_ns mostly */
+	int64_t
+	    timeline_ns; /* length of the timeline; share_ns is part of it */
 	char verdict[STORY_TEXT];
 	bool earlier_boot; /* recorded before the machine's last start */
 };
 
-/* Fill in what the request itself says; the rest stays. */
+/* Fill in the members that come from the request; the rest stays. */
 void tale_summarise(struct tale_summary *s, const struct tale_request *r);
 
 struct tale_store_options {
@@ -107,19 +108,19 @@ tale_store_find(const struct tale_store *s, const char *external_id);
 int tale_store_load(
     struct tale_store *s, const char *external_id, struct tale **out);
 
-/* Which tales: each member that is set narrows it. */
-struct tale_wanted {
+/* Which tales to list: each member that is set narrows it. */
+struct tale_filter {
 	int64_t since_wall_ns; /* 0: all */
 	int cause;	       /* enum tale_cause, -1: any */
 	const char *path;      /* the target's up to "?"; NULL: any */
 };
 
 /*
- * The next older tale that is wanted, or NULL.  *at is 0 at first and is
+ * The next older tale that passes the filter, or NULL.  *at is 0 at first and is
  * moved on; an add in between ends the walk's validity.
  */
 const struct tale_summary *tale_store_next(
-    const struct tale_store *s, const struct tale_wanted *wanted, unsigned *at);
+    const struct tale_store *s, const struct tale_filter *filter, unsigned *at);
 
 struct tale_store_stats {
 	unsigned tales, files;

@@ -1,14 +1,12 @@
 /*
  * cursor.c: the observer's end of one channel.
  *
- * Looks at the one slot that comes next.  While there is nothing new that is
- * one load from one cache line; head is read only after having been overtaken
- * or when a slot stays half-written.  The channel's memory belongs to another
- * process that may be broken or malicious: its header is judged from one copy,
- * slots are copied before anything looks at them, and no value from it is
- * used as an address or a loop bound.  ring.h has the rules of the ring.
- *
- * It is not a lock: the writer never learns that it is being read.
+ * Reads only the next slot.  While there is nothing new that is one load from
+ * one cache line; head is read only after having been overtaken or when a slot
+ * stays half-written.  The channel's memory belongs to another process that
+ * may be broken or malicious: its header is judged from one copy, slots are
+ * copied before they are used, and no value from it is used as an address or a
+ * loop bound.  ring.h has the rules of the ring.
  */
 #include "talechain/timeline/cursor.h"
 
@@ -33,7 +31,7 @@ talechain_cursor_init(struct talechain_cursor *c,
 	if (bytes < TALECHAIN_HEADER_BYTES ||
 	    __atomic_load_n(&channel->ready, __ATOMIC_ACQUIRE) != 1)
 		return -EPROTO;
-	/* One look at each: what is checked is what is used. */
+	/* One load of each: what is checked is what is used. */
 	header.magic = __atomic_load_n(&channel->magic, __ATOMIC_RELAXED);
 	header.abi_major =
 	    __atomic_load_n(&channel->abi_major, __ATOMIC_RELAXED);
@@ -64,7 +62,7 @@ talechain_cursor_init(struct talechain_cursor *c,
 	return 0;
 }
 
-/* An impossible value was read; count each once, however often we look. */
+/* An impossible value was read; count it once, however often it is read. */
 static void
 cursor_reject(struct talechain_cursor *c, uint64_t value)
 {
@@ -75,15 +73,14 @@ cursor_reject(struct talechain_cursor *c, uint64_t value)
 }
 
 /*
- * The next slot is half-written.  Whether to give it up: its writer (or for a
- * ring with nested writers another one) has gone on, and that long ago.  A
- * writer that was merely preempted in mid-slot holds up nobody but itself, so
- * then we wait.
+ * The next slot is half-written.  Give it up if head moved beyond it long ago
+ * (its writer, or a nested one, went on).  A writer that was merely preempted
+ * in mid-slot delays only its own ring, so wait for it.
  *
- * The order matters: who has seen head beyond the next event also sees this
- * one complete, if it ever was.  So the slot is looked at again after head;
- * without that, a writer that wakes up between our two loads would lose a
- * good event.
+ * The order matters: a reader that sees head beyond the next event also sees
+ * this one complete, if it ever was.  So the slot is loaded again after head;
+ * otherwise a writer that wakes up between the two loads would lose a good
+ * event.
  */
 static bool
 cursor_abandon(struct talechain_cursor *c, struct instant now)
@@ -107,7 +104,7 @@ cursor_abandon(struct talechain_cursor *c, struct instant now)
 	return true;
 }
 
-/* We were overtaken: go on where the ring is safe again. */
+/* Overtaken: go on where the ring is safe again. */
 static uint64_t
 cursor_skip(struct talechain_cursor *c, uint64_t seq)
 {

@@ -9,9 +9,9 @@
  *  128: head u64, the position of the next event (stored after its slot)
  *  4096: slot[0 .. 1 << slot_log2), struct timeline_slot, 96 B each
  *
- * slt = bytes of a slot, pid = the writer's.  Everything but head is constant before the file
- * gets its name, so whoever can open it sees a whole header.  Private to
- * timeline.c (the writer) and reader.c.
+ * slt = bytes of a slot, pid = the writer's.  Everything but head is constant
+ * before the file gets its name, so a process that can open it sees a whole
+ * header.  Private to timeline.c (the writer) and reader.c.
  */
 #ifndef TAILOR_TALECHAIN_TIMELINE_LAYOUT_H
 #define TAILOR_TALECHAIN_TIMELINE_LAYOUT_H

@@ -4,9 +4,7 @@
  * A reader maps the file read-only and keeps its own position; the writer
  * does not know it exists.  The file is hostile input: its header is judged
  * from one copy made with pread, the size of the file is checked against it
- * before mapping, and slots are copied before they are looked at (ring.h).
- * What it cannot defend against is in timeline.h: an owner who truncates the
- * file later.
+ * before mapping, and slots are copied before they are used (ring.h).
  */
 #include "talechain/timeline/timeline.h"
 

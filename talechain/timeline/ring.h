@@ -5,7 +5,7 @@
  * slot i mod slots, whose first word is 2*i+1 while it is being written and
  * 2*i+2 once it is complete.  Here is the reader's half that both share:
  * judging a sequence number, copying a slot so that a torn copy is noticed,
- * and where to go on after having been overtaken.  Private to this folder.
+ * and where to go on after having been overtaken.  Private to this room.
  *
  * Nothing read from a ring is trusted.  A sequence number can only move the
  * reader forward, by at most RING_JUMP_MAX, and only if it belongs to the
@@ -27,7 +27,7 @@
 
 /* No ring lives for longer than this many entries: 22 years at 100 M/s. */
 #define RING_INDEX_MAX (UINT64_C(1) << 56)
-/* And nobody is away for longer than this many: three hours at 100 M/s. */
+/* No reader falls behind by more than this: three hours at 100 M/s. */
 #define RING_JUMP_MAX (UINT64_C(1) << 40)
 
 /* GCC's ThreadSanitizer does not know fences; every access here is atomic. */
@@ -36,15 +36,15 @@
 #pragma GCC diagnostic ignored "-Wtsan"
 #endif
 
-/* Slots are structs to their writers and words to us. */
+/* Slots are structs to their writers and words here. */
 #define RING_WORD uint64_t __attribute__((may_alias))
 
 enum ring_state {
 	RING_EMPTY,  /* an older lap, or never written: nothing new */
 	RING_BUSY,   /* being written right now */
 	RING_READY,  /* complete */
-	RING_LAPPED, /* a later lap: we were overtaken */
-	RING_ABSURD, /* no honest writer ever stores this here */
+	RING_LAPPED, /* a later lap: the reader was overtaken */
+	RING_ABSURD, /* no correct writer stores this here */
 };
 
 /* What the sequence number in next's slot means.  slots: a power of two. */

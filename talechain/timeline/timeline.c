@@ -5,11 +5,8 @@
  * (ring.h).  The file is prepared under another name and linked into place,
  * so a reader sees either a whole stream or the one before.  Its writer keeps
  * it locked (flock): a file without a lock was left by a writer that is gone,
- * and is replaced; one with a lock stays.  Memory is
- * allocated and mapped here once; appending is a dozen stores.
- *
- * It is not a log: nothing is kept beyond the ring, nothing survives a
- * reboot, and no reader is waited for.
+ * and is replaced; one with a lock stays.  Memory is allocated and mapped once;
+ * appending is a dozen stores.  Nothing survives a reboot.
  */
 #include "talechain/timeline/timeline.h"
 
@@ -104,7 +101,7 @@ stream_map(struct timeline *t, int fd, unsigned slot_log2)
 	return 0;
 }
 
-/* An anonymous stream: nobody can find it, and nobody can shrink it. */
+/* An anonymous stream: it has no name and cannot shrink. */
 static int
 stream_anonymous(struct timeline *t, unsigned slot_log2)
 {
@@ -273,7 +270,7 @@ timeline_free(struct timeline **tp)
 	*tp = NULL;
 	if (t == NULL)
 		return;
-	/* Another may be there if somebody removed ours. */
+	/* Another may be there if ours was removed. */
 	if (t->path != NULL && is_file(t->path, t->fd))
 		unlink(t->path);
 	munmap(t->header, t->bytes);

@@ -79,17 +79,16 @@ uint64_t timeline_position(const struct timeline *t);
  * shorter than it says, or a negative errno.  Free with
  * timeline_reader_close; before timeline_free if made by _from.
  *
- * The file is hostile input: no value in it makes us read outside the
- * mapping, loop or wait.  What cannot be checked is the future: if the file's
- * owner truncates it after we mapped it, reading raises SIGBUS.  Only
- * Tailor's own user can do that (mode 0640), and Tailor never does: a new
- * Tailor makes a new file and the old one lives on until unmapped.
+ * The file is hostile input: no value in it makes the reader leave the
+ * mapping, loop or wait.  But if the file's owner truncates it after it was
+ * mapped, reading raises SIGBUS.  Only Tailor's own user can do that (mode
+ * 0640), and Tailor never does: a new Tailor makes a new file.
  */
 int timeline_reader_open(struct timeline_reader **out, const char *path);
 int timeline_reader_from(struct timeline_reader **out, struct timeline *t);
 void timeline_reader_close(struct timeline_reader **rp);
 
-/* What a stream says about itself, to tell one from its successor. */
+/* A stream's header; generation differs between a stream and the next. */
 struct timeline_about {
 	uint64_t generation; /* different for every stream made */
 	struct instant start;

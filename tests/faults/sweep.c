@@ -242,7 +242,7 @@ static int
 case_told(void)
 {
 	struct story *s = NULL;
-	int err = tale_tell(&s, tale);
+	int err = tale_explain(&s, tale);
 
 	if (err == 0)
 		err = render_all(s);
@@ -282,7 +282,7 @@ store_some(const char *where)
 		err = tale_store_load(
 		    s, tale_request(tale)->external_id, &loaded);
 	tale_free(&loaded);
-	while (tale_store_next(s, &(struct tale_wanted){.cause = -1}, &at))
+	while (tale_store_next(s, &(struct tale_filter){.cause = -1}, &at))
 		;
 	tale_store_close(&s);
 	return err;

@@ -58,7 +58,7 @@ repair(uint8_t *bytes, size_t size)
 static void
 load_all(struct tale_store *s)
 {
-	struct tale_wanted all = {.cause = -1};
+	struct tale_filter all = {.cause = -1};
 	const struct tale_summary *said;
 	unsigned at = 0;
 

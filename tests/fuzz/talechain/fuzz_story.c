@@ -171,7 +171,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		append(timeline, data + 1 + i * EVENT_BYTES);
 	if (tale_slice(&t, reader, &r, &client, 5000000) < 0 && t == NULL)
 		abort();
-	if (tale_tell(&s, t) < 0)
+	if (tale_explain(&s, t) < 0)
 		abort();
 	whole(s);
 	render(s);

@@ -124,7 +124,7 @@ tell(struct timeline_reader *r, size_t which)
 
 	if (err < 0 && t == NULL)
 		abort();
-	if (tale_tell(&s, t) < 0)
+	if (tale_explain(&s, t) < 0)
 		abort();
 	whole(s);
 	if (render[which % 4](s, &text, &n) < 0 || strlen(text) != n)

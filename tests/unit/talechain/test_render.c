@@ -60,7 +60,7 @@ text_of(const struct tale *t)
 	char *text;
 	size_t n;
 
-	assert_int_equal(tale_tell(&s, t), 0);
+	assert_int_equal(tale_explain(&s, t), 0);
 	assert_int_equal(story_render_text(s, &text, &n), 0);
 	assert_int_equal(strlen(text), n);
 	story_free(&s);
@@ -76,7 +76,7 @@ json_of(const struct tale *t)
 	char *text;
 	size_t n;
 
-	assert_int_equal(tale_tell(&s, t), 0);
+	assert_int_equal(tale_explain(&s, t), 0);
 	json_init(&j, false);
 	assert_int_equal(story_render_json(s, &j), 0);
 	story_free(&s);
@@ -109,9 +109,10 @@ inert(const char *text)
 
 static const char golden_hedged[] =
     "1.69 of 2.41 ms: B computed. Re-sent to B 0.12 ms after A began a gc\n"
-    "(allocation); B answered in 1.90 ms.\n"
+    "(allocation); B responded in 1.90 ms.\n"
     "why:      from +0.460 to +2.150 ms, B\n"
-    "          B says: it waited there for 0.010 ms and was worked on for 1.69 "
+    "          B reports: it waited there for 0.010 ms and was worked on for "
+    "1.69 "
     "ms\n"
     "          92 % of the time is covered by events\n"
     "could do: profile the server for this request\n"
@@ -199,7 +200,7 @@ static const char golden_single[] =
     "explained; it\n"
     "was on its way from the client to Tailor.\n"
     "why:      the gc of A lasted 7.00 ms, from +1.500 to +8.500 ms\n"
-    "          A answered in 7.85 ms\n"
+    "          A responded in 7.85 ms\n"
     "          72 % of the time is covered by events\n"
     "could do: let Tailor move requests to the other server (servers[].jvm,\n"
     "          hedging.mode), or tune the collector and heap\n"

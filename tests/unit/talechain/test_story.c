@@ -178,7 +178,7 @@ test_picture(void **state)
 	assert_true(a->to_ns == (66 + 10) * US);
 	a = arrow_find(s, STORY_ARROW_WAKE, "woken by thread 502");
 	assert_true(a->from_ns == (9000 + 10) * US);
-	a = arrow_find(s, STORY_ARROW_FLOW, "answer");
+	a = arrow_find(s, STORY_ARROW_FLOW, "response");
 	assert_int_equal(s->lane[0].kind, STORY_LANE_CLIENT);
 	assert_int_equal(s->lane[1].kind, STORY_LANE_PROXY);
 	assert_string_equal(s->lane[s->lanes - 1].name, "delays");

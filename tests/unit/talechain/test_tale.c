@@ -105,7 +105,7 @@ verdict_is(const struct tale *t, enum tale_cause cause, const char *text)
 {
 	struct story *s;
 
-	assert_int_equal(tale_tell(&s, t), 0);
+	assert_int_equal(tale_explain(&s, t), 0);
 	assert_string_equal(s->verdict.text, text);
 	assert_string_equal(
 	    tale_cause_code(s->verdict.cause), tale_cause_code(cause));
@@ -149,7 +149,7 @@ test_pauses(void **state)
 	assert_true(t->pause[0].begin_seen && t->pause[0].end_seen);
 	pause_is(&t->pause[1], 0, HAZARD_SAFEPOINT, 3500 * US, 3600 * US);
 	verdict_is(t, TALE_CAUSE_UNKNOWN,
-	    "2.70 of 5.00 ms: not explained; A answered in 4.80 ms, but what "
+	    "2.70 of 5.00 ms: not explained; A responded in 4.80 ms, but what "
 	    "it did in that time is not known without kernel events. 2.00 of "
 	    "5.00 ms: A was in a gc (allocation).");
 	tale_free(&t);
@@ -409,7 +409,7 @@ test_verdicts(void **state)
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_WORK,
 	    "1.69 of 2.41 ms: B computed. Re-sent to B 0.12 ms after A began "
-	    "a gc (allocation); B answered in 1.90 ms.");
+	    "a gc (allocation); B responded in 1.90 ms.");
 	tale_free(&t);
 	memcpy(r.attempt[0].outcome, "won", 4);
 	memcpy(r.attempt[1].outcome, "lost", 5);
@@ -417,7 +417,8 @@ test_verdicts(void **state)
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_GC,
 	    "2.02 of 2.41 ms: A was in a gc (allocation). Re-sent to B 0.12 ms "
-	    "after A began a gc (allocation); A answered in 2.25 ms, first all "
+	    "after A began a gc (allocation); A responded in 2.25 ms, first "
+	    "all "
 	    "the same.");
 	tale_free(&t);
 	memcpy(r.attempt[0].outcome, "failed", 7);
@@ -425,19 +426,20 @@ test_verdicts(void **state)
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_WORK,
 	    "1.69 of 2.41 ms: B computed. Re-sent to B 0.40 ms after it "
-	    "arrived, because A failed; neither answer was used.");
+	    "arrived, because A failed; neither response was used.");
 	tale_free(&t);
 	r.attempt[1].server = -1;
 	r.attempt[0].server = 5;
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_UNKNOWN,
-	    "2.25 of 2.41 ms: not explained; A answered in 2.25 ms, but what "
+	    "2.25 of 2.41 ms: not explained; A responded in 2.25 ms, but what "
 	    "it did in that time is not known without kernel events.");
 	tale_free(&t);
 	r.attempt[0].server = -1;
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_PROXY,
-	    "2.41 of 2.41 ms: Tailor answered itself. It was sent to no "
+	    "2.41 of 2.41 ms: Tailor sent the response itself. It was sent to "
+	    "no "
 	    "server.");
 	tale_free(&t);
 	scene_close(&s);
