@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "talechain/events/hazard.h"
 
 struct event_name {
@@ -33,10 +34,7 @@ static const char *const cause_names[] = {
 #undef TALECHAIN_X
 };
 
-static const struct {
-	const char *name, *unit;
-	double worth;
-} rates[TALECHAIN_RATE_END] = {
+static const struct talechain_rate_name rates[TALECHAIN_RATE_END] = {
 #define TALECHAIN_X(symbol, number, name, worth, unit) \
 	[number] = {name, unit, worth},
     TALECHAIN_RATES(TALECHAIN_X)
@@ -55,7 +53,7 @@ event_name_compare(const void *key, const void *member)
 	const unsigned *type = key;
 	const struct event_name *e = member;
 
-	return (*type > e->type) - (*type < e->type);
+	return COMPARE(*type, e->type);
 }
 
 static const struct event_name *
@@ -81,22 +79,12 @@ talechain_cause_name(unsigned cause)
 	return cause_names[cause];
 }
 
-const char *
-talechain_rate_name(uint64_t signal)
+const struct talechain_rate_name *
+talechain_rate_find(uint64_t signal)
 {
-	return signal < TALECHAIN_RATE_END ? rates[signal].name : NULL;
-}
-
-const char *
-talechain_rate_unit(uint64_t signal)
-{
-	return signal < TALECHAIN_RATE_END ? rates[signal].unit : NULL;
-}
-
-double
-talechain_rate_worth(uint64_t signal)
-{
-	return signal < TALECHAIN_RATE_END ? rates[signal].worth : 0;
+	return signal < TALECHAIN_RATE_END && rates[signal].name != NULL
+		   ? &rates[signal]
+		   : NULL;
 }
 
 const char *

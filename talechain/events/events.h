@@ -37,13 +37,15 @@ bool talechain_argument(const struct talechain_event *event, unsigned n,
 
 /* Name of an event type ("app_start"), or NULL if unknown.  Static text. */
 const char *talechain_type_name(unsigned type);
-/*
- * Of a signal of RATE events: "ipc", "instructions per cycle", and what to
- * multiply count / base with.  NULL, NULL and 0 of one that is not known.
- */
-const char *talechain_rate_name(uint64_t signal);
-const char *talechain_rate_unit(uint64_t signal);
-double talechain_rate_worth(uint64_t signal);
+
+/* A signal of RATE events. */
+struct talechain_rate_name {
+	const char *name, *unit; /* "ipc", "instructions per cycle" */
+	double worth;		 /* what to multiply count / base with */
+};
+/* The one with that number, or NULL. */
+const struct talechain_rate_name *talechain_rate_find(uint64_t signal);
+
 /* Name of a cause ("allocation"), "unknown" if out of range. */
 const char *talechain_cause_name(unsigned cause);
 

@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/compare.h"
+
 /* The interval that is open for one server and kind. */
 struct open_pause {
 	struct tale_pause *pause; /* NULL: none; borrowed from the tale */
@@ -143,9 +145,7 @@ pause_compare(const void *va, const void *vb)
 {
 	const struct tale_pause *a = va, *b = vb;
 
-	if (a->begin.ns != b->begin.ns)
-		return a->begin.ns < b->begin.ns ? -1 : 1;
-	return (int)a->kind - (int)b->kind;
+	return COMPARE(a->begin.ns, b->begin.ns) ?: COMPARE(a->kind, b->kind);
 }
 
 int

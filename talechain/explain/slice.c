@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
 #include "talechain/explain/slice.h"
@@ -356,9 +357,7 @@ entry_compare(const void *va, const void *vb)
 {
 	const struct tale_entry *a = va, *b = vb;
 
-	if (a->at.ns != b->at.ns)
-		return a->at.ns < b->at.ns ? -1 : 1;
-	return (a->slot.seq > b->slot.seq) - (a->slot.seq < b->slot.seq);
+	return COMPARE(a->at.ns, b->at.ns) ?: COMPARE(a->slot.seq, b->slot.seq);
 }
 
 /* The caller's strings, terminated whatever they were. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/text.h"
 #include "talechain/events/events.h"
 #include "talechain/explain/explainer.h"
@@ -416,13 +417,11 @@ bar_compare(const void *va, const void *vb)
 {
 	const struct story_bar *a = va, *b = vb;
 
-	if (a->lane != b->lane)
-		return a->lane < b->lane ? -1 : 1;
-	if (a->begin_ns != b->begin_ns)
-		return a->begin_ns < b->begin_ns ? -1 : 1;
-	if (a->end_ns != b->end_ns)
-		return a->end_ns > b->end_ns ? -1 : 1;
-	return (int)a->kind - (int)b->kind;
+	int order =
+	    COMPARE(a->lane, b->lane) ?: COMPARE(a->begin_ns, b->begin_ns);
+
+	order = order ?: COMPARE(b->end_ns, a->end_ns);
+	return order ?: COMPARE(a->kind, b->kind);
 }
 
 /* Bars of a lane hold each other or are apart: what overhangs is cut. */

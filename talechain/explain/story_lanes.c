@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/text.h"
 #include "talechain/explain/explainer.h"
 
@@ -17,42 +18,30 @@
 static void
 lane_name(const struct explainer *ex, struct story_lane *l)
 {
+	static const char *const fixed[] = {
+	    [STORY_LANE_CLIENT] = "client",
+	    [STORY_LANE_PROXY] = "Tailor",
+	    [STORY_LANE_KERNEL] = "kernel",
+	    [STORY_LANE_OBSERVER] = "observer",
+	    [STORY_LANE_DELAYS] = "delays",
+	};
 	char server[NAME_MAX_SERVER + 1], thread[20];
 
-	switch (l->kind) {
-	case STORY_LANE_CLIENT:
-		snprintf(l->name, sizeof(l->name), "client");
-		return;
-	case STORY_LANE_PROXY:
-		snprintf(l->name, sizeof(l->name), "Tailor");
-		return;
-	case STORY_LANE_SERVER:
-	case STORY_LANE_JVM:
-		if (l->number < 0) {
-			snprintf(l->name, sizeof(l->name), "application");
-			return;
-		}
-		tale_server_name(ex->t, l->number, server, sizeof(server));
-		if (l->kind == STORY_LANE_JVM)
-			snprintf(l->name, sizeof(l->name), "%s jvm", server);
-		else if (l->tid == 0)
-			snprintf(l->name, sizeof(l->name), "%s", server);
-		else
-			snprintf(l->name, sizeof(l->name), "%s: %s", server,
-			    thread_name(ex, l->tid, thread, sizeof(thread)));
-		return;
-	case STORY_LANE_CPU:
+	if (fixed[l->kind] != NULL) {
+		snprintf(l->name, sizeof(l->name), "%s", fixed[l->kind]);
+	} else if (l->kind == STORY_LANE_CPU) {
 		snprintf(l->name, sizeof(l->name), "CPU %d", l->number);
-		return;
-	case STORY_LANE_KERNEL:
-		snprintf(l->name, sizeof(l->name), "kernel");
-		return;
-	case STORY_LANE_OBSERVER:
-		snprintf(l->name, sizeof(l->name), "observer");
-		return;
-	case STORY_LANE_DELAYS:
-		snprintf(l->name, sizeof(l->name), "delays");
-		return;
+	} else if (l->number < 0) {
+		snprintf(l->name, sizeof(l->name), "application");
+	} else {
+		tale_server_name(ex->t, l->number, server, sizeof(server));
+		snprintf(l->name, sizeof(l->name), "%s%s%s", server,
+		    l->kind == STORY_LANE_JVM ? " jvm"
+		    : l->tid != 0	      ? ": "
+					      : "",
+		    l->kind == STORY_LANE_JVM || l->tid == 0
+			? ""
+			: thread_name(ex, l->tid, thread, sizeof(thread)));
 	}
 }
 
@@ -169,11 +158,10 @@ lane_compare(const void *va, const void *vb)
 {
 	const struct lane_place *a = va, *b = vb;
 
-	if (a->lane.kind != b->lane.kind)
-		return (int)a->lane.kind - (int)b->lane.kind;
-	if (a->lane.number != b->lane.number)
-		return a->lane.number < b->lane.number ? -1 : 1;
-	return (a->lane.tid > b->lane.tid) - (a->lane.tid < b->lane.tid);
+	int order = COMPARE(a->lane.kind, b->lane.kind);
+
+	order = order ?: COMPARE(a->lane.number, b->lane.number);
+	return order ?: COMPARE(a->lane.tid, b->lane.tid);
 }
 
 void

@@ -36,7 +36,7 @@ period_of(
 
 	if (v->type != TALECHAIN_RATE || e->doubtful || v->arg[2] == 0 ||
 	    interval_ns == 0 || interval_ns > PERIOD_MAX_NS ||
-	    talechain_rate_name(v->arg[0]) == NULL)
+	    talechain_rate_find(v->arg[0]) == NULL)
 		return false;
 	out->signal = v->arg[0];
 	out->server = e->slot.server;
@@ -194,8 +194,8 @@ series_get(struct explainer *ex, uint64_t signal, unsigned lane)
 	x = &s->series[s->curves++];
 	*x = (struct story_series){.signal = (unsigned)signal,
 	    .lane = lane,
-	    .name = talechain_rate_name(signal),
-	    .unit = talechain_rate_unit(signal)};
+	    .name = talechain_rate_find(signal)->name,
+	    .unit = talechain_rate_find(signal)->unit};
 	return x;
 }
 
@@ -203,7 +203,7 @@ static void
 series_point(
     struct explainer *ex, struct story_series *x, const struct period *p)
 {
-	double worth = talechain_rate_worth(p->signal);
+	double worth = talechain_rate_find(p->signal)->worth;
 	struct story_point at = {.begin_ns = moment_cut(ex, p->begin_ns),
 	    .end_ns = moment_cut(ex, p->end_ns),
 	    .value = p->count / p->base * worth};

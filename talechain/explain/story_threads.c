@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "talechain/explain/explainer.h"
 
 /* Where one thread is while its events are gone through. */
@@ -252,11 +253,10 @@ interval_compare(const void *va, const void *vb)
 {
 	const struct thread_interval *a = va, *b = vb;
 
-	if (a->tid != b->tid)
-		return a->tid < b->tid ? -1 : 1;
-	if (a->begin_ns != b->begin_ns)
-		return a->begin_ns < b->begin_ns ? -1 : 1;
-	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+	int order =
+	    COMPARE(a->tid, b->tid) ?: COMPARE(a->begin_ns, b->begin_ns);
+
+	return order ?: COMPARE(a->end_ns, b->end_ns);
 }
 
 /* For thread_name() and claim_faults(). */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "talechain/explain/explainer.h"
 
 #define NO_CLAIM SIZE_MAX
@@ -28,7 +29,7 @@ point_compare(const void *va, const void *vb)
 {
 	const int64_t *a = va, *b = vb;
 
-	return (*a > *b) - (*a < *b);
+	return COMPARE(*a, *b);
 }
 
 static int
@@ -37,9 +38,8 @@ claim_compare(const void *va, const void *vb, void *user)
 	const struct claim *claim = user;
 	const size_t *a = va, *b = vb;
 
-	if (claim[*a].rank != claim[*b].rank)
-		return claim[*a].rank > claim[*b].rank ? -1 : 1;
-	return (*a > *b) - (*a < *b); /* the earlier made one */
+	return COMPARE(claim[*b].rank, claim[*a].rank)
+		   ?: COMPARE(*a, *b); /* the earlier made one */
 }
 
 static size_t

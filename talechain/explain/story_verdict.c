@@ -189,32 +189,21 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 static void
 say_tcp(const struct explainer *ex, const struct claim *c, struct line *l)
 {
+	static const char *const held[TALE_CAUSE_COUNT] = {
+	    [TALE_CAUSE_DELAYED_ACK] =
+		"waited in the TCP stack for a delayed ACK",
+	    [TALE_CAUSE_RETRANSMIT] = "was lost and waited for retransmission",
+	    [TALE_CAUSE_WINDOW] = "waited for the receiver to read",
+	    [TALE_CAUSE_CONGESTION] = "waited for the congestion window",
+	    [TALE_CAUSE_CORK] = "was held back by the sender's own cork",
+	    [TALE_CAUSE_HELD] = "was held back in the TCP stack",
+	};
 	const char *what = c->note != NULL ? c->note : "the bytes";
 	char name[NAME_SIZE] = "the client";
 
 	if (c->attempt >= 0)
 		attempt_name(ex, c->attempt, name);
-	switch ((int)c->cause) {
-	case TALE_CAUSE_DELAYED_ACK:
-		line_add(
-		    l, "%s waited in the TCP stack for a delayed ACK", what);
-		break;
-	case TALE_CAUSE_RETRANSMIT:
-		line_add(l, "%s was lost and waited for retransmission", what);
-		break;
-	case TALE_CAUSE_WINDOW:
-		line_add(l, "%s waited for the receiver to read", what);
-		break;
-	case TALE_CAUSE_CONGESTION:
-		line_add(l, "%s waited for the congestion window", what);
-		break;
-	case TALE_CAUSE_CORK:
-		line_add(l, "%s was held back by the sender's own cork", what);
-		break;
-	case TALE_CAUSE_HELD:
-		line_add(l, "%s was held back in the TCP stack", what);
-		break;
-	}
+	line_add(l, "%s %s", what, held[c->cause]);
 	line_add(l, " (%s)", c->attempt >= 0 ? name : "client's connection");
 }
 
@@ -274,65 +263,52 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 static void
 say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
 {
-	switch (c->cause) {
-	case TALE_CAUSE_UNKNOWN:
-		line_add(l, "not explained");
-		break;
-	case TALE_CAUSE_CLIENT_SEND:
-	case TALE_CAUSE_PROXY:
-	case TALE_CAUSE_PROXY_QUEUE:
-	case TALE_CAUSE_NETWORK:
-		line_add(l, "%s",
-		    c->note != NULL ? c->note : tale_cause_label(c->cause));
-		break;
-	case TALE_CAUSE_CLIENT_LATE:
-		line_add(
-		    l, "the response had arrived; the client read it later");
-		break;
-	case TALE_CAUSE_ACCEPT_QUEUE:
-		line_add(l, "the connection waited to be accepted");
-		break;
-	case TALE_CAUSE_BACKEND_QUEUE:
-	case TALE_CAUSE_WORK:
-	case TALE_CAUSE_LOW_IPC:
-	case TALE_CAUSE_SLOW_CLOCK:
-	case TALE_CAUSE_CLASS_LOADING:
-	case TALE_CAUSE_SWITCHED:
-		say_server(ex, c, l);
-		break;
-	case TALE_CAUSE_RUNQ:
-	case TALE_CAUSE_PREEMPTED:
-	case TALE_CAUSE_STOPPED:
-	case TALE_CAUSE_LOCK:
-	case TALE_CAUSE_SLEEP:
-	case TALE_CAUSE_PAGE_FAULT:
-	case TALE_CAUSE_DISK:
-	case TALE_CAUSE_SOFTIRQ:
-	case TALE_CAUSE_IDLE_WAKEUP:
-		say_thread(ex, c, l);
-		break;
-	case TALE_CAUSE_GC:
-	case TALE_CAUSE_SAFEPOINT:
-	case TALE_CAUSE_EXIT:
-		say_pause(ex, c, l);
-		break;
-	case TALE_CAUSE_DELAYED_ACK:
-	case TALE_CAUSE_RETRANSMIT:
-	case TALE_CAUSE_WINDOW:
-	case TALE_CAUSE_CONGESTION:
-	case TALE_CAUSE_CORK:
-	case TALE_CAUSE_HELD:
-		say_tcp(ex, c, l);
-		break;
-	case TALE_CAUSE_BLIND:
-		line_add(l, "the observer was not looking");
-		break;
-	case TALE_CAUSE_LOST:
-		line_add(l, "events of that time were lost");
-		break;
-	case TALE_CAUSE_COUNT:
-		break;
+	static const struct {
+		void (*say)(const struct explainer *ex, const struct claim *c,
+		    struct line *l);
+		const char *text; /* or else the claim's note, or its label */
+	} of[TALE_CAUSE_COUNT] = {
+	    [TALE_CAUSE_UNKNOWN] = {NULL, "not explained"},
+	    [TALE_CAUSE_CLIENT_LATE] = {NULL,
+		"the response had arrived; the client read it later"},
+	    [TALE_CAUSE_ACCEPT_QUEUE] = {NULL,
+		"the connection waited to be accepted"},
+	    [TALE_CAUSE_BLIND] = {NULL, "the observer was not looking"},
+	    [TALE_CAUSE_LOST] = {NULL, "events of that time were lost"},
+	    [TALE_CAUSE_BACKEND_QUEUE] = {say_server, NULL},
+	    [TALE_CAUSE_WORK] = {say_server, NULL},
+	    [TALE_CAUSE_LOW_IPC] = {say_server, NULL},
+	    [TALE_CAUSE_SLOW_CLOCK] = {say_server, NULL},
+	    [TALE_CAUSE_CLASS_LOADING] = {say_server, NULL},
+	    [TALE_CAUSE_SWITCHED] = {say_server, NULL},
+	    [TALE_CAUSE_RUNQ] = {say_thread, NULL},
+	    [TALE_CAUSE_PREEMPTED] = {say_thread, NULL},
+	    [TALE_CAUSE_STOPPED] = {say_thread, NULL},
+	    [TALE_CAUSE_LOCK] = {say_thread, NULL},
+	    [TALE_CAUSE_SLEEP] = {say_thread, NULL},
+	    [TALE_CAUSE_PAGE_FAULT] = {say_thread, NULL},
+	    [TALE_CAUSE_DISK] = {say_thread, NULL},
+	    [TALE_CAUSE_SOFTIRQ] = {say_thread, NULL},
+	    [TALE_CAUSE_IDLE_WAKEUP] = {say_thread, NULL},
+	    [TALE_CAUSE_GC] = {say_pause, NULL},
+	    [TALE_CAUSE_SAFEPOINT] = {say_pause, NULL},
+	    [TALE_CAUSE_EXIT] = {say_pause, NULL},
+	    [TALE_CAUSE_DELAYED_ACK] = {say_tcp, NULL},
+	    [TALE_CAUSE_RETRANSMIT] = {say_tcp, NULL},
+	    [TALE_CAUSE_WINDOW] = {say_tcp, NULL},
+	    [TALE_CAUSE_CONGESTION] = {say_tcp, NULL},
+	    [TALE_CAUSE_CORK] = {say_tcp, NULL},
+	    [TALE_CAUSE_HELD] = {say_tcp, NULL},
+	};
+	const char *text = of[c->cause].text;
+
+	if (of[c->cause].say != NULL) {
+		of[c->cause].say(ex, c, l);
+		return;
 	}
+	if (text == NULL)
+		text = c->note != NULL ? c->note : tale_cause_label(c->cause);
+	line_add(l, "%s", text);
 }
 
 /* "38.9 of 41.2 ms: " */

@@ -140,18 +140,6 @@ tale_free(struct tale **tp)
 	free(t);
 }
 
-size_t
-tale_events(const struct tale *t)
-{
-	return t->entries;
-}
-
-const struct timeline_slot *
-tale_event(const struct tale *t, size_t i)
-{
-	return i < t->entries ? &t->entry[i].slot : NULL;
-}
-
 const struct tale_request *
 tale_request(const struct tale *t)
 {

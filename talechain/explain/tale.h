@@ -92,8 +92,6 @@ int tale_slice(struct tale **out, struct timeline_reader *reader,
 void tale_free(struct tale **tp);
 
 /* What the tale holds. */
-size_t tale_events(const struct tale *t);
-const struct timeline_slot *tale_event(const struct tale *t, size_t i);
 const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
 /*

@@ -47,8 +47,7 @@ metadata(struct json *j, const char *what, const struct chrome_track *t,
     const char *name, unsigned index)
 {
 	event_begin(j, "M", t, what);
-	json_key(j, "args");
-	json_object_begin(j);
+	json_key_object(j, "args");
 	if (name != NULL)
 		json_key_string(j, "name", name);
 	else
@@ -89,8 +88,7 @@ write_lines(
 {
 	size_t i;
 
-	json_key(j, key);
-	json_array_begin(j);
+	json_key_array(j, key);
 	for (i = 0; i < STORY_LINES && lines[i][0] != '\0'; i++)
 		json_string(j, lines[i]);
 	json_array_end(j);
@@ -123,8 +121,7 @@ write_arguments(
 {
 	const struct story *s = c->story;
 
-	json_key(j, "args");
-	json_object_begin(j);
+	json_key_object(j, "args");
 	if (x->bar != NULL) {
 		json_key_string(j, "lane", s->lane[x->bar->lane].name);
 		if (x->bar->kind == STORY_BAR_DELAY)
@@ -205,8 +202,7 @@ write_counter(const struct story *s, const struct story_series *x, int64_t ns,
 	event_begin(j, "C", &track, name);
 	json_key(j, "ts");
 	json_thousandths(j, ns);
-	json_key(j, "args");
-	json_object_begin(j);
+	json_key_object(j, "args");
 	json_key_double(j, x->unit, value);
 	json_object_end(j);
 	json_object_end(j);
@@ -244,8 +240,7 @@ story_render_chrome(const struct story *s, char **text, size_t *length)
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_string(&j, "displayTimeUnit", "ns");
-	json_key(&j, "traceEvents");
-	json_array_begin(&j);
+	json_key_array(&j, "traceEvents");
 	write_tracks(&c, &j);
 	write_events(&c, &j);
 	write_series(s, &j);

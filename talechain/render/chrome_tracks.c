@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
+
 #define ANCHOR_NS 1000 /* length of a slice made for an arrow */
 #define INSIDE_NS 2    /* a slice shorter than this has no inside */
 #define NESTED 32      /* slices holding each other on one track */
@@ -110,11 +112,10 @@ slice_compare(const void *a, const void *b)
 {
 	const struct chrome_slice *x = a, *y = b;
 
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	if (x->end_ns != y->end_ns)
-		return x->end_ns > y->end_ns ? -1 : 1;
-	return (x->lane > y->lane) - (x->lane < y->lane);
+	int order = COMPARE(x->begin_ns, y->begin_ns);
+
+	order = order ?: COMPARE(y->end_ns, x->end_ns);
+	return order ?: COMPARE(x->lane, y->lane);
 }
 
 static enum chrome_process
@@ -322,9 +323,7 @@ arrow_compare(const void *a, const void *b)
 {
 	const struct story_arrow *x = a, *y = b;
 
-	if (x->from_ns != y->from_ns)
-		return x->from_ns < y->from_ns ? -1 : 1;
-	return (x->to_ns > y->to_ns) - (x->to_ns < y->to_ns);
+	return COMPARE(x->from_ns, y->from_ns) ?: COMPARE(x->to_ns, y->to_ns);
 }
 
 static int
@@ -332,11 +331,9 @@ hop_compare(const void *a, const void *b)
 {
 	const struct chrome_hop *x = a, *y = b;
 
-	if (x->at_ns != y->at_ns)
-		return x->at_ns < y->at_ns ? -1 : 1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (int)x->phase - (int)y->phase;
+	int order = COMPARE(x->at_ns, y->at_ns) ?: COMPARE(x->id, y->id);
+
+	return order ?: COMPARE(x->phase, y->phase);
 }
 
 static int

@@ -40,8 +40,7 @@ write_request(const struct tale *t, struct json *j)
 {
 	const struct tale_request *r = &t->request;
 
-	json_key(j, "request");
-	json_object_begin(j);
+	json_key_object(j, "request");
 	key_hex(j, "id", r->id);
 	json_key_string(j, "external_id", r->external_id);
 	json_key_string(j, "method", r->method);
@@ -63,8 +62,7 @@ write_client(const struct tale *t, struct json *j)
 
 	if (!c->same_host)
 		return;
-	json_key(j, "client");
-	json_object_begin(j);
+	json_key_object(j, "client");
 	key_offset(t, j, "scheduled", c->scheduled);
 	key_offset(t, j, "sent", c->sent);
 	key_offset(t, j, "received", c->received);
@@ -75,8 +73,7 @@ static void
 write_lines(
     const char *key, const char line[STORY_LINES][STORY_TEXT], struct json *j)
 {
-	json_key(j, key);
-	json_array_begin(j);
+	json_key_array(j, key);
 	for (int i = 0; i < STORY_LINES && line[i][0] != '\0'; i++)
 		json_string(j, line[i]);
 	json_array_end(j);
@@ -87,8 +84,7 @@ write_verdict(const struct story *s, struct json *j)
 {
 	const struct story_verdict *v = &s->verdict;
 
-	json_key(j, "verdict");
-	json_object_begin(j);
+	json_key_object(j, "verdict");
 	json_key_string(j, "code", tale_cause_code(v->cause));
 	json_key_int(j, "share", v->share_ns);
 	json_key_string(j, "text", v->text);
@@ -101,8 +97,7 @@ write_verdict(const struct story *s, struct json *j)
 static void
 write_causes(const struct story *s, struct json *j)
 {
-	json_key(j, "causes");
-	json_object_begin(j);
+	json_key_object(j, "causes");
 	for (int i = 0; i < TALE_CAUSE_COUNT; i++)
 		if (s->cause_ns[i] > 0)
 			json_key_int(j, tale_cause_code((enum tale_cause)i),
@@ -113,8 +108,7 @@ write_causes(const struct story *s, struct json *j)
 static void
 write_lanes(const struct story *s, struct json *j)
 {
-	json_key(j, "lanes");
-	json_array_begin(j);
+	json_key_array(j, "lanes");
 	for (size_t i = 0; i < s->lanes; i++) {
 		json_object_begin(j);
 		json_key_string(j, "k", story_lane_name(s->lane[i].kind));
@@ -135,8 +129,7 @@ write_bars(const struct story *s, const char *key, enum story_bar_kind one,
 {
 	const struct story_bar *b;
 
-	json_key(j, key);
-	json_array_begin(j);
+	json_key_array(j, key);
 	for (size_t i = 0; i < s->bars; i++) {
 		b = &s->bar[i];
 		if (b->kind != one && b->kind != other)
@@ -161,8 +154,7 @@ write_bars(const struct story *s, const char *key, enum story_bar_kind one,
 static void
 write_point(const char *key, unsigned lane, int64_t ns, struct json *j)
 {
-	json_key(j, key);
-	json_array_begin(j);
+	json_key_array(j, key);
 	json_uint(j, lane);
 	json_int(j, ns);
 	json_array_end(j);
@@ -174,8 +166,7 @@ write_arrows(const struct story *s, const char *key, enum story_arrow_kind kind,
 {
 	const struct story_arrow *a;
 
-	json_key(j, key);
-	json_array_begin(j);
+	json_key_array(j, key);
 	for (size_t i = 0; i < s->arrows; i++) {
 		a = &s->arrow[i];
 		if (a->kind != kind)
@@ -195,8 +186,7 @@ write_path(const struct story *s, struct json *j)
 {
 	const struct story_segment *g;
 
-	json_key(j, "path");
-	json_array_begin(j);
+	json_key_array(j, "path");
 	for (size_t i = 0; i < s->segments; i++) {
 		g = &s->segment[i];
 		json_object_begin(j);
@@ -218,8 +208,7 @@ write_series(const struct story *s, struct json *j)
 	const struct story_series *x;
 	size_t i, k;
 
-	json_key(j, "series");
-	json_array_begin(j);
+	json_key_array(j, "series");
 	for (i = 0; i < s->curves; i++) {
 		x = &s->series[i];
 		json_object_begin(j);
@@ -228,8 +217,7 @@ write_series(const struct story *s, struct json *j)
 		json_key_string(j, "unit", x->unit);
 		if (x->usual > 0)
 			json_key_double(j, "usual", x->usual);
-		json_key(j, "points");
-		json_array_begin(j);
+		json_key_array(j, "points");
 		for (k = 0; k < x->points; k++) {
 			json_object_begin(j);
 			json_key_int(j, "b", x->point[k].begin_ns);
@@ -249,8 +237,7 @@ write_attempts(const struct tale *t, struct json *j)
 	const struct tale_attempt *a;
 	int i;
 
-	json_key(j, "attempts");
-	json_array_begin(j);
+	json_key_array(j, "attempts");
 	for (i = 0; i < TALE_ATTEMPTS; i++) {
 		a = &t->request.attempt[i];
 		if (a->server < 0)
@@ -275,8 +262,7 @@ write_hazards(const struct tale *t, struct json *j)
 	const struct tale_pause *p;
 	size_t i;
 
-	json_key(j, "hazards");
-	json_array_begin(j);
+	json_key_array(j, "hazards");
 	for (i = 0; i < t->pauses; i++) {
 		p = &t->pause[i];
 		json_object_begin(j);
@@ -299,8 +285,7 @@ write_arguments(const struct talechain_event *e, struct json *j)
 	char text[24];
 	unsigned n;
 
-	json_key(j, "args");
-	json_object_begin(j);
+	json_key_object(j, "args");
 	for (n = 0; talechain_argument(e, n, &v); n++) {
 		snprintf(text, sizeof(text), "%" PRIu64, v.value);
 		if (strcmp(v.name, "request") == 0)
@@ -322,8 +307,7 @@ write_events(const struct story *s, struct json *j)
 	char number[16];
 	size_t i;
 
-	json_key(j, "events");
-	json_array_begin(j);
+	json_key_array(j, "events");
 	for (i = 0; i < t->entries; i++) {
 		e = &t->entry[i];
 		name = talechain_type_name(e->slot.event.type);
@@ -351,8 +335,7 @@ write_events(const struct story *s, struct json *j)
 static void
 write_loss(const struct tale *t, struct json *j)
 {
-	json_key(j, "loss");
-	json_object_begin(j);
+	json_key_object(j, "loss");
 	json_key_uint(j, "events", tale_lost(t));
 	json_key_uint(j, "stream", t->lost_stream);
 	json_key_uint(j, "channels", t->lost_channels);

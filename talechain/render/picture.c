@@ -12,6 +12,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/compare.h"
+
 #define FOLD_SHARE 0.6
 #define FOLD_REST 0.1 /* of what is not folded stays on each side */
 
@@ -26,7 +28,7 @@ moment_compare(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return COMPARE(*x, *y);
 }
 
 /* Every moment at which something happens, sorted; the caller frees it. */
@@ -83,7 +85,7 @@ fold_compare(const void *a, const void *b)
 {
 	const struct picture_fold *x = a, *y = b;
 
-	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+	return COMPARE(x->begin_ns, y->begin_ns);
 }
 
 static int
@@ -162,11 +164,10 @@ bar_compare(const void *a, const void *b, void *story)
 	const size_t *i = a, *j = b;
 	const struct story_bar *x = &s->bar[*i], *y = &s->bar[*j];
 
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	if (x->end_ns != y->end_ns)
-		return x->end_ns > y->end_ns ? -1 : 1;
-	return (*i > *j) - (*i < *j);
+	int order = COMPARE(x->begin_ns, y->begin_ns);
+
+	order = order ?: COMPARE(y->end_ns, x->end_ns);
+	return order ?: COMPARE(*i, *j);
 }
 
 /* Each bar into the first row of its lane that is free. */

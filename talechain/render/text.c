@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compare.h"
 #include "base/text.h"
 #include "talechain/events/events.h"
 #include "talechain/explain/tale_struct.h"
@@ -296,7 +297,7 @@ segment_earlier(const void *va, const void *vb)
 {
 	const struct story_segment *a = va, *b = vb;
 
-	return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+	return COMPARE(a->begin_ns, b->begin_ns);
 }
 
 /* The longest pieces of the path, in order of time. */

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/compare.h"
 #include "base/rundir.h"
 #include "talechain/explain/tale_struct.h"
 #include "talechain/store/file.h"
@@ -216,7 +217,7 @@ number_compare(const void *va, const void *vb)
 {
 	const uint64_t *a = va, *b = vb;
 
-	return (*a > *b) - (*a < *b);
+	return COMPARE(*a, *b);
 }
 
 /* The numbers of the files there are, in order.  How many, or -errno. */

@@ -56,8 +56,8 @@ curve(struct sample *s, enum talechain_rate signal, unsigned in, double usual)
 	struct story_series *c = &s->series[s->story.curves];
 
 	*c = (struct story_series){.signal = signal,
-	    .name = talechain_rate_name(signal),
-	    .unit = talechain_rate_unit(signal),
+	    .name = talechain_rate_find(signal)->name,
+	    .unit = talechain_rate_find(signal)->unit,
 	    .lane = in,
 	    .usual = usual,
 	    .point = s->point[s->story.curves++]};

@@ -350,10 +350,10 @@ test_json(void **state)
 	assert_string_equal(string(cjson.item(o, 0), "kind"), "gc");
 	lanes = cjson.get(j, "lanes");
 	events = cjson.get(j, "events");
-	assert_int_equal(cjson.size(events), (int)tale_events(t));
+	assert_int_equal(cjson.size(events), (int)t->entries);
 	for (i = 0; i < cjson.size(events); i++) {
 		o = cjson.item(events, i);
-		e = tale_event(t, (size_t)i);
+		e = &t->entry[i].slot;
 		assert_string_equal(
 		    string(o, "type"), talechain_type_name(e->event.type));
 		assert_true(number(o, "t") == (double)(e->event.ts - SCENE_T0));
@@ -447,7 +447,7 @@ test_hostile(void **state)
 		free(text);
 		j = json_of(t);
 		assert_int_equal(
-		    cjson.size(cjson.get(j, "events")), (int)tale_events(t));
+		    cjson.size(cjson.get(j, "events")), (int)t->entries);
 		cjson.delete(j);
 		tale_free(&t);
 		scene_close(&s);

@@ -220,8 +220,8 @@ test_keep_alive(void **state)
 	assert_true(t->t0.ns == scene_at(0).ns);
 	assert_true(s->total_ns == 10045 * US);
 	assert_int_equal(t->cookie[TALE_SOCKET_A_PEER], 91);
-	for (size_t i = 0; i < tale_events(t); i++) {
-		const struct talechain_event *e = &tale_event(t, i)->event;
+	for (size_t i = 0; i < t->entries; i++) {
+		const struct talechain_event *e = &t->entry[i].slot.event;
 
 		assert_true(e->tid != 600);
 		if (e->arg[0] == 71)
