@@ -23,11 +23,7 @@
 
 struct access_log; /* NULL: there has been no log yet */
 struct access_record;
-struct client;
 struct config;
-struct http_refusal;
-struct proxy;
-struct request;
 
 struct access_log_stats {
 	uint64_t written, dropped; /* lines */
@@ -49,19 +45,10 @@ int access_log_prepare(const struct config *c, int *fd);
  */
 int access_log_switch(struct access_log **lp, unsigned ring_records, int fd);
 
-/* Log a request that is over, or a head that was refused. */
-void access_log_request(struct proxy *p, const struct request *r,
-    const struct client *c, struct instant now);
-void access_log_refusal(struct proxy *p, const struct client *c,
-    const struct http_refusal *refusal);
-
 /* The next record to fill in, all zero, or NULL (counted as dropped); then
  * hand it over. */
 struct access_record *access_log_begin(struct access_log *l);
 void access_log_commit(struct access_log *l);
-
-/* Open the same file again (SIGUSR1). */
-void access_log_reopen(struct proxy *p);
 
 void access_log_stats(const struct access_log *l, struct access_log_stats *out);
 size_t access_log_bytes(unsigned ring_records);

@@ -24,6 +24,8 @@
 #include "proxy/admin/admin_http.h"
 #include "proxy/admin/admin_reports.h"
 #include "proxy/admin/admin_timeline.h"
+#include "proxy/admin/ledger_report.h"
+#include "proxy/admin/metrics_text.h"
 #include "proxy/client/listeners.h"
 #include "proxy/request/proxy.h"
 
@@ -32,12 +34,20 @@
 #define ADMIN_TIMEOUT_S 30
 
 struct admin {
+	int (*reload)(void *user, struct reload_result *out);
+	void *user; /* of reload */
 	struct proxy *proxy;
 	struct evhttp *http; /* owned */
 	int fd;		     /* owned by http once accepted */
 	bool inherited;	     /* systemd's socket */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
+
+int
+admin_reload(const struct admin *a, struct reload_result *out)
+{
+	return a->reload(a->user, out);
+}
 
 struct proxy *
 admin_proxy(const struct admin *a)
@@ -143,7 +153,7 @@ on_ledger(struct evhttp_request *r, void *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, false);
-	ledger_write(admin_proxy(user), &j);
+	ledger_report(admin_proxy(user), &j);
 	admin_reply_json(r, &j);
 }
 
@@ -197,7 +207,7 @@ on_readyz(struct evhttp_request *r, void *user)
 
 	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
-	if (p->stopping)
+	if (p->clients.stopping)
 		why = "stopping\n";
 	else if (hedging_choose(&p->hedging, instant_now()) ==
 		 HEDGING_UNAVAILABLE)
@@ -339,7 +349,8 @@ admin_accept(struct admin *a)
 }
 
 int
-admin_new(struct admin **out, struct proxy *p)
+admin_new(struct admin **out, struct proxy *p,
+    int (*reload)(void *user, struct reload_result *out), void *user)
 {
 	const struct config_address *address = &p->config->admin;
 	struct admin *a;
@@ -352,13 +363,15 @@ admin_new(struct admin **out, struct proxy *p)
 	if (a == NULL)
 		return -ENOMEM;
 	a->proxy = p;
+	a->reload = reload;
+	a->user = user;
 	err = admin_listen(a, address);
 	if (err < 0) {
 		listener_complain("admin", address->text, err);
 		free(a);
 		return err;
 	}
-	a->http = evhttp_new(p->base);
+	a->http = evhttp_new(p->loop.base);
 	if (a->http == NULL || admin_accept(a) < 0) {
 		if (a->fd >= 0)
 			close(a->fd);

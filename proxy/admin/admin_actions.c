@@ -42,7 +42,7 @@ on_switch(struct evhttp_request *r, void *user)
 		    r, 409, "the standby is not ready, or there is none");
 		return;
 	}
-	proxy_apply(p, consequences);
+	proxy_want(p, consequences);
 	admin_reply_servers(r, p);
 }
 
@@ -120,7 +120,7 @@ on_reload(struct evhttp_request *r, void *user)
 
 	if (!admin_admit(user, r, EVHTTP_REQ_POST))
 		return;
-	err = proxy_reload(admin_proxy(user), "admin", &result);
+	err = admin_reload(user, &result);
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.reload/1");
@@ -154,7 +154,7 @@ wanted_server(struct evhttp_request *r, struct proxy *p)
 	}
 	i = server_named(p, name);
 	if (i >= 0)
-		return &p->server[i];
+		return &p->upstream.server[i];
 	snprintf(text, sizeof(text),
 	    "no server is named \"%s\"; there is %s%s%s", name,
 	    c->server[0].name, c->servers > 1 ? " and " : "",
@@ -198,7 +198,7 @@ reply_duty(struct evhttp_request *r, const struct server *s, int err)
 {
 	switch (err) {
 	case 0:
-		admin_reply_servers(r, s->proxy);
+		admin_reply_servers(r, s->upstream->user);
 		break;
 	case -EALREADY:
 		admin_reply_error(r, 409, "already done, or in progress");
@@ -209,7 +209,7 @@ reply_duty(struct evhttp_request *r, const struct server *s, int err)
 		    "drain it, restart it, and make it ready");
 		break;
 	default:
-		if (s->proxy->stopping)
+		if (s->upstream->stopping)
 			admin_reply_error(r, 409, "Tailor is stopping");
 		else if (s->duty == DUTY_ENDS)
 			admin_reply_error(

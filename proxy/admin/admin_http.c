@@ -5,6 +5,8 @@
 
 #include <arpa/inet.h>
 #include <event2/buffer.h>
+#include <sys/queue.h> /* first: libevent would undefine its macros */
+
 #include <event2/keyvalq_struct.h>
 #include <stdio.h>
 #include <stdlib.h>

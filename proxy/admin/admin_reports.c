@@ -28,9 +28,9 @@ write_waits(const struct server *s, struct json *j)
 	json_key_uint(j, "losers", rest.losers);
 	if (rest.oldest != NULL) {
 		json_key_int(j, "oldest_ns",
-		    instant_since(now, rest.oldest->first_byte));
-		json_key_string(j, "method", rest.oldest->method_text);
-		json_key_string(j, "target", rest.oldest->target);
+		    instant_since(now, rest.since));
+		json_key_string(j, "method", rest.method);
+		json_key_string(j, "target", rest.target);
 	}
 	if (instant_is_set(s->cut_at))
 		json_key_int(j, "cut_in_ns", instant_since(s->cut_at, now));
@@ -42,7 +42,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
     struct json *j)
 {
 	const struct hedging_server *h = &p->hedging.server[i];
-	struct server *s = &p->server[i];
+	struct server *s = &p->upstream.server[i];
 	uint64_t errors = 0;
 
 	for (unsigned e = UPLINK_REFUSED; e <= UPLINK_TIMEOUT; e++)
@@ -223,8 +223,8 @@ admin_write_info(const struct proxy *p, struct json *j)
 	json_key(j, "listeners");
 	json_array_begin(j);
 	for (unsigned i = 0; i < LISTENERS; i++)
-		if (p->listener[i].fd >= 0)
-			json_string(j, p->listener[i].name);
+		if (p->clients.listener[i].fd >= 0)
+			json_string(j, p->clients.listener[i].name);
 	json_array_end(j);
 	json_object_end(j);
 }

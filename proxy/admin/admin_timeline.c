@@ -3,6 +3,8 @@
  */
 #include "proxy/admin/admin_timeline.h"
 
+#include <sys/queue.h> /* first: libevent would undefine its macros */
+
 #include <event2/keyvalq_struct.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +12,7 @@
 
 #include "proxy/admin/admin_http.h"
 #include "proxy/request/proxy.h"
+#include "proxy/admin/live_view.h"
 #include "proxy/admin/tale_api.h"
 
 #define SLOW_DEFAULT 20
@@ -188,26 +191,28 @@ admin_slow(struct evhttp_request *r, struct proxy *p)
 void
 admin_live(struct evhttp_request *r, struct proxy *p, bool html)
 {
-	struct analysis_question q = {.kind = ANALYSIS_LIVE,
+	struct analysis_question q = {.kind = ANALYSIS_PAGE,
 	    .format = html ? TALE_FORMAT_HTML : TALE_FORMAT_JSON,
 	    .list = {.n = SLOW_MAX, .cause = -1}};
 	char policy[LIVE_POLICY_BYTES];
+	struct live_view *view;
 	struct admin_wait *w;
 
-	q.live = live_view_new(p);
-	if (q.live == NULL) {
+	view = live_view_new(p);
+	if (view == NULL) {
 		evhttp_send_error(r, 500, NULL);
 		return;
 	}
 	w = wait_new(r, p, tale_format_type(q.format));
 	if (w == NULL) {
-		live_view_free(&q.live);
+		live_view_free(&view);
 		return;
 	}
 	if (html)
 		snprintf(w->extra, sizeof(w->extra),
 		    "Content-Security-Policy: %s\r\n"
 		    "Referrer-Policy: no-referrer\r\n",
-		    live_policy(q.live, policy));
+		    live_policy(view, policy));
+	q.page = &view->page;
 	tale_ask(p, &w->query, &q);
 }

@@ -32,13 +32,6 @@ struct label {
 /* Some of them, or none: NULL. */
 #define LABELS(...) ((const struct label[]){__VA_ARGS__, {NULL, NULL}})
 
-/* One value that fell into a bucket, and whose it was. */
-struct exemplar {
-	char id[65]; /* "": none yet */
-	uint64_t value_ns;
-	int64_t wall_ns;
-};
-
 void exposition_init(struct exposition *e, bool openmetrics);
 void exposition_fini(struct exposition *e);
 

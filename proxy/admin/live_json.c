@@ -190,9 +190,11 @@ live_json(const struct live_view *v, const struct live_sums *sums,
 #define LIVE_LISTED 25
 
 int
-live_render(const struct live_view *v, const struct tale_summary *const *slow,
-    unsigned n, bool html, char **text, size_t *length)
+live_render(const struct analysis_page *page,
+    const struct tale_summary *const *slow, unsigned n, bool html, char **text,
+    size_t *length)
 {
+	const struct live_view *v = (const struct live_view *)page;
 	struct live_sums sums;
 	unsigned listed = n < LIVE_LISTED ? n : LIVE_LISTED;
 

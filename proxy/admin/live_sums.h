@@ -4,7 +4,7 @@
 #ifndef TAILOR_PROXY_ADMIN_LIVE_SUMS_H
 #define TAILOR_PROXY_ADMIN_LIVE_SUMS_H
 
-#include "proxy/stats/recent.h"
+#include "proxy/admin/live_view.h"
 
 struct live_cause {
 	enum tale_cause cause;
@@ -20,6 +20,11 @@ struct live_sums {
 	unsigned causes;
 	int64_t lost_ns; /* by all causes */
 };
+
+/* Of the view whose page this is (struct analysis_page). */
+int live_render(const struct analysis_page *page,
+    const struct tale_summary *const *slow, unsigned n, bool html, char **text,
+    size_t *length);
 
 /* The page; its twin and live_render are in live_json.c. */
 int live_page(const struct live_view *v, const struct live_sums *sums,

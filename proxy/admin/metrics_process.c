@@ -12,8 +12,7 @@
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/analysis/analysis.h"
-#include "proxy/daemon/limits.h"
-#include "proxy/stats/metrics.h"
+#include "proxy/admin/metrics_text.h"
 #include "proxy/request/proxy.h"
 #include "proxy/net/libevent_reserve.h"
 #include "talechain/timeline/timeline.h"
@@ -194,10 +193,11 @@ descriptors_open(const struct proxy *p)
 
 	if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0)
 		return (double)st.st_size;
-	n = p->client_count;
+	n = p->clients.count;
 	for (unsigned i = 0; i < p->config->servers; i++)
-		n += p->server[i].idle_count + p->server[i].busy_count +
-		     p->server[i].draining_count;
+		n += p->upstream.server[i].idle_count +
+		     p->upstream.server[i].busy_count +
+		     p->upstream.server[i].draining_count;
 	return n;
 }
 
@@ -317,7 +317,6 @@ void
 metrics_write_process(struct proxy *p, struct exposition *e)
 {
 	struct access_log_stats access;
-	struct memory_plan memory;
 
 	exposition_family(
 	    e, "tailor_build_info", "gauge", "Version of this program.");
@@ -325,16 +324,15 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	    e, "tailor_build_info{version=\"%s\"} 1\n", TAILOR_VERSION);
 	exposition_gauge(e, "tailor_uptime_seconds", "Since the start.",
 	    (double)instant_since(instant_now(), p->started) / 1e9);
-	limits_memory(p, &memory);
 	exposition_gauge(e, "tailor_memory_limit_bytes",
 	    "The most that Tailor will take, as printed at the start.",
-	    (double)(memory.total >> 10 << 10));
+	    (double)(p->memory_bytes >> 10 << 10));
 	exposition_gauge(e, "tailor_memory_blocks", "Blocks of 16 KiB made.",
-	    (double)p->blocks.blocks);
+	    (double)p->loop.blocks.blocks);
 	exposition_gauge(e, "tailor_memory_blocks_free",
-	    "Of those, not in use.", (double)p->blocks.available);
+	    "Of those, not in use.", (double)p->loop.blocks.available);
 	exposition_counter(e, "tailor_memory_refused_total",
-	    "Blocks refused at the limit.", p->blocks.refused);
+	    "Blocks refused at the limit.", p->loop.blocks.refused);
 	exposition_counter(e, "tailor_memory_reserve_used_total",
 	    "Allocations of libevent that failed and came from its reserve.",
 	    reserve_used());
@@ -346,7 +344,7 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	write_stream(p, e);
 	exposition_gauge(e, "tailor_table_bytes", "Memory of request bodies.",
 	    (double)p->body_kept_bytes);
-	write_spools(&p->spools, e);
+	write_spools(&p->loop.spools, e);
 	access_log_stats(p->access_log, &access);
 	exposition_family(e, "tailor_access_log_lines_total", "counter",
 	    "Lines of the access log: written; dropped, because the ring was "

@@ -1,7 +1,7 @@
 /*
  * metrics_servers.c: what is counted of servers and their hazards, as text.
  */
-#include "proxy/stats/metrics.h"
+#include "proxy/admin/metrics_text.h"
 #include "proxy/request/proxy.h"
 
 /* The labels of one of them. */
@@ -77,7 +77,7 @@ per_server(struct proxy *p, struct exposition *e, const char *name,
 	for (unsigned s = 0; s < p->config->servers; s++)
 		exposition_sample(e, name,
 		    LABELS({"server", p->config->server[s].name}),
-		    value(&p->server[s]));
+		    value(&p->upstream.server[s]));
 }
 
 #define VALUE(name, expression)                        \
@@ -85,9 +85,9 @@ per_server(struct proxy *p, struct exposition *e, const char *name,
 	{                                              \
 		return (uint64_t)(expression);         \
 	}
-VALUE(active, s->proxy->hedging.active == s->index)
-VALUE(ready, s->proxy->hedging.server[s->index].state == SERVER_READY)
-VALUE(inflight, s->proxy->hedging.server[s->index].inflight)
+VALUE(active, s->upstream->hedging->active == s->index)
+VALUE(ready, s->upstream->hedging->server[s->index].state == SERVER_READY)
+VALUE(inflight, s->upstream->hedging->server[s->index].inflight)
 VALUE(draining, s->draining_count)
 VALUE(idle, s->idle_count)
 VALUE(busy, s->busy_count)
@@ -101,7 +101,7 @@ VALUE(warm, s->warmups_ok)
 VALUE(cold, s->warmups_failed)
 VALUE(mirrored, s->mirrors_ok)
 VALUE(unmirrored, s->mirrors_failed)
-VALUE(aside, s->proxy->hedging.server[s->index].aside)
+VALUE(aside, s->upstream->hedging->server[s->index].aside)
 VALUE(waiting, s->waiting_count + s->connecting_count)
 VALUE(again, s->connects_again)
 VALUE(asked, s->probes_ok)
@@ -142,17 +142,17 @@ write_states(struct proxy *p, struct exposition *e)
 			    "tailor_server_response_seconds",
 			    LABELS({"server", p->config->server[s].name},
 				{"hazard", i == 0 ? "no" : "yes"}),
-			    &p->server[s].responses[i], NULL);
+			    &p->upstream.server[s].responses[i], NULL);
 	exposition_family(e, "tailor_warmup_duration_seconds", "histogram",
 	    "Answering again to ready.");
 	for (unsigned s = 0; s < p->config->servers; s++)
 		server_histogram(p, e, "tailor_warmup_duration_seconds", s,
-		    &p->server[s].warmup_length);
+		    &p->upstream.server[s].warmup_length);
 	exposition_family(e, "tailor_server_connect_seconds", "histogram",
 	    "Connections opened: until they were established.");
 	for (unsigned s = 0; s < p->config->servers; s++)
 		server_histogram(p, e, "tailor_server_connect_seconds", s,
-		    &p->server[s].connect_length);
+		    &p->upstream.server[s].connect_length);
 }
 
 void
@@ -229,5 +229,5 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 			exposition_sample(e, "tailor_server_errors_total",
 			    LABELS({"server", p->config->server[s].name},
 				{"type", type[i]}),
-			    p->server[s].errors[i]);
+			    p->upstream.server[s].errors[i]);
 }

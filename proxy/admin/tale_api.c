@@ -29,6 +29,8 @@ enum call_kind {
 	CALL_UNKNOWN,
 };
 
+static const struct client_ops call_ops;
+
 struct tale_call {
 	struct proxy *proxy;
 	struct client *client; /* borrowed; NULL when it left */
@@ -46,19 +48,27 @@ struct tale_call {
 };
 
 void
+tale_api_init(struct tale_api *t)
+{
+	*t = (struct tale_api){0};
+	TAILQ_INIT(&t->queries);
+}
+
+void
 tale_ask(
     struct proxy *p, struct tale_query *q, struct analysis_question *question)
 {
 	static const char busy[] =
 	    "{\"error\":\"busy\",\"advice\":\"ask again later\"}\n";
 
-	q->cookie = question->cookie = ++p->tale_cookie;
+	q->cookie = question->cookie = ++p->tales->cookie;
 	if (!analysis_ask(p->analysis, question)) {
-		live_view_free(&question->live);
+		if (question->page != NULL)
+			question->page->free(question->page);
 		q->done(q, 429, "application/json", busy, sizeof(busy) - 1);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&p->tale_queries, q, link);
+	TAILQ_INSERT_TAIL(&p->tales->queries, q, link);
 }
 
 void
@@ -100,7 +110,7 @@ tale_query(struct proxy *p, struct tale_query *q, const char *id,
 void
 tale_query_cancel(struct proxy *p, struct tale_query *q)
 {
-	TAILQ_REMOVE(&p->tale_queries, q, link);
+	TAILQ_REMOVE(&p->tales->queries, q, link);
 }
 
 static void
@@ -133,11 +143,11 @@ tale_answers(struct proxy *p)
 	struct tale_query *q;
 
 	while (analysis_take(p->analysis, &a)) {
-		TAILQ_FOREACH(q, &p->tale_queries, link)
+		TAILQ_FOREACH(q, &p->tales->queries, link)
 		if (q->cookie == a.cookie)
 			break;
 		if (q != NULL) {
-			TAILQ_REMOVE(&p->tale_queries, q, link);
+			TAILQ_REMOVE(&p->tales->queries, q, link);
 			if (a.status == 200)
 				q->done(q, 200, NULL, a.text, a.length);
 			else
@@ -249,6 +259,8 @@ call_reply(struct tale_call *call, unsigned status, const char *type,
 	size_t plain = strlen(extra);
 	struct client *c = call->client;
 	struct proxy *p = call->proxy;
+	struct client_reply reply = {
+	    .status = status, .text = text, .length = length};
 
 	if (type == NULL) {
 		type = tale_format_type(call->format);
@@ -257,14 +269,15 @@ call_reply(struct tale_call *call, unsigned status, const char *type,
 	if (status == 405)
 		snprintf(extra + plain, sizeof(extra) - plain, "Allow: %s\r\n",
 		    call->kind == CALL_TIMELINE ? "GET, HEAD" : "POST");
-	if (call->method == HTTP_METHOD_HEAD)
-		text = NULL;
-	chain_clear(&call->body, &p->blocks);
+	reply.type = type;
+	reply.extra = extra;
+	reply.head_only = call->method == HTTP_METHOD_HEAD;
+	chain_clear(&call->body, &p->loop.blocks);
 	free(call);
 	if (c == NULL)
 		return;
-	c->call = NULL;
-	client_reply(c, status, type, extra, text, length);
+	c->ops = NULL;
+	client_respond(c, &reply);
 	if (!c->closed)
 		client_next(c);
 }
@@ -278,16 +291,17 @@ call_refuse(struct tale_call *call, unsigned status, const char *text)
 	call_reply(call, status, "application/json", json, (size_t)n);
 }
 
-int
-tale_call_begin(struct client *c, const struct http_head *head)
+bool
+tale_call_begin(struct client *c, const struct http_head *head,
+    struct http_refusal *refusal)
 {
-	struct proxy *p = c->proxy;
+	struct proxy *p = client_proxy(c);
 	struct tale_call *call = calloc(1, sizeof(*call));
 	struct peer origin;
 
 	if (call == NULL) {
-		client_close(c);
-		return -ENOMEM;
+		*refusal = (struct http_refusal){503, "overloaded"};
+		return false;
 	}
 	call->proxy = p;
 	call->client = c;
@@ -295,20 +309,21 @@ tale_call_begin(struct client *c, const struct http_head *head)
 	call->close = !head->keep_alive;
 	origin_find(p->config, &c->peer, head, &origin);
 	call->allowed =
-	    origin.tale_allowed || token_is_in(&p->tale_token, head);
+	    origin.tale_allowed || token_is_in(&p->tales->token, head);
 	call_parse(call, head);
-	c->call = call;
-	return 0;
+	c->ops = &call_ops;
+	c->user = call;
+	return true;
 }
 
-void
-tale_call_abandon(struct client *c)
+/* Its client has left. */
+static void
+on_call_gone(struct client *c)
 {
-	struct tale_call *call = c->call;
+	struct tale_call *call = c->user;
 
-	c->call = NULL;
 	call->client = NULL;
-	chain_clear(&call->body, &call->proxy->blocks);
+	chain_clear(&call->body, &call->proxy->loop.blocks);
 	if (call->asked)
 		tale_query_cancel(call->proxy, &call->query);
 	free(call);
@@ -406,11 +421,11 @@ call_answer(struct tale_call *call)
 	}
 }
 
-void
-tale_call_body(struct client *c, struct chain *data, bool whole)
+static void
+on_call_body(struct client *c, struct chain *data, bool whole)
 {
-	struct tale_call *call = c->call;
-	struct block_pool *pool = &c->proxy->blocks;
+	struct tale_call *call = c->user;
+	struct block_pool *pool = &call->proxy->loop.blocks;
 
 	if (call->body.bytes + data->bytes > ANALYZE_BODY_MAX) {
 		call->too_large = true;
@@ -420,3 +435,8 @@ tale_call_body(struct client *c, struct chain *data, bool whole)
 	if (whole)
 		call_answer(call);
 }
+
+static const struct client_ops call_ops = {
+    .body = on_call_body,
+    .gone = on_call_gone,
+};

@@ -10,6 +10,7 @@
 
 #include <sys/queue.h>
 
+#include "proxy/admin/token.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/net/buffer.h"
 #include "http/http.h"
@@ -29,6 +30,14 @@ struct tale_query {
 };
 
 TAILQ_HEAD(tale_query_list, tale_query);
+
+struct tale_api {
+	struct tale_query_list queries; /* under way */
+	uint64_t cookie;		/* of the last one */
+	struct token token;		/* of talechain.token_file */
+};
+
+void tale_api_init(struct tale_api *t);
 
 /*
  * tale_query(p, q, id, format, client, keep):
@@ -56,16 +65,11 @@ void tale_answers(struct proxy *p);
 
 /* --- on the listeners ---------------------------------------------------- */
 
-/* Whether a request is for us: its target begins with /.talechain/. */
+/* Whether a request is for Tailor itself. */
 bool tale_call_wanted(const struct http_head *head);
 
-/* Begin one.  0, or -errno with the client answered or closed. */
-int tale_call_begin(struct client *c, const struct http_head *head);
-
-/* More of its body; whole: answer it. */
-void tale_call_body(struct client *c, struct chain *data, bool whole);
-
-/* The client is gone. */
-void tale_call_abandon(struct client *c);
+/* Serve it (struct client_events). */
+bool tale_call_begin(struct client *c, const struct http_head *head,
+    struct http_refusal *refusal);
 
 #endif

@@ -18,7 +18,6 @@
 
 #include "base/instant.h"
 #include "base/log.h"
-#include "proxy/stats/recent.h"
 #include "proxy/analysis/worker.h"
 
 #define LAST_NS NS_PER_S /* for what still waits at the end */
@@ -138,7 +137,9 @@ question_next(struct questions *of)
 static void
 question_done(struct questions *of, struct analysis_question *q)
 {
-	live_view_free(&q->live);
+	if (q->page != NULL)
+		q->page->free(q->page);
+	q->page = NULL;
 	atomic_fetch_add_explicit(&of->read, 1, memory_order_release);
 }
 

@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "base/log.h"
-#include "proxy/stats/recent.h"
 #include "proxy/analysis/slow_report.h"
 #include "talechain/render/render.h"
 
@@ -461,9 +460,9 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 		err = slow_report(
 		    all, n, q->list.target_ns, &answer->text, &answer->length);
 	else
-		err =
-		    live_render(q->live, all, n, q->format == TALE_FORMAT_HTML,
-			&answer->text, &answer->length);
+		err = q->page->render(q->page, all, n,
+		    q->format == TALE_FORMAT_HTML, &answer->text,
+		    &answer->length);
 	free(all);
 	if (err == 0)
 		answer->status = 200;
@@ -482,7 +481,7 @@ tale_work_do(struct tale_work *w, const struct analysis_question *q,
 		do_tale(w, q, answer);
 		return false;
 	case ANALYSIS_SLOW:
-	case ANALYSIS_LIVE:
+	case ANALYSIS_PAGE:
 		do_list(w, q, answer);
 		return true;
 	}

@@ -14,9 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "proxy/client/client.h"
-#include "proxy/client/listeners.h"
-#include "proxy/request/proxy.h"
+#include "proxy/client/clients.h"
 
 #define ACCEPT_BATCH 64
 #define ACCEPT_PAUSE_NS (100 * NS_PER_MS)
@@ -36,41 +34,41 @@ awaits_preface(const struct config *c, const struct listener *l)
 static void
 accept_one(struct listener *l, int fd, const struct sockaddr_storage *address)
 {
-	struct proxy *p = l->proxy;
+	struct clients *all = l->clients;
 	struct peer peer;
-	bool preface = awaits_preface(p->config, l);
+	bool preface = awaits_preface(all->config, l);
 	int one = 1, err;
 
-	peer_describe(p->config, address, &peer);
-	if (p->client_count >= p->connections_max) {
-		p->metrics.rejected_limit++;
+	peer_describe(all->config, address, &peer);
+	if (all->count >= all->connections_max) {
+		all->metrics->rejected_limit++;
 	} else if (preface && !peer.trusted) {
-		p->metrics.rejected_untrusted++;
+		all->metrics->rejected_untrusted++;
 	} else {
 		if (!l->unix_socket)
 			setsockopt(
 			    fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		err = client_open(p, fd, &peer, preface);
+		err = client_open(all, fd, &peer, preface);
 		if (err == 0)
 			return;
-		p->metrics.rejected_memory += err == -ENOMEM;
+		all->metrics->rejected_memory += err == -ENOMEM;
 	}
 	close(fd);
 }
 
 static void
-accept_pause(struct proxy *p, int err)
+accept_pause(struct clients *all, int err)
 {
-	p->metrics.rejected_descriptors++;
-	if (p->accept_paused)
+	all->metrics->rejected_descriptors++;
+	if (all->accepting == ACCEPT_PAUSED)
 		return;
 	log_event(LOG_LEVEL_ERROR, "accept_failed",
 	    "error=\"%s\" clients=%u advice=\"raise the limit on open files "
 	    "(ulimit -n) or lower proxy.connections_max\"",
-	    strerror(err), p->client_count);
-	p->accept_paused = true;
-	p->accept_due = instant_plus(instant_now(), ACCEPT_PAUSE_NS);
-	listeners_pause(p, true);
+	    strerror(err), all->count);
+	all->accepting = ACCEPT_PAUSED;
+	all->accept_due = instant_plus(instant_now(), ACCEPT_PAUSE_NS);
+	listeners_pause(all, true);
 }
 
 /* Accept up to that many of those that wait. */
@@ -92,7 +90,7 @@ accept_some(struct listener *l, unsigned most)
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 		    errno == ENOBUFS)
-			accept_pause(l->proxy, errno);
+			accept_pause(l->clients, errno);
 		if (errno != EINTR && errno != ECONNABORTED)
 			return;
 	}

@@ -15,21 +15,8 @@
 #include <unistd.h>
 
 #include "proxy/client/client_spool.h"
-#include "proxy/request/proxy.h"
+#include "proxy/client/clients.h"
 #include "proxy/net/socket.h"
-#include "proxy/admin/tale_api.h"
-
-/* Watch its socket.  False if the kernel cannot: then what its timer would do
- * is done when this turn is over. */
-static bool
-watch(struct client *c, struct event *e)
-{
-	if (event_add(e, NULL) == 0)
-		return true;
-	c->proxy->metrics.events_failed++;
-	timer_force(&c->proxy->timers, &c->timer);
-	return false;
-}
 
 void
 client_want_read(struct client *c, bool want)
@@ -38,7 +25,8 @@ client_want_read(struct client *c, bool want)
 		return;
 	if (!want)
 		event_del(&c->readable);
-	c->reading = want && watch(c, &c->readable);
+	c->reading =
+	    want && loop_watch(c->clients->loop, &c->readable, &c->timer);
 }
 
 static void
@@ -48,13 +36,14 @@ want_write(struct client *c, bool want)
 		return;
 	if (!want)
 		event_del(&c->writable);
-	c->writing = want && watch(c, &c->writable);
+	c->writing =
+	    want && loop_watch(c->clients->loop, &c->writable, &c->timer);
 }
 
 void
 client_arm(struct client *c, int64_t timeout_ns)
 {
-	timer_arm(&c->proxy->timers, &c->timer, timeout_ns);
+	timer_arm(&c->clients->loop->timers, &c->timer, timeout_ns);
 }
 
 void
@@ -85,8 +74,8 @@ client_push(struct client *c)
 void
 client_close(struct client *c)
 {
-	struct proxy *p = c->proxy;
-	struct request *r = c->request;
+	struct clients *all = c->clients;
+	const struct client_ops *ops = c->ops;
 
 	if (c->closed)
 		return;
@@ -94,46 +83,26 @@ client_close(struct client *c)
 	c->closed = true;
 	client_want_read(c, false);
 	want_write(c, false);
-	timer_clear(&c->proxy->timers, &c->timer);
-	sending_drop_client(c);
-	if (r != NULL && request_is_cut(r))
+	timer_clear(&all->loop->timers, &c->timer);
+	loop_drop(all->loop, &c->write);
+	loop_drop(all->loop, &c->input);
+	/* An orderly end would say that the response is whole. */
+	if (c->delimited && c->response != CLIENT_RESPONSE_NONE)
 		socket_reset_on_close(c->fd);
 	close(c->fd);
 	c->fd = -1;
-	block_give(&p->blocks, c->in);
+	block_give(&all->loop->blocks, c->in);
 	c->in = NULL;
-	if (c->call != NULL)
-		tale_call_abandon(c);
-	intake_whole(c);
-	peer_leave(&p->peers, c->count);
+	client_is_whole(c);
+	peer_leave(&all->peers, c->count);
 	c->count = NULL;
-	TAILQ_REMOVE(&p->clients, c, link);
-	TAILQ_INSERT_TAIL(&p->clients_closed, c, link);
-	p->client_count--;
-	c->request = NULL;
-	if (r != NULL)
-		request_client_gone(r);
+	TAILQ_REMOVE(&all->open, c, link);
+	TAILQ_INSERT_TAIL(&all->closed, c, link);
+	all->count--;
+	c->ops = NULL;
+	if (ops != NULL)
+		ops->gone(c);
 	client_drop_output(c);
-}
-
-void
-clients_reap(struct proxy *p)
-{
-	TAILQ_CONCAT(&p->clients_unused, &p->clients_closed, link);
-}
-
-void
-clients_fini(struct proxy *p)
-{
-	struct client *c;
-
-	while ((c = TAILQ_FIRST(&p->clients)) != NULL)
-		client_close(c);
-	clients_reap(p);
-	while ((c = TAILQ_FIRST(&p->clients_unused)) != NULL) {
-		TAILQ_REMOVE(&p->clients_unused, c, link);
-		free(c);
-	}
 }
 
 /* The answer is out.  Close so that the client is sure to have seen it: a
@@ -153,17 +122,19 @@ client_end(struct client *c)
 	shutdown(c->fd, SHUT_WR);
 	c->state = CLIENT_LINGER;
 	client_want_read(c, true);
-	client_arm(c, c->proxy->config->proxy.lingering_ns);
+	client_arm(c, c->clients->config->proxy.lingering_ns);
 }
 
-/* Idle: read, and look at what has been read. */
+/* Idle: read, and look at what has been read, though not from here: one that
+ * is answered at once would lead to the next. */
 static void
 client_rest(struct client *c)
 {
 	if (!c->ended)
 		client_want_read(c, true);
-	client_arm(c, c->proxy->config->proxy.idle_timeout_ns);
-	intake_process(c);
+	client_arm(c, c->clients->config->proxy.idle_timeout_ns);
+	if (c->in != NULL || c->ended)
+		loop_put_off(c->clients->loop, &c->input);
 }
 
 void
@@ -174,7 +145,11 @@ client_next(struct client *c)
 	if (c->closed)
 		return;
 	c->requests++;
-	if (c->close || !whole || c->proxy->stopping ||
+	c->ops = NULL;
+	c->user = NULL;
+	c->response = CLIENT_RESPONSE_NONE;
+	c->delimited = false;
+	if (c->close || !whole || c->clients->stopping ||
 	    (c->ended && c->in == NULL)) {
 		client_end(c);
 		return;
@@ -196,18 +171,33 @@ client_write_later(struct client *c)
 {
 	want_write(c, true);
 	c->taken_bytes = taken_bytes(c);
-	client_arm(c, c->proxy->config->proxy.write_timeout_ns);
+	client_arm(c, c->clients->config->proxy.write_timeout_ns);
+}
+
+/* All that there was to write is written. */
+static void
+client_written(struct client *c)
+{
+	chain_clear(&c->out, &c->clients->loop->blocks);
+	want_write(c, false);
+	if (c->state == CLIENT_TUNNEL)
+		client_arm(c, c->clients->config->proxy.tunnel_timeout_ns);
+	if (c->ops != NULL && c->ops->written != NULL)
+		c->ops->written(c);
+	else if (c->state == CLIENT_LINGER)
+		client_end(c);
+	else if (c->state == CLIENT_IDLE)
+		client_rest(c); /* pipelined ones waited for this */
 }
 
 void
 client_flush(struct client *c)
 {
-	struct proxy *p = c->proxy;
 	int flags = c->more ? MSG_MORE : 0;
 
 	if (c->closed)
 		return;
-	sending_drop_client(c);
+	loop_drop(c->clients->loop, &c->write);
 	c->more = false;
 	while (client_has_more(c)) {
 		ssize_t n = client_write(c, flags);
@@ -222,55 +212,54 @@ client_flush(struct client *c)
 			client_close(c);
 			return;
 		}
-		p->metrics.response_bytes += (uint64_t)n;
+		c->clients->metrics->response_bytes += (uint64_t)n;
 		c->sent_bytes += (uint64_t)n;
-		if (c->request != NULL)
-			c->request->response_bytes += (uint64_t)n;
 		if (client_in_file(c)) {
 			client_write_later(c);
 			return;
 		}
 	}
-	chain_clear(&c->out, &p->blocks);
-	want_write(c, false);
-	if (c->state == CLIENT_TUNNEL)
-		client_arm(c, p->config->proxy.tunnel_timeout_ns);
-	if (c->request != NULL && c->request->response_done)
-		request_finish(c->request);
-	else if (c->request != NULL)
-		request_resume(c->request);
-	else if (c->state == CLIENT_LINGER)
-		client_end(c);
-	else if (c->state == CLIENT_IDLE)
-		client_rest(c); /* pipelined ones waited for this */
+	client_written(c);
+}
+
+void
+client_flush_later(struct client *c)
+{
+	if (!c->writing && !c->closed)
+		loop_put_off(c->clients->loop, &c->write);
+}
+
+void
+client_tunnel(struct client *c)
+{
+	c->state = CLIENT_TUNNEL;
+	client_arm(c, c->clients->config->proxy.tunnel_timeout_ns);
+	if (c->in != NULL) /* what it has sent meanwhile */
+		loop_put_off(c->clients->loop, &c->input);
 }
 
 bool
 client_is_last(const struct client *c)
 {
-	unsigned max = c->proxy->config->proxy.keep_alive_requests;
+	unsigned max = c->clients->config->proxy.keep_alive_requests;
 
 	return max > 0 && c->requests + 1 >= max;
 }
 
 void
-client_reply(struct client *c, unsigned status, const char *type,
-    const char *extra, const char *text, size_t length)
+client_respond(struct client *c, const struct client_reply *r)
 {
-	struct proxy *p = c->proxy;
-	const struct request *r = c->request;
+	struct block_pool *pool = &c->clients->loop->blocks;
+	const char *connection = "", *id = r->request_id;
 	char head[1024];
-	bool bodiless =
-	    text == NULL || (r != NULL && r->method == HTTP_METHOD_HEAD);
-	const char *connection = "";
 	int n;
 
-	p->metrics.local[status < 600 ? status : 0]++;
-	if (p->stopping || client_is_last(c) || (r != NULL && !r->keep_alive))
+	c->clients->metrics->local[r->status < 600 ? r->status : 0]++;
+	if (c->clients->stopping || client_is_last(c))
 		c->close = true;
 	if (c->close)
 		connection = "Connection: close\r\n";
-	else if (r != NULL && r->minor_zero)
+	else if (c->minor_zero)
 		connection = "Connection: keep-alive\r\n";
 	n = snprintf(head, sizeof(head),
 	    "HTTP/1.1 %u %s\r\n"
@@ -278,12 +267,13 @@ client_reply(struct client *c, unsigned status, const char *type,
 	    "Content-Length: %zu\r\n"
 	    "Cache-Control: no-store\r\n"
 	    "%s%s%s%s%s\r\n",
-	    status, http_reason(status), type, length, connection,
-	    r != NULL ? "x-request-id: " : "", r != NULL ? r->external_id : "",
-	    r != NULL ? "\r\n" : "", extra != NULL ? extra : "");
+	    r->status, http_reason(r->status), r->type, r->length, connection,
+	    id != NULL ? "x-request-id: " : "", id != NULL ? id : "",
+	    id != NULL ? "\r\n" : "", r->extra != NULL ? r->extra : "");
 	assert(n > 0 && (size_t)n < sizeof(head));
-	if (chain_add(&c->out, &p->blocks, head, (size_t)n) < 0 ||
-	    (!bodiless && chain_add(&c->out, &p->blocks, text, length) < 0)) {
+	if (chain_add(&c->out, pool, head, (size_t)n) < 0 ||
+	    (!r->head_only &&
+		chain_add(&c->out, pool, r->text, r->length) < 0)) {
 		client_close(c);
 		return;
 	}
@@ -297,32 +287,47 @@ on_client_readable(evutil_socket_t fd, short what, void *user)
 
 	(void)fd;
 	(void)what;
-	intake_read(c);
-	sending_bound(c->proxy);
+	client_read(c);
+	loop_event_end(c->clients->loop);
 }
 
 static void
 on_client_writable(evutil_socket_t fd, short what, void *user)
 {
+	struct client *c = user;
+
 	(void)fd;
 	(void)what;
+	client_flush(c);
+	loop_event_end(c->clients->loop);
+}
+
+static void
+on_client_turn(void *user)
+{
 	client_flush(user);
+}
+
+static void
+on_client_input(void *user)
+{
+	client_process(user);
 }
 
 static void
 on_client_timer(void *user, bool forced)
 {
 	struct client *c = user;
-	struct metrics *m = &c->proxy->metrics;
+	struct metrics *m = c->clients->metrics;
 	struct http_refusal refusal = {408, "timeout"};
 
 	(void)forced;
-	if (c->unsent ||
+	if (c->write.waits ||
 	    (client_has_more(c) && taken_bytes(c) != c->taken_bytes)) {
 		/* It reads, though not enough for us to write; or we have not
 		 * tried yet. */
 		c->taken_bytes = taken_bytes(c);
-		client_arm(c, c->proxy->config->proxy.write_timeout_ns);
+		client_arm(c, c->clients->config->proxy.write_timeout_ns);
 		return;
 	}
 	if (client_has_more(c)) {
@@ -341,14 +346,14 @@ on_client_timer(void *user, bool forced)
 		return;
 	case CLIENT_HEAD:
 		m->timeouts_head++;
-		intake_refuse(c, &refusal);
+		client_refuse(c, &refusal);
 		return;
 	case CLIENT_BODY:
 		/* Who has its answer need not send the rest. */
-		if (c->request != NULL && request_is_answered(c->request))
+		if (c->response != CLIENT_RESPONSE_NONE)
 			return;
 		m->timeouts_body++;
-		intake_refuse(c, &refusal);
+		client_refuse(c, &refusal);
 		return;
 	case CLIENT_TUNNEL:
 		m->timeouts_tunnel++;
@@ -362,54 +367,55 @@ on_client_timer(void *user, bool forced)
 int
 client_belongs(struct client *c, const struct peer *peer)
 {
-	struct proxy *p = c->proxy;
-	unsigned max = p->config->proxy.connections_per_address_max;
+	struct clients *all = c->clients;
+	unsigned max = all->config->proxy.connections_per_address_max;
 
 	c->peer = *peer;
-	intake_whole(c);
-	peer_leave(&p->peers, c->count);
-	c->count = peer_enter(&p->peers, peer);
+	client_is_whole(c);
+	peer_leave(&all->peers, c->count);
+	c->count = peer_enter(&all->peers, peer);
 	if (max == 0 || c->peer.exempt || c->count == NULL ||
 	    c->count->connections <= max)
 		return 0;
-	p->metrics.rejected_address++;
+	all->metrics->rejected_address++;
 	return -EUSERS;
 }
 
 int
-client_open(struct proxy *p, int fd, const struct peer *peer, bool preface)
+client_open(struct clients *all, int fd, const struct peer *peer, bool preface)
 {
-	const struct config *config = p->config;
-	struct client *c = TAILQ_FIRST(&p->clients_unused);
+	struct client *c = TAILQ_FIRST(&all->unused);
 
 	if (c != NULL)
-		TAILQ_REMOVE(&p->clients_unused, c, link);
+		TAILQ_REMOVE(&all->unused, c, link);
 	else
 		c = malloc(sizeof(*c));
 	if (c == NULL)
 		return -ENOMEM;
 	memset(c, 0, sizeof(*c));
-	c->proxy = p;
+	c->clients = all;
 	c->fd = fd;
 	c->cookie = socket_cookie(fd);
 	c->accepted = instant_now();
+	work_init(&c->write, LOOP_CLIENTS, on_client_turn, c);
+	work_init(&c->input, LOOP_INPUT, on_client_input, c);
 	/* Those behind a PROXY header are counted by what it says. */
 	if (!preface && client_belongs(c, peer) < 0) {
-		peer_leave(&p->peers, c->count);
-		TAILQ_INSERT_HEAD(&p->clients_unused, c, link);
+		peer_leave(&all->peers, c->count);
+		TAILQ_INSERT_HEAD(&all->unused, c, link);
 		return -EUSERS;
 	}
 	c->state = preface ? CLIENT_PREFACE : CLIENT_IDLE;
-	event_assign(&c->readable, p->base, fd, EV_READ | EV_PERSIST,
+	event_assign(&c->readable, all->loop->base, fd, EV_READ | EV_PERSIST,
 	    on_client_readable, c);
-	event_assign(&c->writable, p->base, fd, EV_WRITE | EV_PERSIST,
+	event_assign(&c->writable, all->loop->base, fd, EV_WRITE | EV_PERSIST,
 	    on_client_writable, c);
 	timer_init(&c->timer, on_client_timer, c);
-	TAILQ_INSERT_TAIL(&p->clients, c, link);
-	p->client_count++;
-	p->metrics.connections++;
+	TAILQ_INSERT_TAIL(&all->open, c, link);
+	all->count++;
+	all->metrics->connections++;
 	client_want_read(c, true);
-	client_arm(c, preface ? config->proxy.header_timeout_ns
-			      : config->proxy.idle_timeout_ns);
+	client_arm(c, preface ? all->config->proxy.header_timeout_ns
+			      : all->config->proxy.idle_timeout_ns);
 	return 0;
 }

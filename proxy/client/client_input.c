@@ -1,7 +1,7 @@
 /*
  * client_input.c: reading requests off client connections.
  *
- * intake_process() is the only place where input is looked at.  A request
+ * client_process() is the only place where input is looked at.  A request
  * that is begun and not whole makes its connection half-open, which each
  * address may have only so many of; a body that has taken longer than
  * proxy.body_timeout must have come at proxy.body_rate_min on average.
@@ -13,115 +13,101 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "proxy/access_log/access_log.h"
-#include "proxy/net/body_blocks.h"
 #include "http/proxy_protocol.h"
-#include "proxy/request/proxy.h"
-#include "proxy/admin/tale_api.h"
-#include "proxy/request/tunnel.h"
+#include "proxy/client/clients.h"
+#include "proxy/net/body_blocks.h"
 
 void
-intake_whole(struct client *c)
+client_is_whole(struct client *c)
 {
 	if (!c->half_open)
 		return;
 	c->half_open = false;
 	c->count->half_open--;
-	c->proxy->half_open--;
+	c->clients->half_open--;
 }
 
 /* Its request is begun and not whole.  False: its address has too many. */
 static bool
 may_be_half_open(struct client *c)
 {
-	struct proxy *p = c->proxy;
-	unsigned max = p->config->proxy.half_open_per_address_max;
+	struct clients *all = c->clients;
+	unsigned max = all->config->proxy.half_open_per_address_max;
 
 	if (c->half_open || c->count == NULL)
 		return true;
 	if (max > 0 && !c->peer.exempt && c->count->half_open >= max) {
-		p->metrics.rejected_half_open++;
+		all->metrics->rejected_half_open++;
 		return false;
 	}
 	c->half_open = true;
 	c->count->half_open++;
-	p->half_open++;
+	all->half_open++;
 	return true;
 }
 
 void
-intake_refuse(struct client *c, const struct http_refusal *refusal)
+client_refuse(struct client *c, const struct http_refusal *refusal)
 {
-	const char *extra = NULL;
+	struct client_reply reply = {
+	    .status = refusal->status, .type = "text/plain"};
 	char text[128];
-	int n;
 
-	metrics_reason(&c->proxy->metrics.parse, refusal->reason);
-	intake_whole(c);
-	if (c->request != NULL) {
-		request_fail(c->request, refusal->status, refusal->reason);
+	metrics_reason(&c->clients->metrics->parse, refusal->reason);
+	client_is_whole(c);
+	if (c->ops != NULL && c->ops->refuse != NULL) {
+		c->ops->refuse(c, refusal);
 		return;
 	}
-	access_log_refusal(c->proxy, c, refusal);
-	n = snprintf(text, sizeof(text), "%u %s: %s\n", refusal->status,
-	    http_reason(refusal->status), refusal->reason);
+	c->clients->events->refused(c, refusal);
 	c->close = true;
 	c->state = CLIENT_LINGER;
 	if (refusal->status == 405)
-		extra = "Allow: " HTTP_METHODS_ALLOWED "\r\n";
-	client_reply(c, refusal->status, "text/plain", extra, text, (size_t)n);
+		reply.extra = "Allow: " HTTP_METHODS_ALLOWED "\r\n";
+	reply.text = text;
+	reply.length = (size_t)snprintf(text, sizeof(text), "%u %s: %s\n",
+	    refusal->status, http_reason(refusal->status), refusal->reason);
+	client_respond(c, &reply);
 }
 
 /* A whole head lies at the start of c->in. */
 static bool
 take_head(struct client *c, size_t length)
 {
-	struct proxy *p = c->proxy;
-	struct http_head *head = &p->scratch_request;
+	struct clients *all = c->clients;
+	struct http_head *head = &all->scratch;
 	struct http_refusal refusal = {0};
 
-	if (http_parse_request(&p->request_limits, c->in->data + c->in->begin,
-		length, head, &refusal) < 0) {
-		intake_refuse(c, &refusal);
+	if (http_parse_request(&all->limits, c->in->data + c->in->begin, length,
+		head, &refusal) < 0) {
+		client_refuse(c, &refusal);
 		return false;
 	}
-	p->metrics.keepalive_reuse += c->requests > 0;
+	all->metrics->keepalive_reuse += c->requests > 0;
 	/* The last one here: its answer has to say so. */
-	if (p->config->proxy.keep_alive_requests > 0 &&
-	    c->requests + 1 >= p->config->proxy.keep_alive_requests)
+	if (all->config->proxy.keep_alive_requests > 0 &&
+	    c->requests + 1 >= all->config->proxy.keep_alive_requests)
 		head->keep_alive = false;
 	http_body_init(&c->body, head->framing, head->content_length,
-	    p->config->proxy.body_max_bytes);
+	    all->config->proxy.body_max_bytes);
 	c->body.request = true;
 	/* If more is there, step_body() will see whether it is whole. */
 	if (!c->body.done && block_bytes(c->in) == length &&
 	    !may_be_half_open(c)) {
 		refusal = (struct http_refusal){429, "half_open"};
-		intake_refuse(c, &refusal);
+		client_refuse(c, &refusal);
 		return false;
 	}
-	if (tale_call_wanted(head)) {
-		if (tale_call_begin(c, head) < 0)
-			return false;
-	} else {
-		switch (request_new(c, head, &c->request)) {
-		case 0:
-			break;
-		case -ENOBUFS:
-			refusal = (struct http_refusal){
-			    431, "head_too_large_forwarded"};
-			intake_refuse(c, &refusal);
-			return false;
-		default:
-			refusal = (struct http_refusal){503, "overloaded"};
-			intake_refuse(c, &refusal);
-			return false;
-		}
+	c->minor_zero = head->minor == 0;
+	if (!all->events->begin(c, head, &refusal)) {
+		if (refusal.reason != NULL)
+			client_refuse(c, &refusal);
+		return false;
 	}
 	if (head->expect_continue && head->minor == 1 && !c->body.done &&
 	    block_bytes(c->in) == length &&
-	    chain_add(
-		&c->out, &p->blocks, "HTTP/1.1 100 Continue\r\n\r\n", 25) == 0)
+	    chain_add(&c->out, &all->loop->blocks,
+		"HTTP/1.1 100 Continue\r\n\r\n", 25) == 0)
 		client_flush(c);
 	if (c->closed)
 		return false;
@@ -135,11 +121,11 @@ take_head(struct client *c, size_t length)
 static bool
 is_trickling(const struct client *c)
 {
-	const struct config *config = c->proxy->config;
+	const struct config *config = c->clients->config;
 	int64_t ns = instant_since(instant_now(), c->body_since);
 
 	if (ns <= config->proxy.body_timeout_ns ||
-	    (c->request != NULL && request_is_answered(c->request)))
+	    c->response != CLIENT_RESPONSE_NONE)
 		return false;
 	return (double)c->body.total <
 	       (double)config->proxy.body_rate_min * ((double)ns / 1e9);
@@ -149,27 +135,40 @@ is_trickling(const struct client *c)
 static void
 pass_body(struct client *c, struct chain *data, bool whole)
 {
-	struct proxy *p = c->proxy;
+	struct clients *all = c->clients;
 
-	p->metrics.request_bytes += data->bytes;
+	all->metrics->request_bytes += data->bytes;
 	c->state = whole ? CLIENT_WAITING : CLIENT_BODY;
 	if (whole) {
-		timer_clear(&p->timers, &c->timer);
-		intake_whole(c);
+		timer_clear(&all->loop->timers, &c->timer);
+		client_is_whole(c);
 	} else
-		client_arm(c, p->config->proxy.body_timeout_ns);
-	if (c->request != NULL)
-		request_body(c->request, data, whole);
-	else if (c->call != NULL)
-		tale_call_body(c, data, whole);
-	chain_clear(data, &p->blocks);
+		client_arm(c, all->config->proxy.body_timeout_ns);
+	if (c->ops != NULL)
+		c->ops->body(c, data, whole);
+	chain_clear(data, &all->loop->blocks);
+}
+
+/* Hand over what came through a tunnel. */
+static void
+pass_stream(struct client *c)
+{
+	struct chain data = {0};
+
+	c->clients->metrics->request_bytes += block_bytes(c->in);
+	client_arm(c, c->clients->config->proxy.tunnel_timeout_ns);
+	chain_append(&data, c->in);
+	c->in = NULL;
+	if (c->ops != NULL)
+		c->ops->stream(c, &data);
+	chain_clear(&data, &c->clients->loop->blocks);
 }
 
 /* A PROXY header says whose connection this is. */
 static bool
 step_preface(struct client *c)
 {
-	struct proxy *p = c->proxy;
+	struct clients *all = c->clients;
 	struct sockaddr_storage source;
 	socklen_t size = sizeof(source);
 	struct peer peer;
@@ -181,7 +180,7 @@ step_preface(struct client *c)
 		return false;
 	case PREFACE_BAD:
 		/* Who speaks another protocol would not understand 400. */
-		p->metrics.rejected_preface++;
+		all->metrics->rejected_preface++;
 		client_close(c);
 		return false;
 	case PREFACE_LOCAL:
@@ -191,13 +190,13 @@ step_preface(struct client *c)
 		break;
 	}
 	c->in->begin += (uint32_t)used;
-	peer_describe(p->config, &source, &peer);
+	peer_describe(all->config, &source, &peer);
 	if (client_belongs(c, &peer) < 0) {
 		client_close(c);
 		return false;
 	}
 	c->state = CLIENT_IDLE;
-	client_arm(c, p->config->proxy.idle_timeout_ns);
+	client_arm(c, all->config->proxy.idle_timeout_ns);
 	return true;
 }
 
@@ -215,7 +214,7 @@ is_only_crlf(const struct block *b)
 static bool
 step_head(struct client *c)
 {
-	struct proxy *p = c->proxy;
+	struct clients *all = c->clients;
 	struct http_refusal refusal = {0};
 	struct chain none = {0};
 	bool begun = c->state == CLIENT_IDLE;
@@ -228,17 +227,17 @@ step_head(struct client *c)
 		c->state = CLIENT_HEAD;
 		c->first_byte = instant_now();
 	}
-	switch (http_scan(&p->request_limits, true, c->in->data + c->in->begin,
+	switch (http_scan(&all->limits, true, c->in->data + c->in->begin,
 	    block_bytes(c->in), &c->scanned, &length, &refusal)) {
 	case HTTP_SCAN_MORE:
 		if (begun)
-			client_arm(c, p->config->proxy.header_timeout_ns);
+			client_arm(c, all->config->proxy.header_timeout_ns);
 		refusal = (struct http_refusal){429, "half_open"};
 		if (!may_be_half_open(c))
-			intake_refuse(c, &refusal);
+			client_refuse(c, &refusal);
 		return false;
 	case HTTP_SCAN_BAD:
-		intake_refuse(c, &refusal);
+		client_refuse(c, &refusal);
 		return false;
 	case HTTP_SCAN_HEAD:
 		break;
@@ -247,7 +246,7 @@ step_head(struct client *c)
 		return false;
 	if (c->body.done) {
 		if (block_bytes(c->in) == 0) {
-			block_give(&p->blocks, c->in);
+			block_give(&all->loop->blocks, c->in);
 			c->in = NULL;
 		}
 		pass_body(c, &none, true);
@@ -255,7 +254,7 @@ step_head(struct client *c)
 		c->body_since = instant_now();
 		c->state = CLIENT_BODY;
 		if (begun) /* from the head on, like one in pieces */
-			client_arm(c, p->config->proxy.header_timeout_ns);
+			client_arm(c, all->config->proxy.header_timeout_ns);
 	}
 	return true;
 }
@@ -266,18 +265,18 @@ step_body(struct client *c)
 	struct http_refusal refusal = {0};
 	struct chain data = {0};
 
-	if (c->request != NULL && c->request->response_done) {
+	if (c->response == CLIENT_RESPONSE_WHOLE) {
 		/* Answered early: the rest is of no interest to anybody. */
-		block_give(&c->proxy->blocks, c->in);
+		block_give(&c->clients->loop->blocks, c->in);
 		c->in = NULL;
 		return false;
 	}
-	switch (
-	    body_pull(&c->body, &c->in, &data, &c->proxy->blocks, &refusal)) {
+	switch (body_pull(
+	    &c->body, &c->in, &data, &c->clients->loop->blocks, &refusal)) {
 	case HTTP_BODY_MORE:
 	case HTTP_BODY_DATA:
 		if (is_trickling(c)) {
-			c->proxy->metrics.timeouts_rate++;
+			c->clients->metrics->timeouts_rate++;
 			refusal = (struct http_refusal){408, "body_too_slow"};
 			break;
 		}
@@ -293,8 +292,8 @@ step_body(struct client *c)
 	case HTTP_BODY_BAD:
 		break;
 	}
-	chain_clear(&data, &c->proxy->blocks);
-	intake_refuse(c, &refusal);
+	chain_clear(&data, &c->clients->loop->blocks);
+	client_refuse(c, &refusal);
 	return false;
 }
 
@@ -317,10 +316,10 @@ step(struct client *c)
 	case CLIENT_WAITING:
 		return false;
 	case CLIENT_TUNNEL:
-		tunnel_pass(c);
+		pass_stream(c);
 		return false;
 	case CLIENT_LINGER:
-		block_give(&c->proxy->blocks, c->in);
+		block_give(&c->clients->loop->blocks, c->in);
 		c->in = NULL;
 		return false;
 	}
@@ -332,7 +331,7 @@ step(struct client *c)
 static void
 input_over(struct client *c)
 {
-	struct metrics *m = &c->proxy->metrics;
+	struct metrics *m = c->clients->metrics;
 
 	switch (c->state) {
 	case CLIENT_HEAD:
@@ -340,7 +339,7 @@ input_over(struct client *c)
 		client_close(c);
 		return;
 	case CLIENT_BODY:
-		if (c->request != NULL && c->request->response_done)
+		if (c->response == CLIENT_RESPONSE_WHOLE)
 			return; /* the end of its response is on its way */
 		m->aborts_body++;
 		client_close(c);
@@ -360,24 +359,17 @@ input_over(struct client *c)
 }
 
 void
-intake_process(struct client *c)
+client_process(struct client *c)
 {
-	if (c->processing) {
-		c->again = true;
+	while (step(c))
+		;
+	if (c->closed)
 		return;
-	}
-	c->processing = true;
-	do {
-		c->again = false;
-		while (step(c))
-			;
-	} while (c->again);
-	c->processing = false;
-	if (!c->closed && c->in != NULL && block_bytes(c->in) == 0) {
-		block_give(&c->proxy->blocks, c->in);
+	if (c->in != NULL && block_bytes(c->in) == 0) {
+		block_give(&c->clients->loop->blocks, c->in);
 		c->in = NULL;
 	}
-	if (!c->closed && c->ended)
+	if (c->ended)
 		input_over(c);
 }
 
@@ -387,23 +379,23 @@ client_ended(struct client *c)
 {
 	c->ended = true;
 	client_want_read(c, false);
-	if (c->state == CLIENT_TUNNEL)
-		tunnel_ended(c);
+	if (c->state == CLIENT_TUNNEL && c->ops != NULL)
+		c->ops->stream(c, NULL);
 	else
 		input_over(c);
 }
 
 void
-intake_read(struct client *c)
+client_read(struct client *c)
 {
 	struct block *b;
 	ssize_t n;
 
 	if (c->in == NULL)
-		c->in = block_take(&c->proxy->blocks);
+		c->in = block_take(&c->clients->loop->blocks);
 	b = c->in;
 	if (b == NULL) {
-		c->proxy->metrics.rejected_memory++;
+		c->clients->metrics->rejected_memory++;
 		client_close(c);
 		return;
 	}
@@ -427,9 +419,9 @@ intake_read(struct client *c)
 	if (c->closed)
 		return;
 	if (n > 0)
-		intake_process(c);
+		client_process(c);
 	else if (block_bytes(b) == 0 && c->in == b) {
-		block_give(&c->proxy->blocks, b);
+		block_give(&c->clients->loop->blocks, b);
 		c->in = NULL;
 	}
 }

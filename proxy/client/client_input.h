@@ -15,20 +15,17 @@ void client_want_read(struct client *c, bool want);
 void client_arm(struct client *c, int64_t timeout_ns);
 
 /* The socket is readable.  c may be closed on return. */
-void intake_read(struct client *c);
+void client_read(struct client *c);
 
-/*
- * Look at what has been read.  May be reached again from inside itself (a
- * request answered at once leads to the next pipelined one); then it only
- * notes that and the outer call loops, so the stack stays flat however many
- * requests are pipelined.
- */
-void intake_process(struct client *c);
+/* Look at what has been read.  c may be closed on return.  From a callback of
+ * something that serves a request it is put off (c->input), so it is never
+ * reached from inside itself. */
+void client_process(struct client *c);
 
-/* Nothing of this connection can be understood any more: answer, close. */
-void intake_refuse(struct client *c, const struct http_refusal *refusal);
+/* Nothing of this connection can be understood any more: respond, close. */
+void client_refuse(struct client *c, const struct http_refusal *refusal);
 
 /* The request is whole, or the connection over: not half-open any more. */
-void intake_whole(struct client *c);
+void client_is_whole(struct client *c);
 
 #endif

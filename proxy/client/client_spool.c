@@ -3,44 +3,44 @@
  */
 #include "proxy/client/client_spool.h"
 
-#include "proxy/request/proxy.h"
+#include "proxy/client/clients.h"
 #include "proxy/net/socket.h"
 
 #define MARK_MIN (2 * BLOCK_BYTES) /* of each, when memory is short */
 
 /* How much of it may lie in memory. */
 static size_t
-mark(const struct proxy *p)
+mark(const struct clients *all)
 {
-	const struct block_pool *b = &p->blocks;
+	const struct block_pool *b = &all->loop->blocks;
 
 	if ((b->blocks - b->available) * BLOCK_BYTES >
-	    p->config->proxy.buffers_max_bytes)
+	    all->config->proxy.buffers_max_bytes)
 		return MARK_MIN;
-	return p->config->proxy.stream_buffer_bytes;
+	return all->config->proxy.stream_buffer_bytes;
 }
 
 /* Write what has come to the file.  False: it may not, or cannot, be. */
 static bool
 write_behind(struct client *c)
 {
-	struct proxy *p = c->proxy;
+	struct clients *all = c->clients;
 
 	if (c->spool.bytes + c->behind.bytes >
-	    p->config->proxy.spool_response_max_bytes)
+	    all->config->proxy.spool_response_max_bytes)
 		return false;
-	return spool_add(&p->spools, &c->spool, &c->behind, &p->blocks,
-		   SPOOL_RESPONSE) == SPOOL_OK;
+	return spool_add(&all->loop->spools, &c->spool, &c->behind,
+		   &all->loop->blocks, SPOOL_RESPONSE) == SPOOL_OK;
 }
 
 bool
 client_takes(struct client *c, bool file)
 {
-	const struct spools *all = &c->proxy->spools;
+	const struct spools *spools = &c->clients->loop->spools;
 
-	if (!c->slow && chain_held(&c->out) <= mark(c->proxy))
+	if (!c->slow && chain_held(&c->out) <= mark(c->clients))
 		return true;
-	if (!file || *all->directory == '\0' || all->files_max == 0)
+	if (!file || *spools->directory == '\0' || spools->files_max == 0)
 		return false;
 	c->slow = true;
 	return chain_held(&c->behind) < SPOOL_PIECE || write_behind(c);
@@ -49,7 +49,7 @@ client_takes(struct client *c, bool file)
 bool
 client_has_more(struct client *c)
 {
-	struct proxy *p = c->proxy;
+	struct clients *all = c->clients;
 
 	if (c->out.bytes > 0)
 		return true;
@@ -59,9 +59,9 @@ client_has_more(struct client *c)
 		return true;
 	/* It has caught up. */
 	c->slow = false;
-	spool_close(&p->spools, &c->spool);
+	spool_close(&all->loop->spools, &c->spool);
 	c->spool_sent = 0;
-	chain_clear(&c->out, &p->blocks);
+	chain_clear(&c->out, &all->loop->blocks);
 	chain_move(&c->out, &c->behind);
 	return c->out.bytes > 0;
 }
@@ -81,18 +81,18 @@ client_write(struct client *c, int flags)
 	}
 	n = socket_send(c->fd, iov, chain_iov(&c->out, iov, CHAIN_IOV), flags);
 	if (n > 0)
-		chain_consume(&c->out, &c->proxy->blocks, (size_t)n);
+		chain_consume(&c->out, &c->clients->loop->blocks, (size_t)n);
 	return n;
 }
 
 void
 client_drop_output(struct client *c)
 {
-	struct proxy *p = c->proxy;
+	struct clients *all = c->clients;
 
-	chain_clear(&c->out, &p->blocks);
-	chain_clear(&c->behind, &p->blocks);
-	spool_close(&p->spools, &c->spool);
+	chain_clear(&c->out, &all->loop->blocks);
+	chain_clear(&c->behind, &all->loop->blocks);
+	spool_close(&all->loop->spools, &c->spool);
 	c->spool_sent = 0;
 	c->slow = false;
 }

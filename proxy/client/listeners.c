@@ -19,7 +19,7 @@
 
 #include "base/log.h"
 #include "proxy/client/activation.h"
-#include "proxy/request/proxy.h"
+#include "proxy/client/clients.h"
 
 /* A socket file left by a process that is gone may be replaced; one that
  * somebody listens on may not. */
@@ -164,18 +164,18 @@ same(const struct listener *l, const struct config_address *a)
 }
 
 static struct listener *
-listener_of(struct proxy *p, const struct config_address *a)
+listener_of(struct clients *all, const struct config_address *a)
 {
 	for (unsigned i = 0; i < LISTENERS; i++)
-		if (same(&p->listener[i], a))
-			return &p->listener[i];
+		if (same(&all->listener[i], a))
+			return &all->listener[i];
 	return NULL;
 }
 
 static int
-listener_open(struct proxy *p, const struct config_address *a)
+listener_open(struct clients *all, const struct config_address *a)
 {
-	struct listener *l = p->listener;
+	struct listener *l = all->listener;
 	bool inherited;
 	int fd = listener_bind(a, &inherited);
 
@@ -185,16 +185,16 @@ listener_open(struct proxy *p, const struct config_address *a)
 	}
 	while (l->fd >= 0)
 		l++;
-	*l = (struct listener){.proxy = p,
+	*l = (struct listener){.clients = all,
 	    .fd = fd,
 	    .address = a->address,
 	    .length = a->length,
 	    .inherited = inherited,
 	    .fresh = true,
 	    .unix_socket = a->address.ss_family == AF_UNIX};
-	event_assign(
-	    &l->event, p->base, fd, EV_READ | EV_PERSIST, listener_accept, l);
-	profiler_watch_port(p->profiler, listener_port(fd));
+	event_assign(&l->event, all->loop->base, fd, EV_READ | EV_PERSIST,
+	    listener_accept, l);
+	profiler_watch_port(all->profiler, listener_port(fd));
 	listener_name(fd, l->name, sizeof(l->name));
 	log_event(LOG_LEVEL_NOTICE, "listening", "address=%s%s", l->name,
 	    inherited ? " inherited=1" : "");
@@ -215,10 +215,10 @@ listener_close(struct listener *l)
 }
 
 void
-listeners_init(struct proxy *p)
+listeners_init(struct clients *all)
 {
 	for (unsigned i = 0; i < LISTENERS; i++)
-		p->listener[i].fd = -1;
+		all->listener[i].fd = -1;
 }
 
 /* If the kernel cannot watch it now, all are tried again in a moment. */
@@ -227,9 +227,9 @@ listener_watch(struct listener *l)
 {
 	if (event_add(&l->event, NULL) == 0)
 		return;
-	l->proxy->metrics.events_failed++;
-	l->proxy->accept_paused = true;
-	l->proxy->accept_due = instant_now();
+	l->clients->loop->events_failed++;
+	l->clients->accepting = ACCEPT_PAUSED;
+	l->clients->accept_due = instant_now();
 }
 
 static bool
@@ -243,17 +243,17 @@ configured(const struct listener *l, const struct config *c)
 
 int
 listeners_change(
-    struct proxy *p, const struct config *next, const char **failed)
+    struct clients *all, const struct config *next, const char **failed)
 {
 	int err = 0;
 
 	for (unsigned i = 0; err == 0 && i < next->listeners; i++)
-		if (listener_of(p, &next->listen[i]) == NULL) {
+		if (listener_of(all, &next->listen[i]) == NULL) {
 			*failed = next->listen[i].text;
-			err = listener_open(p, &next->listen[i]);
+			err = listener_open(all, &next->listen[i]);
 		}
 	for (unsigned i = 0; i < LISTENERS; i++) {
-		struct listener *l = &p->listener[i];
+		struct listener *l = &all->listener[i];
 
 		if (l->fd < 0)
 			continue;
@@ -264,7 +264,7 @@ listeners_change(
 			log_event(LOG_LEVEL_NOTICE, "listener_closed",
 			    "address=%s", l->name);
 			listener_close(l);
-		} else if (l->fresh && p->accepting && !p->accept_paused) {
+		} else if (l->fresh && all->accepting == ACCEPT_ON) {
 			listener_watch(l);
 		}
 		l->fresh = false;
@@ -273,10 +273,10 @@ listeners_change(
 }
 
 void
-listeners_pause(struct proxy *p, bool pause)
+listeners_pause(struct clients *all, bool pause)
 {
 	for (unsigned i = 0; i < LISTENERS; i++) {
-		struct listener *l = &p->listener[i];
+		struct listener *l = &all->listener[i];
 
 		if (l->fd < 0)
 			continue;
@@ -288,10 +288,10 @@ listeners_pause(struct proxy *p, bool pause)
 }
 
 void
-listeners_close(struct proxy *p, bool accept_waiting)
+listeners_close(struct clients *all, bool accept_waiting)
 {
 	for (unsigned i = 0; i < LISTENERS; i++) {
-		struct listener *l = &p->listener[i];
+		struct listener *l = &all->listener[i];
 
 		if (accept_waiting && l->fd >= 0 && !l->inherited)
 			listener_empty(l);

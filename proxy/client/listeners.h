@@ -12,7 +12,7 @@
 
 #include "config/config.h"
 
-struct proxy;
+struct clients;
 
 /* Twice the configured most: in a change there are old and new ones. */
 #define LISTENERS (2 * CONFIG_LISTENERS)
@@ -21,8 +21,8 @@ struct proxy;
 #define LISTEN_BACKLOG 4096
 
 struct listener {
-	struct proxy *proxy; /* borrowed */
-	int fd;		     /* owned; -1: this place is free */
+	struct clients *clients; /* borrowed */
+	int fd;			 /* owned; -1: this place is free */
 	struct event event;
 	struct sockaddr_storage address; /* as configured */
 	socklen_t length;
@@ -46,21 +46,21 @@ void listener_accept(evutil_socket_t fd, short what, void *listener);
 void listener_empty(struct listener *l);
 
 /* No listener yet. */
-void listeners_init(struct proxy *p);
+void listeners_init(struct clients *all);
 
 /*
- * listeners_change(p, next, failed):
+ * listeners_change(all, next, failed):
  * Listen where next says, and only there.  0, or -errno after saying what to
  * do, with nothing changed and *failed the address (borrowed from next).
  */
 int listeners_change(
-    struct proxy *p, const struct config *next, const char **failed);
+    struct clients *all, const struct config *next, const char **failed);
 
 /* Stop and resume accepting. */
-void listeners_pause(struct proxy *p, bool pause);
+void listeners_pause(struct clients *all, bool pause);
 
 /* Close the listening sockets; accept_waiting: not without taking on the
  * connections that are in their queues. */
-void listeners_close(struct proxy *p, bool accept_waiting);
+void listeners_close(struct clients *all, bool accept_waiting);
 
 #endif

@@ -119,7 +119,7 @@ access_log_request(struct proxy *p, const struct request *r,
 	a->bytes_out = r->response_bytes;
 	a->status = r->status;
 	a->minor = !r->minor_zero;
-	a->connections = p->client_count;
+	a->connections = p->clients.count;
 	a->inflight = p->table.inflight_count;
 	memcpy(a->id, r->external_id, sizeof(a->id));
 	memcpy(a->trace_id, r->trace_id, sizeof(a->trace_id));
@@ -137,9 +137,9 @@ access_log_request(struct proxy *p, const struct request *r,
 }
 
 void
-access_log_refusal(
-    struct proxy *p, const struct client *c, const struct http_refusal *refusal)
+access_log_refusal(const struct client *c, const struct http_refusal *refusal)
 {
+	struct proxy *p = client_proxy(c);
 	struct access_record *a;
 
 	if (*p->config->access_log.path == '\0')
@@ -153,7 +153,7 @@ access_log_refusal(
 	a->total_ns = between(c->first_byte, instant_now());
 	a->status = (int)refusal->status;
 	a->minor = -1;
-	a->connections = p->client_count;
+	a->connections = p->clients.count;
 	a->inflight = p->table.inflight_count;
 	memcpy(a->client, c->peer.address, sizeof(a->client));
 	memcpy(a->method, "-", 2);

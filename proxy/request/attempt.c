@@ -13,11 +13,11 @@
 
 #include "proxy/client/client.h"
 #include "proxy/upstream/response_diff.h"
-#include "proxy/client/client_input.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/queue.h"
 #include "proxy/upstream/server.h"
 #include "proxy/request/tunnel.h"
+#include "http/upgrade.h"
 #include "http/writer.h"
 
 /* The fields that differ between attempts, and the end of the head. */
@@ -30,7 +30,8 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 
 	if (r->hostless) {
 		writer_text(&w, "Host: ");
-		writer_text(&w, server_host(r->proxy->server[server].config));
+		writer_text(
+		    &w, server_host(r->proxy->upstream.server[server].config));
 		writer_text(&w, "\r\n");
 	}
 	if (r->wants_body) {
@@ -41,7 +42,7 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 	if (r->trailers && !r->upgrade)
 		writer_text(&w, "TE: trailers\r\nConnection: TE\r\n");
 	if (r->upgrade)
-		writer_text(&w, TUNNEL_LINES);
+		writer_text(&w, HTTP_UPGRADE_LINES);
 	writer_text(&w, "Tailor-Attempt: ");
 	writer_decimal(&w, number);
 	writer_text(&w, "\r\n");
@@ -96,7 +97,7 @@ attempt_send(struct attempt *a, unsigned server, bool again)
 	struct outgoing message = attempt_message(a);
 	int err;
 
-	err = uplink_get(&p->server[server], &attempt_ops, a,
+	err = uplink_get(&p->upstream.server[server], &attempt_ops, a,
 	    again ? UPLINK_REUSE_NONE : attempt_reuse(a, server), &a->link);
 	if (err == 0 && a->request->compared != NULL)
 		uplink_compare(
@@ -167,7 +168,7 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
 		return;
 	}
 	if (err != -ENOMEM)
-		server_failed(&p->server[server], UPLINK_REFUSED);
+		server_failed(&p->upstream.server[server], UPLINK_REFUSED);
 	step = attempt_over(
 	    a, ATTEMPT_END_FAILED, false, -1, instant_now(), &next);
 	if (err == -ENOMEM && step != RACE_WAIT)
@@ -243,7 +244,7 @@ attempt_commit(struct attempt *a, struct instant now)
 		attempt_drop(a, "lost");
 		return;
 	}
-	timer_clear(&p->timers, &r->commit_timer);
+	timer_clear(&p->loop.timers, &r->commit_timer);
 	a->outcome = "won";
 	/* A stream's server waits for something to report. */
 	if (a->answer.at_once && a->link != NULL)
@@ -251,6 +252,7 @@ attempt_commit(struct attempt *a, struct instant now)
 	if (r->compared != NULL)
 		compare_won(r->compared);
 	r->state = REQUEST_COMMITTED;
+	c->response = CLIENT_RESPONSE_BEGUN;
 	r->committed = now;
 	r->status = a->answer.status;
 	distribution_record(
@@ -280,10 +282,10 @@ attempt_commit(struct attempt *a, struct instant now)
 			request_fail(r, 502, "no_memory");
 			return;
 		}
-		r->response_done = true;
+		c->response = CLIENT_RESPONSE_WHOLE;
 	}
-	if (r->response_done) {
-		sending_add_client(c);
+	if (c->response == CLIENT_RESPONSE_WHOLE) {
+		client_flush_later(c);
 		return;
 	}
 	/* Not whole: were it cut in this turn, the client would get nothing. */
@@ -291,8 +293,6 @@ attempt_commit(struct attempt *a, struct instant now)
 		tunnel_begin(a);
 	c->more = a->link != NULL && uplink_reads_on(a->link);
 	client_flush(c);
-	if (c->state == CLIENT_TUNNEL)
-		intake_process(c); /* what it has sent meanwhile */
 }
 
 void
@@ -360,7 +360,7 @@ attempt_fini(struct attempt *a)
 	if (!a->on)
 		return;
 	assert(a->link == NULL);
-	answer_fini(&a->answer, &a->request->proxy->blocks);
+	answer_fini(&a->answer, &a->request->proxy->loop.blocks);
 	a->on = false;
 }
 
@@ -377,7 +377,7 @@ attempt_describe(const struct attempt *a, struct tale_attempt *out)
 	p = r->proxy;
 	server = r->race.attempt[a->index].server;
 	out->server = server;
-	out->server_pid = (uint32_t)p->server[server].pid;
+	out->server_pid = (uint32_t)p->upstream.server[server].pid;
 	out->cookie = a->cookie;
 	writer_copy(out->server_name, sizeof(out->server_name),
 	    p->config->server[server].name);

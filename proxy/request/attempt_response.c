@@ -88,7 +88,7 @@ attempt_review(struct attempt *a)
 			     a->answer.status, now) == RACE_HOLD;
 	wait_ns = a->answer.held ? -1 : attempt_wait_ns(a);
 	if (wait_ns == 0 || (wait_ns > 0 && !timer_is_set(&r->commit_timer)))
-		timer_set(&p->timers, &r->commit_timer, now, wait_ns);
+		timer_set(&p->loop.timers, &r->commit_timer, now, wait_ns);
 }
 
 static void
@@ -141,7 +141,7 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	wait_ns = attempt_wait_ns(a);
 	a->due = wait_ns == 0;
 	if (wait_ns > 0 && !u->body.done && !timer_is_set(&r->commit_timer))
-		timer_set(&p->timers, &r->commit_timer, now, wait_ns);
+		timer_set(&p->loop.timers, &r->commit_timer, now, wait_ns);
 }
 
 static void
@@ -185,7 +185,7 @@ on_attempt_data(struct uplink *u, struct chain *data)
 		client_flush(r->client);
 		return;
 	}
-	chain_merge(&a->answer.body, data, &r->proxy->blocks);
+	chain_merge(&a->answer.body, data, &r->proxy->loop.blocks);
 	if (a->answer.body.bytes < c->hedging.commit_bytes || u->body.done)
 		return;
 	if (!a->answer.held) {
@@ -310,8 +310,8 @@ attempt_finish(struct attempt *a)
 		request_fail(r, 502, "no_memory");
 		return;
 	}
-	r->response_done = true;
-	sending_add_client(r->client);
+	r->client->response = CLIENT_RESPONSE_WHOLE;
+	client_flush_later(r->client);
 }
 
 static void
@@ -359,6 +359,7 @@ on_attempt_end(const struct uplink_result *result)
 }
 
 const struct uplink_ops attempt_ops = {
+    .awaited = true,
     .connected = on_attempt_connected,
     .head = on_attempt_head,
     .interim = on_attempt_interim,

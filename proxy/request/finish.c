@@ -61,6 +61,22 @@ request_count(struct request *r, struct instant now)
 	hedging_request_end(&p->hedging, now);
 }
 
+/* Copies of it may warm servers up. */
+static void
+remember(struct proxy *p, const struct request *r)
+{
+	const struct replay_source source = {
+	    .method = r->method,
+	    .has_body = r->wants_body,
+	    .hostless = r->hostless,
+	    .opted_out = r->opted_out,
+	    .status = r->status,
+	    .head = {r->head.iov_base, r->head.iov_len},
+	};
+
+	replay_record(&p->upstream.replay, p->config, &source);
+}
+
 void
 request_record(struct request *r)
 {
@@ -78,7 +94,7 @@ request_record(struct request *r)
 		table_file(&p->table);
 		if (!r->tunnel)
 			slow_finished(p, tale);
-		replay_record(&p->replay, p->config, r);
+		remember(p, r);
 	}
 	access_log_request(p, r, r->client, now);
 }

@@ -4,9 +4,8 @@
  * The policy (hedging.h) is told of each hazard and answers with
  * consequences: the active server changed, requests in flight are to be
  * asked for a second attempt, a storm began.  This is all that the proxy
- * thread does about them.  Anything here may lead back to itself (a hedge
- * that fails at once changes a server's state), so the two loops over
- * requests note that they are to go round once more instead of nesting.
+ * thread does about them.  What follows is carried out when the event is over:
+ * a hedge that fails at once changes a server's state, and that may want more.
  */
 #include "base/log.h"
 #include "proxy/request/attempt.h"
@@ -14,8 +13,8 @@
 #include "proxy/request/queue.h"
 #include "talechain/events/events.h"
 
-static void
-sweep_once(struct proxy *p)
+void
+proxy_sweep(struct proxy *p)
 {
 	struct request *r, *next;
 
@@ -36,23 +35,6 @@ sweep_once(struct proxy *p)
 		if (server == p->hedging.active || !request_move(r))
 			request_hedge(r, trigger);
 	}
-}
-
-/* Ask for all requests in flight, oldest first.  A hedge may itself change a
- * server's state; then once more, not deeper. */
-void
-proxy_sweep(struct proxy *p)
-{
-	if (p->sweeping) {
-		p->sweep_again = true;
-		return;
-	}
-	p->sweeping = true;
-	do {
-		p->sweep_again = false;
-		sweep_once(p);
-	} while (p->sweep_again);
-	p->sweeping = false;
 }
 
 /* T3: the hazard is over; hedges not written yet are not needed. */
@@ -85,8 +67,8 @@ swap_count(struct proxy *p)
 }
 
 /* Time with every server in a hazard: nothing helps then. */
-void
-proxy_count_both(struct proxy *p, struct instant now)
+static void
+count_both(struct proxy *p, struct instant now)
 {
 	struct metrics *m = &p->metrics;
 	bool all = true;
@@ -100,7 +82,7 @@ proxy_count_both(struct proxy *p, struct instant now)
 }
 
 void
-proxy_apply(struct proxy *p, unsigned consequences)
+proxy_want(struct proxy *p, unsigned consequences)
 {
 	const struct config *c = p->config;
 
@@ -117,15 +99,26 @@ proxy_apply(struct proxy *p, unsigned consequences)
 		    "advice=\"both servers pause too often: hedging rests "
 		    "for hedging.storm_hold\"");
 	}
-	if (consequences & HEDGING_CANCEL)
+	p->wanted |= consequences;
+	if (consequences != 0)
+		loop_put_off(&p->loop, &p->policy);
+}
+
+void
+proxy_carry_out(void *user)
+{
+	struct proxy *p = user;
+	unsigned wanted = p->wanted;
+
+	p->wanted = 0;
+	if (wanted & HEDGING_CANCEL)
 		cancel_idle(p);
-	if (consequences & HEDGING_SWEEP)
+	if (wanted & HEDGING_SWEEP)
 		proxy_sweep(p);
-	if (consequences & HEDGING_WARMUP)
-		for (unsigned i = 0; i < c->servers; i++)
-			server_warm(&p->server[i]);
-	if (consequences & (HEDGING_SWAPPED | HEDGING_SWEEP))
-		queue_run(p);
+	if (wanted & HEDGING_WARMUP)
+		for (unsigned i = 0; i < p->config->servers; i++)
+			server_warm(&p->upstream.server[i]);
+	queue_run(p);
 }
 
 static void
@@ -165,7 +158,7 @@ hazard_count(struct proxy *p, const struct hazard *h, struct instant now)
 static bool
 hazard_outdated(const struct proxy *p, const struct hazard *h)
 {
-	const struct server *s = &p->server[h->server];
+	const struct server *s = &p->upstream.server[h->server];
 
 	return h->kind == HAZARD_EXIT && h->begin && h->pid != 0 &&
 	       s->pid > 0 && (uint32_t)s->pid != h->pid;
@@ -181,15 +174,29 @@ proxy_hazard(struct proxy *p, const struct hazard *h)
 		return;
 	hazard_count(p, h, now);
 	live_note_hazard(&p->live, h);
-	proxy_apply(p, hedging_hazard(&p->hedging, h, now));
-	proxy_count_both(p, now);
+	proxy_want(p, hedging_hazard(&p->hedging, h, now));
+	count_both(p, now);
 	if (h->kind == HAZARD_EXIT && h->begin)
-		server_lost(&p->server[h->server]);
+		server_lost(&p->upstream.server[h->server]);
 	log_event(LOG_LEVEL_DEBUG, "hazard",
 	    "server=%s kind=%s what=%s cause=%s",
 	    p->config->server[h->server].name,
 	    hazard_kind_name((enum hazard_kind)h->kind),
 	    h->begin ? "begin" : "end", talechain_cause_name(h->cause));
+}
+
+void
+proxy_tick(struct proxy *p, struct instant now)
+{
+	/* It has an eventfd of its own; if writing to that fails, it waits for
+	 * this at most. */
+	proxy_hazards(p);
+	proxy_want(p, hedging_tick(&p->hedging, now));
+	count_both(p, now);
+	ledger_tick(&p->ledger, &p->metrics, now);
+	clients_tick(&p->clients, now);
+	upstream_tick(&p->upstream, now);
+	queue_tick(p, now);
 }
 
 void
@@ -202,9 +209,10 @@ proxy_hazards(struct proxy *p)
 }
 
 void
-proxy_loser_done(struct uplink *u, enum uplink_end end)
+proxy_loser_done(void *user, const struct uplink *u, enum uplink_end end)
 {
-	struct metrics *m = &u->proxy->metrics;
+	struct proxy *p = user;
+	struct metrics *m = &p->metrics;
 	int64_t saved = instant_since(instant_now(), u->raced);
 
 	log_event(LOG_LEVEL_DEBUG, "loser",

@@ -23,12 +23,12 @@ interim_forward(struct attempt *a, const struct http_head *head)
 		p->metrics.interims_dropped++;
 		return;
 	}
-	b = block_take(&p->blocks);
+	b = block_take(&p->loop.blocks);
 	n = b == NULL ? -1
 		      : http_write_response(
 			    head, &answer, b->data + b->begin, block_room(b));
 	if (n < 0) {
-		block_give(&p->blocks, b);
+		block_give(&p->loop.blocks, b);
 		p->metrics.interims_dropped++;
 		return;
 	}

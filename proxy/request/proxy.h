@@ -1,152 +1,128 @@
 /*
- * proxy.h: the proxy thread's whole state.
+ * proxy.h: requests between clients and servers, and the policy that says where
+ * they go.
  *
- * Private to proxy/: everything here is owned and touched by the proxy
- * thread alone, which is the main thread.
+ * This room joins the two halves, clients (clients.h) and servers (upstream.h):
+ * a request stands on one connection of each, or more.  struct proxy is the
+ * whole state of the proxy thread but for what starts and stops it (daemon/).
+ * What the policy wants is noted by proxy_want and carried out when the event
+ * that caused it is over, so nothing here is ever inside of itself.
  */
 #ifndef TAILOR_PROXY_REQUEST_PROXY_H
 #define TAILOR_PROXY_REQUEST_PROXY_H
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-
 #include "base/topology.h"
-#include "config/config.h"
+#include "config/generation.h"
 #include "hedging/hedging.h"
 #include "profiler/profiler.h"
-#include "proxy/net/buffer.h"
-#include "proxy/client/client.h"
-#include "http/http.h"
-#include "proxy/stats/recent.h"
-#include "proxy/stats/ledger.h"
-#include "proxy/client/listeners.h"
-#include "proxy/stats/metrics.h"
+#include "proxy/client/clients.h"
+#include "proxy/net/loop.h"
 #include "proxy/request/queue.h"
-#include "proxy/daemon/reload.h"
-#include "proxy/request/replay.h"
 #include "proxy/request/request.h"
-#include "proxy/net/write_queue.h"
-#include "proxy/upstream/server.h"
 #include "proxy/request/slow.h"
-#include "proxy/net/spool.h"
 #include "proxy/request/table.h"
-#include "proxy/net/timer.h"
-#include "proxy/admin/tale_api.h"
-#include "proxy/admin/token.h"
+#include "proxy/stats/ledger.h"
+#include "proxy/stats/metrics.h"
+#include "proxy/stats/recent.h"
+#include "proxy/upstream/upstream.h"
 #include "talechain/timeline/timeline.h"
 
+struct access_log;
 struct analysis;
-struct admin;
+struct tale_api;
 
 struct proxy {
-	const struct config *config; /* borrowed: the first generation's */
-	struct generation_list generations; /* owned, newest first */
-	struct config_source source;
-	struct event_base *base;       /* owned */
+	const struct config *config; /* borrowed: the one in force */
+	struct generation_list generations;
 	struct profiler *profiler;     /* borrowed */
 	struct timeline *timeline;     /* borrowed */
 	struct analysis *analysis;     /* borrowed */
-	struct admin *admin;	       /* owned */
+	struct tale_api *tales;	       /* borrowed */
 	struct access_log *access_log; /* owned */
 	struct talechain events;       /* our own channel */
-	struct topology_plan plan;     /* as carried out */
-	char poll_text[32];	       /* "sleep:50us" */
-	const char *stream_path;       /* borrowed; "" when private */
-	struct instant started;
+
+	struct loop loop;
+	struct clients clients;
+	struct upstream upstream;
 
 	struct hedging hedging;
-	unsigned peak[2]; /* requests in flight; this window, the last */
-	struct instant peak_window;
-	struct server server[CONFIG_SERVERS];
-
-	struct listener listener[LISTENERS];
-	struct client_list clients;
-	struct client_list clients_closed; /* freed for reuse after the turn */
-	struct client_list clients_unused;
-	unsigned client_count;
-	unsigned tunnels;   /* open now */
-	unsigned half_open; /* of those, with a request that is not whole */
-	struct peer_table peers;
-	unsigned connections_max; /* as configured, or as descriptors allow */
+	struct work policy; /* carries these two out: */
+	unsigned wanted;    /* enum hedging_consequence */
+	bool hedges_wait;   /* some were refused because a server was full */
 
 	struct table table;
 	struct queue queue;
 	uint64_t body_kept_bytes;
-
-	struct sending sending;
-	struct spools spools;
-	struct block_pool blocks;
-	struct http_limits request_limits, response_limits;
-	struct http_head scratch_request, scratch_response;
-
-	struct replay_table replay;
-
-	struct tale_query_list tale_queries;
-	uint64_t tale_cookie;
-	struct token tale_token; /* of talechain.token_file */
-
-	struct timers timers;
-	struct timer tick_timer;
-	struct event hazard_event, answer_event;
-	struct event signal_term, signal_int, signal_hup, signal_usr1;
-	struct instant stop_due, stop_idle_due; /* of a graceful stop */
-	unsigned cut_requests, cut_connections; /* by its end */
-	bool stopping;				/* graceful stop under way */
-	bool stopped;				/* leave the loop */
-	bool accept_paused;			/* out of descriptors */
-	struct instant accept_due;		/* until then */
-	bool accepting; /* not before there is somebody to serve */
-	bool sweeping, sweep_again;
-	bool hedges_wait;      /* some were refused because a server was full */
-	unsigned consequences; /* to be carried out when the turn ends */
+	unsigned tunnels; /* open now */
 
 	struct metrics metrics;
 	struct ledger ledger;
-	struct instant ticked;
 	struct live live;
 	struct slow_window slow_window;
+
+	/* what the admin socket reports */
+	struct topology_plan plan; /* as carried out */
+	char poll_text[32];	   /* "sleep:50us" */
+	const char *stream_path;   /* borrowed; "" when private */
+	size_t memory_bytes;	   /* the most that Tailor will take */
+	struct instant started;
 };
 
 /*
- * proxy_init(p): set up the loop, pools, policy and servers by p->config;
- * opens nothing yet.  0 or -errno (logged).  proxy_fini undoes it.
+ * proxy_init(p, limits, events, stop):
+ * Set up requests, clients, servers and policy for p->config, which comes to
+ * these limits; opens nothing yet.
+ *   events  what the room above does with a client's head
+ *   stop    has a server's program ended (struct upstream_events)
+ * 0 or -errno; proxy_fini also after that.
  */
-int proxy_init(struct proxy *p);
+int proxy_init(struct proxy *p, const struct hedging_limits *limits,
+    const struct client_events *events, void (*stop)(struct server *s));
 void proxy_fini(struct proxy *p);
 
-/* Run until stopped by a signal.  0 or -errno. */
-int proxy_run(struct proxy *p);
-
-/* Begin a graceful stop: no new connections, requests in flight finish.  The
- * second time: cut what is left and end (stop.c). */
-void proxy_stop(struct proxy *p, const char *why);
-/* Go on with it.  Every tick. */
-void proxy_stop_tick(struct proxy *p, struct instant now);
+/* What time brings.  Every tick. */
+void proxy_tick(struct proxy *p, struct instant now);
 
 /* Take all waiting hazards into account.  Called at the top of each turn and
  * before every choice of a server.  About 5 ns when there are none. */
 void proxy_hazards(struct proxy *p);
 
-/* Act on one hazard: the observer's, or one told to the admin listener. */
+/* Act on one hazard. */
 void proxy_hazard(struct proxy *p, const struct hazard *h);
 
-/* Keep the time in which every server was in a hazard.  Every tick. */
-void proxy_count_both(struct proxy *p, struct instant now);
+/* The policy wants these (enum hedging_consequence): count them now, carry them
+ * out when this event is over. */
+void proxy_want(struct proxy *p, unsigned consequences);
 
-/* Carry out enum hedging_consequence. */
-void proxy_apply(struct proxy *p, unsigned consequences);
+/* Carry out what is wanted, and run the queue.  Work of LOOP_POLICY. */
+void proxy_carry_out(void *proxy);
 
 /* Ask for a second attempt for all requests that wait on a server in a
  * hazard, oldest first. */
 void proxy_sweep(struct proxy *p);
 
-/* A drained loser's end: metrics. */
-void proxy_loser_done(struct uplink *u, enum uplink_end end);
+/* The response of an attempt that lost has ended: metrics. */
+void proxy_loser_done(void *proxy, const struct uplink *u, enum uplink_end end);
 
 /* Whether a request may be sent twice (E1), and whether its client asked that
  * it be not (E7). */
 bool proxy_may_repeat(
     struct proxy *p, const struct http_head *head, bool *opted_out);
+
+/* The access log (access_fill.c): a request that is over, a head that was
+ * refused; open the file again. */
+void access_log_request(struct proxy *p, const struct request *r,
+    const struct client *c, struct instant now);
+void
+access_log_refusal(const struct client *c, const struct http_refusal *refusal);
+void access_log_reopen(struct proxy *p);
+
+/* The proxy that a client's connection is part of. */
+static inline struct proxy *
+client_proxy(const struct client *c)
+{
+	return c->clients->user;
+}
 
 /* Emit one event into the proxy's channel, of now; _at: of a moment that is
  * known already and later than the channel's last. */

@@ -114,19 +114,19 @@ queue_next(struct proxy *p)
 void
 queue_run(struct proxy *p)
 {
-	struct queue *q = &p->queue;
 	struct request *r;
 
-	/* A request that is answered at once comes back here: the outer call
-	 * goes on with the next. */
-	if (q->running)
-		return;
-	q->running = true;
 	if (p->hedges_wait)
 		hedges_first(p);
 	while ((r = queue_next(p)) != NULL)
 		request_dispatch(r);
-	q->running = false;
+}
+
+void
+queue_wake(struct proxy *p)
+{
+	if (p->queue.length > 0 || p->hedges_wait)
+		loop_put_off(&p->loop, &p->policy);
 }
 
 /* Attempts that have lasted long while their server was well wait for
@@ -141,7 +141,7 @@ attempts_aside(struct proxy *p, struct instant now)
 		if (h->hazards != 0 ||
 		    instant_since(now, h->hazard_over) < QUEUE_LONG_NS)
 			continue;
-		TAILQ_FOREACH(u, &p->server[i].busy, link)
+		TAILQ_FOREACH(u, &p->upstream.server[i].busy, link)
 		{
 			struct attempt *a = u->user;
 

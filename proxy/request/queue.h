@@ -23,7 +23,6 @@ struct proxy;
 struct queue {
 	struct request_list waiting; /* borrowed, oldest first */
 	unsigned length;
-	bool running;
 	struct instant unserved; /* since when no server is up, or none */
 	struct instant looked;	 /* for attempts that last long */
 };
@@ -39,7 +38,11 @@ void queue_return(struct request *r);
 /* It waits no more.  Nothing to do if it did not. */
 void queue_remove(struct request *r);
 
-/* Servers may have room: start waiting requests. */
+/* Servers may have room: have the queue run when this event is over. */
+void queue_wake(struct proxy *p);
+
+/* Start waiting requests for which there is room.  Where no
+ * request is being dealt with: from proxy_carry_out and the tick. */
 void queue_run(struct proxy *p);
 
 /* What time brings: room at the standby, the end of a wait.  Every tick. */

@@ -22,11 +22,13 @@
 #include "proxy/request/proxy.h"
 #include "proxy/request/queue.h"
 #include "proxy/net/socket.h"
+#include "http/upgrade.h"
 #include "proxy/request/tunnel.h"
 
 static void on_commit_due(void *user, bool forced);
 static void on_deadline(void *user, bool forced);
 static void on_late(void *user, bool forced);
+static const struct client_ops request_ops;
 
 /* Copy text for people, cut with "..." where it does not fit. */
 static void
@@ -57,7 +59,7 @@ request_write_head(struct request *r, const struct http_head *head)
 	};
 	int n;
 
-	r->block = block_take(&r->proxy->blocks);
+	r->block = block_take(&r->proxy->loop.blocks);
 	if (r->block == NULL)
 		return -ENOMEM;
 	r->head.iov_base = r->block->data + r->block->begin;
@@ -76,10 +78,10 @@ request_release(struct request *r)
 		attempt_fini(&r->attempt[i]);
 	compare_leave(&r->compared);
 	request_drop_message(r);
-	timer_clear(&r->proxy->timers, &r->commit_timer);
-	timer_clear(&r->proxy->timers, &r->deadline_timer);
-	timer_clear(&r->proxy->timers, &r->late_timer);
-	generation_drop(r->proxy, r->generation);
+	timer_clear(&r->proxy->loop.timers, &r->commit_timer);
+	timer_clear(&r->proxy->loop.timers, &r->deadline_timer);
+	timer_clear(&r->proxy->loop.timers, &r->late_timer);
+	generation_drop(&r->proxy->generations, r->generation);
 	r->generation = NULL;
 	table_remove(&r->proxy->table, r);
 }
@@ -104,21 +106,22 @@ request_identify(struct request *r, const struct http_head *head)
 	r->opted_out &= believed;
 }
 
-int
-request_new(
-    struct client *client, const struct http_head *head, struct request **out)
+bool
+request_begin(struct client *client, const struct http_head *head,
+    struct http_refusal *refusal)
 {
-	struct proxy *p = client->proxy;
+	struct proxy *p = client_proxy(client);
 	struct request *r = table_add(&p->table, p->config->proxy.inflight_max);
 	int err;
 
 	if (r == NULL) {
 		p->metrics.table_full++;
-		return -EAGAIN;
+		*refusal = (struct http_refusal){503, "overloaded"};
+		return false;
 	}
 	r->proxy = p;
 	r->client = client;
-	r->generation = generation_hold(p);
+	r->generation = generation_hold(&p->generations);
 	r->method = head->method;
 	copy_cut(r->method_text, sizeof(r->method_text), head->method_text);
 	copy_cut(r->target, sizeof(r->target), head->target);
@@ -131,13 +134,14 @@ request_new(
 	r->trailers = r->generation->config->proxy.trailers_pass &&
 		      head->minor == 1 && http_takes_trailers(head);
 	r->upgrade =
-	    r->generation->config->proxy.websocket && tunnel_wanted(head);
+	    r->generation->config->proxy.websocket && http_upgrade_wanted(head);
 	/* Later requests, and those after a rest, did not wait for that. */
 	if (instant_is_set(client->accepted) &&
 	    instant_since(client->first_byte, client->accepted) < NS_PER_S)
 		r->accepted = client->accepted;
 	client->accepted = INSTANT_NONE;
 	r->first_byte = client->first_byte;
+	r->sent_before = client->sent_bytes;
 	race_init(&r->race);
 	timer_init(&r->commit_timer, on_commit_due, r);
 	timer_init(&r->deadline_timer, on_deadline, r);
@@ -146,10 +150,15 @@ request_new(
 	err = request_write_head(r, head);
 	if (err < 0) {
 		request_release(r);
-		return err;
+		*refusal =
+		    err == -ENOBUFS
+			? (struct http_refusal){431, "head_too_large_forwarded"}
+			: (struct http_refusal){503, "overloaded"};
+		return false;
 	}
-	*out = r;
-	return 0;
+	client->ops = &request_ops;
+	client->user = r;
+	return true;
 }
 
 void
@@ -178,7 +187,7 @@ request_receive(struct request *r)
 	proxy_emit_at(p, r->received, TALECHAIN_PROXY_RECEIVE,
 	    (uint64_t[]){
 		r->id, p->table.inflight_count, r->cookie, r->first_byte.ns});
-	timer_set(&p->timers, &r->deadline_timer, r->received,
+	timer_set(&p->loop.timers, &r->deadline_timer, r->received,
 	    r->generation->config->proxy.request_timeout_ns);
 }
 
@@ -261,7 +270,7 @@ request_watch(struct request *r, unsigned server)
 	/* Percentiles are all different. */
 	if (ns >= 0)
 		timer_set_odd(
-		    &r->proxy->timers, &r->late_timer, instant_now(), ns);
+		    &r->proxy->loop.timers, &r->late_timer, instant_now(), ns);
 }
 
 static void
@@ -290,7 +299,11 @@ request_fail(struct request *r, unsigned status, const char *reason)
 	struct proxy *p = r->proxy;
 	struct client *c = r->client;
 	char text[96];
-	int n;
+	struct client_reply reply = {.status = status,
+	    .type = "text/plain",
+	    .text = text,
+	    .request_id = r->external_id,
+	    .head_only = r->method == HTTP_METHOD_HEAD};
 
 	assert(c != NULL);
 	if (r->state == REQUEST_LOCAL)
@@ -310,25 +323,67 @@ request_fail(struct request *r, unsigned status, const char *reason)
 	r->state = REQUEST_LOCAL;
 	r->note = reason;
 	r->status = (int)status;
-	r->response_done = true;
-	if (!r->body_whole)
+	c->response = CLIENT_RESPONSE_WHOLE;
+	if (!r->body_whole || !r->keep_alive)
 		c->close = true;
-	n = snprintf(text, sizeof(text), "%u %s: %s\n", status,
-	    http_reason(status), reason);
-	client_reply(c, status, "text/plain",
-	    status == 503 ? "Retry-After: 1\r\n" : NULL, text, (size_t)n);
+	if (status == 503)
+		reply.extra = "Retry-After: 1\r\n";
+	reply.length = (size_t)snprintf(text, sizeof(text), "%u %s: %s\n",
+	    status, http_reason(status), reason);
+	client_respond(c, &reply);
 }
 
-bool
-request_is_cut(const struct request *r)
+/* It is over. */
+static void
+request_finish(struct request *r)
 {
-	return r->state == REQUEST_COMMITTED && !r->tunnel &&
-	       r->attempt[r->race.winner].answer.framing == HTTP_FRAMING_CLOSE;
+	struct proxy *p = r->proxy;
+	struct client *c = r->client;
+
+	request_record(r);
+	request_release(r);
+	if (c != NULL)
+		client_next(c);
+	queue_wake(p);
 }
 
-void
-request_client_gone(struct request *r)
+static void
+on_client_body(struct client *c, struct chain *data, bool whole)
 {
+	request_body(c->user, data, whole);
+}
+
+static void
+on_client_refuse(struct client *c, const struct http_refusal *refusal)
+{
+	request_fail(c->user, refusal->status, refusal->reason);
+}
+
+static void
+on_client_written(struct client *c)
+{
+	struct request *r = c->user;
+
+	if (c->response == CLIENT_RESPONSE_WHOLE) {
+		r->response_bytes = c->sent_bytes - r->sent_before;
+		request_finish(r);
+	} else if (r->state == REQUEST_COMMITTED) {
+		attempt_resume(&r->attempt[r->race.winner]);
+	}
+}
+
+static void
+on_client_stream(struct client *c, struct chain *data)
+{
+	if (c->response != CLIENT_RESPONSE_WHOLE)
+		tunnel_pass(c->user, data);
+}
+
+/* Its connection is closed. */
+static void
+on_client_gone(struct client *c)
+{
+	struct request *r = c->user;
 	struct proxy *p = r->proxy;
 
 	queue_remove(r);
@@ -342,33 +397,20 @@ request_client_gone(struct request *r)
 		r->status = 499;
 	}
 	request_drop_attempts(r, "client_gone");
+	r->response_bytes = c->sent_bytes - r->sent_before;
 	r->client = NULL;
 	if (r->note == NULL)
 		r->note = "client_gone";
 	request_finish(r);
 }
 
-void
-request_finish(struct request *r)
-{
-	struct proxy *p = r->proxy;
-	struct client *c = r->client;
-
-	request_record(r);
-	request_release(r);
-	if (c != NULL) {
-		c->request = NULL;
-		client_next(c);
-	}
-	queue_run(p);
-}
-
-void
-request_resume(struct request *r)
-{
-	if (r->state == REQUEST_COMMITTED && !r->response_done)
-		attempt_resume(&r->attempt[r->race.winner]);
-}
+static const struct client_ops request_ops = {
+    .body = on_client_body,
+    .refuse = on_client_refuse,
+    .written = on_client_written,
+    .stream = on_client_stream,
+    .gone = on_client_gone,
+};
 
 /* Whether an answer begun stands still while another attempt may overtake. */
 static bool
@@ -402,7 +444,7 @@ on_commit_due(void *user, bool forced)
 		return;
 	}
 	if (stuck)
-		timer_arm(&r->proxy->timers, &r->commit_timer,
+		timer_arm(&r->proxy->loop.timers, &r->commit_timer,
 		    r->generation->config->hedging.commit_delay_ns);
 }
 
@@ -429,16 +471,18 @@ request_begun_bytes(const struct request *r)
 static bool
 request_progresses(struct request *r)
 {
-	uint64_t bytes = r->response_bytes;
+	const struct client *c = r->client;
+	uint64_t bytes;
 
-	if (r->client == NULL)
+	if (c == NULL)
 		return false;
-	if (r->client->unsent)
+	if (c->write.waits)
 		return true; /* the turn's end has an answer for it */
 	if (r->state != REQUEST_COMMITTED)
 		bytes = request_begun_bytes(r);
 	else
-		bytes -= socket_queued_bytes(r->client->fd);
+		bytes =
+		    c->sent_bytes - r->sent_before - socket_queued_bytes(c->fd);
 	if (bytes == r->progress_bytes)
 		return false;
 	r->progress_bytes = bytes;
@@ -453,7 +497,7 @@ on_deadline(void *user, bool forced)
 
 	(void)forced;
 	if (request_progresses(r)) {
-		timer_arm(&p->timers, &r->deadline_timer,
+		timer_arm(&p->loop.timers, &r->deadline_timer,
 		    r->generation->config->proxy.request_timeout_ns);
 		return;
 	}

@@ -101,11 +101,11 @@ struct request {
 	struct attempt attempt[RACE_ATTEMPTS];
 	struct comparison *compared; /* owned; NULL: not hedged */
 	struct timer commit_timer, deadline_timer, late_timer;
-	unsigned interims;  /* 1xx passed on */
-	int interim_from;   /* by this attempt */
-	bool response_done; /* all of it is in the client's chain */
-	int status;	    /* answered with */
-	uint64_t response_bytes;
+	unsigned interims;	 /* 1xx passed on */
+	int interim_from;	 /* by this attempt */
+	int status;		 /* answered with */
+	uint64_t sent_before;	 /* to its client, before its response */
+	uint64_t response_bytes; /* once it is over */
 	uint64_t progress_bytes; /* both ways, at the last deadline */
 	const char *note;	 /* why not hedged, truncated, ...; static */
 	enum hedge_refusal refusal;
@@ -119,13 +119,13 @@ struct request {
 TAILQ_HEAD(request_list, request);
 
 /*
- * request_new(client, head, out):
- * A request whose head has just been parsed.  0; -EAGAIN if the limit on
- * requests in flight is reached, -ENOMEM, or -ENOBUFS if the head is too large
- * once what Tailor adds is in it.  *out is then unchanged.
+ * request_begin(client, head, refusal):
+ * A request whose head has just been parsed.  False with *refusal if the limit
+ * on requests in flight is reached, there is no memory, or the head is too
+ * large once what Tailor adds is in it.
  */
-int request_new(
-    struct client *client, const struct http_head *head, struct request **out);
+bool request_begin(struct client *client, const struct http_head *head,
+    struct http_refusal *refusal);
 
 /* More of the body (taken over; may be empty); whole: the end of it. */
 void request_body(struct request *r, struct chain *data, bool whole);
@@ -156,28 +156,8 @@ void request_hedge(struct request *r, enum hedge_trigger trigger);
 /* The first attempt has been sent: ask again if it is late (T6). */
 void request_watch(struct request *r, unsigned server);
 
-/* Whether its response has begun: what is missing of its body is no error. */
-static inline bool
-request_is_answered(const struct request *r)
-{
-	return r->state == REQUEST_COMMITTED || r->state == REQUEST_LOCAL;
-}
-
 /* Answer from Tailor itself, unless committed (then the client is cut). */
 void request_fail(struct request *r, unsigned status, const char *reason);
-
-/* Whether closing the client's connection now cuts an answer of which nothing
- * but an orderly end of the connection would say that it is whole. */
-bool request_is_cut(const struct request *r);
-
-/* The client is gone, or its connection of no more use. */
-void request_client_gone(struct request *r);
-
-/* All bytes of the response have been given to the kernel. */
-void request_finish(struct request *r);
-
-/* The client can take more: let a paused server go on. */
-void request_resume(struct request *r);
 
 /* It is over: count it, log it, keep it in the history (finish.c). */
 void request_record(struct request *r);

@@ -9,6 +9,7 @@
 #include "proxy/client/client_spool.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/tunnel.h"
+#include "http/upgrade.h"
 #include "http/writer.h"
 
 #define LINES_MAX 512 /* room for framing, Connection, Server-Timing */
@@ -43,7 +44,7 @@ answer_read(
 	a->told_length = head->has_content_length;
 	a->at_once = is_at_once(head) || head->status == 101 ||
 		     (r->minor_zero && head->framing == HTTP_FRAMING_CLOSE);
-	a->head = block_take(&r->proxy->blocks);
+	a->head = block_take(&r->proxy->loop.blocks);
 	if (a->head == NULL)
 		return -ENOMEM;
 	n = http_write_response(head, &answer, a->head->data + a->head->begin,
@@ -79,8 +80,10 @@ choose_framing(struct answer *a, struct request *r, bool whole)
 		a->framing =
 		    r->minor_zero ? HTTP_FRAMING_CLOSE : HTTP_FRAMING_CHUNKED;
 	}
+	r->client->delimited =
+	    a->framing == HTTP_FRAMING_CLOSE && a->status != 101;
 	if (a->framing == HTTP_FRAMING_CLOSE || !r->keep_alive ||
-	    r->proxy->stopping || client_is_last(r->client))
+	    r->proxy->clients.stopping || client_is_last(r->client))
 		r->client->close = true;
 }
 
@@ -114,7 +117,7 @@ end_head(struct answer *a, const struct request *r, struct instant written)
 	if (a->framing == HTTP_FRAMING_CHUNKED)
 		writer_text(&w, "Transfer-Encoding: chunked\r\n");
 	if (a->status == 101)
-		writer_text(&w, TUNNEL_LINES);
+		writer_text(&w, HTTP_UPGRADE_LINES);
 	else if (c->close)
 		writer_text(&w, "Connection: close\r\n");
 	else if (r->minor_zero)
@@ -151,14 +154,14 @@ answer_forward(struct answer *a, struct request *r, struct chain *data)
 {
 	if (a->framing == HTTP_FRAMING_CHUNKED)
 		chain_frame(data);
-	chain_merge(client_tail(r->client), data, &r->proxy->blocks);
+	chain_merge(client_tail(r->client), data, &r->proxy->loop.blocks);
 }
 
 int
 answer_end(struct answer *a, struct request *r)
 {
 	struct chain *out = client_tail(r->client);
-	struct block_pool *pool = &r->proxy->blocks;
+	struct block_pool *pool = &r->proxy->loop.blocks;
 
 	if (a->framing != HTTP_FRAMING_CHUNKED)
 		return 0;
@@ -175,14 +178,14 @@ void
 answer_keep_trailers(
     struct answer *a, const struct request *r, struct slice lines)
 {
-	struct block *b = block_take(&r->proxy->blocks);
+	struct block *b = block_take(&r->proxy->loop.blocks);
 	int n = 0;
 
 	if (b != NULL)
 		n = http_write_trailers(
 		    lines, b->data + b->begin, block_room(b));
 	if (n <= 0) {
-		block_give(&r->proxy->blocks, b);
+		block_give(&r->proxy->loop.blocks, b);
 		return;
 	}
 	b->end = b->begin + (uint32_t)n;

@@ -16,23 +16,10 @@
 
 #include "proxy/request/request.h"
 
-/* Lines that ask a server for it. */
-#define TUNNEL_LINES "Connection: upgrade\r\nUpgrade: websocket\r\n"
-
-/* Whether a request asks for an upgrade that may be passed on: GET without a
- * body, exactly "Upgrade: websocket", one Sec-WebSocket-Key. */
-bool tunnel_wanted(const struct http_head *head);
-
-/* Whether a 101 agrees to exactly that. */
-bool tunnel_agreed(const struct http_head *head);
-
 /* The 101 of this attempt has been committed: bytes flow from now on. */
 void tunnel_begin(struct attempt *a);
 
-/* All that the client has sent: pass it on. */
-void tunnel_pass(struct client *c);
-
-/* The client will send no more; what the server still says is passed on. */
-void tunnel_ended(struct client *c);
+/* What the client has sent (taken over); NULL: it will send no more. */
+void tunnel_pass(struct request *r, struct chain *data);
 
 #endif

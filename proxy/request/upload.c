@@ -48,8 +48,8 @@ request_spill(struct request *r)
 	struct proxy *p = r->proxy;
 
 	r->note = "not_hedged:body_size";
-	switch (spool_add(
-	    &p->spools, &r->spool, &r->body, &p->blocks, SPOOL_REQUEST)) {
+	switch (spool_add(&p->loop.spools, &r->spool, &r->body, &p->loop.blocks,
+	    SPOOL_REQUEST)) {
 	case SPOOL_OK:
 		return true;
 	case SPOOL_LIMIT:
@@ -67,11 +67,11 @@ request_body(struct request *r, struct chain *data, bool whole)
 {
 	if (r->state != REQUEST_READING) {
 		/* Answered already; the rest is read only to be dropped. */
-		chain_clear(data, &r->proxy->blocks);
+		chain_clear(data, &r->proxy->loop.blocks);
 		return;
 	}
 	r->body_whole = whole;
-	chain_merge(&r->body, data, &r->proxy->blocks);
+	chain_merge(&r->body, data, &r->proxy->loop.blocks);
 	if (!request_may_keep(r) && !request_spill(r))
 		return;
 	request_charge(r, chain_held(&r->body));
@@ -100,7 +100,7 @@ request_pack(struct request *r)
 		memcpy(packed, r->head.iov_base, at);
 	r->packed = packed;
 	r->head.iov_base = packed;
-	block_give(&r->proxy->blocks, r->block);
+	block_give(&r->proxy->loop.blocks, r->block);
 	r->block = NULL;
 	if (body == 0)
 		return;
@@ -109,7 +109,7 @@ request_pack(struct request *r)
 		memcpy(packed + at, b->data + b->begin, block_bytes(b));
 		at += block_bytes(b);
 	}
-	chain_clear(&r->body, &r->proxy->blocks);
+	chain_clear(&r->body, &r->proxy->loop.blocks);
 	request_charge(r, body);
 }
 
@@ -118,12 +118,12 @@ request_drop_message(struct request *r)
 {
 	struct proxy *p = r->proxy;
 
-	block_give(&p->blocks, r->block);
+	block_give(&p->loop.blocks, r->block);
 	r->block = NULL;
 	free(r->packed);
 	r->packed = NULL;
 	r->head = r->small = (struct iovec){0};
-	chain_clear(&r->body, &p->blocks);
-	spool_close(&p->spools, &r->spool);
+	chain_clear(&r->body, &p->loop.blocks);
+	spool_close(&p->loop.spools, &r->spool);
 	request_charge(r, 0);
 }

@@ -29,4 +29,11 @@ void distribution_init_lives(struct distribution *d);
  * 0 .. edges. */
 unsigned distribution_record(struct distribution *d, int64_t ns);
 
+/* One value that fell into a bucket, and whose it was. */
+struct exemplar {
+	char id[65]; /* "": none yet */
+	uint64_t value_ns;
+	int64_t wall_ns;
+};
+
 #endif

@@ -11,9 +11,8 @@
 #define TAILOR_PROXY_STATS_LEDGER_H
 
 #include "base/instant.h"
-#include "base/json.h"
 
-struct proxy;
+struct metrics;
 
 /* The counters at one time. */
 struct ledger_mark {
@@ -22,7 +21,8 @@ struct ledger_mark {
 	uint64_t hedges, hazards;
 };
 
-/* Two marks a minute apart: the recent past is one to two minutes. */
+/* The last two marks are a minute apart: since .older it is one to two minutes,
+ * or the time since the start if that is less. */
 struct ledger {
 	struct ledger_mark start, older, newer;
 };
@@ -36,15 +36,17 @@ struct ledger_window {
 	double actual;	       /* hedges per request */
 };
 
-void ledger_init(struct proxy *p);
+void ledger_init(struct ledger *l, const struct metrics *m);
 
 /* Every tick. */
-void ledger_tick(struct proxy *p, struct instant now);
+void ledger_tick(struct ledger *l, const struct metrics *m, struct instant now);
 
-/* The last one or two minutes (or since the start, if that is less). */
-void ledger_recent(const struct proxy *p, struct ledger_window *out);
+/* From a mark until now. */
+void ledger_window(const struct ledger_mark *from, const struct metrics *m,
+    struct ledger_window *out);
 
-/* All of it as a JSON document. */
-void ledger_write(const struct proxy *p, struct json *j);
+/* Second attempts sent, of all triggers; to one server. */
+uint64_t ledger_sent(const struct metrics *m);
+uint64_t ledger_sent_to(const struct metrics *m, unsigned server);
 
 #endif

@@ -10,11 +10,8 @@
 #include "base/histogram.h"
 #include "hedging/hedging.h"
 #include "proxy/stats/distribution.h"
-#include "proxy/admin/exposition.h"
 #include "http/http.h"
 #include "talechain/events/hazard.h"
-
-struct proxy;
 
 /* Plain counters: field, metric name, label ("" none) and value, meaning. */
 #define METRICS_COUNTERS(X)                                                    \
@@ -34,9 +31,6 @@ struct proxy;
 	    "untrusted", "")                                                   \
 	X(rejected_preface, "tailor_connections_rejected_total", "reason",     \
 	    "proxy_header", "")                                                \
-	X(events_failed, "tailor_events_failed_total", "", "",                 \
-	    "Sockets that the kernel had no memory to watch; they were "       \
-	    "closed, or a listener tried again.")                              \
 	X(keepalive_reuse, "tailor_keepalive_reuse_total", "", "",             \
 	    "Requests on a connection that had carried one before.")           \
 	X(request_bytes, "tailor_request_bytes_total", "", "",                 \
@@ -165,7 +159,7 @@ struct metrics {
 	struct metrics_reasons failures; /* requests answered by ourselves */
 };
 
-/* All zero.  metrics_write gives the text. */
+/* All zero. */
 void metrics_init(struct metrics *m);
 
 /* Count one of these; reason is static text. */
@@ -173,20 +167,5 @@ void metrics_reason(struct metrics_reasons *r, const char *reason);
 
 /* A request with that id, 64 characters at most, is over. */
 void metrics_latency(struct metrics *m, int64_t ns, const char *id);
-
-/*
- * metrics_write(p, e):
- * Write everything.  About 1000 lines; costs the proxy thread some 60 us
- * however many requests and connections there were (it is counted, and told
- * the next time).
- */
-void metrics_write(struct proxy *p, struct exposition *e);
-
-/* Its parts in other files. */
-void metrics_write_hazards(struct proxy *p, struct exposition *e);
-void metrics_write_servers(struct proxy *p, struct exposition *e);
-void metrics_write_process(struct proxy *p, struct exposition *e);
-void metrics_write_profiler(struct proxy *p, struct exposition *e);
-void metrics_write_tales(struct proxy *p, struct exposition *e);
 
 #endif

@@ -18,13 +18,14 @@
 
 #include "base/log.h"
 #include "proxy/upstream/response_diff.h"
-#include "proxy/request/proxy.h"
-#include "proxy/upstream/server.h"
+#include "proxy/upstream/upstream.h"
 #include "proxy/net/socket.h"
 
 static void on_uplink_readable(evutil_socket_t fd, short what, void *user);
 static void on_uplink_writable(evutil_socket_t fd, short what, void *user);
 static void on_uplink_timer(void *user, bool forced);
+static void on_uplink_turn(void *user);
+static void server_connect(void *user);
 
 #define CONNECT_AGAIN_NS NS_PER_MS /* doubled for each try, up to */
 #define CONNECT_AGAIN_MAX_NS (64 * NS_PER_MS)
@@ -58,8 +59,9 @@ list_of(struct server *s, enum uplink_state state, unsigned **count)
 static void
 uplink_enter(struct uplink *u, enum uplink_state state)
 {
+	struct server *s = u->server;
 	unsigned *count;
-	struct uplink_list *list = list_of(u->server, state, &count);
+	struct uplink_list *list = list_of(s, state, &count);
 
 	u->state = state;
 	if (state == UPLINK_WAITING)
@@ -67,6 +69,8 @@ uplink_enter(struct uplink *u, enum uplink_state state)
 	else
 		TAILQ_INSERT_HEAD(list, u, link);
 	++*count;
+	if (s->waiting_count > 0 && s->connecting_count == 0)
+		loop_put_off(s->upstream->loop, &s->connect);
 }
 
 static void
@@ -86,17 +90,6 @@ uplink_move(struct uplink *u, enum uplink_state state)
 	uplink_enter(u, state);
 }
 
-/* As of a client: if the kernel cannot watch the socket, its timer comes. */
-static bool
-watch(struct uplink *u, struct event *e)
-{
-	if (event_add(e, NULL) == 0)
-		return true;
-	u->proxy->metrics.events_failed++;
-	timer_force(&u->proxy->timers, &u->timer);
-	return false;
-}
-
 void
 uplink_want_read(struct uplink *u, bool want)
 {
@@ -104,7 +97,8 @@ uplink_want_read(struct uplink *u, bool want)
 		return;
 	if (!want)
 		event_del(&u->readable);
-	u->reading = want && watch(u, &u->readable);
+	u->reading =
+	    want && loop_watch(u->upstream->loop, &u->readable, &u->timer);
 }
 
 void
@@ -114,14 +108,15 @@ uplink_want_write(struct uplink *u, bool want)
 		return;
 	if (!want)
 		event_del(&u->writable);
-	u->writing = want && watch(u, &u->writable);
+	u->writing =
+	    want && loop_watch(u->upstream->loop, &u->writable, &u->timer);
 }
 
 static void
 uplink_forget_exchange(struct uplink *u)
 {
 	u->serial++;
-	sending_drop_uplink(u);
+	loop_drop(u->upstream->loop, &u->write);
 	u->ops = NULL;
 	u->user = NULL;
 	u->limit_ns = 0;
@@ -130,7 +125,7 @@ uplink_forget_exchange(struct uplink *u)
 	u->written_first = u->written_last = u->first_byte = INSTANT_NONE;
 	u->scanned = 0;
 	u->head_seen = u->wide = u->reads_on = false;
-	block_give(&u->proxy->blocks, u->trailers);
+	block_give(&u->upstream->loop->blocks, u->trailers);
 	u->trailers = NULL;
 	u->interims = 0;
 	u->received_bytes = 0;
@@ -146,7 +141,7 @@ uplink_shut(struct uplink *u)
 {
 	uplink_want_read(u, false);
 	uplink_want_write(u, false);
-	timer_clear(&u->proxy->timers, &u->timer);
+	timer_clear(&u->upstream->loop->timers, &u->timer);
 	if (u->fd >= 0)
 		close(u->fd);
 	u->fd = -1;
@@ -162,19 +157,19 @@ uplink_discard(struct uplink *u)
 	uplink_leave(u);
 	uplink_shut(u);
 	if (u->in != NULL)
-		block_give(&u->proxy->blocks, u->in);
+		block_give(&u->upstream->loop->blocks, u->in);
 	u->in = NULL;
 	uplink_forget_exchange(u);
 	TAILQ_INSERT_HEAD(&s->unused, u, link);
 }
 
-/* What follows from a loser's end is carried out when the turn ends: we may
- * be in the middle of changing a request. */
 static void
 uplink_drained(struct server *s)
 {
-	s->proxy->consequences |=
-	    hedging_drain_end(&s->proxy->hedging, s->index, instant_now());
+	struct upstream *up = s->upstream;
+
+	upstream_want(
+	    up, hedging_drain_end(up->hedging, s->index, instant_now()));
 }
 
 void
@@ -191,24 +186,45 @@ uplink_close(struct uplink *u)
 }
 
 void
-uplink_close_idle(struct server *server)
+uplink_pool_init(struct server *s)
+{
+	TAILQ_INIT(&s->waiting);
+	TAILQ_INIT(&s->connecting);
+	TAILQ_INIT(&s->idle);
+	TAILQ_INIT(&s->busy);
+	TAILQ_INIT(&s->draining);
+	TAILQ_INIT(&s->unused);
+	work_init(&s->connect, LOOP_CONNECT, server_connect, s);
+}
+
+static void
+close_all(struct uplink_list *list)
 {
 	struct uplink *u;
 
-	while ((u = TAILQ_FIRST(&server->idle)) != NULL)
+	while ((u = TAILQ_FIRST(list)) != NULL)
 		uplink_close(u);
 }
 
 void
-uplink_pool_fini(struct server *server)
+uplink_close_idle(struct server *s)
+{
+	close_all(&s->idle);
+}
+
+void
+uplink_pool_fini(struct server *s)
 {
 	struct uplink *u;
 
-	assert(TAILQ_EMPTY(&server->waiting) &&
-	       TAILQ_EMPTY(&server->connecting) && TAILQ_EMPTY(&server->idle) &&
-	       TAILQ_EMPTY(&server->busy) && TAILQ_EMPTY(&server->draining));
-	while ((u = TAILQ_FIRST(&server->unused)) != NULL) {
-		TAILQ_REMOVE(&server->unused, u, link);
+	close_all(&s->waiting);
+	close_all(&s->connecting);
+	close_all(&s->idle);
+	close_all(&s->busy);
+	close_all(&s->draining);
+	loop_drop(s->upstream->loop, &s->connect);
+	while ((u = TAILQ_FIRST(&s->unused)) != NULL) {
+		TAILQ_REMOVE(&s->unused, u, link);
 		free(u);
 	}
 }
@@ -216,7 +232,7 @@ uplink_pool_fini(struct server *server)
 static void
 uplink_arm(struct uplink *u, int64_t timeout_ns)
 {
-	timer_arm(&u->proxy->timers, &u->timer, timeout_ns);
+	timer_arm(&u->upstream->loop->timers, &u->timer, timeout_ns);
 }
 
 bool
@@ -232,7 +248,7 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 {
 	struct server *s = u->server;
 	bool reuse = end == UPLINK_COMPLETE && u->keep_alive && u->sent_all &&
-		     !s->proxy->stopping;
+		     !s->upstream->stopping;
 	uint64_t unread;
 
 	if (end == UPLINK_COMPLETE)
@@ -255,7 +271,7 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 		return;
 	}
 	if (u->in != NULL)
-		block_give(&u->proxy->blocks, u->in);
+		block_give(&u->upstream->loop->blocks, u->in);
 	u->in = NULL;
 	uplink_forget_exchange(u);
 	u->rested = instant_now();
@@ -264,7 +280,7 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 		uplink_close(TAILQ_LAST(&s->idle, uplink_list));
 	uplink_want_read(u, true);
 	uplink_want_write(u, false);
-	uplink_arm(u, s->proxy->config->proxy.upstream_idle_timeout_ns);
+	uplink_arm(u, s->upstream->config->proxy.upstream_idle_timeout_ns);
 }
 
 /* The exchange is over: release the connection, then tell the user. */
@@ -273,6 +289,7 @@ uplink_over(struct uplink *u, enum uplink_end end, const char *why)
 {
 	const struct uplink_ops *ops = u->ops;
 	struct server *s = u->server;
+	struct upstream *up = s->upstream;
 	struct uplink_result result = {
 	    .user = u->user,
 	    .server = s,
@@ -290,7 +307,7 @@ uplink_over(struct uplink *u, enum uplink_end end, const char *why)
 			s->losers_drained++;
 		else
 			s->losers_closed++;
-		proxy_loser_done(u, end);
+		up->events.drained(up->user, u, end);
 		uplink_settle(u, end);
 		uplink_drained(s);
 		return;
@@ -330,12 +347,12 @@ error_passes(int err)
 /* Give up an idle connection, of the server that has more of them.  False:
  * there is none. */
 static bool
-idle_close_one(struct proxy *p)
+idle_close_one(struct upstream *up)
 {
-	struct server *s = &p->server[0];
+	struct server *s = &up->server[0];
 
-	if (p->config->servers > 1 && p->server[1].idle_count > s->idle_count)
-		s = &p->server[1];
+	if (up->config->servers > 1 && up->server[1].idle_count > s->idle_count)
+		s = &up->server[1];
 	if (s->idle_count == 0)
 		return false;
 	uplink_close(TAILQ_LAST(&s->idle, uplink_list));
@@ -386,15 +403,15 @@ uplink_try(struct uplink *u)
 		uplink_shut(u);
 		if (!error_passes(err))
 			return err;
-		if (err != EAGAIN && idle_close_one(u->proxy))
+		if (err != EAGAIN && idle_close_one(u->upstream))
 			return uplink_try(u); /* with what that one had */
 	}
 	u->tries++;
 	if (u->fd >= 0) {
 		u->cookie = socket_cookie(u->fd);
-		event_assign(&u->readable, u->proxy->base, u->fd,
+		event_assign(&u->readable, u->upstream->loop->base, u->fd,
 		    EV_READ | EV_PERSIST, on_uplink_readable, u);
-		event_assign(&u->writable, u->proxy->base, u->fd,
+		event_assign(&u->writable, u->upstream->loop->base, u->fd,
 		    EV_WRITE | EV_PERSIST, on_uplink_writable, u);
 	}
 	if (err == 0) {
@@ -404,7 +421,7 @@ uplink_try(struct uplink *u)
 	if (u->fd >= 0)
 		uplink_want_write(u, true);
 	u->server->connects_again += u->tries > 1;
-	timer_set_odd(&u->proxy->timers, &u->timer, instant_now(),
+	timer_set_odd(&u->upstream->loop->timers, &u->timer, instant_now(),
 	    again_ns < CONNECT_AGAIN_MAX_NS ? again_ns : CONNECT_AGAIN_MAX_NS);
 	return 0;
 }
@@ -434,9 +451,11 @@ uplink_try_on(struct uplink *u)
 		uplink_go(u);
 }
 
-void
-uplink_turns(struct server *s)
+/* Give the turn to connect to one that waits for it. */
+static void
+server_connect(void *user)
 {
+	struct server *s = user;
 	struct uplink *u;
 
 	while (s->connecting_count == 0 &&
@@ -511,9 +530,10 @@ unused_take(struct server *s)
 	u = calloc(1, sizeof(*u));
 	if (u == NULL)
 		return NULL;
-	u->proxy = s->proxy;
+	u->upstream = s->upstream;
 	u->server = s;
 	u->fd = -1;
+	work_init(&u->write, LOOP_SERVERS, on_uplink_turn, u);
 	timer_init(&u->timer, on_uplink_timer, u);
 	s->uplinks++;
 	return u;
@@ -528,7 +548,7 @@ uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
 
 	if (u != NULL) {
 		uplink_move(u, UPLINK_BUSY);
-		timer_clear(&u->proxy->timers, &u->timer);
+		timer_clear(&u->upstream->loop->timers, &u->timer);
 		server->reuses++;
 	} else {
 		bool waits =
@@ -589,7 +609,7 @@ void
 uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 {
 	struct server *s = u->server;
-	const struct config *c = u->proxy->config;
+	const struct config *c = u->upstream->config;
 	bool drain = s->config->loser != CONFIG_LOSER_CLOSE;
 
 	u->ops = NULL;
@@ -613,7 +633,7 @@ uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 	u->raced = instant_now();
 	u->client_left = client_left;
 	uplink_move(u, UPLINK_DRAINING);
-	hedging_drain_begin(&u->proxy->hedging, s->index);
+	hedging_drain_begin(u->upstream->hedging, s->index);
 	uplink_want_read(u, true);
 	uplink_arm(u, c->hedging.drain_timeout_ns);
 }
@@ -626,30 +646,33 @@ on_uplink_readable(evutil_socket_t fd, short what, void *user)
 	(void)fd;
 	(void)what;
 	exchange_read(u);
-	sending_bound(u->proxy);
+	loop_event_end(u->upstream->loop);
+}
+
+static void
+on_uplink_turn(void *user)
+{
+	exchange_write(user);
 }
 
 static void
 on_uplink_writable(evutil_socket_t fd, short what, void *user)
 {
 	struct uplink *u = user;
+	struct loop *loop = u->upstream->loop;
 	int err;
 
 	(void)what;
 	if (u->state != UPLINK_CONNECTING) {
 		exchange_write(u);
-		return;
-	}
-	err = socket_connected(fd);
-	if (err == EINPROGRESS)
-		return;
-	if (err != 0) {
+	} else if ((err = socket_connected(fd)) == 0) {
+		timer_clear(&loop->timers, &u->timer);
+		uplink_connected(u);
+		uplink_go(u);
+	} else if (err != EINPROGRESS) {
 		uplink_over(u, UPLINK_REFUSED, "refused");
-		return;
 	}
-	timer_clear(&u->proxy->timers, &u->timer);
-	uplink_connected(u);
-	uplink_go(u);
+	loop_event_end(loop);
 }
 
 static void
@@ -663,12 +686,12 @@ on_uplink_timer(void *user, bool forced)
 	case UPLINK_CONNECTING:
 		uplink_shut(u);
 		if (forced) { /* the kernel cannot watch it: not at once */
-			timer_set_odd(&u->proxy->timers, &u->timer,
+			timer_set_odd(&u->upstream->loop->timers, &u->timer,
 			    instant_now(), CONNECT_AGAIN_MAX_NS);
 			break;
 		}
 		if (instant_since(instant_now(), u->opened) >=
-		    u->proxy->config->proxy.connect_timeout_ns)
+		    u->upstream->config->proxy.connect_timeout_ns)
 			uplink_over(u, UPLINK_TIMEOUT, "connect_timeout");
 		else
 			uplink_try_on(u);

@@ -33,12 +33,12 @@
 #include "base/instant.h"
 #include "proxy/net/buffer.h"
 #include "http/http.h"
+#include "proxy/net/loop.h"
 #include "proxy/net/message.h"
-#include "proxy/net/timer.h"
 
 struct comparison;
-struct proxy;
 struct server;
+struct upstream;
 struct uplink;
 
 enum uplink_state {
@@ -91,6 +91,7 @@ struct uplink_result {
 };
 
 struct uplink_ops {
+	bool awaited; /* a client waits: not one of Tailor's own exchanges */
 	/* A new connection has been made (may be NULL). */
 	void (*connected)(struct uplink *u);
 	/* The response's head; its slices are valid during the call only.
@@ -116,16 +117,15 @@ struct uplink_ops {
 };
 
 struct uplink {
-	TAILQ_ENTRY(uplink) link;	 /* in the server's list of its state */
-	TAILQ_ENTRY(uplink) unsent_link; /* write_queue.h */
-	bool unsent;
-	struct proxy *proxy;   /* borrowed */
-	struct server *server; /* borrowed */
-	int fd;		       /* owned */
-	uint64_t cookie;       /* of the socket, 0: none */
-	struct instant opened; /* when it began to wait for a connection */
-	struct instant rested; /* when it became idle */
-	unsigned tries;	       /* to connect */
+	TAILQ_ENTRY(uplink) link; /* in the server's list of its state */
+	struct work write;
+	struct upstream *upstream; /* borrowed */
+	struct server *server;	   /* borrowed */
+	int fd;			   /* owned */
+	uint64_t cookie;	   /* of the socket, 0: none */
+	struct instant opened;	   /* when it began to wait for a connection */
+	struct instant rested;	   /* when it became idle */
+	unsigned tries;		   /* to connect */
 	enum uplink_state state;
 	struct event readable, writable;
 	struct timer timer;
@@ -181,9 +181,6 @@ TAILQ_HEAD(uplink_list, uplink);
 int uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
     enum uplink_reuse reuse, struct uplink **out);
 
-/* Give free turns to connect to those that wait.  When the turn ends. */
-void uplink_turns(struct server *server);
-
 /*
  * From now on the exchange may last so long; then it ends with TIMEOUT.  For
  * users that have no deadline of their own.  Between uplink_get and _send.
@@ -208,6 +205,13 @@ void uplink_more(struct uplink *u, bool ended);
 /* Stop and resume reading (back-pressure). */
 void uplink_pause(struct uplink *u);
 void uplink_resume(struct uplink *u);
+
+/* Whether a client waits for the exchange. */
+static inline bool
+uplink_is_awaited(const struct uplink *u)
+{
+	return u->ops != NULL && u->ops->awaited;
+}
 
 /* Whether more of the body is about to be handed over, in this same event. */
 static inline bool
@@ -244,7 +248,8 @@ bool uplink_starves(const struct server *s, struct instant now);
 /* Close all idle uplinks of a server (its process has gone). */
 void uplink_close_idle(struct server *server);
 
-/* Free the kept structs of a server; all uplinks must be closed. */
-void uplink_pool_fini(struct server *server);
+/* The connections of a server: none yet, and all closed and freed. */
+void uplink_pool_init(struct server *s);
+void uplink_pool_fini(struct server *s);
 
 #endif

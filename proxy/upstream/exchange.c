@@ -20,10 +20,9 @@
 
 #include "proxy/net/body_blocks.h"
 #include "proxy/upstream/response_diff.h"
-#include "proxy/request/proxy.h"
-#include "proxy/upstream/server.h"
+#include "proxy/upstream/upstream.h"
 #include "proxy/net/socket.h"
-#include "proxy/request/tunnel.h"
+#include "http/upgrade.h"
 
 #define INTERIMS_READ_MAX 64	/* 1xx heads before an answer */
 #define EARLY_NS NS_PER_S	/* no keep-alive timeout is that short */
@@ -53,11 +52,11 @@ exchange_sent(struct uplink *u)
 void
 exchange_write(struct uplink *u)
 {
-	struct block_pool *pool = &u->proxy->blocks;
+	struct block_pool *pool = &u->upstream->loop->blocks;
 	unsigned serial = u->serial;
 	ssize_t sent;
 
-	sending_drop_uplink(u);
+	loop_drop(u->upstream->loop, &u->write);
 	while ((sent = outgoing_write(&u->out, u->fd, pool)) != 0) {
 		if (sent < 0 && errno == EINTR)
 			continue;
@@ -103,15 +102,15 @@ uplink_send(
 	uplink_want_read(u, true);
 	if (message->urgent)
 		exchange_write(u);
-	else
-		sending_add_uplink(u);
+	else if (!u->writing)
+		loop_put_off(u->upstream->loop, &u->write);
 }
 
 void
 uplink_more(struct uplink *u, bool ended)
 {
 	u->out.ended = ended;
-	if (u->state == UPLINK_BUSY && !u->writing && !u->unsent &&
+	if (u->state == UPLINK_BUSY && !u->writing && !u->write.waits &&
 	    !u->sent_all)
 		exchange_write(u);
 }
@@ -168,7 +167,7 @@ exchange_begin_body(struct uplink *u, const struct http_head *head)
 	if (framing != HTTP_FRAMING_CHUNKED || !u->out.trailers)
 		return;
 	/* Without memory for them they are dropped, as always allowed. */
-	u->trailers = block_take(&u->proxy->blocks);
+	u->trailers = block_take(&u->upstream->loop->blocks);
 	if (u->trailers != NULL)
 		http_body_keep_trailers(&u->body, u->trailers->data);
 }
@@ -187,8 +186,8 @@ exchange_complete(struct uplink *u)
 static bool
 exchange_take_head(struct uplink *u)
 {
-	struct http_limits limits = u->proxy->response_limits;
-	struct http_head *head = &u->proxy->scratch_response;
+	struct http_limits limits = u->upstream->limits;
+	struct http_head *head = &u->upstream->scratch;
 	struct http_refusal refusal = {0};
 	const char *text = u->in->data + u->in->begin;
 	unsigned serial = u->serial;
@@ -211,7 +210,7 @@ exchange_take_head(struct uplink *u)
 		return false;
 	}
 	u->scanned = 0;
-	if (head->status == 101 && !tunnel_agreed(head)) {
+	if (head->status == 101 && !http_upgrade_agreed(head)) {
 		uplink_over(u, UPLINK_MALFORMED, "upgrade_other");
 		return false;
 	}
@@ -239,32 +238,33 @@ exchange_take_body(struct uplink *u, struct haul *h)
 	enum http_body_event event;
 	unsigned serial = u->serial, i = 1;
 
-	event = body_pull(&u->body, &u->in, &data, &u->proxy->blocks, &refusal);
+	event = body_pull(
+	    &u->body, &u->in, &data, &u->upstream->loop->blocks, &refusal);
 	for (; i < h->blocks && event == HTTP_BODY_MORE; i++) {
 		u->in = h->block[i];
-		event = body_pull(
-		    &u->body, &u->in, &data, &u->proxy->blocks, &refusal);
+		event = body_pull(&u->body, &u->in, &data,
+		    &u->upstream->loop->blocks, &refusal);
 	}
 	for (; i < h->blocks; i++) {
 		/* Bytes behind the body: that there are some is enough. */
 		if (u->in == NULL)
 			u->in = h->block[i];
 		else
-			block_give(&u->proxy->blocks, h->block[i]);
+			block_give(&u->upstream->loop->blocks, h->block[i]);
 	}
 	h->blocks = 1;
 	/* What stands before an error is of no use, and must not decide
 	 * anything any more. */
 	if (event != HTTP_BODY_BAD)
 		exchange_deliver(u, &data);
-	chain_clear(&data, &u->proxy->blocks);
+	chain_clear(&data, &u->upstream->loop->blocks);
 	if (u->serial != serial)
 		return false;
 	switch (event) {
 	case HTTP_BODY_MORE:
 	case HTTP_BODY_DATA:
 		if (u->drained_bytes >
-		    u->proxy->config->hedging.drain_max_bytes)
+		    u->upstream->config->hedging.drain_max_bytes)
 			uplink_over(u, UPLINK_LIMITED, "drain_limit");
 		return false;
 	case HTTP_BODY_DONE:
@@ -336,7 +336,7 @@ exchange_acknowledge(struct uplink *u)
 static bool
 haul_begin(struct uplink *u, struct haul *h)
 {
-	struct block_pool *pool = &u->proxy->blocks;
+	struct block_pool *pool = &u->upstream->loop->blocks;
 
 	if (u->in == NULL)
 		u->in = block_take(pool);
@@ -382,7 +382,7 @@ haul_read(struct uplink *u, struct haul *h)
 		left -= part;
 	}
 	while (h->blocks > 1 && block_bytes(h->block[h->blocks - 1]) == 0)
-		block_give(&u->proxy->blocks, h->block[--h->blocks]);
+		block_give(&u->upstream->loop->blocks, h->block[--h->blocks]);
 	return n;
 }
 
@@ -401,7 +401,7 @@ exchange_haul(struct uplink *u, bool last)
 	n = haul_read(u, &h);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		if (block_bytes(u->in) == 0) {
-			block_give(&u->proxy->blocks, u->in);
+			block_give(&u->upstream->loop->blocks, u->in);
 			u->in = NULL;
 		}
 		return false;
@@ -411,7 +411,7 @@ exchange_haul(struct uplink *u, bool last)
 		return false;
 	}
 	u->filled = !h.emptied;
-	if (u->state == UPLINK_IDLE || u->unsent) {
+	if (u->state == UPLINK_IDLE || u->write.waits) {
 		u->server->extra_bytes += h.bytes;
 		exchange_lost(u, false, "extra_bytes");
 		return false;

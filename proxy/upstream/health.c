@@ -11,22 +11,22 @@
  * count as a failure of the server.
  */
 #include "base/log.h"
-#include "proxy/request/proxy.h"
-#include "proxy/upstream/server.h"
+#include "proxy/upstream/upstream.h"
 
 #define CHECK_TIMEOUT_NS NS_PER_S
 
 static bool
 in_service(const struct server *s)
 {
-	return s->proxy->hedging.server[s->index].state == SERVER_READY &&
-	       server_on_duty(s) && !s->proxy->stopping;
+	return s->upstream->hedging->server[s->index].state == SERVER_READY &&
+	       server_on_duty(s) && !s->upstream->stopping;
 }
 
 static bool
 paused_since(const struct server *s, struct instant begin)
 {
-	const struct hedging_server *h = &s->proxy->hedging.server[s->index];
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
 
 	/* Of a server that is silent for no known reason they do count. */
 	return (h->hazards & ~(1U << HAZARD_UNRESPONSIVE)) != 0 ||
@@ -37,10 +37,10 @@ paused_since(const struct server *s, struct instant begin)
 static bool
 is_last(const struct server *s)
 {
-	const struct proxy *p = s->proxy;
+	const struct upstream *up = s->upstream;
 
-	return p->config->servers < 2 ||
-	       p->hedging.server[1 - s->index].state != SERVER_READY;
+	return up->config->servers < 2 ||
+	       up->hedging->server[1 - s->index].state != SERVER_READY;
 }
 
 static void
@@ -110,7 +110,8 @@ check_begin(struct server *s)
 		health_arm(s);
 		return;
 	}
-	timer_arm(&s->proxy->timers, &s->health_timer, CHECK_TIMEOUT_NS);
+	timer_arm(
+	    &s->upstream->loop->timers, &s->health_timer, CHECK_TIMEOUT_NS);
 	uplink_send(s->check, &message, HTTP_METHOD_GET);
 }
 
@@ -142,14 +143,14 @@ health_arm(struct server *s)
 {
 	if (s->probe_length > 0 && s->config->health_interval_ns > 0 &&
 	    in_service(s))
-		timer_arm(&s->proxy->timers, &s->health_timer,
+		timer_arm(&s->upstream->loop->timers, &s->health_timer,
 		    s->config->health_interval_ns);
 }
 
 void
 health_stop(struct server *s)
 {
-	timer_clear(&s->proxy->timers, &s->health_timer);
+	timer_clear(&s->upstream->loop->timers, &s->health_timer);
 	if (s->check != NULL)
 		uplink_close(s->check);
 	s->check = NULL;

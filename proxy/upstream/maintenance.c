@@ -14,39 +14,38 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "proxy/request/proxy.h"
-#include "proxy/upstream/server.h"
+#include "proxy/upstream/upstream.h"
 
 static bool
 other_ready(const struct server *s)
 {
-	const struct proxy *p = s->proxy;
+	const struct upstream *up = s->upstream;
 
-	return p->config->servers > 1 &&
-	       p->hedging.server[1 - s->index].state == SERVER_READY &&
-	       server_on_duty(&p->server[1 - s->index]);
+	return up->config->servers > 1 &&
+	       up->hedging->server[1 - s->index].state == SERVER_READY &&
+	       server_on_duty(&up->server[1 - s->index]);
 }
 
 /* It is not the active one any more, or nobody else could be. */
 static void
 take_down(struct server *s)
 {
-	struct proxy *p = s->proxy;
+	struct upstream *up = s->upstream;
 	struct instant now = instant_now();
 
 	s->duty = DUTY_DRAINS;
 	s->cut_at = s->config->drain_timeout_ns > 0
 			? instant_plus(now, s->config->drain_timeout_ns)
 			: INSTANT_NONE;
-	timer_clear(&p->timers, &s->probe_timer);
-	timer_clear(&p->timers, &s->warmup_timer);
+	timer_clear(&up->loop->timers, &s->probe_timer);
+	timer_clear(&up->loop->timers, &s->warmup_timer);
 	if (s->probe != NULL)
 		uplink_close(s->probe);
 	s->probe = NULL;
 	health_stop(s);
 	log_event(LOG_LEVEL_NOTICE, "server_draining", "server=%s inflight=%u",
-	    s->config->name, p->hedging.server[s->index].inflight);
-	proxy_apply(p, hedging_server_down(&p->hedging, s->index, now));
+	    s->config->name, up->hedging->server[s->index].inflight);
+	upstream_want(up, hedging_server_down(up->hedging, s->index, now));
 }
 
 /* Whether the other one is to collect first. */
@@ -55,25 +54,25 @@ waits(const struct server *s, struct instant now)
 {
 	return instant_before(now, s->wait_until) && other_ready(s) &&
 	       hedging_collection_due(
-		   &s->proxy->hedging, 1 - s->index, s->duty_since);
+		   s->upstream->hedging, 1 - s->index, s->duty_since);
 }
 
 static void
 leave(struct server *s)
 {
-	struct proxy *p = s->proxy;
+	struct upstream *up = s->upstream;
 	struct instant now = instant_now();
 	bool wait = waits(s, now);
 
 	/* The other one will collect when it serves.  That makes this one
 	 * active again, and when it is over it is time to go. */
-	if (p->hedging.active == s->index) {
-		unsigned todo = hedging_switch(&p->hedging, now);
+	if (up->hedging->active == s->index) {
+		unsigned todo = hedging_switch(up->hedging, now);
 
 		/* Refused while the other one is in a pause: next tick. */
 		if (todo == 0)
 			return;
-		proxy_apply(p, todo);
+		upstream_want(up, todo);
 	}
 	if (!wait)
 		take_down(s);
@@ -82,7 +81,8 @@ leave(struct server *s)
 static bool
 at_rest(const struct server *s)
 {
-	const struct hedging_server *h = &s->proxy->hedging.server[s->index];
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
 
 	return h->inflight == 0 && h->aside == 0 && s->waiting_count == 0 &&
 	       s->connecting_count == 0 && s->busy_count == 0 &&
@@ -92,21 +92,10 @@ at_rest(const struct server *s)
 void
 server_rest(const struct server *s, struct server_rest *out)
 {
-	const struct request *r;
+	const struct upstream *up = s->upstream;
 
 	*out = (struct server_rest){.losers = s->draining_count};
-	TAILQ_FOREACH(r, &s->proxy->table.inflight, link)
-	for (unsigned i = 0; i < r->race.started; i++) {
-		const struct attempt *a = &r->attempt[i];
-
-		if (a->link == NULL || a->link->server != s)
-			continue;
-		out->tunnels += r->tunnel;
-		out->requests += !r->tunnel;
-		if (out->oldest == NULL)
-			out->oldest = r;
-		break;
-	}
+	up->events.rest(up->user, s, out);
 }
 
 /* It has had its time. */
@@ -122,9 +111,8 @@ cut(struct server *s, struct instant now)
 		    "server=%s requests=%u tunnels=%u losers=%u oldest=%s "
 		    "oldest_ms=%lld",
 		    s->config->name, rest.requests, rest.tunnels, rest.losers,
-		    rest.oldest->external_id,
-		    (long long)(instant_since(now, rest.oldest->first_byte) /
-				NS_PER_MS));
+		    rest.oldest,
+		    (long long)(instant_since(now, rest.since) / NS_PER_MS));
 	s->cut_at = INSTANT_NONE;
 	n = uplink_cut_all(s, "drain_timeout");
 	s->drain_cuts += n;
@@ -142,13 +130,13 @@ come_to_rest(struct server *s, struct instant now)
 		return;
 	s->duty = DUTY_ENDS;
 	/* It may have ended by itself meanwhile and be started already. */
-	server_stop(s);
+	s->upstream->events.stop(s);
 }
 
 void
 server_duty_tick(struct server *s, struct instant now)
 {
-	struct proxy *p = s->proxy;
+	struct upstream *up = s->upstream;
 
 	switch (s->duty) {
 	case DUTY_LEAVES:
@@ -162,7 +150,7 @@ server_duty_tick(struct server *s, struct instant now)
 			come_to_rest(s, now);
 		break;
 	case DUTY_STARTS:
-		if (p->hedging.server[s->index].state != SERVER_READY)
+		if (up->hedging->server[s->index].state != SERVER_READY)
 			break;
 		s->duty = DUTY_SERVES;
 		log_event(LOG_LEVEL_NOTICE,
@@ -183,7 +171,7 @@ go(struct server *s, bool force, bool restart)
 {
 	if (s->duty != DUTY_SERVES && s->duty != DUTY_STARTS)
 		return -EALREADY;
-	if (s->proxy->stopping || (!force && !other_ready(s)))
+	if (s->upstream->stopping || (!force && !other_ready(s)))
 		return -EBUSY;
 	s->duty_since = instant_now();
 	s->duty = DUTY_LEAVES;

@@ -6,7 +6,6 @@
  * is given recent requests of clients again, at the pace that the policy
  * sets, before it may serve anybody.
  */
-#include "proxy/upstream/server.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +14,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "proxy/request/proxy.h"
+#include "proxy/upstream/upstream.h"
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
 #define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */
@@ -55,19 +54,19 @@ server_host(const struct config_server *c)
 static void
 server_probe_later(struct server *s)
 {
-	timer_arm(&s->proxy->timers, &s->probe_timer, PROBE_PERIOD_NS);
+	timer_arm(&s->upstream->loop->timers, &s->probe_timer, PROBE_PERIOD_NS);
 }
 
 static void
 server_answers(struct server *s)
 {
-	struct proxy *p = s->proxy;
+	struct upstream *up = s->upstream;
 
 	s->refusals = 0;
 	log_event(LOG_LEVEL_NOTICE, "server_up", "server=%s", s->config->name);
-	proxy_apply(p, hedging_server_up(&p->hedging, s->index, instant_now()));
+	upstream_want(
+	    up, hedging_server_up(up->hedging, s->index, instant_now()));
 	server_warm(s);
-	queue_run(p);
 }
 
 static void
@@ -78,7 +77,7 @@ on_probe_connected(struct uplink *u)
 	if (s->probe_length > 0)
 		return;
 	s->probe = NULL;
-	timer_clear(&s->proxy->timers, &s->probe_timer);
+	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
 	/* Not kept: servers wait at a graceful stop for a connection on which
 	 * nothing has come yet. */
 	uplink_close(u);
@@ -99,7 +98,7 @@ on_probe_end(const struct uplink_result *result)
 	struct server *s = result->user;
 
 	s->probe = NULL;
-	timer_clear(&s->proxy->timers, &s->probe_timer);
+	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
 	if (uplink_answered(result->end) && s->probe_status < 400)
 		server_answers(s);
 	else
@@ -129,7 +128,8 @@ server_probe(struct server *s)
 		server_probe_later(s);
 		return;
 	}
-	timer_arm(&s->proxy->timers, &s->probe_timer, PROBE_TIMEOUT_NS);
+	timer_arm(
+	    &s->upstream->loop->timers, &s->probe_timer, PROBE_TIMEOUT_NS);
 	if (s->probe_length > 0)
 		uplink_send(s->probe, &message, HTTP_METHOD_GET);
 	else if (s->probe->state == UPLINK_BUSY)
@@ -142,15 +142,15 @@ on_probe_timer(void *user, bool forced)
 	struct server *s = user;
 
 	(void)forced;
-	if (s->proxy->hedging.server[s->index].state == SERVER_CONNECTING &&
-	    !s->proxy->stopping)
+	if (s->upstream->hedging->server[s->index].state == SERVER_CONNECTING &&
+	    !s->upstream->stopping)
 		server_probe(s);
 }
 
 void
 server_lost(struct server *s)
 {
-	struct proxy *p = s->proxy;
+	struct upstream *up = s->upstream;
 	struct instant now = instant_now();
 
 	s->refusals = 0;
@@ -159,21 +159,23 @@ server_lost(struct server *s)
 	if (instant_since(now, s->closed_early) < NS_PER_S)
 		s->closed_early = s->closed_soon = INSTANT_NONE;
 	uplink_close_idle(s);
-	if (p->hedging.server[s->index].state > SERVER_CONNECTING)
+	if (up->hedging->server[s->index].state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
 		    s->config->name);
-	proxy_apply(p, hedging_server_down(&p->hedging, s->index, now));
+	upstream_want(up, hedging_server_down(up->hedging, s->index, now));
 	if (!server_on_duty(s))
 		return;
-	proxy_apply(p, hedging_server_connecting(&p->hedging, s->index, now));
-	if (!p->stopping && s->probe == NULL)
+	upstream_want(
+	    up, hedging_server_connecting(up->hedging, s->index, now));
+	if (!up->stopping && s->probe == NULL)
 		server_probe_later(s);
 }
 
 void
 server_responded(struct server *s, int64_t latency_ns)
 {
-	const struct hedging_server *h = &s->proxy->hedging.server[s->index];
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
 	bool hazard = h->hazards != 0 || (instant_is_set(h->hazard_over) &&
 					     instant_since(instant_now(),
 						 h->hazard_over) < latency_ns);
@@ -188,7 +190,7 @@ server_failed(struct server *s, enum uplink_end end)
 	if (end != UPLINK_REFUSED)
 		return;
 	if (++s->refusals >= REFUSALS_MAX &&
-	    s->proxy->hedging.server[s->index].state > SERVER_CONNECTING)
+	    s->upstream->hedging->server[s->index].state > SERVER_CONNECTING)
 		server_lost(s);
 }
 
@@ -205,7 +207,7 @@ on_warmup_end(const struct uplink_result *result)
 {
 	struct warmup *w = result->user;
 	struct server *s = w->server;
-	struct proxy *p = s->proxy;
+	struct upstream *up = s->upstream;
 	struct instant now = instant_now();
 	bool ok = uplink_answered(result->end) && w->status < 500;
 	int64_t latency = instant_is_set(result->written_first)
@@ -221,7 +223,8 @@ on_warmup_end(const struct uplink_result *result)
 		s->asked = now;
 		s->probes_ok += ok;
 		s->probes_failed += !ok;
-		proxy_apply(p, hedging_probed(&p->hedging, s->index, ok, now));
+		upstream_want(
+		    up, hedging_probed(up->hedging, s->index, ok, now));
 		return;
 	case WARMUP_KEEP:
 		s->keeping--;
@@ -239,8 +242,8 @@ on_warmup_end(const struct uplink_result *result)
 		s->warmups_failed += !ok;
 		break;
 	}
-	proxy_apply(
-	    p, hedging_warmup_done(&p->hedging, s->index, ok, latency, now));
+	upstream_want(
+	    up, hedging_warmup_done(up->hedging, s->index, ok, latency, now));
 	server_warm(s);
 }
 
@@ -264,8 +267,8 @@ static bool
 warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
 {
 	const struct replay *r =
-	    replay_next(&s->proxy->replay, &s->replay_next);
-	const char *target = s->proxy->config->warmup.target;
+	    replay_next(&s->upstream->replay, &s->replay_next);
+	const char *target = s->upstream->config->warmup.target;
 	int n;
 
 	w->whole = false;
@@ -327,9 +330,9 @@ warmup_send(struct server *s, enum warmup_kind kind)
 	w->busy = true;
 	uplink_limit(u, kind == WARMUP_ASK
 			    ? ASK_TIMEOUT_NS
-			    : s->proxy->config->proxy.request_timeout_ns);
+			    : s->upstream->config->proxy.request_timeout_ns);
 	if (!health)
-		hedging_warmup_sent(&s->proxy->hedging, s->index);
+		hedging_warmup_sent(s->upstream->hedging, s->index);
 	message = (struct outgoing){
 	    .head = {{w->text, w->length},
 		{(void *)(uintptr_t)warmup_lines,
@@ -354,12 +357,12 @@ server_keep(struct server *s)
 void
 server_warm(struct server *s)
 {
-	struct proxy *p = s->proxy;
+	struct upstream *up = s->upstream;
 	enum warmup_kind kind =
-	    p->hedging.server[s->index].state == SERVER_READY ? WARMUP_MIRROR
-							      : WARMUP_WARM;
+	    up->hedging->server[s->index].state == SERVER_READY ? WARMUP_MIRROR
+								: WARMUP_WARM;
 	struct instant now = instant_now(), next = INSTANT_NONE;
-	unsigned due = hedging_warmup_due(&p->hedging, s->index, now, &next);
+	unsigned due = hedging_warmup_due(up->hedging, s->index, now, &next);
 	int64_t wait;
 
 	while (due > 0 && warmup_send(s, kind))
@@ -373,7 +376,7 @@ server_warm(struct server *s)
 	wait = (wait + NS_PER_MS - 1) / NS_PER_MS * NS_PER_MS;
 	if (wait > WARMUP_IDLE_NS)
 		wait = WARMUP_IDLE_NS;
-	timer_set(&p->timers, &s->warmup_timer, now, wait);
+	timer_set(&up->loop->timers, &s->warmup_timer, now, wait);
 }
 
 static void
@@ -414,13 +417,13 @@ server_state_shown(const struct server *s)
 	case DUTY_ENDS:
 		return "stopping";
 	}
-	return server_state_name(s->proxy->hedging.server[s->index].state);
+	return server_state_name(s->upstream->hedging->server[s->index].state);
 }
 
 void
 server_tick(struct server *s, struct instant now)
 {
-	enum server_state state = s->proxy->hedging.server[s->index].state;
+	enum server_state state = s->upstream->hedging->server[s->index].state;
 
 	if (state != s->state_logged) {
 		if (state == SERVER_READY) {
@@ -447,21 +450,16 @@ server_tick(struct server *s, struct instant now)
 }
 
 int
-server_init(struct server *s, struct proxy *p, unsigned index)
+server_init(struct server *s, struct upstream *up, unsigned index)
 {
 	memset(s, 0, sizeof(*s));
-	s->proxy = p;
+	s->upstream = up;
 	s->index = index;
 	s->pidfd = -1;
 	s->state_since = instant_now();
-	server_configure(s, &p->config->server[index]);
+	server_configure(s, &up->config->server[index]);
 	s->restart_delay_ns = s->config->restart_delay_ns;
-	TAILQ_INIT(&s->waiting);
-	TAILQ_INIT(&s->connecting);
-	TAILQ_INIT(&s->idle);
-	TAILQ_INIT(&s->busy);
-	TAILQ_INIT(&s->draining);
-	TAILQ_INIT(&s->unused);
+	uplink_pool_init(s);
 	distribution_init_requests(&s->responses[0]);
 	distribution_init_requests(&s->responses[1]);
 	distribution_init_lives(&s->warmup_length);
@@ -472,32 +470,17 @@ server_init(struct server *s, struct proxy *p, unsigned index)
 	timer_init(&s->probe_timer, on_probe_timer, s);
 	timer_init(&s->warmup_timer, on_warmup_timer, s);
 	health_init(s);
-	supervisor_init(s);
 	return 0;
-}
-
-static void
-close_all(struct uplink_list *list)
-{
-	struct uplink *u;
-
-	while ((u = TAILQ_FIRST(list)) != NULL)
-		uplink_close(u);
 }
 
 void
 server_fini(struct server *s)
 {
-	if (s->proxy == NULL)
+	if (s->upstream == NULL)
 		return;
-	timer_clear(&s->proxy->timers, &s->probe_timer);
-	timer_clear(&s->proxy->timers, &s->warmup_timer);
+	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
+	timer_clear(&s->upstream->loop->timers, &s->warmup_timer);
 	health_stop(s);
-	close_all(&s->waiting);
-	close_all(&s->connecting);
-	close_all(&s->idle);
-	close_all(&s->busy);
-	close_all(&s->draining);
 	uplink_pool_fini(s);
 	free(s->warmup);
 	s->warmup = NULL;

@@ -10,11 +10,11 @@
 #include "config/config.h"
 #include "hedging/hedging.h"
 #include "proxy/stats/distribution.h"
-#include "proxy/request/silence.h"
 #include "proxy/net/timer.h"
 #include "proxy/upstream/connection.h"
+#include "proxy/upstream/silence.h"
 
-struct request;
+struct upstream;
 
 #define WARMUPS_MAX 64 /* warm-up requests under way at once */
 
@@ -46,11 +46,12 @@ enum duty {
 };
 
 struct server {
-	struct proxy *proxy;		    /* borrowed */
+	struct upstream *upstream;	    /* borrowed */
 	const struct config_server *config; /* borrowed */
 	unsigned index;
 
 	/* owned */
+	struct work connect; /* give a turn to one that waits */
 	struct uplink_list waiting, connecting, idle, busy, draining, unused;
 	unsigned waiting_count, connecting_count, idle_count, busy_count,
 	    draining_count, uplinks;
@@ -71,11 +72,10 @@ struct server {
 	unsigned checks_failing; /* in a row */
 	bool last_kept;		 /* said that it stays although it fails */
 
-	/* whether it responds at all (silence.c) */
-	struct silence silence;
-	uint64_t reads;	      /* that brought something */
-	bool asking;	      /* a probe of a request is under way */
-	struct instant asked; /* when the last one ended */
+	struct silence silence; /* whether it responds at all */
+	uint64_t reads;		/* that brought something */
+	bool asking;		/* a probe of a request is under way */
+	struct instant asked;	/* when the last one ended */
 
 	/* connections kept for a swap (standby.c) */
 	bool keeps_alive;	     /* by its latest response */
@@ -129,7 +129,7 @@ struct server {
 };
 
 /* Set up a server and begin to look for it (or to launch it).  0 or -errno. */
-int server_init(struct server *s, struct proxy *p, unsigned index);
+int server_init(struct server *s, struct upstream *up, unsigned index);
 
 /* Take on a configuration, at the start or after a reload.  What is about the
  * program is used when it is started the next time. */
@@ -199,15 +199,6 @@ int server_restart(struct server *s, bool force);
 /* Back into service.  0, or -EALREADY, or -EBUSY in the middle of a restart. */
 int server_return(struct server *s);
 
-/* What a server still has in flight. */
-struct server_rest {
-	unsigned requests;	      /* tunnels left out */
-	unsigned tunnels;	      /* open WebSockets */
-	unsigned losers;	      /* responses that nobody waits for */
-	const struct request *oldest; /* borrowed; NULL: none */
-};
-void server_rest(const struct server *s, struct server_rest *out);
-
 /* Go on as far as possible.  Every tick. */
 void server_duty_tick(struct server *s, struct instant now);
 
@@ -218,23 +209,5 @@ server_on_duty(const struct server *s)
 	return s->duty == DUTY_SERVES || s->duty == DUTY_LEAVES ||
 	       s->duty == DUTY_STARTS;
 }
-
-/* --- launched servers (supervisor.c) ------------------------------------ */
-
-/* Once, before all else. */
-void supervisor_init(struct server *s);
-
-/* Start the configured program.  0 or a negative errno (logged). */
-int server_launch(struct server *s);
-
-/* Ask the child to end (SIGTERM, and SIGKILL after launch.stop_timeout); no
- * restart follows, unless its duty is to end and start again. */
-void server_stop(struct server *s);
-
-/* End it at once (SIGKILL) and reap it. */
-void server_kill(struct server *s);
-
-/* Whether a child of ours still runs. */
-bool server_child_alive(const struct server *s);
 
 #endif

@@ -15,8 +15,7 @@
  */
 #include <errno.h>
 
-#include "proxy/request/proxy.h"
-#include "proxy/upstream/server.h"
+#include "proxy/upstream/upstream.h"
 
 #define ASK_NS (250 * NS_PER_MS)
 #define KNOCK_NS NS_PER_S
@@ -27,36 +26,36 @@
 
 /* The most requests in flight of the last 10 to 20 seconds. */
 static unsigned
-peak_inflight(struct proxy *p, struct instant now)
+peak_inflight(struct upstream *up, struct instant now)
 {
 	unsigned inflight = 0;
 
-	for (unsigned i = 0; i < p->config->servers; i++)
-		inflight += p->hedging.server[i].inflight;
-	if (instant_since(now, p->peak_window) >= PEAK_WINDOW_NS) {
-		p->peak[1] = p->peak[0];
-		p->peak[0] = 0;
-		p->peak_window = now;
+	for (unsigned i = 0; i < up->config->servers; i++)
+		inflight += up->hedging->server[i].inflight;
+	if (instant_since(now, up->peak_window) >= PEAK_WINDOW_NS) {
+		up->peak[1] = up->peak[0];
+		up->peak[0] = 0;
+		up->peak_window = now;
 	}
-	if (inflight > p->peak[0])
-		p->peak[0] = inflight;
-	return p->peak[0] > p->peak[1] ? p->peak[0] : p->peak[1];
+	if (inflight > up->peak[0])
+		up->peak[0] = inflight;
+	return up->peak[0] > up->peak[1] ? up->peak[0] : up->peak[1];
 }
 
 static bool
 is_standby(const struct server *s)
 {
-	const struct hedging *h = &s->proxy->hedging;
+	const struct hedging *h = s->upstream->hedging;
 
 	return h->server[s->index].state == SERVER_READY &&
 	       h->server[s->index].hazards == 0 && s->index != h->active &&
-	       !s->proxy->stopping;
+	       !s->upstream->stopping;
 }
 
 static bool
 wants_connection(const struct server *s, unsigned peak, struct instant now)
 {
-	const struct hedging *h = &s->proxy->hedging;
+	const struct hedging *h = s->upstream->hedging;
 	unsigned there = s->idle_count + s->busy_count + s->draining_count +
 			 s->connecting_count + s->waiting_count;
 
@@ -89,13 +88,14 @@ standby_knock(struct server *s, struct instant now)
 void
 standby_tick(struct server *s, struct instant now)
 {
-	unsigned peak = peak_inflight(s->proxy, now);
+	unsigned peak = peak_inflight(s->upstream, now);
 
 	if (is_standby(s) && (s->doubted || s->idle_count == 0) &&
 	    instant_since(now, s->knocked) >=
 		(s->doubted ? KNOCK_AGAIN_NS : KNOCK_NS))
 		standby_knock(s, now);
-	if (!s->asking && hedging_probe_wanted(&s->proxy->hedging, s->index) &&
+	if (!s->asking &&
+	    hedging_probe_wanted(s->upstream->hedging, s->index) &&
 	    instant_since(now, s->asked) >= ASK_NS)
 		server_ask(s);
 	if (wants_connection(s, peak, now)) {
