@@ -30,16 +30,6 @@ struct walk {
 	int checks;
 };
 
-/* A thread that took part, or NULL. */
-static const struct tale_thread *
-thread_find(const struct tale *t, uint32_t tid)
-{
-	for (unsigned i = 0; tid != 0 && i < t->threads; i++)
-		if (t->thread[i].tid == tid)
-			return &t->thread[i];
-	return NULL;
-}
-
 /* The last interval of a thread that begins before a moment, or NULL. */
 static const struct thread_interval *
 interval_before(const struct explainer *ex, uint32_t tid, int64_t ns)
@@ -76,7 +66,7 @@ handed_over(struct walk *w, const struct thread_interval *sleep)
 		if (p->state == THREAD_SLEEP && p->other == sleep->tid)
 			return true;
 		if (p->state == THREAD_SLEEP && p->begin_ns < sleep->begin_ns &&
-		    thread_find(w->ex->t, p->other) == NULL)
+		    tale_thread_find(w->ex->t, p->other) == NULL)
 			return false; /* it did other work */
 		at = p->begin_ns;
 	}
@@ -100,8 +90,8 @@ is_compiler(const struct explainer *ex, uint32_t tid)
 static bool
 goes_on_with_waker(struct walk *w, const struct thread_interval *p)
 {
-	const struct tale_thread *self = thread_find(w->ex->t, p->tid);
-	const struct tale_thread *waker = thread_find(w->ex->t, p->other);
+	const struct tale_thread *self = tale_thread_find(w->ex->t, p->tid);
+	const struct tale_thread *waker = tale_thread_find(w->ex->t, p->other);
 	unsigned i;
 
 	if (p->state != THREAD_SLEEP || p->woken_ns == NEVER || self == NULL ||
@@ -171,7 +161,7 @@ claim_asleep(
 {
 	static const char *const contexts[] = {
 	    NULL, NULL, "a timer or another interrupt"};
-	const struct tale_thread *self = thread_find(w->ex->t, p->tid);
+	const struct tale_thread *self = tale_thread_find(w->ex->t, p->tid);
 
 	c->cause = TALE_CAUSE_SLEEP;
 	c->other = p->other;

@@ -46,10 +46,7 @@ attempt_of_socket(enum tale_socket i)
 bool
 slice_is_thread(const struct tale *t, uint64_t tid)
 {
-	for (unsigned i = 0; tid != 0 && i < t->threads; i++)
-		if (t->thread[i].tid == tid)
-			return true;
-	return false;
+	return tale_thread_find(t, tid) != NULL;
 }
 
 static void
@@ -201,11 +198,21 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 		learn_wake(s, e);
 }
 
+/* A thread takes part as one of a server's does that woke it, or it woke. */
+static void
+learn_woken(
+    struct tale *t, const struct tale_thread *other, uint32_t tid, uint32_t pid)
+{
+	if (other != NULL && other->attempt >= 0)
+		thread_add(t, tid, pid, other->attempt);
+}
+
 void
 slice_learned(struct slicer *s)
 {
 	struct tale *t = s->tale;
-	unsigned i, k, before;
+	const struct tale_thread *thread;
+	unsigned i, before;
 	int attempt;
 
 	for (i = 0; i < s->callers; i++) {
@@ -217,26 +224,17 @@ slice_learned(struct slicer *s)
 	}
 	/* Threads that woke one that reads requests: they took part. */
 	before = t->threads;
-	for (i = 0; i < s->wakes; i++)
-		for (k = 0; k < before; k++)
-			if (t->thread[k].tid == s->wake[i].to &&
-			    t->thread[k].attempt >= 0) {
-				thread_add(t, s->wake[i].from, s->wake[i].pid,
-				    t->thread[k].attempt);
-				break;
-			}
+	for (i = 0; i < s->wakes; i++) {
+		thread = tale_thread_find(t, s->wake[i].to);
+		if (thread != NULL && thread < &t->thread[before])
+			learn_woken(t, thread, s->wake[i].from, s->wake[i].pid);
+	}
 	/* Threads these woke took part, and threads those woke, and so on. */
 	do {
 		before = t->threads;
 		for (i = 0; i < s->wakes; i++)
-			for (k = 0; k < t->threads; k++)
-				if (t->thread[k].tid == s->wake[i].from &&
-				    t->thread[k].attempt >= 0) {
-					thread_add(t, s->wake[i].to,
-					    s->wake[i].pid,
-					    t->thread[k].attempt);
-					break;
-				}
+			learn_woken(t, tale_thread_find(t, s->wake[i].from),
+			    s->wake[i].to, s->wake[i].pid);
 	} while (t->threads > before);
 }
 

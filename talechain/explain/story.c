@@ -143,6 +143,19 @@ story_event_lanes(struct explainer *ex)
 int
 tale_explain(struct story **out, const struct tale *t)
 {
+	static void (*const step[])(struct explainer * ex) = {
+	    story_chain_find,
+	    threads_find,
+	    path_claim,
+	    cause_rates,
+	    tile_make,
+	    bars_draw,
+	    story_event_lanes,
+	    series_find,
+	    lanes_sort,
+	    verdict_write,
+	    advice_write,
+	};
 	struct explainer ex = {.t = t};
 	int64_t total_ns = tale_total_ns(t);
 
@@ -152,33 +165,16 @@ tale_explain(struct story **out, const struct tale *t)
 	ex.s->tale = t;
 	ex.s->total_ns = total_ns > 0 ? total_ns : 0;
 	lane_get(&ex, STORY_LANE_PROXY, -1, 0);
-	story_chain_find(&ex);
-	threads_find(&ex);
-	path_claim(&ex);
-	cause_rates(&ex);
-	if (!ex.failed)
-		tile_make(&ex);
-	if (!ex.failed)
-		bars_draw(&ex);
-	if (!ex.failed)
-		story_event_lanes(&ex);
-	if (!ex.failed)
-		series_find(&ex);
-	if (!ex.failed) {
-		lanes_sort(&ex);
-		verdict_write(&ex);
-		advice_write(&ex);
-	}
+	for (size_t i = 0; i < sizeof(step) / sizeof(*step) && !ex.failed; i++)
+		step[i](&ex);
 	free(ex.claim);
 	free(ex.segment_claim);
 	free(ex.interval);
 	free(ex.name);
-	if (ex.failed) {
+	if (ex.failed)
 		story_free(&ex.s);
-		return -ENOMEM;
-	}
 	*out = ex.s;
-	return 0;
+	return ex.failed ? -ENOMEM : 0;
 }
 
 void

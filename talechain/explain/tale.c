@@ -13,6 +13,15 @@
 /* Nothing lasts longer; a larger figure is not believed. */
 #define LATENCY_MAX_NS (3600 * NS_PER_S)
 
+const struct tale_thread *
+tale_thread_find(const struct tale *t, uint64_t tid)
+{
+	for (unsigned i = 0; tid != 0 && i < t->threads; i++)
+		if (t->thread[i].tid == tid)
+			return &t->thread[i];
+	return NULL;
+}
+
 int
 tale_attempt_of(const struct tale *t, int server)
 {

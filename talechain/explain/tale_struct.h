@@ -96,6 +96,9 @@ tale_earlier(struct instant a, int64_t ns)
 	    ns < 0 || a.ns > (uint64_t)ns ? a.ns - (uint64_t)ns : 0};
 }
 
+/* A thread that took part, or NULL. */
+const struct tale_thread *tale_thread_find(const struct tale *t, uint64_t tid);
+
 /* Which attempt's server (0 or 1) a server is, or -1. */
 int tale_attempt_of(const struct tale *t, int server);
 

@@ -147,15 +147,10 @@ static const struct {
 	enum page_name file;
 	void (*put)(struct page *g);
 } blanks[] = {
-    {"PICTURE_CSS", PAGE_PICTURE_CSS, NULL},
-    {"PICTURE_CSS_HASH", PAGE_PICTURE_CSS_HASH, NULL},
-    {"PICTURE_JS", PAGE_PICTURE_JS, NULL},
-    {"PICTURE_JS_HASH", PAGE_PICTURE_JS_HASH, NULL},
-    {"TIMELINE_CSS", PAGE_TIMELINE_CSS, NULL},
-    {"TIMELINE_CSS_HASH", PAGE_TIMELINE_CSS_HASH, NULL},
-    {"TIMELINE_JS", PAGE_TIMELINE_JS, NULL},
-    {"TIMELINE_JS_HASH", PAGE_TIMELINE_JS_HASH, NULL},
-    {"TITLE", 0, put_title},
+#define PAGE_X(symbol, name, file) {#symbol, PAGE_##symbol, NULL},
+    PAGE_FILES(PAGE_X)
+#undef PAGE_X
+	{"TITLE", 0, put_title},
     {"VERDICT", 0, put_verdict},
     {"FACTS", 0, put_facts},
     {"IDENTITY", 0, put_identity},

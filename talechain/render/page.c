@@ -10,31 +10,22 @@
 #define PAGE_FOLDER "talechain/render/page" /* for tools that read this file */
 #endif
 
-#define PAGE_FILE(symbol, file)                          \
-	__asm__(".pushsection .rodata\n"                 \
-		".global page_" #symbol "\n"             \
-		".hidden page_" #symbol "\n"             \
-		".global page_" #symbol "_end\n"         \
-		".hidden page_" #symbol "_end\n"         \
-		"page_" #symbol ":\n"                    \
-		".incbin \"" PAGE_FOLDER "/" file "\"\n" \
-		"page_" #symbol "_end:\n"                \
-		".byte 0\n"                              \
-		".popsection\n");                        \
-	extern const char page_##symbol[]                \
-	    __attribute__((visibility("hidden")));       \
-	extern const char page_##symbol##_end[]          \
-	    __attribute__((visibility("hidden")))
-
-PAGE_FILE(picture_css, "picture.css");
-PAGE_FILE(timeline_css, "timeline.css");
-PAGE_FILE(picture_js, "picture.js");
-PAGE_FILE(timeline_js, "timeline.js");
-PAGE_FILE(timeline_html, "timeline.html");
-PAGE_FILE(picture_css_hash, "picture.css.hash");
-PAGE_FILE(timeline_css_hash, "timeline.css.hash");
-PAGE_FILE(picture_js_hash, "picture.js.hash");
-PAGE_FILE(timeline_js_hash, "timeline.js.hash");
+#define PAGE_X(symbol, name, file)                                             \
+	__asm__(".pushsection .rodata\n"                                       \
+		".global page_" #name "\n"                                     \
+		".hidden page_" #name "\n"                                     \
+		".global page_" #name "_end\n"                                 \
+		".hidden page_" #name "_end\n"                                 \
+		"page_" #name ":\n"                                            \
+		".incbin \"" PAGE_FOLDER "/" file "\"\n"                       \
+		"page_" #name "_end:\n"                                        \
+		".byte 0\n"                                                    \
+		".popsection\n");                                              \
+	extern const char page_##name[] __attribute__((visibility("hidden"))); \
+	extern const char page_##name##_end[]                                  \
+	    __attribute__((visibility("hidden")));
+PAGE_FILES(PAGE_X)
+#undef PAGE_X
 
 struct page_file
 page_file(enum page_name name)
@@ -42,19 +33,9 @@ page_file(enum page_name name)
 	static const struct {
 		const char *begin, *end;
 	} file[] = {
-	    [PAGE_PICTURE_CSS] = {page_picture_css, page_picture_css_end},
-	    [PAGE_TIMELINE_CSS] = {page_timeline_css, page_timeline_css_end},
-	    [PAGE_PICTURE_JS] = {page_picture_js, page_picture_js_end},
-	    [PAGE_TIMELINE_JS] = {page_timeline_js, page_timeline_js_end},
-	    [PAGE_TIMELINE_HTML] = {page_timeline_html, page_timeline_html_end},
-	    [PAGE_PICTURE_CSS_HASH] = {page_picture_css_hash,
-		page_picture_css_hash_end},
-	    [PAGE_TIMELINE_CSS_HASH] = {page_timeline_css_hash,
-		page_timeline_css_hash_end},
-	    [PAGE_PICTURE_JS_HASH] = {page_picture_js_hash,
-		page_picture_js_hash_end},
-	    [PAGE_TIMELINE_JS_HASH] = {page_timeline_js_hash,
-		page_timeline_js_hash_end},
+#define PAGE_X(symbol, name, file) {page_##name, page_##name##_end},
+	    PAGE_FILES(PAGE_X)
+#undef PAGE_X
 	};
 
 	return (struct page_file){

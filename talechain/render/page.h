@@ -16,16 +16,22 @@ struct page_file {
 	size_t length;
 };
 
+/* Symbol, name in the assembler, file. */
+#define PAGE_FILES(X)                                                \
+	X(PICTURE_CSS, picture_css, "picture.css")                   \
+	X(TIMELINE_CSS, timeline_css, "timeline.css")                \
+	X(PICTURE_JS, picture_js, "picture.js")                      \
+	X(TIMELINE_JS, timeline_js, "timeline.js")                   \
+	X(TIMELINE_HTML, timeline_html, "timeline.html")             \
+	X(PICTURE_CSS_HASH, picture_css_hash, "picture.css.hash")    \
+	X(TIMELINE_CSS_HASH, timeline_css_hash, "timeline.css.hash") \
+	X(PICTURE_JS_HASH, picture_js_hash, "picture.js.hash")       \
+	X(TIMELINE_JS_HASH, timeline_js_hash, "timeline.js.hash")
+
 enum page_name {
-	PAGE_PICTURE_CSS, /* of the picture, alone or in a page */
-	PAGE_TIMELINE_CSS,
-	PAGE_PICTURE_JS,
-	PAGE_TIMELINE_JS,
-	PAGE_TIMELINE_HTML, /* with @NAME@ where something is to be put */
-	PAGE_PICTURE_CSS_HASH,
-	PAGE_TIMELINE_CSS_HASH,
-	PAGE_PICTURE_JS_HASH,
-	PAGE_TIMELINE_JS_HASH,
+#define PAGE_X(symbol, name, file) PAGE_##symbol,
+	PAGE_FILES(PAGE_X)
+#undef PAGE_X
 };
 
 /* One of the files; the text lives as long as the program. */

@@ -289,7 +289,7 @@ segment_longer(const void *va, const void *vb)
 	const struct story_segment *a = va, *b = vb;
 	int64_t la = a->end_ns - a->begin_ns, lb = b->end_ns - b->begin_ns;
 
-	return (la < lb) - (la > lb);
+	return COMPARE(lb, la);
 }
 
 static int
