@@ -149,25 +149,25 @@ render_pauses(const struct tale *t, struct text *x)
 static void
 render_missing(const struct tale *t, struct text *x)
 {
+	const struct {
+		uint64_t count;
+		const char *what;
+	} missing[] = {
+	    {t->lost_stream, "slots of the stream were overwritten before "
+			     "they were read"},
+	    {t->lost_channels,
+		"events were lost meanwhile: the observer came too late"},
+	    {t->omitted, "events more than a tale holds were left out"},
+	};
+
 	text_add(x, "\n");
 	if (t->stale)
 		text_add(x, "The beginning of this request has been "
 			    "overwritten in the stream.\n");
-	if (t->lost_stream > 0)
-		text_add(x,
-		    "%" PRIu64 " slots of the stream were overwritten "
-		    "before they were read.\n",
-		    t->lost_stream);
-	if (t->lost_channels > 0)
-		text_add(x,
-		    "%" PRIu64 " events were lost meanwhile: the "
-		    "observer came too late.\n",
-		    t->lost_channels);
-	if (t->omitted > 0)
-		text_add(x,
-		    "%" PRIu64 " events more than a tale holds were "
-		    "left out.\n",
-		    t->omitted);
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		if (missing[i].count > 0)
+			text_add(x, "%" PRIu64 " %s.\n", missing[i].count,
+			    missing[i].what);
 	if (t->blinds > 0)
 		text_add(x,
 		    "The observer was blind for %.3f ms of it, in %u "

@@ -10,7 +10,6 @@
 #include "talechain/store/store.h"
 
 #include <dirent.h>
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/compare.h"
 #include "base/rundir.h"
 #include "talechain/explain/tale_struct.h"
 #include "talechain/store/file.h"
@@ -212,49 +210,6 @@ store_read_file(struct tale_store *s, uint64_t number)
 	return err;
 }
 
-static int
-number_compare(const void *va, const void *vb)
-{
-	const uint64_t *a = va, *b = vb;
-
-	return COMPARE(*a, *b);
-}
-
-/* The numbers of the files there are, in order.  How many, or -errno. */
-static int
-list_files(int directory, uint64_t **out)
-{
-	uint64_t *number = NULL, *grown;
-	size_t n = 0, room = 0;
-	struct dirent *entry;
-	int fd = dup(directory);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (d == NULL) {
-		if (fd >= 0)
-			close(fd);
-		return -errno;
-	}
-	while ((entry = readdir(d)) != NULL) {
-		if (n == room) {
-			room = room > 0 ? 2 * room : 64;
-			grown = realloc(number, room * sizeof(*number));
-			if (grown == NULL || room > INT32_MAX) {
-				free(grown != NULL ? grown : number);
-				closedir(d);
-				return -ENOMEM;
-			}
-			number = grown;
-		}
-		n += store_file_number(entry->d_name, &number[n]);
-	}
-	closedir(d);
-	if (n > 0)
-		qsort(number, n, sizeof(*number), number_compare);
-	*out = number;
-	return (int)n;
-}
-
 /* Make, open and lock the directory.  0 or a negative errno. */
 static int
 directory_open(struct tale_store *s, const char *path)
@@ -282,22 +237,33 @@ directory_open(struct tale_store *s, const char *path)
 	return 0;
 }
 
+static int
+is_store_file(const struct dirent *entry)
+{
+	return store_file_number(entry->d_name, &(uint64_t){0});
+}
+
 /* Read all files in order; the bound may have become smaller. */
 static int
 store_read(struct tale_store *s)
 {
-	uint64_t *number = NULL;
-	int n = list_files(s->directory, &number), err = n;
+	struct dirent **list = NULL;
+	int n = scandirat(s->directory, ".", &list, is_store_file, alphasort);
+	int err = n < 0 ? -errno : 0;
+	uint64_t number = 0;
 
-	assert(n <= 0 || number != NULL);
-	for (int i = 0; i < n && err >= 0; i++) {
-		err = store_read_file(s, number[i]);
-		s->next_file = number[i] + 1;
+	for (int i = 0; i < n; i++) {
+		store_file_number(list[i]->d_name, &number);
+		free(list[i]);
+		if (err < 0)
+			continue;
+		err = store_read_file(s, number);
+		s->next_file = number + 1;
 		while (s->bytes > s->bytes_max && s->files > 1)
 			file_drop_oldest(s);
 	}
-	free(number);
-	return err < 0 ? err : 0;
+	free(list);
+	return err;
 }
 
 int

@@ -1,5 +1,5 @@
 /*
- * Goal: no events crash slicing or telling; the story always tiles the
+ * Goal: no events crash slicing or explaining; the story always tiles the
  * request's time, and every rendering of it ends.
  *
  * The input is a row of events of 12 bytes: type, tid, pid, cpu, server,

@@ -110,7 +110,7 @@ whole(const struct story *s)
 
 /* Text, picture, page or trace, as which says, and JSON. */
 static void
-tell(struct timeline_reader *r, size_t which)
+explain(struct timeline_reader *r, size_t which)
 {
 	static int (*const render[])(
 	    const struct story *, char **, size_t *) = {story_render_text,
@@ -158,7 +158,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (timeline_reader_position(r) <= before)
 				abort();
 		}
-		tell(r, size);
+		explain(r, size);
 		timeline_reader_close(&r);
 	}
 	close(fd);

@@ -95,7 +95,7 @@ test_causes(void **state)
 	}
 }
 
-/* Goal: a 7 ms stall is told as 7 ms, with why and what to do. */
+/* Goal: a 7 ms stall is reported as 7 ms, with why and what to do. */
 static void
 test_words(void **state)
 {

@@ -176,7 +176,7 @@ test_pause_from_before(void **state)
 		SCENE(&s, -2000 * US, 0, TALECHAIN_APP_MARK, 1);
 	r.stream_begin = timeline_position(s.timeline);
 	t = slice(&s, &r);
-	assert_int_equal(t->entries, 1); /* what was over is not told */
+	assert_int_equal(t->entries, 1); /* what was over is not in it */
 	assert_int_equal(t->pauses, 1);
 	pause_is(&t->pause[0], 0, HAZARD_GC, -3000 * US, 5000 * US);
 	assert_true(t->pause[0].begin_seen);
