@@ -104,8 +104,8 @@ channel_before(const struct explainer *ex, size_t i, uint64_t channel)
 	return ex->leg_begin_ns;
 }
 
-static void
-claim_losses(struct explainer *ex, enum claim_rank rank)
+void
+cause_losses(struct explainer *ex, enum claim_rank rank)
 {
 	const struct tale *t = ex->t;
 	const struct talechain_event *v;
@@ -121,12 +121,6 @@ claim_losses(struct explainer *ex, enum claim_rank rank)
 		c.begin_ns = channel_before(ex, i, v->arg[0]);
 		path_add(ex, &c);
 	}
-}
-
-void
-cause_losses(struct explainer *ex)
-{
-	claim_losses(ex, RANK_LOSS);
 }
 
 void
@@ -146,5 +140,5 @@ cause_gaps(struct explainer *ex)
 		    c.end_ns - tale_event_latency_ns(&t->entry[i].slot.event);
 		path_add(ex, &c);
 	}
-	claim_losses(ex, RANK_GAP);
+	cause_losses(ex, RANK_GAP);
 }

@@ -211,8 +211,8 @@ void cause_classes(struct explainer *ex, int attempt);
 bool cause_is_classes(
     const struct explainer *ex, const struct tale_entry *e, int attempt);
 void cause_gaps(struct explainer *ex);
-/* The same of losses, where threads' own claims would not be true. */
-void cause_losses(struct explainer *ex);
+/* Times of lost events; RANK_LOSS where threads' claims would be wrong. */
+void cause_losses(struct explainer *ex, enum claim_rank rank);
 /* What held back bytes sent on a flow; like: attempt and thread. */
 void cause_tcp(struct explainer *ex, const struct claim *like, uint64_t cookie,
     const char *what);

@@ -299,23 +299,7 @@ slice_lost(struct slicer *s, uint64_t from, uint64_t to)
 		s->tale->lost_stream += to - from;
 }
 
-static int
-visit_first(struct slicer *s, const struct timeline_slot *slot)
-{
-	if (!slice_late(s, slot))
-		slice_learn_first(s, slot);
-	return 0;
-}
-
-static int
-visit_second(struct slicer *s, const struct timeline_slot *slot)
-{
-	if (!slice_late(s, slot))
-		slice_learn_second(s, slot);
-	return 0;
-}
-
-/* One pass: visit is given each slot.  0 or -ENOMEM. */
+/* One pass: visit gets each slot that is not late.  0 or -ENOMEM. */
 static int
 slice_run(struct slicer *s,
     int (*visit)(struct slicer *s, const struct timeline_slot *slot))
@@ -342,7 +326,9 @@ slice_run(struct slicer *s,
 			if (slice_late(s, &slot) &&
 			    slot.read_ns > s->to.ns + RATE_LATE_NS)
 				return 0;
-			err = visit(s, &slot);
+			err = s->final || !slice_late(s, &slot)
+				  ? visit(s, &slot)
+				  : 0;
 			if (err < 0)
 				return err;
 			break;
@@ -400,9 +386,9 @@ slice_all(struct slicer *s)
 	int err;
 
 	s->stop = timeline_reader_head(s->reader);
-	err = slice_run(s, visit_first);
+	err = slice_run(s, slice_learn_first);
 	if (err == 0 && s->kernel) {
-		err = slice_run(s, visit_second);
+		err = slice_run(s, slice_learn_second);
 		slice_learned(s);
 	}
 	s->final = true;

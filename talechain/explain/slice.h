@@ -77,8 +77,9 @@ bool slice_touches(const struct slicer *s, const struct timeline_slot *slot);
 
 /* slice_kernel.c */
 bool slice_is_thread(const struct tale *t, uint64_t tid);
-void slice_learn_first(struct slicer *s, const struct timeline_slot *slot);
-void slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
+/* Always 0. */
+int slice_learn_first(struct slicer *s, const struct timeline_slot *slot);
+int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
 /* After the second: peers' threads and those they woke. */
 void slice_learned(struct slicer *s);
 /* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */

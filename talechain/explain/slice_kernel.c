@@ -80,7 +80,7 @@ learn_thread(struct tale *t, const struct timeline_slot *slot)
 		thread_add(t, e->tid, e->pid, attempt);
 }
 
-void
+int
 slice_learn_first(struct slicer *s, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
@@ -93,11 +93,11 @@ slice_learn_first(struct slicer *s, const struct timeline_slot *slot)
 	if (talechain_event_request(e, &request)) {
 		if (request == t->request.id)
 			learn_thread(t, slot);
-		return;
+		return 0;
 	}
 	i = is_flow(e->type) ? socket_of(t, e->arg[0]) : -1;
 	if (i < 0)
-		return;
+		return 0;
 	k = &s->socket[i];
 	k->seen = true;
 	k->local = (uint16_t)(e->arg[3] >> 48);
@@ -106,13 +106,14 @@ slice_learn_first(struct slicer *s, const struct timeline_slot *slot)
 	    e->ts < t->request.first_byte.ns && e->ts > s->flow_from.ns)
 		s->flow_from.ns = e->ts;
 	if (!slice_touches(s, slot))
-		return;
+		return 0;
 	if (e->type == TALECHAIN_TCP_RECV)
 		k->received[k->receives++ % SLICE_SEQUENCES] =
 		    tale_high(e->arg[1]);
 	else if (e->type == TALECHAIN_TCP_XMIT ||
 		 e->type == TALECHAIN_SOCK_SEND)
 		k->sent[k->sents++ % SLICE_SEQUENCES] = tale_high(e->arg[1]);
+	return 0;
 }
 
 static bool
@@ -185,17 +186,18 @@ learn_wake(struct slicer *s, const struct talechain_event *e)
 		s->wake[s->wakes++] = w;
 }
 
-void
+int
 slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
 
 	if (!slice_touches(s, slot))
-		return;
+		return 0;
 	if (is_flow(e->type) && e->arg[0] != 0)
 		learn_peer(s, e);
 	else if (e->type == TALECHAIN_WAKEUP || e->type == TALECHAIN_SCHEDULE)
 		learn_wake(s, e);
+	return 0;
 }
 
 /* A thread takes part as one of a server's does that woke it, or it woke. */
