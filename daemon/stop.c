@@ -12,6 +12,8 @@
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
 #include "daemon/supervisor.h"
+#include "proxy/client/client.h"
+#include "proxy/client/listeners.h"
 
 /* Connections on which nothing is under way need not be waited for. */
 static void

@@ -24,6 +24,7 @@
 #include "daemon/privileges.h"
 #include "daemon/supervisor.h"
 #include "proxy/request/proxy.h"
+#include "proxy/upstream/server.h"
 
 #define NOT_STARTED 126 /* exit status of a child that could not exec */
 #define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */
@@ -49,7 +50,7 @@ child_again(struct server *s)
 {
 	if (s->upstream->stopping)
 		return;
-	s->duty = DUTY_STARTS;
+	s->maintenance = STARTING;
 	s->restarts++;
 	if (supervisor_launch(s) < 0)
 		restart_later(s);
@@ -119,7 +120,7 @@ on_child(evutil_socket_t fd, short what, void *user)
 	server_lost(s);
 	if (stopping) {
 		s->child = CHILD_NONE;
-		if (s->duty == DUTY_ENDS)
+		if (s->maintenance == STOPPING)
 			child_again(s);
 		return;
 	}
@@ -154,7 +155,7 @@ child_output(const struct config_server *c)
 	return open(c->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 }
 
-/* A handler of ours would tell our loop of the child's signals, through the
+/* A handler of ours would report the child's signals to our loop, through the
  * socket pair that both have; what we ignore for its sake, it may want. */
 static void
 child_signals(void)
@@ -331,7 +332,7 @@ supervisor_stop(struct server *s)
 	if (s->child == CHILD_WAITING) {
 		timer_clear(&s->upstream->loop->timers, &s->restart_timer);
 		s->child = CHILD_NONE;
-		if (s->duty == DUTY_ENDS)
+		if (s->maintenance == STOPPING)
 			child_again(s);
 		return;
 	}

@@ -8,8 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proxy/request/proxy.h"
 #include "proxy/analysis/slow_report.h"
+#include "proxy/request/proxy.h"
+#include "proxy/upstream/maintenance.h"
+#include "proxy/upstream/server.h"
 
 /* Which requests keep a drain or restart from its end. */
 static void
@@ -18,7 +20,7 @@ write_waits(const struct server *s, struct json *j)
 	struct instant now = instant_now();
 	struct server_rest rest;
 
-	if (s->duty != DUTY_DRAINS)
+	if (s->maintenance != DRAINING)
 		return;
 	server_rest(s, &rest);
 	json_key(j, "waits");
@@ -27,8 +29,7 @@ write_waits(const struct server *s, struct json *j)
 	json_key_uint(j, "tunnels", rest.tunnels);
 	json_key_uint(j, "losers", rest.losers);
 	if (rest.oldest != NULL) {
-		json_key_int(j, "oldest_ns",
-		    instant_since(now, rest.since));
+		json_key_int(j, "oldest_ns", instant_since(now, rest.since));
 		json_key_string(j, "method", rest.method);
 		json_key_string(j, "target", rest.target);
 	}
@@ -45,7 +46,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	struct server *s = &p->upstream.server[i];
 	uint64_t errors = 0;
 
-	for (unsigned e = UPLINK_REFUSED; e <= UPLINK_TIMEOUT; e++)
+	for (unsigned e = EXCHANGE_REFUSED; e <= EXCHANGE_TIMEOUT; e++)
 		errors += s->errors[e];
 	json_object_begin(j);
 	json_key_string(j, "name", p->config->server[i].name);

@@ -11,10 +11,10 @@
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
-#include "proxy/analysis/analysis.h"
 #include "proxy/admin/metrics_text.h"
-#include "proxy/request/proxy.h"
+#include "proxy/analysis/analysis.h"
 #include "proxy/net/libevent_reserve.h"
+#include "proxy/request/proxy.h"
 #include "talechain/timeline/timeline.h"
 
 /* How long from one sweep to the next: in powers of two of a ns. */

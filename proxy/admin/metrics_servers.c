@@ -108,7 +108,7 @@ VALUE(asked, s->probes_ok)
 VALUE(unasked, s->probes_failed)
 VALUE(kept, s->connections_kept)
 VALUE(given_up, s->idle_given_up)
-VALUE(drained, !server_on_duty(s))
+VALUE(drained, !server_may_serve(s))
 VALUE(checks, s->checks_ok)
 VALUE(sick, s->checks_failed)
 #undef VALUE
@@ -225,7 +225,7 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	exposition_family(e, "tailor_server_errors_total", "counter",
 	    "Exchanges that failed, by type.");
 	for (unsigned s = 0; s < p->config->servers; s++)
-		for (unsigned i = UPLINK_REFUSED; i <= UPLINK_TIMEOUT; i++)
+		for (unsigned i = EXCHANGE_REFUSED; i <= EXCHANGE_TIMEOUT; i++)
 			exposition_sample(e, "tailor_server_errors_total",
 			    LABELS({"server", p->config->server[s].name},
 				{"type", type[i]}),

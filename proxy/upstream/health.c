@@ -10,7 +10,11 @@
  * Costs one connection per interval: a kept one could be stale, and would
  * count as a failure of the server.
  */
+#include "proxy/upstream/health.h"
+
 #include "base/log.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
 #define CHECK_TIMEOUT_NS NS_PER_S
@@ -19,7 +23,7 @@ static bool
 in_service(const struct server *s)
 {
 	return s->upstream->hedging->server[s->index].state == SERVER_READY &&
-	       server_on_duty(s) && !s->upstream->stopping;
+	       server_may_serve(s) && !s->upstream->stopping;
 }
 
 static bool
@@ -69,7 +73,7 @@ health_failed(struct server *s, const char *why)
 }
 
 static void
-on_check_head(struct uplink *u, const struct http_head *head)
+on_check_head(struct connection *u, const struct http_head *head)
 {
 	struct server *s = u->user;
 
@@ -77,12 +81,12 @@ on_check_head(struct uplink *u, const struct http_head *head)
 }
 
 static void
-on_check_end(const struct uplink_result *result)
+on_check_end(const struct exchange_result *result)
 {
 	struct server *s = result->user;
 
 	s->check = NULL;
-	if (uplink_answered(result->end) && s->check_status < 400) {
+	if (exchange_answered(result->end) && s->check_status < 400) {
 		s->checks_ok++;
 		s->checks_failing = 0;
 		s->last_kept = false;
@@ -92,7 +96,7 @@ on_check_end(const struct uplink_result *result)
 	health_arm(s);
 }
 
-static const struct uplink_ops check_ops = {
+static const struct exchange_ops check_ops = {
     .head = on_check_head,
     .end = on_check_end,
 };
@@ -100,11 +104,11 @@ static const struct uplink_ops check_ops = {
 static void
 check_begin(struct server *s)
 {
-	struct outgoing message = {.head = {{s->probe_text, s->probe_length}}};
+	struct message message = {.head = {{s->probe_text, s->probe_length}}};
 
 	s->check_status = 0;
 	s->checked = instant_now();
-	if (uplink_get(s, &check_ops, s, UPLINK_REUSE_NONE, &s->check) < 0) {
+	if (connection_get(s, &check_ops, s, REUSE_NONE, &s->check) < 0) {
 		s->check = NULL;
 		health_failed(s, "no_connection");
 		health_arm(s);
@@ -112,7 +116,7 @@ check_begin(struct server *s)
 	}
 	timer_arm(
 	    &s->upstream->loop->timers, &s->health_timer, CHECK_TIMEOUT_NS);
-	uplink_send(s->check, &message, HTTP_METHOD_GET);
+	exchange_send(s->check, &message, HTTP_METHOD_GET);
 }
 
 static void
@@ -123,7 +127,7 @@ on_health_timer(void *user, bool forced)
 	(void)forced;
 	if (s->check != NULL) {
 		/* Connected, and no answer in time. */
-		uplink_close(s->check);
+		connection_close(s->check);
 		s->check = NULL;
 		health_failed(s, "no_answer");
 		health_arm(s);
@@ -152,7 +156,7 @@ health_stop(struct server *s)
 {
 	timer_clear(&s->upstream->loop->timers, &s->health_timer);
 	if (s->check != NULL)
-		uplink_close(s->check);
+		connection_close(s->check);
 	s->check = NULL;
 	s->checks_failing = 0;
 }

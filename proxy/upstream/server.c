@@ -4,8 +4,10 @@
  * A server that is not known to answer is probed every 50 ms: by connecting,
  * and if a health path is configured by asking for it.  A restarted server
  * is given recent requests of clients again, at the pace that the policy
- * sets, before it may serve anybody.
+ * sets, before it may serve clients.
  */
+
+#include "proxy/upstream/server.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/upstream.h"
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
@@ -70,7 +73,7 @@ server_answers(struct server *s)
 }
 
 static void
-on_probe_connected(struct uplink *u)
+on_probe_connected(struct connection *u)
 {
 	struct server *s = u->user;
 
@@ -80,12 +83,12 @@ on_probe_connected(struct uplink *u)
 	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
 	/* Not kept: servers wait at a graceful stop for a connection on which
 	 * nothing has come yet. */
-	uplink_close(u);
+	connection_close(u);
 	server_answers(s);
 }
 
 static void
-on_probe_head(struct uplink *u, const struct http_head *head)
+on_probe_head(struct connection *u, const struct http_head *head)
 {
 	struct server *s = u->user;
 
@@ -93,19 +96,19 @@ on_probe_head(struct uplink *u, const struct http_head *head)
 }
 
 static void
-on_probe_end(const struct uplink_result *result)
+on_probe_end(const struct exchange_result *result)
 {
 	struct server *s = result->user;
 
 	s->probe = NULL;
 	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
-	if (uplink_answered(result->end) && s->probe_status < 400)
+	if (exchange_answered(result->end) && s->probe_status < 400)
 		server_answers(s);
 	else
 		server_probe_later(s);
 }
 
-static const struct uplink_ops probe_ops = {
+static const struct exchange_ops probe_ops = {
     .connected = on_probe_connected,
     .head = on_probe_head,
     .end = on_probe_end,
@@ -114,16 +117,16 @@ static const struct uplink_ops probe_ops = {
 static void
 server_probe(struct server *s)
 {
-	struct outgoing message = {.head = {{s->probe_text, s->probe_length}}};
+	struct message message = {.head = {{s->probe_text, s->probe_length}}};
 
 	if (s->probe != NULL) {
 		/* The last one got no answer in time: a stopped process
 		 * accepts connections and says nothing. */
-		uplink_close(s->probe);
+		connection_close(s->probe);
 		s->probe = NULL;
 	}
 	s->probe_status = 0;
-	if (uplink_get(s, &probe_ops, s, UPLINK_REUSE_NONE, &s->probe) < 0) {
+	if (connection_get(s, &probe_ops, s, REUSE_NONE, &s->probe) < 0) {
 		s->probe = NULL;
 		server_probe_later(s);
 		return;
@@ -131,8 +134,8 @@ server_probe(struct server *s)
 	timer_arm(
 	    &s->upstream->loop->timers, &s->probe_timer, PROBE_TIMEOUT_NS);
 	if (s->probe_length > 0)
-		uplink_send(s->probe, &message, HTTP_METHOD_GET);
-	else if (s->probe->state == UPLINK_BUSY)
+		exchange_send(s->probe, &message, HTTP_METHOD_GET);
+	else if (s->probe->state == CONNECTION_BUSY)
 		on_probe_connected(s->probe);
 }
 
@@ -158,12 +161,12 @@ server_lost(struct server *s)
 	/* What a process closed by its end says nothing about the next. */
 	if (instant_since(now, s->closed_early) < NS_PER_S)
 		s->closed_early = s->closed_soon = INSTANT_NONE;
-	uplink_close_idle(s);
+	connection_close_idle(s);
 	if (up->hedging->server[s->index].state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
 		    s->config->name);
 	upstream_want(up, hedging_server_down(up->hedging, s->index, now));
-	if (!server_on_duty(s))
+	if (!server_may_serve(s))
 		return;
 	upstream_want(
 	    up, hedging_server_connecting(up->hedging, s->index, now));
@@ -184,10 +187,10 @@ server_responded(struct server *s, int64_t latency_ns)
 }
 
 void
-server_failed(struct server *s, enum uplink_end end)
+server_failed(struct server *s, enum exchange_end end)
 {
 	s->errors[end]++;
-	if (end != UPLINK_REFUSED)
+	if (end != EXCHANGE_REFUSED)
 		return;
 	if (++s->refusals >= REFUSALS_MAX &&
 	    s->upstream->hedging->server[s->index].state > SERVER_CONNECTING)
@@ -195,7 +198,7 @@ server_failed(struct server *s, enum uplink_end end)
 }
 
 static void
-on_warmup_head(struct uplink *u, const struct http_head *head)
+on_warmup_head(struct connection *u, const struct http_head *head)
 {
 	struct warmup *w = u->user;
 
@@ -203,13 +206,13 @@ on_warmup_head(struct uplink *u, const struct http_head *head)
 }
 
 static void
-on_warmup_end(const struct uplink_result *result)
+on_warmup_end(const struct exchange_result *result)
 {
 	struct warmup *w = result->user;
 	struct server *s = w->server;
 	struct upstream *up = s->upstream;
 	struct instant now = instant_now();
-	bool ok = uplink_answered(result->end) && w->status < 500;
+	bool ok = exchange_answered(result->end) && w->status < 500;
 	int64_t latency = instant_is_set(result->written_first)
 			      ? instant_since(now, result->written_first)
 			      : 0;
@@ -228,7 +231,7 @@ on_warmup_end(const struct uplink_result *result)
 		return;
 	case WARMUP_KEEP:
 		s->keeping--;
-		ok = result->end == UPLINK_COMPLETE && s->keeps_alive;
+		ok = result->end == EXCHANGE_COMPLETE && s->keeps_alive;
 		s->connections_kept += ok;
 		if (!ok)
 			s->keep_again = instant_plus(now, KEEP_AGAIN_NS);
@@ -247,7 +250,7 @@ on_warmup_end(const struct uplink_result *result)
 	server_warm(s);
 }
 
-static const struct uplink_ops warmup_ops = {
+static const struct exchange_ops warmup_ops = {
     .head = on_warmup_head,
     .end = on_warmup_end,
 };
@@ -309,8 +312,8 @@ warmup_send(struct server *s, enum warmup_kind kind)
 	struct warmup *w = warmup_free_place(s);
 	bool health = kind == WARMUP_ASK || kind == WARMUP_KEEP;
 	enum http_method method;
-	struct uplink *u;
-	struct outgoing message;
+	struct connection *u;
+	struct message message;
 	int err;
 
 	if (w == NULL || (!(health && warmup_fill_health(w, s, &method)) &&
@@ -319,25 +322,25 @@ warmup_send(struct server *s, enum warmup_kind kind)
 	w->status = 0;
 	w->server = s;
 	w->kind = kind;
-	err = uplink_get(s, &warmup_ops, w,
-	    kind == WARMUP_KEEP ? UPLINK_REUSE_NONE : UPLINK_REUSE_CHECKED, &u);
+	err = connection_get(s, &warmup_ops, w,
+	    kind == WARMUP_KEEP ? REUSE_NONE : REUSE_CHECKED, &u);
 	if (err < 0) {
 		s->asked = instant_now();
 		if (err != -ENOMEM)
-			server_failed(s, UPLINK_REFUSED);
+			server_failed(s, EXCHANGE_REFUSED);
 		return false;
 	}
 	w->busy = true;
-	uplink_limit(u, kind == WARMUP_ASK
-			    ? ASK_TIMEOUT_NS
-			    : s->upstream->config->proxy.request_timeout_ns);
+	exchange_limit(u, kind == WARMUP_ASK
+			      ? ASK_TIMEOUT_NS
+			      : s->upstream->config->proxy.request_timeout_ns);
 	if (!health)
 		hedging_warmup_sent(s->upstream->hedging, s->index);
-	message = (struct outgoing){
-	    .head = {{w->text, w->length},
-		{(void *)(uintptr_t)warmup_lines,
-		    w->whole ? 0 : sizeof(warmup_lines) - 1}}};
-	uplink_send(u, &message, method);
+	message =
+	    (struct message){.head = {{w->text, w->length},
+				 {(void *)(uintptr_t)warmup_lines,
+				     w->whole ? 0 : sizeof(warmup_lines) - 1}}};
+	exchange_send(u, &message, method);
 	return true;
 }
 
@@ -404,49 +407,20 @@ server_configure(struct server *s, const struct config_server *c)
 const char *
 server_state_shown(const struct server *s)
 {
-	switch (s->duty) {
-	case DUTY_SERVES:
-	case DUTY_STARTS:
+	switch (s->maintenance) {
+	case IN_SERVICE:
+	case STARTING:
 		break;
-	case DUTY_LEAVES:
+	case DRAIN_PENDING:
 		return "leaving";
-	case DUTY_DRAINS:
+	case DRAINING:
 		return "draining";
-	case DUTY_RESTS:
+	case OUT_OF_SERVICE:
 		return "drained";
-	case DUTY_ENDS:
+	case STOPPING:
 		return "stopping";
 	}
 	return server_state_name(s->upstream->hedging->server[s->index].state);
-}
-
-void
-server_tick(struct server *s, struct instant now)
-{
-	enum server_state state = s->upstream->hedging->server[s->index].state;
-
-	if (state != s->state_logged) {
-		if (state == SERVER_READY) {
-			log_event(LOG_LEVEL_NOTICE, "server_ready",
-			    "server=%s after_ms=%lld warmups=%llu",
-			    s->config->name,
-			    (long long)(instant_since(now, s->state_since) /
-					NS_PER_MS),
-			    (unsigned long long)s->warmups_ok);
-			health_arm(s);
-		}
-		if (state == SERVER_READY && s->state_logged == SERVER_WARMING)
-			distribution_record(&s->warmup_length,
-			    instant_since(now, s->warming_since));
-		if (state == SERVER_WARMING)
-			s->warming_since = now;
-		if (s->state_logged == SERVER_READY)
-			s->state_since = now;
-		s->state_logged = state;
-	}
-	server_duty_tick(s, now);
-	silence_tick(s, now);
-	standby_tick(s, now);
 }
 
 int
@@ -459,17 +433,16 @@ server_init(struct server *s, struct upstream *up, unsigned index)
 	s->state_since = instant_now();
 	server_configure(s, &up->config->server[index]);
 	s->restart_delay_ns = s->config->restart_delay_ns;
-	uplink_pool_init(s);
+	connection_pool_init(s);
 	distribution_init_requests(&s->responses[0]);
 	distribution_init_requests(&s->responses[1]);
-	distribution_init_lives(&s->warmup_length);
+	distribution_init_uptimes(&s->warmup_length);
 	distribution_init_reactions(&s->connect_length);
 	s->warmup = calloc(WARMUPS_MAX, sizeof(*s->warmup));
 	if (s->warmup == NULL)
 		return -ENOMEM;
 	timer_init(&s->probe_timer, on_probe_timer, s);
 	timer_init(&s->warmup_timer, on_warmup_timer, s);
-	health_init(s);
 	return 0;
 }
 
@@ -480,8 +453,7 @@ server_fini(struct server *s)
 		return;
 	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
 	timer_clear(&s->upstream->loop->timers, &s->warmup_timer);
-	health_stop(s);
-	uplink_pool_fini(s);
+	connection_pool_fini(s);
 	free(s->warmup);
 	s->warmup = NULL;
 }

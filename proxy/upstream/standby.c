@@ -13,8 +13,12 @@
  * none, one is opened to see whether it still listens, and closed.  Where only a
  * response could show something (hedging_probe_wanted) it is asked.
  */
+#include "proxy/upstream/standby.h"
+
 #include <errno.h>
 
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
 #define ASK_NS (250 * NS_PER_MS)
@@ -62,7 +66,8 @@ wants_connection(const struct server *s, unsigned peak, struct instant now)
 	if (peak > s->config->connections_max)
 		peak = s->config->connections_max;
 	return there < peak && h->limits.act && is_standby(s) &&
-	       s->keeps_alive && s->keeping == 0 && !uplink_starves(s, now) &&
+	       s->keeps_alive && s->keeping == 0 &&
+	       !connection_starves(s, now) &&
 	       !instant_before(now, s->keep_again) &&
 	       instant_since(now, s->kept) >= KEEP_NS &&
 	       (!instant_is_set(s->closed_early) ||
@@ -73,16 +78,16 @@ wants_connection(const struct server *s, unsigned peak, struct instant now)
 static void
 standby_knock(struct server *s, struct instant now)
 {
-	static const struct uplink_ops none = {0};
-	struct uplink *u;
-	int err = uplink_get(s, &none, s, UPLINK_REUSE_NONE, &u);
+	static const struct exchange_ops none = {0};
+	struct connection *u;
+	int err = connection_get(s, &none, s, REUSE_NONE, &u);
 
 	s->knocked = now;
 	s->doubted = err < 0;
 	if (err == 0)
-		uplink_close(u);
+		connection_close(u);
 	else if (err != -ENOMEM)
-		server_failed(s, UPLINK_REFUSED);
+		server_failed(s, EXCHANGE_REFUSED);
 }
 
 void
