@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/compare.h"
+#include "loadgen/stats/compare.h"
 #include "loadgen/finish.h"
-#include "loadgen/schedule.h"
+#include "loadgen/send/schedule.h"
 
 static void
 complain(const char *why)

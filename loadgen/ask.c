@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/instant.h"
-#include "loadgen/response.h"
+#include "loadgen/send/response.h"
 
 #define CHUNK 65536
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loadgen/target.h"
+#include "loadgen/send/target.h"
 
 #define ASK_ANSWER_MAX ((size_t)16 << 20)
 

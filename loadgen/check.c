@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/instant.h"
-#include "loadgen/quantity.h"
-#include "loadgen/schedule.h"
-#include "loadgen/sender.h"
-#include "loadgen/statistics.h"
+#include "loadgen/send/quantity.h"
+#include "loadgen/send/schedule.h"
+#include "loadgen/send/sender.h"
+#include "loadgen/stats/statistics.h"
 
 #define USUAL_NS (10 * NS_PER_S)
 #define FINE_NS (200 * NS_PER_US)

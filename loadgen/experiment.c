@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loadgen/progress.h"
-#include "loadgen/report.h"
-#include "loadgen/trace.h"
+#include "loadgen/report/progress.h"
+#include "loadgen/report/report.h"
+#include "loadgen/send/trace.h"
 
 #define PROGRESS_MS 250
 #define PIN_MS 100

@@ -15,16 +15,16 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "loadgen/environment.h"
-#include "loadgen/host.h"
+#include "loadgen/stats/environment.h"
+#include "loadgen/send/host.h"
 #include "loadgen/options.h"
-#include "loadgen/output.h"
-#include "loadgen/request.h"
-#include "loadgen/sender.h"
-#include "loadgen/summary.h"
+#include "loadgen/report/output.h"
+#include "loadgen/send/request.h"
+#include "loadgen/send/sender.h"
+#include "loadgen/stats/summary.h"
 #include "loadgen/talechain.h"
-#include "loadgen/target.h"
-#include "loadgen/verdict.h"
+#include "loadgen/send/target.h"
+#include "loadgen/stats/verdict.h"
 
 enum exit_code {
 	EXIT_DONE = 0,

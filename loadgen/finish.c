@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loadgen/page.h"
+#include "loadgen/report/page.h"
 
 static bool
 want_color(enum color color)

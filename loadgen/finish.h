@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "loadgen/experiment.h"
-#include "loadgen/report.h"
+#include "loadgen/report/report.h"
 
 /*
  * finish_write(e, text):

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/topology.h"
-#include "loadgen/quantity.h"
-#include "loadgen/token.h"
+#include "loadgen/send/quantity.h"
+#include "loadgen/send/token.h"
 
 static int
 count_between(const char *text, uint64_t low, uint64_t high, uint64_t *out)

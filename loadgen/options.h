@@ -14,9 +14,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "loadgen/expectation.h"
-#include "loadgen/percentiles.h"
-#include "loadgen/sha256.h"
+#include "loadgen/stats/expectation.h"
+#include "loadgen/stats/percentiles.h"
+#include "loadgen/send/sha256.h"
 
 #define OPTIONS_HEADERS_MAX 64
 #define OPTIONS_FAILS_MAX 32

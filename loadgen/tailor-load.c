@@ -23,7 +23,7 @@
 #include "loadgen/check.h"
 #include "loadgen/experiment.h"
 #include "loadgen/finish.h"
-#include "loadgen/page.h"
+#include "loadgen/report/page.h"
 
 static void
 complain(const char *why)

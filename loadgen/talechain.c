@@ -14,8 +14,8 @@
 
 #include "base/json.h"
 #include "loadgen/ask.h"
-#include "loadgen/file.h"
-#include "loadgen/slow_list.h"
+#include "loadgen/send/file.h"
+#include "loadgen/stats/slow_list.h"
 
 #define PATH_MAX_BYTES 4096
 #define TIMEOUT_NS (5 * NS_PER_S) /* between iterations: nothing waits for it */

@@ -18,12 +18,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "loadgen/findings.h"
-#include "loadgen/iteration.h"
+#include "loadgen/stats/findings.h"
+#include "loadgen/send/iteration.h"
 #include "loadgen/options.h"
-#include "loadgen/request.h"
-#include "loadgen/summary.h"
-#include "loadgen/target.h"
+#include "loadgen/send/request.h"
+#include "loadgen/stats/summary.h"
+#include "loadgen/send/target.h"
 
 struct talechain {
 	const struct options *options; /* borrowed, as the next two */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/response.h"
+#include "loadgen/send/response.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

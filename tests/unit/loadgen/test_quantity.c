@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <math.h>
 
-#include "loadgen/expectation.h"
-#include "loadgen/percentiles.h"
-#include "loadgen/quantity.h"
+#include "loadgen/stats/expectation.h"
+#include "loadgen/stats/percentiles.h"
+#include "loadgen/send/quantity.h"
 
 static void
 check_duration(const char *text, int64_t ns)

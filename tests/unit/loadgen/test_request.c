@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loadgen/request.h"
-#include "loadgen/target.h"
+#include "loadgen/send/request.h"
+#include "loadgen/send/target.h"
 
 /* Goal: the parts of good URLs. */
 static void

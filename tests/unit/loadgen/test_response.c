@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/response.h"
-#include "loadgen/schedule.h"
+#include "loadgen/send/response.h"
+#include "loadgen/send/schedule.h"
 
 struct good {
 	const char *text;

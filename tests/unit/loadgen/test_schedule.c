@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/schedule.h"
-#include "loadgen/statistics.h"
+#include "loadgen/send/schedule.h"
+#include "loadgen/stats/statistics.h"
 
 #define N 20000
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loadgen/sha256.h"
+#include "loadgen/send/sha256.h"
 
 static void
 hex(struct sha256 *s, char out[2 * SHA256_BYTES + 1])

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/schedule.h"
-#include "loadgen/slow_list.h"
-#include "loadgen/summary.h"
-#include "loadgen/verdict.h"
+#include "loadgen/send/schedule.h"
+#include "loadgen/stats/slow_list.h"
+#include "loadgen/stats/summary.h"
+#include "loadgen/stats/verdict.h"
 
 #define REQUESTS 500
 #define ITERATIONS 20
