@@ -42,7 +42,8 @@ endif
 
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
-ROOMS := base config talechain profiler hedging http proxy loadgen tailorctl
+ROOMS := base config talechain profiler hedging http proxy \
+	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
 NEEDS_base      :=
 NEEDS_config    := base
 NEEDS_talechain := base
@@ -50,13 +51,16 @@ NEEDS_profiler  := talechain base
 NEEDS_hedging   := talechain base
 NEEDS_http      :=
 NEEDS_proxy     := http hedging profiler talechain config base
-NEEDS_loadgen   := base
+NEEDS_loadgen/send := base
+NEEDS_loadgen/stats := loadgen/send base
+NEEDS_loadgen/report := loadgen/stats loadgen/send base
+NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send base
 NEEDS_tailorctl := profiler talechain base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_profiler   := -lpfm -lbpf
 LIBS_http       := -lhttp_parser
-LIBS_loadgen    := -lcjson
+LIBS_loadgen/stats := -lcjson
 LIBS_proxy      := -levent_core -levent_extra
 LIBS_tailorctl  := -lcjson
 

@@ -131,8 +131,8 @@ run(struct check *c)
 		return err;
 	if (!c->options->pin)
 		CPU_ZERO(&c->cpus);
-	schedule_fill(SCHEDULE_POISSON, c->options->rate_per_s,
-	    c->options->seed, c->offset_ns, c->n);
+	schedule_fill(ARRIVALS_POISSON, c->options->plan.rate_per_s,
+	    c->options->plan.seed, c->offset_ns, c->n);
 	err = -pthread_create(&thread, NULL, check_main, c);
 	if (err < 0)
 		return err;
@@ -144,7 +144,7 @@ enum exit_code
 check_machine(const struct options *o, FILE *out)
 {
 	int64_t duration_ns = o->duration_ns > 0 ? o->duration_ns : USUAL_NS;
-	double wanted = ceil(o->rate_per_s * (double)duration_ns / 1e9);
+	double wanted = ceil(o->plan.rate_per_s * (double)duration_ns / 1e9);
 	struct check c = {.options = o};
 	enum exit_code code = EXIT_COULD_NOT_RUN;
 	int err = -ENOMEM;

@@ -15,16 +15,10 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "loadgen/stats/environment.h"
-#include "loadgen/send/host.h"
 #include "loadgen/options.h"
-#include "loadgen/report/output.h"
-#include "loadgen/send/request.h"
+#include "loadgen/report/report.h"
 #include "loadgen/send/sender.h"
-#include "loadgen/stats/summary.h"
 #include "loadgen/talechain.h"
-#include "loadgen/send/target.h"
-#include "loadgen/stats/verdict.h"
 
 enum exit_code {
 	EXIT_DONE = 0,
@@ -37,21 +31,11 @@ enum exit_code {
 
 struct experiment {
 	struct options options;
-	struct target target;
-	struct request_texts texts;
+	struct report report;
 	struct sender sender;
-	struct iteration iteration;
-	struct summary summary;
-	struct verdict verdict;
 	struct talechain talechain;
-	struct host host;
-	struct environment environment;
-	cpu_set_t sender_cpus; /* empty: not pinned */
-	cpu_set_t other_cpus;
-	struct timespec started; /* CLOCK_REALTIME */
-	struct instant epoch;	 /* the same moment */
-	bool interrupted;
-	bool pause_first; /* even the first iteration comes after a pause */
+	cpu_set_t other_cpus; /* than the sender's */
+	bool pause_first;     /* even the first iteration comes after a pause */
 	struct experiment
 	    *shared;	   /* borrowed; see experiment_share(), or NULL */
 	bool has_results;  /* summary and verdict are complete */
@@ -59,11 +43,7 @@ struct experiment {
 	int signal_fd;
 	int done_fd;	 /* eventfd: the sender thread is about to end */
 	int prepare_err; /* of the current iteration */
-	struct output json;
-	struct output requests;
-	struct output csv;
-	struct output hgrm;
-	size_t made_dir; /* how much of options.out_dir was not there, or 0 */
+	size_t made_dir; /* how much of the output directory is new, or 0 */
 	char why[256];	 /* after an error: one line for the person */
 };
 

@@ -39,7 +39,7 @@ set_rate(struct options *o, const char *text)
 		return -EINVAL;
 	if (rate < 0.001 || rate > 1e7)
 		return -EINVAL;
-	o->rate_per_s = rate;
+	o->plan.rate_per_s = rate;
 	o->rate_given = true;
 	return 0;
 }
@@ -48,13 +48,13 @@ static int
 set_requests(struct options *o, const char *text)
 {
 	o->requests_given = true;
-	return count_between(text, 1, OPTIONS_REQUESTS_MAX, &o->requests);
+	return count_between(text, 1, PLAN_REQUESTS_MAX, &o->plan.requests);
 }
 
 static int
 set_iterations(struct options *o, const char *text)
 {
-	return count_between(text, 1, 100000, &o->iterations);
+	return count_between(text, 1, 100000, &o->plan.iterations);
 }
 
 static int
@@ -72,23 +72,23 @@ set_arrivals(struct options *o, const char *text)
 	static const char file[] = "file:";
 
 	if (strcmp(text, "poisson") == 0) {
-		o->arrivals = ARRIVALS_POISSON;
+		o->plan.arrivals = ARRIVALS_POISSON;
 		return 0;
 	}
 	if (strcmp(text, "uniform") == 0) {
-		o->arrivals = ARRIVALS_UNIFORM;
+		o->plan.arrivals = ARRIVALS_UNIFORM;
 		return 0;
 	}
 	if (strncmp(text, file, strlen(file)) == 0) {
-		o->arrivals = ARRIVALS_FILE;
+		o->plan.arrivals = ARRIVALS_FILE;
 		o->arrivals_path = text + strlen(file);
 		return *o->arrivals_path != '\0' ? 0 : -EINVAL;
 	}
 	if (strncmp(text, closed, strlen(closed)) != 0)
 		return -EINVAL;
-	o->arrivals = ARRIVALS_CLOSED;
-	return count_between(text + strlen(closed), 1, OPTIONS_CONNECTIONS_MAX,
-	    &o->closed_clients);
+	o->plan.arrivals = ARRIVALS_CLOSED;
+	return count_between(text + strlen(closed), 1, PLAN_CONNECTIONS_MAX,
+	    &o->plan.closed_clients);
 }
 
 static int
@@ -97,7 +97,7 @@ set_seed(struct options *o, const char *text)
 	char *end;
 
 	errno = 0;
-	o->seed = strtoull(text, &end, 0);
+	o->plan.seed = strtoull(text, &end, 0);
 	/* strtoull() would take "-1" and " 1". */
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
 		return -EINVAL;
@@ -107,20 +107,21 @@ set_seed(struct options *o, const char *text)
 static int
 set_warmup(struct options *o, const char *text)
 {
-	return count_between(text, 0, OPTIONS_REQUESTS_MAX, &o->warmup);
+	return count_between(text, 0, PLAN_REQUESTS_MAX, &o->plan.warmup);
 }
 
 static int
 set_pause(struct options *o, const char *text)
 {
-	return quantity_duration(text, &o->pause_ns);
+	return quantity_duration(text, &o->plan.pause_ns);
 }
 
 static int
 set_connections(struct options *o, const char *text)
 {
 	o->connections_given = true;
-	return count_between(text, 0, OPTIONS_CONNECTIONS_MAX, &o->connections);
+	return count_between(
+	    text, 0, PLAN_CONNECTIONS_MAX, &o->plan.connections);
 }
 
 static int
@@ -128,7 +129,7 @@ set_max_connections(struct options *o, const char *text)
 {
 	o->max_connections_given = true;
 	return count_between(
-	    text, 1, OPTIONS_CONNECTIONS_MAX, &o->max_connections);
+	    text, 1, PLAN_CONNECTIONS_MAX, &o->plan.max_connections);
 }
 
 static int
@@ -144,16 +145,16 @@ set_cpu(struct options *o, const char *text)
 static int
 set_timeout(struct options *o, const char *text)
 {
-	int err = quantity_duration(text, &o->timeout_ns);
+	int err = quantity_duration(text, &o->plan.timeout_ns);
 
-	return err < 0 || o->timeout_ns == 0 ? -EINVAL : 0;
+	return err < 0 || o->plan.timeout_ns == 0 ? -EINVAL : 0;
 }
 
 static int
 set_no_spin(struct options *o, const char *text)
 {
 	(void)text;
-	o->spin = false;
+	o->plan.spin = false;
 	return 0;
 }
 
@@ -181,22 +182,23 @@ set_token(const char **out, const char *text)
 static int
 set_method(struct options *o, const char *text)
 {
-	return set_token(&o->method, text);
+	return set_token(&o->plan.method, text);
 }
 
 static int
 set_header(struct options *o, const char *text)
 {
-	if (o->header_count == OPTIONS_HEADERS_MAX)
+	if (o->plan.header_count == PLAN_HEADERS_MAX)
 		return -EINVAL;
-	o->headers[o->header_count++] = text; /* request.c checks it */
+	o->plan.headers[o->plan.header_count++] =
+	    text; /* request.c checks it */
 	return 0;
 }
 
 static int
 set_data(struct options *o, const char *text)
 {
-	o->data = text;
+	o->plan.data = text;
 	return 0;
 }
 
@@ -211,7 +213,7 @@ static int
 set_urls_random(struct options *o, const char *text)
 {
 	(void)text;
-	o->urls_random = true;
+	o->plan.urls_random = true;
 	return 0;
 }
 
@@ -220,7 +222,8 @@ static int
 set_expect_status(struct options *o, const char *text)
 {
 	if (!o->expect_given)
-		memset(o->expected_status, 0, sizeof(o->expected_status));
+		memset(o->plan.expected_status, 0,
+		    sizeof(o->plan.expected_status));
 	o->expect_given = true;
 	for (;;) {
 		if (text[0] < '1' || text[0] > '5')
@@ -235,7 +238,7 @@ set_expect_status(struct options *o, const char *text)
 			       (unsigned)(text[2] - '0');
 			n = 1;
 		}
-		memset(&o->expected_status[low], true, n);
+		memset(&o->plan.expected_status[low], true, n);
 		text += 3;
 		if (*text == '\0')
 			return 0;
@@ -252,34 +255,35 @@ set_expect_body(struct options *o, const char *text)
 
 	if (strlen(text) != (size_t)2 * SHA256_BYTES)
 		return -EINVAL;
-	memset(o->body_sha256, 0, sizeof(o->body_sha256));
+	memset(o->plan.body_sha256, 0, sizeof(o->plan.body_sha256));
 	for (size_t i = 0; i < (size_t)2 * SHA256_BYTES; i++) {
 		const char *digit = strchr(digits, tolower((uint8_t)text[i]));
 		if (digit == NULL)
 			return -EINVAL;
-		o->body_sha256[i / 2] =
-		    (uint8_t)(o->body_sha256[i / 2] << 4 | (digit - digits));
+		o->plan.body_sha256[i / 2] =
+		    (uint8_t)(o->plan.body_sha256[i / 2] << 4 |
+			      (digit - digits));
 	}
-	o->body_expected = true;
+	o->plan.body_expected = true;
 	return 0;
 }
 
 static int
 set_nodelay(struct options *o, const char *text)
 {
-	o->tcp_nodelay = strcmp(text, "on") == 0;
-	return o->tcp_nodelay || strcmp(text, "off") == 0 ? 0 : -EINVAL;
+	o->plan.tcp_nodelay = strcmp(text, "on") == 0;
+	return o->plan.tcp_nodelay || strcmp(text, "off") == 0 ? 0 : -EINVAL;
 }
 
 static int
 set_quickack(struct options *o, const char *text)
 {
 	if (strcmp(text, "on") == 0)
-		o->quickack = QUICKACK_ON;
+		o->plan.quickack = QUICKACK_ON;
 	else if (strcmp(text, "off") == 0)
-		o->quickack = QUICKACK_OFF;
+		o->plan.quickack = QUICKACK_OFF;
 	else if (strcmp(text, "kernel") == 0)
-		o->quickack = QUICKACK_KERNEL;
+		o->plan.quickack = QUICKACK_KERNEL;
 	else
 		return -EINVAL;
 	return 0;
@@ -288,13 +292,13 @@ set_quickack(struct options *o, const char *text)
 static int
 set_id_header(struct options *o, const char *text)
 {
-	return set_token(&o->id_header, text);
+	return set_token(&o->plan.id_header, text);
 }
 
 static int
 set_server_timing(struct options *o, const char *text)
 {
-	return set_token(&o->server_timing, text);
+	return set_token(&o->plan.server_timing, text);
 }
 
 static int
@@ -307,19 +311,23 @@ set_slow(struct options *o, const char *text)
 		return -EINVAL;
 	value++;
 	if (strncmp(text, "top:", 4) == 0) {
-		o->slow_rule = SLOW_TOP;
-		return count_between(value, 0, OPTIONS_SLOW_MAX, &o->slow_top);
+		o->criteria.slow_rule = SLOW_TOP;
+		return count_between(
+		    value, 0, CRITERIA_SLOW_MAX, &o->criteria.slow_top);
 	}
-	o->slow_top = OPTIONS_SLOW_MAX;
+	o->criteria.slow_top = CRITERIA_SLOW_MAX;
 	if (strncmp(text, "over:", 5) == 0) {
-		o->slow_rule = SLOW_OVER;
-		return quantity_duration(value, &o->slow_over_ns);
+		o->criteria.slow_rule = SLOW_OVER;
+		return quantity_duration(value, &o->criteria.slow_over_ns);
 	}
-	o->slow_rule = SLOW_PERCENTILE;
+	o->criteria.slow_rule = SLOW_PERCENTILE;
 	if (strncmp(text, "p:", 2) != 0 ||
-	    quantity_real(value, &o->slow_percent, &end) < 0 || *end != '\0')
+	    quantity_real(value, &o->criteria.slow_percent, &end) < 0 ||
+	    *end != '\0')
 		return -EINVAL;
-	return o->slow_percent > 0 && o->slow_percent < 100 ? 0 : -EINVAL;
+	return o->criteria.slow_percent > 0 && o->criteria.slow_percent < 100
+		   ? 0
+		   : -EINVAL;
 }
 
 static int
@@ -338,14 +346,14 @@ set_analyze(struct options *o, const char *text)
 static int
 set_stamps(struct options *o, const char *text)
 {
-	o->kernel_stamps = strcmp(text, "kernel") == 0;
-	return o->kernel_stamps || strcmp(text, "user") == 0 ? 0 : -EINVAL;
+	o->plan.kernel_stamps = strcmp(text, "kernel") == 0;
+	return o->plan.kernel_stamps || strcmp(text, "user") == 0 ? 0 : -EINVAL;
 }
 
 static int
 set_csv(struct options *o, const char *text)
 {
-	o->csv_path = text;
+	o->output.csv_path = text;
 	return *text != '\0' ? 0 : -EINVAL;
 }
 
@@ -353,7 +361,7 @@ static int
 set_no_report(struct options *o, const char *text)
 {
 	(void)text;
-	o->report = false;
+	o->output.page = false;
 	return 0;
 }
 
@@ -388,28 +396,28 @@ set_plot(struct options *o, const char *text)
 static int
 set_out(struct options *o, const char *text)
 {
-	o->out_dir = text;
+	o->output.out_dir = text;
 	return *text != '\0' ? 0 : -EINVAL;
 }
 
 static int
 set_json(struct options *o, const char *text)
 {
-	o->json_path = text;
+	o->output.json_path = text;
 	return *text != '\0' ? 0 : -EINVAL;
 }
 
 static int
 set_ndjson(struct options *o, const char *text)
 {
-	o->ndjson_path = text;
+	o->output.ndjson_path = text;
 	return *text != '\0' ? 0 : -EINVAL;
 }
 
 static int
 set_hgrm(struct options *o, const char *text)
 {
-	o->hgrm_path = text;
+	o->output.hgrm_path = text;
 	return *text != '\0' ? 0 : -EINVAL;
 }
 
@@ -417,22 +425,23 @@ static int
 set_percentiles(struct options *o, const char *text)
 {
 	o->percentiles_given = true;
-	return percentiles_parse(&o->percentiles, text);
+	return percentiles_parse(&o->criteria.percentiles, text);
 }
 
 static int
 set_fail(struct options *o, const char *text)
 {
-	if (o->fail_count == OPTIONS_FAILS_MAX)
+	if (o->criteria.fail_count == CRITERIA_FAILS_MAX)
 		return -EINVAL;
-	return expectation_parse(&o->fails[o->fail_count++], text);
+	return expectation_parse(
+	    &o->criteria.fails[o->criteria.fail_count++], text);
 }
 
 static int
 set_quiet(struct options *o, const char *text)
 {
 	(void)text;
-	o->quiet = true;
+	o->output.quiet = true;
 	return 0;
 }
 
@@ -440,7 +449,7 @@ static int
 set_verbose(struct options *o, const char *text)
 {
 	(void)text;
-	o->verbose = true;
+	o->output.verbose = true;
 	return 0;
 }
 
@@ -448,11 +457,11 @@ static int
 set_color(struct options *o, const char *text)
 {
 	if (strcmp(text, "auto") == 0)
-		o->color = COLOR_AUTO;
+		o->output.color = COLOR_AUTO;
 	else if (strcmp(text, "always") == 0)
-		o->color = COLOR_ALWAYS;
+		o->output.color = COLOR_ALWAYS;
 	else if (strcmp(text, "never") == 0)
-		o->color = COLOR_NEVER;
+		o->output.color = COLOR_NEVER;
 	else
 		return -EINVAL;
 	return 0;

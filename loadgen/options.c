@@ -17,47 +17,31 @@
 
 #define CODE_FIRST 256 /* val of the n-th row, if it has no letter */
 
-const char *
-arrivals_name(enum arrivals arrivals)
-{
-	switch (arrivals) {
-	case ARRIVALS_POISSON:
-		return "poisson";
-	case ARRIVALS_UNIFORM:
-		return "uniform";
-	case ARRIVALS_FILE:
-		return "file";
-	case ARRIVALS_CLOSED:
-		return "closed";
-	}
-	return "?";
-}
-
 static void
 options_init(struct options *o)
 {
 	memset(o, 0, sizeof(*o));
-	o->rate_per_s = 1000;
-	o->requests = 1000;
-	o->iterations = 20;
-	o->seed = 1;
-	o->warmup = 100;
-	o->pause_ns = 500 * NS_PER_MS;
-	o->connections = 64;
-	o->max_connections = 1024;
+	o->plan.rate_per_s = 1000;
+	o->plan.requests = 1000;
+	o->plan.iterations = 20;
+	o->plan.seed = 1;
+	o->plan.warmup = 100;
+	o->plan.pause_ns = 500 * NS_PER_MS;
+	o->plan.connections = 64;
+	o->plan.max_connections = 1024;
 	o->pin = true;
-	o->timeout_ns = 10 * NS_PER_S;
-	o->spin = true;
-	o->id_header = "x-request-id";
+	o->plan.timeout_ns = 10 * NS_PER_S;
+	o->plan.spin = true;
+	o->plan.id_header = "x-request-id";
 	for (unsigned status = 200; status < 300; status++)
-		o->expected_status[status] = true;
-	o->tcp_nodelay = true;
-	o->kernel_stamps = true;
-	o->report = true;
-	o->slow_top = 3;
+		o->plan.expected_status[status] = true;
+	o->plan.tcp_nodelay = true;
+	o->plan.kernel_stamps = true;
+	o->output.page = true;
+	o->criteria.slow_top = 3;
 	/* The table shows these two, the verdict needs one. */
-	(void)percentiles_add(&o->percentiles, 50);
-	(void)percentiles_add(&o->percentiles, 99);
+	(void)percentiles_add(&o->criteria.percentiles, 50);
+	(void)percentiles_add(&o->criteria.percentiles, 99);
 }
 
 static int
@@ -79,7 +63,7 @@ check_closed(struct options *o)
 	if (o->connections_given)
 		return wrong(o, "--arrivals closed:C sets the number of "
 				"connections itself");
-	o->connections = o->closed_clients;
+	o->plan.connections = o->plan.closed_clients;
 	return 0;
 }
 
@@ -97,19 +81,20 @@ check_duration(struct options *o)
 {
 	if (o->requests_given)
 		return wrong(o, "give --requests or --duration, not both");
-	double n = o->rate_per_s * (double)o->duration_ns / (double)NS_PER_S;
-	if (n < 1 || n > OPTIONS_REQUESTS_MAX)
+	double n =
+	    o->plan.rate_per_s * (double)o->duration_ns / (double)NS_PER_S;
+	if (n < 1 || n > PLAN_REQUESTS_MAX)
 		return wrong(o, "--duration times --rate must be 1 to 100 "
 				"million requests");
-	o->requests = (uint64_t)llround(n);
+	o->plan.requests = (uint64_t)llround(n);
 	return 0;
 }
 
 static int
 check_output(struct options *o)
 {
-	const char *path[] = {
-	    o->json_path, o->ndjson_path, o->csv_path, o->hgrm_path};
+	const char *path[] = {o->output.json_path, o->output.ndjson_path,
+	    o->output.csv_path, o->output.hgrm_path};
 	unsigned on_stdout = 0;
 
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
@@ -118,7 +103,7 @@ check_output(struct options *o)
 	}
 	if (on_stdout > 1)
 		return wrong(o, "only one output can go to stdout (-)");
-	if (o->quiet && o->verbose)
+	if (o->output.quiet && o->output.verbose)
 		return wrong(o, "--quiet and --verbose contradict each other");
 	return 0;
 }
@@ -128,28 +113,29 @@ check_combinations(struct options *o)
 {
 	int err = 0;
 
-	if (o->arrivals == ARRIVALS_CLOSED)
+	if (o->plan.arrivals == ARRIVALS_CLOSED)
 		err = check_closed(o);
-	else if (o->arrivals == ARRIVALS_FILE)
+	else if (o->plan.arrivals == ARRIVALS_FILE)
 		err = check_trace(o);
 	else if (o->duration_ns > 0)
 		err = check_duration(o);
 	if (err < 0)
 		return err;
-	if (o->urls_random && o->urls_path == NULL)
+	if (o->plan.urls_random && o->urls_path == NULL)
 		return wrong(o, "--urls-random needs --urls");
-	if (o->connections > o->max_connections) {
+	if (o->plan.connections > o->plan.max_connections) {
 		if (o->max_connections_given)
 			return wrong(
 			    o, "--connections is above --max-connections");
-		o->max_connections = o->connections;
+		o->plan.max_connections = o->plan.connections;
 	}
 	if (!o->percentiles_given)
-		(void)percentiles_parse(&o->percentiles, "90,99.9");
+		(void)percentiles_parse(&o->criteria.percentiles, "90,99.9");
 	/* So that whatever is compared has been computed. */
-	for (unsigned i = 0; i < o->fail_count; i++) {
-		if (o->fails[i].statistic == STATISTIC_PERCENTILE &&
-		    percentiles_add(&o->percentiles, o->fails[i].percent) < 0)
+	for (unsigned i = 0; i < o->criteria.fail_count; i++) {
+		if (o->criteria.fails[i].statistic == STATISTIC_PERCENTILE &&
+		    percentiles_add(&o->criteria.percentiles,
+			o->criteria.fails[i].percent) < 0)
 			return wrong(o, "--fail: too many percentiles");
 	}
 	return check_output(o);

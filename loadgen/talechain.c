@@ -24,17 +24,18 @@
 #define FAILURES_MAX 3 /* in a row: then it is left alone */
 
 int
-talechain_open(struct talechain *tc, const struct options *o,
-    const struct request_ids *ids, const struct target *measured, char *why,
-    size_t why_size)
+talechain_open(struct talechain *tc, const struct options *o, struct report *r,
+    char *why, size_t why_size)
 {
 	memset(tc, 0, sizeof(*tc));
 	tc->options = o;
-	tc->ids = ids;
-	tc->target = measured;
-	tc->off = o->analyze == ANALYZE_OFF || o->arrivals == ARRIVALS_CLOSED ||
-		  o->slow_top == 0;
-	if (slow_list_init(&tc->slow, o->slow_top) < 0)
+	tc->ids = &r->texts.ids;
+	tc->target = &r->target;
+	tc->findings = &r->findings;
+	tc->off = o->analyze == ANALYZE_OFF ||
+		  o->plan.arrivals == ARRIVALS_CLOSED ||
+		  o->criteria.slow_top == 0;
+	if (slow_list_init(&tc->slow, o->criteria.slow_top) < 0)
 		return -ENOMEM;
 	if (o->analyze == ANALYZE_URL) {
 		int err =
@@ -53,7 +54,6 @@ talechain_close(struct talechain *tc)
 {
 	target_close(&tc->own);
 	slow_list_fini(&tc->slow);
-	findings_fini(&tc->findings);
 }
 
 void
@@ -76,18 +76,19 @@ is_there(const struct talechain *tc, const struct iteration *it)
 static void
 count_failure(struct talechain *tc, int err, int status)
 {
-	tc->failed++;
-	if (tc->failed < FAILURES_MAX && status != 403)
+	tc->findings->failed++;
+	if (tc->findings->failed < FAILURES_MAX && status != 403)
 		return;
 	tc->off = true;
 	if (err < 0)
-		(void)snprintf(tc->why, sizeof(tc->why), "%s", strerror(-err));
+		(void)snprintf(tc->findings->why, sizeof(tc->findings->why),
+		    "%s", strerror(-err));
 	else if (status == 403)
-		(void)snprintf(tc->why, sizeof(tc->why),
+		(void)snprintf(tc->findings->why, sizeof(tc->findings->why),
 		    "its talechain.allow does not name this address");
 	else
-		(void)snprintf(
-		    tc->why, sizeof(tc->why), "it answers %d", status);
+		(void)snprintf(tc->findings->why, sizeof(tc->findings->why),
+		    "it answers %d", status);
 }
 
 /*
@@ -112,7 +113,7 @@ ask_patiently(
 	if (err == 0 && out->status == 200)
 		return true;
 	if (err == 0 && (out->status == 404 || out->status == 410))
-		tc->missing++;
+		tc->findings->missing++;
 	else if (err < 0 || out->status != 406)
 		count_failure(tc, err, out->status);
 	free(out->text);
@@ -133,7 +134,7 @@ pin_one(struct talechain *tc, const struct request_name *name)
 	/* Whether it was kept shows when it is analysed. */
 	int err = ask_server(tc->target, &question, &answer);
 	if (err == 0 && answer.status == 200)
-		tc->pinned++;
+		tc->findings->pinned++;
 	else if (err < 0 || answer.status == 403)
 		count_failure(tc, err, answer.status);
 	free(answer.text);
@@ -145,9 +146,9 @@ became_slow(struct talechain *tc, const struct slow *candidate)
 {
 	const struct options *o = tc->options;
 
-	if (o->slow_rule == SLOW_PERCENTILE ||
-	    (o->slow_rule == SLOW_OVER &&
-		candidate->latency_ns <= o->slow_over_ns))
+	if (o->criteria.slow_rule == SLOW_PERCENTILE ||
+	    (o->criteria.slow_rule == SLOW_OVER &&
+		candidate->latency_ns <= o->criteria.slow_over_ns))
 		return false;
 	return slow_list_offer(&tc->slow, candidate);
 }
@@ -249,7 +250,7 @@ static bool
 page_path(const struct talechain *tc, const char *id, const char *ending,
     char *out, size_t size)
 {
-	const char *dir = tc->options->out_dir;
+	const char *dir = tc->options->output.out_dir;
 	/* The part of the id that names the run is the same in all. */
 	int n = snprintf(out, size, "%s/slow/%s.%s", dir, id + 9, ending);
 
@@ -265,7 +266,7 @@ save(struct talechain *tc, const char *id, const char *ending,
 	if (!page_path(tc, id, ending, path, sizeof(path)))
 		return;
 	if (file_write(path, answer->text, answer->length) < 0) {
-		tc->failed++;
+		tc->findings->failed++;
 		return;
 	}
 	(void)snprintf(f->page, sizeof(f->page), "slow/%s.%s", id + 9, ending);
@@ -318,11 +319,11 @@ analyze_one(
 	if (!ask_patiently(tc, &question, &answer))
 		goto done;
 	if (read_verdict(&answer, &f)) {
-		if (tc->options->out_dir != NULL) {
+		if (tc->options->output.out_dir != NULL) {
 			save(tc, id, "json", &answer, &f);
 			fetch_page(tc, id, body, &f);
 		}
-		err = findings_add(&tc->findings, &f);
+		err = findings_add(tc->findings, &f);
 	} else {
 		count_failure(tc, -EPROTO, 0);
 	}
@@ -341,9 +342,9 @@ talechain_analyze(struct talechain *tc, const struct iteration *it,
 
 	if (!is_there(tc, it) || slow->count == 0)
 		return 0;
-	if (tc->options->out_dir != NULL) {
+	if (tc->options->output.out_dir != NULL) {
 		(void)snprintf(
-		    path, sizeof(path), "%s/slow", tc->options->out_dir);
+		    path, sizeof(path), "%s/slow", tc->options->output.out_dir);
 		/* If it cannot be made, saving will fail and be counted. */
 		(void)mkdir(path, 0777);
 	}

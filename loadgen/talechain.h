@@ -18,12 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "loadgen/stats/findings.h"
-#include "loadgen/send/iteration.h"
 #include "loadgen/options.h"
-#include "loadgen/send/request.h"
-#include "loadgen/stats/summary.h"
-#include "loadgen/send/target.h"
+#include "loadgen/report/report.h"
 
 struct talechain {
 	const struct options *options; /* borrowed, as the next two */
@@ -34,21 +30,16 @@ struct talechain {
 	bool off;	       /* not wanted, or given up */
 	size_t looked;	       /* successes of this iteration already seen */
 	struct slow_list slow; /* of this iteration, so far */
-	size_t pinned;
-	size_t missing; /* it had no events of them any more */
-	size_t failed;
-	char why[96]; /* why it was given up, or "" */
-	struct findings findings;
+	struct findings *findings; /* borrowed from the report */
 };
 
 /*
- * talechain_open(tc, o, ids, measured, why, why_size):
- * Prepare; asks nobody yet.  All arguments must outlive *tc.
+ * talechain_open(tc, o, r, why, why_size):
+ * Prepare to add to r->findings; sends nothing yet.  o and r must outlive *tc.
  * Returns 0, -EINVAL (--analyze is no URL; why says so) or -ENOMEM.
  */
 int talechain_open(struct talechain *tc, const struct options *o,
-    const struct request_ids *ids, const struct target *measured, char *why,
-    size_t why_size);
+    struct report *r, char *why, size_t why_size);
 void talechain_close(struct talechain *tc);
 
 /* An iteration begins. */
@@ -59,7 +50,7 @@ void talechain_pin(struct talechain *tc, const struct iteration *it);
 
 /*
  * talechain_analyze(tc, it, slow):
- * It is over: have its slow requests explained, adding to tc->findings, and
+ * It is over: have its slow requests explained, adding to the findings, and
  * write their timelines below the output directory.  Returns 0 or -ENOMEM;
  * what the other side does wrong is counted, not returned.
  */

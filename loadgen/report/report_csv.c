@@ -84,33 +84,33 @@ csv_word(const char *code)
 }
 
 void
-report_csv_head(struct experiment *e)
+report_csv_head(struct report *r)
 {
-	output_write(&e->csv, columns, sizeof(columns) - 1);
+	output_write(&r->csv, columns, sizeof(columns) - 1);
 }
 
 void
-report_csv_row(struct experiment *e, size_t at, bool listed)
+report_csv_row(struct report *r, size_t at, bool listed)
 {
-	const struct sample *s = &iteration_measured(&e->iteration)[at];
+	const struct sample *s = &iteration_measured(&r->iteration)[at];
 	const struct request_name name = {
-	    .iteration = e->iteration.index, .number = (uint32_t)(at + 1)};
+	    .iteration = r->iteration.index, .number = (uint32_t)(at + 1)};
 	const struct finding *f =
-	    findings_of(&e->talechain.findings, name.iteration, name.number);
+	    findings_of(&r->findings, name.iteration, name.number);
 	char id[REQUEST_ID_MAX], trace[REQUEST_TRACE_LENGTH + 1];
-	struct row r = {.length = 0};
+	struct row row = {.length = 0};
 
-	(void)request_id_format(&e->texts.ids, &name, id);
-	request_trace_format(&e->texts.ids, &name, trace);
-	put(&r, "%u,%" PRIu32 ",%s,%s,%" PRIu32 ",%d,", name.iteration,
+	(void)request_id_format(&r->texts.ids, &name, id);
+	request_trace_format(&r->texts.ids, &name, trace);
+	put(&row, "%u,%" PRIu32 ",%s,%s,%" PRIu32 ",%d,", name.iteration,
 	    name.number, id, trace, s->connection, s->new_connection);
 	if (s->status != 0)
-		put(&r, "%u", s->status);
-	put(&r, ",%" PRIu64 ",%s,", s->body_bytes,
+		put(&row, "%u", s->status);
+	put(&row, ",%" PRIu64 ",%s,", s->body_bytes,
 	    sample_is_ok(s) ? "" : outcome_name((enum outcome)s->outcome));
-	put_instants(&r, s, e->epoch);
-	put_durations(&r, s);
-	put(&r, "%d,%d,%s\r\n", s->waited, listed,
+	put_instants(&row, s, r->epoch);
+	put_durations(&row, s);
+	put(&row, "%d,%d,%s\r\n", s->waited, listed,
 	    listed && f != NULL ? csv_word(f->code) : "");
-	output_write(&e->csv, r.text, r.length);
+	output_write(&r->csv, row.text, row.length);
 }

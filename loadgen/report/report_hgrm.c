@@ -58,14 +58,14 @@ write_footer(FILE *f, const int64_t *sorted, size_t n)
 }
 
 int
-report_hgrm(struct experiment *e)
+report_hgrm(struct report *r)
 {
-	const struct series *s = &e->summary.pool[SERIES_LATENCY];
+	const struct series *s = &r->summary.pool[SERIES_LATENCY];
 	char *text = NULL;
 	size_t length = 0;
 	FILE *f;
 
-	if (!output_is_wanted(&e->hgrm))
+	if (!output_is_wanted(&r->hgrm))
 		return 0;
 	f = open_memstream(&text, &length);
 	if (f == NULL)
@@ -79,7 +79,7 @@ report_hgrm(struct experiment *e)
 		free(text);
 		return -ENOMEM;
 	}
-	output_write(&e->hgrm, text, length);
+	output_write(&r->hgrm, text, length);
 	free(text);
 	return 0;
 }

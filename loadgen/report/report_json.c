@@ -13,10 +13,9 @@
 #include <time.h>
 
 #include "base/json.h"
-#include "loadgen/report/report_json.h"
 
 static void
-put_header(struct json *j, const struct experiment *e)
+put_header(struct json *j, const struct report *r)
 {
 	char text[64], date[32];
 	struct tm tm;
@@ -27,21 +26,21 @@ put_header(struct json *j, const struct experiment *e)
 	json_key_string(j, "name", "tailor-load");
 	json_key_string(j, "version", TAILOR_VERSION);
 	json_object_end(j);
-	(void)gmtime_r(&e->started.tv_sec, &tm);
+	(void)gmtime_r(&r->started.tv_sec, &tm);
 	(void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
 	(void)snprintf(
-	    text, sizeof(text), "%s.%06ldZ", date, e->started.tv_nsec / 1000);
+	    text, sizeof(text), "%s.%06ldZ", date, r->started.tv_nsec / 1000);
 	json_key_string(j, "started", text);
 	json_key(j, "clock");
 	json_object_begin(j);
 	json_key_string(j, "source", "CLOCK_MONOTONIC");
 	/* As text: readers that keep numbers as doubles would round it. */
-	(void)snprintf(text, sizeof(text), "%" PRIu64, e->epoch.ns);
+	(void)snprintf(text, sizeof(text), "%" PRIu64, r->epoch.ns);
 	json_key_string(j, "epoch_ns", text);
 	json_key_string(
 	    j, "note", "instants in requests.ndjson are ns after epoch_ns");
 	json_object_end(j);
-	if (e->interrupted)
+	if (r->interrupted)
 		json_key_bool(j, "interrupted", true);
 }
 
@@ -62,37 +61,37 @@ put_host(struct json *j, const struct host *h)
 }
 
 static void
-put_plan(struct json *j, const struct experiment *e)
+put_plan(struct json *j, const struct report *r)
 {
-	const struct options *o = &e->options;
-	bool closed = o->arrivals == ARRIVALS_CLOSED;
+	const struct plan *plan = r->summary.plan;
+	bool closed = plan->arrivals == ARRIVALS_CLOSED;
 
 	json_key(j, "target");
 	json_object_begin(j);
-	json_key_string(j, "url", e->target.url);
-	if (e->target.path_count > 1)
-		json_key_uint(j, "paths", e->target.path_count);
-	json_key_string(j, "method", e->texts.method);
-	if (target_is_local(&e->target))
+	json_key_string(j, "url", r->target.url);
+	if (r->target.path_count > 1)
+		json_key_uint(j, "paths", r->target.path_count);
+	json_key_string(j, "method", r->texts.method);
+	if (target_is_local(&r->target))
 		json_key_bool(j, "same_host", true);
 	json_object_end(j);
 	json_key(j, "plan");
 	json_object_begin(j);
-	json_key_string(j, "arrivals", arrivals_name(o->arrivals));
+	json_key_string(j, "arrivals", arrivals_name(plan->arrivals));
 	if (!closed)
-		json_key_double(j, "rate_per_s", o->rate_per_s);
-	json_key_uint(j, "requests", o->requests);
-	json_key_uint(j, "iterations", o->iterations);
+		json_key_double(j, "rate_per_s", plan->rate_per_s);
+	json_key_uint(j, "requests", plan->requests);
+	json_key_uint(j, "iterations", plan->iterations);
 	if (!closed)
-		json_key_uint(j, "seed", o->seed);
-	json_key_uint(j, "connections", o->connections);
-	json_key_uint(j, "max_connections", o->max_connections);
-	json_key_uint(j, "warmup", o->warmup);
-	json_key_int(j, "pause_ns", o->pause_ns);
-	json_key_int(j, "timeout_ns", o->timeout_ns);
-	json_key_bool(j, "spin", o->spin);
+		json_key_uint(j, "seed", plan->seed);
+	json_key_uint(j, "connections", plan->connections);
+	json_key_uint(j, "max_connections", plan->max_connections);
+	json_key_uint(j, "warmup", plan->warmup);
+	json_key_int(j, "pause_ns", plan->pause_ns);
+	json_key_int(j, "timeout_ns", plan->timeout_ns);
+	json_key_bool(j, "spin", plan->spin);
 	json_key_string(j, "stamps",
-	    o->kernel_stamps && !e->target.server.local ? "kernel" : "user");
+	    plan->kernel_stamps && !r->target.server.local ? "kernel" : "user");
 	json_key_string(j, "latency_from", closed ? "send" : "scheduled");
 	json_key_string(j, "percentile_rule", "nearest-rank");
 	json_key_string(j, "failed_requests", "in no distribution");
@@ -186,17 +185,17 @@ put_counts(struct json *j, const struct iteration_summary *sum, bool seeded)
 }
 
 static void
-put_iteration(struct json *j, const struct experiment *e,
-    const struct iteration_summary *sum)
+put_iteration(
+    struct json *j, const struct report *r, const struct iteration_summary *sum)
 {
-	const struct options *o = &e->options;
+	const struct plan *plan = r->summary.plan;
 
 	json_object_begin(j);
-	put_counts(j, sum, o->arrivals != ARRIVALS_CLOSED);
+	put_counts(j, sum, plan->arrivals != ARRIVALS_CLOSED);
 	for (unsigned i = 0; i < SERIES_COUNT; i++)
 		put_distribution(j,
 		    expectation_series_name((enum expectation_series)i),
-		    &sum->series[i], &o->percentiles);
+		    &sum->series[i], &r->summary.criteria->percentiles);
 	json_key_uint(j, "lag_over_1ms", sum->lag_over_1ms);
 	json_key(j, "connection_wait");
 	json_object_begin(j);
@@ -206,11 +205,11 @@ put_iteration(struct json *j, const struct experiment *e,
 	if (sum->tested) {
 		json_key(j, "arrival_test");
 		json_object_begin(j);
-		put_ks(j, sum->ks, o->requests);
+		put_ks(j, sum->ks, plan->requests);
 		json_key_double(j, "d_planned", sum->ks_schedule);
 		json_object_end(j);
 	}
-	report_json_slowest(j, e, &sum->slow);
+	report_json_slowest(j, r, &sum->slow);
 	json_object_end(j);
 }
 
@@ -242,7 +241,7 @@ put_median(struct json *j, const char *key, struct median m)
 static void
 put_pooled(struct json *j, const struct summary *s)
 {
-	const struct percentiles *p = &s->options->percentiles;
+	const struct percentiles *p = &s->criteria->percentiles;
 	const struct series *all = &s->pool[SERIES_LATENCY];
 	const struct distribution *d = &s->pooled[SERIES_LATENCY];
 	char key[PERCENTILE_KEY_MAX + 10], name[PERCENTILE_KEY_MAX];
@@ -274,10 +273,10 @@ put_pooled(struct json *j, const struct summary *s)
 }
 
 static void
-put_summary(struct json *j, struct experiment *e)
+put_summary(struct json *j, struct report *r)
 {
-	struct summary *s = &e->summary;
-	const struct percentiles *p = &e->options.percentiles;
+	struct summary *s = &r->summary;
+	const struct percentiles *p = &r->summary.criteria->percentiles;
 	char name[PERCENTILE_KEY_MAX];
 
 	json_key(j, "summary");
@@ -296,16 +295,16 @@ put_summary(struct json *j, struct experiment *e)
 	    summary_median(s, SERIES_SERVER, STATISTIC_PERCENTILE, 99));
 	put_median(j, "gap_at_p99", summary_gap_at_p99(s));
 	put_pooled(j, s);
-	report_json_slowest(j, e, &s->slow);
+	report_json_slowest(j, r, &s->slow);
 	json_object_end(j);
 }
 
 static void
-put_generator(struct json *j, const struct experiment *e)
+put_generator(struct json *j, const struct report *r)
 {
-	const struct verdict *v = &e->verdict;
-	const struct percentiles *p = &e->options.percentiles;
-	const struct distribution *lag = &e->summary.pooled[SERIES_LAG];
+	const struct verdict *v = &r->verdict;
+	const struct percentiles *p = &r->summary.criteria->percentiles;
+	const struct distribution *lag = &r->summary.pooled[SERIES_LAG];
 
 	json_key(j, "generator");
 	json_object_begin(j);
@@ -317,8 +316,8 @@ put_generator(struct json *j, const struct experiment *e)
 	json_array_end(j);
 	json_key(j, "environment");
 	json_array_begin(j);
-	for (unsigned i = 0; i < e->environment.count; i++)
-		json_string(j, e->environment.notes[i]);
+	for (unsigned i = 0; i < r->environment.count; i++)
+		json_string(j, r->environment.notes[i]);
 	json_array_end(j);
 	if (lag->count > 0) {
 		json_key_int(
@@ -336,7 +335,7 @@ put_generator(struct json *j, const struct experiment *e)
 	if (v->tested > 0) {
 		json_key(j, "arrival_test");
 		json_object_begin(j);
-		put_ks(j, v->ks_worst, e->options.requests);
+		put_ks(j, v->ks_worst, r->summary.plan->requests);
 		json_key_uint(j, "iterations", v->tested);
 		json_key_uint(j, "distorted", v->distorted);
 		json_object_end(j);
@@ -367,15 +366,15 @@ actual_key(enum expectation_statistic statistic)
 }
 
 static void
-put_expectations(struct json *j, struct experiment *e)
+put_expectations(struct json *j, struct report *r)
 {
 	double actual;
 
 	json_key(j, "fail");
 	json_array_begin(j);
-	for (unsigned i = 0; i < e->options.fail_count; i++) {
-		const struct expectation *x = &e->options.fails[i];
-		bool measured = summary_actual(&e->summary, x, &actual);
+	for (unsigned i = 0; i < r->summary.criteria->fail_count; i++) {
+		const struct expectation *x = &r->summary.criteria->fails[i];
+		bool measured = summary_actual(&r->summary, x, &actual);
 		json_object_begin(j);
 		json_key_string(j, "expr", x->text);
 		if (measured)
@@ -388,42 +387,42 @@ put_expectations(struct json *j, struct experiment *e)
 }
 
 int
-report_json_text(struct experiment *e, char **text, size_t *length)
+report_json_text(struct report *r, char **text, size_t *length)
 {
 	struct json j;
 
 	json_init(&j, true);
 	json_object_begin(&j);
-	put_header(&j, e);
-	put_host(&j, &e->host);
-	put_plan(&j, e);
+	put_header(&j, r);
+	put_host(&j, &r->host);
+	put_plan(&j, r);
 	json_key(&j, "iterations");
 	json_array_begin(&j);
-	for (size_t i = 0; i < e->summary.count; i++)
-		put_iteration(&j, e, &e->summary.iterations[i]);
+	for (size_t i = 0; i < r->summary.count; i++)
+		put_iteration(&j, r, &r->summary.iterations[i]);
 	json_array_end(&j);
-	put_summary(&j, e);
-	put_generator(&j, e);
-	report_json_causes(&j, e);
-	put_expectations(&j, e);
+	put_summary(&j, r);
+	put_generator(&j, r);
+	report_json_causes(&j, r);
+	put_expectations(&j, r);
 	json_object_end(&j);
 	return json_take(&j, text, length);
 }
 
 int
-report_json(struct experiment *e)
+report_json(struct report *r)
 {
 	char *text;
 	size_t length;
 	int err;
 
-	if (!output_is_wanted(&e->json))
+	if (!output_is_wanted(&r->json))
 		return 0;
-	err = report_json_text(e, &text, &length);
+	err = report_json_text(r, &text, &length);
 	if (err < 0)
 		return err;
-	output_write(&e->json, text, length);
-	output_write(&e->json, "\n", 1);
+	output_write(&r->json, text, length);
+	output_write(&r->json, "\n", 1);
 	free(text);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * report_json_slow.c: see report_json.h.
  */
-#include "loadgen/report/report_json.h"
+#include "loadgen/report/report.h"
 
 #define CAUSES_MAX 64
 
@@ -20,7 +20,7 @@ put_finding(struct json *j, const struct finding *f)
 
 void
 report_json_slowest(
-    struct json *j, const struct experiment *e, const struct slow_list *l)
+    struct json *j, const struct report *r, const struct slow_list *l)
 {
 	char id[REQUEST_ID_MAX];
 
@@ -30,7 +30,7 @@ report_json_slowest(
 		const struct slow *slow = &l->slowest[i];
 		const struct request_name name = {
 		    .iteration = slow->iteration, .number = slow->number};
-		(void)request_id_format(&e->texts.ids, &name, id);
+		(void)request_id_format(&r->texts.ids, &name, id);
 		json_object_begin(j);
 		json_key_uint(j, "iteration", slow->iteration);
 		json_key_uint(j, "seq", slow->number);
@@ -39,21 +39,21 @@ report_json_slowest(
 		json_key_int(j, "lag_ns", slow->lag_ns);
 		if (slow->server_ns >= 0)
 			json_key_int(j, "server_ns", slow->server_ns);
-		put_finding(j, findings_of(&e->talechain.findings,
-				   name.iteration, name.number));
+		put_finding(
+		    j, findings_of(&r->findings, name.iteration, name.number));
 		json_object_end(j);
 	}
 	json_array_end(j);
 }
 
 void
-report_json_causes(struct json *j, const struct experiment *e)
+report_json_causes(struct json *j, const struct report *r)
 {
-	const struct talechain *tc = &e->talechain;
+	const struct findings *f = &r->findings;
 	struct cause causes[CAUSES_MAX];
-	int n = findings_causes(&tc->findings, causes, CAUSES_MAX);
+	int n = findings_causes(f, causes, CAUSES_MAX);
 
-	if (tc->findings.count + tc->pinned + tc->missing + tc->failed == 0)
+	if (f->count + f->pinned + f->missing + f->failed == 0)
 		return;
 	json_key(j, "verdicts");
 	json_array_begin(j);
@@ -69,11 +69,11 @@ report_json_causes(struct json *j, const struct experiment *e)
 	json_array_end(j);
 	json_key(j, "talechain");
 	json_object_begin(j);
-	json_key_uint(j, "pinned", tc->pinned);
-	json_key_uint(j, "analysed", tc->findings.count);
-	json_key_uint(j, "missing", tc->missing);
-	json_key_uint(j, "failed", tc->failed);
-	if (tc->why[0] != '\0')
-		json_key_string(j, "given_up", tc->why);
+	json_key_uint(j, "pinned", f->pinned);
+	json_key_uint(j, "analysed", f->count);
+	json_key_uint(j, "missing", f->missing);
+	json_key_uint(j, "failed", f->failed);
+	if (f->why[0] != '\0')
+		json_key_string(j, "given_up", f->why);
 	json_object_end(j);
 }

@@ -43,17 +43,17 @@ put_durations(struct json *j, const struct sample *s)
 }
 
 static void
-put_request(struct json *j, const struct experiment *e, size_t at)
+put_request(struct json *j, const struct report *r, size_t at)
 {
-	const struct iteration *it = &e->iteration;
+	const struct iteration *it = &r->iteration;
 	const struct sample *s = &iteration_measured(it)[at];
 	const struct request_name name = {
 	    .iteration = it->index, .number = (uint32_t)(at + 1)};
 	char id[REQUEST_ID_MAX];
 	char trace[REQUEST_TRACE_LENGTH + 1];
 
-	(void)request_id_format(&e->texts.ids, &name, id);
-	request_trace_format(&e->texts.ids, &name, trace);
+	(void)request_id_format(&r->texts.ids, &name, id);
+	request_trace_format(&r->texts.ids, &name, trace);
 	json_object_begin(j);
 	json_key_uint(j, "i", name.iteration);
 	json_key_uint(j, "n", name.number);
@@ -62,14 +62,14 @@ put_request(struct json *j, const struct experiment *e, size_t at)
 	json_key_uint(j, "conn", s->connection);
 	json_key_uint(j, "new_conn", s->new_connection);
 	put_outcome(j, s);
-	put_instant(j, "sched", s->scheduled, e->epoch);
-	put_instant(j, "send0", s->send_begin, e->epoch);
-	put_instant(j, "send1", s->send_end, e->epoch);
-	put_instant(j, "ktx", s->kernel_sent, e->epoch);
-	put_instant(j, "kack", s->kernel_acked, e->epoch);
-	put_instant(j, "krx", s->kernel_first, e->epoch);
-	put_instant(j, "first", s->first, e->epoch);
-	put_instant(j, "last", s->last, e->epoch);
+	put_instant(j, "sched", s->scheduled, r->epoch);
+	put_instant(j, "send0", s->send_begin, r->epoch);
+	put_instant(j, "send1", s->send_end, r->epoch);
+	put_instant(j, "ktx", s->kernel_sent, r->epoch);
+	put_instant(j, "kack", s->kernel_acked, r->epoch);
+	put_instant(j, "krx", s->kernel_first, r->epoch);
+	put_instant(j, "first", s->first, r->epoch);
+	put_instant(j, "last", s->last, r->epoch);
 	put_durations(j, s);
 	if (s->waited)
 		json_key_uint(j, "waited", 1);
@@ -87,15 +87,15 @@ is_listed(const struct slow_list *l, size_t number)
 
 /* One request as a line of JSON. */
 static int
-write_json(struct experiment *e, struct json *j, size_t at, bool listed)
+write_json(struct report *r, struct json *j, size_t at, bool listed)
 {
-	const struct finding *f = findings_of(
-	    &e->talechain.findings, e->iteration.index, (uint32_t)(at + 1));
+	const struct finding *f =
+	    findings_of(&r->findings, r->iteration.index, (uint32_t)(at + 1));
 	char *text;
 	size_t length;
 	int err;
 
-	put_request(j, e, at);
+	put_request(j, r, at);
 	if (listed)
 		json_key_uint(j, "slow", 1);
 	if (listed && f != NULL)
@@ -104,17 +104,17 @@ write_json(struct experiment *e, struct json *j, size_t at, bool listed)
 	err = json_take(j, &text, &length);
 	if (err < 0)
 		return err;
-	output_write(&e->requests, text, length);
-	output_write(&e->requests, "\n", 1);
+	output_write(&r->requests, text, length);
+	output_write(&r->requests, "\n", 1);
 	free(text);
 	return 0;
 }
 
 int
-report_requests(struct experiment *e)
+report_requests(struct report *r)
 {
-	const struct iteration *it = &e->iteration;
-	const struct summary *sum = &e->summary;
+	const struct iteration *it = &r->iteration;
+	const struct summary *sum = &r->summary;
 	const struct slow_list *slow = &sum->iterations[sum->count - 1].slow;
 	struct json j;
 	int err = 0;
@@ -124,10 +124,10 @@ report_requests(struct experiment *e)
 		if (iteration_measured(it)[i].outcome == OUTCOME_UNSENT)
 			continue;
 		bool listed = is_listed(slow, i + 1);
-		if (output_is_wanted(&e->csv))
-			report_csv_row(e, i, listed);
-		if (output_is_wanted(&e->requests))
-			err = write_json(e, &j, i, listed);
+		if (output_is_wanted(&r->csv))
+			report_csv_row(r, i, listed);
+		if (output_is_wanted(&r->requests))
+			err = write_json(r, &j, i, listed);
 	}
 	json_fini(&j);
 	return err;

@@ -9,15 +9,15 @@
 
 #include "base/topology.h"
 #include "loadgen/send/quantity.h"
-#include "loadgen/report/report_text.h"
 
 #define NO_VALUE "-"
 
 /* What all parts of the report need. */
 struct printer {
 	FILE *out;
-	struct experiment *e;
-	const struct options *options;
+	struct report *report;
+	const struct plan *plan;
+	const struct criteria *criteria;
 	const struct summary *summary;
 	const char *strong; /* escape sequences or "" */
 	const char *bad;
@@ -38,12 +38,12 @@ format_at(const struct distribution *d, int64_t ns, char *out)
 static void
 print_heading(const struct printer *p)
 {
-	const struct options *o = p->options;
-	const char *more = p->e->target.path_count > 1 ? " and more" : "";
+	const struct plan *o = p->plan;
+	const char *more = p->report->target.path_count > 1 ? " and more" : "";
 	char cpus[64];
 
 	(void)fprintf(p->out, "%stailor-load " TAILOR_VERSION "   %s%s%s\n",
-	    p->strong, p->e->target.url, more, p->plain);
+	    p->strong, p->report->target.url, more, p->plain);
 	(void)fprintf(p->out,
 	    "%" PRIu64 " iteration%s x %" PRIu64 " requests, ", o->iterations,
 	    o->iterations == 1 ? "" : "s", o->requests);
@@ -58,10 +58,10 @@ print_heading(const struct printer *p)
 			? "Poisson"
 			: arrivals_name(o->arrivals),
 		    o->rate_per_s, o->seed, o->connections);
-	if (CPU_COUNT(&p->e->sender_cpus) > 0)
+	if (CPU_COUNT(&p->report->sender_cpus) > 0)
 		(void)fprintf(p->out, ", sender on CPU %s",
 		    topology_format_cpus(
-			&p->e->sender_cpus, cpus, sizeof(cpus)));
+			&p->report->sender_cpus, cpus, sizeof(cpus)));
 	(void)fprintf(p->out, "\nlatency = %s -> last byte.",
 	    o->arrivals == ARRIVALS_CLOSED ? "actual send"
 					   : "scheduled instant");
@@ -127,8 +127,8 @@ print_median(const struct printer *p, const char *name, struct median m,
 static void
 print_medians(const struct printer *p)
 {
-	struct summary *s = &p->e->summary;
-	uint64_t n = p->options->requests;
+	struct summary *s = &p->report->summary;
+	uint64_t n = p->plan->requests;
 	char note[64];
 	struct median p50 =
 	    summary_median(s, SERIES_LATENCY, STATISTIC_PERCENTILE, 50);
@@ -166,7 +166,7 @@ static void
 print_pooled_percentile(const struct printer *p, unsigned i)
 {
 	const struct series *all = &p->summary->pool[SERIES_LATENCY];
-	double percent = p->options->percentiles.at[i];
+	double percent = p->criteria->percentiles.at[i];
 	struct rank_interval r;
 	char name[PERCENTILE_KEY_MAX], t[3][QUANTITY_TEXT_MAX];
 
@@ -194,7 +194,7 @@ print_pooled(const struct printer *p)
 	    "\nAll %zu as one sample (intervals are optimistic: neighbours "
 	    "share stalls)\n",
 	    d->count);
-	for (unsigned i = 0; i < p->options->percentiles.count; i++)
+	for (unsigned i = 0; i < p->criteria->percentiles.count; i++)
 		print_pooled_percentile(p, i);
 	(void)fprintf(
 	    p->out, "  %-8s %8s\n", "max", quantity_format_ns(d->max_ns, t));
@@ -233,7 +233,7 @@ print_errors(const struct printer *p)
 static void
 print_verdict_lines(const struct printer *p)
 {
-	const struct verdict *v = &p->e->verdict;
+	const struct verdict *v = &p->report->verdict;
 	const struct distribution *lag = &p->summary->pooled[SERIES_LAG];
 	char t[5][QUANTITY_TEXT_MAX];
 
@@ -247,13 +247,13 @@ print_verdict_lines(const struct printer *p)
 		    "  arrivals as planned in %zu of %zu iterations (worst KS "
 		    "%.3f, 5%% critical %.3f)\n",
 		    v->tested - v->distorted, v->tested, v->ks_worst,
-		    ks_critical_5pct(p->options->requests));
+		    ks_critical_5pct(p->plan->requests));
 	(void)fprintf(p->out,
 	    "  own stalls: longest %s spinning, %s in pauses; %zu requests "
 	    "waited for a connection\n",
 	    quantity_format_ns(v->hiccups.spin_max_ns, t[3]),
 	    quantity_format_ns(v->hiccups.pause_max_ns, t[4]), v->waited);
-	if (p->options->verbose)
+	if (p->report->options->verbose)
 		(void)fprintf(p->out,
 		    "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
 		    v->cpu_pct, v->involuntary_switches);
@@ -262,7 +262,7 @@ print_verdict_lines(const struct printer *p)
 static void
 print_verdict(const struct printer *p)
 {
-	const struct verdict *v = &p->e->verdict;
+	const struct verdict *v = &p->report->verdict;
 	const char *color = v->level == VERDICT_GOOD ? p->strong : p->bad;
 
 	switch (v->level) {
@@ -283,9 +283,9 @@ print_verdict(const struct printer *p)
 	}
 	for (unsigned i = 0; i < v->reason_count; i++)
 		(void)fprintf(p->out, "  because %s\n", v->reasons[i]);
-	for (unsigned i = 0; i < p->e->environment.count; i++)
+	for (unsigned i = 0; i < p->report->environment.count; i++)
 		(void)fprintf(
-		    p->out, "  note: %s\n", p->e->environment.notes[i]);
+		    p->out, "  note: %s\n", p->report->environment.notes[i]);
 	if (v->level == VERDICT_BAD)
 		(void)fprintf(p->out, "  %sDo not use these results.%s\n",
 		    p->bad, p->plain);
@@ -349,9 +349,9 @@ print_expectations(const struct printer *p)
 	char text[48];
 	double actual;
 
-	for (unsigned i = 0; i < p->options->fail_count; i++) {
-		const struct expectation *x = &p->options->fails[i];
-		bool measured = summary_actual(&p->e->summary, x, &actual);
+	for (unsigned i = 0; i < p->criteria->fail_count; i++) {
+		const struct expectation *x = &p->criteria->fails[i];
+		bool measured = summary_actual(&p->report->summary, x, &actual);
 		bool pass = measured && expectation_holds(x, actual);
 		if (measured)
 			format_actual(x, actual, text, sizeof(text));
@@ -364,18 +364,19 @@ print_expectations(const struct printer *p)
 }
 
 void
-report_text(FILE *out, struct experiment *e, bool color)
+report_text(FILE *out, struct report *r, bool color)
 {
 	struct printer p = {.out = out,
-	    .e = e,
-	    .options = &e->options,
-	    .summary = &e->summary,
+	    .report = r,
+	    .plan = r->summary.plan,
+	    .criteria = r->summary.criteria,
+	    .summary = &r->summary,
 	    .strong = color ? "\033[1m" : "",
 	    .bad = color ? "\033[1;31m" : "",
 	    .plain = color ? "\033[0m" : "",
-	    .server = e->summary.pooled[SERIES_SERVER].count > 0,
-	    .p50 = percentiles_index(&e->options.percentiles, 50),
-	    .p99 = percentiles_index(&e->options.percentiles, 99)};
+	    .server = r->summary.pooled[SERIES_SERVER].count > 0,
+	    .p50 = percentiles_index(&r->summary.criteria->percentiles, 50),
+	    .p99 = percentiles_index(&r->summary.criteria->percentiles, 99)};
 
 	print_heading(&p);
 	print_table(&p);
@@ -383,11 +384,11 @@ report_text(FILE *out, struct experiment *e, bool color)
 	print_pooled(&p);
 	print_errors(&p);
 	print_verdict(&p);
-	if (e->options.verbose)
+	if (r->options->verbose)
 		print_connections(&p);
-	report_text_slow(out, e);
+	report_text_slow(out, r);
 	print_expectations(&p);
-	if (e->interrupted)
+	if (r->interrupted)
 		(void)fprintf(
 		    out, "\nInterrupted: these are partial results.\n");
 }

@@ -1,7 +1,7 @@
 /*
  * report_text_slow.c: see report_text.h.
  */
-#include "loadgen/report/report_text.h"
+#include "loadgen/report/report.h"
 
 #include "loadgen/send/quantity.h"
 
@@ -19,14 +19,14 @@ put_text(FILE *out, const char *text)
 }
 
 static void
-print_one(FILE *out, const struct experiment *e, const struct slow *slow)
+print_one(FILE *out, const struct report *r, const struct slow *slow)
 {
 	const struct request_name name = {
 	    .iteration = slow->iteration, .number = slow->number};
 	char id[REQUEST_ID_MAX];
 	char t[3][QUANTITY_TEXT_MAX];
 
-	(void)request_id_format(&e->texts.ids, &name, id);
+	(void)request_id_format(&r->texts.ids, &name, id);
 	(void)fprintf(out, "  %-20s iteration %u request %u  %8s  lag %s", id,
 	    slow->iteration, slow->number,
 	    quantity_format_ns(slow->latency_ns, t[0]),
@@ -38,31 +38,31 @@ print_one(FILE *out, const struct experiment *e, const struct slow *slow)
 }
 
 static void
-print_list(FILE *out, const struct experiment *e, const struct slow_list *l)
+print_list(FILE *out, const struct report *r, const struct slow_list *l)
 {
 	size_t n = l->count;
 
-	if (!e->options.verbose && n > LIST_MAX)
+	if (!r->options->verbose && n > LIST_MAX)
 		n = LIST_MAX;
 	for (size_t i = 0; i < n; i++)
-		print_one(out, e, &l->slowest[i]);
+		print_one(out, r, &l->slowest[i]);
 	if (n < l->count)
 		(void)fprintf(out, "  and %zu more\n", l->count - n);
 }
 
 static void
-print_causes(FILE *out, const struct experiment *e)
+print_causes(FILE *out, const struct report *r)
 {
-	const struct talechain *tc = &e->talechain;
+	const struct findings *f = &r->findings;
 	struct cause causes[CAUSES_MAX];
-	int n = findings_causes(&tc->findings, causes, CAUSES_MAX);
+	int n = findings_causes(f, causes, CAUSES_MAX);
 	char t[QUANTITY_TEXT_MAX];
 
-	if (tc->findings.count + tc->missing > 0)
+	if (f->count + f->missing > 0)
 		(void)fprintf(out,
 		    "\nSlow: %zu explained, %zu pinned, of %zu nothing was "
 		    "kept\n",
-		    tc->findings.count, tc->pinned, tc->missing);
+		    f->count, f->pinned, f->missing);
 	for (int i = 0; i < n; i++) {
 		(void)fprintf(out, "%6zu x ", causes[i].count);
 		put_text(out, causes[i].code);
@@ -71,20 +71,20 @@ print_causes(FILE *out, const struct experiment *e)
 			    quantity_format_ns(causes[i].median_ns, t));
 		(void)fprintf(out, "\n");
 	}
-	if (tc->why[0] != '\0')
+	if (f->why[0] != '\0')
 		(void)fprintf(
-		    out, "\nTaleChain is not asked any more: %s\n", tc->why);
+		    out, "\nTaleChain is not asked any more: %s\n", f->why);
 }
 
 /* The slowest of all: in words, and where to look. */
 static void
-print_worst(FILE *out, const struct experiment *e)
+print_worst(FILE *out, const struct report *r)
 {
-	const struct slow_list *l = &e->summary.slow;
+	const struct slow_list *l = &r->summary.slow;
 	const struct finding *f =
 	    l->count == 0 ? NULL
-			  : findings_of(&e->talechain.findings,
-				l->slowest[0].iteration, l->slowest[0].number);
+			  : findings_of(&r->findings, l->slowest[0].iteration,
+				l->slowest[0].number);
 
 	if (f == NULL)
 		return;
@@ -92,24 +92,24 @@ print_worst(FILE *out, const struct experiment *e)
 	put_text(out, f->text);
 	if (f->page[0] != '\0')
 		(void)fprintf(
-		    out, "\n       -> %s/%s", e->options.out_dir, f->page);
+		    out, "\n       -> %s/%s", r->options->out_dir, f->page);
 	(void)fprintf(out, "\n");
 }
 
 void
-report_text_slow(FILE *out, const struct experiment *e)
+report_text_slow(FILE *out, const struct report *r)
 {
-	const struct summary *s = &e->summary;
+	const struct summary *s = &r->summary;
 
 	if (s->slow.count == 0)
 		return;
 	(void)fprintf(out, "\nSlowest:\n");
-	print_list(out, e, &s->slow);
-	for (size_t i = 0; e->options.verbose && i < s->count; i++) {
+	print_list(out, r, &s->slow);
+	for (size_t i = 0; r->options->verbose && i < s->count; i++) {
 		(void)fprintf(
 		    out, "Slowest of iteration %u:\n", s->iterations[i].index);
-		print_list(out, e, &s->iterations[i].slow);
+		print_list(out, r, &s->iterations[i].slow);
 	}
-	print_causes(out, e);
-	print_worst(out, e);
+	print_causes(out, r);
+	print_worst(out, r);
 }

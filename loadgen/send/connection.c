@@ -68,19 +68,19 @@ connection_move(
 }
 
 int
-pool_open(struct pool *p, int epoll_fd, const struct options *o,
+pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
     const struct target *t)
 {
 	memset(p, 0, sizeof(*p));
-	p->slots = calloc(o->max_connections, sizeof(*p->slots));
+	p->slots = calloc(plan->max_connections, sizeof(*p->slots));
 	if (p->slots == NULL)
 		return -ENOMEM;
-	p->slot_count = o->max_connections;
+	p->slot_count = plan->max_connections;
 	p->epoll_fd = epoll_fd;
 	p->target = t;
-	p->tcp_nodelay = o->tcp_nodelay;
-	p->kernel_stamps = o->kernel_stamps && !t->server.local;
-	p->quickack = o->quickack;
+	p->tcp_nodelay = plan->tcp_nodelay;
+	p->kernel_stamps = plan->kernel_stamps && !t->server.local;
+	p->quickack = plan->quickack;
 	for (size_t i = 0; i < p->slot_count; i++) {
 		p->slots[i].fd = -1;
 		list_append(&p->closed, &p->slots[i]);

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "base/instant.h"
-#include "loadgen/options.h"
+#include "loadgen/send/plan.h"
 #include "loadgen/send/response.h"
 #include "loadgen/send/target.h"
 
@@ -67,12 +67,12 @@ struct pool {
 };
 
 /*
- * pool_open(p, epoll_fd, o, t):
- * Make room for o->max_connections connections; opens none.  Each one's epoll
- * data is its struct connection *.  o and t must outlive the pool.
+ * pool_open(p, epoll_fd, plan, t):
+ * Make room for plan->max_connections connections; opens none.  Each one's epoll
+ * data is its struct connection *.  plan and t must outlive the pool.
  * Returns 0 or -ENOMEM.
  */
-int pool_open(struct pool *p, int epoll_fd, const struct options *o,
+int pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
     const struct target *t);
 void pool_close(struct pool *p);
 

@@ -10,11 +10,11 @@
 #include "loadgen/send/schedule.h"
 
 int
-iteration_init(struct iteration *it, const struct options *o)
+iteration_init(struct iteration *it, const struct plan *plan)
 {
 	memset(it, 0, sizeof(*it));
-	it->warmup = o->warmup;
-	it->requests = o->requests;
+	it->warmup = plan->warmup;
+	it->requests = plan->requests;
 	size_t total = it->warmup + it->requests;
 	it->samples = calloc(total, sizeof(*it->samples));
 	it->offset_ns = calloc(total, sizeof(*it->offset_ns));
@@ -72,29 +72,26 @@ clear(struct iteration *it)
 }
 
 void
-iteration_plan(struct iteration *it, const struct options *o, unsigned index)
+iteration_plan(struct iteration *it, const struct plan *plan, unsigned index)
 {
-	enum schedule_kind kind = o->arrivals == ARRIVALS_UNIFORM
-				      ? SCHEDULE_UNIFORM
-				      : SCHEDULE_POISSON;
 	int64_t *measured_ns = it->offset_ns + it->warmup;
 	int64_t warm_ns = 0;
 
 	clear(it);
 	it->index = index;
-	it->seed = schedule_iteration_seed(o->seed, index);
-	if (o->arrivals == ARRIVALS_CLOSED)
+	it->seed = schedule_iteration_seed(plan->seed, index);
+	if (plan->arrivals == ARRIVALS_CLOSED)
 		return;
-	schedule_fill(kind, o->rate_per_s, schedule_warmup_seed(it->seed),
-	    it->offset_ns, it->warmup);
+	schedule_fill(plan->arrivals, plan->rate_per_s,
+	    schedule_warmup_seed(it->seed), it->offset_ns, it->warmup);
 	if (it->warmup > 0)
 		warm_ns = it->offset_ns[it->warmup - 1];
-	if (o->arrivals == ARRIVALS_FILE)
-		memcpy(measured_ns, o->trace_ns,
+	if (plan->arrivals == ARRIVALS_FILE)
+		memcpy(measured_ns, plan->trace_ns,
 		    it->requests * sizeof(*measured_ns));
 	else
-		schedule_fill(
-		    kind, o->rate_per_s, it->seed, measured_ns, it->requests);
+		schedule_fill(plan->arrivals, plan->rate_per_s, it->seed,
+		    measured_ns, it->requests);
 	for (size_t i = 0; i < it->requests; i++)
 		measured_ns[i] += warm_ns;
 }

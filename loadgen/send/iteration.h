@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loadgen/options.h"
+#include "loadgen/send/plan.h"
 #include "loadgen/send/sample.h"
 
 /* Written by the sender, read by anybody, any time. */
@@ -57,12 +57,12 @@ struct iteration {
 };
 
 /* Allocate the arrays.  Returns 0 or -ENOMEM. */
-int iteration_init(struct iteration *it, const struct options *o);
+int iteration_init(struct iteration *it, const struct plan *plan);
 void iteration_fini(struct iteration *it);
 
 /* Make it the given iteration, unsent; computes its schedule. */
 void
-iteration_plan(struct iteration *it, const struct options *o, unsigned index);
+iteration_plan(struct iteration *it, const struct plan *plan, unsigned index);
 
 /* The measured samples, it->requests of them. */
 static inline struct sample *

@@ -112,16 +112,16 @@ take_stamps(struct sender *s, struct connection *c)
 
 /* Was a complete response a good one? */
 static enum outcome
-judge(const struct options *o, struct response *r)
+judge(const struct plan *plan, struct response *r)
 {
 	uint8_t digest[SHA256_BYTES];
 
-	if (!o->expected_status[r->status])
+	if (!plan->expected_status[r->status])
 		return OUTCOME_STATUS;
-	if (!o->body_expected)
+	if (!plan->body_expected)
 		return OUTCOME_OK;
 	sha256_finish(&r->body_hash, digest);
-	return memcmp(digest, o->body_sha256, sizeof(digest)) == 0
+	return memcmp(digest, plan->body_sha256, sizeof(digest)) == 0
 		   ? OUTCOME_OK
 		   : OUTCOME_BODY;
 }
@@ -146,7 +146,7 @@ complete(struct sender *s, struct connection *c)
 		connection_release(&s->pool, c);
 	else
 		connection_close(&s->pool, c);
-	conclude(s, request, judge(s->options, &c->response));
+	conclude(s, request, judge(s->plan, &c->response));
 }
 
 /* Bytes, or the end of them, of a busy connection. */

@@ -32,13 +32,13 @@ at_least(int a, int b)
 }
 
 void
-request_ids_init(struct request_ids *ids, uint64_t run, const struct options *o)
+request_ids_init(struct request_ids *ids, uint64_t run, const struct plan *plan)
 {
 	ids->run = run;
-	ids->iteration_digits = at_least(2, digits_of(o->iterations));
-	ids->number_digits = at_least(4, digits_of(o->requests));
+	ids->iteration_digits = at_least(2, digits_of(plan->iterations));
+	ids->number_digits = at_least(4, digits_of(plan->requests));
 	ids->number_digits =
-	    at_least(ids->number_digits, 1 + digits_of(o->warmup));
+	    at_least(ids->number_digits, 1 + digits_of(plan->warmup));
 }
 
 /* The last n decimal digits of value; returns the position behind them. */
@@ -151,10 +151,11 @@ header_wrong(const char *header, const char *id_header)
 }
 
 static bool
-header_given(const struct options *o, const char *name)
+header_given(const struct plan *plan, const char *name)
 {
-	for (unsigned i = 0; i < o->header_count; i++) {
-		if (name_is(o->headers[i], strcspn(o->headers[i], ":"), name))
+	for (unsigned i = 0; i < plan->header_count; i++) {
+		if (name_is(
+			plan->headers[i], strcspn(plan->headers[i], ":"), name))
 			return true;
 	}
 	return false;
@@ -167,47 +168,47 @@ struct body {
 };
 
 static int
-body_open(struct body *b, const struct options *o, char *why, size_t why_size)
+body_open(struct body *b, const struct plan *plan, char *why, size_t why_size)
 {
 	int err;
 
-	*b = (struct body){.bytes = o->data};
-	if (o->data == NULL)
+	*b = (struct body){.bytes = plan->data};
+	if (plan->data == NULL)
 		return 0;
-	b->length = strlen(o->data);
-	if (*o->data != '@')
+	b->length = strlen(plan->data);
+	if (*plan->data != '@')
 		return 0;
-	err = file_read(o->data + 1, &b->file, &b->length);
+	err = file_read(plan->data + 1, &b->file, &b->length);
 	if (err < 0)
 		(void)snprintf(
-		    why, why_size, "%s: %s", o->data + 1, strerror(-err));
+		    why, why_size, "%s: %s", plan->data + 1, strerror(-err));
 	b->bytes = b->file;
 	return err;
 }
 
 static void
-write_headers(FILE *f, const struct options *o, const struct target *t,
+write_headers(FILE *f, const struct plan *plan, const struct target *t,
     const struct body *body)
 {
-	if (!header_given(o, "host"))
+	if (!header_given(plan, "host"))
 		(void)fprintf(f, "Host: %s\r\n", t->server.authority);
-	if (!header_given(o, "user-agent"))
+	if (!header_given(plan, "user-agent"))
 		(void)fputs(
 		    "User-Agent: tailor-load/" TAILOR_VERSION "\r\n", f);
-	if (!header_given(o, "accept"))
+	if (!header_given(plan, "accept"))
 		(void)fputs("Accept: */*\r\n", f);
-	for (unsigned i = 0; i < o->header_count; i++)
-		(void)fprintf(f, "%s\r\n", o->headers[i]);
+	for (unsigned i = 0; i < plan->header_count; i++)
+		(void)fprintf(f, "%s\r\n", plan->headers[i]);
 	if (body->bytes == NULL)
 		return;
-	if (!header_given(o, "content-type"))
+	if (!header_given(plan, "content-type"))
 		(void)fputs(
 		    "Content-Type: application/x-www-form-urlencoded\r\n", f);
 	(void)fprintf(f, "Content-Length: %zu\r\n", body->length);
 }
 
 static int
-text_make(struct request_texts *r, const struct options *o,
+text_make(struct request_texts *r, const struct plan *plan,
     const struct target *t, const struct body *body, size_t which)
 {
 	struct request_text *text = &r->texts[which];
@@ -221,8 +222,8 @@ text_make(struct request_texts *r, const struct options *o,
 	(void)request_id_format(&r->ids, &any, id);
 	request_trace_format(&r->ids, &any, trace);
 	(void)fprintf(f, "%s %s HTTP/1.1\r\n", r->method, t->paths[which]);
-	write_headers(f, o, t, body);
-	(void)fprintf(f, "%s: ", o->id_header);
+	write_headers(f, plan, t, body);
+	(void)fprintf(f, "%s: ", plan->id_header);
 	text->id_at = (size_t)ftell(f);
 	(void)fprintf(f, "%s\r\ntraceparent: ", id);
 	text->trace_at = (size_t)ftell(f);
@@ -233,29 +234,30 @@ text_make(struct request_texts *r, const struct options *o,
 }
 
 int
-request_texts_open(struct request_texts *r, const struct options *o,
+request_texts_open(struct request_texts *r, const struct plan *plan,
     const struct target *t, uint64_t run, char *why, size_t why_size)
 {
 	struct body body;
 	int err;
 
 	memset(r, 0, sizeof(*r));
-	request_ids_init(&r->ids, run, o);
-	r->method = o->method != NULL ? o->method
-		    : o->data != NULL ? "POST"
-				      : "GET";
-	r->random = o->urls_random;
-	r->seed = o->seed;
+	request_ids_init(&r->ids, run, plan);
+	r->method = plan->method != NULL ? plan->method
+		    : plan->data != NULL ? "POST"
+					 : "GET";
+	r->random = plan->urls_random;
+	r->seed = plan->seed;
 	r->is_head = strcmp(r->method, "HEAD") == 0;
-	for (unsigned i = 0; i < o->header_count; i++) {
-		const char *wrong = header_wrong(o->headers[i], o->id_header);
+	for (unsigned i = 0; i < plan->header_count; i++) {
+		const char *wrong =
+		    header_wrong(plan->headers[i], plan->id_header);
 		if (wrong == NULL)
 			continue;
 		(void)snprintf(
-		    why, why_size, "header \"%s\" %s", o->headers[i], wrong);
+		    why, why_size, "header \"%s\" %s", plan->headers[i], wrong);
 		return -EINVAL;
 	}
-	err = body_open(&body, o, why, why_size);
+	err = body_open(&body, plan, why, why_size);
 	if (err < 0)
 		return err;
 	r->texts = calloc(t->path_count, sizeof(*r->texts));
@@ -265,7 +267,7 @@ request_texts_open(struct request_texts *r, const struct options *o,
 	}
 	r->count = t->path_count;
 	for (size_t i = 0; i < r->count; i++) {
-		err = text_make(r, o, t, &body, i);
+		err = text_make(r, plan, t, &body, i);
 		if (err < 0)
 			goto fail_texts;
 	}

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loadgen/options.h"
+#include "loadgen/send/plan.h"
 #include "loadgen/send/target.h"
 
 #define REQUEST_ID_MAX 40
@@ -41,7 +41,7 @@ struct request_name {
 
 /* Fill in widths for the run; run should be random. */
 void request_ids_init(
-    struct request_ids *ids, uint64_t run, const struct options *o);
+    struct request_ids *ids, uint64_t run, const struct plan *plan);
 
 /* Write the id; returns its length, the same for all names of a run. */
 size_t request_id_format(const struct request_ids *ids,
@@ -69,14 +69,14 @@ struct request_texts {
 };
 
 /*
- * request_texts_open(r, o, t, run, why, why_size):
+ * request_texts_open(r, plan, t, run, why, why_size):
  * Make the texts.  Checks the headers of the command line: names must be
  * tokens; those that would break framing or ids are refused.
  *   run  random number that names this run
  *   why  receives a message for the person on error
  * Returns 0, -EINVAL (usage) or another negative errno.
  */
-int request_texts_open(struct request_texts *r, const struct options *o,
+int request_texts_open(struct request_texts *r, const struct plan *plan,
     const struct target *t, uint64_t run, char *why, size_t why_size);
 void request_texts_close(struct request_texts *r);
 

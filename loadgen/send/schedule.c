@@ -7,6 +7,22 @@
 
 #include "base/instant.h"
 
+const char *
+arrivals_name(enum arrivals arrivals)
+{
+	switch (arrivals) {
+	case ARRIVALS_POISSON:
+		return "poisson";
+	case ARRIVALS_UNIFORM:
+		return "uniform";
+	case ARRIVALS_FILE:
+		return "file";
+	case ARRIVALS_CLOSED:
+		return "closed";
+	}
+	return "?";
+}
+
 uint64_t
 splitmix64(uint64_t *state)
 {
@@ -65,14 +81,14 @@ schedule_warmup_seed(uint64_t seed)
 }
 
 void
-schedule_fill(enum schedule_kind kind, double rate_per_s, uint64_t seed,
+schedule_fill(enum arrivals arrivals, double rate_per_s, uint64_t seed,
     int64_t *offset_ns, size_t n)
 {
 	const double gap_ns = (double)NS_PER_S / rate_per_s;
 	struct prng p;
 	int64_t at_ns = 0;
 
-	if (kind == SCHEDULE_UNIFORM) {
+	if (arrivals == ARRIVALS_UNIFORM) {
 		/* From the start each time: rounding must not add up. */
 		for (size_t i = 0; i < n; i++)
 			offset_ns[i] = llround((double)(i + 1) * gap_ns);

@@ -33,24 +33,30 @@ uint64_t prng_next(struct prng *p);
 /* A number in [0, 1) with 53 random bits. */
 double prng_uniform(struct prng *p);
 
-enum schedule_kind {
-	SCHEDULE_POISSON, /* exponential gaps */
-	SCHEDULE_UNIFORM, /* equal gaps */
+enum arrivals {
+	ARRIVALS_POISSON, /* exponential gaps */
+	ARRIVALS_UNIFORM, /* equal gaps */
+	ARRIVALS_FILE,	  /* instants from a file (trace.h) */
+	ARRIVALS_CLOSED,  /* none are planned: the responses decide */
 };
+
+/* "poisson", "uniform", "file", "closed". */
+const char *arrivals_name(enum arrivals arrivals);
 
 /* The seed of iteration number (counted from 1) of a run. */
 uint64_t schedule_iteration_seed(uint64_t seed, unsigned iteration);
 
 /*
- * schedule_fill(kind, rate_per_s, seed, offset_ns, n):
+ * schedule_fill(arrivals, rate_per_s, seed, offset_ns, n):
  * Compute n due times, ns after the common start, never decreasing.  The
  * first is one gap after the start.
+ *   arrivals    ARRIVALS_UNIFORM, or exponential gaps for all others
  *   rate_per_s  > 0
- *   seed        of this iteration; unused for SCHEDULE_UNIFORM
+ *   seed        of this iteration; unused if uniform
  *   offset_ns   receives n values
  * O(n); allocates nothing; any thread.
  */
-void schedule_fill(enum schedule_kind kind, double rate_per_s, uint64_t seed,
+void schedule_fill(enum arrivals arrivals, double rate_per_s, uint64_t seed,
     int64_t *offset_ns, size_t n);
 
 /* The seed of the warm-up before an iteration with the given seed. */

@@ -35,13 +35,13 @@ watch(struct sender *s, int fd, void *marker, uint32_t more)
 }
 
 int
-sender_open(struct sender *s, const struct options *o, const struct target *t,
+sender_open(struct sender *s, const struct plan *plan, const struct target *t,
     struct request_texts *texts)
 {
 	int err = -ENOMEM;
 
 	memset(s, 0, sizeof(*s));
-	s->options = o;
+	s->plan = plan;
 	s->texts = texts;
 	s->buffer = malloc(RECEIVER_BUFFER_BYTES);
 	if (s->buffer == NULL)
@@ -62,7 +62,7 @@ sender_open(struct sender *s, const struct options *o, const struct target *t,
 	if (err == 0)
 		err = watch(s, s->stop_fd, &s->stop_fd, 0);
 	if (err == 0)
-		err = pool_open(&s->pool, s->epoll_fd, o, t);
+		err = pool_open(&s->pool, s->epoll_fd, plan, t);
 	if (err == 0)
 		return 0;
 
@@ -104,9 +104,8 @@ stopped(struct sender *s)
 int
 sender_prepare(struct sender *s)
 {
-	pool_trim(&s->pool, s->options->connections);
-	return pool_fill(
-	    &s->pool, s->options->connections, s->options->timeout_ns);
+	pool_trim(&s->pool, s->plan->connections);
+	return pool_fill(&s->pool, s->plan->connections, s->plan->timeout_ns);
 }
 
 void
@@ -140,9 +139,9 @@ is_due(struct sender *s, struct instant now, struct instant *due)
 
 	if (s->next == it->warmup + it->requests)
 		return false;
-	if (s->options->arrivals == ARRIVALS_CLOSED) {
+	if (s->plan->arrivals == ARRIVALS_CLOSED) {
 		*due = now;
-		return s->pool.busy.count < s->options->closed_clients;
+		return s->pool.busy.count < s->plan->closed_clients;
 	}
 	*due = instant_plus(it->begin, it->offset_ns[s->next]);
 	return !instant_before(now, *due);
@@ -172,7 +171,7 @@ send_one(struct sender *s, struct instant due)
 
 	sample->scheduled = due;
 	sample->send_begin = instant_now();
-	if (s->options->arrivals == ARRIVALS_CLOSED)
+	if (s->plan->arrivals == ARRIVALS_CLOSED)
 		sample->scheduled = sample->send_begin;
 	err = pool_take(&s->pool, &c);
 	if (err == -EBUSY) {
@@ -189,8 +188,8 @@ send_one(struct sender *s, struct instant due)
 		sample->connection = c->number;
 		c->request = s->next - 1;
 		response_init(
-		    &c->response, s->options->server_timing, s->texts->is_head);
-		if (s->options->body_expected)
+		    &c->response, s->plan->server_timing, s->texts->is_head);
+		if (s->plan->body_expected)
 			response_hash_body(&c->response);
 		receiver_write(s, c);
 	}
@@ -218,7 +217,7 @@ oldest_deadline(const struct sender *s)
 	if (c == NULL)
 		return (struct instant){UINT64_MAX};
 	return instant_plus(
-	    s->it->samples[c->request].send_begin, s->options->timeout_ns);
+	    s->it->samples[c->request].send_begin, s->plan->timeout_ns);
 }
 
 static void
@@ -236,12 +235,12 @@ wake_time(const struct sender *s)
 {
 	const struct iteration *it = s->it;
 	struct instant wake = oldest_deadline(s);
-	int64_t ahead_ns = s->options->spin ? SENDER_SPIN_NS : 0;
+	int64_t ahead_ns = s->plan->spin ? SENDER_SPIN_NS : 0;
 
 	/* Nothing can be sent while all connections are busy. */
 	bool full = s->pool.idle.count == 0 && s->pool.closed.count == 0;
 	if (s->next == it->warmup + it->requests || full ||
-	    s->options->arrivals == ARRIVALS_CLOSED)
+	    s->plan->arrivals == ARRIVALS_CLOSED)
 		return wake;
 	struct instant due =
 	    instant_plus(it->begin, it->offset_ns[s->next] - ahead_ns);
@@ -364,7 +363,7 @@ sender_run(struct sender *s, struct iteration *it)
 	s->clock_offset_ns = stamps_clock_offset_ns();
 	pool_count_from_zero(&s->pool);
 	it->begin = instant_now();
-	if (s->options->arrivals != ARRIVALS_CLOSED)
+	if (s->plan->arrivals != ARRIVALS_CLOSED)
 		it->begin = instant_plus(it->begin, LEAD_NS);
 	it->origin = it->begin;
 	if (it->warmup > 0)

@@ -1,6 +1,11 @@
 /*
  * sender.h: the thread that sends requests when they are due and times them.
  *
+ * The door of send/, which owns what goes over the wire (plan.h, target.h,
+ * request.h, schedule.h, connections) and what is known of each request
+ * (iteration.h, sample.h).  experiment.c calls it; stats/ and report/ read
+ * iterations after the thread has been joined.
+ *
  * One thread, one epoll set, no lock, no allocation and no output from the
  * first request of an iteration to its last.  Until 60 us before the next
  * request is due it sleeps in epoll_wait(), with an absolute timer in the
@@ -21,14 +26,14 @@
 
 #include "loadgen/send/connection.h"
 #include "loadgen/send/iteration.h"
-#include "loadgen/options.h"
+#include "loadgen/send/plan.h"
 #include "loadgen/send/request.h"
 
 /* How long before a request is due the sender begins to spin. */
 #define SENDER_SPIN_NS (60 * NS_PER_US)
 
 struct sender {
-	const struct options *options; /* borrowed, as the next */
+	const struct plan *plan; /* borrowed, as the next */
 	struct request_texts *texts;
 	struct pool pool;
 	int epoll_fd;
@@ -47,11 +52,11 @@ struct sender {
 };
 
 /*
- * sender_open(s, o, t, texts):
+ * sender_open(s, plan, t, texts):
  * Take everything that is needed; all arguments must outlive the sender.
  * Returns 0 or a negative errno.
  */
-int sender_open(struct sender *s, const struct options *o,
+int sender_open(struct sender *s, const struct plan *plan,
     const struct target *t, struct request_texts *texts);
 void sender_close(struct sender *s);
 

@@ -11,7 +11,7 @@
 
 #include "base/instant.h"
 #include "loadgen/send/file.h"
-#include "loadgen/options.h"
+#include "loadgen/send/plan.h"
 #include "loadgen/send/quantity.h"
 
 #define INSTANT_MAX_MS 86400e3 /* a day */
@@ -47,7 +47,7 @@ read_lines(const char *path, char *text, int64_t *offset_ns, size_t *n,
 		if (length == 0 || *line == '#')
 			continue;
 		const char *wrong =
-		    *n == OPTIONS_REQUESTS_MAX
+		    *n == PLAN_REQUESTS_MAX
 			? "is one request too many"
 			: read_line(line, before_ns, &offset_ns[*n]);
 		if (wrong != NULL) {

@@ -28,6 +28,10 @@ struct findings {
 	struct finding *all; /* owned */
 	size_t count;
 	size_t capacity;
+	size_t pinned;	/* requests whose events are kept */
+	size_t missing; /* requests whose events were gone */
+	size_t failed;	/* exchanges with the Tailor */
+	char why[96];	/* it is not asked any more, or "" */
 };
 
 /* The findings with one code. */

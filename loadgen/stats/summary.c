@@ -14,17 +14,19 @@
 #define KS_SMALLEST 20 /* fewer gaps show nothing */
 
 int
-summary_open(struct summary *s, const struct options *o)
+summary_open(
+    struct summary *s, const struct plan *plan, const struct criteria *criteria)
 {
-	size_t scratch =
-	    o->requests > o->iterations ? o->requests : o->iterations;
+	size_t scratch = plan->requests > plan->iterations ? plan->requests
+							   : plan->iterations;
 
 	memset(s, 0, sizeof(*s));
-	s->options = o;
-	s->iterations = calloc(o->iterations, sizeof(*s->iterations));
+	s->plan = plan;
+	s->criteria = criteria;
+	s->iterations = calloc(plan->iterations, sizeof(*s->iterations));
 	s->scratch = calloc(scratch, sizeof(*s->scratch));
 	if (s->iterations != NULL && s->scratch != NULL &&
-	    slow_list_init(&s->slow, o->slow_top) == 0)
+	    slow_list_init(&s->slow, criteria->slow_top) == 0)
 		return 0;
 	summary_close(s);
 	return -ENOMEM;
@@ -138,7 +140,7 @@ add_series(struct summary *s, struct iteration_summary *sum,
 	pool->count += n;
 	samples_sort(values, n);
 	distribution_fill(
-	    &sum->series[series], values, n, &s->options->percentiles);
+	    &sum->series[series], values, n, &s->criteria->percentiles);
 	return 0;
 }
 
@@ -171,18 +173,18 @@ count_sample(struct iteration_summary *sum, const struct sample *sample)
 static int64_t
 slow_threshold_ns(const struct summary *s, const struct iteration_summary *sum)
 {
-	const struct options *o = s->options;
+	const struct criteria *c = s->criteria;
 	const struct series *all = &s->pool[SERIES_LATENCY];
 	size_t n = sum->series[SERIES_LATENCY].count;
 
-	switch (o->slow_rule) {
+	switch (c->slow_rule) {
 	case SLOW_TOP:
 		break;
 	case SLOW_OVER:
-		return o->slow_over_ns;
+		return c->slow_over_ns;
 	case SLOW_PERCENTILE:
 		return quantile_sorted(
-		    all->values + all->count - n, n, o->slow_percent);
+		    all->values + all->count - n, n, c->slow_percent);
 	}
 	return -1;
 }
@@ -192,7 +194,7 @@ static void
 look_at_tail(const struct summary *s, struct iteration_summary *sum,
     const struct iteration *it)
 {
-	const struct percentiles *p = &s->options->percentiles;
+	const struct percentiles *p = &s->criteria->percentiles;
 	int64_t threshold_ns = slow_threshold_ns(s, sum);
 	const struct sample *samples = iteration_measured(it);
 	int64_t p99_ns =
@@ -235,9 +237,9 @@ static void
 test_arrivals(struct summary *s, struct iteration_summary *sum,
     const struct iteration *it)
 {
-	double mean_ns = (double)NS_PER_S / s->options->rate_per_s;
+	double mean_ns = (double)NS_PER_S / s->plan->rate_per_s;
 
-	if (s->options->arrivals != ARRIVALS_POISSON || sum->partial ||
+	if (s->plan->arrivals != ARRIVALS_POISSON || sum->partial ||
 	    it->requests < KS_SMALLEST)
 		return;
 	sum->tested = true;
@@ -299,7 +301,7 @@ int
 summary_add(struct summary *s, const struct iteration *it)
 {
 	struct iteration_summary *sum = &s->iterations[s->count];
-	int err = slow_list_init(&sum->slow, s->options->slow_top);
+	int err = slow_list_init(&sum->slow, s->criteria->slow_top);
 
 	if (err < 0)
 		return err;
@@ -323,6 +325,6 @@ summary_finish(struct summary *s)
 	for (unsigned i = 0; i < SERIES_COUNT; i++) {
 		samples_sort(s->pool[i].values, s->pool[i].count);
 		distribution_fill(&s->pooled[i], s->pool[i].values,
-		    s->pool[i].count, &s->options->percentiles);
+		    s->pool[i].count, &s->criteria->percentiles);
 	}
 }

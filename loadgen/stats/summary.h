@@ -1,6 +1,11 @@
 /*
  * summary.h: what the samples say, per iteration and for the whole run.
  *
+ * The door of stats/, which judges: summaries of samples (summary.h), the
+ * generator (verdict.h), causes (findings.h), and runs read back from their
+ * files (run.h, compare.h).  It sends nothing and asks for no clock.
+ * experiment.c calls it; report/ prints what it says.
+ *
  * Failed requests are counted by kind and are in no distribution: a failure
  * has no latency.  Distributions are exact, from sorted samples.  What is
  * compared across iterations is a statistic of each complete iteration (its
@@ -17,10 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loadgen/stats/expectation.h"
 #include "loadgen/send/iteration.h"
-#include "loadgen/options.h"
-#include "loadgen/stats/percentiles.h"
+#include "loadgen/send/plan.h"
+#include "loadgen/stats/criteria.h"
 #include "loadgen/stats/statistics.h"
 
 #define INTERVAL_LEVEL 0.95
@@ -96,7 +100,8 @@ struct series {
 };
 
 struct summary {
-	const struct options *options;	      /* borrowed */
+	const struct plan *plan;	      /* borrowed */
+	const struct criteria *criteria;      /* borrowed */
 	struct iteration_summary *iterations; /* owned */
 	size_t count;
 	size_t complete; /* of those, not partial */
@@ -111,7 +116,8 @@ struct summary {
 };
 
 /* Returns 0 or -ENOMEM. */
-int summary_open(struct summary *s, const struct options *o);
+int summary_open(struct summary *s, const struct plan *plan,
+    const struct criteria *criteria);
 void summary_close(struct summary *s);
 
 /* Add a finished iteration; *it is not kept.  Returns 0 or -ENOMEM. */

@@ -59,7 +59,7 @@ summary_median(struct summary *s, enum expectation_series series,
 		if (sum->partial || d->count == 0)
 			continue;
 		s->scratch[n++] = statistic_of(
-		    d, &s->options->percentiles, statistic, percent);
+		    d, &s->criteria->percentiles, statistic, percent);
 	}
 	return median_of(s->scratch, n);
 }
@@ -67,7 +67,7 @@ summary_median(struct summary *s, enum expectation_series series,
 struct median
 summary_gap_at_p99(struct summary *s)
 {
-	unsigned p99 = percentiles_index(&s->options->percentiles, 99);
+	unsigned p99 = percentiles_index(&s->criteria->percentiles, 99);
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
@@ -123,7 +123,7 @@ latency_actual(struct summary *s, const struct expectation *e, double *out)
 		if (all->count == 0)
 			return false;
 		*out = (double)statistic_of(
-		    all, &s->options->percentiles, e->statistic, e->percent);
+		    all, &s->criteria->percentiles, e->statistic, e->percent);
 		return true;
 	}
 	struct median m =

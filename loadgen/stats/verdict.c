@@ -74,7 +74,7 @@ collect(struct verdict *v, const struct summary *s)
 		v->tested++;
 		if (sum->ks > v->ks_worst)
 			v->ks_worst = sum->ks;
-		if (sum->ks > ks_critical_5pct(s->options->requests) &&
+		if (sum->ks > ks_critical_5pct(s->plan->requests) &&
 		    sum->ks > sum->ks_schedule + KS_MOVED)
 			v->distorted++;
 	}
@@ -86,7 +86,7 @@ static void
 judge_lag(struct verdict *v, const struct summary *s)
 {
 	char a[QUANTITY_TEXT_MAX], b[QUANTITY_TEXT_MAX];
-	unsigned p99 = percentiles_index(&s->options->percentiles, 99);
+	unsigned p99 = percentiles_index(&s->criteria->percentiles, 99);
 	const struct distribution *lag = &s->pooled[SERIES_LAG];
 	const struct distribution *latency = &s->pooled[SERIES_LATENCY];
 	int64_t limit_ns = LAG_FINE_NS;
@@ -132,7 +132,7 @@ verdict_reach(struct verdict *v, const struct summary *s)
 {
 	memset(v, 0, sizeof(*v));
 	collect(v, s);
-	if (s->options->arrivals == ARRIVALS_CLOSED) {
+	if (s->plan->arrivals == ARRIVALS_CLOSED) {
 		because(v, VERDICT_CLOSED,
 		    "a closed loop leaves out what independent users would "
 		    "have waited");

@@ -108,7 +108,7 @@ test_urls_file(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static struct options o;
+static struct plan o;
 static struct target target;
 static struct request_texts texts;
 static char why[256];
