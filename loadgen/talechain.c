@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/http_client.h"
 #include "base/json.h"
-#include "loadgen/ask.h"
 #include "loadgen/send/file.h"
 #include "loadgen/stats/slow_list.h"
 
@@ -74,7 +74,7 @@ is_there(const struct talechain *tc, const struct iteration *it)
 
 /* A question that could not even be asked; after some of them, no more. */
 static void
-count_failure(struct talechain *tc, int err, int status)
+count_failure(struct talechain *tc, int err, unsigned status)
 {
 	tc->findings->failed++;
 	if (tc->findings->failed < FAILURES_MAX && status != 403)
@@ -88,26 +88,44 @@ count_failure(struct talechain *tc, int err, int status)
 		    "its talechain.allow does not name this address");
 	else
 		(void)snprintf(tc->findings->why, sizeof(tc->findings->why),
-		    "it answers %d", status);
+		    "it responds with status %u", status);
+}
+
+/* One request to the Tailor; release *out if it returns 0. */
+static int
+post(const struct talechain *tc, const char *path, const char *json,
+    struct http_response *out)
+{
+	const struct target *t = tc->target;
+	const struct http_request q = {.method = "POST",
+	    .target = path,
+	    .host = t->server.authority,
+	    .json = json};
+	struct instant deadline = instant_plus(instant_now(), TIMEOUT_NS);
+	const char *why;
+	int fd = http_client_connect(
+	    (const struct sockaddr *)&t->address, t->address_length, deadline);
+
+	*out = (struct http_response){0};
+	return fd < 0 ? fd : http_client_exchange(fd, &q, deadline, out, &why);
 }
 
 /*
- * Ask, again if it says that it is not ready.  Returns whether the answer is
- * a good one; then the caller frees its text.
+ * The same, again while the Tailor is not ready.  Returns whether the response
+ * is a good one; then the caller releases it.
  */
 static bool
-ask_patiently(
-    struct talechain *tc, const struct ask *question, struct answer *out)
+post_patiently(struct talechain *tc, const char *path, const char *json,
+    struct http_response *out)
 {
 	const struct timespec nap = {.tv_nsec = TRY_AGAIN_NS};
 	int err = 0;
 
 	for (int i = 0; i < TRIES; i++) {
-		err = ask_server(tc->target, question, out);
+		err = post(tc, path, json, out);
 		if (err < 0 || (out->status != 409 && out->status != 429))
 			break;
-		free(out->text);
-		out->text = NULL;
+		http_response_fini(out);
 		(void)nanosleep(&nap, NULL);
 	}
 	if (err == 0 && out->status == 200)
@@ -116,8 +134,7 @@ ask_patiently(
 		tc->findings->missing++;
 	else if (err < 0 || out->status != 406)
 		count_failure(tc, err, out->status);
-	free(out->text);
-	out->text = NULL;
+	http_response_fini(out);
 	return false;
 }
 
@@ -125,19 +142,17 @@ static void
 pin_one(struct talechain *tc, const struct request_name *name)
 {
 	char id[REQUEST_ID_MAX], path[REQUEST_ID_MAX + 32];
-	struct ask question = {
-	    .method = "POST", .path = path, .timeout_ns = TIMEOUT_NS};
-	struct answer answer;
+	struct http_response response;
 
 	(void)request_id_format(tc->ids, name, id);
 	(void)snprintf(path, sizeof(path), "/.talechain/pin?id=%s", id);
 	/* Whether it was kept shows when it is analysed. */
-	int err = ask_server(tc->target, &question, &answer);
-	if (err == 0 && answer.status == 200)
+	int err = post(tc, path, NULL, &response);
+	if (err == 0 && response.status == 200)
 		tc->findings->pinned++;
-	else if (err < 0 || answer.status == 403)
-		count_failure(tc, err, answer.status);
-	free(answer.text);
+	else if (err < 0 || response.status == 403)
+		count_failure(tc, err, response.status);
+	http_response_fini(&response);
 }
 
 /* The slow list holds a request that was not in it before. */
@@ -229,9 +244,9 @@ copy_string(const cJSON *object, const char *key, char *out, size_t size)
 
 /* The verdict in a timeline; false if there is none. */
 static bool
-read_verdict(const struct answer *answer, struct finding *out)
+read_verdict(const struct http_response *response, struct finding *out)
 {
-	cJSON *j = cJSON_ParseWithLength(answer->text, answer->length);
+	cJSON *j = cJSON_ParseWithLength(response->body, response->length);
 	const cJSON *verdict = cJSON_GetObjectItemCaseSensitive(j, "verdict");
 	const cJSON *share = cJSON_GetObjectItemCaseSensitive(verdict, "share");
 
@@ -259,13 +274,13 @@ page_path(const struct talechain *tc, const char *id, const char *ending,
 
 static void
 save(struct talechain *tc, const char *id, const char *ending,
-    const struct answer *answer, struct finding *f)
+    const struct http_response *response, struct finding *f)
 {
 	char path[PATH_MAX_BYTES];
 
 	if (!page_path(tc, id, ending, path, sizeof(path)))
 		return;
-	if (file_write(path, answer->text, answer->length) < 0) {
+	if (file_write(path, response->body, response->length) < 0) {
 		tc->findings->failed++;
 		return;
 	}
@@ -282,15 +297,11 @@ fetch_page(
 	    {"/.talechain/analyze?format=text", "txt"}};
 
 	for (size_t i = 0; i < 2; i++) {
-		const struct ask question = {.method = "POST",
-		    .path = forms[i][0],
-		    .body = body,
-		    .timeout_ns = TIMEOUT_NS};
-		struct answer answer;
-		if (!ask_patiently(tc, &question, &answer))
+		struct http_response response;
+		if (!post_patiently(tc, forms[i][0], body, &response))
 			continue;
-		save(tc, id, forms[i][1], &answer, f);
-		free(answer.text);
+		save(tc, id, forms[i][1], &response, f);
+		http_response_fini(&response);
 		return;
 	}
 }
@@ -303,11 +314,8 @@ analyze_one(
 	    .iteration = slow->iteration, .number = slow->number};
 	const struct sample *sample = &iteration_measured(it)[slow->number - 1];
 	struct finding f = {.iteration = name.iteration, .number = name.number};
-	struct ask question = {.method = "POST",
-	    .path = "/.talechain/analyze?format=json",
-	    .timeout_ns = TIMEOUT_NS};
 	char id[REQUEST_ID_MAX];
-	struct answer answer;
+	struct http_response response;
 	char *body;
 	int err = 0;
 
@@ -315,19 +323,19 @@ analyze_one(
 	body = make_body(tc, id, sample);
 	if (body == NULL)
 		return -ENOMEM;
-	question.body = body;
-	if (!ask_patiently(tc, &question, &answer))
+	if (!post_patiently(
+		tc, "/.talechain/analyze?format=json", body, &response))
 		goto done;
-	if (read_verdict(&answer, &f)) {
+	if (read_verdict(&response, &f)) {
 		if (tc->options->output.out_dir != NULL) {
-			save(tc, id, "json", &answer, &f);
+			save(tc, id, "json", &response, &f);
 			fetch_page(tc, id, body, &f);
 		}
 		err = findings_add(tc->findings, &f);
 	} else {
 		count_failure(tc, -EPROTO, 0);
 	}
-	free(answer.text);
+	http_response_fini(&response);
 done:
 	free(body);
 	return err;

@@ -12,7 +12,6 @@
 #include "talechain/hazard.h"
 #include "talechain/timeline.h"
 #include "tailorctl/commands.h"
-#include "tailorctl/reply.h"
 
 #define COLUMNS 78
 #define INDENT 8

@@ -37,7 +37,7 @@ def drip(connection):
     (http(200, "[" * 100000), "not JSON"),
     (http(500, b"\x1b[2J" * 500), "status 500"),
     (endless, "larger than 16 MiB"),
-    (drip, "no answer within 0.2 s"),
+    (drip, "no response within 0.2 s"),
 ])
 def test_hostile_replies(ask, admin, reply, complaint):
     """Goal: whatever comes, one message and exit status 1, soon."""
@@ -72,7 +72,7 @@ def test_unexpected_json(ask, admin, wrong):
 
 
 def test_no_escape_reaches_the_terminal(ask, admin):
-    """Goal: terminal control in an answer is made harmless everywhere."""
+    """Goal: terminal control in a response is made harmless everywhere."""
     evil = "a\x1b]0;owned\x07\x9b2J\u009b1mé"
     tree = {"mode": evil, "servers": [{"name": evil, "detail": evil}]}
     admin.answers["GET /servers"] = http(200, json.dumps(tree))
