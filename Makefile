@@ -60,6 +60,7 @@ LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_profiler   := -lpfm -lbpf
 LIBS_http       := -lhttp_parser
+LIBS_loadgen/send := -lmd
 LIBS_loadgen/stats := -lcjson
 LIBS_proxy      := -levent_core -levent_extra
 LIBS_tailorctl  := -lcjson

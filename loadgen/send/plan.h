@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "loadgen/send/schedule.h"
-#include "loadgen/send/sha256.h"
 
 #define PLAN_HEADERS_MAX 64
 #define PLAN_REQUESTS_MAX 100000000u
@@ -46,8 +45,7 @@ struct plan {
 	const char *id_header;
 	const char *server_timing; /* metric, or NULL: the usual ones */
 	bool expected_status[600];
-	bool body_expected; /* and its hash is */
-	uint8_t body_sha256[SHA256_BYTES];
+	const char *body_sha256; /* hexadecimal; NULL: any body is fine */
 	bool tcp_nodelay;
 	bool kernel_stamps;
 	enum quickack quickack;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -114,16 +115,15 @@ take_stamps(struct sender *s, struct connection *c)
 static enum outcome
 judge(const struct plan *plan, struct response *r)
 {
-	uint8_t digest[SHA256_BYTES];
+	char found[SHA256_DIGEST_STRING_LENGTH];
 
 	if (!plan->expected_status[r->status])
 		return OUTCOME_STATUS;
-	if (!plan->body_expected)
+	if (plan->body_sha256 == NULL)
 		return OUTCOME_OK;
-	sha256_finish(&r->body_hash, digest);
-	return memcmp(digest, plan->body_sha256, sizeof(digest)) == 0
-		   ? OUTCOME_OK
-		   : OUTCOME_BODY;
+	(void)SHA256End(&r->body_hash, found);
+	return strcasecmp(found, plan->body_sha256) == 0 ? OUTCOME_OK
+							 : OUTCOME_BODY;
 }
 
 static void

@@ -380,7 +380,7 @@ body_bytes(struct response *r, const char *bytes, size_t n)
 		n = (size_t)r->remaining;
 	r->body_bytes += n;
 	if (r->hash_body)
-		sha256_update(&r->body_hash, bytes, n);
+		SHA256Update(&r->body_hash, (const uint8_t *)bytes, n);
 	if (until_close)
 		return n;
 	r->remaining -= n;
@@ -413,7 +413,7 @@ void
 response_hash_body(struct response *r)
 {
 	r->hash_body = true;
-	sha256_init(&r->body_hash);
+	SHA256Init(&r->body_hash);
 }
 
 void
