@@ -182,8 +182,11 @@ apply(struct options *o, const struct option_row *row, enum options_verb *verb)
 		*verb = row->letter == 'V' ? OPTIONS_VERSION : OPTIONS_HELP;
 		return 0;
 	}
-	if (row->set(o, optarg) == 0)
+	if (row->set(o, row, optarg) == 0) {
+		if (row->given != 0)
+			*((bool *)o + row->given) = true;
 		return 0;
+	}
 	/* A setter may have said more than that the value is wrong. */
 	if (o->why[0] == '\0')
 		(void)snprintf(o->why, sizeof(o->why), "--%s: \"%s\" is not %s",
