@@ -1,9 +1,7 @@
 /*
- * ab.c: see ab.h.
- *
- * Either run is an experiment of its own; only signals and CPUs are shared.
- * What is compared is what run.json says, so that `compare` says the same of
- * the files later.
+ * ab.c: each run is an experiment of its own; only signals and CPUs are
+ * shared.  What is compared is what run.json says, so that `compare` says the
+ * same of the files later.
  */
 #include "loadgen/ab.h"
 

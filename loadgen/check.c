@@ -1,6 +1,3 @@
-/*
- * check.c: see check.h.
- */
 #include "loadgen/check.h"
 
 #include <errno.h>

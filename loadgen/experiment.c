@@ -1,6 +1,3 @@
-/*
- * experiment.c: see experiment.h.
- */
 #include "loadgen/experiment.h"
 
 #include <errno.h>
@@ -217,7 +214,7 @@ experiment_open(struct experiment *e)
 	    &r->target, o->url, o->urls_path, e->why, sizeof(e->why));
 	if (err < 0)
 		return err;
-	/* Without randomness ids repeat between runs; that harms nobody. */
+	/* Without randomness ids may repeat between runs: harmless. */
 	if (getrandom(&run, sizeof(run), GRND_NONBLOCK) != sizeof(run))
 		run = instant_now().ns;
 	err = request_texts_open(

@@ -75,7 +75,7 @@ void experiment_begin(struct experiment *e);
 int experiment_iterate(struct experiment *e, unsigned index);
 int experiment_end(struct experiment *e);
 
-/* Whether somebody wants it to end. */
+/* Whether SIGINT or SIGTERM came, to this one or the shared one. */
 bool experiment_interrupted(const struct experiment *e);
 
 #endif

@@ -1,6 +1,3 @@
-/*
- * finish.c: see finish.h.
- */
 #include "loadgen/finish.h"
 
 #include <errno.h>

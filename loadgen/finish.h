@@ -19,8 +19,8 @@ int finish_write(struct experiment *e, bool text);
 
 /*
  * finish_judge(e):
- * Of a run that ended, well or early: what to tell the caller's shell.
- * Says on stderr why it is not 0, as far as the report does not.
+ * Of a run that ended, well or early: the exit status.
+ * Prints on stderr why it is not 0, unless the report says so.
  */
 enum exit_code finish_judge(struct experiment *e);
 

@@ -314,7 +314,6 @@ set_fail(struct options *o, const struct option_row *row, const char *text)
 	    &o->criteria.fails[o->criteria.fail_count++], text);
 }
 
-/* clang-format off: a table is read in columns */
 #define A_RATE "a rate of 0.001 to 10M per second"
 #define A_COUNT "a number in range"
 #define A_DURATION "a duration like 500ms"
@@ -324,12 +323,9 @@ set_fail(struct options *o, const struct option_row *row, const char *text)
 #define AT(member) .at = offsetof(struct options, member)
 #define GIVEN(member) .given = offsetof(struct options, member)
 #define FROM(lowest, highest) .low = (lowest), .high = (highest)
-/* clang-format off: a table is read in columns */
-#define OF(...)                          \
-	.choices = (const char *const[]) \
-	{                                \
-		__VA_ARGS__, NULL        \
-	}
+/* clang-format off */
+#define OF(...) .choices = (const char *const[]){__VA_ARGS__, NULL}
+/* clang-format on */
 
 const struct option_row option_rows[] = {
     {"Load", "rate", 'r', "N", "requests per second, in total [1000]", A_RATE,
@@ -438,7 +434,6 @@ const struct option_row option_rows[] = {
     {NULL, "help", 'h', NULL, "this text", NULL, "xacrk", .set = NULL},
     {NULL, "version", 'V', NULL, "the version", NULL, "xacrk", .set = NULL},
 };
-/* clang-format on */
 
 const unsigned option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
 

@@ -55,8 +55,8 @@ static int
 check_closed(struct options *o)
 {
 	if (o->rate_given)
-		return wrong(
-		    o, "--arrivals closed:C has no --rate: the answers set it");
+		return wrong(o,
+		    "--arrivals closed:C has no --rate: the responses set it");
 	if (o->duration_ns > 0)
 		return wrong(
 		    o, "--arrivals closed:C needs --requests, not --duration");

@@ -16,7 +16,7 @@
 
 #include "loadgen/report/report.h"
 
-/* Whether TaleChain is asked about slow requests. */
+/* Whether a Tailor is asked to explain slow requests. */
 enum analyze {
 	ANALYZE_AUTO, /* if the responses come from a Tailor */
 	ANALYZE_URL,  /* at o->analyze_url */

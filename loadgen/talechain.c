@@ -1,6 +1,3 @@
-/*
- * talechain.c: see talechain.h.
- */
 #include "loadgen/talechain.h"
 
 #include <cjson/cJSON.h>
@@ -63,7 +60,7 @@ talechain_begin(struct talechain *tc)
 	tc->slow.count = 0;
 }
 
-/* Whether anybody is there to be asked. */
+/* Whether there is a Tailor to send requests to. */
 static bool
 is_there(const struct talechain *tc, const struct iteration *it)
 {
@@ -72,7 +69,7 @@ is_there(const struct talechain *tc, const struct iteration *it)
 		   atomic_load_explicit(&it->tailor, memory_order_relaxed));
 }
 
-/* A question that could not even be asked; after some of them, no more. */
+/* An exchange that failed; after some of them analysis is given up. */
 static void
 count_failure(struct talechain *tc, int err, unsigned status)
 {
@@ -287,7 +284,7 @@ save(struct talechain *tc, const char *id, const char *ending,
 	(void)snprintf(f->page, sizeof(f->page), "slow/%s.%s", id + 9, ending);
 }
 
-/* The same question in the forms a person reads: a page, else text. */
+/* The same request in the forms a person reads: a page, else text. */
 static void
 fetch_page(
     struct talechain *tc, const char *id, const char *body, struct finding *f)

@@ -1,5 +1,5 @@
 /*
- * talechain.h: asking a Tailor why requests were slow.
+ * talechain.h: a client of the Tailor that explains slow requests.
  *
  * Two steps, because a Tailor forgets and because analysing disturbs what is
  * being measured.  While an iteration runs, a request that is among the slow
@@ -10,7 +10,7 @@
  *
  * Whether there is a Tailor is not tried out: its responses say so (a metric
  * "tailor" in Server-Timing).  Main thread only, which is never the sender's;
- * each question blocks it for a second at most.
+ * each request blocks it, for 5 s at most.
  */
 #ifndef TAILOR_LOADGEN_TALECHAIN_H
 #define TAILOR_LOADGEN_TALECHAIN_H
@@ -24,7 +24,7 @@
 struct talechain {
 	const struct options *options; /* borrowed, as the next two */
 	const struct request_ids *ids;
-	const struct target *target; /* who is asked */
+	const struct target *target; /* the Tailor */
 	struct target own;	     /* of --analyze URL; else zero */
 	char boot_id[40];
 	bool off;	       /* not wanted, or given up */

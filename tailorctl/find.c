@@ -1,9 +1,7 @@
 /*
- * find.c: see find.h.
- *
- * Admin sockets lie in one of three directories, as admin-NAME.sock unless
- * their configuration says otherwise.  One counts if it can be connected to:
- * a file alone may be left from a tailor that was killed, or be another
+ * find.c: admin sockets lie in one of three directories, as admin-NAME.sock
+ * unless their configuration says otherwise.  One counts if it can be connected
+ * to: a file alone may be left from a Tailor that was killed, or be another
  * user's.
  */
 #include "tailorctl/find.h"

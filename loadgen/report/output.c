@@ -1,6 +1,3 @@
-/*
- * output.c: see output.h.
- */
 #include "loadgen/report/output.h"
 
 #include <errno.h>

@@ -1,6 +1,3 @@
-/*
- * page.c: see page.h.
- */
 #include "loadgen/report/page.h"
 
 #include <cjson/cJSON.h>

@@ -1,8 +1,6 @@
 /*
- * picture.c: see picture.h.
- *
- * A dot is drawn once for each place: a hundred thousand requests are no
- * larger a picture than what can be told apart.
+ * picture.c: a dot is drawn once for each place, so that the size of a picture
+ * does not grow with the number of requests.
  */
 #include "loadgen/report/picture.h"
 

@@ -1,6 +1,3 @@
-/*
- * progress.c: see progress.h.
- */
 #include "loadgen/report/progress.h"
 
 #include <inttypes.h>

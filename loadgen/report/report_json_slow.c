@@ -1,6 +1,3 @@
-/*
- * report_json_slow.c: see report_json.h.
- */
 #include "loadgen/report/report.h"
 
 #define CAUSES_MAX 64

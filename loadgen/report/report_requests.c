@@ -3,7 +3,7 @@
  *
  * Instants are ns after the run's epoch (run.json has it), durations ns.
  * lat = last - sched = lag + svc.  A failed request has "err", and no lat or
- * svc: whoever takes percentiles of lat gets those that tailor-load reports.
+ * svc: percentiles of lat are those that tailor-load reports.
  */
 #include "loadgen/report/report.h"
 

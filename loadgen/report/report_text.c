@@ -312,7 +312,7 @@ print_connections(const struct printer *p)
 	    in_flight, opened);
 	if (unsolicited > 0)
 		(void)fprintf(p->out,
-		    "  %zu idle connections got bytes nobody had asked for\n",
+		    "  %zu idle connections received unrequested bytes\n",
 		    unsolicited);
 }
 

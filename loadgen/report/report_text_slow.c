@@ -1,6 +1,3 @@
-/*
- * report_text_slow.c: see report_text.h.
- */
 #include "loadgen/report/report.h"
 
 #include "loadgen/send/quantity.h"
@@ -72,8 +69,8 @@ print_causes(FILE *out, const struct report *r)
 		(void)fprintf(out, "\n");
 	}
 	if (f->why[0] != '\0')
-		(void)fprintf(
-		    out, "\nTaleChain is not asked any more: %s\n", f->why);
+		(void)fprintf(out,
+		    "\nSlow requests are no longer analysed: %s\n", f->why);
 }
 
 /* The slowest of all: in words, and where to look. */

@@ -1,6 +1,3 @@
-/*
- * connection.c: see connection.h.
- */
 #include "loadgen/send/connection.h"
 
 #include <assert.h>

@@ -1,6 +1,3 @@
-/*
- * file.c: see file.h.
- */
 #include "loadgen/send/file.h"
 
 #include <errno.h>

@@ -1,6 +1,3 @@
-/*
- * host.c: see host.h.
- */
 #include "loadgen/send/host.h"
 
 #include <errno.h>

@@ -1,6 +1,3 @@
-/*
- * iteration.c: see iteration.h.
- */
 #include "loadgen/send/iteration.h"
 
 #include <errno.h>

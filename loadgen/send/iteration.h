@@ -16,7 +16,7 @@
 #include "loadgen/send/plan.h"
 #include "loadgen/send/sample.h"
 
-/* Written by the sender, read by anybody, any time. */
+/* Written by the sender, read by any thread, any time. */
 struct progress {
 	_Atomic size_t sent;	 /* measured requests */
 	_Atomic size_t finished; /* of those, successes and failures */

@@ -43,7 +43,8 @@ struct plan {
 	const char *data;
 	bool urls_random;
 	const char *id_header;
-	const char *server_timing; /* metric, or NULL: the usual ones */
+	const char
+	    *server_timing; /* metric, or NULL: those of server_timing.h */
 	bool expected_status[600];
 	const char *body_sha256; /* hexadecimal; NULL: any body is fine */
 	bool tcp_nodelay;

@@ -1,6 +1,3 @@
-/*
- * quantity.c: see quantity.h.
- */
 #include "loadgen/send/quantity.h"
 
 #include <errno.h>
@@ -34,7 +31,7 @@ quantity_real(const char *text, double *out, const char **rest)
 	}
 	/*
 	 * strtod() may not read past what was checked: "1e3", "0x10".  It
-	 * cannot be told where to stop, so such text is refused by its unit.
+	 * has no end argument, so such text is refused by its unit.
 	 */
 	if (*p == 'e' || *p == 'E' || *p == 'x' || *p == 'X' || *p == 'p')
 		return -EINVAL;

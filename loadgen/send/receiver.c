@@ -1,6 +1,3 @@
-/*
- * receiver.c: see receiver.h.
- */
 #include "loadgen/send/receiver.h"
 
 #include <errno.h>
@@ -89,9 +86,9 @@ receiver_write(struct sender *s, struct connection *c)
 }
 
 /*
- * What the kernel has to tell of the request that a connection carries.  Such
+ * What the kernel reports of the request that a connection carries.  Such
  * messages also come for requests that are over: an acknowledgement may be
- * later than the response.  The number of the last byte tells them apart.
+ * later than the response.  The number of the last byte shows whose they are.
  */
 static void
 take_stamps(struct sender *s, struct connection *c)
@@ -141,7 +138,7 @@ complete(struct sender *s, struct connection *c)
 		atomic_store_explicit(
 		    &s->it->tailor, true, memory_order_relaxed);
 	take_stamps(s, c);
-	/* An answer to half a request leaves the connection of no use. */
+	/* After a response to half a request the connection is of no use. */
 	if (r->keep_alive && instant_is_set(sample->send_end))
 		connection_release(&s->pool, c);
 	else
@@ -211,7 +208,7 @@ receiver_event(struct sender *s, struct connection *c, uint32_t events)
 		return;
 	if ((events & EPOLLOUT) != 0 && c->wants_write)
 		receiver_write(s, c);
-	/* EPOLLERR is also how stamps are announced; reading tells. */
+	/* EPOLLERR is also how stamps are announced; reading shows which. */
 	if ((events & EPOLLERR) != 0)
 		take_stamps(s, c);
 	if (c->state != CONNECTION_CLOSED &&

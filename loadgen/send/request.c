@@ -1,6 +1,3 @@
-/*
- * request.c: see request.h.
- */
 #include "loadgen/send/request.h"
 
 #include <errno.h>
@@ -91,7 +88,7 @@ request_id_format(const struct request_ids *ids,
 
 /*
  * Ids that look random and never repeat within a run, from the request's name
- * alone, so that nobody has to keep them.  Neither half may be all zeros.
+ * alone, so that they need not be kept.  Neither half may be all zeros.
  */
 static void
 put_trace(

@@ -1,5 +1,5 @@
 /*
- * response.c: see response.h.
+ * response.c: its states.
  *
  *   status line -> header* -> CR LF -+-> body by length --------> complete
  *        ^            ^              +-> body until close ------> complete
@@ -216,7 +216,7 @@ head_end(struct response *r)
 	if (r->chunked && r->has_length)
 		return false;
 	if (r->status < 200) {
-		/* 101 would change the protocol; nobody asked for it. */
+		/* 101 would change the protocol; it was not requested. */
 		bool fine = r->status != 101 && !r->chunked && !r->has_length;
 		uint32_t bytes = r->head_bytes;
 		begin_head(r);

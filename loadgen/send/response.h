@@ -3,7 +3,7 @@
  *
  * Bytes go in as they arrive, in pieces of any size; out come the status, how
  * long the body was, whether the connection may be used again, and the
- * server's own latency.  The body is counted, and hashed if that is asked for,
+ * server's own latency.  The body is counted, and hashed if requested,
  * never kept.  It is a measuring
  * instrument, not a browser: what RFC 9112 calls an error is an error here,
  * since a tolerant reader would time the wrong bytes.  Refused among others:

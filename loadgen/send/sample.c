@@ -1,6 +1,3 @@
-/*
- * sample.c: see sample.h.
- */
 #include "loadgen/send/sample.h"
 
 const char *

@@ -51,7 +51,7 @@ struct sample {
 	uint32_t connection; /* number of the connection within the iteration */
 	uint16_t status;     /* 0: no head was read */
 	uint8_t outcome;     /* enum outcome */
-	bool tailor;	     /* a Tailor answered: TaleChain can be asked */
+	bool tailor;	     /* the response came through a Tailor */
 	bool new_connection; /* one was opened for it */
 	bool waited;	     /* max-connections were busy when it was due */
 };

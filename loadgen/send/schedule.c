@@ -1,6 +1,3 @@
-/*
- * schedule.c: see schedule.h.
- */
 #include "loadgen/send/schedule.h"
 
 #include <math.h>

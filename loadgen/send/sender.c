@@ -1,8 +1,6 @@
 /*
- * sender.c: see sender.h.
- *
- * sender_run() turns in a loop: send what is due, fail what is too old, then
- * either sleep or poll, read what has come.  The reading is in receiver.c.
+ * sender.c: sender_run() loops: send what is due, fail what is too old, then
+ * sleep or poll, and read what has come (receiver.c).
  */
 #include "loadgen/send/sender.h"
 

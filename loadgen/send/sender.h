@@ -70,14 +70,14 @@ int sender_prepare(struct sender *s);
 /*
  * sender_pause(s, it, pause_ns):
  * Stay quiet for so long, measuring how late 1 ms timers are here.  Ends
- * early when told to stop.  Sender thread.
+ * early on sender_stop().  Sender thread.
  */
 void sender_pause(struct sender *s, struct iteration *it, int64_t pause_ns);
 
 /*
  * sender_run(s, it):
- * Send a planned iteration and wait for all its responses, or until told to
- * stop.  Failures are in the samples.  Sender thread.
+ * Send a planned iteration and wait for all its responses, or for
+ * sender_stop().  Failures are in the samples.  Sender thread.
  */
 void sender_run(struct sender *s, struct iteration *it);
 

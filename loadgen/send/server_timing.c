@@ -1,6 +1,3 @@
-/*
- * server_timing.c: see server_timing.h.
- */
 #include "loadgen/send/server_timing.h"
 
 #include <math.h>

@@ -1,6 +1,3 @@
-/*
- * stamps.c: see stamps.h.
- */
 #include "loadgen/send/stamps.h"
 
 #include <linux/errqueue.h>

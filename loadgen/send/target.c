@@ -1,6 +1,3 @@
-/*
- * target.c: see target.h.
- */
 #include "loadgen/send/target.h"
 
 #include <errno.h>

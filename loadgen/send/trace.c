@@ -1,6 +1,3 @@
-/*
- * trace.c: see trace.h.
- */
 #include "loadgen/send/trace.h"
 
 #include <errno.h>

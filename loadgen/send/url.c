@@ -125,7 +125,7 @@ url_parse(struct url *u, const char *text)
 	if (take_prefix(&text, "http+unix://"))
 		u->local = true;
 	else if (take_prefix(&text, "https://"))
-		return "asks for TLS, which tailor-load does not speak";
+		return "needs TLS, which tailor-load does not support";
 	else if (!take_prefix(&text, "http://"))
 		return "does not start with http:// or http+unix://";
 	size_t length = strcspn(text, "/?");

@@ -1,6 +1,3 @@
-/*
- * compare.c: see compare.h.
- */
 #include "loadgen/stats/compare.h"
 
 #include <errno.h>

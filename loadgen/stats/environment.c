@@ -1,6 +1,3 @@
-/*
- * environment.c: see environment.h.
- */
 #include "loadgen/stats/environment.h"
 
 #include <assert.h>

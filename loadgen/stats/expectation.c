@@ -1,6 +1,3 @@
-/*
- * expectation.c: see expectation.h.
- */
 #include "loadgen/stats/expectation.h"
 
 #include <errno.h>

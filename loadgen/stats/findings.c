@@ -1,7 +1,5 @@
 /*
- * findings.c: see findings.h.
- *
- * There are tens of them, seldom thousands: searched from end to start.
+ * findings.c: tens, seldom thousands; searched from the end.
  */
 #include "loadgen/stats/findings.h"
 

@@ -1,6 +1,3 @@
-/*
- * percentiles.c: see percentiles.h.
- */
 #include "loadgen/stats/percentiles.h"
 
 #include <assert.h>
@@ -12,7 +9,7 @@
 
 #include "loadgen/send/quantity.h"
 
-/* Percentiles are told apart to a millionth. */
+/* Percentiles are distinct to a millionth. */
 static bool
 same(double a, double b)
 {

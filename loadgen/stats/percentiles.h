@@ -19,7 +19,7 @@ struct percentiles {
 
 /*
  * Add one.  Returns 0, -EINVAL (not above 0 and below 100, or a fraction
- * below 10, whose key could not be told from another's) or -ENOSPC.
+ * below 10, whose key would be ambiguous) or -ENOSPC.
  */
 int percentiles_add(struct percentiles *p, double percent);
 

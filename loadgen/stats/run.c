@@ -1,6 +1,3 @@
-/*
- * run.c: see run.h.
- */
 #include "loadgen/stats/run.h"
 
 #include <cjson/cJSON.h>

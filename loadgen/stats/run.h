@@ -1,9 +1,9 @@
 /*
  * run.h: a finished run, read back from run.json and requests.ndjson.
  *
- * Whatever is drawn or compared after a run is made from these files, also
- * when the run has only just ended: so what `report` and `compare` say later
- * is what was said then.  Files are somebody's: every value is checked, texts
+ * All pages and comparisons are made from these files, also right after the
+ * run, so `report` and `compare` say the same later.  The files are not trusted:
+ * every value is checked, texts
  * are escaped where they are written, and a file name in them is taken only
  * if it is of the kind that tailor-load writes.
  */

@@ -1,6 +1,3 @@
-/*
- * shift.c: see shift.h.
- */
 #include "loadgen/stats/shift.h"
 
 #include <errno.h>

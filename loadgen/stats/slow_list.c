@@ -1,8 +1,6 @@
 /*
- * slow_list.c: see slow_list.h.
- *
- * Insertion into a short sorted array: nearly every request is refused by one
- * comparison with the last entry.
+ * slow_list.c: insertion into a short sorted array; nearly every request is
+ * refused by one comparison with the last entry.
  */
 #include "loadgen/stats/slow_list.h"
 

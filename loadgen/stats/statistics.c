@@ -1,6 +1,3 @@
-/*
- * statistics.c: see statistics.h.
- */
 #include "loadgen/stats/statistics.h"
 
 #include <assert.h>

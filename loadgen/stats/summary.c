@@ -93,7 +93,7 @@ sample_value(
 		*out = instant_since(sample->first, sample->kernel_first);
 		return ok && instant_is_set(sample->kernel_first);
 	case SERIES_LAG:
-		/* The generator's lateness does not depend on the answer. */
+		/* The generator's lateness does not depend on the response. */
 		if (sample->outcome == OUTCOME_UNSENT)
 			return false;
 		*out = sample_lag_ns(sample);

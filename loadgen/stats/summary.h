@@ -3,7 +3,7 @@
  *
  * The door of stats/, which judges: summaries of samples (summary.h), the
  * generator (verdict.h), causes (findings.h), and runs read back from their
- * files (run.h, compare.h).  It sends nothing and asks for no clock.
+ * files (run.h, compare.h).  It sends nothing and reads no clock.
  * experiment.c calls it; report/ prints what it says.
  *
  * Failed requests are counted by kind and are in no distribution: a failure

@@ -1,6 +1,3 @@
-/*
- * verdict.c: see verdict.h.
- */
 #include "loadgen/stats/verdict.h"
 
 #include <stdarg.h>
