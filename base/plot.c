@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "base/xml.h"
+
 #define WIDTH 960
 #define HEIGHT 340
 #define LEGEND_WIDTH 330
@@ -45,27 +47,13 @@ void
 plot_escape(FILE *out, const char *text)
 {
 	for (; *text != '\0'; text++) {
+		const char *entity = xml_entity(*text);
 		unsigned char c = (unsigned char)*text;
-		switch (c) {
-		case '&':
-			(void)fputs("&amp;", out);
-			break;
-		case '<':
-			(void)fputs("&lt;", out);
-			break;
-		case '>':
-			(void)fputs("&gt;", out);
-			break;
-		case '"':
-			(void)fputs("&quot;", out);
-			break;
-		case '\'':
-			(void)fputs("&#39;", out);
-			break;
-		default:
-			/* XML has no control characters. */
+
+		if (entity != NULL)
+			(void)fputs(entity, out);
+		else /* XML has no control characters. */
 			(void)fputc(c < ' ' || c == 0x7f ? ' ' : c, out);
-		}
 	}
 }
 

@@ -49,8 +49,6 @@ write_json(const struct options *o, const struct run *a, const struct run *b,
 static enum exit_code
 compare(const struct options *o, const struct run *a, const struct run *b)
 {
-	bool to_stdout = o->output.json_path != NULL &&
-			 strcmp(o->output.json_path, "-") == 0;
 	struct comparison c;
 	int err = compare_runs(a, b, &c);
 
@@ -61,7 +59,7 @@ compare(const struct options *o, const struct run *a, const struct run *b)
 		complain(strerror(-err));
 	if (err < 0)
 		return EXIT_COULD_NOT_RUN;
-	if (!o->output.quiet && !to_stdout)
+	if (!o->output.quiet && !o->output.on_stdout)
 		compare_text(stdout, a, b, &c);
 	err = write_json(o, a, b, &c);
 	if (err == 0 && fflush(stdout) != 0)

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/instant.h"
@@ -56,13 +55,8 @@ static void *
 check_main(void *argument)
 {
 	struct check *c = argument;
-	const struct sched_param priority = {.sched_priority = 1};
 
-	if (CPU_COUNT(&c->cpus) > 0)
-		(void)sched_setaffinity(0, sizeof(c->cpus), &c->cpus);
-	(void)prctl(PR_SET_TIMERSLACK, 1);
-	if (c->options->real_time &&
-	    pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority) != 0)
+	if (!host_place_sender(&c->cpus, c->options->real_time))
 		(void)fprintf(stderr, "tailor-load: --priority: not permitted; "
 				      "checking without\n");
 	struct instant zero = instant_plus(instant_now(), NS_PER_MS);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -276,23 +275,6 @@ experiment_close(struct experiment *e)
 		(void)close(e->done_fd);
 }
 
-/* What only the thread itself can set; none of it is vital. */
-static void
-set_up_sender_thread(struct experiment *e)
-{
-	const struct sched_param priority = {.sched_priority = 1};
-
-	if (CPU_COUNT(&e->report.sender_cpus) > 0)
-		(void)sched_setaffinity(
-		    0, sizeof(e->report.sender_cpus), &e->report.sender_cpus);
-	(void)prctl(PR_SET_TIMERSLACK, 1);
-	if (e->options.real_time &&
-	    pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority) != 0 &&
-	    e->report.iteration.index == 1)
-		(void)fprintf(stderr, "tailor-load: --priority: not permitted; "
-				      "running without\n");
-}
-
 static void *
 sender_main(void *argument)
 {
@@ -300,7 +282,10 @@ sender_main(void *argument)
 	struct iteration *it = &e->report.iteration;
 	const uint64_t one = 1;
 
-	set_up_sender_thread(e);
+	if (!host_place_sender(&e->report.sender_cpus, e->options.real_time) &&
+	    it->index == 1)
+		(void)fprintf(stderr, "tailor-load: --priority: not permitted; "
+				      "running without\n");
 	if (it->index > 1 || e->pause_first)
 		sender_pause(&e->sender, it, e->options.plan.pause_ns);
 	e->prepare_err = sender_prepare(&e->sender);

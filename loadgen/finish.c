@@ -23,20 +23,6 @@ want_color(enum color color)
 	return isatty(STDOUT_FILENO) && (no == NULL || *no == '\0');
 }
 
-/* Whether stdout belongs to a machine-readable output. */
-static bool
-stdout_taken(const struct options *o)
-{
-	const char *path[] = {o->output.json_path, o->output.ndjson_path,
-	    o->output.csv_path, o->output.hgrm_path};
-
-	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
-		if (path[i] != NULL && strcmp(path[i], "-") == 0)
-			return true;
-	}
-	return false;
-}
-
 /* From the files just written, as `tailor-load report` does it. */
 static int
 write_page(struct experiment *e)
@@ -59,7 +45,7 @@ finish_write(struct experiment *e, bool text)
 
 	if (err == 0)
 		err = report_hgrm(&e->report);
-	if (text && !o->output.quiet && !stdout_taken(o))
+	if (text && !o->output.quiet && !o->output.on_stdout)
 		report_text(stdout, &e->report, want_color(o->output.color));
 	struct output *all[] = {&e->report.json, &e->report.requests,
 	    &e->report.csv, &e->report.hgrm};

@@ -101,6 +101,7 @@ check_output(struct options *o)
 		if (path[i] != NULL && strcmp(path[i], "-") == 0)
 			on_stdout++;
 	}
+	o->output.on_stdout = on_stdout > 0;
 	if (on_stdout > 1)
 		return wrong(o, "only one output can go to stdout (-)");
 	if (o->output.quiet && o->output.verbose)

@@ -215,8 +215,7 @@ make_body(const struct talechain *tc, const char *id, const struct sample *s)
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.analyze/1");
 	json_key_string(&j, "id", id);
-	json_key(&j, "client");
-	json_object_begin(&j);
+	json_key_object(&j, "client");
 	put_stamp(&j, "sched_ns", s->scheduled);
 	put_stamp(&j, "send_ns", s->send_begin);
 	put_stamp(&j, "ktx_ns", s->kernel_sent);

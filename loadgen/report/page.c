@@ -47,6 +47,22 @@ put_ns(FILE *out, int64_t ns)
 }
 
 static void
+put_cell_ns(FILE *out, int64_t ns)
+{
+	(void)fputs("<td>", out);
+	put_ns(out, ns);
+	(void)fputs("</td>", out);
+}
+
+static void
+put_cell_text(FILE *out, const char *text)
+{
+	(void)fputs("<td class=\"t\">", out);
+	plot_escape(out, text);
+	(void)fputs("</td>", out);
+}
+
+static void
 put_median(FILE *out, const char *name, const struct run_median *m)
 {
 	if (m->median_ns < 0)
@@ -142,19 +158,14 @@ put_iterations(FILE *out, const struct run *r)
 		const struct run_iteration *it = &r->iterations[i];
 		(void)fprintf(out, "<tr><td>%u</td><td>%.0f/s</td>", it->index,
 		    it->rate_per_s);
-		for (unsigned k = 0; k < r->percentiles.count; k++) {
-			(void)fputs("<td>", out);
-			put_ns(out, it->any ? it->at_ns[k] : -1);
-			(void)fputs("</td>", out);
-		}
-		(void)fputs("<td>", out);
-		put_ns(out, it->any ? it->max_ns : -1);
-		(void)fputs("</td><td>", out);
-		put_ns(out, it->server_p99_ns);
-		(void)fprintf(out, "</td><td>%zu</td><td>", it->sent - it->ok);
-		put_ns(out, it->lag_p99_ns);
+		for (unsigned k = 0; k < r->percentiles.count; k++)
+			put_cell_ns(out, it->any ? it->at_ns[k] : -1);
+		put_cell_ns(out, it->any ? it->max_ns : -1);
+		put_cell_ns(out, it->server_p99_ns);
+		(void)fprintf(out, "<td>%zu</td>", it->sent - it->ok);
+		put_cell_ns(out, it->lag_p99_ns);
 		(void)fprintf(
-		    out, "</td>%s</tr>\n", it->partial ? "<td>cut</td>" : "");
+		    out, "%s</tr>\n", it->partial ? "<td>cut</td>" : "");
 	}
 	(void)fputs("</table>\n", out);
 }
@@ -174,27 +185,12 @@ put_causes(FILE *out, const struct run *r)
 	    out);
 	cJSON_ArrayForEach(one, all)
 	{
-		const cJSON *count =
-		    cJSON_GetObjectItemCaseSensitive(one, "count");
-		const cJSON *median =
-		    cJSON_GetObjectItemCaseSensitive(one, "median_ns");
-		const cJSON *code =
-		    cJSON_GetObjectItemCaseSensitive(one, "code");
-		const cJSON *example =
-		    cJSON_GetObjectItemCaseSensitive(one, "example");
-		(void)fprintf(out, "<tr><td>%.0f</td><td>",
-		    cJSON_IsNumber(count) ? count->valuedouble : 0);
-		put_ns(out, cJSON_IsNumber(median) &&
-				    median->valuedouble >= 0 &&
-				    median->valuedouble < 9e15
-				? (int64_t)median->valuedouble
-				: -1);
-		(void)fputs("</td><td class=\"t\">", out);
-		plot_escape(out, cJSON_IsString(code) ? code->valuestring : "");
-		(void)fputs("</td><td class=\"t\">", out);
-		plot_escape(
-		    out, cJSON_IsString(example) ? example->valuestring : "");
-		(void)fputs("</td></tr>\n", out);
+		(void)fprintf(
+		    out, "<tr><td>%.0f</td>", run_number(one, "count", 0));
+		put_cell_ns(out, (int64_t)run_number(one, "median_ns", -1));
+		put_cell_text(out, run_text(one, "code"));
+		put_cell_text(out, run_text(one, "example"));
+		(void)fputs("</tr>\n", out);
 	}
 	(void)fputs("</table>\n", out);
 }
@@ -206,16 +202,13 @@ put_slow_row(FILE *out, const struct run_slow *slow)
 	if (slow->page[0] != '\0')
 		(void)fprintf(out, "<a href=\"%s\">", slow->page);
 	plot_escape(out, slow->id);
-	(void)fprintf(out, "%s</td><td>%u</td><td>%u</td><td>",
+	(void)fprintf(out, "%s</td><td>%u</td><td>%u</td>",
 	    slow->page[0] != '\0' ? "</a>" : "", slow->iteration, slow->number);
-	put_ns(out, slow->latency_ns);
-	(void)fputs("</td><td>", out);
-	put_ns(out, slow->lag_ns);
-	(void)fputs("</td><td>", out);
-	put_ns(out, slow->server_ns);
-	(void)fputs("</td><td class=\"t\">", out);
-	plot_escape(out, slow->text);
-	(void)fputs("</td></tr>\n", out);
+	put_cell_ns(out, slow->latency_ns);
+	put_cell_ns(out, slow->lag_ns);
+	put_cell_ns(out, slow->server_ns);
+	put_cell_text(out, slow->text);
+	(void)fputs("</tr>\n", out);
 }
 
 static void

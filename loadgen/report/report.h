@@ -45,7 +45,8 @@ struct output_options {
 	const char *ndjson_path;
 	const char *csv_path;
 	const char *hgrm_path;
-	bool page; /* report.html into out_dir */
+	bool on_stdout; /* one of these is "-" */
+	bool page;	/* report.html into out_dir */
 	bool quiet;
 	bool verbose;
 	enum color color;

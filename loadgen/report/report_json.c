@@ -21,8 +21,7 @@ put_header(struct json *j, const struct report *r)
 	struct tm tm;
 
 	json_key_string(j, "schema", "tailor.load.run/1");
-	json_key(j, "tool");
-	json_object_begin(j);
+	json_key_object(j, "tool");
 	json_key_string(j, "name", "tailor-load");
 	json_key_string(j, "version", TAILOR_VERSION);
 	json_object_end(j);
@@ -31,8 +30,7 @@ put_header(struct json *j, const struct report *r)
 	(void)snprintf(
 	    text, sizeof(text), "%s.%06ldZ", date, r->started.tv_nsec / 1000);
 	json_key_string(j, "started", text);
-	json_key(j, "clock");
-	json_object_begin(j);
+	json_key_object(j, "clock");
 	json_key_string(j, "source", "CLOCK_MONOTONIC");
 	/* As text: readers that keep numbers as doubles would round it. */
 	(void)snprintf(text, sizeof(text), "%" PRIu64, r->epoch.ns);
@@ -47,8 +45,7 @@ put_header(struct json *j, const struct report *r)
 static void
 put_host(struct json *j, const struct host *h)
 {
-	json_key(j, "host");
-	json_object_begin(j);
+	json_key_object(j, "host");
 	json_key_string(j, "kernel", h->kernel);
 	json_key_int(j, "cpus", h->cpus);
 	if (h->governor[0] != '\0')
@@ -66,8 +63,7 @@ put_plan(struct json *j, const struct report *r)
 	const struct plan *plan = r->summary.plan;
 	bool closed = plan->arrivals == ARRIVALS_CLOSED;
 
-	json_key(j, "target");
-	json_object_begin(j);
+	json_key_object(j, "target");
 	json_key_string(j, "url", r->target.url);
 	if (r->target.path_count > 1)
 		json_key_uint(j, "paths", r->target.path_count);
@@ -75,8 +71,7 @@ put_plan(struct json *j, const struct report *r)
 	if (target_is_local(&r->target))
 		json_key_bool(j, "same_host", true);
 	json_object_end(j);
-	json_key(j, "plan");
-	json_object_begin(j);
+	json_key_object(j, "plan");
 	json_key_string(j, "arrivals", arrivals_name(plan->arrivals));
 	if (!closed)
 		json_key_double(j, "rate_per_s", plan->rate_per_s);
@@ -107,8 +102,7 @@ put_distribution(struct json *j, const char *key, const struct distribution *d,
 
 	if (d->count == 0)
 		return;
-	json_key(j, key);
-	json_object_begin(j);
+	json_key_object(j, key);
 	json_key_uint(j, "count", d->count);
 	json_key_int(j, "min_ns", d->min_ns);
 	for (unsigned i = 0; i < p->count; i++) {
@@ -124,8 +118,7 @@ put_distribution(struct json *j, const char *key, const struct distribution *d,
 static void
 put_errors(struct json *j, const size_t outcomes[OUTCOME_COUNT])
 {
-	json_key(j, "errors");
-	json_object_begin(j);
+	json_key_object(j, "errors");
 	for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
 		if (outcome_is_error((enum outcome)i) && outcomes[i] > 0)
 			json_key_uint(
@@ -139,8 +132,7 @@ put_status(struct json *j, const uint32_t status[600])
 {
 	char key[16];
 
-	json_key(j, "status");
-	json_object_begin(j);
+	json_key_object(j, "status");
 	for (unsigned code = 0; code < 600; code++) {
 		if (status[code] == 0)
 			continue;
@@ -197,14 +189,12 @@ put_iteration(
 		    expectation_series_name((enum expectation_series)i),
 		    &sum->series[i], &r->summary.criteria->percentiles);
 	json_key_uint(j, "lag_over_1ms", sum->lag_over_1ms);
-	json_key(j, "connection_wait");
-	json_object_begin(j);
+	json_key_object(j, "connection_wait");
 	json_key_uint(j, "count", sum->waited);
 	json_key_int(j, "max_ns", sum->waited_max_ns);
 	json_object_end(j);
 	if (sum->tested) {
-		json_key(j, "arrival_test");
-		json_object_begin(j);
+		json_key_object(j, "arrival_test");
 		put_ks(j, sum->ks, plan->requests);
 		json_key_double(j, "d_planned", sum->ks_schedule);
 		json_object_end(j);
@@ -220,12 +210,10 @@ put_median(struct json *j, const char *key, struct median m)
 
 	if (m.count == 0)
 		return;
-	json_key(j, key);
-	json_object_begin(j);
+	json_key_object(j, key);
 	json_key_int(j, "median_ns", m.median_ns);
 	if (m.bounded) {
-		json_key(j, "ci95_ns");
-		json_array_begin(j);
+		json_key_array(j, "ci95_ns");
 		json_int(j, m.low_ns);
 		json_int(j, m.high_ns);
 		json_array_end(j);
@@ -249,8 +237,7 @@ put_pooled(struct json *j, const struct summary *s)
 
 	if (d->count == 0)
 		return;
-	json_key(j, "pooled");
-	json_object_begin(j);
+	json_key_object(j, "pooled");
 	json_key_uint(j, "count", d->count);
 	for (unsigned i = 0; i < p->count; i++) {
 		(void)percentile_key(p->at[i], name);
@@ -259,8 +246,7 @@ put_pooled(struct json *j, const struct summary *s)
 		if (!rank_interval(d->count, p->at[i], INTERVAL_LEVEL, &r))
 			continue;
 		(void)snprintf(key, sizeof(key), "%s_ci95_ns", name);
-		json_key(j, key);
-		json_array_begin(j);
+		json_key_array(j, key);
 		json_int(j, all->values[r.low - 1]);
 		json_int(j, all->values[r.high - 1]);
 		json_array_end(j);
@@ -279,8 +265,7 @@ put_summary(struct json *j, struct report *r)
 	const struct percentiles *p = &r->summary.criteria->percentiles;
 	char name[PERCENTILE_KEY_MAX];
 
-	json_key(j, "summary");
-	json_object_begin(j);
+	json_key_object(j, "summary");
 	json_key_uint(j, "iterations", s->complete);
 	json_key_uint(j, "sent", s->sent);
 	json_key_uint(j, "ok", s->outcomes[OUTCOME_OK]);
@@ -306,16 +291,13 @@ put_generator(struct json *j, const struct report *r)
 	const struct percentiles *p = &r->summary.criteria->percentiles;
 	const struct distribution *lag = &r->summary.pooled[SERIES_LAG];
 
-	json_key(j, "generator");
-	json_object_begin(j);
+	json_key_object(j, "generator");
 	json_key_string(j, "verdict", verdict_name(v->level));
-	json_key(j, "reasons");
-	json_array_begin(j);
+	json_key_array(j, "reasons");
 	for (unsigned i = 0; i < v->reason_count; i++)
 		json_string(j, v->reasons[i]);
 	json_array_end(j);
-	json_key(j, "environment");
-	json_array_begin(j);
+	json_key_array(j, "environment");
 	for (unsigned i = 0; i < r->environment.count; i++)
 		json_string(j, r->environment.notes[i]);
 	json_array_end(j);
@@ -333,8 +315,7 @@ put_generator(struct json *j, const struct report *r)
 	json_key_int(
 	    j, "hiccup_max_ns", spin_ns > pause_ns ? spin_ns : pause_ns);
 	if (v->tested > 0) {
-		json_key(j, "arrival_test");
-		json_object_begin(j);
+		json_key_object(j, "arrival_test");
 		put_ks(j, v->ks_worst, r->summary.plan->requests);
 		json_key_uint(j, "iterations", v->tested);
 		json_key_uint(j, "distorted", v->distorted);
@@ -370,8 +351,7 @@ put_expectations(struct json *j, struct report *r)
 {
 	double actual;
 
-	json_key(j, "fail");
-	json_array_begin(j);
+	json_key_array(j, "fail");
 	for (unsigned i = 0; i < r->summary.criteria->fail_count; i++) {
 		const struct expectation *x = &r->summary.criteria->fails[i];
 		bool measured = summary_actual(&r->summary, x, &actual);
@@ -396,8 +376,7 @@ report_json_text(struct report *r, char **text, size_t *length)
 	put_header(&j, r);
 	put_host(&j, &r->host);
 	put_plan(&j, r);
-	json_key(&j, "iterations");
-	json_array_begin(&j);
+	json_key_array(&j, "iterations");
 	for (size_t i = 0; i < r->summary.count; i++)
 		put_iteration(&j, r, &r->summary.iterations[i]);
 	json_array_end(&j);

@@ -21,8 +21,7 @@ report_json_slowest(
 {
 	char id[REQUEST_ID_MAX];
 
-	json_key(j, "slowest");
-	json_array_begin(j);
+	json_key_array(j, "slowest");
 	for (size_t i = 0; i < l->count; i++) {
 		const struct slow *slow = &l->slowest[i];
 		const struct request_name name = {
@@ -52,8 +51,7 @@ report_json_causes(struct json *j, const struct report *r)
 
 	if (f->count + f->pinned + f->missing + f->failed == 0)
 		return;
-	json_key(j, "verdicts");
-	json_array_begin(j);
+	json_key_array(j, "verdicts");
 	for (int i = 0; i < n; i++) {
 		json_object_begin(j);
 		json_key_string(j, "code", causes[i].code);
@@ -64,8 +62,7 @@ report_json_causes(struct json *j, const struct report *r)
 		json_object_end(j);
 	}
 	json_array_end(j);
-	json_key(j, "talechain");
-	json_object_begin(j);
+	json_key_object(j, "talechain");
 	json_key_uint(j, "pinned", f->pinned);
 	json_key_uint(j, "analysed", f->count);
 	json_key_uint(j, "missing", f->missing);

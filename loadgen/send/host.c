@@ -1,9 +1,11 @@
 #include "loadgen/send/host.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -55,4 +57,16 @@ host_choose_cpus(const cpu_set_t *wanted, cpu_set_t *sender, cpu_set_t *others)
 	if (CPU_COUNT(others) == 0)
 		*others = allowed;
 	return 0;
+}
+
+bool
+host_place_sender(const cpu_set_t *cpus, bool real_time)
+{
+	const struct sched_param priority = {.sched_priority = 1};
+
+	if (CPU_COUNT(cpus) > 0)
+		(void)sched_setaffinity(0, sizeof(*cpus), cpus);
+	(void)prctl(PR_SET_TIMERSLACK, 1);
+	return !real_time || pthread_setschedparam(
+				 pthread_self(), SCHED_FIFO, &priority) == 0;
 }

@@ -19,6 +19,13 @@ struct host {
 void host_read(struct host *h, int cpu);
 
 /*
+ * host_place_sender(cpus, real_time):
+ * Give the calling thread these CPUs (none: leave it), exact timers and, if
+ * wanted, real-time scheduling.  False if the latter is not permitted.
+ */
+bool host_place_sender(const cpu_set_t *cpus, bool real_time);
+
+/*
  * host_choose_cpus(wanted, sender, others):
  * Which CPUs the sender thread and all other threads should run on.
  *   wanted  of the command line, or NULL: the last we are allowed

@@ -247,8 +247,7 @@ put_row(
 	json_key_int(j, "difference_ns", s->difference_ns);
 	json_key_double(j, "change", s->change);
 	if (s->bounded) {
-		json_key(j, "change_ci95");
-		json_array_begin(j);
+		json_key_array(j, "change_ci95");
 		json_double(j, s->low);
 		json_double(j, s->high);
 		json_array_end(j);
@@ -263,8 +262,7 @@ put_row(
 static void
 put_run(struct json *j, const char *key, const struct run *r)
 {
-	json_key(j, key);
-	json_object_begin(j);
+	json_key_object(j, key);
 	json_key_string(j, "url", r->url);
 	json_key_string(j, "started", r->started);
 	json_key_string(j, "verdict", r->verdict);
@@ -286,8 +284,7 @@ compare_json(const struct run *a, const struct run *b,
 	json_key_bool(&j, "usable", c->usable);
 	if (c->warning[0] != '\0')
 		json_key_string(&j, "warning", c->warning);
-	json_key(&j, "differences");
-	json_array_begin(&j);
+	json_key_array(&j, "differences");
 	for (size_t i = 0; i < c->count; i++)
 		put_row(&j, c, &c->rows[i]);
 	json_array_end(&j);

@@ -18,8 +18,8 @@ member(const cJSON *object, const char *key)
 	return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-static const char *
-text_of(const cJSON *object, const char *key)
+const char *
+run_text(const cJSON *object, const char *key)
 {
 	const cJSON *value = member(object, key);
 
@@ -36,8 +36,8 @@ checked(const cJSON *value, double otherwise)
 	return value->valuedouble;
 }
 
-static double
-number_of(const cJSON *object, const char *key, double otherwise)
+double
+run_number(const cJSON *object, const char *key, double otherwise)
 {
 	return checked(member(object, key), otherwise);
 }
@@ -45,14 +45,14 @@ number_of(const cJSON *object, const char *key, double otherwise)
 static int64_t
 ns_of(const cJSON *object, const char *key)
 {
-	return (int64_t)number_of(object, key, -1);
+	return (int64_t)run_number(object, key, -1);
 }
 
 /* A number that was written from an unsigned one, or 0. */
 static unsigned
 ordinal_of(const cJSON *object, const char *key)
 {
-	double value = number_of(object, key, 0);
+	double value = run_number(object, key, 0);
 
 	return value <= UINT_MAX ? (unsigned)value : 0;
 }
@@ -90,11 +90,11 @@ read_iteration(struct run *r, const cJSON *from)
 	char key[PERCENTILE_KEY_MAX], name[PERCENTILE_KEY_MAX + 4];
 
 	it->index = ordinal_of(from, "index");
-	it->seed = number_of(from, "seed", -1);
+	it->seed = run_number(from, "seed", -1);
 	it->partial = cJSON_IsTrue(member(from, "partial"));
-	it->sent = (size_t)number_of(from, "sent", 0);
-	it->ok = (size_t)number_of(from, "ok", 0);
-	it->rate_per_s = number_of(from, "achieved_rate_per_s", 0);
+	it->sent = (size_t)run_number(from, "sent", 0);
+	it->ok = (size_t)run_number(from, "ok", 0);
+	it->rate_per_s = run_number(from, "achieved_rate_per_s", 0);
 	it->server_p99_ns = ns_of(member(from, "server"), "p99_ns");
 	it->lag_p99_ns = ns_of(member(from, "lag"), "p99_ns");
 	it->any = cJSON_IsObject(latency);
@@ -129,10 +129,10 @@ read_slow(struct run *r, const cJSON *from)
 	slow->latency_ns = ns_of(from, "latency_ns");
 	slow->lag_ns = ns_of(from, "lag_ns");
 	slow->server_ns = ns_of(from, "server_ns");
-	slow->id = text_of(from, "id");
-	slow->verdict = text_of(from, "verdict");
-	slow->text = text_of(from, "text");
-	slow->page = text_of(from, "timeline");
+	slow->id = run_text(from, "id");
+	slow->verdict = run_text(from, "verdict");
+	slow->text = run_text(from, "text");
+	slow->page = run_text(from, "timeline");
 	if (!is_page(slow->page))
 		slow->page = "";
 }
@@ -180,13 +180,13 @@ read_plan(struct run *r)
 {
 	const cJSON *plan = member(r->tree, "plan");
 
-	r->url = text_of(member(r->tree, "target"), "url");
-	r->started = text_of(r->tree, "started");
-	r->verdict = text_of(member(r->tree, "generator"), "verdict");
-	r->arrivals = text_of(plan, "arrivals");
-	r->rate_per_s = number_of(plan, "rate_per_s", 0);
-	r->seed = number_of(plan, "seed", -1);
-	r->requests = (size_t)number_of(plan, "requests", 0);
+	r->url = run_text(member(r->tree, "target"), "url");
+	r->started = run_text(r->tree, "started");
+	r->verdict = run_text(member(r->tree, "generator"), "verdict");
+	r->arrivals = run_text(plan, "arrivals");
+	r->rate_per_s = run_number(plan, "rate_per_s", 0);
+	r->seed = run_number(plan, "seed", -1);
+	r->requests = (size_t)run_number(plan, "requests", 0);
 }
 
 int
@@ -199,7 +199,7 @@ run_parse(
 	memset(r, 0, sizeof(*r));
 	r->tree = cJSON_ParseWithLength(text, length);
 	if (r->tree == NULL ||
-	    strcmp(text_of(r->tree, "schema"), SCHEMA) != 0 ||
+	    strcmp(run_text(r->tree, "schema"), SCHEMA) != 0 ||
 	    !cJSON_IsArray(member(r->tree, "iterations"))) {
 		(void)snprintf(why, why_size, "is no " SCHEMA);
 		err = -EPROTO;

@@ -83,6 +83,13 @@ int run_parse(
 int run_read(struct run *r, const char *path, char *why, size_t why_size);
 void run_close(struct run *r);
 
+/* A member of an object in the tree: a text, or "". */
+const char *run_text(const struct cJSON *object, const char *key);
+
+/* A number, 0 .. 9e15, or otherwise. */
+double
+run_number(const struct cJSON *object, const char *key, double otherwise);
+
 /* One request that was measured. */
 struct point {
 	unsigned iteration;
