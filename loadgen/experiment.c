@@ -160,7 +160,7 @@ choose_cpus(struct experiment *e)
 	    &e->report.sender_cpus, &e->other_cpus);
 
 	if (err < 0)
-		return trouble(e, err, "--cpu: none of these CPUs is ours");
+		return trouble(e, err, "--cpu: none of these CPUs is allowed");
 	if (!o->pin)
 		CPU_ZERO(&e->report.sender_cpus);
 	if (CPU_COUNT(&e->report.sender_cpus) > 0)

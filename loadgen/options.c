@@ -253,8 +253,8 @@ take_operands(
 
 	if (verb == OPTIONS_COMPARE || verb == OPTIONS_REPORT) {
 		if (count != files)
-			return wrong(o, files == 1 ? "report wants one run.json"
-						   : "compare wants two "
+			return wrong(o, files == 1 ? "report needs one run.json"
+						   : "compare needs two "
 						     "run.json");
 		memcpy(o->files, operand, (size_t)files * sizeof(o->files[0]));
 		return check_output(o);
@@ -264,13 +264,13 @@ take_operands(
 	if (count > (verb == OPTIONS_RUN))
 		return wrong(o, verb == OPTIONS_RUN
 				    ? "more than one URL given"
-				    : "an operand that has no meaning here");
+				    : "an operand is not allowed here");
 	if (count == 1)
 		o->url = operand[0];
 	if (verb == OPTIONS_RUN && o->url == NULL && o->urls_path == NULL)
 		return wrong(o, "no URL given");
 	if (verb == OPTIONS_AB && (o->url_a == NULL || o->url_b == NULL))
-		return wrong(o, "ab wants --a URL and --b URL");
+		return wrong(o, "ab needs --a URL and --b URL");
 	if (verb == OPTIONS_CHECK)
 		return 0;
 	return check_combinations(o);

@@ -97,10 +97,7 @@ int report_json(struct report *r);
 /* The names of the columns; once, before any row. */
 void report_csv_head(struct report *r);
 
-/* Measured request number at + 1 of r->iteration. */
-void report_csv_row(struct report *r, size_t at, bool listed);
-
-/* Write r->iteration's requests, if wanted.  Returns 0 or -ENOMEM. */
+/* Write r->iteration's requests, as far as wanted.  0 or -ENOMEM. */
 int report_requests(struct report *r);
 
 /* Write the percentile table, if wanted.  Returns 0 or -ENOMEM. */

@@ -57,8 +57,7 @@ print_causes(FILE *out, const struct report *r)
 
 	if (f->count + f->missing > 0)
 		(void)fprintf(out,
-		    "\nSlow: %zu explained, %zu pinned, of %zu nothing was "
-		    "kept\n",
+		    "\nSlow: %zu explained, %zu pinned, %zu no longer kept\n",
 		    f->count, f->pinned, f->missing);
 	for (int i = 0; i < n; i++) {
 		(void)fprintf(out, "%6zu x ", causes[i].count);

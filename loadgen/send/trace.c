@@ -45,7 +45,7 @@ read_lines(const char *path, char *text, int64_t *offset_ns, size_t *n,
 			continue;
 		const char *wrong =
 		    *n == PLAN_REQUESTS_MAX
-			? "is one request too many"
+			? "is over the limit of 100 million requests"
 			: read_line(line, before_ns, &offset_ns[*n]);
 		if (wrong != NULL) {
 			(void)snprintf(

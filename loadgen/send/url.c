@@ -108,7 +108,7 @@ parse_authority(struct url *u, const char *text, size_t length)
 	if (text == end)
 		return NULL;
 	if (*text != ':')
-		return "has something else than a port after the host";
+		return "has something other than a port after the host";
 	return parse_port(u, text + 1, (size_t)(end - text - 1));
 }
 

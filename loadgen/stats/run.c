@@ -201,7 +201,7 @@ run_parse(
 	if (r->tree == NULL ||
 	    strcmp(run_text(r->tree, "schema"), SCHEMA) != 0 ||
 	    !cJSON_IsArray(member(r->tree, "iterations"))) {
-		(void)snprintf(why, why_size, "is no " SCHEMA);
+		(void)snprintf(why, why_size, "is not " SCHEMA);
 		err = -EPROTO;
 		goto fail_tree;
 	}
@@ -299,7 +299,7 @@ points_read(struct points *p, const char *path, char *why, size_t why_size)
 	if (err == 0)
 		return 0;
 	(void)snprintf(why, why_size, "%s: line %zu: %s", path, p->count + 1,
-	    err == -EPROTO ? "is no request" : strerror(-err));
+	    err == -EPROTO ? "is not a request" : strerror(-err));
 	points_close(p);
 	return err;
 }

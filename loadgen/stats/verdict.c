@@ -103,7 +103,8 @@ judge_lag(struct verdict *v, const struct summary *s)
 		tail_lagged += s->iterations[i].tail_lagged;
 	if (tail_lagged > 0)
 		because(v, VERDICT_DOUBTFUL,
-		    "%zu of the slowest 1 %% owe over a tenth to lag",
+		    "in %zu of the slowest 1 %% lag is over a tenth of the "
+		    "latency",
 		    tail_lagged);
 }
 
