@@ -61,7 +61,7 @@ http_client_connect(
 	}
 	if (err == 0 && late == 0)
 		return fd;
-	(void)close(fd);
+	close(fd);
 	return err < 0 ? err : -late;
 }
 
@@ -243,7 +243,7 @@ http_client_exchange(int fd, const struct http_request *q,
 	err = send_request(fd, q, deadline);
 	if (err == 0)
 		err = receive_response(fd, deadline, out, why);
-	(void)close(fd);
+	close(fd);
 	if (err < 0)
 		http_response_fini(out);
 	return err;

@@ -17,7 +17,7 @@
 static void
 complain(const char *why)
 {
-	(void)fprintf(stderr, "tailor-load: %s\n", why);
+	fprintf(stderr, "tailor-load: %s\n", why);
 }
 
 /* Write the comparison's JSON where --json says. */
@@ -176,9 +176,10 @@ conclude(const struct options *o, struct side sides[2])
 	for (size_t i = 0; i < 2; i++) {
 		int err = experiment_end(sides[i].e);
 		if (finish_write(sides[i].e, false) < 0 || err < 0) {
-			complain(err < 0 ? sides[i].e->why
-					 : "results could not be written "
-					   "completely");
+			complain(
+			    err < 0
+				? sides[i].e->why
+				: "results could not be written completely");
 			return EXIT_COULD_NOT_RUN;
 		}
 	}

@@ -32,7 +32,7 @@ sleep_until(struct instant at)
 	struct timespec t = {.tv_sec = (time_t)(at.ns / NS_PER_S),
 	    .tv_nsec = (long)(at.ns % NS_PER_S)};
 
-	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
 /* Return when it is due, or a little later. */
@@ -57,8 +57,8 @@ check_main(void *argument)
 	struct check *c = argument;
 
 	if (!host_place_sender(&c->cpus, c->options->real_time))
-		(void)fprintf(stderr, "tailor-load: --priority: not permitted; "
-				      "checking without\n");
+		fprintf(stderr, "tailor-load: --priority: not permitted; "
+				"checking without\n");
 	struct instant zero = instant_plus(instant_now(), NS_PER_MS);
 	for (size_t i = 0; i < c->n; i++) {
 		struct instant due = instant_plus(zero, c->offset_ns[i]);
@@ -75,8 +75,8 @@ print_lateness(FILE *out, const char *how, const int64_t *sorted, size_t n)
 {
 	char t[4][QUANTITY_TEXT_MAX];
 
-	(void)fprintf(out, "%-18s late by p50 %s, p99 %s, p99.9 %s, max %s\n",
-	    how, quantity_format_ns(quantile_sorted(sorted, n, 50), t[0]),
+	fprintf(out, "%-18s late by p50 %s, p99 %s, p99.9 %s, max %s\n", how,
+	    quantity_format_ns(quantile_sorted(sorted, n, 50), t[0]),
 	    quantity_format_ns(quantile_sorted(sorted, n, 99), t[1]),
 	    quantity_format_ns(quantile_sorted(sorted, n, 99.9), t[2]),
 	    quantity_format_ns(sorted[n - 1], t[3]));
@@ -96,14 +96,14 @@ judge(struct check *c, FILE *out)
 	print_lateness(out, "sleep, then spin", spun, n);
 	for (size_t i = 0; i < n; i++)
 		very_late += spun[i] > NS_PER_MS;
-	(void)fprintf(out,
+	fprintf(out,
 	    "longest stall while spinning %s; %zu of %zu over 1 ms late\n",
 	    quantity_format_ns(c->longest_ns, t[0]), very_late, n);
 	int64_t p99_ns = quantile_sorted(spun, n, 99);
 	bool bad = very_late * 1000 > n;
-	(void)fprintf(out, "%s\n",
-	    bad ? "BAD: more than 0.1 % over 1 ms late; an experiment here "
-		  "and now would be refused."
+	fprintf(out, "%s\n",
+	    bad ? "BAD: more than 0.1 % over 1 ms late; an experiment here and "
+		  "now would be refused."
 	    : p99_ns < FINE_NS ? "GOOD: p99 below 200 us."
 			       : "DOUBTFUL: p99 is not below 200 us.");
 	return bad ? EXIT_BAD_GENERATOR : EXIT_DONE;
@@ -127,7 +127,7 @@ run(struct check *c)
 	err = -pthread_create(&thread, NULL, check_main, c);
 	if (err < 0)
 		return err;
-	(void)pthread_join(thread, NULL);
+	pthread_join(thread, NULL);
 	return 0;
 }
 
@@ -149,8 +149,7 @@ check_machine(const struct options *o, FILE *out)
 	if (err == 0)
 		code = judge(&c, out);
 	else
-		(void)fprintf(
-		    stderr, "tailor-load: check: %s\n", strerror(-err));
+		fprintf(stderr, "tailor-load: check: %s\n", strerror(-err));
 	free(c.offset_ns);
 	free(c.late_ns);
 	return code;

@@ -25,7 +25,7 @@
 static int
 trouble(struct experiment *e, int err, const char *what)
 {
-	(void)snprintf(e->why, sizeof(e->why), "%s: %s", what, strerror(-err));
+	snprintf(e->why, sizeof(e->why), "%s: %s", what, strerror(-err));
 	return err;
 }
 
@@ -112,7 +112,7 @@ raise_file_limit(struct experiment *e)
 		return 0;
 	r.rlim_cur = need < r.rlim_max ? need : r.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < need) {
-		(void)snprintf(e->why, sizeof(e->why),
+		snprintf(e->why, sizeof(e->why),
 		    "--max-connections %llu needs more open files than the "
 		    "limit of %llu (ulimit -n)",
 		    (unsigned long long)e->options.plan.max_connections,
@@ -135,12 +135,12 @@ open_signals(struct experiment *e)
 		    e->shared->signal_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 		return e->signal_fd < 0 ? -errno : 0;
 	}
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGINT);
-	(void)sigaddset(&set, SIGTERM);
-	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	/* A reader that goes away must not cost the other outputs. */
-	(void)signal(SIGPIPE, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
 	e->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	return e->signal_fd < 0 ? -errno : 0;
 }
@@ -164,8 +164,7 @@ choose_cpus(struct experiment *e)
 	if (!o->pin)
 		CPU_ZERO(&e->report.sender_cpus);
 	if (CPU_COUNT(&e->report.sender_cpus) > 0)
-		(void)sched_setaffinity(
-		    0, sizeof(e->other_cpus), &e->other_cpus);
+		sched_setaffinity(0, sizeof(e->other_cpus), &e->other_cpus);
 	return 0;
 }
 
@@ -270,9 +269,9 @@ experiment_close(struct experiment *e)
 		unmake_directory(e->options.output.out_dir, e->made_dir);
 	free(e->trace_ns);
 	if (e->signal_fd >= 0)
-		(void)close(e->signal_fd);
+		close(e->signal_fd);
 	if (e->done_fd >= 0)
-		(void)close(e->done_fd);
+		close(e->done_fd);
 }
 
 static void *
@@ -284,8 +283,8 @@ sender_main(void *argument)
 
 	if (!host_place_sender(&e->report.sender_cpus, e->options.real_time) &&
 	    it->index == 1)
-		(void)fprintf(stderr, "tailor-load: --priority: not permitted; "
-				      "running without\n");
+		fprintf(stderr, "tailor-load: --priority: not permitted; "
+				"running without\n");
 	if (it->index > 1 || e->pause_first)
 		sender_pause(&e->sender, it, e->options.plan.pause_ns);
 	e->prepare_err = sender_prepare(&e->sender);
@@ -355,7 +354,7 @@ experiment_iterate(struct experiment *e, unsigned index)
 	if (err < 0)
 		return trouble(e, err, "sender thread");
 	watch_sender(e);
-	(void)pthread_join(thread, NULL);
+	pthread_join(thread, NULL);
 	if (e->prepare_err < 0 && index == 1)
 		return trouble(e, e->prepare_err, e->report.target.url);
 	if (index == 1 && output_is_wanted(&e->report.csv))
@@ -390,7 +389,7 @@ experiment_interrupted(const struct experiment *e)
 void
 experiment_begin(struct experiment *e)
 {
-	(void)clock_gettime(CLOCK_REALTIME, &e->report.started);
+	clock_gettime(CLOCK_REALTIME, &e->report.started);
 	e->report.epoch = instant_now();
 }
 
@@ -409,7 +408,7 @@ experiment_end(struct experiment *e)
 	e->has_results = true;
 	if (e->report.summary.outcomes[OUTCOME_OK] == 0 &&
 	    !e->report.interrupted) {
-		(void)snprintf(e->why, sizeof(e->why),
+		snprintf(e->why, sizeof(e->why),
 		    "%s: not one of %zu requests succeeded",
 		    e->report.target.url, e->report.summary.sent);
 		return -EIO;

@@ -29,11 +29,10 @@ write_page(struct experiment *e)
 {
 	char path[4096], why[256];
 
-	(void)snprintf(
-	    path, sizeof(path), "%s/run.json", e->options.output.out_dir);
+	snprintf(path, sizeof(path), "%s/run.json", e->options.output.out_dir);
 	int err = page_make(path, NULL, NULL, why, sizeof(why));
 	if (err < 0)
-		(void)fprintf(stderr, "tailor-load: %s\n", why);
+		fprintf(stderr, "tailor-load: %s\n", why);
 	return err;
 }
 
@@ -73,8 +72,7 @@ expectations_hold(struct experiment *e)
 			continue;
 		hold = false;
 		if (e->options.output.quiet)
-			(void)fprintf(
-			    stderr, "tailor-load: not met: %s\n", x->text);
+			fprintf(stderr, "tailor-load: not met: %s\n", x->text);
 	}
 	return hold;
 }
@@ -87,8 +85,8 @@ finish_judge(struct experiment *e)
 	if (e->report.interrupted)
 		return EXIT_INTERRUPTED;
 	if (e->report.verdict.level == VERDICT_BAD) {
-		(void)fprintf(stderr, "tailor-load: the generator was not good "
-				      "enough; do not use these results\n");
+		fprintf(stderr, "tailor-load: the generator was not good "
+				"enough; do not use these results\n");
 		return EXIT_BAD_GENERATOR;
 	}
 	return hold ? EXIT_DONE : EXIT_EXPECTATION_FAILED;

@@ -47,7 +47,7 @@ options_init(struct options *o)
 static int
 wrong(struct options *o, const char *text)
 {
-	(void)snprintf(o->why, sizeof(o->why), "%s", text);
+	snprintf(o->why, sizeof(o->why), "%s", text);
 	return -EINVAL;
 }
 
@@ -190,7 +190,7 @@ apply(struct options *o, const struct option_row *row, enum options_verb *verb)
 	}
 	/* A setter may have said more than that the value is wrong. */
 	if (o->why[0] == '\0')
-		(void)snprintf(o->why, sizeof(o->why), "--%s: \"%s\" is not %s",
+		snprintf(o->why, sizeof(o->why), "--%s: \"%s\" is not %s",
 		    row->name, optarg, row->wants);
 	return -EINVAL;
 }
@@ -223,7 +223,7 @@ check_belongs(
 	}
 	if (strchr(row->verbs, letter) != NULL)
 		return 0;
-	(void)snprintf(o->why, sizeof(o->why), "tailor-load%s%s has no --%s",
+	snprintf(o->why, sizeof(o->why), "tailor-load%s%s has no --%s",
 	    *word != '\0' ? " " : "", word, row->name);
 	return -EINVAL;
 }
@@ -237,9 +237,8 @@ is_mistyped(struct options *o, const char *word)
 	for (size_t i = 0; i < VERBS; i++)
 		nearest_consider(&best, word, verbs[i].word);
 	if (best.word != NULL)
-		(void)snprintf(o->why, sizeof(o->why),
-		    "\"%s\" is neither a URL nor a command; did you mean "
-		    "%s?",
+		snprintf(o->why, sizeof(o->why),
+		    "\"%s\" is neither a URL nor a command; did you mean %s?",
 		    word, best.word);
 	return best.word != NULL;
 }
@@ -253,9 +252,9 @@ take_operands(
 
 	if (verb == OPTIONS_COMPARE || verb == OPTIONS_REPORT) {
 		if (count != files)
-			return wrong(o, files == 1 ? "report needs one run.json"
-						   : "compare needs two "
-						     "run.json");
+			return wrong(o, files == 1
+					    ? "report needs one run.json"
+					    : "compare needs two run.json");
 		memcpy(o->files, operand, (size_t)files * sizeof(o->files[0]));
 		return check_output(o);
 	}
@@ -315,17 +314,17 @@ options_parse(struct options *o, int argc, char **argv, enum options_verb *verb)
 void
 options_help(FILE *out)
 {
-	(void)fputs("Usage: tailor-load [options] URL\n"
-		    "       tailor-load ab [options] --a URL --b URL\n"
-		    "       tailor-load compare A/run.json B/run.json\n"
-		    "       tailor-load report RUN.json [-o FILE.html]\n"
-		    "       tailor-load check [-d 10s]\n"
-		    "Measure the latency of an HTTP server under open-loop "
-		    "load: requests are\n"
-		    "sent when they are due, and timed from that instant, "
-		    "whatever the server\n"
-		    "does.  URL is http://host[:port]/path or "
-		    "http+unix://%2Fpath%2Fsocket/path.\n",
+	fputs("Usage: tailor-load [options] URL\n"
+	      "       tailor-load ab [options] --a URL --b URL\n"
+	      "       tailor-load compare A/run.json B/run.json\n"
+	      "       tailor-load report RUN.json [-o FILE.html]\n"
+	      "       tailor-load check [-d 10s]\n"
+	      "Measure the latency of an HTTP server under open-loop load: "
+	      "requests are\n"
+	      "sent when they are due, and timed from that instant, whatever "
+	      "the server\n"
+	      "does.  URL is http://host[:port]/path or "
+	      "http+unix://%2Fpath%2Fsocket/path.\n",
 	    out);
 	for (unsigned i = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
@@ -334,19 +333,18 @@ options_help(FILE *out)
 		if (row->help == NULL)
 			continue;
 		if (row->group != NULL)
-			(void)fprintf(out, "\n%s\n", row->group);
-		(void)snprintf(left, sizeof(left), "%c%c%c --%s%s%s",
+			fprintf(out, "\n%s\n", row->group);
+		snprintf(left, sizeof(left), "%c%c%c --%s%s%s",
 		    row->letter != 0 ? '-' : ' ',
 		    row->letter != 0 ? row->letter : ' ',
 		    row->letter != 0 ? ',' : ' ', row->name,
 		    row->argument != NULL ? " " : "",
 		    row->argument != NULL ? row->argument : "");
-		(void)fprintf(out, "  %-25s %s\n", left, row->help);
+		fprintf(out, "  %-25s %s\n", left, row->help);
 	}
-	(void)fputs(
-	    "\nDurations take ns us ms s m, counts take k and M.\n"
-	    "Exit: 0 done, 1 could not run, 2 usage, 3 a --fail expression "
-	    "failed,\n"
-	    "4 the generator itself was not good enough, 130 interrupted.\n",
+	fputs("\nDurations take ns us ms s m, counts take k and M.\n"
+	      "Exit: 0 done, 1 could not run, 2 usage, 3 a --fail expression "
+	      "failed,\n"
+	      "4 the generator itself was not good enough, 130 interrupted.\n",
 	    out);
 }

@@ -28,7 +28,7 @@
 static void
 complain(const char *why)
 {
-	(void)fprintf(stderr, "tailor-load: %s\n", why);
+	fprintf(stderr, "tailor-load: %s\n", why);
 }
 
 static enum exit_code
@@ -78,7 +78,7 @@ main(int argc, char **argv)
 	}
 	if (options_parse(&e->options, argc, argv, &verb) < 0) {
 		complain(e->options.why);
-		(void)fprintf(stderr, "Try 'tailor-load --help'.\n");
+		fprintf(stderr, "Try 'tailor-load --help'.\n");
 		free(e);
 		return EXIT_USAGE;
 	}
@@ -88,7 +88,7 @@ main(int argc, char **argv)
 		code = EXIT_DONE;
 		break;
 	case OPTIONS_VERSION:
-		(void)printf("tailor-load " TAILOR_VERSION "\n");
+		printf("tailor-load " TAILOR_VERSION "\n");
 		code = EXIT_DONE;
 		break;
 	case OPTIONS_AB:

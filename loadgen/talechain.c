@@ -78,13 +78,13 @@ count_failure(struct talechain *tc, int err, unsigned status)
 		return;
 	tc->off = true;
 	if (err < 0)
-		(void)snprintf(tc->findings->why, sizeof(tc->findings->why),
-		    "%s", strerror(-err));
+		snprintf(tc->findings->why, sizeof(tc->findings->why), "%s",
+		    strerror(-err));
 	else if (status == 403)
-		(void)snprintf(tc->findings->why, sizeof(tc->findings->why),
+		snprintf(tc->findings->why, sizeof(tc->findings->why),
 		    "its talechain.allow does not name this address");
 	else
-		(void)snprintf(tc->findings->why, sizeof(tc->findings->why),
+		snprintf(tc->findings->why, sizeof(tc->findings->why),
 		    "it responds with status %u", status);
 }
 
@@ -123,7 +123,7 @@ post_patiently(struct talechain *tc, const char *path, const char *json,
 		if (err < 0 || (out->status != 409 && out->status != 429))
 			break;
 		http_response_fini(out);
-		(void)nanosleep(&nap, NULL);
+		nanosleep(&nap, NULL);
 	}
 	if (err == 0 && out->status == 200)
 		return true;
@@ -142,7 +142,7 @@ pin_one(struct talechain *tc, const struct request_name *name)
 	struct http_response response;
 
 	(void)request_id_format(tc->ids, name, id);
-	(void)snprintf(path, sizeof(path), "/.talechain/pin?id=%s", id);
+	snprintf(path, sizeof(path), "/.talechain/pin?id=%s", id);
 	/* Whether it was kept shows when it is analysed. */
 	int err = post(tc, path, NULL, &response);
 	if (err == 0 && response.status == 200)
@@ -199,7 +199,7 @@ put_stamp(struct json *j, const char *key, struct instant at)
 	/* As text: numbers beyond 2^53 do not survive every reader. */
 	if (!instant_is_set(at))
 		return;
-	(void)snprintf(text, sizeof(text), "%" PRIu64, at.ns);
+	snprintf(text, sizeof(text), "%" PRIu64, at.ns);
 	json_key_string(j, key, text);
 }
 
@@ -235,7 +235,7 @@ copy_string(const cJSON *object, const char *key, char *out, size_t size)
 	const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
 
 	if (cJSON_IsString(value))
-		(void)snprintf(out, size, "%s", value->valuestring);
+		snprintf(out, size, "%s", value->valuestring);
 }
 
 /* The verdict in a timeline; false if there is none. */
@@ -280,7 +280,7 @@ save(struct talechain *tc, const char *id, const char *ending,
 		tc->findings->failed++;
 		return;
 	}
-	(void)snprintf(f->page, sizeof(f->page), "slow/%s.%s", id + 9, ending);
+	snprintf(f->page, sizeof(f->page), "slow/%s.%s", id + 9, ending);
 }
 
 /* The same request in the forms a person reads: a page, else text. */
@@ -347,10 +347,10 @@ talechain_analyze(struct talechain *tc, const struct iteration *it,
 	if (!is_there(tc, it) || slow->count == 0)
 		return 0;
 	if (tc->options->output.out_dir != NULL) {
-		(void)snprintf(
+		snprintf(
 		    path, sizeof(path), "%s/slow", tc->options->output.out_dir);
 		/* If it cannot be made, saving will fail and be counted. */
-		(void)mkdir(path, 0777);
+		mkdir(path, 0777);
 	}
 	for (size_t i = 0; i < slow->count && err == 0 && !tc->off; i++)
 		err = analyze_one(tc, it, &slow->slowest[i]);

@@ -20,7 +20,7 @@ open_one(const char *path, bool *made)
 		return NULL;
 	f = fdopen(fd, "w");
 	if (f == NULL) /* no memory */
-		(void)close(fd);
+		close(fd);
 	return f;
 }
 
@@ -79,7 +79,7 @@ output_write(struct output *o, const char *text, size_t length)
 	/* Errors stick to the stream; output_close() sees them. */
 	for (int i = 0; i < 2; i++) {
 		if (o->files[i] != NULL)
-			(void)fwrite(text, 1, length, o->files[i]);
+			fwrite(text, 1, length, o->files[i]);
 	}
 }
 
@@ -115,7 +115,7 @@ output_abandon(struct output *o)
 
 	for (int i = 0; i < 2; i++) {
 		if (o->files[i] != NULL && o->made[i] && !o->written)
-			(void)unlink(path[i]);
+			unlink(path[i]);
 	}
 	(void)close_files(o);
 }

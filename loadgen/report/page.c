@@ -43,23 +43,23 @@ put_ns(FILE *out, int64_t ns)
 {
 	char t[QUANTITY_TEXT_MAX];
 
-	(void)fputs(ns < 0 ? "-" : quantity_format_ns(ns, t), out);
+	fputs(ns < 0 ? "-" : quantity_format_ns(ns, t), out);
 }
 
 static void
 put_cell_ns(FILE *out, int64_t ns)
 {
-	(void)fputs("<td>", out);
+	fputs("<td>", out);
 	put_ns(out, ns);
-	(void)fputs("</td>", out);
+	fputs("</td>", out);
 }
 
 static void
 put_cell_text(FILE *out, const char *text)
 {
-	(void)fputs("<td class=\"t\">", out);
+	fputs("<td class=\"t\">", out);
 	plot_escape(out, text);
-	(void)fputs("</td>", out);
+	fputs("</td>", out);
 }
 
 static void
@@ -67,17 +67,17 @@ put_median(FILE *out, const char *name, const struct run_median *m)
 {
 	if (m->median_ns < 0)
 		return;
-	(void)fprintf(out, "%s <b>", name);
+	fprintf(out, "%s <b>", name);
 	put_ns(out, m->median_ns);
-	(void)fputs("</b>", out);
+	fputs("</b>", out);
 	if (m->bounded) {
-		(void)fputs(" (", out);
+		fputs(" (", out);
 		put_ns(out, m->low_ns);
-		(void)fputs(" to ", out);
+		fputs(" to ", out);
 		put_ns(out, m->high_ns);
-		(void)fputs(")", out);
+		fputs(")", out);
 	}
-	(void)fputs(" &nbsp; ", out);
+	fputs(" &nbsp; ", out);
 }
 
 /* An array of texts as items of a list. */
@@ -90,9 +90,9 @@ put_texts(FILE *out, const cJSON *of, const char *key, const char *before)
 	{
 		if (!cJSON_IsString(text))
 			continue;
-		(void)fprintf(out, "<li>%s", before);
+		fprintf(out, "<li>%s", before);
 		plot_escape(out, text->valuestring);
-		(void)fputs("</li>\n", out);
+		fputs("</li>\n", out);
 	}
 }
 
@@ -102,14 +102,13 @@ put_generator(FILE *out, const struct run *r)
 	const cJSON *g = cJSON_GetObjectItemCaseSensitive(r->tree, "generator");
 	bool bad = strcmp(r->verdict, "bad") == 0;
 
-	(void)fprintf(
-	    out, "<div%s><p>Generator: <b>", bad ? " class=\"bad\"" : "");
+	fprintf(out, "<div%s><p>Generator: <b>", bad ? " class=\"bad\"" : "");
 	plot_escape(out, r->verdict);
-	(void)fprintf(out, "</b>%s</p>\n<ul>\n",
+	fprintf(out, "</b>%s</p>\n<ul>\n",
 	    bad ? ". Do not use these results." : "");
 	put_texts(out, g, "reasons", "");
 	put_texts(out, g, "environment", "note: ");
-	(void)fputs("</ul></div>\n", out);
+	fputs("</ul></div>\n", out);
 }
 
 static void
@@ -122,21 +121,20 @@ put_heading(FILE *out, const struct run *r)
 		sent += r->iterations[i].sent;
 		ok += r->iterations[i].ok;
 	}
-	(void)fputs("<h1>", out);
+	fputs("<h1>", out);
 	plot_escape(out, r->url);
-	(void)fputs("</h1>\n<p class=\"big\">", out);
+	fputs("</h1>\n<p class=\"big\">", out);
 	put_median(out, "p50", &r->p50);
 	put_median(out, "p99", &r->p99);
 	put_median(out, "max", &r->max);
-	(void)fprintf(out, "%zu of %zu failed</p>\n<p>", sent - ok, sent);
+	fprintf(out, "%zu of %zu failed</p>\n<p>", sent - ok, sent);
 	plot_escape(out, r->started);
-	(void)fprintf(out, " &middot; %zu iterations of %zu requests, ",
-	    r->count, r->requests);
+	fprintf(out, " &middot; %zu iterations of %zu requests, ", r->count,
+	    r->requests);
 	plot_escape(out, r->arrivals);
 	if (r->rate_per_s > 0)
-		(void)fprintf(
-		    out, " at %.6g/s, seed %.17g", r->rate_per_s, r->seed);
-	(void)fputs("</p>\n", out);
+		fprintf(out, " at %.6g/s, seed %.17g", r->rate_per_s, r->seed);
+	fputs("</p>\n", out);
 	put_generator(out, r);
 }
 
@@ -145,29 +143,27 @@ put_iterations(FILE *out, const struct run *r)
 {
 	char key[PERCENTILE_KEY_MAX + 4];
 
-	(void)fputs(
-	    "<h2>Iterations</h2>\n<table><tr><th></th><th>rate</th>", out);
+	fputs("<h2>Iterations</h2>\n<table><tr><th></th><th>rate</th>", out);
 	for (unsigned i = 0; i < r->percentiles.count; i++) {
-		(void)snprintf(key, sizeof(key), "p%.9g", r->percentiles.at[i]);
-		(void)fprintf(out, "<th>%s</th>", key);
+		snprintf(key, sizeof(key), "p%.9g", r->percentiles.at[i]);
+		fprintf(out, "<th>%s</th>", key);
 	}
-	(void)fputs("<th>max</th><th>server p99</th><th>failed</th>"
-		    "<th>lag p99</th></tr>\n",
+	fputs("<th>max</th><th>server p99</th><th>failed</th>"
+	      "<th>lag p99</th></tr>\n",
 	    out);
 	for (size_t i = 0; i < r->count; i++) {
 		const struct run_iteration *it = &r->iterations[i];
-		(void)fprintf(out, "<tr><td>%u</td><td>%.0f/s</td>", it->index,
+		fprintf(out, "<tr><td>%u</td><td>%.0f/s</td>", it->index,
 		    it->rate_per_s);
 		for (unsigned k = 0; k < r->percentiles.count; k++)
 			put_cell_ns(out, it->any ? it->at_ns[k] : -1);
 		put_cell_ns(out, it->any ? it->max_ns : -1);
 		put_cell_ns(out, it->server_p99_ns);
-		(void)fprintf(out, "<td>%zu</td>", it->sent - it->ok);
+		fprintf(out, "<td>%zu</td>", it->sent - it->ok);
 		put_cell_ns(out, it->lag_p99_ns);
-		(void)fprintf(
-		    out, "%s</tr>\n", it->partial ? "<td>cut</td>" : "");
+		fprintf(out, "%s</tr>\n", it->partial ? "<td>cut</td>" : "");
 	}
-	(void)fputs("</table>\n", out);
+	fputs("</table>\n", out);
 }
 
 static void
@@ -179,36 +175,35 @@ put_causes(FILE *out, const struct run *r)
 
 	if (cJSON_GetArraySize(all) == 0)
 		return;
-	(void)fputs("<h2>Causes of the slow requests</h2>\n<table><tr>"
-		    "<th>requests</th><th>median</th><th class=\"t\">cause</th>"
-		    "<th class=\"t\">for example</th></tr>\n",
+	fputs("<h2>Causes of the slow requests</h2>\n<table><tr>"
+	      "<th>requests</th><th>median</th><th class=\"t\">cause</th>"
+	      "<th class=\"t\">for example</th></tr>\n",
 	    out);
 	cJSON_ArrayForEach(one, all)
 	{
-		(void)fprintf(
-		    out, "<tr><td>%.0f</td>", run_number(one, "count", 0));
+		fprintf(out, "<tr><td>%.0f</td>", run_number(one, "count", 0));
 		put_cell_ns(out, (int64_t)run_number(one, "median_ns", -1));
 		put_cell_text(out, run_text(one, "code"));
 		put_cell_text(out, run_text(one, "example"));
-		(void)fputs("</tr>\n", out);
+		fputs("</tr>\n", out);
 	}
-	(void)fputs("</table>\n", out);
+	fputs("</table>\n", out);
 }
 
 static void
 put_slow_row(FILE *out, const struct run_slow *slow)
 {
-	(void)fputs("<tr><td class=\"t\">", out);
+	fputs("<tr><td class=\"t\">", out);
 	if (slow->page[0] != '\0')
-		(void)fprintf(out, "<a href=\"%s\">", slow->page);
+		fprintf(out, "<a href=\"%s\">", slow->page);
 	plot_escape(out, slow->id);
-	(void)fprintf(out, "%s</td><td>%u</td><td>%u</td>",
+	fprintf(out, "%s</td><td>%u</td><td>%u</td>",
 	    slow->page[0] != '\0' ? "</a>" : "", slow->iteration, slow->number);
 	put_cell_ns(out, slow->latency_ns);
 	put_cell_ns(out, slow->lag_ns);
 	put_cell_ns(out, slow->server_ns);
 	put_cell_text(out, slow->text);
-	(void)fputs("</tr>\n", out);
+	fputs("</tr>\n", out);
 }
 
 static void
@@ -216,16 +211,16 @@ put_slow(FILE *out, const struct run *r)
 {
 	if (r->slow_count == 0)
 		return;
-	(void)fputs("<h2>Slow requests</h2>\n<table><tr><th class=\"t\">id</th>"
-		    "<th>iteration</th><th>request</th><th>latency</th>"
-		    "<th>lag</th><th>in the server</th>"
-		    "<th class=\"t\">why</th></tr>\n",
+	fputs("<h2>Slow requests</h2>\n<table><tr><th class=\"t\">id</th>"
+	      "<th>iteration</th><th>request</th><th>latency</th>"
+	      "<th>lag</th><th>in the server</th>"
+	      "<th class=\"t\">why</th></tr>\n",
 	    out);
 	for (size_t i = 0; i < r->slow_count && i < SLOW_ROWS_MAX; i++)
 		put_slow_row(out, &r->slow[i]);
-	(void)fputs("</table>\n", out);
+	fputs("</table>\n", out);
 	if (r->slow_count > SLOW_ROWS_MAX)
-		(void)fprintf(out, "<p>and %zu more in run.json</p>\n",
+		fprintf(out, "<p>and %zu more in run.json</p>\n",
 		    r->slow_count - SLOW_ROWS_MAX);
 }
 
@@ -236,7 +231,7 @@ page_write(FILE *out, const struct run *r, const struct points *points)
 	    "time", "worst", "iterations", "tail"};
 	int err;
 
-	(void)fputs(head, out);
+	fputs(head, out);
 	put_heading(out, r);
 	for (size_t i = 0; i < 4; i++) {
 		err = picture_draw(out, pictures[i], r, points);
@@ -246,8 +241,8 @@ page_write(FILE *out, const struct run *r, const struct points *points)
 	put_causes(out, r);
 	put_slow(out, r);
 	put_iterations(out, r);
-	(void)fputs(meaning, out);
-	(void)fputs("</body></html>\n", out);
+	fputs(meaning, out);
+	fputs("</body></html>\n", out);
 	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }
 
@@ -292,8 +287,7 @@ page_make(const char *run_path, const char *out_path, const char *plot,
 	if (err == 0)
 		err = beside(run_path, "report.html", page);
 	if (err < 0) {
-		(void)snprintf(
-		    why, why_size, "%s: %s", run_path, strerror(-err));
+		snprintf(why, why_size, "%s: %s", run_path, strerror(-err));
 		return err;
 	}
 	if (out_path == NULL)
@@ -305,7 +299,7 @@ page_make(const char *run_path, const char *out_path, const char *plot,
 	if (err == 0) {
 		err = write_to(out_path, plot, &r, &points);
 		if (err < 0)
-			(void)snprintf(
+			snprintf(
 			    why, why_size, "%s: %s", out_path, strerror(-err));
 		points_close(&points);
 	}

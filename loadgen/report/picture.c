@@ -21,7 +21,7 @@
 static void
 note_nothing(FILE *out)
 {
-	(void)fputs("<p>No request succeeded: nothing to draw.</p>\n", out);
+	fputs("<p>No request succeeded: nothing to draw.</p>\n", out);
 }
 
 static double
@@ -79,7 +79,7 @@ draw_dots(const struct plot *plot, const struct points *points,
 {
 	FILE *out = plot->out;
 
-	(void)fputs("<path class=\"dots\" d=\"", out);
+	fputs("<path class=\"dots\" d=\"", out);
 	for (size_t i = 0; i < points->count; i++) {
 		const struct point *p = &points->all[i];
 		if ((iteration != 0 && p->iteration != iteration) ||
@@ -93,19 +93,19 @@ draw_dots(const struct plot *plot, const struct points *points,
 		if (seen[cell] != 0)
 			continue;
 		seen[cell] = 1;
-		(void)fprintf(out, "M%.1f %.1fh0", x, y);
+		fprintf(out, "M%.1f %.1fh0", x, y);
 	}
-	(void)fputs("\"/>\n<path class=\"failed\" d=\"", out);
+	fputs("\"/>\n<path class=\"failed\" d=\"", out);
 	for (size_t i = 0; i < points->count; i++) {
 		const struct point *p = &points->all[i];
 		if ((iteration == 0 || p->iteration == iteration) &&
 		    p->latency_ns < 0)
-			(void)fprintf(out, "M%.1f %dv8",
+			fprintf(out, "M%.1f %dv8",
 			    plot_x(plot, (double)(p->scheduled_ns - zero_ns) /
 					     (double)NS_PER_S),
 			    PLOT_TOP);
 	}
-	(void)fputs("\"/>\n", out);
+	fputs("\"/>\n", out);
 }
 
 static int
@@ -139,17 +139,17 @@ draw_slow_one(const struct plot *plot, const struct run_slow *slow, double x)
 	char t[QUANTITY_TEXT_MAX];
 
 	if (slow->page[0] != '\0')
-		(void)fprintf(out, "<a href=\"%s\">", slow->page);
-	(void)fprintf(out,
+		fprintf(out, "<a href=\"%s\">", slow->page);
+	fprintf(out,
 	    "<circle class=\"slow\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"><title>", x,
 	    plot_y(plot, ms_of(slow->latency_ns)));
-	(void)fprintf(out, "iteration %u request %u, %s. ", slow->iteration,
+	fprintf(out, "iteration %u request %u, %s. ", slow->iteration,
 	    slow->number, quantity_format_ns(slow->latency_ns, t));
 	plot_escape(out, slow->text);
-	(void)fputs("</title></circle>", out);
+	fputs("</title></circle>", out);
 	if (slow->page[0] != '\0')
-		(void)fputs("</a>", out);
-	(void)fputs("\n", out);
+		fputs("</a>", out);
+	fputs("\n", out);
 }
 
 static int
@@ -173,17 +173,15 @@ draw_scatter(FILE *out, const struct run *r, const struct points *points,
 		"due, s from the first request"},
 	    .y = log_axis(s.low_ns, s.high_ns, "latency, ms")};
 	if (iteration == 0) {
-		(void)snprintf(
-		    title, sizeof(title), "Latency of every request");
+		snprintf(title, sizeof(title), "Latency of every request");
 	} else {
 		plot.y = (struct plot_axis){
 		    PLOT_LINEAR, 0, ms_of(s.high_ns) * 1.08, "latency, ms"};
-		(void)snprintf(title, sizeof(title),
+		snprintf(title, sizeof(title),
 		    "Iteration %u, which has the slowest request", iteration);
 	}
-	(void)snprintf(summary, sizeof(summary),
-	    "%zu requests; the slowest took %s", s.ok,
-	    quantity_format_ns(s.high_ns, t));
+	snprintf(summary, sizeof(summary), "%zu requests; the slowest took %s",
+	    s.ok, quantity_format_ns(s.high_ns, t));
 	plot_begin(&plot, title, summary);
 	draw_dots(&plot, points, iteration, s.first_ns, seen);
 	for (size_t i = 0; i < r->slow_count; i++) {
@@ -227,13 +225,13 @@ draw_median(
 	if (m->bounded) {
 		double top = plot_y(plot, ms_of(m->high_ns));
 		double bottom = plot_y(plot, ms_of(m->low_ns));
-		(void)fprintf(plot->out,
+		fprintf(plot->out,
 		    "<rect class=\"band%s\" x=\"%d\" y=\"%.1f\" width=\"%d\" "
 		    "height=\"%.1f\"/>",
 		    suffix, PLOT_LEFT, top, PLOT_RIGHT - PLOT_LEFT,
 		    bottom - top > 1 ? bottom - top : 1);
 	}
-	(void)fprintf(plot->out, "<path class=\"line%s\" d=\"M%d %.1fH%d\"/>\n",
+	fprintf(plot->out, "<path class=\"line%s\" d=\"M%d %.1fH%d\"/>\n",
 	    suffix, PLOT_LEFT, y, PLOT_RIGHT);
 }
 
@@ -246,10 +244,10 @@ draw_marks(
 	double high = plot_y(plot, ms_of(it->max_ns));
 	char t[2][QUANTITY_TEXT_MAX];
 
-	(void)fprintf(plot->out,
-	    "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>"
-	    "iteration %u: p99 %s</title></circle>"
-	    "<rect class=\"dot2\" x=\"%.1f\" y=\"%.1f\" width=\"7\" "
+	fprintf(plot->out,
+	    "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" "
+	    "r=\"4\"><title>iteration %u: p99 %s</title></circle><rect "
+	    "class=\"dot2\" x=\"%.1f\" y=\"%.1f\" width=\"7\" "
 	    "height=\"7\"><title>iteration %u: max %s</title></rect>\n",
 	    x, low, it->index, quantity_format_ns(it->at_ns[p99], t[0]),
 	    x - 3.5, high - 3.5, it->index,
@@ -315,7 +313,7 @@ draw_tail(FILE *out, const struct points *points)
 	    .y = {PLOT_TAIL, 0, 1 - 0.5 / (double)n, "not above"}};
 	plot_begin(&plot, "Distribution of latency, with room for the tail",
 	    "all successful requests of all iterations");
-	(void)fprintf(out, "<path class=\"line\" d=\"M%.1f %d",
+	fprintf(out, "<path class=\"line\" d=\"M%.1f %d",
 	    plot_x(&plot, ms_of(sorted[0])), PLOT_BOTTOM);
 	for (size_t i = 0; i < n; i++) {
 		double x = plot_x(&plot, ms_of(sorted[i]));
@@ -323,10 +321,10 @@ draw_tail(FILE *out, const struct points *points)
 		if (x - last_x < 0.25 && i + 100 < n)
 			continue;
 		last_x = x;
-		(void)fprintf(out, "H%.1fV%.1f", x,
+		fprintf(out, "H%.1fV%.1f", x,
 		    plot_y(&plot, (double)(i + 1) / (double)n));
 	}
-	(void)fputs("\"/>\n", out);
+	fputs("\"/>\n", out);
 	plot_end(&plot);
 	free(sorted);
 	return 0;

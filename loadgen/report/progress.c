@@ -24,7 +24,7 @@ format_p99(const struct progress *p, char *out, size_t size)
 		return;
 	memcpy(copy, p->latency_ns, n * sizeof(*copy));
 	samples_sort(copy, n);
-	(void)snprintf(out, size, "  p99 so far %s",
+	snprintf(out, size, "  p99 so far %s",
 	    quantity_format_ns(quantile_sorted(copy, n, 99), text));
 	free(copy);
 }
@@ -40,16 +40,16 @@ progress_show(const struct iteration *it, uint64_t iterations)
 	size_t sent = atomic_load_explicit(&p->sent, memory_order_relaxed);
 
 	format_p99(p, p99, sizeof(p99));
-	(void)fprintf(stderr,
+	fprintf(stderr,
 	    "\r\033[Kiteration %u/%" PRIu64 "  %zu/%zu sent  %zu in flight%s",
 	    it->index, iterations, sent, it->requests,
 	    sent > finished ? sent - finished : 0, p99);
-	(void)fflush(stderr);
+	fflush(stderr);
 }
 
 void
 progress_clear(void)
 {
-	(void)fputs("\r\033[K", stderr);
-	(void)fflush(stderr);
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
 }

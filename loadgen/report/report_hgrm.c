@@ -26,13 +26,13 @@ write_rows(FILE *f, const int64_t *sorted, size_t n)
 			rank++;
 		if (rank == n)
 			break;
-		(void)fprintf(f, "%12.6f %14.12f %10zu %14.2f\n",
+		fprintf(f, "%12.6f %14.12f %10zu %14.2f\n",
 		    (double)value_ns / 1e6, level, rank, 1 / (1 - level));
 		double halvings = floor(log2(1 / (1 - level))) + 1;
 		level += 1 / (STEPS_PER_HALVING * exp2(halvings));
 	}
-	(void)fprintf(f, "%12.6f %14.12f %10zu %14s\n",
-	    (double)sorted[n - 1] / 1e6, 1.0, n, "inf");
+	fprintf(f, "%12.6f %14.12f %10zu %14s\n", (double)sorted[n - 1] / 1e6,
+	    1.0, n, "inf");
 }
 
 static void
@@ -49,7 +49,7 @@ write_footer(FILE *f, const int64_t *sorted, size_t n)
 		squares += d * d;
 	}
 	double deviation = n > 0 ? sqrt(squares / (double)n) : 0;
-	(void)fprintf(f,
+	fprintf(f,
 	    "#[Mean    = %12.6f, StdDeviation   = %12.6f]\n"
 	    "#[Max     = %12.6f, Total count    = %12zu]\n"
 	    "#[Buckets = %12d, SubBuckets     = %12d]\n",
@@ -70,7 +70,7 @@ report_hgrm(struct report *r)
 	f = open_memstream(&text, &length);
 	if (f == NULL)
 		return -ENOMEM;
-	(void)fprintf(f, "%12s %14s %10s %14s\n\n", "Value", "Percentile",
+	fprintf(f, "%12s %14s %10s %14s\n\n", "Value", "Percentile",
 	    "TotalCount", "1/(1-Percentile)");
 	if (s->count > 0)
 		write_rows(f, s->values, s->count);

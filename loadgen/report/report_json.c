@@ -25,15 +25,15 @@ put_header(struct json *j, const struct report *r)
 	json_key_string(j, "name", "tailor-load");
 	json_key_string(j, "version", TAILOR_VERSION);
 	json_object_end(j);
-	(void)gmtime_r(&r->started.tv_sec, &tm);
-	(void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-	(void)snprintf(
+	gmtime_r(&r->started.tv_sec, &tm);
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(
 	    text, sizeof(text), "%s.%06ldZ", date, r->started.tv_nsec / 1000);
 	json_key_string(j, "started", text);
 	json_key_object(j, "clock");
 	json_key_string(j, "source", "CLOCK_MONOTONIC");
 	/* As text: readers that keep numbers as doubles would round it. */
-	(void)snprintf(text, sizeof(text), "%" PRIu64, r->epoch.ns);
+	snprintf(text, sizeof(text), "%" PRIu64, r->epoch.ns);
 	json_key_string(j, "epoch_ns", text);
 	json_key_string(
 	    j, "note", "instants in requests.ndjson are ns after epoch_ns");
@@ -106,7 +106,7 @@ put_distribution(struct json *j, const char *key, const struct distribution *d,
 	json_key_uint(j, "count", d->count);
 	json_key_int(j, "min_ns", d->min_ns);
 	for (unsigned i = 0; i < p->count; i++) {
-		(void)snprintf(name, sizeof(name), "%s_ns",
+		snprintf(name, sizeof(name), "%s_ns",
 		    percentile_key(p->at[i], percentile));
 		json_key_int(j, name, d->at_ns[i]);
 	}
@@ -136,7 +136,7 @@ put_status(struct json *j, const uint32_t status[600])
 	for (unsigned code = 0; code < 600; code++) {
 		if (status[code] == 0)
 			continue;
-		(void)snprintf(key, sizeof(key), "%u", code);
+		snprintf(key, sizeof(key), "%u", code);
 		json_key_uint(j, key, status[code]);
 	}
 	json_object_end(j);
@@ -217,7 +217,7 @@ put_median(struct json *j, const char *key, struct median m)
 		json_int(j, m.low_ns);
 		json_int(j, m.high_ns);
 		json_array_end(j);
-		(void)snprintf(method, sizeof(method),
+		snprintf(method, sizeof(method),
 		    "order statistics %zu..%zu of %zu", m.ranks.low,
 		    m.ranks.high, m.count);
 		json_key_string(j, "ci_method", method);
@@ -241,11 +241,11 @@ put_pooled(struct json *j, const struct summary *s)
 	json_key_uint(j, "count", d->count);
 	for (unsigned i = 0; i < p->count; i++) {
 		(void)percentile_key(p->at[i], name);
-		(void)snprintf(key, sizeof(key), "%s_ns", name);
+		snprintf(key, sizeof(key), "%s_ns", name);
 		json_key_int(j, key, d->at_ns[i]);
 		if (!rank_interval(d->count, p->at[i], INTERVAL_LEVEL, &r))
 			continue;
-		(void)snprintf(key, sizeof(key), "%s_ci95_ns", name);
+		snprintf(key, sizeof(key), "%s_ci95_ns", name);
 		json_key_array(j, key);
 		json_int(j, all->values[r.low - 1]);
 		json_int(j, all->values[r.high - 1]);

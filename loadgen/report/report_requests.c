@@ -154,8 +154,7 @@ write_csv(struct report *r, const struct cells *c, bool names)
 		const struct cell *cell = &c->all[i];
 		const char *text = number;
 
-		(void)snprintf(
-		    number, sizeof(number), "%" PRId64, cell->number);
+		snprintf(number, sizeof(number), "%" PRId64, cell->number);
 		if (names)
 			text = cell->key;
 		else if (!cell->known)

@@ -42,16 +42,15 @@ print_heading(const struct printer *p)
 	const char *more = p->report->target.path_count > 1 ? " and more" : "";
 	char cpus[64];
 
-	(void)fprintf(p->out, "%stailor-load " TAILOR_VERSION "   %s%s%s\n",
+	fprintf(p->out, "%stailor-load " TAILOR_VERSION "   %s%s%s\n",
 	    p->strong, p->report->target.url, more, p->plain);
-	(void)fprintf(p->out,
-	    "%" PRIu64 " iteration%s x %" PRIu64 " requests, ", o->iterations,
-	    o->iterations == 1 ? "" : "s", o->requests);
+	fprintf(p->out, "%" PRIu64 " iteration%s x %" PRIu64 " requests, ",
+	    o->iterations, o->iterations == 1 ? "" : "s", o->requests);
 	if (o->arrivals == ARRIVALS_CLOSED)
-		(void)fprintf(p->out, "closed loop of %" PRIu64 " client%s",
+		fprintf(p->out, "closed loop of %" PRIu64 " client%s",
 		    o->closed_clients, o->closed_clients == 1 ? "" : "s");
 	else
-		(void)fprintf(p->out,
+		fprintf(p->out,
 		    "%s arrivals at %g/s (seed %" PRIu64 "), %" PRIu64
 		    " connections",
 		    o->arrivals == ARRIVALS_POISSON
@@ -59,16 +58,16 @@ print_heading(const struct printer *p)
 			: arrivals_name(o->arrivals),
 		    o->rate_per_s, o->seed, o->connections);
 	if (CPU_COUNT(&p->report->sender_cpus) > 0)
-		(void)fprintf(p->out, ", sender on CPU %s",
+		fprintf(p->out, ", sender on CPU %s",
 		    topology_format_cpus(
 			&p->report->sender_cpus, cpus, sizeof(cpus)));
-	(void)fprintf(p->out, "\nlatency = %s -> last byte.",
+	fprintf(p->out, "\nlatency = %s -> last byte.",
 	    o->arrivals == ARRIVALS_CLOSED ? "actual send"
 					   : "scheduled instant");
-	(void)fprintf(p->out,
+	fprintf(p->out,
 	    "  p99 = %zuth of %" PRIu64 " (nearest rank).\n"
-	    "Failed requests are counted apart; no percentile, mean or max "
-	    "has them.\n",
+	    "Failed requests are counted apart; no percentile, mean or max has "
+	    "them.\n",
 	    quantile_rank(99, o->requests), o->requests);
 }
 
@@ -80,17 +79,16 @@ print_row(const struct printer *p, const struct iteration_summary *sum)
 	const struct distribution *lag = &sum->series[SERIES_LAG];
 	char t[6][QUANTITY_TEXT_MAX];
 
-	(void)fprintf(p->out, "%4u %7.0f/s %8s %8s %8s", sum->index,
-	    sum->rate_per_s, format_at(l, l->at_ns[p->p50], t[0]),
+	fprintf(p->out, "%4u %7.0f/s %8s %8s %8s", sum->index, sum->rate_per_s,
+	    format_at(l, l->at_ns[p->p50], t[0]),
 	    format_at(l, l->at_ns[p->p99], t[1]),
 	    format_at(l, l->max_ns, t[2]));
 	if (p->server)
-		(void)fprintf(p->out, " | %8s %8s",
+		fprintf(p->out, " | %8s %8s",
 		    format_at(s, s->at_ns[p->p99], t[3]),
 		    format_at(s, s->max_ns, t[4]));
-	(void)fprintf(p->out, " | %s%6zu%s %8s%s\n",
-	    sum->errors > 0 ? p->bad : "", sum->errors,
-	    sum->errors > 0 ? p->plain : "",
+	fprintf(p->out, " | %s%6zu%s %8s%s\n", sum->errors > 0 ? p->bad : "",
+	    sum->errors, sum->errors > 0 ? p->plain : "",
 	    format_at(lag, lag->at_ns[p->p99], t[5]),
 	    sum->partial ? "  interrupted" : "");
 }
@@ -98,11 +96,11 @@ print_row(const struct printer *p, const struct iteration_summary *sum)
 static void
 print_table(const struct printer *p)
 {
-	(void)fprintf(p->out, "\n%s%4s %9s %8s %8s %8s", p->strong, "iter",
-	    "rate", "p50", "p99", "max");
+	fprintf(p->out, "\n%s%4s %9s %8s %8s %8s", p->strong, "iter", "rate",
+	    "p50", "p99", "max");
 	if (p->server)
-		(void)fprintf(p->out, " | %8s %8s", "srv p99", "srv max");
-	(void)fprintf(p->out, " | %6s %8s%s\n", "errors", "lag p99", p->plain);
+		fprintf(p->out, " | %8s %8s", "srv p99", "srv max");
+	fprintf(p->out, " | %6s %8s%s\n", "errors", "lag p99", p->plain);
 	for (size_t i = 0; i < p->summary->count; i++)
 		print_row(p, &p->summary->iterations[i]);
 }
@@ -117,10 +115,10 @@ print_median(const struct printer *p, const char *name, struct median m,
 	if (m.count == 0)
 		return;
 	if (m.bounded)
-		(void)snprintf(interval, sizeof(interval), "%s - %s",
+		snprintf(interval, sizeof(interval), "%s - %s",
 		    quantity_format_ns(m.low_ns, t[1]),
 		    quantity_format_ns(m.high_ns, t[2]));
-	(void)fprintf(p->out, "%-10s %8s   %-21s %s\n", name,
+	fprintf(p->out, "%-10s %8s   %-21s %s\n", name,
 	    quantity_format_ns(m.median_ns, t[0]), interval, note);
 }
 
@@ -137,19 +135,18 @@ print_medians(const struct printer *p)
 
 	if (p99.count == 0)
 		return;
-	(void)fprintf(p->out, "\n%-10s %8s   ", "", "median");
+	fprintf(p->out, "\n%-10s %8s   ", "", "median");
 	if (p99.bounded)
-		(void)fprintf(p->out,
-		    "%.0f%% interval (ranks %zu-%zu of %zu, coverage "
-		    "%.1f%%)\n",
+		fprintf(p->out,
+		    "%.0f%% interval (ranks %zu-%zu of %zu, coverage %.1f%%)\n",
 		    100 * INTERVAL_LEVEL, p99.ranks.low, p99.ranks.high,
 		    p99.count, 100 * p99.ranks.coverage);
 	else
-		(void)fprintf(p->out,
+		fprintf(p->out,
 		    "no 95%% interval exists for %zu iteration%s (6 are "
 		    "needed)\n",
 		    p99.count, p99.count == 1 ? "" : "s");
-	(void)snprintf(note, sizeof(note),
+	snprintf(note, sizeof(note),
 	    "each p99 rests on %" PRIu64 " of %" PRIu64 " requests",
 	    n - quantile_rank(99, n), n);
 	print_median(p, "p50", p50, "");
@@ -171,8 +168,8 @@ print_pooled_percentile(const struct printer *p, unsigned i)
 	char name[PERCENTILE_KEY_MAX], t[3][QUANTITY_TEXT_MAX];
 
 	(void)rank_interval(all->count, percent, INTERVAL_LEVEL, &r);
-	(void)snprintf(name, sizeof(name), "p%.9g", percent);
-	(void)fprintf(p->out, "  %-8s %8s   %s - %s%s\n", name,
+	snprintf(name, sizeof(name), "p%.9g", percent);
+	fprintf(p->out, "  %-8s %8s   %s - %s%s\n", name,
 	    quantity_format_ns(
 		p->summary->pooled[SERIES_LATENCY].at_ns[i], t[0]),
 	    quantity_format_ns(all->values[r.low > 0 ? r.low - 1 : 0], t[1]),
@@ -190,13 +187,13 @@ print_pooled(const struct printer *p)
 
 	if (d->count == 0)
 		return;
-	(void)fprintf(p->out,
+	fprintf(p->out,
 	    "\nAll %zu as one sample (intervals are optimistic: neighbours "
 	    "share stalls)\n",
 	    d->count);
 	for (unsigned i = 0; i < p->criteria->percentiles.count; i++)
 		print_pooled_percentile(p, i);
-	(void)fprintf(
+	fprintf(
 	    p->out, "  %-8s %8s\n", "max", quantity_format_ns(d->max_ns, t));
 }
 
@@ -208,26 +205,25 @@ print_errors(const struct printer *p)
 	int64_t p99_ns;
 
 	if (s->warmup_errors > 0)
-		(void)fprintf(p->out, "\nWarm-up: %zu requests failed\n",
+		fprintf(p->out, "\nWarm-up: %zu requests failed\n",
 		    s->warmup_errors);
 	if (s->errors == 0)
 		return;
-	(void)fprintf(p->out, "\n%sErrors: %zu of %zu%s ", p->bad, s->errors,
-	    s->sent, p->plain);
+	fprintf(p->out, "\n%sErrors: %zu of %zu%s ", p->bad, s->errors, s->sent,
+	    p->plain);
 	for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
 		if (outcome_is_error((enum outcome)i) && s->outcomes[i] > 0)
-			(void)fprintf(p->out, " %s %zu",
+			fprintf(p->out, " %s %zu",
 			    outcome_name((enum outcome)i), s->outcomes[i]);
 	}
 	if (summary_p99_with_errors(s, &p99_ns))
-		(void)fprintf(p->out,
+		fprintf(p->out,
 		    "\n        counted as slowest, they would put the pooled "
 		    "p99 at %s\n",
 		    quantity_format_ns(p99_ns, t));
 	else
-		(void)fprintf(p->out,
-		    "\n        counted as slowest, the pooled p99 would be a "
-		    "failed request\n");
+		fprintf(p->out, "\n        counted as slowest, the pooled p99 "
+				"would be a failed request\n");
 }
 
 static void
@@ -237,24 +233,24 @@ print_verdict_lines(const struct printer *p)
 	const struct distribution *lag = &p->summary->pooled[SERIES_LAG];
 	char t[5][QUANTITY_TEXT_MAX];
 
-	(void)fprintf(p->out,
+	fprintf(p->out,
 	    "   lag p50 %s p99 %s max %s; %zu of %zu sent >1ms late\n",
 	    format_at(lag, lag->at_ns[p->p50], t[0]),
 	    format_at(lag, lag->at_ns[p->p99], t[1]),
 	    format_at(lag, lag->max_ns, t[2]), v->over_1ms, lag->count);
 	if (v->tested > 0)
-		(void)fprintf(p->out,
+		fprintf(p->out,
 		    "  arrivals as planned in %zu of %zu iterations (worst KS "
 		    "%.3f, 5%% critical %.3f)\n",
 		    v->tested - v->distorted, v->tested, v->ks_worst,
 		    ks_critical_5pct(p->plan->requests));
-	(void)fprintf(p->out,
+	fprintf(p->out,
 	    "  own stalls: longest %s spinning, %s in pauses; %zu requests "
 	    "waited for a connection\n",
 	    quantity_format_ns(v->hiccups.spin_max_ns, t[3]),
 	    quantity_format_ns(v->hiccups.pause_max_ns, t[4]), v->waited);
 	if (p->report->options->verbose)
-		(void)fprintf(p->out,
+		fprintf(p->out,
 		    "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
 		    v->cpu_pct, v->involuntary_switches);
 }
@@ -269,7 +265,7 @@ print_verdict(const struct printer *p)
 	case VERDICT_GOOD:
 	case VERDICT_DOUBTFUL:
 	case VERDICT_BAD:
-		(void)fprintf(p->out, "\nGenerator: %s%s%s", color,
+		fprintf(p->out, "\nGenerator: %s%s%s", color,
 		    v->level == VERDICT_GOOD  ? "GOOD"
 		    : v->level == VERDICT_BAD ? "BAD"
 					      : "DOUBTFUL",
@@ -277,18 +273,18 @@ print_verdict(const struct printer *p)
 		print_verdict_lines(p);
 		break;
 	case VERDICT_CLOSED:
-		(void)fprintf(
+		fprintf(
 		    p->out, "\nGenerator: %sCLOSED LOOP%s\n", color, p->plain);
 		break;
 	}
 	for (unsigned i = 0; i < v->reason_count; i++)
-		(void)fprintf(p->out, "  because %s\n", v->reasons[i]);
+		fprintf(p->out, "  because %s\n", v->reasons[i]);
 	for (unsigned i = 0; i < p->report->environment.count; i++)
-		(void)fprintf(
+		fprintf(
 		    p->out, "  note: %s\n", p->report->environment.notes[i]);
 	if (v->level == VERDICT_BAD)
-		(void)fprintf(p->out, "  %sDo not use these results.%s\n",
-		    p->bad, p->plain);
+		fprintf(p->out, "  %sDo not use these results.%s\n", p->bad,
+		    p->plain);
 }
 
 static void
@@ -306,12 +302,12 @@ print_connections(const struct printer *p)
 		if (sum->max_in_flight > in_flight)
 			in_flight = sum->max_in_flight;
 	}
-	(void)fprintf(p->out,
+	fprintf(p->out,
 	    "\nConnections: at most %zu requests in flight; %zu requests "
 	    "opened one\n",
 	    in_flight, opened);
 	if (unsolicited > 0)
-		(void)fprintf(p->out,
+		fprintf(p->out,
 		    "  %zu idle connections received unrequested bytes\n",
 		    unsolicited);
 }
@@ -325,19 +321,19 @@ format_actual(
 
 	switch (x->statistic) {
 	case STATISTIC_ERRORS:
-		(void)snprintf(out, size, "%.0f", actual);
+		snprintf(out, size, "%.0f", actual);
 		return;
 	case STATISTIC_ERRORS_PERCENT:
-		(void)snprintf(out, size, "%.3g%%", actual);
+		snprintf(out, size, "%.3g%%", actual);
 		return;
 	case STATISTIC_RATE:
-		(void)snprintf(out, size, "%.1f/s", actual);
+		snprintf(out, size, "%.1f/s", actual);
 		return;
 	case STATISTIC_PERCENTILE:
 	case STATISTIC_MEAN:
 	case STATISTIC_MIN:
 	case STATISTIC_MAX:
-		(void)snprintf(
+		snprintf(
 		    out, size, "%s", quantity_format_ns(llround(actual), t));
 		return;
 	}
@@ -356,8 +352,8 @@ print_expectations(const struct printer *p)
 		if (measured)
 			format_actual(x, actual, text, sizeof(text));
 		else
-			(void)snprintf(text, sizeof(text), "not measured");
-		(void)fprintf(p->out, "%s%s %s%s  (%s)\n", i == 0 ? "\n" : "",
+			snprintf(text, sizeof(text), "not measured");
+		fprintf(p->out, "%s%s %s%s  (%s)\n", i == 0 ? "\n" : "",
 		    pass ? "PASS" : "FAIL", x->text, pass ? "" : " not met",
 		    text);
 	}
@@ -389,6 +385,5 @@ report_text(FILE *out, struct report *r, bool color)
 	report_text_slow(out, r);
 	print_expectations(&p);
 	if (r->interrupted)
-		(void)fprintf(
-		    out, "\nInterrupted: these are partial results.\n");
+		fprintf(out, "\nInterrupted: these are partial results.\n");
 }

@@ -11,7 +11,7 @@ put_text(FILE *out, const char *text)
 {
 	for (; *text != '\0'; text++) {
 		unsigned char c = (unsigned char)*text;
-		(void)fputc(c < ' ' || c == 0x7f ? '?' : c, out);
+		fputc(c < ' ' || c == 0x7f ? '?' : c, out);
 	}
 }
 
@@ -24,14 +24,14 @@ print_one(FILE *out, const struct report *r, const struct slow *slow)
 	char t[3][QUANTITY_TEXT_MAX];
 
 	(void)request_id_format(&r->texts.ids, &name, id);
-	(void)fprintf(out, "  %-20s iteration %u request %u  %8s  lag %s", id,
+	fprintf(out, "  %-20s iteration %u request %u  %8s  lag %s", id,
 	    slow->iteration, slow->number,
 	    quantity_format_ns(slow->latency_ns, t[0]),
 	    quantity_format_ns(slow->lag_ns, t[1]));
 	if (slow->server_ns >= 0)
-		(void)fprintf(out, "  in the server %s",
+		fprintf(out, "  in the server %s",
 		    quantity_format_ns(slow->server_ns, t[2]));
-	(void)fprintf(out, "\n");
+	fprintf(out, "\n");
 }
 
 static void
@@ -44,7 +44,7 @@ print_list(FILE *out, const struct report *r, const struct slow_list *l)
 	for (size_t i = 0; i < n; i++)
 		print_one(out, r, &l->slowest[i]);
 	if (n < l->count)
-		(void)fprintf(out, "  and %zu more\n", l->count - n);
+		fprintf(out, "  and %zu more\n", l->count - n);
 }
 
 static void
@@ -56,20 +56,20 @@ print_causes(FILE *out, const struct report *r)
 	char t[QUANTITY_TEXT_MAX];
 
 	if (f->count + f->missing > 0)
-		(void)fprintf(out,
+		fprintf(out,
 		    "\nSlow: %zu explained, %zu pinned, %zu no longer kept\n",
 		    f->count, f->pinned, f->missing);
 	for (int i = 0; i < n; i++) {
-		(void)fprintf(out, "%6zu x ", causes[i].count);
+		fprintf(out, "%6zu x ", causes[i].count);
 		put_text(out, causes[i].code);
 		if (causes[i].median_ns >= 0)
-			(void)fprintf(out, " (median %s)",
+			fprintf(out, " (median %s)",
 			    quantity_format_ns(causes[i].median_ns, t));
-		(void)fprintf(out, "\n");
+		fprintf(out, "\n");
 	}
 	if (f->why[0] != '\0')
-		(void)fprintf(out,
-		    "\nSlow requests are no longer analysed: %s\n", f->why);
+		fprintf(out, "\nSlow requests are no longer analysed: %s\n",
+		    f->why);
 }
 
 /* The slowest of all: in words, and where to look. */
@@ -84,12 +84,11 @@ print_worst(FILE *out, const struct report *r)
 
 	if (f == NULL)
 		return;
-	(void)fprintf(out, "Worst: ");
+	fprintf(out, "Worst: ");
 	put_text(out, f->text);
 	if (f->page[0] != '\0')
-		(void)fprintf(
-		    out, "\n       -> %s/%s", r->options->out_dir, f->page);
-	(void)fprintf(out, "\n");
+		fprintf(out, "\n       -> %s/%s", r->options->out_dir, f->page);
+	fprintf(out, "\n");
 }
 
 void
@@ -99,10 +98,10 @@ report_text_slow(FILE *out, const struct report *r)
 
 	if (s->slow.count == 0)
 		return;
-	(void)fprintf(out, "\nSlowest:\n");
+	fprintf(out, "\nSlowest:\n");
 	print_list(out, r, &s->slow);
 	for (size_t i = 0; r->options->verbose && i < s->count; i++) {
-		(void)fprintf(
+		fprintf(
 		    out, "Slowest of iteration %u:\n", s->iterations[i].index);
 		print_list(out, r, &s->iterations[i].slow);
 	}

@@ -108,9 +108,9 @@ set_tcp_options(const struct pool *p, int fd)
 
 	if (p->target->server.local)
 		return;
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (p->quickack != QUICKACK_KERNEL)
-		(void)setsockopt(
+		setsockopt(
 		    fd, IPPROTO_TCP, TCP_QUICKACK, &quick, sizeof(quick));
 }
 
@@ -147,7 +147,7 @@ connection_open(
 	return 0;
 
 fail_socket:
-	(void)close(fd);
+	close(fd);
 	return err;
 }
 
@@ -242,7 +242,7 @@ void
 connection_close(struct pool *p, struct connection *c)
 {
 	assert(c->state != CONNECTION_CLOSED);
-	(void)close(c->fd); /* takes it out of epoll, too */
+	close(c->fd); /* takes it out of epoll, too */
 	c->fd = -1;
 	connection_move(p, c, CONNECTION_CLOSED);
 }

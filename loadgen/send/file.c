@@ -45,7 +45,7 @@ file_read(const char *path, char **text, size_t *length)
 		err = errno != 0 ? -errno : -EIO;
 		goto fail_buffer;
 	}
-	(void)fclose(f);
+	fclose(f);
 	buffer[n] = '\0';
 	*text = buffer;
 	*length = n;
@@ -54,7 +54,7 @@ file_read(const char *path, char **text, size_t *length)
 fail_buffer:
 	free(buffer);
 fail_file:
-	(void)fclose(f);
+	fclose(f);
 	return err;
 }
 
@@ -84,5 +84,5 @@ file_read_line(const char *path, char *out, size_t size)
 	if (fgets(out, (int)size, f) == NULL)
 		out[0] = '\0';
 	out[strcspn(out, "\n")] = '\0';
-	(void)fclose(f);
+	fclose(f);
 }

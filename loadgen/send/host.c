@@ -19,10 +19,9 @@ host_read(struct host *h, int cpu)
 
 	memset(h, 0, sizeof(*h));
 	if (uname(&name) == 0)
-		(void)snprintf(
-		    h->kernel, sizeof(h->kernel), "%s", name.release);
+		snprintf(h->kernel, sizeof(h->kernel), "%s", name.release);
 	h->cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	(void)snprintf(path, sizeof(path),
+	snprintf(path, sizeof(path),
 	    "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",
 	    cpu < 0 ? 0 : cpu);
 	file_read_line(path, h->governor, sizeof(h->governor));
@@ -65,8 +64,8 @@ host_place_sender(const cpu_set_t *cpus, bool real_time)
 	const struct sched_param priority = {.sched_priority = 1};
 
 	if (CPU_COUNT(cpus) > 0)
-		(void)sched_setaffinity(0, sizeof(*cpus), cpus);
-	(void)prctl(PR_SET_TIMERSLACK, 1);
+		sched_setaffinity(0, sizeof(*cpus), cpus);
+	prctl(PR_SET_TIMERSLACK, 1);
 	return !real_time || pthread_setschedparam(
 				 pthread_self(), SCHED_FIFO, &priority) == 0;
 }

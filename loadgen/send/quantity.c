@@ -109,6 +109,6 @@ quantity_format_ns(int64_t ns, char out[QUANTITY_TEXT_MAX])
 	}
 	/* Tenths of a microsecond only where they are a visible part. */
 	int digits = unit[0] == 'u' ? (size < 9950 ? 1 : 0) : 2;
-	(void)snprintf(out, QUANTITY_TEXT_MAX, "%.*f%s", digits, v, unit);
+	snprintf(out, QUANTITY_TEXT_MAX, "%.*f%s", digits, v, unit);
 	return out;
 }

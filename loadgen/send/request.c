@@ -177,7 +177,7 @@ body_open(struct body *b, const struct plan *plan, char *why, size_t why_size)
 		return 0;
 	err = file_read(plan->data + 1, &b->file, &b->length);
 	if (err < 0)
-		(void)snprintf(
+		snprintf(
 		    why, why_size, "%s: %s", plan->data + 1, strerror(-err));
 	b->bytes = b->file;
 	return err;
@@ -188,20 +188,18 @@ write_headers(FILE *f, const struct plan *plan, const struct target *t,
     const struct body *body)
 {
 	if (!header_given(plan, "host"))
-		(void)fprintf(f, "Host: %s\r\n", t->server.authority);
+		fprintf(f, "Host: %s\r\n", t->server.authority);
 	if (!header_given(plan, "user-agent"))
-		(void)fputs(
-		    "User-Agent: tailor-load/" TAILOR_VERSION "\r\n", f);
+		fputs("User-Agent: tailor-load/" TAILOR_VERSION "\r\n", f);
 	if (!header_given(plan, "accept"))
-		(void)fputs("Accept: */*\r\n", f);
+		fputs("Accept: */*\r\n", f);
 	for (unsigned i = 0; i < plan->header_count; i++)
-		(void)fprintf(f, "%s\r\n", plan->headers[i]);
+		fprintf(f, "%s\r\n", plan->headers[i]);
 	if (body->bytes == NULL)
 		return;
 	if (!header_given(plan, "content-type"))
-		(void)fputs(
-		    "Content-Type: application/x-www-form-urlencoded\r\n", f);
-	(void)fprintf(f, "Content-Length: %zu\r\n", body->length);
+		fputs("Content-Type: application/x-www-form-urlencoded\r\n", f);
+	fprintf(f, "Content-Length: %zu\r\n", body->length);
 }
 
 static int
@@ -218,15 +216,15 @@ text_make(struct request_texts *r, const struct plan *plan,
 		return -ENOMEM;
 	(void)request_id_format(&r->ids, &any, id);
 	request_trace_format(&r->ids, &any, trace);
-	(void)fprintf(f, "%s %s HTTP/1.1\r\n", r->method, t->paths[which]);
+	fprintf(f, "%s %s HTTP/1.1\r\n", r->method, t->paths[which]);
 	write_headers(f, plan, t, body);
-	(void)fprintf(f, "%s: ", plan->id_header);
+	fprintf(f, "%s: ", plan->id_header);
 	text->id_at = (size_t)ftell(f);
-	(void)fprintf(f, "%s\r\ntraceparent: ", id);
+	fprintf(f, "%s\r\ntraceparent: ", id);
 	text->trace_at = (size_t)ftell(f);
-	(void)fprintf(f, "%s\r\n\r\n", trace);
+	fprintf(f, "%s\r\n\r\n", trace);
 	if (body->bytes != NULL)
-		(void)fwrite(body->bytes, 1, body->length, f);
+		fwrite(body->bytes, 1, body->length, f);
 	return fclose(f) == 0 ? 0 : -ENOMEM;
 }
 
@@ -250,7 +248,7 @@ request_texts_open(struct request_texts *r, const struct plan *plan,
 		    header_wrong(plan->headers[i], plan->id_header);
 		if (wrong == NULL)
 			continue;
-		(void)snprintf(
+		snprintf(
 		    why, why_size, "header \"%s\" %s", plan->headers[i], wrong);
 		return -EINVAL;
 	}
@@ -274,7 +272,7 @@ request_texts_open(struct request_texts *r, const struct plan *plan,
 fail_texts:
 	request_texts_close(r);
 fail_body:
-	(void)snprintf(why, why_size, "out of memory for the requests");
+	snprintf(why, why_size, "out of memory for the requests");
 	free(body.file);
 	return err;
 }

@@ -74,11 +74,11 @@ sender_close(struct sender *s)
 {
 	pool_close(&s->pool);
 	if (s->stop_fd > 0)
-		(void)close(s->stop_fd);
+		close(s->stop_fd);
 	if (s->timer_fd > 0)
-		(void)close(s->timer_fd);
+		close(s->timer_fd);
 	if (s->epoll_fd > 0)
-		(void)close(s->epoll_fd);
+		close(s->epoll_fd);
 	free(s->buffer);
 	memset(s, 0, sizeof(*s));
 }
@@ -118,7 +118,7 @@ sender_pause(struct sender *s, struct iteration *it, int64_t pause_ns)
 			return;
 		struct timespec t = {.tv_sec = (time_t)(tick.ns / NS_PER_S),
 		    .tv_nsec = (long)(tick.ns % NS_PER_S)};
-		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 		struct instant now = instant_now();
 		int64_t late_ns = instant_since(now, tick);
 		if (late_ns > it->hiccups.pause_max_ns)
@@ -306,7 +306,7 @@ usage_now(void)
 	struct timespec cpu;
 	struct rusage r;
 
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
 	(void)getrusage(RUSAGE_THREAD, &r);
 	return (struct usage){
 	    (int64_t)cpu.tv_sec * NS_PER_S + cpu.tv_nsec, r.ru_nivcsw};

@@ -135,9 +135,9 @@ stamps_clock_offset_ns(void)
 	   is closest together says it best. */
 	for (int i = 0; i < READINGS; i++) {
 		struct timespec before, between, after;
-		(void)clock_gettime(CLOCK_MONOTONIC, &before);
-		(void)clock_gettime(CLOCK_REALTIME, &between);
-		(void)clock_gettime(CLOCK_MONOTONIC, &after);
+		clock_gettime(CLOCK_MONOTONIC, &before);
+		clock_gettime(CLOCK_REALTIME, &between);
+		clock_gettime(CLOCK_MONOTONIC, &after);
 		int64_t took_ns = nanoseconds(&after) - nanoseconds(&before);
 		if (took_ns >= shortest_ns)
 			continue;

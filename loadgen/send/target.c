@@ -17,7 +17,7 @@ resolve_local(struct target *t, char *why, size_t why_size)
 	size_t length = strlen(t->server.host);
 
 	if (length >= sizeof(sun.sun_path)) {
-		(void)snprintf(why, why_size,
+		snprintf(why, why_size,
 		    "%s: a socket's path has at most %zu bytes", t->server.host,
 		    sizeof(sun.sun_path) - 1);
 		return -EINVAL;
@@ -40,7 +40,7 @@ resolve(struct target *t, char *why, size_t why_size)
 		return resolve_local(t, why, why_size);
 	code = getaddrinfo(t->server.host, t->server.port, &hints, &found);
 	if (code != 0) {
-		(void)snprintf(why, why_size, "%s: %s", t->server.host,
+		snprintf(why, why_size, "%s: %s", t->server.host,
 		    gai_strerror(code));
 		return -EHOSTUNREACH;
 	}
@@ -100,14 +100,14 @@ read_urls(struct target *t, const char *path, char *why, size_t why_size)
 
 	err = file_read(path, &t->file, &length);
 	if (err < 0) {
-		(void)snprintf(why, why_size, "%s: %s", path, strerror(-err));
+		snprintf(why, why_size, "%s: %s", path, strerror(-err));
 		return err;
 	}
 	for (size_t i = 0; i < length; i++)
 		lines += t->file[i] == '\n';
 	t->paths = calloc(lines, sizeof(*t->paths));
 	if (t->paths == NULL) {
-		(void)snprintf(why, why_size, "%s: out of memory", path);
+		snprintf(why, why_size, "%s: out of memory", path);
 		return -ENOMEM;
 	}
 	for (char *next = t->file, *line; (line = strsep(&next, "\n"));
@@ -119,13 +119,13 @@ read_urls(struct target *t, const char *path, char *why, size_t why_size)
 			continue;
 		const char *wrong = add_line(t, line);
 		if (wrong != NULL) {
-			(void)snprintf(
+			snprintf(
 			    why, why_size, "%s:%u: %s", path, number, wrong);
 			return -EINVAL;
 		}
 	}
 	if (t->path_count == 0) {
-		(void)snprintf(why, why_size, "%s: has no URL", path);
+		snprintf(why, why_size, "%s: has no URL", path);
 		return -EINVAL;
 	}
 	return 0;
@@ -137,7 +137,7 @@ use_url(struct target *t, const char *url, char *why, size_t why_size)
 	const char *wrong = url_parse(&t->server, url);
 
 	if (wrong != NULL) {
-		(void)snprintf(why, why_size, "the URL %s", wrong);
+		snprintf(why, why_size, "the URL %s", wrong);
 		return -EINVAL;
 	}
 	t->url = url;
@@ -158,7 +158,7 @@ target_open(struct target *t, const char *url, const char *urls_path, char *why,
 	} else if (err == 0) {
 		t->paths = calloc(1, sizeof(*t->paths));
 		if (t->paths == NULL) {
-			(void)snprintf(why, why_size, "out of memory");
+			snprintf(why, why_size, "out of memory");
 			err = -ENOMEM;
 		} else {
 			t->paths[t->path_count++] = t->server.path;

@@ -48,7 +48,7 @@ read_lines(const char *path, char *text, int64_t *offset_ns, size_t *n,
 			? "is over the limit of 100 million requests"
 			: read_line(line, before_ns, &offset_ns[*n]);
 		if (wrong != NULL) {
-			(void)snprintf(
+			snprintf(
 			    why, why_size, "%s:%u: %s", path, number, wrong);
 			return -EINVAL;
 		}
@@ -56,7 +56,7 @@ read_lines(const char *path, char *text, int64_t *offset_ns, size_t *n,
 	}
 	if (*n > 0)
 		return 0;
-	(void)snprintf(why, why_size, "%s: has no instant", path);
+	snprintf(why, why_size, "%s: has no instant", path);
 	return -EINVAL;
 }
 
@@ -70,14 +70,14 @@ trace_read(const char *path, int64_t **offset_ns, size_t *n, char *why,
 	int err = file_read(path, &text, &length);
 
 	if (err < 0) {
-		(void)snprintf(why, why_size, "%s: %s", path, strerror(-err));
+		snprintf(why, why_size, "%s: %s", path, strerror(-err));
 		return err;
 	}
 	for (size_t i = 0; i < length; i++)
 		lines += text[i] == '\n';
 	*offset_ns = calloc(lines, sizeof(**offset_ns));
 	if (*offset_ns == NULL) {
-		(void)snprintf(why, why_size, "%s: out of memory", path);
+		snprintf(why, why_size, "%s: out of memory", path);
 		err = -ENOMEM;
 	} else {
 		err = read_lines(path, text, *offset_ns, n, why, why_size);

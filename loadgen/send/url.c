@@ -52,7 +52,7 @@ parse_socket_path(struct url *u, const char *text, size_t length)
 		u->host[n++] = c;
 	}
 	u->host[n] = '\0';
-	(void)snprintf(u->authority, sizeof(u->authority), "localhost");
+	snprintf(u->authority, sizeof(u->authority), "localhost");
 	return n == 0 ? "has no socket path" : NULL;
 }
 
@@ -104,7 +104,7 @@ parse_authority(struct url *u, const char *text, size_t length)
 		return "has no host";
 	memcpy(u->host, host, (size_t)(host_end - host));
 	u->host[host_end - host] = '\0';
-	(void)snprintf(u->port, sizeof(u->port), "80");
+	snprintf(u->port, sizeof(u->port), "80");
 	if (text == end)
 		return NULL;
 	if (*text != ':')

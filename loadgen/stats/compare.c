@@ -44,9 +44,9 @@ warn(struct comparison *c, const struct run *a, const struct run *b)
 	else if (a->requests != b->requests)
 		what = "numbers of requests";
 	if (what != NULL)
-		(void)snprintf(c->warning, sizeof(c->warning),
-		    "the plans differ in their %s: this compares more than "
-		    "two servers",
+		snprintf(c->warning, sizeof(c->warning),
+		    "the plans differ in their %s: this compares more than two "
+		    "servers",
 		    what);
 }
 
@@ -116,7 +116,7 @@ add_row(struct comparison *c, const char *name, struct series_pair *s)
 
 	if (s->na == 0 || s->nb == 0)
 		return 0;
-	(void)snprintf(row->name, sizeof(row->name), "%s", name);
+	snprintf(row->name, sizeof(row->name), "%s", name);
 	row->pairs = s->na;
 	c->count++;
 	return c->paired ? shift_paired(s->a_ns, s->b_ns, s->na, &row->shift)
@@ -150,7 +150,7 @@ compare_all(struct comparison *c, struct series_pair *s, const struct run *a,
 			const struct column at[2] = {{(int)i}, {(int)k}};
 			if (!same(a->percentiles.at[i], b->percentiles.at[k]))
 				continue;
-			(void)snprintf(
+			snprintf(
 			    name, sizeof(name), "p%.9g", a->percentiles.at[i]);
 			err = compare_column(c, name, s, runs, at);
 		}
@@ -192,47 +192,46 @@ print_row(FILE *out, const struct comparison *c, const struct compare_row *row)
 	    s->difference_ns < 0 ? -s->difference_ns : s->difference_ns;
 	char t[QUANTITY_TEXT_MAX];
 
-	(void)fprintf(out, "%-6s ", row->name);
+	fprintf(out, "%-6s ", row->name);
 	if (s->p > SHOWN || !s->bounded) {
-		(void)fprintf(out, "no difference shown");
+		fprintf(out, "no difference shown");
 		if (s->bounded)
-			(void)fprintf(out,
-			    " (interval %+.1f to %+.1f %%, p %.3g)",
+			fprintf(out, " (interval %+.1f to %+.1f %%, p %.3g)",
 			    100 * s->low, 100 * s->high, s->p);
 		else
-			(void)fprintf(out,
+			fprintf(out,
 			    " (%zu iterations are too few for a 95 %% "
 			    "interval)",
 			    row->pairs);
-		(void)fprintf(out, "\n");
+		fprintf(out, "\n");
 		return;
 	}
-	(void)fprintf(out,
+	fprintf(out,
 	    "B is %s %s (%+.1f %%, 95 %% interval %+.1f to %+.1f %%, p %.2g)",
 	    quantity_format_ns(distance_ns, t),
 	    s->change < 0 ? "lower" : "higher", 100 * s->change, 100 * s->low,
 	    100 * s->high, s->p);
 	if (c->paired)
-		(void)fprintf(
+		fprintf(
 		    out, ", lower in %zu of %zu pairs", s->lower, row->pairs);
-	(void)fprintf(out, "\n");
+	fprintf(out, "\n");
 }
 
 void
 compare_text(FILE *out, const struct run *a, const struct run *b,
     const struct comparison *c)
 {
-	(void)fprintf(out, "A  %s  %s  generator %s\nB  %s  %s  generator %s\n",
+	fprintf(out, "A  %s  %s  generator %s\nB  %s  %s  generator %s\n",
 	    a->url, a->started, a->verdict, b->url, b->started, b->verdict);
-	(void)fprintf(out, "%s\n",
+	fprintf(out, "%s\n",
 	    c->paired ? "The same schedules: iterations are compared in pairs."
 		      : "Different schedules: the runs are two samples.");
 	if (c->warning[0] != '\0')
-		(void)fprintf(out, "Beware: %s.\n", c->warning);
+		fprintf(out, "Beware: %s.\n", c->warning);
 	for (size_t i = 0; i < c->count; i++)
 		print_row(out, c, &c->rows[i]);
 	if (!c->usable)
-		(void)fprintf(out, "A generator was bad: do not use this.\n");
+		fprintf(out, "A generator was bad: do not use this.\n");
 }
 
 static void

@@ -17,7 +17,7 @@ note(struct environment *e, const char *format, ...)
 
 	assert(e->count < ENVIRONMENT_NOTES_MAX);
 	va_start(arguments, format);
-	(void)vsnprintf(
+	vsnprintf(
 	    e->notes[e->count++], ENVIRONMENT_NOTE_MAX, format, arguments);
 	va_end(arguments);
 }
@@ -56,12 +56,11 @@ environment_describe(struct environment *e, const struct host *h,
 		    h->governor);
 	if (h->load * 2 > h->cpus)
 		note(e,
-		    "the machine was busy before the run: load average %.1f "
-		    "on %d CPUs",
+		    "the machine was busy before the run: load average %.1f on "
+		    "%d CPUs",
 		    h->load, h->cpus);
 	if (preempted >= 1)
 		note(e,
-		    "the sender lost its CPU to others %.0f times an "
-		    "iteration",
+		    "the sender lost its CPU to others %.0f times an iteration",
 		    preempted);
 }

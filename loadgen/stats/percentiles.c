@@ -73,7 +73,7 @@ percentile_key(double percent, char out[PERCENTILE_KEY_MAX])
 	char digits[PERCENTILE_KEY_MAX];
 	size_t n = 0;
 
-	(void)snprintf(digits, sizeof(digits), "%.9g", percent);
+	snprintf(digits, sizeof(digits), "%.9g", percent);
 	out[n++] = 'p';
 	for (const char *d = digits; *d != '\0'; d++) {
 		if (*d != '.')

@@ -102,7 +102,7 @@ read_iteration(struct run *r, const cJSON *from)
 	it->mean_ns = ns_of(latency, "mean_ns");
 	read_percentiles(r, latency);
 	for (unsigned i = 0; i < r->percentiles.count; i++) {
-		(void)snprintf(name, sizeof(name), "%s_ns",
+		snprintf(name, sizeof(name), "%s_ns",
 		    percentile_key(r->percentiles.at[i], key));
 		it->at_ns[i] = ns_of(latency, name);
 	}
@@ -201,14 +201,14 @@ run_parse(
 	if (r->tree == NULL ||
 	    strcmp(run_text(r->tree, "schema"), SCHEMA) != 0 ||
 	    !cJSON_IsArray(member(r->tree, "iterations"))) {
-		(void)snprintf(why, why_size, "is not " SCHEMA);
+		snprintf(why, why_size, "is not " SCHEMA);
 		err = -EPROTO;
 		goto fail_tree;
 	}
 	read_plan(r);
 	err = read_iterations(r, member(r->tree, "iterations"));
 	if (err < 0) {
-		(void)snprintf(why, why_size, "out of memory");
+		snprintf(why, why_size, "out of memory");
 		goto fail_tree;
 	}
 	summary = member(r->tree, "summary");
@@ -231,12 +231,12 @@ run_read(struct run *r, const char *path, char *why, size_t why_size)
 	int err = file_read(path, &text, &length);
 
 	if (err < 0) {
-		(void)snprintf(why, why_size, "%s: %s", path, strerror(-err));
+		snprintf(why, why_size, "%s: %s", path, strerror(-err));
 		return err;
 	}
 	err = run_parse(r, text, length, reason, sizeof(reason));
 	if (err < 0)
-		(void)snprintf(why, why_size, "%s: %s", path, reason);
+		snprintf(why, why_size, "%s: %s", path, reason);
 	free(text);
 	return err;
 }
@@ -286,7 +286,7 @@ points_read(struct points *p, const char *path, char *why, size_t why_size)
 	memset(p, 0, sizeof(*p));
 	if (f == NULL) {
 		err = -errno;
-		(void)snprintf(why, why_size, "%s: %s", path, strerror(-err));
+		snprintf(why, why_size, "%s: %s", path, strerror(-err));
 		return err;
 	}
 	while (err == 0 && (n = getline(&line, &size, f)) > 0) {
@@ -295,10 +295,10 @@ points_read(struct points *p, const char *path, char *why, size_t why_size)
 		cJSON_Delete(tree);
 	}
 	free(line);
-	(void)fclose(f);
+	fclose(f);
 	if (err == 0)
 		return 0;
-	(void)snprintf(why, why_size, "%s: line %zu: %s", path, p->count + 1,
+	snprintf(why, why_size, "%s: line %zu: %s", path, p->count + 1,
 	    err == -EPROTO ? "is not a request" : strerror(-err));
 	points_close(p);
 	return err;

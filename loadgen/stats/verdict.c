@@ -38,8 +38,8 @@ because(struct verdict *v, enum verdict_level level, const char *format, ...)
 	if (v->reason_count == VERDICT_REASONS_MAX)
 		return;
 	va_start(arguments, format);
-	(void)vsnprintf(v->reasons[v->reason_count++], VERDICT_REASON_MAX,
-	    format, arguments);
+	vsnprintf(v->reasons[v->reason_count++], VERDICT_REASON_MAX, format,
+	    arguments);
 	va_end(arguments);
 }
 
@@ -140,8 +140,8 @@ verdict_reach(struct verdict *v, const struct summary *s)
 	judge_lag(v, s);
 	if (v->waited > 0)
 		because(v, VERDICT_DOUBTFUL,
-		    "%zu requests waited for a connection "
-		    "(raise --max-connections)",
+		    "%zu requests waited for a connection (raise "
+		    "--max-connections)",
 		    v->waited);
 	if (v->distorted > 0)
 		because(v, VERDICT_DOUBTFUL,
