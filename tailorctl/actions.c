@@ -14,7 +14,7 @@
 
 #include "base/instant.h"
 #include "base/json.h"
-#include "tailorctl/admin.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
@@ -198,7 +198,7 @@ command_reload(const struct options *options)
 			printf("nothing has changed\n");
 	} else if (show_lines(stderr, field_list(tree, "errors"),
 		       "tailorctl: ") == 0) {
-		admin_complain(&a);
+		admin_response_complain(&a);
 	}
 	cJSON_Delete(tree);
 	http_response_fini(&a);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tailorctl/admin.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
@@ -98,7 +98,7 @@ command_ledger(const struct options *options)
 		return STATUS_NO;
 	tree = cJSON_ParseWithLength(a.body, a.length);
 	if (tree == NULL) {
-		admin_not_json(options);
+		admin_response_not_json(options);
 	} else if (options->json) {
 		plain_write(stdout, a.body, a.length);
 		putchar('\n');

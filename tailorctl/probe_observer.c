@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/topology.h"
 #include "profiler/profiler.h"
-#include "tailorctl/admin.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"
 #include "tailorctl/find.h"
 #include "tailorctl/plain.h"

@@ -12,7 +12,7 @@
 
 #include "tailorctl/actions.h"
 #include "base/instant.h"
-#include "tailorctl/admin.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
@@ -25,7 +25,7 @@ tree_of(const struct options *o, const struct http_response *a)
 	cJSON *tree = cJSON_ParseWithLength(a->body, a->length);
 
 	if (tree == NULL)
-		admin_not_json(o);
+		admin_response_not_json(o);
 	return tree;
 }
 
@@ -386,7 +386,7 @@ command_why(const struct options *options)
 	if (admin_request(options, "GET", target, &a) < 0)
 		return STATUS_NO;
 	if (a.status != 200) {
-		admin_complain(&a);
+		admin_response_complain(&a);
 		if (a.status == 404)
 			fprintf(stderr, "\"tailorctl slow\" lists the "
 					"requests that are kept.\n");
@@ -432,7 +432,7 @@ command_ready(const struct options *options)
 		printf("{\"ready\":%s,\"status\":%u}\n",
 		    ready ? "true" : "false", a.status);
 	if (!ready)
-		admin_complain(&a);
+		admin_response_complain(&a);
 	else if (!options->json)
 		pass_on(&a);
 	http_response_fini(&a);

@@ -12,7 +12,7 @@
 
 #include "base/instant.h"
 #include "base/json.h"
-#include "tailorctl/admin.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/samples.h"

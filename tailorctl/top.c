@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "tailorctl/admin.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/follow.h"

@@ -1,7 +1,7 @@
 /*
- * admin.c: a Tailor's own words for a refusal are passed on, made harmless.
+ * admin_request.c: a Tailor's own words for a refusal are passed on, made harmless.
  */
-#include "tailorctl/admin.h"
+#include "tailorctl/admin_request.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ complain_of(const cJSON *tree, const char *error)
 }
 
 void
-admin_complain(const struct http_response *a)
+admin_response_complain(const struct http_response *a)
 {
 	cJSON *tree = cJSON_ParseWithLength(a->body, a->length);
 	const char *error = field_text(tree, "error");
@@ -82,7 +82,7 @@ admin_complain(const struct http_response *a)
 
 /* Clients' listeners give tailors their names: "8080" of 127.0.0.1:8080. */
 void
-admin_not_json(const struct options *options)
+admin_response_not_json(const struct options *options)
 {
 	const char *given = options->admin;
 	const char *port = given != NULL ? strrchr(given, ':') : NULL;
@@ -104,7 +104,7 @@ admin_request_ok(const struct options *options, const char *method,
 		return -1;
 	if (out->status == 200)
 		return 0;
-	admin_complain(out);
+	admin_response_complain(out);
 	http_response_fini(out);
 	return -1;
 }

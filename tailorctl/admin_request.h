@@ -1,11 +1,11 @@
 /*
- * admin.h: requests to the admin socket of the running Tailor.
+ * admin_request.h: requests to the admin socket of the running Tailor.
  *
  * http_client.h with this program's messages: what goes wrong is on standard
  * error when a function returns.
  */
-#ifndef TAILOR_TAILORCTL_ADMIN_H
-#define TAILOR_TAILORCTL_ADMIN_H
+#ifndef TAILOR_TAILORCTL_ADMIN_REQUEST_H
+#define TAILOR_TAILORCTL_ADMIN_REQUEST_H
 
 #include "base/http_client.h"
 #include "tailorctl/options.h"
@@ -25,10 +25,10 @@ int admin_request_ok(const struct options *options, const char *method,
     const char *target, struct http_response *out);
 
 /* Print what a response that is not 200 means. */
-void admin_complain(const struct http_response *a);
+void admin_response_complain(const struct http_response *a);
 
 /* Print that a response is no Tailor's, and what -a wants. */
-void admin_not_json(const struct options *options);
+void admin_response_not_json(const struct options *options);
 
 /* Percent-encode text for a target; cuts it to fit.  Returns out. */
 char *admin_escape(const char *text, char *out, size_t size);
