@@ -27,10 +27,10 @@
 #include <event2/event_struct.h>
 
 #include "config/config.h"
-#include "proxy/outgoing.h"
-#include "proxy/peer.h"
-#include "proxy/reserve.h"
-#include "proxy/table.h"
+#include "proxy/net/message.h"
+#include "proxy/client/peer.h"
+#include "proxy/net/libevent_reserve.h"
+#include "proxy/request/table.h"
 #include "talechain/pack.h"
 #include "talechain/store.h"
 #include "talechain/story.h"

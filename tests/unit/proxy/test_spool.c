@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proxy/outgoing.h"
-#include "proxy/spool.h"
+#include "proxy/net/message.h"
+#include "proxy/net/spool.h"
 
 #define BYTES ((size_t)300000)
 

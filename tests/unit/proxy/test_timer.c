@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/timerfd.h>
 
-#include "proxy/timer.h"
+#include "proxy/net/timer.h"
 
 #define EACH 64
 
