@@ -11,11 +11,11 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loadgen/report/progress.h"
 #include "loadgen/report/report.h"
+#include "loadgen/send/file.h"
 #include "loadgen/send/trace.h"
 
 #define PROGRESS_MS 250
@@ -27,47 +27,6 @@ trouble(struct experiment *e, int err, const char *what)
 {
 	snprintf(e->why, sizeof(e->why), "%s: %s", what, strerror(-err));
 	return err;
-}
-
-/* mkdir -p; *made: length of the shortest path that was not there, or 0. */
-static int
-make_directory(const char *path, size_t *made)
-{
-	char part[4096];
-	size_t n = strlen(path);
-
-	if (n >= sizeof(part))
-		return -ENAMETOOLONG;
-	for (size_t i = 1; i <= n; i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (mkdir(part, 0777) == 0)
-			*made = *made == 0 ? i : *made;
-		else if (errno != EEXIST)
-			return -errno;
-	}
-	return 0;
-}
-
-/* Remove what the above made, as far as it is empty. */
-static void
-unmake_directory(const char *path, size_t made)
-{
-	char part[4096];
-	size_t n = strlen(path);
-
-	if (made == 0)
-		return;
-	memcpy(part, path, n + 1);
-	while (n >= made) {
-		part[n] = '\0';
-		if (rmdir(part) < 0)
-			return;
-		while (n > 0 && part[--n] != '/')
-			;
-	}
 }
 
 static int
@@ -87,7 +46,7 @@ open_outputs(struct experiment *e)
 	int err;
 
 	if (o->output.out_dir != NULL) {
-		err = make_directory(o->output.out_dir, &e->made_dir);
+		err = file_make_directory(o->output.out_dir, &e->made_dir);
 		if (err < 0)
 			return trouble(e, err, o->output.out_dir);
 	}
@@ -266,7 +225,7 @@ experiment_close(struct experiment *e)
 	output_abandon(&e->report.csv);
 	output_abandon(&e->report.hgrm);
 	if (!e->has_results && e->options.output.out_dir != NULL)
-		unmake_directory(e->options.output.out_dir, e->made_dir);
+		file_remove_directory(e->options.output.out_dir, e->made_dir);
 	free(e->trace_ns);
 	if (e->signal_fd >= 0)
 		close(e->signal_fd);

@@ -12,7 +12,6 @@
 #include "base/http_client.h"
 #include "base/json.h"
 #include "loadgen/send/file.h"
-#include "loadgen/stats/slow_list.h"
 
 #define PATH_MAX_BYTES 4096
 #define TIMEOUT_NS (5 * NS_PER_S) /* between iterations: nothing waits for it */

@@ -1,5 +1,5 @@
 /*
- * admin_request.c: a Tailor's own words for a refusal are passed on, made harmless.
+ * admin_request.c: Tailor's own words for a refusal are printed, made harmless.
  */
 #include "tailorctl/admin_request.h"
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FILE_MAX ((size_t)256 << 20)
 
@@ -85,4 +87,43 @@ file_read_line(const char *path, char *out, size_t size)
 		out[0] = '\0';
 	out[strcspn(out, "\n")] = '\0';
 	fclose(f);
+}
+
+int
+file_make_directory(const char *path, size_t *made)
+{
+	char part[4096];
+	size_t n = strlen(path);
+
+	if (n >= sizeof(part))
+		return -ENAMETOOLONG;
+	for (size_t i = 1; i <= n; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (mkdir(part, 0777) == 0)
+			*made = *made == 0 ? i : *made;
+		else if (errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
+void
+file_remove_directory(const char *path, size_t made)
+{
+	char part[4096];
+	size_t n = strlen(path);
+
+	if (made == 0)
+		return;
+	memcpy(part, path, n + 1);
+	while (n >= made) {
+		part[n] = '\0';
+		if (rmdir(part) < 0)
+			return;
+		while (n > 0 && part[--n] != '/')
+			;
+	}
 }

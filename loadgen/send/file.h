@@ -19,4 +19,10 @@ int file_write(const char *path, const char *text, size_t length);
 /* The first line of a small file without its end, or "". */
 void file_read_line(const char *path, char *out, size_t size);
 
+/* mkdir -p; *made: length of the shortest path that was not there, or 0. */
+int file_make_directory(const char *path, size_t *made);
+
+/* Remove what it made, as far as it is empty. */
+void file_remove_directory(const char *path, size_t made);
+
 #endif

@@ -4,7 +4,25 @@
 #ifndef TAILOR_LOADGEN_STATS_SLOW_LIST_H
 #define TAILOR_LOADGEN_STATS_SLOW_LIST_H
 
-#include "loadgen/stats/summary.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One of the slowest requests. */
+struct slow {
+	unsigned iteration;
+	uint32_t number; /* from 1 */
+	int64_t latency_ns;
+	int64_t lag_ns;
+	int64_t server_ns; /* -1: not reported */
+	bool unpinned;	   /* of talechain.c: to be pinned */
+};
+
+struct slow_list {
+	struct slow *slowest; /* owned; slowest first */
+	size_t count;
+	size_t capacity;
+};
 
 /* Room for capacity entries, possibly 0.  Returns 0 or -ENOMEM. */
 int slow_list_init(struct slow_list *l, size_t capacity);

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/stats/slow_list.h"
-
 #define KS_SMALLEST 20 /* fewer gaps show nothing */
 
 int

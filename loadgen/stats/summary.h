@@ -25,6 +25,7 @@
 #include "loadgen/send/iteration.h"
 #include "loadgen/send/plan.h"
 #include "loadgen/stats/criteria.h"
+#include "loadgen/stats/slow_list.h"
 #include "loadgen/stats/statistics.h"
 
 #define INTERVAL_LEVEL 0.95
@@ -35,22 +36,6 @@ struct distribution {
 	int64_t max_ns;
 	int64_t mean_ns;
 	int64_t at_ns[PERCENTILES_MAX]; /* in the order of o->percentiles */
-};
-
-/* One of the slowest requests. */
-struct slow {
-	unsigned iteration;
-	uint32_t number; /* from 1 */
-	int64_t latency_ns;
-	int64_t lag_ns;
-	int64_t server_ns; /* -1: not reported */
-	bool unpinned;	   /* of talechain.c: to be pinned */
-};
-
-struct slow_list {
-	struct slow *slowest; /* owned; slowest first */
-	size_t count;
-	size_t capacity;
 };
 
 struct iteration_summary {
