@@ -129,7 +129,7 @@ take_field(const char *line, size_t length, uint64_t *out, const char **why)
 
 	if (length >= sizeof(coding) - 1 &&
 	    strncasecmp(line, coding, sizeof(coding) - 1) == 0) {
-		*why = "the response is encoded, which was not asked for";
+		*why = "the response has a transfer coding";
 		return -EPROTO;
 	}
 	if (length < sizeof(name) - 1 ||
@@ -138,7 +138,7 @@ take_field(const char *line, size_t length, uint64_t *out, const char **why)
 	while (value < end && *value == ' ')
 		value++;
 	if (!is_digits(value, (size_t)(end - value)) || *out != UINT64_MAX) {
-		*why = "the response's length is not one number";
+		*why = "the response's Content-Length is not one number";
 		return -EPROTO;
 	}
 	*out = 0;
@@ -181,7 +181,7 @@ http_response_parse(const char *bytes, size_t length, bool ended,
 	uint64_t announced;
 
 	if (head_end == NULL) {
-		*why = "the response has no end of its head";
+		*why = "the response head is incomplete";
 		return ended || limit < length ? -EPROTO : 0;
 	}
 	if (parse_head(bytes, head_end, out, &announced, why) < 0)

@@ -39,7 +39,8 @@ admin_request(const struct options *options, const char *method,
 	else if (err == -EPROTO)
 		fprintf(stderr, "tailorctl: %s\n", why);
 	else
-		fprintf(stderr, "tailorctl: no response: %s\n", strerror(-err));
+		fprintf(stderr, "tailorctl: the request failed: %s\n",
+		    strerror(-err));
 	return -1;
 }
 
@@ -74,7 +75,7 @@ admin_response_complain(const struct http_response *a)
 		if (a->body[a->length - 1] != '\n')
 			fputc('\n', stderr);
 	} else {
-		fprintf(stderr, "tailorctl: the response has status %u\n",
+		fprintf(stderr, "tailorctl: Tailor responded with status %u\n",
 		    a->status);
 	}
 	cJSON_Delete(tree);
