@@ -13,7 +13,7 @@
 #include "loadgen/send/sender.h"
 #include "loadgen/stats/statistics.h"
 
-#define USUAL_NS (10 * NS_PER_S)
+#define DEFAULT_DURATION_NS (10 * NS_PER_S)
 #define FINE_NS (200 * NS_PER_US)
 
 struct check {
@@ -21,7 +21,7 @@ struct check {
 	cpu_set_t cpus;
 	int64_t *offset_ns; /* owned; the schedule */
 	int64_t *late_ns;   /* owned; how late each was */
-	size_t by_timer;    /* the first so many */
+	size_t by_timer;    /* how many, the first, by timers alone */
 	size_t n;
 	int64_t longest_ns; /* between two readings of the clock, spinning */
 };
@@ -134,7 +134,8 @@ run(struct check *c)
 enum exit_code
 check_machine(const struct options *o, FILE *out)
 {
-	int64_t duration_ns = o->duration_ns > 0 ? o->duration_ns : USUAL_NS;
+	int64_t duration_ns =
+	    o->duration_ns > 0 ? o->duration_ns : DEFAULT_DURATION_NS;
 	double wanted = ceil(o->plan.rate_per_s * (double)duration_ns / 1e9);
 	struct check c = {.options = o};
 	enum exit_code code = EXIT_COULD_NOT_RUN;

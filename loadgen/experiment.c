@@ -219,7 +219,7 @@ experiment_close(struct experiment *e)
 	iteration_fini(&e->report.iteration);
 	request_texts_close(&e->report.texts);
 	target_close(&e->report.target);
-	/* Still open only if it came to nothing. */
+	/* Still open only if there is no result. */
 	output_abandon(&e->report.json);
 	output_abandon(&e->report.requests);
 	output_abandon(&e->report.csv);

@@ -1,5 +1,5 @@
 /*
- * finish.h: what is done with a finished experiment: writing it down.
+ * finish.h: the end of an experiment: outputs and exit status.
  */
 #ifndef TAILOR_LOADGEN_FINISH_H
 #define TAILOR_LOADGEN_FINISH_H

@@ -45,7 +45,7 @@ struct options {
 	const char *files[2]; /* run.json: report has one, compare two */
 	const char *plot;     /* report: only this picture */
 
-	/* what was said, for combinations; private */
+	/* which options were given, to check combinations; private */
 	bool rate_given;
 	bool requests_given;
 	bool connections_given;

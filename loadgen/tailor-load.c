@@ -1,11 +1,11 @@
 /*
- * tailor-load.c: an open-loop load generator that can be believed.
+ * tailor-load.c: an open-loop load generator that checks itself.
  *
  * Sends HTTP requests at instants computed beforehand, whatever the server
  * does, and times each from the instant it was due; so a stall of the server
  * counts for every request that would have met it, not for one.  Its own
  * lateness, the server's own time and the whole are reported side by side,
- * and it refuses (exit 4) when it was itself too slow to be believed.
+ * and it exits with 4 when it was itself too slow.
  *
  *   options -> experiment -+-> sender thread -> samples -> summary -> verdict
  *                          +-> reports: text, JSON, NDJSON, CSV, hgrm

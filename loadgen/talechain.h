@@ -1,15 +1,15 @@
 /*
  * talechain.h: a client of the Tailor that explains slow requests.
  *
- * Two steps, because a Tailor forgets and because analysing disturbs what is
- * being measured.  While an iteration runs, a request that is among the slow
+ * Two steps, because Tailor drops old events and because analysing disturbs the
+ * measurement.  While an iteration runs, a request that is among the slow
  * ones so far is pinned at once: its events are kept.  In the pause after it
  * each slow request is analysed, with the client's own stamps, so that time
  * lost outside of the server is found too; the timeline is put beside the
  * report.
  *
- * Whether there is a Tailor is not tried out: its responses say so (a metric
- * "tailor" in Server-Timing).  Main thread only, which is never the sender's;
+ * Requests go only to a Tailor that its responses name (a metric "tailor" in
+ * Server-Timing).  Main thread only, which is never the sender's;
  * each request blocks it, for 5 s at most.
  */
 #ifndef TAILOR_LOADGEN_TALECHAIN_H

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* For writing, with what is in it. */
+/* Open for writing, without truncating. */
 static FILE *
 open_one(const char *path, bool *made)
 {
@@ -58,7 +58,7 @@ output_is_wanted(const struct output *o)
 	return o->files[0] != NULL || o->files[1] != NULL;
 }
 
-/* Now there is a result: what was there before is not. */
+/* The first result: truncate what the files held before. */
 static void
 begin(struct output *o)
 {

@@ -2,9 +2,8 @@
  * output.h: a result that goes to one place or two.
  *
  * --json FILE and -o DIR may both be given; the text is then written twice.
- * Files are opened before the run: a directory that does not exist should
- * not be found out about afterwards.  What they held is lost only when there
- * is something to write.
+ * Files are opened before the run, so that a missing directory is reported at
+ * once.  They are truncated when the first result is written.
  */
 #ifndef TAILOR_LOADGEN_REPORT_OUTPUT_H
 #define TAILOR_LOADGEN_REPORT_OUTPUT_H
@@ -39,8 +38,8 @@ void output_write(struct output *o, const char *text, size_t length);
 /* Flush and close.  Returns 0, or -EIO if anything was lost. */
 int output_close(struct output *o);
 
-/* The same, if it is still open, and there is no result: if nothing was
- * written, files are as if there had been no run. */
+/* Close without a result, if still open.  Files to which nothing was written
+ * stay as they were; new ones are removed. */
 void output_abandon(struct output *o);
 
 #endif

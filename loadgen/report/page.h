@@ -1,7 +1,7 @@
 /*
  * page.h: report.html, a run on one page.
  *
- * Says first whether the figures may be used and what they are, then draws.
+ * The generator's verdict and the figures come first, then the pictures.
  * One file: static SVG, a style sheet, no script; a content security policy
  * forbids everything else.  Timelines of slow requests are linked if they lie
  * beside it.

@@ -23,7 +23,7 @@ struct progress {
 	/* latency_ns and number, [0 .. ok), are final: stored before ok, with release. */
 	_Atomic size_t ok;
 	int64_t *latency_ns; /* owned */
-	uint32_t *number;    /* owned; whose that is, from 1 */
+	uint32_t *number;    /* owned; of the same requests, from 1 */
 };
 
 /* Longest time in which the sender's CPU did something else. */
@@ -35,7 +35,7 @@ struct hiccups {
 struct iteration {
 	unsigned index; /* from 1 */
 	uint64_t seed;
-	size_t warmup;		/* the first so many samples do not count */
+	size_t warmup;		/* how many samples, the first, do not count */
 	size_t requests;	/* samples after them */
 	int64_t *offset_ns;	/* owned; due times, warm-up and measured */
 	struct sample *samples; /* owned; warmup + requests of them */

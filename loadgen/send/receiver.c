@@ -8,7 +8,7 @@
 
 #include "loadgen/send/stamps.h"
 
-/* The request is over, well or not; connections are not its business. */
+/* Record a request's outcome; its connection is left alone. */
 static void
 conclude(struct sender *s, size_t request, enum outcome outcome)
 {
@@ -88,7 +88,7 @@ receiver_write(struct sender *s, struct connection *c)
 /*
  * What the kernel reports of the request that a connection carries.  Such
  * messages also come for requests that are over: an acknowledgement may be
- * later than the response.  The number of the last byte shows whose they are.
+ * later than the response.  The number of the last byte says which request they are of.
  */
 static void
 take_stamps(struct sender *s, struct connection *c)

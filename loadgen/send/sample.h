@@ -45,7 +45,7 @@ struct sample {
 	/* The kernel's word, where it gives it; unset otherwise. */
 	struct instant kernel_sent;  /* last byte of the request handed down */
 	struct instant kernel_acked; /* the server's kernel had all of it */
-	struct instant kernel_first; /* what was read first had arrived */
+	struct instant kernel_first; /* arrival of the bytes read first */
 	int64_t server_ns;	     /* what the server reported; -1: nothing */
 	uint64_t body_bytes;
 	uint32_t connection; /* number of the connection within the iteration */

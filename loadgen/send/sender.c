@@ -312,7 +312,7 @@ usage_now(void)
 	    (int64_t)cpu.tv_sec * NS_PER_S + cpu.tv_nsec, r.ru_nivcsw};
 }
 
-/* If the wall clock was set meanwhile its stamps mean nothing. */
+/* If the wall clock was set meanwhile, its stamps are invalid. */
 static void
 check_clock(struct sender *s)
 {

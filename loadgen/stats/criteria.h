@@ -23,7 +23,7 @@ struct criteria {
 	struct expectation fails[CRITERIA_FAILS_MAX];
 	unsigned fail_count;
 	enum slow_rule slow_rule;
-	uint64_t slow_top; /* at most so many are listed, per iteration */
+	uint64_t slow_top; /* how many are listed at most, per iteration */
 	int64_t slow_over_ns;
 	double slow_percent;
 };

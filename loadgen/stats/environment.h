@@ -1,9 +1,9 @@
 /*
  * environment.h: what about the machine could disturb a run, by name.
  *
- * The verdict says whether the generator kept its schedule; these notes say
- * what to change if it did not, or what was shared even if it did.  They
- * judge nothing.
+ * The verdict says whether the generator kept its schedule.  These notes name
+ * what it shared with others, and what to change; they do not affect the
+ * verdict.
  */
 #ifndef TAILOR_LOADGEN_STATS_ENVIRONMENT_H
 #define TAILOR_LOADGEN_STATS_ENVIRONMENT_H

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 
 enum expectation_scope {
-	SCOPE_USUAL,
+	SCOPE_DEFAULT,
 	SCOPE_WORST,
 	SCOPE_POOLED,
 };

@@ -108,7 +108,7 @@ read_iteration(struct run *r, const cJSON *from)
 	}
 }
 
-/* "slow/01-0412.html", and nothing that leads elsewhere. */
+/* "slow/01-0412.html", not a path to elsewhere. */
 static bool
 is_page(const char *name)
 {

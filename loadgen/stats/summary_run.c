@@ -119,7 +119,8 @@ latency_actual(struct summary *s, const struct expectation *e, double *out)
 	bool extreme =
 	    e->statistic == STATISTIC_MIN || e->statistic == STATISTIC_MAX;
 
-	if (e->scope == SCOPE_POOLED || (e->scope == SCOPE_USUAL && extreme)) {
+	if (e->scope == SCOPE_POOLED ||
+	    (e->scope == SCOPE_DEFAULT && extreme)) {
 		if (all->count == 0)
 			return false;
 		*out = (double)statistic_of(

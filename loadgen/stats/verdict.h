@@ -1,5 +1,5 @@
 /*
- * verdict.h: was the generator good enough to be believed?
+ * verdict.h: whether the generator was good enough for its results to count.
  *
  *   good      lag p99 below 50 us or 2 % of the latency p99 (the larger), and
  *             none of the slowest 1 % owes a tenth of its latency to lag
