@@ -183,7 +183,7 @@ experiment_open(struct experiment *e)
 		if (err < 0)
 			return err;
 	}
-	err = talechain_open(&e->talechain, o, r, e->why, sizeof(e->why));
+	err = analyzer_open(&e->analyzer, o, r, e->why, sizeof(e->why));
 	if (err < 0)
 		return err;
 	err = choose_cpus(e);
@@ -213,7 +213,7 @@ experiment_close(struct experiment *e)
 	/* sender_open() may not have been reached: then it is all zero. */
 	if (e->sender.plan != NULL)
 		sender_close(&e->sender);
-	talechain_close(&e->talechain);
+	analyzer_close(&e->analyzer);
 	findings_fini(&e->report.findings);
 	summary_close(&e->report.summary);
 	iteration_fini(&e->report.iteration);
@@ -280,7 +280,7 @@ watch_sender(struct experiment *e)
 	struct pollfd fds[] = {{.fd = e->done_fd, .events = POLLIN},
 	    {.fd = e->signal_fd, .events = POLLIN}};
 	bool show = isatty(STDERR_FILENO) && !e->options.output.quiet;
-	bool pin = !e->talechain.off;
+	bool pin = !e->analyzer.off;
 	uint64_t count;
 
 	for (;;) {
@@ -290,7 +290,7 @@ watch_sender(struct experiment *e)
 		if (n > 0 && (fds[0].revents & POLLIN) != 0)
 			break;
 		if (pin)
-			talechain_pin(&e->talechain, &e->report.iteration);
+			analyzer_pin(&e->analyzer, &e->report.iteration);
 		if (show)
 			progress_show(
 			    &e->report.iteration, e->options.plan.iterations);
@@ -308,7 +308,7 @@ experiment_iterate(struct experiment *e, unsigned index)
 	int err;
 
 	iteration_plan(&e->report.iteration, &e->options.plan, index);
-	talechain_begin(&e->talechain);
+	analyzer_begin(&e->analyzer);
 	err = -pthread_create(&thread, NULL, sender_main, e);
 	if (err < 0)
 		return trouble(e, err, "sender thread");
@@ -323,7 +323,7 @@ experiment_iterate(struct experiment *e, unsigned index)
 		return 0;
 	err = summary_add(&e->report.summary, &e->report.iteration);
 	if (err == 0 && !e->report.interrupted)
-		err = talechain_analyze(&e->talechain, &e->report.iteration,
+		err = analyzer_explain(&e->analyzer, &e->report.iteration,
 		    &e->report.summary.iterations[e->report.summary.count - 1]
 			 .slow);
 	if (err == 0)

@@ -18,7 +18,7 @@
 #include "loadgen/options.h"
 #include "loadgen/report/report.h"
 #include "loadgen/send/sender.h"
-#include "loadgen/talechain.h"
+#include "loadgen/analyzer.h"
 
 enum exit_code {
 	EXIT_DONE = 0,
@@ -33,7 +33,7 @@ struct experiment {
 	struct options options;
 	struct report report;
 	struct sender sender;
-	struct talechain talechain;
+	struct analyzer analyzer;
 	cpu_set_t other_cpus; /* than the sender's */
 	bool pause_first;     /* even the first iteration comes after a pause */
 	struct experiment

@@ -292,7 +292,7 @@ set_analyze(struct options *o, const struct option_row *row, const char *text)
 	else if (strcmp(text, "off") == 0)
 		o->analyze = ANALYZE_OFF;
 	else
-		o->analyze = ANALYZE_URL; /* talechain.c checks it */
+		o->analyze = ANALYZE_URL; /* analyzer.c checks it */
 	return *text != '\0' ? 0 : -EINVAL;
 }
 

@@ -88,7 +88,7 @@ int report_json_text(struct report *r, char **text, size_t *length);
 void report_json_slowest(
     struct json *j, const struct report *r, const struct slow_list *l);
 
-/* Of run.json: "verdicts" and "talechain", causes and how many requests were analysed. */
+/* Of run.json: "verdicts" (causes) and "talechain" (how many were analysed). */
 void report_json_causes(struct json *j, const struct report *r);
 
 /* Write run.json, if wanted.  Returns 0 or -ENOMEM. */

@@ -15,7 +15,7 @@ struct slow {
 	int64_t latency_ns;
 	int64_t lag_ns;
 	int64_t server_ns; /* -1: not reported */
-	bool unpinned;	   /* of talechain.c: to be pinned */
+	bool unpinned;	   /* of analyzer.c: to be pinned */
 };
 
 struct slow_list {

@@ -1,5 +1,5 @@
 /*
- * talechain.h: a client of the Tailor that explains slow requests.
+ * analyzer.h: a client of the Tailor that explains slow requests.
  *
  * Two steps, because Tailor drops old events and because analysing disturbs the
  * measurement.  While an iteration runs, a request that is among the slow
@@ -12,8 +12,8 @@
  * Server-Timing).  Main thread only, which is never the sender's;
  * each request blocks it, for 5 s at most.
  */
-#ifndef TAILOR_LOADGEN_TALECHAIN_H
-#define TAILOR_LOADGEN_TALECHAIN_H
+#ifndef TAILOR_LOADGEN_ANALYZER_H
+#define TAILOR_LOADGEN_ANALYZER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 #include "loadgen/options.h"
 #include "loadgen/report/report.h"
 
-struct talechain {
+struct analyzer {
 	const struct options *options; /* borrowed, as the next two */
 	const struct request_ids *ids;
 	const struct target *target; /* the Tailor */
@@ -34,27 +34,27 @@ struct talechain {
 };
 
 /*
- * talechain_open(tc, o, r, why, why_size):
- * Prepare to add to r->findings; sends nothing yet.  o and r must outlive *tc.
+ * analyzer_open(a, o, r, why, why_size):
+ * Prepare to add to r->findings; sends nothing yet.  o and r must outlive *a.
  * Returns 0, -EINVAL (--analyze is no URL; why says so) or -ENOMEM.
  */
-int talechain_open(struct talechain *tc, const struct options *o,
-    struct report *r, char *why, size_t why_size);
-void talechain_close(struct talechain *tc);
+int analyzer_open(struct analyzer *a, const struct options *o, struct report *r,
+    char *why, size_t why_size);
+void analyzer_close(struct analyzer *a);
 
 /* An iteration begins. */
-void talechain_begin(struct talechain *tc);
+void analyzer_begin(struct analyzer *a);
 
 /* While it runs: pin what has become slow since the last call. */
-void talechain_pin(struct talechain *tc, const struct iteration *it);
+void analyzer_pin(struct analyzer *a, const struct iteration *it);
 
 /*
- * talechain_analyze(tc, it, slow):
+ * analyzer_explain(a, it, slow):
  * It is over: have its slow requests explained, adding to the findings, and
  * write their timelines below the output directory.  Returns 0 or -ENOMEM;
  * what the other side does wrong is counted, not returned.
  */
-int talechain_analyze(struct talechain *tc, const struct iteration *it,
+int analyzer_explain(struct analyzer *a, const struct iteration *it,
     const struct slow_list *slow);
 
 #endif

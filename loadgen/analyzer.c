@@ -1,4 +1,4 @@
-#include "loadgen/talechain.h"
+#include "loadgen/analyzer.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -20,79 +20,79 @@
 #define FAILURES_MAX 3 /* in a row: then it is left alone */
 
 int
-talechain_open(struct talechain *tc, const struct options *o, struct report *r,
+analyzer_open(struct analyzer *a, const struct options *o, struct report *r,
     char *why, size_t why_size)
 {
-	memset(tc, 0, sizeof(*tc));
-	tc->options = o;
-	tc->ids = &r->texts.ids;
-	tc->target = &r->target;
-	tc->findings = &r->findings;
-	tc->off = o->analyze == ANALYZE_OFF ||
-		  o->plan.arrivals == ARRIVALS_CLOSED ||
-		  o->criteria.slow_top == 0;
-	if (slow_list_init(&tc->slow, o->criteria.slow_top) < 0)
+	memset(a, 0, sizeof(*a));
+	a->options = o;
+	a->ids = &r->texts.ids;
+	a->target = &r->target;
+	a->findings = &r->findings;
+	a->off = o->analyze == ANALYZE_OFF ||
+		 o->plan.arrivals == ARRIVALS_CLOSED ||
+		 o->criteria.slow_top == 0;
+	if (slow_list_init(&a->slow, o->criteria.slow_top) < 0)
 		return -ENOMEM;
 	if (o->analyze == ANALYZE_URL) {
 		int err =
-		    target_open(&tc->own, o->analyze_url, NULL, why, why_size);
+		    target_open(&a->own, o->analyze_url, NULL, why, why_size);
 		if (err < 0)
 			return err;
-		tc->target = &tc->own;
+		a->target = &a->own;
 	}
-	file_read_line("/proc/sys/kernel/random/boot_id", tc->boot_id,
-	    sizeof(tc->boot_id));
+	file_read_line(
+	    "/proc/sys/kernel/random/boot_id", a->boot_id, sizeof(a->boot_id));
 	return 0;
 }
 
 void
-talechain_close(struct talechain *tc)
+analyzer_close(struct analyzer *a)
 {
-	target_close(&tc->own);
-	slow_list_fini(&tc->slow);
+	target_close(&a->own);
+	slow_list_fini(&a->slow);
 }
 
 void
-talechain_begin(struct talechain *tc)
+analyzer_begin(struct analyzer *a)
 {
-	tc->looked = 0;
-	tc->slow.count = 0;
+	a->looked = 0;
+	a->slow.count = 0;
 }
 
 /* Whether there is a Tailor to send requests to. */
 static bool
-is_there(const struct talechain *tc, const struct iteration *it)
+is_there(const struct analyzer *a, const struct iteration *it)
 {
-	return !tc->off &&
-	       (tc->options->analyze == ANALYZE_URL ||
+	return !a->off &&
+	       (a->options->analyze == ANALYZE_URL ||
 		   atomic_load_explicit(&it->tailor, memory_order_relaxed));
 }
 
 /* An exchange that failed; after some of them analysis is given up. */
 static void
-count_failure(struct talechain *tc, int err, unsigned status)
+count_failure(struct analyzer *a, int err, unsigned status)
 {
-	tc->findings->failed++;
-	if (tc->findings->failed < FAILURES_MAX && status != 403)
+	a->findings->failed++;
+	if (a->findings->failed < FAILURES_MAX && status != 403)
 		return;
-	tc->off = true;
+	a->off = true;
 	if (err < 0)
-		snprintf(tc->findings->why, sizeof(tc->findings->why), "%s",
+		snprintf(a->findings->why, sizeof(a->findings->why), "%s",
 		    strerror(-err));
 	else if (status == 403)
-		snprintf(tc->findings->why, sizeof(tc->findings->why),
+		snprintf(a->findings->why, sizeof(a->findings->why),
 		    "its talechain.allow does not name this address");
 	else
-		snprintf(tc->findings->why, sizeof(tc->findings->why),
+		snprintf(a->findings->why, sizeof(a->findings->why),
 		    "it responds with status %u", status);
 }
 
 /* One request to the Tailor; release *out if it returns 0. */
 static int
-post(const struct talechain *tc, const char *path, const char *json,
+post(const struct analyzer *a, const char *path, const char *json,
     struct http_response *out)
 {
-	const struct target *t = tc->target;
+	const struct target *t = a->target;
 	const struct http_request q = {.method = "POST",
 	    .target = path,
 	    .host = t->server.authority,
@@ -111,14 +111,14 @@ post(const struct talechain *tc, const char *path, const char *json,
  * is a good one; then the caller releases it.
  */
 static bool
-post_patiently(struct talechain *tc, const char *path, const char *json,
+post_patiently(struct analyzer *a, const char *path, const char *json,
     struct http_response *out)
 {
 	const struct timespec nap = {.tv_nsec = TRY_AGAIN_NS};
 	int err = 0;
 
 	for (int i = 0; i < TRIES; i++) {
-		err = post(tc, path, json, out);
+		err = post(a, path, json, out);
 		if (err < 0 || (out->status != 409 && out->status != 429))
 			break;
 		http_response_fini(out);
@@ -127,65 +127,65 @@ post_patiently(struct talechain *tc, const char *path, const char *json,
 	if (err == 0 && out->status == 200)
 		return true;
 	if (err == 0 && (out->status == 404 || out->status == 410))
-		tc->findings->missing++;
+		a->findings->missing++;
 	else if (err < 0 || out->status != 406)
-		count_failure(tc, err, out->status);
+		count_failure(a, err, out->status);
 	http_response_fini(out);
 	return false;
 }
 
 static void
-pin_one(struct talechain *tc, const struct request_name *name)
+pin_one(struct analyzer *a, const struct request_name *name)
 {
 	char id[REQUEST_ID_MAX], path[REQUEST_ID_MAX + 32];
 	struct http_response response;
 
-	(void)request_id_format(tc->ids, name, id);
+	(void)request_id_format(a->ids, name, id);
 	snprintf(path, sizeof(path), "/.talechain/pin?id=%s", id);
 	/* Whether it was kept shows when it is analysed. */
-	int err = post(tc, path, NULL, &response);
+	int err = post(a, path, NULL, &response);
 	if (err == 0 && response.status == 200)
-		tc->findings->pinned++;
+		a->findings->pinned++;
 	else if (err < 0 || response.status == 403)
-		count_failure(tc, err, response.status);
+		count_failure(a, err, response.status);
 	http_response_fini(&response);
 }
 
 /* The slow list holds a request that was not in it before. */
 static bool
-became_slow(struct talechain *tc, const struct slow *candidate)
+became_slow(struct analyzer *a, const struct slow *candidate)
 {
-	const struct options *o = tc->options;
+	const struct options *o = a->options;
 
 	if (o->criteria.slow_rule == SLOW_PERCENTILE ||
 	    (o->criteria.slow_rule == SLOW_OVER &&
 		candidate->latency_ns <= o->criteria.slow_over_ns))
 		return false;
-	return slow_list_offer(&tc->slow, candidate);
+	return slow_list_offer(&a->slow, candidate);
 }
 
 void
-talechain_pin(struct talechain *tc, const struct iteration *it)
+analyzer_pin(struct analyzer *a, const struct iteration *it)
 {
 	const struct progress *p = &it->progress;
 	size_t n = atomic_load_explicit(&p->ok, memory_order_acquire);
 
-	if (!is_there(tc, it))
+	if (!is_there(a, it))
 		return;
 	/* First all, then those that are still slow: pinning takes time. */
-	for (; tc->looked < n; tc->looked++) {
+	for (; a->looked < n; a->looked++) {
 		const struct slow candidate = {.iteration = it->index,
-		    .number = p->number[tc->looked],
-		    .latency_ns = p->latency_ns[tc->looked],
+		    .number = p->number[a->looked],
+		    .latency_ns = p->latency_ns[a->looked],
 		    .unpinned = true};
-		(void)became_slow(tc, &candidate);
+		(void)became_slow(a, &candidate);
 	}
-	for (size_t i = 0; i < tc->slow.count && !tc->off; i++) {
-		struct slow *slow = &tc->slow.slowest[i];
+	for (size_t i = 0; i < a->slow.count && !a->off; i++) {
+		struct slow *slow = &a->slow.slowest[i];
 		const struct request_name name = {
 		    .iteration = slow->iteration, .number = slow->number};
 		if (slow->unpinned)
-			pin_one(tc, &name);
+			pin_one(a, &name);
 		slow->unpinned = false;
 	}
 }
@@ -204,7 +204,7 @@ put_stamp(struct json *j, const char *key, struct instant at)
 
 /* The body of an analyze request; the caller frees it.  NULL: no memory. */
 static char *
-make_body(const struct talechain *tc, const char *id, const struct sample *s)
+make_body(const struct analyzer *a, const char *id, const struct sample *s)
 {
 	struct json j;
 	char *text;
@@ -222,7 +222,7 @@ make_body(const struct talechain *tc, const char *id, const struct sample *s)
 	put_stamp(&j, "krx_ns", s->kernel_first);
 	put_stamp(&j, "last_ns", s->last);
 	json_key_string(&j, "clock", "monotonic");
-	json_key_string(&j, "boot_id", tc->boot_id);
+	json_key_string(&j, "boot_id", a->boot_id);
 	json_object_end(&j);
 	json_object_end(&j);
 	return json_take(&j, &text, &length) < 0 ? NULL : text;
@@ -257,10 +257,10 @@ read_verdict(const struct http_response *response, struct finding *out)
 
 /* Where the timeline of a request goes: DIR/slow/01-0412, without ending. */
 static bool
-page_path(const struct talechain *tc, const char *id, const char *ending,
+page_path(const struct analyzer *a, const char *id, const char *ending,
     char *out, size_t size)
 {
-	const char *dir = tc->options->output.out_dir;
+	const char *dir = a->options->output.out_dir;
 	/* The part of the id that names the run is the same in all. */
 	int n = snprintf(out, size, "%s/slow/%s.%s", dir, id + 9, ending);
 
@@ -268,15 +268,15 @@ page_path(const struct talechain *tc, const char *id, const char *ending,
 }
 
 static void
-save(struct talechain *tc, const char *id, const char *ending,
+save(struct analyzer *a, const char *id, const char *ending,
     const struct http_response *response, struct finding *f)
 {
 	char path[PATH_MAX_BYTES];
 
-	if (!page_path(tc, id, ending, path, sizeof(path)))
+	if (!page_path(a, id, ending, path, sizeof(path)))
 		return;
 	if (file_write(path, response->body, response->length) < 0) {
-		tc->findings->failed++;
+		a->findings->failed++;
 		return;
 	}
 	snprintf(f->page, sizeof(f->page), "slow/%s.%s", id + 9, ending);
@@ -285,7 +285,7 @@ save(struct talechain *tc, const char *id, const char *ending,
 /* The same request in the forms a person reads: a page, else text. */
 static void
 fetch_page(
-    struct talechain *tc, const char *id, const char *body, struct finding *f)
+    struct analyzer *a, const char *id, const char *body, struct finding *f)
 {
 	static const char *const forms[][2] = {
 	    {"/.talechain/analyze?format=html", "html"},
@@ -293,9 +293,9 @@ fetch_page(
 
 	for (size_t i = 0; i < 2; i++) {
 		struct http_response response;
-		if (!post_patiently(tc, forms[i][0], body, &response))
+		if (!post_patiently(a, forms[i][0], body, &response))
 			continue;
-		save(tc, id, forms[i][1], &response, f);
+		save(a, id, forms[i][1], &response, f);
 		http_response_fini(&response);
 		return;
 	}
@@ -303,7 +303,7 @@ fetch_page(
 
 static int
 analyze_one(
-    struct talechain *tc, const struct iteration *it, const struct slow *slow)
+    struct analyzer *a, const struct iteration *it, const struct slow *slow)
 {
 	const struct request_name name = {
 	    .iteration = slow->iteration, .number = slow->number};
@@ -314,21 +314,21 @@ analyze_one(
 	char *body;
 	int err = 0;
 
-	(void)request_id_format(tc->ids, &name, id);
-	body = make_body(tc, id, sample);
+	(void)request_id_format(a->ids, &name, id);
+	body = make_body(a, id, sample);
 	if (body == NULL)
 		return -ENOMEM;
 	if (!post_patiently(
-		tc, "/.talechain/analyze?format=json", body, &response))
+		a, "/.talechain/analyze?format=json", body, &response))
 		goto done;
 	if (read_verdict(&response, &f)) {
-		if (tc->options->output.out_dir != NULL) {
-			save(tc, id, "json", &response, &f);
-			fetch_page(tc, id, body, &f);
+		if (a->options->output.out_dir != NULL) {
+			save(a, id, "json", &response, &f);
+			fetch_page(a, id, body, &f);
 		}
-		err = findings_add(tc->findings, &f);
+		err = findings_add(a->findings, &f);
 	} else {
-		count_failure(tc, -EPROTO, 0);
+		count_failure(a, -EPROTO, 0);
 	}
 	http_response_fini(&response);
 done:
@@ -337,21 +337,21 @@ done:
 }
 
 int
-talechain_analyze(struct talechain *tc, const struct iteration *it,
+analyzer_explain(struct analyzer *a, const struct iteration *it,
     const struct slow_list *slow)
 {
 	char path[PATH_MAX_BYTES];
 	int err = 0;
 
-	if (!is_there(tc, it) || slow->count == 0)
+	if (!is_there(a, it) || slow->count == 0)
 		return 0;
-	if (tc->options->output.out_dir != NULL) {
+	if (a->options->output.out_dir != NULL) {
 		snprintf(
-		    path, sizeof(path), "%s/slow", tc->options->output.out_dir);
+		    path, sizeof(path), "%s/slow", a->options->output.out_dir);
 		/* If it cannot be made, saving will fail and be counted. */
 		mkdir(path, 0777);
 	}
-	for (size_t i = 0; i < slow->count && err == 0 && !tc->off; i++)
-		err = analyze_one(tc, it, &slow->slowest[i]);
+	for (size_t i = 0; i < slow->count && err == 0 && !a->off; i++)
+		err = analyze_one(a, it, &slow->slowest[i]);
 	return err;
 }
