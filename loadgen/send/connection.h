@@ -69,8 +69,8 @@ struct pool {
 
 /*
  * pool_open(p, epoll_fd, plan, t):
- * Make room for plan->max_connections connections; opens none.  Each one's epoll
- * data is its struct connection *.  plan and t must outlive the pool.
+ * Make room for plan->max_connections connections; opens none.  Each one's
+ * epoll data is its struct connection *.  plan and t must outlive the pool.
  * Returns 0 or -ENOMEM.
  */
 int pool_open(struct pool *p, int epoll_fd, const struct plan *plan,

@@ -20,7 +20,7 @@
 struct progress {
 	_Atomic size_t sent;	 /* measured requests */
 	_Atomic size_t finished; /* of those, successes and failures */
-	/* latency_ns and number, [0 .. ok), are final: stored before ok, with release. */
+	/* [0 .. ok) of the arrays are final: stored before ok, with release. */
 	_Atomic size_t ok;
 	int64_t *latency_ns; /* owned */
 	uint32_t *number;    /* owned; of the same requests, from 1 */

@@ -88,7 +88,7 @@ receiver_write(struct sender *s, struct connection *c)
 /*
  * What the kernel reports of the request that a connection carries.  Such
  * messages also come for requests that are over: an acknowledgement may be
- * later than the response.  The number of the last byte says which request they are of.
+ * later than the response.  The number of the last byte says of which request.
  */
 static void
 take_stamps(struct sender *s, struct connection *c)

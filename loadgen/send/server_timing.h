@@ -2,8 +2,9 @@
  * server_timing.h: the server's own latency, from Server-Timing headers.
  *
  * A value is a list like `tailor;dur=2.31, upstream;dur=1.80;desc="a, b"`
- * (W3C Server Timing).  Which metric counts: the one named by --server-timing, else
- * the first "app", else the first "upstream", else the first with a duration.
+ * (W3C Server Timing).  Which metric counts: the one named by --server-timing,
+ * else the first "app", else the first "upstream", else the first with a
+ * duration.
  * Anything that does not follow the grammar ends the reading of that header,
  * what was read before it stays.  Allocates nothing.
  */

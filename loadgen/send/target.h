@@ -2,8 +2,8 @@
  * target.h: which server is measured, and which of its resources.
  *
  * One server (host and port, or a Unix socket) and one or more request
- * targets, requested in turn.  Names are resolved once, before the first request:
- * a name server has no place inside a measurement.  There is no TLS.
+ * targets, requested in turn.  Names are resolved once, before the first
+ * request: a name server has no place inside a measurement.  There is no TLS.
  */
 #ifndef TAILOR_LOADGEN_SEND_TARGET_H
 #define TAILOR_LOADGEN_SEND_TARGET_H

@@ -2,10 +2,9 @@
  * run.h: a finished run, read back from run.json and requests.ndjson.
  *
  * All pages and comparisons are made from these files, also right after the
- * run, so `report` and `compare` say the same later.  The files are not trusted:
- * every value is checked, texts
- * are escaped where they are written, and a file name in them is taken only
- * if it is of the kind that tailor-load writes.
+ * run, so `report` and `compare` say the same later.  The files are not
+ * trusted: every value is checked, texts are escaped where they are written, and
+ * a file name in them is taken only if tailor-load could have written it.
  */
 #ifndef TAILOR_LOADGEN_STATS_RUN_H
 #define TAILOR_LOADGEN_STATS_RUN_H
