@@ -3,8 +3,8 @@
  *
  * All pages and comparisons are made from these files, also right after the
  * run, so `report` and `compare` say the same later.  The files are not
- * trusted: every value is checked, texts are escaped where they are written, and
- * a file name in them is taken only if tailor-load could have written it.
+ * trusted: every value is checked, texts are escaped where they are written,
+ * and a file name is taken only if tailor-load could have written it.
  */
 #ifndef TAILOR_LOADGEN_STATS_RUN_H
 #define TAILOR_LOADGEN_STATS_RUN_H
