@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
-#include "proxy/upstream/response_diff.h"
 #include "proxy/request/proxy.h"
+#include "proxy/upstream/response_diff.h"
 
 /* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
 #define DESCRIPTORS_OTHER 256
@@ -116,18 +116,18 @@ static void
 memory_plan_make(const struct proxy *p, struct memory_plan *out)
 {
 	const struct config *c = p->config;
-	size_t uplinks = 0;
+	size_t connections = 0;
 
 	for (unsigned i = 0; i < c->servers; i++)
-		uplinks += (size_t)c->server[i].connections_max +
-			   c->server[i].streams_max +
-			   c->hedging.drain_connections;
+		connections += (size_t)c->server[i].connections_max +
+			       c->server[i].streams_max +
+			       c->hedging.drain_connections;
 	*out = (struct memory_plan){
 	    .blocks = blocks_needed(c) * sizeof(struct block),
 	    .connections =
 		c->proxy.connections_max *
 		    (sizeof(struct client) + sizeof(struct peer_count)) +
-		uplinks * (sizeof(struct uplink) + COMPARISON_BYTES),
+		connections * (sizeof(struct connection) + COMPARISON_BYTES),
 	    .requests = c->proxy.inflight_max *
 			(sizeof(struct request) + COMPARISON_BYTES),
 	    .history = c->slow.history * (sizeof(struct tale_request) +
@@ -171,7 +171,7 @@ descriptors_get(rlim_t want)
 
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
 		return want;
-	/* For root alone, before it becomes somebody else. */
+	/* For root alone, before it drops its privileges. */
 	if (l.rlim_max < want && setrlimit(RLIMIT_NOFILE, &more) == 0)
 		return want;
 	l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;

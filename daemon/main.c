@@ -19,16 +19,16 @@
 #include "base/log.h"
 #include "base/topology.h"
 #include "config/config.h"
-#include "profiler/profiler.h"
-#include "profiler/shim.h"
-#include "proxy/client/activation.h"
-#include "proxy/analysis/analysis.h"
+#include "daemon/daemon.h"
 #include "daemon/notify.h"
 #include "daemon/placement.h"
 #include "daemon/privileges.h"
-#include "daemon/daemon.h"
-#include "proxy/net/libevent_reserve.h"
 #include "daemon/settings.h"
+#include "profiler/profiler.h"
+#include "profiler/shim.h"
+#include "proxy/analysis/analysis.h"
+#include "proxy/client/activation.h"
+#include "proxy/net/libevent_reserve.h"
 
 /* So long an explanation waits for the last rate of its request. */
 #define SETTLE_RATES_NS (15 * NS_PER_MS)

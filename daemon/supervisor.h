@@ -14,7 +14,7 @@ void supervisor_init(struct server *s);
 int supervisor_launch(struct server *s);
 
 /* Ask the program to end (SIGTERM, and SIGKILL after launch.stop_timeout); no
- * restart follows, unless the server's duty is to end and start again. */
+ * restart follows, unless the server is being restarted. */
 void supervisor_stop(struct server *s);
 
 /* End it at once (SIGKILL) and reap it. */

@@ -26,7 +26,7 @@ sum_causes(const struct live_view *v, const struct tale_summary *const *slow,
 		struct live_cause *c = &all[slow[i]->cause];
 
 		if (slow[i]->reason != TALE_REASON_TARGET ||
-		    slow[i]->finished_wall_ns < v->wall_ns - LIVE_WINDOW_NS)
+		    slow[i]->finished_wall_ns < v->wall_ns - RECENT_WINDOW_NS)
 			continue;
 		c->requests++;
 		c->lost_ns += slow[i]->share_ns;
@@ -45,17 +45,17 @@ static void
 live_sums(const struct live_view *v, const struct tale_summary *const *slow,
     unsigned n, struct live_sums *out)
 {
-	uint64_t last = v->now.ns / (uint64_t)LIVE_SLICE_NS;
+	uint64_t last = v->now.ns / (uint64_t)RECENT_SLICE_NS;
 
 	*out = (struct live_sums){0};
-	for (unsigned i = 0; i < LIVE_SLICES; i++) {
-		const struct live_slice *s = &v->live.slice[i];
+	for (unsigned i = 0; i < RECENT_SLICES; i++) {
+		const struct recent_slice *s = &v->recent.slice[i];
 
-		if (s->number > last || last - s->number >= LIVE_SLICES)
+		if (s->number > last || last - s->number >= RECENT_SLICES)
 			continue;
 		out->requests += s->requests;
 		out->slow += s->slow;
-		for (unsigned b = 0; b < LIVE_BUCKETS; b++)
+		for (unsigned b = 0; b < RECENT_BUCKETS; b++)
 			out->bucket[b] += s->bucket[b];
 	}
 	sum_causes(v, slow, n, out);
@@ -89,16 +89,17 @@ write_server(const struct live_server *s, struct json *j)
 static void
 write_hazards(const struct live_view *v, struct json *j)
 {
-	const struct live *l = &v->live;
-	uint64_t kept = l->hazards < LIVE_HAZARDS ? l->hazards : LIVE_HAZARDS;
+	const struct recent *l = &v->recent;
+	uint64_t kept =
+	    l->hazards < RECENT_HAZARDS ? l->hazards : RECENT_HAZARDS;
 
 	json_array_begin(j);
 	for (uint64_t i = 1; i <= kept; i++) {
-		const struct live_hazard *h =
-		    &l->hazard[(l->hazards - i) % LIVE_HAZARDS];
+		const struct recent_hazard *h =
+		    &l->hazard[(l->hazards - i) % RECENT_HAZARDS];
 
 		if (instant_is_set(h->end) &&
-		    instant_since(v->now, h->end) > LIVE_WINDOW_NS)
+		    instant_since(v->now, h->end) > RECENT_WINDOW_NS)
 			continue;
 		json_object_begin(j);
 		json_key_uint(j, "server", h->server);
@@ -136,10 +137,10 @@ static void
 write_latency(const struct live_sums *sums, struct json *j)
 {
 	json_array_begin(j);
-	for (unsigned i = 0; i < LIVE_BUCKETS; i++) {
+	for (unsigned i = 0; i < RECENT_BUCKETS; i++) {
 		json_object_begin(j);
-		if (i < LIVE_BUCKETS - 1)
-			json_key_int(j, "to_ns", live_bucket_edge_ns(i));
+		if (i < RECENT_BUCKETS - 1)
+			json_key_int(j, "to_ns", recent_bucket_edge_ns(i));
 		json_key_uint(j, "requests", sums->bucket[i]);
 		json_object_end(j);
 	}
@@ -160,10 +161,10 @@ live_json(const struct live_view *v, const struct live_sums *sums,
 	json_key_string(&j, "mode", v->mode);
 	json_key_int(&j, "unix_ms", v->wall_ns / NS_PER_MS);
 	json_key_int(&j, "uptime_ns", instant_since(v->now, v->started));
-	json_key_int(&j, "window_ns", LIVE_WINDOW_NS);
+	json_key_int(&j, "window_ns", RECENT_WINDOW_NS);
 	json_key_int(&j, "target_ns", v->target_ns);
 	json_key_uint(&j, "finished", v->finished);
-	json_key_uint(&j, "hazards_seen", v->live.hazards);
+	json_key_uint(&j, "hazards_seen", v->recent.hazards);
 	json_key_uint(&j, "requests", sums->requests);
 	json_key_uint(&j, "slow_requests", sums->slow);
 	json_key_uint(&j, "unexamined", v->unexamined);

@@ -198,12 +198,12 @@ chart_x(const struct live_view *v, struct instant at)
 {
 	double ago = (double)instant_since(v->now, at);
 
-	return LABEL_WIDTH +
-	       (CHART_WIDTH - LABEL_WIDTH) * (1 - ago / (double)LIVE_WINDOW_NS);
+	return LABEL_WIDTH + (CHART_WIDTH - LABEL_WIDTH) *
+				 (1 - ago / (double)RECENT_WINDOW_NS);
 }
 
 static void
-put_hazard(FILE *f, const struct live_view *v, const struct live_hazard *h)
+put_hazard(FILE *f, const struct live_view *v, const struct recent_hazard *h)
 {
 	struct instant end = instant_is_set(h->end) ? h->end : v->now;
 	double x = chart_x(v, h->begin), to = chart_x(v, end), wide;
@@ -237,7 +237,7 @@ put_slow_marks(FILE *f, const struct live_view *v,
 		int64_t ago = v->wall_ns - slow[i]->finished_wall_ns;
 		struct instant at = instant_plus(v->now, -ago);
 
-		if (ago < 0 || ago > LIVE_WINDOW_NS ||
+		if (ago < 0 || ago > RECENT_WINDOW_NS ||
 		    slow[i]->reason != TALE_REASON_TARGET)
 			continue;
 		fprintf(f, "<a href=\"timeline/");
@@ -266,8 +266,8 @@ put_hazards(FILE *f, const struct live_view *v,
     const struct tale_summary *const *slow, unsigned n)
 {
 	unsigned lanes = v->servers + 1, height = lanes * LANE_HEIGHT + 30;
-	uint64_t kept =
-	    v->live.hazards < LIVE_HAZARDS ? v->live.hazards : LIVE_HAZARDS;
+	uint64_t kept = v->recent.hazards < RECENT_HAZARDS ? v->recent.hazards
+							   : RECENT_HAZARDS;
 
 	fprintf(f,
 	    "<h2>When servers could not answer</h2><div class=wide>"
@@ -301,7 +301,8 @@ put_hazards(FILE *f, const struct live_view *v,
 	    10 + v->servers * LANE_HEIGHT + 16);
 	for (uint64_t i = 1; i <= kept; i++)
 		put_hazard(f, v,
-		    &v->live.hazard[(v->live.hazards - i) % LIVE_HAZARDS]);
+		    &v->recent
+			 .hazard[(v->recent.hazards - i) % RECENT_HAZARDS]);
 	put_slow_marks(f, v, slow, n, 10 + v->servers * LANE_HEIGHT);
 	fputs("</svg></div><ul class=key>", f);
 	put_key(f, "gc", "garbage collection");
@@ -391,19 +392,19 @@ static void
 put_latency(FILE *f, const struct live_view *v, const struct live_sums *s)
 {
 	uint64_t most = 1;
-	unsigned first = LIVE_BUCKETS, last = 0;
+	unsigned first = RECENT_BUCKETS, last = 0;
 	double wide;
 	char edge[24];
 
-	for (unsigned i = 0; i < LIVE_BUCKETS; i++) {
+	for (unsigned i = 0; i < RECENT_BUCKETS; i++) {
 		most = s->bucket[i] > most ? s->bucket[i] : most;
 		if (s->bucket[i] > 0) {
-			first = first == LIVE_BUCKETS ? i : first;
+			first = first == RECENT_BUCKETS ? i : first;
 			last = i;
 		}
 	}
 	fputs("<h2>Latency, last ten minutes</h2>", f);
-	if (first == LIVE_BUCKETS) {
+	if (first == RECENT_BUCKETS) {
 		fputs("<p class=dim>No requests.</p>", f);
 		return;
 	}
@@ -421,7 +422,8 @@ put_latency(FILE *f, const struct live_view *v, const struct live_sums *s)
 		    s->bucket[i] == 0
 			? 0
 			: 2 + 108.0 * (double)s->bucket[i] / (double)most;
-		bool over = i > 0 && live_bucket_edge_ns(i - 1) >= v->target_ns;
+		bool over =
+		    i > 0 && recent_bucket_edge_ns(i - 1) >= v->target_ns;
 
 		fprintf(f,
 		    "<rect class=%s x=%.1f y=%.1f width=%.1f height=%.1f />"
@@ -429,10 +431,10 @@ put_latency(FILE *f, const struct live_view *v, const struct live_sums *s)
 		    "<text x=%.1f y=162 text-anchor=middle>%s%s</text>",
 		    over ? "over" : "bar", x + 3, 142 - high, wide - 6, high,
 		    x + wide / 2, 136 - high, (unsigned long long)s->bucket[i],
-		    x + wide / 2, i == LIVE_BUCKETS - 1 ? "more" : "&lt; ",
-		    i == LIVE_BUCKETS - 1
+		    x + wide / 2, i == RECENT_BUCKETS - 1 ? "more" : "&lt; ",
+		    i == RECENT_BUCKETS - 1
 			? ""
-			: duration(edge, live_bucket_edge_ns(i)));
+			: duration(edge, recent_bucket_edge_ns(i)));
 	}
 	fputs("</svg></div>", f);
 }

@@ -15,7 +15,7 @@ struct live_cause {
 /* Over the window. */
 struct live_sums {
 	uint64_t requests, slow;
-	uint64_t bucket[LIVE_BUCKETS];
+	uint64_t bucket[RECENT_BUCKETS];
 	struct live_cause cause[TALE_CAUSE_COUNT]; /* most lost first */
 	unsigned causes;
 	int64_t lost_ns; /* by all causes */

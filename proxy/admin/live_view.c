@@ -33,7 +33,7 @@ view_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	out->p95_ns = h->latency_p95_ns;
 	out->p99_ns = h->latency_p99_ns;
 	out->restarts = s->restarts;
-	for (unsigned e = UPLINK_REFUSED; e <= UPLINK_TIMEOUT; e++)
+	for (unsigned e = EXCHANGE_REFUSED; e <= EXCHANGE_TIMEOUT; e++)
 		out->errors += s->errors[e];
 }
 
@@ -62,7 +62,7 @@ live_view_new(struct proxy *p)
 	}
 	snprintf(v->nonce, sizeof(v->nonce), "%016llx%016llx",
 	    (unsigned long long)random[0], (unsigned long long)random[1]);
-	v->live = p->live;
+	v->recent = p->recent;
 	v->now = instant_now();
 	v->started = p->started;
 	v->wall_ns = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec;

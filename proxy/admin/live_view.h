@@ -28,7 +28,7 @@ struct live_server {
 /* What a page shows.  Made on the proxy thread, drawn on the analysis'. */
 struct live_view {
 	struct analysis_page page; /* draws it */
-	struct live live;
+	struct recent recent;
 	struct instant now, started;
 	int64_t wall_ns; /* of now */
 	int64_t target_ns;

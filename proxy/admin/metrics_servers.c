@@ -88,9 +88,9 @@ per_server(struct proxy *p, struct exposition *e, const char *name,
 VALUE(active, s->upstream->hedging->active == s->index)
 VALUE(ready, s->upstream->hedging->server[s->index].state == SERVER_READY)
 VALUE(inflight, s->upstream->hedging->server[s->index].inflight)
-VALUE(draining, s->draining_count)
-VALUE(idle, s->idle_count)
-VALUE(busy, s->busy_count)
+VALUE(draining, s->draining.count)
+VALUE(idle, s->idle.count)
+VALUE(busy, s->busy.count)
 VALUE(attempts, s->attempts)
 VALUE(connects, s->connects)
 VALUE(reuses, s->reuses)
@@ -102,13 +102,13 @@ VALUE(cold, s->warmups_failed)
 VALUE(mirrored, s->mirrors_ok)
 VALUE(unmirrored, s->mirrors_failed)
 VALUE(aside, s->upstream->hedging->server[s->index].aside)
-VALUE(waiting, s->waiting_count + s->connecting_count)
+VALUE(waiting, s->waiting.count + s->connecting.count)
 VALUE(again, s->connects_again)
 VALUE(asked, s->probes_ok)
 VALUE(unasked, s->probes_failed)
 VALUE(kept, s->connections_kept)
 VALUE(given_up, s->idle_given_up)
-VALUE(drained, !server_on_duty(s))
+VALUE(drained, !server_may_serve(s))
 VALUE(checks, s->checks_ok)
 VALUE(sick, s->checks_failed)
 #undef VALUE
@@ -225,7 +225,7 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	exposition_family(e, "tailor_server_errors_total", "counter",
 	    "Exchanges that failed, by type.");
 	for (unsigned s = 0; s < p->config->servers; s++)
-		for (unsigned i = UPLINK_REFUSED; i <= UPLINK_TIMEOUT; i++)
+		for (unsigned i = EXCHANGE_REFUSED; i <= EXCHANGE_TIMEOUT; i++)
 			exposition_sample(e, "tailor_server_errors_total",
 			    LABELS({"server", p->config->server[s].name},
 				{"type", type[i]}),

@@ -14,14 +14,16 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/client/client.h"
 #include "proxy/client/clients.h"
+#include "proxy/client/listeners.h"
 
 #define ACCEPT_BATCH 64
 #define ACCEPT_PAUSE_NS (100 * NS_PER_MS)
 
 /* Whether it is one of proxy.proxy_protocol. */
 static bool
-awaits_preface(const struct config *c, const struct listener *l)
+awaits_proxy_header(const struct config *c, const struct listener *l)
 {
 	for (unsigned i = 0; i < c->proxy.proxied; i++)
 		if (c->proxy.proxy_protocol[i].length == l->length &&
@@ -36,19 +38,19 @@ accept_one(struct listener *l, int fd, const struct sockaddr_storage *address)
 {
 	struct clients *all = l->clients;
 	struct peer peer;
-	bool preface = awaits_preface(all->config, l);
+	bool proxy_header = awaits_proxy_header(all->config, l);
 	int one = 1, err;
 
 	peer_describe(all->config, address, &peer);
 	if (all->count >= all->connections_max) {
 		all->metrics->rejected_limit++;
-	} else if (preface && !peer.trusted) {
+	} else if (proxy_header && !peer.trusted) {
 		all->metrics->rejected_untrusted++;
 	} else {
 		if (!l->unix_socket)
 			setsockopt(
 			    fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		err = client_open(all, fd, &peer, preface);
+		err = client_open(all, fd, &peer, proxy_header);
 		if (err == 0)
 			return;
 		all->metrics->rejected_memory += err == -ENOMEM;

@@ -3,6 +3,8 @@
  *
  * What clients send is read in client_input.c.
  */
+#include "proxy/client/client.h"
+
 #include "proxy/client/client_input.h"
 
 #include <assert.h>
@@ -16,6 +18,7 @@
 
 #include "proxy/client/client_spool.h"
 #include "proxy/client/clients.h"
+#include "proxy/client/listeners.h"
 #include "proxy/net/socket.h"
 
 void
@@ -340,7 +343,7 @@ on_client_timer(void *user, bool forced)
 	case CLIENT_LINGER:
 		client_close(c);
 		return;
-	case CLIENT_PREFACE:
+	case CLIENT_PROXY_HEADER:
 		m->timeouts_head++;
 		client_close(c);
 		return;
@@ -382,7 +385,8 @@ client_belongs(struct client *c, const struct peer *peer)
 }
 
 int
-client_open(struct clients *all, int fd, const struct peer *peer, bool preface)
+client_open(
+    struct clients *all, int fd, const struct peer *peer, bool proxy_header)
 {
 	struct client *c = TAILQ_FIRST(&all->unused);
 
@@ -400,12 +404,12 @@ client_open(struct clients *all, int fd, const struct peer *peer, bool preface)
 	work_init(&c->write, LOOP_CLIENTS, on_client_turn, c);
 	work_init(&c->input, LOOP_INPUT, on_client_input, c);
 	/* Those behind a PROXY header are counted by what it says. */
-	if (!preface && client_belongs(c, peer) < 0) {
+	if (!proxy_header && client_belongs(c, peer) < 0) {
 		peer_leave(&all->peers, c->count);
 		TAILQ_INSERT_HEAD(&all->unused, c, link);
 		return -EUSERS;
 	}
-	c->state = preface ? CLIENT_PREFACE : CLIENT_IDLE;
+	c->state = proxy_header ? CLIENT_PROXY_HEADER : CLIENT_IDLE;
 	event_assign(&c->readable, all->loop->base, fd, EV_READ | EV_PERSIST,
 	    on_client_readable, c);
 	event_assign(&c->writable, all->loop->base, fd, EV_WRITE | EV_PERSIST,
@@ -415,7 +419,41 @@ client_open(struct clients *all, int fd, const struct peer *peer, bool preface)
 	all->count++;
 	all->metrics->connections++;
 	client_want_read(c, true);
-	client_arm(c, preface ? all->config->proxy.header_timeout_ns
-			      : all->config->proxy.idle_timeout_ns);
+	client_arm(c, proxy_header ? all->config->proxy.header_timeout_ns
+				   : all->config->proxy.idle_timeout_ns);
 	return 0;
+}
+
+int
+clients_init(struct clients *all)
+{
+	TAILQ_INIT(&all->open);
+	TAILQ_INIT(&all->closed);
+	TAILQ_INIT(&all->unused);
+	listeners_init(all);
+	return peer_table_init(&all->peers, all->config->proxy.connections_max);
+}
+
+void
+clients_reap(struct clients *all)
+{
+	TAILQ_CONCAT(&all->unused, &all->closed, link);
+}
+
+void
+clients_fini(struct clients *all)
+{
+	struct client *c;
+
+	if (all->loop == NULL)
+		return;
+	listeners_close(all, false);
+	while ((c = TAILQ_FIRST(&all->open)) != NULL)
+		client_close(c);
+	clients_reap(all);
+	while ((c = TAILQ_FIRST(&all->unused)) != NULL) {
+		TAILQ_REMOVE(&all->unused, c, link);
+		free(c);
+	}
+	peer_table_fini(&all->peers);
 }

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "http/proxy_protocol.h"
+#include "proxy/client/client.h"
 #include "proxy/client/clients.h"
 #include "proxy/net/body_blocks.h"
 
@@ -166,7 +167,7 @@ pass_stream(struct client *c)
 
 /* A PROXY header says whose connection this is. */
 static bool
-step_preface(struct client *c)
+step_proxy_header(struct client *c)
 {
 	struct clients *all = c->clients;
 	struct sockaddr_storage source;
@@ -174,19 +175,19 @@ step_preface(struct client *c)
 	struct peer peer;
 	size_t used = 0;
 
-	switch (preface_read(
+	switch (proxy_header_read(
 	    c->in->data + c->in->begin, block_bytes(c->in), &used, &source)) {
-	case PREFACE_MORE:
+	case PROXY_HEADER_MORE:
 		return false;
-	case PREFACE_BAD:
-		/* Who speaks another protocol would not understand 400. */
-		all->metrics->rejected_preface++;
+	case PROXY_HEADER_BAD:
+		/* Not HTTP: close without a response. */
+		all->metrics->rejected_proxy_header++;
 		client_close(c);
 		return false;
-	case PREFACE_LOCAL:
+	case PROXY_HEADER_LOCAL:
 		getpeername(c->fd, (struct sockaddr *)&source, &size);
 		break;
-	case PREFACE_READ:
+	case PROXY_HEADER_READ:
 		break;
 	}
 	c->in->begin += (uint32_t)used;
@@ -266,7 +267,7 @@ step_body(struct client *c)
 	struct chain data = {0};
 
 	if (c->response == CLIENT_RESPONSE_WHOLE) {
-		/* Answered early: the rest is of no interest to anybody. */
+		/* Answered early: the rest is not needed. */
 		block_give(&c->clients->loop->blocks, c->in);
 		c->in = NULL;
 		return false;
@@ -303,11 +304,11 @@ step(struct client *c)
 	if (c->closed || c->in == NULL || block_bytes(c->in) == 0)
 		return false;
 	switch (c->state) {
-	case CLIENT_PREFACE:
-		return step_preface(c);
+	case CLIENT_PROXY_HEADER:
+		return step_proxy_header(c);
 	case CLIENT_IDLE:
 		if (c->out.bytes > 0)
-			return false; /* who does not read must not ask */
+			return false; /* stop parsing while the client has unread output */
 		return step_head(c);
 	case CLIENT_HEAD:
 		return step_head(c);
@@ -349,7 +350,7 @@ input_over(struct client *c)
 		if (c->out.bytes == 0)
 			client_close(c);
 		return;
-	case CLIENT_PREFACE:
+	case CLIENT_PROXY_HEADER:
 		client_close(c);
 		return;
 	case CLIENT_TUNNEL:

@@ -1,5 +1,5 @@
 /*
- * client_input.h: what clients send: prefaces, heads, bodies.
+ * client_input.h: what clients send: PROXY headers, heads, bodies.
  *
  * The reading half of client.c, and private to the two.
  */

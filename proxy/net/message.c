@@ -12,7 +12,7 @@
 
 /* What lies in memory and comes next; how many places of iov (CHAIN_IOV). */
 static int
-memory_iov(const struct outgoing *o, struct iovec *iov)
+memory_iov(const struct message *o, struct iovec *iov)
 {
 	const struct chain *body = o->stream != NULL ? o->stream : o->body;
 	size_t skip = o->head_sent;
@@ -35,14 +35,14 @@ memory_iov(const struct outgoing *o, struct iovec *iov)
 }
 
 static uint64_t
-file_left(const struct outgoing *o)
+file_left(const struct message *o)
 {
 	return o->file != NULL ? o->file->bytes - o->file_sent : 0;
 }
 
 /* n bytes of what memory_iov gave were written. */
 static void
-memory_advance(struct outgoing *o, struct block_pool *pool, size_t n)
+memory_advance(struct message *o, struct block_pool *pool, size_t n)
 {
 	size_t part, left = 0;
 
@@ -61,7 +61,7 @@ memory_advance(struct outgoing *o, struct block_pool *pool, size_t n)
 }
 
 ssize_t
-outgoing_write(struct outgoing *o, int fd, struct block_pool *pool)
+message_write(struct message *o, int fd, struct block_pool *pool)
 {
 	struct iovec iov[CHAIN_IOV];
 	int pieces = memory_iov(o, iov);
@@ -83,7 +83,7 @@ outgoing_write(struct outgoing *o, int fd, struct block_pool *pool)
 }
 
 bool
-outgoing_done(const struct outgoing *o)
+message_done(const struct message *o)
 {
 	struct iovec iov[CHAIN_IOV];
 
@@ -92,7 +92,7 @@ outgoing_done(const struct outgoing *o)
 }
 
 bool
-outgoing_keep_rest(struct outgoing *o)
+message_keep_rest(struct message *o)
 {
 	struct iovec iov[CHAIN_IOV];
 	int n = memory_iov(o, iov);
@@ -115,14 +115,14 @@ outgoing_keep_rest(struct outgoing *o)
 		memcpy(at, iov[i].iov_base, iov[i].iov_len);
 		at += iov[i].iov_len;
 	}
-	*o = (struct outgoing){
+	*o = (struct message){
 	    .head = {{copy, total}}, .sent_bytes = sent_bytes, .copy = copy};
 	return true;
 }
 
 void
-outgoing_fini(struct outgoing *o)
+message_fini(struct message *o)
 {
 	free(o->copy);
-	*o = (struct outgoing){0};
+	*o = (struct message){0};
 }

@@ -20,7 +20,7 @@
 /* The head's two, and a body that waited together with the first. */
 #define OUTGOING_HEADS 3
 
-struct outgoing {
+struct message {
 	/* set by the user */
 	struct iovec head[OUTGOING_HEADS]; /* borrowed */
 	const struct chain *body;	   /* borrowed; NULL: none in memory */
@@ -36,36 +36,36 @@ struct outgoing {
 	struct chain_cursor cursor; /* into the body */
 	uint64_t file_sent;
 	uint64_t sent_bytes;
-	void *copy; /* owned; see outgoing_keep_rest */
+	void *copy; /* owned; see message_keep_rest */
 };
 
 /*
- * outgoing_write(o, fd, pool):
+ * message_write(o, fd, pool):
  * Write what comes next to a socket, as far as it takes it.  The number of
  * bytes, 0 if there is nothing to write now, or -1: as send(2), or EIO if the
  * file cannot be read.
  */
-ssize_t outgoing_write(struct outgoing *o, int fd, struct block_pool *pool);
+ssize_t message_write(struct message *o, int fd, struct block_pool *pool);
 
 /* Whether what comes next is in a file: others should have their turn. */
 static inline bool
-outgoing_in_file(const struct outgoing *o)
+message_in_file(const struct message *o)
 {
 	return o->file != NULL && o->file_sent > 0 &&
 	       o->file_sent < o->file->bytes;
 }
 
 /* Whether nothing more will have to be written. */
-bool outgoing_done(const struct outgoing *o);
+bool message_done(const struct message *o);
 
 /*
  * Copy what is left, so that its owner may go, and refer to nothing of the
  * owner's any more.  False if that is too much (64 KiB), unknown, or there is
  * no memory: o is unchanged then.
  */
-bool outgoing_keep_rest(struct outgoing *o);
+bool message_keep_rest(struct message *o);
 
 /* Forget it; frees the copy. */
-void outgoing_fini(struct outgoing *o);
+void message_fini(struct message *o);
 
 #endif

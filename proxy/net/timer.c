@@ -15,13 +15,13 @@ on_time(evutil_socket_t fd, short what, void *user)
 
 	(void)fd;
 	(void)what;
-	ts->told = INSTANT_NONE;
+	ts->armed_until = INSTANT_NONE;
 	ts->due = true;
 }
 
 /* Have the kernel wake us at due. */
 static void
-tell(struct timers *ts, struct instant due)
+kernel_arm(struct timers *ts, struct instant due)
 {
 	struct itimerspec at = {
 	    .it_value = {.tv_sec = (time_t)(due.ns / (uint64_t)NS_PER_S),
@@ -30,7 +30,7 @@ tell(struct timers *ts, struct instant due)
 
 	assert(err == 0); /* only for what is no timerfd, or no time */
 	(void)err;
-	ts->told = due;
+	ts->armed_until = due;
 }
 
 int
@@ -69,10 +69,10 @@ timers_fini(struct timers *ts)
 }
 
 void
-timer_init(struct timer *t, void (*ring)(void *user, bool forced), void *user)
+timer_init(struct timer *t, void (*fire)(void *user, bool forced), void *user)
 {
 	memset(t, 0, sizeof(*t));
-	t->ring = ring;
+	t->fire = fire;
 	t->user = user;
 }
 
@@ -109,8 +109,9 @@ enter(struct timers *ts, struct timer *t, struct timer_list *list,
 	else
 		TAILQ_INSERT_AFTER(list, before, t, link);
 	if (!ts->running && !ts->due &&
-	    (!instant_is_set(ts->told) || instant_before(due, ts->told)))
-		tell(ts, due);
+	    (!instant_is_set(ts->armed_until) ||
+		instant_before(due, ts->armed_until)))
+		kernel_arm(ts, due);
 }
 
 void
@@ -144,7 +145,7 @@ timer_set(
 }
 
 void
-timer_set_odd(
+timer_set_unsorted(
     struct timers *ts, struct timer *t, struct instant now, int64_t after_ns)
 {
 	set(ts, t, &ts->others, now, after_ns);
@@ -187,12 +188,12 @@ ring_list(struct timers *ts, struct timer_list *list, struct instant now)
 	while (
 	    (t = TAILQ_FIRST(list)) != NULL && !instant_before(now, t->due)) {
 		timer_clear(ts, t);
-		t->ring(t->user, list == &ts->forced);
+		t->fire(t->user, list == &ts->forced);
 	}
 }
 
 void
-timers_ring(struct timers *ts, struct instant now)
+timers_fire(struct timers *ts, struct instant now)
 {
 	struct instant next;
 
@@ -207,5 +208,5 @@ timers_ring(struct timers *ts, struct instant now)
 	ts->running = false;
 	next = timers_next(ts);
 	if (instant_is_set(next))
-		tell(ts, next);
+		kernel_arm(ts, next);
 }

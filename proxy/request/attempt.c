@@ -11,14 +11,17 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proxy/client/client.h"
-#include "proxy/upstream/response_diff.h"
-#include "proxy/request/proxy.h"
-#include "proxy/request/queue.h"
-#include "proxy/upstream/server.h"
-#include "proxy/request/tunnel.h"
 #include "http/upgrade.h"
 #include "http/writer.h"
+#include "proxy/client/client.h"
+#include "proxy/request/proxy.h"
+#include "proxy/request/queue.h"
+#include "proxy/request/request.h"
+#include "proxy/request/response.h"
+#include "proxy/request/tunnel.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/response_diff.h"
+#include "proxy/upstream/server.h"
 
 /* The fields that differ between attempts, and the end of the head. */
 static void
@@ -56,12 +59,12 @@ attempt_write_lines(struct attempt *a, unsigned number, const char *trigger)
 	a->lines_length = w.length;
 }
 
-static struct outgoing
+static struct message
 attempt_message(struct attempt *a)
 {
 	struct request *r = a->request;
 
-	return (struct outgoing){
+	return (struct message){
 	    .head = {r->head, {a->lines, a->lines_length}, r->small},
 	    .body = r->body.bytes > 0 ? &r->body : NULL,
 	    .file = r->spool.open ? &r->spool : NULL,
@@ -73,7 +76,7 @@ attempt_message(struct attempt *a)
 
 /* What may be written once only must not be lost with a connection that its
  * server closes meanwhile, as one does that resumes after a pause. */
-static enum uplink_reuse
+static enum connection_reuse
 attempt_reuse(const struct attempt *a, unsigned server)
 {
 	const struct request *r = a->request;
@@ -81,26 +84,25 @@ attempt_reuse(const struct attempt *a, unsigned server)
 	/* After a failure it is the last write. */
 	if (a->index > 0)
 		return r->race.attempt[1].trigger == HEDGE_FAILURE
-			   ? UPLINK_REUSE_NONE
-			   : UPLINK_REUSE_CHECKED;
+			   ? REUSE_NONE
+			   : REUSE_CHECKED;
 	if (r->method_allowed && !r->spool.open)
-		return UPLINK_REUSE_ANY;
-	return r->proxy->hedging.server[server].hazards != 0
-		   ? UPLINK_REUSE_NONE
-		   : UPLINK_REUSE_PROVEN;
+		return REUSE_ANY;
+	return r->proxy->hedging.server[server].hazards != 0 ? REUSE_NONE
+							     : REUSE_PROVEN;
 }
 
 int
 attempt_send(struct attempt *a, unsigned server, bool again)
 {
 	struct proxy *p = a->request->proxy;
-	struct outgoing message = attempt_message(a);
+	struct message message = attempt_message(a);
 	int err;
 
-	err = uplink_get(&p->upstream.server[server], &attempt_ops, a,
-	    again ? UPLINK_REUSE_NONE : attempt_reuse(a, server), &a->link);
+	err = connection_get(&p->upstream.server[server], &attempt_ops, a,
+	    again ? REUSE_NONE : attempt_reuse(a, server), &a->link);
 	if (err == 0 && a->request->compared != NULL)
-		uplink_compare(
+		exchange_compare(
 		    a->link, a->request->compared, (unsigned)a->index);
 	a->cookie = err < 0 ? 0 : a->link->cookie;
 	a->reused = err == 0 && a->link->exchanges > 0;
@@ -108,7 +110,7 @@ attempt_send(struct attempt *a, unsigned server, bool again)
 	    (uint64_t)a->index, a->cookie);
 	if (err < 0)
 		return err;
-	uplink_send(a->link, &message, a->request->method);
+	exchange_send(a->link, &message, a->request->method);
 	return 0;
 }
 
@@ -126,7 +128,7 @@ attempt_compare(struct request *r)
 	    r->generation->config->hedging.drain_max_bytes);
 	if (r->compared == NULL)
 		return;
-	uplink_compare(first->link, r->compared, 0);
+	exchange_compare(first->link, r->compared, 0);
 	compare_status(r->compared, 0, (unsigned)first->answer.status);
 	compare_data(r->compared, 0, &first->answer.body);
 }
@@ -168,20 +170,13 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
 		return;
 	}
 	if (err != -ENOMEM)
-		server_failed(&p->upstream.server[server], UPLINK_REFUSED);
+		server_failed(&p->upstream.server[server], EXCHANGE_REFUSED);
 	step = attempt_over(
 	    a, ATTEMPT_END_FAILED, false, -1, instant_now(), &next);
 	if (err == -ENOMEM && step != RACE_WAIT)
 		request_fail(r, 503, "no_memory");
 	else
 		request_step(r, step, next, "connect_failed");
-}
-
-void
-attempt_more(struct attempt *a)
-{
-	if (a->on && a->link != NULL)
-		uplink_more(a->link, a->request->body_whole);
 }
 
 enum race_step
@@ -265,20 +260,20 @@ attempt_commit(struct attempt *a, struct instant now)
 			attempt_drop(&r->attempt[i], "lost");
 			now = instant_now();
 		}
-	answer_send(
+	response_send(
 	    &a->answer, r, a->answer.complete && a->link == NULL, a->written);
 	if (a->link != NULL) {
 		/* More to come; a held answer was not being read. */
 		a->answer.complete = false;
 		if (chain_held(&c->out) <=
 		    r->generation->config->proxy.stream_buffer_bytes)
-			uplink_resume(a->link);
+			connection_resume(a->link);
 	} else {
 		if (!a->answer.held)
 			attempt_over(a, ATTEMPT_END_COMPLETE, true,
 			    instant_since(a->completed, a->written), now,
 			    &server);
-		if (answer_end(&a->answer, r) < 0) {
+		if (response_end(&a->answer, r) < 0) {
 			request_fail(r, 502, "no_memory");
 			return;
 		}
@@ -291,7 +286,7 @@ attempt_commit(struct attempt *a, struct instant now)
 	/* Not whole: were it cut in this turn, the client would get nothing. */
 	if (a->answer.status == 101)
 		tunnel_begin(a);
-	c->more = a->link != NULL && uplink_reads_on(a->link);
+	c->more = a->link != NULL && exchange_reads_on(a->link);
 	client_flush(c);
 }
 
@@ -299,7 +294,7 @@ void
 attempt_drop(struct attempt *a, const char *outcome)
 {
 	struct request *r = a->request;
-	bool unwritten = a->link != NULL && !uplink_written(a->link);
+	bool unwritten = a->link != NULL && !exchange_written(a->link);
 	int server = -1;
 
 	if (!a->on || r->race.winner == a->index)
@@ -308,9 +303,9 @@ attempt_drop(struct attempt *a, const char *outcome)
 		a->outcome = outcome;
 	if (a->link != NULL) {
 		if (a->answer.held && a->answer.complete)
-			uplink_close(a->link);
+			connection_close(a->link);
 		else
-			uplink_detach(a->link, r->id, r->client == NULL);
+			exchange_detach(a->link, r->id, r->client == NULL);
 		a->link = NULL;
 		if (unwritten && !r->race.attempt[a->index].ended &&
 		    r->race.attempt[a->index].state == ATTEMPT_LOST)
@@ -324,8 +319,8 @@ attempt_cancel(struct attempt *a)
 {
 	int server = -1;
 
-	assert(a->on && a->link != NULL && !uplink_written(a->link));
-	uplink_close(a->link);
+	assert(a->on && a->link != NULL && !exchange_written(a->link));
+	connection_close(a->link);
 	a->link = NULL;
 	attempt_over(a, ATTEMPT_END_UNSENT, false, -1, instant_now(), &server);
 	attempt_review(&a->request->attempt[0]);
@@ -341,9 +336,9 @@ attempt_leave(struct attempt *a)
 		return;
 	a->outcome = "client_gone";
 	if (r->tunnel)
-		uplink_close(a->link);
+		connection_close(a->link);
 	else
-		uplink_detach(a->link, r->id, true);
+		exchange_detach(a->link, r->id, true);
 	a->link = NULL;
 }
 
@@ -351,7 +346,7 @@ void
 attempt_resume(struct attempt *a)
 {
 	if (a->link != NULL)
-		uplink_resume(a->link);
+		connection_resume(a->link);
 }
 
 void
@@ -360,33 +355,6 @@ attempt_fini(struct attempt *a)
 	if (!a->on)
 		return;
 	assert(a->link == NULL);
-	answer_fini(&a->answer, &a->request->proxy->loop.blocks);
+	response_fini(&a->answer, &a->request->proxy->loop.blocks);
 	a->on = false;
-}
-
-void
-attempt_describe(const struct attempt *a, struct tale_attempt *out)
-{
-	const struct request *r = a->request;
-	const struct proxy *p;
-	int server;
-
-	out->server = -1;
-	if (!a->on)
-		return;
-	p = r->proxy;
-	server = r->race.attempt[a->index].server;
-	out->server = server;
-	out->server_pid = (uint32_t)p->upstream.server[server].pid;
-	out->cookie = a->cookie;
-	writer_copy(out->server_name, sizeof(out->server_name),
-	    p->config->server[server].name);
-	writer_copy(out->trigger, sizeof(out->trigger),
-	    hedge_trigger_name(r->race.attempt[a->index].trigger));
-	writer_copy(out->outcome, sizeof(out->outcome),
-	    a->outcome != NULL ? a->outcome : "running");
-	out->written = a->written;
-	out->first_byte = a->first_byte;
-	out->complete = a->completed;
-	out->status = a->answer.status;
 }

@@ -1,7 +1,7 @@
 /*
  * attempt_response.c: what an attempt's server says, and what that decides.
  *
- * The callbacks of an attempt's uplink.  Each tells the policy (race_*) and
+ * The callbacks of an attempt's connection.  Each reports to the policy (race_*) and
  * does what it answers.  Everything that may end the request (and so free the
  * attempt) comes last in each function; callers return at once afterwards.
  */
@@ -9,29 +9,33 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proxy/request/attempt.h"
+#include "proxy/client/client.h"
 #include "proxy/client/client_spool.h"
+#include "proxy/request/attempt.h"
 #include "proxy/request/interim.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/request.h"
+#include "proxy/request/response.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
 
 static const char *
-end_name(enum uplink_end end)
+end_name(enum exchange_end end)
 {
 	switch (end) {
-	case UPLINK_COMPLETE:
+	case EXCHANGE_COMPLETE:
 		return "complete";
-	case UPLINK_LIMITED: /* not of an attempt: it takes the body */
+	case EXCHANGE_LIMITED: /* not of an attempt: it takes the body */
 		return "limited";
-	case UPLINK_REFUSED:
+	case EXCHANGE_REFUSED:
 		return "refused";
-	case UPLINK_UNANSWERED:
+	case EXCHANGE_UNANSWERED:
 		return "unanswered";
-	case UPLINK_CUT:
+	case EXCHANGE_CUT:
 		return "cut";
-	case UPLINK_MALFORMED:
+	case EXCHANGE_MALFORMED:
 		return "malformed";
-	case UPLINK_TIMEOUT:
+	case EXCHANGE_TIMEOUT:
 		return "timeout";
 	}
 	return "";
@@ -47,7 +51,7 @@ attempt_wait_ns(const struct attempt *a)
 {
 	const struct request *r = a->request;
 	const struct config *c = r->generation->config;
-	const struct answer *answer = &a->answer;
+	const struct response *answer = &a->answer;
 	struct hedge_view view;
 
 	if (answer->at_once || c->hedging.commit_delay_ns == 0)
@@ -64,7 +68,7 @@ attempt_wait_ns(const struct attempt *a)
 
 /* Connected later than it was asked for: its socket is known only now. */
 static void
-on_attempt_connected(struct uplink *u)
+on_attempt_connected(struct connection *u)
 {
 	struct attempt *a = u->user;
 
@@ -92,7 +96,7 @@ attempt_review(struct attempt *a)
 }
 
 static void
-on_attempt_head(struct uplink *u, const struct http_head *head)
+on_attempt_head(struct connection *u, const struct http_head *head)
 {
 	struct attempt *a = u->user;
 	struct request *r = a->request;
@@ -105,9 +109,9 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 	a->first_byte = u->first_byte;
 	a->written = u->written_first;
 	pushback_note(p, a, head);
-	err = answer_read(&a->answer, r, head);
+	err = response_read(&a->answer, r, head);
 	if (err < 0) {
-		uplink_close(u);
+		connection_close(u);
 		a->link = NULL;
 		step = attempt_over(
 		    a, ATTEMPT_END_FAILED, true, -1, instant_now(), &server);
@@ -145,17 +149,17 @@ on_attempt_head(struct uplink *u, const struct http_head *head)
 }
 
 static void
-on_attempt_interim(struct uplink *u, const struct http_head *head)
+on_attempt_interim(struct connection *u, const struct http_head *head)
 {
 	interim_forward(u->user, head);
 }
 
 static void
-on_attempt_trailers(struct uplink *u, struct slice lines)
+on_attempt_trailers(struct connection *u, struct slice lines)
 {
 	struct attempt *a = u->user;
 
-	answer_keep_trailers(&a->answer, a->request, lines);
+	response_keep_trailers(&a->answer, a->request, lines);
 }
 
 /* Pass payload on to the client. */
@@ -164,14 +168,14 @@ attempt_forward(struct attempt *a, struct chain *data)
 {
 	struct request *r = a->request;
 
-	answer_forward(&a->answer, r, data);
+	response_forward(&a->answer, r, data);
 	if (!client_takes(r->client, !r->tunnel && !a->answer.at_once) &&
 	    a->link != NULL)
-		uplink_pause(a->link);
+		connection_pause(a->link);
 }
 
 static void
-on_attempt_data(struct uplink *u, struct chain *data)
+on_attempt_data(struct connection *u, struct chain *data)
 {
 	struct attempt *a = u->user;
 	struct request *r = a->request;
@@ -181,7 +185,7 @@ on_attempt_data(struct uplink *u, struct chain *data)
 
 	if (r->race.winner == a->index) {
 		attempt_forward(a, data);
-		r->client->more = uplink_reads_on(u);
+		r->client->more = exchange_reads_on(u);
 		client_flush(r->client);
 		return;
 	}
@@ -194,7 +198,7 @@ on_attempt_data(struct uplink *u, struct chain *data)
 	}
 	/* An unwanted answer too large to keep whole: stop reading; it is
 	 * read on only if it must be sent after all. */
-	uplink_pause(u);
+	connection_pause(u);
 	a->answer.complete = true;
 	step = attempt_over(
 	    a, ATTEMPT_END_COMPLETE, true, -1, instant_now(), &server);
@@ -202,7 +206,7 @@ on_attempt_data(struct uplink *u, struct chain *data)
 }
 
 static void
-on_attempt_rest(struct uplink *u)
+on_attempt_rest(struct connection *u)
 {
 	struct attempt *a = u->user;
 	struct request *r = a->request;
@@ -216,7 +220,7 @@ on_attempt_rest(struct uplink *u)
 }
 
 static void
-on_attempt_sent(struct uplink *u)
+on_attempt_sent(struct connection *u)
 {
 	struct attempt *a = u->user;
 	struct request *r = a->request;
@@ -234,7 +238,7 @@ on_attempt_sent(struct uplink *u)
 
 /* The client may send more through its tunnel. */
 static void
-on_attempt_wrote(struct uplink *u)
+on_attempt_wrote(struct connection *u)
 {
 	struct attempt *a = u->user;
 	struct request *r = a->request;
@@ -250,14 +254,14 @@ on_attempt_wrote(struct uplink *u)
  * other server could answer it, that is asked, as after any failure: were this
  * one at fault, a second write to it would be the last one wasted. */
 static bool
-attempt_resend(struct attempt *a, const struct uplink_result *result)
+attempt_resend(struct attempt *a, const struct exchange_result *result)
 {
 	struct request *r = a->request;
 	struct server *s = result->server;
 	const struct hedging_server *h = &r->proxy->hedging.server[s->index];
 	struct hedge_view view;
 
-	if (result->end != UPLINK_UNANSWERED || !result->reused)
+	if (result->end != EXCHANGE_UNANSWERED || !result->reused)
 		return false;
 	s->stale++;
 	r->proxy->metrics.stale++;
@@ -276,7 +280,7 @@ attempt_resend(struct attempt *a, const struct uplink_result *result)
 /* It ended without a whole response. */
 static void
 attempt_failed(
-    struct attempt *a, const struct uplink_result *result, int64_t latency_ns)
+    struct attempt *a, const struct exchange_result *result, int64_t latency_ns)
 {
 	struct request *r = a->request;
 	bool won = r->race.winner == a->index;
@@ -287,7 +291,7 @@ attempt_failed(
 	server_failed(result->server, result->end);
 	if (r->race.attempt[a->index].ended) {
 		/* A held one that was too large to be kept whole: the policy
-		 * was told then, and it has been sent after all. */
+		 * knew then, and it has been sent after all. */
 		assert(won);
 		request_fail(r, 502, result->why);
 		return;
@@ -306,7 +310,7 @@ attempt_finish(struct attempt *a)
 {
 	struct request *r = a->request;
 
-	if (answer_end(&a->answer, r) < 0) {
+	if (response_end(&a->answer, r) < 0) {
 		request_fail(r, 502, "no_memory");
 		return;
 	}
@@ -315,7 +319,7 @@ attempt_finish(struct attempt *a)
 }
 
 static void
-on_attempt_end(const struct uplink_result *result)
+on_attempt_end(const struct exchange_result *result)
 {
 	struct attempt *a = result->user;
 	struct request *r = a->request;
@@ -332,7 +336,7 @@ on_attempt_end(const struct uplink_result *result)
 	if (attempt_resend(a, result))
 		return;
 	a->completed = now;
-	if (result->end != UPLINK_COMPLETE) {
+	if (result->end != EXCHANGE_COMPLETE) {
 		attempt_failed(a, result, latency);
 		return;
 	}
@@ -351,14 +355,14 @@ on_attempt_end(const struct uplink_result *result)
 		request_step(r, step, server, "unacceptable");
 		return;
 	}
-	/* Of a held answer the policy has been told before it was sent. */
+	/* Of a held answer the policy has known since before it was sent. */
 	if (!a->answer.held)
 		attempt_over(a, ATTEMPT_END_COMPLETE, result->written, latency,
 		    now, &server);
 	attempt_finish(a);
 }
 
-const struct uplink_ops attempt_ops = {
+const struct exchange_ops attempt_ops = {
     .awaited = true,
     .connected = on_attempt_connected,
     .head = on_attempt_head,

@@ -11,7 +11,7 @@ interim_forward(struct attempt *a, const struct http_head *head)
 {
 	struct request *r = a->request;
 	struct proxy *p = r->proxy;
-	struct http_answer answer = {.framing = HTTP_FRAMING_NONE};
+	struct http_deliver answer = {.framing = HTTP_FRAMING_NONE};
 	struct block *b;
 	int n;
 

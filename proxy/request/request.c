@@ -15,15 +15,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/request/attempt.h"
+#include "http/upgrade.h"
 #include "proxy/client/client.h"
-#include "proxy/upstream/response_diff.h"
 #include "proxy/client/origin.h"
+#include "proxy/net/socket.h"
+#include "proxy/request/attempt.h"
+#include "proxy/request/eligibility.h"
+#include "proxy/request/finish.h"
+#include "proxy/request/hazards.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/queue.h"
-#include "proxy/net/socket.h"
-#include "http/upgrade.h"
+#include "proxy/request/table.h"
 #include "proxy/request/tunnel.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/response_diff.h"
 
 static void on_commit_due(void *user, bool forced);
 static void on_deadline(void *user, bool forced);
@@ -235,7 +240,7 @@ request_move(struct request *r)
 	struct attempt *a = &r->attempt[0];
 
 	if (r->state != REQUEST_RUNNING || r->race.started != 1 ||
-	    r->race.writes > 1 || a->link == NULL || uplink_written(a->link))
+	    r->race.writes > 1 || a->link == NULL || exchange_written(a->link))
 		return false;
 	r->proxy->metrics.moved++;
 	attempt_cancel(a);
@@ -269,7 +274,7 @@ request_watch(struct request *r, unsigned server)
 
 	/* Percentiles are all different. */
 	if (ns >= 0)
-		timer_set_odd(
+		timer_set_unsorted(
 		    &r->proxy->loop.timers, &r->late_timer, instant_now(), ns);
 }
 
@@ -310,7 +315,7 @@ request_fail(struct request *r, unsigned status, const char *reason)
 		return; /* answered, and the answer is on its way */
 	if (r->state == REQUEST_COMMITTED) {
 		/* Part of another answer is out: only the end of the
-		 * connection can tell the client (W4). */
+		 * connection shows that to the client (W4). */
 		p->metrics.truncated++;
 		r->note = "truncated";
 		client_close(c);
@@ -461,7 +466,7 @@ request_begun_bytes(const struct request *r)
 		if (a->on && !a->answer.held)
 			bytes += a->answer.body.bytes;
 		if (a->on && a->link != NULL && !a->link->sent_all)
-			bytes += uplink_taken_bytes(a->link);
+			bytes += exchange_taken_bytes(a->link);
 	}
 	return bytes;
 }

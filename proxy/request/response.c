@@ -6,11 +6,11 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proxy/client/client_spool.h"
-#include "proxy/request/proxy.h"
-#include "proxy/request/tunnel.h"
 #include "http/upgrade.h"
 #include "http/writer.h"
+#include "proxy/client/client.h"
+#include "proxy/client/client_spool.h"
+#include "proxy/request/proxy.h"
 
 #define LINES_MAX 512 /* room for framing, Connection, Server-Timing */
 
@@ -29,10 +29,10 @@ is_at_once(const struct http_head *head)
 }
 
 int
-answer_read(
-    struct answer *a, const struct request *r, const struct http_head *head)
+response_read(
+    struct response *a, const struct request *r, const struct http_head *head)
 {
-	struct http_answer answer = {
+	struct http_deliver answer = {
 	    .framing = HTTP_FRAMING_NONE,
 	    .request_id = r->external_id,
 	};
@@ -58,14 +58,14 @@ answer_read(
 
 /* Bodiless by its nature: an answer to HEAD, 204, 304. */
 static bool
-is_bodiless(const struct answer *a, const struct request *r)
+is_bodiless(const struct response *a, const struct request *r)
 {
 	return r->method == HTTP_METHOD_HEAD || a->status == 204 ||
 	       a->status == 304;
 }
 
 static void
-choose_framing(struct answer *a, struct request *r, bool whole)
+choose_framing(struct response *a, struct request *r, bool whole)
 {
 	if (a->status == 101) {
 		a->framing = HTTP_FRAMING_CLOSE;
@@ -102,7 +102,7 @@ write_ms(struct writer *w, const char *name, int64_t ns)
 
 /* Framing, Connection, Server-Timing, and the head's end. */
 static void
-end_head(struct answer *a, const struct request *r, struct instant written)
+end_head(struct response *a, const struct request *r, struct instant written)
 {
 	const struct client *c = r->client;
 	struct writer w = {.at = a->head->data + a->head->end,
@@ -130,13 +130,13 @@ end_head(struct answer *a, const struct request *r, struct instant written)
 		writer_text(&w, "\r\n");
 	}
 	writer_text(&w, "\r\n");
-	assert(!w.full); /* answer_read left LINES_MAX */
+	assert(!w.full); /* response_read left LINES_MAX */
 	a->head->end += (uint32_t)w.length;
 }
 
 void
-answer_send(
-    struct answer *a, struct request *r, bool whole, struct instant written)
+response_send(
+    struct response *a, struct request *r, bool whole, struct instant written)
 {
 	struct chain body = {0};
 
@@ -146,11 +146,11 @@ answer_send(
 	a->head = NULL;
 	chain_move(&body, &a->body);
 	if (body.bytes > 0)
-		answer_forward(a, r, &body);
+		response_forward(a, r, &body);
 }
 
 void
-answer_forward(struct answer *a, struct request *r, struct chain *data)
+response_forward(struct response *a, struct request *r, struct chain *data)
 {
 	if (a->framing == HTTP_FRAMING_CHUNKED)
 		chain_frame(data);
@@ -158,7 +158,7 @@ answer_forward(struct answer *a, struct request *r, struct chain *data)
 }
 
 int
-answer_end(struct answer *a, struct request *r)
+response_end(struct response *a, struct request *r)
 {
 	struct chain *out = client_tail(r->client);
 	struct block_pool *pool = &r->proxy->loop.blocks;
@@ -175,8 +175,8 @@ answer_end(struct answer *a, struct request *r)
 }
 
 void
-answer_keep_trailers(
-    struct answer *a, const struct request *r, struct slice lines)
+response_keep_trailers(
+    struct response *a, const struct request *r, struct slice lines)
 {
 	struct block *b = block_take(&r->proxy->loop.blocks);
 	int n = 0;
@@ -193,7 +193,7 @@ answer_keep_trailers(
 }
 
 void
-answer_fini(struct answer *a, struct block_pool *pool)
+response_fini(struct response *a, struct block_pool *pool)
 {
 	block_give(pool, a->head);
 	block_give(pool, a->trailers);

@@ -10,57 +10,38 @@
 #ifndef TAILOR_PROXY_REQUEST_RESPONSE_H
 #define TAILOR_PROXY_REQUEST_RESPONSE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/instant.h"
-#include "proxy/net/buffer.h"
-#include "http/http.h"
-
-struct request;
-
-struct answer {
-	struct block *head;	/* owned: without its last lines; NULL: none */
-	struct chain body;	/* owned: payload until it is sent */
-	struct block *trailers; /* owned: as they will be sent; NULL: none */
-	int status;		/* 0: no head yet */
-	enum http_framing framing;
-	uint64_t length;
-	bool told_length;
-	bool at_once;  /* must not be held back (event stream) */
-	bool held;     /* not wanted, kept for want of a better one */
-	bool complete; /* nothing more is awaited before it may be sent */
-};
+#include "proxy/request/proxy.h"
 
 /*
- * answer_read(a, r, head):
+ * response_read(a, r, head):
  * Take a response head in.  0, -ENOMEM, or -ENOBUFS if it is too large once
  * ours is added.
  */
-int answer_read(
-    struct answer *a, const struct request *r, const struct http_head *head);
+int response_read(
+    struct response *a, const struct request *r, const struct http_head *head);
 
 /*
- * answer_send(a, r, whole, written):
+ * response_send(a, r, whole, written):
  * Give the head and what there is of the body to the client's chain; does
  * not flush it.
  *   whole    no more payload will come
  *   written  when the request had been handed to the server
  */
-void answer_send(
-    struct answer *a, struct request *r, bool whole, struct instant written);
+void response_send(
+    struct response *a, struct request *r, bool whole, struct instant written);
 
-/* Pass more payload on to the client's chain, framed as its head told. */
-void answer_forward(struct answer *a, struct request *r, struct chain *data);
+/* Pass more payload on to the client's chain, framed as its head said. */
+void
+response_forward(struct response *a, struct request *r, struct chain *data);
 
 /* Take trailer lines in, those that may be forwarded. */
-void answer_keep_trailers(
-    struct answer *a, const struct request *r, struct slice lines);
+void response_keep_trailers(
+    struct response *a, const struct request *r, struct slice lines);
 
 /* End the body's framing.  0 or -ENOMEM. */
-int answer_end(struct answer *a, struct request *r);
+int response_end(struct response *a, struct request *r);
 
 /* Release what it holds. */
-void answer_fini(struct answer *a, struct block_pool *pool);
+void response_fini(struct response *a, struct block_pool *pool);
 
 #endif

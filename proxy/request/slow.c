@@ -42,7 +42,7 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 	    .keep = true,
 	    .reason = TALE_REASON_TARGET};
 
-	live_request(&p->live, t->finished, total_ns, slow);
+	recent_request(&p->recent, t->finished, total_ns, slow);
 	if (!slow) {
 		if (!slow_window_take(&p->slow_window, c->slow.keep_slowest,
 			c->slow.window_ns, t->finished, total_ns))

@@ -13,17 +13,7 @@
 #ifndef TAILOR_PROXY_REQUEST_SLOW_H
 #define TAILOR_PROXY_REQUEST_SLOW_H
 
-#include "talechain/timeline.h"
-
-#define SLOW_WINDOW_KEEP 64 /* most that slow.keep_slowest may be */
-
-struct proxy;
-
-struct slow_window {
-	struct instant end;
-	unsigned count;
-	int64_t total_ns[SLOW_WINDOW_KEEP]; /* the slowest so far */
-};
+#include "proxy/request/proxy.h"
 
 /*
  * slow_window_take(w, keep, length_ns, now, total_ns):

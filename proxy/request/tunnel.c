@@ -3,7 +3,8 @@
  */
 #include "proxy/request/tunnel.h"
 
-#include "proxy/request/attempt.h"
+#include "proxy/client/client.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/request/proxy.h"
 
 void
@@ -20,12 +21,14 @@ tunnel_begin(struct attempt *a)
 	timer_clear(&p->loop.timers, &r->deadline_timer);
 	client_tunnel(c);
 	if (a->link != NULL)
-		uplink_tunnel(a->link, &r->body, c->ended);
+		exchange_tunnel(a->link, &r->body, c->ended);
 }
 
 void
 tunnel_pass(struct request *r, struct chain *data)
 {
+	const struct attempt *a = &r->attempt[r->race.winner];
+
 	if (data == NULL)
 		r->body_whole = true;
 	else
@@ -33,5 +36,6 @@ tunnel_pass(struct request *r, struct chain *data)
 	if (chain_held(&r->body) >
 	    r->generation->config->proxy.stream_buffer_bytes)
 		client_pause(r->client);
-	attempt_more(&r->attempt[r->race.winner]);
+	if (a->on && a->link != NULL)
+		exchange_more(a->link, r->body_whole);
 }

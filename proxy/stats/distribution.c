@@ -46,7 +46,7 @@ distribution_init_reactions(struct distribution *d)
 }
 
 void
-distribution_init_lives(struct distribution *d)
+distribution_init_uptimes(struct distribution *d)
 {
 	init(d, lives_ns, COUNT(lives_ns));
 }

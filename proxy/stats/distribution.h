@@ -23,7 +23,7 @@ struct distribution {
  * of servers' lives: 1 ms to 10 min. */
 void distribution_init_requests(struct distribution *d);
 void distribution_init_reactions(struct distribution *d);
-void distribution_init_lives(struct distribution *d);
+void distribution_init_uptimes(struct distribution *d);
 
 /* Count one value, ns; below 0 is 0.  Returns the place that it fell in,
  * 0 .. edges. */

@@ -9,8 +9,8 @@
 
 #include "base/histogram.h"
 #include "hedging/hedging.h"
-#include "proxy/stats/distribution.h"
 #include "http/http.h"
+#include "proxy/stats/distribution.h"
 #include "talechain/hazard.h"
 
 /* Plain counters: field, metric name, label ("" none) and value, meaning. */
@@ -29,8 +29,8 @@
 	    "half_open", "")                                                   \
 	X(rejected_untrusted, "tailor_connections_rejected_total", "reason",   \
 	    "untrusted", "")                                                   \
-	X(rejected_preface, "tailor_connections_rejected_total", "reason",     \
-	    "proxy_header", "")                                                \
+	X(rejected_proxy_header, "tailor_connections_rejected_total",          \
+	    "reason", "proxy_header", "")                                      \
 	X(keepalive_reuse, "tailor_keepalive_reuse_total", "", "",             \
 	    "Requests on a connection that had carried one before.")           \
 	X(request_bytes, "tailor_request_bytes_total", "", "",                 \

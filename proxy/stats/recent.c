@@ -4,12 +4,12 @@
 #include "proxy/stats/recent.h"
 
 int64_t
-live_bucket_edge_ns(unsigned i)
+recent_bucket_edge_ns(unsigned i)
 {
 	static const int step[] = {1, 2, 5};
 	int64_t edge = 10 * NS_PER_US;
 
-	if (i >= LIVE_BUCKETS - 1)
+	if (i >= RECENT_BUCKETS - 1)
 		return INT64_MAX;
 	for (unsigned n = i / 3; n > 0; n--)
 		edge *= 10;
@@ -17,15 +17,16 @@ live_bucket_edge_ns(unsigned i)
 }
 
 void
-live_request(struct live *l, struct instant now, int64_t total_ns, bool slow)
+recent_request(
+    struct recent *l, struct instant now, int64_t total_ns, bool slow)
 {
-	uint64_t number = now.ns / (uint64_t)LIVE_SLICE_NS;
-	struct live_slice *s = &l->slice[number % LIVE_SLICES];
+	uint64_t number = now.ns / (uint64_t)RECENT_SLICE_NS;
+	struct recent_slice *s = &l->slice[number % RECENT_SLICES];
 	unsigned i = 0;
 
 	if (s->number != number)
-		*s = (struct live_slice){.number = number};
-	while (total_ns > live_bucket_edge_ns(i))
+		*s = (struct recent_slice){.number = number};
+	while (total_ns > recent_bucket_edge_ns(i))
 		i++;
 	s->requests++;
 	s->slow += slow;
@@ -33,14 +34,15 @@ live_request(struct live *l, struct instant now, int64_t total_ns, bool slow)
 }
 
 /* The latest hazard of that kind if it has not ended, or NULL. */
-static struct live_hazard *
-hazard_open(struct live *l, const struct hazard *h)
+static struct recent_hazard *
+hazard_open(struct recent *l, const struct hazard *h)
 {
-	uint64_t kept = l->hazards < LIVE_HAZARDS ? l->hazards : LIVE_HAZARDS;
+	uint64_t kept =
+	    l->hazards < RECENT_HAZARDS ? l->hazards : RECENT_HAZARDS;
 
 	for (uint64_t i = 1; i <= kept; i++) {
-		struct live_hazard *one =
-		    &l->hazard[(l->hazards - i) % LIVE_HAZARDS];
+		struct recent_hazard *one =
+		    &l->hazard[(l->hazards - i) % RECENT_HAZARDS];
 
 		if (one->server == h->server && one->kind == h->kind)
 			return instant_is_set(one->end) ? NULL : one;
@@ -49,9 +51,9 @@ hazard_open(struct live *l, const struct hazard *h)
 }
 
 void
-live_note_hazard(struct live *l, const struct hazard *h)
+recent_hazard_note(struct recent *l, const struct hazard *h)
 {
-	struct live_hazard *open = hazard_open(l, h);
+	struct recent_hazard *open = hazard_open(l, h);
 
 	if (!h->begin) {
 		if (open != NULL)
@@ -60,7 +62,7 @@ live_note_hazard(struct live *l, const struct hazard *h)
 	}
 	if (open != NULL)
 		return;
-	l->hazard[l->hazards++ % LIVE_HAZARDS] = (struct live_hazard){
+	l->hazard[l->hazards++ % RECENT_HAZARDS] = (struct recent_hazard){
 	    .server = h->server,
 	    .kind = h->kind,
 	    .cause = h->cause,

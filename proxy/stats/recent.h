@@ -14,37 +14,37 @@
 #include "base/instant.h"
 #include "talechain/hazard.h"
 
-#define LIVE_SLICES 60
-#define LIVE_SLICE_NS (10 * NS_PER_S)
-#define LIVE_WINDOW_NS (LIVE_SLICES * LIVE_SLICE_NS)
-#define LIVE_BUCKETS 22
-#define LIVE_HAZARDS 512
+#define RECENT_SLICES 60
+#define RECENT_SLICE_NS (10 * NS_PER_S)
+#define RECENT_WINDOW_NS (RECENT_SLICES * RECENT_SLICE_NS)
+#define RECENT_BUCKETS 22
+#define RECENT_HAZARDS 512
 
 /* Requests that finished in one slice of time. */
-struct live_slice {
-	uint64_t number; /* time / LIVE_SLICE_NS; another: of an older lap */
+struct recent_slice {
+	uint64_t number; /* time / RECENT_SLICE_NS; another: of an older lap */
 	uint32_t requests, slow;
-	uint32_t bucket[LIVE_BUCKETS]; /* see live_bucket_edge_ns */
+	uint32_t bucket[RECENT_BUCKETS]; /* see recent_bucket_edge_ns */
 };
 
-struct live_hazard {
+struct recent_hazard {
 	uint8_t server, kind, cause;
 	struct instant begin, end; /* end not set: not over */
 };
 
-struct live {
-	struct live_slice slice[LIVE_SLICES];
-	struct live_hazard hazard[LIVE_HAZARDS];
+struct recent {
+	struct recent_slice slice[RECENT_SLICES];
+	struct recent_hazard hazard[RECENT_HAZARDS];
 	uint64_t hazards; /* ever */
 };
 
 /* Note a finished request, and a hazard's begin or end.  Proxy thread. */
-void
-live_request(struct live *l, struct instant now, int64_t total_ns, bool slow);
-void live_note_hazard(struct live *l, const struct hazard *h);
+void recent_request(
+    struct recent *l, struct instant now, int64_t total_ns, bool slow);
+void recent_hazard_note(struct recent *l, const struct hazard *h);
 
 /* The upper edge of bucket i: 1, 2, 5, 10, ... times 10 us; the last has
  * none (INT64_MAX). */
-int64_t live_bucket_edge_ns(unsigned i);
+int64_t recent_bucket_edge_ns(unsigned i);
 
 #endif

@@ -1,10 +1,12 @@
 /*
  * connection.c: connections to the servers: opened, pooled, drained, closed.
  *
- * Each uplink is in the list of its state at its server; a closed one keeps
+ * Each connection is in the list of its state at its server; a closed one keeps
  * its memory for the next connection.  What travels on a connection is in
  * exchange.c.
  */
+#include "proxy/upstream/connection.h"
+
 #include "proxy/upstream/exchange.h"
 
 #include <assert.h>
@@ -17,15 +19,15 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/net/socket.h"
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/upstream.h"
-#include "proxy/net/socket.h"
 
-static void on_uplink_readable(evutil_socket_t fd, short what, void *user);
-static void on_uplink_writable(evutil_socket_t fd, short what, void *user);
-static void on_uplink_timer(void *user, bool forced);
-static void on_uplink_turn(void *user);
-static void server_connect(void *user);
+static void on_connection_readable(evutil_socket_t fd, short what, void *user);
+static void on_connection_writable(evutil_socket_t fd, short what, void *user);
+static void on_connection_timer(void *user, bool forced);
+static void on_connection_turn(void *user);
+static void connect_next(void *user);
 
 #define CONNECT_AGAIN_NS NS_PER_MS /* doubled for each try, up to */
 #define CONNECT_AGAIN_MAX_NS (64 * NS_PER_MS)
@@ -33,65 +35,58 @@ static void server_connect(void *user);
 #define STARVED_NS NS_PER_S /* after a sign of it nothing is kept */
 #define CLOSES_EARLY_NS (300 * NS_PER_S) /* but one that lately did */
 
-static struct uplink_list *
-list_of(struct server *s, enum uplink_state state, unsigned **count)
+static struct pool *
+pool_of(struct server *s, enum connection_state state)
 {
 	switch (state) {
-	case UPLINK_WAITING:
-		*count = &s->waiting_count;
+	case CONNECTION_WAITING:
 		return &s->waiting;
-	case UPLINK_CONNECTING:
-		*count = &s->connecting_count;
+	case CONNECTION_CONNECTING:
 		return &s->connecting;
-	case UPLINK_BUSY:
-		*count = &s->busy_count;
+	case CONNECTION_BUSY:
 		return &s->busy;
-	case UPLINK_DRAINING:
-		*count = &s->draining_count;
+	case CONNECTION_DRAINING:
 		return &s->draining;
-	case UPLINK_IDLE:
-		*count = &s->idle_count;
+	case CONNECTION_IDLE:
 		return &s->idle;
 	}
 	abort();
 }
 
 static void
-uplink_enter(struct uplink *u, enum uplink_state state)
+connection_enter(struct connection *u, enum connection_state state)
 {
 	struct server *s = u->server;
-	unsigned *count;
-	struct uplink_list *list = list_of(s, state, &count);
+	struct pool *pool = pool_of(s, state);
 
 	u->state = state;
-	if (state == UPLINK_WAITING)
-		TAILQ_INSERT_TAIL(list, u, link);
+	if (state == CONNECTION_WAITING)
+		TAILQ_INSERT_TAIL(&pool->list, u, link);
 	else
-		TAILQ_INSERT_HEAD(list, u, link);
-	++*count;
-	if (s->waiting_count > 0 && s->connecting_count == 0)
+		TAILQ_INSERT_HEAD(&pool->list, u, link);
+	pool->count++;
+	if (s->waiting.count > 0 && s->connecting.count == 0)
 		loop_put_off(s->upstream->loop, &s->connect);
 }
 
 static void
-uplink_leave(struct uplink *u)
+connection_leave(struct connection *u)
 {
-	unsigned *count;
-	struct uplink_list *list = list_of(u->server, u->state, &count);
+	struct pool *pool = pool_of(u->server, u->state);
 
-	TAILQ_REMOVE(list, u, link);
-	--*count;
+	TAILQ_REMOVE(&pool->list, u, link);
+	pool->count--;
 }
 
 static void
-uplink_move(struct uplink *u, enum uplink_state state)
+connection_move(struct connection *u, enum connection_state state)
 {
-	uplink_leave(u);
-	uplink_enter(u, state);
+	connection_leave(u);
+	connection_enter(u, state);
 }
 
 void
-uplink_want_read(struct uplink *u, bool want)
+connection_want_read(struct connection *u, bool want)
 {
 	if (u->reading == want)
 		return;
@@ -102,7 +97,7 @@ uplink_want_read(struct uplink *u, bool want)
 }
 
 void
-uplink_want_write(struct uplink *u, bool want)
+connection_want_write(struct connection *u, bool want)
 {
 	if (u->writing == want)
 		return;
@@ -113,14 +108,14 @@ uplink_want_write(struct uplink *u, bool want)
 }
 
 static void
-uplink_forget_exchange(struct uplink *u)
+exchange_forget(struct connection *u)
 {
 	u->serial++;
 	loop_drop(u->upstream->loop, &u->write);
 	u->ops = NULL;
 	u->user = NULL;
 	u->limit_ns = 0;
-	outgoing_fini(&u->out);
+	message_fini(&u->out);
 	u->sent_all = false;
 	u->written_first = u->written_last = u->first_byte = INSTANT_NONE;
 	u->scanned = 0;
@@ -137,10 +132,10 @@ uplink_forget_exchange(struct uplink *u)
 }
 
 static void
-uplink_shut(struct uplink *u)
+connection_shut(struct connection *u)
 {
-	uplink_want_read(u, false);
-	uplink_want_write(u, false);
+	connection_want_read(u, false);
+	connection_want_write(u, false);
 	timer_clear(&u->upstream->loop->timers, &u->timer);
 	if (u->fd >= 0)
 		close(u->fd);
@@ -150,21 +145,21 @@ uplink_shut(struct uplink *u)
 
 /* Undo the connection and keep the struct for another. */
 static void
-uplink_discard(struct uplink *u)
+connection_discard(struct connection *u)
 {
 	struct server *s = u->server;
 
-	uplink_leave(u);
-	uplink_shut(u);
+	connection_leave(u);
+	connection_shut(u);
 	if (u->in != NULL)
 		block_give(&u->upstream->loop->blocks, u->in);
 	u->in = NULL;
-	uplink_forget_exchange(u);
+	exchange_forget(u);
 	TAILQ_INSERT_HEAD(&s->unused, u, link);
 }
 
 static void
-uplink_drained(struct server *s)
+connection_drained(struct server *s)
 {
 	struct upstream *up = s->upstream;
 
@@ -173,49 +168,49 @@ uplink_drained(struct server *s)
 }
 
 void
-uplink_close(struct uplink *u)
+connection_close(struct connection *u)
 {
-	bool draining = u->state == UPLINK_DRAINING;
+	bool draining = u->state == CONNECTION_DRAINING;
 	struct server *s = u->server;
 
-	uplink_discard(u);
+	connection_discard(u);
 	if (draining) {
 		s->losers_closed++;
-		uplink_drained(s);
+		connection_drained(s);
 	}
 }
 
 void
-uplink_pool_init(struct server *s)
+connection_pool_init(struct server *s)
 {
-	TAILQ_INIT(&s->waiting);
-	TAILQ_INIT(&s->connecting);
-	TAILQ_INIT(&s->idle);
-	TAILQ_INIT(&s->busy);
-	TAILQ_INIT(&s->draining);
+	TAILQ_INIT(&s->waiting.list);
+	TAILQ_INIT(&s->connecting.list);
+	TAILQ_INIT(&s->idle.list);
+	TAILQ_INIT(&s->busy.list);
+	TAILQ_INIT(&s->draining.list);
 	TAILQ_INIT(&s->unused);
-	work_init(&s->connect, LOOP_CONNECT, server_connect, s);
+	work_init(&s->connect, LOOP_CONNECT, connect_next, s);
 }
 
 static void
-close_all(struct uplink_list *list)
+close_all(struct pool *pool)
 {
-	struct uplink *u;
+	struct connection *u;
 
-	while ((u = TAILQ_FIRST(list)) != NULL)
-		uplink_close(u);
+	while ((u = TAILQ_FIRST(&pool->list)) != NULL)
+		connection_close(u);
 }
 
 void
-uplink_close_idle(struct server *s)
+connection_close_idle(struct server *s)
 {
 	close_all(&s->idle);
 }
 
 void
-uplink_pool_fini(struct server *s)
+connection_pool_fini(struct server *s)
 {
-	struct uplink *u;
+	struct connection *u;
 
 	close_all(&s->waiting);
 	close_all(&s->connecting);
@@ -230,30 +225,30 @@ uplink_pool_fini(struct server *s)
 }
 
 static void
-uplink_arm(struct uplink *u, int64_t timeout_ns)
+connection_arm(struct connection *u, int64_t timeout_ns)
 {
 	timer_arm(&u->upstream->loop->timers, &u->timer, timeout_ns);
 }
 
 bool
-uplink_starves(const struct server *s, struct instant now)
+connection_starves(const struct server *s, struct instant now)
 {
-	return instant_is_set(s->starved) &&
-	       instant_since(now, s->starved) < STARVED_NS;
+	return instant_is_set(s->reuse.starved) &&
+	       instant_since(now, s->reuse.starved) < STARVED_NS;
 }
 
 /* Back to the idle ones, or closed. */
 static void
-uplink_settle(struct uplink *u, enum uplink_end end)
+connection_settle(struct connection *u, enum exchange_end end)
 {
 	struct server *s = u->server;
-	bool reuse = end == UPLINK_COMPLETE && u->keep_alive && u->sent_all &&
+	bool reuse = end == EXCHANGE_COMPLETE && u->keep_alive && u->sent_all &&
 		     !s->upstream->stopping;
 	uint64_t unread;
 
-	if (end == UPLINK_COMPLETE)
-		s->keeps_alive = u->keep_alive;
-	if (reuse && uplink_starves(s, instant_now()))
+	if (end == EXCHANGE_COMPLETE)
+		s->reuse.keeps_alive = u->keep_alive;
+	if (reuse && connection_starves(s, instant_now()))
 		reuse = false;
 	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {
 		/* Bytes behind a response are never the next response. */
@@ -267,69 +262,69 @@ uplink_settle(struct uplink *u, enum uplink_end end)
 		reuse = false;
 	}
 	if (!reuse) {
-		uplink_discard(u);
+		connection_discard(u);
 		return;
 	}
 	if (u->in != NULL)
 		block_give(&u->upstream->loop->blocks, u->in);
 	u->in = NULL;
-	uplink_forget_exchange(u);
+	exchange_forget(u);
 	u->rested = instant_now();
-	uplink_move(u, UPLINK_IDLE);
-	if (s->idle_count > s->config->connections_max)
-		uplink_close(TAILQ_LAST(&s->idle, uplink_list));
-	uplink_want_read(u, true);
-	uplink_want_write(u, false);
-	uplink_arm(u, s->upstream->config->proxy.upstream_idle_timeout_ns);
+	connection_move(u, CONNECTION_IDLE);
+	if (s->idle.count > s->config->connections_max)
+		connection_close(TAILQ_LAST(&s->idle.list, connection_list));
+	connection_want_read(u, true);
+	connection_want_write(u, false);
+	connection_arm(u, s->upstream->config->proxy.upstream_idle_timeout_ns);
 }
 
-/* The exchange is over: release the connection, then tell the user. */
+/* The exchange is over: release the connection, then call the user. */
 void
-uplink_over(struct uplink *u, enum uplink_end end, const char *why)
+exchange_over(struct connection *u, enum exchange_end end, const char *why)
 {
-	const struct uplink_ops *ops = u->ops;
+	const struct exchange_ops *ops = u->ops;
 	struct server *s = u->server;
 	struct upstream *up = s->upstream;
-	struct uplink_result result = {
+	struct exchange_result result = {
 	    .user = u->user,
 	    .server = s,
 	    .end = end,
 	    .why = why,
-	    .written = uplink_written(u),
+	    .written = exchange_written(u),
 	    .reused = u->exchanges > 1,
 	    .written_first = u->written_first,
 	};
 
-	if (u->compared != NULL && end == UPLINK_COMPLETE)
+	if (u->compared != NULL && end == EXCHANGE_COMPLETE)
 		compare_whole(u->compared, u->side);
-	if (u->state == UPLINK_DRAINING) {
-		if (end == UPLINK_COMPLETE)
+	if (u->state == CONNECTION_DRAINING) {
+		if (end == EXCHANGE_COMPLETE)
 			s->losers_drained++;
 		else
 			s->losers_closed++;
 		up->events.drained(up->user, u, end);
-		uplink_settle(u, end);
-		uplink_drained(s);
+		connection_settle(u, end);
+		connection_drained(s);
 		return;
 	}
-	uplink_settle(u, end);
+	connection_settle(u, end);
 	if (ops != NULL && ops->end != NULL)
 		ops->end(&result);
 }
 
 unsigned
-uplink_cut_all(struct server *s, const char *why)
+connection_cut_all(struct server *s, const char *why)
 {
-	unsigned n = 0, most = s->waiting_count + s->connecting_count +
-			       s->busy_count + s->draining_count;
-	struct uplink *u;
+	unsigned n = 0, most = s->waiting.count + s->connecting.count +
+			       s->busy.count + s->draining.count;
+	struct connection *u;
 
 	/* What follows may begin another here, which is not waited for. */
-	while (n < most && ((u = TAILQ_FIRST(&s->waiting)) != NULL ||
-			       (u = TAILQ_FIRST(&s->connecting)) != NULL ||
-			       (u = TAILQ_FIRST(&s->busy)) != NULL ||
-			       (u = TAILQ_FIRST(&s->draining)) != NULL)) {
-		uplink_over(u, UPLINK_TIMEOUT, why);
+	while (n < most && ((u = TAILQ_FIRST(&s->waiting.list)) != NULL ||
+			       (u = TAILQ_FIRST(&s->connecting.list)) != NULL ||
+			       (u = TAILQ_FIRST(&s->busy.list)) != NULL ||
+			       (u = TAILQ_FIRST(&s->draining.list)) != NULL)) {
+		exchange_over(u, EXCHANGE_TIMEOUT, why);
 		n++;
 	}
 	return n;
@@ -351,18 +346,18 @@ idle_close_one(struct upstream *up)
 {
 	struct server *s = &up->server[0];
 
-	if (up->config->servers > 1 && up->server[1].idle_count > s->idle_count)
+	if (up->config->servers > 1 && up->server[1].idle.count > s->idle.count)
 		s = &up->server[1];
-	if (s->idle_count == 0)
+	if (s->idle.count == 0)
 		return false;
-	uplink_close(TAILQ_LAST(&s->idle, uplink_list));
+	connection_close(TAILQ_LAST(&s->idle.list, connection_list));
 	return true;
 }
 
 /* A new socket and the begin of its connection.  0: connected; otherwise an
  * errno, EINPROGRESS if it is under way. */
 static int
-uplink_connect(struct uplink *u)
+connection_dial(struct connection *u)
 {
 	const struct config_address *a = &u->server->config->address;
 	int one = 1;
@@ -380,7 +375,7 @@ uplink_connect(struct uplink *u)
 }
 
 static void
-uplink_connected(struct uplink *u)
+connection_connected(struct connection *u)
 {
 	struct server *s = u->server;
 
@@ -388,53 +383,53 @@ uplink_connected(struct uplink *u)
 	s->refusals = 0;
 	distribution_record(
 	    &s->connect_length, instant_since(instant_now(), u->opened));
-	uplink_move(u, UPLINK_BUSY);
+	connection_move(u, CONNECTION_BUSY);
 }
 
 /* Try to connect, once.  0: connected, or to be tried again; else the errno
  * with which it was refused. */
 static int
-uplink_try(struct uplink *u)
+connection_try(struct connection *u)
 {
-	int err = uplink_connect(u);
+	int err = connection_dial(u);
 	int64_t again_ns = CONNECT_AGAIN_NS << (u->tries < 6 ? u->tries : 6);
 
 	if (err != 0 && err != EINPROGRESS) {
-		uplink_shut(u);
+		connection_shut(u);
 		if (!error_passes(err))
 			return err;
 		if (err != EAGAIN && idle_close_one(u->upstream))
-			return uplink_try(u); /* with what that one had */
+			return connection_try(u); /* with what that one had */
 	}
 	u->tries++;
 	if (u->fd >= 0) {
 		u->cookie = socket_cookie(u->fd);
 		event_assign(&u->readable, u->upstream->loop->base, u->fd,
-		    EV_READ | EV_PERSIST, on_uplink_readable, u);
+		    EV_READ | EV_PERSIST, on_connection_readable, u);
 		event_assign(&u->writable, u->upstream->loop->base, u->fd,
-		    EV_WRITE | EV_PERSIST, on_uplink_writable, u);
+		    EV_WRITE | EV_PERSIST, on_connection_writable, u);
 	}
 	if (err == 0) {
-		uplink_connected(u);
+		connection_connected(u);
 		return 0;
 	}
 	if (u->fd >= 0)
-		uplink_want_write(u, true);
+		connection_want_write(u, true);
 	u->server->connects_again += u->tries > 1;
-	timer_set_odd(&u->upstream->loop->timers, &u->timer, instant_now(),
+	timer_set_unsorted(&u->upstream->loop->timers, &u->timer, instant_now(),
 	    again_ns < CONNECT_AGAIN_MAX_NS ? again_ns : CONNECT_AGAIN_MAX_NS);
 	return 0;
 }
 
 /* It is connected: do what waited for that. */
 static void
-uplink_go(struct uplink *u)
+connection_go(struct connection *u)
 {
 	unsigned serial = u->serial;
 
 	if (u->limit_ns > 0)
-		uplink_arm(u, u->limit_ns);
-	uplink_want_read(u, true);
+		connection_arm(u, u->limit_ns);
+	connection_want_read(u, true);
 	if (u->ops != NULL && u->ops->connected != NULL)
 		u->ops->connected(u);
 	if (u->serial == serial)
@@ -443,31 +438,31 @@ uplink_go(struct uplink *u)
 
 /* Try, with the user waiting for what comes of it. */
 static void
-uplink_try_on(struct uplink *u)
+connection_try_on(struct connection *u)
 {
-	if (uplink_try(u) != 0)
-		uplink_over(u, UPLINK_REFUSED, "refused");
-	else if (u->state == UPLINK_BUSY)
-		uplink_go(u);
+	if (connection_try(u) != 0)
+		exchange_over(u, EXCHANGE_REFUSED, "refused");
+	else if (u->state == CONNECTION_BUSY)
+		connection_go(u);
 }
 
 /* Give the turn to connect to one that waits for it. */
 static void
-server_connect(void *user)
+connect_next(void *user)
 {
 	struct server *s = user;
-	struct uplink *u;
+	struct connection *u;
 
-	while (s->connecting_count == 0 &&
-	       (u = TAILQ_FIRST(&s->waiting)) != NULL) {
-		uplink_move(u, UPLINK_CONNECTING);
-		uplink_try_on(u);
+	while (s->connecting.count == 0 &&
+	       (u = TAILQ_FIRST(&s->waiting.list)) != NULL) {
+		connection_move(u, CONNECTION_CONNECTING);
+		connection_try_on(u);
 	}
 }
 
 /* Whether neither a byte nor the end has arrived on an idle connection. */
 static bool
-is_quiet(const struct uplink *u)
+is_quiet(const struct connection *u)
 {
 	char byte;
 
@@ -479,14 +474,14 @@ is_quiet(const struct uplink *u)
 static bool
 closes_early(const struct server *s, struct instant now)
 {
-	return instant_is_set(s->closed_early) &&
-	       instant_since(now, s->closed_early) < CLOSES_EARLY_NS;
+	return instant_is_set(s->reuse.closed_early) &&
+	       instant_since(now, s->reuse.closed_early) < CLOSES_EARLY_NS;
 }
 
 static bool
-is_proven(const struct uplink *u, struct instant now)
+is_proven(const struct connection *u, struct instant now)
 {
-	struct instant soon = u->server->closed_soon;
+	struct instant soon = u->server->reuse.closed_soon;
 
 	/* A pause that nothing announces makes a rest longer than it looks. */
 	return instant_since(now, u->rested) < RECENT_NS &&
@@ -496,32 +491,32 @@ is_proven(const struct uplink *u, struct instant now)
 }
 
 /* The idle connection to be used next, or NULL. */
-static struct uplink *
-idle_pick(struct server *s, enum uplink_reuse reuse)
+static struct connection *
+idle_pick(struct server *s, enum connection_reuse reuse)
 {
 	struct instant now = instant_now();
-	struct uplink *u = NULL;
+	struct connection *u = NULL;
 
 	while (
-	    reuse != UPLINK_REUSE_NONE && (u = TAILQ_FIRST(&s->idle)) != NULL) {
-		if (reuse == UPLINK_REUSE_ANY && !closes_early(s, now))
+	    reuse != REUSE_NONE && (u = TAILQ_FIRST(&s->idle.list)) != NULL) {
+		if (reuse == REUSE_ANY && !closes_early(s, now))
 			return u;
-		if (reuse == UPLINK_REUSE_PROVEN && !is_proven(u, now))
+		if (reuse == REUSE_PROVEN && !is_proven(u, now))
 			return NULL; /* the others have rested longer */
 		if (is_quiet(u))
 			return u;
 		s->extra_bytes += socket_unread_bytes(u->fd);
 		if (instant_since(now, u->rested) < RECENT_NS)
-			s->closed_early = now;
-		uplink_close(u);
+			s->reuse.closed_early = now;
+		connection_close(u);
 	}
 	return NULL;
 }
 
-static struct uplink *
+static struct connection *
 unused_take(struct server *s)
 {
-	struct uplink *u = TAILQ_FIRST(&s->unused);
+	struct connection *u = TAILQ_FIRST(&s->unused);
 
 	if (u != NULL) {
 		TAILQ_REMOVE(&s->unused, u, link);
@@ -533,41 +528,42 @@ unused_take(struct server *s)
 	u->upstream = s->upstream;
 	u->server = s;
 	u->fd = -1;
-	work_init(&u->write, LOOP_SERVERS, on_uplink_turn, u);
-	timer_init(&u->timer, on_uplink_timer, u);
-	s->uplinks++;
+	work_init(&u->write, LOOP_SERVERS, on_connection_turn, u);
+	timer_init(&u->timer, on_connection_timer, u);
+	s->connections++;
 	return u;
 }
 
 int
-uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
-    enum uplink_reuse reuse, struct uplink **out)
+connection_get(struct server *server, const struct exchange_ops *ops,
+    void *user, enum connection_reuse reuse, struct connection **out)
 {
-	struct uplink *u = idle_pick(server, reuse);
+	struct connection *u = idle_pick(server, reuse);
 	int err;
 
 	if (u != NULL) {
-		uplink_move(u, UPLINK_BUSY);
+		connection_move(u, CONNECTION_BUSY);
 		timer_clear(&u->upstream->loop->timers, &u->timer);
 		server->reuses++;
 	} else {
 		bool waits =
-		    server->connecting_count > 0 || server->waiting_count > 0;
+		    server->connecting.count > 0 || server->waiting.count > 0;
 
 		u = unused_take(server);
 		if (u == NULL)
 			return -ENOMEM;
 		/* In place of the one that would not do: a server may have a
 		 * worker for each connection, and few of them. */
-		if (reuse == UPLINK_REUSE_PROVEN && server->idle_count > 0)
-			uplink_close(TAILQ_FIRST(&server->idle));
+		if (reuse == REUSE_PROVEN && server->idle.count > 0)
+			connection_close(TAILQ_FIRST(&server->idle.list));
 		u->opened = instant_now();
 		u->tries = 0;
 		u->exchanges = 0;
-		uplink_enter(u, waits ? UPLINK_WAITING : UPLINK_CONNECTING);
-		err = waits ? 0 : uplink_try(u);
+		connection_enter(
+		    u, waits ? CONNECTION_WAITING : CONNECTION_CONNECTING);
+		err = waits ? 0 : connection_try(u);
 		if (err != 0) {
-			uplink_discard(u);
+			connection_discard(u);
 			return -err;
 		}
 	}
@@ -578,35 +574,35 @@ uplink_get(struct server *server, const struct uplink_ops *ops, void *user,
 }
 
 void
-uplink_limit(struct uplink *u, int64_t limit_ns)
+exchange_limit(struct connection *u, int64_t limit_ns)
 {
 	u->limit_ns = limit_ns;
-	if (u->state == UPLINK_BUSY)
-		uplink_arm(u, limit_ns);
+	if (u->state == CONNECTION_BUSY)
+		connection_arm(u, limit_ns);
 }
 
 void
-uplink_compare(struct uplink *u, struct comparison *with, unsigned side)
+exchange_compare(struct connection *u, struct comparison *with, unsigned side)
 {
 	u->compared = compare_join(with, side);
 	u->side = side;
 }
 
 void
-uplink_pause(struct uplink *u)
+connection_pause(struct connection *u)
 {
-	uplink_want_read(u, false);
+	connection_want_read(u, false);
 }
 
 void
-uplink_resume(struct uplink *u)
+connection_resume(struct connection *u)
 {
-	if (u->state == UPLINK_BUSY || u->state == UPLINK_DRAINING)
-		uplink_want_read(u, true);
+	if (u->state == CONNECTION_BUSY || u->state == CONNECTION_DRAINING)
+		connection_want_read(u, true);
 }
 
 void
-uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
+exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 {
 	struct server *s = u->server;
 	const struct config *c = u->upstream->config;
@@ -614,34 +610,36 @@ uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 
 	u->ops = NULL;
 	u->user = NULL;
-	if (!uplink_written(u) || !drain || c->hedging.drain_connections == 0 ||
-	    (!u->sent_all && !outgoing_keep_rest(&u->out))) {
+	if (!exchange_written(u) || !drain ||
+	    c->hedging.drain_connections == 0 ||
+	    (!u->sent_all && !message_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
 		 * not to be drained: the connection is of no more use. */
-		if (uplink_written(u))
+		if (exchange_written(u))
 			s->losers_closed++;
-		uplink_discard(u);
+		connection_discard(u);
 		return;
 	}
 	if (u->sent_all)
-		u->out = (struct outgoing){.sent_bytes = u->out.sent_bytes};
-	if (s->draining_count >= c->hedging.drain_connections)
-		uplink_close(TAILQ_LAST(&s->draining, uplink_list));
+		u->out = (struct message){.sent_bytes = u->out.sent_bytes};
+	if (s->draining.count >= c->hedging.drain_connections)
+		connection_close(
+		    TAILQ_LAST(&s->draining.list, connection_list));
 	if (s->config->loser == CONFIG_LOSER_HALF_CLOSE && u->sent_all)
 		shutdown(u->fd, SHUT_WR);
 	u->loser_of = request_id;
 	u->raced = instant_now();
 	u->client_left = client_left;
-	uplink_move(u, UPLINK_DRAINING);
+	connection_move(u, CONNECTION_DRAINING);
 	hedging_drain_begin(u->upstream->hedging, s->index);
-	uplink_want_read(u, true);
-	uplink_arm(u, c->hedging.drain_timeout_ns);
+	connection_want_read(u, true);
+	connection_arm(u, c->hedging.drain_timeout_ns);
 }
 
 static void
-on_uplink_readable(evutil_socket_t fd, short what, void *user)
+on_connection_readable(evutil_socket_t fd, short what, void *user)
 {
-	struct uplink *u = user;
+	struct connection *u = user;
 
 	(void)fd;
 	(void)what;
@@ -650,63 +648,63 @@ on_uplink_readable(evutil_socket_t fd, short what, void *user)
 }
 
 static void
-on_uplink_turn(void *user)
+on_connection_turn(void *user)
 {
 	exchange_write(user);
 }
 
 static void
-on_uplink_writable(evutil_socket_t fd, short what, void *user)
+on_connection_writable(evutil_socket_t fd, short what, void *user)
 {
-	struct uplink *u = user;
+	struct connection *u = user;
 	struct loop *loop = u->upstream->loop;
 	int err;
 
 	(void)what;
-	if (u->state != UPLINK_CONNECTING) {
+	if (u->state != CONNECTION_CONNECTING) {
 		exchange_write(u);
 	} else if ((err = socket_connected(fd)) == 0) {
 		timer_clear(&loop->timers, &u->timer);
-		uplink_connected(u);
-		uplink_go(u);
+		connection_connected(u);
+		connection_go(u);
 	} else if (err != EINPROGRESS) {
-		uplink_over(u, UPLINK_REFUSED, "refused");
+		exchange_over(u, EXCHANGE_REFUSED, "refused");
 	}
 	loop_event_end(loop);
 }
 
 static void
-on_uplink_timer(void *user, bool forced)
+on_connection_timer(void *user, bool forced)
 {
-	struct uplink *u = user;
+	struct connection *u = user;
 
 	switch (u->state) {
-	case UPLINK_WAITING:
+	case CONNECTION_WAITING:
 		break;
-	case UPLINK_CONNECTING:
-		uplink_shut(u);
+	case CONNECTION_CONNECTING:
+		connection_shut(u);
 		if (forced) { /* the kernel cannot watch it: not at once */
-			timer_set_odd(&u->upstream->loop->timers, &u->timer,
-			    instant_now(), CONNECT_AGAIN_MAX_NS);
+			timer_set_unsorted(&u->upstream->loop->timers,
+			    &u->timer, instant_now(), CONNECT_AGAIN_MAX_NS);
 			break;
 		}
 		if (instant_since(instant_now(), u->opened) >=
 		    u->upstream->config->proxy.connect_timeout_ns)
-			uplink_over(u, UPLINK_TIMEOUT, "connect_timeout");
+			exchange_over(u, EXCHANGE_TIMEOUT, "connect_timeout");
 		else
-			uplink_try_on(u);
+			connection_try_on(u);
 		break;
-	case UPLINK_DRAINING:
-		uplink_over(u, UPLINK_TIMEOUT, "drain_timeout");
+	case CONNECTION_DRAINING:
+		exchange_over(u, EXCHANGE_TIMEOUT, "drain_timeout");
 		break;
-	case UPLINK_IDLE:
-		uplink_close(u);
+	case CONNECTION_IDLE:
+		connection_close(u);
 		break;
-	case UPLINK_BUSY:
+	case CONNECTION_BUSY:
 		if (forced) /* see watch() */
 			exchange_lost(u, false, "no_event");
 		else
-			uplink_over(u, UPLINK_TIMEOUT, "no_answer");
+			exchange_over(u, EXCHANGE_TIMEOUT, "no_answer");
 		break;
 	}
 }

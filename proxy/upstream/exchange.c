@@ -7,7 +7,7 @@
  * Once a block was filled, several are read at a time, and again until there
  * is no more: a long body costs a system call and a packet for each piece that
  * it goes on in, and a packet the less the fuller they are.
- * A callback may detach or close the uplink, and the struct may even carry
+ * A callback may detach or close the connection, and the struct may even carry
  * another exchange when it returns, so the code compares the exchange's serial
  * number after each callback before it goes on.
  */
@@ -18,31 +18,32 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "http/upgrade.h"
 #include "proxy/net/body_blocks.h"
+#include "proxy/net/socket.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/upstream.h"
-#include "proxy/net/socket.h"
-#include "http/upgrade.h"
 
 #define INTERIMS_READ_MAX 64	/* 1xx heads before an answer */
 #define EARLY_NS NS_PER_S	/* no keep-alive timeout is that short */
 #define SOON_NS (10 * NS_PER_S) /* a pause may be that long */
-#define HAUL_BLOCKS 4
-#define HAULS_MAX 8 /* in a row, before others have their turn */
+#define BATCH_BLOCKS 4
+#define READ_BATCHES_MAX 8 /* in a row, before others have their turn */
 
 /* What one read brought: u->in and the blocks after it. */
-struct haul {
-	struct block *block[HAUL_BLOCKS];
+struct read_batch {
+	struct block *block[BATCH_BLOCKS];
 	unsigned blocks;
 	size_t bytes;
 	bool emptied; /* the kernel had no more */
 };
 
 static void
-exchange_sent(struct uplink *u)
+exchange_sent(struct connection *u)
 {
 	u->sent_all = true;
-	uplink_want_write(u, false);
+	connection_want_write(u, false);
 	if (u->out.stream != NULL)
 		shutdown(u->fd, SHUT_WR); /* the tunnel's client has ended */
 	else if (u->ops != NULL && u->ops->sent != NULL)
@@ -50,14 +51,14 @@ exchange_sent(struct uplink *u)
 }
 
 void
-exchange_write(struct uplink *u)
+exchange_write(struct connection *u)
 {
 	struct block_pool *pool = &u->upstream->loop->blocks;
 	unsigned serial = u->serial;
 	ssize_t sent;
 
 	loop_drop(u->upstream->loop, &u->write);
-	while ((sent = outgoing_write(&u->out, u->fd, pool)) != 0) {
+	while ((sent = message_write(&u->out, u->fd, pool)) != 0) {
 		if (sent < 0 && errno == EINTR)
 			continue;
 		if (sent < 0 && errno == EIO) {
@@ -67,7 +68,7 @@ exchange_write(struct uplink *u)
 		if (sent < 0) {
 			/* A lost connection shows on the reading side too,
 			 * where an early response may still be waiting. */
-			uplink_want_write(u, errno == EAGAIN);
+			connection_want_write(u, errno == EAGAIN);
 			return;
 		}
 		u->written_last = instant_now();
@@ -78,28 +79,28 @@ exchange_write(struct uplink *u)
 			u->ops->wrote(u);
 		if (u->serial != serial)
 			return;
-		if (outgoing_in_file(&u->out)) {
-			uplink_want_write(u, true);
+		if (message_in_file(&u->out)) {
+			connection_want_write(u, true);
 			return;
 		}
 	}
-	if (outgoing_done(&u->out))
+	if (message_done(&u->out))
 		exchange_sent(u);
 	else
-		uplink_want_write(u, false);
+		connection_want_write(u, false);
 }
 
 void
-uplink_send(
-    struct uplink *u, const struct outgoing *message, enum http_method method)
+exchange_send(struct connection *u, const struct message *message,
+    enum http_method method)
 {
 	u->out = *message;
 	u->method = method;
 	u->exchanges++;
 	u->server->attempts++;
-	if (u->state != UPLINK_BUSY)
+	if (u->state != CONNECTION_BUSY)
 		return;
-	uplink_want_read(u, true);
+	connection_want_read(u, true);
 	if (message->urgent)
 		exchange_write(u);
 	else if (!u->writing)
@@ -107,16 +108,16 @@ uplink_send(
 }
 
 void
-uplink_more(struct uplink *u, bool ended)
+exchange_more(struct connection *u, bool ended)
 {
 	u->out.ended = ended;
-	if (u->state == UPLINK_BUSY && !u->writing && !u->write.waits &&
+	if (u->state == CONNECTION_BUSY && !u->writing && !u->write.waits &&
 	    !u->sent_all)
 		exchange_write(u);
 }
 
 void
-uplink_tunnel(struct uplink *u, struct chain *stream, bool ended)
+exchange_tunnel(struct connection *u, struct chain *stream, bool ended)
 {
 	u->out.stream = stream;
 	u->out.ended = ended;
@@ -125,13 +126,13 @@ uplink_tunnel(struct uplink *u, struct chain *stream, bool ended)
 }
 
 bool
-uplink_written(const struct uplink *u)
+exchange_written(const struct connection *u)
 {
 	return u->out.sent_bytes > 0;
 }
 
 uint64_t
-uplink_taken_bytes(const struct uplink *u)
+exchange_taken_bytes(const struct connection *u)
 {
 	if (u->out.sent_bytes == 0)
 		return 0;
@@ -140,7 +141,7 @@ uplink_taken_bytes(const struct uplink *u)
 
 /* Move payload on: to the user, or nowhere. */
 static void
-exchange_deliver(struct uplink *u, struct chain *data)
+exchange_deliver(struct connection *u, struct chain *data)
 {
 	if (data->bytes == 0)
 		return;
@@ -154,7 +155,7 @@ exchange_deliver(struct uplink *u, struct chain *data)
 
 /* A tunnel's bytes end with its connection. */
 static void
-exchange_begin_body(struct uplink *u, const struct http_head *head)
+exchange_begin_body(struct connection *u, const struct http_head *head)
 {
 	enum http_framing framing =
 	    head->status == 101 ? HTTP_FRAMING_CLOSE : head->framing;
@@ -174,17 +175,17 @@ exchange_begin_body(struct uplink *u, const struct http_head *head)
 
 /* The body is whole: so is the response. */
 static void
-exchange_complete(struct uplink *u)
+exchange_complete(struct connection *u)
 {
 	if (u->body.kept > 0 && u->ops != NULL && u->ops->trailers != NULL)
 		u->ops->trailers(u, (struct slice){u->body.keep, u->body.kept});
-	uplink_over(u, UPLINK_COMPLETE, "complete");
+	exchange_over(u, EXCHANGE_COMPLETE, "complete");
 }
 
-/* One response head.  False when the uplink must not be touched any more or
+/* One response head.  False when the connection must not be touched any more or
  * needs more input. */
 static bool
-exchange_take_head(struct uplink *u)
+exchange_take_head(struct connection *u)
 {
 	struct http_limits limits = u->upstream->limits;
 	struct http_head *head = &u->upstream->scratch;
@@ -199,19 +200,19 @@ exchange_take_head(struct uplink *u)
 	case HTTP_SCAN_MORE:
 		return false;
 	case HTTP_SCAN_BAD:
-		uplink_over(u, UPLINK_MALFORMED, refusal.reason);
+		exchange_over(u, EXCHANGE_MALFORMED, refusal.reason);
 		return false;
 	case HTTP_SCAN_HEAD:
 		break;
 	}
 	if (http_parse_response(
 		&limits, u->method, text, length, head, &refusal) < 0) {
-		uplink_over(u, UPLINK_MALFORMED, refusal.reason);
+		exchange_over(u, EXCHANGE_MALFORMED, refusal.reason);
 		return false;
 	}
 	u->scanned = 0;
 	if (head->status == 101 && !http_upgrade_agreed(head)) {
-		uplink_over(u, UPLINK_MALFORMED, "upgrade_other");
+		exchange_over(u, EXCHANGE_MALFORMED, "upgrade_other");
 		return false;
 	}
 	if (head->status == 101 || head->status >= 200) {
@@ -219,7 +220,7 @@ exchange_take_head(struct uplink *u)
 		if (u->ops != NULL)
 			u->ops->head(u, head);
 	} else if (++u->interims > INTERIMS_READ_MAX) {
-		uplink_over(u, UPLINK_MALFORMED, "too_many_interim");
+		exchange_over(u, EXCHANGE_MALFORMED, "too_many_interim");
 	} else if (u->ops != NULL && u->ops->interim != NULL) {
 		u->ops->interim(u, head);
 	}
@@ -231,7 +232,7 @@ exchange_take_head(struct uplink *u)
 
 /* What a read brought of a body.  False as above. */
 static bool
-exchange_take_body(struct uplink *u, struct haul *h)
+exchange_take_body(struct connection *u, struct read_batch *h)
 {
 	struct http_refusal refusal = {0};
 	struct chain data = {0};
@@ -265,19 +266,19 @@ exchange_take_body(struct uplink *u, struct haul *h)
 	case HTTP_BODY_DATA:
 		if (u->drained_bytes >
 		    u->upstream->config->hedging.drain_max_bytes)
-			uplink_over(u, UPLINK_LIMITED, "drain_limit");
+			exchange_over(u, EXCHANGE_LIMITED, "drain_limit");
 		return false;
 	case HTTP_BODY_DONE:
 		return true;
 	case HTTP_BODY_BAD:
-		uplink_over(u, UPLINK_MALFORMED, refusal.reason);
+		exchange_over(u, EXCHANGE_MALFORMED, refusal.reason);
 		return false;
 	}
 	return false;
 }
 
 static void
-exchange_process(struct uplink *u, struct haul *h)
+exchange_process(struct connection *u, struct read_batch *h)
 {
 	while (u->in != NULL && block_bytes(u->in) > 0) {
 		if (!u->head_seen) {
@@ -294,28 +295,28 @@ exchange_process(struct uplink *u, struct haul *h)
 }
 
 void
-exchange_lost(struct uplink *u, bool orderly, const char *why)
+exchange_lost(struct connection *u, bool orderly, const char *why)
 {
-	if (u->state == UPLINK_IDLE) {
+	if (u->state == CONNECTION_IDLE) {
 		struct instant now = instant_now();
 
-		u->server->doubted = true;
+		u->server->standby.doubted = true;
 		if (instant_since(now, u->rested) < EARLY_NS)
-			u->server->closed_early = now;
+			u->server->reuse.closed_early = now;
 		if (instant_since(now, u->rested) < SOON_NS)
-			u->server->closed_soon = now;
-		uplink_close(u);
+			u->server->reuse.closed_soon = now;
+		connection_close(u);
 		return;
 	}
 	if (u->received_bytes == 0) {
 		if (u->exchanges > 1)
-			u->server->closed_early = instant_now();
-		uplink_over(u, UPLINK_UNANSWERED, why);
+			u->server->reuse.closed_early = instant_now();
+		exchange_over(u, EXCHANGE_UNANSWERED, why);
 	} else if (orderly && u->head_seen && http_body_eof(&u->body)) {
 		u->keep_alive = false;
-		uplink_over(u, UPLINK_COMPLETE, "complete");
+		exchange_over(u, EXCHANGE_COMPLETE, "complete");
 	} else {
-		uplink_over(u, UPLINK_CUT, why);
+		exchange_over(u, EXCHANGE_CUT, why);
 	}
 }
 
@@ -323,7 +324,7 @@ exchange_lost(struct uplink *u, bool orderly, const char *why)
  * one is acknowledged, which the kernel delays.  A response that is whole
  * needs no such packet: the next request acknowledges it. */
 static void
-exchange_acknowledge(struct uplink *u)
+exchange_acknowledge(struct connection *u)
 {
 	int one = 1;
 
@@ -334,7 +335,7 @@ exchange_acknowledge(struct uplink *u)
 /* Blocks to read into.  Without memory, or room in a block that holds a head
  * larger than any limit, this exchange fails; the others go on. */
 static bool
-haul_begin(struct uplink *u, struct haul *h)
+batch_begin(struct connection *u, struct read_batch *h)
 {
 	struct block_pool *pool = &u->upstream->loop->blocks;
 
@@ -348,7 +349,7 @@ haul_begin(struct uplink *u, struct haul *h)
 		return false;
 	}
 	h->block[h->blocks++] = u->in;
-	while (u->wide && u->head_seen && h->blocks < HAUL_BLOCKS &&
+	while (u->wide && u->head_seen && h->blocks < BATCH_BLOCKS &&
 	       (h->block[h->blocks] = block_take(pool)) != NULL)
 		h->blocks++;
 	return true;
@@ -356,9 +357,9 @@ haul_begin(struct uplink *u, struct haul *h)
 
 /* As recv(2).  Only blocks that got something are left, and u->in. */
 static ssize_t
-haul_read(struct uplink *u, struct haul *h)
+batch_read(struct connection *u, struct read_batch *h)
 {
-	struct iovec iov[HAUL_BLOCKS];
+	struct iovec iov[BATCH_BLOCKS];
 	struct msghdr m = {.msg_iov = iov, .msg_iovlen = h->blocks};
 	size_t left, room = 0;
 	ssize_t n;
@@ -386,19 +387,19 @@ haul_read(struct uplink *u, struct haul *h)
 	return n;
 }
 
-/* Read once.  False when there is no more to be read now, or the uplink must
+/* Read once.  False when there is no more to be read now, or the connection must
  * not be touched any more. */
 static bool
-exchange_haul(struct uplink *u, bool last)
+exchange_read_batch(struct connection *u, bool last)
 {
 	unsigned serial = u->serial;
-	struct haul h = {0};
+	struct read_batch h = {0};
 	ssize_t n;
 
 	u->reads_on = false;
-	if (!haul_begin(u, &h))
+	if (!batch_begin(u, &h))
 		return false;
-	n = haul_read(u, &h);
+	n = batch_read(u, &h);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		if (block_bytes(u->in) == 0) {
 			block_give(&u->upstream->loop->blocks, u->in);
@@ -411,7 +412,7 @@ exchange_haul(struct uplink *u, bool last)
 		return false;
 	}
 	u->filled = !h.emptied;
-	if (u->state == UPLINK_IDLE || u->write.waits) {
+	if (u->state == CONNECTION_IDLE || u->write.waits) {
 		u->server->extra_bytes += h.bytes;
 		exchange_lost(u, false, "extra_bytes");
 		return false;
@@ -430,12 +431,12 @@ exchange_haul(struct uplink *u, bool last)
 }
 
 void
-exchange_read(struct uplink *u)
+exchange_read(struct connection *u)
 {
-	unsigned serial = u->serial, hauls = 1;
+	unsigned serial = u->serial, batches = 1;
 
-	while (exchange_haul(u, hauls == HAULS_MAX))
-		hauls++;
+	while (exchange_read_batch(u, batches == READ_BATCHES_MAX))
+		batches++;
 	if (u->serial != serial)
 		return;
 	u->reads_on = false;

@@ -1,7 +1,7 @@
 /*
  * exchange.h: what connection.c and exchange.c share.
  *
- * An uplink is a connection; an exchange is the one request and response
+ * A connection is a connection; an exchange is the one request and response
  * under way on it.  connection.c opens, pools, drains and closes connections;
  * exchange.c writes the request and reads the response.  Private to them.
  */
@@ -11,22 +11,23 @@
 #include "proxy/upstream/connection.h"
 
 /* Register or drop an event of the socket; does nothing if it is so. */
-void uplink_want_read(struct uplink *u, bool want);
-void uplink_want_write(struct uplink *u, bool want);
+void connection_want_read(struct connection *u, bool want);
+void connection_want_write(struct connection *u, bool want);
 
-/* The exchange is over: release the connection, then tell the user.  u may
+/* The exchange is over: release the connection, then call the user.  u may
  * carry another exchange on return. */
-void uplink_over(struct uplink *u, enum uplink_end end, const char *why);
+void
+exchange_over(struct connection *u, enum exchange_end end, const char *why);
 
 /* Write as much of the request as the kernel takes.  Callbacks as above. */
-void exchange_write(struct uplink *u);
+void exchange_write(struct connection *u);
 
 /* The connection is gone: end the exchange by what has been received of it.
  * A reset (not orderly) may have lost bytes: it ends nothing that ends with
  * its connection.  Likewise. */
-void exchange_lost(struct uplink *u, bool orderly, const char *why);
+void exchange_lost(struct connection *u, bool orderly, const char *why);
 
 /* The socket is readable: read and act on it.  Likewise. */
-void exchange_read(struct uplink *u);
+void exchange_read(struct connection *u);
 
 #endif

@@ -5,15 +5,20 @@
  * The server first hands its role to the other one (a switch: requests in
  * flight stay where they are), and is then down for the policy, which sends
  * it nothing.  Only when all its connections have come to rest may its
- * program end.  The stages are enum duty (server.h).
+ * program end.  The stages are enum maintenance (upstream.h).
  *
  * While one server is restarted the other one is alone, and a collection of
  * its would be a pause for everybody.  So a restart first lets it serve with
  * this one ready behind it, and begins when it has just collected.
  */
+#include "proxy/upstream/maintenance.h"
+
 #include <errno.h>
 
 #include "base/log.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/health.h"
+#include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
 static bool
@@ -23,25 +28,26 @@ other_ready(const struct server *s)
 
 	return up->config->servers > 1 &&
 	       up->hedging->server[1 - s->index].state == SERVER_READY &&
-	       server_on_duty(&up->server[1 - s->index]);
+	       server_may_serve(&up->server[1 - s->index]);
 }
 
-/* It is not the active one any more, or nobody else could be. */
+/* It is not the active one any more, or no other server could be. */
 static void
 take_down(struct server *s)
 {
 	struct upstream *up = s->upstream;
 	struct instant now = instant_now();
 
-	s->duty = DUTY_DRAINS;
-	s->cut_at = s->config->drain_timeout_ns > 0
-			? instant_plus(now, s->config->drain_timeout_ns)
-			: INSTANT_NONE;
-	timer_clear(&up->loop->timers, &s->probe_timer);
-	timer_clear(&up->loop->timers, &s->warmup_timer);
-	if (s->probe != NULL)
-		uplink_close(s->probe);
-	s->probe = NULL;
+	s->maintenance.stage = DRAINING;
+	s->maintenance.cut_at =
+	    s->config->drain_timeout_ns > 0
+		? instant_plus(now, s->config->drain_timeout_ns)
+		: INSTANT_NONE;
+	timer_clear(&up->loop->timers, &s->probe.timer);
+	timer_clear(&up->loop->timers, &s->warmup.timer);
+	if (s->probe.link != NULL)
+		connection_close(s->probe.link);
+	s->probe.link = NULL;
 	health_stop(s);
 	log_event(LOG_LEVEL_NOTICE, "server_draining", "server=%s inflight=%u",
 	    s->config->name, up->hedging->server[s->index].inflight);
@@ -52,9 +58,10 @@ take_down(struct server *s)
 static bool
 waits(const struct server *s, struct instant now)
 {
-	return instant_before(now, s->wait_until) && other_ready(s) &&
+	return instant_before(now, s->maintenance.wait_until) &&
+	       other_ready(s) &&
 	       hedging_collection_due(
-		   s->upstream->hedging, 1 - s->index, s->duty_since);
+		   s->upstream->hedging, 1 - s->index, s->maintenance.since);
 }
 
 static void
@@ -84,9 +91,9 @@ at_rest(const struct server *s)
 	const struct hedging_server *h =
 	    &s->upstream->hedging->server[s->index];
 
-	return h->inflight == 0 && h->aside == 0 && s->waiting_count == 0 &&
-	       s->connecting_count == 0 && s->busy_count == 0 &&
-	       s->draining_count == 0;
+	return h->inflight == 0 && h->aside == 0 && s->waiting.count == 0 &&
+	       s->connecting.count == 0 && s->busy.count == 0 &&
+	       s->draining.count == 0;
 }
 
 void
@@ -94,7 +101,7 @@ server_rest(const struct server *s, struct server_rest *out)
 {
 	const struct upstream *up = s->upstream;
 
-	*out = (struct server_rest){.losers = s->draining_count};
+	*out = (struct server_rest){.losers = s->draining.count};
 	up->events.rest(up->user, s, out);
 }
 
@@ -113,55 +120,57 @@ cut(struct server *s, struct instant now)
 		    s->config->name, rest.requests, rest.tunnels, rest.losers,
 		    rest.oldest,
 		    (long long)(instant_since(now, rest.since) / NS_PER_MS));
-	s->cut_at = INSTANT_NONE;
-	n = uplink_cut_all(s, "drain_timeout");
+	s->maintenance.cut_at = INSTANT_NONE;
+	n = connection_cut_all(s, "drain_timeout");
 	s->drain_cuts += n;
 }
 
 static void
 come_to_rest(struct server *s, struct instant now)
 {
-	s->duty = DUTY_RESTS;
-	uplink_close_idle(s);
+	s->maintenance.stage = OUT_OF_SERVICE;
+	connection_close_idle(s);
 	log_event(LOG_LEVEL_NOTICE, "server_drained", "server=%s took_ms=%lld",
 	    s->config->name,
-	    (long long)(instant_since(now, s->duty_since) / NS_PER_MS));
-	if (!s->restarting)
+	    (long long)(instant_since(now, s->maintenance.since) / NS_PER_MS));
+	if (!s->maintenance.restarting)
 		return;
-	s->duty = DUTY_ENDS;
+	s->maintenance.stage = STOPPING;
 	/* It may have ended by itself meanwhile and be started already. */
 	s->upstream->events.stop(s);
 }
 
 void
-server_duty_tick(struct server *s, struct instant now)
+maintenance_tick(struct server *s, struct instant now)
 {
 	struct upstream *up = s->upstream;
 
-	switch (s->duty) {
-	case DUTY_LEAVES:
+	switch (s->maintenance.stage) {
+	case DRAIN_PENDING:
 		leave(s);
 		break;
-	case DUTY_DRAINS:
-		if (instant_is_set(s->cut_at) &&
-		    !instant_before(now, s->cut_at))
+	case DRAINING:
+		if (instant_is_set(s->maintenance.cut_at) &&
+		    !instant_before(now, s->maintenance.cut_at))
 			cut(s, now);
 		if (at_rest(s))
 			come_to_rest(s, now);
 		break;
-	case DUTY_STARTS:
+	case STARTING:
 		if (up->hedging->server[s->index].state != SERVER_READY)
 			break;
-		s->duty = DUTY_SERVES;
+		s->maintenance.stage = IN_SERVICE;
 		log_event(LOG_LEVEL_NOTICE,
-		    s->restarting ? "server_restarted" : "server_returned",
+		    s->maintenance.restarting ? "server_restarted"
+					      : "server_returned",
 		    "server=%s took_ms=%lld", s->config->name,
-		    (long long)(instant_since(now, s->duty_since) / NS_PER_MS));
-		s->restarting = false;
+		    (long long)(instant_since(now, s->maintenance.since) /
+				NS_PER_MS));
+		s->maintenance.restarting = false;
 		break;
-	case DUTY_SERVES:
-	case DUTY_RESTS:
-	case DUTY_ENDS:
+	case IN_SERVICE:
+	case OUT_OF_SERVICE:
+	case STOPPING:
 		break;
 	}
 }
@@ -169,18 +178,19 @@ server_duty_tick(struct server *s, struct instant now)
 static int
 go(struct server *s, bool force, bool restart)
 {
-	if (s->duty != DUTY_SERVES && s->duty != DUTY_STARTS)
+	if (s->maintenance.stage != IN_SERVICE &&
+	    s->maintenance.stage != STARTING)
 		return -EALREADY;
 	if (s->upstream->stopping || (!force && !other_ready(s)))
 		return -EBUSY;
-	s->duty_since = instant_now();
-	s->duty = DUTY_LEAVES;
-	s->restarting = restart;
-	s->wait_until = s->duty_since;
+	s->maintenance.since = instant_now();
+	s->maintenance.stage = DRAIN_PENDING;
+	s->maintenance.restarting = restart;
+	s->maintenance.wait_until = s->maintenance.since;
 	if (restart && !force)
-		s->wait_until =
-		    instant_plus(s->duty_since, s->config->restart_wait_ns);
-	if (waits(s, s->duty_since))
+		s->maintenance.wait_until = instant_plus(
+		    s->maintenance.since, s->config->restart_wait_ns);
+	if (waits(s, s->maintenance.since))
 		log_event(LOG_LEVEL_NOTICE, "server_waits",
 		    "server=%s at_most_ms=%lld why=\"the other one is to "
 		    "collect before it is alone\"",
@@ -206,18 +216,19 @@ server_restart(struct server *s, bool force)
 
 	if (s->config->argc == 0)
 		return -ENOTSUP;
-	if (s->restarting)
+	if (s->maintenance.restarting)
 		return -EALREADY;
-	if (s->duty == DUTY_RESTS) {
-		s->duty_since = instant_now();
-		s->restarting = true;
-		come_to_rest(s, s->duty_since);
+	if (s->maintenance.stage == OUT_OF_SERVICE) {
+		s->maintenance.since = instant_now();
+		s->maintenance.restarting = true;
+		come_to_rest(s, s->maintenance.since);
 		return 0;
 	}
 	err = go(s, force, true);
 	/* One that is being drained goes on to be restarted. */
-	if (err == 0 || (err == -EALREADY && s->duty != DUTY_ENDS)) {
-		s->restarting = true;
+	if (err == 0 ||
+	    (err == -EALREADY && s->maintenance.stage != STOPPING)) {
+		s->maintenance.restarting = true;
 		err = 0;
 	}
 	return err;
@@ -226,17 +237,18 @@ server_restart(struct server *s, bool force)
 int
 server_return(struct server *s)
 {
-	if (s->duty == DUTY_SERVES || s->duty == DUTY_STARTS)
+	if (s->maintenance.stage == IN_SERVICE ||
+	    s->maintenance.stage == STARTING)
 		return -EALREADY;
-	if (s->duty == DUTY_ENDS)
+	if (s->maintenance.stage == STOPPING)
 		return -EBUSY;
-	s->restarting = false;
-	if (s->duty == DUTY_LEAVES) {
-		s->duty = DUTY_SERVES;
+	s->maintenance.restarting = false;
+	if (s->maintenance.stage == DRAIN_PENDING) {
+		s->maintenance.stage = IN_SERVICE;
 		return 0;
 	}
-	s->duty = DUTY_STARTS;
-	s->duty_since = instant_now();
+	s->maintenance.stage = STARTING;
+	s->maintenance.since = instant_now();
 	server_lost(s);
 	return 0;
 }

@@ -343,10 +343,10 @@ static int
 case_outgoing(void)
 {
 	char head[] = "GET / HTTP/1.1\r\n\r\n";
-	struct outgoing o = {.head = {{head, sizeof(head) - 1}}};
-	bool kept = outgoing_keep_rest(&o);
+	struct message o = {.head = {{head, sizeof(head) - 1}}};
+	bool kept = message_keep_rest(&o);
 
-	outgoing_fini(&o);
+	message_fini(&o);
 	return kept ? 0 : -ENOMEM;
 }
 
