@@ -10,7 +10,6 @@
 
 #include "base/json.h"
 #include "tailorctl/commands.h"
-#include "tailorctl/reply.h"
 #include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
 

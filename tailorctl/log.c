@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/plain.h"

@@ -56,8 +56,7 @@ pool_of(struct server *s, enum connection_state state)
 static void
 connection_enter(struct connection *u, enum connection_state state)
 {
-	struct server *s = u->server;
-	struct pool *pool = pool_of(s, state);
+	struct pool *pool = pool_of(u->server, state);
 
 	u->state = state;
 	if (state == CONNECTION_WAITING)
@@ -65,17 +64,18 @@ connection_enter(struct connection *u, enum connection_state state)
 	else
 		TAILQ_INSERT_HEAD(&pool->list, u, link);
 	pool->count++;
-	if (s->waiting.count > 0 && s->connecting.count == 0)
-		loop_put_off(s->upstream->loop, &s->connect);
 }
 
 static void
 connection_leave(struct connection *u)
 {
-	struct pool *pool = pool_of(u->server, u->state);
+	struct server *s = u->server;
+	struct pool *pool = pool_of(s, u->state);
 
 	TAILQ_REMOVE(&pool->list, u, link);
 	pool->count--;
+	if (s->waiting.count > 0 && s->connecting.count == 0)
+		loop_put_off(s->upstream->loop, &s->connect);
 }
 
 static void
