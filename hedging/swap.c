@@ -47,9 +47,10 @@ static bool
 server_settled(
     const struct hedging *h, const struct hedging_server *s, struct instant now)
 {
+	unsigned room = h->limits.connections_max[s - h->server];
 	int64_t settle_ns = 2 * s->latency_p99_ns;
 
-	if (s->draining < h->limits.ready_inflight)
+	if (s->draining == 0 || s->draining < room / SETTLED_SHARE)
 		return true;
 	if (settle_ns < SETTLE_MIN_NS)
 		settle_ns = SETTLE_MIN_NS;
@@ -79,12 +80,12 @@ storm_check(struct hedging *h, struct instant now)
 	struct instant before;
 	bool raging = instant_before(now, h->storm_until);
 
-	if (rate == 0 || h->swaps <= rate)
+	if (h->swaps <= rate)
 		return 0;
 	before = h->swap_at[(h->swaps - 1 - rate) % HEDGING_SWAPS_KEPT];
 	if (instant_since(now, before) >= NS_PER_S)
 		return 0;
-	h->storm_until = instant_plus(now, h->limits.storm_hold_ns);
+	h->storm_until = instant_plus(now, STORM_HOLD_NS);
 	if (raging)
 		return 0;
 	h->storms++;
@@ -135,8 +136,7 @@ overrides_warming(const struct hedging *h, struct instant now)
 	const struct hedging_server *y = &h->server[policy_other(h->active)];
 
 	return y->state == SERVER_WARMING && y->hazards == 0 &&
-	       instant_since(now, x->hazard_since) >=
-		   h->limits.warming_override_ns;
+	       instant_since(now, x->hazard_since) >= WARMING_OVERRIDE_NS;
 }
 
 unsigned

@@ -265,7 +265,6 @@ simulation_init(struct simulation *s, const struct setting *setting)
 	    .connections_max = {FLYING_MAX, FLYING_MAX},
 	    .budget_ratio = 0.1,
 	    .swap_rate_max = 20,
-	    .storm_hold_ns = NS_PER_S,
 	};
 
 	memset(s, 0, sizeof(*s));
