@@ -83,10 +83,6 @@ limits_complete(struct hedging_limits *l)
 		largest = l->connections_max[1];
 	if (l->budget_burst == 0)
 		l->budget_burst = 2 * largest;
-	if (l->swap_rate_max == 0)
-		l->swap_rate_max = SWAP_RATE_MAX;
-	if (l->swap_rate_max >= HEDGING_SWAPS_KEPT)
-		l->swap_rate_max = HEDGING_SWAPS_KEPT - 1;
 }
 
 void

@@ -25,7 +25,7 @@
 #include "talechain/hazard.h"
 
 #define HEDGING_SERVERS 2
-#define HEDGING_SWAPS_KEPT 1024 /* instants of the latest swaps (B3) */
+#define HEDGING_SWAPS_KEPT 32 /* instants of the latest swaps (B3) */
 
 enum server_state {
 	SERVER_DOWN,
@@ -94,10 +94,8 @@ struct hedging_limits {
 	 * requests together, for each of them holds a connection. */
 	unsigned connections_max[HEDGING_SERVERS];
 	unsigned aside_max[HEDGING_SERVERS]; /* attempts without a slot */
-	double budget_ratio;   /* B2: tokens earned per finished request */
-	unsigned budget_burst; /* B2: capacity, starts full */
-	/* B3: swaps in any second, at most HEDGING_SWAPS_KEPT - 1; 0: 20 */
-	unsigned swap_rate_max;
+	double budget_ratio;	  /* B2: tokens earned per finished request */
+	unsigned budget_burst;	  /* B2: capacity, starts full */
 	int64_t min_pause_ns;	  /* T4; 0: off */
 	unsigned warmup_requests; /* 0: no warm-up */
 	unsigned warmup_rate_per_s;

@@ -72,17 +72,19 @@ policy_target(const struct hedging *h, unsigned server, enum server_state least,
 	return HEDGE_REFUSED_NONE;
 }
 
+_Static_assert(SWAP_RATE_MAX < HEDGING_SWAPS_KEPT, "the rate can be seen");
+
 /* B3: more swaps than that within a second are a storm. */
 static unsigned
 storm_check(struct hedging *h, struct instant now)
 {
-	uint64_t rate = h->limits.swap_rate_max;
 	struct instant before;
 	bool raging = instant_before(now, h->storm_until);
 
-	if (h->swaps <= rate)
+	if (h->swaps <= SWAP_RATE_MAX)
 		return 0;
-	before = h->swap_at[(h->swaps - 1 - rate) % HEDGING_SWAPS_KEPT];
+	before =
+	    h->swap_at[(h->swaps - 1 - SWAP_RATE_MAX) % HEDGING_SWAPS_KEPT];
 	if (instant_since(now, before) >= NS_PER_S)
 		return 0;
 	h->storm_until = instant_plus(now, STORM_HOLD_NS);

@@ -273,26 +273,23 @@ test_settling(void **state)
 
 static const struct scenario storms[] = {
     {"more swaps in a second than allowed: keep swapping, stop hedging",
-	"set swap_rate 3; ready; start a 0; switch => swap; switch => swap\n"
-	"switch => swap; wait 999ms; switch => swap,storm; ? storms => 1\n"
-	"start b 0; begin 0 gc => swap,sweep; ask b gc => storm\n"
-	"wait 999ms; ask b gc => storm; wait 1ms; ask b gc => yes 1"},
+	"ready; start a 0;" SWAPS
+	"wait 999ms; switch => swap,storm; ? storms => 1\n"
+	"start b 1; begin 1 gc => swap,sweep; ask b gc => storm\n"
+	"wait 999ms; ask b gc => storm; wait 1ms; ask b gc => yes 0"},
     {"a second later it is none",
-	"set swap_rate 3; ready; switch; switch; switch; wait 1s\n"
-	"switch => swap; ? storms => 0"},
+	"ready;" SWAPS "wait 1s; switch => swap; ? storms => 0"},
     {"logged once, and longer while it lasts",
-	"set swap_rate 1; ready; switch; switch => swap,storm; wait 900ms\n"
-	"start a 0; switch => swap; begin 0 gc; wait 900ms; ask a gc => storm\n"
-	"wait 100ms; ask a gc => yes 1; ? storms => 1"},
+	"ready;" SWAPS "switch => swap,storm; wait 900ms\n"
+	"start a 1; switch => swap; begin 1 gc; wait 900ms; ask a gc => storm\n"
+	"wait 100ms; ask a gc => yes 0; ? storms => 1"},
     {"a second storm is logged again",
-	"set swap_rate 1; ready; switch; switch => swap,storm; wait 1s\n"
-	"switch => swap; switch => swap,storm; ? storms => 2"},
+	"ready;" SWAPS "switch => swap,storm; wait 1s\n" SWAPS
+	"switch => swap,storm; ? storms => 2"},
     {"a hedge refused by a storm is looked at again",
-	"set swap_rate 1; ready; start a 0; switch; switch => swap,storm\n"
-	"begin 0 gc => swap,sweep; ask a gc => storm; wait 1s\n"
-	"tick => sweep; ask a gc => yes 1"},
-    {"a rate beyond what is remembered is cut",
-	"set swap_rate 100000; ready; switch => swap; ? swaps => 1"},
+	"ready; start a 1;" SWAPS "switch => swap,storm\n"
+	"begin 1 gc => swap,sweep; ask a gc => storm; wait 1s\n"
+	"tick => sweep; ask a gc => yes 0"},
 };
 
 static void

@@ -264,7 +264,6 @@ simulation_init(struct simulation *s, const struct setting *setting)
 	    .servers = 2,
 	    .connections_max = {FLYING_MAX, FLYING_MAX},
 	    .budget_ratio = 0.1,
-	    .swap_rate_max = 20,
 	};
 
 	memset(s, 0, sizeof(*s));

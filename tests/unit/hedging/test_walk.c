@@ -175,7 +175,6 @@ limits_random(uint64_t seed)
 	    .aside_max = {walk_random(&dice, 6), walk_random(&dice, 6)},
 	    .budget_ratio = ratios[walk_random(&dice, 4)],
 	    .budget_burst = 1 + walk_random(&dice, 100),
-	    .swap_rate_max = walk_random(&dice, 2) * 100,
 	    .min_pause_ns = (int64_t)walk_random(&dice, 2) * NS_PER_MS,
 	    .warmup_requests = walk_random(&dice, 40),
 	    .warmup_rate_per_s = walk_random(&dice, 2000),
