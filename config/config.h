@@ -161,6 +161,7 @@ struct config {
 		int64_t queue_timeout_ns;
 		int64_t server_wait_ns;
 		int64_t header_timeout_ns; /* whole request head */
+		int64_t client_timeout_ns; /* it sends and takes nothing */
 		int64_t body_timeout_ns;   /* between two reads of a body */
 		uint64_t body_rate_min;	   /* bytes/s after that; 0: any */
 		int64_t idle_timeout_ns;   /* keep-alive */
@@ -172,6 +173,7 @@ struct config {
 		int64_t stop_idle_ns;	 /* idle clients during one */
 		int64_t lingering_ns;
 		int64_t tunnel_timeout_ns; /* nothing in either direction */
+		uint64_t line_max_bytes;   /* of the request, of a field */
 		uint64_t request_line_max_bytes;
 		uint64_t field_line_max_bytes;
 		uint64_t head_max_bytes;

@@ -478,6 +478,12 @@ const struct config_key config_keys[] = {
 	.unit = "s", .fallback = "10s",
 	.meaning = "For a whole request head from its first byte, however "
 	"many packets it comes in."},
+{"proxy.client_timeout", KEY_DURATION,
+	PLACE(config, proxy.client_timeout_ns), RANGE(1 * MS, 3600 * S),
+	.unit = "s", .fallback = "30s",
+	.meaning = "A client that sends nothing of a request body that has "
+	"begun, or takes nothing of its response.  A body that has taken "
+	"longer must have come at 128 bytes a second on average; else 408."},
 {"proxy.body_timeout", KEY_DURATION, PLACE(config, proxy.body_timeout_ns),
 	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "30s",
 	.meaning = "Between two parts of a request body."},
@@ -531,6 +537,12 @@ const struct config_key config_keys[] = {
 	.unit = "s", .fallback = "3600s",
 	.meaning = "A WebSocket connection on which nothing comes from either "
 	"side."},
+{"proxy.line_max", KEY_BYTES, PLACE(config, proxy.line_max_bytes),
+	RANGE(64, CONFIG_HEAD_MAX), .fallback = "8k",
+	.meaning = "A longer request line, its CRLF included, is answered 414, "
+	"a longer field line 431.  So is a head of more than 16k or 100 fields "
+	"(of a server's response: 502), and one that would not fit with what "
+	"Tailor adds, 1 KiB and up to three times a long Host."},
 {"proxy.request_line_max", KEY_BYTES,
 	PLACE(config, proxy.request_line_max_bytes), RANGE(64, CONFIG_HEAD_MAX),
 	.fallback = "8k",
