@@ -42,12 +42,12 @@ struct access_log_stats {
 int access_log_prepare(const struct config *c, int *fd);
 
 /*
- * access_log_switch(lp, ring_records, fd):
+ * access_log_switch(lp, fd):
  * Write to fd (taken) from the next line on; -1: no more.  Starts the thread
  * when the first file comes.  0, -EAGAIN when the ring is full, or another
  * negative errno; fd is closed then.
  */
-int access_log_switch(struct access_log **lp, unsigned ring_records, int fd);
+int access_log_switch(struct access_log **lp, int fd);
 
 /* Log a request that is over, or a head that was refused. */
 void access_log_request(struct proxy *p, const struct request *r,
@@ -64,7 +64,7 @@ void access_log_commit(struct access_log *l);
 void access_log_reopen(struct proxy *p);
 
 void access_log_stats(const struct access_log *l, struct access_log_stats *out);
-size_t access_log_bytes(unsigned ring_records);
+size_t access_log_bytes(void);
 
 /* Write out what waits, for a second at most, and end the thread. */
 void access_log_free(struct access_log **lp);

@@ -19,6 +19,10 @@
 #include "proxy/socket.h"
 #include "proxy/tale_api.h"
 
+/* How long the rest of a refused request is read and dropped, so that the
+ * client gets to see the response and not a reset. */
+#define LINGERING_NS (2 * NS_PER_S)
+
 /* Watch its socket.  False if the kernel cannot: then what its timer would do
  * is done when this turn is over. */
 static bool
@@ -153,7 +157,7 @@ client_end(struct client *c)
 	shutdown(c->fd, SHUT_WR);
 	c->state = CLIENT_LINGER;
 	client_want_read(c, true);
-	client_arm(c, c->proxy->config->proxy.lingering_ns);
+	client_arm(c, LINGERING_NS);
 }
 
 /* Idle: read, and look at what has been read. */
@@ -196,7 +200,7 @@ client_write_later(struct client *c)
 {
 	want_write(c, true);
 	c->taken_bytes = taken_bytes(c);
-	client_arm(c, c->proxy->config->proxy.write_timeout_ns);
+	client_arm(c, c->proxy->config->proxy.client_timeout_ns);
 }
 
 void
@@ -322,7 +326,7 @@ on_client_timer(void *user, bool forced)
 		/* It reads, though not enough for us to write; or we have not
 		 * tried yet. */
 		c->taken_bytes = taken_bytes(c);
-		client_arm(c, c->proxy->config->proxy.write_timeout_ns);
+		client_arm(c, c->proxy->config->proxy.client_timeout_ns);
 		return;
 	}
 	if (client_has_more(c)) {

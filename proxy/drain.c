@@ -17,6 +17,9 @@
 #include "proxy/proxy.h"
 #include "proxy/server.h"
 
+/* How long a restart lets the other server serve until it has collected. */
+#define RESTART_WAIT_NS (10 * NS_PER_S)
+
 static bool
 other_ready(const struct server *s)
 {
@@ -190,14 +193,12 @@ go(struct server *s, bool force, bool restart)
 	s->restarting = restart;
 	s->wait_until = s->duty_since;
 	if (restart && !force)
-		s->wait_until =
-		    instant_plus(s->duty_since, s->config->restart_wait_ns);
+		s->wait_until = instant_plus(s->duty_since, RESTART_WAIT_NS);
 	if (waits(s, s->duty_since))
 		log_event(LOG_LEVEL_NOTICE, "server_waits",
 		    "server=%s at_most_ms=%lld why=\"the other one is to "
 		    "collect before it is alone\"",
-		    s->config->name,
-		    (long long)(s->config->restart_wait_ns / NS_PER_MS));
+		    s->config->name, (long long)(RESTART_WAIT_NS / NS_PER_MS));
 	if (force && !other_ready(s))
 		take_down(s);
 	else

@@ -263,8 +263,7 @@ exchange_take_body(struct uplink *u, struct haul *h)
 	switch (event) {
 	case HTTP_BODY_MORE:
 	case HTTP_BODY_DATA:
-		if (u->drained_bytes >
-		    u->proxy->config->hedging.drain_max_bytes)
+		if (u->drained_bytes > DRAIN_BYTES_MAX)
 			uplink_over(u, UPLINK_LIMITED, "drain_limit");
 		return false;
 	case HTTP_BODY_DONE:

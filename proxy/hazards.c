@@ -114,7 +114,7 @@ proxy_apply(struct proxy *p, unsigned consequences)
 		p->metrics.storms++;
 		log_event(LOG_LEVEL_WARNING, "storm",
 		    "advice=\"both servers pause too often: hedging rests "
-		    "for hedging.storm_hold\"");
+		    "for a second\"");
 	}
 	if (consequences & HEDGING_CANCEL)
 		cancel_idle(p);

@@ -15,6 +15,7 @@
 #include "proxy/server.h"
 
 #define CHECK_TIMEOUT_NS NS_PER_S
+#define FAILURES_MAX 3 /* in a row: one may be an accident */
 
 static bool
 in_service(const struct server *s)
@@ -53,7 +54,7 @@ health_failed(struct server *s, const char *why)
 	log_event(LOG_LEVEL_INFO, "health_failed",
 	    "server=%s why=%s status=%u in_a_row=%u", s->config->name, why,
 	    s->check_status, s->checks_failing);
-	if (s->checks_failing < s->config->health_fall)
+	if (s->checks_failing < FAILURES_MAX)
 		return;
 	if (!is_last(s)) {
 		s->checks_failing = 0;

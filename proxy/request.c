@@ -109,7 +109,8 @@ request_new(
     struct client *client, const struct http_head *head, struct request **out)
 {
 	struct proxy *p = client->proxy;
-	struct request *r = table_add(&p->table, p->config->proxy.inflight_max);
+	struct request *r =
+	    table_add(&p->table, p->config->proxy.connections_max);
 	int err;
 
 	if (r == NULL) {

@@ -455,7 +455,7 @@ server_init(struct server *s, struct proxy *p, unsigned index)
 	s->pidfd = -1;
 	s->state_since = instant_now();
 	server_configure(s, &p->config->server[index]);
-	s->restart_delay_ns = s->config->restart_delay_ns;
+	s->restart_delay_ns = RESTART_DELAY_NS;
 	TAILQ_INIT(&s->waiting);
 	TAILQ_INIT(&s->connecting);
 	TAILQ_INIT(&s->idle);

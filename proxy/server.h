@@ -16,6 +16,7 @@
 
 struct request;
 
+#define RESTART_DELAY_NS (100 * NS_PER_MS) /* doubled while it dies at once */
 #define WARMUPS_MAX 64 /* warm-up requests under way at once */
 
 enum child_state {

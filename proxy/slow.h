@@ -15,6 +15,16 @@
 
 #include "talechain/timeline.h"
 
+/* How many tales slow.store_bytes is for: they take a few kilobytes, with
+ * events of the kernel some hundreds. */
+static inline unsigned
+slow_tales_max(uint64_t store_bytes)
+{
+	uint64_t tales = store_bytes >> 16;
+
+	return tales < 65536 ? (unsigned)tales : 65536;
+}
+
 #define SLOW_WINDOW_KEEP 64 /* most that slow.keep_slowest may be */
 
 struct proxy;

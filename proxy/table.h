@@ -13,6 +13,10 @@
 #include "proxy/request.h"
 #include "talechain/timeline.h"
 
+/* Memory for the bodies of all requests: a thousand of hedging.body_max.
+ * Beyond it they wait in files, and their requests are not hedged. */
+#define BODIES_BYTES_MAX ((size_t)64 << 20)
+
 struct table {
 	struct request_list inflight, unused;
 	unsigned inflight_count;

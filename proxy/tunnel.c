@@ -80,8 +80,7 @@ tunnel_pass(struct client *c)
 	chain_append(&data, c->in);
 	c->in = NULL;
 	chain_merge(&r->body, &data, &p->blocks);
-	if (chain_held(&r->body) >
-	    r->generation->config->proxy.stream_buffer_bytes)
+	if (chain_held(&r->body) > STREAM_BUFFER_BYTES)
 		client_pause(c);
 	attempt_more(&r->attempt[r->race.winner]);
 }

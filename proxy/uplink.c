@@ -594,7 +594,7 @@ uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 
 	u->ops = NULL;
 	u->user = NULL;
-	if (!uplink_written(u) || !drain || c->hedging.drain_connections == 0 ||
+	if (!uplink_written(u) || !drain ||
 	    (!u->sent_all && !outgoing_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
 		 * not to be drained: the connection is of no more use. */
@@ -605,7 +605,7 @@ uplink_detach(struct uplink *u, uint64_t request_id, bool client_left)
 	}
 	if (u->sent_all)
 		u->out = (struct outgoing){.sent_bytes = u->out.sent_bytes};
-	if (s->draining_count >= c->hedging.drain_connections)
+	if (s->draining_count >= DRAIN_CONNECTIONS_MAX)
 		uplink_close(TAILQ_LAST(&s->draining, uplink_list));
 	if (s->config->loser == CONFIG_LOSER_HALF_CLOSE && u->sent_all)
 		shutdown(u->fd, SHUT_WR);

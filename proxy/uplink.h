@@ -41,6 +41,13 @@ struct proxy;
 struct server;
 struct uplink;
 
+/* Of a response that is read to keep its connection: a loser's, a copy's, a
+ * health check's.  Above that a new connection is cheaper. */
+#define DRAIN_BYTES_MAX (1U << 20)
+/* Connections of one server that wait for losers: several times what is in
+ * flight when a pause begins.  With more the oldest is closed. */
+#define DRAIN_CONNECTIONS_MAX 256
+
 enum uplink_state {
 	UPLINK_WAITING, /* for its turn to connect */
 	UPLINK_CONNECTING,
@@ -52,7 +59,7 @@ enum uplink_state {
 /* How an exchange came to its end. */
 enum uplink_end {
 	UPLINK_COMPLETE,   /* a whole response */
-	UPLINK_LIMITED,	   /* hedging.drain_max of one that nobody takes */
+	UPLINK_LIMITED,	   /* DRAIN_BYTES_MAX of one that nobody takes */
 	UPLINK_REFUSED,	   /* no connection: nothing was sent */
 	UPLINK_UNANSWERED, /* connection lost before any response byte */
 	UPLINK_CUT,	   /* connection lost in the response */
