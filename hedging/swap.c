@@ -7,7 +7,7 @@
  *                                            of the hazards ends
  *   hazard   warming  stay, and hedged       eligible ones hedged there
  *                     there; other after
- *                     warming_override
+ *                     500 ms
  *   hazard   down     stay                   wait
  *   down     ready    other (swap)           hedged, or re-tried (T7)
  *   down     hazard   other (swap)           re-tried there (T7)
