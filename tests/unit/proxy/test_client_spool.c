@@ -13,14 +13,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proxy/client_spool.h"
-#include "proxy/proxy.h"
+#include "proxy/client/client_spool.h"
+#include "proxy/client/clients.h"
 
 #define PIECE_BYTES 2100 /* more than is merged into another block */
 #define PIECES 200
 
 static char directory[] = "/tmp/client-spool-test.XXXXXX";
-static struct proxy proxy;
+static struct loop loop;
+static struct clients clients = {.loop = &loop};
 static struct config config;
 
 static int
@@ -29,10 +30,10 @@ set_up(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(directory));
 	config.proxy.spool_max_bytes = (uint64_t)64 << 30;
-	proxy.config = &config;
-	proxy.spools = (struct spools){
+	clients.config = &config;
+	loop.spools = (struct spools){
 	    .directory = directory, .bytes_max = 1 << 30, .files_max = 2};
-	block_pool_init(&proxy.blocks, 1000);
+	block_pool_init(&loop.blocks, 1000);
 	return 0;
 }
 
@@ -40,8 +41,8 @@ static int
 tear_down(void **state)
 {
 	(void)state;
-	block_pool_fini(&proxy.blocks);
-	assert_int_equal(proxy.blocks.blocks, 0);
+	block_pool_fini(&loop.blocks);
+	assert_int_equal(loop.blocks.blocks, 0);
 	return rmdir(directory);
 }
 
@@ -49,7 +50,7 @@ tear_down(void **state)
 static bool
 give(struct client *c)
 {
-	struct block *b = block_take(&proxy.blocks);
+	struct block *b = block_take(&loop.blocks);
 
 	assert_non_null(b);
 	memset(b->data + b->begin, 'x', PIECE_BYTES);
@@ -61,7 +62,7 @@ give(struct client *c)
 static void
 test_small_pieces_hold_few_blocks(void **state)
 {
-	struct client c = {.proxy = &proxy};
+	struct client c = {.clients = &clients};
 
 	(void)state;
 	for (int i = 0; i < PIECES; i++) {
@@ -76,7 +77,7 @@ test_small_pieces_hold_few_blocks(void **state)
 static void
 test_what_the_kernel_may_hold_back(void **state)
 {
-	struct client c = {.proxy = &proxy};
+	struct client c = {.clients = &clients};
 	char sent[4 * PIECE_BYTES];
 	int fd[2];
 
