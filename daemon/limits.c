@@ -9,8 +9,9 @@
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
-#include "proxy/upstream/response_diff.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/slow.h"
+#include "proxy/upstream/response_diff.h"
 
 /* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
 #define DESCRIPTORS_OTHER 256
@@ -161,7 +162,7 @@ descriptors_get(rlim_t want)
 
 	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
 		return want;
-	/* For root alone, before it becomes somebody else. */
+	/* For root alone, before it drops its privileges. */
 	if (l.rlim_max < want && setrlimit(RLIMIT_NOFILE, &more) == 0)
 		return want;
 	l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;

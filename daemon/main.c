@@ -19,16 +19,17 @@
 #include "base/log.h"
 #include "base/topology.h"
 #include "config/config.h"
-#include "profiler/profiler.h"
-#include "profiler/shim.h"
-#include "proxy/client/activation.h"
-#include "proxy/analysis/analysis.h"
+#include "daemon/daemon.h"
 #include "daemon/notify.h"
 #include "daemon/placement.h"
 #include "daemon/privileges.h"
-#include "daemon/daemon.h"
-#include "proxy/net/libevent_reserve.h"
 #include "daemon/settings.h"
+#include "profiler/profiler.h"
+#include "profiler/shim.h"
+#include "proxy/analysis/analysis.h"
+#include "proxy/client/activation.h"
+#include "proxy/net/libevent_reserve.h"
+#include "proxy/request/slow.h"
 
 /* Of each rate at most one event in so long: the kernel is asked every 5 ms at
  * most, and an explanation waits for the last one of its request. */

@@ -15,9 +15,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "proxy/access_log/access_log.h"
 #include "daemon/limits.h"
 #include "daemon/notify.h"
+#include "proxy/access_log/access_log.h"
+#include "proxy/client/listeners.h"
+#include "proxy/upstream/server.h"
 
 /* --- judging --------------------------------------------------------------- */
 

@@ -14,6 +14,14 @@
 #include "proxy/admin/admin.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/client/activation.h"
+#include "proxy/client/client.h"
+#include "proxy/client/listeners.h"
+#include "proxy/request/access_fill.h"
+#include "proxy/request/hazards.h"
+#include "proxy/request/queue.h"
+#include "proxy/request/request.h"
+#include "proxy/request/service.h"
+#include "proxy/upstream/server.h"
 
 #define TICK_NS (10 * NS_PER_MS)
 

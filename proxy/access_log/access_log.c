@@ -191,7 +191,7 @@ access_log_prepare(const struct config *c, int *fd)
 	*fd = -1;
 	if (*path == '\0')
 		return 0;
-	/* A pipe that nobody reads must not stop us here or later. */
+	/* A pipe without a reader must not stop us here or later. */
 	*fd = open(path,
 	    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
 	    0640);

@@ -11,10 +11,10 @@
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
-#include "proxy/analysis/analysis.h"
 #include "proxy/admin/metrics_text.h"
-#include "proxy/request/proxy.h"
+#include "proxy/analysis/analysis.h"
 #include "proxy/net/libevent_reserve.h"
+#include "proxy/request/proxy.h"
 #include "talechain/timeline.h"
 
 /* How long from one sweep to the next: in powers of two of a ns. */
@@ -195,9 +195,9 @@ descriptors_open(const struct proxy *p)
 		return (double)st.st_size;
 	n = p->clients.count;
 	for (unsigned i = 0; i < p->config->servers; i++)
-		n += p->upstream.server[i].idle_count +
-		     p->upstream.server[i].busy_count +
-		     p->upstream.server[i].draining_count;
+		n += p->upstream.server[i].idle.count +
+		     p->upstream.server[i].busy.count +
+		     p->upstream.server[i].draining.count;
 	return n;
 }
 

@@ -181,7 +181,7 @@ candidate_find(struct tale_work *w, const char *external_id)
 	return NULL;
 }
 
-/* --- telling -------------------------------------------------------------------- */
+/* --- explaining -------------------------------------------------------------------- */
 
 /* Say in the story itself that its clock is another one. */
 static void
@@ -328,7 +328,7 @@ fetch(struct tale_work *w, const struct analysis_question *q, struct tale **out,
 	const struct tale_summary *found = kept(w, q, &store);
 	int err = -ENOENT;
 
-	/* With the client's stamps it is told anew, if it still can be. */
+	/* With the client's stamps it is explained again, if that is still possible. */
 	if (found != NULL && !(q->has_client && q->known)) {
 		*said = *found;
 		err = tale_store_load(store, q->request.external_id, out);

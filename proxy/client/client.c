@@ -3,6 +3,8 @@
  *
  * What clients send is read in client_input.c.
  */
+#include "proxy/client/client.h"
+
 #include "proxy/client/client_input.h"
 
 #include <assert.h>
@@ -16,6 +18,7 @@
 
 #include "proxy/client/client_spool.h"
 #include "proxy/client/clients.h"
+#include "proxy/client/listeners.h"
 #include "proxy/net/socket.h"
 
 /* How long the rest of a refused request is read and dropped, so that the
@@ -423,4 +426,38 @@ client_open(
 	client_arm(c, proxy_header ? all->config->proxy.header_timeout_ns
 				   : all->config->proxy.idle_timeout_ns);
 	return 0;
+}
+
+int
+clients_init(struct clients *all)
+{
+	TAILQ_INIT(&all->open);
+	TAILQ_INIT(&all->closed);
+	TAILQ_INIT(&all->unused);
+	listeners_init(all);
+	return peer_table_init(&all->peers, all->config->proxy.connections_max);
+}
+
+void
+clients_reap(struct clients *all)
+{
+	TAILQ_CONCAT(&all->unused, &all->closed, link);
+}
+
+void
+clients_fini(struct clients *all)
+{
+	struct client *c;
+
+	if (all->loop == NULL)
+		return;
+	listeners_close(all, false);
+	while ((c = TAILQ_FIRST(&all->open)) != NULL)
+		client_close(c);
+	clients_reap(all);
+	while ((c = TAILQ_FIRST(&all->unused)) != NULL) {
+		TAILQ_REMOVE(&all->unused, c, link);
+		free(c);
+	}
+	peer_table_fini(&all->peers);
 }

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "http/proxy_protocol.h"
+#include "proxy/client/client.h"
 #include "proxy/client/clients.h"
 #include "proxy/net/body_blocks.h"
 
@@ -183,7 +184,7 @@ step_proxy_header(struct client *c)
 	case PROXY_HEADER_MORE:
 		return false;
 	case PROXY_HEADER_BAD:
-		/* Who speaks another protocol would not understand 400. */
+		/* Not HTTP: close without a response. */
 		all->metrics->rejected_proxy_header++;
 		client_close(c);
 		return false;
@@ -270,7 +271,7 @@ step_body(struct client *c)
 	struct chain data = {0};
 
 	if (c->response == CLIENT_RESPONSE_WHOLE) {
-		/* Answered early: the rest is of no interest to anybody. */
+		/* Answered early: the rest is not needed. */
 		block_give(&c->clients->loop->blocks, c->in);
 		c->in = NULL;
 		return false;
@@ -311,7 +312,7 @@ step(struct client *c)
 		return step_proxy_header(c);
 	case CLIENT_IDLE:
 		if (c->out.bytes > 0)
-			return false; /* who does not read must not ask */
+			return false; /* stop parsing while the client has unread output */
 		return step_head(c);
 	case CLIENT_HEAD:
 		return step_head(c);

@@ -1,7 +1,7 @@
 /*
  * attempt_response.c: what an attempt's server says, and what that decides.
  *
- * The callbacks of an attempt's connection.  Each tells the policy (race_*) and
+ * The callbacks of an attempt's connection.  Each reports to the policy (race_*) and
  * does what it answers.  Everything that may end the request (and so free the
  * attempt) comes last in each function; callers return at once afterwards.
  */
@@ -9,10 +9,14 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proxy/request/attempt.h"
+#include "proxy/client/client.h"
 #include "proxy/client/client_spool.h"
+#include "proxy/request/attempt.h"
 #include "proxy/request/interim.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/request.h"
+#include "proxy/request/response.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
 
 /* A response is held back until it is complete, this large or
@@ -291,7 +295,7 @@ attempt_failed(
 	server_failed(result->server, result->end);
 	if (r->race.attempt[a->index].ended) {
 		/* A held one that was too large to be kept whole: the policy
-		 * was told then, and it has been sent after all. */
+		 * knew then, and it has been sent after all. */
 		assert(won);
 		request_fail(r, 502, result->why);
 		return;
@@ -355,7 +359,7 @@ on_attempt_end(const struct exchange_result *result)
 		request_step(r, step, server, "unacceptable");
 		return;
 	}
-	/* Of a held answer the policy has been told before it was sent. */
+	/* Of a held answer the policy has known since before it was sent. */
 	if (!a->answer.held)
 		attempt_over(a, ATTEMPT_END_COMPLETE, result->written, latency,
 		    now, &server);

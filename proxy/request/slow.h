@@ -13,7 +13,7 @@
 #ifndef TAILOR_PROXY_REQUEST_SLOW_H
 #define TAILOR_PROXY_REQUEST_SLOW_H
 
-#include "talechain/timeline.h"
+#include "proxy/request/proxy.h"
 
 /* How many tales slow.store_bytes is for: they take a few kilobytes, with
  * events of the kernel some hundreds. */
@@ -24,16 +24,6 @@ slow_tales_max(uint64_t store_bytes)
 
 	return tales < 65536 ? (unsigned)tales : 65536;
 }
-
-#define SLOW_WINDOW_KEEP 64 /* most that slow.keep_slowest may be */
-
-struct proxy;
-
-struct slow_window {
-	struct instant end;
-	unsigned count;
-	int64_t total_ns[SLOW_WINDOW_KEEP]; /* the slowest so far */
-};
 
 /*
  * slow_window_take(w, keep, length_ns, now, total_ns):

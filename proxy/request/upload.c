@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proxy/request/attempt.h"
-#include "proxy/client/client.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/request.h"
 

@@ -9,8 +9,8 @@
 
 #include "base/histogram.h"
 #include "hedging/hedging.h"
-#include "proxy/stats/distribution.h"
 #include "http/http.h"
+#include "proxy/stats/distribution.h"
 #include "talechain/hazard.h"
 
 /* Plain counters: field, metric name, label ("" none) and value, meaning. */

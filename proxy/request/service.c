@@ -1,11 +1,18 @@
 /*
- * proxy.c: the rooms put together: set up, ticked, ended.
+ * service.c: see service.h.
  */
-#include "proxy/request/proxy.h"
+#include "proxy/request/service.h"
 
 #include <errno.h>
 
 #include "proxy/access_log/access_log.h"
+#include "proxy/client/client.h"
+#include "proxy/client/listeners.h"
+#include "proxy/request/hazards.h"
+#include "proxy/request/hedge.h"
+#include "proxy/request/queue.h"
+#include "proxy/request/table.h"
+#include "proxy/upstream/servers.h"
 
 /* What requests a server has. */
 static void
@@ -89,4 +96,18 @@ proxy_fini(struct proxy *p)
 	access_log_free(&p->access_log);
 	table_fini(&p->table);
 	loop_fini(&p->loop);
+}
+
+void
+proxy_tick(struct proxy *p, struct instant now)
+{
+	/* It has an eventfd of its own; if writing to that fails, it waits for
+	 * this at most. */
+	proxy_hazards(p);
+	proxy_want(p, hedging_tick(&p->hedging, now));
+	hazards_tick(p, now);
+	ledger_tick(&p->ledger, &p->metrics, now);
+	clients_tick(&p->clients, now);
+	upstream_tick(&p->upstream, now);
+	queue_tick(p, now);
 }
