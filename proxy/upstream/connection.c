@@ -611,7 +611,6 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 	u->ops = NULL;
 	u->user = NULL;
 	if (!exchange_written(u) || !drain ||
-	    c->hedging.drain_connections == 0 ||
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
 		 * not to be drained: the connection is of no more use. */
@@ -622,7 +621,7 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 	}
 	if (u->sent_all)
 		u->out = (struct message){.sent_bytes = u->out.sent_bytes};
-	if (s->draining.count >= c->hedging.drain_connections)
+	if (s->draining.count >= DRAIN_CONNECTIONS_MAX)
 		connection_close(
 		    TAILQ_LAST(&s->draining.list, connection_list));
 	if (s->config->loser == CONFIG_LOSER_HALF_CLOSE && u->sent_all)
