@@ -59,9 +59,9 @@ enum exchange_end {
 enum connection_reuse {
 	REUSE_ANY,
 	REUSE_CHECKED, /* nothing has arrived on it, nor its end */
-	REUSE_PROVEN,  /* checked, used within the last second, of a
-			       * server that closes none early: it is not
-			       * about to be closed */
+	REUSE_PROVEN,  /* checked, used within the last second, of a server
+			* that is known to keep idle ones for longer: it is
+			* not about to be closed */
 	REUSE_NONE,
 };
 
@@ -166,8 +166,9 @@ TAILQ_HEAD(connection_list, connection);
 
 /* Whether it sends anything (silence.h). */
 struct silence {
-	uint64_t reads;	      /* seen at the last look */
-	struct instant since; /* when the present silence began */
+	uint64_t reads;	       /* seen at the last look */
+	struct instant since;  /* when the present silence began */
+	struct instant steady; /* since when each look found something new */
 	struct instant looked;
 	bool awaited; /* a request waited at the last look */
 	bool asked;   /* in this silence, and not answered yet */
@@ -250,6 +251,7 @@ struct server {
 
 	struct {		  /* how it treats connections that are kept */
 		bool keeps_alive; /* by its latest response */
+		struct instant proven; /* it kept an idle one for a second */
 		struct instant closed_early; /* one that was hardly idle */
 		struct instant closed_soon;  /* or for less than ten seconds */
 		struct instant starved; /* a new one waited beside idle ones */
