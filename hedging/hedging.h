@@ -150,7 +150,7 @@ struct race_attempt {
 	enum hedge_trigger trigger;
 	int status; /* of its head, 0: none yet */
 	bool ended; /* race_ended was called */
-	bool aside; /* holds no slot: see race_aside */
+	bool aside; /* holds no slot: see race_release_slot */
 };
 
 struct race {
@@ -170,7 +170,7 @@ struct hedging_server {
 	double breaker_tokens;	       /* B4 */
 	unsigned inflight;	       /* attempts that may win or have won */
 	unsigned hedges;	       /* of those, hedges */
-	unsigned aside;	   /* attempts that hold no slot (race_aside) */
+	unsigned aside;	   /* attempts that hold no slot (race_release_slot) */
 	unsigned draining; /* losers still being read */
 	unsigned warmup_sent, warmup_done, warmup_failed, warmup_inflight;
 	struct instant warmup_since;
@@ -197,7 +197,7 @@ struct hedging {
 	uint64_t swaps_refused;	   /* T2: a hazard began, nowhere to go */
 	uint64_t hazards_expired;  /* their end was never seen */
 	uint64_t requests_finished;
-	uint64_t refused[HEDGE_REFUSAL_COUNT]; /* by hedging_ask (B6) */
+	uint64_t refused[HEDGE_REFUSAL_COUNT]; /* by hedging_decide (B6) */
 
 	/* The policy's own. */
 	struct instant swap_at[HEDGING_SWAPS_KEPT]; /* ring, by swaps */
@@ -210,13 +210,14 @@ struct hedging {
 };
 
 /* Results of an event: what the proxy should do now. */
-enum hedging_consequence {
+enum hedging_action {
 	HEDGING_SWAPPED = 1, /* the active changed: new requests go there */
-	HEDGING_SWEEP = 2,   /* ask hedging_ask for all in flight, oldest 1st */
+	HEDGING_SWEEP =
+	    2, /* ask hedging_decide for all in flight, oldest 1st */
 	HEDGING_WARMUP = 4,  /* ask hedging_warmup_due */
 	HEDGING_STORM = 8,   /* a storm began: log it once */
 	HEDGING_CANCEL = 16, /* a hazard is over: unwritten hedges for which
-			      * hedging_idle holds may be dropped (T3) */
+			      * hedging_hedge_obsolete holds may be dropped (T3) */
 };
 
 /* Start with all servers DOWN and server 0 active. */
@@ -226,7 +227,7 @@ void hedging_init(struct hedging *h, const struct hedging_limits *limits);
  * them (a swap, say) is told by the next hedging_tick. */
 void hedging_limits_set(struct hedging *h, const struct hedging_limits *limits);
 
-/* Server life cycle.  Each returns a set of enum hedging_consequence.  An
+/* Server life cycle.  Each returns a set of enum hedging_action.  An
  * event that changes nothing (up when READY, down when DOWN) is harmless. */
 unsigned hedging_server_connecting(
     struct hedging *h, unsigned server, struct instant now);
@@ -273,15 +274,15 @@ int hedging_choose(const struct hedging *h, struct instant now);
 int hedging_overflow(const struct hedging *h, struct instant now);
 
 /*
- * hedging_probe_wanted(h, server), hedging_probed(h, server, ok, now):
+ * hedging_probe_wanted(h, server), hedging_probe_done(h, server, ok, now):
  * Whether only a response to a request of Tailor's own could show that a server
  * is well again: it gets no requests and its breaker is open (B4), or it is
  * UNRESPONSIVE.  Each such response closes the breaker by a token.  Returns
  * consequences.
  */
 bool hedging_probe_wanted(const struct hedging *h, unsigned server);
-unsigned
-hedging_probed(struct hedging *h, unsigned server, bool ok, struct instant now);
+unsigned hedging_probe_done(
+    struct hedging *h, unsigned server, bool ok, struct instant now);
 
 /*
  * hedging_choose_for(h, race, now):
@@ -304,7 +305,7 @@ bool hedging_has_other(const struct hedging *h, const struct race *race,
 bool hedging_hedge_turn(const struct hedging *h, unsigned server);
 
 /*
- * hedging_ask(h, race, view, trigger, now, server):
+ * hedging_decide(h, race, view, trigger, now, server):
  * May this request get one more attempt, because of trigger?
  * Returns HEDGE_REFUSED_NONE and the server in *server, and then has spent a
  * token: the proxy must start that attempt.  Otherwise the reason, with the
@@ -314,15 +315,15 @@ bool hedging_hedge_turn(const struct hedging *h, unsigned server);
  * A lone 5xx whose head is there is not hedged any more (COMMITTED): it is
  * the answer.  O(1).
  */
-enum hedge_refusal hedging_ask(struct hedging *h, const struct race *race,
+enum hedge_refusal hedging_decide(struct hedging *h, const struct race *race,
     const struct hedge_view *view, enum hedge_trigger trigger,
     struct instant now, int *server);
 
 /* Whether to ask, with the server's trigger, for a first attempt that was just
  * started on it: it is in a hazard, and the other one is still warming up, so
  * that new requests stay, but may well answer sooner. */
-bool
-hedging_at_once(const struct hedging *h, unsigned server, struct instant now);
+bool hedging_hedge_at_start(
+    const struct hedging *h, unsigned server, struct instant now);
 
 /* The trigger that a server's present hazards amount to; HEDGE_FIRST: none. */
 enum hedge_trigger
@@ -340,13 +341,13 @@ bool hedging_may_overtake(const struct hedging *h, const struct race *race,
     int attempt, const struct hedge_view *view);
 
 /*
- * hedging_idle(h, race):
+ * hedging_hedge_obsolete(h, race):
  * Whether the race's latest attempt is a hedge whose hazard is over while
  * the first attempt still runs.  If nothing of it was written yet, end it
  * with ATTEMPT_END_UNSENT: its token comes back and the request may be
  * hedged again (T3).
  */
-bool hedging_idle(const struct hedging *h, const struct race *race);
+bool hedging_hedge_obsolete(const struct hedging *h, const struct race *race);
 
 /*
  * hedging_timer_ns(h, server):
@@ -391,13 +392,13 @@ bool race_may_rewrite(const struct race *r, const struct hedge_view *view);
 void race_rewrite(struct race *r);
 
 /*
- * race_aside(h, r, attempt):
+ * race_release_slot(h, r, attempt):
  * The attempt waits rather than works: a tunnel, an event stream, a response
  * that is long in coming.  It gives its slot (connections_max) back and counts
  * in server[].aside until it ends.  False if aside_max is reached, or the
  * attempt is not in flight or aside already; nothing has changed then.
  */
-bool race_aside(struct hedging *h, struct race *r, int attempt);
+bool race_release_slot(struct hedging *h, struct race *r, int attempt);
 
 /* A response head arrived for an attempt.  An informational one (1xx but
  * 101) changes nothing: RACE_WAIT. */

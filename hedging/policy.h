@@ -2,7 +2,7 @@
  * policy.h: what the files of this folder tell each other; private.
  *
  * hedging.c asks who serves, servers.c moves the states, swap.c judges the
- * pair as a whole, warmup.c paces, ask.c refuses, race.c decides one
+ * pair as a whole, warmup.c paces, decide.c refuses, race.c decides one
  * request.  All of them work on struct hedging and nothing else.
  */
 #ifndef TAILOR_HEDGING_POLICY_H

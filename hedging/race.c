@@ -74,7 +74,7 @@ flight_leave(struct hedging *h, const struct race_attempt *a)
 }
 
 bool
-race_aside(struct hedging *h, struct race *r, int attempt)
+race_release_slot(struct hedging *h, struct race *r, int attempt)
 {
 	struct race_attempt *a = attempt_at(r, attempt);
 	struct hedging_server *s = &h->server[a->server];

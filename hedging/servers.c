@@ -247,7 +247,8 @@ hedging_probe_wanted(const struct hedging *h, unsigned server)
 }
 
 unsigned
-hedging_probed(struct hedging *h, unsigned server, bool ok, struct instant now)
+hedging_probe_done(
+    struct hedging *h, unsigned server, bool ok, struct instant now)
 {
 	struct hedging_server *s;
 

@@ -175,7 +175,8 @@ is_helped(const struct hedging *h, unsigned server, struct instant now)
 }
 
 bool
-hedging_at_once(const struct hedging *h, unsigned server, struct instant now)
+hedging_hedge_at_start(
+    const struct hedging *h, unsigned server, struct instant now)
 {
 	assert(server < HEDGING_SERVERS);
 	return policy_acts(h) &&

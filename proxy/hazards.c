@@ -2,7 +2,7 @@
  * hazards.c: where hazards become decisions, and decisions are carried out.
  *
  * The policy (hedging.h) is told of each hazard and answers with
- * consequences: the active server changed, requests in flight are to be
+ * actions: the active server changed, requests in flight are to be
  * asked for a second attempt, a storm began.  This is all that the proxy
  * thread does about them.  Anything here may lead back to itself (a hedge
  * that fails at once changes a server's state), so the two loops over
@@ -62,8 +62,8 @@ cancel_idle(struct proxy *p)
 
 	TAILQ_FOREACH(r, &p->table.inflight, link)
 	if (r->state == REQUEST_RUNNING &&
-	    hedging_idle(&p->hedging, &r->race) && r->attempt[1].link != NULL &&
-	    !uplink_written(r->attempt[1].link))
+	    hedging_hedge_obsolete(&p->hedging, &r->race) &&
+	    r->attempt[1].link != NULL && !uplink_written(r->attempt[1].link))
 		attempt_cancel(&r->attempt[1]);
 }
 
@@ -99,31 +99,31 @@ proxy_count_both(struct proxy *p, struct instant now)
 }
 
 void
-proxy_apply(struct proxy *p, unsigned consequences)
+proxy_apply(struct proxy *p, unsigned actions)
 {
 	const struct config *c = p->config;
 
-	if (consequences & HEDGING_SWAPPED) {
+	if (actions & HEDGING_SWAPPED) {
 		swap_count(p);
 		proxy_emit(p, TALECHAIN_PROXY_SWAP, 1 - p->hedging.active,
 		    p->hedging.active, 0, 0);
 		log_event(LOG_LEVEL_INFO, "swapped", "active=%s",
 		    c->server[p->hedging.active].name);
 	}
-	if (consequences & HEDGING_STORM) {
+	if (actions & HEDGING_STORM) {
 		p->metrics.storms++;
 		log_event(LOG_LEVEL_WARNING, "storm",
 		    "advice=\"both servers pause too often: hedging rests "
 		    "for hedging.storm_hold\"");
 	}
-	if (consequences & HEDGING_CANCEL)
+	if (actions & HEDGING_CANCEL)
 		cancel_idle(p);
-	if (consequences & HEDGING_SWEEP)
+	if (actions & HEDGING_SWEEP)
 		proxy_sweep(p);
-	if (consequences & HEDGING_WARMUP)
+	if (actions & HEDGING_WARMUP)
 		for (unsigned i = 0; i < c->servers; i++)
 			server_warm(&p->server[i]);
-	if (consequences & (HEDGING_SWAPPED | HEDGING_SWEEP))
+	if (actions & (HEDGING_SWAPPED | HEDGING_SWEEP))
 		queue_run(p);
 }
 

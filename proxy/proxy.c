@@ -200,11 +200,11 @@ events_add(struct proxy *p)
 static void
 proxy_turn_end(struct proxy *p)
 {
-	unsigned consequences = p->consequences;
+	unsigned actions = p->actions;
 
-	p->consequences = 0;
-	if (consequences != 0)
-		proxy_apply(p, consequences);
+	p->actions = 0;
+	if (actions != 0)
+		proxy_apply(p, actions);
 	/* A slot may be free without a request having ended: a loser has
 	 * drained, an attempt has failed, a warm-up is over. */
 	if (p->queue.length > 0)

@@ -97,8 +97,8 @@ struct proxy {
 	struct instant accept_due;		/* until then */
 	bool accepting; /* not before there is somebody to serve */
 	bool sweeping, sweep_again;
-	bool hedges_wait;      /* some were refused because a server was full */
-	unsigned consequences; /* to be carried out when the turn ends */
+	bool hedges_wait; /* some were refused because a server was full */
+	unsigned actions; /* to be carried out when the turn ends */
 
 	struct metrics metrics;
 	struct ledger ledger;
@@ -133,8 +133,8 @@ void proxy_hazard(struct proxy *p, const struct hazard *h);
 /* Keep the time in which every server was in a hazard.  Every tick. */
 void proxy_count_both(struct proxy *p, struct instant now);
 
-/* Carry out enum hedging_consequence. */
-void proxy_apply(struct proxy *p, unsigned consequences);
+/* Carry out enum hedging_action. */
+void proxy_apply(struct proxy *p, unsigned actions);
 
 /* Ask for a second attempt for all requests that wait on a server in a
  * hazard, oldest first. */

@@ -221,7 +221,8 @@ on_warmup_end(const struct uplink_result *result)
 		s->asked = now;
 		s->probes_ok += ok;
 		s->probes_failed += !ok;
-		proxy_apply(p, hedging_probed(&p->hedging, s->index, ok, now));
+		proxy_apply(
+		    p, hedging_probe_done(&p->hedging, s->index, ok, now));
 		return;
 	case WARMUP_KEEP:
 		s->keeping--;

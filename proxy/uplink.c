@@ -173,7 +173,7 @@ uplink_discard(struct uplink *u)
 static void
 uplink_drained(struct server *s)
 {
-	s->proxy->consequences |=
+	s->proxy->actions |=
 	    hedging_drain_end(&s->proxy->hedging, s->index, instant_now());
 }
 

@@ -1,5 +1,5 @@
 /*
- * ask.c: may this request be sent once more?
+ * decide.c: may this request be sent once more?
  *
  * Reasons are looked for in one order: first those that will not pass for
  * this request (E), then those of the moment (T, B).  A refusal never harms
@@ -207,7 +207,7 @@ ask_retry(const struct hedging *h, const struct race *r,
 }
 
 enum hedge_refusal
-hedging_ask(struct hedging *h, const struct race *race,
+hedging_decide(struct hedging *h, const struct race *race,
     const struct hedge_view *view, enum hedge_trigger trigger,
     struct instant now, int *server)
 {
@@ -249,7 +249,7 @@ hedging_may_overtake(const struct hedging *h, const struct race *race,
 }
 
 bool
-hedging_idle(const struct hedging *h, const struct race *race)
+hedging_hedge_obsolete(const struct hedging *h, const struct race *race)
 {
 	const struct race_attempt *first = &race->attempt[0];
 	const struct race_attempt *hedge = &race->attempt[1];
