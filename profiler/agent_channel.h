@@ -10,11 +10,11 @@
 #define TAILOR_PROFILER_AGENT_CHANNEL_H
 
 #include "profiler/channel.h"
-#include "profiler/watch.h"
+#include "profiler/hazard_state.h"
 
 /* Look at the state word and post what changed.  The observer only. */
 void agent_channel_sweep(
-    struct channel *c, struct watch *watches, struct instant now);
+    struct channel *c, struct hazard_state *hazards, struct instant now);
 
 /* Look at the counters if it is time, and emit JVM_RATES. */
 void
@@ -22,6 +22,6 @@ agent_channel_rates(struct channel *c, struct output *o, struct instant now);
 
 /* Its writer is gone: it vouches for no server any more. */
 void agent_channel_leave(
-    struct channel *c, struct watch *watches, struct instant now);
+    struct channel *c, struct hazard_state *hazards, struct instant now);
 
 #endif

@@ -34,11 +34,12 @@ attach_init(struct attach *a, const struct profiler_options *options,
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->wake < 0)
 		return -errno;
-	err = door_init(&a->door, a, options->channels_max, first_number);
+	err = channel_listener_init(
+	    &a->listener, a, options->channels_max, first_number);
 	if (err < 0)
 		goto fail_wake;
 	a->polled =
-	    calloc(POLL_OTHERS + 1 + options->channels_max + DOOR_STRANGERS,
+	    calloc(POLL_OTHERS + 1 + options->channels_max + PENDING_MAX,
 		sizeof(*a->polled));
 	if (a->polled == NULL) {
 		err = -ENOMEM;
@@ -48,7 +49,7 @@ attach_init(struct attach *a, const struct profiler_options *options,
 	return 0;
 
 fail_door:
-	door_fini(&a->door);
+	channel_listener_fini(&a->listener);
 fail_wake:
 	close(a->wake);
 	return err;
@@ -57,14 +58,14 @@ fail_wake:
 void
 attach_collect(struct attach *a)
 {
-	struct order o;
-	struct page *page;
+	struct observer_command o;
+	struct hsperf_page *page;
 
-	while (order_pop(a->returns, &o)) {
+	while (command_pop(a->released, &o)) {
 		if (a->out > 0)
 			a->out--;
-		if (o.kind == ORDER_CHANNEL_END) {
-			door_channel_returned(&a->door, o.source);
+		if (o.kind == COMMAND_CHANNEL_END) {
+			channel_listener_release(&a->listener, o.source);
 			continue;
 		}
 		page = o.source;
@@ -77,7 +78,7 @@ attach_fini(struct attach *a)
 {
 	unsigned i;
 
-	door_fini(&a->door);
+	channel_listener_fini(&a->listener);
 	for (i = 0; i < a->servers; i++)
 		process_fini(&a->process[i]);
 	pthread_mutex_destroy(&a->lock);
@@ -106,15 +107,15 @@ attach_watch(struct attach *a)
 }
 
 void
-attach_order(struct attach *a, const struct order *o)
+attach_command(struct attach *a, const struct observer_command *o)
 {
 	struct timespec wait = {.tv_nsec = 100 * NS_PER_US};
 
 	/* Whoever hears of a new process can rely on its being watched. */
-	if (o->kind == ORDER_SERVER_START)
+	if (o->kind == COMMAND_SERVER_START)
 		attach_watch(a);
-	a->out += o->returns;
-	while (!order_push(a->orders, o)) {
+	a->out += o->releases;
+	while (!command_push(a->commands, o)) {
 		/* The observer is behind by thousands; it will come round. */
 		if (__atomic_load_n(&a->stop, __ATOMIC_RELAXED) != 0)
 			return;
@@ -145,8 +146,8 @@ attach_assign(struct attach *a)
 	struct connection *c;
 	unsigned i;
 
-	for (i = 0; i < a->door.count; i++) {
-		c = &a->door.connection[i];
+	for (i = 0; i < a->listener.count; i++) {
+		c = &a->listener.connection[i];
 		if (c->state == CONNECTION_OPEN)
 			__atomic_store_n(&c->channel->server,
 			    attach_server_of(a, c->channel), __ATOMIC_RELAXED);
@@ -155,9 +156,9 @@ attach_assign(struct attach *a)
 
 /* Show what has changed to whoever asks for statistics. */
 static void
-attach_show(struct attach *a)
+attach_publish(struct attach *a)
 {
-	const struct door *d = &a->door;
+	const struct channel_listener *d = &a->listener;
 	unsigned i, k, agents;
 
 	pthread_mutex_lock(&a->lock);
@@ -263,7 +264,7 @@ attach_turn_rates(struct attach *a, struct instant now)
 		rates_server(&a->rates, i, p->jvm != 0 ? p->jvm : p->pid,
 		    p->server->name);
 	}
-	return rates_turn(&a->rates, a->orders, now);
+	return rates_turn(&a->rates, a->commands, now);
 }
 
 /* One turn; wait_ns is how long to sleep, -1: until something happens. */
@@ -281,7 +282,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	p[0] = (struct pollfd){.fd = a->wake, .events = POLLIN};
 	for (i = 0; i < PROFILER_SERVERS; i++)
 		attach_poll_server(a, i, &p[1 + i * POLL_SERVER]);
-	n = POLL_OTHERS + door_poll(&a->door, p + POLL_OTHERS);
+	n = POLL_OTHERS + channel_listener_poll(&a->listener, p + POLL_OTHERS);
 	if (ppoll(p, n, wait_ns < 0 ? NULL : &t, NULL) < 0)
 		for (i = 0; i < n; i++)
 			p[i].revents = 0;
@@ -295,9 +296,10 @@ attach_turn(struct attach *a, int64_t wait_ns)
 					    &p[1 + i * POLL_SERVER], now));
 	due_ns = sooner(due_ns, attach_turn_kernel(a, now));
 	due_ns = sooner(due_ns, attach_turn_rates(a, now));
-	due_ns = sooner(due_ns, door_turn(&a->door, p + POLL_OTHERS, now));
+	due_ns = sooner(
+	    due_ns, channel_listener_turn(&a->listener, p + POLL_OTHERS, now));
 	attach_collect(a);
-	attach_show(a);
+	attach_publish(a);
 	return a->out > 0 ? sooner(due_ns, RETURN_PERIOD_NS) : due_ns;
 }
 

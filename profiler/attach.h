@@ -1,7 +1,7 @@
 /*
  * attach.h: the thread that does everything that may block.
  *
- * It accepts writers of channels (door.h), watches the servers' processes and
+ * It accepts writers of channels (channel_listener.h), watches the servers' processes and
  * finds their performance pages (process.h), and hands what is ready to the
  * observer through a ring of orders.  Sources come back through a second ring
  * when the observer has finished with them; only then are they unmapped.
@@ -16,16 +16,16 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "profiler/door.h"
+#include "profiler/channel_listener.h"
 #include "profiler/jvm/usdt.h"
 #include "profiler/kernel/kernel.h"
-#include "profiler/order.h"
+#include "profiler/observer_command.h"
 #include "profiler/process.h"
 #include "profiler/profiler.h"
 #include "profiler/rates_read.h"
 
 struct attach {
-	struct door door;
+	struct channel_listener listener;
 	struct process process[PROFILER_SERVERS];
 	unsigned servers;
 	struct kernel *kernel; /* borrowed; NULL: none */
@@ -35,11 +35,11 @@ struct attach {
 	struct instant count_at;     /* when to ask it for its losses */
 	struct usdt *usdt;	     /* borrowed; NULL: no probes */
 	struct rates_reader rates;
-	struct order_ring *orders;  /* borrowed; this thread writes */
-	struct order_ring *returns; /* borrowed; this thread reads */
-	unsigned out;		    /* sources ending, not yet returned */
-	struct pollfd *polled;	    /* owned */
-	int wake;		    /* owned eventfd; any thread writes */
+	struct command_ring *commands; /* borrowed; this thread writes */
+	struct command_ring *released; /* borrowed; this thread reads */
+	unsigned out;		       /* sources ending, not yet returned */
+	struct pollfd *polled;	       /* owned */
+	int wake;		       /* owned eventfd; any thread writes */
 	/* any thread reads, under lock */
 	pthread_mutex_t lock;
 	struct profiler_stats shown; /* only what this thread knows */
@@ -68,7 +68,7 @@ void attach_wake(struct attach *a);
 void attach_stats(struct attach *a, struct profiler_stats *out);
 
 /* For door and process, on this thread: hand an order to the observer. */
-void attach_order(struct attach *a, const struct order *o);
+void attach_command(struct attach *a, const struct observer_command *o);
 
 /* For door: the server a channel belongs to, -1 if none (yet). */
 int attach_server_of(const struct attach *a, const struct channel *c);

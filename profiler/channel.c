@@ -186,7 +186,7 @@ channel_free(struct channel **cp)
 
 /* Which events may come out of which kind of channel. */
 static bool
-channel_may_say(enum talechain_kind kind, unsigned type)
+channel_may_emit(enum talechain_kind kind, unsigned type)
 {
 	switch (kind) {
 	case TALECHAIN_KIND_APP:
@@ -206,7 +206,7 @@ static bool
 channel_accept(
     const struct channel *c, struct talechain_event *e, struct instant *now)
 {
-	if (!channel_may_say(c->kind, e->type) || e->ts == 0)
+	if (!channel_may_emit(c->kind, e->type) || e->ts == 0)
 		return false;
 	/* Written after the sweep began is honest; look at the clock again. */
 	if (e->ts > now->ns)
@@ -220,13 +220,13 @@ channel_accept(
 
 /* Pass on what the cursor counted by itself. */
 static void
-channel_tell(struct channel *c, struct output *o, struct instant now)
+channel_report_losses(struct channel *c, struct output *o, struct instant now)
 {
-	uint64_t n = c->cursor.abandoned - c->abandoned_told;
+	uint64_t n = c->cursor.abandoned - c->abandoned_reported;
 
 	if (n > 0)
 		output_lost(o, c->number, n, OUTPUT_LOSS_ABANDONED, now);
-	c->abandoned_told = c->cursor.abandoned;
+	c->abandoned_reported = c->cursor.abandoned;
 	n = c->cursor.rejected - c->rejected_told;
 	if (n > 0)
 		output_lost(o, c->number, n, OUTPUT_LOSS_REJECTED, now);
@@ -249,7 +249,7 @@ channel_drain(
 	for (n = 0; n < limit; n++) {
 		switch (talechain_take(&c->cursor, &e, &lost, now)) {
 		case TALECHAIN_TAKE_NONE:
-			channel_tell(c, o, now);
+			channel_report_losses(c, o, now);
 			return n;
 		case TALECHAIN_TAKE_LOST:
 			output_lost(
@@ -268,7 +268,7 @@ channel_drain(
 			break;
 		}
 	}
-	channel_tell(c, o, now);
+	channel_report_losses(c, o, now);
 	return n;
 }
 
@@ -283,6 +283,6 @@ channel_drained(struct channel *c, struct output *o, struct instant now)
 	if (n == limit && c->end_budget > 0)
 		return false;
 	talechain_cursor_end(&c->cursor);
-	channel_tell(c, o, now);
+	channel_report_losses(c, o, now);
 	return true;
 }

@@ -37,7 +37,7 @@ struct channel {
 	int server; /* -1: not of a server we know */
 	/* the observer's own */
 	struct talechain_cursor cursor;
-	uint64_t abandoned_told; /* part of cursor.abandoned already told */
+	uint64_t abandoned_reported; /* part of cursor.abandoned already told */
 	uint64_t rejected_told;
 	uint64_t torn_told;
 	bool ending;

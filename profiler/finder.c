@@ -227,7 +227,7 @@ finder_step(
 
 	if (f->proc == NULL) {
 		if (!find_socket(f, address))
-			return FINDER_NOBODY;
+			return FINDER_NONE;
 		f->proc = opendir("/proc");
 		if (f->proc == NULL)
 			return FINDER_FOREIGN;

@@ -29,7 +29,7 @@ struct finder {
 enum finder_result {
 	FINDER_MORE,	/* call again */
 	FINDER_FOUND,	/* *pid listens there */
-	FINDER_NOBODY,	/* nothing listens on this address here */
+	FINDER_NONE,	/* nothing listens on this address here */
 	FINDER_FOREIGN, /* something does, but we may not see which: f->uid */
 };
 

@@ -78,22 +78,22 @@ static bool
 ring_pop(struct hazard_ring *r, struct hazard *out)
 {
 	uint64_t head = r->head;
-	uint32_t bit, told;
+	uint32_t bit, delivered;
 
 	while (head != __atomic_load_n(&r->tail, __ATOMIC_SEQ_CST)) {
 		*out = r->slot[head % HAZARD_RING_SLOTS];
 		__atomic_store_n(&r->head, ++head, __ATOMIC_RELEASE);
 		bit = UINT32_C(1) << out->kind;
-		told = r->told[out->server];
-		if (((told & bit) != 0) == (out->begin != 0))
+		delivered = r->delivered[out->server];
+		if (((delivered & bit) != 0) == (out->begin != 0))
 			continue; /* made up for already, below */
-		r->told[out->server] = told ^ bit;
+		r->delivered[out->server] = delivered ^ bit;
 		return true;
 	}
 	return false;
 }
 
-/* After losses: tell one difference between level and told, if any. */
+/* After losses: tell one difference between level and delivered, if any. */
 static bool
 ring_make_up(struct hazard_ring *r, struct hazard *out)
 {
@@ -102,15 +102,15 @@ ring_make_up(struct hazard_ring *r, struct hazard *out)
 
 	for (s = 0; s < PROFILER_SERVERS; s++) {
 		differ = __atomic_load_n(&r->level[s], __ATOMIC_ACQUIRE) ^
-			 r->told[s];
+			 r->delivered[s];
 		if (differ == 0)
 			continue;
 		kind = (uint32_t)__builtin_ctz(differ);
-		r->told[s] ^= UINT32_C(1) << kind;
+		r->delivered[s] ^= UINT32_C(1) << kind;
 		memset(out, 0, sizeof(*out));
 		out->server = (uint8_t)s;
 		out->kind = (uint8_t)kind;
-		out->begin = (r->told[s] >> kind) & 1;
+		out->begin = (r->delivered[s] >> kind) & 1;
 		out->at.ns =
 		    __atomic_load_n(&r->since_ns[s][kind], __ATOMIC_RELAXED);
 		out->seen = instant_now();

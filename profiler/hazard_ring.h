@@ -8,7 +8,7 @@
  *
  * A full ring loses records, never states: beside the ring stands one word
  * per server with a bit for each hazard now in force, and a reader that finds
- * losses compares that with what it was told and is told the rest.
+ * losses compares that with what it was delivered and is delivered the rest.
  *
  * Cost: about 5 ns to find it empty.  256 records of 32 bytes.
  */
@@ -34,7 +34,7 @@ struct hazard_ring {
 	uint64_t head __attribute__((aligned(64)));
 	uint64_t drained;   /* wakes already read from the eventfd */
 	uint64_t lost_seen; /* value of lost that level was compared for */
-	uint32_t told[PROFILER_SERVERS]; /* bit per kind: taken as begun */
+	uint32_t delivered[PROFILER_SERVERS]; /* bit per kind: taken as begun */
 	/* both */
 	uint32_t armed __attribute__((aligned(64)));
 	int fd; /* owned eventfd */

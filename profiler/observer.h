@@ -18,14 +18,14 @@
 
 #include "base/histogram.h"
 #include "profiler/channel.h"
-#include "profiler/jvm/page.h"
+#include "profiler/jvm/hsperf_page.h"
 #include "profiler/kernel/kernel.h"
-#include "profiler/order.h"
+#include "profiler/observer_command.h"
 #include "profiler/output.h"
 #include "profiler/profiler.h"
 #include "profiler/rates.h"
-#include "profiler/self.h"
-#include "profiler/watch.h"
+#include "profiler/observer_cost.h"
+#include "profiler/hazard_state.h"
 
 /* From outside, our own, and the kernel's. */
 #define OBSERVER_CHANNELS (1024 + 16 + KERNEL_CPUS)
@@ -42,24 +42,24 @@ struct observer {
 	struct kernel *kernel; /* borrowed; NULL: none */
 	/* its own */
 	struct output output;
-	struct watch watch[PROFILER_SERVERS];
-	struct page *page[PROFILER_SERVERS];
+	struct hazard_state hazards[PROFILER_SERVERS];
+	struct hsperf_page *page[PROFILER_SERVERS];
 	struct channel *agent[OBSERVER_CHANNELS]; /* those of kind JVM */
 	unsigned agents;
 	struct channel *channel[OBSERVER_CHANNELS];
 	unsigned channels;
-	unsigned turn;	      /* the ring to look at next */
-	bool behind;	      /* more is waiting: no time to pause */
-	uint64_t missed_told; /* of what the kernel missed */
+	unsigned turn;		  /* the ring to look at next */
+	bool behind;		  /* more is waiting: no time to pause */
+	uint64_t missed_reported; /* of what the kernel missed */
 	struct instant calibrated;
 	uint64_t calibrated_cycles;
 	struct instant swept; /* when the last sweep began */
 	struct pause_edges edges;
 	struct rates_watch rates;
-	struct self self; /* seen: any thread reads */
+	struct observer_cost cost; /* seen: any thread reads */
 	/* shared: rings with one writer and one reader each */
-	struct order_ring *orders;  /* attach thread -> observer */
-	struct order_ring *returns; /* observer -> attach thread */
+	struct command_ring *commands; /* attach thread -> observer */
+	struct command_ring *released; /* observer -> attach thread */
 	/* shared: relaxed, or as told where they are used */
 	uint32_t stop;
 	/* the thread that started it */

@@ -54,7 +54,7 @@ struct output {
 };
 
 /* One event of the observer's own. */
-struct note {
+struct observer_event {
 	enum talechain_type type;
 	int server; /* -1: none */
 	struct instant at;
@@ -63,10 +63,10 @@ struct note {
 };
 
 /* Append it to the stream.  The observer only. */
-void output_note(struct output *o, const struct note *n);
+void output_emit(struct output *o, const struct observer_event *n);
 
 /* The same of something that a CPU did, or none (-1). */
-void output_note_on(struct output *o, const struct note *n, int cpu);
+void output_emit_on(struct output *o, const struct observer_event *n, int cpu);
 
 /* Append an event taken from a channel.  The observer only. */
 void output_event(struct output *o, const struct talechain_event *e,

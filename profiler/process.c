@@ -71,36 +71,36 @@ process_fini(struct process *p)
 }
 
 void
-process_tell(struct process *p, pid_t pid)
+process_assign(struct process *p, pid_t pid)
 {
-	uint64_t old = __atomic_load_n(&p->told, __ATOMIC_RELAXED), new;
+	uint64_t old = __atomic_load_n(&p->assigned, __ATOMIC_RELAXED), new;
 
 	do
 		new = ((old >> 32) + 1) << 32 | (uint32_t)pid;
-	while (!__atomic_compare_exchange_n(
-	    &p->told, &old, new, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+	while (!__atomic_compare_exchange_n(&p->assigned, &old, new, false,
+	    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
 static void
-process_order(struct process *p, enum order_kind kind, void *source)
+process_command(struct process *p, enum command_kind kind, void *source)
 {
-	struct order o = {.kind = kind,
+	struct observer_command o = {.kind = kind,
 	    .server = p->index,
 	    .pid = p->pid,
 	    .at = instant_now(),
 	    .source = source};
 
 	/* A page goes back when it ends, and when another takes its place. */
-	o.returns =
-	    p->page != NULL && (kind == ORDER_PAGE || kind == ORDER_PAGE_END);
-	attach_order(p->attach, &o);
+	o.releases = p->page != NULL &&
+		     (kind == COMMAND_PAGE || kind == COMMAND_PAGE_END);
+	attach_command(p->attach, &o);
 }
 
 static void
 process_drop_page(struct process *p)
 {
 	if (p->page != NULL)
-		process_order(p, ORDER_PAGE_END, NULL);
+		process_command(p, COMMAND_PAGE_END, NULL);
 	p->page = NULL;
 	p->why[0] = '\0';
 	p->page_tries = 0;
@@ -125,14 +125,14 @@ process_status(const struct process *p)
 static void
 process_gone(struct process *p, struct instant now)
 {
-	struct order o = {.kind = ORDER_SERVER_EXIT,
+	struct observer_command o = {.kind = COMMAND_SERVER_EXIT,
 	    .server = p->index,
 	    .pid = p->pid,
 	    .at = now};
 
 	o.status = process_status(p);
 	/* The hazard first: what follows can wait. */
-	attach_order(p->attach, &o);
+	attach_command(p->attach, &o);
 	process_drop_page(p);
 	/* Whoever launched it knows how it ended, and says so. */
 	if (p->server->address.ss_family != AF_UNSPEC)
@@ -165,7 +165,7 @@ process_found(struct process *p, pid_t pid, const char *how, struct instant now)
 		process_gone(p, now);
 		return;
 	}
-	process_order(p, ORDER_SERVER_START, NULL);
+	process_command(p, COMMAND_SERVER_START, NULL);
 	log_event(LOG_LEVEL_NOTICE, "server_found", "server=%s pid=%d how=%s",
 	    p->server->name, (int)pid, how);
 	if (pidfd < 0)
@@ -177,14 +177,14 @@ process_found(struct process *p, pid_t pid, const char *how, struct instant now)
 }
 
 static void
-process_hear(struct process *p, struct instant now)
+process_check_assigned(struct process *p, struct instant now)
 {
-	uint64_t told = __atomic_load_n(&p->told, __ATOMIC_ACQUIRE);
-	pid_t pid = (pid_t)(uint32_t)told;
+	uint64_t assigned = __atomic_load_n(&p->assigned, __ATOMIC_ACQUIRE);
+	pid_t pid = (pid_t)(uint32_t)assigned;
 
-	if (told == p->told_seen)
+	if (assigned == p->assigned_seen)
 		return;
-	p->told_seen = told;
+	p->assigned_seen = assigned;
 	if (pid == p->pid)
 		return;
 	if (pid == 0)
@@ -203,7 +203,7 @@ process_lost(struct process *p, enum finder_result why)
 
 	if (p->finder.uid != (uid_t)-1)
 		proc_user_name(p->finder.uid, user);
-	if (why == FINDER_NOBODY) {
+	if (why == FINDER_NONE) {
 		snprintf(
 		    text, sizeof(text), "nothing listens on its address here");
 	} else {
@@ -216,7 +216,7 @@ process_lost(struct process *p, enum finder_result why)
 	if (strcmp(text, p->where) == 0 || p->pid != 0)
 		return;
 	memcpy(p->where, text, sizeof(text));
-	log_event(why == FINDER_NOBODY ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+	log_event(why == FINDER_NONE ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
 	    "server_not_found", "server=%s why=\"%s\"", p->server->name, text);
 }
 
@@ -255,7 +255,7 @@ process_find(struct process *p, struct instant now)
 	case FINDER_MORE:
 		p->find_at = instant_plus(now, FIND_STEP_NS);
 		return FIND_STEP_NS;
-	case FINDER_NOBODY:
+	case FINDER_NONE:
 		process_lost(p, r);
 		return FIND_PERIOD_NS;
 	case FINDER_FOREIGN:
@@ -286,24 +286,24 @@ process_find(struct process *p, struct instant now)
 static int64_t
 process_turn_page(struct process *p, struct instant now)
 {
-	struct page *page;
+	struct hsperf_page *page;
 	int64_t next_ns = PAGE_CHECK_NS;
 	int err;
 
 	if (instant_before(now, p->page_at))
 		return instant_since(p->page_at, now);
-	if (p->page != NULL && page_is_dead(p->page)) {
+	if (p->page != NULL && hsperf_page_is_dead(p->page)) {
 		process_drop_page(p);
 		log_event(LOG_LEVEL_WARNING, "hsperfdata_cut_short",
 		    "server=%s pid=%d", p->server->name, (int)p->jvm);
-	} else if (p->page == NULL || page_is_stale(p->page)) {
-		err = page_open(&page, p->jvm, p->why);
+	} else if (p->page == NULL || hsperf_page_is_stale(p->page)) {
+		err = hsperf_page_open(&page, p->jvm, p->why);
 		if (err == 0) {
 			if (p->page == NULL)
 				log_event(LOG_LEVEL_NOTICE, "server_signals",
 				    "server=%s source=\"%s\"", p->server->name,
 				    page->text);
-			process_order(p, ORDER_PAGE, page);
+			process_command(p, COMMAND_PAGE, page);
 			p->page = page;
 		} else if (++p->page_tries < PAGE_SOON_TRIES) {
 			next_ns = PAGE_SOON_NS;
@@ -369,7 +369,7 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now)
 
 	if (p->pid != 0 && process_is_over(p, readable, thread, now))
 		process_gone(p, now);
-	process_hear(p, now);
+	process_check_assigned(p, now);
 	if (p->server->address.ss_family != AF_UNSPEC && !p->listener_known)
 		due_ns = sooner(due_ns, process_find(p, now));
 	if (p->server->hsperfdata && p->pid != 0)
@@ -382,11 +382,11 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now)
 }
 
 void
-process_page_returned(struct process *p, struct page *page)
+process_page_returned(struct process *p, struct hsperf_page *page)
 {
 	if (p->page == page)
 		p->page = NULL;
-	page_free(&page);
+	hsperf_page_free(&page);
 }
 
 bool

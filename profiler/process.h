@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #include "profiler/finder.h"
-#include "profiler/jvm/page.h"
-#include "profiler/order.h"
+#include "profiler/jvm/hsperf_page.h"
+#include "profiler/observer_command.h"
 #include "profiler/proc.h"
 #include "profiler/profiler.h"
 
@@ -43,18 +43,18 @@ struct process {
 	bool threads_unknown;  /* the kernel has no handles for threads */
 	unsigned threads_seen; /* times they were looked for */
 	struct finder finder;
-	uint64_t hidden;   /* socket that the last search found no holder of */
-	struct page *page; /* handed to the observer; only its constant
+	uint64_t hidden; /* socket that the last search found no holder of */
+	struct hsperf_page *page; /* handed to the observer; only its constant
 				 * part is read here */
-	char why[PAGE_TEXT];   /* why there is none */
-	char where[PAGE_TEXT]; /* why its process is not known */
+	char why[PAGE_TEXT];	  /* why there is none */
+	char where[PAGE_TEXT];	  /* why its process is not known */
 	unsigned page_tries;
 	struct instant find_at, page_at, thread_at; /* next attempts */
 	struct instant
-	    doubt_end;	    /* until when it may be ending: a thread has */
-	uint64_t told_seen; /* last value of told dealt with */
+	    doubt_end;		/* until when it may be ending: a thread has */
+	uint64_t assigned_seen; /* last value of told dealt with */
 	/* any thread writes: generation << 32 | pid */
-	uint64_t told;
+	uint64_t assigned;
 };
 
 void process_init(struct process *p, struct attach *a, unsigned index,
@@ -62,7 +62,7 @@ void process_init(struct process *p, struct attach *a, unsigned index,
 void process_fini(struct process *p);
 
 /* Any thread: the server now is pid, 0 = gone. */
-void process_tell(struct process *p, pid_t pid);
+void process_assign(struct process *p, pid_t pid);
 
 /*
  * process_turn(p, readable, thread, now):
@@ -73,7 +73,7 @@ int64_t
 process_turn(struct process *p, bool readable, bool thread, struct instant now);
 
 /* The observer has given a page back. */
-void process_page_returned(struct process *p, struct page *page);
+void process_page_returned(struct process *p, struct hsperf_page *page);
 
 /* Whether pid is this server's process or one below it. */
 bool process_owns(const struct process *p, pid_t pid);

@@ -211,7 +211,7 @@ enum profiler_part {
 #define PROFILER_PERIODS 36 /* the last one holds all from 17 s on */
 
 /* The observer about itself. */
-struct profiler_self {
+struct profiler_cost {
 	uint64_t timed;			      /* sweeps: one in 1024 */
 	uint64_t cycles[PROFILER_PART_COUNT]; /* of all of these */
 	/* Sweeps that began under 2^i ns after the one before, and not under
@@ -233,7 +233,7 @@ struct profiler_stats {
 	uint64_t blind;	       /* intervals longer than blind_ns */
 	uint64_t blind_ns;     /* their sum */
 	uint64_t blind_max_ns;
-	struct profiler_self self;
+	struct profiler_cost cost;
 	uint64_t cpu_ns; /* that the observer thread has used; 0: not known */
 	uint64_t rates;	 /* RATE events */
 	uint64_t rates_dropped; /* periods that were distorted */

@@ -23,8 +23,8 @@
 #include <sys/types.h>
 
 #include "profiler/channel.h"
-#include "profiler/jvm/page.h"
-#include "profiler/order.h"
+#include "profiler/jvm/hsperf_page.h"
+#include "profiler/observer_command.h"
 #include "profiler/output.h"
 #include "profiler/profiler.h"
 #include "profiler/shim/dte.h"
@@ -56,15 +56,15 @@ struct rates_watch {
 };
 
 /* What the observer has to look at. */
-struct rates_sight {
+struct rates_sources {
 	struct channel *const *channel;
 	unsigned channels;
-	struct page *const *page; /* of each server, NULL: none */
+	struct hsperf_page *const *page; /* of each server, NULL: none */
 	unsigned servers;
 };
 
 /* Sample the words if it is time.  The observer only. */
-void rates_sweep(struct rates_watch *w, const struct rates_sight *s,
+void rates_sweep(struct rates_watch *w, const struct rates_sources *s,
     struct output *o, struct instant now);
 
 #endif

@@ -243,9 +243,9 @@ rates_server(
 	for (i = 0; i < RATE_COUNTERS && pid != 0; i++) {
 		if (!wanted(r, kinds[i].signal) ||
 		    pair_open(&s->pair[i], i, pid, why) == 0 ||
-		    s->told[kinds[i].signal])
+		    s->off_logged[kinds[i].signal])
 			continue;
-		s->told[kinds[i].signal] = true;
+		s->off_logged[kinds[i].signal] = true;
 		log_event(LOG_LEVEL_NOTICE, "rate_off",
 		    "server=%s signal=%s why=\"%s\"", name,
 		    talechain_rate_name(kinds[i].signal), why);
@@ -261,12 +261,13 @@ reader_drop(struct rates_reader *r)
 }
 
 static void
-rate_order(struct rates_reader *r, struct order_ring *orders,
+rate_command(struct rates_reader *r, struct command_ring *commands,
     const struct rate *rate, struct instant at)
 {
-	struct order o = {.kind = ORDER_RATE, .at = at, .rate = *rate};
+	struct observer_command o = {
+	    .kind = COMMAND_RATE, .at = at, .rate = *rate};
 
-	if (!order_push(orders, &o))
+	if (!command_push(commands, &o))
 		reader_drop(r);
 }
 
@@ -295,10 +296,10 @@ pair_read(struct rate_pair *p, uint64_t sum[2])
 static uint64_t
 pair_usual(struct rate_pair *p, const struct rate *rate)
 {
-	uint64_t usual = usual_value(&p->usual);
+	uint64_t usual = running_median_value(&p->usual);
 
 	if (p->base != NULL && rate->base >= BASE_LEAST)
-		usual_add(&p->usual,
+		running_median_add(&p->usual,
 		    (uint64_t)((double)rate->count * 1000 / (double)rate->base +
 			       0.5));
 	return usual;
@@ -307,7 +308,7 @@ pair_usual(struct rate_pair *p, const struct rate *rate)
 /* Sample a pair; a rate of the time since the last sample, if that is good. */
 static void
 pair_turn(struct rates_reader *r, struct rate_pair *p, struct rate *rate,
-    struct order_ring *orders)
+    struct command_ring *commands)
 {
 	struct dte_clock clock, before = p->clock;
 	struct instant at = instant_now(), since = p->at;
@@ -338,12 +339,12 @@ pair_turn(struct rates_reader *r, struct rate_pair *p, struct rate *rate,
 	if (rate->base == 0)
 		return; /* nothing ran: there is no ratio */
 	rate->usual_milli = pair_usual(p, rate);
-	rate_order(r, orders, rate, at);
+	rate_command(r, commands, rate, at);
 }
 
 int64_t
 rates_turn(
-    struct rates_reader *r, struct order_ring *orders, struct instant now)
+    struct rates_reader *r, struct command_ring *commands, struct instant now)
 {
 	struct rate rate;
 	unsigned i, k;
@@ -358,14 +359,14 @@ rates_turn(
 			rate = (struct rate){.signal = kinds[k].signal,
 			    .server = (int)i,
 			    .cpu = -1};
-			pair_turn(r, &r->server[i].pair[k], &rate, orders);
+			pair_turn(r, &r->server[i].pair[k], &rate, commands);
 		}
 	}
 	for (i = 0; i < r->clocks; i++) {
 		rate = (struct rate){.signal = TALECHAIN_RATE_CLOCK,
 		    .server = -1,
 		    .cpu = (int)i};
-		pair_turn(r, &r->clock[i], &rate, orders);
+		pair_turn(r, &r->clock[i], &rate, commands);
 	}
 	return r->period_ns;
 }

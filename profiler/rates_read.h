@@ -15,10 +15,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "profiler/order.h"
+#include "profiler/observer_command.h"
 #include "profiler/profiler.h"
 #include "profiler/shim/dte.h"
-#include "profiler/usual.h"
+#include "profiler/running_median.h"
 
 struct counter;
 
@@ -40,13 +40,13 @@ struct rate_pair {
 	struct dte_clock clock;
 	struct instant at;
 	uint64_t last[2];
-	struct usual usual;
+	struct running_median usual;
 };
 
 struct rates_server {
 	pid_t pid; /* whose threads are counted, 0: nobody's */
 	struct rate_pair pair[RATE_COUNTERS];
-	bool told[TALECHAIN_RATE_END]; /* why it is off has been logged */
+	bool off_logged[TALECHAIN_RATE_END]; /* why it is off has been logged */
 };
 
 struct rates_reader {
@@ -74,11 +74,11 @@ void rates_server(
     struct rates_reader *r, unsigned server, pid_t pid, const char *name);
 
 /*
- * rates_turn(r, orders, now):
+ * rates_turn(r, commands, now):
  * Sample what is due and order it to be written.  Returns the time until
  * something is due again, ns; -1: never.  The attach thread.
  */
 int64_t rates_turn(
-    struct rates_reader *r, struct order_ring *orders, struct instant now);
+    struct rates_reader *r, struct command_ring *commands, struct instant now);
 
 #endif

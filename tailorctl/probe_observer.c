@@ -160,14 +160,14 @@ account_copy(struct account *a, struct profiler *p)
 	*a = (struct account){.at_s = now_s(),
 	    .sweeps = (double)s.sweeps,
 	    .cpu_s = (double)s.cpu_ns / 1e9,
-	    .timed = (double)s.self.timed,
+	    .timed = (double)s.cost.timed,
 	    .blind = (double)s.blind,
 	    .blind_s = (double)s.blind_ns / 1e9,
 	    .blind_max_s = (double)s.blind_max_ns / 1e9};
 	for (i = 0; i < PROFILER_PART_COUNT; i++)
-		a->cycles[i] = (double)s.self.cycles[i];
+		a->cycles[i] = (double)s.cost.cycles[i];
 	for (i = 0; i < PROFILER_PERIODS; i++)
-		a->period[i] = (double)s.self.period[i];
+		a->period[i] = (double)s.cost.period[i];
 }
 
 /* What grew from one account to the next. */

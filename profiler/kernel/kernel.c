@@ -344,20 +344,20 @@ void
 kernel_watch_server(struct kernel *k, unsigned server, pid_t pid, pid_t jvm)
 {
 	unsigned first = KERNEL_PROCESS_SERVER + 2 * server, i;
-	const uint32_t told[] = {(uint32_t)pid, (uint32_t)jvm};
+	const uint32_t pids[] = {(uint32_t)pid, (uint32_t)jvm};
 	uint32_t tgid[KERNEL_PROCESSES];
 	uint64_t seen = 0;
 
 	assert(server < KERNEL_SERVERS);
 	memcpy(tgid, k->watch->tgid, sizeof(tgid));
-	memcpy(&tgid[first], told, sizeof(told));
+	memcpy(&tgid[first], pids, sizeof(pids));
 	for (i = 0; i < KERNEL_PROCESSES; i++)
 		if (tgid[i] != 0)
 			seen |= UINT64_C(1) << (tgid[i] & 63);
 	/* Who has gone owns what the observer has yet to read of it. */
 	for (i = 0; i < 2 && pid != 0; i++)
 		__atomic_store_n(
-		    &k->owners.tgid[first + i], told[i], __ATOMIC_RELAXED);
+		    &k->owners.tgid[first + i], pids[i], __ATOMIC_RELAXED);
 	/* The filter only ever lets too many through to the comparison. */
 	__atomic_store_n(
 	    &k->watch->seen, k->watch->seen | seen, __ATOMIC_RELAXED);

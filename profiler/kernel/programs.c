@@ -177,7 +177,7 @@ object_fit(struct bpf_object *object, const struct kernel_config *config,
 	    map, (__u32)programs_channel_bytes(options->slot_log2));
 }
 
-struct wish {
+struct load_request {
 	const struct kernel_config *config;
 	const struct kernel_options *options;
 	unsigned cpus;
@@ -187,7 +187,7 @@ struct wish {
 };
 
 static int
-object_load(struct bpf_object **out, const struct wish *w)
+object_load(struct bpf_object **out, const struct load_request *w)
 {
 	struct bpf_object *object;
 	unsigned i;
@@ -221,7 +221,7 @@ object_load(struct bpf_object **out, const struct wish *w)
 
 /* Something does not load: find out what, and leave it out. */
 static void
-programs_sift(struct wish *w, struct profiler_signal_state *state)
+programs_try_each(struct load_request *w, struct profiler_signal_state *state)
 {
 	struct bpf_object *object = NULL;
 	int i, err;
@@ -246,7 +246,7 @@ programs_load(struct bpf_object **out, struct kernel_config *config,
     struct profiler_signal_state *state)
 {
 	bool present[PROGRAMS_MAX];
-	struct wish w = {.config = config,
+	struct load_request w = {.config = config,
 	    .options = options,
 	    .cpus = cpus,
 	    .present = present,
@@ -273,7 +273,7 @@ programs_load(struct bpf_object **out, struct kernel_config *config,
 	err = object_load(out, &w);
 	if (err == 0 || err == -EPERM) /* EPERM is about us, not about one */
 		return err;
-	programs_sift(&w, state);
+	programs_try_each(&w, state);
 	for (i = 0; i < PROFILER_SIGNALS; i++)
 		if (state[i].on)
 			return object_load(out, &w);

@@ -167,7 +167,7 @@ segment_read(const struct sk_buff *skb, struct segment *out)
 }
 
 static __noinline int
-tell(__u32 type, const struct segment *s, __u64 cookie, __u64 local_remote)
+emit_segment(__u32 type, const struct segment *s, __u64 cookie, __u64 local_remote)
 {
 	serve();
 	return emit(type, cookie, (__u64)s->sequence << 32 | s->acknowledged,
@@ -192,7 +192,7 @@ BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
 			return 0; /* nothing new: a window, a keep-alive */
 		type = TALECHAIN_TCP_ACK;
 	}
-	return tell(
+	return emit_segment(
 	    type, &s, bpf_get_socket_cookie(sk), ports(&sk->__sk_common));
 }
 
@@ -211,7 +211,7 @@ BPF_PROG(on_dev_queue, struct sk_buff *skb)
 	    c->skc_state == STATE_TIME_WAIT ||
 	    sk->sk_protocol != PROTOCOL_TCP || !segment_read(skb, &s))
 		return 0;
-	return tell(TALECHAIN_TCP_XMIT, &s, c->skc_cookie.counter, ports(c));
+	return emit_segment(TALECHAIN_TCP_XMIT, &s, c->skc_cookie.counter, ports(c));
 }
 
 SEC("tp_btf/tcp_retransmit_skb")
@@ -233,7 +233,7 @@ BPF_PROG(on_retransmit, struct sock *sk, struct sk_buff *skb)
 	s.flags = BPF_CORE_READ(cb, tcp_flags);
 	s.acknowledged = tp->rcv_nxt;
 	s.window = tp->rcv_wnd;
-	return tell(TALECHAIN_TCP_RETRANSMIT, &s, bpf_get_socket_cookie(sk),
+	return emit_segment(TALECHAIN_TCP_RETRANSMIT, &s, bpf_get_socket_cookie(sk),
 	    ports(&sk->__sk_common));
 }
 

@@ -51,7 +51,7 @@ struct bench_fidelity {
 	double period_cycles;
 	double kept[BENCH_WORDS]; /* part, 0 .. 1 */
 	double truth;		  /* changes per cycle, by the producer */
-	double told;		  /* the same by the kept samples, mean */
+	double measured;	  /* the same by the kept samples, mean */
 	double raw_max, kept_max;
 	double cpc_max;
 	uint64_t samples;	 /* 0: nothing is known */
@@ -61,8 +61,9 @@ struct bench_fidelity {
 
 /* Two loops told apart, or not (figure 3.1). */
 struct bench_tags {
-	double every_ns;	  /* between samples: 0 all */
-	double truth[2], told[2]; /* changes per cycle by tag; 0 never seen */
+	double every_ns; /* between samples: 0 all */
+	double truth[2],
+	    measured[2]; /* changes per cycle by tag; 0 never seen */
 	uint64_t samples;
 };
 

@@ -130,7 +130,7 @@ pairs_take(struct bench *b, const struct look *l, struct columns *c)
 }
 
 static void
-cost_tell(struct columns *c, struct bench_cost *out)
+cost_report(struct columns *c, struct bench_cost *out)
 {
 	unsigned n = c->pairs;
 
@@ -163,7 +163,7 @@ cost_at(struct bench *b, unsigned work, struct look *l, struct bench_cost *out)
 		return err;
 	pairs_take(b, l, &columns);
 	workload_stop(b->w);
-	cost_tell(&columns, out);
+	cost_report(&columns, out);
 	return 0;
 }
 

@@ -98,7 +98,7 @@ print_fidelities(const struct bench_result *r)
 		       "%6.3f %6" PRIu64 " %5" PRIu64 "\n",
 		    f->period_cycles, f->kept[BENCH_FAST] * 100,
 		    f->kept[BENCH_SLOW] * 100, f->kept[BENCH_STILL] * 100,
-		    f->truth, f->told, f->raw_max, f->kept_max,
+		    f->truth, f->measured, f->raw_max, f->kept_max,
 		    f->impossible_raw, f->impossible_kept);
 	}
 	printf("  Fast, slow, never: a word that is written every few cycles, "
@@ -136,9 +136,9 @@ print_rest(const struct bench_result *r)
 		}
 		printf("  %-7s%8" PRIu64 "  %11.4f%8.4f%7.1f%%"
 		       "  %11.4f%8.4f%7.1f%%\n",
-		    name[i], t->samples, t->truth[0], t->told[0],
-		    (t->told[0] / t->truth[0] - 1) * 100, t->truth[1],
-		    t->told[1], (t->told[1] / t->truth[1] - 1) * 100);
+		    name[i], t->samples, t->truth[0], t->measured[0],
+		    (t->measured[0] / t->truth[0] - 1) * 100, t->truth[1],
+		    t->measured[1], (t->measured[1] / t->truth[1] - 1) * 100);
 	}
 	printf("  Rates per cycle.  Long periods hold both loops and tell one "
 	       "average of them.\n");

@@ -341,7 +341,7 @@ two_cpus(struct bench_options *b, int producer, int observer)
 
 /* Print a result, and draw it if that is wanted.  0 or a negative errno. */
 static int
-bench_tell(const struct bench_result *result, const struct command *c)
+bench_output(const struct bench_result *result, const struct command *c)
 {
 	char why[4096];
 	struct json j;
@@ -400,7 +400,7 @@ bench(const struct command *c)
 		fprintf(stderr, "tailor shim: %s\n", strerror(-err));
 		return STATUS_FAILED;
 	}
-	return bench_tell(&result, c) < 0 ? STATUS_FAILED : 0;
+	return bench_output(&result, c) < 0 ? STATUS_FAILED : 0;
 }
 
 int

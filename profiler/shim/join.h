@@ -26,7 +26,7 @@
 struct join {
 	bool begun;
 	/* What is usual of late, cycles, times JOIN_MEMORY; 0: not known. */
-	uint64_t usual;	    /* that a sample takes */
+	uint64_t typical;   /* that a sample takes */
 	uint64_t distant;   /* from one to the next */
 	uint64_t last;	    /* clock of the last one */
 	struct sample base; /* where the running period begins */
@@ -44,16 +44,16 @@ join_reset(struct join *j)
  * it in: a little of it, if it is, for it may be usual from now on.
  */
 static inline bool
-join_unusual(uint64_t *usual, uint64_t value, unsigned times)
+join_untypical(uint64_t *typical, uint64_t value, unsigned times)
 {
-	uint64_t mean = *usual / JOIN_MEMORY;
+	uint64_t mean = *typical / JOIN_MEMORY;
 	uint64_t most = times * mean + JOIN_CYCLES;
 
-	if (*usual == 0) {
-		*usual = value * JOIN_MEMORY;
+	if (*typical == 0) {
+		*typical = value * JOIN_MEMORY;
 		return false;
 	}
-	*usual = *usual - mean + (value < most ? value : most);
+	*typical = *typical - mean + (value < most ? value : most);
 	return value > most;
 }
 
@@ -80,10 +80,10 @@ join_end(struct join *j, const struct sample *now, unsigned signals,
 	bool known = j->last != 0, ends;
 
 	j->last = now->clock.begin;
-	if (known && join_unusual(&j->distant, distance, JOIN_AWAY))
+	if (known && join_untypical(&j->distant, distance, JOIN_AWAY))
 		join_reset(j);
-	if (join_unusual(
-		&j->usual, now->clock.end - now->clock.begin, JOIN_TIMES))
+	if (join_untypical(
+		&j->typical, now->clock.end - now->clock.begin, JOIN_TIMES))
 		return false;
 	ends = j->begun && !join_fell(j, now, signals) &&
 	       (int64_t)(now->clock.end - j->base.clock.end) > 0;

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/jvm/page.h"
+#include "profiler/jvm/hsperf_page.h"
 #include "profiler/proc.h"
 #include "profiler/shim/task_map.h"
 
@@ -34,7 +34,7 @@ sources_fini(struct sources *s)
 		counter_close(&s->counter[i]);
 	for (i = 0; i < s->maps; i++)
 		munmap(s->map[i].at, s->map[i].bytes);
-	page_free(&s->page);
+	hsperf_page_free(&s->page);
 	task_map_close(&s->tasks);
 	sources_init(s, &s->target);
 }
@@ -149,7 +149,7 @@ add_jvm(struct sources *s, const char *name, char *why)
 		return -EINVAL;
 	}
 	if (s->page == NULL) {
-		err = page_open(&s->page, s->target.pid, sentence);
+		err = hsperf_page_open(&s->page, s->target.pid, sentence);
 		if (err < 0) {
 			snprintf(why, SOURCE_WHY, "jvm:%s: %s", name, sentence);
 			return err;

@@ -19,7 +19,7 @@
 
 #include "profiler/shim/sampler.h"
 
-struct page;
+struct hsperf_page;
 struct task_map;
 
 /* What is looked at. */
@@ -44,8 +44,8 @@ struct sources {
 	unsigned counters;
 	struct source_map map[SAMPLER_SIGNALS + 1]; /* owned; one for the tag */
 	unsigned maps;
-	struct page *page;	/* owned, or NULL: the JVM's */
-	struct task_map *tasks; /* owned, or NULL: the tag is a task */
+	struct hsperf_page *page; /* owned, or NULL: the JVM's */
+	struct task_map *tasks;	  /* owned, or NULL: the tag is a task */
 };
 
 #define SOURCE_WHY 640

@@ -1,5 +1,5 @@
 /*
- * page.h: the performance page of one JVM, mapped and polled.
+ * hsperf_page.h: the performance page of one JVM, mapped and polled.
  *
  * The attach thread finds the file, parses a copy and maps it read-only; the
  * observer then reads a few words of it per sweep.  Needs nothing in the JVM
@@ -14,8 +14,8 @@
  *
  * Cost: four loads from three lines while nothing happens.
  */
-#ifndef TAILOR_PROFILER_JVM_PAGE_H
-#define TAILOR_PROFILER_JVM_PAGE_H
+#ifndef TAILOR_PROFILER_JVM_HSPERF_PAGE_H
+#define TAILOR_PROFILER_JVM_HSPERF_PAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@
 
 #define PAGE_TEXT 120
 
-struct page {
+struct hsperf_page {
 	/* constant once made */
 	const unsigned char *map; /* owned, read-only */
 	size_t bytes;
@@ -49,51 +49,53 @@ struct page {
 };
 
 /*
- * page_open(out, pid, why):
+ * hsperf_page_open(out, pid, why):
  * Find, check, parse and map the page of a process.
  * Returns 0; -EAGAIN the JVM is still making it; -ENOENT there is none;
  * -EACCES it belongs to somebody else; -EPROTO, -EBADMSG not to be trusted;
  * another negative errno.  On failure why (PAGE_TEXT bytes) gets a sentence
- * that says what to do.  Free with page_free.  Not the observer: it blocks.
+ * that says what to do.  Free with hsperf_page_free.  Not the observer: it blocks.
  */
-int page_open(struct page **out, pid_t pid, char *why);
-void page_free(struct page **pp);
+int hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why);
+void hsperf_page_free(struct hsperf_page **pp);
 
 /*
- * The same from an open file, for page_open and for tests: fd is read, not
+ * The same from an open file, for hsperf_page_open and for tests: fd is read, not
  * kept; owner is who must own it.
  */
-int page_open_fd(struct page **out, int fd, uid_t owner, pid_t pid, char *why);
+int hsperf_page_open_fd(
+    struct hsperf_page **out, int fd, uid_t owner, pid_t pid, char *why);
 
 /*
  * Forget texts at the very end of a page: they are read in aligned words that
- * may reach past their own end.  For page_open_fd, and for fuzzing.
+ * may reach past their own end.  For hsperf_page_open_fd, and for fuzzing.
  */
-void page_trim(struct page *p);
+void hsperf_page_trim(struct hsperf_page *p);
 
 /* Whether the JVM has added counters since: then open it anew. */
-bool page_is_stale(const struct page *p);
+bool hsperf_page_is_stale(const struct hsperf_page *p);
 
 /*
- * page_sweep(p, now, out):
+ * hsperf_page_sweep(p, now, out):
  * Read the page once.  False when nothing happened; true with edges in *out
  * otherwise.  The observer only.
  */
-bool page_sweep(struct page *p, struct instant now, struct pause_edges *out);
+bool hsperf_page_sweep(
+    struct hsperf_page *p, struct instant now, struct pause_edges *out);
 
 /* Go on where an older page of the same JVM stopped.  The observer only. */
-void page_continue(struct page *p, const struct page *old);
+void hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old);
 
 /* Whether the file has gone from under the mapping.  Any thread. */
 static inline bool
-page_is_dead(const struct page *p)
+hsperf_page_is_dead(const struct hsperf_page *p)
 {
 	return __atomic_load_n(&p->dead, __ATOMIC_RELAXED) != 0;
 }
 
 /* The number at one of the places above.  The observer only. */
 static inline uint64_t
-page_count(const struct page *p, uint32_t at)
+hsperf_page_count(const struct hsperf_page *p, uint32_t at)
 {
 	return __atomic_load_n(
 	    (const uint64_t *)(const void *)(p->map + at), __ATOMIC_RELAXED);

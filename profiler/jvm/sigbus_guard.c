@@ -1,11 +1,11 @@
 /*
- * page_fault.c: the SIGBUS handler.  See page.h for the reasons.
+ * sigbus_guard.c: the SIGBUS handler.  See page.h for the reasons.
  *
  * The handler uses nothing but atomics, mmap() and nanosleep(), which on
  * Linux are bare system calls.  It runs on the thread that read the hole: the
  * observer.
  */
-#include "profiler/jvm/page_fault.h"
+#include "profiler/jvm/sigbus_guard.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -107,7 +107,7 @@ fault_install(void)
 }
 
 int
-page_fault_guard(const void *start, size_t bytes, uint32_t *dead)
+sigbus_guard(const void *start, size_t bytes, uint32_t *dead)
 {
 	struct guard *g;
 	int err;
@@ -129,7 +129,7 @@ page_fault_guard(const void *start, size_t bytes, uint32_t *dead)
 }
 
 void
-page_fault_unguard(const void *start)
+sigbus_unguard(const void *start)
 {
 	unsigned i;
 

@@ -1,12 +1,12 @@
 /* page.c: reading a mapped performance page.  See page.h. */
-#include "profiler/jvm/page.h"
+#include "profiler/jvm/hsperf_page.h"
 
 #include <string.h>
 
 #include "profiler/jvm/cause.h"
 
 static uint64_t
-page_number(const struct page *p, enum hsperf_counter c)
+page_number(const struct hsperf_page *p, enum hsperf_counter c)
 {
 	const void *at = p->map + p->layout.offset[c];
 
@@ -21,7 +21,7 @@ page_number(const struct page *p, enum hsperf_counter c)
  * read once: what is compared is what was there.
  */
 static uint64_t
-page_word(const struct page *p, size_t offset)
+page_word(const struct hsperf_page *p, size_t offset)
 {
 	const void *at = p->map + offset / 8 * 8;
 	const uint64_t *word = at;
@@ -37,7 +37,7 @@ page_word(const struct page *p, size_t offset)
 
 /* Copy a text, terminated; out has CAUSE_BYTES. */
 static void
-page_text(const struct page *p, enum hsperf_counter c, char *out)
+page_text(const struct hsperf_page *p, enum hsperf_counter c, char *out)
 {
 	size_t length = p->layout.length[c], i;
 	uint64_t word;
@@ -54,7 +54,7 @@ page_text(const struct page *p, enum hsperf_counter c, char *out)
 }
 
 static enum talechain_cause
-page_cause(const struct page *p, enum hsperf_counter c)
+page_cause(const struct hsperf_page *p, enum hsperf_counter c)
 {
 	char text[CAUSE_BYTES];
 
@@ -74,7 +74,7 @@ word_is_none(uint64_t word)
 
 /* Eight bytes would not do: "Allocation Rate" is not "Allocation Stall". */
 static bool
-page_cause_moved(const struct page *p)
+page_cause_moved(const struct hsperf_page *p)
 {
 	uint32_t at = p->layout.offset[HSPERF_CAUSE];
 
@@ -84,7 +84,7 @@ page_cause_moved(const struct page *p)
 
 /* Whether anything moved that begins or ends a pause. */
 static bool
-page_moved(const struct page *p)
+page_moved(const struct hsperf_page *p)
 {
 	const struct pause_sample *last = &p->pause.last;
 
@@ -96,7 +96,7 @@ page_moved(const struct page *p)
 
 /* Read everything once; the caller sees to it that it belongs together. */
 static void
-page_read(struct page *p, struct pause_sample *s)
+page_read(struct hsperf_page *p, struct pause_sample *s)
 {
 	uint32_t at = p->layout.offset[HSPERF_CAUSE];
 	uint64_t word[2];
@@ -132,7 +132,8 @@ page_read(struct page *p, struct pause_sample *s)
 }
 
 bool
-page_sweep(struct page *p, struct instant now, struct pause_edges *out)
+hsperf_page_sweep(
+    struct hsperf_page *p, struct instant now, struct pause_edges *out)
 {
 	struct instant before = p->swept;
 	struct pause_sample s;
@@ -153,7 +154,7 @@ page_sweep(struct page *p, struct instant now, struct pause_edges *out)
 		if (page_number(p, HSPERF_SAFEPOINTS) == s.safepoints)
 			break;
 	}
-	if (page_is_dead(p))
+	if (hsperf_page_is_dead(p))
 		return false;
 	s.last_cause = page_cause(p, HSPERF_LAST_CAUSE);
 	pause_step(&p->pause, &s, instant_is_set(before) ? before : now,
@@ -162,7 +163,7 @@ page_sweep(struct page *p, struct instant now, struct pause_edges *out)
 }
 
 void
-page_continue(struct page *p, const struct page *old)
+hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old)
 {
 	uint64_t frequency = p->pause.frequency;
 
@@ -179,7 +180,7 @@ page_continue(struct page *p, const struct page *old)
 }
 
 bool
-page_is_stale(const struct page *p)
+hsperf_page_is_stale(const struct hsperf_page *p)
 {
 	const void *at = p->map + 16;
 

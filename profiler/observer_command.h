@@ -1,5 +1,5 @@
 /*
- * order.h: what the attach thread and the observer hand each other.
+ * observer_command.h: what the attach thread and the observer hand each other.
  *
  * Two rings of small records, one in each direction, each with one writer
  * and one reader: orders go to the observer, and the sources it has finished
@@ -9,8 +9,8 @@
  *
  * Cost: one acquire load when there is nothing.
  */
-#ifndef TAILOR_PROFILER_ORDER_H
-#define TAILOR_PROFILER_ORDER_H
+#ifndef TAILOR_PROFILER_OBSERVER_COMMAND_H
+#define TAILOR_PROFILER_OBSERVER_COMMAND_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,14 +19,14 @@
 #include "base/instant.h"
 #include "talechain/talechain.h"
 
-enum order_kind {
-	ORDER_CHANNEL,	    /* poll this channel */
-	ORDER_CHANNEL_END,  /* its writer is gone: drain it, give it back */
-	ORDER_PAGE,	    /* poll this hsperfdata page of a server */
-	ORDER_PAGE_END,	    /* stop that, give it back */
-	ORDER_SERVER_START, /* the server is process pid */
-	ORDER_SERVER_EXIT,  /* that process is gone */
-	ORDER_RATE,	    /* write this rate into the stream */
+enum command_kind {
+	COMMAND_CHANNEL,      /* poll this channel */
+	COMMAND_CHANNEL_END,  /* its writer is gone: drain it, give it back */
+	COMMAND_PAGE,	      /* poll this hsperfdata page of a server */
+	COMMAND_PAGE_END,     /* stop that, give it back */
+	COMMAND_SERVER_START, /* the server is process pid */
+	COMMAND_SERVER_EXIT,  /* that process is gone */
+	COMMAND_RATE,	      /* write this rate into the stream */
 };
 
 /* One rate of a period that ended at at; see talechain.h, RATE. */
@@ -37,50 +37,52 @@ struct rate {
 	int64_t interval_ns;
 };
 
-struct order {
-	enum order_kind kind;
+struct observer_command {
+	enum command_kind kind;
 	unsigned server;
 	pid_t pid;
-	int status;   /* wait status of an exit, if known, else 0 */
-	bool returns; /* the observer will give a source back for it */
+	int status;    /* wait status of an exit, if known, else 0 */
+	bool releases; /* the observer will give a source back for it */
 	struct instant at;
-	void *source;	  /* struct channel or struct page; its owner changes */
-	struct rate rate; /* of ORDER_RATE */
+	void *
+	    source; /* struct channel or struct hsperf_page; its owner changes */
+	struct rate rate; /* of COMMAND_RATE */
 };
 
 /* Holds every source that can exist (1024 channels) and some more. */
-#define ORDER_RING_SLOTS 2048
+#define COMMAND_RING_SLOTS 2048
 
-struct order_ring {
+struct command_ring {
 	uint64_t tail __attribute__((aligned(64))); /* writer */
 	uint64_t head __attribute__((aligned(64))); /* reader */
-	struct order slot[ORDER_RING_SLOTS] __attribute__((aligned(64)));
+	struct observer_command slot[COMMAND_RING_SLOTS]
+	    __attribute__((aligned(64)));
 };
 
 /* Append a copy.  False when the ring is full.  The writing thread only. */
 static inline bool
-order_push(struct order_ring *r, const struct order *o)
+command_push(struct command_ring *r, const struct observer_command *o)
 {
 	uint64_t tail = r->tail;
 
 	/* Acquire: the reader is done with the slot before we reuse it. */
 	if (tail - __atomic_load_n(&r->head, __ATOMIC_ACQUIRE) ==
-	    ORDER_RING_SLOTS)
+	    COMMAND_RING_SLOTS)
 		return false;
-	r->slot[tail % ORDER_RING_SLOTS] = *o;
+	r->slot[tail % COMMAND_RING_SLOTS] = *o;
 	__atomic_store_n(&r->tail, tail + 1, __ATOMIC_RELEASE);
 	return true;
 }
 
 /* Take the oldest.  False when there is none.  The reading thread only. */
 static inline bool
-order_pop(struct order_ring *r, struct order *out)
+command_pop(struct command_ring *r, struct observer_command *out)
 {
 	uint64_t head = r->head;
 
 	if (head == __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE))
 		return false;
-	*out = r->slot[head % ORDER_RING_SLOTS];
+	*out = r->slot[head % COMMAND_RING_SLOTS];
 	__atomic_store_n(&r->head, head + 1, __ATOMIC_RELEASE);
 	return true;
 }

@@ -1,7 +1,7 @@
 /*
- * self.h: what the observer's own sweeps cost, by what they look at.
+ * observer_cost.h: what the observer's own sweeps cost, by what they look at.
  *
- * One sweep in SELF_EVERY is timed piece by piece with the CPU's clock; the
+ * One sweep in OBSERVER_COST_EVERY is timed piece by piece with the CPU's clock; the
  * others pay one branch for each piece.  Periods are counted in buckets of
  * powers of two.  All numbers are counters with one writer, the observer;
  * any thread may read them, as output.h's.
@@ -9,8 +9,8 @@
  * The timing itself is part of what is timed: one reading of the clock for
  * each piece, and for each ring that is looked at, 20 to 40 cycles.
  */
-#ifndef TAILOR_PROFILER_SELF_H
-#define TAILOR_PROFILER_SELF_H
+#ifndef TAILOR_PROFILER_OBSERVER_COST_H
+#define TAILOR_PROFILER_OBSERVER_COST_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,18 +19,18 @@
 #include "profiler/profiler.h"
 #include "profiler/shim/cycles.h"
 
-#define SELF_EVERY 1024
+#define OBSERVER_COST_EVERY 1024
 
-struct self {
+struct observer_cost {
 	bool timing; /* the present sweep is timed */
 	uint32_t sweep;
 	uint64_t mark;
-	struct profiler_self seen; /* relaxed atomics */
+	struct profiler_cost seen; /* relaxed atomics */
 };
 
 /* A sweep begins, period_ns after the one before (0: there was none). */
 static inline void
-self_begin(struct self *s, int64_t period_ns)
+observer_cost_begin(struct observer_cost *s, int64_t period_ns)
 {
 	unsigned bucket;
 
@@ -41,7 +41,7 @@ self_begin(struct self *s, int64_t period_ns)
 		counter_add(&s->seen.period[bucket], 1);
 		counter_add(&s->seen.periods_ns, (uint64_t)period_ns);
 	}
-	s->timing = s->sweep++ % SELF_EVERY == 0;
+	s->timing = s->sweep++ % OBSERVER_COST_EVERY == 0;
 	if (!s->timing)
 		return;
 	counter_add(&s->seen.timed, 1);
@@ -50,7 +50,7 @@ self_begin(struct self *s, int64_t period_ns)
 
 /* The time since the last mark was spent on this. */
 static inline void
-self_mark(struct self *s, enum profiler_part part)
+observer_cost_mark(struct observer_cost *s, enum profiler_part part)
 {
 	uint64_t now;
 

@@ -1,5 +1,5 @@
 /*
- * door.h: where writers ask for channels.
+ * channel_listener.h: where writers ask for channels.
  *
  * A listening Unix stream socket and its connections.  A connection asks with
  * one line (handshake.h), gets one line and a memfd, and is then only kept to
@@ -11,8 +11,8 @@
  *
  * All of it runs on the attach thread.
  */
-#ifndef TAILOR_PROFILER_DOOR_H
-#define TAILOR_PROFILER_DOOR_H
+#ifndef TAILOR_PROFILER_CHANNEL_LISTENER_H
+#define TAILOR_PROFILER_CHANNEL_LISTENER_H
 
 #include <poll.h>
 #include <stdbool.h>
@@ -22,10 +22,10 @@
 #include "profiler/channel.h"
 
 /* Connections that have not asked yet, at most. */
-#define DOOR_STRANGERS 16
+#define PENDING_MAX 16
 /* All rings of all channels together. */
-#define DOOR_BYTES_MAX (UINT64_C(256) << 20)
-#define DOOR_REASON 80
+#define CHANNEL_BYTES_MAX (UINT64_C(256) << 20)
+#define REASON_MAX 80
 
 struct attach;
 
@@ -46,7 +46,7 @@ struct connection {
 	char text[HANDSHAKE_BYTES];
 };
 
-struct door {
+struct channel_listener {
 	struct attach *attach; /* borrowed: takes our orders */
 	int fd;		       /* owned listening socket, -1: closed */
 	char *path;	       /* owned */
@@ -56,43 +56,44 @@ struct door {
 	uint64_t bytes; /* of all channels */
 	uint32_t next_number;
 	unsigned channels;	       /* OPEN or ENDING */
-	unsigned strangers;	       /* ASKING */
+	unsigned pending;	       /* ASKING */
 	struct connection *connection; /* owned array, count of them used */
 	unsigned count;
 	uint64_t opened, refused;
 };
 
 /*
- * door_init(d, a, channels_max, first_number): a closed door.
- * door_open(d, path): listen.  Makes the directory (0750) if it is missing
+ * channel_listener_init(d, a, channels_max, first_number): a closed door.
+ * channel_listener_open(d, path): listen.  Makes the directory (0750) if it is missing
  * and its parent is there; takes the place of a socket nobody listens on.
  * Return 0, -ENOMEM, -EADDRINUSE (another listens there), -ENAMETOOLONG or a
  * negative errno of socket, bind or listen.
  */
-int door_init(struct door *d, struct attach *a, unsigned channels_max,
-    uint32_t first_number);
-int door_open(struct door *d, const char *path);
-void door_fini(struct door *d);
+int channel_listener_init(struct channel_listener *d, struct attach *a,
+    unsigned channels_max, uint32_t first_number);
+int channel_listener_open(struct channel_listener *d, const char *path);
+void channel_listener_fini(struct channel_listener *d);
 
 /*
- * door_link(d, link):
+ * channel_listener_link(d, link):
  * Make link, in the socket's directory, a symbolic link to the open socket,
  * where writers look that know of no other (TALECHAIN_SOCKET_DEFAULT).  NULL
  * makes none.  Another tailor's that is open stays and is logged: whoever is
- * there first keeps it.  Removed by door_fini.
+ * there first keeps it.  Removed by channel_listener_fini.
  */
-void door_link(struct door *d, const char *link);
+void channel_listener_link(struct channel_listener *d, const char *link);
 
 /* Fill in what to poll: the listener, then each connection.  Returns how
- * many, at most 1 + channels_max + DOOR_STRANGERS. */
-unsigned door_poll(const struct door *d, struct pollfd *out);
+ * many, at most 1 + channels_max + PENDING_MAX. */
+unsigned
+channel_listener_poll(const struct channel_listener *d, struct pollfd *out);
 
 /* Deal with what poll found in the same array.  Returns the time until
  * something is due, ns; -1 for never. */
-int64_t
-door_turn(struct door *d, const struct pollfd *polled, struct instant now);
+int64_t channel_listener_turn(struct channel_listener *d,
+    const struct pollfd *polled, struct instant now);
 
 /* The observer has drained a channel and given it back. */
-void door_channel_returned(struct door *d, struct channel *c);
+void channel_listener_release(struct channel_listener *d, struct channel *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* door.c: see the header. */
-#include "profiler/door.h"
+#include "profiler/channel_listener.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 #include "profiler/attach.h"
 
 #define ASK_TIMEOUT_NS (1 * NS_PER_S)
-#define DOOR_BACKLOG 64
+#define LISTENER_BACKLOG 64
 #define ACCEPT_BATCH 16
 
 int
-door_init(struct door *d, struct attach *a, unsigned channels_max,
-    uint32_t first_number)
+channel_listener_init(struct channel_listener *d, struct attach *a,
+    unsigned channels_max, uint32_t first_number)
 {
 	memset(d, 0, sizeof(*d));
 	d->attach = a;
@@ -28,7 +28,7 @@ door_init(struct door *d, struct attach *a, unsigned channels_max,
 	d->channels_max = channels_max;
 	d->next_number = first_number;
 	d->connection =
-	    calloc(channels_max + DOOR_STRANGERS, sizeof(*d->connection));
+	    calloc(channels_max + PENDING_MAX, sizeof(*d->connection));
 	return d->connection == NULL ? -ENOMEM : 0;
 }
 
@@ -36,7 +36,7 @@ door_init(struct door *d, struct attach *a, unsigned channels_max,
 
 /* Whether nobody listens at that address, or at what it is a link to. */
 static bool
-door_is_dead(const struct sockaddr_un *address)
+channel_listener_is_dead(const struct sockaddr_un *address)
 {
 	bool dead;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -51,20 +51,20 @@ door_is_dead(const struct sockaddr_un *address)
 
 /* Whether a socket file is there on which nobody listens any more. */
 static bool
-door_is_stale(const struct sockaddr_un *address)
+channel_listener_is_stale(const struct sockaddr_un *address)
 {
 	struct stat st;
 
 	return lstat(address->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	       door_is_dead(address);
+	       channel_listener_is_dead(address);
 }
 
 static int
-door_bind(int fd, const struct sockaddr_un *address)
+channel_listener_bind(int fd, const struct sockaddr_un *address)
 {
 	if (bind(fd, (const void *)address, sizeof(*address)) == 0)
 		return 0;
-	if (errno != EADDRINUSE || !door_is_stale(address))
+	if (errno != EADDRINUSE || !channel_listener_is_stale(address))
 		return -errno;
 	(void)unlink(address->sun_path);
 	return bind(fd, (const void *)address, sizeof(*address)) < 0 ? -errno
@@ -72,7 +72,7 @@ door_bind(int fd, const struct sockaddr_un *address)
 }
 
 int
-door_open(struct door *d, const char *path)
+channel_listener_open(struct channel_listener *d, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat st;
@@ -86,11 +86,11 @@ door_open(struct door *d, const char *path)
 		return -errno;
 	err = rundir_prepare(path);
 	if (err == 0)
-		err = door_bind(fd, &address);
+		err = channel_listener_bind(fd, &address);
 	if (err < 0)
 		goto fail;
 	if (chmod(path, 0660) < 0 || stat(path, &st) < 0 ||
-	    listen(fd, DOOR_BACKLOG) < 0) {
+	    listen(fd, LISTENER_BACKLOG) < 0) {
 		err = -errno;
 		goto fail_bound;
 	}
@@ -113,7 +113,7 @@ fail:
 
 /* Whether what link says is the open socket. */
 static bool
-leads_here(const struct door *d, const char *link)
+leads_here(const struct channel_listener *d, const char *link)
 {
 	char target[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	ssize_t n = readlink(link, target, sizeof(target) - 1);
@@ -123,7 +123,7 @@ leads_here(const struct door *d, const char *link)
 }
 
 static void
-door_unlink(struct door *d)
+channel_listener_unlink(struct channel_listener *d)
 {
 	if (d->link != NULL && leads_here(d, d->link))
 		(void)unlink(d->link);
@@ -132,7 +132,7 @@ door_unlink(struct door *d)
 }
 
 void
-door_link(struct door *d, const char *link)
+channel_listener_link(struct channel_listener *d, const char *link)
 {
 	const char *name = strrchr(d->path, '/') + 1;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -141,7 +141,7 @@ door_link(struct door *d, const char *link)
 		return;
 	strcpy(address.sun_path, link);
 	/* A tailor that is gone may have left it; ours, too, if killed. */
-	if (leads_here(d, link) || door_is_dead(&address))
+	if (leads_here(d, link) || channel_listener_is_dead(&address))
 		(void)unlink(link);
 	if (symlink(name, link) < 0) {
 		log_event(LOG_LEVEL_NOTICE, "channels_not_default",
@@ -157,7 +157,7 @@ door_link(struct door *d, const char *link)
 }
 
 void
-door_fini(struct door *d)
+channel_listener_fini(struct channel_listener *d)
 {
 	struct stat st;
 	unsigned i;
@@ -170,7 +170,7 @@ door_fini(struct door *d)
 	free(d->connection);
 	d->connection = NULL;
 	d->count = 0;
-	door_unlink(d);
+	channel_listener_unlink(d);
 	/* Another tailor may have put its own socket there meanwhile. */
 	if (d->path != NULL && stat(d->path, &st) == 0 &&
 	    st.st_dev == d->device && st.st_ino == d->inode)
@@ -186,20 +186,21 @@ door_fini(struct door *d)
 
 /* Forget a connection that never got a channel.  Moves the last one here. */
 static void
-connection_drop(struct door *d, struct connection *c)
+connection_drop(struct channel_listener *d, struct connection *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
 	if (c->state == CONNECTION_ASKING)
-		d->strangers--;
+		d->pending--;
 	*c = d->connection[--d->count];
 }
 
 static void
-connection_refuse(struct door *d, struct connection *c, const char *why)
+connection_refuse(
+    struct channel_listener *d, struct connection *c, const char *why)
 {
-	char line[DOOR_REASON + 8];
-	int n = snprintf(line, sizeof(line), "NO %.*s\n", DOOR_REASON, why);
+	char line[REASON_MAX + 8];
+	int n = snprintf(line, sizeof(line), "NO %.*s\n", REASON_MAX, why);
 
 	(void)send(c->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	d->refused++;
@@ -256,11 +257,12 @@ connection_reply(struct connection *c, const struct channel *channel)
 
 /* A complete, well-formed request: make the channel and hand it over. */
 static void
-connection_grant(
-    struct door *d, struct connection *c, const struct handshake *hello)
+connection_grant(struct channel_listener *d, struct connection *c,
+    const struct handshake *hello)
 {
 	size_t bytes = talechain_bytes(hello->slot_log2);
-	struct order o = {.kind = ORDER_CHANNEL, .at = instant_now()};
+	struct observer_command o = {
+	    .kind = COMMAND_CHANNEL, .at = instant_now()};
 	struct channel *channel;
 	int err;
 
@@ -268,7 +270,7 @@ connection_grant(
 		connection_refuse(d, c, "too many channels");
 		return;
 	}
-	if (d->bytes + bytes > DOOR_BYTES_MAX) {
+	if (d->bytes + bytes > CHANNEL_BYTES_MAX) {
 		connection_refuse(d, c, "too much memory in channels");
 		return;
 	}
@@ -284,7 +286,7 @@ connection_grant(
 		return;
 	}
 	d->next_number++;
-	d->strangers--;
+	d->pending--;
 	d->channels++;
 	d->opened++;
 	d->bytes += bytes;
@@ -294,12 +296,12 @@ connection_grant(
 	    "channel=%u name=%s pid=%d server=%d slots=%u", channel->number,
 	    hello->name, (int)c->pid, channel->server, 1u << hello->slot_log2);
 	o.source = channel;
-	attach_order(d->attach, &o);
+	attach_command(d->attach, &o);
 }
 
 /* Something arrived from one that asks.  The connection may be gone after. */
 static void
-connection_ask(struct door *d, struct connection *c)
+connection_ask(struct channel_listener *d, struct connection *c)
 {
 	struct handshake hello;
 	const char *why;
@@ -332,21 +334,21 @@ connection_ask(struct door *d, struct connection *c)
 
 /* Its writer is gone, or says what it has no business to say. */
 static void
-connection_end(struct door *d, struct connection *c)
+connection_end(struct channel_listener *d, struct connection *c)
 {
-	struct order o = {.kind = ORDER_CHANNEL_END,
-	    .returns = true,
+	struct observer_command o = {.kind = COMMAND_CHANNEL_END,
+	    .releases = true,
 	    .at = instant_now(),
 	    .source = c->channel};
 
 	close(c->fd);
 	c->fd = -1;
 	c->state = CONNECTION_ENDING;
-	attach_order(d->attach, &o);
+	attach_command(d->attach, &o);
 }
 
 void
-door_channel_returned(struct door *d, struct channel *channel)
+channel_listener_release(struct channel_listener *d, struct channel *channel)
 {
 	unsigned i;
 
@@ -366,7 +368,7 @@ door_channel_returned(struct door *d, struct channel *channel)
 /* --- all of them ------------------------------------------------------------ */
 
 static void
-door_accept(struct door *d, struct instant now)
+channel_listener_accept(struct channel_listener *d, struct instant now)
 {
 	struct connection *c;
 	unsigned i;
@@ -376,7 +378,7 @@ door_accept(struct door *d, struct instant now)
 		fd = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
 			return;
-		if (d->count == d->channels_max + DOOR_STRANGERS) {
+		if (d->count == d->channels_max + PENDING_MAX) {
 			d->refused++;
 			close(fd);
 			continue;
@@ -385,8 +387,8 @@ door_accept(struct door *d, struct instant now)
 		memset(c, 0, sizeof(*c));
 		c->fd = fd;
 		c->deadline = instant_plus(now, ASK_TIMEOUT_NS);
-		d->strangers++;
-		if (d->strangers > DOOR_STRANGERS)
+		d->pending++;
+		if (d->pending > PENDING_MAX)
 			connection_refuse(d, c, "too many ask at once");
 		else if (!connection_identify(c))
 			connection_refuse(d, c, "unknown user");
@@ -394,7 +396,7 @@ door_accept(struct door *d, struct instant now)
 }
 
 unsigned
-door_poll(const struct door *d, struct pollfd *out)
+channel_listener_poll(const struct channel_listener *d, struct pollfd *out)
 {
 	unsigned i;
 
@@ -407,7 +409,8 @@ door_poll(const struct door *d, struct pollfd *out)
 }
 
 int64_t
-door_turn(struct door *d, const struct pollfd *polled, struct instant now)
+channel_listener_turn(
+    struct channel_listener *d, const struct pollfd *polled, struct instant now)
 {
 	struct connection *c;
 	int64_t due_ns = -1, left_ns;
@@ -431,8 +434,8 @@ door_turn(struct door *d, const struct pollfd *polled, struct instant now)
 		}
 	}
 	if (polled[0].revents != 0)
-		door_accept(d, now);
-	if (due_ns < 0 && d->strangers > 0)
+		channel_listener_accept(d, now);
+	if (due_ns < 0 && d->pending > 0)
 		due_ns = ASK_TIMEOUT_NS;
 	return due_ns;
 }

@@ -1,5 +1,5 @@
 /*
- * watch.h: what the observer knows of one server, and when that is a hazard.
+ * hazard_state.h: what the observer knows of one server, and when that is a hazard.
  *
  * Several sources may report the same stop: the JVM's agent and its
  * hsperfdata page see the same collection some microseconds apart.  The
@@ -11,8 +11,8 @@
  * Levels are re-derived from the sources' present state at each report, so
  * no lost report can leave a hazard in force.
  */
-#ifndef TAILOR_PROFILER_WATCH_H
-#define TAILOR_PROFILER_WATCH_H
+#ifndef TAILOR_PROFILER_HAZARD_STATE_H
+#define TAILOR_PROFILER_HAZARD_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 #include "profiler/output.h"
 #include "talechain/hazard.h"
 
-struct watch {
+struct hazard_state {
 	struct output *output; /* borrowed */
 	unsigned server;
 	pid_t pid; /* 0: not known */
@@ -37,24 +37,26 @@ struct watch {
 };
 
 /* When and why something changed. */
-struct change {
+struct hazard_change {
 	enum talechain_cause cause;
 	struct instant at;
 	struct instant seen;
 };
 
 /* Whether the page's collections count, or an agent's are used instead. */
-bool watch_page_counts(const struct watch *w);
+bool hazard_state_page_counts(const struct hazard_state *w);
 
 /* Post what differs between the sources' state and what was posted. */
-void watch_update(struct watch *w, const struct change *c);
+void hazard_state_update(struct hazard_state *w, const struct hazard_change *c);
 
 /* A hazard that began at begin and had ended before it was seen. */
-void watch_pulse(struct watch *w, enum hazard_kind kind, struct instant begin,
-    const struct change *end);
+void hazard_state_pulse(struct hazard_state *w, enum hazard_kind kind,
+    struct instant begin, const struct hazard_change *end);
 
 /* The server's process is gone, or there is a new one. */
-void watch_exit(struct watch *w, int status, const struct change *c);
-void watch_start(struct watch *w, pid_t pid, const struct change *c);
+void hazard_state_exit(
+    struct hazard_state *w, int status, const struct hazard_change *c);
+void hazard_state_start(
+    struct hazard_state *w, pid_t pid, const struct hazard_change *c);
 
 #endif
