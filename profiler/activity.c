@@ -1,9 +1,8 @@
-/* activity.c: see the header. */
 #include "profiler/activity.h"
 
 #include "profiler/output.h"
 
-/* How much a counter has grown; 0 if it went back. */
+/* The growth of a counter; 0 if it decreased. */
 static uint64_t
 grown(uint64_t *last, uint64_t value)
 {
@@ -26,7 +25,7 @@ activity_sample(struct activity *a, uint64_t classes, uint64_t compiled,
 
 	a->unreported += grown(&a->compiled, compiled);
 	a->sampled = now;
-	/* The first look is where counting starts. */
+	/* The first sample only sets the starting point. */
 	if (!instant_is_set(begin)) {
 		a->unreported = 0;
 		a->reported = now;

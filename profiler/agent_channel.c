@@ -1,4 +1,3 @@
-/* agent_channel.c: see the header. */
 #include "profiler/agent_channel.h"
 
 #define PULSES_MAX 16
@@ -9,7 +8,7 @@ channel_word(const struct channel *c, enum talechain_word word)
 	return __atomic_load_n(&c->memory->word[word], __ATOMIC_RELAXED);
 }
 
-/* Count the channel in the watch of the server it belongs to by now. */
+/* Count the channel in the hazard state of the server it now belongs to. */
 static void
 agent_join(struct channel *c, struct hazard_state *hazards,
     const struct hazard_change *why)
@@ -34,7 +33,7 @@ agent_join(struct channel *c, struct hazard_state *hazards,
 	}
 }
 
-/* What the agent says about its present state, as far as it is believable. */
+/* The agent's report of its state; implausible times are replaced. */
 static struct hazard_change
 agent_change(const struct channel *c, uint64_t cause, struct instant now)
 {
@@ -44,7 +43,7 @@ agent_change(const struct channel *c, uint64_t cause, struct instant now)
 	r.cause = cause <= TALECHAIN_CAUSE_OTHER ? (enum talechain_cause)cause
 						 : TALECHAIN_CAUSE_UNKNOWN;
 	r.at = r.seen;
-	/* A second is longer than any sweep; a lie costs a stamp, no more. */
+	/* Older than a second, or in the future: do not trust the time. */
 	if (since <= r.seen.ns && since + (uint64_t)NS_PER_S > now.ns)
 		r.at.ns = since;
 	return r;
@@ -79,7 +78,8 @@ agent_follow(struct channel *c, struct hazard_state *w, uint64_t epochs,
 		c->in_gc = false;
 		w->agents_in_gc--;
 		hazard_state_update(w, change);
-		/* was, and is again: the present one is among those missed */
+		/* in a collection before and now: the present one was
+		 * counted */
 		if (in_gc && missed > 0)
 			missed--;
 	}
@@ -110,13 +110,13 @@ agent_channel_sweep(
 		return;
 	c->state = state;
 	if ((state & 0xff) > TALECHAIN_JVM_DEAD || state >> 8 < old >> 8)
-		return; /* no honest agent; the next value is judged again */
+		return; /* invalid; the next value is checked again */
 	if (c->joined < 0) {
 		c->in_gc = (state & 0xff) == TALECHAIN_JVM_GC;
 		return;
 	}
 	w = &hazards[c->joined];
-	/* From nothing to running is no end of anything. */
+	/* The first state of a new agent ends no collection. */
 	agent_follow(c, w, old == 0 ? 1 : (state >> 8) - (old >> 8), &change);
 	if ((state & 0xff) == TALECHAIN_JVM_DEAD && !c->dead) {
 		c->dead = true;

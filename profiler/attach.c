@@ -1,4 +1,3 @@
-/* attach.c: see the header. */
 #include "profiler/attach.h"
 
 #include <errno.h>
@@ -12,11 +11,11 @@
 
 #include "base/log.h"
 
-/* How soon a source that ends is looked for in the returns. */
+/* How often to check for a released source while one is ending. */
 #define RETURN_PERIOD_NS (2 * NS_PER_MS)
-/* How often the kernel is asked what it missed. */
+/* How often the kernel's losses are read. */
 #define COUNT_PERIOD_NS NS_PER_S
-/* One to be woken by; per server its handle and those of threads. */
+/* Per server: its pidfd and those of threads. */
 #define POLL_SERVER (1 + PROC_THREADS)
 #define POLL_OTHERS (1 + PROFILER_SERVERS * POLL_SERVER)
 
@@ -86,7 +85,7 @@ attach_fini(struct attach *a)
 	close(a->wake);
 }
 
-/* Servers' processes have changed, perhaps: tell the kernel's programs. */
+/* Pass changed server processes on to the kernel's programs. */
 static void
 attach_watch(struct attach *a)
 {
@@ -111,12 +110,12 @@ attach_command(struct attach *a, const struct observer_command *o)
 {
 	struct timespec wait = {.tv_nsec = 100 * NS_PER_US};
 
-	/* Whoever hears of a new process can rely on its being watched. */
+	/* Watch a new process before announcing it. */
 	if (o->kind == COMMAND_SERVER_START)
 		attach_watch(a);
 	a->out += o->releases;
 	while (!command_push(a->commands, o)) {
-		/* The observer is behind by thousands; it will come round. */
+		/* The ring is full: wait for the observer to catch up. */
 		if (__atomic_load_n(&a->stop, __ATOMIC_RELAXED) != 0)
 			return;
 		nanosleep(&wait, NULL);
@@ -154,7 +153,7 @@ attach_assign(struct attach *a)
 	}
 }
 
-/* Show what has changed to whoever asks for statistics. */
+/* Update the copy that attach_stats() reads. */
 static void
 attach_publish(struct attach *a)
 {
@@ -212,7 +211,7 @@ sooner(int64_t a_ns, int64_t b_ns)
 	return a_ns;
 }
 
-/* What to poll for a server: POLL_SERVER places. */
+/* The descriptors to poll for a server: POLL_SERVER places. */
 static void
 attach_poll_server(const struct attach *a, unsigned i, struct pollfd *p)
 {
@@ -238,7 +237,7 @@ attach_turn_server(
 	return process_turn(s, p[0].revents != 0, thread, now);
 }
 
-/* Ask now and then what the kernel's programs had to give up. */
+/* Read the losses of the kernel's programs once per period. */
 static int64_t
 attach_turn_kernel(struct attach *a, struct instant now)
 {
@@ -252,7 +251,7 @@ attach_turn_kernel(struct attach *a, struct instant now)
 	return COUNT_PERIOD_NS;
 }
 
-/* Whose threads are counted may have changed; then sample what is due. */
+/* Follow changed server processes, then sample what is due. */
 static int64_t
 attach_turn_rates(struct attach *a, struct instant now)
 {

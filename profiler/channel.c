@@ -1,4 +1,3 @@
-/* channel.c: see the header. */
 #include "profiler/channel.h"
 
 #include <errno.h>
@@ -11,7 +10,7 @@
 
 #include "profiler/kernel/kernel.h"
 
-/* A stamp this far ahead of our own reading of the same clock is a lie. */
+/* A time stamp this far ahead of our own clock is rejected. */
 #define CHANNEL_FUTURE_NS (1 * NS_PER_MS)
 
 static int
@@ -30,7 +29,7 @@ channel_new(struct channel **out, uint32_t number, size_t bytes)
 	return 0;
 }
 
-/* Common end: the cursor, and the constants read back from the header. */
+/* Set the cursor and the constants that every kind of channel has. */
 static int
 channel_ready(struct channel *c, enum talechain_kind kind, pid_t pid)
 {
@@ -73,7 +72,7 @@ fail:
 	return err;
 }
 
-/* Write the header through a mapping of our own that then goes away. */
+/* Write the header through a temporary mapping. */
 static int
 channel_lay_out(const struct channel *c, const struct handshake *h, pid_t pid)
 {
@@ -184,7 +183,7 @@ channel_free(struct channel **cp)
 	free(c);
 }
 
-/* Which events may come out of which kind of channel. */
+/* Which events a kind of channel may contain. */
 static bool
 channel_may_emit(enum talechain_kind kind, unsigned type)
 {
@@ -201,14 +200,15 @@ channel_may_emit(enum talechain_kind kind, unsigned type)
 	return false;
 }
 
-/* Judge one copied event, and put right what we know better. */
+/* Validate one copied event; overwrite its process with the kernel's word. */
 static bool
 channel_accept(
     const struct channel *c, struct talechain_event *e, struct instant *now)
 {
 	if (!channel_may_emit(c->kind, e->type) || e->ts == 0)
 		return false;
-	/* Written after the sweep began is honest; look at the clock again. */
+	/* It may have been written after the sweep began: read the clock
+	 * again. */
 	if (e->ts > now->ns)
 		*now = instant_now();
 	if (e->ts > now->ns + (uint64_t)CHANNEL_FUTURE_NS)
@@ -218,7 +218,7 @@ channel_accept(
 	return true;
 }
 
-/* Pass on what the cursor counted by itself. */
+/* Report the losses that the cursor counted. */
 static void
 channel_report_losses(struct channel *c, struct output *o, struct instant now)
 {
@@ -279,7 +279,8 @@ channel_drained(struct channel *c, struct output *o, struct instant now)
 	unsigned n = channel_drain(c, o, limit, now);
 
 	c->end_budget -= n;
-	/* The budget ends it even if a thief of the memfd keeps writing. */
+	/* Stop at the budget even if another holder of the memfd keeps
+	 * writing. */
 	if (n == limit && c->end_budget > 0)
 		return false;
 	talechain_cursor_end(&c->cursor);

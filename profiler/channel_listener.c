@@ -1,4 +1,3 @@
-/* door.c: see the header. */
 #include "profiler/channel_listener.h"
 
 #include <errno.h>
@@ -34,7 +33,7 @@ channel_listener_init(struct channel_listener *d, struct attach *a,
 
 /* --- the socket ------------------------------------------------------------ */
 
-/* Whether nobody listens at that address, or at what it is a link to. */
+/* Whether no process listens at that address or the target of a link there. */
 static bool
 channel_listener_is_dead(const struct sockaddr_un *address)
 {
@@ -49,7 +48,7 @@ channel_listener_is_dead(const struct sockaddr_un *address)
 	return dead;
 }
 
-/* Whether a socket file is there on which nobody listens any more. */
+/* Whether a socket file is left there without a listener. */
 static bool
 channel_listener_is_stale(const struct sockaddr_un *address)
 {
@@ -111,7 +110,7 @@ fail:
 	return err;
 }
 
-/* Whether what link says is the open socket. */
+/* Whether the link points to the open socket. */
 static bool
 leads_here(const struct channel_listener *d, const char *link)
 {
@@ -140,7 +139,7 @@ channel_listener_link(struct channel_listener *d, const char *link)
 	if (link == NULL || strlen(link) >= sizeof(address.sun_path))
 		return;
 	strcpy(address.sun_path, link);
-	/* A tailor that is gone may have left it; ours, too, if killed. */
+	/* A tailor that was killed may have left it behind. */
 	if (leads_here(d, link) || channel_listener_is_dead(&address))
 		(void)unlink(link);
 	if (symlink(name, link) < 0) {
@@ -171,7 +170,7 @@ channel_listener_fini(struct channel_listener *d)
 	d->connection = NULL;
 	d->count = 0;
 	channel_listener_unlink(d);
-	/* Another tailor may have put its own socket there meanwhile. */
+	/* Do not remove another tailor's socket. */
 	if (d->path != NULL && stat(d->path, &st) == 0 &&
 	    st.st_dev == d->device && st.st_ino == d->inode)
 		(void)unlink(d->path);
@@ -184,7 +183,7 @@ channel_listener_fini(struct channel_listener *d)
 
 /* --- one connection -------------------------------------------------------- */
 
-/* Forget a connection that never got a channel.  Moves the last one here. */
+/* Drop a connection without a channel.  The last one moves to its place. */
 static void
 connection_drop(struct channel_listener *d, struct connection *c)
 {
@@ -209,7 +208,7 @@ connection_refuse(
 	connection_drop(d, c);
 }
 
-/* Who is there; false if the kernel does not tell. */
+/* Read the peer's credentials; false if the kernel gives none. */
 static bool
 connection_identify(struct connection *c)
 {
@@ -239,7 +238,7 @@ connection_reply(struct connection *c, const struct channel *channel)
 	    .msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *h;
 
-	/* Languages without SCM_RIGHTS open the path instead. */
+	/* Clients without SCM_RIGHTS can open the path instead. */
 	iov.iov_len =
 	    (size_t)snprintf(line, sizeof(line), "OK /proc/%d/fd/%d %zu\n",
 		(int)getpid(), channel->memfd, channel->bytes);
@@ -255,7 +254,7 @@ connection_reply(struct connection *c, const struct channel *channel)
 	return 0;
 }
 
-/* A complete, well-formed request: make the channel and hand it over. */
+/* Handle a valid request: make the channel and send it. */
 static void
 connection_grant(struct channel_listener *d, struct connection *c,
     const struct handshake *hello)
@@ -299,7 +298,7 @@ connection_grant(struct channel_listener *d, struct connection *c,
 	attach_command(d->attach, &o);
 }
 
-/* Something arrived from one that asks.  The connection may be gone after. */
+/* Bytes arrived from a pending connection.  It may be freed on return. */
 static void
 connection_ask(struct channel_listener *d, struct connection *c)
 {
@@ -320,7 +319,8 @@ connection_ask(struct channel_listener *d, struct connection *c)
 	err = handshake_parse(&hello, c->text, c->length, &why);
 	if (err == -EAGAIN)
 		return;
-	/* Only now: who is refused before asking may not hear the answer. */
+	/* Refuse after reading: closing with unread bytes could lose the
+	 * reply. */
 	if (c->uid != geteuid() && c->uid != 0)
 		connection_refuse(d, c, "only tailor's own user and root may");
 	else if (err < 0)
@@ -332,7 +332,7 @@ connection_ask(struct channel_listener *d, struct connection *c)
 		connection_grant(d, c, &hello);
 }
 
-/* Its writer is gone, or says what it has no business to say. */
+/* Its writer is gone, or sent unexpected bytes. */
 static void
 connection_end(struct channel_listener *d, struct connection *c)
 {
@@ -389,7 +389,7 @@ channel_listener_accept(struct channel_listener *d, struct instant now)
 		c->deadline = instant_plus(now, ASK_TIMEOUT_NS);
 		d->pending++;
 		if (d->pending > PENDING_MAX)
-			connection_refuse(d, c, "too many ask at once");
+			connection_refuse(d, c, "too many pending connections");
 		else if (!connection_identify(c))
 			connection_refuse(d, c, "unknown user");
 	}
@@ -400,7 +400,7 @@ channel_listener_poll(const struct channel_listener *d, struct pollfd *out)
 {
 	unsigned i;
 
-	/* poll() passes over negative descriptors. */
+	/* poll() ignores negative descriptors. */
 	out[0] = (struct pollfd){.fd = d->fd, .events = POLLIN};
 	for (i = 0; i < d->count; i++)
 		out[i + 1] = (struct pollfd){
@@ -416,7 +416,7 @@ channel_listener_turn(
 	int64_t due_ns = -1, left_ns;
 	unsigned i;
 
-	/* Backwards: what is dropped is replaced by one already seen. */
+	/* Backwards: a dropped one is replaced by one already handled. */
 	for (i = d->count; i-- > 0;) {
 		c = &d->connection[i];
 		if (c->state == CONNECTION_ENDING)
@@ -428,7 +428,7 @@ channel_listener_turn(
 		} else if (polled[i + 1].revents != 0) {
 			connection_ask(d, c);
 		} else if (left_ns <= 0) {
-			connection_refuse(d, c, "took too long to ask");
+			connection_refuse(d, c, "timed out before a request");
 		} else if (due_ns < 0 || left_ns < due_ns) {
 			due_ns = left_ns;
 		}

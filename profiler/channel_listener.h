@@ -1,13 +1,13 @@
 /*
- * channel_listener.h: where writers ask for channels.
+ * channel_listener.h: the socket where writers request channels.
  *
- * A listening Unix stream socket and its connections.  A connection asks with
- * one line (handshake.h), gets one line and a memfd, and is then only kept to
- * learn of its end: when the writer dies the kernel closes it, whatever the
- * writer did.  Refused connections get "NO <reason>" and are counted.
+ * A listening Unix stream socket and its connections.  A client sends one line
+ * (handshake.h) and gets one line and a memfd.  The connection then stays open
+ * only to show the writer's end: the kernel closes it when the process dies.
+ * Refused connections get "NO <reason>" and are counted.
  *
- * Only processes of our own user, and root's, are served.  How many channels
- * and how much memory they take is bounded.
+ * Only processes of our own user, and root's, are served.  The number of
+ * channels and their memory are bounded.
  *
  * All of it runs on the attach thread.
  */
@@ -21,7 +21,7 @@
 #include "base/instant.h"
 #include "profiler/channel.h"
 
-/* Connections that have not asked yet, at most. */
+/* Connections without a complete request, at most. */
 #define PENDING_MAX 16
 /* All rings of all channels together. */
 #define CHANNEL_BYTES_MAX (UINT64_C(256) << 20)
@@ -30,7 +30,7 @@
 struct attach;
 
 enum connection_state {
-	CONNECTION_ASKING, /* its line is not complete */
+	CONNECTION_ASKING, /* its request is not complete */
 	CONNECTION_OPEN,   /* it has a channel */
 	CONNECTION_ENDING, /* its writer is gone, the observer still drains */
 };
@@ -47,11 +47,11 @@ struct connection {
 };
 
 struct channel_listener {
-	struct attach *attach; /* borrowed: takes our orders */
+	struct attach *attach; /* borrowed: receives our commands */
 	int fd;		       /* owned listening socket, -1: closed */
 	char *path;	       /* owned */
 	char *link; /* owned; the link to path that we made, or NULL */
-	uint64_t device, inode; /* of the socket file, to unlink only ours */
+	uint64_t device, inode; /* identifies ours for unlink */
 	unsigned channels_max;
 	uint64_t bytes; /* of all channels */
 	uint32_t next_number;
@@ -63,11 +63,13 @@ struct channel_listener {
 };
 
 /*
- * channel_listener_init(d, a, channels_max, first_number): a closed door.
- * channel_listener_open(d, path): listen.  Makes the directory (0750) if it is missing
- * and its parent is there; takes the place of a socket nobody listens on.
- * Return 0, -ENOMEM, -EADDRINUSE (another listens there), -ENAMETOOLONG or a
- * negative errno of socket, bind or listen.
+ * channel_listener_init(d, a, channels_max, first_number):
+ * Initialize, closed.
+ * channel_listener_open(d, path):
+ * Listen.  Makes the directory (0750) if it is missing and its parent exists;
+ * replaces a socket file without a listener.
+ * Return 0, -ENOMEM, -EADDRINUSE (another process listens there),
+ * -ENAMETOOLONG or a negative errno of socket, bind or listen.
  */
 int channel_listener_init(struct channel_listener *d, struct attach *a,
     unsigned channels_max, uint32_t first_number);
@@ -76,10 +78,10 @@ void channel_listener_fini(struct channel_listener *d);
 
 /*
  * channel_listener_link(d, link):
- * Make link, in the socket's directory, a symbolic link to the open socket,
- * where writers look that know of no other (TALECHAIN_SOCKET_DEFAULT).  NULL
- * makes none.  Another tailor's that is open stays and is logged: whoever is
- * there first keeps it.  Removed by channel_listener_fini.
+ * Make link a symbolic link in the socket's directory to the open socket, the
+ * default path of writers (TALECHAIN_SOCKET_DEFAULT).  NULL makes none.  If
+ * another running tailor has the link, it is kept, and that is logged.
+ * channel_listener_fini removes ours.
  */
 void channel_listener_link(struct channel_listener *d, const char *link);
 
@@ -88,12 +90,12 @@ void channel_listener_link(struct channel_listener *d, const char *link);
 unsigned
 channel_listener_poll(const struct channel_listener *d, struct pollfd *out);
 
-/* Deal with what poll found in the same array.  Returns the time until
- * something is due, ns; -1 for never. */
+/* Handle what poll found in the same array.  Returns the time until something
+ * is due, ns; -1 for never. */
 int64_t channel_listener_turn(struct channel_listener *d,
     const struct pollfd *polled, struct instant now);
 
-/* The observer has drained a channel and given it back. */
+/* The observer has drained and released a channel. */
 void channel_listener_release(struct channel_listener *d, struct channel *c);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * Four small pieces of work, each timed with nothing attached and with each
  * profile of the kernel source, once in a process that is watched and once in
- * one that is not.  Attaches and detaches the BPF programs several times: a
- * question for an administrator, not for a running Tailor.
+ * one that is not.  Attaches and detaches the BPF programs several times, so
+ * run it by hand, not beside a busy Tailor.
  */
 #ifndef TAILOR_PROFILER_COST_H
 #define TAILOR_PROFILER_COST_H

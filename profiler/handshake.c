@@ -1,4 +1,4 @@
-/* handshake.c: see the header.  Reads no byte twice and none past length. */
+/* handshake.c: parse the line.  No byte is read twice, none past length. */
 #include "profiler/handshake.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* watch.c: see the header.  The observer thread only; no system call. */
+/* hazard_state.c: the observer thread only; no system call. */
 #include "profiler/hazard_state.h"
 
 bool
@@ -34,7 +34,7 @@ hazard_state_post(struct hazard_state *w, enum hazard_kind kind, bool begin,
 	    .seen = c->seen};
 	int64_t latency_ns = 0;
 
-	/* Stamps of different sources may cross; a length is never negative. */
+	/* Times of two sources may be out of order: no negative duration. */
 	if (!begin && instant_before(h.at, w->since[kind]))
 		h.at = w->since[kind];
 	if (!begin)
@@ -68,7 +68,7 @@ hazard_state_pulse(struct hazard_state *w, enum hazard_kind kind,
 {
 	struct hazard_change first = *end;
 
-	/* Another source has it in force already: then it is no news. */
+	/* Another source has already begun it. */
 	if (w->exited || (w->active >> kind & 1))
 		return;
 	first.at = begin;

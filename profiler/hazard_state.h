@@ -1,15 +1,15 @@
 /*
- * hazard_state.h: what the observer knows of one server, and when that is a hazard.
+ * hazard_state.h: one server's hazards, derived from all sources.
  *
- * Several sources may report the same stop: the JVM's agent and its
- * hsperfdata page see the same collection some microseconds apart.  The
- * watch turns their reports into one level per kind of hazard and posts only
- * its changes.  An agent's word on collections stands above the page's,
- * except for the stalls of a concurrent collector, of which an agent knows
- * nothing; a dead process has no hazard but its own end.
+ * Several sources may report the same stop: the JVM's agent and its hsperfdata
+ * page see the same collection some microseconds apart.  This turns their
+ * reports into one level per kind of hazard and posts only its changes.  For
+ * collections an agent takes precedence over the page, except for the stalls of
+ * a concurrent collector, which an agent cannot see.  A dead process has no
+ * hazard but EXIT.
  *
- * Levels are re-derived from the sources' present state at each report, so
- * no lost report can leave a hazard in force.
+ * Levels are derived anew from the sources' present state at each report, so no
+ * lost report can leave a hazard in force.
  */
 #ifndef TAILOR_PROFILER_HAZARD_STATE_H
 #define TAILOR_PROFILER_HAZARD_STATE_H
@@ -25,11 +25,11 @@ struct hazard_state {
 	struct output *output; /* borrowed */
 	unsigned server;
 	pid_t pid; /* 0: not known */
-	/* what the sources say now */
+	/* present state of the sources */
 	bool exited;
 	unsigned agents;       /* agents' channels of this server */
 	unsigned agents_in_gc; /* of those, in a collection */
-	bool page_gc;	       /* hsperfdata: in a collection */
+	bool page_gc;	       /* page: in a collection */
 	bool page_concurrent;  /* and its collector is concurrent */
 	bool page_safepoint;   /* hsperfdata: in a safepoint */
 	uint32_t active;       /* bit per kind: posted as begun */
@@ -43,17 +43,17 @@ struct hazard_change {
 	struct instant seen;
 };
 
-/* Whether the page's collections count, or an agent's are used instead. */
+/* Whether the page's collections count; else an agent's do. */
 bool hazard_state_page_counts(const struct hazard_state *w);
 
-/* Post what differs between the sources' state and what was posted. */
+/* Post the differences between the sources' state and what was posted. */
 void hazard_state_update(struct hazard_state *w, const struct hazard_change *c);
 
-/* A hazard that began at begin and had ended before it was seen. */
+/* Post a hazard that had ended before it was seen. */
 void hazard_state_pulse(struct hazard_state *w, enum hazard_kind kind,
     struct instant begin, const struct hazard_change *end);
 
-/* The server's process is gone, or there is a new one. */
+/* The server's process is gone, or a new one runs. */
 void hazard_state_exit(
     struct hazard_state *w, int status, const struct hazard_change *c);
 void hazard_state_start(

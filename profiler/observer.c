@@ -1,8 +1,8 @@
 /*
- * observer.c: the polling loop.  See observer.h.
+ * observer.c: the polling loop.
  *
- * In the loop: no allocation, no lock, no log, and no system call but the
- * sleep (in that poll mode) and the hazard ring's wakeup.
+ * In the loop: no allocation, no lock, no log, and no system calls except the
+ * sleep (in that poll mode) and the hazard ring's wake-up.
  */
 #include "profiler/observer.h"
 
@@ -19,9 +19,9 @@
 #include "profiler/agent_channel.h"
 
 #define CALIBRATION_NS (100 * NS_PER_MS)
-/* Pauses between two sweeps beside a hyperthread that works for a living. */
+/* Pauses between two sweeps on an SMT sibling of the proxy. */
 #define RELAX_PAUSES 16
-/* A turn of the scheduler short enough to be run soon after waking. */
+/* A time slice short enough to be scheduled soon after a wake-up. */
 #define SLICE_NS (100 * NS_PER_US)
 
 static inline void
@@ -34,7 +34,7 @@ cpu_relax(void)
 #endif
 }
 
-/* The CPU's own counter, 0 where we know of none. */
+/* The CPU's cycle counter, 0 where none is known. */
 static inline uint64_t
 cpu_cycles(void)
 {
@@ -50,7 +50,7 @@ cpu_cycles(void)
 #endif
 }
 
-/* --- what a page says ------------------------------------------------------ */
+/* --- pages -------------------------------------------------------------- */
 
 static void
 observer_page_note(
@@ -82,7 +82,7 @@ observer_page_edge(
 
 	if (e->gc && e->pulse) {
 		if (e->begin && hazard_state_page_counts(w)) {
-			change.at = e[1].at; /* its end always follows it */
+			change.at = e[1].at; /* its end always follows */
 			hazard_state_pulse(w, HAZARD_GC, e->at, &change);
 		}
 	} else if (e->pulse) {
@@ -110,7 +110,7 @@ observer_page_edges(struct observer *o, const struct hsperf_page *p)
 		observer_page_edge(o, p, &o->edges.edge[i]);
 }
 
-/* --- orders --------------------------------------------------------------- */
+/* --- commands ----------------------------------------------------------- */
 
 static void
 observer_note_channel(struct observer *o, const struct channel *c, bool opened,
@@ -131,7 +131,7 @@ observer_release(struct observer *o, enum command_kind kind, void *source)
 	struct observer_command r = {.kind = kind, .source = source};
 	bool fits = command_push(o->released, &r);
 
-	assert(fits); /* the ring holds all sources that can exist */
+	assert(fits); /* the ring has room for all sources */
 	(void)fits;
 }
 
@@ -193,7 +193,7 @@ observer_handle_command(
 	struct hazard_change change = {.at = r->at, .seen = now};
 	struct channel *c = r->source;
 
-	/* It may have been given after this sweep began. */
+	/* It may be newer than the begin of this sweep. */
 	if (instant_before(now, r->at))
 		change.seen = instant_now();
 
@@ -231,7 +231,7 @@ observer_sweep_page(
     struct observer *o, struct hsperf_page *p, struct instant now)
 {
 	if (hsperf_page_is_dead(p)) {
-		/* Once: then the page has nothing in force any more. */
+		/* Only once: pause_idle() holds afterwards. */
 		if (pause_idle(&p->pause) || !p->pause.known)
 			return;
 		pause_end(&p->pause, now, &o->edges);
@@ -241,7 +241,7 @@ observer_sweep_page(
 	observer_page_edges(o, p);
 }
 
-/* What the page says of classes, where no agent says it better. */
+/* Read the page's counts of classes unless an agent reports them. */
 static void
 observer_page_classes(
     struct observer *o, struct hsperf_page *p, struct instant now)
@@ -278,7 +278,7 @@ observer_sweep_rings(struct observer *o, struct instant now)
 		} else if (channel_drained(c, &o->output, now)) {
 			if (c->kind == TALECHAIN_KIND_JVM)
 				agent_channel_leave(c, o->hazards, now);
-			/* The last one moves here: stay. */
+			/* The last one moves to this index. */
 			observer_drop_channel(o, o->turn, now);
 		} else {
 			budget = 0;
@@ -334,7 +334,7 @@ observer_calibrate(struct observer *o, struct instant now)
 	output_emit(&o->output, &n);
 }
 
-/* Events that the kernel could not even write. */
+/* Report events that the kernel could not write. */
 static void
 observer_missed(struct observer *o, struct instant now)
 {
@@ -351,7 +351,7 @@ observer_missed(struct observer *o, struct instant now)
 	o->missed_reported = missed;
 }
 
-/* What is due ten times a second. */
+/* Work that is due ten times a second. */
 static void
 observer_periodic(struct observer *o, struct instant now)
 {
@@ -361,7 +361,7 @@ observer_periodic(struct observer *o, struct instant now)
 	observer_missed(o, now);
 }
 
-/* How long we were away, and whether that was too long. */
+/* The time since the last sweep, and whether it was a blind interval. */
 static void
 observer_account(struct observer *o, struct instant now)
 {
@@ -415,7 +415,7 @@ observer_sweep(struct observer *o, struct instant now)
 	observer_cost_mark(&o->cost, PROFILER_PART_OWN);
 }
 
-/* A thread may not have what it asks for; then it polls as it can. */
+/* Set CPU and scheduling; failures are not fatal. */
 static void
 observer_settle(struct observer *o)
 {
@@ -445,8 +445,8 @@ observer_settle(struct observer *o)
 	if (o->poll != PROFILER_POLL_SLEEP)
 		return;
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	/* Since Linux 6.12 a shorter slice is run sooner; else no effect. */
-	if (sched_getscheduler(0) == SCHED_OTHER) /* else someone knows why */
+	/* From Linux 6.12 on a shorter slice is scheduled sooner. */
+	if (sched_getscheduler(0) == SCHED_OTHER) /* else: set from outside */
 		syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
@@ -483,7 +483,7 @@ observer_run(void *arg)
 		observer_sweep(o, instant_now());
 		observer_pause(o);
 	}
-	/* What was written before the stop is still recorded. */
+	/* Record what was written before the stop. */
 	for (rounds = 0; rounds < 2 * OBSERVER_CHANNELS / OBSERVER_LOOKS;
 	     rounds++)
 		observer_sweep(o, instant_now());
@@ -496,8 +496,7 @@ observer_start(struct observer *o)
 	sigset_t all, old;
 	int err;
 
-	/* Signals are for the main thread; SIGBUS is our own and no signal
-	 * of that kind. */
+	/* Signals are for the main thread, except SIGBUS (sigbus_guard.h). */
 	sigfillset(&all);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -1,11 +1,10 @@
 /*
- * observer_command.h: what the attach thread and the observer hand each other.
+ * observer_command.h: commands of the attach thread to the observer.
  *
- * Two rings of small records, one in each direction, each with one writer
- * and one reader: orders go to the observer, and the sources it has finished
- * with come back to be unmapped.  Neither side waits for the other inside
- * the ring; a full ring is reported, and only the attach thread may then
- * sleep and try again.
+ * Two rings of small records, each with one writer and one reader: commands go
+ * to the observer, and released sources come back to be unmapped.  Neither side
+ * waits for the other inside the ring; a full ring is reported, and only the
+ * attach thread may then sleep and retry.
  *
  * Cost: one acquire load when there is nothing.
  */
@@ -21,18 +20,18 @@
 
 enum command_kind {
 	COMMAND_CHANNEL,      /* poll this channel */
-	COMMAND_CHANNEL_END,  /* its writer is gone: drain it, give it back */
+	COMMAND_CHANNEL_END,  /* its writer is gone: drain it, release it */
 	COMMAND_PAGE,	      /* poll this hsperfdata page of a server */
-	COMMAND_PAGE_END,     /* stop that, give it back */
+	COMMAND_PAGE_END,     /* stop polling it, release it */
 	COMMAND_SERVER_START, /* the server is process pid */
 	COMMAND_SERVER_EXIT,  /* that process is gone */
 	COMMAND_RATE,	      /* write this rate into the stream */
 };
 
-/* One rate of a period that ended at at; see talechain.h, RATE. */
+/* One rate of a period that ended at command.at; see talechain.h, RATE. */
 struct rate {
 	enum talechain_rate signal;
-	int server, cpu; /* whose, -1: not a server's, not a CPU's */
+	int server, cpu; /* -1: not of one server, not of one CPU */
 	uint64_t count, base, usual_milli;
 	int64_t interval_ns;
 };
@@ -42,14 +41,13 @@ struct observer_command {
 	unsigned server;
 	pid_t pid;
 	int status;    /* wait status of an exit, if known, else 0 */
-	bool releases; /* the observer will give a source back for it */
+	bool releases; /* the observer will release a source for it */
 	struct instant at;
-	void *
-	    source; /* struct channel or struct hsperf_page; its owner changes */
+	void *source;	  /* struct channel or hsperf_page; ownership moves */
 	struct rate rate; /* of COMMAND_RATE */
 };
 
-/* Holds every source that can exist (1024 channels) and some more. */
+/* Room for all sources that can exist (1024 channels) and more. */
 #define COMMAND_RING_SLOTS 2048
 
 struct command_ring {

@@ -1,13 +1,13 @@
 /*
- * observer_cost.h: what the observer's own sweeps cost, by what they look at.
+ * observer_cost.h: the cost of the observer's sweeps, by source.
  *
- * One sweep in OBSERVER_COST_EVERY is timed piece by piece with the CPU's clock; the
- * others pay one branch for each piece.  Periods are counted in buckets of
- * powers of two.  All numbers are counters with one writer, the observer;
- * any thread may read them, as output.h's.
+ * One sweep in OBSERVER_COST_EVERY is timed piece by piece with the CPU's
+ * clock; the others pay one branch for each piece.  Periods are counted in
+ * buckets of powers of two.  All numbers are counters with one writer, the
+ * observer; any thread may read them, as output.h's.
  *
- * The timing itself is part of what is timed: one reading of the clock for
- * each piece, and for each ring that is looked at, 20 to 40 cycles.
+ * The times include the timing itself: one reading of the clock, 20 to 40
+ * cycles, for each piece and each ring.
  */
 #ifndef TAILOR_PROFILER_OBSERVER_COST_H
 #define TAILOR_PROFILER_OBSERVER_COST_H
@@ -48,7 +48,7 @@ observer_cost_begin(struct observer_cost *s, int64_t period_ns)
 	s->mark = cycles_in_order();
 }
 
-/* The time since the last mark was spent on this. */
+/* Add the time since the last mark to a part. */
 static inline void
 observer_cost_mark(struct observer_cost *s, enum profiler_part part)
 {
@@ -57,7 +57,7 @@ observer_cost_mark(struct observer_cost *s, enum profiler_part part)
 	if (!s->timing)
 		return;
 	now = cycles_in_order();
-	/* Another CPU's clock may be behind: then nothing is known. */
+	/* Another CPU's clock may be behind: skip. */
 	if ((int64_t)(now - s->mark) > 0)
 		counter_add(&s->seen.cycles[part], now - s->mark);
 	s->mark = now;

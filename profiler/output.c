@@ -1,6 +1,6 @@
 /*
- * output.c: the observer's pen.  No allocation, no lock; the only system
- * call is the hazard ring's wakeup.
+ * output.c: no allocation, no lock; the only system call is the hazard ring's
+ * wake-up.
  */
 #include "profiler/output.h"
 

@@ -1,4 +1,3 @@
-/* process.c: see the header. */
 #include "profiler/process.h"
 
 #include <errno.h>
@@ -15,12 +14,12 @@
 
 #define FIND_PERIOD_NS (200 * NS_PER_MS)
 #define FIND_STEP_NS (1 * NS_PER_MS)
-/* A JVM makes its page in its first tenths of a second. */
+/* A JVM creates its page in its first tenths of a second. */
 #define PAGE_SOON_NS (100 * NS_PER_MS)
 #define PAGE_SOON_TRIES 100
 #define PAGE_LATER_NS (5 * NS_PER_S)
 #define PAGE_CHECK_NS (1 * NS_PER_S)
-/* Until a process has threads to watch, and after one ended by itself. */
+/* Retry period while there are no threads to watch. */
 #define THREAD_PERIOD_NS (100 * NS_PER_MS)
 #define THREAD_TRIES 100
 #define THREAD_LATER_NS (5 * NS_PER_S)
@@ -90,7 +89,7 @@ process_command(struct process *p, enum command_kind kind, void *source)
 	    .at = instant_now(),
 	    .source = source};
 
-	/* A page goes back when it ends, and when another takes its place. */
+	/* A page is released when it ends and when another replaces it. */
 	o.releases = p->page != NULL &&
 		     (kind == COMMAND_PAGE || kind == COMMAND_PAGE_END);
 	attach_command(p->attach, &o);
@@ -106,7 +105,7 @@ process_drop_page(struct process *p)
 	p->page_tries = 0;
 }
 
-/* How our child ended, as waitpid would say, without reaping it; else 0. */
+/* Our child's wait status, without reaping it; 0 for other processes. */
 static int
 process_status(const struct process *p)
 {
@@ -131,10 +130,10 @@ process_gone(struct process *p, struct instant now)
 	    .at = now};
 
 	o.status = process_status(p);
-	/* The hazard first: what follows can wait. */
+	/* Post the hazard first: the rest can wait. */
 	attach_command(p->attach, &o);
 	process_drop_page(p);
-	/* Whoever launched it knows how it ended, and says so. */
+	/* The supervisor logs the end of a process that it launched. */
 	if (p->server->address.ss_family != AF_UNSPEC)
 		log_event(LOG_LEVEL_NOTICE, "server_exited", "server=%s pid=%d",
 		    p->server->name, (int)p->pid);
@@ -147,7 +146,7 @@ process_gone(struct process *p, struct instant now)
 	snprintf(p->where, sizeof(p->where), "its process is gone");
 }
 
-/* The server is this process from now on. */
+/* Take this process as the server. */
 static void
 process_found(struct process *p, pid_t pid, const char *how, struct instant now)
 {
@@ -190,10 +189,10 @@ process_check_assigned(struct process *p, struct instant now)
 	if (pid == 0)
 		process_gone(p, now);
 	else
-		process_found(p, pid, "told", now);
+		process_found(p, pid, "assigned", now);
 }
 
-/* Why its process cannot be found, said once per reason. */
+/* Log why its process cannot be found, once per reason. */
 static void
 process_lost(struct process *p, enum finder_result why)
 {
@@ -208,8 +207,8 @@ process_lost(struct process *p, enum finder_result why)
 		    text, sizeof(text), "nothing listens on its address here");
 	} else {
 		permission_read(&permission);
-		snprintf(text, sizeof(text), "its process is user %s's: %s",
-		    user,
+		snprintf(text, sizeof(text),
+		    "its process belongs to user %s: %s", user,
 		    permission_remedy_user(&permission, user,
 			PERMISSION_SYS_PTRACE, remedy, sizeof(remedy)));
 	}
@@ -220,7 +219,7 @@ process_lost(struct process *p, enum finder_result why)
 	    "server_not_found", "server=%s why=\"%s\"", p->server->name, text);
 }
 
-/* Whether the process before is ending and not gone yet. */
+/* Whether the previous process is still ending. */
 static bool
 process_lingers(const struct process *p)
 {
@@ -228,9 +227,9 @@ process_lingers(const struct process *p)
 	       proc_is_ending(p->ended);
 }
 
-/* Something listens, and no process that we see holds the socket.  While a
- * process ends its descriptors are gone before its sockets, so this is believed
- * of a socket only when the next search finds the same. */
+/* A socket listens and no visible process holds it.  While a process ends its
+ * descriptors are gone before its sockets, so this is believed only when the
+ * next search finds the same socket. */
 static void
 process_hidden(struct process *p)
 {
@@ -276,13 +275,13 @@ process_find(struct process *p, struct instant now)
 		p->page_at = p->thread_at = now;
 		process_unwatch_threads(p);
 	} else if (pid != p->jvm) {
-		/* An old process may still hold the port for a moment. */
+		/* The old process may still hold the port for a moment. */
 		p->listener_known = false;
 	}
 	return 0;
 }
 
-/* Look for the page, or whether the one we have is still good. */
+/* Find the page, or check that the present one is still valid. */
 static int64_t
 process_turn_page(struct process *p, struct instant now)
 {
@@ -341,8 +340,8 @@ process_is_over(
 	       (instant_before(now, p->doubt_end) && proc_is_ending(p->jvm));
 }
 
-/* Take threads under watch as soon as there are some.  Where the kernel does
- * not know how, the process's own handle has to do. */
+/* Watch threads as soon as there are some.  Without kernel support for that,
+ * the process's own handle must do. */
 static int64_t
 process_turn_threads(struct process *p, struct instant now)
 {

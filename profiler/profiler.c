@@ -1,6 +1,6 @@
 /*
- * profiler.c: the public face: makes the two threads' state, starts and stops
- * them, and answers questions from other threads.
+ * profiler.c: the public functions: create the state of the two threads, start
+ * and stop them, answer calls from other threads.
  */
 #include "profiler/profiler.h"
 
@@ -92,7 +92,7 @@ profiler_init_observer(struct profiler *p)
 	o->poll = options->poll;
 	o->sleep_ns = options->sleep_ns;
 	o->blind_ns = options->blind_ns;
-	/* An intended sleep is not a blind interval. */
+	/* A configured sleep is not a blind interval. */
 	if (o->poll == PROFILER_POLL_SLEEP && o->blind_ns < 2 * o->sleep_ns)
 		o->blind_ns = 2 * o->sleep_ns;
 	o->cpu = options->cpu;
@@ -124,7 +124,7 @@ kernel_name(enum profiler_kernel kernel)
 	return "?";
 }
 
-/* Say once what came of it. */
+/* Log the result once. */
 static void
 profiler_log_kernel(const struct profiler *p, int err)
 {
@@ -156,7 +156,7 @@ profiler_log_kernel(const struct profiler *p, int err)
 	    1U << p->options.kernel_slot_log2, off);
 }
 
-/* Without it everything else works: never fatal. */
+/* Everything else works without it: never fatal. */
 static void
 profiler_open_kernel(struct profiler *p)
 {
@@ -217,7 +217,7 @@ profiler_open_probe(struct profiler *p, unsigned server, char *why)
 	return 0;
 }
 
-/* Without them a server's end is all that is seen of it: never fatal. */
+/* Without them only the server's end is seen: never fatal. */
 static void
 profiler_open_probes(struct profiler *p)
 {
@@ -278,7 +278,7 @@ fail:
 	return err;
 }
 
-/* After both threads have ended, pages may be in any of their hands. */
+/* Either thread may own pages when both have ended. */
 static void
 profiler_free_pages(struct profiler *p)
 {
@@ -305,7 +305,7 @@ profiler_free(struct profiler **pp)
 	*pp = NULL;
 	if (p == NULL)
 		return;
-	/* The one that sends orders first, so that the other sees them all. */
+	/* Stop the sender of commands first, so the other handles them all. */
 	attach_stop(&p->attach);
 	observer_stop(&p->observer);
 	profiler_free_pages(p);
@@ -398,7 +398,7 @@ profiler_hazard_take(struct profiler *p, struct hazard *out)
 	return hazard_ring_take(&p->hazards, out);
 }
 
-/* Copy the observer's word on itself, counter by counter. */
+/* Copy the observer's account of its own cost, counter by counter. */
 static void
 profiler_copy_cost(const struct profiler *p, struct profiler_stats *out)
 {

@@ -1,9 +1,9 @@
 /*
- * rates.c: the observer's half: words of channels and pages.
+ * rates.c: rates from words of channels and pages, sampled by the observer.
  *
- * A server has a channel for each of its threads.  Queues are added up, and
- * so are an agent's counts; where there is no agent, the JVM's performance
- * page counts classes and compilations.
+ * A server has a channel for each of its threads; their queues and their
+ * agents' counts are added up.  Without an agent, the JVM's performance page
+ * counts classes and compilations.
  */
 #include "profiler/rates.h"
 
@@ -18,7 +18,7 @@
 static const struct {
 	enum talechain_rate signal;
 	enum talechain_word word;
-	bool level; /* the word itself counts, not its growth */
+	bool level; /* report the value, not its growth */
 } words[RATE_WORDS] = {
     {TALECHAIN_RATE_QUEUE, TALECHAIN_WORD_QUEUE, true},
     {TALECHAIN_RATE_CLASSES, TALECHAIN_WORD_CLASSES, false},
@@ -51,7 +51,7 @@ words_add(struct rate_words *w, unsigned i, uint64_t value)
 	w->has[i] = true;
 }
 
-/* What the words of a server say now. */
+/* Read the words of a server. */
 static void
 words_take(struct rate_words *w, const struct rates_sources *s, unsigned server)
 {
@@ -82,7 +82,7 @@ words_take(struct rate_words *w, const struct rates_sources *s, unsigned server)
 	w->clock.end = cycles_in_order();
 }
 
-/* One server's words, and what they did since the last time. */
+/* Rates of one server's words since the last sample. */
 static void
 words_rate(const struct rates_watch *w, unsigned server,
     const struct rate_words *was, const struct rate_words *is, struct output *o)
@@ -99,7 +99,7 @@ words_rate(const struct rates_watch *w, unsigned server,
 		r.count = is->value[i];
 		r.base = 1;
 		if (!words[i].level) {
-			/* Back: another JVM, or another source. */
+			/* It decreased: another JVM or another source. */
 			if (!was->has[i] || is->value[i] < was->value[i])
 				continue;
 			r.count -= was->value[i];

@@ -1,11 +1,10 @@
-/* usual.c: see the header. */
 #include "profiler/running_median.h"
 
 #include <string.h>
 
 _Static_assert(MEDIAN_MOST <= UINT16_MAX, "a bucket may hold them all");
 
-/* Small values have whole buckets to themselves, so some stay empty. */
+/* Small values have a bucket each, so some buckets stay empty. */
 static unsigned
 bucket_of(uint64_t value)
 {

@@ -1,12 +1,13 @@
 /*
- * running_median.h: what a rate usually is: a running median that forgets slowly.
+ * running_median.h: a running median that forgets slowly.
  *
- * Values are counted into logarithmic buckets, sixteen to an octave, and all
+ * Values are counted in logarithmic buckets, sixteen to an octave, and all
  * counts are halved once there are MEDIAN_MOST of them: the median is that of
  * the last two or three thousand values, half a minute of busy time at 10 ms.
- * A thing that is slow for longer than that has become usual.
+ * It takes about that long for a lasting change to become the median.
  *
- * Fixed size, no allocation; adding costs some ns, asking some hundreds.
+ * Fixed size, no allocation; adding a value costs some ns, reading some
+ * hundreds.
  */
 #ifndef TAILOR_PROFILER_RUNNING_MEDIAN_H
 #define TAILOR_PROFILER_RUNNING_MEDIAN_H
@@ -15,7 +16,7 @@
 
 #define MEDIAN_OCTAVES 24 /* values from 1 to 2^24 - 1 */
 #define MEDIAN_STEPS 16	  /* buckets of an octave */
-#define MEDIAN_LEAST 64	  /* values before anything is said */
+#define MEDIAN_LEAST 64	  /* values needed for a median */
 #define MEDIAN_MOST 4096
 
 struct running_median {
@@ -23,12 +24,11 @@ struct running_median {
 	uint16_t bucket[MEDIAN_OCTAVES * MEDIAN_STEPS];
 };
 
-/* Count a value; 0 and what is beyond the range are not counted. */
+/* Add a value; 0 and values out of range are ignored. */
 void running_median_add(struct running_median *u, uint64_t value);
 
 /*
- * The median of what was counted, within 1/32 of it; 0 while it is not known:
- * fewer than MEDIAN_LEAST values.
+ * The median, within 1/32 of it; 0 with fewer than MEDIAN_LEAST values.
  */
 uint64_t running_median_value(const struct running_median *u);
 

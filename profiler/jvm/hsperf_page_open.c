@@ -1,13 +1,12 @@
 /*
- * hsperf_page_open.c: finding a JVM's performance page, and trusting it no further
- * than it deserves.
+ * hsperf_page_open.c: find, check and map a JVM's performance page.
  *
  * The file is /tmp/hsperfdata_<user>/<pid>, with the user's name and the pid
- * that the JVM itself sees; for a JVM in a container both the directory and
- * the pid are its own, so we go through /proc/<pid>/root.  Everything in /tmp
- * may have been put there by somebody else: the file must be a regular one,
- * no link, owned by the process's user, of a sane size, and no older than the
- * process (a killed JVM leaves its file behind, and pids come again).
+ * that the JVM itself sees; for a JVM in a container both the directory and the
+ * pid are its own, so we go through /proc/<pid>/root.  Another user may have
+ * made any file in /tmp: it must be a regular file, no link, owned by the
+ * process's user, of a sane size, and no older than the process (a killed JVM
+ * leaves its file behind, and pids are reused).
  */
 #include "profiler/jvm/hsperf_page.h"
 
@@ -23,9 +22,9 @@
 #include "profiler/jvm/sigbus_guard.h"
 #include "profiler/proc.h"
 
-/* Directories of users looked through in a container, at most. */
+/* Directories of users searched in a container, at most. */
 #define USERS_MAX 64
-/* Clock ticks and file systems are coarser than the order we check. */
+/* Tolerance for the resolution of clock ticks and file systems. */
 #define AGE_SLACK_NS (2 * NS_PER_S)
 
 static void
@@ -43,7 +42,7 @@ page_name(const struct hsperf_page *p, enum hsperf_counter c,
 	out[n] = '\0';
 }
 
-/* Which collector it is, by the names of its policy and its collectors. */
+/* The collector, by the names of its policy and generations. */
 static enum collector
 page_collector(const struct hsperf_page *p, const unsigned char *copy)
 {
@@ -231,7 +230,7 @@ file_open(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* In a container the user may have another name: try them all. */
+/* In a container the user may have another name: try all directories. */
 static int
 file_search(const char *tmp, pid_t inner)
 {
@@ -276,7 +275,7 @@ file_find(pid_t pid, uid_t uid)
 		fd = file_search(tmp, inner);
 	if (fd != -EACCES && fd != -EPERM)
 		return fd;
-	/* /proc/<pid>/root is closed to us: it may still be our own root. */
+	/* /proc/<pid>/root is not readable; it may be our own root. */
 	snprintf(path, sizeof(path), "/tmp/hsperfdata_%s/%d", user, (int)inner);
 	return file_open(path);
 }
@@ -306,7 +305,8 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 	if (err == -EACCES || err == -EPERM) {
 		proc_user_name(uid, user);
 		permission_read(&permission);
-		snprintf(why, PAGE_TEXT, "hsperfdata is user %s's: %s", user,
+		snprintf(why, PAGE_TEXT, "hsperfdata belongs to user %s: %s",
+		    user,
 		    permission_remedy_user(&permission, user,
 			PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH,
 			remedy, sizeof(remedy)));

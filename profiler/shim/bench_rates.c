@@ -1,5 +1,5 @@
 /*
- * bench_rates.c: raw rates beside corrected ones, and loops told apart.
+ * bench_rates.c: raw and corrected rates, and two loops distinguished.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,23 +8,23 @@
 #include "profiler/shim/cycles.h"
 #include "profiler/shim/scope.h"
 
-#define IMPOSSIBLE 1.5 /* times the fastest rate: cannot be */
+#define IMPOSSIBLE 1.5 /* times the fastest rate is impossible */
 #define TURN_US 5      /* of each of two loops */
 #define FAST_WORK 8    /* additions: a change every few cycles */
 #define SLOW_WORK 5000 /* and every few thousand, in longer turns */
 #define SLOW_TURN_US 200
-#define KEPT_PART 4    /* of a piece: to know only what is kept */
-#define TURNS_PIECES 4 /* so long they run, pieces */
+#define KEPT_PART 4    /* of a piece, where only the share kept is measured */
+#define TURNS_PIECES 4 /* their duration, pieces */
 #define ALONE 100      /* windows to find the fastest rate */
 
-#define WINDOW_NS INT64_C(2200000) /* two periods of 1 kHz, and some */
-#define PATIENCE 4 /* times as long where windows were dropped */
-#define PATIENCE_NS (300 * NS_PER_MS) /* at least, for a first whole one */
+#define WINDOW_NS INT64_C(2200000) /* a little over two periods of 1 kHz */
+#define PATIENCE 4		   /* times as long if windows were dropped */
+#define PATIENCE_NS (300 * NS_PER_MS) /* at least, for the first whole window */
 #define SUBSAMPLES 2		      /* 100 kHz and 1 kHz */
 
 /*
- * Subsamples as other profilers take them: each period belongs to the tag
- * that is read at its end.
+ * Subsamples as other profilers take them: each period belongs to the tag read
+ * at its end.
  */
 struct subsample {
 	uint64_t every, due; /* cycles */
@@ -35,12 +35,12 @@ struct subsample {
 
 /*
  * One experiment: the workload, sampled in windows.  A window in which the
- * workload or we had less than a whole CPU says something about others, not
- * about sampling: it is dropped and counted.
+ * workload or we had less than a whole CPU measures preemption, not sampling:
+ * it is dropped and counted.
  */
 struct sampling_run {
 	uint64_t period;	  /* between samples, cycles; 0 at once */
-	int64_t least_ns;	  /* so long */
+	int64_t least_ns;	  /* duration */
 	const uint64_t *word;	  /* borrowed; what is sampled */
 	struct scope *all, *part; /* owned: all whole windows; this one */
 	struct subsample *sub;	  /* borrowed; some of the samples; or NULL */
@@ -102,8 +102,8 @@ sampling_sample(struct bench *b, struct sampling_run *x, uint64_t until)
 }
 
 /*
- * Wait for the end of a turn that lasted no longer than it should: one in
- * which the workload was pushed off before the window would spoil its truth.
+ * Wait for the end of a turn of normal length: a turn in which the workload was
+ * preempted before the window would distort its true rate.
  */
 static void
 turn_wait(const struct bench *b)
@@ -124,7 +124,7 @@ turn_wait(const struct bench *b)
 		}
 }
 
-/* Sample for a window.  Whether it counts. */
+/* Sample for a window.  Returns whether it counts. */
 static bool
 sampling_window(struct bench *b, struct sampling_run *x)
 {
@@ -157,7 +157,7 @@ sampling_window(struct bench *b, struct sampling_run *x)
 	return true;
 }
 
-/* 0 or a negative errno; where no window was whole nothing was seen. */
+/* 0 or a negative errno; without a whole window there are no samples. */
 static int
 sampling_run(struct bench *b, struct sampling_run *x)
 {
@@ -197,7 +197,7 @@ count_above(const struct histogram *h, double rate)
 	return h->count - histogram_count_to(h, bound);
 }
 
-/* The fastest that the workload changes its word, per cycle, unobserved. */
+/* The workload's highest rate of changes, per cycle, unobserved. */
 static int
 fastest_rate(struct bench *b, double *out)
 {
@@ -235,7 +235,7 @@ shortest_keep(const struct scope *s, struct bench_result *r)
 	r->cpc = s->cpc;
 }
 
-/* Raw against filtered, over a word that changes every few cycles. */
+/* Raw and filtered rates of a word that changes every few cycles. */
 static int
 fidelity_at(struct bench *b, uint64_t period, struct bench_fidelity *out)
 {
@@ -272,7 +272,7 @@ fidelity_at(struct bench *b, uint64_t period, struct bench_fidelity *out)
 	return err;
 }
 
-/* The part kept over another word. */
+/* The share kept of samples of another word. */
 static int
 kept_at(struct bench *b, uint64_t period, enum bench_word word, double *kept)
 {
@@ -292,7 +292,7 @@ kept_at(struct bench *b, uint64_t period, enum bench_word word, double *kept)
 	return err;
 }
 
-/* All that is told at one period. */
+/* All results at one period. */
 static int
 fidelity(struct bench *b, uint64_t period, struct bench_fidelity *out)
 {
@@ -343,7 +343,7 @@ tags_measure(struct bench *b)
 	unsigned i, k;
 	int err;
 
-	bench_say(b, "two loops told apart", 85);
+	bench_say(b, "two loops distinguished", 85);
 	b->w->loops = 2;
 	b->w->loop[0].work = 20;
 	b->w->loop[1].work = 120;

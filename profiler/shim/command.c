@@ -211,7 +211,7 @@ command_parse(struct command *c, int argc, char **argv)
 		optind++;
 	} else if (optind < argc && c->observe.target.pid == 0 &&
 		   strspn(argv[optind], "0123456789") == strlen(argv[optind])) {
-		/* What a newcomer types: tailor shim PID. */
+		/* The short form: tailor shim PID. */
 		if (!number_take(c, 'p', argv[optind++]))
 			return false;
 	}
@@ -317,7 +317,7 @@ progress(const char *what, unsigned percent)
 		    percent == 100 ? "\n" : "");
 }
 
-/* Two CPUs of those we may use, or those that were asked for. */
+/* Two CPUs that we may use, or those given. */
 static bool
 two_cpus(struct bench_options *b, int producer, int observer)
 {
@@ -339,7 +339,7 @@ two_cpus(struct bench_options *b, int producer, int observer)
 	return found[0] >= 0 && found[1] >= 0 && found[0] != found[1];
 }
 
-/* Print a result, and draw it if that is wanted.  0 or a negative errno. */
+/* Print a result, and draw it if requested.  0 or a negative errno. */
 static int
 bench_output(const struct bench_result *result, const struct command *c)
 {
@@ -363,7 +363,7 @@ bench_output(const struct bench_result *result, const struct command *c)
 	return err;
 }
 
-/* Half a minute later is too late to learn that plots have nowhere to go. */
+/* Check the directory now, not after half a minute of measuring. */
 static bool
 plots_can_be_written(const char *directory)
 {
