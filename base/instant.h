@@ -4,9 +4,8 @@
  * A point in time is a struct, a duration is a plain int64_t of nanoseconds:
  * adding two points, or comparing a point with a duration, does not compile.
  * All instants of Tailor, of its channels and of the kernel's BPF clock are
- * CLOCK_MONOTONIC, so they lie on one line and may be compared freely on one
- * machine.  This is not wall-clock time; log lines and reports convert once,
- * when they are written.
+ * CLOCK_MONOTONIC, so they can be compared on one machine.  This is not
+ * wall-clock time; log lines and reports convert when they are written.
  *
  * Cost: instant_now() is one vDSO clock read, about 25 ns where the kernel's
  * clock source is the TSC and about ten times that where it is not.
