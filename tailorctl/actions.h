@@ -1,5 +1,5 @@
 /*
- * actions.h: commands that change something and see it through.
+ * actions.h: commands that change something and wait for the result.
  */
 #ifndef TAILOR_TAILORCTL_ACTIONS_H
 #define TAILOR_TAILORCTL_ACTIONS_H

@@ -1,6 +1,3 @@
-/*
- * connect.c: see connect.h.
- */
 #include "tailorctl/connect.h"
 
 #include <errno.h>

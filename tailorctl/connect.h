@@ -15,8 +15,7 @@ struct connect_address {
 
 /*
  * connect_parse(text, out):
- * "unix:PATH", a text with a slash (a path), or "HOST:PORT" and "[v6]:PORT".
- * 0, or a negative errno if it is none of these.
+ * "unix:PATH", a path (any text with a slash), "HOST:PORT" or "[v6]:PORT".
  */
 int connect_parse(const char *text, struct connect_address *out);
 

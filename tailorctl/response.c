@@ -1,13 +1,10 @@
-/*
- * reply.c: see reply.h.
- */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
-#include "tailorctl/reply.h"
+#include "tailorctl/response.h"
 
 /* Status of "HTTP/1.x NNN ...", 0 if it is something else. */
 static unsigned
@@ -45,7 +42,7 @@ take_field(const char *line, size_t length, uint64_t *out, const char **why)
 
 	if (length >= sizeof(coding) - 1 &&
 	    strncasecmp(line, coding, sizeof(coding) - 1) == 0) {
-		*why = "the reply is encoded, which was not asked for";
+		*why = "the response has a transfer coding";
 		return -EPROTO;
 	}
 	if (length < sizeof(name) - 1 ||
@@ -54,7 +51,7 @@ take_field(const char *line, size_t length, uint64_t *out, const char **why)
 	while (value < end && *value == ' ')
 		value++;
 	if (!is_digits(value, (size_t)(end - value)) || *out != UINT64_MAX) {
-		*why = "the reply's length is not one number";
+		*why = "the response's Content-Length is not one number";
 		return -EPROTO;
 	}
 	*out = 0;
@@ -64,21 +61,21 @@ take_field(const char *line, size_t length, uint64_t *out, const char **why)
 }
 
 int
-reply_parse(
-    const char *bytes, size_t length, struct reply *out, const char **why)
+response_parse(
+    const char *bytes, size_t length, struct response *out, const char **why)
 {
 	uint64_t told = UINT64_MAX;
 	const char *head_end, *line, *eol;
 
 	head_end = memmem(bytes, length, "\r\n\r\n", 4);
 	if (head_end == NULL) {
-		*why = "the reply has no end of its head";
+		*why = "the response head is incomplete";
 		return -EPROTO;
 	}
 	eol = memmem(bytes, length, "\r\n", 2);
 	out->status = status_of(bytes, (size_t)(eol - bytes));
 	if (out->status == 0) {
-		*why = "the reply is not HTTP/1";
+		*why = "the response is not HTTP/1";
 		return -EPROTO;
 	}
 	while (eol < head_end) {
@@ -92,7 +89,7 @@ reply_parse(
 	if (told == UINT64_MAX)
 		return 0;
 	if (told > out->length) {
-		*why = "the reply was cut short";
+		*why = "the response was cut short";
 		return -EPROTO;
 	}
 	out->length = told;

@@ -1,5 +1,5 @@
 /*
- * Goal: no reply makes tailorctl read outside it; what is accepted lies
+ * Goal: no response makes tailorctl read outside it; what is accepted lies
  * within the bytes and can be read as metrics.
  */
 #include <assert.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tailorctl/reply.h"
+#include "tailorctl/response.h"
 #include "tailorctl/samples.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,18 +16,18 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *why = NULL, *at, *end;
-	struct reply reply;
+	struct response response;
 	struct sample s;
 
-	if (reply_parse((const char *)data, size, &reply, &why) < 0) {
+	if (response_parse((const char *)data, size, &response, &why) < 0) {
 		assert(why != NULL);
 		return 0;
 	}
-	assert(reply.status >= 100 && reply.status <= 599);
-	assert(reply.body >= (const char *)data);
-	assert(reply.body + reply.length <= (const char *)data + size);
-	at = reply.body;
-	end = at + reply.length;
+	assert(response.status >= 100 && response.status <= 599);
+	assert(response.body >= (const char *)data);
+	assert(response.body + response.length <= (const char *)data + size);
+	at = response.body;
+	end = at + response.length;
 	while (samples_next(&at, end, &s))
 		assert(s.length > 0 && s.name + s.length < end);
 	return 0;

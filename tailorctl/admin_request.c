@@ -1,6 +1,3 @@
-/*
- * ask.c: see ask.h.
- */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,7 +9,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/instant.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/connect.h"
 #include "tailorctl/field.h"
 #include "tailorctl/find.h"
@@ -41,7 +38,8 @@ send_all(int fd, const char *bytes, size_t length, struct instant deadline)
 
 /* Read to the end of the connection. */
 static int
-receive_all(int fd, struct answer *out, size_t *length, struct instant deadline)
+receive_all(
+    int fd, struct admin_response *out, size_t *length, struct instant deadline)
 {
 	size_t capacity = 0;
 
@@ -53,7 +51,7 @@ receive_all(int fd, struct answer *out, size_t *length, struct instant deadline)
 		if (*length == capacity) {
 			char *grown;
 
-			if (capacity >= ASK_REPLY_MAX)
+			if (capacity >= RESPONSE_MAX)
 				return -EFBIG;
 			capacity = capacity == 0 ? 16384 : capacity * 2;
 			grown = realloc(out->bytes, capacity);
@@ -76,25 +74,26 @@ receive_all(int fd, struct answer *out, size_t *length, struct instant deadline)
 	}
 }
 
-/* Say what went wrong on the way to an answer. */
+/* Print why there is no response. */
 static void
 complain(int err, const struct options *o)
 {
 	if (err == -ETIMEDOUT)
-		fprintf(stderr, "tailorctl: no answer within %g s\n",
+		fprintf(stderr, "tailorctl: no response within %g s\n",
 		    (double)o->timeout_ns / (double)NS_PER_S);
 	else if (err == -EFBIG)
-		fprintf(stderr, "tailorctl: the answer is larger than %u MiB\n",
-		    ASK_REPLY_MAX >> 20);
+		fprintf(stderr,
+		    "tailorctl: the response is larger than %u MiB\n",
+		    RESPONSE_MAX >> 20);
 	else
-		fprintf(
-		    stderr, "tailorctl: asking failed: %s\n", strerror(-err));
+		fprintf(stderr, "tailorctl: the request failed: %s\n",
+		    strerror(-err));
 }
 
-/* Exchange one request and reply over a connected socket, and close it. */
+/* Exchange one request and response over a connected socket, and close it. */
 static int
 exchange(int fd, const struct options *o, const char *method,
-    const char *target, struct answer *out)
+    const char *target, struct admin_response *out)
 {
 	struct instant deadline = instant_plus(instant_now(), o->timeout_ns);
 	const char *why = NULL;
@@ -102,7 +101,7 @@ exchange(int fd, const struct options *o, const char *method,
 	size_t length = 0;
 	int n, err;
 
-	*out = (struct answer){NULL, {0, NULL, 0}};
+	*out = (struct admin_response){NULL, {0, NULL, 0}};
 	n = snprintf(request, sizeof(request),
 	    "%s %s HTTP/1.0\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
 	    method, target);
@@ -117,20 +116,20 @@ exchange(int fd, const struct options *o, const char *method,
 		complain(err, o);
 		goto fail;
 	}
-	if (reply_parse(out->bytes, length, &out->reply, &why) < 0) {
+	if (response_parse(out->bytes, length, &out->response, &why) < 0) {
 		fprintf(stderr, "tailorctl: %s\n", why);
 		goto fail;
 	}
 	return 0;
 
 fail:
-	answer_fini(out);
+	admin_response_fini(out);
 	return -1;
 }
 
 int
-ask(const struct options *options, const char *method, const char *target,
-    struct answer *out)
+admin_request(const struct options *options, const char *method,
+    const char *target, struct admin_response *out)
 {
 	int fd = find_tailor(options);
 
@@ -140,13 +139,13 @@ ask(const struct options *options, const char *method, const char *target,
 }
 
 void
-answer_fini(struct answer *a)
+admin_response_fini(struct admin_response *a)
 {
 	free(a->bytes);
 	a->bytes = NULL;
 }
 
-/* What the tailor says, and what to do, in lines of a terminal. */
+/* Print Tailor's message and advice, wrapped for a terminal. */
 static void
 complain_of(const cJSON *tree, const char *error)
 {
@@ -164,29 +163,29 @@ complain_of(const cJSON *tree, const char *error)
 }
 
 void
-answer_complain(const struct answer *a)
+admin_response_complain(const struct admin_response *a)
 {
-	cJSON *tree = cJSON_ParseWithLength(a->reply.body, a->reply.length);
+	cJSON *tree =
+	    cJSON_ParseWithLength(a->response.body, a->response.length);
 	const char *error = field_text(tree, "error");
 
 	if (error != NULL) {
 		complain_of(tree, error);
-	} else if (a->reply.length > 0 && a->reply.length < 400) {
+	} else if (a->response.length > 0 && a->response.length < 400) {
 		fprintf(stderr, "tailorctl: ");
-		plain_write(stderr, a->reply.body, a->reply.length);
-		if (a->reply.body[a->reply.length - 1] != '\n')
+		plain_write(stderr, a->response.body, a->response.length);
+		if (a->response.body[a->response.length - 1] != '\n')
 			fputc('\n', stderr);
 	} else {
-		fprintf(stderr,
-		    "tailorctl: the tailor answered with status %u\n",
-		    a->reply.status);
+		fprintf(stderr, "tailorctl: Tailor responded with status %u\n",
+		    a->response.status);
 	}
 	cJSON_Delete(tree);
 }
 
-/* Clients' listeners give tailors their names: "8080" of 127.0.0.1:8080. */
+/* A tailor's name comes from its listener: "8080" for 127.0.0.1:8080. */
 void
-answer_not_json(const struct options *options)
+admin_response_not_json(const struct options *options)
 {
 	const char *given = options->admin;
 	const char *port = given != NULL ? strrchr(given, ':') : NULL;
@@ -201,20 +200,20 @@ answer_not_json(const struct options *options)
 }
 
 int
-ask_ok(const struct options *options, const char *method, const char *target,
-    struct answer *out)
+admin_request_ok(const struct options *options, const char *method,
+    const char *target, struct admin_response *out)
 {
-	if (ask(options, method, target, out) < 0)
+	if (admin_request(options, method, target, out) < 0)
 		return -1;
-	if (out->reply.status == 200)
+	if (out->response.status == 200)
 		return 0;
-	answer_complain(out);
-	answer_fini(out);
+	admin_response_complain(out);
+	admin_response_fini(out);
 	return -1;
 }
 
 char *
-ask_escape(const char *text, char *out, size_t size)
+admin_escape(const char *text, char *out, size_t size)
 {
 	static const char hex[] = "0123456789ABCDEF";
 	size_t n = 0;
