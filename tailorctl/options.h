@@ -36,7 +36,7 @@ enum {
 	X(metrics, "", "", "print all metrics in Prometheus' format")         \
 	X(info, "", "", "show version, placement and listeners")              \
 	X(ready, "", "[SERVER]",                                              \
-	    "return SERVER to service, or: is one ready?")                    \
+	    "return it to service; without: is one ready?")                   \
 	X(drain, "f", "SERVER", "take a server out of service")               \
 	X(restart, "f", "SERVER", "drain it, restart its program, return it") \
 	X(switch, "", "", "make the standby active, if it is ready")          \

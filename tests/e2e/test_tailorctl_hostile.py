@@ -32,7 +32,7 @@ def drip(connection):
     (http(200, "", length="9" * 30), "not one number"),
     (http(200, "", length="-1"), "not one number"),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-     "encoded"),
+     "transfer coding"),
     (http(200, "<html>"), "not JSON"),
     (http(200, "[" * 100000), "not JSON"),
     (http(500, b"\x1b[2J" * 500), "status 500"),
