@@ -1,9 +1,9 @@
 /*
  * value_list.c: lists; see value.h.
  *
- * A list is first parsed into a scratch copy of the same shape and moved into
- * place when all of it is good, so a bad element leaves the old list alone.
- * One value alone is taken as a list of one.
+ * A list is first parsed into a scratch copy and moved into place when all of
+ * it is valid, so a bad element leaves the old list unchanged.  A single value
+ * is taken as a list of one.
  */
 #include "config/value.h"
 
@@ -25,7 +25,7 @@ refuse(struct refusal *refusal, const cJSON *at, const char *why)
 	return -EINVAL;
 }
 
-/* First element, and the one after it, of a list or of one value alone. */
+/* The first and the next element of a list or of a single value. */
 static const cJSON *
 first(const cJSON *value)
 {
@@ -271,7 +271,7 @@ value_set_list(const struct config_key *key, void *base, const cJSON *value,
 
 /* --- from the command line -------------------------------------------- */
 
-/* text cut at any byte of separators; empty parts are left out. */
+/* Split text at any byte of separators; empty parts are dropped. */
 static cJSON *
 split(const char *text, const char *separators)
 {

@@ -66,7 +66,7 @@ write_servers(unsigned k, const struct config *c, struct json *out)
 	return next;
 }
 
-/* The section that a key of the top is in: "proxy." of "proxy.via". */
+/* The top-level section of a key: "proxy." of "proxy.via". */
 static void
 section_of(const char *path, char *out, size_t size)
 {
@@ -170,7 +170,7 @@ static const char postscript[] =
     "\n"
     "*tailor*(8), *tailorctl*(1)\n";
 
-/* Text with what scdoc would take for markup escaped. */
+/* Text with scdoc's markup escaped. */
 static void
 print_escaped(FILE *f, const char *text)
 {
@@ -250,7 +250,7 @@ print_manual(FILE *f)
 	for (unsigned s = 0; s < key_sections_count; s++) {
 		const struct key_section *section = &key_sections[s];
 
-		/* A heading is taken as it stands. */
+		/* Headings have no markup. */
 		fprintf(f, "# %s\n\n",
 		    *section->path != '\0' ? section->path : "ADDRESSES");
 		print_escaped(f, section->meaning);
