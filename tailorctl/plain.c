@@ -131,9 +131,9 @@ plain_duration(char out[PLAIN_DURATION_BYTES], int64_t ns)
 char *
 plain_seconds(char out[PLAIN_DURATION_BYTES], double seconds)
 {
-	bool told = seconds >= 0 && seconds < 9e9;
+	bool valid = seconds >= 0 && seconds < 9e9;
 
-	return plain_duration(out, told ? (int64_t)(seconds * 1e9) : -1);
+	return plain_duration(out, valid ? (int64_t)(seconds * 1e9) : -1);
 }
 
 char *

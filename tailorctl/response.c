@@ -64,7 +64,7 @@ int
 response_parse(
     const char *bytes, size_t length, struct response *out, const char **why)
 {
-	uint64_t told = UINT64_MAX;
+	uint64_t content_length = UINT64_MAX;
 	const char *head_end, *line, *eol;
 
 	head_end = memmem(bytes, length, "\r\n\r\n", 4);
@@ -81,17 +81,18 @@ response_parse(
 	while (eol < head_end) {
 		line = eol + 2;
 		eol = memmem(line, (size_t)(head_end + 2 - line), "\r\n", 2);
-		if (take_field(line, (size_t)(eol - line), &told, why) < 0)
+		if (take_field(
+			line, (size_t)(eol - line), &content_length, why) < 0)
 			return -EPROTO;
 	}
 	out->body = head_end + 4;
 	out->length = length - (size_t)(out->body - bytes);
-	if (told == UINT64_MAX)
+	if (content_length == UINT64_MAX)
 		return 0;
-	if (told > out->length) {
+	if (content_length > out->length) {
 		*why = "the response was cut short";
 		return -EPROTO;
 	}
-	out->length = told;
+	out->length = content_length;
 	return 0;
 }
