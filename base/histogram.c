@@ -42,7 +42,7 @@ histogram_bucket_edge(unsigned i)
 		return i;
 	shift = (i >> HISTOGRAM_SUB_BITS) - 1;
 	top = SUB_BUCKETS + (i & (SUB_BUCKETS - 1));
-	/* In the very last bucket the shift gives 2^64 = 0, less one. */
+	/* In the last bucket the shift gives 2^64 = 0; minus one is right. */
 	return ((top + 1) << shift) - 1;
 }
 

@@ -39,7 +39,7 @@ instant_now(void)
 	    (uint64_t)t.tv_sec * (uint64_t)NS_PER_S + (uint64_t)t.tv_nsec};
 }
 
-/* Whether the moment has been recorded at all. */
+/* Whether a is set. */
 static inline bool
 instant_is_set(struct instant a)
 {
@@ -53,7 +53,7 @@ instant_plus(struct instant a, int64_t delay_ns)
 	return (struct instant){a.ns + (uint64_t)delay_ns};
 }
 
-/* How long after b the moment a is, ns; negative if a came first. */
+/* The time from b to a, ns; negative if a is earlier. */
 static inline int64_t
 instant_since(struct instant a, struct instant b)
 {

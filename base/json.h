@@ -31,7 +31,7 @@ struct json {
 void json_init(struct json *j, bool pretty);
 void json_fini(struct json *j);
 
-/* Open an object, whose members are a key and a value each. */
+/* Open an object; members are a key and a value each. */
 void json_object_begin(struct json *j);
 /* Close it; every key must have had its value. */
 void json_object_end(struct json *j);

@@ -111,7 +111,7 @@ judge_segment(const char *at, const char *end)
 		       "/*/_search, not /index-*/_search";
 	if (at == end && *end == '/')
 		return "a path with an empty segment matches no pattern: write "
-		       "one / where there are two";
+		       "one / instead of two";
 	if (is_segment(at, end, ".") || is_segment(at, end, ".."))
 		return "a path with . or .. as a segment matches no pattern";
 	return NULL;

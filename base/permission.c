@@ -137,11 +137,11 @@ permission_remedy(const struct permission *p, char *out, size_t size)
 		text = "allow bpf and perf_event_open in the container's "
 		       "seccomp profile, or in SystemCallFilter= of the unit";
 	else if (p->lockdown[0] != '\0')
-		text = "a kernel without lockdown; profiler.kernel=off asks "
-		       "for nothing";
+		text = "a kernel without lockdown; profiler.kernel=off avoids "
+		       "this";
 	else
 		text = "look for the refusal in the kernel's log (dmesg); "
-		       "profiler.kernel=off asks for nothing";
+		       "profiler.kernel=off avoids this";
 	snprintf(out, size, "%s", text);
 	return out;
 }

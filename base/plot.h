@@ -49,7 +49,7 @@ struct plot_point {
 void plot_line(struct plot *p, const char *class,
     const struct plot_point *point, size_t n);
 
-/* A dot with its label beside it; "" none. */
+/* A dot with a label beside it; "": none. */
 void plot_dot(
     struct plot *p, const char *class, struct plot_point at, const char *label);
 

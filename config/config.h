@@ -169,7 +169,7 @@ struct config {
 		int64_t request_timeout_ns; /* the deadline, all attempts */
 		int64_t upstream_idle_timeout_ns;
 		int64_t stop_timeout_ns; /* graceful stop */
-		int64_t stop_idle_ns;	 /* idle clients during one */
+		int64_t stop_idle_ns;	 /* idle clients during a stop */
 		int64_t lingering_ns;
 		int64_t tunnel_timeout_ns; /* nothing in either direction */
 		uint64_t request_line_max_bytes;
@@ -188,7 +188,7 @@ struct config {
 		bool strict_authority;
 		bool via;
 		bool forwarded;	    /* add Forwarded (RFC 7239) */
-		bool trailers_pass; /* to clients that say TE: trailers */
+		bool trailers_pass; /* to clients that send TE: trailers */
 		bool websocket;	    /* let an upgrade to it pass */
 		bool server_timing;
 		bool spin; /* proxy.poll = spin */
@@ -269,7 +269,7 @@ struct config_errors {
 int config_load(
     struct config **out, const char *path, struct config_errors *errors);
 
-/* The same from text; name stands for the file in messages. */
+/* The same from text; name replaces the file's in messages. */
 int config_parse(struct config **out, const char *text, size_t length,
     const char *name, struct config_errors *errors);
 

@@ -23,7 +23,7 @@ static const char *const identity[] = {"x-request-id", "traceparent",
 
 static const struct group groups[] = {
     {framing, "it belongs to one message or connection: Tailor writes it"},
-    {identity, "it says who sent the request: a copy has no client"},
+    {identity, "it identifies the client: a copy has none"},
 };
 
 const char *

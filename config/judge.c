@@ -222,7 +222,7 @@ judge_servers(struct judge *j, const struct path *path, const cJSON *list)
 
 		if (n == CONFIG_SERVERS) {
 			report(j, e, path->shown,
-			    "there may be 2 at most, an active one and a "
+			    "at most 2 are allowed, an active one and a "
 			    "backup");
 			break;
 		}

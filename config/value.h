@@ -13,7 +13,7 @@
 /* Why a value, or one of a list, was refused. */
 struct refusal {
 	const cJSON *at; /* borrowed; NULL: the whole value */
-	const char *why; /* static; NULL: the description says it */
+	const char *why; /* static; NULL: key_describe() says it */
 };
 
 /*

@@ -86,7 +86,7 @@ set_listen(const struct config_key *key, void *base, const cJSON *value,
 	for (const cJSON *e = first(value); e != NULL && err == 0;
 	     e = after(value, e)) {
 		if (n == CONFIG_LISTENERS)
-			err = refuse(refusal, e, "there may be 8 at most");
+			err = refuse(refusal, e, "at most 8 are allowed");
 		else if (!cJSON_IsString(e))
 			err = refuse(refusal, e, NULL);
 		else
@@ -117,7 +117,7 @@ set_networks(const struct config_key *key, void *base, const cJSON *value,
 
 	for (const cJSON *e = first(value); e != NULL; e = after(value, e)) {
 		if (n == CONFIG_NETWORKS)
-			return refuse(refusal, e, "there may be 16 at most");
+			return refuse(refusal, e, "at most 16 are allowed");
 		if (!cJSON_IsString(e))
 			return refuse(refusal, e, NULL);
 		if (network_parse(e->valuestring, &parsed[n], &refusal->why)) {
@@ -217,8 +217,8 @@ make_texts(const struct config_key *key, const cJSON *value, char **list,
 
 		if (*n >= (unsigned)key->max)
 			return refuse(refusal, e,
-			    key->max < CONFIG_ARGS ? "there may be 16 at most"
-						   : "there may be 64 at most");
+			    key->max < CONFIG_ARGS ? "at most 16 are allowed"
+						   : "at most 64 are allowed");
 		err = make_text(key, e, *n, &list[*n], &refusal->why);
 		if (err != 0) {
 			refusal->at = e;

@@ -203,14 +203,6 @@ attach_wake(struct attach *a)
 	while (n < 0 && errno == EINTR);
 }
 
-static int64_t
-sooner(int64_t a_ns, int64_t b_ns)
-{
-	if (a_ns < 0 || (b_ns >= 0 && b_ns < a_ns))
-		return b_ns;
-	return a_ns;
-}
-
 /* The descriptors to poll for a server: POLL_SERVER places. */
 static void
 attach_poll_server(const struct attach *a, unsigned i, struct pollfd *p)
@@ -287,19 +279,19 @@ attach_turn(struct attach *a, int64_t wait_ns)
 			p[i].revents = 0;
 	if (p[0].revents != 0 && read(a->wake, &count, sizeof(count)) < 0)
 		p[0].revents = 0;
-	/* Ends of processes before anything that takes longer. */
+	/* Ends of processes first: the rest may take longer. */
 	now = instant_now();
 	due_ns = -1;
 	for (i = 0; i < a->servers; i++)
-		due_ns = sooner(due_ns, attach_turn_server(&a->process[i],
-					    &p[1 + i * POLL_SERVER], now));
-	due_ns = sooner(due_ns, attach_turn_kernel(a, now));
-	due_ns = sooner(due_ns, attach_turn_rates(a, now));
-	due_ns = sooner(
+		due_ns = sooner_ns(due_ns, attach_turn_server(&a->process[i],
+					       &p[1 + i * POLL_SERVER], now));
+	due_ns = sooner_ns(due_ns, attach_turn_kernel(a, now));
+	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));
+	due_ns = sooner_ns(
 	    due_ns, channel_listener_turn(&a->listener, p + POLL_OTHERS, now));
 	attach_collect(a);
 	attach_publish(a);
-	return a->out > 0 ? sooner(due_ns, RETURN_PERIOD_NS) : due_ns;
+	return a->out > 0 ? sooner_ns(due_ns, RETURN_PERIOD_NS) : due_ns;
 }
 
 static void *

@@ -77,4 +77,13 @@ int attach_server_of(const struct attach *a, const struct channel *c);
 /* For process: servers' processes changed; reassign all channels. */
 void attach_assign(struct attach *a);
 
+/* The shorter of two waits, ns; -1: never. */
+static inline int64_t
+sooner_ns(int64_t a_ns, int64_t b_ns)
+{
+	if (a_ns < 0 || (b_ns >= 0 && b_ns < a_ns))
+		return b_ns;
+	return a_ns;
+}
+
 #endif

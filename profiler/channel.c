@@ -38,6 +38,20 @@ channel_ready(struct channel *c, enum talechain_kind kind, pid_t pid)
 	return talechain_cursor_init(&c->cursor, c->memory, c->bytes);
 }
 
+/* Map memory that another writes, read only. */
+static int
+channel_map(struct channel *c, int fd, off_t offset, enum talechain_kind kind,
+    pid_t pid)
+{
+	void *map = mmap(
+	    NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	c->memory = map;
+	return channel_ready(c, kind, pid);
+}
+
 int
 channel_new_inside(struct channel **out, uint32_t number,
     enum talechain_kind kind, const char *name, unsigned slot_log2)
@@ -110,14 +124,7 @@ channel_new_kernel(struct channel **out, uint32_t number,
 	talechain_init(
 	    map, place->slot_log2, place->kind, place->name, 0, 0, number);
 	munmap(map, c->bytes);
-	map = mmap(NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE,
-	    place->fd, place->offset);
-	if (map == MAP_FAILED) {
-		err = -errno;
-		goto fail;
-	}
-	c->memory = map;
-	err = channel_ready(c, place->kind, 0);
+	err = channel_map(c, place->fd, place->offset, place->kind, 0);
 	if (err < 0)
 		goto fail;
 	*out = c;
@@ -133,7 +140,6 @@ channel_new_outside(struct channel **out, uint32_t number,
     const struct handshake *hello, pid_t pid)
 {
 	struct channel *c;
-	void *map;
 	int err;
 
 	err = channel_new(&c, number, talechain_bytes(hello->slot_log2));
@@ -150,14 +156,7 @@ channel_new_outside(struct channel **out, uint32_t number,
 	err = channel_lay_out(c, hello, pid);
 	if (err < 0)
 		goto fail;
-	map = mmap(
-	    NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, c->memfd, 0);
-	if (map == MAP_FAILED) {
-		err = -errno;
-		goto fail;
-	}
-	c->memory = map;
-	err = channel_ready(c, hello->kind, pid);
+	err = channel_map(c, c->memfd, 0, hello->kind, pid);
 	if (err < 0)
 		goto fail;
 	*out = c;

@@ -145,7 +145,7 @@ channel_listener_link(struct channel_listener *d, const char *link)
 	if (symlink(name, link) < 0) {
 		log_event(LOG_LEVEL_NOTICE, "channels_not_default",
 		    "path=%s socket=%s error=\"%s\" advice=\"servers find "
-		    "another tailor at this path: start those of this one "
+		    "another tailor at this path: start this one's servers "
 		    "with TALECHAIN_SOCKET=%s, unless it launches them\"",
 		    link, d->path, strerror(errno), d->path);
 		return;

@@ -13,11 +13,11 @@
 
 #include "profiler/profiler.h"
 
-/* The pieces of work: symbol, name, what one of it is. */
-#define COST_WORKS(X)                                                   \
-	X(SWITCH, "switch", "two threads of a CPU hand over and back")  \
-	X(TCP, "tcp", "64 bytes to a neighbour and back over loopback") \
-	X(FAULT, "fault", "the first touch of a page of memory")        \
+/* The pieces of work: symbol, name, meaning. */
+#define COST_WORKS(X)                                                \
+	X(SWITCH, "switch", "two threads of a CPU take turns")       \
+	X(TCP, "tcp", "64 bytes to a thread and back over loopback") \
+	X(FAULT, "fault", "the first touch of a page of memory")     \
 	X(CALL, "call", "the cheapest system call")
 
 enum cost_work {

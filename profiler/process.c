@@ -318,14 +318,6 @@ process_turn_page(struct process *p, struct instant now)
 	return next_ns;
 }
 
-static int64_t
-sooner(int64_t a_ns, int64_t b_ns)
-{
-	if (a_ns < 0 || (b_ns >= 0 && b_ns < a_ns))
-		return b_ns;
-	return a_ns;
-}
-
 /* Whether the process has ended, by its handle or, sooner, by its threads. */
 static bool
 process_is_over(
@@ -370,13 +362,13 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now)
 		process_gone(p, now);
 	process_check_assigned(p, now);
 	if (p->server->address.ss_family != AF_UNSPEC && !p->listener_known)
-		due_ns = sooner(due_ns, process_find(p, now));
+		due_ns = sooner_ns(due_ns, process_find(p, now));
 	if (p->server->hsperfdata && p->pid != 0)
-		due_ns = sooner(due_ns, process_turn_page(p, now));
+		due_ns = sooner_ns(due_ns, process_turn_page(p, now));
 	if (p->pid != 0)
-		due_ns = sooner(due_ns, process_turn_threads(p, now));
+		due_ns = sooner_ns(due_ns, process_turn_threads(p, now));
 	if (p->pid != 0 && instant_before(now, p->doubt_end))
-		due_ns = sooner(due_ns, DOUBT_PERIOD_NS);
+		due_ns = sooner_ns(due_ns, DOUBT_PERIOD_NS);
 	return due_ns;
 }
 

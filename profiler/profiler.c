@@ -142,7 +142,7 @@ profiler_log_kernel(const struct profiler *p, int err)
 		    s[PROFILER_SIGNAL_SCHEDULER].why,
 		    err == -EPERM
 			? permission_remedy(&permission, remedy, sizeof(remedy))
-			: "nothing here; profiler.kernel=off says so too");
+			: "nothing; profiler.kernel=off hides this");
 		return;
 	}
 	for (i = 0; i < PROFILER_SIGNALS; i++)
@@ -172,7 +172,7 @@ profiler_open_kernel(struct profiler *p)
 
 	for (i = 0; i < PROFILER_SIGNALS; i++)
 		snprintf(p->signal[i].why, sizeof(p->signal[i].why),
-		    "not asked for: profiler.kernel is off");
+		    "not configured: profiler.kernel is off");
 	if (options->kernel == PROFILER_KERNEL_OFF)
 		return;
 	err = kernel_new(&p->kernel, &o, p->signal);

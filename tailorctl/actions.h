@@ -6,7 +6,7 @@
 
 #include "tailorctl/options.h"
 
-/* "ready SERVER": bring a drained server back, and wait until it serves. */
+/* "ready SERVER": return a drained server to service, and wait for it. */
 int action_return(const struct options *options);
 
 #endif

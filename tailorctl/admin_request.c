@@ -191,7 +191,7 @@ admin_response_not_json(const struct options *options)
 	const char *port = given != NULL ? strrchr(given, ':') : NULL;
 	char cell[16];
 
-	fprintf(stderr, "tailorctl: not JSON: -a wants a tailor's "
+	fprintf(stderr, "tailorctl: not JSON: -a expects a tailor's "
 			"name or admin socket");
 	if (port != NULL && port[1] != '\0' && strchr(port, '/') == NULL)
 		fprintf(stderr, "; try -a %s",

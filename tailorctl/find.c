@@ -216,7 +216,7 @@ complain_none(const struct search *s)
 		    plain_cell(text, sizeof(text), s->socket[i].path,
 			sizeof(s->socket[i].path)),
 		    strerror(-s->socket[i].err));
-	fprintf(stderr, "Start one, or say where its admin socket is: "
+	fprintf(stderr, "Start one, or give its admin socket: "
 			"--admin or $TAILOR_ADMIN.\n");
 }
 

@@ -120,7 +120,7 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 	}
 	if (++f->idle % IDLE_CHECKS == 0 && stat(f->path, &st) < 0 &&
 	    errno == ENOENT) {
-		fprintf(stderr, "tailorctl: the stream is gone; "
+		fprintf(stderr, "tailorctl: the stream has ended; "
 				"the tailor has stopped\n");
 		return FOLLOW_GONE;
 	}

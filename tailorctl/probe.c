@@ -27,12 +27,12 @@ static const struct {
     {"agent", "collections and safepoints exactly, and their causes",
 	probe_agent},
     {"scheduler",
-	"a short time slice, which the proxy and the observer ask for: on a "
+	"a short time slice, which the proxy and the observer request: on a "
 	"shared CPU they run sooner",
 	probe_scheduler},
     {"bpf",
 	"events of the kernel: run queues, softirqs, TCP, page faults "
-	"(profiler.kernel); tailorctl info says which a running tailor has",
+	"(profiler.kernel); tailorctl info lists those of a running tailor",
 	probe_kernel},
     {"pmu", "instructions and cache misses for `tailor shim`", probe_counters},
 };

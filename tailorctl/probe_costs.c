@@ -110,7 +110,7 @@ probe_costs(struct json *j)
 	int err;
 
 	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "measuring what kernel events cost ...\r");
+		fprintf(stderr, "measuring the cost of kernel events ...\r");
 	err = cost_measure(&cost, ROUNDS, state);
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "%40s\r", "");

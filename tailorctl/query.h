@@ -30,7 +30,7 @@
 
 struct query; /* opaque */
 
-/* What went wrong, for people: "column 7: ...". */
+/* The first error of a query. */
 struct query_error {
 	unsigned column; /* from 1 */
 	char text[160];

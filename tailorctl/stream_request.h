@@ -54,7 +54,7 @@ struct stream_request_query {
 	char text[64]; /* of the latest value */
 };
 query_lookup stream_request_lookup; /* user: struct stream_request_query * */
-/* The names that it knows, NULL-terminated. */
+/* The names of its fields, NULL-terminated. */
 extern const char *const stream_request_fields[];
 
 #endif

@@ -244,7 +244,7 @@ agent_load(JavaVM *vm, const char *options, bool attached)
 		socket_path = strdup(options); /* jcmd splits at a "=" */
 	} else if (options != NULL && *options != '\0') {
 		fprintf(stderr,
-		    "libtailor-jvm: option '%s' not understood, want "
+		    "libtailor-jvm: unknown option '%s', expected "
 		    "socket=PATH\n",
 		    options);
 		return JNI_ERR;

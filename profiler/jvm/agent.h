@@ -47,7 +47,7 @@ extern struct agent agent;
 struct talechain *agent_enter(void);
 void agent_leave(void);
 
-/* Take a new state; for ever once it is DEAD.  Any thread, no lock. */
+/* Set a new state; DEAD is final.  Any thread, no lock. */
 void agent_state_set(
     enum talechain_jvm_state state, uint64_t now_ns, uint64_t cause);
 

@@ -316,7 +316,7 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 		    "-XX:+PerfDisableSharedMem, or load the agent");
 	} else {
 		snprintf(why, PAGE_TEXT,
-		    "no hsperfdata: not a HotSpot JVM, or not one we may see");
+		    "no hsperfdata: not a HotSpot JVM, or one we may not read");
 	}
 }
 

@@ -407,7 +407,7 @@ pause_step(struct pause *p, const struct pause_sample *s, struct instant before,
 
 	if (gc.end)
 		step_gc_end(&t);
-	/* One that fell into the safepoint now ending belongs before its end */
+	/* One within the safepoint now ending comes before its end. */
 	if (gc.pulses > 0 && p->safepoint && !p->gc_in_safepoint) {
 		step_gc_pulse(&t, gc.pulses == 1);
 		p->gc_in_safepoint = true;

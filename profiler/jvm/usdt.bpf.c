@@ -108,7 +108,7 @@ state(char *memory, __u32 value, __u64 cause, __u64 since)
 	__sync_lock_test_and_set(&channel->state, epoch << 8 | value);
 }
 
-/* Four characters as they lie in memory. */
+/* Four characters as in memory. */
 #define FOUR(a, b, c, d) ((__u32)(a) | (b) << 8 | (c) << 16 | (__u32)(d) << 24)
 #define NAME_BYTES 40 /* longer names are not collections */
 

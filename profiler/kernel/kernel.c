@@ -56,10 +56,10 @@ signals_want(
 		state[i] = (struct profiler_signal_state){.on = true};
 	if (!options->syscalls)
 		signal_off(&state[PROFILER_SIGNAL_SYSCALL],
-		    "not asked for: profiler.syscalls");
+		    "not configured: profiler.syscalls");
 	if (options->profile != PROFILER_KERNEL_FULL)
 		signal_off(&state[PROFILER_SIGNAL_IDLE],
-		    "not asked for: profiler.kernel is lite");
+		    "not configured: profiler.kernel is lite");
 }
 
 /* The kernel returned EPERM, or would. */

@@ -25,10 +25,10 @@ struct bench_options {
 
 /* Cost for the observed thread at one sampling period (figure 3.9). */
 struct bench_cost {
-	unsigned work, pause;  /* as set: additions; cycles between looks */
+	unsigned work, pause;  /* as set: additions; cycles between samples */
 	double produce_cycles; /* between two changes, unobserved */
-	double observe_cycles; /* between two looks, measured */
-	double fresh_cycles;   /* between two looks that saw a new value */
+	double observe_cycles; /* between two samples, measured */
+	double fresh_cycles;   /* between two new values */
 	double overhead;       /* 0.02 = the producer took 2 % longer */
 	double low, high;      /* quartiles of that over the pairs */
 	unsigned pairs;	       /* of windows; 0: no result */
@@ -54,7 +54,7 @@ struct bench_fidelity {
 	double measured;	  /* the same by the kept samples, mean */
 	double raw_max, kept_max;
 	double cpc_max;
-	uint64_t samples;	 /* 0: nothing is known */
+	uint64_t samples;	 /* 0: no result */
 	uint64_t impossible_raw; /* over 1.5 times the fastest alone */
 	uint64_t impossible_kept;
 };

@@ -21,7 +21,7 @@
 #define PAIRS_LEAST 24	    /* wanted before patience ends */
 #define CYCLES_BETWEEN 1000 /* of sampling, between two clock readings */
 
-#define ADDITIONS 100000 /* timed to know their length */
+#define ADDITIONS 100000 /* timed once */
 #define ADDITIONS_TURNS 10
 #define COUNTED 3	/* counters read with the word */
 #define COUNTED_WORK 12 /* of the writer: as often as real programs write */

@@ -233,7 +233,7 @@ plot_rates(FILE *out, const struct bench_result *r)
 	plot_line(&p, "theirs", five, 2);
 	plot_legend(&p, 0, "line", "producer slower (written every ...)");
 	plot_legend(&p, 1, "line2", "consumer slower (sampled every ...)");
-	plot_legend(&p, 2, "theirs", "thesis: under this, if one is slower");
+	plot_legend(&p, 2, "theirs", "thesis: below this, if one is slower");
 	plot_end(&p);
 }
 

@@ -35,15 +35,15 @@ static const struct shim_option {
     {{"tag", required_argument, NULL, 'g'}, "SPEC",
 	"word:FILE:OFFSET, or task: rates by its value"},
     {{"period", required_argument, NULL, 'P'}, "CYCLES",
-	"at least so far apart (default 0: at once)"},
+	"least distance of samples (default 0: none)"},
     {{"seconds", required_argument, NULL, 'd'}, "S",
 	"how long (default 5; bench: about 30)"},
     {{"on", required_argument, NULL, 'o'}, "N", "sample from this CPU"},
     {{"top", required_argument, NULL, 'n'}, "N", "tags shown (default 20)"},
-    {{"live", no_argument, NULL, 'l'}, NULL, "show it anew every second"},
+    {{"live", no_argument, NULL, 'l'}, NULL, "update every second"},
     {{"csv", required_argument, NULL, 'c'}, "FILE", "rates over time"},
     {{"chrome", required_argument, NULL, 'x'}, "FILE",
-	"the same for Perfetto (Chrome trace)"},
+	"rates over time for Perfetto (Chrome trace)"},
     {{"interval", required_argument, NULL, 'i'}, "MS",
 	"of rates over time (default 10)"},
     {{"plots", required_argument, NULL, 'f'}, "DIR",
@@ -65,15 +65,15 @@ help(void)
 	       "       tailor shim bench [--plots DIR] [--json]\n\n"
 	       "Samples counters and words of shared memory as finely as this\n"
 	       "machine allows, corrects rates for the time that reading\n"
-	       "takes, and says what they were, over all and by tag.  `bench`\n"
-	       "measures how finely, how truly, and at what cost.\n\n");
+	       "takes, and prints them in total and by tag.  `bench` measures\n"
+	       "resolution, accuracy and cost.\n\n");
 	for (i = 0; i < OPTIONS; i++) {
 		snprintf(name, sizeof(name), "--%s%s%s", table[i].option.name,
 		    table[i].argument != NULL ? " " : "",
 		    table[i].argument != NULL ? table[i].argument : "");
 		printf("  %-18s %s\n", name, table[i].meaning);
 	}
-	printf("\nExit status: 0 observed, 1 could not, 2 wrong usage.\n"
+	printf("\nExit status: 0 success, 1 failure, 2 wrong usage.\n"
 	       "See tailor-shim(1).\n");
 }
 
@@ -228,15 +228,15 @@ command_parse(struct command *c, int argc, char **argv)
 	}
 	if (!c->help && !c->bench && c->observe.target.pid == 0 &&
 	    c->observe.target.cpu < 0 && c->observe.signals == 0) {
-		fprintf(stderr, "tailor shim: observe what? --pid, --cpu or "
-				"--signal (see --help)\n");
+		fprintf(stderr, "tailor shim: nothing to observe; give --pid, "
+				"--cpu or --signal (see --help)\n");
 		return false;
 	}
 	c->observe.length_ns = (c->seconds > 0 ? c->seconds : 5) * NS_PER_S;
 	return true;
 }
 
-/* Print what a JSON writer holds to a file.  0 or a negative errno. */
+/* Print a finished JSON document.  0 or a negative errno. */
 static int
 json_print(struct json *j, FILE *out)
 {

@@ -41,7 +41,7 @@ complain(int err, char *why, size_t size)
 	else
 		snprintf(why, size,
 		    "the running task cannot be seen: this kernel does not "
-		    "take the program (%s); it needs 5.8 and BTF",
+		    "load the program (%s); it needs 5.8 and BTF",
 		    strerror(-err));
 	return err;
 }

@@ -52,7 +52,7 @@ static const struct {
     {"{\"servers\": {}}", "t:1:2: servers: wanted is a list of objects\n"},
     {"{\"servers\": [1, {}]}", "t:1:14: servers[0]: wanted is an object {}\n"},
     {"{\"servers\": [{}, {}, {}]}",
-	"t:1:22: servers: there may be 2 at most, an active one and a "
+	"t:1:22: servers: at most 2 are allowed, an active one and a "
 	"backup\n"},
 
     /* --- names --------------------------------------------------------- */
@@ -190,8 +190,8 @@ static const struct {
 	"t:1:25: warmup.exclude: \"GET /admin\": a path pattern begins "
 	"with /\n"},
     {"{\"warmup\": {\"fields\": [\"X-Request-Id\"]}}",
-	"t:1:24: warmup.fields: \"X-Request-Id\": it says who sent the "
-	"request: a copy has no client\n"},
+	"t:1:24: warmup.fields: \"X-Request-Id\": it identifies the "
+	"client: a copy has none\n"},
 
     /* --- all at once, in the order of the file -------------------------- */
     {"{\n"

@@ -340,7 +340,7 @@ test_limits_of_lists(void **state)
 	    config_set(c, "listen", ":1,:2,:3,:4,:5,:6,:7,:8,:9", &errors),
 	    -EINVAL);
 	assert_string_equal(
-	    errors.text[0], "listen: \":9\": there may be 8 at most");
+	    errors.text[0], "listen: \":9\": at most 8 are allowed");
 	assert_int_equal(config_set(c, "servers[0].launch.command",
 			     "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 "
 			     "20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 "
