@@ -305,11 +305,9 @@ race_ended(struct hedging *h, struct race *r, int attempt, enum attempt_end end,
 		return RACE_WAIT;
 	assert(written || r->writes > 0);
 	r->writes -= !written;
-	if (a->state == ATTEMPT_WON) {
-		flight_leave(h, a);
-		return RACE_WAIT;
-	}
 	flight_leave(h, a);
+	if (a->state == ATTEMPT_WON)
+		return RACE_WAIT;
 	if (hedge_undo(r, a, end))
 		return RACE_WAIT;
 	if (first_undo(r, a, end))

@@ -1,10 +1,6 @@
 /*
- * servers.c: one server's state, hazards, latencies and breaker.
- *
- *                 connect ok           warm-up done
- *   DOWN --> CONNECTING -------> WARMING -------> READY
- *    ^           |                  |               |
- *    +-----------+------------------+---------------+   exit, refused
+ * servers.c: one server's state (diagram in hedging.h), hazards, latencies and
+ * breaker.
  *
  * Each event changes one server here and then reviews the pair (swap.c),
  * because a swap may have waited for it.

@@ -70,17 +70,24 @@ proc_read(pid_t pid, const char *file, char *out, size_t size)
 	out[n > 0 ? n : 0] = '\0';
 }
 
+/* The directory of a process's threads, or NULL with errno. */
+static DIR *
+proc_tasks(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return opendir(path);
+}
+
 /* The lowest thread ids but the first: they tend to live longest. */
 static unsigned
 proc_other_threads(pid_t pid, pid_t out[PROC_THREADS])
 {
-	char path[32];
+	DIR *d = proc_tasks(pid);
 	struct dirent *e;
 	unsigned n = 0, i;
-	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
 	if (d == NULL)
 		return 0;
 	/* The kernel lists them in order of their creation. */
@@ -178,13 +185,10 @@ proc_is_exiting(pid_t pid)
 bool
 proc_is_ending(pid_t pid)
 {
-	char path[32];
+	DIR *d = proc_tasks(pid);
 	struct dirent *e;
 	int has = 0;
-	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
 	if (d == NULL)
 		return true;
 	/* The first thread may have ended while others run. */
@@ -261,13 +265,10 @@ proc_maps(pid_t pid, const char *text)
 int
 proc_threads(pid_t pid, pid_t *tid, int max)
 {
-	char path[64];
+	DIR *d = proc_tasks(pid);
 	struct dirent *e;
 	int n = 0;
-	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
 	if (d == NULL)
 		return -errno;
 	while (n >= 0 && (e = readdir(d)) != NULL) {
