@@ -226,14 +226,14 @@ channel_report_losses(struct channel *c, struct output *o, struct instant now)
 	if (n > 0)
 		output_lost(o, c->number, n, OUTPUT_LOSS_ABANDONED, now);
 	c->abandoned_reported = c->cursor.abandoned;
-	n = c->cursor.rejected - c->rejected_told;
+	n = c->cursor.rejected - c->rejected_reported;
 	if (n > 0)
 		output_lost(o, c->number, n, OUTPUT_LOSS_REJECTED, now);
-	c->rejected_told = c->cursor.rejected;
-	n = c->cursor.torn - c->torn_told;
+	c->rejected_reported = c->cursor.rejected;
+	n = c->cursor.torn - c->torn_reported;
 	if (n > 0)
 		counter_add(&o->counters.torn, n);
-	c->torn_told = c->cursor.torn;
+	c->torn_reported = c->cursor.torn;
 }
 
 unsigned

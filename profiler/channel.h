@@ -38,8 +38,8 @@ struct channel {
 	/* the observer's own */
 	struct talechain_cursor cursor;
 	uint64_t abandoned_reported; /* part of cursor.abandoned */
-	uint64_t rejected_told;
-	uint64_t torn_told;
+	uint64_t rejected_reported;
+	uint64_t torn_reported;
 	bool ending;
 	uint64_t end_budget; /* events still read from an ending channel */
 	/* of an agent's channel, the observer's own too */

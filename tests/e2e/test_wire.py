@@ -19,7 +19,7 @@ from support.wait import wait_until
 from test_streaming import Server
 
 STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: nobody here
-BLOCK = 17408  # what one read brings at first; see proxy/buffer.h
+BLOCK = 17408  # what one read brings at first; see proxy/net/buffer.h
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
 
 

@@ -1,0 +1,82 @@
+/*
+ * client.h: a client's connection.
+ *
+ * A client sends one request after the other; a pipelined one waits in the
+ * input block until the one before it is answered, so responses are always in
+ * order.  What serves the present request sets .ops and .user when its head is
+ * there (clients.h) and is called by its connection from then on; a connection
+ * knows neither requests nor servers.  An idle client owns no block, but for a
+ * stray CRLF.  Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_CLIENT_CLIENT_H
+#define TAILOR_PROXY_CLIENT_CLIENT_H
+
+#include "proxy/client/clients.h"
+
+/* No clients, no listeners.  The borrowed members are set.  0 or -errno;
+ * clients_fini also after that: it closes all and frees all. */
+int clients_init(struct clients *all);
+void clients_fini(struct clients *all);
+
+/* The structs of clients that were closed in this turn may be used again. */
+void clients_reap(struct clients *all);
+
+/*
+ * client_open(all, fd, peer, proxy_header):
+ * Serve a freshly accepted socket (taken over if that succeeds).
+ *   proxy_header  the connection begins with a PROXY header, which names the peer
+ * 0, -ENOMEM, or -EUSERS if its address has too many connections.
+ */
+int client_open(
+    struct clients *all, int fd, const struct peer *peer, bool proxy_header);
+
+/* From now on c is that peer's.  0 or -EUSERS as above. */
+int client_belongs(struct client *c, const struct peer *peer);
+
+/* Write what waits in c->out.  c may be closed on return. */
+void client_flush(struct client *c);
+
+/* The same when the turn ends. */
+void client_flush_later(struct client *c);
+
+/* From now on its bytes go to ops->stream. */
+void client_tunnel(struct client *c);
+
+/* What the kernel has, it shall send.  Where a flush with c->more was followed
+ * by none. */
+void client_push(struct client *c);
+
+/* The present request is over: go on with the next, or close. */
+void client_next(struct client *c);
+
+/* Whether the present request is the connection's last one, by
+ * proxy.keep_alive_requests: its answer has to say so. */
+bool client_is_last(const struct client *c);
+
+/* Stop and resume reading (a tunnel's back-pressure). */
+void client_pause(struct client *c);
+void client_resume(struct client *c);
+
+/* Close at once.  c may be gone on return. */
+void client_close(struct client *c);
+
+/* A response of Tailor's own. */
+struct client_reply {
+	unsigned status;
+	const char *type;  /* of the text */
+	const char *extra; /* whole further lines, or NULL */
+	const char *text;
+	size_t length;
+	const char *request_id; /* or NULL */
+	bool head_only;		/* the length is named all the same */
+};
+
+/*
+ * client_respond(c, reply):
+ * Give it a response of Tailor's own.  The connection is kept if c->close is
+ * not set.  If something serves the request, c->response must be WHOLE, and
+ * ops->written comes as for any other.
+ */
+void client_respond(struct client *c, const struct client_reply *reply);
+
+#endif

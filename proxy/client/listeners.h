@@ -1,0 +1,51 @@
+/*
+ * listeners.h: the sockets that clients connect to: opened, changed by a
+ * reload, closed.  What comes in through them is accept.c's.
+ *
+ * Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_CLIENT_LISTENERS_H
+#define TAILOR_PROXY_CLIENT_LISTENERS_H
+
+#include "proxy/client/clients.h"
+
+#define LISTEN_BACKLOG 4096
+
+/* Take the inherited socket of this address, or bind and listen; a descriptor
+ * or -errno.  Shared with the admin listener, as is the message
+ * when it fails, and the address as bound. */
+int listener_bind(const struct config_address *a, bool *inherited);
+void listener_complain(const char *what, const char *address, int err);
+void listener_name(int fd, char *out, size_t size);
+
+/* Accept what waits in the queue, a batch at most (accept.c). */
+void listener_accept(evutil_socket_t fd, short what, void *listener);
+
+/* Accept all that wait: it is about to be closed. */
+void listener_empty(struct listener *l);
+
+/* No listener yet. */
+void listeners_init(struct clients *all);
+
+/*
+ * listeners_change(all, next, failed):
+ * Listen where next says, and only there.  0, or -errno after saying what to
+ * do, with nothing changed and *failed the address (borrowed from next).
+ */
+int listeners_change(
+    struct clients *all, const struct config *next, const char **failed);
+
+/* Stop and resume accepting. */
+void listeners_pause(struct clients *all, bool pause);
+
+/* Close the listening sockets; accept_waiting: not without taking on the
+ * connections that are in their queues. */
+void listeners_close(struct clients *all, bool accept_waiting);
+
+/* Begin to accept. */
+void clients_accept(struct clients *all);
+
+/* Accept again after a pause.  Every tick. */
+void clients_tick(struct clients *all, struct instant now);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * hedge.c: what the policy wants, done: second attempts for requests that wait
+ * on a server in a hazard, hedges that are not needed taken back, servers
+ * warmed up, the queue.
+ *
+ * A hedge that fails at once changes a server's state, and that may want more:
+ * it is put off again, and done after this.
+ */
+#include "proxy/request/hedge.h"
+
+#include "proxy/request/attempt.h"
+#include "proxy/request/queue.h"
+#include "proxy/request/request.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
+
+/* Ask for a second attempt for all, oldest first. */
+static void
+sweep(struct proxy *p)
+{
+	struct request *r, *next;
+
+	for (r = TAILQ_FIRST(&p->table.inflight); r != NULL; r = next) {
+		enum hedge_trigger trigger;
+		unsigned server;
+
+		next = TAILQ_NEXT(r, link);
+		if (r->state != REQUEST_RUNNING || r->race.started != 1 ||
+		    r->attempt[0].link == NULL)
+			continue;
+		server = (unsigned)r->race.attempt[0].server;
+		trigger = hedging_hazard_trigger(&p->hedging, server);
+		if (trigger == HEDGE_FIRST)
+			continue;
+		/* One that its server has not seen, of whatever method, goes
+		 * to the other instead.  The queue is run afterwards. */
+		if (server == p->hedging.active || !request_move(r))
+			request_hedge(r, trigger);
+	}
+}
+
+/* T3: the hazard is over; hedges not written yet are not needed. */
+static void
+cancel_idle(struct proxy *p)
+{
+	struct request *r;
+
+	TAILQ_FOREACH(r, &p->table.inflight, link)
+	if (r->state == REQUEST_RUNNING &&
+	    hedging_hedge_obsolete(&p->hedging, &r->race) &&
+	    r->attempt[1].link != NULL && !exchange_written(r->attempt[1].link))
+		attempt_cancel(&r->attempt[1]);
+}
+
+/* B1: a free slot is offered to hedges and new requests by turns. */
+static void
+hedges_first(struct proxy *p)
+{
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (hedging_hedge_turn(&p->hedging, i)) {
+			p->hedges_wait = false;
+			sweep(p);
+			return;
+		}
+}
+
+void
+proxy_carry_out(void *user)
+{
+	struct proxy *p = user;
+	unsigned wanted = p->wanted;
+
+	p->wanted = 0;
+	if (wanted & HEDGING_CANCEL)
+		cancel_idle(p);
+	if (wanted & HEDGING_SWEEP)
+		sweep(p);
+	if (wanted & HEDGING_WARMUP)
+		for (unsigned i = 0; i < p->config->servers; i++)
+			server_warm(&p->upstream.server[i]);
+	if (p->hedges_wait)
+		hedges_first(p);
+	queue_run(p);
+}

@@ -1,0 +1,67 @@
+/*
+ * request.h: one request of a client, its attempts, and its one response.
+ *
+ *   READING --> QUEUED --> RUNNING --> COMMITTED --> finished
+ *      |           |          |            |
+ *      |           |          +--- a hazard or a failure adds an attempt
+ *      +-----------+----------+------------+--> answered by Tailor itself
+ *
+ * READING    the body is arriving: no server knows of it yet
+ * QUEUED     complete, but no server may take it yet
+ * RUNNING    attempts are under way; their bytes are kept
+ * COMMITTED  bytes of one attempt have been given to the client: no other
+ *            can win any more
+ *
+ * Which attempts there may be and which one wins is decided by hedging.h;
+ * this module does what it says.  Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_REQUEST_REQUEST_H
+#define TAILOR_PROXY_REQUEST_REQUEST_H
+
+#include "proxy/request/proxy.h"
+
+/*
+ * request_begin(client, head, refusal):
+ * A request whose head has just been parsed.  False with *refusal if the limit
+ * on requests in flight is reached, there is no memory, or the head is too
+ * large once what Tailor adds is in it.
+ */
+bool request_begin(struct client *client, const struct http_head *head,
+    struct http_refusal *refusal);
+
+/* More of the body (taken over; may be empty); whole: the end of it. */
+void request_body(struct request *r, struct chain *data, bool whole);
+
+/* It will wait, for the rest of its body or for a server, and no attempt is
+ * under way: keep what is to be sent in as little memory as it takes. */
+void request_pack(struct request *r);
+
+/* Release its body and head (upload.c). */
+void request_drop_message(struct request *r);
+
+/* Start the first attempt now if a server may take it, else queue. */
+void request_dispatch(struct request *r);
+
+/* Leave the queue, if it waits there, and begin an attempt on a server. */
+void request_start(struct request *r, unsigned server, struct instant now);
+
+/* No server knows of it: it waits for one again, with no attempt begun. */
+void request_restart(struct request *r);
+
+/* Take it back from a server that has not been sent a byte of it, as
+ * request_restart.  False if it has no such attempt. */
+bool request_move(struct request *r);
+
+/* Ask for one more attempt because of trigger; starts it if allowed. */
+void request_hedge(struct request *r, enum hedge_trigger trigger);
+
+/* The first attempt has been sent: ask again if it is late (T6). */
+void request_watch(struct request *r, unsigned server);
+
+/* Answer from Tailor itself, unless committed (then the client is cut). */
+void request_fail(struct request *r, unsigned status, const char *reason);
+
+/* What the policy needs to know of it. */
+void request_view(const struct request *r, struct hedge_view *out);
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * health.c: asking a server that is in service whether it is well.
+ *
+ * A standby gets no requests, so nothing else would show that it stopped
+ * answering.  A check that fails counts only if no pause of the server
+ * overlapped it: those are hazards and have a better cure.  The last server
+ * in service stays whatever it answers, because a wrong health target must
+ * not take the service away.
+ *
+ * Costs one connection per interval: a kept one could be stale, and would
+ * count as a failure of the server.
+ */
+#include "proxy/upstream/health.h"
+
+#include "base/log.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
+#include "proxy/upstream/upstream.h"
+
+#define CHECK_TIMEOUT_NS NS_PER_S
+
+static bool
+in_service(const struct server *s)
+{
+	return s->upstream->hedging->server[s->index].state == SERVER_READY &&
+	       server_may_serve(s) && !s->upstream->stopping;
+}
+
+static bool
+paused_since(const struct server *s, struct instant begin)
+{
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
+
+	/* Of a server that is silent for no known reason they do count. */
+	return (h->hazards & ~(1U << HAZARD_UNRESPONSIVE)) != 0 ||
+	       (instant_is_set(h->hazard_over) &&
+		   !instant_before(h->hazard_over, begin));
+}
+
+static bool
+is_last(const struct server *s)
+{
+	const struct upstream *up = s->upstream;
+
+	return up->config->servers < 2 ||
+	       up->hedging->server[1 - s->index].state != SERVER_READY;
+}
+
+static void
+health_failed(struct server *s, const char *why)
+{
+	s->checks_failed++;
+	if (paused_since(s, s->health.begun))
+		return;
+	s->health.failing++;
+	log_event(LOG_LEVEL_INFO, "health_failed",
+	    "server=%s why=%s status=%u in_a_row=%u", s->config->name, why,
+	    s->health.status, s->health.failing);
+	if (s->health.failing < s->config->health_fall)
+		return;
+	if (!is_last(s)) {
+		s->health.failing = 0;
+		server_lost(s);
+		return;
+	}
+	if (!s->health.last_kept)
+		log_event(LOG_LEVEL_WARNING, "unhealthy_but_last",
+		    "server=%s advice=\"it fails its health checks (%s) and "
+		    "stays, because no other server is ready\"",
+		    s->config->name, s->config->health);
+	s->health.last_kept = true;
+}
+
+static void
+on_check_head(struct connection *u, const struct http_head *head)
+{
+	struct server *s = u->user;
+
+	s->health.status = head->status;
+}
+
+static void
+on_check_end(const struct exchange_result *result)
+{
+	struct server *s = result->user;
+
+	s->health.link = NULL;
+	if (exchange_answered(result->end) && s->health.status < 400) {
+		s->checks_ok++;
+		s->health.failing = 0;
+		s->health.last_kept = false;
+	} else {
+		health_failed(s, result->why);
+	}
+	health_arm(s);
+}
+
+static const struct exchange_ops check_ops = {
+    .head = on_check_head,
+    .end = on_check_end,
+};
+
+static void
+check_begin(struct server *s)
+{
+	struct message message = {.head = {{s->probe.text, s->probe.length}}};
+
+	s->health.status = 0;
+	s->health.begun = instant_now();
+	if (connection_get(s, &check_ops, s, REUSE_NONE, &s->health.link) < 0) {
+		s->health.link = NULL;
+		health_failed(s, "no_connection");
+		health_arm(s);
+		return;
+	}
+	timer_arm(
+	    &s->upstream->loop->timers, &s->health.timer, CHECK_TIMEOUT_NS);
+	exchange_send(s->health.link, &message, HTTP_METHOD_GET);
+}
+
+static void
+on_health_timer(void *user, bool forced)
+{
+	struct server *s = user;
+
+	(void)forced;
+	if (s->health.link != NULL) {
+		/* Connected, and no answer in time. */
+		connection_close(s->health.link);
+		s->health.link = NULL;
+		health_failed(s, "no_answer");
+		health_arm(s);
+	} else if (in_service(s)) {
+		check_begin(s);
+	}
+}
+
+void
+health_init(struct server *s)
+{
+	timer_init(&s->health.timer, on_health_timer, s);
+}
+
+void
+health_arm(struct server *s)
+{
+	if (s->probe.length > 0 && s->config->health_interval_ns > 0 &&
+	    in_service(s))
+		timer_arm(&s->upstream->loop->timers, &s->health.timer,
+		    s->config->health_interval_ns);
+}
+
+void
+health_stop(struct server *s)
+{
+	timer_clear(&s->upstream->loop->timers, &s->health.timer);
+	if (s->health.link != NULL)
+		connection_close(s->health.link);
+	s->health.link = NULL;
+	s->health.failing = 0;
+}

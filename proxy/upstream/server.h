@@ -1,0 +1,49 @@
+/*
+ * server.h: one of the two servers as the proxy sees it: its connections,
+ * its health, its warm-up, and how it is started and stopped.
+ */
+#ifndef TAILOR_PROXY_UPSTREAM_SERVER_H
+#define TAILOR_PROXY_UPSTREAM_SERVER_H
+
+#include "proxy/upstream/upstream.h"
+
+/* Set up a server and begin to look for it (or to launch it).  0 or -errno. */
+int server_init(struct server *s, struct upstream *up, unsigned index);
+
+/* Take on a configuration, at the start or after a reload.  What is about the
+ * program is used when it is started the next time. */
+void server_configure(struct server *s, const struct config_server *c);
+
+/* What Host says in requests that name none: the server's own address, or
+ * "localhost" if that is a Unix socket. */
+const char *server_host(const struct config_server *c);
+
+/* What it does, for people: "ready", "draining", ...  Static. */
+const char *server_state_shown(const struct server *s);
+
+/* Close everything.  A running child is killed: see server_stop. */
+void server_fini(struct server *s);
+
+/* The process is gone or refuses: start probing. */
+void server_lost(struct server *s);
+
+/* Ask whether warm-up requests are due, and send them. */
+void server_warm(struct server *s);
+
+/*
+ * Ask a server that is in service whether it responds: by its health target,
+ * or a copy of a recent request.  True if one is under way.
+ */
+bool server_ask(struct server *s);
+
+/* Open a connection to a standby for a later swap, by such a request; one that
+ * was never used would keep a server from stopping, or hold a worker of it. */
+void server_keep(struct server *s);
+
+/* An attempt was answered. */
+void server_responded(struct server *s, int64_t latency_ns);
+
+/* An exchange failed without an answer: count, and doubt the server. */
+void server_failed(struct server *s, enum exchange_end end);
+
+#endif
