@@ -24,7 +24,7 @@
 
 #include "base/instant.h"
 #include "hedging/window.h"
-#include "talechain/hazard.h"
+#include "talechain/events/hazard.h"
 
 #define HEDGING_SERVERS 2
 #define HEDGING_SWAPS_KEPT 1024 /* instants of the latest swaps (B3) */

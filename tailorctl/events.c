@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "talechain/hazard.h"
-#include "talechain/timeline.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/response.h"
+#include "talechain/events/events.h"
+#include "talechain/events/hazard.h"
 
 #define COLUMNS 78
 #define INDENT 8

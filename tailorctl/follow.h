@@ -12,7 +12,7 @@
 
 #include "tailorctl/options.h"
 #include "tailorctl/stream_request.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 struct follow {
 	const struct options *options;	/* borrowed */

@@ -21,6 +21,7 @@
 #include "tailorctl/follow.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/query.h"
+#include "talechain/events/events.h"
 
 #define INDENT 19
 

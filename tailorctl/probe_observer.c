@@ -21,7 +21,7 @@
 #include "tailorctl/plain.h"
 #include "tailorctl/probe.h"
 #include "tailorctl/samples.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 #define SLEEP_NS 200000 /* the default of profiler.poll */
 #define BLIND_NS (10 * NS_PER_MS)

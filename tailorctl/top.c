@@ -18,6 +18,7 @@
 #include "tailorctl/field.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/plain.h"
+#include "talechain/events/events.h"
 
 #define ROWS_MAX 4096
 #define ROW_NAME 64

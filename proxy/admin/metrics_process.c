@@ -15,7 +15,7 @@
 #include "proxy/analysis/analysis.h"
 #include "proxy/net/libevent_reserve.h"
 #include "proxy/request/proxy.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 /* How long from one sweep to the next: in powers of two of a ns. */
 static void

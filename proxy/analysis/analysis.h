@@ -3,7 +3,7 @@
  *
  * A thread of low priority slices the timeline stream for requests that were
  * slow, before the stream overwrites them, says what they mean, keeps them in
- * the store (talechain/store.h), and renders what is asked for.  All input
+ * the store (talechain/store/), and renders what is asked for.  All input
  * and output is on that thread.  The proxy thread talks to it through three
  * rings (single producer, single consumer) and two eventfds and never waits:
  * when a ring is full, that tale is not made, which is counted.
@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "proxy/analysis/tale_format.h"
-#include "talechain/store.h"
-#include "talechain/timeline.h"
+#include "talechain/store/store.h"
+#include "talechain/timeline/timeline.h"
 
 struct analysis;
 /* Something to draw beside the kept tales, with what draws and frees it.  The

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "proxy/upstream/server.h"
+#include "talechain/events/events.h"
 
 /* Why the policy left the other server, as that one is now. */
 static void

@@ -26,7 +26,8 @@
 #include "proxy/stats/metrics.h"
 #include "proxy/stats/recent.h"
 #include "proxy/upstream/upstream.h"
-#include "talechain/timeline.h"
+#include "talechain/explain/tale.h"
+#include "talechain/timeline/timeline.h"
 
 struct access_log;
 struct analysis;

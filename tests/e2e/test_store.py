@@ -68,7 +68,7 @@ def test_exactly_as_many(server, tailor):
 
 
 def test_survives_kill(server, tailor, scratch):
-    """Goal: what is kept is still there after kill -9, and told in full."""
+    """Goal: what is kept is still there after kill -9, and explained in full."""
     store = scratch / "tales"
     t = tailor(server, slow={"target": "0", "store": str(store)})
     ask_many(t, 5, target="/kept", prefix="k")
@@ -337,7 +337,7 @@ def test_hostile_store(server, tailor, scratch):
 
 
 def test_asker_leaves(server, tailor):
-    """Goal: whoever asks and leaves before the answer harms nobody."""
+    """Goal: a client that leaves before its response harms no other."""
     t = tailor(server, slow={"target": "0"})
     ask_many(t, 3)
     for target in ("/timeline/r-0?format=html", "/slow", "/live"):

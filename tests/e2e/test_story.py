@@ -1,4 +1,4 @@
-"""Goal: what is told of a real request is true, and in the promised form."""
+"""Goal: the story of a real request is true, and in the promised form."""
 
 import json
 import pathlib
@@ -19,21 +19,21 @@ def one(upstream, tailor):
 
 def story(client, name):
     """The timeline of a request, checked against the schema and itself."""
-    told = json.loads(
+    tale = json.loads(
         client.get(f"/.talechain/timeline/{name}?format=json").body)
-    schema.check(told, SCHEMA, where="timeline")
+    schema.check(tale, SCHEMA, where="timeline")
     at = 0
-    for piece in told["path"]:
+    for piece in tale["path"]:
         assert piece["b"] == at < piece["e"], piece
-        assert piece["l"] < len(told["lanes"])
+        assert piece["l"] < len(tale["lanes"])
         at = piece["e"]
-    assert at == told["total"] == sum(told["causes"].values())
-    dark = sum(told["causes"].get(code, 0)
+    assert at == tale["total"] == sum(tale["causes"].values())
+    dark = sum(tale["causes"].get(code, 0)
                for code in ("unknown", "blind", "lost"))
-    assert abs(told["coverage"] - (1 - dark / at)) < 1e-6
-    verdict = told["verdict"]
+    assert abs(tale["coverage"] - (1 - dark / at)) < 1e-6
+    verdict = tale["verdict"]
     assert verdict["text"] and verdict["evidence"]
-    return told
+    return tale
 
 
 def test_form(one):
@@ -41,10 +41,10 @@ def test_form(one):
     server, t = one
     server.serve()
     with t.client() as c:
-        c.get("/told", fields=[("X-Request-Id", "story-1")])
-        told = story(c, "story-1")
-    assert told["request"]["target"] == "/told"
-    assert [a["outcome"] for a in told["attempts"]] == ["won"]
+        c.get("/slow", fields=[("X-Request-Id", "story-1")])
+        tale = story(c, "story-1")
+    assert tale["request"]["target"] == "/slow"
+    assert [a["outcome"] for a in tale["attempts"]] == ["won"]
 
 
 def test_text_answers_first(one):
@@ -52,11 +52,11 @@ def test_text_answers_first(one):
     server, t = one
     server.serve()
     with t.client() as c:
-        c.get("/told", fields=[("X-Request-Id", "story-2")])
-        told = story(c, "story-2")
+        c.get("/slow", fields=[("X-Request-Id", "story-2")])
+        tale = story(c, "story-2")
         text = c.get("/.talechain/timeline/story-2").body.decode()
     words = " ".join(text.split())
-    assert words.startswith(told["verdict"]["text"])
-    for line in told["verdict"]["evidence"] + told["verdict"]["advice"]:
+    assert words.startswith(tale["verdict"]["text"])
+    for line in tale["verdict"]["evidence"] + tale["verdict"]["advice"]:
         assert " ".join(line.split()) in words
     assert "where the time went" in text

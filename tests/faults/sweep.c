@@ -31,11 +31,12 @@
 #include "proxy/client/peer.h"
 #include "proxy/net/libevent_reserve.h"
 #include "proxy/request/table.h"
-#include "talechain/pack.h"
-#include "talechain/store.h"
-#include "talechain/story.h"
-#include "talechain/tale.h"
-#include "talechain/timeline.h"
+#include "talechain/render/render.h"
+#include "talechain/store/pack.h"
+#include "talechain/store/store.h"
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/timeline/timeline.h"
 #include "tests/faults/layer.h"
 #include "tests/unit/talechain/samples.h"
 #include "tests/unit/talechain/scene.h"
@@ -241,7 +242,7 @@ static int
 case_told(void)
 {
 	struct story *s = NULL;
-	int err = tale_tell(&s, tale);
+	int err = tale_explain(&s, tale);
 
 	if (err == 0)
 		err = render_all(s);
@@ -281,7 +282,7 @@ store_some(const char *where)
 		err = tale_store_load(
 		    s, tale_request(tale)->external_id, &loaded);
 	tale_free(&loaded);
-	while (tale_store_next(s, &(struct tale_wanted){.cause = -1}, &at))
+	while (tale_store_next(s, &(struct tale_filter){.cause = -1}, &at))
 		;
 	tale_store_close(&s);
 	return err;
