@@ -201,12 +201,9 @@ const struct config_key config_keys[] = {
 	.unit = "s", .fallback = "2s",
 	.meaning = "Time between health checks of a server in service; 0: "
 	"none.  Without a health target there are none: requests show a lost "
-	"connection sooner."},
-{"servers[].health_fall", KEY_COUNT, PLACE(config_server, health_fall),
-	RANGE(1, 100), .fallback = "3",
-	.meaning = "Number of consecutive failures that take the server out of "
-	"service.  Failures during a pause do not count, and the last server "
-	"in service stays."},
+	"connection sooner.  Three consecutive failures take the server out of "
+	"service, unless it is the last one; failures during a pause do not "
+	"count."},
 {"servers[].drain_timeout", KEY_DURATION,
 	PLACE(config_server, drain_timeout_ns), RANGE(0, 86400 * S),
 	.unit = "s", .fallback = "60s",
@@ -217,7 +214,8 @@ const struct config_key config_keys[] = {
 {"servers[].launch.command", KEY_ARGUMENTS,
 	LIST(config_server, argv, argc, CONFIG_ARGS), .fallback = "",
 	.meaning = "The program and its arguments, as separate strings; no "
-	"shell is involved."},
+	"shell is involved.  It is started again 100 ms after its end, and "
+	"after longer delays while it keeps ending at once."},
 {"servers[].launch.environment", KEY_ENVIRONMENT,
 	LIST(config_server, env, envc, CONFIG_ARGS), .fallback = "",
 	.meaning = "Variables added to its environment, {\"NAME\": \"value\"}."},
@@ -237,18 +235,6 @@ const struct config_key config_keys[] = {
 	.fallback = "10s",
 	.meaning = "Between SIGTERM and SIGKILL.  Ten seconds let a JVM run "
 	"its shutdown hooks and are common for supervisors."},
-{"servers[].launch.restart_delay", KEY_DURATION,
-	PLACE(config_server, restart_delay_ns), RANGE(0, 600 * S),
-	.unit = "s", .fallback = "1s",
-	.meaning = "Delay before it is started again, so that a program that "
-	"dies at once does not overload the machine."},
-{"servers[].launch.restart_wait", KEY_DURATION,
-	PLACE(config_server, restart_wait_ns), RANGE(0, 600 * S),
-	.unit = "s", .fallback = "10s",
-	.meaning = "How long a requested restart waits for the other server to "
-	"collect garbage while it is active and this one still runs, so that "
-	"it does not collect while it is alone.  There is no wait if it was "
-	"never seen to collect; 0: no wait."},
 
 {"hedging.mode", KEY_CHOICE, PLACE(config, hedging.mode),
 	.choices = modes, .fallback = "act",
@@ -280,16 +266,8 @@ const struct config_key config_keys[] = {
 	.meaning = "Largest request body that waits in memory until it is "
 	"whole and may be sent a second time; a larger one waits in a file "
 	"(proxy.spool_directory), and its request is not hedged.  Bodies of "
-	"queries usually are far smaller."},
-{"hedging.table_max", KEY_BYTES, PLACE(config, hedging.table_max_bytes),
-	RANGE(64 * K, 16 * G), .fallback = "64M",
-	.meaning = "Memory for the bodies of all requests together: a thousand "
-	"of the largest.  Beyond it bodies wait in files, and their requests "
-	"are not hedged."},
-{"hedging.inflight_max", KEY_COUNT, PLACE(config, hedging.inflight_max),
-	RANGE(0, 65535), .fallback = "0",
-	.meaning = "Second copies inside one server at one time; 0 for its "
-	"connections_max."},
+	"queries usually are far smaller.  All bodies in memory may take 64M; "
+	"beyond that they wait in files, too."},
 {"hedging.budget_ratio", KEY_RATIO, PLACE(config, hedging.budget_ratio),
 	RANGE(0, 1), .fallback = "0.1",
 	.meaning = "Second copies allowed per finished request.  Collections "
@@ -300,64 +278,26 @@ const struct config_key config_keys[] = {
 	.meaning = "Unused budget that may accumulate; 0 for twice "
 	"connections_max, so that one hazard may always re-send all that is in "
 	"flight."},
-{"hedging.swap_rate_max", KEY_COUNT, PLACE(config, hedging.swap_rate_max),
-	RANGE(1, 1000), .fallback = "20",
-	.meaning = "Swaps in a second; with more, nothing is sent again for "
-	"storm_hold.  Healthy services collect garbage a few times a second at "
-	"most."},
-{"hedging.storm_hold", KEY_DURATION, PLACE(config, hedging.storm_hold_ns),
-	RANGE(0, 600 * S), .unit = "s", .fallback = "1s",
-	.meaning = "How long nothing is sent again after too many swaps."},
-{"hedging.min_remaining", KEY_DURATION,
-	PLACE(config, hedging.min_remaining_ns), RANGE(0, 600 * S),
-	.unit = "ms", .fallback = "0",
-	.meaning = "A request with less time left to its deadline is not sent "
-	"again; 0 for the median service time of the other server."},
 {"hedging.min_pause", KEY_DURATION, PLACE(config, hedging.min_pause_ns),
 	RANGE(0, 600 * S), .unit = "ms", .fallback = "0",
 	.meaning = "Pauses expected to be shorter swap the servers but send "
 	"nothing again; 0 sends always, the least latency."},
-{"hedging.commit_bytes", KEY_BYTES, PLACE(config, hedging.commit_bytes),
-	RANGE(0, 16 * M), .fallback = "64k",
-	.meaning = "A response is held back until it is complete, this large "
-	"or commit_delay old, because until then another attempt can still "
-	"win."},
 {"hedging.commit_delay", KEY_DURATION,
 	PLACE(config, hedging.commit_delay_ns), RANGE(0, 1 * S), .unit = "ms",
 	.fallback = "1ms",
-	.meaning = "See commit_bytes.  Responses of a local server arrive in "
-	"one burst: after a millisecond nearly all are complete.  A response "
-	"of known length below commit_bytes waits for its end, and none is "
-	"forwarded while its server pauses and another attempt runs.  A "
-	"response that no other attempt can replace (watch mode, one server, a "
-	"request that is sent once, both attempts used) does not wait.  0 "
-	"forwards every head at once."},
-{"hedging.drain_max", KEY_BYTES, PLACE(config, hedging.drain_max_bytes),
-	RANGE(0, 1 * G), .fallback = "1M",
-	.meaning = "Largest response that is read although its body is not "
-	"wanted, to save the connection: a loser's, a copy's, a health "
-	"check's.  Above that a new connection is cheaper.  Copies and health "
-	"checks are judged by the response's head."},
+	.meaning = "A response is held back until it is complete, 64k large or "
+	"this old, because until then another attempt can still win.  "
+	"Responses of a local server arrive in one burst: after a millisecond "
+	"nearly all are complete.  A response of known length below 64k waits "
+	"for its end, and none is forwarded while its server pauses and "
+	"another attempt runs.  A response that no other attempt can replace "
+	"(watch mode, one server, a request that is sent once, both attempts "
+	"used) does not wait.  0 forwards every head at once."},
 {"hedging.drain_timeout", KEY_DURATION,
 	PLACE(config, hedging.drain_timeout_ns), RANGE(0, 600 * S),
 	.unit = "s", .fallback = "5s",
 	.meaning = "Time limit to read a loser's response; longer than any "
 	"garbage collection."},
-{"hedging.drain_connections", KEY_COUNT,
-	PLACE(config, hedging.drain_connections), RANGE(0, 65535),
-	.fallback = "256",
-	.meaning = "Connections of one server that may be draining losers; "
-	"with more the oldest is closed."},
-{"hedging.warming_override", KEY_DURATION,
-	PLACE(config, hedging.warming_override_ns), RANGE(0, 600 * S),
-	.unit = "ms", .fallback = "500ms",
-	.meaning = "After this time in a hazard, the other server becomes "
-	"active although it is still warming up."},
-{"hedging.ready_inflight", KEY_COUNT, PLACE(config, hedging.ready_inflight),
-	RANGE(0, 65535), .fallback = "0",
-	.meaning = "After a pause a server first completes its losers; it may "
-	"become active again with fewer than this many left.  0 for a tenth of "
-	"connections_max."},
 
 {"hedging.timer_ratio", KEY_RATIO, PLACE(config, hedging.timer_ratio),
 	RANGE(0, 1), .fallback = "0",
@@ -373,34 +313,22 @@ const struct config_key config_keys[] = {
 	PLACE(config, hedging.timer_percentile), RANGE(50, 100),
 	.fallback = "99",
 	.meaning = "See timer_delay: this percentile of the last 128 responses "
-	"without a hazard, at least a millisecond."},
-{"hedging.timer_probability", KEY_RATIO,
-	PLACE(config, hedging.timer_probability), RANGE(0, 1),
-	.fallback = "1",
-	.meaning = "The share of requests that get such a timer."},
-{"hedging.timer_cap", KEY_DURATION, PLACE(config, hedging.timer_cap_ns),
-	RANGE(1 * MS, 600 * S), .unit = "ms", .fallback = "1s",
-	.meaning = "Upper limit of the percentile."},
+	"without a hazard, at least a millisecond and at most a second."},
 
 {"warmup.requests", KEY_COUNT, PLACE(config, warmup.requests),
 	RANGE(0, 1000000), .fallback = "200",
-	.meaning = "Requests before the server may become active; 0 for no "
-	"warm-up.  Enough for the first compiled code and filled caches."},
-{"warmup.concurrency", KEY_COUNT, PLACE(config, warmup.concurrency),
-	RANGE(1, 1024), .fallback = "2",
-	.meaning = "Warm-up requests at a time."},
+	.meaning = "Requests before the server may become active, two at a "
+	"time; 0 for no warm-up.  Enough for the first compiled code and "
+	"filled caches."},
 {"warmup.rate", KEY_COUNT, PLACE(config, warmup.rate_per_s),
 	RANGE(1, 100000), .fallback = "500",
 	.meaning = "Limit per second, to leave the active server on the same "
 	"machine its share."},
-{"warmup.p95_factor", KEY_RATIO, PLACE(config, warmup.p95_factor),
-	RANGE(1, 1000), .fallback = "1.5",
-	.meaning = "Ready when its 95th percentile is within this factor of "
-	"the active server's."},
 {"warmup.max", KEY_DURATION, PLACE(config, warmup.max_ns),
 	RANGE(0, 600 * S), .unit = "s", .fallback = "10s",
 	.meaning = "Ready in any case after this time: a slow server is better "
-	"than none."},
+	"than none.  Before, it is ready when its 95th percentile is within "
+	"1.5 times the active server's."},
 {"warmup.fields", KEY_FIELDS,
 	LIST(config, warmup.fields, warmup.field_names, CONFIG_FIELDS),
 	.fallback = "",
@@ -425,37 +353,30 @@ const struct config_key config_keys[] = {
 {"warmup.mirror", KEY_RATIO, PLACE(config, warmup.mirror),
 	RANGE(0, 1), .fallback = "0",
 	.meaning = "Copies of recent requests sent to the standby per request, "
-	"at most warmup.concurrency at a time, to keep its compiled code and "
-	"caches warm: 0.01 is one per hundred.  Two servers that collect "
-	"garbage take turns and need none."},
+	"two at a time, to keep its compiled code and caches warm: 0.01 is one "
+	"per hundred.  Two servers that collect garbage take turns and need "
+	"none."},
 
 {"proxy.connections_max", KEY_COUNT, PLACE(config, proxy.connections_max),
 	RANGE(1, 1000000), .fallback = "32768",
-	.meaning = "Client connections; more are refused.  Each takes a "
-	"descriptor: with a lower limit on open files fewer are allowed, which "
-	"is logged."},
+	.meaning = "Client connections, and so requests at one time; more are "
+	"refused.  Each takes a descriptor: with a lower limit on open files "
+	"fewer are allowed, which is logged."},
 {"proxy.connections_per_address_max", KEY_COUNT,
 	PLACE(config, proxy.connections_per_address_max), RANGE(0, 1000000),
 	.fallback = "8192",
 	.meaning = "Connections of one client address, by /64 in IPv6; more "
 	"are closed.  The default is a quarter of connections_max, and more "
-	"than a company behind one address has.  0 for no limit.  Not for "
-	"addresses in per_address_exempt and clients on UNIX sockets."},
-{"proxy.half_open_per_address_max", KEY_COUNT,
-	PLACE(config, proxy.half_open_per_address_max), RANGE(0, 1000000),
-	.fallback = "1024",
-	.meaning = "Of those, with an incomplete request, for example an "
-	"upload; one more gets 429.  0 for no limit."},
+	"than a company behind one address has.  At most an eighth of them may "
+	"have an incomplete request, for example an upload; one more gets 429.  "
+	"0 for no limit.  Not for addresses in per_address_exempt and clients "
+	"on UNIX sockets."},
 {"proxy.per_address_exempt", KEY_NETWORKS,
 	LIST(config, proxy.exempt, proxy.exempts, CONFIG_NETWORKS),
 	.fallback = "127.0.0.0/8,::1/128",
 	.meaning = "Networks without these two limits: load balancers that "
 	"send everything from one address.  This machine by default, for a "
 	"front or a load generator on it."},
-{"proxy.inflight_max", KEY_COUNT, PLACE(config, proxy.inflight_max),
-	RANGE(1, 1000000), .fallback = "32768",
-	.meaning = "Requests at one time, including those that wait; more get "
-	"503."},
 {"proxy.queue_max", KEY_COUNT, PLACE(config, proxy.queue_max),
 	RANGE(0, 1000000), .fallback = "32768",
 	.meaning = "Requests that may wait for a connection to a server; more "
@@ -476,21 +397,17 @@ const struct config_key config_keys[] = {
 	PLACE(config, proxy.header_timeout_ns), RANGE(1 * MS, 600 * S),
 	.unit = "s", .fallback = "10s",
 	.meaning = "Time limit for a whole request head, from its first byte."},
-{"proxy.body_timeout", KEY_DURATION, PLACE(config, proxy.body_timeout_ns),
-	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "30s",
-	.meaning = "Time limit between two parts of a request body."},
-{"proxy.body_rate_min", KEY_BYTES, PLACE(config, proxy.body_rate_min),
-	RANGE(0, 1 * G), .fallback = "128",
-	.meaning = "Minimum average rate of a request body, bytes per second, "
-	"once it takes longer than body_timeout; else 408.  0 for no minimum."},
+{"proxy.client_timeout", KEY_DURATION,
+	PLACE(config, proxy.client_timeout_ns), RANGE(1 * MS, 3600 * S),
+	.unit = "s", .fallback = "30s",
+	.meaning = "Time limit for a client that sends nothing of a request "
+	"body (408) or reads nothing of its response (closed).  A body that "
+	"takes longer must come at 128 bytes per second on average; else 408."},
 {"proxy.idle_timeout", KEY_DURATION, PLACE(config, proxy.idle_timeout_ns),
 	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "75s",
 	.meaning = "Time limit of a client connection without a request; above "
 	"the minute that load balancers commonly use, so that they close "
 	"first."},
-{"proxy.write_timeout", KEY_DURATION, PLACE(config, proxy.write_timeout_ns),
-	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "30s",
-	.meaning = "Time limit for a client that does not read its response."},
 {"proxy.connect_timeout", KEY_DURATION,
 	PLACE(config, proxy.connect_timeout_ns), RANGE(1 * MS, 600 * S),
 	.unit = "s", .fallback = "60s",
@@ -519,51 +436,21 @@ const struct config_key config_keys[] = {
 	.meaning = "How long a graceful stop keeps idle client connections, so "
 	"that a request already on its way gets a response, with Connection: "
 	"close, and not a reset."},
-{"proxy.lingering", KEY_DURATION, PLACE(config, proxy.lingering_ns),
-	RANGE(0, 60 * S), .unit = "s", .fallback = "2s",
-	.meaning = "How long the rest of a refused request is read and "
-	"dropped, so that the client receives the response and not a reset."},
 {"proxy.tunnel_timeout", KEY_DURATION,
 	PLACE(config, proxy.tunnel_timeout_ns), RANGE(1 * MS, 86400 * S),
 	.unit = "s", .fallback = "3600s",
 	.meaning = "Time limit of a WebSocket connection without bytes from "
 	"either side."},
-{"proxy.request_line_max", KEY_BYTES,
-	PLACE(config, proxy.request_line_max_bytes), RANGE(64, CONFIG_HEAD_MAX),
-	.fallback = "8k",
-	.meaning = "Longest request line with its CRLF; longer ones get 414."},
-{"proxy.field_line_max", KEY_BYTES,
-	PLACE(config, proxy.field_line_max_bytes), RANGE(64, CONFIG_HEAD_MAX),
-	.fallback = "8k",
-	.meaning = "Longest field line with its CRLF; longer ones get 431."},
-{"proxy.head_max", KEY_BYTES, PLACE(config, proxy.head_max_bytes),
-	RANGE(256, CONFIG_HEAD_MAX), .fallback = "16k",
-	.meaning = "Largest request head, else 431; of a server's response, "
-	"else 502.  A request whose head would grow by more than 1 KiB on its "
-	"way (with a Host of several hundred bytes, which is named up to three "
-	"times) may get 431 below that."},
-{"proxy.fields_max", KEY_COUNT, PLACE(config, proxy.fields_max),
-	RANGE(1, CONFIG_FIELDS_MAX), .fallback = "100",
-	.meaning = "Fields in a head; more get the same status."},
+{"proxy.line_max", KEY_BYTES, PLACE(config, proxy.line_max_bytes),
+	RANGE(64, CONFIG_HEAD_MAX), .fallback = "8k",
+	.meaning = "Longest request line and field line with CRLF; longer ones "
+	"get 414 and 431.  A head of more than 16k or 100 fields gets 431, "
+	"too; of a server's response, 502.  A request whose head would grow by "
+	"more than 1 KiB on its way (with a Host of several hundred bytes, "
+	"which is named up to three times) may get 431 below that."},
 {"proxy.body_max", KEY_BYTES, PLACE(config, proxy.body_max_bytes),
 	RANGE(0, 1024 * G), .fallback = "1G",
 	.meaning = "Largest request body; larger ones get 413."},
-{"proxy.stream_buffer", KEY_BYTES, PLACE(config, proxy.stream_buffer_bytes),
-	RANGE(4 * K, 64 * M), .fallback = "256k",
-	.meaning = "Memory for the response of a slow client, in blocks of 16 "
-	"KiB; the rest of its response waits in a file (spool_directory).  "
-	"Reading from a tunnel's peer, or from the server of an event stream, "
-	"pauses instead."},
-{"proxy.buffers_max", KEY_BYTES, PLACE(config, proxy.buffers_max_bytes),
-	RANGE(0, 64 * G), .fallback = "256M",
-	.meaning = "When the blocks of all connections together take more "
-	"memory, 32k of each slow client's response wait in memory in place "
-	"of stream_buffer."},
-{"proxy.spool_response_max", KEY_BYTES,
-	PLACE(config, proxy.spool_response_max_bytes), RANGE(0, 64 * G),
-	.fallback = "64M",
-	.meaning = "Largest part of one response in a file; then reading from "
-	"its server pauses until the client has read it."},
 {"proxy.spool_directory", KEY_PATH, PLACE(config, proxy.spool_directory),
 	.fallback = "{state}/spool",
 	.meaning = "Directory for bytes that wait for a slow peer and exceed "
@@ -575,12 +462,9 @@ const struct config_key config_keys[] = {
 	"server's response."},
 {"proxy.spool_max", KEY_BYTES, PLACE(config, proxy.spool_max_bytes),
 	RANGE(0, 1024 * G), .fallback = "4G",
-	.meaning = "All such files together, responses half of it at most.  A "
-	"request body without room gets 503; a response without room pauses."},
-{"proxy.spool_files_max", KEY_COUNT, PLACE(config, proxy.spool_files_max),
-	RANGE(0, 1000000), .fallback = "4096",
-	.meaning = "Limit of such files, each a descriptor, those of responses "
-	"half of it at most."},
+	.meaning = "All such files together, responses half of it at most, and "
+	"one response a 64th: then reading from its server pauses until the "
+	"client has read it.  A request body without room gets 503."},
 {"proxy.keep_alive_requests", KEY_COUNT,
 	PLACE(config, proxy.keep_alive_requests), RANGE(0, 4000000000.0),
 	.fallback = "0",
@@ -653,7 +537,7 @@ const struct config_key config_keys[] = {
 	.restart = true, .fallback = "auto",
 	.meaning = "The CPU of the observer thread, as proxy.cpu."},
 {"profiler.channels_max", KEY_COUNT, PLACE(config, profiler.channels_max),
-	RANGE(1, 4096),
+	RANGE(1, 1024),
 	.restart = true, .fallback = "128",
 	.meaning = "Channels of agents and applications that may be open; each "
 	"is checked in every sweep."},
@@ -688,12 +572,6 @@ const struct config_key config_keys[] = {
 	"connections are recorded.  lite: run queues, TCP, network softirqs, "
 	"page faults; full: idle states and every softirq, too.  Needs CAP_BPF "
 	"and CAP_PERFMON; what is missing is off, the rest works."},
-{"profiler.kernel_slots", KEY_COUNT, PLACE(config, profiler.kernel_slots),
-	RANGE(64, 1 * M), .power_of_two = true, .restart = true,
-	.fallback = "16384",
-	.meaning = "Events of the kernel in the ring of one CPU, 64 bytes "
-	"each: 1 MiB, 16 ms at a million per second, longer than the "
-	"observer's gaps on a shared CPU with normal load."},
 {"profiler.syscalls", KEY_BOOL, PLACE(config, profiler.syscalls),
 	.restart = true, .fallback = "false",
 	.meaning = "Record system calls of the servers, too.  Off by default: "
@@ -707,22 +585,11 @@ const struct config_key config_keys[] = {
 	"classes loaded and methods compiled.  The first two need hardware "
 	"counters, which most virtual machines lack: then they are off.  "
 	"Counters cover up to 128 threads of a server."},
-{"profiler.rates_period", KEY_DURATION, PLACE(config, profiler.rates_period_ns),
-	RANGE(1 * MS, 10 * S), .unit = "ms", .restart = true,
-	.fallback = "10ms",
-	.meaning = "Period of each of them.  Less than 5 ms applies only to "
-	"queue, classes and compiled, which need no system call."},
 
 {"slow.target", KEY_DURATION, PLACE(config, slow.target_ns),
 	RANGE(0, 600 * S), .unit = "ms", .fallback = "20ms",
 	.meaning = "A request slower than this is slow: several times a local "
 	"query, and below what people notice."},
-{"slow.keep", KEY_COUNT, PLACE(config, slow.keep), RANGE(1, 65536),
-	.restart = true,
-	.fallback = "1024",
-	.meaning = "Slow requests kept together with their events; then the "
-	"oldest is dropped.  Each takes about a kilobyte of memory, and what "
-	"store_bytes says."},
 {"slow.store", KEY_PATH, PLACE(config, slow.store),
 	.restart = true,
 	.fallback = "{state}/tales-{instance}",
@@ -734,7 +601,8 @@ const struct config_key config_keys[] = {
 {"slow.store_bytes", KEY_BYTES, PLACE(config, slow.store_bytes),
 	RANGE(64 * K, 64 * G), .restart = true, .fallback = "64M",
 	.meaning = "Limit of their size there, or in memory.  Tales take a few "
-	"kilobytes, with events of the kernel some hundreds."},
+	"kilobytes, with events of the kernel some hundreds, and two of memory "
+	"each: one is kept for each 64k of this, then the oldest is dropped."},
 {"slow.keep_slowest", KEY_COUNT, PLACE(config, slow.keep_slowest),
 	RANGE(0, 64), .fallback = "3",
 	.meaning = "Slowest requests of each window that are kept even if none "
@@ -785,10 +653,6 @@ const struct config_key config_keys[] = {
 	.meaning = "What is left out: query is the text after the question "
 	"mark of a target, which may contain secrets; client is the last part "
 	"of the client's address (8 bits of IPv4, 80 of IPv6)."},
-{"access_log.ring", KEY_COUNT, PLACE(config, access_log.ring_records),
-	RANGE(64, 65536),
-	.restart = true, .fallback = "2048",
-	.meaning = "Lines that may wait for the disk, about a KiB each."},
 
 {"process.user", KEY_TEXT, PLACE(config, process.user),
 	.restart = true, .fallback = "",
@@ -807,3 +671,50 @@ const struct config_key config_keys[] = {
 };
 /* clang-format on */
 const unsigned config_keys_count = sizeof(config_keys) / sizeof(config_keys[0]);
+
+const struct removed_key removed_keys[] = {
+    {"servers[].health_fall", "fixed at 3"},
+    {"servers[].launch.restart_delay",
+	"fixed at 100ms, doubled while the program dies at once"},
+    {"servers[].launch.restart_wait",
+	"fixed at 10s; tailorctl restart --force does not wait"},
+    {"hedging.table_max", "fixed at 64M"},
+    {"hedging.inflight_max", "fixed: the server's connections_max"},
+    {"hedging.swap_rate_max", "fixed at 20"},
+    {"hedging.storm_hold", "fixed at 1s"},
+    {"hedging.min_remaining", "fixed: the median time of the other server"},
+    {"hedging.commit_bytes", "fixed at 64k"},
+    {"hedging.drain_max", "fixed at 1M"},
+    {"hedging.drain_connections",
+	"fixed at 256; servers[].loser closes them instead"},
+    {"hedging.warming_override", "fixed at 500ms"},
+    {"hedging.ready_inflight", "fixed: a tenth of connections_max"},
+    {"hedging.timer_probability", "fixed at 1; lower hedging.timer_ratio"},
+    {"hedging.timer_cap", "fixed at 1s"},
+    {"warmup.concurrency", "fixed at 2"},
+    {"warmup.credentials", "replaced by warmup.fields"},
+    {"warmup.p95_factor",
+	"fixed at 1.5; warmup.max ends a warm-up in any case"},
+    {"proxy.half_open_per_address_max",
+	"fixed: an eighth of proxy.connections_per_address_max"},
+    {"proxy.inflight_max", "replaced by proxy.connections_max"},
+    {"proxy.body_timeout", "replaced by proxy.client_timeout"},
+    {"proxy.body_rate_min", "fixed at 128"},
+    {"proxy.write_timeout", "replaced by proxy.client_timeout"},
+    {"proxy.lingering", "fixed at 2s"},
+    {"proxy.request_line_max", "replaced by proxy.line_max"},
+    {"proxy.field_line_max", "replaced by proxy.line_max"},
+    {"proxy.head_max", "fixed at 16k"},
+    {"proxy.fields_max", "fixed at 100"},
+    {"proxy.stream_buffer", "fixed at 256k"},
+    {"proxy.buffers_max", "fixed at 256M"},
+    {"proxy.spool_response_max", "fixed: a 64th of proxy.spool_max"},
+    {"proxy.spool_files_max",
+	"fixed at 4096, or proxy.connections_max if that is less"},
+    {"profiler.kernel_slots", "fixed at 16384"},
+    {"profiler.rates_period", "fixed at 10ms"},
+    {"slow.keep", "fixed: one for every 64k of slow.store_bytes"},
+    {"access_log.ring", "fixed at 2048"},
+};
+const unsigned removed_keys_count =
+    sizeof(removed_keys) / sizeof(removed_keys[0]);

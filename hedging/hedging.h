@@ -27,7 +27,7 @@
 #include "talechain/events/hazard.h"
 
 #define HEDGING_SERVERS 2
-#define HEDGING_SWAPS_KEPT 1024 /* instants of the latest swaps (B3) */
+#define HEDGING_SWAPS_KEPT 32 /* instants of the latest swaps (B3) */
 
 enum server_state {
 	SERVER_DOWN,
@@ -85,10 +85,8 @@ enum hedge_refusal {
 const char *hedge_refusal_name(enum hedge_refusal refusal);
 
 /*
- * Limits from the configuration; config/keys.c has their meanings and ranges.
- * Zeros that stand for a default: hedge_inflight_max is then connections_max,
- * budget_burst twice the larger connections_max, ready_inflight a tenth of
- * connections_max (at least 1).
+ * Limits from the configuration; config/keys.c has their meanings.  A
+ * budget_burst of 0 is twice the larger connections_max.
  */
 struct hedging_limits {
 	bool act; /* false: watch only; never swap, hedge or fail over */
@@ -98,28 +96,16 @@ struct hedging_limits {
 	 * requests together, because each of them holds a connection. */
 	unsigned connections_max[HEDGING_SERVERS];
 	unsigned aside_max[HEDGING_SERVERS]; /* attempts without a slot */
-	unsigned hedge_inflight_max;	     /* B1, per server */
-	double budget_ratio;   /* B2: tokens earned per finished request */
-	unsigned budget_burst; /* B2: capacity, starts full */
-	/* B3: swaps in any second, at most HEDGING_SWAPS_KEPT - 1; 0: no limit,
-	 * so there is never a storm */
-	unsigned swap_rate_max;
-	int64_t storm_hold_ns;	  /* B3 */
-	int64_t min_remaining_ns; /* E6; 0: the other server's p50 */
+	double budget_ratio;	  /* B2: tokens earned per finished request */
+	unsigned budget_burst;	  /* B2: capacity, starts full */
 	int64_t min_pause_ns;	  /* T4; 0: off */
-	int64_t warming_override_ns;
-	unsigned ready_inflight;  /* L8: losers left when it may be a target */
 	unsigned warmup_requests; /* 0: no warm-up */
-	unsigned warmup_concurrency;
 	unsigned warmup_rate_per_s;
-	double warmup_p95_factor; /* until p95 <= this * the active's */
 	int64_t warmup_max_ns;
 	double mirror_ratio;	   /* M: copies per finished request; 0: none */
 	double timer_ratio;	   /* T6: tokens per finished request; 0: off */
-	double timer_probability;  /* T6: that a late request is hedged */
 	int64_t timer_delay_ns;	   /* T6: delay; 0: use timer_percentile */
 	unsigned timer_percentile; /* T6: of latencies, 1 .. 100; 0: 99 */
-	int64_t timer_cap_ns;	   /* T6: never wait longer than this */
 };
 
 /* What the policy must know of a request to judge it; built for each call. */
@@ -205,7 +191,6 @@ struct hedging {
 	struct instant swap_at[HEDGING_SWAPS_KEPT]; /* ring, by swaps */
 	double mirror_tokens;			    /* M: copies not sent yet */
 	double timer_tokens;			    /* T6 */
-	double timer_phase; /* T6: turns probability into every n-th request */
 	struct instant ticked;
 	bool sweep_wanted; /* a hedge was refused for a temporary reason */
 	struct instant sweep_after;

@@ -29,14 +29,14 @@ static int
 post(const struct options *o, const char *path)
 {
 	char name[300], target[400];
-	struct admin_response a;
+	struct http_response a;
 
 	admin_escape(o->argument, name, sizeof(name));
 	snprintf(target, sizeof(target), "%s?server=%s%s", path, name,
 	    o->force ? "&force=1" : "");
 	if (admin_request_ok(o, "POST", target, &a) < 0)
 		return -1;
-	admin_response_fini(&a);
+	http_response_fini(&a);
 	return 0;
 }
 
@@ -50,14 +50,14 @@ struct progress {
 static int
 read_progress(const struct options *o, struct progress *out)
 {
-	struct admin_response a;
+	struct http_response a;
 	cJSON *tree;
 	const cJSON *server;
 	int err = -1;
 
 	if (admin_request_ok(o, "GET", "/servers", &a) < 0)
 		return -1;
-	tree = cJSON_ParseWithLength(a.response.body, a.response.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(server, field_list(tree, "servers"))
 	{
 		const char *name = field_text(server, "name");
@@ -71,7 +71,7 @@ read_progress(const struct options *o, struct progress *out)
 		err = 0;
 	}
 	cJSON_Delete(tree);
-	admin_response_fini(&a);
+	http_response_fini(&a);
 	if (err < 0)
 		fprintf(stderr, "tailorctl: the server no longer "
 				"exists\n");
@@ -178,16 +178,16 @@ show_lines(FILE *out, const cJSON *list, const char *before)
 int
 command_reload(const struct options *options)
 {
-	struct admin_response a;
+	struct http_response a;
 	cJSON *tree;
 	bool done;
 
 	if (admin_request(options, "POST", "/reload", &a) < 0)
 		return STATUS_NO;
-	tree = cJSON_ParseWithLength(a.response.body, a.response.length);
-	done = a.response.status == 200 && field_true(tree, "reloaded");
+	tree = cJSON_ParseWithLength(a.body, a.length);
+	done = a.status == 200 && field_true(tree, "reloaded");
 	if (options->json && tree != NULL) {
-		plain_write(stdout, a.response.body, a.response.length);
+		plain_write(stdout, a.body, a.length);
 		putchar('\n');
 	} else if (done) {
 		if (show_lines(stdout, field_list(tree, "changed"), "") == 0)
@@ -197,6 +197,6 @@ command_reload(const struct options *options)
 		admin_response_complain(&a);
 	}
 	cJSON_Delete(tree);
-	admin_response_fini(&a);
+	http_response_fini(&a);
 	return done ? STATUS_OK : STATUS_NO;
 }

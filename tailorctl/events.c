@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/commands.h"
-#include "tailorctl/response.h"
 #include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
 

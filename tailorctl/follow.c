@@ -48,7 +48,7 @@ wall_offset_ns(void)
 static char *
 find_stream(const struct options *o)
 {
-	struct admin_response a;
+	struct http_response a;
 	const char *path;
 	char *copy;
 	cJSON *tree;
@@ -57,14 +57,14 @@ find_stream(const struct options *o)
 		return strdup(o->stream);
 	if (admin_request_ok(o, "GET", "/stream", &a) < 0)
 		return NULL;
-	tree = cJSON_ParseWithLength(a.response.body, a.response.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	path = field_text(tree, "path");
 	copy = path != NULL && path[0] == '/' ? strdup(path) : NULL;
 	if (copy == NULL)
 		fprintf(stderr, "tailorctl: this tailor's stream is private; "
 				"give it a file (profiler.stream)\n");
 	cJSON_Delete(tree);
-	admin_response_fini(&a);
+	http_response_fini(&a);
 	return copy;
 }
 
@@ -131,14 +131,14 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 void
 follow_names(const struct options *options, struct stream_requests *s)
 {
-	struct admin_response a;
+	struct http_response a;
 	const cJSON *one;
 	cJSON *tree;
 
 	if (options->stream != NULL ||
 	    admin_request_ok(options, "GET", "/servers", &a) < 0)
 		return;
-	tree = cJSON_ParseWithLength(a.response.body, a.response.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(one, field_list(tree, "servers"))
 	{
 		if (s->servers == SEEN_SERVERS)
@@ -147,7 +147,7 @@ follow_names(const struct options *options, struct stream_requests *s)
 		    field_text(one, "name"), 32);
 	}
 	cJSON_Delete(tree);
-	admin_response_fini(&a);
+	http_response_fini(&a);
 }
 
 char *

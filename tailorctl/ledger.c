@@ -91,21 +91,21 @@ show(const cJSON *tree)
 int
 command_ledger(const struct options *options)
 {
-	struct admin_response a;
+	struct http_response a;
 	cJSON *tree;
 
 	if (admin_request_ok(options, "GET", "/ledger", &a) < 0)
 		return STATUS_NO;
-	tree = cJSON_ParseWithLength(a.response.body, a.response.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	if (tree == NULL) {
 		admin_response_not_json(options);
 	} else if (options->json) {
-		plain_write(stdout, a.response.body, a.response.length);
+		plain_write(stdout, a.body, a.length);
 		putchar('\n');
 	} else {
 		show(tree);
 	}
-	admin_response_fini(&a);
+	http_response_fini(&a);
 	cJSON_Delete(tree);
 	return tree != NULL ? STATUS_OK : STATUS_NO;
 }

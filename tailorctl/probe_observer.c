@@ -129,18 +129,18 @@ account_ask(struct account *a, const struct options *o)
 {
 	const char *at, *end;
 	double below = 0, up_to;
-	struct admin_response metrics;
+	struct http_response response;
 	struct sample s;
 	unsigned i;
 
 	*a = (struct account){.at_s = now_s()};
-	if (admin_request_ok(o, "GET", "/metrics", &metrics) < 0)
+	if (admin_request_ok(o, "GET", "/metrics", &response) < 0)
 		return -1;
-	at = metrics.response.body;
-	end = at + metrics.response.length;
+	at = response.body;
+	end = at + response.length;
 	while (samples_next(&at, end, &s))
 		take_sample(a, &s);
-	admin_response_fini(&metrics);
+	http_response_fini(&response);
 	/* Buckets are cumulative; empty ones may be missing. */
 	for (i = 0; i < PROFILER_PERIODS; i++) {
 		up_to = fmax(a->period[i], below);
@@ -338,16 +338,16 @@ write_account(
 static int
 running_cpu(const struct options *o)
 {
-	struct admin_response info;
+	struct http_response response;
 	cJSON *tree;
 	int cpu;
 
-	if (admin_request_ok(o, "GET", "/info", &info) < 0)
+	if (admin_request_ok(o, "GET", "/info", &response) < 0)
 		return -1;
-	tree = cJSON_ParseWithLength(info.response.body, info.response.length);
+	tree = cJSON_ParseWithLength(response.body, response.length);
 	cpu = (int)field_number(tree, "observer_cpu", -1);
 	cJSON_Delete(tree);
-	admin_response_fini(&info);
+	http_response_fini(&response);
 	return cpu < CPU_SETSIZE ? cpu : -1;
 }
 

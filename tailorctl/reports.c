@@ -20,10 +20,9 @@
 
 /* Parse a response's JSON; NULL after a message.  Free with cJSON_Delete. */
 static cJSON *
-tree_of(const struct options *o, const struct admin_response *a)
+tree_of(const struct options *o, const struct http_response *a)
 {
-	cJSON *tree =
-	    cJSON_ParseWithLength(a->response.body, a->response.length);
+	cJSON *tree = cJSON_ParseWithLength(a->body, a->length);
 
 	if (tree == NULL)
 		admin_response_not_json(o);
@@ -32,11 +31,10 @@ tree_of(const struct options *o, const struct admin_response *a)
 
 /* Print a body, ending in a newline. */
 static void
-pass_on(const struct admin_response *a)
+pass_on(const struct http_response *a)
 {
-	plain_write(stdout, a->response.body, a->response.length);
-	if (a->response.length == 0 ||
-	    a->response.body[a->response.length - 1] != '\n')
+	plain_write(stdout, a->body, a->length);
+	if (a->length == 0 || a->body[a->length - 1] != '\n')
 		putchar('\n');
 }
 
@@ -45,7 +43,7 @@ static int
 report(const struct options *o, const char *method, const char *target,
     void (*show)(const cJSON *tree))
 {
-	struct admin_response a;
+	struct http_response a;
 	cJSON *tree;
 
 	if (admin_request_ok(o, method, target, &a) < 0)
@@ -55,7 +53,7 @@ report(const struct options *o, const char *method, const char *target,
 		pass_on(&a);
 	else if (tree != NULL)
 		show(tree);
-	admin_response_fini(&a);
+	http_response_fini(&a);
 	if (tree == NULL)
 		return STATUS_NO;
 	cJSON_Delete(tree);
@@ -337,12 +335,12 @@ command_info(const struct options *options)
 static int
 pass(const struct options *options, const char *target)
 {
-	struct admin_response a;
+	struct http_response a;
 
 	if (admin_request_ok(options, "GET", target, &a) < 0)
 		return STATUS_NO;
 	pass_on(&a);
-	admin_response_fini(&a);
+	http_response_fini(&a);
 	return STATUS_OK;
 }
 
@@ -360,11 +358,10 @@ command_metrics(const struct options *options)
 
 /* Write a body to a file; 0 or -1 after a message. */
 static int
-save(const struct admin_response *a, const char *path)
+save(const struct http_response *a, const char *path)
 {
 	FILE *f = fopen(path, "we");
-	bool ok = f != NULL && fwrite(a->response.body, 1, a->response.length,
-				   f) == a->response.length;
+	bool ok = f != NULL && fwrite(a->body, 1, a->length, f) == a->length;
 
 	if (f != NULL && fclose(f) != 0)
 		ok = false;
@@ -378,7 +375,7 @@ command_why(const struct options *options)
 {
 	const char *format = options->format;
 	char id[512], target[600];
-	struct admin_response a;
+	struct http_response a;
 	int err = 0;
 
 	if (format == NULL && options->json)
@@ -388,19 +385,19 @@ command_why(const struct options *options)
 	    format != NULL ? "?format=" : "", format != NULL ? format : "");
 	if (admin_request(options, "GET", target, &a) < 0)
 		return STATUS_NO;
-	if (a.response.status != 200) {
+	if (a.status != 200) {
 		admin_response_complain(&a);
-		if (a.response.status == 404)
+		if (a.status == 404)
 			fprintf(stderr, "\"tailorctl slow\" lists the "
 					"requests that are kept.\n");
-		admin_response_fini(&a);
+		http_response_fini(&a);
 		return STATUS_NO;
 	}
 	if (options->output != NULL)
 		err = save(&a, options->output);
 	else
 		pass_on(&a);
-	admin_response_fini(&a);
+	http_response_fini(&a);
 	return err == 0 ? STATUS_OK : STATUS_NO;
 }
 
@@ -423,22 +420,22 @@ command_pin(const struct options *options)
 int
 command_ready(const struct options *options)
 {
-	struct admin_response a;
+	struct http_response a;
 	bool ready;
 
 	if (options->argument != NULL)
 		return action_return(options);
 	if (admin_request(options, "GET", "/readyz", &a) < 0)
 		return STATUS_NO;
-	ready = a.response.status == 200;
+	ready = a.status == 200;
 	if (options->json)
 		printf("{\"ready\":%s,\"status\":%u}\n",
-		    ready ? "true" : "false", a.response.status);
+		    ready ? "true" : "false", a.status);
 	if (!ready)
 		admin_response_complain(&a);
 	else if (!options->json)
 		pass_on(&a);
-	admin_response_fini(&a);
+	http_response_fini(&a);
 	return ready ? STATUS_OK : STATUS_NO;
 }
 

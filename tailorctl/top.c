@@ -108,7 +108,7 @@ gather_slow(struct top *t)
 {
 	char target[64];
 	const cJSON *one;
-	struct admin_response a;
+	struct http_response a;
 	cJSON *tree;
 
 	snprintf(target, sizeof(target), "/slow?n=1000%s", "");
@@ -117,10 +117,10 @@ gather_slow(struct top *t)
 		    (long long)(t->options->since_ns / NS_PER_S));
 	if (admin_request_ok(t->options, "GET", target, &a) < 0)
 		return -1;
-	tree = cJSON_ParseWithLength(a.response.body, a.response.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(one, field_list(tree, "slow")) add_slow(t, one);
 	cJSON_Delete(tree);
-	admin_response_fini(&a);
+	http_response_fini(&a);
 	return 0;
 }
 

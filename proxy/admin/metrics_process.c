@@ -154,7 +154,7 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_tales_kept_total",
 	    "Tales put into the store.", s.store.added);
 	exposition_counter(e, "tailor_tales_dropped_total",
-	    "Tales dropped at slow.keep or slow.store_bytes.", s.store.dropped);
+	    "Tales dropped at slow.store_bytes.", s.store.dropped);
 	exposition_counter(e, "tailor_tales_failed_total",
 	    "Tales that could not be written.", s.failed);
 	exposition_counter(e, "tailor_tales_corrupt_total",
@@ -300,9 +300,8 @@ write_spools(const struct spools *s, struct exposition *e)
 		exposition_sample(e, "tailor_spool_opened_total",
 		    LABELS({"use", use[i]}), s->use[i].files);
 	exposition_family(e, "tailor_spool_refused_total", "counter",
-	    "Writes to them that were not made: at the limits "
-	    "proxy.spool_max and spool_files_max, or because the file system "
-	    "failed or is full.");
+	    "Writes to them that were not made: proxy.spool_max, or as many "
+	    "files as there may be, or the file system failed or is full.");
 	for (unsigned i = 0; i < SPOOL_USES; i++) {
 		exposition_sample(e, "tailor_spool_refused_total",
 		    LABELS({"use", use[i]}, {"reason", "limit"}),

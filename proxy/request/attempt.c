@@ -124,8 +124,7 @@ attempt_compare(struct request *r)
 	/* Again, if an earlier hedge was undone (T3). */
 	if (first->link == NULL || r->compared != NULL)
 		return;
-	r->compared = compare_new(&r->proxy->metrics, r->id,
-	    r->generation->config->hedging.drain_max_bytes);
+	r->compared = compare_new(&r->proxy->metrics, r->id, DRAIN_BYTES_MAX);
 	if (r->compared == NULL)
 		return;
 	exchange_compare(first->link, r->compared, 0);
@@ -265,8 +264,7 @@ attempt_commit(struct attempt *a, struct instant now)
 	if (a->link != NULL) {
 		/* More to come; a held answer was not being read. */
 		a->answer.complete = false;
-		if (chain_held(&c->out) <=
-		    r->generation->config->proxy.stream_buffer_bytes)
+		if (chain_held(&c->out) <= STREAM_BUFFER_BYTES)
 			connection_resume(a->link);
 	} else {
 		if (!a->answer.held)

@@ -57,7 +57,7 @@ proxy_want(struct proxy *p, unsigned actions)
 		p->metrics.storms++;
 		log_event(LOG_LEVEL_WARNING, "storm",
 		    "advice=\"both servers pause too often: hedging rests "
-		    "for hedging.storm_hold\"");
+		    "for a second\"");
 	}
 	p->wanted |= actions;
 	if (actions != 0)

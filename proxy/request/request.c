@@ -116,7 +116,8 @@ request_begin(struct client *client, const struct http_head *head,
     struct http_refusal *refusal)
 {
 	struct proxy *p = client_proxy(client);
-	struct request *r = table_add(&p->table, p->config->proxy.inflight_max);
+	struct request *r =
+	    table_add(&p->table, p->config->proxy.connections_max);
 	int err;
 
 	if (r == NULL) {

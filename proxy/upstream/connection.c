@@ -56,8 +56,7 @@ pool_of(struct server *s, enum connection_state state)
 static void
 connection_enter(struct connection *u, enum connection_state state)
 {
-	struct server *s = u->server;
-	struct pool *pool = pool_of(s, state);
+	struct pool *pool = pool_of(u->server, state);
 
 	u->state = state;
 	if (state == CONNECTION_WAITING)
@@ -65,17 +64,18 @@ connection_enter(struct connection *u, enum connection_state state)
 	else
 		TAILQ_INSERT_HEAD(&pool->list, u, link);
 	pool->count++;
-	if (s->waiting.count > 0 && s->connecting.count == 0)
-		loop_put_off(s->upstream->loop, &s->connect);
 }
 
 static void
 connection_leave(struct connection *u)
 {
-	struct pool *pool = pool_of(u->server, u->state);
+	struct server *s = u->server;
+	struct pool *pool = pool_of(s, u->state);
 
 	TAILQ_REMOVE(&pool->list, u, link);
 	pool->count--;
+	if (s->waiting.count > 0 && s->connecting.count == 0)
+		loop_put_off(s->upstream->loop, &s->connect);
 }
 
 static void
@@ -611,7 +611,6 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 	u->ops = NULL;
 	u->user = NULL;
 	if (!exchange_written(u) || !drain ||
-	    c->hedging.drain_connections == 0 ||
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
 		 * not to be drained: the connection is of no more use. */
@@ -622,7 +621,7 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 	}
 	if (u->sent_all)
 		u->out = (struct message){.sent_bytes = u->out.sent_bytes};
-	if (s->draining.count >= c->hedging.drain_connections)
+	if (s->draining.count >= DRAIN_CONNECTIONS_MAX)
 		connection_close(
 		    TAILQ_LAST(&s->draining.list, connection_list));
 	if (s->config->loser == CONFIG_LOSER_HALF_CLOSE && u->sent_all)

@@ -433,7 +433,7 @@ server_init(struct server *s, struct upstream *up, unsigned index)
 	s->program.pidfd = -1;
 	s->state_since = instant_now();
 	server_configure(s, &up->config->server[index]);
-	s->program.restart_delay_ns = s->config->restart_delay_ns;
+	s->program.restart_delay_ns = RESTART_DELAY_NS;
 	connection_pool_init(s);
 	distribution_init_requests(&s->responses[0]);
 	distribution_init_requests(&s->responses[1]);

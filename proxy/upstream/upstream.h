@@ -28,6 +28,13 @@ struct server;
 struct upstream;
 struct connection;
 
+/* Of a response that is read to keep its connection: a loser's, a copy's, a
+ * health check's.  Above that a new connection is cheaper. */
+#define DRAIN_BYTES_MAX (1U << 20)
+/* Connections of one server that wait for losers: several times what is in
+ * flight when a pause begins.  With more the oldest is closed. */
+#define DRAIN_CONNECTIONS_MAX 256
+
 enum connection_state {
 	CONNECTION_WAITING, /* for its turn to connect */
 	CONNECTION_CONNECTING,
@@ -39,7 +46,7 @@ enum connection_state {
 /* How an exchange came to its end. */
 enum exchange_end {
 	EXCHANGE_COMPLETE, /* a whole response */
-	EXCHANGE_LIMITED, /* hedging.drain_max of a response that is thrown away */
+	EXCHANGE_LIMITED, /* DRAIN_BYTES_MAX of a response that is thrown away */
 	EXCHANGE_REFUSED,    /* no connection: nothing was sent */
 	EXCHANGE_UNANSWERED, /* connection lost before any response byte */
 	EXCHANGE_CUT,	     /* connection lost in the response */
@@ -169,6 +176,7 @@ struct silence {
 	struct instant window;
 };
 
+#define RESTART_DELAY_NS (100 * NS_PER_MS) /* doubled while it dies at once */
 #define WARMUPS_MAX 64 /* warm-up requests under way at once */
 
 enum child_state {
