@@ -228,7 +228,7 @@ on_warmup_end(const struct exchange_result *result)
 		s->probes_ok += ok;
 		s->probes_failed += !ok;
 		upstream_want(
-		    up, hedging_probed(up->hedging, s->index, ok, now));
+		    up, hedging_probe_done(up->hedging, s->index, ok, now));
 		return;
 	case WARMUP_KEEP:
 		s->standby.keeping--;

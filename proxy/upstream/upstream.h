@@ -320,9 +320,9 @@ struct server_rest {
 };
 
 struct upstream_events {
-	/* The policy wants a set of enum hedging_consequence carried out.  This
+	/* The policy wants a set of enum hedging_action carried out.  This
 	 * comes from the middle of anything: to be noted and put off. */
-	void (*wanted)(void *user, unsigned consequences);
+	void (*wanted)(void *user, unsigned actions);
 	/* A server has stopped or begun to respond.  Likewise. */
 	void (*hazard)(void *user, const struct hazard *h);
 	/* The response of an attempt that lost has ended. */
@@ -353,10 +353,10 @@ struct upstream {
 
 /* What the policy wants. */
 static inline void
-upstream_want(struct upstream *up, unsigned consequences)
+upstream_want(struct upstream *up, unsigned actions)
 {
-	if (consequences != 0)
-		up->events.wanted(up->user, consequences);
+	if (actions != 0)
+		up->events.wanted(up->user, actions);
 }
 
 /* What the policy knows of a server. */
