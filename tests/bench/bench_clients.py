@@ -21,7 +21,6 @@ import json
 import multiprocessing
 import os
 import pathlib
-import re
 import resource
 import selectors
 import shutil
@@ -32,11 +31,10 @@ import sys
 import tempfile
 import time
 
-from bench_load import BUILD, NGINX, free_port
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-from support.wait import wait_until  # noqa: E402
+from bench_load import BUILD, nginx
+from rig import tailor
+from rig.ports import free_port
+from rig.wait import wait_until
 
 RATE = 500
 SECONDS = 2
@@ -139,51 +137,31 @@ class Player:
         return said
 
 
-class Tailor:
+class Tailor(tailor.Tailor):
     """A tailor in front of nginx."""
 
     def __init__(self, directory, name, server, most):
-        self.port = free_port()
-        self.admin = f"{directory}/{name}.sock"
-        config = pathlib.Path(directory, f"{name}.json")
-        config.write_text(json.dumps({
-            "listen": [f"127.0.0.1:{self.port}"], "admin": f"unix:{self.admin}",
-            "servers": [{"name": "a", "address": f"127.0.0.1:{server}"}],
-            "proxy": {"connections_max": most, "cpu": "none",
-                      "idle_timeout": "3600s", "stop_idle": 0,
-                      "header_timeout": "10s"},
-            "profiler": {"kernel": "off", "stream": "", "cpu": "none",
-                         "channel_socket": "", "poll": "sleep"},
-            "slow": {"target": "10s", "store": "", "keep_slowest": 0},
-        }))
-        self.process = subprocess.Popen(
-            [f"{BUILD}/tailor", "-c", str(config)],
-            stdin=subprocess.DEVNULL,
-            stderr=open(f"{directory}/{name}.log", "w", encoding="utf-8"))
-        wait_until(self.answers, f"an answer, see {directory}/{name}.log")
-
-    def answers(self):
-        try:
-            with socket.create_connection(("127.0.0.1", self.port)) as sock:
-                sock.sendall(REQUEST)
-                return b" 200 " in sock.recv(100)
-        except OSError:
-            return False
+        directory = f"{directory}/{name}"
+        os.mkdir(directory)
+        super().__init__(BUILD, directory, tailor.configuration(
+            directory, [{"name": "a", "address": f"127.0.0.1:{server}"}], {
+                "proxy": {"connections_max": most, "idle_timeout": "3600s",
+                          "stop_idle": 0, "header_timeout": "10s"},
+                "profiler": {"kernel": "off", "stream": "",
+                             "channel_socket": ""},
+                "slow": {"target": "10s", "keep_slowest": 0}}))
+        self.wait_ready()
 
     def half_open(self):
         """How many connections have begun a head."""
-        text = subprocess.run([f"{BUILD}/tailorctl", "-a", self.admin,
-                               "metrics"], capture_output=True, text=True,
-                              check=True).stdout
-        return int(re.search(r"^tailor_connections_half_open (\d+)", text,
-                             re.M)[1])
+        return self.metrics()["tailor_connections_half_open"]
 
     def resident(self):
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        text = pathlib.Path(f"/proc/{self.pid}/status").read_text()
         return int(text.partition("VmRSS:")[2].split()[0]) * 1024
 
     def cpu_s(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat") \
+        fields = pathlib.Path(f"/proc/{self.pid}/stat") \
             .read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -200,10 +178,6 @@ class Tailor:
         latency = out["iterations"][0]["latency"]
         return (latency["p50_ns"] / 1e3, latency["p99_ns"] / 1e3,
                 out["summary"]["errors"])
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(20)
 
 
 def measure(crowded, quiet, rounds):
@@ -227,15 +201,13 @@ def measure(crowded, quiet, rounds):
 
 
 def bench(options, directory):
-    server = free_port()
-    config = pathlib.Path(directory, "nginx.conf")
-    config.write_text(NGINX.format(dir=directory, port=server))
-    nginx = subprocess.Popen(["nginx", "-p", directory, "-c", str(config)])
+    port = free_port()
+    server = nginx(directory, port)
     most = options.idle + options.slow + 1000
     crowded = quiet = None
     try:
-        crowded = Tailor(directory, "crowded", server, most)
-        quiet = Tailor(directory, "quiet", server, most)
+        crowded = Tailor(directory, "crowded", port, most)
+        quiet = Tailor(directory, "quiet", port, most)
         crowded.p99()
         at_first = crowded.resident()
         idle = Player(play_idle, crowded.port, options.idle)
@@ -261,8 +233,7 @@ def bench(options, directory):
         for process in (crowded, quiet):
             if process is not None:
                 process.stop()
-        nginx.terminate()
-        nginx.wait(10)
+        server.terminate()
 
 
 def main():

@@ -17,12 +17,12 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "tests"))
 
-from support.client import Client  # noqa: E402
-from support.message import response  # noqa: E402
-from support.process import Tailor, free_port  # noqa: E402
-from support.upstream import Upstream  # noqa: E402
+from rig.client import Client  # noqa: E402
+from rig.message import response  # noqa: E402
+from rig.origin import Origin  # noqa: E402
+from rig.tailor import Tailor, configuration  # noqa: E402
 
 
 def spent_us(tailor):
@@ -47,8 +47,7 @@ def history(tailor):
         for _ in range(100):
             assert client.get("/").status == 200
             for state in "begin", "end":
-                tailor.ask("/hazard?server=active&kind=gc&state=" + state,
-                           "POST")
+                tailor.hazard("active", state)
         client.send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
         assert client.response().status == 400
 
@@ -57,18 +56,11 @@ def main():
     rounds, scrapes = [int(x) for x in sys.argv[1:]] + \
         [9, 500][len(sys.argv) - 1:]
     build = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
-    servers = [Upstream(n).serve(lambda r: response(200, b"x"))
+    servers = [Origin(n).serve(lambda r: response(200, b"x"))
                for n in ("active", "backup")]
     with tempfile.TemporaryDirectory(prefix="tailor-") as directory:
-        tailor = Tailor(build, directory, {
-            "listen": [f"127.0.0.1:{free_port()}"],
-            "admin": f"unix:{directory}/admin.sock",
-            "servers": [{"name": s.name, "address": s.address}
-                        for s in servers],
-            "warmup": {"requests": 0},
-            "profiler": {"poll": "sleep", "cpu": "none"},
-            "proxy": {"cpu": "none"},
-            "slow": {"store": ""}})
+        tailor = Tailor(build, directory, configuration(
+            directory, servers, {"warmup": {"requests": 0}}))
         tailor.wait_ready()
         tailor.wait_server("backup", state="ready")
         history(tailor)

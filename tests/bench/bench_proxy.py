@@ -42,9 +42,11 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "tests"))
 
-from support.wait import Late, wait_until  # noqa: E402
+from rig import other_proxies  # noqa: E402
+from rig.ports import free_port  # noqa: E402
+from rig.wait import Late, wait_until  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
 SIZES = {"0.1k": 102, "1k": 1024, "16k": 16384, "256k": 262144}
@@ -70,27 +72,14 @@ frontend f
 backend b
     server s 127.0.0.1:{origin} pool-max-conn 4096
 """
-NGINX = """daemon off; master_process off; pid {dir}/nginx.pid;
-worker_rlimit_nofile 8192; error_log stderr crit;
-events {{ worker_connections 4096; }}
-http {{
+NGINX = """
     access_log off; keepalive_requests 100000000; keepalive_timeout 1h;
-    client_body_temp_path {dir}; proxy_temp_path {dir};
-    fastcgi_temp_path {dir}; uwsgi_temp_path {dir}; scgi_temp_path {dir};
     upstream o {{ server 127.0.0.1:{origin}; keepalive 1024;
                  keepalive_requests 100000000; }}
     server {{ listen 127.0.0.1:{port} backlog=4096;
              location / {{ proxy_pass http://o; proxy_http_version 1.1;
                           proxy_max_temp_file_size 0;
-                          proxy_set_header Connection ""; }} }}
-}}
-"""
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+                          proxy_set_header Connection ""; }} }}"""
 
 
 def pinned(argv, where, **more):
@@ -155,16 +144,15 @@ class Proxy:
         self.port = free_port()
         build, _, of = kind.rpartition(".")
         directory, place = bench.directory, bench.place
-        path = directory / "proxy.conf"
-        known = {"port": self.port, "origin": bench.origin.port,
-                 "dir": directory}
+        known = {"port": self.port, "origin": bench.origin.port}
         if of == "haproxy":
-            path.write_text(HAPROXY.format(**known))
-            argv = ["haproxy", "-db", "-f", path]
+            argv = other_proxies.haproxy(directory, HAPROXY.format(**known))
         elif of == "nginx":
-            path.write_text(NGINX.format(**known))
-            argv = ["nginx", "-p", directory, "-c", path]
+            argv = other_proxies.nginx(
+                directory, NGINX.format(**known), 4096,
+                "master_process off; worker_rlimit_nofile 8192;", "crit")
         else:
+            path = directory / "tailor.json"
             path.write_text(json.dumps(config_of_tailor(
                 of, self.port, bench.origin.port, directory, place)))
             argv = [bench.builds[build] / "tailor", "-c", path]

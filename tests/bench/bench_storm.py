@@ -15,9 +15,10 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "hazards"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hazards")]
 
-from rig import CServer, Rig, wait_until  # noqa: E402
+from rig.wait import wait_until  # noqa: E402
+from stage import CServer, Stage  # noqa: E402
 
 SECONDS = 1
 COUNTS = {"taken": "tailor_profiler_events_total",
@@ -26,12 +27,12 @@ COUNTS = {"taken": "tailor_profiler_events_total",
           "not written by the kernel": "tailor_kernel_missed_total"}
 
 
-def counts(rig):
+def counts(stage):
     """The counters, once they have stopped."""
     seen = []
 
     def still():
-        values = rig.tailor.metrics()
+        values = stage.tailor.metrics()
         seen.append([sum(v for k, v in values.items()
                          if k.partition("{")[0] == name)
                      for name in COUNTS.values()])
@@ -51,16 +52,16 @@ def main():
         print("bench_storm: hazards/server is missing (make "
               "hazards-programs); nothing measured")
         return 0
-    rig = Rig(build, profiler={"kernel": "lite", "syscalls": True})
+    stage = Stage(build, profiler={"kernel": "lite", "syscalls": True})
     try:
-        rig.start(CServer(build))
-        before = counts(rig)
-        response = rig.client.get(f"/storm?us={SECONDS * 1_000_000}")
+        stage.start(CServer(build))
+        before = counts(stage)
+        response = stage.client.get(f"/storm?us={SECONDS * 1_000_000}")
         made = [int(line) for line in response.body.split()]
-        told = {k: v - before[k] for k, v in counts(rig).items()}
-        tale = rig.tale(response.get("x-request-id"))
+        told = {k: v - before[k] for k, v in counts(stage).items()}
+        tale = stage.tale(response.get("x-request-id"))
     finally:
-        rig.stop()
+        stage.stop()
     print(f"\nSystem calls told of for {SECONDS} s, millions")
     for cpu, calls in enumerate(made):
         print(f"  made on CPU {cpu:<24}{calls / 1e6:8.3f}")

@@ -31,8 +31,7 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "e2e"))
+sys.path.insert(0, str(HERE.parent))
 
 import content  # noqa: E402
 import faults  # noqa: E402
@@ -40,9 +39,9 @@ from client import Book  # noqa: E402
 from director import LANES, Director, Trouble  # noqa: E402
 from judge import Judge, Ledger  # noqa: E402
 from manners import Guest  # noqa: E402
-from support.pair import settled  # noqa: E402
-from support.process import Tailor, free_port  # noqa: E402
-from support.wait import Late, wait_until  # noqa: E402
+from rig.ports import free_port  # noqa: E402
+from rig.tailor import Tailor, configuration  # noqa: E402
+from rig.wait import Late, wait_until  # noqa: E402
 
 # Long, because the machine may be busy with other things; see Lateness.
 DEADLINE_S = 10
@@ -78,45 +77,33 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def with_timers(config):
-    """Nearly every request is hedged by the clock, and few wait."""
-    config["hedging"].update(timer_ratio=1, timer_delay="2ms",
-                             budget_ratio=1)
-    config["proxy"].update(request_timeout=f"{TIMERS_DEADLINE_S}s")
-    return config
+CONFIG = {
+    "hedging": {"mode": "act", "allow": content.ALLOW, "swap_rate_max": 1000,
+                "body_max": "64k", "commit_bytes": "16k"},
+    "warmup": {"requests": 20, "max": "1s"},
+    "proxy": {"stop_timeout": "5s", "stop_idle": 0,
+              "request_timeout": f"{DEADLINE_S}s", "connect_timeout": "4s",
+              "queue_timeout": "3s", "upstream_idle_timeout": "2s"},
+    "log": {"level": "notice"},
+    "slow": {"keep_slowest": 0},
+}
+# With --timers nearly every request is hedged by the clock, and few wait.
+TIMERS = {
+    "hedging": {"timer_ratio": 1, "timer_delay": "2ms", "budget_ratio": 1},
+    "proxy": {"request_timeout": f"{TIMERS_DEADLINE_S}s"},
+}
 
 
-def configuration(directory, seed):
-    """Two servers under Tailor's care, three listeners."""
-    def server(name):
-        port = free_port()
-        return {"name": name, "address": f"127.0.0.1:{port}", "jvm": "none",
-                "connections_max": 64,
-                "launch": {"command": ["/usr/bin/python3", "-I", "-S",
-                                       str(HERE / "origin.py"), name,
-                                       str(port), directory, str(seed)],
-                           "environment": {"PYTHONDONTWRITEBYTECODE": "1"},
-                           "restart_delay": "5ms", "cpus": ""}}
-    return {
-        "listen": [f"127.0.0.1:{free_port()}",
-                   f"unix:{directory}/front.sock",
-                   f"127.0.0.1:{free_port()}"],
-        "admin": f"unix:{directory}/admin.sock",
-        "servers": [server("a"), server("b")],
-        "hedging": {"mode": "act", "allow": content.ALLOW,
-                    "swap_rate_max": 1000, "body_max": "64k",
-                    "commit_bytes": "16k"},
-        "warmup": {"requests": 20, "max": "1s"},
-        "proxy": {"cpu": "none", "stop_timeout": "5s", "stop_idle": 0,
-                  "request_timeout": f"{DEADLINE_S}s",
-                  "connect_timeout": "4s", "queue_timeout": "3s",
-                  "upstream_idle_timeout": "2s"},
-        "profiler": {"poll": "sleep", "cpu": "none",
-                     "channel_socket": f"{directory}/channels.sock",
-                     "stream": f"/dev/shm/{os.path.basename(directory)}"},
-        "log": {"level": "notice"},
-        "slow": {"store": "", "keep_slowest": 0},
-    }
+def server(name, directory, seed):
+    """An origin under Tailor's care."""
+    port = free_port()
+    return {"name": name, "address": f"127.0.0.1:{port}", "jvm": "none",
+            "connections_max": 64,
+            "launch": {"command": ["/usr/bin/python3", "-I", "-S",
+                                   str(HERE / "origin.py"), name, str(port),
+                                   directory, str(seed)],
+                       "environment": {"PYTHONDONTWRITEBYTECODE": "1"},
+                       "restart_delay": "5ms", "cpus": ""}}
 
 
 class Gauge(threading.Thread):
@@ -192,7 +179,7 @@ class Run:
     def rest(self, tailor, before):
         """Nothing is under way, and no descriptor more than at first."""
         try:
-            settled(tailor)
+            tailor.wait_settled()
             wait_until(lambda: descriptors(tailor.pid) == before,
                        "descriptors are what they were", 15)
         except Late as late:
@@ -204,7 +191,7 @@ class Run:
         """All of the chaos, with a tailor that is up."""
         for name in "ab":
             tailor.wait_server(name, state="ready")
-        settled(tailor)
+        tailor.wait_settled()
         wait_until(lambda: sum(
             v for k, v in tailor.metrics().items()
             if k.startswith("tailor_server_connections")) == 0, "rest")
@@ -254,12 +241,14 @@ class Run:
                     f"{len(self.book.violations)} violations")
 
     def run(self):
-        config = configuration(self.directory, self.given.seed)
-        if self.given.timers:
-            config = with_timers(config)
+        at, more = self.directory, {}
         if self.given.keep:
-            config["access_log"] = {"path": f"{self.directory}/access.log"}
-        tailor = Tailor(self.given.build, self.directory, config)
+            more["access_log"] = {"path": f"{at}/access.log"}
+        tailor = Tailor(self.given.build, at, configuration(
+            at, [server(name, at, self.given.seed) for name in "ab"], CONFIG,
+            TIMERS if self.given.timers else {}, more,
+            {"listen": [f"127.0.0.1:{free_port()}", f"unix:{at}/front.sock",
+                        f"127.0.0.1:{free_port()}"]}))
         try:
             tailor.wait_ready()
             self.serve(tailor)

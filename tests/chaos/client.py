@@ -172,7 +172,7 @@ class Visitor:
         except wire.Silence as error:
             self.book.violation(f"{manner} {wish}: {error}")
             kind, text, over = "wrong", "silence", True
-        except (Wrong, wire.Malformed, AssertionError) as error:
+        except (Wrong, AssertionError) as error:
             self.book.violation(f"{manner} {wish}: {error}")
             kind, text, over = "wrong", str(error), True
         w.spoilt |= kind == "wrong"

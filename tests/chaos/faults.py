@@ -215,7 +215,7 @@ def _lie_byte(connection, _wish, _nonce, text, payload, _dice):
 def _lie_twice(connection, _wish, _nonce, text, payload, _dice):
     """The same answer again to the next request on this connection."""
     connection.send(text + payload)
-    connection.until(b"\r\n\r\n")
+    connection.stream.head()
     connection.send(text + payload)
     return False
 

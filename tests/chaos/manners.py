@@ -180,7 +180,7 @@ class Guest(threading.Thread, Visitor):
         if first.status == 100:
             w.send(body)
         else:
-            w.buffer[:0] = first.raw
+            w.unread(first)
         if self.read(w, wish, manner, begun) and first.status == 100:
             self.at_rest(w, manner)
 
@@ -188,7 +188,7 @@ class Guest(threading.Thread, Visitor):
         wish = self.wish()
         begun = time.monotonic()
         w.send(b"".join(self.request(wish)))
-        w.half_close()
+        w.shutdown()
         self.read(w, wish, manner, begun)
         self.at_end(w, manner)
 

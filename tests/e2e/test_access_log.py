@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from support.message import response
-from support.wait import wait_until
+from rig.message import response
+from rig.wait import wait_until
 
 LINES = 'tailor_access_log_lines_total{result="%s"}'
 
@@ -134,7 +134,7 @@ def test_hedged_request(upstream, tailor, scratch):
     with t.client() as c:
         c.request()
         held = active.expect()
-        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        t.hazard("active", "begin")
         backup.expect().reply(200, b"second")
         assert c.response().body == b"second"
         held.reply(200, b"first")

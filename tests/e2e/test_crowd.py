@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.client import Client
+from rig.client import Client
 from test_ops_limits import resident_kib
 
 IDLE = 2000

@@ -12,9 +12,9 @@ import threading
 
 import pytest
 
-from support.message import response
-from support.pair import DRAINED, hazard, hedged, settled
-from support.wait import wait_until
+from rig.message import response
+from rig.wait import wait_until
+from support.pair import DRAINED, hedged
 
 
 # 14 --------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def test_14_client_abort_at_every_phase(pair, phase, how):
         for r in server.requests:
             if phase is not leave_in_a_full_answer:
                 r.send(response(200, b"late"))
-    settled(t)
+    t.wait_settled()
     wait_until(lambda: t.metrics()["tailor_connections_current"] == 0,
                "its connection is gone")
     assert t.metrics()["tailor_spool_files"] == 0
@@ -144,7 +144,7 @@ def test_16_304_with_a_length_from_a_loser(pair):
         first.send(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5000\r\n"
                    b"ETag: x\r\n\r\n")
         t.wait_metric(DRAINED, 1)
-        hazard(t, "a", "end")
+        t.hazard("a", "end")
         assert t.ask("/switch", "POST").status == 200
         c.request("GET", "/next")
         again = pair.a.expect()
@@ -157,7 +157,7 @@ def test_16_304_with_a_length_from_a_loser(pair):
 
 def die(pair, t):
     pair.b.stop()
-    hazard(t, "b", "begin", "exit")
+    t.hazard("b", "begin", "exit")
     with t.client() as c:
         assert c.get("/meanwhile").body == b"a"
     pair.b.listen()
@@ -183,7 +183,7 @@ def test_17_warm_up_fails(pair, tailor, fail):
             assert c.get(f"/{i}").status == 200
         t.wait_server("b", state="ready")
         pair.b.script()
-        hazard(t, "b", "begin", "exit")
+        t.hazard("b", "begin", "exit")
         t.wait_server("b", state="warming")
         held = pair.b.expect()
         assert held.get("tailor-warmup") == "1"
@@ -193,9 +193,9 @@ def test_17_warm_up_fails(pair, tailor, fail):
                      or response(200, b"b"))
         t.wait_server("b", state="ready")
         assert len(warm) >= 3 and set(warm) == {"1"}
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         assert c.get("/after").body == b"b"
-    settled(t)
+    t.wait_settled()
 
 
 # 18 --------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def test_20_no_memory(pair, faults):
         assert before.get().body == b"a"
         with t.client() as after:
             assert after.get().body == b"a"
-    settled(t)
+    t.wait_settled()
 
 
 # 21 --------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_21_chaos_with_a_checker(pair):
     failures, answered = [], [0] * 4
 
     def answer(request):
-        running[request.connection.upstream.name].wait(20)
+        running[request.connection.origin.name].wait(20)
         return response(200, request.target.encode() * 50)
 
     def ask(number):
@@ -402,16 +402,16 @@ def test_21_chaos_with_a_checker(pair):
             goal = [n + 5 for n in answered]
             if dice.random() < 0.3:
                 server.stop()
-                hazard(t, name, "begin", "exit")
+                t.hazard(name, "begin", "exit")
                 server.listen()
                 t.wait_server(name, state="ready")
             else:
                 running[name].clear()
-                hazard(t, name, "begin")
+                t.hazard(name, "begin")
                 wait_until(lambda: all(n >= g for n, g in zip(answered, goal))
                            or failures, "all go on during a pause")
                 running[name].set()
-                hazard(t, name, "end")
+                t.hazard(name, "end")
     finally:
         done.set()
         for event in running.values():
@@ -419,7 +419,7 @@ def test_21_chaos_with_a_checker(pair):
         for thread in threads:
             thread.join()
     assert not failures, failures[:5]
-    settled(t)
+    t.wait_settled()
 
 
 # 22 --------------------------------------------------------------------------

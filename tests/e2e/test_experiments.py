@@ -26,7 +26,7 @@ import page  # noqa: E402
 import plans  # noqa: E402
 import readme  # noqa: E402
 import setups  # noqa: E402
-from support.wait import wait_until  # noqa: E402
+from rig.wait import wait_until  # noqa: E402
 
 PLAN = {"title": "Tiny <b>", "question": "Does it run?", "rate_per_s": 300,
         "requests": 100, "iterations": 2, "rounds": 1, "heat": 20,

@@ -8,9 +8,10 @@ import socket
 
 import pytest
 
-from support.client import Client
-from support.process import Process, free_port
-from support.wait import wait_until
+from rig.client import Client
+from rig.ports import free_port
+from rig.process import Process
+from rig.wait import wait_until
 
 OTHERS = [p for d in ("/run/tailor", f"/tmp/tailor-{os.geteuid()}")
           for p in pathlib.Path(d).glob("admin*.sock")]

@@ -9,22 +9,9 @@ import sys
 
 import pytest
 
-from support.message import response
-from support.pair import hazard
-from support.process import free_port
-from support.wait import wait_until
-
-
-@pytest.fixture
-def one(upstream, tailor):
-    """One scripted server; start(**sections) puts a tailor before it."""
-    server = upstream("active")
-
-    def start(**sections):
-        return tailor(server, **sections)
-
-    start.server = server
-    return start
+from rig.message import response
+from rig.ports import free_port
+from rig.wait import wait_until
 
 
 def test_keep_alive_requests(one):
@@ -160,10 +147,10 @@ def test_mirror(upstream, tailor):
         for round_ in range(1, 5):
             ten(c)
             t.wait_metric(name, round_)
-        hazard(t, "b", "begin")
+        t.hazard("b", "begin")
         for _ in range(3):
             ten(c)
-        hazard(t, "b", "end")
+        t.hazard("b", "end")
         t.wait_metric(name, 6)  # what came meanwhile: warmup.concurrency
         ten(c)
         t.wait_metric(name, 7)
@@ -223,7 +210,7 @@ def test_requests_in_flight(pair, build):
         c.request("GET", "/first", fields=[("x-request-id", "one"),
                                            ("Cookie", "s=secret")])
         held = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect()
         d.request("GET", "/second", fields=[("x-request-id", "two")])
         pair.b.expect()
@@ -252,7 +239,7 @@ def test_requests_in_flight(pair, build):
         held.reply(200, b"")
         assert c.response().status == 200
         c.close()
-    t.ask("/hazard?server=a&kind=gc&state=end", "POST")
+    t.hazard("a", "end")
 
 
 def test_configuration_in_effect(one):

@@ -10,8 +10,9 @@ import time
 
 import pytest
 
-from support.load import OK, RUN_S, Result
-from support.wait import wait_until
+from rig.stub import OK
+from rig.wait import wait_until
+from support.load import RUN_S, Result
 
 
 def test_bad_generator(stub, load):

@@ -12,9 +12,9 @@ import urllib.parse
 
 import pytest
 
-from support.client import Client
-from support.process import Process
-from support.wait import wait_until
+from rig.client import Client
+from rig.process import Process
+from rig.wait import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUERIES = ROOT / "examples" / "lucene" / "queries.txt"

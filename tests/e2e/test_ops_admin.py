@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from support.client import Client
-from support.process import free_port
+from rig.client import Client
+from rig.ports import free_port
 
 ACTIONS = ("/switch", "/reload", "/hazard?server=active&kind=gc&state=begin")
 

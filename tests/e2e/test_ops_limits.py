@@ -10,9 +10,10 @@ import sys
 
 import pytest
 
-from support.client import Client
-from support.process import Process, free_port
-from support.wait import wait_until
+from rig.client import Client
+from rig.ports import free_port
+from rig.process import Process
+from rig.wait import wait_until
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0,
                                 reason="only root can become somebody else")

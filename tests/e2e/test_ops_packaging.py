@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from support.wait import PATIENCE_S
+from rig.wait import PATIENCE_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

@@ -6,9 +6,9 @@ import signal
 import socket
 import threading
 
-from support.client import Client
-from support.message import response
-from support.process import free_port
+from rig.client import Client
+from rig.message import response
+from rig.ports import free_port
 
 
 def rewrite(t, **sections):
@@ -199,7 +199,7 @@ def test_rules_are_in_force(upstream, tailor):
         c.request("POST", "/search", body=b"q")
         request = active.expect()
         assert request.wait_body() == b"q"
-        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        t.hazard("active", "begin")
         backup.expect().reply(200, b"two")
         assert c.response().body == b"two"
         request.reply(200, b"one")
@@ -211,7 +211,7 @@ def test_hedging_is_switched_off_and_on(upstream, tailor):
     active = upstream("active").serve()
     backup = upstream("backup").serve()
     t = tailor(active, backup, hedging={"mode": "watch"})
-    t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+    t.hazard("active", "begin")
     with t.client() as c:
         assert c.get().body == b"active"
         rewrite(t, hedging={"mode": "act"})

@@ -12,9 +12,9 @@ import threading
 
 import pytest
 
-from support.message import response
-from support.process import free_port
-from support.wait import wait_until
+from rig.message import response
+from rig.ports import free_port
+from rig.wait import wait_until
 
 # A server in a few lines: answers with its pid; /hold waits for a file;
 # SIGTERM ends it (or not: "stubborn").
@@ -51,11 +51,6 @@ def launched(name, scratch, *more, **launch):
             "launch": {"command": [sys.executable, str(program), str(port),
                                    f"{scratch}/go", *more],
                        "restart_delay": "50ms", "cpus": "", **launch}}
-
-
-def server_of(t, name):
-    return next(s for s in t.ask_json("/servers")["servers"]
-                if s["name"] == name)
 
 
 def post(t, target, status=200):
@@ -125,7 +120,7 @@ def test_drain_has_an_end(upstream, tailor, build):
             [build / "tailorctl", "-a", t.admin, "drain", "a"], text=True,
             stdout=subprocess.PIPE)
         t.wait_server("a", state="draining")
-        waits = server_of(t, "a")["waits"]
+        waits = t.server("a")["waits"]
         assert (waits["requests"], waits["tunnels"]) == (3, 1)
         assert (waits["method"], waits["target"]) == ("GET", "/chat")
         assert 0 < waits["cut_in_ns"] <= 2_000_000_000
@@ -146,7 +141,7 @@ def test_drain_has_an_end(upstream, tailor, build):
                         r"drained\n$", said), said
     t.wait_log("drain_cut server=a requests=3 tunnels=1 ")
     assert t.metrics()['tailor_drain_cut_total{server="a"}'] == 4
-    assert "waits" not in server_of(t, "a")
+    assert "waits" not in t.server("a")
 
 
 def test_drain_waits_for_a_pause_of_the_other(upstream, tailor):
@@ -155,12 +150,12 @@ def test_drain_waits_for_a_pause_of_the_other(upstream, tailor):
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup)
     t.wait_server("backup", state="ready")
-    post(t, "/hazard?server=backup&kind=gc&state=begin")
+    t.hazard("backup", "begin")
     post(t, "/drain?server=active")
-    assert server_of(t, "active")["state"] == "leaving"
+    assert t.server("active")["state"] == "leaving"
     with t.client() as c:
         assert c.get().body == b"active"
-        post(t, "/hazard?server=backup&kind=gc&state=end")
+        t.hazard("backup", "end")
         t.wait_server("active", state="drained")
         assert c.get().body == b"backup"
 
@@ -200,12 +195,12 @@ def test_drained_server_that_dies_stays_out(tailor, scratch):
         t.wait_server(name, state="ready")
     post(t, "/drain?server=a")
     t.wait_server("a", state="drained")
-    before = server_of(t, "a")["pid"]
+    before = t.server("a")["pid"]
     os.kill(before, 9)
     t.wait_server("a", restarts=1)
-    wait_until(lambda: server_of(t, "a")["pid"] not in (0, before),
+    wait_until(lambda: t.server("a")["pid"] not in (0, before),
                "it runs again")
-    assert server_of(t, "a")["state"] == "drained"
+    assert t.server("a")["state"] == "drained"
     post(t, "/ready?server=a")
     t.wait_server("a", state="ready")
 
@@ -239,13 +234,13 @@ def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
         worker.start()
     seen = []
     for name in ("a", "b", "a", "b"):
-        before = server_of(t, name)["pid"]
+        before = t.server(name)["pid"]
         run = subprocess.run(
             [build / "tailorctl", "-a", t.admin, "restart", name],
             text=True, capture_output=True, timeout=60, check=False)
         assert run.returncode == 0, run.stderr
         assert run.stdout.splitlines()[-1] == "ready"
-        after = server_of(t, name)["pid"]
+        after = t.server(name)["pid"]
         assert after not in (0, before)
         seen.append(before)
         count = sum(done)
@@ -260,14 +255,14 @@ def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
 
 def collect(t, name, *states):
     for state in states:
-        post(t, f"/hazard?server={name}&kind=gc&state={state}")
+        t.hazard(name, state)
 
 
 def ready_pair(tailor, scratch, **launch):
     t = tailor(*(launched(name, scratch, **launch) for name in "ab"))
     for name in "ab":
         t.wait_server(name, state="ready")
-    if t.ask_json("/servers")["active"] != "a":
+    if t.active() != "a":
         post(t, "/switch")
     return t
 
@@ -276,19 +271,19 @@ def test_restart_waits_until_the_other_has_collected(tailor, scratch):
     # Goal: one that collects now and then is not left alone before it has:
     # it serves, with the one to be restarted ready behind it.
     t = ready_pair(tailor, scratch, restart_wait="600s")
-    a, b = (server_of(t, name)["pid"] for name in "ab")
+    a, b = (t.server(name)["pid"] for name in "ab")
     collect(t, "b", "begin", "end")
     post(t, "/restart?server=a")
     t.wait_log("server_waits server=a")
     with t.client() as c:
         assert c.get().body == str(b).encode()
-        assert server_of(t, "a")["state"] == "leaving"
+        assert t.server("a")["state"] == "leaving"
         collect(t, "b", "begin")
         assert c.get().body == str(a).encode()
         collect(t, "b", "end")
         t.wait_log("server_restarted server=a")
         assert c.get().body == str(b).encode()
-    assert server_of(t, "a")["pid"] != a
+    assert t.server("a")["pid"] != a
 
 
 @pytest.mark.parametrize("wait, known, force", [
@@ -310,19 +305,19 @@ def test_restart_kills_a_stubborn_server(tailor, scratch):
                launched("b", scratch))
     for name in "ab":
         t.wait_server(name, state="ready")
-    before = server_of(t, "a")["pid"]
+    before = t.server("a")["pid"]
     post(t, "/restart?server=a")
     post(t, "/restart?server=a", 409)
     t.wait_log("server_killed server=a")
     t.wait_log("server_restarted server=a")
-    assert server_of(t, "a")["pid"] != before
+    assert t.server("a")["pid"] != before
 
 
 def test_exit_is_logged_once(tailor, scratch):
     # Goal: one end of one process is one line.
     t = tailor(launched("a", scratch))
     t.wait_log(" server_ready server=a")
-    os.kill(server_of(t, "a")["pid"], 9)
+    os.kill(t.server("a")["pid"], 9)
     wait_until(lambda: sum(" server_ready " in x for x in t.lines) == 2,
                "it is ready again")
     lines = [x for x in t.lines if " server_exited " in x]
@@ -376,7 +371,7 @@ def test_standby_that_is_unwell(upstream, tailor):
     t.wait_server("backup", state="connecting")
     well_b.set()
     t.wait_server("backup", state="ready")
-    assert server_of(t, "active")["active"]
+    assert t.server("active")["active"]
 
 
 def test_active_that_is_unwell(upstream, tailor):
@@ -388,7 +383,7 @@ def test_active_that_is_unwell(upstream, tailor):
     t = tailor(health_server(a, well_a), health_server(b, well_b))
     for name in ("active", "backup"):
         t.wait_server(name, state="ready")
-    if t.ask_json("/servers")["active"] != "active":  # whichever came first
+    if t.active() != "active":  # whichever came first
         post(t, "/switch")
     well_a.clear()
     t.wait_server("backup", active=True)
@@ -405,13 +400,13 @@ def test_pauses_are_no_illness(upstream, tailor):
     a, b = upstream("active").serve(), upstream("backup")
     t = tailor(a, health_server(b, well))
     t.wait_server("backup", state="ready")
-    post(t, "/hazard?server=backup&kind=gc&state=begin")
+    t.hazard("backup", "begin")
     well.clear()
     count = len(b.requests)
     wait_until(lambda: len(b.requests) > count + 6, "checks go on")
     well.set()
-    post(t, "/hazard?server=backup&kind=gc&state=end")
-    assert server_of(t, "backup")["state"] == "ready"
+    t.hazard("backup", "end")
+    assert t.server("backup")["state"] == "ready"
     assert "server_lost" not in t.log
 
 

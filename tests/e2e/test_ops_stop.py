@@ -9,9 +9,10 @@ import sys
 
 import pytest
 
-from support.client import Client
-from support.process import Process, free_port
-from support.wait import wait_until
+from rig.client import Client
+from rig.ports import free_port
+from rig.process import Process
+from rig.wait import wait_until
 
 
 def cut(t):
@@ -247,20 +248,7 @@ def activated(build, sockets, names, *arguments):
               ",".join(str(s.fileno()) for s in sockets),
               str(build / "tailor"), *arguments]
 
-    class Activated(Process):
-        """Process, but the sockets stay open in the child."""
-
-        def __init__(self):
-            import subprocess
-            original = subprocess.Popen
-            subprocess.Popen = lambda *a, **k: original(
-                *a, **{**k, "close_fds": False})
-            try:
-                super().__init__(script)
-            finally:
-                subprocess.Popen = original
-
-    return Activated()
+    return Process(script, close_fds=False)
 
 
 def test_sockets_outlive_the_process(build, upstream, scratch):

@@ -6,10 +6,9 @@ import re
 
 import pytest
 
-from support.client import Client
-from support.message import Closed, Malformed, response
-from support.pair import hazard
-from support.wait import wait_until
+from rig.client import Client
+from rig.message import Closed, Malformed, response
+from rig.wait import wait_until
 
 KILO = b"0123456789abcdef" * 64
 
@@ -59,7 +58,7 @@ def test_a_host_for_requests_without(upstream, tailor, scratch):
     with t.client() as c:
         c.send(b"GET / HTTP/1.0\r\n\r\n")
         first = a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         second = b.expect()
         second.reply(200, b"ok")
         assert c.response().body == b"ok"

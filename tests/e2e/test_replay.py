@@ -7,8 +7,7 @@ import signal
 
 import pytest
 
-from support.message import response
-from support.pair import hazard, settled
+from rig.message import response
 
 WARM = {"requests": 12, "concurrency": 1, "rate": 1000, "max": "60s",
         "p95_factor": 1000}
@@ -29,7 +28,7 @@ def pair(upstream, tailor):
         return t
 
     def copies(t):
-        settled(t)
+        t.wait_settled()
         seen = []
 
         def note(r):
@@ -55,7 +54,7 @@ def finish(t, *requests):
             body = more[1] if len(more) > 1 else b""
             c.request(method, target, fields=fields, body=body)
             assert c.response(method).status == 200
-    settled(t)
+    t.wait_settled()
 
 
 def targets(copies):
@@ -205,7 +204,7 @@ def test_large_responses(upstream, tailor, kind):
         assert m['tailor_warmup_requests_total{server="b"}'] >= 12
     assert all(value == 0 for key, value in m.items()
                if "failures_total" in key and 'server="b"' in key)
-    settled(t)
+    t.wait_settled()
 
 
 # --- rules --------------------------------------------------------------------
@@ -251,7 +250,7 @@ def test_rules_see_the_path(upstream, tailor, method, target, twice):
     with t.client() as c:
         c.request(method, target, body=b"x")
         first = a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         if twice:
             second = b.expect()
             assert second.method == method and second.message.body == b"x"

@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from support.wait import wait_until
+from rig.wait import wait_until
 
 SVG = "{http://www.w3.org/2000/svg}"
 

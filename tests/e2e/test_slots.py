@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from support.client import Client
-from support.message import response
-from support.wait import wait_until
+from rig.client import Client
+from rig.message import response
+from rig.wait import wait_until
 from test_ops_limits import resident_kib
 from test_streaming import (
     Server, digest, framing, pieces, read_body, read_head, send_body)

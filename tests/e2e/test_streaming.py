@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from support.message import Stream
-from support.wait import PATIENCE_S, wait_until
+from rig.message import Stream
+from rig.wait import PATIENCE_S, wait_until
 from test_ops_limits import resident_kib
 
 PIECE = 256 * 1024

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from support.client import Client
-from support.message import Malformed, response
-from support.wait import Late, wait_until
+from rig.client import Client
+from rig.message import Malformed, response
+from rig.wait import Late, wait_until
 
 
 def test_reply_by_hand(upstream):

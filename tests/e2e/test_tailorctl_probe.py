@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from rig.wait import PATIENCE_S
 from support.admin import http
-from support.wait import PATIENCE_S
 
 
 # What an observer counts in a second, and what is said of it.

@@ -11,28 +11,15 @@ import time
 
 import pytest
 
-from support import process
-from support.client import Client
-from support.message import Malformed, response
-from support.pair import hazard
-from support.wait import wait_until
+from rig.client import Client
+from rig.message import Malformed, response
+from rig.wait import wait_until
+from rig.ports import free_port
 from test_streaming import Server
 
 STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: nobody here
 BLOCK = 17408  # what one read brings at first; see proxy/buffer.h
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
-
-
-@pytest.fixture
-def one(upstream, tailor):
-    """One scripted server; start(**sections) puts a tailor before it."""
-    server = upstream("active")
-
-    def start(**sections):
-        return tailor(server, **sections)
-
-    start.server = server
-    return start
 
 
 # --- bodies -----------------------------------------------------------------
@@ -191,7 +178,7 @@ def test_hints_come_from_one_attempt_only(pair):
         first = pair.a.expect()
         first.send(EARLY)
         assert c.response(interim=True).status == 103
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         second = pair.b.expect()
         second.send(EARLY + response(200, b"from b"))
         answer = c.response(interim=True)
@@ -306,7 +293,7 @@ def test_a_stranger_cannot_opt_out(pair):
     with t.client() as c:
         c.request("GET", "/", fields=[("X-Tailor-Hedge", "off")])
         pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reply(200, b"b")
         assert c.response().body == b"b"
 
@@ -356,7 +343,7 @@ def test_trace_context_passes_unchanged(pair):
     with t.client() as c:
         c.request(fields=fields)
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         second = pair.b.expect()
         for name, value in fields:
             assert first.all(name) == second.all(name) == [value]
@@ -390,7 +377,7 @@ def test_a_late_answer_is_hedged_by_the_clock(pair):
         first.reply()
         t.wait_metric('tailor_losers_total{result="drained"}', 1)
         # No swap: lateness of one request says nothing of the next.
-        assert t.ask_json("/servers")["active"] == "a"
+        assert t.active() == "a"
         c.request("POST", body=b"x")
         r = pair.a.expect()
         t.wait_metric('tailor_hedges_refused_total{reason="method"}', 1)
@@ -437,18 +424,18 @@ def test_pushback_stops_hedges(pair):
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reply(200, b"b", [("Tailor-Pushback", "60000")])
         answer = c.response()
         assert answer.get("tailor-pushback") is None
         first.reply()
-        hazard(t, "a", "end")
+        t.hazard("a", "end")
         t.wait_metric('tailor_losers_total{result="drained"}', 1)
         t.wait_metric("tailor_pushbacks_total", 1)
         assert t.ask("/switch", "POST").status == 200  # back to a
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         t.wait_metric('tailor_hedges_refused_total{reason="pushback"}', 1)
         first.reply(200, b"a")
         assert c.response().body == b"a"
@@ -531,7 +518,7 @@ def test_a_slow_reader_is_not_cut(one, scratch):
     # Goal: who reads slowly is served, although a full socket cannot be
     # written to for longer than both timeouts; who reads nothing is not.
     path = f"{scratch}/front.sock"
-    t = one(listen=[f"127.0.0.1:{process.free_port()}", f"unix:{path}"],
+    t = one(listen=[f"127.0.0.1:{free_port()}", f"unix:{path}"],
             proxy={"request_timeout": "400ms", "write_timeout": "400ms"})
     one.server.serve(lambda r: response(200, b"x" * 600_000))
     never = threading.Event()

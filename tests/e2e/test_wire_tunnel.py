@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from support.message import Closed, response
-from support.wait import wait_until
+from rig.message import Closed, response
+from rig.wait import wait_until
 
 ASK = (b"GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\n"
        b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -141,14 +141,14 @@ def test_a_tunnel_is_never_hedged(tunnels):
     with t.client() as c:
         c.send(ASK)
         tunnels.a.expect_head()
-        t.ask("/hazard?server=a&kind=gc&state=begin", "POST")
+        t.hazard("a", "begin")
         t.wait_metric('tailor_hedges_refused_total{reason="upgrade"}', 1)
         go.set()
         assert c.response(interim=True).status == 101
         assert c.exactly(2) == b"hi"
-        t.ask("/hazard?server=a&kind=gc&state=end", "POST")
+        t.hazard("a", "end")
         t.ask("/switch", "POST")
-        t.ask("/hazard?server=a&kind=gc&state=begin", "POST")
+        t.hazard("a", "begin")
         go.set()
         c.expect_end()
     assert not tunnels.b.requests

@@ -9,7 +9,9 @@ import json
 import os
 import socket
 
-from rig import (ASK, FORMATS, SILENCE_S, Closed, Malformed, Servers, Wrong)
+from rig.message import Closed, Malformed
+from stage import ASK, FORMATS, SILENCE_S, Servers, Wrong
+
 
 def checked(answer, target, body=b""):
     """An answer is the server's, or an error of Tailor's."""

@@ -26,10 +26,12 @@ import signal
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-import rig  # noqa: E402
+import stage  # noqa: E402
 import verdicts  # noqa: E402
+from rig.process import ROOT  # noqa: E402
+from rig.wait import Late  # noqa: E402
 from scenarios import Java, all_scenarios  # noqa: E402
 
 STRIKES = 16  # an injection that misses its request is tried again
@@ -38,15 +40,15 @@ EDGE = 4  # of so many one may be wrong where two causes are true
 
 def options():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    p.add_argument("--build", default=str(pathlib.Path(rig.ROOT) / "build"))
+    p.add_argument("--build", default=str(ROOT / "build"))
     p.add_argument("--times", type=int, default=20)
     p.add_argument("--most", type=int, default=0, metavar="N",
                    help="go on to N times where one was not told right")
     p.add_argument("--seed", type=int,
                    default=int(time.time()) % 1_000_000)
     p.add_argument("--ordinary", action="store_true",
-                   help="share the CPUs with everybody else's processes; "
-                   "else all of the rig is scheduled before them")
+                   help="share the CPUs with other processes; "
+                   "else all of the stage is scheduled before them")
     p.add_argument("--json", metavar="FILE", help="everything, as JSON")
     p.add_argument("--html", metavar="FILE", help="the tables as a page")
     p.add_argument("--tales", metavar="DIRECTORY",
@@ -89,7 +91,7 @@ class Runner:
         request, account = scenario.calm(random)
         if not look:
             return
-        tale = scenario.rig.tale(request)
+        tale = scenario.stage.tale(request)
         told = verdicts.judge_calm(
             scenario, request, tale,
             scenario.witness(tale, account))
@@ -100,7 +102,7 @@ class Runner:
         """Inject until it hits; (injection, tale, ns)."""
         for _ in range(STRIKES):
             injection = scenario.inject(random)
-            tale = scenario.rig.tale(injection.request, injection.stamps)
+            tale = scenario.stage.tale(injection.request, injection.stamps)
             harm_ns = injection.harm_ns
             if harm_ns is None and scenario.harm_ns:
                 harm_ns = scenario.harm_ns(tale)
@@ -108,7 +110,7 @@ class Runner:
                 return injection, tale, harm_ns
         if scenario.may_miss:
             raise Missed(f"{scenario.may_miss}, {STRIKES} times in a row")
-        raise rig.Late("the injection keeps missing its request")
+        raise Late("the injection keeps missing its request")
 
     def due(self, name):
         """Whether there is to be one more of that row."""
@@ -124,7 +126,7 @@ class Runner:
             while self.due(kind.name):
                 for _ in range(random.randint(1, 4)):
                     self.calm(scenario, random, random.random() < 0.3)
-                    rig.sleep_us(random.randint(0, 3000))
+                    stage.sleep_us(random.randint(0, 3000))
                 injection, tale, harm_ns = self.strike(scenario, random)
                 told = verdicts.judge_injected(
                     scenario, injection, harm_ns, tale)
@@ -178,9 +180,9 @@ def main():
         if name not in known:
             sys.exit(f"no hazard {name!r}; there are {', '.join(known)}")
     names = given.name or list(known)
-    os.sched_setaffinity(0, {rig.PROXY_CPU})
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end the rig, too
-    alone = not given.ordinary and rig.before_others()
+    os.sched_setaffinity(0, {stage.PROXY_CPU})
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end the stage, too
+    alone = not given.ordinary and stage.before_others()
     matrix = verdicts.Matrix({
         "seed": given.seed, "times": given.times, "alone": alone,
         "machine": f"{platform.system()} {platform.release()}, "

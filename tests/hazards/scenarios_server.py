@@ -3,8 +3,8 @@
 
 import time
 
-from rig import Disturber, may_schedule, sleep_us
 from scenario import MS, Injection, Own, Scenario
+from stage import Disturber, may_schedule, sleep_us
 
 
 class Work(Own):
@@ -45,7 +45,7 @@ class Disk(Own):
 
     def warm(self):
         super().warm()
-        if self.rig.client.get("/disk?n=1").status != 200:
+        if self.stage.client.get("/disk?n=1").status != 200:
             raise PermissionError("no direct I/O in /var/tmp")
 
 
@@ -55,7 +55,7 @@ class Lock(Own):
     naming = "holder"
 
     def inject(self, random):
-        self.rig.get(f"/hold?us={random.randint(8_000, 40_000)}")
+        self.stage.get(f"/hold?us={random.randint(8_000, 40_000)}")
         return super().inject(random)
 
     def target(self, random):
@@ -73,7 +73,7 @@ class Disturbed(Scenario):
         self.disturber = Disturber(build)
 
     def stop(self):
-        self.disturber.kill()
+        self.disturber.stop()
         super().stop()
 
     def inject(self, random):
@@ -81,7 +81,7 @@ class Disturbed(Scenario):
                              random.randint(15_000, 50_000), self.pid)
         self.sent_ns = time.monotonic_ns()
         try:
-            request = self.rig.get(f"/compute?us={self.COMPUTE_US}")
+            request = self.stage.get(f"/compute?us={self.COMPUTE_US}")
         finally:
             self.order_begin, self.order_end = self.disturber.end()
         return Injection(request)
@@ -106,7 +106,7 @@ class Hog(Disturbed):
         self.disturber.begin("peer", 0, random.randint(15_000, 60_000))
         sleep_us(random.randint(1000, 5000))
         self.sent_ns = time.monotonic_ns()
-        request = self.rig.get("/compute?us=2000")
+        request = self.stage.get("/compute?us=2000")
         self.disturber.end()
         return Injection(request)
 
@@ -162,7 +162,7 @@ class Queue(Scenario):
 
     def start(self, build):
         super().start(build)
-        self.other = self.rig.tailor.client()
+        self.other = self.stage.tailor.client()
 
     def stop(self):
         self.other.close()
@@ -173,7 +173,7 @@ class Queue(Scenario):
                            f"/compute?us={random.randint(10_000, 40_000)}")
         sleep_us(random.randint(500, 3000))
         self.sent_ns = time.monotonic_ns()
-        request = self.rig.get("/compute?us=500")
+        request = self.stage.get("/compute?us=500")
         self.other.response()
         return Injection(request)
 

@@ -28,12 +28,13 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))
 
 import scenes  # noqa: E402
-from client import PATIENCE_S, Clients  # noqa: E402
+from client import Clients  # noqa: E402
 from proxies import NAMES, REFERENCES, Ours, Plain  # noqa: E402
-from servers import CHILDREN, compile_java  # noqa: E402
+from rig.process import end_all  # noqa: E402
+from servers import compile_java  # noqa: E402
 from stage import Stage  # noqa: E402
 from verdict import Fault, Judge  # noqa: E402
 
@@ -145,7 +146,7 @@ def judge(stage, played, references):
     played.faults += [Fault("broken", "-", text) for text in stage.errors]
     if not ours.running():
         played.faults.append(Fault("ended", "-", "tailor ended:\n"
-                                   + "\n".join(ours.lines()[-40:])))
+                                   + "\n".join(ours.lines[-40:])))
     away = {k: [tuple(p) for p in v] for k, v in stage.away.items()}
     verdict = Judge(scene.plans, played.outcomes, stage.executed(),
                     stage.kills(), away,
@@ -347,7 +348,7 @@ def main():
         run = Run(given, directory, lacking)
         asyncio.run(run.all())
     finally:
-        CHILDREN.end()
+        end_all()
         if not given.keep:
             shutil.rmtree(directory, ignore_errors=True)
     if given.json:

@@ -68,20 +68,21 @@ class Stage:
             for name, proxy in self.proxies.items():
                 self.fronts[name] = Plain(
                     self.scene.front, f"{self.directory}/front-{name}",
-                    [proxy.address])
+                    [proxy.listen])
                 self.fronts[name].wait_ready()
         self.before = self.proxies["tailor"].cost()
-        self.lines = len(self.proxies["tailor"].lines())
+        self.lines = len(self.proxies["tailor"].lines)
         return self
 
     def address(self, proxy):
-        return self.fronts.get(proxy, self.proxies[proxy]).address
+        return self.fronts.get(proxy, self.proxies[proxy]).listen
 
     def close(self):
-        for part in [*self.fronts.values(), *self.proxies.values(),
-                     *(s for pair in self.servers.values()
-                       for s in pair.values())]:
-            part.close()
+        for proxy in [*self.fronts.values(), *self.proxies.values()]:
+            proxy.kill()
+        for pair in self.servers.values():
+            for server in pair.values():
+                server.close()
 
     # --- hazards ---
 
@@ -174,7 +175,7 @@ class Stage:
         count = false = 0
         for name in "ab":
             seen = sum(f" server_unresponsive server={name} " in line for line
-                       in self.proxies["tailor"].lines()[self.lines:])
+                       in self.proxies["tailor"].lines[self.lines:])
             stops = sum(h.what != "kill" and h.server == name
                         for h in self.scene.hazards)
             count += seen
@@ -183,7 +184,7 @@ class Stage:
 
     def end_of_log(self, lines=14):
         """What Tailor logged since the scene began, or the end of that."""
-        return self.proxies["tailor"].lines()[self.lines:][-lines:]
+        return self.proxies["tailor"].lines[self.lines:][-lines:]
 
     def metrics(self):
         values = self.proxies["tailor"].metrics()

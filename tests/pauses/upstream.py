@@ -2,6 +2,9 @@
 """A server that closes kept connections early, and may listen on a Unix
 socket.
 
+It is no rig.origin.Origin: it is stopped and killed as a process of its own,
+and takes bursts of 1500 connections, one by one from a small backlog.
+
     upstream.py JSON      {"name", "address", "backlog", "log",
                            "requests": of a connection before it is closed
                            without a word, 0 for any number,

@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import threading
 
-from support.wait import PATIENCE_S, Late, wait_until
+from rig.wait import PATIENCE_S, Late, wait_until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = "no Chromium: apt-get install --no-install-recommends chromium"

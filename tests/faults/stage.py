@@ -1,33 +1,25 @@
-"""A tailor whose calls can be made to fail, traffic for it, and who checks.
+"""A tailor whose calls can be made to fail, its servers, and what is wrong.
 
-What is right under a fault: an answer that is the right one, an error of
-Tailor's, or a connection that ends.  Wrong are another answer, silence, a
+Right under a fault is the right response, an error of Tailor's, or a
+connection that ends.  Wrong are another response, silence, a
 crash, a sanitizer's report, and a process that does not serve afterwards.
 """
 
-import json
-import mmap
 import os
 import pathlib
 import re
 import shutil
-import struct
-import subprocess
-import sys
 import tempfile
 import threading
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from layer import Page
+from rig.message import Closed, Malformed, response
+from rig.origin import Origin
+from rig.process import SANITIZER
+from rig.tailor import Tailor
+from rig.wait import PATIENCE_S, wait_until
+from symbols import Symbols
 
-from support.client import Client  # noqa: E402
-from support.message import Closed, Malformed, response  # noqa: E402
-from support.process import SANITIZER, Process, free_port  # noqa: E402
-from support.upstream import Upstream  # noqa: E402
-from support.wait import PATIENCE_S, wait_until  # noqa: E402
-
-KINDS = ["alloc", "accept", "connect", "write", "read", "event", "open"]
-HEAD, ENTRY, PATHS = 120, 120, 8192
 AGREE = (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
          b"Upgrade: websocket\r\n"
          b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
@@ -47,60 +39,6 @@ class Wrong(Exception):
     """What must not happen under any fault."""
 
 
-class Page:
-    """The page of layer.h."""
-
-    def __init__(self, path):
-        self.path = path
-        with open(path, "w+b") as file:
-            file.truncate(HEAD + ENTRY * PATHS)
-            self._map = mmap.mmap(file.fileno(), HEAD + ENTRY * PATHS)
-
-    def _get(self, offset):
-        return struct.unpack_from("<Q", self._map, offset)[0]
-
-    def _set(self, offset, value):
-        struct.pack_into("<Q", self._map, offset, value)
-
-    def record(self):
-        self._set(40, 1)
-
-    def arm(self, kinds=0, path=0, skip=0, left=1):
-        """Of the matching calls, skip go well and the next `left` fail."""
-        self._set(24, 0)
-        self._set(0, kinds)
-        self._set(8, path)
-        self._set(16, skip)
-        self._set(24, left)
-
-    def disarm(self):
-        self._set(24, 0)
-
-    @property
-    def failed(self):
-        return self._get(32)
-
-    @property
-    def calls(self):
-        return dict(zip(KINDS, struct.unpack_from("<7Q", self._map, 48)))
-
-    def paths(self):
-        """{key: (kind, calls, failed, what, return addresses)}"""
-        assert self._get(112) == 0, "the table of paths is full"
-        found = {}
-        for i in range(PATHS):
-            one = struct.unpack_from("<QIIQQ16s9Q", self._map,
-                                     HEAD + ENTRY * i)
-            if one[0]:
-                found[one[0]] = (KINDS[one[1]], one[3], one[4],
-                                 one[5].rstrip(b"\0").decode(),
-                                 [at for at in one[6:] if at])
-        return found
-
-    def close(self):
-        self._map.close()
-
-
 class Servers:
     """Scripted servers that answer so that it can be checked; c has a Unix
     socket."""
@@ -108,8 +46,8 @@ class Servers:
     def __init__(self, directory):
         self.asked = threading.Event()  # for /hedge, and once more
         self.hedged = threading.Event()
-        self.a, self.b = Upstream("a"), Upstream("b")
-        self.c = Upstream("c", f"{directory}/c.sock")
+        self.a, self.b = Origin("a"), Origin("b")
+        self.c = Origin("c", f"{directory}/c.sock")
         for server in (self.a, self.b, self.c):
             server.serve(self._answer(server))
 
@@ -151,35 +89,20 @@ class Servers:
         self.c.stop()
 
 
-class Tailor(Process):
+class FaultyTailor(Tailor):
     """One with the layer in it."""
+
+    program = "faults/tailor"
+    patience_s = SILENCE_S
 
     def __init__(self, build, servers, directory, page, scene):
         self.directory = directory
         self.page = page
-        self.port = free_port()
-        self.admin = f"{directory}/admin.sock"
         self.servers = servers
         self.lines_of = {}  # of metrics, by format
         scene.prepare(self)
-        path = f"{directory}/tailor.json"
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(scene.config(self), file)
-        super().__init__([f"{build}/faults/tailor", "-c", path],
-                         env={"TAILOR_FAULTS": page.path}
-                         | scene.environment)
-
-    def client(self):
-        client = Client(("127.0.0.1", self.port))
-        client._socket.settimeout(SILENCE_S)
-        return client
-
-    def ask(self, target, method="GET", fields=()):
-        with Client(self.admin) as client:
-            client._socket.settimeout(SILENCE_S)
-            client.request(method, target,
-                           fields=[("Connection", "close"), *fields])
-            return client.response(method)
+        super().__init__(build, directory, scene.config(self),
+                         {"TAILOR_FAULTS": page.path} | scene.environment)
 
     def serves(self):
         """Whether a plain request gets its answer from a server."""
@@ -192,7 +115,7 @@ class Tailor(Process):
             return False
 
     def wait_serving(self):
-        """Wait until it serves, or has ended; False then."""
+        """Wait until it serves; False if it has ended instead."""
         wait_until(lambda: not self.running() or self.serves(),
                    lambda: f"tailor serves\n{self.log[-3000:]}", LIFE_S)
         return self.running()
@@ -211,7 +134,7 @@ class Tailor(Process):
             r"|draining_connections\{[^}]*\})) (\S+)$", text, re.M)}
 
     def settle(self):
-        """Wait until nothing is left of what was asked of it."""
+        """Wait until nothing is left of what it was asked."""
         wait_until(self.at_rest,
                    lambda: f"nothing is left over: {self.gauges()}", 30)
 
@@ -226,68 +149,12 @@ class Tailor(Process):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
 
-class Symbols:
-    """Addresses of a program -> "file:line function" of ours."""
-
-    OURS = re.compile(r"^(base|config|talechain|profiler|hedging|proxy)/")
-
-    def __init__(self, program):
-        self.program = str(program)
-        self._known = {}
-
-    def look_up(self, addresses):
-        new = sorted({a for a in addresses if a not in self._known})
-        if not new:
-            return
-        # A return address is behind its call: one byte less is in it.
-        done = subprocess.run(
-            ["addr2line", "-i", "-a", "-f", "-e", self.program],
-            input="\n".join(f"{a - 1:#x}" for a in new), text=True,
-            capture_output=True, check=True)
-        for block in re.split(r"^(?=0x)", done.stdout, flags=re.M)[1:]:
-            lines = block.splitlines()
-            frames = []
-            for function, place in zip(lines[1::2], lines[2::2]):
-                place = place.partition(" ")[0]
-                place = place.removeprefix(f"{ROOT}/").removeprefix("./")
-                frames.append(f"{place} {function}")
-            self._known[int(lines[0], 16) + 1] = frames
-
-    def frames(self, addresses):
-        """Every frame, inlined ones too, innermost first."""
-        self.look_up(addresses)
-        return [f for a in addresses for f in self._known.get(a, ())]
-
-    def ours(self, addresses):
-        """The innermost frame that is in our sources."""
-        return next((f for f in self.frames(addresses)
-                     if self.OURS.match(f)), "?")
-
-    def sites(self):
-        """Every call in tailor's sources that the layer can make fail:
-        {"file:line function"}.  (The microscope is another program.)"""
-        text = subprocess.run(
-            ["objdump", "-d", "--no-show-raw-insn", self.program],
-            text=True, capture_output=True, check=True).stdout
-        found, next_is_one = [], None
-        for line in text.splitlines():
-            address, _, rest = line.partition(":")
-            if next_is_one and rest:
-                found.append(int(address, 16))
-            next_is_one = re.search(r"call\s.*<__wrap_", rest)
-        self.look_up(found)
-        return {self._known[a][0] for a in found
-                if self._known.get(a) and self.OURS.match(self._known[a][0])
-                and "/shim/" not in self._known[a][0]}
-
-
-class Rig:
+class Stage:
     """A directory, servers, and tailors one after the other."""
 
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
         self.directory = tempfile.mkdtemp(prefix="tlf-")
-        self.root = ROOT
         self.servers = Servers(self.directory)
         self.symbols = Symbols(self.build / "faults" / "tailor")
         self.number = 0
@@ -301,7 +168,7 @@ class Rig:
     def start(self, page, scene):
         directory = f"{self.directory}/t{self.number}"
         os.mkdir(directory)
-        return Tailor(self.build, self.servers, directory, page, scene)
+        return FaultyTailor(self.build, self.servers, directory, page, scene)
 
     def end(self, t, ended, may_fail=False):
         """Stop it; it must end well.  may_fail: status 1 is well too."""
