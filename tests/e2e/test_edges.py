@@ -3,7 +3,6 @@ the order of the list in docs/http.md; each order of events is made by the
 test and not by luck.  Numbers 1 to 13; the others are in test_edges_ends.py.
 """
 
-import socket
 
 import pytest
 
@@ -147,52 +146,24 @@ def test_04_a_refused_hedge_does_not_hang_its_request(pair):
 
 # 5 ---------------------------------------------------------------------------
 
-class Deaf:
-    """A server to which connecting takes for ever once fill() was called."""
-
-    name = "a"
-
-    def __init__(self):
-        self._listener = socket.socket()
-        self._listener.bind(("127.0.0.1", 0))
-        self._listener.listen(0)
-        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
-        self._others = []
-
-    def accept(self):
-        self._listener.settimeout(20)
-        return self._listener.accept()[0]
-
-    def fill(self):
-        """Take all places of the queue of connections."""
-        for _ in range(4):
-            sock = socket.socket()
-            sock.setblocking(False)
-            sock.connect_ex(self._listener.getsockname())
-            self._others.append(sock)
-
-    def close(self):
-        for sock in [*self._others, self._listener]:
-            sock.close()
-
-
 def deaf_pair(upstream, tailor, **sections):
-    """A tailor before a deaf server and one that is not."""
-    a, b = Deaf(), upstream("b")
+    """A tailor before a server that accepts no connection any more, and one
+    that does."""
+    a, b = upstream("a", backlog=0), upstream("b")
     t = tailor(a, b, ready=False, **sections)
     a.accept().close()  # the probe's connection is not kept
     t.wait_server("a", state="ready")
     t.wait_server("b", state="ready")
     wait_until(lambda: t.metrics()[
         'tailor_server_connections_idle{server="a"}'] == 0, "it is closed")
-    a.fill()
-    return t, a, b
+    a.fill_backlog()
+    return t, b
 
 
 def test_05_commit_while_the_other_is_connecting(upstream, tailor):
     # Goal: an attempt without a connection yet can lose like any other, for
     # free.
-    t, a, b = deaf_pair(upstream, tailor, hedging={
+    t, b = deaf_pair(upstream, tailor, hedging={
         "timer_ratio": 1, "timer_delay": "50ms"})
     with t.client() as c:
         for body in (b"b", b"again"):
@@ -203,14 +174,13 @@ def test_05_commit_while_the_other_is_connecting(upstream, tailor):
     assert m["tailor_hedges_won_total"] == 2
     assert m[DRAINED] == 0
     t.wait_settled()
-    a.close()
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_05_a_request_that_its_server_has_not_seen(upstream, tailor, method):
     # Goal: at a swap it goes to the other server instead of twice, whatever
     # its method.
-    t, a, b = deaf_pair(upstream, tailor)
+    t, b = deaf_pair(upstream, tailor)
     with t.client() as c:
         c.request(method, "/", body=b"x" if method == "POST" else b"")
         t.wait_server("a", inflight=1)
@@ -221,7 +191,6 @@ def test_05_a_request_that_its_server_has_not_seen(upstream, tailor, method):
     assert m["tailor_requests_moved_total"] == 1
     assert m["tailor_hedges_won_total"] == 0
     t.wait_settled()
-    a.close()
 
 
 # 6 ---------------------------------------------------------------------------

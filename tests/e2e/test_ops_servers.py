@@ -4,6 +4,7 @@ and no request notices; what is not well is found."""
 import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -16,40 +17,16 @@ from rig.message import response
 from rig.ports import free_port
 from rig.wait import wait_until
 
-# A server in a few lines: answers with its pid; /hold waits for a file;
-# SIGTERM ends it (or not: "stubborn").
-SERVER = """
-import http.server, os, signal, sys, time
-class H(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        if self.path.startswith("/hold"):
-            while not os.path.exists(sys.argv[2]):
-                time.sleep(0.01)
-        body = str(os.getpid()).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-    def log_message(self, *a):
-        pass
-class S(http.server.ThreadingHTTPServer):
-    request_queue_size = 128
-    daemon_threads = True
-if "stubborn" in sys.argv:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-S(("127.0.0.1", int(sys.argv[1])), H).serve_forever()
-"""
+PROGRAM = pathlib.Path(__file__).parent / "support" / "server.py"
 
 
 def launched(name, scratch, *more, **launch):
     """The configuration of a server that Tailor starts itself."""
     port = free_port()
-    program = scratch / "server.py"
-    program.write_text(SERVER)
     return {"name": name, "address": f"127.0.0.1:{port}", "jvm": "none",
-            "launch": {"command": [sys.executable, str(program), str(port),
-                                   f"{scratch}/go", *more],
+            "launch": {"command": [sys.executable, "-B", str(PROGRAM),
+                                   str(port), "128", f"hold={scratch}/go",
+                                   *more],
                        "restart_delay": "50ms", "cpus": "", **launch}}
 
 

@@ -15,6 +15,7 @@ import time
 import pytest
 
 from rig.message import response
+from rig.process import Process
 from rig.wait import wait_until
 
 STREAM = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
@@ -28,17 +29,15 @@ def small_server():
     made = []
 
     def start(backlog):
-        program = pathlib.Path(__file__).parent / "support/small_server.py"
-        process = subprocess.Popen([sys.executable, program, str(backlog)],
-                                   stdout=subprocess.PIPE)
+        program = pathlib.Path(__file__).parent / "support/server.py"
+        process = Process([sys.executable, program, "0", backlog, "echo"],
+                          stdout=subprocess.PIPE)
         made.append(process)
         return process, f"127.0.0.1:{int(process.stdout.readline())}"
 
     yield start
     for process in made:
-        process.send_signal(signal.SIGCONT)
         process.kill()
-        process.wait()
 
 
 # --- waiting ------------------------------------------------------------------
@@ -51,13 +50,13 @@ def test_a_stopped_server_with_a_small_backlog(small_server, tailor, method):
     t = tailor({"name": "a", "address": address})
     clients = [t.client() for _ in range(40)]
     t.hazard("a", "begin")
-    process.send_signal(signal.SIGSTOP)
+    process.signal(signal.SIGSTOP)
     for i, c in enumerate(clients):
         c.request(method, f"/{i}", body=b"%d" % i if method == "POST" else b"")
     t.wait_metric("tailor_requests_inflight", len(clients))
     begin = time.monotonic()
     wait_until(lambda: time.monotonic() - begin > 1.5, "the pause is long")
-    process.send_signal(signal.SIGCONT)
+    process.signal(signal.SIGCONT)
     t.hazard("a", "end")
     for i, c in enumerate(clients):
         r = c.response()

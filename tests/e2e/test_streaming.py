@@ -59,12 +59,11 @@ def read_body(sock, begun, size, chunked):
     """The digest of a body of which begun has been read already."""
     running = hashlib.sha256()
     stream = Stream(lambda: sock.recv(PIECE))
-    stream._buffer += begun
+    stream.unread(begun)
     if chunked:
         total = 0
         while (length := int(stream.line(), 16)) > 0:
             running.update(stream.exactly(length))
-            stream.received.clear()
             assert stream.line() == b""
             total += length
         assert total == size and stream.line() == b""
@@ -98,7 +97,9 @@ def framing(size, chunked):
 
 class Server:
     """Takes connections; play(sock, head, rest) has the one with a request.
-    A connection without one is a probe."""
+    A connection without one is a probe.
+
+    It is no rig.origin.Origin, which keeps every byte."""
 
     def __init__(self, play):
         self.result = None

@@ -145,23 +145,23 @@ class Connection:
 
 
 class Origin:
-    """A listening scripted server on a port of the kernel's choice, or on a
-    Unix socket at path."""
+    """A listening scripted server: on that port, 0 for one of the kernel's
+    choice, or on a Unix socket at path.  handler: as for serve()."""
 
-    def __init__(self, name, path=None, backlog=128):
+    def __init__(self, name, path=None, backlog=128, port=0, handler=None):
         self.name = name
         self.path = path
         self.backlog = backlog
         self.connections = []
         self.requests = []  # all of them, in order of arrival
         self.errors = []    # malformed input; fails the test at its end
-        self._handler = None
+        self._handler = handler
         self._waiting = queue.Queue()
         self._lock = threading.Condition()
         self._accepting = threading.Lock()
         self._fillers = []  # fill the backlog while none is accepted
         self._listener = None
-        self.port = 0
+        self.port = port
         self.listen()
 
     @property
