@@ -20,7 +20,6 @@ import heapq
 import json
 import multiprocessing
 import os
-import pathlib
 import resource
 import selectors
 import shutil
@@ -156,15 +155,6 @@ class Tailor(tailor.Tailor):
         """How many connections have begun a head."""
         return self.metrics()["tailor_connections_half_open"]
 
-    def resident(self):
-        text = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        return int(text.partition("VmRSS:")[2].split()[0]) * 1024
-
-    def cpu_s(self):
-        fields = pathlib.Path(f"/proc/{self.pid}/stat") \
-            .read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def p99(self):
         """(p50, p99) in us of ordinary requests, and their errors."""
         done = subprocess.run(
@@ -209,18 +199,18 @@ def bench(options, directory):
         crowded = Tailor(directory, "crowded", port, most)
         quiet = Tailor(directory, "quiet", port, most)
         crowded.p99()
-        at_first = crowded.resident()
+        at_first = crowded.resident_kib()
         idle = Player(play_idle, crowded.port, options.idle)
-        with_idle = crowded.resident()
+        with_idle = crowded.resident_kib()
         slow = Player(play_slow, crowded.port, options.slow)
         # Some may be on their way again.
         wait_until(lambda: crowded.half_open() > options.slow * 0.99,
                    "each has sent a byte")
-        print(f"{options.idle} idle connections: "
-              f"{(with_idle - at_first) / options.idle:.0f} bytes each\n"
-              f"{options.slow} slow heads: "
-              f"{(crowded.resident() - with_idle) / options.slow:.0f} bytes "
-              f"each")
+        with_slow = crowded.resident_kib()
+        for count, kib, what in (
+                (options.idle, with_idle - at_first, "idle connections"),
+                (options.slow, with_slow - with_idle, "slow heads")):
+            print(f"{count} {what}: {1024 * kib / count:.0f} bytes each")
         used, since = crowded.cpu_s(), time.monotonic()
         time.sleep(ALONE_S)
         print("the crowd alone takes "

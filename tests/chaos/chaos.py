@@ -109,14 +109,13 @@ def server(name, directory, seed):
 class Gauge(threading.Thread):
     """Resident memory of a process, twice a second."""
 
-    def __init__(self, pid, stop):
+    def __init__(self, process, stop):
         super().__init__(daemon=True)
-        self.pid, self.stop, self.kib = pid, stop, []
+        self.process, self.stop, self.kib = process, stop, []
 
     def run(self):
         while not self.stop.wait(0.5):
-            with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
-                self.kib.append(int(file.read().split()[1]) * 4)
+            self.kib.append(self.process.resident_kib())
 
 
 class Lateness(threading.Thread):
@@ -196,7 +195,7 @@ class Run:
             v for k, v in tailor.metrics().items()
             if k.startswith("tailor_server_connections")) == 0, "rest")
         before = descriptors(tailor.pid)
-        gauge = Gauge(tailor.pid, self.stop)
+        gauge = Gauge(tailor, self.stop)
         gauge.start()
         guests = self.guests(tailor)
         self.director = Director(tailor, self.directory, self.given.seed,

@@ -3,7 +3,6 @@
 import pytest
 
 from rig.client import Client
-from test_ops_limits import resident_kib
 
 IDLE = 2000
 SLOW = 200
@@ -21,12 +20,12 @@ def test_memory_of_idle_and_slow_clients(build, upstream, tailor):
                               "header_timeout": "2s"})
     with t.client() as first:
         assert first.get().status == 200
-        before = resident_kib(t.pid)
+        before = t.resident_kib()
         idle = []
         for _ in range(IDLE):
             idle.append(Client(t.address))
             assert idle[-1].get().status == 200
-        each = (resident_kib(t.pid) - before) * 1024 / IDLE
+        each = (t.resident_kib() - before) * 1024 / IDLE
         print(f"{each:.0f} bytes for each idle connection")
         assert each <= IDLE_BYTES_MAX
         slow = [Client(t.address) for _ in range(SLOW)]

@@ -275,7 +275,7 @@ def test_20_descriptors_run_out(pair):
     with t.client() as inside:
         assert inside.get().body == b"a"
         was = resource.prlimit(t.pid, resource.RLIMIT_NOFILE)
-        used = len(os.listdir(f"/proc/{t.pid}/fd"))
+        used = t.descriptors()
         resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (used, was[1]))
         outside = t.client()
         outside.request()

@@ -15,7 +15,6 @@ import pytest
 
 from rig.message import Stream
 from rig.wait import PATIENCE_S, wait_until
-from test_ops_limits import resident_kib
 
 PIECE = 256 * 1024
 MOST = 64 * 1024 * 1024  # that four sockets' buffers and a file may hold
@@ -141,15 +140,15 @@ class Watch:
     """The most memory that a process takes from now on."""
 
     def __init__(self, tailor):
-        self._pid = tailor.pid
-        self.before = self.most = resident_kib(self._pid)
+        self._tailor = tailor
+        self.before = self.most = tailor.resident_kib()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self):
         while not self._stop.wait(0.02):
-            self.most = max(self.most, resident_kib(self._pid))
+            self.most = max(self.most, self._tailor.resident_kib())
 
     def grown_kib(self):
         self._stop.set()

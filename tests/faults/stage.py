@@ -145,9 +145,6 @@ class FaultyTailor(Tailor):
         except OSError:
             return False
 
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
-
 
 class Stage:
     """A directory, servers, and tailors one after the other."""

@@ -32,7 +32,7 @@ sys.path.insert(0, str(HERE.parent))
 
 import scenes  # noqa: E402
 from client import Clients  # noqa: E402
-from proxies import NAMES, REFERENCES, Ours, Plain  # noqa: E402
+from proxies import NAMES, REFERENCES, Ours, Plain, cost  # noqa: E402
 from rig.process import end_all  # noqa: E402
 from servers import compile_java  # noqa: E402
 from stage import Stage  # noqa: E402
@@ -159,7 +159,7 @@ def judge(stage, played, references):
     played.alarms, played.false_alarms = stage.alarms()
     played.before = stage.before
     if ours.running():
-        played.after = ours.cost()
+        played.after = cost(ours)
         if played.faults:
             played.notes = ["metrics: " + ", ".join(
                 f"{k.removeprefix('tailor_')} {v}"

@@ -95,9 +95,6 @@ class Plain(Process):
     def metrics(self):
         return {}
 
-    def cost(self):
-        return cost(self.pid)
-
     def sent_twice(self):
         """Ids of requests of which nginx wrote something to two servers, as
         it does with all but POST after a minute of silence.  HAProxy's
@@ -110,10 +107,9 @@ class Plain(Process):
                 and len(re.findall(r"\b[1-9]", line.partition(" ")[2])) > 1}
 
 
-def cost(pid):
-    """(resident KiB, descriptors) of a process."""
-    pages = pathlib.Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]
-    return int(pages) * 4, len(os.listdir(f"/proc/{pid}/fd"))
+def cost(proxy):
+    """(resident KiB, descriptors)"""
+    return proxy.resident_kib(), proxy.descriptors()
 
 
 # What names its own files, and nothing that a newcomer would not leave alone.
@@ -143,6 +139,3 @@ class Ours(Tailor):
         super().wait_ready()
         for server in "ab":
             self.wait_server(server, state="ready")
-
-    def cost(self):
-        return cost(self.pid)

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 
-from proxies import Plain
+from proxies import Plain, cost
 from servers import Server
 
 TELLING = (
@@ -70,7 +70,7 @@ class Stage:
                     self.scene.front, f"{self.directory}/front-{name}",
                     [proxy.listen])
                 self.fronts[name].wait_ready()
-        self.before = self.proxies["tailor"].cost()
+        self.before = cost(self.proxies["tailor"])
         self.lines = len(self.proxies["tailor"].lines)
         return self
 

@@ -89,6 +89,21 @@ class Process:
     def running(self):
         return self._child.poll() is None
 
+    def resident_kib(self):
+        """Its resident memory."""
+        with open(f"/proc/{self.pid}/status", encoding="utf-8") as file:
+            return int(file.read().partition("VmRSS:")[2].split()[0])
+
+    def cpu_s(self):
+        """CPU time that it has used, user and system."""
+        with open(f"/proc/{self.pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def descriptors(self):
+        """How many it has open."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
     def wait_log(self, pattern, timeout_s=PATIENCE_S):
         """Wait for a line of standard error that matches; returns it."""
         def found():
