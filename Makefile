@@ -241,7 +241,7 @@ HAZARDS := $(BUILD)/hazards
 .PHONY: hazards hazards-programs
 hazards-programs: $(HAZARDS)/server $(HAZARDS)/disturb \
     $(HAZARDS)/noquickack.so $(if $(JAVAC),$(HAZARDS)/classes/.made)
-hazards: all hazards-programs	## inject hazards, compare what is told of them
+hazards: all hazards-programs	## inject hazards, compare what is reported
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/hazards/hazards.py \
 	    --build $(abspath $(BUILD)) --json $(HAZARDS)/matrix.json \
 	    --html $(HAZARDS)/matrix.html $(HAZARDS_ARGS)

@@ -7,7 +7,7 @@ Two tailors in front of one nginx.  One has a crowd: idle connections that
 have each had an answer and may ask again (10000), and attackers that send a
 head a byte a second and come again when they are thrown out (2000).  The
 other has none.  In each round ordinary requests at a fixed rate are measured
-through both, in turns, while the crowd goes on; told are medians over the
+through both, in turns, while the crowd goes on; shown are medians over the
 rounds, and of the ratio of the two in the same round.  Both thus share the
 machine with what plays the crowd.
 
@@ -110,7 +110,7 @@ def play_idle(port, count, pipe):
 
 
 def play_slow(port, count, pipe):
-    """A process: count attackers, until told to end."""
+    """A process: count attackers, until a message comes."""
     slow = Slow(port, count)
     pipe.send(count)
     while not pipe.poll():
@@ -129,7 +129,7 @@ class Player:
         self.pipe.recv()
 
     def stop(self):
-        """What it has to say at its end."""
+        """End it; returns its last message."""
         self.pipe.send("stop")
         said = self.pipe.recv()
         self.process.join()

@@ -9,7 +9,7 @@ a CPU of its own; origin and load are on another where there is one.  Under a
 closed loop (wrk) its CPU time and the origin's answers are read twice, well
 after the start: their quotient is the cost of a request.  Then tailor-load
 sends at a fixed rate, to it and to the origin directly: the difference of
-percentiles is what it adds.  Told are medians over rounds; ratios are to what
+percentiles is what it adds.  Shown are medians over rounds; ratios are to what
 HAProxy or nginx took in the same round, whichever was cheaper in all of them:
 the less of two in each round is less than either, as it picks the luckier.
 
@@ -17,8 +17,8 @@ Targets: haproxy (one thread, http-reuse always), nginx (one worker, kept
 upstream connections), off (Tailor whose observer looks ten times a second
 and reads no kernel events), on (the observer as by default, without kernel
 events) and kernel (with them, the default, which needs root).  Of Tailor is
-told what its proxy thread takes, and under "+" the whole process.  HAProxy
-and nginx are told to do nothing but forward: no logs, no fields added.
+shown what its proxy thread takes, and under "+" the whole process.  HAProxy
+and nginx are configured to do nothing but forward: no logs, no fields added.
 --also measures another build's proxy in the same run (name.off, name.on, ...).
 
 Prints figures, judges nothing.  Needs wrk, haproxy and nginx-light; which of
@@ -290,12 +290,12 @@ def ratio(found, target, key):
 
 
 def summary(found):
-    """What is told of a row, by target."""
-    told = {}
+    """What is shown of a row, by target."""
+    shown = {}
     for target, rounds in found.items():
         if target == "direct":
             continue
-        one = told[target] = {
+        one = shown[target] = {
             "us": median(r["us"] for r in rounds),
             "ratio": ratio(found, target, "us"),
             "all_us": median(r["all_us"] for r in rounds),
@@ -305,11 +305,11 @@ def summary(found):
         for key in ("p50", "p99") if "direct" in found else ():
             one[f"added_{key}_us"] = median(
                 r[key] - d[key] for r, d in zip(rounds, found["direct"]))
-    return told
+    return shown
 
 
-def show(row, told):
-    for target, one in told.items():
+def show(row, shown):
+    for target, one in shown.items():
         added = "".join(f"{one[key]:9.0f}" for key in
                         ("added_p50_us", "added_p99_us") if key in one)
         whole = f"{one['all_us']:8.2f}{one['all_ratio']:6.2f}" \
@@ -380,10 +380,10 @@ def main():
         try:
             for row in options.rows:
                 found = bench.row(row)
-                told = summary(found)
-                show(row, told)
+                shown = summary(found)
+                show(row, shown)
                 out.append({"size": SIZES[row[0]], "connections": row[1],
-                            "targets": told, "rounds": found})
+                            "targets": shown, "rounds": found})
         finally:
             bench.origin.close()
     if options.json:

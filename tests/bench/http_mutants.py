@@ -2,7 +2,7 @@
 """Damaged requests through Tailor, and what it lets through, through HAProxy and
 nginx as well.
 
-The corpus shows what somebody thought of.  Here requests of it are changed at
+The corpus shows what a person thought of.  Here requests of it are changed at
 random places, by bytes and lines that have fooled parsers before, and given to
 a real tailor.  What it answers with 200 is given to the other two, and printed
 is where one of them refuses, or sees another body: each line is a question

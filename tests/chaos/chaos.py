@@ -119,8 +119,8 @@ class Gauge(threading.Thread):
 
 
 class Lateness(threading.Thread):
-    """Notes when this machine did not run what should have run: nobody can
-    be blamed for that, so it counts as a trouble of both servers."""
+    """Notes when this machine did not run what should have run: no program
+    is to blame for that, so it counts as a trouble of both servers."""
 
     def __init__(self, director, stop):
         super().__init__(daemon=True)
@@ -228,13 +228,13 @@ class Run:
     def watch(self, tailor):
         """Until time is over, or tailor is."""
         until = time.monotonic() + self.seconds
-        told = time.monotonic() + 60
+        due = time.monotonic() + 60
         while time.monotonic() < until and not self.stop.wait(0.5):
             if not tailor.running():
                 self.book.violation(f"tailor ended:\n{tailor.log[-4000:]}")
                 return
-            if time.monotonic() > told:
-                told += 60
+            if time.monotonic() > due:
+                due += 60
                 say(f"# {until - time.monotonic():.0f} s to go, "
                     f"{sum(self.book.count.values())} outcomes, "
                     f"{len(self.book.violations)} violations")

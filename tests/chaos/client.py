@@ -25,7 +25,7 @@ class Outcome:
 
     kind    answer, short (an answer whose end its server's death could also
             be), unheard (an old client on a Unix socket, which has no means
-            to tell it of a cut, got a part), error (the proxy's own), cut,
+            to notice a cut, got a part), error (the proxy's own), cut,
             unasked (not answered, since the connection was to end before),
             left (the client went away), wrong
     text    of an error: its status and reason; else details
@@ -220,8 +220,7 @@ class Visitor:
             raise Wrong(f"a length of {head.get('content-length')}")
         if self.compare(wish, seen, body):
             return "answer", nonce
-        # Its end could not be told from its server's: the judge asks the
-        # ledger.
+        # Its end looks like its server's: the judge asks the ledger.
         return "short", nonce
 
     def short(self, w, wish, head, body, version):

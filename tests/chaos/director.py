@@ -24,7 +24,7 @@ RECOVERY_S = 40
 LANES = ("servers", "modes", "operator")
 # What happens, and how often: (kind, weight, shortest, longest in seconds).
 SERVERS = (
-    ("told-pause", 9, 0.005, 0.6), ("blind-pause", 4, 0.005, 0.5),
+    ("known-pause", 9, 0.005, 0.6), ("blind-pause", 4, 0.005, 0.5),
     ("false-alarm", 3, 0.005, 0.1), ("crash", 4, 0, 0), ("term", 2, 0, 0),
     ("both-pause", 2, 0.05, 0.5), ("both-crash", 1, 0, 0),
     ("refuse", 2, 0.05, 0.5), ("deaf", 2, 0.05, 0.5), ("restart", 2, 0, 0),
@@ -178,13 +178,13 @@ class Director:
 
     # --- servers ----------------------------------------------------------
 
-    def pause(self, servers, length, told):
-        kind = "told" if told else "blind"
+    def pause(self, servers, length, known):
+        kind = "known" if known else "blind"
         losses = self.losses()
         troubles = [self.begin(s, kind) for s in servers]
         pids = []
         for server in servers:
-            if told:
+            if known:
                 self.hazard(server, "begin")
             pids.append(self.signal(server, signal.SIGSTOP))
         time.sleep(length)
@@ -193,7 +193,7 @@ class Director:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:
                 pass
-            if told:
+            if known:
                 self.hazard(server, "end")
         for trouble in troubles:
             self.end(trouble, 0.2)
@@ -219,13 +219,13 @@ class Director:
         for trouble in down:
             self.end(trouble, 0.1)
 
-    def do_told_pause(self, _kind, server, length, _dice):
+    def do_known_pause(self, _kind, server, length, _dice):
         self.pause(server, length, True)
 
     def do_blind_pause(self, _kind, server, length, _dice):
         self.pause(server, length, False)
 
-    do_long_pause = do_told_pause
+    do_long_pause = do_known_pause
     do_long_blind_pause = do_blind_pause
 
     def do_both_pause(self, _kind, _server, length, dice):

@@ -15,7 +15,7 @@ import content
 # that make it ask again before that.
 SPOILT = ("reset", "hangup-before", "head-cut", "body-cut", "body-reset",
           "garbage", "bad-chunk")
-# Kinds that nobody may notice.
+# Kinds that no client may notice.
 HARMLESS = ("stall", "bits", "extra", "early", "hints", "hangup-after")
 KINDS = SPOILT + HARMLESS
 # How the checker itself is checked: answers that are wrong.

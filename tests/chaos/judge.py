@@ -24,7 +24,7 @@ MARGIN_S = 0.1  # between our clock readings and what happens
 SEEN_MAX = 2
 UNUSABLE = ("down", "out")
 SILENT = ("blind",)
-ANY = ("down", "out", "blind", "told", "mode")
+ANY = ("down", "out", "blind", "known", "mode")
 
 
 class Intervals:

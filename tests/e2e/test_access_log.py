@@ -70,7 +70,7 @@ def test_kept_connections(upstream, tailor, scratch):
         ("1.1", False), ("1.0", True)]
 
 
-def test_times_are_told_apart(upstream, tailor, scratch):
+def test_times_are_distinguished(upstream, tailor, scratch):
     # Goal: 40 ms in the server are 40 ms upstream and nothing else.
     over = threading.Event()
     server = upstream("active").serve(
@@ -204,7 +204,7 @@ def test_rotation_loses_nothing(upstream, tailor, scratch):
 
 
 def test_slow_reader_drops_lines_not_requests(upstream, tailor, scratch):
-    # Goal: a pipe that nobody reads: requests are answered, the lines that
+    # Goal: a pipe that is not read: requests are answered, the lines that
     # had no room are counted, and the sum is right.
     server = upstream("active").serve()
     path = scratch / "pipe"

@@ -12,7 +12,7 @@ IDLE_BYTES_MAX = 4096
 def test_memory_of_idle_and_slow_clients(build, upstream, tailor):
     # Goal: an idle kept connection costs at most 4 KiB of ours; those that
     # trickle heads are answered 408 in time, and meanwhile and afterwards
-    # everybody else is served.
+    # all other clients are served.
     if "asan" in str(build) or "tsan" in str(build):
         pytest.skip("a sanitizer's own memory is not ours to promise")
     server = upstream("active").serve()

@@ -53,13 +53,13 @@ def test_02_a_5xx_that_is_first_does_not_win(pair, bad_one):
 
 @pytest.mark.parametrize("one, other, sent", [
     (500, 500, "first"),   # alike: the first attempt's
-    (503, 500, "second"),  # an error of its own tells more
+    (503, 500, "second"),  # an error of its own says more
     (500, 503, "first"),
     (502, 503, "second"),
 ])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_03_both_5xx(pair, one, other, sent, order):
-    # Goal: the answer that tells most is sent, whole, in either order.
+    # Goal: the response that says most is sent, whole, in either order.
     t = pair()
     with t.client() as c:
         attempts = hedged(t, pair, c)
@@ -120,7 +120,7 @@ def test_03_a_large_bad_answer_that_is_malformed(pair, status):
 
 def test_04_a_refused_hedge_does_not_hang_its_request(pair):
     # Goal: the budget is spent, then the only attempt fails: the other
-    # server is tried all the same, and what may not be is told 502.
+    # server is tried all the same, and the client of what may not gets 502.
     t = pair(hedging={"budget_burst": 1, "budget_ratio": 0})
     with t.client() as c, t.client() as d:
         first, second = hedged(t, pair, c)  # takes the only token
@@ -196,7 +196,7 @@ def test_05_a_request_that_its_server_has_not_seen(upstream, tailor, method):
 # 6 ---------------------------------------------------------------------------
 
 def test_06_a_held_error_and_then_the_client_leaves(pair):
-    # Goal: an answer kept back, another awaited, nobody there any more.
+    # Goal: a response kept back, another awaited, no client any more.
     t = pair()
     c = t.client()
     first, second = hedged(t, pair, c)

@@ -134,7 +134,7 @@ def test_15_stale_keep_alive(upstream, tailor, method, how):
 
 
 def test_16_304_with_a_length_from_a_loser(pair):
-    # Goal: a 304 may tell a length and has no body: the loser's connection
+    # Goal: a 304 may have a length and has no body: the loser's connection
     # is clean, and its next answer is the next request's.
     t = pair()
     with t.client() as c:
@@ -227,7 +227,7 @@ class Frozen:
 
 def test_18_the_observer_stalls(pair):
     # Goal: without its observer Tailor is a plain proxy that can still be
-    # told of hazards, and recovers.
+    # notified of hazards, and recovers.
     t = pair()
     with t.client() as c, Frozen(t.pid, "observer"):
         for i in range(20):

@@ -395,7 +395,7 @@ def test_sizes():
 
 def test_bad_rounds_are_made_again(scratch):
     """Goal: a finished cell is left alone, one with a bad generator only as
-    long as nobody asks for more."""
+    long as no request needs more."""
     (scratch / "tiny.json").write_text(json.dumps(PLAN))
     plan = {"tiny": plans.load_plan(scratch, "tiny", "full")}
     o = argparse.Namespace(seed=1, out=scratch, redo_bad=False)

@@ -1,7 +1,7 @@
 """Goal: a pause of the active server costs clients nothing, and never more
-than one answer or one write reaches anybody.
+than one response reaches a client, or one write a server.
 
-Pauses are told to the admin listener, so each order of events is made by
+Pauses are reported to the admin listener, so each order of events is made by
 the test and not by luck.
 """
 
@@ -280,7 +280,7 @@ def test_large_error_is_held_and_can_be_sent(pair):
 
 
 def test_server_that_dies_with_requests_in_flight(pair):
-    # Goal: safe requests go to the other server, others are told 502.
+    # Goal: safe requests go to the other server, others get 502.
     t = pair()
     with t.client() as safe, t.client() as unsafe:
         safe.request("GET", "/")
@@ -364,7 +364,7 @@ def test_loser_that_cannot_be_kept(pair, answer):
 
 
 def test_client_that_leaves_is_not_hedged(pair):
-    # Goal: nobody waits, nothing is sent again (E8).
+    # Goal: no request waits, none is sent again (E8).
     t = pair()
     c = t.client()
     c.request()
@@ -432,7 +432,7 @@ def test_switch_by_hand(pair):
 def test_a_server_that_warms_up_helps(pair, tailor):
     # Goal: while the other one is still being warmed up a pause is hedged
     # there, for requests in flight and for new ones, which stay with the
-    # active server; without a pause nobody's request goes there.
+    # active server; without a pause no request goes there.
     pair.a.serve()
     pair.b.serve()
     t = tailor(pair.a, pair.b, warmup={

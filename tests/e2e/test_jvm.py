@@ -139,7 +139,7 @@ def test_kill_of_the_active_under_load(java_classes, tailor):
             assert not now["active"]
         return now["state"] == "ready" and now["pid"] != old
 
-    # Whoever came second is warmed with what clients ask the first.
+    # The second one is warmed with what clients ask the first.
     with Crowd(t, "/wait?ms=2") as crowd:
         t.wait_server("a", state="ready")
         t.wait_server("b", state="ready")

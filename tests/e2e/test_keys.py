@@ -174,7 +174,7 @@ def test_no_core_dump(tailor, scratch):
                      "time.sleep(600)\n")
     before = resource.getrlimit(resource.RLIMIT_CORE)
     if before[1] != resource.RLIM_INFINITY and before[1] < 4096:
-        pytest.skip("the hard limit on core dumps is too low to tell")
+        pytest.skip("the hard limit on core dumps is too low to see a change")
     resource.setrlimit(resource.RLIMIT_CORE, (4096, before[1]))
     try:
         server = {"name": "a", "address": f"127.0.0.1:{free_port()}",
@@ -230,12 +230,12 @@ def test_requests_in_flight(pair, build):
         ages = [r["age_ns"] for r in tree["requests"]]
         assert ages == sorted(ages, reverse=True) and ages[-1] > 0
         assert len(t.ask_json("/requests?n=1")["requests"]) == 1
-        told = subprocess.run(
+        shown = subprocess.run(
             [build / "tailorctl", "-a", t.admin, "requests"], text=True,
             capture_output=True, timeout=30, check=True).stdout.splitlines()
-        assert told[0] == "3 in flight, 0 of them wait for a server"
-        assert told[2].split()[0] == "one" and told[2].endswith("GET /first")
-        assert max(map(len, told)) <= 80
+        assert shown[0] == "3 in flight, 0 of them wait for a server"
+        assert shown[2].split()[0] == "one" and shown[2].endswith("GET /first")
+        assert max(map(len, shown)) <= 80
         held.reply(200, b"")
         assert c.response().status == 200
         c.close()

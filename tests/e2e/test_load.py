@@ -190,7 +190,7 @@ def test_interrupt_while_waiting(stub, load):
 
 
 def test_progress(stub, build):
-    """Goal: on a terminal a line tells how far it is, and is gone at the
+    """Goal: on a terminal a line shows how far it is, and is gone at the
     end; elsewhere there is none."""
     server = stub()
     ours, theirs = os.openpty()

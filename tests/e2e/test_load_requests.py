@@ -136,7 +136,7 @@ ENDINGS = {
 
 
 def test_every_ending(stub, load, scratch):
-    """Goal: each way a response can end is told from the others."""
+    """Goal: each way a response can end is distinguished."""
     def answer(request):
         data, _ = ENDINGS[request.target]
         sock = request.socket

@@ -172,7 +172,7 @@ def test_runs_without_talechain(service):
 
 def test_events_without_tailor(service, lucene, build):
     """Goal: with TaleChain's classes but no Tailor, events go nowhere and
-    nobody notices."""
+    no client notices."""
     if not (build / "java" / "TaleChain.class").exists():
         pytest.skip("TaleChain.java is not built")
     s = service("--talechain", path=f"{lucene.path}:{build}/java")

@@ -1,4 +1,4 @@
-"""Goal: nobody but who may can tell a tailor what to do."""
+"""Goal: only those who may can command a tailor."""
 
 import os
 

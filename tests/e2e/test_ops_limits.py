@@ -16,7 +16,7 @@ from rig.process import Process
 from rig.wait import wait_until
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0,
-                                reason="only root can become somebody else")
+                                reason="only root can become another user")
 
 
 def status_of(pid, thread=None):

@@ -82,7 +82,7 @@ def test_what_wants_a_restart_is_refused(upstream, tailor):
         assert c.get().get("server-timing") is not None
 
 
-def test_post_reload_tells_what_changed(upstream, tailor):
+def test_post_reload_reports_what_changed(upstream, tailor):
     # Goal: POST /reload does what SIGHUP does and answers with the keys.
     server = upstream("active").serve()
     t = tailor(server)

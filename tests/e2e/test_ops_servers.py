@@ -302,7 +302,7 @@ def test_exit_is_logged_once(tailor, scratch):
 
 
 def test_signals_of_a_child_are_its_own(tailor, scratch):
-    # Goal: a child that is told to end before it has become its program ends,
+    # Goal: a child that is stopped before it has become its program ends,
     # and Tailor does not take that for a signal of its own.
     looking = {"PATH": ":".join("/" * 60_000)}  # which takes it a while
     server = launched("a", scratch, environment=looking)
@@ -389,7 +389,7 @@ def test_pauses_are_no_illness(upstream, tailor):
 
 @pytest.mark.parametrize("interval", [0, "20ms"])
 def test_no_target_no_checks(upstream, tailor, interval):
-    # Goal: without a health target, or with interval 0, nobody is asked.
+    # Goal: without a health target, or with interval 0, no server is asked.
     a = upstream("active").serve()
     server = {"name": "active", "address": a.address,
               "health_interval": interval}

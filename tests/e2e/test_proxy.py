@@ -101,7 +101,7 @@ def test_bodiless_answers(one, status):
 
 
 def test_head_keeps_the_length_and_sends_no_body(one):
-    # Goal: HEAD tells the length of what GET would bring.
+    # Goal: HEAD has the length of what GET would bring.
     server, t = one
     server.serve(lambda r: b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
                  if r.method == "HEAD" else response(200, b"x"))
@@ -113,7 +113,7 @@ def test_head_keeps_the_length_and_sends_no_body(one):
 
 
 def test_chunked_answer_that_is_whole_gets_a_length(one):
-    # Goal: a small chunked answer is buffered and told with its length.
+    # Goal: a small chunked answer is buffered and gets a length.
     server, t = one
     server.serve(lambda r: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked"
                  b"\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n")
@@ -209,7 +209,7 @@ def test_large_chunked_uploads(one):
 
 
 def test_expect_continue_is_answered_here(one):
-    # Goal: the client is told to go on; the server never sees Expect.
+    # Goal: the client gets 100; the server never sees Expect.
     server, t = one
     server.serve()
     with t.client() as c:
@@ -288,7 +288,7 @@ def test_bad_requests_are_refused_and_closed(one, bad, status):
 
 
 def test_too_large_a_body(upstream, tailor):
-    # Goal: 413 at once for a told length, in mid-stream for chunks.
+    # Goal: 413 at once for a known length, in mid-stream for chunks.
     server = upstream("active").serve()
     t = tailor(server, proxy={"body_max": 1000})
     for request in (b"Content-Length: 1001\r\n\r\n",
@@ -512,14 +512,14 @@ def test_timeline_of_a_request(one):
     server, t = one
     server.serve()
     with t.client() as c:
-        c.get("/told", fields=[("X-Request-Id", "tale-1")])
+        c.get("/explained", fields=[("X-Request-Id", "tale-1")])
         text = c.get("/.talechain/timeline/tale-1")
-        assert text.status == 200 and b"/told" in text.body
+        assert text.status == 200 and b"/explained" in text.body
         assert b"proxy_receive" in text.body
         tale = json.loads(c.get("/.talechain/timeline/tale-1?format=json")
                           .body)
         assert tale["schema"] == "tailor.timeline/1"
-        assert tale["request"]["target"] == "/told"
+        assert tale["request"]["target"] == "/explained"
         c.request("POST", "/.talechain/pin?id=tale-1")
         assert json.loads(c.response().body) == {"pinned": True}
         c.request("POST", "/.talechain/analyze",
@@ -538,7 +538,7 @@ def test_timeline_of_a_request(one):
     assert len(server.requests) == 1
 
 
-def test_expired_and_unknown_are_told_apart(upstream, tailor):
+def test_expired_and_unknown_are_distinguished(upstream, tailor):
     # Goal: 410 for what was known once, 404 for what never was.
     server = upstream("active").serve()
     t = tailor(server, slow={"history": 16, "keep": 1})
@@ -605,7 +605,7 @@ def test_queue_when_the_server_is_full(upstream, tailor):
 
 
 def test_queue_timeout(upstream, tailor):
-    # Goal: who waits too long for a server is told 503.
+    # Goal: a request that waits too long for a server gets 503.
     server = upstream("active")
     t = tailor({"name": "active", "address": server.address,
                 "connections_max": 1}, proxy={"queue_timeout": "100ms"})

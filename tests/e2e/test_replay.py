@@ -1,5 +1,5 @@
 """Goal: what is sent again later, to warm a server up or keep a standby warm,
-changes nothing, is sent in nobody's name, and is left out where an operator
+changes nothing, is sent in no client's name, and is left out where an operator
 says so; hedging.allow permits what it names and nothing else."""
 
 import json
@@ -178,7 +178,7 @@ def test_a_reload_forgets(pair):
 
 @pytest.mark.parametrize("kind", ["warmup", "mirror", "health"])
 def test_large_responses(upstream, tailor, kind):
-    # Goal: a response of which no byte is for anybody counts by its head: the
+    # Goal: a response of which no byte is for a client counts by its head: the
     # standby becomes ready by its number of requests, however large they are.
     a, b = upstream("a"), upstream("b")
     for server in (a, b):

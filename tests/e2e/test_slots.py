@@ -48,7 +48,7 @@ def spooled(t):
 
 def test_trickled_uploads_hold_no_server(upstream, tailor):
     # Goal: 64 uploads above body_max whose ends do not come leave both
-    # servers to everybody else, and are answered when they are whole.
+    # servers to all others, and are answered when they are whole.
     a, b = upstream("a").serve(hello), upstream("b").serve(hello)
     t = tailor(a, b)
     size = 100_000
@@ -348,7 +348,7 @@ def slow_reader(t):
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
 def test_slow_readers_hold_no_server(tailor, chunked):
     # Goal: 64 clients that do not read 20 MB each leave the server to
-    # everybody else: it is done with all of them, and each gets every byte.
+    # all other clients: it is done with all of them, and each gets every byte.
     tap = Tap(chunked)
     t = tailor({"name": "active", "address": tap.address})
     slow = []

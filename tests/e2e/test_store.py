@@ -68,14 +68,14 @@ def test_exactly_as_many(server, tailor):
 
 
 def test_survives_kill(server, tailor, scratch):
-    """Goal: what is kept is still there after kill -9, and told in full."""
+    """Goal: what is kept is still there after kill -9, in full."""
     store = scratch / "tales"
     t = tailor(server, slow={"target": "0", "store": str(store)})
     ask_many(t, 5, target="/kept", prefix="k")
     wait_until(lambda: len(slow(t)) == 5, "all are kept")
     before = t.ask("/timeline/k-3?format=json").body
-    told = json.loads(before)["verdict"]
-    assert told["text"] == slow(t, "n=2")[1]["verdict"]
+    verdict = json.loads(before)["verdict"]
+    assert verdict["text"] == slow(t, "n=2")[1]["verdict"]
     listed = slow(t)
     t.signal(signal.SIGKILL)
     t.wait()
@@ -336,7 +336,7 @@ def test_hostile_store(server, tailor, scratch):
 
 
 def test_asker_leaves(server, tailor):
-    """Goal: whoever asks and leaves before the answer harms nobody."""
+    """Goal: a client that asks and leaves before the response harms none."""
     t = tailor(server, slow={"target": "0"})
     ask_many(t, 3)
     for target in ("/timeline/r-0?format=html", "/slow", "/live"):

@@ -1,4 +1,4 @@
-"""Goal: what is told of a real request is true, and in the promised form."""
+"""Goal: what explains a real request is true, and in the promised form."""
 
 import json
 import pathlib
@@ -19,21 +19,21 @@ def one(upstream, tailor):
 
 def story(client, name):
     """The timeline of a request, checked against the schema and itself."""
-    told = json.loads(
+    found = json.loads(
         client.get(f"/.talechain/timeline/{name}?format=json").body)
-    schema.check(told, SCHEMA, where="timeline")
+    schema.check(found, SCHEMA, where="timeline")
     at = 0
-    for piece in told["path"]:
+    for piece in found["path"]:
         assert piece["b"] == at < piece["e"], piece
-        assert piece["l"] < len(told["lanes"])
+        assert piece["l"] < len(found["lanes"])
         at = piece["e"]
-    assert at == told["total"] == sum(told["causes"].values())
-    dark = sum(told["causes"].get(code, 0)
+    assert at == found["total"] == sum(found["causes"].values())
+    dark = sum(found["causes"].get(code, 0)
                for code in ("unknown", "blind", "lost"))
-    assert abs(told["coverage"] - (1 - dark / at)) < 1e-6
-    verdict = told["verdict"]
+    assert abs(found["coverage"] - (1 - dark / at)) < 1e-6
+    verdict = found["verdict"]
     assert verdict["text"] and verdict["evidence"]
-    return told
+    return found
 
 
 def test_form(one):
@@ -41,10 +41,10 @@ def test_form(one):
     server, t = one
     server.serve()
     with t.client() as c:
-        c.get("/told", fields=[("X-Request-Id", "story-1")])
-        told = story(c, "story-1")
-    assert told["request"]["target"] == "/told"
-    assert [a["outcome"] for a in told["attempts"]] == ["won"]
+        c.get("/explained", fields=[("X-Request-Id", "story-1")])
+        found = story(c, "story-1")
+    assert found["request"]["target"] == "/explained"
+    assert [a["outcome"] for a in found["attempts"]] == ["won"]
 
 
 def test_text_answers_first(one):
@@ -52,11 +52,11 @@ def test_text_answers_first(one):
     server, t = one
     server.serve()
     with t.client() as c:
-        c.get("/told", fields=[("X-Request-Id", "story-2")])
-        told = story(c, "story-2")
+        c.get("/explained", fields=[("X-Request-Id", "story-2")])
+        found = story(c, "story-2")
         text = c.get("/.talechain/timeline/story-2").body.decode()
     words = " ".join(text.split())
-    assert words.startswith(told["verdict"]["text"])
-    for line in told["verdict"]["evidence"] + told["verdict"]["advice"]:
+    assert words.startswith(found["verdict"]["text"])
+    for line in found["verdict"]["evidence"] + found["verdict"]["advice"]:
         assert " ".join(line.split()) in words
     assert "where the time went" in text

@@ -172,7 +172,7 @@ def front(tailor, server):
                   proxy={"body_max": "2G", "stream_buffer": "256k",
                          "spool_response_max": "16M",
                          "request_timeout": "60s"},
-                  slow={"target": "60s"})  # telling of one takes memory too
+                  slow={"target": "60s"})  # explaining one takes memory too
 
 
 def in_bounds(build, watch, size):
@@ -288,7 +288,7 @@ def test_client_stops_reading(build, tailor):
 
 
 def test_server_stops_reading(build, tailor):
-    # Goal: a server that does not read stops nobody else: its client is done,
+    # Goal: a server that does not read stops no other: its client is done,
     # memory stays what it was, and the body is there when it reads on.
     size = 256 << 20
     go_on, reached = threading.Event(), threading.Event()
@@ -375,7 +375,7 @@ def test_nothing_is_held_back(tailor):
 
 def test_nothing_is_held_back_from_a_cut(tailor):
     # Goal: what was read just before the connection broke is the client's,
-    # who is told of the break by a reset.
+    # who notices the break by a reset.
     begun, broken = threading.Event(), threading.Event()
 
     def play(sock, _head, _rest):

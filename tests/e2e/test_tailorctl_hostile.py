@@ -10,7 +10,7 @@ from support.admin import SERVERS, http
 
 
 def endless(connection):
-    """More bytes than anybody wants."""
+    """More bytes than tailorctl takes."""
     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
     while True:
         connection.sendall(b"x" * 65536)

@@ -17,7 +17,7 @@ from rig.wait import wait_until
 from rig.ports import free_port
 from test_streaming import Server
 
-STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: nobody here
+STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: no client here
 BLOCK = 17408  # what one read brings at first; see proxy/buffer.h
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
 
@@ -253,7 +253,7 @@ def test_trailers_for_who_asks(one, streamed, bytewise):
 @pytest.mark.parametrize("passed, fields", [
     (False, [("TE", "trailers"), ("Connection", "TE")]),
     (True, []), (True, [("TE", "gzip"), ("Connection", "TE")])])
-def test_trailers_for_nobody_else(one, passed, fields):
+def test_trailers_for_no_other_request(one, passed, fields):
     # Goal: without the key, or for a client that has not asked, they are
     # dropped and the server is not asked for any.
     t = one(proxy={"trailers_pass": passed})
@@ -273,7 +273,7 @@ def test_trailers_for_nobody_else(one, passed, fields):
 
 def test_a_strangers_names_are_not_believed(one):
     # Goal: request id, opt-out and forwarding fields only from whom we know;
-    # a stranger is not told how long things took.
+    # a stranger does not see how long things took.
     one.server.serve()
     t = one(talechain=STRANGERS)
     with t.client() as c:
@@ -451,7 +451,7 @@ def good_or_bad(request):
 
 
 def test_the_last_answer_of_a_connection_says_so(one):
-    # Goal: with keep_alive_requests the client is told before the end, by
+    # Goal: with keep_alive_requests the client is notified before the end, by
     # the server's answer and by our own, so nothing it sends is lost.
     t = one(proxy={"keep_alive_requests": 2})
     one.server.serve(good_or_bad)
@@ -465,7 +465,7 @@ def test_the_last_answer_of_a_connection_says_so(one):
 
 
 def test_an_old_client_is_kept_after_an_error(one):
-    # Goal: a 1.0 client that asked to be kept is told so by our answers too.
+    # Goal: a 1.0 client that asked to be kept sees that in our responses too.
     t = one()
     one.server.serve(good_or_bad)
     with t.client() as c:

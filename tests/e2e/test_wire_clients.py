@@ -89,7 +89,7 @@ def test_proxy_header_in_time(behind):
 
 
 def test_permissions_follow_the_proxy_header(behind):
-    # Goal: loopback's rights are not those of everybody behind loopback.
+    # Goal: loopback's rights are not those of all clients behind loopback.
     server, t = behind()
     with t.client() as c:
         c.send(b"PROXY TCP4 192.0.2.7 192.0.2.1 1 2\r\n")

@@ -110,7 +110,7 @@ def test_large_amounts_and_a_stuck_reader(tunnels):
         c.send(ASK)
         assert c.response(interim=True).status == 101
         sender = threading.Thread(target=c.send, args=(data,))
-        sender.start()  # and nobody reads what comes back
+        sender.start()  # and what comes back is not read
         seen = []
 
         def still():

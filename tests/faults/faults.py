@@ -74,7 +74,7 @@ KNOWN = {
     ("event", "be_socket_enable"): "libevent's HTTP server does not notice "
     "that the kernel could not watch its socket (admin listener only)",
     ("read", "evsig_cb"): "libevent ends the process if it cannot read the "
-    "socket pair in which it tells itself of signals",
+    "socket pair in which it writes signals to itself",
 }
 
 
@@ -168,7 +168,7 @@ class Campaign:
                 in self.stage.symbols.frames(self.known[key][2])}
 
     def is_known_fault(self, key):
-        """Whether it ends in one of KNOWN, which is told once."""
+        """Whether it ends in one of KNOWN, which is reported once."""
         functions = self.functions(key)
         for (kind, function), why in KNOWN.items():
             if function in functions and self.known[key][0] == kind:

@@ -101,7 +101,7 @@ BOOT = b"01234567-89ab-cdef-0123-456789abcdef"  # another machine's
 
 def analyze(t):
     with t.client() as c:
-        c.get("/told", fields=[("X-Request-Id", "tale-1")])
+        c.get("/explained", fields=[("X-Request-Id", "tale-1")])
     with t.client() as c:
         c.request("POST", "/.talechain/analyze",
                   body=b'{"id":"tale-1","client":{"sched_ns":1,'

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """Injects hazards into real servers behind a real tailor, and holds what
-their timelines tell against what was done.
+their timelines report against what was done.
 
     tests/hazards/hazards.py --build build [--times 20] [--seed N] [NAME...]
 
 Each hazard is injected --times times at random moments among requests that
 nothing is done to; the timelines of all the former and of some of the latter
 are fetched and judged (verdicts.py says how), and two tables come out: which
-cause was told for which was injected, and how far the time told is off.
+cause was reported for which was injected, and how far its time is off.
 
 It needs root for the kernel's events and for SCHED_FIFO, two CPUs, and a JDK
 for the JVM's part; what cannot be done here is skipped with its reason.
@@ -43,7 +43,7 @@ def options():
     p.add_argument("--build", default=str(ROOT / "build"))
     p.add_argument("--times", type=int, default=20)
     p.add_argument("--most", type=int, default=0, metavar="N",
-                   help="go on to N times where one was not told right")
+                   help="go on to N times where one was not right")
     p.add_argument("--seed", type=int,
                    default=int(time.time()) % 1_000_000)
     p.add_argument("--ordinary", action="store_true",
@@ -64,7 +64,7 @@ def say(text):
 
 
 class Missed(Exception):
-    """By the injector's own account there was no harm to be told."""
+    """By the injector's own account there was no harm to report."""
 
 
 class Runner:
@@ -73,30 +73,30 @@ class Runner:
     def __init__(self, given, matrix):
         self.given, self.matrix = given, matrix
 
-    def keep(self, told, tale):
+    def keep(self, finding, tale):
         """Report one that is not right at once, with its tale."""
-        if told.right and told.exact:
+        if finding.right and finding.exact:
             return
-        say(f"    {told.injected}: {told.code}: told "
-            f"{told.told_ns / 1e6:.2f} ms of {(told.harm_ns or 0) / 1e6:.2f}"
-            f" {told.false or ''} {told.text}")
+        say(f"    {finding.injected}: {finding.code}: reported "
+            f"{finding.reported_ns / 1e6:.2f} ms of "
+            f"{(finding.harm_ns or 0) / 1e6:.2f} {finding.false or ''} {finding.text}")
         if self.given.tales:
             os.makedirs(self.given.tales, exist_ok=True)
             path = os.path.join(self.given.tales,
-                                f"{told.injected}-{told.request}.json")
+                                f"{finding.injected}-{finding.request}.json")
             with open(path, "w", encoding="utf-8") as file:
-                json.dump({**tale, "harm_ns": told.harm_ns}, file, indent=1)
+                json.dump({**tale, "harm_ns": finding.harm_ns}, file, indent=1)
 
     def calm(self, scenario, random, look):
         request, account = scenario.calm(random)
         if not look:
             return
         tale = scenario.stage.tale(request)
-        told = verdicts.judge_calm(
+        finding = verdicts.judge_calm(
             scenario, request, tale,
             scenario.witness(tale, account))
-        self.matrix.add(told)
-        self.keep(told, tale)
+        self.matrix.add(finding)
+        self.keep(finding, tale)
 
     def strike(self, scenario, random):
         """Inject until it hits; (injection, tale, ns)."""
@@ -115,7 +115,7 @@ class Runner:
     def due(self, name):
         """Whether there is to be one more of that row."""
         row = self.matrix.rows.get(name, [])
-        doubt = any(not told.right for told in row)
+        doubt = any(not finding.right for finding in row)
         return len(row) < max(self.given.times, self.given.most * doubt)
 
     def run(self, kind):
@@ -128,10 +128,10 @@ class Runner:
                     self.calm(scenario, random, random.random() < 0.3)
                     stage.sleep_us(random.randint(0, 3000))
                 injection, tale, harm_ns = self.strike(scenario, random)
-                told = verdicts.judge_injected(
+                finding = verdicts.judge_injected(
                     scenario, injection, harm_ns, tale)
-                self.matrix.add(told)
-                self.keep(told, tale)
+                self.matrix.add(finding)
+                self.keep(finding, tale)
         finally:
             scenario.stop()
 
@@ -167,7 +167,7 @@ def tap(matrix, known, names):
         good = row and wrong <= allowed and name not in matrix.broken
         for line in matrix.wrong(name):
             print(f"# {line}")
-        print(f"# {len(row) - wrong} of {len(row)} told right")
+        print(f"# {len(row) - wrong} of {len(row)} right")
         print(f"{'' if good else 'not '}ok {number} - {name}")
         passed = passed and bool(good)
     return passed
@@ -222,8 +222,8 @@ def main():
             say(f"{name}: {line}")
     short = matrix.missing()
     print("\n" + ("\n".join(short) if short else
-                  f"{len(matrix.skipped)} hazards skipped; the others told "
-                  "right, and nothing told that was not."))
+                  f"{len(matrix.skipped)} hazards skipped; the others right, "
+                  "and nothing reported that was not."))
     return 1 if short else 0
 
 

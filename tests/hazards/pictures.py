@@ -30,7 +30,7 @@ STRIKES = 8
 
 
 def page(scenario, random):
-    """The HTML page of an injected request that was hit and told right."""
+    """The page of an injected request that was hit and explained right."""
     for _ in range(STRIKES):
         scenario.calm(random)
         injection = scenario.inject(random)

@@ -2,7 +2,7 @@
 
 A scenario owns a stage.  calm() makes one request that nothing is done to;
 inject() makes one that something is done to, and returns an Injection: what
-was done and for how long, as measured by whoever did it or suffered it, never
+was done and for how long, as measured by the injector or the victim, never
 by Tailor.  Where two codes are both true, both are accepted, and the reason
 stands with the scenario.
 """
@@ -37,10 +37,10 @@ class Scenario:
     """One row of the matrix."""
     name = ""
     accept = ()           # codes that name it right; None: whichever is
-    told = None           # codes whose time it is; None: those of accept
+    reported = None       # codes whose time it is; None: those of accept
     naming = ""           # a word that the verdict must contain
     # Two causes are true and can be of one length: of a few injections half
-    # may be told as the other one.  The goal of 19 in 20 stands.
+    # may be reported as the other one.  The goal of 19 in 20 stands.
     edge = False
     may_miss = ""         # why there may be no harm at all on some machines
     single = False        # the server has one thread

@@ -66,7 +66,7 @@ class Young(Java):
     COMPUTE_US = 2000
     may_miss = "no collection is as long as 3 ms here"
     accept = ("gc",)
-    told = ("gc", "safepoint")
+    reported = ("gc", "safepoint")
 
 
 class Full(Young):
@@ -83,9 +83,10 @@ class Safepoint(Java):
 class Classes(Java):
     # After a restart, the first request that needs its classes.  Those of
     # the HTTP server are loaded by a request before it: what they take is
-    # known to nobody.  The time is the clock's: the compilers take the CPU
+    # not known.  The time is the clock's: the compilers take the CPU
     # meanwhile, and new memory faults.
-    told = ("class_loading", "runq", "preempted", "page_fault", "safepoint")
+    reported = ("class_loading", "runq", "preempted", "page_fault",
+                "safepoint")
     name = "class-loading"
     accept = ("class_loading",)
 

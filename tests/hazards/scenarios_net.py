@@ -79,7 +79,7 @@ class Window(Scenario):
     # copying of so much is a part.
     name = "slow-reader"
     accept = ("tcp_window",)
-    told = ("tcp_window", "work", "softirq")
+    reported = ("tcp_window", "work", "softirq")
     BYTES = 16 << 20
 
     def inject(self, random):

@@ -35,7 +35,7 @@ class Disk(Own):
     # How long: the time its thread was on no CPU.
     name = "disk"
     accept = ("disk",)
-    told = ("disk", "idle_wakeup", "runq")
+    reported = ("disk", "idle_wakeup", "runq")
 
     def harm_ns(self, tale):
         return self.server.record(tale["request"]["id"])["off_cpu"]
@@ -63,7 +63,7 @@ class Lock(Own):
 
 
 class Disturbed(Scenario):
-    """Somebody else's doing while a request computes."""
+    """Another process acts while a request computes."""
     order = ""
     pid = 0
     COMPUTE_US = 8000
@@ -118,8 +118,8 @@ class Hog(Disturbed):
 
 class FairHog(Disturbed):
     # Both are ordinary: the server's thread loses the CPU to it (preempted),
-    # or finds it taken when it is woken (runq), and so do both to whoever
-    # else computes here: on a machine in use it is not the only one.
+    # or finds it taken when it is woken (runq), and so do both to any
+    # other process that computes: on a machine in use there are some.
     # How long: what it took from the client's sending to the end of the
     # computing, but for its CPU time.
     edge = True  # the hog and the computing

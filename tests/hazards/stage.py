@@ -62,7 +62,7 @@ class Server(Process):
         self.port = port
         self.address = f"127.0.0.1:{port}"
         self._records = {}
-        self._told = threading.Condition()
+        self._arrived = threading.Condition()
         super().__init__(argv, stdout=subprocess.PIPE)
         threading.Thread(target=self._read, daemon=True).start()
         self.wait_log("server: listening")
@@ -70,14 +70,14 @@ class Server(Process):
     def _read(self):
         for line in self.stdout:
             record = json.loads(line)
-            with self._told:
+            with self._arrived:
                 self._records[record["request"]] = record
-                self._told.notify_all()
+                self._arrived.notify_all()
 
     def record(self, request):
         """What it says about a request, by Tailor's id of it."""
-        with self._told:
-            if not self._told.wait_for(lambda: request in self._records,
+        with self._arrived:
+            if not self._arrived.wait_for(lambda: request in self._records,
                                        PATIENCE_S):
                 raise Late(f"no record of request {request}")
             return self._records[request]
@@ -117,7 +117,7 @@ class JavaServer(Server):
 
     def before_others(self):
         """From now on; not while it starts, when it takes all there is and
-        the kernel would throttle everybody who is before others."""
+        the kernel would throttle all that are before others."""
         if may_schedule():
             subprocess.run(["chrt", "-a", "-r", "-p", SERVER_PRIORITY,
                             str(self.pid)], check=True)

@@ -7,7 +7,7 @@ import time
 from proxies import Plain, cost
 from servers import Server
 
-TELLING = (
+METRICS = (
     "tailor_local_replies_total", "tailor_request_failures_total",
     "tailor_server_errors_total", "tailor_hedges_sent_total",
     "tailor_hedges_won_total", "tailor_hedges_refused_total",
@@ -189,4 +189,4 @@ class Stage:
     def metrics(self):
         values = self.proxies["tailor"].metrics()
         return {key: int(value) for key, value in values.items()
-                if value and key.split("{")[0] in TELLING}
+                if value and key.split("{")[0] in METRICS}

@@ -1,4 +1,4 @@
-"""A headless Chromium, told what to do through a pipe (DevTools protocol).
+"""A headless Chromium that gets commands through a pipe (DevTools protocol).
 
     browser = Browser(executable, scratch)
     page = browser.page()
