@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from rig.crowd import Crowd
 from rig.message import response
 from rig.wait import wait_until
 
@@ -179,23 +180,15 @@ def test_rotation_loses_nothing(upstream, tailor, scratch):
     server = upstream("active").serve()
     path = scratch / "access.log"
     t = tailor(server, access_log={"path": str(path)})
-    over, sent = threading.Event(), []
-
-    def work():
-        with t.client() as c:
-            while not over.is_set():
-                sent.append(c.get(f"/{len(sent)}").status)
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    for i in range(5):
-        count = len(sent)
-        wait_until(lambda: len(sent) > count + 20, "requests go on")
-        path.rename(scratch / f"access.{i}")
-        t.signal(signal.SIGUSR1)
-        wait_until(path.exists, "a new file")
-    over.set()
-    worker.join()
+    with Crowd(t, 1, lambda _, n: f"/{n}") as crowd:
+        sent = crowd.responses
+        for i in range(5):
+            count = len(sent)
+            wait_until(lambda: len(sent) > count + 20, "requests go on")
+            path.rename(scratch / f"access.{i}")
+            t.signal(signal.SIGUSR1)
+            wait_until(path.exists, "a new file")
+    assert not crowd.errors
     t.wait_metric(LINES % "written", len(sent))
     names = [scratch / f"access.{i}" for i in range(5)] + [path]
     seen = [json.loads(x)["path"] for n in names for x in lines_of(n)]

@@ -3,49 +3,17 @@
 import os
 import pathlib
 import signal
-import threading
 
 import pytest
 
 from rig.client import Client
-from rig.message import Closed, Malformed
+from rig.crowd import Crowd
 from rig.ports import free_port
 from rig.wait import wait_until
 from support import jvm as jvms
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLLECTORS = ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"]
-
-
-class Crowd:
-    """Eight clients that ask again and again until the block ends; answers
-    are (status, body), a client that gets none leaves (what, b"") and goes."""
-
-    def __init__(self, t, target):
-        self.answers = []
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._ask, args=(t, target))
-                         for _ in range(8)]
-
-    def _ask(self, t, target):
-        with t.client() as client:
-            while not self._stop.is_set():
-                try:
-                    answer = client.get(target)
-                except (Closed, Malformed, OSError) as error:
-                    self.answers.append((repr(error), b""))
-                    return
-                self.answers.append((answer.status, answer.body))
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
 
 
 def launched(classes, name, options=("-Xmx64m", "-XX:+UseSerialGC"), **more):
@@ -111,16 +79,16 @@ def test_requests_in_flight_survive_a_long_collection(java_classes, tailor):
     wait_until(lambda: not t.server("a")["hazards"], "a is calm")
     if t.active() != "a":
         assert t.ask("/switch", "POST").status == 200
-    with Crowd(t, "/wait?ms=5") as crowd:
+    with Crowd(t, 8, lambda *_: "/wait?ms=5") as crowd:
         pid = f"{t.server('a')['pid']}\n".encode()
-        wait_until(lambda: crowd.answers and crowd.answers[-1] == (200, pid),
-                   "a serves")
+        wait_until(lambda: crowd.responses
+                   and crowd.responses[-1][1].body == pid, "a serves")
         with Client(("127.0.0.1", port)) as c:
             assert c.get("/gc").status == 200
         wait_until(lambda: not t.server("a")["hazards"], "a is calm again")
     m = t.metrics()
-    assert {status for status, _ in crowd.answers} == {200}
-    assert len({body for _, body in crowd.answers}) == 2
+    assert crowd.statuses() == {200}
+    assert len(crowd.bodies()) == 2
     assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] >= 1
     assert m["tailor_hedges_both_failed_total"] == 0
 
@@ -140,7 +108,7 @@ def test_kill_of_the_active_under_load(java_classes, tailor):
         return now["state"] == "ready" and now["pid"] != old
 
     # The second one is warmed with what clients ask the first.
-    with Crowd(t, "/wait?ms=2") as crowd:
+    with Crowd(t, 8, lambda *_: "/wait?ms=2") as crowd:
         t.wait_server("a", state="ready")
         t.wait_server("b", state="ready")
         if t.active() != "a":
@@ -152,7 +120,7 @@ def test_kill_of_the_active_under_load(java_classes, tailor):
         wait_until(lambda: back(pid), "warm again", 40)
         t.wait_metric('tailor_warmup_requests_total{server="a"}',
                       before + 20)
-    assert {status for status, _ in crowd.answers} == {200}
+    assert crowd.statuses() == {200}
     assert "warming" in seen
 
 

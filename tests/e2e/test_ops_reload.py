@@ -4,9 +4,9 @@ request, or keeps the one it has and says why."""
 import json
 import signal
 import socket
-import threading
 
 from rig.client import Client
+from rig.crowd import Crowd
 from rig.message import response
 from rig.ports import free_port
 
@@ -226,35 +226,15 @@ def test_no_request_is_lost_in_many_reloads(upstream, tailor):
     server = upstream("active").serve(
         lambda r: response(200, r.target.encode()))
     t = tailor(server)
-    over = threading.Event()
-    wrong, done = [], [0] * 4
-
-    def work(me):
-        with t.client() as c:
-            while not over.is_set():
-                target = f"/{me}/{done[me]}"
-                try:
-                    answer = c.get(target)
-                    if (answer.status, answer.body) != (200, target.encode()):
-                        wrong.append(answer)
-                        return
-                except Exception as error:  # any at all is a loss
-                    wrong.append(error)
-                    return
-                done[me] += 1
-
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for worker in workers:
-        worker.start()
-    for i in range(50):
-        if i % 2:
-            rewrite(t, hedging={"mode": "never"})
-        else:
-            rewrite(t, proxy={"request_timeout": f"{10 + i}s",
-                              "idle_timeout": f"{100 + i}s"})
-        status = t.ask("/reload", "POST").status
-        assert status == (422 if i % 2 else 200)
-    over.set()
-    for worker in workers:
-        worker.join()
-    assert not wrong and all(done)
+    with Crowd(t, 4, lambda me, n: f"/{me}/{n}") as crowd:
+        for i in range(50):
+            if i % 2:
+                rewrite(t, hedging={"mode": "never"})
+            else:
+                rewrite(t, proxy={"request_timeout": f"{10 + i}s",
+                                  "idle_timeout": f"{100 + i}s"})
+            status = t.ask("/reload", "POST").status
+            assert status == (422 if i % 2 else 200)
+    assert not crowd.errors and all(crowd.served)
+    assert all((r.status, r.body) == (200, target.encode())
+               for target, r in crowd.responses)

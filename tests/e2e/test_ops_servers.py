@@ -13,6 +13,7 @@ import threading
 
 import pytest
 
+from rig.crowd import Crowd
 from rig.message import response
 from rig.ports import free_port
 from rig.wait import wait_until
@@ -189,43 +190,23 @@ def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
                warmup={"requests": 5, "target": "/"})
     for name in "ab":
         t.wait_server(name, state="ready")
-    over = threading.Event()
-    wrong, pids, done = [], set(), [0] * 3
-
-    def work(me):
-        with t.client() as c:
-            while not over.is_set():
-                try:
-                    answer = c.get(f"/{me}")
-                except Exception as error:  # any at all is a loss
-                    wrong.append(error)
-                    return
-                if answer.status != 200:
-                    wrong.append(answer)
-                    return
-                pids.add(int(answer.body))
-                done[me] += 1
-
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(3)]
-    for worker in workers:
-        worker.start()
     seen = []
-    for name in ("a", "b", "a", "b"):
-        before = t.server(name)["pid"]
-        run = subprocess.run(
-            [build / "tailorctl", "-a", t.admin, "restart", name],
-            text=True, capture_output=True, timeout=60, check=False)
-        assert run.returncode == 0, run.stderr
-        assert run.stdout.splitlines()[-1] == "ready"
-        after = t.server(name)["pid"]
-        assert after not in (0, before)
-        seen.append(before)
-        count = sum(done)
-        wait_until(lambda: sum(done) > count + 10 or wrong, "load goes on")
-    over.set()
-    for worker in workers:
-        worker.join()
-    assert not wrong, wrong
+    with Crowd(t, 3, lambda me, _: f"/{me}") as crowd:
+        for name in ("a", "b", "a", "b"):
+            before = t.server(name)["pid"]
+            run = subprocess.run(
+                [build / "tailorctl", "-a", t.admin, "restart", name],
+                text=True, capture_output=True, timeout=60, check=False)
+            assert run.returncode == 0, run.stderr
+            assert run.stdout.splitlines()[-1] == "ready"
+            after = t.server(name)["pid"]
+            assert after not in (0, before)
+            seen.append(before)
+            count = len(crowd.responses)
+            wait_until(lambda: len(crowd.responses) > count + 10
+                       or crowd.errors, "load goes on")
+    assert crowd.statuses() == {200}, crowd.errors
+    pids = set(map(int, crowd.bodies()))
     assert pids & set(seen) and len(pids) >= 3
     assert len(re.findall(r" server_restarted ", t.log)) == 4
 

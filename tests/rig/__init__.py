@@ -6,6 +6,7 @@ process   a program that runs under watch and is ended by its process id
 tailor    a running tailor and its configuration
 message   HTTP/1.1 messages and a strict reader of them
 client    one connection that sends any bytes and reads responses strictly
+crowd     clients that ask all the while something happens to a tailor
 origin    a scripted server: it does what the test says, when the test says it
 stub      a server that does one thing at a time, for tests of tailor-load
 other_proxies  nginx and HAProxy
