@@ -4,7 +4,7 @@
     tests/bench/bench_clients.py [--rounds N] [--idle N] [--slow N]
 
 Two tailors in front of one nginx.  One has a crowd: idle connections that
-have each had an answer and may ask again (10000), and attackers that send a
+have each had a response and may ask again (10000), and attackers that send a
 head a byte a second and come again when they are thrown out (2000).  The
 other has none.  In each round ordinary requests at a fixed rate are measured
 through both, in turns, while the crowd goes on; shown are medians over the
@@ -76,7 +76,7 @@ class Slow:
     def turn(self):
         """What is due now, ten milliseconds' worth of it at a time."""
         for key, _ in self.selector.select(0.01):
-            self.leave(key.fileobj)  # an answer is a 408: it is over
+            self.leave(key.fileobj)  # a response is a 408: it is over
         now = time.monotonic()
         while self.queue[0][0] <= now:
             due, _, sock = heapq.heappop(self.queue)
@@ -93,7 +93,7 @@ class Slow:
 
 
 def play_idle(port, count, pipe):
-    """A process: count clients that have each had one answer."""
+    """A process: count clients that have each had one response."""
     clients = []
     for _ in range(count):
         sock = socket.create_connection(("127.0.0.1", port))

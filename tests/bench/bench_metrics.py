@@ -32,7 +32,7 @@ def spent_us(tailor):
 
 
 def cost_us(tailor, path, count):
-    """CPU time of one answer."""
+    """CPU time of one response."""
     with Client(tailor.admin) as client:
         before = spent_us(tailor)
         for _ in range(count):

@@ -46,6 +46,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from rig import other_proxies  # noqa: E402
 from rig.ports import free_port  # noqa: E402
+from rig.process import Process  # noqa: E402
 from rig.wait import Late, wait_until  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
@@ -136,7 +137,7 @@ def config_of_tailor(kind, port, origin, directory, place):
     }
 
 
-class Proxy:
+class Proxy(Process):
     """One running proxy of a kind: haproxy, nginx, or [build.]off|on|kernel.
     """
 
@@ -157,12 +158,14 @@ class Proxy:
                 of, self.port, bench.origin.port, directory, place)))
             argv = [bench.builds[build] / "tailor", "-c", path]
         # Tailor places its threads itself.
-        self.child = pinned(
-            argv, place.proxy if of in PEERS else place.all,
-            stdout=subprocess.DEVNULL)
-        self._wait()
+        where = place.proxy if of in PEERS else place.all
+        super().__init__(argv, stdout=subprocess.DEVNULL,
+                         preexec_fn=lambda: os.sched_setaffinity(0, where))
+        wait_until(self._answers, lambda: f"the proxy responds: {self.log}")
 
     def _answers(self):
+        if not self.running():
+            sys.exit(f"{self.argv[0]}: {self.log}")
         try:
             with socket.create_connection(("127.0.0.1", self.port)) as s:
                 s.sendall(b"GET /1 HTTP/1.1\r\nHost: x\r\n"
@@ -171,30 +174,19 @@ class Proxy:
         except OSError:
             return False
 
-    def _wait(self):
-        try:
-            wait_until(lambda: self.child.poll() is not None
-                       or self._answers(), "the proxy answers")
-        except Late:
-            self.child.kill()
-        if self.child.poll() is not None:
-            sys.exit(f"{self.child.args[0]}: {self.child.communicate()[1]}")
-
     def cpu_ns(self):
         """CPU time of the first thread, and of all."""
-        tasks = pathlib.Path(f"/proc/{self.child.pid}/task")
+        tasks = pathlib.Path(f"/proc/{self.pid}/task")
         took = {task.name: int((task / "schedstat").read_text().split()[0])
                 for task in tasks.iterdir()}
-        return took[str(self.child.pid)], sum(took.values())
+        return took[str(self.pid)], sum(took.values())
 
     def stop(self):
-        self.child.send_signal(signal.SIGTERM)
+        self.signal(signal.SIGTERM)
         try:
-            self.child.wait(1)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            self.child.wait()
-        self.child.stderr.close()
+            self.wait(1)
+        except Late:
+            self.kill()
 
 
 class Bench:

@@ -16,7 +16,7 @@ case counts as passed if it passed once.
 usage: http_differential.py [--all] [CORPUS]      (in the root of the sources)
 
 Needs haproxy and nginx.  Ports are the kernel's choice, loopback only; takes
-some minutes, because silence is an answer here and has to be waited for.
+some minutes, because silence is an outcome here and has to be waited for.
 """
 import collections
 import pathlib
@@ -38,7 +38,7 @@ from rig.wait import wait_until  # noqa: E402
 CORPUS = "tests/unit/http/corpus/requests.txt"
 ROUNDS = 8
 QUIET_S = 0.08  # nothing more comes: the server answers
-ANSWER_S = 4.0  # no answer: the proxy waits for more
+ANSWER_S = 4.0  # no response: the proxy waits for more
 ESCAPE = re.compile(rb'\\(x[0-9a-fA-F]{2}|.)')
 INTERIM = re.compile(rb"^HTTP/1\.1 100 [^\n]*\n\r?\n")
 PLAIN = {b"r": b"\r", b"n": b"\n", b"t": b"\t", b"0": b"\0"}
@@ -203,7 +203,7 @@ class Proxy:
         shutil.rmtree(self.directory)
 
     def ask(self, message):
-        """(status of the first answer, 0 if it has none, None if nothing came;
+        """(status of the first response, 0 if it has none, None if none came;
         bytes the server was given)"""
         self.server.take()  # left over by a client that went away
         answer = b""

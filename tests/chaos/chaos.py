@@ -1,21 +1,21 @@
 #!/usr/bin/python3
 """Two real servers that fail in every way there is, clients that know what
-each answer must be, and a running Tailor in between.
+each response must be, and a running Tailor in between.
 
     tests/chaos/chaos.py --build build [--minutes 30 | --seconds 15]
                          [--seed N] [--visitors 48] [--tap] [--lies]
                          [--timers]
 
-content.py says what each answer is, origin.py is the server, faults.py its
-bad answers, client.py and manners.py the clients, director.py what goes wrong
-and when, judge.py what is allowed then.  The seed is printed: it repeats what
-is drawn, though not the machine's timing.
+content.py says what each response is, origin.py is the server, faults.py its
+bad responses, client.py and manners.py the clients, director.py what goes
+wrong and when, judge.py what is allowed then.  The seed is printed: it repeats
+what is drawn, though not the machine's timing.
 
 --timers looks for requests that are forgotten: hedges by the clock, servers
 that spoil and delay responses but never stop, and a deadline far longer than
-any of these delays.  Then no request may be answered 504.
+any of these delays.  Then no response may be 504.
 
---lies checks the checker: the servers answer one byte wrong, one answer twice,
+--lies checks the checker: the servers send one byte wrong, one response twice,
 one in place of another, and each must be found.
 Exit status 0 if nothing was wrong.
 """
@@ -306,7 +306,7 @@ def table(run):
             ("connections", {k: n for (s, k), n in count.items()
                              if s == "connections"}),
             ("injected", run.director.counts),
-            ("answers spoilt", run.ledger.kinds),
+            ("responses spoilt", run.ledger.kinds),
             ("metrics", {name: int(value) for name in METRICS
                          if (value := sum(
                              v for k, v in run.metrics.items()

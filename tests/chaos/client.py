@@ -1,4 +1,4 @@
-"""Clients that know what every answer must be.
+"""Clients that know what every response must be.
 
 A visitor has dice of its own.  How it behaves is in manners.py; here is what
 it asks for and how it reads what comes back.  Every request ends in one
@@ -23,10 +23,10 @@ LAST = " at the last listener"
 class Outcome:
     """How one request ended.
 
-    kind    answer, short (an answer whose end its server's death could also
+    kind    response, short (a response whose end its server's death could also
             be), unheard (an old client on a Unix socket, which has no means
             to notice a cut, got a part), error (the proxy's own), cut,
-            unasked (not answered, since the connection was to end before),
+            unasked (no response, since the connection was to end before),
             left (the client went away), wrong
     text    of an error: its status and reason; else details
     """
@@ -39,7 +39,7 @@ class Outcome:
 
 
 class Wrong(Exception):
-    """An answer that nothing can excuse."""
+    """A response that nothing can excuse."""
 
 
 class Book:
@@ -67,7 +67,7 @@ class Book:
         with self.lock:
             key = (sort, shown)
             self.count[key] = self.count.get(key, 0) + 1
-            if outcome.kind not in ("answer", "left"):
+            if outcome.kind not in ("response", "left"):
                 self.odd.append(outcome)
 
     def manner(self, name):
@@ -86,7 +86,7 @@ class Book:
 
 
 class Visitor:
-    """One client: what it asks and how it reads answers."""
+    """One client: what it asks and how it reads responses."""
 
     def __init__(self, number, seed, book):
         self.number, self.book = number, book
@@ -155,7 +155,7 @@ class Visitor:
     # --- what comes back --------------------------------------------------
 
     def read(self, w, wish, manner, begun, version="1.1", hundred=False):
-        """Read one answer and note the outcome.  True if the connection
+        """Read one response and note the outcome.  True if the connection
         may be used for another request."""
         try:
             head = self.final(w, wish, hundred, version)
@@ -178,10 +178,10 @@ class Visitor:
         w.spoilt |= kind == "wrong"
         self.book.outcome(Outcome(wish, manner, kind, text, begun,
                                   time.monotonic()))
-        return kind in ("answer", "short", "error") and not over
+        return kind in ("response", "short", "error") and not over
 
     def final(self, w, wish, hundred, version):
-        """The head of the answer itself, behind the interim ones."""
+        """The head of the response itself, behind the interim ones."""
         hints = 0
         while True:
             head = w.head()
@@ -195,7 +195,7 @@ class Visitor:
                 raise Wrong(f"interim {head.status} number {hints}")
 
     def judge(self, wish, head, body):
-        """Whose answer it is, and whether it is right."""
+        """Whose response it is, and whether it is right."""
         nonce = head.get("x-nonce")
         if nonce is None:
             text = body.decode("latin-1").strip()
@@ -206,9 +206,9 @@ class Visitor:
             return "error", text
         expected = f"{wish.status} Of-Course"
         if head.get("x-target") != wish.target:
-            raise Wrong(f"the answer to {head.get('x-target')}")
+            raise Wrong(f"the response to {head.get('x-target')}")
         if not self.book.nonce_is_new(nonce):
-            raise Wrong(f"answer {nonce} a second time")
+            raise Wrong(f"response {nonce} a second time")
         if not head.start.endswith(expected):
             raise Wrong(f"{head.start}, not {expected}")
         seen = head.get("x-digest")
@@ -219,12 +219,12 @@ class Visitor:
                 and head.get("content-length") != str(wish.size)):
             raise Wrong(f"a length of {head.get('content-length')}")
         if self.compare(wish, seen, body):
-            return "answer", nonce
+            return "response", nonce
         # Its end looks like its server's: the judge asks the ledger.
         return "short", nonce
 
     def short(self, w, wish, head, body, version):
-        """An answer that ends well and too soon: can it be helped?"""
+        """A response that ends well and too soon: can it be helped?"""
         if w.unix and version == "1.0" and head.get("content-length") is None:
             return "unheard"
         if wish.framing == "close":
@@ -244,7 +244,7 @@ class Visitor:
         return False
 
     def cut(self, wish, cut):
-        """What there was of the answer must be right."""
+        """What there was of the response must be right."""
         if cut.head is None:
             if cut.body and not b"HTTP/1.1 ".startswith(
                     cut.body[:9]) and not cut.body.startswith(b"HTTP/1.1 "):

@@ -1,7 +1,7 @@
 """Draws faults from a seed and puts them upon servers, proxy and operator.
 
 Three lanes run side by side, each with dice of its own: what happens to the
-servers' processes, what they answer, and what the operator does.  What is
+servers' processes, what they send, and what the operator does.  What is
 drawn depends on the seed alone; when it hits what, on the machine as well.
 
 While a server has a trouble, and until Tailor says that it is ready again,
@@ -124,11 +124,11 @@ class Director:
         trouble.end = time.monotonic() + after_s
 
     def post(self, target, *allowed):
-        answer = self.tailor.ask(target, "POST")
-        if answer.status not in (200, *allowed):
-            self.book.violation(f"POST {target}: {answer.start} "
-                                f"{answer.body[:200]!r}")
-        return answer
+        response = self.tailor.ask(target, "POST")
+        if response.status not in (200, *allowed):
+            self.book.violation(f"POST {target}: {response.start} "
+                                f"{response.body[:200]!r}")
+        return response
 
     def servers(self):
         return {s["name"]: s for s in
@@ -207,7 +207,7 @@ class Director:
 
     def recover(self, troubles, before):
         """Who stands still for long fills its queue of connections, and is
-        lost for Tailor until it answers again: perhaps it has already."""
+        lost for Tailor until it responds again: perhaps it has already."""
         seen, after = self.servers(), self.losses()
         lost = [t for t in troubles if seen[t.server]["state"] != "ready"
                 or after[t.server] > before[t.server]]
@@ -298,7 +298,7 @@ class Director:
             self.wait_ready(server)
         self.end(trouble, 0.1)
 
-    # --- answers ----------------------------------------------------------
+    # --- responses --------------------------------------------------------
 
     def spoil(self, kind, server, length, dice):
         trouble = self.begin(server, "mode")
@@ -388,11 +388,11 @@ class Director:
         """What monitoring does meanwhile."""
         target = dice.choice(("/metrics", "/servers", "/slow", "/healthz"))
         try:
-            answer = self.tailor.ask(target)
+            response = self.tailor.ask(target)
         except TimeoutError:
             if target == "/slow":
                 return  # of the analysis thread, which comes last
             raise
-        if answer.status not in (200, 429):  # too much is asked for
-            self.book.violation(f"GET {target}: {answer.start} "
-                                f"{answer.body[:200]!r}")
+        if response.status not in (200, 429):  # too much is asked for
+            self.book.violation(f"GET {target}: {response.start} "
+                                f"{response.body[:200]!r}")

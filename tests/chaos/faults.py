@@ -1,4 +1,4 @@
-"""Answers, as they should be and spoilt.
+"""Responses, as they should be and spoilt.
 
 A mode names one of KINDS or `any`; whether and how a request is hit follows
 from the seed, the server's name and the request.
@@ -11,14 +11,14 @@ import time
 
 import content
 
-# Kinds that a proxy cannot hide when it has begun to pass the answer on, or
+# Kinds that a proxy cannot hide when it has begun to pass the response on, or
 # that make it ask again before that.
 SPOILT = ("reset", "hangup-before", "head-cut", "body-cut", "body-reset",
           "garbage", "bad-chunk")
 # Kinds that no client may notice.
 HARMLESS = ("stall", "bits", "extra", "early", "hints", "hangup-after")
 KINDS = SPOILT + HARMLESS
-# How the checker itself is checked: answers that are wrong.
+# How the checker itself is checked: responses that are wrong.
 LIES = ("lie-byte", "lie-twice", "lie-swap")
 
 GARBAGE = (
@@ -79,8 +79,8 @@ def reset(sock):
                     struct.pack("ii", 1, 0))
 
 
-def answer(connection, wish, nonce, digest, fault):
-    """Send the answer; True if the connection may carry another request."""
+def respond(connection, wish, nonce, digest, fault):
+    """Send the response; True if the connection may carry another request."""
     dice = random.Random(f"{wish.target} {fault}")
     body = wish.body_down(digest)
     framing = wish.framing
@@ -106,9 +106,9 @@ def answer(connection, wish, nonce, digest, fault):
 
 
 def _cut(connection, wish, nonce, text, payload, dice, rude):
-    """The first part of an answer, then the end."""
+    """The first part of a response, then the end."""
     connection.note("fault", nonce, wish, "cut")
-    # An orderly end of what has no length is no fault; and a whole answer
+    # An orderly end of what has no length is no fault; and a whole response
     # is none either.
     rude |= b"Content-Length" not in text and b"chunked" not in text
     if rude:
@@ -192,7 +192,7 @@ def _ended(connection, wish, nonce, text):
 
 
 def _extra(connection, wish, nonce, text, payload, _dice):
-    """Another answer behind the answer, in the same packet if it fits."""
+    """Another response behind the response, in the same packet if it fits."""
     if not _framed(text):
         connection.send(text + payload)
         return _ended(connection, wish, nonce, text)
@@ -213,7 +213,7 @@ def _lie_byte(connection, _wish, _nonce, text, payload, _dice):
 
 
 def _lie_twice(connection, _wish, _nonce, text, payload, _dice):
-    """The same answer again to the next request on this connection."""
+    """The same response again to the next request on this connection."""
     connection.send(text + payload)
     connection.stream.head()
     connection.send(text + payload)
@@ -221,7 +221,7 @@ def _lie_twice(connection, _wish, _nonce, text, payload, _dice):
 
 
 def _lie_swap(connection, wish, nonce, _text, _payload, _dice):
-    """The right answer to another request."""
+    """The right response to another request."""
     other = content.wish(wish.method,
                          wish.target.replace(wish.name, wish.name[::-1]))
     digest = other.digest()

@@ -8,10 +8,10 @@ An error of the proxy's own:
   502                 each attempt met with a fault: of a request that may be
                       repeated, at both servers (one is enough in watch mode);
                       of any other, at one
-An answer that is cut: its server ended, or cut it, by its own account; what
+A response that is cut: its server ended, or cut it, by its own account; what
 had come is right (client.py).
 And by the servers' ledger: what may not be repeated was seen once at most;
-nothing was seen of what was not answered because its connection was to end,
+nothing was seen of what got no response because its connection was to end,
 and nothing behind a refused request; nothing that was not sent, ever.
 """
 
@@ -49,7 +49,7 @@ class Ledger:
 
     def __init__(self, path):
         self.seen = {}    # name of a request -> how often
-        self.faults = {}  # name -> servers that spoilt an answer to it
+        self.faults = {}  # name -> servers that spoilt a response to it
         self.whole = set()
         self.wrong, self.kinds, self.warm = [], {}, 0
         with open(path, encoding="latin-1") as file:
@@ -152,7 +152,7 @@ class Judge:
                 if outcome.manner.endswith(LAST) and self.trouble(
                         "tailor", ("listener",), outcome):
                     return None
-                return "no answer at all"
+                return "no response at all"
             if any(self.excused(s, ("down",), outcome) for s in "ab"):
                 return None
             return "nothing allows it"

@@ -11,7 +11,7 @@ MANNERS = {  # and how often
     "steady": 30, "pipelined": 18, "trickling": 8, "sipping": 6,
     "expecting": 6, "half-closing": 5, "old": 6, "closing": 6,
     "leaving-in-head": 3, "leaving-in-body": 4, "leaving-early": 7,
-    "leaving-in-answer": 6, "hostile": 4, "idle": 3,
+    "leaving-in-response": 6, "hostile": 4, "idle": 3,
 }
 HOSTILE = (
     (b"GET / HTTP/1.1\r\n\r\n", 400),
@@ -75,7 +75,7 @@ class Guest(threading.Thread, Visitor):
             w.close()
 
     def ask(self, w, wish, manner, **more):
-        """One request, one answer; True if there may be another."""
+        """One request, one response; True if there may be another."""
         begun = time.monotonic()
         head, body = self.request(wish, **more)
         w.send(head + body)
@@ -83,24 +83,24 @@ class Guest(threading.Thread, Visitor):
                          version=more.get("version", "1.1"))
 
     def at_rest(self, w, what):
-        """Nothing may come behind the last answer."""
+        """Nothing may come behind the last response."""
         rest = w.leftover()
         if rest:
-            self.book.violation(f"{what}: behind the last answer "
+            self.book.violation(f"{what}: behind the last response "
                                 f"{rest[:200]!r}")
 
     def at_end(self, w, what):
-        """Nothing but the end may come behind the last answer."""
+        """Nothing but the end may come behind the last response."""
         if w.spoilt:
             return
         try:
             head = w.head()
         except wire.Cut as cut:
             if cut.body:
-                self.book.violation(f"{what}: behind the last answer "
+                self.book.violation(f"{what}: behind the last response "
                                     f"{cut.body[:200]!r}")
         else:
-            self.book.violation(f"{what}: another answer {head.raw!r}")
+            self.book.violation(f"{what}: another response {head.raw!r}")
 
     def left(self, wish, manner, begun):
         self.book.outcome(Outcome(wish, manner, "left", "", begun,
@@ -238,7 +238,7 @@ class Guest(threading.Thread, Visitor):
         for wish in wishes:
             self.left(wish, manner, begun)
 
-    def be_leaving_in_answer(self, w, manner):
+    def be_leaving_in_response(self, w, manner):
         wish = self.wish()
         begun = time.monotonic()
         w.send(b"".join(self.request(wish)))

@@ -13,13 +13,13 @@ responds, in a way that its own death does not undo:
 
     seen  NAME.PROCESS.N METHOD TARGET  the head of a request has arrived
     warm  ...                         likewise, but one of Tailor's warm-up
-    whole ...                         an answer that ends with its connection
+    whole ...                         a response that ends with its connection
                                       is written completely
-    fault ... KIND                    the answer is about to be spoilt
+    fault ... KIND                    the response is about to be spoilt
     wrong ... WHAT                    the request is not what was sent
 
-N counts the process's answers and is in the answer as X-Nonce, so no answer
-can be given to two requests unseen.
+N counts the process's responses and is in each as X-Nonce, so no response can
+be given to two requests unseen.
 
 DIRECTORY/NAME.ctl is a datagram socket that takes one mode as JSON:
 {"kind": ..., "until": monotonic seconds, "share": of the requests}.  Modes
@@ -168,12 +168,12 @@ class Connection:
             time.sleep(wish.delay_ms / 1e3)
         if origin.in_mode("slow"):
             time.sleep(origin.mode["delay"])
-        return faults.answer(self, wish, nonce, content.digest(request.body),
+        return faults.respond(self, wish, nonce, content.digest(request.body),
                              fault)
 
     def early(self, wish, nonce):
-        """Answer before the body is read; then read it to the end."""
-        faults.answer(self, wish, nonce, content.EARLY, "last")
+        """Respond before the body is read; then read it to the end."""
+        faults.respond(self, wish, nonce, content.EARLY, "last")
         self.sock.shutdown(socket.SHUT_WR)
         self.sock.settimeout(2)
         while self.sock.recv(65536):

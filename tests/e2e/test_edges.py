@@ -37,7 +37,7 @@ def test_01_late_loser_after_commit(pair):
 
 @pytest.mark.parametrize("bad_one", ["first", "second"])
 def test_02_a_5xx_that_is_first_does_not_win(pair, bad_one):
-    # Goal: whichever attempt fails, the good answer is sent.
+    # Goal: whichever attempt fails, the good response is sent.
     t = pair()
     with t.client() as c:
         first, second = hedged(t, pair, c)
@@ -101,7 +101,7 @@ def test_03_a_held_answer_too_large_to_keep(pair, end):
 
 @pytest.mark.parametrize("status", [200, 502])
 def test_03_a_large_bad_answer_that_is_malformed(pair, status):
-    # Goal: what is in error is no answer, however much of it came first.
+    # Goal: what is in error is no response, however much of it came first.
     t = pair(hedging={"commit_bytes": "4k"})
     with t.client() as c:
         first, second = hedged(t, pair, c)
@@ -216,7 +216,7 @@ def test_06_a_held_error_and_then_the_client_leaves(pair):
 # 7 ---------------------------------------------------------------------------
 
 def test_07_the_next_request_does_not_wait_for_a_loser(pair):
-    # Goal: a client's connection is free as soon as it has its answer.
+    # Goal: a client's connection is free as soon as it has its response.
     t = pair()
     with t.client() as c:
         first, second = hedged(t, pair, c)
@@ -242,7 +242,7 @@ def test_07_the_next_request_does_not_wait_for_a_loser(pair):
 ], ids=["close", "extra", "endless", "large", "malformed"])
 def test_08_losers_whose_connection_cannot_be_kept(pair, late):
     # Goal: their connection ends, at a limit at the latest, and no byte of
-    # theirs becomes an answer.
+    # theirs becomes a response.
     t = pair(hedging={"drain_timeout": "200ms"})
     with t.client() as c:
         first, second = hedged(t, pair, c)

@@ -86,7 +86,7 @@ def leave_in_a_full_answer(t, pair, c):
     leave_in_the_answer, leave_in_a_full_answer])
 def test_14_client_abort_at_every_phase(pair, phase, how):
     # Goal: nothing is left behind, whenever and however a client leaves; a
-    # FIN after a whole request is no abort, so then the answer is given.
+    # FIN after a whole request is no abort, so then the response is given.
     t = pair(hedging={"commit_delay": 0, "drain_timeout": "100ms"})
     c = t.client()
     phase(t, pair, c)
@@ -135,7 +135,7 @@ def test_15_stale_keep_alive(upstream, tailor, method, how):
 
 def test_16_304_with_a_length_from_a_loser(pair):
     # Goal: a 304 may have a length and has no body: the loser's connection
-    # is clean, and its next answer is the next request's.
+    # is clean, and its next response is the next request's.
     t = pair()
     with t.client() as c:
         first, second = hedged(t, pair, c)
@@ -357,7 +357,7 @@ def test_20_no_memory(pair, faults):
 
 def test_21_chaos_with_a_checker(pair):
     # Goal: servers pause, die and come back in a random but repeatable
-    # order, while clients pipeline; each gets exactly one answer to each
+    # order, while clients pipeline; each gets exactly one response to each
     # request, its own, whole, in order.
     t = pair(hedging={"swap_rate_max": 1000, "budget_burst": 100_000},
              proxy={"queue_timeout": "20s"})

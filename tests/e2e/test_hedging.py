@@ -11,7 +11,7 @@ from rig.message import response
 
 
 def test_in_flight_request_is_sent_again(pair):
-    # Goal: the thesis's mechanism: swap, re-send, first answer wins, the
+    # Goal: the thesis's mechanism: swap, re-send, first response wins, the
     # late one is read and thrown away and its connection kept.
     t = pair()
     with t.client() as c:
@@ -152,7 +152,7 @@ def test_both_paused_then_one_clears(pair):
 
 
 def test_pause_between_head_and_body(pair):
-    # Goal: a head alone does not commit; the other answer wins whole (W3).
+    # Goal: a head alone does not commit; the other response wins whole (W3).
     t = pair()
     with t.client() as c:
         c.request()
@@ -197,7 +197,7 @@ def test_begun_answer_waits_in_a_pause(pair, framing, rest):
 
 
 def test_death_in_a_short_answer(pair):
-    # Goal: an answer of known length is sent when it is whole: if its server
+    # Goal: a response of known length is sent when it is whole: if its server
     # dies before, however late, the client never knows (W3).
     t = pair(hedging={"commit_delay": "1ms"})
     with t.client() as c:
@@ -211,7 +211,7 @@ def test_death_in_a_short_answer(pair):
 
 
 def test_committed_is_not_hedged(pair):
-    # Goal: once bytes are out, the answer stays with its server (W4).
+    # Goal: once bytes are out, the response stays with its server (W4).
     t = pair(hedging={"commit_delay": "1ms"})
     with t.client() as c:
         c.request()
@@ -252,7 +252,7 @@ def test_error_of_the_hedge_waits_for_the_original(pair):
 
 
 def test_both_errors(pair):
-    # Goal: when both fail, a real answer is sent rather than our own.
+    # Goal: when both fail, a real response is sent rather than our own.
     t = pair()
     with t.client() as c:
         c.request()
@@ -379,7 +379,7 @@ def test_client_that_leaves_is_not_hedged(pair):
 
 def test_many_requests_one_pause(pair):
     # Goal: everything in flight is sent again in one turn; each client gets
-    # its own answer, once.
+    # its own response, once.
     t = pair()
     clients = [t.client() for _ in range(40)]
     for i, c in enumerate(clients):

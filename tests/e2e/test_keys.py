@@ -15,7 +15,7 @@ from rig.wait import wait_until
 
 
 def test_keep_alive_requests(one):
-    # Goal: the last answer that a connection may carry says that it is.
+    # Goal: the last response that a connection may carry says that it is.
     one.server.serve()
     t = one(proxy={"keep_alive_requests": 3})
     with t.client() as c:
@@ -52,7 +52,7 @@ def test_idle_timeout(one):
 
 def test_lingering(one):
     # Goal: after a refusal what still comes is read and dropped for that
-    # long, so that the answer is not lost to a reset; then it ends.
+    # long, so that the response is not lost to a reset; then it ends.
     t = one(proxy={"lingering": "200ms", "body_max": 10})
     with t.client() as c:
         c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
@@ -121,7 +121,7 @@ def test_warm_up_target(upstream, tailor):
 def test_mirror(upstream, tailor):
     # Goal: the standby gets one copy of a recent safe request for every ten,
     # marked, without credentials, never what must not be repeated, and none
-    # while it stands still; and no client gets an answer of its.
+    # while it stands still; and no client gets a response of its.
     a, b = upstream("a").serve(), upstream("b")
     seen = []
     b.serve(lambda r: seen.append((r.method, r.target, r.get("cookie"),

@@ -177,7 +177,7 @@ def test_interrupt(stub, load):
 
 
 def test_interrupt_while_waiting(stub, load):
-    """Goal: an interruption does not wait for answers that do not come."""
+    """Goal: an interruption does not wait for responses that do not come."""
     server = stub(lambda request: None)
     child, directory = load(server.url, "-i", 1, "-n", 5, "-r", 100,
                             "--warmup", 0, "--timeout", "10m", start=True)

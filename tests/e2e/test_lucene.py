@@ -152,7 +152,7 @@ def test_counts_visits(service):
 
 
 def test_says_time_and_name(service):
-    """Goal: every answer has Server-Timing and the server's name."""
+    """Goal: every response has Server-Timing and the server's name."""
     with service("--name", "left").client() as client:
         for target in ("/search?q=dog", "/health", "/nothing"):
             response = client.get(target)

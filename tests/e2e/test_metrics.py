@@ -377,7 +377,7 @@ def test_servers_out_of_step(upstream, tailor):
 
 
 def test_loser_that_ends_before_the_winner(upstream, tailor):
-    # Goal: the same when the winner's answer streams on after the loser's
+    # Goal: the same when the winner's response streams on after the loser's
     # end, and when half of the loser's had been kept before it lost.
     active, backup = upstream("active").script(), upstream("backup").script()
     t = tailor(active, backup, hedging={"commit_delay": "1s",

@@ -222,7 +222,7 @@ def test_hedging_is_switched_off_and_on(upstream, tailor):
 
 def test_no_request_is_lost_in_many_reloads(upstream, tailor):
     # Goal: with clients at work all the while, 50 reloads (good and bad by
-    # turns) cost not one answer and not one connection.
+    # turns) cost not one response and not one connection.
     server = upstream("active").serve(
         lambda r: response(200, r.target.encode()))
     t = tailor(server)

@@ -185,7 +185,7 @@ def test_drained_server_that_dies_stays_out(tailor, scratch):
 
 def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
     # Goal: both servers are restarted, one after the other and twice, under
-    # load: each gets a new process, and every answer is a 200.
+    # load: each gets a new process, and every response is a 200.
     t = tailor(launched("a", scratch), launched("b", scratch),
                warmup={"requests": 5, "target": "/"})
     for name in "ab":

@@ -91,7 +91,7 @@ def test_keeps_both_connections(one):
 
 @pytest.mark.parametrize("status", [204, 304])
 def test_bodiless_answers(one, status):
-    # Goal: an answer without a body does not swallow the next one.
+    # Goal: a response without a body does not swallow the next one.
     server, t = one
     server.serve(lambda r: b"HTTP/1.1 %d X\r\nETag: a\r\n\r\n" % status
                  if r.target == "/none" else response(200, b"next"))
@@ -113,7 +113,7 @@ def test_head_keeps_the_length_and_sends_no_body(one):
 
 
 def test_chunked_answer_that_is_whole_gets_a_length(one):
-    # Goal: a small chunked answer is buffered and gets a length.
+    # Goal: a small chunked response is buffered and gets a length.
     server, t = one
     server.serve(lambda r: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked"
                  b"\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n")
@@ -125,7 +125,7 @@ def test_chunked_answer_that_is_whole_gets_a_length(one):
 
 
 def test_streams_a_large_chunked_answer(one):
-    # Goal: beyond the commit limit an answer flows before it is whole.
+    # Goal: beyond the commit limit a response flows before it is whole.
     server, t = one
     with t.client() as c:
         c.request()
@@ -441,7 +441,7 @@ def test_stale_connection_post_is_not_sent_again(one):
 
 
 def test_slow_head_and_deadline(upstream, tailor):
-    # Goal: 408 for a head that never ends, 504 for an answer that never
+    # Goal: 408 for a head that never ends, 504 for a response that never
     # comes; neither waits for the other's limit.
     server = upstream("active")
     t = tailor(server, proxy={"header_timeout": "200ms",

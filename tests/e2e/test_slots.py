@@ -133,7 +133,7 @@ def test_no_room_for_uploads(upstream, tailor):
 
 
 def test_full_disk(upstream, tailor):
-    # Goal: a file system that takes nothing is an answer, not a hang.  (The
+    # Goal: a file system that takes nothing is a response, not a hang.  (The
     # directory is taken away: as root nothing else fails at once.)
     a = upstream("a").serve(hello)
     t = tailor(a)

@@ -24,7 +24,7 @@ def test_reply_by_hand(upstream):
 
 
 def test_handler_may_wait(upstream):
-    """Goal: a handler holds its answer until the test lets it go."""
+    """Goal: a handler holds its response until the test lets it go."""
     go = threading.Event()
     server = upstream()
 

@@ -1,6 +1,6 @@
 """Goal: tailorctl shows what an admin socket says.
 
-A stub admin server on a Unix socket gives the answers.
+A stub admin server on a Unix socket gives the responses.
 """
 
 import json

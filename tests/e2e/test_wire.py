@@ -1,4 +1,4 @@
-"""Goal: the wire beyond plain forwarding: what comes beside an answer, who a
+"""Goal: the wire beyond plain forwarding: what comes beside a response, who a
 request is from, and hedging without a signal."""
 
 import pathlib
@@ -56,7 +56,7 @@ def test_bodies_of_all_sizes(one, framing):
 @pytest.mark.parametrize("end", [3 * BLOCK, 3 * BLOCK - 5, 200_000])
 def test_bytes_behind_a_long_body_are_nobodys(one, end):
     # Goal: what a server sends behind a body read in several blocks is not
-    # the next answer, and ends that connection; also if it begins a block.
+    # the next response, and ends that connection; also if it begins a block.
     t = one()
     body = b"a" * (end - len(response(200, b"a" * end)) + end)
     one.server.serve(lambda request: (
@@ -81,7 +81,7 @@ def stop(t):
 @pytest.mark.parametrize("stray", [response(200, b"forged"), b""])
 def test_who_speaks_before_the_request_is_not_believed(one, stray):
     # Goal: a kept connection on which bytes, or its end, come in the same
-    # turn as the next request, which is not written yet: not its answer.  It
+    # turn as the next request, which is not written yet: not its response.  It
     # goes out on a new one, even if it may not be sent twice.
     t = one()
     with t.client() as c:
@@ -126,8 +126,8 @@ def test_a_server_with_nagle_is_not_kept_waiting(one):
 # --- interim responses ------------------------------------------------------
 
 def test_early_hints_are_passed_on(one):
-    # Goal: 103 reaches the client before the answer, 100 does not, and
-    # neither is the answer.
+    # Goal: 103 reaches the client before the response, 100 does not, and
+    # neither is the response.
     t = one()
     with t.client() as c:
         c.request()
@@ -226,7 +226,7 @@ WITH_TRAILERS = (
 @pytest.mark.parametrize("streamed", [False, True])
 def test_trailers_for_who_asks(one, streamed, bytewise):
     # Goal: harmless trailer fields reach a client that says it takes them,
-    # whether its answer was kept or streamed.
+    # whether its response was kept or streamed.
     t = one(proxy={"trailers_pass": True},
             hedging={"commit_delay": 0 if streamed else "1s"})
     with t.client() as c:
@@ -365,7 +365,7 @@ def test_trace_context_passes_unchanged(pair):
 # --- hedging without a signal, and pushback -----------------------------------
 
 def test_a_late_answer_is_hedged_by_the_clock(pair):
-    # Goal: T6: no hazard, only lateness; each answer once, within a budget.
+    # Goal: T6: no hazard, only lateness; each response once, within a budget.
     t = pair(hedging={"timer_ratio": 0.01, "timer_delay": "50ms"})
     with t.client() as c:
         c.request()
@@ -403,7 +403,7 @@ def test_an_answer_in_time_is_not_hedged(pair):
 
 
 def test_a_percentile_says_what_is_late(pair):
-    # Goal: without a configured delay the server's own answers set it.
+    # Goal: without a configured delay the server's own responses set it.
     t = pair(hedging={"timer_ratio": 1, "timer_percentile": 50})
     with t.client() as c:
         c.request()  # nothing known yet: never late
@@ -452,7 +452,7 @@ def good_or_bad(request):
 
 def test_the_last_answer_of_a_connection_says_so(one):
     # Goal: with keep_alive_requests the client is notified before the end, by
-    # the server's answer and by our own, so nothing it sends is lost.
+    # the server's response and by our own, so nothing it sends is lost.
     t = one(proxy={"keep_alive_requests": 2})
     one.server.serve(good_or_bad)
     for last, status in (("/", 200), ("/bad", 502)):
@@ -478,7 +478,7 @@ def test_an_old_client_is_kept_after_an_error(one):
 
 
 def test_an_old_client_sees_that_an_answer_is_cut(one):
-    # Goal: where only the connection's end ends an answer, one that is cut
+    # Goal: where only the connection's end ends a response, one that is cut
     # ends with a reset.
     t = one(hedging={"commit_delay": 0})
     with t.client() as c:
@@ -495,7 +495,7 @@ def test_an_old_client_sees_that_an_answer_is_cut(one):
 
 
 def test_unread_bytes_behind_an_answer_are_no_answer(one):
-    # Goal: an answer that ends where a read ended leaves what follows it in
+    # Goal: a response that ends where a read ended leaves what follows it in
     # the kernel; the next request, already waiting, is not answered by that.
     t = one()
     poison = response(200, b"poison")

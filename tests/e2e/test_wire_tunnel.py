@@ -123,7 +123,7 @@ def test_large_amounts_and_a_stuck_reader(tunnels):
 
 
 def test_a_tunnel_is_never_hedged(tunnels):
-    # Goal: E3: neither while the answer is awaited nor afterwards.
+    # Goal: E3: neither while the response is awaited nor afterwards.
     t = tunnels()
     go = threading.Event()
 
@@ -205,7 +205,7 @@ def test_a_server_that_only_talks_keeps_its_tunnel(tunnels):
 
 
 def test_a_server_that_does_not_agree(tunnels):
-    # Goal: any other answer is an ordinary one; the connection goes on.
+    # Goal: any other response is an ordinary one; the connection goes on.
     tunnels.a.serve(lambda r: response(426, b"no")
                     if r.get("upgrade") else response(200, b"plain"))
     t = tunnels()

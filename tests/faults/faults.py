@@ -16,7 +16,7 @@ Four parts, all of programs with the layer of layer.h:
 
 Warm and cold are done in each scene of scenes.py.
 
-Each time: no wrong answer, no silence, no crash, no sanitizer's report;
+Each time: no wrong response, no silence, no crash, no sanitizer's report;
 afterwards it serves again, and at its end nothing has leaked, memory or
 descriptors.  A start may fail, with status 1.
 

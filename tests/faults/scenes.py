@@ -15,7 +15,7 @@ from rig.tailor import configuration
 from rig.wait import wait_until
 from traffic import TRAFFIC, cut_page, open_channels
 
-# What is launched as b is not who answers at its address: a script of ours
+# What is launched as b is not what responds at its address: a script of ours
 # does, and what can fail is launching.
 CONFIG = {
     "warmup": {"requests": 2},

@@ -40,8 +40,7 @@ class Wrong(Exception):
 
 
 class Servers:
-    """Scripted servers that answer so that it can be checked; c has a Unix
-    socket."""
+    """Scripted servers whose responses can be checked; c has a Unix socket."""
 
     def __init__(self, directory):
         self.asked = threading.Event()  # for /hedge, and once more
@@ -49,10 +48,10 @@ class Servers:
         self.a, self.b = Origin("a"), Origin("b")
         self.c = Origin("c", f"{directory}/c.sock")
         for server in (self.a, self.b, self.c):
-            server.serve(self._answer(server))
+            server.serve(self._responder(server))
 
-    def _answer(self, server):
-        def answer(r):
+    def _responder(self, server):
+        def respond(r):
             target = r.target.partition("?")[0]
             if target == "/chat":
                 r.send(AGREE)
@@ -70,11 +69,11 @@ class Servers:
                 else:
                     self.hedged.set()
             return response(200, self.body(r.target, r.body))
-        return answer
+        return respond
 
     @staticmethod
     def body(target, body=b""):
-        """What the answer to a request must be."""
+        """What the response to a request must be."""
         size = int(target.partition("size=")[2] or 0)
         return target.encode() + b":" + body + b"x" * size
 
@@ -105,12 +104,11 @@ class FaultyTailor(Tailor):
                          {"TAILOR_FAULTS": page.path} | scene.environment)
 
     def serves(self):
-        """Whether a plain request gets its answer from a server."""
+        """Whether a plain request gets its response from a server."""
         try:
             with self.client() as client:
-                answer = client.get("/again")
-            return (answer.status == 200
-                    and answer.body == Servers.body("/again"))
+                got = client.get("/again")
+            return got.status == 200 and got.body == Servers.body("/again")
         except (OSError, Closed, Malformed):
             return False
 

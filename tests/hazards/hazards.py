@@ -79,7 +79,8 @@ class Runner:
             return
         say(f"    {finding.injected}: {finding.code}: reported "
             f"{finding.reported_ns / 1e6:.2f} ms of "
-            f"{(finding.harm_ns or 0) / 1e6:.2f} {finding.false or ''} {finding.text}")
+            f"{(finding.harm_ns or 0) / 1e6:.2f} {finding.false or ''} "
+            f"{finding.text}")
         if self.given.tales:
             os.makedirs(self.given.tales, exist_ok=True)
             path = os.path.join(self.given.tales,

@@ -48,7 +48,7 @@ class Java(Scenario):
     def harm_ns(self, tale):
         record = self.server.record(tale["request"]["id"])
         # From the client's sending: the handler may begin in the pause.  One
-        # after the answer had come did no harm.
+        # after the response had come did no harm.
         return self.paused_ns({"begin": self.sent_ns,
                                "end": min(record["end"], self.got_ns)})
 

@@ -28,7 +28,7 @@ class DelayedAck(Own):
 
 
 class ClientLate(Scenario):
-    # The answer is there and the client's thread does something else.  Its
+    # The response is there and the client's thread does something else.  Its
     # own stamps say when it read: it asks with them (analyze).
     name = "client-late"
     accept = ("client_late",)
@@ -73,7 +73,7 @@ class Unaccepted(Scenario):
 
 
 class Window(Scenario):
-    # A long answer to a client that does not read: its buffer fills, then
+    # A long response to a client that does not read: its buffer fills, then
     # Tailor's, then the server's, and each window closes.  How long: from the
     # first byte's arrival until it has read all, of which the server's
     # copying of so much is a part.
@@ -104,7 +104,7 @@ class Window(Scenario):
 
 class Retransmit(Scenario):
     # A segment with data is dropped by a filter at the receiving socket, as
-    # a lossy link would: the request at the server, or the answer at the
+    # a lossy link would: the request at the server, or the response at the
     # client, in turn.
     name = "retransmit"
     accept = ("tcp_retransmit",)
@@ -218,8 +218,8 @@ class Namespace:
 
 
 class Loss(Scenario):
-    # The first segment of the answer is lost on its way into another network
-    # namespace, as a container has one.  How long: from the server's answer
+    # The first segment of the response is lost on its way into another network
+    # namespace, as a container has one.  How long: from the server's response
     # until it came.  The client asks with its stamps: it alone knows.
     name = "loss"
     accept = ("tcp_retransmit",)

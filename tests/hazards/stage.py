@@ -153,10 +153,10 @@ class Disturber(Process):
 
     def end(self):
         """Wait until it is done: (begin, end); or PermissionError."""
-        answer = self.stdout.readline()
-        if not answer or answer.startswith("error"):
-            raise PermissionError(answer.strip())
-        begin, end = answer.split()
+        line = self.stdout.readline()
+        if not line or line.startswith("error"):
+            raise PermissionError(line.strip())
+        begin, end = line.split()
         return int(begin), int(end)
 
     def stop(self):
