@@ -42,14 +42,30 @@ endif
 
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
-ROOMS := base config talechain profiler hedging http proxy loadgen tailorctl
+ROOMS := base config talechain profiler hedging http proxy/net proxy/stats \
+	 proxy/upstream proxy/client proxy/access_log proxy/analysis \
+	 proxy/request proxy/admin daemon loadgen tailorctl
 NEEDS_base      :=
 NEEDS_config    := base
 NEEDS_talechain := base
 NEEDS_profiler  := talechain base
 NEEDS_hedging   := talechain base
 NEEDS_http      :=
-NEEDS_proxy     := http hedging profiler talechain config base
+NEEDS_proxy/net        := http base
+NEEDS_proxy/stats      := http hedging talechain base
+NEEDS_proxy/upstream   := proxy/net proxy/stats http hedging profiler talechain \
+			  config base
+NEEDS_proxy/client     := proxy/net proxy/stats http hedging profiler talechain \
+			  config base
+NEEDS_proxy/access_log := config base
+NEEDS_proxy/analysis   := http talechain base
+NEEDS_proxy/request    := proxy/analysis proxy/access_log proxy/client \
+			  proxy/upstream proxy/stats proxy/net http hedging \
+			  profiler talechain config base
+NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
+			  proxy/client proxy/upstream proxy/stats proxy/net http \
+			  hedging profiler talechain config base
+NEEDS_daemon    := proxy http hedging profiler talechain config base
 NEEDS_loadgen   := base
 NEEDS_tailorctl := profiler talechain base
 LIBS_base       := -lhwloc -lm -lpthread
@@ -57,7 +73,9 @@ LIBS_config     := -lcjson
 LIBS_profiler   := -lpfm -lbpf
 LIBS_http       := -lhttp_parser
 LIBS_loadgen    := -lcjson
-LIBS_proxy      := -levent_core -levent_extra
+LIBS_proxy/net  := -levent_core
+LIBS_proxy/analysis := -lcjson
+LIBS_proxy/admin := -levent_extra
 LIBS_tailorctl  := -lcjson
 
 # $(call rooms,folder...): their rooms.  $(call below,folder...): these and
@@ -76,7 +94,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(patsubst $(CURDIR)/%,%,$@); )
 all: programs agent java	## programs, JVM agent, Java classes (default)
 
 # --- objects and archives ---------------------------------------------------
-MAINS := proxy/tailor.c loadgen/tailor-load.c tailorctl/tailorctl.c
+MAINS := daemon/main.c loadgen/tailor-load.c tailorctl/tailorctl.c
 AGENT_SOURCES := $(wildcard profiler/jvm/agent*.c)
 within = $(filter-out $(1),$(call rooms,$(1)))
 sources = $(filter-out %.bpf.c $(MAINS) $(AGENT_SOURCES) \
@@ -168,12 +186,12 @@ $(foreach r,$(ROOMS),$(eval $(call room,$(r))))
 .PHONY: programs agent java
 programs: $(BUILD)/tailor $(BUILD)/tailorctl $(BUILD)/tailor-load
 define program
-$(BUILD)/$(1): $(BUILD)/obj/$(2)/$(1).o $(call archives,$(2))
-	$$(call say,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(2))
+$(BUILD)/$(1): $(BUILD)/obj/$(3)/$(2).o $(call archives,$(3))
+	$$(call say,LD)$$(CC) $$(LDFLAGS) -o $$@ $$^ $(call libraries,$(3))
 endef
-$(eval $(call program,tailor,proxy))
-$(eval $(call program,tailorctl,tailorctl))
-$(eval $(call program,tailor-load,loadgen))
+$(eval $(call program,tailor,main,daemon))
+$(eval $(call program,tailorctl,tailorctl,tailorctl))
+$(eval $(call program,tailor-load,tailor-load,loadgen))
 
 # The agent lives inside a JVM, where a sanitizer's runtime cannot be loaded
 # late: it is built plain in every build.
@@ -288,13 +306,13 @@ fault_libraries = $(subst -levent_core -levent_extra,-l:libevent.a,\
 faults-programs: $(FAULTS)/tailor $(FAULTS)/sweep
 faults:	## make calls fail, one by one, and look that nothing else does
 	@tools/check --build $(BUILD) --faults-seconds 0 faults
-$(FAULTS)/tailor: $(BUILD)/obj/proxy/tailor.o
+$(FAULTS)/tailor: $(BUILD)/obj/daemon/main.o
 $(FAULTS)/sweep: $(patsubst %,$(BUILD)/obj/tests/%.o,faults/sweep \
     unit/talechain/samples unit/talechain/scene)
-$(FAULTS)/tailor $(FAULTS)/sweep: $(FAULT_LAYER) $(call archives,proxy)
+$(FAULTS)/tailor $(FAULTS)/sweep: $(FAULT_LAYER) $(call archives,daemon)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) $(FAULT_LDFLAGS) -o $@ \
-	    $(filter %.o,$^) $(filter %.a,$^) $(call fault_libraries,proxy) \
+	    $(filter %.o,$^) $(filter %.a,$^) $(call fault_libraries,daemon) \
 	    $(if $(filter %/sweep,$@),-lcmocka)
 
 # --- fuzzing: tests/fuzz/<folder>/fuzz_*.c -------------------------------------
@@ -340,9 +358,9 @@ bench: programs hazards-programs $(BENCHES) $(BENCH_SERVANTS)	## measure; prints
 	@set -e; for b in $(BENCHES); do echo "== $$b"; $$b; done
 	@set -e; for b in $(wildcard tests/bench/bench_*.py); do \
 	    echo "== $$b"; TAILOR_BUILD=$(abspath $(BUILD)) $(PYTHON) $$b; done
-$(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,proxy)
+$(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,daemon)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,proxy)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(call libraries,daemon)
 
 # --- the demonstration ----------------------------------------------------------
 -include examples/lucene/lucene.mk

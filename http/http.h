@@ -203,7 +203,7 @@ int http_write_request(const struct http_head *head,
     const struct http_forward *forward, char *out, size_t capacity);
 
 /* What a response is given on its way to a client. */
-struct http_answer {
+struct http_deliver {
 	bool close;		   /* send Connection: close */
 	bool keep_alive_10;	   /* client is 1.0 and stays */
 	enum http_framing framing; /* how the body will be sent */
@@ -216,7 +216,7 @@ struct http_answer {
 
 /* Write a response head for a client, whole.  Length or -ENOBUFS. */
 int http_write_response(const struct http_head *head,
-    const struct http_answer *answer, char *out, size_t capacity);
+    const struct http_deliver *answer, char *out, size_t capacity);
 
 /* The standard reason phrase of a status, "" if none is known. */
 const char *http_reason(unsigned status);

@@ -103,7 +103,7 @@ line_read(char *text, struct sockaddr_storage *source)
 	return true;
 }
 
-static enum preface
+static enum proxy_header
 read_v1(const char *buf, size_t length, size_t *used,
     struct sockaddr_storage *source)
 {
@@ -114,17 +114,18 @@ read_v1(const char *buf, size_t length, size_t *used,
 	size_t n = length < LINE_MAX_V1 ? length : LINE_MAX_V1;
 
 	if (memcmp(buf, begin, n < first ? n : first) != 0)
-		return PREFACE_BAD;
+		return PROXY_HEADER_BAD;
 	lf = memchr(buf, '\n', n);
 	if (lf == NULL)
-		return length < LINE_MAX_V1 ? PREFACE_MORE : PREFACE_BAD;
+		return length < LINE_MAX_V1 ? PROXY_HEADER_MORE
+					    : PROXY_HEADER_BAD;
 	*used = (size_t)(lf - buf) + 1;
 	if (*used < first + 2 || lf[-1] != '\r' ||
 	    memchr(buf, '\0', *used) != NULL)
-		return PREFACE_BAD;
+		return PROXY_HEADER_BAD;
 	memcpy(text, buf + first, *used - first - 2);
 	text[*used - first - 2] = '\0';
-	return line_read(text, source) ? PREFACE_READ : PREFACE_BAD;
+	return line_read(text, source) ? PROXY_HEADER_READ : PROXY_HEADER_BAD;
 }
 
 /* The block of addresses of command PROXY. */
@@ -155,7 +156,7 @@ addresses_read(uint8_t family, const char *block, size_t length,
 	}
 }
 
-static enum preface
+static enum proxy_header
 read_v2(const char *buf, size_t length, size_t *used,
     struct sockaddr_storage *source)
 {
@@ -163,25 +164,25 @@ read_v2(const char *buf, size_t length, size_t *used,
 	size_t block;
 
 	if (length < HEAD_V2)
-		return PREFACE_MORE;
+		return PROXY_HEADER_MORE;
 	version = (uint8_t)buf[12];
 	family = (uint8_t)buf[13];
 	block = (size_t)(uint8_t)buf[14] << 8 | (uint8_t)buf[15];
 	if ((version & 0xf0) != 0x20 || (version & 0x0f) > 1 ||
-	    HEAD_V2 + block > PREFACE_MAX)
-		return PREFACE_BAD;
+	    HEAD_V2 + block > PROXY_HEADER_MAX)
+		return PROXY_HEADER_BAD;
 	if (length < HEAD_V2 + block)
-		return PREFACE_MORE;
+		return PROXY_HEADER_MORE;
 	*used = HEAD_V2 + block;
 	if ((version & 0x0f) == 0) /* the rest says nothing */
-		return PREFACE_LOCAL;
+		return PROXY_HEADER_LOCAL;
 	return addresses_read(family, buf + HEAD_V2, block, source)
-		   ? PREFACE_READ
-		   : PREFACE_BAD;
+		   ? PROXY_HEADER_READ
+		   : PROXY_HEADER_BAD;
 }
 
-enum preface
-preface_read(const char *buf, size_t length, size_t *used,
+enum proxy_header
+proxy_header_read(const char *buf, size_t length, size_t *used,
     struct sockaddr_storage *source)
 {
 	size_t n = length < sizeof(signature) ? length : sizeof(signature);
@@ -189,7 +190,7 @@ preface_read(const char *buf, size_t length, size_t *used,
 	memset(source, 0, sizeof(*source));
 	source->ss_family = AF_UNSPEC;
 	if (length == 0)
-		return PREFACE_MORE;
+		return PROXY_HEADER_MORE;
 	if (memcmp(buf, signature, n) == 0)
 		return read_v2(buf, length, used, source);
 	return read_v1(buf, length, used, source);

@@ -12,24 +12,24 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#define PREFACE_MAX 4096 /* with all that version 2 may append */
+#define PROXY_HEADER_MAX 4096 /* with all that version 2 may append */
 
-enum preface {
-	PREFACE_MORE,  /* not whole yet */
-	PREFACE_READ,  /* *used bytes of it */
-	PREFACE_LOCAL, /* likewise: the peer speaks for itself, as health
+enum proxy_header {
+	PROXY_HEADER_MORE,  /* not whole yet */
+	PROXY_HEADER_READ,  /* *used bytes of it */
+	PROXY_HEADER_LOCAL, /* likewise: the peer speaks for itself, as health
 			* checks do */
-	PREFACE_BAD,   /* nothing that this connection says can be believed */
+	PROXY_HEADER_BAD, /* nothing that this connection says can be believed */
 };
 
 /*
- * preface_read(buf, length, used, source):
+ * proxy_header_read(buf, length, used, source):
  *   source  receives the client's address and port; ss_family is AF_UNSPEC
  *           if there is none (LOCAL) or the peer does not say it (UNKNOWN,
  *           UNSPEC, UNIX): a client of its all the same
  * Version 2's further fields are passed over, their checksum too.
  */
-enum preface preface_read(const char *buf, size_t length, size_t *used,
-    struct sockaddr_storage *source);
+enum proxy_header proxy_header_read(const char *buf, size_t length,
+    size_t *used, struct sockaddr_storage *source);
 
 #endif

@@ -231,7 +231,7 @@ put_status_line(struct writer *w, const struct http_head *head)
 /* RFC 9110 8.6, RFC 9112 6.1: neither field on 1xx and 204. */
 static void
 put_answer_framing(struct writer *w, const struct http_head *head,
-    const struct http_answer *answer)
+    const struct http_deliver *answer)
 {
 	if (head->status < 200 || head->status == 204)
 		return;
@@ -243,7 +243,7 @@ put_answer_framing(struct writer *w, const struct http_head *head,
 
 int
 http_write_response(const struct http_head *head,
-    const struct http_answer *answer, char *out, size_t capacity)
+    const struct http_deliver *answer, char *out, size_t capacity)
 {
 	struct writer w = {.at = out, .capacity = capacity};
 

@@ -103,7 +103,7 @@ def test_the_documents_are_whole(installed):
     pages = list(doc.rglob("*.md"))
     assert len(pages) > 8
     missing = [(page.name, link) for page in pages
-               for link in re.findall(r"\]\(\s*([^)#:]+\.(?:md|svg|png)|LICENSE)\)",
+               for link in re.findall(r"\]\(\s*([^\s)#:]+)(?:#[^\s)]*)?\s*\)",
                                       page.read_text())
                if not (page.parent / link).is_file()]
     assert not missing

@@ -336,7 +336,7 @@ def test_small_pieces_are_counted_as_blocks(upstream, tailor):
     assert metrics["tailor_spool_bytes"] > 0
 
 
-BLOCK = 16384 + 512  # as much as is read at once (proxy/buffer.h)
+BLOCK = 16384 + 512  # as much as is read at once (proxy/net/buffer.h)
 
 
 def test_nothing_is_held_back(tailor):

@@ -18,7 +18,7 @@ from rig.ports import free_port
 from test_streaming import Server
 
 STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: no client here
-BLOCK = 17408  # what one read brings at first; see proxy/buffer.h
+BLOCK = 17408  # what one read brings at first; see proxy/net/buffer.h
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
 
 

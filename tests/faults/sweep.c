@@ -27,10 +27,10 @@
 #include <event2/event_struct.h>
 
 #include "config/config.h"
-#include "proxy/outgoing.h"
-#include "proxy/peer.h"
-#include "proxy/reserve.h"
-#include "proxy/table.h"
+#include "proxy/net/message.h"
+#include "proxy/client/peer.h"
+#include "proxy/net/libevent_reserve.h"
+#include "proxy/request/table.h"
 #include "talechain/pack.h"
 #include "talechain/store.h"
 #include "talechain/story.h"
@@ -343,10 +343,10 @@ static int
 case_outgoing(void)
 {
 	char head[] = "GET / HTTP/1.1\r\n\r\n";
-	struct outgoing o = {.head = {{head, sizeof(head) - 1}}};
-	bool kept = outgoing_keep_rest(&o);
+	struct message o = {.head = {{head, sizeof(head) - 1}}};
+	bool kept = message_keep_rest(&o);
 
-	outgoing_fini(&o);
+	message_fini(&o);
 	return kept ? 0 : -ENOMEM;
 }
 

@@ -15,16 +15,16 @@
 #include <string.h>
 
 /* From memory of exactly that size, so that reading beyond is seen. */
-static enum preface
+static enum proxy_header
 feed(const uint8_t *data, size_t n, size_t *used, struct sockaddr_storage *a)
 {
 	char *exact = malloc(n > 0 ? n : 1);
-	enum preface p;
+	enum proxy_header p;
 
 	check(exact != NULL, "memory");
 	if (n > 0)
 		memcpy(exact, data, n);
-	p = preface_read(exact, n, used, a);
+	p = proxy_header_read(exact, n, used, a);
 	free(exact);
 	return p;
 }
@@ -33,23 +33,23 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct sockaddr_storage source, again;
-	enum preface whole, part = PREFACE_MORE;
+	enum proxy_header whole, part = PROXY_HEADER_MORE;
 	size_t used = 0, used_again = 0, n;
 
-	if (size > PREFACE_MAX + 64)
-		size = PREFACE_MAX + 64;
+	if (size > PROXY_HEADER_MAX + 64)
+		size = PROXY_HEADER_MAX + 64;
 	whole = feed(data, size, &used, &source);
-	for (n = 0; n < size && part == PREFACE_MORE; n++)
+	for (n = 0; n < size && part == PROXY_HEADER_MORE; n++)
 		part = feed(data, n, &used_again, &again);
-	if (part == PREFACE_MORE)
+	if (part == PROXY_HEADER_MORE)
 		part = feed(data, size, &used_again, &again);
 	check(part == whole, "depends on the pieces");
-	if (whole != PREFACE_READ && whole != PREFACE_LOCAL)
+	if (whole != PROXY_HEADER_READ && whole != PROXY_HEADER_LOCAL)
 		return 0;
-	check(used <= size && used <= PREFACE_MAX, "used too much");
+	check(used <= size && used <= PROXY_HEADER_MAX, "used too much");
 	check(used == used_again, "what follows counts");
 	check(memcmp(&source, &again, sizeof(source)) == 0, "another source");
-	check(whole != PREFACE_LOCAL || source.ss_family == AF_UNSPEC,
+	check(whole != PROXY_HEADER_LOCAL || source.ss_family == AF_UNSPEC,
 	    "LOCAL has no client");
 	check(source.ss_family == AF_UNSPEC || source.ss_family == AF_INET ||
 		  source.ss_family == AF_INET6,

@@ -7,7 +7,7 @@
  *   - the difference of two stamps could overflow;
  *   - blanks after the body change what was read.
  */
-#include "proxy/analyze.h"
+#include "proxy/analysis/analyze.h"
 #include "tests/fuzz/check.h"
 
 #include <stdlib.h>

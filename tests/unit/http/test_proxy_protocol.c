@@ -94,17 +94,17 @@ source_text(const struct sockaddr_storage *a, char *out, size_t size)
 }
 
 /* Feed the first n bytes from memory of exactly that size. */
-static enum preface
+static enum proxy_header
 feed(const struct header *h, size_t n, size_t extra, size_t *used,
     struct sockaddr_storage *source)
 {
 	char *exact = malloc(n + extra > 0 ? n + extra : 1);
-	enum preface p;
+	enum proxy_header p;
 
 	memcpy(exact, h->bytes, n);
 	memset(exact + n, 'G', extra);
 	*used = 12345;
-	p = preface_read(exact, n + extra, used, source);
+	p = proxy_header_read(exact, n + extra, used, source);
 	free(exact);
 	return p;
 }
@@ -118,25 +118,25 @@ test_headers(void **state)
 		struct sockaddr_storage source;
 		char text[64];
 		size_t used;
-		enum preface p = PREFACE_MORE, taken;
+		enum proxy_header p = PROXY_HEADER_MORE, taken;
 
-		for (size_t n = 0; n < h->length && p == PREFACE_MORE; n++)
+		for (size_t n = 0; n < h->length && p == PROXY_HEADER_MORE; n++)
 			p = feed(h, n, 0, &used, &source);
-		if (p == PREFACE_MORE) /* not refused early */
+		if (p == PROXY_HEADER_MORE) /* not refused early */
 			p = feed(h, h->length, 0, &used, &source);
 		if (h->source == NULL) {
-			if (p != PREFACE_BAD)
+			if (p != PROXY_HEADER_BAD)
 				fail_msg("case %zu is taken", i);
 			continue;
 		}
-		taken = strcmp(h->source, "local") == 0 ? PREFACE_LOCAL
-							: PREFACE_READ;
+		taken = strcmp(h->source, "local") == 0 ? PROXY_HEADER_LOCAL
+							: PROXY_HEADER_READ;
 		if (p != taken)
 			fail_msg("case %zu is not taken", i);
 		assert_int_equal(used, h->length);
 		source_text(&source, text, sizeof(text));
 		assert_string_equal(
-		    text, taken == PREFACE_LOCAL ? "" : h->source);
+		    text, taken == PROXY_HEADER_LOCAL ? "" : h->source);
 		/* what follows is not touched */
 		p = feed(h, h->length, 7, &used, &source);
 		assert_int_equal(p, taken);

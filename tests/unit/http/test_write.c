@@ -62,7 +62,7 @@ expect_request(
 
 static void
 expect_response(enum http_method method, const char *in,
-    const struct http_answer *answer, const char *expected)
+    const struct http_deliver *answer, const char *expected)
 {
 	struct http_head head;
 	char out[4096];
@@ -285,7 +285,7 @@ test_capacity(void **state)
 {
 	/* goal: a buffer too small is told, whatever its size; none overrun */
 	struct http_forward forward = {.client = "192.0.2.9", .via = true};
-	struct http_answer answer = {.extra = "x: y\r\n", .close = true};
+	struct http_deliver answer = {.extra = "x: y\r\n", .close = true};
 	struct http_head request, response;
 	char whole[512];
 	int length, answer_length;
@@ -315,7 +315,7 @@ static void
 test_response_fields(void **state)
 {
 	/* goal: ids, further lines and Connection are added as told */
-	struct http_answer answer = {
+	struct http_deliver answer = {
 	    .framing = HTTP_FRAMING_CHUNKED,
 	    .request_id = "ours",
 	    .extra = "Server-Timing: tailor;dur=1\r\nTailor-Winner: b\r\n",
@@ -346,7 +346,7 @@ static void
 test_response_without_body(void **state)
 {
 	/* goal: HEAD and 304 may tell a length, 1xx and 204 never */
-	struct http_answer answer = {
+	struct http_deliver answer = {
 	    .framing = HTTP_FRAMING_NONE,
 	    .content_length = 12,
 	    .send_content_length = true,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proxy/access_record.h"
+#include "proxy/access_log/record.h"
 
 static char line[ACCESS_LINE_MAX + 1];
 

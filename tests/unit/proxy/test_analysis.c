@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proxy/analysis.h"
+#include "proxy/analysis/analysis.h"
 
 #define TALES 8
 /* Until the first is looked at; all have been asked for by then. */

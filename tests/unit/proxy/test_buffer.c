@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "proxy/bodies.h"
-#include "proxy/buffer.h"
+#include "proxy/net/body_blocks.h"
+#include "proxy/net/buffer.h"
 
 #define MODEL_MAX (1 << 20)
 

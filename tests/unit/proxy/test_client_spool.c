@@ -13,14 +13,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proxy/client_spool.h"
-#include "proxy/proxy.h"
+#include "proxy/client/client_spool.h"
+#include "proxy/client/clients.h"
 
 #define PIECE_BYTES 2100 /* more than is merged into another block */
 #define PIECES 200
 
 static char directory[] = "/tmp/client-spool-test.XXXXXX";
-static struct proxy proxy;
+static struct loop loop;
+static struct clients clients = {.loop = &loop};
 static struct config config;
 
 static int
@@ -30,10 +31,10 @@ set_up(void **state)
 	assert_non_null(mkdtemp(directory));
 	config.proxy.spool_response_max_bytes = 1 << 30;
 	config.proxy.stream_buffer_bytes = 2 * BLOCK_BYTES;
-	proxy.config = &config;
-	proxy.spools = (struct spools){
+	clients.config = &config;
+	loop.spools = (struct spools){
 	    .directory = directory, .bytes_max = 1 << 30, .files_max = 2};
-	block_pool_init(&proxy.blocks, 1000);
+	block_pool_init(&loop.blocks, 1000);
 	return 0;
 }
 
@@ -41,8 +42,8 @@ static int
 tear_down(void **state)
 {
 	(void)state;
-	block_pool_fini(&proxy.blocks);
-	assert_int_equal(proxy.blocks.blocks, 0);
+	block_pool_fini(&loop.blocks);
+	assert_int_equal(loop.blocks.blocks, 0);
 	return rmdir(directory);
 }
 
@@ -50,7 +51,7 @@ tear_down(void **state)
 static bool
 give(struct client *c)
 {
-	struct block *b = block_take(&proxy.blocks);
+	struct block *b = block_take(&loop.blocks);
 
 	assert_non_null(b);
 	memset(b->data + b->begin, 'x', PIECE_BYTES);
@@ -62,7 +63,7 @@ give(struct client *c)
 static void
 test_small_pieces_hold_few_blocks(void **state)
 {
-	struct client c = {.proxy = &proxy};
+	struct client c = {.clients = &clients};
 
 	(void)state;
 	for (int i = 0; i < PIECES; i++) {
@@ -77,7 +78,7 @@ test_small_pieces_hold_few_blocks(void **state)
 static void
 test_what_the_kernel_may_hold_back(void **state)
 {
-	struct client c = {.proxy = &proxy};
+	struct client c = {.clients = &clients};
 	char sent[4 * PIECE_BYTES];
 	int fd[2];
 

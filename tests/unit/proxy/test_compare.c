@@ -1,7 +1,7 @@
 /*
  * test_compare.c: two responses read in random pieces, compared.
  */
-#include "proxy/compare.h"
+#include "proxy/upstream/response_diff.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

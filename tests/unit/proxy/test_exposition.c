@@ -1,7 +1,7 @@
 /*
  * test_exposition.c: metrics' text against what snprintf makes of the same.
  */
-#include "proxy/exposition.h"
+#include "proxy/admin/exposition.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

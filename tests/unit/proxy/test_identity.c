@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/identity.h"
+#include "proxy/request/request_id.h"
 
 #define TRACE "0af7651916cd43dd8448eb211c80319c"
 #define PARENT "b7ad6b7169203331"

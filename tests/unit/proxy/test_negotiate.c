@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "proxy/negotiate.h"
-#include "proxy/slow.h"
+#include "proxy/analysis/tale_format.h"
+#include "proxy/request/slow.h"
 
 #define NONE (-ENOENT)
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/origin.h"
+#include "proxy/client/origin.h"
 
 static const struct http_limits limits = {
     .request_line_max = 8192,

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proxy/peer.h"
+#include "proxy/client/peer.h"
 
 static struct config config;
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "proxy/replay.h"
+#include "proxy/upstream/replay.h"
 
 static char tenant[] = "x-tenant", cookie[] = "Cookie", admin[] = "/admin/**";
 static char forwarded_for[] = "X-Forwarded-For";

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proxy/socket.h"
+#include "proxy/net/socket.h"
 
 #define PIECES 3
 #define BYTES 40000

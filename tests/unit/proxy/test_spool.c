@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proxy/outgoing.h"
-#include "proxy/spool.h"
+#include "proxy/net/message.h"
+#include "proxy/net/spool.h"
 
 #define BYTES ((size_t)300000)
 
@@ -128,7 +128,7 @@ test_message_with_a_file(void **state)
 {
 	char head[] = "PUT / HTTP/1.1\r\n", lines[] = "A: b\r\n\r\n", got[32];
 	struct spool s = {0};
-	struct outgoing o = {.head = {{head, 16}, {lines, 8}}, .file = &s};
+	struct message o = {.head = {{head, 16}, {lines, 8}}, .file = &s};
 	size_t n = 0;
 	int fd[2];
 
@@ -142,20 +142,20 @@ test_message_with_a_file(void **state)
 		    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
 		o.head_sent = 0;
 		o.file_sent = o.sent_bytes = 0;
-		assert_int_equal(outgoing_write(&o, fd[0], &pool), 24);
+		assert_int_equal(message_write(&o, fd[0], &pool), 24);
 		assert_int_equal(read(fd[1], got, 24), 24);
 		assert_memory_equal(got, "PUT / HTTP/1.1\r\nA: b\r\n\r\n", 24);
-		for (n = 0; !outgoing_done(&o); n += (size_t)part) {
-			assert_false(outgoing_keep_rest(&o));
-			part = outgoing_write(&o, fd[0], &pool);
+		for (n = 0; !message_done(&o); n += (size_t)part) {
+			assert_false(message_keep_rest(&o));
+			part = message_write(&o, fd[0], &pool);
 			assert_true(part > 0);
 			assert_int_equal(
-			    outgoing_in_file(&o), !outgoing_done(&o));
+			    message_in_file(&o), !message_done(&o));
 			expect(fd[1], n, (size_t)part);
 		}
 		assert_int_equal(n, BYTES);
 		assert_int_equal(o.sent_bytes, BYTES + 24);
-		assert_int_equal(outgoing_write(&o, fd[0], &pool), 0);
+		assert_int_equal(message_write(&o, fd[0], &pool), 0);
 		close(fd[0]);
 		close(fd[1]);
 	}

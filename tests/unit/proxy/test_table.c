@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "proxy/table.h"
+#include "proxy/request/table.h"
 
 static void
 file(struct table *t, const char *id)

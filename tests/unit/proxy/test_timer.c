@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/timerfd.h>
 
-#include "proxy/timer.h"
+#include "proxy/net/timer.h"
 
 #define EACH 64
 
@@ -76,7 +76,7 @@ pass(int64_t ms)
 	now = instant_plus(now, ms * NS_PER_MS);
 	memset(rung, 0, sizeof(rung));
 	rings = 0;
-	timers_ring(&timers, now);
+	timers_fire(&timers, now);
 	return rung;
 }
 
@@ -87,8 +87,8 @@ test_when_due(void **state)
 	set(0, 10);
 	set(1, 5);
 	set(2, 10);
-	timer_set_odd(&timers, &timer[3], now, 7 * NS_PER_MS);
-	timer_set_odd(&timers, &timer[4], now, 6 * NS_PER_MS);
+	timer_set_unsorted(&timers, &timer[3], now, 7 * NS_PER_MS);
+	timer_set_unsorted(&timers, &timer[4], now, 6 * NS_PER_MS);
 	assert_string_equal(pass(4), "");
 	assert_string_equal(pass(1), "b");
 	assert_string_equal(pass(0), "");
@@ -214,7 +214,7 @@ test_against_the_definition(void **state)
 			due_ms[who] = at_ms + (dice >> 10 & 63);
 			continue;
 		case 2:
-			timer_set_odd(&timers, &timer[who], now,
+			timer_set_unsorted(&timers, &timer[who], now,
 			    (dice >> 10 & 255) * NS_PER_MS);
 			due_ms[who] = at_ms + (dice >> 10 & 255);
 			continue;

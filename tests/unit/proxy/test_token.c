@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "proxy/token.h"
+#include "proxy/admin/token.h"
 
 #define GOOD "0123456789abcdef"
 

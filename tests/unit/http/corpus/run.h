@@ -65,7 +65,7 @@ run_write_request(struct run *r)
 static inline void
 run_write_response(struct run *r)
 {
-	struct http_answer answer = {
+	struct http_deliver answer = {
 	    .close = !r->head.keep_alive,
 	    .framing = r->head.framing,
 	    .content_length = r->head.content_length,

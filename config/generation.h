@@ -1,0 +1,35 @@
+/*
+ * generation.h: the configuration in force, and older ones that are in use.
+ *
+ * A request keeps the configuration that it began under until it is finished,
+ * so there may be several for a while.  Not for use by two threads.
+ */
+#ifndef TAILOR_CONFIG_GENERATION_H
+#define TAILOR_CONFIG_GENERATION_H
+
+#include <sys/queue.h>
+
+#include "config/config.h"
+
+struct generation {
+	TAILQ_ENTRY(generation) link;
+	struct config *config; /* owned */
+	unsigned users;
+};
+
+TAILQ_HEAD(generation_list, generation); /* the newest first */
+
+/* Put config, which is taken in any case, in force.  The first one stays to the
+ * end.  0 or -ENOMEM. */
+int generation_add(struct generation_list *all, struct config *config);
+
+/* The one in force, for as long as the caller needs it. */
+struct generation *generation_hold(struct generation_list *all);
+
+/* The caller, or being in force, needs it no more; the last use frees it. */
+void generation_drop(struct generation_list *all, struct generation *g);
+
+/* Free all, used or not. */
+void generations_fini(struct generation_list *all);
+
+#endif

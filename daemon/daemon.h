@@ -1,0 +1,59 @@
+/*
+ * daemon.h: the process: its start, its loop, its reloads, its end.
+ *
+ * The top room.  It makes the threads, binds what is to be bound, gives up
+ * rights, turns the loop, and stops it.  Nothing else may include this.  Main
+ * thread only, which is the proxy thread.
+ */
+#ifndef TAILOR_DAEMON_DAEMON_H
+#define TAILOR_DAEMON_DAEMON_H
+
+#include <event2/event_struct.h>
+
+#include "daemon/reload.h"
+#include "proxy/admin/tale_api.h"
+#include "proxy/request/proxy.h"
+
+#define DAEMON_SIGNALS 4
+
+struct daemon {
+	struct proxy proxy;
+	struct tale_api tales;
+	struct admin *admin; /* owned */
+	struct config_source source;
+
+	struct timer tick_timer;
+	struct instant ticked;
+	struct event hazard_event, answer_event, signal[DAEMON_SIGNALS];
+
+	enum {
+		DAEMON_RUNS,
+		DAEMON_STOPPING, /* requests in flight finish */
+		DAEMON_STOPPED,	 /* leave the loop */
+	} stage;
+	struct instant stop_due, stop_idle_due;
+	unsigned cut_requests, cut_connections; /* by the end */
+};
+
+/* Set up everything by d->proxy.config; opens nothing yet.  0 or -errno
+ * (logged).  daemon_fini also after that. */
+int daemon_init(struct daemon *d);
+void daemon_fini(struct daemon *d);
+
+/* Run until stopped by a signal.  0 or -errno. */
+int daemon_run(struct daemon *d);
+
+/* Begin a graceful stop: no new connections, requests in flight finish.  The
+ * second time: cut what is left and end (stop.c). */
+void daemon_stop(struct daemon *d, const char *why);
+/* Go on with it.  Every tick. */
+void daemon_stop_tick(struct daemon *d, struct instant now);
+
+/*
+ * daemon_reload(d, why, out):
+ * Read the configuration again and change to it.  Everything is logged and
+ * counted; out may be NULL.  Returns 0, -EBUSY when stopping, or -EINVAL.
+ */
+int daemon_reload(struct daemon *d, const char *why, struct reload_result *out);
+
+#endif

@@ -1,0 +1,266 @@
+/*
+ * limits.c: see limits.h.
+ */
+#include "daemon/limits.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proxy/access_log/access_log.h"
+#include "proxy/upstream/response_diff.h"
+#include "proxy/request/proxy.h"
+
+/* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
+#define DESCRIPTORS_OTHER 256
+#define TALE_BYTES ((size_t)2048) /* of a kept one, beside its events */
+#define LOG_RING_BYTES ((size_t)1024 * 1152) /* see base/log.h */
+
+void
+limits_hedging(const struct config *c, struct hedging_limits *l)
+{
+	*l = (struct hedging_limits){
+	    .act = c->hedging.mode == CONFIG_MODE_ACT,
+	    .triggers =
+		(c->hedging.trigger_gc ? 1U << HAZARD_GC : 0) |
+		(c->hedging.trigger_safepoint ? 1U << HAZARD_SAFEPOINT : 0) |
+		(c->hedging.trigger_exit ? 1U << HAZARD_EXIT : 0) |
+		(c->hedging.trigger_unresponsive ? 1U << HAZARD_UNRESPONSIVE
+						 : 0),
+	    .servers = c->servers,
+	    .hedge_inflight_max = c->hedging.inflight_max,
+	    .budget_ratio = c->hedging.budget_ratio,
+	    .budget_burst = c->hedging.budget_burst,
+	    .swap_rate_max = c->hedging.swap_rate_max,
+	    .storm_hold_ns = c->hedging.storm_hold_ns,
+	    .min_remaining_ns = c->hedging.min_remaining_ns,
+	    .min_pause_ns = c->hedging.min_pause_ns,
+	    .warming_override_ns = c->hedging.warming_override_ns,
+	    .ready_inflight = c->hedging.ready_inflight,
+	    .timer_ratio = c->hedging.timer_ratio,
+	    .timer_probability = c->hedging.timer_probability,
+	    .timer_delay_ns = c->hedging.timer_delay_ns,
+	    .timer_percentile = c->hedging.timer_percentile,
+	    .timer_cap_ns = c->hedging.timer_cap_ns,
+	    .warmup_requests = c->warmup.requests,
+	    .warmup_concurrency = c->warmup.concurrency,
+	    .warmup_rate_per_s = c->warmup.rate_per_s,
+	    .warmup_p95_factor = c->warmup.p95_factor,
+	    .warmup_max_ns = c->warmup.max_ns,
+	    .mirror_ratio = c->warmup.mirror,
+	};
+	for (unsigned i = 0; i < c->servers; i++) {
+		l->connections_max[i] = c->server[i].connections_max;
+		l->aside_max[i] = c->server[i].streams_max;
+	}
+}
+
+/* The most that Tailor will ever take, bytes, by what for.  Not in it:
+ * program and libraries, the kernel's socket buffers, the channels that
+ * services ask for (profiler.channels_max). */
+struct memory_plan {
+	size_t blocks;	    /* heads, bodies and answers in passing */
+	size_t connections; /* of clients and to servers */
+	size_t requests, history;
+	size_t tales; /* kept slow ones, if in memory */
+	size_t stream, logs;
+	size_t fixed;
+	size_t total;
+};
+
+_Static_assert(CONFIG_HEAD_MAX <= BLOCK_BYTES, "a head fits a block");
+_Static_assert(CONFIG_FIELDS_MAX <= HTTP_FIELDS_MAX, "as do its fields");
+
+static void
+limits_http(struct proxy *p)
+{
+	const struct config *c = p->config;
+
+	p->clients.limits = (struct http_limits){
+	    .request_line_max = c->proxy.request_line_max_bytes,
+	    .field_line_max = c->proxy.field_line_max_bytes,
+	    .head_max = c->proxy.head_max_bytes,
+	    .fields_max = c->proxy.fields_max,
+	    .body_max = c->proxy.body_max_bytes,
+	    .underscore_pass = c->proxy.underscore_pass,
+	    .strict_authority = c->proxy.strict_authority,
+	};
+	p->upstream.limits = p->clients.limits;
+	p->upstream.limits.body_max = UINT64_MAX;
+	p->upstream.limits.underscore_pass = true;
+}
+
+/* Every block that the configuration lets be in use at once.  Requests that
+ * wait have none: their heads are packed, their bodies the table's. */
+static size_t
+blocks_needed(const struct config *c)
+{
+	size_t stream = c->proxy.stream_buffer_bytes / BLOCK_BYTES + 2;
+	/* A client has one to read into, two of MARK_MIN, one in passing, and
+	 * what is next to be written to its file. */
+	size_t client = 4 + SPOOL_PIECE / BLOCK_BYTES;
+	size_t blocks = (size_t)c->proxy.connections_max * client +
+			c->proxy.buffers_max_bytes / BLOCK_BYTES +
+			c->hedging.table_max_bytes / BLOCK_BYTES;
+
+	for (unsigned i = 0; i < c->servers; i++)
+		blocks +=
+		    (size_t)c->server[i].connections_max * (4 + 2 * stream) +
+		    c->hedging.drain_connections;
+	return blocks;
+}
+
+/* What of our own making has a size for each unit of configuration. */
+static void
+memory_plan_make(const struct proxy *p, struct memory_plan *out)
+{
+	const struct config *c = p->config;
+	size_t connections = 0;
+
+	for (unsigned i = 0; i < c->servers; i++)
+		connections += (size_t)c->server[i].connections_max +
+			       c->server[i].streams_max +
+			       c->hedging.drain_connections;
+	*out = (struct memory_plan){
+	    .blocks = blocks_needed(c) * sizeof(struct block),
+	    .connections =
+		c->proxy.connections_max *
+		    (sizeof(struct client) + sizeof(struct peer_count)) +
+		connections * (sizeof(struct connection) + COMPARISON_BYTES),
+	    .requests = c->proxy.inflight_max *
+			(sizeof(struct request) + COMPARISON_BYTES),
+	    .history = c->slow.history * (sizeof(struct tale_request) +
+					     6 * sizeof(uint64_t)) +
+		       REPLAY_MAX * sizeof(struct replay),
+	    .tales = c->slow.keep * TALE_BYTES + c->slow.store_bytes,
+	    .stream =
+		(size_t)c->profiler.stream_slots * sizeof(struct timeline_slot),
+	    .logs = LOG_RING_BYTES +
+		    (*c->access_log.path != '\0'
+			    ? access_log_bytes(c->access_log.ring_records)
+			    : 0),
+	    .fixed = sizeof(*p),
+	};
+	out->total = out->blocks + out->connections + out->requests +
+		     out->history + out->tales + out->stream + out->logs +
+		     out->fixed;
+}
+
+static void
+limits_say_memory(struct proxy *p)
+{
+	struct memory_plan m;
+
+	memory_plan_make(p, &m);
+	p->memory_bytes = m.total;
+	log_event(LOG_LEVEL_NOTICE, "memory_limit",
+	    "total_kib=%zu blocks_kib=%zu connections_kib=%zu "
+	    "requests_kib=%zu history_kib=%zu tales_kib=%zu stream_kib=%zu "
+	    "logs_kib=%zu",
+	    m.total >> 10, m.blocks >> 10, m.connections >> 10,
+	    m.requests >> 10, m.history >> 10, m.tales >> 10, m.stream >> 10,
+	    m.logs >> 10);
+}
+
+/* Raise the limit on open files to want, if that may be.  What it is then. */
+static rlim_t
+descriptors_get(rlim_t want)
+{
+	struct rlimit l, more = {want, want};
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
+		return want;
+	/* For root alone, before it becomes somebody else. */
+	if (l.rlim_max < want && setrlimit(RLIMIT_NOFILE, &more) == 0)
+		return want;
+	l.rlim_cur = want < l.rlim_max ? want : l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+	return l.rlim_cur;
+}
+
+/* Descriptors for the servers' slots and the rest come first: a client that
+ * cannot be accepted is better off than one whose request cannot be sent on.
+ * Files for slow peers, and connections beside the slots, get a quarter of what
+ * is left each, at most. */
+static void
+limits_descriptors(struct proxy *p)
+{
+	const struct config *c = p->config;
+	struct hedging_limits *l = &p->hedging.limits;
+	unsigned files = c->proxy.spool_files_max, streams = 0, left;
+	rlim_t other = DESCRIPTORS_OTHER + c->profiler.channels_max, want, have;
+
+	if (profiler_counts(p->profiler))
+		other += (rlim_t)c->servers * PROFILER_RATE_DESCRIPTORS;
+	for (unsigned i = 0; i < c->servers; i++) {
+		other += (rlim_t)c->server[i].connections_max +
+			 c->hedging.drain_connections;
+		streams += c->server[i].streams_max;
+	}
+	want = other + streams + c->proxy.connections_max + files;
+	have = descriptors_get(want);
+	p->clients.connections_max = c->proxy.connections_max;
+	p->loop.spools.files_max = files;
+	if (have >= want)
+		return;
+	left = have > other + 1 ? (unsigned)(have - other) : 1;
+	if (files > left / 4)
+		files = left / 4;
+	if (streams > left / 4)
+		streams = left / 4;
+	p->loop.spools.files_max = files;
+	for (unsigned i = 0; i < c->servers; i++)
+		if (l->aside_max[i] > streams / c->servers)
+			l->aside_max[i] = streams / c->servers;
+	p->clients.connections_max = left - files - streams;
+	log_event(LOG_LEVEL_WARNING, "few_descriptors",
+	    "have=%llu want=%llu clients=%u streams=%u files=%u advice=\"raise "
+	    "the hard limit on open files (LimitNOFILE, ulimit -Hn) or lower "
+	    "proxy.connections_max, servers.streams_max and "
+	    "proxy.spool_files_max: more clients than that are refused\"",
+	    (unsigned long long)have, (unsigned long long)want,
+	    p->clients.connections_max, streams, files);
+}
+
+static void
+limits_spools(struct proxy *p)
+{
+	const struct config *c = p->config;
+
+	p->loop.spools.directory = c->proxy.spool_directory;
+	p->loop.spools.bytes_max = c->proxy.spool_max_bytes;
+}
+
+void
+limits_apply(struct proxy *p)
+{
+	struct hedging_limits limits;
+
+	limits_hedging(p->config, &limits);
+	hedging_limits_set(&p->hedging, &limits);
+	limits_http(p);
+	p->loop.blocks.blocks_max = blocks_needed(p->config);
+	limits_spools(p);
+	log_level_set((enum log_level)p->config->log.level);
+	limits_descriptors(p);
+	limits_say_memory(p);
+}
+
+void
+limits_try_spool(const struct proxy *p)
+{
+	const char *directory = p->config->proxy.spool_directory;
+	int err;
+
+	if (*directory == '\0')
+		return;
+	err = spool_try(directory);
+	if (err < 0)
+		log_event(LOG_LEVEL_WARNING, "spool_unusable",
+		    "directory=%s error=\"%s\" advice=\"let Tailor's user "
+		    "write there and enter all directories above it, or set "
+		    "proxy.spool_directory: request bodies above "
+		    "hedging.body_max are answered 503\"",
+		    directory, strerror(-err));
+}

@@ -1,0 +1,370 @@
+/*
+ * main.c: the program: putting configuration and threads together.
+ *
+ * The main thread becomes the proxy thread.  All others are started with
+ * signals blocked, so signals always arrive here.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/topology.h"
+#include "config/config.h"
+#include "profiler/profiler.h"
+#include "profiler/shim.h"
+#include "proxy/client/activation.h"
+#include "proxy/analysis/analysis.h"
+#include "daemon/notify.h"
+#include "daemon/placement.h"
+#include "daemon/privileges.h"
+#include "daemon/daemon.h"
+#include "proxy/net/libevent_reserve.h"
+#include "daemon/settings.h"
+
+/* So long an explanation waits for the last rate of its request. */
+#define SETTLE_RATES_NS (15 * NS_PER_MS)
+
+#define PROXY_CHANNEL_LOG2 14 /* 16384 events: a second at 4000 requests/s */
+
+/* Says all that is wrong, and returns NULL if anything is. */
+static struct config *
+config_first(const struct settings *s)
+{
+	struct config_errors errors = {0};
+	struct config *c = NULL;
+
+	settings_read(s, &c, &errors);
+	for (unsigned i = 0; i < errors.count; i++)
+		fprintf(stderr, "tailor: %s\n", errors.text[i]);
+	config_errors_fini(&errors);
+	return c;
+}
+
+/* Variables that are misspelt keys: for a person who tests a configuration, or
+ * in the log. */
+static void
+doubt_environment(bool logged)
+{
+	struct config_errors doubts = {0};
+
+	config_doubt_environment(&doubts);
+	for (unsigned i = 0; i < doubts.count; i++)
+		if (logged)
+			log_event(LOG_LEVEL_WARNING, "environment_ignored",
+			    "why=\"%s\"", doubts.text[i]);
+		else
+			fprintf(
+			    stderr, "tailor: warning: %s\n", doubts.text[i]);
+	config_errors_fini(&doubts);
+}
+
+static int
+config_print(const struct config *c)
+{
+	struct json j;
+	char *text;
+	size_t length;
+
+	json_init(&j, true);
+	config_write(c, &j);
+	if (json_take(&j, &text, &length) < 0)
+		return 1;
+	printf("%s\n", text);
+	free(text);
+	return 0;
+}
+
+/* That it is good, and what it is about. */
+static int
+config_say(const struct config *c, const char *file)
+{
+	printf("configuration %s is ok: %u server%s, listens on",
+	    file != NULL ? file : "(no file)", c->servers,
+	    c->servers == 1 ? "" : "s");
+	for (unsigned i = 0; i < c->listeners; i++)
+		printf("%s %s", i > 0 ? "," : "", c->listen[i].text);
+	putchar('\n');
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int
+open_timeline(struct proxy *p, const struct config *c)
+{
+	unsigned log2 = 0;
+	const char *path = c->profiler.stream;
+	int err;
+
+	while ((1U << log2) < c->profiler.stream_slots)
+		log2++;
+	p->stream_path = path != NULL ? path : "";
+	err = timeline_new(
+	    &p->timeline, *p->stream_path != '\0' ? path : NULL, log2);
+	if (err == -EBUSY) {
+		log_event(LOG_LEVEL_ERROR, "instance_taken",
+		    "instance=%s pid=%ld path=\"%s\" advice=\"a tailor of "
+		    "this name runs already: stop it, or start this one with "
+		    "another name (instance=NAME) or another listener\"",
+		    c->instance, (long)timeline_owner(path), path);
+		return err;
+	}
+	if (err < 0 && *p->stream_path != '\0') {
+		log_event(LOG_LEVEL_WARNING, "stream_private",
+		    "path=\"%s\" error=\"%s\" advice=\"tailorctl log cannot "
+		    "follow this tailor: set profiler.stream to a file in "
+		    "/dev/shm\"",
+		    path, strerror(-err));
+		p->stream_path = "";
+		err = timeline_new(&p->timeline, NULL, log2);
+	}
+	return err;
+}
+
+static enum profiler_kernel
+kernel_wish(enum config_kernel wish)
+{
+	switch (wish) {
+	case CONFIG_KERNEL_OFF:
+		return PROFILER_KERNEL_OFF;
+	case CONFIG_KERNEL_LITE:
+		return PROFILER_KERNEL_LITE;
+	case CONFIG_KERNEL_FULL:
+		return PROFILER_KERNEL_FULL;
+	}
+	return PROFILER_KERNEL_OFF;
+}
+
+/* The signals that are wanted, a bit for each. */
+static uint32_t
+rates_wish(const struct config *c)
+{
+	return (uint32_t)c->profiler.rates.ipc << TALECHAIN_RATE_IPC |
+	       (uint32_t)c->profiler.rates.clock << TALECHAIN_RATE_CLOCK |
+	       (uint32_t)c->profiler.rates.cpu << TALECHAIN_RATE_CPU |
+	       (uint32_t)c->profiler.rates.page_faults
+		   << TALECHAIN_RATE_PAGE_FAULTS |
+	       (uint32_t)c->profiler.rates.switches << TALECHAIN_RATE_SWITCHES |
+	       (uint32_t)c->profiler.rates.queue << TALECHAIN_RATE_QUEUE |
+	       (uint32_t)c->profiler.rates.classes << TALECHAIN_RATE_CLASSES |
+	       (uint32_t)c->profiler.rates.compiled << TALECHAIN_RATE_COMPILED;
+}
+
+/* A period of a rate ends, and is read, after the request that it is of. */
+static int64_t
+settle_ns(const struct config *c)
+{
+	int64_t period_ns = c->profiler.rates_period_ns;
+
+	if (rates_wish(c) == 0)
+		return ANALYSIS_SETTLE_NS;
+	return ANALYSIS_SETTLE_NS +
+	       (period_ns < SETTLE_RATES_NS ? period_ns : SETTLE_RATES_NS);
+}
+
+/* The port of a TCP address, 0 of another. */
+static uint16_t
+address_port(const struct sockaddr_storage *a)
+{
+	if (a->ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)a)->sin_port);
+	if (a->ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)a)->sin6_port);
+	return 0;
+}
+
+/* The name that servers look for which know no other, if the socket has its
+ * default: channels.sock for channels-8080.sock.  NULL: none. */
+static char *
+channel_link(const struct config *c)
+{
+	const char *path = c->profiler.channel_socket;
+	const char *slash = strrchr(path, '/');
+	char usual[64], *link;
+
+	snprintf(usual, sizeof(usual), "/channels-%s.sock", c->instance);
+	if (slash == NULL || strcmp(slash, usual) != 0 ||
+	    asprintf(&link, "%.*s/channels.sock", (int)(slash - path), path) <
+		0)
+		return NULL;
+	return link;
+}
+
+static int
+open_profiler(struct proxy *p, const struct config *c)
+{
+	struct profiler_options o = {
+	    .timeline = p->timeline,
+	    .channels_max = c->profiler.channels_max,
+	    .blind_ns = c->profiler.blind_ns,
+	    .kernel = kernel_wish(c->profiler.kernel),
+	    .syscalls = c->profiler.syscalls,
+	    .kernel_slot_log2 =
+		(unsigned)__builtin_ctz(c->profiler.kernel_slots),
+	    .rates = rates_wish(c),
+	    .rates_period_ns = c->profiler.rates_period_ns,
+	    .servers = c->servers,
+	    .channel_socket = *c->profiler.channel_socket != '\0'
+				  ? c->profiler.channel_socket
+				  : NULL,
+	};
+	char *link = channel_link(c);
+	bool launches = false;
+	int err;
+
+	o.channel_link = link;
+	placement_observer(p, &o);
+	for (unsigned i = 0; i < c->servers; i++) {
+		const struct config_server *s = &c->server[i];
+
+		o.server[i].name = s->name;
+		o.server[i].port = address_port(&s->address.address);
+		launches |= s->argc > 0;
+		if (s->argc == 0)
+			o.server[i].address = s->address.address;
+		o.server[i].hsperfdata = s->jvm == CONFIG_JVM_AUTO ||
+					 s->jvm == CONFIG_JVM_HSPERFDATA;
+		if (s->jvm == CONFIG_JVM_USDT)
+			o.server[i].probes = *s->libjvm != '\0' ? s->libjvm
+					     : s->argc > 0	? s->argv[0]
+								: "java";
+		o.server[i].agent =
+		    s->jvm == CONFIG_JVM_AUTO || s->jvm == CONFIG_JVM_AGENT;
+	}
+	err = profiler_new(&p->profiler, &o);
+	free(link);
+	if (err < 0)
+		return err;
+	if (*c->process.user == '\0') /* else all are given up later */
+		profiler_privileges_drop(
+		    launches, profiler_counts(p->profiler));
+	return profiler_channel(p->profiler, "proxy", TALECHAIN_KIND_PROXY,
+	    PROXY_CHANNEL_LOG2, &p->events);
+}
+
+static int
+config_again(void *user, struct config **out, struct config_errors *errors)
+{
+	return settings_read(user, out, errors);
+}
+
+static int
+open_analysis(struct proxy *p, const struct config *c)
+{
+	struct analysis_options o = {
+	    .timeline = p->timeline,
+	    .keep = c->slow.keep,
+	    .store = c->slow.store,
+	    .store_bytes = c->slow.store_bytes,
+	    .settle_ns = settle_ns(c),
+	};
+
+	return analysis_new(&p->analysis, &o);
+}
+
+/* Takes the configuration. */
+static int
+serve(struct config *c, struct settings *settings)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+	struct proxy *p;
+	int err = -ENOMEM;
+
+	if (d == NULL) {
+		config_free(&c);
+	} else {
+		TAILQ_INIT(&d->proxy.generations);
+		err = generation_add(&d->proxy.generations, c);
+	}
+	if (err < 0) {
+		log_event(LOG_LEVEL_ERROR, "failed", "error=\"out of memory\"");
+		free(d);
+		return err;
+	}
+	p = &d->proxy;
+	p->config = c;
+	d->source = (struct config_source){config_again, settings};
+	privileges_core_off(c);
+	placement_plan(p);
+	err = open_timeline(p, c);
+	if (err == 0)
+		err = open_profiler(p, c);
+	if (err == 0)
+		err = open_analysis(p, c);
+	if (err == 0)
+		err = profiler_start(p->profiler);
+	if (err == 0)
+		err = daemon_init(d);
+	if (err == 0) {
+		sigset_t set;
+
+		placement_proxy(p);
+		sigemptyset(&set);
+		pthread_sigmask(SIG_SETMASK, &set, NULL);
+		err = daemon_run(d);
+		/* Nothing listens to signals any more, and what is left to
+		 * do is short: one more must not end us half-way. */
+		sigfillset(&set);
+		pthread_sigmask(SIG_SETMASK, &set, NULL);
+	}
+	if (err < 0 && err != -ECANCELED) /* else it is reported already */
+		log_event(
+		    LOG_LEVEL_ERROR, "failed", "error=\"%s\"", strerror(-err));
+	daemon_fini(d);
+	analysis_free(&p->analysis);
+	profiler_free(&p->profiler);
+	timeline_free(&p->timeline);
+	generations_fini(&p->generations);
+	free(d);
+	return err;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct settings settings;
+	struct config *config;
+	sigset_t all;
+	int err;
+
+	if (argc > 1 && strcmp(argv[1], "shim") == 0)
+		return shim_main(argc - 1, argv + 1);
+	settings_parse(&settings, argc, argv);
+	reserve_init();
+	activation_init();
+	config = config_first(&settings);
+	if (config == NULL)
+		return 1;
+	if (settings.dump || settings.test) {
+		doubt_environment(false);
+		err = settings.dump ? config_print(config)
+				    : config_say(config, settings.file);
+		config_free(&config);
+		return err;
+	}
+	settings.instance = strdup(config->instance);
+	notify_init();
+	signal(SIGPIPE, SIG_IGN);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	err = log_open((enum log_level)config->log.level,
+	    (enum log_format)config->log.format);
+	if (err < 0) {
+		fprintf(stderr, "tailor: no log: %s\n", strerror(-err));
+		config_free(&config);
+	} else {
+		doubt_environment(true);
+		err = serve(config, &settings);
+	}
+	log_close();
+	notify_fini();
+	free(settings.instance);
+	return err < 0 ? 1 : 0;
+}

@@ -1,0 +1,144 @@
+/*
+ * notify.c: see notify.h.
+ */
+#include "daemon/notify.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proxy/request/proxy.h"
+
+#define STATUS_PERIOD_NS NS_PER_S
+
+static struct {
+	int fd; /* owned; -1: nobody to tell */
+	struct sockaddr_un address;
+	socklen_t length;
+	int64_t watchdog_ns; /* half its period; 0: none */
+	struct instant watchdog_due, status_due;
+	char status[256]; /* as last told */
+} notify = {.fd = -1};
+
+static void
+notify_send(const char *text)
+{
+	if (notify.fd < 0)
+		return;
+	/* A manager that does not read must not stop us. */
+	if (sendto(notify.fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
+		(const struct sockaddr *)&notify.address, notify.length) < 0)
+		log_event(LOG_LEVEL_DEBUG, "notify_failed", "error=\"%s\"",
+		    strerror(errno));
+}
+
+static void
+watchdog_init(void)
+{
+	const char *period = getenv("WATCHDOG_USEC");
+	const char *pid = getenv("WATCHDOG_PID");
+
+	if (period != NULL &&
+	    (pid == NULL || strtol(pid, NULL, 10) == (long)getpid()))
+		notify.watchdog_ns = strtoll(period, NULL, 10) * NS_PER_US / 2;
+	if (notify.watchdog_ns < 0)
+		notify.watchdog_ns = 0;
+}
+
+void
+notify_init(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	size_t n = path != NULL ? strlen(path) : 0;
+
+	/* "@name" is in the abstract namespace. */
+	if (n >= 2 && n < sizeof(notify.address.sun_path) &&
+	    (*path == '/' || *path == '@')) {
+		notify.address.sun_family = AF_UNIX;
+		memcpy(notify.address.sun_path, path, n);
+		if (*path == '@')
+			notify.address.sun_path[0] = '\0';
+		notify.length =
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+		notify.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		watchdog_init();
+	}
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+}
+
+void
+notify_fini(void)
+{
+	if (notify.fd >= 0)
+		close(notify.fd);
+	notify.fd = -1;
+}
+
+static void
+status_text(const struct proxy *p, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < p->config->servers && n < size; i++)
+		n += (size_t)snprintf(out + n, size - n, "%s%s %s%s",
+		    i > 0 ? ", " : "", p->config->server[i].name,
+		    server_state_shown(&p->upstream.server[i]),
+		    p->hedging.active == i ? " (active)" : "");
+}
+
+void
+notify_ready(const struct proxy *p)
+{
+	char text[300];
+
+	status_text(p, notify.status, sizeof(notify.status));
+	snprintf(text, sizeof(text), "READY=1\nSTATUS=%s", notify.status);
+	notify_send(text);
+}
+
+void
+notify_reloading(void)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
+	    (unsigned long long)(instant_now().ns / NS_PER_US));
+	notify_send(text);
+}
+
+void
+notify_stopping(void)
+{
+	notify_send("STOPPING=1\nSTATUS=finishing requests in flight");
+}
+
+void
+notify_tick(const struct proxy *p, struct instant now)
+{
+	char status[256], text[300];
+
+	if (notify.fd < 0)
+		return;
+	if (notify.watchdog_ns > 0 &&
+	    !instant_before(now, notify.watchdog_due)) {
+		notify.watchdog_due = instant_plus(now, notify.watchdog_ns);
+		notify_send("WATCHDOG=1");
+	}
+	if (p->clients.stopping || instant_before(now, notify.status_due))
+		return;
+	notify.status_due = instant_plus(now, STATUS_PERIOD_NS);
+	status_text(p, status, sizeof(status));
+	if (strcmp(status, notify.status) == 0)
+		return;
+	memcpy(notify.status, status, sizeof(status));
+	snprintf(text, sizeof(text), "STATUS=%s", status);
+	notify_send(text);
+}

@@ -1,0 +1,29 @@
+/*
+ * notify.h: telling the service manager how we do (sd_notify(3)), without
+ * libsystemd: datagrams to the socket that $NOTIFY_SOCKET names.
+ *
+ * Nothing is sent where there is no such socket.  Proxy thread only.
+ */
+#ifndef TAILOR_DAEMON_NOTIFY_H
+#define TAILOR_DAEMON_NOTIFY_H
+
+#include "base/instant.h"
+
+struct proxy;
+
+/* Look for the socket and the watchdog's period in the environment, and
+ * remove both from it: launched servers must not answer for us. */
+void notify_init(void);
+void notify_fini(void);
+
+/* Ready to serve; also after a reload. */
+void notify_ready(const struct proxy *p);
+void notify_reloading(void);
+void notify_stopping(void);
+
+/* To be called from the loop at least every 10 ms or so: feeds the watchdog
+ * (which so bites when the loop hangs) and tells the status when it has
+ * changed, at most once a second. */
+void notify_tick(const struct proxy *p, struct instant now);
+
+#endif

@@ -1,0 +1,199 @@
+/*
+ * reload.c: see reload.h.
+ *
+ * What can fail comes first: reading, judging, compiling rules, and last the
+ * binding of new listeners.  After that nothing can, and all is changed in
+ * one go between two events of the loop.
+ */
+#include "daemon/daemon.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proxy/access_log/access_log.h"
+#include "daemon/limits.h"
+#include "daemon/notify.h"
+
+/* --- judging --------------------------------------------------------------- */
+
+static void
+add_line(char *text, const char *line, const char *more)
+{
+	size_t n = strlen(text);
+
+	snprintf(text + n, RELOAD_TEXT - n, "%s%s\n", line, more);
+}
+
+static void
+complain(struct reload_result *out, const char *line, const char *more)
+{
+	out->errors++;
+	log_event(LOG_LEVEL_ERROR, "reload_error", "why=\"%s%s\"", line, more);
+	add_line(out->complaints, line, more);
+}
+
+/* An address or file that the system refuses. */
+static void
+unusable(struct reload_result *out, const char *key, const char *name, int err)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "%s: %s cannot be used: ", key, name);
+	complain(out, line, strerror(-err));
+}
+
+static void
+on_difference(void *user, const char *path, bool restart)
+{
+	struct reload_result *out = user;
+
+	if (restart) {
+		complain(out, path,
+		    ": a reload cannot change it; restart tailor, or set it "
+		    "back");
+		return;
+	}
+	out->changed++;
+	add_line(out->changes, path, "");
+}
+
+/* The new configuration, good by itself and possible now; else NULL. */
+static struct config *
+candidate_read(struct daemon *d, struct reload_result *out)
+{
+	struct config_errors errors = {0};
+	struct config *next = NULL;
+	int err = d->source.read(d->source.user, &next, &errors);
+
+	for (unsigned i = 0; i < errors.count; i++)
+		complain(out, errors.text[i], "");
+	config_errors_fini(&errors);
+	if (err < 0 && out->errors == 0)
+		complain(out, strerror(-err), "");
+	if (err == 0 &&
+	    config_compare(d->proxy.config, next, on_difference, out) < 0)
+		complain(out, strerror(ENOMEM), "");
+	if (out->errors > 0)
+		config_free(&next);
+	return next;
+}
+
+/* --- changing ---------------------------------------------------------------- */
+
+/* A ring that is full just now keeps the old file; SIGUSR1 tries again. */
+static void
+access_log_move(struct proxy *p, int fd)
+{
+	int err = access_log_switch(
+	    &p->access_log, p->config->access_log.ring_records, fd);
+
+	if (err < 0)
+		log_event(LOG_LEVEL_ERROR, "access_log_not_moved",
+		    "error=\"%s\" advice=\"send SIGUSR1\"", strerror(-err));
+}
+
+/* Takes next in any case. */
+static int
+change_to(struct daemon *d, struct config *next, struct reload_result *out)
+{
+	struct proxy *p = &d->proxy;
+	struct generation *before = TAILQ_FIRST(&p->generations);
+	bool same_log =
+	    strcmp(p->config->access_log.path, next->access_log.path) == 0;
+	struct token token;
+	char why[TOKEN_WHY];
+	const char *failed;
+	int log_fd = -1, err;
+
+	if (token_read(next->talechain.token_file, &token, why) < 0) {
+		complain(out, "talechain.token_file: ", why);
+		goto fail;
+	}
+	if (!same_log && (err = access_log_prepare(next, &log_fd)) < 0) {
+		unusable(out, "access_log.path", next->access_log.path, err);
+		goto fail;
+	}
+	err = listeners_change(&p->clients, next, &failed);
+	if (err < 0) {
+		unusable(out, "listen", failed, err);
+		goto fail_log;
+	}
+	if (generation_add(&p->generations, next) < 0) {
+		/* The listeners are changed, and harmless; the next reload
+		 * puts that right. */
+		complain(out, strerror(ENOMEM), "");
+		next = NULL;
+		goto fail_log;
+	}
+	d->tales.token = token;
+	p->config = p->clients.config = p->upstream.config = next;
+	limits_apply(p);
+	replay_table_review(&p->upstream.replay, next);
+	for (unsigned i = 0; i < p->config->servers; i++)
+		server_configure(&p->upstream.server[i], &p->config->server[i]);
+	generation_drop(&p->generations, before);
+	if (!same_log)
+		access_log_move(p, log_fd);
+	return 0;
+
+fail_log:
+	if (log_fd >= 0)
+		close(log_fd);
+fail:
+	config_free(&next);
+	return -EINVAL;
+}
+
+/* Newlines are not for the log. */
+static void
+log_changes(const struct reload_result *out, const char *why)
+{
+	char text[512];
+
+	snprintf(
+	    text, sizeof(text), "%.*s", (int)sizeof(text) - 1, out->changes);
+	for (char *c = text; *c != '\0'; c++)
+		if (*c == '\n')
+			*c = c[1] != '\0' ? ',' : '\0';
+	log_event(LOG_LEVEL_NOTICE, "reloaded", "why=%s changed=%u keys=\"%s\"",
+	    why, out->changed, text);
+}
+
+int
+daemon_reload(struct daemon *d, const char *why, struct reload_result *out)
+{
+	struct proxy *p = &d->proxy;
+	struct reload_result result = {0};
+	struct config *next;
+	int err = -EINVAL;
+
+	if (d->stage != DAEMON_RUNS || d->source.read == NULL) {
+		complain(&result, "tailor is stopping", "");
+		err = -EBUSY;
+		goto done;
+	}
+	notify_reloading();
+	next = candidate_read(d, &result);
+	if (next != NULL)
+		err = change_to(d, next, &result);
+	notify_ready(p);
+	if (err == 0) {
+		p->metrics.reloads_done++;
+		log_changes(&result, why);
+	} else {
+		p->metrics.reloads_failed++;
+		log_event(LOG_LEVEL_ERROR, "reload_failed",
+		    "why=%s errors=%u advice=\"the configuration in force has "
+		    "not changed; tailor -t checks a file\"",
+		    why, result.errors);
+	}
+done:
+	if (out != NULL)
+		*out = result;
+	return err;
+}

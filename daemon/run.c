@@ -1,0 +1,250 @@
+/*
+ * run.c: the loop: its events, its turns, its tick, its end.
+ */
+#include <errno.h>
+#include <signal.h>
+
+#include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/limits.h"
+#include "daemon/notify.h"
+#include "daemon/privileges.h"
+#include "daemon/supervisor.h"
+#include "proxy/access_log/access_log.h"
+#include "proxy/admin/admin.h"
+#include "proxy/analysis/analysis.h"
+#include "proxy/client/activation.h"
+
+#define TICK_NS (10 * NS_PER_MS)
+
+static void
+on_hazard(evutil_socket_t fd, short what, void *user)
+{
+	struct daemon *d = user;
+
+	(void)fd;
+	(void)what;
+	proxy_hazards(&d->proxy);
+	loop_event_end(&d->proxy.loop);
+}
+
+static void
+on_answers(evutil_socket_t fd, short what, void *user)
+{
+	struct daemon *d = user;
+
+	(void)fd;
+	(void)what;
+	tale_answers(&d->proxy);
+}
+
+/* At the start clients wait in the kernel's queue until a server has
+ * answered, as long as they may wait in ours: a restart should not answer
+ * them 503 merely because it looks at its servers only then. */
+static void
+accept_when_ready(struct proxy *p, struct instant now)
+{
+	bool due =
+	    instant_since(now, p->started) >= p->config->proxy.server_wait_ns;
+
+	for (unsigned i = 0; i < p->config->servers; i++)
+		due |= p->hedging.server[i].state == SERVER_READY;
+	if (due)
+		clients_accept(&p->clients);
+}
+
+static void
+on_tick(void *user, bool forced)
+{
+	struct daemon *d = user;
+	struct proxy *p = &d->proxy;
+	struct instant now = instant_now();
+
+	(void)forced;
+	timer_set(&p->loop.timers, &d->tick_timer, now, TICK_NS);
+	if (instant_is_set(d->ticked))
+		distribution_record(&p->metrics.loop_lag,
+		    instant_since(now, d->ticked) - TICK_NS);
+	d->ticked = now;
+	if (p->clients.accepting == ACCEPT_WAITS && d->stage == DAEMON_RUNS)
+		accept_when_ready(p, now);
+	proxy_tick(p, now);
+	tale_answers(
+	    p); /* as hazards: if the eventfd fails, they wait so long */
+	notify_tick(p, now);
+	if (d->stage == DAEMON_STOPPING)
+		daemon_stop_tick(d, now);
+}
+
+static void
+on_signal(evutil_socket_t number, short what, void *user)
+{
+	struct daemon *d = user;
+
+	(void)what;
+	if (number == SIGHUP)
+		daemon_reload(d, "SIGHUP", NULL);
+	else if (number == SIGUSR1)
+		access_log_reopen(&d->proxy);
+	else
+		daemon_stop(d, number == SIGTERM ? "SIGTERM" : "SIGINT");
+}
+
+static void
+events_assign(struct daemon *d)
+{
+	static const int number[DAEMON_SIGNALS] = {
+	    SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+	struct proxy *p = &d->proxy;
+
+	/* Edges only: an eventfd that cannot be read must not come first in
+	 * every turn, before all else.  All hazards are taken each time. */
+	event_assign(&d->hazard_event, p->loop.base,
+	    profiler_hazard_fd(p->profiler), EV_READ | EV_PERSIST | EV_ET,
+	    on_hazard, d);
+	event_priority_set(&d->hazard_event, 0);
+	event_assign(&d->answer_event, p->loop.base, analysis_fd(p->analysis),
+	    EV_READ | EV_PERSIST, on_answers, d);
+	timer_init(&d->tick_timer, on_tick, d);
+	for (unsigned i = 0; i < DAEMON_SIGNALS; i++)
+		evsignal_assign(
+		    &d->signal[i], p->loop.base, number[i], on_signal, d);
+}
+
+static int
+events_add(struct daemon *d)
+{
+	struct event *const other[] = {&d->hazard_event, &d->answer_event};
+
+	for (unsigned i = 0; i < 2; i++)
+		if (event_add(other[i], NULL) < 0)
+			return -ENOMEM;
+	for (unsigned i = 0; i < DAEMON_SIGNALS; i++)
+		if (event_add(&d->signal[i], NULL) < 0)
+			return -ENOMEM;
+	timer_arm(&d->proxy.loop.timers, &d->tick_timer, TICK_NS);
+	return 0;
+}
+
+/* A client's request is for Tailor itself, or for a server. */
+static bool
+on_head(struct client *c, const struct http_head *head,
+    struct http_refusal *refusal)
+{
+	return tale_call_wanted(head) ? tale_call_begin(c, head, refusal)
+				      : request_begin(c, head, refusal);
+}
+
+static const struct client_events client_events = {
+    .begin = on_head,
+    .refused = access_log_refusal,
+};
+
+int
+daemon_init(struct daemon *d)
+{
+	struct proxy *p = &d->proxy;
+	struct hedging_limits limits;
+	char why[TOKEN_WHY];
+	int err;
+
+	tale_api_init(&d->tales);
+	p->tales = &d->tales;
+	limits_hedging(p->config, &limits);
+	err = proxy_init(p, &limits, &client_events, supervisor_stop);
+	if (err == 0 && token_read(p->config->talechain.token_file,
+			    &d->tales.token, why) < 0)
+		err = -ECANCELED; /* the line about it says all */
+	if (err < 0)
+		return err;
+	limits_apply(p);
+	for (unsigned i = 0; i < p->config->servers; i++)
+		supervisor_init(&p->upstream.server[i]);
+	events_assign(d);
+	return 0;
+}
+
+static int
+servers_start(struct proxy *p)
+{
+	for (unsigned i = 0; i < p->config->servers; i++) {
+		struct server *s = &p->upstream.server[i];
+
+		if (p->config->server[i].argc == 0)
+			server_lost(s);
+		else if (supervisor_launch(s) < 0)
+			return -ECHILD;
+	}
+	return 0;
+}
+
+static int
+access_log_start(struct proxy *p)
+{
+	int fd, err = access_log_prepare(p->config, &fd);
+
+	return err < 0 ? err
+		       : access_log_switch(&p->access_log,
+			     p->config->access_log.ring_records, fd);
+}
+
+/* For the admin socket. */
+static int
+reload(void *user, struct reload_result *out)
+{
+	return daemon_reload(user, "admin", out);
+}
+
+int
+daemon_run(struct daemon *d)
+{
+	struct proxy *p = &d->proxy;
+	const char *failed;
+	int err = listeners_change(&p->clients, p->config, &failed);
+
+	if (err == 0)
+		err = admin_new(&d->admin, p, reload, d);
+	if (err == 0)
+		err = events_add(d);
+	if (err == 0)
+		err = access_log_start(p);
+	if (err == 0)
+		err = privileges_drop(p->config);
+	if (err == 0)
+		limits_try_spool(p);
+	if (err == 0)
+		err = servers_start(p);
+	if (err < 0)
+		return err;
+	activation_fini();
+	notify_ready(p);
+	while (d->stage != DAEMON_STOPPED) {
+		int flags =
+		    p->config->proxy.spin ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
+
+		if (event_base_loop(p->loop.base, flags) < 0)
+			return -EIO;
+		/* A slot may be free without a request having ended: a loser
+		 * has drained, an attempt has failed, a warm-up is over. */
+		queue_wake(p);
+		loop_turn_end(&p->loop);
+		clients_reap(&p->clients);
+	}
+	log_event(LOG_LEVEL_NOTICE, "stopped",
+	    "requests=%llu cut_requests=%u cut_connections=%u",
+	    (unsigned long long)p->table.finished, d->cut_requests,
+	    d->cut_connections);
+	return 0;
+}
+
+void
+daemon_fini(struct daemon *d)
+{
+	struct proxy *p = &d->proxy;
+
+	p->clients.stopping = p->upstream.stopping = true;
+	admin_free(&d->admin);
+	for (unsigned i = 0; i < p->config->servers; i++)
+		supervisor_kill(&p->upstream.server[i]);
+	proxy_fini(p);
+}

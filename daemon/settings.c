@@ -1,0 +1,271 @@
+/*
+ * settings.c: see settings.h.
+ */
+#include "daemon/settings.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/completion.h"
+#include "base/nearest.h"
+#include "base/usage.h"
+#include "proxy/client/activation.h"
+
+enum {
+	OPTION_LISTEN = 256,
+	OPTION_ACTIVE,
+	OPTION_BACKUP,
+	OPTION_ADMIN,
+	OPTION_SET,
+	OPTION_MANUAL,
+	OPTION_SCHEMA,
+	OPTION_COMPLETION,
+};
+
+/* One table gives getopt its options and --help its text. */
+static const struct option_help {
+	struct option option;
+	const char *argument, *meaning;
+} options[] = {
+    {{"config", required_argument, NULL, 'c'}, "FILE",
+	"read the configuration from FILE"},
+    {{"listen", required_argument, NULL, OPTION_LISTEN}, "ADDR",
+	"accept clients there (host:port, unix:/path)"},
+    {{"active", required_argument, NULL, OPTION_ACTIVE}, "ADDR",
+	"the server that is active at first"},
+    {{"backup", required_argument, NULL, OPTION_BACKUP}, "ADDR",
+	"the server that stands by"},
+    {{"admin", required_argument, NULL, OPTION_ADMIN}, "ADDR",
+	"administrator's listener (unix:/path)"},
+    {{"set", required_argument, NULL, OPTION_SET}, "KEY=VALUE",
+	"set a key, as hedging.mode=watch (repeat)"},
+    {{"test", no_argument, NULL, 't'}, NULL,
+	"check the configuration: status 0 good"},
+    {{"dump", no_argument, NULL, 'T'}, NULL,
+	"print the effective configuration"},
+    {{"manual", no_argument, NULL, OPTION_MANUAL}, NULL,
+	"print the keys as a manual page (scdoc)"},
+    {{"schema", no_argument, NULL, OPTION_SCHEMA}, NULL,
+	"print a JSON schema of the configuration"},
+    {{"completion", required_argument, NULL, OPTION_COMPLETION}, "SHELL",
+	"print a script for bash, zsh or fish"},
+    {{"version", no_argument, NULL, 'V'}, NULL, "print the version and exit"},
+    {{"help", no_argument, NULL, 'h'}, NULL, "print this and exit"},
+};
+
+#define OPTIONS (sizeof(options) / sizeof(options[0]))
+
+static void
+help(void)
+{
+	printf("Usage: tailor -c FILE\n"
+	       "       tailor --listen ADDR --active ADDR [--backup ADDR]\n"
+	       "       tailor shim --help: the observer as a microscope\n\n"
+	       "A latency-controlling HTTP proxy in front of two servers of\n"
+	       "one service.  When the active one stops for a garbage\n"
+	       "collection or ends, requests go to the other at once, those\n"
+	       "in flight too.\n\n");
+	for (size_t i = 0; i < OPTIONS; i++) {
+		const struct option_help *o = &options[i];
+		char name[40], letter[8] = "    ";
+
+		if (o->option.val < 256)
+			snprintf(
+			    letter, sizeof(letter), "-%c, ", o->option.val);
+		snprintf(name, sizeof(name), "--%s%s%s", o->option.name,
+		    o->argument != NULL ? " " : "",
+		    o->argument != NULL ? o->argument : "");
+		printf("  %s%-17s %s\n", letter, name, o->meaning);
+	}
+	printf("\nSee tailor(8) and tailor.conf(5).  Ask a running tailor "
+	       "with tailorctl(1).\n");
+}
+
+static void
+setting_add(struct settings *s, const char *key, const char *value)
+{
+	if (s->sets == SETTINGS_MAX) {
+		fprintf(
+		    stderr, "tailor: more than %d settings\n", SETTINGS_MAX);
+		exit(2);
+	}
+	s->set[s->sets].key = key;
+	s->set[s->sets++].value = value;
+}
+
+static void
+setting_split(struct settings *s, const char *text)
+{
+	const char *equals = strchr(text, '=');
+	char *key = s->text[s->sets % SETTINGS_MAX];
+
+	if (equals == NULL || (size_t)(equals - text) >= sizeof(s->text[0])) {
+		fprintf(
+		    stderr, "tailor: --set %s: write it as KEY=VALUE\n", text);
+		exit(2);
+	}
+	memcpy(key, text, (size_t)(equals - text));
+	key[equals - text] = '\0';
+	setting_add(s, key, equals + 1);
+}
+
+static void
+print_completion(const char *shell)
+{
+	struct completion_word word[OPTIONS];
+	struct completion c = {
+	    .program = "tailor", .option = word, .options = OPTIONS};
+
+	for (size_t i = 0; i < OPTIONS; i++)
+		word[i] = (struct completion_word){options[i].option.name,
+		    options[i].meaning, options[i].argument != NULL};
+	if (completion_print(stdout, shell, &c))
+		exit(0);
+	fprintf(stderr, "tailor: --completion %s: there is bash, zsh, fish\n",
+	    shell);
+	exit(2);
+}
+
+static void
+print_schema(void)
+{
+	struct json j;
+	char *text;
+	size_t length;
+
+	json_init(&j, true);
+	config_write_schema(&j);
+	if (json_take(&j, &text, &length) < 0)
+		exit(1);
+	printf("%s\n", text);
+	free(text);
+	exit(0);
+}
+
+static void
+print_manual(void)
+{
+	char *text;
+	size_t length;
+
+	if (config_write_manual(&text, &length) < 0)
+		exit(1);
+	fwrite(text, 1, length, stdout);
+	free(text);
+	exit(0);
+}
+
+static void
+option_apply(struct settings *s, int option)
+{
+	switch (option) {
+	case 'c':
+		s->file = optarg;
+		break;
+	case 't':
+		s->test = true;
+		break;
+	case 'T':
+		s->dump = true;
+		break;
+	case 'V':
+		printf("tailor %s\n", TAILOR_VERSION);
+		exit(0);
+	case 'h':
+		help();
+		exit(0);
+	case OPTION_LISTEN:
+		setting_add(s, "listen", optarg);
+		break;
+	case OPTION_ACTIVE:
+		setting_add(s, "servers[0].address", optarg);
+		break;
+	case OPTION_BACKUP:
+		setting_add(s, "servers[1].address", optarg);
+		break;
+	case OPTION_ADMIN:
+		setting_add(s, "admin", optarg);
+		break;
+	case OPTION_SET:
+		setting_split(s, optarg);
+		break;
+	case OPTION_COMPLETION:
+		print_completion(optarg);
+		break;
+	case OPTION_MANUAL:
+		print_manual();
+		break;
+	case OPTION_SCHEMA:
+		print_schema();
+		break;
+	}
+}
+
+/* A word that is no option: a file without -c, or a mistyped command. */
+static void
+word_refuse(const char *word)
+{
+	struct nearest best = {NULL, 0};
+
+	nearest_consider(&best, word, "shim");
+	if (best.word != NULL)
+		fprintf(stderr, "tailor: no command \"%s\"; did you mean %s?\n",
+		    word, best.word);
+	else
+		fprintf(stderr,
+		    "tailor: \"%s\" is no option; a configuration file is "
+		    "given with -c FILE\n",
+		    word);
+	exit(2);
+}
+
+void
+settings_parse(struct settings *s, int argc, char **argv)
+{
+	struct option plain[OPTIONS + 1] = {{0}};
+	char why[256];
+	int option;
+
+	for (size_t i = 0; i < OPTIONS; i++)
+		plain[i] = options[i].option;
+	opterr = 0;
+	while (
+	    (option = getopt_long(argc, argv, ":c:tTVh", plain, NULL)) != -1) {
+		if (option == '?' || option == ':') {
+			fprintf(stderr, "tailor: %s\nTry 'tailor --help'.\n",
+			    usage_refusal(
+				plain, option, argv, why, sizeof(why)));
+			exit(2);
+		}
+		option_apply(s, option);
+	}
+	if (optind < argc)
+		word_refuse(argv[optind]);
+}
+
+int
+settings_read(
+    const struct settings *s, struct config **out, struct config_errors *errors)
+{
+	int err = s->file != NULL ? config_load(out, s->file, errors)
+				  : config_new(out);
+
+	if (err == 0)
+		err = config_set_environment(*out, errors);
+	for (unsigned i = 0; err == 0 && i < s->sets; i++)
+		if (config_set(*out, s->set[i].key, s->set[i].value, errors) <
+		    0)
+			err = -EINVAL;
+	if (err == 0)
+		err = activation_configure(*out, errors);
+	if (err == 0)
+		err = config_name(*out, s->instance, errors);
+	if (err == 0)
+		err = config_check(*out, errors);
+	if (err < 0)
+		config_free(out);
+	return err;
+}

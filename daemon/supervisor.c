@@ -1,0 +1,355 @@
+/*
+ * supervisor.c: starting the servers and keeping them running.
+ *
+ * A launched server is a child with a pidfd.  When it ends it is started
+ * again after a delay, which doubles while it keeps ending within seconds.
+ * If Tailor itself dies the kernel ends its children (SIGTERM), so no
+ * orphan keeps the port.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/topology.h"
+#include "daemon/privileges.h"
+#include "daemon/supervisor.h"
+#include "proxy/request/proxy.h"
+
+#define NOT_STARTED 126 /* exit status of a child that could not exec */
+#define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */
+#define RESTART_DELAY_MAX_NS (30 * NS_PER_S)
+
+static struct proxy *
+proxy_of(const struct server *s)
+{
+	return s->upstream->user;
+}
+
+static void
+restart_later(struct server *s)
+{
+	s->child = CHILD_WAITING;
+	timer_arm(
+	    &s->upstream->loop->timers, &s->restart_timer, s->restart_delay_ns);
+}
+
+/* The second half of a restart that was asked for. */
+static void
+child_again(struct server *s)
+{
+	if (s->upstream->stopping)
+		return;
+	s->maintenance = STARTING;
+	s->restarts++;
+	if (supervisor_launch(s) < 0)
+		restart_later(s);
+}
+
+static void
+on_restart(void *user, bool forced)
+{
+	struct server *s = user;
+
+	(void)forced;
+	if (s->upstream->stopping)
+		return;
+	s->restarts++;
+	if (supervisor_launch(s) < 0)
+		restart_later(s);
+}
+
+static void
+child_describe(int status, char *out, size_t size)
+{
+	if (WIFSIGNALED(status))
+		snprintf(out, size, "signal %d", WTERMSIG(status));
+	else
+		snprintf(out, size, "status %d", WEXITSTATUS(status));
+}
+
+/* The child has ended: reap it, forget it. */
+static void
+child_reap(struct server *s)
+{
+	char how[32];
+	int status = 0;
+
+	while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	child_describe(status, how, sizeof(how));
+	log_event(
+	    s->child == CHILD_STOPPING ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING,
+	    "server_exited", "server=%s pid=%d how=\"%s\"", s->config->name,
+	    (int)s->pid, how);
+	if (WIFEXITED(status) && (WEXITSTATUS(status) == NOT_STARTED ||
+				     WEXITSTATUS(status) == NOT_STARTED + 1))
+		log_event(LOG_LEVEL_ERROR, "launch_failed",
+		    "server=%s command=\"%s\" advice=\"the program could not "
+		    "be started: check servers[%u].launch, its path and its "
+		    "directory\"",
+		    s->config->name, s->config->argv[0], s->index);
+	event_del(&s->child_event);
+	timer_clear(&s->upstream->loop->timers, &s->kill_timer);
+	close(s->pidfd);
+	s->pidfd = -1;
+	profiler_server_process(proxy_of(s)->profiler, s->index, 0);
+	s->pid = 0;
+}
+
+static void
+on_child(evutil_socket_t fd, short what, void *user)
+{
+	struct server *s = user;
+	bool stopping = s->child == CHILD_STOPPING;
+	int64_t lived = instant_since(instant_now(), s->launched);
+
+	(void)fd;
+	(void)what;
+	child_reap(s);
+	server_lost(s);
+	if (stopping) {
+		s->child = CHILD_NONE;
+		if (s->maintenance == STOPPING)
+			child_again(s);
+		return;
+	}
+	if (lived > STEADY_NS)
+		s->restart_delay_ns = s->config->restart_delay_ns;
+	else if (s->restart_delay_ns < RESTART_DELAY_MAX_NS / 2 &&
+		 s->restarts > 0)
+		s->restart_delay_ns *= 2;
+	restart_later(s);
+}
+
+/* The CPUs a server is to run on; false: wherever it likes. */
+static bool
+child_cpus(const struct server *s, cpu_set_t *out)
+{
+	const char *text = s->config->cpus;
+
+	if (text == NULL || *text == '\0')
+		return false;
+	if (strcmp(text, "auto") == 0) {
+		*out = proxy_of(s)->plan.server_cpus[s->index];
+		return CPU_COUNT(out) > 0;
+	}
+	return topology_parse_cpus(text, out) == 0;
+}
+
+static int
+child_output(const struct config_server *c)
+{
+	if (c->output == NULL || *c->output == '\0')
+		return -1;
+	return open(c->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+}
+
+/* A handler of ours would tell our loop of the child's signals, through the
+ * socket pair that both have; what we ignore for its sake, it may want. */
+static void
+child_signals(void)
+{
+	struct sigaction action;
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		if (i == SIGPIPE || (sigaction(i, NULL, &action) == 0 &&
+					action.sa_handler != SIG_DFL &&
+					action.sa_handler != SIG_IGN))
+			signal(i, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* In the child: only calls that are safe after fork in a threaded program. */
+static void
+child_exec(const struct config_server *c, const cpu_set_t *cpus, int output,
+    char **environment)
+{
+	int null = open("/dev/null", O_RDONLY);
+
+	child_signals();
+	setpgid(0, 0); /* a Ctrl-C at the terminal is ours to pass on */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	privileges_core_restore();
+	if (cpus != NULL)
+		sched_setaffinity(0, sizeof(*cpus), cpus);
+	if (null >= 0)
+		dup2(null, 0);
+	if (output >= 0) {
+		dup2(output, 1);
+		dup2(output, 2);
+	}
+	if (c->directory != NULL && *c->directory != '\0' &&
+	    chdir(c->directory) < 0)
+		_exit(NOT_STARTED);
+	environ = environment;
+	execvp(c->argv[0], c->argv);
+	_exit(NOT_STARTED + 1);
+}
+
+/* fork, with no signal between that and the child's own handling of them. */
+static pid_t
+child_fork(void)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid != 0) {
+		int err = errno;
+
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		errno = err;
+	}
+	return pid;
+}
+
+/* Ours, with the configured changes and the way to our channels. */
+static char **
+child_environment(const struct server *s, char *socket, size_t size)
+{
+	const struct config_server *c = s->config;
+	size_t have = 0, n = 0;
+	char **all;
+
+	while (environ[have] != NULL)
+		have++;
+	all = calloc(have + c->envc + 2, sizeof(*all));
+	if (all == NULL)
+		return NULL;
+	snprintf(socket, size, "TALECHAIN_SOCKET=%s",
+	    s->upstream->config->profiler.channel_socket);
+	all[n++] = socket;
+	for (unsigned i = 0; i < c->envc; i++)
+		all[n++] = c->env[i];
+	/* getenv takes the first of two: configured ones come first. */
+	for (size_t i = 0; i < have; i++)
+		all[n++] = environ[i];
+	return all;
+}
+
+int
+supervisor_launch(struct server *s)
+{
+	const struct config_server *c = s->config;
+	struct proxy *p = proxy_of(s);
+	char socket[256], cpus_text[64] = "any";
+	cpu_set_t cpus;
+	bool pin = child_cpus(s, &cpus);
+	int output = child_output(c), err;
+	char **environment = child_environment(s, socket, sizeof(socket));
+
+	if (environment == NULL) {
+		err = -ENOMEM;
+		goto fail;
+	}
+	s->pid = child_fork();
+	if (s->pid == 0)
+		child_exec(c, pin ? &cpus : NULL, output, environment);
+	if (s->pid < 0) {
+		err = -errno;
+		goto fail;
+	}
+	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+	if (s->pidfd < 0) {
+		err = -errno;
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, NULL, 0);
+		goto fail;
+	}
+	event_assign(
+	    &s->child_event, p->loop.base, s->pidfd, EV_READ, on_child, s);
+	if (event_add(&s->child_event, NULL) < 0) {
+		err = -ENOMEM;
+		kill(s->pid, SIGKILL);
+		waitpid(s->pid, NULL, 0);
+		close(s->pidfd);
+		s->pidfd = -1;
+		goto fail;
+	}
+	free(environment);
+	if (output >= 0)
+		close(output);
+	s->child = CHILD_RUNNING;
+	s->launched = instant_now();
+	if (pin)
+		topology_format_cpus(&cpus, cpus_text, sizeof(cpus_text));
+	log_event(LOG_LEVEL_NOTICE, "server_launched",
+	    "server=%s pid=%d cpus=%s command=\"%s\"", c->name, (int)s->pid,
+	    cpus_text, c->argv[0]);
+	profiler_server_process(p->profiler, s->index, s->pid);
+	server_lost(s);
+	return 0;
+
+fail:
+	s->pid = 0;
+	free(environment);
+	if (output >= 0)
+		close(output);
+	log_event(LOG_LEVEL_ERROR, "launch_failed",
+	    "server=%s error=\"%s\" advice=\"check servers[%u].launch\"",
+	    c->name, strerror(-err), s->index);
+	return err;
+}
+
+static void
+on_kill(void *user, bool forced)
+{
+	struct server *s = user;
+
+	(void)forced;
+	log_event(LOG_LEVEL_WARNING, "server_killed",
+	    "server=%s pid=%d why=\"it did not end within "
+	    "launch.stop_timeout\"",
+	    s->config->name, (int)s->pid);
+	kill(s->pid, SIGKILL);
+}
+
+void
+supervisor_init(struct server *s)
+{
+	timer_init(&s->kill_timer, on_kill, s);
+	timer_init(&s->restart_timer, on_restart, s);
+}
+
+void
+supervisor_stop(struct server *s)
+{
+	if (s->child == CHILD_WAITING) {
+		timer_clear(&s->upstream->loop->timers, &s->restart_timer);
+		s->child = CHILD_NONE;
+		if (s->maintenance == STOPPING)
+			child_again(s);
+		return;
+	}
+	if (s->child != CHILD_RUNNING)
+		return;
+	s->child = CHILD_STOPPING;
+	kill(s->pid, SIGTERM);
+	timer_arm(&s->upstream->loop->timers, &s->kill_timer,
+	    s->config->stop_timeout_ns);
+}
+
+void
+supervisor_kill(struct server *s)
+{
+	supervisor_stop(s);
+	if (s->pid <= 0)
+		return;
+	kill(s->pid, SIGKILL);
+	child_reap(s);
+	s->child = CHILD_NONE;
+}

@@ -1,0 +1,342 @@
+/*
+ * access_log.c: see access_log.h.
+ *
+ * head is written by the writer, tail by the proxy thread; each reads the
+ * other's with acquire.  A writer that finds the ring empty says that it is
+ * going to sleep, looks once more, and reads an eventfd; the proxy thread
+ * looks at that word after each line (both sequentially consistent, so that
+ * one of the two sees the other).
+ */
+#include "proxy/access_log/access_log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "config/config.h"
+#include "proxy/access_log/record.h"
+
+#define BATCH_BYTES ((size_t)64 * 1024)
+#define CLOSE_PATIENCE_NS NS_PER_S
+#define LOOK_MS 50   /* while a pipe is full: is it time to end? */
+#define WAKE_MS 1000 /* a wake-up that failed delays a line, or the end */
+
+struct entry {
+	bool change; /* not a line: write to fd from here on */
+	int fd;
+	struct access_record record;
+};
+
+struct access_log {
+	pthread_t writer;
+	int wake_fd; /* owned */
+	unsigned size;
+	struct entry *ring; /* owned */
+	_Atomic uint64_t head, tail;
+	_Atomic bool sleeping, closing;
+	_Atomic uint64_t written, dropped, failed; /* each stands alone */
+
+	/* the writer's own */
+	int fd; /* owned, -1 none */
+	bool complained;
+	size_t used, lines; /* waiting in the buffer */
+	struct instant give_up;
+	char buffer[BATCH_BYTES + ACCESS_LINE_MAX];
+};
+
+/* --- the writer's thread ----------------------------------------------------- */
+
+/* False when the file takes nothing and it is time to end. */
+static bool
+wait_writable(struct access_log *l)
+{
+	struct pollfd p = {.fd = l->fd, .events = POLLOUT};
+
+	while (poll(&p, 1, LOOK_MS) <= 0) {
+		if (!atomic_load(&l->closing))
+			continue;
+		if (!instant_is_set(l->give_up))
+			l->give_up =
+			    instant_plus(instant_now(), CLOSE_PATIENCE_NS);
+		if (!instant_before(instant_now(), l->give_up))
+			return false;
+	}
+	return true;
+}
+
+static int
+write_all(struct access_log *l)
+{
+	size_t done = 0;
+
+	while (done < l->used) {
+		ssize_t n = write(l->fd, l->buffer + done, l->used - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno == EAGAIN && !wait_writable(l))
+			return -ETIMEDOUT;
+		else if (errno != EINTR && errno != EAGAIN)
+			return -errno;
+	}
+	return 0;
+}
+
+static void
+flush(struct access_log *l)
+{
+	int err = l->fd >= 0 && l->used > 0 ? write_all(l) : 0;
+
+	if (err < 0) {
+		atomic_fetch_add_explicit(
+		    &l->failed, l->lines, memory_order_relaxed);
+		/* Once until it works again. */
+		if (!l->complained)
+			log_event(LOG_LEVEL_ERROR, "access_log_failed",
+			    "error=\"%s\" advice=\"lines are lost: make room, "
+			    "then SIGUSR1 opens the file again\"",
+			    strerror(-err));
+	} else {
+		atomic_fetch_add_explicit(
+		    &l->written, l->lines, memory_order_relaxed);
+	}
+	l->complained = err < 0;
+	l->used = l->lines = 0;
+}
+
+static void
+change_file(struct access_log *l, int fd)
+{
+	flush(l);
+	if (l->fd >= 0)
+		close(l->fd);
+	l->fd = fd;
+	l->complained = false;
+}
+
+static void
+take(struct access_log *l, const struct entry *e)
+{
+	if (e->change) {
+		change_file(l, e->fd);
+		return;
+	}
+	l->used += access_format(&e->record, l->buffer + l->used);
+	l->lines++;
+	if (l->used >= BATCH_BYTES)
+		flush(l);
+}
+
+static void
+sleep_until_woken(struct access_log *l, uint64_t head)
+{
+	struct pollfd p = {.fd = l->wake_fd, .events = POLLIN};
+	eventfd_t count;
+
+	atomic_store(&l->sleeping, true);
+	if (atomic_load(&l->tail) == head && !atomic_load(&l->closing))
+		if (poll(&p, 1, WAKE_MS) > 0)
+			eventfd_read(l->wake_fd, &count);
+	atomic_store(&l->sleeping, false);
+}
+
+static void *
+writer_run(void *user)
+{
+	struct access_log *l = user;
+	uint64_t head = 0;
+
+	setpriority(PRIO_PROCESS, 0, 10); /* this thread alone, on Linux */
+	for (;;) {
+		uint64_t tail =
+		    atomic_load_explicit(&l->tail, memory_order_acquire);
+
+		if (head == tail) {
+			flush(l);
+			if (atomic_load(&l->closing) &&
+			    atomic_load(&l->tail) == head)
+				return NULL;
+			sleep_until_woken(l, head);
+			continue;
+		}
+		take(l, &l->ring[head % l->size]);
+		head++;
+		atomic_store_explicit(&l->head, head, memory_order_release);
+	}
+}
+
+/* --- the proxy thread ---------------------------------------------------------- */
+
+size_t
+access_log_bytes(unsigned ring_records)
+{
+	return sizeof(struct access_log) + ring_records * sizeof(struct entry);
+}
+
+int
+access_log_prepare(const struct config *c, int *fd)
+{
+	const char *path = c->access_log.path;
+
+	*fd = -1;
+	if (*path == '\0')
+		return 0;
+	/* A pipe that nobody reads must not stop us here or later. */
+	*fd = open(path,
+	    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+	    0640);
+	if (*fd >= 0)
+		return 0;
+	*fd = -errno;
+	log_event(LOG_LEVEL_ERROR, "access_log_unusable",
+	    "path=\"%s\" error=\"%s\" advice=\"set access_log.path to a file "
+	    "in a directory that Tailor's user may write to\"",
+	    path, strerror(-*fd));
+	return *fd;
+}
+
+static int
+log_new(struct access_log **out, unsigned ring_records)
+{
+	struct access_log *l = calloc(1, sizeof(*l));
+	sigset_t all, before;
+	int err = -ENOMEM;
+
+	if (l == NULL)
+		return -ENOMEM;
+	l->fd = -1;
+	l->size = ring_records;
+	l->ring = calloc(l->size, sizeof(*l->ring));
+	if (l->ring == NULL)
+		goto fail_log;
+	l->wake_fd = eventfd(0, EFD_CLOEXEC);
+	if (l->wake_fd < 0) {
+		err = -errno;
+		goto fail_ring;
+	}
+	/* Signals belong to the main thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(&l->writer, NULL, writer_run, l);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err < 0)
+		goto fail_wake;
+	pthread_setname_np(l->writer, "access");
+	*out = l;
+	return 0;
+
+fail_wake:
+	close(l->wake_fd);
+fail_ring:
+	free(l->ring);
+fail_log:
+	free(l);
+	return err;
+}
+
+/* The next free place, or NULL. */
+static struct entry *
+place(struct access_log *l)
+{
+	uint64_t tail = atomic_load_explicit(&l->tail, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(&l->head, memory_order_acquire);
+
+	return tail - head < l->size ? &l->ring[tail % l->size] : NULL;
+}
+
+static void
+commit(struct access_log *l)
+{
+	atomic_fetch_add(&l->tail, 1);
+	if (atomic_load(&l->sleeping))
+		eventfd_write(l->wake_fd, 1);
+}
+
+int
+access_log_switch(struct access_log **lp, unsigned ring_records, int fd)
+{
+	struct entry *e;
+	int err;
+
+	if (*lp == NULL && fd < 0)
+		return 0;
+	if (*lp == NULL) {
+		err = log_new(lp, ring_records);
+		if (err < 0)
+			goto fail;
+		assert(*lp != NULL);
+	}
+	e = place(*lp);
+	if (e == NULL) {
+		err = -EAGAIN;
+		goto fail;
+	}
+	e->change = true;
+	e->fd = fd;
+	commit(*lp);
+	return 0;
+
+fail:
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+struct access_record *
+access_log_begin(struct access_log *l)
+{
+	struct entry *e = place(l);
+
+	if (e == NULL) {
+		atomic_fetch_add_explicit(&l->dropped, 1, memory_order_relaxed);
+		return NULL;
+	}
+	e->change = false;
+	memset(&e->record, 0, offsetof(struct access_record, target) + 1);
+	return &e->record;
+}
+
+void
+access_log_commit(struct access_log *l)
+{
+	commit(l);
+}
+
+void
+access_log_stats(const struct access_log *l, struct access_log_stats *out)
+{
+	*out = (struct access_log_stats){0};
+	if (l == NULL)
+		return;
+	out->written = atomic_load_explicit(&l->written, memory_order_relaxed);
+	out->dropped = atomic_load_explicit(&l->dropped, memory_order_relaxed);
+	out->failed = atomic_load_explicit(&l->failed, memory_order_relaxed);
+}
+
+void
+access_log_free(struct access_log **lp)
+{
+	struct access_log *l = *lp;
+
+	if (l == NULL)
+		return;
+	atomic_store(&l->closing, true);
+	eventfd_write(l->wake_fd, 1);
+	pthread_join(l->writer, NULL);
+	if (l->fd >= 0)
+		close(l->fd);
+	close(l->wake_fd);
+	free(l->ring);
+	free(l);
+	*lp = NULL;
+}

@@ -1,0 +1,216 @@
+/*
+ * format.c: an access log record as text; see record.h.
+ *
+ * A pure function.  Text lines are meant for eyes and tools that know
+ * HAProxy's HTTP format:
+ *
+ *   client [date] frontend server TR/Tw/Tc/Tr/Ta status bytes flags
+ *   conns/inflight attempt/attempts "METHOD target HTTP/1.x" id
+ *
+ * with times in ms, to the microsecond.
+ */
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/instant.h"
+#include "base/utf8.h"
+#include "proxy/access_log/record.h"
+
+/* Text being made.  The bound is known to suffice: the longest record, every
+ * byte of it escaped, is tested. */
+struct line {
+	char *at;
+	size_t room;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+print(struct line *l, const char *format, ...)
+{
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(l->at, l->room, format, arguments);
+	va_end(arguments);
+	if (n < 0 || (size_t)n >= l->room)
+		n = (int)(l->room > 0 ? l->room - 1 : 0);
+	l->at += n;
+	l->room -= (size_t)n;
+}
+
+void
+access_redact_query(struct access_record *r)
+{
+	char *query = strchr(r->target, '?');
+
+	if (query != NULL)
+		query[1] = '\0';
+}
+
+void
+access_redact_client(struct access_record *r)
+{
+	struct in6_addr v6;
+	char *dot = strrchr(r->client, '.');
+
+	if (inet_pton(AF_INET6, r->client, &v6) == 1) {
+		memset(v6.s6_addr + 6, 0, 10);
+		inet_ntop(AF_INET6, &v6, r->client, sizeof(r->client));
+	} else if (dot != NULL && strlen(dot) >= 2) {
+		dot[1] = '0';
+		dot[2] = '\0';
+	}
+}
+
+static void
+print_time(struct line *l, const char *format, int64_t wall_ns)
+{
+	time_t seconds = (time_t)(wall_ns / NS_PER_S);
+	char text[40];
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(text, sizeof(text), format, &tm);
+	print(l, "%s.%03d", text, (int)(wall_ns % NS_PER_S / NS_PER_MS));
+}
+
+/* --- JSON ---------------------------------------------------------------- */
+
+static void
+json_escape(struct line *l, const char *s, size_t n)
+{
+	while (n > 0) {
+		size_t length = utf8_sequence((const unsigned char *)s, n);
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			print(l, "\\%c", c);
+		else if (length == 0 || c < 0x20 || c == 0x7f)
+			print(l, "\\u%04x", c);
+		else
+			print(l, "%.*s", (int)length, s);
+		length = length > 0 ? length : 1;
+		s += length;
+		n -= length;
+	}
+}
+
+static void
+json_member(struct line *l, const char *key, const char *s, size_t n)
+{
+	print(l, ",\"%s\":\"", key);
+	json_escape(l, s, n);
+	print(l, "\"");
+}
+
+static void
+json_us(struct line *l, const char *key, int64_t ns)
+{
+	print(l, ",\"%s\":%lld", key,
+	    ns < 0 ? -1LL : (long long)(ns / NS_PER_US));
+}
+
+static void
+format_json(const struct access_record *r, struct line *l)
+{
+	size_t path = strcspn(r->target, "?");
+
+	print(l, "{\"ts\":\"");
+	print_time(l, "%Y-%m-%dT%H:%M:%S", r->wall_ns);
+	print(l, "Z\"");
+	json_member(l, "id", r->id, strlen(r->id));
+	if (r->trace_id[0] != '\0')
+		json_member(l, "trace_id", r->trace_id, strlen(r->trace_id));
+	json_member(l, "client", r->client, strlen(r->client));
+	json_member(l, "method", r->method, strlen(r->method));
+	json_member(l, "path", r->target, path);
+	if (r->target[path] == '?')
+		json_member(l, "query", r->target + path + 1,
+		    strlen(r->target + path + 1));
+	if (r->minor >= 0)
+		print(l, ",\"version\":\"1.%d\"", r->minor);
+	print(l, ",\"status\":%d", r->status);
+	json_member(l, "upstream", r->upstream, strlen(r->upstream));
+	print(l, ",\"reused\":%s,\"attempt\":%u,\"attempts\":%u",
+	    r->reused ? "true" : "false", r->attempt, r->attempts);
+	if (r->trigger[0] != '\0')
+		json_member(l, "trigger", r->trigger, strlen(r->trigger));
+	print(l, ",\"bytes_in\":%llu,\"bytes_out\":%llu",
+	    (unsigned long long)r->bytes_in, (unsigned long long)r->bytes_out);
+	json_us(l, "t_recv_us", r->receive_ns);
+	json_us(l, "t_queue_us", r->queue_ns);
+	json_us(l, "t_connect_us", r->connect_ns);
+	json_us(l, "t_upstream_us", r->upstream_ns);
+	json_us(l, "t_send_us", r->send_ns);
+	json_us(l, "t_total_us", r->total_ns);
+	json_member(l, "flags", r->flags, strlen(r->flags));
+	print(l, "}\n");
+}
+
+/* --- text ------------------------------------------------------------------ */
+
+static void
+text_escape(struct line *l, const char *s)
+{
+	for (; *s != '\0'; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			print(l, "\\%c", c);
+		else if (c < 0x20 || c > 0x7e)
+			print(l, "\\x%02x", c);
+		else
+			print(l, "%c", c);
+	}
+}
+
+static void
+text_ms(struct line *l, int64_t ns, char separator)
+{
+	if (ns < 0)
+		print(l, "-1%c", separator);
+	else
+		print(l, "%lld.%03d%c", (long long)(ns / NS_PER_MS),
+		    (int)(ns % NS_PER_MS / NS_PER_US), separator);
+}
+
+static void
+format_text(const struct access_record *r, struct line *l)
+{
+	print(l, "%s [", r->client);
+	print_time(l, "%d/%b/%Y:%H:%M:%S", r->wall_ns);
+	print(l, "] tailor %s ", r->upstream[0] != '\0' ? r->upstream : "-");
+	text_ms(l, r->receive_ns, '/');
+	text_ms(l, r->queue_ns, '/');
+	text_ms(l, r->connect_ns, '/');
+	text_ms(l, r->upstream_ns, '/');
+	text_ms(l, r->total_ns, ' ');
+	print(l, "%d %llu %s %u/%u %u/%u%s%s \"", r->status,
+	    (unsigned long long)r->bytes_out,
+	    r->flags[0] != '\0' ? r->flags : "-", r->connections, r->inflight,
+	    r->attempt, r->attempts, r->trigger[0] != '\0' ? "," : "",
+	    r->trigger);
+	text_escape(l, r->method);
+	print(l, " ");
+	text_escape(l, r->target);
+	if (r->minor >= 0)
+		print(l, " HTTP/1.%d", r->minor);
+	print(l, "\" ");
+	text_escape(l, r->id);
+	print(l, "\n");
+}
+
+size_t
+access_format(const struct access_record *r, char *out)
+{
+	struct line l = {out, ACCESS_LINE_MAX};
+
+	if (r->text)
+		format_text(r, &l);
+	else
+		format_json(r, &l);
+	return (size_t)(l.at - out);
+}

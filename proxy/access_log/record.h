@@ -1,0 +1,52 @@
+/*
+ * record.h: one line of the access log before it is text.
+ *
+ * Filled in by the proxy thread, turned into text by the log's own thread.
+ */
+#ifndef TAILOR_PROXY_ACCESS_LOG_RECORD_H
+#define TAILOR_PROXY_ACCESS_LOG_RECORD_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ACCESS_TARGET_MAX 1024 /* a longer target is cut, and ends in "..." */
+#define ACCESS_LINE_MAX 8192   /* every byte of it escaped, and the rest */
+
+/* Durations are in ns; -1: that never happened. */
+struct access_record {
+	bool text;		      /* like HAProxy's, else JSON */
+	int64_t wall_ns;	      /* of the first byte, since 1970 */
+	int64_t receive_ns;	      /* first byte to whole request */
+	int64_t queue_ns;	      /* to the attempt that won */
+	int64_t connect_ns;	      /* to its first byte written */
+	int64_t upstream_ns;	      /* to the first byte of its answer */
+	int64_t send_ns;	      /* commit to last byte given out */
+	int64_t total_ns;	      /* first byte in to last byte out */
+	uint64_t bytes_in, bytes_out; /* body; whole answer */
+	int status;		      /* 499: the client left */
+	int minor;		      /* of the client's HTTP/1; -1: unknown */
+	bool reused;		      /* the winner's connection was kept */
+	unsigned attempts, attempt;   /* how many; which one won, from 1 */
+	unsigned connections, inflight;
+	char id[65];
+	char trace_id[33]; /* "": none */
+	char client[INET6_ADDRSTRLEN + 8];
+	char method[16];
+	char upstream[32]; /* "": answered by Tailor itself */
+	char trigger[16];  /* of the second attempt; "": none */
+	char flags[64];	   /* "": nothing to say */
+	char target[ACCESS_TARGET_MAX];
+};
+
+/* Leave out what was asked for; in place. */
+void access_redact_query(struct access_record *r);
+void access_redact_client(struct access_record *r);
+
+/* Write one line, with its newline, into out (ACCESS_LINE_MAX bytes, not
+ * terminated); returns its length.  Whatever bytes the record holds, it is
+ * one line of printable ASCII (text) or of JSON. */
+size_t access_format(const struct access_record *r, char *out);
+
+#endif

@@ -1,0 +1,229 @@
+/*
+ * admin_reports.c: see admin_reports.h.
+ */
+#include "proxy/admin/admin_reports.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proxy/request/proxy.h"
+#include "proxy/analysis/slow_report.h"
+
+/* Which requests keep a drain or restart from its end. */
+static void
+write_waits(const struct server *s, struct json *j)
+{
+	struct instant now = instant_now();
+	struct server_rest rest;
+
+	if (s->maintenance != DRAINING)
+		return;
+	server_rest(s, &rest);
+	json_key(j, "waits");
+	json_object_begin(j);
+	json_key_uint(j, "requests", rest.requests);
+	json_key_uint(j, "tunnels", rest.tunnels);
+	json_key_uint(j, "losers", rest.losers);
+	if (rest.oldest != NULL) {
+		json_key_int(j, "oldest_ns", instant_since(now, rest.since));
+		json_key_string(j, "method", rest.method);
+		json_key_string(j, "target", rest.target);
+	}
+	if (instant_is_set(s->cut_at))
+		json_key_int(j, "cut_in_ns", instant_since(s->cut_at, now));
+	json_object_end(j);
+}
+
+static void
+write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
+    struct json *j)
+{
+	const struct hedging_server *h = &p->hedging.server[i];
+	struct server *s = &p->upstream.server[i];
+	uint64_t errors = 0;
+
+	for (unsigned e = EXCHANGE_REFUSED; e <= EXCHANGE_TIMEOUT; e++)
+		errors += s->errors[e];
+	json_object_begin(j);
+	json_key_string(j, "name", p->config->server[i].name);
+	json_key_string(j, "address", p->config->server[i].address.text);
+	json_key_int(j, "pid", s->pid > 0 ? s->pid : stats->server[i].pid);
+	json_key_bool(j, "launched", p->config->server[i].argc > 0);
+	json_key_string(j, "state", server_state_shown(s));
+	json_key_bool(j, "restarting", s->restarting);
+	write_waits(s, j);
+	json_key_bool(j, "active", p->hedging.active == i);
+	json_key(j, "hazards");
+	json_array_begin(j);
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		if (h->hazards & (1U << k))
+			json_string(j, hazard_kind_name((enum hazard_kind)k));
+	json_array_end(j);
+	json_key_string(
+	    j, "source", profiler_source_name(stats->server[i].source));
+	json_key_string(j, "detail", stats->server[i].detail);
+	json_key_uint(j, "inflight", h->inflight);
+	json_key_uint(j, "draining", s->draining_count);
+	json_key(j, "connections");
+	json_object_begin(j);
+	json_key_uint(j, "idle", s->idle_count);
+	json_key_uint(j, "busy", s->busy_count);
+	json_object_end(j);
+	json_key_int(j, "p50_ns", h->latency_p50_ns);
+	json_key_int(j, "p95_ns", h->latency_p95_ns);
+	json_key_uint(j, "warmups", s->warmups_ok);
+	json_key_uint(j, "restarts", s->restarts);
+	json_key_uint(j, "errors", errors);
+	json_object_end(j);
+}
+
+/* CLOCK_MONOTONIC to the wall clock, as of now. */
+static void
+write_time(struct json *j, const char *key, struct instant at)
+{
+	struct timespec wall;
+	char text[40];
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	json_key_string(j, key,
+	    slow_report_time(text, (int64_t)wall.tv_sec * NS_PER_S +
+				       wall.tv_nsec -
+				       instant_since(instant_now(), at)));
+}
+
+void
+admin_write_servers(struct proxy *p, struct json *j)
+{
+	const struct config *c = p->config;
+	struct profiler_stats stats;
+
+	profiler_stats(p->profiler, &stats);
+	json_object_begin(j);
+	json_key_string(j, "schema", "tailor.servers/1");
+	json_key_string(
+	    j, "mode", c->hedging.mode == CONFIG_MODE_ACT ? "act" : "watch");
+	json_key_string(j, "active", c->server[p->hedging.active].name);
+	json_key_uint(j, "swaps", p->metrics.swaps);
+	json_key(j, "servers");
+	json_array_begin(j);
+	for (unsigned i = 0; i < c->servers; i++)
+		write_server(p, i, &stats, j);
+	json_array_end(j);
+	json_object_end(j);
+}
+
+static const char *
+state_name(enum request_state state)
+{
+	switch (state) {
+	case REQUEST_READING:
+		return "reading";
+	case REQUEST_QUEUED:
+		return "queued";
+	case REQUEST_RUNNING:
+		return "running";
+	case REQUEST_COMMITTED:
+		return "committed";
+	case REQUEST_LOCAL:
+		return "local";
+	}
+	return "";
+}
+
+/* No fields and no body: they are their users' (docs/threat-model.md). */
+static void
+write_request(const struct request *r, struct instant now, struct json *j)
+{
+	json_object_begin(j);
+	json_key_string(j, "id", r->external_id);
+	json_key_string(j, "method", r->method_text);
+	json_key_string(j, "target", r->target);
+	json_key_string(j, "client", r->client_address);
+	json_key_string(j, "state", state_name(r->state));
+	json_key_int(j, "age_ns", instant_since(now, r->first_byte));
+	json_key(j, "servers");
+	json_array_begin(j);
+	for (unsigned i = 0; i < r->race.started; i++)
+		json_string(j,
+		    r->proxy->config->server[r->race.attempt[i].server].name);
+	json_array_end(j);
+	json_object_end(j);
+}
+
+void
+admin_write_requests(struct proxy *p, unsigned max, struct json *j)
+{
+	struct instant now = instant_now();
+	const struct request *r;
+	unsigned n = 0;
+
+	json_object_begin(j);
+	json_key_string(j, "schema", "tailor.requests/1");
+	json_key_uint(j, "inflight", p->table.inflight_count);
+	json_key_uint(j, "queued", p->queue.length);
+	json_key(j, "requests");
+	json_array_begin(j);
+	TAILQ_FOREACH(r, &p->table.inflight, link)
+	{
+		if (n++ == max)
+			break;
+		write_request(r, now, j);
+	}
+	json_array_end(j);
+	json_object_end(j);
+}
+
+void
+admin_write_stream(const struct proxy *p, struct json *j)
+{
+	json_object_begin(j);
+	json_key_string(j, "path", p->stream_path);
+	json_key_uint(j, "slots", p->config->profiler.stream_slots);
+	json_key_uint(j, "position", timeline_position(p->timeline));
+	json_object_end(j);
+}
+
+/* Which of the kernel's events there are, and why others are not. */
+static void
+write_kernel(const struct proxy *p, struct json *j)
+{
+	struct profiler_signal_state state[PROFILER_SIGNALS];
+
+	profiler_signals(p->profiler, state);
+	json_array_begin(j);
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++) {
+		json_object_begin(j);
+		json_key_string(j, "name", profiler_signal_name(i));
+		json_key_string(j, "gives", profiler_signal_meaning(i));
+		json_key_bool(j, "on", state[i].on);
+		if (!state[i].on)
+			json_key_string(j, "why", state[i].why);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+void
+admin_write_info(const struct proxy *p, struct json *j)
+{
+	json_object_begin(j);
+	json_key_string(j, "schema", "tailor.info/1");
+	json_key_string(j, "version", TAILOR_VERSION);
+	json_key_int(j, "pid", getpid());
+	write_time(j, "started", p->started);
+	json_key_string(j, "placement", p->plan.why);
+	json_key_int(j, "proxy_cpu", p->plan.proxy_cpu);
+	json_key_int(j, "observer_cpu", p->plan.observer_cpu);
+	json_key_string(j, "poll", p->poll_text);
+	json_key(j, "kernel");
+	write_kernel(p, j);
+	json_key(j, "listeners");
+	json_array_begin(j);
+	for (unsigned i = 0; i < LISTENERS; i++)
+		if (p->clients.listener[i].fd >= 0)
+			json_string(j, p->clients.listener[i].name);
+	json_array_end(j);
+	json_object_end(j);
+}

@@ -1,0 +1,25 @@
+/*
+ * admin_reports.h: what the admin listener tells, as JSON documents.
+ *
+ * Each writes one whole document into an empty writer.  Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_ADMIN_ADMIN_REPORTS_H
+#define TAILOR_PROXY_ADMIN_ADMIN_REPORTS_H
+
+#include "base/json.h"
+
+struct proxy;
+
+/* Both servers: tailor.servers/1. */
+void admin_write_servers(struct proxy *p, struct json *j);
+
+/* What is in flight, the oldest max of it: tailor.requests/1. */
+void admin_write_requests(struct proxy *p, unsigned max, struct json *j);
+
+/* Where the timeline stream is. */
+void admin_write_stream(const struct proxy *p, struct json *j);
+
+/* Version, placement, listeners: tailor.info/1. */
+void admin_write_info(const struct proxy *p, struct json *j);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * exposition.h: metrics as text: Prometheus' format 0.0.4, or OpenMetrics
+ * 1.0 for a collector that asks for it.
+ *
+ * They differ in how a counter's family is called, in exemplars and in the
+ * last line; samples are the same.  A family is begun once and all of its
+ * samples follow.  Numbers are written as integers, seconds from nanoseconds:
+ * a thousand of snprintf's doubles would hold the proxy up for the time of
+ * several requests.
+ */
+#ifndef TAILOR_PROXY_ADMIN_EXPOSITION_H
+#define TAILOR_PROXY_ADMIN_EXPOSITION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/histogram.h"
+#include "proxy/stats/distribution.h"
+
+struct exposition {
+	char *text; /* owned */
+	size_t length, capacity;
+	bool openmetrics;
+	bool failed; /* no memory: a line is missing */
+};
+
+/* A sample's label; values hold no quotes, backslashes or line ends. */
+struct label {
+	const char *name, *value;
+};
+/* Some of them, or none: NULL. */
+#define LABELS(...) ((const struct label[]){__VA_ARGS__, {NULL, NULL}})
+
+void exposition_init(struct exposition *e, bool openmetrics);
+void exposition_fini(struct exposition *e);
+
+/* Seconds as both formats write them alike, "0.001" or "1.0", to
+ * out[EXPOSITION_SECONDS], terminated; returns the length. */
+#define EXPOSITION_SECONDS 32
+size_t exposition_seconds(uint64_t ns, char *out);
+
+/* Begin a family; a counter's name ends in _total. */
+void exposition_family(
+    struct exposition *e, const char *name, const char *type, const char *help);
+
+/* One sample of the family: a whole number, or nanoseconds in seconds. */
+void exposition_sample(struct exposition *e, const char *name,
+    const struct label *labels, uint64_t value);
+void exposition_sample_ns(struct exposition *e, const char *name,
+    const struct label *labels, uint64_t value_ns);
+
+/* Any text: samples of the family.  Dearer; for few of them. */
+void exposition_print(struct exposition *e, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Families of one sample. */
+void exposition_gauge(
+    struct exposition *e, const char *name, const char *help, double value);
+void exposition_counter(
+    struct exposition *e, const char *name, const char *help, uint64_t value);
+
+/*
+ * exposition_histogram(e, name, labels, d, exemplars):
+ * The samples of one histogram, in seconds, without the family's head.
+ *   labels     two at most, or NULL
+ *   exemplars  d->edges + 1 of them, or NULL; written in OpenMetrics only
+ */
+void exposition_histogram(struct exposition *e, const char *name,
+    const struct label *labels, const struct distribution *d,
+    const struct exemplar *exemplars);
+
+/* A summary of a finer histogram: its quantiles, sum and count, in seconds,
+ * with the family's head. */
+void exposition_summary(struct exposition *e, const char *name,
+    const char *help, const struct histogram *h);
+
+/* The last line, where the format has one. */
+void exposition_end(struct exposition *e);
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * ledger_report.c: what hedging cost and what it was worth, as a JSON document.
+ */
+#include "proxy/admin/ledger_report.h"
+
+#include "proxy/request/proxy.h"
+
+static void
+write_window(const struct proxy *p, struct json *j, const char *key,
+    const struct ledger_mark *from)
+{
+	struct ledger_window w;
+
+	ledger_window(from, &p->metrics, &w);
+	json_key(j, key);
+	json_object_begin(j);
+	json_key_double(j, "seconds", w.seconds);
+	json_key_double(j, "mean_latency_s", w.mean_latency_s);
+	json_key_double(j, "hazards_per_s", w.hazards_per_s);
+	json_key_double(j, "predicted", w.predicted);
+	json_key_double(j, "actual", w.actual);
+	json_object_end(j);
+}
+
+static void
+write_sent(const struct proxy *p, struct json *j)
+{
+	const struct metrics *m = &p->metrics;
+
+	json_key_uint(j, "sent", ledger_sent(m));
+	json_key(j, "sent_by_trigger");
+	json_object_begin(j);
+	for (unsigned t = HEDGE_GC; t < HEDGE_TRIGGER_COUNT; t++) {
+		uint64_t n = 0;
+
+		for (unsigned s = 0; s < HEDGING_SERVERS; s++)
+			n += m->hedges[t][s];
+		json_key_uint(j, hedge_trigger_name((enum hedge_trigger)t), n);
+	}
+	json_object_end(j);
+	json_key(j, "sent_to");
+	json_object_begin(j);
+	for (unsigned s = 0; s < p->config->servers; s++)
+		json_key_uint(
+		    j, p->config->server[s].name, ledger_sent_to(m, s));
+	json_object_end(j);
+}
+
+void
+ledger_report(const struct proxy *p, struct json *j)
+{
+	const struct metrics *m = &p->metrics;
+	const struct distribution *saved = &m->hedge_saved;
+
+	json_object_begin(j);
+	json_key_string(j, "schema", "tailor.ledger/1");
+	json_key_uint(j, "requests", p->table.finished);
+	write_sent(p, j);
+	json_key_uint(j, "cancelled", p->hedging.hedges_cancelled);
+	json_key_uint(j, "won", m->hedges_won);
+	json_key_uint(j, "lost", m->hedges_lost);
+	json_key_uint(j, "both_failed", m->both_failed);
+	json_key(j, "refused");
+	json_object_begin(j);
+	for (unsigned i = 1; i < HEDGE_REFUSAL_COUNT; i++)
+		if (m->refused[i] > 0)
+			json_key_uint(j,
+			    hedge_refusal_name((enum hedge_refusal)i),
+			    m->refused[i]);
+	json_object_end(j);
+	json_key(j, "losers");
+	json_object_begin(j);
+	json_key_uint(j, "drained", m->losers_complete);
+	json_key_uint(j, "failed", m->losers_failed);
+	json_key_uint(j, "timeout", m->losers_timeout);
+	json_object_end(j);
+	json_key(j, "saved");
+	json_object_begin(j);
+	json_key_uint(j, "losers", saved->total);
+	json_key_uint(j, "total_ns", saved->sum);
+	json_key_uint(
+	    j, "mean_ns", saved->total > 0 ? saved->sum / saved->total : 0);
+	json_key_uint(j, "max_ns", saved->max);
+	json_object_end(j);
+	write_window(p, j, "extra_load", &p->ledger.start);
+	write_window(p, j, "extra_load_recent", &p->ledger.older);
+	json_key_double(j, "budget_tokens", p->hedging.tokens);
+	json_object_end(j);
+}

@@ -1,0 +1,75 @@
+/*
+ * tale_api.h: asking Tailor about a request.
+ *
+ * Under /.talechain/ on the ordinary listeners (for clients in talechain.allow
+ * and those with the token) and on the admin listener.  Answers come from the analysis thread and so
+ * arrive later; whoever asked may be gone by then.  Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_ADMIN_TALE_API_H
+#define TAILOR_PROXY_ADMIN_TALE_API_H
+
+#include <sys/queue.h>
+
+#include "proxy/admin/token.h"
+#include "proxy/analysis/analysis.h"
+#include "proxy/net/buffer.h"
+#include "http/http.h"
+
+struct client;
+struct proxy;
+
+/* One question under way. */
+struct tale_query {
+	TAILQ_ENTRY(tale_query) link;
+	uint64_t cookie;
+	int missing; /* status if the analysis does not have it either */
+	/* Called once; the query is not referred to afterwards. */
+	void (*done)(struct tale_query *q, int status, const char *type,
+	    const char *text, size_t length);
+	void *user;
+};
+
+TAILQ_HEAD(tale_query_list, tale_query);
+
+struct tale_api {
+	struct tale_query_list queries; /* under way */
+	uint64_t cookie;		/* of the last one */
+	struct token token;		/* of talechain.token_file */
+};
+
+void tale_api_init(struct tale_api *t);
+
+/*
+ * tale_query(p, q, id, format, client, keep):
+ * Ask for the tale of a request by the id that its client saw.  q->done may
+ * be called before this returns (unknown id, ring full).
+ *   client  its own stamps, or NULL
+ *   keep    put it among the kept slow ones
+ */
+void tale_query(struct proxy *p, struct tale_query *q, const char *id,
+    enum tale_format format, const struct tale_client *client, bool keep);
+
+/*
+ * tale_ask(p, q, question):
+ * Ask the analysis something else (a list, the page).  The question's cookie
+ * is set here, its live view taken.
+ */
+void tale_ask(
+    struct proxy *p, struct tale_query *q, struct analysis_question *question);
+
+/* Nobody waits for the answer any more. */
+void tale_query_cancel(struct proxy *p, struct tale_query *q);
+
+/* Take answers; the analysis' eventfd is readable. */
+void tale_answers(struct proxy *p);
+
+/* --- on the listeners ---------------------------------------------------- */
+
+/* Whether a request is for Tailor itself. */
+bool tale_call_wanted(const struct http_head *head);
+
+/* Serve it (struct client_events). */
+bool tale_call_begin(struct client *c, const struct http_head *head,
+    struct http_refusal *refusal);
+
+#endif

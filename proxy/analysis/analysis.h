@@ -1,0 +1,112 @@
+/*
+ * analysis.h: slow requests are examined away from the proxy thread.
+ *
+ * A thread of low priority slices the timeline stream for requests that were
+ * slow, before the stream overwrites them, says what they mean, keeps them in
+ * the store (talechain/store.h), and renders what is asked for.  All input
+ * and output is on that thread.  The proxy thread talks to it through three
+ * rings (single producer, single consumer) and two eventfds and never waits:
+ * when a ring is full, that tale is not told, which is counted.
+ */
+#ifndef TAILOR_PROXY_ANALYSIS_ANALYSIS_H
+#define TAILOR_PROXY_ANALYSIS_ANALYSIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proxy/analysis/tale_format.h"
+#include "talechain/store.h"
+#include "talechain/timeline.h"
+
+struct analysis;
+/* Something to draw beside the kept tales, with what draws and frees it.  The
+ * text is the taker's; html: else as JSON.  0 or -ENOMEM. */
+struct analysis_page {
+	int (*render)(const struct analysis_page *page,
+	    const struct tale_summary *const *tale, unsigned n, bool html,
+	    char **text, size_t *length);
+	void (*free)(struct analysis_page *page);
+};
+
+enum analysis_kind {
+	ANALYSIS_TALE, /* the tale of one request, rendered */
+	ANALYSIS_KEEP, /* keep it; there is no answer */
+	ANALYSIS_SLOW, /* a list of what is kept, as JSON */
+	ANALYSIS_PAGE, /* a page of them, as HTML or JSON */
+};
+
+/* Which kept tales to list. */
+struct analysis_list {
+	unsigned n;
+	int64_t since_ns;     /* finished so long ago at most; 0: whenever */
+	int cause;	      /* enum tale_cause, -1: any */
+	char path[TALE_TEXT]; /* "": any */
+	int64_t target_ns;    /* of now, to be told with them */
+};
+
+struct analysis_question {
+	uint64_t cookie; /* the asker's, returned with the answer */
+	enum analysis_kind kind;
+	bool known;	 /* request is filled in beyond its id */
+	bool keep;	 /* put the tale into the store */
+	bool has_client; /* client's stamps are given */
+	enum tale_reason reason;
+	struct instant window_end; /* TALE_REASON_SLOWEST: of its window */
+	unsigned window_keep;	   /* and how many of it are kept */
+	enum tale_format format;
+	struct tale_request request; /* known: all of it; else external_id */
+	struct tale_client client;
+	struct analysis_list list;
+	struct analysis_page *page; /* PAGE; goes with the question */
+};
+
+struct analysis_answer {
+	uint64_t cookie;
+	int status; /* 200, 404 not in the store, 500 no memory */
+	char *text; /* owned by the taker; NULL unless 200 */
+	size_t length;
+};
+
+/* After so long the observer has read what was written before. */
+#define ANALYSIS_SETTLE_NS (5 * NS_PER_MS)
+
+struct analysis_options {
+	struct timeline *timeline;
+	unsigned keep;	      /* tales, 1 .. 65536 */
+	const char *store;    /* directory; "": anonymous memory */
+	uint64_t store_bytes; /* its bound */
+	int64_t settle_ns;    /* from a finish until all its events are read */
+};
+
+/*
+ * Start the thread; the store is opened before this returns.  A directory
+ * that cannot be used is said once in the log and memory taken instead.
+ * Returns 0, -EBUSY (a tailor that runs has the directory, which is logged) or
+ * another negative errno.  analysis_free stops the thread.
+ */
+int analysis_new(struct analysis **out, const struct analysis_options *o);
+void analysis_free(struct analysis **ap);
+
+/* Ask; q->page goes with the question.  False when the ring is full (then it
+ * stays the caller's).  Proxy thread. */
+bool analysis_ask(struct analysis *a, const struct analysis_question *q);
+
+/* Readable when answers wait; take them all.  Proxy thread. */
+int analysis_fd(const struct analysis *a);
+bool analysis_take(struct analysis *a, struct analysis_answer *out);
+
+/* What the thread has counted.  Any thread. */
+struct analysis_stats {
+	struct tale_store_stats store;
+	uint64_t failed; /* tales that could not be written */
+	uint64_t told;	 /* tales told */
+	bool on_disk;
+	/* Of requests over the target, by the cause of the largest part and
+	 * by what their time passed on. */
+	uint64_t cause_requests[TALE_CAUSE_COUNT];
+	uint64_t cause_ns[TALE_CAUSE_COUNT];
+};
+void analysis_stats(const struct analysis *a, struct analysis_stats *out);
+
+#endif

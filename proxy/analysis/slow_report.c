@@ -1,0 +1,79 @@
+/*
+ * slow_report.c: see slow_report.h.
+ */
+#include "proxy/analysis/slow_report.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/instant.h"
+
+char *
+slow_report_time(char out[40], int64_t wall_ns)
+{
+	time_t seconds = (time_t)(wall_ns / NS_PER_S);
+	struct tm tm;
+
+	if (wall_ns < 0 || gmtime_r(&seconds, &tm) == NULL ||
+	    strftime(out, 40, "%Y-%m-%dT%H:%M:%S", &tm) != 19)
+		snprintf(out, 40, "?");
+	else
+		snprintf(out + 19, 21, ".%06dZ",
+		    (int)(wall_ns % NS_PER_S / NS_PER_US));
+	return out;
+}
+
+static void
+write_one(const struct tale_summary *s, struct json *j)
+{
+	char when[40];
+
+	json_object_begin(j);
+	json_key_string(j, "id", s->external_id);
+	json_key_string(j, "method", s->method);
+	json_key_string(j, "target", s->target);
+	json_key_int(j, "status", s->status);
+	json_key_int(j, "total_ns", s->total_ns);
+	if (s->upstream_ns >= 0)
+		json_key_int(j, "upstream_ns", s->upstream_ns);
+	json_key_string(j, "winner", s->winner);
+	json_key_uint(j, "attempts", s->attempts);
+	json_key_string(j, "trigger", s->trigger);
+	json_key_string(j, "flags", s->flags);
+	json_key_string(
+	    j, "finished", slow_report_time(when, s->finished_wall_ns));
+	json_key_int(j, "finished_unix_ms", s->finished_wall_ns / NS_PER_MS);
+	json_key_string(j, "cause", tale_cause_code(s->cause));
+	json_key_int(j, "share_ns", s->share_ns);
+	json_key_int(j, "told_ns", s->told_ns);
+	json_key_string(j, "verdict", s->verdict);
+	json_key_string(j, "reason", tale_reason_name(s->reason));
+	json_key_bool(j, "earlier_boot", s->earlier_boot);
+	json_object_end(j);
+}
+
+void
+slow_report_list(
+    const struct tale_summary *const *one, unsigned n, struct json *j)
+{
+	json_array_begin(j);
+	for (unsigned i = 0; i < n; i++)
+		write_one(one[i], j);
+	json_array_end(j);
+}
+
+int
+slow_report(const struct tale_summary *const *one, unsigned n,
+    int64_t target_ns, char **text, size_t *length)
+{
+	struct json j;
+
+	json_init(&j, false);
+	json_object_begin(&j);
+	json_key_string(&j, "schema", "tailor.slow/1");
+	json_key_int(&j, "target_ns", target_ns);
+	json_key(&j, "slow");
+	slow_report_list(one, n, &j);
+	json_object_end(&j);
+	return json_take(&j, text, length);
+}

@@ -1,0 +1,23 @@
+/*
+ * slow_report.h: the list of kept tales as a JSON document, tailor.slow/1.
+ *
+ * A pure function.  Analysis thread.
+ */
+#ifndef TAILOR_PROXY_ANALYSIS_SLOW_REPORT_H
+#define TAILOR_PROXY_ANALYSIS_SLOW_REPORT_H
+
+#include "base/json.h"
+#include "talechain/store.h"
+
+/* n of them, in that order; the caller frees *text.  0 or -ENOMEM. */
+int slow_report(const struct tale_summary *const *one, unsigned n,
+    int64_t target_ns, char **text, size_t *length);
+
+/* The array of them, as a value. */
+void slow_report_list(
+    const struct tale_summary *const *one, unsigned n, struct json *j);
+
+/* A wall-clock time as "2026-10-04T10:15:03.412345Z"; returns out. */
+char *slow_report_time(char out[40], int64_t wall_ns);
+
+#endif

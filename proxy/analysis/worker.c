@@ -1,0 +1,515 @@
+/*
+ * worker.c: see worker.h.
+ *
+ * A request is sliced a few milliseconds after it finished, when the observer
+ * has certainly read the last of its events.
+ */
+#include "proxy/analysis/worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "proxy/analysis/slow_report.h"
+
+#define SLACK_NS (5 * NS_PER_MS)
+#define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
+#define LATE_TRIES 5
+
+static int64_t
+wall_of(struct instant at)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec -
+	       instant_since(instant_now(), at);
+}
+
+/* --- the store --------------------------------------------------------------- */
+
+/* 0 if memory is to be taken instead, or err. */
+static int
+store_complain(const char *directory, int err)
+{
+	if (err == -EBUSY) {
+		log_event(LOG_LEVEL_ERROR, "store_taken",
+		    "directory=\"%s\" advice=\"another tailor that runs "
+		    "keeps its tales there: stop it, or give this one a "
+		    "directory of its own (slow.store)\"",
+		    directory);
+		return err;
+	}
+	log_event(LOG_LEVEL_WARNING, "store_in_memory",
+	    "directory=\"%s\" error=\"%s\" advice=\"tales of slow "
+	    "requests will not survive a restart: let Tailor's user make or "
+	    "write to the directory, or set slow.store to another\"",
+	    directory, strerror(-err));
+	return 0;
+}
+
+static int
+store_open(struct tale_work *w, const struct analysis_options *o)
+{
+	struct tale_store_options options = {.directory = o->store,
+	    .boot_id = w->boot_id,
+	    .bytes_max = o->store_bytes,
+	    .keep = o->keep};
+	int err;
+
+	w->directory = o->store;
+	w->spare_options = options;
+	w->spare_options.directory = NULL;
+	if (o->store[0] == '\0')
+		return tale_store_open(&w->store, &w->spare_options);
+	err = tale_store_open(&w->store, &options);
+	if (err == 0 || store_complain(o->store, err) < 0)
+		return err;
+	w->directory = "";
+	return tale_store_open(&w->store, &w->spare_options);
+}
+
+/* The store's figures, for the other threads. */
+static void
+store_publish(struct tale_work *w)
+{
+	struct tale_store_stats s, more = {0};
+
+	tale_store_stats(w->store, &s);
+	if (w->spare != NULL)
+		tale_store_stats(w->spare, &more);
+	atomic_store(&w->tales, s.tales + more.tales);
+	atomic_store(&w->files, s.files + more.files);
+	atomic_store(&w->bytes, s.bytes + more.bytes);
+	atomic_store(&w->added, s.added + more.added);
+	atomic_store(&w->dropped, s.dropped + more.dropped);
+	atomic_store(&w->corrupt, s.corrupt + more.corrupt);
+}
+
+/* From the first failure on, what is new goes into memory. */
+static int
+store_add(
+    struct tale_work *w, const struct tale *t, const struct tale_summary *said)
+{
+	int err;
+
+	if (w->spare != NULL)
+		return tale_store_add(w->spare, t, said);
+	err = tale_store_add(w->store, t, said);
+	if (err == 0 || err == -EFBIG || err == -ENOMEM ||
+	    w->directory[0] == '\0')
+		return err;
+	store_complain(w->directory, err);
+	err = tale_store_open(&w->spare, &w->spare_options);
+	return err == 0 ? tale_store_add(w->spare, t, said) : err;
+}
+
+static void
+keep(struct tale_work *w, const struct tale *t, const struct tale_summary *said)
+{
+	int err = store_add(w, t, said);
+
+	if (err < 0) {
+		atomic_fetch_add(&w->failed, 1);
+		log_event(LOG_LEVEL_INFO, "tale_not_kept",
+		    "request=%s error=\"%s\"", said->external_id,
+		    err == -EFBIG ? "larger than a quarter of slow.store_bytes"
+				  : strerror(-err));
+	}
+	store_publish(w);
+}
+
+/* --- candidates ---------------------------------------------------------------- */
+
+static void
+candidate_drop(struct tale_work *w, unsigned i)
+{
+	tale_free(&w->candidate[i].tale);
+	w->candidate[i] = w->candidate[--w->candidates];
+}
+
+void
+tale_work_flush(struct tale_work *w, bool forced)
+{
+	if (w->candidates == 0 ||
+	    (!forced && instant_before(instant_now(), w->window_end)))
+		return;
+	while (w->candidates > 0) {
+		struct tale_candidate *c = &w->candidate[w->candidates - 1];
+
+		keep(w, c->tale, &c->summary);
+		candidate_drop(w, w->candidates - 1);
+	}
+}
+
+/* Take a tale (owned) into the window that it is of. */
+static void
+candidate_add(struct tale_work *w, const struct analysis_question *q,
+    struct tale *t, const struct tale_summary *said)
+{
+	unsigned fastest = 0;
+
+	if (w->window_end.ns != q->window_end.ns)
+		tale_work_flush(w, true);
+	w->window_end = q->window_end;
+	for (unsigned i = 1; i < w->candidates; i++)
+		if (w->candidate[i].summary.total_ns <
+		    w->candidate[fastest].summary.total_ns)
+			fastest = i;
+	if (w->candidates >= q->window_keep ||
+	    w->candidates == TALE_CANDIDATES) {
+		if (w->candidate[fastest].summary.total_ns >= said->total_ns) {
+			tale_free(&t);
+			return;
+		}
+		candidate_drop(w, fastest);
+	}
+	w->candidate[w->candidates].tale = t;
+	w->candidate[w->candidates++].summary = *said;
+}
+
+static struct tale_candidate *
+candidate_find(struct tale_work *w, const char *external_id)
+{
+	for (unsigned i = 0; i < w->candidates; i++)
+		if (strcmp(w->candidate[i].summary.external_id, external_id) ==
+		    0)
+			return &w->candidate[i];
+	return NULL;
+}
+
+/* --- telling -------------------------------------------------------------------- */
+
+/* Say in the story itself that its clock is another one. */
+static void
+mark_earlier_boot(struct story *s, int64_t finished_wall_ns)
+{
+	struct story_verdict *v = &s->verdict;
+	time_t second = (time_t)(finished_wall_ns / NS_PER_S);
+	char when[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&second, &tm) != NULL)
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	memmove(v->evidence[1], v->evidence[0],
+	    sizeof(v->evidence) - sizeof(v->evidence[0]));
+	snprintf(v->evidence[0], sizeof(v->evidence[0]),
+	    "FROM AN EARLIER BOOT: recorded at %s, before this machine was "
+	    "last started; its times compare with nothing of now",
+	    when);
+}
+
+static void
+summarise(struct tale_work *w, const struct story *story,
+    enum tale_reason reason, struct tale_summary *said)
+{
+	const struct tale_request *r = tale_request(story->tale);
+
+	*said = (struct tale_summary){.reason = reason,
+	    .cause = story->verdict.cause,
+	    .share_ns = story->verdict.share_ns,
+	    .told_ns = story->total_ns,
+	    .finished_wall_ns = wall_of(r->finished)};
+	memcpy(said->verdict, story->verdict.text, sizeof(story->verdict.text));
+	tale_summarise(said, r);
+	atomic_fetch_add(&w->told, 1);
+}
+
+/* What the slow requests' time passed on. */
+static void
+count_causes(struct tale_work *w, const struct story *story)
+{
+	atomic_fetch_add(&w->cause_requests[story->verdict.cause], 1);
+	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
+		if (story->cause_ns[i] > 0)
+			atomic_fetch_add(
+			    &w->cause_ns[i], (uint64_t)story->cause_ns[i]);
+}
+
+static int
+render_json(const struct story *s, char **text, size_t *length)
+{
+	struct json j;
+	int err;
+
+	json_init(&j, false);
+	err = story_render_json(s, &j);
+	if (err == 0)
+		err = json_take(&j, text, length);
+	json_fini(&j);
+	return err;
+}
+
+static void
+render(const struct story *s, enum tale_format format,
+    struct analysis_answer *answer)
+{
+	int err = -EINVAL;
+
+	switch (format) {
+	case TALE_FORMAT_TEXT:
+		err = story_render_text(s, &answer->text, &answer->length);
+		break;
+	case TALE_FORMAT_JSON:
+		err = render_json(s, &answer->text, &answer->length);
+		break;
+	case TALE_FORMAT_HTML:
+		err = story_render_html(s, &answer->text, &answer->length);
+		break;
+	case TALE_FORMAT_SVG:
+		err = story_render_svg(s, &answer->text, &answer->length);
+		break;
+	case TALE_FORMAT_CHROME:
+		err = story_render_chrome(s, &answer->text, &answer->length);
+		break;
+	case TALE_FORMAT_COUNT:
+		break;
+	}
+	answer->status = err == 0 ? 200 : 500;
+}
+
+/* Until the observer has surely read everything about the request. */
+static void
+settle(const struct tale_work *w, const struct tale_request *r)
+{
+	struct instant due = instant_plus(r->finished, w->settle_ns);
+	int64_t left = instant_since(due, instant_now());
+
+	if (left > 0 && left <= w->settle_ns && !atomic_load(&w->closing))
+		nanosleep(&(struct timespec){0, left}, NULL);
+}
+
+/* Slice, and again if the observer was so late that the end is missing. */
+static int
+slice(struct tale_work *w, const struct analysis_question *q, struct tale **out)
+{
+	for (int tries = 0;; tries++) {
+		int err = tale_slice(out, w->reader, &q->request,
+		    q->has_client ? &q->client : NULL, SLACK_NS);
+
+		if (err < 0 || tale_whole(*out) || tries == LATE_TRIES ||
+		    atomic_load(&w->closing))
+			return err;
+		tale_free(out);
+		nanosleep(&(struct timespec){0, LATE_NS}, NULL);
+	}
+}
+
+/* What is kept of a question's request already, or NULL. */
+static const struct tale_summary *
+kept(struct tale_work *w, const struct analysis_question *q,
+    struct tale_store **store)
+{
+	const struct tale_summary *said = NULL;
+
+	*store = w->spare;
+	if (w->spare != NULL)
+		said = tale_store_find(w->spare, q->request.external_id);
+	if (said == NULL) {
+		*store = w->store;
+		said = tale_store_find(w->store, q->request.external_id);
+	}
+	/* Clients may use an id twice: the latest is meant. */
+	if (said != NULL && q->known && said->request != q->request.id)
+		return NULL;
+	return said;
+}
+
+/* A tale: from the store, else from the stream.  0, -ENOENT or -ENOMEM.
+ * *said is filled in only for one from the store. */
+static int
+fetch(struct tale_work *w, const struct analysis_question *q, struct tale **out,
+    struct tale_summary *said)
+{
+	struct tale_store *store;
+	const struct tale_summary *found = kept(w, q, &store);
+	int err = -ENOENT;
+
+	/* With the client's stamps it is told anew, if it still can be. */
+	if (found != NULL && !(q->has_client && q->known)) {
+		*said = *found;
+		err = tale_store_load(store, q->request.external_id, out);
+		if (err == 0 || err == -ENOMEM)
+			return err;
+		store_publish(w);
+	}
+	if (!q->known)
+		return -ENOENT;
+	settle(w, &q->request);
+	err = slice(w, q, out);
+	return err == -ESTALE ? 0 : err;
+}
+
+static void
+tell_and_keep(struct tale_work *w, const struct analysis_question *q,
+    struct tale **t, const struct tale_summary *old,
+    struct analysis_answer *answer)
+{
+	struct tale_summary said = *old;
+	struct story *story = NULL;
+	bool stored = old->external_id[0] != '\0';
+
+	answer->status = 500;
+	if (tale_tell(&story, *t) < 0)
+		return;
+	if (!stored)
+		summarise(w, story, q->reason, &said);
+	if (q->reason == TALE_REASON_TARGET && q->kind == ANALYSIS_KEEP)
+		count_causes(w, story);
+	if (stored && said.earlier_boot)
+		mark_earlier_boot(story, said.finished_wall_ns);
+	if (q->kind == ANALYSIS_TALE)
+		render(story, q->format, answer);
+	story_free(&story);
+	/* A tale of another boot has another clock: it stays where it is. */
+	if (!q->keep || said.earlier_boot)
+		return;
+	/* Who asked for it was quicker than we, and has the better reason. */
+	if (stored && (q->kind == ANALYSIS_KEEP || q->reason == said.reason))
+		return;
+	said.reason = q->reason;
+	if (q->reason == TALE_REASON_SLOWEST) {
+		candidate_add(w, q, *t, &said);
+		*t = NULL;
+	} else {
+		keep(w, *t, &said);
+	}
+}
+
+static void
+do_tale(struct tale_work *w, const struct analysis_question *q,
+    struct analysis_answer *answer)
+{
+	struct tale_candidate *c = candidate_find(w, q->request.external_id);
+	struct tale_summary said = {0};
+	struct tale *t = NULL;
+	int err;
+
+	/* It is of use already: what its window says does not matter now. */
+	if (c != NULL && (q->kind == ANALYSIS_TALE || q->keep)) {
+		keep(w, c->tale, &c->summary);
+		candidate_drop(w, (unsigned)(c - w->candidate));
+	}
+	err = fetch(w, q, &t, &said);
+	if (err == 0)
+		tell_and_keep(w, q, &t, &said, answer);
+	else
+		answer->status = err == -ENOENT ? 404 : 500;
+	tale_free(&t);
+}
+
+/* --- lists ---------------------------------------------------------------------- */
+
+static int
+newer_first(const void *va, const void *vb)
+{
+	const struct tale_summary *const *a = va, *const *b = vb;
+
+	return ((*a)->finished_wall_ns < (*b)->finished_wall_ns) -
+	       ((*a)->finished_wall_ns > (*b)->finished_wall_ns);
+}
+
+/* The kept tales that are wanted, the latest to finish first; owned by the
+ * caller, each borrowed from the store.  NULL: no memory. */
+static const struct tale_summary **
+list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
+{
+	struct tale_wanted want = {.cause = wanted->cause,
+	    .path = wanted->path[0] != '\0' ? wanted->path : NULL};
+	size_t room = atomic_load(&w->tales) + 1;
+	const struct tale_summary **all = calloc(
+				      room, sizeof(struct tale_summary *)),
+				  *one;
+	struct tale_store *store[2] = {w->store, w->spare};
+
+	if (all == NULL)
+		return NULL;
+	if (wanted->since_ns > 0)
+		want.since_wall_ns = wall_of(instant_now()) - wanted->since_ns;
+	*n = 0;
+	for (unsigned i = 0; i < 2 && store[i] != NULL; i++) {
+		unsigned at = 0;
+
+		while (*n < room &&
+		       (one = tale_store_next(store[i], &want, &at)) != NULL)
+			all[(*n)++] = one;
+	}
+	qsort(all, *n, sizeof(struct tale_summary *), newer_first);
+	if (*n > wanted->n)
+		*n = wanted->n;
+	return all;
+}
+
+static void
+do_list(struct tale_work *w, const struct analysis_question *q,
+    struct analysis_answer *answer)
+{
+	const struct tale_summary **all;
+	unsigned n = 0;
+	int err;
+
+	all = list(w, &q->list, &n);
+	answer->status = 500;
+	if (all == NULL)
+		return;
+	if (q->kind == ANALYSIS_SLOW)
+		err = slow_report(
+		    all, n, q->list.target_ns, &answer->text, &answer->length);
+	else
+		err = q->page->render(q->page, all, n,
+		    q->format == TALE_FORMAT_HTML, &answer->text,
+		    &answer->length);
+	free(all);
+	if (err == 0)
+		answer->status = 200;
+}
+
+bool
+tale_work_do(struct tale_work *w, const struct analysis_question *q,
+    struct analysis_answer *answer)
+{
+	*answer = (struct analysis_answer){.cookie = q->cookie};
+	switch (q->kind) {
+	case ANALYSIS_TALE:
+		do_tale(w, q, answer);
+		return true;
+	case ANALYSIS_KEEP:
+		do_tale(w, q, answer);
+		return false;
+	case ANALYSIS_SLOW:
+	case ANALYSIS_PAGE:
+		do_list(w, q, answer);
+		return true;
+	}
+	return false;
+}
+
+int
+tale_work_init(struct tale_work *w, const struct analysis_options *o)
+{
+	struct timeline_about about;
+	int err = timeline_reader_from(&w->reader, o->timeline);
+
+	if (err < 0)
+		return err;
+	timeline_reader_about(w->reader, &about);
+	memcpy(w->boot_id, about.boot_id, sizeof(w->boot_id));
+	w->settle_ns = o->settle_ns;
+	err = store_open(w, o);
+	if (err == 0)
+		store_publish(w);
+	return err;
+}
+
+void
+tale_work_fini(struct tale_work *w)
+{
+	if (w->store != NULL)
+		tale_work_flush(w, true);
+	tale_store_close(&w->store);
+	tale_store_close(&w->spare);
+	timeline_reader_close(&w->reader);
+}

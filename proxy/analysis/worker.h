@@ -1,0 +1,53 @@
+/*
+ * worker.h: what the analysis thread does with a question: slice, tell,
+ * keep, list, render.  Analysis thread only, but for the counters.
+ */
+#ifndef TAILOR_PROXY_ANALYSIS_WORKER_H
+#define TAILOR_PROXY_ANALYSIS_WORKER_H
+
+#include <stdatomic.h>
+
+#include "proxy/analysis/analysis.h"
+
+#define TALE_CANDIDATES 64 /* slowest of a window, at most */
+
+/* A tale that is kept if nothing slower comes before its window ends. */
+struct tale_candidate {
+	struct tale *tale; /* owned */
+	struct tale_summary summary;
+};
+
+struct tale_work {
+	struct timeline_reader *reader; /* owned */
+	struct tale_store *store;	/* owned */
+	struct tale_store *spare; /* owned: memory, once store has failed */
+	const char *directory;	  /* borrowed; "" memory */
+	struct tale_store_options spare_options;
+	int64_t settle_ns;
+	struct tale_candidate candidate[TALE_CANDIDATES];
+	unsigned candidates;
+	struct instant window_end; /* of the candidates */
+	char boot_id[37];
+
+	/* Any thread: be quick, what is missing stays missing. */
+	atomic_bool closing;
+
+	/* Written by the analysis thread, read by any. */
+	_Atomic uint64_t failed, told;
+	_Atomic uint64_t tales, files, bytes, added, dropped, corrupt;
+	_Atomic uint64_t cause_requests[TALE_CAUSE_COUNT];
+	_Atomic uint64_t cause_ns[TALE_CAUSE_COUNT];
+};
+
+/* 0 or a negative errno; the caller calls fini either way. */
+int tale_work_init(struct tale_work *w, const struct analysis_options *o);
+void tale_work_fini(struct tale_work *w);
+
+/* Do what is asked.  True if there is an answer to be given. */
+bool tale_work_do(struct tale_work *w, const struct analysis_question *q,
+    struct analysis_answer *answer);
+
+/* Keep the candidates of a window that is over; all of them if forced. */
+void tale_work_flush(struct tale_work *w, bool forced);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * accept.c: accepting clients.
+ *
+ * Out of descriptors, accepting pauses for a tenth of a second rather than
+ * spinning on the readable listener; the clients wait in the kernel's queue.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proxy/client/clients.h"
+
+#define ACCEPT_BATCH 64
+#define ACCEPT_PAUSE_NS (100 * NS_PER_MS)
+
+/* Whether it is one of proxy.proxy_protocol. */
+static bool
+awaits_proxy_header(const struct config *c, const struct listener *l)
+{
+	for (unsigned i = 0; i < c->proxy.proxied; i++)
+		if (c->proxy.proxy_protocol[i].length == l->length &&
+		    memcmp(&c->proxy.proxy_protocol[i].address, &l->address,
+			l->length) == 0)
+			return true;
+	return false;
+}
+
+static void
+accept_one(struct listener *l, int fd, const struct sockaddr_storage *address)
+{
+	struct clients *all = l->clients;
+	struct peer peer;
+	bool proxy_header = awaits_proxy_header(all->config, l);
+	int one = 1, err;
+
+	peer_describe(all->config, address, &peer);
+	if (all->count >= all->connections_max) {
+		all->metrics->rejected_limit++;
+	} else if (proxy_header && !peer.trusted) {
+		all->metrics->rejected_untrusted++;
+	} else {
+		if (!l->unix_socket)
+			setsockopt(
+			    fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+		err = client_open(all, fd, &peer, proxy_header);
+		if (err == 0)
+			return;
+		all->metrics->rejected_memory += err == -ENOMEM;
+	}
+	close(fd);
+}
+
+static void
+accept_pause(struct clients *all, int err)
+{
+	all->metrics->rejected_descriptors++;
+	if (all->accepting == ACCEPT_PAUSED)
+		return;
+	log_event(LOG_LEVEL_ERROR, "accept_failed",
+	    "error=\"%s\" clients=%u advice=\"raise the limit on open files "
+	    "(ulimit -n) or lower proxy.connections_max\"",
+	    strerror(err), all->count);
+	all->accepting = ACCEPT_PAUSED;
+	all->accept_due = instant_plus(instant_now(), ACCEPT_PAUSE_NS);
+	listeners_pause(all, true);
+}
+
+/* Accept up to that many of those that wait. */
+static void
+accept_some(struct listener *l, unsigned most)
+{
+	struct sockaddr_storage address;
+
+	for (unsigned i = 0; i < most; i++) {
+		socklen_t length = sizeof(address);
+		int s;
+
+		memset(&address, 0, sizeof(address));
+		s = accept4(l->fd, (struct sockaddr *)&address, &length,
+		    SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (s >= 0) {
+			accept_one(l, s, &address);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
+		    errno == ENOBUFS)
+			accept_pause(l->clients, errno);
+		if (errno != EINTR && errno != ECONNABORTED)
+			return;
+	}
+}
+
+void
+listener_accept(evutil_socket_t fd, short what, void *user)
+{
+	(void)fd;
+	(void)what;
+	accept_some(user, ACCEPT_BATCH);
+}
+
+void
+listener_empty(struct listener *l)
+{
+	/* More than fit into the queue have come meanwhile: enough. */
+	accept_some(l, 2 * LISTEN_BACKLOG);
+}

@@ -1,0 +1,422 @@
+/*
+ * client.c: client connections: opened, written to, ended.
+ *
+ * What clients send is read in client_input.c.
+ */
+#include "proxy/client/client_input.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proxy/client/client_spool.h"
+#include "proxy/client/clients.h"
+#include "proxy/net/socket.h"
+
+void
+client_want_read(struct client *c, bool want)
+{
+	if (c->reading == want)
+		return;
+	if (!want)
+		event_del(&c->readable);
+	c->reading =
+	    want && loop_watch(c->clients->loop, &c->readable, &c->timer);
+}
+
+static void
+want_write(struct client *c, bool want)
+{
+	if (c->writing == want)
+		return;
+	if (!want)
+		event_del(&c->writable);
+	c->writing =
+	    want && loop_watch(c->clients->loop, &c->writable, &c->timer);
+}
+
+void
+client_arm(struct client *c, int64_t timeout_ns)
+{
+	timer_arm(&c->clients->loop->timers, &c->timer, timeout_ns);
+}
+
+void
+client_pause(struct client *c)
+{
+	client_want_read(c, false);
+}
+
+void
+client_resume(struct client *c)
+{
+	if (!c->closed && !c->ended)
+		client_want_read(c, true);
+}
+
+void
+client_push(struct client *c)
+{
+	int one = 1;
+
+	if (!c->corked)
+		return;
+	c->corked = false;
+	/* Of no use to a Unix socket, which never waits. */
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+void
+client_close(struct client *c)
+{
+	struct clients *all = c->clients;
+	const struct client_ops *ops = c->ops;
+
+	if (c->closed)
+		return;
+	client_push(c);
+	c->closed = true;
+	client_want_read(c, false);
+	want_write(c, false);
+	timer_clear(&all->loop->timers, &c->timer);
+	loop_drop(all->loop, &c->write);
+	loop_drop(all->loop, &c->input);
+	/* An orderly end would say that the response is whole. */
+	if (c->delimited && c->response != CLIENT_RESPONSE_NONE)
+		socket_reset_on_close(c->fd);
+	close(c->fd);
+	c->fd = -1;
+	block_give(&all->loop->blocks, c->in);
+	c->in = NULL;
+	client_is_whole(c);
+	peer_leave(&all->peers, c->count);
+	c->count = NULL;
+	TAILQ_REMOVE(&all->open, c, link);
+	TAILQ_INSERT_TAIL(&all->closed, c, link);
+	all->count--;
+	c->ops = NULL;
+	if (ops != NULL)
+		ops->gone(c);
+	client_drop_output(c);
+}
+
+/* The answer is out.  Close so that the client is sure to have seen it: a
+ * close with unread input makes the kernel send a reset, which may overtake
+ * the answer (RFC 9112, 9.6). */
+static void
+client_end(struct client *c)
+{
+	if (client_has_more(c)) {
+		c->state = CLIENT_LINGER; /* client_flush comes back here */
+		return;
+	}
+	if (c->ended) {
+		client_close(c);
+		return;
+	}
+	shutdown(c->fd, SHUT_WR);
+	c->state = CLIENT_LINGER;
+	client_want_read(c, true);
+	client_arm(c, c->clients->config->proxy.lingering_ns);
+}
+
+/* Idle: read, and look at what has been read, though not from here: one that
+ * is answered at once would lead to the next. */
+static void
+client_rest(struct client *c)
+{
+	if (!c->ended)
+		client_want_read(c, true);
+	client_arm(c, c->clients->config->proxy.idle_timeout_ns);
+	if (c->in != NULL || c->ended)
+		loop_put_off(c->clients->loop, &c->input);
+}
+
+void
+client_next(struct client *c)
+{
+	bool whole = c->state == CLIENT_WAITING;
+
+	if (c->closed)
+		return;
+	c->requests++;
+	c->ops = NULL;
+	c->user = NULL;
+	c->response = CLIENT_RESPONSE_NONE;
+	c->delimited = false;
+	if (c->close || !whole || c->clients->stopping ||
+	    (c->ended && c->in == NULL)) {
+		client_end(c);
+		return;
+	}
+	c->state = CLIENT_IDLE;
+	c->scanned = 0;
+	client_rest(c);
+}
+
+/* What has left for the client so far; only differences mean something. */
+static uint64_t
+taken_bytes(const struct client *c)
+{
+	return c->sent_bytes - socket_queued_bytes(c->fd);
+}
+
+static void
+client_write_later(struct client *c)
+{
+	want_write(c, true);
+	c->taken_bytes = taken_bytes(c);
+	client_arm(c, c->clients->config->proxy.write_timeout_ns);
+}
+
+/* All that there was to write is written. */
+static void
+client_written(struct client *c)
+{
+	chain_clear(&c->out, &c->clients->loop->blocks);
+	want_write(c, false);
+	if (c->state == CLIENT_TUNNEL)
+		client_arm(c, c->clients->config->proxy.tunnel_timeout_ns);
+	if (c->ops != NULL && c->ops->written != NULL)
+		c->ops->written(c);
+	else if (c->state == CLIENT_LINGER)
+		client_end(c);
+	else if (c->state == CLIENT_IDLE)
+		client_rest(c); /* pipelined ones waited for this */
+}
+
+void
+client_flush(struct client *c)
+{
+	int flags = c->more ? MSG_MORE : 0;
+
+	if (c->closed)
+		return;
+	loop_drop(c->clients->loop, &c->write);
+	c->more = false;
+	while (client_has_more(c)) {
+		ssize_t n = client_write(c, flags);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			client_write_later(c);
+			return;
+		}
+		if (n < 0) {
+			client_close(c);
+			return;
+		}
+		c->clients->metrics->response_bytes += (uint64_t)n;
+		c->sent_bytes += (uint64_t)n;
+		if (client_in_file(c)) {
+			client_write_later(c);
+			return;
+		}
+	}
+	client_written(c);
+}
+
+void
+client_flush_later(struct client *c)
+{
+	if (!c->writing && !c->closed)
+		loop_put_off(c->clients->loop, &c->write);
+}
+
+void
+client_tunnel(struct client *c)
+{
+	c->state = CLIENT_TUNNEL;
+	client_arm(c, c->clients->config->proxy.tunnel_timeout_ns);
+	if (c->in != NULL) /* what it has sent meanwhile */
+		loop_put_off(c->clients->loop, &c->input);
+}
+
+bool
+client_is_last(const struct client *c)
+{
+	unsigned max = c->clients->config->proxy.keep_alive_requests;
+
+	return max > 0 && c->requests + 1 >= max;
+}
+
+void
+client_respond(struct client *c, const struct client_reply *r)
+{
+	struct block_pool *pool = &c->clients->loop->blocks;
+	const char *connection = "", *id = r->request_id;
+	char head[1024];
+	int n;
+
+	c->clients->metrics->local[r->status < 600 ? r->status : 0]++;
+	if (c->clients->stopping || client_is_last(c))
+		c->close = true;
+	if (c->close)
+		connection = "Connection: close\r\n";
+	else if (c->minor_zero)
+		connection = "Connection: keep-alive\r\n";
+	n = snprintf(head, sizeof(head),
+	    "HTTP/1.1 %u %s\r\n"
+	    "Content-Type: %s\r\n"
+	    "Content-Length: %zu\r\n"
+	    "Cache-Control: no-store\r\n"
+	    "%s%s%s%s%s\r\n",
+	    r->status, http_reason(r->status), r->type, r->length, connection,
+	    id != NULL ? "x-request-id: " : "", id != NULL ? id : "",
+	    id != NULL ? "\r\n" : "", r->extra != NULL ? r->extra : "");
+	assert(n > 0 && (size_t)n < sizeof(head));
+	if (chain_add(&c->out, pool, head, (size_t)n) < 0 ||
+	    (!r->head_only &&
+		chain_add(&c->out, pool, r->text, r->length) < 0)) {
+		client_close(c);
+		return;
+	}
+	client_flush(c);
+}
+
+static void
+on_client_readable(evutil_socket_t fd, short what, void *user)
+{
+	struct client *c = user;
+
+	(void)fd;
+	(void)what;
+	client_read(c);
+	loop_event_end(c->clients->loop);
+}
+
+static void
+on_client_writable(evutil_socket_t fd, short what, void *user)
+{
+	struct client *c = user;
+
+	(void)fd;
+	(void)what;
+	client_flush(c);
+	loop_event_end(c->clients->loop);
+}
+
+static void
+on_client_turn(void *user)
+{
+	client_flush(user);
+}
+
+static void
+on_client_input(void *user)
+{
+	client_process(user);
+}
+
+static void
+on_client_timer(void *user, bool forced)
+{
+	struct client *c = user;
+	struct metrics *m = c->clients->metrics;
+	struct http_refusal refusal = {408, "timeout"};
+
+	(void)forced;
+	if (c->write.waits ||
+	    (client_has_more(c) && taken_bytes(c) != c->taken_bytes)) {
+		/* It reads, though not enough for us to write; or we have not
+		 * tried yet. */
+		c->taken_bytes = taken_bytes(c);
+		client_arm(c, c->clients->config->proxy.write_timeout_ns);
+		return;
+	}
+	if (client_has_more(c)) {
+		m->timeouts_write++;
+		client_close(c);
+		return;
+	}
+	switch (c->state) {
+	case CLIENT_IDLE:
+	case CLIENT_LINGER:
+		client_close(c);
+		return;
+	case CLIENT_PROXY_HEADER:
+		m->timeouts_head++;
+		client_close(c);
+		return;
+	case CLIENT_HEAD:
+		m->timeouts_head++;
+		client_refuse(c, &refusal);
+		return;
+	case CLIENT_BODY:
+		/* Who has its answer need not send the rest. */
+		if (c->response != CLIENT_RESPONSE_NONE)
+			return;
+		m->timeouts_body++;
+		client_refuse(c, &refusal);
+		return;
+	case CLIENT_TUNNEL:
+		m->timeouts_tunnel++;
+		client_close(c);
+		return;
+	case CLIENT_WAITING:
+		return;
+	}
+}
+
+int
+client_belongs(struct client *c, const struct peer *peer)
+{
+	struct clients *all = c->clients;
+	unsigned max = all->config->proxy.connections_per_address_max;
+
+	c->peer = *peer;
+	client_is_whole(c);
+	peer_leave(&all->peers, c->count);
+	c->count = peer_enter(&all->peers, peer);
+	if (max == 0 || c->peer.exempt || c->count == NULL ||
+	    c->count->connections <= max)
+		return 0;
+	all->metrics->rejected_address++;
+	return -EUSERS;
+}
+
+int
+client_open(
+    struct clients *all, int fd, const struct peer *peer, bool proxy_header)
+{
+	struct client *c = TAILQ_FIRST(&all->unused);
+
+	if (c != NULL)
+		TAILQ_REMOVE(&all->unused, c, link);
+	else
+		c = malloc(sizeof(*c));
+	if (c == NULL)
+		return -ENOMEM;
+	memset(c, 0, sizeof(*c));
+	c->clients = all;
+	c->fd = fd;
+	c->cookie = socket_cookie(fd);
+	c->accepted = instant_now();
+	work_init(&c->write, LOOP_CLIENTS, on_client_turn, c);
+	work_init(&c->input, LOOP_INPUT, on_client_input, c);
+	/* Those behind a PROXY header are counted by what it says. */
+	if (!proxy_header && client_belongs(c, peer) < 0) {
+		peer_leave(&all->peers, c->count);
+		TAILQ_INSERT_HEAD(&all->unused, c, link);
+		return -EUSERS;
+	}
+	c->state = proxy_header ? CLIENT_PROXY_HEADER : CLIENT_IDLE;
+	event_assign(&c->readable, all->loop->base, fd, EV_READ | EV_PERSIST,
+	    on_client_readable, c);
+	event_assign(&c->writable, all->loop->base, fd, EV_WRITE | EV_PERSIST,
+	    on_client_writable, c);
+	timer_init(&c->timer, on_client_timer, c);
+	TAILQ_INSERT_TAIL(&all->open, c, link);
+	all->count++;
+	all->metrics->connections++;
+	client_want_read(c, true);
+	client_arm(c, proxy_header ? all->config->proxy.header_timeout_ns
+				   : all->config->proxy.idle_timeout_ns);
+	return 0;
+}

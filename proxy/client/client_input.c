@@ -1,0 +1,427 @@
+/*
+ * client_input.c: reading requests off client connections.
+ *
+ * client_process() is the only place where input is looked at.  A request
+ * that is begun and not whole makes its connection half-open, which each
+ * address may have only so many of; a body that has taken longer than
+ * proxy.body_timeout must have come at proxy.body_rate_min on average.
+ */
+#include "proxy/client/client_input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "http/proxy_protocol.h"
+#include "proxy/client/clients.h"
+#include "proxy/net/body_blocks.h"
+
+void
+client_is_whole(struct client *c)
+{
+	if (!c->half_open)
+		return;
+	c->half_open = false;
+	c->count->half_open--;
+	c->clients->half_open--;
+}
+
+/* Its request is begun and not whole.  False: its address has too many. */
+static bool
+may_be_half_open(struct client *c)
+{
+	struct clients *all = c->clients;
+	unsigned max = all->config->proxy.half_open_per_address_max;
+
+	if (c->half_open || c->count == NULL)
+		return true;
+	if (max > 0 && !c->peer.exempt && c->count->half_open >= max) {
+		all->metrics->rejected_half_open++;
+		return false;
+	}
+	c->half_open = true;
+	c->count->half_open++;
+	all->half_open++;
+	return true;
+}
+
+void
+client_refuse(struct client *c, const struct http_refusal *refusal)
+{
+	struct client_reply reply = {
+	    .status = refusal->status, .type = "text/plain"};
+	char text[128];
+
+	metrics_reason(&c->clients->metrics->parse, refusal->reason);
+	client_is_whole(c);
+	if (c->ops != NULL && c->ops->refuse != NULL) {
+		c->ops->refuse(c, refusal);
+		return;
+	}
+	c->clients->events->refused(c, refusal);
+	c->close = true;
+	c->state = CLIENT_LINGER;
+	if (refusal->status == 405)
+		reply.extra = "Allow: " HTTP_METHODS_ALLOWED "\r\n";
+	reply.text = text;
+	reply.length = (size_t)snprintf(text, sizeof(text), "%u %s: %s\n",
+	    refusal->status, http_reason(refusal->status), refusal->reason);
+	client_respond(c, &reply);
+}
+
+/* A whole head lies at the start of c->in. */
+static bool
+take_head(struct client *c, size_t length)
+{
+	struct clients *all = c->clients;
+	struct http_head *head = &all->scratch;
+	struct http_refusal refusal = {0};
+
+	if (http_parse_request(&all->limits, c->in->data + c->in->begin, length,
+		head, &refusal) < 0) {
+		client_refuse(c, &refusal);
+		return false;
+	}
+	all->metrics->keepalive_reuse += c->requests > 0;
+	/* The last one here: its answer has to say so. */
+	if (all->config->proxy.keep_alive_requests > 0 &&
+	    c->requests + 1 >= all->config->proxy.keep_alive_requests)
+		head->keep_alive = false;
+	http_body_init(&c->body, head->framing, head->content_length,
+	    all->config->proxy.body_max_bytes);
+	c->body.request = true;
+	/* If more is there, step_body() will see whether it is whole. */
+	if (!c->body.done && block_bytes(c->in) == length &&
+	    !may_be_half_open(c)) {
+		refusal = (struct http_refusal){429, "half_open"};
+		client_refuse(c, &refusal);
+		return false;
+	}
+	c->minor_zero = head->minor == 0;
+	if (!all->events->begin(c, head, &refusal)) {
+		if (refusal.reason != NULL)
+			client_refuse(c, &refusal);
+		return false;
+	}
+	if (head->expect_continue && head->minor == 1 && !c->body.done &&
+	    block_bytes(c->in) == length &&
+	    chain_add(&c->out, &all->loop->blocks,
+		"HTTP/1.1 100 Continue\r\n\r\n", 25) == 0)
+		client_flush(c);
+	if (c->closed)
+		return false;
+	c->in->begin += (uint32_t)length;
+	c->scanned = 0;
+	return true;
+}
+
+/* Whether a body comes too slowly, now that it has had its time.  Not one whose
+ * response has begun: its client need not send the rest. */
+static bool
+is_trickling(const struct client *c)
+{
+	const struct config *config = c->clients->config;
+	int64_t ns = instant_since(instant_now(), c->body_since);
+
+	if (ns <= config->proxy.body_timeout_ns ||
+	    c->response != CLIENT_RESPONSE_NONE)
+		return false;
+	return (double)c->body.total <
+	       (double)config->proxy.body_rate_min * ((double)ns / 1e9);
+}
+
+/* Hand over what has arrived of a body. */
+static void
+pass_body(struct client *c, struct chain *data, bool whole)
+{
+	struct clients *all = c->clients;
+
+	all->metrics->request_bytes += data->bytes;
+	c->state = whole ? CLIENT_WAITING : CLIENT_BODY;
+	if (whole) {
+		timer_clear(&all->loop->timers, &c->timer);
+		client_is_whole(c);
+	} else
+		client_arm(c, all->config->proxy.body_timeout_ns);
+	if (c->ops != NULL)
+		c->ops->body(c, data, whole);
+	chain_clear(data, &all->loop->blocks);
+}
+
+/* Hand over what came through a tunnel. */
+static void
+pass_stream(struct client *c)
+{
+	struct chain data = {0};
+
+	c->clients->metrics->request_bytes += block_bytes(c->in);
+	client_arm(c, c->clients->config->proxy.tunnel_timeout_ns);
+	chain_append(&data, c->in);
+	c->in = NULL;
+	if (c->ops != NULL)
+		c->ops->stream(c, &data);
+	chain_clear(&data, &c->clients->loop->blocks);
+}
+
+/* A PROXY header says whose connection this is. */
+static bool
+step_proxy_header(struct client *c)
+{
+	struct clients *all = c->clients;
+	struct sockaddr_storage source;
+	socklen_t size = sizeof(source);
+	struct peer peer;
+	size_t used = 0;
+
+	switch (proxy_header_read(
+	    c->in->data + c->in->begin, block_bytes(c->in), &used, &source)) {
+	case PROXY_HEADER_MORE:
+		return false;
+	case PROXY_HEADER_BAD:
+		/* Who speaks another protocol would not understand 400. */
+		all->metrics->rejected_proxy_header++;
+		client_close(c);
+		return false;
+	case PROXY_HEADER_LOCAL:
+		getpeername(c->fd, (struct sockaddr *)&source, &size);
+		break;
+	case PROXY_HEADER_READ:
+		break;
+	}
+	c->in->begin += (uint32_t)used;
+	peer_describe(all->config, &source, &peer);
+	if (client_belongs(c, &peer) < 0) {
+		client_close(c);
+		return false;
+	}
+	c->state = CLIENT_IDLE;
+	client_arm(c, all->config->proxy.idle_timeout_ns);
+	return true;
+}
+
+/* Whether nothing is there but (the beginning of) the one CRLF that may stand
+ * before a request, and that old clients send behind a body. */
+static bool
+is_only_crlf(const struct block *b)
+{
+	size_t n = block_bytes(b);
+
+	return n <= 2 && memcmp(b->data + b->begin, "\r\n", n) == 0;
+}
+
+/* One step; false when no more can be done now. */
+static bool
+step_head(struct client *c)
+{
+	struct clients *all = c->clients;
+	struct http_refusal refusal = {0};
+	struct chain none = {0};
+	bool begun = c->state == CLIENT_IDLE;
+	size_t length = 0;
+
+	if (begun && is_only_crlf(c->in))
+		return false; /* no request has begun */
+	/* The timer is only for a head, or body, that is not here yet. */
+	if (begun) {
+		c->state = CLIENT_HEAD;
+		c->first_byte = instant_now();
+	}
+	switch (http_scan(&all->limits, true, c->in->data + c->in->begin,
+	    block_bytes(c->in), &c->scanned, &length, &refusal)) {
+	case HTTP_SCAN_MORE:
+		if (begun)
+			client_arm(c, all->config->proxy.header_timeout_ns);
+		refusal = (struct http_refusal){429, "half_open"};
+		if (!may_be_half_open(c))
+			client_refuse(c, &refusal);
+		return false;
+	case HTTP_SCAN_BAD:
+		client_refuse(c, &refusal);
+		return false;
+	case HTTP_SCAN_HEAD:
+		break;
+	}
+	if (!take_head(c, length))
+		return false;
+	if (c->body.done) {
+		if (block_bytes(c->in) == 0) {
+			block_give(&all->loop->blocks, c->in);
+			c->in = NULL;
+		}
+		pass_body(c, &none, true);
+	} else {
+		c->body_since = instant_now();
+		c->state = CLIENT_BODY;
+		if (begun) /* from the head on, like one in pieces */
+			client_arm(c, all->config->proxy.header_timeout_ns);
+	}
+	return true;
+}
+
+static bool
+step_body(struct client *c)
+{
+	struct http_refusal refusal = {0};
+	struct chain data = {0};
+
+	if (c->response == CLIENT_RESPONSE_WHOLE) {
+		/* Answered early: the rest is of no interest to anybody. */
+		block_give(&c->clients->loop->blocks, c->in);
+		c->in = NULL;
+		return false;
+	}
+	switch (body_pull(
+	    &c->body, &c->in, &data, &c->clients->loop->blocks, &refusal)) {
+	case HTTP_BODY_MORE:
+	case HTTP_BODY_DATA:
+		if (is_trickling(c)) {
+			c->clients->metrics->timeouts_rate++;
+			refusal = (struct http_refusal){408, "body_too_slow"};
+			break;
+		}
+		if (!may_be_half_open(c)) {
+			refusal = (struct http_refusal){429, "half_open"};
+			break;
+		}
+		pass_body(c, &data, false);
+		return true;
+	case HTTP_BODY_DONE:
+		pass_body(c, &data, true);
+		return true;
+	case HTTP_BODY_BAD:
+		break;
+	}
+	chain_clear(&data, &c->clients->loop->blocks);
+	client_refuse(c, &refusal);
+	return false;
+}
+
+static bool
+step(struct client *c)
+{
+	if (c->closed || c->in == NULL || block_bytes(c->in) == 0)
+		return false;
+	switch (c->state) {
+	case CLIENT_PROXY_HEADER:
+		return step_proxy_header(c);
+	case CLIENT_IDLE:
+		if (c->out.bytes > 0)
+			return false; /* who does not read must not ask */
+		return step_head(c);
+	case CLIENT_HEAD:
+		return step_head(c);
+	case CLIENT_BODY:
+		return step_body(c);
+	case CLIENT_WAITING:
+		return false;
+	case CLIENT_TUNNEL:
+		pass_stream(c);
+		return false;
+	case CLIENT_LINGER:
+		block_give(&c->clients->loop->blocks, c->in);
+		c->in = NULL;
+		return false;
+	}
+	return false;
+}
+
+/* Nothing more will come: what is begun and not whole never will be.  A
+ * half-closed client still wants the response it waits for. */
+static void
+input_over(struct client *c)
+{
+	struct metrics *m = c->clients->metrics;
+
+	switch (c->state) {
+	case CLIENT_HEAD:
+		m->aborts_head++;
+		client_close(c);
+		return;
+	case CLIENT_BODY:
+		if (c->response == CLIENT_RESPONSE_WHOLE)
+			return; /* the end of its response is on its way */
+		m->aborts_body++;
+		client_close(c);
+		return;
+	case CLIENT_IDLE:
+	case CLIENT_LINGER:
+		if (c->out.bytes == 0)
+			client_close(c);
+		return;
+	case CLIENT_PROXY_HEADER:
+		client_close(c);
+		return;
+	case CLIENT_TUNNEL:
+	case CLIENT_WAITING:
+		return;
+	}
+}
+
+void
+client_process(struct client *c)
+{
+	while (step(c))
+		;
+	if (c->closed)
+		return;
+	if (c->in != NULL && block_bytes(c->in) == 0) {
+		block_give(&c->clients->loop->blocks, c->in);
+		c->in = NULL;
+	}
+	if (c->ended)
+		input_over(c);
+}
+
+/* The client sent FIN. */
+static void
+client_ended(struct client *c)
+{
+	c->ended = true;
+	client_want_read(c, false);
+	if (c->state == CLIENT_TUNNEL && c->ops != NULL)
+		c->ops->stream(c, NULL);
+	else
+		input_over(c);
+}
+
+void
+client_read(struct client *c)
+{
+	struct block *b;
+	ssize_t n;
+
+	if (c->in == NULL)
+		c->in = block_take(&c->clients->loop->blocks);
+	b = c->in;
+	if (b == NULL) {
+		c->clients->metrics->rejected_memory++;
+		client_close(c);
+		return;
+	}
+	if (block_room(b) == 0)
+		block_compact(b);
+	if (block_room(b) == 0) {
+		/* Pipelined requests wait in the kernel's buffer.  (A head
+		 * that fills a block has been refused by its limit.) */
+		client_want_read(c, false);
+		return;
+	}
+	n = recv(c->fd, b->data + b->end, block_room(b), 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		n = -1;
+	else if (n < 0)
+		client_close(c);
+	else if (n == 0)
+		client_ended(c);
+	else
+		b->end += (uint32_t)n;
+	if (c->closed)
+		return;
+	if (n > 0)
+		client_process(c);
+	else if (block_bytes(b) == 0 && c->in == b) {
+		block_give(&c->clients->loop->blocks, b);
+		c->in = NULL;
+	}
+}

@@ -1,0 +1,31 @@
+/*
+ * client_input.h: what clients send: PROXY headers, heads, bodies.
+ *
+ * The reading half of client.c, and private to the two.
+ */
+#ifndef TAILOR_PROXY_CLIENT_CLIENT_INPUT_H
+#define TAILOR_PROXY_CLIENT_CLIENT_INPUT_H
+
+#include "proxy/client/client.h"
+
+/* Register or drop the event; does nothing if it is so. */
+void client_want_read(struct client *c, bool want);
+
+/* Start the timer anew. */
+void client_arm(struct client *c, int64_t timeout_ns);
+
+/* The socket is readable.  c may be closed on return. */
+void client_read(struct client *c);
+
+/* Look at what has been read.  c may be closed on return.  From a callback of
+ * something that serves a request it is put off (c->input), so it is never
+ * reached from inside itself. */
+void client_process(struct client *c);
+
+/* Nothing of this connection can be understood any more: respond, close. */
+void client_refuse(struct client *c, const struct http_refusal *refusal);
+
+/* The request is whole, or the connection over: not half-open any more. */
+void client_is_whole(struct client *c);
+
+#endif

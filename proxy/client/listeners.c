@@ -1,0 +1,300 @@
+/*
+ * listeners.c: see listeners.h.
+ *
+ * A reload opens what is new before it closes what is gone, so that a bind
+ * that fails leaves everything as it was.  Before a socket of ours is closed
+ * the connections that wait in its queue are accepted: closing it would reset
+ * them.
+ */
+#include "proxy/client/listeners.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proxy/client/activation.h"
+#include "proxy/client/clients.h"
+
+/* A socket file left by a process that is gone may be replaced; one that
+ * somebody listens on may not. */
+static int
+unix_clear(const struct config_address *a)
+{
+	const struct sockaddr_un *un = (const void *)&a->address;
+	struct stat st;
+	int s, err = 0;
+
+	if (lstat(un->sun_path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (s < 0)
+		return -errno;
+	if (connect(s, (const struct sockaddr *)&a->address, a->length) == 0)
+		err = -EADDRINUSE;
+	else if (unlink(un->sun_path) < 0)
+		err = -errno;
+	close(s);
+	return err;
+}
+
+int
+listener_bind(const struct config_address *a, bool *inherited)
+{
+	int family = a->address.ss_family, one = 1, zero = 0, fd, err;
+
+	fd = activation_take(a);
+	*inherited = fd >= 0;
+	if (fd >= 0)
+		return fd;
+	if (family == AF_UNIX) {
+		err = unix_clear(a);
+		if (err < 0)
+			return err;
+	}
+	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (family != AF_UNIX)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+	if (bind(fd, (const struct sockaddr *)&a->address, a->length) < 0 ||
+	    listen(fd, LISTEN_BACKLOG) < 0) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static const char *
+bind_advice(int err)
+{
+	switch (err) {
+	case -EADDRINUSE:
+		return "another program listens there: stop it (ss -ltnp or "
+		       "ss -lxp shows it) or choose another address";
+	case -EACCES:
+	case -EROFS:
+		return "not allowed: ports below 1024 need "
+		       "CAP_NET_BIND_SERVICE, a socket file a directory that "
+		       "we may write to";
+	case -EPERM:
+		return "the directory of the socket belongs to another user "
+		       "or others may write to it: remove it, or choose "
+		       "another path";
+	case -EADDRNOTAVAIL:
+		return "this machine has no such address";
+	case -ENOENT:
+		return "the directory of the socket does not exist: make it";
+	case -EEXIST:
+		return "there is a file that is not a socket: remove it or "
+		       "choose another path";
+	default:
+		return "choose another address";
+	}
+}
+
+void
+listener_complain(const char *what, const char *address, int err)
+{
+	/* Clients must be listened for, operators need not. */
+	const char *else_what =
+	    strcmp(what, "admin") == 0 ? ", or --admin '' for none" : "";
+
+	log_event(LOG_LEVEL_ERROR, "listen_failed",
+	    "what=%s address=\"%s\" error=\"%s\" advice=\"%s%s\"", what,
+	    address, strerror(-err), bind_advice(err), else_what);
+}
+
+/* The address as bound, with the port that the kernel chose for port 0. */
+void
+listener_name(int fd, char *out, size_t size)
+{
+	struct sockaddr_storage a = {0};
+	socklen_t length = sizeof(a);
+	char host[INET6_ADDRSTRLEN] = "";
+
+	getsockname(fd, (struct sockaddr *)&a, &length);
+	if (a.ss_family == AF_INET) {
+		const struct sockaddr_in *in = (const void *)&a;
+
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		snprintf(out, size, "%s:%u", host, ntohs(in->sin_port));
+	} else if (a.ss_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const void *)&a;
+
+		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
+		snprintf(out, size, "[%s]:%u", host, ntohs(in6->sin6_port));
+	} else {
+		const struct sockaddr_un *un = (const void *)&a;
+
+		snprintf(out, size, "unix:%s", un->sun_path);
+	}
+}
+
+/* Its TCP port, 0 of a UNIX socket. */
+static uint16_t
+listener_port(int fd)
+{
+	struct sockaddr_storage a = {0};
+	socklen_t length = sizeof(a);
+
+	getsockname(fd, (struct sockaddr *)&a, &length);
+	if (a.ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)&a)->sin_port);
+	if (a.ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)&a)->sin6_port);
+	return 0;
+}
+
+static bool
+same(const struct listener *l, const struct config_address *a)
+{
+	return l->fd >= 0 && l->length == a->length &&
+	       memcmp(&l->address, &a->address, a->length) == 0;
+}
+
+static struct listener *
+listener_of(struct clients *all, const struct config_address *a)
+{
+	for (unsigned i = 0; i < LISTENERS; i++)
+		if (same(&all->listener[i], a))
+			return &all->listener[i];
+	return NULL;
+}
+
+static int
+listener_open(struct clients *all, const struct config_address *a)
+{
+	struct listener *l = all->listener;
+	bool inherited;
+	int fd = listener_bind(a, &inherited);
+
+	if (fd < 0) {
+		listener_complain("listen", a->text, fd);
+		return fd;
+	}
+	while (l->fd >= 0)
+		l++;
+	*l = (struct listener){.clients = all,
+	    .fd = fd,
+	    .address = a->address,
+	    .length = a->length,
+	    .inherited = inherited,
+	    .fresh = true,
+	    .unix_socket = a->address.ss_family == AF_UNIX};
+	event_assign(&l->event, all->loop->base, fd, EV_READ | EV_PERSIST,
+	    listener_accept, l);
+	profiler_watch_port(all->profiler, listener_port(fd));
+	listener_name(fd, l->name, sizeof(l->name));
+	log_event(LOG_LEVEL_NOTICE, "listening", "address=%s%s", l->name,
+	    inherited ? " inherited=1" : "");
+	return 0;
+}
+
+static void
+listener_close(struct listener *l)
+{
+	if (l->fd < 0)
+		return;
+	event_del(&l->event);
+	close(l->fd);
+	l->fd = -1;
+	if (l->unix_socket && !l->inherited)
+		unlink(((const struct sockaddr_un *)(const void *)&l->address)
+			   ->sun_path);
+}
+
+void
+listeners_init(struct clients *all)
+{
+	for (unsigned i = 0; i < LISTENERS; i++)
+		all->listener[i].fd = -1;
+}
+
+/* If the kernel cannot watch it now, all are tried again in a moment. */
+static void
+listener_watch(struct listener *l)
+{
+	if (event_add(&l->event, NULL) == 0)
+		return;
+	l->clients->loop->events_failed++;
+	l->clients->accepting = ACCEPT_PAUSED;
+	l->clients->accept_due = instant_now();
+}
+
+static bool
+configured(const struct listener *l, const struct config *c)
+{
+	for (unsigned i = 0; i < c->listeners; i++)
+		if (same(l, &c->listen[i]))
+			return true;
+	return false;
+}
+
+int
+listeners_change(
+    struct clients *all, const struct config *next, const char **failed)
+{
+	int err = 0;
+
+	for (unsigned i = 0; err == 0 && i < next->listeners; i++)
+		if (listener_of(all, &next->listen[i]) == NULL) {
+			*failed = next->listen[i].text;
+			err = listener_open(all, &next->listen[i]);
+		}
+	for (unsigned i = 0; i < LISTENERS; i++) {
+		struct listener *l = &all->listener[i];
+
+		if (l->fd < 0)
+			continue;
+		if (err < 0 && l->fresh) {
+			listener_close(l);
+		} else if (err == 0 && !configured(l, next)) {
+			listener_empty(l);
+			log_event(LOG_LEVEL_NOTICE, "listener_closed",
+			    "address=%s", l->name);
+			listener_close(l);
+		} else if (l->fresh && all->accepting == ACCEPT_ON) {
+			listener_watch(l);
+		}
+		l->fresh = false;
+	}
+	return err;
+}
+
+void
+listeners_pause(struct clients *all, bool pause)
+{
+	for (unsigned i = 0; i < LISTENERS; i++) {
+		struct listener *l = &all->listener[i];
+
+		if (l->fd < 0)
+			continue;
+		if (pause)
+			event_del(&l->event);
+		else
+			listener_watch(l);
+	}
+}
+
+void
+listeners_close(struct clients *all, bool accept_waiting)
+{
+	for (unsigned i = 0; i < LISTENERS; i++) {
+		struct listener *l = &all->listener[i];
+
+		if (accept_waiting && l->fd >= 0 && !l->inherited)
+			listener_empty(l);
+		listener_close(l);
+	}
+}

@@ -1,0 +1,70 @@
+/*
+ * peer.h: who is at the other end of a client's connection.
+ *
+ * Turns a socket's address (or that of a PROXY header) into text and
+ * permissions, and counts connections and half-open requests by address, so
+ * that one address cannot take all there are.  An IPv6 client can have any
+ * address of its /64, so those count together.  Not counted are clients on
+ * Unix sockets, let in by the socket's mode, and trusted ones: a proxy comes
+ * from one address for many clients (unless a PROXY header names each; those
+ * that it does not name count together).
+ *
+ * Cost: one hashed look-up for each connection; memory for as many addresses
+ * as were ever connected at once.  Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_CLIENT_PEER_H
+#define TAILOR_PROXY_CLIENT_PEER_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "config/config.h"
+
+/* Connections of one address. */
+struct peer_count {
+	struct peer_count *next; /* in the bucket, or free */
+	uint64_t key[2];
+	unsigned connections;
+	unsigned half_open; /* of those, with a request that is not whole */
+};
+
+struct peer_table {
+	struct peer_count **bucket; /* owned */
+	struct peer_count *unused;  /* owned */
+	unsigned mask;
+	unsigned addresses; /* with a connection now */
+	uint64_t seed[2];   /* nobody can choose addresses that collide */
+};
+
+struct peer {
+	char address[INET6_ADDRSTRLEN + 8]; /* "unix", "unknown" */
+	bool local;			    /* on a Unix socket */
+	bool trusted;	   /* in proxy.trust: it forwards for others */
+	bool tale_allowed; /* in talechain.allow */
+	bool exempt;	   /* from limits by address */
+	uint64_t key[2];   /* see peer_enter */
+};
+
+/* Describe the peer with that address by the lists of the configuration, in
+ * which "unix" stands for those on Unix sockets.  One of another family is
+ * "unknown" and in none. */
+void peer_describe(const struct config *c,
+    const struct sockaddr_storage *address, struct peer *out);
+
+/* 0 or -errno.  connections_max only sets the size of the table. */
+int peer_table_init(struct peer_table *t, unsigned connections_max);
+void peer_table_fini(struct peer_table *t);
+
+/*
+ * peer_enter(t, peer):
+ * One more connection of that address.  Returns its count, or NULL for a
+ * local or trusted peer and out of memory (it is not counted then).
+ */
+struct peer_count *peer_enter(struct peer_table *t, const struct peer *peer);
+
+/* One less.  NULL is allowed; count is not valid any more. */
+void peer_leave(struct peer_table *t, struct peer_count *count);
+
+#endif

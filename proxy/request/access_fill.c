@@ -1,0 +1,182 @@
+/*
+ * access_fill.c: what the access log says of a request.
+ *
+ * The one part of the log on the proxy thread that knows requests; the ring
+ * and its thread are access_log.c's.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "proxy/access_log/access_log.h"
+#include "proxy/access_log/record.h"
+#include "proxy/request/proxy.h"
+
+static int64_t
+wall_ns(struct instant at)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec -
+	       instant_since(instant_now(), at);
+}
+
+/* -1 unless both happened. */
+static int64_t
+between(struct instant from, struct instant to)
+{
+	int64_t ns;
+
+	if (!instant_is_set(from) || !instant_is_set(to))
+		return -1;
+	ns = instant_since(to, from);
+	return ns < 0 ? 0 : ns;
+}
+
+/* The whole target: it is in the head for the servers, if that was made. */
+static void
+fill_target(struct access_record *a, const struct request *r)
+{
+	const char *target = r->target, *end = target + strlen(target);
+	size_t n;
+
+	if (r->head.iov_len > 0) {
+		const char *line = r->head.iov_base;
+		const char *limit = line + r->head.iov_len;
+		const char *begin = memchr(line, ' ', (size_t)(limit - line));
+
+		if (begin != NULL) {
+			target = begin + 1;
+			end = memchr(target, ' ', (size_t)(limit - target));
+			if (end == NULL)
+				end = limit;
+		}
+	}
+	n = (size_t)(end - target);
+	if (n >= sizeof(a->target)) {
+		n = sizeof(a->target) - 4;
+		memcpy(a->target + n, "...", 4);
+	} else {
+		a->target[n] = '\0';
+	}
+	memcpy(a->target, target, n);
+}
+
+static void
+fill_attempt(struct access_record *a, const struct request *r)
+{
+	const struct config *c = r->proxy->config;
+	const struct attempt *w;
+
+	a->attempts = r->race.started;
+	a->queue_ns = a->connect_ns = a->upstream_ns = -1;
+	if (r->race.started > 1)
+		snprintf(a->trigger, sizeof(a->trigger), "%s",
+		    hedge_trigger_name(r->race.attempt[1].trigger));
+	if (r->race.started == 0)
+		return;
+	/* Nobody won: the first one tells where the time went. */
+	w = &r->attempt[r->race.winner >= 0 ? r->race.winner : 0];
+	a->queue_ns = between(r->received, w->begun);
+	a->connect_ns = between(w->begun, w->written);
+	a->upstream_ns = between(w->written, w->first_byte);
+	if (r->race.winner < 0)
+		return;
+	a->attempt = (unsigned)r->race.winner + 1;
+	a->reused = w->reused;
+	snprintf(a->upstream, sizeof(a->upstream), "%s",
+	    c->server[r->race.attempt[r->race.winner].server].name);
+}
+
+static void
+fill_ends(struct access_record *a, const struct config *c)
+{
+	a->text = c->access_log.format == CONFIG_ACCESS_TEXT;
+	if (c->access_log.redact_query)
+		access_redact_query(a);
+	if (c->access_log.redact_client)
+		access_redact_client(a);
+}
+
+void
+access_log_request(struct proxy *p, const struct request *r,
+    const struct client *c, struct instant now)
+{
+	struct access_record *a;
+
+	if (*p->config->access_log.path == '\0')
+		return;
+	a = access_log_begin(p->access_log);
+	if (a == NULL)
+		return;
+	a->wall_ns = wall_ns(r->first_byte);
+	a->receive_ns = between(r->first_byte, r->received);
+	a->send_ns = c != NULL ? between(r->committed, now) : -1;
+	a->total_ns = between(r->first_byte, now);
+	a->bytes_in = r->body_bytes;
+	a->bytes_out = r->response_bytes;
+	a->status = r->status;
+	a->minor = !r->minor_zero;
+	a->connections = p->clients.count;
+	a->inflight = p->table.inflight_count;
+	memcpy(a->id, r->external_id, sizeof(a->id));
+	memcpy(a->trace_id, r->trace_id, sizeof(a->trace_id));
+	memcpy(a->client, r->client_address, sizeof(a->client));
+	memcpy(a->method, r->method_text, sizeof(a->method));
+	snprintf(a->flags, sizeof(a->flags), "%s%s%s",
+	    r->note != NULL ? r->note : "",
+	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
+	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
+					     : "");
+	fill_attempt(a, r);
+	fill_target(a, r);
+	fill_ends(a, p->config);
+	access_log_commit(p->access_log);
+}
+
+void
+access_log_refusal(const struct client *c, const struct http_refusal *refusal)
+{
+	struct proxy *p = client_proxy(c);
+	struct access_record *a;
+
+	if (*p->config->access_log.path == '\0')
+		return;
+	a = access_log_begin(p->access_log);
+	if (a == NULL)
+		return;
+	a->wall_ns = wall_ns(c->first_byte);
+	a->receive_ns = a->queue_ns = a->connect_ns = a->upstream_ns =
+	    a->send_ns = -1;
+	a->total_ns = between(c->first_byte, instant_now());
+	a->status = (int)refusal->status;
+	a->minor = -1;
+	a->connections = p->clients.count;
+	a->inflight = p->table.inflight_count;
+	memcpy(a->client, c->peer.address, sizeof(a->client));
+	memcpy(a->method, "-", 2);
+	memcpy(a->target, "-", 2);
+	snprintf(a->flags, sizeof(a->flags), "%s", refusal->reason);
+	fill_ends(a, p->config);
+	access_log_commit(p->access_log);
+}
+
+void
+access_log_reopen(struct proxy *p)
+{
+	int fd, err;
+
+	if (access_log_prepare(p->config, &fd) < 0)
+		return;
+	err = access_log_switch(
+	    &p->access_log, p->config->access_log.ring_records, fd);
+	if (err < 0)
+		log_event(LOG_LEVEL_ERROR, "access_log_not_reopened",
+		    "error=\"%s\" advice=\"send SIGUSR1 again\"",
+		    strerror(-err));
+	else
+		log_event(LOG_LEVEL_NOTICE, "access_log_reopened",
+		    "path=\"%s\"", p->config->access_log.path);
+}

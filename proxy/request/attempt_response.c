@@ -1,0 +1,372 @@
+/*
+ * attempt_response.c: what an attempt's server says, and what that decides.
+ *
+ * The callbacks of an attempt's connection.  Each tells the policy (race_*) and
+ * does what it answers.  Everything that may end the request (and so free the
+ * attempt) comes last in each function; callers return at once afterwards.
+ */
+
+#include <assert.h>
+#include <errno.h>
+
+#include "proxy/request/attempt.h"
+#include "proxy/client/client_spool.h"
+#include "proxy/request/interim.h"
+#include "proxy/request/proxy.h"
+#include "proxy/upstream/server.h"
+
+static const char *
+end_name(enum exchange_end end)
+{
+	switch (end) {
+	case EXCHANGE_COMPLETE:
+		return "complete";
+	case EXCHANGE_LIMITED: /* not of an attempt: it takes the body */
+		return "limited";
+	case EXCHANGE_REFUSED:
+		return "refused";
+	case EXCHANGE_UNANSWERED:
+		return "unanswered";
+	case EXCHANGE_CUT:
+		return "cut";
+	case EXCHANGE_MALFORMED:
+		return "malformed";
+	case EXCHANGE_TIMEOUT:
+		return "timeout";
+	}
+	return "";
+}
+
+/*
+ * A response waits only as long as another attempt may still overtake it.  The
+ * end of a short response of known length is not far, and until then its
+ * server may fail and the client need not notice.
+ */
+int64_t
+attempt_wait_ns(const struct attempt *a)
+{
+	const struct request *r = a->request;
+	const struct config *c = r->generation->config;
+	const struct response *answer = &a->answer;
+	struct hedge_view view;
+
+	if (answer->at_once || c->hedging.commit_delay_ns == 0)
+		return 0;
+	request_view(r, &view);
+	if (!hedging_may_overtake(
+		&r->proxy->hedging, &r->race, a->index, &view))
+		return 0;
+	if (answer->framing == HTTP_FRAMING_LENGTH &&
+	    answer->length < c->hedging.commit_bytes)
+		return -1;
+	return c->hedging.commit_delay_ns;
+}
+
+/* Connected later than it was asked for: its socket is known only now. */
+static void
+on_attempt_connected(struct connection *u)
+{
+	struct attempt *a = u->user;
+
+	a->cookie = u->cookie;
+}
+
+void
+attempt_review(struct attempt *a)
+{
+	struct request *r = a->request;
+	struct proxy *p;
+	struct instant now;
+	int64_t wait_ns;
+
+	if (!a->on || a->link == NULL || a->answer.status == 0 ||
+	    r->race.attempt[a->index].ended)
+		return;
+	p = r->proxy;
+	now = instant_now();
+	a->answer.held = race_head(&p->hedging, &r->race, a->index,
+			     a->answer.status, now) == RACE_HOLD;
+	wait_ns = a->answer.held ? -1 : attempt_wait_ns(a);
+	if (wait_ns == 0 || (wait_ns > 0 && !timer_is_set(&r->commit_timer)))
+		timer_set(&p->loop.timers, &r->commit_timer, now, wait_ns);
+}
+
+static void
+on_attempt_head(struct connection *u, const struct http_head *head)
+{
+	struct attempt *a = u->user;
+	struct request *r = a->request;
+	struct proxy *p = r->proxy;
+	enum race_step step;
+	struct instant now;
+	int64_t wait_ns;
+	int server = -1, err;
+
+	a->first_byte = u->first_byte;
+	a->written = u->written_first;
+	pushback_note(p, a, head);
+	err = response_read(&a->answer, r, head);
+	if (err < 0) {
+		connection_close(u);
+		a->link = NULL;
+		step = attempt_over(
+		    a, ATTEMPT_END_FAILED, true, -1, instant_now(), &server);
+		request_step(r, step, server,
+		    err == -ENOBUFS ? "response_head_too_large" : "no_memory");
+		return;
+	}
+	now = instant_now();
+	proxy_emit_at(p, now, TALECHAIN_PROXY_FIRST_BYTE,
+	    (uint64_t[]){
+		r->id, u->server->index, (uint64_t)a->index, head->status});
+	switch (
+	    race_head(&p->hedging, &r->race, a->index, a->answer.status, now)) {
+	case RACE_HOLD:
+		a->answer.held = true;
+		return;
+	case RACE_DISCARD:
+		attempt_drop(a, "lost");
+		return;
+	case RACE_COLLECT:
+	case RACE_WAIT:
+	case RACE_TRY:
+	case RACE_QUEUE:
+	case RACE_SEND_HELD:
+	case RACE_RESTART:
+	case RACE_GIVE_UP:
+		break;
+	}
+	/* Not before the whole read was looked at: what is complete by then
+	 * goes out in one piece. */
+	wait_ns = attempt_wait_ns(a);
+	a->due = wait_ns == 0;
+	if (wait_ns > 0 && !u->body.done && !timer_is_set(&r->commit_timer))
+		timer_set(&p->loop.timers, &r->commit_timer, now, wait_ns);
+}
+
+static void
+on_attempt_interim(struct connection *u, const struct http_head *head)
+{
+	interim_forward(u->user, head);
+}
+
+static void
+on_attempt_trailers(struct connection *u, struct slice lines)
+{
+	struct attempt *a = u->user;
+
+	response_keep_trailers(&a->answer, a->request, lines);
+}
+
+/* Pass payload on to the client. */
+static void
+attempt_forward(struct attempt *a, struct chain *data)
+{
+	struct request *r = a->request;
+
+	response_forward(&a->answer, r, data);
+	if (!client_takes(r->client, !r->tunnel && !a->answer.at_once) &&
+	    a->link != NULL)
+		connection_pause(a->link);
+}
+
+static void
+on_attempt_data(struct connection *u, struct chain *data)
+{
+	struct attempt *a = u->user;
+	struct request *r = a->request;
+	const struct config *c = r->generation->config;
+	enum race_step step;
+	int server = -1;
+
+	if (r->race.winner == a->index) {
+		attempt_forward(a, data);
+		r->client->more = exchange_reads_on(u);
+		client_flush(r->client);
+		return;
+	}
+	chain_merge(&a->answer.body, data, &r->proxy->loop.blocks);
+	if (a->answer.body.bytes < c->hedging.commit_bytes || u->body.done)
+		return;
+	if (!a->answer.held) {
+		attempt_commit(a, instant_now());
+		return;
+	}
+	/* An unwanted answer too large to keep whole: stop reading; it is
+	 * read on only if it must be sent after all. */
+	connection_pause(u);
+	a->answer.complete = true;
+	step = attempt_over(
+	    a, ATTEMPT_END_COMPLETE, true, -1, instant_now(), &server);
+	request_step(r, step, server, "unacceptable");
+}
+
+static void
+on_attempt_rest(struct connection *u)
+{
+	struct attempt *a = u->user;
+	struct request *r = a->request;
+	bool due = a->due && r->race.winner < 0;
+
+	a->due = false;
+	if (due)
+		attempt_commit(a, instant_now());
+	else if (r->client != NULL)
+		client_push(r->client);
+}
+
+static void
+on_attempt_sent(struct connection *u)
+{
+	struct attempt *a = u->user;
+	struct request *r = a->request;
+	struct metrics *m = &r->proxy->metrics;
+	int64_t late;
+
+	a->written = u->written_first;
+	if (!instant_is_set(a->hazard))
+		return;
+	late = instant_since(u->written_last, a->hazard);
+	histogram_record(&m->hedge_delay, late < 0 ? 0 : (uint64_t)late);
+	distribution_record(&m->hedge_send, late);
+	m->last_hedge_ns[r->race.attempt[0].server] = late;
+}
+
+/* The client may send more through its tunnel. */
+static void
+on_attempt_wrote(struct connection *u)
+{
+	struct attempt *a = u->user;
+	struct request *r = a->request;
+
+	if (r->client != NULL && !r->body_whole &&
+	    chain_held(&r->body) <
+		r->generation->config->proxy.stream_buffer_bytes / 2)
+		client_resume(r->client);
+}
+
+/* A kept connection had ended before our request arrived: once more on a new
+ * one, if it may be written once more.  Not an attempt of its own.  If the
+ * other server could answer it, that is asked, as after any failure: were this
+ * one at fault, a second write to it would be the last one wasted. */
+static bool
+attempt_resend(struct attempt *a, const struct exchange_result *result)
+{
+	struct request *r = a->request;
+	struct server *s = result->server;
+	const struct hedging_server *h = &r->proxy->hedging.server[s->index];
+	struct hedge_view view;
+
+	if (result->end != EXCHANGE_UNANSWERED || !result->reused)
+		return false;
+	s->stale++;
+	r->proxy->metrics.stale++;
+	request_view(r, &view);
+	if (h->state == SERVER_DOWN || h->hazards != 0 ||
+	    (result->written &&
+		(hedging_has_other(&r->proxy->hedging, &r->race, &view) ||
+		    !race_may_rewrite(&r->race, &view))) ||
+	    attempt_send(a, s->index, true) < 0)
+		return false;
+	if (result->written)
+		race_rewrite(&r->race);
+	return true;
+}
+
+/* It ended without a whole response. */
+static void
+attempt_failed(
+    struct attempt *a, const struct exchange_result *result, int64_t latency_ns)
+{
+	struct request *r = a->request;
+	bool won = r->race.winner == a->index;
+	enum race_step step;
+	int server = -1;
+
+	a->outcome = won ? "cut" : end_name(result->end);
+	server_failed(result->server, result->end);
+	if (r->race.attempt[a->index].ended) {
+		/* A held one that was too large to be kept whole: the policy
+		 * was told then, and it has been sent after all. */
+		assert(won);
+		request_fail(r, 502, result->why);
+		return;
+	}
+	step = attempt_over(a, ATTEMPT_END_FAILED, result->written, latency_ns,
+	    instant_now(), &server);
+	if (won)
+		request_fail(r, 502, result->why);
+	else
+		request_step(r, step, server, result->why);
+}
+
+/* The committed response is complete: end its framing. */
+static void
+attempt_finish(struct attempt *a)
+{
+	struct request *r = a->request;
+
+	if (response_end(&a->answer, r) < 0) {
+		request_fail(r, 502, "no_memory");
+		return;
+	}
+	r->client->response = CLIENT_RESPONSE_WHOLE;
+	client_flush_later(r->client);
+}
+
+static void
+on_attempt_end(const struct exchange_result *result)
+{
+	struct attempt *a = result->user;
+	struct request *r = a->request;
+	struct instant now = instant_now();
+	bool won = r->race.winner == a->index;
+	/* How long a tunnel was open says nothing about its server. */
+	int64_t latency = result->written && !r->tunnel
+			      ? instant_since(now, result->written_first)
+			      : -1;
+	enum race_step step;
+	int server = -1;
+
+	a->link = NULL;
+	if (attempt_resend(a, result))
+		return;
+	a->completed = now;
+	if (result->end != EXCHANGE_COMPLETE) {
+		attempt_failed(a, result, latency);
+		return;
+	}
+	result->server->refusals = 0;
+	if (latency >= 0)
+		server_responded(result->server, latency);
+	if (!won && !a->answer.held) {
+		a->answer.complete = true;
+		attempt_commit(a, now);
+		return;
+	}
+	if (!won) {
+		a->answer.complete = true;
+		step = attempt_over(a, ATTEMPT_END_COMPLETE, result->written,
+		    latency, now, &server);
+		request_step(r, step, server, "unacceptable");
+		return;
+	}
+	/* Of a held answer the policy has been told before it was sent. */
+	if (!a->answer.held)
+		attempt_over(a, ATTEMPT_END_COMPLETE, result->written, latency,
+		    now, &server);
+	attempt_finish(a);
+}
+
+const struct exchange_ops attempt_ops = {
+    .awaited = true,
+    .connected = on_attempt_connected,
+    .head = on_attempt_head,
+    .interim = on_attempt_interim,
+    .trailers = on_attempt_trailers,
+    .data = on_attempt_data,
+    .rest = on_attempt_rest,
+    .sent = on_attempt_sent,
+    .wrote = on_attempt_wrote,
+    .end = on_attempt_end,
+};

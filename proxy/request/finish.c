@@ -1,0 +1,100 @@
+/*
+ * finish.c: what remains of a request: counters, a line in the access log, its
+ * place in the history and, if it was slow, in the analysis.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/access_log/access_log.h"
+#include "proxy/request/attempt.h"
+#include "proxy/request/proxy.h"
+#include "proxy/request/request.h"
+
+/* The request as the table and the timeline show it. */
+static void
+request_describe(
+    const struct request *r, struct instant finished, struct tale_request *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->id = r->id;
+	out->cookie = r->cookie;
+	memcpy(out->external_id, r->external_id, sizeof(out->external_id));
+	memcpy(out->method, r->method_text, sizeof(out->method));
+	memcpy(out->target, r->target, sizeof(out->target));
+	out->status = r->status;
+	out->accepted = r->accepted;
+	out->first_byte = r->first_byte;
+	out->received = r->received;
+	out->committed = r->committed;
+	out->finished = finished;
+	out->stream_begin = r->stream_begin;
+	out->stream_end = timeline_position(r->proxy->timeline);
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		attempt_describe(&r->attempt[i], &out->attempt[i]);
+	if (r->note == NULL && r->refusal == HEDGE_REFUSED_NONE)
+		return; /* nearly all: no flags */
+	snprintf(out->flags, sizeof(out->flags), "%s%s%s",
+	    r->note != NULL ? r->note : "",
+	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
+	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
+					     : "");
+}
+
+static void
+request_count(struct request *r, struct instant now)
+{
+	struct proxy *p = r->proxy;
+	struct metrics *m = &p->metrics;
+	int64_t total = instant_since(now, r->first_byte);
+	bool hedged = r->race.started > 1;
+
+	m->methods[r->method]++;
+	m->requests[r->status == 499 ? 0 : r->status / 100 % 6]++;
+	p->tunnels -= r->tunnel;
+	if (r->client != NULL && !r->tunnel)
+		metrics_latency(m, total, r->external_id);
+	if (hedged) {
+		m->hedges_won += r->race.winner == 1;
+		m->hedges_lost += r->race.winner == 0;
+		m->both_failed += r->race.winner < 0 && r->client != NULL;
+	}
+	hedging_request_end(&p->hedging, now);
+}
+
+/* Copies of it may warm servers up. */
+static void
+remember(struct proxy *p, const struct request *r)
+{
+	const struct replay_source source = {
+	    .method = r->method,
+	    .has_body = r->wants_body,
+	    .hostless = r->hostless,
+	    .opted_out = r->opted_out,
+	    .status = r->status,
+	    .head = {r->head.iov_base, r->head.iov_len},
+	};
+
+	replay_record(&p->upstream.replay, p->config, &source);
+}
+
+void
+request_record(struct request *r)
+{
+	struct proxy *p = r->proxy;
+	struct instant now = instant_now();
+	struct tale_request *tale;
+
+	if (instant_is_set(r->received)) {
+		proxy_emit_at(p, now, TALECHAIN_PROXY_FINISH,
+		    (uint64_t[]){r->id, p->table.inflight_count - 1,
+			(uint64_t)r->status, r->response_bytes});
+		request_count(r, now);
+		tale = table_slot(&p->table);
+		request_describe(r, now, tale);
+		table_file(&p->table);
+		if (!r->tunnel)
+			slow_finished(p, tale);
+		remember(p, r);
+	}
+	access_log_request(p, r, r->client, now);
+}

@@ -1,0 +1,92 @@
+/*
+ * interim.c: see interim.h.
+ */
+#include "proxy/request/interim.h"
+
+#include "proxy/client/client.h"
+#include "proxy/request/proxy.h"
+
+void
+interim_forward(struct attempt *a, const struct http_head *head)
+{
+	struct request *r = a->request;
+	struct proxy *p = r->proxy;
+	struct http_deliver answer = {.framing = HTTP_FRAMING_NONE};
+	struct block *b;
+	int n;
+
+	if (head->status == 100)
+		return;
+	if (r->state != REQUEST_RUNNING || r->client == NULL || r->minor_zero ||
+	    r->interims >= INTERIMS_MAX ||
+	    (r->interims > 0 && r->interim_from != a->index)) {
+		p->metrics.interims_dropped++;
+		return;
+	}
+	b = block_take(&p->loop.blocks);
+	n = b == NULL ? -1
+		      : http_write_response(
+			    head, &answer, b->data + b->begin, block_room(b));
+	if (n < 0) {
+		block_give(&p->loop.blocks, b);
+		p->metrics.interims_dropped++;
+		return;
+	}
+	b->end = b->begin + (uint32_t)n;
+	chain_append(&r->client->out, b);
+	r->interims++;
+	r->interim_from = a->index;
+	p->metrics.interims++;
+	client_flush(r->client);
+}
+
+/* A number of at most nine digits, or -1 if it is none. */
+static int64_t
+number(struct slice s)
+{
+	int64_t n = 0;
+
+	if (s.length == 0 || s.length > 9)
+		return -1;
+	for (size_t i = 0; i < s.length; i++) {
+		if (s.at[i] < '0' || s.at[i] > '9')
+			return -1;
+		n = n * 10 + (s.at[i] - '0');
+	}
+	return n;
+}
+
+static const struct http_field *
+find_named(const struct http_head *head, const char *name)
+{
+	for (unsigned i = 0; i < head->fields; i++)
+		if (head->field[i].id == HTTP_FIELD_TAILOR &&
+		    slice_is(head->field[i].name, name))
+			return &head->field[i];
+	return NULL;
+}
+
+void
+pushback_note(
+    struct proxy *p, const struct attempt *a, const struct http_head *head)
+{
+	const struct race_attempt *race = &a->request->race.attempt[a->index];
+	const struct http_field *field = find_named(head, "tailor-pushback");
+	int64_t hold_ns = -1;
+
+	if (field != NULL) {
+		hold_ns = number(field->value) * NS_PER_MS;
+		if (hold_ns < 0 && !slice_is(field->value, "-1"))
+			return; /* nonsense asks for nothing */
+	} else {
+		field = http_field_find(head, HTTP_FIELD_RETRY_AFTER);
+		if (head->status != 503 || field == NULL || a->index == 0)
+			return;
+		hold_ns = number(field->value) * NS_PER_S;
+		if (hold_ns < 0)
+			return; /* a date */
+	}
+	p->metrics.pushbacks++;
+	hedging_pushback(
+	    &p->hedging, (unsigned)race->server, hold_ns, instant_now());
+}

@@ -1,0 +1,217 @@
+/*
+ * queue.c: requests that wait, and how long they may.
+ *
+ * A server that has no slot left, or none that is up, is no reason to fail a
+ * request that nginx or HAProxy would still have answered: they would have it
+ * wait in the server's backlog, or try again for some seconds.
+ */
+#include "proxy/request/queue.h"
+
+#include "proxy/request/attempt.h"
+#include "proxy/request/proxy.h"
+
+#define LONG_LOOK_NS (100 * NS_PER_MS)
+
+void
+queue_init(struct queue *q)
+{
+	TAILQ_INIT(&q->waiting);
+}
+
+/* In the order of their receipt.  Nearly always at the end. */
+static void
+queue_insert(struct queue *q, struct request *r)
+{
+	struct request *before = TAILQ_LAST(&q->waiting, request_list);
+	const struct request *first = TAILQ_FIRST(&q->waiting);
+
+	request_pack(r);
+	r->state = REQUEST_QUEUED;
+	r->queued = instant_now();
+	q->length++;
+	if (first != NULL && instant_before(r->received, first->received))
+		before = NULL;
+	while (before != NULL && instant_before(r->received, before->received))
+		before = TAILQ_PREV(before, request_list, queue_link);
+	if (before == NULL)
+		TAILQ_INSERT_HEAD(&q->waiting, r, queue_link);
+	else
+		TAILQ_INSERT_AFTER(&q->waiting, before, r, queue_link);
+}
+
+void
+queue_add(struct request *r)
+{
+	struct proxy *p = r->proxy;
+	int standby;
+
+	if (r->state == REQUEST_QUEUED)
+		return;
+	if (p->queue.length < r->generation->config->proxy.queue_max) {
+		queue_insert(&p->queue, r);
+		return;
+	}
+	standby = hedging_overflow(&p->hedging, instant_now());
+	if (standby >= 0) {
+		p->metrics.overflowed++;
+		request_start(r, (unsigned)standby, instant_now());
+		return;
+	}
+	p->metrics.queue_full++;
+	request_fail(r, 503, "queue_full");
+}
+
+void
+queue_return(struct request *r)
+{
+	if (r->state != REQUEST_QUEUED)
+		queue_insert(&r->proxy->queue, r);
+}
+
+void
+queue_remove(struct request *r)
+{
+	struct queue *q = &r->proxy->queue;
+
+	if (r->state != REQUEST_QUEUED)
+		return;
+	TAILQ_REMOVE(&q->waiting, r, queue_link);
+	q->length--;
+	distribution_record(
+	    &r->proxy->metrics.queue, instant_since(instant_now(), r->queued));
+}
+
+/* B1: a free slot is offered to hedges and new requests by turns. */
+static void
+hedges_first(struct proxy *p)
+{
+	for (unsigned i = 0; i < p->config->servers; i++)
+		if (hedging_hedge_turn(&p->hedging, i)) {
+			p->hedges_wait = false;
+			proxy_sweep(p);
+			return;
+		}
+}
+
+/* The first that a server has a slot for.  One that was tried once already
+ * waits for the other server, and keeps no others waiting. */
+static struct request *
+queue_next(struct proxy *p)
+{
+	struct instant now = instant_now();
+	struct request *r;
+
+	TAILQ_FOREACH(r, &p->queue.waiting, queue_link)
+	{
+		if (hedging_choose_for(&p->hedging, &r->race, now) >= 0)
+			return r;
+		if (r->race.started == 0)
+			return NULL;
+	}
+	return NULL;
+}
+
+void
+queue_run(struct proxy *p)
+{
+	struct request *r;
+
+	if (p->hedges_wait)
+		hedges_first(p);
+	while ((r = queue_next(p)) != NULL)
+		request_dispatch(r);
+}
+
+void
+queue_wake(struct proxy *p)
+{
+	if (p->queue.length > 0 || p->hedges_wait)
+		loop_put_off(&p->loop, &p->policy);
+}
+
+/* Attempts that have lasted long while their server was well wait for
+ * something else than it: their slots are for others. */
+static void
+attempts_aside(struct proxy *p, struct instant now)
+{
+	for (unsigned i = 0; i < p->config->servers; i++) {
+		const struct hedging_server *h = &p->hedging.server[i];
+		struct connection *u;
+
+		if (h->hazards != 0 ||
+		    instant_since(now, h->hazard_over) < QUEUE_LONG_NS)
+			continue;
+		TAILQ_FOREACH(u, &p->upstream.server[i].busy, link)
+		{
+			struct attempt *a = u->user;
+
+			if (u->ops == &attempt_ops &&
+			    instant_since(now, a->begun) >= QUEUE_LONG_NS)
+				p->metrics.asides += race_aside(
+				    &p->hedging, &a->request->race, a->index);
+		}
+	}
+}
+
+/* What has waited long may go to a standby with much room. */
+static void
+queue_overflow(struct proxy *p, struct instant now)
+{
+	struct request *r;
+	int standby;
+
+	while ((r = TAILQ_FIRST(&p->queue.waiting)) != NULL &&
+	       instant_since(now, r->queued) >= QUEUE_LONG_NS &&
+	       (standby = hedging_overflow(&p->hedging, now)) >= 0) {
+		p->metrics.overflowed++;
+		request_start(r, (unsigned)standby, now);
+	}
+}
+
+/* Whether a request has waited as long as it may. */
+static bool
+is_overdue(const struct request *r, struct instant now)
+{
+	const struct config *c = r->generation->config;
+	struct instant unserved = r->proxy->queue.unserved;
+
+	if (!instant_is_set(unserved))
+		return instant_since(now, r->queued) >=
+		       c->proxy.queue_timeout_ns;
+	if (instant_before(unserved, r->queued))
+		unserved = r->queued;
+	return instant_since(now, unserved) >= c->proxy.server_wait_ns;
+}
+
+static void
+queue_expire(struct proxy *p, struct instant now)
+{
+	bool unserved = instant_is_set(p->queue.unserved);
+	struct request *r;
+
+	while ((r = TAILQ_FIRST(&p->queue.waiting)) != NULL &&
+	       is_overdue(r, now)) {
+		p->metrics.queue_timeouts++;
+		request_fail(r, 503, unserved ? "no_server" : "queue_timeout");
+	}
+}
+
+void
+queue_tick(struct proxy *p, struct instant now)
+{
+	struct queue *q = &p->queue;
+
+	if (hedging_choose(&p->hedging, now) != HEDGING_UNAVAILABLE)
+		q->unserved = INSTANT_NONE;
+	else if (!instant_is_set(q->unserved))
+		q->unserved = now;
+	if (q->length == 0)
+		return;
+	if (instant_since(now, q->looked) >= LONG_LOOK_NS) {
+		q->looked = now;
+		attempts_aside(p, now);
+	}
+	queue_run(p);
+	queue_overflow(p, now);
+	queue_expire(p, now);
+}

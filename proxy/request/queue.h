@@ -1,0 +1,51 @@
+/*
+ * queue.h: requests that wait for a server: for a slot (connections_max), or
+ * for any server to be up.
+ *
+ * It is in the order in which the requests were received.  A request that came
+ * back from a server that has not seen it takes its old place.  The tick looks
+ * at those that wait: after QUEUE_LONG_NS a request may go to a standby
+ * that is less than half full, and attempts that have lasted so long give
+ * their slots back.  Proxy thread only; see hedging.h for who may have a slot.
+ */
+#ifndef TAILOR_PROXY_REQUEST_QUEUE_H
+#define TAILOR_PROXY_REQUEST_QUEUE_H
+
+#include <stdbool.h>
+
+#include "base/instant.h"
+#include "proxy/request/request.h"
+
+#define QUEUE_LONG_NS NS_PER_S /* neither work nor a wait takes that long */
+
+struct proxy;
+
+struct queue {
+	struct request_list waiting; /* borrowed, oldest first */
+	unsigned length;
+	struct instant unserved; /* since when no server is up, or none */
+	struct instant looked;	 /* for attempts that last long */
+};
+
+void queue_init(struct queue *q);
+
+/* Wait in the queue; may answer 503 at once (proxy.queue_max). */
+void queue_add(struct request *r);
+
+/* Wait in the place that it had, however long the queue is. */
+void queue_return(struct request *r);
+
+/* It waits no more.  Nothing to do if it did not. */
+void queue_remove(struct request *r);
+
+/* Servers may have room: have the queue run when this event is over. */
+void queue_wake(struct proxy *p);
+
+/* Start waiting requests for which there is room.  Where no
+ * request is being dealt with: from proxy_carry_out and the tick. */
+void queue_run(struct proxy *p);
+
+/* What time brings: room at the standby, the end of a wait.  Every tick. */
+void queue_tick(struct proxy *p, struct instant now);
+
+#endif

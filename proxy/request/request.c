@@ -1,0 +1,512 @@
+/*
+ * request.c: from a parsed head to one response.
+ *
+ * A request waits until its body is whole, gets its
+ * first attempt, perhaps a second, and is committed to one of them: when its
+ * response is complete, when it is large, or 1 ms after its head, whichever
+ * comes first.  Until then nothing has been written to the client and a
+ * hazard may still bring another attempt in.  Attempts that lose are left to
+ * drain (connection.c).
+ */
+#include "proxy/request/request.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proxy/request/attempt.h"
+#include "proxy/client/client.h"
+#include "proxy/upstream/response_diff.h"
+#include "proxy/client/origin.h"
+#include "proxy/request/proxy.h"
+#include "proxy/request/queue.h"
+#include "proxy/net/socket.h"
+#include "http/upgrade.h"
+#include "proxy/request/tunnel.h"
+
+static void on_commit_due(void *user, bool forced);
+static void on_deadline(void *user, bool forced);
+static void on_late(void *user, bool forced);
+static const struct client_ops request_ops;
+
+/* Copy text for people, cut with "..." where it does not fit. */
+static void
+copy_cut(char *out, size_t size, struct slice s)
+{
+	size_t n = s.length < size - 1 ? s.length : size - 1;
+
+	memcpy(out, s.at, n);
+	out[n] = '\0';
+	if (n < s.length && n >= 3)
+		memcpy(out + n - 3, "...", 3);
+}
+
+/* The head for the servers, without framing: that is each attempt's. */
+static int
+request_write_head(struct request *r, const struct http_head *head)
+{
+	const struct config *c = r->generation->config;
+	const struct peer *peer = &r->client->peer;
+	struct http_forward forward = {
+	    .client = peer->local ? NULL : peer->address,
+	    .trusted = peer->trusted,
+	    .request_id = r->external_id,
+	    .tailor_request = r->id,
+	    .via = c->proxy.via,
+	    .forwarded = c->proxy.forwarded,
+	    .framing = HTTP_FRAMING_NONE,
+	};
+	int n;
+
+	r->block = block_take(&r->proxy->loop.blocks);
+	if (r->block == NULL)
+		return -ENOMEM;
+	r->head.iov_base = r->block->data + r->block->begin;
+	n = http_write_request(
+	    head, &forward, r->head.iov_base, block_room(r->block));
+	if (n < 0)
+		return n;
+	r->head.iov_len = (size_t)n;
+	return 0;
+}
+
+static void
+request_release(struct request *r)
+{
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		attempt_fini(&r->attempt[i]);
+	compare_leave(&r->compared);
+	request_drop_message(r);
+	timer_clear(&r->proxy->loop.timers, &r->commit_timer);
+	timer_clear(&r->proxy->loop.timers, &r->deadline_timer);
+	timer_clear(&r->proxy->loop.timers, &r->late_timer);
+	generation_drop(&r->proxy->generations, r->generation);
+	r->generation = NULL;
+	table_remove(&r->proxy->table, r);
+}
+
+/* For whom it is, what it goes by, and whether it may be sent twice.  A proxy
+ * in proxy.trust is believed about ids and hedging, too. */
+static void
+request_identify(struct request *r, const struct http_head *head)
+{
+	struct proxy *p = r->proxy;
+	const struct peer *peer = &r->client->peer;
+	struct peer origin;
+	bool believed;
+
+	origin_find(p->config, peer, head, &origin);
+	memcpy(r->client_address, origin.address, sizeof(r->client_address));
+	r->known = origin.trusted || origin.tale_allowed;
+	believed = peer->trusted || r->known;
+	external_id_read(r->external_id, r->id, head, believed);
+	trace_id_read(r->trace_id, head);
+	r->method_allowed = proxy_may_repeat(p, head, &r->opted_out);
+	r->opted_out &= believed;
+}
+
+bool
+request_begin(struct client *client, const struct http_head *head,
+    struct http_refusal *refusal)
+{
+	struct proxy *p = client_proxy(client);
+	struct request *r = table_add(&p->table, p->config->proxy.inflight_max);
+	int err;
+
+	if (r == NULL) {
+		p->metrics.table_full++;
+		*refusal = (struct http_refusal){503, "overloaded"};
+		return false;
+	}
+	r->proxy = p;
+	r->client = client;
+	r->generation = generation_hold(&p->generations);
+	r->method = head->method;
+	copy_cut(r->method_text, sizeof(r->method_text), head->method_text);
+	copy_cut(r->target, sizeof(r->target), head->target);
+	r->minor_zero = head->minor == 0;
+	r->hostless = head->authority.length == 0;
+	r->keep_alive = head->keep_alive;
+	r->wants_body = head->framing != HTTP_FRAMING_NONE;
+	if (head->framing == HTTP_FRAMING_LENGTH)
+		r->body_bytes = head->content_length;
+	r->trailers = r->generation->config->proxy.trailers_pass &&
+		      head->minor == 1 && http_takes_trailers(head);
+	r->upgrade =
+	    r->generation->config->proxy.websocket && http_upgrade_wanted(head);
+	/* Later requests, and those after a rest, did not wait for that. */
+	if (instant_is_set(client->accepted) &&
+	    instant_since(client->first_byte, client->accepted) < NS_PER_S)
+		r->accepted = client->accepted;
+	client->accepted = INSTANT_NONE;
+	r->first_byte = client->first_byte;
+	r->sent_before = client->sent_bytes;
+	race_init(&r->race);
+	timer_init(&r->commit_timer, on_commit_due, r);
+	timer_init(&r->deadline_timer, on_deadline, r);
+	timer_init(&r->late_timer, on_late, r);
+	request_identify(r, head);
+	err = request_write_head(r, head);
+	if (err < 0) {
+		request_release(r);
+		*refusal =
+		    err == -ENOBUFS
+			? (struct http_refusal){431, "head_too_large_forwarded"}
+			: (struct http_refusal){503, "overloaded"};
+		return false;
+	}
+	client->ops = &request_ops;
+	client->user = r;
+	return true;
+}
+
+void
+request_view(const struct request *r, struct hedge_view *out)
+{
+	*out = (struct hedge_view){
+	    .method_allowed = r->method_allowed,
+	    .body_complete = r->body_whole,
+	    .body_kept = !r->spool.open,
+	    .upgrade = r->upgrade,
+	    .opted_out = r->opted_out,
+	    .client_gone = r->client == NULL,
+	    .deadline = instant_plus(
+		r->received, r->generation->config->proxy.request_timeout_ns),
+	};
+}
+
+static void
+request_receive(struct request *r)
+{
+	struct proxy *p = r->proxy;
+
+	r->received = instant_now();
+	r->cookie = r->client->cookie;
+	r->stream_begin = timeline_position(p->timeline);
+	proxy_emit_at(p, r->received, TALECHAIN_PROXY_RECEIVE,
+	    (uint64_t[]){
+		r->id, p->table.inflight_count, r->cookie, r->first_byte.ns});
+	timer_set(&p->loop.timers, &r->deadline_timer, r->received,
+	    r->generation->config->proxy.request_timeout_ns);
+}
+
+void
+request_dispatch(struct request *r)
+{
+	struct proxy *p = r->proxy;
+	struct instant now;
+	int server;
+
+	if (r->state == REQUEST_READING) {
+		request_receive(r);
+		/* Not for one from the queue: what follows from a hazard may
+		 * run the queue, and with it this very request. */
+		proxy_hazards(p);
+	}
+	now = instant_now();
+	server = hedging_choose_for(&p->hedging, &r->race, now);
+	if (server < 0)
+		queue_add(r);
+	else
+		request_start(r, (unsigned)server, now);
+}
+
+void
+request_start(struct request *r, unsigned server, struct instant now)
+{
+	queue_remove(r);
+	r->state = REQUEST_RUNNING;
+	attempt_start(
+	    r, server, r->race.started == 0 ? HEDGE_FIRST : HEDGE_FAILURE, now);
+}
+
+void
+request_restart(struct request *r)
+{
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		attempt_fini(&r->attempt[i]);
+	queue_return(r);
+}
+
+bool
+request_move(struct request *r)
+{
+	struct attempt *a = &r->attempt[0];
+
+	if (r->state != REQUEST_RUNNING || r->race.started != 1 ||
+	    r->race.writes > 1 || a->link == NULL || exchange_written(a->link))
+		return false;
+	r->proxy->metrics.moved++;
+	attempt_cancel(a);
+	request_restart(r);
+	return true;
+}
+
+void
+request_hedge(struct request *r, enum hedge_trigger trigger)
+{
+	struct proxy *p = r->proxy;
+	struct instant now = instant_now();
+	struct hedge_view view;
+	int server = -1;
+
+	request_view(r, &view);
+	r->refusal =
+	    hedging_ask(&p->hedging, &r->race, &view, trigger, now, &server);
+	if (r->refusal != HEDGE_REFUSED_NONE) {
+		p->metrics.refused[r->refusal]++;
+		p->hedges_wait |= r->refusal == HEDGE_REFUSED_INFLIGHT_LIMIT;
+		return;
+	}
+	attempt_start(r, (unsigned)server, trigger, now);
+}
+
+void
+request_watch(struct request *r, unsigned server)
+{
+	int64_t ns = hedging_timer_ns(&r->proxy->hedging, server);
+
+	/* Percentiles are all different. */
+	if (ns >= 0)
+		timer_set_unsorted(
+		    &r->proxy->loop.timers, &r->late_timer, instant_now(), ns);
+}
+
+static void
+on_late(void *user, bool forced)
+{
+	struct request *r = user;
+	const struct attempt *first = &r->attempt[0];
+
+	(void)forced;
+	if (r->state == REQUEST_RUNNING && r->race.started == 1 &&
+	    first->link != NULL && first->answer.status == 0)
+		request_hedge(r, HEDGE_TIMER);
+}
+
+/* Give up all attempts that have not won. */
+static void
+request_drop_attempts(struct request *r, const char *outcome)
+{
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		attempt_drop(&r->attempt[i], outcome);
+}
+
+void
+request_fail(struct request *r, unsigned status, const char *reason)
+{
+	struct proxy *p = r->proxy;
+	struct client *c = r->client;
+	char text[96];
+	struct client_reply reply = {.status = status,
+	    .type = "text/plain",
+	    .text = text,
+	    .request_id = r->external_id,
+	    .head_only = r->method == HTTP_METHOD_HEAD};
+
+	assert(c != NULL);
+	if (r->state == REQUEST_LOCAL)
+		return; /* answered, and the answer is on its way */
+	if (r->state == REQUEST_COMMITTED) {
+		/* Part of another answer is out: only the end of the
+		 * connection can tell the client (W4). */
+		p->metrics.truncated++;
+		r->note = "truncated";
+		client_close(c);
+		return;
+	}
+	queue_remove(r);
+	metrics_reason(&p->metrics.failures, reason);
+	race_abandon(&p->hedging, &r->race, instant_now());
+	request_drop_attempts(r, "abandoned");
+	r->state = REQUEST_LOCAL;
+	r->note = reason;
+	r->status = (int)status;
+	c->response = CLIENT_RESPONSE_WHOLE;
+	if (!r->body_whole || !r->keep_alive)
+		c->close = true;
+	if (status == 503)
+		reply.extra = "Retry-After: 1\r\n";
+	reply.length = (size_t)snprintf(text, sizeof(text), "%u %s: %s\n",
+	    status, http_reason(status), reason);
+	client_respond(c, &reply);
+}
+
+/* It is over. */
+static void
+request_finish(struct request *r)
+{
+	struct proxy *p = r->proxy;
+	struct client *c = r->client;
+
+	request_record(r);
+	request_release(r);
+	if (c != NULL)
+		client_next(c);
+	queue_wake(p);
+}
+
+static void
+on_client_body(struct client *c, struct chain *data, bool whole)
+{
+	request_body(c->user, data, whole);
+}
+
+static void
+on_client_refuse(struct client *c, const struct http_refusal *refusal)
+{
+	request_fail(c->user, refusal->status, refusal->reason);
+}
+
+static void
+on_client_written(struct client *c)
+{
+	struct request *r = c->user;
+
+	if (c->response == CLIENT_RESPONSE_WHOLE) {
+		r->response_bytes = c->sent_bytes - r->sent_before;
+		request_finish(r);
+	} else if (r->state == REQUEST_COMMITTED) {
+		attempt_resume(&r->attempt[r->race.winner]);
+	}
+}
+
+static void
+on_client_stream(struct client *c, struct chain *data)
+{
+	if (c->response != CLIENT_RESPONSE_WHOLE)
+		tunnel_pass(c->user, data);
+}
+
+/* Its connection is closed. */
+static void
+on_client_gone(struct client *c)
+{
+	struct request *r = c->user;
+	struct proxy *p = r->proxy;
+
+	queue_remove(r);
+	race_abandon(&p->hedging, &r->race, instant_now());
+	if (r->state == REQUEST_COMMITTED) {
+		p->metrics.aborts_response += r->note == NULL && !r->tunnel;
+		attempt_leave(&r->attempt[r->race.winner]);
+	} else {
+		p->metrics.aborts_head += r->state == REQUEST_READING;
+		p->metrics.aborts_waiting += r->state != REQUEST_READING;
+		r->status = 499;
+	}
+	request_drop_attempts(r, "client_gone");
+	r->response_bytes = c->sent_bytes - r->sent_before;
+	r->client = NULL;
+	if (r->note == NULL)
+		r->note = "client_gone";
+	request_finish(r);
+}
+
+static const struct client_ops request_ops = {
+    .body = on_client_body,
+    .refuse = on_client_refuse,
+    .written = on_client_written,
+    .stream = on_client_stream,
+    .gone = on_client_gone,
+};
+
+/* Whether an answer begun stands still while another attempt may overtake. */
+static bool
+attempt_is_stuck(const struct attempt *a)
+{
+	const struct request *r = a->request;
+	int server = r->race.attempt[a->index].server;
+
+	return race_has_rival(&r->race, a->index) &&
+	       r->proxy->hedging.server[server].hazards != 0;
+}
+
+static void
+on_commit_due(void *user, bool forced)
+{
+	struct request *r = user;
+	bool stuck = false;
+
+	(void)forced;
+	for (int i = 0; i < RACE_ATTEMPTS; i++) {
+		struct attempt *a = &r->attempt[i];
+
+		if (!a->on || a->link == NULL || a->answer.status == 0 ||
+		    a->answer.held || attempt_wait_ns(a) < 0)
+			continue;
+		if (attempt_is_stuck(a)) {
+			stuck = true;
+			continue;
+		}
+		attempt_commit(a, instant_now());
+		return;
+	}
+	if (stuck)
+		timer_arm(&r->proxy->loop.timers, &r->commit_timer,
+		    r->generation->config->hedging.commit_delay_ns);
+}
+
+/* What servers have taken of the body, and what has come of answers that are
+ * not whole enough to be sent. */
+static uint64_t
+request_begun_bytes(const struct request *r)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < RACE_ATTEMPTS; i++) {
+		const struct attempt *a = &r->attempt[i];
+
+		if (a->on && !a->answer.held)
+			bytes += a->answer.body.bytes;
+		if (a->on && a->link != NULL && !a->link->sent_all)
+			bytes += exchange_taken_bytes(a->link);
+	}
+	return bytes;
+}
+
+/* The deadline is for an answer to begin.  A long body, either way, may take
+ * longer, as long as some of it has come since the last time. */
+static bool
+request_progresses(struct request *r)
+{
+	const struct client *c = r->client;
+	uint64_t bytes;
+
+	if (c == NULL)
+		return false;
+	if (c->write.waits)
+		return true; /* the turn's end has an answer for it */
+	if (r->state != REQUEST_COMMITTED)
+		bytes = request_begun_bytes(r);
+	else
+		bytes =
+		    c->sent_bytes - r->sent_before - socket_queued_bytes(c->fd);
+	if (bytes == r->progress_bytes)
+		return false;
+	r->progress_bytes = bytes;
+	return true;
+}
+
+static void
+on_deadline(void *user, bool forced)
+{
+	struct request *r = user;
+	struct proxy *p = r->proxy;
+
+	(void)forced;
+	if (request_progresses(r)) {
+		timer_arm(&p->loop.timers, &r->deadline_timer,
+		    r->generation->config->proxy.request_timeout_ns);
+		return;
+	}
+	/* An answer that was held back is better than none (W2). */
+	for (int i = 0; i < RACE_ATTEMPTS; i++)
+		if (r->state == REQUEST_RUNNING && r->attempt[i].answer.held &&
+		    r->attempt[i].answer.complete) {
+			attempt_commit(&r->attempt[i], instant_now());
+			return;
+		}
+	request_fail(r, 504, "deadline");
+}

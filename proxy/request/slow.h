@@ -1,0 +1,39 @@
+/*
+ * slow.h: which finished requests are examined.
+ *
+ * Those over slow.target; and of the others the slowest slow.keep_slowest of
+ * each slow.window, so that there is something to compare with.  Which those
+ * are is known only when the window ends, and then the stream may have
+ * overwritten their events: so each that is among the slowest so far is
+ * examined at once, and the analysis keeps those that still are at the end.
+ * Of n requests in random order that is about keep * ln(n / keep).
+ *
+ * Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_REQUEST_SLOW_H
+#define TAILOR_PROXY_REQUEST_SLOW_H
+
+#include "talechain/timeline.h"
+
+#define SLOW_WINDOW_KEEP 64 /* most that slow.keep_slowest may be */
+
+struct proxy;
+
+struct slow_window {
+	struct instant end;
+	unsigned count;
+	int64_t total_ns[SLOW_WINDOW_KEEP]; /* the slowest so far */
+};
+
+/*
+ * slow_window_take(w, keep, length_ns, now, total_ns):
+ * Whether a request is among the keep (0 .. SLOW_WINDOW_KEEP) slowest of its
+ * window so far; if it is, it has taken its place.  O(keep).
+ */
+_Bool slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
+    struct instant now, int64_t total_ns);
+
+/* A request has finished: count it, and have it examined if it is slow. */
+void slow_finished(struct proxy *p, const struct tale_request *t);
+
+#endif

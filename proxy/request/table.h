@@ -1,0 +1,59 @@
+/*
+ * table.h: the request table: what is in flight, and the last N finished.
+ *
+ * Finished requests are found by the id that the client saw.  Ids that have
+ * left the history are remembered as a hash for a good while longer, so that
+ * "expired" and "unknown" can be told apart.  All memory is taken at start.
+ * Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_REQUEST_TABLE_H
+#define TAILOR_PROXY_REQUEST_TABLE_H
+
+#include "base/permute.h"
+#include "proxy/request/request.h"
+#include "talechain/timeline.h"
+
+struct table {
+	struct request_list inflight, unused;
+	unsigned inflight_count;
+	unsigned requests;	     /* structs made */
+	uint64_t ids;		     /* given away */
+	struct permutation id_order; /* which come in this secret order */
+
+	struct tale_request *history; /* owned, history_max */
+	unsigned history_max;
+	uint64_t finished; /* ever; history index = finished % max */
+	uint64_t *bucket;  /* owned: the newest one's number, from 1; or 0 */
+	uint64_t *chain;   /* owned: of each, the one before in its bucket */
+	uint64_t *hash;	   /* owned: of each one's id */
+	unsigned bucket_mask;
+	uint64_t *expired; /* owned: hashes of ids that left */
+};
+
+enum table_found {
+	TABLE_FOUND,
+	TABLE_IN_FLIGHT, /* exists, not finished */
+	TABLE_EXPIRED,
+	TABLE_UNKNOWN,
+};
+
+/* 0, -ENOMEM, or -EIO if the kernel has no random numbers. */
+int table_init(struct table *t, unsigned history_max);
+void table_fini(struct table *t);
+
+/* A blank request in the in-flight list, or NULL.  Its id has never been given
+ * before, is not 0, and cannot be guessed from others. */
+struct request *table_add(struct table *t, unsigned inflight_max);
+
+/* Move a request out of flight; it may be reused at once. */
+void table_remove(struct table *t, struct request *r);
+
+/* The place to describe the next finished request in; then file it. */
+struct tale_request *table_slot(struct table *t);
+void table_file(struct table *t);
+
+/* Look a finished request up; *out points into the table. */
+enum table_found table_find(const struct table *t, const char *external_id,
+    const struct tale_request **out);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * tunnel.c: see tunnel.h.
+ */
+#include "proxy/request/tunnel.h"
+
+#include "proxy/request/attempt.h"
+#include "proxy/request/proxy.h"
+
+void
+tunnel_begin(struct attempt *a)
+{
+	struct request *r = a->request;
+	struct client *c = r->client;
+	struct proxy *p = r->proxy;
+
+	r->tunnel = true;
+	r->body_whole = c->ended;
+	p->metrics.tunnels++;
+	p->tunnels++;
+	timer_clear(&p->loop.timers, &r->deadline_timer);
+	client_tunnel(c);
+	if (a->link != NULL)
+		exchange_tunnel(a->link, &r->body, c->ended);
+}
+
+void
+tunnel_pass(struct request *r, struct chain *data)
+{
+	if (data == NULL)
+		r->body_whole = true;
+	else
+		chain_merge(&r->body, data, &r->proxy->loop.blocks);
+	if (chain_held(&r->body) >
+	    r->generation->config->proxy.stream_buffer_bytes)
+		client_pause(r->client);
+	attempt_more(&r->attempt[r->race.winner]);
+}

@@ -1,0 +1,171 @@
+/*
+ * metrics.h: what the proxy counts, from one table.
+ *
+ * The table makes the struct and the Prometheus text.
+ * Proxy thread only: plain integers.
+ */
+#ifndef TAILOR_PROXY_STATS_METRICS_H
+#define TAILOR_PROXY_STATS_METRICS_H
+
+#include "base/histogram.h"
+#include "hedging/hedging.h"
+#include "proxy/stats/distribution.h"
+#include "http/http.h"
+#include "talechain/hazard.h"
+
+/* Plain counters: field, metric name, label ("" none) and value, meaning. */
+#define METRICS_COUNTERS(X)                                                    \
+	X(connections, "tailor_connections_total", "", "",                     \
+	    "Client connections accepted.")                                    \
+	X(rejected_limit, "tailor_connections_rejected_total", "reason",       \
+	    "limit", "Client connections closed at once.")                     \
+	X(rejected_descriptors, "tailor_connections_rejected_total", "reason", \
+	    "descriptors", "")                                                 \
+	X(rejected_memory, "tailor_connections_rejected_total", "reason",      \
+	    "memory", "")                                                      \
+	X(rejected_address, "tailor_connections_rejected_total", "reason",     \
+	    "per_address", "")                                                 \
+	X(rejected_half_open, "tailor_connections_rejected_total", "reason",   \
+	    "half_open", "")                                                   \
+	X(rejected_untrusted, "tailor_connections_rejected_total", "reason",   \
+	    "untrusted", "")                                                   \
+	X(rejected_proxy_header, "tailor_connections_rejected_total",          \
+	    "reason", "proxy_header", "")                                      \
+	X(keepalive_reuse, "tailor_keepalive_reuse_total", "", "",             \
+	    "Requests on a connection that had carried one before.")           \
+	X(request_bytes, "tailor_request_bytes_total", "", "",                 \
+	    "Body bytes received from clients.")                               \
+	X(response_bytes, "tailor_response_bytes_total", "", "",               \
+	    "Bytes written to clients.")                                       \
+	X(aborts_head, "tailor_client_aborts_total", "phase", "head",          \
+	    "Clients that left before they were answered.")                    \
+	X(aborts_body, "tailor_client_aborts_total", "phase", "body", "")      \
+	X(aborts_waiting, "tailor_client_aborts_total", "phase", "waiting",    \
+	    "")                                                                \
+	X(aborts_response, "tailor_client_aborts_total", "phase", "response",  \
+	    "")                                                                \
+	X(timeouts_head, "tailor_client_timeouts_total", "phase", "head",      \
+	    "Clients that took too long.")                                     \
+	X(timeouts_body, "tailor_client_timeouts_total", "phase", "body", "")  \
+	X(timeouts_rate, "tailor_client_timeouts_total", "phase", "body_rate", \
+	    "")                                                                \
+	X(timeouts_tunnel, "tailor_client_timeouts_total", "phase", "tunnel",  \
+	    "")                                                                \
+	X(timeouts_write, "tailor_client_timeouts_total", "phase", "write",    \
+	    "")                                                                \
+	X(truncated, "tailor_response_truncated_total", "", "",                \
+	    "Responses cut short after their first byte was sent.")            \
+	X(queue_timeouts, "tailor_queue_timeouts_total", "", "",               \
+	    "Requests that waited too long for a server.")                     \
+	X(overflowed, "tailor_queue_overflows_total", "", "",                  \
+	    "Requests sent to the standby because they waited long.")          \
+	X(moved, "tailor_requests_moved_total", "", "",                        \
+	    "Requests taken back from a server that had not seen them.")       \
+	X(asides, "tailor_slots_returned_total", "", "",                       \
+	    "Attempts over a second old whose slot others waited for.")        \
+	X(queue_full, "tailor_queue_full_total", "", "",                       \
+	    "Requests refused because the queue was full.")                    \
+	X(table_full, "tailor_table_full_total", "", "",                       \
+	    "Requests refused because too many were in flight.")               \
+	X(hedges_won, "tailor_hedges_won_total", "", "",                       \
+	    "Hedges whose response the client got.")                           \
+	X(hedges_lost, "tailor_hedges_lost_total", "", "",                     \
+	    "Hedges that the first attempt beat.")                             \
+	X(hedges_compared, "tailor_hedge_responses_compared_total", "", "",    \
+	    "Hedged requests whose two responses were both read whole.")       \
+	X(differ_status, "tailor_hedge_response_mismatch_total", "part",       \
+	    "status",                                                          \
+	    "Of those, different ones, by the first part that differed: "      \
+	    "status, length or body.  Servers may be out of step.")            \
+	X(differ_length, "tailor_hedge_response_mismatch_total", "part",       \
+	    "length", "")                                                      \
+	X(differ_body, "tailor_hedge_response_mismatch_total", "part", "body", \
+	    "")                                                                \
+	X(both_failed, "tailor_hedges_both_failed_total", "", "",              \
+	    "Hedged requests that no server answered.")                        \
+	X(stale, "tailor_stale_connections_total", "", "",                     \
+	    "Kept connections that ended instead of bringing a response.")     \
+	X(tunnels, "tailor_tunnels_total", "", "",                             \
+	    "Upgrades to WebSocket that servers agreed to.")                   \
+	X(interims, "tailor_interim_responses_total", "result", "forwarded",   \
+	    "1xx responses of servers, 100 left out.")                         \
+	X(interims_dropped, "tailor_interim_responses_total", "result",        \
+	    "dropped", "")                                                     \
+	X(pushbacks, "tailor_pushbacks_total", "", "",                         \
+	    "Responses that asked for no second attempts for a while.")        \
+	X(swaps, "tailor_swaps_total", "", "",                                 \
+	    "Changes of the active server.")                                   \
+	X(storms, "tailor_storms_total", "", "",                               \
+	    "Times that hedging stopped because swaps came too fast.")         \
+	X(losers_complete, "tailor_losers_total", "result", "drained",         \
+	    "Responses thrown away because another one won.")                  \
+	X(losers_failed, "tailor_losers_total", "result", "failed", "")        \
+	X(losers_timeout, "tailor_losers_total", "result", "timeout", "")      \
+	X(slow_unexamined, "tailor_slow_unexamined_total", "", "",             \
+	    "Slow requests the analysis had no room for.")                     \
+	X(reloads_done, "tailor_config_reload_total", "result", "done",        \
+	    "Reloads of the configuration.")                                   \
+	X(reloads_failed, "tailor_config_reload_total", "result", "failed",    \
+	    "")                                                                \
+	X(analyze, "tailor_analyze_requests_total", "", "",                    \
+	    "TaleChain analyze requests answered.")                            \
+	X(local_denied, "tailor_talechain_denied_total", "", "",               \
+	    "TaleChain requests from addresses that may not.")
+
+/* Counts by reason, as they come up. */
+struct metrics_reasons {
+	unsigned reasons;
+	struct {
+		const char *reason; /* static */
+		uint64_t count;
+	} of[64];
+};
+
+struct metrics {
+#define METRICS_X(field, name, label, value, help) uint64_t field;
+	METRICS_COUNTERS(METRICS_X)
+#undef METRICS_X
+	uint64_t slow;	      /* over slow.target, examined or not */
+	uint64_t requests[6]; /* by class of status; 0: client left */
+	uint64_t local[600];  /* answers by Tailor itself, by status */
+	uint64_t hedges[HEDGE_TRIGGER_COUNT][HEDGING_SERVERS];
+	uint64_t refused[HEDGE_REFUSAL_COUNT];
+	uint64_t hazards[HEDGING_SERVERS][HAZARD_KIND_COUNT];
+	uint64_t hazard_ns[HEDGING_SERVERS][HAZARD_KIND_COUNT];
+	struct instant hazard_since[HEDGING_SERVERS][HAZARD_KIND_COUNT];
+	uint64_t methods[HTTP_METHOD_OTHER + 1];   /* requests, by method */
+	uint64_t swap_reason[HEDGE_TRIGGER_COUNT]; /* FIRST: operator */
+	uint64_t both_hazard_ns;		   /* every server was in one */
+	struct instant both_since;
+	uint64_t hazards_active; /* begun on the active server, acted upon */
+	struct distribution latency;			  /* of requests */
+	struct exemplar exemplar[DISTRIBUTION_EDGES + 1]; /* of latency */
+	struct distribution commit_delay; /* response head -> commit */
+	struct distribution detect;	/* hazard happened -> observer saw it */
+	struct distribution notice;	/* observer saw it -> proxy took it */
+	struct distribution hedge_send; /* hazard happened -> hedge written */
+	struct distribution hazard_sent; /* the same for each hazard's last */
+	struct distribution hedge_saved; /* loser's latency - winner's */
+	struct distribution loser;	 /* a loser's whole latency */
+	struct distribution queue;	 /* waited for a server */
+	struct distribution swap;	 /* hazard happened -> swapped */
+	struct distribution hazard_length[HAZARD_KIND_COUNT];
+	struct distribution loop_lag; /* of the tick */
+	struct histogram hedge_delay; /* as hedge_send, for quantiles */
+	struct histogram last_hedge;  /* as hazard_sent, for quantiles */
+	int64_t last_hedge_ns[HEDGING_SERVERS]; /* of the present hazard */
+	int64_t render_ns; /* what metrics_write took, the last time */
+	struct metrics_reasons parse;	 /* requests the gate refused */
+	struct metrics_reasons failures; /* requests answered by ourselves */
+};
+
+/* All zero. */
+void metrics_init(struct metrics *m);
+
+/* Count one of these; reason is static text. */
+void metrics_reason(struct metrics_reasons *r, const char *reason);
+
+/* A request with that id, 64 characters at most, is over. */
+void metrics_latency(struct metrics *m, int64_t ns, const char *id);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * recent.c: see recent.h.
+ */
+#include "proxy/stats/recent.h"
+
+int64_t
+recent_bucket_edge_ns(unsigned i)
+{
+	static const int step[] = {1, 2, 5};
+	int64_t edge = 10 * NS_PER_US;
+
+	if (i >= RECENT_BUCKETS - 1)
+		return INT64_MAX;
+	for (unsigned n = i / 3; n > 0; n--)
+		edge *= 10;
+	return edge * step[i % 3];
+}
+
+void
+recent_request(
+    struct recent *l, struct instant now, int64_t total_ns, bool slow)
+{
+	uint64_t number = now.ns / (uint64_t)RECENT_SLICE_NS;
+	struct recent_slice *s = &l->slice[number % RECENT_SLICES];
+	unsigned i = 0;
+
+	if (s->number != number)
+		*s = (struct recent_slice){.number = number};
+	while (total_ns > recent_bucket_edge_ns(i))
+		i++;
+	s->requests++;
+	s->slow += slow;
+	s->bucket[i]++;
+}
+
+/* The latest hazard of that kind if it has not ended, or NULL. */
+static struct recent_hazard *
+hazard_open(struct recent *l, const struct hazard *h)
+{
+	uint64_t kept =
+	    l->hazards < RECENT_HAZARDS ? l->hazards : RECENT_HAZARDS;
+
+	for (uint64_t i = 1; i <= kept; i++) {
+		struct recent_hazard *one =
+		    &l->hazard[(l->hazards - i) % RECENT_HAZARDS];
+
+		if (one->server == h->server && one->kind == h->kind)
+			return instant_is_set(one->end) ? NULL : one;
+	}
+	return NULL;
+}
+
+void
+recent_hazard_note(struct recent *l, const struct hazard *h)
+{
+	struct recent_hazard *open = hazard_open(l, h);
+
+	if (!h->begin) {
+		if (open != NULL)
+			open->end = h->at;
+		return;
+	}
+	if (open != NULL)
+		return;
+	l->hazard[l->hazards++ % RECENT_HAZARDS] = (struct recent_hazard){
+	    .server = h->server,
+	    .kind = h->kind,
+	    .cause = h->cause,
+	    .begin = h->at,
+	};
+}

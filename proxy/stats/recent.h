@@ -1,0 +1,50 @@
+/*
+ * recent.h: the last ten minutes, for people who look at a page.
+ *
+ * The proxy thread notes what happens in a few small rings; the live page shows
+ * a copy.  Cost: some 20 KiB, and a few additions per request.
+ */
+#ifndef TAILOR_PROXY_STATS_RECENT_H
+#define TAILOR_PROXY_STATS_RECENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/instant.h"
+#include "talechain/hazard.h"
+
+#define RECENT_SLICES 60
+#define RECENT_SLICE_NS (10 * NS_PER_S)
+#define RECENT_WINDOW_NS (RECENT_SLICES * RECENT_SLICE_NS)
+#define RECENT_BUCKETS 22
+#define RECENT_HAZARDS 512
+
+/* Requests that finished in one slice of time. */
+struct recent_slice {
+	uint64_t number; /* time / RECENT_SLICE_NS; another: of an older lap */
+	uint32_t requests, slow;
+	uint32_t bucket[RECENT_BUCKETS]; /* see recent_bucket_edge_ns */
+};
+
+struct recent_hazard {
+	uint8_t server, kind, cause;
+	struct instant begin, end; /* end not set: not over */
+};
+
+struct recent {
+	struct recent_slice slice[RECENT_SLICES];
+	struct recent_hazard hazard[RECENT_HAZARDS];
+	uint64_t hazards; /* ever */
+};
+
+/* Note a finished request, and a hazard's begin or end.  Proxy thread. */
+void recent_request(
+    struct recent *l, struct instant now, int64_t total_ns, bool slow);
+void recent_hazard_note(struct recent *l, const struct hazard *h);
+
+/* The upper edge of bucket i: 1, 2, 5, 10, ... times 10 us; the last has
+ * none (INT64_MAX). */
+int64_t recent_bucket_edge_ns(unsigned i);
+
+#endif

@@ -1,0 +1,713 @@
+/*
+ * connection.c: connections to the servers: opened, pooled, drained, closed.
+ *
+ * Each connection is in the list of its state at its server; a closed one keeps
+ * its memory for the next connection.  What travels on a connection is in
+ * exchange.c.
+ */
+#include "proxy/upstream/exchange.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proxy/upstream/response_diff.h"
+#include "proxy/upstream/upstream.h"
+#include "proxy/net/socket.h"
+
+static void on_connection_readable(evutil_socket_t fd, short what, void *user);
+static void on_connection_writable(evutil_socket_t fd, short what, void *user);
+static void on_connection_timer(void *user, bool forced);
+static void on_connection_turn(void *user);
+static void connect_next(void *user);
+
+#define CONNECT_AGAIN_NS NS_PER_MS /* doubled for each try, up to */
+#define CONNECT_AGAIN_MAX_NS (64 * NS_PER_MS)
+#define RECENT_NS NS_PER_S  /* no server closes what was used since */
+#define STARVED_NS NS_PER_S /* after a sign of it nothing is kept */
+#define CLOSES_EARLY_NS (300 * NS_PER_S) /* but one that lately did */
+
+static struct connection_list *
+list_of(struct server *s, enum connection_state state, unsigned **count)
+{
+	switch (state) {
+	case CONNECTION_WAITING:
+		*count = &s->waiting_count;
+		return &s->waiting;
+	case CONNECTION_CONNECTING:
+		*count = &s->connecting_count;
+		return &s->connecting;
+	case CONNECTION_BUSY:
+		*count = &s->busy_count;
+		return &s->busy;
+	case CONNECTION_DRAINING:
+		*count = &s->draining_count;
+		return &s->draining;
+	case CONNECTION_IDLE:
+		*count = &s->idle_count;
+		return &s->idle;
+	}
+	abort();
+}
+
+static void
+connection_enter(struct connection *u, enum connection_state state)
+{
+	struct server *s = u->server;
+	unsigned *count;
+	struct connection_list *list = list_of(s, state, &count);
+
+	u->state = state;
+	if (state == CONNECTION_WAITING)
+		TAILQ_INSERT_TAIL(list, u, link);
+	else
+		TAILQ_INSERT_HEAD(list, u, link);
+	++*count;
+	if (s->waiting_count > 0 && s->connecting_count == 0)
+		loop_put_off(s->upstream->loop, &s->connect);
+}
+
+static void
+connection_leave(struct connection *u)
+{
+	unsigned *count;
+	struct connection_list *list = list_of(u->server, u->state, &count);
+
+	TAILQ_REMOVE(list, u, link);
+	--*count;
+}
+
+static void
+connection_move(struct connection *u, enum connection_state state)
+{
+	connection_leave(u);
+	connection_enter(u, state);
+}
+
+void
+connection_want_read(struct connection *u, bool want)
+{
+	if (u->reading == want)
+		return;
+	if (!want)
+		event_del(&u->readable);
+	u->reading =
+	    want && loop_watch(u->upstream->loop, &u->readable, &u->timer);
+}
+
+void
+connection_want_write(struct connection *u, bool want)
+{
+	if (u->writing == want)
+		return;
+	if (!want)
+		event_del(&u->writable);
+	u->writing =
+	    want && loop_watch(u->upstream->loop, &u->writable, &u->timer);
+}
+
+static void
+exchange_forget(struct connection *u)
+{
+	u->serial++;
+	loop_drop(u->upstream->loop, &u->write);
+	u->ops = NULL;
+	u->user = NULL;
+	u->limit_ns = 0;
+	message_fini(&u->out);
+	u->sent_all = false;
+	u->written_first = u->written_last = u->first_byte = INSTANT_NONE;
+	u->scanned = 0;
+	u->head_seen = u->wide = u->reads_on = false;
+	block_give(&u->upstream->loop->blocks, u->trailers);
+	u->trailers = NULL;
+	u->interims = 0;
+	u->received_bytes = 0;
+	u->drained_bytes = 0;
+	u->loser_of = 0;
+	u->raced = INSTANT_NONE;
+	u->client_left = false;
+	compare_leave(&u->compared);
+}
+
+static void
+connection_shut(struct connection *u)
+{
+	connection_want_read(u, false);
+	connection_want_write(u, false);
+	timer_clear(&u->upstream->loop->timers, &u->timer);
+	if (u->fd >= 0)
+		close(u->fd);
+	u->fd = -1;
+	u->cookie = 0;
+}
+
+/* Undo the connection and keep the struct for another. */
+static void
+connection_discard(struct connection *u)
+{
+	struct server *s = u->server;
+
+	connection_leave(u);
+	connection_shut(u);
+	if (u->in != NULL)
+		block_give(&u->upstream->loop->blocks, u->in);
+	u->in = NULL;
+	exchange_forget(u);
+	TAILQ_INSERT_HEAD(&s->unused, u, link);
+}
+
+static void
+connection_drained(struct server *s)
+{
+	struct upstream *up = s->upstream;
+
+	upstream_want(
+	    up, hedging_drain_end(up->hedging, s->index, instant_now()));
+}
+
+void
+connection_close(struct connection *u)
+{
+	bool draining = u->state == CONNECTION_DRAINING;
+	struct server *s = u->server;
+
+	connection_discard(u);
+	if (draining) {
+		s->losers_closed++;
+		connection_drained(s);
+	}
+}
+
+void
+connection_pool_init(struct server *s)
+{
+	TAILQ_INIT(&s->waiting);
+	TAILQ_INIT(&s->connecting);
+	TAILQ_INIT(&s->idle);
+	TAILQ_INIT(&s->busy);
+	TAILQ_INIT(&s->draining);
+	TAILQ_INIT(&s->unused);
+	work_init(&s->connect, LOOP_CONNECT, connect_next, s);
+}
+
+static void
+close_all(struct connection_list *list)
+{
+	struct connection *u;
+
+	while ((u = TAILQ_FIRST(list)) != NULL)
+		connection_close(u);
+}
+
+void
+connection_close_idle(struct server *s)
+{
+	close_all(&s->idle);
+}
+
+void
+connection_pool_fini(struct server *s)
+{
+	struct connection *u;
+
+	close_all(&s->waiting);
+	close_all(&s->connecting);
+	close_all(&s->idle);
+	close_all(&s->busy);
+	close_all(&s->draining);
+	loop_drop(s->upstream->loop, &s->connect);
+	while ((u = TAILQ_FIRST(&s->unused)) != NULL) {
+		TAILQ_REMOVE(&s->unused, u, link);
+		free(u);
+	}
+}
+
+static void
+connection_arm(struct connection *u, int64_t timeout_ns)
+{
+	timer_arm(&u->upstream->loop->timers, &u->timer, timeout_ns);
+}
+
+bool
+connection_starves(const struct server *s, struct instant now)
+{
+	return instant_is_set(s->starved) &&
+	       instant_since(now, s->starved) < STARVED_NS;
+}
+
+/* Back to the idle ones, or closed. */
+static void
+connection_settle(struct connection *u, enum exchange_end end)
+{
+	struct server *s = u->server;
+	bool reuse = end == EXCHANGE_COMPLETE && u->keep_alive && u->sent_all &&
+		     !s->upstream->stopping;
+	uint64_t unread;
+
+	if (end == EXCHANGE_COMPLETE)
+		s->keeps_alive = u->keep_alive;
+	if (reuse && connection_starves(s, instant_now()))
+		reuse = false;
+	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {
+		/* Bytes behind a response are never the next response. */
+		s->extra_bytes += block_bytes(u->in);
+		reuse = false;
+	}
+	if (reuse && u->filled && (unread = socket_unread_bytes(u->fd)) > 0) {
+		/* Nor are those that have not been read yet, which the next
+		 * request on this connection would take for its own. */
+		s->extra_bytes += unread;
+		reuse = false;
+	}
+	if (!reuse) {
+		connection_discard(u);
+		return;
+	}
+	if (u->in != NULL)
+		block_give(&u->upstream->loop->blocks, u->in);
+	u->in = NULL;
+	exchange_forget(u);
+	u->rested = instant_now();
+	connection_move(u, CONNECTION_IDLE);
+	if (s->idle_count > s->config->connections_max)
+		connection_close(TAILQ_LAST(&s->idle, connection_list));
+	connection_want_read(u, true);
+	connection_want_write(u, false);
+	connection_arm(u, s->upstream->config->proxy.upstream_idle_timeout_ns);
+}
+
+/* The exchange is over: release the connection, then tell the user. */
+void
+exchange_over(struct connection *u, enum exchange_end end, const char *why)
+{
+	const struct exchange_ops *ops = u->ops;
+	struct server *s = u->server;
+	struct upstream *up = s->upstream;
+	struct exchange_result result = {
+	    .user = u->user,
+	    .server = s,
+	    .end = end,
+	    .why = why,
+	    .written = exchange_written(u),
+	    .reused = u->exchanges > 1,
+	    .written_first = u->written_first,
+	};
+
+	if (u->compared != NULL && end == EXCHANGE_COMPLETE)
+		compare_whole(u->compared, u->side);
+	if (u->state == CONNECTION_DRAINING) {
+		if (end == EXCHANGE_COMPLETE)
+			s->losers_drained++;
+		else
+			s->losers_closed++;
+		up->events.drained(up->user, u, end);
+		connection_settle(u, end);
+		connection_drained(s);
+		return;
+	}
+	connection_settle(u, end);
+	if (ops != NULL && ops->end != NULL)
+		ops->end(&result);
+}
+
+unsigned
+connection_cut_all(struct server *s, const char *why)
+{
+	unsigned n = 0, most = s->waiting_count + s->connecting_count +
+			       s->busy_count + s->draining_count;
+	struct connection *u;
+
+	/* What follows may begin another here, which is not waited for. */
+	while (n < most && ((u = TAILQ_FIRST(&s->waiting)) != NULL ||
+			       (u = TAILQ_FIRST(&s->connecting)) != NULL ||
+			       (u = TAILQ_FIRST(&s->busy)) != NULL ||
+			       (u = TAILQ_FIRST(&s->draining)) != NULL)) {
+		exchange_over(u, EXCHANGE_TIMEOUT, why);
+		n++;
+	}
+	return n;
+}
+
+/* Whether connect() failed for a reason that passes: a full backlog, or none
+ * of ours left of what a socket needs. */
+static bool
+error_passes(int err)
+{
+	return err == EAGAIN || err == EMFILE || err == ENFILE ||
+	       err == ENOBUFS || err == EADDRNOTAVAIL || err == EINTR;
+}
+
+/* Give up an idle connection, of the server that has more of them.  False:
+ * there is none. */
+static bool
+idle_close_one(struct upstream *up)
+{
+	struct server *s = &up->server[0];
+
+	if (up->config->servers > 1 && up->server[1].idle_count > s->idle_count)
+		s = &up->server[1];
+	if (s->idle_count == 0)
+		return false;
+	connection_close(TAILQ_LAST(&s->idle, connection_list));
+	return true;
+}
+
+/* A new socket and the begin of its connection.  0: connected; otherwise an
+ * errno, EINPROGRESS if it is under way. */
+static int
+connection_dial(struct connection *u)
+{
+	const struct config_address *a = &u->server->config->address;
+	int one = 1;
+
+	u->fd = socket(a->address.ss_family,
+	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (u->fd < 0)
+		return errno;
+	if (a->address.ss_family != AF_UNIX)
+		setsockopt(u->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (connect(u->fd, (const struct sockaddr *)&a->address, a->length) ==
+	    0)
+		return 0;
+	return errno == EINPROGRESS ? socket_connected(u->fd) : errno;
+}
+
+static void
+connection_connected(struct connection *u)
+{
+	struct server *s = u->server;
+
+	s->connects++;
+	s->refusals = 0;
+	distribution_record(
+	    &s->connect_length, instant_since(instant_now(), u->opened));
+	connection_move(u, CONNECTION_BUSY);
+}
+
+/* Try to connect, once.  0: connected, or to be tried again; else the errno
+ * with which it was refused. */
+static int
+connection_try(struct connection *u)
+{
+	int err = connection_dial(u);
+	int64_t again_ns = CONNECT_AGAIN_NS << (u->tries < 6 ? u->tries : 6);
+
+	if (err != 0 && err != EINPROGRESS) {
+		connection_shut(u);
+		if (!error_passes(err))
+			return err;
+		if (err != EAGAIN && idle_close_one(u->upstream))
+			return connection_try(u); /* with what that one had */
+	}
+	u->tries++;
+	if (u->fd >= 0) {
+		u->cookie = socket_cookie(u->fd);
+		event_assign(&u->readable, u->upstream->loop->base, u->fd,
+		    EV_READ | EV_PERSIST, on_connection_readable, u);
+		event_assign(&u->writable, u->upstream->loop->base, u->fd,
+		    EV_WRITE | EV_PERSIST, on_connection_writable, u);
+	}
+	if (err == 0) {
+		connection_connected(u);
+		return 0;
+	}
+	if (u->fd >= 0)
+		connection_want_write(u, true);
+	u->server->connects_again += u->tries > 1;
+	timer_set_unsorted(&u->upstream->loop->timers, &u->timer, instant_now(),
+	    again_ns < CONNECT_AGAIN_MAX_NS ? again_ns : CONNECT_AGAIN_MAX_NS);
+	return 0;
+}
+
+/* It is connected: do what waited for that. */
+static void
+connection_go(struct connection *u)
+{
+	unsigned serial = u->serial;
+
+	if (u->limit_ns > 0)
+		connection_arm(u, u->limit_ns);
+	connection_want_read(u, true);
+	if (u->ops != NULL && u->ops->connected != NULL)
+		u->ops->connected(u);
+	if (u->serial == serial)
+		exchange_write(u);
+}
+
+/* Try, with the user waiting for what comes of it. */
+static void
+connection_try_on(struct connection *u)
+{
+	if (connection_try(u) != 0)
+		exchange_over(u, EXCHANGE_REFUSED, "refused");
+	else if (u->state == CONNECTION_BUSY)
+		connection_go(u);
+}
+
+/* Give the turn to connect to one that waits for it. */
+static void
+connect_next(void *user)
+{
+	struct server *s = user;
+	struct connection *u;
+
+	while (s->connecting_count == 0 &&
+	       (u = TAILQ_FIRST(&s->waiting)) != NULL) {
+		connection_move(u, CONNECTION_CONNECTING);
+		connection_try_on(u);
+	}
+}
+
+/* Whether neither a byte nor the end has arrived on an idle connection. */
+static bool
+is_quiet(const struct connection *u)
+{
+	char byte;
+
+	return recv(u->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+	       errno == EAGAIN;
+}
+
+/* Whether a server closes connections that were hardly idle. */
+static bool
+closes_early(const struct server *s, struct instant now)
+{
+	return instant_is_set(s->closed_early) &&
+	       instant_since(now, s->closed_early) < CLOSES_EARLY_NS;
+}
+
+static bool
+is_proven(const struct connection *u, struct instant now)
+{
+	struct instant soon = u->server->closed_soon;
+
+	/* A pause that nothing announces makes a rest longer than it looks. */
+	return instant_since(now, u->rested) < RECENT_NS &&
+	       !closes_early(u->server, now) &&
+	       (!instant_is_set(soon) ||
+		   instant_since(now, soon) >= CLOSES_EARLY_NS);
+}
+
+/* The idle connection to be used next, or NULL. */
+static struct connection *
+idle_pick(struct server *s, enum connection_reuse reuse)
+{
+	struct instant now = instant_now();
+	struct connection *u = NULL;
+
+	while (reuse != REUSE_NONE && (u = TAILQ_FIRST(&s->idle)) != NULL) {
+		if (reuse == REUSE_ANY && !closes_early(s, now))
+			return u;
+		if (reuse == REUSE_PROVEN && !is_proven(u, now))
+			return NULL; /* the others have rested longer */
+		if (is_quiet(u))
+			return u;
+		s->extra_bytes += socket_unread_bytes(u->fd);
+		if (instant_since(now, u->rested) < RECENT_NS)
+			s->closed_early = now;
+		connection_close(u);
+	}
+	return NULL;
+}
+
+static struct connection *
+unused_take(struct server *s)
+{
+	struct connection *u = TAILQ_FIRST(&s->unused);
+
+	if (u != NULL) {
+		TAILQ_REMOVE(&s->unused, u, link);
+		return u;
+	}
+	u = calloc(1, sizeof(*u));
+	if (u == NULL)
+		return NULL;
+	u->upstream = s->upstream;
+	u->server = s;
+	u->fd = -1;
+	work_init(&u->write, LOOP_SERVERS, on_connection_turn, u);
+	timer_init(&u->timer, on_connection_timer, u);
+	s->connections++;
+	return u;
+}
+
+int
+connection_get(struct server *server, const struct exchange_ops *ops,
+    void *user, enum connection_reuse reuse, struct connection **out)
+{
+	struct connection *u = idle_pick(server, reuse);
+	int err;
+
+	if (u != NULL) {
+		connection_move(u, CONNECTION_BUSY);
+		timer_clear(&u->upstream->loop->timers, &u->timer);
+		server->reuses++;
+	} else {
+		bool waits =
+		    server->connecting_count > 0 || server->waiting_count > 0;
+
+		u = unused_take(server);
+		if (u == NULL)
+			return -ENOMEM;
+		/* In place of the one that would not do: a server may have a
+		 * worker for each connection, and few of them. */
+		if (reuse == REUSE_PROVEN && server->idle_count > 0)
+			connection_close(TAILQ_FIRST(&server->idle));
+		u->opened = instant_now();
+		u->tries = 0;
+		u->exchanges = 0;
+		connection_enter(
+		    u, waits ? CONNECTION_WAITING : CONNECTION_CONNECTING);
+		err = waits ? 0 : connection_try(u);
+		if (err != 0) {
+			connection_discard(u);
+			return -err;
+		}
+	}
+	u->ops = ops;
+	u->user = user;
+	*out = u;
+	return 0;
+}
+
+void
+exchange_limit(struct connection *u, int64_t limit_ns)
+{
+	u->limit_ns = limit_ns;
+	if (u->state == CONNECTION_BUSY)
+		connection_arm(u, limit_ns);
+}
+
+void
+exchange_compare(struct connection *u, struct comparison *with, unsigned side)
+{
+	u->compared = compare_join(with, side);
+	u->side = side;
+}
+
+void
+connection_pause(struct connection *u)
+{
+	connection_want_read(u, false);
+}
+
+void
+connection_resume(struct connection *u)
+{
+	if (u->state == CONNECTION_BUSY || u->state == CONNECTION_DRAINING)
+		connection_want_read(u, true);
+}
+
+void
+exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
+{
+	struct server *s = u->server;
+	const struct config *c = u->upstream->config;
+	bool drain = s->config->loser != CONFIG_LOSER_CLOSE;
+
+	u->ops = NULL;
+	u->user = NULL;
+	if (!exchange_written(u) || !drain ||
+	    c->hedging.drain_connections == 0 ||
+	    (!u->sent_all && !message_keep_rest(&u->out))) {
+		/* Never written: free to cancel.  Half written and long, or
+		 * not to be drained: the connection is of no more use. */
+		if (exchange_written(u))
+			s->losers_closed++;
+		connection_discard(u);
+		return;
+	}
+	if (u->sent_all)
+		u->out = (struct message){.sent_bytes = u->out.sent_bytes};
+	if (s->draining_count >= c->hedging.drain_connections)
+		connection_close(TAILQ_LAST(&s->draining, connection_list));
+	if (s->config->loser == CONFIG_LOSER_HALF_CLOSE && u->sent_all)
+		shutdown(u->fd, SHUT_WR);
+	u->loser_of = request_id;
+	u->raced = instant_now();
+	u->client_left = client_left;
+	connection_move(u, CONNECTION_DRAINING);
+	hedging_drain_begin(u->upstream->hedging, s->index);
+	connection_want_read(u, true);
+	connection_arm(u, c->hedging.drain_timeout_ns);
+}
+
+static void
+on_connection_readable(evutil_socket_t fd, short what, void *user)
+{
+	struct connection *u = user;
+
+	(void)fd;
+	(void)what;
+	exchange_read(u);
+	loop_event_end(u->upstream->loop);
+}
+
+static void
+on_connection_turn(void *user)
+{
+	exchange_write(user);
+}
+
+static void
+on_connection_writable(evutil_socket_t fd, short what, void *user)
+{
+	struct connection *u = user;
+	struct loop *loop = u->upstream->loop;
+	int err;
+
+	(void)what;
+	if (u->state != CONNECTION_CONNECTING) {
+		exchange_write(u);
+	} else if ((err = socket_connected(fd)) == 0) {
+		timer_clear(&loop->timers, &u->timer);
+		connection_connected(u);
+		connection_go(u);
+	} else if (err != EINPROGRESS) {
+		exchange_over(u, EXCHANGE_REFUSED, "refused");
+	}
+	loop_event_end(loop);
+}
+
+static void
+on_connection_timer(void *user, bool forced)
+{
+	struct connection *u = user;
+
+	switch (u->state) {
+	case CONNECTION_WAITING:
+		break;
+	case CONNECTION_CONNECTING:
+		connection_shut(u);
+		if (forced) { /* the kernel cannot watch it: not at once */
+			timer_set_unsorted(&u->upstream->loop->timers,
+			    &u->timer, instant_now(), CONNECT_AGAIN_MAX_NS);
+			break;
+		}
+		if (instant_since(instant_now(), u->opened) >=
+		    u->upstream->config->proxy.connect_timeout_ns)
+			exchange_over(u, EXCHANGE_TIMEOUT, "connect_timeout");
+		else
+			connection_try_on(u);
+		break;
+	case CONNECTION_DRAINING:
+		exchange_over(u, EXCHANGE_TIMEOUT, "drain_timeout");
+		break;
+	case CONNECTION_IDLE:
+		connection_close(u);
+		break;
+	case CONNECTION_BUSY:
+		if (forced) /* see watch() */
+			exchange_lost(u, false, "no_event");
+		else
+			exchange_over(u, EXCHANGE_TIMEOUT, "no_answer");
+		break;
+	}
+}

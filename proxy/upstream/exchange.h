@@ -1,0 +1,33 @@
+/*
+ * exchange.h: what connection.c and exchange.c share.
+ *
+ * A connection is a connection; an exchange is the one request and response
+ * under way on it.  connection.c opens, pools, drains and closes connections;
+ * exchange.c writes the request and reads the response.  Private to them.
+ */
+#ifndef TAILOR_PROXY_UPSTREAM_EXCHANGE_H
+#define TAILOR_PROXY_UPSTREAM_EXCHANGE_H
+
+#include "proxy/upstream/connection.h"
+
+/* Register or drop an event of the socket; does nothing if it is so. */
+void connection_want_read(struct connection *u, bool want);
+void connection_want_write(struct connection *u, bool want);
+
+/* The exchange is over: release the connection, then tell the user.  u may
+ * carry another exchange on return. */
+void
+exchange_over(struct connection *u, enum exchange_end end, const char *why);
+
+/* Write as much of the request as the kernel takes.  Callbacks as above. */
+void exchange_write(struct connection *u);
+
+/* The connection is gone: end the exchange by what has been received of it.
+ * A reset (not orderly) may have lost bytes: it ends nothing that ends with
+ * its connection.  Likewise. */
+void exchange_lost(struct connection *u, bool orderly, const char *why);
+
+/* The socket is readable: read and act on it.  Likewise. */
+void exchange_read(struct connection *u);
+
+#endif

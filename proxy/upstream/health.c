@@ -1,0 +1,158 @@
+/*
+ * health.c: asking a server that is in service whether it is well.
+ *
+ * A standby gets no requests, so nothing else would show that it stopped
+ * answering.  A check that fails counts only if no pause of the server
+ * overlapped it: those are hazards and have a better cure.  The last server
+ * in service stays whatever it answers, because a wrong health target must
+ * not take the service away.
+ *
+ * Costs one connection per interval: a kept one could be stale, and would
+ * count as a failure of the server.
+ */
+#include "base/log.h"
+#include "proxy/upstream/upstream.h"
+
+#define CHECK_TIMEOUT_NS NS_PER_S
+
+static bool
+in_service(const struct server *s)
+{
+	return s->upstream->hedging->server[s->index].state == SERVER_READY &&
+	       server_may_serve(s) && !s->upstream->stopping;
+}
+
+static bool
+paused_since(const struct server *s, struct instant begin)
+{
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
+
+	/* Of a server that is silent for no known reason they do count. */
+	return (h->hazards & ~(1U << HAZARD_UNRESPONSIVE)) != 0 ||
+	       (instant_is_set(h->hazard_over) &&
+		   !instant_before(h->hazard_over, begin));
+}
+
+static bool
+is_last(const struct server *s)
+{
+	const struct upstream *up = s->upstream;
+
+	return up->config->servers < 2 ||
+	       up->hedging->server[1 - s->index].state != SERVER_READY;
+}
+
+static void
+health_failed(struct server *s, const char *why)
+{
+	s->checks_failed++;
+	if (paused_since(s, s->checked))
+		return;
+	s->checks_failing++;
+	log_event(LOG_LEVEL_INFO, "health_failed",
+	    "server=%s why=%s status=%u in_a_row=%u", s->config->name, why,
+	    s->check_status, s->checks_failing);
+	if (s->checks_failing < s->config->health_fall)
+		return;
+	if (!is_last(s)) {
+		s->checks_failing = 0;
+		server_lost(s);
+		return;
+	}
+	if (!s->last_kept)
+		log_event(LOG_LEVEL_WARNING, "unhealthy_but_last",
+		    "server=%s advice=\"it fails its health checks (%s) and "
+		    "stays, because no other server is ready\"",
+		    s->config->name, s->config->health);
+	s->last_kept = true;
+}
+
+static void
+on_check_head(struct connection *u, const struct http_head *head)
+{
+	struct server *s = u->user;
+
+	s->check_status = head->status;
+}
+
+static void
+on_check_end(const struct exchange_result *result)
+{
+	struct server *s = result->user;
+
+	s->check = NULL;
+	if (exchange_answered(result->end) && s->check_status < 400) {
+		s->checks_ok++;
+		s->checks_failing = 0;
+		s->last_kept = false;
+	} else {
+		health_failed(s, result->why);
+	}
+	health_arm(s);
+}
+
+static const struct exchange_ops check_ops = {
+    .head = on_check_head,
+    .end = on_check_end,
+};
+
+static void
+check_begin(struct server *s)
+{
+	struct message message = {.head = {{s->probe_text, s->probe_length}}};
+
+	s->check_status = 0;
+	s->checked = instant_now();
+	if (connection_get(s, &check_ops, s, REUSE_NONE, &s->check) < 0) {
+		s->check = NULL;
+		health_failed(s, "no_connection");
+		health_arm(s);
+		return;
+	}
+	timer_arm(
+	    &s->upstream->loop->timers, &s->health_timer, CHECK_TIMEOUT_NS);
+	exchange_send(s->check, &message, HTTP_METHOD_GET);
+}
+
+static void
+on_health_timer(void *user, bool forced)
+{
+	struct server *s = user;
+
+	(void)forced;
+	if (s->check != NULL) {
+		/* Connected, and no answer in time. */
+		connection_close(s->check);
+		s->check = NULL;
+		health_failed(s, "no_answer");
+		health_arm(s);
+	} else if (in_service(s)) {
+		check_begin(s);
+	}
+}
+
+void
+health_init(struct server *s)
+{
+	timer_init(&s->health_timer, on_health_timer, s);
+}
+
+void
+health_arm(struct server *s)
+{
+	if (s->probe_length > 0 && s->config->health_interval_ns > 0 &&
+	    in_service(s))
+		timer_arm(&s->upstream->loop->timers, &s->health_timer,
+		    s->config->health_interval_ns);
+}
+
+void
+health_stop(struct server *s)
+{
+	timer_clear(&s->upstream->loop->timers, &s->health_timer);
+	if (s->check != NULL)
+		connection_close(s->check);
+	s->check = NULL;
+	s->checks_failing = 0;
+}

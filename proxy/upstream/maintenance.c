@@ -1,0 +1,243 @@
+/*
+ * maintenance.c: taking a server out of service and back, and restarting it, so
+ * that no request notices.
+ *
+ * The server first hands its role to the other one (a switch: requests in
+ * flight stay where they are), and is then down for the policy, which sends
+ * it nothing.  Only when all its connections have come to rest may its
+ * program end.  The stages are enum maintenance (server.h).
+ *
+ * While one server is restarted the other one is alone, and a collection of
+ * its would be a pause for everybody.  So a restart first lets it serve with
+ * this one ready behind it, and begins when it has just collected.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "proxy/upstream/upstream.h"
+
+static bool
+other_ready(const struct server *s)
+{
+	const struct upstream *up = s->upstream;
+
+	return up->config->servers > 1 &&
+	       up->hedging->server[1 - s->index].state == SERVER_READY &&
+	       server_may_serve(&up->server[1 - s->index]);
+}
+
+/* It is not the active one any more, or nobody else could be. */
+static void
+take_down(struct server *s)
+{
+	struct upstream *up = s->upstream;
+	struct instant now = instant_now();
+
+	s->maintenance = DRAINING;
+	s->cut_at = s->config->drain_timeout_ns > 0
+			? instant_plus(now, s->config->drain_timeout_ns)
+			: INSTANT_NONE;
+	timer_clear(&up->loop->timers, &s->probe_timer);
+	timer_clear(&up->loop->timers, &s->warmup_timer);
+	if (s->probe != NULL)
+		connection_close(s->probe);
+	s->probe = NULL;
+	health_stop(s);
+	log_event(LOG_LEVEL_NOTICE, "server_draining", "server=%s inflight=%u",
+	    s->config->name, up->hedging->server[s->index].inflight);
+	upstream_want(up, hedging_server_down(up->hedging, s->index, now));
+}
+
+/* Whether the other one is to collect first. */
+static bool
+waits(const struct server *s, struct instant now)
+{
+	return instant_before(now, s->wait_until) && other_ready(s) &&
+	       hedging_collection_due(
+		   s->upstream->hedging, 1 - s->index, s->maintenance_since);
+}
+
+static void
+leave(struct server *s)
+{
+	struct upstream *up = s->upstream;
+	struct instant now = instant_now();
+	bool wait = waits(s, now);
+
+	/* The other one will collect when it serves.  That makes this one
+	 * active again, and when it is over it is time to go. */
+	if (up->hedging->active == s->index) {
+		unsigned todo = hedging_switch(up->hedging, now);
+
+		/* Refused while the other one is in a pause: next tick. */
+		if (todo == 0)
+			return;
+		upstream_want(up, todo);
+	}
+	if (!wait)
+		take_down(s);
+}
+
+static bool
+at_rest(const struct server *s)
+{
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
+
+	return h->inflight == 0 && h->aside == 0 && s->waiting_count == 0 &&
+	       s->connecting_count == 0 && s->busy_count == 0 &&
+	       s->draining_count == 0;
+}
+
+void
+server_rest(const struct server *s, struct server_rest *out)
+{
+	const struct upstream *up = s->upstream;
+
+	*out = (struct server_rest){.losers = s->draining_count};
+	up->events.rest(up->user, s, out);
+}
+
+/* It has had its time. */
+static void
+cut(struct server *s, struct instant now)
+{
+	struct server_rest rest;
+	unsigned n;
+
+	server_rest(s, &rest);
+	if (rest.oldest != NULL)
+		log_event(LOG_LEVEL_WARNING, "drain_cut",
+		    "server=%s requests=%u tunnels=%u losers=%u oldest=%s "
+		    "oldest_ms=%lld",
+		    s->config->name, rest.requests, rest.tunnels, rest.losers,
+		    rest.oldest,
+		    (long long)(instant_since(now, rest.since) / NS_PER_MS));
+	s->cut_at = INSTANT_NONE;
+	n = connection_cut_all(s, "drain_timeout");
+	s->drain_cuts += n;
+}
+
+static void
+come_to_rest(struct server *s, struct instant now)
+{
+	s->maintenance = OUT_OF_SERVICE;
+	connection_close_idle(s);
+	log_event(LOG_LEVEL_NOTICE, "server_drained", "server=%s took_ms=%lld",
+	    s->config->name,
+	    (long long)(instant_since(now, s->maintenance_since) / NS_PER_MS));
+	if (!s->restarting)
+		return;
+	s->maintenance = STOPPING;
+	/* It may have ended by itself meanwhile and be started already. */
+	s->upstream->events.stop(s);
+}
+
+void
+maintenance_tick(struct server *s, struct instant now)
+{
+	struct upstream *up = s->upstream;
+
+	switch (s->maintenance) {
+	case DRAIN_PENDING:
+		leave(s);
+		break;
+	case DRAINING:
+		if (instant_is_set(s->cut_at) &&
+		    !instant_before(now, s->cut_at))
+			cut(s, now);
+		if (at_rest(s))
+			come_to_rest(s, now);
+		break;
+	case STARTING:
+		if (up->hedging->server[s->index].state != SERVER_READY)
+			break;
+		s->maintenance = IN_SERVICE;
+		log_event(LOG_LEVEL_NOTICE,
+		    s->restarting ? "server_restarted" : "server_returned",
+		    "server=%s took_ms=%lld", s->config->name,
+		    (long long)(instant_since(now, s->maintenance_since) /
+				NS_PER_MS));
+		s->restarting = false;
+		break;
+	case IN_SERVICE:
+	case OUT_OF_SERVICE:
+	case STOPPING:
+		break;
+	}
+}
+
+static int
+go(struct server *s, bool force, bool restart)
+{
+	if (s->maintenance != IN_SERVICE && s->maintenance != STARTING)
+		return -EALREADY;
+	if (s->upstream->stopping || (!force && !other_ready(s)))
+		return -EBUSY;
+	s->maintenance_since = instant_now();
+	s->maintenance = DRAIN_PENDING;
+	s->restarting = restart;
+	s->wait_until = s->maintenance_since;
+	if (restart && !force)
+		s->wait_until = instant_plus(
+		    s->maintenance_since, s->config->restart_wait_ns);
+	if (waits(s, s->maintenance_since))
+		log_event(LOG_LEVEL_NOTICE, "server_waits",
+		    "server=%s at_most_ms=%lld why=\"the other one is to "
+		    "collect before it is alone\"",
+		    s->config->name,
+		    (long long)(s->config->restart_wait_ns / NS_PER_MS));
+	if (force && !other_ready(s))
+		take_down(s);
+	else
+		leave(s);
+	return 0;
+}
+
+int
+server_drain(struct server *s, bool force)
+{
+	return go(s, force, false);
+}
+
+int
+server_restart(struct server *s, bool force)
+{
+	int err;
+
+	if (s->config->argc == 0)
+		return -ENOTSUP;
+	if (s->restarting)
+		return -EALREADY;
+	if (s->maintenance == OUT_OF_SERVICE) {
+		s->maintenance_since = instant_now();
+		s->restarting = true;
+		come_to_rest(s, s->maintenance_since);
+		return 0;
+	}
+	err = go(s, force, true);
+	/* One that is being drained goes on to be restarted. */
+	if (err == 0 || (err == -EALREADY && s->maintenance != STOPPING)) {
+		s->restarting = true;
+		err = 0;
+	}
+	return err;
+}
+
+int
+server_return(struct server *s)
+{
+	if (s->maintenance == IN_SERVICE || s->maintenance == STARTING)
+		return -EALREADY;
+	if (s->maintenance == STOPPING)
+		return -EBUSY;
+	s->restarting = false;
+	if (s->maintenance == DRAIN_PENDING) {
+		s->maintenance = IN_SERVICE;
+		return 0;
+	}
+	s->maintenance = STARTING;
+	s->maintenance_since = instant_now();
+	server_lost(s);
+	return 0;
+}

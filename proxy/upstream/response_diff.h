@@ -1,0 +1,48 @@
+/*
+ * response_diff.h: whether both servers answered a hedged request alike.
+ *
+ * Two servers of one service that are out of step are worse than a slow one,
+ * and nobody else sees both answers.  Each exchange of a hedged request adds
+ * what it reads of its response: status, length, and a hash of the payload.
+ * The request and its exchanges end in any order; the last one to leave
+ * compares, if both responses were whole, and counts.  Requests that are not
+ * hedged have no comparison and pay for a pointer that is NULL.  Fields of the
+ * head are not compared.  Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_UPSTREAM_RESPONSE_DIFF_H
+#define TAILOR_PROXY_UPSTREAM_RESPONSE_DIFF_H
+
+#include <stdint.h>
+
+#include "proxy/net/buffer.h"
+#include "proxy/stats/metrics.h"
+
+struct comparison;	     /* opaque */
+#define COMPARISON_BYTES 128 /* on the heap, while it is needed */
+
+/*
+ * compare_new(m, request, limit_bytes):
+ * A comparison, with one party, the request; NULL when there is no memory.
+ *   m            borrowed: what is found is counted there
+ *   request      its id, for the log
+ *   limit_bytes  longer responses are not compared
+ */
+struct comparison *
+compare_new(struct metrics *m, uint64_t request, uint64_t limit_bytes);
+
+/* One more party: the exchange of attempt side (0 or 1), from its start. */
+struct comparison *compare_join(struct comparison *c, unsigned side);
+
+/* The party goes; the last one compares and frees. */
+void compare_leave(struct comparison **cp);
+
+/* What side's response is. */
+void compare_status(struct comparison *c, unsigned side, unsigned status);
+void
+compare_data(struct comparison *c, unsigned side, const struct chain *data);
+void compare_whole(struct comparison *c, unsigned side);
+
+/* The client gets a response: without a winner there is nothing to compare. */
+void compare_won(struct comparison *c);
+
+#endif

@@ -1,0 +1,487 @@
+/*
+ * server.c: finding out whether a server answers, and warming it up.
+ *
+ * A server that is not known to answer is probed every 50 ms: by connecting,
+ * and if a health path is configured by asking for it.  A restarted server
+ * is given recent requests of clients again, at the pace that the policy
+ * sets, before it may serve anybody.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "proxy/upstream/upstream.h"
+
+#define PROBE_PERIOD_NS (50 * NS_PER_MS)
+#define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */
+#define PROBE_TIMEOUT_NS NS_PER_S
+#define ASK_TIMEOUT_NS (10 * NS_PER_S)
+#define KEEP_AGAIN_NS (30 * NS_PER_S)
+#define REFUSALS_MAX 2 /* in a row: no process listens there */
+
+/* What a request of Tailor's own is for. */
+enum warmup_kind {
+	WARMUP_WARM,   /* a restarted server */
+	WARMUP_MIRROR, /* a standby that is warm */
+	WARMUP_ASK,    /* whether it responds */
+	WARMUP_KEEP,   /* a connection to keep */
+};
+
+/* One of them under way. */
+struct warmup {
+	struct server *server;
+	bool busy;
+	enum warmup_kind kind;
+	bool whole; /* the text ends with an empty line */
+	unsigned status;
+	size_t length;
+	char text[REPLAY_HEAD_BYTES];
+};
+
+static const char warmup_lines[] = "Tailor-Warmup: 1\r\n\r\n";
+
+const char *
+server_host(const struct config_server *c)
+{
+	return c->address.address.ss_family == AF_UNIX ? "localhost"
+						       : c->address.text;
+}
+
+static void
+server_probe_later(struct server *s)
+{
+	timer_arm(&s->upstream->loop->timers, &s->probe_timer, PROBE_PERIOD_NS);
+}
+
+static void
+server_answers(struct server *s)
+{
+	struct upstream *up = s->upstream;
+
+	s->refusals = 0;
+	log_event(LOG_LEVEL_NOTICE, "server_up", "server=%s", s->config->name);
+	upstream_want(
+	    up, hedging_server_up(up->hedging, s->index, instant_now()));
+	server_warm(s);
+}
+
+static void
+on_probe_connected(struct connection *u)
+{
+	struct server *s = u->user;
+
+	if (s->probe_length > 0)
+		return;
+	s->probe = NULL;
+	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
+	/* Not kept: servers wait at a graceful stop for a connection on which
+	 * nothing has come yet. */
+	connection_close(u);
+	server_answers(s);
+}
+
+static void
+on_probe_head(struct connection *u, const struct http_head *head)
+{
+	struct server *s = u->user;
+
+	s->probe_status = head->status;
+}
+
+static void
+on_probe_end(const struct exchange_result *result)
+{
+	struct server *s = result->user;
+
+	s->probe = NULL;
+	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
+	if (exchange_answered(result->end) && s->probe_status < 400)
+		server_answers(s);
+	else
+		server_probe_later(s);
+}
+
+static const struct exchange_ops probe_ops = {
+    .connected = on_probe_connected,
+    .head = on_probe_head,
+    .end = on_probe_end,
+};
+
+static void
+server_probe(struct server *s)
+{
+	struct message message = {.head = {{s->probe_text, s->probe_length}}};
+
+	if (s->probe != NULL) {
+		/* The last one got no answer in time: a stopped process
+		 * accepts connections and says nothing. */
+		connection_close(s->probe);
+		s->probe = NULL;
+	}
+	s->probe_status = 0;
+	if (connection_get(s, &probe_ops, s, REUSE_NONE, &s->probe) < 0) {
+		s->probe = NULL;
+		server_probe_later(s);
+		return;
+	}
+	timer_arm(
+	    &s->upstream->loop->timers, &s->probe_timer, PROBE_TIMEOUT_NS);
+	if (s->probe_length > 0)
+		exchange_send(s->probe, &message, HTTP_METHOD_GET);
+	else if (s->probe->state == CONNECTION_BUSY)
+		on_probe_connected(s->probe);
+}
+
+static void
+on_probe_timer(void *user, bool forced)
+{
+	struct server *s = user;
+
+	(void)forced;
+	if (s->upstream->hedging->server[s->index].state == SERVER_CONNECTING &&
+	    !s->upstream->stopping)
+		server_probe(s);
+}
+
+void
+server_lost(struct server *s)
+{
+	struct upstream *up = s->upstream;
+	struct instant now = instant_now();
+
+	s->refusals = 0;
+	s->keep_again = INSTANT_NONE;
+	/* What a process closed by its end says nothing about the next. */
+	if (instant_since(now, s->closed_early) < NS_PER_S)
+		s->closed_early = s->closed_soon = INSTANT_NONE;
+	connection_close_idle(s);
+	if (up->hedging->server[s->index].state > SERVER_CONNECTING)
+		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
+		    s->config->name);
+	upstream_want(up, hedging_server_down(up->hedging, s->index, now));
+	if (!server_may_serve(s))
+		return;
+	upstream_want(
+	    up, hedging_server_connecting(up->hedging, s->index, now));
+	if (!up->stopping && s->probe == NULL)
+		server_probe_later(s);
+}
+
+void
+server_responded(struct server *s, int64_t latency_ns)
+{
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
+	bool hazard = h->hazards != 0 || (instant_is_set(h->hazard_over) &&
+					     instant_since(instant_now(),
+						 h->hazard_over) < latency_ns);
+
+	distribution_record(&s->responses[hazard], latency_ns);
+}
+
+void
+server_failed(struct server *s, enum exchange_end end)
+{
+	s->errors[end]++;
+	if (end != EXCHANGE_REFUSED)
+		return;
+	if (++s->refusals >= REFUSALS_MAX &&
+	    s->upstream->hedging->server[s->index].state > SERVER_CONNECTING)
+		server_lost(s);
+}
+
+static void
+on_warmup_head(struct connection *u, const struct http_head *head)
+{
+	struct warmup *w = u->user;
+
+	w->status = head->status;
+}
+
+static void
+on_warmup_end(const struct exchange_result *result)
+{
+	struct warmup *w = result->user;
+	struct server *s = w->server;
+	struct upstream *up = s->upstream;
+	struct instant now = instant_now();
+	bool ok = exchange_answered(result->end) && w->status < 500;
+	int64_t latency = instant_is_set(result->written_first)
+			      ? instant_since(now, result->written_first)
+			      : 0;
+
+	w->busy = false;
+	if (!ok)
+		server_failed(s, result->end);
+	switch (w->kind) {
+	case WARMUP_ASK:
+		s->asking = false;
+		s->asked = now;
+		s->probes_ok += ok;
+		s->probes_failed += !ok;
+		upstream_want(
+		    up, hedging_probed(up->hedging, s->index, ok, now));
+		return;
+	case WARMUP_KEEP:
+		s->keeping--;
+		ok = result->end == EXCHANGE_COMPLETE && s->keeps_alive;
+		s->connections_kept += ok;
+		if (!ok)
+			s->keep_again = instant_plus(now, KEEP_AGAIN_NS);
+		return;
+	case WARMUP_MIRROR:
+		s->mirrors_ok += ok;
+		s->mirrors_failed += !ok;
+		break;
+	case WARMUP_WARM:
+		s->warmups_ok += ok;
+		s->warmups_failed += !ok;
+		break;
+	}
+	upstream_want(
+	    up, hedging_warmup_done(up->hedging, s->index, ok, latency, now));
+	server_warm(s);
+}
+
+static const struct exchange_ops warmup_ops = {
+    .head = on_warmup_head,
+    .end = on_warmup_end,
+};
+
+static struct warmup *
+warmup_free_place(struct server *s)
+{
+	for (unsigned i = 0; i < WARMUPS_MAX; i++)
+		if (!s->warmup[i].busy)
+			return &s->warmup[i];
+	return NULL;
+}
+
+/* The next request, in w: a remembered one, or what is configured for the time
+ * before there are any.  False if there is neither. */
+static bool
+warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
+{
+	const struct replay *r =
+	    replay_next(&s->upstream->replay, &s->replay_next);
+	const char *target = s->upstream->config->warmup.target;
+	int n;
+
+	w->whole = false;
+	if (r != NULL) {
+		memcpy(w->text, r->text, r->length);
+		w->length = r->length;
+		*method = r->method;
+		return true;
+	}
+	if (*target == '\0')
+		return false;
+	n = snprintf(w->text, sizeof(w->text),
+	    "GET %s HTTP/1.1\r\nHost: %s\r\n", target, server_host(s->config));
+	/* config_check bounds the target. */
+	assert(n > 0 && (size_t)n < sizeof(w->text));
+	w->length = (size_t)n;
+	*method = HTTP_METHOD_GET;
+	return true;
+}
+
+/* Cheaper than a copy, where it is known. */
+static bool
+warmup_fill_health(
+    struct warmup *w, const struct server *s, enum http_method *method)
+{
+	if (s->probe_length == 0)
+		return false;
+	memcpy(w->text, s->probe_text, s->probe_length);
+	w->length = s->probe_length;
+	w->whole = true;
+	*method = HTTP_METHOD_GET;
+	return true;
+}
+
+static bool
+warmup_send(struct server *s, enum warmup_kind kind)
+{
+	struct warmup *w = warmup_free_place(s);
+	bool health = kind == WARMUP_ASK || kind == WARMUP_KEEP;
+	enum http_method method;
+	struct connection *u;
+	struct message message;
+	int err;
+
+	if (w == NULL || (!(health && warmup_fill_health(w, s, &method)) &&
+			     !warmup_fill(w, s, &method)))
+		return false;
+	w->status = 0;
+	w->server = s;
+	w->kind = kind;
+	err = connection_get(s, &warmup_ops, w,
+	    kind == WARMUP_KEEP ? REUSE_NONE : REUSE_CHECKED, &u);
+	if (err < 0) {
+		s->asked = instant_now();
+		if (err != -ENOMEM)
+			server_failed(s, EXCHANGE_REFUSED);
+		return false;
+	}
+	w->busy = true;
+	exchange_limit(u, kind == WARMUP_ASK
+			      ? ASK_TIMEOUT_NS
+			      : s->upstream->config->proxy.request_timeout_ns);
+	if (!health)
+		hedging_warmup_sent(s->upstream->hedging, s->index);
+	message =
+	    (struct message){.head = {{w->text, w->length},
+				 {(void *)(uintptr_t)warmup_lines,
+				     w->whole ? 0 : sizeof(warmup_lines) - 1}}};
+	exchange_send(u, &message, method);
+	return true;
+}
+
+bool
+server_ask(struct server *s)
+{
+	s->asking = s->asking || warmup_send(s, WARMUP_ASK);
+	return s->asking;
+}
+
+void
+server_keep(struct server *s)
+{
+	s->keeping += warmup_send(s, WARMUP_KEEP);
+}
+
+void
+server_warm(struct server *s)
+{
+	struct upstream *up = s->upstream;
+	enum warmup_kind kind =
+	    up->hedging->server[s->index].state == SERVER_READY ? WARMUP_MIRROR
+								: WARMUP_WARM;
+	struct instant now = instant_now(), next = INSTANT_NONE;
+	unsigned due = hedging_warmup_due(up->hedging, s->index, now, &next);
+	int64_t wait;
+
+	while (due > 0 && warmup_send(s, kind))
+		due--;
+	if (!instant_is_set(next))
+		return;
+	wait = instant_since(next, now);
+	if (wait < NS_PER_MS || due > 0)
+		wait = due > 0 ? WARMUP_IDLE_NS : NS_PER_MS;
+	/* Rounded up to whole milliseconds: few distinct durations. */
+	wait = (wait + NS_PER_MS - 1) / NS_PER_MS * NS_PER_MS;
+	if (wait > WARMUP_IDLE_NS)
+		wait = WARMUP_IDLE_NS;
+	timer_set(&up->loop->timers, &s->warmup_timer, now, wait);
+}
+
+static void
+on_warmup_timer(void *user, bool forced)
+{
+	(void)forced;
+	server_warm(user);
+}
+
+void
+server_configure(struct server *s, const struct config_server *c)
+{
+	int n = 0;
+
+	s->config = c;
+	if (*c->health != '\0')
+		n = snprintf(s->probe_text, sizeof(s->probe_text),
+		    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n\r\n",
+		    c->health, server_host(c));
+	/* config_check bounds the target. */
+	assert(n >= 0 && (size_t)n < sizeof(s->probe_text));
+	s->probe_length = (size_t)n;
+}
+
+const char *
+server_state_shown(const struct server *s)
+{
+	switch (s->maintenance) {
+	case IN_SERVICE:
+	case STARTING:
+		break;
+	case DRAIN_PENDING:
+		return "leaving";
+	case DRAINING:
+		return "draining";
+	case OUT_OF_SERVICE:
+		return "drained";
+	case STOPPING:
+		return "stopping";
+	}
+	return server_state_name(s->upstream->hedging->server[s->index].state);
+}
+
+void
+server_tick(struct server *s, struct instant now)
+{
+	enum server_state state = s->upstream->hedging->server[s->index].state;
+
+	if (state != s->state_logged) {
+		if (state == SERVER_READY) {
+			log_event(LOG_LEVEL_NOTICE, "server_ready",
+			    "server=%s after_ms=%lld warmups=%llu",
+			    s->config->name,
+			    (long long)(instant_since(now, s->state_since) /
+					NS_PER_MS),
+			    (unsigned long long)s->warmups_ok);
+			health_arm(s);
+		}
+		if (state == SERVER_READY && s->state_logged == SERVER_WARMING)
+			distribution_record(&s->warmup_length,
+			    instant_since(now, s->warming_since));
+		if (state == SERVER_WARMING)
+			s->warming_since = now;
+		if (s->state_logged == SERVER_READY)
+			s->state_since = now;
+		s->state_logged = state;
+	}
+	maintenance_tick(s, now);
+	silence_tick(s, now);
+	standby_tick(s, now);
+}
+
+int
+server_init(struct server *s, struct upstream *up, unsigned index)
+{
+	memset(s, 0, sizeof(*s));
+	s->upstream = up;
+	s->index = index;
+	s->pidfd = -1;
+	s->state_since = instant_now();
+	server_configure(s, &up->config->server[index]);
+	s->restart_delay_ns = s->config->restart_delay_ns;
+	connection_pool_init(s);
+	distribution_init_requests(&s->responses[0]);
+	distribution_init_requests(&s->responses[1]);
+	distribution_init_uptimes(&s->warmup_length);
+	distribution_init_reactions(&s->connect_length);
+	s->warmup = calloc(WARMUPS_MAX, sizeof(*s->warmup));
+	if (s->warmup == NULL)
+		return -ENOMEM;
+	timer_init(&s->probe_timer, on_probe_timer, s);
+	timer_init(&s->warmup_timer, on_warmup_timer, s);
+	health_init(s);
+	return 0;
+}
+
+void
+server_fini(struct server *s)
+{
+	if (s->upstream == NULL)
+		return;
+	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
+	timer_clear(&s->upstream->loop->timers, &s->warmup_timer);
+	health_stop(s);
+	connection_pool_fini(s);
+	free(s->warmup);
+	s->warmup = NULL;
+}

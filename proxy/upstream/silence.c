@@ -1,0 +1,241 @@
+/*
+ * silence.c: when a silence is long enough to act on; see silence.h.
+ */
+#include "proxy/upstream/silence.h"
+
+#include "base/log.h"
+#include "proxy/upstream/upstream.h"
+
+#define LOOK_NS (100 * NS_PER_MS)
+#define BLIND_NS (3 * LOOK_NS) /* Tailor itself was away for so long */
+#define WINDOW_NS (300 * NS_PER_S)
+#define ANSWER_NS (500 * NS_PER_MS) /* for the response to a probe */
+#define SILENCE_REQUESTS 3
+#define STARVED_LEAST_NS (100 * NS_PER_MS)
+#define FORGET_NS (5 * NS_PER_S)
+#define RESPONSES_KNOWN 100 /* with fewer a server is not known yet */
+
+/* Several requests wait; one or two wait. */
+#define SEVERAL_FACTOR 4
+#define SEVERAL_LEAST_NS NS_PER_S
+#define FEW_FACTOR 10
+#define FEW_LEAST_NS (5 * NS_PER_S)
+#define UNKNOWN_LEAST_NS (10 * NS_PER_S)
+
+struct awaited {
+	unsigned requests;
+	struct instant since; /* the first of them was written */
+	struct instant fresh; /* the first on a new connection, or none */
+};
+
+/* Requests that were written and have no byte of a response yet. */
+static struct awaited
+awaited_count(const struct server *s)
+{
+	struct awaited a = {0};
+	const struct connection *u;
+
+	TAILQ_FOREACH(u, &s->busy, link)
+	{
+		if (!exchange_is_awaited(u) || u->received_bytes > 0 ||
+		    !instant_is_set(u->written_first))
+			continue;
+		a.requests++;
+		if (!instant_is_set(a.since) ||
+		    instant_before(u->written_first, a.since))
+			a.since = u->written_first;
+		if (u->exchanges == 1 &&
+		    (!instant_is_set(a.fresh) ||
+			instant_before(u->written_first, a.fresh)))
+			a.fresh = u->written_first;
+	}
+	return a;
+}
+
+static int64_t
+longest_ns(const struct silence *q)
+{
+	return q->longest_ns[0] > q->longest_ns[1] ? q->longest_ns[0]
+						   : q->longest_ns[1];
+}
+
+static void
+longest_note(struct silence *q, int64_t silent_ns)
+{
+	if (silent_ns > q->longest_ns[0])
+		q->longest_ns[0] = silent_ns;
+}
+
+static void
+windows_turn(struct silence *q, struct instant now)
+{
+	if (instant_is_set(q->window) &&
+	    instant_since(now, q->window) < WINDOW_NS)
+		return;
+	q->longest_ns[1] = q->longest_ns[0];
+	q->longest_ns[0] = 0;
+	q->window = now;
+}
+
+/* How long a silence must last before it means something. */
+static int64_t
+patience_ns(const struct server *s, unsigned requests)
+{
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
+	bool several = requests >= SILENCE_REQUESTS;
+	int64_t least = several ? SEVERAL_LEAST_NS : FEW_LEAST_NS;
+	int64_t longest =
+	    longest_ns(&s->silence) * (several ? SEVERAL_FACTOR : FEW_FACTOR);
+
+	if (h->latency.count < RESPONSES_KNOWN)
+		least = UNKNOWN_LEAST_NS;
+	return longest > least ? longest : least;
+}
+
+static bool
+is_unresponsive(const struct server *s)
+{
+	return (s->upstream->hedging->server[s->index].hazards &
+		   1U << HAZARD_UNRESPONSIVE) != 0;
+}
+
+static void
+report(struct server *s, bool begin, struct instant now)
+{
+	struct hazard h = {
+	    .server = (uint8_t)s->index,
+	    .kind = HAZARD_UNRESPONSIVE,
+	    .begin = begin,
+	    .pid = s->pid > 0 ? (uint32_t)s->pid : 0,
+	    .at = now,
+	    .seen = now,
+	};
+
+	s->upstream->events.hazard(s->upstream->user, &h);
+}
+
+/* A new silence begins now.  What has passed of a hazard is none of the
+ * server's own. */
+static void
+silence_over(struct server *s, bool heard, struct instant now)
+{
+	struct silence *q = &s->silence;
+
+	if (heard && q->awaited && !is_unresponsive(s))
+		longest_note(q, instant_since(now, q->since));
+	q->since = now;
+	q->asked = false;
+	if (heard && is_unresponsive(s)) {
+		log_event(LOG_LEVEL_NOTICE, "server_responds", "server=%s",
+		    s->config->name);
+		report(s, false, now);
+	}
+}
+
+/* It has been silent for longer than it should: ask, and if there is no
+ * response to that either, act. */
+static void
+silence_doubt(struct server *s, const struct awaited *a, int64_t silent_ns,
+    struct instant now)
+{
+	struct silence *q = &s->silence;
+
+	if (!q->asked && server_ask(s)) {
+		q->asked = true;
+		q->asked_at = now;
+		return;
+	}
+	/* A standby is silent by nature. */
+	if (!q->asked && s->index != s->upstream->hedging->active)
+		return;
+	if (q->asked ? instant_since(now, q->asked_at) < ANSWER_NS
+		     : silent_ns < 2 * patience_ns(s, a->requests))
+		return;
+	log_event(LOG_LEVEL_WARNING, "server_unresponsive",
+	    "server=%s silent_ms=%lld requests=%u longest_before_ms=%lld",
+	    s->config->name, (long long)(silent_ns / NS_PER_MS), a->requests,
+	    (long long)(longest_ns(q) / NS_PER_MS));
+	report(s, true, now);
+}
+
+/* No byte can come any more where none is awaited and there is nothing to ask
+ * with: believe it to be well, after a while. */
+static void
+silence_forget(struct server *s, const struct awaited *a, struct instant now)
+{
+	struct silence *q = &s->silence;
+
+	if (a->requests > 0 || s->draining_count > 0 || s->asking ||
+	    server_ask(s)) {
+		q->since = now;
+		return;
+	}
+	if (instant_since(now, q->since) < FORGET_NS)
+		return;
+	log_event(LOG_LEVEL_NOTICE, "server_believed",
+	    "server=%s why=\"nothing is awaited from it, and there is nothing "
+	    "to ask it with\" advice=\"set servers.health\"",
+	    s->config->name);
+	q->since = now;
+	report(s, false, now);
+}
+
+/* A server with a worker for each connection may have all of them wait on idle
+ * ones while a new one has none.  (nginx keeps none by default.) */
+static void
+starved_look(struct server *s, const struct awaited *a, struct instant now)
+{
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
+	int64_t long_ns = 2 * h->latency_p95_ns;
+
+	if (long_ns < STARVED_LEAST_NS)
+		long_ns = STARVED_LEAST_NS;
+	if (!instant_is_set(a->fresh) || h->hazards != 0 ||
+	    instant_since(now, a->fresh) < long_ns ||
+	    (s->idle_count == 0 && !connection_starves(s, now)))
+		return;
+	s->starved = now;
+	s->idle_given_up += s->idle_count;
+	connection_close_idle(s);
+}
+
+static void
+silence_look(struct server *s, struct instant now)
+{
+	const struct hedging_server *h =
+	    &s->upstream->hedging->server[s->index];
+	struct silence *q = &s->silence;
+	struct awaited a = awaited_count(s);
+	bool heard = q->reads != s->reads;
+	bool blind = instant_since(now, q->looked) > BLIND_NS;
+	int64_t silent_ns;
+
+	starved_look(s, &a, now);
+	windows_turn(q, now);
+	q->looked = now;
+	q->reads = s->reads;
+	if (is_unresponsive(s) && !heard) {
+		silence_forget(s, &a, now);
+		return;
+	}
+	if (heard || blind || a.requests == 0 || h->hazards != 0 ||
+	    h->state != SERVER_READY) {
+		silence_over(s, heard, now);
+		q->awaited = a.requests > 0;
+		return;
+	}
+	q->awaited = true;
+	silent_ns = instant_since(
+	    now, instant_before(q->since, a.since) ? a.since : q->since);
+	if (silent_ns >= patience_ns(s, a.requests))
+		silence_doubt(s, &a, silent_ns, now);
+}
+
+void
+silence_tick(struct server *s, struct instant now)
+{
+	if (instant_since(now, s->silence.looked) >= LOOK_NS)
+		silence_look(s, now);
+}

@@ -1,0 +1,106 @@
+/*
+ * standby.c: what a standby needs so that it can take over at any moment.
+ *
+ * At a swap all requests in flight go to it at once.  Were each to need a new
+ * connection, they would fill the server's backlog (50 by default in a JDK),
+ * and those that find it full would wait.  So as many connections are kept
+ * open as there were requests in flight lately.  They are opened one by one,
+ * by a request of Tailor's own each, and only to a server that keeps
+ * connections: one that closes them early is left alone for a while.
+ *
+ * A server that gets no requests shows neither that it is gone nor that it is
+ * well again.  When it ends an idle connection, and once a second where it has
+ * none, one is opened to see whether it still listens, and closed.  Where only a
+ * response could show something (hedging_probe_wanted) it is asked.
+ */
+#include <errno.h>
+
+#include "proxy/upstream/upstream.h"
+
+#define ASK_NS (250 * NS_PER_MS)
+#define KNOCK_NS NS_PER_S
+#define KNOCK_AGAIN_NS (20 * NS_PER_MS)
+#define PEAK_WINDOW_NS (10 * NS_PER_S)
+#define KEEP_NS (20 * NS_PER_MS) /* between two that are opened */
+#define CLOSED_EARLY_NS (30 * NS_PER_S)
+
+/* The most requests in flight of the last 10 to 20 seconds. */
+static unsigned
+peak_inflight(struct upstream *up, struct instant now)
+{
+	unsigned inflight = 0;
+
+	for (unsigned i = 0; i < up->config->servers; i++)
+		inflight += up->hedging->server[i].inflight;
+	if (instant_since(now, up->peak_window) >= PEAK_WINDOW_NS) {
+		up->peak[1] = up->peak[0];
+		up->peak[0] = 0;
+		up->peak_window = now;
+	}
+	if (inflight > up->peak[0])
+		up->peak[0] = inflight;
+	return up->peak[0] > up->peak[1] ? up->peak[0] : up->peak[1];
+}
+
+static bool
+is_standby(const struct server *s)
+{
+	const struct hedging *h = s->upstream->hedging;
+
+	return h->server[s->index].state == SERVER_READY &&
+	       h->server[s->index].hazards == 0 && s->index != h->active &&
+	       !s->upstream->stopping;
+}
+
+static bool
+wants_connection(const struct server *s, unsigned peak, struct instant now)
+{
+	const struct hedging *h = s->upstream->hedging;
+	unsigned there = s->idle_count + s->busy_count + s->draining_count +
+			 s->connecting_count + s->waiting_count;
+
+	if (peak > s->config->connections_max)
+		peak = s->config->connections_max;
+	return there < peak && h->limits.act && is_standby(s) &&
+	       s->keeps_alive && s->keeping == 0 &&
+	       !connection_starves(s, now) &&
+	       !instant_before(now, s->keep_again) &&
+	       instant_since(now, s->kept) >= KEEP_NS &&
+	       (!instant_is_set(s->closed_early) ||
+		   instant_since(now, s->closed_early) >= CLOSED_EARLY_NS);
+}
+
+/* Whether a process listens there: a full backlog is one, too. */
+static void
+standby_knock(struct server *s, struct instant now)
+{
+	static const struct exchange_ops none = {0};
+	struct connection *u;
+	int err = connection_get(s, &none, s, REUSE_NONE, &u);
+
+	s->knocked = now;
+	s->doubted = err < 0;
+	if (err == 0)
+		connection_close(u);
+	else if (err != -ENOMEM)
+		server_failed(s, EXCHANGE_REFUSED);
+}
+
+void
+standby_tick(struct server *s, struct instant now)
+{
+	unsigned peak = peak_inflight(s->upstream, now);
+
+	if (is_standby(s) && (s->doubted || s->idle_count == 0) &&
+	    instant_since(now, s->knocked) >=
+		(s->doubted ? KNOCK_AGAIN_NS : KNOCK_NS))
+		standby_knock(s, now);
+	if (!s->asking &&
+	    hedging_probe_wanted(s->upstream->hedging, s->index) &&
+	    instant_since(now, s->asked) >= ASK_NS)
+		server_ask(s);
+	if (wants_connection(s, peak, now)) {
+		s->kept = now;
+		server_keep(s);
+	}
+}
