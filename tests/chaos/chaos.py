@@ -40,6 +40,7 @@ from director import LANES, Director, Trouble  # noqa: E402
 from judge import Judge, Ledger  # noqa: E402
 from manners import Guest  # noqa: E402
 from rig.ports import free_port  # noqa: E402
+from rig.process import MemoryGauge  # noqa: E402
 from rig.tailor import Tailor, configuration  # noqa: E402
 from rig.wait import Late, wait_until  # noqa: E402
 
@@ -104,18 +105,6 @@ def server(name, directory, seed):
                                    directory, str(seed)],
                        "environment": {"PYTHONDONTWRITEBYTECODE": "1"},
                        "restart_delay": "5ms", "cpus": ""}}
-
-
-class Gauge(threading.Thread):
-    """Resident memory of a process, twice a second."""
-
-    def __init__(self, process, stop):
-        super().__init__(daemon=True)
-        self.process, self.stop, self.kib = process, stop, []
-
-    def run(self):
-        while not self.stop.wait(0.5):
-            self.kib.append(self.process.resident_kib())
 
 
 class Lateness(threading.Thread):
@@ -195,8 +184,7 @@ class Run:
             v for k, v in tailor.metrics().items()
             if k.startswith("tailor_server_connections")) == 0, "rest")
         before = descriptors(tailor.pid)
-        gauge = Gauge(tailor, self.stop)
-        gauge.start()
+        gauge = MemoryGauge(tailor, 0.5)
         guests = self.guests(tailor)
         self.director = Director(tailor, self.directory, self.given.seed,
                                  self.book, self.stop,
@@ -216,11 +204,11 @@ class Run:
                 self.director.mode(name, self.lie, 60, share=0.2)
             self.stop.wait(self.seconds)
             self.stop.set()
+        self.kib = gauge.stop()[1:]
         for guest in guests:
             guest.join(60)
             if guest.is_alive():
                 self.book.violation(f"visitor {guest.number} hangs")
-        self.kib = gauge.kib
         if self.lie is None:
             self.rest(tailor, before)
         self.metrics = tailor.metrics()

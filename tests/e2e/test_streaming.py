@@ -14,6 +14,7 @@ import time
 import pytest
 
 from rig.message import Stream
+from rig.process import MemoryGauge
 from rig.wait import PATIENCE_S, wait_until
 
 PIECE = 256 * 1024
@@ -136,26 +137,6 @@ class Server:
         self._listener.close()
 
 
-class Watch:
-    """The most memory that a process takes from now on."""
-
-    def __init__(self, tailor):
-        self._tailor = tailor
-        self.before = self.most = tailor.resident_kib()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self):
-        while not self._stop.wait(0.02):
-            self.most = max(self.most, self._tailor.resident_kib())
-
-    def grown_kib(self):
-        self._stop.set()
-        self._thread.join()
-        return self.most - self.before
-
-
 def sanitized(build):
     return "asan" in str(build) or "tsan" in str(build)
 
@@ -175,7 +156,7 @@ def front(tailor, server):
                   slow={"target": "60s"})  # explaining one takes memory too
 
 
-def in_bounds(build, watch, size):
+def in_bounds(build, memory, size):
     """Constant: two buffers of 256 KiB, and what the first use of anything
     takes.  A sanitizer keeps bytes for each of ours, and what was freed or
     happened; a body that is kept must still be seen.  With ASan memory grew
@@ -184,7 +165,8 @@ def in_bounds(build, watch, size):
     most = 2 * 1024
     if sanitized(build):
         most = size >> (10 if "tsan" in str(build) else 11)
-    grown = watch.grown_kib()
+    kib = memory.stop()
+    grown = max(kib) - kib[0]
     print(f"grown by {grown} KiB")
     assert grown < most
 
@@ -203,7 +185,7 @@ def test_large_upload(build, tailor, chunked):
 
     server = Server(play)
     t = front(tailor, server)
-    watch = Watch(t)
+    memory = MemoryGauge(t, 0.02)
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
                      + framing(size, chunked))
@@ -211,7 +193,7 @@ def test_large_upload(build, tailor, chunked):
         head, _ = read_head(sock)
         assert head.startswith(b"HTTP/1.1 200 ")
     assert server.wait() == digest(size)
-    in_bounds(build, watch, size)
+    in_bounds(build, memory, size)
     server.close()
 
 
@@ -227,14 +209,14 @@ def test_large_download(build, tailor, chunked):
 
     server = Server(play)
     t = front(tailor, server)
-    watch = Watch(t)
+    memory = MemoryGauge(t, 0.02)
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
         head, rest = read_head(sock)
         assert (b"chunked" in head) == chunked
         assert read_body(sock, rest, size, chunked) == digest(size)
     assert server.wait() is True
-    in_bounds(build, watch, size)
+    in_bounds(build, memory, size)
     server.close()
 
 
@@ -273,7 +255,7 @@ def test_client_stops_reading(build, tailor):
 
     server = Server(play)
     t = front(tailor, server)
-    watch = Watch(t)
+    memory = MemoryGauge(t, 0.02)
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
         head, rest = read_head(sock)
@@ -283,7 +265,7 @@ def test_client_stops_reading(build, tailor):
         assert at < MOST
         assert read_body(sock, rest, size, False) == digest(size)
     assert server.wait() is True
-    in_bounds(build, watch, size)
+    in_bounds(build, memory, size)
     server.close()
 
 
@@ -302,7 +284,7 @@ def test_server_stops_reading(build, tailor):
 
     server = Server(play)
     t = front(tailor, server)
-    watch = Watch(t)
+    memory = MemoryGauge(t, 0.02)
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
                      + framing(size, False))
@@ -313,7 +295,7 @@ def test_server_stops_reading(build, tailor):
         head, _ = read_head(sock)
         assert head.startswith(b"HTTP/1.1 200 ")
     assert server.wait() == digest(size)
-    in_bounds(build, watch, size)
+    in_bounds(build, memory, size)
     server.close()
 
 

@@ -144,3 +144,24 @@ class Process:
         except ProcessLookupError:
             pass
         self.wait()
+
+
+class MemoryGauge(threading.Thread):
+    """Samples a process's resident memory, in KiB, from now until stop()."""
+
+    def __init__(self, process, period_s):
+        super().__init__(daemon=True)
+        self.kib = [process.resident_kib()]
+        self._process, self._period_s = process, period_s
+        self._over = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self._over.wait(self._period_s) and self._process.running():
+            self.kib.append(self._process.resident_kib())
+
+    def stop(self):
+        """Its samples."""
+        self._over.set()
+        self.join()
+        return self.kib
