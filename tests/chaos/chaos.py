@@ -197,14 +197,14 @@ class Run:
         if self.lie is None:
             self.director.start()
             self.watch(tailor)
-            self.stop.set()
-            self.director.join()
         else:
             for name in "ab":
                 self.director.mode(name, self.lie, 60, share=0.2)
             self.stop.wait(self.seconds)
-            self.stop.set()
+        self.stop.set()
         self.kib = gauge.stop()[1:]
+        if self.lie is None:
+            self.director.join()
         for guest in guests:
             guest.join(60)
             if guest.is_alive():
