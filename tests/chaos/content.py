@@ -32,7 +32,7 @@ KEPT_MAX = 60_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class Spec:
     """One request."""
     method: str
     rule: str
@@ -72,13 +72,13 @@ class Wish:
         return _bytes(f"down {self.method} {self.target} {seen}", self.size)
 
 
-def wish(method, target):
-    """The Wish of a target, or None."""
+def parse(method, target):
+    """The Spec of a target, or None."""
     found = TARGET.match(target)
     if found is None:
         return None
     rule, name, status, size, framing, upload, delay, interim = found.groups()
-    return Wish(method, rule, name, int(status), int(size), framing,
+    return Spec(method, rule, name, int(status), int(size), framing,
                 int(upload), int(delay), int(interim))
 
 

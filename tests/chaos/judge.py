@@ -102,8 +102,8 @@ class Judge:
 
     def enough(self, outcome, kinds):
         """Both servers are excused; or one, where only one may be asked."""
-        any_will_do = self.watch(outcome) or not outcome.wish.repeatable
-        if not outcome.wish.repeatable:
+        any_will_do = self.watch(outcome) or not outcome.spec.repeatable
+        if not outcome.spec.repeatable:
             kinds = ANY
         found = [self.excused(server, kinds, outcome) for server in "ab"]
         return any(found) if any_will_do else all(found)
@@ -188,11 +188,11 @@ class Judge:
         near = [f"{server} {kind}" for server, kind in self.when
                 if self.trouble(server, (kind,), outcome)]
         return (f"{outcome.kind} {outcome.text!r} {outcome.manner} "
-                f"{outcome.wish.method} {outcome.wish.target} "
+                f"{outcome.spec.method} {outcome.spec.target} "
                 f"from {outcome.begun:.3f} to {outcome.over:.3f}; troubles "
                 f"{near}, faults {self.ledger.faults.get(name_of(outcome))}, "
                 f"seen {self.ledger.seen.get(name_of(outcome), 0)}")
 
 
 def name_of(outcome):
-    return outcome.wish.target.split("?")[0]
+    return outcome.spec.target.split("?")[0]

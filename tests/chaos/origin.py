@@ -138,8 +138,8 @@ class Connection:
             if len(request.all(name)) > 1:
                 origin.note("wrong", "-", method, target, f"{name} twice")
         nonce = origin.nonce()
-        wish = content.wish(method, target)
-        if (wish is None or not request.start.endswith(" HTTP/1.1")
+        spec = content.parse(method, target)
+        if (spec is None or not request.start.endswith(" HTTP/1.1")
                 or not request.all("host")):
             origin.note("wrong", nonce, method, target,
                         repr(request.raw)[:400])
@@ -149,11 +149,11 @@ class Connection:
         for name in HOP_BY_HOP:
             if request.all(name):
                 origin.note("wrong", nonce, method, target, f"has {name}")
-        if warm and wish.rule != "safe":
+        if warm and spec.rule != "safe":
             origin.note("wrong", nonce, method, target, "warms unsafe")
-        fault = self.fault(wish)
-        if fault == "early" and wish.upload:
-            return self.early(wish, nonce)
+        fault = self.fault(spec)
+        if fault == "early" and spec.upload:
+            return self.early(spec, nonce)
         try:
             self.stream.body(request)
         except Cut:
@@ -161,37 +161,37 @@ class Connection:
         except AssertionError as error:
             origin.note("wrong", nonce, method, target, f"framing {error!r}")
             return False
-        if request.body != wish.body_up():
+        if request.body != spec.body_up():
             origin.note("wrong", nonce, method, target,
                         f"body of {len(request.body)} bytes")
-        if wish.delay_ms:
-            time.sleep(wish.delay_ms / 1e3)
+        if spec.delay_ms:
+            time.sleep(spec.delay_ms / 1e3)
         if origin.in_mode("slow"):
             time.sleep(origin.mode["delay"])
-        return faults.respond(self, wish, nonce, content.digest(request.body),
+        return faults.respond(self, spec, nonce, content.digest(request.body),
                              fault)
 
-    def early(self, wish, nonce):
+    def early(self, spec, nonce):
         """Respond before the body is read; then read it to the end."""
-        faults.respond(self, wish, nonce, content.EARLY, "last")
+        faults.respond(self, spec, nonce, content.EARLY, "last")
         self.sock.shutdown(socket.SHUT_WR)
         self.sock.settimeout(2)
         while self.sock.recv(65536):
             pass
         return False
 
-    def fault(self, wish):
+    def fault(self, spec):
         """Which fault this request draws in the mode that is on."""
         mode = self.origin.mode
         if time.monotonic() > mode["until"]:
             return None
-        return faults.draw(mode, wish, self.origin.seed + self.origin.name)
+        return faults.draw(mode, spec, self.origin.seed + self.origin.name)
 
     def send(self, data):
         self.sock.sendall(data)
 
-    def note(self, event, nonce, wish, more=""):
-        self.origin.note(event, nonce, wish.method, wish.target, more)
+    def note(self, event, nonce, spec, more=""):
+        self.origin.note(event, nonce, spec.method, spec.target, more)
 
 
 def main():

@@ -32,7 +32,8 @@ sys.path.insert(0, str(HERE.parent))
 
 import scenes  # noqa: E402
 from client import Clients  # noqa: E402
-from proxies import NAMES, REFERENCES, Ours, Plain, cost  # noqa: E402
+from proxies import (NAMES, REFERENCES, JudgedTailor,  # noqa: E402
+                     Reference, cost)
 from rig.process import end_all  # noqa: E402
 from servers import compile_java  # noqa: E402
 from stage import Stage  # noqa: E402
@@ -106,9 +107,9 @@ async def send_all(scene, clients, start, played):
 def proxy_of(given):
     """What makes the proxy that is judged."""
     if given.in_place:
-        return lambda directory, pair: Plain(
+        return lambda directory, pair: Reference(
             given.in_place, directory, [server.address for server in pair])
-    return lambda directory, pair: Ours(given.build, directory, pair)
+    return lambda directory, pair: JudgedTailor(given.build, directory, pair)
 
 
 async def play(scene, given, directory, names, classes):

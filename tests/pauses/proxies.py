@@ -59,7 +59,7 @@ def haproxy_servers(addresses):
             f"\tserver b {addresses[1]} check backup")
 
 
-class Plain(Process):
+class Reference(Process):
     """nginx or HAProxy before one or two addresses; listen is its own."""
 
     def __init__(self, kind, directory, addresses):
@@ -121,7 +121,7 @@ CONFIG = {
 }
 
 
-class Ours(Tailor):
+class JudgedTailor(Tailor):
     """Tailor, at its defaults but for `sections` and, of each server, `more`;
     listen is its address."""
 

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 
-from proxies import Plain, cost
+from proxies import Reference, cost
 from servers import Server
 
 METRICS = (
@@ -29,10 +29,10 @@ def cookies_sent():
 class Stage:
     """Three proxies, or those that there are, each with its pair."""
 
-    def __init__(self, scene, directory, names, classes, ours):
-        """ours(directory, pair): the proxy that is judged."""
+    def __init__(self, scene, directory, names, classes, judged):
+        """judged(directory, pair): the proxy that is judged."""
         self.scene, self.directory = scene, directory
-        self.names, self.classes, self.ours = names, classes, ours
+        self.names, self.classes, self.judged = names, classes, judged
         self.servers, self.proxies, self.fronts = {}, {}, {}
         self.before = self.after = (0, 0)
         self.away = {"a": [], "b": []}
@@ -60,13 +60,13 @@ class Stage:
             pair = list(self.servers[proxy].values())
             folder = f"{self.directory}/{proxy}"
             self.proxies[proxy] = (
-                self.ours(folder, pair) if proxy == "tailor" else
-                Plain(proxy, folder, [server.address for server in pair]))
+                self.judged(folder, pair) if proxy == "tailor" else
+                Reference(proxy, folder, [server.address for server in pair]))
         for proxy in self.proxies.values():
             proxy.wait_ready()
         if self.scene.front:
             for name, proxy in self.proxies.items():
-                self.fronts[name] = Plain(
+                self.fronts[name] = Reference(
                     self.scene.front, f"{self.directory}/front-{name}",
                     [proxy.listen])
                 self.fronts[name].wait_ready()

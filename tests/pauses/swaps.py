@@ -37,7 +37,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from client import Clients  # noqa: E402
-from proxies import Ours  # noqa: E402
+from proxies import JudgedTailor  # noqa: E402
 from rig.process import end_all  # noqa: E402
 from rig.wait import Late, wait_until  # noqa: E402
 from scenes import Plan  # noqa: E402
@@ -106,8 +106,8 @@ class Pair:
             server.launch()
         for server in self.servers.values():
             server.wait_listening()
-        self.tailor = Ours(given.build, f"{directory}/tailor",
-                           self.servers.values(), **limits(inflight))
+        self.tailor = JudgedTailor(given.build, f"{directory}/tailor",
+                                   self.servers.values(), **limits(inflight))
         self.tailor.wait_ready()
 
     def close(self):
