@@ -40,7 +40,7 @@ def test_in_flight_request_is_sent_again(pair):
 
 
 def test_first_attempt_may_still_win(pair):
-    # Goal: if the pause ends soon, the original answer is taken.
+    # Goal: if the pause ends soon, the original response is taken.
     t = pair()
     with t.client() as c:
         c.request()
@@ -175,7 +175,7 @@ def test_pause_between_head_and_body(pair):
 def test_begun_answer_waits_in_a_pause(pair, framing, rest):
     # Goal: commit_delay does not bind a client to a server that stands still
     # while another attempt runs; without one, or when the pause is over, an
-    # answer of unknown length goes on (W3).
+    # response of unknown length goes on (W3).
     t = pair(hedging={"commit_delay": "50ms"})
     with t.client() as c:
         c.request()
@@ -238,7 +238,7 @@ def test_hedge_that_fails_leaves_the_original(pair):
 
 
 def test_error_of_the_hedge_waits_for_the_original(pair):
-    # Goal: a 5xx does not win while a better answer may come (W2).
+    # Goal: a 5xx does not win while a better response may come (W2).
     t = pair()
     with t.client() as c:
         c.request()
@@ -265,7 +265,7 @@ def test_both_errors(pair):
 
 
 def test_large_error_is_held_and_can_be_sent(pair):
-    # Goal: an unwanted answer over the limit is held without filling
+    # Goal: an unwanted response over the limit is held without filling
     # memory, and still comes whole if it must.
     t = pair()
     body = b"e" * 300_000

@@ -312,7 +312,7 @@ def test_rendering_is_bounded(upstream, tailor):
 
 
 def hedged(pair_of, t, first, second, winner_first=True):
-    """One request that both servers answer; raw answers, in parts."""
+    """One request that both servers answer; raw responses, in parts."""
     active, backup = pair_of
     with t.client() as c:
         c.request()

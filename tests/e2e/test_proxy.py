@@ -308,7 +308,7 @@ def test_too_large_a_body(upstream, tailor):
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
 ])
 def test_bad_answers_become_502(one, bad):
-    # Goal: a server's malformed answer never reaches the client.
+    # Goal: a server's malformed response never reaches the client.
     server, t = one
     with t.client() as c:
         c.request("POST", "/")
@@ -335,7 +335,7 @@ def test_an_answer_cut_short_cuts_the_client(one):
 
 
 def test_a_client_that_does_not_read_stops_the_server(one):
-    # Goal: a gigantic answer to a stuck client does not fill memory.
+    # Goal: a gigantic response to a stuck client does not fill memory.
     server, t = one
     sent = []
 
@@ -381,7 +381,7 @@ def test_a_stuck_server_stops_the_upload(one):
 
 
 def test_a_client_that_leaves_does_not_break_the_server(one):
-    # Goal: the abandoned answer is read to its end, the connection kept.
+    # Goal: the abandoned response is read to its end, the connection kept.
     server, t = one
     c = t.client()
     c.request("GET", "/leaving")
