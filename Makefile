@@ -42,21 +42,29 @@ endif
 
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
-ROOMS := base config talechain profiler hedging http proxy/net proxy/stats \
-	 proxy/upstream proxy/client proxy/access_log proxy/analysis \
-	 proxy/request proxy/admin daemon loadgen tailorctl
+ROOMS := base config talechain/events talechain/timeline talechain/explain \
+	 talechain/store talechain/render profiler hedging http \
+	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
+	 proxy/analysis proxy/request proxy/admin daemon \
+	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
 NEEDS_base      :=
 NEEDS_config    := base
-NEEDS_talechain := base
-NEEDS_profiler  := talechain base
-NEEDS_hedging   := talechain base
+NEEDS_talechain/events := base
+NEEDS_talechain/timeline := talechain/events base
+NEEDS_talechain/explain := talechain/timeline talechain/events base
+NEEDS_talechain/store := talechain/explain talechain/timeline \
+	talechain/events base
+NEEDS_talechain/render := talechain/explain talechain/timeline \
+	talechain/events base
+NEEDS_profiler  := talechain/timeline talechain/events base
+NEEDS_hedging   := talechain/events base
 NEEDS_http      :=
 NEEDS_proxy/net        := http base
-NEEDS_proxy/stats      := http hedging talechain base
-NEEDS_proxy/upstream   := proxy/net proxy/stats http hedging profiler talechain \
-			  config base
-NEEDS_proxy/client     := proxy/net proxy/stats http hedging profiler talechain \
-			  config base
+NEEDS_proxy/stats      := http hedging talechain/events base
+NEEDS_proxy/upstream   := proxy/net proxy/stats http hedging profiler \
+			  talechain/timeline talechain/events config base
+NEEDS_proxy/client     := proxy/net proxy/stats http hedging profiler \
+			  talechain/timeline talechain/events config base
 NEEDS_proxy/access_log := config base
 NEEDS_proxy/analysis   := http talechain base
 NEEDS_proxy/request    := proxy/analysis proxy/access_log proxy/client \
@@ -66,13 +74,17 @@ NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
 			  proxy/client proxy/upstream proxy/stats proxy/net http \
 			  hedging profiler talechain config base
 NEEDS_daemon    := proxy http hedging profiler talechain config base
-NEEDS_loadgen   := base
-NEEDS_tailorctl := profiler talechain base
+NEEDS_loadgen/send   := base
+NEEDS_loadgen/stats  := loadgen/send base
+NEEDS_loadgen/report := loadgen/stats loadgen/send base
+NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send base
+NEEDS_tailorctl := profiler talechain/timeline talechain/events base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_profiler   := -lpfm -lbpf
 LIBS_http       := -lhttp_parser
-LIBS_loadgen    := -lcjson
+LIBS_loadgen/send := -lmd
+LIBS_loadgen/stats := -lcjson
 LIBS_proxy/net  := -levent_core
 LIBS_proxy/analysis := -lcjson
 LIBS_proxy/admin := -levent_extra
@@ -119,16 +131,16 @@ $(BUILD)/obj/%.o: %.c $(FLAGS)
 
 # The timeline's page is in the program: its files, and the base64 of their
 # SHA-256 for its content security policy, become part of one object.
-PAGE := $(patsubst talechain/%,$(BUILD)/%,$(wildcard talechain/page/*))
-$(BUILD)/page/%.hash: talechain/page/%
+PAGE := $(patsubst talechain/render/%,$(BUILD)/%,$(wildcard talechain/render/page/*))
+$(BUILD)/page/%.hash: talechain/render/page/%
 	@mkdir -p $(@D)
 	$(call say,HASH)sha256sum <$< | cut -c 1-64 | tr a-f A-F | \
 	    basenc --base16 -d | base64 | tr -d '\n' >$@
-$(BUILD)/page/%: talechain/page/%
+$(BUILD)/page/%: talechain/render/page/%
 	@mkdir -p $(@D)
 	@cp $< $@
-$(BUILD)/obj/talechain/page.o: $(PAGE) $(addsuffix .hash,$(PAGE))
-$(BUILD)/obj/talechain/page.o: private override CFLAGS += \
+$(BUILD)/obj/talechain/render/page.o: $(PAGE) $(addsuffix .hash,$(PAGE))
+$(BUILD)/obj/talechain/render/page.o: private override CFLAGS += \
 	-DPAGE_FOLDER='"$(BUILD)/page"'
 
 # BPF programs: one object for the kernel, which lies inside libprofiler.a.
@@ -259,7 +271,7 @@ HAZARDS := $(BUILD)/hazards
 .PHONY: hazards hazards-programs
 hazards-programs: $(HAZARDS)/server $(HAZARDS)/disturb \
     $(HAZARDS)/noquickack.so $(if $(JAVAC),$(HAZARDS)/classes/.made)
-hazards: all hazards-programs	## inject hazards, compare what is reported
+hazards: all hazards-programs	## inject hazards, compare them with the verdicts
 	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/hazards/hazards.py \
 	    --build $(abspath $(BUILD)) --json $(HAZARDS)/matrix.json \
 	    --html $(HAZARDS)/matrix.html $(HAZARDS_ARGS)

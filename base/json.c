@@ -297,6 +297,20 @@ json_double(struct json *j, double v)
 }
 
 void
+json_key_object(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_object_begin(j);
+}
+
+void
+json_key_array(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_array_begin(j);
+}
+
+void
 json_key_string(struct json *j, const char *key, const char *s)
 {
 	json_key(j, key);

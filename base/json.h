@@ -58,7 +58,9 @@ void json_bool(struct json *j, bool v);
 /* Shortest text that reads back as v; NaN and infinities become null. */
 void json_double(struct json *j, double v);
 
-/* Key and value in one call. */
+/* Key and value in one call, or key and the beginning of one. */
+void json_key_object(struct json *j, const char *key);
+void json_key_array(struct json *j, const char *key);
 void json_key_string(struct json *j, const char *key, const char *s);
 void json_key_uint(struct json *j, const char *key, uint64_t v);
 void json_key_int(struct json *j, const char *key, int64_t v);

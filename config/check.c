@@ -8,7 +8,6 @@
 #include "config/address.h"
 #include "config/config.h"
 #include "config/errors.h"
-#include "config/units.h"
 
 #define HEALTH_TARGET_MAX 256
 
@@ -131,31 +130,6 @@ check_servers(const struct config *c, struct config_errors *errors)
 		    c->server[1].name);
 }
 
-static void
-check_order(struct config_errors *errors, const char *small_path,
-    uint64_t small, const char *large_path, uint64_t large)
-{
-	char a[QUANTITY_TEXT_MAX], b[QUANTITY_TEXT_MAX];
-
-	if (small > large)
-		errors_add(errors, "%s: %s is more than %s, %s", small_path,
-		    quantity_format(QUANTITY_BYTES, small, a), large_path,
-		    quantity_format(QUANTITY_BYTES, large, b));
-}
-
-static void
-check_limits(const struct config *c, struct config_errors *errors)
-{
-	check_order(errors, "proxy.request_line_max",
-	    c->proxy.request_line_max_bytes, "proxy.head_max",
-	    c->proxy.head_max_bytes);
-	check_order(errors, "hedging.body_max", c->hedging.body_max_bytes,
-	    "hedging.table_max", c->hedging.table_max_bytes);
-	/* Back-pressure would stop what commit_bytes waits for. */
-	check_order(errors, "hedging.commit_bytes", c->hedging.commit_bytes,
-	    "proxy.stream_buffer", c->proxy.stream_buffer_bytes);
-}
-
 int
 config_check(const struct config *c, struct config_errors *errors)
 {
@@ -165,6 +139,5 @@ config_check(const struct config *c, struct config_errors *errors)
 	check_listeners(c, errors);
 	check_proxied(c, errors);
 	check_servers(c, errors);
-	check_limits(c, errors);
 	return errors->count == before ? 0 : -EINVAL;
 }

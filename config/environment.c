@@ -22,14 +22,14 @@ extern char **environ;
 
 /* "servers[].address" as "servers[0].address". */
 static void
-path_of(const struct config_key *key, unsigned index, char *out, size_t size)
+path_of(const char *key, unsigned index, char *out, size_t size)
 {
-	const char *rest = strchr(key->path, ']');
+	const char *rest = strchr(key, ']');
 
 	if (rest != NULL)
 		snprintf(out, size, "servers[%u%s", index, rest);
 	else
-		snprintf(out, size, "%s", key->path);
+		snprintf(out, size, "%s", key);
 }
 
 /* "servers[0].address" as TAILOR_SERVERS_0_ADDRESS. */
@@ -54,9 +54,13 @@ config_set_environment(struct config *c, struct config_errors *errors)
 	const char *text;
 	int err = 0, one;
 
-	for (unsigned k = 0; k < config_keys_count; k++) {
-		const struct config_key *key = &config_keys[k];
-		unsigned owners = key_of_server(key) ? CONFIG_SERVERS : 1;
+	/* Removed ones, too: config_set() explains them. */
+	for (unsigned k = 0; k < config_keys_count + removed_keys_count; k++) {
+		const char *key =
+		    k < config_keys_count
+			? config_keys[k].path
+			: removed_keys[k - config_keys_count].path;
+		unsigned owners = strchr(key, '[') != NULL ? CONFIG_SERVERS : 1;
 
 		for (unsigned i = 0; i < owners; i++) {
 			path_of(key, i, path, sizeof(path));
@@ -89,7 +93,7 @@ variable_nearest(
 		unsigned owners = key_of_server(key) ? CONFIG_SERVERS : 1;
 
 		for (unsigned i = 0; i < owners; i++) {
-			path_of(key, i, path, sizeof(path));
+			path_of(key->path, i, path, sizeof(path));
 			variable_of(path, variable, sizeof(variable));
 			d = nearest_distance(
 			    name, variable + sizeof(PREFIX) - 1);

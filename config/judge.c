@@ -127,9 +127,13 @@ static void __attribute__((format(printf, 4, 5))) report(struct judge *j,
 void
 judge_unknown(struct config_errors *errors, const char *where, const char *path)
 {
+	const struct removed_key *removed = key_find_removed(path);
 	char nearest[PATH_TEXT_MAX];
 
-	if (suggest_key(path, nearest, sizeof(nearest)))
+	if (removed != NULL)
+		errors_add(errors, "%s%s: no key any more: %s", where, path,
+		    removed->why);
+	else if (suggest_key(path, nearest, sizeof(nearest)))
 		errors_add(errors, "%s%s: unknown key; did you mean %s?", where,
 		    path, nearest);
 	else

@@ -202,12 +202,9 @@ const struct config_key config_keys[] = {
 	.unit = "s", .fallback = "2s",
 	.meaning = "How often a server that is in service is asked for health "
 	"too; 0 never.  Without a health target nothing is asked: what a "
-	"connection could show, the requests show sooner."},
-{"servers[].health_fall", KEY_COUNT, PLACE(config_server, health_fall),
-	RANGE(1, 100), .fallback = "3",
-	.meaning = "So many of these in a row must fail before the server is "
-	"taken out of service.  Those that overlap a pause do not count, and "
-	"the last server in service stays."},
+	"connection could show, the requests show sooner.  Three failures "
+	"in a row take the server out of service, unless it is the last "
+	"one; those that overlap a pause do not count."},
 {"servers[].drain_timeout", KEY_DURATION,
 	PLACE(config_server, drain_timeout_ns), RANGE(0, 86400 * S),
 	.unit = "s", .fallback = "60s",
@@ -218,7 +215,8 @@ const struct config_key config_keys[] = {
 {"servers[].launch.command", KEY_ARGUMENTS,
 	LIST(config_server, argv, argc, CONFIG_ARGS), .fallback = "",
 	.meaning = "The program and its arguments, each a text of its own; no "
-	"shell is involved."},
+	"shell is involved.  It is started again 100 ms after its end, and "
+	"later while it keeps dying at once."},
 {"servers[].launch.environment", KEY_ENVIRONMENT,
 	LIST(config_server, env, envc, CONFIG_ARGS), .fallback = "",
 	.meaning = "Variables added to its environment, {\"NAME\": \"value\"}."},
@@ -238,18 +236,6 @@ const struct config_key config_keys[] = {
 	.fallback = "10s",
 	.meaning = "Between SIGTERM and SIGKILL.  Ten seconds let a JVM run "
 	"its shutdown hooks and are the usual patience of supervisors."},
-{"servers[].launch.restart_delay", KEY_DURATION,
-	PLACE(config_server, restart_delay_ns), RANGE(0, 600 * S),
-	.unit = "s", .fallback = "1s",
-	.meaning = "Before it is started again: a program that dies at once "
-	"must not take the machine with it."},
-{"servers[].launch.restart_wait", KEY_DURATION,
-	PLACE(config_server, restart_wait_ns), RANGE(0, 600 * S),
-	.unit = "s", .fallback = "10s",
-	.meaning = "How long a restart that was asked for lets the other "
-	"server serve, with this one still behind it, until it has collected "
-	"garbage, so that it does not do so while it is alone.  Not for one "
-	"that was never seen to collect; 0: not at all."},
 
 {"hedging.mode", KEY_CHOICE, PLACE(config, hedging.mode),
 	.choices = modes, .fallback = "act",
@@ -278,19 +264,11 @@ const struct config_key config_keys[] = {
 	"copied (see warmup)."},
 {"hedging.body_max", KEY_BYTES, PLACE(config, hedging.body_max_bytes),
 	RANGE(0, 16 * M), .fallback = "64k",
-	.meaning = "Largest request body that waits in memory until it is whole "
-	"and may be sent a second time; a larger one waits in a file "
+	.meaning = "Largest request body that waits in memory until it is "
+	"whole and may be sent a second time; a larger one waits in a file "
 	"(proxy.spool_directory), and its request is not hedged.  Bodies of "
-	"queries are far smaller."},
-{"hedging.table_max", KEY_BYTES, PLACE(config, hedging.table_max_bytes),
-	RANGE(64 * K, 16 * G), .fallback = "64M",
-	.meaning = "Memory for the bodies of all requests together: a thousand "
-	"of the largest.  Beyond it bodies wait in files, and their requests "
-	"are not hedged."},
-{"hedging.inflight_max", KEY_COUNT, PLACE(config, hedging.inflight_max),
-	RANGE(0, 65535), .fallback = "0",
-	.meaning = "Second copies inside one server at one time; 0 for its "
-	"connections_max."},
+	"queries are far smaller.  All in memory may take 64M; beyond that "
+	"they wait in files, too."},
 {"hedging.budget_ratio", KEY_RATIO, PLACE(config, hedging.budget_ratio),
 	RANGE(0, 1), .fallback = "0.1",
 	.meaning = "Second copies allowed per finished request.  Collections "
@@ -301,62 +279,26 @@ const struct config_key config_keys[] = {
 	.meaning = "Unused allowance that may be saved up; 0 for twice "
 	"connections_max, so that one hazard may always re-send all that is "
 	"in flight."},
-{"hedging.swap_rate_max", KEY_COUNT, PLACE(config, hedging.swap_rate_max),
-	RANGE(1, 1000), .fallback = "20",
-	.meaning = "Swaps in a second; with more, nothing is sent again for "
-	"storm_hold.  Healthy services collect a few times a second."},
-{"hedging.storm_hold", KEY_DURATION, PLACE(config, hedging.storm_hold_ns),
-	RANGE(0, 600 * S), .unit = "s", .fallback = "1s",
-	.meaning = "How long after too many swaps."},
-{"hedging.min_remaining", KEY_DURATION,
-	PLACE(config, hedging.min_remaining_ns), RANGE(0, 600 * S),
-	.unit = "ms", .fallback = "0",
-	.meaning = "A request with less time left to its deadline is not sent "
-	"again; 0 for the median service time of the other server."},
 {"hedging.min_pause", KEY_DURATION, PLACE(config, hedging.min_pause_ns),
 	RANGE(0, 600 * S), .unit = "ms", .fallback = "0",
 	.meaning = "Pauses expected to be shorter swap the servers but send "
 	"nothing again; 0 sends always, the least latency."},
-{"hedging.commit_bytes", KEY_BYTES, PLACE(config, hedging.commit_bytes),
-	RANGE(0, 16 * M), .fallback = "64k",
-	.meaning = "An answer is held back until it is complete, this large "
-	"or commit_delay old, because until then another can still win."},
 {"hedging.commit_delay", KEY_DURATION,
 	PLACE(config, hedging.commit_delay_ns), RANGE(0, 1 * S), .unit = "ms",
 	.fallback = "1ms",
-	.meaning = "See commit_bytes.  Answers of a local server arrive in one "
-	"burst: a millisecond lets nearly all be complete.  One whose length "
-	"is known and below commit_bytes waits for its end, and none is "
-	"forwarded while its server pauses and another attempt runs.  A "
-	"response that no other attempt can replace (watch mode, one server, "
-	"a request that is sent once, both attempts used) does not wait.  0 "
-	"forwards every head at once."},
-{"hedging.drain_max", KEY_BYTES, PLACE(config, hedging.drain_max_bytes),
-	RANGE(0, 1 * G), .fallback = "1M",
-	.meaning = "Largest response that is read although its body is not "
-	"wanted, to save the connection: a loser's, a copy's, a health "
-	"check's.  Above that a new connection is cheaper.  Copies and health "
-	"checks are judged by the response's head."},
+	.meaning = "A response is held back until it is complete, 64k large or "
+	"this old, because until then another can still win.  Responses of "
+	"a local server arrive in one burst: a millisecond lets nearly all "
+	"be complete.  One whose length is known and below 64k waits for "
+	"its end, and none is forwarded while its server pauses and another "
+	"attempt runs.  A response that no other attempt can replace (watch "
+	"mode, one server, a request that is sent once, both attempts used) "
+	"does not wait.  0 forwards every head at once."},
 {"hedging.drain_timeout", KEY_DURATION,
 	PLACE(config, hedging.drain_timeout_ns), RANGE(0, 600 * S),
 	.unit = "s", .fallback = "5s",
 	.meaning = "How long a loser is waited for; longer than any pause "
 	"that is a collection and not a failure."},
-{"hedging.drain_connections", KEY_COUNT,
-	PLACE(config, hedging.drain_connections), RANGE(0, 65535),
-	.fallback = "256",
-	.meaning = "Connections of one server that may be waiting for losers; "
-	"with more the oldest is closed."},
-{"hedging.warming_override", KEY_DURATION,
-	PLACE(config, hedging.warming_override_ns), RANGE(0, 600 * S),
-	.unit = "ms", .fallback = "500ms",
-	.meaning = "A hazard of this age is worse than a cold server: then the "
-	"other one is used although it is still warming up."},
-{"hedging.ready_inflight", KEY_COUNT, PLACE(config, hedging.ready_inflight),
-	RANGE(0, 65535), .fallback = "0",
-	.meaning = "After a pause a server works off its losers; it may become "
-	"active again with fewer than this many left.  0 for a tenth of "
-	"connections_max."},
 
 {"hedging.timer_ratio", KEY_RATIO, PLACE(config, hedging.timer_ratio),
 	RANGE(0, 1), .fallback = "0",
@@ -372,45 +314,33 @@ const struct config_key config_keys[] = {
 	PLACE(config, hedging.timer_percentile), RANGE(50, 100),
 	.fallback = "99",
 	.meaning = "See timer_delay: this one of the last 128 answers during "
-	"which no hazard was seen, at least a millisecond."},
-{"hedging.timer_probability", KEY_RATIO,
-	PLACE(config, hedging.timer_probability), RANGE(0, 1),
-	.fallback = "1",
-	.meaning = "The share of requests for which lateness is looked for at "
-	"all."},
-{"hedging.timer_cap", KEY_DURATION, PLACE(config, hedging.timer_cap_ns),
-	RANGE(1 * MS, 600 * S), .unit = "ms", .fallback = "1s",
-	.meaning = "A percentile longer than this is taken for this."},
+	"which no hazard was seen, at least a millisecond and at most a "
+	"second."},
 
 {"warmup.requests", KEY_COUNT, PLACE(config, warmup.requests),
 	RANGE(0, 1000000), .fallback = "200",
-	.meaning = "Requests before the server may become active; 0 for no "
-	"warm-up.  Enough for the first compiled code and filled caches."},
-{"warmup.concurrency", KEY_COUNT, PLACE(config, warmup.concurrency),
-	RANGE(1, 1024), .fallback = "2",
-	.meaning = "How many at a time."},
+	.meaning = "Requests before the server may become active, two at a "
+	"time; 0 for no warm-up.  Enough for the first compiled code and "
+	"filled caches."},
 {"warmup.rate", KEY_COUNT, PLACE(config, warmup.rate_per_s),
 	RANGE(1, 100000), .fallback = "500",
 	.meaning = "At most so many in a second, so that the active server on "
 	"the same machine does not feel it."},
-{"warmup.p95_factor", KEY_RATIO, PLACE(config, warmup.p95_factor),
-	RANGE(1, 1000), .fallback = "1.5",
-	.meaning = "Ready when its 95th percentile is within this factor of "
-	"the active server's."},
 {"warmup.max", KEY_DURATION, PLACE(config, warmup.max_ns),
 	RANGE(0, 600 * S), .unit = "s", .fallback = "10s",
 	.meaning = "Ready in any case after this time: a server slower than "
-	"hoped is better than none."},
+	"hoped is better than none.  Before, it is ready when its 95th "
+	"percentile is within 1.5 times the active server's."},
 {"warmup.fields", KEY_FIELDS,
 	LIST(config, warmup.fields, warmup.field_names, CONFIG_FIELDS),
 	.fallback = "",
 	.meaning = "Fields of the request that a copy carries besides Host, "
 	"Accept, Accept-Charset, Accept-Encoding, Accept-Language, User-Agent, "
 	"Range, X-Forwarded-Proto and X-Forwarded-Host; at most 16.  Its "
-	"X-Forwarded-For is \"unknown\" unless that field is named.  A request with Authorization or Cookie is "
-	"not copied at all unless the field is named here: the copy would be "
-	"sent in the name of that user, and without the field it could lock "
-	"the account."},
+	"X-Forwarded-For is \"unknown\" unless that field is named.  A request "
+	"with Authorization or Cookie is not copied at all unless the field is "
+	"named here: the copy would be sent in the name of that user, and "
+	"without the field it could lock the account."},
 {"warmup.exclude", KEY_PATTERNS,
 	LIST(config, warmup.exclude, warmup.exclude_patterns, CONFIG_RULES),
 	.fallback = "",
@@ -425,38 +355,30 @@ const struct config_key config_keys[] = {
 {"warmup.mirror", KEY_RATIO, PLACE(config, warmup.mirror),
 	RANGE(0, 1), .fallback = "0",
 	.meaning = "For each request so many copies of recent ones to the "
-	"standby, at most warmup.concurrency at a time, so that its compiled "
-	"code and its caches stay warm: 0.01 is one for a hundred.  Two "
-	"servers that collect garbage take turns and need none."},
+	"standby, two at a time, so that its compiled code and its caches "
+	"stay warm: 0.01 is one for a hundred.  Two servers that collect "
+	"garbage take turns and need none."},
 
 {"proxy.connections_max", KEY_COUNT, PLACE(config, proxy.connections_max),
 	RANGE(1, 1000000), .fallback = "32768",
-	.meaning = "Client connections; more are refused.  Each takes a "
-	"descriptor: fewer are allowed, and said, where the limit on open "
-	"files is lower."},
+	.meaning = "Client connections, and so requests at one time; more are "
+	"refused.  Each takes a descriptor: fewer are allowed, and said, "
+	"where the limit on open files is lower."},
 {"proxy.connections_per_address_max", KEY_COUNT,
 	PLACE(config, proxy.connections_per_address_max), RANGE(0, 1000000),
 	.fallback = "8192",
 	.meaning = "Of one client address, by /64 in IPv6; more are closed.  A "
 	"quarter of connections_max, and more than a company behind one "
-	"address has.  0 for no limit.  Not for addresses in "
+	"address has.  At most an eighth of them may have a request that "
+	"has begun and is not whole yet, for example an upload; one more is "
+	"answered 429.  0 for no limit.  Not for addresses in "
 	"per_address_exempt and clients on UNIX sockets."},
-{"proxy.half_open_per_address_max", KEY_COUNT,
-	PLACE(config, proxy.half_open_per_address_max), RANGE(0, 1000000),
-	.fallback = "1024",
-	.meaning = "Of those, with a request that has begun and is not whole "
-	"yet, for example an upload; one more is answered 429.  0 for no "
-	"limit."},
 {"proxy.per_address_exempt", KEY_NETWORKS,
 	LIST(config, proxy.exempt, proxy.exempts, CONFIG_NETWORKS),
 	.fallback = "127.0.0.0/8,::1/128",
 	.meaning = "Networks to whose addresses these two limits do not apply: "
 	"of load balancers that send everything from one address.  This "
 	"machine by default, for a front or a load generator on it."},
-{"proxy.inflight_max", KEY_COUNT, PLACE(config, proxy.inflight_max),
-	RANGE(1, 1000000), .fallback = "32768",
-	.meaning = "Requests at one time, those that wait included; more are "
-	"answered 503."},
 {"proxy.queue_max", KEY_COUNT, PLACE(config, proxy.queue_max),
 	RANGE(0, 1000000), .fallback = "32768",
 	.meaning = "Requests that may wait for a connection to a server; more "
@@ -478,21 +400,17 @@ const struct config_key config_keys[] = {
 	.unit = "s", .fallback = "10s",
 	.meaning = "For a whole request head from its first byte, however "
 	"many packets it comes in."},
-{"proxy.body_timeout", KEY_DURATION, PLACE(config, proxy.body_timeout_ns),
-	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "30s",
-	.meaning = "Between two parts of a request body."},
-{"proxy.body_rate_min", KEY_BYTES, PLACE(config, proxy.body_rate_min),
-	RANGE(0, 1 * G), .fallback = "128",
-	.meaning = "Bytes a second that a request body must bring on average "
-	"once it has taken longer than body_timeout; else 408.  0 for any."},
+{"proxy.client_timeout", KEY_DURATION,
+	PLACE(config, proxy.client_timeout_ns), RANGE(1 * MS, 3600 * S),
+	.unit = "s", .fallback = "30s",
+	.meaning = "A client that sends nothing more of a request body (408), "
+	"or takes nothing of its response (closed).  A body that has taken "
+	"longer must have come at 128 bytes a second on average; else 408."},
 {"proxy.idle_timeout", KEY_DURATION, PLACE(config, proxy.idle_timeout_ns),
 	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "75s",
 	.meaning = "A client connection without a request; above the minute "
 	"that load balancers in front commonly use, so that they close "
 	"first."},
-{"proxy.write_timeout", KEY_DURATION, PLACE(config, proxy.write_timeout_ns),
-	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "30s",
-	.meaning = "A client that takes nothing of its answer."},
 {"proxy.connect_timeout", KEY_DURATION,
 	PLACE(config, proxy.connect_timeout_ns), RANGE(1 * MS, 600 * S),
 	.unit = "s", .fallback = "60s",
@@ -521,54 +439,22 @@ const struct config_key config_keys[] = {
 	.meaning = "How long a graceful stop keeps idle client connections, "
 	"so that a request already on its way is answered (and its client "
 	"told to connect anew) rather than reset."},
-{"proxy.lingering", KEY_DURATION, PLACE(config, proxy.lingering_ns),
-	RANGE(0, 60 * S), .unit = "s", .fallback = "2s",
-	.meaning = "How long the rest of a refused request is read and "
-	"dropped, so that the client gets to see the answer and not a "
-	"reset."},
 {"proxy.tunnel_timeout", KEY_DURATION,
 	PLACE(config, proxy.tunnel_timeout_ns), RANGE(1 * MS, 86400 * S),
 	.unit = "s", .fallback = "3600s",
 	.meaning = "A WebSocket connection on which nothing comes from either "
 	"side."},
-{"proxy.request_line_max", KEY_BYTES,
-	PLACE(config, proxy.request_line_max_bytes), RANGE(64, CONFIG_HEAD_MAX),
-	.fallback = "8k",
-	.meaning = "A longer request line, its CRLF included, is answered "
-	"414."},
-{"proxy.field_line_max", KEY_BYTES,
-	PLACE(config, proxy.field_line_max_bytes), RANGE(64, CONFIG_HEAD_MAX),
-	.fallback = "8k",
-	.meaning = "A request with a longer field line, its CRLF included, is "
-	"answered 431."},
-{"proxy.head_max", KEY_BYTES, PLACE(config, proxy.head_max_bytes),
-	RANGE(256, CONFIG_HEAD_MAX), .fallback = "16k",
-	.meaning = "A larger head is answered 431; of a server's response, "
-	"502.  A request whose head would grow by more than 1 KiB on its way "
-	"(with a Host of several hundred bytes, which is named up to three "
-	"times) may be answered 431 below that."},
-{"proxy.fields_max", KEY_COUNT, PLACE(config, proxy.fields_max),
-	RANGE(1, CONFIG_FIELDS_MAX), .fallback = "100",
-	.meaning = "More fields in a head likewise."},
+{"proxy.line_max", KEY_BYTES, PLACE(config, proxy.line_max_bytes),
+	RANGE(64, CONFIG_HEAD_MAX), .fallback = "8k",
+	.meaning = "A longer request line, its CRLF included, is answered 414, "
+	"a longer field line 431.  A head of more than 16k or 100 fields is "
+	"answered 431, too; of a server's response, 502.  A request whose "
+	"head would grow by more than 1 KiB on its way (with a Host of several "
+	"hundred bytes, which is named up to three times) may be answered 431 "
+	"below that."},
 {"proxy.body_max", KEY_BYTES, PLACE(config, proxy.body_max_bytes),
 	RANGE(0, 1024 * G), .fallback = "1G",
 	.meaning = "A larger request body is answered 413."},
-{"proxy.stream_buffer", KEY_BYTES, PLACE(config, proxy.stream_buffer_bytes),
-	RANGE(4 * K, 64 * M), .fallback = "256k",
-	.meaning = "Memory that may wait for a slow client, in blocks of 16 KiB "
-	"whether full or not; the rest of its response waits in a file "
-	"(spool_directory).  Reading from a tunnel's peer, or from the server "
-	"of an event stream, pauses instead."},
-{"proxy.buffers_max", KEY_BYTES, PLACE(config, proxy.buffers_max_bytes),
-	RANGE(0, 64 * G), .fallback = "256M",
-	.meaning = "When the blocks of all connections together take more "
-	"memory, 32k of each slow client's response wait in memory in place "
-	"of stream_buffer."},
-{"proxy.spool_response_max", KEY_BYTES,
-	PLACE(config, proxy.spool_response_max_bytes), RANGE(0, 64 * G),
-	.fallback = "64M",
-	.meaning = "Of one response so much may wait in a file; then reading "
-	"from its server pauses until the client has taken it."},
 {"proxy.spool_directory", KEY_PATH, PLACE(config, proxy.spool_directory),
 	.fallback = "{state}/spool",
 	.meaning = "Directory for bytes that wait for a slow peer and are too "
@@ -580,13 +466,10 @@ const struct config_key config_keys[] = {
 	"answered 503, and a client that does not read stops its server."},
 {"proxy.spool_max", KEY_BYTES, PLACE(config, proxy.spool_max_bytes),
 	RANGE(0, 1024 * G), .fallback = "4G",
-	.meaning = "All such files together, responses half of it at most.  A "
-	"request body that finds no room is answered 503; a response that "
-	"finds none stops its server."},
-{"proxy.spool_files_max", KEY_COUNT, PLACE(config, proxy.spool_files_max),
-	RANGE(0, 1000000), .fallback = "4096",
-	.meaning = "How many such files there may be, each a descriptor, those "
-	"of responses half of it at most; likewise."},
+	.meaning = "All such files together, responses half of it at most, and "
+	"one response a 64th: then reading from its server pauses until the "
+	"client has taken it.  A request body that finds no room is "
+	"answered 503."},
 {"proxy.keep_alive_requests", KEY_COUNT,
 	PLACE(config, proxy.keep_alive_requests), RANGE(0, 4000000000.0),
 	.fallback = "0",
@@ -659,7 +542,7 @@ const struct config_key config_keys[] = {
 	.restart = true, .fallback = "auto",
 	.meaning = "The CPU of the observer thread, as proxy.cpu."},
 {"profiler.channels_max", KEY_COUNT, PLACE(config, profiler.channels_max),
-	RANGE(1, 4096),
+	RANGE(1, 1024),
 	.restart = true, .fallback = "128",
 	.meaning = "Channels of agents and applications that may be open; "
 	"each is looked at in every round."},
@@ -694,12 +577,6 @@ const struct config_key config_keys[] = {
 	"connections.  lite: run queues, TCP, network softirqs, page faults; "
 	"full: idle states and every softirq, too.  Needs CAP_BPF and "
 	"CAP_PERFMON; what is missing is off, and all else works."},
-{"profiler.kernel_slots", KEY_COUNT, PLACE(config, profiler.kernel_slots),
-	RANGE(64, 1 * M), .power_of_two = true, .restart = true,
-	.fallback = "16384",
-	.meaning = "Events of the kernel in the ring of one CPU, 64 bytes each: "
-	"1 MiB, 16 ms of a million a second, longer than the observer is away "
-	"when it shares a CPU that is not crowded."},
 {"profiler.syscalls", KEY_BOOL, PLACE(config, profiler.syscalls),
 	.restart = true, .fallback = "false",
 	.meaning = "System calls of the servers, too.  Off: while they are "
@@ -713,23 +590,11 @@ const struct config_key config_keys[] = {
 	"classes loaded and methods compiled.  The first two need hardware "
 	"counters, which most virtual machines lack: then they are off.  "
 	"Counters are of up to 128 threads of a server."},
-{"profiler.rates_period", KEY_DURATION, PLACE(config, profiler.rates_period_ns),
-	RANGE(1 * MS, 10 * S), .unit = "ms", .restart = true,
-	.fallback = "10ms",
-	.meaning = "Each of them at most once in so long.  Shorter than 5 ms "
-	"counts for queue, classes and compiled only, for which the kernel "
-	"need not be asked."},
 
 {"slow.target", KEY_DURATION, PLACE(config, slow.target_ns),
 	RANGE(0, 600 * S), .unit = "ms", .fallback = "20ms",
 	.meaning = "A request slower than this is slow: some times what a "
 	"local query takes, and below what people notice."},
-{"slow.keep", KEY_COUNT, PLACE(config, slow.keep), RANGE(1, 65536),
-	.restart = true,
-	.fallback = "1024",
-	.meaning = "Slow requests kept together with their events; then the "
-	"oldest goes.  Each takes about a kilobyte of memory, and what "
-	"store_bytes says."},
 {"slow.store", KEY_PATH, PLACE(config, slow.store),
 	.restart = true,
 	.fallback = "{state}/tales-{instance}",
@@ -741,7 +606,8 @@ const struct config_key config_keys[] = {
 {"slow.store_bytes", KEY_BYTES, PLACE(config, slow.store_bytes),
 	RANGE(64 * K, 64 * G), .restart = true, .fallback = "64M",
 	.meaning = "What they may take there, or in memory.  Tales take a few "
-	"kilobytes, with events of the kernel some hundreds."},
+	"kilobytes, with events of the kernel some hundreds, and two of memory "
+	"each: one is kept for each 64k of this, then the oldest goes."},
 {"slow.keep_slowest", KEY_COUNT, PLACE(config, slow.keep_slowest),
 	RANGE(0, 64), .fallback = "3",
 	.meaning = "Of each window so many of the slowest requests are kept "
@@ -792,10 +658,6 @@ const struct config_key config_keys[] = {
 	.meaning = "What is left out: query the text after the question mark "
 	"of a target, which may hold secrets; client the last part of the "
 	"client's address (8 bits of IPv4, 80 of IPv6)."},
-{"access_log.ring", KEY_COUNT, PLACE(config, access_log.ring_records),
-	RANGE(64, 65536),
-	.restart = true, .fallback = "2048",
-	.meaning = "Lines that may wait for the disk, about a KiB each."},
 
 {"process.user", KEY_TEXT, PLACE(config, process.user),
 	.restart = true, .fallback = "",
@@ -814,3 +676,50 @@ const struct config_key config_keys[] = {
 };
 /* clang-format on */
 const unsigned config_keys_count = sizeof(config_keys) / sizeof(config_keys[0]);
+
+const struct removed_key removed_keys[] = {
+    {"servers[].health_fall", "fixed at 3"},
+    {"servers[].launch.restart_delay",
+	"fixed at 100ms, doubled while the program dies at once"},
+    {"servers[].launch.restart_wait",
+	"fixed at 10s; tailorctl restart --force does not wait"},
+    {"hedging.table_max", "fixed at 64M"},
+    {"hedging.inflight_max", "fixed: the server's connections_max"},
+    {"hedging.swap_rate_max", "fixed at 20"},
+    {"hedging.storm_hold", "fixed at 1s"},
+    {"hedging.min_remaining", "fixed: the median time of the other server"},
+    {"hedging.commit_bytes", "fixed at 64k"},
+    {"hedging.drain_max", "fixed at 1M"},
+    {"hedging.drain_connections",
+	"fixed at 256; servers[].loser closes them instead"},
+    {"hedging.warming_override", "fixed at 500ms"},
+    {"hedging.ready_inflight", "fixed: a tenth of connections_max"},
+    {"hedging.timer_probability", "fixed at 1; lower hedging.timer_ratio"},
+    {"hedging.timer_cap", "fixed at 1s"},
+    {"warmup.concurrency", "fixed at 2"},
+    {"warmup.credentials", "replaced by warmup.fields"},
+    {"warmup.p95_factor",
+	"fixed at 1.5; warmup.max ends a warm-up in any case"},
+    {"proxy.half_open_per_address_max",
+	"fixed: an eighth of proxy.connections_per_address_max"},
+    {"proxy.inflight_max", "replaced by proxy.connections_max"},
+    {"proxy.body_timeout", "replaced by proxy.client_timeout"},
+    {"proxy.body_rate_min", "fixed at 128"},
+    {"proxy.write_timeout", "replaced by proxy.client_timeout"},
+    {"proxy.lingering", "fixed at 2s"},
+    {"proxy.request_line_max", "replaced by proxy.line_max"},
+    {"proxy.field_line_max", "replaced by proxy.line_max"},
+    {"proxy.head_max", "fixed at 16k"},
+    {"proxy.fields_max", "fixed at 100"},
+    {"proxy.stream_buffer", "fixed at 256k"},
+    {"proxy.buffers_max", "fixed at 256M"},
+    {"proxy.spool_response_max", "fixed: a 64th of proxy.spool_max"},
+    {"proxy.spool_files_max",
+	"fixed at 4096, or proxy.connections_max if that is less"},
+    {"profiler.kernel_slots", "fixed at 16384"},
+    {"profiler.rates_period", "fixed at 10ms"},
+    {"slow.keep", "fixed: one for every 64k of slow.store_bytes"},
+    {"access_log.ring", "fixed at 2048"},
+};
+const unsigned removed_keys_count =
+    sizeof(removed_keys) / sizeof(removed_keys[0]);

@@ -64,6 +64,15 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const unsigned config_keys_count;
 
+/* A key of earlier versions; who still names it is shown why it went. */
+struct removed_key {
+	const char *path;
+	const char *why; /* its fixed value, or what replaces it */
+};
+
+extern const struct removed_key removed_keys[];
+extern const unsigned removed_keys_count;
+
 struct key_section {
 	const char *path; /* "servers[].launch"; "" for the top */
 	const char *meaning;
@@ -74,6 +83,9 @@ extern const unsigned key_sections_count;
 
 /* The key of this path ("servers[].name"), or NULL. */
 const struct config_key *key_find(const char *path);
+
+/* The removed key of this path ("servers[0].name"), or NULL. */
+const struct removed_key *key_find_removed(const char *path);
 
 /* Whether path names a section ("hedging", "servers[]"). */
 bool key_is_section(const char *path);

@@ -14,16 +14,17 @@
 
 #include "base/log.h"
 #include "proxy/request/proxy.h"
+#include "proxy/upstream/server.h"
 
 #define STATUS_PERIOD_NS NS_PER_S
 
 static struct {
-	int fd; /* owned; -1: nobody to tell */
+	int fd; /* owned; -1: there is no service manager */
 	struct sockaddr_un address;
 	socklen_t length;
 	int64_t watchdog_ns; /* half its period; 0: none */
 	struct instant watchdog_due, status_due;
-	char status[256]; /* as last told */
+	char status[256]; /* as last sent */
 } notify = {.fd = -1};
 
 static void

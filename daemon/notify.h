@@ -1,5 +1,5 @@
 /*
- * notify.h: telling the service manager how we do (sd_notify(3)), without
+ * notify.h: reporting to the service manager (sd_notify(3)), without
  * libsystemd: datagrams to the socket that $NOTIFY_SOCKET names.
  *
  * Nothing is sent where there is no such socket.  Proxy thread only.
@@ -22,7 +22,7 @@ void notify_reloading(void);
 void notify_stopping(void);
 
 /* To be called from the loop at least every 10 ms or so: feeds the watchdog
- * (which so bites when the loop hangs) and tells the status when it has
+ * (which so bites when the loop hangs) and sends the status when it has
  * changed, at most once a second. */
 void notify_tick(const struct proxy *p, struct instant now);
 

@@ -1,5 +1,5 @@
 /*
- * privileges.h: becoming somebody who can do less (process.user).
+ * privileges.h: dropping privileges (process.user).
  */
 #ifndef TAILOR_DAEMON_PRIVILEGES_H
 #define TAILOR_DAEMON_PRIVILEGES_H
@@ -19,7 +19,7 @@ struct config;
 int privileges_drop(const struct config *c);
 
 /* No core dump of us (process.core_dumps); and, in a child before it executes
- * somebody else's program, what there was before. */
+ * another program, what there was before. */
 void privileges_core_off(const struct config *c);
 void privileges_core_restore(void);
 

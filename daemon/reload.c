@@ -15,9 +15,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "proxy/access_log/access_log.h"
 #include "daemon/limits.h"
 #include "daemon/notify.h"
+#include "proxy/access_log/access_log.h"
+#include "proxy/client/listeners.h"
+#include "proxy/upstream/server.h"
 
 /* --- judging --------------------------------------------------------------- */
 
@@ -89,8 +91,7 @@ candidate_read(struct daemon *d, struct reload_result *out)
 static void
 access_log_move(struct proxy *p, int fd)
 {
-	int err = access_log_switch(
-	    &p->access_log, p->config->access_log.ring_records, fd);
+	int err = access_log_switch(&p->access_log, fd);
 
 	if (err < 0)
 		log_event(LOG_LEVEL_ERROR, "access_log_not_moved",

@@ -13,7 +13,7 @@
 #define TAILOR_DAEMON_RELOAD_H
 
 #include "config/config.h"
-#include "proxy/admin/admin.h"
+#include "proxy/admin/reload_result.h"
 
 /* Where configurations come from: 0 and *out, or -errno with errors. */
 struct config_source {

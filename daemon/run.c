@@ -14,6 +14,14 @@
 #include "proxy/admin/admin.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/client/activation.h"
+#include "proxy/client/client.h"
+#include "proxy/client/listeners.h"
+#include "proxy/request/access_fill.h"
+#include "proxy/request/hazards.h"
+#include "proxy/request/queue.h"
+#include "proxy/request/request.h"
+#include "proxy/request/service.h"
+#include "proxy/upstream/server.h"
 
 #define TICK_NS (10 * NS_PER_MS)
 
@@ -183,9 +191,7 @@ access_log_start(struct proxy *p)
 {
 	int fd, err = access_log_prepare(p->config, &fd);
 
-	return err < 0 ? err
-		       : access_log_switch(&p->access_log,
-			     p->config->access_log.ring_records, fd);
+	return err < 0 ? err : access_log_switch(&p->access_log, fd);
 }
 
 /* For the admin socket. */

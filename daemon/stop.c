@@ -12,6 +12,8 @@
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
 #include "daemon/supervisor.h"
+#include "proxy/client/client.h"
+#include "proxy/client/listeners.h"
 
 /* Connections on which nothing is under way need not be waited for. */
 static void
@@ -47,7 +49,7 @@ static bool
 children_alive(const struct proxy *p)
 {
 	for (unsigned i = 0; i < p->config->servers; i++)
-		if (p->upstream.server[i].pid > 0)
+		if (p->upstream.server[i].program.pid > 0)
 			return true;
 	return false;
 }

@@ -24,6 +24,7 @@
 #include "daemon/privileges.h"
 #include "daemon/supervisor.h"
 #include "proxy/request/proxy.h"
+#include "proxy/upstream/server.h"
 
 #define NOT_STARTED 126 /* exit status of a child that could not exec */
 #define STEADY_NS (10 * NS_PER_S) /* lived longer: a healthy start */
@@ -38,9 +39,9 @@ proxy_of(const struct server *s)
 static void
 restart_later(struct server *s)
 {
-	s->child = CHILD_WAITING;
-	timer_arm(
-	    &s->upstream->loop->timers, &s->restart_timer, s->restart_delay_ns);
+	s->program.state = CHILD_WAITING;
+	timer_arm(&s->upstream->loop->timers, &s->program.restart_timer,
+	    s->program.restart_delay_ns);
 }
 
 /* The second half of a restart that was asked for. */
@@ -49,7 +50,7 @@ child_again(struct server *s)
 {
 	if (s->upstream->stopping)
 		return;
-	s->maintenance = STARTING;
+	s->maintenance.stage = STARTING;
 	s->restarts++;
 	if (supervisor_launch(s) < 0)
 		restart_later(s);
@@ -84,13 +85,13 @@ child_reap(struct server *s)
 	char how[32];
 	int status = 0;
 
-	while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
+	while (waitpid(s->program.pid, &status, 0) < 0 && errno == EINTR)
 		;
 	child_describe(status, how, sizeof(how));
-	log_event(
-	    s->child == CHILD_STOPPING ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING,
+	log_event(s->program.state == CHILD_STOPPING ? LOG_LEVEL_NOTICE
+						     : LOG_LEVEL_WARNING,
 	    "server_exited", "server=%s pid=%d how=\"%s\"", s->config->name,
-	    (int)s->pid, how);
+	    (int)s->program.pid, how);
 	if (WIFEXITED(status) && (WEXITSTATUS(status) == NOT_STARTED ||
 				     WEXITSTATUS(status) == NOT_STARTED + 1))
 		log_event(LOG_LEVEL_ERROR, "launch_failed",
@@ -98,36 +99,36 @@ child_reap(struct server *s)
 		    "be started: check servers[%u].launch, its path and its "
 		    "directory\"",
 		    s->config->name, s->config->argv[0], s->index);
-	event_del(&s->child_event);
-	timer_clear(&s->upstream->loop->timers, &s->kill_timer);
-	close(s->pidfd);
-	s->pidfd = -1;
+	event_del(&s->program.ended);
+	timer_clear(&s->upstream->loop->timers, &s->program.kill_timer);
+	close(s->program.pidfd);
+	s->program.pidfd = -1;
 	profiler_server_process(proxy_of(s)->profiler, s->index, 0);
-	s->pid = 0;
+	s->program.pid = 0;
 }
 
 static void
 on_child(evutil_socket_t fd, short what, void *user)
 {
 	struct server *s = user;
-	bool stopping = s->child == CHILD_STOPPING;
-	int64_t lived = instant_since(instant_now(), s->launched);
+	bool stopping = s->program.state == CHILD_STOPPING;
+	int64_t lived = instant_since(instant_now(), s->program.launched);
 
 	(void)fd;
 	(void)what;
 	child_reap(s);
 	server_lost(s);
 	if (stopping) {
-		s->child = CHILD_NONE;
-		if (s->maintenance == STOPPING)
+		s->program.state = CHILD_NONE;
+		if (s->maintenance.stage == STOPPING)
 			child_again(s);
 		return;
 	}
 	if (lived > STEADY_NS)
-		s->restart_delay_ns = s->config->restart_delay_ns;
-	else if (s->restart_delay_ns < RESTART_DELAY_MAX_NS / 2 &&
+		s->program.restart_delay_ns = RESTART_DELAY_NS;
+	else if (s->program.restart_delay_ns < RESTART_DELAY_MAX_NS / 2 &&
 		 s->restarts > 0)
-		s->restart_delay_ns *= 2;
+		s->program.restart_delay_ns *= 2;
 	restart_later(s);
 }
 
@@ -154,7 +155,7 @@ child_output(const struct config_server *c)
 	return open(c->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 }
 
-/* A handler of ours would tell our loop of the child's signals, through the
+/* A handler of ours would report the child's signals to our loop, through the
  * socket pair that both have; what we ignore for its sake, it may want. */
 static void
 child_signals(void)
@@ -256,46 +257,46 @@ supervisor_launch(struct server *s)
 		err = -ENOMEM;
 		goto fail;
 	}
-	s->pid = child_fork();
-	if (s->pid == 0)
+	s->program.pid = child_fork();
+	if (s->program.pid == 0)
 		child_exec(c, pin ? &cpus : NULL, output, environment);
-	if (s->pid < 0) {
+	if (s->program.pid < 0) {
 		err = -errno;
 		goto fail;
 	}
-	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
-	if (s->pidfd < 0) {
+	s->program.pidfd = (int)syscall(SYS_pidfd_open, s->program.pid, 0);
+	if (s->program.pidfd < 0) {
 		err = -errno;
-		kill(s->pid, SIGKILL);
-		waitpid(s->pid, NULL, 0);
+		kill(s->program.pid, SIGKILL);
+		waitpid(s->program.pid, NULL, 0);
 		goto fail;
 	}
-	event_assign(
-	    &s->child_event, p->loop.base, s->pidfd, EV_READ, on_child, s);
-	if (event_add(&s->child_event, NULL) < 0) {
+	event_assign(&s->program.ended, p->loop.base, s->program.pidfd, EV_READ,
+	    on_child, s);
+	if (event_add(&s->program.ended, NULL) < 0) {
 		err = -ENOMEM;
-		kill(s->pid, SIGKILL);
-		waitpid(s->pid, NULL, 0);
-		close(s->pidfd);
-		s->pidfd = -1;
+		kill(s->program.pid, SIGKILL);
+		waitpid(s->program.pid, NULL, 0);
+		close(s->program.pidfd);
+		s->program.pidfd = -1;
 		goto fail;
 	}
 	free(environment);
 	if (output >= 0)
 		close(output);
-	s->child = CHILD_RUNNING;
-	s->launched = instant_now();
+	s->program.state = CHILD_RUNNING;
+	s->program.launched = instant_now();
 	if (pin)
 		topology_format_cpus(&cpus, cpus_text, sizeof(cpus_text));
 	log_event(LOG_LEVEL_NOTICE, "server_launched",
-	    "server=%s pid=%d cpus=%s command=\"%s\"", c->name, (int)s->pid,
-	    cpus_text, c->argv[0]);
-	profiler_server_process(p->profiler, s->index, s->pid);
+	    "server=%s pid=%d cpus=%s command=\"%s\"", c->name,
+	    (int)s->program.pid, cpus_text, c->argv[0]);
+	profiler_server_process(p->profiler, s->index, s->program.pid);
 	server_lost(s);
 	return 0;
 
 fail:
-	s->pid = 0;
+	s->program.pid = 0;
 	free(environment);
 	if (output >= 0)
 		close(output);
@@ -314,32 +315,33 @@ on_kill(void *user, bool forced)
 	log_event(LOG_LEVEL_WARNING, "server_killed",
 	    "server=%s pid=%d why=\"it did not end within "
 	    "launch.stop_timeout\"",
-	    s->config->name, (int)s->pid);
-	kill(s->pid, SIGKILL);
+	    s->config->name, (int)s->program.pid);
+	kill(s->program.pid, SIGKILL);
 }
 
 void
 supervisor_init(struct server *s)
 {
-	timer_init(&s->kill_timer, on_kill, s);
-	timer_init(&s->restart_timer, on_restart, s);
+	timer_init(&s->program.kill_timer, on_kill, s);
+	timer_init(&s->program.restart_timer, on_restart, s);
 }
 
 void
 supervisor_stop(struct server *s)
 {
-	if (s->child == CHILD_WAITING) {
-		timer_clear(&s->upstream->loop->timers, &s->restart_timer);
-		s->child = CHILD_NONE;
-		if (s->maintenance == STOPPING)
+	if (s->program.state == CHILD_WAITING) {
+		timer_clear(
+		    &s->upstream->loop->timers, &s->program.restart_timer);
+		s->program.state = CHILD_NONE;
+		if (s->maintenance.stage == STOPPING)
 			child_again(s);
 		return;
 	}
-	if (s->child != CHILD_RUNNING)
+	if (s->program.state != CHILD_RUNNING)
 		return;
-	s->child = CHILD_STOPPING;
-	kill(s->pid, SIGTERM);
-	timer_arm(&s->upstream->loop->timers, &s->kill_timer,
+	s->program.state = CHILD_STOPPING;
+	kill(s->program.pid, SIGTERM);
+	timer_arm(&s->upstream->loop->timers, &s->program.kill_timer,
 	    s->config->stop_timeout_ns);
 }
 
@@ -347,9 +349,9 @@ void
 supervisor_kill(struct server *s)
 {
 	supervisor_stop(s);
-	if (s->pid <= 0)
+	if (s->program.pid <= 0)
 		return;
-	kill(s->pid, SIGKILL);
+	kill(s->program.pid, SIGKILL);
 	child_reap(s);
-	s->child = CHILD_NONE;
+	s->program.state = CHILD_NONE;
 }

@@ -60,13 +60,11 @@ static enum hedge_refusal
 refusal_deadline(const struct hedging *h, const struct hedge_view *view,
     unsigned target, struct instant now)
 {
-	int64_t least_ns = h->limits.min_remaining_ns;
+	int64_t least_ns = h->server[target].latency_p50_ns;
 	int64_t left_ns;
 
 	if (!instant_is_set(view->deadline))
 		return HEDGE_REFUSED_NONE;
-	if (least_ns == 0)
-		least_ns = h->server[target].latency_p50_ns;
 	left_ns = instant_since(view->deadline, now);
 	if (left_ns <= 0 || left_ns < least_ns)
 		return HEDGE_REFUSED_DEADLINE;
@@ -138,7 +136,7 @@ refusal_load(const struct hedging *h, unsigned target,
 	/* Without a signal only capacity that nobody else wants. */
 	if (trigger == HEDGE_TIMER)
 		room /= 2;
-	if (policy_load(y) >= room || y->hedges >= h->limits.hedge_inflight_max)
+	if (policy_load(y) >= room)
 		return HEDGE_REFUSED_INFLIGHT_LIMIT;
 	if (!policy_budget_has(h, trigger))
 		return HEDGE_REFUSED_BUDGET;

@@ -22,10 +22,10 @@
 
 #include "base/instant.h"
 #include "hedging/window.h"
-#include "talechain/hazard.h"
+#include "talechain/events/hazard.h"
 
 #define HEDGING_SERVERS 2
-#define HEDGING_SWAPS_KEPT 1024 /* instants of the latest swaps (B3) */
+#define HEDGING_SWAPS_KEPT 32 /* instants of the latest swaps (B3) */
 
 enum server_state {
 	SERVER_DOWN,
@@ -83,10 +83,8 @@ enum hedge_refusal {
 const char *hedge_refusal_name(enum hedge_refusal refusal);
 
 /*
- * Limits, all from the configuration; see its table for meaning and range.
- * Where the configuration lets 0 stand for a default, so do we:
- * hedge_inflight_max is then connections_max, budget_burst twice the larger
- * connections_max, ready_inflight a tenth of connections_max (at least 1).
+ * Limits from the configuration; see its table for meaning and range.  A
+ * budget_burst of 0 is twice the larger connections_max.
  */
 struct hedging_limits {
 	bool act;	   /* false: watch; never swap, hedge or fail over */
@@ -96,28 +94,16 @@ struct hedging_limits {
 	 * requests together, for each of them holds a connection. */
 	unsigned connections_max[HEDGING_SERVERS];
 	unsigned aside_max[HEDGING_SERVERS]; /* attempts without a slot */
-	unsigned hedge_inflight_max;	     /* B1, per server */
-	double budget_ratio;   /* B2: tokens earned per finished request */
-	unsigned budget_burst; /* B2: capacity, starts full */
-	/* B3: swaps in any second, at most HEDGING_SWAPS_KEPT - 1; 0: no
-	 * limit, never a storm */
-	unsigned swap_rate_max;
-	int64_t storm_hold_ns;	  /* B3 */
-	int64_t min_remaining_ns; /* E6; 0: the other server's p50 */
+	double budget_ratio;	  /* B2: tokens earned per finished request */
+	unsigned budget_burst;	  /* B2: capacity, starts full */
 	int64_t min_pause_ns;	  /* T4; 0: off */
-	int64_t warming_override_ns;
-	unsigned ready_inflight;  /* L8: drained below this before return */
 	unsigned warmup_requests; /* 0: no warm-up */
-	unsigned warmup_concurrency;
 	unsigned warmup_rate_per_s;
-	double warmup_p95_factor; /* until p95 within this of the active's */
 	int64_t warmup_max_ns;
 	double mirror_ratio;	   /* M: copies per finished request; 0: none */
 	double timer_ratio;	   /* T6: tokens per finished request; 0: off */
-	double timer_probability;  /* T6: of a late request being hedged */
 	int64_t timer_delay_ns;	   /* T6: what late means; 0: a percentile */
 	unsigned timer_percentile; /* T6: this one, 1 .. 100; 0: 99 */
-	int64_t timer_cap_ns;	   /* T6: never wait longer than this */
 };
 
 /* What the policy must know of a request to judge it; made on the fly. */
@@ -203,7 +189,6 @@ struct hedging {
 	struct instant swap_at[HEDGING_SWAPS_KEPT]; /* ring, by swaps */
 	double mirror_tokens;			    /* M: copies not sent yet */
 	double timer_tokens;			    /* T6 */
-	double timer_phase; /* T6: dithers probability */
 	struct instant ticked;
 	bool sweep_wanted; /* a hedge was refused for a passing reason */
 	struct instant sweep_after;

@@ -17,13 +17,23 @@
 #define BREAKER_PROBED 1.0		/* B4: earned by an answered probe */
 #define PUSHBACK_MAX_NS (60 * NS_PER_S) /* B5 */
 #define HAZARD_MAX_NS (60 * NS_PER_S)	/* an end was lost: stop believing */
-#define SETTLE_MIN_NS NS_PER_MS		/* L8: 2 * p99, but at least this */
-#define SWEEP_GAP_NS (5 * NS_PER_MS)	/* between two sweeps by the tick */
-#define TIMER_FLOOR_NS NS_PER_MS	/* T6 */
-#define TIMER_BURST_SHARE 10		/* T6: of the burst of B2 */
-#define PAUSES_KEPT 32			/* T4 */
+#define SETTLED_SHARE 10	     /* L8: losers left, of connections_max */
+#define SETTLE_MIN_NS NS_PER_MS	     /* L8: 2 * p99, but at least this */
+#define SWEEP_GAP_NS (5 * NS_PER_MS) /* between two sweeps by the tick */
+#define SWAP_RATE_MAX 20	 /* B3: pairs collect a few times a second */
+#define STORM_HOLD_NS NS_PER_S	 /* B3 */
+#define TIMER_FLOOR_NS NS_PER_MS /* T6 */
+#define TIMER_CAP_NS NS_PER_S	 /* T6: a longer percentile is cut */
+#define TIMER_BURST_SHARE 10	 /* T6: of the burst of B2 */
+#define PAUSES_KEPT 32		 /* T4 */
 /* Budgets are sums of fractions: ten times 0.1 must buy one hedge. */
 #define TOKEN_ROUNDING 1e-9
+/* A hazard of this age is worse than a cold server. */
+#define WARMING_OVERRIDE_NS (500 * NS_PER_MS)
+/* Two at a time: the active server on the same machine must not feel it. */
+#define WARMUP_CONCURRENCY 2
+/* Ready within this factor of the active's p95: nearer is within its noise. */
+#define WARMUP_P95_FACTOR 1.5
 #define WARMUP_JUDGED 64 /* warm-up answers that its p95 is taken from */
 
 /* The other one of the two. */

@@ -7,7 +7,7 @@
  *                                            of the hazards ends
  *   hazard   warming  stay, and hedged       eligible ones hedged there
  *                     there; other after
- *                     warming_override
+ *                     500 ms
  *   hazard   down     stay                   wait
  *   down     ready    other (swap)           hedged, or re-tried (T7)
  *   down     hazard   other (swap)           re-tried there (T7)
@@ -47,9 +47,10 @@ static bool
 server_settled(
     const struct hedging *h, const struct hedging_server *s, struct instant now)
 {
+	unsigned room = h->limits.connections_max[s - h->server];
 	int64_t settle_ns = 2 * s->latency_p99_ns;
 
-	if (s->draining < h->limits.ready_inflight)
+	if (s->draining == 0 || s->draining < room / SETTLED_SHARE)
 		return true;
 	if (settle_ns < SETTLE_MIN_NS)
 		settle_ns = SETTLE_MIN_NS;
@@ -71,20 +72,22 @@ policy_target(const struct hedging *h, unsigned server, enum server_state least,
 	return HEDGE_REFUSED_NONE;
 }
 
+_Static_assert(SWAP_RATE_MAX < HEDGING_SWAPS_KEPT, "the rate can be seen");
+
 /* B3: more swaps than that within a second are a storm. */
 static unsigned
 storm_check(struct hedging *h, struct instant now)
 {
-	uint64_t rate = h->limits.swap_rate_max;
 	struct instant before;
 	bool raging = instant_before(now, h->storm_until);
 
-	if (rate == 0 || h->swaps <= rate)
+	if (h->swaps <= SWAP_RATE_MAX)
 		return 0;
-	before = h->swap_at[(h->swaps - 1 - rate) % HEDGING_SWAPS_KEPT];
+	before =
+	    h->swap_at[(h->swaps - 1 - SWAP_RATE_MAX) % HEDGING_SWAPS_KEPT];
 	if (instant_since(now, before) >= NS_PER_S)
 		return 0;
-	h->storm_until = instant_plus(now, h->limits.storm_hold_ns);
+	h->storm_until = instant_plus(now, STORM_HOLD_NS);
 	if (raging)
 		return 0;
 	h->storms++;
@@ -135,8 +138,7 @@ overrides_warming(const struct hedging *h, struct instant now)
 	const struct hedging_server *y = &h->server[policy_other(h->active)];
 
 	return y->state == SERVER_WARMING && y->hazards == 0 &&
-	       instant_since(now, x->hazard_since) >=
-		   h->limits.warming_override_ns;
+	       instant_since(now, x->hazard_since) >= WARMING_OVERRIDE_NS;
 }
 
 unsigned

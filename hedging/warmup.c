@@ -38,9 +38,9 @@ policy_warmup_over(const struct hedging *h, unsigned server, struct instant now)
 	if (s->warmup_done < l->warmup_requests)
 		return false;
 	/* Nothing to compare with: the number of requests must do. */
-	if (active_p95_ns == 0 || l->warmup_p95_factor <= 0)
+	if (active_p95_ns == 0)
 		return true;
-	return (double)p95_ns <= l->warmup_p95_factor * (double)active_p95_ns;
+	return (double)p95_ns <= WARMUP_P95_FACTOR * (double)active_p95_ns;
 }
 
 static unsigned
@@ -54,15 +54,15 @@ static unsigned
 warmup_room(const struct hedging *h, unsigned server)
 {
 	const struct hedging_server *s = &h->server[server];
-	unsigned concurrency = h->limits.warmup_concurrency;
 	unsigned connections = h->limits.connections_max[server];
 	unsigned load = policy_load(s);
 	/* Clients first, and hedges warm it, too. */
 	unsigned busy = s->warmup_inflight + s->hedges;
 
-	if (s->hazards != 0 || busy >= concurrency || load >= connections)
+	if (s->hazards != 0 || busy >= WARMUP_CONCURRENCY ||
+	    load >= connections)
 		return 0;
-	return at_most(concurrency - busy, connections - load);
+	return at_most(WARMUP_CONCURRENCY - busy, connections - load);
 }
 
 void
@@ -72,8 +72,8 @@ policy_mirror_earn(struct hedging *h)
 
 	h->mirror_tokens += l->mirror_ratio;
 	/* What could not be used makes no burst. */
-	if (h->mirror_tokens > l->warmup_concurrency)
-		h->mirror_tokens = l->warmup_concurrency;
+	if (h->mirror_tokens > WARMUP_CONCURRENCY)
+		h->mirror_tokens = WARMUP_CONCURRENCY;
 }
 
 unsigned
@@ -112,7 +112,7 @@ hedging_warmup_due(struct hedging *h, unsigned server, struct instant now,
 		return policy_mirrors(h, server, now);
 	/* Turns that could not be used pile up to one concurrency, not to a
 	 * burst. */
-	late_max_ns = interval_ns * ((int64_t)h->limits.warmup_concurrency - 1);
+	late_max_ns = interval_ns * (WARMUP_CONCURRENCY - 1);
 	late_ns = instant_since(now, s->warmup_next);
 	if (late_ns > late_max_ns && late_max_ns >= 0) {
 		late_ns = late_max_ns;

@@ -16,7 +16,7 @@
  *
  * Everything that is not payload is counted, and bounded in itself (size
  * digits, a line's extensions, trailers) and against the payload, so that
- * nobody can make us read a megabyte for every byte delivered.
+ * no peer can make us read a megabyte for every byte delivered.
  */
 #include "http/http.h"
 
@@ -189,7 +189,7 @@ http_body_keep_trailers(struct http_body *b, char *text)
 
 /*
  * A name of framing is no trailer (RFC 9110 6.5.1), and a client that sends one
- * hopes that somebody merges it; a server's is dropped like others.  b->names: which of them begin as this name did.
+ * would have it merged; a server's is dropped like others.  b->names: which of them begin as this name did.
  */
 static const char *
 trailer_name_step(struct http_body *b, char c)
@@ -210,7 +210,7 @@ trailer_name_step(struct http_body *b, char c)
 	return NULL;
 }
 
-/* Trailers are checked like fields, and forgotten if nobody wants them. */
+/* Trailers are checked like fields, and forgotten if they are not wanted. */
 static const char *
 trailer_step(struct http_body *b, char c)
 {

@@ -5,7 +5,7 @@
  * the proxy looks at an id, and marks those that must not be forwarded:
  * hop-by-hop ones, those we write ourselves, our own control fields, and in
  * requests names with an underscore, because a server that turns "-" into "_"
- * cannot tell them from the real ones.  Those that Connection names are marked
+ * cannot distinguish them from the real ones.  Those that Connection names are marked
  * apart (but never a field that others rely on, such as Host or Authorization).
  *
  * Cost: one table look-up per byte, and for each name a compare with those of

@@ -36,7 +36,7 @@ const char *fields_drop(
 /* Whether a field of that name may be a trailer. */
 bool field_may_trail(struct slice name);
 
-/* X-Forwarded-* and Forwarded: what a client must not tell about itself. */
+/* X-Forwarded-* and Forwarded: what a client must not say of itself. */
 bool field_is_forwarded(const struct http_field *field);
 
 /*

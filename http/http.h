@@ -208,7 +208,7 @@ struct http_deliver {
 	bool keep_alive_10;	   /* client is 1.0 and stays */
 	enum http_framing framing; /* how the body will be sent */
 	uint64_t content_length;   /* with LENGTH; or of a bodiless answer */
-	bool send_content_length;  /* LENGTH, or HEAD/304 that told one */
+	bool send_content_length;  /* LENGTH, or HEAD/304 that had one */
 	const char *request_id;
 	const char
 	    *extra; /* whole further lines, each ended by CRLF; or NULL */
@@ -275,7 +275,7 @@ bool http_takes_trailers(const struct http_head *head);
  * http_body_feed(b, in, length, used, data, refusal):
  * Decode the next bytes: at most one run of payload per call.  *used bytes
  * of in were consumed, whatever is returned.  After DATA there may be nothing
- * left of in: b->done tells then whether that was the end.  Trailers are
+ * left of in: b->done says then whether that was the end.  Trailers are
  * checked, and kept if asked for.  A refusal says 400, or 413 beyond max; what a server
  * sent is a 502 to the client all the same.
  */

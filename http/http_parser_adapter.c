@@ -1,7 +1,7 @@
 /*
  * http_parser_adapter.c: the only file that includes http_parser.h.
  *
- * http-parser is fed a whole head and nothing more.  It is told that there
+ * http-parser is fed a whole head and nothing more.  It is configured as if there
  * is no body (the return value of on_headers_complete), whatever the head
  * says: bodies are decoded by body.c.  Its callbacks may come in pieces;
  * pieces that do not touch each other are what it makes of a folded line, and

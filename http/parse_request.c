@@ -15,7 +15,7 @@
 static const struct http_refusal good = {0, NULL};
 
 static const struct {
-	const char *name; /* methods are told apart by case too */
+	const char *name; /* methods differ by case too */
 	enum http_method method;
 } methods[] = {
     {"GET", HTTP_METHOD_GET},

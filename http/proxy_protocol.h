@@ -2,9 +2,9 @@
  * proxy_protocol.h: the PROXY protocol's header, versions 1 and 2.
  *
  * A load balancer in front writes it before a connection's first byte, to
- * say for whom it connects.  It is read only on listeners that are told to
+ * say for whom it connects.  It is read only on listeners that are configured to
  * expect it and then must be there: what may or may not begin a connection
- * could be written by anybody.  Pure function over memory.
+ * could be written by any client.  Pure function over memory.
  */
 #ifndef TAILOR_HTTP_PROXY_PROTOCOL_H
 #define TAILOR_HTTP_PROXY_PROTOCOL_H

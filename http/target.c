@@ -54,7 +54,7 @@ is_name(struct slice s)
 /*
  * Stricter than RFC 3986, whose registered names may contain "!$&'()*+,;="
  * and percent-encoded bytes: no name of a host on a network has any, and a
- * Host with a comma is two Hosts to somebody.
+ * Host with a comma is two Hosts to some servers.
  */
 const char *
 authority_check(struct slice authority)
@@ -122,7 +122,7 @@ path_byte(struct slice path, size_t *i)
 
 /*
  * Escapes are whole, none is NUL, and ".." does not climb above the root, as
- * somebody sees it who decodes once and takes "//" for "/".  What passes is
+ * a server sees it that decodes once and takes "//" for "/".  What passes is
  * sent on as it came.
  */
 static const char *

@@ -18,7 +18,7 @@
 #include "profiler/activity.h"
 #include "profiler/handshake.h"
 #include "profiler/output.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/cursor.h"
 
 struct kernel_owners;
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "profiler/profiler.h"
-#include "talechain/hazard.h"
+#include "talechain/events/hazard.h"
 
 #define HAZARD_RING_SLOTS 256
 

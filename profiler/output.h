@@ -12,7 +12,7 @@
 
 #include "base/instant.h"
 #include "profiler/hazard_ring.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 #define OUTPUT_CHANNEL 0 /* the observer's own number in the stream */
 

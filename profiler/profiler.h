@@ -22,8 +22,8 @@
 
 #include "base/histogram.h"
 #include "base/instant.h"
-#include "talechain/hazard.h"
-#include "talechain/timeline.h"
+#include "talechain/events/hazard.h"
+#include "talechain/timeline/timeline.h"
 
 #define PROFILER_SERVERS 2
 

@@ -18,6 +18,7 @@
 #include "profiler/proc.h"
 #include "profiler/shim/counter.h"
 #include "profiler/shim/cycles.h"
+#include "talechain/events/events.h"
 
 /* A ratio over less is noise: 30 us of a CPU, about. */
 #define BASE_LEAST 100000
@@ -189,8 +190,8 @@ rates_open(struct rates_reader *r, const struct profiler_options *options)
 		if (!wanted(r, kinds[i].signal) || kind_probe(i, why) == 0)
 			continue;
 		r->signals &= ~(1U << kinds[i].signal);
-		say(off, sizeof(off), talechain_rate_name(kinds[i].signal),
-		    why);
+		say(off, sizeof(off),
+		    talechain_rate_find(kinds[i].signal)->name, why);
 	}
 	if (wanted(r, TALECHAIN_RATE_CLOCK) && clocks_open(r, why) < 0) {
 		r->signals &= ~(1U << TALECHAIN_RATE_CLOCK);
@@ -198,7 +199,7 @@ rates_open(struct rates_reader *r, const struct profiler_options *options)
 	}
 	for (i = 1; i < TALECHAIN_RATE_END; i++)
 		if (wanted(r, i))
-			say(on, sizeof(on), talechain_rate_name(i), "");
+			say(on, sizeof(on), talechain_rate_find(i)->name, "");
 	if (options->rates != 0)
 		log_event(
 		    LOG_LEVEL_NOTICE, "rates", "on=\"%s\" off=\"%s\"", on, off);
@@ -248,7 +249,7 @@ rates_server(
 		s->told[kinds[i].signal] = true;
 		log_event(LOG_LEVEL_NOTICE, "rate_off",
 		    "server=%s signal=%s why=\"%s\"", name,
-		    talechain_rate_name(kinds[i].signal), why);
+		    talechain_rate_find(kinds[i].signal)->name, why);
 	}
 }
 

@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 #include "profiler/output.h"
-#include "talechain/hazard.h"
+#include "talechain/events/hazard.h"
 
 struct watch {
 	struct output *output; /* borrowed */

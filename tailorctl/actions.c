@@ -14,7 +14,7 @@
 
 #include "base/instant.h"
 #include "base/json.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
@@ -29,14 +29,14 @@ static int
 tell(const struct options *o, const char *path)
 {
 	char name[300], target[400];
-	struct answer a;
+	struct http_response a;
 
-	ask_escape(o->argument, name, sizeof(name));
+	admin_escape(o->argument, name, sizeof(name));
 	snprintf(target, sizeof(target), "%s?server=%s%s", path, name,
 	    o->force ? "&force=1" : "");
-	if (ask_ok(o, "POST", target, &a) < 0)
+	if (admin_request_ok(o, "POST", target, &a) < 0)
 		return -1;
-	answer_fini(&a);
+	http_response_fini(&a);
 	return 0;
 }
 
@@ -50,14 +50,14 @@ struct sight {
 static int
 look(const struct options *o, struct sight *out)
 {
-	struct answer a;
+	struct http_response a;
 	cJSON *tree;
 	const cJSON *server;
 	int err = -1;
 
-	if (ask_ok(o, "GET", "/servers", &a) < 0)
+	if (admin_request_ok(o, "GET", "/servers", &a) < 0)
 		return -1;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(server, field_list(tree, "servers"))
 	{
 		const char *name = field_text(server, "name");
@@ -71,7 +71,7 @@ look(const struct options *o, struct sight *out)
 		err = 0;
 	}
 	cJSON_Delete(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 	if (err < 0)
 		fprintf(stderr, "tailorctl: the server is not there any "
 				"more\n");
@@ -182,25 +182,25 @@ show_lines(FILE *out, const cJSON *list, const char *before)
 int
 command_reload(const struct options *options)
 {
-	struct answer a;
+	struct http_response a;
 	cJSON *tree;
 	bool done;
 
-	if (ask(options, "POST", "/reload", &a) < 0)
+	if (admin_request(options, "POST", "/reload", &a) < 0)
 		return STATUS_NO;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
-	done = a.reply.status == 200 && field_true(tree, "reloaded");
+	tree = cJSON_ParseWithLength(a.body, a.length);
+	done = a.status == 200 && field_true(tree, "reloaded");
 	if (options->json && tree != NULL) {
-		plain_write(stdout, a.reply.body, a.reply.length);
+		plain_write(stdout, a.body, a.length);
 		putchar('\n');
 	} else if (done) {
 		if (show_lines(stdout, field_list(tree, "changed"), "") == 0)
 			printf("nothing has changed\n");
 	} else if (show_lines(stderr, field_list(tree, "errors"),
 		       "tailorctl: ") == 0) {
-		answer_complain(&a);
+		admin_response_complain(&a);
 	}
 	cJSON_Delete(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return done ? STATUS_OK : STATUS_NO;
 }

@@ -9,10 +9,9 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "talechain/hazard.h"
-#include "talechain/timeline.h"
 #include "tailorctl/commands.h"
-#include "tailorctl/reply.h"
+#include "talechain/events/events.h"
+#include "talechain/events/hazard.h"
 
 #define COLUMNS 78
 #define INDENT 8

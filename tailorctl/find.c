@@ -1,22 +1,22 @@
 /*
- * find.c: see find.h.
- *
- * Admin sockets lie in one of three directories, as admin-NAME.sock unless
- * their configuration says otherwise.  One counts if it can be connected to:
- * a file alone may be left from a tailor that was killed, or be another
+ * find.c: admin sockets lie in one of three directories, as admin-NAME.sock
+ * unless their configuration says otherwise.  One counts if it can be connected
+ * to: a file alone may be left from a Tailor that was killed, or be another
  * user's.
  */
 #include "tailorctl/find.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#include "tailorctl/connect.h"
+#include "base/http_client.h"
 #include "tailorctl/plain.h"
 
 #define PLACES 3
@@ -26,10 +26,15 @@
 #define PREFIX "admin"
 #define SUFFIX ".sock"
 
+struct address {
+	struct sockaddr_storage socket;
+	socklen_t length;
+};
+
 struct admin_socket {
 	char path[PLACE_BYTES + NAME_BYTES + 16];
 	char name[NAME_BYTES]; /* "" of admin.sock */
-	int err;	       /* of connecting; 0: a tailor answers there */
+	int err;	       /* of connecting; 0: a Tailor runs there */
 	dev_t device;
 	ino_t inode;
 };
@@ -43,10 +48,67 @@ struct search {
 	struct admin_socket socket[SOCKETS_MAX];
 };
 
-static struct instant
-deadline_of(const struct options *o)
+/* A path as an address.  0 or -ENAMETOOLONG. */
+static int
+address_of_path(const char *path, struct address *out)
 {
-	return instant_plus(instant_now(), o->timeout_ns);
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	size_t length = strlen(path);
+
+	if (length == 0 || length >= sizeof(sun.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(sun.sun_path, path, length + 1);
+	memcpy(&out->socket, &sun, sizeof(sun));
+	out->length = sizeof(sun);
+	return 0;
+}
+
+/* "host:port" or "[v6]:port"; only addresses and names that need no DNS. */
+static int
+parse_tcp(const char *text, struct address *out)
+{
+	struct addrinfo hints = {
+	    .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	struct addrinfo *found;
+	const char *colon = strrchr(text, ':');
+	char host[256];
+	size_t length;
+
+	if (colon == NULL || colon == text)
+		return -EINVAL;
+	length = (size_t)(colon - text);
+	if (text[0] == '[' && text[length - 1] == ']') {
+		text++;
+		length -= 2;
+	}
+	if (length >= sizeof(host))
+		return -ENAMETOOLONG;
+	memcpy(host, text, length);
+	host[length] = '\0';
+	if (getaddrinfo(host, colon + 1, &hints, &found) != 0)
+		return -EINVAL;
+	memcpy(&out->socket, found->ai_addr, found->ai_addrlen);
+	out->length = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+/* "unix:PATH", a text with a slash (a path), "HOST:PORT" or "[v6]:PORT". */
+static int
+parse_address(const char *text, struct address *out)
+{
+	if (strncmp(text, "unix:", 5) == 0)
+		return address_of_path(text + 5, out);
+	if (strchr(text, '/') != NULL)
+		return address_of_path(text, out);
+	return parse_tcp(text, out);
+}
+
+static int
+connect_to(const struct address *to, const struct options *o)
+{
+	return http_client_connect((const struct sockaddr *)&to->socket,
+	    to->length, instant_plus(instant_now(), o->timeout_ns));
 }
 
 /* "admin-8080.sock" is 8080's, "admin.sock" that of one without a name. */
@@ -76,16 +138,16 @@ name_of_file(const char *file, char out[NAME_BYTES])
 static int
 connect_found(const char *path, const struct options *o)
 {
-	struct connect_address to;
+	struct address to;
 	struct stat st;
 
-	if (connect_path(path, &to) < 0)
+	if (address_of_path(path, &to) < 0)
 		return -ENAMETOOLONG;
 	if (lstat(path, &st) < 0)
 		return -errno;
 	if (strncmp(path, "/tmp/", 5) == 0 && st.st_uid != geteuid())
 		return -EPERM;
-	return connect_open(&to, deadline_of(o));
+	return connect_to(&to, o);
 }
 
 /* Two of the places may be one. */
@@ -210,7 +272,7 @@ complain_none(const struct search *s)
 	for (unsigned i = 0; i < s->places; i++)
 		fprintf(stderr, "    %s: %s\n", s->place[i],
 		    s->err[i] < 0 ? strerror(-s->err[i])
-				  : "no admin socket that answers");
+				  : "no admin socket that accepts");
 	for (unsigned i = 0; i < s->sockets; i++)
 		fprintf(stderr, "    %s: %s\n",
 		    plain_cell(text, sizeof(text), s->socket[i].path,
@@ -255,15 +317,15 @@ connect_only(const char *name, const struct options *o)
 static int
 connect_address(const char *text, const struct options *o)
 {
-	struct connect_address to;
+	struct address to;
 	int fd;
 
-	if (connect_parse(text, &to) < 0) {
+	if (parse_address(text, &to) < 0) {
 		fprintf(stderr,
 		    "tailorctl: \"%s\" is no path, HOST:PORT or name\n", text);
 		return -1;
 	}
-	fd = connect_open(&to, deadline_of(o));
+	fd = connect_to(&to, o);
 	if (fd < 0)
 		fprintf(stderr, "tailorctl: no tailor at %s: %s\n", text,
 		    strerror(-fd));

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
 
@@ -51,23 +51,23 @@ wall_offset_ns(void)
 static char *
 find_stream(const struct options *o)
 {
-	struct answer a;
+	struct http_response a;
 	const char *path;
 	char *copy;
 	cJSON *tree;
 
 	if (o->stream != NULL)
 		return strdup(o->stream);
-	if (ask_ok(o, "GET", "/stream", &a) < 0)
+	if (admin_request_ok(o, "GET", "/stream", &a) < 0)
 		return NULL;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	path = field_text(tree, "path");
 	copy = path != NULL && path[0] == '/' ? strdup(path) : NULL;
 	if (copy == NULL)
 		fprintf(stderr, "tailorctl: this tailor's stream is private; "
 				"give it a file (profiler.stream)\n");
 	cJSON_Delete(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return copy;
 }
 
@@ -134,14 +134,14 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 void
 follow_names(const struct options *options, struct seen *s)
 {
-	struct answer a;
+	struct http_response a;
 	const cJSON *one;
 	cJSON *tree;
 
 	if (options->stream != NULL ||
-	    ask_ok(options, "GET", "/servers", &a) < 0)
+	    admin_request_ok(options, "GET", "/servers", &a) < 0)
 		return;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(one, field_list(tree, "servers"))
 	{
 		if (s->servers == SEEN_SERVERS)
@@ -150,7 +150,7 @@ follow_names(const struct options *options, struct seen *s)
 		    field_text(one, "name"), 32);
 	}
 	cJSON_Delete(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 }
 
 char *

@@ -13,7 +13,7 @@
 
 #include "tailorctl/options.h"
 #include "tailorctl/seen.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 struct follow {
 	const struct options *options;	/* borrowed */

@@ -12,7 +12,7 @@
 
 #include "base/histogram.h"
 #include "base/json.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/plain.h"

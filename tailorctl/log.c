@@ -16,11 +16,12 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/query.h"
+#include "talechain/events/events.h"
 
 #define INDENT 19
 

@@ -15,13 +15,13 @@
 #include "base/json.h"
 #include "base/topology.h"
 #include "profiler/profiler.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"
 #include "tailorctl/find.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/probe.h"
 #include "tailorctl/samples.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 #define SLEEP_NS 200000 /* the default of profiler.poll */
 #define BLIND_NS (10 * NS_PER_MS)
@@ -129,18 +129,18 @@ account_ask(struct account *a, const struct options *o)
 {
 	const char *at, *end;
 	double below = 0, up_to;
-	struct answer answer;
+	struct http_response response;
 	struct sample s;
 	unsigned i;
 
 	*a = (struct account){.at_s = now_s()};
-	if (ask_ok(o, "GET", "/metrics", &answer) < 0)
+	if (admin_request_ok(o, "GET", "/metrics", &response) < 0)
 		return -1;
-	at = answer.reply.body;
-	end = at + answer.reply.length;
+	at = response.body;
+	end = at + response.length;
 	while (samples_next(&at, end, &s))
 		take_sample(a, &s);
-	answer_fini(&answer);
+	http_response_fini(&response);
 	/* Buckets hold all below them, too; one may be left out. */
 	for (i = 0; i < PROFILER_PERIODS; i++) {
 		up_to = fmax(a->period[i], below);
@@ -338,16 +338,16 @@ write_account(
 static int
 ask_cpu(const struct options *o)
 {
-	struct answer answer;
+	struct http_response response;
 	cJSON *tree;
 	int cpu;
 
-	if (ask_ok(o, "GET", "/info", &answer) < 0)
+	if (admin_request_ok(o, "GET", "/info", &response) < 0)
 		return -1;
-	tree = cJSON_ParseWithLength(answer.reply.body, answer.reply.length);
+	tree = cJSON_ParseWithLength(response.body, response.length);
 	cpu = (int)field_number(tree, "observer_cpu", -1);
 	cJSON_Delete(tree);
-	answer_fini(&answer);
+	http_response_fini(&response);
 	return cpu < CPU_SETSIZE ? cpu : -1;
 }
 

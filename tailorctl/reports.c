@@ -12,7 +12,7 @@
 
 #include "tailorctl/actions.h"
 #include "base/instant.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
@@ -20,21 +20,21 @@
 
 /* Parse an answer's JSON; NULL after a message.  Free with cJSON_Delete. */
 static cJSON *
-tree_of(const struct options *o, const struct answer *a)
+tree_of(const struct options *o, const struct http_response *a)
 {
-	cJSON *tree = cJSON_ParseWithLength(a->reply.body, a->reply.length);
+	cJSON *tree = cJSON_ParseWithLength(a->body, a->length);
 
 	if (tree == NULL)
-		answer_not_json(o);
+		admin_response_not_json(o);
 	return tree;
 }
 
 /* Pass a body on, ending in a newline. */
 static void
-pass_on(const struct answer *a)
+pass_on(const struct http_response *a)
 {
-	plain_write(stdout, a->reply.body, a->reply.length);
-	if (a->reply.length == 0 || a->reply.body[a->reply.length - 1] != '\n')
+	plain_write(stdout, a->body, a->length);
+	if (a->length == 0 || a->body[a->length - 1] != '\n')
 		putchar('\n');
 }
 
@@ -43,17 +43,17 @@ static int
 report(const struct options *o, const char *method, const char *target,
     void (*show)(const cJSON *tree))
 {
-	struct answer a;
+	struct http_response a;
 	cJSON *tree;
 
-	if (ask_ok(o, method, target, &a) < 0)
+	if (admin_request_ok(o, method, target, &a) < 0)
 		return STATUS_NO;
 	tree = tree_of(o, &a);
 	if (tree != NULL && o->json)
 		pass_on(&a);
 	else if (tree != NULL)
 		show(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 	if (tree == NULL)
 		return STATUS_NO;
 	cJSON_Delete(tree);
@@ -269,10 +269,10 @@ command_slow(const struct options *options)
 	if (options->cause != NULL)
 		at += (size_t)snprintf(target + at, sizeof(target) - at,
 		    "&cause=%s",
-		    ask_escape(options->cause, part, sizeof(part)));
+		    admin_escape(options->cause, part, sizeof(part)));
 	if (options->path != NULL)
 		snprintf(target + at, sizeof(target) - at, "&path=%s",
-		    ask_escape(options->path, part, sizeof(part)));
+		    admin_escape(options->path, part, sizeof(part)));
 	return report(options, "GET", target, show_slow);
 }
 
@@ -335,12 +335,12 @@ command_info(const struct options *options)
 static int
 pass(const struct options *options, const char *target)
 {
-	struct answer a;
+	struct http_response a;
 
-	if (ask_ok(options, "GET", target, &a) < 0)
+	if (admin_request_ok(options, "GET", target, &a) < 0)
 		return STATUS_NO;
 	pass_on(&a);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return STATUS_OK;
 }
 
@@ -358,11 +358,10 @@ command_metrics(const struct options *options)
 
 /* Into a file, byte for byte; 0 or -1 after a message. */
 static int
-save(const struct answer *a, const char *path)
+save(const struct http_response *a, const char *path)
 {
 	FILE *f = fopen(path, "we");
-	bool ok = f != NULL && fwrite(a->reply.body, 1, a->reply.length, f) ==
-				   a->reply.length;
+	bool ok = f != NULL && fwrite(a->body, 1, a->length, f) == a->length;
 
 	if (f != NULL && fclose(f) != 0)
 		ok = false;
@@ -376,29 +375,29 @@ command_why(const struct options *options)
 {
 	const char *format = options->format;
 	char id[512], target[600];
-	struct answer a;
+	struct http_response a;
 	int err = 0;
 
 	if (format == NULL && options->json)
 		format = "json";
-	ask_escape(options->argument, id, sizeof(id));
+	admin_escape(options->argument, id, sizeof(id));
 	snprintf(target, sizeof(target), "/timeline/%s%s%s", id,
 	    format != NULL ? "?format=" : "", format != NULL ? format : "");
-	if (ask(options, "GET", target, &a) < 0)
+	if (admin_request(options, "GET", target, &a) < 0)
 		return STATUS_NO;
-	if (a.reply.status != 200) {
-		answer_complain(&a);
-		if (a.reply.status == 404)
+	if (a.status != 200) {
+		admin_response_complain(&a);
+		if (a.status == 404)
 			fprintf(stderr, "\"tailorctl slow\" lists the "
 					"requests that are kept.\n");
-		answer_fini(&a);
+		http_response_fini(&a);
 		return STATUS_NO;
 	}
 	if (options->output != NULL)
 		err = save(&a, options->output);
 	else
 		pass_on(&a);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return err == 0 ? STATUS_OK : STATUS_NO;
 }
 
@@ -413,7 +412,7 @@ command_pin(const struct options *options)
 {
 	char id[512], target[600];
 
-	ask_escape(options->argument, id, sizeof(id));
+	admin_escape(options->argument, id, sizeof(id));
 	snprintf(target, sizeof(target), "/pin?id=%s", id);
 	return report(options, "POST", target, show_pinned);
 }
@@ -421,22 +420,22 @@ command_pin(const struct options *options)
 int
 command_ready(const struct options *options)
 {
-	struct answer a;
+	struct http_response a;
 	bool ready;
 
 	if (options->argument != NULL)
 		return action_return(options);
-	if (ask(options, "GET", "/readyz", &a) < 0)
+	if (admin_request(options, "GET", "/readyz", &a) < 0)
 		return STATUS_NO;
-	ready = a.reply.status == 200;
+	ready = a.status == 200;
 	if (options->json)
 		printf("{\"ready\":%s,\"status\":%u}\n",
-		    ready ? "true" : "false", a.reply.status);
+		    ready ? "true" : "false", a.status);
 	if (!ready)
-		answer_complain(&a);
+		admin_response_complain(&a);
 	else if (!options->json)
 		pass_on(&a);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return ready ? STATUS_OK : STATUS_NO;
 }
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "tailorctl/query.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 #define SEEN_OPEN 4096 /* a power of two */
 #define SEEN_SERVERS 8

@@ -13,11 +13,12 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/plain.h"
+#include "talechain/events/events.h"
 
 #define ROWS_MAX 4096
 #define ROW_NAME 64
@@ -107,19 +108,19 @@ gather_slow(struct top *t)
 {
 	char target[64];
 	const cJSON *one;
-	struct answer a;
+	struct http_response a;
 	cJSON *tree;
 
 	snprintf(target, sizeof(target), "/slow?n=1000%s", "");
 	if (t->options->since_ns > 0)
 		snprintf(target, sizeof(target), "/slow?n=1000&since=%lld",
 		    (long long)(t->options->since_ns / NS_PER_S));
-	if (ask_ok(t->options, "GET", target, &a) < 0)
+	if (admin_request_ok(t->options, "GET", target, &a) < 0)
 		return -1;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(one, field_list(tree, "slow")) add_slow(t, one);
 	cJSON_Delete(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * talechain.h: TaleChain events and channels, and an emitter for C and C++.
  *
- * A service includes this one header to tell Tailor what it is doing: no
+ * A service includes this one header to report to Tailor what it is doing: no
  * library, no allocation, no lock and no system call per event.  An event is
  * 64 bytes in a ring of shared memory that Tailor's observer polls; the
  * writer never waits and never fails, and overwrites its oldest event when
@@ -101,18 +101,18 @@
  * an sk_buff is the sequence number of its first byte (an address is reused,
  * a sequence number names the bytes), the proxy's queue_length is in_flight,
  * its task is request, a yieldpoint's type is kind.  A yieldpoint's tid and
- * pid are those of the event.  The other rows are ours.
+ * pid are those of the event.  The other rows are new.
  *
  * In events of the kernel tid, pid and cpu are those of the task that ran
  * when it happened: the waker of WAKEUP, the task that leaves the CPU in
- * SCHEDULE, whoever was interrupted in SOFTIRQ, TCP_RECV and TCP_ACK (so
- * that a segment names no thread, only its flow), the caller in SOCK_SEND
+ * SCHEDULE, the interrupted task in SOFTIRQ, TCP_RECV and TCP_ACK (so that
+ * a segment names no thread, only its flow), the caller in SOCK_SEND
  * and SOCK_RECV.  In the events of a flow sequence numbers are TCP's own,
  * 32 bits, of the first byte meant; ports are in host order.
  *   WAKEUP    context: enum talechain_context; vector: of the softirq
  *   SCHEDULE  off: why the task left, enum talechain_off; to_priority: the
- *             kernel's 0..139, under 100 is real-time; waker and waker_ns: who
- *             made the next task runnable and when (0: not known); wait_ns:
+ *             kernel's 0..139, under 100 is real-time; waker and waker_ns: the
+ *             task that made the next one runnable, and when (0: not known); wait_ns:
  *             how long it had been runnable
  *   THREAD    the name of a task that other events mention: 16 bytes
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
@@ -121,8 +121,8 @@
  *   SOCK_*    one call's bytes; unsent: still in the socket when the call
  *             returned, held: why, enum talechain_held; left: not yet read
  *   PAGEFAULT written at its end; bytes: 0 if not known; more: 0, but in
- *             timelines so many more that followed at once are told with it,
- *             bytes being those of all of them
+ *             timelines the number of faults that followed at once and are
+ *             joined to it; bytes: the sum
  *   IDLE      written when a CPU stops idling; state: 0 is the shallowest
  *
  * RATE is the observer's own: what one signal (enum talechain_rate) of one
@@ -263,7 +263,7 @@ enum talechain_rate {
 	    TALECHAIN_RATE_END /* one past the last */
 };
 
-/* Whose work an event interrupted: the "context" of WAKEUP. */
+/* In which context a wake-up happened: the "context" of WAKEUP. */
 enum talechain_context {
 	TALECHAIN_CONTEXT_TASK = 0, /* none: the task itself did it */
 	TALECHAIN_CONTEXT_SOFTIRQ = 1,
@@ -317,10 +317,10 @@ struct talechain_event {
 /*
  * One channel, in lines of 64 bytes:
  *
- *  line 0   constant: who, what, how large
+ *  line 0   constant: writer, version, sizes
  *  line 1   name, and ready (stored last, with release)
- *  line 2   head: index of the next event; whoever has seen event i
- *           complete sees head > i, and whoever has seen head > i + 1
+ *  line 2   head: index of the next event; a reader that saw event i
+ *           complete sees head > i, and one that saw head > i + 1
  *           sees event i complete                            (writer)
  *  line 3   counters of the writer
  *  line 4   word[0]: the writer's state word              (writer)
@@ -433,7 +433,7 @@ struct talechain {
 	uint64_t head, mask;
 	size_t bytes;
 	uint32_t tid, pid;
-	int socket; /* owned; stays open: its end tells Tailor we are gone */
+	int socket; /* owned; stays open: its end shows Tailor that we are gone */
 };
 
 /* The present moment, CLOCK_MONOTONIC ns.  Any thread. */

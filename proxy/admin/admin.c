@@ -33,34 +33,6 @@
 #define ADMIN_HEAD_MAX 16384
 #define ADMIN_TIMEOUT_S 30
 
-struct admin {
-	int (*reload)(void *user, struct reload_result *out);
-	void *user; /* of reload */
-	struct proxy *proxy;
-	struct evhttp *http; /* owned */
-	int fd;		     /* owned by http once accepted */
-	bool inherited;	     /* systemd's socket */
-	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-};
-
-int
-admin_reload(const struct admin *a, struct reload_result *out)
-{
-	return a->reload(a->user, out);
-}
-
-struct proxy *
-admin_proxy(const struct admin *a)
-{
-	return a->proxy;
-}
-
-bool
-admin_is_unix(const struct admin *a)
-{
-	return a->path[0] != '\0';
-}
-
 /* What a collector prefers; all that know it name it first. */
 static bool
 wants_openmetrics(struct evhttp_request *r)
@@ -83,7 +55,7 @@ text_free(const void *data, size_t length, void *text)
 static void
 on_metrics(struct evhttp_request *r, void *user)
 {
-	struct proxy *p = admin_proxy(user);
+	struct proxy *p = ((struct admin *)user)->proxy;
 	struct exposition e;
 	struct instant begun = instant_now();
 	struct evbuffer *body;
@@ -128,8 +100,8 @@ on_requests(struct evhttp_request *r, void *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, false);
-	admin_write_requests(
-	    admin_proxy(user), admin_query_number(r, "n", 100, 1000), &j);
+	admin_write_requests(((struct admin *)user)->proxy,
+	    admin_query_number(r, "n", 100, 1000), &j);
 	admin_reply_json(r, &j);
 }
 
@@ -141,7 +113,7 @@ on_config(struct evhttp_request *r, void *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, true);
-	config_write(admin_proxy(user)->config, &j);
+	config_write(((struct admin *)user)->proxy->config, &j);
 	admin_reply_json(r, &j);
 }
 
@@ -153,7 +125,7 @@ on_ledger(struct evhttp_request *r, void *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
 	json_init(&j, false);
-	ledger_report(admin_proxy(user), &j);
+	ledger_report(((struct admin *)user)->proxy, &j);
 	admin_reply_json(r, &j);
 }
 
@@ -271,7 +243,7 @@ on_index(struct evhttp_request *r, struct admin *user)
 	    "POST /restart?server=NAME drain, stop, start, bring back\n"
 	    "POST /log?level=info   until the next reload or restart\n"
 	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
-	    "                       tell of a pause (and of its end)\n";
+	    "                       report a pause (and its end)\n";
 
 	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;

@@ -10,20 +10,10 @@
 #ifndef TAILOR_PROXY_ADMIN_ADMIN_H
 #define TAILOR_PROXY_ADMIN_ADMIN_H
 
-#include <stdbool.h>
-
 struct admin;
 struct proxy;
 
-#define RELOAD_TEXT 4096
-
-/* What came of a reload. */
-struct reload_result {
-	unsigned changed;	   /* keys that have a new value */
-	unsigned errors;	   /* > 0: nothing was changed */
-	char changes[RELOAD_TEXT]; /* their paths, a line each */
-	char complaints[RELOAD_TEXT];
-};
+struct reload_result;
 
 /*
  * Open it.  0 also when none is configured, or when the default socket could
@@ -34,11 +24,5 @@ struct reload_result {
 int admin_new(struct admin **out, struct proxy *p,
     int (*reload)(void *user, struct reload_result *out), void *user);
 void admin_free(struct admin **ap);
-
-struct proxy *admin_proxy(const struct admin *a);
-int admin_reload(const struct admin *a, struct reload_result *out);
-
-/* Whether it listens on a Unix socket. */
-bool admin_is_unix(const struct admin *a);
 
 #endif

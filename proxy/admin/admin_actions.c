@@ -13,10 +13,12 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "proxy/admin/admin.h"
 #include "proxy/admin/admin_http.h"
 #include "proxy/admin/admin_reports.h"
+#include "proxy/admin/reload_result.h"
+#include "proxy/request/hazards.h"
 #include "proxy/request/proxy.h"
+#include "proxy/upstream/maintenance.h"
 
 void
 admin_reply_servers(struct evhttp_request *r, struct proxy *p)
@@ -31,7 +33,7 @@ admin_reply_servers(struct evhttp_request *r, struct proxy *p)
 static void
 on_switch(struct evhttp_request *r, void *user)
 {
-	struct proxy *p = admin_proxy(user);
+	struct proxy *p = ((struct admin *)user)->proxy;
 	unsigned consequences;
 
 	if (!admin_admit(user, r, EVHTTP_REQ_POST))
@@ -65,11 +67,11 @@ kind_named(const char *name)
 	return -1;
 }
 
-/* A runtime or monitor without a channel tells of a pause itself. */
+/* A runtime or monitor without a channel reports a pause here. */
 static void
 on_hazard(struct evhttp_request *r, void *user)
 {
-	struct proxy *p = admin_proxy(user);
+	struct proxy *p = ((struct admin *)user)->proxy;
 	char name[64], kind[16], state[8];
 	struct hazard h = {.cause = TALECHAIN_CAUSE_OTHER};
 	int server, number;
@@ -112,6 +114,7 @@ write_lines(struct json *j, const char *key, const char *text)
 static void
 on_reload(struct evhttp_request *r, void *user)
 {
+	struct admin *a = user;
 	struct reload_result result;
 	struct json j;
 	char *text;
@@ -120,7 +123,7 @@ on_reload(struct evhttp_request *r, void *user)
 
 	if (!admin_admit(user, r, EVHTTP_REQ_POST))
 		return;
-	err = admin_reload(user, &result);
+	err = a->reload(a->user, &result);
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.reload/1");
@@ -211,7 +214,7 @@ reply_maintenance(struct evhttp_request *r, const struct server *s, int err)
 	default:
 		if (s->upstream->stopping)
 			admin_reply_error(r, 409, "Tailor is stopping");
-		else if (s->maintenance == STOPPING)
+		else if (s->maintenance.stage == STOPPING)
 			admin_reply_error(
 			    r, 409, "a restart of this server is in progress");
 		else
@@ -223,7 +226,7 @@ reply_maintenance(struct evhttp_request *r, const struct server *s, int err)
 static void
 on_drain(struct evhttp_request *r, void *user)
 {
-	struct proxy *p = admin_proxy(user);
+	struct proxy *p = ((struct admin *)user)->proxy;
 	struct server *s;
 
 	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
@@ -235,7 +238,7 @@ on_drain(struct evhttp_request *r, void *user)
 static void
 on_ready(struct evhttp_request *r, void *user)
 {
-	struct proxy *p = admin_proxy(user);
+	struct proxy *p = ((struct admin *)user)->proxy;
 	struct server *s;
 
 	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||
@@ -247,7 +250,7 @@ on_ready(struct evhttp_request *r, void *user)
 static void
 on_restart(struct evhttp_request *r, void *user)
 {
-	struct proxy *p = admin_proxy(user);
+	struct proxy *p = ((struct admin *)user)->proxy;
 	struct server *s;
 
 	if (!admin_admit(user, r, EVHTTP_REQ_POST) ||

@@ -1,5 +1,5 @@
 /*
- * admin_actions.h: what the admin listener can be told to do.  All of it
+ * admin_actions.h: what the admin listener can be asked to change.  All of it
  * wants POST; anything else is answered 405 and does nothing.
  */
 #ifndef TAILOR_PROXY_ADMIN_ADMIN_ACTIONS_H

@@ -10,10 +10,23 @@
 #include <event2/http.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/un.h>
 
 #include "base/json.h"
 
-struct admin;
+struct proxy;
+struct reload_result;
+
+/* The admin listener. */
+struct admin {
+	int (*reload)(void *user, struct reload_result *out);
+	void *user; /* of reload */
+	struct proxy *proxy;
+	struct evhttp *http; /* owned */
+	int fd;		     /* owned by http once accepted */
+	bool inherited;	     /* systemd's socket */
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+};
 
 /* Whether to go on; if not (foreign, or another method) it is answered. */
 bool admin_admit(const struct admin *a, struct evhttp_request *r,

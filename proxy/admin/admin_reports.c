@@ -8,8 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proxy/request/proxy.h"
 #include "proxy/analysis/slow_report.h"
+#include "proxy/request/proxy.h"
+#include "proxy/upstream/maintenance.h"
+#include "proxy/upstream/server.h"
 
 /* Which requests keep a drain or restart from its end. */
 static void
@@ -18,7 +20,7 @@ write_waits(const struct server *s, struct json *j)
 	struct instant now = instant_now();
 	struct server_rest rest;
 
-	if (s->maintenance != DRAINING)
+	if (s->maintenance.stage != DRAINING)
 		return;
 	server_rest(s, &rest);
 	json_key(j, "waits");
@@ -31,8 +33,9 @@ write_waits(const struct server *s, struct json *j)
 		json_key_string(j, "method", rest.method);
 		json_key_string(j, "target", rest.target);
 	}
-	if (instant_is_set(s->cut_at))
-		json_key_int(j, "cut_in_ns", instant_since(s->cut_at, now));
+	if (instant_is_set(s->maintenance.cut_at))
+		json_key_int(
+		    j, "cut_in_ns", instant_since(s->maintenance.cut_at, now));
 	json_object_end(j);
 }
 
@@ -49,10 +52,11 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_object_begin(j);
 	json_key_string(j, "name", p->config->server[i].name);
 	json_key_string(j, "address", p->config->server[i].address.text);
-	json_key_int(j, "pid", s->pid > 0 ? s->pid : stats->server[i].pid);
+	json_key_int(j, "pid",
+	    s->program.pid > 0 ? s->program.pid : stats->server[i].pid);
 	json_key_bool(j, "launched", p->config->server[i].argc > 0);
 	json_key_string(j, "state", server_state_shown(s));
-	json_key_bool(j, "restarting", s->restarting);
+	json_key_bool(j, "restarting", s->maintenance.restarting);
 	write_waits(s, j);
 	json_key_bool(j, "active", p->hedging.active == i);
 	json_key(j, "hazards");
@@ -65,11 +69,11 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	    j, "source", profiler_source_name(stats->server[i].source));
 	json_key_string(j, "detail", stats->server[i].detail);
 	json_key_uint(j, "inflight", h->inflight);
-	json_key_uint(j, "draining", s->draining_count);
+	json_key_uint(j, "draining", s->draining.count);
 	json_key(j, "connections");
 	json_object_begin(j);
-	json_key_uint(j, "idle", s->idle_count);
-	json_key_uint(j, "busy", s->busy_count);
+	json_key_uint(j, "idle", s->idle.count);
+	json_key_uint(j, "busy", s->busy.count);
 	json_object_end(j);
 	json_key_int(j, "p50_ns", h->latency_p50_ns);
 	json_key_int(j, "p95_ns", h->latency_p95_ns);

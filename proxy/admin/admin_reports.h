@@ -1,5 +1,5 @@
 /*
- * admin_reports.h: what the admin listener tells, as JSON documents.
+ * admin_reports.h: what the admin listener reports, as JSON documents.
  *
  * Each writes one whole document into an empty writer.  Proxy thread only.
  */

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "proxy/admin/admin_http.h"
-#include "proxy/request/proxy.h"
 #include "proxy/admin/live_view.h"
 #include "proxy/admin/tale_api.h"
+#include "proxy/request/proxy.h"
 
 #define SLOW_DEFAULT 20
 #define SLOW_MAX 1000

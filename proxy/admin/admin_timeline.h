@@ -2,7 +2,7 @@
  * admin_timeline.h: what the admin listener asks the analysis thread for:
  * timelines, the list of slow requests, the live page.
  *
- * Answers arrive later; whoever asked may be gone by then.  Each function
+ * Answers arrive later; the asker may be gone by then.  Each function
  * answers an admitted request.  Proxy thread only.
  */
 #ifndef TAILOR_PROXY_ADMIN_ADMIN_TIMELINE_H

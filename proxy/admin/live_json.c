@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "proxy/admin/live_sums.h"
 #include "proxy/analysis/slow_report.h"
-#include "talechain/timeline.h"
+#include "talechain/events/events.h"
 
 static int
 lost_first(const void *va, const void *vb)
@@ -125,7 +125,7 @@ write_causes(const struct live_sums *sums, struct json *j)
 
 		json_object_begin(j);
 		json_key_string(j, "cause", tale_cause_code(c->cause));
-		json_key_string(j, "words", tale_cause_words(c->cause));
+		json_key_string(j, "words", tale_cause_label(c->cause));
 		json_key_uint(j, "requests", c->requests);
 		json_key_int(j, "lost_ns", c->lost_ns);
 		json_object_end(j);

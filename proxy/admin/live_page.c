@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "proxy/admin/live_sums.h"
+#include "talechain/events/events.h"
 
 #define CHART_WIDTH 900
 #define LANE_HEIGHT 34
@@ -147,7 +148,7 @@ put_lead(FILE *f, const struct live_view *v, const struct live_sums *s)
 	    duration(d, v->target_ns));
 	if (s->causes > 0)
 		fprintf(f, "; what cost them most: %s (%s)",
-		    tale_cause_words(s->cause[0].cause),
+		    tale_cause_label(s->cause[0].cause),
 		    percent(p, s->cause[0].lost_ns, s->lost_ns));
 	fputs(".</p>", f);
 	if (v->unexamined > 0)
@@ -335,7 +336,7 @@ put_causes(FILE *f, const struct live_sums *s)
 		    "<td class=n>%s<td class=n>%u<td>"
 		    "<svg viewBox=\"0 0 300 14\" aria-hidden=true>"
 		    "<rect class=bar width=%.1f height=14 /></svg>",
-		    tale_cause_words(c->cause), tale_cause_code(c->cause),
+		    tale_cause_label(c->cause), tale_cause_code(c->cause),
 		    duration(d, c->lost_ns), percent(p, c->lost_ns, s->lost_ns),
 		    c->requests,
 		    s->lost_ns > 0

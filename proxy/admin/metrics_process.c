@@ -11,11 +11,11 @@
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
-#include "proxy/analysis/analysis.h"
 #include "proxy/admin/metrics_text.h"
-#include "proxy/request/proxy.h"
+#include "proxy/analysis/analysis.h"
 #include "proxy/net/libevent_reserve.h"
-#include "talechain/timeline.h"
+#include "proxy/request/proxy.h"
+#include "talechain/timeline/timeline.h"
 
 /* How long from one sweep to the next: in powers of two of a ns. */
 static void
@@ -154,7 +154,7 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_tales_kept_total",
 	    "Tales put into the store.", s.store.added);
 	exposition_counter(e, "tailor_tales_dropped_total",
-	    "Tales dropped at slow.keep or slow.store_bytes.", s.store.dropped);
+	    "Tales dropped at slow.store_bytes.", s.store.dropped);
 	exposition_counter(e, "tailor_tales_failed_total",
 	    "Tales that could not be written.", s.failed);
 	exposition_counter(e, "tailor_tales_corrupt_total",
@@ -195,9 +195,9 @@ descriptors_open(const struct proxy *p)
 		return (double)st.st_size;
 	n = p->clients.count;
 	for (unsigned i = 0; i < p->config->servers; i++)
-		n += p->upstream.server[i].idle_count +
-		     p->upstream.server[i].busy_count +
-		     p->upstream.server[i].draining_count;
+		n += p->upstream.server[i].idle.count +
+		     p->upstream.server[i].busy.count +
+		     p->upstream.server[i].draining.count;
 	return n;
 }
 
@@ -300,9 +300,8 @@ write_spools(const struct spools *s, struct exposition *e)
 		exposition_sample(e, "tailor_spool_opened_total",
 		    LABELS({"use", use[i]}), s->use[i].files);
 	exposition_family(e, "tailor_spool_refused_total", "counter",
-	    "Writes to them that were not made: at the limits "
-	    "proxy.spool_max and spool_files_max, or because the file system "
-	    "failed or is full.");
+	    "Writes to them that were not made: proxy.spool_max, or as many "
+	    "files as there may be, or the file system failed or is full.");
 	for (unsigned i = 0; i < SPOOL_USES; i++) {
 		exposition_sample(e, "tailor_spool_refused_total",
 		    LABELS({"use", use[i]}, {"reason", "limit"}),

@@ -19,6 +19,7 @@
 #include "proxy/client/client.h"
 #include "proxy/client/origin.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/table.h"
 
 #define PREFIX "/.talechain/"
 

@@ -3,17 +3,17 @@
  *
  * Under /.talechain/ on the ordinary listeners (for clients in talechain.allow
  * and those with the token) and on the admin listener.  Answers come from the analysis thread and so
- * arrive later; whoever asked may be gone by then.  Proxy thread only.
+ * arrive later; the client may be gone by then.  Proxy thread only.
  */
 #ifndef TAILOR_PROXY_ADMIN_TALE_API_H
 #define TAILOR_PROXY_ADMIN_TALE_API_H
 
 #include <sys/queue.h>
 
+#include "http/http.h"
 #include "proxy/admin/token.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/net/buffer.h"
-#include "http/http.h"
 
 struct client;
 struct proxy;
@@ -57,7 +57,7 @@ void tale_query(struct proxy *p, struct tale_query *q, const char *id,
 void tale_ask(
     struct proxy *p, struct tale_query *q, struct analysis_question *question);
 
-/* Nobody waits for the answer any more. */
+/* Its asker has gone. */
 void tale_query_cancel(struct proxy *p, struct tale_query *q);
 
 /* Take answers; the analysis' eventfd is readable. */

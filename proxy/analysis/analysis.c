@@ -36,8 +36,8 @@ struct analysis {
 	bool started;
 	atomic_bool stop;
 
-	/* A tale that somebody waits for, and that can be told from the
-	 * stream, does not wait for all those that nobody asked for.  The
+	/* A tale that a client waits for, and that can be made from the
+	 * stream, does not wait for those that none asked for.  The
 	 * other questions are about what has been kept: these stay in line. */
 	struct questions soon, in_turn;
 	int question_fd; /* owned; of both */
@@ -187,7 +187,7 @@ analysis_main(void *user)
 	unsigned left = 0;
 
 	assert(a != NULL);
-	/* Rather late than in anybody's way. */
+	/* Rather late than in the way of a request. */
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
 	while (!atomic_load(&a->stop)) {
 		tale_work_flush(&a->work, false);

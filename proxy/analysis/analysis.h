@@ -3,10 +3,10 @@
  *
  * A thread of low priority slices the timeline stream for requests that were
  * slow, before the stream overwrites them, says what they mean, keeps them in
- * the store (talechain/store.h), and renders what is asked for.  All input
+ * the store (talechain/store/), and renders what is asked for.  All input
  * and output is on that thread.  The proxy thread talks to it through three
  * rings (single producer, single consumer) and two eventfds and never waits:
- * when a ring is full, that tale is not told, which is counted.
+ * when a ring is full, that tale is not made, which is counted.
  */
 #ifndef TAILOR_PROXY_ANALYSIS_ANALYSIS_H
 #define TAILOR_PROXY_ANALYSIS_ANALYSIS_H
@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "proxy/analysis/tale_format.h"
-#include "talechain/store.h"
-#include "talechain/timeline.h"
+#include "talechain/store/store.h"
+#include "talechain/timeline/timeline.h"
 
 struct analysis;
 /* Something to draw beside the kept tales, with what draws and frees it.  The
@@ -42,7 +42,7 @@ struct analysis_list {
 	int64_t since_ns;     /* finished so long ago at most; 0: whenever */
 	int cause;	      /* enum tale_cause, -1: any */
 	char path[TALE_TEXT]; /* "": any */
-	int64_t target_ns;    /* of now, to be told with them */
+	int64_t target_ns;    /* of now, to be reported with them */
 };
 
 struct analysis_question {
@@ -100,7 +100,7 @@ bool analysis_take(struct analysis *a, struct analysis_answer *out);
 struct analysis_stats {
 	struct tale_store_stats store;
 	uint64_t failed; /* tales that could not be written */
-	uint64_t told;	 /* tales told */
+	uint64_t told;	 /* tales made */
 	bool on_disk;
 	/* Of requests over the target, by the cause of the largest part and
 	 * by what their time passed on. */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "http/http.h"
-#include "talechain/timeline.h"
+#include "talechain/explain/tale.h"
 
 #define ANALYZE_BODY_MAX 16384
 

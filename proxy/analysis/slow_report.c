@@ -45,7 +45,7 @@ write_one(const struct tale_summary *s, struct json *j)
 	json_key_int(j, "finished_unix_ms", s->finished_wall_ns / NS_PER_MS);
 	json_key_string(j, "cause", tale_cause_code(s->cause));
 	json_key_int(j, "share_ns", s->share_ns);
-	json_key_int(j, "told_ns", s->told_ns);
+	json_key_int(j, "told_ns", s->timeline_ns);
 	json_key_string(j, "verdict", s->verdict);
 	json_key_string(j, "reason", tale_reason_name(s->reason));
 	json_key_bool(j, "earlier_boot", s->earlier_boot);

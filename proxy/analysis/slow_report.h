@@ -7,7 +7,7 @@
 #define TAILOR_PROXY_ANALYSIS_SLOW_REPORT_H
 
 #include "base/json.h"
-#include "talechain/store.h"
+#include "talechain/store/store.h"
 
 /* n of them, in that order; the caller frees *text.  0 or -ENOMEM. */
 int slow_report(const struct tale_summary *const *one, unsigned n,

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "proxy/analysis/slow_report.h"
+#include "talechain/render/render.h"
 
 #define SLACK_NS (5 * NS_PER_MS)
 #define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
@@ -181,7 +182,7 @@ candidate_find(struct tale_work *w, const char *external_id)
 	return NULL;
 }
 
-/* --- telling -------------------------------------------------------------------- */
+/* --- explaining -------------------------------------------------------------------- */
 
 /* Say in the story itself that its clock is another one. */
 static void
@@ -211,7 +212,7 @@ summarise(struct tale_work *w, const struct story *story,
 	*said = (struct tale_summary){.reason = reason,
 	    .cause = story->verdict.cause,
 	    .share_ns = story->verdict.share_ns,
-	    .told_ns = story->total_ns,
+	    .timeline_ns = story->total_ns,
 	    .finished_wall_ns = wall_of(r->finished)};
 	memcpy(said->verdict, story->verdict.text, sizeof(story->verdict.text));
 	tale_summarise(said, r);
@@ -328,7 +329,7 @@ fetch(struct tale_work *w, const struct analysis_question *q, struct tale **out,
 	const struct tale_summary *found = kept(w, q, &store);
 	int err = -ENOENT;
 
-	/* With the client's stamps it is told anew, if it still can be. */
+	/* With the client's stamps it is explained again, if that is still possible. */
 	if (found != NULL && !(q->has_client && q->known)) {
 		*said = *found;
 		err = tale_store_load(store, q->request.external_id, out);
@@ -353,7 +354,7 @@ tell_and_keep(struct tale_work *w, const struct analysis_question *q,
 	bool stored = old->external_id[0] != '\0';
 
 	answer->status = 500;
-	if (tale_tell(&story, *t) < 0)
+	if (tale_explain(&story, *t) < 0)
 		return;
 	if (!stored)
 		summarise(w, story, q->reason, &said);
@@ -417,7 +418,7 @@ newer_first(const void *va, const void *vb)
 static const struct tale_summary **
 list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
 {
-	struct tale_wanted want = {.cause = wanted->cause,
+	struct tale_filter want = {.cause = wanted->cause,
 	    .path = wanted->path[0] != '\0' ? wanted->path : NULL};
 	size_t room = atomic_load(&w->tales) + 1;
 	const struct tale_summary **all = calloc(

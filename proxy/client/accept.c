@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/client/client.h"
 #include "proxy/client/clients.h"
+#include "proxy/client/listeners.h"
 
 #define ACCEPT_BATCH 64
 #define ACCEPT_PAUSE_NS (100 * NS_PER_MS)

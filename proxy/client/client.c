@@ -3,6 +3,8 @@
  *
  * What clients send is read in client_input.c.
  */
+#include "proxy/client/client.h"
+
 #include "proxy/client/client_input.h"
 
 #include <assert.h>
@@ -16,7 +18,12 @@
 
 #include "proxy/client/client_spool.h"
 #include "proxy/client/clients.h"
+#include "proxy/client/listeners.h"
 #include "proxy/net/socket.h"
+
+/* How long the rest of a refused request is read and dropped, so that the
+ * client gets to see the response and not a reset. */
+#define LINGERING_NS (2 * NS_PER_S)
 
 void
 client_want_read(struct client *c, bool want)
@@ -122,7 +129,7 @@ client_end(struct client *c)
 	shutdown(c->fd, SHUT_WR);
 	c->state = CLIENT_LINGER;
 	client_want_read(c, true);
-	client_arm(c, c->clients->config->proxy.lingering_ns);
+	client_arm(c, LINGERING_NS);
 }
 
 /* Idle: read, and look at what has been read, though not from here: one that
@@ -171,7 +178,7 @@ client_write_later(struct client *c)
 {
 	want_write(c, true);
 	c->taken_bytes = taken_bytes(c);
-	client_arm(c, c->clients->config->proxy.write_timeout_ns);
+	client_arm(c, c->clients->config->proxy.client_timeout_ns);
 }
 
 /* All that there was to write is written. */
@@ -327,7 +334,7 @@ on_client_timer(void *user, bool forced)
 		/* It reads, though not enough for us to write; or we have not
 		 * tried yet. */
 		c->taken_bytes = taken_bytes(c);
-		client_arm(c, c->clients->config->proxy.write_timeout_ns);
+		client_arm(c, c->clients->config->proxy.client_timeout_ns);
 		return;
 	}
 	if (client_has_more(c)) {
@@ -419,4 +426,38 @@ client_open(
 	client_arm(c, proxy_header ? all->config->proxy.header_timeout_ns
 				   : all->config->proxy.idle_timeout_ns);
 	return 0;
+}
+
+int
+clients_init(struct clients *all)
+{
+	TAILQ_INIT(&all->open);
+	TAILQ_INIT(&all->closed);
+	TAILQ_INIT(&all->unused);
+	listeners_init(all);
+	return peer_table_init(&all->peers, all->config->proxy.connections_max);
+}
+
+void
+clients_reap(struct clients *all)
+{
+	TAILQ_CONCAT(&all->unused, &all->closed, link);
+}
+
+void
+clients_fini(struct clients *all)
+{
+	struct client *c;
+
+	if (all->loop == NULL)
+		return;
+	listeners_close(all, false);
+	while ((c = TAILQ_FIRST(&all->open)) != NULL)
+		client_close(c);
+	clients_reap(all);
+	while ((c = TAILQ_FIRST(&all->unused)) != NULL) {
+		TAILQ_REMOVE(&all->unused, c, link);
+		free(c);
+	}
+	peer_table_fini(&all->peers);
 }

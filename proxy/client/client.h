@@ -11,94 +11,15 @@
 #ifndef TAILOR_PROXY_CLIENT_CLIENT_H
 #define TAILOR_PROXY_CLIENT_CLIENT_H
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-#include <sys/queue.h>
+#include "proxy/client/clients.h"
 
-#include "http/http.h"
-#include "proxy/client/peer.h"
-#include "proxy/net/loop.h"
+/* No clients, no listeners.  The borrowed members are set.  0 or -errno;
+ * clients_fini also after that: it closes all and frees all. */
+int clients_init(struct clients *all);
+void clients_fini(struct clients *all);
 
-struct client;
-struct clients;
-
-enum client_state {
-	CLIENT_PROXY_HEADER, /* a PROXY header is awaited or arriving */
-	CLIENT_IDLE,	     /* nothing of the next request has arrived */
-	CLIENT_HEAD,	     /* a head is arriving */
-	CLIENT_BODY,	     /* a body is arriving */
-	CLIENT_WAITING,	     /* the request is whole; its response is awaited */
-	CLIENT_TUNNEL,	     /* its bytes go to the server, unread (tunnel.h) */
-	CLIENT_LINGER, /* answered; reading on so that it sees the answer */
-};
-
-/* How much of the present response its connection has been given. */
-enum client_response {
-	CLIENT_RESPONSE_NONE,
-	CLIENT_RESPONSE_BEGUN, /* the rest of the request need not come */
-	CLIENT_RESPONSE_WHOLE,
-};
-
-/* What serves a request, called by its client's connection.  Any of these may
- * close the connection. */
-struct client_ops {
-	/* More of the body (taken over; may be empty); whole: its end. */
-	void (*body)(struct client *c, struct chain *data, bool whole);
-	/* The body cannot be understood, or comes too slowly.  NULL: the
-	 * connection responds itself. */
-	void (*refuse)(struct client *c, const struct http_refusal *refusal);
-	/* All that it has been given is written.  May be NULL. */
-	void (*written)(struct client *c);
-	/* What it sends through a tunnel (taken over); NULL: the end of it.
-	 * May be NULL if there is never a tunnel. */
-	void (*stream)(struct client *c, struct chain *data);
-	/* The connection is closed and must be forgotten. */
-	void (*gone)(struct client *c);
-};
-
-struct client {
-	TAILQ_ENTRY(client) link;
-	struct clients *clients; /* borrowed */
-	struct work write, input;
-	int fd;		 /* owned */
-	uint64_t cookie; /* of the socket, 0: none */
-	enum client_state state;
-	struct event readable, writable;
-	struct timer timer;
-	bool reading, writing;
-	bool close;  /* after the present response */
-	bool ended;  /* it sent FIN */
-	bool closed; /* the struct is kept until the turn ends */
-	struct peer peer;
-	struct peer_count *count; /* borrowed from the table; NULL: none */
-	bool half_open;		  /* counted there as such */
-
-	struct block *in; /* owned */
-	size_t scanned;
-	struct http_body body;
-	struct chain out;    /* owned: what it is sent next */
-	bool slow;	     /* there may be more, see client_spool.h: */
-	struct spool spool;  /* owned: what comes then */
-	uint64_t spool_sent; /* of that */
-	struct chain behind; /* owned: and then */
-	bool more;	     /* the next flush is followed by another at once */
-	bool corked; /* so the kernel may wait for it with what it has */
-	unsigned requests;
-	struct instant accepted; /* until the first request has it */
-	uint64_t sent_bytes;	 /* on this connection */
-	uint64_t taken_bytes; /* see taken_bytes(), when writing last stopped */
-	struct instant first_byte; /* of the present request */
-	struct instant body_since; /* when its body was asked for */
-
-	/* the present request */
-	const struct client_ops *ops; /* NULL: nothing serves it */
-	void *user;
-	bool minor_zero; /* it is of HTTP/1.0 */
-	enum client_response response;
-	bool delimited; /* only the connection's end shows the response's */
-};
-
-TAILQ_HEAD(client_list, client);
+/* The structs of clients that were closed in this turn may be used again. */
+void clients_reap(struct clients *all);
 
 /*
  * client_open(all, fd, peer, proxy_header):

@@ -22,7 +22,7 @@
 #include "proxy/client/clients.h"
 
 /* A socket file left by a process that is gone may be replaced; one that
- * somebody listens on may not. */
+ * a process listens on may not. */
 static int
 unix_clear(const struct config_address *a)
 {
@@ -297,4 +297,19 @@ listeners_close(struct clients *all, bool accept_waiting)
 			listener_empty(l);
 		listener_close(l);
 	}
+}
+
+void
+clients_accept(struct clients *all)
+{
+	all->accepting = ACCEPT_ON;
+	listeners_pause(all, false);
+}
+
+void
+clients_tick(struct clients *all, struct instant now)
+{
+	if (all->accepting == ACCEPT_PAUSED && !all->stopping &&
+	    !instant_before(now, all->accept_due))
+		clients_accept(all);
 }

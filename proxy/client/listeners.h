@@ -7,33 +7,12 @@
 #ifndef TAILOR_PROXY_CLIENT_LISTENERS_H
 #define TAILOR_PROXY_CLIENT_LISTENERS_H
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-
-#include "config/config.h"
-
-struct clients;
-
-/* Twice the configured most: in a change there are old and new ones. */
-#define LISTENERS (2 * CONFIG_LISTENERS)
-#define LISTENER_NAME 160
+#include "proxy/client/clients.h"
 
 #define LISTEN_BACKLOG 4096
 
-struct listener {
-	struct clients *clients; /* borrowed */
-	int fd;			 /* owned; -1: this place is free */
-	struct event event;
-	struct sockaddr_storage address; /* as configured */
-	socklen_t length;
-	char name[LISTENER_NAME]; /* as bound */
-	bool unix_socket;
-	bool inherited; /* systemd's: it outlives us */
-	bool fresh;	/* opened by the change under way */
-};
-
 /* Take the inherited socket of this address, or bind and listen; a descriptor
- * or -errno.  Shared with the admin listener, as is what to tell the user
+ * or -errno.  Shared with the admin listener, as is the message
  * when it fails, and the address as bound. */
 int listener_bind(const struct config_address *a, bool *inherited);
 void listener_complain(const char *what, const char *address, int err);
@@ -62,5 +41,11 @@ void listeners_pause(struct clients *all, bool pause);
 /* Close the listening sockets; accept_waiting: not without taking on the
  * connections that are in their queues. */
 void listeners_close(struct clients *all, bool accept_waiting);
+
+/* Begin to accept. */
+void clients_accept(struct clients *all);
+
+/* Accept again after a pause.  Every tick. */
+void clients_tick(struct clients *all, struct instant now);
 
 #endif

@@ -35,7 +35,7 @@ struct peer_table {
 	struct peer_count *unused;  /* owned */
 	unsigned mask;
 	unsigned addresses; /* with a connection now */
-	uint64_t seed[2];   /* nobody can choose addresses that collide */
+	uint64_t seed[2];   /* clients cannot choose addresses that collide */
 };
 
 struct peer {

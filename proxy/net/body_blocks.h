@@ -8,8 +8,8 @@
 #ifndef TAILOR_PROXY_NET_BODY_BLOCKS_H
 #define TAILOR_PROXY_NET_BODY_BLOCKS_H
 
-#include "proxy/net/buffer.h"
 #include "http/http.h"
+#include "proxy/net/buffer.h"
 
 /*
  * body_pull(decoder, in, out, pool, refusal):

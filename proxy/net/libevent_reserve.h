@@ -3,7 +3,7 @@
  *
  * libevent's HTTP server, which serves the admin listener, does not survive
  * every allocation that fails (2.1.12: evhttp_request_new frees what it has
- * not made, a line that finds no memory ends nobody's wait).  These are small;
+ * not made, a line that finds no memory is lost).  These are small;
  * when malloc fails they come from a reserve of 64 KiB.  What is larger, or
  * comes when that is used up, fails as it would.
  *
@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-/* Tell libevent; before anything else of it is called. */
+/* Have libevent use it; before anything else of it is called. */
 void reserve_init(void);
 
 /* How often the reserve was taken from. */

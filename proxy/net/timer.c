@@ -21,7 +21,7 @@ on_time(evutil_socket_t fd, short what, void *user)
 
 /* Have the kernel wake us at due. */
 static void
-tell(struct timers *ts, struct instant due)
+kernel_arm(struct timers *ts, struct instant due)
 {
 	struct itimerspec at = {
 	    .it_value = {.tv_sec = (time_t)(due.ns / (uint64_t)NS_PER_S),
@@ -111,7 +111,7 @@ enter(struct timers *ts, struct timer *t, struct timer_list *list,
 	if (!ts->running && !ts->due &&
 	    (!instant_is_set(ts->armed_until) ||
 		instant_before(due, ts->armed_until)))
-		tell(ts, due);
+		kernel_arm(ts, due);
 }
 
 void
@@ -208,5 +208,5 @@ timers_fire(struct timers *ts, struct instant now)
 	ts->running = false;
 	next = timers_next(ts);
 	if (instant_is_set(next))
-		tell(ts, next);
+		kernel_arm(ts, next);
 }

@@ -3,16 +3,16 @@
  *
  * libevent's are either coarse (milliseconds, of a clock that moves each 4 ms)
  * or cost two timerfd_settime for each wait, which is a thirtieth of a request
- * with one connection.  These are precise, and the kernel is told only of one
- * that comes earlier than all it has been told of: while a tick of 10 ms is
+ * with one connection.  These are precise, and the kernel's timer is set only for one
+ * that comes earlier than it is set for: while a tick of 10 ms is
  * set that is nearly never.
  *
  * Timers of the same duration come in the order they were set, so there is a
- * list for each duration, and setting one is appending to it.  They ring
+ * list for each duration, and setting one is appending to it.  They fire
  * between the events of a turn and what it has to write: an answer that has
  * come and a timer that waited for it no longer race.
  *
- * Cost: setting and clearing some 10 ns, no allocation; ringing a look at each
+ * Cost: setting and clearing some 10 ns, no allocation; firing a look at each
  * list.  Proxy thread only.
  */
 #ifndef TAILOR_PROXY_NET_TIMER_H
@@ -49,7 +49,7 @@ struct timers {
 	int fd;		 /* owned: a timerfd */
 	struct event event;
 	bool due;     /* it has */
-	bool running; /* the kernel is told at the end */
+	bool running; /* the kernel's timer is set at the end */
 };
 
 /* Returns 0 or -errno (nothing to release). */
@@ -72,7 +72,7 @@ void timer_set_unsorted(
 /* The same from now.  Of a second or more up to a tick less. */
 void timer_arm(struct timers *ts, struct timer *t, int64_t after_ns);
 
-/* Ring as soon as this turn is over, told that it was forced, whatever is set
+/* Fire as soon as this turn is over, with forced set, whatever is set
  * until then; only clearing undoes it. */
 void timer_force(struct timers *ts, struct timer *t);
 
@@ -90,7 +90,7 @@ struct instant timers_next(const struct timers *ts);
 /* Ring all that are due at now, earliest first within a list. */
 void timers_fire(struct timers *ts, struct instant now);
 
-/* At the end of each turn: ring if the kernel says that it is time. */
+/* At the end of each turn: fire if the kernel says that it is time. */
 static inline void
 timers_turn(struct timers *ts)
 {

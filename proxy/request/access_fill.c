@@ -4,6 +4,8 @@
  * The one part of the log on the proxy thread that knows requests; the ring
  * and its thread are access_log.c's.
  */
+#include "proxy/request/access_fill.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -77,7 +79,7 @@ fill_attempt(struct access_record *a, const struct request *r)
 		    hedge_trigger_name(r->race.attempt[1].trigger));
 	if (r->race.started == 0)
 		return;
-	/* Nobody won: the first one tells where the time went. */
+	/* None won: the first one shows where the time went. */
 	w = &r->attempt[r->race.winner >= 0 ? r->race.winner : 0];
 	a->queue_ns = between(r->received, w->begun);
 	a->connect_ns = between(w->begun, w->written);
@@ -170,8 +172,7 @@ access_log_reopen(struct proxy *p)
 
 	if (access_log_prepare(p->config, &fd) < 0)
 		return;
-	err = access_log_switch(
-	    &p->access_log, p->config->access_log.ring_records, fd);
+	err = access_log_switch(&p->access_log, fd);
 	if (err < 0)
 		log_event(LOG_LEVEL_ERROR, "access_log_not_reopened",
 		    "error=\"%s\" advice=\"send SIGUSR1 again\"",

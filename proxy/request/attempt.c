@@ -11,14 +11,17 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proxy/client/client.h"
-#include "proxy/upstream/response_diff.h"
-#include "proxy/request/proxy.h"
-#include "proxy/request/queue.h"
-#include "proxy/upstream/server.h"
-#include "proxy/request/tunnel.h"
 #include "http/upgrade.h"
 #include "http/writer.h"
+#include "proxy/client/client.h"
+#include "proxy/request/proxy.h"
+#include "proxy/request/queue.h"
+#include "proxy/request/request.h"
+#include "proxy/request/response.h"
+#include "proxy/request/tunnel.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/response_diff.h"
+#include "proxy/upstream/server.h"
 
 /* The fields that differ between attempts, and the end of the head. */
 static void
@@ -121,8 +124,7 @@ attempt_compare(struct request *r)
 	/* Again, if an earlier hedge was undone (T3). */
 	if (first->link == NULL || r->compared != NULL)
 		return;
-	r->compared = compare_new(&r->proxy->metrics, r->id,
-	    r->generation->config->hedging.drain_max_bytes);
+	r->compared = compare_new(&r->proxy->metrics, r->id, DRAIN_BYTES_MAX);
 	if (r->compared == NULL)
 		return;
 	exchange_compare(first->link, r->compared, 0);
@@ -174,13 +176,6 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
 		request_fail(r, 503, "no_memory");
 	else
 		request_step(r, step, next, "connect_failed");
-}
-
-void
-attempt_more(struct attempt *a)
-{
-	if (a->on && a->link != NULL)
-		exchange_more(a->link, a->request->body_whole);
 }
 
 enum race_step
@@ -269,8 +264,7 @@ attempt_commit(struct attempt *a, struct instant now)
 	if (a->link != NULL) {
 		/* More to come; a held answer was not being read. */
 		a->answer.complete = false;
-		if (chain_held(&c->out) <=
-		    r->generation->config->proxy.stream_buffer_bytes)
+		if (chain_held(&c->out) <= STREAM_BUFFER_BYTES)
 			connection_resume(a->link);
 	} else {
 		if (!a->answer.held)
@@ -361,31 +355,4 @@ attempt_fini(struct attempt *a)
 	assert(a->link == NULL);
 	response_fini(&a->answer, &a->request->proxy->loop.blocks);
 	a->on = false;
-}
-
-void
-attempt_describe(const struct attempt *a, struct tale_attempt *out)
-{
-	const struct request *r = a->request;
-	const struct proxy *p;
-	int server;
-
-	out->server = -1;
-	if (!a->on)
-		return;
-	p = r->proxy;
-	server = r->race.attempt[a->index].server;
-	out->server = server;
-	out->server_pid = (uint32_t)p->upstream.server[server].pid;
-	out->cookie = a->cookie;
-	writer_copy(out->server_name, sizeof(out->server_name),
-	    p->config->server[server].name);
-	writer_copy(out->trigger, sizeof(out->trigger),
-	    hedge_trigger_name(r->race.attempt[a->index].trigger));
-	writer_copy(out->outcome, sizeof(out->outcome),
-	    a->outcome != NULL ? a->outcome : "running");
-	out->written = a->written;
-	out->first_byte = a->first_byte;
-	out->complete = a->completed;
-	out->status = a->answer.status;
 }

@@ -7,7 +7,7 @@
 #ifndef TAILOR_PROXY_REQUEST_ATTEMPT_H
 #define TAILOR_PROXY_REQUEST_ATTEMPT_H
 
-#include "proxy/request/request.h"
+#include "proxy/request/proxy.h"
 
 /*
  * What takes "now" is part of a step whose moment is known: the channel's
@@ -26,17 +26,14 @@ extern const struct exchange_ops attempt_ops;
  * out to be stale.  0 or a negative errno. */
 int attempt_send(struct attempt *a, unsigned server, bool again);
 
-/* Tell the policy that an attempt is over (race_ended); what now? */
+/* Report to the policy that an attempt is over (race_ended); what now? */
 enum race_step attempt_over(struct attempt *a, enum attempt_end end,
     bool written, int64_t latency_ns, struct instant now, int *server);
 
-/* Do what the policy answered; server as it told, why for a 502.  May end
+/* Do what the policy answered; server as it said, why for a 502.  May end
  * the request. */
 void request_step(
     struct request *r, enum race_step step, int server, const char *why);
-
-/* More of a tunnel's stream is there, or it has ended. */
-void attempt_more(struct attempt *a);
 
 /* How long the response of a running attempt, whose head is there, waits for
  * its rest: 0 not at all, -1 until it is whole (attempt_response.c). */
@@ -64,8 +61,5 @@ void attempt_resume(struct attempt *a);
 
 /* Release what it holds. */
 void attempt_fini(struct attempt *a);
-
-/* The attempt as the table and the timeline show it. */
-void attempt_describe(const struct attempt *a, struct tale_attempt *out);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * attempt_response.c: what an attempt's server says, and what that decides.
  *
- * The callbacks of an attempt's connection.  Each tells the policy (race_*) and
+ * The callbacks of an attempt's connection.  Each reports to the policy (race_*) and
  * does what it answers.  Everything that may end the request (and so free the
  * attempt) comes last in each function; callers return at once afterwards.
  */
@@ -9,11 +9,21 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proxy/request/attempt.h"
+#include "proxy/client/client.h"
 #include "proxy/client/client_spool.h"
+#include "proxy/request/attempt.h"
 #include "proxy/request/interim.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/request.h"
+#include "proxy/request/response.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
+
+/* A response is held back until it is complete, this large or
+ * hedging.commit_delay old, because until then another can still win. */
+#define COMMIT_BYTES ((size_t)64 * 1024)
+_Static_assert(COMMIT_BYTES <= STREAM_BUFFER_BYTES,
+    "back-pressure would stop what it waits for");
 
 static const char *
 end_name(enum exchange_end end)
@@ -57,7 +67,7 @@ attempt_wait_ns(const struct attempt *a)
 		&r->proxy->hedging, &r->race, a->index, &view))
 		return 0;
 	if (answer->framing == HTTP_FRAMING_LENGTH &&
-	    answer->length < c->hedging.commit_bytes)
+	    answer->length < COMMIT_BYTES)
 		return -1;
 	return c->hedging.commit_delay_ns;
 }
@@ -175,7 +185,6 @@ on_attempt_data(struct connection *u, struct chain *data)
 {
 	struct attempt *a = u->user;
 	struct request *r = a->request;
-	const struct config *c = r->generation->config;
 	enum race_step step;
 	int server = -1;
 
@@ -186,7 +195,7 @@ on_attempt_data(struct connection *u, struct chain *data)
 		return;
 	}
 	chain_merge(&a->answer.body, data, &r->proxy->loop.blocks);
-	if (a->answer.body.bytes < c->hedging.commit_bytes || u->body.done)
+	if (a->answer.body.bytes < COMMIT_BYTES || u->body.done)
 		return;
 	if (!a->answer.held) {
 		attempt_commit(a, instant_now());
@@ -240,8 +249,7 @@ on_attempt_wrote(struct connection *u)
 	struct request *r = a->request;
 
 	if (r->client != NULL && !r->body_whole &&
-	    chain_held(&r->body) <
-		r->generation->config->proxy.stream_buffer_bytes / 2)
+	    chain_held(&r->body) < STREAM_BUFFER_BYTES / 2)
 		client_resume(r->client);
 }
 
@@ -287,7 +295,7 @@ attempt_failed(
 	server_failed(result->server, result->end);
 	if (r->race.attempt[a->index].ended) {
 		/* A held one that was too large to be kept whole: the policy
-		 * was told then, and it has been sent after all. */
+		 * knew then, and it has been sent after all. */
 		assert(won);
 		request_fail(r, 502, result->why);
 		return;
@@ -351,7 +359,7 @@ on_attempt_end(const struct exchange_result *result)
 		request_step(r, step, server, "unacceptable");
 		return;
 	}
-	/* Of a held answer the policy has been told before it was sent. */
+	/* Of a held answer the policy has known since before it was sent. */
 	if (!a->answer.held)
 		attempt_over(a, ATTEMPT_END_COMPLETE, result->written, latency,
 		    now, &server);

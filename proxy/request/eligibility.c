@@ -2,6 +2,8 @@
  * eligibility.c: which requests may be sent twice (E1), and which clients asked
  * that theirs be not (E7).
  */
+#include "proxy/request/eligibility.h"
+
 #include <string.h>
 
 #include "base/path_pattern.h"

@@ -2,13 +2,44 @@
  * finish.c: what remains of a request: counters, a line in the access log, its
  * place in the history and, if it was slow, in the analysis.
  */
+#include "proxy/request/finish.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/access_log/access_log.h"
-#include "proxy/request/attempt.h"
+#include "http/writer.h"
+#include "proxy/request/access_fill.h"
 #include "proxy/request/proxy.h"
-#include "proxy/request/request.h"
+#include "proxy/request/slow.h"
+#include "proxy/request/table.h"
+
+/* The attempt as the table and the timeline show it. */
+static void
+attempt_describe(const struct attempt *a, struct tale_attempt *out)
+{
+	const struct request *r = a->request;
+	const struct proxy *p;
+	int server;
+
+	out->server = -1;
+	if (!a->on)
+		return;
+	p = r->proxy;
+	server = r->race.attempt[a->index].server;
+	out->server = server;
+	out->server_pid = (uint32_t)p->upstream.server[server].program.pid;
+	out->cookie = a->cookie;
+	writer_copy(out->server_name, sizeof(out->server_name),
+	    p->config->server[server].name);
+	writer_copy(out->trigger, sizeof(out->trigger),
+	    hedge_trigger_name(r->race.attempt[a->index].trigger));
+	writer_copy(out->outcome, sizeof(out->outcome),
+	    a->outcome != NULL ? a->outcome : "running");
+	out->written = a->written;
+	out->first_byte = a->first_byte;
+	out->complete = a->completed;
+	out->status = a->answer.status;
+}
 
 /* The request as the table and the timeline show it. */
 static void

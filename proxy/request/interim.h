@@ -9,7 +9,7 @@
 #ifndef TAILOR_PROXY_REQUEST_INTERIM_H
 #define TAILOR_PROXY_REQUEST_INTERIM_H
 
-#include "proxy/request/request.h"
+#include "proxy/request/proxy.h"
 
 #define INTERIMS_MAX 8 /* passed on for one request */
 

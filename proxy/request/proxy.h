@@ -11,25 +11,166 @@
 #ifndef TAILOR_PROXY_REQUEST_PROXY_H
 #define TAILOR_PROXY_REQUEST_PROXY_H
 
+#include <sys/queue.h>
+
+#include "base/permute.h"
 #include "base/topology.h"
 #include "config/generation.h"
 #include "hedging/hedging.h"
+#include "http/http.h"
 #include "profiler/profiler.h"
 #include "proxy/client/clients.h"
 #include "proxy/net/loop.h"
-#include "proxy/request/queue.h"
-#include "proxy/request/request.h"
-#include "proxy/request/slow.h"
-#include "proxy/request/table.h"
+#include "proxy/request/request_id.h"
 #include "proxy/stats/ledger.h"
 #include "proxy/stats/metrics.h"
 #include "proxy/stats/recent.h"
 #include "proxy/upstream/upstream.h"
-#include "talechain/timeline.h"
+#include "talechain/explain/tale.h"
+#include "talechain/timeline/timeline.h"
 
 struct access_log;
 struct analysis;
+struct comparison;
 struct tale_api;
+
+/* A server's response on its way to a client (response.h). */
+struct response {
+	struct block *head;	/* owned: without its last lines; NULL: none */
+	struct chain body;	/* owned: payload until it is sent */
+	struct block *trailers; /* owned: as they will be sent; NULL: none */
+	int status;		/* 0: no head yet */
+	enum http_framing framing;
+	uint64_t length;
+	bool told_length;
+	bool at_once;  /* must not be held back (event stream) */
+	bool held;     /* not wanted, kept for want of a better one */
+	bool complete; /* nothing more is awaited before it may be sent */
+};
+
+enum request_state {
+	REQUEST_READING,
+	REQUEST_QUEUED,
+	REQUEST_RUNNING,
+	REQUEST_COMMITTED,
+	REQUEST_LOCAL, /* answered by Tailor */
+};
+
+struct attempt {
+	struct request *request; /* borrowed */
+	struct connection *link; /* borrowed while an exchange runs */
+	int index;		 /* in the race */
+	bool on;		 /* started */
+	char lines[320];	 /* framing and Tailor-* fields, empty line */
+	size_t lines_length;
+
+	struct response answer;
+	bool due;    /* to be committed when this read is over */
+	bool reused; /* its connection had been used before */
+
+	const char *outcome;   /* static */
+	uint64_t cookie;       /* of the socket it went out on */
+	struct instant hazard; /* what it hedges against began, or none */
+	struct instant begun, written; /* to get a connection; first byte */
+	struct instant first_byte, completed;
+};
+
+struct request {
+	TAILQ_ENTRY(request) link; /* in flight, oldest first; or free */
+	TAILQ_ENTRY(request) queue_link;
+	struct proxy *proxy;	       /* borrowed */
+	struct client *client;	       /* borrowed; NULL when it left */
+	struct generation *generation; /* held: the configuration it has */
+	enum request_state state;
+
+	uint64_t id;
+	char external_id[65];
+	char client_address[INET6_ADDRSTRLEN + 8]; /* see origin.h */
+	bool known; /* that client is in proxy.trust or talechain.allow */
+	char trace_id[TRACE_ID + 1]; /* "": none */
+	char method_text[16];
+	char target[TALE_TEXT];
+	enum http_method method;
+	uint64_t cookie;     /* of the client's socket */
+	bool method_allowed; /* may be sent twice */
+	bool opted_out;
+	bool minor_zero; /* an HTTP/1.0 client */
+	bool hostless;	 /* which named no host: each attempt names its own */
+	bool keep_alive; /* client wants to stay */
+	bool wants_body; /* the request has a framed body */
+	bool trailers;	 /* takes trailers, and may have them */
+	bool upgrade;	 /* asks for WebSocket (tunnel.h) */
+	bool tunnel;	 /* and has got it: body is its stream then */
+
+	struct iovec head;   /* for the servers; in one of the next two */
+	struct block *block; /* owned; NULL: packed */
+	char *packed;	     /* owned: see request_pack; or NULL */
+	struct iovec small;  /* the body, if it is in packed; else empty */
+	struct chain body;   /* owned: what of it is in memory */
+	struct spool spool;  /* owned: what is not */
+	uint64_t body_kept;  /* memory charged to the table, bytes */
+	uint64_t body_bytes; /* of the whole body, as far as known */
+	bool body_whole;     /* all of it has arrived */
+
+	struct race race;
+	struct attempt attempt[RACE_ATTEMPTS];
+	struct comparison *compared; /* owned; NULL: not hedged */
+	struct timer commit_timer, deadline_timer, late_timer;
+	unsigned interims;	 /* 1xx passed on */
+	int interim_from;	 /* by this attempt */
+	int status;		 /* answered with */
+	uint64_t sent_before;	 /* to its client, before its response */
+	uint64_t response_bytes; /* once it is over */
+	uint64_t progress_bytes; /* both ways, at the last deadline */
+	const char *note;	 /* why not hedged, truncated, ...; static */
+	enum hedge_refusal refusal;
+
+	struct instant accepted; /* only if the first of its connection */
+	struct instant first_byte, received, committed;
+	struct instant queued; /* if it had to wait for a server */
+	uint64_t stream_begin;
+};
+
+TAILQ_HEAD(request_list, request);
+
+/* Memory for the bodies of all requests: a thousand of hedging.body_max.
+ * Beyond it they wait in files, and their requests are not hedged. */
+#define BODIES_BYTES_MAX ((size_t)64 << 20)
+
+/* Requests in flight, and the last that finished (table.h). */
+struct table {
+	struct request_list inflight, unused;
+	unsigned inflight_count;
+	unsigned requests;	     /* structs made */
+	uint64_t ids;		     /* given away */
+	struct permutation id_order; /* which come in this secret order */
+
+	struct tale_request *history; /* owned, history_max */
+	unsigned history_max;
+	uint64_t finished; /* ever; history index = finished % max */
+	uint64_t *bucket;  /* owned: the newest one's number, from 1; or 0 */
+	uint64_t *chain;   /* owned: of each, the one before in its bucket */
+	uint64_t *hash;	   /* owned: of each one's id */
+	unsigned bucket_mask;
+	uint64_t *expired; /* owned: hashes of ids that left */
+};
+
+/* Requests that wait for a server (queue.h). */
+struct queue {
+	struct request_list waiting; /* borrowed, oldest first */
+	unsigned length;
+	struct instant unserved; /* since when no server is up, or none */
+	struct instant looked;	 /* for attempts that last long */
+};
+
+#define SLOW_WINDOW_KEEP 64 /* most that slow.keep_slowest may be */
+
+/* The slowest requests of the present window (slow.h). */
+struct slow_window {
+	struct instant end;
+	unsigned count;
+	int64_t total_ns[SLOW_WINDOW_KEEP]; /* the slowest so far */
+};
 
 struct proxy {
 	const struct config *config; /* borrowed: the one in force */
@@ -67,56 +208,6 @@ struct proxy {
 	size_t memory_bytes;	   /* the most that Tailor will take */
 	struct instant started;
 };
-
-/*
- * proxy_init(p, limits, events, stop):
- * Set up requests, clients, servers and policy for p->config, which comes to
- * these limits; opens nothing yet.
- *   events  what the room above does with a client's head
- *   stop    has a server's program ended (struct upstream_events)
- * 0 or -errno; proxy_fini also after that.
- */
-int proxy_init(struct proxy *p, const struct hedging_limits *limits,
-    const struct client_events *events, void (*stop)(struct server *s));
-void proxy_fini(struct proxy *p);
-
-/* What time brings.  Every tick. */
-void proxy_tick(struct proxy *p, struct instant now);
-
-/* Take all waiting hazards into account.  Called at the top of each turn and
- * before every choice of a server.  About 5 ns when there are none. */
-void proxy_hazards(struct proxy *p);
-
-/* Act on one hazard. */
-void proxy_hazard(struct proxy *p, const struct hazard *h);
-
-/* The policy wants these (enum hedging_consequence): count them now, carry them
- * out when this event is over. */
-void proxy_want(struct proxy *p, unsigned consequences);
-
-/* Carry out what is wanted, and run the queue.  Work of LOOP_POLICY. */
-void proxy_carry_out(void *proxy);
-
-/* Ask for a second attempt for all requests that wait on a server in a
- * hazard, oldest first. */
-void proxy_sweep(struct proxy *p);
-
-/* The response of an attempt that lost has ended: metrics. */
-void proxy_loser_done(
-    void *proxy, const struct connection *u, enum exchange_end end);
-
-/* Whether a request may be sent twice (E1), and whether its client asked that
- * it be not (E7). */
-bool proxy_may_repeat(
-    struct proxy *p, const struct http_head *head, bool *opted_out);
-
-/* The access log (access_fill.c): a request that is over, a head that was
- * refused; open the file again. */
-void access_log_request(struct proxy *p, const struct request *r,
-    const struct client *c, struct instant now);
-void
-access_log_refusal(const struct client *c, const struct http_refusal *refusal);
-void access_log_reopen(struct proxy *p);
 
 /* The proxy that a client's connection is part of. */
 static inline struct proxy *

@@ -9,6 +9,7 @@
 
 #include "proxy/request/attempt.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/request.h"
 
 #define LONG_LOOK_NS (100 * NS_PER_MS)
 
@@ -81,18 +82,6 @@ queue_remove(struct request *r)
 	    &r->proxy->metrics.queue, instant_since(instant_now(), r->queued));
 }
 
-/* B1: a free slot is offered to hedges and new requests by turns. */
-static void
-hedges_first(struct proxy *p)
-{
-	for (unsigned i = 0; i < p->config->servers; i++)
-		if (hedging_hedge_turn(&p->hedging, i)) {
-			p->hedges_wait = false;
-			proxy_sweep(p);
-			return;
-		}
-}
-
 /* The first that a server has a slot for.  One that was tried once already
  * waits for the other server, and keeps no others waiting. */
 static struct request *
@@ -116,8 +105,6 @@ queue_run(struct proxy *p)
 {
 	struct request *r;
 
-	if (p->hedges_wait)
-		hedges_first(p);
 	while ((r = queue_next(p)) != NULL)
 		request_dispatch(r);
 }
@@ -141,7 +128,7 @@ attempts_aside(struct proxy *p, struct instant now)
 		if (h->hazards != 0 ||
 		    instant_since(now, h->hazard_over) < QUEUE_LONG_NS)
 			continue;
-		TAILQ_FOREACH(u, &p->upstream.server[i].busy, link)
+		TAILQ_FOREACH(u, &p->upstream.server[i].busy.list, link)
 		{
 			struct attempt *a = u->user;
 

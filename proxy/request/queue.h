@@ -11,21 +11,9 @@
 #ifndef TAILOR_PROXY_REQUEST_QUEUE_H
 #define TAILOR_PROXY_REQUEST_QUEUE_H
 
-#include <stdbool.h>
-
-#include "base/instant.h"
-#include "proxy/request/request.h"
+#include "proxy/request/proxy.h"
 
 #define QUEUE_LONG_NS NS_PER_S /* neither work nor a wait takes that long */
-
-struct proxy;
-
-struct queue {
-	struct request_list waiting; /* borrowed, oldest first */
-	unsigned length;
-	struct instant unserved; /* since when no server is up, or none */
-	struct instant looked;	 /* for attempts that last long */
-};
 
 void queue_init(struct queue *q);
 

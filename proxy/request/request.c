@@ -15,15 +15,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/request/attempt.h"
+#include "http/upgrade.h"
 #include "proxy/client/client.h"
-#include "proxy/upstream/response_diff.h"
 #include "proxy/client/origin.h"
+#include "proxy/net/socket.h"
+#include "proxy/request/attempt.h"
+#include "proxy/request/eligibility.h"
+#include "proxy/request/finish.h"
+#include "proxy/request/hazards.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/queue.h"
-#include "proxy/net/socket.h"
-#include "http/upgrade.h"
+#include "proxy/request/table.h"
 #include "proxy/request/tunnel.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/response_diff.h"
 
 static void on_commit_due(void *user, bool forced);
 static void on_deadline(void *user, bool forced);
@@ -111,7 +116,8 @@ request_begin(struct client *client, const struct http_head *head,
     struct http_refusal *refusal)
 {
 	struct proxy *p = client_proxy(client);
-	struct request *r = table_add(&p->table, p->config->proxy.inflight_max);
+	struct request *r =
+	    table_add(&p->table, p->config->proxy.connections_max);
 	int err;
 
 	if (r == NULL) {
@@ -310,7 +316,7 @@ request_fail(struct request *r, unsigned status, const char *reason)
 		return; /* answered, and the answer is on its way */
 	if (r->state == REQUEST_COMMITTED) {
 		/* Part of another answer is out: only the end of the
-		 * connection can tell the client (W4). */
+		 * connection shows that to the client (W4). */
 		p->metrics.truncated++;
 		r->note = "truncated";
 		client_close(c);

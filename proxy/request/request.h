@@ -18,105 +18,7 @@
 #ifndef TAILOR_PROXY_REQUEST_REQUEST_H
 #define TAILOR_PROXY_REQUEST_REQUEST_H
 
-#include <sys/queue.h>
-
-#include "hedging/hedging.h"
-#include "proxy/request/response.h"
-#include "proxy/net/buffer.h"
-#include "http/http.h"
-#include "proxy/request/request_id.h"
-#include "proxy/net/spool.h"
-#include "proxy/net/timer.h"
-#include "proxy/upstream/connection.h"
-#include "talechain/timeline.h"
-
-struct client;
-struct comparison;
-
-enum request_state {
-	REQUEST_READING,
-	REQUEST_QUEUED,
-	REQUEST_RUNNING,
-	REQUEST_COMMITTED,
-	REQUEST_LOCAL, /* answered by Tailor */
-};
-
-struct attempt {
-	struct request *request; /* borrowed */
-	struct connection *link; /* borrowed while an exchange runs */
-	int index;		 /* in the race */
-	bool on;		 /* started */
-	char lines[320];	 /* framing and Tailor-* fields, empty line */
-	size_t lines_length;
-
-	struct response answer;
-	bool due;    /* to be committed when this read is over */
-	bool reused; /* its connection had been used before */
-
-	const char *outcome;   /* static */
-	uint64_t cookie;       /* of the socket it went out on */
-	struct instant hazard; /* what it hedges against began, or none */
-	struct instant begun, written; /* to get a connection; first byte */
-	struct instant first_byte, completed;
-};
-
-struct request {
-	TAILQ_ENTRY(request) link; /* in flight, oldest first; or free */
-	TAILQ_ENTRY(request) queue_link;
-	struct proxy *proxy;	       /* borrowed */
-	struct client *client;	       /* borrowed; NULL when it left */
-	struct generation *generation; /* held: the configuration it has */
-	enum request_state state;
-
-	uint64_t id;
-	char external_id[65];
-	char client_address[INET6_ADDRSTRLEN + 8]; /* see origin.h */
-	bool known; /* that client is in proxy.trust or talechain.allow */
-	char trace_id[TRACE_ID + 1]; /* "": none */
-	char method_text[16];
-	char target[TALE_TEXT];
-	enum http_method method;
-	uint64_t cookie;     /* of the client's socket */
-	bool method_allowed; /* may be sent twice */
-	bool opted_out;
-	bool minor_zero; /* an HTTP/1.0 client */
-	bool hostless;	 /* which named no host: each attempt names its own */
-	bool keep_alive; /* client wants to stay */
-	bool wants_body; /* the request has a framed body */
-	bool trailers;	 /* takes trailers, and may have them */
-	bool upgrade;	 /* asks for WebSocket (tunnel.h) */
-	bool tunnel;	 /* and has got it: body is its stream then */
-
-	struct iovec head;   /* for the servers; in one of the next two */
-	struct block *block; /* owned; NULL: packed */
-	char *packed;	     /* owned: see request_pack; or NULL */
-	struct iovec small;  /* the body, if it is in packed; else empty */
-	struct chain body;   /* owned: what of it is in memory */
-	struct spool spool;  /* owned: what is not */
-	uint64_t body_kept;  /* memory charged to the table, bytes */
-	uint64_t body_bytes; /* of the whole body, as far as known */
-	bool body_whole;     /* all of it has arrived */
-
-	struct race race;
-	struct attempt attempt[RACE_ATTEMPTS];
-	struct comparison *compared; /* owned; NULL: not hedged */
-	struct timer commit_timer, deadline_timer, late_timer;
-	unsigned interims;	 /* 1xx passed on */
-	int interim_from;	 /* by this attempt */
-	int status;		 /* answered with */
-	uint64_t sent_before;	 /* to its client, before its response */
-	uint64_t response_bytes; /* once it is over */
-	uint64_t progress_bytes; /* both ways, at the last deadline */
-	const char *note;	 /* why not hedged, truncated, ...; static */
-	enum hedge_refusal refusal;
-
-	struct instant accepted; /* only if the first of its connection */
-	struct instant first_byte, received, committed;
-	struct instant queued; /* if it had to wait for a server */
-	uint64_t stream_begin;
-};
-
-TAILQ_HEAD(request_list, request);
+#include "proxy/request/proxy.h"
 
 /*
  * request_begin(client, head, refusal):
@@ -158,9 +60,6 @@ void request_watch(struct request *r, unsigned server);
 
 /* Answer from Tailor itself, unless committed (then the client is cut). */
 void request_fail(struct request *r, unsigned status, const char *reason);
-
-/* It is over: count it, log it, keep it in the history (finish.c). */
-void request_record(struct request *r);
 
 /* What the policy needs to know of it. */
 void request_view(const struct request *r, struct hedge_view *out);

@@ -2,8 +2,8 @@
  * request_id.h: the names that a request goes by.
  *
  * Ours is a number (Tailor-Request).  The client's is X-Request-Id, taken
- * over from clients we know and made up for all others, so that nobody can
- * give a request the name of somebody else's.  A traceparent (W3C Trace
+ * over from clients we know and made up for all others, so that no client
+ * can give its request the name of another's.  A traceparent (W3C Trace
  * Context) is passed on as it came, since we export no spans; the trace id in
  * it is only read, for the access log.
  */

@@ -6,11 +6,11 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "proxy/client/client_spool.h"
-#include "proxy/request/proxy.h"
-#include "proxy/request/tunnel.h"
 #include "http/upgrade.h"
 #include "http/writer.h"
+#include "proxy/client/client.h"
+#include "proxy/client/client_spool.h"
+#include "proxy/request/proxy.h"
 
 #define LINES_MAX 512 /* room for framing, Connection, Server-Timing */
 

@@ -10,27 +10,7 @@
 #ifndef TAILOR_PROXY_REQUEST_RESPONSE_H
 #define TAILOR_PROXY_REQUEST_RESPONSE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/instant.h"
-#include "proxy/net/buffer.h"
-#include "http/http.h"
-
-struct request;
-
-struct response {
-	struct block *head;	/* owned: without its last lines; NULL: none */
-	struct chain body;	/* owned: payload until it is sent */
-	struct block *trailers; /* owned: as they will be sent; NULL: none */
-	int status;		/* 0: no head yet */
-	enum http_framing framing;
-	uint64_t length;
-	bool told_length;
-	bool at_once;  /* must not be held back (event stream) */
-	bool held;     /* not wanted, kept for want of a better one */
-	bool complete; /* nothing more is awaited before it may be sent */
-};
+#include "proxy/request/proxy.h"
 
 /*
  * response_read(a, r, head):
@@ -50,7 +30,7 @@ int response_read(
 void response_send(
     struct response *a, struct request *r, bool whole, struct instant written);
 
-/* Pass more payload on to the client's chain, framed as its head told. */
+/* Pass more payload on to the client's chain, framed as its head said. */
 void
 response_forward(struct response *a, struct request *r, struct chain *data);
 

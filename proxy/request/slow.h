@@ -13,17 +13,17 @@
 #ifndef TAILOR_PROXY_REQUEST_SLOW_H
 #define TAILOR_PROXY_REQUEST_SLOW_H
 
-#include "talechain/timeline.h"
+#include "proxy/request/proxy.h"
 
-#define SLOW_WINDOW_KEEP 64 /* most that slow.keep_slowest may be */
+/* How many tales slow.store_bytes is for: they take a few kilobytes, with
+ * events of the kernel some hundreds. */
+static inline unsigned
+slow_tales_max(uint64_t store_bytes)
+{
+	uint64_t tales = store_bytes >> 16;
 
-struct proxy;
-
-struct slow_window {
-	struct instant end;
-	unsigned count;
-	int64_t total_ns[SLOW_WINDOW_KEEP]; /* the slowest so far */
-};
+	return tales < 65536 ? (unsigned)tales : 65536;
+}
 
 /*
  * slow_window_take(w, keep, length_ns, now, total_ns):

@@ -3,32 +3,13 @@
  *
  * Finished requests are found by the id that the client saw.  Ids that have
  * left the history are remembered as a hash for a good while longer, so that
- * "expired" and "unknown" can be told apart.  All memory is taken at start.
+ * "expired" and "unknown" can be distinguished.  All memory is taken at start.
  * Proxy thread only.
  */
 #ifndef TAILOR_PROXY_REQUEST_TABLE_H
 #define TAILOR_PROXY_REQUEST_TABLE_H
 
-#include "base/permute.h"
-#include "proxy/request/request.h"
-#include "talechain/timeline.h"
-
-struct table {
-	struct request_list inflight, unused;
-	unsigned inflight_count;
-	unsigned requests;	     /* structs made */
-	uint64_t ids;		     /* given away */
-	struct permutation id_order; /* which come in this secret order */
-
-	struct tale_request *history; /* owned, history_max */
-	unsigned history_max;
-	uint64_t finished; /* ever; history index = finished % max */
-	uint64_t *bucket;  /* owned: the newest one's number, from 1; or 0 */
-	uint64_t *chain;   /* owned: of each, the one before in its bucket */
-	uint64_t *hash;	   /* owned: of each one's id */
-	unsigned bucket_mask;
-	uint64_t *expired; /* owned: hashes of ids that left */
-};
+#include "proxy/request/proxy.h"
 
 enum table_found {
 	TABLE_FOUND,

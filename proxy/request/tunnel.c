@@ -3,7 +3,8 @@
  */
 #include "proxy/request/tunnel.h"
 
-#include "proxy/request/attempt.h"
+#include "proxy/client/client.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/request/proxy.h"
 
 void
@@ -26,12 +27,14 @@ tunnel_begin(struct attempt *a)
 void
 tunnel_pass(struct request *r, struct chain *data)
 {
+	const struct attempt *a = &r->attempt[r->race.winner];
+
 	if (data == NULL)
 		r->body_whole = true;
 	else
 		chain_merge(&r->body, data, &r->proxy->loop.blocks);
-	if (chain_held(&r->body) >
-	    r->generation->config->proxy.stream_buffer_bytes)
+	if (chain_held(&r->body) > STREAM_BUFFER_BYTES)
 		client_pause(r->client);
-	attempt_more(&r->attempt[r->race.winner]);
+	if (a->on && a->link != NULL)
+		exchange_more(a->link, r->body_whole);
 }

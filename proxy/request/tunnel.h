@@ -14,7 +14,7 @@
 #ifndef TAILOR_PROXY_REQUEST_TUNNEL_H
 #define TAILOR_PROXY_REQUEST_TUNNEL_H
 
-#include "proxy/request/request.h"
+#include "proxy/request/proxy.h"
 
 /* The 101 of this attempt has been committed: bytes flow from now on. */
 void tunnel_begin(struct attempt *a);

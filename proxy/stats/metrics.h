@@ -9,9 +9,9 @@
 
 #include "base/histogram.h"
 #include "hedging/hedging.h"
-#include "proxy/stats/distribution.h"
 #include "http/http.h"
-#include "talechain/hazard.h"
+#include "proxy/stats/distribution.h"
+#include "talechain/events/hazard.h"
 
 /* Plain counters: field, metric name, label ("" none) and value, meaning. */
 #define METRICS_COUNTERS(X)                                                    \

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/instant.h"
-#include "talechain/hazard.h"
+#include "talechain/events/hazard.h"
 
 #define RECENT_SLICES 60
 #define RECENT_SLICE_NS (10 * NS_PER_S)

@@ -5,6 +5,8 @@
  * its memory for the next connection.  What travels on a connection is in
  * exchange.c.
  */
+#include "proxy/upstream/connection.h"
+
 #include "proxy/upstream/exchange.h"
 
 #include <assert.h>
@@ -17,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "proxy/net/socket.h"
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/upstream.h"
-#include "proxy/net/socket.h"
 
 static void on_connection_readable(evutil_socket_t fd, short what, void *user);
 static void on_connection_writable(evutil_socket_t fd, short what, void *user);
@@ -33,24 +35,19 @@ static void connect_next(void *user);
 #define STARVED_NS NS_PER_S /* after a sign of it nothing is kept */
 #define CLOSES_EARLY_NS (300 * NS_PER_S) /* but one that lately did */
 
-static struct connection_list *
-list_of(struct server *s, enum connection_state state, unsigned **count)
+static struct pool *
+pool_of(struct server *s, enum connection_state state)
 {
 	switch (state) {
 	case CONNECTION_WAITING:
-		*count = &s->waiting_count;
 		return &s->waiting;
 	case CONNECTION_CONNECTING:
-		*count = &s->connecting_count;
 		return &s->connecting;
 	case CONNECTION_BUSY:
-		*count = &s->busy_count;
 		return &s->busy;
 	case CONNECTION_DRAINING:
-		*count = &s->draining_count;
 		return &s->draining;
 	case CONNECTION_IDLE:
-		*count = &s->idle_count;
 		return &s->idle;
 	}
 	abort();
@@ -59,28 +56,26 @@ list_of(struct server *s, enum connection_state state, unsigned **count)
 static void
 connection_enter(struct connection *u, enum connection_state state)
 {
-	struct server *s = u->server;
-	unsigned *count;
-	struct connection_list *list = list_of(s, state, &count);
+	struct pool *pool = pool_of(u->server, state);
 
 	u->state = state;
 	if (state == CONNECTION_WAITING)
-		TAILQ_INSERT_TAIL(list, u, link);
+		TAILQ_INSERT_TAIL(&pool->list, u, link);
 	else
-		TAILQ_INSERT_HEAD(list, u, link);
-	++*count;
-	if (s->waiting_count > 0 && s->connecting_count == 0)
-		loop_put_off(s->upstream->loop, &s->connect);
+		TAILQ_INSERT_HEAD(&pool->list, u, link);
+	pool->count++;
 }
 
 static void
 connection_leave(struct connection *u)
 {
-	unsigned *count;
-	struct connection_list *list = list_of(u->server, u->state, &count);
+	struct server *s = u->server;
+	struct pool *pool = pool_of(s, u->state);
 
-	TAILQ_REMOVE(list, u, link);
-	--*count;
+	TAILQ_REMOVE(&pool->list, u, link);
+	pool->count--;
+	if (s->waiting.count > 0 && s->connecting.count == 0)
+		loop_put_off(s->upstream->loop, &s->connect);
 }
 
 static void
@@ -188,21 +183,21 @@ connection_close(struct connection *u)
 void
 connection_pool_init(struct server *s)
 {
-	TAILQ_INIT(&s->waiting);
-	TAILQ_INIT(&s->connecting);
-	TAILQ_INIT(&s->idle);
-	TAILQ_INIT(&s->busy);
-	TAILQ_INIT(&s->draining);
+	TAILQ_INIT(&s->waiting.list);
+	TAILQ_INIT(&s->connecting.list);
+	TAILQ_INIT(&s->idle.list);
+	TAILQ_INIT(&s->busy.list);
+	TAILQ_INIT(&s->draining.list);
 	TAILQ_INIT(&s->unused);
 	work_init(&s->connect, LOOP_CONNECT, connect_next, s);
 }
 
 static void
-close_all(struct connection_list *list)
+close_all(struct pool *pool)
 {
 	struct connection *u;
 
-	while ((u = TAILQ_FIRST(list)) != NULL)
+	while ((u = TAILQ_FIRST(&pool->list)) != NULL)
 		connection_close(u);
 }
 
@@ -238,8 +233,8 @@ connection_arm(struct connection *u, int64_t timeout_ns)
 bool
 connection_starves(const struct server *s, struct instant now)
 {
-	return instant_is_set(s->starved) &&
-	       instant_since(now, s->starved) < STARVED_NS;
+	return instant_is_set(s->reuse.starved) &&
+	       instant_since(now, s->reuse.starved) < STARVED_NS;
 }
 
 /* Back to the idle ones, or closed. */
@@ -252,7 +247,7 @@ connection_settle(struct connection *u, enum exchange_end end)
 	uint64_t unread;
 
 	if (end == EXCHANGE_COMPLETE)
-		s->keeps_alive = u->keep_alive;
+		s->reuse.keeps_alive = u->keep_alive;
 	if (reuse && connection_starves(s, instant_now()))
 		reuse = false;
 	if (reuse && u->in != NULL && block_bytes(u->in) > 0) {
@@ -276,14 +271,14 @@ connection_settle(struct connection *u, enum exchange_end end)
 	exchange_forget(u);
 	u->rested = instant_now();
 	connection_move(u, CONNECTION_IDLE);
-	if (s->idle_count > s->config->connections_max)
-		connection_close(TAILQ_LAST(&s->idle, connection_list));
+	if (s->idle.count > s->config->connections_max)
+		connection_close(TAILQ_LAST(&s->idle.list, connection_list));
 	connection_want_read(u, true);
 	connection_want_write(u, false);
 	connection_arm(u, s->upstream->config->proxy.upstream_idle_timeout_ns);
 }
 
-/* The exchange is over: release the connection, then tell the user. */
+/* The exchange is over: release the connection, then call the user. */
 void
 exchange_over(struct connection *u, enum exchange_end end, const char *why)
 {
@@ -320,15 +315,15 @@ exchange_over(struct connection *u, enum exchange_end end, const char *why)
 unsigned
 connection_cut_all(struct server *s, const char *why)
 {
-	unsigned n = 0, most = s->waiting_count + s->connecting_count +
-			       s->busy_count + s->draining_count;
+	unsigned n = 0, most = s->waiting.count + s->connecting.count +
+			       s->busy.count + s->draining.count;
 	struct connection *u;
 
 	/* What follows may begin another here, which is not waited for. */
-	while (n < most && ((u = TAILQ_FIRST(&s->waiting)) != NULL ||
-			       (u = TAILQ_FIRST(&s->connecting)) != NULL ||
-			       (u = TAILQ_FIRST(&s->busy)) != NULL ||
-			       (u = TAILQ_FIRST(&s->draining)) != NULL)) {
+	while (n < most && ((u = TAILQ_FIRST(&s->waiting.list)) != NULL ||
+			       (u = TAILQ_FIRST(&s->connecting.list)) != NULL ||
+			       (u = TAILQ_FIRST(&s->busy.list)) != NULL ||
+			       (u = TAILQ_FIRST(&s->draining.list)) != NULL)) {
 		exchange_over(u, EXCHANGE_TIMEOUT, why);
 		n++;
 	}
@@ -351,11 +346,11 @@ idle_close_one(struct upstream *up)
 {
 	struct server *s = &up->server[0];
 
-	if (up->config->servers > 1 && up->server[1].idle_count > s->idle_count)
+	if (up->config->servers > 1 && up->server[1].idle.count > s->idle.count)
 		s = &up->server[1];
-	if (s->idle_count == 0)
+	if (s->idle.count == 0)
 		return false;
-	connection_close(TAILQ_LAST(&s->idle, connection_list));
+	connection_close(TAILQ_LAST(&s->idle.list, connection_list));
 	return true;
 }
 
@@ -458,8 +453,8 @@ connect_next(void *user)
 	struct server *s = user;
 	struct connection *u;
 
-	while (s->connecting_count == 0 &&
-	       (u = TAILQ_FIRST(&s->waiting)) != NULL) {
+	while (s->connecting.count == 0 &&
+	       (u = TAILQ_FIRST(&s->waiting.list)) != NULL) {
 		connection_move(u, CONNECTION_CONNECTING);
 		connection_try_on(u);
 	}
@@ -479,14 +474,14 @@ is_quiet(const struct connection *u)
 static bool
 closes_early(const struct server *s, struct instant now)
 {
-	return instant_is_set(s->closed_early) &&
-	       instant_since(now, s->closed_early) < CLOSES_EARLY_NS;
+	return instant_is_set(s->reuse.closed_early) &&
+	       instant_since(now, s->reuse.closed_early) < CLOSES_EARLY_NS;
 }
 
 static bool
 is_proven(const struct connection *u, struct instant now)
 {
-	struct instant soon = u->server->closed_soon;
+	struct instant soon = u->server->reuse.closed_soon;
 
 	/* A pause that nothing announces makes a rest longer than it looks. */
 	return instant_since(now, u->rested) < RECENT_NS &&
@@ -502,7 +497,8 @@ idle_pick(struct server *s, enum connection_reuse reuse)
 	struct instant now = instant_now();
 	struct connection *u = NULL;
 
-	while (reuse != REUSE_NONE && (u = TAILQ_FIRST(&s->idle)) != NULL) {
+	while (
+	    reuse != REUSE_NONE && (u = TAILQ_FIRST(&s->idle.list)) != NULL) {
 		if (reuse == REUSE_ANY && !closes_early(s, now))
 			return u;
 		if (reuse == REUSE_PROVEN && !is_proven(u, now))
@@ -511,7 +507,7 @@ idle_pick(struct server *s, enum connection_reuse reuse)
 			return u;
 		s->extra_bytes += socket_unread_bytes(u->fd);
 		if (instant_since(now, u->rested) < RECENT_NS)
-			s->closed_early = now;
+			s->reuse.closed_early = now;
 		connection_close(u);
 	}
 	return NULL;
@@ -551,15 +547,15 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 		server->reuses++;
 	} else {
 		bool waits =
-		    server->connecting_count > 0 || server->waiting_count > 0;
+		    server->connecting.count > 0 || server->waiting.count > 0;
 
 		u = unused_take(server);
 		if (u == NULL)
 			return -ENOMEM;
 		/* In place of the one that would not do: a server may have a
 		 * worker for each connection, and few of them. */
-		if (reuse == REUSE_PROVEN && server->idle_count > 0)
-			connection_close(TAILQ_FIRST(&server->idle));
+		if (reuse == REUSE_PROVEN && server->idle.count > 0)
+			connection_close(TAILQ_FIRST(&server->idle.list));
 		u->opened = instant_now();
 		u->tries = 0;
 		u->exchanges = 0;
@@ -615,7 +611,6 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 	u->ops = NULL;
 	u->user = NULL;
 	if (!exchange_written(u) || !drain ||
-	    c->hedging.drain_connections == 0 ||
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
 		 * not to be drained: the connection is of no more use. */
@@ -626,8 +621,9 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 	}
 	if (u->sent_all)
 		u->out = (struct message){.sent_bytes = u->out.sent_bytes};
-	if (s->draining_count >= c->hedging.drain_connections)
-		connection_close(TAILQ_LAST(&s->draining, connection_list));
+	if (s->draining.count >= DRAIN_CONNECTIONS_MAX)
+		connection_close(
+		    TAILQ_LAST(&s->draining.list, connection_list));
 	if (s->config->loser == CONFIG_LOSER_HALF_CLOSE && u->sent_all)
 		shutdown(u->fd, SHUT_WR);
 	u->loser_of = request_id;

@@ -18,11 +18,12 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "http/upgrade.h"
 #include "proxy/net/body_blocks.h"
+#include "proxy/net/socket.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/upstream.h"
-#include "proxy/net/socket.h"
-#include "http/upgrade.h"
 
 #define INTERIMS_READ_MAX 64	/* 1xx heads before an answer */
 #define EARLY_NS NS_PER_S	/* no keep-alive timeout is that short */
@@ -263,8 +264,7 @@ exchange_take_body(struct connection *u, struct read_batch *h)
 	switch (event) {
 	case HTTP_BODY_MORE:
 	case HTTP_BODY_DATA:
-		if (u->drained_bytes >
-		    u->upstream->config->hedging.drain_max_bytes)
+		if (u->drained_bytes > DRAIN_BYTES_MAX)
 			exchange_over(u, EXCHANGE_LIMITED, "drain_limit");
 		return false;
 	case HTTP_BODY_DONE:
@@ -299,17 +299,17 @@ exchange_lost(struct connection *u, bool orderly, const char *why)
 	if (u->state == CONNECTION_IDLE) {
 		struct instant now = instant_now();
 
-		u->server->doubted = true;
+		u->server->standby.doubted = true;
 		if (instant_since(now, u->rested) < EARLY_NS)
-			u->server->closed_early = now;
+			u->server->reuse.closed_early = now;
 		if (instant_since(now, u->rested) < SOON_NS)
-			u->server->closed_soon = now;
+			u->server->reuse.closed_soon = now;
 		connection_close(u);
 		return;
 	}
 	if (u->received_bytes == 0) {
 		if (u->exchanges > 1)
-			u->server->closed_early = instant_now();
+			u->server->reuse.closed_early = instant_now();
 		exchange_over(u, EXCHANGE_UNANSWERED, why);
 	} else if (orderly && u->head_seen && http_body_eof(&u->body)) {
 		u->keep_alive = false;

@@ -14,7 +14,7 @@
 void connection_want_read(struct connection *u, bool want);
 void connection_want_write(struct connection *u, bool want);
 
-/* The exchange is over: release the connection, then tell the user.  u may
+/* The exchange is over: release the connection, then call the user.  u may
  * carry another exchange on return. */
 void
 exchange_over(struct connection *u, enum exchange_end end, const char *why);

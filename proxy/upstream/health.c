@@ -10,10 +10,15 @@
  * Costs one connection per interval: a kept one could be stale, and would
  * count as a failure of the server.
  */
+#include "proxy/upstream/health.h"
+
 #include "base/log.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
 #define CHECK_TIMEOUT_NS NS_PER_S
+#define FAILURES_MAX 3 /* in a row: one may be an accident */
 
 static bool
 in_service(const struct server *s)
@@ -47,25 +52,25 @@ static void
 health_failed(struct server *s, const char *why)
 {
 	s->checks_failed++;
-	if (paused_since(s, s->checked))
+	if (paused_since(s, s->health.begun))
 		return;
-	s->checks_failing++;
+	s->health.failing++;
 	log_event(LOG_LEVEL_INFO, "health_failed",
 	    "server=%s why=%s status=%u in_a_row=%u", s->config->name, why,
-	    s->check_status, s->checks_failing);
-	if (s->checks_failing < s->config->health_fall)
+	    s->health.status, s->health.failing);
+	if (s->health.failing < FAILURES_MAX)
 		return;
 	if (!is_last(s)) {
-		s->checks_failing = 0;
+		s->health.failing = 0;
 		server_lost(s);
 		return;
 	}
-	if (!s->last_kept)
+	if (!s->health.last_kept)
 		log_event(LOG_LEVEL_WARNING, "unhealthy_but_last",
 		    "server=%s advice=\"it fails its health checks (%s) and "
 		    "stays, because no other server is ready\"",
 		    s->config->name, s->config->health);
-	s->last_kept = true;
+	s->health.last_kept = true;
 }
 
 static void
@@ -73,7 +78,7 @@ on_check_head(struct connection *u, const struct http_head *head)
 {
 	struct server *s = u->user;
 
-	s->check_status = head->status;
+	s->health.status = head->status;
 }
 
 static void
@@ -81,11 +86,11 @@ on_check_end(const struct exchange_result *result)
 {
 	struct server *s = result->user;
 
-	s->check = NULL;
-	if (exchange_answered(result->end) && s->check_status < 400) {
+	s->health.link = NULL;
+	if (exchange_answered(result->end) && s->health.status < 400) {
 		s->checks_ok++;
-		s->checks_failing = 0;
-		s->last_kept = false;
+		s->health.failing = 0;
+		s->health.last_kept = false;
 	} else {
 		health_failed(s, result->why);
 	}
@@ -100,19 +105,19 @@ static const struct exchange_ops check_ops = {
 static void
 check_begin(struct server *s)
 {
-	struct message message = {.head = {{s->probe_text, s->probe_length}}};
+	struct message message = {.head = {{s->probe.text, s->probe.length}}};
 
-	s->check_status = 0;
-	s->checked = instant_now();
-	if (connection_get(s, &check_ops, s, REUSE_NONE, &s->check) < 0) {
-		s->check = NULL;
+	s->health.status = 0;
+	s->health.begun = instant_now();
+	if (connection_get(s, &check_ops, s, REUSE_NONE, &s->health.link) < 0) {
+		s->health.link = NULL;
 		health_failed(s, "no_connection");
 		health_arm(s);
 		return;
 	}
 	timer_arm(
-	    &s->upstream->loop->timers, &s->health_timer, CHECK_TIMEOUT_NS);
-	exchange_send(s->check, &message, HTTP_METHOD_GET);
+	    &s->upstream->loop->timers, &s->health.timer, CHECK_TIMEOUT_NS);
+	exchange_send(s->health.link, &message, HTTP_METHOD_GET);
 }
 
 static void
@@ -121,10 +126,10 @@ on_health_timer(void *user, bool forced)
 	struct server *s = user;
 
 	(void)forced;
-	if (s->check != NULL) {
+	if (s->health.link != NULL) {
 		/* Connected, and no answer in time. */
-		connection_close(s->check);
-		s->check = NULL;
+		connection_close(s->health.link);
+		s->health.link = NULL;
 		health_failed(s, "no_answer");
 		health_arm(s);
 	} else if (in_service(s)) {
@@ -135,24 +140,24 @@ on_health_timer(void *user, bool forced)
 void
 health_init(struct server *s)
 {
-	timer_init(&s->health_timer, on_health_timer, s);
+	timer_init(&s->health.timer, on_health_timer, s);
 }
 
 void
 health_arm(struct server *s)
 {
-	if (s->probe_length > 0 && s->config->health_interval_ns > 0 &&
+	if (s->probe.length > 0 && s->config->health_interval_ns > 0 &&
 	    in_service(s))
-		timer_arm(&s->upstream->loop->timers, &s->health_timer,
+		timer_arm(&s->upstream->loop->timers, &s->health.timer,
 		    s->config->health_interval_ns);
 }
 
 void
 health_stop(struct server *s)
 {
-	timer_clear(&s->upstream->loop->timers, &s->health_timer);
-	if (s->check != NULL)
-		connection_close(s->check);
-	s->check = NULL;
-	s->checks_failing = 0;
+	timer_clear(&s->upstream->loop->timers, &s->health.timer);
+	if (s->health.link != NULL)
+		connection_close(s->health.link);
+	s->health.link = NULL;
+	s->health.failing = 0;
 }

@@ -5,16 +5,24 @@
  * The server first hands its role to the other one (a switch: requests in
  * flight stay where they are), and is then down for the policy, which sends
  * it nothing.  Only when all its connections have come to rest may its
- * program end.  The stages are enum maintenance (server.h).
+ * program end.  The stages are enum maintenance (upstream.h).
  *
  * While one server is restarted the other one is alone, and a collection of
  * its would be a pause for everybody.  So a restart first lets it serve with
  * this one ready behind it, and begins when it has just collected.
  */
+#include "proxy/upstream/maintenance.h"
+
 #include <errno.h>
 
 #include "base/log.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/health.h"
+#include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
+
+/* How long a restart lets the other server serve until it has collected. */
+#define RESTART_WAIT_NS (10 * NS_PER_S)
 
 static bool
 other_ready(const struct server *s)
@@ -26,22 +34,23 @@ other_ready(const struct server *s)
 	       server_may_serve(&up->server[1 - s->index]);
 }
 
-/* It is not the active one any more, or nobody else could be. */
+/* It is not the active one any more, or no other server could be. */
 static void
 take_down(struct server *s)
 {
 	struct upstream *up = s->upstream;
 	struct instant now = instant_now();
 
-	s->maintenance = DRAINING;
-	s->cut_at = s->config->drain_timeout_ns > 0
-			? instant_plus(now, s->config->drain_timeout_ns)
-			: INSTANT_NONE;
-	timer_clear(&up->loop->timers, &s->probe_timer);
-	timer_clear(&up->loop->timers, &s->warmup_timer);
-	if (s->probe != NULL)
-		connection_close(s->probe);
-	s->probe = NULL;
+	s->maintenance.stage = DRAINING;
+	s->maintenance.cut_at =
+	    s->config->drain_timeout_ns > 0
+		? instant_plus(now, s->config->drain_timeout_ns)
+		: INSTANT_NONE;
+	timer_clear(&up->loop->timers, &s->probe.timer);
+	timer_clear(&up->loop->timers, &s->warmup.timer);
+	if (s->probe.link != NULL)
+		connection_close(s->probe.link);
+	s->probe.link = NULL;
 	health_stop(s);
 	log_event(LOG_LEVEL_NOTICE, "server_draining", "server=%s inflight=%u",
 	    s->config->name, up->hedging->server[s->index].inflight);
@@ -52,9 +61,10 @@ take_down(struct server *s)
 static bool
 waits(const struct server *s, struct instant now)
 {
-	return instant_before(now, s->wait_until) && other_ready(s) &&
+	return instant_before(now, s->maintenance.wait_until) &&
+	       other_ready(s) &&
 	       hedging_collection_due(
-		   s->upstream->hedging, 1 - s->index, s->maintenance_since);
+		   s->upstream->hedging, 1 - s->index, s->maintenance.since);
 }
 
 static void
@@ -84,9 +94,9 @@ at_rest(const struct server *s)
 	const struct hedging_server *h =
 	    &s->upstream->hedging->server[s->index];
 
-	return h->inflight == 0 && h->aside == 0 && s->waiting_count == 0 &&
-	       s->connecting_count == 0 && s->busy_count == 0 &&
-	       s->draining_count == 0;
+	return h->inflight == 0 && h->aside == 0 && s->waiting.count == 0 &&
+	       s->connecting.count == 0 && s->busy.count == 0 &&
+	       s->draining.count == 0;
 }
 
 void
@@ -94,7 +104,7 @@ server_rest(const struct server *s, struct server_rest *out)
 {
 	const struct upstream *up = s->upstream;
 
-	*out = (struct server_rest){.losers = s->draining_count};
+	*out = (struct server_rest){.losers = s->draining.count};
 	up->events.rest(up->user, s, out);
 }
 
@@ -113,7 +123,7 @@ cut(struct server *s, struct instant now)
 		    s->config->name, rest.requests, rest.tunnels, rest.losers,
 		    rest.oldest,
 		    (long long)(instant_since(now, rest.since) / NS_PER_MS));
-	s->cut_at = INSTANT_NONE;
+	s->maintenance.cut_at = INSTANT_NONE;
 	n = connection_cut_all(s, "drain_timeout");
 	s->drain_cuts += n;
 }
@@ -121,14 +131,14 @@ cut(struct server *s, struct instant now)
 static void
 come_to_rest(struct server *s, struct instant now)
 {
-	s->maintenance = OUT_OF_SERVICE;
+	s->maintenance.stage = OUT_OF_SERVICE;
 	connection_close_idle(s);
 	log_event(LOG_LEVEL_NOTICE, "server_drained", "server=%s took_ms=%lld",
 	    s->config->name,
-	    (long long)(instant_since(now, s->maintenance_since) / NS_PER_MS));
-	if (!s->restarting)
+	    (long long)(instant_since(now, s->maintenance.since) / NS_PER_MS));
+	if (!s->maintenance.restarting)
 		return;
-	s->maintenance = STOPPING;
+	s->maintenance.stage = STOPPING;
 	/* It may have ended by itself meanwhile and be started already. */
 	s->upstream->events.stop(s);
 }
@@ -138,13 +148,13 @@ maintenance_tick(struct server *s, struct instant now)
 {
 	struct upstream *up = s->upstream;
 
-	switch (s->maintenance) {
+	switch (s->maintenance.stage) {
 	case DRAIN_PENDING:
 		leave(s);
 		break;
 	case DRAINING:
-		if (instant_is_set(s->cut_at) &&
-		    !instant_before(now, s->cut_at))
+		if (instant_is_set(s->maintenance.cut_at) &&
+		    !instant_before(now, s->maintenance.cut_at))
 			cut(s, now);
 		if (at_rest(s))
 			come_to_rest(s, now);
@@ -152,13 +162,14 @@ maintenance_tick(struct server *s, struct instant now)
 	case STARTING:
 		if (up->hedging->server[s->index].state != SERVER_READY)
 			break;
-		s->maintenance = IN_SERVICE;
+		s->maintenance.stage = IN_SERVICE;
 		log_event(LOG_LEVEL_NOTICE,
-		    s->restarting ? "server_restarted" : "server_returned",
+		    s->maintenance.restarting ? "server_restarted"
+					      : "server_returned",
 		    "server=%s took_ms=%lld", s->config->name,
-		    (long long)(instant_since(now, s->maintenance_since) /
+		    (long long)(instant_since(now, s->maintenance.since) /
 				NS_PER_MS));
-		s->restarting = false;
+		s->maintenance.restarting = false;
 		break;
 	case IN_SERVICE:
 	case OUT_OF_SERVICE:
@@ -170,23 +181,23 @@ maintenance_tick(struct server *s, struct instant now)
 static int
 go(struct server *s, bool force, bool restart)
 {
-	if (s->maintenance != IN_SERVICE && s->maintenance != STARTING)
+	if (s->maintenance.stage != IN_SERVICE &&
+	    s->maintenance.stage != STARTING)
 		return -EALREADY;
 	if (s->upstream->stopping || (!force && !other_ready(s)))
 		return -EBUSY;
-	s->maintenance_since = instant_now();
-	s->maintenance = DRAIN_PENDING;
-	s->restarting = restart;
-	s->wait_until = s->maintenance_since;
+	s->maintenance.since = instant_now();
+	s->maintenance.stage = DRAIN_PENDING;
+	s->maintenance.restarting = restart;
+	s->maintenance.wait_until = s->maintenance.since;
 	if (restart && !force)
-		s->wait_until = instant_plus(
-		    s->maintenance_since, s->config->restart_wait_ns);
-	if (waits(s, s->maintenance_since))
+		s->maintenance.wait_until =
+		    instant_plus(s->maintenance.since, RESTART_WAIT_NS);
+	if (waits(s, s->maintenance.since))
 		log_event(LOG_LEVEL_NOTICE, "server_waits",
 		    "server=%s at_most_ms=%lld why=\"the other one is to "
 		    "collect before it is alone\"",
-		    s->config->name,
-		    (long long)(s->config->restart_wait_ns / NS_PER_MS));
+		    s->config->name, (long long)(RESTART_WAIT_NS / NS_PER_MS));
 	if (force && !other_ready(s))
 		take_down(s);
 	else
@@ -207,18 +218,19 @@ server_restart(struct server *s, bool force)
 
 	if (s->config->argc == 0)
 		return -ENOTSUP;
-	if (s->restarting)
+	if (s->maintenance.restarting)
 		return -EALREADY;
-	if (s->maintenance == OUT_OF_SERVICE) {
-		s->maintenance_since = instant_now();
-		s->restarting = true;
-		come_to_rest(s, s->maintenance_since);
+	if (s->maintenance.stage == OUT_OF_SERVICE) {
+		s->maintenance.since = instant_now();
+		s->maintenance.restarting = true;
+		come_to_rest(s, s->maintenance.since);
 		return 0;
 	}
 	err = go(s, force, true);
 	/* One that is being drained goes on to be restarted. */
-	if (err == 0 || (err == -EALREADY && s->maintenance != STOPPING)) {
-		s->restarting = true;
+	if (err == 0 ||
+	    (err == -EALREADY && s->maintenance.stage != STOPPING)) {
+		s->maintenance.restarting = true;
 		err = 0;
 	}
 	return err;
@@ -227,17 +239,18 @@ server_restart(struct server *s, bool force)
 int
 server_return(struct server *s)
 {
-	if (s->maintenance == IN_SERVICE || s->maintenance == STARTING)
+	if (s->maintenance.stage == IN_SERVICE ||
+	    s->maintenance.stage == STARTING)
 		return -EALREADY;
-	if (s->maintenance == STOPPING)
+	if (s->maintenance.stage == STOPPING)
 		return -EBUSY;
-	s->restarting = false;
-	if (s->maintenance == DRAIN_PENDING) {
-		s->maintenance = IN_SERVICE;
+	s->maintenance.restarting = false;
+	if (s->maintenance.stage == DRAIN_PENDING) {
+		s->maintenance.stage = IN_SERVICE;
 		return 0;
 	}
-	s->maintenance = STARTING;
-	s->maintenance_since = instant_now();
+	s->maintenance.stage = STARTING;
+	s->maintenance.since = instant_now();
 	server_lost(s);
 	return 0;
 }

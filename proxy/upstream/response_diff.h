@@ -2,7 +2,7 @@
  * response_diff.h: whether both servers answered a hedged request alike.
  *
  * Two servers of one service that are out of step are worse than a slow one,
- * and nobody else sees both answers.  Each exchange of a hedged request adds
+ * and only Tailor sees both responses.  Each exchange of a hedged request adds
  * what it reads of its response: status, length, and a hash of the payload.
  * The request and its exchanges end in any order; the last one to leave
  * compares, if both responses were whole, and counts.  Requests that are not

@@ -4,8 +4,10 @@
  * A server that is not known to answer is probed every 50 ms: by connecting,
  * and if a health path is configured by asking for it.  A restarted server
  * is given recent requests of clients again, at the pace that the policy
- * sets, before it may serve anybody.
+ * sets, before it may serve clients.
  */
+
+#include "proxy/upstream/server.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "proxy/upstream/connection.h"
 #include "proxy/upstream/upstream.h"
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
@@ -54,7 +57,7 @@ server_host(const struct config_server *c)
 static void
 server_probe_later(struct server *s)
 {
-	timer_arm(&s->upstream->loop->timers, &s->probe_timer, PROBE_PERIOD_NS);
+	timer_arm(&s->upstream->loop->timers, &s->probe.timer, PROBE_PERIOD_NS);
 }
 
 static void
@@ -74,10 +77,10 @@ on_probe_connected(struct connection *u)
 {
 	struct server *s = u->user;
 
-	if (s->probe_length > 0)
+	if (s->probe.length > 0)
 		return;
-	s->probe = NULL;
-	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
+	s->probe.link = NULL;
+	timer_clear(&s->upstream->loop->timers, &s->probe.timer);
 	/* Not kept: servers wait at a graceful stop for a connection on which
 	 * nothing has come yet. */
 	connection_close(u);
@@ -89,7 +92,7 @@ on_probe_head(struct connection *u, const struct http_head *head)
 {
 	struct server *s = u->user;
 
-	s->probe_status = head->status;
+	s->probe.status = head->status;
 }
 
 static void
@@ -97,9 +100,9 @@ on_probe_end(const struct exchange_result *result)
 {
 	struct server *s = result->user;
 
-	s->probe = NULL;
-	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
-	if (exchange_answered(result->end) && s->probe_status < 400)
+	s->probe.link = NULL;
+	timer_clear(&s->upstream->loop->timers, &s->probe.timer);
+	if (exchange_answered(result->end) && s->probe.status < 400)
 		server_answers(s);
 	else
 		server_probe_later(s);
@@ -114,26 +117,26 @@ static const struct exchange_ops probe_ops = {
 static void
 server_probe(struct server *s)
 {
-	struct message message = {.head = {{s->probe_text, s->probe_length}}};
+	struct message message = {.head = {{s->probe.text, s->probe.length}}};
 
-	if (s->probe != NULL) {
+	if (s->probe.link != NULL) {
 		/* The last one got no answer in time: a stopped process
 		 * accepts connections and says nothing. */
-		connection_close(s->probe);
-		s->probe = NULL;
+		connection_close(s->probe.link);
+		s->probe.link = NULL;
 	}
-	s->probe_status = 0;
-	if (connection_get(s, &probe_ops, s, REUSE_NONE, &s->probe) < 0) {
-		s->probe = NULL;
+	s->probe.status = 0;
+	if (connection_get(s, &probe_ops, s, REUSE_NONE, &s->probe.link) < 0) {
+		s->probe.link = NULL;
 		server_probe_later(s);
 		return;
 	}
 	timer_arm(
-	    &s->upstream->loop->timers, &s->probe_timer, PROBE_TIMEOUT_NS);
-	if (s->probe_length > 0)
-		exchange_send(s->probe, &message, HTTP_METHOD_GET);
-	else if (s->probe->state == CONNECTION_BUSY)
-		on_probe_connected(s->probe);
+	    &s->upstream->loop->timers, &s->probe.timer, PROBE_TIMEOUT_NS);
+	if (s->probe.length > 0)
+		exchange_send(s->probe.link, &message, HTTP_METHOD_GET);
+	else if (s->probe.link->state == CONNECTION_BUSY)
+		on_probe_connected(s->probe.link);
 }
 
 static void
@@ -154,10 +157,10 @@ server_lost(struct server *s)
 	struct instant now = instant_now();
 
 	s->refusals = 0;
-	s->keep_again = INSTANT_NONE;
+	s->standby.keep_again = INSTANT_NONE;
 	/* What a process closed by its end says nothing about the next. */
-	if (instant_since(now, s->closed_early) < NS_PER_S)
-		s->closed_early = s->closed_soon = INSTANT_NONE;
+	if (instant_since(now, s->reuse.closed_early) < NS_PER_S)
+		s->reuse.closed_early = s->reuse.closed_soon = INSTANT_NONE;
 	connection_close_idle(s);
 	if (up->hedging->server[s->index].state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
@@ -167,7 +170,7 @@ server_lost(struct server *s)
 		return;
 	upstream_want(
 	    up, hedging_server_connecting(up->hedging, s->index, now));
-	if (!up->stopping && s->probe == NULL)
+	if (!up->stopping && s->probe.link == NULL)
 		server_probe_later(s);
 }
 
@@ -227,11 +230,12 @@ on_warmup_end(const struct exchange_result *result)
 		    up, hedging_probed(up->hedging, s->index, ok, now));
 		return;
 	case WARMUP_KEEP:
-		s->keeping--;
-		ok = result->end == EXCHANGE_COMPLETE && s->keeps_alive;
+		s->standby.keeping--;
+		ok = result->end == EXCHANGE_COMPLETE && s->reuse.keeps_alive;
 		s->connections_kept += ok;
 		if (!ok)
-			s->keep_again = instant_plus(now, KEEP_AGAIN_NS);
+			s->standby.keep_again =
+			    instant_plus(now, KEEP_AGAIN_NS);
 		return;
 	case WARMUP_MIRROR:
 		s->mirrors_ok += ok;
@@ -256,8 +260,8 @@ static struct warmup *
 warmup_free_place(struct server *s)
 {
 	for (unsigned i = 0; i < WARMUPS_MAX; i++)
-		if (!s->warmup[i].busy)
-			return &s->warmup[i];
+		if (!s->warmup.of[i].busy)
+			return &s->warmup.of[i];
 	return NULL;
 }
 
@@ -267,7 +271,7 @@ static bool
 warmup_fill(struct warmup *w, struct server *s, enum http_method *method)
 {
 	const struct replay *r =
-	    replay_next(&s->upstream->replay, &s->replay_next);
+	    replay_next(&s->upstream->replay, &s->warmup.replay_next);
 	const char *target = s->upstream->config->warmup.target;
 	int n;
 
@@ -294,10 +298,10 @@ static bool
 warmup_fill_health(
     struct warmup *w, const struct server *s, enum http_method *method)
 {
-	if (s->probe_length == 0)
+	if (s->probe.length == 0)
 		return false;
-	memcpy(w->text, s->probe_text, s->probe_length);
-	w->length = s->probe_length;
+	memcpy(w->text, s->probe.text, s->probe.length);
+	w->length = s->probe.length;
 	w->whole = true;
 	*method = HTTP_METHOD_GET;
 	return true;
@@ -351,7 +355,7 @@ server_ask(struct server *s)
 void
 server_keep(struct server *s)
 {
-	s->keeping += warmup_send(s, WARMUP_KEEP);
+	s->standby.keeping += warmup_send(s, WARMUP_KEEP);
 }
 
 void
@@ -376,7 +380,7 @@ server_warm(struct server *s)
 	wait = (wait + NS_PER_MS - 1) / NS_PER_MS * NS_PER_MS;
 	if (wait > WARMUP_IDLE_NS)
 		wait = WARMUP_IDLE_NS;
-	timer_set(&up->loop->timers, &s->warmup_timer, now, wait);
+	timer_set(&up->loop->timers, &s->warmup.timer, now, wait);
 }
 
 static void
@@ -393,18 +397,18 @@ server_configure(struct server *s, const struct config_server *c)
 
 	s->config = c;
 	if (*c->health != '\0')
-		n = snprintf(s->probe_text, sizeof(s->probe_text),
+		n = snprintf(s->probe.text, sizeof(s->probe.text),
 		    "GET %s HTTP/1.1\r\nHost: %s\r\nTailor-Probe: 1\r\n\r\n",
 		    c->health, server_host(c));
 	/* config_check bounds the target. */
-	assert(n >= 0 && (size_t)n < sizeof(s->probe_text));
-	s->probe_length = (size_t)n;
+	assert(n >= 0 && (size_t)n < sizeof(s->probe.text));
+	s->probe.length = (size_t)n;
 }
 
 const char *
 server_state_shown(const struct server *s)
 {
-	switch (s->maintenance) {
+	switch (s->maintenance.stage) {
 	case IN_SERVICE:
 	case STARTING:
 		break;
@@ -420,56 +424,26 @@ server_state_shown(const struct server *s)
 	return server_state_name(s->upstream->hedging->server[s->index].state);
 }
 
-void
-server_tick(struct server *s, struct instant now)
-{
-	enum server_state state = s->upstream->hedging->server[s->index].state;
-
-	if (state != s->state_logged) {
-		if (state == SERVER_READY) {
-			log_event(LOG_LEVEL_NOTICE, "server_ready",
-			    "server=%s after_ms=%lld warmups=%llu",
-			    s->config->name,
-			    (long long)(instant_since(now, s->state_since) /
-					NS_PER_MS),
-			    (unsigned long long)s->warmups_ok);
-			health_arm(s);
-		}
-		if (state == SERVER_READY && s->state_logged == SERVER_WARMING)
-			distribution_record(&s->warmup_length,
-			    instant_since(now, s->warming_since));
-		if (state == SERVER_WARMING)
-			s->warming_since = now;
-		if (s->state_logged == SERVER_READY)
-			s->state_since = now;
-		s->state_logged = state;
-	}
-	maintenance_tick(s, now);
-	silence_tick(s, now);
-	standby_tick(s, now);
-}
-
 int
 server_init(struct server *s, struct upstream *up, unsigned index)
 {
 	memset(s, 0, sizeof(*s));
 	s->upstream = up;
 	s->index = index;
-	s->pidfd = -1;
+	s->program.pidfd = -1;
 	s->state_since = instant_now();
 	server_configure(s, &up->config->server[index]);
-	s->restart_delay_ns = s->config->restart_delay_ns;
+	s->program.restart_delay_ns = RESTART_DELAY_NS;
 	connection_pool_init(s);
 	distribution_init_requests(&s->responses[0]);
 	distribution_init_requests(&s->responses[1]);
 	distribution_init_uptimes(&s->warmup_length);
 	distribution_init_reactions(&s->connect_length);
-	s->warmup = calloc(WARMUPS_MAX, sizeof(*s->warmup));
-	if (s->warmup == NULL)
+	s->warmup.of = calloc(WARMUPS_MAX, sizeof(*s->warmup.of));
+	if (s->warmup.of == NULL)
 		return -ENOMEM;
-	timer_init(&s->probe_timer, on_probe_timer, s);
-	timer_init(&s->warmup_timer, on_warmup_timer, s);
-	health_init(s);
+	timer_init(&s->probe.timer, on_probe_timer, s);
+	timer_init(&s->warmup.timer, on_warmup_timer, s);
 	return 0;
 }
 
@@ -478,10 +452,9 @@ server_fini(struct server *s)
 {
 	if (s->upstream == NULL)
 		return;
-	timer_clear(&s->upstream->loop->timers, &s->probe_timer);
-	timer_clear(&s->upstream->loop->timers, &s->warmup_timer);
-	health_stop(s);
+	timer_clear(&s->upstream->loop->timers, &s->probe.timer);
+	timer_clear(&s->upstream->loop->timers, &s->warmup.timer);
 	connection_pool_fini(s);
-	free(s->warmup);
-	s->warmup = NULL;
+	free(s->warmup.of);
+	s->warmup.of = NULL;
 }

@@ -4,6 +4,8 @@
 #include "proxy/upstream/silence.h"
 
 #include "base/log.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
 #define LOOK_NS (100 * NS_PER_MS)
@@ -35,7 +37,7 @@ awaited_count(const struct server *s)
 	struct awaited a = {0};
 	const struct connection *u;
 
-	TAILQ_FOREACH(u, &s->busy, link)
+	TAILQ_FOREACH(u, &s->busy.list, link)
 	{
 		if (!exchange_is_awaited(u) || u->received_bytes > 0 ||
 		    !instant_is_set(u->written_first))
@@ -107,7 +109,7 @@ report(struct server *s, bool begin, struct instant now)
 	    .server = (uint8_t)s->index,
 	    .kind = HAZARD_UNRESPONSIVE,
 	    .begin = begin,
-	    .pid = s->pid > 0 ? (uint32_t)s->pid : 0,
+	    .pid = s->program.pid > 0 ? (uint32_t)s->program.pid : 0,
 	    .at = now,
 	    .seen = now,
 	};
@@ -166,7 +168,7 @@ silence_forget(struct server *s, const struct awaited *a, struct instant now)
 {
 	struct silence *q = &s->silence;
 
-	if (a->requests > 0 || s->draining_count > 0 || s->asking ||
+	if (a->requests > 0 || s->draining.count > 0 || s->asking ||
 	    server_ask(s)) {
 		q->since = now;
 		return;
@@ -194,10 +196,10 @@ starved_look(struct server *s, const struct awaited *a, struct instant now)
 		long_ns = STARVED_LEAST_NS;
 	if (!instant_is_set(a->fresh) || h->hazards != 0 ||
 	    instant_since(now, a->fresh) < long_ns ||
-	    (s->idle_count == 0 && !connection_starves(s, now)))
+	    (s->idle.count == 0 && !connection_starves(s, now)))
 		return;
-	s->starved = now;
-	s->idle_given_up += s->idle_count;
+	s->reuse.starved = now;
+	s->idle_given_up += s->idle.count;
 	connection_close_idle(s);
 }
 

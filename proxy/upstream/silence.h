@@ -20,23 +20,7 @@
 #ifndef TAILOR_PROXY_UPSTREAM_SILENCE_H
 #define TAILOR_PROXY_UPSTREAM_SILENCE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/instant.h"
-
-struct server;
-
-struct silence {
-	uint64_t reads;	      /* seen at the last look */
-	struct instant since; /* when the present silence began */
-	struct instant looked;
-	bool awaited; /* a request waited at the last look */
-	bool asked;   /* in this silence, and not answered yet */
-	struct instant asked_at;
-	int64_t longest_ns[2]; /* of this window and the one before */
-	struct instant window;
-};
+#include "proxy/upstream/upstream.h"
 
 /* Look how long the server has been silent.  Every tick. */
 void silence_tick(struct server *s, struct instant now);

@@ -13,8 +13,12 @@
  * none, one is opened to see whether it still listens, and closed.  Where only a
  * response could show something (hedging_probe_wanted) it is asked.
  */
+#include "proxy/upstream/standby.h"
+
 #include <errno.h>
 
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
 #define ASK_NS (250 * NS_PER_MS)
@@ -56,18 +60,19 @@ static bool
 wants_connection(const struct server *s, unsigned peak, struct instant now)
 {
 	const struct hedging *h = s->upstream->hedging;
-	unsigned there = s->idle_count + s->busy_count + s->draining_count +
-			 s->connecting_count + s->waiting_count;
+	unsigned there = s->idle.count + s->busy.count + s->draining.count +
+			 s->connecting.count + s->waiting.count;
 
 	if (peak > s->config->connections_max)
 		peak = s->config->connections_max;
 	return there < peak && h->limits.act && is_standby(s) &&
-	       s->keeps_alive && s->keeping == 0 &&
+	       s->reuse.keeps_alive && s->standby.keeping == 0 &&
 	       !connection_starves(s, now) &&
-	       !instant_before(now, s->keep_again) &&
-	       instant_since(now, s->kept) >= KEEP_NS &&
-	       (!instant_is_set(s->closed_early) ||
-		   instant_since(now, s->closed_early) >= CLOSED_EARLY_NS);
+	       !instant_before(now, s->standby.keep_again) &&
+	       instant_since(now, s->standby.kept) >= KEEP_NS &&
+	       (!instant_is_set(s->reuse.closed_early) ||
+		   instant_since(now, s->reuse.closed_early) >=
+		       CLOSED_EARLY_NS);
 }
 
 /* Whether a process listens there: a full backlog is one, too. */
@@ -78,8 +83,8 @@ standby_knock(struct server *s, struct instant now)
 	struct connection *u;
 	int err = connection_get(s, &none, s, REUSE_NONE, &u);
 
-	s->knocked = now;
-	s->doubted = err < 0;
+	s->standby.knocked = now;
+	s->standby.doubted = err < 0;
 	if (err == 0)
 		connection_close(u);
 	else if (err != -ENOMEM)
@@ -91,16 +96,16 @@ standby_tick(struct server *s, struct instant now)
 {
 	unsigned peak = peak_inflight(s->upstream, now);
 
-	if (is_standby(s) && (s->doubted || s->idle_count == 0) &&
-	    instant_since(now, s->knocked) >=
-		(s->doubted ? KNOCK_AGAIN_NS : KNOCK_NS))
+	if (is_standby(s) && (s->standby.doubted || s->idle.count == 0) &&
+	    instant_since(now, s->standby.knocked) >=
+		(s->standby.doubted ? KNOCK_AGAIN_NS : KNOCK_NS))
 		standby_knock(s, now);
 	if (!s->asking &&
 	    hedging_probe_wanted(s->upstream->hedging, s->index) &&
 	    instant_since(now, s->asked) >= ASK_NS)
 		server_ask(s);
 	if (wants_connection(s, peak, now)) {
-		s->kept = now;
+		s->standby.kept = now;
 		server_keep(s);
 	}
 }

@@ -10,12 +10,301 @@
 #ifndef TAILOR_PROXY_UPSTREAM_UPSTREAM_H
 #define TAILOR_PROXY_UPSTREAM_UPSTREAM_H
 
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
 #include "config/config.h"
 #include "hedging/hedging.h"
 #include "http/http.h"
 #include "proxy/net/loop.h"
+#include "proxy/net/message.h"
+#include "proxy/stats/distribution.h"
 #include "proxy/upstream/replay.h"
-#include "proxy/upstream/server.h"
+
+struct comparison;
+struct server;
+struct upstream;
+struct connection;
+
+/* Of a response that is read to keep its connection: a loser's, a copy's, a
+ * health check's.  Above that a new connection is cheaper. */
+#define DRAIN_BYTES_MAX (1U << 20)
+/* Connections of one server that wait for losers: several times what is in
+ * flight when a pause begins.  With more the oldest is closed. */
+#define DRAIN_CONNECTIONS_MAX 256
+
+enum connection_state {
+	CONNECTION_WAITING, /* for its turn to connect */
+	CONNECTION_CONNECTING,
+	CONNECTION_BUSY,
+	CONNECTION_DRAINING,
+	CONNECTION_IDLE,
+};
+
+/* How an exchange came to its end. */
+enum exchange_end {
+	EXCHANGE_COMPLETE, /* a whole response */
+	EXCHANGE_LIMITED, /* DRAIN_BYTES_MAX of a response that is thrown away */
+	EXCHANGE_REFUSED,    /* no connection: nothing was sent */
+	EXCHANGE_UNANSWERED, /* connection lost before any response byte */
+	EXCHANGE_CUT,	     /* connection lost in the response */
+	EXCHANGE_MALFORMED,  /* not a response the gate lets pass */
+	EXCHANGE_TIMEOUT,    /* connect, drain or a warm-up took too long */
+};
+
+/* Which idle connection will do.  Those that are checked first cost a system
+ * call. */
+enum connection_reuse {
+	REUSE_ANY,
+	REUSE_CHECKED, /* nothing has arrived on it, nor its end */
+	REUSE_PROVEN,  /* checked, used within the last second, of a
+			       * server that closes none early: it is not
+			       * about to be closed */
+	REUSE_NONE,
+};
+
+/* Whether there was a response, for users that take none of its body: its head
+ * is what counts. */
+static inline bool
+exchange_answered(enum exchange_end end)
+{
+	return end == EXCHANGE_COMPLETE || end == EXCHANGE_LIMITED;
+}
+
+/* What the user of an exchange learns at its end. */
+struct exchange_result {
+	void *user;
+	struct server *server;
+	enum exchange_end end;
+	const char *why; /* short token, static */
+	bool written;	 /* a byte of the request was handed to the kernel */
+	bool reused;	 /* it was not the first exchange of its connection */
+	struct instant written_first;
+};
+
+struct exchange_ops {
+	bool awaited; /* a client waits: not one of Tailor's own exchanges */
+	/* A new connection has been made (may be NULL). */
+	void (*connected)(struct connection *u);
+	/* The response's head; its slices are valid during the call only.
+	 * The callee may detach or close u. */
+	void (*head)(struct connection *u, const struct http_head *head);
+	/* An interim response (1xx but 101); likewise.  May be NULL. */
+	void (*interim)(struct connection *u, const struct http_head *head);
+	/* Payload; what is left in *data afterwards is dropped.  The callee
+	 * may detach or close u. */
+	void (*data)(struct connection *u, struct chain *data);
+	/* What was read in a row has been handed over.  May be NULL. */
+	void (*rest)(struct connection *u);
+	/* The trailer lines of a body that is whole now, if there are any and
+	 * the message asked for them.  May be NULL. */
+	void (*trailers)(struct connection *u, struct slice lines);
+	/* All of the request has been given to the kernel. */
+	void (*sent)(struct connection *u);
+	/* Some of a tunnel's stream has been given to the kernel. */
+	void (*wrote)(struct connection *u);
+	/* Over.  The connection has already gone back to the pool or been closed:
+	 * the user must forget it. */
+	void (*end)(const struct exchange_result *result);
+};
+
+struct connection {
+	TAILQ_ENTRY(connection) link; /* in the server's list of its state */
+	struct work write;
+	struct upstream *upstream; /* borrowed */
+	struct server *server;	   /* borrowed */
+	int fd;			   /* owned */
+	uint64_t cookie;	   /* of the socket, 0: none */
+	struct instant opened;	   /* when it began to wait for a connection */
+	struct instant rested;	   /* when it became idle */
+	unsigned tries;		   /* to connect */
+	enum connection_state state;
+	struct event readable, writable;
+	struct timer timer;
+	bool reading, writing; /* events registered */
+	unsigned exchanges;    /* begun on this connection */
+	unsigned serial;       /* changes when an exchange is forgotten */
+	bool keep_alive;       /* the server will keep it after this one */
+
+	/* the user */
+	const struct exchange_ops *ops;
+	void *user;
+	int64_t limit_ns; /* of the exchange, once connected; 0: none */
+
+	/* the request */
+	struct message out;
+	bool sent_all;
+	struct instant written_first, written_last;
+
+	/* the response */
+	enum http_method method;
+	struct block *in; /* owned */
+	size_t scanned;
+	bool head_seen;
+	bool wide;	   /* the last read filled a block: read several */
+	unsigned interims; /* 1xx heads so far */
+	uint64_t received_bytes;
+	bool filled;   /* the last read took all there was room for */
+	bool reads_on; /* and the next one follows at once */
+	struct http_body body;
+	struct block *trailers; /* owned; NULL: not wanted */
+	struct instant first_byte;
+
+	struct comparison *compared; /* owned; NULL: nothing to compare with */
+	unsigned side;		     /* in it */
+
+	/* draining */
+	uint64_t drained_bytes;
+	uint64_t loser_of;    /* request id, for the log */
+	struct instant raced; /* when the winner was complete */
+	bool client_left;
+};
+
+TAILQ_HEAD(connection_list, connection);
+
+/* Whether it sends anything (silence.h). */
+struct silence {
+	uint64_t reads;	      /* seen at the last look */
+	struct instant since; /* when the present silence began */
+	struct instant looked;
+	bool awaited; /* a request waited at the last look */
+	bool asked;   /* in this silence, and not answered yet */
+	struct instant asked_at;
+	int64_t longest_ns[2]; /* of this window and the one before */
+	struct instant window;
+};
+
+#define RESTART_DELAY_NS (100 * NS_PER_MS) /* doubled while it dies at once */
+#define WARMUPS_MAX 64 /* warm-up requests under way at once */
+
+enum child_state {
+	CHILD_NONE, /* not launched by us */
+	CHILD_RUNNING,
+	CHILD_STOPPING, /* SIGTERM was sent */
+	CHILD_WAITING,	/* ended; restarted when restart_timer fires */
+};
+
+/*
+ * What an operator wants of a server (maintenance.c):
+ *
+ *   IN_SERVICE --drain--> DRAIN_PENDING --other active--> DRAINING
+ *     ^   ^                    |                            |   |
+ *     |   +------ready---------+         ready              | idle
+ *     |                              +----------------------+   |
+ *     +--- warm --- STARTING <-------+-----ready----- OUT_OF_SERVICE
+ *                     ^                                         |
+ *                     +--- exited --- STOPPING <---- restart ---+
+ *
+ * From DRAINING to STOPPING the policy takes it for down.
+ */
+enum maintenance {
+	IN_SERVICE,
+	DRAIN_PENDING,	/* to be drained; still active */
+	DRAINING,	/* gets nothing new; its requests finish */
+	OUT_OF_SERVICE, /* at rest */
+	STOPPING,	/* its process gets SIGTERM */
+	STARTING,	/* on its way back: connecting, warming up */
+};
+
+/* Connections in one state. */
+struct pool {
+	struct connection_list list;
+	unsigned count;
+};
+
+struct server {
+	struct upstream *upstream;	    /* borrowed */
+	const struct config_server *config; /* borrowed */
+	unsigned index;
+
+	/* its connections, by state */
+	struct work connect; /* give a turn to one that waits */
+	struct pool waiting, connecting, idle, busy, draining;
+	struct connection_list unused;
+	unsigned connections; /* structs made */
+
+	struct { /* before it is in service: does it respond? (server.c) */
+		struct timer timer;
+		struct connection *link; /* running, or NULL */
+		char text[512];
+		size_t length;	 /* 0: connecting is enough */
+		unsigned status; /* of the running probe */
+	} probe;
+	unsigned refusals; /* of connections, in a row */
+
+	struct { /* in service (health.c) */
+		struct timer timer;
+		struct connection *link; /* running, or NULL */
+		struct instant begun;
+		unsigned status;
+		unsigned failing; /* in a row */
+		bool last_kept;	  /* logged that it stays although it fails */
+	} health;
+
+	struct silence silence; /* whether it responds at all */
+	uint64_t reads;		/* that brought something */
+	bool asking;		/* a probe of a request is under way */
+	struct instant asked;	/* when the last one ended */
+
+	struct {		  /* how it treats connections that are kept */
+		bool keeps_alive; /* by its latest response */
+		struct instant closed_early; /* one that was hardly idle */
+		struct instant closed_soon;  /* or for less than ten seconds */
+		struct instant starved; /* a new one waited beside idle ones */
+	} reuse;
+
+	struct {	      /* connections kept for a swap (standby.c) */
+		bool doubted; /* it ended an idle connection */
+		struct instant knocked;	   /* one was opened only to see */
+		struct instant kept;	   /* one was opened last */
+		struct instant keep_again; /* not before */
+		unsigned keeping;	   /* being opened */
+	} standby;
+
+	struct {
+		enum maintenance stage;
+		bool restarting;
+		struct instant since;	   /* of the drain or restart */
+		struct instant wait_until; /* for the other's collection */
+		struct instant cut_at;	   /* of a drain; none: never */
+	} maintenance;
+	enum server_state state_logged; /* as last seen by the tick */
+	struct instant state_since, warming_since;
+
+	struct {
+		struct timer timer;
+		struct warmup *of;    /* owned, WARMUPS_MAX */
+		unsigned replay_next; /* position in the replay table */
+	} warmup;
+
+	struct { /* started by us (daemon/supervisor.c) */
+		enum child_state state;
+		pid_t pid; /* 0 none */
+		int pidfd; /* owned, -1 none */
+		struct event ended;
+		struct timer restart_timer, kill_timer;
+		struct instant launched;
+		int64_t restart_delay_ns; /* grows while it ends at once */
+	} program;
+
+	/* statistics */
+	uint64_t attempts, connects, connects_again, reuses, stale, restarts;
+	uint64_t errors[EXCHANGE_TIMEOUT + 1];
+	uint64_t extra_bytes;
+	uint64_t losers_drained, losers_closed;
+	uint64_t drain_cuts; /* exchanges cut at drain_timeout */
+	uint64_t warmups_ok, warmups_failed;
+	uint64_t mirrors_ok, mirrors_failed; /* the same to a standby */
+	uint64_t probes_ok, probes_failed;   /* asked whether it responds */
+	uint64_t connections_kept;	     /* opened for a swap */
+	uint64_t idle_given_up;		     /* closed for new ones that wait */
+	uint64_t checks_ok, checks_failed;
+	struct distribution responses[2]; /* without, with a hazard */
+	struct distribution warmup_length;
+	struct distribution connect_length;
+};
 
 /* What a server still has to do for requests. */
 struct server_rest {
@@ -60,22 +349,6 @@ struct upstream {
 	struct server server[CONFIG_SERVERS];
 };
 
-/*
- * upstream_init(up):
- * Set up the servers of up->config and begin to look for them.  The borrowed
- * members are set.  0 or -errno; upstream_fini also after that.
- */
-int upstream_init(struct upstream *up);
-
-/* Close all connections. */
-void upstream_fini(struct upstream *up);
-
-/* See what each server does.  Every tick. */
-void upstream_tick(struct upstream *up, struct instant now);
-
-/* What a server still has to do. */
-void server_rest(const struct server *s, struct server_rest *out);
-
 /* What the policy wants. */
 static inline void
 upstream_want(struct upstream *up, unsigned consequences)
@@ -89,6 +362,15 @@ static inline const struct hedging_server *
 server_policy(const struct server *s)
 {
 	return &s->upstream->hedging->server[s->index];
+}
+
+/* Whether it may be probed and used. */
+static inline bool
+server_may_serve(const struct server *s)
+{
+	return s->maintenance.stage == IN_SERVICE ||
+	       s->maintenance.stage == DRAIN_PENDING ||
+	       s->maintenance.stage == STARTING;
 }
 
 #endif

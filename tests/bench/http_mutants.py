@@ -44,7 +44,7 @@ def tailor(directory, port, server):
             "profiler": {"channel_socket": f"{directory}/channels",
                          "stream": "", "kernel": "off"},
             "slow": {"store": ""}, "hedging": {"mode": "watch"},
-            "proxy": {"header_timeout": "1s", "body_timeout": "1s"}}, file)
+            "proxy": {"header_timeout": "1s", "client_timeout": "1s"}}, file)
     return [f"{BUILD}/tailor", "-c", path]
 
 

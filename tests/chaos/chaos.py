@@ -79,8 +79,7 @@ def say(text):
 
 
 CONFIG = {
-    "hedging": {"mode": "act", "allow": content.ALLOW, "swap_rate_max": 1000,
-                "body_max": "64k", "commit_bytes": "16k"},
+    "hedging": {"mode": "act", "allow": content.ALLOW, "body_max": "64k"},
     "warmup": {"requests": 20, "max": "1s"},
     "proxy": {"stop_timeout": "5s", "stop_idle": 0,
               "request_timeout": f"{DEADLINE_S}s", "connect_timeout": "4s",
@@ -104,7 +103,7 @@ def server(name, directory, seed):
                                    str(HERE / "origin.py"), name, str(port),
                                    directory, str(seed)],
                        "environment": {"PYTHONDONTWRITEBYTECODE": "1"},
-                       "restart_delay": "5ms", "cpus": ""}}
+                       "cpus": ""}}
 
 
 class Lateness(threading.Thread):

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/samples.h"
 
 static const struct {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 #define SLOT_LOG2 10
 

@@ -220,10 +220,10 @@ def test_nothing_to_ask_an_unresponsive_server_with(pair):
 
 
 def test_no_drained_connections(upstream, tailor):
-    # Goal: with drain_connections 0 the connection of a request whose client
-    # has left is closed, and Tailor goes on.
+    # Goal: if losers are closed, so is the connection of a request whose
+    # client has left, and Tailor goes on.
     a = upstream("a")
-    t = tailor(a, hedging={"drain_connections": 0})
+    t = tailor({"name": "a", "address": a.address, "loser": "close"})
     with t.client() as other:
         c = t.client()
         c.request()

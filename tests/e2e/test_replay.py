@@ -9,8 +9,7 @@ import pytest
 
 from rig.message import response
 
-WARM = {"requests": 12, "concurrency": 1, "rate": 1000, "max": "60s",
-        "p95_factor": 1000}
+WARM = {"requests": 12, "rate": 1000, "max": "5s"}
 REFUSED = 'tailor_copies_refused_total{reason="%s"}'
 
 

@@ -68,7 +68,7 @@ def test_exactly_as_many(server, tailor):
 
 
 def test_survives_kill(server, tailor, scratch):
-    """Goal: what is kept is still there after kill -9, in full."""
+    """Goal: what is kept is still there after kill -9, and explained in full."""
     store = scratch / "tales"
     t = tailor(server, slow={"target": "0", "store": str(store)})
     ask_many(t, 5, target="/kept", prefix="k")
@@ -138,7 +138,7 @@ def test_directories_above_it(server, tailor, scratch):
 
 def test_bounds(server, tailor, scratch):
     """Goal: at the bound the oldest go and are counted."""
-    t = tailor(server, slow={"target": "0", "keep": 5,
+    t = tailor(server, slow={"target": "0", "store_bytes": "320k",
                              "store": str(scratch / "tales")})
     ask_many(t, 12)
     t.wait_metric("tailor_tales_kept_total", 12)
@@ -336,7 +336,7 @@ def test_hostile_store(server, tailor, scratch):
 
 
 def test_asker_leaves(server, tailor):
-    """Goal: a client that asks and leaves before the response harms none."""
+    """Goal: a client that leaves before its response harms no other."""
     t = tailor(server, slow={"target": "0"})
     ask_many(t, 3)
     for target in ("/timeline/r-0?format=html", "/slow", "/live"):

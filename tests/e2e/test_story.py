@@ -1,4 +1,4 @@
-"""Goal: what explains a real request is true, and in the promised form."""
+"""Goal: the story of a real request is true, and in the promised form."""
 
 import json
 import pathlib
@@ -19,21 +19,21 @@ def one(upstream, tailor):
 
 def story(client, name):
     """The timeline of a request, checked against the schema and itself."""
-    found = json.loads(
+    tale = json.loads(
         client.get(f"/.talechain/timeline/{name}?format=json").body)
-    schema.check(found, SCHEMA, where="timeline")
+    schema.check(tale, SCHEMA, where="timeline")
     at = 0
-    for piece in found["path"]:
+    for piece in tale["path"]:
         assert piece["b"] == at < piece["e"], piece
-        assert piece["l"] < len(found["lanes"])
+        assert piece["l"] < len(tale["lanes"])
         at = piece["e"]
-    assert at == found["total"] == sum(found["causes"].values())
-    dark = sum(found["causes"].get(code, 0)
+    assert at == tale["total"] == sum(tale["causes"].values())
+    dark = sum(tale["causes"].get(code, 0)
                for code in ("unknown", "blind", "lost"))
-    assert abs(found["coverage"] - (1 - dark / at)) < 1e-6
-    verdict = found["verdict"]
+    assert abs(tale["coverage"] - (1 - dark / at)) < 1e-6
+    verdict = tale["verdict"]
     assert verdict["text"] and verdict["evidence"]
-    return found
+    return tale
 
 
 def test_form(one):
@@ -41,10 +41,10 @@ def test_form(one):
     server, t = one
     server.serve()
     with t.client() as c:
-        c.get("/explained", fields=[("X-Request-Id", "story-1")])
-        found = story(c, "story-1")
-    assert found["request"]["target"] == "/explained"
-    assert [a["outcome"] for a in found["attempts"]] == ["won"]
+        c.get("/slow", fields=[("X-Request-Id", "story-1")])
+        tale = story(c, "story-1")
+    assert tale["request"]["target"] == "/slow"
+    assert [a["outcome"] for a in tale["attempts"]] == ["won"]
 
 
 def test_text_answers_first(one):
@@ -52,11 +52,11 @@ def test_text_answers_first(one):
     server, t = one
     server.serve()
     with t.client() as c:
-        c.get("/explained", fields=[("X-Request-Id", "story-2")])
-        found = story(c, "story-2")
+        c.get("/slow", fields=[("X-Request-Id", "story-2")])
+        tale = story(c, "story-2")
         text = c.get("/.talechain/timeline/story-2").body.decode()
     words = " ".join(text.split())
-    assert words.startswith(found["verdict"]["text"])
-    for line in found["verdict"]["evidence"] + found["verdict"]["advice"]:
+    assert words.startswith(tale["verdict"]["text"])
+    for line in tale["verdict"]["evidence"] + tale["verdict"]["advice"]:
         assert " ".join(line.split()) in words
     assert "where the time went" in text

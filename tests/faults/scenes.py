@@ -22,10 +22,10 @@ CONFIG = {
     "hedging": {"timer_ratio": 1, "timer_delay": "20ms",
                 "drain_timeout": "2s", "budget_burst": 1000},
     "proxy": {"stop_timeout": "5s", "stop_idle": 0,
-              "websocket": True, "trailers_pass": True, "lingering": "1s",
+              "websocket": True, "trailers_pass": True,
               "queue_timeout": "2s", "request_timeout": "3s",
-              "header_timeout": "2s", "body_timeout": "2s",
-              "idle_timeout": "4s", "write_timeout": "2s",
+              "header_timeout": "2s", "client_timeout": "2s",
+              "idle_timeout": "4s",
               "upstream_idle_timeout": "2s", "tunnel_timeout": "4s"},
     "log": {"level": "debug"},
 }
@@ -56,7 +56,7 @@ class Plain:
                 "access_log": {"path": f"{at}/access.log"},
                 "talechain": {"allow": ["127.0.0.0/8", "unix"]},
                 "slow": {"target": "1us", "store": f"{at}/store",
-                         "keep": 64}})
+                         "store_bytes": "4M"}})
 
     def close(self):
         """When no tailor of it runs any more."""

@@ -31,11 +31,12 @@
 #include "proxy/client/peer.h"
 #include "proxy/net/libevent_reserve.h"
 #include "proxy/request/table.h"
-#include "talechain/pack.h"
-#include "talechain/store.h"
-#include "talechain/story.h"
-#include "talechain/tale.h"
-#include "talechain/timeline.h"
+#include "talechain/render/render.h"
+#include "talechain/store/pack.h"
+#include "talechain/store/store.h"
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/timeline/timeline.h"
 #include "tests/faults/layer.h"
 #include "tests/unit/talechain/samples.h"
 #include "tests/unit/talechain/scene.h"
@@ -118,7 +119,7 @@ static int
 case_config_errors(void)
 {
 	static const char text[] =
-	    "{\"listne\": 3, \"proxy\": {\"head_max\": 1, \"via\": 2},\n"
+	    "{\"listne\": 3, \"proxy\": {\"line_max\": 1, \"via\": 2},\n"
 	    " \"servers\": [{\"address\": \"x\"}, 5, {}, {}],\n"
 	    " \"hedging\": {\"mode\": \"wach\", \"allow\": [1, \"x y z\"]}}";
 	struct config_errors errors = {0};
@@ -241,7 +242,7 @@ static int
 case_explained(void)
 {
 	struct story *s = NULL;
-	int err = tale_tell(&s, tale);
+	int err = tale_explain(&s, tale);
 
 	if (err == 0)
 		err = render_all(s);
@@ -281,7 +282,7 @@ store_some(const char *where)
 		err = tale_store_load(
 		    s, tale_request(tale)->external_id, &loaded);
 	tale_free(&loaded);
-	while (tale_store_next(s, &(struct tale_wanted){.cause = -1}, &at))
+	while (tale_store_next(s, &(struct tale_filter){.cause = -1}, &at))
 		;
 	tale_store_close(&s);
 	return err;

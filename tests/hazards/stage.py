@@ -31,7 +31,7 @@ CONFIG = {
     "profiler": {"blind": "5ms"},
     "proxy": {"stop_timeout": "2s", "trust": ["127.0.0.1/32"]},
     "talechain": {"allow": ["127.0.0.1/32"]},
-    "slow": {"target": "2ms", "keep": 1024},
+    "slow": {"target": "2ms"},
     "log": {"level": "info"},
 }
 

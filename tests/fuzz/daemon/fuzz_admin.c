@@ -26,6 +26,8 @@
 #include "proxy/admin/admin.h"
 #include "proxy/analysis/analysis.h"
 #include "tests/fuzz/check.h"
+#include "proxy/request/table.h"
+#include "proxy/client/listeners.h"
 
 #define INPUT_MAX 20000 /* somewhat more than the head and the body may have */
 #define ANSWER_MAX (1 << 22)
@@ -62,7 +64,7 @@ state_of(const struct proxy *p)
 	s.level = log_level_get();
 	s.active = p->hedging.active;
 	for (unsigned i = 0; i < p->config->servers; i++) {
-		s.server[i].maintenance = p->upstream.server[i].maintenance;
+		s.server[i].maintenance.stage = p->upstream.server[i].maintenance.stage;
 		s.server[i].hazards = p->hedging.server[i].hazards;
 	}
 	return s;

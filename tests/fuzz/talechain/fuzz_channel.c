@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/timeline.h"
+#include "talechain/timeline/cursor.h"
 
 #define LOG2 6
 #define HEAD_BYTES 24 /* magic .. kind */

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "talechain/pack.h"
-#include "talechain/store.h"
-#include "talechain/store_record.h"
-#include "talechain/tale.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/store/pack.h"
+#include "talechain/store/record.h"
+#include "talechain/store/store.h"
 
 #define BOOT "b"
 
@@ -58,7 +58,7 @@ repair(uint8_t *bytes, size_t size)
 static void
 load_all(struct tale_store *s)
 {
-	struct tale_wanted all = {.cause = -1};
+	struct tale_filter all = {.cause = -1};
 	const struct tale_summary *said;
 	unsigned at = 0;
 

@@ -1,5 +1,5 @@
 /*
- * Goal: no events crash slicing or telling; the story always tiles the
+ * Goal: no events crash slicing or explaining; the story always tiles the
  * request's time, and every rendering of it ends.
  *
  * The input is a row of events of 12 bytes: type, tid, pid, cpu, server,
@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/story.h"
+#include "talechain/explain/story.h"
+#include "talechain/render/render.h"
 
 #define T0 UINT64_C(5000000000000)
 #define EVENT_BYTES 12
@@ -170,7 +171,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		append(timeline, data + 1 + i * EVENT_BYTES);
 	if (tale_slice(&t, reader, &r, &client, 5000000) < 0 && t == NULL)
 		abort();
-	if (tale_tell(&s, t) < 0)
+	if (tale_explain(&s, t) < 0)
 		abort();
 	whole(s);
 	render(s);

@@ -14,8 +14,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "talechain/story.h"
-#include "talechain/timeline.h"
+#include "talechain/explain/story.h"
+#include "talechain/render/render.h"
+#include "talechain/timeline/timeline.h"
 
 #define LOG2 10
 #define HEADER_BYTES 136 /* up to head */
@@ -109,7 +110,7 @@ whole(const struct story *s)
 
 /* Text, picture, page or trace, as which says, and JSON. */
 static void
-tell(struct timeline_reader *r, size_t which)
+explain(struct timeline_reader *r, size_t which)
 {
 	static int (*const render[])(
 	    const struct story *, char **, size_t *) = {story_render_text,
@@ -123,7 +124,7 @@ tell(struct timeline_reader *r, size_t which)
 
 	if (err < 0 && t == NULL)
 		abort();
-	if (tale_tell(&s, t) < 0)
+	if (tale_explain(&s, t) < 0)
 		abort();
 	whole(s);
 	if (render[which % 4](s, &text, &n) < 0 || strlen(text) != n)
@@ -157,7 +158,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (timeline_reader_position(r) <= before)
 				abort();
 		}
-		tell(r, size);
+		explain(r, size);
 		timeline_reader_close(&r);
 	}
 	close(fd);

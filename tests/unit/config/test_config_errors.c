@@ -106,13 +106,20 @@ static const struct {
     {"{\"proxy\": {\"header_timeout\": \"5 s\"}}",
 	"t:1:30: proxy.header_timeout: \"5 s\" is not a duration in "
 	"1ms..600s (a plain number is in s)\n"},
-    {"{\"proxy\": {\"fields_max\": 1.5}}",
-	"t:1:26: proxy.fields_max: 1.5 is not a whole number in 1..100\n"},
-    {"{\"proxy\": {\"fields_max\": 1e300}}",
-	"t:1:26: proxy.fields_max: 1e+300 is not a whole number in "
-	"1..100\n"},
-    {"{\"proxy\": {\"fields_max\": null}}",
-	"t:1:26: proxy.fields_max: null is not a whole number in 1..100\n"},
+    {"{\"slow\": {\"keep_slowest\": 1.5}}",
+	"t:1:27: slow.keep_slowest: 1.5 is not a whole number in 0..64\n"},
+    {"{\"slow\": {\"keep_slowest\": 1e300}}",
+	"t:1:27: slow.keep_slowest: 1e+300 is not a whole number in 0..64\n"},
+    {"{\"slow\": {\"keep_slowest\": null}}",
+	"t:1:27: slow.keep_slowest: null is not a whole number in 0..64\n"},
+    {"{\"hedging\": {\"storm_hold\": \"1s\"},\n"
+     " \"servers\": [{}, {\"launch\": {\"restart_wait\": 1}}],\n"
+     " \"proxy\": {\"body_timeout\": 9}}",
+	"t:1:14: hedging.storm_hold: no key any more: fixed at 1s\n"
+	"t:2:30: servers[1].launch.restart_wait: no key any more: fixed at "
+	"10s; tailorctl restart --force does not wait\n"
+	"t:3:12: proxy.body_timeout: no key any more: replaced by "
+	"proxy.client_timeout\n"},
     {"{\"proxy\": {\"via\": \"true\"}}",
 	"t:1:19: proxy.via: \"true\" is not true or false\n"},
     {"{\"proxy\": {\"cpu\": \"0-1\"}}",
@@ -196,7 +203,7 @@ static const struct {
     /* --- all at once, in the order of the file -------------------------- */
     {"{\n"
      "  // a comment with a \" quote\n"
-     "  \"proxy\": {\"vai\": true, \"head_max\": \"1k\", /* } */ "
+     "  \"proxy\": {\"vai\": true, \"line_max\": \"1k\", /* } */ "
      "\"via\": 1},\n"
      "\t\"\xc3\xa9\": 2, \"slow\": {\"target\": \"1d\",},\n"
      "  \"log\": {\"format\": \"jsn\"},\n"
@@ -325,8 +332,13 @@ test_set_messages(void **state)
 		"servers[1].name: \"\" is not a name of 1 to 32 letters, "
 		"digits, '.', '_' or '-'"},
 	    {"proxy.via", "yes", "proxy.via: \"yes\" is not true or false"},
+	    {"slow.history", "x",
+		"slow.history: \"x\" is not a whole number in 16..1048576"},
 	    {"slow.keep", "x",
-		"slow.keep: \"x\" is not a whole number in 1..65536"},
+		"slow.keep: no key any more: fixed: one for every 64k of "
+		"slow.store_bytes"},
+	    {"servers[0].health_fall", "3",
+		"servers[0].health_fall: no key any more: fixed at 3"},
 	    {"listen", "a,:1", "listen: \"a\": the port is missing"},
 	};
 
@@ -391,16 +403,6 @@ test_check_messages(void **state)
 		"servers[1].address: 127.0.0.1:1 is the address of servers[0] "
 		"too\n"
 		"servers[1].name: \"a\" is the name of servers[0] too\n"},
-	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
-	     "\":1\"}], \"proxy\": {\"request_line_max\": "
-	     "\"12k\", \"head_max\": \"8k\"}, \"hedging\": {\"body_max\": "
-	     "\"1M\", \"table_max\": "
-	     "\"64k\", \"commit_bytes\": \"1M\"}}",
-		"proxy.request_line_max: 12k is more than proxy.head_max, "
-		"8k\n"
-		"hedging.body_max: 1M is more than hedging.table_max, 64k\n"
-		"hedging.commit_bytes: 1M is more than proxy.stream_buffer, "
-		"256k\n"},
 	};
 
 	(void)state;

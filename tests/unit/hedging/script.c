@@ -38,20 +38,11 @@ static const struct hedging_limits limits_default = {
     .servers = 2,
     .connections_max = {10, 10},
     .aside_max = {100, 100},
-    .hedge_inflight_max = 10,
     .budget_ratio = 0.1,
     .budget_burst = 20,
-    .swap_rate_max = 20,
-    .storm_hold_ns = NS_PER_S,
-    .warming_override_ns = 500 * NS_PER_MS,
-    .ready_inflight = 1,
     .warmup_requests = 10,
-    .warmup_concurrency = 2,
     .warmup_rate_per_s = 100,
-    .warmup_p95_factor = 1.5,
     .warmup_max_ns = 10 * NS_PER_S,
-    .timer_cap_ns = 50 * NS_PER_MS,
-    .timer_probability = 1,
 };
 
 static void
@@ -170,25 +161,17 @@ step_set(struct stage *g)
 	    {"servers", &l->servers},
 	    {"conns0", &l->connections_max[0]},
 	    {"conns1", &l->connections_max[1]},
-	    {"hedges", &l->hedge_inflight_max},
 	    {"burst", &l->budget_burst},
-	    {"swap_rate", &l->swap_rate_max},
-	    {"ready_inflight", &l->ready_inflight},
 	    {"aside", &l->aside_max[0]},
 	    {"warmup", &l->warmup_requests},
-	    {"concurrency", &l->warmup_concurrency},
 	    {"rate", &l->warmup_rate_per_s},
 	};
 	const struct {
 		const char *key;
 		int64_t *field;
 	} times[] = {
-	    {"storm_hold", &l->storm_hold_ns},
-	    {"min_remaining", &l->min_remaining_ns},
 	    {"min_pause", &l->min_pause_ns},
-	    {"override", &l->warming_override_ns},
 	    {"warmup_max", &l->warmup_max_ns},
-	    {"timer_cap", &l->timer_cap_ns},
 	    {"timer_delay", &l->timer_delay_ns},
 	};
 	const struct {
@@ -196,9 +179,7 @@ step_set(struct stage *g)
 		double *field;
 	} fractions[] = {
 	    {"ratio", &l->budget_ratio},
-	    {"factor", &l->warmup_p95_factor},
 	    {"timer", &l->timer_ratio},
-	    {"timer_q", &l->timer_probability},
 	    {"mirror", &l->mirror_ratio},
 	};
 

@@ -35,6 +35,10 @@
 #ifndef TAILOR_TEST_HEDGING_SCRIPT_H
 #define TAILOR_TEST_HEDGING_SCRIPT_H
 
+/* As many as a second may have (B3). */
+#define SWAPS_5 "switch; switch; switch; switch; switch;"
+#define SWAPS SWAPS_5 SWAPS_5 SWAPS_5 SWAPS_5
+
 struct scenario {
 	const char *rule; /* which rule, in a few words */
 	const char *script;

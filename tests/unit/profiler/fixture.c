@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "talechain/events/events.h"
+#include "talechain/timeline/timeline.h"
+
 void
 fixture_init(struct fixture *f)
 {

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "profiler/profiler.h"
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 #define FIXTURE_LIMIT_NS (20 * NS_PER_S)
 #define FIXTURE_HAZARDS 4096

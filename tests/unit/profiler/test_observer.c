@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "profiler/observer.h"
+#include "talechain/events/events.h"
 
 /* An observer that sweeps only when told. */
 struct bench {

@@ -18,6 +18,7 @@
 
 #include "profiler/rates.h"
 #include "profiler/rates_read.h"
+#include "talechain/events/events.h"
 
 #define MS NS_PER_MS
 #define TOUCHED (1 << 20)

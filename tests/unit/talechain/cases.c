@@ -376,10 +376,12 @@ const struct cause_case cases[] = {
 	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1 to leave idle state "
 	"3."),
     CASE(preempted, PREEMPTED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was pushed off CPU 1, which then ran "
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran "
 	"stress-ng[777]."),
     CASE(hog, PREEMPTED, 6500,
-	"6.50 of 10.0 ms: A's thread 501 was pushed off CPU 1, which then ran "
+	"6.50 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran "
 	"stress-ng[777]."),
     CASE(away, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stopped, STOPPED, 8000,
@@ -408,22 +410,25 @@ const struct cause_case cases[] = {
     CASE(classes, CLASS_LOADING, 8000,
 	"8.00 of 10.0 ms: A was loading and compiling classes."),
     CASE(nagle, DELAYED_ACK, 40000,
-	"40.0 of 41.0 ms: the answer waited in the TCP stack for a delayed ACK "
+	"40.0 of 41.0 ms: the response waited in the TCP stack for a delayed "
+	"ACK "
 	"(A)."),
     CASE(cork, CORK, 40000,
-	"40.0 of 41.0 ms: the answer was held back by the sender's own cork "
+	"40.0 of 41.0 ms: the response was held back by the sender's own cork "
 	"(A)."),
     CASE(window, WINDOW, 40000,
-	"40.0 of 41.0 ms: the answer waited for the receiver to read (A)."),
+	"40.0 of 41.0 ms: the response waited for the receiver to read (A)."),
     CASE(congestion, CONGESTION, 40000,
-	"40.0 of 41.0 ms: the answer waited for the congestion window (A)."),
+	"40.0 of 41.0 ms: the response waited for the congestion window (A)."),
     CASE(pacing, HELD, 40000,
-	"40.0 of 41.0 ms: the answer was held back in the TCP stack (A)."),
+	"40.0 of 41.0 ms: the response was held back in the TCP stack (A)."),
     CASE(retransmit, RETRANSMIT, 204002,
-	"204.0 of 205.1 ms: the answer was lost and waited for retransmission "
+	"204.0 of 205.1 ms: the response was lost and waited for "
+	"retransmission "
 	"(A)."),
     CASE(retransmit_out, RETRANSMIT, 200000,
-	"200.0 of 210.1 ms: the answer was lost and waited for retransmission "
+	"200.0 of 210.1 ms: the response was lost and waited for "
+	"retransmission "
 	"(client's connection)."),
     CASE(backend_queue, BACKEND_QUEUE, 8945,
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
@@ -433,9 +438,9 @@ const struct cause_case cases[] = {
 	"8.93 of 10.0 ms: A's thread 502 was ready but waited for CPU 1, which "
 	"last ran stress-ng[777]."),
     CASE(full_socket, WINDOW, 8000,
-	"8.00 of 10.0 ms: the answer waited for the receiver to read (A)."),
+	"8.00 of 10.0 ms: the response waited for the receiver to read (A)."),
     CASE(full_client, WINDOW, 8015,
-	"8.02 of 10.0 ms: the answer waited for the receiver to read "
+	"8.02 of 10.0 ms: the response waited for the receiver to read "
 	"(client's connection)."),
     CASE(proxy_queue, PROXY_QUEUE, 8970,
 	"8.97 of 10.0 ms: it waited in Tailor for a server."),
@@ -448,7 +453,7 @@ const struct cause_case cases[] = {
 	"ran "
 	"C2 CompilerThre[502]."),
     CASE(client_late, CLIENT_LATE, 19995,
-	"20.0 of 30.1 ms: the answer had arrived; the client read it later."),
+	"20.0 of 30.1 ms: the response had arrived; the client read it later."),
     CASE(client_send, CLIENT_SEND, 29990,
 	"30.0 of 40.1 ms: the client sent it later than planned."),
     CASE(lost, LOST, 8000, "8.00 of 10.0 ms: events of that time were lost."),

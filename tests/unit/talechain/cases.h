@@ -5,7 +5,7 @@
 #ifndef TESTS_TALECHAIN_CASES_H
 #define TESTS_TALECHAIN_CASES_H
 
-#include "talechain/story.h"
+#include "talechain/explain/story.h"
 #include "tests/unit/talechain/plot.h"
 
 struct cause_case {

@@ -17,12 +17,12 @@
 
 #include <cmocka.h>
 
+#include "talechain/explain/tale_struct.h"
+#include "talechain/store/pack.h"
+#include "talechain/store/record.h"
+#include "talechain/store/store.h"
 #include "tests/unit/talechain/depot.h"
 #include "tests/unit/talechain/scene.h"
-#include "talechain/pack.h"
-#include "talechain/store.h"
-#include "talechain/store_record.h"
-#include "talechain/tale.h"
 
 char depot_directory[64];
 char depot_noted[400];

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "talechain/store.h"
-#include "talechain/tale.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/store/store.h"
 
 #define BOOT "11111111-2222-3333-4444-555555555555"
 #define OTHER_BOOT "99999999-2222-3333-4444-555555555555"

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "talechain/story.h"
+#include "talechain/explain/story.h"
 
 #define KERNEL_CHANNEL 9
 #define SLACK (5000 * US)
@@ -167,5 +167,5 @@ plot_tell(struct plot *p, struct tale **t, struct story **s)
 	r->stream_end = timeline_position(p->scene.timeline);
 	assert_int_equal(
 	    tale_slice(t, p->scene.reader, r, &p->client, SLACK), 0);
-	assert_int_equal(tale_tell(s, *t), 0);
+	assert_int_equal(tale_explain(s, *t), 0);
 }

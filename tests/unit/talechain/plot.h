@@ -9,7 +9,7 @@
 #ifndef TESTS_TALECHAIN_PLOT_H
 #define TESTS_TALECHAIN_PLOT_H
 
-#include "talechain/story.h"
+#include "talechain/explain/story.h"
 #include "tests/unit/talechain/scene.h"
 
 #define PROXY_TID 100
@@ -41,7 +41,7 @@ struct plot {
 void plot_init(struct plot *p);
 void plot_fini(struct plot *p);
 
-/* Append all events, then slice and tell. */
+/* Append all events, then slice and explain. */
 void plot_tell(struct plot *p, struct tale **t, struct story **s);
 
 /* One event of the kernel on CPU 1. */

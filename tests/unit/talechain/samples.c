@@ -1,6 +1,7 @@
 /*
  * samples.c: see samples.h.  Times are written in microseconds.
  */
+#include "talechain/events/events.h"
 #include "tests/unit/talechain/samples.h"
 
 #include <stdio.h>
@@ -55,8 +56,8 @@ curve(struct sample *s, enum talechain_rate signal, unsigned in, double usual)
 	struct story_series *c = &s->series[s->story.curves];
 
 	*c = (struct story_series){.signal = signal,
-	    .name = talechain_rate_name(signal),
-	    .unit = talechain_rate_unit(signal),
+	    .name = talechain_rate_find(signal)->name,
+	    .unit = talechain_rate_find(signal)->unit,
 	    .lane = in,
 	    .usual = usual,
 	    .point = s->point[s->story.curves++]};
@@ -78,7 +79,7 @@ static void
 delay(struct sample *s, unsigned in, double from_us, double to_us,
     enum tale_cause cause)
 {
-	bar(s, STORY_BAR_DELAY, in, from_us, to_us, tale_cause_words(cause))
+	bar(s, STORY_BAR_DELAY, in, from_us, to_us, tale_cause_label(cause))
 	    ->cause = cause;
 }
 
@@ -185,10 +186,10 @@ make_ack(struct sample *s)
 	    "woken by softirq NET_RX");
 	arrow(s, STORY_ARROW_FLOW, proxy, 300, cpu2, 332, "request");
 	arrow(s, STORY_ARROW_WAKE, proxy, 305, cpu2, 330, "woken by tailor");
-	arrow(s, STORY_ARROW_FLOW, cpu2, 2285, delays, 2310, "answer");
+	arrow(s, STORY_ARROW_FLOW, cpu2, 2285, delays, 2310, "response");
 	arrow(s, STORY_ARROW_WAKE, cpu3, 41018, proxy, 41040,
 	    "woken by softirq TIMER");
-	arrow(s, STORY_ARROW_FLOW, proxy, 41150, client, 41180, "answer");
+	arrow(s, STORY_ARROW_FLOW, proxy, 41150, client, 41180, "response");
 	until(s, 95, TALE_CAUSE_CLIENT_SEND, client, "load-0");
 	until(s, 120, TALE_CAUSE_NETWORK, cpu3, "");
 	until(s, 310, TALE_CAUSE_PROXY, proxy, "tailor");
@@ -241,8 +242,8 @@ make_gc(struct sample *s)
 	arrow(s, STORY_ARROW_WAKE, jvm, 285, proxy, 392,
 	    "gc seen by the observer");
 	arrow(s, STORY_ARROW_FLOW, proxy, 418, b, 450, "second attempt");
-	arrow(s, STORY_ARROW_FLOW, b, 2195, proxy, 2230, "answer");
-	arrow(s, STORY_ARROW_FLOW, proxy, 2325, client, 2360, "answer");
+	arrow(s, STORY_ARROW_FLOW, b, 2195, proxy, 2230, "response");
+	arrow(s, STORY_ARROW_FLOW, proxy, 2325, client, 2360, "response");
 	until(s, 60, TALE_CAUSE_CLIENT_SEND, client, "load-0");
 	until(s, 110, TALE_CAUSE_PROXY, proxy, "");
 	until(s, 150, TALE_CAUSE_NETWORK, proxy, "");
@@ -254,7 +255,7 @@ make_gc(struct sample *s)
 	until(s, 2410, TALE_CAUSE_NETWORK, client, "");
 	verdict(s, TALE_CAUSE_WORK,
 	    "Re-sent to B 0.11 ms after A began a garbage collection; B "
-	    "answered in 1.75 ms.",
+	    "responded in 1.75 ms.",
 	    "A's JVM was in a collection (allocation failure) from 0.280 ms "
 	    "to 2.700 ms.",
 	    "Nothing: without the second attempt the answer would have come "
@@ -282,7 +283,7 @@ make_classes(struct sample *s)
 	delay(s, jvm, 5000, 5200, TALE_CAUSE_SAFEPOINT);
 	bar(s, STORY_BAR_STAGE, proxy, 18450, 18500, "forward");
 	arrow(s, STORY_ARROW_FLOW, proxy, 90, a, 130, "request");
-	arrow(s, STORY_ARROW_FLOW, a, 18400, proxy, 18450, "answer");
+	arrow(s, STORY_ARROW_FLOW, a, 18400, proxy, 18450, "response");
 	until(s, 130, TALE_CAUSE_PROXY, proxy, "");
 	until(s, 300, TALE_CAUSE_WORK, a, "A: main");
 	until(s, 16900, TALE_CAUSE_CLASS_LOADING, jvm, "A: main");
@@ -400,7 +401,7 @@ make_many(struct sample *s)
 		last = cpu;
 	}
 	bar(s, STORY_BAR_STAGE, client, at + 20, at + 60, "receive");
-	arrow(s, STORY_ARROW_FLOW, last, at - 1, client, at + 20, "answer");
+	arrow(s, STORY_ARROW_FLOW, last, at - 1, client, at + 20, "response");
 	until(s, at + 60, TALE_CAUSE_NETWORK, client, "");
 	verdict(s, TALE_CAUSE_WORK,
 	    "4.3 of 5.2 ms: the server computed, on twelve CPUs one after the "

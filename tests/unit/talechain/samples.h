@@ -7,8 +7,8 @@
 #ifndef TESTS_TALECHAIN_SAMPLES_H
 #define TESTS_TALECHAIN_SAMPLES_H
 
-#include "talechain/story.h"
-#include "talechain/tale.h"
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale_struct.h"
 
 #define SAMPLE_MAX 600 /* lanes, bars, arrows, segments, events */
 

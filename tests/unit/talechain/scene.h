@@ -7,8 +7,9 @@
 #ifndef TESTS_TALECHAIN_SCENE_H
 #define TESTS_TALECHAIN_SCENE_H
 
-#include "talechain/hazard.h"
-#include "talechain/timeline.h"
+#include "talechain/events/hazard.h"
+#include "talechain/explain/tale.h"
+#include "talechain/timeline/timeline.h"
 
 #define SCENE_T0 UINT64_C(5000000000000)
 #define SCENE_ID UINT64_C(0x2a)

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "talechain/timeline.h"
+#include "talechain/timeline/cursor.h"
 
 #define LOG2 6
 #define SLOTS (1u << LOG2)

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "talechain/timeline.h"
+#include "talechain/timeline/cursor.h"
 #include "tests/unit/talechain/stub.h"
 
 struct opening {

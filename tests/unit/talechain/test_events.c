@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "talechain/hazard.h"
-#include "talechain/timeline.h"
+#include "talechain/events/events.h"
+#include "talechain/events/hazard.h"
 
 static const struct {
 	unsigned type;

@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "talechain/tale.h"
+#include "talechain/explain/tale_struct.h"
 
 #include "tests/unit/talechain/plot.h"
 
@@ -53,7 +53,7 @@ end(struct plot *p, struct tale *t, struct story *s)
 	plot_fini(p);
 }
 
-/* Goal: more faults than a tale has room for are told, all of their time. */
+/* Goal: more faults than a tale holds: the time of all is in it. */
 static void
 test_thousands(void **state)
 {
@@ -92,7 +92,7 @@ test_apart(void **state)
 	end(&p, t, s);
 }
 
-/* Goal: what is not alike is not told as one: size, disk, length, thread. */
+/* Goal: faults that differ are not joined: size, disk, length, thread. */
 static void
 test_unlike(void **state)
 {

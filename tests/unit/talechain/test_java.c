@@ -17,7 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "talechain/timeline.h"
+#include "talechain/timeline/cursor.h"
 #include "tests/unit/talechain/stub.h"
 
 #define JAVA_TEST "tests/unit/talechain/java"
@@ -96,7 +96,7 @@ teardown(void **state)
 }
 
 static void
-tell(struct drive *d, const char *command)
+order(struct drive *d, const char *command)
 {
 	fprintf(d->in, "%s\n", command);
 	fflush(d->in);
@@ -162,7 +162,7 @@ test_java(void **state)
 	assert_string_equal(line, "ready");
 	/* The second round is a Tailor that was restarted. */
 	for (round = 0; round < 2; round++) {
-		tell(d, "emit 500");
+		order(d, "emit 500");
 		before = talechain_now();
 		stub_accept(&d->stub, &c, STUB_GRANT);
 		assert_int_equal(
@@ -183,7 +183,7 @@ test_java(void **state)
 		assert_int_equal(
 		    take_all(&cursor, d, &c, &number, from, to), 500);
 
-		tell(d, "emit 5000"); /* several laps */
+		order(d, "emit 5000"); /* several laps */
 		hear(d, line);
 		after = talechain_now();
 		assert_int_equal(
@@ -192,7 +192,7 @@ test_java(void **state)
 		assert_true(cursor.lost > 0);
 		assert_int_equal(cursor.taken + cursor.lost, c.channel->head);
 
-		tell(d, "words");
+		order(d, "words");
 		hear(d, line);
 		assert_string_equal(line, "words 0 0 0 -1");
 		assert_int_equal(c.channel->word[TALECHAIN_WORD_QUEUE], 17);
@@ -200,7 +200,7 @@ test_java(void **state)
 		    c.channel->word[TALECHAIN_WORD_REQUEST], 0xdeadbeef);
 		assert_int_equal(c.channel->state, 99);
 		if (round == 0) {
-			tell(d, "allocation 200000");
+			order(d, "allocation 200000");
 			hear(d, line);
 			/*
 			 * The JVM's own odds and ends are hundreds of bytes;
@@ -212,7 +212,7 @@ test_java(void **state)
 			number += 400000;
 		}
 		stub_release(&c); /* the end of Tailor */
-		tell(d, "gone");
+		order(d, "gone");
 		hear(d, line);
 		assert_string_equal(line, "gone");
 	}
@@ -234,7 +234,7 @@ test_refused(void **state)
 		skip();
 		return;
 	}
-	tell(d, "emit 1");
+	order(d, "emit 1");
 	for (i = 0; i < 4; i++) {
 		stub_accept(&d->stub, &c, replies[i]);
 		if (replies[i] != STUB_GRANT)
@@ -243,7 +243,7 @@ test_refused(void **state)
 	hear(d, line);
 	assert_int_equal(c.channel->head, 1);
 	stub_release(&c);
-	tell(d, "gone");
+	order(d, "gone");
 	hear(d, line);
 }
 
@@ -261,7 +261,7 @@ test_threads(void **state)
 		skip();
 		return;
 	}
-	tell(d, "threads 3");
+	order(d, "threads 3");
 	while (granted < 3) {
 		stub_accept(&d->stub, &again, STUB_GRANT);
 		if (strcmp(again.name, "drive") == 0) {

@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "talechain/story.h"
-#include "talechain/tale.h"
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/plot.h"
 
 #define INTERVAL(usual, us) ((uint64_t)(usual) << 40 | (uint64_t)((us)*US))

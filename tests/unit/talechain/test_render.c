@@ -17,9 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/story.h"
-#include "talechain/tale.h"
-#include "talechain/text.h"
+#include "base/text.h"
+#include "talechain/events/events.h"
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/scene.h"
 
 #define SLACK (200 * US)
@@ -58,7 +60,7 @@ text_of(const struct tale *t)
 	char *text;
 	size_t n;
 
-	assert_int_equal(tale_tell(&s, t), 0);
+	assert_int_equal(tale_explain(&s, t), 0);
 	assert_int_equal(story_render_text(s, &text, &n), 0);
 	assert_int_equal(strlen(text), n);
 	story_free(&s);
@@ -74,7 +76,7 @@ json_of(const struct tale *t)
 	char *text;
 	size_t n;
 
-	assert_int_equal(tale_tell(&s, t), 0);
+	assert_int_equal(tale_explain(&s, t), 0);
 	json_init(&j, false);
 	assert_int_equal(story_render_json(s, &j), 0);
 	story_free(&s);
@@ -107,9 +109,10 @@ inert(const char *text)
 
 static const char golden_hedged[] =
     "1.69 of 2.41 ms: B computed. Re-sent to B 0.12 ms after A began a gc\n"
-    "(allocation); B answered in 1.90 ms.\n"
+    "(allocation); B responded in 1.90 ms.\n"
     "why:      from +0.460 to +2.150 ms, B\n"
-    "          B says: it waited there for 0.010 ms and was worked on for 1.69 "
+    "          B reports: it waited there for 0.010 ms and was worked on for "
+    "1.69 "
     "ms\n"
     "          92 % of the time is covered by events\n"
     "could do: profile the server for this request\n"
@@ -197,7 +200,7 @@ static const char golden_single[] =
     "explained; it\n"
     "was on its way from the client to Tailor.\n"
     "why:      the gc of A lasted 7.00 ms, from +1.500 to +8.500 ms\n"
-    "          A answered in 7.85 ms\n"
+    "          A responded in 7.85 ms\n"
     "          72 % of the time is covered by events\n"
     "could do: let Tailor move requests to the other server (servers[].jvm,\n"
     "          hedging.mode), or tune the collector and heap\n"
@@ -347,10 +350,10 @@ test_json(void **state)
 	assert_string_equal(string(cjson.item(o, 0), "kind"), "gc");
 	lanes = cjson.get(j, "lanes");
 	events = cjson.get(j, "events");
-	assert_int_equal(cjson.size(events), (int)tale_events(t));
+	assert_int_equal(cjson.size(events), (int)t->entries);
 	for (i = 0; i < cjson.size(events); i++) {
 		o = cjson.item(events, i);
-		e = tale_event(t, (size_t)i);
+		e = &t->entry[i].slot;
 		assert_string_equal(
 		    string(o, "type"), talechain_type_name(e->event.type));
 		assert_true(number(o, "t") == (double)(e->event.ts - SCENE_T0));
@@ -444,7 +447,7 @@ test_hostile(void **state)
 		free(text);
 		j = json_of(t);
 		assert_int_equal(
-		    cjson.size(cjson.get(j, "events")), (int)tale_events(t));
+		    cjson.size(cjson.get(j, "events")), (int)t->entries);
 		cjson.delete(j);
 		tale_free(&t);
 		scene_close(&s);

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/chrome.h"
+#include "talechain/render/chrome_tracks.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/markup_check.h"
 #include "tests/unit/talechain/samples.h"
 

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/page.h"
+#include "talechain/render/page.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/markup_check.h"
 #include "tests/unit/talechain/samples.h"
 

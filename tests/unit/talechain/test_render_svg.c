@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/markup.h"
-#include "talechain/picture.h"
+#include "talechain/render/markup.h"
+#include "talechain/render/picture.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/markup_check.h"
 #include "tests/unit/talechain/samples.h"
 

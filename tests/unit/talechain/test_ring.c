@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #include "base/instant.h"
-#include "talechain/ring.h"
+#include "talechain/timeline/ring.h"
 
 #define SLOTS 4
 #define WORDS 12

@@ -20,12 +20,12 @@
 
 #include <cmocka.h>
 
+#include "talechain/explain/tale_struct.h"
+#include "talechain/store/pack.h"
+#include "talechain/store/record.h"
+#include "talechain/store/store.h"
 #include "tests/unit/talechain/depot.h"
 #include "tests/unit/talechain/scene.h"
-#include "talechain/pack.h"
-#include "talechain/store.h"
-#include "talechain/store_record.h"
-#include "talechain/tale.h"
 
 #define TALES_MAX 4096
 
@@ -65,7 +65,7 @@ model_drop_oldest(struct model *m, unsigned n)
 static void
 assert_same(struct tale_store *s, struct model *m)
 {
-	struct tale_wanted all = {.cause = -1};
+	struct tale_filter all = {.cause = -1};
 	const struct tale_summary *said;
 	unsigned at = 0, i = m->count;
 
@@ -176,7 +176,7 @@ static void
 test_wanted(void **state)
 {
 	struct tale_store *s = depot_open(1 << 20, 100);
-	struct tale_wanted w = {.cause = 3};
+	struct tale_filter w = {.cause = 3};
 	const struct tale_summary *said;
 	unsigned at = 0, n = 0;
 
@@ -188,7 +188,7 @@ test_wanted(void **state)
 		n++;
 	}
 	assert_int_equal(n, (90 - 3 + TALE_CAUSE_COUNT - 1) / TALE_CAUSE_COUNT);
-	w = (struct tale_wanted){
+	w = (struct tale_filter){
 	    .cause = -1, .path = "/p1", .since_wall_ns = 60 * 1000000000LL};
 	for (at = n = 0; tale_store_next(s, &w, &at) != NULL;)
 		n++;

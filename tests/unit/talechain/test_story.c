@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/story.h"
-#include "talechain/tale.h"
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/render.h"
 #include "tests/unit/talechain/cases.h"
 
 /* What must hold of every story. */
@@ -94,7 +95,7 @@ test_causes(void **state)
 	}
 }
 
-/* Goal: a 7 ms stall is told as 7 ms, with why and what to do. */
+/* Goal: a 7 ms stall is reported as 7 ms, with why and what to do. */
 static void
 test_words(void **state)
 {
@@ -177,7 +178,7 @@ test_picture(void **state)
 	assert_true(a->to_ns == (66 + 10) * US);
 	a = arrow_find(s, STORY_ARROW_WAKE, "woken by thread 502");
 	assert_true(a->from_ns == (9000 + 10) * US);
-	a = arrow_find(s, STORY_ARROW_FLOW, "answer");
+	a = arrow_find(s, STORY_ARROW_FLOW, "response");
 	assert_int_equal(s->lane[0].kind, STORY_LANE_CLIENT);
 	assert_int_equal(s->lane[1].kind, STORY_LANE_PROXY);
 	assert_string_equal(s->lane[s->lanes - 1].name, "delays");
@@ -219,8 +220,8 @@ test_keep_alive(void **state)
 	assert_true(t->t0.ns == scene_at(0).ns);
 	assert_true(s->total_ns == 10045 * US);
 	assert_int_equal(t->cookie[TALE_SOCKET_A_PEER], 91);
-	for (size_t i = 0; i < tale_events(t); i++) {
-		const struct talechain_event *e = &tale_event(t, i)->event;
+	for (size_t i = 0; i < t->entries; i++) {
+		const struct talechain_event *e = &t->entry[i].slot.event;
 
 		assert_true(e->tid != 600);
 		if (e->arg[0] == 71)

@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "talechain/timeline.h"
+#include "talechain/timeline/cursor.h"
+#include "talechain/timeline/timeline.h"
 
 #define WRITERS 3
 #define READERS 2

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "talechain/story.h"
-#include "talechain/tale.h"
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale_struct.h"
 #include "tests/unit/talechain/scene.h"
 
 #define SLACK (200 * US)
@@ -56,14 +56,13 @@ test_marked(void **state)
 		    -1;
 		assert_int_equal(
 		    tale_slice(&t, s.reader, &request[k], NULL, SLACK), 0);
-		assert_int_equal(tale_events(t), count[k]);
+		assert_int_equal(t->entries, count[k]);
 		for (i = 0; i < count[k]; i++) {
-			e = &tale_event(t, i)->event;
+			e = &t->entry[i].slot.event;
 			assert_int_equal(e->arg[0], 1000 + k);
 			assert_int_equal(e->arg[1], expected[k][i]);
 			assert_int_equal(e->arg[2], k);
 		}
-		assert_null(tale_event(t, count[k]));
 		assert_int_equal(tale_request(t)->id, 1000 + k);
 		assert_int_equal(tale_lost(t), 0);
 		tale_free(&t);
@@ -105,7 +104,7 @@ verdict_is(const struct tale *t, enum tale_cause cause, const char *text)
 {
 	struct story *s;
 
-	assert_int_equal(tale_tell(&s, t), 0);
+	assert_int_equal(tale_explain(&s, t), 0);
 	assert_string_equal(s->verdict.text, text);
 	assert_string_equal(
 	    tale_cause_code(s->verdict.cause), tale_cause_code(cause));
@@ -142,14 +141,14 @@ test_pauses(void **state)
 	SCENE(&s, 3500 * US, 0, TALECHAIN_JVM_SAFEPOINT_BEGIN, 9, 1);
 	SCENE(&s, 3600 * US, 0, TALECHAIN_JVM_SAFEPOINT_END, 9, 1, 100 * US);
 	t = slice(&s, &r);
-	assert_int_equal(tale_events(t), 6);
+	assert_int_equal(t->entries, 6);
 	assert_int_equal(t->pauses, 2);
 	pause_is(&t->pause[0], 0, HAZARD_GC, 1000 * US, 3001 * US);
 	assert_int_equal(t->pause[0].cause, TALECHAIN_CAUSE_ALLOCATION);
 	assert_true(t->pause[0].begin_seen && t->pause[0].end_seen);
 	pause_is(&t->pause[1], 0, HAZARD_SAFEPOINT, 3500 * US, 3600 * US);
 	verdict_is(t, TALE_CAUSE_UNKNOWN,
-	    "2.70 of 5.00 ms: not explained; A answered in 4.80 ms, but what "
+	    "2.70 of 5.00 ms: not explained; A responded in 4.80 ms, but what "
 	    "it did in that time is not known without kernel events. 2.00 of "
 	    "5.00 ms: A was in a gc (allocation).");
 	tale_free(&t);
@@ -177,7 +176,7 @@ test_pause_from_before(void **state)
 		SCENE(&s, -2000 * US, 0, TALECHAIN_APP_MARK, 1);
 	r.stream_begin = timeline_position(s.timeline);
 	t = slice(&s, &r);
-	assert_int_equal(tale_events(t), 1); /* what was over is not told */
+	assert_int_equal(t->entries, 1); /* what was over is not in it */
 	assert_int_equal(t->pauses, 1);
 	pause_is(&t->pause[0], 0, HAZARD_GC, -3000 * US, 5000 * US);
 	assert_true(t->pause[0].begin_seen);
@@ -290,8 +289,8 @@ test_stale(void **state)
 	assert_int_equal(tale_slice(&t, s.reader, &r, NULL, SLACK), -ESTALE);
 	oldest = 3000 - 1024 + 1024 / 16;
 	assert_int_equal(tale_lost(t), oldest - 100);
-	assert_int_equal(tale_events(t), 3000 - oldest);
-	assert_int_equal(tale_event(t, 0)->event.arg[1], oldest);
+	assert_int_equal(t->entries, 3000 - oldest);
+	assert_int_equal(t->entry[0].slot.event.arg[1], oldest);
 	assert_true(t->stale);
 	tale_free(&t);
 	/* Overwritten only where we look back: nothing of it is missing. */
@@ -320,7 +319,7 @@ test_flood(void **state)
 	SCENE(&s, 4000 * US, 0, TALECHAIN_JVM_GC_END, 1, 4, 1500 * US);
 	r.stream_end = timeline_position(s.timeline);
 	t = slice(&s, &r);
-	assert_int_equal(tale_events(t), TALE_EVENTS_MAX / 2 + 2);
+	assert_int_equal(t->entries, TALE_EVENTS_MAX / 2 + 2);
 	assert_int_equal(t->omitted, 20000 - TALE_EVENTS_MAX / 2);
 	assert_int_equal(t->pauses, 1);
 	tale_free(&t);
@@ -350,10 +349,10 @@ test_doubtful(void **state)
 	}
 	SCENE(&s, 150 * US, 0, TALECHAIN_APP_MARK, SCENE_ID, 4);
 	t = slice(&s, &r);
-	assert_int_equal(tale_events(t), 4);
-	assert_int_equal(tale_event(t, 0)->event.ts, 0);
-	assert_int_equal(tale_event(t, 1)->event.arg[1], 4);
-	assert_true(tale_event(t, 2)->event.ts == UINT64_MAX);
+	assert_int_equal(t->entries, 4);
+	assert_int_equal(t->entry[0].slot.event.ts, 0);
+	assert_int_equal(t->entry[1].slot.event.arg[1], 4);
+	assert_true(t->entry[2].slot.event.ts == UINT64_MAX);
 	assert_true(t->entry[0].doubtful && t->entry[2].doubtful &&
 		    t->entry[3].doubtful);
 	assert_false(t->entry[1].doubtful);
@@ -409,7 +408,7 @@ test_verdicts(void **state)
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_WORK,
 	    "1.69 of 2.41 ms: B computed. Re-sent to B 0.12 ms after A began "
-	    "a gc (allocation); B answered in 1.90 ms.");
+	    "a gc (allocation); B responded in 1.90 ms.");
 	tale_free(&t);
 	memcpy(r.attempt[0].outcome, "won", 4);
 	memcpy(r.attempt[1].outcome, "lost", 5);
@@ -417,7 +416,8 @@ test_verdicts(void **state)
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_GC,
 	    "2.02 of 2.41 ms: A was in a gc (allocation). Re-sent to B 0.12 ms "
-	    "after A began a gc (allocation); A answered in 2.25 ms, first all "
+	    "after A began a gc (allocation); A responded in 2.25 ms, first "
+	    "all "
 	    "the same.");
 	tale_free(&t);
 	memcpy(r.attempt[0].outcome, "failed", 7);
@@ -425,19 +425,20 @@ test_verdicts(void **state)
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_WORK,
 	    "1.69 of 2.41 ms: B computed. Re-sent to B 0.40 ms after it "
-	    "arrived, because A failed; neither answer was used.");
+	    "arrived, because A failed; neither response was used.");
 	tale_free(&t);
 	r.attempt[1].server = -1;
 	r.attempt[0].server = 5;
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_UNKNOWN,
-	    "2.25 of 2.41 ms: not explained; A answered in 2.25 ms, but what "
+	    "2.25 of 2.41 ms: not explained; A responded in 2.25 ms, but what "
 	    "it did in that time is not known without kernel events.");
 	tale_free(&t);
 	r.attempt[0].server = -1;
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_PROXY,
-	    "2.41 of 2.41 ms: Tailor answered itself. It was sent to no "
+	    "2.41 of 2.41 ms: Tailor sent the response itself. It was sent to "
+	    "no "
 	    "server.");
 	tale_free(&t);
 	scene_close(&s);

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "talechain/timeline.h"
+#include "talechain/timeline/timeline.h"
 
 #define LOG2 10
 #define SLOTS (1u << LOG2)

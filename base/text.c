@@ -1,0 +1,127 @@
+#include "base/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Make room for extra bytes and a terminator. */
+static bool
+text_reserve(struct text *t, size_t extra)
+{
+	size_t capacity = t->capacity > 0 ? t->capacity : 1024;
+	char *grown;
+
+	while (capacity < t->length + extra + 1)
+		capacity *= 2;
+	if (capacity == t->capacity)
+		return true;
+	grown = realloc(t->at, capacity);
+	if (grown == NULL) {
+		t->failed = true;
+		return false;
+	}
+	t->at = grown;
+	t->capacity = capacity;
+	return true;
+}
+
+void
+text_add(struct text *t, const char *format, ...)
+{
+	va_list args, again;
+	int n;
+
+	if (t->failed)
+		return;
+	va_start(args, format);
+	va_copy(again, args);
+	n = vsnprintf(NULL, 0, format, args);
+	if (n > 0 && text_reserve(t, (size_t)n)) {
+		vsnprintf(t->at + t->length, (size_t)n + 1, format, again);
+		t->length += (size_t)n;
+	}
+	va_end(again);
+	va_end(args);
+}
+
+void
+text_wrap(struct text *t, const char *words, size_t column, size_t indent)
+{
+	size_t n, gap;
+	bool fresh = column <= indent; /* nothing on this line yet */
+
+	for (gap = 0; *words != '\0'; words += n + (words[n] == ' ')) {
+		n = strcspn(words, " ");
+		if (n > TEXT_COLUMNS - 1 - indent)
+			n = TEXT_COLUMNS - 1 - indent;
+		if (!fresh && column + gap + n >= TEXT_COLUMNS) {
+			text_add(t, "\n%*s", (int)indent, "");
+			column = indent;
+			gap = 0;
+		}
+		text_add(t, "%*s%.*s", (int)gap, "", (int)n, words);
+		column += gap + n;
+		gap = 1;
+		fresh = false;
+	}
+	text_add(t, "\n");
+}
+
+char *
+text_safe(char *out, size_t size, const char *s)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t n = 0, fits = 0, step;
+	unsigned char c;
+
+	for (; *s != '\0'; s++) {
+		c = (unsigned char)*s;
+		step = c < 0x20 || c > 0x7e || c == '\\' ? 4 : 1;
+		if (n + step >= size) {
+			memcpy(out + fits, "...", 4);
+			return out;
+		}
+		if (step == 1) {
+			out[n] = (char)c;
+		} else {
+			out[n] = '\\';
+			out[n + 1] = 'x';
+			out[n + 2] = hex[c >> 4];
+			out[n + 3] = hex[c & 15];
+		}
+		n += step;
+		/* Where a cut would have to happen for the dots to fit. */
+		if (n + 4 <= size)
+			fits = n;
+	}
+	out[n] = '\0';
+	return out;
+}
+
+char *
+text_ms(char out[32], int64_t ns)
+{
+	double ms = text_ms_of(ns);
+	int digits = fabs(ms) < 0.0995 ? 3 : fabs(ms) < 9.995 ? 2 : 1;
+
+	snprintf(out, 32, "%.*f ms", digits, ms);
+	return out;
+}
+
+int
+text_take(struct text *t, char **out, size_t *length)
+{
+	if (t->failed || !text_reserve(t, 0)) {
+		free(t->at);
+		*t = (struct text){0};
+		return -ENOMEM;
+	}
+	t->at[t->length] = '\0';
+	*out = t->at;
+	*length = t->length;
+	*t = (struct text){0};
+	return 0;
+}

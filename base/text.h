@@ -1,0 +1,55 @@
+/*
+ * text.h: growing plain text for a terminal of 80 columns.
+ *
+ * Like the JSON writer of base, running out of memory sticks and is reported
+ * once at the end.  Everything that came from outside goes through
+ * text_safe(), after which it is printable ASCII and cannot move a cursor.
+ */
+#ifndef TAILOR_BASE_TEXT_H
+#define TAILOR_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/instant.h"
+
+#define TEXT_COLUMNS 80
+
+struct text {
+	char *at; /* owned */
+	size_t length, capacity;
+	bool failed;
+};
+
+/* Append, printf-like. */
+void text_add(struct text *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * Append words (inert, separated by single spaces) at column, breaking lines
+ * before column 80 and beginning later ones at indent; ends the line.
+ */
+void text_wrap(struct text *t, const char *words, size_t column, size_t indent);
+
+/*
+ * text_safe(out, size, s):
+ * Copy s with every byte outside printable ASCII, and backslashes, as \xNN;
+ * what does not fit in size - 1 is cut and ends in "...".  Returns out.
+ */
+char *text_safe(char *out, size_t size, const char *s);
+
+/* Nanoseconds as milliseconds, for printing. */
+static inline double
+text_ms_of(int64_t ns)
+{
+	return (double)ns / (double)NS_PER_MS;
+}
+
+/* A length for people: "0.12 ms", "1.90 ms", "46.1 ms".  Returns out. */
+char *text_ms(char out[32], int64_t ns);
+
+/* Give the text away (the caller frees it).  0 or -ENOMEM. */
+int text_take(struct text *t, char **out, size_t *length);
+
+#endif

@@ -1,0 +1,160 @@
+/*
+ * hazards.c: see hazards.h.
+ *
+ * The policy gets each hazard and says what it wants: the active server changed,
+ * requests in flight asked for a second attempt, a storm began.
+ */
+#include "proxy/request/hazards.h"
+
+#include "base/log.h"
+#include "proxy/upstream/server.h"
+#include "talechain/events/events.h"
+
+/* Why the policy left the other server, as that one is now. */
+static void
+swap_count(struct proxy *p)
+{
+	struct metrics *m = &p->metrics;
+	unsigned left = 1 - p->hedging.active;
+	enum hedge_trigger why = hedging_hazard_trigger(&p->hedging, left);
+	struct instant since = p->hedging.server[left].hazard_since;
+
+	m->swaps++;
+	m->swap_reason[why]++;
+	if (why != HEDGE_FIRST && instant_is_set(since))
+		distribution_record(
+		    &m->swap, instant_since(instant_now(), since));
+}
+
+/* Time with every server in a hazard: nothing helps then. */
+void
+hazards_tick(struct proxy *p, struct instant now)
+{
+	struct metrics *m = &p->metrics;
+	bool all = true;
+
+	for (unsigned i = 0; i < p->config->servers; i++)
+		all &= p->hedging.server[i].hazards != 0;
+	if (instant_is_set(m->both_since))
+		m->both_hazard_ns +=
+		    (uint64_t)instant_since(now, m->both_since);
+	m->both_since = all ? now : INSTANT_NONE;
+}
+
+void
+proxy_want(struct proxy *p, unsigned consequences)
+{
+	const struct config *c = p->config;
+
+	if (consequences & HEDGING_SWAPPED) {
+		swap_count(p);
+		proxy_emit(p, TALECHAIN_PROXY_SWAP, 1 - p->hedging.active,
+		    p->hedging.active, 0, 0);
+		log_event(LOG_LEVEL_INFO, "swapped", "active=%s",
+		    c->server[p->hedging.active].name);
+	}
+	if (consequences & HEDGING_STORM) {
+		p->metrics.storms++;
+		log_event(LOG_LEVEL_WARNING, "storm",
+		    "advice=\"both servers pause too often: hedging rests "
+		    "for a second\"");
+	}
+	p->wanted |= consequences;
+	if (consequences != 0)
+		loop_put_off(&p->loop, &p->policy);
+}
+
+static void
+hazard_count(struct proxy *p, const struct hazard *h, struct instant now)
+{
+	struct metrics *m = &p->metrics;
+	struct instant *since = &m->hazard_since[h->server][h->kind];
+	int64_t detect = instant_since(h->seen, h->at);
+	int64_t notice = instant_since(now, h->seen);
+
+	if (h->begin) {
+		m->hazards[h->server][h->kind]++;
+		*since = h->at;
+		m->hazards_active +=
+		    h->server == p->hedging.active &&
+		    (p->hedging.limits.triggers & 1U << h->kind) != 0;
+		distribution_record(&m->detect, detect);
+		distribution_record(&m->notice, notice);
+	} else if (instant_is_set(*since)) {
+		int64_t length = instant_since(h->at, *since);
+
+		m->hazard_ns[h->server][h->kind] +=
+		    length < 0 ? 0 : (uint64_t)length;
+		distribution_record(&m->hazard_length[h->kind], length);
+		*since = INSTANT_NONE;
+		if (m->last_hedge_ns[h->server] > 0) {
+			histogram_record(&m->last_hedge,
+			    (uint64_t)m->last_hedge_ns[h->server]);
+			distribution_record(
+			    &m->hazard_sent, m->last_hedge_ns[h->server]);
+		}
+		m->last_hedge_ns[h->server] = 0;
+	}
+}
+
+/* The end of a process that has been replaced already says nothing. */
+static bool
+hazard_outdated(const struct proxy *p, const struct hazard *h)
+{
+	const struct server *s = &p->upstream.server[h->server];
+
+	return h->kind == HAZARD_EXIT && h->begin && h->pid != 0 &&
+	       s->program.pid > 0 && (uint32_t)s->program.pid != h->pid;
+}
+
+void
+proxy_hazard(struct proxy *p, const struct hazard *h)
+{
+	struct instant now = instant_now();
+
+	if (h->server >= p->config->servers || h->kind >= HAZARD_KIND_COUNT ||
+	    hazard_outdated(p, h))
+		return;
+	hazard_count(p, h, now);
+	recent_hazard_note(&p->recent, h);
+	proxy_want(p, hedging_hazard(&p->hedging, h, now));
+	hazards_tick(p, now);
+	if (h->kind == HAZARD_EXIT && h->begin)
+		server_lost(&p->upstream.server[h->server]);
+	log_event(LOG_LEVEL_DEBUG, "hazard",
+	    "server=%s kind=%s what=%s cause=%s",
+	    p->config->server[h->server].name,
+	    hazard_kind_name((enum hazard_kind)h->kind),
+	    h->begin ? "begin" : "end", talechain_cause_name(h->cause));
+}
+
+void
+proxy_hazards(struct proxy *p)
+{
+	struct hazard h;
+
+	while (profiler_hazard_take(p->profiler, &h))
+		proxy_hazard(p, &h);
+}
+
+void
+proxy_loser_done(void *user, const struct connection *u, enum exchange_end end)
+{
+	struct proxy *p = user;
+	struct metrics *m = &p->metrics;
+	int64_t saved = instant_since(instant_now(), u->raced);
+
+	log_event(LOG_LEVEL_DEBUG, "loser",
+	    "request=%016llx server=%s complete=%d late_us=%lld",
+	    (unsigned long long)u->loser_of, u->server->config->name,
+	    end == EXCHANGE_COMPLETE, (long long)(saved / NS_PER_US));
+	m->losers_complete += end == EXCHANGE_COMPLETE;
+	m->losers_timeout += end == EXCHANGE_TIMEOUT;
+	m->losers_failed += end != EXCHANGE_COMPLETE && end != EXCHANGE_TIMEOUT;
+	/* How much longer the client would have waited (L5). */
+	if (end == EXCHANGE_COMPLETE && !u->client_left)
+		distribution_record(&m->hedge_saved, saved);
+	if (end == EXCHANGE_COMPLETE && instant_is_set(u->written_first))
+		distribution_record(
+		    &m->loser, instant_since(instant_now(), u->written_first));
+}

@@ -1,0 +1,30 @@
+/*
+ * hazards.h: where hazards become decisions of the policy.
+ *
+ * They are counted and put into the policy here; what it decides is carried out
+ * when the event is over (hedge.h).  Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_REQUEST_HAZARDS_H
+#define TAILOR_PROXY_REQUEST_HAZARDS_H
+
+#include "proxy/request/proxy.h"
+
+/* Take all waiting hazards into account.  Called at the top of each turn and
+ * before every choice of a server.  About 5 ns when there are none. */
+void proxy_hazards(struct proxy *p);
+
+/* Act on one hazard. */
+void proxy_hazard(struct proxy *p, const struct hazard *h);
+
+/* Keep the time in which every server was in a hazard.  Every tick. */
+void hazards_tick(struct proxy *p, struct instant now);
+
+/* The policy wants these (enum hedging_consequence): count them now, have them
+ * carried out. */
+void proxy_want(struct proxy *p, unsigned consequences);
+
+/* The response of an attempt that lost has ended: metrics. */
+void proxy_loser_done(
+    void *proxy, const struct connection *u, enum exchange_end end);
+
+#endif

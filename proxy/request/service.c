@@ -1,0 +1,113 @@
+/*
+ * service.c: see service.h.
+ */
+#include "proxy/request/service.h"
+
+#include <errno.h>
+
+#include "proxy/access_log/access_log.h"
+#include "proxy/client/client.h"
+#include "proxy/client/listeners.h"
+#include "proxy/request/hazards.h"
+#include "proxy/request/hedge.h"
+#include "proxy/request/queue.h"
+#include "proxy/request/table.h"
+#include "proxy/upstream/servers.h"
+
+/* What requests a server has. */
+static void
+fill_rest(void *user, const struct server *s, struct server_rest *out)
+{
+	const struct proxy *p = user;
+	const struct request *r;
+
+	TAILQ_FOREACH(r, &p->table.inflight, link)
+	for (unsigned i = 0; i < r->race.started; i++) {
+		const struct attempt *a = &r->attempt[i];
+
+		if (a->link == NULL || a->link->server != s)
+			continue;
+		out->tunnels += r->tunnel;
+		out->requests += !r->tunnel;
+		if (out->oldest == NULL) {
+			out->oldest = r->external_id;
+			out->method = r->method_text;
+			out->target = r->target;
+			out->since = r->first_byte;
+		}
+		break;
+	}
+}
+
+static void
+on_wanted(void *user, unsigned consequences)
+{
+	proxy_want(user, consequences);
+}
+
+static void
+on_hazard(void *user, const struct hazard *h)
+{
+	proxy_hazard(user, h);
+}
+
+int
+proxy_init(struct proxy *p, const struct hedging_limits *limits,
+    const struct client_events *events, void (*stop)(struct server *s))
+{
+	const struct config *c = p->config;
+	int err;
+
+	p->started = instant_now();
+	metrics_init(&p->metrics);
+	ledger_init(&p->ledger, &p->metrics);
+	hedging_init(&p->hedging, limits);
+	queue_init(&p->queue);
+	work_init(&p->policy, LOOP_POLICY, proxy_carry_out, p);
+	p->clients.config = p->upstream.config = c;
+	p->clients.loop = p->upstream.loop = &p->loop;
+	p->clients.user = p->upstream.user = p;
+	p->clients.metrics = &p->metrics;
+	p->clients.profiler = p->profiler;
+	p->clients.events = events;
+	p->upstream.hedging = &p->hedging;
+	p->upstream.events = (struct upstream_events){
+	    .wanted = on_wanted,
+	    .hazard = on_hazard,
+	    .drained = proxy_loser_done,
+	    .rest = fill_rest,
+	    .stop = stop,
+	};
+	err = clients_init(&p->clients);
+	if (err == 0)
+		err = loop_init(&p->loop);
+	if (err == 0)
+		err = table_init(&p->table, c->slow.history);
+	if (err == 0)
+		err = upstream_init(&p->upstream);
+	return err;
+}
+
+void
+proxy_fini(struct proxy *p)
+{
+	clients_fini(&p->clients);
+	upstream_fini(&p->upstream);
+	access_log_free(&p->access_log);
+	table_fini(&p->table);
+	loop_fini(&p->loop);
+}
+
+void
+proxy_tick(struct proxy *p, struct instant now)
+{
+	/* It has an eventfd of its own; if writing to that fails, it waits for
+	 * this at most. */
+	proxy_hazards(p);
+	proxy_want(p, hedging_tick(&p->hedging, now));
+	hazards_tick(p, now);
+	ledger_tick(&p->ledger, &p->metrics, now);
+	clients_tick(&p->clients, now);
+	upstream_tick(&p->upstream, now);
+	queue_tick(p, now);
+}

@@ -1,0 +1,85 @@
+/*
+ * servers.c: see servers.h.
+ */
+#include "proxy/upstream/servers.h"
+
+#include "base/log.h"
+#include "proxy/upstream/health.h"
+#include "proxy/upstream/maintenance.h"
+#include "proxy/upstream/server.h"
+#include "proxy/upstream/silence.h"
+#include "proxy/upstream/standby.h"
+
+static int
+server_begin(struct upstream *up, unsigned i)
+{
+	int err = server_init(&up->server[i], up, i);
+
+	if (err == 0)
+		health_init(&up->server[i]);
+	return err;
+}
+
+static void
+server_end(struct server *s)
+{
+	if (s->upstream == NULL)
+		return; /* there is none, or it was not begun */
+	health_stop(s);
+	server_fini(s);
+}
+
+/* Look at its state: log what changed, go on with what is wanted of it. */
+static void
+server_tick(struct server *s, struct instant now)
+{
+	enum server_state state = s->upstream->hedging->server[s->index].state;
+
+	if (state != s->state_logged) {
+		if (state == SERVER_READY) {
+			log_event(LOG_LEVEL_NOTICE, "server_ready",
+			    "server=%s after_ms=%lld warmups=%llu",
+			    s->config->name,
+			    (long long)(instant_since(now, s->state_since) /
+					NS_PER_MS),
+			    (unsigned long long)s->warmups_ok);
+			health_arm(s);
+		}
+		if (state == SERVER_READY && s->state_logged == SERVER_WARMING)
+			distribution_record(&s->warmup_length,
+			    instant_since(now, s->warming_since));
+		if (state == SERVER_WARMING)
+			s->warming_since = now;
+		if (s->state_logged == SERVER_READY)
+			s->state_since = now;
+		s->state_logged = state;
+	}
+	maintenance_tick(s, now);
+	silence_tick(s, now);
+	standby_tick(s, now);
+}
+
+int
+upstream_init(struct upstream *up)
+{
+	int err = replay_table_init(&up->replay);
+
+	for (unsigned i = 0; err == 0 && i < up->config->servers; i++)
+		err = server_begin(up, i);
+	return err;
+}
+
+void
+upstream_fini(struct upstream *up)
+{
+	for (unsigned i = 0; i < CONFIG_SERVERS; i++)
+		server_end(&up->server[i]);
+	replay_table_fini(&up->replay);
+}
+
+void
+upstream_tick(struct upstream *up, struct instant now)
+{
+	for (unsigned i = 0; i < up->config->servers; i++)
+		server_tick(&up->server[i], now);
+}

@@ -1,0 +1,52 @@
+/*
+ * events.h: the names of events, their arguments, causes and rates.
+ *
+ * This room owns the vocabulary: one table for each list in talechain.h and
+ * hazard.h, so that a number, its name and its arguments are written down
+ * once.  Pure lookups of static text; any room and any thread may call.
+ */
+#ifndef TAILOR_TALECHAIN_EVENTS_EVENTS_H
+#define TAILOR_TALECHAIN_EVENTS_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "talechain/talechain.h"
+
+/*
+ * talechain_event_request(event, request):
+ * Whether the event's type names a request, and which one.
+ */
+bool
+talechain_event_request(const struct talechain_event *event, uint64_t *request);
+
+/* The same of its latency_ns: how long it took, ending at its stamp. */
+bool talechain_event_latency(const struct talechain_event *event, uint64_t *ns);
+
+/*
+ * talechain_argument(event, n, out):
+ * The n-th named value of an event, n = 0, 1, ...; packed arguments
+ * ("a:8/b") come apart.  False when there are no more.
+ */
+struct talechain_value {
+	char name[24];
+	uint64_t value;
+};
+bool talechain_argument(const struct talechain_event *event, unsigned n,
+    struct talechain_value *out);
+
+/* Name of an event type ("app_start"), or NULL if unknown.  Static text. */
+const char *talechain_type_name(unsigned type);
+
+/* A signal of RATE events. */
+struct talechain_rate_name {
+	const char *name, *unit; /* "ipc", "instructions per cycle" */
+	double worth;		 /* what to multiply count / base with */
+};
+/* The one with that number, or NULL. */
+const struct talechain_rate_name *talechain_rate_find(uint64_t signal);
+
+/* Name of a cause ("allocation"), "unknown" if out of range. */
+const char *talechain_cause_name(unsigned cause);
+
+#endif

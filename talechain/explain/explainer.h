@@ -1,0 +1,282 @@
+/*
+ * explainer.h: the inside of tale_explain(), shared by its parts.
+ *
+ *   tale -> chain (story_chain.c): where the request was, when
+ *        -> threads (story_threads.c): what each thread that took part did
+ *        -> legs and claims (story_path.c, cause_*.c): causes of each time
+ *        -> segments (story_tile.c): claims become a tiling of [0, total]
+ *        -> verdict (story_verdict.c, story_evidence.c, story_advice.c)
+ *        -> picture (story_bars.c, story_lanes.c)
+ *
+ * A claim gives a cause for a piece of time.  Where claims overlap, the one of
+ * higher rank wins, because it says more: a collection stops a thread whatever
+ * the thread did.  Each leg of the critical path cuts its claims to itself, so
+ * a claim about one thread never covers a time in which the request was
+ * elsewhere.
+ *
+ * All times are ns since the tale's t0; NEVER: it did not happen or was not
+ * seen.  Private to this room.
+ */
+#ifndef TAILOR_TALECHAIN_EXPLAIN_EXPLAINER_H
+#define TAILOR_TALECHAIN_EXPLAIN_EXPLAINER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "talechain/explain/story.h"
+#include "talechain/explain/tale_struct.h"
+
+#define NEVER (-(INT64_C(1) << 62))
+#define FAR (INT64_C(1) << 61) /* no moment lies further off */
+
+/*
+ * Fault entry, exit and tracing overhead are not recorded by any event.  The
+ * time between two faults closer than EDGE counts as fault; faults shorter
+ * than SMALL, in a row, become one event.
+ */
+#define TALE_FAULT_EDGE_NS (2 * NS_PER_US)
+#define TALE_FAULT_SMALL_NS (50 * NS_PER_US)
+
+/* From the weakest claim to the strongest. */
+enum claim_rank {
+	RANK_NOTHING,	  /* a leg of which nothing is known */
+	RANK_GAP,	  /* not observed: only if no other claim explains it */
+	RANK_STAGE,	  /* a leg whose nature is known from its two ends */
+	RANK_APP,	  /* as the application's events say */
+	RANK_APP_RATE,	  /* and how slow that was */
+	RANK_THREAD,	  /* what the thread did, as the scheduler saw it */
+	RANK_THREAD_RATE, /* and how slow that was */
+	RANK_LOSS, /* the scheduler's events were lost: threads are unknown */
+	RANK_CLASSES,
+	RANK_FAULT,
+	RANK_SOFTIRQ,
+	RANK_CPU, /* ready, but without a CPU */
+	RANK_TCP,
+	RANK_SAFEPOINT,
+	RANK_GC,
+	RANK_EXIT,
+};
+
+/* Why a piece of time passed, and what is known of it. */
+struct claim {
+	int64_t begin_ns, end_ns;
+	enum tale_cause cause;
+	enum claim_rank rank;
+	int attempt;  /* 0, 1; -1: not at a server */
+	uint32_t tid; /* the thread that worked or waited, 0: not known */
+	uint32_t
+	    other; /* the thread it waited for or lost its CPU to, 0: none */
+	int cpu;   /* -1: not known */
+	uint64_t value;	  /* of the cause: bytes, idle state, vector, ... */
+	const char *note; /* static text that says more, or NULL */
+	const struct tale_pause *pause; /* borrowed from the tale, or NULL */
+};
+
+/* The moments of one attempt, in the order in which they should happen. */
+struct story_attempt {
+	bool made;
+	int64_t written;     /* Tailor gave the request to the kernel */
+	int64_t net_in;	     /* its last byte reached the server's socket */
+	int64_t taken;	     /* a thread of the server began to read it */
+	int64_t app_receive; /* the application's own events */
+	int64_t app_start;
+	int64_t app_finish;
+	int64_t begun; /* the response's first byte left the server */
+	int64_t sent;  /* the server gave the response's last byte to TCP */
+	int64_t left;  /* that byte left the server's TCP */
+	int64_t back;  /* it reached Tailor's socket */
+	int64_t first_byte; /* Tailor had the response's first byte */
+	int64_t complete;
+	uint32_t pid, taker, sender; /* 0: not known */
+	uint32_t app_tid[3];	     /* of receive, start, finish */
+};
+
+struct story_chain {
+	int64_t scheduled, client_sent; /* the client's own stamps */
+	int64_t client_gave; /* its first byte was given to the kernel, here */
+	int64_t net_in;	     /* the first segment reached Tailor's machine */
+	int64_t net_whole;   /* the last one did */
+	int64_t accepted;    /* its connection was, if it is the first there */
+	int64_t first_byte, received, committed, finished;
+	int64_t left;  /* the response's last byte left the machine's TCP */
+	int64_t acked; /* the client's ACK of it came */
+	int64_t client_net;  /* that byte reached the client's socket, here */
+	int64_t client_read; /* the client's thread read it */
+	int64_t client_received; /* the client's own stamp */
+	uint32_t proxy_tid, client_tid;
+	struct story_attempt attempt[TALE_ATTEMPTS];
+	int winner; /* attempt whose response is used or awaited, -1: none */
+};
+
+enum thread_state {
+	THREAD_RUN,
+	THREAD_SLEEP,
+	THREAD_BLOCKED,
+	THREAD_DISK,
+	THREAD_STOPPED,
+	THREAD_READY,
+	THREAD_PREEMPTED,
+};
+
+/* What a thread did from one moment to another, as the scheduler saw it. */
+struct thread_interval {
+	uint32_t tid;
+	enum thread_state state;
+	int64_t begin_ns, end_ns;
+	int cpu;	/* where it ran or was to run, -1: not known */
+	uint32_t other; /* READY, PREEMPTED: what ran; else: what woke it */
+	uint32_t other_pid;
+	int64_t woken_ns; /* when it was woken, or NEVER */
+	unsigned context; /* enum talechain_context of the waker */
+	uint64_t vector;  /* of a waking softirq */
+};
+
+struct explainer {
+	const struct tale *t;
+	struct story *s;
+	struct story_chain chain;
+	bool kernel;			  /* the scheduler's events are there */
+	int64_t leg_begin_ns, leg_end_ns; /* what claims are cut to */
+	struct claim *claim;		  /* owned */
+	size_t claims, claim_room;
+	struct claim *segment_claim; /* owned; of each segment */
+	/* By tid, then time; no overlap in a tid; owned. */
+	struct thread_interval *interval;
+	size_t intervals, interval_room;
+	/* The tale's THREAD events, the last of each thread last; owned. */
+	const struct tale_entry **name;
+	size_t names, name_room;
+	int64_t longest_ns; /* the longest latency_ns of an event */
+	size_t lane_room, bar_room, arrow_room, series_room;
+	bool failed; /* out of memory, once and for all */
+};
+
+/*
+ * Make room for one more element in a growing array, or set *failed.
+ * Returns the array.
+ */
+void *
+array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size);
+
+/* A moment as ns since t0, NEVER if it did not happen; at most FAR off. */
+int64_t moment_at(const struct explainer *ex, struct instant at);
+
+/* The first of the tale's entries at a moment or later; O(log n). */
+size_t entry_from(const struct explainer *ex, int64_t ns);
+
+/* ns cut to [0, total]. */
+int64_t moment_cut(const struct explainer *ex, int64_t ns);
+
+/* Whether a <= b and both happened. */
+static inline bool
+moment_ordered(int64_t a, int64_t b)
+{
+	return a != NEVER && b != NEVER && a <= b;
+}
+
+/* story_chain.c: find where the request was. */
+void story_chain_find(struct explainer *ex);
+
+/*
+ * Widen a tale to what the kernel saw of its client's flow: from the first
+ * segment to the one with the last byte.
+ */
+void story_chain_bounds(struct tale *t);
+
+/* story_threads.c */
+void threads_find(struct explainer *ex); /* fills interval */
+/* The intervals of a thread: *count from the returned on, or NULL. */
+const struct thread_interval *
+threads_of(const struct explainer *ex, uint32_t tid, size_t *count);
+
+/*
+ * threads_walk(tl, like, from_ns, to_ns):
+ * Claim [from, to] by what a thread did, backwards from its end, following
+ * threads of its process that woke it if they took part in the request.
+ *   like  cause = that of running; attempt, tid, note, as in a claim
+ */
+void threads_walk(struct explainer *ex, const struct claim *like,
+    int64_t from_ns, int64_t to_ns);
+
+/* story_path.c: legs and their claims. */
+void path_claim(struct explainer *ex);
+/* Make a claim, cut to the leg; an empty one is none. */
+void path_add(struct explainer *ex, const struct claim *c);
+
+/* cause_*.c: claims of one kind over the present leg. */
+void cause_pauses(struct explainer *ex, int attempt);
+void cause_classes(struct explainer *ex, int attempt);
+/* Whether an event says that a server was busy with classes. */
+bool cause_is_classes(
+    const struct explainer *ex, const struct tale_entry *e, int attempt);
+void cause_gaps(struct explainer *ex);
+/* Times of lost events; RANK_LOSS where threads' claims would be wrong. */
+void cause_losses(struct explainer *ex, enum claim_rank rank);
+/* What held back bytes sent on a flow; like: attempt and thread. */
+void cause_tcp(struct explainer *ex, const struct claim *like, uint64_t cookie,
+    const char *what);
+
+/* story_rates.c: which computing was slow, once all claims are made. */
+void cause_rates(struct explainer *ex);
+/* The curves under the lanes, once these are there. */
+void series_find(struct explainer *ex);
+
+/* story_tile.c: segments and their claims, cause_ns and coverage. */
+void tile_make(struct explainer *ex);
+/*
+ * The longest piece of a cause, of the threads that have most of it: a thread
+ * that took the CPU in thirty short pieces counts for more than one that took
+ * it once.  NULL: none.  *segment: which it is.
+ */
+const struct claim *tile_longest(
+    const struct explainer *ex, enum tale_cause cause, size_t *segment);
+
+/* story_lanes.c: the lane of a kind, number and thread, made if it is new. */
+unsigned lane_get(
+    struct explainer *ex, enum story_lane_kind kind, int number, uint32_t tid);
+unsigned lane_of_claim(struct explainer *ex, const struct claim *c);
+unsigned lane_of_event(struct explainer *ex, const struct tale_entry *e);
+void lanes_sort(struct explainer *ex);
+
+/* story_bars.c: bars and arrows. */
+void bars_draw(struct explainer *ex);
+
+/* Room for one line of text: terminated, never overrun. */
+struct line {
+	char *at; /* borrowed */
+	size_t size;
+};
+
+#define NAME_SIZE 40 /* of a server or thread */
+
+/* story_verdict.c */
+/* Append to a line, printf-like; what does not fit is cut. */
+void line_add(const struct line *l, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The name of an attempt's server; out is returned. */
+char *
+attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE]);
+/* "a responded in 12.0 ms", of an attempt. */
+void say_response(const struct explainer *ex, const struct line *l, int i);
+void verdict_write(struct explainer *ex);
+/* Server and threads of a segment: "a: qtp-12 behind stress-ng". */
+void claim_who(
+    const struct explainer *ex, const struct claim *c, char *out, size_t size);
+/* "qtp-12", "thread 815"; returns out. */
+char *
+thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size);
+
+/* "softirq NET_RX"; static text. */
+const char *softirq_name(uint64_t vector);
+
+/* story_evidence.c: why the verdict of a cause is what it is. */
+void evidence_write(struct explainer *ex, enum tale_cause cause);
+
+/* story_advice.c: what one could do about a cause. */
+void advice_write(struct explainer *ex);
+
+/* Coverage below this and the verdict is "not explained". */
+#define COVERAGE_MIN 0.5
+
+#endif

@@ -1,0 +1,448 @@
+/*
+ * slice.c: cutting one request out of the timeline stream.
+ *
+ * A request knows between which positions of the stream it lived.  Passes
+ * from a little before to a little after copy what concerns it: events that
+ * carry its id, those of the servers that worked on it while it lived, those
+ * of the kernel about its sockets and threads (slice_kernel.c), and events
+ * that report losses.  Then everything is put in order of time.
+ *
+ * Applications write some of these events, so their number is limited and
+ * their stamps are only believed when they can be true.  Why things happened
+ * is not decided here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compare.h"
+#include "talechain/events/events.h"
+#include "talechain/explain/explainer.h"
+#include "talechain/explain/slice.h"
+
+#define DOUBT_PAST_NS (60 * NS_PER_S) /* read later than this: doubtful */
+#define DOUBT_FUTURE_NS NS_PER_MS     /* stamped after it was read */
+#define BULKS_MAX \
+	((size_t)TALE_EVENTS_MAX / 8 * 3) /* page faults and the like */
+#define SWITCHES_MAX (TALE_EVENTS_MAX / 4)
+#define KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
+#define AWAY_MAX_NS (200 * NS_PER_US) /* longer absences are not left out */
+#define RATES_MAX (TALE_EVENTS_MAX / 8)
+#define RATE_LATE_NS (25 * NS_PER_MS) /* a period ends after the request */
+
+/* There may be thousands of these; only the long ones matter. */
+static bool
+is_bulk(const struct talechain_event *e)
+{
+	return e->type == TALECHAIN_PAGEFAULT || e->type == TALECHAIN_SYSCALL ||
+	       e->type == TALECHAIN_SOFTIRQ || e->type == TALECHAIN_RUNNABLE;
+}
+
+/* Leave out those shorter than before, or twice that. */
+static void
+slice_thin(struct slicer *s)
+{
+	struct tale *t = s->tale;
+	size_t i, kept = 0;
+
+	s->bulk_least_ns = s->bulk_least_ns > 0 ? 2 * s->bulk_least_ns : 500;
+	for (i = 0; i < t->entries; i++) {
+		if (is_bulk(&t->entry[i].slot.event) &&
+		    tale_event_latency_ns(&t->entry[i].slot.event) <
+			s->bulk_least_ns) {
+			s->bulks--;
+			s->kernels--;
+			t->omitted++;
+			continue;
+		}
+		t->entry[kept++] = t->entry[i];
+	}
+	t->entries = kept;
+	memset(s->fault, 0, sizeof(s->fault));
+}
+
+/* The thread that an event shows as preempted, or 0. */
+static uint32_t
+preempted(const struct talechain_event *e)
+{
+	return e->type == TALECHAIN_SCHEDULE &&
+		       e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED
+		   ? e->tid
+		   : 0;
+}
+
+/*
+ * Leave out preemptions shorter than before, or twice that: the thread then
+ * seems to have run on.  Only where the other thread did not take part, or its
+ * intervals would be wrong.
+ */
+static void
+slice_thin_switches(struct slicer *s)
+{
+	struct tale *t = s->tale;
+	size_t left[SLICE_CPUS] = {0}; /* entry + 1, by thread */
+	size_t i, kept = 0, *place;
+	uint32_t in, out;
+
+	s->away_least_ns = s->away_least_ns > 0 ? 2 * s->away_least_ns : 5000;
+	for (i = 0; i < t->entries; i++) {
+		const struct talechain_event *e = &t->entry[i].slot.event;
+
+		in = e->type == TALECHAIN_SCHEDULE ? tale_low(e->arg[0]) : 0;
+		out = preempted(e);
+		if (in != 0 && !slice_is_thread(t, in) &&
+		    !slice_is_thread(t, e->tid)) {
+			t->entry[i].slot.event.type = 0; /* neither took part */
+			continue;
+		}
+		place = &left[in % SLICE_CPUS];
+		if (in != 0 && *place != 0 && !slice_is_thread(t, e->tid) &&
+		    t->entry[*place - 1].slot.event.tid == in &&
+		    instant_since(t->entry[i].at, t->entry[*place - 1].at) <
+			s->away_least_ns) {
+			t->entry[*place - 1].slot.event.type = 0;
+			t->entry[i].slot.event.type = 0;
+		}
+		if (in != 0)
+			*place = 0;
+		if (out != 0 && !slice_is_thread(t, in))
+			left[out % SLICE_CPUS] = i + 1;
+	}
+	for (i = 0; i < t->entries; i++) {
+		if (t->entry[i].slot.event.type != 0) {
+			t->entry[kept++] = t->entry[i];
+			continue;
+		}
+		s->kernels--;
+		s->switches--;
+		t->omitted++;
+	}
+	t->entries = kept;
+	memset(s->fault, 0, sizeof(s->fault));
+}
+
+/* Whether there is no place for a slot, after making some if that helps. */
+static bool
+slice_full(struct slicer *s, const struct timeline_slot *slot)
+{
+	unsigned class = slot->event.type >> 12;
+
+	if (is_bulk(&slot->event)) {
+		while (s->bulks >= BULKS_MAX)
+			slice_thin(s);
+		if (tale_event_latency_ns(&slot->event) < s->bulk_least_ns)
+			return true;
+	}
+	/* Not for ever: some cannot be left out. */
+	while (slot->event.type == TALECHAIN_SCHEDULE &&
+	       s->switches >= SWITCHES_MAX && s->away_least_ns < AWAY_MAX_NS)
+		slice_thin_switches(s);
+	if (slot->event.type == TALECHAIN_SCHEDULE &&
+	    s->switches >= SWITCHES_MAX)
+		return true;
+	return s->tale->entries >= TALE_EVENTS_MAX ||
+	       (class == 2 && s->applications >= TALE_EVENTS_MAX / 2) ||
+	       (class == 0 && s->kernels >= KERNELS_MAX);
+}
+
+/* Take a slot into the tale.  0 or -ENOMEM. */
+int
+slice_add(struct slicer *s, const struct timeline_slot *slot)
+{
+	struct tale *t = s->tale;
+	struct tale_entry *grown, *e;
+	struct instant ts = {slot->event.ts}, read = {slot->read_ns};
+	size_t capacity;
+
+	if (slice_full(s, slot)) {
+		t->omitted++;
+		return 0;
+	}
+	if (t->entries == t->capacity) {
+		capacity = t->capacity > 0 ? 2 * t->capacity : 64;
+		grown = realloc(t->entry, capacity * sizeof(*grown));
+		if (grown == NULL)
+			return -ENOMEM;
+		t->entry = grown;
+		t->capacity = capacity;
+	}
+	e = &t->entry[t->entries++];
+	e->slot = *slot;
+	e->doubtful = instant_before(instant_plus(read, DOUBT_FUTURE_NS), ts) ||
+		      instant_before(ts, tale_earlier(read, DOUBT_PAST_NS));
+	e->at = e->doubtful ? read : ts;
+	s->applications += slot->event.type >> 12 == 2;
+	s->kernels += slot->event.type >> 12 == 0;
+	s->bulks += is_bulk(&slot->event);
+	s->switches += slot->event.type == TALECHAIN_SCHEDULE;
+	return 0;
+}
+
+bool
+slice_touches(const struct slicer *s, const struct timeline_slot *slot)
+{
+	uint64_t ts = slot->event.ts;
+	struct instant begin = tale_earlier(
+	    (struct instant){ts}, tale_event_latency_ns(&slot->event));
+
+	return ts >= s->from.ns && !instant_before(s->to, begin);
+}
+
+/* An event of one of the request's servers. */
+static int
+slice_server(struct slicer *s, const struct timeline_slot *slot, int attempt)
+{
+	struct timeline_slot *open;
+	struct tale_mark m;
+
+	if (slice_touches(s, slot))
+		return slice_add(s, slot);
+	if (slot->event.ts < s->from.ns && tale_mark_of(&slot->event, &m)) {
+		open = &s->open[(attempt * SOURCES + (int)m.source) *
+				    HAZARD_KIND_COUNT +
+				(int)m.kind];
+		*open = *slot;
+		if (!m.begins)
+			open->seq = 0;
+	}
+	return 0;
+}
+
+/* How fast a server of the request went, or a CPU: over any of its time. */
+static int
+slice_rate(struct slicer *s, const struct timeline_slot *slot)
+{
+	int64_t interval_ns =
+	    (int64_t)(slot->event.arg[3] & ((UINT64_C(1) << 40) - 1));
+	struct instant ts = {slot->event.ts};
+
+	if (instant_before(ts, s->tale->t0) ||
+	    instant_before(s->to, tale_earlier(ts, interval_ns)) ||
+	    (slot->server >= 0 && tale_attempt_of(s->tale, slot->server) < 0))
+		return 0;
+	if (s->rates >= RATES_MAX) {
+		s->tale->omitted++;
+		return 0;
+	}
+	s->rates++;
+	return slice_add(s, slot);
+}
+
+/* Whether a slot comes after all that is the request's, but for rates. */
+static bool
+slice_late(const struct slicer *s, const struct timeline_slot *slot)
+{
+	return s->position >= s->tale->request.stream_end &&
+	       slot->read_ns > s->to.ns;
+}
+
+/* Judge one slot of the stream. */
+static int
+slice_slot(struct slicer *s, const struct timeline_slot *slot)
+{
+	struct tale *t = s->tale;
+	uint64_t request;
+	int attempt;
+
+	if (slot->event.type == TALECHAIN_RATE)
+		return slice_rate(s, slot);
+	if (slice_late(s, slot))
+		return 0;
+	if (slot->event.type >> 12 == 0)
+		return slice_kernel(s, slot);
+	if (talechain_event_request(&slot->event, &request))
+		return request == t->request.id ? slice_add(s, slot) : 0;
+	switch (slot->event.type) {
+	case TALECHAIN_META_LOST:
+		if (!slice_touches(s, slot))
+			return 0;
+		if (__builtin_add_overflow(t->lost_channels, slot->event.arg[1],
+			&t->lost_channels))
+			t->lost_channels = UINT64_MAX;
+		return slice_add(s, slot);
+	case TALECHAIN_META_BLIND:
+	case TALECHAIN_PROXY_SWAP:
+		return slice_touches(s, slot) ? slice_add(s, slot) : 0;
+	case TALECHAIN_JVM_GC_BEGIN:
+	case TALECHAIN_JVM_GC_END:
+	case TALECHAIN_JVM_SAFEPOINT_BEGIN:
+	case TALECHAIN_JVM_SAFEPOINT_END:
+	case TALECHAIN_JVM_YIELDPOINT:
+	case TALECHAIN_JVM_START:
+	case TALECHAIN_JVM_DEATH:
+	case TALECHAIN_JVM_RATES:
+	case TALECHAIN_SERVER_START:
+	case TALECHAIN_SERVER_EXIT:
+	case TALECHAIN_HAZARD_BEGIN:
+	case TALECHAIN_HAZARD_END:
+		attempt = tale_attempt_of(t, tale_event_server(slot));
+		return attempt >= 0 ? slice_server(s, slot, attempt) : 0;
+	}
+	return 0;
+}
+
+/* We were overtaken while slicing: what of the request is gone with it. */
+static void
+slice_lost(struct slicer *s, uint64_t from, uint64_t to)
+{
+	const struct tale_request *r = &s->tale->request;
+	uint64_t end = r->stream_end > 0 ? r->stream_end : s->stop;
+
+	if (!s->final || to <= r->stream_begin)
+		return; /* only slots before the request */
+	s->tale->stale = true;
+	if (from < r->stream_begin)
+		from = r->stream_begin;
+	if (to > end)
+		to = end;
+	if (to > from)
+		s->tale->lost_stream += to - from;
+}
+
+/* One pass: visit gets each slot that is not late.  0 or -ENOMEM. */
+static int
+slice_run(struct slicer *s,
+    int (*visit)(struct slicer *s, const struct timeline_slot *slot))
+{
+	const struct tale_request *r = &s->tale->request;
+	struct timeline_slot slot;
+	uint64_t position, lost, from;
+	int err;
+
+	from = r->stream_begin > TALE_LOOKBACK_SLOTS
+		   ? r->stream_begin - TALE_LOOKBACK_SLOTS
+		   : 0;
+	position = timeline_seek(s->reader, from);
+	slice_lost(s, from, position);
+	while (position < s->stop) {
+		switch (timeline_read(s->reader, &slot, &lost)) {
+		case TIMELINE_READ_NONE:
+			return 0;
+		case TIMELINE_READ_LOST:
+			slice_lost(s, position, position + lost);
+			break;
+		case TIMELINE_READ_OK:
+			s->position = position;
+			if (slice_late(s, &slot) &&
+			    slot.read_ns > s->to.ns + RATE_LATE_NS)
+				return 0;
+			err = s->final || !slice_late(s, &slot)
+				  ? visit(s, &slot)
+				  : 0;
+			if (err < 0)
+				return err;
+			break;
+		}
+		position = timeline_reader_position(s->reader);
+	}
+	return 0;
+}
+
+static int
+entry_compare(const void *va, const void *vb)
+{
+	const struct tale_entry *a = va, *b = vb;
+
+	return COMPARE(a->at.ns, b->at.ns) ?: COMPARE(a->slot.seq, b->slot.seq);
+}
+
+/* The caller's strings, terminated whatever they were. */
+static void
+request_copy(struct tale_request *out, const struct tale_request *in)
+{
+	int i;
+
+	*out = *in;
+	out->external_id[sizeof(out->external_id) - 1] = '\0';
+	out->method[sizeof(out->method) - 1] = '\0';
+	out->target[sizeof(out->target) - 1] = '\0';
+	out->flags[sizeof(out->flags) - 1] = '\0';
+	for (i = 0; i < TALE_ATTEMPTS; i++) {
+		struct tale_attempt *a = &out->attempt[i];
+
+		a->server_name[sizeof(a->server_name) - 1] = '\0';
+		a->trigger[sizeof(a->trigger) - 1] = '\0';
+		a->outcome[sizeof(a->outcome) - 1] = '\0';
+	}
+}
+
+/* Pauses from before the window that never ended belong to it. */
+static int
+slice_open_add(struct slicer *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < SLICE_OPEN && err == 0; i++)
+		if (s->open[i].seq != 0)
+			err = slice_add(s, &s->open[i]);
+	return err;
+}
+
+/* All passes, then everything in order of time.  0 or -ENOMEM. */
+static int
+slice_all(struct slicer *s)
+{
+	struct tale *t = s->tale;
+	int err;
+
+	s->stop = timeline_reader_head(s->reader);
+	err = slice_run(s, slice_learn_first);
+	if (err == 0 && s->kernel) {
+		err = slice_run(s, slice_learn_second);
+		slice_learned(s);
+	}
+	s->final = true;
+	if (err == 0)
+		err = slice_run(s, slice_slot);
+	if (err == 0)
+		err = slice_open_add(s);
+	if (err == 0)
+		err = slice_names(s);
+	if (t->entries > 0)
+		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
+	return err;
+}
+
+int
+tale_slice(struct tale **out, struct timeline_reader *reader,
+    const struct tale_request *request, const struct tale_client *client,
+    int64_t slack_ns)
+{
+	struct slicer *s;
+	struct tale *t;
+	int err = -ENOMEM;
+
+	t = calloc(1, sizeof(*t));
+	s = calloc(1, sizeof(*s));
+	if (t == NULL || s == NULL)
+		goto free_tale;
+	request_copy(&t->request, request);
+	if (client != NULL)
+		t->client = *client;
+	t->cookie[TALE_SOCKET_CLIENT] = request->cookie;
+	t->cookie[TALE_SOCKET_A] = request->attempt[0].cookie;
+	t->cookie[TALE_SOCKET_B] = request->attempt[1].cookie;
+	tale_bounds_set(t);
+	s->tale = t;
+	s->reader = reader;
+	s->from = tale_earlier(t->t0, slack_ns);
+	s->to = instant_is_set(t->request.finished)
+		    ? instant_plus(t->end, slack_ns)
+		    : (struct instant){UINT64_MAX};
+	err = slice_all(s);
+	if (err < 0)
+		goto free_tale;
+	story_chain_bounds(t);
+	tale_blinds_sum(t);
+	err = tale_pauses_find(t);
+	if (err < 0)
+		goto free_tale;
+	free(s);
+	*out = t;
+	return t->stale ? -ESTALE : 0;
+
+free_tale:
+	free(s);
+	tale_free(&t);
+	return err;
+}

@@ -1,0 +1,90 @@
+/*
+ * slice.h: the inside of slicing, shared by its passes.
+ *
+ * Slicing reads a request's part of the stream up to three times.  Twice to
+ * learn, if there are events of the kernel: the request's sockets, ports and
+ * the threads that reported it (first), then the other ends of those sockets
+ * and the threads that worked on them or were woken for them (second).  The
+ * last pass takes what concerns any of these.  Private to this room.
+ */
+#ifndef TAILOR_TALECHAIN_EXPLAIN_SLICE_H
+#define TAILOR_TALECHAIN_EXPLAIN_SLICE_H
+
+#include "talechain/explain/tale_struct.h"
+
+#define SLICE_SEQUENCES 64 /* remembered of each socket, to know its peer */
+#define SLICE_CALLERS 64   /* threads seen at possible peers */
+#define SLICE_WAKES 1024   /* wake-ups within the servers */
+#define SLICE_CPUS 256
+#define SLICE_OPEN (TALE_ATTEMPTS * SOURCES * HAZARD_KIND_COUNT)
+#define SLICE_NAMES 1024 /* a power of two */
+
+/* One of the request's own sockets, as its events describe it. */
+struct slice_socket {
+	bool seen;
+	uint16_t local, remote; /* ports */
+	uint32_t sent[SLICE_SEQUENCES], received[SLICE_SEQUENCES];
+	unsigned sents, receives;
+};
+
+/* A thread that used what may be the other end of a socket. */
+struct slice_caller {
+	uint64_t cookie;
+	uint32_t tid, pid;
+	enum tale_socket peer;
+};
+
+struct slice_wake {
+	uint32_t from, to, pid; /* within one process */
+};
+
+/* What the passes over the stream know. */
+struct slicer {
+	struct tale *tale;
+	struct timeline_reader *reader;
+	struct instant from, to;  /* the window, widened by the slack */
+	struct instant flow_from; /* the response before on the connection */
+	uint64_t stop;		  /* head of the stream when we began */
+	size_t applications;	  /* entries written by applications */
+	size_t kernels;		  /* entries of the kernel */
+	size_t rates;		  /* RATE */
+	uint64_t position;	  /* of the slot being judged */
+	size_t bulks;		  /* those of which there may be thousands */
+	int64_t bulk_least_ns;	  /* shorter ones of these are left out */
+	size_t switches;	  /* SCHEDULE */
+	int64_t away_least_ns;	  /* shorter absences are left out */
+	bool final;		  /* the pass that takes */
+	bool kernel;		  /* there are events of the kernel */
+	struct slice_socket socket[TALE_SOCKETS];
+	struct slice_caller caller[SLICE_CALLERS];
+	unsigned callers;
+	struct slice_wake wake[SLICE_WAKES];
+	unsigned wakes;
+	/* Of each CPU: the last segment taken there, how it last idled. */
+	uint64_t segment_ns[SLICE_CPUS];
+	struct timeline_slot idle[SLICE_CPUS];
+	bool waited[SLICE_CPUS];  /* a thread of ours was preempted there */
+	size_t fault[SLICE_CPUS]; /* entry + 1 of a thread's last PAGEFAULT */
+	struct timeline_slot name[SLICE_NAMES];
+	/* Pauses that began before the window and have not ended yet. */
+	struct timeline_slot open[SLICE_OPEN];
+};
+
+/* slice.c */
+int slice_add(struct slicer *s, const struct timeline_slot *slot);
+/* Whether an event, or the time it looks back on, touches the window. */
+bool slice_touches(const struct slicer *s, const struct timeline_slot *slot);
+
+/* slice_kernel.c */
+bool slice_is_thread(const struct tale *t, uint64_t tid);
+/* Always 0. */
+int slice_learn_first(struct slicer *s, const struct timeline_slot *slot);
+int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
+/* After the second: peers' threads and those they woke. */
+void slice_learned(struct slicer *s);
+/* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */
+int slice_kernel(struct slicer *s, const struct timeline_slot *slot);
+/* Take the names of all threads in the tale.  0 or -ENOMEM. */
+int slice_names(struct slicer *s);
+
+#endif

@@ -1,0 +1,460 @@
+/*
+ * slice_kernel.c: which of the kernel's events belong to a request.
+ *
+ * The request's sockets are known by their cookies.  The other end of one, if
+ * it is on this machine, has the same two ports the other way round and the
+ * same sequence numbers (ports alone are not enough: another address may use
+ * them).  Threads are Tailor's own, those that used one of the servers'
+ * sockets, those that reported the request, and those of a server that woke
+ * one of these, or that one of these woke, while it had the request.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "talechain/events/events.h"
+#include "talechain/explain/explainer.h"
+#include "talechain/explain/slice.h"
+
+/* How long before the window a request may have lain in a socket. */
+#define FLOW_PAST_NS NS_PER_S
+#define TAILOR (-1)
+
+static bool
+is_flow(unsigned type)
+{
+	return type >= TALECHAIN_TCP_RECV && type <= TALECHAIN_SOCK_RECV;
+}
+
+/* Which of the request's sockets an event is about, or -1. */
+static int
+socket_of(const struct tale *t, uint64_t cookie)
+{
+	for (int i = 0; cookie != 0 && i < TALE_SOCKETS; i++)
+		if (t->cookie[i] == cookie)
+			return i;
+	return -1;
+}
+
+/* The attempt a socket belongs to, or TAILOR. */
+static int
+attempt_of_socket(enum tale_socket i)
+{
+	return i < TALE_SOCKET_A ? TAILOR : (int)(i - TALE_SOCKET_A) / 2;
+}
+
+bool
+slice_is_thread(const struct tale *t, uint64_t tid)
+{
+	return tale_thread_find(t, tid) != NULL;
+}
+
+static void
+thread_add(struct tale *t, uint32_t tid, uint32_t pid, int attempt)
+{
+	if (tid == 0 || slice_is_thread(t, tid) || t->threads == TALE_THREADS)
+		return;
+	t->thread[t->threads++] = (struct tale_thread){tid, pid, attempt};
+}
+
+/* Events of Tailor and the applications name their thread. */
+static void
+learn_thread(struct tale *t, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	int attempt;
+
+	if (e->type >> 12 == 1) {
+		thread_add(t, e->tid, e->pid, TAILOR);
+		if (e->type == TALECHAIN_PROXY_RECEIVE &&
+		    t->cookie[TALE_SOCKET_CLIENT] == 0)
+			t->cookie[TALE_SOCKET_CLIENT] = e->arg[2];
+		if (e->type == TALECHAIN_PROXY_ATTEMPT &&
+		    e->arg[2] < TALE_ATTEMPTS &&
+		    t->cookie[TALE_SOCKET_A + 2 * e->arg[2]] == 0)
+			t->cookie[TALE_SOCKET_A + 2 * e->arg[2]] = e->arg[3];
+		return;
+	}
+	attempt = tale_attempt_of(t, slot->server);
+	if (attempt >= 0)
+		thread_add(t, e->tid, e->pid, attempt);
+}
+
+int
+slice_learn_first(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	struct tale *t = s->tale;
+	struct slice_socket *k;
+	uint64_t request;
+	int i;
+
+	s->kernel |= e->type >> 12 == 0;
+	if (talechain_event_request(e, &request)) {
+		if (request == t->request.id)
+			learn_thread(t, slot);
+		return 0;
+	}
+	i = is_flow(e->type) ? socket_of(t, e->arg[0]) : -1;
+	if (i < 0)
+		return 0;
+	k = &s->socket[i];
+	k->seen = true;
+	k->local = (uint16_t)(e->arg[3] >> 48);
+	k->remote = (uint16_t)(e->arg[3] >> 32);
+	if (i == TALE_SOCKET_CLIENT && e->type == TALECHAIN_SOCK_SEND &&
+	    e->ts < t->request.first_byte.ns && e->ts > s->flow_from.ns)
+		s->flow_from.ns = e->ts;
+	if (!slice_touches(s, slot))
+		return 0;
+	if (e->type == TALECHAIN_TCP_RECV)
+		k->received[k->receives++ % SLICE_SEQUENCES] =
+		    tale_high(e->arg[1]);
+	else if (e->type == TALECHAIN_TCP_XMIT ||
+		 e->type == TALECHAIN_SOCK_SEND)
+		k->sent[k->sents++ % SLICE_SEQUENCES] = tale_high(e->arg[1]);
+	return 0;
+}
+
+static bool
+sequence_known(const uint32_t *list, unsigned count, uint32_t sequence)
+{
+	for (unsigned i = 0; i < count && i < SLICE_SEQUENCES; i++)
+		if (list[i] == sequence)
+			return true;
+	return false;
+}
+
+/* Whether an event is of the other end of one of our sockets. */
+static void
+learn_peer(struct slicer *s, const struct talechain_event *e)
+{
+	const struct slice_socket *k;
+	struct tale *t = s->tale;
+	uint16_t local = (uint16_t)(e->arg[3] >> 48);
+	uint16_t remote = (uint16_t)(e->arg[3] >> 32);
+	uint32_t sequence = tale_high(e->arg[1]);
+	bool came;
+	int i;
+
+	for (i = 0; i < TALE_SOCKETS; i += 2) {
+		k = &s->socket[i];
+		if (!k->seen || local != k->remote || remote != k->local ||
+		    e->arg[0] == t->cookie[i])
+			continue;
+		came = e->type == TALECHAIN_TCP_RECV &&
+		       sequence_known(k->sent, k->sents, sequence);
+		if (came ||
+		    (e->type == TALECHAIN_TCP_XMIT &&
+			sequence_known(k->received, k->receives, sequence)))
+			t->cookie[i + 1] = e->arg[0];
+		if (e->type >= TALECHAIN_SOCK_SEND &&
+		    s->callers < SLICE_CALLERS)
+			s->caller[s->callers++] =
+			    (struct slice_caller){e->arg[0], e->tid, e->pid,
+				(enum tale_socket)(i + 1)};
+		return;
+	}
+}
+
+/*
+ * Remember wake-ups within one process while the request lived.  The event of
+ * a new thread's first run names the thread that made it.
+ */
+static void
+learn_wake(struct slicer *s, const struct talechain_event *e)
+{
+	struct slice_wake w = {
+	    e->tid, (uint32_t)e->arg[0], (uint32_t)e->arg[1]};
+	uint32_t pid = e->pid;
+	unsigned i;
+
+	if (e->type == TALECHAIN_SCHEDULE) {
+		pid = tale_high(e->arg[1]);
+		w = (struct slice_wake){tale_low(e->arg[1]),
+		    tale_low(e->arg[0]), tale_high(e->arg[0])};
+	} else if (tale_high(e->arg[2]) != TALECHAIN_CONTEXT_TASK) {
+		return;
+	}
+	if (pid != w.pid || pid == 0 || e->ts < s->tale->t0.ns ||
+	    e->ts > s->tale->end.ns)
+		return;
+	for (i = 0; i < s->wakes; i++)
+		if (s->wake[i].from == w.from && s->wake[i].to == w.to)
+			return;
+	if (s->wakes < SLICE_WAKES)
+		s->wake[s->wakes++] = w;
+}
+
+int
+slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+
+	if (!slice_touches(s, slot))
+		return 0;
+	if (is_flow(e->type) && e->arg[0] != 0)
+		learn_peer(s, e);
+	else if (e->type == TALECHAIN_WAKEUP || e->type == TALECHAIN_SCHEDULE)
+		learn_wake(s, e);
+	return 0;
+}
+
+/* A thread takes part as one of a server's does that woke it, or it woke. */
+static void
+learn_woken(
+    struct tale *t, const struct tale_thread *other, uint32_t tid, uint32_t pid)
+{
+	if (other != NULL && other->attempt >= 0)
+		thread_add(t, tid, pid, other->attempt);
+}
+
+void
+slice_learned(struct slicer *s)
+{
+	struct tale *t = s->tale;
+	const struct tale_thread *thread;
+	unsigned i, before;
+	int attempt;
+
+	for (i = 0; i < s->callers; i++) {
+		attempt = attempt_of_socket(s->caller[i].peer);
+		if (attempt >= 0 &&
+		    t->cookie[s->caller[i].peer] == s->caller[i].cookie)
+			thread_add(
+			    t, s->caller[i].tid, s->caller[i].pid, attempt);
+	}
+	/* Threads that woke one that reads requests: they took part. */
+	before = t->threads;
+	for (i = 0; i < s->wakes; i++) {
+		thread = tale_thread_find(t, s->wake[i].to);
+		if (thread != NULL && thread < &t->thread[before])
+			learn_woken(t, thread, s->wake[i].from, s->wake[i].pid);
+	}
+	/* Threads these woke took part, and threads those woke, and so on. */
+	do {
+		before = t->threads;
+		for (i = 0; i < s->wakes; i++)
+			learn_woken(t, tale_thread_find(t, s->wake[i].from),
+			    s->wake[i].to, s->wake[i].pid);
+	} while (t->threads > before);
+}
+
+/* Bytes of another request on the same connection, after this one. */
+static bool
+is_next_request(const struct tale *t, int i, const struct talechain_event *e)
+{
+	if (i > TALE_SOCKET_CLIENT_PEER ||
+	    !instant_is_set(t->request.finished) ||
+	    e->ts <= t->request.finished.ns)
+		return false;
+	switch (e->type) {
+	case TALECHAIN_SOCK_SEND:
+	case TALECHAIN_TCP_XMIT:
+		return i == TALE_SOCKET_CLIENT_PEER && tale_high(e->arg[2]) > 0;
+	case TALECHAIN_SOCK_RECV:
+	case TALECHAIN_TCP_RECV:
+		return i == TALE_SOCKET_CLIENT;
+	}
+	return false;
+}
+
+static int
+take_flow(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	struct tale *t = s->tale;
+	int i = socket_of(t, e->arg[0]);
+	uint64_t from = s->from.ns;
+
+	if (i < 0 || is_next_request(t, i, e))
+		return 0;
+	if (i <= TALE_SOCKET_CLIENT_PEER) {
+		from = tale_earlier(t->t0, FLOW_PAST_NS).ns;
+		if (s->flow_from.ns >= from)
+			from = s->flow_from.ns + 1;
+	}
+	if (e->ts < from || e->ts > s->to.ns)
+		return 0;
+	if (e->type == TALECHAIN_TCP_RECV || e->type == TALECHAIN_TCP_ACK)
+		s->segment_ns[e->cpu % SLICE_CPUS] = e->ts;
+	return slice_add(s, slot);
+}
+
+/* A softirq that brought a segment of ours, or held up one of our threads. */
+static int
+take_softirq(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	uint64_t segment_ns = s->segment_ns[e->cpu % SLICE_CPUS];
+
+	if (slice_is_thread(s->tale, e->tid) ||
+	    (segment_ns != 0 && segment_ns <= e->ts &&
+		e->ts - segment_ns <= e->arg[1]))
+		return slice_add(s, slot);
+	return 0;
+}
+
+static int
+take_schedule(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	struct timeline_slot *idle = &s->idle[e->cpu % SLICE_CPUS];
+	int err = 0;
+
+	if (slice_is_thread(s->tale, tale_low(e->arg[0]))) {
+		if (e->tid == 0 && idle->seq != 0 &&
+		    idle->event.cpu == e->cpu && idle->event.ts <= e->ts)
+			err = slice_add(s, idle);
+		idle->seq = 0;
+		s->waited[e->cpu % SLICE_CPUS] = false;
+	} else if (slice_is_thread(s->tale, e->tid)) {
+		/* It waits for what runs there until it comes back. */
+		s->waited[e->cpu % SLICE_CPUS] =
+		    e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED;
+	} else if (!s->waited[e->cpu % SLICE_CPUS]) {
+		return 0;
+	}
+	return err < 0 ? err : slice_add(s, slot);
+}
+
+/* Whether a small fault follows another, or others, of its size at once. */
+static bool
+fault_follows(const struct tale_entry *last, const struct talechain_event *e)
+{
+	const struct talechain_event *v = &last->slot.event;
+	int64_t took_ns = tale_event_latency_ns(e);
+	int64_t since_ns = (int64_t)(e->ts - v->ts);
+	uint64_t more = tale_high(v->arg[3]);
+
+	return v->tid == e->tid && !last->doubtful && e->arg[3] == 0 &&
+	       tale_low(v->arg[3]) == 0 && more < UINT32_MAX &&
+	       v->arg[2] == (more + 1) * e->arg[2] &&
+	       took_ns < TALE_FAULT_SMALL_NS &&
+	       (more > 0 || tale_event_latency_ns(v) < TALE_FAULT_SMALL_NS) &&
+	       since_ns >= took_ns && since_ns < took_ns + TALE_FAULT_EDGE_NS;
+}
+
+/*
+ * A page fault of one of our threads.  Memory that is touched for the first
+ * time gives thousands in a row, with hardly anything between them; they become
+ * one event.
+ */
+static int
+take_fault(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	size_t *place = &s->fault[e->tid % SLICE_CPUS];
+	size_t entries = s->tale->entries;
+	struct tale_entry *last;
+	int err;
+
+	if (!slice_is_thread(s->tale, e->tid))
+		return 0;
+	last = *place > 0 ? &s->tale->entry[*place - 1] : NULL;
+	if (last != NULL && fault_follows(last, e)) {
+		last->slot.event.arg[1] += e->ts - last->slot.event.ts;
+		last->slot.event.arg[2] += e->arg[2];
+		last->slot.event.arg[3] += UINT64_C(1) << 32;
+		last->slot.event.ts = e->ts;
+		last->at = (struct instant){e->ts};
+		return 0;
+	}
+	err = slice_add(s, slot);
+	*place = s->tale->entries > entries ? s->tale->entries : 0;
+	return err;
+}
+
+int
+slice_kernel(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	struct tale *t = s->tale;
+
+	if (e->type == TALECHAIN_THREAD) {
+		s->name[e->arg[0] % SLICE_NAMES] = *slot;
+		return 0;
+	}
+	if (is_flow(e->type))
+		return take_flow(s, slot);
+	if (!slice_touches(s, slot))
+		return 0;
+	switch (e->type) {
+	case TALECHAIN_IDLE:
+		s->idle[e->cpu % SLICE_CPUS] = *slot;
+		return 0;
+	case TALECHAIN_SCHEDULE:
+		return take_schedule(s, slot);
+	case TALECHAIN_SOFTIRQ:
+		return take_softirq(s, slot);
+	case TALECHAIN_WAKEUP:
+	case TALECHAIN_RUNNABLE:
+		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
+	case TALECHAIN_PAGEFAULT:
+		return take_fault(s, slot);
+	case TALECHAIN_SYSCALL:
+	case TALECHAIN_EXEC:
+	case TALECHAIN_EXIT:
+		return slice_is_thread(t, e->tid) ? slice_add(s, slot) : 0;
+	}
+	return 0;
+}
+
+static int
+name_take(struct slicer *s, uint64_t tid)
+{
+	struct timeline_slot *slot = &s->name[tid % SLICE_NAMES], taken;
+
+	if (tid == 0 || slot->seq == 0 || slot->event.arg[0] != tid)
+		return 0;
+	taken = *slot;
+	slot->seq = 0; /* once */
+	return slice_add(s, &taken);
+}
+
+int
+slice_names(struct slicer *s)
+{
+	struct tale *t = s->tale;
+	size_t entries = t->entries;
+	const struct talechain_event *e;
+	int err = 0;
+
+	for (size_t i = 0; i < entries && err == 0; i++) {
+		e = &t->entry[i].slot.event;
+		if (e->type >> 12 != 0)
+			continue;
+		err = name_take(s, e->tid);
+		e = &t->entry[i].slot.event;
+		if (err == 0 && e->type == TALECHAIN_SCHEDULE) {
+			err = name_take(s, tale_low(e->arg[0]));
+			e = &t->entry[i].slot.event;
+			if (err == 0)
+				err = name_take(s, tale_low(e->arg[1]));
+		}
+	}
+	return err;
+}
+
+int
+tale_relearn(struct tale *t)
+{
+	struct slicer *s = calloc(1, sizeof(*s));
+	size_t i;
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->tale = t;
+	s->to = (struct instant){UINT64_MAX};
+	t->cookie[TALE_SOCKET_CLIENT] = t->request.cookie;
+	t->cookie[TALE_SOCKET_A] = t->request.attempt[0].cookie;
+	t->cookie[TALE_SOCKET_B] = t->request.attempt[1].cookie;
+	for (i = 0; i < t->entries; i++)
+		slice_learn_first(s, &t->entry[i].slot);
+	for (i = 0; i < t->entries && s->kernel; i++)
+		slice_learn_second(s, &t->entry[i].slot);
+	slice_learned(s);
+	free(s);
+	story_chain_bounds(t);
+	return 0;
+}

@@ -1,0 +1,197 @@
+/*
+ * story.c: from a tale to a story: the order of the steps (explainer.h), and
+ * memory.
+ */
+#include "talechain/explain/story.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "talechain/explain/explainer.h"
+
+static const struct {
+	const char *code, *label;
+} causes[TALE_CAUSE_COUNT] = {
+#define TALE_X(symbol, code, label) [TALE_CAUSE_##symbol] = {code, label},
+    TALE_CAUSES(TALE_X)
+#undef TALE_X
+};
+
+const char *
+story_lane_name(enum story_lane_kind kind)
+{
+	static const char *const name[] = {
+	    [STORY_LANE_CLIENT] = "client",
+	    [STORY_LANE_PROXY] = "proxy",
+	    [STORY_LANE_SERVER] = "server",
+	    [STORY_LANE_JVM] = "jvm",
+	    [STORY_LANE_CPU] = "cpu",
+	    [STORY_LANE_KERNEL] = "kernel",
+	    [STORY_LANE_OBSERVER] = "observer",
+	    [STORY_LANE_DELAYS] = "delays",
+	};
+
+	return name[kind];
+}
+
+const char *
+tale_cause_code(enum tale_cause cause)
+{
+	return causes[cause].code;
+}
+
+const char *
+tale_cause_label(enum tale_cause cause)
+{
+	return causes[cause].label;
+}
+
+int
+tale_cause_find(const char *code)
+{
+	for (int i = 0; i < TALE_CAUSE_COUNT; i++)
+		if (strcmp(causes[i].code, code) == 0)
+			return i;
+	return -1;
+}
+
+enum tale_cause
+story_cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT])
+{
+	unsigned c, best = TALE_CAUSE_COUNT;
+
+	for (c = 0; c < TALE_CAUSE_COUNT; c++)
+		if (!done[c] && s->cause_ns[c] > 0 &&
+		    (best == TALE_CAUSE_COUNT ||
+			s->cause_ns[c] > s->cause_ns[best]))
+			best = c;
+	return (enum tale_cause)best;
+}
+
+void *
+array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size)
+{
+	size_t more = *room > 0 ? 2 * *room : 32;
+	void *grown;
+
+	if (*failed || count < *room)
+		return array;
+	grown = realloc(array, more * size);
+	if (grown == NULL) {
+		*failed = true;
+		return array;
+	}
+	*room = more;
+	return grown;
+}
+
+int64_t
+moment_at(const struct explainer *ex, struct instant at)
+{
+	int64_t ns = instant_since(at, ex->t->t0);
+
+	if (!instant_is_set(at))
+		return NEVER;
+	if (ns < -FAR)
+		return -FAR;
+	return ns > FAR ? FAR : ns;
+}
+
+int64_t
+moment_cut(const struct explainer *ex, int64_t ns)
+{
+	if (ns < 0)
+		return 0;
+	return ns > ex->s->total_ns ? ex->s->total_ns : ns;
+}
+
+size_t
+entry_from(const struct explainer *ex, int64_t ns)
+{
+	size_t low = 0, high = ex->t->entries;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (moment_at(ex, ex->t->entry[middle].at) < ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Each event's lane, for lists of events. */
+static void
+story_event_lanes(struct explainer *ex)
+{
+	const struct tale *t = ex->t;
+	size_t i;
+
+	if (t->entries == 0)
+		return;
+	ex->s->event_lane = calloc(t->entries, sizeof(*ex->s->event_lane));
+	if (ex->s->event_lane == NULL) {
+		ex->failed = true;
+		return;
+	}
+	for (i = 0; i < t->entries; i++)
+		ex->s->event_lane[i] = lane_of_event(ex, &t->entry[i]);
+}
+
+int
+tale_explain(struct story **out, const struct tale *t)
+{
+	static void (*const step[])(struct explainer * ex) = {
+	    story_chain_find,
+	    threads_find,
+	    path_claim,
+	    cause_rates,
+	    tile_make,
+	    bars_draw,
+	    story_event_lanes,
+	    series_find,
+	    lanes_sort,
+	    verdict_write,
+	    advice_write,
+	};
+	struct explainer ex = {.t = t};
+	int64_t total_ns = tale_total_ns(t);
+
+	ex.s = calloc(1, sizeof(*ex.s));
+	if (ex.s == NULL)
+		return -ENOMEM;
+	ex.s->tale = t;
+	ex.s->total_ns = total_ns > 0 ? total_ns : 0;
+	lane_get(&ex, STORY_LANE_PROXY, -1, 0);
+	for (size_t i = 0; i < sizeof(step) / sizeof(*step) && !ex.failed; i++)
+		step[i](&ex);
+	free(ex.claim);
+	free(ex.segment_claim);
+	free(ex.interval);
+	free(ex.name);
+	if (ex.failed)
+		story_free(&ex.s);
+	*out = ex.s;
+	return ex.failed ? -ENOMEM : 0;
+}
+
+void
+story_free(struct story **sp)
+{
+	struct story *s = *sp;
+
+	*sp = NULL;
+	if (s == NULL)
+		return;
+	free(s->lane);
+	free(s->bar);
+	free(s->arrow);
+	free(s->segment);
+	for (size_t i = 0; i < s->curves; i++)
+		free(s->series[i].point);
+	free(s->series);
+	free(s->event_lane);
+	free(s);
+}

@@ -1,0 +1,203 @@
+/*
+ * story.h: what a tale means, ready to be drawn.
+ *
+ * This room owns the way from the stream to an explanation.  tale_slice()
+ * (tale.h) cuts the events of one request out of the stream: a tale.
+ * tale_explain() makes a story of them: lanes, stages, wake-ups, waits and one
+ * sentence about where the time went.  Pure functions: no clock, no input or
+ * output; any thread.  The analysis thread calls them; store/ keeps tales and
+ * render/ draws stories.
+ */
+#ifndef TAILOR_TALECHAIN_EXPLAIN_STORY_H
+#define TAILOR_TALECHAIN_EXPLAIN_STORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "talechain/explain/tale.h"
+#include "talechain/timeline/timeline.h"
+
+/*
+ * Why a piece of a request's time passed: symbol, code, label.  Codes are
+ * stable: they are stored and searched for.
+ */
+#define TALE_CAUSES(X)                                                     \
+	X(UNKNOWN, "unknown", "not explained")                             \
+	X(CLIENT_SEND, "client_send", "client sending")                    \
+	X(CLIENT_LATE, "client_late", "client read late")                  \
+	X(ACCEPT_QUEUE, "accept_queue", "waiting to be accepted")          \
+	X(PROXY, "proxy", "Tailor working")                                \
+	X(PROXY_QUEUE, "proxy_queue", "Tailor's queue")                    \
+	X(NETWORK, "network", "TCP stack")                                 \
+	X(BACKEND_QUEUE, "backend_queue", "server's queue")                \
+	X(WORK, "work", "server computing")                                \
+	X(LOW_IPC, "low_ipc", "computing at low IPC")                      \
+	X(SLOW_CLOCK, "slow_clock", "computing on a slow clock")           \
+	X(RUNQ, "runq", "waiting for a CPU")                               \
+	X(PREEMPTED, "preempted", "preempted")                             \
+	X(STOPPED, "stopped", "stopped by a signal")                       \
+	X(LOCK, "lock", "waiting for another thread")                      \
+	X(SLEEP, "sleep", "server sleeping")                               \
+	X(PAGE_FAULT, "page_fault", "page fault")                          \
+	X(DISK, "disk", "waiting for disk")                                \
+	X(SOFTIRQ, "softirq", "softirq")                                   \
+	X(IDLE_WAKEUP, "idle_wakeup", "CPU leaving idle")                  \
+	X(GC, "gc", "garbage collection")                                  \
+	X(SAFEPOINT, "safepoint", "JVM safepoint")                         \
+	X(CLASS_LOADING, "class_loading", "class loading and compilation") \
+	X(EXIT, "exit", "server not running")                              \
+	X(DELAYED_ACK, "tcp_delayed_ack", "waiting for an ACK")            \
+	X(RETRANSMIT, "tcp_retransmit", "waiting for retransmission")      \
+	X(WINDOW, "tcp_window", "receiver not reading")                    \
+	X(CONGESTION, "tcp_congestion", "congestion window full")          \
+	X(CORK, "tcp_cork", "corked by the sender")                        \
+	X(HELD, "tcp_held", "held back by TCP")                            \
+	X(SWITCHED, "switched", "until re-sent by Tailor")                 \
+	X(BLIND, "blind", "observer was away")                             \
+	X(LOST, "lost", "events lost")
+
+enum tale_cause {
+#define TALE_X(symbol, code, label) TALE_CAUSE_##symbol,
+	TALE_CAUSES(TALE_X)
+#undef TALE_X
+	    TALE_CAUSE_COUNT
+};
+
+/* "gc", "garbage collection"; static text. */
+const char *tale_cause_code(enum tale_cause cause);
+const char *tale_cause_label(enum tale_cause cause);
+/* The cause of a code, or -1. */
+int tale_cause_find(const char *code);
+
+#define STORY_NAME 48 /* bytes of a name, inert printable ASCII */
+#define STORY_TEXT 400
+#define STORY_LINES 4 /* of evidence, of advice */
+/* More segments than this are joined, the shortest to the one before. */
+#define STORY_SEGMENTS_MAX 2048
+#define STORY_BARS_MAX 800
+#define STORY_ARROWS_MAX 400
+
+/* All times of a story are ns since its beginning, 0 .. total_ns. */
+enum story_lane_kind {
+	STORY_LANE_CLIENT,
+	STORY_LANE_PROXY,  /* Tailor's own thread */
+	STORY_LANE_SERVER, /* a server, or one thread of it */
+	STORY_LANE_JVM,	   /* a server's JVM: its pauses */
+	STORY_LANE_CPU,	   /* a CPU the request touched */
+	STORY_LANE_KERNEL, /* kernel work whose CPU is not known */
+	STORY_LANE_OBSERVER,
+	STORY_LANE_DELAYS, /* what was waited for */
+};
+
+/* "client", "proxy", ...; static. */
+const char *story_lane_name(enum story_lane_kind kind);
+
+struct story_lane {
+	enum story_lane_kind kind;
+	int number; /* CPU or server index, -1: none */
+	uint32_t tid;
+	char name[STORY_NAME]; /* "a: qtp-12", "CPU 1" */
+};
+
+enum story_bar_kind {
+	STORY_BAR_STAGE, /* the request is being worked on */
+	STORY_BAR_DELAY, /* it waits; cause says for what */
+	STORY_BAR_OTHER, /* another thread's work on that CPU */
+	STORY_BAR_BLIND, /* the observer was not looking */
+};
+
+/* Bars of one lane do not overlap unless one holds the other. */
+struct story_bar {
+	enum story_bar_kind kind;
+	enum tale_cause cause;
+	unsigned lane;
+	int cpu;      /* -1: not known */
+	uint32_t tid; /* 0: not known */
+	int64_t begin_ns, end_ns;
+	char name[STORY_NAME];
+};
+
+enum story_arrow_kind {
+	STORY_ARROW_FLOW, /* the request's bytes */
+	STORY_ARROW_WAKE, /* what made a thread runnable */
+};
+
+struct story_arrow {
+	enum story_arrow_kind kind;
+	unsigned from_lane, to_lane;
+	int64_t from_ns, to_ns;
+	char name[2 * STORY_NAME]; /* "woken by softirq NET_RX" */
+};
+
+/*
+ * A piece of the request's wall time.  Segments tile [0, total_ns]: the
+ * first begins at 0, each begins where the one before ended, none is empty,
+ * the last ends at total_ns.
+ */
+struct story_segment {
+	int64_t begin_ns, end_ns;
+	enum tale_cause cause;
+	unsigned lane;		  /* where it was waited for or worked on */
+	char who[2 * STORY_NAME]; /* "a: qtp-12 behind stress-ng" */
+};
+
+/* One rate over one period; the periods of a series do not overlap. */
+struct story_point {
+	int64_t begin_ns, end_ns;
+	double value;
+};
+
+#define STORY_SERIES_MAX 32
+
+/* How fast something went under a lane; in order of time, with gaps. */
+struct story_series {
+	unsigned signal;  /* enum talechain_rate */
+	const char *name; /* static: "ipc" */
+	const char *unit; /* static: "instructions per cycle" */
+	unsigned lane;
+	double most;		   /* of the values */
+	double usual;		   /* 0: not known */
+	struct story_point *point; /* owned */
+	size_t points, room;
+};
+
+/* The sentences that come before the picture. */
+struct story_verdict {
+	enum tale_cause cause;			/* of the largest part */
+	int64_t share_ns;			/* of the whole time */
+	char text[STORY_TEXT];			/* one or two sentences */
+	char evidence[STORY_LINES][STORY_TEXT]; /* "" = no more */
+	char advice[STORY_LINES][STORY_TEXT];
+};
+
+struct story {
+	const struct tale *tale; /* borrowed */
+	int64_t total_ns;
+	int64_t cause_ns[TALE_CAUSE_COUNT]; /* sums, before any joining */
+	double coverage;		    /* explained part, 0 .. 1 */
+	struct story_verdict verdict;
+	struct story_lane *lane; /* owned, all of them */
+	struct story_bar *bar;
+	struct story_arrow *arrow;
+	struct story_segment *segment;
+	size_t lanes, bars, arrows, segments;
+	struct story_series *series; /* owned, curves of them */
+	size_t curves;
+	unsigned *event_lane; /* owned; of each event of the tale, in order */
+};
+
+/*
+ * tale_explain(out, t):
+ * Find what a tale means.  The tale must outlive the story.  Returns 0 or
+ * -ENOMEM.  Free with story_free.  Cost: about the number of events times
+ * its logarithm; no clock, no input or output.
+ */
+int tale_explain(struct story **out, const struct tale *t);
+void story_free(struct story **sp);
+
+/* The largest cause by cause_ns that is not done yet, or COUNT. */
+enum tale_cause
+story_cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT]);
+
+#endif

@@ -1,0 +1,400 @@
+/*
+ * story_chain.c: where the request was at which moment.
+ *
+ * The moments come from four sources: the proxy's own record of the request,
+ * the kernel's events of its flows, the client's stamps, the application's
+ * events.  In a flow, time and sequence numbers separate the request from its
+ * neighbours on the same connection: what Tailor read until it had the whole
+ * request is the request, what it sent between then and the end is the
+ * response, and TCP numbers every byte.  The same numbers name the bytes at
+ * the other end of the flow, if that is on this machine.
+ *
+ * A moment that contradicts the ones before it is left out.  Why the request
+ * spent its time there is not decided here.
+ */
+#include <string.h>
+
+#include "talechain/explain/explainer.h"
+
+/*
+ * If Tailor returns from sending the response's end so much later than that
+ * was sent, it had lost its CPU meanwhile.  The client did not wait for that.
+ */
+#define AWAY_NS NS_PER_MS
+
+/* Bytes of a flow by TCP's numbers, which wrap: [begin, end). */
+struct range {
+	bool set;
+	uint32_t begin, end;
+};
+
+/* Whether sequence number a lies before b. */
+static bool
+sequence_before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+static bool
+range_meets(const struct range *r, uint32_t begin, uint32_t bytes)
+{
+	return r->set && bytes > 0 && sequence_before(begin, r->end) &&
+	       sequence_before(r->begin, begin + bytes);
+}
+
+static void
+range_add(struct range *r, uint32_t begin, uint32_t bytes)
+{
+	if (!r->set)
+		*r = (struct range){true, begin, begin + bytes};
+	if (sequence_before(begin, r->begin))
+		r->begin = begin;
+	if (sequence_before(r->end, begin + bytes))
+		r->end = begin + bytes;
+}
+
+/* The last byte alone. */
+static struct range
+range_last(const struct range *r)
+{
+	return (struct range){r->set, r->end - 1, r->end};
+}
+
+static uint32_t
+event_bytes(const struct talechain_event *e)
+{
+	switch (e->type) {
+	case TALECHAIN_SOCK_SEND:
+	case TALECHAIN_SOCK_RECV:
+		return tale_low(e->arg[1]);
+	}
+	return tale_high(e->arg[2]);
+}
+
+/* Which events of a flow. */
+struct event_query {
+	uint64_t cookie; /* 0: finds nothing */
+	enum talechain_type type;
+	int64_t from, to;	   /* NEVER: without bound */
+	const struct range *range; /* NULL: any bytes */
+};
+
+static bool
+query_fits(const struct explainer *ex, const struct event_query *l,
+    const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+	int64_t at = moment_at(ex, e->at);
+
+	return l->cookie != 0 && v->type == l->type && v->arg[0] == l->cookie &&
+	       !e->doubtful && (l->from == NEVER || at >= l->from) &&
+	       (l->to == NEVER || at <= l->to) && event_bytes(v) > 0 &&
+	       (l->range == NULL ||
+		   range_meets(l->range, tale_high(v->arg[1]), event_bytes(v)));
+}
+
+static const struct tale_entry *
+query_first(const struct explainer *ex, const struct event_query *l)
+{
+	for (size_t i = 0; i < ex->t->entries; i++)
+		if (query_fits(ex, l, &ex->t->entry[i]))
+			return &ex->t->entry[i];
+	return NULL;
+}
+
+static const struct tale_entry *
+query_last(const struct explainer *ex, const struct event_query *l)
+{
+	for (size_t i = ex->t->entries; i > 0; i--)
+		if (query_fits(ex, l, &ex->t->entry[i - 1]))
+			return &ex->t->entry[i - 1];
+	return NULL;
+}
+
+static struct range
+query_range(const struct explainer *ex, const struct event_query *l)
+{
+	const struct talechain_event *v;
+	struct range r = {0};
+
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (query_fits(ex, l, &ex->t->entry[i]))
+			range_add(&r, tale_high(v->arg[1]), event_bytes(v));
+	}
+	return r;
+}
+
+/* When it was; *tid, if given: the thread. */
+static int64_t
+moment(const struct explainer *ex, const struct tale_entry *e, uint32_t *tid)
+{
+	if (e == NULL)
+		return NEVER;
+	if (tid != NULL)
+		*tid = e->slot.event.tid;
+	return moment_at(ex, e->at);
+}
+
+/* The first segment from a peer that acknowledged a byte. */
+static int64_t
+flow_acked(
+    const struct explainer *ex, uint64_t cookie, const struct range *last)
+{
+	const struct tale_entry *e;
+	size_t i;
+
+	for (i = 0; cookie != 0 && last->set && i < ex->t->entries; i++) {
+		e = &ex->t->entry[i];
+		if ((e->slot.event.type == TALECHAIN_TCP_ACK ||
+			e->slot.event.type == TALECHAIN_TCP_RECV) &&
+		    e->slot.event.arg[0] == cookie &&
+		    !sequence_before(
+			tale_low(e->slot.event.arg[1]), last->end) &&
+		    sequence_before(tale_low(e->slot.event.arg[1]),
+			last->end + (UINT32_C(1) << 30)))
+			return moment_at(ex, e->at);
+	}
+	return NEVER;
+}
+
+/* The flow between the client and Tailor, and the client's end if here. */
+static void
+chain_client(struct explainer *ex)
+{
+	const struct tale *t = ex->t;
+	struct story_chain *c = &ex->chain;
+	uint64_t ours = t->cookie[TALE_SOCKET_CLIENT];
+	uint64_t theirs = t->cookie[TALE_SOCKET_CLIENT_PEER];
+	struct event_query l = {
+	    ours, TALECHAIN_SOCK_SEND, NEVER, c->first_byte, NULL};
+	int64_t before = moment(ex, query_last(ex, &l), NULL);
+	struct range request, response, last;
+
+	l = (struct event_query){
+	    ours, TALECHAIN_SOCK_RECV, before, c->received, NULL};
+	request = query_range(ex, &l);
+	l = (struct event_query){
+	    ours, TALECHAIN_TCP_RECV, NEVER, c->received, &request};
+	c->net_in = moment(ex, query_first(ex, &l), NULL);
+	c->net_whole = moment(ex, query_last(ex, &l), NULL);
+	l = (struct event_query){
+	    theirs, TALECHAIN_SOCK_SEND, NEVER, c->received, &request};
+	c->client_gave = moment(ex, query_first(ex, &l), &c->client_tid);
+
+	l = (struct event_query){
+	    ours, TALECHAIN_SOCK_SEND, c->received, c->finished, NULL};
+	response = query_range(ex, &l);
+	last = range_last(&response);
+	l = (struct event_query){
+	    ours, TALECHAIN_TCP_XMIT, c->received, NEVER, &last};
+	c->left = moment(ex, query_first(ex, &l), NULL);
+	c->acked = flow_acked(ex, ours, &last);
+	l = (struct event_query){
+	    theirs, TALECHAIN_TCP_RECV, c->received, NEVER, &last};
+	c->client_net = moment(ex, query_first(ex, &l), NULL);
+	l.type = TALECHAIN_SOCK_RECV;
+	c->client_read = moment(ex, query_first(ex, &l), &c->client_tid);
+}
+
+/* The flow between Tailor and the server of an attempt. */
+static void
+chain_server(struct explainer *ex, int i)
+{
+	const struct tale *t = ex->t;
+	struct story_attempt *a = &ex->chain.attempt[i];
+	uint64_t ours = t->cookie[TALE_SOCKET_A + 2 * i];
+	uint64_t theirs = t->cookie[TALE_SOCKET_A_PEER + 2 * i];
+	int64_t end = a->complete;
+	struct event_query l = {ours, TALECHAIN_SOCK_SEND, ex->chain.received,
+	    a->first_byte != NEVER ? a->first_byte : end, NULL};
+	struct range request = query_range(ex, &l), response, last;
+
+	l = (struct event_query){
+	    theirs, TALECHAIN_TCP_RECV, NEVER, end, &request};
+	a->net_in = moment(ex, query_first(ex, &l), NULL);
+	l.type = TALECHAIN_SOCK_RECV;
+	a->taken = moment(ex, query_first(ex, &l), &a->taker);
+
+	l = (struct event_query){
+	    ours, TALECHAIN_SOCK_RECV, a->written, end, NULL};
+	response = query_range(ex, &l);
+	last = range_last(&response);
+	l = (struct event_query){
+	    ours, TALECHAIN_TCP_RECV, a->written, end, &last};
+	a->back = moment(ex, query_first(ex, &l), NULL);
+	l.cookie = theirs;
+	l.type = TALECHAIN_SOCK_SEND;
+	/* Written, but not read by Tailor: only time is known. */
+	if (!response.set && a->taken != NEVER) {
+		l.from = a->taken;
+		l.range = NULL;
+	}
+	a->sent = moment(ex, query_last(ex, &l), &a->sender);
+	l.type = TALECHAIN_TCP_XMIT;
+	a->left = moment(ex, query_first(ex, &l), NULL);
+	l.range = response.set ? &response : NULL;
+	a->begun = moment(ex, query_first(ex, &l), NULL);
+}
+
+/* The application's own events of the request. */
+static void
+chain_application(struct explainer *ex, int i)
+{
+	const struct tale *t = ex->t;
+	struct story_attempt *a = &ex->chain.attempt[i];
+	int64_t *const when[] = {
+	    &a->app_receive, &a->app_start, &a->app_finish};
+	const struct tale_entry *e;
+	size_t k, n;
+
+	for (n = 0; n < t->entries; n++) {
+		e = &t->entry[n];
+		k = (size_t)e->slot.event.type - TALECHAIN_APP_RECEIVE;
+		if (k >= 3 || e->doubtful ||
+		    e->slot.server != t->request.attempt[i].server ||
+		    *when[k] != NEVER)
+			continue;
+		*when[k] = moment_at(ex, e->at);
+		a->app_tid[k] = e->slot.event.tid;
+	}
+}
+
+/* Drop a moment that lies before one it must follow. */
+static void
+follow(int64_t *at, int64_t *last)
+{
+	if (*at == NEVER)
+		return;
+	if (*last != NEVER && *at < *last)
+		*at = NEVER;
+	else
+		*last = *at;
+}
+
+static void
+attempt_order(struct story_attempt *a)
+{
+	int64_t kernel = a->written - NS_PER_MS, app = a->written - NS_PER_MS;
+
+	if (a->written == NEVER)
+		return;
+	/* Calls are stamped when they return: bytes may be elsewhere by then,
+	 * and Tailor's own stamp is later still. */
+	if (moment_ordered(a->left, a->sent))
+		a->sent = a->left;
+	follow(&a->net_in, &kernel);
+	follow(&a->taken, &kernel);
+	follow(&a->sent, &kernel);
+	follow(&a->left, &kernel);
+	follow(&a->back, &kernel);
+	follow(&a->app_receive, &app);
+	follow(&a->app_start, &app);
+	follow(&a->app_finish, &app);
+	if (a->complete != NEVER && a->app_finish != NEVER &&
+	    a->app_finish > a->complete + NS_PER_MS)
+		a->app_finish = NEVER;
+}
+
+static void
+attempt_find(struct explainer *ex, int i)
+{
+	const struct tale_attempt *r = &ex->t->request.attempt[i];
+	struct story_attempt *a = &ex->chain.attempt[i];
+
+	*a = (struct story_attempt){
+	    .made = r->server >= 0 && instant_is_set(r->written),
+	    .written = moment_at(ex, r->written),
+	    .net_in = NEVER,
+	    .taken = NEVER,
+	    .app_receive = NEVER,
+	    .app_start = NEVER,
+	    .app_finish = NEVER,
+	    .begun = NEVER,
+	    .sent = NEVER,
+	    .left = NEVER,
+	    .back = NEVER,
+	    .first_byte = moment_at(ex, r->first_byte),
+	    .complete = moment_at(ex, r->complete),
+	    .pid = r->server_pid,
+	};
+	if (!a->made)
+		return;
+	chain_server(ex, i);
+	chain_application(ex, i);
+	attempt_order(a);
+}
+
+/* The attempt whose response was used, or is still awaited. */
+static int
+chain_winner(const struct explainer *ex)
+{
+	const struct tale_attempt *r = ex->t->request.attempt;
+	int i;
+
+	for (i = 0; i < TALE_ATTEMPTS; i++)
+		if (ex->chain.attempt[i].made &&
+		    strcmp(r[i].outcome, "won") == 0)
+			return i;
+	for (i = TALE_ATTEMPTS - 1; i >= 0; i--)
+		if (ex->chain.attempt[i].made)
+			return i;
+	return -1;
+}
+
+void
+story_chain_find(struct explainer *ex)
+{
+	const struct tale_request *r = &ex->t->request;
+	const struct tale_client *client = &ex->t->client;
+	struct story_chain *c = &ex->chain;
+	size_t i;
+
+	*c = (struct story_chain){
+	    .scheduled = NEVER,
+	    .client_sent = NEVER,
+	    .client_received = NEVER,
+	    .accepted = moment_at(ex, r->accepted),
+	    .first_byte = moment_at(ex, r->first_byte),
+	    .received = moment_at(ex, r->received),
+	    .committed = moment_at(ex, r->committed),
+	    .finished = moment_at(ex, r->finished),
+	};
+	if (client->same_host) {
+		c->scheduled = moment_at(ex, client->scheduled);
+		c->client_sent = moment_at(ex, client->sent);
+		c->client_received = moment_at(ex, client->received);
+	}
+	for (i = 0; i < ex->t->entries; i++) {
+		const struct talechain_event *v = &ex->t->entry[i].slot.event;
+
+		ex->kernel |= v->type == TALECHAIN_SCHEDULE;
+		if (v->type >> 12 == 1 && c->proxy_tid == 0)
+			c->proxy_tid = v->tid;
+	}
+	chain_client(ex);
+	for (i = 0; i < TALE_ATTEMPTS; i++)
+		attempt_find(ex, (int)i);
+	c->winner = chain_winner(ex);
+}
+
+void
+story_chain_bounds(struct tale *t)
+{
+	struct explainer ex = {.t = t};
+	const struct story_chain *c = &ex.chain;
+	struct instant left;
+
+	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
+		return;
+	story_chain_find(&ex);
+	if (c->left != NEVER && instant_is_set(t->request.finished)) {
+		left = instant_plus(t->t0, c->left);
+		if (instant_before(t->end, left) ||
+		    (!t->client.same_host &&
+			instant_since(t->request.finished, left) > AWAY_NS))
+			t->end = left;
+	}
+	if (c->net_in != NEVER && c->net_in < 0)
+		t->t0 = instant_plus(t->t0, c->net_in);
+}

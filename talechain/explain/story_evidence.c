@@ -1,0 +1,183 @@
+/*
+ * story_evidence.c: why the verdict says what it says, in a few lines.
+ *
+ * The largest piece and when it was; the whole length of a pause; number and
+ * size of page faults; the application's own account; how much of the time is
+ * covered.  Every number is one of an event.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "talechain/explain/explainer.h"
+
+/* The next free line of evidence; the last one when there is none. */
+static struct line
+evidence(struct story_verdict *v)
+{
+	int i = 0;
+
+	while (i < STORY_LINES - 1 && v->evidence[i][0] != '\0')
+		i++;
+	return (struct line){v->evidence[i], sizeof(v->evidence[i])};
+}
+
+/* How long the pause behind the verdict was as a whole. */
+static void
+evidence_pause(
+    const struct explainer *ex, const struct claim *c, struct story_verdict *v)
+{
+	const struct tale_pause *p = c->pause;
+	struct line l = evidence(v);
+	char ms[32], name[NAME_SIZE];
+
+	tale_server_name(ex->t, p->server, name, sizeof(name));
+	line_add(&l, "the %s of %s lasted %s%s, from %+.3f to %+.3f ms",
+	    hazard_kind_name(p->kind), name,
+	    p->begin_seen && p->end_seen ? "" : "at least ",
+	    text_ms(ms, instant_since(p->end, p->begin)),
+	    text_ms_of(instant_since(p->begin, ex->t->t0)),
+	    text_ms_of(instant_since(p->end, ex->t->t0)));
+}
+
+/* Number, sum and size of the page faults that were part of it. */
+static void
+evidence_faults(const struct explainer *ex, struct story_verdict *v)
+{
+	uint64_t bytes = 0, largest_bytes = 0;
+	uint64_t faults = 0, many;
+	unsigned major = 0;
+	int64_t longest_ns = 0, ns;
+	struct line l = evidence(v);
+	char ms[32], sum[32];
+
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		const struct talechain_event *e = &ex->t->entry[i].slot.event;
+
+		if (e->type != TALECHAIN_PAGEFAULT)
+			continue;
+		ns = tale_event_latency_ns(e);
+		many = tale_high(e->arg[3]) + UINT64_C(1);
+		faults += many;
+		major += tale_low(e->arg[3]) == 1;
+		if (__builtin_add_overflow(bytes, e->arg[2], &bytes))
+			bytes = UINT64_MAX;
+		if (e->arg[2] / many > largest_bytes)
+			largest_bytes = e->arg[2] / many;
+		if (many > 1)
+			ns = longest_ns > TALE_FAULT_SMALL_NS
+				 ? longest_ns
+				 : TALE_FAULT_SMALL_NS;
+		if (ns > longest_ns)
+			longest_ns = ns;
+	}
+	line_add(&l, "%" PRIu64 " page fault%s, %s of it, %s %s", faults,
+	    faults == 1 ? "" : "s",
+	    text_ms(sum, ex->s->cause_ns[TALE_CAUSE_PAGE_FAULT]),
+	    longest_ns == TALE_FAULT_SMALL_NS ? "each under" : "the longest",
+	    text_ms(ms, longest_ns));
+	if (bytes > 0)
+		line_add(&l,
+		    "; %" PRIu64 " KiB of memory, up to %" PRIu64
+		    " KiB at once",
+		    bytes / 1024, largest_bytes / 1024);
+	if (major > 0)
+		line_add(&l, "; %u read from disk", major);
+}
+
+/* How many classes, and what was compiled while they came. */
+static void
+evidence_classes(
+    const struct explainer *ex, int attempt, struct story_verdict *v)
+{
+	uint64_t classes = 0, compiled = 0;
+	struct line l = evidence(v);
+
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		const struct tale_entry *e = &ex->t->entry[i];
+
+		if (!cause_is_classes(ex, e, attempt))
+			continue;
+		classes += e->slot.event.arg[0] & UINT32_MAX;
+		compiled += e->slot.event.arg[1] & UINT32_MAX;
+	}
+	if (classes > 0)
+		line_add(&l,
+		    "%" PRIu64 " classes were prepared and %" PRIu64
+		    " methods compiled meanwhile",
+		    classes, compiled);
+}
+
+/* When the largest piece of it was, if it is not all of it. */
+static void
+evidence_piece(const struct explainer *ex, enum tale_cause cause,
+    size_t segment, struct story_verdict *v)
+{
+	const struct story_segment *g = &ex->s->segment[segment];
+	struct line l = evidence(v);
+	unsigned pieces = 0;
+	char ms[32];
+
+	for (size_t i = 0; i < ex->s->segments; i++)
+		pieces += ex->s->segment[i].cause == cause;
+	if (pieces > 1)
+		line_add(&l, "%u pieces, the longest %s, ", pieces,
+		    text_ms(ms, g->end_ns - g->begin_ns));
+	line_add(&l, "from %+.3f to %+.3f ms", text_ms_of(g->begin_ns),
+	    text_ms_of(g->end_ns));
+	if (g->who[0] != '\0')
+		line_add(&l, ", %s", g->who);
+}
+
+/* The application's own account, if it gave one that can be true. */
+static void
+evidence_application(const struct explainer *ex, struct story_verdict *v)
+{
+	const struct story_attempt *a;
+	char queued[32], worked[32], name[NAME_SIZE];
+	struct line l;
+
+	if (ex->chain.winner < 0)
+		return;
+	a = &ex->chain.attempt[ex->chain.winner];
+	if (!moment_ordered(a->app_receive, a->app_start) ||
+	    !moment_ordered(a->app_start, a->app_finish))
+		return;
+	l = evidence(v);
+	line_add(&l,
+	    "%s reports: it waited there for %s and was worked on for %s",
+	    attempt_name(ex, ex->chain.winner, name),
+	    text_ms(queued, a->app_start - a->app_receive),
+	    text_ms(worked, a->app_finish - a->app_start));
+}
+
+void
+evidence_write(struct explainer *ex, enum tale_cause cause)
+{
+	struct story_verdict *v = &ex->s->verdict;
+	size_t segment = 0;
+	const struct claim *c = tile_longest(ex, cause, &segment);
+	struct line l;
+
+	if (c != NULL && c->pause != NULL)
+		evidence_pause(ex, c, v);
+	else if (cause == TALE_CAUSE_PAGE_FAULT)
+		evidence_faults(ex, v);
+	else if (cause == TALE_CAUSE_CLASS_LOADING && c != NULL &&
+		 c->attempt >= 0)
+		evidence_classes(ex, c->attempt, v);
+	else if (c != NULL)
+		evidence_piece(ex, cause, segment, v);
+	evidence_application(ex, v);
+	if (ex->chain.winner >= 0 && ex->t->request.attempt[1].server < 0) {
+		l = evidence(v);
+		say_response(ex, &l, ex->chain.winner);
+		if (ex->t->pauses == 0)
+			line_add(&l, "; no pause of it was seen meanwhile");
+	}
+	l = evidence(v);
+	if (l.at[0] == '\0' && ex->s->coverage < 0.995)
+		line_add(&l, "%.0f %% of the time is covered by events",
+		    100 * ex->s->coverage);
+}

@@ -1,0 +1,194 @@
+/*
+ * story_lanes.c: the lanes of the picture, each made at its first use.
+ *
+ * A lane's number is the order of first use until lanes_sort(), once, at the
+ * end, puts them into the order of the picture.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compare.h"
+#include "base/text.h"
+#include "talechain/explain/explainer.h"
+
+#define LANES_MAX 64
+#define NAME_MAX_SERVER 24
+
+static void
+lane_name(const struct explainer *ex, struct story_lane *l)
+{
+	static const char *const fixed[] = {
+	    [STORY_LANE_CLIENT] = "client",
+	    [STORY_LANE_PROXY] = "Tailor",
+	    [STORY_LANE_KERNEL] = "kernel",
+	    [STORY_LANE_OBSERVER] = "observer",
+	    [STORY_LANE_DELAYS] = "delays",
+	};
+	char server[NAME_MAX_SERVER + 1], thread[20];
+
+	if (fixed[l->kind] != NULL) {
+		snprintf(l->name, sizeof(l->name), "%s", fixed[l->kind]);
+	} else if (l->kind == STORY_LANE_CPU) {
+		snprintf(l->name, sizeof(l->name), "CPU %d", l->number);
+	} else if (l->number < 0) {
+		snprintf(l->name, sizeof(l->name), "application");
+	} else {
+		tale_server_name(ex->t, l->number, server, sizeof(server));
+		snprintf(l->name, sizeof(l->name), "%s%s%s", server,
+		    l->kind == STORY_LANE_JVM ? " jvm"
+		    : l->tid != 0	      ? ": "
+					      : "",
+		    l->kind == STORY_LANE_JVM || l->tid == 0
+			? ""
+			: thread_name(ex, l->tid, thread, sizeof(thread)));
+	}
+}
+
+unsigned
+lane_get(
+    struct explainer *ex, enum story_lane_kind kind, int number, uint32_t tid)
+{
+	struct story *s = ex->s;
+	struct story_lane *l;
+	size_t i;
+
+	for (i = 0; i < s->lanes; i++)
+		if (s->lane[i].kind == kind && s->lane[i].number == number &&
+		    s->lane[i].tid == tid)
+			return (unsigned)i;
+	/* Beyond what a page holds: a lane that is there, with less detail. */
+	if (s->lanes >= LANES_MAX) {
+		for (i = 0; i < s->lanes; i++)
+			if (s->lane[i].kind == kind &&
+			    (s->lane[i].number == number ||
+				kind == STORY_LANE_CPU))
+				return (unsigned)i;
+		return 0;
+	}
+	s->lane = array_grow(
+	    &ex->failed, s->lane, s->lanes, &ex->lane_room, sizeof(*s->lane));
+	if (ex->failed)
+		return 0;
+	l = &s->lane[s->lanes];
+	*l = (struct story_lane){.kind = kind, .number = number, .tid = tid};
+	lane_name(ex, l);
+	return (unsigned)s->lanes++;
+}
+
+/* Whether a thread is one of the server's that had the request. */
+static bool
+lane_takes_part(const struct explainer *ex, int attempt, uint32_t tid)
+{
+	const struct story_attempt *a = &ex->chain.attempt[attempt];
+	int i;
+
+	if (tid == 0)
+		return false;
+	for (i = 0; i < 3; i++)
+		if (a->app_tid[i] == tid)
+			return true;
+	return a->taker == tid || a->sender == tid ||
+	       threads_of(ex, tid, &(size_t){0}) != NULL;
+}
+
+static unsigned
+lane_of_server(struct explainer *ex, int attempt, uint32_t tid)
+{
+	int server = ex->t->request.attempt[attempt].server;
+
+	return lane_get(ex, STORY_LANE_SERVER, server,
+	    lane_takes_part(ex, attempt, tid) ? tid : 0);
+}
+
+unsigned
+lane_of_claim(struct explainer *ex, const struct claim *c)
+{
+	if (c->pause != NULL)
+		return lane_get(ex, STORY_LANE_JVM, c->pause->server, 0);
+	if (c->cause == TALE_CAUSE_BLIND || c->cause == TALE_CAUSE_LOST)
+		return lane_get(ex, STORY_LANE_OBSERVER, -1, 0);
+	if (c->cause == TALE_CAUSE_CLIENT_SEND ||
+	    c->cause == TALE_CAUSE_CLIENT_LATE)
+		return lane_get(ex, STORY_LANE_CLIENT, -1, 0);
+	if (c->attempt >= 0)
+		return lane_of_server(ex, c->attempt, c->tid);
+	return lane_get(ex, STORY_LANE_PROXY, -1, 0);
+}
+
+unsigned
+lane_of_event(struct explainer *ex, const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+	int server = tale_event_server(&e->slot);
+	int attempt = tale_attempt_of(ex->t, server);
+
+	switch (v->type >> 12) {
+	case 0x0:
+		if (v->cpu <= INT16_MAX)
+			return lane_get(ex, STORY_LANE_CPU, (int)v->cpu, 0);
+		return lane_get(ex, STORY_LANE_KERNEL, -1, 0);
+	case 0x1:
+		return lane_get(ex, STORY_LANE_PROXY, -1, 0);
+	case 0x2:
+		if (attempt >= 0)
+			return lane_of_server(ex, attempt, v->tid);
+		return lane_get(ex, STORY_LANE_SERVER, -1, 0);
+	case 0x3:
+		return lane_get(
+		    ex, STORY_LANE_JVM, attempt >= 0 ? server : -1, 0);
+	case 0x5:
+		if (attempt < 0)
+			break;
+		__attribute__((fallthrough));
+	case 0x4:
+		return lane_get(
+		    ex, STORY_LANE_SERVER, attempt >= 0 ? server : -1, 0);
+	}
+	return lane_get(ex, STORY_LANE_OBSERVER, -1, 0);
+}
+
+struct lane_place {
+	struct story_lane lane;
+	unsigned was;
+};
+
+static int
+lane_compare(const void *va, const void *vb)
+{
+	const struct lane_place *a = va, *b = vb;
+
+	int order = COMPARE(a->lane.kind, b->lane.kind);
+
+	order = order ?: COMPARE(a->lane.number, b->lane.number);
+	return order ?: COMPARE(a->lane.tid, b->lane.tid);
+}
+
+void
+lanes_sort(struct explainer *ex)
+{
+	struct lane_place place[LANES_MAX];
+	unsigned is[LANES_MAX];
+	struct story *s = ex->s;
+	size_t i;
+
+	for (i = 0; i < s->lanes; i++)
+		place[i] = (struct lane_place){s->lane[i], (unsigned)i};
+	qsort(place, s->lanes, sizeof(place[0]), lane_compare);
+	for (i = 0; i < s->lanes; i++) {
+		s->lane[i] = place[i].lane;
+		is[place[i].was] = (unsigned)i;
+	}
+	for (i = 0; i < s->bars; i++)
+		s->bar[i].lane = is[s->bar[i].lane];
+	for (i = 0; i < s->arrows; i++) {
+		s->arrow[i].from_lane = is[s->arrow[i].from_lane];
+		s->arrow[i].to_lane = is[s->arrow[i].to_lane];
+	}
+	for (i = 0; i < s->curves; i++)
+		s->series[i].lane = is[s->series[i].lane];
+	for (i = 0; i < s->segments; i++)
+		s->segment[i].lane = is[s->segment[i].lane];
+	for (i = 0; s->event_lane != NULL && i < ex->t->entries; i++)
+		s->event_lane[i] = is[s->event_lane[i]];
+}

@@ -1,0 +1,300 @@
+/*
+ * story_path.c: the critical path, as legs that follow each other.
+ *
+ *	client -> network -> Tailor -> (its queue) -> the attempt whose response
+ *	was used -> network -> the server's socket -> its threads -> network
+ *	-> Tailor -> network -> client
+ *
+ * Each leg ends at a recorded moment, never before the leg in front of it
+ * ended, and makes claims for the time between.  A moment that was not recorded
+ * ends no leg: its time belongs to the leg around it.  A leg of which only the
+ * two ends are known is claimed as what it must be (bytes between two sockets
+ * are in TCP), or as not explained if its ends leave that open.
+ */
+#include "talechain/explain/explainer.h"
+
+/* Reading a request in one piece takes no longer. */
+#define READ_ONCE_NS (100 * NS_PER_US)
+/* Choosing a server takes no longer; then it is waiting for one. */
+#define CHOICE_NS NS_PER_MS
+
+void
+path_add(struct explainer *ex, const struct claim *c)
+{
+	struct claim cut = *c;
+
+	if (cut.begin_ns < ex->leg_begin_ns)
+		cut.begin_ns = ex->leg_begin_ns;
+	if (cut.end_ns > ex->leg_end_ns)
+		cut.end_ns = ex->leg_end_ns;
+	if (cut.begin_ns >= cut.end_ns)
+		return;
+	ex->claim = array_grow(&ex->failed, ex->claim, ex->claims,
+	    &ex->claim_room, sizeof(*ex->claim));
+	if (!ex->failed)
+		ex->claim[ex->claims++] = cut;
+}
+
+/*
+ * Go on to a moment: the leg from where the last one ended.  False if it is
+ * empty or the moment is not known.  The leg is claimed as like says.
+ */
+static bool
+leg_to(struct explainer *ex, int64_t end, const struct claim *like)
+{
+	struct claim c = *like;
+
+	if (end == NEVER)
+		return false;
+	end = moment_cut(ex, end);
+	if (end <= ex->leg_end_ns)
+		return false;
+	ex->leg_begin_ns = ex->leg_end_ns;
+	ex->leg_end_ns = end;
+	c.begin_ns = ex->leg_begin_ns;
+	c.end_ns = ex->leg_end_ns;
+	path_add(ex, &c);
+	cause_gaps(ex);
+	return true;
+}
+
+/* What a thread did within the leg. */
+static void
+leg_thread(struct explainer *ex, struct claim like, uint32_t tid)
+{
+	like.tid = tid;
+	if (tid != 0 && ex->kernel)
+		threads_walk(ex, &like, ex->leg_begin_ns, ex->leg_end_ns);
+}
+
+/* The beginning of a claim about Tailor or the way to it. */
+static struct claim
+stage(enum tale_cause cause, const char *note)
+{
+	return (struct claim){
+	    .cause = cause,
+	    .rank = cause == TALE_CAUSE_UNKNOWN ? RANK_NOTHING : RANK_STAGE,
+	    .attempt = -1,
+	    .cpu = -1,
+	    .note = note,
+	};
+}
+
+/* The same about a server. */
+static struct claim
+stage_at(enum tale_cause cause, int attempt, const char *note)
+{
+	struct claim c = stage(cause, note);
+
+	c.attempt = attempt;
+	return c;
+}
+
+/* Tailor's own thread, on the way or at work. */
+static void
+leg_proxy(struct explainer *ex, int64_t end, const struct claim *like)
+{
+	if (leg_to(ex, end, like))
+		leg_thread(ex, *like, ex->chain.proxy_tid);
+}
+
+/* From the client's schedule until Tailor has the request. */
+static void
+path_in(struct explainer *ex)
+{
+	const struct story_chain *c = &ex->chain;
+	struct claim late = stage(
+	    TALE_CAUSE_CLIENT_SEND, "the client sent it later than planned");
+	struct claim way =
+	    stage(TALE_CAUSE_UNKNOWN, "on its way from the client to Tailor");
+	struct claim net =
+	    stage(TALE_CAUSE_NETWORK, "the request was on its way to Tailor");
+	struct claim queue = stage(TALE_CAUSE_ACCEPT_QUEUE, NULL);
+	struct claim unread =
+	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the request");
+	struct claim whole =
+	    stage(TALE_CAUSE_CLIENT_SEND, "the client was still sending it");
+	bool once = moment_ordered(c->first_byte, c->received) &&
+		    c->received - c->first_byte < READ_ONCE_NS;
+
+	leg_to(ex, c->client_sent, &late);
+	if (leg_to(ex, c->net_in, &net))
+		cause_tcp(ex, &net, ex->t->cookie[TALE_SOCKET_CLIENT_PEER],
+		    "the request");
+	if (c->net_in != NEVER) {
+		leg_proxy(ex, c->accepted, &queue);
+		leg_proxy(ex, c->first_byte, &unread);
+	} else {
+		leg_to(ex, c->first_byte, &way);
+	}
+	if (c->net_whole != NEVER) {
+		leg_to(ex, c->net_whole, &whole);
+		once = true;
+	}
+	if (once) {
+		unread.note = "Tailor read the request";
+		leg_proxy(ex, c->received, &unread);
+	} else {
+		leg_to(ex, c->received, &whole);
+	}
+}
+
+/* From there to the first attempt. */
+static void
+path_queue(struct explainer *ex, int64_t written)
+{
+	const struct story_chain *c = &ex->chain;
+	struct claim queue =
+	    stage(TALE_CAUSE_PROXY_QUEUE, "it waited in Tailor for a server");
+	struct claim choice =
+	    stage(TALE_CAUSE_PROXY, "Tailor chose a server and wrote to it");
+
+	if (moment_ordered(c->received, written) &&
+	    written - c->received >= CHOICE_NS)
+		leg_proxy(ex, written, &queue);
+	else
+		leg_proxy(ex, written, &choice);
+}
+
+/* What the application's events say about the leg at its server. */
+static void
+claim_application(struct explainer *ex, int i)
+{
+	const struct story_attempt *a = &ex->chain.attempt[i];
+	struct claim c = stage_at(TALE_CAUSE_BACKEND_QUEUE, i, NULL);
+
+	c.rank = RANK_APP;
+	if (moment_ordered(a->app_receive, a->app_start)) {
+		c.begin_ns = moment_cut(ex, a->app_receive);
+		c.end_ns = moment_cut(ex, a->app_start);
+		path_add(ex, &c);
+	}
+	if (moment_ordered(a->app_start, a->app_finish)) {
+		c.cause = TALE_CAUSE_WORK;
+		c.begin_ns = moment_cut(ex, a->app_start);
+		c.end_ns = moment_cut(ex, a->app_finish);
+		path_add(ex, &c);
+	}
+}
+
+/* All claims about the present leg at a server. */
+static void
+claim_server(struct explainer *ex, int i)
+{
+	claim_application(ex, i);
+	cause_classes(ex, i);
+	cause_pauses(ex, i);
+}
+
+/* The leg in which the server's threads had the request. */
+static void
+path_threads(struct explainer *ex, int i)
+{
+	const struct story_attempt *a = &ex->chain.attempt[i];
+	struct claim queue = stage_at(TALE_CAUSE_BACKEND_QUEUE, i, NULL);
+	struct claim work = stage_at(
+	    TALE_CAUSE_UNKNOWN, i, "what its threads did is not known");
+	uint32_t last = a->sender != 0 ? a->sender : a->app_tid[2];
+
+	if (leg_to(ex, a->taken, &queue)) {
+		leg_thread(ex, queue, a->taker);
+		claim_server(ex, i);
+	}
+	if (!leg_to(ex, a->sent, &work))
+		return;
+	if (ex->kernel) {
+		struct claim run = stage_at(TALE_CAUSE_WORK, i, NULL);
+
+		leg_thread(ex, run, last != 0 ? last : a->taker);
+		cause_losses(ex, RANK_LOSS);
+	}
+	claim_server(ex, i);
+}
+
+/* From Tailor's write to a server until its response, or the end. */
+static void
+path_attempt(struct explainer *ex, int i)
+{
+	const struct tale *t = ex->t;
+	const struct story_attempt *a = &ex->chain.attempt[i];
+	struct claim out = stage_at(
+	    TALE_CAUSE_NETWORK, i, "the request was on its way to the server");
+	struct claim in = stage_at(
+	    TALE_CAUSE_NETWORK, i, "the response was on its way to Tailor");
+	struct claim read =
+	    stage(TALE_CAUSE_PROXY, "Tailor had not yet read the response");
+	struct claim open = stage_at(TALE_CAUSE_UNKNOWN, i,
+	    ex->kernel ? NULL
+		       : "what it did is not known without kernel events");
+	bool seen = a->taken != NEVER && a->sent != NEVER;
+
+	if (seen) {
+		if (leg_to(ex, a->net_in != NEVER ? a->net_in : a->taken, &out))
+			cause_tcp(ex, &out, t->cookie[TALE_SOCKET_A + 2 * i],
+			    "the request");
+		path_threads(ex, i);
+		if (leg_to(ex, a->back != NEVER ? a->back : a->left, &in))
+			cause_tcp(ex, &in,
+			    t->cookie[TALE_SOCKET_A_PEER + 2 * i],
+			    "the response");
+		leg_proxy(ex, a->complete, &read);
+		return;
+	}
+	if (leg_to(ex, a->complete != NEVER ? a->complete : ex->s->total_ns,
+		&open))
+		claim_server(ex, i);
+}
+
+/* The response on its way to the client. */
+static void
+path_out(struct explainer *ex)
+{
+	const struct story_chain *c = &ex->chain;
+	uint64_t ours = ex->t->cookie[TALE_SOCKET_CLIENT];
+	struct claim forward =
+	    stage(TALE_CAUSE_PROXY, "Tailor forwarded the response");
+	struct claim net = stage(
+	    TALE_CAUSE_NETWORK, "the response was on its way to the client");
+	struct claim late = stage(TALE_CAUSE_CLIENT_LATE, NULL);
+	struct claim way =
+	    stage(TALE_CAUSE_UNKNOWN, "on its way from Tailor to the client");
+	int64_t there = c->client_net != NEVER ? c->client_net : c->left;
+
+	if (leg_to(ex, c->finished, &forward)) {
+		leg_thread(ex, forward, c->proxy_tid);
+		cause_tcp(ex, &net, ours, "the response");
+	}
+	if (leg_to(ex, there, &net))
+		cause_tcp(ex, &net, ours, "the response");
+	if (c->client_net != NEVER)
+		leg_to(ex,
+		    c->client_received != NEVER ? c->client_received
+						: c->client_read,
+		    &late);
+	/* Its end of the connection is not here; what we sent again is. */
+	if (leg_to(ex, ex->s->total_ns, &way) && c->client_net == NEVER)
+		cause_tcp(ex, &net, ours, "the response");
+}
+
+void
+path_claim(struct explainer *ex)
+{
+	const struct story_chain *c = &ex->chain;
+	const struct story_attempt *a = c->attempt;
+	struct claim wasted = stage_at(TALE_CAUSE_SWITCHED, 0, NULL);
+	struct claim own =
+	    stage(TALE_CAUSE_PROXY, "Tailor sent the response itself");
+
+	ex->leg_begin_ns = ex->leg_end_ns = 0;
+	path_in(ex);
+	if (c->winner < 0) {
+		leg_proxy(ex, c->finished, &own);
+		path_out(ex);
+		return;
+	}
+	path_queue(ex, a[c->winner == 1 && a[0].made ? 0 : c->winner].written);
+	if (c->winner == 1 && a[0].made && leg_to(ex, a[1].written, &wasted))
+		cause_pauses(ex, 0);
+	path_attempt(ex, c->winner);
+	path_out(ex);
+}

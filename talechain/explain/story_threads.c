@@ -1,0 +1,313 @@
+/*
+ * story_threads.c: what the threads that took part did, from the scheduler's
+ * events.
+ *
+ * SCHEDULE events cut a thread's time into intervals: it runs, leaves the CPU
+ * for a reason, is woken, waits for a CPU, runs.  The time before its first
+ * event follows from that event (a thread that is switched out was running);
+ * after its last event its state is taken not to change.  Lost events are not
+ * considered here; claims about losses win over those made from intervals.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compare.h"
+#include "talechain/explain/explainer.h"
+
+/* Where one thread is while its events are gone through. */
+struct track {
+	uint32_t tid, pid;
+	enum { TRACK_UNKNOWN, TRACK_ON, TRACK_OFF } state;
+	int64_t since;
+	enum talechain_off off;
+	uint32_t by; /* the thread that preempted it */
+	int cpu;
+	const struct tale_entry *wakeup; /* the last of it, or NULL */
+};
+
+static void
+interval_add(struct explainer *ex, const struct thread_interval *like)
+{
+	if (like->begin_ns >= like->end_ns)
+		return;
+	ex->interval = array_grow(&ex->failed, ex->interval, ex->intervals,
+	    &ex->interval_room, sizeof(*ex->interval));
+	if (!ex->failed)
+		ex->interval[ex->intervals++] = *like;
+}
+
+static int
+event_cpu(const struct talechain_event *e)
+{
+	return e->cpu <= INT16_MAX ? (int)e->cpu : -1;
+}
+
+static enum thread_state
+state_of(enum talechain_off off)
+{
+	switch (off) {
+	case TALECHAIN_OFF_PREEMPTED:
+		return THREAD_PREEMPTED;
+	case TALECHAIN_OFF_BLOCKED:
+		return THREAD_BLOCKED;
+	case TALECHAIN_OFF_DISK:
+		return THREAD_DISK;
+	case TALECHAIN_OFF_STOPPED:
+		return THREAD_STOPPED;
+	case TALECHAIN_OFF_SLEEPING:
+	case TALECHAIN_OFF_DEAD:
+		break;
+	}
+	return THREAD_SLEEP;
+}
+
+/* The thread leaves its CPU. */
+static void
+track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+	struct thread_interval run = {
+	    .tid = k->tid,
+	    .state = THREAD_RUN,
+	    .begin_ns = k->since,
+	    .end_ns = moment_at(ex, e->at),
+	    .cpu = event_cpu(v),
+	    .woken_ns = NEVER,
+	};
+
+	if (k->state != TRACK_OFF)
+		interval_add(ex, &run);
+	k->state = TRACK_OFF;
+	k->since = run.end_ns;
+	k->off = (enum talechain_off)(v->arg[3] >> 56);
+	k->by = tale_low(v->arg[0]);
+	k->cpu = run.cpu;
+}
+
+/* What made it runnable, into the interval before. */
+static void
+interval_waker(const struct explainer *ex, const struct track *k,
+    const struct talechain_event *v, struct thread_interval *p)
+{
+	const struct talechain_event *w;
+
+	p->other = tale_low(v->arg[1]);
+	p->other_pid = tale_high(v->arg[1]);
+	p->woken_ns =
+	    v->arg[2] != 0 ? moment_at(ex, (struct instant){v->arg[2]}) : NEVER;
+	if (k->wakeup == NULL || moment_at(ex, k->wakeup->at) < k->since)
+		return;
+	w = &k->wakeup->slot.event;
+	p->woken_ns = moment_at(ex, k->wakeup->at);
+	p->context = tale_high(w->arg[2]);
+	p->vector = tale_low(w->arg[2]);
+	p->other = p->context == TALECHAIN_CONTEXT_TASK ? w->tid : 0;
+	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
+}
+
+/* A thread that ran where another was preempted. */
+struct runner {
+	uint32_t tid;
+	int64_t ns;
+};
+
+#define RUNNERS 8
+
+static void
+runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
+{
+	for (size_t n = 0; n < RUNNERS; n++)
+		if (ran[n].tid == tid || ran[n].ns == 0) {
+			ran[n].tid = tid;
+			ran[n].ns += ns;
+			return;
+		}
+}
+
+/*
+ * The thread that had the CPU most while another was preempted.  Switches
+ * between two other threads are not recorded: where one came and another left,
+ * each is given half of the time between.
+ */
+static uint32_t
+ran_most(const struct explainer *ex, const struct track *k, int64_t to)
+{
+	struct runner ran[RUNNERS] = {{0}}, *best = ran;
+	const struct talechain_event *v;
+	uint32_t came = k->by;
+	int64_t since = k->since, at;
+
+	for (size_t i = entry_from(ex, k->since); i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		at = moment_at(ex, ex->t->entry[i].at);
+		if (at > to)
+			break;
+		if (v->type != TALECHAIN_SCHEDULE || event_cpu(v) != k->cpu ||
+		    at <= since)
+			continue;
+		runner_add(ran, v->tid, (at - since + 1) / 2);
+		runner_add(ran, came, (at - since + 1) / 2);
+		came = tale_low(v->arg[0]);
+		since = at;
+	}
+	for (size_t n = 1; n < RUNNERS; n++)
+		if (ran[n].ns > best->ns)
+			best = &ran[n];
+	return best->tid != 0 && best->tid != k->tid ? best->tid : k->by;
+}
+
+/* The thread gets a CPU: what it did since it left the last one. */
+static void
+track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	const struct talechain_event *v = &e->slot.event;
+	int64_t at = moment_at(ex, e->at);
+	int64_t wait_ns = (int64_t)(v->arg[3] & UINT64_C(0xffffffffffff));
+	struct thread_interval off = {
+	    .tid = k->tid,
+	    .state = state_of(k->off),
+	    .begin_ns = k->since,
+	    .end_ns = at - wait_ns,
+	    .cpu = k->cpu,
+	    .woken_ns = NEVER,
+	};
+	struct thread_interval ready = off;
+
+	if (k->state != TRACK_ON) {
+		if (k->state == TRACK_UNKNOWN)
+			off.state = THREAD_SLEEP;
+		interval_waker(ex, k, v, &off);
+		if (off.woken_ns != NEVER && off.woken_ns < off.end_ns)
+			off.end_ns = off.woken_ns;
+		if (off.end_ns < off.begin_ns)
+			off.end_ns = off.begin_ns;
+		ready.state = THREAD_READY;
+		ready.begin_ns = off.end_ns;
+		ready.end_ns = at;
+		ready.cpu = event_cpu(v);
+		ready.other = v->tid;
+		if (off.state == THREAD_PREEMPTED) {
+			off.end_ns = at;
+			off.other = ran_most(ex, k, at);
+			interval_add(ex, &off);
+		} else {
+			interval_add(ex, &off);
+			interval_add(ex, &ready);
+		}
+	}
+	k->state = TRACK_ON;
+	k->since = at;
+	k->cpu = event_cpu(v);
+	k->wakeup = NULL;
+}
+
+/* The rest of its time, which had no more events. */
+static void
+track_ends(struct explainer *ex, const struct track *k, bool watched)
+{
+	struct thread_interval rest = {
+	    .tid = k->tid,
+	    .state = k->state == TRACK_OFF ? state_of(k->off) : THREAD_RUN,
+	    .begin_ns = k->since,
+	    .end_ns = ex->s->total_ns,
+	    .cpu = k->cpu,
+	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
+			 ? k->by
+			 : 0,
+	    .woken_ns = NEVER,
+	};
+
+	/* Without any event it kept its CPU, if switches were recorded. */
+	if (k->state != TRACK_UNKNOWN || watched)
+		interval_add(ex, &rest);
+}
+
+static void
+thread_intervals(struct explainer *ex, const struct tale_thread *thread)
+{
+	const struct tale *t = ex->t;
+	const struct talechain_event *v;
+	struct track k = {.tid = thread->tid, .pid = thread->pid, .cpu = -1};
+	bool watched = false, acted = false;
+
+	for (size_t i = 0; i < t->entries; i++) {
+		v = &t->entry[i].slot.event;
+		if (t->entry[i].doubtful)
+			continue;
+		acted |= v->tid == k.tid && v->type >= TALECHAIN_SOCK_SEND;
+		if (v->type == TALECHAIN_WAKEUP && v->arg[0] == k.tid)
+			k.wakeup = &t->entry[i];
+		if (v->type != TALECHAIN_SCHEDULE)
+			continue;
+		watched |= v->pid == k.pid || tale_high(v->arg[0]) == k.pid;
+		if (v->tid == k.tid)
+			track_leaves(ex, &k, &t->entry[i]);
+		else if (tale_low(v->arg[0]) == k.tid)
+			track_enters(ex, &k, &t->entry[i]);
+	}
+	track_ends(ex, &k, watched && acted);
+}
+
+static int
+interval_compare(const void *va, const void *vb)
+{
+	const struct thread_interval *a = va, *b = vb;
+
+	int order =
+	    COMPARE(a->tid, b->tid) ?: COMPARE(a->begin_ns, b->begin_ns);
+
+	return order ?: COMPARE(a->end_ns, b->end_ns);
+}
+
+/* For thread_name() and claim_faults(). */
+static void
+events_note(struct explainer *ex)
+{
+	const struct tale *t = ex->t;
+	int64_t latency_ns;
+
+	for (size_t i = 0; i < t->entries; i++) {
+		latency_ns = tale_event_latency_ns(&t->entry[i].slot.event);
+		if (latency_ns > ex->longest_ns)
+			ex->longest_ns = latency_ns;
+		if (t->entry[i].slot.event.type != TALECHAIN_THREAD)
+			continue;
+		ex->name = array_grow(&ex->failed, ex->name, ex->names,
+		    &ex->name_room, sizeof(struct tale_entry *));
+		if (!ex->failed)
+			ex->name[ex->names++] = &t->entry[i];
+	}
+}
+
+void
+threads_find(struct explainer *ex)
+{
+	events_note(ex);
+	if (!ex->kernel)
+		return;
+	for (unsigned i = 0; i < ex->t->threads; i++)
+		thread_intervals(ex, &ex->t->thread[i]);
+	if (ex->intervals > 0)
+		qsort(ex->interval, ex->intervals, sizeof(*ex->interval),
+		    interval_compare);
+}
+
+const struct thread_interval *
+threads_of(const struct explainer *ex, uint32_t tid, size_t *count)
+{
+	size_t low = 0, high = ex->intervals, first;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (ex->interval[middle].tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	first = low;
+	while (low < ex->intervals && ex->interval[low].tid == tid)
+		low++;
+	*count = low - first;
+	return low > first ? &ex->interval[first] : NULL;
+}

@@ -1,0 +1,512 @@
+/*
+ * story_verdict.c: the verdict in one or two sentences.
+ *
+ *	<share> of <total>: <thread> <waited|ran> <where> for <what>.
+ *
+ * The verdict names the cause with the largest share of the time, and the next
+ * if it has over a fifth.  Where too little of the time is explained, it says
+ * so and what is known: nothing is guessed.  Numbers are those of events.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "talechain/events/events.h"
+#include "talechain/explain/explainer.h"
+
+#define SECOND_PART 5 /* of the whole: worth a sentence */
+
+void
+line_add(const struct line *l, const char *format, ...)
+{
+	size_t n = strlen(l->at);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(l->at + n, l->size - n, format, args);
+	va_end(args);
+}
+
+char *
+thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size)
+{
+	const struct talechain_event *v;
+	char name[17] = "", safe[24];
+
+	for (size_t i = ex->names; i > 0 && tid != 0; i--) {
+		v = &ex->name[i - 1]->slot.event;
+		if (v->arg[0] != tid)
+			continue;
+		memcpy(name, &v->arg[2], 8);
+		memcpy(name + 8, &v->arg[3], 8);
+		if (name[0] == '\0')
+			break;
+		text_safe(safe, sizeof(safe), name);
+		snprintf(out, size, "%s[%" PRIu32 "]", safe, tid);
+		return out;
+	}
+	if (tid == 0)
+		snprintf(out, size, "the idle task");
+	else
+		snprintf(out, size, "thread %" PRIu32, tid);
+	return out;
+}
+
+char *
+attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE])
+{
+	return tale_server_name(
+	    ex->t, ex->t->request.attempt[attempt].server, out, NAME_SIZE);
+}
+
+void
+claim_who(
+    const struct explainer *ex, const struct claim *c, char *out, size_t size)
+{
+	struct line l = {out, size};
+	char name[NAME_SIZE];
+
+	out[0] = '\0';
+	if (c->attempt >= 0)
+		line_add(&l, "%s", attempt_name(ex, c->attempt, name));
+	else if (c->cause == TALE_CAUSE_CLIENT_SEND ||
+		 c->cause == TALE_CAUSE_CLIENT_LATE)
+		line_add(&l, "client");
+	else if (c->cause != TALE_CAUSE_UNKNOWN)
+		line_add(&l, "Tailor");
+	if (c->tid != 0 && c->attempt >= 0)
+		line_add(
+		    &l, ": %s", thread_name(ex, c->tid, name, sizeof(name)));
+	if (c->other != 0)
+		line_add(&l, " behind %s",
+		    thread_name(ex, c->other, name, sizeof(name)));
+	if (out[0] == '\0' && c->note != NULL)
+		line_add(&l, "%s", c->note);
+}
+
+/* "a's thread qtp-12", "Tailor". */
+static char *
+subject(
+    const struct explainer *ex, const struct claim *c, char *out, size_t size)
+{
+	struct line l = {out, size};
+	char name[NAME_SIZE];
+
+	out[0] = '\0';
+	if (c->attempt < 0) {
+		line_add(&l, "Tailor");
+		return out;
+	}
+	line_add(&l, "%s", attempt_name(ex, c->attempt, name));
+	if (c->tid == 0)
+		return out;
+	thread_name(ex, c->tid, name, sizeof(name));
+	line_add(&l, "'s %s%s",
+	    strncmp(name, "thread ", 7) == 0 ? "" : "thread ", name);
+	return out;
+}
+
+/* " (allocation)" for a pause whose cause is known, else nothing. */
+static const char *
+pause_cause(const struct tale_pause *p, char out[32])
+{
+	out[0] = '\0';
+	if (p->cause != TALECHAIN_CAUSE_UNKNOWN &&
+	    strcmp(talechain_cause_name(p->cause), "unknown") != 0)
+		snprintf(out, 32, " (%s)", talechain_cause_name(p->cause));
+	return out;
+}
+
+const char *
+softirq_name(uint64_t vector)
+{
+	static const char *const names[] = {"softirq HI", "softirq TIMER",
+	    "softirq NET_TX", "softirq NET_RX", "softirq BLOCK",
+	    "softirq IRQ_POLL", "softirq TASKLET", "softirq SCHED",
+	    "softirq HRTIMER", "softirq RCU"};
+
+	return vector < sizeof(names) / sizeof(names[0]) ? names[vector]
+							 : "a softirq";
+}
+
+/* A thread waits for a CPU, a lock, a page. */
+static void
+say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	char who[2 * NAME_SIZE], other[NAME_SIZE];
+
+	subject(ex, c, who, sizeof(who));
+	thread_name(ex, c->other, other, sizeof(other));
+	line_add(l, "%s ", who);
+	switch ((int)c->cause) {
+	case TALE_CAUSE_RUNQ:
+		line_add(l,
+		    "was ready but waited for CPU %d, which last ran %s",
+		    c->cpu, other);
+		break;
+	case TALE_CAUSE_PREEMPTED:
+		line_add(l, "was preempted on CPU %d, which then ran %s",
+		    c->cpu, other);
+		break;
+	case TALE_CAUSE_STOPPED:
+		line_add(l, "was stopped by a signal or a debugger");
+		break;
+	case TALE_CAUSE_LOCK:
+		if (c->other != 0)
+			line_add(l, "waited until %s woke it", other);
+		else
+			line_add(l, "waited for a lock in the kernel");
+		break;
+	case TALE_CAUSE_SLEEP:
+		line_add(l, "slept");
+		if (c->note != NULL)
+			line_add(l, " until %s woke it", c->note);
+		else if (c->other != 0)
+			line_add(l, " until %s woke it", other);
+		break;
+	case TALE_CAUSE_DISK:
+		line_add(l, "waited for disk");
+		break;
+	case TALE_CAUSE_PAGE_FAULT:
+		line_add(l, "waited for memory in page faults");
+		break;
+	case TALE_CAUSE_SOFTIRQ:
+		line_add(l, "was held up by %s on CPU %d",
+		    softirq_name(c->value), c->cpu);
+		break;
+	case TALE_CAUSE_IDLE_WAKEUP:
+		line_add(l, "waited for CPU %d to leave idle", c->cpu);
+		if (c->note != NULL)
+			line_add(l, " state %" PRIu64, c->value);
+		break;
+	}
+}
+
+/* TCP holds the request back, or the response. */
+static void
+say_tcp(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	static const char *const held[TALE_CAUSE_COUNT] = {
+	    [TALE_CAUSE_DELAYED_ACK] =
+		"waited in the TCP stack for a delayed ACK",
+	    [TALE_CAUSE_RETRANSMIT] = "was lost and waited for retransmission",
+	    [TALE_CAUSE_WINDOW] = "waited for the receiver to read",
+	    [TALE_CAUSE_CONGESTION] = "waited for the congestion window",
+	    [TALE_CAUSE_CORK] = "was held back by the sender's own cork",
+	    [TALE_CAUSE_HELD] = "was held back in the TCP stack",
+	};
+	const char *what = c->note != NULL ? c->note : "the bytes";
+	char name[NAME_SIZE] = "the client";
+
+	if (c->attempt >= 0)
+		attempt_name(ex, c->attempt, name);
+	line_add(l, "%s %s", what, held[c->cause]);
+	line_add(l, " (%s)", c->attempt >= 0 ? name : "client's connection");
+}
+
+static void
+say_pause(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	char name[NAME_SIZE], cause[32];
+
+	line_add(l, "%s was ", attempt_name(ex, c->attempt, name));
+	if (c->cause == TALE_CAUSE_EXIT)
+		line_add(l, "not running");
+	else
+		line_add(l, "in a %s%s",
+		    c->cause == TALE_CAUSE_GC ? "gc" : "safepoint",
+		    pause_cause(c->pause, cause));
+}
+
+/* What the server did with the request. */
+static void
+say_server(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	char who[2 * NAME_SIZE], other[NAME_SIZE];
+
+	if (c->cause == TALE_CAUSE_WORK || c->cause == TALE_CAUSE_LOW_IPC ||
+	    c->cause == TALE_CAUSE_SLOW_CLOCK)
+		line_add(l, "%s computed", subject(ex, c, who, sizeof(who)));
+	else
+		attempt_name(ex, c->attempt, who);
+	switch ((int)c->cause) {
+	case TALE_CAUSE_LOW_IPC:
+		line_add(l, " at IPC %.2f (usual %.2f)",
+		    (double)tale_low(c->value) / 1000,
+		    (double)tale_high(c->value) / 1000);
+		break;
+	case TALE_CAUSE_SLOW_CLOCK:
+		line_add(l, " on CPU %d at %.2f of its nominal clock", c->cpu,
+		    (double)tale_low(c->value) / 1000);
+		break;
+	case TALE_CAUSE_BACKEND_QUEUE:
+		line_add(l, "it waited in %s", who);
+		if (c->tid != 0)
+			line_add(l, "'s socket; %s was busy with other work",
+			    thread_name(ex, c->tid, other, sizeof(other)));
+		else
+			line_add(l, "'s queue");
+		break;
+	case TALE_CAUSE_CLASS_LOADING:
+		line_add(l, "%s was loading and compiling classes", who);
+		break;
+	case TALE_CAUSE_SWITCHED:
+		line_add(l, "%s had it, whose response was not used", who);
+		break;
+	}
+}
+
+/* The sentence about a cause, without its share, from its longest piece. */
+static void
+say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	static const struct {
+		void (*say)(const struct explainer *ex, const struct claim *c,
+		    struct line *l);
+		const char *text; /* or else the claim's note, or its label */
+	} of[TALE_CAUSE_COUNT] = {
+	    [TALE_CAUSE_UNKNOWN] = {NULL, "not explained"},
+	    [TALE_CAUSE_CLIENT_LATE] = {NULL,
+		"the response had arrived; the client read it later"},
+	    [TALE_CAUSE_ACCEPT_QUEUE] = {NULL,
+		"the connection waited to be accepted"},
+	    [TALE_CAUSE_BLIND] = {NULL, "the observer was not looking"},
+	    [TALE_CAUSE_LOST] = {NULL, "events of that time were lost"},
+	    [TALE_CAUSE_BACKEND_QUEUE] = {say_server, NULL},
+	    [TALE_CAUSE_WORK] = {say_server, NULL},
+	    [TALE_CAUSE_LOW_IPC] = {say_server, NULL},
+	    [TALE_CAUSE_SLOW_CLOCK] = {say_server, NULL},
+	    [TALE_CAUSE_CLASS_LOADING] = {say_server, NULL},
+	    [TALE_CAUSE_SWITCHED] = {say_server, NULL},
+	    [TALE_CAUSE_RUNQ] = {say_thread, NULL},
+	    [TALE_CAUSE_PREEMPTED] = {say_thread, NULL},
+	    [TALE_CAUSE_STOPPED] = {say_thread, NULL},
+	    [TALE_CAUSE_LOCK] = {say_thread, NULL},
+	    [TALE_CAUSE_SLEEP] = {say_thread, NULL},
+	    [TALE_CAUSE_PAGE_FAULT] = {say_thread, NULL},
+	    [TALE_CAUSE_DISK] = {say_thread, NULL},
+	    [TALE_CAUSE_SOFTIRQ] = {say_thread, NULL},
+	    [TALE_CAUSE_IDLE_WAKEUP] = {say_thread, NULL},
+	    [TALE_CAUSE_GC] = {say_pause, NULL},
+	    [TALE_CAUSE_SAFEPOINT] = {say_pause, NULL},
+	    [TALE_CAUSE_EXIT] = {say_pause, NULL},
+	    [TALE_CAUSE_DELAYED_ACK] = {say_tcp, NULL},
+	    [TALE_CAUSE_RETRANSMIT] = {say_tcp, NULL},
+	    [TALE_CAUSE_WINDOW] = {say_tcp, NULL},
+	    [TALE_CAUSE_CONGESTION] = {say_tcp, NULL},
+	    [TALE_CAUSE_CORK] = {say_tcp, NULL},
+	    [TALE_CAUSE_HELD] = {say_tcp, NULL},
+	};
+	const char *text = of[c->cause].text;
+
+	if (of[c->cause].say != NULL) {
+		of[c->cause].say(ex, c, l);
+		return;
+	}
+	if (text == NULL)
+		text = c->note != NULL ? c->note : tale_cause_label(c->cause);
+	line_add(l, "%s", text);
+}
+
+/* "38.9 of 41.2 ms: " */
+static void
+say_share(const struct line *l, int64_t share_ns, int64_t total_ns)
+{
+	char share[32], total[32];
+
+	text_ms(share, share_ns);
+	*strrchr(share, ' ') = '\0';
+	line_add(l, "%s of %s: ", share, text_ms(total, total_ns));
+}
+
+/* When an attempt's response was there: complete, else begun. */
+static struct instant
+response_at(const struct tale_attempt *a)
+{
+	return instant_is_set(a->complete) ? a->complete : a->first_byte;
+}
+
+/* "a responded in 12.0 ms". */
+void
+say_response(const struct explainer *ex, const struct line *l, int i)
+{
+	const struct tale_attempt *a = &ex->t->request.attempt[i];
+	struct instant end = response_at(a);
+	char name[NAME_SIZE], ms[32];
+	bool set = instant_is_set(end);
+
+	attempt_name(ex, i, name);
+	if (!set)
+		end = ex->t->end;
+	if (instant_before(end, a->written))
+		return;
+	line_add(l, set ? "%s responded in %s" : "%s has not responded for %s",
+	    name, text_ms(ms, instant_since(end, a->written)));
+}
+
+/* What is not known, and why. */
+static void
+say_unknown(const struct explainer *ex, const struct line *l)
+{
+	const struct story *s = ex->s;
+	const struct claim *c;
+	size_t i = 0;
+	char b[32], e[32];
+
+	c = tile_longest(ex, TALE_CAUSE_UNKNOWN, &i);
+	if (c == NULL)
+		return;
+	if (c->attempt >= 0 && !ex->kernel) {
+		line_add(l, "; ");
+		say_response(ex, l, c->attempt);
+		line_add(l, ", but what it did in that time is not known "
+			    "without kernel events");
+	} else if (c->note != NULL) {
+		line_add(l, "; it was %s", c->note);
+	} else {
+		line_add(l, "; no events between %s and %s",
+		    text_ms(b, s->segment[i].begin_ns),
+		    text_ms(e, s->segment[i].end_ns));
+	}
+}
+
+/* A sentence with its share. */
+static void
+say_sentence(const struct explainer *ex, struct line *l, enum tale_cause cause,
+    int64_t share_ns)
+{
+	size_t i = 0;
+	const struct claim *c = tile_longest(ex, cause, &i);
+
+	if (c == NULL)
+		return;
+	if (l->at[0] != '\0')
+		line_add(l, " ");
+	say_share(l, share_ns, ex->s->total_ns);
+	say_cause(ex, c, l);
+	if (cause == TALE_CAUSE_UNKNOWN)
+		say_unknown(ex, l);
+	line_add(l, ".");
+}
+
+/* The pause of a kind on a server that began last before a moment. */
+static const struct tale_pause *
+pause_before(
+    const struct tale *t, int server, const char *kind, struct instant moment)
+{
+	const struct tale_pause *p, *found = NULL;
+
+	for (size_t i = 0; i < t->pauses; i++) {
+		p = &t->pause[i];
+		if (p->server == server && p->begin_seen &&
+		    strcmp(hazard_kind_name(p->kind), kind) == 0 &&
+		    !instant_before(moment, p->begin))
+			found = p;
+	}
+	return found;
+}
+
+/* Why the second attempt was made. */
+static void
+say_trigger(const struct explainer *ex, const struct tale_pause *p,
+    const struct line *l)
+{
+	const struct tale_attempt *a = ex->t->request.attempt, *b = a + 1;
+	char from[NAME_SIZE], trigger[NAME_SIZE], ms[32], cause[32];
+
+	attempt_name(ex, 0, from);
+	text_safe(trigger, sizeof(trigger), b->trigger);
+	if (p != NULL) {
+		line_add(l, "%s after %s ",
+		    text_ms(ms, instant_since(b->written, p->begin)), from);
+		if (p->kind == HAZARD_EXIT)
+			line_add(l, "exited");
+		else
+			line_add(
+			    l, "began a %s%s", trigger, pause_cause(p, cause));
+		return;
+	}
+	line_add(l, "%s after it arrived, because ",
+	    text_ms(ms, instant_since(b->written, ex->t->request.first_byte)));
+	if (strcmp(b->trigger, "failure") == 0)
+		line_add(l, "%s failed", from);
+	else if (strcmp(b->trigger, "timer") == 0)
+		line_add(l, "%s had not responded", from);
+	else
+		line_add(l, "of %s on %s", trigger, from);
+}
+
+/* "Re-sent to b ...; b responded in 1.90 ms, 4.97 ms before a's gc ended." */
+static void
+say_resent(const struct explainer *ex, const struct line *l)
+{
+	const struct tale *t = ex->t;
+	const struct tale_attempt *a = t->request.attempt, *b = a + 1;
+	int w = strcmp(a->outcome, "won") == 0	 ? 0
+		: strcmp(b->outcome, "won") == 0 ? 1
+						 : -1;
+	const struct tale_pause *p;
+	char to[NAME_SIZE], from[NAME_SIZE], ms[32];
+
+	attempt_name(ex, 0, from);
+	attempt_name(ex, 1, to);
+	if (!instant_is_set(b->written)) {
+		line_add(l,
+		    "It was to be sent again, to %s, but was not written "
+		    "there.",
+		    to);
+		return;
+	}
+	p = pause_before(t, a->server, b->trigger, b->written);
+	line_add(l, "Re-sent to %s ", to);
+	say_trigger(ex, p, l);
+	if (w < 0) {
+		line_add(l, "; neither response was used.");
+		return;
+	}
+	line_add(l, "; ");
+	say_response(ex, l, w);
+	if (w == 0)
+		line_add(l, ", first all the same");
+	else if (p != NULL && p->end_seen &&
+		 instant_before(response_at(b), p->end))
+		line_add(l, ", %s before %s's %s ended",
+		    text_ms(ms, instant_since(p->end, response_at(b))), from,
+		    hazard_kind_name(p->kind));
+	line_add(l, ".");
+}
+
+void
+verdict_write(struct explainer *ex)
+{
+	const struct tale_request *r = &ex->t->request;
+	struct story *s = ex->s;
+	struct line l = {s->verdict.text, sizeof(s->verdict.text)};
+	bool done[TALE_CAUSE_COUNT] = {false};
+	enum tale_cause first = story_cause_largest(s, done), second;
+
+	if (first == TALE_CAUSE_COUNT) {
+		line_add(&l, "It took no time.");
+		return;
+	}
+	if (s->coverage < COVERAGE_MIN && s->cause_ns[TALE_CAUSE_UNKNOWN] > 0)
+		first = TALE_CAUSE_UNKNOWN;
+	s->verdict.cause = first;
+	s->verdict.share_ns = s->cause_ns[first];
+	done[first] = true;
+	second = story_cause_largest(s, done);
+	say_sentence(ex, &l, first, s->cause_ns[first]);
+	if (second != TALE_CAUSE_COUNT &&
+	    s->cause_ns[second] > s->total_ns / SECOND_PART)
+		say_sentence(ex, &l, second, s->cause_ns[second]);
+	if (r->attempt[0].server < 0 && r->attempt[1].server < 0)
+		line_add(&l, " It was sent to no server.");
+	evidence_write(ex, first);
+	if (r->attempt[1].server >= 0 && r->attempt[0].server >= 0) {
+		line_add(&l, " ");
+		say_resent(ex, &l);
+	}
+}

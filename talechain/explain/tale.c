@@ -1,0 +1,175 @@
+/*
+ * tale.c: bounds and small queries of a tale and its events.
+ */
+#include "talechain/explain/tale_struct.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "talechain/events/events.h"
+
+/* Nothing lasts longer; a larger figure is not believed. */
+#define LATENCY_MAX_NS (3600 * NS_PER_S)
+
+const struct tale_thread *
+tale_thread_find(const struct tale *t, uint64_t tid)
+{
+	for (unsigned i = 0; tid != 0 && i < t->threads; i++)
+		if (t->thread[i].tid == tid)
+			return &t->thread[i];
+	return NULL;
+}
+
+int
+tale_attempt_of(const struct tale *t, int server)
+{
+	int i;
+
+	for (i = 0; server >= 0 && i < TALE_ATTEMPTS; i++)
+		if (t->request.attempt[i].server == server)
+			return i;
+	return -1;
+}
+
+int
+tale_event_server(const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+
+	if (slot->server >= 0)
+		return slot->server;
+	switch (e->type) {
+	case TALECHAIN_SERVER_START:
+	case TALECHAIN_SERVER_EXIT:
+	case TALECHAIN_HAZARD_BEGIN:
+	case TALECHAIN_HAZARD_END:
+		return e->arg[0] <= INT32_MAX ? (int)e->arg[0] : -1;
+	}
+	return -1;
+}
+
+int64_t
+tale_event_latency_ns(const struct talechain_event *e)
+{
+	uint64_t ns;
+
+	return talechain_event_latency(e, &ns) && ns <= (uint64_t)LATENCY_MAX_NS
+		   ? (int64_t)ns
+		   : 0;
+}
+
+int64_t
+tale_overlap_ns(struct instant begin, struct instant end, struct instant from,
+    struct instant to)
+{
+	struct instant b = instant_before(begin, from) ? from : begin;
+	struct instant e = instant_before(to, end) ? to : end;
+
+	return instant_before(b, e) ? instant_since(e, b) : 0;
+}
+
+void
+tale_blinds_sum(struct tale *t)
+{
+	const struct tale_entry *e;
+	int64_t blind_ns;
+	size_t i;
+
+	for (i = 0; i < t->entries; i++) {
+		e = &t->entry[i];
+		if (e->slot.event.type != TALECHAIN_META_BLIND)
+			continue;
+		blind_ns = tale_overlap_ns(
+		    tale_earlier(e->at, tale_event_latency_ns(&e->slot.event)),
+		    e->at, t->t0, t->end);
+		t->blind_ns += blind_ns;
+		t->blinds += blind_ns > 0;
+	}
+}
+
+static void
+later(struct instant *a, struct instant b)
+{
+	if (instant_before(*a, b))
+		*a = b;
+}
+
+void
+tale_bounds_set(struct tale *t)
+{
+	const struct tale_request *r = &t->request;
+	const struct tale_client *c = &t->client;
+	struct instant sent;
+	int i;
+
+	t->t0 = instant_is_set(r->first_byte) ? r->first_byte : r->received;
+	t->end = t->t0;
+	later(&t->end, r->received);
+	later(&t->end, r->committed);
+	later(&t->end, r->finished);
+	for (i = 0; !instant_is_set(r->finished) && i < TALE_ATTEMPTS; i++) {
+		later(&t->end, r->attempt[i].written);
+		later(&t->end, r->attempt[i].first_byte);
+		later(&t->end, r->attempt[i].complete);
+	}
+	if (!c->same_host)
+		return;
+	sent = instant_is_set(c->scheduled) ? c->scheduled : c->sent;
+	if (instant_is_set(sent) && !instant_before(t->t0, sent) &&
+	    instant_since(t->t0, sent) < LATENCY_MAX_NS)
+		t->t0 = sent;
+	if (!instant_before(c->received, t->end) &&
+	    instant_since(c->received, t->end) < LATENCY_MAX_NS)
+		t->end = c->received;
+}
+
+char *
+tale_server_name(const struct tale *t, int server, char *out, size_t size)
+{
+	int i = tale_attempt_of(t, server);
+
+	if (i >= 0 && t->request.attempt[i].server_name[0] != '\0')
+		return text_safe(out, size, t->request.attempt[i].server_name);
+	snprintf(out, size, "server %d", server);
+	return out;
+}
+
+void
+tale_free(struct tale **tp)
+{
+	struct tale *t = *tp;
+
+	*tp = NULL;
+	if (t == NULL)
+		return;
+	free(t->entry);
+	free(t->pause);
+	free(t);
+}
+
+const struct tale_request *
+tale_request(const struct tale *t)
+{
+	return &t->request;
+}
+
+bool
+tale_whole(const struct tale *t)
+{
+	for (size_t i = t->entries; i > 0; i--)
+		if (t->entry[i - 1].slot.event.type == TALECHAIN_PROXY_FINISH)
+			return true;
+	return !instant_is_set(t->request.finished);
+}
+
+uint64_t
+tale_lost(const struct tale *t)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(t->lost_stream, t->lost_channels, &sum)
+		   ? UINT64_MAX
+		   : sum;
+}

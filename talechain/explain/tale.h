@@ -1,0 +1,103 @@
+/*
+ * tale.h: a tale: the events of one request, taken out of the stream.
+ *
+ * A request remembers the stream positions between which it lived; slicing
+ * finds its events there, and those of the servers, sockets and threads that
+ * it met.  Pure functions over values: no sockets, no clock.
+ */
+#ifndef TAILOR_TALECHAIN_EXPLAIN_TALE_H
+#define TAILOR_TALECHAIN_EXPLAIN_TALE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/instant.h"
+#include "talechain/timeline/timeline.h"
+
+/* Everything about one request that the proxy's table knows. */
+#define TALE_ATTEMPTS 2
+#define TALE_TEXT 128
+
+struct tale_attempt {
+	int server;	     /* -1: no such attempt */
+	uint32_t server_pid; /* 0: not known */
+	uint64_t cookie;     /* SO_COOKIE of our socket to it, 0: not known */
+	char server_name[32];
+	char trigger[16]; /* "first", "gc", "exit", "failure", ... */
+	char outcome[16]; /* "won", "lost", "failed", "running" */
+	struct instant written, first_byte, complete;
+	int status; /* 0: none yet */
+};
+
+struct tale_request {
+	uint64_t id;
+	char external_id[65]; /* x-request-id as the client sees it */
+	char method[16];
+	char target[TALE_TEXT]; /* cut with "..." if longer */
+	int status;
+	struct instant accepted;   /* if it was the first of its connection */
+	struct instant first_byte; /* of the request, from the client */
+	struct instant received;   /* complete, entered the table */
+	struct instant committed;  /* first byte of the response written */
+	struct instant finished;   /* last byte given to the kernel */
+	uint64_t stream_begin, stream_end; /* positions */
+	uint64_t cookie; /* SO_COOKIE of the client's socket, 0: not known */
+	struct tale_attempt attempt[TALE_ATTEMPTS];
+	char flags[64]; /* why not hedged, truncated, ... */
+};
+
+/* The client's own stamps, from an analyze request; 0 = not given. */
+struct tale_client {
+	struct instant scheduled, sent, received;
+	bool same_host; /* boot ids equal: clocks are one */
+};
+
+/*
+ * A request's events in order of time.  Holds what happened to the request
+ * itself and what happened meanwhile to the servers that worked on it.
+ *
+ * An event's own stamp comes from its writer.  One that cannot be true (after
+ * it was read, or a minute before) is shown as such, and sorted by the moment
+ * the observer read it.
+ */
+struct tale; /* opaque */
+
+/*
+ * tale_slice(out, reader, request, client, slack_ns):
+ * Copy the events of one request out of the stream: those carrying its id,
+ * those of its servers (collections, safepoints, exits, hazards), swaps,
+ * losses and blind intervals between its first and last instant, widened by
+ * slack_ns because events are read a little after they happen; and those of
+ * the kernel about its sockets (by their cookies, and the other ends of these
+ * on this machine), about Tailor's thread and the servers' threads that had
+ * it, and the softirqs and idle CPUs that delayed these.
+ * A pause that began earlier (up to TALE_LOOKBACK_SLOTS before) and was not
+ * over is found too.
+ *   reader  moved; it is left somewhere behind the request
+ *   client  may be NULL
+ * Returns 0, -ENOMEM, or -ESTALE when the stream has already overwritten the
+ * request's beginning (the tale is still made, from what is left, and says
+ * so).  Free with tale_free.
+ * Cost: reads every slot between the positions, three times if there are
+ * events of the kernel; bounded by the stream.  Keeps at most TALE_EVENTS_MAX
+ * events, at most half of them from applications and three quarters from the
+ * kernel; what was left out is counted and said.
+ */
+#define TALE_LOOKBACK_SLOTS 16384
+#define TALE_EVENTS_MAX 16384
+int tale_slice(struct tale **out, struct timeline_reader *reader,
+    const struct tale_request *request, const struct tale_client *client,
+    int64_t slack_ns);
+void tale_free(struct tale **tp);
+
+/* What the tale holds. */
+const struct tale_request *tale_request(const struct tale *t);
+uint64_t tale_lost(const struct tale *t); /* events known to be missing */
+/*
+ * Whether the observer had read the proxy's last event of a finished request;
+ * if not, it was late, and slicing again a little later finds more.
+ */
+bool tale_whole(const struct tale *t);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * tale_struct.h: the inside of a tale, shared by slicing, pauses, renderings
+ * and the store.
+ *
+ * A tale is filled once, by tale_slice() or tale_unpack(), and then only
+ * read.  Private to talechain/.
+ */
+#ifndef TAILOR_TALECHAIN_EXPLAIN_TALE_STRUCT_H
+#define TAILOR_TALECHAIN_EXPLAIN_TALE_STRUCT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/instant.h"
+#include "talechain/events/hazard.h"
+#include "talechain/explain/tale.h"
+
+struct tale_entry {
+	struct timeline_slot slot;
+	struct instant at; /* the event's stamp, or read_ns if doubtful */
+	bool doubtful;	   /* its own stamp cannot be true */
+};
+
+/* An interval in which a server could not respond. */
+struct tale_pause {
+	int server;
+	enum hazard_kind kind;
+	unsigned cause; /* enum talechain_cause, or unknown */
+	struct instant begin, end;
+	bool begin_seen, end_seen; /* false: bounded by the tale's own */
+};
+
+/* The sockets a request went through; a peer is the other end, if here. */
+enum tale_socket {
+	TALE_SOCKET_CLIENT, /* ours to the client */
+	TALE_SOCKET_CLIENT_PEER,
+	TALE_SOCKET_A, /* ours to the first attempt's server */
+	TALE_SOCKET_A_PEER,
+	TALE_SOCKET_B,
+	TALE_SOCKET_B_PEER,
+	TALE_SOCKETS
+};
+
+/* A thread that took part in the request. */
+struct tale_thread {
+	uint32_t tid, pid;
+	int attempt; /* of a server's: 0, 1; -1: Tailor's or the client's */
+};
+#define TALE_THREADS 64
+
+struct tale {
+	struct tale_request request; /* every string terminated */
+	struct tale_client client;   /* all zero: not given */
+	struct tale_entry *entry;    /* owned; in order of at */
+	size_t entries, capacity;
+	struct tale_pause *pause; /* owned; in order of begin */
+	size_t pauses;
+	struct instant t0, end; /* what the timeline shows */
+	uint64_t lost_stream;	/* slots of the stream, overwritten */
+	uint64_t lost_channels; /* events overwritten in their channels */
+	uint64_t omitted;	/* beyond TALE_EVENTS_MAX */
+	bool stale;		/* the request's beginning was overwritten */
+	int64_t blind_ns;	/* of the request: not observed */
+	unsigned blinds;
+	uint64_t cookie[TALE_SOCKETS]; /* 0: not known */
+	struct tale_thread thread[TALE_THREADS];
+	unsigned threads;
+};
+
+/* The numbers packed into the kernel's events of flows. */
+static inline uint32_t
+tale_high(uint64_t packed)
+{
+	return (uint32_t)(packed >> 32);
+}
+
+static inline uint32_t
+tale_low(uint64_t packed)
+{
+	return (uint32_t)packed;
+}
+
+/* Length of what the timeline shows, ns, >= 0. */
+static inline int64_t
+tale_total_ns(const struct tale *t)
+{
+	return instant_since(t->end, t->t0);
+}
+
+/* The moment ns before a, but not before the clock began. */
+static inline struct instant
+tale_earlier(struct instant a, int64_t ns)
+{
+	return (struct instant){
+	    ns < 0 || a.ns > (uint64_t)ns ? a.ns - (uint64_t)ns : 0};
+}
+
+/* A thread that took part, or NULL. */
+const struct tale_thread *tale_thread_find(const struct tale *t, uint64_t tid);
+
+/* Which attempt's server (0 or 1) a server is, or -1. */
+int tale_attempt_of(const struct tale *t, int server);
+
+/* The server an event is about, or -1. */
+int tale_event_server(const struct timeline_slot *slot);
+
+/* An event's latency_ns argument if it has one and it can be true, or 0. */
+int64_t tale_event_latency_ns(const struct talechain_event *e);
+
+/*
+ * Decide where the timeline begins and ends: the client's own stamps if its
+ * clock is ours and they enclose what we saw, else what the proxy saw.
+ */
+void tale_bounds_set(struct tale *t);
+
+/*
+ * Find the sockets and threads of a tale that was not sliced but stored, from
+ * its events, and widen its bounds as slicing does.  0 or -ENOMEM.
+ */
+int tale_relearn(struct tale *t);
+
+/* Add up the blind intervals within the request. */
+void tale_blinds_sum(struct tale *t);
+
+/* What reports a pause. */
+enum pause_source { SOURCE_JVM, SOURCE_HAZARD, SOURCE_PROCESS, SOURCES };
+
+/* The beginning or end of a pause. */
+struct tale_mark {
+	bool begins;
+	enum hazard_kind kind;
+	enum pause_source source;
+	unsigned cause;
+	int64_t latency_ns; /* of an end: how long it was, 0 unknown */
+};
+
+/* Whether an event is one, and which. */
+bool tale_mark_of(const struct talechain_event *e, struct tale_mark *m);
+
+/* Pair the beginnings and ends of pauses in t->entry.  0 or -ENOMEM. */
+int tale_pauses_find(struct tale *t);
+
+/* How much of [from, to] a pause covers, ns. */
+int64_t tale_overlap_ns(struct instant begin, struct instant end,
+    struct instant from, struct instant to);
+
+/* A server's name, safe to print; returns out. */
+char *
+tale_server_name(const struct tale *t, int server, char *out, size_t size);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * drawing.h: the parts of a picture as SVG elements.  Private.
+ *
+ * Elements carry classes, which page/picture.css styles, and data- attributes,
+ * which the page's script reads: it moves the elements that are there and makes
+ * none of them again.  Attributes of time are ns:
+ *   .segment  data-b data-e            .fold   data-b data-e
+ *   .bar      data-b data-e data-l data-n, data-y upper edge, data-i index
+ *   .curve .point data-b data-e
+ *   .label    data-i, of its bar       .arrow  data-b data-e data-y1 data-y2
+ * and the svg element has data-total, data-left, data-right.
+ */
+#ifndef TAILOR_TALECHAIN_RENDER_DRAWING_H
+#define TAILOR_TALECHAIN_RENDER_DRAWING_H
+
+#include "talechain/render/markup.h"
+#include "talechain/render/picture.h"
+
+#define DRAWING_MARGIN 16
+#define DRAWING_CHAR 7.0 /* width of a character of 12 px, with some room */
+
+struct drawing {
+	struct text *x;		 /* borrowed */
+	const struct picture *p; /* borrowed */
+	double y;		 /* where the next part begins */
+	double lanes_y;		 /* where the first lane begins */
+};
+
+/* A heading in the column of names, its middle at y; below may be "". */
+void
+drawing_name(struct drawing *d, const char *name, const char *below, double y);
+/* Where the time went: segments to scale and what they add up to. */
+void drawing_budget(struct drawing *d);
+/* Everything small, to scale, without folds. */
+void drawing_overview(struct drawing *d);
+/* Numbers of the axis, lanes with their names, lines of the grid. */
+void drawing_lanes(struct drawing *d);
+/* How fast things went, under the lanes' bars. */
+void drawing_curves(struct drawing *d);
+/* What lies on the lanes, back to front. */
+void drawing_bars(struct drawing *d);
+void drawing_folds(struct drawing *d);
+void drawing_arrows(struct drawing *d);
+/* 0 or -ENOMEM; decides where there is room for them. */
+int drawing_labels(struct drawing *d);
+/* What the marks mean. */
+void drawing_key(struct drawing *d);
+
+/* The whole picture without a heading; 0 or -ENOMEM. */
+int drawing_all(struct drawing *d);
+
+/* Patterns and such, once in a picture. */
+void drawing_definitions(struct text *x);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * html.c: a story as one page that needs nothing else.
+ *
+ * The page shows fully without its scripts: verdict, picture, tables of
+ * all events.  The scripts make the picture move.  The content security policy
+ * lets exactly these scripts and style sheets be used, and nothing be
+ * fetched.  Strings from outside are escaped on the way out (markup_text,
+ * and the JSON writer's for the data), never trusted before.
+ */
+#include "talechain/render/render.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/drawing.h"
+#include "talechain/render/page.h"
+
+struct page {
+	struct text *x;		 /* borrowed */
+	const struct story *s;	 /* borrowed */
+	const struct picture *p; /* borrowed */
+	int err;
+};
+
+static void
+put_file(struct page *g, enum page_name name)
+{
+	struct page_file f = page_file(name);
+
+	text_add(g->x, "%.*s", (int)f.length, f.text);
+}
+
+static void
+put_title(struct page *g)
+{
+	char total[MARKUP_TIME];
+
+	text_add(g->x, "%s: ", markup_span(total, g->s->total_ns));
+	markup_cut(g->x, g->s->tale->request.method, 16);
+	text_add(g->x, " ");
+	markup_cut(g->x, g->s->tale->request.target, 60);
+}
+
+static void
+put_verdict(struct page *g)
+{
+	markup_text(g->x, g->s->verdict.text);
+}
+
+static void
+put_lines(
+    struct page *g, const char *lead, const char lines[STORY_LINES][STORY_TEXT])
+{
+	size_t i;
+
+	for (i = 0; i < STORY_LINES && lines[i][0] != '\0'; i++) {
+		if (i == 0)
+			text_add(g->x, "<dt>%s</dt>", lead);
+		text_add(g->x, "<dd>");
+		markup_text(g->x, lines[i]);
+		text_add(g->x, "</dd>\n");
+	}
+}
+
+static void
+put_facts(struct page *g)
+{
+	put_lines(g, "Why", g->s->verdict.evidence);
+	put_lines(g, "What to do", g->s->verdict.advice);
+}
+
+static void
+put_identity(struct page *g)
+{
+	const struct tale_request *r = &g->s->tale->request;
+
+	text_add(g->x, "<code>");
+	markup_text(g->x, r->method);
+	text_add(g->x, " ");
+	markup_text(g->x, r->target);
+	text_add(g->x, "</code> &#183; status %d &#183; request %016" PRIx64,
+	    r->status, r->id);
+	if (r->external_id[0] != '\0')
+		text_add(g->x, " &#183; ");
+	markup_text(g->x, r->external_id);
+	if (r->flags[0] != '\0')
+		text_add(g->x, " &#183; ");
+	markup_text(g->x, r->flags);
+	text_add(g->x, " &#183; %.0f %% of the time explained",
+	    100 * g->s->coverage);
+}
+
+static void
+put_picture(struct page *g)
+{
+	struct text body = {0};
+	struct drawing d = {.x = &body, .p = g->p, .y = 6};
+
+	g->err = drawing_all(&d);
+	text_add(g->x,
+	    "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"picture\" "
+	    "viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" "
+	    "role=\"group\" aria-label=\"Timeline of the request\" "
+	    "data-total=\"%" PRId64 "\" data-left=\"%d\" data-right=\"%d\" "
+	    "data-top=\"%.1f\" data-bottom=\"%.1f\">\n",
+	    PICTURE_WIDTH, d.y, PICTURE_WIDTH, d.y, g->s->total_ns,
+	    PICTURE_LEFT, PICTURE_RIGHT, d.lanes_y, d.lanes_y + g->p->height);
+	drawing_definitions(g->x);
+	text_add(g->x, "%.*s</svg>\n", (int)body.length,
+	    body.at != NULL ? body.at : "");
+	if (body.failed)
+		g->err = -ENOMEM;
+	free(body.at);
+}
+
+static void
+put_data(struct page *g)
+{
+	char *text = NULL;
+	size_t length = 0;
+	struct json j;
+
+	json_init(&j, false);
+	g->err = story_render_json(g->s, &j);
+	if (g->err == 0)
+		g->err = json_take(&j, &text, &length);
+	if (g->err == 0)
+		text_add(g->x, "%.*s", (int)length, text);
+	free(text);
+	json_fini(&j);
+}
+
+static void
+put_tables(struct page *g)
+{
+	page_tables(g->x, g->s, g->p);
+}
+
+/* What stands as @NAME@ in the template: a file, or what a function puts. */
+static const struct {
+	const char *name;
+	enum page_name file;
+	void (*put)(struct page *g);
+} blanks[] = {
+#define PAGE_X(symbol, name, file) {#symbol, PAGE_##symbol, NULL},
+    PAGE_FILES(PAGE_X)
+#undef PAGE_X
+	{"TITLE", 0, put_title},
+    {"VERDICT", 0, put_verdict},
+    {"FACTS", 0, put_facts},
+    {"IDENTITY", 0, put_identity},
+    {"PICTURE", 0, put_picture},
+    {"TABLES", 0, put_tables},
+    {"DATA", 0, put_data},
+};
+
+/* Fill in one blank; name has length bytes and is in the table. */
+static void
+blank_fill(struct page *g, const char *name, size_t length)
+{
+	size_t i, n = sizeof(blanks) / sizeof(blanks[0]);
+
+	for (i = 0; i < n; i++)
+		if (strlen(blanks[i].name) == length &&
+		    memcmp(blanks[i].name, name, length) == 0)
+			break;
+	assert(i < n);
+	if (g->err < 0)
+		return;
+	if (blanks[i].put != NULL)
+		blanks[i].put(g);
+	else
+		put_file(g, blanks[i].file);
+}
+
+static void
+template_fill(struct page *g)
+{
+	struct page_file f = page_file(PAGE_TIMELINE_HTML);
+	const char *at = f.text, *end = f.text + f.length, *from, *to;
+
+	while ((from = memchr(at, '@', (size_t)(end - at))) != NULL) {
+		text_add(g->x, "%.*s", (int)(from - at), at);
+		to = memchr(from + 1, '@', (size_t)(end - from - 1));
+		assert(to != NULL);
+		blank_fill(g, from + 1, (size_t)(to - from - 1));
+		at = to + 1;
+	}
+	text_add(g->x, "%.*s", (int)(end - at), at);
+}
+
+int
+story_render_html(const struct story *s, char **text, size_t *length)
+{
+	struct text x = {0};
+	struct picture p;
+	struct page g = {.x = &x, .s = s, .p = &p};
+	int err;
+
+	err = picture_init(&p, s);
+	if (err < 0)
+		return err;
+	template_fill(&g);
+	picture_fini(&p);
+	if (g.err < 0)
+		x.failed = true;
+	return text_take(&x, text, length);
+}

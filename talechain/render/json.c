@@ -1,0 +1,380 @@
+/*
+ * json.c: a story as JSON, schema tailor.timeline/1.
+ *
+ * All times are integers of nanoseconds relative to t0, which itself is a
+ * string because it does not fit a double.  So are ids (hexadecimal) and
+ * event arguments above 2^53.  The writer of base escapes every string.
+ */
+#include "talechain/render/render.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "talechain/events/events.h"
+#include "talechain/explain/tale_struct.h"
+
+#define JSON_INTEGER_MAX (UINT64_C(1) << 53)
+
+/* key: nanoseconds since t0; nothing at all if it never happened. */
+static void
+key_offset(
+    const struct tale *t, struct json *j, const char *key, struct instant at)
+{
+	if (instant_is_set(at))
+		json_key_int(j, key, instant_since(at, t->t0));
+}
+
+static void
+key_hex(struct json *j, const char *key, uint64_t v)
+{
+	char text[17];
+
+	snprintf(text, sizeof(text), "%016" PRIx64, v);
+	json_key_string(j, key, text);
+}
+
+static void
+write_request(const struct tale *t, struct json *j)
+{
+	const struct tale_request *r = &t->request;
+
+	json_key_object(j, "request");
+	key_hex(j, "id", r->id);
+	json_key_string(j, "external_id", r->external_id);
+	json_key_string(j, "method", r->method);
+	json_key_string(j, "target", r->target);
+	json_key_int(j, "status", r->status);
+	json_key_string(j, "flags", r->flags);
+	key_offset(t, j, "accepted", r->accepted);
+	key_offset(t, j, "first_byte", r->first_byte);
+	key_offset(t, j, "received", r->received);
+	key_offset(t, j, "committed", r->committed);
+	key_offset(t, j, "finished", r->finished);
+	json_object_end(j);
+}
+
+static void
+write_client(const struct tale *t, struct json *j)
+{
+	const struct tale_client *c = &t->client;
+
+	if (!c->same_host)
+		return;
+	json_key_object(j, "client");
+	key_offset(t, j, "scheduled", c->scheduled);
+	key_offset(t, j, "sent", c->sent);
+	key_offset(t, j, "received", c->received);
+	json_object_end(j);
+}
+
+static void
+write_lines(
+    const char *key, const char line[STORY_LINES][STORY_TEXT], struct json *j)
+{
+	json_key_array(j, key);
+	for (int i = 0; i < STORY_LINES && line[i][0] != '\0'; i++)
+		json_string(j, line[i]);
+	json_array_end(j);
+}
+
+static void
+write_verdict(const struct story *s, struct json *j)
+{
+	const struct story_verdict *v = &s->verdict;
+
+	json_key_object(j, "verdict");
+	json_key_string(j, "code", tale_cause_code(v->cause));
+	json_key_int(j, "share", v->share_ns);
+	json_key_string(j, "text", v->text);
+	write_lines("evidence", v->evidence, j);
+	write_lines("advice", v->advice, j);
+	json_object_end(j);
+}
+
+/* What each cause sums up to; those of nothing are left out. */
+static void
+write_causes(const struct story *s, struct json *j)
+{
+	json_key_object(j, "causes");
+	for (int i = 0; i < TALE_CAUSE_COUNT; i++)
+		if (s->cause_ns[i] > 0)
+			json_key_int(j, tale_cause_code((enum tale_cause)i),
+			    s->cause_ns[i]);
+	json_object_end(j);
+}
+
+static void
+write_lanes(const struct story *s, struct json *j)
+{
+	json_key_array(j, "lanes");
+	for (size_t i = 0; i < s->lanes; i++) {
+		json_object_begin(j);
+		json_key_string(j, "k", story_lane_name(s->lane[i].kind));
+		if (s->lane[i].number >= 0)
+			json_key_int(j, "n", s->lane[i].number);
+		if (s->lane[i].tid != 0)
+			json_key_uint(j, "tid", s->lane[i].tid);
+		json_key_string(j, "name", s->lane[i].name);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* The bars of some kinds, as an array of their own. */
+static void
+write_bars(const struct story *s, const char *key, enum story_bar_kind one,
+    enum story_bar_kind other, struct json *j)
+{
+	const struct story_bar *b;
+
+	json_key_array(j, key);
+	for (size_t i = 0; i < s->bars; i++) {
+		b = &s->bar[i];
+		if (b->kind != one && b->kind != other)
+			continue;
+		json_object_begin(j);
+		json_key_uint(j, "l", b->lane);
+		json_key_int(j, "b", b->begin_ns);
+		json_key_int(j, "e", b->end_ns);
+		json_key_string(j, "n", b->name);
+		if (b->kind != STORY_BAR_OTHER)
+			json_key_string(j, "code", tale_cause_code(b->cause));
+		if (b->cpu >= 0)
+			json_key_int(j, "cpu", b->cpu);
+		if (b->tid != 0)
+			json_key_uint(j, "tid", b->tid);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* [lane, moment] */
+static void
+write_point(const char *key, unsigned lane, int64_t ns, struct json *j)
+{
+	json_key_array(j, key);
+	json_uint(j, lane);
+	json_int(j, ns);
+	json_array_end(j);
+}
+
+static void
+write_arrows(const struct story *s, const char *key, enum story_arrow_kind kind,
+    struct json *j)
+{
+	const struct story_arrow *a;
+
+	json_key_array(j, key);
+	for (size_t i = 0; i < s->arrows; i++) {
+		a = &s->arrow[i];
+		if (a->kind != kind)
+			continue;
+		json_object_begin(j);
+		write_point("f", a->from_lane, a->from_ns, j);
+		write_point("t", a->to_lane, a->to_ns, j);
+		json_key_string(j, "n", a->name);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* The critical path: pieces that tile [0, total]. */
+static void
+write_path(const struct story *s, struct json *j)
+{
+	const struct story_segment *g;
+
+	json_key_array(j, "path");
+	for (size_t i = 0; i < s->segments; i++) {
+		g = &s->segment[i];
+		json_object_begin(j);
+		json_key_int(j, "b", g->begin_ns);
+		json_key_int(j, "e", g->end_ns);
+		json_key_string(j, "code", tale_cause_code(g->cause));
+		json_key_uint(j, "l", g->lane);
+		if (g->who[0] != '\0')
+			json_key_string(j, "who", g->who);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* How fast things went: for each lane and signal, periods and values. */
+static void
+write_series(const struct story *s, struct json *j)
+{
+	const struct story_series *x;
+	size_t i, k;
+
+	json_key_array(j, "series");
+	for (i = 0; i < s->curves; i++) {
+		x = &s->series[i];
+		json_object_begin(j);
+		json_key_uint(j, "l", x->lane);
+		json_key_string(j, "n", x->name);
+		json_key_string(j, "unit", x->unit);
+		if (x->usual > 0)
+			json_key_double(j, "usual", x->usual);
+		json_key_array(j, "points");
+		for (k = 0; k < x->points; k++) {
+			json_object_begin(j);
+			json_key_int(j, "b", x->point[k].begin_ns);
+			json_key_int(j, "e", x->point[k].end_ns);
+			json_key_double(j, "v", x->point[k].value);
+			json_object_end(j);
+		}
+		json_array_end(j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void
+write_attempts(const struct tale *t, struct json *j)
+{
+	const struct tale_attempt *a;
+	int i;
+
+	json_key_array(j, "attempts");
+	for (i = 0; i < TALE_ATTEMPTS; i++) {
+		a = &t->request.attempt[i];
+		if (a->server < 0)
+			continue;
+		json_object_begin(j);
+		json_key_int(j, "server", a->server);
+		json_key_string(j, "name", a->server_name);
+		json_key_string(j, "trigger", a->trigger);
+		json_key_string(j, "outcome", a->outcome);
+		json_key_int(j, "status", a->status);
+		key_offset(t, j, "written", a->written);
+		key_offset(t, j, "first_byte", a->first_byte);
+		key_offset(t, j, "complete", a->complete);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void
+write_hazards(const struct tale *t, struct json *j)
+{
+	const struct tale_pause *p;
+	size_t i;
+
+	json_key_array(j, "hazards");
+	for (i = 0; i < t->pauses; i++) {
+		p = &t->pause[i];
+		json_object_begin(j);
+		json_key_int(j, "server", p->server);
+		json_key_string(j, "kind", hazard_kind_name(p->kind));
+		json_key_string(j, "cause", talechain_cause_name(p->cause));
+		json_key_int(j, "b", instant_since(p->begin, t->t0));
+		json_key_int(j, "e", instant_since(p->end, t->t0));
+		json_key_bool(j, "begin_seen", p->begin_seen);
+		json_key_bool(j, "end_seen", p->end_seen);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void
+write_arguments(const struct talechain_event *e, struct json *j)
+{
+	struct talechain_value v;
+	char text[24];
+	unsigned n;
+
+	json_key_object(j, "args");
+	for (n = 0; talechain_argument(e, n, &v); n++) {
+		snprintf(text, sizeof(text), "%" PRIu64, v.value);
+		if (strcmp(v.name, "request") == 0)
+			key_hex(j, v.name, v.value);
+		else if (v.value > JSON_INTEGER_MAX)
+			json_key_string(j, v.name, text);
+		else
+			json_key_uint(j, v.name, v.value);
+	}
+	json_object_end(j);
+}
+
+static void
+write_events(const struct story *s, struct json *j)
+{
+	const struct tale *t = s->tale;
+	const struct tale_entry *e;
+	const char *name;
+	char number[16];
+	size_t i;
+
+	json_key_array(j, "events");
+	for (i = 0; i < t->entries; i++) {
+		e = &t->entry[i];
+		name = talechain_type_name(e->slot.event.type);
+		snprintf(
+		    number, sizeof(number), "type_%04x", e->slot.event.type);
+		json_object_begin(j);
+		json_key_uint(j, "l", s->event_lane[i]);
+		json_key_int(j, "t", instant_since(e->at, t->t0));
+		if (e->doubtful)
+			json_key_bool(j, "doubtful", true);
+		json_key_int(j, "read",
+		    instant_since((struct instant){e->slot.read_ns}, t->t0));
+		json_key_string(j, "type", name != NULL ? name : number);
+		json_key_int(j, "server", e->slot.server);
+		json_key_uint(j, "channel", e->slot.channel);
+		json_key_uint(j, "tid", e->slot.event.tid);
+		json_key_uint(j, "pid", e->slot.event.pid);
+		write_arguments(&e->slot.event, j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* What is known to be missing. */
+static void
+write_loss(const struct tale *t, struct json *j)
+{
+	json_key_object(j, "loss");
+	json_key_uint(j, "events", tale_lost(t));
+	json_key_uint(j, "stream", t->lost_stream);
+	json_key_uint(j, "channels", t->lost_channels);
+	json_key_uint(j, "omitted", t->omitted);
+	json_key_int(j, "blind", t->blind_ns);
+	json_key_uint(j, "blind_intervals", t->blinds);
+	json_key_bool(j, "beginning_overwritten", t->stale);
+	json_object_end(j);
+}
+
+int
+story_render_json(const struct story *s, struct json *j)
+{
+	const struct tale *t = s->tale;
+	char t0[24];
+
+	snprintf(t0, sizeof(t0), "%" PRIu64, t->t0.ns);
+	json_object_begin(j);
+	json_key_string(j, "schema", "tailor.timeline/1");
+	write_request(t, j);
+	json_key_string(j, "t0", t0);
+	json_key_string(j, "unit", "ns");
+	json_key_int(j, "total", s->total_ns);
+	json_key_double(j, "coverage", s->coverage);
+	write_loss(t, j);
+	write_verdict(s, j);
+	write_causes(s, j);
+	write_client(t, j);
+	write_lanes(s, j);
+	write_attempts(t, j);
+	write_hazards(t, j);
+	write_bars(s, "stages", STORY_BAR_STAGE, STORY_BAR_STAGE, j);
+	write_arrows(s, "flows", STORY_ARROW_FLOW, j);
+	write_arrows(s, "wakes", STORY_ARROW_WAKE, j);
+	write_bars(s, "delays", STORY_BAR_DELAY, STORY_BAR_BLIND, j);
+	write_bars(s, "others", STORY_BAR_OTHER, STORY_BAR_OTHER, j);
+	write_path(s, j);
+	write_series(s, j);
+	write_events(s, j);
+	json_object_end(j);
+	return j->failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,105 @@
+#include "talechain/render/markup.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+static int
+is_plain(unsigned char c)
+{
+	return c >= 0x20 && c <= 0x7e && c != '\\';
+}
+
+static void
+put(struct text *x, unsigned char c)
+{
+	if (!is_plain(c)) {
+		text_add(x, "\\x%02x", c);
+		return;
+	}
+	switch (c) {
+	case '<':
+		text_add(x, "&lt;");
+		return;
+	case '>':
+		text_add(x, "&gt;");
+		return;
+	case '&':
+		text_add(x, "&amp;");
+		return;
+	case '"':
+		text_add(x, "&quot;");
+		return;
+	case '\'':
+		text_add(x, "&#39;");
+		return;
+	}
+	text_add(x, "%c", c);
+}
+
+void
+markup_text(struct text *x, const char *s)
+{
+	for (; *s != '\0'; s++)
+		put(x, (unsigned char)*s);
+}
+
+size_t
+markup_width(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0'; s++)
+		n += is_plain((unsigned char)*s) ? 1 : 4;
+	return n;
+}
+
+void
+markup_cut(struct text *x, const char *s, size_t width)
+{
+	size_t n, step;
+
+	if (markup_width(s) <= width) {
+		markup_text(x, s);
+		return;
+	}
+	for (n = 0; *s != '\0'; s++, n += step) {
+		step = is_plain((unsigned char)*s) ? 1 : 4;
+		if (n + step + 3 > width)
+			break;
+		put(x, (unsigned char)*s);
+	}
+	text_add(x, "...");
+}
+
+char *
+markup_span(char out[MARKUP_TIME], int64_t ns)
+{
+	static const struct {
+		double ns;
+		const char *name;
+	} unit[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "\xc2\xb5s"}};
+	double v = fabs((double)ns);
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		if (v < unit[i].ns * 0.9995)
+			continue;
+		v = (double)ns / unit[i].ns;
+		snprintf(out, MARKUP_TIME, "%.*f %s",
+		    fabs(v) < 9.995   ? 2
+		    : fabs(v) < 99.95 ? 1
+				      : 0,
+		    v, unit[i].name);
+		return out;
+	}
+	snprintf(out, MARKUP_TIME, "%" PRId64 " ns", ns);
+	return out;
+}
+
+char *
+markup_moment(char out[MARKUP_TIME], int64_t ns)
+{
+	snprintf(out, MARKUP_TIME, "%.3f ms", text_ms_of(ns));
+	return out;
+}

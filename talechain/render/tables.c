@@ -1,0 +1,195 @@
+/*
+ * tables.c: a story as HTML tables, for text browsers, screen readers and page
+ * search, and for details that the picture leaves out.
+ *
+ * Three, folded up: the pieces of the time, bars and arrows in order, and
+ * the events as they were recorded.
+ */
+#include "talechain/render/page.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "talechain/events/events.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/drawing.h"
+
+static void
+table_begin(struct text *x, const char *id, const char *title, size_t rows,
+    const char *heads)
+{
+	text_add(x,
+	    "<details id=\"%s\"><summary>%s (%zu)</summary>\n<table>\n"
+	    "<thead><tr>%s</tr></thead>\n<tbody>\n",
+	    id, title, rows, heads);
+}
+
+static void
+table_end(struct text *x)
+{
+	text_add(x, "</tbody>\n</table>\n</details>\n");
+}
+
+static void
+cell_moment(struct text *x, int64_t ns)
+{
+	char out[MARKUP_TIME];
+
+	text_add(x, "<td class=\"time\">%s</td>", markup_moment(out, ns));
+}
+
+static void
+cell_span(struct text *x, int64_t ns)
+{
+	char out[MARKUP_TIME];
+
+	text_add(x, "<td class=\"time\">%s</td>", markup_span(out, ns));
+}
+
+static void
+cell_text(struct text *x, const char *s)
+{
+	text_add(x, "<td>");
+	markup_text(x, s);
+	text_add(x, "</td>");
+}
+
+static void
+segments_table(struct text *x, const struct story *s)
+{
+	const struct story_segment *g;
+	size_t i;
+
+	table_begin(x, "segments", "Where the time went, piece by piece",
+	    s->segments,
+	    "<th>from</th><th>to</th><th>length</th><th>what</th><th>who</th>");
+	for (i = 0; i < s->segments; i++) {
+		g = &s->segment[i];
+		text_add(x, "<tr>");
+		cell_moment(x, g->begin_ns);
+		cell_moment(x, g->end_ns);
+		cell_span(x, g->end_ns - g->begin_ns);
+		cell_text(x, tale_cause_label(g->cause));
+		cell_text(x, g->who);
+		text_add(x, "</tr>\n");
+	}
+	table_end(x);
+}
+
+static void
+bar_row(struct text *x, const struct story *s, size_t i)
+{
+	static const char *const kind[] = {
+	    [STORY_BAR_STAGE] = "work",
+	    [STORY_BAR_DELAY] = "wait",
+	    [STORY_BAR_OTHER] = "others' work",
+	    [STORY_BAR_BLIND] = "not observed",
+	};
+	const struct story_bar *b = &s->bar[i];
+
+	text_add(x, "<tr data-i=\"%zu\">", i);
+	cell_moment(x, b->begin_ns);
+	cell_span(x, b->end_ns - b->begin_ns);
+	cell_text(x, s->lane[b->lane].name);
+	cell_text(x, kind[b->kind]);
+	cell_text(x, b->name[0] != '\0' ? b->name : tale_cause_label(b->cause));
+	text_add(x, "</tr>\n");
+}
+
+static void
+arrow_row(struct text *x, const struct story *s, size_t i)
+{
+	const struct story_arrow *a = &s->arrow[i];
+
+	text_add(x, "<tr>");
+	cell_moment(x, a->from_ns);
+	cell_span(x, a->to_ns - a->from_ns);
+	text_add(x, "<td>");
+	markup_text(x, s->lane[a->from_lane].name);
+	text_add(x, " &#8594; ");
+	markup_text(x, s->lane[a->to_lane].name);
+	text_add(x, "</td>");
+	cell_text(x, a->kind == STORY_ARROW_FLOW ? "flow" : "wake-up");
+	cell_text(x, a->name);
+	text_add(x, "</tr>\n");
+}
+
+static void
+parts_table(struct text *x, const struct story *s, const struct picture *p)
+{
+	static const char heads[] = "<th>from</th><th>length</th>"
+				    "<th>where</th><th>kind</th><th>what</th>";
+	size_t i;
+
+	table_begin(x, "bars", "Work and waits, in order", s->bars, heads);
+	for (i = 0; i < s->bars; i++)
+		bar_row(x, s, p->order[i]);
+	table_end(x);
+	table_begin(x, "arrows", "Flows and wake-ups", s->arrows, heads);
+	for (i = 0; i < s->arrows; i++)
+		arrow_row(x, s, i);
+	table_end(x);
+}
+
+/* The lane, and the event's own CPU and thread. */
+static void
+event_place(struct text *x, const struct story *s, size_t i)
+{
+	const struct talechain_event *e = &s->tale->entry[i].slot.event;
+
+	text_add(x, "<td>");
+	if (s->lanes > 0)
+		markup_text(x, s->lane[s->event_lane[i]].name);
+	if (e->cpu != UINT32_MAX)
+		text_add(x, " CPU %u", e->cpu);
+	if (e->tid != 0)
+		text_add(x, " thread %u", e->tid);
+	text_add(x, "</td>");
+}
+
+static void
+event_row(struct text *x, const struct story *s, size_t i)
+{
+	const struct tale_entry *e = &s->tale->entry[i];
+	const struct talechain_event *event = &e->slot.event;
+	const char *name = talechain_type_name(event->type);
+	struct talechain_value v;
+	unsigned n;
+
+	text_add(x, "<tr>");
+	cell_moment(x, instant_since(e->at, s->tale->t0));
+	event_place(x, s, i);
+	if (name != NULL)
+		text_add(x, "<td>%s</td>", name);
+	else
+		text_add(x, "<td>type_%04x</td>", event->type);
+	text_add(x, "<td>");
+	for (n = 0; talechain_argument(event, n, &v); n++)
+		text_add(x,
+		    strcmp(v.name, "request") == 0 ? "%s%s=%016" PRIx64
+						   : "%s%s=%" PRIu64,
+		    n > 0 ? " " : "", v.name, v.value);
+	text_add(x, "%s</td></tr>\n", e->doubtful ? " (stamp doubtful)" : "");
+}
+
+static void
+events_table(struct text *x, const struct story *s)
+{
+	size_t i;
+
+	table_begin(x, "events", "Events, as they were recorded",
+	    s->tale->entries,
+	    "<th>at</th><th>where</th><th>event</th><th>arguments</th>");
+	for (i = 0; i < s->tale->entries; i++)
+		event_row(x, s, i);
+	table_end(x);
+}
+
+void
+page_tables(struct text *x, const struct story *s, const struct picture *p)
+{
+	segments_table(x, s);
+	parts_table(x, s, p);
+	events_table(x, s);
+}

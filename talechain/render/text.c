@@ -1,0 +1,416 @@
+/*
+ * text.c: a story for a terminal of 80 columns.
+ *
+ * From the verdict to the events: one sentence, its evidence, advice; the
+ * request; where the time went; the stages to scale; pauses and gaps in what
+ * was observed; every event in order of time.  ASCII only, and nothing from
+ * outside can break out of its place.
+ */
+#include "talechain/render/render.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compare.h"
+#include "base/text.h"
+#include "talechain/events/events.h"
+#include "talechain/explain/tale_struct.h"
+#include "talechain/render/waterfall.h"
+
+/* Blind intervals below this part of the request are not listed. */
+#define BLIND_PART 20
+#define EVENTS_MAX 500 /* lines; the JSON rendering has all */
+#define LANE_SIZE 13
+#define EVENT_INDENT 45 /* where arguments begin */
+#define PIECES_MAX 24	/* lines; the other renderings have all */
+#define PIECE_INDENT 46 /* where server and thread begin */
+#define HEADING 10	/* columns of "could do: " */
+#define CAUSE_BAR 35
+
+/* A moment as "+1.234", milliseconds since t0. */
+static char *
+offset_ms(const struct tale *t, struct instant at, char out[32])
+{
+	snprintf(out, 32, "%+.3f", text_ms_of(instant_since(at, t->t0)));
+	return out;
+}
+
+static void
+render_head(const struct tale *t, struct text *x)
+{
+	const struct tale_request *r = &t->request;
+	char line[TEXT_COLUMNS], word[TEXT_COLUMNS];
+	int attempts =
+	    (r->attempt[0].server >= 0) + (r->attempt[1].server >= 0);
+
+	text_add(x, "request %016" PRIx64 "\n", r->id);
+	if (r->external_id[0] != '\0')
+		text_add(x, "its id   %s\n",
+		    text_safe(line, sizeof(line) - 9, r->external_id));
+	text_safe(word, 24, r->method);
+	text_add(x, "%s %s\n", word,
+	    text_safe(line, sizeof(line) - strlen(word) - 1, r->target));
+	if (r->status > 0)
+		text_add(x, "status %d, ", r->status);
+	else
+		text_add(x, "no response yet, ");
+	text_add(x, "total %.3f ms, %d attempt%s", text_ms_of(tale_total_ns(t)),
+	    attempts, attempts == 1 ? "" : "s");
+	if (t->client.same_host && instant_before(t->t0, r->first_byte))
+		text_add(x, ", as the client saw it");
+	text_add(x, "\n");
+	if (r->flags[0] != '\0')
+		text_add(x, "flags %s\n",
+		    text_safe(line, sizeof(line) - 6, r->flags));
+}
+
+/* Lines of evidence or advice, the first after its heading. */
+static void
+render_lines(
+    const char *heading, char line[STORY_LINES][STORY_TEXT], struct text *x)
+{
+	for (int i = 0; i < STORY_LINES && line[i][0] != '\0'; i++) {
+		text_add(x, "%-*s", HEADING, i == 0 ? heading : "");
+		text_wrap(x, line[i], HEADING, HEADING);
+	}
+}
+
+static void
+render_verdict(const struct story *s, struct text *x)
+{
+	struct story_verdict v = s->verdict;
+
+	text_wrap(x, v.text, 0, 0);
+	render_lines("why:", v.evidence, x);
+	render_lines("could do:", v.advice, x);
+}
+
+/* The causes by their sums, which add up to the whole. */
+static void
+render_causes(const struct story *s, struct text *x)
+{
+	char bar[CAUSE_BAR + 1], note[32];
+	bool done[TALE_CAUSE_COUNT] = {false};
+	enum tale_cause c;
+	size_t n;
+
+	if (s->total_ns <= 0)
+		return;
+	text_add(x, "\nwhere the time went              ms      %%\n");
+	while ((c = story_cause_largest(s, done)) != TALE_CAUSE_COUNT) {
+		done[c] = true;
+		n = (size_t)((double)CAUSE_BAR * (double)s->cause_ns[c] /
+			     (double)s->total_ns);
+		memset(bar, '#', sizeof(bar));
+		bar[n <= CAUSE_BAR ? n : CAUSE_BAR] = '\0';
+		text_add(x, "%-25.25s %9.3f %6.1f%s%s\n", tale_cause_label(c),
+		    text_ms_of(s->cause_ns[c]),
+		    100 * (double)s->cause_ns[c] / (double)s->total_ns,
+		    n > 0 ? "  " : "", bar);
+	}
+	snprintf(note, sizeof(note), "%.1f", 100 * s->coverage);
+	text_add(x, "%-25s %9.3f  100.0  (%s %% explained)\n", "in all",
+	    text_ms_of(s->total_ns), note);
+}
+
+static void
+render_pauses(const struct tale *t, struct text *x)
+{
+	const struct tale_pause *p;
+	char name[LANE_SIZE], from[32], to[32], line[TEXT_COLUMNS];
+	size_t i;
+	int n;
+
+	if (t->pauses > 0)
+		text_add(x, "\npauses        from ms      to ms  length ms  "
+			    "in request\n");
+	for (i = 0; i < t->pauses; i++) {
+		p = &t->pause[i];
+		offset_ms(t, p->begin, from);
+		offset_ms(t, p->end, to);
+		n = snprintf(line, sizeof(line),
+		    "%-*s %10s %10s %10.3f%c %10.3f  %s, %s", LANE_SIZE - 3,
+		    tale_server_name(t, p->server, name, LANE_SIZE - 2),
+		    p->begin_seen ? from : "before", p->end_seen ? to : "after",
+		    text_ms_of(instant_since(p->end, p->begin)),
+		    p->begin_seen && p->end_seen ? ' ' : '+',
+		    text_ms_of(
+			tale_overlap_ns(p->begin, p->end, t->t0, t->end)),
+		    hazard_kind_name(p->kind), talechain_cause_name(p->cause));
+		assert(n > 0); /* and cut at 80 columns if it must be */
+		text_add(x, "%s\n", line);
+	}
+}
+
+/* What is missing, also if nothing is. */
+static void
+render_missing(const struct tale *t, struct text *x)
+{
+	const struct {
+		uint64_t count;
+		const char *what;
+	} missing[] = {
+	    {t->lost_stream, "slots of the stream were overwritten before "
+			     "they were read"},
+	    {t->lost_channels,
+		"events were lost meanwhile: the observer came too late"},
+	    {t->omitted, "events more than a tale holds were left out"},
+	};
+
+	text_add(x, "\n");
+	if (t->stale)
+		text_add(x, "The beginning of this request has been "
+			    "overwritten in the stream.\n");
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		if (missing[i].count > 0)
+			text_add(x, "%" PRIu64 " %s.\n", missing[i].count,
+			    missing[i].what);
+	if (t->blinds > 0)
+		text_add(x,
+		    "The observer was blind for %.3f ms of it, in %u "
+		    "interval%s.\n",
+		    text_ms_of(t->blind_ns), t->blinds,
+		    t->blinds == 1 ? "" : "s");
+	else if (tale_lost(t) == 0 && t->omitted == 0 && !t->stale)
+		text_add(x, "No event is known to be lost and no blind "
+			    "interval was recorded.\n");
+}
+
+/* One value, named as far as the tables have its meaning. */
+static void
+value_format(const struct tale *t, const struct tale_entry *e,
+    const struct talechain_value *v, char out[64])
+{
+	bool hazard = e->slot.event.type >> 12 == 4;
+	char name[24], ms[32];
+	size_t n = strlen(v->name);
+
+	if (strcmp(v->name, "cause") == 0 && v->value <= UINT16_MAX) {
+		snprintf(out, 64, "cause=%s",
+		    talechain_cause_name((unsigned)v->value));
+	} else if (strcmp(v->name, "kind") == 0 && hazard &&
+		   v->value < HAZARD_KIND_COUNT) {
+		snprintf(out, 64, "kind=%s",
+		    hazard_kind_name((enum hazard_kind)v->value));
+	} else if ((strcmp(v->name, "server") == 0 ||
+		       strcmp(v->name, "from") == 0 ||
+		       strcmp(v->name, "to") == 0) &&
+		   v->value <= INT32_MAX) {
+		tale_server_name(t, (int)v->value, name, sizeof(name));
+		snprintf(out, 64, "%s=%s", v->name, name);
+	} else if ((strcmp(v->name, "latency_ns") == 0 ||
+		       strcmp(v->name, "interval_ns") == 0 ||
+		       strcmp(v->name, "wait_ns") == 0)) {
+		snprintf(out, 64, "%.*s=%.3fms", (int)n - 3, v->name,
+		    (double)v->value / (double)NS_PER_MS);
+	} else if (n > 3 && strcmp(v->name + n - 3, "_ns") == 0 &&
+		   v->value != 0) {
+		snprintf(out, 64, "%.*s=%sms", (int)n - 3, v->name,
+		    offset_ms(t, (struct instant){v->value}, ms));
+	} else {
+		snprintf(out, 64, "%s=%" PRIu64, v->name, v->value);
+	}
+}
+
+/* A lane's name in the list; a thread's is its server's, which fits. */
+static void
+event_lane(const struct story *s, size_t i, char out[LANE_SIZE])
+{
+	const struct story_lane *l = &s->lane[s->event_lane[i]];
+
+	if (l->kind == STORY_LANE_SERVER && l->tid != 0)
+		tale_server_name(s->tale, l->number, out, LANE_SIZE);
+	else
+		text_safe(out, LANE_SIZE, l->name);
+}
+
+static void
+render_event(const struct story *s, size_t i, struct text *x)
+{
+	const struct tale *t = s->tale;
+	const struct tale_entry *e = &t->entry[i];
+	const struct talechain_event *v = &e->slot.event;
+	const char *type = talechain_type_name(v->type);
+	char lane[LANE_SIZE], at[32], number[16], line[TEXT_COLUMNS];
+	char words[400], word[64];
+	struct talechain_value value;
+	size_t length = 0;
+	unsigned n;
+	int column;
+
+	event_lane(s, i, lane);
+	snprintf(number, sizeof(number), "type_%04x", v->type);
+	column = snprintf(line, sizeof(line), "%10s%c %-*s %-19s ",
+	    offset_ms(t, e->at, at), e->doubtful ? '?' : ' ', LANE_SIZE - 1,
+	    lane, type != NULL ? type : number);
+	assert(column > 0 && column < (int)sizeof(line));
+	text_add(x, "%s", line);
+	for (n = 0; talechain_argument(v, n, &value); n++) {
+		if (strcmp(value.name, "request") == 0)
+			continue;
+		value_format(t, e, &value, word);
+		length +=
+		    (size_t)snprintf(words + length, sizeof(words) - length,
+			"%s%s", length > 0 ? " " : "", word);
+	}
+	words[length] = '\0';
+	text_wrap(x, words, (size_t)column, EVENT_INDENT);
+}
+
+/* The client's stamps belong in the list, although they are no events. */
+static void
+render_client(
+    const struct tale *t, const char *what, struct instant at, struct text *x)
+{
+	char offset[32];
+
+	if (t->client.same_host && instant_is_set(at))
+		text_add(x, "%10s  %-*s %s\n", offset_ms(t, at, offset),
+		    LANE_SIZE - 1, "client", what);
+}
+
+/*
+ * Events of the kernel, of which a request has hundreds, are not listed: the
+ * pieces of the path are what follows from them.
+ */
+static bool
+is_detail(const struct talechain_event *e)
+{
+	return e->type >> 12 == 0 && e->type != TALECHAIN_TCP_RETRANSMIT &&
+	       e->type != TALECHAIN_EXEC && e->type != TALECHAIN_EXIT;
+}
+
+static int
+segment_longer(const void *va, const void *vb)
+{
+	const struct story_segment *a = va, *b = vb;
+	int64_t la = a->end_ns - a->begin_ns, lb = b->end_ns - b->begin_ns;
+
+	return COMPARE(lb, la);
+}
+
+static int
+segment_earlier(const void *va, const void *vb)
+{
+	const struct story_segment *a = va, *b = vb;
+
+	return COMPARE(a->begin_ns, b->begin_ns);
+}
+
+/* The longest pieces of the path, in order of time. */
+static void
+render_pieces(const struct story *s, struct text *x)
+{
+	size_t n = s->segments < PIECES_MAX ? s->segments : PIECES_MAX, i;
+	struct story_segment *piece;
+	int64_t listed_ns = 0;
+
+	if (n == 0)
+		return;
+	piece = malloc(s->segments * sizeof(*piece));
+	if (piece == NULL) {
+		x->failed = true;
+		return;
+	}
+	memcpy(piece, s->segment, s->segments * sizeof(*piece));
+	qsort(piece, s->segments, sizeof(*piece), segment_longer);
+	qsort(piece, n, sizeof(*piece), segment_earlier);
+	text_add(x, "\n   from ms  length ms  %s\n",
+	    n < s->segments ? "the longest pieces" : "piece by piece");
+	for (i = 0; i < n; i++) {
+		int64_t length_ns = piece[i].end_ns - piece[i].begin_ns;
+
+		listed_ns += length_ns;
+		text_add(x, "%+10.3f %10.3f  ", text_ms_of(piece[i].begin_ns),
+		    text_ms_of(length_ns));
+		text_add(x, "%-22.22s ", tale_cause_label(piece[i].cause));
+		text_wrap(x, piece[i].who, PIECE_INDENT, PIECE_INDENT);
+	}
+	if (n < s->segments)
+		text_add(x,
+		    "%zu shorter ones, %.3f ms in all, are in the other "
+		    "renderings.\n",
+		    s->segments - n, text_ms_of(s->total_ns - listed_ns));
+	free(piece);
+}
+
+/* A blind interval too short to list: the waterfall shows it, and their sum
+ * is given. */
+static bool
+is_minor(const struct tale *t, const struct tale_entry *e)
+{
+	int64_t total_ns =
+	    instant_since(t->request.finished, t->request.first_byte);
+
+	return e->slot.event.type == TALECHAIN_META_BLIND &&
+	       e->slot.event.arg[0] < (uint64_t)total_ns / BLIND_PART;
+}
+
+static void
+render_events(const struct story *s, struct text *x)
+{
+	const struct tale *t = s->tale;
+	size_t i, shown = 0, minor = 0, details = 0, rates = 0;
+	bool doubtful = false;
+
+	for (i = 0; i < t->entries; i++) {
+		details += is_detail(&t->entry[i].slot.event);
+		rates += t->entry[i].slot.event.type == TALECHAIN_RATE;
+	}
+	if (details > 0)
+		render_pieces(s, x);
+
+	text_add(x, "\n        ms  lane         event\n");
+	render_client(t, "scheduled", t->client.scheduled, x);
+	render_client(t, "sent", t->client.sent, x);
+	for (i = 0; i < t->entries; i++) {
+		if (is_detail(&t->entry[i].slot.event) ||
+		    t->entry[i].slot.event.type == TALECHAIN_RATE)
+			continue;
+		if (is_minor(t, &t->entry[i])) {
+			minor++;
+			continue;
+		}
+		if (shown == EVENTS_MAX)
+			continue;
+		render_event(s, i, x);
+		doubtful |= t->entry[i].doubtful;
+		shown++;
+	}
+	render_client(t, "received", t->client.received, x);
+	if (t->entries - minor - details - rates > shown)
+		text_add(x, "%zu more events; the JSON rendering has all.\n",
+		    t->entries - minor - details - rates - shown);
+	if (details > 0)
+		text_add(x,
+		    "%zu event%s of the kernel: see the page (--html) or "
+		    "--json.\n",
+		    details, details == 1 ? "" : "s");
+	if (minor > 0)
+		text_add(x,
+		    "%zu short blind interval%s not listed; the JSON "
+		    "rendering has all.\n",
+		    minor, minor == 1 ? " is" : "s are");
+	if (doubtful)
+		text_add(x, "? its own stamp cannot be true; this is when the "
+			    "observer read it.\n");
+}
+
+int
+story_render_text(const struct story *s, char **text, size_t *length)
+{
+	struct text x = {0};
+
+	render_verdict(s, &x);
+	text_add(&x, "\n");
+	render_head(s->tale, &x);
+	render_causes(s, &x);
+	tale_waterfall(s->tale, &x);
+	render_pauses(s->tale, &x);
+	render_missing(s->tale, &x);
+	render_events(s, &x);
+	return text_take(&x, text, length);
+}

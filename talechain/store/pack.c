@@ -1,0 +1,414 @@
+/*
+ * pack.c: a tale as bytes, and back.
+ *
+ * One function walks a tale's fields for both directions: what is written
+ * and what is read cannot disagree.  The first failure sticks.
+ */
+#include "talechain/store/pack.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "talechain/explain/tale_struct.h"
+
+#define PACK_VERSION 2
+/* No instant of a request is further from its first than this. */
+#define SPAN_MAX_NS (INT64_C(7200) * NS_PER_S)
+/* Nothing happens later: differences of two instants cannot overflow. */
+#define INSTANT_MAX_NS ((uint64_t)INT64_MAX / 2)
+
+struct codec {
+	bool packing;
+	int err;
+	uint8_t *out; /* packing: owned by the caller's struct packed */
+	const uint8_t *in;
+	size_t at, length; /* length: of in, or room in out */
+};
+
+static void
+put_byte(struct codec *c, uint8_t byte)
+{
+	size_t room;
+	uint8_t *grown;
+
+	if (c->at == c->length) {
+		room = c->length < 1024 ? 2048 : 2 * c->length;
+		grown = realloc(c->out, room);
+		if (grown == NULL) {
+			c->err = -ENOMEM;
+			return;
+		}
+		c->out = grown;
+		c->length = room;
+	}
+	c->out[c->at++] = byte;
+}
+
+static uint8_t
+get_byte(struct codec *c)
+{
+	if (c->at == c->length) {
+		c->err = -EPROTO;
+		return 0;
+	}
+	return c->in[c->at++];
+}
+
+static void
+code_u64(struct codec *c, uint64_t *v)
+{
+	uint64_t left = *v, value = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	if (c->packing) {
+		for (; left >= 0x80 && c->err == 0; left >>= 7)
+			put_byte(c, (uint8_t)(left | 0x80));
+		if (c->err == 0)
+			put_byte(c, (uint8_t)left);
+		return;
+	}
+	do {
+		byte = c->err == 0 ? get_byte(c) : 0;
+		if (shift == 63 && byte > 1)
+			c->err = -EPROTO;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (c->err == 0 && byte >= 0x80 && shift <= 63);
+	if (byte >= 0x80)
+		c->err = -EPROTO;
+	*v = c->err == 0 ? value : 0;
+}
+
+static void
+code_i64(struct codec *c, int64_t *v)
+{
+	uint64_t zigzag = ((uint64_t)*v << 1) ^ (uint64_t)(*v >> 63);
+
+	code_u64(c, &zigzag);
+	*v = (int64_t)(zigzag >> 1) ^ -(int64_t)(zigzag & 1);
+}
+
+/* An int within [min, max]; what is outside is refused when read. */
+static void
+code_int(struct codec *c, int *v, int min, int max)
+{
+	int64_t wide = *v;
+
+	code_i64(c, &wide);
+	if (!c->packing && c->err == 0 && (wide < min || wide > max))
+		c->err = -EPROTO;
+	*v = c->err == 0 ? (int)wide : min;
+}
+
+static void
+code_unsigned(struct codec *c, unsigned *v, unsigned max)
+{
+	uint64_t wide = *v;
+
+	code_u64(c, &wide);
+	if (!c->packing && c->err == 0 && wide > max)
+		c->err = -EPROTO;
+	*v = c->err == 0 ? (unsigned)wide : 0;
+}
+
+static void
+code_bool(struct codec *c, bool *v)
+{
+	unsigned wide = *v;
+
+	code_unsigned(c, &wide, 1);
+	*v = wide != 0;
+}
+
+static void
+code_text(struct codec *c, char *text, size_t size)
+{
+	uint64_t n = c->packing ? strnlen(text, size - 1) : 0;
+
+	code_u64(c, &n);
+	if (c->packing) {
+		for (uint64_t i = 0; i < n && c->err == 0; i++)
+			put_byte(c, (uint8_t)text[i]);
+		return;
+	}
+	text[0] = '\0';
+	if (c->err == 0 && (n >= size || n > c->length - c->at))
+		c->err = -EPROTO;
+	if (c->err < 0)
+		return;
+	memcpy(text, c->in + c->at, n);
+	text[n] = '\0';
+	/* A NUL inside would hide the bytes after it. */
+	if (strlen(text) != n)
+		c->err = -EPROTO;
+	c->at += n;
+}
+
+/* An instant, as a difference to base; none is 0, base itself 1. */
+static void
+code_instant(struct codec *c, struct instant *v, struct instant base)
+{
+	int64_t since = instant_since(*v, base);
+	uint64_t coded = ((uint64_t)since << 1 ^ (uint64_t)(since >> 63)) + 1;
+
+	if (!instant_is_set(*v))
+		coded = 0;
+	code_u64(c, &coded);
+	if (c->packing)
+		return;
+	*v = INSTANT_NONE;
+	if (coded == 0 || c->err < 0)
+		return;
+	coded--;
+	since = (int64_t)(coded >> 1) ^ -(int64_t)(coded & 1);
+	if (since > SPAN_MAX_NS || since < -SPAN_MAX_NS ||
+	    (since < 0 && (uint64_t)-since >= base.ns))
+		c->err = -EPROTO;
+	else
+		*v = instant_plus(base, since);
+}
+
+static void
+code_attempt(struct codec *c, struct tale_attempt *a, struct instant base)
+{
+	code_int(c, &a->server, -1, 255);
+	code_unsigned(c, &a->server_pid, UINT32_MAX);
+	code_u64(c, &a->cookie);
+	code_text(c, a->server_name, sizeof(a->server_name));
+	code_text(c, a->trigger, sizeof(a->trigger));
+	code_text(c, a->outcome, sizeof(a->outcome));
+	code_instant(c, &a->written, base);
+	code_instant(c, &a->first_byte, base);
+	code_instant(c, &a->complete, base);
+	code_int(c, &a->status, 0, 999);
+}
+
+static void
+code_request(struct codec *c, struct tale_request *r)
+{
+	struct instant base =
+	    instant_is_set(r->first_byte) ? r->first_byte : r->received;
+
+	code_u64(c, &r->id);
+	code_text(c, r->external_id, sizeof(r->external_id));
+	code_text(c, r->method, sizeof(r->method));
+	code_text(c, r->target, sizeof(r->target));
+	code_int(c, &r->status, 0, 999);
+	code_u64(c, &base.ns);
+	if (!c->packing && c->err == 0 && base.ns > INSTANT_MAX_NS)
+		c->err = -EPROTO;
+	code_instant(c, &r->accepted, base);
+	code_instant(c, &r->first_byte, base);
+	code_instant(c, &r->received, base);
+	code_instant(c, &r->committed, base);
+	code_instant(c, &r->finished, base);
+	code_u64(c, &r->stream_begin);
+	code_u64(c, &r->stream_end);
+	code_u64(c, &r->cookie);
+	for (int i = 0; i < TALE_ATTEMPTS; i++)
+		code_attempt(c, &r->attempt[i], base);
+	code_text(c, r->flags, sizeof(r->flags));
+}
+
+static void
+code_client(struct codec *c, struct tale_client *k)
+{
+	code_u64(c, &k->scheduled.ns);
+	code_u64(c, &k->sent.ns);
+	code_u64(c, &k->received.ns);
+	code_bool(c, &k->same_host);
+	if (!c->packing && c->err == 0 &&
+	    (k->scheduled.ns > INSTANT_MAX_NS || k->sent.ns > INSTANT_MAX_NS ||
+		k->received.ns > INSTANT_MAX_NS))
+		c->err = -EPROTO;
+}
+
+/* By its code: the numbers change from version to version. */
+static void
+code_cause(struct codec *c, enum tale_cause *cause)
+{
+	char code[32] = "";
+	int found;
+
+	if (c->packing)
+		snprintf(code, sizeof(code), "%s", tale_cause_code(*cause));
+	code_text(c, code, sizeof(code));
+	found = tale_cause_find(code);
+	*cause = found >= 0 ? (enum tale_cause)found : TALE_CAUSE_UNKNOWN;
+}
+
+/* What is not in the request. */
+static void
+code_summary(struct codec *c, struct tale_summary *s)
+{
+	unsigned reason = s->reason;
+
+	code_unsigned(c, &reason, TALE_REASON_COUNT - 1);
+	s->reason = (enum tale_reason)reason;
+	code_cause(c, &s->cause);
+	code_i64(c, &s->share_ns);
+	code_i64(c, &s->timeline_ns);
+	code_i64(c, &s->finished_wall_ns);
+	code_text(c, s->verdict, sizeof(s->verdict));
+}
+
+/* One event; seen from the one before it. */
+static void
+code_slot(struct codec *c, struct timeline_slot *slot, uint64_t *ts)
+{
+	struct talechain_event *e = &slot->event;
+	int64_t step = (int64_t)(e->ts - *ts);
+	int64_t late = (int64_t)(slot->read_ns - e->ts);
+	unsigned type = e->type, version = e->version, flags = e->flags;
+
+	code_i64(c, &step);
+	code_i64(c, &late);
+	code_unsigned(c, &type, UINT16_MAX);
+	code_unsigned(c, &version, UINT8_MAX);
+	code_unsigned(c, &flags, UINT8_MAX);
+	code_unsigned(c, &e->tid, UINT32_MAX);
+	code_unsigned(c, &e->pid, UINT32_MAX);
+	code_unsigned(c, &e->cpu, UINT32_MAX);
+	for (int i = 0; i < 4; i++)
+		code_u64(c, &e->arg[i]);
+	code_u64(c, &e->seq);
+	code_u64(c, &slot->seq);
+	code_unsigned(c, &slot->channel, UINT32_MAX);
+	code_int(c, &slot->server, -1, INT32_MAX);
+	if (!c->packing) {
+		e->ts = *ts + (uint64_t)step;
+		slot->read_ns = e->ts + (uint64_t)late;
+		e->type = (uint16_t)type;
+		e->version = (uint8_t)version;
+		e->flags = (uint8_t)flags;
+	}
+	*ts = e->ts;
+}
+
+static void
+pack_events(struct codec *c, const struct tale *t)
+{
+	uint64_t entries = t->entries, ts = t->request.received.ns;
+
+	code_u64(c, &entries);
+	for (size_t i = 0; i < t->entries && c->err == 0; i++) {
+		struct tale_entry e = t->entry[i];
+
+		code_slot(c, &e.slot, &ts);
+		code_bool(c, &e.doubtful);
+	}
+}
+
+static void
+unpack_events(struct codec *c, struct tale *t)
+{
+	uint64_t entries = 0, ts = t->request.received.ns;
+
+	code_u64(c, &entries);
+	/* Twelve numbers at least make an event. */
+	if (c->err == 0 &&
+	    (entries > TALE_EVENTS_MAX || entries > (c->length - c->at) / 12))
+		c->err = -EPROTO;
+	if (c->err < 0 || entries == 0)
+		return;
+	t->entry = calloc(entries, sizeof(t->entry[0]));
+	if (t->entry == NULL) {
+		c->err = -ENOMEM;
+		return;
+	}
+	t->entries = t->capacity = entries;
+	for (size_t i = 0; i < t->entries && c->err == 0; i++) {
+		struct tale_entry *e = &t->entry[i];
+
+		code_slot(c, &e->slot, &ts);
+		code_bool(c, &e->doubtful);
+		e->at.ns = e->doubtful ? e->slot.read_ns : e->slot.event.ts;
+		if (e->at.ns > INSTANT_MAX_NS ||
+		    (i > 0 && instant_before(e->at, e[-1].at)))
+			c->err = -EPROTO;
+	}
+}
+
+static void
+code_losses(struct codec *c, struct tale *t)
+{
+	code_u64(c, &t->lost_stream);
+	code_u64(c, &t->lost_channels);
+	code_u64(c, &t->omitted);
+	code_bool(c, &t->stale);
+}
+
+int
+tale_pack(
+    struct packed *out, const struct tale *t, const struct tale_summary *s)
+{
+	struct codec c = {.packing = true,
+	    .out = out->at,
+	    .at = out->length,
+	    .length = out->length};
+	/* Walking changes nothing when packing. */
+	struct tale copy = *t;
+	struct tale_summary summary = *s;
+	uint64_t version = PACK_VERSION;
+
+	code_u64(&c, &version);
+	code_summary(&c, &summary);
+	code_request(&c, &copy.request);
+	code_client(&c, &copy.client);
+	code_losses(&c, &copy);
+	pack_events(&c, t);
+	out->at = c.out;
+	if (c.err < 0)
+		return c.err;
+	out->length = c.at;
+	return 0;
+}
+
+/* The rest of a tale whose events have been read. */
+static int
+tale_complete(struct tale *t)
+{
+	int err;
+
+	tale_bounds_set(t);
+	err = tale_relearn(t);
+	if (err < 0)
+		return err;
+	tale_blinds_sum(t);
+	return tale_pauses_find(t);
+}
+
+int
+tale_unpack(struct tale **out, struct tale_summary *s, const uint8_t *bytes,
+    size_t length)
+{
+	struct codec c = {.in = bytes, .length = length};
+	struct tale *t = calloc(1, sizeof(*t));
+	uint64_t version = 0;
+
+	if (t == NULL)
+		return -ENOMEM;
+	code_u64(&c, &version);
+	if (c.err == 0 && version != PACK_VERSION)
+		c.err = -EPROTO;
+	code_summary(&c, s);
+	code_request(&c, &t->request);
+	code_client(&c, &t->client);
+	code_losses(&c, t);
+	if (c.err == 0)
+		tale_summarise(s, &t->request);
+	if (out != NULL && c.err == 0)
+		unpack_events(&c, t);
+	if (out != NULL && c.err == 0 && c.at != length)
+		c.err = -EPROTO;
+	if (out != NULL && c.err == 0)
+		c.err = tale_complete(t);
+	if (out == NULL || c.err < 0)
+		tale_free(&t);
+	else
+		*out = t;
+	return c.err;
+}

@@ -1,0 +1,134 @@
+/*
+ * store.h: the tales of slow requests, kept in files.
+ *
+ * This room owns the directory of kept tales; the analysis thread calls it.
+ * An append-only set of files in a directory of its own (0700, files 0600),
+ * each record checksummed, so that they survive a restart or a crash of
+ * Tailor; or the same in anonymous memory, which survives nothing.  Opening
+ * reads every file once and rebuilds the index: by id, in order of time, with
+ * cause and path.  At the bound the oldest file goes, and with it its tales.
+ *
+ * What is in the directory is hostile: torn, flipped or foreign bytes cost
+ * the records they are in and nothing else.  It is not a database: one
+ * process at a time (a lock says so), and nothing is synced, so a power cut
+ * may cost the last seconds.
+ *
+ * Calls read and write files and may wait for a disk.  One thread at a time.
+ */
+#ifndef TAILOR_TALECHAIN_STORE_STORE_H
+#define TAILOR_TALECHAIN_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "talechain/explain/story.h"
+#include "talechain/timeline/timeline.h"
+
+struct tale_store; /* opaque */
+
+/* Why a tale was kept: symbol, word. */
+#define TALE_REASONS(X)                                             \
+	X(TARGET, "target")   /* slower than slow.target */         \
+	X(SLOWEST, "slowest") /* among the slowest of its window */ \
+	X(PINNED, "pinned")                                         \
+	X(ASKED, "asked") /* its client had it analysed */
+
+enum tale_reason {
+#define TALE_X(symbol, word) TALE_REASON_##symbol,
+	TALE_REASONS(TALE_X)
+#undef TALE_X
+	    TALE_REASON_COUNT
+};
+
+/* "target"; static text. */
+const char *tale_reason_name(enum tale_reason reason);
+
+/* What is known of a kept tale without explaining it again. */
+struct tale_summary {
+	uint64_t request; /* Tailor's own id */
+	char external_id[65];
+	char method[16];
+	char target[TALE_TEXT];
+	int status;
+	unsigned attempts;
+	char winner[32]; /* the server that responded, "" none */
+	char trigger[16];
+	char flags[64];
+	int64_t total_ns;    /* first byte to last byte, as the proxy saw it */
+	int64_t upstream_ns; /* of the winner, -1: not known */
+	int64_t finished_wall_ns; /* CLOCK_REALTIME */
+	enum tale_reason reason;
+	enum tale_cause cause;
+	int64_t share_ns; /* of the cause */
+	int64_t
+	    timeline_ns; /* length of the timeline; share_ns is part of it */
+	char verdict[STORY_TEXT];
+	bool earlier_boot; /* recorded before the machine's last start */
+};
+
+/* Fill in the members that come from the request; the rest stays. */
+void tale_summarise(struct tale_summary *s, const struct tale_request *r);
+
+struct tale_store_options {
+	const char *directory; /* NULL: anonymous memory */
+	const char *boot_id;   /* of now; "" not known */
+	uint64_t bytes_max;    /* of all files, at least 4096 */
+	unsigned keep;	       /* most tales, 1 .. 65536 */
+};
+
+/*
+ * tale_store_open(out, options):
+ * Returns 0; -EBUSY another process has it; -EINVAL out of range; or a
+ * negative errno of mkdir, open or read.  The directory is made, with those
+ * above it that are missing.  Free with tale_store_close.
+ */
+int tale_store_open(
+    struct tale_store **out, const struct tale_store_options *options);
+void tale_store_close(struct tale_store **sp);
+
+/*
+ * tale_store_add(s, t, summary):
+ * Keep a tale.  One of the same request that is there already is replaced.
+ * Returns 0; -EFBIG it alone is more than a quarter of the bound; -ENOMEM; or
+ * the negative errno of a write that failed, after which the store is as
+ * before.
+ */
+int tale_store_add(struct tale_store *s, const struct tale *t,
+    const struct tale_summary *summary);
+
+/* The newest tale with that id, or NULL; valid until the next add. */
+const struct tale_summary *
+tale_store_find(const struct tale_store *s, const char *external_id);
+
+/*
+ * Read the newest tale with that id.  0, -ENOENT, -ENOMEM, -EPROTO its record
+ * is damaged, or another negative errno.  Free with tale_free.
+ */
+int tale_store_load(
+    struct tale_store *s, const char *external_id, struct tale **out);
+
+/* Which tales to list: each member that is set narrows it. */
+struct tale_filter {
+	int64_t since_wall_ns; /* 0: all */
+	int cause;	       /* enum tale_cause, -1: any */
+	const char *path;      /* the target's up to "?"; NULL: any */
+};
+
+/*
+ * The next older tale that passes the filter, or NULL.  *at is 0 at first and is
+ * moved on; an add in between ends the walk's validity.
+ */
+const struct tale_summary *tale_store_next(
+    const struct tale_store *s, const struct tale_filter *filter, unsigned *at);
+
+struct tale_store_stats {
+	unsigned tales, files;
+	uint64_t bytes;
+	uint64_t added, dropped; /* since it was opened; dropped: the bound */
+	uint64_t corrupt; /* places in files that were not a good record */
+};
+/* The figures of now. */
+void tale_store_stats(const struct tale_store *s, struct tale_store_stats *out);
+
+#endif

@@ -1,0 +1,308 @@
+/*
+ * timeline.c: the writer's end of the timeline stream.
+ *
+ * One file of shared memory, one writer, slots with sequence numbers
+ * (ring.h).  The file is prepared under another name and linked into place,
+ * so a reader sees either a whole stream or the one before.  Its writer keeps
+ * it locked (flock): a file without a lock was left by a writer that is gone,
+ * and is replaced; one with a lock stays.  Memory is allocated and mapped once;
+ * appending is a dozen stores.  Nothing survives a reboot.
+ */
+#include "talechain/timeline/timeline.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "talechain/timeline/layout.h"
+#include "talechain/timeline/ring.h"
+
+#define PLACE_TRIES 8 /* of several that start at the same moment */
+
+/* The kernel's random name of this boot, or "". */
+static void
+boot_id_read(char *out, size_t size)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = 0;
+
+	if (fd >= 0) {
+		n = read(fd, out, size - 1);
+		close(fd);
+	}
+	out[n > 0 ? n : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+}
+
+static uint64_t
+generation_make(void)
+{
+	struct timespec t;
+
+	/* Wall time: differs from any earlier stream's, also across boots. */
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * (uint64_t)NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * Give fd its size for good.  On tmpfs this also takes the memory now, so
+ * that a full file system is an error here and no SIGBUS later.  hugetlbfs
+ * wants whole huge pages: *bytes is rounded up.
+ */
+static int
+stream_size_set(int fd, size_t *bytes)
+{
+	struct statfs fs;
+	size_t unit;
+
+	if (fstatfs(fd, &fs) < 0)
+		return -errno;
+	if (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC &&
+	    fs.f_type != HUGETLBFS_MAGIC)
+		return -EMEDIUMTYPE;
+	unit = (size_t)fs.f_bsize;
+	*bytes = (*bytes + unit - 1) / unit * unit;
+	if (ftruncate(fd, (off_t)*bytes) < 0)
+		return -errno;
+	if (fallocate(fd, 0, 0, (off_t)*bytes) < 0 && errno != EOPNOTSUPP)
+		return -errno;
+	return 0;
+}
+
+static int
+stream_map(struct timeline *t, int fd, unsigned slot_log2)
+{
+	struct timeline_header *h;
+
+	h = mmap(NULL, t->bytes, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (h == MAP_FAILED)
+		return -errno;
+	h->magic = TIMELINE_MAGIC;
+	h->version = TIMELINE_VERSION;
+	h->slot_bytes = sizeof(struct timeline_slot);
+	h->header_bytes = TIMELINE_HEADER_BYTES;
+	h->slot_log2 = slot_log2;
+	h->generation = generation_make();
+	h->start_ns = instant_now().ns;
+	boot_id_read(h->boot_id, sizeof(h->boot_id));
+	h->pid = (uint32_t)getpid();
+	t->header = h;
+	t->slot =
+	    (struct timeline_slot *)(void *)((char *)h + TIMELINE_HEADER_BYTES);
+	t->mask = (UINT64_C(1) << slot_log2) - 1;
+	return 0;
+}
+
+/* An anonymous stream: it has no name and cannot shrink. */
+static int
+stream_anonymous(struct timeline *t, unsigned slot_log2)
+{
+	int fd, err;
+
+	fd = memfd_create("tailor-timeline", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	err = stream_size_set(fd, &t->bytes);
+	if (err == 0)
+		err = stream_map(t, fd, slot_log2);
+	if (err == 0 && fcntl(fd, F_ADD_SEALS,
+			    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		err = -errno;
+	close(fd); /* the mapping keeps it */
+	return err;
+}
+
+/* Whether path still is the file that fd is. */
+static bool
+is_file(const char *path, int fd)
+{
+	struct stat at, of;
+
+	return lstat(path, &at) == 0 && fstat(fd, &of) == 0 &&
+	       at.st_dev == of.st_dev && at.st_ino == of.st_ino;
+}
+
+/*
+ * Remove what a writer that is gone left at path.  0: there may be room now;
+ * -EBUSY: its writer lives; or another negative errno.
+ */
+static int
+stream_clear(const char *path)
+{
+	int fd, err = 0;
+
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 && errno == ELOOP) /* a link: it is no stream */
+		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	/* Two may find it at the same time: the second then has the lock of a
+	 * file that the first has removed already. */
+	else if (is_file(path, fd) && unlink(path) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Give the finished stream its name, for which others may try as well. */
+static int
+stream_place(const char *draft, const char *path)
+{
+	int err = 0;
+
+	for (int i = 0; i < PLACE_TRIES && err == 0; i++) {
+		if (link(draft, path) == 0)
+			return 0;
+		err = errno == EEXIST ? stream_clear(path) : -errno;
+	}
+	return err < 0 ? err : -EBUSY;
+}
+
+/* A stream in a file: made beside path, then linked to it. */
+static int
+stream_file(struct timeline *t, unsigned slot_log2)
+{
+	char *draft;
+	int err;
+
+	if (asprintf(&draft, "%s.%ld", t->path, (long)getpid()) < 0)
+		return -ENOMEM;
+	unlink(draft); /* left by a process of our number that was killed */
+	t->fd = open(
+	    draft, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (t->fd < 0) {
+		err = -errno;
+		goto free_draft;
+	}
+	if (flock(t->fd, LOCK_EX | LOCK_NB) < 0) {
+		err = -errno;
+		goto unlink_draft;
+	}
+	err = stream_size_set(t->fd, &t->bytes);
+	if (err == 0)
+		err = stream_map(t, t->fd, slot_log2);
+	if (err < 0)
+		goto unlink_draft;
+	if (fchmod(t->fd, 0640) < 0) {
+		err = -errno;
+		goto unlink_draft;
+	}
+	err = stream_place(draft, t->path);
+
+unlink_draft:
+	unlink(draft);
+free_draft:
+	free(draft);
+	return err;
+}
+
+pid_t
+timeline_owner(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct timeline_header h = {0};
+	ssize_t n = fd >= 0 ? pread(fd, &h, sizeof(h), 0) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	return n == (ssize_t)sizeof(h) && h.magic == TIMELINE_MAGIC
+		   ? (pid_t)h.pid
+		   : 0;
+}
+
+int
+timeline_new(struct timeline **out, const char *path, unsigned slot_log2)
+{
+	struct timeline *t;
+	int err;
+
+	if (slot_log2 < TIMELINE_SLOT_LOG2_MIN ||
+	    slot_log2 > TIMELINE_SLOT_LOG2_MAX)
+		return -EINVAL;
+	t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return -ENOMEM;
+	t->fd = -1;
+	t->bytes = timeline_bytes(slot_log2);
+	if (path != NULL) {
+		t->path = strdup(path);
+		if (t->path == NULL) {
+			err = -ENOMEM;
+			goto free_timeline;
+		}
+		err = stream_file(t, slot_log2);
+	} else {
+		err = stream_anonymous(t, slot_log2);
+	}
+	if (err < 0)
+		goto unmap_stream;
+	*out = t;
+	return 0;
+
+unmap_stream:
+	if (t->header != NULL)
+		munmap(t->header, t->bytes);
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->path);
+free_timeline:
+	free(t);
+	return err;
+}
+
+void
+timeline_free(struct timeline **tp)
+{
+	struct timeline *t = *tp;
+
+	*tp = NULL;
+	if (t == NULL)
+		return;
+	/* Another may be there if ours was removed. */
+	if (t->path != NULL && is_file(t->path, t->fd))
+		unlink(t->path);
+	munmap(t->header, t->bytes);
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->path);
+	free(t);
+}
+
+uint64_t
+timeline_append(struct timeline *t, const struct talechain_event *event,
+    uint32_t channel, int server, struct instant read)
+{
+	struct timeline_slot slot = {
+	    .read_ns = read.ns,
+	    .channel = channel,
+	    .server = server,
+	    .event = *event,
+	};
+	uint64_t words[TIMELINE_WORDS], position = t->next;
+
+	assert(position < RING_INDEX_MAX);
+	memcpy(words, &slot, sizeof(words));
+	ring_store(
+	    &t->slot[position & t->mask], words, TIMELINE_WORDS, position);
+	t->next = position + 1;
+	__atomic_store_n(&t->header->head, t->next, __ATOMIC_RELEASE);
+	return position;
+}
+
+uint64_t
+timeline_position(const struct timeline *t)
+{
+	return __atomic_load_n(&t->header->head, __ATOMIC_ACQUIRE);
+}
