@@ -37,7 +37,7 @@ import content  # noqa: E402
 import faults  # noqa: E402
 from client import Book  # noqa: E402
 from director import LANES, Director, Trouble  # noqa: E402
-from judge import Judge, Ledger  # noqa: E402
+from judge import CONNECT_S, Judge, Ledger  # noqa: E402
 from manners import Guest  # noqa: E402
 from rig.ports import free_port  # noqa: E402
 from rig.process import MemoryGauge  # noqa: E402
@@ -82,7 +82,8 @@ CONFIG = {
     "hedging": {"mode": "act", "allow": content.ALLOW, "body_max": "64k"},
     "warmup": {"requests": 20, "max": "1s"},
     "proxy": {"stop_timeout": "5s", "stop_idle": 0,
-              "request_timeout": f"{DEADLINE_S}s", "connect_timeout": "4s",
+              "request_timeout": f"{DEADLINE_S}s",
+              "connect_timeout": f"{CONNECT_S}s",
               "queue_timeout": "3s", "upstream_idle_timeout": "2s"},
     "log": {"level": "notice"},
     "slow": {"keep_slowest": 0},

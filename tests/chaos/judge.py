@@ -7,7 +7,9 @@ An error of the proxy's own:
   504 deadline        the time was over, and a server was in trouble
   502                 each attempt met with a fault: of a request that may be
                       repeated, at both servers (one is enough in watch mode);
-                      of any other, at one
+                      of any other, at one; no connection for connect_timeout,
+                      from a server that takes none, counts as one, and so does
+                      a kept connection that a server at fault had just closed
 A response that is cut: its server ended, or cut it, by its own account; what
 had come is right (client.py).
 And by the servers' ledger: what may not be repeated was seen once at most;
@@ -22,6 +24,7 @@ from client import LAST
 MARGIN_S = 0.1  # between our clock readings and what happens
 # A request is written to servers twice at most, whatever for.
 SEEN_MAX = 2
+CONNECT_S = 4  # proxy.connect_timeout, see chaos.py
 UNUSABLE = ("down", "out")
 SILENT = ("blind",)
 ANY = ("down", "out", "blind", "known", "mode")
@@ -129,6 +132,17 @@ class Judge:
             if any(self.trouble(s, ANY, outcome) for s in "ab"):
                 return None
         if status == "502" and self.enough(outcome, UNUSABLE):
+            return None
+        # A server that looks at no new connection, for connect_timeout.
+        if (status == "502" and reason in ("connect_timeout", "")
+                and outcome.over - outcome.begun > CONNECT_S - MARGIN_S
+                and self.enough(outcome, UNUSABLE + SILENT)):
+            return None
+        # One of two writes was lost with a kept connection that a server in a
+        # mode of closing them had just closed: it has not seen that one.
+        if (status == "502" and reason in ("closed", "reset", "")
+                and any(self.excused(s, UNUSABLE, outcome) for s in "ab")
+                and self.enough(outcome, UNUSABLE + SILENT + ("mode",))):
             return None
         # Two writes are all there may be, and both were spent on a server at
         # fault: the other one was starting, full or in a pause just then.
