@@ -278,6 +278,7 @@ enum talechain_off {
 	TALECHAIN_OFF_DISK = 3,	     /* the same, for input or output */
 	TALECHAIN_OFF_STOPPED = 4,   /* SIGSTOP, a debugger */
 	TALECHAIN_OFF_DEAD = 5,
+	TALECHAIN_OFF_THROTTLED = 6, /* runnable; its CPU quota is used up */
 };
 
 /* Why sent bytes stayed in the socket: "held" of SOCK_SEND. */

@@ -8,6 +8,8 @@
 
 /* A JVM that prepares so many classes is busy with that. */
 #define CLASSES_PER_S 1000
+/* All threads of a process stop, and go on, within this time. */
+#define STOP_EDGE_NS NS_PER_MS
 
 void
 cause_pauses(struct explainer *ex, int attempt)
@@ -44,6 +46,74 @@ cause_pauses(struct explainer *ex, int attempt)
 		    a->taken < c.end_ns)
 			c.end_ns = a->taken;
 		path_add(ex, &c);
+	}
+}
+
+/*
+ * Whether another thread of the process did something else than to stop: a
+ * signal that stops the process wakes those that sleep and stops them too.
+ * *stopped counts threads that did stop.
+ */
+static bool
+is_of_one_thread(const struct explainer *ex, const struct thread_interval *stop,
+    const struct tale_thread *other, unsigned *stopped)
+{
+	size_t count;
+	const struct thread_interval *p = threads_of(ex, other->tid, &count);
+	int64_t begin = stop->begin_ns + STOP_EDGE_NS;
+	int64_t end = stop->end_ns - STOP_EDGE_NS;
+
+	for (; count > 0; count--, p++) {
+		if (p->begin_ns >= end || p->end_ns <= begin)
+			continue;
+		*stopped += p->state == THREAD_STOPPED;
+		/* A sleep from before the first event is a guess. */
+		if (p->state == THREAD_RUN ||
+		    (p->state == THREAD_SLEEP && p->begin_ns != 0))
+			return true;
+	}
+	return false;
+}
+
+static void
+claim_stop(struct explainer *ex, const struct tale_thread *thread,
+    const struct thread_interval *stop)
+{
+	const struct tale *t = ex->t;
+	struct claim c = {
+	    .cause = TALE_CAUSE_STOPPED,
+	    .rank = RANK_STOP,
+	    .attempt = thread->attempt,
+	    .cpu = -1,
+	    .begin_ns = stop->begin_ns,
+	    .end_ns = stop->end_ns,
+	};
+	unsigned stopped = 1;
+
+	for (unsigned i = 0; i < t->threads; i++)
+		if (t->thread[i].pid == thread->pid &&
+		    t->thread[i].tid != thread->tid &&
+		    is_of_one_thread(ex, stop, &t->thread[i], &stopped))
+			return;
+	c.tid = stopped > 1 ? 0 : thread->tid;
+	path_add(ex, &c);
+}
+
+void
+cause_stops(struct explainer *ex, int attempt)
+{
+	const struct tale_thread *thread;
+	const struct thread_interval *p;
+	size_t count;
+
+	for (unsigned i = 0; i < ex->t->threads; i++) {
+		thread = &ex->t->thread[i];
+		if (thread->attempt != attempt)
+			continue;
+		p = threads_of(ex, thread->tid, &count);
+		for (; count > 0; count--, p++)
+			if (p->state == THREAD_STOPPED && p->doubt == NULL)
+				claim_stop(ex, thread, p);
 	}
 }
 

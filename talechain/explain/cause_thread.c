@@ -17,7 +17,9 @@
 #define SOFTIRQ_NET_RX 3
 #define SOFTIRQ_TASKLET 6
 #define SOFTIRQ_HRTIMER 8
-#define NEAR_MAX 1000	  /* events looked at around a sleep */
+#define NEAR_MAX 1000 /* events looked at around a sleep */
+/* No CPU takes longer to leave idle; what has to wait longer may not run. */
+#define IDLE_LONGEST_NS (10 * NS_PER_MS)
 #define STEPS_MAX 20000	  /* intervals a walk goes through */
 #define CHECKS_MAX 100000 /* and reads to judge wake-ups, in all */
 
@@ -232,6 +234,17 @@ claim_faults(
 	}
 }
 
+/*
+ * A thread was runnable while its CPU idled.  The idle task takes no CPU from
+ * another: something forbade the thread to run, which no event names.
+ */
+static void
+claim_kept_off(struct claim *c)
+{
+	c->cause = TALE_CAUSE_NOT_OBSERVED;
+	c->note = "was runnable and its CPU idle (a CPU quota does that)";
+}
+
 /* The claim of one interval, from begin to end of it or of the walk. */
 static void
 claim_interval(
@@ -247,6 +260,13 @@ claim_interval(
 	c.end_ns = end;
 	if (p->state != THREAD_RUN)
 		c.note = NULL;
+	if (p->doubt != NULL) {
+		c.rank = RANK_CONTRADICTION;
+		c.cause = TALE_CAUSE_NOT_OBSERVED;
+		c.note = p->doubt;
+		path_add(w->ex, &c);
+		return;
+	}
 	switch (p->state) {
 	case THREAD_RUN:
 		c.cpu = -1;
@@ -259,6 +279,10 @@ claim_interval(
 		c.other = p->other;
 		if (p->other != 0)
 			break;
+		if (p->end_ns - p->begin_ns > IDLE_LONGEST_NS) {
+			claim_kept_off(&c);
+			break;
+		}
 		c.cause = TALE_CAUSE_IDLE_WAKEUP;
 		idle = idle_before(
 		    w->ex, p->cpu, p->begin_ns - NS_PER_MS, p->end_ns);
@@ -271,6 +295,12 @@ claim_interval(
 		c.rank = RANK_CPU;
 		c.cause = TALE_CAUSE_PREEMPTED;
 		c.other = p->other;
+		if (p->other == 0)
+			claim_kept_off(&c);
+		break;
+	case THREAD_THROTTLED:
+		c.rank = RANK_CPU;
+		c.cause = TALE_CAUSE_QUOTA;
 		break;
 	case THREAD_STOPPED:
 		c.rank = RANK_CPU;

@@ -4,6 +4,7 @@
  *   tale -> chain (story_chain.c): where the request was, when
  *        -> threads (story_threads.c): what each thread that took part did
  *        -> legs and claims (story_path.c, cause_*.c): causes of each time
+ *        -> checks (story_check.c): what contradicts itself is not observed
  *        -> segments (story_tile.c): claims become a tiling of [0, total]
  *        -> verdict (story_verdict.c, story_evidence.c, story_advice.c)
  *        -> picture (story_bars.c, story_lanes.c)
@@ -51,7 +52,9 @@ enum claim_rank {
 	RANK_CLASSES,
 	RANK_FAULT,
 	RANK_SOFTIRQ,
-	RANK_CPU, /* ready, but without a CPU */
+	RANK_CPU,	    /* ready, but without a CPU */
+	RANK_STOP,	    /* the whole process was stopped */
+	RANK_CONTRADICTION, /* its events cannot all be true */
 	RANK_TCP,
 	RANK_SAFEPOINT,
 	RANK_GC,
@@ -76,6 +79,7 @@ struct claim {
 /* The moments of one attempt, in the order in which they should happen. */
 struct story_attempt {
 	bool made;
+	int64_t chosen;	     /* Tailor took this server for it */
 	int64_t written;     /* Tailor gave the request to the kernel */
 	int64_t net_in;	     /* its last byte reached the server's socket */
 	int64_t taken;	     /* a thread of the server began to read it */
@@ -88,6 +92,7 @@ struct story_attempt {
 	int64_t back;  /* it reached Tailor's socket */
 	int64_t first_byte; /* Tailor had the response's first byte */
 	int64_t complete;
+	int64_t ended; /* Tailor gave the attempt up, or had it all */
 	uint32_t pid, taker, sender; /* 0: not known */
 	uint32_t app_tid[3];	     /* of receive, start, finish */
 };
@@ -117,6 +122,7 @@ enum thread_state {
 	THREAD_STOPPED,
 	THREAD_READY,
 	THREAD_PREEMPTED,
+	THREAD_THROTTLED,
 };
 
 /* What a thread did from one moment to another, as the scheduler saw it. */
@@ -127,9 +133,10 @@ struct thread_interval {
 	int cpu;	/* where it ran or was to run, -1: not known */
 	uint32_t other; /* READY, PREEMPTED: what ran; else: what woke it */
 	uint32_t other_pid;
-	int64_t woken_ns; /* when it was woken, or NEVER */
-	unsigned context; /* enum talechain_context of the waker */
-	uint64_t vector;  /* of a waking softirq */
+	int64_t woken_ns;  /* when it was woken, or NEVER */
+	unsigned context;  /* enum talechain_context of the waker */
+	uint64_t vector;   /* of a waking softirq */
+	const char *doubt; /* static: what its events contradict, or NULL */
 };
 
 struct explainer {
@@ -137,6 +144,7 @@ struct explainer {
 	struct story *s;
 	struct story_chain chain;
 	bool kernel;			  /* the scheduler's events are there */
+	bool watched[TALE_THREADS];	  /* all switches of that thread are */
 	int64_t leg_begin_ns, leg_end_ns; /* what claims are cut to */
 	struct claim *claim;		  /* owned */
 	size_t claims, claim_room;
@@ -185,7 +193,10 @@ void story_chain_find(struct explainer *ex);
 void story_chain_bounds(struct tale *t);
 
 /* story_threads.c */
-void threads_find(struct explainer *ex); /* fills interval */
+void threads_find(struct explainer *ex); /* fills watched, interval */
+/* Whether the kernel records all that a thread does: only then is what it
+ * did between two events known. */
+bool thread_is_watched(const struct explainer *ex, uint32_t tid);
 /* The intervals of a thread: *count from the returned on, or NULL. */
 const struct thread_interval *
 threads_of(const struct explainer *ex, uint32_t tid, size_t *count);
@@ -207,6 +218,8 @@ void path_add(struct explainer *ex, const struct claim *c);
 /* cause_*.c: claims of one kind over the present leg. */
 void cause_pauses(struct explainer *ex, int attempt);
 void cause_classes(struct explainer *ex, int attempt);
+/* The time in which a server's whole process was stopped by a signal. */
+void cause_stops(struct explainer *ex, int attempt);
 /* Whether an event says that a server was busy with classes. */
 bool cause_is_classes(
     const struct explainer *ex, const struct tale_entry *e, int attempt);
@@ -219,6 +232,23 @@ void cause_tcp(struct explainer *ex, const struct claim *like, uint64_t cookie,
 
 /* story_rates.c: which computing was slow, once all claims are made. */
 void cause_rates(struct explainer *ex);
+/*
+ * The CPU time of an attempt's server over a period that a RATE event gives.
+ * False: the event is none, or of another server.
+ */
+bool rate_cpu_of(const struct explainer *ex, const struct tale_entry *e,
+    int attempt, int64_t *begin_ns, int64_t *end_ns, int64_t *cpu_ns);
+/*
+ * story_check.c: what contradicts itself is not observed, whatever was claimed.
+ * Once all claims are made: no two threads on a CPU at a time, no thread that
+ * computes longer than its process's CPU clock went, no wait longer than
+ * between its ends.
+ */
+void check_claims(struct explainer *ex);
+/* The segments tile the request and the causes add up, or nothing is
+ * explained. */
+void check_tiles(struct explainer *ex);
+
 /* The curves under the lanes, once these are there. */
 void series_find(struct explainer *ex);
 

@@ -66,6 +66,8 @@ struct slicer {
 	bool waited[SLICE_CPUS];  /* a thread of ours was preempted there */
 	size_t fault[SLICE_CPUS]; /* entry + 1 of a thread's last PAGEFAULT */
 	struct timeline_slot name[SLICE_NAMES];
+	/* How threads left their CPUs that were off them as the window began. */
+	struct timeline_slot left[SLICE_NAMES];
 	/* Pauses that began before the window and have not ended yet. */
 	struct timeline_slot open[SLICE_OPEN];
 };
@@ -84,6 +86,8 @@ int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
 void slice_learned(struct slicer *s);
 /* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */
 int slice_kernel(struct slicer *s, const struct timeline_slot *slot);
+/* Take how the tale's threads left their CPUs before it.  0 or -ENOMEM. */
+int slice_left(struct slicer *s);
 /* Take the names of all threads in the tale.  0 or -ENOMEM. */
 int slice_names(struct slicer *s);
 

@@ -365,6 +365,34 @@ take_fault(struct slicer *s, const struct timeline_slot *slot)
 	return err;
 }
 
+/* A switch before the window: what it left off its CPU stays so till then. */
+static void
+left_note(struct slicer *s, const struct timeline_slot *slot)
+{
+	uint32_t in = tale_low(slot->event.arg[0]), out = slot->event.tid;
+	struct timeline_slot *place = &s->left[in % SLICE_NAMES];
+
+	if (place->event.tid == in)
+		place->seq = 0;
+	if (out != 0)
+		s->left[out % SLICE_NAMES] = *slot;
+}
+
+int
+slice_left(struct slicer *s)
+{
+	const struct tale_thread *thread = s->tale->thread;
+	const struct timeline_slot *slot;
+	int err = 0;
+
+	for (unsigned i = 0; i < s->tale->threads && err == 0; i++) {
+		slot = &s->left[thread[i].tid % SLICE_NAMES];
+		if (slot->seq != 0 && slot->event.tid == thread[i].tid)
+			err = slice_add(s, slot);
+	}
+	return err;
+}
+
 int
 slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 {
@@ -377,8 +405,11 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 	}
 	if (is_flow(e->type))
 		return take_flow(s, slot);
-	if (!slice_touches(s, slot))
+	if (!slice_touches(s, slot)) {
+		if (e->type == TALECHAIN_SCHEDULE && e->ts < s->from.ns)
+			left_note(s, slot);
 		return 0;
+	}
 	switch (e->type) {
 	case TALECHAIN_IDLE:
 		s->idle[e->cpu % SLICE_CPUS] = *slot;

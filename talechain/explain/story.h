@@ -36,6 +36,7 @@
 	X(SLOW_CLOCK, "slow_clock", "computing on a slow clock")           \
 	X(RUNQ, "runq", "waiting for a CPU")                               \
 	X(PREEMPTED, "preempted", "preempted")                             \
+	X(QUOTA, "quota", "CPU quota used up")                             \
 	X(STOPPED, "stopped", "stopped by a signal")                       \
 	X(LOCK, "lock", "waiting for another thread")                      \
 	X(SLEEP, "sleep", "server sleeping")                               \
@@ -55,7 +56,8 @@
 	X(HELD, "tcp_held", "held back by TCP")                            \
 	X(SWITCHED, "switched", "until re-sent by Tailor")                 \
 	X(BLIND, "blind", "observer was away")                             \
-	X(LOST, "lost", "events lost")
+	X(LOST, "lost", "events lost")                                     \
+	X(NOT_OBSERVED, "not_observed", "not observed")
 
 enum tale_cause {
 #define TALE_X(symbol, code, label) TALE_CAUSE_##symbol,
@@ -176,6 +178,7 @@ struct story {
 	int64_t total_ns;
 	int64_t cause_ns[TALE_CAUSE_COUNT]; /* sums, before any joining */
 	double coverage;		    /* explained part, 0 .. 1 */
+	unsigned contradictions; /* pieces that its own events contradict */
 	struct story_verdict verdict;
 	struct story_lane *lane; /* owned, all of them */
 	struct story_bar *bar;

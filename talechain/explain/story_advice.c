@@ -41,6 +41,9 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_PREEMPTED] = {"pin the server to CPUs of its own, or isolate "
 			      "them from the named program (cpuset, isolcpus)",
 	"give the server a higher priority (nice, SCHED_FIFO)"},
+    [TALE_CAUSE_QUOTA] = {"raise or drop the CPU limit of its cgroup (cpu.max, "
+			  "Kubernetes: limits.cpu)",
+	"run fewer threads at once than the limit has CPUs"},
     [TALE_CAUSE_STOPPED] = {"find what sent SIGSTOP or attached a debugger"},
     [TALE_CAUSE_LOCK] = {"look at what the named thread does while others "
 			 "wait; split the lock, or hold it shorter"},
@@ -80,6 +83,11 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_BLIND] = {"give the observer a CPU of its own "
 			  "(profiler.cpu, profiler.poll)"},
     [TALE_CAUSE_LOST] = {"make the rings larger, or poll them more often"},
+    [TALE_CAUSE_NOT_OBSERVED] =
+	{"link the server with talechain.h or TaleChain.java, so that it "
+	 "reports when it begins and ends a request",
+	    "look at the server's cpu.stat (nr_throttled) and its worker "
+	    "processes"},
 };
 
 void

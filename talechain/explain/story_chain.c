@@ -260,6 +260,26 @@ chain_application(struct explainer *ex, int i)
 	}
 }
 
+/* When Tailor began and ended the attempt. */
+static void
+chain_proxy(struct explainer *ex, int i)
+{
+	struct story_attempt *a = &ex->chain.attempt[i];
+	const struct talechain_event *v;
+	const struct tale_entry *e;
+
+	for (size_t n = 0; n < ex->t->entries; n++) {
+		e = &ex->t->entry[n];
+		v = &e->slot.event;
+		if (e->doubtful || v->arg[2] != (uint64_t)i)
+			continue;
+		if (v->type == TALECHAIN_PROXY_ATTEMPT && a->chosen == NEVER)
+			a->chosen = moment_at(ex, e->at);
+		else if (v->type == TALECHAIN_PROXY_ATTEMPT_END)
+			a->ended = moment_at(ex, e->at);
+	}
+}
+
 /* Drop a moment that lies before one it must follow. */
 static void
 follow(int64_t *at, int64_t *last)
@@ -304,6 +324,7 @@ attempt_find(struct explainer *ex, int i)
 
 	*a = (struct story_attempt){
 	    .made = r->server >= 0 && instant_is_set(r->written),
+	    .chosen = NEVER,
 	    .written = moment_at(ex, r->written),
 	    .net_in = NEVER,
 	    .taken = NEVER,
@@ -316,8 +337,10 @@ attempt_find(struct explainer *ex, int i)
 	    .back = NEVER,
 	    .first_byte = moment_at(ex, r->first_byte),
 	    .complete = moment_at(ex, r->complete),
+	    .ended = NEVER,
 	    .pid = r->server_pid,
 	};
+	chain_proxy(ex, i);
 	if (!a->made)
 		return;
 	chain_server(ex, i);

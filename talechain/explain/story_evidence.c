@@ -176,6 +176,15 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 		if (ex->t->pauses == 0)
 			line_add(&l, "; no pause of it was seen meanwhile");
 	}
+	if (ex->s->contradictions > 0) {
+		l = evidence(v);
+		line_add(&l,
+		    "%s%u piece%s of it contradict%s other events, and count "
+		    "as not observed",
+		    l.at[0] != '\0' ? "; " : "", ex->s->contradictions,
+		    ex->s->contradictions == 1 ? "" : "s",
+		    ex->s->contradictions == 1 ? "s" : "");
+	}
 	l = evidence(v);
 	if (l.at[0] == '\0' && ex->s->coverage < 0.995)
 		line_add(&l, "%.0f %% of the time is covered by events",

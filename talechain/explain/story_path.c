@@ -63,7 +63,7 @@ static void
 leg_thread(struct explainer *ex, struct claim like, uint32_t tid)
 {
 	like.tid = tid;
-	if (tid != 0 && ex->kernel)
+	if (thread_is_watched(ex, tid))
 		threads_walk(ex, &like, ex->leg_begin_ns, ex->leg_end_ns);
 }
 
@@ -88,6 +88,22 @@ stage_at(enum tale_cause cause, int attempt, const char *note)
 
 	c.attempt = attempt;
 	return c;
+}
+
+/*
+ * Make a claim about a server's thread say that the thread is not watched, if
+ * that is so: what it did is then in no event, so nothing follows from there
+ * being none.
+ */
+static void
+not_if_unwatched(const struct explainer *ex, struct claim *c, uint32_t tid)
+{
+	if (!ex->kernel || tid == 0 || thread_is_watched(ex, tid))
+		return;
+	c->cause = TALE_CAUSE_NOT_OBSERVED;
+	c->rank = RANK_NOTHING;
+	c->tid = tid;
+	c->note = "is in a process that is not watched";
 }
 
 /* Tailor's own thread, on the way or at work. */
@@ -139,21 +155,69 @@ path_in(struct explainer *ex)
 	}
 }
 
-/* From there to the first attempt. */
+/* Tailor had the request, but at no server: it waited, or this was short. */
 static void
-path_queue(struct explainer *ex, int64_t written)
+path_wait(struct explainer *ex, int64_t end, const struct claim *brief)
+{
+	struct claim queue = stage(TALE_CAUSE_PROXY_QUEUE, NULL);
+
+	if (end != NEVER && moment_cut(ex, end) - ex->leg_end_ns >= CHOICE_NS)
+		leg_proxy(ex, end, &queue);
+	else
+		leg_proxy(ex, end, brief);
+}
+
+/* To the end of a request that no server has, whatever its status. */
+static void
+path_unserved(struct explainer *ex)
 {
 	const struct story_chain *c = &ex->chain;
-	struct claim queue =
-	    stage(TALE_CAUSE_PROXY_QUEUE, "it waited in Tailor for a server");
+	struct claim own =
+	    stage(TALE_CAUSE_PROXY, "Tailor sent the response itself");
+	int64_t end = c->committed != NEVER ? c->committed : c->finished;
+
+	path_wait(ex, end != NEVER ? end : ex->s->total_ns, &own);
+	leg_proxy(ex, c->finished, &own);
+}
+
+/* From there to the first attempt. */
+static void
+path_queue(struct explainer *ex, int i)
+{
+	const struct story_attempt *a = &ex->chain.attempt[i];
 	struct claim choice =
 	    stage(TALE_CAUSE_PROXY, "Tailor chose a server and wrote to it");
+	struct claim connect = stage_at(
+	    TALE_CAUSE_NETWORK, i, "Tailor was connecting to the server");
 
-	if (moment_ordered(c->received, written) &&
-	    written - c->received >= CHOICE_NS)
-		leg_proxy(ex, written, &queue);
-	else
-		leg_proxy(ex, written, &choice);
+	if (!moment_ordered(a->chosen, a->written) ||
+	    a->written - a->chosen < CHOICE_NS) {
+		path_wait(ex, a->written, &choice);
+		return;
+	}
+	path_wait(ex, a->chosen, &choice);
+	leg_to(ex, a->written, &connect);
+}
+
+/* Attempts that came to no writing, and the waits between them. */
+static void
+path_unwritten(struct explainer *ex)
+{
+	struct claim choice = stage(TALE_CAUSE_PROXY, "Tailor chose a server");
+	struct claim connect =
+	    stage(TALE_CAUSE_NETWORK, "Tailor was connecting to a server");
+	int64_t end = ex->s->total_ns;
+
+	if (ex->chain.finished != NEVER)
+		end = ex->chain.finished;
+	for (int i = 0; i < TALE_ATTEMPTS; i++) {
+		const struct story_attempt *a = &ex->chain.attempt[i];
+
+		if (a->chosen == NEVER || ex->t->request.attempt[i].server < 0)
+			continue;
+		path_wait(ex, a->chosen, &choice);
+		leg_to(ex, a->ended != NEVER ? a->ended : end, &connect);
+	}
 }
 
 /* What the application's events say about the leg at its server. */
@@ -183,6 +247,7 @@ claim_server(struct explainer *ex, int i)
 {
 	claim_application(ex, i);
 	cause_classes(ex, i);
+	cause_stops(ex, i);
 	cause_pauses(ex, i);
 }
 
@@ -196,8 +261,12 @@ path_threads(struct explainer *ex, int i)
 	    TALE_CAUSE_UNKNOWN, i, "what its threads did is not known");
 	uint32_t last = a->sender != 0 ? a->sender : a->app_tid[2];
 
+	not_if_unwatched(ex, &queue, a->taker);
+	not_if_unwatched(ex, &work, last != 0 ? last : a->taker);
 	if (leg_to(ex, a->taken, &queue)) {
 		leg_thread(ex, queue, a->taker);
+		if (ex->kernel)
+			cause_losses(ex, RANK_LOSS);
 		claim_server(ex, i);
 	}
 	if (!leg_to(ex, a->sent, &work))
@@ -227,7 +296,11 @@ path_attempt(struct explainer *ex, int i)
 	    ex->kernel ? NULL
 		       : "what it did is not known without kernel events");
 	bool seen = a->taken != NEVER && a->sent != NEVER;
+	bool gone = a->first_byte == NEVER && a->ended != NEVER;
+	int64_t end = gone ? a->ended : a->complete;
 
+	if (end == NEVER)
+		end = ex->s->total_ns;
 	if (seen) {
 		if (leg_to(ex, a->net_in != NEVER ? a->net_in : a->taken, &out))
 			cause_tcp(ex, &out, t->cookie[TALE_SOCKET_A + 2 * i],
@@ -240,9 +313,10 @@ path_attempt(struct explainer *ex, int i)
 		leg_proxy(ex, a->complete, &read);
 		return;
 	}
-	if (leg_to(ex, a->complete != NEVER ? a->complete : ex->s->total_ns,
-		&open))
+	if (leg_to(ex, end, &open))
 		claim_server(ex, i);
+	if (gone)
+		path_unserved(ex);
 }
 
 /* The response on its way to the client. */
@@ -282,17 +356,16 @@ path_claim(struct explainer *ex)
 	const struct story_chain *c = &ex->chain;
 	const struct story_attempt *a = c->attempt;
 	struct claim wasted = stage_at(TALE_CAUSE_SWITCHED, 0, NULL);
-	struct claim own =
-	    stage(TALE_CAUSE_PROXY, "Tailor sent the response itself");
 
 	ex->leg_begin_ns = ex->leg_end_ns = 0;
 	path_in(ex);
 	if (c->winner < 0) {
-		leg_proxy(ex, c->finished, &own);
+		path_unwritten(ex);
+		path_unserved(ex);
 		path_out(ex);
 		return;
 	}
-	path_queue(ex, a[c->winner == 1 && a[0].made ? 0 : c->winner].written);
+	path_queue(ex, c->winner == 1 && a[0].made ? 0 : c->winner);
 	if (c->winner == 1 && a[0].made && leg_to(ex, a[1].written, &wasted))
 		cause_pauses(ex, 0);
 	path_attempt(ex, c->winner);

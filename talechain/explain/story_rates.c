@@ -17,6 +17,7 @@
 
 #define PERIOD_MAX_NS (60 * NS_PER_S) /* no longer one is believed */
 #define LOW 2			      /* so many times less than usual is low */
+#define RATE_CPUS_MAX 65536	      /* no machine has more */
 
 /* One believable RATE event. */
 struct period {
@@ -46,6 +47,23 @@ period_of(
 	out->usual = (double)(v->arg[3] >> 40) / 1000;
 	out->end_ns = moment_at(ex, e->at);
 	out->begin_ns = out->end_ns - interval_ns;
+	return true;
+}
+
+bool
+rate_cpu_of(const struct explainer *ex, const struct tale_entry *e, int attempt,
+    int64_t *begin_ns, int64_t *end_ns, int64_t *cpu_ns)
+{
+	int server = ex->t->request.attempt[attempt].server;
+	struct period p;
+
+	if (!period_of(ex, e, &p) || p.signal != TALECHAIN_RATE_CPU ||
+	    server < 0 || p.server != server ||
+	    p.count / p.base > RATE_CPUS_MAX)
+		return false;
+	*begin_ns = p.begin_ns;
+	*end_ns = p.end_ns;
+	*cpu_ns = (int64_t)(p.count / p.base * (double)(p.end_ns - p.begin_ns));
 	return true;
 }
 

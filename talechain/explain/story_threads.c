@@ -5,14 +5,24 @@
  * SCHEDULE events cut a thread's time into intervals: it runs, leaves the CPU
  * for a reason, is woken, waits for a CPU, runs.  The time before its first
  * event follows from that event (a thread that is switched out was running);
- * after its last event its state is taken not to change.  Lost events are not
- * considered here; claims about losses win over those made from intervals.
+ * after its last event its state does not change.  That holds for watched
+ * threads alone: of the others only switches to and from watched ones are
+ * recorded, so they have no intervals.  Lost events are not considered here;
+ * claims about losses win over those made from intervals.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compare.h"
 #include "talechain/explain/explainer.h"
+
+/* A thread that looks whether a lock is free, and waits on, runs no longer. */
+#define RETAKEN_NS (300 * NS_PER_US)
+#define MONITOR_FIRST_NS NS_PER_MS /* a Java monitor's first timeout */
+#define SOFTIRQ_TIMER 1
+#define SOFTIRQ_HRTIMER 8
+/* Between two stamps of one switch or wake-up. */
+#define WAIT_EDGE_NS (50 * NS_PER_US)
 
 /* Where one thread is while its events are gone through. */
 struct track {
@@ -24,6 +34,59 @@ struct track {
 	int cpu;
 	const struct tale_entry *wakeup; /* the last of it, or NULL */
 };
+
+/*
+ * Whether an event is one that only a watched process has.  A switch between
+ * two tasks is recorded if either is watched, and the idle task never is.
+ */
+static bool
+shows_watched(const struct tale_entry *e, uint32_t pid)
+{
+	const struct talechain_event *v = &e->slot.event;
+
+	switch (v->type) {
+	case TALECHAIN_WAKEUP:
+	case TALECHAIN_RUNNABLE:
+		return v->arg[1] == pid;
+	case TALECHAIN_SCHEDULE:
+		return (v->pid == pid && tale_low(v->arg[0]) == 0) ||
+		       (v->tid == 0 && tale_high(v->arg[0]) == pid);
+	case TALECHAIN_SOCK_SEND:
+	case TALECHAIN_SOCK_RECV:
+	case TALECHAIN_PAGEFAULT:
+	case TALECHAIN_SYSCALL:
+		return v->pid == pid && e->slot.server >= 0;
+	}
+	return v->type >> 12 == 1 && v->pid == pid; /* Tailor's own */
+}
+
+static void
+watched_find(struct explainer *ex)
+{
+	const struct tale *t = ex->t;
+	const struct tale_thread *thread = t->thread;
+	unsigned i, k;
+
+	for (i = 0; i < t->threads; i++) {
+		for (k = 0; k < i && thread[k].pid != thread[i].pid; k++)
+			;
+		if (k < i) {
+			ex->watched[i] = ex->watched[k];
+			continue;
+		}
+		for (size_t n = 0; n < t->entries && !ex->watched[i]; n++)
+			ex->watched[i] =
+			    shows_watched(&t->entry[n], thread[i].pid);
+	}
+}
+
+bool
+thread_is_watched(const struct explainer *ex, uint32_t tid)
+{
+	const struct tale_thread *thread = tale_thread_find(ex->t, tid);
+
+	return thread != NULL && ex->watched[thread - ex->t->thread];
+}
 
 static void
 interval_add(struct explainer *ex, const struct thread_interval *like)
@@ -54,6 +117,8 @@ state_of(enum talechain_off off)
 		return THREAD_DISK;
 	case TALECHAIN_OFF_STOPPED:
 		return THREAD_STOPPED;
+	case TALECHAIN_OFF_THROTTLED:
+		return THREAD_THROTTLED;
 	case TALECHAIN_OFF_SLEEPING:
 	case TALECHAIN_OFF_DEAD:
 		break;
@@ -75,6 +140,10 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	    .woken_ns = NEVER,
 	};
 
+	/* Short absences may be left out of a tale. */
+	if (k->state == TRACK_ON && k->cpu >= 0 && run.cpu >= 0 &&
+	    k->cpu != run.cpu && ex->t->omitted == 0)
+		run.doubt = "ran, and changed its CPU meanwhile";
 	if (k->state != TRACK_OFF)
 		interval_add(ex, &run);
 	k->state = TRACK_OFF;
@@ -176,17 +245,25 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	if (k->state != TRACK_ON) {
 		if (k->state == TRACK_UNKNOWN)
 			off.state = THREAD_SLEEP;
+		else if (wait_ns > at - k->since + WAIT_EDGE_NS)
+			off.doubt = "waited longer than it was off its CPU";
 		interval_waker(ex, k, v, &off);
 		if (off.woken_ns != NEVER && off.woken_ns < off.end_ns)
 			off.end_ns = off.woken_ns;
 		if (off.end_ns < off.begin_ns)
 			off.end_ns = off.begin_ns;
 		ready.state = THREAD_READY;
+		ready.doubt = off.doubt;
 		ready.begin_ns = off.end_ns;
 		ready.end_ns = at;
 		ready.cpu = event_cpu(v);
 		ready.other = v->tid;
-		if (off.state == THREAD_PREEMPTED) {
+		if (off.state == THREAD_PREEMPTED ||
+		    off.state == THREAD_THROTTLED) {
+			/* Not all of it was that: events are missing. */
+			if (wait_ns != 0 && off.doubt == NULL &&
+			    wait_ns < at - k->since - WAIT_EDGE_NS)
+				off.doubt = "waited for a CPU for a part of it";
 			off.end_ns = at;
 			off.other = ran_most(ex, k, at);
 			interval_add(ex, &off);
@@ -203,7 +280,7 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 
 /* The rest of its time, which had no more events. */
 static void
-track_ends(struct explainer *ex, const struct track *k, bool watched)
+track_ends(struct explainer *ex, const struct track *k, bool acted)
 {
 	struct thread_interval rest = {
 	    .tid = k->tid,
@@ -217,8 +294,8 @@ track_ends(struct explainer *ex, const struct track *k, bool watched)
 	    .woken_ns = NEVER,
 	};
 
-	/* Without any event it kept its CPU, if switches were recorded. */
-	if (k->state != TRACK_UNKNOWN || watched)
+	/* It is watched: without any switch it kept its CPU. */
+	if (k->state != TRACK_UNKNOWN || acted)
 		interval_add(ex, &rest);
 }
 
@@ -228,7 +305,7 @@ thread_intervals(struct explainer *ex, const struct tale_thread *thread)
 	const struct tale *t = ex->t;
 	const struct talechain_event *v;
 	struct track k = {.tid = thread->tid, .pid = thread->pid, .cpu = -1};
-	bool watched = false, acted = false;
+	bool acted = false;
 
 	for (size_t i = 0; i < t->entries; i++) {
 		v = &t->entry[i].slot.event;
@@ -239,13 +316,12 @@ thread_intervals(struct explainer *ex, const struct tale_thread *thread)
 			k.wakeup = &t->entry[i];
 		if (v->type != TALECHAIN_SCHEDULE)
 			continue;
-		watched |= v->pid == k.pid || tale_high(v->arg[0]) == k.pid;
 		if (v->tid == k.tid)
 			track_leaves(ex, &k, &t->entry[i]);
 		else if (tale_low(v->arg[0]) == k.tid)
 			track_enters(ex, &k, &t->entry[i]);
 	}
-	track_ends(ex, &k, watched && acted);
+	track_ends(ex, &k, acted);
 }
 
 static int
@@ -257,6 +333,89 @@ interval_compare(const void *va, const void *vb)
 	    COMPARE(a->tid, b->tid) ?: COMPARE(a->begin_ns, b->begin_ns);
 
 	return order ?: COMPARE(a->end_ns, b->end_ns);
+}
+
+/* Whether a timer ended a sleep. */
+static bool
+is_timed_out(const struct thread_interval *p)
+{
+	return p->state == THREAD_SLEEP && p->woken_ns != NEVER &&
+	       p->other == 0 &&
+	       (p->context == TALECHAIN_CONTEXT_IRQ ||
+		   (p->context == TALECHAIN_CONTEXT_SOFTIRQ &&
+		       (p->vector == SOFTIRQ_TIMER ||
+			   p->vector == SOFTIRQ_HRTIMER)));
+}
+
+/* Whether a sleep was ended by another thread of its process. */
+static bool
+is_woken_by_peer(const struct explainer *ex, const struct thread_interval *p)
+{
+	const struct tale_thread *self = tale_thread_find(ex->t, p->tid);
+
+	return p->state == THREAD_SLEEP && p->other != 0 &&
+	       p->other != p->tid && self != NULL && p->other_pid == self->pid;
+}
+
+/* Which interval is the sleep that a thread went on with at once, or 0. */
+static size_t
+taken_up_again(const struct explainer *ex, size_t i)
+{
+	const struct thread_interval *p = ex->interval;
+	size_t k = i + 1;
+
+	if (k < ex->intervals && p[k].state == THREAD_READY)
+		k++;
+	if (k + 1 >= ex->intervals || p[k].state != THREAD_RUN ||
+	    p[k].end_ns - p[k].begin_ns > RETAKEN_NS || p[k].doubt != NULL ||
+	    p[k + 1].state != THREAD_SLEEP || p[k + 1].tid != p[i].tid ||
+	    p[k + 1].begin_ns != p[k].end_ns)
+		return 0;
+	return k + 1;
+}
+
+/*
+ * Where a wait ends that begins with interval i and was taken up again after
+ * each timeout; i if it is no such wait.  Locks look again after times that
+ * grow (a Java monitor after 1, 8, 64 ms) or are the same each time.  One
+ * timeout of another length may be a sleep before the wait.
+ */
+static size_t
+wait_end(const struct explainer *ex, size_t i)
+{
+	const struct thread_interval *p = ex->interval;
+	int64_t first_ns = p[i].end_ns - p[i].begin_ns, longest_ns = first_ns;
+	size_t last = i, next;
+	unsigned timeouts = 0;
+
+	for (; is_timed_out(&p[last]); last = next) {
+		next = taken_up_again(ex, last);
+		if (next == 0 ||
+		    p[last].end_ns - p[last].begin_ns < longest_ns / 10 * 9)
+			return i;
+		longest_ns = p[last].end_ns - p[last].begin_ns;
+		timeouts++;
+	}
+	if (!is_woken_by_peer(ex, &p[last]) ||
+	    (timeouts == 1 && (first_ns < MONITOR_FIRST_NS / 10 * 9 ||
+				  first_ns > MONITOR_FIRST_NS / 10 * 13)))
+		return i;
+	return last;
+}
+
+/* Timed waits that are taken up again at once are one wait. */
+static void
+waits_join(struct explainer *ex)
+{
+	struct thread_interval *p = ex->interval;
+	size_t i, last, kept = 0;
+
+	for (i = 0; i < ex->intervals; i = last + 1) {
+		last = wait_end(ex, i);
+		p[last].begin_ns = p[i].begin_ns;
+		p[kept++] = p[last];
+	}
+	ex->intervals = kept;
 }
 
 /* For thread_name() and claim_faults(). */
@@ -285,11 +444,15 @@ threads_find(struct explainer *ex)
 	events_note(ex);
 	if (!ex->kernel)
 		return;
+	watched_find(ex);
 	for (unsigned i = 0; i < ex->t->threads; i++)
-		thread_intervals(ex, &ex->t->thread[i]);
-	if (ex->intervals > 0)
-		qsort(ex->interval, ex->intervals, sizeof(*ex->interval),
-		    interval_compare);
+		if (ex->watched[i])
+			thread_intervals(ex, &ex->t->thread[i]);
+	if (ex->intervals == 0)
+		return;
+	qsort(ex->interval, ex->intervals, sizeof(*ex->interval),
+	    interval_compare);
+	waits_join(ex);
 }
 
 const struct thread_interval *

@@ -214,7 +214,8 @@ tile_make(struct explainer *ex)
 		tiling_take(&g, &ex->claim[g.order[i]], g.order[i]);
 	tile_segments(ex, &g);
 	dark_ns = s->cause_ns[TALE_CAUSE_UNKNOWN] +
-		  s->cause_ns[TALE_CAUSE_BLIND] + s->cause_ns[TALE_CAUSE_LOST];
+		  s->cause_ns[TALE_CAUSE_BLIND] + s->cause_ns[TALE_CAUSE_LOST] +
+		  s->cause_ns[TALE_CAUSE_NOT_OBSERVED];
 	s->coverage = 1 - (double)dark_ns / (double)s->total_ns;
 	tile_join(ex);
 

@@ -151,6 +151,12 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		line_add(l, "was preempted on CPU %d, which then ran %s",
 		    c->cpu, other);
 		break;
+	case TALE_CAUSE_QUOTA:
+		line_add(l,
+		    "was kept off CPU %d: the CPU quota of its cgroup "
+		    "was used up",
+		    c->cpu);
+		break;
 	case TALE_CAUSE_STOPPED:
 		line_add(l, "was stopped by a signal or a debugger");
 		break;
@@ -259,6 +265,37 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 	}
 }
 
+/* Tailor's own queue, whatever came of it. */
+static void
+say_queue(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	const struct tale_request *r = &ex->t->request;
+
+	(void)c;
+	line_add(l, "it waited in Tailor's queue");
+	if (strncmp(r->flags, "no_server", 9) == 0)
+		line_add(l, ": no server was ready");
+	else if (strncmp(r->flags, "queue_timeout", 13) == 0)
+		line_add(l, ": no server had a free slot");
+	else
+		line_add(l, " for a server");
+	if (ex->chain.winner < 0 && r->status != 0)
+		line_add(l, "; Tailor then responded with %d", r->status);
+}
+
+/* What is not known of a thread, and why. */
+static void
+say_not_observed(
+    const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	char who[2 * NAME_SIZE];
+
+	line_add(l, "not observed: %s %s", subject(ex, c, who, sizeof(who)),
+	    c->note != NULL ? c->note : "was not seen");
+	if (c->rank == RANK_CONTRADICTION)
+		line_add(l, ": events are missing");
+}
+
 /* The sentence about a cause, without its share, from its longest piece. */
 static void
 say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
@@ -275,6 +312,8 @@ say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
 		"the connection waited to be accepted"},
 	    [TALE_CAUSE_BLIND] = {NULL, "the observer was not looking"},
 	    [TALE_CAUSE_LOST] = {NULL, "events of that time were lost"},
+	    [TALE_CAUSE_PROXY_QUEUE] = {say_queue, NULL},
+	    [TALE_CAUSE_NOT_OBSERVED] = {say_not_observed, NULL},
 	    [TALE_CAUSE_BACKEND_QUEUE] = {say_server, NULL},
 	    [TALE_CAUSE_WORK] = {say_server, NULL},
 	    [TALE_CAUSE_LOW_IPC] = {say_server, NULL},
@@ -283,6 +322,7 @@ say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
 	    [TALE_CAUSE_SWITCHED] = {say_server, NULL},
 	    [TALE_CAUSE_RUNQ] = {say_thread, NULL},
 	    [TALE_CAUSE_PREEMPTED] = {say_thread, NULL},
+	    [TALE_CAUSE_QUOTA] = {say_thread, NULL},
 	    [TALE_CAUSE_STOPPED] = {say_thread, NULL},
 	    [TALE_CAUSE_LOCK] = {say_thread, NULL},
 	    [TALE_CAUSE_SLEEP] = {say_thread, NULL},
@@ -479,6 +519,19 @@ say_resent(const struct explainer *ex, const struct line *l)
 	line_add(l, ".");
 }
 
+/* The larger of what is not known, or else a cause. */
+static enum tale_cause
+cause_dark(const struct story *s, enum tale_cause cause)
+{
+	int64_t unknown_ns = s->cause_ns[TALE_CAUSE_UNKNOWN];
+	int64_t dark_ns = s->cause_ns[TALE_CAUSE_NOT_OBSERVED];
+
+	if (unknown_ns == 0 && dark_ns == 0)
+		return cause;
+	return unknown_ns >= dark_ns ? TALE_CAUSE_UNKNOWN
+				     : TALE_CAUSE_NOT_OBSERVED;
+}
+
 void
 verdict_write(struct explainer *ex)
 {
@@ -492,8 +545,8 @@ verdict_write(struct explainer *ex)
 		line_add(&l, "It took no time.");
 		return;
 	}
-	if (s->coverage < COVERAGE_MIN && s->cause_ns[TALE_CAUSE_UNKNOWN] > 0)
-		first = TALE_CAUSE_UNKNOWN;
+	if (s->coverage < COVERAGE_MIN)
+		first = cause_dark(s, first);
 	s->verdict.cause = first;
 	s->verdict.share_ns = s->cause_ns[first];
 	done[first] = true;

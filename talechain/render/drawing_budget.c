@@ -28,6 +28,7 @@ cause_class(enum tale_cause cause)
 	    [TALE_CAUSE_UNKNOWN] = "unseen",
 	    [TALE_CAUSE_BLIND] = "unseen",
 	    [TALE_CAUSE_LOST] = "unseen",
+	    [TALE_CAUSE_NOT_OBSERVED] = "unseen",
 	};
 
 	/* All the others are something that was waited for. */

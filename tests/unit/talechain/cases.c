@@ -51,6 +51,8 @@ static void
 on_away(struct plot *p)
 {
 	p->away = 30000;
+	KERNEL(
+	    p, 10003, 0, 0, TALECHAIN_SCHEDULE, PACK(99, PROXY_TID), 0, 0, 0);
 	KERNEL(p, 10036, PROXY_TID, 99, TALECHAIN_SCHEDULE, PACK(HOG, HOG), 0,
 	    0, (uint64_t)TALECHAIN_OFF_PREEMPTED << 56);
 	KERNEL(p, 40036, HOG, HOG, TALECHAIN_SCHEDULE, PACK(99, PROXY_TID), 0,
@@ -362,6 +364,181 @@ on_lost(struct plot *p)
 	SCENE(&p->scene, 9000 * US, -1, TALECHAIN_META_LOST, 9, 300, 0);
 }
 
+/*
+ * A worker process that is not watched gives its CPU to Tailor and back: these
+ * two switches are recorded, its sleep between 2 and 9 ms is not.
+ */
+static void
+on_forked_worker(struct plot *p)
+{
+	p->forked = true;
+	KERNEL(p, 1000, A_TID, WORKER_PID, TALECHAIN_SCHEDULE,
+	    PACK(99, PROXY_TID), 0, 0, 0);
+	KERNEL(p, 1040, PROXY_TID, 99, TALECHAIN_SCHEDULE,
+	    PACK(WORKER_PID, A_TID), 0, 0,
+	    (uint64_t)TALECHAIN_OFF_SLEEPING << 56);
+}
+
+/* It lies in the socket of such a worker. */
+static void
+on_forked_queue(struct plot *p)
+{
+	on_forked_worker(p);
+	p->taken = 9000;
+}
+
+/* The CPU quota's way on a kernel that shows it, and on one that does not. */
+static void
+on_quota(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_THROTTLED, 0);
+	plot_enters(p, 9000, A_TID, 8000, 0);
+}
+
+static void
+on_quota_unseen(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, 0);
+	plot_enters(p, 9000, A_TID, 8000, 0);
+}
+
+/* Woken when the quota is used up: no CPU leaves idle for 90 ms. */
+static void
+on_quota_ready(struct plot *p)
+{
+	p->wait = 90000;
+	p->taken = 90070;
+	p->sent = 92000;
+	p->left = 91997;
+	p->back = 92005;
+}
+
+/* A timeout ends a sleep: the thread looks, and waits on. */
+static void
+timed_out(struct plot *p, int64_t us)
+{
+	KERNEL(p, us, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
+	    PACK(TALECHAIN_CONTEXT_IRQ, 0));
+	plot_enters(p, us + 10, A_TID, 10, 0);
+	plot_leaves(p, us + 40, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+}
+
+/* A Java monitor whose owner sleeps: parks of 1 and 8 ms, then the owner. */
+static void
+on_monitor(struct plot *p)
+{
+	p->sent = 30000;
+	p->left = 29997;
+	p->back = 30005;
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	timed_out(p, 2060);
+	timed_out(p, 10160);
+	wakes(p, 25000, B_TID, A_TID);
+	plot_enters(p, 25010, A_TID, 10, 0);
+}
+
+/* The same without a thread that ends it: each was a timer. */
+static void
+on_timers(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	timed_out(p, 2060);
+	KERNEL(p, 8160, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
+	    PACK(TALECHAIN_CONTEXT_IRQ, 0));
+	plot_enters(p, 8170, A_TID, 10, 0);
+}
+
+/* A sleep of 5 ms, and then a lock: two waits. */
+static void
+on_sleep_then_lock(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	timed_out(p, 6060);
+	wakes(p, 9000, B_TID, A_TID);
+	plot_enters(p, 9010, A_TID, 10, 0);
+}
+
+/*
+ * SIGSTOP at -20 ms, before the request; SIGCONT at 8 ms.  Both threads had
+ * slept; the one that reads it then is one of a pool.
+ */
+static void
+on_stopped_before(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 8100;
+	plot_leaves(p, -20000, A_TID, TALECHAIN_OFF_STOPPED, 0);
+	plot_leaves(p, -19990, B_TID, TALECHAIN_OFF_STOPPED, 0);
+	wakes(p, 8000, HOG, B_TID);
+	plot_enters(p, 8010, B_TID, 10, 0);
+	plot_leaves(p, 8020, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	wakes(p, 8020, HOG, A_TID);
+	plot_enters(p, 8030, A_TID, 10, 0);
+	plot_leaves(p, 8040, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	plot_enters(p, 8045, B_TID, 0, 0);
+	wakes(p, 8050, B_TID, A_TID);
+	plot_leaves(p, 8055, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	plot_enters(p, 8060, A_TID, 10, 0);
+}
+
+/* A debugger stops one thread; the other goes on: that one alone stops. */
+static void
+on_one_stopped(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_STOPPED, B_TID);
+	wakes(p, 500, A_TID, B_TID);
+	plot_leaves(p, 8500, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	plot_enters(p, 9000, A_TID, 0, 0);
+}
+
+/* Tailor's own queue, and its own response. */
+static void
+on_queue_timeout(struct plot *p)
+{
+	p->unserved = true;
+	p->flags = "queue_timeout";
+}
+
+static void
+on_no_server(struct plot *p)
+{
+	p->unserved = true;
+	p->flags = "no_server,refused";
+}
+
+/* Two threads seem to run on CPU 1: a switch is missing. */
+static void
+on_two_on_a_cpu(struct plot *p)
+{
+	wakes(p, 500, A_TID, B_TID);
+	plot_enters(p, 1000, B_TID, 10, 0);
+	plot_leaves(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+}
+
+/* The server's CPU clock went 1 ms in 10. */
+static void
+on_clock_exceeded(struct plot *p)
+{
+	KERNEL(p, 10000, 0, A_PID, TALECHAIN_RATE, TALECHAIN_RATE_CPU, 1000000,
+	    10000000, 10 * NS_PER_MS);
+}
+
+/* Of 8 ms off its CPU it was runnable for 3: the switches between are lost. */
+static void
+on_part_of_it(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_enters(p, 9000, A_TID, 3000, HOG);
+}
+
+/* It seems to have waited for longer than it was off its CPU. */
+static void
+on_longer_wait(struct plot *p)
+{
+	plot_leaves(p, 5000, A_TID, TALECHAIN_OFF_SLEEPING, HOG);
+	plot_enters(p, 9000, A_TID, 8000, HOG);
+}
+
 #define CASE(plot, cause, share, sentence)                            \
 	{                                                             \
 #plot, on_##plot, TALE_CAUSE_##cause, share, sentence \
@@ -384,6 +561,50 @@ const struct cause_case cases[] = {
 	"ran "
 	"stress-ng[777]."),
     CASE(away, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(forked_worker, NOT_OBSERVED, 9942,
+	"9.94 of 10.0 ms: not observed: A's thread 501 is in a process that is "
+	"not watched."),
+    CASE(forked_queue, NOT_OBSERVED, 9942,
+	"9.94 of 10.0 ms: not observed: A's thread 501 is in a process that is "
+	"not watched."),
+    CASE(quota, QUOTA, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was kept off CPU 1: the CPU quota of "
+	"its cgroup was used up."),
+    CASE(quota_unseen, NOT_OBSERVED, 8000,
+	"8.00 of 10.0 ms: not observed: A's thread 501 was runnable and its "
+	"CPU idle (a CPU quota does that)."),
+    CASE(quota_ready, NOT_OBSERVED, 90000,
+	"90.0 of 92.0 ms: not observed: A's thread 501 was runnable and its "
+	"CPU idle (a CPU quota does that)."),
+    CASE(monitor, LOCK, 24000,
+	"24.0 of 30.0 ms: A's thread 501 waited until thread 502 woke it."),
+    CASE(timers, SLEEP, 7120,
+	"7.12 of 10.0 ms: A's thread 501 slept until a timer or another "
+	"interrupt woke it."),
+    CASE(sleep_then_lock, SLEEP, 5060,
+	"5.06 of 10.0 ms: A's thread 501 slept until a timer or another "
+	"interrupt woke it."),
+    CASE(stopped_before, STOPPED, 7965,
+	"7.96 of 10.0 ms: A was stopped by a signal or a debugger."),
+    CASE(one_stopped, STOPPED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
+	"debugger."),
+    CASE(queue_timeout, PROXY_QUEUE, 9995,
+	"10.0 of 10.0 ms: it waited in Tailor's queue: no server had a free "
+	"slot; Tailor then responded with 503. It was sent to no server."),
+    CASE(no_server, PROXY_QUEUE, 9995,
+	"10.0 of 10.0 ms: it waited in Tailor's queue: no server was ready; "
+	"Tailor then responded with 503. It was sent to no server."),
+    CASE(two_on_a_cpu, NOT_OBSERVED, 8000,
+	"8.00 of 10.0 ms: not observed: A's thread 501 ran, but another thread "
+	"ran on its CPU: events are missing."),
+    CASE(clock_exceeded, NOT_OBSERVED, 9922,
+	"9.92 of 10.0 ms: not observed: A's thread 501 ran longer than its "
+	"server's CPU clock says: events are missing."),
+    CASE(part_of_it, NOT_OBSERVED, 8000,
+	"8.00 of 10.0 ms: not observed: A's thread 501 waited for a CPU for a "
+	"part of it: events are missing."),
+    CASE(longer_wait, WORK, 5922, "5.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stopped, STOPPED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
 	"debugger."),
@@ -443,7 +664,7 @@ const struct cause_case cases[] = {
 	"8.02 of 10.0 ms: the response waited for the receiver to read "
 	"(client's connection)."),
     CASE(proxy_queue, PROXY_QUEUE, 8970,
-	"8.97 of 10.0 ms: it waited in Tailor for a server."),
+	"8.97 of 10.0 ms: it waited in Tailor's queue for a server."),
     CASE(proxy_runq, RUNQ, 30000,
 	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which last "
 	"ran "

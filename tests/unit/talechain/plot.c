@@ -9,6 +9,7 @@
 
 #include "tests/unit/talechain/plot.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "talechain/explain/story.h"
@@ -84,6 +85,8 @@ plot_in(struct plot *p)
 	KERNEL(p, 15, PROXY_TID, 99, TALECHAIN_SOCK_RECV, 71, PACK(1000, 100),
 	    0, ports);
 	SCENE(&p->scene, 30 * US, -1, TALECHAIN_PROXY_RECEIVE, SCENE_ID, 1, 71);
+	if (p->unserved)
+		return;
 	KERNEL(p, p->written - 2, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 81,
 	    PACK(5000, 120), 0, PORTS(50000, 9000));
 	SCENE(&p->scene, p->written * US, -1, TALECHAIN_PROXY_ATTEMPT, SCENE_ID,
@@ -95,22 +98,26 @@ static void
 plot_server(struct plot *p)
 {
 	const uint64_t ports = PORTS(9000, 50000);
+	uint32_t pid = p->forked ? WORKER_PID : A_PID;
 
+	if (p->unserved)
+		return;
 	KERNEL(p, p->net_in, 0, 0, TALECHAIN_TCP_RECV, 91, PACK(5000, 1),
 	    PACK(120, 500), ports);
-	if (!p->awake) {
+	if (!p->awake && !p->forked) {
 		KERNEL(p, p->net_in + 1, 0, 0, TALECHAIN_WAKEUP, A_TID, A_PID,
 		    PACK(TALECHAIN_CONTEXT_SOFTIRQ, 3));
 		plot_enters(
 		    p, p->net_in + 1 + p->wait, A_TID, p->wait, p->before);
 	}
-	KERNEL(p, p->taken, A_TID, A_PID, TALECHAIN_SOCK_RECV, 91,
+	KERNEL(p, p->taken, A_TID, pid, TALECHAIN_SOCK_RECV, 91,
 	    PACK(5000, 120), 0, ports);
-	KERNEL(p, p->left, A_TID, A_PID, TALECHAIN_TCP_XMIT, 91, PACK(8000, 1),
+	KERNEL(p, p->left, A_TID, pid, TALECHAIN_TCP_XMIT, 91, PACK(8000, 1),
 	    PACK(600, 500), ports);
-	KERNEL(p, p->sent, A_TID, A_PID, TALECHAIN_SOCK_SEND, 91,
-	    PACK(8000, 600), PACK(p->unsent, p->held), ports);
-	plot_leaves(p, p->sent + 2, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	KERNEL(p, p->sent, A_TID, pid, TALECHAIN_SOCK_SEND, 91, PACK(8000, 600),
+	    PACK(p->unsent, p->held), ports);
+	if (!p->forked)
+		plot_leaves(p, p->sent + 2, A_TID, TALECHAIN_OFF_SLEEPING, 0);
 }
 
 /* And back to the client. */
@@ -120,10 +127,12 @@ plot_out(struct plot *p)
 	const uint64_t ports = PORTS(8080, 40000);
 	int64_t at = p->back;
 
-	KERNEL(p, at, 0, 0, TALECHAIN_TCP_RECV, 81, PACK(8000, 1),
-	    PACK(600, 500), PORTS(50000, 9000));
-	KERNEL(p, at + 10, PROXY_TID, 99, TALECHAIN_SOCK_RECV, 81,
-	    PACK(8000, 600), 0, PORTS(50000, 9000));
+	if (!p->unserved) {
+		KERNEL(p, at, 0, 0, TALECHAIN_TCP_RECV, 81, PACK(8000, 1),
+		    PACK(600, 500), PORTS(50000, 9000));
+		KERNEL(p, at + 10, PROXY_TID, 99, TALECHAIN_SOCK_RECV, 81,
+		    PACK(8000, 600), 0, PORTS(50000, 9000));
+	}
 	SCENE(&p->scene, (at + 20) * US, -1, TALECHAIN_PROXY_COMMIT, SCENE_ID);
 	KERNEL(p, at + 30, PROXY_TID, 99, TALECHAIN_TCP_XMIT, 71, PACK(2000, 1),
 	    PACK(600, 500), ports);
@@ -164,6 +173,12 @@ plot_tell(struct plot *p, struct tale **t, struct story **s)
 	    .complete = scene_at((p->back + 15) * US),
 	    .status = 200,
 	};
+	if (p->unserved) {
+		r->attempt[0] = (struct tale_attempt){.server = -1};
+		r->status = 503;
+	}
+	if (p->flags != NULL)
+		snprintf(r->flags, sizeof(r->flags), "%s", p->flags);
 	r->stream_end = timeline_position(p->scene.timeline);
 	assert_int_equal(
 	    tale_slice(t, p->scene.reader, r, &p->client, SLACK), 0);

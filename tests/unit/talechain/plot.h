@@ -15,26 +15,30 @@
 #define PROXY_TID 100
 #define A_PID 500
 #define A_TID 501
-#define B_TID 502 /* another thread of A's */
-#define HOG 777	  /* a stranger named stress-ng */
+#define B_TID 502      /* another thread of A's */
+#define HOG 777	       /* a stranger named stress-ng */
+#define WORKER_PID 600 /* of A's thread if it is forked */
 
 /* When the request was where; the defaults are those of plot_init(). */
 struct plot {
 	struct scene scene;
 	struct tale_request request;
 	struct tale_client client;
-	int64_t written; /* to A */
-	int64_t net_in;	 /* at A's socket */
-	int64_t wait;	 /* of A's thread for its CPU, once woken */
-	uint32_t before; /* who ran on that CPU meanwhile, 0: it idled */
-	int64_t taken;	 /* A's thread read it */
-	int64_t sent;	 /* A's thread wrote the answer */
-	int64_t left;	 /* it left A's TCP */
-	uint32_t unsent; /* of it when the call returned */
-	uint32_t held;	 /* enum talechain_held */
-	int64_t back;	 /* at Tailor's socket; the rest follows from it */
-	int64_t away;	 /* Tailor has no CPU once the answer was sent */
-	bool awake;	 /* A's thread was not woken: it ran already */
+	int64_t written;   /* to A */
+	int64_t net_in;	   /* at A's socket */
+	int64_t wait;	   /* of A's thread for its CPU, once woken */
+	uint32_t before;   /* who ran on that CPU meanwhile, 0: it idled */
+	int64_t taken;	   /* A's thread read it */
+	int64_t sent;	   /* A's thread wrote the answer */
+	int64_t left;	   /* it left A's TCP */
+	uint32_t unsent;   /* of it when the call returned */
+	uint32_t held;	   /* enum talechain_held */
+	int64_t back;	   /* at Tailor's socket; the rest follows from it */
+	int64_t away;	   /* Tailor has no CPU once the answer was sent */
+	bool awake;	   /* A's thread was not woken: it ran already */
+	bool forked;	   /* A's thread is of a process that is not watched */
+	bool unserved;	   /* it goes to no server; Tailor responds at back */
+	const char *flags; /* of the request, or NULL */
 };
 
 /* A request that A works on from 75 us to 10 ms. */

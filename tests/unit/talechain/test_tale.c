@@ -436,10 +436,9 @@ test_verdicts(void **state)
 	tale_free(&t);
 	r.attempt[0].server = -1;
 	t = slice(&s, &r);
-	verdict_is(t, TALE_CAUSE_PROXY,
-	    "2.41 of 2.41 ms: Tailor sent the response itself. It was sent to "
-	    "no "
-	    "server.");
+	verdict_is(t, TALE_CAUSE_PROXY_QUEUE,
+	    "2.28 of 2.41 ms: it waited in Tailor's queue for a server; Tailor "
+	    "then responded with 200. It was sent to no server.");
 	tale_free(&t);
 	scene_close(&s);
 
