@@ -133,6 +133,26 @@ task_state(struct task_struct *p)
 	return BPF_CORE_READ(old, state);
 }
 
+/*
+ * Whether the CPU quota of a task's cgroup is used up.  False where the kernel
+ * has none, or keeps that elsewhere.
+ */
+static __always_inline bool
+is_throttled(struct task_struct *p)
+{
+	struct task_struct___throttled *now = (void *)p;
+	struct task_struct___entity *before = (void *)p;
+	struct cfs_rq *queue = NULL;
+
+	if (bpf_core_field_exists(now->throttled))
+		return BPF_CORE_READ(now, throttled);
+	if (!bpf_core_field_exists(before->se.cfs_rq) ||
+	    !bpf_core_field_exists(queue->throttle_count))
+		return false;
+	queue = BPF_CORE_READ(before, se.cfs_rq);
+	return queue != NULL && BPF_CORE_READ(queue, throttle_count) > 0;
+}
+
 /* A watched task gets or leaves a CPU. */
 static __always_inline int
 switched(struct task_struct *prev, struct task_struct *next, __u64 state)
@@ -145,6 +165,8 @@ switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 	if (state != 0)
 		off = off_reason(prev, state);
 	if (watched(task_pair(prev))) {
+		if (state == 0 && is_throttled(prev))
+			off = TALECHAIN_OFF_THROTTLED;
 		t = thread_get(prev->pid);
 		if (t != NULL)
 			t->runnable_ns = state == 0 ? now : 0;

@@ -38,6 +38,24 @@ struct task_struct {
 	struct signal_struct *signal;
 };
 
+/* From 6.18 on a task knows that its CPU quota is used up. */
+struct task_struct___throttled {
+	bool throttled;
+};
+
+/* Before, its run queue does. */
+struct cfs_rq {
+	int throttle_count;
+};
+
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+};
+
+struct task_struct___entity {
+	struct sched_entity se;
+};
+
 struct task_struct___before_5_14 {
 	long state;
 };

@@ -151,6 +151,9 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	    "1 if the store is a directory, 0 if it is memory.", s.on_disk);
 	exposition_counter(e, "tailor_tales_told_total",
 	    "Requests whose events were examined.", s.told);
+	exposition_counter(e, "tailor_tales_contradictory_total",
+	    "Slow requests whose events contradict each other for some time.",
+	    s.contradictory);
 	exposition_counter(e, "tailor_tales_kept_total",
 	    "Tales put into the store.", s.store.added);
 	exposition_counter(e, "tailor_tales_dropped_total",

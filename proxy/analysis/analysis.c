@@ -226,6 +226,7 @@ analysis_stats(const struct analysis *a, struct analysis_stats *out)
 		.corrupt = atomic_load(&w->corrupt)},
 	    .failed = atomic_load(&w->failed),
 	    .told = atomic_load(&w->told),
+	    .contradictory = atomic_load(&w->contradictory),
 	    .on_disk = w->directory[0] != '\0',
 	};
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++) {

@@ -224,6 +224,8 @@ static void
 count_causes(struct tale_work *w, const struct story *story)
 {
 	atomic_fetch_add(&w->cause_requests[story->verdict.cause], 1);
+	if (story->contradictions > 0)
+		atomic_fetch_add(&w->contradictory, 1);
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
 		if (story->cause_ns[i] > 0)
 			atomic_fetch_add(

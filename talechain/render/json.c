@@ -360,6 +360,7 @@ story_render_json(const struct story *s, struct json *j)
 	json_key_string(j, "unit", "ns");
 	json_key_int(j, "total", s->total_ns);
 	json_key_double(j, "coverage", s->coverage);
+	json_key_uint(j, "contradictions", s->contradictions);
 	write_loss(t, j);
 	write_verdict(s, j);
 	write_causes(s, j);
