@@ -149,6 +149,7 @@ is_delay(enum tale_cause cause)
 	case TALE_CAUSE_UNKNOWN:
 	case TALE_CAUSE_BLIND:
 	case TALE_CAUSE_LOST:
+	case TALE_CAUSE_NOT_OBSERVED:
 		return false;
 	}
 	return true;

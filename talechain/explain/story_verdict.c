@@ -235,7 +235,10 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 
 	if (c->cause == TALE_CAUSE_WORK || c->cause == TALE_CAUSE_LOW_IPC ||
 	    c->cause == TALE_CAUSE_SLOW_CLOCK)
-		line_add(l, "%s computed", subject(ex, c, who, sizeof(who)));
+		line_add(l,
+		    c->rank == RANK_APP ? "%s reports that it worked on it"
+					: "%s computed",
+		    subject(ex, c, who, sizeof(who)));
 	else
 		attempt_name(ex, c->attempt, who);
 	switch ((int)c->cause) {

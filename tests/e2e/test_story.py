@@ -29,7 +29,7 @@ def story(client, name):
         at = piece["e"]
     assert at == tale["total"] == sum(tale["causes"].values())
     dark = sum(tale["causes"].get(code, 0)
-               for code in ("unknown", "blind", "lost"))
+               for code in ("unknown", "blind", "lost", "not_observed"))
     assert abs(tale["coverage"] - (1 - dark / at)) < 1e-6
     verdict = tale["verdict"]
     assert verdict["text"] and verdict["evidence"]

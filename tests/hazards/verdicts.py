@@ -19,7 +19,7 @@ import html
 import textwrap
 
 HONEST = ("work", "proxy", "network", "client_send", "unknown", "blind",
-          "lost", "sleep")
+          "lost", "not_observed", "sleep")
 FALSE_NS = 1_000_000
 EXACT_NS, EXACT_SHARE = 100_000, 0.05
 

@@ -364,6 +364,16 @@ on_lost(struct plot *p)
 	SCENE(&p->scene, 9000 * US, -1, TALECHAIN_META_LOST, 9, 300, 0);
 }
 
+/* Whether it was read late, or its thread stood still, is lost. */
+static void
+on_lost_in_socket(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9500;
+	KERNEL(p, 1000, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 1);
+	SCENE(&p->scene, 9000 * US, -1, TALECHAIN_META_LOST, 9, 300, 0);
+}
+
 /*
  * A worker process that is not watched gives its CPU to Tailor and back: these
  * two switches are recorded, its sleep between 2 and 9 ms is not.
@@ -561,6 +571,8 @@ const struct cause_case cases[] = {
 	"ran "
 	"stress-ng[777]."),
     CASE(away, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(lost_in_socket, LOST, 8000,
+	"8.00 of 10.0 ms: events of that time were lost."),
     CASE(forked_worker, NOT_OBSERVED, 9942,
 	"9.94 of 10.0 ms: not observed: A's thread 501 is in a process that is "
 	"not watched."),

@@ -108,8 +108,9 @@ inert(const char *text)
 }
 
 static const char golden_hedged[] =
-    "1.69 of 2.41 ms: B computed. Re-sent to B 0.12 ms after A began a gc\n"
-    "(allocation); B responded in 1.90 ms.\n"
+    "1.69 of 2.41 ms: B reports that it worked on it. Re-sent to B 0.12 ms "
+    "after A\n"
+    "began a gc (allocation); B responded in 1.90 ms.\n"
     "why:      from +0.460 to +2.150 ms, B\n"
     "          B reports: it waited there for 0.010 ms and was worked on for "
     "1.69 "

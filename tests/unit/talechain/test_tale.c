@@ -407,7 +407,8 @@ test_verdicts(void **state)
 	scene_hedged(&s, &r);
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_WORK,
-	    "1.69 of 2.41 ms: B computed. Re-sent to B 0.12 ms after A began "
+	    "1.69 of 2.41 ms: B reports that it worked on it. Re-sent to B "
+	    "0.12 ms after A began "
 	    "a gc (allocation); B responded in 1.90 ms.");
 	tale_free(&t);
 	memcpy(r.attempt[0].outcome, "won", 4);
@@ -424,7 +425,8 @@ test_verdicts(void **state)
 	memcpy(r.attempt[1].trigger, "failure", 8);
 	t = slice(&s, &r);
 	verdict_is(t, TALE_CAUSE_WORK,
-	    "1.69 of 2.41 ms: B computed. Re-sent to B 0.40 ms after it "
+	    "1.69 of 2.41 ms: B reports that it worked on it. Re-sent to B "
+	    "0.40 ms after it "
 	    "arrived, because A failed; neither response was used.");
 	tale_free(&t);
 	r.attempt[1].server = -1;
