@@ -378,17 +378,31 @@ left_note(struct slicer *s, const struct timeline_slot *slot)
 		s->left[out % SLICE_NAMES] = *slot;
 }
 
+/* Whether a thread lost its CPU to another, which the event then names. */
+static bool
+preempted(const struct talechain_event *e)
+{
+	return e->arg[3] >> 56 == TALECHAIN_OFF_PREEMPTED ||
+	       e->arg[3] >> 56 == TALECHAIN_OFF_THROTTLED;
+}
+
 int
 slice_left(struct slicer *s)
 {
 	const struct tale_thread *thread = s->tale->thread;
-	const struct timeline_slot *slot;
+	struct timeline_slot slot;
 	int err = 0;
 
 	for (unsigned i = 0; i < s->tale->threads && err == 0; i++) {
-		slot = &s->left[thread[i].tid % SLICE_NAMES];
-		if (slot->seq != 0 && slot->event.tid == thread[i].tid)
-			err = slice_add(s, slot);
+		slot = s->left[thread[i].tid % SLICE_NAMES];
+		if (slot.seq == 0 || slot.event.tid != thread[i].tid ||
+		    preempted(&slot.event))
+			continue;
+		/* What ran next would seem to run until the window. */
+		slot.event.arg[0] =
+		    (uint64_t)slot.event.pid << 32 | slot.event.tid;
+		slot.event.arg[1] = slot.event.arg[2] = 0;
+		err = slice_add(s, &slot);
 	}
 	return err;
 }

@@ -491,6 +491,16 @@ on_stopped_before(struct plot *p)
 	plot_enters(p, 8060, A_TID, 10, 0);
 }
 
+/* Long before the request one thread gave its CPU to another, which lost it. */
+static void
+on_left_before(struct plot *p)
+{
+	KERNEL(p, -20000, A_TID, A_PID, TALECHAIN_SCHEDULE, PACK(A_PID, B_TID),
+	    0, 0, (uint64_t)TALECHAIN_OFF_SLEEPING << 56);
+	plot_leaves(p, -19000, B_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	wakes(p, 500, A_TID, B_TID);
+}
+
 /* A debugger stops one thread; the other goes on: that one alone stops. */
 static void
 on_one_stopped(struct plot *p)
@@ -598,6 +608,7 @@ const struct cause_case cases[] = {
 	"interrupt woke it."),
     CASE(stopped_before, STOPPED, 7965,
 	"7.96 of 10.0 ms: A was stopped by a signal or a debugger."),
+    CASE(left_before, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(one_stopped, STOPPED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
 	"debugger."),

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "talechain/explain/explainer.h"
 #include "talechain/explain/story.h"
 #include "talechain/explain/tale_struct.h"
 #include "talechain/render/render.h"
@@ -142,6 +143,81 @@ test_words(void **state)
 	story_free(&s);
 	tale_free(&t);
 	plot_fini(&p);
+}
+
+/* Goal: what its own events contradict is counted, said, and not explained;
+ * where none do, nothing is. */
+static void
+test_contradictions(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned count;
+		int64_t dark_us;
+	} of[] = {
+	    {"two_on_a_cpu", 1, 8000},
+	    {"clock_exceeded", 1, 9922},
+	    {"part_of_it", 1, 8000},
+	    {"longer_wait", 1, 4000},
+	    {"preempted", 0, 0},
+	    {"handed_over", 0, 0},
+	};
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+	bool said;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		plot_init(&p);
+		case_plot(&p, of[i].name);
+		plot_tell(&p, &t, &s);
+		whole(s);
+		assert_int_equal(s->contradictions, of[i].count);
+		assert_true(
+		    s->cause_ns[TALE_CAUSE_NOT_OBSERVED] == of[i].dark_us * US);
+		assert_true(s->coverage <= 1 - (double)of[i].dark_us * 1e3 /
+						   (double)s->total_ns);
+		said = false;
+		for (size_t k = 0; k < STORY_LINES; k++)
+			said |= strstr(s->verdict.evidence[k],
+				    "1 piece of it contradicts other events") !=
+				NULL;
+		assert_int_equal(said, of[i].count > 0);
+		story_free(&s);
+		tale_free(&t);
+		plot_fini(&p);
+	}
+}
+
+/* Goal: a story whose pieces overlap or exceed it explains nothing. */
+static void
+test_tiles(void **state)
+{
+	struct story_segment piece[2] = {
+	    {.begin_ns = 0, .end_ns = 60}, {.begin_ns = 60, .end_ns = 100}};
+	struct claim claim[2] = {{.rank = RANK_THREAD}, {.rank = RANK_GC}};
+	struct story s = {.total_ns = 100, .segment = piece, .segments = 2};
+	struct explainer ex = {.s = &s, .segment_claim = claim};
+
+	(void)state;
+	s.coverage = 0.5;
+	s.cause_ns[TALE_CAUSE_WORK] = 60;
+	s.cause_ns[TALE_CAUSE_GC] = 40;
+	check_tiles(&ex);
+	assert_int_equal(s.contradictions, 0);
+	assert_true(s.coverage > 0.4);
+	piece[1].begin_ns = 50;
+	check_tiles(&ex);
+	assert_int_equal(s.contradictions, 1);
+	assert_true(s.coverage < 0.1);
+	piece[1] = (struct story_segment){.begin_ns = 60, .end_ns = 101};
+	check_tiles(&ex);
+	assert_int_equal(s.contradictions, 2);
+	piece[1].end_ns = 100;
+	s.cause_ns[TALE_CAUSE_GC] = 41;
+	check_tiles(&ex);
+	assert_int_equal(s.contradictions, 3);
 }
 
 static const struct story_arrow *
@@ -339,6 +415,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_causes),
 	    cmocka_unit_test(test_words),
+	    cmocka_unit_test(test_contradictions),
+	    cmocka_unit_test(test_tiles),
 	    cmocka_unit_test(test_picture),
 	    cmocka_unit_test(test_keep_alive),
 	    cmocka_unit_test(test_any_events),
