@@ -24,7 +24,8 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_PROXY] = {"give Tailor's proxy thread a CPU of its own "
 			  "(proxy.cpu, proxy.poll)"},
     [TALE_CAUSE_PROXY_QUEUE] = {"allow more requests at once to each server, "
-				"or add capacity: both servers were full"},
+				"or add capacity",
+	"if no server was ready, see why in Tailor's log"},
     [TALE_CAUSE_NETWORK] = {"look at the load of the CPUs that handle the "
 			    "network's softirqs"},
     [TALE_CAUSE_BACKEND_QUEUE] = {"give the server more worker threads, or "
