@@ -2,6 +2,7 @@
  * test_kernel.c: threads and memory of this process, as the kernel tells of
  * them: who woke whom, who was preempted by whom, page faults, exec and exit.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -543,6 +545,112 @@ test_exec_exit(void **state)
 	recording_close(&r);
 }
 
+/* --- CPU quota ----------------------------------------------------------------- */
+
+/* A cgroup of our own with 5 ms of CPU time in each 100 ms, either version. */
+struct quota_group {
+	char path[96];
+	bool old; /* version 1 */
+};
+
+static bool
+group_write(const struct quota_group *g, const char *name, const char *text)
+{
+	char path[160];
+	int fd;
+	bool done;
+
+	snprintf(path, sizeof(path), "%s/%s", g->path, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return done;
+}
+
+static bool
+group_make(struct quota_group *g)
+{
+	g->old = access("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", F_OK) == 0 ||
+		 access("/sys/fs/cgroup/cpu/tasks", F_OK) == 0;
+	snprintf(g->path, sizeof(g->path), "/sys/fs/cgroup/%stailor-test-%d",
+	    g->old ? "cpu/" : "", getpid());
+	if (mkdir(g->path, 0755) < 0)
+		return false;
+	if (g->old)
+		return group_write(g, "cpu.cfs_period_us", "100000") &&
+		       group_write(g, "cpu.cfs_quota_us", "5000");
+	return group_write(g, "cpu.max", "5000 100000");
+}
+
+/* How often the kernel says that the group's quota was used up. */
+static unsigned
+group_throttled(const struct quota_group *g)
+{
+	char path[160], line[64];
+	unsigned count = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/cpu.stat", g->path);
+	f = fopen(path, "re");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		sscanf(line, "nr_throttled %u", &count);
+	if (f != NULL)
+		fclose(f);
+	return count;
+}
+
+/* Goal: a thread whose cgroup has used up its quota is not called preempted,
+ * and is away until the next period. */
+static void
+test_throttled(void **state)
+{
+	struct quota_group g = {0}, root = {.old = true};
+	uint32_t me = (uint32_t)gettid();
+	unsigned throttled = 0, truly;
+	int64_t longest_ns = 0;
+	struct recording r;
+	bool made, joined;
+	int k;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	made = group_make(&g);
+	recording_begin(&r);
+	joined = made && group_write(&g, g.old ? "tasks" : "cgroup.procs", "0");
+	if (joined)
+		spin(250 * NS_PER_MS);
+	recording_end(&r);
+	truly = group_throttled(&g);
+	snprintf(root.path, sizeof(root.path), "/sys/fs/cgroup%s",
+	    g.old ? "/cpu" : "");
+	group_write(&root, g.old ? "tasks" : "cgroup.procs", "0");
+	rmdir(g.path);
+	if (truly == 0) {
+		print_message("skipped, because %s\n",
+		    joined ? "it was not given so much CPU time"
+			   : "no cgroup may be made");
+		recording_close(&r);
+		skip();
+	}
+	for (unsigned i = 0; i < r.count; i++) {
+		if (r.event[i].type != TALECHAIN_SCHEDULE ||
+		    r.event[i].tid != me ||
+		    r.event[i].arg[3] >> 56 != TALECHAIN_OFF_THROTTLED)
+			continue;
+		throttled++;
+		k = recording_find(&r, i, TALECHAIN_SCHEDULE, is_for, &me);
+		if (k > (int)i &&
+		    (int64_t)(r.event[k].ts - r.event[i].ts) > longest_ns)
+			longest_ns = (int64_t)(r.event[k].ts - r.event[i].ts);
+	}
+	assert_true(throttled >= 1 && throttled <= truly + 1);
+	assert_true(longest_ns > 20 * NS_PER_MS);
+	recording_close(&r);
+}
+
 int
 main(void)
 {
@@ -551,6 +659,7 @@ main(void)
 	    cmocka_unit_test(test_timer),
 	    cmocka_unit_test(test_idle),
 	    cmocka_unit_test(test_preemption),
+	    cmocka_unit_test(test_throttled),
 	    cmocka_unit_test(test_small_faults),
 	    cmocka_unit_test(test_huge_fault),
 	    cmocka_unit_test(test_rename),
