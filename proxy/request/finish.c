@@ -46,11 +46,6 @@ static void
 request_describe(
     const struct request *r, struct instant finished, struct tale_request *out)
 {
-	const char *note = r->note;
-
-	if (note == NULL && r->state == REQUEST_QUEUED &&
-	    instant_is_set(r->proxy->queue.unserved))
-		note = "no_server";
 	memset(out, 0, sizeof(*out));
 	out->id = r->id;
 	out->cookie = r->cookie;
@@ -67,11 +62,11 @@ request_describe(
 	out->stream_end = timeline_position(r->proxy->timeline);
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		attempt_describe(&r->attempt[i], &out->attempt[i]);
-	if (note == NULL && r->refusal == HEDGE_REFUSED_NONE)
+	if (r->note == NULL && r->refusal == HEDGE_REFUSED_NONE)
 		return; /* nearly all: no flags */
 	snprintf(out->flags, sizeof(out->flags), "%s%s%s",
-	    note != NULL ? note : "",
-	    note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
+	    r->note != NULL ? r->note : "",
+	    r->note != NULL && r->refusal != HEDGE_REFUSED_NONE ? "," : "",
 	    r->refusal != HEDGE_REFUSED_NONE ? hedge_refusal_name(r->refusal)
 					     : "");
 }

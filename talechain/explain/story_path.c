@@ -103,7 +103,9 @@ not_if_unwatched(const struct explainer *ex, struct claim *c, uint32_t tid)
 	c->cause = TALE_CAUSE_NOT_OBSERVED;
 	c->rank = RANK_NOTHING;
 	c->tid = tid;
-	c->note = "is in a process that is not watched";
+	c->note = tale_thread_find(ex->t, tid) != NULL
+		      ? "is in a process that is not watched"
+		      : "is one more than a timeline follows";
 }
 
 /* Tailor's own thread, on the way or at work. */

@@ -60,3 +60,21 @@ def test_text_answers_first(one):
     for line in tale["verdict"]["evidence"] + tale["verdict"]["advice"]:
         assert " ".join(line.split()) in words
     assert "where the time went" in text
+
+
+def test_queue_without_a_server(upstream, tailor):
+    # Goal: a wait in Tailor's queue is that, though a 503 ended it, and says
+    # that no server was ready.
+    a = upstream("a")
+    t = tailor(a, proxy={"server_wait": "1s"})
+    a.stop()
+    t.hazard("a", "begin", "exit")
+    with t.client() as c:
+        c.request(fields=[("X-Request-Id", "story-queue")])
+        assert c.response().status == 503
+        tale = story(c, "story-queue")
+    verdict = tale["verdict"]
+    assert verdict["code"] == "proxy_queue", verdict
+    assert "no server was ready" in verdict["text"]
+    assert "responded with 503" in verdict["text"]
+    assert tale["contradictions"] == 0
