@@ -100,7 +100,7 @@ bool analysis_take(struct analysis *a, struct analysis_answer *out);
 struct analysis_stats {
 	struct tale_store_stats store;
 	uint64_t failed; /* tales that could not be written */
-	uint64_t told;	 /* tales made */
+	uint64_t made;	 /* tales made */
 	bool on_disk;
 	/* Of requests over the target, by the cause of the largest part and
 	 * by what their time passed on. */

@@ -1,5 +1,5 @@
 /*
- * worker.c: see worker.h.
+ * worker.c: one question after the other: slice, explain, render, keep.
  *
  * A request is sliced a few milliseconds after it finished, when the observer
  * has certainly read the last of its events.
@@ -216,7 +216,7 @@ summarise(struct tale_work *w, const struct story *story,
 	    .finished_wall_ns = wall_of(r->finished)};
 	memcpy(said->verdict, story->verdict.text, sizeof(story->verdict.text));
 	tale_summarise(said, r);
-	atomic_fetch_add(&w->told, 1);
+	atomic_fetch_add(&w->made, 1);
 }
 
 /* What the slow requests' time passed on. */

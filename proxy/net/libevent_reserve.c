@@ -1,5 +1,5 @@
 /*
- * libevent_reserve.c: see libevent_reserve.h.
+ * libevent_reserve.c: a small heap for libevent, used when malloc fails.
  */
 #include "proxy/net/libevent_reserve.h"
 
