@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/embed.h"
 #include "base/permission.h"
-#include "profiler/bpf_embed.h"
 
 #define PROBES 5
 
@@ -36,12 +36,8 @@ struct usdt {
 	struct channel *channel[USDT_SERVERS]; /* owned */
 };
 
-#ifndef USDT_OBJECT
-#define USDT_OBJECT "/dev/null" /* only to be looked at by tools */
-#endif
-
 /* The object, made from usdt.bpf.c at build time. */
-BPF_EMBED(usdt_object, USDT_OBJECT);
+EMBED(usdt_object, "usdt.bpf");
 
 static int
 complain(int err, char *why)

@@ -1,6 +1,8 @@
 """Goal: slow requests are kept, explained in the form that is asked for, and
 survive what happens to Tailor."""
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -253,6 +255,16 @@ def test_negotiation(server, tailor, accept, expected):
             assert len(answer.all("Cache-Control")) == 1
 
 
+def hashes_of(page):
+    """How many style sheets and scripts a page's policy lets in by hash."""
+    inline = re.findall(rb"<(?:style|script)>(.*?)</(?:style|script)>", page,
+                        re.S)
+    allowed = re.findall(rb"'sha256-([^']+)'", page)
+    assert sorted(allowed) == sorted(
+        base64.b64encode(hashlib.sha256(x).digest()) for x in inline)
+    return len(allowed)
+
+
 def test_formats(server, tailor):
     """Goal: ?format= wins over Accept; each form comes with its headers."""
     t = tailor(server, slow={"target": "0"})
@@ -269,6 +281,7 @@ def test_formats(server, tailor):
             if name in ("html", "svg"):
                 assert "default-src 'none'" in policy
                 assert b"<script>alert" not in answer.body
+                assert name == "svg" or hashes_of(answer.body) == 4
             else:
                 assert policy is None
             name_it = answer.get("Content-Disposition")
