@@ -45,7 +45,8 @@ endif
 ROOMS := base config talechain/events talechain/timeline talechain/explain \
 	 talechain/store talechain/render profiler hedging http \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
-	 proxy/analysis proxy/request proxy/admin daemon loadgen tailorctl
+	 proxy/analysis proxy/request proxy/admin daemon \
+	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
 NEEDS_base      :=
 NEEDS_config    := base
 NEEDS_talechain/events := base
@@ -73,13 +74,17 @@ NEEDS_proxy/admin      := proxy/request proxy/analysis proxy/access_log \
 			  proxy/client proxy/upstream proxy/stats proxy/net http \
 			  hedging profiler talechain config base
 NEEDS_daemon    := proxy http hedging profiler talechain config base
-NEEDS_loadgen   := base
+NEEDS_loadgen/send   := base
+NEEDS_loadgen/stats  := loadgen/send base
+NEEDS_loadgen/report := loadgen/stats loadgen/send base
+NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send base
 NEEDS_tailorctl := profiler talechain/timeline talechain/events base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
 LIBS_profiler   := -lpfm -lbpf
 LIBS_http       := -lhttp_parser
-LIBS_loadgen    := -lcjson
+LIBS_loadgen/send := -lmd
+LIBS_loadgen/stats := -lcjson
 LIBS_proxy/net  := -levent_core
 LIBS_proxy/analysis := -lcjson
 LIBS_proxy/admin := -levent_extra

@@ -5,7 +5,7 @@
 #define TAILOR_BASE_EMBED_H
 
 #ifndef EMBED_FOLDER
-#define EMBED_FOLDER "" /* the Makefile sets it; lint reads without it */
+#define EMBED_FOLDER "" /* for static analysis */
 #endif
 
 /* At file scope: the bytes of EMBED_FOLDER/file are name[] to name_end[],

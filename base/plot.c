@@ -1,18 +1,17 @@
-/*
- * plot.c: see plot.h.
- */
 #include "base/plot.h"
 
 #include <math.h>
 #include <stdbool.h>
+
+#include "base/xml.h"
 
 #define WIDTH 960
 #define HEIGHT 340
 #define LEGEND_WIDTH 330
 
 /*
- * Dots, bands and lines differ in shape, too, not only in colour.  No custom
- * properties: printers and converters of SVG do not know them.
+ * Dots, bands and lines also differ in shape, not only in colour.  No custom
+ * properties: printers and converters of SVG do not support them.
  */
 static const char style[] =
     "svg text{font:12px system-ui,sans-serif;fill:#666}"
@@ -45,27 +44,13 @@ void
 plot_escape(FILE *out, const char *text)
 {
 	for (; *text != '\0'; text++) {
+		const char *entity = xml_entity(*text);
 		unsigned char c = (unsigned char)*text;
-		switch (c) {
-		case '&':
-			(void)fputs("&amp;", out);
-			break;
-		case '<':
-			(void)fputs("&lt;", out);
-			break;
-		case '>':
-			(void)fputs("&gt;", out);
-			break;
-		case '"':
-			(void)fputs("&quot;", out);
-			break;
-		case '\'':
-			(void)fputs("&#39;", out);
-			break;
-		default:
-			/* XML has no control characters. */
-			(void)fputc(c < ' ' || c == 0x7f ? ' ' : c, out);
-		}
+
+		if (entity != NULL)
+			fputs(entity, out);
+		else /* XML forbids control characters. */
+			fputc(c < ' ' || c == 0x7f ? ' ' : c, out);
 	}
 }
 
@@ -108,18 +93,18 @@ plot_y(const struct plot *p, double value)
 static void
 tick(const struct plot *p, bool horizontal, double at, const char *label)
 {
-	/* A long number under the right edge must not leave the picture. */
+	/* A long number at the right edge must not be cut. */
 	const bool edge = at > PLOT_RIGHT - 1;
 
 	if (horizontal)
-		(void)fprintf(p->out,
+		fprintf(p->out,
 		    "<path class=\"grid\" d=\"M%.1f %dV%d\"/>"
 		    "<text x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">%s"
 		    "</text>\n",
 		    at, PLOT_TOP, PLOT_BOTTOM, edge ? WIDTH - 4.0 : at,
 		    PLOT_BOTTOM + 16, edge ? "end" : "middle", label);
 	else
-		(void)fprintf(p->out,
+		fprintf(p->out,
 		    "<path class=\"grid\" d=\"M%d %.1fH%d\"/>"
 		    "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s"
 		    "</text>\n",
@@ -135,7 +120,7 @@ tick_value(const struct plot *p, bool horizontal, double value)
 
 	if (value < a->low * 0.999999 || value > a->high * 1.000001)
 		return;
-	(void)snprintf(label, sizeof(label), "%.6g", value);
+	snprintf(label, sizeof(label), "%.6g", value);
 	tick(p, horizontal, at, label);
 }
 
@@ -178,7 +163,7 @@ draw_tail_ticks(const struct plot *p, bool horizontal)
 	tick(p, horizontal, plot_y(p, 0.5), "50%");
 	for (int n = 1; n <= nines; n++) {
 		double q = 1 - pow(10, -n);
-		(void)snprintf(label, sizeof(label), "%.9g%%", 100 * q);
+		snprintf(label, sizeof(label), "%.9g%%", 100 * q);
 		tick(p, horizontal, plot_y(p, q), label);
 	}
 }
@@ -210,22 +195,22 @@ draw_ticks(const struct plot *p, bool horizontal)
 void
 plot_begin(struct plot *p, const char *title, const char *summary)
 {
-	(void)fprintf(p->out,
+	fprintf(p->out,
 	    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
 	    "role=\"img\">\n<style>%s</style>\n<title>",
 	    WIDTH, HEIGHT, style);
 	plot_escape(p->out, title);
-	(void)fputs("</title>\n<desc>", p->out);
+	fputs("</title>\n<desc>", p->out);
 	plot_escape(p->out, summary);
-	(void)fprintf(p->out,
+	fprintf(p->out,
 	    "</desc>\n<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n"
 	    "<text class=\"title\" x=\"%d\" y=\"22\">",
 	    WIDTH, HEIGHT, PLOT_LEFT);
 	plot_escape(p->out, title);
-	(void)fputs("</text>\n", p->out);
+	fputs("</text>\n", p->out);
 	draw_ticks(p, true);
 	draw_ticks(p, false);
-	(void)fprintf(p->out,
+	fprintf(p->out,
 	    "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" "
 	    "height=\"%d\"/>\n<text x=\"%d\" y=\"%d\" "
 	    "text-anchor=\"end\">%s</text>\n<text transform=\"translate(16 "
@@ -238,18 +223,18 @@ plot_begin(struct plot *p, const char *title, const char *summary)
 void
 plot_end(struct plot *p)
 {
-	(void)fputs("</svg>\n", p->out);
+	fputs("</svg>\n", p->out);
 }
 
 void
 plot_line(
     struct plot *p, const char *class, const struct plot_point *point, size_t n)
 {
-	(void)fprintf(p->out, "<path class=\"%s\" d=\"", class);
+	fprintf(p->out, "<path class=\"%s\" d=\"", class);
 	for (size_t i = 0; i < n; i++)
-		(void)fprintf(p->out, "%c%.1f %.1f", i == 0 ? 'M' : 'L',
+		fprintf(p->out, "%c%.1f %.1f", i == 0 ? 'M' : 'L',
 		    plot_x(p, point[i].x), plot_y(p, point[i].y));
-	(void)fputs("\"/>\n", p->out);
+	fputs("\"/>\n", p->out);
 }
 
 void
@@ -259,32 +244,32 @@ plot_dot(
 	double x = plot_x(p, at.x), y = plot_y(p, at.y);
 	bool left = x > (PLOT_LEFT + PLOT_RIGHT) / 2.0;
 
-	(void)fprintf(p->out,
+	fprintf(p->out,
 	    "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", class,
 	    x, y);
 	if (label[0] == '\0')
 		return;
-	(void)fprintf(p->out, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\"%s>",
+	fprintf(p->out, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\"%s>",
 	    x + (left ? -8 : 8), y - 6, left ? " text-anchor=\"end\"" : "");
 	plot_escape(p->out, label);
-	(void)fputs("</text>\n", p->out);
+	fputs("</text>\n", p->out);
 }
 
 void
 plot_note(struct plot *p, const char *text)
 {
-	(void)fprintf(
+	fprintf(
 	    p->out, "<text x=\"%d\" y=\"%d\">", PLOT_LEFT, PLOT_BOTTOM + 34);
 	plot_escape(p->out, text);
-	(void)fputs("</text>\n", p->out);
+	fputs("</text>\n", p->out);
 }
 
 void
 plot_spread(
     struct plot *p, const char *class, double x, double low, double high)
 {
-	(void)fprintf(p->out, "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n",
-	    class, plot_x(p, x), plot_y(p, low), plot_y(p, high));
+	fprintf(p->out, "<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>\n", class,
+	    plot_x(p, x), plot_y(p, low), plot_y(p, high));
 }
 
 void
@@ -292,11 +277,11 @@ plot_legend(struct plot *p, unsigned row, const char *class, const char *text)
 {
 	double y = PLOT_TOP + 18 + 17.0 * row;
 
-	(void)fprintf(p->out,
+	fprintf(p->out,
 	    "<path class=\"%s\" d=\"M%d %.1fh28\"/>\n<text x=\"%d\" "
 	    "y=\"%.1f\">",
 	    class, PLOT_RIGHT - LEGEND_WIDTH, y, PLOT_RIGHT - LEGEND_WIDTH + 36,
 	    y + 4);
 	plot_escape(p->out, text);
-	(void)fputs("</text>\n", p->out);
+	fputs("</text>\n", p->out);
 }

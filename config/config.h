@@ -1,11 +1,11 @@
 /*
  * config.h: the configuration, read once, checked whole.
  *
- * JSON with // and C comments and trailing commas, parsed by cJSON, judged by
- * one table of keys (name, type, unit, range, default, meaning) from which
- * also the effective configuration (tailor -T) and the manual page are made.
- * All errors are reported at once, each with file:line:column or key path,
- * the allowed range, and the nearest known key for an unknown one.
+ * JSON with // and C comments and trailing commas, parsed by cJSON, checked
+ * against one table of keys (name, type, unit, range, default, meaning), from
+ * which the effective configuration (tailor -T) and the manual page are made,
+ * too.  All errors are reported at once, each with file:line:column or key
+ * path, the allowed range, and the nearest known key for an unknown one.
  *
  * Text is "host:port", "[v6]:port" or "unix:/path" for addresses; a number
  * of the key's unit, or text with a unit ("250us", "64k"), for quantities.
@@ -26,7 +26,7 @@
 #define CONFIG_FIELDS 16
 #define CONFIG_ARGS 64
 #define CONFIG_NETWORKS 16
-#define CONFIG_HEAD_MAX 16384 /* bytes, of proxy.head_max and its parts */
+#define CONFIG_HEAD_MAX 16384 /* bytes: heads are read into one block */
 #define CONFIG_FIELDS_MAX 100
 
 struct config_address {
@@ -45,7 +45,7 @@ struct config_network {
 
 enum config_mode {
 	CONFIG_MODE_ACT,   /* swap and hedge */
-	CONFIG_MODE_WATCH, /* observe and record, forward to the active only */
+	CONFIG_MODE_WATCH, /* observe and record; use only the active server */
 };
 enum config_poll {
 	CONFIG_POLL_AUTO,
@@ -68,7 +68,7 @@ enum config_jvm {
 	CONFIG_JVM_AGENT,
 	CONFIG_JVM_HSPERFDATA,
 	CONFIG_JVM_USDT, /* libjvm's own probes */
-	CONFIG_JVM_NONE, /* not a JVM: only its process is watched */
+	CONFIG_JVM_NONE, /* not a JVM: watch only its process */
 };
 
 enum config_access {
@@ -86,8 +86,7 @@ struct config_server {
 	unsigned streams_max;
 	char *health; /* owned; path of the health request, "" = connect only */
 	int64_t health_interval_ns; /* 0: off */
-	unsigned health_fall;
-	int64_t drain_timeout_ns; /* 0: none */
+	int64_t drain_timeout_ns;   /* 0: none */
 	/* launch: the program Tailor starts and keeps running; argc 0: none */
 	unsigned argc;
 	char *argv[CONFIG_ARGS + 1]; /* owned, NULL-terminated */
@@ -97,8 +96,6 @@ struct config_server {
 	char *directory;	    /* owned; "" = ours */
 	char *output;		    /* owned; file for its output, "" = ours */
 	int64_t stop_timeout_ns;
-	int64_t restart_delay_ns;
-	int64_t restart_wait_ns;
 };
 
 struct config {
@@ -116,35 +113,21 @@ struct config {
 		unsigned allow_rules;
 		char *allow[CONFIG_RULES]; /* owned "METHOD /path" */
 		uint64_t body_max_bytes;
-		uint64_t table_max_bytes;
-		unsigned inflight_max; /* 0: the server's connections_max */
 		double budget_ratio;
 		unsigned budget_burst; /* 0: twice connections_max */
-		unsigned swap_rate_max;
-		int64_t storm_hold_ns;
-		int64_t min_remaining_ns;
 		int64_t min_pause_ns;
-		uint64_t commit_bytes;
 		int64_t commit_delay_ns;
-		uint64_t drain_max_bytes;
 		int64_t drain_timeout_ns;
-		unsigned drain_connections;
-		int64_t warming_override_ns;
-		unsigned ready_inflight; /* 0: a tenth of connections_max */
-		double timer_ratio;	 /* T6; 0: off */
-		int64_t timer_delay_ns;	 /* 0: timer_percentile's */
+		double timer_ratio;	/* T6; 0: off */
+		int64_t timer_delay_ns; /* 0: timer_percentile's */
 		unsigned timer_percentile;
-		double timer_probability;
-		int64_t timer_cap_ns;
 	} hedging;
 
 	struct {
 		unsigned requests;
-		unsigned concurrency;
 		unsigned rate_per_s;
-		double p95_factor;
 		int64_t max_ns;
-		char *target;  /* owned; used while there is no history */
+		char *target;  /* owned; used without history */
 		double mirror; /* copies to the standby, per request */
 		unsigned field_names;
 		char *fields[CONFIG_FIELDS]; /* owned; copied besides ours */
@@ -155,40 +138,28 @@ struct config {
 	struct {
 		unsigned connections_max;
 		unsigned connections_per_address_max;
-		unsigned half_open_per_address_max;
-		unsigned inflight_max;
 		unsigned queue_max;
 		int64_t queue_timeout_ns;
 		int64_t server_wait_ns;
 		int64_t header_timeout_ns; /* whole request head */
-		int64_t body_timeout_ns;   /* between two reads of a body */
-		uint64_t body_rate_min;	   /* bytes/s after that; 0: any */
-		int64_t idle_timeout_ns;   /* keep-alive */
-		int64_t write_timeout_ns;  /* client takes nothing */
+		int64_t client_timeout_ns; /* it neither sends nor reads */
+		int64_t idle_timeout_ns;   /* of kept connections */
 		int64_t connect_timeout_ns;
 		int64_t request_timeout_ns; /* the deadline, all attempts */
 		int64_t upstream_idle_timeout_ns;
-		int64_t stop_timeout_ns; /* graceful stop */
-		int64_t stop_idle_ns;	 /* idle clients during one */
-		int64_t lingering_ns;
+		int64_t stop_timeout_ns;   /* graceful stop */
+		int64_t stop_idle_ns;	   /* idle clients during a stop */
 		int64_t tunnel_timeout_ns; /* nothing in either direction */
-		uint64_t request_line_max_bytes;
-		uint64_t field_line_max_bytes;
-		uint64_t head_max_bytes;
-		unsigned fields_max;
+		uint64_t line_max_bytes;   /* of the request, of a field */
 		uint64_t body_max_bytes;
-		uint64_t stream_buffer_bytes; /* back-pressure mark */
-		uint64_t buffers_max_bytes;   /* of all slow clients */
-		uint64_t spool_response_max_bytes;
 		char *spool_directory; /* owned; "" = no files */
 		uint64_t spool_max_bytes;
-		unsigned spool_files_max;
 		unsigned keep_alive_requests; /* per client connection */
 		bool underscore_pass;
 		bool strict_authority;
 		bool via;
 		bool forwarded;	    /* add Forwarded (RFC 7239) */
-		bool trailers_pass; /* to clients that say TE: trailers */
+		bool trailers_pass; /* to clients that send TE: trailers */
 		bool websocket;	    /* let an upgrade to it pass */
 		bool server_timing;
 		bool spin; /* proxy.poll = spin */
@@ -211,18 +182,15 @@ struct config {
 		unsigned stream_slots;
 		int64_t blind_ns;
 		enum config_kernel kernel;
-		unsigned kernel_slots; /* a power of two */
 		bool syscalls;
 		struct {
 			bool ipc, clock, cpu, page_faults, switches;
 			bool queue, classes, compiled;
 		} rates; /* sampled and written into the stream */
-		int64_t rates_period_ns;
 	} profiler;
 
 	struct {
 		int64_t target_ns; /* slower than this is slow */
-		unsigned keep;	   /* slow requests kept with their events */
 		char *store;	   /* owned; directory, "" = memory */
 		uint64_t store_bytes;
 		unsigned keep_slowest; /* of each window, also below target */
@@ -245,7 +213,6 @@ struct config {
 		char *path; /* owned; "" = off */
 		enum config_access format;
 		bool redact_query, redact_client;
-		unsigned ring_records;
 	} access_log;
 
 	struct {
@@ -254,7 +221,7 @@ struct config {
 	} process;
 };
 
-/* Errors found, in order; each a whole sentence. */
+/* Errors in order of appearance; each a whole sentence. */
 struct config_errors {
 	unsigned count;
 	char **text; /* owned */
@@ -269,7 +236,7 @@ struct config_errors {
 int config_load(
     struct config **out, const char *path, struct config_errors *errors);
 
-/* The same from text; name stands for the file in messages. */
+/* The same from text; name replaces the file's in messages. */
 int config_parse(struct config **out, const char *text, size_t length,
     const char *name, struct config_errors *errors);
 
@@ -299,15 +266,15 @@ int config_set_environment(struct config *c, struct config_errors *errors);
 
 /*
  * config_doubt_environment(doubts):
- * Add a sentence for every variable that begins with TAILOR_ and is no key's,
- * but nearly.  None is an error: other programs may use the prefix.
+ * Add a sentence for every variable that begins with TAILOR_ and nearly names a
+ * key.  None is an error: other programs may use the prefix.
  */
 void config_doubt_environment(struct config_errors *doubts);
 
 /*
  * config_name(c, running, errors):
- * Settle c->instance and put it in place of {instance} in every path and in
- * admin.  For when all is set, before config_check().
+ * Determine c->instance and replace {instance} by it in every path and in
+ * admin.  Call it when all keys are set, before config_check().
  *   running  the name that the running tailor has, for a reload: it stays
  *            unless c names another; NULL at the start: the first listener
  *            decides
@@ -317,8 +284,8 @@ void config_doubt_environment(struct config_errors *doubts);
 int config_name(
     struct config *c, const char *running, struct config_errors *errors);
 
-/* Check the whole for what single keys cannot show (no listener, two equal
- * servers, limits that contradict).  0 or -EINVAL with errors added. */
+/* Check the combination of keys (no listener, two equal servers, limits that
+ * contradict).  0 or -EINVAL with errors added. */
 int config_check(const struct config *c, struct config_errors *errors);
 
 /*
@@ -326,7 +293,7 @@ int config_check(const struct config *c, struct config_errors *errors);
  * Call each for every key whose value differs, in the table's order.
  *   path     "hedging.mode", "servers[1].health", or "servers" when there
  *            are more or fewer; valid during the call
- *   restart  a running tailor cannot take the new value on: the table of
+ *   restart  a running tailor cannot take the new value: the table of
  *            keys says so, or a server's launch begins or ceases to be ours
  * Returns 0 or -ENOMEM (each may have been called for some).
  */

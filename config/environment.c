@@ -1,10 +1,10 @@
 /*
- * environment.c: keys out of environment variables; see config.h.
+ * environment.c: keys from environment variables; see config.h.
  *
- * Each key has one: TAILOR_ and its path in upper case, with "_" for what
- * stands between names, TAILOR_HEDGING_MODE and TAILOR_SERVERS_0_ADDRESS.
- * Other programs may use the prefix too, so a variable that is no key's is
- * reported only if its name is a slip away from one, and never refused.
+ * Each key has one: TAILOR_ and its path in upper case, with "_" between names:
+ * TAILOR_HEDGING_MODE and TAILOR_SERVERS_0_ADDRESS.  Other programs may use the
+ * prefix too, so a variable that is no key's is reported only if its name
+ * nearly matches one, and never refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@ extern char **environ;
 
 /* "servers[].address" as "servers[0].address". */
 static void
-path_of(const struct config_key *key, unsigned index, char *out, size_t size)
+path_of(const char *key, unsigned index, char *out, size_t size)
 {
-	const char *rest = strchr(key->path, ']');
+	const char *rest = strchr(key, ']');
 
 	if (rest != NULL)
 		snprintf(out, size, "servers[%u%s", index, rest);
 	else
-		snprintf(out, size, "%s", key->path);
+		snprintf(out, size, "%s", key);
 }
 
 /* "servers[0].address" as TAILOR_SERVERS_0_ADDRESS. */
@@ -54,9 +54,13 @@ config_set_environment(struct config *c, struct config_errors *errors)
 	const char *text;
 	int err = 0, one;
 
-	for (unsigned k = 0; k < config_keys_count; k++) {
-		const struct config_key *key = &config_keys[k];
-		unsigned owners = key_of_server(key) ? CONFIG_SERVERS : 1;
+	/* Removed ones, too: config_set() explains them. */
+	for (unsigned k = 0; k < config_keys_count + removed_keys_count; k++) {
+		const char *key =
+		    k < config_keys_count
+			? config_keys[k].path
+			: removed_keys[k - config_keys_count].path;
+		unsigned owners = strchr(key, '[') != NULL ? CONFIG_SERVERS : 1;
 
 		for (unsigned i = 0; i < owners; i++) {
 			path_of(key, i, path, sizeof(path));
@@ -67,7 +71,7 @@ config_set_environment(struct config *c, struct config_errors *errors)
 			one = config_set(c, path, text, errors);
 			if (one == 0)
 				continue;
-			errors_add(errors, "%s: so says %s in the environment",
+			errors_add(errors, "%s: set by %s in the environment",
 			    path, variable);
 			err = one;
 		}
@@ -75,7 +79,7 @@ config_set_environment(struct config *c, struct config_errors *errors)
 	return err;
 }
 
-/* The variable of a key that is nearest to a name; *distance 0: it is one. */
+/* The key's variable nearest to a name; *distance 0: equal. */
 static void
 variable_nearest(
     const char *name, char best[NAME_MAX_BYTES], unsigned *distance)
@@ -89,7 +93,7 @@ variable_nearest(
 		unsigned owners = key_of_server(key) ? CONFIG_SERVERS : 1;
 
 		for (unsigned i = 0; i < owners; i++) {
-			path_of(key, i, path, sizeof(path));
+			path_of(key->path, i, path, sizeof(path));
 			variable_of(path, variable, sizeof(variable));
 			d = nearest_distance(
 			    name, variable + sizeof(PREFIX) - 1);
@@ -115,7 +119,8 @@ config_doubt_environment(struct config_errors *doubts)
 		if (distance > 0 &&
 		    nearest_is_slip(distance, name + sizeof(PREFIX) - 1))
 			errors_add(doubts,
-			    "%s in the environment is no key and is ignored; "
+			    "%s in the environment is not a key and is "
+			    "ignored; "
 			    "did you mean %s?",
 			    errors_quote(name, shown), best);
 	}

@@ -1,8 +1,9 @@
 /*
- * keys_lookup.c: questions to the table of keys; see keys.h.
+ * keys_lookup.c: look up keys, defaults and descriptions; see keys.h.
  */
 #include "config/keys.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,27 @@ key_find(const char *path)
 	for (unsigned i = 0; i < config_keys_count; i++)
 		if (strcmp(config_keys[i].path, path) == 0)
 			return &config_keys[i];
+	return NULL;
+}
+
+/* Whether a path with an index, "servers[0].name", is one without. */
+static bool
+path_matches(const char *path, const char *without)
+{
+	const char *open = strchr(path, '[');
+
+	if (open == NULL || !isdigit((unsigned char)open[1]))
+		return strcmp(path, without) == 0;
+	return strncmp(path, without, (size_t)(open + 1 - path)) == 0 &&
+	       strcmp(open + 2, without + (open + 1 - path)) == 0;
+}
+
+const struct removed_key *
+key_find_removed(const char *path)
+{
+	for (unsigned i = 0; i < removed_keys_count; i++)
+		if (path_matches(path, removed_keys[i].path))
+			return &removed_keys[i];
 	return NULL;
 }
 
@@ -61,7 +83,7 @@ run_directory(char *out, size_t size)
 	const char *session = getenv("XDG_RUNTIME_DIR");
 	size_t n;
 
-	/* systemd lists several directories with colons between. */
+	/* systemd separates several directories by colons. */
 	n = service != NULL ? strcspn(service, ":") : 0;
 	if (n > 0 && service[0] == '/' && n < 80)
 		snprintf(out, size, "%.*s", (int)n, service);
@@ -73,7 +95,7 @@ run_directory(char *out, size_t size)
 		snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
 }
 
-/* Where what survives a restart belongs. */
+/* A directory for files that survive a restart. */
 static void
 state_directory(char *out, size_t size)
 {

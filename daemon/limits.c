@@ -10,10 +10,13 @@
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/slow.h"
 #include "proxy/upstream/response_diff.h"
 
 /* Beside connections: logs, pages, pidfds, channels' socket, libraries. */
 #define DESCRIPTORS_OTHER 256
+/* Descriptors for slow peers, as many as a default limit leaves room for. */
+#define SPOOL_FILES_MAX 4096
 #define TALE_BYTES ((size_t)2048) /* of a kept one, beside its events */
 #define LOG_RING_BYTES ((size_t)1024 * 1152) /* see base/log.h */
 
@@ -29,24 +32,14 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 		(c->hedging.trigger_unresponsive ? 1U << HAZARD_UNRESPONSIVE
 						 : 0),
 	    .servers = c->servers,
-	    .hedge_inflight_max = c->hedging.inflight_max,
 	    .budget_ratio = c->hedging.budget_ratio,
 	    .budget_burst = c->hedging.budget_burst,
-	    .swap_rate_max = c->hedging.swap_rate_max,
-	    .storm_hold_ns = c->hedging.storm_hold_ns,
-	    .min_remaining_ns = c->hedging.min_remaining_ns,
 	    .min_pause_ns = c->hedging.min_pause_ns,
-	    .warming_override_ns = c->hedging.warming_override_ns,
-	    .ready_inflight = c->hedging.ready_inflight,
 	    .timer_ratio = c->hedging.timer_ratio,
-	    .timer_probability = c->hedging.timer_probability,
 	    .timer_delay_ns = c->hedging.timer_delay_ns,
 	    .timer_percentile = c->hedging.timer_percentile,
-	    .timer_cap_ns = c->hedging.timer_cap_ns,
 	    .warmup_requests = c->warmup.requests,
-	    .warmup_concurrency = c->warmup.concurrency,
 	    .warmup_rate_per_s = c->warmup.rate_per_s,
-	    .warmup_p95_factor = c->warmup.p95_factor,
 	    .warmup_max_ns = c->warmup.max_ns,
 	    .mirror_ratio = c->warmup.mirror,
 	};
@@ -78,10 +71,10 @@ limits_http(struct proxy *p)
 	const struct config *c = p->config;
 
 	p->clients.limits = (struct http_limits){
-	    .request_line_max = c->proxy.request_line_max_bytes,
-	    .field_line_max = c->proxy.field_line_max_bytes,
-	    .head_max = c->proxy.head_max_bytes,
-	    .fields_max = c->proxy.fields_max,
+	    .request_line_max = c->proxy.line_max_bytes,
+	    .field_line_max = c->proxy.line_max_bytes,
+	    .head_max = CONFIG_HEAD_MAX,
+	    .fields_max = CONFIG_FIELDS_MAX,
 	    .body_max = c->proxy.body_max_bytes,
 	    .underscore_pass = c->proxy.underscore_pass,
 	    .strict_authority = c->proxy.strict_authority,
@@ -96,18 +89,18 @@ limits_http(struct proxy *p)
 static size_t
 blocks_needed(const struct config *c)
 {
-	size_t stream = c->proxy.stream_buffer_bytes / BLOCK_BYTES + 2;
+	size_t stream = STREAM_BUFFER_BYTES / BLOCK_BYTES + 2;
 	/* A client has one to read into, two of MARK_MIN, one in passing, and
 	 * what is next to be written to its file. */
 	size_t client = 4 + SPOOL_PIECE / BLOCK_BYTES;
 	size_t blocks = (size_t)c->proxy.connections_max * client +
-			c->proxy.buffers_max_bytes / BLOCK_BYTES +
-			c->hedging.table_max_bytes / BLOCK_BYTES;
+			BUFFERS_BYTES_MAX / BLOCK_BYTES +
+			BODIES_BYTES_MAX / BLOCK_BYTES;
 
 	for (unsigned i = 0; i < c->servers; i++)
 		blocks +=
 		    (size_t)c->server[i].connections_max * (4 + 2 * stream) +
-		    c->hedging.drain_connections;
+		    DRAIN_CONNECTIONS_MAX;
 	return blocks;
 }
 
@@ -120,26 +113,24 @@ memory_plan_make(const struct proxy *p, struct memory_plan *out)
 
 	for (unsigned i = 0; i < c->servers; i++)
 		connections += (size_t)c->server[i].connections_max +
-			       c->server[i].streams_max +
-			       c->hedging.drain_connections;
+			       c->server[i].streams_max + DRAIN_CONNECTIONS_MAX;
 	*out = (struct memory_plan){
 	    .blocks = blocks_needed(c) * sizeof(struct block),
 	    .connections =
 		c->proxy.connections_max *
 		    (sizeof(struct client) + sizeof(struct peer_count)) +
 		connections * (sizeof(struct connection) + COMPARISON_BYTES),
-	    .requests = c->proxy.inflight_max *
+	    .requests = c->proxy.connections_max *
 			(sizeof(struct request) + COMPARISON_BYTES),
 	    .history = c->slow.history * (sizeof(struct tale_request) +
 					     6 * sizeof(uint64_t)) +
 		       REPLAY_MAX * sizeof(struct replay),
-	    .tales = c->slow.keep * TALE_BYTES + c->slow.store_bytes,
+	    .tales = slow_tales_max(c->slow.store_bytes) * TALE_BYTES +
+		     c->slow.store_bytes,
 	    .stream =
 		(size_t)c->profiler.stream_slots * sizeof(struct timeline_slot),
 	    .logs = LOG_RING_BYTES +
-		    (*c->access_log.path != '\0'
-			    ? access_log_bytes(c->access_log.ring_records)
-			    : 0),
+		    (*c->access_log.path != '\0' ? access_log_bytes() : 0),
 	    .fixed = sizeof(*p),
 	};
 	out->total = out->blocks + out->connections + out->requests +
@@ -188,19 +179,22 @@ limits_descriptors(struct proxy *p)
 {
 	const struct config *c = p->config;
 	struct hedging_limits *l = &p->hedging.limits;
-	unsigned files = c->proxy.spool_files_max, streams = 0, left;
+	unsigned clients = c->proxy.connections_max, streams = 0, left;
+	unsigned files = clients < SPOOL_FILES_MAX ? clients : SPOOL_FILES_MAX;
 	rlim_t other = DESCRIPTORS_OTHER + c->profiler.channels_max, want, have;
 
+	if (*c->proxy.spool_directory == '\0')
+		files = 0;
 	if (profiler_counts(p->profiler))
 		other += (rlim_t)c->servers * PROFILER_RATE_DESCRIPTORS;
 	for (unsigned i = 0; i < c->servers; i++) {
 		other += (rlim_t)c->server[i].connections_max +
-			 c->hedging.drain_connections;
+			 DRAIN_CONNECTIONS_MAX;
 		streams += c->server[i].streams_max;
 	}
-	want = other + streams + c->proxy.connections_max + files;
+	want = other + streams + clients + files;
 	have = descriptors_get(want);
-	p->clients.connections_max = c->proxy.connections_max;
+	p->clients.connections_max = clients;
 	p->loop.spools.files_max = files;
 	if (have >= want)
 		return;
@@ -217,8 +211,8 @@ limits_descriptors(struct proxy *p)
 	log_event(LOG_LEVEL_WARNING, "few_descriptors",
 	    "have=%llu want=%llu clients=%u streams=%u files=%u advice=\"raise "
 	    "the hard limit on open files (LimitNOFILE, ulimit -Hn) or lower "
-	    "proxy.connections_max, servers.streams_max and "
-	    "proxy.spool_files_max: more clients than that are refused\"",
+	    "proxy.connections_max and servers.streams_max: more clients than "
+	    "that are refused\"",
 	    (unsigned long long)have, (unsigned long long)want,
 	    p->clients.connections_max, streams, files);
 }

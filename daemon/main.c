@@ -29,9 +29,15 @@
 #include "proxy/analysis/analysis.h"
 #include "proxy/client/activation.h"
 #include "proxy/net/libevent_reserve.h"
+#include "proxy/request/slow.h"
 
-/* So long an explanation waits for the last rate of its request. */
-#define SETTLE_RATES_NS (15 * NS_PER_MS)
+/* Of each rate at most one event in so long: the kernel is asked every 5 ms at
+ * most, and an explanation waits for the last one of its request. */
+#define RATES_PERIOD_NS (10 * NS_PER_MS)
+
+/* 16384 events in the ring of one CPU, 64 bytes each: 16 ms of a million a
+ * second, longer than the observer is away on a CPU that is not crowded. */
+#define KERNEL_SLOTS_LOG2 14
 
 #define PROXY_CHANNEL_LOG2 14 /* 16384 events: a second at 4000 requests/s */
 
@@ -161,12 +167,9 @@ rates_wish(const struct config *c)
 static int64_t
 settle_ns(const struct config *c)
 {
-	int64_t period_ns = c->profiler.rates_period_ns;
-
 	if (rates_wish(c) == 0)
 		return ANALYSIS_SETTLE_NS;
-	return ANALYSIS_SETTLE_NS +
-	       (period_ns < SETTLE_RATES_NS ? period_ns : SETTLE_RATES_NS);
+	return ANALYSIS_SETTLE_NS + RATES_PERIOD_NS;
 }
 
 /* The port of a TCP address, 0 of another. */
@@ -206,10 +209,9 @@ open_profiler(struct proxy *p, const struct config *c)
 	    .blind_ns = c->profiler.blind_ns,
 	    .kernel = kernel_wish(c->profiler.kernel),
 	    .syscalls = c->profiler.syscalls,
-	    .kernel_slot_log2 =
-		(unsigned)__builtin_ctz(c->profiler.kernel_slots),
+	    .kernel_slot_log2 = KERNEL_SLOTS_LOG2,
 	    .rates = rates_wish(c),
-	    .rates_period_ns = c->profiler.rates_period_ns,
+	    .rates_period_ns = RATES_PERIOD_NS,
 	    .servers = c->servers,
 	    .channel_socket = *c->profiler.channel_socket != '\0'
 				  ? c->profiler.channel_socket
@@ -260,7 +262,7 @@ open_analysis(struct proxy *p, const struct config *c)
 {
 	struct analysis_options o = {
 	    .timeline = p->timeline,
-	    .keep = c->slow.keep,
+	    .keep = slow_tales_max(c->slow.store_bytes),
 	    .store = c->slow.store,
 	    .store_bytes = c->slow.store_bytes,
 	    .settle_ns = settle_ns(c),

@@ -91,8 +91,7 @@ candidate_read(struct daemon *d, struct reload_result *out)
 static void
 access_log_move(struct proxy *p, int fd)
 {
-	int err = access_log_switch(
-	    &p->access_log, p->config->access_log.ring_records, fd);
+	int err = access_log_switch(&p->access_log, fd);
 
 	if (err < 0)
 		log_event(LOG_LEVEL_ERROR, "access_log_not_moved",

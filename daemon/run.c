@@ -191,9 +191,7 @@ access_log_start(struct proxy *p)
 {
 	int fd, err = access_log_prepare(p->config, &fd);
 
-	return err < 0 ? err
-		       : access_log_switch(&p->access_log,
-			     p->config->access_log.ring_records, fd);
+	return err < 0 ? err : access_log_switch(&p->access_log, fd);
 }
 
 /* For the admin socket. */

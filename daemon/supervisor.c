@@ -125,7 +125,7 @@ on_child(evutil_socket_t fd, short what, void *user)
 		return;
 	}
 	if (lived > STEADY_NS)
-		s->program.restart_delay_ns = s->config->restart_delay_ns;
+		s->program.restart_delay_ns = RESTART_DELAY_NS;
 	else if (s->program.restart_delay_ns < RESTART_DELAY_MAX_NS / 2 &&
 		 s->restarts > 0)
 		s->program.restart_delay_ns *= 2;

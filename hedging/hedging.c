@@ -1,8 +1,8 @@
 /*
  * hedging.c: limits, names, budget, and the server for a new request.
  *
- * Everything here is a look at the state; what moves the state is in
- * servers.c (events), swap.c (the pair) and race.c (one request).
+ * Nothing here changes a server or a race; see servers.c (events), swap.c (the
+ * pair) and race.c (one request).
  */
 #include "hedging/policy.h"
 
@@ -72,7 +72,7 @@ timer_burst(const struct hedging_limits *l)
 	return (double)l->budget_burst / TIMER_BURST_SHARE;
 }
 
-/* Replace the zeros that stand for a default. */
+/* Replace zeros that stand for a default. */
 static void
 limits_complete(struct hedging_limits *l)
 {
@@ -81,14 +81,8 @@ limits_complete(struct hedging_limits *l)
 	assert(l->servers >= 1 && l->servers <= HEDGING_SERVERS);
 	if (l->servers == HEDGING_SERVERS && l->connections_max[1] > largest)
 		largest = l->connections_max[1];
-	if (l->hedge_inflight_max == 0)
-		l->hedge_inflight_max = largest;
 	if (l->budget_burst == 0)
 		l->budget_burst = 2 * largest;
-	if (l->ready_inflight == 0)
-		l->ready_inflight = largest < 10 ? 1 : largest / 10;
-	if (l->swap_rate_max >= HEDGING_SWAPS_KEPT)
-		l->swap_rate_max = HEDGING_SWAPS_KEPT - 1;
 }
 
 void
@@ -149,7 +143,7 @@ hedging_choose(const struct hedging *h, struct instant now)
 {
 	const struct hedging_server *s = &h->server[h->active];
 
-	(void)now; /* the present states already know */
+	(void)now; /* hazards and states are up to date */
 	if (s->state != SERVER_READY)
 		return HEDGING_UNAVAILABLE;
 	if (!policy_has_room(h, h->active))
@@ -269,18 +263,13 @@ hedging_timer_ns(struct hedging *h, unsigned server)
 	assert(server < HEDGING_SERVERS);
 	if (!policy_acts(h) || l->timer_ratio <= 0)
 		return -1;
-	/* Every 1/q-th request instead of a dice: as rare, and repeatable. */
-	h->timer_phase += l->timer_probability;
-	if (h->timer_phase + TOKEN_ROUNDING < 1)
-		return -1;
-	h->timer_phase = less_one(h->timer_phase);
 	if (l->timer_delay_ns > 0)
 		return l->timer_delay_ns;
 	delay_ns = window_percentile(&h->server[server].latency,
 	    l->timer_percentile > 0 ? l->timer_percentile : 99);
 	if (delay_ns == 0)
-		return -1; /* late compared with what? */
+		return -1; /* no latency known yet */
 	if (delay_ns < TIMER_FLOOR_NS)
 		delay_ns = TIMER_FLOOR_NS;
-	return delay_ns < l->timer_cap_ns ? delay_ns : l->timer_cap_ns;
+	return delay_ns < TIMER_CAP_NS ? delay_ns : TIMER_CAP_NS;
 }

@@ -1,9 +1,7 @@
 /*
- * ab.c: see ab.h.
- *
- * Either run is an experiment of its own; only signals and CPUs are shared.
- * What is compared is what run.json says, so that `compare` says the same of
- * the files later.
+ * ab.c: each run is an experiment of its own; only signals and CPUs are
+ * shared.  What is compared is what run.json says, so that `compare` says the
+ * same of the files later.
  */
 #include "loadgen/ab.h"
 
@@ -12,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/compare.h"
+#include "loadgen/stats/compare.h"
 #include "loadgen/finish.h"
-#include "loadgen/schedule.h"
+#include "loadgen/send/schedule.h"
 
 static void
 complain(const char *why)
 {
-	(void)fprintf(stderr, "tailor-load: %s\n", why);
+	fprintf(stderr, "tailor-load: %s\n", why);
 }
 
 /* Write the comparison's JSON where --json says. */
@@ -32,9 +30,10 @@ write_json(const struct options *o, const struct run *a, const struct run *b,
 	size_t length;
 	int err;
 
-	if (o->json_path == NULL && o->out_dir == NULL)
+	if (o->output.json_path == NULL && o->output.out_dir == NULL)
 		return 0;
-	err = output_open(&out, o->json_path, o->out_dir, "compare.json");
+	err = output_open(
+	    &out, o->output.json_path, o->output.out_dir, "compare.json");
 	if (err < 0)
 		return err;
 	err = compare_json(a, b, c, &text, &length);
@@ -50,7 +49,6 @@ write_json(const struct options *o, const struct run *a, const struct run *b,
 static enum exit_code
 compare(const struct options *o, const struct run *a, const struct run *b)
 {
-	bool to_stdout = o->json_path != NULL && strcmp(o->json_path, "-") == 0;
 	struct comparison c;
 	int err = compare_runs(a, b, &c);
 
@@ -61,7 +59,7 @@ compare(const struct options *o, const struct run *a, const struct run *b)
 		complain(strerror(-err));
 	if (err < 0)
 		return EXIT_COULD_NOT_RUN;
-	if (!o->quiet && !to_stdout)
+	if (!o->output.quiet && !o->output.on_stdout)
 		compare_text(stdout, a, b, &c);
 	err = write_json(o, a, b, &c);
 	if (err == 0 && fflush(stdout) != 0)
@@ -110,13 +108,14 @@ side_open(
 		return -ENOMEM;
 	s->e->options = *o;
 	s->e->options.url = url;
-	s->e->options.json_path = NULL;
-	if (o->out_dir == NULL)
+	s->e->options.output.json_path = NULL;
+	if (o->output.out_dir == NULL)
 		return 0;
-	int n = snprintf(s->dir, sizeof(s->dir), "%s/%s", o->out_dir, name);
+	int n =
+	    snprintf(s->dir, sizeof(s->dir), "%s/%s", o->output.out_dir, name);
 	if (n < 0 || (size_t)n >= sizeof(s->dir))
 		return -ENAMETOOLONG;
-	s->e->options.out_dir = s->dir;
+	s->e->options.output.out_dir = s->dir;
 	return 0;
 }
 
@@ -138,7 +137,7 @@ iterate(struct side sides[2], uint64_t seed)
 	prng_init(&p, ~seed);
 	experiment_begin(sides[0].e);
 	experiment_begin(sides[1].e);
-	for (unsigned k = 1; k <= sides[0].e->options.iterations; k++) {
+	for (unsigned k = 1; k <= sides[0].e->options.plan.iterations; k++) {
 		size_t first = prng_next(&p) >> 63;
 		for (size_t i = 0; i < 2; i++) {
 			struct experiment *e = sides[first ^ i].e;
@@ -159,7 +158,7 @@ take_run(struct side *s, struct run *out)
 	char why[64];
 	char *text;
 	size_t length;
-	int err = report_json_text(s->e, &text, &length);
+	int err = report_json_text(&s->e->report, &text, &length);
 
 	if (err < 0)
 		return err;
@@ -177,9 +176,10 @@ conclude(const struct options *o, struct side sides[2])
 	for (size_t i = 0; i < 2; i++) {
 		int err = experiment_end(sides[i].e);
 		if (finish_write(sides[i].e, false) < 0 || err < 0) {
-			complain(err < 0 ? sides[i].e->why
-					 : "results could not be written "
-					   "completely");
+			complain(
+			    err < 0
+				? sides[i].e->why
+				: "results could not be written completely");
 			return EXIT_COULD_NOT_RUN;
 		}
 	}
@@ -219,7 +219,7 @@ ab_run(const struct options *o)
 			goto done;
 		}
 	}
-	err = iterate(sides, o->seed);
+	err = iterate(sides, o->plan.seed);
 	if (err < 0)
 		complain(sides[0].e->why[0] != '\0' ? sides[0].e->why
 						    : sides[1].e->why);

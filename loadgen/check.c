@@ -1,6 +1,3 @@
-/*
- * check.c: see check.h.
- */
 #include "loadgen/check.h"
 
 #include <errno.h>
@@ -8,16 +5,15 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/instant.h"
-#include "loadgen/quantity.h"
-#include "loadgen/schedule.h"
-#include "loadgen/sender.h"
-#include "loadgen/statistics.h"
+#include "loadgen/send/quantity.h"
+#include "loadgen/send/schedule.h"
+#include "loadgen/send/sender.h"
+#include "loadgen/stats/statistics.h"
 
-#define USUAL_NS (10 * NS_PER_S)
+#define DEFAULT_DURATION_NS (10 * NS_PER_S)
 #define FINE_NS (200 * NS_PER_US)
 
 struct check {
@@ -25,7 +21,7 @@ struct check {
 	cpu_set_t cpus;
 	int64_t *offset_ns; /* owned; the schedule */
 	int64_t *late_ns;   /* owned; how late each was */
-	size_t by_timer;    /* the first so many */
+	size_t by_timer;    /* how many, the first, by timers alone */
 	size_t n;
 	int64_t longest_ns; /* between two readings of the clock, spinning */
 };
@@ -36,7 +32,7 @@ sleep_until(struct instant at)
 	struct timespec t = {.tv_sec = (time_t)(at.ns / NS_PER_S),
 	    .tv_nsec = (long)(at.ns % NS_PER_S)};
 
-	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
 /* Return when it is due, or a little later. */
@@ -59,15 +55,10 @@ static void *
 check_main(void *argument)
 {
 	struct check *c = argument;
-	const struct sched_param priority = {.sched_priority = 1};
 
-	if (CPU_COUNT(&c->cpus) > 0)
-		(void)sched_setaffinity(0, sizeof(c->cpus), &c->cpus);
-	(void)prctl(PR_SET_TIMERSLACK, 1);
-	if (c->options->real_time &&
-	    pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority) != 0)
-		(void)fprintf(stderr, "tailor-load: --priority: not permitted; "
-				      "checking without\n");
+	if (!host_place_sender(&c->cpus, c->options->real_time))
+		fprintf(stderr, "tailor-load: --priority: not permitted; "
+				"checking without\n");
 	struct instant zero = instant_plus(instant_now(), NS_PER_MS);
 	for (size_t i = 0; i < c->n; i++) {
 		struct instant due = instant_plus(zero, c->offset_ns[i]);
@@ -84,8 +75,8 @@ print_lateness(FILE *out, const char *how, const int64_t *sorted, size_t n)
 {
 	char t[4][QUANTITY_TEXT_MAX];
 
-	(void)fprintf(out, "%-18s late by p50 %s, p99 %s, p99.9 %s, max %s\n",
-	    how, quantity_format_ns(quantile_sorted(sorted, n, 50), t[0]),
+	fprintf(out, "%-18s late by p50 %s, p99 %s, p99.9 %s, max %s\n", how,
+	    quantity_format_ns(quantile_sorted(sorted, n, 50), t[0]),
 	    quantity_format_ns(quantile_sorted(sorted, n, 99), t[1]),
 	    quantity_format_ns(quantile_sorted(sorted, n, 99.9), t[2]),
 	    quantity_format_ns(sorted[n - 1], t[3]));
@@ -105,14 +96,14 @@ judge(struct check *c, FILE *out)
 	print_lateness(out, "sleep, then spin", spun, n);
 	for (size_t i = 0; i < n; i++)
 		very_late += spun[i] > NS_PER_MS;
-	(void)fprintf(out,
+	fprintf(out,
 	    "longest stall while spinning %s; %zu of %zu over 1 ms late\n",
 	    quantity_format_ns(c->longest_ns, t[0]), very_late, n);
 	int64_t p99_ns = quantile_sorted(spun, n, 99);
 	bool bad = very_late * 1000 > n;
-	(void)fprintf(out, "%s\n",
-	    bad ? "BAD: more than 0.1 % over 1 ms late; an experiment here "
-		  "and now would be refused."
+	fprintf(out, "%s\n",
+	    bad ? "BAD: more than 0.1 % over 1 ms late; an experiment here and "
+		  "now would be refused."
 	    : p99_ns < FINE_NS ? "GOOD: p99 below 200 us."
 			       : "DOUBTFUL: p99 is not below 200 us.");
 	return bad ? EXIT_BAD_GENERATOR : EXIT_DONE;
@@ -131,20 +122,21 @@ run(struct check *c)
 		return err;
 	if (!c->options->pin)
 		CPU_ZERO(&c->cpus);
-	schedule_fill(SCHEDULE_POISSON, c->options->rate_per_s,
-	    c->options->seed, c->offset_ns, c->n);
+	schedule_fill(ARRIVALS_POISSON, c->options->plan.rate_per_s,
+	    c->options->plan.seed, c->offset_ns, c->n);
 	err = -pthread_create(&thread, NULL, check_main, c);
 	if (err < 0)
 		return err;
-	(void)pthread_join(thread, NULL);
+	pthread_join(thread, NULL);
 	return 0;
 }
 
 enum exit_code
 check_machine(const struct options *o, FILE *out)
 {
-	int64_t duration_ns = o->duration_ns > 0 ? o->duration_ns : USUAL_NS;
-	double wanted = ceil(o->rate_per_s * (double)duration_ns / 1e9);
+	int64_t duration_ns =
+	    o->duration_ns > 0 ? o->duration_ns : DEFAULT_DURATION_NS;
+	double wanted = ceil(o->plan.rate_per_s * (double)duration_ns / 1e9);
 	struct check c = {.options = o};
 	enum exit_code code = EXIT_COULD_NOT_RUN;
 	int err = -ENOMEM;
@@ -158,8 +150,7 @@ check_machine(const struct options *o, FILE *out)
 	if (err == 0)
 		code = judge(&c, out);
 	else
-		(void)fprintf(
-		    stderr, "tailor-load: check: %s\n", strerror(-err));
+		fprintf(stderr, "tailor-load: check: %s\n", strerror(-err));
 	free(c.offset_ns);
 	free(c.late_ns);
 	return code;

@@ -1,9 +1,9 @@
 /*
  * check.h: how well this machine lets a sender keep its schedule.
  *
- * Nothing is sent: a thread, placed like the sender, is only on time, or not,
- * for a Poisson schedule: by timers alone for a third of the time, then by
- * sleeping and spinning as the sender does; all the while it looks for stalls.
+ * Sends nothing.  A thread placed like the sender wakes at the instants of a
+ * Poisson schedule: by timers alone for a third of the time, then by sleeping
+ * and spinning as the sender does.  It records lateness and stalls.
  */
 #ifndef TAILOR_LOADGEN_CHECK_H
 #define TAILOR_LOADGEN_CHECK_H

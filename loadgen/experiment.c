@@ -1,6 +1,3 @@
-/*
- * experiment.c: see experiment.h.
- */
 #include "loadgen/experiment.h"
 
 #include <errno.h>
@@ -11,16 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "loadgen/progress.h"
-#include "loadgen/report.h"
-#include "loadgen/trace.h"
+#include "loadgen/report/progress.h"
+#include "loadgen/report/report.h"
+#include "loadgen/send/file.h"
+#include "loadgen/send/trace.h"
 
 #define PROGRESS_MS 250
 #define PIN_MS 100
@@ -29,49 +25,8 @@
 static int
 trouble(struct experiment *e, int err, const char *what)
 {
-	(void)snprintf(e->why, sizeof(e->why), "%s: %s", what, strerror(-err));
+	snprintf(e->why, sizeof(e->why), "%s: %s", what, strerror(-err));
 	return err;
-}
-
-/* mkdir -p; *made: length of the shortest path that was not there, or 0. */
-static int
-make_directory(const char *path, size_t *made)
-{
-	char part[4096];
-	size_t n = strlen(path);
-
-	if (n >= sizeof(part))
-		return -ENAMETOOLONG;
-	for (size_t i = 1; i <= n; i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (mkdir(part, 0777) == 0)
-			*made = *made == 0 ? i : *made;
-		else if (errno != EEXIST)
-			return -errno;
-	}
-	return 0;
-}
-
-/* Remove what the above made, as far as it is empty. */
-static void
-unmake_directory(const char *path, size_t made)
-{
-	char part[4096];
-	size_t n = strlen(path);
-
-	if (made == 0)
-		return;
-	memcpy(part, path, n + 1);
-	while (n >= made) {
-		part[n] = '\0';
-		if (rmdir(part) < 0)
-			return;
-		while (n > 0 && part[--n] != '/')
-			;
-	}
 }
 
 static int
@@ -83,21 +38,22 @@ open_outputs(struct experiment *e)
 		const char *path;
 		const char *name;
 	} all[] = {
-	    {&e->json, o->json_path, "run.json"},
-	    {&e->requests, o->ndjson_path, "requests.ndjson"},
-	    {&e->csv, o->csv_path, NULL},
-	    {&e->hgrm, o->hgrm_path, "run.hgrm"},
+	    {&e->report.json, o->output.json_path, "run.json"},
+	    {&e->report.requests, o->output.ndjson_path, "requests.ndjson"},
+	    {&e->report.csv, o->output.csv_path, NULL},
+	    {&e->report.hgrm, o->output.hgrm_path, "run.hgrm"},
 	};
 	int err;
 
-	if (o->out_dir != NULL) {
-		err = make_directory(o->out_dir, &e->made_dir);
+	if (o->output.out_dir != NULL) {
+		err = file_make_directory(o->output.out_dir, &e->made_dir);
 		if (err < 0)
-			return trouble(e, err, o->out_dir);
+			return trouble(e, err, o->output.out_dir);
 	}
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		err = output_open(all[i].output, all[i].path,
-		    all[i].name != NULL ? o->out_dir : NULL, all[i].name);
+		    all[i].name != NULL ? o->output.out_dir : NULL,
+		    all[i].name);
 		if (err < 0)
 			return trouble(e, err, all[i].output->failed);
 	}
@@ -108,17 +64,17 @@ open_outputs(struct experiment *e)
 static int
 raise_file_limit(struct experiment *e)
 {
-	rlim_t need = e->options.max_connections + SPARE_FILES;
+	rlim_t need = e->options.plan.max_connections + SPARE_FILES;
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur >= need)
 		return 0;
 	r.rlim_cur = need < r.rlim_max ? need : r.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < need) {
-		(void)snprintf(e->why, sizeof(e->why),
+		snprintf(e->why, sizeof(e->why),
 		    "--max-connections %llu needs more open files than the "
 		    "limit of %llu (ulimit -n)",
-		    (unsigned long long)e->options.max_connections,
+		    (unsigned long long)e->options.plan.max_connections,
 		    (unsigned long long)r.rlim_max);
 		return -EMFILE;
 	}
@@ -138,12 +94,12 @@ open_signals(struct experiment *e)
 		    e->shared->signal_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 		return e->signal_fd < 0 ? -errno : 0;
 	}
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGINT);
-	(void)sigaddset(&set, SIGTERM);
-	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	/* A reader that goes away must not cost the other outputs. */
-	(void)signal(SIGPIPE, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
 	e->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	return e->signal_fd < 0 ? -errno : 0;
 }
@@ -155,20 +111,19 @@ choose_cpus(struct experiment *e)
 	int err;
 
 	if (e->shared != NULL) {
-		e->sender_cpus = e->shared->sender_cpus;
+		e->report.sender_cpus = e->shared->report.sender_cpus;
 		e->other_cpus = e->shared->other_cpus;
 		return 0;
 	}
-	err = host_choose_cpus(
-	    o->cpus_given ? &o->cpus : NULL, &e->sender_cpus, &e->other_cpus);
+	err = host_choose_cpus(o->cpus_given ? &o->cpus : NULL,
+	    &e->report.sender_cpus, &e->other_cpus);
 
 	if (err < 0)
-		return trouble(e, err, "--cpu: none of these CPUs is ours");
+		return trouble(e, err, "--cpu: none of these CPUs is allowed");
 	if (!o->pin)
-		CPU_ZERO(&e->sender_cpus);
-	if (CPU_COUNT(&e->sender_cpus) > 0)
-		(void)sched_setaffinity(
-		    0, sizeof(e->other_cpus), &e->other_cpus);
+		CPU_ZERO(&e->report.sender_cpus);
+	if (CPU_COUNT(&e->report.sender_cpus) > 0)
+		sched_setaffinity(0, sizeof(e->other_cpus), &e->other_cpus);
 	return 0;
 }
 
@@ -193,9 +148,9 @@ read_trace(struct experiment *e)
 
 	if (err < 0)
 		return err;
-	o->trace_ns = e->trace_ns;
-	o->requests = n;
-	o->rate_per_s =
+	o->plan.trace_ns = e->trace_ns;
+	o->plan.requests = n;
+	o->plan.rate_per_s =
 	    (double)n * (double)NS_PER_S / (double)(e->trace_ns[n - 1] + 1);
 	return 0;
 }
@@ -204,35 +159,37 @@ int
 experiment_open(struct experiment *e)
 {
 	const struct options *o = &e->options;
+	const struct plan *plan = &o->plan;
+	struct report *r = &e->report;
 	uint64_t run;
 	int err;
 
+	r->options = &o->output;
 	e->signal_fd = -1;
 	e->done_fd = -1;
 	err = target_open(
-	    &e->target, o->url, o->urls_path, e->why, sizeof(e->why));
+	    &r->target, o->url, o->urls_path, e->why, sizeof(e->why));
 	if (err < 0)
 		return err;
-	/* Without randomness ids repeat between runs; that harms nobody. */
+	/* Without randomness ids may repeat between runs: harmless. */
 	if (getrandom(&run, sizeof(run), GRND_NONBLOCK) != sizeof(run))
 		run = instant_now().ns;
 	err = request_texts_open(
-	    &e->texts, o, &e->target, run, e->why, sizeof(e->why));
+	    &r->texts, plan, &r->target, run, e->why, sizeof(e->why));
 	if (err < 0)
 		return err;
-	if (o->arrivals == ARRIVALS_FILE) {
+	if (plan->arrivals == ARRIVALS_FILE) {
 		err = read_trace(e);
 		if (err < 0)
 			return err;
 	}
-	err = talechain_open(&e->talechain, o, &e->texts.ids, &e->target,
-	    e->why, sizeof(e->why));
+	err = analyzer_open(&e->analyzer, o, r, e->why, sizeof(e->why));
 	if (err < 0)
 		return err;
 	err = choose_cpus(e);
 	if (err < 0)
 		return err;
-	host_read(&e->host, first_cpu(&e->sender_cpus));
+	host_read(&r->host, first_cpu(&r->sender_cpus));
 	err = raise_file_limit(e);
 	if (err < 0)
 		return err;
@@ -242,11 +199,11 @@ experiment_open(struct experiment *e)
 	err = open_outputs(e);
 	if (err < 0)
 		return err;
-	err = iteration_init(&e->iteration, o);
+	err = iteration_init(&r->iteration, plan);
 	if (err == 0)
-		err = summary_open(&e->summary, o);
+		err = summary_open(&r->summary, plan, &o->criteria);
 	if (err == 0)
-		err = sender_open(&e->sender, o, &e->target, &e->texts);
+		err = sender_open(&e->sender, plan, &r->target, &r->texts);
 	return err < 0 ? trouble(e, err, "preparing") : 0;
 }
 
@@ -254,54 +211,41 @@ void
 experiment_close(struct experiment *e)
 {
 	/* sender_open() may not have been reached: then it is all zero. */
-	if (e->sender.options != NULL)
+	if (e->sender.plan != NULL)
 		sender_close(&e->sender);
-	talechain_close(&e->talechain);
-	summary_close(&e->summary);
-	iteration_fini(&e->iteration);
-	request_texts_close(&e->texts);
-	target_close(&e->target);
-	/* Still open only if it came to nothing. */
-	output_abandon(&e->json);
-	output_abandon(&e->requests);
-	output_abandon(&e->csv);
-	output_abandon(&e->hgrm);
-	if (!e->has_results && e->options.out_dir != NULL)
-		unmake_directory(e->options.out_dir, e->made_dir);
+	analyzer_close(&e->analyzer);
+	findings_fini(&e->report.findings);
+	summary_close(&e->report.summary);
+	iteration_fini(&e->report.iteration);
+	request_texts_close(&e->report.texts);
+	target_close(&e->report.target);
+	/* Still open only if there is no result. */
+	output_abandon(&e->report.json);
+	output_abandon(&e->report.requests);
+	output_abandon(&e->report.csv);
+	output_abandon(&e->report.hgrm);
+	if (!e->has_results && e->options.output.out_dir != NULL)
+		file_remove_directory(e->options.output.out_dir, e->made_dir);
 	free(e->trace_ns);
 	if (e->signal_fd >= 0)
-		(void)close(e->signal_fd);
+		close(e->signal_fd);
 	if (e->done_fd >= 0)
-		(void)close(e->done_fd);
-}
-
-/* What only the thread itself can set; none of it is vital. */
-static void
-set_up_sender_thread(struct experiment *e)
-{
-	const struct sched_param priority = {.sched_priority = 1};
-
-	if (CPU_COUNT(&e->sender_cpus) > 0)
-		(void)sched_setaffinity(
-		    0, sizeof(e->sender_cpus), &e->sender_cpus);
-	(void)prctl(PR_SET_TIMERSLACK, 1);
-	if (e->options.real_time &&
-	    pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority) != 0 &&
-	    e->iteration.index == 1)
-		(void)fprintf(stderr, "tailor-load: --priority: not permitted; "
-				      "running without\n");
+		close(e->done_fd);
 }
 
 static void *
 sender_main(void *argument)
 {
 	struct experiment *e = argument;
-	struct iteration *it = &e->iteration;
+	struct iteration *it = &e->report.iteration;
 	const uint64_t one = 1;
 
-	set_up_sender_thread(e);
+	if (!host_place_sender(&e->report.sender_cpus, e->options.real_time) &&
+	    it->index == 1)
+		fprintf(stderr, "tailor-load: --priority: not permitted; "
+				"running without\n");
 	if (it->index > 1 || e->pause_first)
-		sender_pause(&e->sender, it, e->options.pause_ns);
+		sender_pause(&e->sender, it, e->options.plan.pause_ns);
 	e->prepare_err = sender_prepare(&e->sender);
 	/*
 	 * No connection at the very start means that there is nothing to
@@ -321,11 +265,11 @@ on_signal(struct experiment *e)
 
 	if (read(e->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	if (e->interrupted)
+	if (e->report.interrupted)
 		_exit(EXIT_INTERRUPTED);
-	e->interrupted = true;
+	e->report.interrupted = true;
 	if (e->shared != NULL)
-		e->shared->interrupted = true;
+		e->shared->report.interrupted = true;
 	sender_stop(&e->sender);
 }
 
@@ -335,8 +279,8 @@ watch_sender(struct experiment *e)
 {
 	struct pollfd fds[] = {{.fd = e->done_fd, .events = POLLIN},
 	    {.fd = e->signal_fd, .events = POLLIN}};
-	bool show = isatty(STDERR_FILENO) && !e->options.quiet;
-	bool pin = !e->talechain.off;
+	bool show = isatty(STDERR_FILENO) && !e->options.output.quiet;
+	bool pin = !e->analyzer.off;
 	uint64_t count;
 
 	for (;;) {
@@ -346,9 +290,10 @@ watch_sender(struct experiment *e)
 		if (n > 0 && (fds[0].revents & POLLIN) != 0)
 			break;
 		if (pin)
-			talechain_pin(&e->talechain, &e->iteration);
+			analyzer_pin(&e->analyzer, &e->report.iteration);
 		if (show)
-			progress_show(&e->iteration, e->options.iterations);
+			progress_show(
+			    &e->report.iteration, e->options.plan.iterations);
 	}
 	if (read(e->done_fd, &count, sizeof(count)) < 0)
 		return;
@@ -362,25 +307,27 @@ experiment_iterate(struct experiment *e, unsigned index)
 	pthread_t thread;
 	int err;
 
-	iteration_plan(&e->iteration, &e->options, index);
-	talechain_begin(&e->talechain);
+	iteration_plan(&e->report.iteration, &e->options.plan, index);
+	analyzer_begin(&e->analyzer);
 	err = -pthread_create(&thread, NULL, sender_main, e);
 	if (err < 0)
 		return trouble(e, err, "sender thread");
 	watch_sender(e);
-	(void)pthread_join(thread, NULL);
+	pthread_join(thread, NULL);
 	if (e->prepare_err < 0 && index == 1)
-		return trouble(e, e->prepare_err, e->target.url);
-	if (index == 1 && output_is_wanted(&e->csv))
-		report_csv_head(e);
-	if (e->interrupted && atomic_load(&e->iteration.progress.sent) == 0)
+		return trouble(e, e->prepare_err, e->report.target.url);
+	if (index == 1 && output_is_wanted(&e->report.csv))
+		report_csv_head(&e->report);
+	if (e->report.interrupted &&
+	    atomic_load(&e->report.iteration.progress.sent) == 0)
 		return 0;
-	err = summary_add(&e->summary, &e->iteration);
-	if (err == 0 && !e->interrupted)
-		err = talechain_analyze(&e->talechain, &e->iteration,
-		    &e->summary.iterations[e->summary.count - 1].slow);
+	err = summary_add(&e->report.summary, &e->report.iteration);
+	if (err == 0 && !e->report.interrupted)
+		err = analyzer_explain(&e->analyzer, &e->report.iteration,
+		    &e->report.summary.iterations[e->report.summary.count - 1]
+			 .slow);
 	if (err == 0)
-		err = report_requests(e);
+		err = report_requests(&e->report);
 	return err < 0 ? trouble(e, err, "results") : 0;
 }
 
@@ -394,32 +341,35 @@ experiment_share(struct experiment *e, struct experiment *other)
 bool
 experiment_interrupted(const struct experiment *e)
 {
-	return e->interrupted || (e->shared != NULL && e->shared->interrupted);
+	return e->report.interrupted ||
+	       (e->shared != NULL && e->shared->report.interrupted);
 }
 
 void
 experiment_begin(struct experiment *e)
 {
-	(void)clock_gettime(CLOCK_REALTIME, &e->started);
-	e->epoch = instant_now();
+	clock_gettime(CLOCK_REALTIME, &e->report.started);
+	e->report.epoch = instant_now();
 }
 
 int
 experiment_end(struct experiment *e)
 {
-	e->interrupted = experiment_interrupted(e);
-	summary_finish(&e->summary);
-	verdict_reach(&e->verdict, &e->summary);
-	environment_describe(&e->environment, &e->host, &e->sender_cpus,
-	    target_is_local(&e->target),
-	    e->summary.count > 0 ? (double)e->verdict.involuntary_switches /
-				       (double)e->summary.count
-				 : 0);
+	e->report.interrupted = experiment_interrupted(e);
+	summary_finish(&e->report.summary);
+	verdict_reach(&e->report.verdict, &e->report.summary);
+	environment_describe(&e->report.environment, &e->report.host,
+	    &e->report.sender_cpus, target_is_local(&e->report.target),
+	    e->report.summary.count > 0
+		? (double)e->report.verdict.involuntary_switches /
+		      (double)e->report.summary.count
+		: 0);
 	e->has_results = true;
-	if (e->summary.outcomes[OUTCOME_OK] == 0 && !e->interrupted) {
-		(void)snprintf(e->why, sizeof(e->why),
-		    "%s: not one of %zu requests succeeded", e->target.url,
-		    e->summary.sent);
+	if (e->report.summary.outcomes[OUTCOME_OK] == 0 &&
+	    !e->report.interrupted) {
+		snprintf(e->why, sizeof(e->why),
+		    "%s: not one of %zu requests succeeded",
+		    e->report.target.url, e->report.summary.sent);
 		return -EIO;
 	}
 	return 0;
@@ -429,7 +379,7 @@ int
 experiment_run(struct experiment *e)
 {
 	experiment_begin(e);
-	for (unsigned k = 1; k <= e->options.iterations; k++) {
+	for (unsigned k = 1; k <= e->options.plan.iterations; k++) {
 		int err = experiment_iterate(e, k);
 		if (err < 0)
 			return err;

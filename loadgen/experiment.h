@@ -15,16 +15,10 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "loadgen/environment.h"
-#include "loadgen/host.h"
 #include "loadgen/options.h"
-#include "loadgen/output.h"
-#include "loadgen/request.h"
-#include "loadgen/sender.h"
-#include "loadgen/summary.h"
-#include "loadgen/talechain.h"
-#include "loadgen/target.h"
-#include "loadgen/verdict.h"
+#include "loadgen/report/report.h"
+#include "loadgen/send/sender.h"
+#include "loadgen/analyzer.h"
 
 enum exit_code {
 	EXIT_DONE = 0,
@@ -37,21 +31,11 @@ enum exit_code {
 
 struct experiment {
 	struct options options;
-	struct target target;
-	struct request_texts texts;
+	struct report report;
 	struct sender sender;
-	struct iteration iteration;
-	struct summary summary;
-	struct verdict verdict;
-	struct talechain talechain;
-	struct host host;
-	struct environment environment;
-	cpu_set_t sender_cpus; /* empty: not pinned */
-	cpu_set_t other_cpus;
-	struct timespec started; /* CLOCK_REALTIME */
-	struct instant epoch;	 /* the same moment */
-	bool interrupted;
-	bool pause_first; /* even the first iteration comes after a pause */
+	struct analyzer analyzer;
+	cpu_set_t other_cpus; /* than the sender's */
+	bool pause_first;     /* even the first iteration comes after a pause */
 	struct experiment
 	    *shared;	   /* borrowed; see experiment_share(), or NULL */
 	bool has_results;  /* summary and verdict are complete */
@@ -59,11 +43,7 @@ struct experiment {
 	int signal_fd;
 	int done_fd;	 /* eventfd: the sender thread is about to end */
 	int prepare_err; /* of the current iteration */
-	struct output json;
-	struct output requests;
-	struct output csv;
-	struct output hgrm;
-	size_t made_dir; /* how much of options.out_dir was not there, or 0 */
+	size_t made_dir; /* how much of the output directory is new, or 0 */
 	char why[256];	 /* after an error: one line for the person */
 };
 
@@ -95,7 +75,7 @@ void experiment_begin(struct experiment *e);
 int experiment_iterate(struct experiment *e, unsigned index);
 int experiment_end(struct experiment *e);
 
-/* Whether somebody wants it to end. */
+/* Whether SIGINT or SIGTERM came, to this one or the shared one. */
 bool experiment_interrupted(const struct experiment *e);
 
 #endif

@@ -1,6 +1,3 @@
-/*
- * finish.c: see finish.h.
- */
 #include "loadgen/finish.h"
 
 #include <errno.h>
@@ -9,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loadgen/page.h"
+#include "loadgen/report/page.h"
 
 static bool
 want_color(enum color color)
@@ -26,30 +23,16 @@ want_color(enum color color)
 	return isatty(STDOUT_FILENO) && (no == NULL || *no == '\0');
 }
 
-/* Whether stdout belongs to a machine-readable output. */
-static bool
-stdout_taken(const struct options *o)
-{
-	const char *path[] = {
-	    o->json_path, o->ndjson_path, o->csv_path, o->hgrm_path};
-
-	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
-		if (path[i] != NULL && strcmp(path[i], "-") == 0)
-			return true;
-	}
-	return false;
-}
-
 /* From the files just written, as `tailor-load report` does it. */
 static int
 write_page(struct experiment *e)
 {
 	char path[4096], why[256];
 
-	(void)snprintf(path, sizeof(path), "%s/run.json", e->options.out_dir);
+	snprintf(path, sizeof(path), "%s/run.json", e->options.output.out_dir);
 	int err = page_make(path, NULL, NULL, why, sizeof(why));
 	if (err < 0)
-		(void)fprintf(stderr, "tailor-load: %s\n", why);
+		fprintf(stderr, "tailor-load: %s\n", why);
 	return err;
 }
 
@@ -57,21 +40,23 @@ int
 finish_write(struct experiment *e, bool text)
 {
 	const struct options *o = &e->options;
-	int err = report_json(e);
+	int err = report_json(&e->report);
 
 	if (err == 0)
-		err = report_hgrm(e);
-	if (text && !o->quiet && !stdout_taken(o))
-		report_text(stdout, e, want_color(o->color));
-	struct output *all[] = {&e->json, &e->requests, &e->csv, &e->hgrm};
+		err = report_hgrm(&e->report);
+	if (text && !o->output.quiet && !o->output.on_stdout)
+		report_text(stdout, &e->report, want_color(o->output.color));
+	struct output *all[] = {&e->report.json, &e->report.requests,
+	    &e->report.csv, &e->report.hgrm};
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (output_close(all[i]) < 0)
 			err = -EIO;
 	}
 	if (fflush(stdout) != 0)
 		err = -EIO;
-	return err == 0 && o->out_dir != NULL && o->report ? write_page(e)
-							   : err;
+	return err == 0 && o->output.out_dir != NULL && o->output.page
+		   ? write_page(e)
+		   : err;
 }
 
 static bool
@@ -80,15 +65,14 @@ expectations_hold(struct experiment *e)
 	bool hold = true;
 	double actual;
 
-	for (unsigned i = 0; i < e->options.fail_count; i++) {
-		const struct expectation *x = &e->options.fails[i];
-		if (summary_actual(&e->summary, x, &actual) &&
+	for (unsigned i = 0; i < e->options.criteria.fail_count; i++) {
+		const struct expectation *x = &e->options.criteria.fails[i];
+		if (summary_actual(&e->report.summary, x, &actual) &&
 		    expectation_holds(x, actual))
 			continue;
 		hold = false;
-		if (e->options.quiet)
-			(void)fprintf(
-			    stderr, "tailor-load: not met: %s\n", x->text);
+		if (e->options.output.quiet)
+			fprintf(stderr, "tailor-load: not met: %s\n", x->text);
 	}
 	return hold;
 }
@@ -98,11 +82,11 @@ finish_judge(struct experiment *e)
 {
 	bool hold = expectations_hold(e);
 
-	if (e->interrupted)
+	if (e->report.interrupted)
 		return EXIT_INTERRUPTED;
-	if (e->verdict.level == VERDICT_BAD) {
-		(void)fprintf(stderr, "tailor-load: the generator was not good "
-				      "enough; do not use these results\n");
+	if (e->report.verdict.level == VERDICT_BAD) {
+		fprintf(stderr, "tailor-load: the generator was not good "
+				"enough; do not use these results\n");
 		return EXIT_BAD_GENERATOR;
 	}
 	return hold ? EXIT_DONE : EXIT_EXPECTATION_FAILED;

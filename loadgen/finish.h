@@ -1,5 +1,5 @@
 /*
- * finish.h: what is done with a finished experiment: writing it down.
+ * finish.h: the end of an experiment: outputs and exit status.
  */
 #ifndef TAILOR_LOADGEN_FINISH_H
 #define TAILOR_LOADGEN_FINISH_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "loadgen/experiment.h"
-#include "loadgen/report.h"
+#include "loadgen/report/report.h"
 
 /*
  * finish_write(e, text):
@@ -19,8 +19,8 @@ int finish_write(struct experiment *e, bool text);
 
 /*
  * finish_judge(e):
- * Of a run that ended, well or early: what to tell the caller's shell.
- * Says on stderr why it is not 0, as far as the report does not.
+ * Of a run that ended, well or early: the exit status.
+ * Prints on stderr why it is not 0, unless the report says so.
  */
 enum exit_code finish_judge(struct experiment *e);
 

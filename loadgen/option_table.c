@@ -3,14 +3,14 @@
  */
 #include "loadgen/option_table.h"
 
-#include <ctype.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/topology.h"
-#include "loadgen/quantity.h"
-#include "loadgen/token.h"
+#include "loadgen/send/quantity.h"
+#include "loadgen/send/token.h"
 
 static int
 count_between(const char *text, uint64_t low, uint64_t high, uint64_t *out)
@@ -23,12 +23,114 @@ count_between(const char *text, uint64_t low, uint64_t high, uint64_t *out)
 	return 0;
 }
 
+static void *
+member(struct options *o, const struct option_row *row)
+{
+	return (char *)o + row->at;
+}
+
 static int
-set_rate(struct options *o, const char *text)
+set_true(struct options *o, const struct option_row *row, const char *text)
+{
+	(void)text;
+	*(bool *)member(o, row) = true;
+	return 0;
+}
+
+static int
+set_false(struct options *o, const struct option_row *row, const char *text)
+{
+	(void)text;
+	*(bool *)member(o, row) = false;
+	return 0;
+}
+
+static int
+set_text(struct options *o, const struct option_row *row, const char *text)
+{
+	*(const char **)member(o, row) = text;
+	return 0;
+}
+
+static int
+set_name(struct options *o, const struct option_row *row, const char *text)
+{
+	(void)set_text(o, row, text);
+	return *text != '\0' ? 0 : -EINVAL;
+}
+
+static int
+set_token(struct options *o, const struct option_row *row, const char *text)
+{
+	size_t n = 0;
+
+	while (token_char(text[n]))
+		n++;
+	(void)set_text(o, row, text);
+	return n >= 1 && n <= 64 && text[n] == '\0' ? 0 : -EINVAL;
+}
+
+static int
+set_count(struct options *o, const struct option_row *row, const char *text)
+{
+	return count_between(text, row->low, row->high, member(o, row));
+}
+
+static int
+set_duration(struct options *o, const struct option_row *row, const char *text)
+{
+	int64_t *out_ns = member(o, row);
+	int err = quantity_duration(text, out_ns);
+
+	return err < 0 || *out_ns < (int64_t)row->low ? -EINVAL : 0;
+}
+
+/* The place of text among the row's choices, or -EINVAL. */
+static int
+choice(const struct option_row *row, const char *text)
+{
+	for (int i = 0; row->choices[i] != NULL; i++) {
+		if (strcmp(text, row->choices[i]) == 0)
+			return i;
+	}
+	return -EINVAL;
+}
+
+/* Of an enum in the order of the choices. */
+static int
+set_choice(struct options *o, const struct option_row *row, const char *text)
+{
+	int i = choice(row, text);
+
+	if (i >= 0)
+		*(unsigned *)member(o, row) = (unsigned)i;
+	return i < 0 ? i : 0;
+}
+
+/* The first choice is false, the second true. */
+static int
+set_switch(struct options *o, const struct option_row *row, const char *text)
+{
+	int i = choice(row, text);
+
+	*(bool *)member(o, row) = i == 1;
+	return i < 0 ? i : 0;
+}
+
+static int
+set_plot(struct options *o, const struct option_row *row, const char *text)
+{
+	o->plot = text;
+	return choice(row, text) < 0 ? -EINVAL : 0;
+}
+
+static int
+set_rate(struct options *o, const struct option_row *row, const char *text)
 {
 	const char *unit;
 	double rate;
 
+	(void)row;
 	if (quantity_real(text, &rate, &unit) < 0)
 		return -EINVAL;
 	if (strcmp(unit, "k") == 0)
@@ -39,65 +141,45 @@ set_rate(struct options *o, const char *text)
 		return -EINVAL;
 	if (rate < 0.001 || rate > 1e7)
 		return -EINVAL;
-	o->rate_per_s = rate;
-	o->rate_given = true;
+	o->plan.rate_per_s = rate;
 	return 0;
 }
 
 static int
-set_requests(struct options *o, const char *text)
-{
-	o->requests_given = true;
-	return count_between(text, 1, OPTIONS_REQUESTS_MAX, &o->requests);
-}
-
-static int
-set_iterations(struct options *o, const char *text)
-{
-	return count_between(text, 1, 100000, &o->iterations);
-}
-
-static int
-set_duration(struct options *o, const char *text)
-{
-	int err = quantity_duration(text, &o->duration_ns);
-
-	return err < 0 || o->duration_ns == 0 ? -EINVAL : 0;
-}
-
-static int
-set_arrivals(struct options *o, const char *text)
+set_arrivals(struct options *o, const struct option_row *row, const char *text)
 {
 	static const char closed[] = "closed:";
 	static const char file[] = "file:";
 
+	(void)row;
 	if (strcmp(text, "poisson") == 0) {
-		o->arrivals = ARRIVALS_POISSON;
+		o->plan.arrivals = ARRIVALS_POISSON;
 		return 0;
 	}
 	if (strcmp(text, "uniform") == 0) {
-		o->arrivals = ARRIVALS_UNIFORM;
+		o->plan.arrivals = ARRIVALS_UNIFORM;
 		return 0;
 	}
 	if (strncmp(text, file, strlen(file)) == 0) {
-		o->arrivals = ARRIVALS_FILE;
+		o->plan.arrivals = ARRIVALS_FILE;
 		o->arrivals_path = text + strlen(file);
 		return *o->arrivals_path != '\0' ? 0 : -EINVAL;
 	}
 	if (strncmp(text, closed, strlen(closed)) != 0)
 		return -EINVAL;
-	o->arrivals = ARRIVALS_CLOSED;
-	return count_between(text + strlen(closed), 1, OPTIONS_CONNECTIONS_MAX,
-	    &o->closed_clients);
+	o->plan.arrivals = ARRIVALS_CLOSED;
+	return count_between(text + strlen(closed), 1, PLAN_CONNECTIONS_MAX,
+	    &o->plan.closed_clients);
 }
 
 static int
-set_seed(struct options *o, const char *text)
+set_seed(struct options *o, const struct option_row *row, const char *text)
 {
 	char *end;
 
+	(void)row;
 	errno = 0;
-	o->seed = strtoull(text, &end, 0);
+	o->plan.seed = strtoull(text, &end, 0);
 	/* strtoull() would take "-1" and " 1". */
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
 		return -EINVAL;
@@ -105,35 +187,9 @@ set_seed(struct options *o, const char *text)
 }
 
 static int
-set_warmup(struct options *o, const char *text)
+set_cpu(struct options *o, const struct option_row *row, const char *text)
 {
-	return count_between(text, 0, OPTIONS_REQUESTS_MAX, &o->warmup);
-}
-
-static int
-set_pause(struct options *o, const char *text)
-{
-	return quantity_duration(text, &o->pause_ns);
-}
-
-static int
-set_connections(struct options *o, const char *text)
-{
-	o->connections_given = true;
-	return count_between(text, 0, OPTIONS_CONNECTIONS_MAX, &o->connections);
-}
-
-static int
-set_max_connections(struct options *o, const char *text)
-{
-	o->max_connections_given = true;
-	return count_between(
-	    text, 1, OPTIONS_CONNECTIONS_MAX, &o->max_connections);
-}
-
-static int
-set_cpu(struct options *o, const char *text)
-{
+	(void)row;
 	o->pin = strcmp(text, "none") != 0;
 	if (!o->pin)
 		return 0;
@@ -142,86 +198,25 @@ set_cpu(struct options *o, const char *text)
 }
 
 static int
-set_timeout(struct options *o, const char *text)
+set_header(struct options *o, const struct option_row *row, const char *text)
 {
-	int err = quantity_duration(text, &o->timeout_ns);
-
-	return err < 0 || o->timeout_ns == 0 ? -EINVAL : 0;
-}
-
-static int
-set_no_spin(struct options *o, const char *text)
-{
-	(void)text;
-	o->spin = false;
-	return 0;
-}
-
-static int
-set_priority(struct options *o, const char *text)
-{
-	(void)text;
-	o->real_time = true;
-	return 0;
-}
-
-static int
-set_token(const char **out, const char *text)
-{
-	if (*text == '\0' || strlen(text) > 64)
+	(void)row;
+	if (o->plan.header_count == PLAN_HEADERS_MAX)
 		return -EINVAL;
-	for (const char *c = text; *c != '\0'; c++) {
-		if (!token_char(*c))
-			return -EINVAL;
-	}
-	*out = text;
-	return 0;
-}
-
-static int
-set_method(struct options *o, const char *text)
-{
-	return set_token(&o->method, text);
-}
-
-static int
-set_header(struct options *o, const char *text)
-{
-	if (o->header_count == OPTIONS_HEADERS_MAX)
-		return -EINVAL;
-	o->headers[o->header_count++] = text; /* request.c checks it */
-	return 0;
-}
-
-static int
-set_data(struct options *o, const char *text)
-{
-	o->data = text;
-	return 0;
-}
-
-static int
-set_urls(struct options *o, const char *text)
-{
-	o->urls_path = text;
-	return 0;
-}
-
-static int
-set_urls_random(struct options *o, const char *text)
-{
-	(void)text;
-	o->urls_random = true;
+	o->plan.headers[o->plan.header_count++] =
+	    text; /* request.c checks it */
 	return 0;
 }
 
 /* "2xx,304": the first use replaces the default. */
 static int
-set_expect_status(struct options *o, const char *text)
+set_expect_status(
+    struct options *o, const struct option_row *row, const char *text)
 {
+	(void)row;
 	if (!o->expect_given)
-		memset(o->expected_status, 0, sizeof(o->expected_status));
-	o->expect_given = true;
+		memset(o->plan.expected_status, 0,
+		    sizeof(o->plan.expected_status));
 	for (;;) {
 		if (text[0] < '1' || text[0] > '5')
 			return -EINVAL;
@@ -235,7 +230,7 @@ set_expect_status(struct options *o, const char *text)
 			       (unsigned)(text[2] - '0');
 			n = 1;
 		}
-		memset(&o->expected_status[low], true, n);
+		memset(&o->plan.expected_status[low], true, n);
 		text += 3;
 		if (*text == '\0')
 			return 0;
@@ -246,216 +241,77 @@ set_expect_status(struct options *o, const char *text)
 
 /* 64 hexadecimal digits, as sha256sum prints them. */
 static int
-set_expect_body(struct options *o, const char *text)
+set_expect_body(
+    struct options *o, const struct option_row *row, const char *text)
 {
-	static const char digits[] = "0123456789abcdef";
-
-	if (strlen(text) != (size_t)2 * SHA256_BYTES)
-		return -EINVAL;
-	memset(o->body_sha256, 0, sizeof(o->body_sha256));
-	for (size_t i = 0; i < (size_t)2 * SHA256_BYTES; i++) {
-		const char *digit = strchr(digits, tolower((uint8_t)text[i]));
-		if (digit == NULL)
-			return -EINVAL;
-		o->body_sha256[i / 2] =
-		    (uint8_t)(o->body_sha256[i / 2] << 4 | (digit - digits));
-	}
-	o->body_expected = true;
-	return 0;
+	(void)row;
+	o->plan.body_sha256 = text;
+	return strlen(text) == 64 &&
+		       strspn(text, "0123456789abcdefABCDEF") == 64
+		   ? 0
+		   : -EINVAL;
 }
 
 static int
-set_nodelay(struct options *o, const char *text)
-{
-	o->tcp_nodelay = strcmp(text, "on") == 0;
-	return o->tcp_nodelay || strcmp(text, "off") == 0 ? 0 : -EINVAL;
-}
-
-static int
-set_quickack(struct options *o, const char *text)
-{
-	if (strcmp(text, "on") == 0)
-		o->quickack = QUICKACK_ON;
-	else if (strcmp(text, "off") == 0)
-		o->quickack = QUICKACK_OFF;
-	else if (strcmp(text, "kernel") == 0)
-		o->quickack = QUICKACK_KERNEL;
-	else
-		return -EINVAL;
-	return 0;
-}
-
-static int
-set_id_header(struct options *o, const char *text)
-{
-	return set_token(&o->id_header, text);
-}
-
-static int
-set_server_timing(struct options *o, const char *text)
-{
-	return set_token(&o->server_timing, text);
-}
-
-static int
-set_slow(struct options *o, const char *text)
+set_slow(struct options *o, const struct option_row *row, const char *text)
 {
 	const char *value = strchr(text, ':');
 	const char *end;
 
+	(void)row;
 	if (value == NULL)
 		return -EINVAL;
 	value++;
 	if (strncmp(text, "top:", 4) == 0) {
-		o->slow_rule = SLOW_TOP;
-		return count_between(value, 0, OPTIONS_SLOW_MAX, &o->slow_top);
+		o->criteria.slow_rule = SLOW_TOP;
+		return count_between(
+		    value, 0, CRITERIA_SLOW_MAX, &o->criteria.slow_top);
 	}
-	o->slow_top = OPTIONS_SLOW_MAX;
+	o->criteria.slow_top = CRITERIA_SLOW_MAX;
 	if (strncmp(text, "over:", 5) == 0) {
-		o->slow_rule = SLOW_OVER;
-		return quantity_duration(value, &o->slow_over_ns);
+		o->criteria.slow_rule = SLOW_OVER;
+		return quantity_duration(value, &o->criteria.slow_over_ns);
 	}
-	o->slow_rule = SLOW_PERCENTILE;
+	o->criteria.slow_rule = SLOW_PERCENTILE;
 	if (strncmp(text, "p:", 2) != 0 ||
-	    quantity_real(value, &o->slow_percent, &end) < 0 || *end != '\0')
+	    quantity_real(value, &o->criteria.slow_percent, &end) < 0 ||
+	    *end != '\0')
 		return -EINVAL;
-	return o->slow_percent > 0 && o->slow_percent < 100 ? 0 : -EINVAL;
+	return o->criteria.slow_percent > 0 && o->criteria.slow_percent < 100
+		   ? 0
+		   : -EINVAL;
 }
 
 static int
-set_analyze(struct options *o, const char *text)
+set_analyze(struct options *o, const struct option_row *row, const char *text)
 {
+	(void)row;
 	o->analyze_url = text;
 	if (strcmp(text, "auto") == 0)
 		o->analyze = ANALYZE_AUTO;
 	else if (strcmp(text, "off") == 0)
 		o->analyze = ANALYZE_OFF;
 	else
-		o->analyze = ANALYZE_URL; /* talechain.c checks it */
+		o->analyze = ANALYZE_URL; /* analyzer.c checks it */
 	return *text != '\0' ? 0 : -EINVAL;
 }
 
 static int
-set_stamps(struct options *o, const char *text)
+set_percentiles(
+    struct options *o, const struct option_row *row, const char *text)
 {
-	o->kernel_stamps = strcmp(text, "kernel") == 0;
-	return o->kernel_stamps || strcmp(text, "user") == 0 ? 0 : -EINVAL;
+	(void)row;
+	return percentiles_parse(&o->criteria.percentiles, text);
 }
 
 static int
-set_csv(struct options *o, const char *text)
+set_fail(struct options *o, const struct option_row *row, const char *text)
 {
-	o->csv_path = text;
-	return *text != '\0' ? 0 : -EINVAL;
-}
-
-static int
-set_no_report(struct options *o, const char *text)
-{
-	(void)text;
-	o->report = false;
-	return 0;
-}
-
-static int
-set_url_a(struct options *o, const char *text)
-{
-	o->url_a = text;
-	return 0;
-}
-
-static int
-set_url_b(struct options *o, const char *text)
-{
-	o->url_b = text;
-	return 0;
-}
-
-static int
-set_plot(struct options *o, const char *text)
-{
-	static const char *const known[] = {
-	    "time", "worst", "iterations", "tail"};
-
-	o->plot = text;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (strcmp(text, known[i]) == 0)
-			return 0;
-	}
-	return -EINVAL;
-}
-
-static int
-set_out(struct options *o, const char *text)
-{
-	o->out_dir = text;
-	return *text != '\0' ? 0 : -EINVAL;
-}
-
-static int
-set_json(struct options *o, const char *text)
-{
-	o->json_path = text;
-	return *text != '\0' ? 0 : -EINVAL;
-}
-
-static int
-set_ndjson(struct options *o, const char *text)
-{
-	o->ndjson_path = text;
-	return *text != '\0' ? 0 : -EINVAL;
-}
-
-static int
-set_hgrm(struct options *o, const char *text)
-{
-	o->hgrm_path = text;
-	return *text != '\0' ? 0 : -EINVAL;
-}
-
-static int
-set_percentiles(struct options *o, const char *text)
-{
-	o->percentiles_given = true;
-	return percentiles_parse(&o->percentiles, text);
-}
-
-static int
-set_fail(struct options *o, const char *text)
-{
-	if (o->fail_count == OPTIONS_FAILS_MAX)
+	(void)row;
+	if (o->criteria.fail_count == CRITERIA_FAILS_MAX)
 		return -EINVAL;
-	return expectation_parse(&o->fails[o->fail_count++], text);
-}
-
-static int
-set_quiet(struct options *o, const char *text)
-{
-	(void)text;
-	o->quiet = true;
-	return 0;
-}
-
-static int
-set_verbose(struct options *o, const char *text)
-{
-	(void)text;
-	o->verbose = true;
-	return 0;
-}
-
-static int
-set_color(struct options *o, const char *text)
-{
-	if (strcmp(text, "auto") == 0)
-		o->color = COLOR_AUTO;
-	else if (strcmp(text, "always") == 0)
-		o->color = COLOR_ALWAYS;
-	else if (strcmp(text, "never") == 0)
-		o->color = COLOR_NEVER;
-	else
-		return -EINVAL;
-	return 0;
+	return expectation_parse(
+	    &o->criteria.fails[o->criteria.fail_count++], text);
 }
 
 #define A_RATE "a rate of 0.001 to 10M per second"
@@ -464,97 +320,120 @@ set_color(struct options *o, const char *text)
 #define A_TOKEN "an HTTP token of 1 to 64 characters"
 #define A_FILE "a file name"
 #define RUN "xa" /* commands that run an experiment */
+#define AT(member) .at = offsetof(struct options, member)
+#define GIVEN(member) .given = offsetof(struct options, member)
+#define FROM(lowest, highest) .low = (lowest), .high = (highest)
+/* clang-format off */
+#define OF(...) .choices = (const char *const[]){__VA_ARGS__, NULL}
+/* clang-format on */
 
-/* clang-format off: a table is read in columns */
 const struct option_row option_rows[] = {
-    {"Load", "rate", 'r', "N", "requests per second, in total [1000]", set_rate,
-	A_RATE, "xak"},
-    {NULL, "rps", 'R', "N", NULL, set_rate, A_RATE, RUN},
-    {NULL, "qps", 0, "N", NULL, set_rate, A_RATE, RUN},
-    {NULL, "requests", 'n', "N", "requests per iteration [1000]", set_requests,
-	A_COUNT, RUN},
-    {NULL, "iterations", 'i', "N", "iterations [20]", set_iterations, A_COUNT,
-	RUN},
+    {"Load", "rate", 'r', "N", "requests per second, in total [1000]", A_RATE,
+	"xak", .set = set_rate, GIVEN(rate_given)},
+    {NULL, "rps", 'R', "N", NULL, A_RATE, RUN, .set = set_rate,
+	GIVEN(rate_given)},
+    {NULL, "qps", 0, "N", NULL, A_RATE, RUN, .set = set_rate,
+	GIVEN(rate_given)},
+    {NULL, "requests", 'n', "N", "requests per iteration [1000]", A_COUNT, RUN,
+	.set = set_count, AT(plan.requests), FROM(1, PLAN_REQUESTS_MAX),
+	GIVEN(requests_given)},
+    {NULL, "iterations", 'i', "N", "iterations [20]", A_COUNT, RUN,
+	.set = set_count, AT(plan.iterations), FROM(1, 100000)},
     {NULL, "duration", 'd', "T", "length of an iteration, instead of -n",
-	set_duration, A_DURATION, "xak"},
+	A_DURATION, "xak", .set = set_duration, AT(duration_ns), FROM(1, 0)},
     {NULL, "arrivals", 0, "KIND", "poisson, uniform, file:PATH, closed:C",
-	set_arrivals, "poisson, uniform, file:PATH or closed:C", RUN},
+	"poisson, uniform, file:PATH or closed:C", RUN, .set = set_arrivals},
     {NULL, "seed", 0, "N", "of the schedule; iteration k uses N+k [1]",
-	set_seed, "an unsigned 64-bit number", RUN},
+	"an unsigned 64-bit number", RUN, .set = set_seed},
     {NULL, "warmup", 0, "N", "unmeasured requests before each one [100]",
-	set_warmup, A_COUNT, RUN},
-    {NULL, "pause", 0, "T", "quiet time between iterations [500ms]", set_pause,
-	A_DURATION, RUN},
+	A_COUNT, RUN, .set = set_count, AT(plan.warmup),
+	FROM(0, PLAN_REQUESTS_MAX)},
+    {NULL, "pause", 0, "T", "quiet time between iterations [500ms]", A_DURATION,
+	RUN, .set = set_duration, AT(plan.pause_ns)},
     {NULL, "connections", 'c', "N", "connections opened in advance [64]",
-	set_connections, A_COUNT, RUN},
-    {NULL, "max-connections", 0, "N", "open more, never wait, up to [1024]",
-	set_max_connections, A_COUNT, RUN},
+	A_COUNT, RUN, .set = set_count, AT(plan.connections),
+	FROM(0, PLAN_CONNECTIONS_MAX), GIVEN(connections_given)},
+    {NULL, "max-connections", 0, "N", "open more if all are busy, up to [1024]",
+	A_COUNT, RUN, .set = set_count, AT(plan.max_connections),
+	FROM(1, PLAN_CONNECTIONS_MAX), GIVEN(max_connections_given)},
     {NULL, "cpu", 0, "LIST", "CPUs of the sender, or none [last allowed]",
-	set_cpu, "a CPU list like 2-3, or none", "xak"},
+	"a CPU list like 2-3, or none", "xak", .set = set_cpu},
     {NULL, "timeout", 0, "T", "per request, from when it is sent [10s]",
-	set_timeout, A_DURATION, RUN},
-    {NULL, "no-spin", 0, NULL, "only sleep: less CPU, more lag", set_no_spin,
-	NULL, RUN},
+	A_DURATION, RUN, .set = set_duration, AT(plan.timeout_ns), FROM(1, 0)},
+    {NULL, "no-spin", 0, NULL, "only sleep: less CPU, more lag", NULL, RUN,
+	.set = set_false, AT(plan.spin)},
     {NULL, "priority", 0, NULL, "ask for real-time scheduling of the sender",
-	set_priority, NULL, "xak"},
-    {NULL, "a", 0, "URL", "of ab: the first target", set_url_a, NULL, "a"},
-    {NULL, "b", 0, "URL", "of ab: the second, compared with it", set_url_b,
-	NULL, "a"},
+	NULL, "xak", .set = set_true, AT(real_time)},
+    {NULL, "a", 0, "URL", "of ab: the first target", NULL, "a", .set = set_text,
+	AT(url_a)},
+    {NULL, "b", 0, "URL", "of ab: the second, compared with it", NULL, "a",
+	.set = set_text, AT(url_b)},
 
-    {"Request", "method", 'X', "M", "method [GET, with --data POST]",
-	set_method, A_TOKEN, RUN},
+    {"Request", "method", 'X', "M", "method [GET, with --data POST]", A_TOKEN,
+	RUN, .set = set_token, AT(plan.method)},
     {NULL, "header", 'H', "'K: V'", "add or replace a header (repeat)",
-	set_header, "one of at most 64 headers", RUN},
-    {NULL, "data", 0, "STR|@FILE", "body", set_data, NULL, RUN},
-    {NULL, "urls", 0, "FILE", "targets or URLs, one a line, in turn", set_urls,
-	A_FILE, RUN},
-    {NULL, "urls-random", 0, NULL, "draw them, by the seed", set_urls_random,
-	NULL, RUN},
-    {NULL, "expect-status", 0, "LIST", "what counts as success [2xx]",
-	set_expect_status, "a list like 2xx,304", RUN},
+	"one of at most 64 headers", RUN, .set = set_header},
+    {NULL, "data", 0, "STR|@FILE", "body", NULL, RUN, .set = set_text,
+	AT(plan.data)},
+    {NULL, "urls", 0, "FILE", "targets or URLs, one per line, used in turn",
+	A_FILE, RUN, .set = set_text, AT(urls_path)},
+    {NULL, "urls-random", 0, NULL, "choose them at random, by the seed", NULL,
+	RUN, .set = set_true, AT(plan.urls_random)},
+    {NULL, "expect-status", 0, "LIST", "statuses that count as success [2xx]",
+	"a list like 2xx,304", RUN, .set = set_expect_status,
+	GIVEN(expect_given)},
     {NULL, "expect-body-sha256", 0, "HEX", "hash of the body of a success",
-	set_expect_body, "64 hexadecimal digits", RUN},
+	"64 hexadecimal digits", RUN, .set = set_expect_body},
     {NULL, "tcp-nodelay", 0, "on|off", "on the client's sockets [on]",
-	set_nodelay, "on or off", RUN},
-    {NULL, "quickack", 0, "on|off", "or kernel: leave it alone [kernel]",
-	set_quickack, "on, off or kernel", RUN},
-    {NULL, "id-header", 0, "NAME", "carries the request's id [x-request-id]",
-	set_id_header, A_TOKEN, RUN},
-    {NULL, "server-timing", 0, "NAME",
-	"metric that is the server's latency [app]", set_server_timing, A_TOKEN,
-	RUN},
-    {NULL, "stamps", 0, "kernel|user", "whose instants to log [kernel]",
-	set_stamps, "kernel or user", RUN},
+	"on or off", RUN, .set = set_switch, AT(plan.tcp_nodelay),
+	OF("off", "on")},
+    {NULL, "quickack", 0, "on|off", "or kernel: do not set it [kernel]",
+	"on, off or kernel", RUN, .set = set_choice, AT(plan.quickack),
+	OF("kernel", "on", "off")},
+    {NULL, "id-header", 0, "NAME",
+	"header with the request's id [x-request-id]", A_TOKEN, RUN,
+	.set = set_token, AT(plan.id_header)},
+    {NULL, "server-timing", 0, "NAME", "metric with the server's latency [app]",
+	A_TOKEN, RUN, .set = set_token, AT(plan.server_timing)},
+    {NULL, "stamps", 0, "kernel|user", "which time stamps to log [kernel]",
+	"kernel or user", RUN, .set = set_switch, AT(plan.kernel_stamps),
+	OF("user", "kernel")},
 
     {"Slow requests", "slow", 0, "RULE", "top:K, over:T or p:Q [top:3]",
-	set_slow, "top:K with K up to 1000, over:20ms or p:99", RUN},
-    {NULL, "analyze", 0, "URL", "ask TaleChain there; auto, off [auto]",
-	set_analyze, "a URL, auto or off", RUN},
+	"top:K with K up to 1000, over:20ms or p:99", RUN, .set = set_slow},
+    {NULL, "analyze", 0, "URL", "Tailor that explains them; auto, off [auto]",
+	"a URL, auto or off", RUN, .set = set_analyze},
 
     {"Output", "out", 'o', "DIR", "write run.json, report.html and the rest",
-	set_out, "a directory name", "xar"},
-    {NULL, "json", 0, "FILE|-", "summary", set_json, A_FILE, "xc"},
-    {NULL, "ndjson", 0, "FILE|-", "one line per request", set_ndjson, A_FILE,
-	"x"},
-    {NULL, "csv", 0, "FILE|-", "the same as a table", set_csv, A_FILE, "x"},
-    {NULL, "hgrm", 0, "FILE|-", "HdrHistogram text", set_hgrm, A_FILE, "x"},
+	"a directory name", "xar", .set = set_name, AT(output.out_dir)},
+    {NULL, "json", 0, "FILE|-", "summary", A_FILE, "xc", .set = set_name,
+	AT(output.json_path)},
+    {NULL, "ndjson", 0, "FILE|-", "one line per request", A_FILE, "x",
+	.set = set_name, AT(output.ndjson_path)},
+    {NULL, "csv", 0, "FILE|-", "the same as a table", A_FILE, "x",
+	.set = set_name, AT(output.csv_path)},
+    {NULL, "hgrm", 0, "FILE|-", "HdrHistogram text", A_FILE, "x",
+	.set = set_name, AT(output.hgrm_path)},
     {NULL, "percentiles", 0, "LIST", "to report [50,90,99,99.9]",
-	set_percentiles, "a list like 50,99.9 (fractions from 10 on)", RUN},
-    {NULL, "no-report", 0, NULL, "no report.html", set_no_report, NULL, RUN},
+	"a list like 50,99.9 (fractions from 10 on)", RUN,
+	.set = set_percentiles, GIVEN(percentiles_given)},
+    {NULL, "no-report", 0, NULL, "no report.html", NULL, RUN, .set = set_false,
+	AT(output.page)},
     {NULL, "plot", 0, "NAME", "of report: one SVG, time, worst, iterations",
-	set_plot, "time, worst, iterations or tail", "r"},
+	"time, worst, iterations or tail", "r", .set = set_plot,
+	OF("time", "worst", "iterations", "tail")},
     {NULL, "fail", 0, "EXPR", "p99<20ms, errors<0.1%, lag.p99<200us (repeat)",
-	set_fail, "an expression like p99<20ms", "x"},
-    {NULL, "quiet", 'q', NULL, "no report, only warnings", set_quiet, NULL,
-	"xac"},
-    {NULL, "verbose", 'v', NULL, "more lines in the report", set_verbose, NULL,
-	RUN},
-    {NULL, "color", 0, "WHEN", "auto, always or never [auto]", set_color,
-	"auto, always or never", "xacrk"},
-    {NULL, "help", 'h', NULL, "this text", NULL, NULL, "xacrk"},
-    {NULL, "version", 'V', NULL, "the version", NULL, NULL, "xacrk"},
+	"an expression like p99<20ms", "x", .set = set_fail},
+    {NULL, "quiet", 'q', NULL, "no report, only warnings", NULL, "xac",
+	.set = set_true, AT(output.quiet)},
+    {NULL, "verbose", 'v', NULL, "more lines in the report", NULL, RUN,
+	.set = set_true, AT(output.verbose)},
+    {NULL, "color", 0, "WHEN", "auto, always or never [auto]",
+	"auto, always or never", "xacrk", .set = set_choice, AT(output.color),
+	OF("auto", "always", "never")},
+    {NULL, "help", 'h', NULL, "this text", NULL, "xacrk", .set = NULL},
+    {NULL, "version", 'V', NULL, "the version", NULL, "xacrk", .set = NULL},
 };
-/* clang-format on */
 
 const unsigned option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
 

@@ -14,11 +14,18 @@ struct option_row {
 	char letter;	      /* 0: none */
 	const char *argument; /* NULL: takes none */
 	const char *help;     /* NULL: an alias, not shown */
-	/* Store the argument; 0 or negative.  NULL: --help, --version. */
-	int (*set)(struct options *o, const char *argument);
-	const char *wants; /* "--rate: "x" is not <wants>" */
+	const char *wants;    /* "--rate: "x" is not <wants>" */
 	/* Which commands have it: x run, a ab, c compare, r report, k check. */
 	const char *verbs;
+	/* Store the argument; 0 or negative.  NULL: --help, --version. */
+	int (*set)(struct options *o, const struct option_row *row,
+	    const char *argument);
+
+	/* For setters that several options share; offsets in struct options. */
+	size_t at;    /* of what is set */
+	size_t given; /* of a flag that it was set; 0: none */
+	uint64_t low, high;
+	const char *const *choices; /* ends with NULL */
 };
 
 extern const struct option_row option_rows[];

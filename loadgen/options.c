@@ -17,53 +17,37 @@
 
 #define CODE_FIRST 256 /* val of the n-th row, if it has no letter */
 
-const char *
-arrivals_name(enum arrivals arrivals)
-{
-	switch (arrivals) {
-	case ARRIVALS_POISSON:
-		return "poisson";
-	case ARRIVALS_UNIFORM:
-		return "uniform";
-	case ARRIVALS_FILE:
-		return "file";
-	case ARRIVALS_CLOSED:
-		return "closed";
-	}
-	return "?";
-}
-
 static void
 options_init(struct options *o)
 {
 	memset(o, 0, sizeof(*o));
-	o->rate_per_s = 1000;
-	o->requests = 1000;
-	o->iterations = 20;
-	o->seed = 1;
-	o->warmup = 100;
-	o->pause_ns = 500 * NS_PER_MS;
-	o->connections = 64;
-	o->max_connections = 1024;
+	o->plan.rate_per_s = 1000;
+	o->plan.requests = 1000;
+	o->plan.iterations = 20;
+	o->plan.seed = 1;
+	o->plan.warmup = 100;
+	o->plan.pause_ns = 500 * NS_PER_MS;
+	o->plan.connections = 64;
+	o->plan.max_connections = 1024;
 	o->pin = true;
-	o->timeout_ns = 10 * NS_PER_S;
-	o->spin = true;
-	o->id_header = "x-request-id";
+	o->plan.timeout_ns = 10 * NS_PER_S;
+	o->plan.spin = true;
+	o->plan.id_header = "x-request-id";
 	for (unsigned status = 200; status < 300; status++)
-		o->expected_status[status] = true;
-	o->tcp_nodelay = true;
-	o->kernel_stamps = true;
-	o->report = true;
-	o->slow_top = 3;
+		o->plan.expected_status[status] = true;
+	o->plan.tcp_nodelay = true;
+	o->plan.kernel_stamps = true;
+	o->output.page = true;
+	o->criteria.slow_top = 3;
 	/* The table shows these two, the verdict needs one. */
-	(void)percentiles_add(&o->percentiles, 50);
-	(void)percentiles_add(&o->percentiles, 99);
+	(void)percentiles_add(&o->criteria.percentiles, 50);
+	(void)percentiles_add(&o->criteria.percentiles, 99);
 }
 
 static int
 wrong(struct options *o, const char *text)
 {
-	(void)snprintf(o->why, sizeof(o->why), "%s", text);
+	snprintf(o->why, sizeof(o->why), "%s", text);
 	return -EINVAL;
 }
 
@@ -71,15 +55,15 @@ static int
 check_closed(struct options *o)
 {
 	if (o->rate_given)
-		return wrong(
-		    o, "--arrivals closed:C has no --rate: the answers set it");
+		return wrong(o,
+		    "--arrivals closed:C has no --rate: the responses set it");
 	if (o->duration_ns > 0)
 		return wrong(
 		    o, "--arrivals closed:C needs --requests, not --duration");
 	if (o->connections_given)
 		return wrong(o, "--arrivals closed:C sets the number of "
 				"connections itself");
-	o->connections = o->closed_clients;
+	o->plan.connections = o->plan.closed_clients;
 	return 0;
 }
 
@@ -97,28 +81,30 @@ check_duration(struct options *o)
 {
 	if (o->requests_given)
 		return wrong(o, "give --requests or --duration, not both");
-	double n = o->rate_per_s * (double)o->duration_ns / (double)NS_PER_S;
-	if (n < 1 || n > OPTIONS_REQUESTS_MAX)
+	double n =
+	    o->plan.rate_per_s * (double)o->duration_ns / (double)NS_PER_S;
+	if (n < 1 || n > PLAN_REQUESTS_MAX)
 		return wrong(o, "--duration times --rate must be 1 to 100 "
 				"million requests");
-	o->requests = (uint64_t)llround(n);
+	o->plan.requests = (uint64_t)llround(n);
 	return 0;
 }
 
 static int
 check_output(struct options *o)
 {
-	const char *path[] = {
-	    o->json_path, o->ndjson_path, o->csv_path, o->hgrm_path};
+	const char *path[] = {o->output.json_path, o->output.ndjson_path,
+	    o->output.csv_path, o->output.hgrm_path};
 	unsigned on_stdout = 0;
 
 	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
 		if (path[i] != NULL && strcmp(path[i], "-") == 0)
 			on_stdout++;
 	}
+	o->output.on_stdout = on_stdout > 0;
 	if (on_stdout > 1)
 		return wrong(o, "only one output can go to stdout (-)");
-	if (o->quiet && o->verbose)
+	if (o->output.quiet && o->output.verbose)
 		return wrong(o, "--quiet and --verbose contradict each other");
 	return 0;
 }
@@ -128,28 +114,29 @@ check_combinations(struct options *o)
 {
 	int err = 0;
 
-	if (o->arrivals == ARRIVALS_CLOSED)
+	if (o->plan.arrivals == ARRIVALS_CLOSED)
 		err = check_closed(o);
-	else if (o->arrivals == ARRIVALS_FILE)
+	else if (o->plan.arrivals == ARRIVALS_FILE)
 		err = check_trace(o);
 	else if (o->duration_ns > 0)
 		err = check_duration(o);
 	if (err < 0)
 		return err;
-	if (o->urls_random && o->urls_path == NULL)
+	if (o->plan.urls_random && o->urls_path == NULL)
 		return wrong(o, "--urls-random needs --urls");
-	if (o->connections > o->max_connections) {
+	if (o->plan.connections > o->plan.max_connections) {
 		if (o->max_connections_given)
 			return wrong(
 			    o, "--connections is above --max-connections");
-		o->max_connections = o->connections;
+		o->plan.max_connections = o->plan.connections;
 	}
 	if (!o->percentiles_given)
-		(void)percentiles_parse(&o->percentiles, "90,99.9");
+		(void)percentiles_parse(&o->criteria.percentiles, "90,99.9");
 	/* So that whatever is compared has been computed. */
-	for (unsigned i = 0; i < o->fail_count; i++) {
-		if (o->fails[i].statistic == STATISTIC_PERCENTILE &&
-		    percentiles_add(&o->percentiles, o->fails[i].percent) < 0)
+	for (unsigned i = 0; i < o->criteria.fail_count; i++) {
+		if (o->criteria.fails[i].statistic == STATISTIC_PERCENTILE &&
+		    percentiles_add(&o->criteria.percentiles,
+			o->criteria.fails[i].percent) < 0)
 			return wrong(o, "--fail: too many percentiles");
 	}
 	return check_output(o);
@@ -196,11 +183,14 @@ apply(struct options *o, const struct option_row *row, enum options_verb *verb)
 		*verb = row->letter == 'V' ? OPTIONS_VERSION : OPTIONS_HELP;
 		return 0;
 	}
-	if (row->set(o, optarg) == 0)
+	if (row->set(o, row, optarg) == 0) {
+		if (row->given != 0)
+			*((bool *)o + row->given) = true;
 		return 0;
+	}
 	/* A setter may have said more than that the value is wrong. */
 	if (o->why[0] == '\0')
-		(void)snprintf(o->why, sizeof(o->why), "--%s: \"%s\" is not %s",
+		snprintf(o->why, sizeof(o->why), "--%s: \"%s\" is not %s",
 		    row->name, optarg, row->wants);
 	return -EINVAL;
 }
@@ -233,7 +223,7 @@ check_belongs(
 	}
 	if (strchr(row->verbs, letter) != NULL)
 		return 0;
-	(void)snprintf(o->why, sizeof(o->why), "tailor-load%s%s has no --%s",
+	snprintf(o->why, sizeof(o->why), "tailor-load%s%s has no --%s",
 	    *word != '\0' ? " " : "", word, row->name);
 	return -EINVAL;
 }
@@ -247,9 +237,8 @@ is_mistyped(struct options *o, const char *word)
 	for (size_t i = 0; i < VERBS; i++)
 		nearest_consider(&best, word, verbs[i].word);
 	if (best.word != NULL)
-		(void)snprintf(o->why, sizeof(o->why),
-		    "\"%s\" is neither a URL nor a command; did you mean "
-		    "%s?",
+		snprintf(o->why, sizeof(o->why),
+		    "\"%s\" is neither a URL nor a command; did you mean %s?",
 		    word, best.word);
 	return best.word != NULL;
 }
@@ -263,9 +252,9 @@ take_operands(
 
 	if (verb == OPTIONS_COMPARE || verb == OPTIONS_REPORT) {
 		if (count != files)
-			return wrong(o, files == 1 ? "report wants one run.json"
-						   : "compare wants two "
-						     "run.json");
+			return wrong(o, files == 1
+					    ? "report needs one run.json"
+					    : "compare needs two run.json");
 		memcpy(o->files, operand, (size_t)files * sizeof(o->files[0]));
 		return check_output(o);
 	}
@@ -274,13 +263,13 @@ take_operands(
 	if (count > (verb == OPTIONS_RUN))
 		return wrong(o, verb == OPTIONS_RUN
 				    ? "more than one URL given"
-				    : "an operand that has no meaning here");
+				    : "an operand is not allowed here");
 	if (count == 1)
 		o->url = operand[0];
 	if (verb == OPTIONS_RUN && o->url == NULL && o->urls_path == NULL)
 		return wrong(o, "no URL given");
 	if (verb == OPTIONS_AB && (o->url_a == NULL || o->url_b == NULL))
-		return wrong(o, "ab wants --a URL and --b URL");
+		return wrong(o, "ab needs --a URL and --b URL");
 	if (verb == OPTIONS_CHECK)
 		return 0;
 	return check_combinations(o);
@@ -325,17 +314,17 @@ options_parse(struct options *o, int argc, char **argv, enum options_verb *verb)
 void
 options_help(FILE *out)
 {
-	(void)fputs("Usage: tailor-load [options] URL\n"
-		    "       tailor-load ab [options] --a URL --b URL\n"
-		    "       tailor-load compare A/run.json B/run.json\n"
-		    "       tailor-load report RUN.json [-o FILE.html]\n"
-		    "       tailor-load check [-d 10s]\n"
-		    "Measure the latency of an HTTP server under open-loop "
-		    "load: requests are\n"
-		    "sent when they are due, and timed from that instant, "
-		    "whatever the server\n"
-		    "does.  URL is http://host[:port]/path or "
-		    "http+unix://%2Fpath%2Fsocket/path.\n",
+	fputs("Usage: tailor-load [options] URL\n"
+	      "       tailor-load ab [options] --a URL --b URL\n"
+	      "       tailor-load compare A/run.json B/run.json\n"
+	      "       tailor-load report RUN.json [-o FILE.html]\n"
+	      "       tailor-load check [-d 10s]\n"
+	      "Measure the latency of an HTTP server under open-loop load: "
+	      "requests are\n"
+	      "sent when they are due, and timed from that instant, whatever "
+	      "the server\n"
+	      "does.  URL is http://host[:port]/path or "
+	      "http+unix://%2Fpath%2Fsocket/path.\n",
 	    out);
 	for (unsigned i = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
@@ -344,19 +333,18 @@ options_help(FILE *out)
 		if (row->help == NULL)
 			continue;
 		if (row->group != NULL)
-			(void)fprintf(out, "\n%s\n", row->group);
-		(void)snprintf(left, sizeof(left), "%c%c%c --%s%s%s",
+			fprintf(out, "\n%s\n", row->group);
+		snprintf(left, sizeof(left), "%c%c%c --%s%s%s",
 		    row->letter != 0 ? '-' : ' ',
 		    row->letter != 0 ? row->letter : ' ',
 		    row->letter != 0 ? ',' : ' ', row->name,
 		    row->argument != NULL ? " " : "",
 		    row->argument != NULL ? row->argument : "");
-		(void)fprintf(out, "  %-25s %s\n", left, row->help);
+		fprintf(out, "  %-25s %s\n", left, row->help);
 	}
-	(void)fputs(
-	    "\nDurations take ns us ms s m, counts take k and M.\n"
-	    "Exit: 0 done, 1 could not run, 2 usage, 3 a --fail expression "
-	    "failed,\n"
-	    "4 the generator itself was not good enough, 130 interrupted.\n",
+	fputs("\nDurations take ns us ms s m, counts take k and M.\n"
+	      "Exit: 0 done, 1 could not run, 2 usage, 3 a --fail expression "
+	      "failed,\n"
+	      "4 the generator itself was not good enough, 130 interrupted.\n",
 	    out);
 }

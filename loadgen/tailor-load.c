@@ -1,11 +1,11 @@
 /*
- * tailor-load.c: an open-loop load generator that can be believed.
+ * tailor-load.c: an open-loop load generator that checks itself.
  *
  * Sends HTTP requests at instants computed beforehand, whatever the server
  * does, and times each from the instant it was due; so a stall of the server
  * counts for every request that would have met it, not for one.  Its own
  * lateness, the server's own time and the whole are reported side by side,
- * and it refuses (exit 4) when it was itself too slow to be believed.
+ * and it exits with 4 when it was itself too slow.
  *
  *   options -> experiment -+-> sender thread -> samples -> summary -> verdict
  *                          +-> reports: text, JSON, NDJSON, CSV, hgrm
@@ -23,12 +23,12 @@
 #include "loadgen/check.h"
 #include "loadgen/experiment.h"
 #include "loadgen/finish.h"
-#include "loadgen/page.h"
+#include "loadgen/report/page.h"
 
 static void
 complain(const char *why)
 {
-	(void)fprintf(stderr, "tailor-load: %s\n", why);
+	fprintf(stderr, "tailor-load: %s\n", why);
 }
 
 static enum exit_code
@@ -58,7 +58,8 @@ report(const struct options *o)
 {
 	char why[256];
 
-	if (page_make(o->files[0], o->out_dir, o->plot, why, sizeof(why)) == 0)
+	if (page_make(
+		o->files[0], o->output.out_dir, o->plot, why, sizeof(why)) == 0)
 		return EXIT_DONE;
 	complain(why);
 	return EXIT_COULD_NOT_RUN;
@@ -77,7 +78,7 @@ main(int argc, char **argv)
 	}
 	if (options_parse(&e->options, argc, argv, &verb) < 0) {
 		complain(e->options.why);
-		(void)fprintf(stderr, "Try 'tailor-load --help'.\n");
+		fprintf(stderr, "Try 'tailor-load --help'.\n");
 		free(e);
 		return EXIT_USAGE;
 	}
@@ -87,7 +88,7 @@ main(int argc, char **argv)
 		code = EXIT_DONE;
 		break;
 	case OPTIONS_VERSION:
-		(void)printf("tailor-load " TAILOR_VERSION "\n");
+		printf("tailor-load " TAILOR_VERSION "\n");
 		code = EXIT_DONE;
 		break;
 	case OPTIONS_AB:

@@ -1,9 +1,9 @@
 /*
- * actions.c: commands that change something and see it through.
+ * actions.c: commands that change something and wait for the result.
  *
  * Draining and restarting take as long as requests in flight and a server's
- * start take.  The tailor does the work by itself; this only watches, says
- * what it sees, and may be interrupted.
+ * start take.  Tailor does the work; the command only watches and prints the
+ * state, and may be interrupted.
  */
 #include "tailorctl/actions.h"
 
@@ -14,50 +14,50 @@
 
 #include "base/instant.h"
 #include "base/json.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/waits.h"
 
-#define LOOK_NS (100 * NS_PER_MS)
+#define CHECK_PERIOD_NS (100 * NS_PER_MS)
 #define REMIND_NS (5 * NS_PER_S)
 #define PATIENCE_NS (600 * NS_PER_S)
 
-/* POST it.  0 or -1 (said). */
+/* POST it.  0, or -1 after a message. */
 static int
-tell(const struct options *o, const char *path)
+post(const struct options *o, const char *path)
 {
 	char name[300], target[400];
-	struct answer a;
+	struct http_response a;
 
-	ask_escape(o->argument, name, sizeof(name));
+	admin_escape(o->argument, name, sizeof(name));
 	snprintf(target, sizeof(target), "%s?server=%s%s", path, name,
 	    o->force ? "&force=1" : "");
-	if (ask_ok(o, "POST", target, &a) < 0)
+	if (admin_request_ok(o, "POST", target, &a) < 0)
 		return -1;
-	answer_fini(&a);
+	http_response_fini(&a);
 	return 0;
 }
 
-struct sight {
+struct progress {
 	char state[32];
 	bool restarting;
-	char waits[WAITS_BYTES]; /* for what; "" nothing */
+	char waits[WAITS_BYTES]; /* reason; "": none */
 };
 
-/* What /servers says of the one server.  0 or -1 (said). */
+/* The server's part of /servers.  0, or -1 after a message. */
 static int
-look(const struct options *o, struct sight *out)
+read_progress(const struct options *o, struct progress *out)
 {
-	struct answer a;
+	struct http_response a;
 	cJSON *tree;
 	const cJSON *server;
 	int err = -1;
 
-	if (ask_ok(o, "GET", "/servers", &a) < 0)
+	if (admin_request_ok(o, "GET", "/servers", &a) < 0)
 		return -1;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(server, field_list(tree, "servers"))
 	{
 		const char *name = field_text(server, "name");
@@ -71,20 +71,18 @@ look(const struct options *o, struct sight *out)
 		err = 0;
 	}
 	cJSON_Delete(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 	if (err < 0)
-		fprintf(stderr, "tailorctl: the server is not there any "
-				"more\n");
+		fprintf(stderr, "tailorctl: the server no longer "
+				"exists\n");
 	return err;
 }
 
-/* A new state: a word, or an object of JSON. */
+/* Print a new state: a word, or a JSON object. */
 static void
 show_state(const struct options *o, const char *state)
 {
 	struct json j;
-	char *text;
-	size_t length;
 
 	if (!o->json) {
 		printf("%s\n", state);
@@ -95,23 +93,21 @@ show_state(const struct options *o, const char *state)
 	json_key_string(&j, "server", o->argument);
 	json_key_string(&j, "state", state);
 	json_object_end(&j);
-	if (json_take(&j, &text, &length) < 0)
-		return;
-	printf("%s\n", text);
-	free(text);
+	plain_json(&j);
 }
 
-/* Say each new state until it is the one waited for, and from time to time
- * what keeps it from coming. */
+/* Print each new state until it is the wanted one, and from time to time what
+ * delays it. */
 static int
-watch(const struct options *o, const char *wanted)
+wait_for(const struct options *o, const char *wanted)
 {
-	struct timespec pause = {0, LOOK_NS};
-	struct sight now, before = {"", false, ""};
+	struct timespec pause = {0, CHECK_PERIOD_NS};
+	struct progress now, before = {"", false, ""};
 	int64_t said = -REMIND_NS;
 
-	for (int64_t waited = 0; waited < PATIENCE_NS; waited += LOOK_NS) {
-		if (look(o, &now) < 0)
+	for (int64_t waited = 0; waited < PATIENCE_NS;
+	     waited += CHECK_PERIOD_NS) {
+		if (read_progress(o, &now) < 0)
 			return STATUS_NO;
 		if (strcmp(now.state, before.state) != 0) {
 			show_state(o, now.state);
@@ -128,7 +124,7 @@ watch(const struct options *o, const char *wanted)
 		nanosleep(&pause, NULL);
 	}
 	fprintf(stderr,
-	    "tailorctl: not %s yet; the tailor goes on (see tailorctl "
+	    "tailorctl: not %s yet, still in progress (see tailorctl "
 	    "servers)\n",
 	    wanted);
 	return STATUS_NO;
@@ -137,25 +133,25 @@ watch(const struct options *o, const char *wanted)
 int
 command_drain(const struct options *options)
 {
-	if (tell(options, "/drain") < 0)
+	if (post(options, "/drain") < 0)
 		return STATUS_NO;
-	return watch(options, "drained");
+	return wait_for(options, "drained");
 }
 
 int
 command_restart(const struct options *options)
 {
-	if (tell(options, "/restart") < 0)
+	if (post(options, "/restart") < 0)
 		return STATUS_NO;
-	return watch(options, "ready");
+	return wait_for(options, "ready");
 }
 
 int
 action_return(const struct options *options)
 {
-	if (tell(options, "/ready") < 0)
+	if (post(options, "/ready") < 0)
 		return STATUS_NO;
-	return watch(options, "ready");
+	return wait_for(options, "ready");
 }
 
 /* The strings of a list, a line each. */
@@ -182,25 +178,25 @@ show_lines(FILE *out, const cJSON *list, const char *before)
 int
 command_reload(const struct options *options)
 {
-	struct answer a;
+	struct http_response a;
 	cJSON *tree;
 	bool done;
 
-	if (ask(options, "POST", "/reload", &a) < 0)
+	if (admin_request(options, "POST", "/reload", &a) < 0)
 		return STATUS_NO;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
-	done = a.reply.status == 200 && field_true(tree, "reloaded");
+	tree = cJSON_ParseWithLength(a.body, a.length);
+	done = a.status == 200 && field_true(tree, "reloaded");
 	if (options->json && tree != NULL) {
-		plain_write(stdout, a.reply.body, a.reply.length);
+		plain_write(stdout, a.body, a.length);
 		putchar('\n');
 	} else if (done) {
 		if (show_lines(stdout, field_list(tree, "changed"), "") == 0)
 			printf("nothing has changed\n");
 	} else if (show_lines(stderr, field_list(tree, "errors"),
 		       "tailorctl: ") == 0) {
-		answer_complain(&a);
+		admin_response_complain(&a);
 	}
 	cJSON_Delete(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return done ? STATUS_OK : STATUS_NO;
 }

@@ -1,22 +1,21 @@
 /*
- * find.c: see find.h.
- *
- * Admin sockets lie in one of three directories, as admin-NAME.sock unless
- * their configuration says otherwise.  One counts if it can be connected to:
- * a file alone may be left from a tailor that was killed, or be another
- * user's.
+ * find.c: admin sockets are in one of three directories, as admin-NAME.sock
+ * unless configured otherwise.  One counts if it accepts a connection: a file
+ * alone may be left from a tailor that was killed, or be another user's.
  */
 #include "tailorctl/find.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#include "tailorctl/connect.h"
+#include "base/http_client.h"
 #include "tailorctl/plain.h"
 
 #define PLACES 3
@@ -26,30 +25,93 @@
 #define PREFIX "admin"
 #define SUFFIX ".sock"
 
+struct address {
+	struct sockaddr_storage socket;
+	socklen_t length;
+};
+
 struct admin_socket {
 	char path[PLACE_BYTES + NAME_BYTES + 16];
 	char name[NAME_BYTES]; /* "" of admin.sock */
-	int err;	       /* of connecting; 0: a tailor answers there */
+	int err;	       /* of connecting; 0: a Tailor runs there */
 	dev_t device;
 	ino_t inode;
 };
 
-/* What is in the usual places. */
+/* The sockets in the default directories. */
 struct search {
 	unsigned places;
 	char place[PLACES][PLACE_BYTES];
-	int err[PLACES]; /* of looking into it */
+	int err[PLACES]; /* of reading it */
 	unsigned sockets, running;
 	struct admin_socket socket[SOCKETS_MAX];
 };
 
-static struct instant
-deadline_of(const struct options *o)
+/* A path as an address.  0 or -ENAMETOOLONG. */
+static int
+address_of_path(const char *path, struct address *out)
 {
-	return instant_plus(instant_now(), o->timeout_ns);
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	size_t length = strlen(path);
+
+	if (length == 0 || length >= sizeof(sun.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(sun.sun_path, path, length + 1);
+	memcpy(&out->socket, &sun, sizeof(sun));
+	out->length = sizeof(sun);
+	return 0;
 }
 
-/* "admin-8080.sock" is 8080's, "admin.sock" that of one without a name. */
+/* "host:port" or "[v6]:port"; only addresses and names that need no DNS. */
+static int
+parse_tcp(const char *text, struct address *out)
+{
+	struct addrinfo hints = {
+	    .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+	struct addrinfo *found;
+	const char *colon = strrchr(text, ':');
+	char host[256];
+	size_t length;
+
+	if (colon == NULL || colon == text)
+		return -EINVAL;
+	length = (size_t)(colon - text);
+	if (text[0] == '[' && text[length - 1] == ']') {
+		text++;
+		length -= 2;
+	}
+	if (length >= sizeof(host))
+		return -ENAMETOOLONG;
+	memcpy(host, text, length);
+	host[length] = '\0';
+	if (getaddrinfo(host, colon + 1, &hints, &found) != 0)
+		return -EINVAL;
+	memcpy(&out->socket, found->ai_addr, found->ai_addrlen);
+	out->length = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+/* "unix:PATH", a text with a slash (a path), "HOST:PORT" or "[v6]:PORT". */
+static int
+parse_address(const char *text, struct address *out)
+{
+	if (strncmp(text, "unix:", 5) == 0)
+		return address_of_path(text + 5, out);
+	if (strchr(text, '/') != NULL)
+		return address_of_path(text, out);
+	return parse_tcp(text, out);
+}
+
+static int
+connect_to(const struct address *to, const struct options *o)
+{
+	return http_client_connect((const struct sockaddr *)&to->socket,
+	    to->length, instant_plus(instant_now(), o->timeout_ns));
+}
+
+/* "admin-8080.sock" belongs to 8080, "admin.sock" to a tailor without a
+ * name. */
 static bool
 name_of_file(const char *file, char out[NAME_BYTES])
 {
@@ -70,25 +132,25 @@ name_of_file(const char *file, char out[NAME_BYTES])
 }
 
 /*
- * A socket in one of the usual places.  /tmp is everybody's: one there that
- * belongs to another user is not asked.
+ * Connect to a socket in a default directory.  /tmp is writable by all: a
+ * socket of another user there is not used.
  */
 static int
 connect_found(const char *path, const struct options *o)
 {
-	struct connect_address to;
+	struct address to;
 	struct stat st;
 
-	if (connect_path(path, &to) < 0)
+	if (address_of_path(path, &to) < 0)
 		return -ENAMETOOLONG;
 	if (lstat(path, &st) < 0)
 		return -errno;
 	if (strncmp(path, "/tmp/", 5) == 0 && st.st_uid != geteuid())
 		return -EPERM;
-	return connect_open(&to, deadline_of(o));
+	return connect_to(&to, o);
 }
 
-/* Two of the places may be one. */
+/* Two of the directories may be the same. */
 static bool
 seen(const struct search *s, const struct stat *st)
 {
@@ -125,7 +187,7 @@ add_socket(struct search *s, const char *place, const char *file,
 	s->sockets++;
 }
 
-/* Another user could have made the one in /tmp first. */
+/* Another user could have made the directory in /tmp first. */
 static bool
 may_look_into(DIR *d, const char *place)
 {
@@ -177,7 +239,7 @@ search(struct search *s, const struct options *o)
 	qsort(s->socket, s->sockets, sizeof(s->socket[0]), by_path);
 }
 
-/* What to give --admin for this one: its name, if no other has the same. */
+/* The --admin argument for a socket: its name, if unique, else its path. */
 static const char *
 handle_of(const struct search *s, const struct admin_socket *one)
 {
@@ -210,17 +272,17 @@ complain_none(const struct search *s)
 	for (unsigned i = 0; i < s->places; i++)
 		fprintf(stderr, "    %s: %s\n", s->place[i],
 		    s->err[i] < 0 ? strerror(-s->err[i])
-				  : "no admin socket that answers");
+				  : "no admin socket accepts a connection");
 	for (unsigned i = 0; i < s->sockets; i++)
 		fprintf(stderr, "    %s: %s\n",
 		    plain_cell(text, sizeof(text), s->socket[i].path,
 			sizeof(s->socket[i].path)),
 		    strerror(-s->socket[i].err));
-	fprintf(stderr, "Start one, or say where its admin socket is: "
+	fprintf(stderr, "Start one, or give its admin socket: "
 			"--admin or $TAILOR_ADMIN.\n");
 }
 
-/* The only one that runs, of that name or of any (NULL). */
+/* Connect to the only running tailor of that name, or of any (NULL). */
 static int
 connect_only(const char *name, const struct options *o)
 {
@@ -255,22 +317,23 @@ connect_only(const char *name, const struct options *o)
 static int
 connect_address(const char *text, const struct options *o)
 {
-	struct connect_address to;
+	struct address to;
 	int fd;
 
-	if (connect_parse(text, &to) < 0) {
+	if (parse_address(text, &to) < 0) {
 		fprintf(stderr,
-		    "tailorctl: \"%s\" is no path, HOST:PORT or name\n", text);
+		    "tailorctl: \"%s\" is not a path, HOST:PORT or name\n",
+		    text);
 		return -1;
 	}
-	fd = connect_open(&to, deadline_of(o));
+	fd = connect_to(&to, o);
 	if (fd < 0)
 		fprintf(stderr, "tailorctl: no tailor at %s: %s\n", text,
 		    strerror(-fd));
 	return fd < 0 ? -1 : fd;
 }
 
-/* ":8080" and "8080" name a tailor; with a host, or a path, it is an address. */
+/* ":8080" and "8080" are names; with a host or a slash it is an address. */
 static const char *
 as_name(const char *text)
 {

@@ -1,6 +1,3 @@
-/*
- * follow.c: see follow.h.
- */
 #include "tailorctl/follow.h"
 
 #include <errno.h>
@@ -11,12 +8,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
 
 #define IDLE_NS (10 * NS_PER_MS)
-#define IDLE_CHECKS 100 /* idle turns between looks at the file */
+#define IDLE_CHECKS 100 /* idle turns between checks of the file */
 
 static volatile sig_atomic_t interrupted;
 
@@ -36,7 +33,7 @@ catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* How far the wall clock is from the stream's. */
+/* The difference between the wall clock and the stream's clock. */
 static int64_t
 wall_offset_ns(void)
 {
@@ -51,23 +48,23 @@ wall_offset_ns(void)
 static char *
 find_stream(const struct options *o)
 {
-	struct answer a;
+	struct http_response a;
 	const char *path;
 	char *copy;
 	cJSON *tree;
 
 	if (o->stream != NULL)
 		return strdup(o->stream);
-	if (ask_ok(o, "GET", "/stream", &a) < 0)
+	if (admin_request_ok(o, "GET", "/stream", &a) < 0)
 		return NULL;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	path = field_text(tree, "path");
 	copy = path != NULL && path[0] == '/' ? strdup(path) : NULL;
 	if (copy == NULL)
 		fprintf(stderr, "tailorctl: this tailor's stream is private; "
 				"give it a file (profiler.stream)\n");
 	cJSON_Delete(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return copy;
 }
 
@@ -123,7 +120,7 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 	}
 	if (++f->idle % IDLE_CHECKS == 0 && stat(f->path, &st) < 0 &&
 	    errno == ENOENT) {
-		fprintf(stderr, "tailorctl: the stream is gone; "
+		fprintf(stderr, "tailorctl: the stream has ended; "
 				"the tailor has stopped\n");
 		return FOLLOW_GONE;
 	}
@@ -132,25 +129,25 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 }
 
 void
-follow_names(const struct options *options, struct seen *s)
+follow_names(const struct options *options, struct stream_requests *s)
 {
-	struct answer a;
+	struct http_response a;
 	const cJSON *one;
 	cJSON *tree;
 
 	if (options->stream != NULL ||
-	    ask_ok(options, "GET", "/servers", &a) < 0)
+	    admin_request_ok(options, "GET", "/servers", &a) < 0)
 		return;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(one, field_list(tree, "servers"))
 	{
 		if (s->servers == SEEN_SERVERS)
 			break;
-		plain_cell(s->name[s->servers++], SEEN_NAME,
+		plain_cell(s->name[s->servers++], STREAM_NAME,
 		    field_text(one, "name"), 32);
 	}
 	cJSON_Delete(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 }
 
 char *

@@ -1,10 +1,10 @@
 /*
- * ledger.c: "tailorctl ledger": what hedging cost and what it was worth.
+ * ledger.c: "tailorctl ledger": the cost and benefit of hedging.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
@@ -70,8 +70,8 @@ show(const cJSON *tree)
 
 	printf("%-10s %lld, %lld sent a second time\n", "requests",
 	    count(tree, "requests"), count(tree, "sent"));
-	printf("%-10s %lld sent, %lld won, %lld lost, %lld taken back, "
-	       "%lld in vain\n",
+	printf("%-10s %lld sent, %lld won, %lld lost, %lld cancelled, "
+	       "%lld wasted\n",
 	    "hedges", count(tree, "sent"), count(tree, "won"),
 	    count(tree, "lost"), count(tree, "cancelled"),
 	    count(tree, "both_failed"));
@@ -91,21 +91,21 @@ show(const cJSON *tree)
 int
 command_ledger(const struct options *options)
 {
-	struct answer a;
+	struct http_response a;
 	cJSON *tree;
 
-	if (ask_ok(options, "GET", "/ledger", &a) < 0)
+	if (admin_request_ok(options, "GET", "/ledger", &a) < 0)
 		return STATUS_NO;
-	tree = cJSON_ParseWithLength(a.reply.body, a.reply.length);
+	tree = cJSON_ParseWithLength(a.body, a.length);
 	if (tree == NULL) {
-		answer_not_json(options);
+		admin_response_not_json(options);
 	} else if (options->json) {
-		plain_write(stdout, a.reply.body, a.reply.length);
+		plain_write(stdout, a.body, a.length);
 		putchar('\n');
 	} else {
 		show(tree);
 	}
-	answer_fini(&a);
+	http_response_fini(&a);
 	cJSON_Delete(tree);
 	return tree != NULL ? STATUS_OK : STATUS_NO;
 }

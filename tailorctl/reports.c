@@ -1,8 +1,8 @@
 /*
- * reports.c: commands that ask one question and show the answer.
+ * reports.c: commands that send one request and show the response.
  *
- * With --json the answer is passed on as it came, after a look that it is
- * JSON; otherwise it becomes a table or a few lines.
+ * With --json a valid JSON response is printed unchanged; otherwise it becomes
+ * a table or a few lines.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,55 +12,55 @@
 
 #include "tailorctl/actions.h"
 #include "base/instant.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/waits.h"
 
-/* Parse an answer's JSON; NULL after a message.  Free with cJSON_Delete. */
+/* Parse a response's JSON; NULL after a message.  Free with cJSON_Delete. */
 static cJSON *
-tree_of(const struct options *o, const struct answer *a)
+tree_of(const struct options *o, const struct http_response *a)
 {
-	cJSON *tree = cJSON_ParseWithLength(a->reply.body, a->reply.length);
+	cJSON *tree = cJSON_ParseWithLength(a->body, a->length);
 
 	if (tree == NULL)
-		answer_not_json(o);
+		admin_response_not_json(o);
 	return tree;
 }
 
-/* Pass a body on, ending in a newline. */
+/* Print a body, ending in a newline. */
 static void
-pass_on(const struct answer *a)
+pass_on(const struct http_response *a)
 {
-	plain_write(stdout, a->reply.body, a->reply.length);
-	if (a->reply.length == 0 || a->reply.body[a->reply.length - 1] != '\n')
+	plain_write(stdout, a->body, a->length);
+	if (a->length == 0 || a->body[a->length - 1] != '\n')
 		putchar('\n');
 }
 
-/* Ask for JSON; pass it on, or have it shown. */
+/* Request JSON; print it, or call show. */
 static int
 report(const struct options *o, const char *method, const char *target,
     void (*show)(const cJSON *tree))
 {
-	struct answer a;
+	struct http_response a;
 	cJSON *tree;
 
-	if (ask_ok(o, method, target, &a) < 0)
+	if (admin_request_ok(o, method, target, &a) < 0)
 		return STATUS_NO;
 	tree = tree_of(o, &a);
 	if (tree != NULL && o->json)
 		pass_on(&a);
 	else if (tree != NULL)
 		show(tree);
-	answer_fini(&a);
+	http_response_fini(&a);
 	if (tree == NULL)
 		return STATUS_NO;
 	cJSON_Delete(tree);
 	return STATUS_OK;
 }
 
-/* A latency; 0 is what a server without requests has. */
+/* A latency; 0, of a server without requests, becomes -1. */
 static int64_t
 latency_ns(const cJSON *server, const char *key)
 {
@@ -269,15 +269,15 @@ command_slow(const struct options *options)
 	if (options->cause != NULL)
 		at += (size_t)snprintf(target + at, sizeof(target) - at,
 		    "&cause=%s",
-		    ask_escape(options->cause, part, sizeof(part)));
+		    admin_escape(options->cause, part, sizeof(part)));
 	if (options->path != NULL)
 		snprintf(target + at, sizeof(target) - at, "&path=%s",
-		    ask_escape(options->path, part, sizeof(part)));
+		    admin_escape(options->path, part, sizeof(part)));
 	return report(options, "GET", target, show_slow);
 }
 
-/* A number or word of a JSON answer as text, from column indent on, and the
- * end of its line. */
+/* Print a number or word of a JSON response from column indent on, and a
+ * newline. */
 static void
 print_value(const cJSON *item, unsigned indent)
 {
@@ -331,20 +331,20 @@ command_info(const struct options *options)
 	return report(options, "GET", "/info", show_info);
 }
 
-/* Pass a text answer on. */
+/* Print a text response. */
 static int
 pass(const struct options *options, const char *target)
 {
-	struct answer a;
+	struct http_response a;
 
-	if (ask_ok(options, "GET", target, &a) < 0)
+	if (admin_request_ok(options, "GET", target, &a) < 0)
 		return STATUS_NO;
 	pass_on(&a);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return STATUS_OK;
 }
 
-/* Read Prometheus' text as JSON would be read: name -> number. */
+/* As Prometheus' text, or as JSON: name -> number. */
 int
 command_metrics(const struct options *options)
 {
@@ -356,13 +356,12 @@ command_metrics(const struct options *options)
 	return command_stat(&once);
 }
 
-/* Into a file, byte for byte; 0 or -1 after a message. */
+/* Write a body to a file; 0 or -1 after a message. */
 static int
-save(const struct answer *a, const char *path)
+save(const struct http_response *a, const char *path)
 {
 	FILE *f = fopen(path, "we");
-	bool ok = f != NULL && fwrite(a->reply.body, 1, a->reply.length, f) ==
-				   a->reply.length;
+	bool ok = f != NULL && fwrite(a->body, 1, a->length, f) == a->length;
 
 	if (f != NULL && fclose(f) != 0)
 		ok = false;
@@ -376,29 +375,29 @@ command_why(const struct options *options)
 {
 	const char *format = options->format;
 	char id[512], target[600];
-	struct answer a;
+	struct http_response a;
 	int err = 0;
 
 	if (format == NULL && options->json)
 		format = "json";
-	ask_escape(options->argument, id, sizeof(id));
+	admin_escape(options->argument, id, sizeof(id));
 	snprintf(target, sizeof(target), "/timeline/%s%s%s", id,
 	    format != NULL ? "?format=" : "", format != NULL ? format : "");
-	if (ask(options, "GET", target, &a) < 0)
+	if (admin_request(options, "GET", target, &a) < 0)
 		return STATUS_NO;
-	if (a.reply.status != 200) {
-		answer_complain(&a);
-		if (a.reply.status == 404)
+	if (a.status != 200) {
+		admin_response_complain(&a);
+		if (a.status == 404)
 			fprintf(stderr, "\"tailorctl slow\" lists the "
 					"requests that are kept.\n");
-		answer_fini(&a);
+		http_response_fini(&a);
 		return STATUS_NO;
 	}
 	if (options->output != NULL)
 		err = save(&a, options->output);
 	else
 		pass_on(&a);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return err == 0 ? STATUS_OK : STATUS_NO;
 }
 
@@ -413,7 +412,7 @@ command_pin(const struct options *options)
 {
 	char id[512], target[600];
 
-	ask_escape(options->argument, id, sizeof(id));
+	admin_escape(options->argument, id, sizeof(id));
 	snprintf(target, sizeof(target), "/pin?id=%s", id);
 	return report(options, "POST", target, show_pinned);
 }
@@ -421,22 +420,22 @@ command_pin(const struct options *options)
 int
 command_ready(const struct options *options)
 {
-	struct answer a;
+	struct http_response a;
 	bool ready;
 
 	if (options->argument != NULL)
 		return action_return(options);
-	if (ask(options, "GET", "/readyz", &a) < 0)
+	if (admin_request(options, "GET", "/readyz", &a) < 0)
 		return STATUS_NO;
-	ready = a.reply.status == 200;
+	ready = a.status == 200;
 	if (options->json)
 		printf("{\"ready\":%s,\"status\":%u}\n",
-		    ready ? "true" : "false", a.reply.status);
+		    ready ? "true" : "false", a.status);
 	if (!ready)
-		answer_complain(&a);
+		admin_response_complain(&a);
 	else if (!options->json)
 		pass_on(&a);
-	answer_fini(&a);
+	http_response_fini(&a);
 	return ready ? STATUS_OK : STATUS_NO;
 }
 
@@ -460,6 +459,6 @@ command_completion(const struct options *options)
 {
 	if (options_completion(options->argument))
 		return STATUS_OK;
-	fprintf(stderr, "tailorctl: there is one for bash, zsh and fish\n");
+	fprintf(stderr, "tailorctl: completion is for bash, zsh or fish\n");
 	return STATUS_USAGE;
 }

@@ -1,7 +1,7 @@
 /*
- * stat.c: the counters, and how fast they change.
+ * stat.c: the counters and their rates.
  *
- * Asks for /metrics again and again and subtracts; a counter that went back
+ * Requests /metrics periodically and subtracts; a counter that decreased
  * belongs to a new process, and its change is counted from zero.
  */
 #include <signal.h>
@@ -12,14 +12,14 @@
 
 #include "base/instant.h"
 #include "base/json.h"
-#include "tailorctl/ask.h"
+#include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/samples.h"
 
-/* One reading: the text and when it was asked for. */
+/* One reading: the text and the time of the request. */
 struct reading {
-	struct answer answer;
+	struct http_response response;
 	struct instant at; /* not set: no reading yet */
 };
 
@@ -32,8 +32,8 @@ struct row {
 static bool
 find(const struct reading *in, const struct sample *like, double *value)
 {
-	const char *at = in->answer.reply.body;
-	const char *end = at + in->answer.reply.length;
+	const char *at = in->response.body;
+	const char *end = at + in->response.length;
 	struct sample s;
 
 	while (samples_next(&at, end, &s)) {
@@ -46,7 +46,7 @@ find(const struct reading *in, const struct sample *like, double *value)
 	return false;
 }
 
-/* Whether a sample is wanted: by name, and with something in it. */
+/* Whether a sample is shown: by name, and not zero. */
 static bool
 wanted(const struct sample *s, const struct options *o)
 {
@@ -70,7 +70,7 @@ change_per_s(const struct sample *s, const struct reading *now,
 	return (s->value - old) * (double)NS_PER_S / (double)gap_ns;
 }
 
-/* With a rate of change from the second reading on. */
+/* Print a row, with a rate from the second reading on. */
 static void
 print_row(const struct row *row, bool rates)
 {
@@ -90,12 +90,10 @@ static int
 print_json(const struct reading *now, const struct reading *before,
     const struct options *o)
 {
-	const char *at = now->answer.reply.body;
-	const char *end = at + now->answer.reply.length;
+	const char *at = now->response.body;
+	const char *end = at + now->response.length;
 	struct json j;
 	struct sample s;
-	char *text;
-	size_t length;
 
 	json_init(&j, false);
 	json_object_begin(&j);
@@ -115,21 +113,15 @@ print_json(const struct reading *now, const struct reading *before,
 	}
 	json_array_end(&j);
 	json_object_end(&j);
-	if (json_take(&j, &text, &length) < 0) {
-		fprintf(stderr, "tailorctl: out of memory\n");
-		return -1;
-	}
-	printf("%s\n", text);
-	free(text);
-	return 0;
+	return plain_json(&j);
 }
 
 static void
 print_table(const struct reading *now, const struct reading *before,
     const struct options *o)
 {
-	const char *at = now->answer.reply.body;
-	const char *end = at + now->answer.reply.length;
+	const char *at = now->response.body;
+	const char *end = at + now->response.length;
 	bool rates = instant_is_set(before->at);
 	struct row row;
 
@@ -150,13 +142,13 @@ static int
 read_once(const struct options *o, struct reading *out)
 {
 	out->at = instant_now();
-	return ask_ok(o, "GET", "/metrics", &out->answer);
+	return admin_request_ok(o, "GET", "/metrics", &out->response);
 }
 
 int
 command_stat(const struct options *options)
 {
-	struct reading now, before = {{NULL, {0, NULL, 0}}, INSTANT_NONE};
+	struct reading now, before = {{0}, INSTANT_NONE};
 	struct timespec pause = {options->interval_ns / NS_PER_S,
 	    (long)(options->interval_ns % NS_PER_S)};
 	int status = STATUS_NO;
@@ -167,13 +159,13 @@ command_stat(const struct options *options)
 			print_table(&now, &before, options);
 		else if (print_json(&now, &before, options) < 0)
 			status = STATUS_NO;
-		answer_fini(&before.answer);
+		http_response_fini(&before.response);
 		before = now;
 		if (options->once || status != STATUS_OK || fflush(stdout) != 0)
 			break;
 		status = STATUS_NO; /* unless the next reading succeeds */
 		nanosleep(&pause, NULL);
 	}
-	answer_fini(&before.answer);
+	http_response_fini(&before.response);
 	return status;
 }

@@ -61,7 +61,6 @@ class Appliance:
                     "command": recipe.command(name, port, self.directory),
                     "cpus": cpus[name],
                     "output": os.path.join(self.directory, f"{name}.log"),
-                    "restart_delay": "10ms",
                 },
             } for name, port in self.servers.items()],
             "hedging": {"mode": mode},

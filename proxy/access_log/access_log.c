@@ -26,6 +26,7 @@
 #include "config/config.h"
 #include "proxy/access_log/record.h"
 
+#define RING_RECORDS 2048 /* lines that may wait for the disk, a KiB each */
 #define BATCH_BYTES ((size_t)64 * 1024)
 #define CLOSE_PATIENCE_NS NS_PER_S
 #define LOOK_MS 50   /* while a pipe is full: is it time to end? */
@@ -40,8 +41,7 @@ struct entry {
 struct access_log {
 	pthread_t writer;
 	int wake_fd; /* owned */
-	unsigned size;
-	struct entry *ring; /* owned */
+	struct entry ring[RING_RECORDS];
 	_Atomic uint64_t head, tail;
 	_Atomic bool sleeping, closing;
 	_Atomic uint64_t written, dropped, failed; /* each stands alone */
@@ -169,7 +169,7 @@ writer_run(void *user)
 			sleep_until_woken(l, head);
 			continue;
 		}
-		take(l, &l->ring[head % l->size]);
+		take(l, &l->ring[head % RING_RECORDS]);
 		head++;
 		atomic_store_explicit(&l->head, head, memory_order_release);
 	}
@@ -178,9 +178,9 @@ writer_run(void *user)
 /* --- the proxy thread ---------------------------------------------------------- */
 
 size_t
-access_log_bytes(unsigned ring_records)
+access_log_bytes(void)
 {
-	return sizeof(struct access_log) + ring_records * sizeof(struct entry);
+	return sizeof(struct access_log);
 }
 
 int
@@ -206,7 +206,7 @@ access_log_prepare(const struct config *c, int *fd)
 }
 
 static int
-log_new(struct access_log **out, unsigned ring_records)
+log_new(struct access_log **out)
 {
 	struct access_log *l = calloc(1, sizeof(*l));
 	sigset_t all, before;
@@ -215,14 +215,10 @@ log_new(struct access_log **out, unsigned ring_records)
 	if (l == NULL)
 		return -ENOMEM;
 	l->fd = -1;
-	l->size = ring_records;
-	l->ring = calloc(l->size, sizeof(*l->ring));
-	if (l->ring == NULL)
-		goto fail_log;
 	l->wake_fd = eventfd(0, EFD_CLOEXEC);
 	if (l->wake_fd < 0) {
 		err = -errno;
-		goto fail_ring;
+		goto fail_log;
 	}
 	/* Signals belong to the main thread. */
 	sigfillset(&all);
@@ -237,8 +233,6 @@ log_new(struct access_log **out, unsigned ring_records)
 
 fail_wake:
 	close(l->wake_fd);
-fail_ring:
-	free(l->ring);
 fail_log:
 	free(l);
 	return err;
@@ -251,7 +245,8 @@ place(struct access_log *l)
 	uint64_t tail = atomic_load_explicit(&l->tail, memory_order_relaxed);
 	uint64_t head = atomic_load_explicit(&l->head, memory_order_acquire);
 
-	return tail - head < l->size ? &l->ring[tail % l->size] : NULL;
+	return tail - head < RING_RECORDS ? &l->ring[tail % RING_RECORDS]
+					  : NULL;
 }
 
 static void
@@ -263,7 +258,7 @@ commit(struct access_log *l)
 }
 
 int
-access_log_switch(struct access_log **lp, unsigned ring_records, int fd)
+access_log_switch(struct access_log **lp, int fd)
 {
 	struct entry *e;
 	int err;
@@ -271,7 +266,7 @@ access_log_switch(struct access_log **lp, unsigned ring_records, int fd)
 	if (*lp == NULL && fd < 0)
 		return 0;
 	if (*lp == NULL) {
-		err = log_new(lp, ring_records);
+		err = log_new(lp);
 		if (err < 0)
 			goto fail;
 		assert(*lp != NULL);
@@ -336,7 +331,6 @@ access_log_free(struct access_log **lp)
 	if (l->fd >= 0)
 		close(l->fd);
 	close(l->wake_fd);
-	free(l->ring);
 	free(l);
 	*lp = NULL;
 }

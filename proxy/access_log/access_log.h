@@ -38,12 +38,12 @@ struct access_log_stats {
 int access_log_prepare(const struct config *c, int *fd);
 
 /*
- * access_log_switch(lp, ring_records, fd):
+ * access_log_switch(lp, fd):
  * Write to fd (taken) from the next line on; -1: no more.  Starts the thread
  * when the first file comes.  0, -EAGAIN when the ring is full, or another
  * negative errno; fd is closed then.
  */
-int access_log_switch(struct access_log **lp, unsigned ring_records, int fd);
+int access_log_switch(struct access_log **lp, int fd);
 
 /* The next record to fill in, all zero, or NULL (counted as dropped); then
  * hand it over. */
@@ -51,7 +51,7 @@ struct access_record *access_log_begin(struct access_log *l);
 void access_log_commit(struct access_log *l);
 
 void access_log_stats(const struct access_log *l, struct access_log_stats *out);
-size_t access_log_bytes(unsigned ring_records);
+size_t access_log_bytes(void);
 
 /* Write out what waits, for a second at most, and end the thread. */
 void access_log_free(struct access_log **lp);

@@ -34,17 +34,17 @@ static void
 on_switch(struct evhttp_request *r, void *user)
 {
 	struct proxy *p = ((struct admin *)user)->proxy;
-	unsigned consequences;
+	unsigned actions;
 
 	if (!admin_admit(user, r, EVHTTP_REQ_POST))
 		return;
-	consequences = hedging_switch(&p->hedging, instant_now());
-	if (consequences == 0) {
+	actions = hedging_switch(&p->hedging, instant_now());
+	if (actions == 0) {
 		admin_reply_error(
 		    r, 409, "the standby is not ready, or there is none");
 		return;
 	}
-	proxy_want(p, consequences);
+	proxy_want(p, actions);
 	admin_reply_servers(r, p);
 }
 

@@ -21,6 +21,10 @@
 #include "proxy/client/listeners.h"
 #include "proxy/net/socket.h"
 
+/* How long the rest of a refused request is read and dropped, so that the
+ * client gets to see the response and not a reset. */
+#define LINGERING_NS (2 * NS_PER_S)
+
 void
 client_want_read(struct client *c, bool want)
 {
@@ -125,7 +129,7 @@ client_end(struct client *c)
 	shutdown(c->fd, SHUT_WR);
 	c->state = CLIENT_LINGER;
 	client_want_read(c, true);
-	client_arm(c, c->clients->config->proxy.lingering_ns);
+	client_arm(c, LINGERING_NS);
 }
 
 /* Idle: read, and look at what has been read, though not from here: one that
@@ -174,7 +178,7 @@ client_write_later(struct client *c)
 {
 	want_write(c, true);
 	c->taken_bytes = taken_bytes(c);
-	client_arm(c, c->clients->config->proxy.write_timeout_ns);
+	client_arm(c, c->clients->config->proxy.client_timeout_ns);
 }
 
 /* All that there was to write is written. */
@@ -330,7 +334,7 @@ on_client_timer(void *user, bool forced)
 		/* It reads, though not enough for us to write; or we have not
 		 * tried yet. */
 		c->taken_bytes = taken_bytes(c);
-		client_arm(c, c->clients->config->proxy.write_timeout_ns);
+		client_arm(c, c->clients->config->proxy.client_timeout_ns);
 		return;
 	}
 	if (client_has_more(c)) {

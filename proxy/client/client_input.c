@@ -4,7 +4,7 @@
  * client_process() is the only place where input is looked at.  A request
  * that is begun and not whole makes its connection half-open, which each
  * address may have only so many of; a body that has taken longer than
- * proxy.body_timeout must have come at proxy.body_rate_min on average.
+ * proxy.client_timeout must have come at BODY_RATE_MIN on average.
  */
 #include "proxy/client/client_input.h"
 
@@ -17,6 +17,10 @@
 #include "proxy/client/client.h"
 #include "proxy/client/clients.h"
 #include "proxy/net/body_blocks.h"
+
+/* Of the connections that one address may have, this part half-open. */
+#define HALF_OPEN_SHARE 8
+#define BODY_RATE_MIN 128 /* bytes/s: any line can do more */
 
 void
 client_is_whole(struct client *c)
@@ -33,11 +37,13 @@ static bool
 may_be_half_open(struct client *c)
 {
 	struct clients *all = c->clients;
-	unsigned max = all->config->proxy.half_open_per_address_max;
+	unsigned max = all->config->proxy.connections_per_address_max;
 
 	if (c->half_open || c->count == NULL)
 		return true;
-	if (max > 0 && !c->peer.exempt && c->count->half_open >= max) {
+	if (max > 0 && !c->peer.exempt &&
+	    c->count->half_open >=
+		(max + HALF_OPEN_SHARE - 1) / HALF_OPEN_SHARE) {
 		all->metrics->rejected_half_open++;
 		return false;
 	}
@@ -122,14 +128,12 @@ take_head(struct client *c, size_t length)
 static bool
 is_trickling(const struct client *c)
 {
-	const struct config *config = c->clients->config;
 	int64_t ns = instant_since(instant_now(), c->body_since);
 
-	if (ns <= config->proxy.body_timeout_ns ||
+	if (ns <= c->clients->config->proxy.client_timeout_ns ||
 	    c->response != CLIENT_RESPONSE_NONE)
 		return false;
-	return (double)c->body.total <
-	       (double)config->proxy.body_rate_min * ((double)ns / 1e9);
+	return (double)c->body.total < BODY_RATE_MIN * ((double)ns / 1e9);
 }
 
 /* Hand over what has arrived of a body. */
@@ -144,7 +148,7 @@ pass_body(struct client *c, struct chain *data, bool whole)
 		timer_clear(&all->loop->timers, &c->timer);
 		client_is_whole(c);
 	} else
-		client_arm(c, all->config->proxy.body_timeout_ns);
+		client_arm(c, all->config->proxy.client_timeout_ns);
 	if (c->ops != NULL)
 		c->ops->body(c, data, whole);
 	chain_clear(data, &all->loop->blocks);

@@ -8,16 +8,18 @@
 
 #define MARK_MIN (2 * BLOCK_BYTES) /* of each, when memory is short */
 
+/* One response may have this part of proxy.spool_max. */
+#define SPOOL_SHARES 64
+
 /* How much of it may lie in memory. */
 static size_t
 mark(const struct clients *all)
 {
 	const struct block_pool *b = &all->loop->blocks;
 
-	if ((b->blocks - b->available) * BLOCK_BYTES >
-	    all->config->proxy.buffers_max_bytes)
+	if ((b->blocks - b->available) * BLOCK_BYTES > BUFFERS_BYTES_MAX)
 		return MARK_MIN;
-	return all->config->proxy.stream_buffer_bytes;
+	return STREAM_BUFFER_BYTES;
 }
 
 /* Write what has come to the file.  False: it may not, or cannot, be. */
@@ -27,7 +29,7 @@ write_behind(struct client *c)
 	struct clients *all = c->clients;
 
 	if (c->spool.bytes + c->behind.bytes >
-	    all->config->proxy.spool_response_max_bytes)
+	    all->config->proxy.spool_max_bytes / SPOOL_SHARES)
 		return false;
 	return spool_add(&all->loop->spools, &c->spool, &c->behind,
 		   &all->loop->blocks, SPOOL_RESPONSE) == SPOOL_OK;

@@ -3,7 +3,7 @@
  *
  *   from the server --> [ behind ] --> ( spool ) --> [ out ] --> to the client
  *
- * Bytes for a client lie in c->out.  When more than proxy.stream_buffer do, it
+ * Bytes for a client lie in c->out.  When more than STREAM_BUFFER_BYTES do, it
  * is slow: what follows is written to a file, piece by piece, so that the
  * server is done with it at its own speed.  When the client has taken what is
  * in memory and in the file, all is as before.  A client that keeps up never

@@ -24,6 +24,10 @@
  * to it, and one that is larger is seen to be. */
 #define BLOCK_BYTES ((size_t)16384)
 #define BLOCK_SPARE 1024
+/* What may wait in memory for one slow peer: more than most responses. */
+#define STREAM_BUFFER_BYTES (16 * BLOCK_BYTES)
+/* When all blocks take more, a slow client's response has two of them. */
+#define BUFFERS_BYTES_MAX ((size_t)256 << 20)
 #define BLOCK_DATA (BLOCK_BYTES + BLOCK_SPARE + BLOCK_HEADROOM)
 #define CHAIN_IOV 16
 

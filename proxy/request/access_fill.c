@@ -172,8 +172,7 @@ access_log_reopen(struct proxy *p)
 
 	if (access_log_prepare(p->config, &fd) < 0)
 		return;
-	err = access_log_switch(
-	    &p->access_log, p->config->access_log.ring_records, fd);
+	err = access_log_switch(&p->access_log, fd);
 	if (err < 0)
 		log_event(LOG_LEVEL_ERROR, "access_log_not_reopened",
 		    "error=\"%s\" advice=\"send SIGUSR1 again\"",

@@ -124,8 +124,7 @@ attempt_compare(struct request *r)
 	/* Again, if an earlier hedge was undone (T3). */
 	if (first->link == NULL || r->compared != NULL)
 		return;
-	r->compared = compare_new(&r->proxy->metrics, r->id,
-	    r->generation->config->hedging.drain_max_bytes);
+	r->compared = compare_new(&r->proxy->metrics, r->id, DRAIN_BYTES_MAX);
 	if (r->compared == NULL)
 		return;
 	exchange_compare(first->link, r->compared, 0);
@@ -164,7 +163,7 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
 		if (i == 0)
 			request_watch(r, server);
 		/* New, and already stuck: it had nowhere better to begin. */
-		if (i == 0 && hedging_at_once(&p->hedging, server, now))
+		if (i == 0 && hedging_hedge_at_start(&p->hedging, server, now))
 			request_hedge(
 			    r, hedging_hazard_trigger(&p->hedging, server));
 		return;
@@ -243,7 +242,7 @@ attempt_commit(struct attempt *a, struct instant now)
 	a->outcome = "won";
 	/* A stream's server waits for something to report. */
 	if (a->answer.at_once && a->link != NULL)
-		race_aside(&p->hedging, &r->race, a->index);
+		race_release_slot(&p->hedging, &r->race, a->index);
 	if (r->compared != NULL)
 		compare_won(r->compared);
 	r->state = REQUEST_COMMITTED;
@@ -265,8 +264,7 @@ attempt_commit(struct attempt *a, struct instant now)
 	if (a->link != NULL) {
 		/* More to come; a held answer was not being read. */
 		a->answer.complete = false;
-		if (chain_held(&c->out) <=
-		    r->generation->config->proxy.stream_buffer_bytes)
+		if (chain_held(&c->out) <= STREAM_BUFFER_BYTES)
 			connection_resume(a->link);
 	} else {
 		if (!a->answer.held)

@@ -19,6 +19,12 @@
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"
 
+/* A response is held back until it is complete, this large or
+ * hedging.commit_delay old, because until then another can still win. */
+#define COMMIT_BYTES ((size_t)64 * 1024)
+_Static_assert(COMMIT_BYTES <= STREAM_BUFFER_BYTES,
+    "back-pressure would stop what it waits for");
+
 static const char *
 end_name(enum exchange_end end)
 {
@@ -61,7 +67,7 @@ attempt_wait_ns(const struct attempt *a)
 		&r->proxy->hedging, &r->race, a->index, &view))
 		return 0;
 	if (answer->framing == HTTP_FRAMING_LENGTH &&
-	    answer->length < c->hedging.commit_bytes)
+	    answer->length < COMMIT_BYTES)
 		return -1;
 	return c->hedging.commit_delay_ns;
 }
@@ -179,7 +185,6 @@ on_attempt_data(struct connection *u, struct chain *data)
 {
 	struct attempt *a = u->user;
 	struct request *r = a->request;
-	const struct config *c = r->generation->config;
 	enum race_step step;
 	int server = -1;
 
@@ -190,7 +195,7 @@ on_attempt_data(struct connection *u, struct chain *data)
 		return;
 	}
 	chain_merge(&a->answer.body, data, &r->proxy->loop.blocks);
-	if (a->answer.body.bytes < c->hedging.commit_bytes || u->body.done)
+	if (a->answer.body.bytes < COMMIT_BYTES || u->body.done)
 		return;
 	if (!a->answer.held) {
 		attempt_commit(a, instant_now());
@@ -244,8 +249,7 @@ on_attempt_wrote(struct connection *u)
 	struct request *r = a->request;
 
 	if (r->client != NULL && !r->body_whole &&
-	    chain_held(&r->body) <
-		r->generation->config->proxy.stream_buffer_bytes / 2)
+	    chain_held(&r->body) < STREAM_BUFFER_BYTES / 2)
 		client_resume(r->client);
 }
 

@@ -133,6 +133,10 @@ struct request {
 
 TAILQ_HEAD(request_list, request);
 
+/* Memory for the bodies of all requests: a thousand of hedging.body_max.
+ * Beyond it they wait in files, and their requests are not hedged. */
+#define BODIES_BYTES_MAX ((size_t)64 << 20)
+
 /* Requests in flight, and the last that finished (table.h). */
 struct table {
 	struct request_list inflight, unused;
@@ -184,7 +188,7 @@ struct proxy {
 
 	struct hedging hedging;
 	struct work policy; /* carries these two out: */
-	unsigned wanted;    /* enum hedging_consequence */
+	unsigned wanted;    /* enum hedging_action */
 	bool hedges_wait;   /* some were refused because a server was full */
 
 	struct table table;

@@ -15,6 +15,16 @@
 
 #include "proxy/request/proxy.h"
 
+/* How many tales slow.store_bytes is for: they take a few kilobytes, with
+ * events of the kernel some hundreds. */
+static inline unsigned
+slow_tales_max(uint64_t store_bytes)
+{
+	uint64_t tales = store_bytes >> 16;
+
+	return tales < 65536 ? (unsigned)tales : 65536;
+}
+
 /*
  * slow_window_take(w, keep, length_ns, now, total_ns):
  * Whether a request is among the keep (0 .. SLOW_WINDOW_KEEP) slowest of its

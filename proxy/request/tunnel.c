@@ -33,8 +33,7 @@ tunnel_pass(struct request *r, struct chain *data)
 		r->body_whole = true;
 	else
 		chain_merge(&r->body, data, &r->proxy->loop.blocks);
-	if (chain_held(&r->body) >
-	    r->generation->config->proxy.stream_buffer_bytes)
+	if (chain_held(&r->body) > STREAM_BUFFER_BYTES)
 		client_pause(r->client);
 	if (a->on && a->link != NULL)
 		exchange_more(a->link, r->body_whole);

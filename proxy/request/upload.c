@@ -32,7 +32,7 @@ request_may_keep(const struct request *r)
 	if (r->body.bytes == 0)
 		return true;
 	if (r->proxy->body_kept_bytes + chain_held(&r->body) - r->body_kept >
-	    c->hedging.table_max_bytes)
+	    BODIES_BYTES_MAX)
 		return false;
 	if (r->spool.open)
 		return !r->body_whole && r->body.bytes < SPOOL_PIECE;

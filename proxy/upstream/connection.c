@@ -56,8 +56,7 @@ pool_of(struct server *s, enum connection_state state)
 static void
 connection_enter(struct connection *u, enum connection_state state)
 {
-	struct server *s = u->server;
-	struct pool *pool = pool_of(s, state);
+	struct pool *pool = pool_of(u->server, state);
 
 	u->state = state;
 	if (state == CONNECTION_WAITING)
@@ -65,17 +64,18 @@ connection_enter(struct connection *u, enum connection_state state)
 	else
 		TAILQ_INSERT_HEAD(&pool->list, u, link);
 	pool->count++;
-	if (s->waiting.count > 0 && s->connecting.count == 0)
-		loop_put_off(s->upstream->loop, &s->connect);
 }
 
 static void
 connection_leave(struct connection *u)
 {
-	struct pool *pool = pool_of(u->server, u->state);
+	struct server *s = u->server;
+	struct pool *pool = pool_of(s, u->state);
 
 	TAILQ_REMOVE(&pool->list, u, link);
 	pool->count--;
+	if (s->waiting.count > 0 && s->connecting.count == 0)
+		loop_put_off(s->upstream->loop, &s->connect);
 }
 
 static void
@@ -483,11 +483,34 @@ is_proven(const struct connection *u, struct instant now)
 {
 	struct instant soon = u->server->reuse.closed_soon;
 
+	if (!instant_is_set(u->server->reuse.proven))
+		return false;
 	/* A pause that nothing announces makes a rest longer than it looks. */
 	return instant_since(now, u->rested) < RECENT_NS &&
 	       !closes_early(u->server, now) &&
 	       (!instant_is_set(soon) ||
 		   instant_since(now, soon) >= CLOSES_EARLY_NS);
+}
+
+/* How many idle connections an unproven server is left with. */
+static unsigned
+may_rest(const struct server *s)
+{
+	return instant_is_set(s->reuse.proven) ||
+		       instant_is_set(s->reuse.starved)
+		   ? 0
+		   : 1;
+}
+
+void
+connection_prove(struct server *s, struct instant steady, struct instant now)
+{
+	const struct connection *u = TAILQ_LAST(&s->idle.list, connection_list);
+
+	if (!instant_is_set(s->reuse.proven) && u != NULL &&
+	    !instant_before(u->rested, steady) &&
+	    instant_since(now, u->rested) >= RECENT_NS)
+		s->reuse.proven = now;
 }
 
 /* The idle connection to be used next, or NULL. */
@@ -553,8 +576,10 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 		if (u == NULL)
 			return -ENOMEM;
 		/* In place of the one that would not do: a server may have a
-		 * worker for each connection, and few of them. */
-		if (reuse == REUSE_PROVEN && server->idle.count > 0)
+		 * worker for each connection, and few of them.  One is left
+		 * to show how long it is kept. */
+		if (reuse == REUSE_PROVEN &&
+		    server->idle.count > may_rest(server))
 			connection_close(TAILQ_FIRST(&server->idle.list));
 		u->opened = instant_now();
 		u->tries = 0;
@@ -611,7 +636,6 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 	u->ops = NULL;
 	u->user = NULL;
 	if (!exchange_written(u) || !drain ||
-	    c->hedging.drain_connections == 0 ||
 	    (!u->sent_all && !message_keep_rest(&u->out))) {
 		/* Never written: free to cancel.  Half written and long, or
 		 * not to be drained: the connection is of no more use. */
@@ -622,7 +646,7 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 	}
 	if (u->sent_all)
 		u->out = (struct message){.sent_bytes = u->out.sent_bytes};
-	if (s->draining.count >= c->hedging.drain_connections)
+	if (s->draining.count >= DRAIN_CONNECTIONS_MAX)
 		connection_close(
 		    TAILQ_LAST(&s->draining.list, connection_list));
 	if (s->config->loser == CONFIG_LOSER_HALF_CLOSE && u->sent_all)

@@ -264,8 +264,7 @@ exchange_take_body(struct connection *u, struct read_batch *h)
 	switch (event) {
 	case HTTP_BODY_MORE:
 	case HTTP_BODY_DATA:
-		if (u->drained_bytes >
-		    u->upstream->config->hedging.drain_max_bytes)
+		if (u->drained_bytes > DRAIN_BYTES_MAX)
 			exchange_over(u, EXCHANGE_LIMITED, "drain_limit");
 		return false;
 	case HTTP_BODY_DONE:

@@ -18,6 +18,7 @@
 #include "proxy/upstream/upstream.h"
 
 #define CHECK_TIMEOUT_NS NS_PER_S
+#define FAILURES_MAX 3 /* in a row: one may be an accident */
 
 static bool
 in_service(const struct server *s)
@@ -57,7 +58,7 @@ health_failed(struct server *s, const char *why)
 	log_event(LOG_LEVEL_INFO, "health_failed",
 	    "server=%s why=%s status=%u in_a_row=%u", s->config->name, why,
 	    s->health.status, s->health.failing);
-	if (s->health.failing < s->config->health_fall)
+	if (s->health.failing < FAILURES_MAX)
 		return;
 	if (!is_last(s)) {
 		s->health.failing = 0;

@@ -21,6 +21,9 @@
 #include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 
+/* How long a restart lets the other server serve until it has collected. */
+#define RESTART_WAIT_NS (10 * NS_PER_S)
+
 static bool
 other_ready(const struct server *s)
 {
@@ -188,14 +191,13 @@ go(struct server *s, bool force, bool restart)
 	s->maintenance.restarting = restart;
 	s->maintenance.wait_until = s->maintenance.since;
 	if (restart && !force)
-		s->maintenance.wait_until = instant_plus(
-		    s->maintenance.since, s->config->restart_wait_ns);
+		s->maintenance.wait_until =
+		    instant_plus(s->maintenance.since, RESTART_WAIT_NS);
 	if (waits(s, s->maintenance.since))
 		log_event(LOG_LEVEL_NOTICE, "server_waits",
 		    "server=%s at_most_ms=%lld why=\"the other one is to "
 		    "collect before it is alone\"",
-		    s->config->name,
-		    (long long)(s->config->restart_wait_ns / NS_PER_MS));
+		    s->config->name, (long long)(RESTART_WAIT_NS / NS_PER_MS));
 	if (force && !other_ready(s))
 		take_down(s);
 	else

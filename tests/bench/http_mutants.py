@@ -26,7 +26,7 @@ TAILOR = """{{
     "profiler": {{"channel_socket": "{directory}/channels", "stream": "",
                   "kernel": "off"}},
     "slow": {{"store": ""}}, "hedging": {{"mode": "watch"}},
-    "proxy": {{"header_timeout": "1s", "body_timeout": "1s"}}
+    "proxy": {{"header_timeout": "1s", "client_timeout": "1s"}}
 }}"""
 BITS = [b"\r", b"\n", b"\r\n", b" ", b"\t", b":", b",", b";", b"\0", b"\x0b",
         b"\x0c", b"\x80", b"\xff", b"0", b"1", b"-", b"+", b"/", b"\\", b"*",

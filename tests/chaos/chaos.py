@@ -96,7 +96,7 @@ def configuration(directory, seed):
                                        str(HERE / "origin.py"), name,
                                        str(port), directory, str(seed)],
                            "environment": {"PYTHONDONTWRITEBYTECODE": "1"},
-                           "restart_delay": "5ms", "cpus": ""}}
+                           "cpus": ""}}
     return {
         "listen": [f"127.0.0.1:{free_port()}",
                    f"unix:{directory}/front.sock",
@@ -104,8 +104,7 @@ def configuration(directory, seed):
         "admin": f"unix:{directory}/admin.sock",
         "servers": [server("a"), server("b")],
         "hedging": {"mode": "act", "allow": content.ALLOW,
-                    "swap_rate_max": 1000, "body_max": "64k",
-                    "commit_bytes": "16k"},
+                    "body_max": "64k"},
         "warmup": {"requests": 20, "max": "1s"},
         "proxy": {"cpu": "none", "stop_timeout": "5s", "stop_idle": 0,
                   "request_timeout": f"{DEADLINE_S}s",

@@ -41,13 +41,9 @@ OPERATOR = (
 # Keys that change with reloads: section, key, values.
 CHANGES = (
     ("hedging", "commit_delay", (0, "1ms", "10ms")),
-    ("hedging", "commit_bytes", (0, "4k", "16k")),
-    ("hedging", "drain_max", ("1k", "64k", "1M")),
-    ("hedging", "drain_connections", (2, 256)),
     ("hedging", "timer_ratio", (0, 0.5)),
     ("hedging", "timer_delay", (0, "20ms")),
     ("hedging", "min_pause", (0, "50ms")),
-    ("proxy", "stream_buffer", ("16k", "64k", "256k")),
     ("proxy", "server_timing", (True, False)),
     ("proxy", "keep_alive_requests", (0, 0, 3)),
     ("proxy", "forwarded", (True, False)),

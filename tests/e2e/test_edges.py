@@ -80,7 +80,7 @@ def test_03_both_5xx(pair, one, other, sent, order):
 def test_03_a_held_answer_too_large_to_keep(pair, end):
     # Goal: it is sent after all when the other attempt fails; if it is cut
     # then, so is the client's connection, and nothing else happens.
-    t = pair(hedging={"commit_bytes": "4k"})
+    t = pair()
     with t.client() as c:
         first, second = hedged(t, pair, c)
         first.send(b"HTTP/1.1 500 No\r\nContent-Length: 400000\r\n\r\n"
@@ -103,11 +103,11 @@ def test_03_a_held_answer_too_large_to_keep(pair, end):
 @pytest.mark.parametrize("status", [200, 502])
 def test_03_a_large_bad_answer_that_is_malformed(pair, status):
     # Goal: what is in error is no answer, however much of it came first.
-    t = pair(hedging={"commit_bytes": "4k"})
+    t = pair()
     with t.client() as c:
         first, second = hedged(t, pair, c)
         first.send(b"HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n"
-                   b"1388\r\n" + b"x" * 5000 + b"\r\nnonsense\r\n")
+                   b"10040\r\n" + b"x" * 65_600 + b"\r\nnonsense\r\n")
         first.connection.wait_end()
         if status == 200:
             second.reply(200, b"b")

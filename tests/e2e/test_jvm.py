@@ -58,7 +58,7 @@ def launched(classes, name, options=("-Xmx64m", "-XX:+UseSerialGC"), **more):
     port = free_port()
     return {"name": name, "address": f"127.0.0.1:{port}",
             "launch": {"command": jvms.arguments(classes, port, options),
-                       "restart_delay": "10ms", **more}}
+                       **more}}
 
 
 def wait_observer(t):

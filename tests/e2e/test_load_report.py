@@ -191,7 +191,7 @@ def test_compare_refuses(stub, load, tool, scratch):
     assert done.returncode == 4 and "do not use" in done.stdout
     path.write_text("{}")
     done = tool("compare", *runs)
-    assert done.returncode == 1 and "is no tailor.load.run/1" in done.stderr
+    assert done.returncode == 1 and "is not tailor.load.run/1" in done.stderr
 
 
 def test_check(tool):

@@ -380,10 +380,9 @@ def test_loser_that_ends_before_the_winner(upstream, tailor):
     # Goal: the same when the winner's answer streams on after the loser's
     # end, and when half of the loser's had been kept before it lost.
     active, backup = upstream("active").script(), upstream("backup").script()
-    t = tailor(active, backup, hedging={"commit_delay": "1s",
-                                        "commit_bytes": 1000})
+    t = tailor(active, backup, hedging={"commit_delay": "1s"})
     t.wait_server("backup", state="ready")
-    body = b"0123456789" * 500
+    body = b"0123456789" * 20_000
     for k in range(2):
         with t.client() as c:
             c.request()
@@ -399,7 +398,7 @@ def test_loser_that_ends_before_the_winner(upstream, tailor):
             t.wait_metric('tailor_losers_total{result="drained"}', k + 1)
             assert differences(t) == [k, 0, 0, 0]
             b.send(answer[-5:])
-            assert c.exactly(4000) == body[1000:]
+            assert c.exactly(199_000) == body[1000:]
         wait_until(lambda k=k: differences(t) == [k + 1, 0, 0, k], "compared")
         t.ask("/hazard?server=active&kind=gc&state=end", "POST")
         t.ask("/switch", "POST")

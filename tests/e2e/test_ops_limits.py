@@ -171,25 +171,22 @@ def test_memory_is_held(tailor, build):
     server.listen(128)
     t = tailor({"name": "active", "connections_max": 20,
                 "address": f"127.0.0.1:{server.getsockname()[1]}"},
-               proxy={"connections_max": 120, "inflight_max": 40,
-                      "stream_buffer": "64k", "queue_max": 20,
-                      "buffers_max": "1M",
+               proxy={"connections_max": 120, "queue_max": 20,
                       "request_timeout": "60s"},
-               hedging={"table_max": "1M", "drain_connections": 4},
+               hedging={"body_max": "1M"},
                profiler={"stream_slots": 1024},
-               slow={"keep": 16, "history": 64,
-                     "store_bytes": "64k"})
+               slow={"history": 64, "store_bytes": "64k"})
     before = resident_kib(t.pid)
     line = t.wait_log("memory_limit")
     total = int(re.search(r"total_kib=(\d+)", line).group(1))
-    assert 1024 < total < 64 * 1024
+    assert 1024 < total < 512 * 1024
     clients = []
     for i in range(120):
         client = Client(t.address)
         clients.append(client)
-        size = 60_000 if i % 2 else 1_000_000
+        size = 600_000 if i % 2 else 1_000_000
         client.send(b"POST /x HTTP/1.1\r\nHost: t\r\nContent-Length: %d\r\n"
-                    b"\r\n" % size + b"x" * 60_000)
+                    b"\r\n" % size + b"x" * 600_000)
     wait_until(lambda: t.metrics()["tailor_requests_inflight"] >= 20,
                "requests are in flight")
     assert resident_kib(t.pid) - before <= total

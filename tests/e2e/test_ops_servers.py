@@ -50,7 +50,7 @@ def launched(name, scratch, *more, **launch):
     return {"name": name, "address": f"127.0.0.1:{port}", "jvm": "none",
             "launch": {"command": [sys.executable, str(program), str(port),
                                    f"{scratch}/go", *more],
-                       "restart_delay": "50ms", "cpus": "", **launch}}
+                       "cpus": "", **launch}}
 
 
 def server_of(t, name):
@@ -275,7 +275,7 @@ def ready_pair(tailor, scratch, **launch):
 def test_restart_waits_until_the_other_has_collected(tailor, scratch):
     # Goal: one that collects now and then is not left alone before it has:
     # it serves, with the one to be restarted ready behind it.
-    t = ready_pair(tailor, scratch, restart_wait="600s")
+    t = ready_pair(tailor, scratch)
     a, b = (server_of(t, name)["pid"] for name in "ab")
     collect(t, "b", "begin", "end")
     post(t, "/restart?server=a")
@@ -291,13 +291,12 @@ def test_restart_waits_until_the_other_has_collected(tailor, scratch):
     assert server_of(t, "a")["pid"] != a
 
 
-@pytest.mark.parametrize("wait, known, force", [
-    ("600s", False, ""), ("600s", True, "&force=1"), ("0s", True, ""),
-    ("1ms", True, "")])
-def test_restart_does_not_wait(tailor, scratch, wait, known, force):
-    # Goal: not for one that was never seen to collect, not by force, not
-    # longer than configured.
-    t = ready_pair(tailor, scratch, restart_wait=wait)
+@pytest.mark.parametrize("known, force", [
+    (False, ""), (True, "&force=1"), (True, "")])
+def test_restart_does_not_wait(tailor, scratch, known, force):
+    # Goal: not for one that was never seen to collect, not by force, nor for
+    # more than ten seconds.
+    t = ready_pair(tailor, scratch)
     if known:
         collect(t, "b", "begin", "end")
     post(t, f"/restart?server=a{force}")
@@ -355,7 +354,7 @@ def health_server(up, well):
         200 if r.target != "/health" or well.is_set() else 500,
         up.name.encode()))
     return {"name": up.name, "address": up.address, "health": "/health",
-            "health_interval": "20ms", "health_fall": 3}
+            "health_interval": "20ms"}
 
 
 def test_standby_that_is_unwell(upstream, tailor):

@@ -542,7 +542,7 @@ def test_timeline_of_a_request(one):
 def test_expired_and_unknown_are_told_apart(upstream, tailor):
     # Goal: 410 for what was known once, 404 for what never was.
     server = upstream("active").serve()
-    t = tailor(server, slow={"history": 16, "keep": 1})
+    t = tailor(server, slow={"history": 16, "store_bytes": "64k"})
     with t.client() as c:
         c.get(fields=[("X-Request-Id", "old-one")])
         for _ in range(20):

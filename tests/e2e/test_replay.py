@@ -10,8 +10,7 @@ import pytest
 from support.message import response
 from support.pair import hazard, settled
 
-WARM = {"requests": 12, "concurrency": 1, "rate": 1000, "max": "60s",
-        "p95_factor": 1000}
+WARM = {"requests": 12, "rate": 1000, "max": "5s"}
 REFUSED = 'tailor_copies_refused_total{reason="%s"}'
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from support.client import Client
 from support.message import response
+from support.pair import prove
 from support.wait import wait_until
 from test_ops_limits import resident_kib
 from test_streaming import (
@@ -208,12 +209,12 @@ def test_twenty_thousand_wait(build, upstream, tailor):
         assert gate.wait(120)
         return hello(request)
 
-    server.serve(answer)
     t = tailor({"name": "active", "address": server.address,
                 "streams_max": 0}, proxy={
         "queue_timeout": "600s", "request_timeout": "600s",
-        "spool_files_max": 0, "half_open_per_address_max": 0,
-        "connections_per_address_max": 0})
+        "spool_directory": "", "connections_per_address_max": 0})
+    prove(server, t)
+    server.serve(answer)
     served = t.config["servers"][0].get("connections_max", SLOTS)
     body = b'{"query": {"match_all": {}}}'
     request = (b"POST /index/_search HTTP/1.1\r\nHost: search.example\r\n"
@@ -371,9 +372,8 @@ def test_slow_readers_hold_no_server(tailor, chunked):
 
 
 @pytest.mark.parametrize("limits", [
-    {"spool_response_max": "1M"}, {"spool_max": "2M"},
-    {"spool_directory": ""}, {"spool_files_max": 0}],
-    ids=lambda limits: next(iter(limits)))
+    {"spool_max": "64M"}, {"spool_max": "2M"}, {"spool_directory": ""}],
+    ids=["one response's", "all responses'", "no files"])
 def test_a_slow_reader_at_the_limits(tailor, limits):
     # Goal: where files may take no more, the server waits, and the client
     # gets every byte all the same.
@@ -397,9 +397,9 @@ def test_slow_readers_leave_files_for_uploads(tailor):
     # finds one.
     tap = Tap()
     t = tailor({"name": "active", "address": tap.address},
-               proxy={"spool_files_max": 4})
+               proxy={"connections_max": 8})
     slow = []
-    for _ in range(4):
+    for _ in range(6):
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
         sock.connect(t.address)
@@ -407,8 +407,8 @@ def test_slow_readers_leave_files_for_uploads(tailor):
         slow.append(sock)
     wait_until(lambda: t.metrics()[
         'tailor_spool_refused_total{use="response",reason="limit"}'] > 0
-        and tap.sent == 2, "two have a file, and two have none")
-    assert t.metrics()["tailor_spool_files"] == 2
+        and tap.sent == 4, "four have a file, and two have none")
+    assert t.metrics()["tailor_spool_files"] == 4
     up = upload(t.address, 100_000, b"x" * 100_000)
     assert up.response().status == 200
     up.close()
@@ -422,7 +422,7 @@ def test_readers_at_changing_speed(tailor):
     # sent, in order: through memory, the file, and memory again.
     tap = Tap(chunked=True)
     t = tailor({"name": "active", "address": tap.address},
-               proxy={"stream_buffer": "64k", "spool_response_max": "4M"})
+               proxy={"spool_max": "256M"})
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"GET /large HTTP/1.1\r\nHost: t\r\n\r\n")
         data = b""

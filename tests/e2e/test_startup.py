@@ -59,36 +59,42 @@ def test_environment(build, tmp_path):
     # Goal: a key in the environment wins over the file, the command line
     # over both; what is wrong names the variable, what is no key is ignored.
     file = tmp_path / "good.json"
-    file.write_text('{"listen": ":0", "proxy": {"head_max": "10k", '
-                    '"fields_max": 50, "via": false}, '
+    file.write_text('{"listen": ":0", "proxy": {"line_max": "10k", '
+                    '"queue_max": 50, "via": false}, '
                     '"servers": [{"address": "127.0.0.1:1"}]}')
-    env = {"TAILOR_PROXY_HEAD_MAX": "12k", "TAILOR_PROXY_FIELDS_MAX": "60",
+    env = {"TAILOR_PROXY_LINE_MAX": "12k", "TAILOR_PROXY_QUEUE_MAX": "60",
            "TAILOR_SERVERS_1_ADDRESS": "127.0.0.1:2", "TAILOR_NO_KEY": "x",
            "TAILOR_HEDGING_TRIGGERS": "gc,exit"}
 
     def dump(**more):
         done = subprocess.run(
             [build / "tailor", "-T", "-c", str(file),
-             "--set", "proxy.fields_max=70"], text=True, env={**env, **more},
+             "--set", "proxy.queue_max=70"], text=True, env={**env, **more},
             capture_output=True, timeout=30, check=False)
         return done.stdout, done.stderr
 
     out = json.loads(dump()[0])
-    assert out["proxy"]["head_max"] == "12k"
-    assert out["proxy"]["fields_max"] == 70 and out["proxy"]["via"] is False
+    assert out["proxy"]["line_max"] == "12k"
+    assert out["proxy"]["queue_max"] == 70 and out["proxy"]["via"] is False
     assert [s["address"] for s in out["servers"]] == ["127.0.0.1:1",
                                                       "127.0.0.1:2"]
     assert out["hedging"]["triggers"] == ["gc", "exit"]
     _, err = dump(TAILOR_PROXY_VIA="perhaps", TAILOR_SERVERS_0_LOSER="drown")
-    assert "proxy.via: so says TAILOR_PROXY_VIA" in err
-    assert "servers[0].loser: so says TAILOR_SERVERS_0_LOSER" in err
+    assert "proxy.via: set by TAILOR_PROXY_VIA" in err
+    assert "servers[0].loser: set by TAILOR_SERVERS_0_LOSER" in err
     assert len(err.splitlines()) == 4
+    # One that is no key any more is explained.
+    _, err = dump(TAILOR_HEDGING_STORM_HOLD="1s",
+                  TAILOR_SERVERS_1_HEALTH_FALL="2")
+    assert "hedging.storm_hold: no key any more: fixed at 1s" in err
+    assert ("servers[1].health_fall: set by TAILOR_SERVERS_1_HEALTH_FALL in "
+            "the environment") in err
     # A slip is reported and does no harm; others' variables are not ours.
     out, err = dump(TAILOR_HEDGING_MOD="act", TAILOR_RUN="x",
                     TAILOR_SERVERS_0_ADRESS="127.0.0.1:3")
     assert json.loads(out)["hedging"]["mode"] == "act"
     assert len(err.splitlines()) == 2 and "TAILOR_RUN" not in err
-    assert ("TAILOR_HEDGING_MOD in the environment is no key and is ignored; "
+    assert ("TAILOR_HEDGING_MOD in the environment is not a key and is ignored; "
             "did you mean TAILOR_HEDGING_MODE?") in err
     assert "did you mean TAILOR_SERVERS_0_ADDRESS?" in err
 
@@ -123,7 +129,7 @@ def test_schema(build, tmp_path):
         {"address": "127.0.0.1:1", "connections_max": 7,
          "launch": {"command": "/bin/true", "environment": {"A": "b"}}},
         {"address": "127.0.0.1:2"}],
-        "proxy": {"header_timeout": 1.5, "head_max": "12k"},
+        "proxy": {"header_timeout": 1.5, "line_max": "12k"},
         "profiler": {"poll": "sleep:1ms", "cpu": 0},
         "hedging": {"triggers": "gc", "budget_ratio": 0.5}}
     file.write_text(json.dumps(text))
@@ -135,7 +141,7 @@ def test_schema(build, tmp_path):
     for section, key, value in [
             ("proxy", "header_timeout", "soon"), ("proxy", "via", "yes"),
             ("proxy", "header_timeout", -1), ("hedging", "mode", "dance"),
-            ("proxy", "head_maxx", 1), ("proxy", "head_max", 2 ** 40),
+            ("proxy", "line_maxx", 1), ("proxy", "line_max", 2 ** 40),
             ("hedging", "triggers", ["gc", "moon"])]:
         bad = json.loads(json.dumps(text))
         bad.setdefault(section, {})[key] = value

@@ -140,7 +140,7 @@ def test_directories_above_it(server, tailor, scratch):
 
 def test_bounds(server, tailor, scratch):
     """Goal: at the bound the oldest go and are counted."""
-    t = tailor(server, slow={"target": "0", "keep": 5,
+    t = tailor(server, slow={"target": "0", "store_bytes": "320k",
                              "store": str(scratch / "tales")})
     ask_many(t, 12)
     t.wait_metric("tailor_tales_kept_total", 12)

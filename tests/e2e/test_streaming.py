@@ -169,8 +169,7 @@ def size_for(build, chunked):
 
 def front(tailor, server):
     return tailor({"name": "active", "address": server.address},
-                  proxy={"body_max": "2G", "stream_buffer": "256k",
-                         "spool_response_max": "16M",
+                  proxy={"body_max": "2G", "spool_max": "1G",
                          "request_timeout": "60s"},
                   slow={"target": "60s"})  # telling of one takes memory too
 
@@ -260,7 +259,7 @@ def wait_stuck(sock, sent):
 
 def test_client_stops_reading(build, tailor):
     # Goal: a client that stops reading stops its server, which then has sent
-    # no more than sockets, stream_buffer and its file hold; as it reads on, it
+    # no more than sockets, memory and its file hold; as it reads on, it
     # gets everything.
     size = 256 << 20
     sent, connection = [0], []
@@ -321,18 +320,22 @@ def test_small_pieces_are_counted_as_blocks(upstream, tailor):
     # Goal: what waits of a body is bounded in memory, not in bytes: pieces
     # that fill no block are not let in by the hundred.
     t = tailor(upstream("active"),
-               hedging={"body_max": "1M", "table_max": "1M"})
-    most = 0
-    with socket.create_connection(t.address) as sock:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
-                     + framing(1 << 24, False) + b"x" * 100_000)
-        for _ in range(200):
+               hedging={"body_max": "16M"})
+    most, clients = 0, []
+    for _ in range(16):
+        clients.append(socket.create_connection(t.address))
+        clients[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        clients[-1].sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
+                            + framing(1 << 24, False) + b"x" * 100_000)
+    for _ in range(300):
+        for sock in clients:
             sock.sendall(b"x" * 3000)
-            metrics = t.metrics()  # a turn of its loop: the piece was read
-            most = max(most, metrics["tailor_memory_blocks"]
-                       - metrics["tailor_memory_blocks_free"])
-    assert 16 <= most <= 70  # 1 MiB, and what is in passing
+        metrics = t.metrics()  # a turn of its loop: the pieces were read
+        most = max(most, metrics["tailor_memory_blocks"]
+                   - metrics["tailor_memory_blocks_free"])
+    for sock in clients:
+        sock.close()
+    assert 3000 <= most <= 4300  # 64 MiB, and what is in passing
     assert metrics["tailor_spool_bytes"] > 0
 
 

@@ -23,8 +23,8 @@ def drip(connection):
 
 
 @pytest.mark.parametrize("reply, complaint", [
-    (b"", "no end of its head"),
-    (b"\x00\xff" * 400, "no end of its head"),
+    (b"", "the response head is incomplete"),
+    (b"\x00\xff" * 400, "the response head is incomplete"),
     (b"SSH-2.0-OpenSSH_9\r\n\r\n", "not HTTP/1"),
     (b"HTTP/1.1 2 OK\r\n\r\n", "not HTTP/1"),
     (b"HTTP/1.1 20000 OK\r\n\r\n", "not HTTP/1"),
@@ -32,12 +32,12 @@ def drip(connection):
     (http(200, "", length="9" * 30), "not one number"),
     (http(200, "", length="-1"), "not one number"),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-     "encoded"),
+     "transfer coding"),
     (http(200, "<html>"), "not JSON"),
     (http(200, "[" * 100000), "not JSON"),
     (http(500, b"\x1b[2J" * 500), "status 500"),
     (endless, "larger than 16 MiB"),
-    (drip, "no answer within 0.2 s"),
+    (drip, "no response within 0.2 s"),
 ])
 def test_hostile_replies(ask, admin, reply, complaint):
     """Goal: whatever comes, one message and exit status 1, soon."""
@@ -57,7 +57,7 @@ def test_the_listener_of_clients(build, tailor, upstream):
                          check=False, timeout=30)
     assert ctl.returncode == 1
     assert ctl.stderr == (
-        "tailorctl: not JSON: -a wants a tailor's name or admin socket; "
+        "tailorctl: not JSON: -a expects a tailor's name or admin socket; "
         f"try -a {t.port}\n")
 
 

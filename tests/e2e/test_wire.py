@@ -532,7 +532,7 @@ def test_a_slow_reader_is_not_cut(one, scratch):
     # written to for longer than both timeouts; who reads nothing is not.
     path = f"{scratch}/front.sock"
     t = one(listen=[f"127.0.0.1:{process.free_port()}", f"unix:{path}"],
-            proxy={"request_timeout": "400ms", "write_timeout": "400ms"})
+            proxy={"request_timeout": "400ms", "client_timeout": "400ms"})
     one.server.serve(lambda r: response(200, b"x" * 600_000))
     never = threading.Event()
     with Client(path) as c:

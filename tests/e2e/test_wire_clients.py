@@ -168,7 +168,7 @@ def test_behind_a_proxy_addresses_are_counted_apart(behind):
 def test_limits_by_address_by_default(build, behind):
     # Goal: unless it is said otherwise, they are for other machines' addresses
     # and not for this one's; their defaults are in force.
-    server, t = behind(half_open_per_address_max=2)
+    server, t = behind(connections_per_address_max=16)
     here = [t.client() for _ in range(4)]
     for c in here:
         c.send(v2(0, 0, b"") + b"GET / HTTP/1.1\r\n")
@@ -188,13 +188,12 @@ def test_limits_by_address_by_default(build, behind):
         [build / "tailor", "-T", "--listen", ":1", "--active", ":2"],
         capture_output=True, timeout=30, check=True).stdout)["proxy"]
     assert shown["connections_per_address_max"] == 8192
-    assert shown["half_open_per_address_max"] == 1024
 
 
 def test_half_open_requests_of_one_address(one):
     # Goal: slow senders are capped; requests that come whole still pass.
     one.server.serve()
-    t = one(proxy={"half_open_per_address_max": 2,
+    t = one(proxy={"connections_per_address_max": 16,
                    "per_address_exempt": []})
     slow = [t.client() for _ in range(2)]
     for c in slow:
@@ -220,7 +219,7 @@ def test_half_open_requests_of_one_address(one):
 def test_heads_without_their_bodies_are_half_open(one, expect):
     # Goal: a head that came whole, and nothing of its body, counts too.
     one.server.serve()
-    t = one(proxy={"half_open_per_address_max": 2,
+    t = one(proxy={"connections_per_address_max": 16,
                    "per_address_exempt": []})
     head = (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n"
             + expect + b"\r\n")
@@ -246,7 +245,7 @@ def test_heads_without_their_bodies_are_half_open(one, expect):
 
 def test_a_body_that_trickles(one):
     # Goal: a byte now and then does not keep a connection.
-    t = one(proxy={"body_timeout": "200ms", "body_rate_min": "1k"})
+    t = one(proxy={"client_timeout": "200ms"})
     done = threading.Event()
     with t.client() as c:
         c.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n"
@@ -272,8 +271,7 @@ def test_a_body_that_trickles(one):
 def test_a_client_is_not_late_while_it_is_not_read(one):
     # Goal: a server that does not take an upload is not the client's fault:
     # the body's timeout rests as long as we do not read.
-    t = one(proxy={"body_timeout": "200ms", "stream_buffer": "4k"},
-            hedging={"body_max": 0, "commit_bytes": "4k"})
+    t = one(proxy={"client_timeout": "200ms"}, hedging={"body_max": 0})
     body = b"x" * 20_000_000
     stop, go = threading.Event(), threading.Event()
     server = one.server
@@ -299,7 +297,7 @@ def test_a_client_is_not_late_while_it_is_not_read(one):
         def still():
             seen.append(t.metrics()["tailor_request_bytes_total"])
             return len(seen) > 60 and seen[-1] == seen[-60]
-        wait_until(still, "nothing moves for longer than body_timeout")
+        wait_until(still, "nothing moves for longer than client_timeout")
         go.set()
         sender.join()
         r = server.expect()
@@ -418,7 +416,7 @@ def test_a_stray_crlf_begins_no_request(one):
     b"Content-Length: 5\r\n\r\nabc"])
 def test_what_is_not_whole_when_the_client_has_ended(one, rest):
     # Goal: the response, then the end: nothing waits for what cannot come.
-    t = one(proxy={"header_timeout": "1s", "body_timeout": "1s"})
+    t = one(proxy={"header_timeout": "1s", "client_timeout": "1s"})
     with t.client() as c:
         c.request("POST", body=b"12345")
         c.send(rest)
@@ -436,7 +434,7 @@ def test_what_is_not_whole_when_the_client_has_ended(one, rest):
 
 def test_a_body_behind_a_reply_that_its_client_was_slow_to_read(one):
     # Goal: who did not read, and so was not read, is read again.
-    t = one(proxy={"body_timeout": "1s"})
+    t = one(proxy={"client_timeout": "1s"})
     one.server.serve()
     post = (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n"
             + b"x" * 60000)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-LIMIT = 16384  # proxy.head_max
+LIMIT = 16384  # of a head
 HOST = ".".join(["h" * 63] * 3 + ["i" * 61])  # 253 bytes, the longest name
 # The same in as few bytes as a client may take: each grows by one.
 TERSE = "".join(f"a{i}:b\r\n" for i in range(90))
@@ -99,8 +99,8 @@ def test_a_host_that_leaves_no_room(one):
 
 
 def test_as_many_fields_as_there_may_be(one):
-    # Goal: the largest limit that the configuration takes is kept.
-    t = one(proxy={"fields_max": 100})
+    # Goal: a hundred fields pass, and not one more.
+    t = one()
     one.server.serve()
     for fields, status in ((99, 200), (100, 431)):
         with t.client() as c:
@@ -108,13 +108,10 @@ def test_as_many_fields_as_there_may_be(one):
             assert c.response().status == status
 
 
-@pytest.mark.parametrize("key, value", [
-    ("fields_max", "101"), ("head_max", "16385"), ("field_line_max", "16385"),
-    ("request_line_max", "16385")])
-def test_limits_beyond_what_is_kept_are_refused(build, key, value):
+def test_a_limit_beyond_what_is_kept_is_refused(build):
     # Goal: no limit can be configured that is not obeyed.
     run = subprocess.run(
         [build / "tailor", "-t", "--listen", "127.0.0.1:1", "--active",
-         "127.0.0.1:2", "--set", f"proxy.{key}={value}"],
+         "127.0.0.1:2", "--set", "proxy.line_max=16385"],
         capture_output=True, text=True, timeout=20, check=False)
-    assert run.returncode == 1 and f"proxy.{key}" in run.stderr, run
+    assert run.returncode == 1 and "proxy.line_max" in run.stderr, run

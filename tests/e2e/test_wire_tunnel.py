@@ -172,7 +172,7 @@ def test_an_idle_tunnel_ends(tunnels):
     # Goal: tunnel_timeout, and not those of requests, applies.
     tunnels.a.serve(agree_and(echo))
     t = tunnels(proxy={"tunnel_timeout": "300ms", "request_timeout": "100ms",
-                       "idle_timeout": "100ms", "write_timeout": "100ms"})
+                       "idle_timeout": "100ms", "client_timeout": "100ms"})
     never = threading.Event()
     with t.client() as c:
         c.send(ASK)

@@ -20,10 +20,10 @@ CONFIG = {
     "hedging": {"timer_ratio": 1, "timer_delay": "20ms",
                 "drain_timeout": "2s", "budget_burst": 1000},
     "proxy": {"cpu": "none", "stop_timeout": "5s", "stop_idle": 0,
-              "websocket": True, "trailers_pass": True, "lingering": "1s",
+              "websocket": True, "trailers_pass": True,
               "queue_timeout": "2s", "request_timeout": "3s",
-              "header_timeout": "2s", "body_timeout": "2s",
-              "idle_timeout": "4s", "write_timeout": "2s",
+              "header_timeout": "2s", "client_timeout": "2s",
+              "idle_timeout": "4s",
               "upstream_idle_timeout": "2s", "tunnel_timeout": "4s"},
     "log": {"level": "debug"},
 }
@@ -58,7 +58,8 @@ class Plain:
                 "channel_socket": f"{at}/channels.sock"},
             "access_log": {"path": f"{at}/access.log"},
             "talechain": {"allow": ["127.0.0.0/8", "unix"]},
-            "slow": {"target": "1us", "store": f"{at}/store", "keep": 64}}
+            "slow": {"target": "1us", "store": f"{at}/store",
+                     "store_bytes": "4M"}}
 
     def close(self):
         """When no tailor of it runs any more."""

@@ -34,7 +34,7 @@ CONFIG = {
     "profiler": {"poll": "sleep", "cpu": "none", "blind": "5ms"},
     "proxy": {"cpu": "none", "stop_timeout": "2s", "trust": ["127.0.0.1/32"]},
     "talechain": {"allow": ["127.0.0.1/32"]},
-    "slow": {"target": "2ms", "keep": 1024, "store": ""},
+    "slow": {"target": "2ms", "store": ""},
     "log": {"level": "info"},
 }
 

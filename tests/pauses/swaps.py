@@ -73,7 +73,6 @@ def limits(inflight):
     room = inflight + inflight // 4 + 16
     return {"servers": {"connections_max": max(64, room)},
             "hedging": {"budget_ratio": 1},
-            "proxy": {"inflight_max": max(1024, 2 * room)},
             "warmup": {"requests": 0}}
 
 

@@ -64,7 +64,8 @@ state_of(const struct proxy *p)
 	s.level = log_level_get();
 	s.active = p->hedging.active;
 	for (unsigned i = 0; i < p->config->servers; i++) {
-		s.server[i].maintenance.stage = p->upstream.server[i].maintenance.stage;
+		s.server[i].maintenance.stage =
+		    p->upstream.server[i].maintenance.stage;
 		s.server[i].hazards = p->hedging.server[i].hazards;
 	}
 	return s;

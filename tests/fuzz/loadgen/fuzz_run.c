@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/compare.h"
-#include "loadgen/page.h"
+#include "loadgen/stats/compare.h"
+#include "loadgen/report/page.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -28,21 +28,21 @@ static const struct {
     {"{\"listen\": [\":1\",,]}", "t:1:18: unexpected ','\n"},
     {"{}}", "t:1:3: unexpected '}'\n"},
     {"{} {}", "t:1:4: unexpected '{'\n"},
-    {"{\"a\": \"b\n\"}", "t:1:7: this quote is never closed\n"},
-    {"{\"a\": \"b", "t:1:7: this quote is never closed\n"},
+    {"{\"a\": \"b\n\"}", "t:1:7: this quote is not closed\n"},
+    {"{\"a\": \"b", "t:1:7: this quote is not closed\n"},
     {"{\"a\": \"b\tc\"}", "t:1:9: control byte 0x09 inside a text\n"},
-    {"{\"a\": \"\\q\"}", "t:1:8: there is no such escape\n"},
-    {"{\"a\": \"\\ud800\"}", "t:1:8: there is no such escape\n"},
+    {"{\"a\": \"\\q\"}", "t:1:8: unknown escape\n"},
+    {"{\"a\": \"\\ud800\"}", "t:1:8: unknown escape\n"},
     {"{\"a\": \"\\u0000\"}", "t:1:8: \\u0000 inside a text\n"},
     {"{\"a\": \"\xc3\xa9\xff\"}", "t:1:9: byte 0xff is not UTF-8\n"},
     {"{log: {}}", "t:1:2: unexpected log; names and text need double quotes\n"},
     {"{\"a\": yes}",
 	"t:1:7: unexpected yes; names and text need double quotes\n"},
-    {"{\"a\": 01}", "t:1:7: 01 is no number of JSON\n"},
-    {"{\"a\": +1}", "t:1:7: +1 is no number of JSON\n"},
-    {"{\"a\": 1.}", "t:1:7: 1. is no number of JSON\n"},
-    {"{\"a\": 1e}", "t:1:7: 1e is no number of JSON\n"},
-    {"{\n /* open }", "t:2:2: this comment is never closed\n"},
+    {"{\"a\": 01}", "t:1:7: 01 is not a JSON number\n"},
+    {"{\"a\": +1}", "t:1:7: +1 is not a JSON number\n"},
+    {"{\"a\": 1.}", "t:1:7: 1. is not a JSON number\n"},
+    {"{\"a\": 1e}", "t:1:7: 1e is not a JSON number\n"},
+    {"{\n /* open }", "t:2:2: this comment is not closed\n"},
     {"{\v}", "t:1:2: control byte 0x0b\n"},
     {"[[[[[[[[[[[[[[[[[[", "t:1:17: nested deeper than 16\n"},
 
@@ -52,7 +52,7 @@ static const struct {
     {"{\"servers\": {}}", "t:1:2: servers: wanted is a list of objects\n"},
     {"{\"servers\": [1, {}]}", "t:1:14: servers[0]: wanted is an object {}\n"},
     {"{\"servers\": [{}, {}, {}]}",
-	"t:1:22: servers: there may be 2 at most, an active one and a "
+	"t:1:22: servers: at most 2 are allowed, an active one and a "
 	"backup\n"},
 
     /* --- names --------------------------------------------------------- */
@@ -106,13 +106,20 @@ static const struct {
     {"{\"proxy\": {\"header_timeout\": \"5 s\"}}",
 	"t:1:30: proxy.header_timeout: \"5 s\" is not a duration in "
 	"1ms..600s (a plain number is in s)\n"},
-    {"{\"proxy\": {\"fields_max\": 1.5}}",
-	"t:1:26: proxy.fields_max: 1.5 is not a whole number in 1..100\n"},
-    {"{\"proxy\": {\"fields_max\": 1e300}}",
-	"t:1:26: proxy.fields_max: 1e+300 is not a whole number in "
-	"1..100\n"},
-    {"{\"proxy\": {\"fields_max\": null}}",
-	"t:1:26: proxy.fields_max: null is not a whole number in 1..100\n"},
+    {"{\"slow\": {\"keep_slowest\": 1.5}}",
+	"t:1:27: slow.keep_slowest: 1.5 is not a whole number in 0..64\n"},
+    {"{\"slow\": {\"keep_slowest\": 1e300}}",
+	"t:1:27: slow.keep_slowest: 1e+300 is not a whole number in 0..64\n"},
+    {"{\"slow\": {\"keep_slowest\": null}}",
+	"t:1:27: slow.keep_slowest: null is not a whole number in 0..64\n"},
+    {"{\"hedging\": {\"storm_hold\": \"1s\"},\n"
+     " \"servers\": [{}, {\"launch\": {\"restart_wait\": 1}}],\n"
+     " \"proxy\": {\"body_timeout\": 9}}",
+	"t:1:14: hedging.storm_hold: no key any more: fixed at 1s\n"
+	"t:2:30: servers[1].launch.restart_wait: no key any more: fixed at "
+	"10s; tailorctl restart --force does not wait\n"
+	"t:3:12: proxy.body_timeout: no key any more: replaced by "
+	"proxy.client_timeout\n"},
     {"{\"proxy\": {\"via\": \"true\"}}",
 	"t:1:19: proxy.via: \"true\" is not true or false\n"},
     {"{\"proxy\": {\"cpu\": \"0-1\"}}",
@@ -148,7 +155,7 @@ static const struct {
 	"t:1:26: servers[0].address: \"http://example.com/\": a URL; "
 	"write host:port alone, or unix:/path\n"},
     {"{\"listen\": \"https://:8443\"}",
-	"t:1:12: listen: \"https://:8443\": TLS is not spoken here; write "
+	"t:1:12: listen: \"https://:8443\": TLS is not supported; write "
 	"host:port of a listener for plain HTTP\n"},
     {"{\"listen\": [\":80\", 80]}", "t:1:20: listen: 80 is not text\n"},
     {"{\"listen\": 80}",
@@ -190,13 +197,13 @@ static const struct {
 	"t:1:25: warmup.exclude: \"GET /admin\": a path pattern begins "
 	"with /\n"},
     {"{\"warmup\": {\"fields\": [\"X-Request-Id\"]}}",
-	"t:1:24: warmup.fields: \"X-Request-Id\": it says who sent the "
-	"request: a copy has no client\n"},
+	"t:1:24: warmup.fields: \"X-Request-Id\": it identifies the "
+	"client: a copy has none\n"},
 
     /* --- all at once, in the order of the file -------------------------- */
     {"{\n"
      "  // a comment with a \" quote\n"
-     "  \"proxy\": {\"vai\": true, \"head_max\": \"1k\", /* } */ "
+     "  \"proxy\": {\"vai\": true, \"line_max\": \"1k\", /* } */ "
      "\"via\": 1},\n"
      "\t\"\xc3\xa9\": 2, \"slow\": {\"target\": \"1d\",},\n"
      "  \"log\": {\"format\": \"jsn\"},\n"
@@ -325,8 +332,13 @@ test_set_messages(void **state)
 		"servers[1].name: \"\" is not a name of 1 to 32 letters, "
 		"digits, '.', '_' or '-'"},
 	    {"proxy.via", "yes", "proxy.via: \"yes\" is not true or false"},
+	    {"slow.history", "x",
+		"slow.history: \"x\" is not a whole number in 16..1048576"},
 	    {"slow.keep", "x",
-		"slow.keep: \"x\" is not a whole number in 1..65536"},
+		"slow.keep: no key any more: fixed: one for every 64k of "
+		"slow.store_bytes"},
+	    {"servers[0].health_fall", "3",
+		"servers[0].health_fall: no key any more: fixed at 3"},
 	    {"listen", "a,:1", "listen: \"a\": the port is missing"},
 	};
 
@@ -358,22 +370,22 @@ test_check_messages(void **state)
 	static const struct {
 		const char *text, *errors;
 	} cases[] = {
-	    {"{}", "listen: no address; say where clients connect, for example "
+	    {"{}", "listen: no address; name one for clients, for example "
 		   "\":8080\"\n"
-		   "servers: there is none; name one or two, each with an "
+		   "servers: none given; name one or two, each with an "
 		   "address\n"},
 	    {"{\"listen\": \":80\", \"servers\": [{}]}",
-		"servers[0].address: not given; say where the server "
-		"listens\n"},
+		"servers[0].address: not given; name the address that the "
+		"server listens on\n"},
 	    {"{\"listen\": [\":0\", \":0\", \"unix:/a\", \"unix:/a\"], "
 	     "\"admin\": \"unix:/a\", "
 	     "\"servers\": [{\"address\": \"unix:/b\"}]}",
-		"listen: unix:/a is there twice\n"
-		"admin: unix:/a is a listener for clients already\n"
-		"admin: unix:/a is a listener for clients already\n"},
+		"listen: unix:/a is given twice\n"
+		"admin: unix:/a is also in listen\n"
+		"admin: unix:/a is also in listen\n"},
 	    {"{\"listen\": \":80\", \"admin\": \"10.0.0.1:81\", "
 	     "\"servers\": [{\"address\": \"127.0.0.1:80\"}]}",
-		"admin: 10.0.0.1:81 can be reached from other machines; use a "
+		"admin: 10.0.0.1:81 is reachable from other machines; use a "
 		"loopback address or unix:/path\n"
 		"servers[0].address: 127.0.0.1:80 is where Tailor itself "
 		"listens\n"},
@@ -391,16 +403,6 @@ test_check_messages(void **state)
 		"servers[1].address: 127.0.0.1:1 is the address of servers[0] "
 		"too\n"
 		"servers[1].name: \"a\" is the name of servers[0] too\n"},
-	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
-	     "\":1\"}], \"proxy\": {\"request_line_max\": "
-	     "\"12k\", \"head_max\": \"8k\"}, \"hedging\": {\"body_max\": "
-	     "\"1M\", \"table_max\": "
-	     "\"64k\", \"commit_bytes\": \"1M\"}}",
-		"proxy.request_line_max: 12k is more than proxy.head_max, "
-		"8k\n"
-		"hedging.body_max: 1M is more than hedging.table_max, 64k\n"
-		"hedging.commit_bytes: 1M is more than proxy.stream_buffer, "
-		"256k\n"},
 	};
 
 	(void)state;

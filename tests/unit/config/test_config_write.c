@@ -278,7 +278,7 @@ static const char healthy[] =
     "{\"A\": \"\\u00e9\"}, \"cpus\": \"0-3\",}}, {},],\n"
     "/* more */ \"hedging\": {\"mode\": \"watch\", \"triggers\": [\"gc\"], "
     "\"allow\": [\"POST /a/**\"], \"budget_ratio\": 0.5},\n"
-    "\"proxy\": {\"header_timeout\": \"1.5s\", \"head_max\": \"12k\", "
+    "\"proxy\": {\"header_timeout\": \"1.5s\", \"line_max\": \"12k\", "
     "\"trust\": [\"10.0.0.0/8\"], \"via\": false, \"cpu\": 3},\n"
     "\"profiler\": {\"poll\": \"sleep:50us\", \"stream_slots\": 2048},\n"
     "\"slow\": {\"target\": 12.5}, \"log\": {\"level\": \"info\"}}\n";
@@ -430,6 +430,24 @@ test_profiler_keys_want_a_restart(void **state)
 			fail_msg("%s", config_keys[k].path);
 }
 
+static void
+test_removed_keys_are_none(void **state)
+{
+	/* Goal: what is removed is no key, in a section that there is. */
+	char section[64];
+
+	(void)state;
+	for (unsigned k = 0; k < removed_keys_count; k++) {
+		const char *path = removed_keys[k].path;
+
+		assert_null(key_find(path));
+		assert_ptr_equal(key_find_removed(path), &removed_keys[k]);
+		snprintf(section, sizeof(section), "%.*s",
+		    (int)(strrchr(path, '.') - path), path);
+		assert_true(key_is_section(section));
+	}
+}
+
 int
 main(void)
 {
@@ -444,6 +462,7 @@ main(void)
 	    cmocka_unit_test(test_positions_match_the_tree),
 	    cmocka_unit_test(test_compare),
 	    cmocka_unit_test(test_profiler_keys_want_a_restart),
+	    cmocka_unit_test(test_removed_keys_are_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,8 +191,8 @@ static const struct scenario failures[] = {
     {"T7 to a stopped one: it will go on", "ready; begin 1 gc; start a 0\n"
 					   "ended a 0 failed => try 1"},
     {"T7 breaker, storm and empty budget do not matter",
-	"set burst 1; set swap_rate 1; ready; start a 0; start b 0\n"
-	"begin 0 gc; hedge a gc; switch; switch; pushback 1 9s\n"
+	"set burst 1; ready; start a 0; start b 0\n"
+	"begin 0 gc; hedge a gc;" SWAPS "pushback 1 9s\n"
 	"ended b 0 failed => try 1"},
     {"T7 no room: wait in the queue", "set conns1 1; ready; start b 1\n"
 				      "start a 0; ended a 0 failed => queue 1"},

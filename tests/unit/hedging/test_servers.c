@@ -50,10 +50,10 @@ static const struct scenario rows[] = {
 	"set timer 1; ready; down 1; up 1; start a 0\n"
 	"ask a timer => standby_not_ready"},
     {"hazard, warming: no more than the limit; the warm-up waits, too",
-	"set hedges 1; ready; down 1; up 1; warm 1 => 1 in 10ms\n"
-	"start a 0; start b 0; begin 0 gc => sweep; hedge a gc => yes 1\n"
-	"ask b gc => inflight_limit; wait 10ms; warm 1 => 1 in 10ms\n"
-	"warmsent 1; wait 50ms; warm 1 => 0 in 10ms\n"
+	"set conns1 2; ready; down 1; up 1; warm 1 => 1 in 10ms\n"
+	"start a 0; start b 0; start c 0; begin 0 gc => sweep\n"
+	"hedge a gc => yes 1; hedge b gc => yes 1\n"
+	"ask c gc => inflight_limit; wait 10ms; warm 1 => 0 in 10ms\n"
 	"ended a 1 failed; warm 1 => 1 in 10ms"},
     {"hazard, warming with all its connections in use: stay",
 	"set conns1 1; ready; down 1; up 1; warmsent 1; start a 0\n"
@@ -241,7 +241,7 @@ test_watching_and_choosing(void **state)
 
 static const struct scenario settling[] = {
     {"not again active while its losers run (L8)",
-	"set ready_inflight 2; ready; answer 0 20ms 100; answer 1 20ms 100\n"
+	"set conns0 20; ready; answer 0 20ms 100; answer 1 20ms 100\n"
 	"begin 0 gc => swap,sweep; drain 0; drain 0; end 0 gc\n"
 	"start a 1; begin 1 gc => nothing; choose => 1\n"
 	"ask a gc => standby_not_ready\n"
@@ -273,28 +273,23 @@ test_settling(void **state)
 
 static const struct scenario storms[] = {
     {"more swaps in a second than allowed: keep swapping, stop hedging",
-	"set swap_rate 3; ready; start a 0; switch => swap; switch => swap\n"
-	"switch => swap; wait 999ms; switch => swap,storm; ? storms => 1\n"
-	"start b 0; begin 0 gc => swap,sweep; ask b gc => storm\n"
-	"wait 999ms; ask b gc => storm; wait 1ms; ask b gc => yes 1"},
+	"ready; start a 0;" SWAPS
+	"wait 999ms; switch => swap,storm; ? storms => 1\n"
+	"start b 1; begin 1 gc => swap,sweep; ask b gc => storm\n"
+	"wait 999ms; ask b gc => storm; wait 1ms; ask b gc => yes 0"},
     {"a second later it is none",
-	"set swap_rate 3; ready; switch; switch; switch; wait 1s\n"
-	"switch => swap; ? storms => 0"},
+	"ready;" SWAPS "wait 1s; switch => swap; ? storms => 0"},
     {"logged once, and longer while it lasts",
-	"set swap_rate 1; ready; switch; switch => swap,storm; wait 900ms\n"
-	"start a 0; switch => swap; begin 0 gc; wait 900ms; ask a gc => storm\n"
-	"wait 100ms; ask a gc => yes 1; ? storms => 1"},
+	"ready;" SWAPS "switch => swap,storm; wait 900ms\n"
+	"start a 1; switch => swap; begin 1 gc; wait 900ms; ask a gc => storm\n"
+	"wait 100ms; ask a gc => yes 0; ? storms => 1"},
     {"a second storm is logged again",
-	"set swap_rate 1; ready; switch; switch => swap,storm; wait 1s\n"
-	"switch => swap; switch => swap,storm; ? storms => 2"},
+	"ready;" SWAPS "switch => swap,storm; wait 1s\n" SWAPS
+	"switch => swap,storm; ? storms => 2"},
     {"a hedge refused by a storm is looked at again",
-	"set swap_rate 1; ready; start a 0; switch; switch => swap,storm\n"
-	"begin 0 gc => swap,sweep; ask a gc => storm; wait 1s\n"
-	"tick => sweep; ask a gc => yes 1"},
-    {"no limit", "set swap_rate 0; ready; switch; switch; switch;"
-		 "switch => swap; ? storms => 0"},
-    {"a rate beyond what is remembered is cut",
-	"set swap_rate 100000; ready; switch => swap; ? swaps => 1"},
+	"ready; start a 1;" SWAPS "switch => swap,storm\n"
+	"begin 1 gc => swap,sweep; ask a gc => storm; wait 1s\n"
+	"tick => sweep; ask a gc => yes 0"},
 };
 
 static void
@@ -329,7 +324,7 @@ static const struct scenario warmups[] = {
 	"end 1 gc => warmup; warm 1 => 1 in 10ms"},
     {"none for a server that is not warming", "ready; warm 1 => 0"},
     {"its connections have a limit too",
-	"set conns1 1; set concurrency 4; ready; down 1; up 1; wait 1s\n"
+	"set conns1 1; ready; down 1; up 1; wait 1s\n"
 	"warm 1 => 1 in 10ms"},
     {"enough of them: ready",
 	"ready; down 1; up 1; warmed 1 9 5ms => warmup; ? state 1 => warming\n"
@@ -344,9 +339,6 @@ static const struct scenario warmups[] = {
 	"ready; answer 0 2ms 100; down 1; up 1; warmed 1 60 4ms => warmup\n"
 	"? state 1 => warming; warmed 1 60 3ms => warmup; warmed 1 1 3ms;\n"
 	"? state 1 => ready"},
-    {"no factor: the number will do",
-	"set factor 0; ready; answer 0 2ms 100; down 1; up 1;\n"
-	"warmed 1 10 90ms; ? state 1 => ready"},
     {"but not for ever",
 	"ready; answer 0 2ms 100; down 1; up 1; warmed 1 60 9ms; wait 9999ms\n"
 	"tick => warmup; wait 1ms; tick => nothing; ? state 1 => ready"},
@@ -389,8 +381,8 @@ static const struct scenario mirrors[] = {
 	"tick => nothing; warm 1 => 0; end 1 gc => nothing; wait 900us\n"
 	"tick => nothing; wait 1ms; tick => warmup; warm 1 => 2"},
     {"hedges go first",
-	"set mirror 1; set concurrency 1; ready; start a 0; finish 9\n"
-	"warm 1 => 1; begin 0 gc => swap,sweep; hedge a gc => yes 1\n"
+	"set mirror 1; ready; start a 0; start b 0; finish 9; warm 1 => 2\n"
+	"begin 0 gc => swap,sweep; hedge a gc => yes 1; hedge b gc => yes 1\n"
 	"warm 1 => 0"},
     {"not to one that is down, nor when we only watch",
 	"set mirror 1; set act 0; ready; finish 9; tick => nothing\n"

@@ -179,7 +179,7 @@ pause_begin(struct simulation *s)
 		int server;
 
 		if (!f->live || f->answered ||
-		    hedging_ask(&s->h, &f->race, &safe, HEDGE_GC, s->now,
+		    hedging_decide(&s->h, &f->race, &safe, HEDGE_GC, s->now,
 			&server) != HEDGE_REFUSED_NONE)
 			continue;
 		attempt_begin(s, f, (unsigned)server, HEDGE_GC);
@@ -264,8 +264,6 @@ simulation_init(struct simulation *s, const struct setting *setting)
 	    .servers = 2,
 	    .connections_max = {FLYING_MAX, FLYING_MAX},
 	    .budget_ratio = 0.1,
-	    .swap_rate_max = 20,
-	    .storm_hold_ns = NS_PER_S,
 	};
 
 	memset(s, 0, sizeof(*s));

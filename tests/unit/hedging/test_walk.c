@@ -79,8 +79,8 @@ check_server(const struct walk *w, unsigned server)
 	if (w->h.limits.aside_max[server] == 0)
 		assert_true(flying + draining + s->warmup_inflight <=
 			    w->h.limits.connections_max[server]);
-	assert_true(hedges <= w->h.limits.hedge_inflight_max);
-	assert_true(s->warmup_inflight <= w->h.limits.warmup_concurrency);
+	assert_true(hedges <= w->h.limits.connections_max[server]);
+	assert_true(s->warmup_inflight <= 2);
 	assert_true(s->breaker_tokens >= 0 && s->breaker_tokens <= 10);
 	/* a flag for each hazard and an instant for the flags */
 	assert_int_equal(s->hazards != 0, instant_is_set(s->hazard_since));
@@ -173,19 +173,11 @@ limits_random(uint64_t seed)
 	    .connections_max = {3 + walk_random(&dice, 40),
 		3 + walk_random(&dice, 40)},
 	    .aside_max = {walk_random(&dice, 6), walk_random(&dice, 6)},
-	    .hedge_inflight_max = 1 + walk_random(&dice, 20),
 	    .budget_ratio = ratios[walk_random(&dice, 4)],
 	    .budget_burst = 1 + walk_random(&dice, 100),
-	    .swap_rate_max = walk_random(&dice, 2) * 100,
-	    .storm_hold_ns = (int64_t)walk_random(&dice, 100) * NS_PER_MS,
-	    .min_remaining_ns = (int64_t)walk_random(&dice, 2) * NS_PER_MS,
 	    .min_pause_ns = (int64_t)walk_random(&dice, 2) * NS_PER_MS,
-	    .warming_override_ns = (int64_t)walk_random(&dice, 100) * NS_PER_MS,
-	    .ready_inflight = walk_random(&dice, 5),
 	    .warmup_requests = walk_random(&dice, 40),
-	    .warmup_concurrency = 1 + walk_random(&dice, 4),
 	    .warmup_rate_per_s = walk_random(&dice, 2000),
-	    .warmup_p95_factor = walk_random(&dice, 3),
 	    .warmup_max_ns = (int64_t)walk_random(&dice, 500) * NS_PER_MS,
 	    .mirror_ratio = ratios[walk_random(&dice, 4)],
 	};

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loadgen/environment.h"
+#include "loadgen/stats/environment.h"
 
 static struct environment e;
 static struct host quiet = {

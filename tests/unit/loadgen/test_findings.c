@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/findings.h"
+#include "loadgen/stats/findings.h"
 
 static void
 add(struct findings *f, unsigned iteration, uint32_t number, const char *code,

@@ -46,11 +46,9 @@ test_body_hash(void **state)
 
 	(void)state;
 	assert_int_equal(parse("--expect-body-sha256 " HASH31 "aF " URL), 0);
-	assert_true(o.body_expected);
-	assert_int_equal(o.body_sha256[30], 0x1e);
-	assert_int_equal(o.body_sha256[31], 0xaf);
+	assert_string_equal(o.plan.body_sha256, HASH31 "aF");
 	assert_int_equal(parse(URL), 0);
-	assert_false(o.body_expected);
+	assert_null(o.plan.body_sha256);
 	assert_int_equal(
 	    parse("--expect-body-sha256 " HASH31 "a " URL), -EINVAL);
 	assert_int_equal(
@@ -91,19 +89,20 @@ test_slow(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("--slow top:9 " URL), 0);
-	assert_int_equal(o.slow_rule, SLOW_TOP);
-	assert_int_equal(o.slow_top, 9);
+	assert_int_equal(o.criteria.slow_rule, SLOW_TOP);
+	assert_int_equal(o.criteria.slow_top, 9);
 	assert_int_equal(parse("--slow over:20ms " URL), 0);
-	assert_int_equal(o.slow_rule, SLOW_OVER);
-	assert_int_equal(o.slow_over_ns, 20000000);
+	assert_int_equal(o.criteria.slow_rule, SLOW_OVER);
+	assert_int_equal(o.criteria.slow_over_ns, 20000000);
 	assert_int_equal(parse("--slow p:99.5 " URL), 0);
-	assert_int_equal(o.slow_rule, SLOW_PERCENTILE);
-	assert_true(o.slow_percent > 99.4 && o.slow_percent < 99.6);
+	assert_int_equal(o.criteria.slow_rule, SLOW_PERCENTILE);
+	assert_true(
+	    o.criteria.slow_percent > 99.4 && o.criteria.slow_percent < 99.6);
 	assert_int_equal(parse("--slow p:100 " URL), -EINVAL);
 	assert_int_equal(parse("--slow over:20 " URL), -EINVAL);
 	assert_int_equal(parse("--slow 20 " URL), -EINVAL);
 	assert_int_equal(parse("--arrivals file:/x " URL), 0);
-	assert_int_equal(o.arrivals, ARRIVALS_FILE);
+	assert_int_equal(o.plan.arrivals, ARRIVALS_FILE);
 	assert_string_equal(o.arrivals_path, "/x");
 	assert_int_equal(parse("--arrivals file:/x -n 5 " URL), -EINVAL);
 	assert_int_equal(parse("--arrivals file:/x -r 5 " URL), -EINVAL);
@@ -118,21 +117,22 @@ test_defaults(void **state)
 	assert_int_equal(parse(URL), 0);
 	assert_int_equal(verb, OPTIONS_RUN);
 	assert_string_equal(o.url, URL);
-	assert_true(o.rate_per_s > 999.9 && o.rate_per_s < 1000.1);
-	assert_int_equal(o.requests, 1000);
-	assert_int_equal(o.iterations, 20);
-	assert_int_equal(o.arrivals, ARRIVALS_POISSON);
-	assert_int_equal(o.seed, 1);
-	assert_int_equal(o.warmup, 100);
-	assert_int_equal(o.pause_ns, 500000000);
-	assert_int_equal(o.connections, 64);
-	assert_int_equal(o.max_connections, 1024);
-	assert_int_equal(o.timeout_ns, INT64_C(10000000000));
-	assert_true(o.spin && o.tcp_nodelay && o.pin);
-	assert_int_equal(o.slow_top, 3);
-	assert_int_equal(o.percentiles.count, 4);
-	assert_true(o.expected_status[200] && o.expected_status[299]);
-	assert_false(o.expected_status[300] || o.expected_status[199]);
+	assert_true(o.plan.rate_per_s > 999.9 && o.plan.rate_per_s < 1000.1);
+	assert_int_equal(o.plan.requests, 1000);
+	assert_int_equal(o.plan.iterations, 20);
+	assert_int_equal(o.plan.arrivals, ARRIVALS_POISSON);
+	assert_int_equal(o.plan.seed, 1);
+	assert_int_equal(o.plan.warmup, 100);
+	assert_int_equal(o.plan.pause_ns, 500000000);
+	assert_int_equal(o.plan.connections, 64);
+	assert_int_equal(o.plan.max_connections, 1024);
+	assert_int_equal(o.plan.timeout_ns, INT64_C(10000000000));
+	assert_true(o.plan.spin && o.plan.tcp_nodelay && o.pin);
+	assert_int_equal(o.criteria.slow_top, 3);
+	assert_int_equal(o.criteria.percentiles.count, 4);
+	assert_true(o.plan.expected_status[200] && o.plan.expected_status[299]);
+	assert_false(
+	    o.plan.expected_status[300] || o.plan.expected_status[199]);
 }
 
 /* Goal: each option reaches its field. */
@@ -145,17 +145,17 @@ test_values(void **state)
 		  "--pause 1s -c 3 --max-connections 9 --cpu 0-1 --timeout 2s "
 		  "--no-spin " URL),
 	    0);
-	assert_true(o.rate_per_s > 2499.9 && o.rate_per_s < 2500.1);
-	assert_int_equal(o.requests, 50);
-	assert_int_equal(o.iterations, 7);
-	assert_int_equal(o.arrivals, ARRIVALS_UNIFORM);
-	assert_int_equal(o.seed, 9);
-	assert_int_equal(o.warmup, 0);
-	assert_int_equal(o.connections, 3);
-	assert_int_equal(o.max_connections, 9);
+	assert_true(o.plan.rate_per_s > 2499.9 && o.plan.rate_per_s < 2500.1);
+	assert_int_equal(o.plan.requests, 50);
+	assert_int_equal(o.plan.iterations, 7);
+	assert_int_equal(o.plan.arrivals, ARRIVALS_UNIFORM);
+	assert_int_equal(o.plan.seed, 9);
+	assert_int_equal(o.plan.warmup, 0);
+	assert_int_equal(o.plan.connections, 3);
+	assert_int_equal(o.plan.max_connections, 9);
 	assert_true(o.cpus_given && CPU_COUNT(&o.cpus) == 2);
-	assert_int_equal(o.timeout_ns, 2000000000);
-	assert_false(o.spin);
+	assert_int_equal(o.plan.timeout_ns, 2000000000);
+	assert_false(o.plan.spin);
 	assert_int_equal(
 	    parse(
 		URL " -X PUT -H a:b -H c:d --data x --urls f "
@@ -164,17 +164,17 @@ test_values(void **state)
 		    "--color never --slow top:9 --server-timing db --priority "
 		    "--fail p95<1ms --cpu none --id-header X-Id"),
 	    0);
-	assert_string_equal(o.method, "PUT");
-	assert_int_equal(o.header_count, 2);
-	assert_true(o.expected_status[404] && o.expected_status[302]);
-	assert_false(o.expected_status[200]);
-	assert_false(o.tcp_nodelay || o.pin);
-	assert_int_equal(o.quickack, QUICKACK_ON);
-	assert_true(o.quiet && o.real_time);
-	assert_int_equal(o.slow_top, 9);
+	assert_string_equal(o.plan.method, "PUT");
+	assert_int_equal(o.plan.header_count, 2);
+	assert_true(o.plan.expected_status[404] && o.plan.expected_status[302]);
+	assert_false(o.plan.expected_status[200]);
+	assert_false(o.plan.tcp_nodelay || o.pin);
+	assert_int_equal(o.plan.quickack, QUICKACK_ON);
+	assert_true(o.output.quiet && o.real_time);
+	assert_int_equal(o.criteria.slow_top, 9);
 	/* 50 and 99 always, 75 asked for, 95 needed by --fail */
-	assert_int_equal(o.percentiles.count, 4);
-	assert_int_equal(percentiles_index(&o.percentiles, 95), 2);
+	assert_int_equal(o.criteria.percentiles.count, 4);
+	assert_int_equal(percentiles_index(&o.criteria.percentiles, 95), 2);
 }
 
 /* Goal: -R, --rps and --qps are --rate; -d becomes a number of requests. */
@@ -183,13 +183,13 @@ test_aliases(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("-R 7 " URL), 0);
-	assert_true(o.rate_per_s > 6.9 && o.rate_per_s < 7.1);
+	assert_true(o.plan.rate_per_s > 6.9 && o.plan.rate_per_s < 7.1);
 	assert_int_equal(parse("--rps 7 " URL), 0);
 	assert_int_equal(parse("--qps=7 -d 3s " URL), 0);
-	assert_int_equal(o.requests, 21);
+	assert_int_equal(o.plan.requests, 21);
 	assert_int_equal(parse("--arrivals closed:8 " URL), 0);
-	assert_int_equal(o.connections, 8);
-	assert_int_equal(o.closed_clients, 8);
+	assert_int_equal(o.plan.connections, 8);
+	assert_int_equal(o.plan.closed_clients, 8);
 }
 
 /* Goal: help and version win over what else is wrong. */
@@ -263,7 +263,7 @@ test_connections(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("-c 2k " URL), 0);
-	assert_int_equal(o.max_connections, 2000);
+	assert_int_equal(o.plan.max_connections, 2000);
 }
 
 /* Goal: the help text fits 80 columns and has every option. */

@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <math.h>
 
-#include "loadgen/expectation.h"
-#include "loadgen/percentiles.h"
-#include "loadgen/quantity.h"
+#include "loadgen/stats/expectation.h"
+#include "loadgen/stats/percentiles.h"
+#include "loadgen/send/quantity.h"
 
 static void
 check_duration(const char *text, int64_t ns)
@@ -123,7 +123,7 @@ test_expectations(void **state)
 
 	(void)state;
 	assert_int_equal(e.series, SERIES_LATENCY);
-	assert_int_equal(e.scope, SCOPE_USUAL);
+	assert_int_equal(e.scope, SCOPE_DEFAULT);
 	assert_int_equal(e.statistic, STATISTIC_PERCENTILE);
 	assert_true(expectation_holds(&e, 19999999));
 	assert_false(expectation_holds(&e, 20000000));

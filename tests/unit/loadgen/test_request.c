@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loadgen/request.h"
-#include "loadgen/target.h"
+#include "loadgen/send/request.h"
+#include "loadgen/send/target.h"
 
 /* Goal: the parts of good URLs. */
 static void
@@ -108,7 +108,7 @@ test_urls_file(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static struct options o;
+static struct plan o;
 static struct target target;
 static struct request_texts texts;
 static char why[256];

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/page.h"
-#include "loadgen/run.h"
-#include "loadgen/schedule.h"
+#include "loadgen/report/page.h"
+#include "loadgen/stats/run.h"
+#include "loadgen/send/schedule.h"
 
 static char why[128];
 

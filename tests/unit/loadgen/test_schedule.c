@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/schedule.h"
-#include "loadgen/statistics.h"
+#include "loadgen/send/schedule.h"
+#include "loadgen/stats/statistics.h"
 
 #define N 20000
 
@@ -54,7 +54,7 @@ test_vectors(void **state)
 	static const int64_t slow[] = {3282947, 9117290, 11948682, 17456329};
 
 	(void)state;
-	schedule_fill(SCHEDULE_POISSON, 1000, 2, offset_ns, 1000);
+	schedule_fill(ARRIVALS_POISSON, 1000, 2, offset_ns, 1000);
 	for (size_t i = 0; i < 8; i++)
 		assert_int_equal(offset_ns[i], expected[i]);
 	assert_int_equal(offset_ns[999], 1046601340);
@@ -65,7 +65,7 @@ test_vectors(void **state)
 		hash = (hash ^ (uint64_t)gap_ns) * UINT64_C(0x100000001b3);
 	}
 	assert_true(hash == UINT64_C(0xa9f56152b994ccf5));
-	schedule_fill(SCHEDULE_POISSON, 250, UINT64_MAX, offset_ns, 4);
+	schedule_fill(ARRIVALS_POISSON, 250, UINT64_MAX, offset_ns, 4);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(offset_ns[i], slow[i]);
 }
@@ -78,7 +78,7 @@ test_distribution(void **state)
 
 	(void)state;
 	for (uint64_t seed = 0; seed < 200; seed++) {
-		schedule_fill(SCHEDULE_POISSON, 1000, seed, offset_ns, 1000);
+		schedule_fill(ARRIVALS_POISSON, 1000, seed, offset_ns, 1000);
 		for (size_t i = 999; i > 0; i--) {
 			assert_true(offset_ns[i] >= offset_ns[i - 1]);
 			offset_ns[i] -= offset_ns[i - 1];
@@ -97,12 +97,12 @@ static void
 test_ks_refuses(void **state)
 {
 	(void)state;
-	schedule_fill(SCHEDULE_UNIFORM, 1000, 0, offset_ns, 1000);
+	schedule_fill(ARRIVALS_UNIFORM, 1000, 0, offset_ns, 1000);
 	for (size_t i = 999; i > 0; i--)
 		offset_ns[i] -= offset_ns[i - 1];
 	samples_sort(offset_ns, 1000);
 	assert_true(ks_exponential(offset_ns, 1000, 1e6) > 0.5);
-	schedule_fill(SCHEDULE_POISSON, 800, 1, offset_ns, 1000);
+	schedule_fill(ARRIVALS_POISSON, 800, 1, offset_ns, 1000);
 	for (size_t i = 999; i > 0; i--)
 		offset_ns[i] -= offset_ns[i - 1];
 	samples_sort(offset_ns, 1000);
@@ -115,7 +115,7 @@ static void
 test_uniform(void **state)
 {
 	(void)state;
-	schedule_fill(SCHEDULE_UNIFORM, 3000, 7, offset_ns, N);
+	schedule_fill(ARRIVALS_UNIFORM, 3000, 7, offset_ns, N);
 	assert_int_equal(offset_ns[0], 333333);
 	assert_int_equal(offset_ns[2999], 1000000000);
 	assert_int_equal(offset_ns[17999], 6000000000);
@@ -129,14 +129,14 @@ test_seeds(void **state)
 
 	(void)state;
 	assert_int_equal(first, 2);
-	schedule_fill(SCHEDULE_POISSON, 1000, first, offset_ns, 100);
-	schedule_fill(SCHEDULE_POISSON, 1000, first, other_ns, 100);
+	schedule_fill(ARRIVALS_POISSON, 1000, first, offset_ns, 100);
+	schedule_fill(ARRIVALS_POISSON, 1000, first, other_ns, 100);
 	assert_memory_equal(offset_ns, other_ns, 100 * sizeof(offset_ns[0]));
-	schedule_fill(SCHEDULE_POISSON, 1000, first + 1, other_ns, 100);
+	schedule_fill(ARRIVALS_POISSON, 1000, first + 1, other_ns, 100);
 	assert_memory_not_equal(
 	    offset_ns, other_ns, 100 * sizeof(offset_ns[0]));
 	schedule_fill(
-	    SCHEDULE_POISSON, 1000, schedule_warmup_seed(first), other_ns, 100);
+	    ARRIVALS_POISSON, 1000, schedule_warmup_seed(first), other_ns, 100);
 	assert_memory_not_equal(
 	    offset_ns, other_ns, 100 * sizeof(offset_ns[0]));
 }

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "loadgen/schedule.h"
-#include "loadgen/shift.h"
+#include "loadgen/send/schedule.h"
+#include "loadgen/stats/shift.h"
 
 #define N_MAX 64
 

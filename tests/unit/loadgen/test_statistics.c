@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "loadgen/schedule.h"
-#include "loadgen/statistics.h"
+#include "loadgen/send/schedule.h"
+#include "loadgen/stats/statistics.h"
 
 /* The rank by counting: the least r with 100 r >= percent n, in thousandths
    of a percent, so without rounding. */

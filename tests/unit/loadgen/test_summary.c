@@ -9,15 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/schedule.h"
-#include "loadgen/slow_list.h"
-#include "loadgen/summary.h"
-#include "loadgen/verdict.h"
+#include "loadgen/send/schedule.h"
+#include "loadgen/stats/slow_list.h"
+#include "loadgen/stats/summary.h"
+#include "loadgen/stats/verdict.h"
 
 #define REQUESTS 500
 #define ITERATIONS 20
 
-static struct options o;
+static struct plan plan;
+static struct criteria criteria;
 static struct iteration it;
 static struct summary s;
 static uint64_t seed;
@@ -25,15 +26,17 @@ static uint64_t seed;
 static void
 begin(void)
 {
-	memset(&o, 0, sizeof(o));
-	o.rate_per_s = 1000;
-	o.requests = REQUESTS;
-	o.iterations = ITERATIONS;
-	o.warmup = 10;
-	o.slow_top = 3;
-	assert_int_equal(percentiles_parse(&o.percentiles, "50,90,99,99.9"), 0);
-	assert_int_equal(iteration_init(&it, &o), 0);
-	assert_int_equal(summary_open(&s, &o), 0);
+	memset(&plan, 0, sizeof(plan));
+	memset(&criteria, 0, sizeof(criteria));
+	plan.rate_per_s = 1000;
+	plan.requests = REQUESTS;
+	plan.iterations = ITERATIONS;
+	plan.warmup = 10;
+	criteria.slow_top = 3;
+	assert_int_equal(
+	    percentiles_parse(&criteria.percentiles, "50,90,99,99.9"), 0);
+	assert_int_equal(iteration_init(&it, &plan), 0);
+	assert_int_equal(summary_open(&s, &plan, &criteria), 0);
 	seed = 1;
 }
 
@@ -48,7 +51,7 @@ end(void)
 static void
 simulate(unsigned index)
 {
-	iteration_plan(&it, &o, index);
+	iteration_plan(&it, &plan, index);
 	it.begin = it.origin = (struct instant){1000000000};
 	it.origin = instant_plus(it.begin, it.offset_ns[it.warmup - 1]);
 	for (size_t i = 0; i < it.warmup + it.requests; i++) {
@@ -267,7 +270,7 @@ test_arrivals(void **state)
 
 	(void)state;
 	begin();
-	o.requests = REQUESTS;
+	plan.requests = REQUESTS;
 	simulate(1);
 	assert_int_equal(summary_add(&s, &it), 0);
 	assert_true(s.iterations[0].tested);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loadgen/trace.h"
+#include "loadgen/send/trace.h"
 
 static char path[] = "/tmp/tailor-trace-XXXXXX";
 static int64_t *offset_ns;

@@ -29,8 +29,7 @@ set_up(void **state)
 {
 	(void)state;
 	assert_non_null(mkdtemp(directory));
-	config.proxy.spool_response_max_bytes = 1 << 30;
-	config.proxy.stream_buffer_bytes = 2 * BLOCK_BYTES;
+	config.proxy.spool_max_bytes = (uint64_t)64 << 30;
 	clients.config = &config;
 	loop.spools = (struct spools){
 	    .directory = directory, .bytes_max = 1 << 30, .files_max = 2};

@@ -1,0 +1,61 @@
+/*
+ * http_client.h: one HTTP request and its response, for tools that wait.
+ *
+ * A connection for each, TCP or Unix, and a deadline for all of it.  Speaks
+ * HTTP/1.0, so that a response has no chunks and no interim response before
+ * it.  The server is not trusted: an inconsistent or too large response is
+ * refused.  Any thread.
+ */
+#ifndef TAILOR_BASE_HTTP_CLIENT_H
+#define TAILOR_BASE_HTTP_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "base/instant.h"
+
+#define HTTP_CLIENT_HEAD_MAX 65536u	     /* bytes */
+#define HTTP_CLIENT_RESPONSE_MAX (16u << 20) /* bytes, head and body */
+
+struct http_request {
+	const char *method;
+	const char *target;
+	const char *host;
+	const char *json; /* the body, or NULL */
+};
+
+struct http_response {
+	unsigned status;  /* 100 .. 599 */
+	const char *body; /* in bytes */
+	size_t length;
+	char *bytes; /* owned: all bytes received */
+};
+
+/* A connected, non-blocking socket, or a negative errno (-ETIMEDOUT). */
+int http_client_connect(
+    const struct sockaddr *to, socklen_t length, struct instant deadline);
+
+/*
+ * http_client_exchange(fd, q, deadline, out, why):
+ * Send a request and read its response; closes fd in any case.
+ *   why  set to a static sentence if the response is refused (-EPROTO)
+ * Returns 0 (any status), then release *out with http_response_fini; or a
+ * negative errno: -ETIMEDOUT, -EFBIG (too large), -EPROTO, those of sockets.
+ */
+int http_client_exchange(int fd, const struct http_request *q,
+    struct instant deadline, struct http_response *out, const char **why);
+void http_response_fini(struct http_response *r);
+
+/*
+ * http_response_parse(bytes, length, ended, out, why):
+ * Parse the bytes received so far; a pure function over memory.
+ *   ended  the server closed: no more bytes will come
+ * Returns 1 if the response is complete, 0 if more bytes are needed, or
+ * -EPROTO with *why set.  Without Content-Length the body goes to the end;
+ * with it, a shorter body is refused and a longer one is cut.
+ */
+int http_response_parse(const char *bytes, size_t length, bool ended,
+    struct http_response *out, const char **why);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * progress.h: one line on a terminal, rewritten while an iteration runs.
+ */
+#ifndef TAILOR_LOADGEN_REPORT_PROGRESS_H
+#define TAILOR_LOADGEN_REPORT_PROGRESS_H
+
+#include <stdint.h>
+
+#include "loadgen/send/iteration.h"
+
+/* Rewrite the line on stderr.  Not the sender thread. */
+void progress_show(const struct iteration *it, uint64_t iterations);
+
+/* Remove it. */
+void progress_clear(void);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * report.h: what is known of a run, and the forms in which it is reported.
+ *
+ * Owns struct report, the files it goes to (output.h), report.html (page.h)
+ * and the progress line.  experiment.c fills it in; ab.c and finish.c write it.
+ *
+ *   text     a table for a person
+ *   JSON     tailor.load.run/1: all of it, for a program
+ *   NDJSON   one line per request, written after each iteration
+ *   CSV      the same as a table
+ *   hgrm     HdrHistogram's percentile table, for its plotters
+ *
+ * All are made from the same summary and say the same.  A key whose value was
+ * not measured is left out.
+ */
+#ifndef TAILOR_LOADGEN_REPORT_REPORT_H
+#define TAILOR_LOADGEN_REPORT_REPORT_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "loadgen/report/output.h"
+#include "loadgen/send/host.h"
+#include "loadgen/send/iteration.h"
+#include "loadgen/send/request.h"
+#include "loadgen/send/target.h"
+#include "loadgen/stats/environment.h"
+#include "loadgen/stats/findings.h"
+#include "loadgen/stats/summary.h"
+#include "loadgen/stats/verdict.h"
+
+enum color {
+	COLOR_AUTO,
+	COLOR_ALWAYS,
+	COLOR_NEVER,
+};
+
+/* All text is borrowed from argv; a path "-" is stdout. */
+struct output_options {
+	const char *out_dir;
+	const char *json_path;
+	const char *ndjson_path;
+	const char *csv_path;
+	const char *hgrm_path;
+	bool on_stdout; /* one of these is "-" */
+	bool page;	/* report.html into out_dir */
+	bool quiet;
+	bool verbose;
+	enum color color;
+};
+
+struct report {
+	const struct output_options *options; /* borrowed */
+	struct target target;
+	struct request_texts texts;
+	struct iteration iteration; /* the current one */
+	struct summary summary;
+	struct verdict verdict;
+	struct findings findings;
+	struct host host;
+	struct environment environment;
+	cpu_set_t sender_cpus;	 /* empty: not pinned */
+	struct timespec started; /* CLOCK_REALTIME */
+	struct instant epoch;	 /* the same moment */
+	bool interrupted;
+	struct output json;
+	struct output requests;
+	struct output csv;
+	struct output hgrm;
+};
+
+/* The table and what follows it.  color: with escape sequences. */
+void report_text(FILE *out, struct report *r, bool color);
+
+/* Of the table: the slowest requests, and why they were slow if known. */
+void report_text_slow(FILE *out, const struct report *r);
+
+/*
+ * report_json_text(r, text, length):
+ * run.json as a text, which the caller frees.  Returns 0 or -ENOMEM.
+ */
+int report_json_text(struct report *r, char **text, size_t *length);
+
+/* Of run.json: "slowest", a list of requests and what is known of why. */
+void report_json_slowest(
+    struct json *j, const struct report *r, const struct slow_list *l);
+
+/* Of run.json: "verdicts" (causes) and "talechain" (how many were analysed). */
+void report_json_causes(struct json *j, const struct report *r);
+
+/* Write run.json, if wanted.  Returns 0 or -ENOMEM. */
+int report_json(struct report *r);
+
+/* The names of the columns; once, before any row. */
+void report_csv_head(struct report *r);
+
+/* Write r->iteration's requests, as far as wanted.  0 or -ENOMEM. */
+int report_requests(struct report *r);
+
+/* Write the percentile table, if wanted.  Returns 0 or -ENOMEM. */
+int report_hgrm(struct report *r);
+
+#endif

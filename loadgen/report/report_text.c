@@ -1,0 +1,389 @@
+/*
+ * report_text.c: the report for a person; see report.h.
+ */
+#include "loadgen/report/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/topology.h"
+#include "loadgen/send/quantity.h"
+
+#define NO_VALUE "-"
+
+/* What all parts of the report need. */
+struct printer {
+	FILE *out;
+	struct report *report;
+	const struct plan *plan;
+	const struct criteria *criteria;
+	const struct summary *summary;
+	const char *strong; /* escape sequences or "" */
+	const char *bad;
+	const char *plain;
+	bool server; /* the server reported latencies */
+	unsigned p50;
+	unsigned p99;
+};
+
+static const char *
+format_at(const struct distribution *d, int64_t ns, char *out)
+{
+	if (d->count == 0)
+		return NO_VALUE;
+	return quantity_format_ns(ns, out);
+}
+
+static void
+print_heading(const struct printer *p)
+{
+	const struct plan *o = p->plan;
+	const char *more = p->report->target.path_count > 1 ? " and more" : "";
+	char cpus[64];
+
+	fprintf(p->out, "%stailor-load " TAILOR_VERSION "   %s%s%s\n",
+	    p->strong, p->report->target.url, more, p->plain);
+	fprintf(p->out, "%" PRIu64 " iteration%s x %" PRIu64 " requests, ",
+	    o->iterations, o->iterations == 1 ? "" : "s", o->requests);
+	if (o->arrivals == ARRIVALS_CLOSED)
+		fprintf(p->out, "closed loop of %" PRIu64 " client%s",
+		    o->closed_clients, o->closed_clients == 1 ? "" : "s");
+	else
+		fprintf(p->out,
+		    "%s arrivals at %g/s (seed %" PRIu64 "), %" PRIu64
+		    " connections",
+		    o->arrivals == ARRIVALS_POISSON
+			? "Poisson"
+			: arrivals_name(o->arrivals),
+		    o->rate_per_s, o->seed, o->connections);
+	if (CPU_COUNT(&p->report->sender_cpus) > 0)
+		fprintf(p->out, ", sender on CPU %s",
+		    topology_format_cpus(
+			&p->report->sender_cpus, cpus, sizeof(cpus)));
+	fprintf(p->out, "\nlatency = %s -> last byte.",
+	    o->arrivals == ARRIVALS_CLOSED ? "actual send"
+					   : "scheduled instant");
+	fprintf(p->out,
+	    "  p99 = %zuth of %" PRIu64 " (nearest rank).\n"
+	    "Failed requests are counted apart; no percentile, mean or max has "
+	    "them.\n",
+	    quantile_rank(99, o->requests), o->requests);
+}
+
+static void
+print_row(const struct printer *p, const struct iteration_summary *sum)
+{
+	const struct distribution *l = &sum->series[SERIES_LATENCY];
+	const struct distribution *s = &sum->series[SERIES_SERVER];
+	const struct distribution *lag = &sum->series[SERIES_LAG];
+	char t[6][QUANTITY_TEXT_MAX];
+
+	fprintf(p->out, "%4u %7.0f/s %8s %8s %8s", sum->index, sum->rate_per_s,
+	    format_at(l, l->at_ns[p->p50], t[0]),
+	    format_at(l, l->at_ns[p->p99], t[1]),
+	    format_at(l, l->max_ns, t[2]));
+	if (p->server)
+		fprintf(p->out, " | %8s %8s",
+		    format_at(s, s->at_ns[p->p99], t[3]),
+		    format_at(s, s->max_ns, t[4]));
+	fprintf(p->out, " | %s%6zu%s %8s%s\n", sum->errors > 0 ? p->bad : "",
+	    sum->errors, sum->errors > 0 ? p->plain : "",
+	    format_at(lag, lag->at_ns[p->p99], t[5]),
+	    sum->partial ? "  interrupted" : "");
+}
+
+static void
+print_table(const struct printer *p)
+{
+	fprintf(p->out, "\n%s%4s %9s %8s %8s %8s", p->strong, "iter", "rate",
+	    "p50", "p99", "max");
+	if (p->server)
+		fprintf(p->out, " | %8s %8s", "srv p99", "srv max");
+	fprintf(p->out, " | %6s %8s%s\n", "errors", "lag p99", p->plain);
+	for (size_t i = 0; i < p->summary->count; i++)
+		print_row(p, &p->summary->iterations[i]);
+}
+
+static void
+print_median(const struct printer *p, const char *name, struct median m,
+    const char *note)
+{
+	char t[3][QUANTITY_TEXT_MAX];
+	char interval[2 * QUANTITY_TEXT_MAX + 4] = "";
+
+	if (m.count == 0)
+		return;
+	if (m.bounded)
+		snprintf(interval, sizeof(interval), "%s - %s",
+		    quantity_format_ns(m.low_ns, t[1]),
+		    quantity_format_ns(m.high_ns, t[2]));
+	fprintf(p->out, "%-10s %8s   %-21s %s\n", name,
+	    quantity_format_ns(m.median_ns, t[0]), interval, note);
+}
+
+static void
+print_medians(const struct printer *p)
+{
+	struct summary *s = &p->report->summary;
+	uint64_t n = p->plan->requests;
+	char note[64];
+	struct median p50 =
+	    summary_median(s, SERIES_LATENCY, STATISTIC_PERCENTILE, 50);
+	struct median p99 =
+	    summary_median(s, SERIES_LATENCY, STATISTIC_PERCENTILE, 99);
+
+	if (p99.count == 0)
+		return;
+	fprintf(p->out, "\n%-10s %8s   ", "", "median");
+	if (p99.bounded)
+		fprintf(p->out,
+		    "%.0f%% interval (ranks %zu-%zu of %zu, coverage %.1f%%)\n",
+		    100 * INTERVAL_LEVEL, p99.ranks.low, p99.ranks.high,
+		    p99.count, 100 * p99.ranks.coverage);
+	else
+		fprintf(p->out,
+		    "no 95%% interval exists for %zu iteration%s (6 are "
+		    "needed)\n",
+		    p99.count, p99.count == 1 ? "" : "s");
+	snprintf(note, sizeof(note),
+	    "each p99 rests on %" PRIu64 " of %" PRIu64 " requests",
+	    n - quantile_rank(99, n), n);
+	print_median(p, "p50", p50, "");
+	print_median(p, "p99", p99, note);
+	print_median(p, "max",
+	    summary_median(s, SERIES_LATENCY, STATISTIC_MAX, 0),
+	    "the max has no upper bound");
+	print_median(p, "gap at p99", summary_gap_at_p99(s),
+	    "client-observed minus server-observed");
+}
+
+/* One pooled percentile, with its interval if there are enough samples. */
+static void
+print_pooled_percentile(const struct printer *p, unsigned i)
+{
+	const struct series *all = &p->summary->pool[SERIES_LATENCY];
+	double percent = p->criteria->percentiles.at[i];
+	struct rank_interval r;
+	char name[PERCENTILE_KEY_MAX], t[3][QUANTITY_TEXT_MAX];
+
+	(void)rank_interval(all->count, percent, INTERVAL_LEVEL, &r);
+	snprintf(name, sizeof(name), "p%.9g", percent);
+	fprintf(p->out, "  %-8s %8s   %s - %s%s\n", name,
+	    quantity_format_ns(
+		p->summary->pooled[SERIES_LATENCY].at_ns[i], t[0]),
+	    quantity_format_ns(all->values[r.low > 0 ? r.low - 1 : 0], t[1]),
+	    r.high > all->count ? ">= " : "",
+	    quantity_format_ns(
+		all->values[(r.high > all->count ? all->count : r.high) - 1],
+		t[2]));
+}
+
+static void
+print_pooled(const struct printer *p)
+{
+	const struct distribution *d = &p->summary->pooled[SERIES_LATENCY];
+	char t[QUANTITY_TEXT_MAX];
+
+	if (d->count == 0)
+		return;
+	fprintf(p->out,
+	    "\nAll %zu as one sample (intervals are optimistic: neighbours "
+	    "share stalls)\n",
+	    d->count);
+	for (unsigned i = 0; i < p->criteria->percentiles.count; i++)
+		print_pooled_percentile(p, i);
+	fprintf(
+	    p->out, "  %-8s %8s\n", "max", quantity_format_ns(d->max_ns, t));
+}
+
+static void
+print_errors(const struct printer *p)
+{
+	const struct summary *s = p->summary;
+	char t[QUANTITY_TEXT_MAX];
+	int64_t p99_ns;
+
+	if (s->warmup_errors > 0)
+		fprintf(p->out, "\nWarm-up: %zu requests failed\n",
+		    s->warmup_errors);
+	if (s->errors == 0)
+		return;
+	fprintf(p->out, "\n%sErrors: %zu of %zu%s ", p->bad, s->errors, s->sent,
+	    p->plain);
+	for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
+		if (outcome_is_error((enum outcome)i) && s->outcomes[i] > 0)
+			fprintf(p->out, " %s %zu",
+			    outcome_name((enum outcome)i), s->outcomes[i]);
+	}
+	if (summary_p99_with_errors(s, &p99_ns))
+		fprintf(p->out,
+		    "\n        counted as slowest, they would put the pooled "
+		    "p99 at %s\n",
+		    quantity_format_ns(p99_ns, t));
+	else
+		fprintf(p->out, "\n        counted as slowest, the pooled p99 "
+				"would be a failed request\n");
+}
+
+static void
+print_verdict_lines(const struct printer *p)
+{
+	const struct verdict *v = &p->report->verdict;
+	const struct distribution *lag = &p->summary->pooled[SERIES_LAG];
+	char t[5][QUANTITY_TEXT_MAX];
+
+	fprintf(p->out,
+	    "   lag p50 %s p99 %s max %s; %zu of %zu sent >1ms late\n",
+	    format_at(lag, lag->at_ns[p->p50], t[0]),
+	    format_at(lag, lag->at_ns[p->p99], t[1]),
+	    format_at(lag, lag->max_ns, t[2]), v->over_1ms, lag->count);
+	if (v->tested > 0)
+		fprintf(p->out,
+		    "  arrivals as planned in %zu of %zu iterations (worst KS "
+		    "%.3f, 5%% critical %.3f)\n",
+		    v->tested - v->distorted, v->tested, v->ks_worst,
+		    ks_critical_5pct(p->plan->requests));
+	fprintf(p->out,
+	    "  own stalls: longest %s spinning, %s in pauses; %zu requests "
+	    "waited for a connection\n",
+	    quantity_format_ns(v->hiccups.spin_max_ns, t[3]),
+	    quantity_format_ns(v->hiccups.pause_max_ns, t[4]), v->waited);
+	if (p->report->options->verbose)
+		fprintf(p->out,
+		    "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
+		    v->cpu_pct, v->involuntary_switches);
+}
+
+static void
+print_verdict(const struct printer *p)
+{
+	const struct verdict *v = &p->report->verdict;
+	const char *color = v->level == VERDICT_GOOD ? p->strong : p->bad;
+
+	switch (v->level) {
+	case VERDICT_GOOD:
+	case VERDICT_DOUBTFUL:
+	case VERDICT_BAD:
+		fprintf(p->out, "\nGenerator: %s%s%s", color,
+		    v->level == VERDICT_GOOD  ? "GOOD"
+		    : v->level == VERDICT_BAD ? "BAD"
+					      : "DOUBTFUL",
+		    p->plain);
+		print_verdict_lines(p);
+		break;
+	case VERDICT_CLOSED:
+		fprintf(
+		    p->out, "\nGenerator: %sCLOSED LOOP%s\n", color, p->plain);
+		break;
+	}
+	for (unsigned i = 0; i < v->reason_count; i++)
+		fprintf(p->out, "  because %s\n", v->reasons[i]);
+	for (unsigned i = 0; i < p->report->environment.count; i++)
+		fprintf(
+		    p->out, "  note: %s\n", p->report->environment.notes[i]);
+	if (v->level == VERDICT_BAD)
+		fprintf(p->out, "  %sDo not use these results.%s\n", p->bad,
+		    p->plain);
+}
+
+static void
+print_connections(const struct printer *p)
+{
+	size_t opened = 0;
+	size_t unsolicited = 0;
+	size_t in_flight = 0;
+
+	for (size_t i = 0; i < p->summary->count; i++) {
+		const struct iteration_summary *sum =
+		    &p->summary->iterations[i];
+		opened += sum->new_connections;
+		unsolicited += sum->unsolicited;
+		if (sum->max_in_flight > in_flight)
+			in_flight = sum->max_in_flight;
+	}
+	fprintf(p->out,
+	    "\nConnections: at most %zu requests in flight; %zu requests "
+	    "opened one\n",
+	    in_flight, opened);
+	if (unsolicited > 0)
+		fprintf(p->out,
+		    "  %zu idle connections received unrequested bytes\n",
+		    unsolicited);
+}
+
+/* An expectation's actual value in its own unit. */
+static void
+format_actual(
+    const struct expectation *x, double actual, char *out, size_t size)
+{
+	char t[QUANTITY_TEXT_MAX];
+
+	switch (x->statistic) {
+	case STATISTIC_ERRORS:
+		snprintf(out, size, "%.0f", actual);
+		return;
+	case STATISTIC_ERRORS_PERCENT:
+		snprintf(out, size, "%.3g%%", actual);
+		return;
+	case STATISTIC_RATE:
+		snprintf(out, size, "%.1f/s", actual);
+		return;
+	case STATISTIC_PERCENTILE:
+	case STATISTIC_MEAN:
+	case STATISTIC_MIN:
+	case STATISTIC_MAX:
+		snprintf(
+		    out, size, "%s", quantity_format_ns(llround(actual), t));
+		return;
+	}
+}
+
+static void
+print_expectations(const struct printer *p)
+{
+	char text[48];
+	double actual;
+
+	for (unsigned i = 0; i < p->criteria->fail_count; i++) {
+		const struct expectation *x = &p->criteria->fails[i];
+		bool measured = summary_actual(&p->report->summary, x, &actual);
+		bool pass = measured && expectation_holds(x, actual);
+		if (measured)
+			format_actual(x, actual, text, sizeof(text));
+		else
+			snprintf(text, sizeof(text), "not measured");
+		fprintf(p->out, "%s%s %s%s  (%s)\n", i == 0 ? "\n" : "",
+		    pass ? "PASS" : "FAIL", x->text, pass ? "" : " not met",
+		    text);
+	}
+}
+
+void
+report_text(FILE *out, struct report *r, bool color)
+{
+	struct printer p = {.out = out,
+	    .report = r,
+	    .plan = r->summary.plan,
+	    .criteria = r->summary.criteria,
+	    .summary = &r->summary,
+	    .strong = color ? "\033[1m" : "",
+	    .bad = color ? "\033[1;31m" : "",
+	    .plain = color ? "\033[0m" : "",
+	    .server = r->summary.pooled[SERIES_SERVER].count > 0,
+	    .p50 = percentiles_index(&r->summary.criteria->percentiles, 50),
+	    .p99 = percentiles_index(&r->summary.criteria->percentiles, 99)};
+
+	print_heading(&p);
+	print_table(&p);
+	print_medians(&p);
+	print_pooled(&p);
+	print_errors(&p);
+	print_verdict(&p);
+	if (r->options->verbose)
+		print_connections(&p);
+	report_text_slow(out, r);
+	print_expectations(&p);
+	if (r->interrupted)
+		fprintf(out, "\nInterrupted: these are partial results.\n");
+}

@@ -1,0 +1,110 @@
+#include "loadgen/report/report.h"
+
+#include "loadgen/send/quantity.h"
+
+#define LIST_MAX 10 /* without --verbose */
+#define CAUSES_MAX 8
+
+/* A server's text on a terminal: no control characters. */
+static void
+put_text(FILE *out, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+		fputc(c < ' ' || c == 0x7f ? '?' : c, out);
+	}
+}
+
+static void
+print_one(FILE *out, const struct report *r, const struct slow *slow)
+{
+	const struct request_name name = {
+	    .iteration = slow->iteration, .number = slow->number};
+	char id[REQUEST_ID_MAX];
+	char t[3][QUANTITY_TEXT_MAX];
+
+	(void)request_id_format(&r->texts.ids, &name, id);
+	fprintf(out, "  %-20s iteration %u request %u  %8s  lag %s", id,
+	    slow->iteration, slow->number,
+	    quantity_format_ns(slow->latency_ns, t[0]),
+	    quantity_format_ns(slow->lag_ns, t[1]));
+	if (slow->server_ns >= 0)
+		fprintf(out, "  in the server %s",
+		    quantity_format_ns(slow->server_ns, t[2]));
+	fprintf(out, "\n");
+}
+
+static void
+print_list(FILE *out, const struct report *r, const struct slow_list *l)
+{
+	size_t n = l->count;
+
+	if (!r->options->verbose && n > LIST_MAX)
+		n = LIST_MAX;
+	for (size_t i = 0; i < n; i++)
+		print_one(out, r, &l->slowest[i]);
+	if (n < l->count)
+		fprintf(out, "  and %zu more\n", l->count - n);
+}
+
+static void
+print_causes(FILE *out, const struct report *r)
+{
+	const struct findings *f = &r->findings;
+	struct cause causes[CAUSES_MAX];
+	int n = findings_causes(f, causes, CAUSES_MAX);
+	char t[QUANTITY_TEXT_MAX];
+
+	if (f->count + f->missing > 0)
+		fprintf(out,
+		    "\nSlow: %zu explained, %zu pinned, %zu no longer kept\n",
+		    f->count, f->pinned, f->missing);
+	for (int i = 0; i < n; i++) {
+		fprintf(out, "%6zu x ", causes[i].count);
+		put_text(out, causes[i].code);
+		if (causes[i].median_ns >= 0)
+			fprintf(out, " (median %s)",
+			    quantity_format_ns(causes[i].median_ns, t));
+		fprintf(out, "\n");
+	}
+	if (f->why[0] != '\0')
+		fprintf(out, "\nSlow requests are no longer analysed: %s\n",
+		    f->why);
+}
+
+/* The slowest of all: in words, and where to look. */
+static void
+print_worst(FILE *out, const struct report *r)
+{
+	const struct slow_list *l = &r->summary.slow;
+	const struct finding *f =
+	    l->count == 0 ? NULL
+			  : findings_of(&r->findings, l->slowest[0].iteration,
+				l->slowest[0].number);
+
+	if (f == NULL)
+		return;
+	fprintf(out, "Worst: ");
+	put_text(out, f->text);
+	if (f->page[0] != '\0')
+		fprintf(out, "\n       -> %s/%s", r->options->out_dir, f->page);
+	fprintf(out, "\n");
+}
+
+void
+report_text_slow(FILE *out, const struct report *r)
+{
+	const struct summary *s = &r->summary;
+
+	if (s->slow.count == 0)
+		return;
+	fprintf(out, "\nSlowest:\n");
+	print_list(out, r, &s->slow);
+	for (size_t i = 0; r->options->verbose && i < s->count; i++) {
+		fprintf(
+		    out, "Slowest of iteration %u:\n", s->iterations[i].index);
+		print_list(out, r, &s->iterations[i].slow);
+	}
+	print_causes(out, r);
+	print_worst(out, r);
+}

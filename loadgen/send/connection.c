@@ -1,0 +1,270 @@
+#include "loadgen/send/connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "loadgen/send/stamps.h"
+
+static void
+list_append(struct connection_list *l, struct connection *c)
+{
+	c->next = NULL;
+	c->previous = l->last;
+	if (l->last != NULL)
+		l->last->next = c;
+	else
+		l->first = c;
+	l->last = c;
+	l->count++;
+}
+
+static void
+list_remove(struct connection_list *l, struct connection *c)
+{
+	if (c->previous != NULL)
+		c->previous->next = c->next;
+	else
+		l->first = c->next;
+	if (c->next != NULL)
+		c->next->previous = c->previous;
+	else
+		l->last = c->previous;
+	assert(l->count > 0);
+	l->count--;
+}
+
+static struct connection_list *
+list_of(struct pool *p, enum connection_state state)
+{
+	switch (state) {
+	case CONNECTION_CLOSED:
+		return &p->closed;
+	case CONNECTION_IDLE:
+		return &p->idle;
+	case CONNECTION_BUSY:
+		return &p->busy;
+	}
+	return NULL;
+}
+
+static void
+connection_move(
+    struct pool *p, struct connection *c, enum connection_state state)
+{
+	list_remove(list_of(p, c->state), c);
+	c->state = state;
+	list_append(list_of(p, state), c);
+}
+
+int
+pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
+    const struct target *t)
+{
+	memset(p, 0, sizeof(*p));
+	p->slots = calloc(plan->max_connections, sizeof(*p->slots));
+	if (p->slots == NULL)
+		return -ENOMEM;
+	p->slot_count = plan->max_connections;
+	p->epoll_fd = epoll_fd;
+	p->target = t;
+	p->tcp_nodelay = plan->tcp_nodelay;
+	p->kernel_stamps = plan->kernel_stamps && !t->server.local;
+	p->quickack = plan->quickack;
+	for (size_t i = 0; i < p->slot_count; i++) {
+		p->slots[i].fd = -1;
+		list_append(&p->closed, &p->slots[i]);
+	}
+	return 0;
+}
+
+void
+pool_close(struct pool *p)
+{
+	for (size_t i = 0; i < p->slot_count; i++) {
+		if (p->slots[i].state != CONNECTION_CLOSED)
+			connection_close(p, &p->slots[i]);
+	}
+	free(p->slots);
+	memset(p, 0, sizeof(*p));
+}
+
+/*
+ * Neither option can make a request fail that would succeed without it, and
+ * on a Unix socket neither exists: results are not looked at.
+ */
+static void
+set_tcp_options(const struct pool *p, int fd)
+{
+	int on = p->tcp_nodelay;
+	int quick = p->quickack == QUICKACK_ON;
+
+	if (p->target->server.local)
+		return;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (p->quickack != QUICKACK_KERNEL)
+		setsockopt(
+		    fd, IPPROTO_TCP, TCP_QUICKACK, &quick, sizeof(quick));
+}
+
+/* Begin to open a closed connection; it becomes the given state. */
+static int
+connection_open(
+    struct pool *p, struct connection *c, enum connection_state state)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
+	int err;
+	int fd = socket(p->target->address.ss_family,
+	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	set_tcp_options(p, fd);
+	if (connect(fd, (const struct sockaddr *)&p->target->address,
+		p->target->address_length) < 0 &&
+	    errno != EINPROGRESS) {
+		err = -errno;
+		goto fail_socket;
+	}
+	if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) {
+		err = -errno;
+		goto fail_socket;
+	}
+	c->fd = fd;
+	c->stamps = p->kernel_stamps && stamps_enable(fd);
+	c->sent_bytes = 0;
+	c->number = p->opened++;
+	c->connecting = true;
+	c->wants_write = false;
+	connection_move(p, c, state);
+	return 0;
+
+fail_socket:
+	close(fd);
+	return err;
+}
+
+/* Wait until the server has accepted the connection. */
+static int
+connection_settle(struct connection *c, struct instant deadline)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+	int err = 0;
+	socklen_t length = sizeof(err);
+	int n;
+
+	do {
+		int64_t left_ns = instant_since(deadline, instant_now());
+		if (left_ns <= 0)
+			return -ETIMEDOUT;
+		n = poll(&p, 1, (int)((left_ns + NS_PER_MS - 1) / NS_PER_MS));
+	} while (n == 0 || (n < 0 && errno == EINTR));
+	if (n < 0 || getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &length) < 0)
+		return -errno;
+	c->connecting = false;
+	return -err;
+}
+
+int
+pool_fill(struct pool *p, size_t count, int64_t timeout_ns)
+{
+	struct instant deadline = instant_plus(instant_now(), timeout_ns);
+	int err;
+
+	while (p->idle.count < count && p->closed.first != NULL) {
+		struct connection *c = p->closed.first;
+		err = connection_open(p, c, CONNECTION_IDLE);
+		if (err < 0)
+			return err;
+		err = connection_settle(c, deadline);
+		if (err < 0) {
+			connection_close(p, c);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void
+pool_trim(struct pool *p, size_t count)
+{
+	while (p->idle.count > count)
+		connection_close(p, p->idle.first);
+}
+
+void
+pool_count_from_zero(struct pool *p)
+{
+	struct connection *c;
+
+	p->opened = 0;
+	for (c = p->idle.first; c != NULL; c = c->next)
+		c->number = p->opened++;
+}
+
+int
+pool_take(struct pool *p, struct connection **out)
+{
+	struct connection *c = p->idle.last;
+	int err;
+
+	if (c != NULL) {
+		connection_move(p, c, CONNECTION_BUSY);
+	} else {
+		c = p->closed.first;
+		if (c == NULL)
+			return -EBUSY;
+		err = connection_open(p, c, CONNECTION_BUSY);
+		if (err < 0)
+			return err;
+	}
+	c->written = 0;
+	*out = c;
+	return 0;
+}
+
+void
+connection_release(struct pool *p, struct connection *c)
+{
+	assert(c->state == CONNECTION_BUSY);
+	c->connecting = false;
+	connection_move(p, c, CONNECTION_IDLE);
+}
+
+void
+connection_close(struct pool *p, struct connection *c)
+{
+	assert(c->state != CONNECTION_CLOSED);
+	close(c->fd); /* takes it out of epoll, too */
+	c->fd = -1;
+	connection_move(p, c, CONNECTION_CLOSED);
+}
+
+void
+connection_want_write(struct pool *p, struct connection *c, bool want)
+{
+	struct epoll_event event = {
+	    .events = want ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = c};
+
+	if (c->wants_write == want)
+		return;
+	c->wants_write = want;
+	int err = epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, c->fd, &event);
+	/* It is registered, and changing what for takes no memory. */
+	assert(err == 0);
+	(void)err;
+}
+
+void
+connection_has_read(const struct pool *p, const struct connection *c)
+{
+	if (p->quickack != QUICKACK_KERNEL)
+		set_tcp_options(p, c->fd);
+}

@@ -1,0 +1,114 @@
+/*
+ * connection.h: the connections of one sender.
+ *
+ *   CLOSED --open--> IDLE <--> BUSY
+ *     ^                |        |
+ *     +------ close ---+--------+
+ *
+ * Idle ones are a stack: the one used last is used next, its caches and the
+ * server's thread are warm.  Busy ones are a queue in the order they were
+ * taken, so the first is the first to time out.  A connection carries one
+ * request at a time, never two.
+ *
+ * All memory is taken when the pool is opened.  Opening a connection enters
+ * the kernel but never waits.  One thread.
+ */
+#ifndef TAILOR_LOADGEN_SEND_CONNECTION_H
+#define TAILOR_LOADGEN_SEND_CONNECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/instant.h"
+#include "loadgen/send/plan.h"
+#include "loadgen/send/response.h"
+#include "loadgen/send/target.h"
+
+enum connection_state {
+	CONNECTION_CLOSED,
+	CONNECTION_IDLE,
+	CONNECTION_BUSY,
+};
+
+struct connection {
+	enum connection_state state;
+	int fd; /* owned; -1 if closed */
+	uint32_t number;
+	bool connecting;  /* not known yet whether the server took it */
+	bool wants_write; /* epoll waits for room, too */
+	size_t request;	  /* index of the sample, while busy */
+	size_t written;	  /* of the request's bytes */
+	bool stamps;	  /* the kernel reports when bytes left and came */
+	uint32_t
+	    sent_bytes; /* ever, modulo 2^32: to which request a stamp belongs */
+	struct connection *previous;
+	struct connection *next;
+	struct response response;
+};
+
+struct connection_list {
+	struct connection *first;
+	struct connection *last;
+	size_t count;
+};
+
+struct pool {
+	struct connection *slots; /* owned */
+	size_t slot_count;
+	struct connection_list closed;
+	struct connection_list idle;
+	struct connection_list busy;
+	int epoll_fd; /* borrowed from the sender */
+	const struct target *target;
+	bool tcp_nodelay;
+	bool kernel_stamps;
+	enum quickack quickack;
+	uint32_t opened; /* since pool_count_from_zero() */
+};
+
+/*
+ * pool_open(p, epoll_fd, plan, t):
+ * Make room for plan->max_connections connections; opens none.  Each one's
+ * epoll data is its struct connection *.  plan and t must outlive the pool.
+ * Returns 0 or -ENOMEM.
+ */
+int pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
+    const struct target *t);
+void pool_close(struct pool *p);
+
+/*
+ * pool_fill(p, count, timeout_ns):
+ * Open connections until count are idle, waiting for each; closes none.
+ * Returns 0, or the negative errno of the first that failed.
+ */
+int pool_fill(struct pool *p, size_t count, int64_t timeout_ns);
+
+/* Close idle connections until at most count are left. */
+void pool_trim(struct pool *p, size_t count);
+
+/* Number connections from 0 again, those that are open too. */
+void pool_count_from_zero(struct pool *p);
+
+/*
+ * pool_take(p, out):
+ * Take an idle connection, or begin to open one (out->connecting).  It is
+ * busy, last in its queue.
+ * Returns 0, -EBUSY (max_connections are busy) or the negative errno of a
+ * connection that could not even be begun (none is taken).
+ */
+int pool_take(struct pool *p, struct connection **out);
+
+/* A busy connection's request is over and it can serve another. */
+void connection_release(struct pool *p, struct connection *c);
+
+/* Close an idle or busy connection. */
+void connection_close(struct pool *p, struct connection *c);
+
+/* Tell epoll whether the connection waits for room to write. */
+void connection_want_write(struct pool *p, struct connection *c, bool want);
+
+/* After reading: set again what the kernel forgets (--quickack). */
+void connection_has_read(const struct pool *p, const struct connection *c);
+
+#endif

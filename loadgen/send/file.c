@@ -1,0 +1,129 @@
+#include "loadgen/send/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAX ((size_t)256 << 20)
+
+int
+file_read(const char *path, char **text, size_t *length)
+{
+	size_t capacity = 65536;
+	size_t n = 0;
+	size_t got;
+	char *buffer, *bigger;
+	FILE *f;
+	int err;
+
+	f = fopen(path, "re");
+	if (f == NULL)
+		return -errno;
+	buffer = malloc(capacity + 1);
+	if (buffer == NULL) {
+		err = -ENOMEM;
+		goto fail_file;
+	}
+	while ((got = fread(buffer + n, 1, capacity - n, f)) > 0) {
+		n += got;
+		if (n < capacity)
+			continue;
+		capacity *= 2;
+		if (capacity > FILE_MAX) {
+			err = -EFBIG;
+			goto fail_buffer;
+		}
+		bigger = realloc(buffer, capacity + 1);
+		if (bigger == NULL) {
+			err = -ENOMEM;
+			goto fail_buffer;
+		}
+		buffer = bigger;
+	}
+	if (ferror(f)) {
+		err = errno != 0 ? -errno : -EIO;
+		goto fail_buffer;
+	}
+	fclose(f);
+	buffer[n] = '\0';
+	*text = buffer;
+	*length = n;
+	return 0;
+
+fail_buffer:
+	free(buffer);
+fail_file:
+	fclose(f);
+	return err;
+}
+
+int
+file_write(const char *path, const char *text, size_t length)
+{
+	FILE *f = fopen(path, "we");
+	int err = 0;
+
+	if (f == NULL)
+		return -errno;
+	if (fwrite(text, 1, length, f) != length)
+		err = -EIO;
+	if (fclose(f) != 0)
+		err = -EIO;
+	return err;
+}
+
+void
+file_read_line(const char *path, char *out, size_t size)
+{
+	FILE *f = fopen(path, "re");
+
+	out[0] = '\0';
+	if (f == NULL)
+		return;
+	if (fgets(out, (int)size, f) == NULL)
+		out[0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+	fclose(f);
+}
+
+int
+file_make_directory(const char *path, size_t *made)
+{
+	char part[4096];
+	size_t n = strlen(path);
+
+	if (n >= sizeof(part))
+		return -ENAMETOOLONG;
+	for (size_t i = 1; i <= n; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (mkdir(part, 0777) == 0)
+			*made = *made == 0 ? i : *made;
+		else if (errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
+void
+file_remove_directory(const char *path, size_t made)
+{
+	char part[4096];
+	size_t n = strlen(path);
+
+	if (made == 0)
+		return;
+	memcpy(part, path, n + 1);
+	while (n >= made) {
+		part[n] = '\0';
+		if (rmdir(part) < 0)
+			return;
+		while (n > 0 && part[--n] != '/')
+			;
+	}
+}

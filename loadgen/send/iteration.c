@@ -1,0 +1,94 @@
+#include "loadgen/send/iteration.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/send/schedule.h"
+
+int
+iteration_init(struct iteration *it, const struct plan *plan)
+{
+	memset(it, 0, sizeof(*it));
+	it->warmup = plan->warmup;
+	it->requests = plan->requests;
+	size_t total = it->warmup + it->requests;
+	it->samples = calloc(total, sizeof(*it->samples));
+	it->offset_ns = calloc(total, sizeof(*it->offset_ns));
+	it->progress.latency_ns =
+	    calloc(it->requests, sizeof(*it->progress.latency_ns));
+	it->progress.number =
+	    calloc(it->requests, sizeof(*it->progress.number));
+	if (it->samples == NULL || it->offset_ns == NULL ||
+	    it->progress.latency_ns == NULL || it->progress.number == NULL) {
+		iteration_fini(it);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void
+iteration_fini(struct iteration *it)
+{
+	free(it->samples);
+	free(it->offset_ns);
+	free(it->progress.latency_ns);
+	free(it->progress.number);
+	memset(it, 0, sizeof(*it));
+}
+
+/* Everything the sender will write to is written to here first: a page that
+   does not exist yet must not be met while requests are due. */
+static void
+clear(struct iteration *it)
+{
+	size_t total = it->warmup + it->requests;
+
+	memset(it->samples, 0, total * sizeof(*it->samples));
+	for (size_t i = 0; i < total; i++)
+		it->samples[i].server_ns = -1;
+	memset(it->progress.latency_ns, 0,
+	    it->requests * sizeof(*it->progress.latency_ns));
+	memset(it->progress.number, 0,
+	    it->requests * sizeof(*it->progress.number));
+	atomic_store(&it->progress.sent, 0);
+	atomic_store(&it->progress.finished, 0);
+	atomic_store(&it->progress.ok, 0);
+	it->begin = INSTANT_NONE;
+	it->origin = INSTANT_NONE;
+	it->max_in_flight = 0;
+	it->opened = 0;
+	it->unsolicited = 0;
+	it->interrupted = false;
+	it->clock_stepped = false;
+	atomic_store(&it->tailor, false);
+	it->hiccups = (struct hiccups){0, 0};
+	it->cpu_ns = 0;
+	it->wall_ns = 0;
+	it->involuntary_switches = 0;
+}
+
+void
+iteration_plan(struct iteration *it, const struct plan *plan, unsigned index)
+{
+	int64_t *measured_ns = it->offset_ns + it->warmup;
+	int64_t warm_ns = 0;
+
+	clear(it);
+	it->index = index;
+	it->seed = schedule_iteration_seed(plan->seed, index);
+	if (plan->arrivals == ARRIVALS_CLOSED)
+		return;
+	schedule_fill(plan->arrivals, plan->rate_per_s,
+	    schedule_warmup_seed(it->seed), it->offset_ns, it->warmup);
+	if (it->warmup > 0)
+		warm_ns = it->offset_ns[it->warmup - 1];
+	if (plan->arrivals == ARRIVALS_FILE)
+		memcpy(measured_ns, plan->trace_ns,
+		    it->requests * sizeof(*measured_ns));
+	else
+		schedule_fill(plan->arrivals, plan->rate_per_s, it->seed,
+		    measured_ns, it->requests);
+	for (size_t i = 0; i < it->requests; i++)
+		measured_ns[i] += warm_ns;
+}

@@ -1,0 +1,217 @@
+#include "loadgen/send/receiver.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "loadgen/send/stamps.h"
+
+/* Record a request's outcome; its connection is left alone. */
+static void
+conclude(struct sender *s, size_t request, enum outcome outcome)
+{
+	struct iteration *it = s->it;
+	struct progress *p = &it->progress;
+	struct sample *sample = &it->samples[request];
+
+	sample->outcome = (uint8_t)outcome;
+	s->finished++;
+	if (request < it->warmup)
+		return;
+	if (outcome == OUTCOME_OK) {
+		size_t n = atomic_load_explicit(&p->ok, memory_order_relaxed);
+		p->latency_ns[n] = sample_latency_ns(sample);
+		p->number[n] = (uint32_t)(request - it->warmup + 1);
+		atomic_store_explicit(&p->ok, n + 1, memory_order_release);
+	}
+	atomic_fetch_add_explicit(&p->finished, 1, memory_order_relaxed);
+}
+
+void
+receiver_fail(struct sender *s, struct connection *c, size_t request,
+    enum outcome outcome)
+{
+	struct sample *sample = &s->it->samples[request];
+
+	sample->last = instant_now();
+	if (c != NULL) {
+		sample->status = c->response.status;
+		sample->body_bytes = c->response.body_bytes;
+		connection_close(&s->pool, c);
+	}
+	conclude(s, request, outcome);
+}
+
+static struct request_name
+name_of(const struct iteration *it, size_t request)
+{
+	struct request_name name = {
+	    .iteration = it->index, .warmup = request < it->warmup};
+
+	if (!name.warmup)
+		request -= it->warmup;
+	name.number = (uint32_t)(request + 1);
+	return name;
+}
+
+void
+receiver_write(struct sender *s, struct connection *c)
+{
+	struct sample *sample = &s->it->samples[c->request];
+	const struct request_name name = name_of(s->it, c->request);
+	const struct request_text *text = request_fill(s->texts, &name);
+
+	while (c->written < text->length) {
+		ssize_t n = send(c->fd, text->bytes + c->written,
+		    text->length - c->written, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			connection_want_write(&s->pool, c, true);
+			return;
+		}
+		if (n < 0) {
+			receiver_fail(s, c, c->request,
+			    c->connecting ? OUTCOME_CONNECT : OUTCOME_RESET);
+			return;
+		}
+		c->connecting = false;
+		c->written += (size_t)n;
+		c->sent_bytes += (uint32_t)n;
+	}
+	sample->send_end = instant_now();
+	connection_want_write(&s->pool, c, false);
+}
+
+/*
+ * What the kernel reports of the request that a connection carries.  Such
+ * messages also come for requests that are over: an acknowledgement may be
+ * later than the response.  The number of the last byte says of which request.
+ */
+static void
+take_stamps(struct sender *s, struct connection *c)
+{
+	struct sample *sample = &s->it->samples[c->request];
+	struct stamp stamp;
+
+	while (
+	    c->stamps && stamps_read_sent(c->fd, s->clock_offset_ns, &stamp)) {
+		if (c->state != CONNECTION_BUSY ||
+		    stamp.last_byte != c->sent_bytes - 1)
+			continue;
+		if (stamp.acked)
+			sample->kernel_acked = stamp.at;
+		else
+			sample->kernel_sent = stamp.at;
+	}
+}
+
+/* Was a complete response a good one? */
+static enum outcome
+judge(const struct plan *plan, struct response *r)
+{
+	char found[SHA256_DIGEST_STRING_LENGTH];
+
+	if (!plan->expected_status[r->status])
+		return OUTCOME_STATUS;
+	if (plan->body_sha256 == NULL)
+		return OUTCOME_OK;
+	(void)SHA256End(&r->body_hash, found);
+	return strcasecmp(found, plan->body_sha256) == 0 ? OUTCOME_OK
+							 : OUTCOME_BODY;
+}
+
+static void
+complete(struct sender *s, struct connection *c)
+{
+	const struct response *r = &c->response;
+	size_t request = c->request;
+	struct sample *sample = &s->it->samples[request];
+
+	sample->status = r->status;
+	sample->body_bytes = r->body_bytes;
+	sample->server_ns = r->timing.duration_ns;
+	sample->tailor = r->timing.tailor;
+	if (sample->tailor)
+		atomic_store_explicit(
+		    &s->it->tailor, true, memory_order_relaxed);
+	take_stamps(s, c);
+	/* After a response to half a request the connection is of no use. */
+	if (r->keep_alive && instant_is_set(sample->send_end))
+		connection_release(&s->pool, c);
+	else
+		connection_close(&s->pool, c);
+	conclude(s, request, judge(s->plan, &c->response));
+}
+
+/* Bytes, or the end of them, of a busy connection. */
+static void
+read_response(struct sender *s, struct connection *c, size_t n)
+{
+	struct sample *sample = &s->it->samples[c->request];
+	struct response *r = &c->response;
+	size_t used = 0;
+
+	sample->last = instant_now();
+	if (n > 0 && !instant_is_set(sample->first))
+		sample->first = sample->last;
+	if (n > 0)
+		used = response_feed(r, s->buffer, n);
+	else
+		response_end(r);
+	if (r->state == RESPONSE_MALFORMED ||
+	    (r->state == RESPONSE_COMPLETE && used < n))
+		receiver_fail(s, c, c->request, OUTCOME_MALFORMED);
+	else if (r->state == RESPONSE_COMPLETE)
+		complete(s, c);
+	else if (n == 0)
+		receiver_fail(s, c, c->request, OUTCOME_SHORT);
+}
+
+static void
+on_readable(struct sender *s, struct connection *c)
+{
+	struct instant arrived;
+	ssize_t n = stamps_receive(c->fd, s->buffer, RECEIVER_BUFFER_BYTES,
+	    s->clock_offset_ns, &arrived);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (c->state == CONNECTION_IDLE) {
+		/* The server may close it; it may not speak unasked. */
+		if (n > 0)
+			s->it->unsolicited++;
+		connection_close(&s->pool, c);
+		return;
+	}
+	if (n < 0) {
+		receiver_fail(s, c, c->request,
+		    c->connecting ? OUTCOME_CONNECT : OUTCOME_RESET);
+		return;
+	}
+	if (n > 0) {
+		struct sample *sample = &s->it->samples[c->request];
+		connection_has_read(&s->pool, c);
+		if (c->stamps && !instant_is_set(sample->first))
+			sample->kernel_first = arrived;
+	}
+	read_response(s, c, (size_t)n);
+}
+
+void
+receiver_event(struct sender *s, struct connection *c, uint32_t events)
+{
+	/* An event of this batch may have closed or reused it. */
+	if (c->state == CONNECTION_CLOSED)
+		return;
+	if ((events & EPOLLOUT) != 0 && c->wants_write)
+		receiver_write(s, c);
+	/* EPOLLERR is also how stamps are announced; reading shows which. */
+	if ((events & EPOLLERR) != 0)
+		take_stamps(s, c);
+	if (c->state != CONNECTION_CLOSED &&
+	    (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
+		on_readable(s, c);
+}

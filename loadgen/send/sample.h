@@ -1,0 +1,105 @@
+/*
+ * sample.h: what is known about one request when it is over.
+ *
+ *   scheduled      send_begin    send_end        first          last
+ *   ----|--------------|-------------|-------------|--------------|---->
+ *       |<--- lag ---->|<---------------- service --------------->|
+ *       |<----------------------- latency ----------------------->|
+ *
+ * lag is the generator's own lateness, service starts with the first system
+ * call made for the request (connecting included, if it needed a connection),
+ * latency is what an independent user would have seen.  latency = lag +
+ * service, exactly, always.
+ *
+ * An array of these is made before an iteration; the sender thread fills it,
+ * others read it after the sender has ended.
+ */
+#ifndef TAILOR_LOADGEN_SEND_SAMPLE_H
+#define TAILOR_LOADGEN_SEND_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/instant.h"
+
+enum outcome {
+	OUTCOME_UNSENT,	    /* the run was interrupted before it was due */
+	OUTCOME_UNANSWERED, /* the run was interrupted while it waited */
+	OUTCOME_OK,
+	OUTCOME_CONNECT,   /* no connection to the server */
+	OUTCOME_RESET,	   /* the connection broke */
+	OUTCOME_TIMEOUT,   /* no complete response in time */
+	OUTCOME_SHORT,	   /* the server closed before the response's end */
+	OUTCOME_MALFORMED, /* not an HTTP response, or bytes after its end */
+	OUTCOME_STATUS,	   /* complete, but not a status that was expected */
+	OUTCOME_BODY,	   /* as expected, but for its body */
+};
+#define OUTCOME_COUNT 10
+
+struct sample {
+	struct instant scheduled;
+	struct instant send_begin;
+	struct instant send_end; /* unset if it was never sent whole */
+	struct instant first;	 /* first byte read; may be unset */
+	struct instant last;	 /* last byte, or when it failed */
+	/* The kernel's word, where it gives it; unset otherwise. */
+	struct instant kernel_sent;  /* last byte of the request handed down */
+	struct instant kernel_acked; /* the server's kernel had all of it */
+	struct instant kernel_first; /* arrival of the bytes read first */
+	int64_t server_ns;	     /* what the server reported; -1: nothing */
+	uint64_t body_bytes;
+	uint32_t connection; /* number of the connection within the iteration */
+	uint16_t status;     /* 0: no head was read */
+	uint8_t outcome;     /* enum outcome */
+	bool tailor;	     /* the response came through a Tailor */
+	bool new_connection; /* one was opened for it */
+	bool waited;	     /* max-connections were busy when it was due */
+};
+
+/* "ok", "connect", ...: key in every output; constant text. */
+const char *outcome_name(enum outcome outcome);
+
+/* Whether the request was sent and has failed. */
+static inline bool
+outcome_is_error(enum outcome outcome)
+{
+	return outcome >= OUTCOME_CONNECT;
+}
+
+/* Whether it has latencies. */
+static inline bool
+sample_is_ok(const struct sample *s)
+{
+	return s->outcome == OUTCOME_OK;
+}
+
+/* Valid once send_begin is set. */
+static inline int64_t
+sample_lag_ns(const struct sample *s)
+{
+	return instant_since(s->send_begin, s->scheduled);
+}
+
+/* From the due time to the last byte; valid if the sample is OK. */
+static inline int64_t
+sample_latency_ns(const struct sample *s)
+{
+	return instant_since(s->last, s->scheduled);
+}
+
+/* From the first system call to the last byte; valid if the sample is OK. */
+static inline int64_t
+sample_service_ns(const struct sample *s)
+{
+	return instant_since(s->last, s->send_begin);
+}
+
+/* Time outside the server; negative if it claims more than there was.
+   Valid if the server reported. */
+static inline int64_t
+sample_gap_ns(const struct sample *s)
+{
+	return sample_service_ns(s) - s->server_ns;
+}
+
+#endif

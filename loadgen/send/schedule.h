@@ -1,0 +1,65 @@
+/*
+ * schedule.h: when each request is due, computed before the first is sent.
+ *
+ * The generator is xoshiro256** (D. Blackman, S. Vigna, "Scrambled Linear
+ * Pseudorandom Number Generators", 2018), its state filled by splitmix64 from
+ * the iteration's seed, as its authors advise.  A Poisson process has gaps
+ * -log1p(-u)/rate with u = (x >> 11) * 2^-53 in [0, 1).  Each gap is rounded
+ * to whole nanoseconds before it is added, so the same seed gives the same
+ * instants on every machine, for ever; tests hold vectors of all three.
+ *
+ * Warm-up requests have a random stream of their own: changing their number
+ * does not change the gaps of the measured requests.
+ */
+#ifndef TAILOR_LOADGEN_SEND_SCHEDULE_H
+#define TAILOR_LOADGEN_SEND_SCHEDULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct prng {
+	uint64_t s[4];
+};
+
+/* One step of splitmix64: advances *state, returns 64 random bits. */
+uint64_t splitmix64(uint64_t *state);
+
+/* Fill the state from a seed; any seed is good. */
+void prng_init(struct prng *p, uint64_t seed);
+
+/* 64 random bits (xoshiro256**). */
+uint64_t prng_next(struct prng *p);
+
+/* A number in [0, 1) with 53 random bits. */
+double prng_uniform(struct prng *p);
+
+enum arrivals {
+	ARRIVALS_POISSON, /* exponential gaps */
+	ARRIVALS_UNIFORM, /* equal gaps */
+	ARRIVALS_FILE,	  /* instants from a file (trace.h) */
+	ARRIVALS_CLOSED,  /* none are planned: the responses decide */
+};
+
+/* "poisson", "uniform", "file", "closed". */
+const char *arrivals_name(enum arrivals arrivals);
+
+/* The seed of iteration number (counted from 1) of a run. */
+uint64_t schedule_iteration_seed(uint64_t seed, unsigned iteration);
+
+/*
+ * schedule_fill(arrivals, rate_per_s, seed, offset_ns, n):
+ * Compute n due times, ns after the common start, never decreasing.  The
+ * first is one gap after the start.
+ *   arrivals    ARRIVALS_UNIFORM, or exponential gaps for all others
+ *   rate_per_s  > 0
+ *   seed        of this iteration; unused if uniform
+ *   offset_ns   receives n values
+ * O(n); allocates nothing; any thread.
+ */
+void schedule_fill(enum arrivals arrivals, double rate_per_s, uint64_t seed,
+    int64_t *offset_ns, size_t n);
+
+/* The seed of the warm-up before an iteration with the given seed. */
+uint64_t schedule_warmup_seed(uint64_t seed);
+
+#endif

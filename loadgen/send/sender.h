@@ -1,0 +1,87 @@
+/*
+ * sender.h: the thread that sends requests when they are due and times them.
+ *
+ * The door of send/, which owns what goes over the wire (plan.h, target.h,
+ * request.h, schedule.h, connections) and what is known of each request
+ * (iteration.h, sample.h).  experiment.c calls it; stats/ and report/ read
+ * iterations after the thread has been joined.
+ *
+ * One thread, one epoll set, no lock, no allocation and no output from the
+ * first request of an iteration to its last.  Until 60 us before the next
+ * request is due it sleeps in epoll_wait(), with an absolute timer in the
+ * set: a timer wakes as late as clock_nanosleep() does (tens of microseconds)
+ * but, unlike it, lets a response that arrives meanwhile be read at once.
+ * The rest it spins, polling the sockets.  60 us covers the lateness of most
+ * timers and costs 6 % of a CPU at 1000 requests/s; --no-spin omits it.
+ *
+ * A request that is due never waits for a response, nor for a connection:
+ * with none idle another is opened.  Only when max_connections are busy does
+ * it wait; such requests are marked, and their wait is part of their lag.
+ */
+#ifndef TAILOR_LOADGEN_SEND_SENDER_H
+#define TAILOR_LOADGEN_SEND_SENDER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "loadgen/send/connection.h"
+#include "loadgen/send/iteration.h"
+#include "loadgen/send/plan.h"
+#include "loadgen/send/request.h"
+
+/* How long before a request is due the sender begins to spin. */
+#define SENDER_SPIN_NS (60 * NS_PER_US)
+
+struct sender {
+	const struct plan *plan; /* borrowed, as the next */
+	struct request_texts *texts;
+	struct pool pool;
+	int epoll_fd;
+	int timer_fd;		 /* sleeping until an instant */
+	int stop_fd;		 /* eventfd: wakes a sleeping sender */
+	_Atomic bool stop;	 /* written by the main thread */
+	struct instant armed;	 /* what the timer is set to */
+	int64_t clock_offset_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	char *buffer;		 /* owned; what was read last */
+
+	/* of the current iteration */
+	struct iteration *it;
+	size_t next;	 /* sample to send next */
+	size_t finished; /* samples that are over */
+	bool worked;	 /* something happened since the last clock read */
+};
+
+/*
+ * sender_open(s, plan, t, texts):
+ * Take everything that is needed; all arguments must outlive the sender.
+ * Returns 0 or a negative errno.
+ */
+int sender_open(struct sender *s, const struct plan *plan,
+    const struct target *t, struct request_texts *texts);
+void sender_close(struct sender *s);
+
+/*
+ * sender_prepare(s):
+ * Open connections in advance and wait for them.
+ * Returns 0 or the negative errno of a failed one.  Sender thread.
+ */
+int sender_prepare(struct sender *s);
+
+/*
+ * sender_pause(s, it, pause_ns):
+ * Stay quiet for so long, measuring how late 1 ms timers are here.  Ends
+ * early on sender_stop().  Sender thread.
+ */
+void sender_pause(struct sender *s, struct iteration *it, int64_t pause_ns);
+
+/*
+ * sender_run(s, it):
+ * Send a planned iteration and wait for all its responses, or for
+ * sender_stop().  Failures are in the samples.  Sender thread.
+ */
+void sender_run(struct sender *s, struct iteration *it);
+
+/* End the iteration now.  Any thread, any time, more than once. */
+void sender_stop(struct sender *s);
+
+#endif

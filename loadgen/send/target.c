@@ -1,0 +1,196 @@
+#include "loadgen/send/target.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "loadgen/send/file.h"
+
+static int
+resolve_local(struct target *t, char *why, size_t why_size)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	size_t length = strlen(t->server.host);
+
+	if (length >= sizeof(sun.sun_path)) {
+		snprintf(why, why_size,
+		    "%s: a socket's path has at most %zu bytes", t->server.host,
+		    sizeof(sun.sun_path) - 1);
+		return -EINVAL;
+	}
+	memcpy(sun.sun_path, t->server.host, length);
+	memcpy(&t->address, &sun, sizeof(sun));
+	t->address_length = sizeof(sun);
+	return 0;
+}
+
+static int
+resolve(struct target *t, char *why, size_t why_size)
+{
+	struct addrinfo hints = {
+	    .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found;
+	int code;
+
+	if (t->server.local)
+		return resolve_local(t, why, why_size);
+	code = getaddrinfo(t->server.host, t->server.port, &hints, &found);
+	if (code != 0) {
+		snprintf(why, why_size, "%s: %s", t->server.host,
+		    gai_strerror(code));
+		return -EHOSTUNREACH;
+	}
+	memcpy(&t->address, found->ai_addr, found->ai_addrlen);
+	t->address_length = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+static bool
+same_server(const struct url *a, const struct url *b)
+{
+	return a->local == b->local && strcmp(a->host, b->host) == 0 &&
+	       strcmp(a->port, b->port) == 0;
+}
+
+/* One line of the URLs file; returns what is wrong with it or NULL. */
+static const char *
+add_line(struct target *t, const char *line)
+{
+	struct url u;
+	const char *wrong;
+
+	if (*line == '/') {
+		if (t->url == NULL)
+			return "must be a full URL, as none was given";
+		for (const char *c = line; *c != '\0'; c++) {
+			if (*c <= ' ' || *c == 0x7f || *c == '#')
+				return "has a character that must be escaped";
+		}
+		if (strlen(line) > TARGET_PATH_MAX)
+			return "is too long";
+		t->paths[t->path_count++] = line;
+		return NULL;
+	}
+	wrong = url_parse(&u, line);
+	if (wrong != NULL)
+		return wrong;
+	if (t->url == NULL) {
+		t->url = line;
+		t->server = u;
+	} else if (!same_server(&u, &t->server)) {
+		return "is on another server; all must be on one";
+	}
+	/* "/" may be our own constant; else it points into the line. */
+	t->paths[t->path_count++] = u.path;
+	return NULL;
+}
+
+static int
+read_urls(struct target *t, const char *path, char *why, size_t why_size)
+{
+	size_t length;
+	size_t lines = 1;
+	unsigned number = 1;
+	int err;
+
+	err = file_read(path, &t->file, &length);
+	if (err < 0) {
+		snprintf(why, why_size, "%s: %s", path, strerror(-err));
+		return err;
+	}
+	for (size_t i = 0; i < length; i++)
+		lines += t->file[i] == '\n';
+	t->paths = calloc(lines, sizeof(*t->paths));
+	if (t->paths == NULL) {
+		snprintf(why, why_size, "%s: out of memory", path);
+		return -ENOMEM;
+	}
+	for (char *next = t->file, *line; (line = strsep(&next, "\n"));
+	     number++) {
+		size_t n = strlen(line);
+		if (n > 0 && line[n - 1] == '\r')
+			line[--n] = '\0';
+		if (n == 0 || *line == '#')
+			continue;
+		const char *wrong = add_line(t, line);
+		if (wrong != NULL) {
+			snprintf(
+			    why, why_size, "%s:%u: %s", path, number, wrong);
+			return -EINVAL;
+		}
+	}
+	if (t->path_count == 0) {
+		snprintf(why, why_size, "%s: has no URL", path);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+use_url(struct target *t, const char *url, char *why, size_t why_size)
+{
+	const char *wrong = url_parse(&t->server, url);
+
+	if (wrong != NULL) {
+		snprintf(why, why_size, "the URL %s", wrong);
+		return -EINVAL;
+	}
+	t->url = url;
+	return 0;
+}
+
+int
+target_open(struct target *t, const char *url, const char *urls_path, char *why,
+    size_t why_size)
+{
+	int err = 0;
+
+	memset(t, 0, sizeof(*t));
+	if (url != NULL)
+		err = use_url(t, url, why, why_size);
+	if (err == 0 && urls_path != NULL) {
+		err = read_urls(t, urls_path, why, why_size);
+	} else if (err == 0) {
+		t->paths = calloc(1, sizeof(*t->paths));
+		if (t->paths == NULL) {
+			snprintf(why, why_size, "out of memory");
+			err = -ENOMEM;
+		} else {
+			t->paths[t->path_count++] = t->server.path;
+		}
+	}
+	if (err == 0)
+		err = resolve(t, why, why_size);
+	if (err < 0)
+		target_close(t);
+	return err;
+}
+
+void
+target_close(struct target *t)
+{
+	free(t->paths);
+	free(t->file);
+	memset(t, 0, sizeof(*t));
+}
+
+bool
+target_is_local(const struct target *t)
+{
+	if (t->address.ss_family == AF_INET) {
+		struct sockaddr_in v4;
+		memcpy(&v4, &t->address, sizeof(v4));
+		return ntohl(v4.sin_addr.s_addr) >> 24 == 127;
+	}
+	if (t->address.ss_family == AF_INET6) {
+		struct sockaddr_in6 v6;
+		memcpy(&v6, &t->address, sizeof(v6));
+		return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+	}
+	return t->address.ss_family == AF_UNIX;
+}

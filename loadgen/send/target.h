@@ -1,0 +1,61 @@
+/*
+ * target.h: which server is measured, and which of its resources.
+ *
+ * One server (host and port, or a Unix socket) and one or more request
+ * targets, requested in turn.  Names are resolved once, before the first
+ * request: a name server has no place inside a measurement.  There is no TLS.
+ */
+#ifndef TAILOR_LOADGEN_SEND_TARGET_H
+#define TAILOR_LOADGEN_SEND_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#define TARGET_HOST_MAX 256
+#define TARGET_PATH_MAX 8192
+
+/* A URL taken apart; no allocation. */
+struct url {
+	bool local;		    /* http+unix: host is a socket's path */
+	char host[TARGET_HOST_MAX]; /* no brackets, unescaped if local */
+	char port[6];
+	char authority[TARGET_HOST_MAX]; /* for the Host header */
+	const char *path; /* into the text parsed, or "/"; with query */
+};
+
+/*
+ * url_parse(u, text):
+ * Take "http://host[:port][/path][?query]" or "http+unix://%2Fsocket[/path]"
+ * apart.  A fragment, user information and bytes outside visible ASCII are
+ * refused.  Returns NULL, or what is wrong with it (constant text).
+ */
+const char *url_parse(struct url *u, const char *text);
+
+struct target {
+	const char *url;   /* borrowed, as given; or the first of the file */
+	struct url server; /* its path is not used */
+	struct sockaddr_storage address;
+	socklen_t address_length;
+	const char **paths; /* owned; what stands in the request line */
+	size_t path_count;
+	char *file; /* owned; text of the URLs file, or NULL */
+};
+
+/*
+ * target_open(t, url, urls_path, why, why_size):
+ * Read the URLs, check them, resolve the name.
+ *   url        or NULL if urls_path has a full URL in its first line
+ *   urls_path  file of targets (/a?b) or URLs of the same server, or NULL;
+ *              empty lines and lines that start with # do not count
+ *   why        receives a message for the person on error
+ * Returns 0, -EINVAL (usage) or another negative errno (could not run).
+ */
+int target_open(struct target *t, const char *url, const char *urls_path,
+    char *why, size_t why_size);
+void target_close(struct target *t);
+
+/* Whether the address is a loopback one or a Unix socket. */
+bool target_is_local(const struct target *t);
+
+#endif

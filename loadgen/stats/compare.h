@@ -1,0 +1,49 @@
+/*
+ * compare.h: two runs, and whether they differ.
+ *
+ * Iterations are paired if both runs had the same schedules (arrivals, rate,
+ * number and seeds); otherwise the runs are two samples.  One sentence for
+ * each statistic, with an interval, or that no difference is shown.
+ */
+#ifndef TAILOR_LOADGEN_STATS_COMPARE_H
+#define TAILOR_LOADGEN_STATS_COMPARE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "loadgen/stats/run.h"
+#include "loadgen/stats/shift.h"
+
+#define COMPARE_ROWS_MAX (PERCENTILES_MAX + 2)
+
+struct compare_row {
+	char name[PERCENTILE_KEY_MAX]; /* "p99", "max", "mean" */
+	struct shift shift;
+	size_t pairs; /* iterations compared; of A if unpaired */
+};
+
+struct comparison {
+	bool paired;
+	bool usable;	   /* neither generator was bad */
+	char warning[160]; /* the plans differ, and in what; or "" */
+	struct compare_row rows[COMPARE_ROWS_MAX];
+	size_t count;
+};
+
+/*
+ * compare_runs(a, b, out):
+ * Returns 0, -EINVAL (a run without a complete iteration, or over SHIFT_MAX
+ * of them) or -ENOMEM.
+ */
+int
+compare_runs(const struct run *a, const struct run *b, struct comparison *out);
+
+/* The sentences. */
+void compare_text(FILE *out, const struct run *a, const struct run *b,
+    const struct comparison *c);
+
+/* Schema tailor.load.compare/1; the caller frees *text.  0 or -ENOMEM. */
+int compare_json(const struct run *a, const struct run *b,
+    const struct comparison *c, char **text, size_t *length);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * expectation.h: the text of a --fail expression, parsed.
+ *
+ *   expression = [ scope "." ] [ series "." ] statistic op value
+ *              | "errors" op ( count | percent "%" )
+ *              | "rate" op number
+ *   scope      = "worst" | "pooled"          (default: see below)
+ *   series     = "latency" | "service" | "server" | "gap" | "lag"
+ *              | "send" | "receive"
+ *   statistic  = "p" percent | "mean" | "min" | "max"
+ *   op         = "<" | "<=" | ">" | ">="
+ *
+ * Without a scope a percentile or mean is the median over iterations, min and
+ * max are the extreme of the whole run.  "worst" is the largest over the
+ * iterations, "pooled" takes all requests as one sample.  The expression
+ * states what must hold; it is evaluated in summary.h.
+ */
+#ifndef TAILOR_LOADGEN_STATS_EXPECTATION_H
+#define TAILOR_LOADGEN_STATS_EXPECTATION_H
+
+#include <stdbool.h>
+
+enum expectation_scope {
+	SCOPE_DEFAULT,
+	SCOPE_WORST,
+	SCOPE_POOLED,
+};
+
+enum expectation_series {
+	SERIES_LATENCY,
+	SERIES_SERVICE,
+	SERIES_SERVER,
+	SERIES_GAP,
+	SERIES_LAG,
+	SERIES_SEND,	/* first system call -> handed to the device */
+	SERIES_RECEIVE, /* arrived in the kernel -> read */
+};
+#define SERIES_COUNT 7
+
+enum expectation_statistic {
+	STATISTIC_PERCENTILE,
+	STATISTIC_MEAN,
+	STATISTIC_MIN,
+	STATISTIC_MAX,
+	STATISTIC_ERRORS,	  /* how many */
+	STATISTIC_ERRORS_PERCENT, /* of the requests sent */
+	STATISTIC_RATE,		  /* per second, median over iterations */
+};
+
+enum expectation_op {
+	OP_LESS,
+	OP_LESS_EQUAL,
+	OP_GREATER,
+	OP_GREATER_EQUAL,
+};
+
+struct expectation {
+	const char *text; /* borrowed from the command line */
+	enum expectation_scope scope;
+	enum expectation_series series;
+	enum expectation_statistic statistic;
+	double percent; /* of STATISTIC_PERCENTILE */
+	enum expectation_op op;
+	double limit; /* ns, count, percent or per second */
+};
+
+/* Fill e from text (kept).  Returns 0 or -EINVAL.  Allocates nothing. */
+int expectation_parse(struct expectation *e, const char *text);
+
+/* Whether actual, in the unit of the limit, meets the expectation. */
+bool expectation_holds(const struct expectation *e, double actual);
+
+/* "latency", "service", ...: the series' name, also its key in run.json. */
+const char *expectation_series_name(enum expectation_series series);
+
+#endif

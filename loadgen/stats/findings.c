@@ -1,0 +1,96 @@
+/*
+ * findings.c: tens, seldom thousands; searched from the end.
+ */
+#include "loadgen/stats/findings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/stats/statistics.h"
+
+int
+findings_add(struct findings *f, const struct finding *one)
+{
+	if (f->count == f->capacity) {
+		size_t capacity = 2 * f->capacity + 16;
+		struct finding *all = realloc(f->all, capacity * sizeof(*all));
+		if (all == NULL)
+			return -ENOMEM;
+		f->all = all;
+		f->capacity = capacity;
+	}
+	f->all[f->count++] = *one;
+	return 0;
+}
+
+void
+findings_fini(struct findings *f)
+{
+	free(f->all);
+	*f = (struct findings){0};
+}
+
+const struct finding *
+findings_of(const struct findings *f, unsigned iteration, uint32_t number)
+{
+	for (size_t i = f->count; i > 0; i--) {
+		const struct finding *one = &f->all[i - 1];
+		if (one->iteration == iteration && one->number == number)
+			return one;
+	}
+	return NULL;
+}
+
+static int
+by_count(const void *a, const void *b)
+{
+	const struct cause *x = a;
+	const struct cause *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return strcmp(x->code, y->code);
+}
+
+static int64_t
+median_share(const struct findings *f, const char *code, int64_t *scratch)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->count; i++) {
+		if (strcmp(f->all[i].code, code) == 0 &&
+		    f->all[i].share_ns >= 0)
+			scratch[n++] = f->all[i].share_ns;
+	}
+	if (n == 0)
+		return -1;
+	samples_sort(scratch, n);
+	return quantile_sorted(scratch, n, 50);
+}
+
+int
+findings_causes(const struct findings *f, struct cause *out, int max)
+{
+	int64_t *scratch = calloc(f->count + 1, sizeof(*scratch));
+	int n = 0;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->count; i++) {
+		int k = 0;
+		while (k < n && strcmp(out[k].code, f->all[i].code) != 0)
+			k++;
+		if (k == max)
+			continue;
+		if (k == n)
+			out[n++] = (struct cause){
+			    .code = f->all[i].code, .text = f->all[i].text};
+		out[k].count++;
+	}
+	for (int k = 0; k < n; k++)
+		out[k].median_ns = median_share(f, out[k].code, scratch);
+	free(scratch);
+	qsort(out, (size_t)n, sizeof(*out), by_count);
+	return n;
+}

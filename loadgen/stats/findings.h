@@ -1,0 +1,60 @@
+/*
+ * findings.h: what TaleChain said of slow requests.
+ *
+ * One finding for each request that was explained; grouped, they are the
+ * table of causes.  Texts come from a server: bounded, and escaped where they
+ * are written.
+ */
+#ifndef TAILOR_LOADGEN_STATS_FINDINGS_H
+#define TAILOR_LOADGEN_STATS_FINDINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FINDING_CODE_MAX 32
+#define FINDING_TEXT_MAX 400
+#define FINDING_PAGE_MAX 64
+
+struct finding {
+	unsigned iteration;
+	uint32_t number;
+	int64_t share_ns; /* of its latency; -1: not said */
+	char code[FINDING_CODE_MAX];
+	char text[FINDING_TEXT_MAX];
+	char page[FINDING_PAGE_MAX]; /* file below the output, or "" */
+};
+
+struct findings {
+	struct finding *all; /* owned */
+	size_t count;
+	size_t capacity;
+	size_t pinned;	/* requests whose events are kept */
+	size_t missing; /* requests whose events were gone */
+	size_t failed;	/* exchanges with the Tailor */
+	char why[96];	/* analysis was given up, or "" */
+};
+
+/* The findings with one code. */
+struct cause {
+	const char *code; /* borrowed from the first of them */
+	const char *text; /* likewise */
+	size_t count;
+	int64_t median_ns; /* of their shares; -1: none said */
+};
+
+/* Add a copy.  Returns 0 or -ENOMEM. */
+int findings_add(struct findings *f, const struct finding *one);
+void findings_fini(struct findings *f);
+
+/* The finding of a request, or NULL. */
+const struct finding *
+findings_of(const struct findings *f, unsigned iteration, uint32_t number);
+
+/*
+ * findings_causes(f, out, max):
+ * Group them by code, the most frequent first; at most max groups.
+ * Returns how many, or -ENOMEM.
+ */
+int findings_causes(const struct findings *f, struct cause *out, int max);
+
+#endif

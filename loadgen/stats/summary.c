@@ -1,0 +1,328 @@
+/*
+ * summary.c: from samples to one iteration's summary; see summary.h.
+ *
+ * What is computed across iterations is in summary_run.c.
+ */
+#include "loadgen/stats/summary.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KS_SMALLEST 20 /* fewer gaps show nothing */
+
+int
+summary_open(
+    struct summary *s, const struct plan *plan, const struct criteria *criteria)
+{
+	size_t scratch = plan->requests > plan->iterations ? plan->requests
+							   : plan->iterations;
+
+	memset(s, 0, sizeof(*s));
+	s->plan = plan;
+	s->criteria = criteria;
+	s->iterations = calloc(plan->iterations, sizeof(*s->iterations));
+	s->scratch = calloc(scratch, sizeof(*s->scratch));
+	if (s->iterations != NULL && s->scratch != NULL &&
+	    slow_list_init(&s->slow, criteria->slow_top) == 0)
+		return 0;
+	summary_close(s);
+	return -ENOMEM;
+}
+
+void
+summary_close(struct summary *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		slow_list_fini(&s->iterations[i].slow);
+	for (size_t i = 0; i < SERIES_COUNT; i++)
+		free(s->pool[i].values);
+	slow_list_fini(&s->slow);
+	free(s->iterations);
+	free(s->scratch);
+	memset(s, 0, sizeof(*s));
+}
+
+/* Room for more values; what is there stays. */
+static int
+series_reserve(struct series *p, size_t more)
+{
+	size_t need = p->count + more;
+	size_t capacity = p->capacity < 1024 ? 1024 : p->capacity;
+	int64_t *values;
+
+	while (capacity < need)
+		capacity *= 2;
+	if (capacity == p->capacity)
+		return 0;
+	values = realloc(p->values, capacity * sizeof(*values));
+	if (values == NULL)
+		return -ENOMEM;
+	p->values = values;
+	p->capacity = capacity;
+	return 0;
+}
+
+/* Whether a sample has a value in a series, and which. */
+static bool
+sample_value(
+    const struct sample *sample, enum expectation_series series, int64_t *out)
+{
+	bool ok = sample_is_ok(sample);
+	bool reported = ok && sample->server_ns >= 0;
+
+	switch (series) {
+	case SERIES_LATENCY:
+		*out = ok ? sample_latency_ns(sample) : 0;
+		return ok;
+	case SERIES_SERVICE:
+		*out = ok ? sample_service_ns(sample) : 0;
+		return ok;
+	case SERIES_SERVER:
+		*out = sample->server_ns;
+		return reported;
+	case SERIES_GAP:
+		*out = reported ? sample_gap_ns(sample) : 0;
+		return reported;
+	case SERIES_SEND:
+		*out = instant_since(sample->kernel_sent, sample->send_begin);
+		return instant_is_set(sample->kernel_sent);
+	case SERIES_RECEIVE:
+		*out = instant_since(sample->first, sample->kernel_first);
+		return ok && instant_is_set(sample->kernel_first);
+	case SERIES_LAG:
+		/* The generator's lateness does not depend on the response. */
+		if (sample->outcome == OUTCOME_UNSENT)
+			return false;
+		*out = sample_lag_ns(sample);
+		return true;
+	}
+	return false;
+}
+
+static void
+distribution_fill(struct distribution *d, const int64_t *sorted, size_t n,
+    const struct percentiles *p)
+{
+	double sum = 0;
+
+	d->count = n;
+	if (n == 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		sum += (double)sorted[i];
+	d->min_ns = sorted[0];
+	d->max_ns = sorted[n - 1];
+	d->mean_ns = (int64_t)(sum / (double)n);
+	for (unsigned i = 0; i < p->count; i++)
+		d->at_ns[i] = quantile_sorted(sorted, n, p->at[i]);
+}
+
+/* The values of one series, appended to its pool and described. */
+static int
+add_series(struct summary *s, struct iteration_summary *sum,
+    const struct iteration *it, enum expectation_series series)
+{
+	const struct sample *samples = iteration_measured(it);
+	struct series *pool = &s->pool[series];
+	int err = series_reserve(pool, it->requests);
+
+	if (err < 0)
+		return err;
+	int64_t *values = pool->values + pool->count;
+	size_t n = 0;
+	for (size_t i = 0; i < it->requests; i++) {
+		if (sample_value(&samples[i], series, &values[n]))
+			n++;
+	}
+	pool->count += n;
+	samples_sort(values, n);
+	distribution_fill(
+	    &sum->series[series], values, n, &s->criteria->percentiles);
+	return 0;
+}
+
+static void
+count_sample(struct iteration_summary *sum, const struct sample *sample)
+{
+	sum->outcomes[sample->outcome]++;
+	if (sample->outcome == OUTCOME_UNSENT)
+		return;
+	sum->sent++;
+	if (outcome_is_error(sample->outcome))
+		sum->errors++;
+	if (sample->outcome == OUTCOME_OK ||
+	    sample->outcome == OUTCOME_STATUS ||
+	    sample->outcome == OUTCOME_BODY)
+		sum->status[sample->status]++;
+	int64_t lag_ns = sample_lag_ns(sample);
+	if (lag_ns > NS_PER_MS)
+		sum->lag_over_1ms++;
+	if (sample->new_connection)
+		sum->new_connections++;
+	if (sample->waited) {
+		sum->waited++;
+		if (lag_ns > sum->waited_max_ns)
+			sum->waited_max_ns = lag_ns;
+	}
+}
+
+/* Requests above it may be listed as slow; its latencies were added last. */
+static int64_t
+slow_threshold_ns(const struct summary *s, const struct iteration_summary *sum)
+{
+	const struct criteria *c = s->criteria;
+	const struct series *all = &s->pool[SERIES_LATENCY];
+	size_t n = sum->series[SERIES_LATENCY].count;
+
+	switch (c->slow_rule) {
+	case SLOW_TOP:
+		break;
+	case SLOW_OVER:
+		return c->slow_over_ns;
+	case SLOW_PERCENTILE:
+		return quantile_sorted(
+		    all->values + all->count - n, n, c->slow_percent);
+	}
+	return -1;
+}
+
+/* What only makes sense when latencies are known: the tail. */
+static void
+look_at_tail(const struct summary *s, struct iteration_summary *sum,
+    const struct iteration *it)
+{
+	const struct percentiles *p = &s->criteria->percentiles;
+	int64_t threshold_ns = slow_threshold_ns(s, sum);
+	const struct sample *samples = iteration_measured(it);
+	int64_t p99_ns =
+	    sum->series[SERIES_LATENCY].at_ns[percentiles_index(p, 99)];
+
+	for (size_t i = 0; i < it->requests; i++) {
+		const struct sample *sample = &samples[i];
+		if (!sample_is_ok(sample))
+			continue;
+		struct slow slow = {.iteration = it->index,
+		    .number = (uint32_t)(i + 1),
+		    .latency_ns = sample_latency_ns(sample),
+		    .lag_ns = sample_lag_ns(sample),
+		    .server_ns = sample->server_ns};
+		if (slow.latency_ns > threshold_ns)
+			(void)slow_list_offer(&sum->slow, &slow);
+		if (slow.latency_ns >= p99_ns &&
+		    slow.lag_ns > slow.latency_ns / 10)
+			sum->tail_lagged++;
+	}
+}
+
+/* The gaps between requests, planned or as sent, sorted, into out. */
+static void
+collect_gaps(const struct iteration *it, bool as_sent, int64_t *out)
+{
+	const struct sample *samples = iteration_measured(it);
+	struct instant before = it->origin;
+
+	for (size_t i = 0; i < it->requests; i++) {
+		struct instant at =
+		    as_sent ? samples[i].send_begin : samples[i].scheduled;
+		out[i] = instant_since(at, before);
+		before = at;
+	}
+	samples_sort(out, it->requests);
+}
+
+static void
+test_arrivals(struct summary *s, struct iteration_summary *sum,
+    const struct iteration *it)
+{
+	double mean_ns = (double)NS_PER_S / s->plan->rate_per_s;
+
+	if (s->plan->arrivals != ARRIVALS_POISSON || sum->partial ||
+	    it->requests < KS_SMALLEST)
+		return;
+	sum->tested = true;
+	collect_gaps(it, true, s->scratch);
+	sum->ks = ks_exponential(s->scratch, it->requests, mean_ns);
+	collect_gaps(it, false, s->scratch);
+	sum->ks_schedule = ks_exponential(s->scratch, it->requests, mean_ns);
+}
+
+/* From the first request's due time to the last one's sending. */
+static double
+sending_rate(const struct iteration *it, size_t sent)
+{
+	const struct sample *samples = iteration_measured(it);
+
+	if (sent < 2)
+		return 0;
+	int64_t span_ns =
+	    instant_since(samples[sent - 1].send_begin, samples[0].scheduled);
+	return span_ns <= 0
+		   ? 0
+		   : (double)(sent - 1) * (double)NS_PER_S / (double)span_ns;
+}
+
+static void
+copy_facts(struct iteration_summary *sum, const struct iteration *it)
+{
+	sum->index = it->index;
+	sum->seed = it->seed;
+	sum->partial = it->interrupted;
+	sum->max_in_flight = it->max_in_flight;
+	sum->unsolicited = it->unsolicited;
+	sum->clock_stepped = it->clock_stepped;
+	sum->hiccups = it->hiccups;
+	sum->cpu_ns = it->cpu_ns;
+	sum->wall_ns = it->wall_ns;
+	sum->involuntary_switches = it->involuntary_switches;
+	for (size_t i = 0; i < it->requests; i++)
+		count_sample(sum, &iteration_measured(it)[i]);
+	for (size_t i = 0; i < it->warmup; i++)
+		sum->warmup_errors += outcome_is_error(it->samples[i].outcome);
+	sum->rate_per_s = sending_rate(it, sum->sent);
+}
+
+static void
+add_totals(struct summary *s, const struct iteration_summary *sum)
+{
+	s->complete += !sum->partial;
+	s->sent += sum->sent;
+	s->errors += sum->errors;
+	s->warmup_errors += sum->warmup_errors;
+	for (size_t i = 0; i < OUTCOME_COUNT; i++)
+		s->outcomes[i] += sum->outcomes[i];
+	for (size_t i = 0; i < sum->slow.count; i++)
+		(void)slow_list_offer(&s->slow, &sum->slow.slowest[i]);
+}
+
+int
+summary_add(struct summary *s, const struct iteration *it)
+{
+	struct iteration_summary *sum = &s->iterations[s->count];
+	int err = slow_list_init(&sum->slow, s->criteria->slow_top);
+
+	if (err < 0)
+		return err;
+	s->count++; /* from here summary_close() frees it */
+	copy_facts(sum, it);
+	for (unsigned i = 0; i < SERIES_COUNT; i++) {
+		err = add_series(s, sum, it, (enum expectation_series)i);
+		if (err < 0)
+			return err;
+	}
+	if (sum->series[SERIES_LATENCY].count > 0)
+		look_at_tail(s, sum, it);
+	test_arrivals(s, sum, it);
+	add_totals(s, sum);
+	return 0;
+}
+
+void
+summary_finish(struct summary *s)
+{
+	for (unsigned i = 0; i < SERIES_COUNT; i++) {
+		samples_sort(s->pool[i].values, s->pool[i].count);
+		distribution_fill(&s->pooled[i], s->pool[i].values,
+		    s->pool[i].count, &s->criteria->percentiles);
+	}
+}

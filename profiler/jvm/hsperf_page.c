@@ -1,0 +1,191 @@
+/* hsperf_page.c: read a mapped performance page. */
+#include "profiler/jvm/hsperf_page.h"
+
+#include <string.h>
+
+#include "profiler/jvm/cause.h"
+
+static uint64_t
+page_number(const struct hsperf_page *p, enum hsperf_counter c)
+{
+	const void *at = p->map + p->layout.offset[c];
+
+	return p->layout.offset[c] == 0
+		   ? 0
+		   : __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Eight bytes of a text at any offset, from the two aligned words that hold
+ * them.  The words lie within the mapping's whole pages, and each is read once,
+ * so the comparison uses what was really there.
+ */
+static uint64_t
+page_word(const struct hsperf_page *p, size_t offset)
+{
+	const void *at = p->map + offset / 8 * 8;
+	const uint64_t *word = at;
+	unsigned shift = (unsigned)(offset % 8) * 8;
+	uint64_t low = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+	if (shift == 0)
+		return low;
+	/* Little endian: the parser refuses pages of another byte order. */
+	return low >> shift | __atomic_load_n(word + 1, __ATOMIC_ACQUIRE)
+				  << (64 - shift);
+}
+
+/* Copy a text, terminated; out has CAUSE_BYTES. */
+static void
+page_text(const struct hsperf_page *p, enum hsperf_counter c, char *out)
+{
+	size_t length = p->layout.length[c], i;
+	uint64_t word;
+
+	memset(out, 0, CAUSE_BYTES);
+	if (p->layout.offset[c] == 0)
+		return;
+	if (length > CAUSE_BYTES - 1)
+		length = CAUSE_BYTES - 1;
+	for (i = 0; i < length; i += 8) {
+		word = page_word(p, p->layout.offset[c] + i);
+		memcpy(out + i, &word, length - i < 8 ? length - i : 8);
+	}
+}
+
+static enum talechain_cause
+page_cause(const struct hsperf_page *p, enum hsperf_counter c)
+{
+	char text[CAUSE_BYTES];
+
+	page_text(p, c, text);
+	return cause_parse(text, collector_concurrent(p->kind));
+}
+
+/* The first bytes of "No GC" and its end, as page_word reads them. */
+#define WORD_NO_GC UINT64_C(0x0000004347206f4e)
+#define WORD_NO_GC_MASK UINT64_C(0x0000ffffffffffff)
+
+static bool
+word_is_none(uint64_t word)
+{
+	return (word & WORD_NO_GC_MASK) == WORD_NO_GC || word == 0;
+}
+
+/* Sixteen bytes, to distinguish "Allocation Rate" and "Allocation Stall". */
+static bool
+page_cause_moved(const struct hsperf_page *p)
+{
+	uint32_t at = p->layout.offset[HSPERF_CAUSE];
+
+	return at != 0 && (page_word(p, at) != p->cause_word[0] ||
+			      page_word(p, at + 8) != p->cause_word[1]);
+}
+
+/* Whether a counter that begins or ends a pause changed. */
+static bool
+page_moved(const struct hsperf_page *p)
+{
+	const struct pause_sample *last = &p->pause.last;
+
+	return page_number(p, HSPERF_SAFEPOINTS) != last->safepoints ||
+	       page_number(p, HSPERF_SAFEPOINT_TICKS) !=
+		   last->safepoint_ticks ||
+	       page_cause_moved(p);
+}
+
+/* Read everything once; the caller checks that it is consistent. */
+static void
+page_read(struct hsperf_page *p, struct pause_sample *s)
+{
+	uint32_t at = p->layout.offset[HSPERF_CAUSE];
+	uint64_t word[2];
+	bool moved;
+	unsigned i;
+
+	s->safepoints = page_number(p, HSPERF_SAFEPOINTS);
+	s->safepoint_ticks = page_number(p, HSPERF_SAFEPOINT_TICKS);
+	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+		if (p->layout.offset[HSPERF_OF_COLLECTOR(i, COUNT)] == 0)
+			continue;
+		s->collector[i].count =
+		    page_number(p, HSPERF_OF_COLLECTOR(i, COUNT));
+		s->collector[i].entry =
+		    page_number(p, HSPERF_OF_COLLECTOR(i, ENTRY));
+		s->collector[i].exit =
+		    page_number(p, HSPERF_OF_COLLECTOR(i, EXIT));
+	}
+	if (at == 0)
+		return;
+	word[0] = page_word(p, at);
+	word[1] = page_word(p, at + 8);
+	moved = memcmp(word, p->cause_word, sizeof(word)) != 0;
+	memcpy(p->cause_word, word, sizeof(word));
+	s->in_cause = !word_is_none(word[0]);
+	/*
+	 * The text may be half-written: unknown causes are read again by each
+	 * sweep until the JVM has finished writing.
+	 */
+	if (s->in_cause && (moved || p->cause == TALECHAIN_CAUSE_OTHER))
+		p->cause = page_cause(p, HSPERF_CAUSE);
+	s->cause = p->cause;
+}
+
+bool
+hsperf_page_sweep(
+    struct hsperf_page *p, struct instant now, struct pause_edges *out)
+{
+	struct instant before = p->swept;
+	struct pause_sample s;
+	unsigned turn;
+
+	p->swept = now;
+	if (pause_idle(&p->pause) && p->layout.offset[HSPERF_SAFEPOINTS] != 0 &&
+	    !page_moved(p))
+		return false;
+	/* Safepoints are read first and last: equal values mean that all the
+	 * rest belongs to the same safepoint. */
+	for (turn = 0; turn < 4; turn++) {
+		memset(&s, 0, sizeof(s));
+		s.has_safepoints =
+		    p->layout.offset[HSPERF_SAFEPOINTS] != 0 &&
+		    p->layout.offset[HSPERF_SAFEPOINT_TICKS] != 0;
+		s.collectors = HSPERF_COLLECTORS;
+		page_read(p, &s);
+		if (page_number(p, HSPERF_SAFEPOINTS) == s.safepoints)
+			break;
+	}
+	if (hsperf_page_is_dead(p))
+		return false;
+	s.last_cause = page_cause(p, HSPERF_LAST_CAUSE);
+	pause_step(&p->pause, &s, instant_is_set(before) ? before : now,
+	    instant_now(), out);
+	return out->count > 0;
+}
+
+void
+hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old)
+{
+	uint64_t frequency = p->pause.frequency;
+
+	p->server = old->server;
+	memcpy(p->cause_word, old->cause_word, sizeof(p->cause_word));
+	p->cause = old->cause;
+	p->swept = old->swept;
+	/* Collectors that are new in the page start from their present
+	 * values. */
+	if (memcmp(p->layout.offset, old->layout.offset,
+		sizeof(p->layout.offset)) != 0)
+		return;
+	p->pause = old->pause;
+	p->pause.frequency = frequency;
+}
+
+bool
+hsperf_page_is_stale(const struct hsperf_page *p)
+{
+	const void *at = p->map + 16;
+
+	return __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED) !=
+	       p->layout.modified;
+}

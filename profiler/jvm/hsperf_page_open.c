@@ -1,0 +1,345 @@
+/*
+ * hsperf_page_open.c: find, check and map a JVM's performance page.
+ *
+ * The file is /tmp/hsperfdata_<user>/<pid>, with the user's name and the pid
+ * that the JVM itself sees; for a JVM in a container both the directory and the
+ * pid are its own, so we go through /proc/<pid>/root.  Another user may have
+ * made any file in /tmp: it must be a regular file, no link, owned by the
+ * process's user, of a sane size, and no older than the process (a killed JVM
+ * leaves its file behind, and pids are reused).
+ */
+#include "profiler/jvm/hsperf_page.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/permission.h"
+#include "profiler/jvm/sigbus_guard.h"
+#include "profiler/proc.h"
+
+/* Directories of users searched in a container, at most. */
+#define USERS_MAX 64
+/* Tolerance for the resolution of clock ticks and file systems. */
+#define AGE_SLACK_NS (2 * NS_PER_S)
+
+static void
+page_name(const struct hsperf_page *p, enum hsperf_counter c,
+    const unsigned char *copy, char out[32])
+{
+	uint32_t n = p->layout.length[c];
+
+	out[0] = '\0';
+	if (p->layout.offset[c] == 0)
+		return;
+	if (n > 31)
+		n = 31;
+	memcpy(out, copy + p->layout.offset[c], n);
+	out[n] = '\0';
+}
+
+/* The collector, by the names of its policy and generations. */
+static enum collector
+page_collector(const struct hsperf_page *p, const unsigned char *copy)
+{
+	static const struct {
+		const char *text;
+		enum collector kind;
+	} known[] = {
+	    {"Serial ", COLLECTOR_SERIAL},
+	    {"Copy", COLLECTOR_SERIAL}, /* JDK 8 to 11 say Copy and MSC */
+	    {"MSC", COLLECTOR_SERIAL},
+	    {"Parallel ", COLLECTOR_PARALLEL},
+	    {"PSScavenge", COLLECTOR_PARALLEL},
+	    {"PSParallelCompact", COLLECTOR_PARALLEL},
+	    {"G1 ", COLLECTOR_G1},
+	    {"Z ", COLLECTOR_Z},
+	    {"ZGC ", COLLECTOR_Z},
+	    {"Shenandoah ", COLLECTOR_SHENANDOAH},
+	};
+	char name[32];
+	unsigned i;
+	size_t k;
+
+	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+		page_name(p, HSPERF_OF_COLLECTOR(i, NAME), copy, name);
+		for (k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+			if (strncmp(name, known[k].text,
+				strlen(known[k].text)) == 0)
+				return known[k].kind;
+	}
+	page_name(p, HSPERF_POLICY, copy, name);
+	if (strcmp(name, "GarbageFirst") == 0)
+		return COLLECTOR_G1;
+	if (strncmp(name, "ParScav", 7) == 0)
+		return COLLECTOR_PARALLEL;
+	if (strncmp(name, "Copy:", 5) == 0)
+		return COLLECTOR_SERIAL;
+	return COLLECTOR_UNKNOWN;
+}
+
+static void
+page_describe(struct hsperf_page *p, const unsigned char *copy)
+{
+	char vm[32], version[32];
+
+	page_name(p, HSPERF_VM_NAME, copy, vm);
+	page_name(p, HSPERF_JAVA_VERSION, copy, version);
+	vm[strcspn(vm, " ")] = '\0'; /* "OpenJDK 64-Bit Server VM" */
+	snprintf(p->text, sizeof(p->text), "hsperfdata of %s %s, %s",
+	    vm[0] != '\0' ? vm : "a JVM", version[0] != '\0' ? version : "?",
+	    collector_name(p->kind));
+}
+
+void
+hsperf_page_trim(struct hsperf_page *p)
+{
+	unsigned i;
+
+	for (i = 0; i < HSPERF_COUNTER_COUNT; i++)
+		if ((size_t)p->layout.offset[i] + p->layout.length[i] + 24 >
+		    p->bytes)
+			p->layout.offset[i] = 0;
+}
+
+static int
+page_parse(struct hsperf_page *p, int fd, char *why)
+{
+	unsigned char *copy = malloc(p->bytes);
+	ssize_t n;
+	int err;
+
+	if (copy == NULL)
+		return -ENOMEM;
+	n = pread(fd, copy, p->bytes, 0);
+	if (n != (ssize_t)p->bytes) {
+		snprintf(why, PAGE_TEXT, "hsperfdata file is being changed");
+		err = -EAGAIN;
+		goto out;
+	}
+	err = hsperf_parse(&p->layout, copy, p->bytes);
+	if (err == -EAGAIN)
+		snprintf(why, PAGE_TEXT, "the JVM is still starting");
+	else if (err < 0)
+		snprintf(why, PAGE_TEXT, "hsperfdata file is %s",
+		    err == -EBADMSG ? "damaged" : "not of version 2");
+	if (err < 0)
+		goto out;
+	hsperf_page_trim(p);
+	p->classes_at = hsperf_find(copy, p->bytes, "java.cls.loadedClasses");
+	p->compiled_at = hsperf_find(copy, p->bytes, "sun.ci.standardCompiles");
+	p->kind = page_collector(p, copy);
+	page_describe(p, copy);
+out:
+	free(copy);
+	return err;
+}
+
+static int
+page_check(const struct stat *st, uid_t owner, char *why)
+{
+	if (!S_ISREG(st->st_mode) || st->st_uid != owner) {
+		snprintf(why, PAGE_TEXT,
+		    "hsperfdata file is not a plain file of its JVM's user");
+		return -EACCES;
+	}
+	if (st->st_size == 0) {
+		snprintf(why, PAGE_TEXT, "the JVM is still starting");
+		return -EAGAIN;
+	}
+	if (st->st_size < HSPERF_BYTES_MIN || st->st_size > HSPERF_BYTES_MAX) {
+		snprintf(why, PAGE_TEXT, "hsperfdata file of absurd size");
+		return -EPROTO;
+	}
+	return 0;
+}
+
+int
+hsperf_page_open_fd(
+    struct hsperf_page **out, int fd, uid_t owner, pid_t pid, char *why)
+{
+	struct hsperf_page *p;
+	struct stat st;
+	uint64_t frequency;
+	void *map;
+	int err;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	err = page_check(&st, owner, why);
+	if (err < 0)
+		return err;
+	p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return -ENOMEM;
+	p->bytes = (size_t)st.st_size;
+	p->pid = pid;
+	err = page_parse(p, fd, why);
+	if (err < 0)
+		goto fail;
+	map = mmap(NULL, p->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (map == MAP_FAILED) {
+		err = -errno;
+		goto fail;
+	}
+	p->map = map;
+	err = sigbus_guard(map, p->bytes, &p->dead);
+	if (err < 0)
+		goto fail_map;
+	frequency =
+	    p->layout.offset[HSPERF_FREQUENCY] == 0
+		? 0
+		: *(const uint64_t *)(const void
+			  *)(p->map + p->layout.offset[HSPERF_FREQUENCY]);
+	pause_init(&p->pause, p->kind, frequency);
+	*out = p;
+	return 0;
+
+fail_map:
+	munmap(map, p->bytes);
+fail:
+	free(p);
+	return err;
+}
+
+void
+hsperf_page_free(struct hsperf_page **pp)
+{
+	struct hsperf_page *p = *pp;
+	void *map;
+
+	*pp = NULL;
+	if (p == NULL)
+		return;
+	sigbus_unguard(p->map);
+	memcpy(&map, &p->map, sizeof(map)); /* const only to ourselves */
+	munmap(map, p->bytes);
+	free(p);
+}
+
+static int
+file_open(const char *path)
+{
+	int fd = open(
+	    path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* In a container the user may have another name: try all directories. */
+static int
+file_search(const char *tmp, pid_t inner)
+{
+	char path[512];
+	struct dirent *e;
+	unsigned seen = 0;
+	int fd = -ENOENT;
+	int folder = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = folder < 0 ? NULL : fdopendir(folder);
+
+	if (d == NULL) {
+		fd = -errno;
+		if (folder >= 0)
+			close(folder);
+		return fd;
+	}
+	while (fd < 0 && seen < USERS_MAX && (e = readdir(d)) != NULL) {
+		if (strncmp(e->d_name, "hsperfdata_", 11) != 0)
+			continue;
+		seen++;
+		snprintf(path, sizeof(path), "%s/%.200s/%d", tmp, e->d_name,
+		    (int)inner);
+		fd = file_open(path);
+	}
+	closedir(d);
+	return fd;
+}
+
+static int
+file_find(pid_t pid, uid_t uid)
+{
+	char user[PROC_USER_BYTES], tmp[64], path[256];
+	pid_t inner = proc_inner_pid(pid);
+	int fd;
+
+	proc_user_name(uid, user);
+	snprintf(tmp, sizeof(tmp), "/proc/%d/root/tmp", (int)pid);
+	snprintf(
+	    path, sizeof(path), "%s/hsperfdata_%s/%d", tmp, user, (int)inner);
+	fd = file_open(path);
+	if (fd == -ENOENT)
+		fd = file_search(tmp, inner);
+	if (fd != -EACCES && fd != -EPERM)
+		return fd;
+	/* /proc/<pid>/root is not readable; it may be our own root. */
+	snprintf(path, sizeof(path), "/tmp/hsperfdata_%s/%d", user, (int)inner);
+	return file_open(path);
+}
+
+/* Whether the file was left behind by an earlier process of the same pid. */
+static bool
+file_is_old(int fd, pid_t pid)
+{
+	int64_t age_ns = proc_age_ns(pid), file_ns;
+	struct timespec now;
+	struct stat st;
+
+	if (age_ns < 0 || fstat(fd, &st) < 0)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &now);
+	file_ns = (int64_t)(now.tv_sec - st.st_ctim.tv_sec) * NS_PER_S +
+		  (now.tv_nsec - st.st_ctim.tv_nsec);
+	return file_ns > age_ns + AGE_SLACK_NS;
+}
+
+static void
+page_explain(int err, pid_t pid, uid_t uid, char *why)
+{
+	char user[PROC_USER_BYTES], remedy[PAGE_TEXT];
+	struct permission permission;
+
+	if (err == -EACCES || err == -EPERM) {
+		proc_user_name(uid, user);
+		permission_read(&permission);
+		snprintf(why, PAGE_TEXT, "hsperfdata belongs to user %s: %s",
+		    user,
+		    permission_remedy_user(&permission, user,
+			PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH,
+			remedy, sizeof(remedy)));
+	} else if (proc_maps(pid, "libjvm.so")) {
+		snprintf(why, PAGE_TEXT,
+		    "a JVM without hsperfdata: drop -XX:-UsePerfData and "
+		    "-XX:+PerfDisableSharedMem, or load the agent");
+	} else {
+		snprintf(why, PAGE_TEXT,
+		    "no hsperfdata: not a HotSpot JVM, or one we may not read");
+	}
+}
+
+int
+hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why)
+{
+	uid_t uid;
+	int fd, err;
+
+	snprintf(why, PAGE_TEXT, "no such process");
+	err = proc_uid(pid, &uid);
+	if (err < 0)
+		return err;
+	fd = file_find(pid, uid);
+	if (fd >= 0 && file_is_old(fd, pid)) {
+		close(fd);
+		fd = -ENOENT;
+	}
+	if (fd < 0) {
+		page_explain(fd, pid, uid, why);
+		return fd == -EPERM ? -EACCES : fd;
+	}
+	err = hsperf_page_open_fd(out, fd, uid, pid, why);
+	close(fd);
+	return err;
+}

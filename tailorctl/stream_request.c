@@ -1,0 +1,162 @@
+#include "tailorctl/stream_request.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct stream_request *
+place(struct stream_requests *s, uint64_t id)
+{
+	uint64_t hash = id * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &s->open[hash >> 52 & (STREAM_REQUESTS_OPEN - 1)];
+}
+
+/* The open request of an event; created if needed. */
+static struct stream_request *
+request_of(struct stream_requests *s, uint64_t id)
+{
+	struct stream_request *r = place(s, id);
+
+	if (r->id == id)
+		return r;
+	s->forgotten += r->id != 0;
+	*r = (struct stream_request){.id = id, .server = -1};
+	return r;
+}
+
+static void
+take_attempt(struct stream_request *r, const struct talechain_event *e)
+{
+	if (e->arg[2] < 2)
+		r->attempt_ns[e->arg[2]] = e->ts;
+	r->attempts++;
+}
+
+static void
+take_commit(struct stream_request *r, const struct talechain_event *e)
+{
+	if (e->arg[2] < 2)
+		r->written_ns = r->attempt_ns[e->arg[2]];
+	r->answered_ns = e->ts;
+	r->server = e->arg[1] < SEEN_SERVERS ? (int)e->arg[1] : -1;
+}
+
+bool
+stream_requests_take(struct stream_requests *s,
+    const struct timeline_slot *slot, struct stream_request *out)
+{
+	const struct talechain_event *e = &slot->event;
+	struct stream_request *r;
+
+	if (e->type >> 12 != 1 || e->type == TALECHAIN_PROXY_SWAP ||
+	    e->arg[0] == 0)
+		return false;
+	/* Drained losers end after the request did. */
+	if (e->type == TALECHAIN_PROXY_ATTEMPT_END)
+		return false;
+	r = request_of(s, e->arg[0]);
+	switch (e->type) {
+	case TALECHAIN_PROXY_RECEIVE:
+		r->began = true;
+		r->received_ns = e->ts;
+		r->in_flight = e->arg[1];
+		r->first_byte_ns = e->arg[3] != 0 ? e->arg[3] : e->ts;
+		break;
+	case TALECHAIN_PROXY_ATTEMPT:
+		take_attempt(r, e);
+		break;
+	case TALECHAIN_PROXY_HEDGE:
+		r->trigger = e->arg[2] < 64 ? (unsigned)e->arg[2] : 0;
+		break;
+	case TALECHAIN_PROXY_COMMIT:
+		take_commit(r, e);
+		break;
+	case TALECHAIN_PROXY_FINISH:
+		r->finished_ns = e->ts;
+		r->status = e->arg[2];
+		r->bytes = e->arg[3];
+		*out = *r;
+		s->finished++;
+		s->partial += !r->began;
+		r->id = 0;
+		return true;
+	}
+	return false;
+}
+
+uint64_t
+stream_request_total_ns(const struct stream_request *r)
+{
+	return r->began && r->finished_ns > r->first_byte_ns
+		   ? r->finished_ns - r->first_byte_ns
+		   : 0;
+}
+
+const char *
+stream_server_name(
+    const struct stream_requests *s, int server, char out[STREAM_NAME])
+{
+	if (server < 0)
+		snprintf(out, STREAM_NAME, "-");
+	else if ((unsigned)server < s->servers)
+		snprintf(out, STREAM_NAME, "%s", s->name[server]);
+	else
+		snprintf(out, STREAM_NAME, "%d", server);
+	return out;
+}
+
+const char *const stream_request_fields[] = {"request", "total", "wait",
+    "upstream", "send", "status", "bytes", "server", "attempts", "hedged",
+    "in_flight", NULL};
+
+/* The time between two stamps, if both were seen. */
+static struct query_value
+span(uint64_t from, uint64_t to)
+{
+	if (from == 0 || to < from)
+		return (struct query_value){QUERY_MISSING, 0, NULL};
+	return (struct query_value){QUERY_NUMBER, to - from, NULL};
+}
+
+static struct query_value
+number(uint64_t v)
+{
+	return (struct query_value){QUERY_NUMBER, v, NULL};
+}
+
+struct query_value
+stream_request_lookup(const char *field, void *user)
+{
+	struct stream_request_query *a = user;
+	const struct stream_request *r = a->request;
+	struct query_value v = {QUERY_TEXT, 0, a->text};
+
+	if (strcmp(field, "total") == 0)
+		return r->began ? number(stream_request_total_ns(r))
+				: span(0, 0);
+	if (strcmp(field, "wait") == 0)
+		return span(r->received_ns, r->attempt_ns[0]);
+	if (strcmp(field, "upstream") == 0)
+		return span(r->written_ns, r->answered_ns);
+	if (strcmp(field, "send") == 0)
+		return span(r->answered_ns, r->finished_ns);
+	if (strcmp(field, "status") == 0)
+		return number(r->status);
+	if (strcmp(field, "bytes") == 0)
+		return number(r->bytes);
+	if (strcmp(field, "attempts") == 0)
+		return number(r->attempts);
+	if (strcmp(field, "hedged") == 0)
+		return number(r->attempts > 1);
+	if (strcmp(field, "in_flight") == 0)
+		return number(r->in_flight);
+	if (strcmp(field, "server") == 0) {
+		stream_server_name(a->table, r->server, a->text);
+		return v;
+	}
+	if (strcmp(field, "request") != 0)
+		return span(0, 0);
+	snprintf(
+	    a->text, sizeof(a->text), "%016llx", (unsigned long long)r->id);
+	return v;
+}

@@ -1,0 +1,388 @@
+/* Goal: every reason to refuse a hedge, and each one's absence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "hedging/hedging.h"
+#include "tests/unit/hedging/script.h"
+
+static void
+run(const struct scenario *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		scenario_run(&s[i]);
+}
+
+#define RUN(table) run(table, sizeof(table) / sizeof((table)[0]))
+
+/* The active, 0, stops while it works on a. */
+#define STOPPED "ready; start a 0; begin 0 gc\n"
+
+static const struct scenario eligibility[] = {
+    {"all rules hold", STOPPED "ask a gc => yes 1"},
+    {"E1 method", STOPPED "view a unsafe; ask a gc => method"},
+    {"E2 body not complete",
+	STOPPED "view a uploading; ask a gc => body_incomplete"},
+    {"E2 body not kept", STOPPED "view a big; ask a gc => body_size"},
+    {"E3 upgrade", STOPPED "view a upgrade; ask a gc => upgrade"},
+    {"E4 committed", STOPPED "head a 0 200; commit a 0 => yes\n"
+			     "ask a gc => committed"},
+    {"E4 a head alone is no commit: a GC may start before the body (12)",
+	STOPPED "head a 0 200; ask a gc => yes 1"},
+    {"E4 a lone 5xx is the answer",
+	STOPPED "head a 0 503 => collect; ask a gc => committed"},
+    {"E4 so is a status that is none",
+	STOPPED "head a 0 42; ask a gc => committed"},
+    {"E5 two attempts at most", STOPPED
+	"hedge a gc => yes 1; ask a gc => attempts; ended a 0 failed => wait\n"
+	"ask a gc => attempts; ask a failure => attempts"},
+    {"E6 too late for the other's p50",
+	"ready; answer 1 20ms 5; start a 0; begin 0 gc\n"
+	"view a 19999us; ask a gc => deadline; view a 20ms; ask a gc => yes 1"},
+    {"E6 p50 unknown: any time left will do", STOPPED
+	"view a 1us; ask a gc => yes 1; wait 1us; ask a gc => deadline"},
+    {"E7 opted out", STOPPED "view a optout; ask a gc => optout"},
+    {"E8 client gone", STOPPED "view a gone; ask a gc => client_gone"},
+    {"reasons that cannot pass come first",
+	STOPPED "view a gone unsafe; start a 1; ask a gc => client_gone"},
+    {"a refusal leaves the attempt running",
+	STOPPED "view a unsafe; ask a gc => method; head a 0 200 => collect\n"
+		"commit a 0 => yes; ended a 0 complete 5ms => wait"},
+};
+
+/* Whether a response is worth holding back: a short one waits for its end only
+ * as long as another could take its place. */
+static const struct scenario overtaking[] = {
+    {"a hazard may begin", "ready; start a 0; head a 0 200\n"
+			   "overtake a 0 => yes"},
+    {"not what passes: a busy, pausing or missing standby",
+	"ready; start a 0; head a 0 200; begin 1 gc; overtake a 0 => yes\n"
+	"down 1; overtake a 0 => yes"},
+    {"one server", "set servers 1; ready; start a 0; head a 0 200\n"
+		   "overtake a 0 => no"},
+    {"watching", "set act 0; ready; start a 0; head a 0 200\n"
+		 "overtake a 0 => no"},
+    {"a method that is sent once",
+	"ready; start a 0; view a unsafe; overtake a 0 => no"},
+    {"an upload that is not kept",
+	"ready; start a 0; view a big; overtake a 0 => no"},
+    {"an upgrade", "ready; start a 0; view a upgrade; overtake a 0 => no"},
+    {"opted out", "ready; start a 0; view a optout; overtake a 0 => no"},
+    {"both run", STOPPED "hedge a gc; overtake a 0 => yes\n"
+			 "overtake a 1 => yes; rival a 0 => yes"},
+    {"the other has failed: both are used",
+	STOPPED "hedge a gc; ended a 1 failed => wait\n"
+		"overtake a 0 => no; rival a 0 => no"},
+    {"the first has failed: both are used",
+	"ready; start a 0; ended a 0 failed => try 1; start a 1 failure\n"
+	"overtake a 1 => no"},
+    {"the other's 5xx is better than half a response",
+	STOPPED "hedge a gc; head a 1 503; ended a 1 complete 1ms => wait\n"
+		"overtake a 0 => yes; rival a 0 => no"},
+    {"the hedge was undone: there may be another",
+	STOPPED "hedge a gc; end 0 gc; ended a 1 unsent => wait\n"
+		"overtake a 0 => yes; rival a 0 => no"},
+};
+
+static const struct scenario triggers[] = {
+    {"T1 gc, safepoint and exit",
+	"ready; start a 0; start b 0; start c 0; begin 0 safepoint\n"
+	"hedge a safepoint => yes 1; begin 0 gc; hedge b gc => yes 1\n"
+	"begin 0 exit; hedge c exit => yes 1; ? sent => 3; ? hedges 1 => 3"},
+    {"T1 a request without an attempt needs no hedge",
+	"ready; begin 0 gc; ask a gc => hazard_over"},
+    {"T1 a request that runs on the good server needs no hedge",
+	STOPPED "start b 1; ask b gc => hazard_over"},
+    {"T2 the other is not ready", "ready; start a 0; begin 1 gc; begin 0 gc\n"
+				  "ask a gc => standby_not_ready\n"
+				  "? swaps_refused => 1"},
+    {"T3 over before it was asked for",
+	STOPPED "end 0 gc; ask a gc => hazard_over"},
+    {"T3 over before it was written: free, and may be hedged again",
+	STOPPED "idle a => no; hedge a gc => yes 1; idle a => no\n"
+		"? tokens => 19; end 0 gc => cancel; idle a => yes\n"
+		"ended a 1 unsent => wait; ? tokens => 20; ? cancelled => 1\n"
+		"? inflight 1 => 0; ? hedges 1 => 0; idle a => no\n"
+		"begin 0 gc => sweep; hedge a gc => yes 1"},
+    {"T3 nothing to cancel", STOPPED "end 0 gc => nothing"},
+    {"T3 not when the first attempt has failed meanwhile",
+	STOPPED "hedge a gc; ended a 0 failed => wait; end 0 gc => cancel\n"
+		"idle a => no"},
+    {"T3 not while another kind of hazard lasts",
+	STOPPED "hedge a gc; begin 0 safepoint; end 0 gc => sweep\n"
+		"idle a => no; end 0 safepoint => cancel; idle a => yes"},
+    {"T4 off", "ready; begin 0 gc; wait 1us; end 0 gc; switch\n" STOPPED
+	       "ask a gc => yes 1"},
+    {"T4 short pauses are not worth it, but swap all the same",
+	"set min_pause 10ms; ready; begin 1 gc; wait 5ms; end 1 gc\n"
+	"switch; start a 1; begin 1 gc => swap,sweep\n"
+	"ask a gc => not_worth_it"},
+    {"T4 long ones are",
+	"set min_pause 10ms; ready; begin 1 gc; wait 50ms; end 1 gc\n"
+	"switch; start a 1; begin 1 gc; ask a gc => yes 0"},
+    {"T4 unknown ones are", "set min_pause 10ms;" STOPPED "ask a gc => yes 1"},
+    {"T4 the median of the last 32 decides",
+	"set min_pause 10ms; ready; begin 1 gc; wait 50ms; end 1 gc\n"
+	"begin 1 gc; wait 5ms; end 1 gc; begin 1 gc; wait 5ms; end 1 gc\n"
+	"switch; start a 1; begin 1 gc; ask a gc => not_worth_it"},
+    {"T4 not when the other needs as long as the pause",
+	"set min_pause 10ms; ready; begin 1 gc; wait 50ms; end 1 gc\n"
+	"switch; answer 0 50ms 3; start a 1; begin 1 gc\n"
+	"ask a gc => not_worth_it"},
+    {"T4 a pause that lasts longer than predicted; the tick says so",
+	"set min_pause 10ms; ready; begin 1 gc; wait 5ms; end 1 gc\n"
+	"switch; start a 1; begin 1 gc; ask a gc => not_worth_it\n"
+	"wait 10ms; tick => sweep; ask a gc => not_worth_it; wait 1us\n"
+	"ask a gc => yes 0"},
+    {"T4 an exit always is",
+	"set min_pause 10ms; ready; start a 0; begin 0 exit\n"
+	"ask a exit => yes 1"},
+    {"T4 an exit that only we noticed is",
+	"set min_pause 10ms; set triggers 1; ready; start a 0; down 0\n"
+	"ask a exit => yes 1"},
+    {"T4 of two kinds the longer decides",
+	"set min_pause 10ms; ready; begin 1 gc; wait 5ms; end 1 gc; switch\n"
+	"start a 1; begin 1 gc; ask a gc => not_worth_it; begin 1 safepoint\n"
+	"ask a gc => yes 0"},
+    {"T6 off by default", "ready; answer 0 5ms 100; timer 0 => off\n"
+			  "start a 0; ask a timer => budget"},
+    {"T6 the p99, not below 1 ms, not above the cap",
+	"set timer 0.01; ready; timer 0 => off; answer 0 100us 99\n"
+	"timer 0 => 1000; answer 0 20ms 100; timer 0 => 20000\n"
+	"answer 0 9s 100; timer 0 => 1000000"},
+    {"T6 a configured delay needs no answers to compare with",
+	"set timer 0.01; set timer_delay 3ms; ready; timer 0 => 3000"},
+    {"T6 needs no hazard, and a budget of its own inside B2",
+	"set timer 0.01; ready; start a 0; start b 0; start c 0\n"
+	"hedge a timer => yes 1; hedge b timer => yes 1; ? tokens => 18\n"
+	"ask c timer => budget; ended b 1 unsent => wait; ? tokens => 19\n"
+	"ask c timer => yes 1"},
+    {"T6 only spare capacity: half of the other's",
+	"set timer 0.1; set conns1 4; ready; start a 0; start b 1; start c 1\n"
+	"ask a timer => inflight_limit; ended b 0 failed; ask a timer => yes "
+	"1"},
+    {"T6 not once the head is there",
+	"set timer 0.1; ready; start a 0; head a 0 200\n"
+	"ask a timer => hazard_over"},
+    {"T6 switched on and off by a reload",
+	"set timer 0.1; ready; start a 0; hedge a timer => yes 1; start b 0\n"
+	"set timer 0; reload; ask b timer => budget\n"
+	"ended a 1 unsent; ask b timer => budget; set timer 0.1; reload\n"
+	"ask b timer => yes 1"},
+    {"T7 by hand: the other server, uncharged",
+	"ready; start a 0; ask a failure => attempts; ended a 0 failed\n"
+	"hedge a failure => yes 1; ? tokens => 20; ? sent => 0"},
+    {"T7 by hand: not for an unsafe one",
+	"ready; start a 0; ended a 0 failed; view a unsafe\n"
+	"ask a failure => method"},
+    {"T7 by hand: only to a server that serves and has room",
+	"set conns1 1; ready; start a 0; start b 1; ended a 0 failed => queue "
+	"1\n"
+	"ask a failure => inflight_limit; view a 0ms; ask a failure => "
+	"deadline\n"
+	"down 1; start c 0; ended c 0 failed => give up\n"
+	"ask c failure => standby_not_ready; ask d failure => attempts"},
+};
+
+static const struct scenario budgets[] = {
+    {"B1 connections of the other",
+	"set conns1 2;" STOPPED
+	"start b 1; start c 1; ask a gc => inflight_limit\n"
+	"ended b 0 failed; ask a gc => yes 1"},
+    {"B1 hedges on the other",
+	"set conns1 1;" STOPPED
+	"start b 0; hedge a gc => yes 1; ask b gc => inflight_limit\n"
+	"head a 1 200; commit a 1 => yes; ended a 1 complete 5ms\n"
+	"ask b gc => yes 1"},
+    {"B1 losers still being read count",
+	"set conns1 2;" STOPPED "drain 1; drain 1; ask a gc => inflight_limit"},
+    {"B1 the rest waits, and is looked at when there is room",
+	"set conns1 1;" STOPPED "start b 0; hedge a gc; ask b gc => "
+	"inflight_limit; tick => nothing\n"
+	"abandon a; wait 5ms; tick => sweep\n"
+	"ask b gc => yes 1"},
+    {"B1 looked at even if there was never room to ask",
+	"set conns1 1; ready; start a 0; switch; start b 1\n"
+	"begin 0 gc => nothing; tick => nothing; ended b 0 failed; wait 5ms\n"
+	"tick => sweep; hedge a gc => yes 1"},
+    {"B1 hedges and new requests take turns",
+	STOPPED "turn 1 => hedge; hedge a gc; turn 1 => new; start b 1\n"
+		"turn 1 => hedge"},
+    {"B2 a token each, none left",
+	"set burst 2; ready; start a 0; start b 0\n"
+	"start c 0; begin 0 gc; hedge a gc => yes 1; hedge b gc => yes 1\n"
+	"? tokens => 0; ask c gc => budget"},
+    {"B2 ten finished requests buy one",
+	"set burst 1; ready; start a 0\n"
+	"start b 0; begin 0 gc; hedge a gc; ask b gc => budget\n"
+	"finish;finish;finish;finish;finish;finish;finish;finish;finish\n"
+	"ask b gc => budget; finish; ask b gc => yes 1; ask b gc => budget"},
+    {"B2 never more than the burst", "ready; finish; finish; ? tokens => 20"},
+    {"B2 a refusal costs nothing", "ready; start a 0; ask a gc => hazard_over;"
+				   "? tokens => 20; ? sent => 0"},
+    {"B2 a smaller burst after a reload",
+	"ready; set burst 5; reload\n"
+	"? tokens => 5; set burst 20; reload; ? tokens => 5"},
+    {"B2 and B1 defaults", "set burst 0; set conns0 30; set conns1 30; ready; "
+			   "? tokens => 60; begin 0 gc; drain 0; drain 0\n"
+			   "end 0 gc; begin 1 gc => swap,sweep"},
+    {"B4 failed hedges open the breaker: no hedges, no swap",
+	"set burst 99; ready; begin 0 gc; ? breaker 1 => 10\n"
+	"start a 0; hedge a gc; ended a 1 failed => wait; ? breaker 1 => 9\n"
+	"start b 0; hedge b gc; head b 1 500 => hold\n"
+	"ended b 1 complete 1ms => wait; ? breaker 1 => 8\n"
+	"start c 0; hedge c gc; ended c 1 failed\n"
+	"start d 0; hedge d gc; ended d 1 failed\n"
+	"start e 0; hedge e gc => yes 1; ended e 1 failed; ? breaker 1 => 5\n"
+	"start f 0; ask f gc => breaker; end 0 gc; switch => swap\n"
+	"begin 0 gc => nothing; choose => 0"},
+    {"B4 answers close it again",
+	"set burst 99; ready; begin 0 gc; start a 0; hedge a gc\n"
+	"ended a 1 failed; answer 1 1ms 3; ? breaker 1 => 9.3\n"
+	"answer 1 1ms 30; ? breaker 1 => 10"},
+    {"B4 so does time: a standby gets no requests",
+	"ready; begin 0 gc; start a 0; hedge a gc; ended a 1 failed; tick\n"
+	"? breaker 1 => 9; wait 5s; tick; ? breaker 1 => 9.5; wait 9s; tick\n"
+	"? breaker 1 => 10"},
+    {"B4 and a new process",
+	"ready; begin 0 gc; start a 0; hedge a gc; ended a 1 failed; down 1\n"
+	"? breaker 1 => 10"},
+    {"B4 first attempts, losers we closed and unsent ones do not count",
+	"ready; start a 0; begin 0 gc; start b 1; ended b 0 failed\n"
+	"hedge a gc; abandon a; ended a 1 failed => wait\n"
+	"start c 0; hedge c gc; ended c 1 unsent; ? breaker 1 => 10"},
+    {"B4 a loser that answered 500 does, and so does a failed re-try",
+	"ready; start a 0; begin 0 gc; hedge a gc; head a 0 200; commit a 0\n"
+	"head a 1 500 => discard; ended a 1 complete 5ms; ? breaker 1 => 9\n"
+	"start b 0; ended b 0 failed => try 1; start b 1 failure\n"
+	"ended b 1 failed => give up; ? breaker 1 => 8"},
+    {"B4 a server that was not reached has failed at nothing",
+	"ready; start a 0; begin 0 gc; hedge a gc\n"
+	"ended a 1 failed unwritten => wait; ? breaker 1 => 10"},
+    {"B4 an idle standby is probed until it is closed",
+	"set burst 99; ready; probed 1 => unwanted\n"
+	"start a 0; start a 1 gc; ended a 1 failed\n"
+	"start b 0; start b 1 gc; ended b 1 failed\n"
+	"start c 0; start c 1 gc; ended c 1 failed\n"
+	"start d 0; start d 1 gc; ended d 1 failed\n"
+	"start e 0; start e 1 gc; ended e 1 failed; ? breaker 1 => 5\n"
+	"begin 0 gc => nothing; probed 1 silent => nothing; ? breaker 1 => 5\n"
+	"probed 1 => swap,sweep; ? breaker 1 => 6; probed 1 => unwanted"},
+    {"a request that waited long may go to the standby, below its half",
+	"set conns1 4; ready; overflow => 1; start a 1; overflow => 1\n"
+	"start b 1; overflow => no"},
+    {"not to one that could not be swapped to",
+	"ready; begin 1 gc; overflow => no; end 1 gc; down 1; overflow => no"},
+    {"not when watching", "set act 0; ready; overflow => no"},
+    {"B4 never below nothing",
+	"set burst 99; ready; start a 0; start a 1 gc; start b 0; start b 1 "
+	"gc\n"
+	"start c 0; start c 1 gc; start d 0; start d 1 gc; start e 0\n"
+	"start e 1 gc; ended a 1 failed; ended b 1 failed; ended c 1 failed\n"
+	"ended d 1 failed; ended e 1 failed; start f 0; start f 1 gc\n"
+	"start g 0; start g 1 gc; start h 0; start h 1 gc; start i 0\n"
+	"start i 1 gc; start j 0; start j 1 gc; ended f 1 failed\n"
+	"ended g 1 failed; ended h 1 failed; ended i 1 failed\n"
+	"ended j 1 failed; start k 0; start k 1 gc; ended k 1 failed\n"
+	"? breaker 1 => 0"},
+    {"B5 pushback",
+	STOPPED "pushback 1 50ms; ask a gc => pushback; wait 49ms\n"
+		"ask a gc => pushback; wait 1ms; ask a gc => yes 1"},
+    {"B5 is not shortened, not endless, and ends with the process", STOPPED
+	"pushback 1 -1; pushback 1 5ms; wait 59s; ask a gc => pushback\n"
+	"wait 1s; ask a gc => yes 1; pushback 1 9999s; wait 59s\n"
+	"ask a gc => pushback; wait 1s; ask a gc => yes 1\n"
+	"pushback 1 9s; down 1; up 1 cold; ask a gc => yes 1"},
+    {"B5 new requests still go there", STOPPED "pushback 1 9s; choose => 1"},
+};
+
+static void
+test_eligibility(void **state)
+{
+	(void)state;
+	RUN(eligibility);
+}
+
+static void
+test_overtaking(void **state)
+{
+	(void)state;
+	RUN(overtaking);
+}
+
+static void
+test_triggers(void **state)
+{
+	(void)state;
+	RUN(triggers);
+}
+
+static void
+test_budgets(void **state)
+{
+	(void)state;
+	RUN(budgets);
+}
+
+/* Goal: each refusal is counted under its own reason, a grant under none. */
+static void
+test_refusals_are_counted(void **state)
+{
+	struct hedging h;
+	struct race r;
+	const struct hedging_limits limits = {
+	    .servers = 2, .connections_max = {4, 4}};
+	const struct hedge_view view = {.method_allowed = true};
+	int server = 7;
+
+	(void)state;
+	hedging_init(&h, &limits);
+	race_init(&r);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(hedging_decide(&h, &r, &view, HEDGE_GC,
+				     instant_now(), &server),
+		    HEDGE_REFUSED_WATCHING);
+	assert_int_equal(h.refused[HEDGE_REFUSED_WATCHING], 3);
+	assert_int_equal(server, 7);
+	for (unsigned i = 0; i < HEDGE_REFUSAL_COUNT; i++)
+		if (i != HEDGE_REFUSED_WATCHING)
+			assert_int_equal(h.refused[i], 0);
+}
+
+/* Goal: names are distinct, lower case, and safe beyond the last one. */
+static void
+test_names(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < HEDGE_REFUSAL_COUNT; i++)
+		for (unsigned j = 0; j < i; j++)
+			assert_string_not_equal(
+			    hedge_refusal_name(i), hedge_refusal_name(j));
+	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
+		for (unsigned j = 0; j < i; j++)
+			assert_string_not_equal(
+			    hedge_trigger_name(i), hedge_trigger_name(j));
+	assert_string_equal(hedge_refusal_name(HEDGE_REFUSED_BUDGET), "budget");
+	assert_string_equal(server_state_name(SERVER_CONNECTING), "connecting");
+	assert_string_equal(hedge_refusal_name(HEDGE_REFUSAL_COUNT), "?");
+	assert_string_equal(hedge_trigger_name(HEDGE_TRIGGER_COUNT), "?");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_eligibility),
+	    cmocka_unit_test(test_overtaking),
+	    cmocka_unit_test(test_triggers),
+	    cmocka_unit_test(test_budgets),
+	    cmocka_unit_test(test_refusals_are_counted),
+	    cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,510 @@
+/*
+ * Goal: a performance page is read right whatever its collector, from when
+ * its first counter moves to when its last has; and a page that lies, is cut
+ * short or is somebody else's costs nothing but its signals.
+ */
+#include "fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fake_page.h"
+#include "profiler/jvm/cause.h"
+#include "profiler/jvm/hsperf_page.h"
+
+/* A fake page and ours of it, at a time that only moves when told. */
+struct stage {
+	struct fake_page fake;
+	struct hsperf_page *page;
+	struct pause_edges edges;
+	char why[PAGE_TEXT];
+};
+
+/* What came out, as "S" safepoint begin, "s" its end, "G", "g" collection. */
+static const char *
+sweep(struct stage *s)
+{
+	static char text[PAUSE_EDGES + 1];
+	unsigned i, n = 0;
+
+	if (hsperf_page_sweep(s->page, instant_now(), &s->edges))
+		n = s->edges.count;
+	for (i = 0; i < n; i++)
+		text[i] =
+		    "sSgG"[2 * s->edges.edge[i].gc + s->edges.edge[i].begin];
+	text[n] = '\0';
+	return text;
+}
+
+static void
+stage_init(struct stage *s, const char *collector)
+{
+	memset(s, 0, sizeof(*s));
+	fake_init(&s->fake, NULL);
+	fake_add_jvm(&s->fake, collector);
+	assert_int_equal(
+	    hsperf_page_open_fd(&s->page, s->fake.fd, geteuid(), 42, s->why),
+	    0);
+	assert_string_equal(sweep(s), "");
+}
+
+static void
+stage_fini(struct stage *s)
+{
+	hsperf_page_free(&s->page);
+	fake_fini(&s->fake);
+}
+
+static const struct pause_edge *
+edge(const struct stage *s, unsigned i)
+{
+	assert_true(i < s->edges.count);
+	return &s->edges.edge[i];
+}
+
+/* Goal: each step of a collection shows at its own sweep, in all three
+ * collectors that stop the world, with the cause and the length. */
+static void
+test_steps(void **state)
+{
+	static const struct {
+		const char *collector, *cause;
+		enum talechain_cause want;
+	} run[] = {
+	    {"Serial", "Allocation Failure", TALECHAIN_CAUSE_ALLOCATION},
+	    {"Parallel", "System.gc()", TALECHAIN_CAUSE_EXPLICIT},
+	    {"G1", "G1 Evacuation Pause", TALECHAIN_CAUSE_ALLOCATION},
+	};
+	char text[64];
+	struct stage s;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		stage_init(&s, run[i].collector);
+		snprintf(text, sizeof(text), "hsperfdata of OpenJDK 17, %s",
+		    run[i].collector);
+		assert_string_equal(s.page->text, text);
+		fake_safepoint_begin(&s.fake);
+		assert_string_equal(sweep(&s), "S");
+		assert_string_equal(sweep(&s), "");
+		fake_gc_begin(&s.fake, 0, run[i].cause, 1000000);
+		assert_string_equal(sweep(&s), "G");
+		assert_int_equal(edge(&s, 0)->cause, run[i].want);
+		assert_int_equal(edge(&s, 0)->count, 1);
+		assert_string_equal(sweep(&s), "");
+		fake_gc_end(&s.fake, 0, 3000000);
+		assert_string_equal(sweep(&s), "g");
+		assert_int_equal(edge(&s, 0)->cause, run[i].want);
+		fake_safepoint_end(&s.fake, 2000500);
+		assert_string_equal(sweep(&s), "s");
+		assert_int_equal(edge(&s, 0)->cause, run[i].want);
+		assert_string_equal(sweep(&s), "");
+		stage_fini(&s);
+	}
+}
+
+/* Goal: a safepoint without a collection is told from one with. */
+static void
+test_safepoint_only(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_init(&s, "G1");
+	fake_safepoint_begin(&s.fake);
+	assert_string_equal(sweep(&s), "S");
+	fake_safepoint_end(&s.fake, 77);
+	assert_string_equal(sweep(&s), "s");
+	assert_int_equal(edge(&s, 0)->cause, TALECHAIN_CAUSE_NOT_GC);
+	stage_fini(&s);
+}
+
+/* Goal: what begins and ends between two sweeps is seen, with its length. */
+static void
+test_between_sweeps(void **state)
+{
+	const uint64_t ms = 1000000;
+	struct stage s;
+	unsigned i;
+
+	(void)state;
+	stage_init(&s, "Serial");
+	/* One in sight teaches where the JVM's time begins. */
+	fake_safepoint_begin(&s.fake);
+	fake_gc_begin(&s.fake, 0, "Allocation Failure", 10 * ms);
+	fake_gc_end(&s.fake, 0, 10 * ms + 1);
+	fake_safepoint_end(&s.fake, 2);
+	assert_string_equal(sweep(&s), "SGgs");
+	assert_int_equal(edge(&s, 3)->cause, TALECHAIN_CAUSE_ALLOCATION);
+	for (i = 0; i < 3; i++) {
+		fake_safepoint_begin(&s.fake);
+		fake_gc_begin(&s.fake, 0, "Allocation Failure", 20 * ms);
+		fake_gc_end(&s.fake, 0, 20 * ms + 1);
+		fake_safepoint_end(&s.fake, 2);
+	}
+	assert_string_equal(sweep(&s), "SGgsSGgsSGgs");
+	assert_true(edge(&s, 0)->pulse);
+	/* One over, one whole, one begun. */
+	fake_safepoint_begin(&s.fake);
+	fake_gc_begin(&s.fake, 0, "Allocation Failure", 30 * ms);
+	assert_string_equal(sweep(&s), "SG");
+	fake_gc_end(&s.fake, 0, 31 * ms);
+	fake_safepoint_end(&s.fake, ms);
+	fake_safepoint_begin(&s.fake);
+	fake_gc_begin(&s.fake, 1, "System.gc()", 32 * ms);
+	fake_gc_end(&s.fake, 1, 33 * ms);
+	fake_safepoint_end(&s.fake, ms);
+	fake_safepoint_begin(&s.fake);
+	fake_gc_begin(&s.fake, 0, "Allocation Failure", 34 * ms);
+	assert_string_equal(sweep(&s), "gsSGgsSG");
+	fake_gc_end(&s.fake, 0, 35 * ms);
+	fake_safepoint_end(&s.fake, ms);
+	assert_string_equal(sweep(&s), "gs");
+	stage_fini(&s);
+}
+
+/* Goal: a young collection that turns into a full one in the same safepoint
+ * is one pause, seen or unseen. */
+static void
+test_young_then_full(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_init(&s, "Parallel");
+	fake_safepoint_begin(&s.fake);
+	fake_gc_begin(&s.fake, 0, "Allocation Failure", 100);
+	assert_string_equal(sweep(&s), "SG");
+	fake_set(&s.fake, HSPERF_COLLECTOR_0_EXIT, 200);
+	assert_string_equal(sweep(&s), "");
+	fake_gc_begin(&s.fake, 1, "Ergonomics", 300);
+	assert_string_equal(sweep(&s), "");
+	fake_gc_end(&s.fake, 1, 400);
+	fake_safepoint_end(&s.fake, 400);
+	assert_string_equal(sweep(&s), "gs");
+	fake_safepoint_begin(&s.fake);
+	fake_gc_begin(&s.fake, 0, "Allocation Failure", 500);
+	fake_set(&s.fake, HSPERF_COLLECTOR_0_EXIT, 600);
+	fake_gc_begin(&s.fake, 1, "Ergonomics", 700);
+	fake_gc_end(&s.fake, 1, 800);
+	fake_safepoint_end(&s.fake, 400);
+	assert_string_equal(sweep(&s), "SGgs");
+	stage_fini(&s);
+}
+
+/* Goal: G1's remark and cleanup, which set no cause, are collections. */
+static void
+test_g1_remark(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_init(&s, "G1");
+	fake_safepoint_begin(&s.fake);
+	assert_string_equal(sweep(&s), "S");
+	fake_gc_begin(&s.fake, 2, NULL, 100);
+	assert_string_equal(sweep(&s), "G");
+	assert_int_equal(edge(&s, 0)->cause, TALECHAIN_CAUSE_CONCURRENT);
+	fake_gc_end(&s.fake, 2, 200);
+	assert_string_equal(sweep(&s), "g");
+	fake_safepoint_end(&s.fake, 200);
+	assert_string_equal(sweep(&s), "s");
+	stage_fini(&s);
+}
+
+/* Goal: ZGC's and Shenandoah's cycles are none, their stalls are; and their
+ * collectors' counters, which flip at every phase, are not taken for pauses. */
+static void
+test_concurrent(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_init(&s, "ZGC");
+	fake_set_cause(&s.fake, "Allocation Rate");
+	fake_safepoint_begin(&s.fake);
+	fake_safepoint_end(&s.fake, 10);
+	fake_gc_begin(&s.fake, 2, NULL, 100);
+	assert_string_equal(sweep(&s), "Ss");
+	fake_set(&s.fake, HSPERF_COLLECTOR_2_EXIT, 110);
+	assert_string_equal(sweep(&s), "");
+	fake_set_cause(&s.fake, "Allocation Stall");
+	assert_string_equal(sweep(&s), "G");
+	assert_int_equal(edge(&s, 0)->cause, TALECHAIN_CAUSE_ALLOCATION_STALL);
+	/* Safepoints within the cycle do not split it. */
+	fake_safepoint_begin(&s.fake);
+	assert_string_equal(sweep(&s), "S");
+	fake_safepoint_end(&s.fake, 10);
+	assert_string_equal(sweep(&s), "s");
+	fake_set_cause(&s.fake, "No GC");
+	assert_string_equal(sweep(&s), "g");
+	stage_fini(&s);
+
+	stage_init(&s, "Shenandoah");
+	fake_gc_begin(&s.fake, 1, "Concurrent GC", 100);
+	assert_string_equal(sweep(&s), "");
+	fake_set_cause(&s.fake, "Allocation Failure");
+	assert_string_equal(sweep(&s), "G");
+	assert_int_equal(edge(&s, 0)->cause, TALECHAIN_CAUSE_ALLOCATION_STALL);
+	fake_set_cause(&s.fake, "No GC");
+	assert_string_equal(sweep(&s), "g");
+	stage_fini(&s);
+}
+
+/* Goal: a cause caught half-written is read again until it is whole. */
+static void
+test_half_written_cause(void **state)
+{
+	struct stage s;
+	char *cause;
+
+	(void)state;
+	stage_init(&s, "G1");
+	cause = (char *)s.fake.map + s.fake.at[HSPERF_CAUSE];
+	fake_safepoint_begin(&s.fake);
+	memcpy(cause, "G1 Hu", 5); /* "G1 Hu\0": over "No GC\0" */
+	assert_string_equal(sweep(&s), "SG");
+	assert_int_equal(edge(&s, 1)->cause, TALECHAIN_CAUSE_OTHER);
+	strcpy(cause, "G1 Humongous Allocation");
+	assert_string_equal(sweep(&s), "");
+	assert_int_equal(s.page->cause, TALECHAIN_CAUSE_HUMONGOUS);
+	strcpy(cause, "No GC");
+	fake_safepoint_end(&s.fake, 1);
+	assert_string_equal(sweep(&s), "gs");
+	stage_fini(&s);
+}
+
+/* Goal: every stamp lies between the sweep before and this one, even when
+ * the page's ticks are nonsense. */
+static void
+test_stamps(void **state)
+{
+	static const uint64_t ticks[] = {
+	    1, UINT64_MAX, 5, INT64_MAX, 0, 1000000000, UINT64_MAX / 2};
+	struct instant before, after;
+	struct stage s;
+	unsigned i, k;
+
+	(void)state;
+	stage_init(&s, "Serial");
+	for (i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++) {
+		before = s.page->swept;
+		fake_safepoint_begin(&s.fake);
+		fake_gc_begin(&s.fake, 0, "System.gc()", ticks[i]);
+		fake_gc_end(&s.fake, 0, ticks[i] + 1);
+		fake_safepoint_end(&s.fake, ticks[i]);
+		sweep(&s);
+		after = instant_now();
+		for (k = 0; k < s.edges.count; k++) {
+			assert_false(instant_before(edge(&s, k)->at, before));
+			assert_false(instant_before(after, edge(&s, k)->at));
+			assert_true(edge(&s, k)->latency_ns >= 0);
+		}
+	}
+	stage_fini(&s);
+}
+
+/* Goal: with honest ticks the begin of an unseen collection is found to
+ * within the delay of the sweeps that taught it. */
+static void
+test_ticks_are_learnt(void **state)
+{
+	struct instant start = instant_now(), now;
+	struct stage s;
+	uint64_t entry;
+	unsigned i;
+
+	(void)state;
+	stage_init(&s, "Serial");
+	for (i = 0; i < 100; i++) {
+		now = instant_now();
+		entry = (uint64_t)instant_since(now, start);
+		fake_safepoint_begin(&s.fake);
+		fake_gc_begin(&s.fake, 0, "System.gc()", entry);
+		assert_string_equal(sweep(&s), "SG");
+		/* Never before it happened; after it only by a sweep. */
+		assert_true(edge(&s, 1)->at.ns >= now.ns);
+		fake_gc_end(
+		    &s.fake, 0, (uint64_t)instant_since(instant_now(), start));
+		fake_safepoint_end(&s.fake, 1);
+		assert_string_equal(sweep(&s), "gs");
+	}
+	assert_true(s.page->pause.start_ns >= (int64_t)start.ns);
+	/* The best of a hundred is far below a millisecond on any machine. */
+	assert_true(s.page->pause.start_ns - (int64_t)start.ns < NS_PER_MS);
+	stage_fini(&s);
+}
+
+/* Goal: counters that appear later make the page stale; a new one of the
+ * same JVM goes on where the old one stopped. */
+static void
+test_added_counters(void **state)
+{
+	struct hsperf_page *next;
+	struct stage s;
+
+	(void)state;
+	stage_init(&s, "G1");
+	assert_false(hsperf_page_is_stale(s.page));
+	fake_safepoint_begin(&s.fake);
+	fake_gc_begin(&s.fake, 0, "G1 Evacuation Pause", 5);
+	assert_string_equal(sweep(&s), "SG");
+	fake_add_long(&s.fake, "sun.later.counter", 1);
+	assert_true(hsperf_page_is_stale(s.page));
+	assert_int_equal(
+	    hsperf_page_open_fd(&next, s.fake.fd, geteuid(), 42, s.why), 0);
+	assert_false(hsperf_page_is_stale(next));
+	hsperf_page_continue(next, s.page);
+	hsperf_page_free(&s.page);
+	s.page = next;
+	assert_string_equal(sweep(&s), "");
+	fake_gc_end(&s.fake, 0, 6);
+	fake_safepoint_end(&s.fake, 2);
+	assert_string_equal(sweep(&s), "gs");
+	stage_fini(&s);
+}
+
+/* Goal: a file cut short under the mapping marks the page as dead. */
+static void
+test_cut_short(void **state)
+{
+	struct stage s;
+
+	(void)state;
+	stage_init(&s, "Serial");
+	fake_safepoint_begin(&s.fake);
+	assert_string_equal(sweep(&s), "S");
+	assert_int_equal(ftruncate(s.fake.fd, 0), 0);
+	assert_string_equal(sweep(&s), "");
+	assert_true(hsperf_page_is_dead(s.page));
+	assert_string_equal(sweep(&s), "");
+	stage_fini(&s);
+}
+
+/* Goal: what is not to be trusted is refused with the right error. */
+static void
+test_refused(void **state)
+{
+	struct hsperf_page *page;
+	struct stage s;
+	uint32_t v;
+
+	(void)state;
+	stage_init(&s, "Serial");
+	hsperf_page_free(&s.page);
+#define TRY() hsperf_page_open_fd(&page, s.fake.fd, geteuid(), 42, s.why)
+	assert_int_equal(
+	    hsperf_page_open_fd(&page, s.fake.fd, geteuid() + 1, 42, s.why),
+	    -EACCES);
+	s.fake.map[7] = 0; /* not accessible */
+	assert_int_equal(TRY(), -EAGAIN);
+	s.fake.map[7] = 1;
+	s.fake.map[5] = 3; /* version */
+	assert_int_equal(TRY(), -EPROTO);
+	s.fake.map[5] = 2;
+	s.fake.map[4] ^= 1; /* byte order */
+	assert_int_equal(TRY(), -EPROTO);
+	s.fake.map[4] ^= 1;
+	s.fake.map[0] = 0; /* magic */
+	assert_int_equal(TRY(), -EPROTO);
+	s.fake.map[0] = 0xca;
+	v = 1000000; /* more entries than there are */
+	memcpy(s.fake.map + 28, &v, 4);
+	assert_int_equal(TRY(), -EBADMSG);
+	v = 60000;
+	memcpy(s.fake.map + 24, &v, 4); /* entries outside */
+	assert_int_equal(TRY(), -EBADMSG);
+	assert_int_equal(ftruncate(s.fake.fd, 10), 0);
+	assert_int_equal(TRY(), -EPROTO);
+	assert_int_equal(ftruncate(s.fake.fd, 0), 0);
+	assert_int_equal(TRY(), -EAGAIN);
+	assert_int_equal(ftruncate(s.fake.fd, HSPERF_BYTES_MAX + 1), 0);
+	assert_int_equal(TRY(), -EPROTO);
+#undef TRY
+	fake_fini(&s.fake);
+}
+
+/* Goal: no damage to a page makes the parser or a sweep read outside it. */
+static void
+test_random_damage(void **state)
+{
+	unsigned char good[FAKE_BYTES];
+	struct hsperf_page *page;
+	struct stage s;
+	uint32_t v;
+	unsigned round, i, opened = 0;
+
+	(void)state;
+	srand(7);
+	stage_init(&s, "G1");
+	hsperf_page_free(&s.page);
+	memcpy(good, s.fake.map, sizeof(good));
+	for (round = 0; round < 3000; round++) {
+		memcpy(s.fake.map, good, sizeof(good));
+		for (i = 0; i < 1 + (unsigned)rand() % 4; i++) {
+			v = (uint32_t)rand() % 3 == 0 ? (uint32_t)rand()
+						      : (uint32_t)rand() % 64;
+			memcpy(
+			    s.fake.map + (unsigned)rand() % s.fake.used / 4 * 4,
+			    &v, 4);
+		}
+		if (hsperf_page_open_fd(
+			&page, s.fake.fd, geteuid(), 42, s.why) < 0)
+			continue;
+		opened++;
+		for (i = 0; i < 4; i++) {
+			hsperf_page_sweep(page, instant_now(), &s.edges);
+			memset(s.fake.map + s.fake.used / 4, rand() & 0xff,
+			    s.fake.used / 2);
+		}
+		hsperf_page_free(&page);
+	}
+	assert_true(opened > 100);
+	fake_fini(&s.fake);
+}
+
+/* Goal: the words HotSpot has for causes. */
+static void
+test_causes(void **state)
+{
+	(void)state;
+	assert_true(cause_is_none("No GC"));
+	assert_false(cause_is_none("No GCx"));
+	assert_int_equal(cause_parse("Metadata GC Threshold", false),
+	    TALECHAIN_CAUSE_METADATA);
+	assert_int_equal(cause_parse("Heap Dump Initiated GC", false),
+	    TALECHAIN_CAUSE_HEAP_DUMP);
+	assert_int_equal(
+	    cause_parse("Ergonomics", false), TALECHAIN_CAUSE_ERGONOMICS);
+	assert_int_equal(cause_parse("", false), TALECHAIN_CAUSE_OTHER);
+	assert_int_equal(cause_parse("Allocation Failure", true),
+	    TALECHAIN_CAUSE_ALLOCATION_STALL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_steps),
+	    cmocka_unit_test(test_safepoint_only),
+	    cmocka_unit_test(test_between_sweeps),
+	    cmocka_unit_test(test_young_then_full),
+	    cmocka_unit_test(test_g1_remark),
+	    cmocka_unit_test(test_concurrent),
+	    cmocka_unit_test(test_half_written_cause),
+	    cmocka_unit_test(test_stamps),
+	    cmocka_unit_test(test_ticks_are_learnt),
+	    cmocka_unit_test(test_added_counters),
+	    cmocka_unit_test(test_cut_short),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_random_damage),
+	    cmocka_unit_test(test_causes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
