@@ -20,8 +20,9 @@
 #include "talechain/timeline/timeline.h"
 
 struct analysis;
-/* A JSON document about the kept tales, as the asker wants it.  write ends it,
- * once: the text is the taker's; 0 or -ENOMEM. */
+
+/* A JSON document about the kept tales, in a form of the asker's.  write is
+ * called once at most; the caller frees *text.  It returns 0 or -ENOMEM. */
 struct analysis_report {
 	int (*write)(struct analysis_report *report,
 	    const struct tale_summary *const *tale, unsigned n, char **text,

@@ -350,7 +350,7 @@ def test_asker_leaves(server, tailor):
     """Goal: a client that leaves before its response harms no other."""
     t = tailor(server, slow={"target": "0"})
     ask_many(t, 3)
-    for target in ("/timeline/r-0?format=html", "/slow", "/live"):
+    for target in ("/timeline/r-0?format=html", "/slow", "/live.json"):
         for _ in range(5):
             client = Client(t.admin)
             client.request("GET", target)

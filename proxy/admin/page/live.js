@@ -110,7 +110,7 @@ function drawHazards(j) {
     const width = Math.max(2, x(end) - from);
     parts.push(svg("rect", { class: h.kind, x: from, y: y(h.server), width,
                              height: BAR },
-      svg("title", {}, `${j.servers[h.server].name}: ${h.kind} (${h.cause}), ` +
+      svg("title", {}, `${lanes[h.server]}: ${h.kind} (${h.cause}), ` +
         duration(h.began_ago_ns - end) +
         (h.ended_ago_ns === undefined ? " so far" : "") +
         `, ${duration(h.began_ago_ns)} ago`)));
