@@ -108,7 +108,7 @@ def test_opens_from_a_server(pages, page):
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_shows_without_its_script(pages, page, name):
-    # Goal: the picture, the answer and the tables are there without script.
+    # Goal: the picture, the response and the tables are there without script.
     page.scripts(False)
     page.open((pages / f"{name}.html").as_uri())
     assert page.evaluate("document.querySelector('#tools').hidden")

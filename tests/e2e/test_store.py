@@ -12,8 +12,8 @@ import struct
 
 import pytest
 
-from support.client import Client
-from support.wait import wait_until
+from rig.client import Client
+from rig.wait import wait_until
 
 
 
@@ -76,8 +76,8 @@ def test_survives_kill(server, tailor, scratch):
     ask_many(t, 5, target="/kept", prefix="k")
     wait_until(lambda: len(slow(t)) == 5, "all are kept")
     before = t.ask("/timeline/k-3?format=json").body
-    told = json.loads(before)["verdict"]
-    assert told["text"] == slow(t, "n=2")[1]["verdict"]
+    verdict = json.loads(before)["verdict"]
+    assert verdict["text"] == slow(t, "n=2")[1]["verdict"]
     listed = slow(t)
     t.signal(signal.SIGKILL)
     t.wait()
@@ -301,8 +301,7 @@ def test_live(upstream, tailor):
     t.wait_server("backup", state="ready")
     ask_many(t, 7, target="/<b>bold", prefix="l")
     wait_until(lambda: len(slow(t)) == 7, "all are kept")
-    hazard = "/hazard?server=active&kind=gc&state="
-    assert t.ask(hazard + "begin", method="POST").status == 200
+    t.hazard("active", "begin")
     live = t.ask_json("/live.json")
     assert live["schema"] == "tailor.live/1"
     assert (live["requests"], live["slow_requests"]) == (7, 7)
@@ -312,7 +311,7 @@ def test_live(upstream, tailor):
     (one,) = live["hazards"]
     assert (one["server"], one["kind"]) == (0, "gc")
     assert "ended_ago_ns" not in one
-    t.ask(hazard + "end", method="POST")
+    t.hazard("active", "end")
     (one,) = t.ask_json("/live.json")["hazards"]
     assert 0 <= one["ended_ago_ns"] <= one["began_ago_ns"]
     assert sum(c["requests"] for c in live["causes"]) == 7
