@@ -11,8 +11,8 @@ import threading
 
 import pytest
 
+from rig.wait import wait_until
 from support import browser as browsers
-from support.wait import wait_until
 
 SAMPLES = ["ack", "gc", "classes", "plain", "empty", "hostile", "many"]
 
