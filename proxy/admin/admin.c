@@ -140,14 +140,14 @@ static void
 on_live(struct evhttp_request *r, void *user)
 {
 	if (admin_admit(user, r, EVHTTP_REQ_GET))
-		admin_live(r, ((struct admin *)user)->proxy, true);
+		admin_live_page(r);
 }
 
 static void
 on_live_json(struct evhttp_request *r, void *user)
 {
 	if (admin_admit(user, r, EVHTTP_REQ_GET))
-		admin_live(r, ((struct admin *)user)->proxy, false);
+		admin_live(r, ((struct admin *)user)->proxy);
 }
 
 static void
@@ -248,7 +248,7 @@ on_index(struct evhttp_request *r, struct admin *user)
 	if (!admin_admit(user, r, EVHTTP_REQ_GET))
 		return;
 	if (admin_wants_page(r))
-		admin_live(r, user->proxy, true);
+		admin_live_page(r);
 	else
 		admin_reply(r, 200, "text/plain", text, sizeof(text) - 1);
 }

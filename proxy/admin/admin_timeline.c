@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embed.h"
 #include "proxy/admin/admin_http.h"
-#include "proxy/admin/live_view.h"
+#include "proxy/admin/live_report.h"
 #include "proxy/admin/tale_api.h"
 #include "proxy/request/proxy.h"
 
@@ -189,30 +190,32 @@ admin_slow(struct evhttp_request *r, struct proxy *p)
 }
 
 void
-admin_live(struct evhttp_request *r, struct proxy *p, bool html)
+admin_live(struct evhttp_request *r, struct proxy *p)
 {
-	struct analysis_question q = {.kind = ANALYSIS_PAGE,
-	    .format = html ? TALE_FORMAT_HTML : TALE_FORMAT_JSON,
-	    .list = {.n = SLOW_MAX, .cause = -1}};
-	char policy[LIVE_POLICY_BYTES];
-	struct live_view *view;
+	struct analysis_question q = {
+	    .kind = ANALYSIS_REPORT, .list = {.n = SLOW_MAX, .cause = -1}};
 	struct admin_wait *w;
 
-	view = live_view_new(p);
-	if (view == NULL) {
+	q.report = live_report_new(p);
+	if (q.report == NULL) {
 		evhttp_send_error(r, 500, NULL);
 		return;
 	}
-	w = wait_new(r, p, tale_format_type(q.format));
-	if (w == NULL) {
-		live_view_free(&view);
-		return;
-	}
-	if (html)
-		snprintf(w->extra, sizeof(w->extra),
-		    "Content-Security-Policy: %s\r\n"
-		    "Referrer-Policy: no-referrer\r\n",
-		    live_policy(view, policy));
-	q.page = &view->page;
-	tale_ask(p, &w->query, &q);
+	w = wait_new(r, p, "application/json");
+	if (w == NULL)
+		q.report->free(q.report);
+	else
+		tale_ask(p, &w->query, &q);
+}
+
+EMBED(live_html, "proxy/admin/page/live.html");
+
+void
+admin_live_page(struct evhttp_request *r)
+{
+	/* The page has its policy in it, but for this. */
+	evhttp_add_header(evhttp_request_get_output_headers(r),
+	    "Content-Security-Policy", "frame-ancestors 'none'");
+	admin_reply(r, 200, tale_format_type(TALE_FORMAT_HTML), live_html,
+	    (size_t)(live_html_end - live_html));
 }

@@ -19,8 +19,11 @@ void admin_timeline(struct evhttp_request *r, struct proxy *p, const char *id);
 /* GET /slow?n=20&since=SECONDS&cause=CODE&path=PATH: tailor.slow/1. */
 void admin_slow(struct evhttp_request *r, struct proxy *p);
 
-/* GET /live, or /live.json: tailor.live/1. */
-void admin_live(struct evhttp_request *r, struct proxy *p, bool html);
+/* GET /live.json: tailor.live/1. */
+void admin_live(struct evhttp_request *r, struct proxy *p);
+
+/* GET /live: the page that draws it.  Does not wait. */
+void admin_live_page(struct evhttp_request *r);
 
 /* Whether the asker would rather see a page than plain text. */
 bool admin_wants_page(struct evhttp_request *r);

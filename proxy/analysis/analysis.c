@@ -137,9 +137,9 @@ question_next(struct questions *of)
 static void
 question_done(struct questions *of, struct analysis_question *q)
 {
-	if (q->page != NULL)
-		q->page->free(q->page);
-	q->page = NULL;
+	if (q->report != NULL)
+		q->report->free(q->report);
+	q->report = NULL;
 	atomic_fetch_add_explicit(&of->read, 1, memory_order_release);
 }
 
