@@ -31,7 +31,8 @@ enum client_state {
 	CLIENT_BODY,	     /* a body is arriving */
 	CLIENT_WAITING,	     /* the request is whole; its response is awaited */
 	CLIENT_TUNNEL,	     /* its bytes go to the server, unread (tunnel.h) */
-	CLIENT_LINGER, /* answered; reading on so that it sees the answer */
+	CLIENT_LINGER,	     /* input is drained, so that no reset overtakes
+			 * the response */
 };
 
 /* How much of the present response its connection has been given. */
