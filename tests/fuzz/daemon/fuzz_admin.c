@@ -49,7 +49,7 @@ struct state {
 	enum log_level level;
 	unsigned active;
 	struct {
-		enum maintenance maintenance;
+		enum maintenance stage;
 		unsigned hazards;
 	} server[CONFIG_SERVERS];
 };
@@ -64,7 +64,7 @@ state_of(const struct proxy *p)
 	s.level = log_level_get();
 	s.active = p->hedging.active;
 	for (unsigned i = 0; i < p->config->servers; i++) {
-		s.server[i].maintenance.stage = p->upstream.server[i].maintenance.stage;
+		s.server[i].stage = p->upstream.server[i].maintenance.stage;
 		s.server[i].hazards = p->hedging.server[i].hazards;
 	}
 	return s;
