@@ -1,5 +1,5 @@
 /*
- * cgroup.c: see cgroup.h.
+ * cgroup.c: find our control group's mount and read its quota.
  */
 #include "base/cgroup.h"
 

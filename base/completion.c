@@ -1,5 +1,5 @@
 /*
- * completion.c: see completion.h.
+ * completion.c: one printer for each shell.
  */
 #include "base/completion.h"
 
@@ -42,7 +42,8 @@ print_bash(FILE *out, const struct completion *c)
 	    c->program, c->program);
 }
 
-/* Text within single quotes, for both shells: what would end it is left out. */
+/* Text within single quotes, for all shells: special characters are left
+ * out. */
 static void
 print_meaning(FILE *out, const char *text)
 {
@@ -71,7 +72,7 @@ print_zsh(FILE *out, const struct completion *c)
 		}
 		fprintf(out, "))' \\\n");
 	}
-	/* With "::" it would see no options behind the first word. */
+	/* With "::" zsh would offer no options after the first word. */
 	fprintf(out, "\t'*: :_files'\n");
 }
 

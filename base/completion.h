@@ -1,6 +1,5 @@
 /*
- * completion.h: scripts by which a shell completes a program's words, made
- * from the same table as its --help.
+ * completion.h: shell completion scripts, from the same table as --help.
  */
 #ifndef TAILOR_BASE_COMPLETION_H
 #define TAILOR_BASE_COMPLETION_H
@@ -11,12 +10,12 @@
 /* A command, or an option (without its dashes). */
 struct completion_word {
 	const char *name, *meaning;
-	bool argument; /* an option that takes one: files are offered for it */
+	bool argument; /* an option with an argument: files are offered */
 };
 
 struct completion {
 	const char *program;
-	const struct completion_word *command; /* commands of them; or none */
+	const struct completion_word *command; /* may be empty */
 	unsigned commands;
 	const struct completion_word *option;
 	unsigned options;

@@ -17,7 +17,7 @@ parse_cpu(const char **p, size_t *out)
 	if (!isdigit((unsigned char)**p))
 		return -EINVAL;
 	for (; isdigit((unsigned char)**p); (*p)++) {
-		if (cpu < CPU_SETSIZE) /* stop growing, not reading */
+		if (cpu < CPU_SETSIZE) /* no overflow; read on */
 			cpu = cpu * 10 + (size_t)(**p - '0');
 	}
 	*out = cpu;

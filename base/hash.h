@@ -1,26 +1,35 @@
 /*
- * hash.h: a hash of short texts, for tables of our own.
+ * hash.h: a hash of short texts, for hash tables.
  *
- * FNV-1a, then a finaliser: ids often differ in their last digits only.  Not
- * keyed: whoever can choose the texts can make them meet in one bucket, so
- * buckets are to be bounded by what the table holds.
+ * FNV-1a, then a finaliser, because ids often differ only in their last digits.
+ * Not keyed: a client that chooses the texts can cause collisions, so the
+ * length of a bucket must be bounded.
  */
 #ifndef TAILOR_BASE_HASH_H
 #define TAILOR_BASE_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-/* Any text; "" has a hash, too. */
+/* The hash of n bytes. */
 static inline uint64_t
-hash_text(const char *text)
+hash_bytes(const char *bytes, size_t n)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
 
-	for (; *text != '\0'; text++)
-		h = (h ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (uint8_t)bytes[i]) * UINT64_C(0x100000001b3);
 	h ^= h >> 32;
 	h *= UINT64_C(0xd6e8feb86659fd93);
 	return h ^ (h >> 32);
+}
+
+/* The hash of a text without its end; "" has one, too. */
+static inline uint64_t
+hash_text(const char *text)
+{
+	return hash_bytes(text, strlen(text));
 }
 
 #endif

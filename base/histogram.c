@@ -1,6 +1,4 @@
 /*
- * histogram.c: see histogram.h.
- *
  * Bucket i < 128 holds the value i.  Above that the bucket number is the
  * position of the value's highest bit (less 6), times 128, plus the seven
  * bits below it.
@@ -44,7 +42,7 @@ histogram_bucket_edge(unsigned i)
 		return i;
 	shift = (i >> HISTOGRAM_SUB_BITS) - 1;
 	top = SUB_BUCKETS + (i & (SUB_BUCKETS - 1));
-	/* In the very last bucket the shift gives 2^64 = 0, less one. */
+	/* In the last bucket the shift gives 2^64 = 0; minus one is right. */
 	return ((top + 1) << shift) - 1;
 }
 
@@ -78,8 +76,8 @@ histogram_merge(struct histogram *into, const struct histogram *from)
 
 /*
  * ceil(q * count), except that a product within rounding error of a whole
- * number is that number: 0.07 is stored a little above 7/100, and of a
- * hundred values the 7th is meant, not the 8th.
+ * number is that number: 0.07 is stored a little above 7/100, and of a hundred
+ * values the 7th is meant, not the 8th.
  */
 static uint64_t
 rank_of(double q, uint64_t count)
@@ -127,7 +125,7 @@ histogram_count_to(const struct histogram *h, uint64_t value)
 		return h->count;
 	for (unsigned i = 0; i < last; i++)
 		seen += h->bucket[i];
-	/* Half of a bucket cannot be told from the other half. */
+	/* Part of a bucket cannot be counted. */
 	if (histogram_bucket_edge(last) == value)
 		seen += h->bucket[last];
 	return seen;

@@ -25,7 +25,7 @@ struct histogram {
 	uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 
-/* Make it empty.  Also the way to reuse one. */
+/* Make it empty, also for reuse. */
 void histogram_init(struct histogram *h);
 
 /* Count one value. */

@@ -3,7 +3,7 @@
  *
  * A connection for each, TCP or Unix, and a deadline for all of it.  Speaks
  * HTTP/1.0, so that a response has no chunks and no interim response before
- * it.  The server is not trusted: what does not add up, or is too large, is
+ * it.  The server is not trusted: an inconsistent or too large response is
  * refused.  Any thread.
  */
 #ifndef TAILOR_BASE_HTTP_CLIENT_H
@@ -29,7 +29,7 @@ struct http_response {
 	unsigned status;  /* 100 .. 599 */
 	const char *body; /* in bytes */
 	size_t length;
-	char *bytes; /* owned: all that came */
+	char *bytes; /* owned: all bytes received */
 };
 
 /* A connected, non-blocking socket, or a negative errno (-ETIMEDOUT). */
@@ -49,7 +49,7 @@ void http_response_fini(struct http_response *r);
 
 /*
  * http_response_parse(bytes, length, ended, out, why):
- * Take apart what has come so far; a pure function over memory.
+ * Parse the bytes received so far; a pure function over memory.
  *   ended  the server closed: no more bytes will come
  * Returns 1 if the response is complete, 0 if more bytes are needed, or
  * -EPROTO with *why set.  Without Content-Length the body goes to the end;

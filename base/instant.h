@@ -4,9 +4,8 @@
  * A point in time is a struct, a duration is a plain int64_t of nanoseconds:
  * adding two points, or comparing a point with a duration, does not compile.
  * All instants of Tailor, of its channels and of the kernel's BPF clock are
- * CLOCK_MONOTONIC, so they lie on one line and may be compared freely on one
- * machine.  This is not wall-clock time; log lines and reports convert once,
- * when they are written.
+ * CLOCK_MONOTONIC, so they can be compared on one machine.  This is not
+ * wall-clock time; log lines and reports convert when they are written.
  *
  * Cost: instant_now() is one vDSO clock read, about 25 ns where the kernel's
  * clock source is the TSC and about ten times that where it is not.
@@ -40,7 +39,7 @@ instant_now(void)
 	    (uint64_t)t.tv_sec * (uint64_t)NS_PER_S + (uint64_t)t.tv_nsec};
 }
 
-/* Whether the moment has been recorded at all. */
+/* Whether a is set. */
 static inline bool
 instant_is_set(struct instant a)
 {
@@ -54,7 +53,7 @@ instant_plus(struct instant a, int64_t delay_ns)
 	return (struct instant){a.ns + (uint64_t)delay_ns};
 }
 
-/* How long after b the moment a is, ns; negative if a came first. */
+/* The time from b to a, ns; negative if a is earlier. */
 static inline int64_t
 instant_since(struct instant a, struct instant b)
 {

@@ -1,6 +1,4 @@
 /*
- * json.c: see json.h.
- *
  * One byte of state per open container says whether it is an object, whether
  * it has members yet (so a comma is due) and whether a key waits for its
  * value.  state[0] is the document itself and takes exactly one value.
@@ -84,7 +82,7 @@ put_line(struct json *j)
 		put(j, "  ", 2);
 }
 
-/* What stands before a member of the innermost container. */
+/* Write the comma and line break before a member. */
 static void
 member_begin(struct json *j)
 {
@@ -97,7 +95,7 @@ member_begin(struct json *j)
 		put_line(j);
 }
 
-/* What stands before any value, and the check that one may stand here. */
+/* Check that a value is allowed here, and write what precedes it. */
 static void
 value_begin(struct json *j)
 {
@@ -207,7 +205,7 @@ put_character(struct json *j, const unsigned char *s, size_t n)
 	}
 	if (length == 3 && s[0] == 0xe2 && s[1] == 0x80 &&
 	    (s[2] == 0xa8 || s[2] == 0xa9)) {
-		/* Line and paragraph separator end a line in JavaScript. */
+		/* U+2028 and U+2029 end a line in JavaScript. */
 		put_text(j, s[2] == 0xa8 ? "\\u2028" : "\\u2029");
 		return 3;
 	}

@@ -1,12 +1,12 @@
 /*
  * json.h: a streaming JSON writer.
  *
- * Writes straight into a growing buffer: no tree, integers exact to 64 bits,
- * strings escaped so that the text is also safe inside an HTML <script>
- * element (<, >, &, U+2028, U+2029 as \u00xx; bytes that are not UTF-8 become
- * U+FFFD).  Commas and nesting are the writer's business; a misuse (a key
- * outside an object, a missing end) is an assertion, not an output.
- * Out of memory sticks: later calls do nothing and json_take() says so.
+ * Writes into a growing buffer: no tree, integers exact to 64 bits, strings
+ * escaped so that the text is also safe inside an HTML <script> element (<, >,
+ * &, U+2028, U+2029 as \u00xx; bytes that are not UTF-8 become U+FFFD).  Commas
+ * and nesting are automatic; misuse (a key outside an object, a missing end)
+ * fails an assertion.  After running out of memory later calls do nothing and
+ * json_take() returns the error.
  */
 #ifndef TAILOR_BASE_JSON_H
 #define TAILOR_BASE_JSON_H
@@ -31,7 +31,7 @@ struct json {
 void json_init(struct json *j, bool pretty);
 void json_fini(struct json *j);
 
-/* Open an object, whose members are a key and a value each. */
+/* Open an object; members are a key and a value each. */
 void json_object_begin(struct json *j);
 /* Close it; every key must have had its value. */
 void json_object_end(struct json *j);
@@ -45,11 +45,11 @@ void json_key(struct json *j, const char *key);
 
 /* A text, escaped; s is NUL-terminated and not NULL. */
 void json_string(struct json *j, const char *s);
-/* The same of n bytes, among them perhaps NULs. */
+/* The same for n bytes, which may include NULs. */
 void json_string_n(struct json *j, const char *s, size_t n);
-/* A number, all its digits. */
+/* An unsigned integer. */
 void json_uint(struct json *j, uint64_t v);
-/* The same with a sign. */
+/* A signed integer. */
 void json_int(struct json *j, int64_t v);
 /* v / 1000 with three decimals, exactly: "2310.000". */
 void json_thousandths(struct json *j, int64_t v);
@@ -69,8 +69,8 @@ void json_key_double(struct json *j, const char *key, double v);
 
 /*
  * json_take(j, text, length):
- * Give the finished, NUL-terminated text away; the caller frees it.
- * Returns 0 or -ENOMEM.  j is empty afterwards and may be reused.
+ * Take the finished, NUL-terminated text; the caller frees it.  Returns 0 or
+ * -ENOMEM.  j is empty afterwards and may be reused.
  */
 int json_take(struct json *j, char **text, size_t *length);
 

@@ -1,10 +1,8 @@
 /*
- * log.c: see log.h.
- *
- * Formatting happens in the caller, on its stack; the lock covers only the
- * copy into the ring.  The writer copies a line out, renders and writes it
- * unlocked.  A slot remembers how many lines were dropped just before it, so
- * the report of a loss stands where the loss was.
+ * The caller formats on its stack; the lock covers only the copy into the ring.
+ * The writer copies a line out, renders and writes it unlocked.  A slot stores
+ * how many lines were dropped just before it, so a loss is reported where it
+ * happened.
  *
  * Cost: one MiB of ring, static; a caller pays a futex wake only when the
  * writer sleeps.
@@ -30,7 +28,7 @@
 
 #define LINES 1024
 
-/* How long log_close() waits for a reader of stderr that takes nothing. */
+/* How long log_close() waits for a blocked reader of stderr. */
 #define CLOSE_PATIENCE_NS NS_PER_S
 
 struct slot {
@@ -52,7 +50,7 @@ static struct {
 	enum log_line_style style;
 	int close_fd; /* readable once closing: wakes a writer in poll() */
 	pthread_t writer;
-	/* Any thread; no order needed, each stands alone. */
+	/* Any thread; relaxed, they are independent. */
 	_Atomic unsigned level;
 	_Atomic uint64_t dropped;
 } log_state = {
@@ -65,8 +63,8 @@ static struct {
 /* --- output ----------------------------------------------------------- */
 
 /*
- * Wait until stderr takes PIPE_BUF bytes.  False when it does not within the
- * patience that begins with log_close(); until then wait for ever.
+ * Wait until stderr accepts PIPE_BUF bytes, without limit until log_close();
+ * then at most CLOSE_PATIENCE_NS.  False on timeout.
  */
 static bool
 wait_writable(int close_fd)
@@ -144,7 +142,7 @@ write_loss(uint64_t lines)
 
 /* --- the writer thread ------------------------------------------------ */
 
-/* Wait for the next line, or for a loss to report.  False: time to end. */
+/* Wait for the next line, or for a loss to report.  False: closing. */
 static bool
 slot_take(struct slot *out)
 {
@@ -186,7 +184,7 @@ writer_run(void *unused)
 		if (!alive)
 			atomic_fetch_add_explicit(
 			    &log_state.dropped, 1, memory_order_relaxed);
-		/* While closing, one stuck write is enough. */
+		/* While closing, give up after one blocked write. */
 		pthread_mutex_lock(&log_state.lock);
 		alive = alive || !log_state.closing;
 		pthread_mutex_unlock(&log_state.lock);
@@ -194,7 +192,7 @@ writer_run(void *unused)
 	return NULL;
 }
 
-/* Copy a line into the ring.  False: nobody empties it, write it yourself. */
+/* Copy a line into the ring.  False: no writer thread, write directly. */
 static bool
 slot_put(const struct log_line *line)
 {
@@ -223,7 +221,7 @@ slot_put(const struct log_line *line)
 
 /* --- public ----------------------------------------------------------- */
 
-/* Whether stderr itself is the journal's socket, and not merely a child's. */
+/* Whether stderr itself is the journal's socket, not just a parent's. */
 static bool
 stderr_is_journal(void)
 {
@@ -243,7 +241,7 @@ writer_start(void)
 	sigset_t all, before;
 	int err;
 
-	/* Signals belong to the main thread. */
+	/* Signals are for the main thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&log_state.writer, NULL, writer_run, NULL);

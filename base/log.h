@@ -1,11 +1,11 @@
 /*
- * log.h: one line per event, key=value, that never makes the caller wait.
+ * log.h: one line per event, key=value, without blocking the caller.
  *
- * A line is formatted into a bounded ring and written to stderr by a thread
- * of its own; when the ring is full the line is dropped and counted, and the
- * count is itself logged as soon as there is room.  Before log_open() and
- * after log_close() lines are written directly, so start-up errors are never
- * lost.  This is not an access log and not syslog.
+ * A line is formatted into a bounded ring and written to stderr by a thread of
+ * its own; when the ring is full the line is dropped and counted, and the count
+ * is logged as soon as there is room.  Before log_open() and after log_close()
+ * lines are written directly, so start-up errors are never lost.  Access logs
+ * are in proxy/.
  *
  * Cost: formatting on the caller's stack (1 KiB) and one short critical
  * section; a system call only to wake a writer that sleeps.  Ring: 1 MiB.
@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-/* An event without any value is an ordinary thing to log. */
+/* An event may have no values. */
 #pragma GCC diagnostic ignored "-Wformat-zero-length"
 
 enum log_level {
@@ -42,9 +42,9 @@ enum log_format {
 int log_open(enum log_level level, enum log_format format);
 
 /*
- * Write out what is queued and stop the writer.  A stderr that takes nothing
- * for a second is given up, and the lines counted as dropped.  Main thread;
- * does nothing before log_open().
+ * Write what is queued and stop the writer.  If stderr is blocked for a second,
+ * the rest is dropped and counted.  Main thread; does nothing before
+ * log_open().
  */
 void log_close(void);
 
@@ -59,7 +59,7 @@ void log_level_set(enum log_level level);
  *   format  printf format of "key=value key=value"; may be "".  Quote values
  *           that may hold spaces or come from outside: key=\"%s\".
  *           Conversions: d i u x X o c s p e f g m with the usual lengths.
- * What %s and %c bring in is escaped as \", \\ or \x1f: quotes, backslashes,
+ * The text of %s and %c is escaped as \", \\ or \x1f: quotes, backslashes,
  * all bytes outside printable ASCII and, outside quotes, spaces.  So text
  * from the network can forge neither a line nor a key.  In JSON, values
  * without quotes that are plain decimals are numbers, all others strings.

@@ -1,5 +1,5 @@
 /*
- * log_line.c: see log_line.h.
+ * log_line.c: format, escape and render a line.
  */
 #include "base/log_line.h"
 
@@ -29,7 +29,7 @@ struct writer {
 	va_list arguments;
 };
 
-/* One conversion, "%08.3lx" say, taken apart. */
+/* The parts of one conversion, such as "%08.3lx". */
 struct conversion {
 	char spec[40]; /* as given, with numbers in place of asterisks */
 	size_t length;
@@ -38,7 +38,7 @@ struct conversion {
 	char type;
 };
 
-/* All of it or nothing, so that no escape is cut in two. */
+/* Append all or nothing, so that no escape is cut. */
 static void
 put(struct writer *w, const char *s, size_t n)
 {
@@ -171,7 +171,7 @@ format_integer(
 	}
 }
 
-/* A number; outside quotes without the spaces of its width. */
+/* A number; outside quotes without padding spaces. */
 static void
 put_padded(struct writer *w, const char *s, size_t n)
 {
@@ -272,8 +272,8 @@ hex_digit(char c)
 }
 
 /*
- * Undo put_escaped from p up to end, the closing quote, or (unquoted) the
- * next space; returns where it stopped.
+ * Undo put_escaped from p up to end, the closing quote, or (unquoted) the next
+ * space; returns the position after it.
  */
 static const char *
 unescape(const char *p, const char *end, bool quoted, char *out, size_t *n)
@@ -296,7 +296,7 @@ unescape(const char *p, const char *end, bool quoted, char *out, size_t *n)
 	return p;
 }
 
-/* Plain decimals become numbers; the rest, and all in quotes, are strings. */
+/* Plain decimals become numbers; all others, and quoted values, strings. */
 static void
 write_value(struct json *j, char *value, size_t n, bool quoted)
 {

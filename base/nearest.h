@@ -1,6 +1,5 @@
 /*
- * nearest.h: the known word that a mistyped one is nearest to, for "did you
- * mean".
+ * nearest.h: the known word nearest to a mistyped one, for "did you mean".
  */
 #ifndef TAILOR_BASE_NEAREST_H
 #define TAILOR_BASE_NEAREST_H
@@ -18,8 +17,8 @@
  */
 unsigned nearest_distance(const char *a, const char *b);
 
-/* Whether a word at that distance is a slip of word: a third of its letters
- * may be wrong; more is another word. */
+/* Whether a word at that distance may be a typing error for word: at most a
+ * third of its letters differ. */
 bool nearest_is_slip(unsigned distance, const char *word);
 
 /* The nearest word so far; starts as {NULL, 0}. */
@@ -28,8 +27,7 @@ struct nearest {
 	unsigned distance;
 };
 
-/* Compare one more known word with what was typed.  The first of equals
- * stays. */
+/* Compare one more known word with the typed one.  Ties keep the first. */
 void
 nearest_consider(struct nearest *n, const char *typed, const char *candidate);
 

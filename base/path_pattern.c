@@ -1,4 +1,4 @@
-/* path_pattern.c: see path_pattern.h. */
+/* path_pattern.c: check patterns, read paths, match. */
 #include "base/path_pattern.h"
 
 #include <string.h>
@@ -20,8 +20,7 @@ is_control(int c)
 	return c < ' ' || c == 0x7f;
 }
 
-/* The byte at *at, decoded, and *at behind it; -1 of one that makes the path
- * one that cannot be compared. */
+/* Decode the byte at *at and advance *at; -1 if the path cannot be compared. */
 static int
 byte_take(const char **at, const char *end)
 {
@@ -45,8 +44,7 @@ byte_take(const char **at, const char *end)
 	return high << 4 | low;
 }
 
-/* Take the segment behind the "/" at *at; false if there is none to compare.
- */
+/* Take the segment after the "/" at *at; false if it cannot be compared. */
 static bool
 segment_read(const char **at, const char *end)
 {
@@ -88,7 +86,7 @@ path_read(const char *target, size_t length, struct path *out)
 
 /* --- patterns ----------------------------------------------------------- */
 
-/* The end of the segment behind the "/" at pattern. */
+/* The end of the segment after the "/" at pattern. */
 static const char *
 pattern_segment_end(const char *pattern)
 {
@@ -113,7 +111,7 @@ judge_segment(const char *at, const char *end)
 		       "/*/_search, not /index-*/_search";
 	if (at == end && *end == '/')
 		return "a path with an empty segment matches no pattern: write "
-		       "one / where there are two";
+		       "one / instead of two";
 	if (is_segment(at, end, ".") || is_segment(at, end, ".."))
 		return "a path with . or .. as a segment matches no pattern";
 	return NULL;
@@ -169,7 +167,7 @@ path_segment_end(const char *at, const char *end)
 }
 
 /* Whether a segment of the pattern that is not "**" matches one of the path;
- * each from behind its "/" to its end. */
+ * each from after its "/" to its end. */
 static bool
 segment_matches(
     const char *want, const char *want_end, const char *have, const char *end)
@@ -184,8 +182,8 @@ segment_matches(
 
 /*
  * Segment by segment; after a mismatch the last "**" takes one segment more.
- * Earlier ones need not be tried again: what the last one cannot find, they
- * could only find with less of the path left.
+ * Earlier ones need not be tried again: they would leave less of the path for
+ * the rest.
  */
 bool
 path_pattern_matches(const char *pattern, struct path path)

@@ -1,20 +1,20 @@
 /*
  * path_pattern.h: patterns of paths, with wildcards for whole segments.
  *
- * A pattern is a path of segments: "*" stands for exactly one segment that is
- * not empty, "**" for any number of segments, also none, and everything else
- * for itself.  A path is what stands before "?" in a request target, compared
- * as a server sees it that decodes percent escapes once: "/%61" is "/a".
- * Upper and lower case differ.  "/a/" ends in an empty segment, so it is not
- * "/a"; only "**" and a pattern that ends in "/" match that segment.
+ * A pattern is a path of segments: "*" matches exactly one segment that is not
+ * empty, "**" any number of segments, also none, everything else itself.  A
+ * path is what precedes "?" in a request target, compared as by a server that
+ * decodes percent escapes once: "/%61" is "/a".  Case matters.  "/a/" ends in
+ * an empty segment, so it is not "/a"; only "**" and a pattern that ends in "/"
+ * match that segment.
  *
- * Servers disagree about some paths: what ";" begins, whether "%2f" is a "/",
- * what ".." leads to.  Such a path cannot be compared: path_read refuses it,
- * and what to do then is the caller's decision.
+ * Servers disagree about some paths: the meaning of ";", whether "%2f" is a
+ * "/", where ".." leads.  Such a path cannot be compared: path_read refuses it,
+ * and the caller decides what to do.
  *
- * Pure functions over memory, any thread.  Cost: path_read looks at each byte
- * once.  A match compares each byte at most PATH_SEGMENTS_MAX times, with the
- * usual patterns (one "**" or none) once or twice.
+ * Pure functions over memory, any thread.  Cost: path_read reads each byte
+ * once.  A match compares each byte at most PATH_SEGMENTS_MAX times, with
+ * common patterns (one "**" or none) once or twice.
  */
 #ifndef TAILOR_BASE_PATH_PATTERN_H
 #define TAILOR_BASE_PATH_PATTERN_H
@@ -31,7 +31,7 @@ struct path {
 	size_t length;
 };
 
-/* Why text is not a pattern: static, or NULL if it is one. */
+/* The reason why text is not a pattern, static; NULL if it is one. */
 const char *path_pattern_judge(const char *text);
 
 /*

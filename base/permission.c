@@ -1,5 +1,5 @@
 /*
- * permission.c: see permission.h.
+ * permission.c: read /proc/self/status and phrase the result.
  */
 #include "base/permission.h"
 
@@ -81,7 +81,7 @@ permission_read(struct permission *p)
 static uint64_t
 lacking(const struct permission *p)
 {
-	/* CAP_SYS_ADMIN is what there was before the two. */
+	/* CAP_SYS_ADMIN includes both. */
 	return (p->effective & PERMISSION_SYS_ADMIN) != 0
 		   ? 0
 		   : PERMISSION_TRACE & ~p->effective;
@@ -102,7 +102,7 @@ permission_why(const struct permission *p, char *out, size_t size)
 	if (lacks != 0)
 		snprintf(out, size, "%s %s missing%s", spell(lacks, text),
 		    lacks == PERMISSION_TRACE ? "are" : "is",
-		    p->root ? ": this root is one without" : "");
+		    p->root ? ": this root lacks capabilities" : "");
 	else if (p->filtered)
 		snprintf(out, size,
 		    "the kernel refuses, though the capabilities are there: a "
@@ -137,11 +137,11 @@ permission_remedy(const struct permission *p, char *out, size_t size)
 		text = "allow bpf and perf_event_open in the container's "
 		       "seccomp profile, or in SystemCallFilter= of the unit";
 	else if (p->lockdown[0] != '\0')
-		text = "a kernel without lockdown; profiler.kernel=off asks "
-		       "for nothing";
+		text = "a kernel without lockdown; profiler.kernel=off avoids "
+		       "this";
 	else
 		text = "look for the refusal in the kernel's log (dmesg); "
-		       "profiler.kernel=off asks for nothing";
+		       "profiler.kernel=off avoids this";
 	snprintf(out, size, "%s", text);
 	return out;
 }

@@ -1,6 +1,3 @@
-/*
- * permute.c: see permute.h.
- */
 #include "base/permute.h"
 
 static uint32_t
@@ -9,7 +6,7 @@ rotate_left(uint32_t n, unsigned bits)
 	return n << bits | n >> (32 - bits);
 }
 
-/* One round: of the numbers with its key, and of the key with its number. */
+/* One round. */
 static void
 mix(uint32_t *high, uint32_t *low, uint32_t key)
 {

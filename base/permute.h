@@ -1,5 +1,5 @@
 /*
- * permute.h: numbers that count up, made unpredictable.
+ * permute.h: unpredictable distinct numbers from a counter.
  *
  * A keyed permutation of all 64-bit numbers: distinct numbers stay distinct,
  * and without the key the image of the next one cannot be guessed from those
@@ -20,7 +20,7 @@ struct permutation {
 	uint32_t round_key[PERMUTE_ROUNDS];
 };
 
-/* Choose the permutation that a key of four words stands for, lowest first. */
+/* Derive the permutation from a key of four words, lowest first. */
 void permutation_init(struct permutation *p, const uint32_t key[4]);
 
 /* The image of n.  Any thread. */

@@ -1,6 +1,3 @@
-/*
- * plot.c: see plot.h.
- */
 #include "base/plot.h"
 
 #include <math.h>
@@ -13,8 +10,8 @@
 #define LEGEND_WIDTH 330
 
 /*
- * Dots, bands and lines differ in shape, too, not only in colour.  No custom
- * properties: printers and converters of SVG do not know them.
+ * Dots, bands and lines also differ in shape, not only in colour.  No custom
+ * properties: printers and converters of SVG do not support them.
  */
 static const char style[] =
     "svg text{font:12px system-ui,sans-serif;fill:#666}"
@@ -52,7 +49,7 @@ plot_escape(FILE *out, const char *text)
 
 		if (entity != NULL)
 			fputs(entity, out);
-		else /* XML has no control characters. */
+		else /* XML forbids control characters. */
 			fputc(c < ' ' || c == 0x7f ? ' ' : c, out);
 	}
 }
@@ -96,7 +93,7 @@ plot_y(const struct plot *p, double value)
 static void
 tick(const struct plot *p, bool horizontal, double at, const char *label)
 {
-	/* A long number under the right edge must not leave the picture. */
+	/* A long number at the right edge must not be cut. */
 	const bool edge = at > PLOT_RIGHT - 1;
 
 	if (horizontal)

@@ -1,9 +1,9 @@
 /*
- * plot.h: one chart as SVG: a frame, two axes, and where a value lies.
+ * plot.h: one chart as SVG: a frame, two axes, curves and dots.
  *
- * Static: no script, no font, nothing fetched; colours follow the reader's
- * light or dark setting.  Three scales: linear, logarithmic, and tail, on
- * which 90 %, 99 % and 99.9 % are equally far apart.
+ * Static: no script, no font, no external resource; colours follow the reader's
+ * light or dark setting.  Three scales: linear, logarithmic, and tail, on which
+ * 90 %, 99 % and 99.9 % are equally far apart.
  */
 #ifndef TAILOR_BASE_PLOT_H
 #define TAILOR_BASE_PLOT_H
@@ -29,17 +29,17 @@ struct plot {
 	struct plot_axis y;
 };
 
-/* The frame, its axes and grid; title is plain text. */
+/* Draw the frame, axes and grid; title is plain text. */
 void plot_begin(struct plot *p, const char *title, const char *summary);
 void plot_end(struct plot *p);
 
-/* Where a value lies, in units of the picture; at the edge if beyond. */
+/* The place of a value, in units of the picture; at the edge if outside. */
 double plot_x(const struct plot *p, double value);
 double plot_y(const struct plot *p, double value);
 
 /*
- * What is drawn in it.  A class is one of the plotter's own: line, line2,
- * line3, dot, dot2, dot3, theirs (what somebody else measured).
+ * Drawing.  A class is one of the plotter's own: line, line2, line3, dot, dot2,
+ * dot3, theirs (figures of others).
  */
 struct plot_point {
 	double x, y;
@@ -49,7 +49,7 @@ struct plot_point {
 void plot_line(struct plot *p, const char *class,
     const struct plot_point *point, size_t n);
 
-/* A dot with its label beside it; "" none. */
+/* A dot with a label beside it; "": none. */
 void plot_dot(
     struct plot *p, const char *class, struct plot_point at, const char *label);
 
@@ -57,11 +57,11 @@ void plot_dot(
 void plot_spread(
     struct plot *p, const char *class, double x, double low, double high);
 
-/* What a class of line is, in line 0, 1, ... of the upper right corner. */
+/* Legend of a class, in line 0, 1, ... of the upper right corner. */
 void
 plot_legend(struct plot *p, unsigned row, const char *class, const char *text);
 
-/* A sentence under the picture, left. */
+/* A sentence below the picture, left. */
 void plot_note(struct plot *p, const char *text);
 
 /* The inner frame: left, right, top and bottom. */

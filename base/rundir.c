@@ -1,6 +1,3 @@
-/*
- * rundir.c: see rundir.h.
- */
 #include "base/rundir.h"
 
 #include <errno.h>
@@ -49,7 +46,7 @@ rundir_prepare(const char *path)
 	*slash = '\0';
 	if (mkdir(directory, 0750) == 0)
 		note_made(directory);
-	/* The link itself first: whoever made it says where it leads. */
+	/* Check the link itself first: its owner decides where it leads. */
 	if (lstat(directory, &st) < 0)
 		return -errno;
 	if (!ours(&st))
@@ -74,8 +71,7 @@ make_one(const char *path, mode_t mode)
 		note_made(path);
 		return 0;
 	}
-	/* Not only EEXIST: where we may not make it (EACCES, EROFS) it is no
-	 * obstacle either if it is there. */
+	/* Also after EACCES or EROFS: the directory may exist. */
 	err = -errno;
 	if (stat(path, &st) == 0)
 		return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
@@ -107,7 +103,8 @@ rundir_give(uid_t uid, gid_t gid)
 {
 	int err = 0;
 
-	/* The lower ones first: in one that is theirs they could put a link. */
+	/* The inner ones first: the new owner of an outer one could place a
+	 * link. */
 	for (unsigned i = made.count; i-- > 0;)
 		if (lchown(made.path[i], uid, gid) < 0 && err == 0)
 			err = -errno;

@@ -1,10 +1,9 @@
 /*
  * topology.c: read the machine; see topology.h.
  *
- * hwloc has the cores and their lanes and leaves out what the cgroup's
- * cpuset forbids; the affinity mask we were started with (taskset) is
- * intersected here.  A machine without cores in its description is taken as
- * one core per CPU.
+ * hwloc gives the cores and their lanes without those that the cgroup's cpuset
+ * forbids; the affinity mask we were started with (taskset) is intersected
+ * here.  A machine described without cores is taken as one core per CPU.
  */
 #include "base/topology_read.h"
 
@@ -31,7 +30,7 @@ load(hwloc_topology_t *out, const char *synthetic)
 	return 0;
 }
 
-/* The core's lanes among the allowed CPUs; none of them: lanes 0. */
+/* The core's lanes among the allowed CPUs; lanes is 0 if none. */
 static struct topology_core
 read_core(
     hwloc_topology_t machine, hwloc_obj_t object, const cpu_set_t *allowed)
@@ -52,7 +51,7 @@ read_core(
 	return core;
 }
 
-/* -ENOSYS when there is not one CPU we may use. */
+/* -ENOSYS if no CPU is allowed. */
 static int
 read_cores(
     struct topology *t, hwloc_topology_t machine, const cpu_set_t *allowed)

@@ -1,12 +1,11 @@
 /*
- * topology.h: which CPU runs what.
+ * topology.h: the CPUs, and which threads should run on them.
  *
- * Reads the machine through hwloc (sockets, cores, SMT siblings, the CPUs we
- * are allowed, the cgroup's CPU quota) and proposes a placement after the
- * thesis: proxy and observer on the two lanes of one core, the servers on
- * different lanes of the others.  Where the machine is smaller it says what
- * is shared and how the observer should poll.  It only proposes; pinning is
- * the caller's.
+ * Reads the machine through hwloc (sockets, cores, SMT siblings, allowed CPUs,
+ * the cgroup's CPU quota) and proposes a placement after the thesis: proxy and
+ * observer on the two lanes of one core, the servers on different lanes of the
+ * others.  On a smaller machine it says what is shared and how the observer
+ * should poll.  The caller pins the threads.
  */
 #ifndef TAILOR_BASE_TOPOLOGY_H
 #define TAILOR_BASE_TOPOLOGY_H
@@ -38,20 +37,20 @@ struct topology_plan {
 /*
  * topology_open(out, synthetic):
  * Read the machine, or with a non-NULL synthetic text (hwloc's description,
- * "core:8 pu:2") an imagined one, for tests.
- * Returns 0, -ENOMEM, -EINVAL (text not understood) or -ENOSYS (hwloc could
- * not read this machine).  Free with topology_close.  Any thread.
+ * "core:8 pu:2") a simulated one, for tests.  Returns 0, -ENOMEM, -EINVAL (text
+ * not understood) or -ENOSYS (hwloc could not read this machine).  Free with
+ * topology_close.  Any thread.
  */
 int topology_open(struct topology **out, const char *synthetic);
 void topology_close(struct topology **tp);
 
-/* Lanes of the widest core that we may run on (>= 1). */
+/* Allowed lanes of the widest core (>= 1). */
 unsigned topology_lanes(const struct topology *t);
 
 /*
  * topology_neighbours(t, cpu, out):
- * The other lanes of a CPU's core, of those that we may run on; returns how
- * many.  None if the CPU is not among ours.
+ * The other allowed lanes of a CPU's core; returns how many.  None if the CPU
+ * is not allowed.
  */
 unsigned topology_neighbours(const struct topology *t, int cpu, cpu_set_t *out);
 

@@ -1,5 +1,5 @@
 /*
- * topology_plan.c: who runs where; see topology.h.
+ * topology_plan.c: propose a placement; see topology.h.
  *
  * Four plans, the first that fits:
  *   lanes    a core with two lanes can be spared: proxy and observer on its
@@ -9,8 +9,8 @@
  *   proxy    three CPUs: one for the proxy, one for each server
  *   shared   fewer: the servers apart if possible, Tailor wherever there is
  *            time
- * A spinning thread eats the cgroup's quota like any other, so with a quota
- * under four CPUs the observer sleeps, whatever the plan.
+ * A spinning thread uses up the cgroup's quota, so with a quota under four CPUs
+ * the observer sleeps in every plan.
  */
 #include "base/topology_read.h"
 

@@ -9,7 +9,7 @@
 
 #define TOPOLOGY_LANES_MAX 8
 
-/* One physical core and those of its lanes that we may run on. */
+/* One physical core and its allowed lanes. */
 struct topology_core {
 	unsigned lanes; /* >= 1 */
 	int cpu[TOPOLOGY_LANES_MAX];
@@ -24,7 +24,7 @@ struct topology {
 };
 
 /*
- * topology_open with what it takes from its surroundings made explicit:
+ * topology_open with explicit surroundings:
  *   allowed  CPUs to consider, NULL for all that hwloc reports
  *   root     see cgroup_cpu_quota; NULL for no quota
  */

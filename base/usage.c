@@ -1,6 +1,3 @@
-/*
- * usage.c: see usage.h.
- */
 #include "base/usage.h"
 
 #include <stdio.h>
@@ -19,7 +16,7 @@ option_of(const struct option *longs, int code)
 	return NULL;
 }
 
-/* The options that a word is the beginning of: "--cause or --chrome"; how
+/* List the options that begin with a word: "--cause or --chrome"; returns how
  * many. */
 static unsigned
 meant(const struct option *longs, const char *word, char *out, size_t size)
@@ -36,7 +33,7 @@ meant(const struct option *longs, const char *word, char *out, size_t size)
 	return count;
 }
 
-/* A long option that is none, or more than one. */
+/* An unknown or ambiguous long option. */
 static void
 refuse_long(
     const struct option *longs, const char *given, char *out, size_t size)
@@ -47,7 +44,7 @@ refuse_long(
 
 	snprintf(word, sizeof(word), "%.*s", (int)strcspn(name, "="), name);
 	if (meant(longs, word, several, sizeof(several)) > 1) {
-		snprintf(out, size, "--%s is not clear: %s?", word, several);
+		snprintf(out, size, "--%s is ambiguous: %s?", word, several);
 		return;
 	}
 	for (; longs->name != NULL; longs++)

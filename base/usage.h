@@ -1,9 +1,8 @@
 /*
- * usage.h: what is wrong with a command line, in a sentence.
+ * usage.h: explain a wrong command line in a sentence.
  *
- * For programs that parse with getopt_long and want its complaint with the
- * nearest option that there is.  They set opterr to 0 and begin the string of
- * letters with ":".
+ * For programs that parse with getopt_long and name the nearest option in the
+ * message.  They set opterr to 0 and begin the string of letters with ":".
  */
 #ifndef TAILOR_BASE_USAGE_H
 #define TAILOR_BASE_USAGE_H
@@ -13,7 +12,7 @@
 
 /*
  * usage_refusal(longs, code, argv, out, size):
- * What getopt_long(), which just returned code ('?' or ':'), refused.
+ * Explain what getopt_long() refused when it returned code ('?' or ':').
  *   longs  its options, ended by one without a name; a letter's is its val
  *   argv   as getopt_long got it
  *   out    receives "unknown option --frob; did you mean --from?", no newline

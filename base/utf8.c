@@ -1,6 +1,3 @@
-/*
- * utf8.c: see utf8.h.
- */
 #include "base/utf8.h"
 
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 /*
- * xml.h: the characters that end an element or an attribute, as entities.
+ * xml.h: entities of the characters with a meaning in XML and HTML.
  */
 #ifndef TAILOR_BASE_XML_H
 #define TAILOR_BASE_XML_H
 
 #include <stddef.h>
 
-/* What stands for c in XML and HTML text and quoted attributes; NULL: c. */
+/* The entity of c in text and quoted attributes; NULL: c itself. */
 static inline const char *
 xml_entity(char c)
 {

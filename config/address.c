@@ -1,8 +1,8 @@
 /*
  * address.c: addresses and networks as text; see config.h and address.h.
  *
- * No name service is asked: it could answer differently tomorrow, or not at
- * all while the machine boots.  The one name known is localhost.
+ * No DNS: its result could differ tomorrow, or fail while the machine boots.
+ * The only name known is localhost.
  */
 #include "config/address.h"
 
@@ -99,7 +99,7 @@ set_host(struct config_address *out, const char *host, bool bracketed,
 		return refuse(why, "IPv6 addresses need [brackets]");
 	} else {
 		return refuse(why,
-		    "names are not looked up; write the address, or localhost");
+		    "names are not resolved; write the address, or localhost");
 	}
 	return 0;
 }
@@ -131,7 +131,7 @@ parse_inet(const char *text, struct config_address *out, const char **why)
 	return set_host(out, host, bracketed, port, why);
 }
 
-/* A URL, and what would be meant by it: "http://[::1]:80/x" is [::1]:80. */
+/* Refuse a URL, with the likely address: [::1]:80 for "http://[::1]:80/x". */
 static int
 refuse_url(const char *text, const char **why)
 {
@@ -144,7 +144,7 @@ refuse_url(const char *text, const char **why)
 
 	if (strncmp(text, "https://", 8) == 0)
 		return refuse(why,
-		    "TLS is not spoken here; write host:port of a listener "
+		    "TLS is not supported; write host:port of a listener "
 		    "for plain HTTP");
 	snprintf(address, sizeof(address), "%.*s%s", (int)n, host,
 	    bare || (n > 0 && host[n - 1] == ']') ? ":80" : "");
@@ -231,7 +231,7 @@ address_equal(const struct config_address *a, const struct config_address *b)
 
 /* --- networks --------------------------------------------------------- */
 
-/* Whether all bits behind the network's are zero. */
+/* Whether all bits after the network's are zero. */
 static bool
 is_masked(const struct config_network *n)
 {

@@ -11,8 +11,8 @@
 #include "config/config.h"
 
 /*
- * Parse "10.0.0.0/8", "::1/128" or an address alone, which is the network of
- * itself.  Returns 0, or -EINVAL with *why set to a static sentence.
+ * Parse "10.0.0.0/8", "::1/128" or an address, which is a network of one.
+ * Returns 0, or -EINVAL with *why set to a static sentence.
  */
 int
 network_parse(const char *text, struct config_network *out, const char **why);
@@ -27,7 +27,7 @@ int address_port(const struct config_address *a);
 
 bool address_is_loopback(const struct config_address *a);
 
-/* Whether it stands for all addresses of this machine. */
+/* Whether it means all addresses of this machine. */
 bool address_is_any(const struct config_address *a);
 
 bool

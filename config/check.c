@@ -1,5 +1,5 @@
 /*
- * check.c: what no single key can show; see config_check in config.h.
+ * check.c: checks over several keys; see config_check in config.h.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,17 +16,17 @@ check_presence(const struct config *c, struct config_errors *errors)
 {
 	if (c->listeners == 0)
 		errors_add(errors,
-		    "listen: no address; say where clients connect, for "
+		    "listen: no address; name one for clients, for "
 		    "example \":8080\"");
 	if (c->servers == 0)
 		errors_add(errors,
-		    "servers: there is none; name one or two, each with an "
+		    "servers: none given; name one or two, each with an "
 		    "address");
 	for (unsigned i = 0; i < c->servers; i++)
 		if (c->server[i].address.length == 0)
 			errors_add(errors,
-			    "servers[%u].address: not given; say where the "
-			    "server listens",
+			    "servers[%u].address: not given; name the address "
+			    "that the server listens on",
 			    i);
 }
 
@@ -39,17 +39,16 @@ check_listeners(const struct config *c, struct config_errors *errors)
 		for (unsigned k = i + 1; k < c->listeners; k++)
 			if (address_port(a) != 0 &&
 			    address_equal(a, &c->listen[k]))
-				errors_add(errors, "listen: %s is there twice",
+				errors_add(errors, "listen: %s is given twice",
 				    a->text);
 		if (address_port(a) != 0 && address_equal(a, &c->admin))
-			errors_add(errors,
-			    "admin: %s is a listener for clients already",
-			    a->text);
+			errors_add(
+			    errors, "admin: %s is also in listen", a->text);
 	}
 	if (address_port(&c->admin) >= 0 && c->admin.length > 0 &&
 	    !address_is_loopback(&c->admin))
 		errors_add(errors,
-		    "admin: %s can be reached from other machines; use a "
+		    "admin: %s is reachable from other machines; use a "
 		    "loopback address or unix:/path",
 		    c->admin.text);
 }
@@ -63,7 +62,7 @@ is_listener(const struct config *c, const struct config_address *a)
 	return false;
 }
 
-/* Whether proxy.trust names peers on Unix sockets, or on others. */
+/* Whether proxy.trust has peers on Unix sockets (local) or others. */
 static bool
 trusts_any(const struct config *c, bool local)
 {
@@ -92,7 +91,7 @@ check_proxied(const struct config *c, struct config_errors *errors)
 	}
 }
 
-/* Whether connecting to server comes out at the listener. */
+/* Whether a server's address is the listener's own. */
 static bool
 leads_back(
     const struct config_address *listener, const struct config_address *server)

@@ -1,8 +1,7 @@
 /*
  * compare.c: what differs between two configurations; see config.h.
  *
- * Values are compared as they would be written out, so every type of key,
- * also one added later, is compared right.
+ * Values are compared in their written form, which covers every type of key.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@ value_text(const struct config_key *key, const void *base, char **out)
 	size_t length;
 
 	json_init(&j, false);
-	json_array_begin(&j); /* a document of its own, whatever the type */
+	json_array_begin(&j); /* makes any value a document */
 	value_write(key, base, &j);
 	json_array_end(&j);
 	return json_take(&j, out, &length);
@@ -55,7 +54,7 @@ path_of(const struct config_key *key, unsigned i, char *out, size_t size)
 		    key->path, i, brackets + 2);
 }
 
-/* Who starts a server is settled when Tailor starts. */
+/* Whether Tailor launches a server cannot change while it runs. */
 static bool
 launch_moves(const struct config_key *key, const struct config_server *now,
     const struct config_server *next)

@@ -125,8 +125,8 @@ fail:
 }
 
 /*
- * At most SOURCE_BYTES_MAX and one byte more, which tells that it is more.
- * The caller frees *text, also after an error.
+ * Read at most SOURCE_BYTES_MAX + 1 bytes; the last one shows that the file is
+ * too large.  The caller frees *text, also after an error.
  */
 static int
 read_file(const char *path, char **text, size_t *length)
@@ -179,8 +179,7 @@ config_load(struct config **out, const char *path, struct config_errors *errors)
 /* --- single keys --------------------------------------------------------- */
 
 /*
- * "servers[1].name" as "servers[].name" and 1.  False if there is an index
- * that is none of a server.
+ * "servers[1].name" as "servers[].name" and 1.  False for an invalid index.
  */
 static bool
 split_index(const char *path, char *lookup, size_t size, unsigned *index)

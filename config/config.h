@@ -1,11 +1,11 @@
 /*
  * config.h: the configuration, read once, checked whole.
  *
- * JSON with // and C comments and trailing commas, parsed by cJSON, judged by
- * one table of keys (name, type, unit, range, default, meaning) from which
- * also the effective configuration (tailor -T) and the manual page are made.
- * All errors are reported at once, each with file:line:column or key path,
- * the allowed range, and the nearest known key for an unknown one.
+ * JSON with // and C comments and trailing commas, parsed by cJSON, checked
+ * against one table of keys (name, type, unit, range, default, meaning), from
+ * which the effective configuration (tailor -T) and the manual page are made,
+ * too.  All errors are reported at once, each with file:line:column or key
+ * path, the allowed range, and the nearest known key for an unknown one.
  *
  * Text is "host:port", "[v6]:port" or "unix:/path" for addresses; a number
  * of the key's unit, or text with a unit ("250us", "64k"), for quantities.
@@ -45,7 +45,7 @@ struct config_network {
 
 enum config_mode {
 	CONFIG_MODE_ACT,   /* swap and hedge */
-	CONFIG_MODE_WATCH, /* observe and record, forward to the active only */
+	CONFIG_MODE_WATCH, /* observe and record; use only the active server */
 };
 enum config_poll {
 	CONFIG_POLL_AUTO,
@@ -68,7 +68,7 @@ enum config_jvm {
 	CONFIG_JVM_AGENT,
 	CONFIG_JVM_HSPERFDATA,
 	CONFIG_JVM_USDT, /* libjvm's own probes */
-	CONFIG_JVM_NONE, /* not a JVM: only its process is watched */
+	CONFIG_JVM_NONE, /* not a JVM: watch only its process */
 };
 
 enum config_access {
@@ -127,7 +127,7 @@ struct config {
 		unsigned requests;
 		unsigned rate_per_s;
 		int64_t max_ns;
-		char *target;  /* owned; used while there is no history */
+		char *target;  /* owned; used without history */
 		double mirror; /* copies to the standby, per request */
 		unsigned field_names;
 		char *fields[CONFIG_FIELDS]; /* owned; copied besides ours */
@@ -142,13 +142,13 @@ struct config {
 		int64_t queue_timeout_ns;
 		int64_t server_wait_ns;
 		int64_t header_timeout_ns; /* whole request head */
-		int64_t client_timeout_ns; /* it sends and takes nothing */
-		int64_t idle_timeout_ns;   /* keep-alive */
+		int64_t client_timeout_ns; /* it neither sends nor reads */
+		int64_t idle_timeout_ns;   /* of kept connections */
 		int64_t connect_timeout_ns;
 		int64_t request_timeout_ns; /* the deadline, all attempts */
 		int64_t upstream_idle_timeout_ns;
 		int64_t stop_timeout_ns;   /* graceful stop */
-		int64_t stop_idle_ns;	   /* idle clients during one */
+		int64_t stop_idle_ns;	   /* idle clients during a stop */
 		int64_t tunnel_timeout_ns; /* nothing in either direction */
 		uint64_t line_max_bytes;   /* of the request, of a field */
 		uint64_t body_max_bytes;
@@ -159,7 +159,7 @@ struct config {
 		bool strict_authority;
 		bool via;
 		bool forwarded;	    /* add Forwarded (RFC 7239) */
-		bool trailers_pass; /* to clients that say TE: trailers */
+		bool trailers_pass; /* to clients that send TE: trailers */
 		bool websocket;	    /* let an upgrade to it pass */
 		bool server_timing;
 		bool spin; /* proxy.poll = spin */
@@ -221,7 +221,7 @@ struct config {
 	} process;
 };
 
-/* Errors found, in order; each a whole sentence. */
+/* Errors in order of appearance; each a whole sentence. */
 struct config_errors {
 	unsigned count;
 	char **text; /* owned */
@@ -236,7 +236,7 @@ struct config_errors {
 int config_load(
     struct config **out, const char *path, struct config_errors *errors);
 
-/* The same from text; name stands for the file in messages. */
+/* The same from text; name replaces the file's in messages. */
 int config_parse(struct config **out, const char *text, size_t length,
     const char *name, struct config_errors *errors);
 
@@ -266,15 +266,15 @@ int config_set_environment(struct config *c, struct config_errors *errors);
 
 /*
  * config_doubt_environment(doubts):
- * Add a sentence for every variable that begins with TAILOR_ and is no key's,
- * but nearly.  None is an error: other programs may use the prefix.
+ * Add a sentence for every variable that begins with TAILOR_ and nearly names a
+ * key.  None is an error: other programs may use the prefix.
  */
 void config_doubt_environment(struct config_errors *doubts);
 
 /*
  * config_name(c, running, errors):
- * Settle c->instance and put it in place of {instance} in every path and in
- * admin.  For when all is set, before config_check().
+ * Determine c->instance and replace {instance} by it in every path and in
+ * admin.  Call it when all keys are set, before config_check().
  *   running  the name that the running tailor has, for a reload: it stays
  *            unless c names another; NULL at the start: the first listener
  *            decides
@@ -284,8 +284,8 @@ void config_doubt_environment(struct config_errors *doubts);
 int config_name(
     struct config *c, const char *running, struct config_errors *errors);
 
-/* Check the whole for what single keys cannot show (no listener, two equal
- * servers, limits that contradict).  0 or -EINVAL with errors added. */
+/* Check the combination of keys (no listener, two equal servers, limits that
+ * contradict).  0 or -EINVAL with errors added. */
 int config_check(const struct config *c, struct config_errors *errors);
 
 /*
@@ -293,7 +293,7 @@ int config_check(const struct config *c, struct config_errors *errors);
  * Call each for every key whose value differs, in the table's order.
  *   path     "hedging.mode", "servers[1].health", or "servers" when there
  *            are more or fewer; valid during the call
- *   restart  a running tailor cannot take the new value on: the table of
+ *   restart  a running tailor cannot take the new value: the table of
  *            keys says so, or a server's launch begins or ceases to be ours
  * Returns 0 or -ENOMEM (each may have been called for some).
  */

@@ -1,10 +1,10 @@
 /*
- * environment.c: keys out of environment variables; see config.h.
+ * environment.c: keys from environment variables; see config.h.
  *
- * Each key has one: TAILOR_ and its path in upper case, with "_" for what
- * stands between names, TAILOR_HEDGING_MODE and TAILOR_SERVERS_0_ADDRESS.
- * Other programs may use the prefix too, so a variable that is no key's is
- * reported only if its name is a slip away from one, and never refused.
+ * Each key has one: TAILOR_ and its path in upper case, with "_" between names:
+ * TAILOR_HEDGING_MODE and TAILOR_SERVERS_0_ADDRESS.  Other programs may use the
+ * prefix too, so a variable that is no key's is reported only if its name
+ * nearly matches one, and never refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ config_set_environment(struct config *c, struct config_errors *errors)
 			one = config_set(c, path, text, errors);
 			if (one == 0)
 				continue;
-			errors_add(errors, "%s: so says %s in the environment",
+			errors_add(errors, "%s: set by %s in the environment",
 			    path, variable);
 			err = one;
 		}
@@ -79,7 +79,7 @@ config_set_environment(struct config *c, struct config_errors *errors)
 	return err;
 }
 
-/* The variable of a key that is nearest to a name; *distance 0: it is one. */
+/* The key's variable nearest to a name; *distance 0: equal. */
 static void
 variable_nearest(
     const char *name, char best[NAME_MAX_BYTES], unsigned *distance)
@@ -119,7 +119,8 @@ config_doubt_environment(struct config_errors *doubts)
 		if (distance > 0 &&
 		    nearest_is_slip(distance, name + sizeof(PREFIX) - 1))
 			errors_add(doubts,
-			    "%s in the environment is no key and is ignored; "
+			    "%s in the environment is not a key and is "
+			    "ignored; "
 			    "did you mean %s?",
 			    errors_quote(name, shown), best);
 	}

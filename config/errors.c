@@ -1,6 +1,3 @@
-/*
- * errors.c: see errors.h.
- */
 #include "config/errors.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * errors.h: the list of errors found; private to config/.
+ * errors.h: a list of errors; private to config/.
  */
 #ifndef TAILOR_CONFIG_ERRORS_H
 #define TAILOR_CONFIG_ERRORS_H
@@ -8,10 +8,10 @@
 
 #include "config/config.h"
 
-/* More than this many nobody reads; the last one then says so. */
+/* Limit; the last one then says that more follow. */
 #define ERRORS_MAX 100
 
-/* Append one sentence; out of memory or over the maximum, none. */
+/* Append one sentence; dropped out of memory or over the limit. */
 void errors_add(struct config_errors *errors, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -21,8 +21,8 @@ bool errors_full(const struct config_errors *errors);
 #define QUOTE_MAX 96
 
 /*
- * Text from outside, fit to be shown: control bytes as '?', cut after some
- * 60 bytes.  Returns out.
+ * Text from outside for display: control bytes as '?', cut after about 60
+ * bytes.  Returns out.
  */
 char *errors_quote(const char *text, char out[QUOTE_MAX]);
 

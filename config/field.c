@@ -1,4 +1,4 @@
-/* field.c: judging a name of warmup.fields.  See field.h. */
+/* field.c: check a name of warmup.fields. */
 #include "config/field.h"
 
 #include <stddef.h>
@@ -12,18 +12,18 @@ struct group {
 	const char *why;
 };
 
-/* What one message or one connection needs; Tailor writes its own. */
+/* Fields of one message or connection; Tailor writes its own. */
 static const char *const framing[] = {"host", "connection", "content-length",
     "transfer-encoding", "keep-alive", "proxy-connection", "te", "trailer",
     "upgrade", "http2-settings", "expect", "content-type", "content-encoding",
     NULL};
-/* What would make a server take a copy for the request itself. */
+/* Fields that would make a copy look like the original request. */
 static const char *const identity[] = {"x-request-id", "traceparent",
     "tracestate", "x-forwarded-for", "x-real-ip", "forwarded", "via", NULL};
 
 static const struct group groups[] = {
     {framing, "it belongs to one message or connection: Tailor writes it"},
-    {identity, "it says who sent the request: a copy has no client"},
+    {identity, "it identifies the client: a copy has none"},
 };
 
 const char *

@@ -17,9 +17,10 @@ struct generation {
 	unsigned users;
 };
 
-TAILQ_HEAD(generation_list, generation); /* the newest first */
+/* All generations, the newest first. */
+TAILQ_HEAD(generation_list, generation);
 
-/* Put config, which is taken in any case, in force.  The first one stays to the
+/* Put config in force and take it, also on failure.  The first one stays to the
  * end.  0 or -ENOMEM. */
 int generation_add(struct generation_list *all, struct config *config);
 

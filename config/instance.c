@@ -1,6 +1,6 @@
 /*
- * instance.c: the name of a tailor among those of one user; see config_name
- * in config.h.
+ * instance.c: the name of a tailor among those of one user; see config_name in
+ * config.h.
  *
  * Two tailors of one user listen in different places, so the first listener
  * names them: it needs no key, and stays the same over restarts.
@@ -41,7 +41,7 @@ name_of_socket(const char *path, char out[NAME_BYTES])
 			*p = '_';
 }
 
-/* What stands for a port that nobody knows yet. */
+/* The name while the port is unknown. */
 static void
 name_of_process(char out[NAME_BYTES])
 {
@@ -64,7 +64,7 @@ name_of_listener(const struct config_address *a, char out[NAME_BYTES])
 		name_of_process(out);
 }
 
-/* Whether the next start will have the same name. */
+/* Whether the name is the same after a restart. */
 static bool
 lasts(const char *name)
 {
@@ -83,7 +83,7 @@ text_of(const struct config_key *key, struct config *c)
 				     : ((struct config_address *)at)->text;
 }
 
-/* Put the name into one value, once; 1: there was no place for it. */
+/* Put the name into one value, once; 1: the value has no {instance}. */
 static int
 fill_in(struct config *c, const struct config_key *key,
     struct config_errors *errors)

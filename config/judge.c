@@ -1,8 +1,8 @@
 /*
- * judge.c: see judge.h.
+ * judge.c: walk the tree and check it against the table of keys.
  *
- * Walks the tree with two paths: the one shown, "servers[0].name", and the
- * one looked up, "servers[].name".  An error does not end the walk.
+ * Two paths are kept: the one shown, "servers[0].name", and the one looked up,
+ * "servers[].name".  An error does not end the walk.
  */
 #include "config/judge.h"
 
@@ -56,7 +56,7 @@ where_is(
 	return out;
 }
 
-/* The value as one would write it, fit to be shown. */
+/* The value as in a file, for display. */
 static void
 show_value(const cJSON *value, char *out, size_t size)
 {
@@ -190,7 +190,7 @@ judge_text(struct config *c, const struct config_key *key, unsigned index,
 static void
 judge_object(struct judge *j, const struct path *path, const cJSON *object);
 
-/* The path of a member; its name is made fit to be shown. */
+/* The path of a member; its name is made displayable. */
 static void
 path_enter(struct path *out, const struct path *in, const char *name)
 {
@@ -199,7 +199,7 @@ path_enter(struct path *out, const struct path *in, const char *name)
 
 	*out = *in;
 	errors_quote(name, quoted);
-	/* No name, or one with a dot in it, must not pass for a path. */
+	/* An empty name, or one with a dot, must not look like a path. */
 	if (*name == '\0' || strpbrk(name, ".[]\"") != NULL) {
 		snprintf(out->shown, PATH_TEXT_MAX, "%.60s%s\"%s\"", in->shown,
 		    dot, quoted);
@@ -226,7 +226,7 @@ judge_servers(struct judge *j, const struct path *path, const cJSON *list)
 
 		if (n == CONFIG_SERVERS) {
 			report(j, e, path->shown,
-			    "there may be 2 at most, an active one and a "
+			    "at most 2 are allowed, an active one and a "
 			    "backup");
 			break;
 		}

@@ -1,5 +1,5 @@
 /*
- * judge.h: a parsed file against the table of keys; private to config/.
+ * judge.h: check a parsed file against the table of keys; private to config/.
  */
 #ifndef TAILOR_CONFIG_JUDGE_H
 #define TAILOR_CONFIG_JUDGE_H
@@ -24,7 +24,7 @@ int judge_source(
 int judge_text(struct config *c, const struct config_key *key, unsigned index,
     const char *text, struct config_errors *errors);
 
-/* "path: unknown key", and the nearest one there is; where stands before. */
+/* Add "path: unknown key" and the nearest key, after where. */
 void judge_unknown(
     struct config_errors *errors, const char *where, const char *path);
 

@@ -106,24 +106,24 @@ const struct key_section key_sections[] = {
 	"active at the start, the other stands by."},
     {"servers[].launch",
 	"The program that Tailor starts as this server and starts again when "
-	"it ends.  Without a command the server is started by somebody else."},
+	"it ends.  Without a command Tailor does not start the server."},
     {"hedging", "When servers are swapped and requests sent again."},
     {"warmup",
-	"A server that has just started answers slowly.  Before it may become "
+	"A server that has just started responds slowly.  Before it may become "
 	"active it gets copies of finished requests: GET, HEAD and OPTIONS "
-	"without a body that were answered with 2xx, recent ones of at most "
+	"without a body and with a 2xx response, recent ones of at most "
 	"512 different targets.  A copy has few of the fields, and "
 	"Tailor-Warmup: 1; one of more than 2048 bytes is not kept."},
     {"proxy", "The HTTP side: limits, timeouts and what is added."},
     {"profiler", "The observer thread and what it reads."},
-    {"slow", "Which requests are kept to be explained."},
+    {"slow", "Which slow requests are kept with their timelines."},
     {"talechain", "Timeline requests that clients send under /.talechain/."},
     {"log", "What is written to standard error."},
     {"access_log",
 	"One line for every finished request, written by a thread of its own. "
 	"When the disk is slower than the requests, lines are dropped and "
 	"counted; requests never wait."},
-    {"process", "As whom Tailor runs."},
+    {"process", "The user that Tailor runs as."},
 };
 const unsigned key_sections_count =
     sizeof(key_sections) / sizeof(key_sections[0]);
@@ -132,23 +132,23 @@ const unsigned key_sections_count =
 const struct config_key config_keys[] = {
 {"listen", KEY_LISTEN, LIST(config, listen, listeners, CONFIG_LISTENERS),
 	.fallback = "",
-	.meaning = "Where clients connect.  There is no default: which port "
-	"is the service's cannot be guessed.  Port 0 lets the kernel choose."},
+	.meaning = "Where clients connect.  There is no default port.  Port 0 "
+	"lets the kernel choose."},
 {"admin", KEY_SERVE, PLACE(config, admin),
 	.restart = true,
 	.fallback = "unix:{run}/admin-{instance}.sock",
 	.meaning = "Where tailorctl and metrics collectors connect; \"\" for "
-	"nowhere.  A path alone is a UNIX socket too.  It asks for no "
-	"password: a UNIX socket by default, whose file says who may, and "
-	"over TCP on loopback addresses only."},
+	"none.  A path alone is a UNIX socket too.  There is no password: "
+	"access to the default UNIX socket is controlled by its file's "
+	"permissions, and TCP is for loopback addresses only."},
 {"instance", KEY_NAME_OR_NONE, PLACE(config, instance),
 	.restart = true,
 	.fallback = "",
 	.meaning = "The name of this tailor among those of the same user.  It "
-	"stands in the names of its files, and tailorctl takes it: tailorctl "
-	"-a NAME.  \"\": the port of the first listener, or the name of its "
-	"UNIX socket without .sock; pid-PID if the kernel chooses the port.  "
-	"That name does not last, so slow.store is then empty by default."},
+	"is part of the names of its files and selects it in tailorctl (-a "
+	"NAME).  \"\": the port of the first listener, or the name of its UNIX "
+	"socket without .sock; pid-PID if the kernel chooses the port.  That "
+	"name does not last, so slow.store is then empty by default."},
 
 {"servers[].name", KEY_NAME, PLACE(config_server, name),
 	.restart = true,
@@ -161,12 +161,11 @@ const struct config_key config_keys[] = {
 {"servers[].jvm", KEY_CHOICE, PLACE(config_server, jvm), .choices = jvms,
 	.restart = true,
 	.fallback = "auto",
-	.meaning = "How the pauses of its Java virtual machine are seen: by "
-	"Tailor's agent inside it, from the hsperfdata file that HotSpot "
-	"keeps, auto for the agent if it reports and else the file, usdt for "
-	"the probes in libjvm (needs root at the start, and nothing in the "
-	"JVM), or none for a server that is not a JVM, of which only the end "
-	"is seen."},
+	.meaning = "Where the pauses of its Java virtual machine are seen: "
+	"agent is Tailor's agent inside it; hsperfdata the file that HotSpot "
+	"keeps; auto the agent if it reports, else the file; usdt the probes "
+	"in libjvm (needs root at the start, and nothing in the JVM); none is "
+	"for a server that is not a JVM: only its end is seen."},
 {"servers[].libjvm", KEY_PATH, PLACE(config_server, libjvm),
 	.restart = true,
 	.fallback = "",
@@ -175,11 +174,11 @@ const struct config_key config_keys[] = {
 	"$PATH.  A JVM started by a script is not found this way."},
 {"servers[].loser", KEY_CHOICE, PLACE(config_server, loser),
 	.choices = losers, .fallback = "drain",
-	.meaning = "What becomes of an attempt that lost.  drain reads and "
-	"drops its answer and keeps the connection: closing does not cancel "
-	"the work in most HTTP/1.1 servers and costs them write errors.  "
-	"close is for servers that do cancel, half-close for those that keep "
-	"answering after it."},
+	.meaning = "What happens to an attempt that lost.  drain reads and "
+	"drops its response and keeps the connection: closing does not cancel "
+	"the work in most HTTP/1.1 servers and costs them write errors.  close "
+	"is for servers that do cancel, half-close for those that keep "
+	"responding after it."},
 {"servers[].connections_max", KEY_COUNT,
 	PLACE(config_server, connections_max), RANGE(1, 65535),
 	.fallback = "64",
@@ -194,29 +193,29 @@ const struct config_key config_keys[] = {
 	"than a second while others wait for a connection."},
 {"servers[].health", KEY_TARGET, PLACE(config_server, health),
 	.fallback = "",
-	.meaning = "Target of the GET that must be answered with 2xx before "
-	"the server counts as up.  \"\": a connection is enough, because no "
-	"path exists on every service."},
+	.meaning = "Target of the GET that must get a 2xx response before the "
+	"server counts as up.  \"\": a connection is enough, because no path "
+	"exists on every service."},
 {"servers[].health_interval", KEY_DURATION,
 	PLACE(config_server, health_interval_ns), RANGE(0, 3600 * S),
 	.unit = "s", .fallback = "2s",
-	.meaning = "How often a server that is in service is asked for health "
-	"too; 0 never.  Without a health target nothing is asked: what a "
-	"connection could show, the requests show sooner.  Three failures "
-	"in a row take the server out of service, unless it is the last "
-	"one; those that overlap a pause do not count."},
+	.meaning = "Time between health checks of a server in service; 0: "
+	"none.  Without a health target there are none: requests show a lost "
+	"connection sooner.  Three consecutive failures take the server out of "
+	"service, unless it is the last one; failures during a pause do not "
+	"count."},
 {"servers[].drain_timeout", KEY_DURATION,
 	PLACE(config_server, drain_timeout_ns), RANGE(0, 86400 * S),
 	.unit = "s", .fallback = "60s",
 	.meaning = "How long a drain or restart waits for what the server has "
-	"in flight, from when it gets nothing new; then what is left is cut, "
-	"counted and logged, WebSockets and event streams mostly.  A request "
-	"that may be repeated is sent to the other server.  0 waits for ever."},
+	"in flight, from when it gets nothing new; then the rest, mostly "
+	"WebSockets and event streams, is cut, counted and logged.  A request "
+	"that may be repeated is sent to the other server.  0: no limit."},
 {"servers[].launch.command", KEY_ARGUMENTS,
 	LIST(config_server, argv, argc, CONFIG_ARGS), .fallback = "",
-	.meaning = "The program and its arguments, each a text of its own; no "
+	.meaning = "The program and its arguments, as separate strings; no "
 	"shell is involved.  It is started again 100 ms after its end, and "
-	"later while it keeps dying at once."},
+	"after longer delays while it keeps ending at once."},
 {"servers[].launch.environment", KEY_ENVIRONMENT,
 	LIST(config_server, env, envc, CONFIG_ARGS), .fallback = "",
 	.meaning = "Variables added to its environment, {\"NAME\": \"value\"}."},
@@ -235,40 +234,40 @@ const struct config_key config_keys[] = {
 	PLACE(config_server, stop_timeout_ns), RANGE(0, 600 * S), .unit = "s",
 	.fallback = "10s",
 	.meaning = "Between SIGTERM and SIGKILL.  Ten seconds let a JVM run "
-	"its shutdown hooks and are the usual patience of supervisors."},
+	"its shutdown hooks and are common for supervisors."},
 
 {"hedging.mode", KEY_CHOICE, PLACE(config, hedging.mode),
 	.choices = modes, .fallback = "act",
 	.meaning = "act swaps and re-sends; watch only observes and records, "
-	"to see on a running service what Tailor would have done."},
+	"to see what Tailor would have done."},
 {"hedging.triggers", KEY_FLAGS, .choices = triggers,
 	.fallback = "gc,exit,unresponsive",
 	.meaning = "What counts as a hazard: a garbage collection; any "
 	"safepoint; the end of the process; unresponsive, a server with "
 	"several requests in flight that sends nothing, not even the response "
-	"to a probe, for a second at least and four times longer than it ever "
-	"did in the last minutes.  Other safepoints are mostly too short to be "
+	"to a probe, for at least a second and four times its longest silence "
+	"of the last minutes.  Other safepoints are mostly too short to be "
 	"worth a second copy."},
 {"hedging.allow", KEY_RULES,
 	LIST(config, hedging.allow, hedging.allow_rules, CONFIG_RULES),
 	.fallback = "",
 	.meaning = "Requests that may be sent twice besides GET, HEAD and "
 	"OPTIONS: at most 16 rules \"METHOD /path\", for example \"POST "
-	"/*/_search\".  In the path * is exactly one segment, ** any number "
-	"of them, and everything else is literal, case included.  It is "
-	"compared with the decoded path; the query is not looked at.  A path "
-	"matches no rule if it has an empty segment or one that is . or .., "
-	"if it has ; or \\, or escapes / \\ ; ? # % or a control byte.  "
-	"At most 256 bytes and 16 segments.  Only for what is safe to repeat: "
-	"a late second PUT can undo a newer one.  These requests are never "
-	"copied (see warmup)."},
+	"/*/_search\".  In the path * matches exactly one segment, ** any "
+	"number of them, and everything else is literal, case included.  It is "
+	"compared with the decoded path, without the query.  A path matches no "
+	"rule if it has an empty segment or one that is . or .., if it has ; "
+	"or \\, or escapes / \\ ; ? # % or a control byte.  At most 256 bytes "
+	"and 16 segments.  Only for requests that are safe to repeat: a late "
+	"second PUT can undo a newer one.  These requests are never copied "
+	"(see warmup)."},
 {"hedging.body_max", KEY_BYTES, PLACE(config, hedging.body_max_bytes),
 	RANGE(0, 16 * M), .fallback = "64k",
 	.meaning = "Largest request body that waits in memory until it is "
 	"whole and may be sent a second time; a larger one waits in a file "
 	"(proxy.spool_directory), and its request is not hedged.  Bodies of "
-	"queries are far smaller.  All in memory may take 64M; beyond that "
-	"they wait in files, too."},
+	"queries usually are far smaller.  All bodies in memory may take 64M; "
+	"beyond that they wait in files, too."},
 {"hedging.budget_ratio", KEY_RATIO, PLACE(config, hedging.budget_ratio),
 	RANGE(0, 1), .fallback = "0.1",
 	.meaning = "Second copies allowed per finished request.  Collections "
@@ -276,9 +275,9 @@ const struct config_key config_keys[] = {
 	"flaps."},
 {"hedging.budget_burst", KEY_COUNT, PLACE(config, hedging.budget_burst),
 	RANGE(0, 1000000), .fallback = "0",
-	.meaning = "Unused allowance that may be saved up; 0 for twice "
-	"connections_max, so that one hazard may always re-send all that is "
-	"in flight."},
+	.meaning = "Unused budget that may accumulate; 0 for twice "
+	"connections_max, so that one hazard may always re-send all that is in "
+	"flight."},
 {"hedging.min_pause", KEY_DURATION, PLACE(config, hedging.min_pause_ns),
 	RANGE(0, 600 * S), .unit = "ms", .fallback = "0",
 	.meaning = "Pauses expected to be shorter swap the servers but send "
@@ -287,35 +286,34 @@ const struct config_key config_keys[] = {
 	PLACE(config, hedging.commit_delay_ns), RANGE(0, 1 * S), .unit = "ms",
 	.fallback = "1ms",
 	.meaning = "A response is held back until it is complete, 64k large or "
-	"this old, because until then another can still win.  Responses of "
-	"a local server arrive in one burst: a millisecond lets nearly all "
-	"be complete.  One whose length is known and below 64k waits for "
-	"its end, and none is forwarded while its server pauses and another "
-	"attempt runs.  A response that no other attempt can replace (watch "
-	"mode, one server, a request that is sent once, both attempts used) "
-	"does not wait.  0 forwards every head at once."},
+	"this old, because until then another attempt can still win.  "
+	"Responses of a local server arrive in one burst: after a millisecond "
+	"nearly all are complete.  A response of known length below 64k waits "
+	"for its end, and none is forwarded while its server pauses and "
+	"another attempt runs.  A response that no other attempt can replace "
+	"(watch mode, one server, a request that is sent once, both attempts "
+	"used) does not wait.  0 forwards every head at once."},
 {"hedging.drain_timeout", KEY_DURATION,
 	PLACE(config, hedging.drain_timeout_ns), RANGE(0, 600 * S),
 	.unit = "s", .fallback = "5s",
-	.meaning = "How long a loser is waited for; longer than any pause "
-	"that is a collection and not a failure."},
+	.meaning = "Time limit to read a loser's response; longer than any "
+	"garbage collection."},
 
 {"hedging.timer_ratio", KEY_RATIO, PLACE(config, hedging.timer_ratio),
 	RANGE(0, 1), .fallback = "0",
-	.meaning = "Second copies allowed per finished request because an "
-	"answer is late although no hazard is seen, for pauses that have no "
-	"signal.  0 sends none; 0.01 is a good value.  They also count in "
-	"budget_ratio, and need the other server to be less than half full."},
+	.meaning = "Second copies allowed per finished request because a "
+	"response is late without a hazard, for pauses without a signal.  0 "
+	"sends none; 0.01 is a good value.  They also count in budget_ratio, "
+	"and need the other server to be less than half full."},
 {"hedging.timer_delay", KEY_DURATION, PLACE(config, hedging.timer_delay_ns),
 	RANGE(0, 600 * S), .unit = "ms", .fallback = "0",
-	.meaning = "What late means: so long without a response head.  0 for "
-	"timer_percentile of the server's recent answers."},
+	.meaning = "Time without a response head after which a response is "
+	"late.  0 for timer_percentile of the server's recent responses."},
 {"hedging.timer_percentile", KEY_COUNT,
 	PLACE(config, hedging.timer_percentile), RANGE(50, 100),
 	.fallback = "99",
-	.meaning = "See timer_delay: this one of the last 128 answers during "
-	"which no hazard was seen, at least a millisecond and at most a "
-	"second."},
+	.meaning = "See timer_delay: this percentile of the last 128 responses "
+	"without a hazard, at least a millisecond and at most a second."},
 
 {"warmup.requests", KEY_COUNT, PLACE(config, warmup.requests),
 	RANGE(0, 1000000), .fallback = "200",
@@ -324,13 +322,13 @@ const struct config_key config_keys[] = {
 	"filled caches."},
 {"warmup.rate", KEY_COUNT, PLACE(config, warmup.rate_per_s),
 	RANGE(1, 100000), .fallback = "500",
-	.meaning = "At most so many in a second, so that the active server on "
-	"the same machine does not feel it."},
+	.meaning = "Limit per second, to leave the active server on the same "
+	"machine its share."},
 {"warmup.max", KEY_DURATION, PLACE(config, warmup.max_ns),
 	RANGE(0, 600 * S), .unit = "s", .fallback = "10s",
-	.meaning = "Ready in any case after this time: a server slower than "
-	"hoped is better than none.  Before, it is ready when its 95th "
-	"percentile is within 1.5 times the active server's."},
+	.meaning = "Ready in any case after this time: a slow server is better "
+	"than none.  Before, it is ready when its 95th percentile is within "
+	"1.5 times the active server's."},
 {"warmup.fields", KEY_FIELDS,
 	LIST(config, warmup.fields, warmup.field_names, CONFIG_FIELDS),
 	.fallback = "",
@@ -339,51 +337,51 @@ const struct config_key config_keys[] = {
 	"Range, X-Forwarded-Proto and X-Forwarded-Host; at most 16.  Its "
 	"X-Forwarded-For is \"unknown\" unless that field is named.  A request "
 	"with Authorization or Cookie is not copied at all unless the field is "
-	"named here: the copy would be sent in the name of that user, and "
-	"without the field it could lock the account."},
+	"named here: the copy would be sent as that user, and without the "
+	"field it could lock the account."},
 {"warmup.exclude", KEY_PATTERNS,
 	LIST(config, warmup.exclude, warmup.exclude_patterns, CONFIG_RULES),
 	.fallback = "",
 	.meaning = "Paths whose requests are never copied: at most 16 patterns "
-	"as in hedging.allow, without a method.  For GETs that change "
-	"something and for paths or queries that are secret.  A request whose "
-	"path no pattern could match is never copied either."},
+	"as in hedging.allow, without a method.  For GETs with side effects "
+	"and for secret paths or queries.  A request whose path cannot be "
+	"compared with patterns is never copied either."},
 {"warmup.target", KEY_TARGET, PLACE(config, warmup.target),
 	.fallback = "",
-	.meaning = "Target of the GET used while there is no history; \"\" "
-	"waits for history."},
+	.meaning = "Target of the GET used without history; \"\" waits for "
+	"history."},
 {"warmup.mirror", KEY_RATIO, PLACE(config, warmup.mirror),
 	RANGE(0, 1), .fallback = "0",
-	.meaning = "For each request so many copies of recent ones to the "
-	"standby, two at a time, so that its compiled code and its caches "
-	"stay warm: 0.01 is one for a hundred.  Two servers that collect "
-	"garbage take turns and need none."},
+	.meaning = "Copies of recent requests sent to the standby per request, "
+	"two at a time, to keep its compiled code and caches warm: 0.01 is one "
+	"per hundred.  Two servers that collect garbage take turns and need "
+	"none."},
 
 {"proxy.connections_max", KEY_COUNT, PLACE(config, proxy.connections_max),
 	RANGE(1, 1000000), .fallback = "32768",
 	.meaning = "Client connections, and so requests at one time; more are "
-	"refused.  Each takes a descriptor: fewer are allowed, and said, "
-	"where the limit on open files is lower."},
+	"refused.  Each takes a descriptor: with a lower limit on open files "
+	"fewer are allowed, which is logged."},
 {"proxy.connections_per_address_max", KEY_COUNT,
 	PLACE(config, proxy.connections_per_address_max), RANGE(0, 1000000),
 	.fallback = "8192",
-	.meaning = "Of one client address, by /64 in IPv6; more are closed.  A "
-	"quarter of connections_max, and more than a company behind one "
-	"address has.  At most an eighth of them may have a request that "
-	"has begun and is not whole yet, for example an upload; one more is "
-	"answered 429.  0 for no limit.  Not for addresses in "
-	"per_address_exempt and clients on UNIX sockets."},
+	.meaning = "Connections of one client address, by /64 in IPv6; more "
+	"are closed.  The default is a quarter of connections_max, and more "
+	"than a company behind one address has.  At most an eighth of them may "
+	"have an incomplete request, for example an upload; one more gets 429.  "
+	"0 for no limit.  Not for addresses in per_address_exempt and clients "
+	"on UNIX sockets."},
 {"proxy.per_address_exempt", KEY_NETWORKS,
 	LIST(config, proxy.exempt, proxy.exempts, CONFIG_NETWORKS),
 	.fallback = "127.0.0.0/8,::1/128",
-	.meaning = "Networks to whose addresses these two limits do not apply: "
-	"of load balancers that send everything from one address.  This "
-	"machine by default, for a front or a load generator on it."},
+	.meaning = "Networks without these two limits: load balancers that "
+	"send everything from one address.  This machine by default, for a "
+	"front or a load generator on it."},
 {"proxy.queue_max", KEY_COUNT, PLACE(config, proxy.queue_max),
 	RANGE(0, 1000000), .fallback = "32768",
 	.meaning = "Requests that may wait for a connection to a server; more "
-	"are answered 503.  One that waits takes some 3 KiB, its connection "
-	"included, and what head and body come to."},
+	"get 503.  One that waits takes about 3 KiB including its connection, "
+	"plus its head and body."},
 {"proxy.queue_timeout", KEY_DURATION, PLACE(config, proxy.queue_timeout_ns),
 	RANGE(0, 3600 * S), .unit = "s", .fallback = "60s",
 	.meaning = "How long they may wait there while a server is up.  After "
@@ -398,78 +396,75 @@ const struct config_key config_keys[] = {
 {"proxy.header_timeout", KEY_DURATION,
 	PLACE(config, proxy.header_timeout_ns), RANGE(1 * MS, 600 * S),
 	.unit = "s", .fallback = "10s",
-	.meaning = "For a whole request head from its first byte, however "
-	"many packets it comes in."},
+	.meaning = "Time limit for a whole request head, from its first byte."},
 {"proxy.client_timeout", KEY_DURATION,
 	PLACE(config, proxy.client_timeout_ns), RANGE(1 * MS, 3600 * S),
 	.unit = "s", .fallback = "30s",
-	.meaning = "A client that sends nothing more of a request body (408), "
-	"or takes nothing of its response (closed).  A body that has taken "
-	"longer must have come at 128 bytes a second on average; else 408."},
+	.meaning = "Time limit for a client that sends nothing of a request "
+	"body (408) or reads nothing of its response (closed).  A body that "
+	"takes longer must come at 128 bytes per second on average; else 408."},
 {"proxy.idle_timeout", KEY_DURATION, PLACE(config, proxy.idle_timeout_ns),
 	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "75s",
-	.meaning = "A client connection without a request; above the minute "
-	"that load balancers in front commonly use, so that they close "
+	.meaning = "Time limit of a client connection without a request; above "
+	"the minute that load balancers commonly use, so that they close "
 	"first."},
 {"proxy.connect_timeout", KEY_DURATION,
 	PLACE(config, proxy.connect_timeout_ns), RANGE(1 * MS, 600 * S),
 	.unit = "s", .fallback = "60s",
-	.meaning = "For a connection to a server.  On one machine it takes "
-	"microseconds unless the server's backlog is full, as it is while the "
-	"server pauses; it is then tried again every 1 to 64 ms.  A timeout "
-	"sends the request to the other server and is no sign that this one is "
-	"gone."},
+	.meaning = "Time limit to connect to a server.  On one machine it "
+	"takes microseconds unless the server's backlog is full, as during a "
+	"pause; then it is retried every 1 to 64 ms.  A timeout sends the "
+	"request to the other server and does not mean that this one is down."},
 {"proxy.request_timeout", KEY_DURATION,
 	PLACE(config, proxy.request_timeout_ns), RANGE(1 * MS, 3600 * S),
 	.unit = "s", .fallback = "60s",
 	.meaning = "The deadline of a request over all attempts; then 504.  A "
-	"long body, either way, may take longer as long as it moves."},
+	"long body, in either direction, may take longer while it makes "
+	"progress."},
 {"proxy.upstream_idle_timeout", KEY_DURATION,
 	PLACE(config, proxy.upstream_idle_timeout_ns),
 	RANGE(1 * MS, 3600 * S), .unit = "s", .fallback = "60s",
-	.meaning = "A server connection without a request.  Set it below the "
-	"server's own, so that Tailor closes first."},
+	.meaning = "Time limit of a server connection without a request.  Set "
+	"it below the server's own limit, so that Tailor closes first."},
 {"proxy.stop_timeout", KEY_DURATION, PLACE(config, proxy.stop_timeout_ns),
 	RANGE(0, 3600 * S), .unit = "s", .fallback = "30s",
-	.meaning = "How long a graceful stop waits for requests in flight; "
-	"what is left is cut, and counted in the last line of the log.  A "
-	"second SIGTERM does not wait for it."},
+	.meaning = "How long a graceful stop waits for requests in flight; the "
+	"rest is cut and counted in the last log line.  A second SIGTERM stops "
+	"at once."},
 {"proxy.stop_idle", KEY_DURATION, PLACE(config, proxy.stop_idle_ns),
 	RANGE(0, 3600 * S), .unit = "s", .fallback = "1s",
-	.meaning = "How long a graceful stop keeps idle client connections, "
-	"so that a request already on its way is answered (and its client "
-	"told to connect anew) rather than reset."},
+	.meaning = "How long a graceful stop keeps idle client connections, so "
+	"that a request already on its way gets a response, with Connection: "
+	"close, and not a reset."},
 {"proxy.tunnel_timeout", KEY_DURATION,
 	PLACE(config, proxy.tunnel_timeout_ns), RANGE(1 * MS, 86400 * S),
 	.unit = "s", .fallback = "3600s",
-	.meaning = "A WebSocket connection on which nothing comes from either "
-	"side."},
+	.meaning = "Time limit of a WebSocket connection without bytes from "
+	"either side."},
 {"proxy.line_max", KEY_BYTES, PLACE(config, proxy.line_max_bytes),
 	RANGE(64, CONFIG_HEAD_MAX), .fallback = "8k",
-	.meaning = "A longer request line, its CRLF included, is answered 414, "
-	"a longer field line 431.  A head of more than 16k or 100 fields is "
-	"answered 431, too; of a server's response, 502.  A request whose "
-	"head would grow by more than 1 KiB on its way (with a Host of several "
-	"hundred bytes, which is named up to three times) may be answered 431 "
-	"below that."},
+	.meaning = "Longest request line and field line with CRLF; longer ones "
+	"get 414 and 431.  A head of more than 16k or 100 fields gets 431, "
+	"too; of a server's response, 502.  A request whose head would grow by "
+	"more than 1 KiB on its way (with a Host of several hundred bytes, "
+	"which is named up to three times) may get 431 below that."},
 {"proxy.body_max", KEY_BYTES, PLACE(config, proxy.body_max_bytes),
 	RANGE(0, 1024 * G), .fallback = "1G",
-	.meaning = "A larger request body is answered 413."},
+	.meaning = "Largest request body; larger ones get 413."},
 {"proxy.spool_directory", KEY_PATH, PLACE(config, proxy.spool_directory),
 	.fallback = "{state}/spool",
-	.meaning = "Directory for bytes that wait for a slow peer and are too "
-	"many for memory: request bodies above hedging.body_max, until they "
-	"are whole, and what slow clients have not taken of their responses.  "
-	"Its files have no names.  Better on a disk than in "
-	"memory (tmpfs): files are written to the page cache, which the "
-	"kernel empties to the disk.  \"\": no files; larger bodies are "
-	"answered 503, and a client that does not read stops its server."},
+	.meaning = "Directory for bytes that wait for a slow peer and exceed "
+	"memory: request bodies above hedging.body_max, until they are whole, "
+	"and unread responses of slow clients.  Its files have no names.  "
+	"Better on a disk than in memory (tmpfs): files are written to the "
+	"page cache, which the kernel empties to the disk.  \"\": no files; "
+	"larger bodies get 503, and a client that does not read stops its "
+	"server's response."},
 {"proxy.spool_max", KEY_BYTES, PLACE(config, proxy.spool_max_bytes),
 	RANGE(0, 1024 * G), .fallback = "4G",
 	.meaning = "All such files together, responses half of it at most, and "
 	"one response a 64th: then reading from its server pauses until the "
-	"client has taken it.  A request body that finds no room is "
-	"answered 503."},
+	"client has read it.  A request body without room gets 503."},
 {"proxy.keep_alive_requests", KEY_COUNT,
 	PLACE(config, proxy.keep_alive_requests), RANGE(0, 4000000000.0),
 	.fallback = "0",
@@ -477,12 +472,12 @@ const struct config_key config_keys[] = {
 	"for no limit."},
 {"proxy.underscore_pass", KEY_BOOL, PLACE(config, proxy.underscore_pass),
 	.fallback = "false",
-	.meaning = "Forward fields with an underscore in their name.  Off: "
-	"many servers take Content_Length for Content-Length."},
+	.meaning = "Forward fields with an underscore in their name.  Off by "
+	"default: many servers treat Content_Length as Content-Length."},
 {"proxy.strict_authority", KEY_BOOL, PLACE(config, proxy.strict_authority),
 	.fallback = "true",
-	.meaning = "Answer 400 to a target in absolute form that names another "
-	"host than Host does.  Off, the target's replaces Host (RFC 9112 "
+	.meaning = "Respond 400 to a target in absolute form whose host "
+	"differs from Host.  If off, the target's host replaces Host (RFC 9112 "
 	"3.2.2)."},
 {"proxy.via", KEY_BOOL, PLACE(config, proxy.via), .fallback = "false",
 	.meaning = "Add a Via field to forwarded requests, as RFC 9110 7.6.3 "
@@ -491,17 +486,17 @@ const struct config_key config_keys[] = {
 {"proxy.forwarded", KEY_BOOL, PLACE(config, proxy.forwarded),
 	.fallback = "false",
 	.meaning = "Add a Forwarded field (RFC 7239) to forwarded requests, "
-	"beside X-Forwarded-*: who asked, for which host."},
+	"beside X-Forwarded-*: the client and the host."},
 {"proxy.trailers_pass", KEY_BOOL, PLACE(config, proxy.trailers_pass),
 	.fallback = "false",
-	.meaning = "Pass a chunked answer's trailer fields on to clients that "
-	"say TE: trailers, without those of framing, routing and access.  Off, "
-	"and to all others, they are dropped."},
+	.meaning = "Pass a chunked response's trailer fields on to clients "
+	"that send TE: trailers, without those of framing, routing and access.  "
+	"Off, and to all others, they are dropped."},
 {"proxy.websocket", KEY_BOOL, PLACE(config, proxy.websocket),
 	.fallback = "false",
-	.meaning = "Let upgrades to WebSocket pass: from the server's 101 on "
-	"bytes go both ways unread.  Such a request is never sent twice.  All "
-	"other upgrades are ignored, h2c among them."},
+	.meaning = "Allow upgrades to WebSocket: after the server's 101 bytes "
+	"pass in both directions unread.  Such a request is never sent twice.  "
+	"All other upgrades are ignored, h2c among them."},
 {"proxy.server_timing", KEY_BOOL, PLACE(config, proxy.server_timing),
 	.fallback = "true",
 	.meaning = "Add a Server-Timing field to responses for clients that "
@@ -512,55 +507,55 @@ const struct config_key config_keys[] = {
 	"wakeup per event and costs a CPU."},
 {"proxy.cpu", KEY_CPU, PLACE(config, proxy.cpu),
 	.restart = true, .fallback = "auto",
-	.meaning = "The CPU of the proxy thread; auto asks the machine's "
-	"topology, none pins nothing."},
+	.meaning = "The CPU of the proxy thread; auto decides by the machine's "
+	"topology, none does not pin."},
 {"proxy.trust", KEY_NETWORKS,
 	LIST(config, proxy.trust, proxy.networks, CONFIG_NETWORKS),
 	.fallback = "",
 	.meaning = "Proxies in front of this one: networks, and unix for peers "
 	"on UNIX sockets.  Their X-Forwarded-*, Forwarded, x-request-id and "
-	"X-Tailor-Hedge fields are believed, the client that their "
-	"X-Forwarded-For names counts for talechain.allow and the access log, "
-	"and limits per address do not apply to them.  Name only proxies that "
+	"X-Tailor-Hedge fields are trusted, the client in their "
+	"X-Forwarded-For is used for talechain.allow and the access log, and "
+	"limits per address do not apply to them.  Name only proxies that "
 	"write X-Forwarded-For into each request.  None by default, not even "
 	"on this machine: any client can write such a field."},
 {"proxy.proxy_protocol", KEY_LISTEN,
 	LIST(config, proxy.proxy_protocol, proxy.proxied, CONFIG_LISTENERS),
 	.fallback = "",
-	.meaning = "Those addresses of listen on which each connection begins "
-	"with a header of the PROXY protocol, version 1 or 2, that says for "
-	"whom it is.  Only peers in proxy.trust may connect there."},
+	.meaning = "Addresses of listen on which each connection begins with a "
+	"header of the PROXY protocol, version 1 or 2, that names the client.  "
+	"Only peers in proxy.trust may connect there."},
 
 {"profiler.poll", KEY_POLL, PLACE(config, profiler.poll),
 	RANGE(1 * US, 100 * MS), .unit = "us",
 	.restart = true, .fallback = "auto",
-	.meaning = "How the observer waits between two looks: spin not at all, "
-	"relax with the CPU's pause instruction, sleep in the kernel (200 us, "
-	"short beside any pause worth a swap).  auto chooses by the topology "
-	"and says what."},
+	.meaning = "How the observer waits between two sweeps: spin not at "
+	"all, relax with the CPU's pause instruction, sleep in the kernel (200 "
+	"us, short beside any pause worth a swap).  auto chooses by the "
+	"topology and logs it."},
 {"profiler.cpu", KEY_CPU, PLACE(config, profiler.cpu),
 	.restart = true, .fallback = "auto",
 	.meaning = "The CPU of the observer thread, as proxy.cpu."},
 {"profiler.channels_max", KEY_COUNT, PLACE(config, profiler.channels_max),
 	RANGE(1, 1024),
 	.restart = true, .fallback = "128",
-	.meaning = "Channels of agents and applications that may be open; "
-	"each is looked at in every round."},
+	.meaning = "Channels of agents and applications that may be open; each "
+	"is checked in every sweep."},
 {"profiler.channel_socket", KEY_PATH, PLACE(config, profiler.channel_socket),
 	.restart = true,
 	.fallback = "{run}/channels-{instance}.sock",
-	.meaning = "Where agents and applications announce their channels; "
-	"\"\" for nowhere.  Launched servers find it in TALECHAIN_SOCKET.  "
-	"Others look for channels.sock: a symbolic link in the same "
-	"directory, made by the first tailor there if the path has its "
-	"default; those of a second tailor need TALECHAIN_SOCKET."},
+	.meaning = "Socket where agents and applications request channels; "
+	"\"\" for none.  Launched servers find it in TALECHAIN_SOCKET.  Others "
+	"look for channels.sock: a symbolic link in the same directory, made "
+	"by the first tailor there if the path has its default; those of a "
+	"second tailor need TALECHAIN_SOCKET."},
 {"profiler.stream", KEY_PATH, PLACE(config, profiler.stream),
 	.restart = true,
 	.fallback = "/dev/shm/tailor{user}-{instance}.stream",
 	.meaning = "File of the timeline stream that tailorctl log and top "
-	"read.  It must not be on a disk: writing back its pages would stop "
-	"the observer.  \"\" keeps it private.  A tailor whose file belongs "
-	"to one that runs does not start."},
+	"read.  It must not be on a disk: writing back its pages would block "
+	"the observer.  \"\" keeps it private.  A tailor whose file belongs to "
+	"one that runs does not start."},
 {"profiler.stream_slots", KEY_COUNT, PLACE(config, profiler.stream_slots),
 	RANGE(1024, 16 * M), .power_of_two = true,
 	.restart = true, .fallback = "262144",
@@ -569,19 +564,19 @@ const struct config_key config_keys[] = {
 {"profiler.blind", KEY_DURATION, PLACE(config, profiler.blind_ns),
 	RANGE(1 * US, 1 * S), .unit = "ms",
 	.restart = true, .fallback = "1ms",
-	.meaning = "When the observer itself was away for longer, it writes "
-	"that into the stream."},
+	.meaning = "Longer gaps between two sweeps of the observer are "
+	"recorded in the stream."},
 {"profiler.kernel", KEY_CHOICE, PLACE(config, profiler.kernel),
 	.choices = kernels, .restart = true, .fallback = "lite",
-	.meaning = "What the kernel tells of Tailor, its servers and their "
-	"connections.  lite: run queues, TCP, network softirqs, page faults; "
-	"full: idle states and every softirq, too.  Needs CAP_BPF and "
-	"CAP_PERFMON; what is missing is off, and all else works."},
+	.meaning = "Which kernel events of Tailor, its servers and their "
+	"connections are recorded.  lite: run queues, TCP, network softirqs, "
+	"page faults; full: idle states and every softirq, too.  Needs CAP_BPF "
+	"and CAP_PERFMON; what is missing is off, the rest works."},
 {"profiler.syscalls", KEY_BOOL, PLACE(config, profiler.syscalls),
 	.restart = true, .fallback = "false",
-	.meaning = "System calls of the servers, too.  Off: while they are "
-	"told, each system call of each process on the machine costs 150 ns "
-	"more."},
+	.meaning = "Record system calls of the servers, too.  Off by default: "
+	"recording adds 150 ns to each system call of each process on the "
+	"machine."},
 {"profiler.rates", KEY_FLAGS, .choices = rates, .restart = true,
 	.fallback = "ipc,clock",
 	.meaning = "What is sampled of the servers and drawn under their lanes "
@@ -589,47 +584,47 @@ const struct config_key config_keys[] = {
 	"CPU time; page faults; context switches; requests in their queues; "
 	"classes loaded and methods compiled.  The first two need hardware "
 	"counters, which most virtual machines lack: then they are off.  "
-	"Counters are of up to 128 threads of a server."},
+	"Counters cover up to 128 threads of a server."},
 
 {"slow.target", KEY_DURATION, PLACE(config, slow.target_ns),
 	RANGE(0, 600 * S), .unit = "ms", .fallback = "20ms",
-	.meaning = "A request slower than this is slow: some times what a "
-	"local query takes, and below what people notice."},
+	.meaning = "A request slower than this is slow: several times a local "
+	"query, and below what people notice."},
 {"slow.store", KEY_PATH, PLACE(config, slow.store),
 	.restart = true,
 	.fallback = "{state}/tales-{instance}",
 	.meaning = "Directory (mode 0700) where they are kept, so that they "
-	"survive a restart; \"\" for memory only, which is also taken, and "
-	"said, when the directory cannot be used.  Directories above it are "
+	"survive a restart; \"\" for memory only, which is also used, and "
+	"logged, when the directory cannot be used.  Directories above it are "
 	"made too, mode 0750.  A tailor whose directory belongs to one that "
 	"runs does not start."},
 {"slow.store_bytes", KEY_BYTES, PLACE(config, slow.store_bytes),
 	RANGE(64 * K, 64 * G), .restart = true, .fallback = "64M",
-	.meaning = "What they may take there, or in memory.  Tales take a few "
+	.meaning = "Limit of their size there, or in memory.  Tales take a few "
 	"kilobytes, with events of the kernel some hundreds, and two of memory "
-	"each: one is kept for each 64k of this, then the oldest goes."},
+	"each: one is kept for each 64k of this, then the oldest is dropped."},
 {"slow.keep_slowest", KEY_COUNT, PLACE(config, slow.keep_slowest),
 	RANGE(0, 64), .fallback = "3",
-	.meaning = "Of each window so many of the slowest requests are kept "
-	"even if none was slow, to know what the usual ones do."},
+	.meaning = "Slowest requests of each window that are kept even if none "
+	"was slow, for comparison."},
 {"slow.window", KEY_DURATION, PLACE(config, slow.window_ns),
 	RANGE(1 * S, 3600 * S), .unit = "s", .fallback = "60s",
-	.meaning = "How long such a window is."},
+	.meaning = "Length of such a window."},
 {"slow.history", KEY_COUNT, PLACE(config, slow.history),
 	RANGE(16, 1048576),
 	.restart = true, .fallback = "4096",
-	.meaning = "Finished requests remembered, slow or not; warm-up draws "
-	"on them."},
+	.meaning = "Finished requests kept in memory, slow or not; warm-up "
+	"uses them."},
 
 {"talechain.allow", KEY_NETWORKS,
 	LIST(config, talechain.allow, talechain.networks, CONFIG_NETWORKS),
 	.fallback = "",
 	.meaning = "Clients that may use the TaleChain paths (/.talechain/): "
 	"networks, and unix for clients on UNIX sockets.  Behind a proxy in "
-	"proxy.trust it is the client that it forwards for who is looked up.  "
-	"None by default: a timeline shows targets of other clients' requests, "
-	"and every client of a proxy that is not in proxy.trust comes from "
-	"that proxy's address.  tailorctl needs none of this."},
+	"proxy.trust the forwarded client counts.  None by default: a timeline "
+	"shows targets of other clients' requests, and every client of a proxy "
+	"that is not in proxy.trust comes from that proxy's address.  "
+	"tailorctl needs none of this."},
 {"talechain.token_file", KEY_PATH, PLACE(config, talechain.token_file),
 	.fallback = "",
 	.meaning = "A file with a token: one line of 16 to 256 visible ASCII "
@@ -639,11 +634,11 @@ const struct config_key config_keys[] = {
 
 {"log.level", KEY_CHOICE, PLACE(config, log.level), .choices = levels,
 	.fallback = "notice",
-	.meaning = "The least important lines that are written."},
+	.meaning = "The lowest level that is written."},
 {"log.format", KEY_CHOICE, PLACE(config, log.format), .choices = formats,
 	.restart = true,
 	.fallback = "text",
-	.meaning = "text is for people and the journal, json one object a "
+	.meaning = "text is for people and the journal, json is one object per "
 	"line."},
 
 {"access_log.path", KEY_PATH, PLACE(config, access_log.path),
@@ -652,26 +647,26 @@ const struct config_key config_keys[] = {
 	"for logrotate."},
 {"access_log.format", KEY_CHOICE, PLACE(config, access_log.format),
 	.choices = access_formats, .fallback = "json",
-	.meaning = "json is one object a line; text resembles HAProxy's HTTP "
+	.meaning = "json is one object per line; text resembles HAProxy's HTTP "
 	"log."},
 {"access_log.redact", KEY_FLAGS, .choices = redactions, .fallback = "",
-	.meaning = "What is left out: query the text after the question mark "
-	"of a target, which may hold secrets; client the last part of the "
-	"client's address (8 bits of IPv4, 80 of IPv6)."},
+	.meaning = "What is left out: query is the text after the question "
+	"mark of a target, which may contain secrets; client is the last part "
+	"of the client's address (8 bits of IPv4, 80 of IPv6)."},
 
 {"process.user", KEY_TEXT, PLACE(config, process.user),
 	.restart = true, .fallback = "",
 	.meaning = "When started as root: the user to become once sockets are "
 	"bound and kernel sources open, before a server is launched or a "
-	"client accepted.  All capabilities are given up, for launched "
-	"servers too.  \"\": stay who we are."},
+	"client accepted.  All capabilities are dropped, for launched servers "
+	"too.  \"\": do not change user."},
 {"process.group", KEY_TEXT, PLACE(config, process.group),
 	.restart = true, .fallback = "",
 	.meaning = "The group likewise; \"\" for the user's own."},
 {"process.core_dumps", KEY_BOOL, PLACE(config, process.core_dumps),
 	.restart = true, .fallback = "false",
-	.meaning = "Leave a core dump after a crash, if the system does.  It "
-	"holds requests, credentials too.  Launched servers are not "
+	.meaning = "Allow a core dump after a crash, if the system does.  It "
+	"contains requests and credentials.  Launched servers are not "
 	"affected."},
 };
 /* clang-format on */

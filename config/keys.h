@@ -1,10 +1,9 @@
 /*
  * keys.h: the table of keys; private to config/.
  *
- * One entry per key says all there is to say: where it lives in struct
- * config, what values it takes, its default (as the text one would write) and
- * what it means.  Reading, checking, writing, freeing and the manual page all
- * walk this table.  Keys of one section stand together.
+ * One entry per key has its place in struct config, its values, its default (as
+ * text in a file) and its meaning.  Reading, checking, writing, freeing and the
+ * manual page all use this table.  Keys of one section are adjacent.
  */
 #ifndef TAILOR_CONFIG_KEYS_H
 #define TAILOR_CONFIG_KEYS_H
@@ -100,22 +99,22 @@ uint64_t key_scale(const struct config_key *key);
 #define KEY_DEFAULT_MAX 256
 
 /*
- * The default with what is in braces filled in, for this process and server
- * number index (0 for keys of none); returns out.
+ * The default with the braces expanded, for this process and server number
+ * index (0 for keys without one); returns out.
  *   {run}     the first of $RUNTIME_DIRECTORY, /run/tailor (root),
  *             $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>
  *   {state}   the first of $STATE_DIRECTORY, /var/lib/tailor (root),
  *             $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}    "" for root, "-<uid>" for others
  *   {server}  "a", "b"
- * {instance} stays: it is known when all is read (config_name).
+ * {instance} stays: config_name expands it after reading.
  */
 char *key_default(
     const struct config_key *key, unsigned index, char out[KEY_DEFAULT_MAX]);
 
 /*
- * What values the key takes, or what each element of its list is, in words
- * that follow "is not".
+ * Describe the values of a key, or of an element of its list, as words after
+ * "is not".
  */
 void key_describe(
     const struct config_key *key, bool element, char *out, size_t size);

@@ -1,5 +1,5 @@
 /*
- * keys_lookup.c: questions to the table of keys; see keys.h.
+ * keys_lookup.c: look up keys, defaults and descriptions; see keys.h.
  */
 #include "config/keys.h"
 
@@ -83,7 +83,7 @@ run_directory(char *out, size_t size)
 	const char *session = getenv("XDG_RUNTIME_DIR");
 	size_t n;
 
-	/* systemd lists several directories with colons between. */
+	/* systemd separates several directories by colons. */
 	n = service != NULL ? strcspn(service, ":") : 0;
 	if (n > 0 && service[0] == '/' && n < 80)
 		snprintf(out, size, "%.*s", (int)n, service);
@@ -95,7 +95,7 @@ run_directory(char *out, size_t size)
 		snprintf(out, size, "/tmp/tailor-%u", (unsigned)geteuid());
 }
 
-/* Where what survives a restart belongs. */
+/* A directory for files that survive a restart. */
 static void
 state_directory(char *out, size_t size)
 {

@@ -1,4 +1,4 @@
-/* rule.c: judging a rule of hedging.allow.  See rule.h. */
+/* rule.c: check a rule of hedging.allow. */
 #include "config/rule.h"
 
 #include <stdbool.h>
@@ -21,8 +21,8 @@ is_method(const char *rule, size_t length, const char *const *methods)
 	return false;
 }
 
-/* Rules were regular expressions once.  No path has these bytes unescaped, but
- * a "$", which is not at the end of many; ".*" is no segment's end. */
+/* Rules once were regular expressions.  No path has these bytes unescaped,
+ * except "$", which rarely ends a path; no segment ends in ".*". */
 static bool
 is_expression(const char *text)
 {
@@ -37,7 +37,7 @@ is_expression(const char *text)
 	"write a path pattern like \"POST /*/_search\", where * is one " \
 	"segment and ** any number"
 
-/* A slip of the finger in a method: PSOT, post. */
+/* A typing error in a method: PSOT, post. */
 static const char *
 method_doubt(const char *rule, size_t length)
 {

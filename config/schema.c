@@ -1,10 +1,9 @@
 /*
  * schema.c: the table of keys as a JSON schema; see config.h.
  *
- * For editors: what they can complete and underline while a file is written.
- * It says of each key which types and ranges there are.  What a schema cannot
- * say (an address, a list of CPUs, limits that contradict) is found by
- * `tailor -t`.
+ * For editors, to complete and check a file while it is written.  It has the
+ * types and ranges of each key.  What a schema cannot express (an address, a
+ * list of CPUs, limits that contradict) is found by `tailor -t`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +60,7 @@ write_quantity(const struct config_key *key, struct json *out)
 	json_array_end(out);
 }
 
-/* What stands alone, or in a list. */
+/* A single value, or an element of a list. */
 static void
 write_element(const struct config_key *key, struct json *out)
 {

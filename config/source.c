@@ -1,9 +1,7 @@
 /*
- * source.c: see source.h.
- *
- * Two passes over the copy: the first blanks comments and checks the inside
- * of strings, the second walks the tokens.  What is then still wrong (a
- * missing comma, say) is for cJSON to find.
+ * Two passes over the copy: the first blanks comments and checks the inside of
+ * strings, the second walks the tokens.  Other errors (a missing comma, say)
+ * are left to cJSON.
  */
 #include "config/source.h"
 
@@ -56,11 +54,11 @@ check_string(const struct source *s, size_t *i, struct source_error *error)
 			    "control byte 0x%02x inside a text", text[*i]);
 		if (strncmp(s->text + *i, "\\u0000", 6) == 0)
 			return fail(error, *i, "\\u0000 inside a text");
-		/* What a backslash escapes is no closing quote. */
+		/* An escaped quote does not close the string. */
 		*i += text[*i] == '\\' && *i + 1 < s->length ? 2 : n;
 	}
 	if (*i >= s->length || text[*i] != '"')
-		return fail(error, start, "this quote is never closed");
+		return fail(error, start, "this quote is not closed");
 	(*i)++;
 	return 0;
 }
@@ -74,7 +72,7 @@ blank_comment(struct source *s, size_t *i, struct source_error *error)
 	const char *end = strstr(start + 2, line ? "\n" : "*/");
 
 	if (end == NULL && !line)
-		return fail(error, *i, "this comment is never closed");
+		return fail(error, *i, "this comment is not closed");
 	if (end == NULL)
 		end = s->text + s->length;
 	else if (!line)
@@ -119,7 +117,7 @@ struct scan {
 	size_t capacity;  /* of places */
 	char last;	  /* last token's first byte, 0 at the start */
 	size_t comma;	  /* offset of the last comma */
-	bool after_value; /* what stood before that comma was a value */
+	bool after_value; /* that comma follows a value */
 	bool named;	  /* a name waits for its value */
 	size_t name;
 	unsigned depth;
@@ -148,7 +146,7 @@ add_place(struct scan *t)
 	return 0;
 }
 
-/* After the string at t->i, which the first pass found closed. */
+/* The end of the string at t->i; the first pass checked that it is closed. */
 static size_t
 string_end(const struct scan *t)
 {
@@ -221,7 +219,7 @@ is_word(const char *p, size_t n, const char *word)
 	return strlen(word) == n && memcmp(p, word, n) == 0;
 }
 
-/* A number, true, false, null, or something that should have had quotes. */
+/* A number, true, false, null, or text without quotes. */
 static int
 scan_bare(struct scan *t, struct source_error *error)
 {
@@ -230,7 +228,7 @@ scan_bare(struct scan *t, struct source_error *error)
 	int err;
 
 	if (strchr("+-.0123456789", *p) != NULL && !is_number(p, n))
-		return fail(error, t->i, "%.*s is no number of JSON",
+		return fail(error, t->i, "%.*s is not a JSON number",
 		    n > 40 ? 40 : (int)n, p);
 	if (!is_word(p, n, "true") && !is_word(p, n, "false") &&
 	    !is_word(p, n, "null") && !is_number(p, n))
@@ -296,7 +294,7 @@ scan(struct source *s, struct source_error *error)
 
 /* --- cJSON ------------------------------------------------------------ */
 
-/* What stands where cJSON gave up. */
+/* Explain the byte where cJSON stopped. */
 static int
 fail_at(const struct source *s, size_t offset, struct source_error *error)
 {
@@ -309,7 +307,7 @@ fail_at(const struct source *s, size_t offset, struct source_error *error)
 		return fail(error, offset,
 		    "a comma or colon is missing before this text");
 	if (s->text[offset] == '\\')
-		return fail(error, offset, "there is no such escape");
+		return fail(error, offset, "unknown escape");
 	return fail(error, offset, "unexpected '%c'", s->text[offset]);
 }
 

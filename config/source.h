@@ -1,12 +1,11 @@
 /*
- * source.h: a configuration's text, made ready for cJSON; private to config/.
+ * source.h: a configuration's text, prepared for cJSON; private to config/.
  *
- * Comments and trailing commas are overwritten with spaces, so that offsets
- * stay those of the file.  On the way all that cJSON is too kind about is
- * refused (control bytes, bytes that are not UTF-8, numbers like 01, depth),
- * and the offset of every value is written down in the order in which the
- * values appear, which is also the order of cJSON's tree: that is how an
- * error found in the tree gets its line and column.
+ * Comments and trailing commas are overwritten with spaces, so offsets stay
+ * those of the file.  Errors that cJSON accepts are refused (control bytes,
+ * bytes that are not UTF-8, numbers like 01, depth), and the offset of every
+ * value is stored in order of appearance, which is also the order of cJSON's
+ * tree: so an error found in the tree gets its line and column.
  */
 #ifndef TAILOR_CONFIG_SOURCE_H
 #define TAILOR_CONFIG_SOURCE_H
@@ -18,7 +17,7 @@
 #define SOURCE_BYTES_MAX (1u << 20)
 #define SOURCE_DEPTH_MAX 16
 
-/* Where a value stands, and its name if it is a member of an object. */
+/* The offsets of a value and of its name. */
 struct source_place {
 	uint32_t name; /* the value's own offset if it has no name */
 	uint32_t value;
@@ -38,7 +37,7 @@ struct source_position {
 	unsigned column; /* from 1, in characters */
 };
 
-/* What is wrong with a text that is not JSON. */
+/* The first error in a text that is not JSON. */
 struct source_error {
 	size_t offset;
 	char what[160];
@@ -57,7 +56,7 @@ void source_close(struct source *s);
 struct source_position
 source_position(const char *text, size_t length, size_t offset);
 
-/* Where a node of the tree stands. */
+/* The place of a node of the tree. */
 struct source_place source_place(const struct source *s, const cJSON *node);
 
 #endif

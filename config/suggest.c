@@ -1,6 +1,3 @@
-/*
- * suggest.c: see suggest.h.
- */
 #include "config/suggest.h"
 
 #include <stdio.h>
@@ -10,7 +7,7 @@
 
 #define PATH_TEXT_MAX 160
 
-/* Copy a path as it is looked up: "servers[0].x" as "servers[].x". */
+/* Copy a path for lookup: "servers[0].x" as "servers[].x". */
 static void
 strip_index(const char *path, char *out, size_t size)
 {
@@ -53,8 +50,8 @@ consider(struct candidate *best, const char *path, const char *known)
 
 	if (!nearest_is_slip(distance, word))
 		return;
-	/* A slip of the finger is likelier than a wrong section, unless the
-	 * name fits there exactly. */
+	/* A typing error is likelier than a wrong section, unless the name
+	 * matches exactly. */
 	distance *= 2;
 	if (!same_section(path, known))
 		distance += 1;
@@ -72,7 +69,7 @@ suggest_key(const char *path, char *out, size_t size)
 	strip_index(path, lookup, sizeof(lookup));
 	for (unsigned i = 0; i < config_keys_count; i++)
 		consider(&best, lookup, config_keys[i].path);
-	/* Sections last: "" and "servers[]" are no names one writes. */
+	/* Sections last; "" and "servers[]" are not written in files. */
 	for (unsigned i = 0; i < key_sections_count; i++)
 		if (strpbrk(key_sections[i].path, "[") == NULL &&
 		    *key_sections[i].path != '\0')

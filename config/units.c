@@ -1,6 +1,3 @@
-/*
- * units.c: see units.h.
- */
 #include "config/units.h"
 
 #include <errno.h>
@@ -78,7 +75,7 @@ parse_digits(const char **p, uint64_t *out, unsigned *digits)
 	return 0;
 }
 
-/* fraction / 10^digits of scale, which must come out whole. */
+/* fraction / 10^digits of scale, which must be whole. */
 static int
 scale_fraction(
     uint64_t fraction, unsigned digits, uint64_t scale, uint64_t *out)

@@ -1,8 +1,8 @@
 /*
  * units.h: quantities as text, "250us", "1.5s", "64k"; private to config/.
  *
- * Exact: the arithmetic is on integers, and a fraction that is no whole
- * number of nanoseconds or bytes is an error, not rounded.
+ * Exact integer arithmetic: a fraction that is not a whole number of
+ * nanoseconds or bytes is an error, not rounded.
  */
 #ifndef TAILOR_CONFIG_UNITS_H
 #define TAILOR_CONFIG_UNITS_H
@@ -15,7 +15,7 @@ enum quantity {
 	QUANTITY_DURATION, /* ns, us, ms, s, m, h */
 };
 
-/* How many base units (ns, bytes) one of unit is; 0 if it is none. */
+/* Base units (ns, bytes) per unit; 0 if unknown. */
 uint64_t unit_scale(enum quantity q, const char *unit);
 
 /*

@@ -1,5 +1,5 @@
 /*
- * value.c: single values; see value.h.
+ * value.c: check and store single values; see value.h.
  */
 #include "config/value.h"
 
@@ -70,7 +70,7 @@ scale_number(double number, uint64_t scale, uint64_t *out)
 	double scaled = number * (double)scale;
 	double whole = nearbyint(scaled);
 
-	/* 2^63 and more fit no key; 0.1 s is not exactly 10^8 ns. */
+	/* Values of 2^63 and more fit no key; 0.1 s is not exactly 10^8 ns. */
 	if (!(scaled >= 0 && scaled < 9.2e18) ||
 	    fabs(scaled - whole) > 1e-6 * fmax(1, scaled * 1e-9))
 		return -EINVAL;
@@ -140,7 +140,7 @@ set_ratio(const struct config_key *key, double *out, const cJSON *value)
 	return 0;
 }
 
-/* How long the observer sleeps unless told. */
+/* How long the observer sleeps by default. */
 #define POLL_SLEEP_NS 200000
 
 static int
@@ -187,7 +187,7 @@ is_name(const char *s)
 	return n >= 1 && n <= 32 && s[n] == '\0';
 }
 
-/* Origin form: what stands between the spaces of a request line. */
+/* Origin form, the target of a request line. */
 static bool
 is_target(const char *s)
 {
@@ -279,7 +279,7 @@ set_address(const struct config_key *key, struct config_address *out,
 
 	if (!cJSON_IsString(value))
 		return -EINVAL;
-	/* "" is nowhere: only as a default where an address must be given. */
+	/* "" is allowed only as a default. */
 	if (*value->valuestring != '\0') {
 		err = config_address_parse(
 		    value->valuestring, &parsed, &refusal->why);

@@ -1,5 +1,5 @@
 /*
- * value.h: one value into its place, and out again; private to config/.
+ * value.h: store, write and release one value; private to config/.
  */
 #ifndef TAILOR_CONFIG_VALUE_H
 #define TAILOR_CONFIG_VALUE_H
@@ -10,10 +10,10 @@
 #include "base/json.h"
 #include "config/keys.h"
 
-/* Why a value was refused, and which one, where there is a list of them. */
+/* Why a value, or one of a list, was refused. */
 struct refusal {
 	const cJSON *at; /* borrowed; NULL: the whole value */
-	const char *why; /* static; NULL: the description says it */
+	const char *why; /* static; NULL: key_describe() says it */
 };
 
 /*
@@ -30,9 +30,9 @@ int value_set_list(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal);
 
 /*
- * Turn text, as a command line has it, into a value of the key's type:
- * lists are split at commas, commands and environments at spaces; text that
- * begins with [ or { is JSON.  NULL if there is no memory.
+ * Convert text from a command line into a value of the key's type: lists are
+ * split at commas, commands and environments at spaces; text that begins with [
+ * or { is JSON.  NULL without memory.
  */
 cJSON *value_from_text(const struct config_key *key, const char *text);
 

@@ -1,9 +1,9 @@
 /*
  * value_list.c: lists; see value.h.
  *
- * A list is first parsed into a scratch copy of the same shape and moved into
- * place when all of it is good, so a bad element leaves the old list alone.
- * One value alone is taken as a list of one.
+ * A list is first parsed into a scratch copy and moved into place when all of
+ * it is valid, so a bad element leaves the old list unchanged.  A single value
+ * is taken as a list of one.
  */
 #include "config/value.h"
 
@@ -25,7 +25,7 @@ refuse(struct refusal *refusal, const cJSON *at, const char *why)
 	return -EINVAL;
 }
 
-/* First element, and the one after it, of a list or of one value alone. */
+/* The first and the next element of a list or of a single value. */
 static const cJSON *
 first(const cJSON *value)
 {
@@ -86,7 +86,7 @@ set_listen(const struct config_key *key, void *base, const cJSON *value,
 	for (const cJSON *e = first(value); e != NULL && err == 0;
 	     e = after(value, e)) {
 		if (n == CONFIG_LISTENERS)
-			err = refuse(refusal, e, "there may be 8 at most");
+			err = refuse(refusal, e, "at most 8 are allowed");
 		else if (!cJSON_IsString(e))
 			err = refuse(refusal, e, NULL);
 		else
@@ -117,7 +117,7 @@ set_networks(const struct config_key *key, void *base, const cJSON *value,
 
 	for (const cJSON *e = first(value); e != NULL; e = after(value, e)) {
 		if (n == CONFIG_NETWORKS)
-			return refuse(refusal, e, "there may be 16 at most");
+			return refuse(refusal, e, "at most 16 are allowed");
 		if (!cJSON_IsString(e))
 			return refuse(refusal, e, NULL);
 		if (network_parse(e->valuestring, &parsed[n], &refusal->why)) {
@@ -217,8 +217,8 @@ make_texts(const struct config_key *key, const cJSON *value, char **list,
 
 		if (*n >= (unsigned)key->max)
 			return refuse(refusal, e,
-			    key->max < CONFIG_ARGS ? "there may be 16 at most"
-						   : "there may be 64 at most");
+			    key->max < CONFIG_ARGS ? "at most 16 are allowed"
+						   : "at most 64 are allowed");
 		err = make_text(key, e, *n, &list[*n], &refusal->why);
 		if (err != 0) {
 			refusal->at = e;
@@ -271,7 +271,7 @@ value_set_list(const struct config_key *key, void *base, const cJSON *value,
 
 /* --- from the command line -------------------------------------------- */
 
-/* text cut at any byte of separators; empty parts are left out. */
+/* Split text at any byte of separators; empty parts are dropped. */
 static cJSON *
 split(const char *text, const char *separators)
 {

@@ -1,7 +1,7 @@
 /*
- * value_write.c: values as JSON, and their end; see value.h.
+ * value_write.c: write values as JSON; release them; see value.h.
  *
- * What is written reads back as the same value.
+ * Written values read back as the same.
  */
 #include "config/value.h"
 

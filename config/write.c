@@ -66,7 +66,7 @@ write_servers(unsigned k, const struct config *c, struct json *out)
 	return next;
 }
 
-/* The section that a key of the top is in: "proxy." of "proxy.via". */
+/* The top-level section of a key: "proxy." of "proxy.via". */
 static void
 section_of(const char *path, char *out, size_t size)
 {
@@ -131,23 +131,25 @@ static const char preamble[] =
     "\n"
     "The file is JSON in UTF-8, at most 1 MiB, with // comments, C comments\n"
     "and a comma allowed after the last element.  Below, a dot in a key's\n"
-    "name stands for an object inside an object.  *tailor -t* checks a file,\n"
+    "name means an object inside an object.  *tailor -t* checks a file,\n"
     "*tailor -T* prints the values in effect.  All errors are reported at\n"
     "once.\n"
     "\n"
     "A duration is text with a unit, ns, us, ms, s, m or h, or a number in\n"
     "the unit named.  A size is text with k, M or G, powers of 1024, or a\n"
-    "number of bytes.  Where a list is wanted, one value may stand alone.\n"
+    "number of bytes.  Instead of a list, a single value is allowed.\n"
     "\n"
-    "A reload (see *tailor*(8)) changes every key of a running tailor that\n"
-    "does not say otherwise.\n"
+    "A reload (see *tailor*(8)) changes every key of a running tailor unless\n"
+    "its description excludes that.\n"
     "\n"
-    "Each key may stand in the environment too, as TAILOR\\_ and its path\n"
+    "Each key may be set in the environment, too, as TAILOR\\_ and its path\n"
     "in upper case: TAILOR\\_HEDGING\\_MODE, TAILOR\\_SERVERS\\_0\\_ADDRESS.\n"
-    "The command line wins over the environment, that over the file.  In\n"
+    "The command line overrides the environment, which overrides the file.  "
+    "In\n"
     "both, lists are separated by commas and the parts of a command by\n"
     "spaces, or written in JSON.  *tailorctl*(1) reads TAILOR\\_ADMIN and\n"
-    "TAILOR\\_INSTANCE as well, in the same sense: it asks the tailor that\n"
+    "TAILOR\\_INSTANCE as well, with the same meaning: it uses the tailor "
+    "that\n"
     "they describe.\n"
     "\n"
     "*tailor --schema* prints a JSON schema of the file, for editors; it is\n"
@@ -170,7 +172,7 @@ static const char postscript[] =
     "\n"
     "*tailor*(8), *tailorctl*(1)\n";
 
-/* Text with what scdoc would take for markup escaped. */
+/* Text with scdoc's markup escaped. */
 static void
 print_escaped(FILE *f, const char *text)
 {
@@ -250,7 +252,7 @@ print_manual(FILE *f)
 	for (unsigned s = 0; s < key_sections_count; s++) {
 		const struct key_section *section = &key_sections[s];
 
-		/* A heading is taken as it stands. */
+		/* Headings have no markup. */
 		fprintf(f, "# %s\n\n",
 		    *section->path != '\0' ? section->path : "ADDRESSES");
 		print_escaped(f, section->meaning);

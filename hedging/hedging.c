@@ -1,8 +1,8 @@
 /*
  * hedging.c: limits, names, budget, and the server for a new request.
  *
- * Everything here is a look at the state; what moves the state is in
- * servers.c (events), swap.c (the pair) and race.c (one request).
+ * Nothing here changes a server or a race; see servers.c (events), swap.c (the
+ * pair) and race.c (one request).
  */
 #include "hedging/policy.h"
 
@@ -72,7 +72,7 @@ timer_burst(const struct hedging_limits *l)
 	return (double)l->budget_burst / TIMER_BURST_SHARE;
 }
 
-/* Replace the zeros that stand for a default. */
+/* Replace zeros that stand for a default. */
 static void
 limits_complete(struct hedging_limits *l)
 {
@@ -143,7 +143,7 @@ hedging_choose(const struct hedging *h, struct instant now)
 {
 	const struct hedging_server *s = &h->server[h->active];
 
-	(void)now; /* the present states already know */
+	(void)now; /* hazards and states are up to date */
 	if (s->state != SERVER_READY)
 		return HEDGING_UNAVAILABLE;
 	if (!policy_has_room(h, h->active))
@@ -268,7 +268,7 @@ hedging_timer_ns(struct hedging *h, unsigned server)
 	delay_ns = window_percentile(&h->server[server].latency,
 	    l->timer_percentile > 0 ? l->timer_percentile : 99);
 	if (delay_ns == 0)
-		return -1; /* late compared with what? */
+		return -1; /* no latency known yet */
 	if (delay_ns < TIMER_FLOOR_NS)
 		delay_ns = TIMER_FLOOR_NS;
 	return delay_ns < TIMER_CAP_NS ? delay_ns : TIMER_CAP_NS;

@@ -1,9 +1,10 @@
 /*
- * policy.h: what the files of this folder tell each other; private.
+ * policy.h: what the files of this folder share; private to it.
  *
- * hedging.c asks who serves, servers.c moves the states, swap.c judges the
- * pair as a whole, warmup.c paces, ask.c refuses, race.c decides one
- * request.  All of them work on struct hedging and nothing else.
+ * hedging.c chooses servers, servers.c keeps their states, swap.c decides for
+ * the pair, warmup.c paces, decide.c allows or refuses hedges, race.c keeps the
+ * attempts of one request.  All of them work on struct hedging and nothing
+ * else.
  */
 #ifndef TAILOR_HEDGING_POLICY_H
 #define TAILOR_HEDGING_POLICY_H
@@ -12,11 +13,11 @@
 
 #define BREAKER_FULL 10.0		/* B4: tokens at the start */
 #define BREAKER_CLOSED_ABOVE 5.0	/* B4: hedging is off at or below */
-#define BREAKER_SUCCESS 0.1		/* B4: earned per good answer */
+#define BREAKER_SUCCESS 0.1		/* B4: earned per acceptable response */
 #define BREAKER_RECOVERY_PER_S 0.1	/* B4: earned by waiting */
-#define BREAKER_PROBED 1.0		/* B4: earned by an answered probe */
+#define BREAKER_PROBED 1.0		/* B4: earned per response to a probe */
 #define PUSHBACK_MAX_NS (60 * NS_PER_S) /* B5 */
-#define HAZARD_MAX_NS (60 * NS_PER_S)	/* an end was lost: stop believing */
+#define HAZARD_MAX_NS (60 * NS_PER_S)	/* assume that the end was lost */
 #define SETTLED_SHARE 10	     /* L8: losers left, of connections_max */
 #define SETTLE_MIN_NS NS_PER_MS	     /* L8: 2 * p99, but at least this */
 #define SWEEP_GAP_NS (5 * NS_PER_MS) /* between two sweeps by the tick */
@@ -24,19 +25,19 @@
 #define STORM_HOLD_NS NS_PER_S	 /* B3 */
 #define TIMER_FLOOR_NS NS_PER_MS /* T6 */
 #define TIMER_CAP_NS NS_PER_S	 /* T6: a longer percentile is cut */
-#define TIMER_BURST_SHARE 10	 /* T6: of the burst of B2 */
+#define TIMER_BURST_SHARE 10	 /* T6: burst is this part of B2's */
 #define PAUSES_KEPT 32		 /* T4 */
-/* Budgets are sums of fractions: ten times 0.1 must buy one hedge. */
+/* Sums of fractions: ten times 0.1 must buy one hedge. */
 #define TOKEN_ROUNDING 1e-9
 /* A hazard of this age is worse than a cold server. */
 #define WARMING_OVERRIDE_NS (500 * NS_PER_MS)
-/* Two at a time: the active server on the same machine must not feel it. */
+/* Two at a time, to leave the active server on the same machine its share. */
 #define WARMUP_CONCURRENCY 2
 /* Ready within this factor of the active's p95: nearer is within its noise. */
 #define WARMUP_P95_FACTOR 1.5
-#define WARMUP_JUDGED 64 /* warm-up answers that its p95 is taken from */
+#define WARMUP_JUDGED 64 /* warm-up responses in its p95 */
 
-/* The other one of the two. */
+/* The other server of the pair. */
 static inline unsigned
 policy_other(unsigned server)
 {
@@ -59,52 +60,53 @@ policy_acceptable(int status)
 /* Whether swapping, hedging and failing over are possible at all. */
 bool policy_acts(const struct hedging *h);
 
-/* Connections in use, whatever for; whether one more may be. */
+/* Connections in use for any purpose; whether one more may be opened. */
 unsigned policy_load(const struct hedging_server *s);
 bool policy_has_room(const struct hedging *h, unsigned server);
 
-/* Give back or take from the budgets of a hedge (B2, T6). */
+/* Check, take from, or give back to the budgets of a hedge (B2, T6). */
 bool policy_budget_has(const struct hedging *h, enum hedge_trigger trigger);
 void policy_budget_spend(struct hedging *h, enum hedge_trigger trigger);
 void policy_budget_refund(struct hedging *h, enum hedge_trigger trigger);
 
-/* Started beside an attempt that still runs: adds load, so it is charged. */
+/* Whether it starts beside a running attempt: adds load, so it is charged. */
 bool policy_is_hedge(enum hedge_trigger trigger);
 
-/* T1: may this server be swapped to, if least is READY, or help with a second
- * attempt, if WARMING?  NONE, STANDBY_NOT_READY or BREAKER. */
+/* T1: whether this server may be swapped to (least is READY) or may get a
+ * second attempt (WARMING).  Returns NONE, STANDBY_NOT_READY or BREAKER. */
 enum hedge_refusal policy_target(const struct hedging *h, unsigned server,
     enum server_state least, struct instant now);
 
-/* Judge the pair after any change: end warm-ups nobody can wait for, swap if
- * the table of both servers says so.  Consequences. */
+/* Review the pair after any change: end warm-ups that must not delay
+ * service, swap if the table in swap.c says so.  Returns a set of enum
+ * hedging_action. */
 unsigned policy_review(struct hedging *h, struct instant now);
 
-/* SWEEP if some requests wait on a stopped server and the other could help;
- * else 0, and if it could not the tick will look again. */
+/* Returns HEDGING_SWEEP if requests wait on a stopped server and the other
+ * could take them; else 0, and hedging_tick checks again if it could not. */
 unsigned policy_sweep(struct hedging *h, struct instant now);
 
-/* The warm-up begins, or is over because enough was seen. */
+/* Begin a warm-up; whether enough was seen to end it. */
 void policy_warmup_begin(struct hedging_server *s, struct instant now);
 bool policy_warmup_over(
     const struct hedging *h, unsigned server, struct instant now);
 
-/* M: a finished request earns its share of a copy; how many are due now. */
+/* M: add a finished request's share of a copy; how many copies are due now. */
 void policy_mirror_earn(struct hedging *h);
 unsigned
 policy_mirrors(const struct hedging *h, unsigned server, struct instant now);
 
-/* Forget hazards whose end was never told. */
+/* Drop hazards whose end was never seen. */
 void
 policy_hazards_expire(struct hedging *h, unsigned server, struct instant now);
 
-/* An answer came: a latency sample, and its worth for the breaker. */
+/* A response came: record its latency, and credit or charge the breaker. */
 void policy_latency(
     struct hedging_server *s, int64_t latency_ns, struct instant now);
 void policy_breaker_success(struct hedging_server *s);
 void policy_breaker_failure(struct hedging_server *s);
 
-/* T7: where a request may be tried after its last attempt failed; a server,
+/* T7: where a request may be retried after its last attempt failed: a server,
  * HEDGING_FULL or HEDGING_UNAVAILABLE. */
 int policy_failover(const struct hedging *h, const struct race *r,
     const struct hedge_view *view, struct instant now);
@@ -112,7 +114,7 @@ int policy_failover(const struct hedging *h, const struct race *r,
 /* How often a request may be written in all: RACE_WRITES, or once. */
 unsigned policy_writes_max(const struct hedge_view *view);
 
-/* The (first) attempt that still runs, or NULL. */
+/* The first attempt that still runs, or NULL. */
 const struct race_attempt *policy_running(const struct race *r);
 
 #endif

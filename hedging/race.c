@@ -1,13 +1,13 @@
 /*
- * race.c: one request's attempts, and which of them answers the client.
+ * race.c: the attempts of one request, and which of them gives the response.
  *
  *   NONE -> RUNNING -> WON        committed: its bytes go to the client
- *              |  \--> HELD -> WON | LOST   an answer kept back
+ *              |  \--> HELD -> WON | LOST   a response held back
  *              |-----> FAILED
  *              \-----> LOST       the other won, or the client left
  *
  * Only RUNNING and WON attempts count as in flight.  All calls come from one
- * thread, so "first" is the order of calls and nothing else.
+ * thread, so "first" means the order of calls.
  */
 #include "hedging/policy.h"
 
@@ -29,7 +29,7 @@ race_start(struct hedging *h, struct race *r, unsigned server,
 	struct race_attempt *a;
 	struct hedging_server *s;
 
-	(void)now; /* latency is told at the end */
+	(void)now; /* race_ended gets the latency */
 	assert(r->started < RACE_ATTEMPTS && r->winner < 0);
 	assert(server < h->limits.servers);
 	s = &h->server[server];
@@ -54,7 +54,7 @@ attempt_at(struct race *r, int attempt)
 	return &r->attempt[attempt];
 }
 
-/* The attempt can no longer win, or has delivered. */
+/* The attempt can no longer win, or its response is complete. */
 static void
 flight_leave(struct hedging *h, const struct race_attempt *a)
 {
@@ -74,7 +74,7 @@ flight_leave(struct hedging *h, const struct race_attempt *a)
 }
 
 bool
-race_aside(struct hedging *h, struct race *r, int attempt)
+race_release_slot(struct hedging *h, struct race *r, int attempt)
 {
 	struct race_attempt *a = attempt_at(r, attempt);
 	struct hedging_server *s = &h->server[a->server];
@@ -102,8 +102,8 @@ race_rewrite(struct race *r)
 	r->writes++;
 }
 
-/* W2: how much an answer tells; a server's own error says more than that
- * it is unavailable, and that more than a gateway's. */
+/* W2: how useful a response is.  A server's own error ranks above 503, and that
+ * above the errors of a gateway. */
 static int
 status_rank(int status)
 {
@@ -114,7 +114,7 @@ status_rank(int status)
 	return status == 503 ? 1 : 2;
 }
 
-/* The best answer kept back, or -1. */
+/* The best held response, or -1. */
 static int
 held_best(const struct race *r)
 {
@@ -141,7 +141,7 @@ race_head(struct hedging *h, struct race *r, int attempt, int status,
 	    r->started == RACE_ATTEMPTS ? &r->attempt[1 - attempt] : NULL;
 
 	(void)h;
-	(void)now; /* in one thread "first" needs no clock */
+	(void)now; /* the order of calls decides */
 	assert(!a->ended);
 	if (status >= 100 && status < 200 && status != 101) /* W5 */
 		return a->state == ATTEMPT_LOST ? RACE_DISCARD : RACE_WAIT;
@@ -172,7 +172,8 @@ race_commit(struct hedging *h, struct race *r, int attempt, struct instant now)
 	struct race_attempt *a = attempt_at(r, attempt);
 
 	(void)now;
-	/* After a commit, or without a client, none is in these states. */
+	/* After a commit, or without a client, no attempt is in these
+	 * states. */
 	if (a->state != ATTEMPT_RUNNING && a->state != ATTEMPT_HELD)
 		return false;
 	for (unsigned i = 0; i < r->started; i++) {
@@ -207,7 +208,7 @@ race_abandon(struct hedging *h, struct race *r, struct instant now)
 	}
 }
 
-/* What an ended attempt says about its server; also a loser's (W7). */
+/* Count the end of an attempt for its server; also a loser's (W7). */
 static void
 attempt_judge(struct hedging *h, const struct race_attempt *a,
     enum attempt_end end, int64_t latency_ns, bool written, struct instant now)
@@ -223,8 +224,8 @@ attempt_judge(struct hedging *h, const struct race_attempt *a,
 		}
 		break;
 	case ATTEMPT_END_FAILED:
-		/* We may have closed a loser ourselves, and a server that
-		 * was not reached has failed at nothing. */
+		/* We may have closed a loser ourselves, and a server that was
+		 * not reached did not fail. */
 		if (a->state == ATTEMPT_LOST || !written)
 			return;
 		break;
@@ -239,7 +240,7 @@ attempt_judge(struct hedging *h, const struct race_attempt *a,
 		policy_breaker_failure(s);
 }
 
-/* T3: a hedge dropped beside a running first attempt never happened. */
+/* T3: undo a hedge that was dropped beside a running first attempt. */
 static bool
 hedge_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
 {
@@ -252,7 +253,7 @@ hedge_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
 	return true;
 }
 
-/* A first attempt moved elsewhere before a byte of it was written. */
+/* Undo a first attempt that moved before a byte of it was written. */
 static bool
 first_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
 {
@@ -263,7 +264,7 @@ first_undo(struct race *r, const struct race_attempt *a, enum attempt_end end)
 	return true;
 }
 
-/* No attempt runs any more: T7, or the best of what was kept back. */
+/* No attempt runs any more: T7, or the best held response. */
 static enum race_step
 step_after_last(const struct hedging *h, struct race *r,
     const struct hedge_view *view, struct instant now, int *server)
@@ -304,11 +305,9 @@ race_ended(struct hedging *h, struct race *r, int attempt, enum attempt_end end,
 		return RACE_WAIT;
 	assert(written || r->writes > 0);
 	r->writes -= !written;
-	if (a->state == ATTEMPT_WON) {
-		flight_leave(h, a);
-		return RACE_WAIT;
-	}
 	flight_leave(h, a);
+	if (a->state == ATTEMPT_WON)
+		return RACE_WAIT;
 	if (hedge_undo(r, a, end))
 		return RACE_WAIT;
 	if (first_undo(r, a, end))

@@ -1,19 +1,15 @@
 /*
- * servers.c: what happens to one server: its life, its hazards, its record.
+ * servers.c: one server's state (diagram in hedging.h), hazards, latencies and
+ * breaker.
  *
- *                 connect ok           warm-up done
- *   DOWN --> CONNECTING -------> WARMING -------> READY
- *    ^           |                  |               |
- *    +-----------+------------------+---------------+   exit, refused
- *
- * Each event changes one server here and then has the pair reviewed
- * (swap.c), because any change may be the one that a waiting swap needs.
+ * Each event changes one server here and then reviews the pair (swap.c),
+ * because a swap may have waited for it.
  */
 #include "hedging/policy.h"
 
 #include <assert.h>
 
-/* Latencies of a former process say nothing about this one. */
+/* Latencies of an earlier process do not apply to this one. */
 static void
 latency_forget(struct hedging_server *s)
 {
@@ -23,7 +19,7 @@ latency_forget(struct hedging_server *s)
 	s->latency_p99_ns = 0;
 }
 
-/* Keep hazard_since and hazard_over true to the set of hazards. */
+/* Set the hazards; update hazard_since and hazard_over. */
 static void
 hazards_set(struct hedging_server *s, uint32_t hazards, struct instant now)
 {
@@ -40,13 +36,13 @@ hazards_set(struct hedging_server *s, uint32_t hazards, struct instant now)
 	}
 }
 
-/* The process is another one or none: forget what was known of it. */
+/* The process was replaced or is gone: forget its measurements. */
 static void
 server_leave(
     struct hedging_server *s, enum server_state state, struct instant now)
 {
 	s->state = state;
-	/* The ends of a dead process's pauses will never be told. */
+	/* The ends of a dead process's pauses will never be reported. */
 	hazards_set(s, s->hazards & policy_bit(HAZARD_EXIT), now);
 	s->pushback_until = INSTANT_NONE;
 	s->breaker_tokens = BREAKER_FULL;
@@ -89,21 +85,21 @@ unsigned
 hedging_server_up(struct hedging *h, unsigned server, struct instant now)
 {
 	struct hedging_server *s;
-	unsigned todo;
+	unsigned actions;
 
 	assert(server < h->limits.servers);
 	s = &h->server[server];
 	if (s->state == SERVER_WARMING || s->state == SERVER_READY)
 		return 0;
-	/* Who answers is not gone, even if we were not told yet. */
+	/* It answered, so it is alive, even if EXIT's end has not arrived. */
 	hazards_set(s, s->hazards & ~policy_bit(HAZARD_EXIT), now);
-	/* The review ends it at once if nobody else serves. */
+	/* policy_review ends it at once if the other server is not READY. */
 	if (policy_acts(h) && h->limits.warmup_requests > 0)
 		policy_warmup_begin(s, now);
 	else
 		s->state = SERVER_READY;
-	todo = policy_review(h, now);
-	return s->state == SERVER_WARMING ? todo | HEDGING_WARMUP : todo;
+	actions = policy_review(h, now);
+	return s->state == SERVER_WARMING ? actions | HEDGING_WARMUP : actions;
 }
 
 static unsigned
@@ -111,7 +107,7 @@ hazard_begin(struct hedging *h, const struct hazard *z, struct instant now)
 {
 	struct hedging_server *s = &h->server[z->server];
 	uint32_t bit = policy_bit(z->kind);
-	unsigned todo;
+	unsigned actions;
 
 	if ((s->hazards & bit) != 0)
 		return 0;
@@ -123,11 +119,11 @@ hazard_begin(struct hedging *h, const struct hazard *z, struct instant now)
 		return hedging_server_down(h, z->server, now);
 	if (!policy_acts(h))
 		return 0;
-	todo = policy_review(h, now);
+	actions = policy_review(h, now);
 	if (z->server == h->active && (h->limits.triggers & bit) != 0 &&
 	    s->state == SERVER_READY)
-		h->swaps_refused++; /* T2: it is still the active one */
-	return todo | policy_sweep(h, now);
+		h->swaps_refused++; /* T2: no swap was possible */
+	return actions | policy_sweep(h, now);
 }
 
 static unsigned
@@ -136,14 +132,14 @@ hazard_end(struct hedging *h, const struct hazard *z, struct instant now)
 	struct hedging_server *s = &h->server[z->server];
 	uint32_t bit = policy_bit(z->kind);
 	struct instant end = now;
-	unsigned todo = 0;
+	unsigned actions = 0;
 
 	if ((s->hazards & bit) == 0)
 		return 0;
 	if (instant_is_set(z->at) && instant_before(z->at, now))
 		end = z->at;
 	if (z->kind == HAZARD_EXIT) {
-		hazards_set(s, 0, now); /* a new process begins without */
+		hazards_set(s, 0, now); /* a new process has none */
 	} else {
 		if (!instant_before(end, s->kind_since[z->kind]))
 			window_add(&s->pause[z->kind],
@@ -154,11 +150,11 @@ hazard_end(struct hedging *h, const struct hazard *z, struct instant now)
 		return 0;
 	if (hedging_hazard_trigger(h, z->server) == HEDGE_FIRST &&
 	    h->server[policy_other(z->server)].hedges > 0)
-		todo |= HEDGING_CANCEL;
-	todo |= policy_review(h, now) | policy_sweep(h, now);
+		actions |= HEDGING_CANCEL;
+	actions |= policy_review(h, now) | policy_sweep(h, now);
 	if (s->state == SERVER_WARMING && s->hazards == 0)
-		todo |= HEDGING_WARMUP;
-	return todo;
+		actions |= HEDGING_WARMUP;
+	return actions;
 }
 
 unsigned
@@ -192,7 +188,7 @@ policy_hazards_expire(struct hedging *h, unsigned server, struct instant now)
 	uint32_t stale = 0;
 
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
-		/* The ends of these two are seen by the proxy itself. */
+		/* The proxy itself sees the ends of these two. */
 		if (k == HAZARD_EXIT || k == HAZARD_UNRESPONSIVE ||
 		    (s->hazards & policy_bit(k)) == 0)
 			continue;
@@ -210,7 +206,7 @@ policy_latency(struct hedging_server *s, int64_t latency_ns, struct instant now)
 {
 	if (latency_ns < 0 || s->hazards != 0)
 		return;
-	/* A pause in the middle of it would make it a hazard's latency. */
+	/* Latencies that include a pause are not representative. */
 	if (instant_is_set(s->hazard_over) &&
 	    latency_ns >= instant_since(now, s->hazard_over))
 		return;
@@ -247,7 +243,8 @@ hedging_probe_wanted(const struct hedging *h, unsigned server)
 }
 
 unsigned
-hedging_probed(struct hedging *h, unsigned server, bool ok, struct instant now)
+hedging_probe_done(
+    struct hedging *h, unsigned server, bool ok, struct instant now)
 {
 	struct hedging_server *s;
 

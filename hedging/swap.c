@@ -1,21 +1,21 @@
 /*
- * swap.c: the pair of servers: who should be active, and when that changes.
+ * swap.c: which server of the pair should be active, and when that changes.
  *
  *   active   other    new requests           requests in flight
  *   hazard   ready    other (swap)           eligible ones hedged there
- *   hazard   hazard   stay                   wait, looked at again when one
- *                                            of the hazards ends
+ *   hazard   hazard   stay                   wait; reviewed when one of the
+ *                                            hazards ends
  *   hazard   warming  stay, and hedged       eligible ones hedged there
  *                     there; other after
  *                     500 ms
  *   hazard   down     stay                   wait
- *   down     ready    other (swap)           hedged, or re-tried (T7)
- *   down     hazard   other (swap)           re-tried there (T7)
- *   down     warming  other, which is READY  re-tried there (T7)
+ *   down     ready    other (swap)           hedged, or retried (T7)
+ *   down     hazard   other (swap)           retried there (T7)
+ *   down     warming  other, which is READY  retried there (T7)
  *                     from now on
  *   down     down     none: 503              502
  *
- * "Down" includes CONNECTING: a port that does not answer serves nobody.
+ * "Down" includes CONNECTING: the port accepts no connections.
  * There is no swap back when a hazard ends (T5).
  */
 #include "hedging/policy.h"
@@ -31,7 +31,7 @@ hedging_hazard_trigger(const struct hedging *h, unsigned server)
 	assert(server < HEDGING_SERVERS);
 	s = &h->server[server];
 	if (s->state == SERVER_DOWN || s->state == SERVER_CONNECTING)
-		return HEDGE_EXIT; /* T8; whatever the triggers */
+		return HEDGE_EXIT; /* T8; the configured triggers do not matter */
 	hazards = s->hazards & h->limits.triggers;
 	if ((hazards & policy_bit(HAZARD_GC)) != 0)
 		return HEDGE_GC;
@@ -42,7 +42,7 @@ hedging_hazard_trigger(const struct hedging *h, unsigned server)
 	return HEDGE_FIRST;
 }
 
-/* L8: after a pause all its losers run at once; let them. */
+/* L8: after a pause the server first works off its losers. */
 static bool
 server_settled(
     const struct hedging *h, const struct hedging_server *s, struct instant now)
@@ -74,7 +74,7 @@ policy_target(const struct hedging *h, unsigned server, enum server_state least,
 
 _Static_assert(SWAP_RATE_MAX < HEDGING_SWAPS_KEPT, "the rate can be seen");
 
-/* B3: more swaps than that within a second are a storm. */
+/* B3: more than SWAP_RATE_MAX swaps within a second are a storm. */
 static unsigned
 storm_check(struct hedging *h, struct instant now)
 {
@@ -116,7 +116,7 @@ hedging_switch(struct hedging *h, struct instant now)
 	return swap(h, now);
 }
 
-/* End the warm-ups that nobody can, or may, wait for. */
+/* End warm-ups that are complete, not needed or would delay service. */
 static void
 warmups_review(struct hedging *h, struct instant now)
 {
@@ -130,7 +130,7 @@ warmups_review(struct hedging *h, struct instant now)
 	}
 }
 
-/* The row hazard | warming: has the hazard lasted long enough? */
+/* The row hazard | warming: whether the hazard has lasted long enough. */
 static bool
 overrides_warming(const struct hedging *h, struct instant now)
 {
@@ -151,7 +151,7 @@ policy_review(struct hedging *h, struct instant now)
 	if (!policy_acts(h))
 		return 0;
 	if (h->server[h->active].state != SERVER_READY) {
-		/* Somebody has to serve, in a hazard or not. */
+		/* The other server must serve, even in a hazard. */
 		if (y->state != SERVER_READY)
 			return 0;
 		return swap(h, now) | HEDGING_SWEEP;
@@ -165,9 +165,9 @@ policy_review(struct hedging *h, struct instant now)
 	return swap(h, now) | HEDGING_SWEEP;
 }
 
-/* There is somebody to send a second attempt to, cold or not. */
+/* Whether a second attempt could go to the other server, warm or not. */
 static bool
-is_helped(const struct hedging *h, unsigned server, struct instant now)
+other_can_help(const struct hedging *h, unsigned server, struct instant now)
 {
 	unsigned other = policy_other(server);
 
@@ -177,12 +177,13 @@ is_helped(const struct hedging *h, unsigned server, struct instant now)
 }
 
 bool
-hedging_at_once(const struct hedging *h, unsigned server, struct instant now)
+hedging_hedge_at_start(
+    const struct hedging *h, unsigned server, struct instant now)
 {
 	assert(server < HEDGING_SERVERS);
 	return policy_acts(h) &&
 	       hedging_hazard_trigger(h, server) != HEDGE_FIRST &&
-	       is_helped(h, server, now);
+	       other_can_help(h, server, now);
 }
 
 unsigned
@@ -194,7 +195,7 @@ policy_sweep(struct hedging *h, struct instant now)
 		if (h->server[i].inflight + h->server[i].aside == 0 ||
 		    hedging_hazard_trigger(h, i) == HEDGE_FIRST)
 			continue;
-		if (is_helped(h, i, now))
+		if (other_can_help(h, i, now))
 			return HEDGING_SWEEP;
 		h->sweep_wanted = true;
 	}
@@ -204,7 +205,7 @@ policy_sweep(struct hedging *h, struct instant now)
 unsigned
 hedging_tick(struct hedging *h, struct instant now)
 {
-	unsigned todo;
+	unsigned actions;
 
 	for (unsigned i = 0; i < h->limits.servers; i++) {
 		struct hedging_server *s = &h->server[i];
@@ -218,17 +219,17 @@ hedging_tick(struct hedging *h, struct instant now)
 			s->breaker_tokens = BREAKER_FULL;
 	}
 	h->ticked = now;
-	todo = policy_review(h, now);
+	actions = policy_review(h, now);
 	if (policy_mirrors(h, policy_other(h->active), now) > 0)
-		todo |= HEDGING_WARMUP;
+		actions |= HEDGING_WARMUP;
 	for (unsigned i = 0; i < h->limits.servers; i++)
 		if (h->server[i].state == SERVER_WARMING)
-			todo |= HEDGING_WARMUP;
-	/* Hedges refused for a passing reason: has it passed? */
+			actions |= HEDGING_WARMUP;
+	/* Hedges were refused for a temporary reason: check again. */
 	if (h->sweep_wanted && !instant_before(now, h->sweep_after)) {
 		h->sweep_wanted = false;
 		h->sweep_after = instant_plus(now, SWEEP_GAP_NS);
-		todo |= policy_sweep(h, now);
+		actions |= policy_sweep(h, now);
 	}
-	return todo;
+	return actions;
 }

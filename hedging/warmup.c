@@ -1,13 +1,12 @@
 /*
- * warmup.c: how fast, and how long, a restarted server is warmed, and how
- * the standby is kept warm.
+ * warmup.c: how fast and how long a restarted server is warmed up, and how the
+ * standby is kept warm.
  *
  * A cold JVM interprets, loads classes and fills caches; the first real
- * requests would pay for that.  It is warmed with copies of recent safe
- * requests, at a rate and a concurrency that leave the active server its
- * share of the machine, until it has answered enough of them and its p95 is
- * near the active's, or for warmup_max_ns.  No client ever waits for one of
- * them.
+ * requests would be slow.  So it gets copies of recent safe requests, at a rate
+ * and a concurrency that leave the active server its share of the machine,
+ * until it has answered enough of them and its p95 is near the active server's,
+ * or for warmup_max_ns.  No client waits for one of them.
  */
 #include "hedging/policy.h"
 
@@ -37,7 +36,7 @@ policy_warmup_over(const struct hedging *h, unsigned server, struct instant now)
 		return true;
 	if (s->warmup_done < l->warmup_requests)
 		return false;
-	/* Nothing to compare with: the number of requests must do. */
+	/* No p95 to compare with: the number of requests decides. */
 	if (active_p95_ns == 0)
 		return true;
 	return (double)p95_ns <= WARMUP_P95_FACTOR * (double)active_p95_ns;
@@ -49,14 +48,14 @@ at_most(unsigned n, unsigned limit)
 	return n < limit ? n : limit;
 }
 
-/* How many more may be in flight, whatever the rate. */
+/* How many more may be in flight, before the rate limit. */
 static unsigned
 warmup_room(const struct hedging *h, unsigned server)
 {
 	const struct hedging_server *s = &h->server[server];
 	unsigned connections = h->limits.connections_max[server];
 	unsigned load = policy_load(s);
-	/* Clients first, and hedges warm it, too. */
+	/* Clients come first, and hedges warm it as well. */
 	unsigned busy = s->warmup_inflight + s->hedges;
 
 	if (s->hazards != 0 || busy >= WARMUP_CONCURRENCY ||
@@ -71,7 +70,7 @@ policy_mirror_earn(struct hedging *h)
 	const struct hedging_limits *l = &h->limits;
 
 	h->mirror_tokens += l->mirror_ratio;
-	/* What could not be used makes no burst. */
+	/* Cap it: unused copies must not become a burst. */
 	if (h->mirror_tokens > WARMUP_CONCURRENCY)
 		h->mirror_tokens = WARMUP_CONCURRENCY;
 }
@@ -110,7 +109,7 @@ hedging_warmup_due(struct hedging *h, unsigned server, struct instant now,
 	*next = INSTANT_NONE;
 	if (s->state != SERVER_WARMING)
 		return policy_mirrors(h, server, now);
-	/* Turns that could not be used pile up to one concurrency, not to a
+	/* Unused turns add up to one concurrency at most, so there is no
 	 * burst. */
 	late_max_ns = interval_ns * (WARMUP_CONCURRENCY - 1);
 	late_ns = instant_since(now, s->warmup_next);
@@ -151,7 +150,7 @@ hedging_warmup_done(struct hedging *h, unsigned server, bool ok,
     int64_t latency_ns, struct instant now)
 {
 	struct hedging_server *s;
-	unsigned todo;
+	unsigned actions;
 
 	assert(server < HEDGING_SERVERS);
 	s = &h->server[server];
@@ -172,6 +171,6 @@ hedging_warmup_done(struct hedging *h, unsigned server, bool ok,
 	} else {
 		s->warmup_failed++;
 	}
-	todo = policy_review(h, now);
-	return s->state == SERVER_WARMING ? todo | HEDGING_WARMUP : todo;
+	actions = policy_review(h, now);
+	return s->state == SERVER_WARMING ? actions | HEDGING_WARMUP : actions;
 }

@@ -1,5 +1,5 @@
 /*
- * window.c: the last few durations, in order of arrival and of size.
+ * window.c: the latest durations, in order of arrival and of size.
  */
 #include "hedging/window.h"
 
@@ -15,7 +15,7 @@ window_init(struct window *w, unsigned capacity)
 	w->next = 0;
 }
 
-/* The first index among n sorted values that is not below value. */
+/* The index of the first of n sorted values that is not below value. */
 static unsigned
 lower_bound(const int64_t *sorted, unsigned n, int64_t value)
 {

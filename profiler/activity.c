@@ -1,9 +1,8 @@
-/* activity.c: see the header. */
 #include "profiler/activity.h"
 
 #include "profiler/output.h"
 
-/* How much a counter has grown; 0 if it went back. */
+/* The growth of a counter; 0 if it decreased. */
 static uint64_t
 grown(uint64_t *last, uint64_t value)
 {
@@ -14,31 +13,32 @@ grown(uint64_t *last, uint64_t value)
 }
 
 void
-activity_look(struct activity *a, uint64_t classes, uint64_t compiled,
+activity_sample(struct activity *a, uint64_t classes, uint64_t compiled,
     int server, struct output *o, struct instant now)
 {
-	struct instant begin = a->looked;
+	struct instant begin = a->sampled;
 	uint64_t more = grown(&a->classes, classes);
-	struct note n = {.type = TALECHAIN_JVM_RATES,
+	struct observer_event n = {.type = TALECHAIN_JVM_RATES,
 	    .server = server,
 	    .at = now,
 	    .seen = now};
 
-	a->untold += grown(&a->compiled, compiled);
-	a->looked = now;
-	/* The first look is where counting starts. */
+	a->unreported += grown(&a->compiled, compiled);
+	a->sampled = now;
+	/* The first sample only sets the starting point. */
 	if (!instant_is_set(begin)) {
-		a->untold = 0;
-		a->told = now;
+		a->unreported = 0;
+		a->reported = now;
 		return;
 	}
-	if (more == 0 && (a->untold == 0 ||
-			     instant_since(now, a->told) < ACTIVITY_LEISURE_NS))
+	if (more == 0 &&
+	    (a->unreported == 0 ||
+		instant_since(now, a->reported) < ACTIVITY_COMPILE_PERIOD_NS))
 		return;
 	n.arg[0] = more;
-	n.arg[1] = a->untold;
-	n.arg[2] = (uint64_t)instant_since(now, more > 0 ? begin : a->told);
-	a->untold = 0;
-	a->told = now;
-	output_note(o, &n);
+	n.arg[1] = a->unreported;
+	n.arg[2] = (uint64_t)instant_since(now, more > 0 ? begin : a->reported);
+	a->unreported = 0;
+	a->reported = now;
+	output_emit(o, &n);
 }

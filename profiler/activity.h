@@ -2,10 +2,10 @@
  * activity.h: when a JVM loads classes and compiles methods, out of two
  * counters that only grow.
  *
- * One JVM_RATES event for each interval in which classes came, so that a
- * timeline knows to two milliseconds when a JVM was busy with them; compiled
- * methods alone, of which there are some all the time, are told at leisure.
- * A counter that goes back tells nothing.
+ * One JVM_RATES event for each interval in which classes were loaded, so a
+ * timeline shows within two milliseconds when a JVM was busy with them.
+ * Compiled methods without classes, which occur all the time, are reported at
+ * most every 50 ms.  A counter that decreases is ignored.
  *
  * Cost: one comparison a sweep, and two loads each 2 ms.
  */
@@ -20,23 +20,24 @@
 struct output;
 
 #define ACTIVITY_PERIOD_NS (2 * NS_PER_MS)
-#define ACTIVITY_LEISURE_NS (50 * NS_PER_MS)
+#define ACTIVITY_COMPILE_PERIOD_NS (50 * NS_PER_MS)
 
 struct activity {
-	uint64_t classes, compiled; /* as last looked at */
-	uint64_t untold;	    /* methods compiled, not told yet */
-	struct instant looked, told;
+	uint64_t classes, compiled; /* as last sampled at */
+	uint64_t unreported;	    /* methods compiled, not yet reported */
+	struct instant sampled, reported;
 };
 
-/* Whether it is time to look.  The observer only. */
+/* Whether a sample is due.  The observer only. */
 static inline bool
 activity_due(const struct activity *a, struct instant now)
 {
-	return instant_since(now, a->looked) >= ACTIVITY_PERIOD_NS;
+	return instant_since(now, a->sampled) >= ACTIVITY_PERIOD_NS;
 }
 
-/* Look at the counters of a server (-1: not known whose) and tell. */
-void activity_look(struct activity *a, uint64_t classes, uint64_t compiled,
+/* Sample the counters of a server (-1: unknown) and emit events that are
+ * due. */
+void activity_sample(struct activity *a, uint64_t classes, uint64_t compiled,
     int server, struct output *o, struct instant now);
 
 #endif

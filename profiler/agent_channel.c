@@ -1,4 +1,3 @@
-/* agent_channel.c: see the header. */
 #include "profiler/agent_channel.h"
 
 #define PULSES_MAX 16
@@ -9,41 +8,42 @@ channel_word(const struct channel *c, enum talechain_word word)
 	return __atomic_load_n(&c->memory->word[word], __ATOMIC_RELAXED);
 }
 
-/* Count the channel in the watch of the server it belongs to by now. */
+/* Count the channel in the hazard state of the server it now belongs to. */
 static void
-agent_join(struct channel *c, struct watch *watches, const struct change *why)
+agent_join(struct channel *c, struct hazard_state *hazards,
+    const struct hazard_change *why)
 {
 	int server = __atomic_load_n(&c->server, __ATOMIC_RELAXED);
-	struct watch *w;
+	struct hazard_state *w;
 
 	if (c->joined == server)
 		return;
 	if (c->joined >= 0) {
-		w = &watches[c->joined];
+		w = &hazards[c->joined];
 		w->agents--;
 		w->agents_in_gc -= c->in_gc;
-		watch_update(w, why);
+		hazard_state_update(w, why);
 	}
 	c->joined = server;
 	if (server >= 0) {
-		w = &watches[server];
+		w = &hazards[server];
 		w->agents++;
 		w->agents_in_gc += c->in_gc;
-		watch_update(w, why);
+		hazard_state_update(w, why);
 	}
 }
 
-/* What the agent says about its present state, as far as it is believable. */
-static struct change
+/* The agent's report of its state; implausible times are replaced. */
+static struct hazard_change
 agent_change(const struct channel *c, uint64_t cause, struct instant now)
 {
 	uint64_t since = channel_word(c, TALECHAIN_WORD_SINCE);
-	struct change r = {.seen = instant_now()};
+	struct hazard_change r = {.seen = instant_now()};
 
 	r.cause = cause <= TALECHAIN_CAUSE_OTHER ? (enum talechain_cause)cause
 						 : TALECHAIN_CAUSE_UNKNOWN;
 	r.at = r.seen;
-	/* A second is longer than any sweep; a lie costs a stamp, no more. */
+	/* Older than a second, or in the future: do not trust the time. */
 	if (since <= r.seen.ns && since + (uint64_t)NS_PER_S > now.ns)
 		r.at.ns = since;
 	return r;
@@ -51,20 +51,20 @@ agent_change(const struct channel *c, uint64_t cause, struct instant now)
 
 static void
 agent_note(const struct channel *c, struct output *o, enum talechain_type type,
-    const struct change *when)
+    const struct hazard_change *when)
 {
-	struct note n = {.type = type,
+	struct observer_event n = {.type = type,
 	    .server = c->joined,
 	    .at = when->at,
 	    .seen = when->seen};
 
-	output_note(o, &n);
+	output_emit(o, &n);
 }
 
 /* The state went from old to its present value; epochs passed meanwhile. */
 static void
-agent_follow(struct channel *c, struct watch *w, uint64_t epochs,
-    const struct change *change)
+agent_follow(struct channel *c, struct hazard_state *w, uint64_t epochs,
+    const struct hazard_change *change)
 {
 	bool in_gc = (c->state & 0xff) == TALECHAIN_JVM_GC;
 	bool was = c->in_gc;
@@ -77,45 +77,46 @@ agent_follow(struct channel *c, struct watch *w, uint64_t epochs,
 	if (was && (missed > 0 || !in_gc)) {
 		c->in_gc = false;
 		w->agents_in_gc--;
-		watch_update(w, change);
-		/* was, and is again: the present one is among those missed */
+		hazard_state_update(w, change);
+		/* in a collection before and now: the present one was
+		 * counted */
 		if (in_gc && missed > 0)
 			missed--;
 	}
 	for (; missed > 0; missed--)
-		watch_pulse(w, HAZARD_GC, change->at, change);
+		hazard_state_pulse(w, HAZARD_GC, change->at, change);
 	if (in_gc && !c->in_gc) {
 		c->in_gc = true;
 		w->agents_in_gc++;
-		watch_update(w, change);
+		hazard_state_update(w, change);
 	}
 }
 
 void
 agent_channel_sweep(
-    struct channel *c, struct watch *watches, struct instant now)
+    struct channel *c, struct hazard_state *hazards, struct instant now)
 {
 	uint64_t old = c->state;
 	uint64_t state = __atomic_load_n(&c->memory->state, __ATOMIC_ACQUIRE);
-	struct change change;
-	struct watch *w;
+	struct hazard_change change;
+	struct hazard_state *w;
 
 	if (state == old &&
 	    c->joined == __atomic_load_n(&c->server, __ATOMIC_RELAXED))
 		return;
 	change = agent_change(c, channel_word(c, TALECHAIN_WORD_CAUSE), now);
-	agent_join(c, watches, &change);
+	agent_join(c, hazards, &change);
 	if (state == old)
 		return;
 	c->state = state;
 	if ((state & 0xff) > TALECHAIN_JVM_DEAD || state >> 8 < old >> 8)
-		return; /* no honest agent; the next value is judged again */
+		return; /* invalid; the next value is checked again */
 	if (c->joined < 0) {
 		c->in_gc = (state & 0xff) == TALECHAIN_JVM_GC;
 		return;
 	}
-	w = &watches[c->joined];
-	/* From nothing to running is no end of anything. */
+	w = &hazards[c->joined];
+	/* The first state of a new agent ends no collection. */
 	agent_follow(c, w, old == 0 ? 1 : (state >> 8) - (old >> 8), &change);
 	if ((state & 0xff) == TALECHAIN_JVM_DEAD && !c->dead) {
 		c->dead = true;
@@ -127,7 +128,7 @@ void
 agent_channel_rates(struct channel *c, struct output *o, struct instant now)
 {
 	if (activity_due(&c->activity, now))
-		activity_look(&c->activity,
+		activity_sample(&c->activity,
 		    channel_word(c, TALECHAIN_WORD_CLASSES),
 		    channel_word(c, TALECHAIN_WORD_COMPILED), c->joined, o,
 		    now);
@@ -135,10 +136,10 @@ agent_channel_rates(struct channel *c, struct output *o, struct instant now)
 
 void
 agent_channel_leave(
-    struct channel *c, struct watch *watches, struct instant now)
+    struct channel *c, struct hazard_state *hazards, struct instant now)
 {
-	struct change change = {.at = now, .seen = now};
+	struct hazard_change change = {.at = now, .seen = now};
 
 	__atomic_store_n(&c->server, -1, __ATOMIC_RELAXED);
-	agent_join(c, watches, &change);
+	agent_join(c, hazards, &change);
 }

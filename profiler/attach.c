@@ -1,4 +1,3 @@
-/* attach.c: see the header. */
 #include "profiler/attach.h"
 
 #include <errno.h>
@@ -12,11 +11,11 @@
 
 #include "base/log.h"
 
-/* How soon a source that ends is looked for in the returns. */
+/* How often to check for a released source while one is ending. */
 #define RETURN_PERIOD_NS (2 * NS_PER_MS)
-/* How often the kernel is asked what it missed. */
+/* How often the kernel's losses are read. */
 #define COUNT_PERIOD_NS NS_PER_S
-/* One to be woken by; per server its handle and those of threads. */
+/* Per server: its pidfd and those of threads. */
 #define POLL_SERVER (1 + PROC_THREADS)
 #define POLL_OTHERS (1 + PROFILER_SERVERS * POLL_SERVER)
 
@@ -34,11 +33,12 @@ attach_init(struct attach *a, const struct profiler_options *options,
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->wake < 0)
 		return -errno;
-	err = door_init(&a->door, a, options->channels_max, first_number);
+	err = channel_listener_init(
+	    &a->listener, a, options->channels_max, first_number);
 	if (err < 0)
 		goto fail_wake;
 	a->polled =
-	    calloc(POLL_OTHERS + 1 + options->channels_max + DOOR_STRANGERS,
+	    calloc(POLL_OTHERS + 1 + options->channels_max + PENDING_MAX,
 		sizeof(*a->polled));
 	if (a->polled == NULL) {
 		err = -ENOMEM;
@@ -48,7 +48,7 @@ attach_init(struct attach *a, const struct profiler_options *options,
 	return 0;
 
 fail_door:
-	door_fini(&a->door);
+	channel_listener_fini(&a->listener);
 fail_wake:
 	close(a->wake);
 	return err;
@@ -57,14 +57,14 @@ fail_wake:
 void
 attach_collect(struct attach *a)
 {
-	struct order o;
-	struct page *page;
+	struct observer_command o;
+	struct hsperf_page *page;
 
-	while (order_pop(a->returns, &o)) {
+	while (command_pop(a->released, &o)) {
 		if (a->out > 0)
 			a->out--;
-		if (o.kind == ORDER_CHANNEL_END) {
-			door_channel_returned(&a->door, o.source);
+		if (o.kind == COMMAND_CHANNEL_END) {
+			channel_listener_release(&a->listener, o.source);
 			continue;
 		}
 		page = o.source;
@@ -77,7 +77,7 @@ attach_fini(struct attach *a)
 {
 	unsigned i;
 
-	door_fini(&a->door);
+	channel_listener_fini(&a->listener);
 	for (i = 0; i < a->servers; i++)
 		process_fini(&a->process[i]);
 	pthread_mutex_destroy(&a->lock);
@@ -85,7 +85,7 @@ attach_fini(struct attach *a)
 	close(a->wake);
 }
 
-/* Servers' processes have changed, perhaps: tell the kernel's programs. */
+/* Pass changed server processes on to the kernel's programs. */
 static void
 attach_watch(struct attach *a)
 {
@@ -106,16 +106,16 @@ attach_watch(struct attach *a)
 }
 
 void
-attach_order(struct attach *a, const struct order *o)
+attach_command(struct attach *a, const struct observer_command *o)
 {
 	struct timespec wait = {.tv_nsec = 100 * NS_PER_US};
 
-	/* Whoever hears of a new process can rely on its being watched. */
-	if (o->kind == ORDER_SERVER_START)
+	/* Watch a new process before announcing it. */
+	if (o->kind == COMMAND_SERVER_START)
 		attach_watch(a);
-	a->out += o->returns;
-	while (!order_push(a->orders, o)) {
-		/* The observer is behind by thousands; it will come round. */
+	a->out += o->releases;
+	while (!command_push(a->commands, o)) {
+		/* The ring is full: wait for the observer to catch up. */
 		if (__atomic_load_n(&a->stop, __ATOMIC_RELAXED) != 0)
 			return;
 		nanosleep(&wait, NULL);
@@ -145,19 +145,19 @@ attach_assign(struct attach *a)
 	struct connection *c;
 	unsigned i;
 
-	for (i = 0; i < a->door.count; i++) {
-		c = &a->door.connection[i];
+	for (i = 0; i < a->listener.count; i++) {
+		c = &a->listener.connection[i];
 		if (c->state == CONNECTION_OPEN)
 			__atomic_store_n(&c->channel->server,
 			    attach_server_of(a, c->channel), __ATOMIC_RELAXED);
 	}
 }
 
-/* Show what has changed to whoever asks for statistics. */
+/* Update the copy that attach_stats() reads. */
 static void
-attach_show(struct attach *a)
+attach_publish(struct attach *a)
 {
-	const struct door *d = &a->door;
+	const struct channel_listener *d = &a->listener;
 	unsigned i, k, agents;
 
 	pthread_mutex_lock(&a->lock);
@@ -203,15 +203,7 @@ attach_wake(struct attach *a)
 	while (n < 0 && errno == EINTR);
 }
 
-static int64_t
-sooner(int64_t a_ns, int64_t b_ns)
-{
-	if (a_ns < 0 || (b_ns >= 0 && b_ns < a_ns))
-		return b_ns;
-	return a_ns;
-}
-
-/* What to poll for a server: POLL_SERVER places. */
+/* The descriptors to poll for a server: POLL_SERVER places. */
 static void
 attach_poll_server(const struct attach *a, unsigned i, struct pollfd *p)
 {
@@ -237,7 +229,7 @@ attach_turn_server(
 	return process_turn(s, p[0].revents != 0, thread, now);
 }
 
-/* Ask now and then what the kernel's programs had to give up. */
+/* Read the losses of the kernel's programs once per period. */
 static int64_t
 attach_turn_kernel(struct attach *a, struct instant now)
 {
@@ -251,7 +243,7 @@ attach_turn_kernel(struct attach *a, struct instant now)
 	return COUNT_PERIOD_NS;
 }
 
-/* Whose threads are counted may have changed; then sample what is due. */
+/* Follow changed server processes, then sample what is due. */
 static int64_t
 attach_turn_rates(struct attach *a, struct instant now)
 {
@@ -263,7 +255,7 @@ attach_turn_rates(struct attach *a, struct instant now)
 		rates_server(&a->rates, i, p->jvm != 0 ? p->jvm : p->pid,
 		    p->server->name);
 	}
-	return rates_turn(&a->rates, a->orders, now);
+	return rates_turn(&a->rates, a->commands, now);
 }
 
 /* One turn; wait_ns is how long to sleep, -1: until something happens. */
@@ -281,24 +273,25 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	p[0] = (struct pollfd){.fd = a->wake, .events = POLLIN};
 	for (i = 0; i < PROFILER_SERVERS; i++)
 		attach_poll_server(a, i, &p[1 + i * POLL_SERVER]);
-	n = POLL_OTHERS + door_poll(&a->door, p + POLL_OTHERS);
+	n = POLL_OTHERS + channel_listener_poll(&a->listener, p + POLL_OTHERS);
 	if (ppoll(p, n, wait_ns < 0 ? NULL : &t, NULL) < 0)
 		for (i = 0; i < n; i++)
 			p[i].revents = 0;
 	if (p[0].revents != 0 && read(a->wake, &count, sizeof(count)) < 0)
 		p[0].revents = 0;
-	/* Ends of processes before anything that takes longer. */
+	/* Ends of processes first: the rest may take longer. */
 	now = instant_now();
 	due_ns = -1;
 	for (i = 0; i < a->servers; i++)
-		due_ns = sooner(due_ns, attach_turn_server(&a->process[i],
-					    &p[1 + i * POLL_SERVER], now));
-	due_ns = sooner(due_ns, attach_turn_kernel(a, now));
-	due_ns = sooner(due_ns, attach_turn_rates(a, now));
-	due_ns = sooner(due_ns, door_turn(&a->door, p + POLL_OTHERS, now));
+		due_ns = sooner_ns(due_ns, attach_turn_server(&a->process[i],
+					       &p[1 + i * POLL_SERVER], now));
+	due_ns = sooner_ns(due_ns, attach_turn_kernel(a, now));
+	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));
+	due_ns = sooner_ns(
+	    due_ns, channel_listener_turn(&a->listener, p + POLL_OTHERS, now));
 	attach_collect(a);
-	attach_show(a);
-	return a->out > 0 ? sooner(due_ns, RETURN_PERIOD_NS) : due_ns;
+	attach_publish(a);
+	return a->out > 0 ? sooner_ns(due_ns, RETURN_PERIOD_NS) : due_ns;
 }
 
 static void *

@@ -1,8 +1,8 @@
 /*
  * bpf_embed.h: a compiled BPF object as part of the program.
  *
- * The path is a string literal, given by the Makefile; where it is not (tools
- * that only look), the object is empty.  Private to this folder.
+ * The path is a string literal from the Makefile; in builds for static analysis
+ * it is empty, and so is the object.  Private to this folder.
  */
 #ifndef TAILOR_PROFILER_BPF_EMBED_H
 #define TAILOR_PROFILER_BPF_EMBED_H

@@ -1,4 +1,3 @@
-/* channel.c: see the header. */
 #include "profiler/channel.h"
 
 #include <errno.h>
@@ -11,7 +10,7 @@
 
 #include "profiler/kernel/kernel.h"
 
-/* A stamp this far ahead of our own reading of the same clock is a lie. */
+/* A time stamp this far ahead of our own clock is rejected. */
 #define CHANNEL_FUTURE_NS (1 * NS_PER_MS)
 
 static int
@@ -30,13 +29,27 @@ channel_new(struct channel **out, uint32_t number, size_t bytes)
 	return 0;
 }
 
-/* Common end: the cursor, and the constants read back from the header. */
+/* Set the cursor and the constants that every kind of channel has. */
 static int
 channel_ready(struct channel *c, enum talechain_kind kind, pid_t pid)
 {
 	c->kind = kind;
 	c->pid = pid;
 	return talechain_cursor_init(&c->cursor, c->memory, c->bytes);
+}
+
+/* Map memory that another writes, read only. */
+static int
+channel_map(struct channel *c, int fd, off_t offset, enum talechain_kind kind,
+    pid_t pid)
+{
+	void *map = mmap(
+	    NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	c->memory = map;
+	return channel_ready(c, kind, pid);
 }
 
 int
@@ -73,7 +86,7 @@ fail:
 	return err;
 }
 
-/* Write the header through a mapping of our own that then goes away. */
+/* Write the header through a temporary mapping. */
 static int
 channel_lay_out(const struct channel *c, const struct handshake *h, pid_t pid)
 {
@@ -111,14 +124,7 @@ channel_new_kernel(struct channel **out, uint32_t number,
 	talechain_init(
 	    map, place->slot_log2, place->kind, place->name, 0, 0, number);
 	munmap(map, c->bytes);
-	map = mmap(NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE,
-	    place->fd, place->offset);
-	if (map == MAP_FAILED) {
-		err = -errno;
-		goto fail;
-	}
-	c->memory = map;
-	err = channel_ready(c, place->kind, 0);
+	err = channel_map(c, place->fd, place->offset, place->kind, 0);
 	if (err < 0)
 		goto fail;
 	*out = c;
@@ -134,7 +140,6 @@ channel_new_outside(struct channel **out, uint32_t number,
     const struct handshake *hello, pid_t pid)
 {
 	struct channel *c;
-	void *map;
 	int err;
 
 	err = channel_new(&c, number, talechain_bytes(hello->slot_log2));
@@ -151,14 +156,7 @@ channel_new_outside(struct channel **out, uint32_t number,
 	err = channel_lay_out(c, hello, pid);
 	if (err < 0)
 		goto fail;
-	map = mmap(
-	    NULL, c->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, c->memfd, 0);
-	if (map == MAP_FAILED) {
-		err = -errno;
-		goto fail;
-	}
-	c->memory = map;
-	err = channel_ready(c, hello->kind, pid);
+	err = channel_map(c, c->memfd, 0, hello->kind, pid);
 	if (err < 0)
 		goto fail;
 	*out = c;
@@ -184,9 +182,9 @@ channel_free(struct channel **cp)
 	free(c);
 }
 
-/* Which events may come out of which kind of channel. */
+/* Which events a kind of channel may contain. */
 static bool
-channel_may_say(enum talechain_kind kind, unsigned type)
+channel_may_emit(enum talechain_kind kind, unsigned type)
 {
 	switch (kind) {
 	case TALECHAIN_KIND_APP:
@@ -201,14 +199,15 @@ channel_may_say(enum talechain_kind kind, unsigned type)
 	return false;
 }
 
-/* Judge one copied event, and put right what we know better. */
+/* Validate one copied event; overwrite its process with the kernel's word. */
 static bool
 channel_accept(
     const struct channel *c, struct talechain_event *e, struct instant *now)
 {
-	if (!channel_may_say(c->kind, e->type) || e->ts == 0)
+	if (!channel_may_emit(c->kind, e->type) || e->ts == 0)
 		return false;
-	/* Written after the sweep began is honest; look at the clock again. */
+	/* It may have been written after the sweep began: read the clock
+	 * again. */
 	if (e->ts > now->ns)
 		*now = instant_now();
 	if (e->ts > now->ns + (uint64_t)CHANNEL_FUTURE_NS)
@@ -218,23 +217,23 @@ channel_accept(
 	return true;
 }
 
-/* Pass on what the cursor counted by itself. */
+/* Report the losses that the cursor counted. */
 static void
-channel_tell(struct channel *c, struct output *o, struct instant now)
+channel_report_losses(struct channel *c, struct output *o, struct instant now)
 {
-	uint64_t n = c->cursor.abandoned - c->abandoned_told;
+	uint64_t n = c->cursor.abandoned - c->abandoned_reported;
 
 	if (n > 0)
 		output_lost(o, c->number, n, OUTPUT_LOSS_ABANDONED, now);
-	c->abandoned_told = c->cursor.abandoned;
-	n = c->cursor.rejected - c->rejected_told;
+	c->abandoned_reported = c->cursor.abandoned;
+	n = c->cursor.rejected - c->rejected_reported;
 	if (n > 0)
 		output_lost(o, c->number, n, OUTPUT_LOSS_REJECTED, now);
-	c->rejected_told = c->cursor.rejected;
-	n = c->cursor.torn - c->torn_told;
+	c->rejected_reported = c->cursor.rejected;
+	n = c->cursor.torn - c->torn_reported;
 	if (n > 0)
 		counter_add(&o->counters.torn, n);
-	c->torn_told = c->cursor.torn;
+	c->torn_reported = c->cursor.torn;
 }
 
 unsigned
@@ -249,7 +248,7 @@ channel_drain(
 	for (n = 0; n < limit; n++) {
 		switch (talechain_take(&c->cursor, &e, &lost, now)) {
 		case TALECHAIN_TAKE_NONE:
-			channel_tell(c, o, now);
+			channel_report_losses(c, o, now);
 			return n;
 		case TALECHAIN_TAKE_LOST:
 			output_lost(
@@ -268,7 +267,7 @@ channel_drain(
 			break;
 		}
 	}
-	channel_tell(c, o, now);
+	channel_report_losses(c, o, now);
 	return n;
 }
 
@@ -279,10 +278,11 @@ channel_drained(struct channel *c, struct output *o, struct instant now)
 	unsigned n = channel_drain(c, o, limit, now);
 
 	c->end_budget -= n;
-	/* The budget ends it even if a thief of the memfd keeps writing. */
+	/* Stop at the budget even if another holder of the memfd keeps
+	 * writing. */
 	if (n == limit && c->end_budget > 0)
 		return false;
 	talechain_cursor_end(&c->cursor);
-	channel_tell(c, o, now);
+	channel_report_losses(c, o, now);
 	return true;
 }

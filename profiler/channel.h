@@ -1,12 +1,12 @@
 /*
  * channel.h: one channel as the observer polls it.
  *
- * Made by the attach thread (or before the start, for the proxy), handed to
- * the observer, given back when its writer is gone and it has been drained,
- * then freed by the side that made it.  A channel from outside is a sealed
- * memfd that we map read-only: its writer can neither shrink it nor make us
- * write.  What it holds is hostile: each event is copied, then judged by the
- * kind of channel it came from.
+ * Made by the attach thread (or before the start, for the proxy), handed to the
+ * observer, released when its writer is gone and it has been drained, then
+ * freed by the side that made it.  A channel from outside is a sealed memfd
+ * that we map read-only: its writer can neither shrink it nor make us write.
+ * Its content is untrusted: each event is copied, then validated by the kind of
+ * channel it came from.
  */
 #ifndef TAILOR_PROFILER_CHANNEL_H
 #define TAILOR_PROFILER_CHANNEL_H
@@ -29,21 +29,21 @@ struct channel {
 	int memfd; /* owned; -1 for a channel inside this process */
 	uint32_t number;
 	enum talechain_kind kind;
-	bool from_kernel; /* its events tell whose they are */
-	pid_t pid;	  /* its writer, as the kernel says */
-	/* borrowed; of the kernel's: whose events are whose, else NULL */
+	bool from_kernel; /* events carry their own pid */
+	pid_t pid;	  /* its writer, from SO_PEERCRED */
+	/* borrowed; of kernel channels: maps events to servers; else NULL */
 	const struct kernel_owners *owners;
 	/* the attach thread writes, the observer reads: relaxed atomic */
-	int server; /* -1: not of a server we know */
+	int server; /* -1: not a server's */
 	/* the observer's own */
 	struct talechain_cursor cursor;
-	uint64_t abandoned_told; /* part of cursor.abandoned already told */
-	uint64_t rejected_told;
-	uint64_t torn_told;
+	uint64_t abandoned_reported; /* part of cursor.abandoned */
+	uint64_t rejected_reported;
+	uint64_t torn_reported;
 	bool ending;
-	uint64_t end_budget; /* events still taken from an ending channel */
+	uint64_t end_budget; /* events still read from an ending channel */
 	/* of an agent's channel, the observer's own too */
-	int joined; /* the watch it is counted in, -1: none */
+	int joined; /* the server it is counted for, -1: none */
 	bool in_gc;
 	bool dead;
 	uint64_t state; /* last state word */
@@ -63,7 +63,7 @@ int channel_new_outside(struct channel **out, uint32_t number,
     const struct handshake *hello, pid_t pid);
 void channel_free(struct channel **cp);
 
-/* What a channel is for that BPF programs write, and where it lies. */
+/* A channel that BPF programs write: its purpose and place. */
 struct channel_place {
 	int fd; /* borrowed: a map of the kernel */
 	off_t offset;
@@ -76,7 +76,7 @@ struct channel_place {
 /*
  * channel_new_kernel(out, number, place, owners):
  * Make one that BPF programs write: lay it out, map it read only.
- *   owners  whose events are whose, must outlive it; NULL: all are of the
+ *   owners  maps events to servers, must outlive it; NULL: all are of the
  *           server that c->server names
  * Returns as the others.
  */
@@ -86,7 +86,7 @@ int channel_new_kernel(struct channel **out, uint32_t number,
 /*
  * channel_drain(c, o, limit, now):
  * Copy up to limit waiting events into the stream.  Returns how many slots
- * were dealt with; fewer than limit means that it is empty for now.
+ * were handled; fewer than limit means that it is empty for now.
  * The observer only.
  */
 unsigned channel_drain(
@@ -94,7 +94,7 @@ unsigned channel_drain(
 
 /*
  * channel_drained(c, o, now):
- * For an ending channel: whether nothing more will come out of it.  What its
+ * For an ending channel: whether it is drained.  What its
  * dead writer left half-written is then counted as abandoned.
  */
 bool channel_drained(struct channel *c, struct output *o, struct instant now);

@@ -63,7 +63,7 @@ cost_profile_name(enum cost_profile profile)
 
 /* --- the work ------------------------------------------------------------- */
 
-/* Sends back whatever comes, until there is no more. */
+/* Echo bytes until the end of the connection. */
 static void *
 echo_main(void *user)
 {
@@ -78,7 +78,7 @@ echo_main(void *user)
 	return NULL;
 }
 
-/* Ping-pong with a thread at the other end of a pair; ns each, or -1. */
+/* Exchange bytes with a thread at the other end of a pair; ns each, or -1. */
 static double
 bounce(int mine, int other)
 {
@@ -114,7 +114,7 @@ work_switch(void)
 	return bounce(pair[0], pair[1]);
 }
 
-/* A connection over loopback to ourselves.  0 or -1. */
+/* A loopback connection within this process.  0 or -1. */
 static int
 tcp_pair(int pair[2])
 {
@@ -221,7 +221,7 @@ static void __attribute__((noreturn)) worker_main(int fd)
 	int cpu;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* One CPU: handing over is then two switches and no guess. */
+	/* On one CPU each exchange is exactly two switches. */
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		for (cpu = CPU_SETSIZE - 1; cpu >= 0; cpu--)
 			if (CPU_ISSET((size_t)cpu, &set)) {
@@ -246,7 +246,7 @@ worker_start(struct worker *w, const struct worker *before)
 	w->fd = -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
-	fflush(NULL); /* what is buffered here is not theirs to write */
+	fflush(NULL); /* the child must not write our buffered output */
 	w->pid = fork();
 	if (w->pid < 0) {
 		err = -errno;
@@ -335,7 +335,7 @@ cost_round(struct costs *c, unsigned round, struct worker worker[2])
 	return 0;
 }
 
-/* The best of the rounds: whatever else ran meanwhile can only add. */
+/* The best of the rounds: interference can only add time. */
 static double
 best(const double *v, unsigned n)
 {
@@ -347,7 +347,7 @@ best(const double *v, unsigned n)
 	return least;
 }
 
-/* What could be on here at most. */
+/* The signals that can be on with everything enabled. */
 static int
 cost_signals(struct profiler_signal_state *state)
 {

@@ -3,8 +3,8 @@
  *
  * Four small pieces of work, each timed with nothing attached and with each
  * profile of the kernel source, once in a process that is watched and once in
- * one that is not.  Attaches and detaches the BPF programs several times: a
- * question for an administrator, not for a running Tailor.
+ * one that is not.  Attaches and detaches the BPF programs several times, so
+ * run it by hand, not beside a busy Tailor.
  */
 #ifndef TAILOR_PROFILER_COST_H
 #define TAILOR_PROFILER_COST_H
@@ -13,11 +13,11 @@
 
 #include "profiler/profiler.h"
 
-/* The pieces of work: symbol, name, what one of it is. */
-#define COST_WORKS(X)                                                   \
-	X(SWITCH, "switch", "two threads of a CPU hand over and back")  \
-	X(TCP, "tcp", "64 bytes to a neighbour and back over loopback") \
-	X(FAULT, "fault", "the first touch of a page of memory")        \
+/* The pieces of work: symbol, name, meaning. */
+#define COST_WORKS(X)                                                \
+	X(SWITCH, "switch", "two threads of a CPU take turns")       \
+	X(TCP, "tcp", "64 bytes to a thread and back over loopback") \
+	X(FAULT, "fault", "the first touch of a page of memory")     \
 	X(CALL, "call", "the cheapest system call")
 
 enum cost_work {

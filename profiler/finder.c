@@ -1,4 +1,3 @@
-/* finder.c: see the header. */
 #include "profiler/finder.h"
 
 #include <arpa/inet.h>
@@ -57,7 +56,7 @@ all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* 2 the very address, 1 a wildcard that takes it in, 0 neither. */
+/* 2 exactly this address, 1 a wildcard that includes it, 0 neither. */
 static int
 address_match(
     const uint8_t *have, size_t n, const struct sockaddr_storage *want)
@@ -227,7 +226,7 @@ finder_step(
 
 	if (f->proc == NULL) {
 		if (!find_socket(f, address))
-			return FINDER_NOBODY;
+			return FINDER_NONE;
 		f->proc = opendir("/proc");
 		if (f->proc == NULL)
 			return FINDER_FOREIGN;

@@ -1,13 +1,13 @@
 /*
  * finder.h: which process listens on an address.
  *
- * Two questions to /proc: the kernel's table of listening sockets gives the
- * socket's inode, and some process holds a descriptor of that inode.  The
- * second means reading every process's descriptors, so it is done in steps of
- * a few processes, and only while a server's process is unknown.
+ * The kernel's table of listening sockets gives the socket's inode; the process
+ * that holds a descriptor of that inode is the listener.  Finding it means
+ * reading every process's descriptors, so it is done in steps of a few
+ * processes, and only while a server's process is unknown.
  *
  * Works without privilege for processes of our own user.  Sees only our own
- * network namespace and pid namespace.
+ * network and pid namespace.
  */
 #ifndef TAILOR_PROFILER_FINDER_H
 #define TAILOR_PROFILER_FINDER_H
@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define FINDER_STEP 32 /* processes looked at in one step */
+#define FINDER_STEP 32 /* processes examined in one step */
 
 struct finder {
 	DIR *proc;	/* owned; open during a search */
@@ -29,27 +29,27 @@ struct finder {
 enum finder_result {
 	FINDER_MORE,	/* call again */
 	FINDER_FOUND,	/* *pid listens there */
-	FINDER_NOBODY,	/* nothing listens on this address here */
-	FINDER_FOREIGN, /* something does, but we may not see which: f->uid */
+	FINDER_NONE,	/* nothing listens on this address here */
+	FINDER_FOREIGN, /* a process of another user (f->uid) does */
 };
 
-/* Make one that is not searching.  All zero will do, too. */
+/* Initialize without a search; zeroed memory is valid, too. */
 void finder_init(struct finder *f);
 void finder_fini(struct finder *f);
 
 /*
  * finder_step(f, address, pid):
- * Begin a search, or go on with the one begun.  Any result but FINDER_MORE
- * ends it.  Not the observer.
+ * Begin or continue a search.  Any result but FINDER_MORE ends it.  Not the
+ * observer.
  */
 enum finder_result finder_step(
     struct finder *f, const struct sockaddr_storage *address, pid_t *pid);
 
 /*
  * finder_match(line, address, inode, uid):
- * Whether a line of /proc/net/tcp or tcp6 is a listener that answers on an
- * address: 2 exactly this one, 1 a wildcard, 0 not; -1 the listeners are
- * over.  For finder_step and tests.
+ * Whether a line of /proc/net/tcp or tcp6 is a listener for an address: 2
+ * exactly this one, 1 a wildcard, 0 not; -1 no listeners follow.  For
+ * finder_step and tests.
  */
 int finder_match(const char *line, const struct sockaddr_storage *address,
     uint64_t *inode, uid_t *uid);

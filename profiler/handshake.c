@@ -1,4 +1,4 @@
-/* handshake.c: see the header.  Reads no byte twice and none past length. */
+/* handshake.c: parse the line.  No byte is read twice, none past length. */
 #include "profiler/handshake.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ handshake_parse(
 	    kind > TALECHAIN_KIND_KERNEL)
 		return -EPROTO;
 	out->kind = (enum talechain_kind)kind;
-	*why = "bad size, want 6 to 20";
+	*why = "bad size, expected 6 to 20";
 	if (!parse_number(&p, end, ' ', &out->slot_log2) ||
 	    out->slot_log2 < TALECHAIN_SLOT_LOG2_MIN ||
 	    out->slot_log2 > TALECHAIN_SLOT_LOG2_MAX)
@@ -77,7 +77,7 @@ handshake_parse(
 	*why = "bad thread id";
 	if (!parse_number(&p, end, ' ', &out->tid) || out->tid == 0)
 		return -EPROTO;
-	*why = "bad name, want 1 to 31 of A-Z a-z 0-9 . _ -";
+	*why = "bad name, expected 1 to 31 of A-Z a-z 0-9 . _ -";
 	if (!parse_name(p, end, out->name))
 		return -EPROTO;
 	*why = "bytes after the request";

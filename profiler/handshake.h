@@ -1,5 +1,5 @@
 /*
- * handshake.h: the one line with which a writer asks for a channel.
+ * handshake.h: the line with which a writer requests a channel.
  *
  *	TALECHAIN 1 <kind> <slot_log2> <tid> <name>\n
  *

@@ -1,14 +1,14 @@
 /*
- * hazard_ring.c: see the header.
+ * hazard_ring.c: posting, waking and taking.
  *
- * The lost-wakeup argument.  The reader stores armed, then looks at tail; the
- * writer stores tail, then looks at armed; all four are sequentially
- * consistent.  At least one of them sees the other's store: either the reader
- * finds the record or the writer wakes it.
+ * Why no wake-up is lost: the reader stores armed, then loads tail; the writer
+ * stores tail, then loads armed; all four are sequentially consistent.  At
+ * least one of them sees the other's store: either the reader finds the record
+ * or the writer wakes it.
  *
- * The reader never disarms.  So an unarmed ring means that the writer has
- * disarmed it, which it announces in wakes: "drained == wakes" is all that
- * the quick path must check besides the ring itself.
+ * The reader never disarms, so an unarmed ring means that the writer has
+ * disarmed it, which it announces in wakes: "drained == wakes" is all that the
+ * quick path must check besides the ring itself.
  */
 #include "profiler/hazard_ring.h"
 
@@ -73,27 +73,27 @@ hazard_ring_post(struct hazard_ring *r, const struct hazard *h)
 	return fits;
 }
 
-/* Take from the ring itself, passing over what the reader already knows. */
+/* Take from the ring itself, skipping what was already delivered. */
 static bool
 ring_pop(struct hazard_ring *r, struct hazard *out)
 {
 	uint64_t head = r->head;
-	uint32_t bit, told;
+	uint32_t bit, delivered;
 
 	while (head != __atomic_load_n(&r->tail, __ATOMIC_SEQ_CST)) {
 		*out = r->slot[head % HAZARD_RING_SLOTS];
 		__atomic_store_n(&r->head, ++head, __ATOMIC_RELEASE);
 		bit = UINT32_C(1) << out->kind;
-		told = r->told[out->server];
-		if (((told & bit) != 0) == (out->begin != 0))
-			continue; /* made up for already, below */
-		r->told[out->server] = told ^ bit;
+		delivered = r->delivered[out->server];
+		if (((delivered & bit) != 0) == (out->begin != 0))
+			continue; /* already delivered from level */
+		r->delivered[out->server] = delivered ^ bit;
 		return true;
 	}
 	return false;
 }
 
-/* After losses: tell one difference between level and told, if any. */
+/* After losses: deliver one difference between level and delivered, if any. */
 static bool
 ring_make_up(struct hazard_ring *r, struct hazard *out)
 {
@@ -102,15 +102,15 @@ ring_make_up(struct hazard_ring *r, struct hazard *out)
 
 	for (s = 0; s < PROFILER_SERVERS; s++) {
 		differ = __atomic_load_n(&r->level[s], __ATOMIC_ACQUIRE) ^
-			 r->told[s];
+			 r->delivered[s];
 		if (differ == 0)
 			continue;
 		kind = (uint32_t)__builtin_ctz(differ);
-		r->told[s] ^= UINT32_C(1) << kind;
+		r->delivered[s] ^= UINT32_C(1) << kind;
 		memset(out, 0, sizeof(*out));
 		out->server = (uint8_t)s;
 		out->kind = (uint8_t)kind;
-		out->begin = (r->told[s] >> kind) & 1;
+		out->begin = (r->delivered[s] >> kind) & 1;
 		out->at.ns =
 		    __atomic_load_n(&r->since_ns[s][kind], __ATOMIC_RELAXED);
 		out->seen = instant_now();
@@ -130,7 +130,7 @@ ring_take_slow(struct hazard_ring *r, struct hazard *out)
 	__atomic_store_n(&r->armed, 1, __ATOMIC_SEQ_CST);
 	if (ring_pop(r, out))
 		return true;
-	/* Loaded before the comparison: a later loss is compared again. */
+	/* Loaded before the comparison, so a later loss causes another one. */
 	lost = __atomic_load_n(&r->lost, __ATOMIC_SEQ_CST);
 	if (lost != r->lost_seen) {
 		if (ring_make_up(r, out))

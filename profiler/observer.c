@@ -1,8 +1,8 @@
 /*
- * observer.c: the polling loop.  See observer.h.
+ * observer.c: the polling loop.
  *
- * In the loop: no allocation, no lock, no log, and no system call but the
- * sleep (in that poll mode) and the hazard ring's wakeup.
+ * In the loop: no allocation, no lock, no log, and no system calls except the
+ * sleep (in that poll mode) and the hazard ring's wake-up.
  */
 #include "profiler/observer.h"
 
@@ -19,9 +19,9 @@
 #include "profiler/agent_channel.h"
 
 #define CALIBRATION_NS (100 * NS_PER_MS)
-/* Pauses between two sweeps beside a hyperthread that works for a living. */
+/* Pauses between two sweeps on an SMT sibling of the proxy. */
 #define RELAX_PAUSES 16
-/* A turn of the scheduler short enough to be run soon after waking. */
+/* A time slice short enough to be scheduled soon after a wake-up. */
 #define SLICE_NS (100 * NS_PER_US)
 
 static inline void
@@ -34,7 +34,7 @@ cpu_relax(void)
 #endif
 }
 
-/* The CPU's own counter, 0 where we know of none. */
+/* The CPU's cycle counter, 0 where none is known. */
 static inline uint64_t
 cpu_cycles(void)
 {
@@ -50,13 +50,13 @@ cpu_cycles(void)
 #endif
 }
 
-/* --- what a page says ------------------------------------------------------ */
+/* --- pages -------------------------------------------------------------- */
 
 static void
 observer_page_note(
-    struct observer *o, const struct page *p, const struct pause_edge *e)
+    struct observer *o, const struct hsperf_page *p, const struct pause_edge *e)
 {
-	struct note n = {.server = (int)p->server,
+	struct observer_event n = {.server = (int)p->server,
 	    .at = e->at,
 	    .seen = instant_now(),
 	    .arg = {(uint64_t)e->cause, e->count, 0, 0}};
@@ -69,40 +69,40 @@ observer_page_note(
 				  : TALECHAIN_JVM_SAFEPOINT_END;
 	if (!e->begin)
 		n.arg[2] = (uint64_t)e->latency_ns;
-	output_note(&o->output, &n);
+	output_emit(&o->output, &n);
 }
 
 /* One edge: the hazard first, then its event. */
 static void
 observer_page_edge(
-    struct observer *o, const struct page *p, const struct pause_edge *e)
+    struct observer *o, const struct hsperf_page *p, const struct pause_edge *e)
 {
-	struct watch *w = &o->watch[p->server];
-	struct change change = {e->cause, e->at, instant_now()};
+	struct hazard_state *w = &o->hazards[p->server];
+	struct hazard_change change = {e->cause, e->at, instant_now()};
 
 	if (e->gc && e->pulse) {
-		if (e->begin && watch_page_counts(w)) {
-			change.at = e[1].at; /* its end always follows it */
-			watch_pulse(w, HAZARD_GC, e->at, &change);
+		if (e->begin && hazard_state_page_counts(w)) {
+			change.at = e[1].at; /* its end always follows */
+			hazard_state_pulse(w, HAZARD_GC, e->at, &change);
 		}
 	} else if (e->pulse) {
 		if (e->begin) {
 			change.at = change.seen;
-			watch_pulse(w, HAZARD_SAFEPOINT, e->at, &change);
+			hazard_state_pulse(w, HAZARD_SAFEPOINT, e->at, &change);
 		}
 	} else {
 		if (e->gc)
 			w->page_gc = e->begin;
 		else
 			w->page_safepoint = e->begin;
-		watch_update(w, &change);
+		hazard_state_update(w, &change);
 	}
-	if (!e->gc || watch_page_counts(w))
+	if (!e->gc || hazard_state_page_counts(w))
 		observer_page_note(o, p, e);
 }
 
 static void
-observer_page_edges(struct observer *o, const struct page *p)
+observer_page_edges(struct observer *o, const struct hsperf_page *p)
 {
 	unsigned i;
 
@@ -110,28 +110,28 @@ observer_page_edges(struct observer *o, const struct page *p)
 		observer_page_edge(o, p, &o->edges.edge[i]);
 }
 
-/* --- orders --------------------------------------------------------------- */
+/* --- commands ----------------------------------------------------------- */
 
 static void
 observer_note_channel(struct observer *o, const struct channel *c, bool opened,
     struct instant now)
 {
-	struct note n = {.type = TALECHAIN_META_CHANNEL,
+	struct observer_event n = {.type = TALECHAIN_META_CHANNEL,
 	    .server = __atomic_load_n(&c->server, __ATOMIC_RELAXED),
 	    .at = now,
 	    .seen = now,
 	    .arg = {c->number, opened, (uint64_t)c->pid}};
 
-	output_note(&o->output, &n);
+	output_emit(&o->output, &n);
 }
 
 static void
-observer_return(struct observer *o, enum order_kind kind, void *source)
+observer_release(struct observer *o, enum command_kind kind, void *source)
 {
-	struct order r = {.kind = kind, .source = source};
-	bool fits = order_push(o->returns, &r);
+	struct observer_command r = {.kind = kind, .source = source};
+	bool fits = command_push(o->released, &r);
 
-	assert(fits); /* the ring holds all sources that can exist */
+	assert(fits); /* the ring has room for all sources */
 	(void)fits;
 }
 
@@ -158,66 +158,67 @@ observer_drop_channel(struct observer *o, unsigned i, struct instant now)
 	for (k = 0; k < o->agents; k++)
 		if (o->agent[k] == c)
 			o->agent[k--] = o->agent[--o->agents];
-	observer_return(o, ORDER_CHANNEL_END, c);
+	observer_release(o, COMMAND_CHANNEL_END, c);
 }
 
 static void
-observer_set_page(
-    struct observer *o, unsigned server, struct page *p, struct instant now)
+observer_set_page(struct observer *o, unsigned server, struct hsperf_page *p,
+    struct instant now)
 {
-	struct watch *w = &o->watch[server];
-	struct change change = {.at = now, .seen = now};
-	struct page *old = o->page[server];
+	struct hazard_state *w = &o->hazards[server];
+	struct hazard_change change = {.at = now, .seen = now};
+	struct hsperf_page *old = o->page[server];
 
 	if (p != NULL)
 		p->server = server;
 	if (p != NULL && old != NULL && old->pid == p->pid) {
-		page_continue(p, old);
+		hsperf_page_continue(p, old);
 	} else if (old != NULL) {
 		pause_end(&old->pause, now, &o->edges);
 		observer_page_edges(o, old);
 	}
 	o->page[server] = p;
 	if (old != NULL)
-		observer_return(o, ORDER_PAGE_END, old);
+		observer_release(o, COMMAND_PAGE_END, old);
 	w->page_concurrent = p != NULL && collector_concurrent(p->kind);
 	w->page_gc = p != NULL && p->pause.gc;
 	w->page_safepoint = p != NULL && p->pause.safepoint;
-	watch_update(w, &change);
+	hazard_state_update(w, &change);
 }
 
 static void
-observer_obey(struct observer *o, const struct order *r, struct instant now)
+observer_handle_command(
+    struct observer *o, const struct observer_command *r, struct instant now)
 {
-	struct change change = {.at = r->at, .seen = now};
+	struct hazard_change change = {.at = r->at, .seen = now};
 	struct channel *c = r->source;
 
-	/* It may have been given after this sweep began. */
+	/* It may be newer than the begin of this sweep. */
 	if (instant_before(now, r->at))
 		change.seen = instant_now();
 
 	switch (r->kind) {
-	case ORDER_CHANNEL:
+	case COMMAND_CHANNEL:
 		if (!observer_add_channel(o, c, now))
-			observer_return(o, ORDER_CHANNEL_END, c);
+			observer_release(o, COMMAND_CHANNEL_END, c);
 		break;
-	case ORDER_CHANNEL_END:
+	case COMMAND_CHANNEL_END:
 		c->ending = true;
 		c->end_budget = c->cursor.mask + 1;
 		break;
-	case ORDER_PAGE:
+	case COMMAND_PAGE:
 		observer_set_page(o, r->server, r->source, now);
 		break;
-	case ORDER_PAGE_END:
+	case COMMAND_PAGE_END:
 		observer_set_page(o, r->server, NULL, now);
 		break;
-	case ORDER_SERVER_START:
-		watch_start(&o->watch[r->server], r->pid, &change);
+	case COMMAND_SERVER_START:
+		hazard_state_start(&o->hazards[r->server], r->pid, &change);
 		break;
-	case ORDER_SERVER_EXIT:
-		watch_exit(&o->watch[r->server], r->status, &change);
+	case COMMAND_SERVER_EXIT:
+		hazard_state_exit(&o->hazards[r->server], r->status, &change);
 		break;
-	case ORDER_RATE:
+	case COMMAND_RATE:
 		rate_note(&o->output, &r->rate, r->at, change.seen);
 		break;
 	}
@@ -226,28 +227,30 @@ observer_obey(struct observer *o, const struct order *r, struct instant now)
 /* --- hazards --------------------------------------------------------------- */
 
 static void
-observer_sweep_page(struct observer *o, struct page *p, struct instant now)
+observer_sweep_page(
+    struct observer *o, struct hsperf_page *p, struct instant now)
 {
-	if (page_is_dead(p)) {
-		/* Once: then the page has nothing in force any more. */
+	if (hsperf_page_is_dead(p)) {
+		/* Only once: pause_idle() holds afterwards. */
 		if (pause_idle(&p->pause) || !p->pause.known)
 			return;
 		pause_end(&p->pause, now, &o->edges);
-	} else if (!page_sweep(p, now, &o->edges)) {
+	} else if (!hsperf_page_sweep(p, now, &o->edges)) {
 		return;
 	}
 	observer_page_edges(o, p);
 }
 
-/* What the page says of classes, where no agent says it better. */
+/* Read the page's counts of classes unless an agent reports them. */
 static void
-observer_page_classes(struct observer *o, struct page *p, struct instant now)
+observer_page_classes(
+    struct observer *o, struct hsperf_page *p, struct instant now)
 {
 	if (p->classes_at == 0 || !activity_due(&p->activity, now) ||
-	    page_is_dead(p) || o->watch[p->server].agents > 0)
+	    hsperf_page_is_dead(p) || o->hazards[p->server].agents > 0)
 		return;
-	activity_look(&p->activity, page_count(p, p->classes_at),
-	    p->compiled_at != 0 ? page_count(p, p->compiled_at) : 0,
+	activity_sample(&p->activity, hsperf_page_count(p, p->classes_at),
+	    p->compiled_at != 0 ? hsperf_page_count(p, p->compiled_at) : 0,
 	    (int)p->server, &o->output, now);
 }
 
@@ -274,14 +277,14 @@ observer_sweep_rings(struct observer *o, struct instant now)
 			o->turn++;
 		} else if (channel_drained(c, &o->output, now)) {
 			if (c->kind == TALECHAIN_KIND_JVM)
-				agent_channel_leave(c, o->watch, now);
-			/* The last one moves here: stay. */
+				agent_channel_leave(c, o->hazards, now);
+			/* The last one moves to this index. */
 			observer_drop_channel(o, o->turn, now);
 		} else {
 			budget = 0;
 			o->turn++;
 		}
-		self_mark(&o->self, part);
+		observer_cost_mark(&o->cost, part);
 	}
 	o->behind = budget == 0;
 }
@@ -291,10 +294,10 @@ observer_sweep_rings(struct observer *o, struct instant now)
 static void
 observer_sweep_rates(struct observer *o, struct instant now)
 {
-	struct rates_sight sight = {
+	struct rates_sources sources = {
 	    o->channel, o->channels, o->page, o->servers};
 
-	rates_sweep(&o->rates, &sight, &o->output, now);
+	rates_sweep(&o->rates, &sources, &o->output, now);
 }
 
 /* --- time ------------------------------------------------------------------ */
@@ -303,7 +306,7 @@ observer_sweep_rates(struct observer *o, struct instant now)
 static void
 observer_calibrate(struct observer *o, struct instant now)
 {
-	struct note n = {
+	struct observer_event n = {
 	    .type = TALECHAIN_META_CALIBRATION, .server = -1, .seen = now};
 	uint64_t before, after, width = UINT64_MAX;
 	struct instant t;
@@ -328,10 +331,10 @@ observer_calibrate(struct observer *o, struct instant now)
 			       (n.arg[1] - o->calibrated.ns));
 	o->calibrated.ns = n.arg[1];
 	o->calibrated_cycles = n.arg[0];
-	output_note(&o->output, &n);
+	output_emit(&o->output, &n);
 }
 
-/* Events that the kernel could not even write. */
+/* Report events that the kernel could not write. */
 static void
 observer_missed(struct observer *o, struct instant now)
 {
@@ -342,15 +345,15 @@ observer_missed(struct observer *o, struct instant now)
 		return;
 	kernel_losses(o->kernel, &losses);
 	missed = losses.missed + losses.ringless;
-	if (missed > o->missed_told)
+	if (missed > o->missed_reported)
 		output_lost(&o->output, kernel_channel(o->kernel, 0)->number,
-		    missed - o->missed_told, OUTPUT_LOSS_MISSED, now);
-	o->missed_told = missed;
+		    missed - o->missed_reported, OUTPUT_LOSS_MISSED, now);
+	o->missed_reported = missed;
 }
 
-/* What is due ten times a second. */
+/* Work that is due ten times a second. */
 static void
-observer_chores(struct observer *o, struct instant now)
+observer_periodic(struct observer *o, struct instant now)
 {
 	if (instant_since(now, o->calibrated) < CALIBRATION_NS)
 		return;
@@ -358,16 +361,16 @@ observer_chores(struct observer *o, struct instant now)
 	observer_missed(o, now);
 }
 
-/* How long we were away, and whether that was too long. */
+/* The time since the last sweep, and whether it was a blind interval. */
 static void
 observer_account(struct observer *o, struct instant now)
 {
 	struct counters *c = &o->output.counters;
-	struct note n = {
+	struct observer_event n = {
 	    .type = TALECHAIN_META_BLIND, .server = -1, .at = now, .seen = now};
 	int64_t gap_ns = instant_since(now, o->swept);
 
-	self_begin(&o->self, instant_is_set(o->swept) ? gap_ns : 0);
+	observer_cost_begin(&o->cost, instant_is_set(o->swept) ? gap_ns : 0);
 	counter_add(&c->sweeps, 1);
 	if (!instant_is_set(o->swept) || gap_ns <= o->blind_ns)
 		return;
@@ -377,7 +380,7 @@ observer_account(struct observer *o, struct instant now)
 		counter_add(
 		    &c->blind_max_ns, (uint64_t)gap_ns - c->blind_max_ns);
 	n.arg[0] = (uint64_t)gap_ns;
-	output_note(&o->output, &n);
+	output_emit(&o->output, &n);
 }
 
 /* --- the loop -------------------------------------------------------------- */
@@ -385,34 +388,34 @@ observer_account(struct observer *o, struct instant now)
 void
 observer_sweep(struct observer *o, struct instant now)
 {
-	struct order order;
+	struct observer_command command;
 	unsigned i;
 
 	observer_account(o, now);
 	o->swept = now;
-	self_mark(&o->self, PROFILER_PART_OWN);
-	while (order_pop(o->orders, &order))
-		observer_obey(o, &order, now);
-	self_mark(&o->self, PROFILER_PART_ORDERS);
+	observer_cost_mark(&o->cost, PROFILER_PART_OWN);
+	while (command_pop(o->commands, &command))
+		observer_handle_command(o, &command, now);
+	observer_cost_mark(&o->cost, PROFILER_PART_ORDERS);
 	for (i = 0; i < o->servers; i++)
 		if (o->page[i] != NULL) {
 			observer_sweep_page(o, o->page[i], now);
 			observer_page_classes(o, o->page[i], now);
 		}
-	self_mark(&o->self, PROFILER_PART_PAGES);
+	observer_cost_mark(&o->cost, PROFILER_PART_PAGES);
 	for (i = 0; i < o->agents; i++)
-		agent_channel_sweep(o->agent[i], o->watch, now);
+		agent_channel_sweep(o->agent[i], o->hazards, now);
 	for (i = 0; i < o->agents; i++)
 		agent_channel_rates(o->agent[i], &o->output, now);
-	self_mark(&o->self, PROFILER_PART_AGENTS);
+	observer_cost_mark(&o->cost, PROFILER_PART_AGENTS);
 	observer_sweep_rings(o, now);
 	observer_sweep_rates(o, now);
-	self_mark(&o->self, PROFILER_PART_RATES);
-	observer_chores(o, now);
-	self_mark(&o->self, PROFILER_PART_OWN);
+	observer_cost_mark(&o->cost, PROFILER_PART_RATES);
+	observer_periodic(o, now);
+	observer_cost_mark(&o->cost, PROFILER_PART_OWN);
 }
 
-/* A thread may not have what it asks for; then it polls as it can. */
+/* Set CPU and scheduling; failures are not fatal. */
 static void
 observer_settle(struct observer *o)
 {
@@ -442,8 +445,8 @@ observer_settle(struct observer *o)
 	if (o->poll != PROFILER_POLL_SLEEP)
 		return;
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	/* Since Linux 6.12 a shorter slice is run sooner; else no effect. */
-	if (sched_getscheduler(0) == SCHED_OTHER) /* else someone knows why */
+	/* From Linux 6.12 on a shorter slice is scheduled sooner. */
+	if (sched_getscheduler(0) == SCHED_OTHER) /* else: set from outside */
 		syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
@@ -480,7 +483,7 @@ observer_run(void *arg)
 		observer_sweep(o, instant_now());
 		observer_pause(o);
 	}
-	/* What was written before the stop is still recorded. */
+	/* Record what was written before the stop. */
 	for (rounds = 0; rounds < 2 * OBSERVER_CHANNELS / OBSERVER_LOOKS;
 	     rounds++)
 		observer_sweep(o, instant_now());
@@ -493,8 +496,7 @@ observer_start(struct observer *o)
 	sigset_t all, old;
 	int err;
 
-	/* Signals are for the main thread; SIGBUS is our own and no signal
-	 * of that kind. */
+	/* Signals are for the main thread, except SIGBUS (sigbus_guard.h). */
 	sigfillset(&all);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -1,13 +1,13 @@
 /*
  * observer.h: the polling thread.
  *
- * One sweep: orders from the attach thread, every hsperfdata page, every
+ * One sweep: commands from the attach thread, every hsperfdata page, every
  * agent's state word, then a batch of events from the rings in turn.  The
- * sources of hazards are looked at in every sweep; rings share a budget of
- * 64 events and 8 looks per sweep, so that no busy ring can delay a hazard.
+ * sources of hazards are read in every sweep; rings share a budget of 64 events
+ * and 8 checks per sweep, so no busy ring can delay a hazard.
  *
- * After observer_start everything here belongs to that thread, but for what
- * is marked otherwise.
+ * After observer_start everything here belongs to that thread, except what is
+ * marked otherwise.
  */
 #ifndef TAILOR_PROFILER_OBSERVER_H
 #define TAILOR_PROFILER_OBSERVER_H
@@ -18,14 +18,14 @@
 
 #include "base/histogram.h"
 #include "profiler/channel.h"
-#include "profiler/jvm/page.h"
+#include "profiler/jvm/hsperf_page.h"
 #include "profiler/kernel/kernel.h"
-#include "profiler/order.h"
+#include "profiler/observer_command.h"
 #include "profiler/output.h"
 #include "profiler/profiler.h"
 #include "profiler/rates.h"
-#include "profiler/self.h"
-#include "profiler/watch.h"
+#include "profiler/observer_cost.h"
+#include "profiler/hazard_state.h"
 
 /* From outside, our own, and the kernel's. */
 #define OBSERVER_CHANNELS (1024 + 16 + KERNEL_CPUS)
@@ -42,25 +42,25 @@ struct observer {
 	struct kernel *kernel; /* borrowed; NULL: none */
 	/* its own */
 	struct output output;
-	struct watch watch[PROFILER_SERVERS];
-	struct page *page[PROFILER_SERVERS];
+	struct hazard_state hazards[PROFILER_SERVERS];
+	struct hsperf_page *page[PROFILER_SERVERS];
 	struct channel *agent[OBSERVER_CHANNELS]; /* those of kind JVM */
 	unsigned agents;
 	struct channel *channel[OBSERVER_CHANNELS];
 	unsigned channels;
-	unsigned turn;	      /* the ring to look at next */
-	bool behind;	      /* more is waiting: no time to pause */
-	uint64_t missed_told; /* of what the kernel missed */
+	unsigned turn;		  /* the ring to check next */
+	bool behind;		  /* more is waiting: no time to pause */
+	uint64_t missed_reported; /* of the kernel's losses */
 	struct instant calibrated;
 	uint64_t calibrated_cycles;
 	struct instant swept; /* when the last sweep began */
 	struct pause_edges edges;
 	struct rates_watch rates;
-	struct self self; /* seen: any thread reads */
+	struct observer_cost cost; /* seen: any thread reads */
 	/* shared: rings with one writer and one reader each */
-	struct order_ring *orders;  /* attach thread -> observer */
-	struct order_ring *returns; /* observer -> attach thread */
-	/* shared: relaxed, or as told where they are used */
+	struct command_ring *commands; /* attach thread -> observer */
+	struct command_ring *released; /* observer -> attach thread */
+	/* shared: relaxed, or as stated where used */
 	uint32_t stop;
 	/* the thread that started it */
 	pthread_t thread;
@@ -73,7 +73,7 @@ struct observer {
  */
 int observer_start(struct observer *o);
 
-/* Stop it after one last look at every ring. */
+/* Stop it after a last drain of every ring. */
 void observer_stop(struct observer *o);
 
 /* One sweep, for observer_start's loop and for tests. */

@@ -1,19 +1,19 @@
 /*
- * output.c: the observer's pen.  No allocation, no lock; the only system
- * call is the hazard ring's wakeup.
+ * output.c: no allocation, no lock; the only system call is the hazard ring's
+ * wake-up.
  */
 #include "profiler/output.h"
 
 #include <string.h>
 
 void
-output_note(struct output *o, const struct note *n)
+output_emit(struct output *o, const struct observer_event *n)
 {
-	output_note_on(o, n, -1);
+	output_emit_on(o, n, -1);
 }
 
 void
-output_note_on(struct output *o, const struct note *n, int cpu)
+output_emit_on(struct output *o, const struct observer_event *n, int cpu)
 {
 	struct talechain_event e;
 	unsigned i;
@@ -43,7 +43,7 @@ void
 output_lost(struct output *o, uint32_t channel, uint64_t events,
     enum output_loss why, struct instant seen)
 {
-	struct note n = {.type = TALECHAIN_META_LOST,
+	struct observer_event n = {.type = TALECHAIN_META_LOST,
 	    .server = -1,
 	    .at = seen,
 	    .seen = seen,
@@ -63,13 +63,13 @@ output_lost(struct output *o, uint32_t channel, uint64_t events,
 		counter_add(&o->counters.missed, events);
 		break;
 	}
-	output_note(o, &n);
+	output_emit(o, &n);
 }
 
 void
 output_hazard(struct output *o, const struct hazard *h, int64_t latency_ns)
 {
-	struct note n = {
+	struct observer_event n = {
 	    .type = h->begin ? TALECHAIN_HAZARD_BEGIN : TALECHAIN_HAZARD_END,
 	    .server = h->server,
 	    .at = h->at,
@@ -81,5 +81,5 @@ output_hazard(struct output *o, const struct hazard *h, int64_t latency_ns)
 		counter_add(&o->counters.hazards, 1);
 	else
 		counter_add(&o->counters.hazards_lost, 1);
-	output_note(o, &n);
+	output_emit(o, &n);
 }

@@ -1,9 +1,9 @@
 /*
  * output.h: what the observer writes: events of its own, and counters.
  *
- * The observer is channel 0 of the stream.  Its counters are plain words
- * with one writer that any thread may read: relaxed atomics, exact one by
- * one, not a snapshot together.
+ * The observer is channel 0 of the stream.  Its counters are plain words with
+ * one writer that any thread may read: relaxed atomics, each exact, together
+ * not a consistent snapshot.
  */
 #ifndef TAILOR_PROFILER_OUTPUT_H
 #define TAILOR_PROFILER_OUTPUT_H
@@ -18,9 +18,9 @@
 
 /* Why events were lost, as carried in META_LOST. */
 enum output_loss {
-	OUTPUT_LOSS_OVERWRITTEN = 1, /* the writer lapped the observer */
+	OUTPUT_LOSS_OVERWRITTEN = 1, /* the writer overtook the observer */
 	OUTPUT_LOSS_ABANDONED = 2,   /* left half-written by a dead writer */
-	OUTPUT_LOSS_REJECTED = 3,    /* values no honest writer stores */
+	OUTPUT_LOSS_REJECTED = 3,    /* invalid values */
 	OUTPUT_LOSS_MISSED = 4,	     /* the kernel did not write them */
 };
 
@@ -32,7 +32,7 @@ struct counters {
 	uint64_t blind, blind_ns, blind_max_ns;
 };
 
-/* Add to a counter: its one writer only. */
+/* Add to a counter.  Its writer only. */
 static inline void
 counter_add(uint64_t *counter, uint64_t n)
 {
@@ -54,7 +54,7 @@ struct output {
 };
 
 /* One event of the observer's own. */
-struct note {
+struct observer_event {
 	enum talechain_type type;
 	int server; /* -1: none */
 	struct instant at;
@@ -63,16 +63,16 @@ struct note {
 };
 
 /* Append it to the stream.  The observer only. */
-void output_note(struct output *o, const struct note *n);
+void output_emit(struct output *o, const struct observer_event *n);
 
-/* The same of something that a CPU did, or none (-1). */
-void output_note_on(struct output *o, const struct note *n, int cpu);
+/* The same for an event of a CPU, -1: none. */
+void output_emit_on(struct output *o, const struct observer_event *n, int cpu);
 
 /* Append an event taken from a channel.  The observer only. */
 void output_event(struct output *o, const struct talechain_event *e,
     uint32_t channel, int server, struct instant seen);
 
-/* Count events of a channel that will never arrive, and say so. */
+/* Count lost events of a channel and emit META_LOST. */
 void output_lost(struct output *o, uint32_t channel, uint64_t events,
     enum output_loss why, struct instant seen);
 

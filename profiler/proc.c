@@ -1,4 +1,3 @@
-/* proc.c: see the header. */
 #include "profiler/proc.h"
 
 #include <dirent.h>
@@ -54,7 +53,7 @@ proc_user_name(uid_t uid, char out[PROC_USER_BYTES])
 		snprintf(out, PROC_USER_BYTES, "%u", (unsigned)uid);
 }
 
-/* Read the beginning of /proc/<pid>/<file> as text; "" if that fails. */
+/* Read the beginning of /proc/<pid>/<file>; "" on failure. */
 static void
 proc_read(pid_t pid, const char *file, char *out, size_t size)
 {
@@ -71,17 +70,24 @@ proc_read(pid_t pid, const char *file, char *out, size_t size)
 	out[n > 0 ? n : 0] = '\0';
 }
 
-/* The lowest numbers of threads but the first: they tend to live longest. */
+/* The directory of a process's threads, or NULL with errno. */
+static DIR *
+proc_tasks(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return opendir(path);
+}
+
+/* The lowest thread ids but the first: they tend to live longest. */
 static unsigned
 proc_other_threads(pid_t pid, pid_t out[PROC_THREADS])
 {
-	char path[32];
+	DIR *d = proc_tasks(pid);
 	struct dirent *e;
 	unsigned n = 0, i;
-	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
 	if (d == NULL)
 		return 0;
 	/* The kernel lists them in order of their creation. */
@@ -146,11 +152,10 @@ proc_stat(pid_t pid, char *buffer, size_t size)
 }
 
 /*
- * Whether a thread still has its memory, by the link to what it executes.  No
- * other file may be read for this: /proc/<pid>/stat and status borrow the
- * memory of the process while they are read, and if it ends meanwhile it is
- * the reader who gives it back, a tenth of a second per gigabyte.
- * Returns 1, 0 or a negative errno.
+ * Whether a thread still has its memory, by its exe link.  Do not read other
+ * files for this: reading /proc/<pid>/stat or status borrows the memory of the
+ * process, and if it ends meanwhile, the reader frees that memory, a tenth of a
+ * second per gigabyte.  Returns 1, 0 or a negative errno.
  */
 static int
 thread_has_memory(pid_t pid, pid_t tid)
@@ -164,7 +169,7 @@ thread_has_memory(pid_t pid, pid_t tid)
 	return errno == ENOENT || errno == ESRCH ? 0 : -errno;
 }
 
-/* Without the right to see what it executes: by a flag in stat. */
+/* Without permission to read exe: by a flag in stat. */
 static bool
 proc_is_exiting(pid_t pid)
 {
@@ -180,16 +185,13 @@ proc_is_exiting(pid_t pid)
 bool
 proc_is_ending(pid_t pid)
 {
-	char path[32];
+	DIR *d = proc_tasks(pid);
 	struct dirent *e;
 	int has = 0;
-	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
 	if (d == NULL)
 		return true;
-	/* The first thread may have ended and left the others to run. */
+	/* The first thread may have ended while others run. */
 	while (has == 0 && (e = readdir(d)) != NULL)
 		if (e->d_name[0] != '.')
 			has = thread_has_memory(pid, atoi(e->d_name));
@@ -263,13 +265,10 @@ proc_maps(pid_t pid, const char *text)
 int
 proc_threads(pid_t pid, pid_t *tid, int max)
 {
-	char path[64];
+	DIR *d = proc_tasks(pid);
 	struct dirent *e;
 	int n = 0;
-	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
 	if (d == NULL)
 		return -errno;
 	while (n >= 0 && (e = readdir(d)) != NULL) {

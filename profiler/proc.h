@@ -1,7 +1,7 @@
 /*
- * proc.h: small questions about other processes, answered by /proc.
+ * proc.h: facts about other processes from /proc.
  *
- * Each answer may be out of date when it is returned; whoever acts on one
+ * Each result may be outdated when it is returned; a caller that acts on it
  * holds a pidfd.  All of it may block: never the observer.
  */
 #ifndef TAILOR_PROFILER_PROC_H
@@ -22,19 +22,19 @@ int proc_pidfd(pid_t pid);
  * proc_thread_pidfds(pid, out):
  * Handles that become readable when a thread of the process ends, of up to
  * PROC_THREADS threads that are not its first; the others are set to -1.
- * A process that is killed gives its memory back before its own handle
- * tells, a tenth of a second per gigabyte.  Its threads tell at once, but for
- * the last one, which is the one that gives the memory back: hence several.
- * A thread may also end by itself: see proc_is_ending.
+ * A killed process frees its memory before its own handle becomes readable:
+ * a tenth of a second per gigabyte.  Those of its threads do so at once, except
+ * the last one, which frees the memory: hence several.
+ * A thread may also end alone: see proc_is_ending.
  * Returns how many, or a negative errno (-EINVAL: Linux before 6.9).
  */
 int proc_thread_pidfds(pid_t pid, int out[PROC_THREADS]);
 
 /*
  * proc_is_ending(pid):
- * Whether the process has given up its memory, or is gone.  After a kill that
- * takes until each of its threads has run once, some tenths of a millisecond
- * on an idle machine.  Costs a few microseconds while the process lives.
+ * Whether the process has freed its memory, or is gone.  After a kill that
+ * takes until each of its threads has run once, some tenths of a millisecond on
+ * an idle machine.  Costs a few microseconds while the process lives.
  */
 bool proc_is_ending(pid_t pid);
 
@@ -53,7 +53,7 @@ void proc_user_name(uid_t uid, char out[PROC_USER_BYTES]);
 /* Its number in its own, innermost pid namespace; pid itself if unknown. */
 pid_t proc_inner_pid(pid_t pid);
 
-/* Its parent, 0 if there is none to be found. */
+/* Its parent, 0 if unknown. */
 pid_t proc_parent(pid_t pid);
 
 /* Whether pid is ancestor, or descends from it by at most 32 steps. */

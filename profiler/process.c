@@ -1,4 +1,3 @@
-/* process.c: see the header. */
 #include "profiler/process.h"
 
 #include <errno.h>
@@ -15,12 +14,12 @@
 
 #define FIND_PERIOD_NS (200 * NS_PER_MS)
 #define FIND_STEP_NS (1 * NS_PER_MS)
-/* A JVM makes its page in its first tenths of a second. */
+/* A JVM creates its page in its first tenths of a second. */
 #define PAGE_SOON_NS (100 * NS_PER_MS)
 #define PAGE_SOON_TRIES 100
 #define PAGE_LATER_NS (5 * NS_PER_S)
 #define PAGE_CHECK_NS (1 * NS_PER_S)
-/* Until a process has threads to watch, and after one ended by itself. */
+/* Retry period while there are no threads to watch. */
 #define THREAD_PERIOD_NS (100 * NS_PER_MS)
 #define THREAD_TRIES 100
 #define THREAD_LATER_NS (5 * NS_PER_S)
@@ -71,42 +70,42 @@ process_fini(struct process *p)
 }
 
 void
-process_tell(struct process *p, pid_t pid)
+process_assign(struct process *p, pid_t pid)
 {
-	uint64_t old = __atomic_load_n(&p->told, __ATOMIC_RELAXED), new;
+	uint64_t old = __atomic_load_n(&p->assigned, __ATOMIC_RELAXED), new;
 
 	do
 		new = ((old >> 32) + 1) << 32 | (uint32_t)pid;
-	while (!__atomic_compare_exchange_n(
-	    &p->told, &old, new, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+	while (!__atomic_compare_exchange_n(&p->assigned, &old, new, false,
+	    __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
 static void
-process_order(struct process *p, enum order_kind kind, void *source)
+process_command(struct process *p, enum command_kind kind, void *source)
 {
-	struct order o = {.kind = kind,
+	struct observer_command o = {.kind = kind,
 	    .server = p->index,
 	    .pid = p->pid,
 	    .at = instant_now(),
 	    .source = source};
 
-	/* A page goes back when it ends, and when another takes its place. */
-	o.returns =
-	    p->page != NULL && (kind == ORDER_PAGE || kind == ORDER_PAGE_END);
-	attach_order(p->attach, &o);
+	/* A page is released when it ends and when another replaces it. */
+	o.releases = p->page != NULL &&
+		     (kind == COMMAND_PAGE || kind == COMMAND_PAGE_END);
+	attach_command(p->attach, &o);
 }
 
 static void
 process_drop_page(struct process *p)
 {
 	if (p->page != NULL)
-		process_order(p, ORDER_PAGE_END, NULL);
+		process_command(p, COMMAND_PAGE_END, NULL);
 	p->page = NULL;
 	p->why[0] = '\0';
 	p->page_tries = 0;
 }
 
-/* How our child ended, as waitpid would say, without reaping it; else 0. */
+/* Our child's wait status, without reaping it; 0 for other processes. */
 static int
 process_status(const struct process *p)
 {
@@ -125,16 +124,16 @@ process_status(const struct process *p)
 static void
 process_gone(struct process *p, struct instant now)
 {
-	struct order o = {.kind = ORDER_SERVER_EXIT,
+	struct observer_command o = {.kind = COMMAND_SERVER_EXIT,
 	    .server = p->index,
 	    .pid = p->pid,
 	    .at = now};
 
 	o.status = process_status(p);
-	/* The hazard first: what follows can wait. */
-	attach_order(p->attach, &o);
+	/* Post the hazard first: the rest can wait. */
+	attach_command(p->attach, &o);
 	process_drop_page(p);
-	/* Whoever launched it knows how it ended, and says so. */
+	/* The supervisor logs the end of a process that it launched. */
 	if (p->server->address.ss_family != AF_UNSPEC)
 		log_event(LOG_LEVEL_NOTICE, "server_exited", "server=%s pid=%d",
 		    p->server->name, (int)p->pid);
@@ -147,7 +146,7 @@ process_gone(struct process *p, struct instant now)
 	snprintf(p->where, sizeof(p->where), "its process is gone");
 }
 
-/* The server is this process from now on. */
+/* Take this process as the server. */
 static void
 process_found(struct process *p, pid_t pid, const char *how, struct instant now)
 {
@@ -165,7 +164,7 @@ process_found(struct process *p, pid_t pid, const char *how, struct instant now)
 		process_gone(p, now);
 		return;
 	}
-	process_order(p, ORDER_SERVER_START, NULL);
+	process_command(p, COMMAND_SERVER_START, NULL);
 	log_event(LOG_LEVEL_NOTICE, "server_found", "server=%s pid=%d how=%s",
 	    p->server->name, (int)pid, how);
 	if (pidfd < 0)
@@ -177,23 +176,23 @@ process_found(struct process *p, pid_t pid, const char *how, struct instant now)
 }
 
 static void
-process_hear(struct process *p, struct instant now)
+process_check_assigned(struct process *p, struct instant now)
 {
-	uint64_t told = __atomic_load_n(&p->told, __ATOMIC_ACQUIRE);
-	pid_t pid = (pid_t)(uint32_t)told;
+	uint64_t assigned = __atomic_load_n(&p->assigned, __ATOMIC_ACQUIRE);
+	pid_t pid = (pid_t)(uint32_t)assigned;
 
-	if (told == p->told_seen)
+	if (assigned == p->assigned_seen)
 		return;
-	p->told_seen = told;
+	p->assigned_seen = assigned;
 	if (pid == p->pid)
 		return;
 	if (pid == 0)
 		process_gone(p, now);
 	else
-		process_found(p, pid, "told", now);
+		process_found(p, pid, "assigned", now);
 }
 
-/* Why its process cannot be found, said once per reason. */
+/* Log why its process cannot be found, once per reason. */
 static void
 process_lost(struct process *p, enum finder_result why)
 {
@@ -203,24 +202,24 @@ process_lost(struct process *p, enum finder_result why)
 
 	if (p->finder.uid != (uid_t)-1)
 		proc_user_name(p->finder.uid, user);
-	if (why == FINDER_NOBODY) {
+	if (why == FINDER_NONE) {
 		snprintf(
 		    text, sizeof(text), "nothing listens on its address here");
 	} else {
 		permission_read(&permission);
-		snprintf(text, sizeof(text), "its process is user %s's: %s",
-		    user,
+		snprintf(text, sizeof(text),
+		    "its process belongs to user %s: %s", user,
 		    permission_remedy_user(&permission, user,
 			PERMISSION_SYS_PTRACE, remedy, sizeof(remedy)));
 	}
 	if (strcmp(text, p->where) == 0 || p->pid != 0)
 		return;
 	memcpy(p->where, text, sizeof(text));
-	log_event(why == FINDER_NOBODY ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+	log_event(why == FINDER_NONE ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
 	    "server_not_found", "server=%s why=\"%s\"", p->server->name, text);
 }
 
-/* Whether the process before is ending and not gone yet. */
+/* Whether the previous process is still ending. */
 static bool
 process_lingers(const struct process *p)
 {
@@ -228,9 +227,9 @@ process_lingers(const struct process *p)
 	       proc_is_ending(p->ended);
 }
 
-/* Something listens, and no process that we see holds the socket.  While a
- * process ends its descriptors are gone before its sockets, so this is believed
- * of a socket only when the next search finds the same. */
+/* A socket listens and no visible process holds it.  While a process ends its
+ * descriptors are gone before its sockets, so this is believed only when the
+ * next search finds the same socket. */
 static void
 process_hidden(struct process *p)
 {
@@ -255,7 +254,7 @@ process_find(struct process *p, struct instant now)
 	case FINDER_MORE:
 		p->find_at = instant_plus(now, FIND_STEP_NS);
 		return FIND_STEP_NS;
-	case FINDER_NOBODY:
+	case FINDER_NONE:
 		process_lost(p, r);
 		return FIND_PERIOD_NS;
 	case FINDER_FOREIGN:
@@ -276,34 +275,34 @@ process_find(struct process *p, struct instant now)
 		p->page_at = p->thread_at = now;
 		process_unwatch_threads(p);
 	} else if (pid != p->jvm) {
-		/* An old process may still hold the port for a moment. */
+		/* The old process may still hold the port for a moment. */
 		p->listener_known = false;
 	}
 	return 0;
 }
 
-/* Look for the page, or whether the one we have is still good. */
+/* Find the page, or check that the present one is still valid. */
 static int64_t
 process_turn_page(struct process *p, struct instant now)
 {
-	struct page *page;
+	struct hsperf_page *page;
 	int64_t next_ns = PAGE_CHECK_NS;
 	int err;
 
 	if (instant_before(now, p->page_at))
 		return instant_since(p->page_at, now);
-	if (p->page != NULL && page_is_dead(p->page)) {
+	if (p->page != NULL && hsperf_page_is_dead(p->page)) {
 		process_drop_page(p);
 		log_event(LOG_LEVEL_WARNING, "hsperfdata_cut_short",
 		    "server=%s pid=%d", p->server->name, (int)p->jvm);
-	} else if (p->page == NULL || page_is_stale(p->page)) {
-		err = page_open(&page, p->jvm, p->why);
+	} else if (p->page == NULL || hsperf_page_is_stale(p->page)) {
+		err = hsperf_page_open(&page, p->jvm, p->why);
 		if (err == 0) {
 			if (p->page == NULL)
 				log_event(LOG_LEVEL_NOTICE, "server_signals",
 				    "server=%s source=\"%s\"", p->server->name,
 				    page->text);
-			process_order(p, ORDER_PAGE, page);
+			process_command(p, COMMAND_PAGE, page);
 			p->page = page;
 		} else if (++p->page_tries < PAGE_SOON_TRIES) {
 			next_ns = PAGE_SOON_NS;
@@ -317,14 +316,6 @@ process_turn_page(struct process *p, struct instant now)
 	}
 	p->page_at = instant_plus(now, next_ns);
 	return next_ns;
-}
-
-static int64_t
-sooner(int64_t a_ns, int64_t b_ns)
-{
-	if (a_ns < 0 || (b_ns >= 0 && b_ns < a_ns))
-		return b_ns;
-	return a_ns;
 }
 
 /* Whether the process has ended, by its handle or, sooner, by its threads. */
@@ -341,8 +332,8 @@ process_is_over(
 	       (instant_before(now, p->doubt_end) && proc_is_ending(p->jvm));
 }
 
-/* Take threads under watch as soon as there are some.  Where the kernel does
- * not know how, the process's own handle has to do. */
+/* Watch threads as soon as there are some.  Without kernel support for that,
+ * the process's own handle must do. */
 static int64_t
 process_turn_threads(struct process *p, struct instant now)
 {
@@ -369,24 +360,24 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now)
 
 	if (p->pid != 0 && process_is_over(p, readable, thread, now))
 		process_gone(p, now);
-	process_hear(p, now);
+	process_check_assigned(p, now);
 	if (p->server->address.ss_family != AF_UNSPEC && !p->listener_known)
-		due_ns = sooner(due_ns, process_find(p, now));
+		due_ns = sooner_ns(due_ns, process_find(p, now));
 	if (p->server->hsperfdata && p->pid != 0)
-		due_ns = sooner(due_ns, process_turn_page(p, now));
+		due_ns = sooner_ns(due_ns, process_turn_page(p, now));
 	if (p->pid != 0)
-		due_ns = sooner(due_ns, process_turn_threads(p, now));
+		due_ns = sooner_ns(due_ns, process_turn_threads(p, now));
 	if (p->pid != 0 && instant_before(now, p->doubt_end))
-		due_ns = sooner(due_ns, DOUBT_PERIOD_NS);
+		due_ns = sooner_ns(due_ns, DOUBT_PERIOD_NS);
 	return due_ns;
 }
 
 void
-process_page_returned(struct process *p, struct page *page)
+process_page_returned(struct process *p, struct hsperf_page *page)
 {
 	if (p->page == page)
 		p->page = NULL;
-	page_free(&page);
+	hsperf_page_free(&page);
 }
 
 bool

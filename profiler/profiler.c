@@ -1,6 +1,6 @@
 /*
- * profiler.c: the public face: makes the two threads' state, starts and stops
- * them, and answers questions from other threads.
+ * profiler.c: the public functions: create the state of the two threads, start
+ * and stop them, answer calls from other threads.
  */
 #include "profiler/profiler.h"
 
@@ -26,7 +26,7 @@
 struct profiler {
 	struct profiler_options options;
 	struct hazard_ring hazards;
-	struct order_ring orders, returns;
+	struct command_ring commands, released;
 	struct observer observer;
 	struct attach attach;
 	struct kernel *kernel; /* owned; NULL: off */
@@ -54,16 +54,17 @@ options_are_valid(const struct profiler_options *o)
 
 /* 0, or -EADDRINUSE if another tailor listens there. */
 static int
-profiler_open_door(struct profiler *p)
+profiler_open_listener(struct profiler *p)
 {
 	const char *path = p->options.channel_socket;
 	int err;
 
 	if (path == NULL || *path == '\0')
 		return 0;
-	err = door_open(&p->attach.door, path);
+	err = channel_listener_open(&p->attach.listener, path);
 	if (err == 0) {
-		door_link(&p->attach.door, p->options.channel_link);
+		channel_listener_link(
+		    &p->attach.listener, p->options.channel_link);
 		return 0;
 	}
 	if (err == -EADDRINUSE) {
@@ -91,7 +92,7 @@ profiler_init_observer(struct profiler *p)
 	o->poll = options->poll;
 	o->sleep_ns = options->sleep_ns;
 	o->blind_ns = options->blind_ns;
-	/* An intended sleep is not a blind interval. */
+	/* A configured sleep is not a blind interval. */
 	if (o->poll == PROFILER_POLL_SLEEP && o->blind_ns < 2 * o->sleep_ns)
 		o->blind_ns = 2 * o->sleep_ns;
 	o->cpu = options->cpu;
@@ -101,11 +102,11 @@ profiler_init_observer(struct profiler *p)
 	o->output.timeline = options->timeline;
 	o->output.hazards = &p->hazards;
 	o->output.pid = (uint32_t)getpid();
-	o->orders = &p->orders;
-	o->returns = &p->returns;
+	o->commands = &p->commands;
+	o->released = &p->released;
 	for (i = 0; i < PROFILER_SERVERS; i++) {
-		o->watch[i].output = &o->output;
-		o->watch[i].server = i;
+		o->hazards[i].output = &o->output;
+		o->hazards[i].server = i;
 	}
 }
 
@@ -123,7 +124,7 @@ kernel_name(enum profiler_kernel kernel)
 	return "?";
 }
 
-/* Say once what came of it. */
+/* Log the result once. */
 static void
 profiler_log_kernel(const struct profiler *p, int err)
 {
@@ -141,7 +142,7 @@ profiler_log_kernel(const struct profiler *p, int err)
 		    s[PROFILER_SIGNAL_SCHEDULER].why,
 		    err == -EPERM
 			? permission_remedy(&permission, remedy, sizeof(remedy))
-			: "nothing here; profiler.kernel=off says so too");
+			: "nothing; profiler.kernel=off hides this");
 		return;
 	}
 	for (i = 0; i < PROFILER_SIGNALS; i++)
@@ -155,7 +156,7 @@ profiler_log_kernel(const struct profiler *p, int err)
 	    1U << p->options.kernel_slot_log2, off);
 }
 
-/* Without it everything else works: never fatal. */
+/* Everything else works without it: never fatal. */
 static void
 profiler_open_kernel(struct profiler *p)
 {
@@ -164,14 +165,14 @@ profiler_open_kernel(struct profiler *p)
 	    .profile = options->kernel,
 	    .syscalls = options->syscalls,
 	    .slot_log2 = options->kernel_slot_log2,
-	    .first_number = p->attach.door.next_number,
+	    .first_number = p->attach.listener.next_number,
 	};
 	unsigned i;
 	int err;
 
 	for (i = 0; i < PROFILER_SIGNALS; i++)
 		snprintf(p->signal[i].why, sizeof(p->signal[i].why),
-		    "not asked for: profiler.kernel is off");
+		    "not configured: profiler.kernel is off");
 	if (options->kernel == PROFILER_KERNEL_OFF)
 		return;
 	err = kernel_new(&p->kernel, &o, p->signal);
@@ -183,7 +184,7 @@ profiler_open_kernel(struct profiler *p)
 	for (i = 0; i < kernel_channels(p->kernel); i++)
 		observer_add_channel(
 		    &p->observer, kernel_channel(p->kernel, i), instant_now());
-	p->attach.door.next_number += kernel_channels(p->kernel);
+	p->attach.listener.next_number += kernel_channels(p->kernel);
 	p->observer.kernel = p->attach.kernel = p->kernel;
 }
 
@@ -196,10 +197,10 @@ profiler_open_probe(struct profiler *p, unsigned server, char *why)
 	int err = 0;
 
 	if (p->usdt == NULL) {
-		err = usdt_new(&p->usdt, p->attach.door.next_number, why);
+		err = usdt_new(&p->usdt, p->attach.listener.next_number, why);
 		if (err < 0)
 			return err;
-		p->attach.door.next_number += PROFILER_SERVERS;
+		p->attach.listener.next_number += PROFILER_SERVERS;
 	}
 	if (strstr(probes, ".so") == NULL) {
 		err = usdt_find(libjvm, sizeof(libjvm), probes, why);
@@ -216,7 +217,7 @@ profiler_open_probe(struct profiler *p, unsigned server, char *why)
 	return 0;
 }
 
-/* Without them a server's end is all that is seen of it: never fatal. */
+/* Without them only the server's end is seen: never fatal. */
 static void
 profiler_open_probes(struct profiler *p)
 {
@@ -256,10 +257,10 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	err = attach_init(&p->attach, &p->options, OUTPUT_CHANNEL + 1);
 	if (err < 0)
 		goto fail_ring;
-	p->attach.orders = &p->orders;
-	p->attach.returns = &p->returns;
+	p->attach.commands = &p->commands;
+	p->attach.released = &p->released;
 	profiler_init_observer(p);
-	err = profiler_open_door(p);
+	err = profiler_open_listener(p);
 	if (err < 0)
 		goto fail_attach;
 	profiler_open_kernel(p);
@@ -277,22 +278,22 @@ fail:
 	return err;
 }
 
-/* After both threads have ended, pages may be in any of their hands. */
+/* Either thread may own pages when both have ended. */
 static void
 profiler_free_pages(struct profiler *p)
 {
-	struct order o;
-	struct page *page;
+	struct observer_command o;
+	struct hsperf_page *page;
 	unsigned i;
 
 	attach_collect(&p->attach);
-	while (order_pop(&p->orders, &o)) {
+	while (command_pop(&p->commands, &o)) {
 		page = o.source;
-		if (o.kind == ORDER_PAGE)
-			page_free(&page);
+		if (o.kind == COMMAND_PAGE)
+			hsperf_page_free(&page);
 	}
 	for (i = 0; i < PROFILER_SERVERS; i++)
-		page_free(&p->observer.page[i]);
+		hsperf_page_free(&p->observer.page[i]);
 }
 
 void
@@ -304,7 +305,7 @@ profiler_free(struct profiler **pp)
 	*pp = NULL;
 	if (p == NULL)
 		return;
-	/* The one that sends orders first, so that the other sees them all. */
+	/* Stop the sender of commands first, so the other handles them all. */
 	attach_stop(&p->attach);
 	observer_stop(&p->observer);
 	profiler_free_pages(p);
@@ -330,14 +331,14 @@ profiler_channel(struct profiler *p, const char *name, enum talechain_kind kind,
 	if (p->insides == INSIDE_MAX)
 		return -ENOSPC;
 	err = channel_new_inside(
-	    &c, p->attach.door.next_number, kind, name, slot_log2);
+	    &c, p->attach.listener.next_number, kind, name, slot_log2);
 	if (err < 0)
 		return err;
 	if (!observer_add_channel(&p->observer, c, instant_now())) {
 		channel_free(&c);
 		return -ENOSPC;
 	}
-	p->attach.door.next_number++;
+	p->attach.listener.next_number++;
 	p->inside[p->insides++] = c;
 	talechain_attach(tc, c->memory, slot_log2);
 	return 0;
@@ -360,7 +361,7 @@ void
 profiler_server_process(struct profiler *p, unsigned server, pid_t pid)
 {
 	assert(server < p->options.servers);
-	process_tell(&p->attach.process[server], pid);
+	process_assign(&p->attach.process[server], pid);
 	attach_wake(&p->attach);
 }
 
@@ -397,21 +398,21 @@ profiler_hazard_take(struct profiler *p, struct hazard *out)
 	return hazard_ring_take(&p->hazards, out);
 }
 
-/* Copy the observer's word on itself, counter by counter. */
+/* Copy the observer's account of its own cost, counter by counter. */
 static void
-profiler_copy_self(const struct profiler *p, struct profiler_stats *out)
+profiler_copy_cost(const struct profiler *p, struct profiler_stats *out)
 {
-	const struct profiler_self *s = &p->observer.self.seen;
+	const struct profiler_cost *s = &p->observer.cost.seen;
 	struct timespec t;
 	clockid_t clock;
 	unsigned i;
 
-	out->self.timed = counter_read(&s->timed);
+	out->cost.timed = counter_read(&s->timed);
 	for (i = 0; i < PROFILER_PART_COUNT; i++)
-		out->self.cycles[i] = counter_read(&s->cycles[i]);
+		out->cost.cycles[i] = counter_read(&s->cycles[i]);
 	for (i = 0; i < PROFILER_PERIODS; i++)
-		out->self.period[i] = counter_read(&s->period[i]);
-	out->self.periods_ns = counter_read(&s->periods_ns);
+		out->cost.period[i] = counter_read(&s->period[i]);
+	out->cost.periods_ns = counter_read(&s->periods_ns);
 	out->cpu_ns = 0;
 	if (p->observer.running &&
 	    pthread_getcpuclockid(p->observer.thread, &clock) == 0 &&
@@ -438,7 +439,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->blind = counter_read(&c->blind);
 	out->blind_ns = counter_read(&c->blind_ns);
 	out->blind_max_ns = counter_read(&c->blind_max_ns);
-	profiler_copy_self(p, out);
+	profiler_copy_cost(p, out);
 	out->rates = counter_read(&c->rates);
 	out->rates_dropped = counter_read(&c->rates_dropped) +
 			     counter_read(&p->attach.rates.dropped);

@@ -1,14 +1,14 @@
 /*
  * profiler.h: the observer.
  *
- * One thread polls memory: channels of the servers, of their JVMs' agents
- * and of the proxy, and the hsperfdata pages of unmodified JVMs.  It copies
- * every new event into the timeline stream and posts each server's hazards
- * to the proxy through a ring and an eventfd.  That loop never allocates,
- * locks, logs or waits (in the sleeping poll mode its one system call is the
- * sleep).  A second thread does everything that may block:
- * accepting channels, finding and watching processes, mapping hsperfdata;
- * it hands finished sources to the observer through a ring.
+ * One thread polls memory: channels of the servers, of their JVMs' agents and
+ * of the proxy, and the hsperfdata pages of unmodified JVMs.  It copies every
+ * new event into the timeline stream and posts each server's hazards to the
+ * proxy through a ring and an eventfd.  That loop never allocates, locks, logs
+ * or waits (in the sleeping poll mode its one system call is the sleep).  A
+ * second thread does everything that may block: it accepts channels, finds and
+ * watches processes, maps hsperfdata, and hands finished sources to the
+ * observer through a ring.
  *
  * The profiler knows servers and processes, never HTTP.
  */
@@ -33,11 +33,11 @@ enum profiler_poll {
 	PROFILER_POLL_SLEEP, /* sleep between sweeps */
 };
 
-/* What the kernel is asked to tell. */
+/* Which kernel events are recorded. */
 enum profiler_kernel {
 	PROFILER_KERNEL_OFF,
-	PROFILER_KERNEL_LITE, /* what explains requests, and is cheap */
-	PROFILER_KERNEL_FULL, /* and idling, and every softirq */
+	PROFILER_KERNEL_LITE, /* cheap events that explain requests */
+	PROFILER_KERNEL_FULL, /* also idling and every softirq */
 };
 
 /*
@@ -64,18 +64,18 @@ enum profiler_signal {
 
 struct profiler_signal_state {
 	bool on;
-	char why[160]; /* it is off: what is missing */
+	char why[160]; /* why it is off: what is missing */
 };
 
 struct profiler_server {
 	const char *name; /* borrowed for the profiler's life */
-	/* Where it listens, to find its process; family 0: do not look. */
+	/* Its address, to find its process; family 0: do not search. */
 	struct sockaddr_storage address;
-	uint16_t port;	 /* its TCP port, to tell its connections; 0: none */
+	uint16_t port; /* its TCP port, to identify its connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */
-	/* Its libjvm.so, or the java program it lies beside, to read its
-	 * probes; borrowed for profiler_new.  NULL: do not. */
+	/* Its libjvm.so, or the java program beside it, to use its probes;
+	 * borrowed for profiler_new.  NULL: do not. */
 	const char *probes;
 };
 
@@ -95,7 +95,7 @@ struct profiler_options {
 	bool syscalls;		     /* system calls, too */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
 	uint32_t rates; /* which signals: bit 1 << enum talechain_rate */
-	int64_t rates_period_ns; /* of each at most one event in so long */
+	int64_t rates_period_ns; /* at most one event of each per period */
 	unsigned servers;	 /* 0 .. PROFILER_SERVERS */
 	struct profiler_server server[PROFILER_SERVERS];
 };
@@ -104,11 +104,11 @@ struct profiler;
 
 /*
  * profiler_new(out, options):
- * Make a profiler that does not run yet; options are copied.
- * Returns 0, -EINVAL, -ENOMEM or a negative errno of eventfd/socket/bind.
- * -EADDRINUSE: another tailor has the channel socket, which is logged.  One
- * that cannot be bound for another reason is not fatal: channels from outside
- * are off, and that is logged with what to do.  Free with profiler_free.
+ * Make a profiler that does not run yet; options are copied.  Returns 0,
+ * -EINVAL, -ENOMEM or a negative errno of eventfd/socket/bind. -EADDRINUSE:
+ * another tailor has the channel socket, which is logged.  Any other failure to
+ * bind it is not fatal: there are no channels from outside then, which is
+ * logged with advice.  Free with profiler_free.
  */
 int profiler_new(struct profiler **out, const struct profiler_options *options);
 
@@ -132,48 +132,48 @@ int profiler_start(struct profiler *p);
 
 /*
  * profiler_server_process(p, server, pid):
- * Tell that a server now is process pid (a supervisor's child), or 0 when it
- * is known to be gone.  Servers with an address are also looked for without
- * being told.  Any thread; never blocks.
+ * Set a server's process to pid (a supervisor's child), or 0 when it is known
+ * to be gone.  Processes of servers with an address are also found without
+ * this.  Any thread; never blocks.
  */
 void profiler_server_process(struct profiler *p, unsigned server, pid_t pid);
 
 /*
  * profiler_watch_port(p, port):
- * Have the kernel tell of all connections of this TCP port of ours (host
- * order), and of those to it from this machine.  Servers' ports are watched
- * without being told.  Any thread; a plain store.
+ * Record kernel events of all connections of this TCP port of ours (host
+ * order), and of those to it from this machine.  Servers' ports are always
+ * watched.  Any thread; a plain store.
  */
 void profiler_watch_port(struct profiler *p, uint16_t port);
 
 /*
  * profiler_signals(p, out):
- * Copy what came of asking the kernel, for each enum profiler_signal.
- * Returns whether any is on.  Any thread.
+ * Copy the state of each enum profiler_signal.  Returns whether any is on.  Any
+ * thread.
  */
 bool profiler_signals(const struct profiler *p,
     struct profiler_signal_state out[PROFILER_SIGNALS]);
 
 /*
  * profiler_counts(p):
- * Whether counters of servers' threads are to be opened as servers come,
- * which needs CAP_PERFMON.
+ * Whether counters of servers' threads will be opened for new processes, which
+ * needs CAP_PERFMON.
  */
 bool profiler_counts(const struct profiler *p);
-/* And the descriptors that those of one server may take. */
+/* Descriptors that the counters of one server may take. */
 #define PROFILER_RATE_DESCRIPTORS 640
 
 /*
  * profiler_privileges_drop(launches, counts):
- * Give up, for ever, the capabilities that only attaching needed, and all
- * others that serving does not.  launches: servers are started by us; then
- * root keeps everything, because its children may need it.  counts: as
- * profiler_counts says; then CAP_PERFMON is kept, too.  Before threads
- * are made: they inherit what is left.  Logs what it did.
+ * Drop permanently the capabilities that only attaching needed, and all others
+ * that serving does not need.  launches: servers are started by us; then root
+ * keeps everything, because its children may need it.  counts: as
+ * profiler_counts says; then CAP_PERFMON is kept, too.  Call it before threads
+ * are made: they inherit the rest.  Logs the result.
  */
 void profiler_privileges_drop(bool launches, bool counts);
 
-/* Readable when hazards wait.  Proxy thread; the profiler keeps owning it. */
+/* Readable when hazards wait.  Proxy thread; remains the profiler's. */
 int profiler_hazard_fd(const struct profiler *p);
 
 /*
@@ -182,7 +182,7 @@ int profiler_hazard_fd(const struct profiler *p);
  */
 bool profiler_hazard_take(struct profiler *p, struct hazard *out);
 
-/* Where a server's hazards are learnt from. */
+/* Source of a server's hazards. */
 enum profiler_source {
 	PROFILER_SOURCE_NONE,
 	PROFILER_SOURCE_PIDFD,
@@ -191,9 +191,9 @@ enum profiler_source {
 	PROFILER_SOURCE_AGENT,
 };
 
-/* What a sweep of the observer consists of: symbol, name, what it is. */
+/* Parts of a sweep of the observer: symbol, name, meaning. */
 #define PROFILER_PARTS(X)                                           \
-	X(ORDERS, "orders", "orders of the attach thread")          \
+	X(ORDERS, "orders", "commands of the attach thread")        \
 	X(PAGES, "pages", "performance pages of JVMs")              \
 	X(AGENTS, "agents", "words of JVMs' agents")                \
 	X(CHANNELS, "channels", "rings of applications and Tailor") \
@@ -210,38 +210,38 @@ enum profiler_part {
 
 #define PROFILER_PERIODS 36 /* the last one holds all from 17 s on */
 
-/* The observer about itself. */
-struct profiler_self {
+/* Cost of the observer. */
+struct profiler_cost {
 	uint64_t timed;			      /* sweeps: one in 1024 */
 	uint64_t cycles[PROFILER_PART_COUNT]; /* of all of these */
-	/* Sweeps that began under 2^i ns after the one before, and not under
-	 * half of that. */
+	/* Sweeps that began less than 2^i ns after the last one, and not less
+	 * than half of that. */
 	uint64_t period[PROFILER_PERIODS];
 	uint64_t periods_ns; /* their sum */
 };
 
-/* A consistent-enough copy of the counters; each is exact on its own. */
+/* A copy of the counters; each is exact, together not a snapshot. */
 struct profiler_stats {
-	uint64_t sweeps;       /* turns of the loop */
-	uint64_t events;       /* copied into the stream */
-	uint64_t lost;	       /* overwritten before they were read */
-	uint64_t torn;	       /* re-read because the writer came by */
-	uint64_t abandoned;    /* left half-written by a dead writer */
-	uint64_t rejected;     /* values out of range in a channel */
-	uint64_t hazards;      /* posted */
+	uint64_t sweeps;    /* turns of the loop */
+	uint64_t events;    /* copied into the stream */
+	uint64_t lost;	    /* overwritten before they were read */
+	uint64_t torn;	    /* read again because the writer overwrote them */
+	uint64_t abandoned; /* left half-written by a dead writer */
+	uint64_t rejected;  /* values out of range in a channel */
+	uint64_t hazards;   /* posted */
 	uint64_t hazards_lost; /* hazard ring full: must stay 0 */
 	uint64_t blind;	       /* intervals longer than blind_ns */
 	uint64_t blind_ns;     /* their sum */
 	uint64_t blind_max_ns;
-	struct profiler_self self;
-	uint64_t cpu_ns; /* that the observer thread has used; 0: not known */
+	struct profiler_cost cost;
+	uint64_t cpu_ns; /* CPU time of the observer thread; 0: unknown */
 	uint64_t rates;	 /* RATE events */
 	uint64_t rates_dropped; /* periods that were distorted */
 	unsigned channels;	/* open now */
 	uint64_t channels_opened, channels_refused;
-	uint64_t kernel_missed;	 /* events that the kernel did not write: its
-				 * program was running, or no ring for the CPU */
-	uint64_t kernel_crowded; /* threads it had no room to remember */
+	uint64_t kernel_missed;	 /* events not written: the program was
+				  * running, or no ring for the CPU */
+	uint64_t kernel_crowded; /* threads without room in its table */
 	struct {
 		pid_t pid; /* 0: not found */
 		enum profiler_source source;
@@ -255,7 +255,7 @@ void profiler_stats(struct profiler *p, struct profiler_stats *out);
 const char *profiler_part_name(enum profiler_part part);
 /* "spin", "relax", "sleep". */
 const char *profiler_poll_name(enum profiler_poll poll);
-/* "scheduler", "tcp" and so on; what it gives. */
+/* "scheduler", "tcp" and so on; its meaning. */
 const char *profiler_signal_name(enum profiler_signal signal);
 const char *profiler_signal_meaning(enum profiler_signal signal);
 /* "none", "pidfd", "hsperfdata", "usdt", "agent". */

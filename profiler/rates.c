@@ -1,9 +1,9 @@
 /*
- * rates.c: the observer's half: words of channels and pages.
+ * rates.c: rates from words of channels and pages, sampled by the observer.
  *
- * A server has a channel for each of its threads.  Queues are added up, and
- * so are an agent's counts; where there is no agent, the JVM's performance
- * page counts classes and compilations.
+ * A server has a channel for each of its threads; their queues and their
+ * agents' counts are added up.  Without an agent, the JVM's performance page
+ * counts classes and compilations.
  */
 #include "profiler/rates.h"
 
@@ -18,7 +18,7 @@
 static const struct {
 	enum talechain_rate signal;
 	enum talechain_word word;
-	bool level; /* the word itself counts, not its growth */
+	bool level; /* report the value, not its growth */
 } words[RATE_WORDS] = {
     {TALECHAIN_RATE_QUEUE, TALECHAIN_WORD_QUEUE, true},
     {TALECHAIN_RATE_CLASSES, TALECHAIN_WORD_CLASSES, false},
@@ -33,14 +33,14 @@ rate_note(struct output *o, const struct rate *r, struct instant at,
 	    r->usual_milli < USUAL_MAX ? r->usual_milli : USUAL_MAX;
 	int64_t interval_ns =
 	    r->interval_ns < INTERVAL_MAX ? r->interval_ns : INTERVAL_MAX;
-	struct note n = {.type = TALECHAIN_RATE,
+	struct observer_event n = {.type = TALECHAIN_RATE,
 	    .server = r->server,
 	    .at = at,
 	    .seen = seen,
 	    .arg = {(uint64_t)r->signal, r->count, r->base,
 		usual << 40 | (uint64_t)interval_ns}};
 
-	output_note_on(o, &n, r->cpu);
+	output_emit_on(o, &n, r->cpu);
 	counter_add(&o->counters.rates, 1);
 }
 
@@ -51,11 +51,11 @@ words_add(struct rate_words *w, unsigned i, uint64_t value)
 	w->has[i] = true;
 }
 
-/* What the words of a server say now. */
+/* Read the words of a server. */
 static void
-words_take(struct rate_words *w, const struct rates_sight *s, unsigned server)
+words_take(struct rate_words *w, const struct rates_sources *s, unsigned server)
 {
-	const struct page *p = s->page[server];
+	const struct hsperf_page *p = s->page[server];
 	const struct channel *c;
 	unsigned i, k;
 
@@ -73,16 +73,16 @@ words_take(struct rate_words *w, const struct rates_sight *s, unsigned server)
 					&c->memory->word[words[i].word],
 					__ATOMIC_RELAXED));
 	}
-	if (p != NULL && !page_is_dead(p)) {
+	if (p != NULL && !hsperf_page_is_dead(p)) {
 		if (!w->has[1] && p->classes_at != 0)
-			words_add(w, 1, page_count(p, p->classes_at));
+			words_add(w, 1, hsperf_page_count(p, p->classes_at));
 		if (!w->has[2] && p->compiled_at != 0)
-			words_add(w, 2, page_count(p, p->compiled_at));
+			words_add(w, 2, hsperf_page_count(p, p->compiled_at));
 	}
 	w->clock.end = cycles_in_order();
 }
 
-/* One server's words, and what they did since the last time. */
+/* Rates of one server's words since the last sample. */
 static void
 words_rate(const struct rates_watch *w, unsigned server,
     const struct rate_words *was, const struct rate_words *is, struct output *o)
@@ -99,7 +99,7 @@ words_rate(const struct rates_watch *w, unsigned server,
 		r.count = is->value[i];
 		r.base = 1;
 		if (!words[i].level) {
-			/* Back: another JVM, or another source. */
+			/* It decreased: another JVM or another source. */
 			if (!was->has[i] || is->value[i] < was->value[i])
 				continue;
 			r.count -= was->value[i];
@@ -110,7 +110,7 @@ words_rate(const struct rates_watch *w, unsigned server,
 }
 
 void
-rates_sweep(struct rates_watch *w, const struct rates_sight *s,
+rates_sweep(struct rates_watch *w, const struct rates_sources *s,
     struct output *o, struct instant now)
 {
 	struct rate_words is;

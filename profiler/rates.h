@@ -1,19 +1,18 @@
 /*
- * rates.h: how fast things go, as RATE events in the stream.
+ * rates.h: rates as RATE events in the stream.
  *
- * Two halves, for two kinds of signals.  Those that are words in memory (a
- * channel's queue, the classes a JVM has loaded) the observer samples within
- * its sweep, without a system call: here.  Those that the kernel must be
- * asked for the attach thread samples (rates_read.h), and hands each rate to
- * the observer as an order.  Both emit at most one event for each signal and
- * period, and only of periods that were not distorted (shim/dte.h); the
- * others are counted.
+ * Words in memory (a channel's queue, the classes a JVM has loaded) are sampled
+ * by the observer within its sweep, without a system call: here.  Signals that
+ * need a system call are sampled by the attach thread (rates_read.h), which
+ * sends each rate to the observer as a command.  Both emit at most one event
+ * for each signal and period, and only of periods that were not distorted
+ * (shim/dte.h); the others are counted.
  *
- * Not here: what a rate means for a request (talechain/), and sampling as
- * fast as can be (shim/).
+ * Not here: what a rate means for a request (talechain/), and sampling at the
+ * highest rate (shim/).
  *
- * Cost: one comparison in a sweep; once in a period some loads for each
- * channel of a server.
+ * Cost: one comparison in a sweep; once in a period some loads for each channel
+ * of a server.
  */
 #ifndef TAILOR_PROFILER_RATES_H
 #define TAILOR_PROFILER_RATES_H
@@ -23,8 +22,8 @@
 #include <sys/types.h>
 
 #include "profiler/channel.h"
-#include "profiler/jvm/page.h"
-#include "profiler/order.h"
+#include "profiler/jvm/hsperf_page.h"
+#include "profiler/observer_command.h"
 #include "profiler/output.h"
 #include "profiler/profiler.h"
 #include "profiler/shim/dte.h"
@@ -37,9 +36,9 @@ void rate_note(struct output *o, const struct rate *r, struct instant at,
 	(1U << TALECHAIN_RATE_QUEUE | 1U << TALECHAIN_RATE_CLASSES | \
 	    1U << TALECHAIN_RATE_COMPILED)
 #define RATE_WORDS 3   /* queue, classes, compiled */
-#define RATE_LOOKS 256 /* channels in which they are looked for */
+#define RATE_LOOKS 256 /* channels that are read at most */
 
-/* What the words of one server said when they were last looked at. */
+/* The words of one server at the last sample. */
 struct rate_words {
 	bool known;
 	struct dte_clock clock;
@@ -55,16 +54,16 @@ struct rates_watch {
 	struct rate_words server[PROFILER_SERVERS];
 };
 
-/* What the observer has to look at. */
-struct rates_sight {
+/* The observer's sources of words. */
+struct rates_sources {
 	struct channel *const *channel;
 	unsigned channels;
-	struct page *const *page; /* of each server, NULL: none */
+	struct hsperf_page *const *page; /* of each server, NULL: none */
 	unsigned servers;
 };
 
-/* Sample the words if it is time.  The observer only. */
-void rates_sweep(struct rates_watch *w, const struct rates_sight *s,
+/* Sample the words when due.  The observer only. */
+void rates_sweep(struct rates_watch *w, const struct rates_sources *s,
     struct output *o, struct instant now);
 
 #endif

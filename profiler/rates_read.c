@@ -1,10 +1,10 @@
 /*
- * rates_read.c: the attach thread's half: what the kernel must be asked for.
+ * rates_read.c: rates from counters that need system calls.
  *
- * A process has no counter of its own, only its threads have: each thread
- * found gets one that those it starts inherit.  (A process has a CPU clock,
- * but that of others moves in ticks of some ms.)  The usual value of a ratio is its running median over
- * periods in which enough happened to be worth a ratio.
+ * Counters belong to threads, not processes: each thread found gets one that
+ * threads it starts inherit.  (A process has a CPU clock, but that of others
+ * advances in steps of some ms.)  The usual value of a ratio is its running
+ * median over periods in which enough happened for a ratio.
  */
 #include "profiler/rates_read.h"
 
@@ -20,10 +20,10 @@
 #include "profiler/shim/cycles.h"
 #include "talechain/events/events.h"
 
-/* A ratio over less is noise: 30 us of a CPU, about. */
+/* A ratio over less is noise: about 30 us of a CPU. */
 #define BASE_LEAST 100000
 
-/* What is counted of each thread of a server; base NULL: over time. */
+/* Counters of each thread of a server; base NULL: rate over time. */
 static const struct {
 	enum talechain_rate signal;
 	const char *count, *base;
@@ -75,7 +75,7 @@ pair_room(struct rate_pair *p, unsigned counters, bool based)
 	return -ENOMEM;
 }
 
-/* One thread's counters; one that has ended meanwhile is no failure. */
+/* Open one thread's counters; a thread that has ended is no failure. */
 static int
 pair_thread(struct rate_pair *p, unsigned kind, pid_t tid, char *why)
 {
@@ -101,7 +101,7 @@ pair_open(struct rate_pair *p, unsigned kind, pid_t pid, char *why)
 	int i, err, n = proc_threads(pid, tid, RATE_THREADS);
 
 	if (n == 0)
-		n = -ESRCH; /* it ends right now */
+		n = -ESRCH; /* it is ending */
 	if (n < 0) {
 		if (n == -E2BIG)
 			snprintf(why, RATE_WHY, "it has over %d threads",
@@ -151,7 +151,7 @@ clocks_open(struct rates_reader *r, char *why)
 	return r->clocks > 0 ? 0 : err;
 }
 
-/* Whether this machine counts what a kind needs; else why not. */
+/* Whether this machine has the counters of a kind; else why not. */
 static int
 kind_probe(unsigned kind, char *why)
 {
@@ -173,7 +173,7 @@ say(char *text, size_t size, const char *signal, const char *why)
 	    *why != '\0' ? ": " : "", why);
 }
 
-/* Take back what this machine cannot give, and say so once. */
+/* Switch off what this machine lacks, and log that once. */
 void
 rates_open(struct rates_reader *r, const struct profiler_options *options)
 {
@@ -244,9 +244,9 @@ rates_server(
 	for (i = 0; i < RATE_COUNTERS && pid != 0; i++) {
 		if (!wanted(r, kinds[i].signal) ||
 		    pair_open(&s->pair[i], i, pid, why) == 0 ||
-		    s->told[kinds[i].signal])
+		    s->off_logged[kinds[i].signal])
 			continue;
-		s->told[kinds[i].signal] = true;
+		s->off_logged[kinds[i].signal] = true;
 		log_event(LOG_LEVEL_NOTICE, "rate_off",
 		    "server=%s signal=%s why=\"%s\"", name,
 		    talechain_rate_find(kinds[i].signal)->name, why);
@@ -262,12 +262,13 @@ reader_drop(struct rates_reader *r)
 }
 
 static void
-rate_order(struct rates_reader *r, struct order_ring *orders,
+rate_command(struct rates_reader *r, struct command_ring *commands,
     const struct rate *rate, struct instant at)
 {
-	struct order o = {.kind = ORDER_RATE, .at = at, .rate = *rate};
+	struct observer_command o = {
+	    .kind = COMMAND_RATE, .at = at, .rate = *rate};
 
-	if (!order_push(orders, &o))
+	if (!command_push(commands, &o))
 		reader_drop(r);
 }
 
@@ -292,23 +293,23 @@ pair_read(struct rate_pair *p, uint64_t sum[2])
 	return true;
 }
 
-/* The usual ratio before this one is counted, thousandths. */
+/* The usual ratio without this one, thousandths. */
 static uint64_t
 pair_usual(struct rate_pair *p, const struct rate *rate)
 {
-	uint64_t usual = usual_value(&p->usual);
+	uint64_t usual = running_median_value(&p->usual);
 
 	if (p->base != NULL && rate->base >= BASE_LEAST)
-		usual_add(&p->usual,
+		running_median_add(&p->usual,
 		    (uint64_t)((double)rate->count * 1000 / (double)rate->base +
 			       0.5));
 	return usual;
 }
 
-/* Sample a pair; a rate of the time since the last sample, if that is good. */
+/* Sample a pair; send its rate since the last sample if not distorted. */
 static void
 pair_turn(struct rates_reader *r, struct rate_pair *p, struct rate *rate,
-    struct order_ring *orders)
+    struct command_ring *commands)
 {
 	struct dte_clock clock, before = p->clock;
 	struct instant at = instant_now(), since = p->at;
@@ -324,7 +325,7 @@ pair_turn(struct rates_reader *r, struct rate_pair *p, struct rate *rate,
 	rate->base = p->base != NULL ? sum[1] - p->last[1]
 				     : (uint64_t)instant_since(at, since);
 	rate->interval_ns = instant_since(at, since);
-	/* A scaled counter may step back a little; that is no rate. */
+	/* A scaled counter may decrease a little; then there is no rate. */
 	known &= p->known && sum[0] >= p->last[0] && sum[1] >= p->last[1];
 	p->clock = clock;
 	p->at = at;
@@ -337,14 +338,14 @@ pair_turn(struct rates_reader *r, struct rate_pair *p, struct rate *rate,
 		return;
 	}
 	if (rate->base == 0)
-		return; /* nothing ran: there is no ratio */
+		return; /* nothing ran: no ratio */
 	rate->usual_milli = pair_usual(p, rate);
-	rate_order(r, orders, rate, at);
+	rate_command(r, commands, rate, at);
 }
 
 int64_t
 rates_turn(
-    struct rates_reader *r, struct order_ring *orders, struct instant now)
+    struct rates_reader *r, struct command_ring *commands, struct instant now)
 {
 	struct rate rate;
 	unsigned i, k;
@@ -359,14 +360,14 @@ rates_turn(
 			rate = (struct rate){.signal = kinds[k].signal,
 			    .server = (int)i,
 			    .cpu = -1};
-			pair_turn(r, &r->server[i].pair[k], &rate, orders);
+			pair_turn(r, &r->server[i].pair[k], &rate, commands);
 		}
 	}
 	for (i = 0; i < r->clocks; i++) {
 		rate = (struct rate){.signal = TALECHAIN_RATE_CLOCK,
 		    .server = -1,
 		    .cpu = (int)i};
-		pair_turn(r, &r->clock[i], &rate, orders);
+		pair_turn(r, &r->clock[i], &rate, commands);
 	}
 	return r->period_ns;
 }

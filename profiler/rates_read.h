@@ -1,12 +1,12 @@
 /*
- * rates_read.h: rates that only the kernel knows; see rates.h.
+ * rates_read.h: rates from counters that need system calls; see rates.h.
  *
- * Counters of a server's threads, clocks of the CPUs: sampled by the attach
- * thread, whose system calls hold up nobody.  Everything here
- * belongs to that thread once it runs.
+ * Counters of a server's threads and clocks of the CPUs, sampled by the attach
+ * thread, which may block.  Everything here belongs to that thread once it
+ * runs.
  *
- * Cost: 1 us or so for each counter of each thread, once in a period;
- * reading one of a thread that runs interrupts its CPU.
+ * Cost: about 1 us for each counter of each thread, once in a period; reading
+ * one of a running thread interrupts its CPU.
  */
 #ifndef TAILOR_PROFILER_RATES_READ_H
 #define TAILOR_PROFILER_RATES_READ_H
@@ -15,20 +15,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "profiler/order.h"
+#include "profiler/observer_command.h"
 #include "profiler/profiler.h"
 #include "profiler/shim/dte.h"
-#include "profiler/usual.h"
+#include "profiler/running_median.h"
 
 struct counter;
 
-#define RATE_COUNTERS 4	 /* kinds that are counted of a server */
-#define RATE_THREADS 128 /* of a server; with more they are off */
-#define RATE_CPUS 64	 /* whose clocks are read */
+#define RATE_COUNTERS 4	 /* kinds counted for a server */
+#define RATE_THREADS 128 /* of a server; with more, counters are off */
+#define RATE_CPUS 64	 /* CPUs whose clocks are read */
 #define RATE_WHY 200
-#define RATE_READ_LEAST_NS (5 * NS_PER_MS) /* the kernel is not asked sooner */
+#define RATE_READ_LEAST_NS \
+	(5 * NS_PER_MS) /* shortest period with system calls */
 
-/* One kind of these has a base, and so two counters of each thread. */
+/* One of the kinds has a base, so it needs two counters of each thread. */
 _Static_assert(PROFILER_RATE_DESCRIPTORS >= (RATE_COUNTERS + 1) * RATE_THREADS,
     "descriptors of a server's counters");
 
@@ -36,17 +37,17 @@ _Static_assert(PROFILER_RATE_DESCRIPTORS >= (RATE_COUNTERS + 1) * RATE_THREADS,
 struct rate_pair {
 	struct counter *count, *base; /* owned arrays; base NULL: time */
 	unsigned counters;
-	bool known; /* there was a sample before */
+	bool known; /* last is valid */
 	struct dte_clock clock;
 	struct instant at;
 	uint64_t last[2];
-	struct usual usual;
+	struct running_median usual;
 };
 
 struct rates_server {
-	pid_t pid; /* whose threads are counted, 0: nobody's */
+	pid_t pid; /* process whose threads are counted, 0: none */
 	struct rate_pair pair[RATE_COUNTERS];
-	bool told[TALECHAIN_RATE_END]; /* why it is off has been logged */
+	bool off_logged[TALECHAIN_RATE_END]; /* why it is off has been logged */
 };
 
 struct rates_reader {
@@ -58,27 +59,27 @@ struct rates_reader {
 	struct rate_pair clock[RATE_CPUS];
 	unsigned clocks; /* CPUs 0 .. clocks - 1 */
 	/* any thread reads: relaxed */
-	uint64_t dropped; /* periods that were distorted, or had no room */
+	uint64_t dropped; /* periods distorted, or lost to a full ring */
 };
 
 /*
  * rates_open(r, options):
- * Open what is of the whole machine, while there are privileges, and say
- * once what is on and what is not.  Never fails: what cannot be is off.
+ * Open the counters of the whole machine while there are privileges, and log
+ * once what is on and what is not.  Never fails: what cannot be opened is off.
  */
 void rates_open(struct rates_reader *r, const struct profiler_options *options);
 void rates_close(struct rates_reader *r);
 
-/* A server is another process now, 0: none.  name: its own, for the log. */
+/* A server has a new process, 0: none.  name: the server's, for the log. */
 void rates_server(
     struct rates_reader *r, unsigned server, pid_t pid, const char *name);
 
 /*
- * rates_turn(r, orders, now):
- * Sample what is due and order it to be written.  Returns the time until
- * something is due again, ns; -1: never.  The attach thread.
+ * rates_turn(r, commands, now):
+ * Sample what is due and send the rates to the observer.  Returns the time
+ * until something is due, ns; -1: never.  The attach thread.
  */
 int64_t rates_turn(
-    struct rates_reader *r, struct order_ring *orders, struct instant now);
+    struct rates_reader *r, struct command_ring *commands, struct instant now);
 
 #endif

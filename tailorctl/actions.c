@@ -1,9 +1,9 @@
 /*
- * actions.c: commands that change something and see it through.
+ * actions.c: commands that change something and wait for the result.
  *
  * Draining and restarting take as long as requests in flight and a server's
- * start take.  The tailor does the work by itself; this only watches, says
- * what it sees, and may be interrupted.
+ * start take.  Tailor does the work; the command only watches and prints the
+ * state, and may be interrupted.
  */
 #include "tailorctl/actions.h"
 
@@ -20,13 +20,13 @@
 #include "tailorctl/plain.h"
 #include "tailorctl/waits.h"
 
-#define LOOK_NS (100 * NS_PER_MS)
+#define CHECK_PERIOD_NS (100 * NS_PER_MS)
 #define REMIND_NS (5 * NS_PER_S)
 #define PATIENCE_NS (600 * NS_PER_S)
 
-/* POST it.  0 or -1 (said). */
+/* POST it.  0, or -1 after a message. */
 static int
-tell(const struct options *o, const char *path)
+post(const struct options *o, const char *path)
 {
 	char name[300], target[400];
 	struct http_response a;
@@ -40,15 +40,15 @@ tell(const struct options *o, const char *path)
 	return 0;
 }
 
-struct sight {
+struct progress {
 	char state[32];
 	bool restarting;
-	char waits[WAITS_BYTES]; /* for what; "" nothing */
+	char waits[WAITS_BYTES]; /* reason; "": none */
 };
 
-/* What /servers says of the one server.  0 or -1 (said). */
+/* The server's part of /servers.  0, or -1 after a message. */
 static int
-look(const struct options *o, struct sight *out)
+read_progress(const struct options *o, struct progress *out)
 {
 	struct http_response a;
 	cJSON *tree;
@@ -73,18 +73,16 @@ look(const struct options *o, struct sight *out)
 	cJSON_Delete(tree);
 	http_response_fini(&a);
 	if (err < 0)
-		fprintf(stderr, "tailorctl: the server is not there any "
-				"more\n");
+		fprintf(stderr, "tailorctl: the server no longer "
+				"exists\n");
 	return err;
 }
 
-/* A new state: a word, or an object of JSON. */
+/* Print a new state: a word, or a JSON object. */
 static void
 show_state(const struct options *o, const char *state)
 {
 	struct json j;
-	char *text;
-	size_t length;
 
 	if (!o->json) {
 		printf("%s\n", state);
@@ -95,23 +93,21 @@ show_state(const struct options *o, const char *state)
 	json_key_string(&j, "server", o->argument);
 	json_key_string(&j, "state", state);
 	json_object_end(&j);
-	if (json_take(&j, &text, &length) < 0)
-		return;
-	printf("%s\n", text);
-	free(text);
+	plain_json(&j);
 }
 
-/* Say each new state until it is the one waited for, and from time to time
- * what keeps it from coming. */
+/* Print each new state until it is the wanted one, and from time to time what
+ * delays it. */
 static int
-watch(const struct options *o, const char *wanted)
+wait_for(const struct options *o, const char *wanted)
 {
-	struct timespec pause = {0, LOOK_NS};
-	struct sight now, before = {"", false, ""};
+	struct timespec pause = {0, CHECK_PERIOD_NS};
+	struct progress now, before = {"", false, ""};
 	int64_t said = -REMIND_NS;
 
-	for (int64_t waited = 0; waited < PATIENCE_NS; waited += LOOK_NS) {
-		if (look(o, &now) < 0)
+	for (int64_t waited = 0; waited < PATIENCE_NS;
+	     waited += CHECK_PERIOD_NS) {
+		if (read_progress(o, &now) < 0)
 			return STATUS_NO;
 		if (strcmp(now.state, before.state) != 0) {
 			show_state(o, now.state);
@@ -128,7 +124,7 @@ watch(const struct options *o, const char *wanted)
 		nanosleep(&pause, NULL);
 	}
 	fprintf(stderr,
-	    "tailorctl: not %s yet; the tailor goes on (see tailorctl "
+	    "tailorctl: not %s yet, still in progress (see tailorctl "
 	    "servers)\n",
 	    wanted);
 	return STATUS_NO;
@@ -137,25 +133,25 @@ watch(const struct options *o, const char *wanted)
 int
 command_drain(const struct options *options)
 {
-	if (tell(options, "/drain") < 0)
+	if (post(options, "/drain") < 0)
 		return STATUS_NO;
-	return watch(options, "drained");
+	return wait_for(options, "drained");
 }
 
 int
 command_restart(const struct options *options)
 {
-	if (tell(options, "/restart") < 0)
+	if (post(options, "/restart") < 0)
 		return STATUS_NO;
-	return watch(options, "ready");
+	return wait_for(options, "ready");
 }
 
 int
 action_return(const struct options *options)
 {
-	if (tell(options, "/ready") < 0)
+	if (post(options, "/ready") < 0)
 		return STATUS_NO;
-	return watch(options, "ready");
+	return wait_for(options, "ready");
 }
 
 /* The strings of a list, a line each. */

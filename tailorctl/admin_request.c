@@ -1,5 +1,6 @@
 /*
- * admin_request.c: Tailor's own words for a refusal are printed, made harmless.
+ * admin_request.c: Tailor's message for a refusal is printed without control
+ * characters.
  */
 #include "tailorctl/admin_request.h"
 
@@ -44,7 +45,7 @@ admin_request(const struct options *options, const char *method,
 	return -1;
 }
 
-/* What Tailor says, and what to do, in lines of a terminal. */
+/* Print Tailor's message and advice, wrapped for a terminal. */
 static void
 complain_of(const cJSON *tree, const char *error)
 {
@@ -81,7 +82,7 @@ admin_response_complain(const struct http_response *a)
 	cJSON_Delete(tree);
 }
 
-/* Clients' listeners give tailors their names: "8080" of 127.0.0.1:8080. */
+/* A tailor's name comes from its listener: "8080" for 127.0.0.1:8080. */
 void
 admin_response_not_json(const struct options *options)
 {
@@ -89,7 +90,7 @@ admin_response_not_json(const struct options *options)
 	const char *port = given != NULL ? strrchr(given, ':') : NULL;
 	char cell[16];
 
-	fprintf(stderr, "tailorctl: not JSON: -a wants a tailor's "
+	fprintf(stderr, "tailorctl: not JSON: -a expects a tailor's "
 			"name or admin socket");
 	if (port != NULL && port[1] != '\0' && strchr(port, '/') == NULL)
 		fprintf(stderr, "; try -a %s",

@@ -1,8 +1,8 @@
 /*
  * admin_request.h: requests to the admin socket of the running Tailor.
  *
- * http_client.h with this program's messages: what goes wrong is on standard
- * error when a function returns.
+ * http_client.h with this program's messages: errors are printed on standard
+ * error before a function returns.
  */
 #ifndef TAILOR_TAILORCTL_ADMIN_REQUEST_H
 #define TAILOR_TAILORCTL_ADMIN_REQUEST_H
@@ -12,25 +12,25 @@
 
 /*
  * admin_request(options, method, target, out):
- * Connect to the Tailor that is meant (find.h) and send a request.
- *   target  as it goes on the wire; see admin_escape for parts from outside
+ * Connect to the selected tailor (find.h) and send a request.
+ *   target  as sent; see admin_escape for parts from outside
  * Returns 0 with *out filled (any status), release with http_response_fini;
  * or -1 after one message that says what to do.
  */
 int admin_request(const struct options *options, const char *method,
     const char *target, struct http_response *out);
 
-/* The same, but a status that is not 200 is a message and -1. */
+/* The same, but a status other than 200 is printed as an error, and -1. */
 int admin_request_ok(const struct options *options, const char *method,
     const char *target, struct http_response *out);
 
-/* Print what a response that is not 200 means. */
+/* Explain a response other than 200 on standard error. */
 void admin_response_complain(const struct http_response *a);
 
-/* Print that a response is no Tailor's, and what -a wants. */
+/* Print that a response is not a tailor's, and what -a expects. */
 void admin_response_not_json(const struct options *options);
 
-/* Percent-encode text for a target; cuts it to fit.  Returns out. */
+/* Percent-encode text for a target, cut to fit.  Returns out. */
 char *admin_escape(const char *text, char *out, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * commands.h: what tailorctl can do.  Each function runs one command and
- * returns its exit status; output goes to standard output, complaints to
- * standard error, and both keep within 80 columns.
+ * commands.h: the commands.  Each function runs one command and returns its
+ * exit status; output goes to standard output, errors to standard error, and
+ * both keep within 80 columns.
  */
 #ifndef TAILOR_TAILORCTL_COMMANDS_H
 #define TAILOR_TAILORCTL_COMMANDS_H

@@ -1,14 +1,15 @@
 /*
- * events.c: "tailorctl events": what may stand in the stream.
+ * events.c: "tailorctl events": the events of the stream.
  *
- * The same tables that writers and readers are made from, as words: what
- * "log" shows and "log -q" asks for.  tailor-ring(7) is made with it.
+ * Prints the tables of talechain: what "log" shows and "log -q" accepts.
+ * tailor-ring(7) is made with it.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "tailorctl/plain.h"
 #include "tailorctl/commands.h"
 #include "talechain/events/events.h"
 #include "talechain/events/hazard.h"
@@ -16,7 +17,7 @@
 #define COLUMNS 78
 #define INDENT 8
 
-/* One more word on a line that is at *column; at 0 nothing is written yet. */
+/* Print a word at *column, on a new line if it does not fit. */
 static void
 print_word(size_t *column, const char *word)
 {
@@ -56,7 +57,7 @@ static const char *const hazards[] = {
 #undef EVENTS_X
 };
 
-/* What an event's argument of the same name may be. */
+/* Values of an event's argument of that name. */
 static const struct {
 	const char *argument, *of;
 	const char *const *names;
@@ -136,8 +137,6 @@ static int
 print_json(void)
 {
 	struct json j;
-	char *text;
-	size_t length;
 
 	json_init(&j, false);
 	json_object_begin(&j);
@@ -153,13 +152,7 @@ print_json(void)
 		write_list(&j, i);
 	json_object_end(&j);
 	json_object_end(&j);
-	if (json_take(&j, &text, &length) < 0) {
-		fprintf(stderr, "tailorctl: out of memory\n");
-		return STATUS_NO;
-	}
-	printf("%s\n", text);
-	free(text);
-	return STATUS_OK;
+	return plain_json(&j) < 0 ? STATUS_NO : STATUS_OK;
 }
 
 int

@@ -1,8 +1,8 @@
 /*
  * field.h: members of JSON objects that may be missing or of another type.
  *
- * The answers come from a tailor of perhaps another version: what is not
- * there reads as "unknown" and nothing is assumed.
+ * Responses may come from another version: a missing member reads as "unknown"
+ * and nothing is assumed.
  */
 #ifndef TAILOR_TAILORCTL_FIELD_H
 #define TAILOR_TAILORCTL_FIELD_H

@@ -1,8 +1,7 @@
 /*
- * find.c: admin sockets lie in one of three directories, as admin-NAME.sock
- * unless their configuration says otherwise.  One counts if it can be connected
- * to: a file alone may be left from a Tailor that was killed, or be another
- * user's.
+ * find.c: admin sockets are in one of three directories, as admin-NAME.sock
+ * unless configured otherwise.  One counts if it accepts a connection: a file
+ * alone may be left from a tailor that was killed, or be another user's.
  */
 #include "tailorctl/find.h"
 
@@ -39,11 +38,11 @@ struct admin_socket {
 	ino_t inode;
 };
 
-/* What is in the usual places. */
+/* The sockets in the default directories. */
 struct search {
 	unsigned places;
 	char place[PLACES][PLACE_BYTES];
-	int err[PLACES]; /* of looking into it */
+	int err[PLACES]; /* of reading it */
 	unsigned sockets, running;
 	struct admin_socket socket[SOCKETS_MAX];
 };
@@ -111,7 +110,8 @@ connect_to(const struct address *to, const struct options *o)
 	    to->length, instant_plus(instant_now(), o->timeout_ns));
 }
 
-/* "admin-8080.sock" is 8080's, "admin.sock" that of one without a name. */
+/* "admin-8080.sock" belongs to 8080, "admin.sock" to a tailor without a
+ * name. */
 static bool
 name_of_file(const char *file, char out[NAME_BYTES])
 {
@@ -132,8 +132,8 @@ name_of_file(const char *file, char out[NAME_BYTES])
 }
 
 /*
- * A socket in one of the usual places.  /tmp is everybody's: one there that
- * belongs to another user is not asked.
+ * Connect to a socket in a default directory.  /tmp is writable by all: a
+ * socket of another user there is not used.
  */
 static int
 connect_found(const char *path, const struct options *o)
@@ -150,7 +150,7 @@ connect_found(const char *path, const struct options *o)
 	return connect_to(&to, o);
 }
 
-/* Two of the places may be one. */
+/* Two of the directories may be the same. */
 static bool
 seen(const struct search *s, const struct stat *st)
 {
@@ -187,7 +187,7 @@ add_socket(struct search *s, const char *place, const char *file,
 	s->sockets++;
 }
 
-/* Another user could have made the one in /tmp first. */
+/* Another user could have made the directory in /tmp first. */
 static bool
 may_look_into(DIR *d, const char *place)
 {
@@ -239,7 +239,7 @@ search(struct search *s, const struct options *o)
 	qsort(s->socket, s->sockets, sizeof(s->socket[0]), by_path);
 }
 
-/* What to give --admin for this one: its name, if no other has the same. */
+/* The --admin argument for a socket: its name, if unique, else its path. */
 static const char *
 handle_of(const struct search *s, const struct admin_socket *one)
 {
@@ -272,17 +272,17 @@ complain_none(const struct search *s)
 	for (unsigned i = 0; i < s->places; i++)
 		fprintf(stderr, "    %s: %s\n", s->place[i],
 		    s->err[i] < 0 ? strerror(-s->err[i])
-				  : "no admin socket that accepts");
+				  : "no admin socket accepts a connection");
 	for (unsigned i = 0; i < s->sockets; i++)
 		fprintf(stderr, "    %s: %s\n",
 		    plain_cell(text, sizeof(text), s->socket[i].path,
 			sizeof(s->socket[i].path)),
 		    strerror(-s->socket[i].err));
-	fprintf(stderr, "Start one, or say where its admin socket is: "
+	fprintf(stderr, "Start one, or give its admin socket: "
 			"--admin or $TAILOR_ADMIN.\n");
 }
 
-/* The only one that runs, of that name or of any (NULL). */
+/* Connect to the only running tailor of that name, or of any (NULL). */
 static int
 connect_only(const char *name, const struct options *o)
 {
@@ -322,7 +322,8 @@ connect_address(const char *text, const struct options *o)
 
 	if (parse_address(text, &to) < 0) {
 		fprintf(stderr,
-		    "tailorctl: \"%s\" is no path, HOST:PORT or name\n", text);
+		    "tailorctl: \"%s\" is not a path, HOST:PORT or name\n",
+		    text);
 		return -1;
 	}
 	fd = connect_to(&to, o);
@@ -332,7 +333,7 @@ connect_address(const char *text, const struct options *o)
 	return fd < 0 ? -1 : fd;
 }
 
-/* ":8080" and "8080" name a tailor; with a host, or a path, it is an address. */
+/* ":8080" and "8080" are names; with a host or a slash it is an address. */
 static const char *
 as_name(const char *text)
 {

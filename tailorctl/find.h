@@ -1,9 +1,9 @@
 /*
- * find.h: which tailor is meant.
+ * find.h: select the running tailor.
  *
  * The one that --admin names; else the environment ($TAILOR_ADMIN its admin
  * socket, $TAILOR_INSTANCE its name); else the only one that runs.  Names are
- * those of the key "instance", and stand in the names of admin sockets.
+ * those of the key "instance" and part of the names of admin sockets.
  */
 #ifndef TAILOR_TAILORCTL_FIND_H
 #define TAILOR_TAILORCTL_FIND_H
@@ -14,13 +14,13 @@
 
 /*
  * find_tailor(options):
- * A connected, non-blocking socket of its admin listener; the caller closes
- * it.  Or -1 after one message on standard error that says what to do.
+ * Returns a connected, non-blocking socket of its admin listener; the caller
+ * closes it.  Or -1 after one message on standard error that says what to do.
  */
 int find_tailor(const struct options *options);
 
-/* Whether find_tailor would find one, or there is more to say than that none
- * runs: one was named, or several run.  Says nothing. */
+/* Whether find_tailor would succeed, or fail for another reason than that none
+ * runs: one was named, or several run.  Prints nothing. */
 bool find_any(const struct options *options);
 
 #endif

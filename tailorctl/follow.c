@@ -1,6 +1,3 @@
-/*
- * follow.c: see follow.h.
- */
 #include "tailorctl/follow.h"
 
 #include <errno.h>
@@ -16,7 +13,7 @@
 #include "tailorctl/plain.h"
 
 #define IDLE_NS (10 * NS_PER_MS)
-#define IDLE_CHECKS 100 /* idle turns between looks at the file */
+#define IDLE_CHECKS 100 /* idle turns between checks of the file */
 
 static volatile sig_atomic_t interrupted;
 
@@ -36,7 +33,7 @@ catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* How far the wall clock is from the stream's. */
+/* The difference between the wall clock and the stream's clock. */
 static int64_t
 wall_offset_ns(void)
 {
@@ -123,7 +120,7 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 	}
 	if (++f->idle % IDLE_CHECKS == 0 && stat(f->path, &st) < 0 &&
 	    errno == ENOENT) {
-		fprintf(stderr, "tailorctl: the stream is gone; "
+		fprintf(stderr, "tailorctl: the stream has ended; "
 				"the tailor has stopped\n");
 		return FOLLOW_GONE;
 	}
@@ -132,7 +129,7 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 }
 
 void
-follow_names(const struct options *options, struct seen *s)
+follow_names(const struct options *options, struct stream_requests *s)
 {
 	struct http_response a;
 	const cJSON *one;
@@ -146,7 +143,7 @@ follow_names(const struct options *options, struct seen *s)
 	{
 		if (s->servers == SEEN_SERVERS)
 			break;
-		plain_cell(s->name[s->servers++], SEEN_NAME,
+		plain_cell(s->name[s->servers++], STREAM_NAME,
 		    field_text(one, "name"), 32);
 	}
 	cJSON_Delete(tree);

@@ -1,9 +1,8 @@
 /*
  * follow.h: the timeline stream in shared memory, for log, top and hist.
  *
- * Read beside the observer without asking it: a reader that is too slow is
- * overtaken, is told how many events that cost, and says so; it can hold
- * nobody up.
+ * Read without the observer's help: a reader that is too slow is overtaken,
+ * counts the lost events, and cannot delay the observer.
  */
 #ifndef TAILOR_TAILORCTL_FOLLOW_H
 #define TAILOR_TAILORCTL_FOLLOW_H
@@ -12,7 +11,7 @@
 #include <stdint.h>
 
 #include "tailorctl/options.h"
-#include "tailorctl/seen.h"
+#include "tailorctl/stream_request.h"
 #include "talechain/timeline/timeline.h"
 
 struct follow {
@@ -35,15 +34,15 @@ void follow_close(struct follow *f);
 enum follow_event {
 	FOLLOW_SLOT, /* *out is the next event */
 	FOLLOW_LOST, /* *lost were overwritten unread */
-	FOLLOW_IDLE, /* nothing new; some milliseconds have passed */
+	FOLLOW_IDLE, /* no new event for some milliseconds */
 	FOLLOW_END,  /* --dump is done, or a signal came */
-	FOLLOW_GONE, /* the tailor has stopped (said) */
+	FOLLOW_GONE, /* the tailor has stopped; printed */
 };
 enum follow_event
 follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost);
 
-/* Ask the tailor for its servers' names, if one can be asked. */
-void follow_names(const struct options *options, struct seen *s);
+/* Get the servers' names from the running tailor, if there is one. */
+void follow_names(const struct options *options, struct stream_requests *s);
 
 /* "15:04:05.123456789" of a stamp; out is returned. */
 #define FOLLOW_CLOCK 32

@@ -1,9 +1,8 @@
 /*
- * hist.c: how long requests take, as a histogram that grows while one looks.
+ * hist.c: latencies of requests, as a live histogram.
  *
- * From the stream, not from the counters: each request is there with its
- * server.  "|" is the first server, "#" the second, "." an answer of
- * Tailor's own.
+ * From the stream, not from counters: each request is there with its server.
+ * "|" is the first server, "#" the second, "." a response of Tailor itself.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@
 #define KINDS 3
 
 struct chart {
-	struct seen *seen; /* owned */
+	struct stream_requests *table; /* owned */
 	struct histogram all;
 	uint64_t count[ROWS][KINDS];
 	uint64_t requests;
@@ -40,9 +39,9 @@ edge_ns(unsigned i)
 }
 
 static void
-count(struct chart *c, const struct seen_request *r)
+count(struct chart *c, const struct stream_request *r)
 {
-	uint64_t total = seen_total_ns(r);
+	uint64_t total = stream_request_total_ns(r);
 	unsigned row = 0, kind = r->server < 0 ? 2 : r->server > 0;
 
 	if (!r->began)
@@ -80,8 +79,8 @@ static void
 print_chart(const struct chart *c)
 {
 	static const double q[] = {0.5, 0.9, 0.99, 0.999, 1};
-	char text[PLAIN_DURATION_BYTES], name[SEEN_NAME], other[SEEN_NAME];
-	char a[SEEN_NAME], b[SEEN_NAME];
+	char text[PLAIN_DURATION_BYTES], name[STREAM_NAME], other[STREAM_NAME];
+	char a[STREAM_NAME], b[STREAM_NAME];
 	uint64_t most = 1;
 	unsigned first = ROWS, last = 0;
 
@@ -98,8 +97,9 @@ print_chart(const struct chart *c)
 	}
 	printf("%llu requests; | %s  # %s  . Tailor itself\n",
 	    (unsigned long long)c->requests,
-	    plain_cell(a, sizeof(a), seen_server(c->seen, 0, name), 14),
-	    plain_cell(b, sizeof(b), seen_server(c->seen, 1, other), 14));
+	    plain_cell(a, sizeof(a), stream_server_name(c->table, 0, name), 14),
+	    plain_cell(
+		b, sizeof(b), stream_server_name(c->table, 1, other), 14));
 	for (unsigned i = first; i <= last && i < ROWS; i++)
 		print_row(c, i, most);
 	for (unsigned i = 0; i < sizeof(q) / sizeof(q[0]); i++)
@@ -112,8 +112,7 @@ print_chart(const struct chart *c)
 static int
 print_json(const struct chart *c)
 {
-	char name[SEEN_NAME], *text;
-	size_t length;
+	char name[STREAM_NAME];
 	struct json j;
 
 	json_init(&j, false);
@@ -123,7 +122,7 @@ print_json(const struct chart *c)
 	json_key(&j, "servers");
 	json_array_begin(&j);
 	for (int i = 0; i < 2; i++)
-		json_string(&j, seen_server(c->seen, i, name));
+		json_string(&j, stream_server_name(c->table, i, name));
 	json_array_end(&j);
 	json_key(&j, "buckets");
 	json_array_begin(&j);
@@ -143,11 +142,7 @@ print_json(const struct chart *c)
 	json_key_uint(&j, "p99_ns", histogram_quantile(&c->all, 0.99));
 	json_key_uint(&j, "max_ns", histogram_quantile(&c->all, 1));
 	json_object_end(&j);
-	if (json_take(&j, &text, &length) < 0)
-		return -1;
-	printf("%s\n", text);
-	free(text);
-	return 0;
+	return plain_json(&j);
 }
 
 static int
@@ -161,20 +156,20 @@ print(const struct chart *c, const struct options *o)
 	return fflush(stdout);
 }
 
-/* Until there is a reason to stop; the exit status. */
+/* Run until the end of the stream or a signal; returns the exit status. */
 static int
 run(struct chart *c, struct follow *f)
 {
 	const struct options *o = f->options;
 	struct instant due = instant_plus(instant_now(), o->interval_ns);
 	struct timeline_slot slot;
-	struct seen_request r;
+	struct stream_request r;
 	uint64_t lost;
 
 	for (;;) {
 		switch (follow_next(f, &slot, &lost)) {
 		case FOLLOW_SLOT:
-			if (seen_take(c->seen, &slot, &r))
+			if (stream_requests_take(c->table, &slot, &r))
 				count(c, &r);
 			break;
 		case FOLLOW_LOST:
@@ -204,11 +199,11 @@ command_hist(const struct options *options)
 	int status = STATUS_NO;
 
 	if (c != NULL)
-		c->seen = calloc(1, sizeof(*c->seen));
-	if (c == NULL || c->seen == NULL || follow_open(&f, options) < 0)
+		c->table = calloc(1, sizeof(*c->table));
+	if (c == NULL || c->table == NULL || follow_open(&f, options) < 0)
 		goto free_chart;
 	histogram_init(&c->all);
-	follow_names(options, c->seen);
+	follow_names(options, c->table);
 	status = run(c, &f);
 	if (f.lost > 0)
 		fprintf(stderr, "%llu events overtaken\n",
@@ -217,7 +212,7 @@ command_hist(const struct options *options)
 
 free_chart:
 	if (c != NULL)
-		free(c->seen);
+		free(c->table);
 	free(c);
 	return status;
 }

@@ -1,5 +1,5 @@
 /*
- * ledger.c: "tailorctl ledger": what hedging cost and what it was worth.
+ * ledger.c: "tailorctl ledger": the cost and benefit of hedging.
  */
 #include <stdio.h>
 #include <string.h>
@@ -70,8 +70,8 @@ show(const cJSON *tree)
 
 	printf("%-10s %lld, %lld sent a second time\n", "requests",
 	    count(tree, "requests"), count(tree, "sent"));
-	printf("%-10s %lld sent, %lld won, %lld lost, %lld taken back, "
-	       "%lld in vain\n",
+	printf("%-10s %lld sent, %lld won, %lld lost, %lld cancelled, "
+	       "%lld wasted\n",
 	    "hedges", count(tree, "sent"), count(tree, "won"),
 	    count(tree, "lost"), count(tree, "cancelled"),
 	    count(tree, "both_failed"));

@@ -7,8 +7,8 @@
  *	time of day        |  event        its arguments; zero ones are left out
  *	                   server, "-" if none
  *
- * With --requests, or a query about what only requests have, one finished
- * request is one line instead.
+ * With --requests, or a query about fields of requests, one line is one
+ * finished request.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,13 +27,13 @@
 
 struct logger {
 	struct follow follow;
-	struct seen *seen;   /* owned */
-	struct query *query; /* owned; NULL: everything */
+	struct stream_requests *table; /* owned */
+	struct query *query;	       /* owned; NULL: everything */
 	bool requests;
 	uint64_t shown;
 };
 
-/* --- what a query may name ------------------------------------------------- */
+/* --- fields of a query --------------------------------------------------- */
 
 static const char *const event_fields[] = {
     "event", "server", "pid", "tid", "cpu", "channel", "late", NULL};
@@ -74,7 +74,7 @@ struct asked_event {
 	char text[64];
 };
 
-/* The value of an argument, in the words of its name. */
+/* The value of an argument, as text where its name has texts. */
 static struct query_value
 argument_value(const struct talechain_value *v, char text[64])
 {
@@ -109,7 +109,7 @@ event_lookup(const char *field, void *user)
 		return text;
 	}
 	if (strcmp(field, "server") == 0) {
-		seen_server(a->logger->seen, a->slot->server, a->text);
+		stream_server_name(a->logger->table, a->slot->server, a->text);
 		return text;
 	}
 	if (strcmp(field, "pid") == 0)
@@ -134,7 +134,7 @@ bad_query(
 	char text[64];
 
 	fprintf(stderr, "tailorctl: -q, column %u: ", column);
-	fprintf(stderr, format, word); /* ours, with one %s */
+	fprintf(stderr, format, word); /* a literal with one %s */
 	if (strlen(query) <= 70 && column <= 70 &&
 	    strpbrk(query, "\n\t\033") == NULL)
 		fprintf(stderr, "\n  %s\n  %*s",
@@ -145,8 +145,8 @@ bad_query(
 }
 
 /*
- * Whether the query is about requests: if it names what only they have.
- * 0, or -1 after a message about a field that does not fit.
+ * Whether the query names fields that only requests have. 0, or -1 after a
+ * message about a field that does not fit.
  */
 static int
 query_subject(struct logger *l, const char *text)
@@ -156,12 +156,12 @@ query_subject(struct logger *l, const char *text)
 
 	for (unsigned n = 0;
 	     (field = query_field(l->query, n, &column)) != NULL; n++)
-		if (listed(seen_fields, field) &&
+		if (listed(stream_request_fields, field) &&
 		    !listed(event_fields, field) && !is_argument(field))
 			l->requests = true;
 	for (unsigned n = 0;
 	     (field = query_field(l->query, n, &column)) != NULL; n++) {
-		bool fits = l->requests ? listed(seen_fields, field)
+		bool fits = l->requests ? listed(stream_request_fields, field)
 					: listed(event_fields, field) ||
 					      is_argument(field);
 
@@ -191,7 +191,7 @@ query_open(struct logger *l, const struct options *o)
 
 /* --- showing --------------------------------------------------------------- */
 
-/* One word of a line, on the next line if it does not fit. */
+/* Print a word, on the next line if it does not fit. */
 static void
 print_word(int *column, const char *word)
 {
@@ -257,30 +257,32 @@ write_event(struct json *j, const struct timeline_slot *slot)
 }
 
 static void
-print_request(const struct logger *l, const struct seen_request *r)
+print_request(const struct logger *l, const struct stream_request *r)
 {
-	char clock[FOLLOW_CLOCK], name[SEEN_NAME], cell[64];
+	char clock[FOLLOW_CLOCK], name[STREAM_NAME], cell[64];
 	char total[PLAIN_DURATION_BYTES];
 
 	printf("%s %016llx %7s %3llu %-12s %9lluB %u%s\n",
 	    follow_clock(&l->follow, r->finished_ns, clock),
 	    (unsigned long long)r->id,
-	    plain_duration(total, r->began ? (int64_t)seen_total_ns(r) : -1),
+	    plain_duration(
+		total, r->began ? (int64_t)stream_request_total_ns(r) : -1),
 	    (unsigned long long)r->status,
-	    plain_cell(
-		cell, sizeof(cell), seen_server(l->seen, r->server, name), 12),
+	    plain_cell(cell, sizeof(cell),
+		stream_server_name(l->table, r->server, name), 12),
 	    (unsigned long long)r->bytes, r->attempts,
 	    r->attempts > 1 ? " hedged" : "");
 }
 
 static void
 write_request(
-    struct json *j, const struct logger *l, const struct seen_request *r)
+    struct json *j, const struct logger *l, const struct stream_request *r)
 {
-	struct seen_asked asked = {.seen = l->seen, .request = r};
+	struct stream_request_query asked = {.table = l->table, .request = r};
 
-	for (const char *const *field = seen_fields; *field != NULL; field++) {
-		struct query_value v = seen_lookup(*field, &asked);
+	for (const char *const *field = stream_request_fields; *field != NULL;
+	     field++) {
+		struct query_value v = stream_request_lookup(*field, &asked);
 
 		if (v.kind == QUERY_NUMBER)
 			json_key_uint(j, *field, v.number);
@@ -288,21 +290,6 @@ write_request(
 			json_key_string(j, *field, v.text);
 	}
 	json_key_uint(j, "finished_ns", r->finished_ns);
-}
-
-/* One JSON document per line; 0 or -ENOMEM. */
-static int
-print_json(struct json *j)
-{
-	char *text;
-	size_t length;
-
-	json_object_end(j);
-	if (json_take(j, &text, &length) < 0)
-		return -ENOMEM;
-	printf("%s\n", text);
-	free(text);
-	return 0;
 }
 
 static int
@@ -321,18 +308,20 @@ show_event(struct logger *l, const struct timeline_slot *slot)
 	json_init(&j, false);
 	json_object_begin(&j);
 	write_event(&j, slot);
-	return print_json(&j);
+	json_object_end(&j);
+	return plain_json(&j);
 }
 
 static int
 show_request(struct logger *l, const struct timeline_slot *slot)
 {
-	struct seen_request r;
-	struct seen_asked asked = {.seen = l->seen, .request = &r};
+	struct stream_request r;
+	struct stream_request_query asked = {.table = l->table, .request = &r};
 	struct json j;
 
-	if (!seen_take(l->seen, slot, &r) ||
-	    (l->query != NULL && !query_match(l->query, seen_lookup, &asked)))
+	if (!stream_requests_take(l->table, slot, &r) ||
+	    (l->query != NULL &&
+		!query_match(l->query, stream_request_lookup, &asked)))
 		return 0;
 	l->shown++;
 	if (!l->follow.options->json) {
@@ -342,7 +331,8 @@ show_request(struct logger *l, const struct timeline_slot *slot)
 	json_init(&j, false);
 	json_object_begin(&j);
 	write_request(&j, l, &r);
-	return print_json(&j);
+	json_object_end(&j);
+	return plain_json(&j);
 }
 
 static int
@@ -358,10 +348,11 @@ show_lost(const struct logger *l, uint64_t lost)
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_uint(&j, "overtaken", lost);
-	return print_json(&j);
+	json_object_end(&j);
+	return plain_json(&j);
 }
 
-/* Print until there is a reason to stop; the exit status. */
+/* Print until the end of the stream or a signal; returns the exit status. */
 static int
 run(struct logger *l)
 {
@@ -398,14 +389,14 @@ command_log(const struct options *options)
 	struct logger l = {0};
 	int status = STATUS_USAGE;
 
-	l.seen = calloc(1, sizeof(*l.seen));
-	if (l.seen == NULL || query_open(&l, options) < 0)
+	l.table = calloc(1, sizeof(*l.table));
+	if (l.table == NULL || query_open(&l, options) < 0)
 		goto free_query;
 	status = STATUS_NO;
 	if (follow_open(&l.follow, options) < 0)
 		goto free_query;
 	if (l.query != NULL || l.requests)
-		follow_names(options, l.seen);
+		follow_names(options, l.table);
 	status = run(&l);
 	if (fflush(stdout) != 0)
 		status = STATUS_NO;
@@ -416,6 +407,6 @@ command_log(const struct options *options)
 
 free_query:
 	query_free(&l.query);
-	free(l.seen);
+	free(l.table);
 	return status;
 }

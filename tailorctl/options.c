@@ -1,8 +1,8 @@
 /*
- * options.c: see options.h.
+ * options.c: the options, and the parser.
  *
- * getopt_long does the splitting; what exists and which command takes it is
- * in the tables here.
+ * getopt_long splits the arguments; the options, and which command takes which,
+ * are in the tables here.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -18,7 +18,7 @@
 
 #define COUNT_MAX UINT64_C(1000000000)
 #define SECONDS_MAX 3600.0
-#define EVERYBODY "ajthV"
+#define COMMON_OPTIONS "ajthV"
 #define USAGE_COLUMNS 72
 
 struct command_row {
@@ -38,24 +38,24 @@ static const struct option_row {
 } rows[] = {
     {'a', "admin", "WHICH", "a tailor's name or port, or its admin socket"},
     {'j', "json", NULL, "print JSON"},
-    {'t', "timeout", "SECONDS", "wait so long for an answer (5)"},
-    {'n', "number", "N", "so many (20)"},
-    {'w', "since", "TIME", "finished since so long: 90s, 2h, 1d"},
-    {'c', "cause", "CODE", "of that cause only"},
-    {'p', "path", "PATH", "of that path only"},
-    {'H', "html", NULL, "a page, for a browser"},
-    {'S', "svg", NULL, "the picture alone"},
-    {'C', "chrome", NULL, "trace events, for ui.perfetto.dev"},
-    {'o', "output", "FILE", "write there"},
-    {'b', "by", "WHAT", "cause, path, cpu or waker"},
-    {'q', "query", "QUERY", "only what it matches; see tailorctl(1)"},
-    {'r', "requests", NULL, "finished requests, not events"},
+    {'t', "timeout", "SECONDS", "time limit for a response, default 5"},
+    {'n', "number", "N", "limit, default 20"},
+    {'w', "since", "TIME", "finished within TIME: 90s, 2h, 1d"},
+    {'c', "cause", "CODE", "only requests with this cause"},
+    {'p', "path", "PATH", "only requests with this path"},
+    {'H', "html", NULL, "print an HTML page"},
+    {'S', "svg", NULL, "print only the picture, as SVG"},
+    {'C', "chrome", NULL, "print trace events for ui.perfetto.dev"},
+    {'o', "output", "FILE", "write to FILE"},
+    {'b', "by", "WHAT", "group by cause, path, cpu or waker"},
+    {'q', "query", "QUERY", "only matching events; see tailorctl(1)"},
+    {'r', "requests", NULL, "show finished requests, not events"},
     {'1', "once", NULL, "print once and exit"},
-    {'i', "interval", "SECONDS", "print again after so long (1)"},
-    {'A', "all", NULL, "also what is zero"},
+    {'i', "interval", "SECONDS", "time between updates, default 1"},
+    {'A', "all", NULL, "include zero counters"},
     {'k', "stop-after", "N", "exit after N lines"},
-    {'d', "dump", NULL, "print what there is and exit"},
-    {'s', "stream", "FILE", "the stream's file; asks no tailor"},
+    {'d', "dump", NULL, "print what the stream holds and exit"},
+    {'s', "stream", "FILE", "the stream's file; no tailor needed"},
     {'f', "force", NULL, "even if no other server is ready"},
     {'h', "help", NULL, "print this"},
     {'V', "version", NULL, "print the version"},
@@ -81,7 +81,7 @@ print_option(const struct option_row *row)
 	    row->argument != NULL ? " " : "",
 	    row->argument != NULL ? row->argument : "");
 	printf("  -%c, %-18s %s", row->letter, words, row->help);
-	if (strchr(EVERYBODY, row->letter) == NULL) {
+	if (strchr(COMMON_OPTIONS, row->letter) == NULL) {
 		const char *before = " (";
 
 		for (unsigned c = 0; c < COMMAND_COUNT; c++) {
@@ -107,12 +107,12 @@ print_help(void)
 		    commands[i].argument);
 		printf("  %-16s %s\n", words, commands[i].summary);
 	}
-	printf("\noptions (of these commands; of all where none is named):\n");
+	printf("\noptions (of the commands named; of all without a name):\n");
 	for (unsigned i = 0; i < ROWS; i++)
 		print_option(&rows[i]);
 	printf("Without --admin: $TAILOR_ADMIN, $TAILOR_INSTANCE, or the "
 	       "only tailor that runs.\n"
-	       "Exit status: 0 done, 1 none or no, 2 wrong usage.\n");
+	       "Exit status: 0 success, 1 failure, 2 wrong usage.\n");
 }
 
 static void
@@ -127,7 +127,7 @@ print_bash(void)
 		printf("%s%s", i > 0 ? " " : "", commands[i].name);
 	printf("'\n\tlocal options='");
 	for (unsigned i = 0; i < ROWS; i++)
-		if (strchr(EVERYBODY, rows[i].letter) != NULL)
+		if (strchr(COMMON_OPTIONS, rows[i].letter) != NULL)
 			printf("--%s ", rows[i].name);
 	printf("'\n"
 	       "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
@@ -158,7 +158,7 @@ options_completion(const char *shell)
 	struct completion_word command[COMMAND_COUNT], option[ROWS];
 
 	if (strcmp(shell, "bash") == 0) {
-		print_bash(); /* knows which option goes with which command */
+		print_bash(); /* offers each command's own options */
 		return true;
 	}
 	for (unsigned i = 0; i < COMMAND_COUNT; i++)
@@ -188,7 +188,7 @@ parse_count(const char *text, uint64_t *out)
 	return 0;
 }
 
-/* Seconds, also with a fraction: "0.5". */
+/* Seconds, with or without a fraction: "0.5". */
 static int
 parse_seconds(const char *text, int64_t *out_ns)
 {
@@ -238,7 +238,7 @@ parse_by(const char *text, enum top_kind *out)
 	return -EINVAL;
 }
 
-/* The options that came with tales.  1: not one of them; else as take. */
+/* The options of slow and why.  1: not one of them; else as take. */
 static int
 take_tale(struct options *o, char letter, const char *argument)
 {
@@ -338,7 +338,7 @@ find_command(const char *name, enum command *out)
 	return -ENOENT;
 }
 
-/* The short usage: what a newcomer who typed nothing may type. */
+/* The short usage, for a command line without a command. */
 static void
 print_commands(FILE *out)
 {
@@ -383,7 +383,7 @@ take_words(struct options *o, int argc, char **argv)
 	return 0;
 }
 
-/* getopt's two descriptions of the table. */
+/* Fill in getopt's two descriptions of the options. */
 static void
 describe(struct option *longs, char *shorts)
 {
@@ -439,7 +439,7 @@ options_parse(struct options *out, int argc, char **argv)
 	if (take_words(out, argc - optind, argv + optind) < 0)
 		return OPTIONS_BAD;
 	for (const char *p = given; *p != '\0'; p++) {
-		if (strchr(EVERYBODY, *p) == NULL &&
+		if (strchr(COMMON_OPTIONS, *p) == NULL &&
 		    strchr(commands[out->command].letters, *p) == NULL) {
 			fprintf(stderr, "tailorctl: %s does not take --%s\n",
 			    commands[out->command].name, row_of(*p)->name);

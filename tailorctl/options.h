@@ -1,8 +1,8 @@
 /*
  * options.h: the command line of tailorctl, from two tables.
  *
- * One table of commands, one of options; parsing, --help and the completion
- * script are made from them, so they cannot disagree.
+ * Parsing, --help and the completion script are made from one table of commands
+ * and one of options, so they agree.
  */
 #ifndef TAILOR_TAILORCTL_OPTIONS_H
 #define TAILOR_TAILORCTL_OPTIONS_H
@@ -13,37 +13,35 @@
 /* Exit statuses. */
 enum {
 	STATUS_OK = 0,
-	STATUS_NO = 1,	  /* no tailor, or its answer is negative */
+	STATUS_NO = 1,	  /* no tailor, or it refused */
 	STATUS_USAGE = 2, /* the command line is wrong */
 };
 
 /*
- * Commands: name, options that mean something to it (letters; a, j, t, h and
- * V are everybody's), its argument ("" none; [X] may be left out), summary.
+ * Commands: name, its options (letters; a, j, t, h and V apply to all), its
+ * argument ("" none; [X] optional), summary.
  */
-#define COMMANDS(X)                                                       \
-	X(servers, "", "",                                                \
-	    "the servers, which one is active, and how they do")          \
-	X(requests, "n", "", "what is in flight, oldest first")           \
-	X(slow, "nwcp", "", "the latest slow requests, and why")          \
-	X(why, "HSCo", "ID", "where one slow request spent its time")     \
-	X(pin, "", "ID", "keep the timeline of a request")                \
-	X(top, "bwnids1", "", "what costs most time, again and again")    \
-	X(hist, "ids1", "", "how long requests take, as they finish")     \
-	X(stat, "1iA", "[NAME]", "counters, and how fast they change")    \
-	X(log, "qrkds", "", "follow events or requests as they happen")   \
-	X(events, "", "", "what events there are, and their arguments")   \
-	X(ledger, "", "", "what hedging cost, and what it was worth")     \
-	X(metrics, "", "", "all metrics, as Prometheus reads them")       \
-	X(info, "", "", "version, placement, listeners")                  \
-	X(ready, "", "[SERVER]",                                          \
-	    "bring a drained server back; without: is one ready?")        \
-	X(drain, "f", "SERVER", "take a server out of service")           \
-	X(restart, "f", "SERVER",                                         \
-	    "drain it, start its program anew, bring it back")            \
-	X(switch, "", "", "make the standby active, if it is ready")      \
-	X(reload, "", "", "read the configuration again")                 \
-	X(probe, "", "", "what this machine offers, and what is missing") \
+#define COMMANDS(X)                                                           \
+	X(servers, "", "", "show the servers, their state and latencies")     \
+	X(requests, "n", "", "show requests in flight, oldest first")         \
+	X(slow, "nwcp", "", "show the latest slow requests and their causes") \
+	X(why, "HSCo", "ID", "explain where a slow request spent its time")   \
+	X(pin, "", "ID", "keep the timeline of a request")                    \
+	X(top, "bwnids1", "", "show what costs most time, updated")           \
+	X(hist, "ids1", "", "show a live histogram of latencies")             \
+	X(stat, "1iA", "[NAME]", "show counters and their rates")             \
+	X(log, "qrkds", "", "follow events or requests as they happen")       \
+	X(events, "", "", "list event types and their arguments")             \
+	X(ledger, "", "", "show the cost and benefit of hedging")             \
+	X(metrics, "", "", "print all metrics in Prometheus' format")         \
+	X(info, "", "", "show version, placement and listeners")              \
+	X(ready, "", "[SERVER]",                                              \
+	    "return it to service; without: is one ready?")                   \
+	X(drain, "f", "SERVER", "take a server out of service")               \
+	X(restart, "f", "SERVER", "drain it, restart its program, return it") \
+	X(switch, "", "", "make the standby active, if it is ready")          \
+	X(reload, "", "", "read the configuration again")                     \
+	X(probe, "", "", "show which signals this machine offers")            \
 	X(completion, "", "SHELL", "print a script for bash, zsh or fish")
 
 enum command {
@@ -53,7 +51,7 @@ enum command {
 	    COMMAND_COUNT
 };
 
-/* What top counts by: symbol, word. */
+/* Groupings of top: symbol, word. */
 #define TOP_KINDS(X)      \
 	X(CAUSE, "cause") \
 	X(PATH, "path")   \
@@ -70,7 +68,7 @@ struct options {
 	enum command command;
 	const char *argument; /* borrowed from argv; NULL: not given */
 	const char *admin;    /* borrowed; NULL: see find.h */
-	const char *stream;   /* borrowed; NULL: ask the tailor */
+	const char *stream;   /* borrowed; NULL: ask the daemon */
 	bool json;
 	bool once;
 	bool all;
@@ -83,7 +81,7 @@ struct options {
 	const char *path;   /* borrowed; NULL: any */
 	const char *output; /* borrowed; NULL: standard output */
 	const char *format; /* static: "html", ...; NULL: text or JSON */
-	int64_t since_ns;   /* 0: whenever */
+	int64_t since_ns;   /* 0: any time */
 	uint64_t count;	    /* slow: how many; log: 0 = no end */
 	int64_t interval_ns;
 	int64_t timeout_ns;
@@ -92,7 +90,7 @@ struct options {
 enum options_result {
 	OPTIONS_RUN,  /* *out is filled in: run the command */
 	OPTIONS_DONE, /* --help or --version, printed */
-	OPTIONS_BAD,  /* said on standard error */
+	OPTIONS_BAD,  /* printed on standard error */
 };
 
 /* Parse.  *out borrows from argv. */

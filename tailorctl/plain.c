@@ -1,7 +1,5 @@
-/*
- * plain.c: see plain.h.
- */
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/instant.h"
@@ -55,7 +53,7 @@ plain_cell(char *out, size_t size, const char *text, unsigned columns)
 		size_t n = shown(s, left), take = n > 0 ? n : 1;
 
 		if (column + 3 <= columns)
-			cut = used; /* with the dots it still fits */
+			cut = used; /* fits with the dots */
 		if (column == columns || used + take + 4 > size)
 			break;
 		if (n > 0)
@@ -133,9 +131,9 @@ plain_duration(char out[PLAIN_DURATION_BYTES], int64_t ns)
 char *
 plain_seconds(char out[PLAIN_DURATION_BYTES], double seconds)
 {
-	bool told = seconds >= 0 && seconds < 9e9;
+	bool valid = seconds >= 0 && seconds < 9e9;
 
-	return plain_duration(out, told ? (int64_t)(seconds * 1e9) : -1);
+	return plain_duration(out, valid ? (int64_t)(seconds * 1e9) : -1);
 }
 
 char *
@@ -155,4 +153,19 @@ plain_count(char out[PLAIN_DURATION_BYTES], double value)
 	else
 		snprintf(out, PLAIN_DURATION_BYTES, "%.4gG", value / 1e9);
 	return out;
+}
+
+int
+plain_json(struct json *j)
+{
+	char *text;
+	size_t length;
+
+	if (json_take(j, &text, &length) < 0) {
+		fprintf(stderr, "tailorctl: out of memory\n");
+		return -1;
+	}
+	printf("%s\n", text);
+	free(text);
+	return 0;
 }

@@ -1,8 +1,8 @@
 /*
  * plain.h: text for a terminal of 80 columns.
  *
- * Text from outside may hold escape sequences; none of it reaches the
- * terminal.  Control characters and bytes that are not UTF-8 become "?".
+ * Text from outside may contain escape sequences; none reaches the terminal.
+ * Control characters and bytes that are not UTF-8 become "?".
  */
 #ifndef TAILOR_TAILORCTL_PLAIN_H
 #define TAILOR_TAILORCTL_PLAIN_H
@@ -11,9 +11,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/json.h"
+
 #define PLAIN_COLUMNS 80
 
-/* Write text, made harmless; newlines and tabs stay. */
+/* Write text without control characters, except newlines and tabs. */
 void plain_write(FILE *out, const char *text, size_t length);
 
 /*
@@ -25,19 +27,22 @@ char *plain_cell(char *out, size_t size, const char *text, unsigned columns);
 
 /*
  * plain_wrap(out, text, indent):
- * Write text in lines of at most 80 columns, all but the first one indented
- * (the first begins where the caller has left off: at column indent).
+ * Write text in lines of at most 80 columns, all but the first indented (the
+ * first begins at column indent).
  */
 void plain_wrap(FILE *out, const char *text, unsigned indent);
 
-/* A duration for people: "813us", "41.2ms", "-" if negative.  Returns out. */
+/* A duration: "813us", "41.2ms", "-" if negative.  Returns out. */
 #define PLAIN_DURATION_BYTES 24
 char *plain_duration(char out[PLAIN_DURATION_BYTES], int64_t ns);
-/* The same of seconds that somebody else has told: "-" also if they are no
- * number, or more than centuries. */
+/* The same for seconds from outside: "-" also if they are not a number, or more
+ * than centuries. */
 char *plain_seconds(char out[PLAIN_DURATION_BYTES], double seconds);
 
-/* A count for people: "1234", "56.7k", "1.23M".  Returns out. */
+/* A count: "1234", "56.7k", "1.23M".  Returns out. */
 char *plain_count(char out[PLAIN_DURATION_BYTES], double value);
+
+/* Print a finished document as one line, or -1 after a message. */
+int plain_json(struct json *j);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * probe.c: the table of probes, and how their findings are shown.
+ * probe.c: the table of probes, and the output of their findings.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +15,10 @@ static const struct {
 	const char *gives;
 	void (*probe)(struct finding *f);
 } probes[] = {
-    {"lane", "a CPU for the observer alone: pauses are noticed in microseconds",
+    {"lane",
+	"a CPU for the observer alone: pauses are seen within microseconds",
 	probe_cpus},
-    {"clock", "one cheap time line for the events of all sources", probe_clock},
+    {"clock", "one cheap clock for the events of all sources", probe_clock},
     {"shm", "memory for the event stream and channels, never a disk file",
 	probe_memory},
     {"pidfd", "a server's exit, the moment it happens", probe_exit},
@@ -26,12 +27,12 @@ static const struct {
     {"agent", "collections and safepoints exactly, and their causes",
 	probe_agent},
     {"scheduler",
-	"a short time slice, which the proxy and the observer ask for: on a "
+	"a short time slice, which the proxy and the observer request: on a "
 	"shared CPU they run sooner",
 	probe_scheduler},
     {"bpf",
 	"events of the kernel: run queues, softirqs, TCP, page faults "
-	"(profiler.kernel); tailorctl info says which a running tailor has",
+	"(profiler.kernel); tailorctl info lists those of a running tailor",
 	probe_kernel},
     {"pmu", "instructions and cache misses for `tailor shim`", probe_counters},
 };
@@ -64,21 +65,6 @@ write_finding(struct json *j, unsigned i, const struct finding *f)
 	json_object_end(j);
 }
 
-static int
-print(struct json *j)
-{
-	char *text;
-	size_t length;
-
-	if (json_take(j, &text, &length) < 0) {
-		fprintf(stderr, "tailorctl: out of memory\n");
-		return STATUS_NO;
-	}
-	printf("%s\n", text);
-	free(text);
-	return STATUS_OK;
-}
-
 int
 command_probe(const struct options *options)
 {
@@ -106,7 +92,7 @@ command_probe(const struct options *options)
 	probe_costs(options->json ? &j : NULL);
 	json_object_end(&j);
 	if (options->json)
-		return print(&j) == STATUS_OK ? status : STATUS_NO;
+		return plain_json(&j) < 0 ? STATUS_NO : status;
 	json_fini(&j);
 	return status;
 }

@@ -1,5 +1,5 @@
 /*
- * probe_costs.c: the kernel's signals one by one, and what they cost.
+ * probe_costs.c: the kernel's signals, and their cost.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ print_costs(const struct cost *c)
 {
 	unsigned w, p;
 
-	printf("\nWhat they cost here, ns (profiler.kernel), for a watched "
+	printf("\nTheir cost here, ns (profiler.kernel), for a watched "
 	       "process and any other\n\n"
 	       "  %-8s %10s %20s %20s %14s\n",
 	    "", "off", "lite", "full", "syscalls");
@@ -55,7 +55,7 @@ print_costs(const struct cost *c)
 	for (w = 0; w < COST_WORK_COUNT; w++)
 		printf("  %-8s %s\n", cost_work_name((enum cost_work)w),
 		    cost_work_meaning((enum cost_work)w));
-	printf("  Best of %d rounds; of a machine that is busy, only the order "
+	printf("  Best of %d rounds; on a busy machine, only the order "
 	       "of magnitude.\n",
 	    ROUNDS);
 }
@@ -110,7 +110,7 @@ probe_costs(struct json *j)
 	int err;
 
 	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "measuring what kernel events cost ...\r");
+		fprintf(stderr, "measuring the cost of kernel events ...\r");
 	err = cost_measure(&cost, ROUNDS, state);
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "%40s\r", "");

@@ -77,7 +77,7 @@ probe_scheduler(struct finding *f)
 	f->available = seen.runtime == new.runtime;
 	if (f->available)
 		snprintf(f->found, sizeof(f->found),
-		    "a thread may ask for a slice of 0.1 ms (this kernel's "
+		    "a thread may request a slice of 0.1 ms (this kernel's "
 		    "default: %g ms)",
 		    (double)old.runtime / 1e6);
 	else

@@ -1,9 +1,9 @@
 /*
- * probe_neighbour.c: whom the observer could cost something, and how to know.
+ * probe_neighbour.c: which CPUs the observer could slow down.
  *
- * What a spinning thread takes from the other lane of its core depends on the
- * core and on what runs there, so it is not guessed: either there is nobody
- * beside it, or the command is told that measures it.
+ * What a spinning thread takes from the SMT sibling depends on the core and on
+ * the load there, so it is not estimated: the result is "none", or the command
+ * that measures it.
  */
 #include <stdio.h>
 
@@ -28,21 +28,21 @@ probe_neighbour(const struct topology *t, int cpu, char *text, size_t size)
 	if (topology_lanes(t) < 2) {
 		snprintf(text, size,
 		    "none: no core here has a second lane (SMT) for others. "
-		    "On one that has, what a thread loses beside the observer "
-		    "would be measured");
+		    "Where one has, the cost to a thread beside the observer "
+		    "can be measured");
 		return;
 	}
 	if (cpu < 0) {
 		snprintf(text, size,
-		    "the observer may run beside anybody, it is not pinned; "
+		    "the observer is not pinned and may run on any CPU; "
 		    "`tailor shim bench --cpu A --on B` measures what a "
 		    "thread loses beside it on two lanes of a core");
 		return;
 	}
 	if (topology_neighbours(t, cpu, &beside) == 0) {
 		snprintf(text, size,
-		    "no other lane of CPU %d's core is ours to use; whoever "
-		    "runs there loses what cannot be measured from here",
+		    "this process may not use the other lanes of CPU %d's "
+		    "core; the cost to them cannot be measured from here",
 		    cpu);
 		return;
 	}

@@ -1,10 +1,10 @@
 /*
- * probe_observer.c: what the observer costs, by its own account.
+ * probe_observer.c: the observer's cost, from its own counters.
  *
- * Of the tailor that runs, over a second, from its /metrics; where none runs,
- * of an observer of our own with no servers, placed and polling as the plan
- * for this machine says.  Periods are known by powers of two: a quantile is
- * told as the bound that so many are under.
+ * For a running tailor over a second, from its /metrics; otherwise for an
+ * observer in this process without servers, placed and polling as planned for
+ * this machine.  Periods are counted in powers of two, so a quantile is
+ * reported as an upper bound.
  */
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@
 #define PREFIX "tailor_profiler_"
 #define INDENT 17
 
-/* Its counters at one moment; then what they grew by. */
+/* Its counters at one time; after account_subtract, their growth. */
 struct account {
 	double at_s, sweeps, cpu_s, timed;
 	double blind, blind_s, blind_max_s;
@@ -36,11 +36,11 @@ struct account {
 	double period[PROFILER_PERIODS]; /* sweeps under 2^i ns, not 2^(i-1) */
 };
 
-/* Which observer it is. */
+/* The observer that was measured. */
 struct observer {
 	char whose[64];
 	int cpu;		    /* it is pinned to, or -1 */
-	char neighbour[PROBE_TEXT]; /* whom it may cost something */
+	char neighbour[PROBE_TEXT]; /* CPUs it may slow down */
 };
 
 static void
@@ -57,7 +57,7 @@ now_s(void)
 	return (double)instant_now().ns / 1e9;
 }
 
-/* The label's value in NAME{label="value"}, if the sample is of NAME. */
+/* The label's value in NAME{label="value"}; false for another name. */
 static bool
 label_of(const struct sample *s, const char *name, char *out, size_t size)
 {
@@ -123,7 +123,7 @@ take_sample(struct account *a, const struct sample *s)
 	take_labelled(a, s);
 }
 
-/* Ask the running tailor.  0, or -1 after a message. */
+/* Read the running tailor's metrics.  0, or -1 after a message. */
 static int
 account_ask(struct account *a, const struct options *o)
 {
@@ -141,7 +141,7 @@ account_ask(struct account *a, const struct options *o)
 	while (samples_next(&at, end, &s))
 		take_sample(a, &s);
 	http_response_fini(&response);
-	/* Buckets hold all below them, too; one may be left out. */
+	/* Buckets are cumulative; empty ones may be missing. */
 	for (i = 0; i < PROFILER_PERIODS; i++) {
 		up_to = fmax(a->period[i], below);
 		a->period[i] = up_to - below;
@@ -160,17 +160,17 @@ account_copy(struct account *a, struct profiler *p)
 	*a = (struct account){.at_s = now_s(),
 	    .sweeps = (double)s.sweeps,
 	    .cpu_s = (double)s.cpu_ns / 1e9,
-	    .timed = (double)s.self.timed,
+	    .timed = (double)s.cost.timed,
 	    .blind = (double)s.blind,
 	    .blind_s = (double)s.blind_ns / 1e9,
 	    .blind_max_s = (double)s.blind_max_ns / 1e9};
 	for (i = 0; i < PROFILER_PART_COUNT; i++)
-		a->cycles[i] = (double)s.self.cycles[i];
+		a->cycles[i] = (double)s.cost.cycles[i];
 	for (i = 0; i < PROFILER_PERIODS; i++)
-		a->period[i] = (double)s.self.period[i];
+		a->period[i] = (double)s.cost.period[i];
 }
 
-/* What grew from one account to the next. */
+/* Subtract an earlier account. */
 static void
 account_subtract(struct account *a, const struct account *before)
 {
@@ -202,7 +202,7 @@ poll_of(enum topology_poll poll)
 	return PROFILER_POLL_SLEEP;
 }
 
-/* As a tailor would be placed here. */
+/* Options as for a tailor on this machine. */
 static void
 plan_options(struct profiler_options *o, const struct topology *t)
 {
@@ -217,7 +217,7 @@ plan_options(struct profiler_options *o, const struct topology *t)
 	o->poll = poll_of(plan.poll);
 }
 
-/* An observer of our own for a second.  0 or a negative errno. */
+/* Run an observer here for a second.  0 or a negative errno. */
 static int
 account_own(
     struct account *a, struct observer *observer, const struct topology *t)
@@ -233,7 +233,7 @@ account_own(
 	plan_options(&options, t);
 	observer->cpu = options.cpu;
 	snprintf(observer->whose, sizeof(observer->whose),
-	    "one of our own that watches nothing (%s)",
+	    "in this process, without servers (%s)",
 	    profiler_poll_name(options.poll));
 	err = profiler_new(&p, &options);
 	if (err < 0)
@@ -251,7 +251,7 @@ out:
 	return err;
 }
 
-/* What so many of the periods are under, ns; 0 if there are none. */
+/* The bound that this share of periods is under, ns; 0 without periods. */
 static double
 period_under(const struct account *a, double part)
 {
@@ -288,7 +288,7 @@ print_account(const struct account *a, const struct observer *observer)
 	printf("     blind       %.0f times, %s in all; the longest ever %s\n",
 	    a->blind, plain_seconds(text[0], a->blind_s),
 	    plain_seconds(text[1], a->blind_max_s));
-	printf("     takes       %.1f %% of a CPU%s\n",
+	printf("     uses        %.1f %% of a CPU%s\n",
 	    a->cpu_s / a->at_s * 100, observer->cpu >= 0 ? " of its own" : "");
 	printf("     a sweep     ");
 	for (i = 0; i < PROFILER_PART_COUNT; i++) {
@@ -336,7 +336,7 @@ write_account(
 
 /* The CPU of the running tailor's observer, -1 if it is not pinned. */
 static int
-ask_cpu(const struct options *o)
+running_cpu(const struct options *o)
 {
 	struct http_response response;
 	cJSON *tree;
@@ -351,16 +351,16 @@ ask_cpu(const struct options *o)
 	return cpu < CPU_SETSIZE ? cpu : -1;
 }
 
-/* Of the running tailor over a second.  0, or -1 after a message. */
+/* Measure the running tailor over a second.  0, or -1 after a message. */
 static int
 account_running(
     struct account *a, struct observer *observer, const struct options *o)
 {
 	struct account before;
 
-	snprintf(observer->whose, sizeof(observer->whose),
-	    "of the tailor that runs");
-	observer->cpu = ask_cpu(o);
+	snprintf(
+	    observer->whose, sizeof(observer->whose), "of the running tailor");
+	observer->cpu = running_cpu(o);
 	if (account_ask(&before, o) < 0)
 		return -1;
 	wait_a_second();

@@ -1,6 +1,5 @@
 /*
- * probe_signals.c: where a server's pauses and the kernel's events could be
- * read from.
+ * probe_signals.c: sources of servers' pauses and kernel events.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -62,7 +61,7 @@ count_pages(const char *directory, unsigned *all, unsigned *readable)
 	closedir(d);
 }
 
-/* Processes called java; a JVM may have another name, too. */
+/* Processes called java; a JVM may have another name. */
 static unsigned
 count_java(void)
 {
@@ -113,8 +112,7 @@ probe_pages(struct finding *f)
 	    "readable by this user",
 	    java, all, readable);
 	if (java == 0 && all == 0)
-		snprintf(f->enable, sizeof(f->enable),
-		    "a running HotSpot JVM to look at");
+		snprintf(f->enable, sizeof(f->enable), "a running HotSpot JVM");
 	else if (readable < java || readable < all)
 		snprintf(f->enable, sizeof(f->enable),
 		    "to run as the JVM's user%s, and a JVM without "
@@ -167,7 +165,7 @@ probe_agent(struct finding *f)
 	}
 }
 
-/* Whether the kernel lets us make the simplest thing of BPF. */
+/* Whether the kernel lets us create a BPF map. */
 static bool
 bpf_works(void)
 {

@@ -1,8 +1,7 @@
 /*
- * query.c: see query.h.
+ * query.c: parse and match.
  *
- * Recursive descent into an array of nodes; the depth is bounded, so is
- * everything else.
+ * Recursive descent into an array of nodes; everything is bounded.
  */
 #include "tailorctl/query.h"
 
@@ -44,9 +43,9 @@ struct query {
 
 struct parser {
 	struct query *q;
-	const char *at; /* in the text as it was given */
+	const char *at; /* in the given text */
 	const char *text;
-	char *copy; /* the same, to be cut up */
+	char *copy; /* the same, for terminators */
 	unsigned depth;
 	struct query_error *error;
 };
@@ -112,7 +111,7 @@ node_new(struct parser *p, enum node_kind kind)
 	return (int)q->nodes++;
 }
 
-/* What stands here, for a message. */
+/* The word at this place, for a message. */
 static const char *
 here(const struct parser *p, char out[32])
 {
@@ -144,7 +143,7 @@ static const struct {
     {"~", NODE_CONTAINS},
 };
 
-/* 1 and the kind of a comparison that stands here; 0: none; or -EINVAL. */
+/* 1 and the kind of the comparison at this place; 0: none; or -EINVAL. */
 static int
 take_operator(struct parser *p, enum node_kind *kind)
 {
@@ -194,9 +193,9 @@ number_of(const char *word, size_t length, uint64_t *out)
 	errno = 0;
 	*out = strtoull(text, &end, 10);
 	if (*end == '\0')
-		return errno == 0; /* exact to its last digit */
+		return errno == 0; /* integers stay exact */
 	if (strspn(text, "0123456789.") != strcspn(text, "numskM"))
-		return false; /* 1e9, 0x1p3, inf: not here */
+		return false; /* not 1e9, 0x1p3 or inf */
 	value = strtod(text, &end);
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (strcmp(end, units[i].text) == 0)
@@ -216,7 +215,7 @@ take_quoted(struct parser *p, struct query_value *out)
 	char *copy = p->copy + (p->at - p->text);
 
 	if (end == NULL)
-		return fail(p, p->at, "this quote is never closed");
+		return fail(p, p->at, "this quote is not closed");
 	copy[end - p->at] = '\0';
 	out->kind = QUERY_TEXT;
 	out->text = copy + 1;
@@ -236,7 +235,7 @@ take_value(struct parser *p, enum node_kind kind, struct query_value *out)
 	n = word_length(p->at);
 	if (n == 0)
 		return fail(
-		    p, p->at, "wants a value here, not %s", here(p, word));
+		    p, p->at, "expected a value here, not %s", here(p, word));
 	out->kind = QUERY_NUMBER;
 	if (kind != NODE_CONTAINS && kind != NODE_LACKS &&
 	    number_of(p->at, n, &out->number)) {
@@ -246,11 +245,11 @@ take_value(struct parser *p, enum node_kind kind, struct query_value *out)
 	if (isdigit((unsigned char)p->at[0]) && kind != NODE_CONTAINS &&
 	    kind != NODE_LACKS && kind != NODE_EQUAL && kind != NODE_UNEQUAL)
 		return fail(p, p->at,
-		    "%s is no number; units are ns us ms s m, k M",
+		    "%s is not a number; units are ns us ms s m, k M",
 		    here(p, word));
 	copy = p->copy + (p->at - p->text);
-	/* The byte behind a word may be an operator, which the parser still
-	 * reads from the original. */
+	/* The byte after the word may be an operator, which the parser reads
+	 * from the original text. */
 	out->kind = QUERY_TEXT;
 	out->text = copy;
 	copy[n] = '\0';
@@ -269,7 +268,7 @@ parse_comparison(struct parser *p)
 
 	if (n == 0 || isdigit((unsigned char)p->at[0]))
 		return fail(
-		    p, p->at, "wants a field here, not %s", here(p, word));
+		    p, p->at, "expected a field here, not %s", here(p, word));
 	if (n >= QUERY_WORD)
 		return fail(p, p->at, "this name is too long");
 	at = node_new(p, NODE_FIELD);
@@ -313,8 +312,7 @@ parse_one(struct parser *p)
 			return at;
 		skip_space(p);
 		if (*p->at != ')')
-			return fail(
-			    p, begin, "this parenthesis is never closed");
+			return fail(p, begin, "this parenthesis is not closed");
 		p->at++;
 	} else {
 		at = parse_comparison(p);
@@ -370,8 +368,8 @@ parse_whole(struct parser *p)
 		return root;
 	skip_space(p);
 	if (*p->at != '\0')
-		return fail(p, p->at, "wants and, or, or the end here, not %s",
-		    here(p, word));
+		return fail(p, p->at,
+		    "expected and, or, or the end here, not %s", here(p, word));
 	p->q->root = (unsigned)root;
 	return 0;
 }
@@ -432,7 +430,7 @@ compare(const struct query_value *a, const struct query_value *b, int *order)
 		*order = strcmp(a->text, b->text);
 		return true;
 	}
-	/* server == 0 where servers have names: as written. */
+	/* Compare the number as text: server == 0. */
 	if (a->kind == QUERY_TEXT && b->kind == QUERY_NUMBER) {
 		snprintf(digits, sizeof(digits), "%llu",
 		    (unsigned long long)b->number);

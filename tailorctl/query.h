@@ -1,5 +1,5 @@
 /*
- * query.h: a small language for which events or requests are wanted.
+ * query.h: a small language to select events or requests.
  *
  *	query      = both { "or" both }
  *	both       = one { "and" one }
@@ -9,12 +9,12 @@
  *	value      = number [ "ns" | "us" | "ms" | "s" | "m" | "k" | "M" ] | text
  *	text       = '"' ... '"' | "'" ... "'" | WORD
  *
- * A number with a unit of time is nanoseconds, as all times here are; k is
- * 1024, M 1024 k.  "~" is "contains".  A field alone is true if it is there
- * and neither 0 nor "".  A field that is not there makes every comparison
- * with it false.  Texts hold no escapes: use the other quotes.
+ * A number with a unit of time is nanoseconds, like all times here; k is 1024,
+ * M 1024 k.  "~" is "contains".  A field alone is true if it is present and
+ * neither 0 nor "".  A comparison with a missing field is false.  Texts have no
+ * escapes: use the other quotes.
  *
- * Pure functions; what a field is worth is the caller's to say.
+ * Pure functions; the caller provides the values of fields.
  */
 #ifndef TAILOR_TAILORCTL_QUERY_H
 #define TAILOR_TAILORCTL_QUERY_H
@@ -30,7 +30,7 @@
 
 struct query; /* opaque */
 
-/* What went wrong, for people: "column 7: ...". */
+/* The first error of a query. */
 struct query_error {
 	unsigned column; /* from 1 */
 	char text[160];
@@ -45,20 +45,20 @@ int
 query_parse(struct query **out, const char *text, struct query_error *error);
 void query_free(struct query **qp);
 
-/* The n-th field that the query names (0, 1, ...) and where; NULL: no more. */
+/* The n-th field of the query (0, 1, ...) and its column; NULL: no more. */
 const char *query_field(const struct query *q, unsigned n, unsigned *column);
 
-/* What a field is worth: a number, a text, or nothing. */
+/* The value of a field: a number, a text, or nothing. */
 struct query_value {
 	enum query_kind { QUERY_MISSING, QUERY_NUMBER, QUERY_TEXT } kind;
 	uint64_t number;
 	const char *text; /* borrowed until the lookup's next call */
 };
 
-/* The value of a field of what is being judged. */
+/* Look up a field of the event or request. */
 typedef struct query_value query_lookup(const char *field, void *user);
 
-/* Whether it is wanted. */
+/* Whether the event or request matches. */
 bool query_match(const struct query *q, query_lookup *lookup, void *user);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * reports.c: commands that ask one question and show the answer.
+ * reports.c: commands that send one request and show the response.
  *
- * With --json the answer is passed on as it came, after a look that it is
- * JSON; otherwise it becomes a table or a few lines.
+ * With --json a valid JSON response is printed unchanged; otherwise it becomes
+ * a table or a few lines.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "tailorctl/plain.h"
 #include "tailorctl/waits.h"
 
-/* Parse an answer's JSON; NULL after a message.  Free with cJSON_Delete. */
+/* Parse a response's JSON; NULL after a message.  Free with cJSON_Delete. */
 static cJSON *
 tree_of(const struct options *o, const struct http_response *a)
 {
@@ -29,7 +29,7 @@ tree_of(const struct options *o, const struct http_response *a)
 	return tree;
 }
 
-/* Pass a body on, ending in a newline. */
+/* Print a body, ending in a newline. */
 static void
 pass_on(const struct http_response *a)
 {
@@ -38,7 +38,7 @@ pass_on(const struct http_response *a)
 		putchar('\n');
 }
 
-/* Ask for JSON; pass it on, or have it shown. */
+/* Request JSON; print it, or call show. */
 static int
 report(const struct options *o, const char *method, const char *target,
     void (*show)(const cJSON *tree))
@@ -60,7 +60,7 @@ report(const struct options *o, const char *method, const char *target,
 	return STATUS_OK;
 }
 
-/* A latency; 0 is what a server without requests has. */
+/* A latency; 0, of a server without requests, becomes -1. */
 static int64_t
 latency_ns(const cJSON *server, const char *key)
 {
@@ -276,8 +276,8 @@ command_slow(const struct options *options)
 	return report(options, "GET", target, show_slow);
 }
 
-/* A number or word of a JSON answer as text, from column indent on, and the
- * end of its line. */
+/* Print a number or word of a JSON response from column indent on, and a
+ * newline. */
 static void
 print_value(const cJSON *item, unsigned indent)
 {
@@ -331,7 +331,7 @@ command_info(const struct options *options)
 	return report(options, "GET", "/info", show_info);
 }
 
-/* Pass a text answer on. */
+/* Print a text response. */
 static int
 pass(const struct options *options, const char *target)
 {
@@ -344,7 +344,7 @@ pass(const struct options *options, const char *target)
 	return STATUS_OK;
 }
 
-/* Read Prometheus' text as JSON would be read: name -> number. */
+/* As Prometheus' text, or as JSON: name -> number. */
 int
 command_metrics(const struct options *options)
 {
@@ -356,7 +356,7 @@ command_metrics(const struct options *options)
 	return command_stat(&once);
 }
 
-/* Into a file, byte for byte; 0 or -1 after a message. */
+/* Write a body to a file; 0 or -1 after a message. */
 static int
 save(const struct http_response *a, const char *path)
 {
@@ -459,6 +459,6 @@ command_completion(const struct options *options)
 {
 	if (options_completion(options->argument))
 		return STATUS_OK;
-	fprintf(stderr, "tailorctl: there is one for bash, zsh and fish\n");
+	fprintf(stderr, "tailorctl: completion is for bash, zsh or fish\n");
 	return STATUS_USAGE;
 }

@@ -1,6 +1,3 @@
-/*
- * samples.c: see samples.h.
- */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
  * samples.h: the samples of Prometheus' text format 0.0.4.
  *
- * One pass, in order, over text from outside.  Not a full parser: what is
- * not "name{labels} number" is skipped.
+ * One pass, in order, over text from outside.  Not a full parser: anything but
+ * "name{labels} number" is skipped.
  */
 #ifndef TAILOR_TAILORCTL_SAMPLES_H
 #define TAILOR_TAILORCTL_SAMPLES_H
@@ -18,8 +18,8 @@ struct sample {
 
 /*
  * samples_next(at, end, out):
- * The next sample from *at on; *at moves behind it.  False at the end.
- * Lines may end in LF or CRLF, labels may hold any quoted text.
+ * The next sample from *at on; *at moves after it.  False at the end.  Lines
+ * may end in LF or CRLF, labels may contain any quoted text.
  */
 bool samples_next(const char **at, const char *end, struct sample *out);
 

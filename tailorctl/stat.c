@@ -1,7 +1,7 @@
 /*
- * stat.c: the counters, and how fast they change.
+ * stat.c: the counters and their rates.
  *
- * Asks for /metrics again and again and subtracts; a counter that went back
+ * Requests /metrics periodically and subtracts; a counter that decreased
  * belongs to a new process, and its change is counted from zero.
  */
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include "tailorctl/plain.h"
 #include "tailorctl/samples.h"
 
-/* One reading: the text and when it was asked for. */
+/* One reading: the text and the time of the request. */
 struct reading {
 	struct http_response response;
 	struct instant at; /* not set: no reading yet */
@@ -46,7 +46,7 @@ find(const struct reading *in, const struct sample *like, double *value)
 	return false;
 }
 
-/* Whether a sample is wanted: by name, and with something in it. */
+/* Whether a sample is shown: by name, and not zero. */
 static bool
 wanted(const struct sample *s, const struct options *o)
 {
@@ -70,7 +70,7 @@ change_per_s(const struct sample *s, const struct reading *now,
 	return (s->value - old) * (double)NS_PER_S / (double)gap_ns;
 }
 
-/* With a rate of change from the second reading on. */
+/* Print a row, with a rate from the second reading on. */
 static void
 print_row(const struct row *row, bool rates)
 {
@@ -94,8 +94,6 @@ print_json(const struct reading *now, const struct reading *before,
 	const char *end = at + now->response.length;
 	struct json j;
 	struct sample s;
-	char *text;
-	size_t length;
 
 	json_init(&j, false);
 	json_object_begin(&j);
@@ -115,13 +113,7 @@ print_json(const struct reading *now, const struct reading *before,
 	}
 	json_array_end(&j);
 	json_object_end(&j);
-	if (json_take(&j, &text, &length) < 0) {
-		fprintf(stderr, "tailorctl: out of memory\n");
-		return -1;
-	}
-	printf("%s\n", text);
-	free(text);
-	return 0;
+	return plain_json(&j);
 }
 
 static void

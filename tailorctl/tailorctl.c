@@ -1,9 +1,9 @@
 /*
- * tailorctl.c: a small tool beside a running tailor.
+ * tailorctl.c: inspect and control a running tailor.
  *
- * It asks the daemon's admin socket, or reads the event stream in shared
- * memory without asking anybody.  Few commands change anything (actions.c,
- * "switch").  Everything that comes from outside is shown harmless (plain.h).
+ * It uses the daemon's admin socket, or reads the event stream in shared memory
+ * without the daemon.  Few commands change anything (actions.c, "switch").
+ * Text from outside is printed without control characters (plain.h).
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /*
- * top.c: what costs most: causes and paths of slow requests (asked of the
- * tailor), CPUs and wakers (counted in the stream).
+ * top.c: what costs most time: causes and paths of slow requests (from the
+ * daemon), CPUs and wakers (counted in the stream).
  *
  *	cause   time lost to each cause, of the slow requests kept
  *	path    time that slow requests of each path took
@@ -27,7 +27,7 @@
 
 struct top_row {
 	char name[ROW_NAME];
-	uint64_t key; /* of rows that are counted: CPU, task */
+	uint64_t key; /* of counted rows: CPU, task */
 	uint64_t count;
 	int64_t cost_ns, extra_ns, max_ns;
 };
@@ -36,7 +36,7 @@ struct top {
 	const struct options *options;
 	struct top_row row[ROWS_MAX];
 	unsigned rows;
-	uint64_t others; /* had no room */
+	uint64_t others; /* without a row */
 	struct {
 		uint32_t tid;
 		char name[17];
@@ -167,7 +167,7 @@ take_cpu(struct top *t, const struct talechain_event *e)
 		return;
 	}
 	wait_ns = argument(e, "wait_ns");
-	/* Longer than a minute is nobody's wait for a CPU. */
+	/* Ignore implausible waits of more than a minute. */
 	add_cost(r, wait_ns > 60 * NS_PER_S ? 0 : (int64_t)wait_ns);
 }
 
@@ -178,7 +178,7 @@ take_waker(struct top *t, const struct talechain_event *e)
 
 	if (e->type != TALECHAIN_WAKEUP)
 		return;
-	/* What interrupts a task wakes in its name. */
+	/* An interrupt wakes in the name of the interrupted task. */
 	r = row_keyed(t, (uint64_t)e->tid << 8 | (e->arg[2] >> 32 & 0xff));
 	if (r != NULL)
 		r->count++;
@@ -278,8 +278,6 @@ print_json(const struct top *t, unsigned n)
 {
 	static const char *const by[] = {"cause", "path", "cpu", "waker"};
 	struct json j;
-	char *text;
-	size_t length;
 
 	json_init(&j, false);
 	json_object_begin(&j);
@@ -305,11 +303,7 @@ print_json(const struct top *t, unsigned n)
 	json_key_uint(&j, "not_listed", t->rows - n);
 	json_key_uint(&j, "no_room", t->others);
 	json_object_end(&j);
-	if (json_take(&j, &text, &length) < 0)
-		return -1;
-	printf("%s\n", text);
-	free(text);
-	return 0;
+	return plain_json(&j);
 }
 
 static int
@@ -323,7 +317,7 @@ print(struct top *t)
 	if (t->options->json ? print_json(t, n) < 0
 			     : (print_table(t, n), false))
 		return -1;
-	/* The next interval counts from nothing. */
+	/* The next interval starts from zero. */
 	t->rows = 0;
 	return fflush(stdout);
 }

@@ -1,6 +1,3 @@
-/*
- * waits.c: see waits.h.
- */
 #include "tailorctl/waits.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
- * waits.h: what a server that is drained or restarted waits for, in words.
+ * waits.h: describe what a drain or restart waits for.
  */
 #ifndef TAILOR_TAILORCTL_WAITS_H
 #define TAILOR_TAILORCTL_WAITS_H
@@ -11,8 +11,8 @@
 
 /*
  * waits_text(out, waits):
- * "3 requests, 1 WebSocket, cut in 48s; oldest 12s: GET /x", made plain and
- * cut to fit a line; "" if it waits for nothing.
+ * "3 requests, 1 WebSocket, cut in 48s; oldest 12s: GET /x", without control
+ * characters and cut to fit a line; "" if it waits for nothing.
  *   waits  the object of /servers, or NULL
  * Returns out.
  */

@@ -44,7 +44,7 @@ agent_state_show(struct talechain *tc)
 	    __atomic_load_n(&agent.cause, __ATOMIC_RELAXED));
 	talechain_word_set(tc, TALECHAIN_WORD_SINCE,
 	    __atomic_load_n(&agent.since_ns, __ATOMIC_RELAXED));
-	/* Never back: another thread may have shown a newer one meanwhile. */
+	/* Never go back: another thread may have stored a newer one. */
 	while (shown < state &&
 	       !__atomic_compare_exchange_n(&tc->channel->state, &shown, state,
 		   false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
@@ -66,7 +66,7 @@ agent_state_set(enum talechain_jvm_state state, uint64_t now_ns, uint64_t cause)
 	    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-/* One event, by the VM thread.  Should a JVM ever use two, one gives way. */
+/* Emit one event on the VM thread.  A second thread at a time gives up. */
 static void
 agent_emit(struct talechain *tc, uint64_t now_ns, enum talechain_type type,
     uint64_t cause, uint64_t latency_ns)
@@ -127,7 +127,7 @@ on_class_prepare(jvmtiEnv *env, JNIEnv *jni, jthread thread, jclass class)
 
 	(void)env, (void)jni, (void)thread, (void)class;
 	__atomic_fetch_add(&agent.classes, 1, __ATOMIC_RELAXED);
-	/* Here and not at leisure: when it was is what a timeline tells. */
+	/* At once, because a timeline shows when it happened. */
 	tc = agent_enter();
 	if (tc != NULL)
 		talechain_word_set(tc, TALECHAIN_WORD_CLASSES,
@@ -177,7 +177,7 @@ on_vm_death(jvmtiEnv *env, JNIEnv *jni)
 	agent_leave();
 }
 
-/* What this JVM can do of what we want; collections are a must. */
+/* Request what this JVM can do; collections are required. */
 static bool
 agent_capabilities(jvmtiEnv *env)
 {
@@ -244,7 +244,7 @@ agent_load(JavaVM *vm, const char *options, bool attached)
 		socket_path = strdup(options); /* jcmd splits at a "=" */
 	} else if (options != NULL && *options != '\0') {
 		fprintf(stderr,
-		    "libtailor-jvm: option '%s' not understood, want "
+		    "libtailor-jvm: unknown option '%s', expected "
 		    "socket=PATH\n",
 		    options);
 		return JNI_ERR;

@@ -1,14 +1,14 @@
 /*
  * agent.h: what the parts of libtailor-jvm.so share.
  *
- * The agent lives in somebody else's JVM: it allocates nothing after its
- * start, keeps no lock, and in a collection's callbacks, where the world is
- * stopped, it stores a few words into shared memory and reads the clock.
- * Everything that may block has a thread of its own (agent_link.c).
+ * The agent runs in a foreign JVM: it allocates nothing after its start, holds
+ * no lock, and in the callbacks of a collection, while the JVM is stopped, it
+ * only reads the clock and stores a few words into shared memory.  Everything
+ * that may block is on a thread of its own (agent_link.c).
  *
  * Who writes what:
  *   GC callbacks    one thread, the VM's: the state, and the channel's ring
- *   VMDeath         some Java thread: the state, for the last time
+ *   VMDeath         a Java thread: the state, for the last time
  *   other callbacks any thread: counters, by atomic addition
  *   the link thread the channel's counter words; and the ring before it is
  *                   published, so a ring has one writer at any time
@@ -21,7 +21,7 @@
 
 #include "talechain/talechain.h"
 
-/* Names of ours must not meet those of other libraries in the JVM. */
+/* Our symbols must not clash with other libraries in the JVM. */
 #pragma GCC visibility push(hidden)
 
 struct agent {
@@ -33,7 +33,7 @@ struct agent {
 	struct talechain *link;
 	/* callbacks that may be using link; the link thread waits for 0 */
 	uint32_t inside;
-	uint32_t ring_busy; /* somebody writes the ring */
+	uint32_t ring_busy; /* a thread is writing the ring */
 	/* the VM thread's own */
 	uint32_t vm_tid;
 	uint64_t collections, begun_ns;
@@ -47,29 +47,29 @@ extern struct agent agent;
 struct talechain *agent_enter(void);
 void agent_leave(void);
 
-/* Take a new state; for ever once it is DEAD.  Any thread, no lock. */
+/* Set a new state; DEAD is final.  Any thread, no lock. */
 void agent_state_set(
     enum talechain_jvm_state state, uint64_t now_ns, uint64_t cause);
 
-/* Show the state in a channel.  Between agent_enter and agent_leave, or on
- * the link thread. */
+/* Store the state in a channel.  Between agent_enter and agent_leave, or on the
+ * link thread. */
 void agent_state_show(struct talechain *tc);
 
 /*
  * agent_link_start(path, started_ns):
  * Start the thread that finds Tailor, and finds it again.
  *   path        its socket, NULL: the default; copied
- *   started_ns  when the JVM started, 0 if we came later
+ *   started_ns  when the JVM started, 0 if loaded later
  * Returns 0 or a negative errno.
  */
 int agent_link_start(const char *path, uint64_t started_ns);
 void agent_link_stop(void);
 
-/* Map the JVM's own performance page, if it has one, for causes. */
+/* Map the JVM's own performance page, if there is one, for causes. */
 void agent_page_open(void);
 void agent_page_close(void);
 
-/* Why the JVM collects now, or (ended) why it just did.  No system call. */
+/* The cause of the current collection or (ended) the last.  No system call. */
 enum talechain_cause agent_page_cause(bool ended);
 
 #pragma GCC visibility pop

@@ -1,8 +1,8 @@
 /*
- * agent_link.c: the agent's own thread: finds Tailor, notices when it goes,
- * and finds it again.
+ * agent_link.c: the agent's own thread, which connects to Tailor and reconnects
+ * when Tailor restarts.
  *
- * Taking a channel away from the callbacks: they raise agent.inside, then
+ * Closing a channel that callbacks may use: they increment agent.inside, then
  * load agent.link; this thread clears agent.link, then waits for agent.inside
  * to be 0.  All four are sequentially consistent, so either the callback sees
  * NULL or this thread sees the callback.  A callback takes less than a
@@ -18,8 +18,8 @@
 #define SLOT_LOG2 10 /* a thousand events: minutes of collections */
 #define RETRY_MS 500
 /*
- * How often counters are copied to the channel.  Classes are told as they are
- * prepared; those from before there was a channel come this way.
+ * How often counters are copied to the channel.  Classes are emitted as they
+ * are prepared; those from before the channel was open come this way.
  */
 #define WORDS_MS 50
 
@@ -43,13 +43,13 @@ link_open(void)
 	if (talechain_open_kind(
 		tc, link_state.path, TALECHAIN_KIND_JVM, name, SLOT_LOG2) < 0)
 		return false;
-	/* Not published yet: for this moment the ring is ours. */
+	/* Not published yet: this thread may write the ring. */
 	if (link_state.started_ns != 0)
 		talechain_emit_at(
 		    tc, link_state.started_ns, TALECHAIN_JVM_START, 0, 0, 0, 0);
 	link_state.started_ns = 0;
 	__atomic_store_n(&agent.link, tc, __ATOMIC_SEQ_CST);
-	/* A collection that began before the line above shows here. */
+	/* Show a collection that began before the channel was published. */
 	agent_state_show(tc);
 	return true;
 }
@@ -99,7 +99,8 @@ link_run(void *arg)
 			continue;
 		if (open)
 			link_copy_words(&classes, &compiled);
-		/* Tailor never writes again: anything here is its end. */
+		/* Tailor writes nothing more: any event means that it is
+		 * gone. */
 		if (p[1].revents != 0) {
 			link_close();
 			open = false;

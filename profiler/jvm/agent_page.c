@@ -1,11 +1,11 @@
 /*
- * agent_page.c: the JVM's own performance page, for the cause of a
- * collection, which JVMTI does not tell.
+ * agent_page.c: read the cause of a collection from the JVM's own performance
+ * page, because JVMTI does not give it.
  *
- * G1 writes the cause just before the agent is called, Serial and Parallel
- * just after: with them a collection's begin is of unknown cause, and its end
- * of the right one.  A JVM with -XX:+PerfDisableSharedMem has no page; then
- * all causes are unknown and nothing else is missing.
+ * G1 writes the cause just before the agent is called, Serial and Parallel just
+ * after: with them the begin of a collection has no known cause, its end the
+ * right one.  A JVM with -XX:+PerfDisableSharedMem has no page: all causes are
+ * unknown, everything else works.
  */
 #include "profiler/jvm/agent.h"
 
@@ -22,7 +22,7 @@ static struct {
 	bool concurrent;
 } own;
 
-/* Whether the page is of a collector that runs beside the program. */
+/* Whether the page's collector is concurrent. */
 static bool
 page_is_concurrent(void)
 {
@@ -53,7 +53,7 @@ page_map(int fd)
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	/* Our own JVM's: it may add entries meanwhile, it moves none. */
+	/* Our own JVM may add entries meanwhile but moves none. */
 	if (hsperf_parse(&own.layout, map, (size_t)st.st_size) < 0) {
 		munmap(map, (size_t)st.st_size);
 		return -EPROTO;

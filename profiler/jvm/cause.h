@@ -1,5 +1,5 @@
 /*
- * cause.h: HotSpot's words for why it collects, as our closed set.
+ * cause.h: HotSpot's texts for GC causes, mapped to enum talechain_cause.
  *
  * A header, because the agent uses it too.
  */
@@ -11,10 +11,10 @@
 
 #include "talechain/talechain.h"
 
-/* As much of a cause's text as is ever looked at. */
+/* Bytes of a cause's text that are read at most. */
 #define CAUSE_BYTES 40
 
-/* Whether text (terminated) is what the JVM writes between collections. */
+/* Whether text (terminated) is the JVM's "no collection". */
 static inline bool
 cause_is_none(const char *text)
 {
@@ -23,8 +23,8 @@ cause_is_none(const char *text)
 
 /*
  * cause_parse(text, concurrent):
- * Map a text.  With a concurrent collector running out of memory means that
- * threads wait, which is worse than a collection by allocation elsewhere.
+ * Map a text.  With a concurrent collector, running out of memory means that
+ * threads wait, which is worse than an ordinary collection by allocation.
  * Source: the list in OpenJDK's gcCause.cpp, 11 to 25.
  */
 static inline enum talechain_cause

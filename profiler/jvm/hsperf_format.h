@@ -1,14 +1,14 @@
 /*
  * hsperf_format.h: HotSpot's performance page, from bytes to offsets.
  *
- * A page is a prologue and a list of entries, each a name and where its value
- * lies in the same page.  Values change under a reader, offsets never do; so
+ * A page is a prologue and a list of entries, each a name and the place of its
+ * value in the same page.  Values change under a reader, offsets never do; so
  * the page is parsed once, from a private copy, and afterwards only known
- * offsets are read.  The file may have been written by anybody: every number
- * is checked against the copy's size before it is used.
+ * offsets are read.  The file is untrusted: every number is checked against the
+ * copy's size before it is used.
  *
- * A header, because the JVM agent reads its own page with it and is built
- * from its own sources alone.  Nothing here allocates or enters the kernel.
+ * A header, because the JVM agent also reads its own page and is built from its
+ * own sources alone.  Nothing here allocates or enters the kernel.
  *
  *  0      4       5      6      7           8     12        16
  *  +------+-------+------+------+-----------+-----+---------+---------------+
@@ -40,7 +40,7 @@
 #define HSPERF_ENTRY_BYTES 20
 #define HSPERF_COLLECTORS 4
 
-/* What we read of a page.  J: one 64-bit number, B: text. */
+/* The counters we read.  J: one 64-bit number, B: text. */
 #define HSPERF_COUNTERS(X)                                                  \
 	X(SAFEPOINTS, 'J', "sun.rt.safepoints")                             \
 	X(SAFEPOINT_TICKS, 'J', "sun.rt.safepointTime")                     \
@@ -89,7 +89,7 @@ hsperf_u32(const unsigned char *p)
 	return v;
 }
 
-/* One counter as its entry tells of it. */
+/* One counter as described by its entry. */
 struct hsperf_entry {
 	const char *name; /* in the page */
 	unsigned char type;
@@ -123,7 +123,7 @@ hsperf_entry_read(struct hsperf_entry *out, const unsigned char *page,
 	return length;
 }
 
-/* Note where a counter lies if it is one of ours and its value fits. */
+/* Store the place of a counter if we read it and its value fits. */
 static inline void
 hsperf_note(struct hsperf_layout *out, const struct hsperf_entry *e)
 {
@@ -143,7 +143,7 @@ hsperf_note(struct hsperf_layout *out, const struct hsperf_entry *e)
 			break;
 	if (i == HSPERF_COUNTER_COUNT || out->offset[i] != 0)
 		return;
-	/* A number that is not aligned could be seen half-written. */
+	/* A number that is not aligned could be read half-written. */
 	if (e->type == 'J' &&
 	    (e->offset % sizeof(uint64_t) != 0 || e->room < sizeof(uint64_t)))
 		return;

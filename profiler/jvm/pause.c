@@ -1,26 +1,25 @@
-/* pause.c: see the header. */
 #include "profiler/jvm/pause.h"
 
 #include <string.h>
 
-/* What one step found for collections, or for safepoints. */
+/* What one step found for collections or safepoints. */
 struct turn {
-	bool end;	 /* the one in force is over */
-	unsigned pulses; /* whole ones went by unseen */
+	bool end;	 /* the one in force ended */
+	unsigned pulses; /* whole ones between two samples */
 	bool begin;	 /* one is in force now */
 };
 
-/* One step: what it works on, so that its parts need few arguments. */
+/* The arguments of one step. */
 struct step {
 	struct pause *p;
 	const struct pause_sample *s;
 	struct instant before, seen;
 	struct pause_edges *out;
-	/* Latest entry and exit of a collector, if it is news, else seen. */
+	/* Latest entry and exit of a collector, if new, else seen. */
 	struct instant entry, exit;
 	uint64_t completed; /* collections counted since the last sample */
 	bool inside;	    /* some collector is between entry and exit */
-	bool counted;	    /* completed has the collection now in force */
+	bool counted;	    /* completed includes the one in force */
 };
 
 const char *
@@ -72,7 +71,7 @@ pause_idle(const struct pause *p)
 	return p->known && !p->gc && !p->safepoint;
 }
 
-/* Ticks of the JVM's counter as nanoseconds; false if there is no telling. */
+/* Ticks of the JVM's counter as nanoseconds; false if unknown. */
 static bool
 pause_ticks_ns(const struct pause *p, uint64_t ticks, int64_t *ns)
 {
@@ -88,9 +87,9 @@ pause_ticks_ns(const struct pause *p, uint64_t ticks, int64_t *ns)
 }
 
 /*
- * The JVM counts from its own start, which it does not tell.  But a value is
- * never from the future, so seen - value is never less than that start; the
- * least of them is it, but for the delay of the fastest sweep.
+ * The JVM counts from its own start, which is not in the page.  A value is
+ * never from the future, so seen - value is never before that start; the least
+ * of them is the start, plus the delay of the fastest sweep.
  */
 static void
 pause_learn(struct pause *p, uint64_t ticks, struct instant seen)
@@ -105,7 +104,7 @@ pause_learn(struct pause *p, uint64_t ticks, struct instant seen)
 	p->start_known = true;
 }
 
-/* A tick count on our clock, forced into the time in which it was news. */
+/* A tick count on our clock, clamped to the time since the last sample. */
 static struct instant
 pause_instant(const struct step *t, uint64_t ticks)
 {
@@ -120,7 +119,7 @@ pause_instant(const struct step *t, uint64_t ticks)
 	return instant_before(t->seen, at) ? t->seen : at;
 }
 
-/* What the collectors' own counters say. */
+/* Read the collectors' own counters. */
 static void
 step_collectors(struct step *t)
 {
@@ -131,7 +130,7 @@ step_collectors(struct step *t)
 	t->entry = t->exit = t->seen;
 	for (i = 0; i < s->collectors; i++) {
 		n = s->collector[i].count - old->collector[i].count;
-		/* It only grows; anything else is not a JVM's counter. */
+		/* A counter that decreases is not a JVM's. */
 		if (n < UINT32_MAX)
 			t->completed += n;
 		if (s->collector[i].entry > s->collector[i].exit)
@@ -154,10 +153,10 @@ step_collectors(struct step *t)
 }
 
 /*
- * In how many safepoints a collection can have run that was not reported: the
- * new ones, and the last known one if none was seen in it.  Afterwards left
- * of them are still unaccounted for, and the newest is one of those unless it
- * is over, because then its collection would have been counted by now.
+ * In how many safepoints an unreported collection can have run: the new ones,
+ * and the last known one if none was seen in it.  Afterwards left of them are
+ * still unaccounted for, and the newest is one of those unless it is over,
+ * because then its collection would have been counted by now.
  */
 static uint64_t
 step_room(const struct step *t)
@@ -202,8 +201,8 @@ step_gc(struct step *t)
 		return r;
 	r.end = p->gc;
 	r.begin = now;
-	/* The one in force takes a safepoint for itself, and a count if it is
-	 * known to have been counted, or if no other can have been. */
+	/* The one in force takes one safepoint, and one count if it is known to
+	 * be counted or if no other can be. */
 	if (now && room > 0)
 		room--;
 	if (t->inside && done > 0)
@@ -297,8 +296,8 @@ step_gc_end(struct step *t)
 	e->latency_ns = instant_since(e->at, p->gc_since);
 }
 
-/* The last of several went by between entry and exit; of others no more is
- * known than that they came before it. */
+/* The last of several ran between entry and exit; of the others only the order
+ * is known. */
 static void
 step_gc_pulse(struct step *t, bool last)
 {
@@ -340,7 +339,7 @@ step_safepoint_end(struct step *t)
 	e->latency_ns = instant_since(t->seen, p->safepoint_since);
 }
 
-/* How long unseen safepoints lasted together is known exactly. */
+/* The total time of unseen safepoints is known exactly. */
 static struct instant
 step_safepoint_from(const struct step *t)
 {
@@ -356,7 +355,7 @@ step_safepoint_from(const struct step *t)
 		   : from;
 }
 
-/* Whole pauses that went by unseen: safepoints, and collections in them. */
+/* Report whole pauses between two samples: safepoints, then collections. */
 static void
 step_pulses(struct step *t, unsigned safepoints, unsigned gcs)
 {
@@ -382,7 +381,7 @@ step_pulses(struct step *t, unsigned safepoints, unsigned gcs)
 			    i < gcs ? t->s->last_cause : TALECHAIN_CAUSE_NOT_GC;
 			e->latency_ns = instant_since(t->seen, from);
 		}
-		from = t->seen; /* the first stands for the time of all */
+		from = t->seen; /* the first gets the time of all */
 	}
 }
 
@@ -408,7 +407,7 @@ pause_step(struct pause *p, const struct pause_sample *s, struct instant before,
 
 	if (gc.end)
 		step_gc_end(&t);
-	/* One that fell into the safepoint now ending belongs before its end */
+	/* One within the safepoint now ending comes before its end. */
 	if (gc.pulses > 0 && p->safepoint && !p->gc_in_safepoint) {
 		step_gc_pulse(&t, gc.pulses == 1);
 		p->gc_in_safepoint = true;

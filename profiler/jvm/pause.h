@@ -1,9 +1,10 @@
 /*
- * pause.h: from counters of a JVM to "it stops" and "it goes on".
+ * pause.h: from counters of a JVM to begins and ends of its pauses.
  *
- * A pure state machine: one sample of counters in, the edges since the sample
- * before out.  No memory of the JVM, no clock.  The present state is derived
- * from each sample anew, so what was missed can never leave a pause open:
+ * A pure state machine: one sample of counters in, the edges since the last
+ * sample out.  It reads neither the JVM's memory nor a clock.  The present
+ * state is derived from each sample anew, so a missed change can never leave a
+ * pause open:
  *
  *   safepoint   begun when sun.rt.safepoints has grown, ended when
  *               sun.rt.safepointTime has
@@ -14,10 +15,10 @@
  *               stands for a whole cycle beside the running program: in
  *               force only while threads wait for memory
  *
- * What began and ended between two samples shows as a counter that moved; it
- * is reported as a pulse, a begin and an end.  When several safepoints fall
- * into one gap and the last may still be open, it is taken as ended: late
- * news is better than a hazard for ever.
+ * A pause that began and ended between two samples shows as a changed counter;
+ * it is reported as a pulse, a begin and an end.  When several safepoints fall
+ * between two samples and the last may still be open, it is taken as ended: a
+ * late report is better than a hazard without end.
  */
 #ifndef TAILOR_PROFILER_JVM_PAUSE_H
 #define TAILOR_PROFILER_JVM_PAUSE_H
@@ -29,11 +30,11 @@
 #include "profiler/jvm/hsperf_format.h"
 #include "talechain/talechain.h"
 
-#define PAUSE_PULSES_MAX 16 /* more in one gap are counted, not reported */
+#define PAUSE_PULSES_MAX 16 /* more between two samples are only counted */
 #define PAUSE_EDGES (4 * PAUSE_PULSES_MAX + 6)
 
 enum collector {
-	COLLECTOR_UNKNOWN, /* only its safepoints are reported */
+	COLLECTOR_UNKNOWN, /* only safepoints are reported */
 	COLLECTOR_SERIAL,
 	COLLECTOR_PARALLEL,
 	COLLECTOR_G1,
@@ -43,7 +44,7 @@ enum collector {
 };
 /* "G1".  Static text. */
 const char *collector_name(enum collector c);
-/* Collects beside the running program: its cause is no pause. */
+/* A concurrent collector: its cause alone is no pause. */
 bool collector_concurrent(enum collector c);
 
 /* Counters read in one sweep, all within one value of safepoints. */
@@ -70,21 +71,21 @@ struct pause {
 	int64_t start_ns;
 	/* collection */
 	bool gc;
-	bool gc_counted;       /* its collector has counted it already */
+	bool gc_counted;       /* the collector's count includes it */
 	uint64_t gc_safepoint; /* the safepoint it runs in */
 	enum talechain_cause gc_cause;
 	struct instant gc_since;
 	/* safepoint */
 	bool safepoint;
 	bool gc_in_safepoint; /* a collection was seen in it */
-	bool spare; /* the newest may hold one that was not seen yet */
+	bool spare;	      /* the newest may have an unseen collection */
 	struct instant safepoint_since;
 };
 
 struct pause_edge {
 	bool gc; /* else a safepoint */
 	bool begin;
-	bool pulse; /* begin of something already over, or its end */
+	bool pulse; /* begin or end of a pause that is over */
 	enum talechain_cause cause;
 	struct instant at;
 	uint64_t count;	    /* collections or safepoints of this JVM so far */
@@ -106,15 +107,15 @@ bool pause_idle(const struct pause *p);
 
 /*
  * pause_step(p, s, before, seen, out):
- * Compare with the sample before.
+ * Compare with the last sample.
  *   before  when the previous sample was begun
  *   seen    when this one was complete
- * Every stamp in *out lies within before .. seen, whatever the page says.
+ * Every time in *out lies within before .. seen, even if the page is wrong.
  */
 void pause_step(struct pause *p, const struct pause_sample *s,
     struct instant before, struct instant seen, struct pause_edges *out);
 
-/* End what is in force, because its source is gone. */
+/* End the pauses in force, because the source is gone. */
 void pause_end(struct pause *p, struct instant seen, struct pause_edges *out);
 
 #endif

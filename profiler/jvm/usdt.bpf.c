@@ -1,8 +1,8 @@
 /*
- * usdt.bpf.c: at libjvm's own probes, say what the agent would say.
+ * usdt.bpf.c: report at libjvm's own probes what the agent would report.
  *
- * A JVM's channel is written by one thread of it at a time (the VM thread),
- * but slots are reserved by an atomic addition all the same.
+ * A JVM's channel is written by one thread at a time (the VM thread), but slots
+ * are still reserved by an atomic addition.
  */
 /* clang-format off */
 #include <linux/types.h>
@@ -32,7 +32,7 @@ struct {
 	__uint(value_size, CHANNEL_BYTES);
 } channels SEC(".maps");
 
-/* What is remembered of a JVM between two probes. */
+/* State of a JVM between two probes. */
 struct jvm {
 	__u64 collections, safepoints;
 	__u64 collection_ns, safepoint_ns; /* when it began; 0: none */
@@ -41,7 +41,7 @@ struct jvm {
 };
 struct jvm jvms[USDT_SERVERS] SEC(".bss.jvms");
 
-/* Which server's JVM runs this, or -1. */
+/* The server whose JVM hit the probe, or -1. */
 static __always_inline int
 server_here(void)
 {
@@ -63,11 +63,11 @@ channel_of(int server)
 	return bpf_map_lookup_elem(&channels, &key);
 }
 
-/* What an event tells of a pause. */
+/* The arguments of a pause's event. */
 struct pause {
 	__u32 type;
 	__u64 cause, count;
-	__u64 begin_ns; /* 0: it begins now, or that is not known */
+	__u64 begin_ns; /* 0: it begins now, or unknown */
 };
 
 /* Write one event, as talechain_emit_at does. */
@@ -96,7 +96,7 @@ emit(char *memory, __u64 ts, const struct pause *p)
 	__sync_lock_test_and_set(&e->seq, 2 * i + 2);
 }
 
-/* Publish the state word, of the next epoch, after what explains it. */
+/* Publish the state word with the next epoch, after cause and time. */
 static __always_inline void
 state(char *memory, __u32 value, __u64 cause, __u64 since)
 {
@@ -108,13 +108,14 @@ state(char *memory, __u32 value, __u64 cause, __u64 since)
 	__sync_lock_test_and_set(&channel->state, epoch << 8 | value);
 }
 
-/* Four characters as they lie in memory. */
+/* Four characters as in memory. */
 #define FOUR(a, b, c, d) ((__u32)(a) | (b) << 8 | (c) << 16 | (__u32)(d) << 24)
-#define NAME_BYTES 40 /* longer ones are not of collections */
+#define NAME_BYTES 40 /* longer names are not collections */
 
 /*
- * Why the JVM collects, by the name of its operation, as G1CollectForAllocation,
- * ParallelGCSystemGC, GenCollectFull or CollectForMetadataAllocation.
+ * The cause of a collection from the name of the VM operation, such as
+ * G1CollectForAllocation, ParallelGCSystemGC, GenCollectFull or
+ * CollectForMetadataAllocation.
  */
 static __always_inline __u64
 cause_of(const char *name)
@@ -157,7 +158,7 @@ BPF_USDT(on_operation, const char *text, long length)
 	return 0;
 }
 
-/* The JVM that runs this and its channel; false if it is nobody's. */
+/* The JVM that hit the probe and its channel; false if not a server's. */
 static __always_inline bool
 jvm_here(struct jvm **j, char **memory)
 {
@@ -221,7 +222,7 @@ BPF_USDT(on_safepoint_begin)
 
 	if (!jvm_here(&j, &memory))
 		return 0;
-	/* What it is for is not known yet. */
+	/* The cause is not known yet. */
 	j->cause = TALECHAIN_CAUSE_UNKNOWN;
 	j->collected = 0;
 	j->safepoint_ns = now;

@@ -1,4 +1,3 @@
-/* usdt.c: see the header. */
 #include "profiler/jvm/usdt.h"
 
 #include <assert.h>
@@ -37,7 +36,7 @@ struct usdt {
 };
 
 #ifndef USDT_OBJECT
-#define USDT_OBJECT "/dev/null" /* only to be looked at by tools */
+#define USDT_OBJECT "/dev/null" /* for static analysis */
 #endif
 
 /* The object, made from usdt.bpf.c at build time. */
@@ -76,7 +75,7 @@ usdt_make_channels(struct usdt *u, uint32_t first_number)
 		    &u->channel[i], first_number + i, &place, NULL);
 		if (err < 0)
 			return err;
-		/* Nobody's until usdt_watch. */
+		/* No server's until usdt_watch. */
 		u->channel[i]->server = -1;
 	}
 	return 0;
@@ -185,7 +184,7 @@ usdt_attach(struct usdt *u, const char *libjvm, char *why)
 	return 0;
 }
 
-/* A program's file: itself if it is a path, else by $PATH.  NULL: none. */
+/* The path of a program: itself, or found in $PATH.  NULL: none. */
 static char *
 program_find(const char *name)
 {
@@ -211,7 +210,7 @@ usdt_find(char *out, size_t size, const char *java, char *why)
 	int n = -1;
 
 	if (file == NULL) {
-		snprintf(why, USDT_WHY, "there is no program %.100s", java);
+		snprintf(why, USDT_WHY, "no program %.100s", java);
 		return -ENOENT;
 	}
 	/* .../bin/java -> .../lib/server/libjvm.so */
@@ -246,7 +245,7 @@ usdt_watch(struct usdt *u, unsigned server, pid_t pid)
 	c = (struct talechain_channel *)(void *)((char *)u->memory +
 						 server * talechain_bytes(
 							      USDT_SLOT_LOG2));
-	/* The old one may have died in a collection: the new one runs. */
+	/* The old JVM may have died in a collection: reset the state. */
 	__atomic_store_n(&u->watch->tgid[server], 0, __ATOMIC_SEQ_CST);
 	state = __atomic_load_n(&c->state, __ATOMIC_RELAXED);
 	if ((state & 0xff) != TALECHAIN_JVM_RUNNING)

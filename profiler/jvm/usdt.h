@@ -1,13 +1,13 @@
 /*
- * usdt.h: collections and safepoints of a JVM by the probes in libjvm.
+ * usdt.h: collections and safepoints of a JVM from the probes in libjvm.
  *
- * Builds of HotSpot with DTrace support (Debian's, among others) have probes
- * in libjvm that cost nothing while nobody listens.  BPF programs at four of
- * them write a channel for each server that looks like its agent's: the
- * observer sees no difference.  Nothing in the JVM is needed, no agent and no
- * hsperfdata; but root at the start, and the path of libjvm, because probes
- * are attached to that file once, for all processes that have it mapped, now
- * and later.  Afterwards following a restarted JVM needs no privilege.
+ * Builds of HotSpot with DTrace support (Debian's, among others) have probes in
+ * libjvm that cost nothing while unused.  BPF programs at four of them write a
+ * channel for each server like its agent would, so the observer sees no
+ * difference.  The JVM needs no agent and no hsperfdata.  Tailor needs root at
+ * the start, and the path of libjvm, because probes are attached to that file
+ * once, for all processes that map it now or later.  Following a restarted JVM
+ * needs no privilege.
  *
  * Cost: about 0.6 us for each of four events of a pause, in the JVM.
  */
@@ -35,23 +35,23 @@ void usdt_free(struct usdt **up);
 
 /*
  * usdt_attach(u, libjvm, why):
- * Attach to a libjvm.so; one that is attached to already is fine.  Returns
+ * Attach to a libjvm.so; a second call for the same file does nothing.  Returns
  * as usdt_new.  -ENOENT: no such file, or it has no such probes.
  */
 int usdt_attach(struct usdt *u, const char *libjvm, char *why);
 
 /*
  * usdt_find(out, size, java, why):
- * The libjvm.so of a java program: a path, or a name to look for in $PATH.
- * Returns 0, or -ENOENT with a sentence in why.
+ * Find the libjvm.so of a java program, a path or a name in $PATH.  Returns 0,
+ * or -ENOENT with a sentence in why.
  */
 int usdt_find(char *out, size_t size, const char *java, char *why);
 
-/* The channel of a server, for the observer; it stays ours. */
+/* The channel of a server, for the observer; remains ours. */
 struct channel *usdt_channel(const struct usdt *u, unsigned server);
 
-/* From now on this process is the server's JVM; 0: there is none.  One
- * thread at a time. */
+/* From now on this process is the server's JVM; 0: none.  One thread at a
+ * time. */
 void usdt_watch(struct usdt *u, unsigned server, pid_t pid);
 
 #endif

@@ -1,4 +1,3 @@
-/* capability.c: see the header. */
 #include "profiler/kernel/capability.h"
 
 #include <errno.h>

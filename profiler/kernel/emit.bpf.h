@@ -1,14 +1,14 @@
 /*
- * emit.bpf.h: what all programs share: the channels, who is watched, and
- * what is remembered between two events.
+ * emit.bpf.h: what all programs share: the channels, the watched processes, and
+ * the state kept between two events.
  *
- * The memory itself is in memory.bpf.c.  Programs run with migration disabled and interrupts on, so one may be
- * interrupted by another on the same CPU, in any place: slots are reserved by
- * an atomic addition, and a slot that was interrupted is completed after the
- * ones that follow it.
+ * The memory itself is in memory.bpf.c.  Programs run with migration disabled
+ * and interrupts on, so one may be interrupted by another on the same CPU at
+ * any point: slots are reserved by an atomic addition, and an interrupted slot
+ * is completed after the ones that follow it.
  *
- * Cost: a task that is not watched pays one load, one shift and one test
- * behind the hook itself; an event costs about 80 ns.
+ * Cost: a task that is not watched pays the hook itself, one load, one shift
+ * and one test; an event costs about 80 ns.
  */
 #ifndef TAILOR_PROFILER_KERNEL_EMIT_BPF_H
 #define TAILOR_PROFILER_KERNEL_EMIT_BPF_H
@@ -38,11 +38,11 @@ struct channels {
 };
 extern struct channels channels SEC(".maps");
 
-/* What is remembered of a thread of a watched process. */
+/* State of a thread of a watched process. */
 struct thread {
-	__u64 runnable_ns; /* since when it waits for a CPU; 0: it does not */
-	__u64 waker_ns;	   /* when it was woken last; 0: told already */
-	__u64 waker;	   /* by whom: pid << 32 | tid; 0: an interrupt */
+	__u64 runnable_ns; /* when it began to wait for a CPU; 0: not waiting */
+	__u64 waker_ns;	   /* time of the last wake-up; 0: reported */
+	__u64 waker;	   /* pid << 32 | tid of the waker; 0: an interrupt */
 	__u64 fault_ns;	   /* when its page fault began; 0: none */
 	__u64 fault_address;
 	__u64 call_ns; /* when its system call began; 0: none */
@@ -59,17 +59,17 @@ struct threads {
 };
 extern struct threads threads SEC(".maps");
 
-/* What is remembered of a CPU.  Softirqs do not nest, nor do interrupts. */
+/* State of a CPU.  Softirqs do not nest, nor do interrupts. */
 struct cpu {
 	__u64 softirq_ns;		  /* when it began */
 	__u64 raised_ns[KERNEL_SOFTIRQS]; /* 0: not raised, or unknown */
 	__u64 raised;			  /* of the running one */
 	__u32 vector;			  /* running softirq + 1; 0: none */
 	__u32 irq;			  /* 1: in an interrupt's handler */
-	__u32 served;			  /* the softirq worked for us */
+	__u32 served; /* the softirq handled a watched connection */
 	__u32 idle_state;
 	__u64 idle_ns;	    /* when it began to idle */
-	__u64 idle_end_ns;  /* when it stopped, until told; 0: told */
+	__u64 idle_end_ns;  /* when it stopped; 0: reported */
 	__u64 idle_took_ns; /* how long that was */
 } __attribute__((aligned(64)));
 
@@ -84,7 +84,7 @@ cpu_here(void)
 	return i < KERNEL_CPUS ? &cpus[i] : NULL;
 }
 
-/* Whether a task, pid << 32 | tid, is one of ours. */
+/* Whether a task, pid << 32 | tid, is watched. */
 static __always_inline bool
 watched(__u64 task)
 {
@@ -105,14 +105,14 @@ task_pair(const struct task_struct *p)
 	return (__u64)(__u32)p->tgid << 32 | (__u32)p->pid;
 }
 
-/* What is known of a thread, NULL if nothing. */
+/* The state of a thread, or NULL. */
 static __always_inline struct thread *
 thread_find(__u32 tid)
 {
 	return bpf_map_lookup_elem(&threads, &tid);
 }
 
-/* The same, made on demand; NULL if there is no room. */
+/* The same, created if missing; NULL if there is no room. */
 static __always_inline struct thread *
 thread_get(__u32 tid)
 {

@@ -6,9 +6,9 @@
  * A fault that ends in a signal is not counted: its beginning is forgotten
  * when the next one begins.
  *
- * How much memory it brought is told by the largest block of pages that the
- * thread was given meanwhile: a huge page, or none but single pages.  Of
- * what is between, large folios and the kernel's own, it cannot be known.
+ * The size of a fault is that of the largest block of pages that the thread was
+ * given meanwhile: a huge page or single pages.  Sizes in between, large folios
+ * and the kernel's own, cannot be attributed.
  */
 #include "profiler/kernel/emit.bpf.h"
 
@@ -36,7 +36,7 @@ BPF_PROG(on_fault_user, unsigned long address)
 	return fault_begin(address);
 }
 
-/* As when the kernel copies to or from a process in a system call. */
+/* Faults while the kernel copies to or from a process in a system call. */
 SEC("tp_btf/page_fault_kernel")
 int
 BPF_PROG(on_fault_kernel, unsigned long address)
@@ -52,7 +52,7 @@ BPF_PROG(on_page_alloc, void *page, __u32 order)
 	struct thread *t;
 
 	if (order == 0)
-		return 0; /* nearly always, and of everybody */
+		return 0; /* the common case */
 	task = bpf_get_current_pid_tgid();
 	if (!watched(task))
 		return 0;

@@ -1,12 +1,11 @@
 /*
- * irq.bpf.c: softirqs, interrupts and idling: whose work a CPU did when it
- * was not a task's.
+ * irq.bpf.c: softirqs, interrupts and idling: what a CPU did between tasks.
  *
- * A softirq is told when it worked for a watched connection, held up a
- * watched task, or took long; interrupts are only remembered, for the context
- * of a wakeup.  Neither kind nests within itself on a CPU, so a mark that is
- * set at the beginning and cleared at the end is enough, and heals itself if
- * the kernel once left out a call.
+ * A softirq is reported if it worked for a watched connection, delayed a
+ * watched task, or took long; interrupts are only stored, for the context of a
+ * wake-up.  Neither kind nests within itself on a CPU, so a mark set at the
+ * beginning and cleared at the end is enough; the next one corrects it if a
+ * call was missed.
  */
 #include "profiler/kernel/emit.bpf.h"
 
@@ -28,7 +27,7 @@ BPF_PROG(on_softirq_raise, __u32 vector)
 	if (!vector_wanted(vector) || vector >= KERNEL_SOFTIRQS)
 		return 0;
 	cpu = cpu_here();
-	/* Raised again before it ran: the first one counts. */
+	/* Raised again before it ran: keep the first time. */
 	if (cpu != NULL && cpu->raised_ns[vector] == 0)
 		cpu->raised_ns[vector] = bpf_ktime_get_ns();
 	return 0;
@@ -108,7 +107,7 @@ BPF_PROG(on_timer_exit)
 	return irq_set(0);
 }
 
-/* Told by sched_switch, if it is a watched task that runs next. */
+/* Reported by sched_switch if a watched task runs next. */
 SEC("tp_btf/cpu_idle")
 int
 BPF_PROG(on_idle, __u32 state)

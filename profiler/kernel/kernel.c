@@ -1,4 +1,3 @@
-/* kernel.c: see the header. */
 #include "profiler/kernel/kernel.h"
 
 #include <assert.h>
@@ -16,7 +15,7 @@
 #include "base/permission.h"
 #include "profiler/kernel/programs.h"
 
-/* /proc/self/ns/pid of processes whose pids are the kernel's own. */
+/* Inode of /proc/self/ns/pid in the initial pid namespace. */
 #define FIRST_PID_NAMESPACE 0xeffffffcU
 
 struct kernel {
@@ -34,7 +33,7 @@ struct kernel {
 
 _Static_assert(KERNEL_SERVERS == PROFILER_SERVERS, "each has its places");
 
-/* --- what stands against it -------------------------------------------------- */
+/* --- permission --------------------------------------------------------- */
 
 static int
 signals_off(struct profiler_signal_state *state, int err, const char *why)
@@ -46,7 +45,7 @@ signals_off(struct profiler_signal_state *state, int err, const char *why)
 	return err;
 }
 
-/* Those of the profile are on until something speaks against them. */
+/* Assume all signals of the profile; later steps switch off what fails. */
 static void
 signals_want(
     struct profiler_signal_state *state, const struct kernel_options *options)
@@ -57,13 +56,13 @@ signals_want(
 		state[i] = (struct profiler_signal_state){.on = true};
 	if (!options->syscalls)
 		signal_off(&state[PROFILER_SIGNAL_SYSCALL],
-		    "not asked for: profiler.syscalls");
+		    "not configured: profiler.syscalls");
 	if (options->profile != PROFILER_KERNEL_FULL)
 		signal_off(&state[PROFILER_SIGNAL_IDLE],
-		    "not asked for: profiler.kernel is lite");
+		    "not configured: profiler.kernel is lite");
 }
 
-/* The kernel said EPERM, or would. */
+/* The kernel returned EPERM, or would. */
 static int
 kernel_refused(struct profiler_signal_state *state, const struct permission *p)
 {
@@ -123,7 +122,7 @@ kernel_make_channels(struct kernel *k, const struct kernel_options *o)
 		if (err < 0)
 			return err;
 	}
-	/* From now on only the programs write there. */
+	/* From now on only the programs write the map. */
 	bpf_map_freeze(map);
 	return 0;
 }
@@ -338,27 +337,28 @@ kernel_channel(const struct kernel *k, unsigned i)
 	return k->channel[i];
 }
 
-/* --- who is watched ----------------------------------------------------------- */
+/* --- processes and ports ------------------------------------------------ */
 
 void
 kernel_watch_server(struct kernel *k, unsigned server, pid_t pid, pid_t jvm)
 {
 	unsigned first = KERNEL_PROCESS_SERVER + 2 * server, i;
-	const uint32_t told[] = {(uint32_t)pid, (uint32_t)jvm};
+	const uint32_t pids[] = {(uint32_t)pid, (uint32_t)jvm};
 	uint32_t tgid[KERNEL_PROCESSES];
 	uint64_t seen = 0;
 
 	assert(server < KERNEL_SERVERS);
 	memcpy(tgid, k->watch->tgid, sizeof(tgid));
-	memcpy(&tgid[first], told, sizeof(told));
+	memcpy(&tgid[first], pids, sizeof(pids));
 	for (i = 0; i < KERNEL_PROCESSES; i++)
 		if (tgid[i] != 0)
 			seen |= UINT64_C(1) << (tgid[i] & 63);
-	/* Who has gone owns what the observer has yet to read of it. */
+	/* Keep the owner of a process that ended: its events are still
+	 * unread. */
 	for (i = 0; i < 2 && pid != 0; i++)
 		__atomic_store_n(
-		    &k->owners.tgid[first + i], told[i], __ATOMIC_RELAXED);
-	/* The filter only ever lets too many through to the comparison. */
+		    &k->owners.tgid[first + i], pids[i], __ATOMIC_RELAXED);
+	/* The filter may pass too many, never too few. */
 	__atomic_store_n(
 	    &k->watch->seen, k->watch->seen | seen, __ATOMIC_RELAXED);
 	for (i = 0; i < KERNEL_PROCESSES; i++)

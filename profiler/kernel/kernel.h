@@ -1,15 +1,15 @@
 /*
  * kernel.h: events of the kernel, through BPF programs on tracepoints.
  *
- * The programs (*.bpf.c here) are compiled at build time into one object that
- * lies inside this program; at start it is fitted to the running kernel,
- * verified, attached.  They write into one channel for each CPU, mapped read
- * only, which the observer drains like any other.  Whom they watch is in
- * memory that both sides have mapped: no system call and no privilege is
- * needed after the start.
+ * The programs (*.bpf.c here) are compiled at build time into one object in
+ * this program; at start it is fitted to the running kernel, verified and
+ * attached.  They write into one channel for each CPU, mapped read only, which
+ * the observer drains like any other.  The watched processes and ports are in
+ * memory mapped by both sides: no system call and no privilege is needed after
+ * the start.
  *
- * What a kernel lacks (a tracepoint, a helper, permission) switches off the
- * signals that need it and no others; each says why in its state.
+ * What a kernel lacks (a tracepoint, a helper, permission) switches off only
+ * the signals that need it; each has a reason in its state.
  *
  * Not here: probes at functions (kprobes, fentry).  They break with kernel
  * versions, and many kernels refuse them.
@@ -30,9 +30,9 @@
 
 struct kernel;
 
-/* Whose events are whose: one writer, any readers, relaxed atomics. */
+/* Maps events to servers: one writer, any readers, relaxed atomics. */
 struct kernel_owners {
-	uint32_t tgid[KERNEL_PROCESSES]; /* 0: nobody */
+	uint32_t tgid[KERNEL_PROCESSES]; /* 0: none */
 	uint16_t port[KERNEL_SERVERS];	 /* where servers listen; 0: not TCP */
 };
 
@@ -45,7 +45,7 @@ struct kernel_options {
 
 /*
  * kernel_new(out, options, state):
- * Load and attach what this kernel can do, and watch this process.
+ * Load and attach what this kernel supports, and watch this process.
  *   state  PROFILER_SIGNALS of them; says for each whether it is on, or why
  *          not.  Filled in also on failure.
  * Returns 0 if any signal is on; else *out is NULL and a negative errno:
@@ -55,45 +55,45 @@ struct kernel_options {
 int kernel_new(struct kernel **out, const struct kernel_options *options,
     struct profiler_signal_state *state);
 
-/* Detach everything.  No channel of it may be in use any more. */
+/* Detach everything.  None of its channels may be in use. */
 void kernel_free(struct kernel **kp);
 
-/* Its channels, one for each CPU; they stay its property. */
+/* Its channels, one for each CPU; borrowed. */
 unsigned kernel_channels(const struct kernel *k);
 struct channel *kernel_channel(const struct kernel *k, unsigned i);
 
 /*
  * kernel_watch_server(k, server, pid, jvm):
- * From now on these processes are the server; 0: none, and what is yet to be
- * read of the last one stays the server's.  One thread at a time.
+ * From now on these processes are the server; 0: none, and unread events of the
+ * last one stay the server's.  One thread at a time.
  * kernel_watch_port(k, port), kernel_server_port(k, server, port):
- * Watch the connections of a TCP port; that of a server gives its events to
- * it.  Any thread.
+ * Watch the connections of a TCP port; events on a server's port belong to it.
+ * Any thread.
  */
 void
 kernel_watch_server(struct kernel *k, unsigned server, pid_t pid, pid_t jvm);
 void kernel_watch_port(struct kernel *k, uint16_t port);
 void kernel_server_port(struct kernel *k, unsigned server, uint16_t port);
 
-/* Tell nothing of this thread of ours.  Any thread. */
+/* Report nothing of this thread of ours.  Any thread. */
 void kernel_ignore_thread(struct kernel *k, pid_t tid);
 
-/* What programs had to give up so far. */
+/* Events and threads lost so far. */
 struct kernel_losses {
-	uint64_t missed;   /* a program was running already, so not run */
+	uint64_t missed;   /* the program was running already on that CPU */
 	uint64_t ringless; /* on a CPU without a channel */
-	uint64_t crowded;  /* no room for a thread: its waits are unknown */
+	uint64_t crowded;  /* threads without room: their waits are unknown */
 };
 
-/* kernel_count asks the kernel (some microseconds; one thread at a time),
- * kernel_losses tells what that found.  Any thread. */
+/* kernel_count reads the kernel's counters (some microseconds; one thread at a
+ * time), kernel_losses copies the result.  Any thread. */
 void kernel_count(struct kernel *k);
 void kernel_losses(const struct kernel *k, struct kernel_losses *out);
 
 /*
  * kernel_owner(owners, e):
- * The server that an event of the kernel is about: that of the task named in
- * it or which ran, for segments that of the port.  -1: none.
+ * The server of a kernel event: that of the task in its arguments or of the
+ * task that ran, for segments that of the port.  -1: none.
  */
 int kernel_owner(
     const struct kernel_owners *owners, const struct talechain_event *e);

@@ -1,7 +1,7 @@
 /*
  * memory.bpf.c: the memory that all programs share, and their license.
  *
- * What we map from outside has a section, and so a map, of its own.
+ * Memory that the loader maps has a section, and so a map, of its own.
  */
 #include "profiler/kernel/emit.bpf.h"
 

@@ -1,8 +1,8 @@
 /*
- * owner.c: which server an event of the kernel is about.
+ * owner.c: which server a kernel event belongs to.
  *
- * On the observer's path for every such event: some comparisons, no memory
- * but two cache lines.
+ * On the observer's path for every such event: some comparisons in two cache
+ * lines.
  */
 #include "profiler/kernel/kernel.h"
 
@@ -50,7 +50,7 @@ kernel_owner(
 {
 	switch (e->type) {
 	case TALECHAIN_WAKEUP:
-		/* Who was interrupted is not the waker. */
+		/* The interrupted task is not the waker. */
 		return owner_of_either(owners, (uint32_t)e->arg[1],
 		    e->arg[2] >> 32 == TALECHAIN_CONTEXT_TASK ? e->pid : 0);
 	case TALECHAIN_RUNNABLE:
@@ -63,7 +63,7 @@ kernel_owner(
 	case TALECHAIN_TCP_XMIT:
 	case TALECHAIN_TCP_ACK:
 	case TALECHAIN_TCP_RETRANSMIT:
-		/* Whoever was interrupted by it has nothing to do with it. */
+		/* The interrupted task is unrelated. */
 		return owner_of_ports(owners, e->arg[3]);
 	default:
 		return owner_of_process(owners, e->pid);

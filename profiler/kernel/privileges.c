@@ -1,9 +1,9 @@
 /*
- * privileges.c: after the start, what Tailor may no longer do.
+ * privileges.c: drop the capabilities that serving does not need.
  *
- * Attaching needs CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN); serving never
- * does.  What a proxy keeps, if it was given that at all: low ports, looking
- * at servers that are another user's, ending them, and scheduling.
+ * Attaching needs CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN); serving does not.
+ * Kept, if they were given: low ports, examining and ending another user's
+ * servers, and scheduling.
  */
 #include <linux/capability.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
-/* Low ports; others' processes, their files and sockets' files; placement. */
+/* Low ports; other users' processes and files; placement. */
 static const uint64_t serving =
     BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_KILL) | BIT(CAP_SYS_PTRACE) |
     BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_CHOWN) |

@@ -1,10 +1,10 @@
 /*
- * programs.c: see the header.
+ * programs.c: the table of programs; selecting and loading them.
  *
- * Loading is all or nothing for an object, so what this kernel lacks must be
- * left out beforehand.  Most of it is seen in the kernel's type information:
- * a tracepoint there is a type called btf_trace_NAME.  If loading fails all
- * the same, each signal is tried alone and those that fail are left out.
+ * An object loads as a whole or not at all, so what this kernel lacks must be
+ * left out beforehand.  Most of it is visible in the kernel's type information:
+ * a tracepoint is there as a type btf_trace_NAME.  If loading still fails, each
+ * signal is tried alone and those that fail are left out.
  */
 #include "profiler/kernel/programs.h"
 
@@ -25,9 +25,9 @@
 /* clang-format on */
 
 /*
- * In the order they are attached.  What clears a mark stands before what sets
- * it: else an interrupt in between would leave it set until the next one ends,
- * and a task that wakes another would pass for that interrupt.
+ * In the order of attaching.  What clears a mark comes before what sets it:
+ * else an interrupt in between would leave it set until the next one ends, and
+ * a task that wakes another would be taken for that interrupt.
  */
 const struct program programs[] = {
     ON("on_waking", "sched_waking", SCHEDULER),
@@ -67,13 +67,13 @@ _Static_assert(
     sizeof(programs) / sizeof(programs[0]) <= PROGRAMS_MAX, "links are");
 
 #ifndef KERNEL_OBJECT
-#define KERNEL_OBJECT "/dev/null" /* only to be looked at by tools */
+#define KERNEL_OBJECT "/dev/null" /* for static analysis */
 #endif
 
 /* The object, made from *.bpf.c at build time. */
 BPF_EMBED(kernel_object, KERNEL_OBJECT);
 
-/* The last thing that the library complained about, to quote it. */
+/* The library's last error message. */
 static char complaint[160];
 
 static int
@@ -121,7 +121,7 @@ tracepoint_exists(const struct btf *btf, const char *name, unsigned *arguments)
 	return true;
 }
 
-/* What can be known before loading. */
+/* Switch off what is known to be missing before loading. */
 static int
 programs_judge(const struct btf *btf, struct kernel_config *config,
     bool *present, struct profiler_signal_state *state)
@@ -177,17 +177,17 @@ object_fit(struct bpf_object *object, const struct kernel_config *config,
 	    map, (__u32)programs_channel_bytes(options->slot_log2));
 }
 
-struct wish {
+struct load_request {
 	const struct kernel_config *config;
 	const struct kernel_options *options;
 	unsigned cpus;
 	const bool *present;
 	const struct profiler_signal_state *state;
-	int only; /* this signal alone; -1: all that are on */
+	int only; /* only this signal; -1: all that are on */
 };
 
 static int
-object_load(struct bpf_object **out, const struct wish *w)
+object_load(struct bpf_object **out, const struct load_request *w)
 {
 	struct bpf_object *object;
 	unsigned i;
@@ -219,9 +219,9 @@ object_load(struct bpf_object **out, const struct wish *w)
 	return 0;
 }
 
-/* Something does not load: find out what, and leave it out. */
+/* Loading failed: try each signal alone, leave out those that fail. */
 static void
-programs_sift(struct wish *w, struct profiler_signal_state *state)
+programs_try_each(struct load_request *w, struct profiler_signal_state *state)
 {
 	struct bpf_object *object = NULL;
 	int i, err;
@@ -246,7 +246,7 @@ programs_load(struct bpf_object **out, struct kernel_config *config,
     struct profiler_signal_state *state)
 {
 	bool present[PROGRAMS_MAX];
-	struct wish w = {.config = config,
+	struct load_request w = {.config = config,
 	    .options = options,
 	    .cpus = cpus,
 	    .present = present,
@@ -271,9 +271,9 @@ programs_load(struct bpf_object **out, struct kernel_config *config,
 	if (err < 0)
 		return err;
 	err = object_load(out, &w);
-	if (err == 0 || err == -EPERM) /* EPERM is about us, not about one */
+	if (err == 0 || err == -EPERM) /* EPERM concerns all of them */
 		return err;
-	programs_sift(&w, state);
+	programs_try_each(&w, state);
 	for (i = 0; i < PROFILER_SIGNALS; i++)
 		if (state[i].on)
 			return object_load(out, &w);

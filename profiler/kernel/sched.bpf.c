@@ -1,29 +1,27 @@
 /*
- * sched.bpf.c: wakeups, run queues, and the lives of processes.
+ * sched.bpf.c: wake-ups, run queues, begins and ends of processes.
  *
- * Who wakes whom is taken at sched_waking, which runs in the waker's context;
- * sched_wakeup runs where the woken task was put on a queue, often on another
- * CPU, and names whoever was interrupted there.  So the first gives WAKEUP
- * and the second RUNNABLE, the beginning of the wait for a CPU.
+ * sched_waking runs in the waker's context and gives WAKEUP.  sched_wakeup runs
+ * where the woken task was queued, often on another CPU, in the context of an
+ * unrelated task; it gives RUNNABLE, the beginning of the wait for a CPU.
  */
 #include "profiler/kernel/emit.bpf.h"
 
-/* Bits of a task's state: the kernel's, the same in all versions we load on. */
+/* The kernel's bits of a task's state, the same in all supported versions. */
 #define STATE_UNINTERRUPTIBLE 0x2
 #define STATE_STOPPED 0xc /* stopped or traced */
 #define STATE_DEAD 0xb0	  /* zombie, dead */
 #define STATE_NOLOAD 0x400
 
-/* A task is named again when it was last named this long ago: 2^20 ns. */
+/* A task's name is emitted again after this long, in 2^20 ns. */
 #define NAME_AGE 95
 
-/* tid << 32 | when, in units of 2^20 ns.  One word each: it cannot tear. */
+/* tid << 32 | time, in units of 2^20 ns.  One word, so it cannot tear. */
 static __u64 named[KERNEL_NAMES];
 
 /*
- * Tell a task's name, unless that was done in the last 100 ms and it has not
- * got another one since: threads are named by themselves, a little after they
- * have first been seen.
+ * Emit a task's name, unless that was done in the last 100 ms and it has not
+ * changed: threads set their names a little after they are first seen.
  */
 static __noinline int
 name(struct task_struct *p, __u32 tid, __u32 pid)
@@ -83,7 +81,7 @@ runnable(struct task_struct *p, bool is_new)
 
 	if (t != NULL) {
 		t->runnable_ns = now;
-		if (is_new) { /* nobody slept: its maker is the waker */
+		if (is_new) { /* a new task: its creator is the waker */
 			t->waker_ns = now;
 			t->waker = bpf_get_current_pid_tgid();
 		}
@@ -119,7 +117,7 @@ off_reason(struct task_struct *prev, __u64 state)
 		return TALECHAIN_OFF_STOPPED;
 	if ((state & STATE_UNINTERRUPTIBLE) == 0 || state & STATE_NOLOAD)
 		return TALECHAIN_OFF_SLEEPING;
-	/* NOLINTNEXTLINE(clang-analyzer-core.*): it knows every size */
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): a constant size */
 	return BPF_CORE_READ_BITFIELD(prev, in_iowait) != 0
 		   ? TALECHAIN_OFF_DISK
 		   : TALECHAIN_OFF_BLOCKED;
@@ -135,7 +133,7 @@ task_state(struct task_struct *p)
 	return BPF_CORE_READ(old, state);
 }
 
-/* A watched task comes or goes. */
+/* A watched task gets or leaves a CPU. */
 static __always_inline int
 switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 {
@@ -181,12 +179,12 @@ BPF_PROG(
 
 	if (!watched(task_pair(prev)) && !watched(task_pair(next)))
 		return 0;
-	/* What it was when the decision fell; a waker may have changed it. */
+	/* The state at the decision; a waker may have changed it since. */
 	state = config.state_given ? (__u32)ctx[3] : task_state(prev);
 	return switched(prev, next, preempt ? 0 : state);
 }
 
-/* What was told of its name is no longer true. */
+/* The name changed: emit it again. */
 SEC("tp_btf/task_rename")
 int
 BPF_PROG(on_rename, struct task_struct *p)
@@ -219,7 +217,7 @@ BPF_PROG(on_exit, struct task_struct *p)
 		return 0;
 	bpf_map_delete_elem(&threads, &tid);
 	if (BPF_CORE_READ(p, signal, live.counter) > 0)
-		return 0; /* a thread of a process that goes on */
+		return 0; /* only a thread ended */
 	status = BPF_CORE_READ(p, signal, group_exit_code);
 	if (status == 0)
 		status = p->exit_code;

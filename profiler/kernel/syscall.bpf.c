@@ -1,14 +1,13 @@
 /*
  * syscall.bpf.c: system calls of watched processes.
  *
- * Off unless asked for (profiler.syscalls): while these programs are
- * attached, every system call of every process takes the kernel's slow path,
- * some 150 ns with ours on it, only to learn that it is nobody's.
+ * Off unless configured (profiler.syscalls): while these programs are attached,
+ * every system call of every process takes the kernel's slow path, about 150
+ * ns, to find that its process is not watched.
  *
- * From Linux 6.13 on a task may be preempted in the middle of a program here.
- * An event half-written then would hold up the channel, so preemption is
- * switched off around it where the kernel offers that, which it does from
- * 6.10 on.
+ * From Linux 6.13 on a task may be preempted inside these programs.  A
+ * half-written event would then block the channel, so preemption is switched
+ * off around it where the kernel allows that, from 6.10 on.
  */
 #include "profiler/kernel/emit.bpf.h"
 

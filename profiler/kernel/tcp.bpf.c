@@ -2,12 +2,12 @@
  * tcp.bpf.c: segments of watched connections, and the calls that send and
  * receive on them.
  *
- * A connection is watched if its local port is one of ours, if its remote
- * port is and the peer is this machine (so the client's side of a request is
- * seen, too), or if a watched process uses it.  The first two are a bit in a
- * table of ports; the third a table of cookies, asked only for local ports
- * that once were of such a connection.  A cookie is never used again, so old
- * entries do no harm and the table forgets the oldest.
+ * A connection is watched if its local port is one of ours, if its remote port
+ * is and the peer is this machine (so the client's side of a request is
+ * included), or if a watched process uses it.  The first two are a bit in a
+ * table of ports; the third is a table of cookies, read only for local ports
+ * that once were of such a connection.  Cookies are never reused, so old
+ * entries are harmless and the table drops the oldest.
  *
  * Sequence numbers, flags and windows are those of the headers; the window is
  * not scaled.
@@ -18,7 +18,7 @@
 
 #define FAMILY_INET6 10
 #define PROTOCOL_TCP 6
-#define STATE_TIME_WAIT 6 /* then it is another, smaller structure */
+#define STATE_TIME_WAIT 6 /* the socket is a smaller structure then */
 #define STATE_CLOSE_WAIT 8
 #define STATE_NEW_SYN_RECV 12
 #define STATE_SYN_SENT 2
@@ -37,7 +37,7 @@ struct {
 	__type(value, __u8);
 } flows SEC(".maps");
 
-/* A bit for each local port of a connection that was ever put there. */
+/* A bit for each local port of a connection that was ever in flows. */
 static __u64 flow_port[65536 / 64];
 
 /* A TCP header as it is on the wire, to its window. */
@@ -48,7 +48,7 @@ struct wire {
 	__be16 window;
 };
 
-/* What the headers of a segment say. */
+/* The header fields of a segment. */
 struct segment {
 	__u32 sequence, acknowledged, bytes, window;
 	__u8 flags;
@@ -139,7 +139,7 @@ ports(const struct sock_common *c)
 	return (__u64)c->skc_num << 48 | (__u64)bpf_ntohs(c->skc_dport) << 32;
 }
 
-/* Work for a watched connection, perhaps in a softirq. */
+/* Note work for a watched connection, perhaps in a softirq. */
 static __always_inline void
 serve(void)
 {
@@ -167,7 +167,8 @@ segment_read(const struct sk_buff *skb, struct segment *out)
 }
 
 static __noinline int
-tell(__u32 type, const struct segment *s, __u64 cookie, __u64 local_remote)
+emit_segment(
+    __u32 type, const struct segment *s, __u64 cookie, __u64 local_remote)
 {
 	serve();
 	return emit(type, cookie, (__u64)s->sequence << 32 | s->acknowledged,
@@ -192,7 +193,7 @@ BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
 			return 0; /* nothing new: a window, a keep-alive */
 		type = TALECHAIN_TCP_ACK;
 	}
-	return tell(
+	return emit_segment(
 	    type, &s, bpf_get_socket_cookie(sk), ports(&sk->__sk_common));
 }
 
@@ -211,7 +212,8 @@ BPF_PROG(on_dev_queue, struct sk_buff *skb)
 	    c->skc_state == STATE_TIME_WAIT ||
 	    sk->sk_protocol != PROTOCOL_TCP || !segment_read(skb, &s))
 		return 0;
-	return tell(TALECHAIN_TCP_XMIT, &s, c->skc_cookie.counter, ports(c));
+	return emit_segment(
+	    TALECHAIN_TCP_XMIT, &s, c->skc_cookie.counter, ports(c));
 }
 
 SEC("tp_btf/tcp_retransmit_skb")
@@ -233,14 +235,14 @@ BPF_PROG(on_retransmit, struct sock *sk, struct sk_buff *skb)
 	s.flags = BPF_CORE_READ(cb, tcp_flags);
 	s.acknowledged = tp->rcv_nxt;
 	s.window = tp->rcv_wnd;
-	return tell(TALECHAIN_TCP_RETRANSMIT, &s, bpf_get_socket_cookie(sk),
-	    ports(&sk->__sk_common));
+	return emit_segment(TALECHAIN_TCP_RETRANSMIT, &s,
+	    bpf_get_socket_cookie(sk), ports(&sk->__sk_common));
 }
 
 /*
- * Connections get their cookies early, so that their first segments carry
- * one; net_dev_queue may not make any.  One that a watched process makes has
- * no local port yet when it is seen first: it is noted once it has.
+ * Give connections a cookie early, so their first segments carry one;
+ * net_dev_queue may not create any.  A connection made by a watched process has
+ * no local port yet at its first event: it is noted once it has.
  */
 SEC("tp_btf/inet_sock_set_state")
 int
@@ -256,14 +258,14 @@ BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
 }
 
 /*
- * Why bytes stayed in the socket; docs/signals.md has the order.  That a call
- * said MSG_MORE is written nowhere: it is concluded where nothing else could
- * hold back a small piece, with nothing under way and a window open.
+ * Why bytes stayed in the socket; docs/signals.md has the order.  MSG_MORE is
+ * not visible here: it is concluded when nothing else could hold back a small
+ * piece, with nothing in flight and an open window.
  */
 static __always_inline enum talechain_held
 held_reason(struct tcp_sock *tp, __u32 unsent)
 {
-	/* NOLINTNEXTLINE(clang-analyzer-core.*): it knows every size */
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): a constant size */
 	unsigned nonagle = BPF_CORE_READ_BITFIELD(tp, nonagle);
 
 	if (unsent == 0)
@@ -317,7 +319,7 @@ BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 		return 0;
 	end = tp->copied_seq;
 	left = tp->rcv_nxt - end;
-	/* The end of the stream has a number, too, but is no byte. */
+	/* FIN has a sequence number but is no byte. */
 	if (left > 0 && sk->__sk_common.skc_state == STATE_CLOSE_WAIT)
 		left--;
 	return emit(TALECHAIN_SOCK_RECV, bpf_get_socket_cookie(sk),

@@ -1,10 +1,10 @@
 /*
  * types.bpf.h: the fields of kernel structures that the programs read.
  *
- * Only names and types matter: the loader looks up where each field lies in
- * the running kernel (CO-RE), so neither kernel headers nor the kernel's
- * type information are needed to build.  A field that some kernels have
- * under another name has a structure of its own with ___ in its name.
+ * Only names and types matter: the loader finds the offset of each field in the
+ * running kernel (CO-RE), so neither kernel headers nor the kernel's type
+ * information are needed to build.  A field that some kernels name differently
+ * has a structure of its own with ___ in its name.
  */
 #ifndef TAILOR_PROFILER_KERNEL_TYPES_BPF_H
 #define TAILOR_PROFILER_KERNEL_TYPES_BPF_H
@@ -43,7 +43,7 @@ struct task_struct___before_5_14 {
 };
 
 struct in6_addr {
-	__u32 words; /* stands for all sixteen bytes */
+	__u32 words; /* all sixteen bytes */
 };
 
 struct sock_common {

@@ -14,7 +14,7 @@
 #include "profiler/shim/bench_parts.h"
 #include "profiler/shim/cycles.h"
 
-#define WHOLE 0.9 /* of a window on the CPU: little came between */
+#define WHOLE 0.9 /* least share of a window on the CPU */
 
 static int
 double_compare(const void *a, const void *b)
@@ -101,7 +101,7 @@ siblings(int one, int other)
 	return CPU_ISSET((size_t)other, &beside);
 }
 
-/* The host may move our CPUs: a line's way is measured again and again. */
+/* The host may move our CPUs: measure the line's travel time repeatedly. */
 static int
 parts(struct bench *b)
 {
@@ -132,7 +132,7 @@ bench_run(struct bench_result *out, const struct bench_options *options,
 	    options->piece_ns > 3600 * NS_PER_S)
 		return -EINVAL;
 	memset(out, 0, sizeof(*out));
-	/* Before we are pinned: then no other CPU is ours. */
+	/* Before we are pinned: afterwards no other CPU is allowed. */
 	out->siblings = siblings(options->producer_cpu, options->observer_cpu);
 	err = workload_pin(options->observer_cpu);
 	if (err < 0)

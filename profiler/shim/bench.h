@@ -1,9 +1,9 @@
 /*
- * bench.h: how good the microscope is on this machine.
+ * bench.h: the accuracy and cost of sampling on this machine.
  *
- * The experiments of chapter 3 of the thesis that need no particular
- * hardware, on two CPUs, each a pure function of a workload of ours: the same
- * curves, with the thesis's figures beside them.
+ * The experiments of chapter 3 of the thesis that need no particular hardware,
+ * on two CPUs, each a function of our own workload: the same curves, with the
+ * thesis's figures beside them.
  */
 #ifndef TAILOR_PROFILER_SHIM_BENCH_H
 #define TAILOR_PROFILER_SHIM_BENCH_H
@@ -16,23 +16,23 @@
 
 #define BENCH_POINTS 24
 #define BENCH_LINES 3
-#define BENCH_PIECES 40 /* about, in a run */
+#define BENCH_PIECES 40 /* pieces of a run, about */
 
 struct bench_options {
-	int producer_cpu, observer_cpu; /* different ones */
+	int producer_cpu, observer_cpu; /* must differ */
 	int64_t piece_ns; /* of each point of each curve, 1 ms .. 1 h */
 };
 
-/* One observed period against the cost for the observed (figure 3.9). */
+/* Cost for the observed thread at one sampling period (figure 3.9). */
 struct bench_cost {
-	unsigned work, pause;  /* as set: additions; cycles between looks */
-	double produce_cycles; /* between two changes, undisturbed */
-	double observe_cycles; /* between two looks, measured */
-	double fresh_cycles;   /* between two looks that saw a new value */
+	unsigned work, pause;  /* as set: additions; cycles between samples */
+	double produce_cycles; /* between two changes, unobserved */
+	double observe_cycles; /* between two samples, measured */
+	double fresh_cycles;   /* between two new values */
 	double overhead;       /* 0.02 = the producer took 2 % longer */
 	double low, high;      /* quartiles of that over the pairs */
-	unsigned pairs;	       /* of windows; 0: nothing is known */
-	unsigned dropped;      /* others pushed one of us off in them */
+	unsigned pairs;	       /* of windows; 0: no result */
+	unsigned dropped;      /* dropped: a thread was preempted */
 };
 
 /* Words that samples are taken of. */
@@ -44,48 +44,50 @@ enum bench_word {
 };
 
 /*
- * Raw against filtered samples at one period (figure 3.4); all but kept is
- * of the fast word.
+ * Raw and filtered samples at one period (figure 3.4); all but kept is for the
+ * fast word.
  */
 struct bench_fidelity {
 	double period_cycles;
 	double kept[BENCH_WORDS]; /* part, 0 .. 1 */
 	double truth;		  /* changes per cycle, by the producer */
-	double told;		  /* the same by the kept samples, mean */
+	double measured;	  /* the same by the kept samples, mean */
 	double raw_max, kept_max;
 	double cpc_max;
-	uint64_t samples;	 /* 0: nothing is known */
+	uint64_t samples;	 /* 0: no result */
 	uint64_t impossible_raw; /* over 1.5 times the fastest alone */
 	uint64_t impossible_kept;
 };
 
-/* Two loops told apart, or not (figure 3.1). */
+/* Two loops distinguished by a tag (figure 3.1). */
 struct bench_tags {
-	double every_ns;	  /* between samples: 0 all */
-	double truth[2], told[2]; /* changes per cycle by tag; 0 never seen */
+	double every_ns; /* between samples; 0: all */
+	double truth[2],
+	    measured[2]; /* changes per cycle by tag; 0 never seen */
 	uint64_t samples;
 };
 
 struct bench_result {
 	double hz;	   /* of the clock */
 	double clock_step; /* what its readings are multiples of */
-	/* a line from one CPU to the other, before, between and after */
+	/* travel time of a line between the CPUs: before, between, after */
 	double line_cycles[BENCH_LINES];
 	bool siblings; /* the two CPUs are lanes of one core */
 	struct bench_cost cost[BENCH_POINTS];
-	struct bench_cost counted; /* looked at with three counters, too */
+	struct bench_cost counted; /* with three counters read as well */
 	bool has_pmu;
-	char counters[160];	/* which, and how they are read; "" none */
+	char counters[160];	/* names, and how they are read; "": none */
 	char counters_why[320]; /* why these, if there is no PMU */
 	struct bench_fidelity fidelity[BENCH_POINTS];
 	struct bench_tags tags[3];
 	unsigned costs, fidelities;
-	double quiet_cycles; /* shortest period where nobody writes */
+	double quiet_cycles; /* shortest period of a constant word */
 	double fastest;	     /* changes per cycle, undisturbed (figure 3.4) */
 	/* as fast as possible (figures 3.4 and 3.5) */
 	struct histogram period, gap, rate_raw, rate_kept, cpc;
-	uint64_t pushed; /* times that others pushed one of us off its CPU */
-	uint64_t windows, windows_dropped; /* of rates; the latter for that */
+	uint64_t pushed; /* preemptions of the observer or workload */
+	uint64_t windows,
+	    windows_dropped; /* of rates; dropped for preemption */
 	double took_s;
 };
 

@@ -1,13 +1,12 @@
 /*
- * bench_cost.c: what looking at a word costs the thread that writes it.
+ * bench_cost.c: what sampling a word costs the thread that writes it.
  *
- * The writer runs on without end.  We look at its word for 0.3 ms,
- * let it alone for the next, and so on; a pair of such windows gives one
- * ratio, and the median of the ratios is told with their quartiles.  The
- * writer's pace is taken from its word and from its CPU time, so time in
- * which it did not run is not counted; windows in which it or we had less
- * than all of a CPU are dropped and counted.  What no guest can see, the
- * host's own work, is left to the median.
+ * The writer runs without end.  We sample its word for 0.3 ms, pause for the
+ * next, and so on; a pair of such windows gives one ratio, and the median of
+ * the ratios is reported with their quartiles.  The writer's pace is taken from
+ * its word and from its CPU time, so time in which it did not run is not
+ * counted; windows in which it or we had less than a whole CPU are dropped and
+ * counted.  The host's own work is invisible to a guest; the median absorbs it.
  */
 #include <stdio.h>
 
@@ -18,18 +17,18 @@
 
 #define WINDOW_NS INT64_C(300000)
 #define PAIRS_MAX 4096
-#define PATIENCE 4	    /* times as long where windows were dropped */
+#define PATIENCE 4	    /* times as long if windows were dropped */
 #define PAIRS_LEAST 24	    /* wanted before patience ends */
-#define CYCLES_BETWEEN 1000 /* of looking, between two looks at the clock */
+#define CYCLES_BETWEEN 1000 /* of sampling, between two clock readings */
 
-#define ADDITIONS 100000 /* timed to know their length */
+#define ADDITIONS 100000 /* timed once */
 #define ADDITIONS_TURNS 10
 #define COUNTED 3	/* counters read with the word */
-#define COUNTED_WORK 12 /* of the writer: as often as programs write */
+#define COUNTED_WORK 12 /* of the writer: as often as real programs write */
 
-/* Looking at it in one way. */
+/* One way of sampling the word. */
 struct look {
-	unsigned pause;		 /* additions between two looks */
+	unsigned pause;		 /* additions between two samples */
 	struct sampler *sampler; /* NULL: load the word, nothing else */
 	uint64_t window_cycles;
 };
@@ -53,7 +52,7 @@ look_once(const struct bench *b, const struct look *l, uint64_t *seen)
 	*seen = s.value[0];
 }
 
-/* Look at the word, or only spend the time.  Returns the looks. */
+/* Sample the word, or only spend the time.  Returns the samples. */
 static uint64_t
 window_spend(const struct bench *b, const struct look *l, bool looking,
     uint64_t until, uint64_t *fresh)
@@ -94,7 +93,7 @@ window_take(
 	out->per_fresh = fresh > 0 ? (double)w.cycles / (double)fresh : 0;
 }
 
-/* What a point's pairs of windows gave, in columns to be sorted. */
+/* Results of a point's pairs of windows, in columns for sorting. */
 struct columns {
 	double ratio[PAIRS_MAX], alone[PAIRS_MAX];
 	double look[PAIRS_MAX], fresh[PAIRS_MAX];
@@ -130,7 +129,7 @@ pairs_take(struct bench *b, const struct look *l, struct columns *c)
 }
 
 static void
-cost_tell(struct columns *c, struct bench_cost *out)
+cost_report(struct columns *c, struct bench_cost *out)
 {
 	unsigned n = c->pairs;
 
@@ -147,7 +146,7 @@ cost_tell(struct columns *c, struct bench_cost *out)
 	out->fresh_cycles = bench_median(c->fresh, n);
 }
 
-/* One point: a writer of that pace, looked at in that way. */
+/* One point: a writer of that pace, sampled in that way. */
 static int
 cost_at(struct bench *b, unsigned work, struct look *l, struct bench_cost *out)
 {
@@ -163,11 +162,11 @@ cost_at(struct bench *b, unsigned work, struct look *l, struct bench_cost *out)
 		return err;
 	pairs_take(b, l, &columns);
 	workload_stop(b->w);
-	cost_tell(&columns, out);
+	cost_report(&columns, out);
 	return 0;
 }
 
-/* What an addition of workload_work() takes here. */
+/* Cycles of one addition of workload_work() here. */
 static double
 addition_cycles(void)
 {
@@ -188,9 +187,9 @@ int
 bench_costs(struct bench *b)
 {
 	/*
-	 * First the producer as fast as it can and the consumer ever slower,
-	 * then the other way round (figure 3.9); then programs that write as
-	 * often as the thesis's do, every 14 to 140 cycles (figure 3.7).
+	 * First the fastest producer with an ever slower consumer, then the
+	 * reverse (figure 3.9); then programs that write as often as the
+	 * thesis's do, every 14 to 140 cycles (figure 3.7).
 	 */
 	static const struct {
 		unsigned work, cycles;
@@ -206,7 +205,7 @@ bench_costs(struct bench *b)
 	_Static_assert(
 	    sizeof(point) / sizeof(point[0]) <= BENCH_POINTS, "room for all");
 	for (i = 0; i < sizeof(point) / sizeof(point[0]); i++) {
-		bench_say(b, "cost of looking", 5 + i * 2);
+		bench_say(b, "cost of sampling", 5 + i * 2);
 		look = (struct look){
 		    .pause = (unsigned)(point[i].cycles / per_addition)};
 		b->r->cost[i].work = point[i].work;
@@ -255,12 +254,12 @@ bench_counted(struct bench *b)
 	unsigned i;
 	int err;
 
-	bench_say(b, "looking with counters", 45);
+	bench_say(b, "cost of sampling with counters", 45);
 	b->r->has_pmu =
 	    counters_open(b, counter, hardware, b->r->counters_why) == 0;
 	if (!b->r->has_pmu &&
 	    counters_open(b, counter, software, b->r->counters_why) < 0)
-		return 0; /* it is told */
+		return 0; /* in counters_why */
 	sampler.signal[0].word = &b->w->signal;
 	for (i = 0; i < COUNTED; i++) {
 		sampler.signal[1 + i].counter = &counter[i];

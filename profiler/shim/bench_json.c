@@ -61,7 +61,7 @@ json_fidelities(const struct bench_result *r, struct json *j)
 		json_key_double(j, "kept_slow", f->kept[BENCH_SLOW]);
 		json_key_double(j, "kept_still", f->kept[BENCH_STILL]);
 		json_key_double(j, "true_rate", f->truth);
-		json_key_double(j, "told_rate", f->told);
+		json_key_double(j, "told_rate", f->measured);
 		json_key_double(j, "raw_max", f->raw_max);
 		json_key_double(j, "kept_max", f->kept_max);
 		json_key_double(j, "cpc_max", f->cpc_max);
@@ -91,7 +91,7 @@ json_tags(const struct bench_result *r, struct json *j)
 		for (k = 0; k < 2; k++) {
 			json_object_begin(j);
 			json_key_double(j, "true_rate", t->truth[k]);
-			json_key_double(j, "told_rate", t->told[k]);
+			json_key_double(j, "told_rate", t->measured[k]);
 			json_object_end(j);
 		}
 		json_array_end(j);

@@ -5,7 +5,7 @@
 #include "profiler/shim/cycles.h"
 
 #define BOUNCES 20000
-#define BOUNCES_S 0.5 /* at most, where others have our CPUs */
+#define BOUNCES_S 0.5 /* at most, if our CPUs are busy */
 #define LOOKS 1000000
 
 /* The other end of the bouncing line. */
@@ -43,7 +43,7 @@ bench_line(struct bench *b, double *out)
 	err = pthread_create(&w->thread, NULL, bounce_main, w);
 	if (err != 0)
 		goto out;
-	/* It is off our CPU before we spin: we may be first in, first out. */
+	/* Wait until it is off our CPU: under SCHED_FIFO we would starve it. */
 	pthread_barrier_wait(&w->ready);
 	begin = cycles_in_order();
 	until = begin + (uint64_t)(b->r->hz * BOUNCES_S);

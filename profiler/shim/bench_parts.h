@@ -18,7 +18,7 @@ struct bench {
 	void (*progress)(const char *what, unsigned percent);
 };
 
-/* A stretch of time, and whether both had their CPUs to themselves in it. */
+/* A window of time, and whether both threads had whole CPUs in it. */
 struct bench_window {
 	uint64_t begin, cycles;
 	double own_ns, writer_ns; /* CPU time */
@@ -30,7 +30,7 @@ void bench_say(const struct bench *b, const char *what, unsigned percent);
 /* Run the workload; workload_stop() ends it.  0 or a negative errno. */
 int bench_writer_start(struct bench *b);
 
-/* Begin and end a stretch of time around what is measured. */
+/* Begin and end a window around a measurement. */
 void bench_window_begin(const struct bench *b, struct bench_window *w);
 void bench_window_end(const struct bench *b, struct bench_window *w);
 
@@ -38,10 +38,10 @@ void bench_window_end(const struct bench *b, struct bench_window *w);
 void bench_sort(double *value, unsigned n);
 double bench_median(double *value, unsigned n);
 
-/* How long a line takes from one CPU to the other: half a round trip. */
+/* The travel time of a line from one CPU to the other: half a round trip. */
 int bench_line(struct bench *b, double *out);
 
-/* The shortest period over a word that nobody writes, cycles. */
+/* The shortest sampling period of a constant word, cycles. */
 double bench_quiet(struct bench *b);
 
 /* The parts; each fills in its part of the result.  0 or negative errno. */

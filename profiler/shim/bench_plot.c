@@ -1,9 +1,8 @@
 /*
- * bench_plot.c: the bench's curves as pictures, the thesis's figures in them.
+ * bench_plot.c: the bench's curves as pictures, with the thesis's figures.
  *
- * A point that was not measured is left out.  Overheads lie on a logarithmic
- * axis that begins at a tenth of a percent: what is less, or nothing, is drawn
- * there.
+ * Points that were not measured are left out.  Overheads are on a logarithmic
+ * axis that begins at a tenth of a percent; smaller ones are drawn there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,13 +12,13 @@
 #include "profiler/shim/scope.h"
 
 #define STEPS 400 /* of a distribution */
-#define STEP 1.1  /* each so much further than the last */
+#define STEP 1.1  /* ratio of one to the next */
 #define SHARE_LEAST 1e-7
 #define OVERHEAD_LEAST 0.1 /* percent */
 #define BATCH_WORK 12	   /* the faster of the two programs of bench_cost.c */
 #define CALM_WORK 140	   /* the slower */
 
-/* Begin a picture whose summary everybody sees. */
+/* Begin a picture with a visible summary. */
 static void
 begin(struct plot *p, const char *title, const char *summary)
 {
@@ -27,7 +26,7 @@ begin(struct plot *p, const char *title, const char *summary)
 	plot_note(p, summary);
 }
 
-/* A distribution: which part of all values lies in each step. */
+/* A distribution: the share of values in each step. */
 static void
 draw_shares(
     struct plot *p, const char *class, const struct histogram *h, double unit)
@@ -75,7 +74,7 @@ plot_raw(FILE *out, const struct bench_result *r)
 	plot_end(&p);
 }
 
-/* The part kept, by period. */
+/* The share kept, by period. */
 static void
 draw_kept(struct plot *p, const struct bench_result *r, const char *line,
     enum bench_word word)
@@ -147,9 +146,9 @@ percent(double overhead)
 					       : OVERHEAD_LEAST;
 }
 
-/* Which costs belong to a curve, and against what. */
+/* The costs of one curve, and its axis. */
 struct curve {
-	bool by_work; /* else by whatever pause, one look after the other */
+	bool by_work; /* else any pause, samples back to back */
 	unsigned work;
 	const char *line, *dot;
 };
@@ -173,7 +172,7 @@ draw_curve(
 		    p, curve->line, at[n].x, percent(c->low), percent(c->high));
 		plot_dot(p, curve->dot, at[n++], "");
 	}
-	/* Curves were measured in their order, but for their first points. */
+	/* Points were measured in order, except the first. */
 	for (size_t i = 1; i < n; i++)
 		for (size_t k = i; k > 0 && at[k].x < at[k - 1].x; k--) {
 			struct plot_point t = at[k];
@@ -191,10 +190,10 @@ plot_overhead(FILE *out, const struct bench_result *r)
 	static const struct curve fast = {true, BATCH_WORK, "line", "dot"};
 	static const struct curve calm = {true, CALM_WORK, "line2", "dot2"};
 	struct plot p = {.out = out,
-	    .x = {PLOT_LOG, 1, 1e6, "looked at every so many cycles"},
+	    .x = {PLOT_LOG, 1, 1e6, "sampled every so many cycles"},
 	    .y = {PLOT_LOG, OVERHEAD_LEAST, 500, "overhead, %"}};
 
-	begin(&p, "What looking costs a program that writes (figure 3.7)",
+	begin(&p, "Cost of sampling for a program that writes (figure 3.7)",
 	    "medians with their quartiles; 0.1 % and less, also nothing, at "
 	    "the bottom");
 	draw_curve(&p, r, &fast);
@@ -204,7 +203,7 @@ plot_overhead(FILE *out, const struct bench_result *r)
 		    (struct plot_point){r->counted.observe_cycles,
 			percent(r->counted.overhead)},
 		    "with three counters (3.13)");
-	/* Two that lie together have one label. */
+	/* Two close dots share one label. */
 	plot_dot(&p, "theirs", (struct plot_point){15, 61}, "");
 	plot_dot(&p, "theirs", (struct plot_point){30, 100},
 	    "thesis: 100 % at 30, other core; 61 % at 15, same core");
@@ -233,8 +232,8 @@ plot_rates(FILE *out, const struct bench_result *r)
 	draw_curve(&p, r, &consumer);
 	plot_line(&p, "theirs", five, 2);
 	plot_legend(&p, 0, "line", "producer slower (written every ...)");
-	plot_legend(&p, 1, "line2", "consumer slower (looked at every ...)");
-	plot_legend(&p, 2, "theirs", "thesis: under this, if one is slower");
+	plot_legend(&p, 1, "line2", "consumer slower (sampled every ...)");
+	plot_legend(&p, 2, "theirs", "thesis: below this, if one is slower");
 	plot_end(&p);
 }
 

@@ -1,5 +1,5 @@
 /*
- * bench_rates.c: raw rates beside corrected ones, and loops told apart.
+ * bench_rates.c: raw and corrected rates, and two loops distinguished.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,23 +8,23 @@
 #include "profiler/shim/cycles.h"
 #include "profiler/shim/scope.h"
 
-#define IMPOSSIBLE 1.5 /* times the fastest rate: cannot be */
+#define IMPOSSIBLE 1.5 /* times the fastest rate is impossible */
 #define TURN_US 5      /* of each of two loops */
 #define FAST_WORK 8    /* additions: a change every few cycles */
 #define SLOW_WORK 5000 /* and every few thousand, in longer turns */
 #define SLOW_TURN_US 200
-#define KEPT_PART 4    /* of a piece: to know only what is kept */
-#define TURNS_PIECES 4 /* so long they run, pieces */
+#define KEPT_PART 4    /* of a piece, where only the share kept is measured */
+#define TURNS_PIECES 4 /* their duration, pieces */
 #define ALONE 100      /* windows to find the fastest rate */
 
-#define WINDOW_NS INT64_C(2200000) /* two periods of 1 kHz, and some */
-#define PATIENCE 4 /* times as long where windows were dropped */
-#define PATIENCE_NS (300 * NS_PER_MS) /* at least, for a first whole one */
+#define WINDOW_NS INT64_C(2200000) /* a little over two periods of 1 kHz */
+#define PATIENCE 4		   /* times as long if windows were dropped */
+#define PATIENCE_NS (300 * NS_PER_MS) /* at least, for the first whole window */
 #define SUBSAMPLES 2		      /* 100 kHz and 1 kHz */
 
 /*
- * Subsamples as other profilers take them: each period belongs to the tag
- * that is read at its end.
+ * Subsamples as other profilers take them: each period belongs to the tag read
+ * at its end.
  */
 struct subsample {
 	uint64_t every, due; /* cycles */
@@ -35,12 +35,12 @@ struct subsample {
 
 /*
  * One experiment: the workload, sampled in windows.  A window in which the
- * workload or we had less than a whole CPU says something about others, not
- * about sampling: it is dropped and counted.
+ * workload or we had less than a whole CPU measures preemption, not sampling:
+ * it is dropped and counted.
  */
-struct watch {
+struct sampling_run {
 	uint64_t period;	  /* between samples, cycles; 0 at once */
-	int64_t least_ns;	  /* so long */
+	int64_t least_ns;	  /* duration */
 	const uint64_t *word;	  /* borrowed; what is sampled */
 	struct scope *all, *part; /* owned: all whole windows; this one */
 	struct subsample *sub;	  /* borrowed; some of the samples; or NULL */
@@ -48,20 +48,20 @@ struct watch {
 };
 
 static void
-watch_fini(struct watch *x)
+sampling_fini(struct sampling_run *x)
 {
 	free(x->all);
 	free(x->part);
 }
 
 static int
-watch_init(struct watch *x)
+sampling_init(struct sampling_run *x)
 {
 	x->all = scope_new(1, DTE_MARGIN_PPM);
 	x->part = scope_new(1, DTE_MARGIN_PPM);
 	if (x->all != NULL && x->part != NULL)
 		return 0;
-	watch_fini(x);
+	sampling_fini(x);
 	return -ENOMEM;
 }
 
@@ -84,7 +84,7 @@ subsample_add(struct subsample *u, const struct sample *now)
 }
 
 static void
-watch_sample(struct bench *b, struct watch *x, uint64_t until)
+sampling_sample(struct bench *b, struct sampling_run *x, uint64_t until)
 {
 	struct sampler sampler = {
 	    .signals = 1, .tag = &b->w->tag, .period = x->period};
@@ -102,8 +102,8 @@ watch_sample(struct bench *b, struct watch *x, uint64_t until)
 }
 
 /*
- * Wait for the end of a turn that lasted no longer than it should: one in
- * which the workload was pushed off before the window would spoil its truth.
+ * Wait for the end of a turn of normal length: a turn in which the workload was
+ * preempted before the window would distort its true rate.
  */
 static void
 turn_wait(const struct bench *b)
@@ -124,9 +124,9 @@ turn_wait(const struct bench *b)
 		}
 }
 
-/* Sample for a window.  Whether it counts. */
+/* Sample for a window.  Returns whether it counts. */
 static bool
-watch_window(struct bench *b, struct watch *x)
+sampling_window(struct bench *b, struct sampling_run *x)
 {
 	uint64_t cycles = (uint64_t)((double)WINDOW_NS * b->r->hz / 1e9);
 	struct workload_truth before[WORKLOAD_LOOPS], now[WORKLOAD_LOOPS];
@@ -140,7 +140,7 @@ watch_window(struct bench *b, struct watch *x)
 	bench_window_begin(b, &w);
 	for (i = 0; i < WORKLOAD_LOOPS; i++)
 		before[i] = workload_truth(b->w, i);
-	watch_sample(b, x, w.begin + cycles);
+	sampling_sample(b, x, w.begin + cycles);
 	for (i = 0; i < WORKLOAD_LOOPS; i++)
 		now[i] = workload_truth(b->w, i);
 	bench_window_end(b, &w);
@@ -157,9 +157,9 @@ watch_window(struct bench *b, struct watch *x)
 	return true;
 }
 
-/* 0 or a negative errno; where no window was whole nothing was seen. */
+/* 0 or a negative errno; without a whole window there are no samples. */
 static int
-watch_run(struct bench *b, struct watch *x)
+sampling_run(struct bench *b, struct sampling_run *x)
 {
 	int64_t patience = PATIENCE * x->least_ns, spent = 0, good = 0;
 	struct instant begun = instant_now();
@@ -169,7 +169,7 @@ watch_run(struct bench *b, struct watch *x)
 		return err;
 	patience = patience > PATIENCE_NS ? patience : PATIENCE_NS;
 	while (good < x->least_ns && spent < patience) {
-		good += watch_window(b, x) ? WINDOW_NS : 0;
+		good += sampling_window(b, x) ? WINDOW_NS : 0;
 		spent = instant_since(instant_now(), begun);
 	}
 	workload_stop(b->w);
@@ -197,7 +197,7 @@ count_above(const struct histogram *h, double rate)
 	return h->count - histogram_count_to(h, bound);
 }
 
-/* The fastest that the workload changes its word, per cycle, unobserved. */
+/* The workload's highest rate of changes, per cycle, unobserved. */
 static int
 fastest_rate(struct bench *b, double *out)
 {
@@ -235,28 +235,28 @@ shortest_keep(const struct scope *s, struct bench_result *r)
 	r->cpc = s->cpc;
 }
 
-/* Raw against filtered, over a word that changes every few cycles. */
+/* Raw and filtered rates of a word that changes every few cycles. */
 static int
 fidelity_at(struct bench *b, uint64_t period, struct bench_fidelity *out)
 {
-	struct watch x = {.period = period,
+	struct sampling_run x = {.period = period,
 	    .least_ns = b->o->piece_ns,
 	    .word = &b->w->signal};
 	double bound = IMPOSSIBLE * b->r->fastest;
 	const struct scope *s;
-	int err = watch_init(&x);
+	int err = sampling_init(&x);
 
 	if (err < 0)
 		return err;
 	b->w->loop[0].work = FAST_WORK;
 	b->w->turn_cycles = (uint64_t)(b->r->hz * TURN_US / 1e6);
-	err = watch_run(b, &x);
+	err = sampling_run(b, &x);
 	s = x.all;
 	if (err == 0) {
 		*out = (struct bench_fidelity){
 		    .period_cycles = mean(&s->period),
 		    .truth = truth_rate(&x.truth[0]),
-		    .told = mean(&s->rate[0]) / SCOPE_RATE,
+		    .measured = mean(&s->rate[0]) / SCOPE_RATE,
 		    .raw_max = (double)s->raw[0].max / SCOPE_RATE,
 		    .kept_max = (double)s->rate[0].max / SCOPE_RATE,
 		    .cpc_max = (double)s->cpc.max / SCOPE_RATE,
@@ -268,31 +268,31 @@ fidelity_at(struct bench *b, uint64_t period, struct bench_fidelity *out)
 		if (period == 0)
 			shortest_keep(s, b->r);
 	}
-	watch_fini(&x);
+	sampling_fini(&x);
 	return err;
 }
 
-/* The part kept over another word. */
+/* The share kept of samples of another word. */
 static int
 kept_at(struct bench *b, uint64_t period, enum bench_word word, double *kept)
 {
 	static const uint64_t still;
-	struct watch x = {.period = period,
+	struct sampling_run x = {.period = period,
 	    .least_ns = b->o->piece_ns / KEPT_PART,
 	    .word = word == BENCH_STILL ? &still : &b->w->signal};
-	int err = watch_init(&x);
+	int err = sampling_init(&x);
 
 	if (err < 0)
 		return err;
 	b->w->loop[0].work = SLOW_WORK;
 	b->w->turn_cycles = (uint64_t)(b->r->hz * SLOW_TURN_US / 1e6);
-	err = watch_run(b, &x);
+	err = sampling_run(b, &x);
 	*kept = scope_kept(x.all);
-	watch_fini(&x);
+	sampling_fini(&x);
 	return err;
 }
 
-/* All that is told at one period. */
+/* All results at one period. */
 static int
 fidelity(struct bench *b, uint64_t period, struct bench_fidelity *out)
 {
@@ -331,39 +331,39 @@ fidelities(struct bench *b)
 
 /* Figure 3.1: the same samples, all of them and subsamples. */
 static int
-tags_told(struct bench *b)
+tags_measure(struct bench *b)
 {
 	struct subsample sub[SUBSAMPLES] = {
 	    {.every = (uint64_t)(b->r->hz / 1e5)},
 	    {.every = (uint64_t)(b->r->hz / 1e3)}};
-	struct watch x = {.least_ns = TURNS_PIECES * b->o->piece_ns,
+	struct sampling_run x = {.least_ns = TURNS_PIECES * b->o->piece_ns,
 	    .word = &b->w->signal,
 	    .sub = sub};
 	struct bench_tags *t = b->r->tags;
 	unsigned i, k;
 	int err;
 
-	bench_say(b, "two loops told apart", 85);
+	bench_say(b, "two loops distinguished", 85);
 	b->w->loops = 2;
 	b->w->loop[0].work = 20;
 	b->w->loop[1].work = 120;
 	b->w->turn_cycles = (uint64_t)(b->r->hz * TURN_US / 1e6);
-	err = watch_init(&x);
+	err = sampling_init(&x);
 	if (err < 0)
 		return err;
-	err = watch_run(b, &x);
+	err = sampling_run(b, &x);
 	for (k = 0; k < 2 && err == 0; k++) {
-		t[0].told[k] = tag_rate(tags_row(&x.all->tags, k + 1), 0);
+		t[0].measured[k] = tag_rate(tags_row(&x.all->tags, k + 1), 0);
 		t[0].samples = x.all->periods;
 		for (i = 0; i < SUBSAMPLES; i++) {
 			t[1 + i].every_ns = i == 0 ? 1e4 : 1e6;
-			t[1 + i].told[k] = tag_rate(&sub[i].row[k], 0);
+			t[1 + i].measured[k] = tag_rate(&sub[i].row[k], 0);
 			t[1 + i].samples += sub[i].row[k].samples;
 		}
 		for (i = 0; i < 1 + SUBSAMPLES; i++)
 			t[i].truth[k] = truth_rate(&x.truth[k]);
 	}
-	watch_fini(&x);
+	sampling_fini(&x);
 	return err;
 }
 
@@ -372,5 +372,5 @@ bench_rates(struct bench *b)
 {
 	int err = fidelities(b);
 
-	return err < 0 ? err : tags_told(b);
+	return err < 0 ? err : tags_measure(b);
 }

@@ -1,5 +1,5 @@
 /*
- * bench_report.c: the curves in 80 columns, the thesis's figures beside them.
+ * bench_report.c: the results in 80 columns, with the thesis's figures.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void
 print_cost(const struct bench_cost *c)
 {
 	if (c->pairs == 0) {
-		printf("  (never had both CPUs to ourselves for two ms)\n");
+		printf("  (no 2 ms with both CPUs to ourselves)\n");
 		return;
 	}
 	printf("  %7.1f %8.0f %10.0f  %8.1f  %5.1f ..%6.1f %9.0f %6u\n",
@@ -40,9 +40,9 @@ print_costs(const struct bench_result *r)
 {
 	unsigned i;
 
-	printf("\nWhat looking at one word costs the thread that writes it, "
+	printf("\nCost of sampling one word for the thread that writes it, "
 	       "from\n%s\n\n"
-	       "  written   looked  new value  overhead  quartiles     a look"
+	       "  written  sampled  new value  overhead  quartiles   a sample"
 	       "  pairs\n"
 	       "    every    at every    every        %%         %%     costs\n"
 	       "                      (cycles)                       cycles\n",
@@ -50,11 +50,11 @@ print_costs(const struct bench_result *r)
 	for (i = 0; i < r->costs; i++)
 		print_cost(&r->cost[i]);
 	printf("  Thesis: programs that write every 14 to 140 cycles lose 100 "
-	       "%% looked at every\n  30, 2 %% every 1200 (figure 3.7); the "
+	       "%% sampled every\n  30, 2 %% every 1200 (figure 3.7); the "
 	       "fastest writer less than 5 %% (3.9);\n  same core (SMT) every "
 	       "15: 61 %%.\n"
-	       "  A changed line took %.0f cycles to come over, %.0f later and "
-	       "%.0f at the end;\n  of a word that nobody writes, a look "
+	       "  A changed line took %.0f cycles to arrive, %.0f later and "
+	       "%.0f at the end;\n  of a constant word, a sample "
 	       "takes %.1f.\n",
 	    r->line_cycles[0], r->line_cycles[1], r->line_cycles[2],
 	    r->quiet_cycles);
@@ -83,7 +83,7 @@ print_fidelities(const struct bench_result *r)
 	printf(
 	    "\nRates of a signal, raw and after error correction "
 	    "(figure 3.4)\n\n"
-	    "  period kept: fast  slow never rate: true   told  max raw   "
+	    "  period kept: fast  slow never rate: true   meas. max raw   "
 	    "kept  impossible\n"
 	    "  cycles          %%     %%     %%  (per cycle)                 "
 	    "        raw  kept\n");
@@ -91,14 +91,14 @@ print_fidelities(const struct bench_result *r)
 		const struct bench_fidelity *f = &r->fidelity[i];
 
 		if (f->samples == 0) {
-			printf("  (never had both CPUs to ourselves)\n");
+			printf("  (no window with both CPUs to ourselves)\n");
 			continue;
 		}
 		printf("  %6.0f %10.1f %5.1f %5.1f %10.4f %6.4f %8.2f "
 		       "%6.3f %6" PRIu64 " %5" PRIu64 "\n",
 		    f->period_cycles, f->kept[BENCH_FAST] * 100,
 		    f->kept[BENCH_SLOW] * 100, f->kept[BENCH_STILL] * 100,
-		    f->truth, f->told, f->raw_max, f->kept_max,
+		    f->truth, f->measured, f->raw_max, f->kept_max,
 		    f->impossible_raw, f->impossible_kept);
 	}
 	printf("  Fast, slow, never: a word that is written every few cycles, "
@@ -122,25 +122,26 @@ print_rest(const struct bench_result *r)
 	    quantile(&r->period, .01), quantile(&r->period, .5),
 	    quantile(&r->period, .99), (double)r->period.max,
 	    quantile(&r->gap, .5), quantile(&r->gap, .99), (double)r->gap.max);
-	printf("\nTwo loops in turn, 5 us each, told apart by a tag "
+	printf("\nTwo loops in turn, 5 us each, distinguished by a tag "
 	       "(figure 3.1)\n\n"
-	       "  samples         loop 1: true   told   error   "
-	       "loop 2: true   told   error\n");
+	       "  samples         loop 1: true  meas.   error   "
+	       "loop 2: true  meas.   error\n");
 	for (i = 0; i < 3; i++) {
 		const struct bench_tags *t = &r->tags[i];
 
 		if (!(t->truth[0] > 0 && t->truth[1] > 0)) {
-			printf("  %-7s (never had both CPUs to ourselves)\n",
+			printf(
+			    "  %-7s (no window with both CPUs to ourselves)\n",
 			    name[i]);
 			continue;
 		}
 		printf("  %-7s%8" PRIu64 "  %11.4f%8.4f%7.1f%%"
 		       "  %11.4f%8.4f%7.1f%%\n",
-		    name[i], t->samples, t->truth[0], t->told[0],
-		    (t->told[0] / t->truth[0] - 1) * 100, t->truth[1],
-		    t->told[1], (t->told[1] / t->truth[1] - 1) * 100);
+		    name[i], t->samples, t->truth[0], t->measured[0],
+		    (t->measured[0] / t->truth[0] - 1) * 100, t->truth[1],
+		    t->measured[1], (t->measured[1] / t->truth[1] - 1) * 100);
 	}
-	printf("  Rates per cycle.  Long periods hold both loops and tell one "
+	printf("  Rates per cycle.  Long periods hold both loops and give one "
 	       "average of them.\n");
 }
 
@@ -157,12 +158,12 @@ pairs_dropped(const struct bench_result *r)
 void
 bench_print(const struct bench_result *r)
 {
-	printf("The microscope on this machine: clock %.0f MHz\n", r->hz / 1e6);
+	printf("Sampling on this machine: clock %.0f MHz\n", r->hz / 1e6);
 	print_costs(r);
 	print_counted(r);
 	print_fidelities(r);
 	print_rest(r);
-	printf("\nOthers pushed us off our CPUs %" PRIu64 " times in %.0f s: "
+	printf("\nOther threads preempted us %" PRIu64 " times in %.0f s: "
 	       "%" PRIu64 " of %" PRIu64 " windows and %u pairs\nwere "
 	       "dropped.\n",
 	    r->pushed, r->took_s, r->windows_dropped, r->windows,

@@ -35,15 +35,15 @@ static const struct shim_option {
     {{"tag", required_argument, NULL, 'g'}, "SPEC",
 	"word:FILE:OFFSET, or task: rates by its value"},
     {{"period", required_argument, NULL, 'P'}, "CYCLES",
-	"at least so far apart (default 0: at once)"},
+	"least distance of samples (default 0: none)"},
     {{"seconds", required_argument, NULL, 'd'}, "S",
 	"how long (default 5; bench: about 30)"},
     {{"on", required_argument, NULL, 'o'}, "N", "sample from this CPU"},
     {{"top", required_argument, NULL, 'n'}, "N", "tags shown (default 20)"},
-    {{"live", no_argument, NULL, 'l'}, NULL, "show it anew every second"},
+    {{"live", no_argument, NULL, 'l'}, NULL, "update every second"},
     {{"csv", required_argument, NULL, 'c'}, "FILE", "rates over time"},
     {{"chrome", required_argument, NULL, 'x'}, "FILE",
-	"the same for Perfetto (Chrome trace)"},
+	"rates over time for Perfetto (Chrome trace)"},
     {{"interval", required_argument, NULL, 'i'}, "MS",
 	"of rates over time (default 10)"},
     {{"plots", required_argument, NULL, 'f'}, "DIR",
@@ -65,15 +65,15 @@ help(void)
 	       "       tailor shim bench [--plots DIR] [--json]\n\n"
 	       "Samples counters and words of shared memory as finely as this\n"
 	       "machine allows, corrects rates for the time that reading\n"
-	       "takes, and says what they were, over all and by tag.  `bench`\n"
-	       "measures how finely, how truly, and at what cost.\n\n");
+	       "takes, and prints them in total and by tag.  `bench` measures\n"
+	       "resolution, accuracy and cost.\n\n");
 	for (i = 0; i < OPTIONS; i++) {
 		snprintf(name, sizeof(name), "--%s%s%s", table[i].option.name,
 		    table[i].argument != NULL ? " " : "",
 		    table[i].argument != NULL ? table[i].argument : "");
 		printf("  %-18s %s\n", name, table[i].meaning);
 	}
-	printf("\nExit status: 0 observed, 1 could not, 2 wrong usage.\n"
+	printf("\nExit status: 0 success, 1 failure, 2 wrong usage.\n"
 	       "See tailor-shim(1).\n");
 }
 
@@ -211,7 +211,7 @@ command_parse(struct command *c, int argc, char **argv)
 		optind++;
 	} else if (optind < argc && c->observe.target.pid == 0 &&
 		   strspn(argv[optind], "0123456789") == strlen(argv[optind])) {
-		/* What a newcomer types: tailor shim PID. */
+		/* The short form: tailor shim PID. */
 		if (!number_take(c, 'p', argv[optind++]))
 			return false;
 	}
@@ -228,15 +228,15 @@ command_parse(struct command *c, int argc, char **argv)
 	}
 	if (!c->help && !c->bench && c->observe.target.pid == 0 &&
 	    c->observe.target.cpu < 0 && c->observe.signals == 0) {
-		fprintf(stderr, "tailor shim: observe what? --pid, --cpu or "
-				"--signal (see --help)\n");
+		fprintf(stderr, "tailor shim: nothing to observe; give --pid, "
+				"--cpu or --signal (see --help)\n");
 		return false;
 	}
 	c->observe.length_ns = (c->seconds > 0 ? c->seconds : 5) * NS_PER_S;
 	return true;
 }
 
-/* Print what a JSON writer holds to a file.  0 or a negative errno. */
+/* Print a finished JSON document.  0 or a negative errno. */
 static int
 json_print(struct json *j, FILE *out)
 {
@@ -317,7 +317,7 @@ progress(const char *what, unsigned percent)
 		    percent == 100 ? "\n" : "");
 }
 
-/* Two CPUs of those we may use, or those that were asked for. */
+/* Two CPUs that we may use, or those given. */
 static bool
 two_cpus(struct bench_options *b, int producer, int observer)
 {
@@ -339,9 +339,9 @@ two_cpus(struct bench_options *b, int producer, int observer)
 	return found[0] >= 0 && found[1] >= 0 && found[0] != found[1];
 }
 
-/* Print a result, and draw it if that is wanted.  0 or a negative errno. */
+/* Print a result, and draw it if requested.  0 or a negative errno. */
 static int
-bench_tell(const struct bench_result *result, const struct command *c)
+bench_output(const struct bench_result *result, const struct command *c)
 {
 	char why[4096];
 	struct json j;
@@ -363,7 +363,7 @@ bench_tell(const struct bench_result *result, const struct command *c)
 	return err;
 }
 
-/* Half a minute later is too late to learn that plots have nowhere to go. */
+/* Check the directory now, not after half a minute of measuring. */
 static bool
 plots_can_be_written(const char *directory)
 {
@@ -400,7 +400,7 @@ bench(const struct command *c)
 		fprintf(stderr, "tailor shim: %s\n", strerror(-err));
 		return STATUS_FAILED;
 	}
-	return bench_tell(&result, c) < 0 ? STATUS_FAILED : 0;
+	return bench_output(&result, c) < 0 ? STATUS_FAILED : 0;
 }
 
 int

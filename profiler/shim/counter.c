@@ -16,7 +16,7 @@
 #include "profiler/shim/counter_name.h"
 #include "profiler/shim/counter_page.h"
 
-/* What read(2) gives with the format we ask for. */
+/* The result of read(2) in our read_format. */
 struct reading {
 	uint64_t value, enabled, running;
 };
@@ -27,7 +27,7 @@ rdpmc(unsigned n)
 #if defined(__x86_64__)
 	return __builtin_ia32_rdpmc((int)n);
 #else
-	(void)n; /* other machines' pages never permit it to us */
+	(void)n; /* not called: other machines' pages never permit it */
 	return 0;
 #endif
 }
@@ -44,7 +44,7 @@ counter_way_name(enum counter_way way)
 	return "";
 }
 
-/* Say what went wrong with which event, and what helps. */
+/* Explain a failure: the event, the reason and the remedy. */
 static int
 complain(int err, const char *name, pid_t pid, char *why, size_t size)
 {
@@ -103,7 +103,7 @@ way_of(struct counter *c)
 	return COUNTER_READ;
 }
 
-/* How to open it: by its name's number; 0 or a negative errno. */
+/* Fill in type and config for a name; 0 or a negative errno. */
 static int
 describe(struct perf_event_attr *a, const char *name)
 {
@@ -161,7 +161,7 @@ counter_open_family(
 	a.inherit = 1;
 	if (err == 0)
 		err = start(out, &a, tid, -1);
-	/* Software events mostly happen in the kernel: half would be wrong. */
+	/* Not for software events: most of them happen in the kernel. */
 	if (err == -EACCES && a.type != PERF_TYPE_SOFTWARE) {
 		a.exclude_kernel = 1;
 		err = start(out, &a, tid, -1);

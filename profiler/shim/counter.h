@@ -2,10 +2,10 @@
  * counter.h: one counter of the CPU or of the kernel, by its name.
  *
  * Opened by name (libpfm4: "instructions", "LLC-load-misses", "perf::..." or
- * "pmu/event/" of what the kernel lists, such as msr/aperf/), for a task or
- * for a whole CPU, and read in the cheapest way that works: the instruction
- * rdpmc, or read(2).  Two of them, one of the core and one of our own thread,
- * tell what the neighbouring lane does: their difference.
+ * "pmu/event/" as the kernel lists it, such as msr/aperf/), for a task or for a
+ * whole CPU, and read in the cheapest way that works: the instruction rdpmc, or
+ * read(2).  The difference of two of them, one of the core and one of our own
+ * thread, is the SMT sibling's share.
  */
 #ifndef TAILOR_PROFILER_SHIM_COUNTER_H
 #define TAILOR_PROFILER_SHIM_COUNTER_H
@@ -32,7 +32,7 @@ struct counter {
  * Open and start a counter.
  *   name  as above
  *   pid   0: the calling thread; > 0: that task; -1: everything on cpu
- *   cpu   -1: wherever the task is
+ *   cpu   -1: any
  * Returns 0, or with a sentence in why (what is wrong and what to do):
  * -EINVAL no such event, -ENOENT this machine does not have it, -EACCES not
  * permitted, -ESRCH no such task, or another negative errno.
@@ -40,7 +40,7 @@ struct counter {
 int counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
     char *why, size_t size);
 /*
- * The same of one thread and of every thread and process it starts from now
+ * The same for one thread and for every thread and process it starts from now
  * on, added up; always read with read(2).  Where counting the kernel is not
  * permitted, a hardware counter counts user space alone.
  */
@@ -48,7 +48,7 @@ int counter_open_family(
     struct counter *out, const char *name, pid_t tid, char *why, size_t size);
 void counter_close(struct counter *c);
 
-/* Its value, scaled when it had to share a hardware counter.  False: gone. */
+/* Its value, scaled if it shared a hardware counter.  False: gone. */
 bool counter_read(struct counter *c, uint64_t *value);
 
 /* "rdpmc", "read". */

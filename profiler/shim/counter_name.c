@@ -1,5 +1,5 @@
 /*
- * counter_name.c: names of events, out of sysfs and of libpfm4.
+ * counter_name.c: names of events, from sysfs and libpfm4.
  */
 #include "profiler/shim/counter_name.h"
 
@@ -13,7 +13,7 @@
 
 #define DEVICES "/sys/bus/event_source/devices"
 
-/* A number out of a small sysfs file, after prefix.  0 or -errno. */
+/* The number after prefix in a small sysfs file.  0 or -errno. */
 static int
 sysfs_number(const char *path, const char *prefix, uint64_t *out)
 {
@@ -31,7 +31,7 @@ sysfs_number(const char *path, const char *prefix, uint64_t *out)
 	return 0;
 }
 
-/* "pmu/event/" by what the kernel says of that PMU. */
+/* Look up "pmu/event/" in the kernel's description of that PMU. */
 static int
 find_in_pmu(struct counter_number *out, const char *name)
 {

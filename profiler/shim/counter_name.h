@@ -1,8 +1,8 @@
 /*
  * counter_name.h: from an event's name to its number.
  *
- * A file of its own, because libpfm4 brings declarations of the kernel's
- * structures that clash with the kernel's.
+ * A separate file, because libpfm4 declares kernel structures in conflict with
+ * the kernel's own headers.
  */
 #ifndef TAILOR_PROFILER_SHIM_COUNTER_NAME_H
 #define TAILOR_PROFILER_SHIM_COUNTER_NAME_H
@@ -16,9 +16,8 @@ struct counter_number {
 
 /*
  * counter_number_find(out, name):
- * Look a name up: "pmu/event/" in what the kernel lists, anything else in
- * libpfm4.  Returns 0, -EINVAL (no such name), -ENOENT (known, but not on
- * this machine) or -ENOMEM.
+ * Look a name up: "pmu/event/" in sysfs, anything else in libpfm4.  Returns 0,
+ * -EINVAL (no such name), -ENOENT (known, but not on this machine) or -ENOMEM.
  */
 int counter_number_find(struct counter_number *out, const char *name);
 

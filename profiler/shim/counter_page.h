@@ -2,13 +2,13 @@
  * counter_page.h: reading a hardware counter through its perf page.
  *
  * The kernel shares one page per event.  While the event is on this CPU the
- * page says which hardware counter holds it, how wide that is, and what must
- * be added; the kernel changes all of it whenever it reschedules the event,
- * under a sequence lock.  Done carelessly one gets values of another event,
- * values that jump by 2^48, or a fault.
+ * page says which hardware counter holds it, how wide that is, and what to add;
+ * the kernel changes all of it whenever it reschedules the event, under a
+ * sequence lock.  Ignoring that gives values of another event, values that jump
+ * by 2^48, or a fault.
  *
- * Pure over the page and a function that reads counter number n, so that a
- * test can play the kernel.  Source: perf_event_open(2), "cap_user_rdpmc".
+ * Pure over the page and a function that reads counter number n, so tests can
+ * simulate the kernel.  Source: perf_event_open(2), "cap_user_rdpmc".
  *
  * Cost: about 40 cycles with the instruction.
  */
@@ -31,8 +31,8 @@ counter_extend(uint64_t value, unsigned width)
 }
 
 /*
- * The page's words before its lock again.  GCC's ThreadSanitizer does not know
- * fences, which costs nothing here: every racing access is atomic by itself.
+ * Read the page's words before its lock again.  GCC's ThreadSanitizer does not
+ * support fences; no harm here, as every racing access is atomic by itself.
  */
 static inline void
 counter_fence(void)
@@ -49,13 +49,13 @@ counter_fence(void)
 
 /*
  * counter_page_read(page, rdpmc, out):
- * The event's value as the page and the hardware have it now.  False when
- * the event is not on this CPU (multiplexed away, another CPU's), when it has
- * been multiplexed before (its value must be scaled, by read(2)'s times),
- * when the kernel does not let us read it, or when the page would not hold
- * still for COUNTER_PAGE_TRIES tries: then ask with read(2).
+ * The event's present value.  False when the event is not on this CPU
+ * (multiplexed, or another CPU's), when it has been multiplexed before (its
+ * value must be scaled, by read(2)'s times), when the kernel does not permit
+ * rdpmc, or when the page kept changing for COUNTER_PAGE_TRIES tries: then use
+ * read(2).
  *   rdpmc  reads hardware counter n; called only for a valid one
- * Whichever CPU the caller is pinned to.
+ * On any CPU that the caller is pinned to.
  */
 static inline bool
 counter_page_read(const struct perf_event_mmap_page *page,

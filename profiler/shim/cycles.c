@@ -1,8 +1,8 @@
 /*
- * cycles.c: how fast the clock of cycles.h runs.
+ * cycles.c: the frequency and step of the clock of cycles.h.
  *
- * Measured against CLOCK_MONOTONIC, because neither CPUID nor the perf page
- * can be relied on in virtual machines.
+ * Measured against CLOCK_MONOTONIC, because in virtual machines neither CPUID
+ * nor the perf page is reliable.
  */
 #include "profiler/shim/cycles.h"
 
@@ -42,7 +42,7 @@ cycles_step(void)
 		now = cycles_in_order();
 		apart = now - last;
 		last = now;
-		/* Euclid: the greatest that divides all so far. */
+		/* Euclid: the greatest common divisor so far. */
 		while (apart != 0) {
 			rest = step % apart;
 			step = apart;

@@ -15,7 +15,7 @@
 
 #include "base/instant.h"
 
-/* The clock after everything before it has been done. */
+/* The clock after all earlier instructions have completed. */
 static inline uint64_t
 cycles_in_order(void)
 {
@@ -34,8 +34,7 @@ cycles_in_order(void)
 }
 
 /*
- * The same, but what comes after need not wait for the clock: nothing is
- * between the last thing before and the first thing after but the fence.
+ * The same, but later instructions need not wait for the clock.
  */
 static inline uint64_t
 cycles_beside(void)
@@ -48,7 +47,7 @@ cycles_beside(void)
 #endif
 }
 
-/* The clock, wherever in the stream of instructions that is. */
+/* The clock, without any ordering. */
 static inline uint64_t
 cycles_now(void)
 {
@@ -59,7 +58,7 @@ cycles_now(void)
 #endif
 }
 
-/* Let the sibling lane have the core's units for some dozens of cycles. */
+/* Yield the core to the SMT sibling for some dozens of cycles. */
 static inline void
 cycles_relax(void)
 {
@@ -70,12 +69,12 @@ cycles_relax(void)
 #endif
 }
 
-/* How many ticks a second has: measured once over 20 ms, then known. */
+/* Ticks per second: measured once over 20 ms, then kept. */
 double cycles_hz(void);
 
 /*
- * The clock's step: what all its differences are multiples of.  Many clocks
- * count in steps of more than one tick (26 of 2596 MHz: one of 100 MHz).
+ * The clock's step: all differences are multiples of it.  Many clocks count in
+ * steps of more than one tick (26 of 2596 MHz: one of 100 MHz).
  */
 uint64_t cycles_step(void);
 

@@ -1,12 +1,12 @@
 /*
  * dte.h: double-time error correction.
  *
- * A rate needs two counters and the clock at two moments, and they cannot be
- * read at once.  If reading took longer at one end of a period than at the
- * other (an interrupt, a cache miss), the counters cover another stretch of
- * time than the clock does and the rate is wrong, even impossible.  So the
- * clock is read twice for each sample, before and after the counters: where
- * the two say that a different time has passed, the period is dropped.
+ * A rate needs two counters and the clock at two times, and they cannot be read
+ * at once.  If reading took longer at one end of a period than at the other (an
+ * interrupt, a cache miss), the counters cover a different time than the clock
+ * does and the rate is wrong, even impossible.  So the clock is read twice for
+ * each sample, before and after the counters: if the two disagree about the
+ * length of the period, it is dropped.
  *
  *	CPC = (end - last end) / (begin - last begin), kept: |CPC - 1| <= margin
  *

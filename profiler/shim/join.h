@@ -1,15 +1,14 @@
 /*
- * join.h: rates over a time, without choosing among its periods.
+ * join.h: rates over longer times, without dropping periods.
  *
- * Error correction drops periods whose two ends took different times to
- * read.  A word takes longer to read when it has just changed, so that drops
- * periods by what happened in them, and where a line takes long to come over
- * the rates of those kept are wrong by half.  So for a rate over a longer
- * time nothing is dropped: a sample that took much longer to read than they
- * usually do ends no period, which is joined with the next.  A sample's time
- * is that of its end, because that is when the line has come.  Only time in
- * which we did not look at all is left out: a tag may have changed and come
- * back.
+ * Error correction drops periods whose two ends took different times to read.
+ * A word takes longer to read when it has just changed, so the drop depends on
+ * what happened in the period, and where a line travels slowly the rates of
+ * those kept are wrong by half.  So for a rate over a longer time nothing is
+ * dropped: a sample that took much longer than usual to read ends no period,
+ * which is joined with the next.  A sample's time is that of its end, because
+ * the line has arrived then.  Only time without any samples is left out: a tag
+ * may have changed and changed back.
  *
  * Cost: some comparisons.
  */
@@ -19,20 +18,20 @@
 #include "profiler/shim/sampler.h"
 
 #define JOIN_TIMES 4   /* longer than usual, */
-#define JOIN_CYCLES 50 /* and so much: distorted */
-#define JOIN_AWAY 8    /* times as far from the last: we were away */
-#define JOIN_MEMORY 16 /* samples that tell what is usual */
+#define JOIN_CYCLES 50 /* and this many cycles: distorted */
+#define JOIN_AWAY 8    /* times the usual distance: preempted */
+#define JOIN_MEMORY 16 /* weight of the average, samples */
 
 struct join {
 	bool begun;
-	/* What is usual of late, cycles, times JOIN_MEMORY; 0: not known. */
-	uint64_t usual;	    /* that a sample takes */
-	uint64_t distant;   /* from one to the next */
+	/* Running averages, cycles, times JOIN_MEMORY; 0: unknown. */
+	uint64_t typical;   /* duration of a sample */
+	uint64_t distant;   /* distance of samples */
 	uint64_t last;	    /* clock of the last one */
-	struct sample base; /* where the running period begins */
+	struct sample base; /* begin of the running period */
 };
 
-/* Begin anew: whatever came before the next sample belongs to no period. */
+/* Begin anew: time before the next sample belongs to no period. */
 static inline void
 join_reset(struct join *j)
 {
@@ -40,20 +39,20 @@ join_reset(struct join *j)
 }
 
 /*
- * Whether a value is more than so many times the usual one and some, and take
- * it in: a little of it, if it is, for it may be usual from now on.
+ * Whether a value is more than so many times the typical one, plus JOIN_CYCLES.
+ * Updates the average: an untypical value counts a little, as it may last.
  */
 static inline bool
-join_unusual(uint64_t *usual, uint64_t value, unsigned times)
+join_untypical(uint64_t *typical, uint64_t value, unsigned times)
 {
-	uint64_t mean = *usual / JOIN_MEMORY;
+	uint64_t mean = *typical / JOIN_MEMORY;
 	uint64_t most = times * mean + JOIN_CYCLES;
 
-	if (*usual == 0) {
-		*usual = value * JOIN_MEMORY;
+	if (*typical == 0) {
+		*typical = value * JOIN_MEMORY;
 		return false;
 	}
-	*usual = *usual - mean + (value < most ? value : most);
+	*typical = *typical - mean + (value < most ? value : most);
 	return value > most;
 }
 
@@ -70,7 +69,7 @@ join_fell(const struct join *j, const struct sample *now, unsigned signals)
 /*
  * join_end(j, now, signals, begin):
  * Whether a sample of so many signals ends a period.  If so *begin is the
- * sample that began it; it lasted from the one's clock.end to the other's.
+ * sample that began it; it lasted from one clock.end to the other.
  */
 static inline bool
 join_end(struct join *j, const struct sample *now, unsigned signals,
@@ -80,10 +79,10 @@ join_end(struct join *j, const struct sample *now, unsigned signals,
 	bool known = j->last != 0, ends;
 
 	j->last = now->clock.begin;
-	if (known && join_unusual(&j->distant, distance, JOIN_AWAY))
+	if (known && join_untypical(&j->distant, distance, JOIN_AWAY))
 		join_reset(j);
-	if (join_unusual(
-		&j->usual, now->clock.end - now->clock.begin, JOIN_TIMES))
+	if (join_untypical(
+		&j->typical, now->clock.end - now->clock.begin, JOIN_TIMES))
 		return false;
 	ends = j->begun && !join_fell(j, now, signals) &&
 	       (int64_t)(now->clock.end - j->base.clock.end) > 0;

@@ -1,7 +1,7 @@
 /*
  * observe.c: the loop of `tailor shim`.
  *
- * Between two looks at whether it is over, nothing is done but sampling.
+ * Between two checks for the end, the loop only samples.
  */
 #include "profiler/shim/observe.h"
 
@@ -44,12 +44,12 @@ process_state(pid_t pid)
 	if (fgets(text, sizeof(text), f) == NULL)
 		text[0] = '\0';
 	fclose(f);
-	/* The name before it may hold anything, also parentheses. */
+	/* The name may contain anything, also parentheses. */
 	after = strrchr(text, ')');
 	return after != NULL && after[1] == ' ' ? after[2] : 0;
 }
 
-/* A CPU of ours that is not the target's; the target's if it is alone. */
+/* A CPU of ours other than the target's, if there is one. */
 static int
 choose_cpu(const struct observe_options *o)
 {
@@ -85,7 +85,7 @@ prepare_target(struct observation *o, char *why)
 	return 0;
 }
 
-/* Open what is to be read.  0, or a negative errno with why. */
+/* Open the sources.  0, or a negative errno with why. */
 static int
 prepare_sources(struct observation *o, char *why)
 {
@@ -137,7 +137,7 @@ prepare(struct observation *o, char *why)
 	return err;
 }
 
-/* Whether there is nothing left to observe. */
+/* Whether the observation is over. */
 static bool
 target_gone(struct observation *o)
 {
@@ -205,7 +205,7 @@ observe_run(
 			o->taken_ns = (uint64_t)instant_since(now, begin);
 			observe_print(o, true);
 			shown = now;
-			/* The time of printing is no period. */
+			/* The time of printing belongs to no period. */
 			o->scope->begun = false;
 		}
 	} while (

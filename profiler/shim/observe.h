@@ -1,5 +1,5 @@
 /*
- * observe.h: one observation, from its options to what was seen.
+ * observe.h: one observation, from its options to its result.
  */
 #ifndef TAILOR_PROFILER_SHIM_OBSERVE_H
 #define TAILOR_PROFILER_SHIM_OBSERVE_H
@@ -11,9 +11,9 @@
 struct observe_options {
 	struct target target;
 	const char *signal[SAMPLER_SIGNALS];
-	unsigned signals; /* 0: what tells most */
+	unsigned signals; /* 0: the default */
 	const char *tag;  /* NULL: none */
-	int on;		  /* our own CPU; -1: one that is not the target's */
+	int on;		  /* our CPU; -1: any but the target's */
 	uint64_t period;  /* cycles; 0 as fast as possible */
 	int64_t length_ns;
 	int64_t interval_ns; /* of the series */
@@ -29,10 +29,10 @@ struct observation {
 	struct series series;
 	struct sample first, last;
 	double hz;
-	uint64_t taken_ns;     /* how long it took in the end */
-	int cpu;	       /* ours */
-	char note[SOURCE_WHY]; /* why it is less than wished, or "" */
-	const char *ended;     /* why it ended early, NULL: it did not */
+	uint64_t taken_ns;     /* actual duration */
+	int cpu;	       /* our CPU */
+	char note[SOURCE_WHY]; /* why it is less than requested, or "" */
+	const char *ended;     /* why it ended early, else NULL */
 };
 
 /*
@@ -44,7 +44,7 @@ int observe_run(
     struct observation *out, const struct observe_options *options, char *why);
 void observe_fini(struct observation *o);
 
-/* What was seen, for people; with live, over what was shown before. */
+/* Print the result as text; with live, over the last one. */
 void observe_print(const struct observation *o, bool live);
 void observe_json(const struct observation *o, struct json *out);
 

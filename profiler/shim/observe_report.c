@@ -1,5 +1,5 @@
 /*
- * observe_report.c: what an observation saw, in 80 columns and as JSON.
+ * observe_report.c: the result of an observation, in 80 columns and as JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ part(uint64_t n, uint64_t of)
 	return of > 0 ? 100.0 * (double)n / (double)of : 0;
 }
 
-/* A tag for people: a task's name where tags are tasks. */
+/* A tag as text: a task's name where tags are tasks. */
 static void
 tag_name(const struct observation *o, uint64_t tag, char *out, size_t size)
 {
@@ -40,7 +40,7 @@ tag_name(const struct observation *o, uint64_t tag, char *out, size_t size)
 			name[strcspn(name, "\n")] = '\0';
 		fclose(f);
 	}
-	/* Any thread may call itself what it likes. */
+	/* A thread may set any name. */
 	for (char *c = name; *c != '\0'; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';

@@ -1,5 +1,5 @@
 /*
- * quantiles.c: see quantiles.h.
+ * quantiles.c: write a histogram's quantiles.
  */
 #include "profiler/shim/quantiles.h"
 

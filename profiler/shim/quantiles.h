@@ -7,7 +7,7 @@
 #include "base/histogram.h"
 #include "base/json.h"
 
-/* Key and value; every value is divided by scale.  0 where it is empty. */
+/* Write key and value; every value is divided by scale.  0 if it is empty. */
 void quantiles_json(
     struct json *j, const char *key, const struct histogram *h, double scale);
 

@@ -1,14 +1,14 @@
 /*
  * sampler.c: taking one sample.
  *
- * Each read is fenced off by a clock reading that waits for everything before
- * it, so no signal can be read before the window begins or after it ends.
+ * A clock reading that waits for everything before it stands between reads, so
+ * no signal is read before the window begins or after it ends.
  */
 #include "profiler/shim/sampler.h"
 
 #include "profiler/shim/cycles.h"
 
-/* Counters' sum, less our own share of it.  False: one is unreadable. */
+/* The sum of counters, less our own share.  False: one is unreadable. */
 static bool
 signal_count(const struct signal *g, uint64_t *out)
 {
@@ -29,7 +29,7 @@ signal_count(const struct signal *g, uint64_t *out)
 	return true;
 }
 
-/* Let the lines of all words come, and read the clock when they are here. */
+/* Fetch the lines of all words, then read the clock. */
 static uint64_t
 sampler_begin_ahead(const struct sampler *s)
 {
@@ -38,8 +38,8 @@ sampler_begin_ahead(const struct sampler *s)
 			(void)__atomic_load_n(
 			    s->signal[i].word, __ATOMIC_RELAXED);
 	/*
-	 * A fast writer takes a near line back within a hundred cycles, so
-	 * the word must be read at once: beside this clock, within its step.
+	 * A fast writer takes a nearby line back within a hundred cycles, so
+	 * the word must be read right after this clock, within its step.
 	 */
 	return cycles_beside();
 }

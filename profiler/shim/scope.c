@@ -66,7 +66,7 @@ rate_of(uint64_t count, uint64_t cycles)
 	return rate < 1e18 ? (uint64_t)rate : UINT64_C(1000000000000000000);
 }
 
-/* The kept period that now ends, for its own histograms. */
+/* Add the kept period that now ends to the histograms of kept ones. */
 static void
 scope_keep(struct scope *s, const struct sample *now, uint64_t cycles,
     const uint64_t *count)
@@ -83,8 +83,8 @@ scope_keep(struct scope *s, const struct sample *now, uint64_t cycles,
 }
 
 /*
- * The sample for its tag.  A tag is read after the signals, so the first
- * sample that shows it may have been taken before it was up.
+ * Add the sample to its tag.  A tag is read after the signals, so the first
+ * sample that shows it may have been taken before it was set.
  */
 static void
 scope_tag(struct scope *s, const struct sample *now, bool first)

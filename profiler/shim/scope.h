@@ -1,15 +1,15 @@
 /*
- * scope.h: what a series of samples shows.
+ * scope.h: statistics of a series of samples.
  *
- * Takes sample after sample and keeps, in bounded memory: how long periods
- * were, which of them pass double-time error correction, rates of each signal
- * raw and kept, and everything by tag.  Nothing is stored per sample.
+ * Keeps in bounded memory: the lengths of periods, which of them pass
+ * double-time error correction, rates of each signal raw and kept, and
+ * everything by tag.  Samples are not stored.
  *
- * Rates by tag are of the time from the second sample that shows a tag to the
- * last one in a row, so that all of it lies where the tag was up; of periods
- * joined, not chosen (join.h).  (The paper gives each period to the tag that
- * was read in it and drops what is not kept, which blurs the rates of tags
- * that change within a few periods.)
+ * Rates by tag cover the time from the second sample that shows a tag to the
+ * last one in a row, so the tag was set throughout; their periods are joined,
+ * not dropped (join.h).  (The paper gives each period to the tag that was read
+ * in it and drops what is not kept, which blurs the rates of tags that change
+ * within a few periods.)
  *
  * Cost: about 30 ns a sample; 60 KiB for each histogram.
  */
@@ -53,16 +53,16 @@ struct scope *scope_new(unsigned signals, uint32_t margin_ppm);
 /* Make it empty and new. */
 void scope_init(struct scope *s, unsigned signals, uint32_t margin_ppm);
 
-/* Add what one showed to another of the same signals. */
+/* Add one to another of the same signals. */
 void scope_merge(struct scope *into, const struct scope *from);
 
 /*
- * Take the next sample in.  Returns whether the period that it ends was
- * kept (the first sample ends none).
+ * Add the next sample.  Returns whether the period that it ends was kept (the
+ * first sample ends none).
  */
 bool scope_add(struct scope *s, const struct sample *sample);
 
-/* Kept part of all periods, 0 .. 1. */
+/* Share of periods kept, 0 .. 1. */
 static inline double
 scope_kept(const struct scope *s)
 {

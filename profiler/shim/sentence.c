@@ -1,4 +1,3 @@
-/* sentence.c: see the header. */
 #include "profiler/shim/sentence.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * series.c: intervals of samples.
+ * series.c: collect intervals of samples; write them as CSV or trace.
  */
 #include "profiler/shim/series.h"
 

@@ -1,8 +1,8 @@
 /*
- * series.h: rates over time, and writing them down.
+ * series.h: rates over time, and their output.
  *
- * One row per interval, in memory that is allocated before the first sample;
- * intervals beyond it are counted, not stored.
+ * One row per interval, in memory allocated before the first sample; intervals
+ * beyond it are counted, not stored.
  */
 #ifndef TAILOR_PROFILER_SHIM_SERIES_H
 #define TAILOR_PROFILER_SHIM_SERIES_H
@@ -30,12 +30,12 @@ struct series {
 	uint64_t count[SAMPLER_SIGNALS];
 };
 
-/* Room for so many intervals, 1 or more.  0 or -ENOMEM. */
+/* Allocate room for so many intervals, 1 or more.  0 or -ENOMEM. */
 int
 series_init(struct series *s, const struct sampler *sampler, size_t intervals);
 void series_fini(struct series *s);
 
-/* Count a sample, and whether its period was kept, into the interval. */
+/* Add a sample, and whether its period was kept, to the interval. */
 void series_add(struct series *s, const struct sample *now, bool kept);
 
 /* End the running interval. */

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/jvm/page.h"
+#include "profiler/jvm/hsperf_page.h"
 #include "profiler/proc.h"
 #include "profiler/shim/task_map.h"
 
@@ -34,12 +34,12 @@ sources_fini(struct sources *s)
 		counter_close(&s->counter[i]);
 	for (i = 0; i < s->maps; i++)
 		munmap(s->map[i].at, s->map[i].bytes);
-	page_free(&s->page);
+	hsperf_page_free(&s->page);
 	task_map_close(&s->tasks);
 	sources_init(s, &s->target);
 }
 
-/* Whatever comes after "word:", taken apart.  Name may stay empty. */
+/* The parts of the text after "word:".  Name may be empty. */
 struct word_spec {
 	char path[PATH_BYTES];
 	uint64_t offset;
@@ -145,11 +145,11 @@ add_jvm(struct sources *s, const char *name, char *why)
 	int err;
 
 	if (s->target.pid <= 0) {
-		snprintf(why, SOURCE_WHY, "jvm:%s: say which JVM: --pid", name);
+		snprintf(why, SOURCE_WHY, "jvm:%s: needs --pid, the JVM", name);
 		return -EINVAL;
 	}
 	if (s->page == NULL) {
-		err = page_open(&s->page, s->target.pid, sentence);
+		err = hsperf_page_open(&s->page, s->target.pid, sentence);
 		if (err < 0) {
 			snprintf(why, SOURCE_WHY, "jvm:%s: %s", name, sentence);
 			return err;
@@ -169,7 +169,7 @@ add_jvm(struct sources *s, const char *name, char *why)
 	return 0;
 }
 
-/* The next count counters are a signal's.  They are open. */
+/* Make the next count counters, which are open, a signal. */
 static void
 counters_take(struct sources *s, const char *name, unsigned count)
 {
@@ -181,7 +181,7 @@ counters_take(struct sources *s, const char *name, unsigned count)
 	s->counters += count;
 }
 
-/* Of every thread that a process has, and of those that they start. */
+/* Open counters of all threads of a process and of those they start. */
 static int
 add_family(struct sources *s, const char *name, const pid_t *tid, int threads,
     char *why)
@@ -195,7 +195,7 @@ add_family(struct sources *s, const char *name, const pid_t *tid, int threads,
 		    &c[open], name, tid[i], why, SOURCE_WHY);
 		open += err == 0;
 		if (err == -ESRCH)
-			err = 0; /* that thread has ended meanwhile */
+			err = 0; /* the thread has ended */
 	}
 	if (err == 0 && open == 0)
 		err = -ESRCH;
@@ -224,7 +224,7 @@ add_process(struct sources *s, const char *name, char *why)
 	}
 	if (threads > 1)
 		return add_family(s, name, tid, threads, why);
-	/* One alone may be readable without the kernel. */
+	/* The counter of one thread may be readable with rdpmc. */
 	err = counter_open(
 	    &s->counter[s->counters], name, pid, -1, why, SOURCE_WHY);
 	if (err == 0)
@@ -251,8 +251,8 @@ add_counter(struct sources *s, const char *name, char *why)
 }
 
 /*
- * What the other lanes of our core do: count the whole core (the any-thread
- * bit of its counters), and take off what we do ourselves.
+ * The SMT siblings' events: those of the whole core (the any-thread bit of its
+ * counters), less our own.
  */
 static int
 add_neighbour(struct sources *s, const char *name, char *why)
@@ -269,7 +269,7 @@ add_neighbour(struct sources *s, const char *name, char *why)
 	if (snprintf(any, sizeof(any), "%s:t=1", name) >= (int)sizeof(any) ||
 	    s->target.on < 0) {
 		snprintf(why, SOURCE_WHY,
-		    "neighbour:%s: say from which lane: --on", name);
+		    "neighbour:%s: needs --on, the CPU to sample from", name);
 		return -EINVAL;
 	}
 	err = counter_open(core, any, -1, s->target.on, why, SOURCE_WHY);
@@ -323,7 +323,7 @@ sources_tag(struct sources *s, const char *spec, char *why)
 	if (strcmp(spec, "task") == 0) {
 		if (s->target.cpu < 0) {
 			snprintf(why, SOURCE_WHY,
-			    "the tag task is what runs on a CPU: say --cpu");
+			    "the tag task is what runs on a CPU: needs --cpu");
 			return -EINVAL;
 		}
 		err = task_map_open(&s->tasks, why, SOURCE_WHY);
@@ -350,6 +350,6 @@ sources_add_default(struct sources *s, char *why)
 		err = sources_add(s, "counter:cycles", why);
 	if (err != -ENOENT)
 		return err;
-	/* why says what is missing; it stays said if the rest works. */
+	/* Keep the reason in why, even if the rest works. */
 	return sources_add(s, "counter:task-clock", (char[SOURCE_WHY]){""});
 }

@@ -1,5 +1,5 @@
 /*
- * source.h: from what somebody typed to signals that can be sampled.
+ * source.h: from options of the command line to signals.
  *
  *	counter:NAME             a counter of --pid, of all its threads, or of
  *	                         --cpu (counter.h)
@@ -7,7 +7,7 @@
  *	word:FILE:OFFSET[:NAME]  64 bits of a file, mapped: shared memory
  *	jvm:NAME                 a number in a JVM's performance page
  *
- * Opens, checks and explains; sampling is sampler.h's.
+ * Opens and checks sources, with reasons; sampling is in sampler.h.
  */
 #ifndef TAILOR_PROFILER_SHIM_SOURCE_H
 #define TAILOR_PROFILER_SHIM_SOURCE_H
@@ -19,14 +19,14 @@
 
 #include "profiler/shim/sampler.h"
 
-struct page;
+struct hsperf_page;
 struct task_map;
 
-/* What is looked at. */
+/* The observed process or CPU. */
 struct target {
 	pid_t pid; /* 0: none */
 	int cpu;   /* -1: none */
-	int on;	   /* where we sample from; -1: not decided */
+	int on;	   /* our CPU; -1: not decided */
 };
 
 struct source_map {
@@ -34,9 +34,9 @@ struct source_map {
 	size_t bytes;
 };
 
-#define SOURCE_COUNTERS 256 /* of all threads of a process, together */
+#define SOURCE_COUNTERS 256 /* of all threads together */
 
-/* Everything that signals point into. */
+/* Everything that signals refer to. */
 struct sources {
 	struct target target;
 	struct sampler sampler;
@@ -44,8 +44,8 @@ struct sources {
 	unsigned counters;
 	struct source_map map[SAMPLER_SIGNALS + 1]; /* owned; one for the tag */
 	unsigned maps;
-	struct page *page;	/* owned, or NULL: the JVM's */
-	struct task_map *tasks; /* owned, or NULL: the tag is a task */
+	struct hsperf_page *page; /* owned, or NULL: the JVM's */
+	struct task_map *tasks;	  /* owned, or NULL: the tag is a task */
 };
 
 #define SOURCE_WHY 640
@@ -64,9 +64,8 @@ int sources_add(struct sources *s, const char *spec, char *why);
 int sources_tag(struct sources *s, const char *spec, char *why);
 
 /*
- * Add what tells most on this machine: instructions and cycles where there is
- * a PMU, else the time that the target spent on a CPU.  Why it is not more
- * goes to why, empty if it could not be.
+ * Add the default signals: instructions and cycles with a PMU, else the
+ * target's CPU time.  why gets the reason if it is less, else it is empty.
  */
 int sources_add_default(struct sources *s, char *why);
 

@@ -15,7 +15,7 @@ tags_init(struct tags *t)
 struct tag_row *
 tags_row(struct tags *t, uint64_t tag)
 {
-	/* Fibonacci hashing: neighbouring thread ids end up far apart. */
+	/* Fibonacci hashing spreads neighbouring thread ids. */
 	size_t i = (size_t)(tag * UINT64_C(0x9e3779b97f4a7c15) >> 54) % TAGS;
 	struct tag_row *r;
 
@@ -30,7 +30,7 @@ tags_row(struct tags *t, uint64_t tag)
 		return &t->others;
 	t->used++;
 	r->tag = tag;
-	/* The caller counts its sample, which makes the place taken. */
+	/* Taken once the caller counts its sample. */
 	return r;
 }
 

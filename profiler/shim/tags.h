@@ -1,8 +1,8 @@
 /*
- * tags.h: what was counted while which tag was up.
+ * tags.h: counts by tag.
  *
- * A fixed table, tag -> samples, cycles and counts.  A tag that finds no
- * place is counted in the row for all others, so nothing is lost silently.
+ * A fixed table, tag -> samples, cycles and counts.  A tag without room is
+ * counted in the row of all others, so nothing is lost silently.
  *
  * Cost: 12 KiB per signal; one hash and mostly one comparison per sample.
  */
@@ -20,15 +20,15 @@
 
 struct tag_row {
 	uint64_t tag;
-	uint64_t samples; /* in which it was read; 0: a free place */
-	uint64_t kept;	  /* periods of its rates; joined ones count once */
+	uint64_t samples; /* with this tag; 0: a free place */
+	uint64_t kept;	  /* periods of its rates; a joined one counts once */
 	uint64_t cycles;  /* their length */
 	uint64_t count[SAMPLER_SIGNALS];
 };
 
 struct tags {
 	struct tag_row row[TAGS];
-	struct tag_row others; /* found no place */
+	struct tag_row others; /* tags without room */
 	unsigned used;
 };
 
@@ -48,7 +48,7 @@ void tags_merge(struct tags *into, const struct tags *from);
 size_t
 tags_sorted(const struct tags *t, const struct tag_row **rows, size_t max);
 
-/* A signal's rate per cycle while the tag was up; 0 without kept periods. */
+/* A signal's rate per cycle while the tag was set; 0 without kept periods. */
 static inline double
 tag_rate(const struct tag_row *r, unsigned signal)
 {

@@ -1,4 +1,4 @@
-/* task_map.bpf.c: write down which task a CPU goes on with. */
+/* task_map.bpf.c: store which task each CPU runs. */
 #include <linux/bpf.h>
 #include <linux/types.h>
 

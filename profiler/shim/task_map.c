@@ -1,5 +1,5 @@
 /*
- * task_map.c: loading the program, and mapping what it writes.
+ * task_map.c: load the program and map its output.
  */
 #include "profiler/shim/task_map.h"
 
@@ -21,7 +21,7 @@ struct task_map {
 };
 
 #ifndef TASK_MAP_OBJECT
-#define TASK_MAP_OBJECT "/dev/null" /* only to be looked at by tools */
+#define TASK_MAP_OBJECT "/dev/null" /* for static analysis */
 #endif
 
 /* The object, made from task_map.bpf.c at build time. */
@@ -41,7 +41,7 @@ complain(int err, char *why, size_t size)
 	else
 		snprintf(why, size,
 		    "the running task cannot be seen: this kernel does not "
-		    "take the program (%s); it needs 5.8 and BTF",
+		    "load the program (%s); it needs 5.8 and BTF",
 		    strerror(-err));
 	return err;
 }

@@ -1,4 +1,4 @@
-/* task_map_abi.h: the layout that the program and its loader agree on. */
+/* task_map_abi.h: shared by the program and its loader. */
 #ifndef TAILOR_PROFILER_SHIM_TASK_MAP_ABI_H
 #define TAILOR_PROFILER_SHIM_TASK_MAP_ABI_H
 

@@ -1,8 +1,8 @@
 /*
- * workload.c: the loops of the producer.
+ * workload.c: the producer's loops.
  *
- * The truth is taken between the changes of loop, so the cycles of a turn
- * hold exactly the changes that were counted in it.
+ * The true counts are taken between turns, so the cycles of a turn hold exactly
+ * its changes.
  */
 #include "profiler/shim/workload.h"
 
@@ -13,7 +13,7 @@
 
 #include "profiler/shim/cycles.h"
 
-/* Looked at for the end of a turn once in so many changes. */
+/* Check for the end of a turn once in this many changes. */
 #define CHANGES_AT_ONCE 16
 
 int
@@ -36,7 +36,7 @@ workload_pushed(void)
 	return (uint64_t)use.ru_nivcsw;
 }
 
-/* Others may read it meanwhile. */
+/* Read concurrently. */
 static void
 truth_add(struct workload_truth *t, uint64_t changes, uint64_t cycles)
 {
@@ -51,7 +51,7 @@ workload_truth(const struct workload *w, unsigned i)
 	struct workload_truth out;
 	uint64_t after;
 
-	/* Written once a turn: read twice, it is the same turn's. */
+	/* Written once a turn: equal reads are consistent. */
 	do {
 		out.cycles = __atomic_load_n(&t->cycles, __ATOMIC_ACQUIRE);
 		out.changes = __atomic_load_n(&t->changes, __ATOMIC_ACQUIRE);

@@ -1,10 +1,10 @@
 /*
- * workload.h: something with known behaviour to point the microscope at.
+ * workload.h: a workload with known rates.
  *
  * A thread on a CPU of its own that changes a signal at a known rate: the
  * producer of figure 3.8 of the thesis, or two loops in turn with a tag that
- * says which.  It keeps the truth about itself: how often it really changed
- * the signal in how many cycles, by tag.
+ * says which.  It counts how often it really changed the signal in how many
+ * cycles, by tag.
  */
 #ifndef TAILOR_PROFILER_SHIM_WORKLOAD_H
 #define TAILOR_PROFILER_SHIM_WORKLOAD_H
@@ -19,16 +19,16 @@ struct workload_loop {
 	unsigned work; /* additions in a row, about a cycle each */
 };
 
-/* What a loop really did. */
+/* True counts of a loop. */
 struct workload_truth {
 	uint64_t changes;
 	uint64_t cycles;
 };
 
 struct workload {
-	/* what others read: each in lines of its own */
+	/* read by others: each in cache lines of its own */
 	_Alignas(128) uint64_t signal; /* grows by one */
-	_Alignas(128) uint64_t tag;    /* 1 + the loop that runs */
+	_Alignas(128) uint64_t tag;    /* 1 + the running loop */
 	_Alignas(128) uint32_t stop;
 	/* constant while it runs */
 	_Alignas(128) struct workload_loop loop[WORKLOAD_LOOPS];
@@ -39,23 +39,23 @@ struct workload {
 	pthread_t thread;
 	_Alignas(128) struct workload_truth truth[WORKLOAD_LOOPS];
 	/* after the end */
-	uint64_t pushed; /* times that others pushed it off, over all runs */
+	uint64_t pushed; /* preemptions over all runs */
 };
 
 /*
  * workload_start(w, cpu):
- * Run it; loop, loops and turn_cycles are set.  Returns when the thread is on
- * its CPU and working: 0, or a negative errno.
+ * Run it; loop, loops and turn_cycles are set before.  Returns when the thread
+ * runs on its CPU: 0, or a negative errno.
  */
 int workload_start(struct workload *w, int cpu);
 
-/* End it; truth is complete then. */
+/* End it; the counts are complete then. */
 void workload_stop(struct workload *w);
 
-/* What loop i did until its last turn ended; also while it runs. */
+/* Counts of loop i up to its last complete turn; also while it runs. */
 struct workload_truth workload_truth(const struct workload *w, unsigned i);
 
-/* How often the calling thread was pushed off its CPU so far. */
+/* How often the calling thread was preempted so far. */
 uint64_t workload_pushed(void);
 
 /* n additions in a row: work that needs no memory, about a cycle each. */

@@ -33,15 +33,14 @@ void
 admin_switch(struct admin_call *call)
 {
 	struct proxy *p = call->admin->proxy;
-	unsigned consequences;
+	unsigned actions = hedging_switch(&p->hedging, instant_now());
 
-	consequences = hedging_switch(&p->hedging, instant_now());
-	if (consequences == 0) {
+	if (actions == 0) {
 		admin_reply_error(
 		    call, 409, "the standby is not ready, or there is none");
 		return;
 	}
-	proxy_want(p, consequences);
+	proxy_want(p, actions);
 	admin_servers(call);
 }
 

@@ -27,18 +27,18 @@ write_periods(struct exposition *e, const struct profiler_stats *s)
 	for (unsigned i = 0; i < PROFILER_PERIODS - 1; i++) {
 		char edge[EXPOSITION_SECONDS];
 
-		sum += s->self.period[i];
+		sum += s->cost.period[i];
 		if (i < 5) /* no sweep takes less than 32 ns */
 			continue;
 		exposition_seconds(UINT64_C(1) << i, edge);
 		exposition_sample(e, "tailor_profiler_period_seconds_bucket",
 		    LABELS({"le", edge}), sum);
 	}
-	sum += s->self.period[PROFILER_PERIODS - 1];
+	sum += s->cost.period[PROFILER_PERIODS - 1];
 	exposition_sample(e, "tailor_profiler_period_seconds_bucket",
 	    LABELS({"le", "+Inf"}), sum);
 	exposition_sample_ns(
-	    e, "tailor_profiler_period_seconds_sum", NULL, s->self.periods_ns);
+	    e, "tailor_profiler_period_seconds_sum", NULL, s->cost.periods_ns);
 	exposition_sample(e, "tailor_profiler_period_seconds_count", NULL, sum);
 }
 
@@ -46,25 +46,25 @@ write_periods(struct exposition *e, const struct profiler_stats *s)
 static void
 write_self(struct exposition *e, const struct profiler_stats *s)
 {
-	double timed = s->self.timed > 0 ? (double)s->self.timed : 1;
+	double timed = s->cost.timed > 0 ? (double)s->cost.timed : 1;
 
 	write_periods(e, s);
 	exposition_counter(e, "tailor_profiler_sweeps_timed_total",
 	    "Sweeps that were timed piece by piece: one in 1024.",
-	    s->self.timed);
+	    s->cost.timed);
 	exposition_family(e, "tailor_profiler_sweep_cycles_total", "counter",
 	    "Cycles of the time stamp counter in those sweeps, by what was "
 	    "looked at.");
 	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
 		exposition_sample(e, "tailor_profiler_sweep_cycles_total",
 		    LABELS({"source", profiler_part_name(i)}),
-		    s->self.cycles[i]);
+		    s->cost.cycles[i]);
 	exposition_family(e, "tailor_profiler_sweep_mean_cycles", "gauge",
 	    "The same for one sweep: their mean since the start.");
 	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
 		exposition_print(e,
 		    "tailor_profiler_sweep_mean_cycles{source=\"%s\"} %.1f\n",
-		    profiler_part_name(i), (double)s->self.cycles[i] / timed);
+		    profiler_part_name(i), (double)s->cost.cycles[i] / timed);
 	exposition_family(e, "tailor_profiler_cpu_seconds_total", "counter",
 	    "CPU time of the observer thread, which others cannot have.");
 	exposition_print(e, "tailor_profiler_cpu_seconds_total %.6f\n",

@@ -107,6 +107,7 @@ VALUE(again, s->connects_again)
 VALUE(asked, s->probes_ok)
 VALUE(unasked, s->probes_failed)
 VALUE(kept, s->connections_kept)
+VALUE(keeps, instant_is_set(s->reuse.proven))
 VALUE(given_up, s->idle_given_up)
 VALUE(drained, !server_may_serve(s))
 VALUE(checks, s->checks_ok)
@@ -182,6 +183,10 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	per_server(p, e, "tailor_server_connect_retries_total", "counter",
 	    "Connects tried again, mostly because the backlog was full.",
 	    value_again);
+	per_server(p, e, "tailor_server_keeps_idle_connections", "gauge",
+	    "1: it has kept one for a second.  Until then a request that may "
+	    "not be sent twice gets a new connection.",
+	    value_keeps);
 	per_server(p, e, "tailor_server_connections_kept_total", "counter",
 	    "Connections opened to a standby to be there at a swap.",
 	    value_kept);

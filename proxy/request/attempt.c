@@ -163,7 +163,7 @@ attempt_start(struct request *r, unsigned server, enum hedge_trigger trigger,
 		if (i == 0)
 			request_watch(r, server);
 		/* New, and already stuck: it had nowhere better to begin. */
-		if (i == 0 && hedging_at_once(&p->hedging, server, now))
+		if (i == 0 && hedging_hedge_at_start(&p->hedging, server, now))
 			request_hedge(
 			    r, hedging_hazard_trigger(&p->hedging, server));
 		return;
@@ -242,7 +242,7 @@ attempt_commit(struct attempt *a, struct instant now)
 	a->outcome = "won";
 	/* A stream's server waits for something to report. */
 	if (a->answer.at_once && a->link != NULL)
-		race_aside(&p->hedging, &r->race, a->index);
+		race_release_slot(&p->hedging, &r->race, a->index);
 	if (r->compared != NULL)
 		compare_won(r->compared);
 	r->state = REQUEST_COMMITTED;

@@ -42,25 +42,25 @@ hazards_tick(struct proxy *p, struct instant now)
 }
 
 void
-proxy_want(struct proxy *p, unsigned consequences)
+proxy_want(struct proxy *p, unsigned actions)
 {
 	const struct config *c = p->config;
 
-	if (consequences & HEDGING_SWAPPED) {
+	if (actions & HEDGING_SWAPPED) {
 		swap_count(p);
 		proxy_emit(p, TALECHAIN_PROXY_SWAP, 1 - p->hedging.active,
 		    p->hedging.active, 0, 0);
 		log_event(LOG_LEVEL_INFO, "swapped", "active=%s",
 		    c->server[p->hedging.active].name);
 	}
-	if (consequences & HEDGING_STORM) {
+	if (actions & HEDGING_STORM) {
 		p->metrics.storms++;
 		log_event(LOG_LEVEL_WARNING, "storm",
 		    "advice=\"both servers pause too often: hedging rests "
 		    "for a second\"");
 	}
-	p->wanted |= consequences;
-	if (consequences != 0)
+	p->wanted |= actions;
+	if (actions != 0)
 		loop_put_off(&p->loop, &p->policy);
 }
 

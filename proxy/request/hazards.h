@@ -19,9 +19,9 @@ void proxy_hazard(struct proxy *p, const struct hazard *h);
 /* Keep the time in which every server was in a hazard.  Every tick. */
 void hazards_tick(struct proxy *p, struct instant now);
 
-/* The policy wants these (enum hedging_consequence): count them now, have them
+/* The policy wants these (enum hedging_action): count them now, have them
  * carried out. */
-void proxy_want(struct proxy *p, unsigned consequences);
+void proxy_want(struct proxy *p, unsigned actions);
 
 /* The response of an attempt that lost has ended: metrics. */
 void proxy_loser_done(

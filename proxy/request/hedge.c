@@ -47,8 +47,8 @@ cancel_idle(struct proxy *p)
 
 	TAILQ_FOREACH(r, &p->table.inflight, link)
 	if (r->state == REQUEST_RUNNING &&
-	    hedging_idle(&p->hedging, &r->race) && r->attempt[1].link != NULL &&
-	    !exchange_written(r->attempt[1].link))
+	    hedging_hedge_obsolete(&p->hedging, &r->race) &&
+	    r->attempt[1].link != NULL && !exchange_written(r->attempt[1].link))
 		attempt_cancel(&r->attempt[1]);
 }
 

@@ -188,7 +188,7 @@ struct proxy {
 
 	struct hedging hedging;
 	struct work policy; /* carries these two out: */
-	unsigned wanted;    /* enum hedging_consequence */
+	unsigned wanted;    /* enum hedging_action */
 	bool hedges_wait;   /* some were refused because a server was full */
 
 	struct table table;

@@ -134,7 +134,7 @@ attempts_aside(struct proxy *p, struct instant now)
 
 			if (u->ops == &attempt_ops &&
 			    instant_since(now, a->begun) >= QUEUE_LONG_NS)
-				p->metrics.asides += race_aside(
+				p->metrics.asides += race_release_slot(
 				    &p->hedging, &a->request->race, a->index);
 		}
 	}

@@ -259,7 +259,7 @@ request_hedge(struct request *r, enum hedge_trigger trigger)
 
 	request_view(r, &view);
 	r->refusal =
-	    hedging_ask(&p->hedging, &r->race, &view, trigger, now, &server);
+	    hedging_decide(&p->hedging, &r->race, &view, trigger, now, &server);
 	if (r->refusal != HEDGE_REFUSED_NONE) {
 		p->metrics.refused[r->refusal]++;
 		p->hedges_wait |= r->refusal == HEDGE_REFUSED_INFLIGHT_LIMIT;

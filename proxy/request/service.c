@@ -40,9 +40,9 @@ fill_rest(void *user, const struct server *s, struct server_rest *out)
 }
 
 static void
-on_wanted(void *user, unsigned consequences)
+on_wanted(void *user, unsigned actions)
 {
-	proxy_want(user, consequences);
+	proxy_want(user, actions);
 }
 
 static void

@@ -483,11 +483,34 @@ is_proven(const struct connection *u, struct instant now)
 {
 	struct instant soon = u->server->reuse.closed_soon;
 
+	if (!instant_is_set(u->server->reuse.proven))
+		return false;
 	/* A pause that nothing announces makes a rest longer than it looks. */
 	return instant_since(now, u->rested) < RECENT_NS &&
 	       !closes_early(u->server, now) &&
 	       (!instant_is_set(soon) ||
 		   instant_since(now, soon) >= CLOSES_EARLY_NS);
+}
+
+/* How many idle connections an unproven server is left with. */
+static unsigned
+may_rest(const struct server *s)
+{
+	return instant_is_set(s->reuse.proven) ||
+		       instant_is_set(s->reuse.starved)
+		   ? 0
+		   : 1;
+}
+
+void
+connection_prove(struct server *s, struct instant steady, struct instant now)
+{
+	const struct connection *u = TAILQ_LAST(&s->idle.list, connection_list);
+
+	if (!instant_is_set(s->reuse.proven) && u != NULL &&
+	    !instant_before(u->rested, steady) &&
+	    instant_since(now, u->rested) >= RECENT_NS)
+		s->reuse.proven = now;
 }
 
 /* The idle connection to be used next, or NULL. */
@@ -553,8 +576,10 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 		if (u == NULL)
 			return -ENOMEM;
 		/* In place of the one that would not do: a server may have a
-		 * worker for each connection, and few of them. */
-		if (reuse == REUSE_PROVEN && server->idle.count > 0)
+		 * worker for each connection, and few of them.  One is left
+		 * to show how long it is kept. */
+		if (reuse == REUSE_PROVEN &&
+		    server->idle.count > may_rest(server))
 			connection_close(TAILQ_FIRST(&server->idle.list));
 		u->opened = instant_now();
 		u->tries = 0;

@@ -101,6 +101,11 @@ void connection_close(struct connection *u);
  * too long; how many. */
 unsigned connection_cut_all(struct server *server, const char *why);
 
+/* Note whether it has kept an idle connection for a second, of which it was not
+ * paused: it has sent something all the time since steady. */
+void
+connection_prove(struct server *s, struct instant steady, struct instant now);
+
 /* Whether a server has lately left a new connection waiting while it had idle
  * ones: it has a worker for each, and few of them.  It keeps none then. */
 bool connection_starves(const struct server *s, struct instant now);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/path_pattern.h"
 #include "http/slice.h"
 #include "http/writer.h"
@@ -157,16 +158,6 @@ replay_write(const struct config *c, struct slice head, char *out,
 
 /* --- what is remembered --------------------------------------------------- */
 
-static uint64_t
-hash_of(struct slice text)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-
-	for (size_t i = 0; i < text.length; i++)
-		h = (h ^ (uint8_t)text.at[i]) * UINT64_C(0x100000001b3);
-	return h ^ h >> 29;
-}
-
 static bool
 is_wanted(const struct config *c, const struct replay_source *r)
 {
@@ -189,7 +180,7 @@ replay_store(struct replay_table *t, const struct config *c,
 
 	if (!line_take(&rest, &line))
 		return;
-	hash = hash_of(line);
+	hash = hash_bytes(line.at, line.length);
 	place = &t->place[hash % REPLAY_MAX];
 	if (place->length > 0 && place->hash == hash)
 		return;

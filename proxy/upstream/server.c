@@ -161,6 +161,7 @@ server_lost(struct server *s)
 	/* What a process closed by its end says nothing about the next. */
 	if (instant_since(now, s->reuse.closed_early) < NS_PER_S)
 		s->reuse.closed_early = s->reuse.closed_soon = INSTANT_NONE;
+	s->reuse.proven = INSTANT_NONE;
 	connection_close_idle(s);
 	if (up->hedging->server[s->index].state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
@@ -227,7 +228,7 @@ on_warmup_end(const struct exchange_result *result)
 		s->probes_ok += ok;
 		s->probes_failed += !ok;
 		upstream_want(
-		    up, hedging_probed(up->hedging, s->index, ok, now));
+		    up, hedging_probe_done(up->hedging, s->index, ok, now));
 		return;
 	case WARMUP_KEEP:
 		s->standby.keeping--;

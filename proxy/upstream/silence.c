@@ -215,6 +215,9 @@ silence_look(struct server *s, struct instant now)
 	int64_t silent_ns;
 
 	starved_look(s, &a, now);
+	if (!heard || blind || !instant_is_set(q->steady))
+		q->steady = now;
+	connection_prove(s, q->steady, now);
 	windows_turn(q, now);
 	q->looked = now;
 	q->reads = s->reads;

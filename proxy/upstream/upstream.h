@@ -59,9 +59,9 @@ enum exchange_end {
 enum connection_reuse {
 	REUSE_ANY,
 	REUSE_CHECKED, /* nothing has arrived on it, nor its end */
-	REUSE_PROVEN,  /* checked, used within the last second, of a
-			       * server that closes none early: it is not
-			       * about to be closed */
+	REUSE_PROVEN,  /* checked, used within the last second, of a server
+			* that is known to keep idle ones for longer: it is
+			* not about to be closed */
 	REUSE_NONE,
 };
 
@@ -166,8 +166,9 @@ TAILQ_HEAD(connection_list, connection);
 
 /* Whether it sends anything (silence.h). */
 struct silence {
-	uint64_t reads;	      /* seen at the last look */
-	struct instant since; /* when the present silence began */
+	uint64_t reads;	       /* seen at the last look */
+	struct instant since;  /* when the present silence began */
+	struct instant steady; /* since when each look found something new */
 	struct instant looked;
 	bool awaited; /* a request waited at the last look */
 	bool asked;   /* in this silence, and not answered yet */
@@ -250,6 +251,7 @@ struct server {
 
 	struct {		  /* how it treats connections that are kept */
 		bool keeps_alive; /* by its latest response */
+		struct instant proven; /* it kept an idle one for a second */
 		struct instant closed_early; /* one that was hardly idle */
 		struct instant closed_soon;  /* or for less than ten seconds */
 		struct instant starved; /* a new one waited beside idle ones */
@@ -318,9 +320,9 @@ struct server_rest {
 };
 
 struct upstream_events {
-	/* The policy wants a set of enum hedging_consequence carried out.  This
+	/* The policy wants a set of enum hedging_action carried out.  This
 	 * comes from the middle of anything: to be noted and put off. */
-	void (*wanted)(void *user, unsigned consequences);
+	void (*wanted)(void *user, unsigned actions);
 	/* A server has stopped or begun to respond.  Likewise. */
 	void (*hazard)(void *user, const struct hazard *h);
 	/* The response of an attempt that lost has ended. */
@@ -351,10 +353,10 @@ struct upstream {
 
 /* What the policy wants. */
 static inline void
-upstream_want(struct upstream *up, unsigned consequences)
+upstream_want(struct upstream *up, unsigned actions)
 {
-	if (consequences != 0)
-		up->events.wanted(up->user, consequences);
+	if (actions != 0)
+		up->events.wanted(up->user, actions);
 }
 
 /* What the policy knows of a server. */

@@ -34,7 +34,7 @@ struct kind {
 	unsigned pages, agents, rings;
 	struct observer o;
 	struct hazard_ring hazards;
-	struct order_ring orders, returns;
+	struct command_ring commands, released;
 	double ns[ROUNDS];
 };
 
@@ -54,14 +54,14 @@ median(double *v, size_t n)
 }
 
 /* A performance page as large as a JVM's, with the counters of a quiet one. */
-static struct page *
+static struct hsperf_page *
 page_make(void)
 {
 	static const enum hsperf_counter used[] = {HSPERF_SAFEPOINTS,
 	    HSPERF_SAFEPOINT_TICKS, HSPERF_CAUSE, HSPERF_LAST_CAUSE,
 	    HSPERF_COLLECTOR_0_COUNT, HSPERF_COLLECTOR_0_ENTRY,
 	    HSPERF_COLLECTOR_0_EXIT};
-	struct page *p = calloc(1, sizeof(*p));
+	struct hsperf_page *p = calloc(1, sizeof(*p));
 	unsigned char *map = aligned_alloc(4096, 32768);
 	unsigned i;
 
@@ -93,13 +93,13 @@ kind_init(struct kind *k, struct timeline *timeline)
 	k->o.blind_ns = NS_PER_S;
 	k->o.output.timeline = timeline;
 	k->o.output.hazards = &k->hazards;
-	k->o.orders = &k->orders;
-	k->o.returns = &k->returns;
+	k->o.commands = &k->commands;
+	k->o.released = &k->released;
 	if (hazard_ring_init(&k->hazards) < 0)
 		abort();
 	for (i = 0; i < PROFILER_SERVERS; i++) {
-		k->o.watch[i].output = &k->o.output;
-		k->o.watch[i].server = i;
+		k->o.hazards[i].output = &k->o.output;
+		k->o.hazards[i].server = i;
 	}
 	for (i = 0; i < k->pages; i++) {
 		k->o.page[i] = page_make();

@@ -13,7 +13,7 @@ import threading
 import pytest
 
 from support.message import response
-from support.pair import DRAINED, hazard, hedged, settled
+from support.pair import DRAINED, hazard, hedged, prove, settled
 from support.wait import wait_until
 
 
@@ -108,6 +108,31 @@ def test_14_client_abort_at_every_phase(pair, phase, how):
 
 # 15, 16 ----------------------------------------------------------------------
 
+def test_15_unsafe_on_an_unproven_connection(upstream, tailor):
+    # Goal: while it is not known that the server keeps idle connections, one
+    # that it may be about to close is no place for what must not be lost;
+    # once it is, a connection is used again.
+    server = upstream("active")
+    t = tailor(server)
+    with t.client() as c:
+        for _ in range(3):
+            c.request("POST", "/x", body=b"once")
+            server.expect().reply()
+            assert c.response().status == 200
+
+        def reused():
+            return t.metrics()[
+                'tailor_server_connection_reuse_total{server="active"}']
+
+        assert reused() == 0
+        prove(server, t)
+        before = reused()
+        c.request("POST", "/x", body=b"once")
+        server.expect().reply()
+        assert c.response().status == 200
+        assert reused() == before + 1
+
+
 @pytest.mark.parametrize("how", ["close", "reset"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_15_stale_keep_alive(upstream, tailor, method, how):
@@ -115,6 +140,7 @@ def test_15_stale_keep_alive(upstream, tailor, method, how):
     # sent again on a new one, POST, which may have been done, is a 502.
     server = upstream("active")
     t = tailor(server)
+    prove(server, t)
     with t.client() as c:
         c.request()
         server.expect().reply()

@@ -100,8 +100,8 @@ def test_without_privilege(build):
     # how often it looked, for how long it was blind, what it cost.
     seen = found["observer"]
     assert seen["neighbour"]
-    if seen["of"] != "of the tailor that runs":
-        assert seen["of"].startswith("one of our own")
+    if seen["of"] != "of the running tailor":
+        assert seen["of"].startswith("in this process")
         assert seen["samples_per_s"] > 0 and 0 < seen["cpu_part"] <= 1.5
         assert 0 < seen["period_p50_under_ns"] <= seen["period_p999_under_ns"]
         assert seen["sweep_cycles"]["own"] > 0

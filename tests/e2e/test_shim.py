@@ -191,7 +191,7 @@ def test_jvm_without_page(build, jvm):
 
 
 @pytest.mark.parametrize("arguments, status, said", [
-    ([], 2, "observe what?"),
+    ([], 2, "nothing to observe"),
     (["--pid", "0"], 2, "not a number in 1.."),
     (["--pid", "1", "--cpu", "0"], 2, "not both"),
     (["--pid", "1", "2"], 2, '"2" is neither bench nor a process'),
@@ -206,8 +206,8 @@ def test_jvm_without_page(build, jvm):
     (["--signal", "counter:no-such-event"], 1, "no such event"),
     (["--signal", "counter:msr/../../x/"], 1, "no such event"),
     (["--signal", "neighbour:no-such-event"], 1, "no such event"),
-    (["--signal", "jvm:sun.rt.safepoints"], 1, "say which JVM"),
-    (["--tag", "task", "--signal", "word:/etc/passwd:0"], 1, "say --cpu"),
+    (["--signal", "jvm:sun.rt.safepoints"], 1, "needs --pid, the JVM"),
+    (["--tag", "task", "--signal", "word:/etc/passwd:0"], 1, "needs --cpu"),
     (["--tag", "tusk", "--cpu", "0", "--signal", "word:/etc/passwd:0"], 1,
      "a tag is"),
     (["--cpu", "0", "--on", "1023", "--signal", "word:/etc/passwd:0"], 1,

@@ -11,6 +11,7 @@ import pytest
 
 from support.client import Client
 from support.message import response
+from support.pair import prove
 from support.wait import wait_until
 from test_ops_limits import resident_kib
 from test_streaming import (
@@ -208,11 +209,12 @@ def test_twenty_thousand_wait(build, upstream, tailor):
         assert gate.wait(120)
         return hello(request)
 
-    server.serve(answer)
     t = tailor({"name": "active", "address": server.address,
                 "streams_max": 0}, proxy={
         "queue_timeout": "600s", "request_timeout": "600s",
         "spool_directory": "", "connections_per_address_max": 0})
+    prove(server, t)
+    server.serve(answer)
     served = t.config["servers"][0].get("connections_max", SLOTS)
     body = b'{"query": {"match_all": {}}}'
     request = (b"POST /index/_search HTTP/1.1\r\nHost: search.example\r\n"

@@ -80,21 +80,21 @@ def test_environment(build, tmp_path):
                                                       "127.0.0.1:2"]
     assert out["hedging"]["triggers"] == ["gc", "exit"]
     _, err = dump(TAILOR_PROXY_VIA="perhaps", TAILOR_SERVERS_0_LOSER="drown")
-    assert "proxy.via: so says TAILOR_PROXY_VIA" in err
-    assert "servers[0].loser: so says TAILOR_SERVERS_0_LOSER" in err
+    assert "proxy.via: set by TAILOR_PROXY_VIA" in err
+    assert "servers[0].loser: set by TAILOR_SERVERS_0_LOSER" in err
     assert len(err.splitlines()) == 4
     # One that is no key any more is explained.
     _, err = dump(TAILOR_HEDGING_STORM_HOLD="1s",
                   TAILOR_SERVERS_1_HEALTH_FALL="2")
     assert "hedging.storm_hold: no key any more: fixed at 1s" in err
-    assert ("servers[1].health_fall: so says TAILOR_SERVERS_1_HEALTH_FALL in "
+    assert ("servers[1].health_fall: set by TAILOR_SERVERS_1_HEALTH_FALL in "
             "the environment") in err
     # A slip is reported and does no harm; others' variables are not ours.
     out, err = dump(TAILOR_HEDGING_MOD="act", TAILOR_RUN="x",
                     TAILOR_SERVERS_0_ADRESS="127.0.0.1:3")
     assert json.loads(out)["hedging"]["mode"] == "act"
     assert len(err.splitlines()) == 2 and "TAILOR_RUN" not in err
-    assert ("TAILOR_HEDGING_MOD in the environment is no key and is ignored; "
+    assert ("TAILOR_HEDGING_MOD in the environment is not a key and is ignored; "
             "did you mean TAILOR_HEDGING_MODE?") in err
     assert "did you mean TAILOR_SERVERS_0_ADDRESS?" in err
 

@@ -57,7 +57,7 @@ def test_the_listener_of_clients(build, tailor, upstream):
                          check=False, timeout=30)
     assert ctl.returncode == 1
     assert ctl.stderr == (
-        "tailorctl: not JSON: -a wants a tailor's name or admin socket; "
+        "tailorctl: not JSON: -a expects a tailor's name or admin socket; "
         f"try -a {t.port}\n")
 
 

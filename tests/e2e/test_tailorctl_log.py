@@ -119,11 +119,11 @@ def test_log_without_stream(ask, admin, scratch):
 
 
 @pytest.mark.parametrize("query, message", [
-    ("total >", "column 8: wants a value here"),
+    ("total >", "column 8: expected a value here"),
     ("total > 20ms and speed", "column 18: requests have no field"),
     ("event == x and speed == 3", "column 16: no event has a field"),
     ("event == gc and total > 1ms", "column 1: requests have no field"),
-    ("(total", "column 1: this parenthesis is never closed"),
+    ("(total", "column 1: this parenthesis is not closed"),
     ("\x1b[2J", "column 1: "),
 ])
 def test_wrong_queries(ctl, query, message):

@@ -37,7 +37,7 @@ def test_probe_running_observer(bare, admin):
     admin.answers["GET /metrics"] = answer
     done = bare("--admin", admin.path, "probe", "--json", wide=True)
     seen = json.loads(done.out)["observer"]
-    assert seen["of"] == "of the tailor that runs"
+    assert seen["of"] == "of the running tailor"
     took = seen["seconds"]
     assert 1 <= took < PATIENCE_S
     assert seen["samples_per_s"] == pytest.approx(4000 / took, rel=1e-3)

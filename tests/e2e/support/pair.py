@@ -30,3 +30,28 @@ def settled(t):
                         if k.startswith(("tailor_server_connections_busy",
                                          "tailor_draining_connections"))))
     wait_until(nothing, "nothing is under way")
+
+
+def is_proven(t, name):
+    """Whether Tailor has seen that the server keeps idle connections."""
+    return t.metrics()[
+        f'tailor_server_keeps_idle_connections{{server="{name}"}}'] == 1
+
+
+def prove(server, t):
+    """Let Tailor see that the server keeps an idle connection."""
+    with t.client() as c, t.client() as d:
+        c.request()
+        d.request()
+        for r in (server.expect(), server.expect()):
+            r.reply()
+        c.response()
+        d.response()
+
+        def proven():  # while the other connection rests
+            c.request()
+            server.expect().reply()
+            c.response()
+            return is_proven(t, server.name)
+
+        wait_until(proven, "an idle connection was kept for a second")

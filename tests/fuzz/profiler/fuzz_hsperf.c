@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "profiler/jvm/hsperf_format.h"
-#include "profiler/jvm/page.h"
+#include "profiler/jvm/hsperf_page.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,7 +35,7 @@ static void
 sweep(const struct hsperf_layout *l, const uint8_t *data, size_t size)
 {
 	static struct pause_edges edges;
-	struct page p = {.layout = *l, .bytes = size};
+	struct hsperf_page p = {.layout = *l, .bytes = size};
 	/* Whole pages of the machine, as a mapping has. */
 	size_t whole = (size + 4095) / 4096 * 4096;
 	unsigned char *map = aligned_alloc(4096, whole);
@@ -44,12 +44,12 @@ sweep(const struct hsperf_layout *l, const uint8_t *data, size_t size)
 	assert(map != NULL);
 	memset(map, 0, whole);
 	memcpy(map, data, size);
-	page_trim(&p);
+	hsperf_page_trim(&p);
 	p.map = map;
 	p.kind = (enum collector)(data[size - 1] % (COLLECTOR_EPSILON + 1));
 	pause_init(&p.pause, p.kind, data[size - 2]);
 	for (i = 0; i < 8; i++) {
-		page_sweep(&p, (struct instant){1000 * (i + 1)}, &edges);
+		hsperf_page_sweep(&p, (struct instant){1000 * (i + 1)}, &edges);
 		assert(edges.count <= PAUSE_EDGES);
 		memmove(map + size / 3, map + size / 2, size / 3);
 	}

@@ -28,21 +28,21 @@ static const struct {
     {"{\"listen\": [\":1\",,]}", "t:1:18: unexpected ','\n"},
     {"{}}", "t:1:3: unexpected '}'\n"},
     {"{} {}", "t:1:4: unexpected '{'\n"},
-    {"{\"a\": \"b\n\"}", "t:1:7: this quote is never closed\n"},
-    {"{\"a\": \"b", "t:1:7: this quote is never closed\n"},
+    {"{\"a\": \"b\n\"}", "t:1:7: this quote is not closed\n"},
+    {"{\"a\": \"b", "t:1:7: this quote is not closed\n"},
     {"{\"a\": \"b\tc\"}", "t:1:9: control byte 0x09 inside a text\n"},
-    {"{\"a\": \"\\q\"}", "t:1:8: there is no such escape\n"},
-    {"{\"a\": \"\\ud800\"}", "t:1:8: there is no such escape\n"},
+    {"{\"a\": \"\\q\"}", "t:1:8: unknown escape\n"},
+    {"{\"a\": \"\\ud800\"}", "t:1:8: unknown escape\n"},
     {"{\"a\": \"\\u0000\"}", "t:1:8: \\u0000 inside a text\n"},
     {"{\"a\": \"\xc3\xa9\xff\"}", "t:1:9: byte 0xff is not UTF-8\n"},
     {"{log: {}}", "t:1:2: unexpected log; names and text need double quotes\n"},
     {"{\"a\": yes}",
 	"t:1:7: unexpected yes; names and text need double quotes\n"},
-    {"{\"a\": 01}", "t:1:7: 01 is no number of JSON\n"},
-    {"{\"a\": +1}", "t:1:7: +1 is no number of JSON\n"},
-    {"{\"a\": 1.}", "t:1:7: 1. is no number of JSON\n"},
-    {"{\"a\": 1e}", "t:1:7: 1e is no number of JSON\n"},
-    {"{\n /* open }", "t:2:2: this comment is never closed\n"},
+    {"{\"a\": 01}", "t:1:7: 01 is not a JSON number\n"},
+    {"{\"a\": +1}", "t:1:7: +1 is not a JSON number\n"},
+    {"{\"a\": 1.}", "t:1:7: 1. is not a JSON number\n"},
+    {"{\"a\": 1e}", "t:1:7: 1e is not a JSON number\n"},
+    {"{\n /* open }", "t:2:2: this comment is not closed\n"},
     {"{\v}", "t:1:2: control byte 0x0b\n"},
     {"[[[[[[[[[[[[[[[[[[", "t:1:17: nested deeper than 16\n"},
 
@@ -52,7 +52,7 @@ static const struct {
     {"{\"servers\": {}}", "t:1:2: servers: wanted is a list of objects\n"},
     {"{\"servers\": [1, {}]}", "t:1:14: servers[0]: wanted is an object {}\n"},
     {"{\"servers\": [{}, {}, {}]}",
-	"t:1:22: servers: there may be 2 at most, an active one and a "
+	"t:1:22: servers: at most 2 are allowed, an active one and a "
 	"backup\n"},
 
     /* --- names --------------------------------------------------------- */
@@ -155,7 +155,7 @@ static const struct {
 	"t:1:26: servers[0].address: \"http://example.com/\": a URL; "
 	"write host:port alone, or unix:/path\n"},
     {"{\"listen\": \"https://:8443\"}",
-	"t:1:12: listen: \"https://:8443\": TLS is not spoken here; write "
+	"t:1:12: listen: \"https://:8443\": TLS is not supported; write "
 	"host:port of a listener for plain HTTP\n"},
     {"{\"listen\": [\":80\", 80]}", "t:1:20: listen: 80 is not text\n"},
     {"{\"listen\": 80}",
@@ -197,8 +197,8 @@ static const struct {
 	"t:1:25: warmup.exclude: \"GET /admin\": a path pattern begins "
 	"with /\n"},
     {"{\"warmup\": {\"fields\": [\"X-Request-Id\"]}}",
-	"t:1:24: warmup.fields: \"X-Request-Id\": it says who sent the "
-	"request: a copy has no client\n"},
+	"t:1:24: warmup.fields: \"X-Request-Id\": it identifies the "
+	"client: a copy has none\n"},
 
     /* --- all at once, in the order of the file -------------------------- */
     {"{\n"
@@ -370,22 +370,22 @@ test_check_messages(void **state)
 	static const struct {
 		const char *text, *errors;
 	} cases[] = {
-	    {"{}", "listen: no address; say where clients connect, for example "
+	    {"{}", "listen: no address; name one for clients, for example "
 		   "\":8080\"\n"
-		   "servers: there is none; name one or two, each with an "
+		   "servers: none given; name one or two, each with an "
 		   "address\n"},
 	    {"{\"listen\": \":80\", \"servers\": [{}]}",
-		"servers[0].address: not given; say where the server "
-		"listens\n"},
+		"servers[0].address: not given; name the address that the "
+		"server listens on\n"},
 	    {"{\"listen\": [\":0\", \":0\", \"unix:/a\", \"unix:/a\"], "
 	     "\"admin\": \"unix:/a\", "
 	     "\"servers\": [{\"address\": \"unix:/b\"}]}",
-		"listen: unix:/a is there twice\n"
-		"admin: unix:/a is a listener for clients already\n"
-		"admin: unix:/a is a listener for clients already\n"},
+		"listen: unix:/a is given twice\n"
+		"admin: unix:/a is also in listen\n"
+		"admin: unix:/a is also in listen\n"},
 	    {"{\"listen\": \":80\", \"admin\": \"10.0.0.1:81\", "
 	     "\"servers\": [{\"address\": \"127.0.0.1:80\"}]}",
-		"admin: 10.0.0.1:81 can be reached from other machines; use a "
+		"admin: 10.0.0.1:81 is reachable from other machines; use a "
 		"loopback address or unix:/path\n"
 		"servers[0].address: 127.0.0.1:80 is where Tailor itself "
 		"listens\n"},

@@ -336,7 +336,7 @@ test_limits_of_lists(void **state)
 	    config_set(c, "listen", ":1,:2,:3,:4,:5,:6,:7,:8,:9", &errors),
 	    -EINVAL);
 	assert_string_equal(
-	    errors.text[0], "listen: \":9\": there may be 8 at most");
+	    errors.text[0], "listen: \":9\": at most 8 are allowed");
 	assert_int_equal(config_set(c, "servers[0].launch.command",
 			     "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 "
 			     "20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 "
@@ -413,9 +413,9 @@ test_addresses(void **state)
 	    {"[:80", "the port is missing after ]"},
 	    {"[127.0.0.1]:80", "no IPv6 address in the brackets"},
 	    {"example.org:80",
-		"names are not looked up; write the address, or localhost"},
+		"names are not resolved; write the address, or localhost"},
 	    {"256.0.0.1:80",
-		"names are not looked up; write the address, or localhost"},
+		"names are not resolved; write the address, or localhost"},
 	    {"0123456789012345678901234567890123456789012345678901:80",
 		"the host is too long"},
 	    {"unix:", "unix: needs an absolute path"},

@@ -82,7 +82,7 @@ test_rules(void **state)
 	"!#$%&'*+-.^_`|~"
 #define OURS "Tailor's own fields are never copied"
 #define MESSAGE "it belongs to one message or connection: Tailor writes it"
-#define SENDER "it says who sent the request: a copy has no client"
+#define SENDER "it identifies the client: a copy has none"
 
 static void
 test_fields(void **state)

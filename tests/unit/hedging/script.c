@@ -90,19 +90,19 @@ result_add(struct stage *g, const char *text)
 }
 
 static void
-result_consequences(struct stage *g, unsigned todo)
+result_actions(struct stage *g, unsigned actions)
 {
-	if ((todo & HEDGING_SWAPPED) != 0)
+	if ((actions & HEDGING_SWAPPED) != 0)
 		result_add(g, "swap");
-	if ((todo & HEDGING_SWEEP) != 0)
+	if ((actions & HEDGING_SWEEP) != 0)
 		result_add(g, "sweep");
-	if ((todo & HEDGING_WARMUP) != 0)
+	if ((actions & HEDGING_WARMUP) != 0)
 		result_add(g, "warmup");
-	if ((todo & HEDGING_STORM) != 0)
+	if ((actions & HEDGING_STORM) != 0)
 		result_add(g, "storm");
-	if ((todo & HEDGING_CANCEL) != 0)
+	if ((actions & HEDGING_CANCEL) != 0)
 		result_add(g, "cancel");
-	if (todo == 0)
+	if (actions == 0)
 		result_add(g, "nothing");
 }
 
@@ -221,12 +221,12 @@ step_wait(struct stage *g)
 static unsigned
 up_at_once(struct stage *g, unsigned server)
 {
-	unsigned requests = g->h.limits.warmup_requests, todo;
+	unsigned requests = g->h.limits.warmup_requests, actions;
 
 	g->h.limits.warmup_requests = 0;
-	todo = hedging_server_up(&g->h, server, g->now);
+	actions = hedging_server_up(&g->h, server, g->now);
 	g->h.limits.warmup_requests = requests;
-	return todo;
+	return actions;
 }
 
 static void
@@ -241,7 +241,7 @@ step_ready(struct stage *g)
 static void
 step_connecting(struct stage *g)
 {
-	result_consequences(g,
+	result_actions(g,
 	    hedging_server_connecting(&g->h, (unsigned)number(g, 1), g->now));
 }
 
@@ -250,15 +250,15 @@ step_up(struct stage *g)
 {
 	unsigned server = (unsigned)number(g, 1);
 
-	result_consequences(g, strcmp(word(g, 2), "cold") == 0
-				   ? up_at_once(g, server)
-				   : hedging_server_up(&g->h, server, g->now));
+	result_actions(g, strcmp(word(g, 2), "cold") == 0
+			      ? up_at_once(g, server)
+			      : hedging_server_up(&g->h, server, g->now));
 }
 
 static void
 step_down(struct stage *g)
 {
-	result_consequences(
+	result_actions(
 	    g, hedging_server_down(&g->h, (unsigned)number(g, 1), g->now));
 }
 
@@ -274,19 +274,19 @@ step_hazard(struct stage *g)
 
 	if (g->words > 3) /* seen late: it happened so long ago */
 		z.at = instant_plus(g->now, -duration_ns(word(g, 3)));
-	result_consequences(g, hedging_hazard(&g->h, &z, g->now));
+	result_actions(g, hedging_hazard(&g->h, &z, g->now));
 }
 
 static void
 step_switch(struct stage *g)
 {
-	result_consequences(g, hedging_switch(&g->h, g->now));
+	result_actions(g, hedging_switch(&g->h, g->now));
 }
 
 static void
 step_tick(struct stage *g)
 {
-	result_consequences(g, hedging_tick(&g->h, g->now));
+	result_actions(g, hedging_tick(&g->h, g->now));
 }
 
 static void
@@ -298,7 +298,7 @@ step_drain(struct stage *g)
 static void
 step_drained(struct stage *g)
 {
-	result_consequences(
+	result_actions(
 	    g, hedging_drain_end(&g->h, (unsigned)number(g, 1), g->now));
 }
 
@@ -313,8 +313,9 @@ step_choose(struct stage *g)
 		result_add(g, "unavailable");
 	else
 		snprintf(g->result, sizeof(g->result), "%d%s", server,
-		    hedging_at_once(&g->h, (unsigned)server, g->now) ? " hedged"
-								     : "");
+		    hedging_hedge_at_start(&g->h, (unsigned)server, g->now)
+			? " hedged"
+			: "");
 }
 
 static void
@@ -356,17 +357,18 @@ step_probed(struct stage *g)
 	if (!hedging_probe_wanted(&g->h, server))
 		result_add(g, "unwanted");
 	else
-		result_consequences(
-		    g, hedging_probed(&g->h, server,
+		result_actions(
+		    g, hedging_probe_done(&g->h, server,
 			   strcmp(word(g, 2), "silent") != 0, g->now));
 }
 
 static void
 step_aside(struct stage *g)
 {
-	result_add(g, race_aside(&g->h, race_named(g, 1), (int)number(g, 2))
-			  ? "yes"
-			  : "no");
+	result_add(
+	    g, race_release_slot(&g->h, race_named(g, 1), (int)number(g, 2))
+		   ? "yes"
+		   : "no");
 }
 
 static void
@@ -425,7 +427,7 @@ step_view(struct stage *g)
 static bool
 stage_ask(struct stage *g, enum hedge_trigger trigger, int *server)
 {
-	enum hedge_refusal refusal = hedging_ask(
+	enum hedge_refusal refusal = hedging_decide(
 	    &g->h, race_named(g, 1), view_named(g, 1), trigger, g->now, server);
 
 	if (refusal != HEDGE_REFUSED_NONE)
@@ -526,7 +528,8 @@ step_abandon(struct stage *g)
 static void
 step_idle(struct stage *g)
 {
-	result_add(g, hedging_idle(&g->h, race_named(g, 1)) ? "yes" : "no");
+	result_add(
+	    g, hedging_hedge_obsolete(&g->h, race_named(g, 1)) ? "yes" : "no");
 }
 
 static void
@@ -599,14 +602,14 @@ step_warmed(struct stage *g)
 {
 	bool ok = strcmp(word(g, 0), "warmed") == 0;
 	unsigned server = (unsigned)number(g, 1);
-	unsigned todo = 0;
+	unsigned actions = 0;
 
 	for (long n = number(g, 2); n > 0; n--) {
 		hedging_warmup_sent(&g->h, server);
-		todo |= hedging_warmup_done(
+		actions |= hedging_warmup_done(
 		    &g->h, server, ok, duration_ns(word(g, 3)), g->now);
 	}
-	result_consequences(g, todo);
+	result_actions(g, actions);
 }
 
 static void

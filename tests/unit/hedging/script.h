@@ -9,12 +9,12 @@
  *   ready                both servers READY without warm-up, 0 active
  *   connecting S | up S [cold] | down S | begin S KIND | end S KIND
  *                        cold: without warm-up
- *   switch | tick | drain S | drained S    => consequences, as "swap,sweep"
+ *   switch | tick | drain S | drained S    => actions, as "swap,sweep"
  *   choose               => S, "S hedged" (at once), "full", "unavailable"
  *   overflow             => S or "no"
  *   again R              choose for one in the queue => as choose
  *   other R              => yes|no, the other server could answer it
- *   probed S [silent]    => consequences, or "unwanted"
+ *   probed S [silent]    => actions, or "unwanted"
  *   aside R I, rewrite R => yes|no
  *   due S AGO            => yes|no, a collection of S since then
  *   start R S TRIGGER    request R (a letter) begins an attempt on server S

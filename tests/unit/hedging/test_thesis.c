@@ -179,7 +179,7 @@ pause_begin(struct simulation *s)
 		int server;
 
 		if (!f->live || f->answered ||
-		    hedging_ask(&s->h, &f->race, &safe, HEDGE_GC, s->now,
+		    hedging_decide(&s->h, &f->race, &safe, HEDGE_GC, s->now,
 			&server) != HEDGE_REFUSED_NONE)
 			continue;
 		attempt_begin(s, f, (unsigned)server, HEDGE_GC);

@@ -27,7 +27,7 @@ chance(struct walk *w, unsigned one_in)
 	return walk_random(w, one_in) == 0;
 }
 
-static void consequences(struct walk *w, unsigned todo);
+static void carry_out(struct walk *w, unsigned actions);
 
 /* --- one request ---------------------------------------------------------- */
 
@@ -247,7 +247,7 @@ attempt_progress(struct walk *w, struct walk_request *r, unsigned i)
 
 	if (!is_flying(a))
 		return;
-	if (chance(w, 10) && race_aside(&w->h, &r->race, (int)i)) {
+	if (chance(w, 10) && race_release_slot(&w->h, &r->race, (int)i)) {
 		assert_false(a->aside);
 		a->aside = true;
 		return;
@@ -285,7 +285,7 @@ attempt_progress(struct walk *w, struct walk_request *r, unsigned i)
 	}
 }
 
-/* --- what the proxy does with consequences -------------------------------- */
+/* --- what the proxy does with actions -------------------------------- */
 
 static void
 request_ask(struct walk *w, struct walk_request *r)
@@ -301,7 +301,7 @@ request_ask(struct walk *w, struct walk_request *r)
 	if (trigger == HEDGE_FIRST || trigger == HEDGE_TIMER)
 		trigger = HEDGE_GC; /* must be refused then */
 	refusal =
-	    hedging_ask(&w->h, &r->race, &r->view, trigger, w->now, &server);
+	    hedging_decide(&w->h, &r->race, &r->view, trigger, w->now, &server);
 	r->hedge_waits = refusal == HEDGE_REFUSED_INFLIGHT_LIMIT;
 	if (refusal == HEDGE_REFUSED_NONE)
 		request_start(w, r, server, trigger);
@@ -312,7 +312,7 @@ request_ask(struct walk *w, struct walk_request *r)
 static void
 request_first(struct walk *w, struct walk_request *r, unsigned server)
 {
-	bool at_once = hedging_at_once(&w->h, server, w->now);
+	bool at_once = hedging_hedge_at_start(&w->h, server, w->now);
 	uint64_t refused = w->h.refused[HEDGE_REFUSED_STANDBY_NOT_READY];
 
 	request_start(w, r, (int)server, r->next);
@@ -332,22 +332,22 @@ request_cancel(struct walk *w, struct walk_request *r)
 
 	if (r->attempts == RACE_ATTEMPTS &&
 	    r->attempt[last].phase == WALK_UNWRITTEN &&
-	    hedging_idle(&w->h, &r->race))
+	    hedging_hedge_obsolete(&w->h, &r->race))
 		attempt_end(w, r, last, ATTEMPT_END_UNSENT);
 }
 
 static void
-consequences(struct walk *w, unsigned todo)
+carry_out(struct walk *w, unsigned actions)
 {
 	for (unsigned i = 0; i < WALK_REQUESTS; i++) {
 		struct walk_request *r = &w->request[i];
 
-		if (r->live && (todo & HEDGING_CANCEL) != 0)
+		if (r->live && (actions & HEDGING_CANCEL) != 0)
 			request_cancel(w, r);
-		if (r->live && (todo & HEDGING_SWEEP) != 0)
+		if (r->live && (actions & HEDGING_SWEEP) != 0)
 			request_ask(w, r);
 	}
-	w->swaps_seen += (todo & HEDGING_SWAPPED) != 0;
+	w->swaps_seen += (actions & HEDGING_SWAPPED) != 0;
 }
 
 /* Hand free slots to those who wait, hedges and new ones in turn. */
@@ -386,7 +386,7 @@ hazard(struct walk *w, unsigned server, enum hazard_kind kind, bool begin)
 	    .begin = begin,
 	    .at = instant_plus(w->now, -(int64_t)walk_random(w, 20000))};
 
-	consequences(w, hedging_hazard(&w->h, &z, w->now));
+	carry_out(w, hedging_hazard(&w->h, &z, w->now));
 }
 
 static void
@@ -411,10 +411,10 @@ leftovers_end(struct walk *w, unsigned server, unsigned one_in)
 	struct walk_server *s = &w->server[server];
 
 	for (; s->orphans > 0 && chance(w, one_in); s->orphans--)
-		consequences(w, hedging_drain_end(&w->h, server, w->now));
+		carry_out(w, hedging_drain_end(&w->h, server, w->now));
 	for (; s->warmups > 0 && chance(w, one_in); s->warmups--)
-		consequences(w, hedging_warmup_done(&w->h, server, one_in > 1,
-				    (int64_t)walk_random(w, 3000000), w->now));
+		carry_out(w, hedging_warmup_done(&w->h, server, one_in > 1,
+				 (int64_t)walk_random(w, 3000000), w->now));
 }
 
 static void
@@ -443,8 +443,8 @@ server_return(struct walk *w, unsigned server)
 		return;
 	if (chance(w, 2))
 		hazard(w, server, HAZARD_EXIT, false);
-	consequences(w, hedging_server_connecting(&w->h, server, w->now));
-	consequences(w, hedging_server_up(&w->h, server, w->now));
+	carry_out(w, hedging_server_connecting(&w->h, server, w->now));
+	carry_out(w, hedging_server_up(&w->h, server, w->now));
 	s->up = true;
 }
 
@@ -504,7 +504,7 @@ trouble(struct walk *w)
 		break;
 	case 5:
 		if (w->h.limits.act)
-			consequences(w, hedging_switch(&w->h, w->now));
+			carry_out(w, hedging_switch(&w->h, w->now));
 		break;
 	default:
 		server_pause(
@@ -559,7 +559,7 @@ request_progress(struct walk *w)
 			&r->view, w->now, &server),
 		    RACE_WAIT);
 		r->attempt[i].phase = WALK_OVER;
-		consequences(
+		carry_out(
 		    w, hedging_drain_end(&w->h, r->attempt[i].server, w->now));
 		return;
 	}
@@ -598,7 +598,7 @@ walk_step(struct walk *w)
 	w->now = instant_plus(w->now, (int64_t)walk_random(w, 400000));
 	if (instant_since(w->now, w->ticked) > 8 * NS_PER_MS) {
 		w->ticked = w->now;
-		consequences(w, hedging_tick(&w->h, w->now));
+		carry_out(w, hedging_tick(&w->h, w->now));
 	}
 	if (event < 60)
 		request_progress(w);

@@ -190,10 +190,10 @@ test_refused(void **state)
 {
 	static const char *const bad[][2] = {
 	    {"hello\n", "NO not a request of protocol version 1\n"},
-	    {"TALECHAIN 1 1 99 1 x\n", "NO bad size, want 6 to 20\n"},
+	    {"TALECHAIN 1 1 99 1 x\n", "NO bad size, expected 6 to 20\n"},
 	    {"TALECHAIN 1 3 8 1 x\n", "NO this kind is tailor's own\n"},
 	    {"TALECHAIN 1 1 8 1 x\ny", "NO bytes after the request\n"},
-	    {"TALECHAIN 1 1 8", "NO took too long to ask\n"},
+	    {"TALECHAIN 1 1 8", "NO timed out before a request\n"},
 	};
 	struct fixture *f = malloc(sizeof(*f));
 	struct profiler_stats s;

@@ -14,7 +14,7 @@
 /* An observer that sweeps only when told. */
 struct bench {
 	struct observer o;
-	struct order_ring orders, returns;
+	struct command_ring commands, released;
 	struct hazard_ring hazards;
 	struct timeline *timeline;
 	struct timeline_reader *reader;
@@ -39,11 +39,11 @@ bench_new(void)
 	b->o.blind_ns = NS_PER_MS;
 	b->o.output.timeline = b->timeline;
 	b->o.output.hazards = &b->hazards;
-	b->o.orders = &b->orders;
-	b->o.returns = &b->returns;
+	b->o.commands = &b->commands;
+	b->o.released = &b->released;
 	for (i = 0; i < 2; i++) {
-		b->o.watch[i].output = &b->o.output;
-		b->o.watch[i].server = i;
+		b->o.hazards[i].output = &b->o.output;
+		b->o.hazards[i].server = i;
 	}
 	b->now = instant_now();
 	b->next_number = 1;
@@ -127,15 +127,15 @@ set_state(struct channel *c, uint64_t epoch, enum talechain_jvm_state state)
 }
 
 static void
-order(struct bench *b, enum order_kind kind, unsigned server, void *source)
+order(struct bench *b, enum command_kind kind, unsigned server, void *source)
 {
-	struct order o = {.kind = kind,
+	struct observer_command o = {.kind = kind,
 	    .server = server,
 	    .pid = 99,
 	    .at = b->now,
 	    .source = source};
 
-	assert_true(order_push(&b->orders, &o));
+	assert_true(command_push(&b->commands, &o));
 }
 
 /* Goal: collections by the state word, seen and unseen, each exactly once. */
@@ -198,8 +198,8 @@ test_hostile_state(void **state)
 	}
 	c->ending = true;
 	sweep(b, 1000);
-	assert_int_equal(b->o.watch[0].active, 0);
-	assert_int_equal(b->o.watch[0].agents, 0);
+	assert_int_equal(b->o.hazards[0].active, 0);
+	assert_int_equal(b->o.hazards[0].agents, 0);
 	assert_int_equal(b->o.channels, 0);
 	assert_int_equal(b->o.agents, 0);
 	channel_free(&c);
@@ -212,16 +212,16 @@ test_agent_leaves(void **state)
 {
 	struct bench *b = bench_new();
 	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 1, 6);
-	struct order back;
+	struct observer_command back;
 
 	(void)state;
 	set_state(c, 1, TALECHAIN_JVM_GC);
 	assert_string_equal(sweep(b, 1000), "G1");
-	order(b, ORDER_CHANNEL_END, 0, c);
+	order(b, COMMAND_CHANNEL_END, 0, c);
 	assert_string_equal(sweep(b, 1000), "g1");
-	assert_true(order_pop(&b->returns, &back));
+	assert_true(command_pop(&b->released, &back));
 	assert_ptr_equal(back.source, c);
-	assert_int_equal(back.kind, ORDER_CHANNEL_END);
+	assert_int_equal(back.kind, COMMAND_CHANNEL_END);
 	channel_free(&c);
 	bench_free(b);
 }
@@ -255,17 +255,17 @@ test_exit_rules(void **state)
 	struct channel *c = add_channel(b, TALECHAIN_KIND_JVM, 0, 6);
 
 	(void)state;
-	order(b, ORDER_SERVER_START, 0, NULL);
+	order(b, COMMAND_SERVER_START, 0, NULL);
 	assert_string_equal(sweep(b, 1000), "");
 	set_state(c, 1, TALECHAIN_JVM_GC);
 	assert_string_equal(sweep(b, 1000), "G0");
-	order(b, ORDER_SERVER_EXIT, 0, NULL);
+	order(b, COMMAND_SERVER_EXIT, 0, NULL);
 	assert_string_equal(sweep(b, 1000), "g0 X0");
 	set_state(c, 4, TALECHAIN_JVM_GC);
 	assert_string_equal(sweep(b, 1000), "");
-	order(b, ORDER_CHANNEL_END, 0, c);
+	order(b, COMMAND_CHANNEL_END, 0, c);
 	assert_string_equal(sweep(b, 1000), "");
-	order(b, ORDER_SERVER_START, 0, NULL);
+	order(b, COMMAND_SERVER_START, 0, NULL);
 	assert_string_equal(sweep(b, 1000), "x0");
 	assert_int_equal(events(b, TALECHAIN_SERVER_START), 2);
 	assert_int_equal(events(b, TALECHAIN_SERVER_EXIT), 1);
@@ -280,7 +280,7 @@ test_blind(void **state)
 {
 	struct bench *b = bench_new();
 	const struct counters *c = &b->o.output.counters;
-	const struct profiler_self *seen = &b->o.self.seen;
+	const struct profiler_cost *seen = &b->o.cost.seen;
 	uint64_t periods = 0;
 	unsigned i;
 
@@ -420,7 +420,7 @@ test_ending(void **state)
 	/* As a writer leaves it that dies between mark and publication. */
 	c->memory->head = 201;
 	tc.slot[200].seq = 2 * 200 + 1;
-	order(b, ORDER_CHANNEL_END, 0, c);
+	order(b, COMMAND_CHANNEL_END, 0, c);
 	for (i = 0; i < 10; i++)
 		sweep(b, 1000);
 	assert_int_equal(events(b, TALECHAIN_APP_MARK), 200);
@@ -432,7 +432,7 @@ test_ending(void **state)
 
 	c = add_channel(b, TALECHAIN_KIND_APP, 0, 8);
 	talechain_attach(&tc, c->memory, 8);
-	order(b, ORDER_CHANNEL_END, 0, c);
+	order(b, COMMAND_CHANNEL_END, 0, c);
 	for (i = 0; i < 100000 && b->o.channels > 0; i++) {
 		talechain_emit(&tc, TALECHAIN_APP_START, i, 0, 0, 0);
 		talechain_emit(&tc, TALECHAIN_APP_START, i, 0, 0, 0);
@@ -450,21 +450,23 @@ static void
 test_self(void **state)
 {
 	struct bench *b = bench_new();
-	const struct profiler_self *self = &b->o.self.seen;
+	const struct profiler_cost *self = &b->o.cost.seen;
 	struct channel *c = add_channel(b, TALECHAIN_KIND_APP, 0, 6);
 	uint64_t sum = 0, periods = 0;
 	unsigned i;
 
 	(void)state;
-	for (i = 0; i < 2 * SELF_EVERY; i++)
+	for (i = 0; i < 2 * OBSERVER_COST_EVERY; i++)
 		sweep(b, 700);
 	assert_int_equal(self->timed, 2);
 	sweep(b, 100000);
 	assert_int_equal(self->timed, 3);
 	for (i = 0; i < PROFILER_PERIODS; i++)
 		periods += self->period[i];
-	assert_int_equal(periods, 2 * SELF_EVERY); /* the first has none */
-	assert_int_equal(self->period[10], 2 * SELF_EVERY - 1); /* 512..1023 */
+	assert_int_equal(
+	    periods, 2 * OBSERVER_COST_EVERY); /* the first has none */
+	assert_int_equal(
+	    self->period[10], 2 * OBSERVER_COST_EVERY - 1); /* 512..1023 */
 	assert_int_equal(self->period[17], 1);
 	for (i = 0; i < PROFILER_PART_COUNT; i++)
 		sum += self->cycles[i];

@@ -445,7 +445,7 @@ test_hidden(void **state)
 	search_once(&p, &now);
 	assert_string_equal(p.where, "its process is not known yet");
 	search_once(&p, &now);
-	assert_non_null(strstr(p.where, "its process is user "));
+	assert_non_null(strstr(p.where, "its process belongs to user "));
 	close(s);
 	search_once(&p, &now);
 	assert_non_null(strstr(p.where, "nothing listens"));

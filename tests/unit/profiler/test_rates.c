@@ -30,10 +30,10 @@ struct bench {
 	struct timeline_reader *reader;
 	struct rates_watch watch;
 	struct channel *channel[3];
-	struct page *page[PROFILER_SERVERS];
-	struct page fake;
+	struct hsperf_page *page[PROFILER_SERVERS];
+	struct hsperf_page fake;
 	uint64_t number[4]; /* the fake page's memory */
-	struct rates_sight sight;
+	struct rates_sources sources;
 	struct instant now;
 	struct timeline_slot slot[256];
 	unsigned slots;
@@ -59,7 +59,7 @@ bench_init(struct bench *b, uint32_t signals)
 		b->channel[i]->server = i == 2;
 	}
 	b->fake.map = (const unsigned char *)b->number;
-	b->sight = (struct rates_sight){b->channel, 3, b->page, 2};
+	b->sources = (struct rates_sources){b->channel, 3, b->page, 2};
 	b->now = instant_now();
 }
 
@@ -81,7 +81,7 @@ look(struct bench *b, int64_t later_ns)
 	uint64_t lost;
 
 	b->now = instant_plus(b->now, later_ns);
-	rates_sweep(&b->watch, &b->sight, &b->output, b->now);
+	rates_sweep(&b->watch, &b->sources, &b->output, b->now);
 	b->slots = 0;
 	while (timeline_read(b->reader, &b->slot[b->slots], &lost) ==
 	       TIMELINE_READ_OK)
@@ -264,39 +264,40 @@ number_compare(const void *va, const void *vb)
 static void
 test_usual(void **state)
 {
-	static uint64_t value[USUAL_MOST - 1];
-	struct usual u = {0};
+	static uint64_t value[MEDIAN_MOST - 1];
+	struct running_median u = {0};
 	uint64_t median;
 	unsigned i, round;
 
 	(void)state;
 	srand(3);
-	for (i = 1; i < USUAL_LEAST; i++)
-		usual_add(&u, 1000);
-	usual_add(&u, 0);
-	usual_add(&u, UINT64_C(1) << USUAL_OCTAVES);
-	usual_add(&u, UINT64_MAX);
-	assert_int_equal(usual_value(&u), 0);
-	usual_add(&u, 1000);
-	assert_in_range(usual_value(&u), 969, 1031);
+	for (i = 1; i < MEDIAN_LEAST; i++)
+		running_median_add(&u, 1000);
+	running_median_add(&u, 0);
+	running_median_add(&u, UINT64_C(1) << MEDIAN_OCTAVES);
+	running_median_add(&u, UINT64_MAX);
+	assert_int_equal(running_median_value(&u), 0);
+	running_median_add(&u, 1000);
+	assert_in_range(running_median_value(&u), 969, 1031);
 	for (round = 0; round < 50; round++) {
-		unsigned n = USUAL_LEAST +
-			     (unsigned)rand() % (USUAL_MOST - 1 - USUAL_LEAST);
+		unsigned n =
+		    MEDIAN_LEAST +
+		    (unsigned)rand() % (MEDIAN_MOST - 1 - MEDIAN_LEAST);
 		unsigned shift = (unsigned)rand() % 12;
 
 		memset(&u, 0, sizeof(u));
 		for (i = 0; i < n; i++) {
 			value[i] = ((uint64_t)rand() % 4000 + 16) << shift;
-			usual_add(&u, value[i]);
+			running_median_add(&u, value[i]);
 		}
 		qsort(value, n, sizeof(value[0]), number_compare);
 		median = value[(n + 1) / 2 - 1];
-		assert_in_range(usual_value(&u), median - median / 30,
+		assert_in_range(running_median_value(&u), median - median / 30,
 		    median + median / 30);
 	}
-	for (i = 0; i < 2 * USUAL_MOST; i++)
-		usual_add(&u, 5000);
-	assert_in_range(usual_value(&u), 4840, 5160);
+	for (i = 0; i < 2 * MEDIAN_MOST; i++)
+		running_median_add(&u, 5000);
+	assert_in_range(running_median_value(&u), 4840, 5160);
 }
 
 /* --- the kernel's half ----------------------------------------------------- */
@@ -321,14 +322,14 @@ toucher(void)
 	return pid;
 }
 
-/* What the orders say: how many rates were above nothing, by signal. */
+/* What the commands say: how many rates were above nothing, by signal. */
 static void
-take_orders(struct order_ring *orders, unsigned seen[TALECHAIN_RATE_END])
+take_orders(struct command_ring *commands, unsigned seen[TALECHAIN_RATE_END])
 {
-	struct order o;
+	struct observer_command o;
 
-	while (order_pop(orders, &o)) {
-		assert_int_equal(o.kind, ORDER_RATE);
+	while (command_pop(commands, &o)) {
+		assert_int_equal(o.kind, COMMAND_RATE);
 		assert_int_equal(o.rate.server, 0);
 		assert_int_equal(o.rate.cpu, -1);
 		assert_int_equal(o.rate.base, o.rate.interval_ns);
@@ -342,13 +343,13 @@ take_orders(struct order_ring *orders, unsigned seen[TALECHAIN_RATE_END])
 	}
 }
 
-/* Goal: CPU time and page faults of another process come as orders, each
+/* Goal: CPU time and page faults of another process come as commands, each
  * with the time that it is of, possible ones only, and end with the process. */
 static void
 test_reader(void **state)
 {
 	static struct rates_reader r;
-	static struct order_ring orders;
+	static struct command_ring commands;
 	const struct profiler_options options = {.servers = 1,
 	    .rates = 1U << TALECHAIN_RATE_CPU |
 		     1U << TALECHAIN_RATE_PAGE_FAULTS |
@@ -373,18 +374,18 @@ test_reader(void **state)
 	while (seen[TALECHAIN_RATE_CPU] < 20 ||
 	       seen[TALECHAIN_RATE_PAGE_FAULTS] < 20) {
 		assert_true(instant_before(instant_now(), limit));
-		rates_turn(&r, &orders, instant_now());
-		take_orders(&orders, seen);
+		rates_turn(&r, &commands, instant_now());
+		take_orders(&commands, seen);
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	rates_turn(&r, &orders, r.due); /* what it did until then */
+	rates_turn(&r, &commands, r.due); /* what it did until then */
 	rates_server(&r, 0, 0, "s0");
-	take_orders(&orders, seen);
+	take_orders(&commands, seen);
 	last = seen[TALECHAIN_RATE_CPU];
-	rates_turn(&r, &orders, r.due);
-	rates_turn(&r, &orders, r.due);
-	take_orders(&orders, seen);
+	rates_turn(&r, &commands, r.due);
+	rates_turn(&r, &commands, r.due);
+	take_orders(&commands, seen);
 	assert_int_equal(seen[TALECHAIN_RATE_CPU], last);
 	rates_close(&r);
 }
@@ -394,7 +395,7 @@ static void
 test_reader_without(void **state)
 {
 	static struct rates_reader r;
-	static struct order_ring orders;
+	static struct command_ring commands;
 	struct profiler_options options = {.servers = 1,
 	    .rates = 1U << TALECHAIN_RATE_IPC | 1U << TALECHAIN_RATE_CLOCK,
 	    .rates_period_ns = 10 * MS};
@@ -408,7 +409,7 @@ test_reader_without(void **state)
 	}
 	rates_server(&r, 0, getpid(), "s0");
 	assert_int_equal(r.server[0].pid, 0);
-	assert_int_equal(rates_turn(&r, &orders, instant_now()), -1);
+	assert_int_equal(rates_turn(&r, &commands, instant_now()), -1);
 	rates_close(&r);
 }
 

@@ -106,20 +106,20 @@ static const struct {
 	unsigned column;
 	const char *says;
 } bad[] = {
-    {"", 1, "wants a field here, not the end"},
-    {"total >", 8, "wants a value here, not the end"},
+    {"", 1, "expected a field here, not the end"},
+    {"total >", 8, "expected a value here, not the end"},
     {"total = 3", 7, "=="},
-    {"total > 20 xs", 12, "wants and, or, or the end here, not \"xs\""},
-    {"total > 20xs", 9, "\"20xs\" is no number"},
-    {"total > 1e9", 9, "no number"},
-    {"total > 99999999999999999999", 9, "no number"},
-    {"server == \"a", 11, "never closed"},
-    {"(status == 2", 1, "never closed"},
+    {"total > 20 xs", 12, "expected and, or, or the end here, not \"xs\""},
+    {"total > 20xs", 9, "\"20xs\" is not a number"},
+    {"total > 1e9", 9, "not a number"},
+    {"total > 99999999999999999999", 9, "not a number"},
+    {"server == \"a", 11, "not closed"},
+    {"(status == 2", 1, "not closed"},
     {"status == 2)", 12, "not \")\""},
     {"status && total", 8, "joined by"},
-    {"5 == total", 1, "wants a field here, not \"5\""},
-    {"status == 2 or", 15, "wants a field"},
-    {"not", 4, "wants a field"},
+    {"5 == total", 1, "expected a field here, not \"5\""},
+    {"status == 2 or", 15, "expected a field"},
+    {"not", 4, "expected a field"},
     {"\x1b[31m", 1, "\"?\""},
 };
 

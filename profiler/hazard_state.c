@@ -1,20 +1,20 @@
-/* watch.c: see the header.  The observer thread only; no system call. */
-#include "profiler/watch.h"
+/* hazard_state.c: the observer thread only; no system call. */
+#include "profiler/hazard_state.h"
 
 bool
-watch_page_counts(const struct watch *w)
+hazard_state_page_counts(const struct hazard_state *w)
 {
 	return w->agents == 0 || w->page_concurrent;
 }
 
 static uint32_t
-watch_levels(const struct watch *w)
+hazard_state_levels(const struct hazard_state *w)
 {
 	uint32_t levels = 0;
 
 	if (w->exited)
 		return UINT32_C(1) << HAZARD_EXIT;
-	if (w->agents_in_gc > 0 || (w->page_gc && watch_page_counts(w)))
+	if (w->agents_in_gc > 0 || (w->page_gc && hazard_state_page_counts(w)))
 		levels |= UINT32_C(1) << HAZARD_GC;
 	if (w->page_safepoint)
 		levels |= UINT32_C(1) << HAZARD_SAFEPOINT;
@@ -22,8 +22,8 @@ watch_levels(const struct watch *w)
 }
 
 static void
-watch_post(
-    struct watch *w, enum hazard_kind kind, bool begin, const struct change *c)
+hazard_state_post(struct hazard_state *w, enum hazard_kind kind, bool begin,
+    const struct hazard_change *c)
 {
 	struct hazard h = {.server = (uint8_t)w->server,
 	    .kind = (uint8_t)kind,
@@ -34,7 +34,7 @@ watch_post(
 	    .seen = c->seen};
 	int64_t latency_ns = 0;
 
-	/* Stamps of different sources may cross; a length is never negative. */
+	/* Times of two sources may be out of order: no negative duration. */
 	if (!begin && instant_before(h.at, w->since[kind]))
 		h.at = w->since[kind];
 	if (!begin)
@@ -46,9 +46,9 @@ watch_post(
 }
 
 void
-watch_update(struct watch *w, const struct change *c)
+hazard_state_update(struct hazard_state *w, const struct hazard_change *c)
 {
-	uint32_t levels = watch_levels(w);
+	uint32_t levels = hazard_state_levels(w);
 	uint32_t differ = levels ^ w->active;
 	unsigned kind;
 
@@ -56,30 +56,31 @@ watch_update(struct watch *w, const struct change *c)
 		return;
 	for (kind = 0; kind < HAZARD_KIND_COUNT; kind++)
 		if ((differ & w->active) >> kind & 1)
-			watch_post(w, (enum hazard_kind)kind, false, c);
+			hazard_state_post(w, (enum hazard_kind)kind, false, c);
 	for (kind = 0; kind < HAZARD_KIND_COUNT; kind++)
 		if ((differ & levels) >> kind & 1)
-			watch_post(w, (enum hazard_kind)kind, true, c);
+			hazard_state_post(w, (enum hazard_kind)kind, true, c);
 }
 
 void
-watch_pulse(struct watch *w, enum hazard_kind kind, struct instant begin,
-    const struct change *end)
+hazard_state_pulse(struct hazard_state *w, enum hazard_kind kind,
+    struct instant begin, const struct hazard_change *end)
 {
-	struct change first = *end;
+	struct hazard_change first = *end;
 
-	/* Another source has it in force already: then it is no news. */
+	/* Another source has already begun it. */
 	if (w->exited || (w->active >> kind & 1))
 		return;
 	first.at = begin;
-	watch_post(w, kind, true, &first);
-	watch_post(w, kind, false, end);
+	hazard_state_post(w, kind, true, &first);
+	hazard_state_post(w, kind, false, end);
 }
 
 void
-watch_exit(struct watch *w, int status, const struct change *c)
+hazard_state_exit(
+    struct hazard_state *w, int status, const struct hazard_change *c)
 {
-	struct note n = {.type = TALECHAIN_SERVER_EXIT,
+	struct observer_event n = {.type = TALECHAIN_SERVER_EXIT,
 	    .server = (int)w->server,
 	    .at = c->at,
 	    .seen = c->seen,
@@ -88,15 +89,16 @@ watch_exit(struct watch *w, int status, const struct change *c)
 	if (w->exited)
 		return;
 	w->exited = true;
-	watch_update(w, c);
-	output_note(w->output, &n);
+	hazard_state_update(w, c);
+	output_emit(w->output, &n);
 	w->pid = 0;
 }
 
 void
-watch_start(struct watch *w, pid_t pid, const struct change *c)
+hazard_state_start(
+    struct hazard_state *w, pid_t pid, const struct hazard_change *c)
 {
-	struct note n = {.type = TALECHAIN_SERVER_START,
+	struct observer_event n = {.type = TALECHAIN_SERVER_START,
 	    .server = (int)w->server,
 	    .at = c->at,
 	    .seen = c->seen,
@@ -104,6 +106,6 @@ watch_start(struct watch *w, pid_t pid, const struct change *c)
 
 	w->pid = pid;
 	w->exited = false;
-	watch_update(w, c);
-	output_note(w->output, &n);
+	hazard_state_update(w, c);
+	output_emit(w->output, &n);
 }

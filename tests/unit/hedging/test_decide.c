@@ -343,7 +343,7 @@ test_refusals_are_counted(void **state)
 	hedging_init(&h, &limits);
 	race_init(&r);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(hedging_ask(&h, &r, &view, HEDGE_GC,
+		assert_int_equal(hedging_decide(&h, &r, &view, HEDGE_GC,
 				     instant_now(), &server),
 		    HEDGE_REFUSED_WATCHING);
 	assert_int_equal(h.refused[HEDGE_REFUSED_WATCHING], 3);

@@ -1,34 +1,31 @@
-/*
- * seen.c: see seen.h.
- */
-#include "tailorctl/seen.h"
+#include "tailorctl/stream_request.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static struct seen_request *
-place(struct seen *s, uint64_t id)
+static struct stream_request *
+place(struct stream_requests *s, uint64_t id)
 {
 	uint64_t hash = id * UINT64_C(0x9e3779b97f4a7c15);
 
-	return &s->open[hash >> 52 & (SEEN_OPEN - 1)];
+	return &s->open[hash >> 52 & (STREAM_REQUESTS_OPEN - 1)];
 }
 
-/* The open request of an event; begins one if need be. */
-static struct seen_request *
-request_of(struct seen *s, uint64_t id)
+/* The open request of an event; created if needed. */
+static struct stream_request *
+request_of(struct stream_requests *s, uint64_t id)
 {
-	struct seen_request *r = place(s, id);
+	struct stream_request *r = place(s, id);
 
 	if (r->id == id)
 		return r;
 	s->forgotten += r->id != 0;
-	*r = (struct seen_request){.id = id, .server = -1};
+	*r = (struct stream_request){.id = id, .server = -1};
 	return r;
 }
 
 static void
-take_attempt(struct seen_request *r, const struct talechain_event *e)
+take_attempt(struct stream_request *r, const struct talechain_event *e)
 {
 	if (e->arg[2] < 2)
 		r->attempt_ns[e->arg[2]] = e->ts;
@@ -36,7 +33,7 @@ take_attempt(struct seen_request *r, const struct talechain_event *e)
 }
 
 static void
-take_commit(struct seen_request *r, const struct talechain_event *e)
+take_commit(struct stream_request *r, const struct talechain_event *e)
 {
 	if (e->arg[2] < 2)
 		r->written_ns = r->attempt_ns[e->arg[2]];
@@ -45,11 +42,11 @@ take_commit(struct seen_request *r, const struct talechain_event *e)
 }
 
 bool
-seen_take(
-    struct seen *s, const struct timeline_slot *slot, struct seen_request *out)
+stream_requests_take(struct stream_requests *s,
+    const struct timeline_slot *slot, struct stream_request *out)
 {
 	const struct talechain_event *e = &slot->event;
-	struct seen_request *r;
+	struct stream_request *r;
 
 	if (e->type >> 12 != 1 || e->type == TALECHAIN_PROXY_SWAP ||
 	    e->arg[0] == 0)
@@ -88,7 +85,7 @@ seen_take(
 }
 
 uint64_t
-seen_total_ns(const struct seen_request *r)
+stream_request_total_ns(const struct stream_request *r)
 {
 	return r->began && r->finished_ns > r->first_byte_ns
 		   ? r->finished_ns - r->first_byte_ns
@@ -96,20 +93,21 @@ seen_total_ns(const struct seen_request *r)
 }
 
 const char *
-seen_server(const struct seen *s, int server, char out[SEEN_NAME])
+stream_server_name(
+    const struct stream_requests *s, int server, char out[STREAM_NAME])
 {
 	if (server < 0)
-		snprintf(out, SEEN_NAME, "-");
+		snprintf(out, STREAM_NAME, "-");
 	else if ((unsigned)server < s->servers)
-		snprintf(out, SEEN_NAME, "%s", s->name[server]);
+		snprintf(out, STREAM_NAME, "%s", s->name[server]);
 	else
-		snprintf(out, SEEN_NAME, "%d", server);
+		snprintf(out, STREAM_NAME, "%d", server);
 	return out;
 }
 
-const char *const seen_fields[] = {"request", "total", "wait", "upstream",
-    "send", "status", "bytes", "server", "attempts", "hedged", "in_flight",
-    NULL};
+const char *const stream_request_fields[] = {"request", "total", "wait",
+    "upstream", "send", "status", "bytes", "server", "attempts", "hedged",
+    "in_flight", NULL};
 
 /* The time between two stamps, if both were seen. */
 static struct query_value
@@ -127,14 +125,15 @@ number(uint64_t v)
 }
 
 struct query_value
-seen_lookup(const char *field, void *user)
+stream_request_lookup(const char *field, void *user)
 {
-	struct seen_asked *a = user;
-	const struct seen_request *r = a->request;
+	struct stream_request_query *a = user;
+	const struct stream_request *r = a->request;
 	struct query_value v = {QUERY_TEXT, 0, a->text};
 
 	if (strcmp(field, "total") == 0)
-		return r->began ? number(seen_total_ns(r)) : span(0, 0);
+		return r->began ? number(stream_request_total_ns(r))
+				: span(0, 0);
 	if (strcmp(field, "wait") == 0)
 		return span(r->received_ns, r->attempt_ns[0]);
 	if (strcmp(field, "upstream") == 0)
@@ -152,7 +151,7 @@ seen_lookup(const char *field, void *user)
 	if (strcmp(field, "in_flight") == 0)
 		return number(r->in_flight);
 	if (strcmp(field, "server") == 0) {
-		seen_server(a->seen, r->server, a->text);
+		stream_server_name(a->table, r->server, a->text);
 		return v;
 	}
 	if (strcmp(field, "request") != 0)

@@ -1,12 +1,12 @@
-/* page.c: reading a mapped performance page.  See page.h. */
-#include "profiler/jvm/page.h"
+/* hsperf_page.c: read a mapped performance page. */
+#include "profiler/jvm/hsperf_page.h"
 
 #include <string.h>
 
 #include "profiler/jvm/cause.h"
 
 static uint64_t
-page_number(const struct page *p, enum hsperf_counter c)
+page_number(const struct hsperf_page *p, enum hsperf_counter c)
 {
 	const void *at = p->map + p->layout.offset[c];
 
@@ -16,12 +16,12 @@ page_number(const struct page *p, enum hsperf_counter c)
 }
 
 /*
- * Eight bytes of a text that may start anywhere, out of the two aligned words
- * they lie in.  The words lie within the mapping's whole pages, and each is
- * read once: what is compared is what was there.
+ * Eight bytes of a text at any offset, from the two aligned words that hold
+ * them.  The words lie within the mapping's whole pages, and each is read once,
+ * so the comparison uses what was really there.
  */
 static uint64_t
-page_word(const struct page *p, size_t offset)
+page_word(const struct hsperf_page *p, size_t offset)
 {
 	const void *at = p->map + offset / 8 * 8;
 	const uint64_t *word = at;
@@ -30,14 +30,14 @@ page_word(const struct page *p, size_t offset)
 
 	if (shift == 0)
 		return low;
-	/* Byte order is little endian, or the parser had refused the page. */
+	/* Little endian: the parser refuses pages of another byte order. */
 	return low >> shift | __atomic_load_n(word + 1, __ATOMIC_ACQUIRE)
 				  << (64 - shift);
 }
 
 /* Copy a text, terminated; out has CAUSE_BYTES. */
 static void
-page_text(const struct page *p, enum hsperf_counter c, char *out)
+page_text(const struct hsperf_page *p, enum hsperf_counter c, char *out)
 {
 	size_t length = p->layout.length[c], i;
 	uint64_t word;
@@ -54,7 +54,7 @@ page_text(const struct page *p, enum hsperf_counter c, char *out)
 }
 
 static enum talechain_cause
-page_cause(const struct page *p, enum hsperf_counter c)
+page_cause(const struct hsperf_page *p, enum hsperf_counter c)
 {
 	char text[CAUSE_BYTES];
 
@@ -72,9 +72,9 @@ word_is_none(uint64_t word)
 	return (word & WORD_NO_GC_MASK) == WORD_NO_GC || word == 0;
 }
 
-/* Eight bytes would not do: "Allocation Rate" is not "Allocation Stall". */
+/* Sixteen bytes, to distinguish "Allocation Rate" and "Allocation Stall". */
 static bool
-page_cause_moved(const struct page *p)
+page_cause_moved(const struct hsperf_page *p)
 {
 	uint32_t at = p->layout.offset[HSPERF_CAUSE];
 
@@ -82,9 +82,9 @@ page_cause_moved(const struct page *p)
 			      page_word(p, at + 8) != p->cause_word[1]);
 }
 
-/* Whether anything moved that begins or ends a pause. */
+/* Whether a counter that begins or ends a pause changed. */
 static bool
-page_moved(const struct page *p)
+page_moved(const struct hsperf_page *p)
 {
 	const struct pause_sample *last = &p->pause.last;
 
@@ -94,9 +94,9 @@ page_moved(const struct page *p)
 	       page_cause_moved(p);
 }
 
-/* Read everything once; the caller sees to it that it belongs together. */
+/* Read everything once; the caller checks that it is consistent. */
 static void
-page_read(struct page *p, struct pause_sample *s)
+page_read(struct hsperf_page *p, struct pause_sample *s)
 {
 	uint32_t at = p->layout.offset[HSPERF_CAUSE];
 	uint64_t word[2];
@@ -123,8 +123,8 @@ page_read(struct page *p, struct pause_sample *s)
 	memcpy(p->cause_word, word, sizeof(word));
 	s->in_cause = !word_is_none(word[0]);
 	/*
-	 * The text may be caught half-written: unknown ones are read again
-	 * by each sweep until the JVM has finished writing.
+	 * The text may be half-written: unknown causes are read again by each
+	 * sweep until the JVM has finished writing.
 	 */
 	if (s->in_cause && (moved || p->cause == TALECHAIN_CAUSE_OTHER))
 		p->cause = page_cause(p, HSPERF_CAUSE);
@@ -132,7 +132,8 @@ page_read(struct page *p, struct pause_sample *s)
 }
 
 bool
-page_sweep(struct page *p, struct instant now, struct pause_edges *out)
+hsperf_page_sweep(
+    struct hsperf_page *p, struct instant now, struct pause_edges *out)
 {
 	struct instant before = p->swept;
 	struct pause_sample s;
@@ -142,7 +143,8 @@ page_sweep(struct page *p, struct instant now, struct pause_edges *out)
 	if (pause_idle(&p->pause) && p->layout.offset[HSPERF_SAFEPOINTS] != 0 &&
 	    !page_moved(p))
 		return false;
-	/* Safepoints first and last: all the rest belongs to that one. */
+	/* Safepoints are read first and last: equal values mean that all the
+	 * rest belongs to the same safepoint. */
 	for (turn = 0; turn < 4; turn++) {
 		memset(&s, 0, sizeof(s));
 		s.has_safepoints =
@@ -153,7 +155,7 @@ page_sweep(struct page *p, struct instant now, struct pause_edges *out)
 		if (page_number(p, HSPERF_SAFEPOINTS) == s.safepoints)
 			break;
 	}
-	if (page_is_dead(p))
+	if (hsperf_page_is_dead(p))
 		return false;
 	s.last_cause = page_cause(p, HSPERF_LAST_CAUSE);
 	pause_step(&p->pause, &s, instant_is_set(before) ? before : now,
@@ -162,7 +164,7 @@ page_sweep(struct page *p, struct instant now, struct pause_edges *out)
 }
 
 void
-page_continue(struct page *p, const struct page *old)
+hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old)
 {
 	uint64_t frequency = p->pause.frequency;
 
@@ -170,7 +172,8 @@ page_continue(struct page *p, const struct page *old)
 	memcpy(p->cause_word, old->cause_word, sizeof(p->cause_word));
 	p->cause = old->cause;
 	p->swept = old->swept;
-	/* Collectors that were not there before start from what they show. */
+	/* Collectors that are new in the page start from their present
+	 * values. */
 	if (memcmp(p->layout.offset, old->layout.offset,
 		sizeof(p->layout.offset)) != 0)
 		return;
@@ -179,7 +182,7 @@ page_continue(struct page *p, const struct page *old)
 }
 
 bool
-page_is_stale(const struct page *p)
+hsperf_page_is_stale(const struct hsperf_page *p)
 {
 	const void *at = p->map + 16;
 

@@ -1,15 +1,14 @@
 /*
- * page_open.c: finding a JVM's performance page, and trusting it no further
- * than it deserves.
+ * hsperf_page_open.c: find, check and map a JVM's performance page.
  *
  * The file is /tmp/hsperfdata_<user>/<pid>, with the user's name and the pid
- * that the JVM itself sees; for a JVM in a container both the directory and
- * the pid are its own, so we go through /proc/<pid>/root.  Everything in /tmp
- * may have been put there by somebody else: the file must be a regular one,
- * no link, owned by the process's user, of a sane size, and no older than the
- * process (a killed JVM leaves its file behind, and pids come again).
+ * that the JVM itself sees; for a JVM in a container both the directory and the
+ * pid are its own, so we go through /proc/<pid>/root.  Another user may have
+ * made any file in /tmp: it must be a regular file, no link, owned by the
+ * process's user, of a sane size, and no older than the process (a killed JVM
+ * leaves its file behind, and pids are reused).
  */
-#include "profiler/jvm/page.h"
+#include "profiler/jvm/hsperf_page.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,16 +19,16 @@
 #include <unistd.h>
 
 #include "base/permission.h"
-#include "profiler/jvm/page_fault.h"
+#include "profiler/jvm/sigbus_guard.h"
 #include "profiler/proc.h"
 
-/* Directories of users looked through in a container, at most. */
+/* Directories of users searched in a container, at most. */
 #define USERS_MAX 64
-/* Clock ticks and file systems are coarser than the order we check. */
+/* Tolerance for the resolution of clock ticks and file systems. */
 #define AGE_SLACK_NS (2 * NS_PER_S)
 
 static void
-page_name(const struct page *p, enum hsperf_counter c,
+page_name(const struct hsperf_page *p, enum hsperf_counter c,
     const unsigned char *copy, char out[32])
 {
 	uint32_t n = p->layout.length[c];
@@ -43,9 +42,9 @@ page_name(const struct page *p, enum hsperf_counter c,
 	out[n] = '\0';
 }
 
-/* Which collector it is, by the names of its policy and its collectors. */
+/* The collector, by the names of its policy and generations. */
 static enum collector
-page_collector(const struct page *p, const unsigned char *copy)
+page_collector(const struct hsperf_page *p, const unsigned char *copy)
 {
 	static const struct {
 		const char *text;
@@ -84,7 +83,7 @@ page_collector(const struct page *p, const unsigned char *copy)
 }
 
 static void
-page_describe(struct page *p, const unsigned char *copy)
+page_describe(struct hsperf_page *p, const unsigned char *copy)
 {
 	char vm[32], version[32];
 
@@ -97,7 +96,7 @@ page_describe(struct page *p, const unsigned char *copy)
 }
 
 void
-page_trim(struct page *p)
+hsperf_page_trim(struct hsperf_page *p)
 {
 	unsigned i;
 
@@ -108,7 +107,7 @@ page_trim(struct page *p)
 }
 
 static int
-page_parse(struct page *p, int fd, char *why)
+page_parse(struct hsperf_page *p, int fd, char *why)
 {
 	unsigned char *copy = malloc(p->bytes);
 	ssize_t n;
@@ -130,7 +129,7 @@ page_parse(struct page *p, int fd, char *why)
 		    err == -EBADMSG ? "damaged" : "not of version 2");
 	if (err < 0)
 		goto out;
-	page_trim(p);
+	hsperf_page_trim(p);
 	p->classes_at = hsperf_find(copy, p->bytes, "java.cls.loadedClasses");
 	p->compiled_at = hsperf_find(copy, p->bytes, "sun.ci.standardCompiles");
 	p->kind = page_collector(p, copy);
@@ -160,9 +159,10 @@ page_check(const struct stat *st, uid_t owner, char *why)
 }
 
 int
-page_open_fd(struct page **out, int fd, uid_t owner, pid_t pid, char *why)
+hsperf_page_open_fd(
+    struct hsperf_page **out, int fd, uid_t owner, pid_t pid, char *why)
 {
-	struct page *p;
+	struct hsperf_page *p;
 	struct stat st;
 	uint64_t frequency;
 	void *map;
@@ -187,7 +187,7 @@ page_open_fd(struct page **out, int fd, uid_t owner, pid_t pid, char *why)
 		goto fail;
 	}
 	p->map = map;
-	err = page_fault_guard(map, p->bytes, &p->dead);
+	err = sigbus_guard(map, p->bytes, &p->dead);
 	if (err < 0)
 		goto fail_map;
 	frequency =
@@ -207,15 +207,15 @@ fail:
 }
 
 void
-page_free(struct page **pp)
+hsperf_page_free(struct hsperf_page **pp)
 {
-	struct page *p = *pp;
+	struct hsperf_page *p = *pp;
 	void *map;
 
 	*pp = NULL;
 	if (p == NULL)
 		return;
-	page_fault_unguard(p->map);
+	sigbus_unguard(p->map);
 	memcpy(&map, &p->map, sizeof(map)); /* const only to ourselves */
 	munmap(map, p->bytes);
 	free(p);
@@ -230,7 +230,7 @@ file_open(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* In a container the user may have another name: try them all. */
+/* In a container the user may have another name: try all directories. */
 static int
 file_search(const char *tmp, pid_t inner)
 {
@@ -275,7 +275,7 @@ file_find(pid_t pid, uid_t uid)
 		fd = file_search(tmp, inner);
 	if (fd != -EACCES && fd != -EPERM)
 		return fd;
-	/* /proc/<pid>/root is closed to us: it may still be our own root. */
+	/* /proc/<pid>/root is not readable; it may be our own root. */
 	snprintf(path, sizeof(path), "/tmp/hsperfdata_%s/%d", user, (int)inner);
 	return file_open(path);
 }
@@ -305,7 +305,8 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 	if (err == -EACCES || err == -EPERM) {
 		proc_user_name(uid, user);
 		permission_read(&permission);
-		snprintf(why, PAGE_TEXT, "hsperfdata is user %s's: %s", user,
+		snprintf(why, PAGE_TEXT, "hsperfdata belongs to user %s: %s",
+		    user,
 		    permission_remedy_user(&permission, user,
 			PERMISSION_SYS_PTRACE | PERMISSION_DAC_READ_SEARCH,
 			remedy, sizeof(remedy)));
@@ -315,12 +316,12 @@ page_explain(int err, pid_t pid, uid_t uid, char *why)
 		    "-XX:+PerfDisableSharedMem, or load the agent");
 	} else {
 		snprintf(why, PAGE_TEXT,
-		    "no hsperfdata: not a HotSpot JVM, or not one we may see");
+		    "no hsperfdata: not a HotSpot JVM, or one we may not read");
 	}
 }
 
 int
-page_open(struct page **out, pid_t pid, char *why)
+hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why)
 {
 	uid_t uid;
 	int fd, err;
@@ -338,7 +339,7 @@ page_open(struct page **out, pid_t pid, char *why)
 		page_explain(fd, pid, uid, why);
 		return fd == -EPERM ? -EACCES : fd;
 	}
-	err = page_open_fd(out, fd, uid, pid, why);
+	err = hsperf_page_open_fd(out, fd, uid, pid, why);
 	close(fd);
 	return err;
 }

@@ -1,9 +1,8 @@
 /*
- * ask.c: may this request be sent once more?
+ * decide.c: whether a request may be sent once more.
  *
- * Reasons are looked for in one order: first those that will not pass for
- * this request (E), then those of the moment (T, B).  A refusal never harms
- * the request: its first attempt goes on.
+ * Permanent reasons against it (E) are checked before temporary ones (T, B).  A
+ * refusal never harms the request: its first attempt goes on.
  */
 #include "hedging/policy.h"
 
@@ -19,7 +18,7 @@ policy_running(const struct race *r)
 	return NULL;
 }
 
-/* What no rule can allow: there is nothing left to be won. */
+/* Reasons that no rule can override: another attempt could not win. */
 static enum hedge_refusal
 refusal_final(const struct race *r, const struct hedge_view *view)
 {
@@ -55,7 +54,7 @@ policy_writes_max(const struct hedge_view *view)
 	return view->method_allowed && view->body_kept ? RACE_WRITES : 1;
 }
 
-/* E6: whether the other server has the time to answer. */
+/* E6: whether the other server has enough time to respond. */
 static enum hedge_refusal
 refusal_deadline(const struct hedging *h, const struct hedge_view *view,
     unsigned target, struct instant now)
@@ -71,8 +70,8 @@ refusal_deadline(const struct hedging *h, const struct hedge_view *view,
 	return HEDGE_REFUSED_NONE;
 }
 
-/* T4: whether any of the present pauses will outlast min_pause_ns and the
- * other server's typical answer. */
+/* T4: whether any present pause will outlast min_pause_ns and the other
+ * server's median latency. */
 static bool
 pause_is_worth_it(const struct hedging *h, unsigned server, struct instant now)
 {
@@ -88,9 +87,9 @@ pause_is_worth_it(const struct hedging *h, unsigned server, struct instant now)
 		if ((x->hazards & h->limits.triggers & policy_bit(k)) == 0)
 			continue;
 		if (x->pause[k].count == 0)
-			return true; /* unknown: as if always */
+			return true; /* no history: assume so */
 		if (elapsed_ns > predicted_ns)
-			predicted_ns = elapsed_ns; /* it is that long */
+			predicted_ns = elapsed_ns; /* it has lasted longer */
 		if (predicted_ns > h->limits.min_pause_ns &&
 		    predicted_ns > p50_ns)
 			return true;
@@ -98,7 +97,7 @@ pause_is_worth_it(const struct hedging *h, unsigned server, struct instant now)
 	return false;
 }
 
-/* T3, T4: whether the reason given is still there, and enough. */
+/* T3, T4: whether the trigger still holds, and for long enough. */
 static enum hedge_refusal
 refusal_reason(const struct hedging *h, unsigned server,
     enum hedge_trigger trigger, struct instant now)
@@ -121,8 +120,9 @@ refusal_load(const struct hedging *h, unsigned target,
 {
 	const struct hedging_server *y = &h->server[target];
 	unsigned room = h->limits.connections_max[target];
-	/* One that warms up may help: the first of two answers is taken.  Not
-	 * without a signal, for then nobody knows that it is needed. */
+	/* A warming server may help a stopped one, because the first of two
+	 * responses wins.  Not for a timer hedge: nothing shows that it is
+	 * needed. */
 	enum server_state least =
 	    trigger == HEDGE_TIMER ? SERVER_READY : SERVER_WARMING;
 	enum hedge_refusal refusal = policy_target(h, target, least, now);
@@ -133,7 +133,7 @@ refusal_load(const struct hedging *h, unsigned target,
 		return HEDGE_REFUSED_STORM;
 	if (instant_before(now, y->pushback_until))
 		return HEDGE_REFUSED_PUSHBACK;
-	/* Without a signal only capacity that nobody else wants. */
+	/* A timer hedge may use only half of the room. */
 	if (trigger == HEDGE_TIMER)
 		room /= 2;
 	if (policy_load(y) >= room)
@@ -143,7 +143,7 @@ refusal_load(const struct hedging *h, unsigned target,
 	return HEDGE_REFUSED_NONE;
 }
 
-/* Whether asking again later may be answered differently. */
+/* Whether the reason is temporary. */
 static bool
 refusal_passes(enum hedge_refusal refusal)
 {
@@ -151,16 +151,16 @@ refusal_passes(enum hedge_refusal refusal)
 	       refusal != HEDGE_REFUSED_HAZARD_OVER;
 }
 
-/* A lone 5xx is the answer; it is not improved upon any more. */
+/* A 5xx head arrived for the only attempt: it is the response. */
 static bool
 is_answered(const struct race_attempt *a)
 {
 	return a->status != 0 && !policy_acceptable(a->status);
 }
 
-/* A hedge beside an attempt that runs. */
+/* A hedge beside a running attempt. */
 static enum hedge_refusal
-ask_hedge(struct hedging *h, const struct race *r,
+decide_hedge(struct hedging *h, const struct race *r,
     const struct hedge_view *view, enum hedge_trigger trigger,
     struct instant now)
 {
@@ -183,9 +183,9 @@ ask_hedge(struct hedging *h, const struct race *r,
 	return refusal;
 }
 
-/* T7 by hand: what race_ended answers, for a request known to be safe. */
+/* T7 on request: what race_ended decides, for a request known to be safe. */
 static enum hedge_refusal
-ask_retry(const struct hedging *h, const struct race *r,
+decide_retry(const struct hedging *h, const struct race *r,
     const struct hedge_view *view, struct instant now)
 {
 	unsigned target;
@@ -205,7 +205,7 @@ ask_retry(const struct hedging *h, const struct race *r,
 }
 
 enum hedge_refusal
-hedging_ask(struct hedging *h, const struct race *race,
+hedging_decide(struct hedging *h, const struct race *race,
     const struct hedge_view *view, enum hedge_trigger trigger,
     struct instant now, int *server)
 {
@@ -218,8 +218,8 @@ hedging_ask(struct hedging *h, const struct race *race,
 		refusal = refusal_final(race, view);
 	if (refusal == HEDGE_REFUSED_NONE)
 		refusal = trigger == HEDGE_FAILURE
-			      ? ask_retry(h, race, view, now)
-			      : ask_hedge(h, race, view, trigger, now);
+			      ? decide_retry(h, race, view, now)
+			      : decide_hedge(h, race, view, trigger, now);
 	h->refused[refusal]++;
 	if (refusal == HEDGE_REFUSED_NONE) {
 		if (policy_is_hedge(trigger))
@@ -247,7 +247,7 @@ hedging_may_overtake(const struct hedging *h, const struct race *race,
 }
 
 bool
-hedging_idle(const struct hedging *h, const struct race *race)
+hedging_hedge_obsolete(const struct hedging *h, const struct race *race)
 {
 	const struct race_attempt *first = &race->attempt[0];
 	const struct race_attempt *hedge = &race->attempt[1];
@@ -285,7 +285,7 @@ policy_failover(const struct hedging *h, const struct race *r,
 	if (!policy_acts(h) || refusal_final(r, view) != HEDGE_REFUSED_NONE)
 		return HEDGING_UNAVAILABLE;
 	target = policy_other((unsigned)r->attempt[r->started - 1].server);
-	/* No byte was written: no server knows of it, any request may go. */
+	/* No byte was written, so no server knows it: any request may go. */
 	if (r->writes > 0 &&
 	    (refusal_repeat(view) != HEDGE_REFUSED_NONE ||
 		refusal_deadline(h, view, target, now) != HEDGE_REFUSED_NONE))

@@ -14,12 +14,12 @@
 
 #include "fake_page.h"
 #include "profiler/jvm/cause.h"
-#include "profiler/jvm/page.h"
+#include "profiler/jvm/hsperf_page.h"
 
 /* A fake page and ours of it, at a time that only moves when told. */
 struct stage {
 	struct fake_page fake;
-	struct page *page;
+	struct hsperf_page *page;
 	struct pause_edges edges;
 	char why[PAGE_TEXT];
 };
@@ -31,7 +31,7 @@ sweep(struct stage *s)
 	static char text[PAUSE_EDGES + 1];
 	unsigned i, n = 0;
 
-	if (page_sweep(s->page, instant_now(), &s->edges))
+	if (hsperf_page_sweep(s->page, instant_now(), &s->edges))
 		n = s->edges.count;
 	for (i = 0; i < n; i++)
 		text[i] =
@@ -47,14 +47,15 @@ stage_init(struct stage *s, const char *collector)
 	fake_init(&s->fake, NULL);
 	fake_add_jvm(&s->fake, collector);
 	assert_int_equal(
-	    page_open_fd(&s->page, s->fake.fd, geteuid(), 42, s->why), 0);
+	    hsperf_page_open_fd(&s->page, s->fake.fd, geteuid(), 42, s->why),
+	    0);
 	assert_string_equal(sweep(s), "");
 }
 
 static void
 stage_fini(struct stage *s)
 {
-	page_free(&s->page);
+	hsperf_page_free(&s->page);
 	fake_fini(&s->fake);
 }
 
@@ -344,22 +345,22 @@ test_ticks_are_learnt(void **state)
 static void
 test_added_counters(void **state)
 {
-	struct page *next;
+	struct hsperf_page *next;
 	struct stage s;
 
 	(void)state;
 	stage_init(&s, "G1");
-	assert_false(page_is_stale(s.page));
+	assert_false(hsperf_page_is_stale(s.page));
 	fake_safepoint_begin(&s.fake);
 	fake_gc_begin(&s.fake, 0, "G1 Evacuation Pause", 5);
 	assert_string_equal(sweep(&s), "SG");
 	fake_add_long(&s.fake, "sun.later.counter", 1);
-	assert_true(page_is_stale(s.page));
+	assert_true(hsperf_page_is_stale(s.page));
 	assert_int_equal(
-	    page_open_fd(&next, s.fake.fd, geteuid(), 42, s.why), 0);
-	assert_false(page_is_stale(next));
-	page_continue(next, s.page);
-	page_free(&s.page);
+	    hsperf_page_open_fd(&next, s.fake.fd, geteuid(), 42, s.why), 0);
+	assert_false(hsperf_page_is_stale(next));
+	hsperf_page_continue(next, s.page);
+	hsperf_page_free(&s.page);
 	s.page = next;
 	assert_string_equal(sweep(&s), "");
 	fake_gc_end(&s.fake, 0, 6);
@@ -380,7 +381,7 @@ test_cut_short(void **state)
 	assert_string_equal(sweep(&s), "S");
 	assert_int_equal(ftruncate(s.fake.fd, 0), 0);
 	assert_string_equal(sweep(&s), "");
-	assert_true(page_is_dead(s.page));
+	assert_true(hsperf_page_is_dead(s.page));
 	assert_string_equal(sweep(&s), "");
 	stage_fini(&s);
 }
@@ -389,16 +390,17 @@ test_cut_short(void **state)
 static void
 test_refused(void **state)
 {
-	struct page *page;
+	struct hsperf_page *page;
 	struct stage s;
 	uint32_t v;
 
 	(void)state;
 	stage_init(&s, "Serial");
-	page_free(&s.page);
-#define TRY() page_open_fd(&page, s.fake.fd, geteuid(), 42, s.why)
+	hsperf_page_free(&s.page);
+#define TRY() hsperf_page_open_fd(&page, s.fake.fd, geteuid(), 42, s.why)
 	assert_int_equal(
-	    page_open_fd(&page, s.fake.fd, geteuid() + 1, 42, s.why), -EACCES);
+	    hsperf_page_open_fd(&page, s.fake.fd, geteuid() + 1, 42, s.why),
+	    -EACCES);
 	s.fake.map[7] = 0; /* not accessible */
 	assert_int_equal(TRY(), -EAGAIN);
 	s.fake.map[7] = 1;
@@ -432,7 +434,7 @@ static void
 test_random_damage(void **state)
 {
 	unsigned char good[FAKE_BYTES];
-	struct page *page;
+	struct hsperf_page *page;
 	struct stage s;
 	uint32_t v;
 	unsigned round, i, opened = 0;
@@ -440,7 +442,7 @@ test_random_damage(void **state)
 	(void)state;
 	srand(7);
 	stage_init(&s, "G1");
-	page_free(&s.page);
+	hsperf_page_free(&s.page);
 	memcpy(good, s.fake.map, sizeof(good));
 	for (round = 0; round < 3000; round++) {
 		memcpy(s.fake.map, good, sizeof(good));
@@ -451,15 +453,16 @@ test_random_damage(void **state)
 			    s.fake.map + (unsigned)rand() % s.fake.used / 4 * 4,
 			    &v, 4);
 		}
-		if (page_open_fd(&page, s.fake.fd, geteuid(), 42, s.why) < 0)
+		if (hsperf_page_open_fd(
+			&page, s.fake.fd, geteuid(), 42, s.why) < 0)
 			continue;
 		opened++;
 		for (i = 0; i < 4; i++) {
-			page_sweep(page, instant_now(), &s.edges);
+			hsperf_page_sweep(page, instant_now(), &s.edges);
 			memset(s.fake.map + s.fake.used / 4, rand() & 0xff,
 			    s.fake.used / 2);
 		}
-		page_free(&page);
+		hsperf_page_free(&page);
 	}
 	assert_true(opened > 100);
 	fake_fini(&s.fake);

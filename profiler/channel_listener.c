@@ -1,5 +1,4 @@
-/* door.c: see the header. */
-#include "profiler/door.h"
+#include "profiler/channel_listener.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,12 +14,12 @@
 #include "profiler/attach.h"
 
 #define ASK_TIMEOUT_NS (1 * NS_PER_S)
-#define DOOR_BACKLOG 64
+#define LISTENER_BACKLOG 64
 #define ACCEPT_BATCH 16
 
 int
-door_init(struct door *d, struct attach *a, unsigned channels_max,
-    uint32_t first_number)
+channel_listener_init(struct channel_listener *d, struct attach *a,
+    unsigned channels_max, uint32_t first_number)
 {
 	memset(d, 0, sizeof(*d));
 	d->attach = a;
@@ -28,15 +27,15 @@ door_init(struct door *d, struct attach *a, unsigned channels_max,
 	d->channels_max = channels_max;
 	d->next_number = first_number;
 	d->connection =
-	    calloc(channels_max + DOOR_STRANGERS, sizeof(*d->connection));
+	    calloc(channels_max + PENDING_MAX, sizeof(*d->connection));
 	return d->connection == NULL ? -ENOMEM : 0;
 }
 
 /* --- the socket ------------------------------------------------------------ */
 
-/* Whether nobody listens at that address, or at what it is a link to. */
+/* Whether no process listens at that address or the target of a link there. */
 static bool
-door_is_dead(const struct sockaddr_un *address)
+channel_listener_is_dead(const struct sockaddr_un *address)
 {
 	bool dead;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -49,22 +48,22 @@ door_is_dead(const struct sockaddr_un *address)
 	return dead;
 }
 
-/* Whether a socket file is there on which nobody listens any more. */
+/* Whether a socket file is left there without a listener. */
 static bool
-door_is_stale(const struct sockaddr_un *address)
+channel_listener_is_stale(const struct sockaddr_un *address)
 {
 	struct stat st;
 
 	return lstat(address->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	       door_is_dead(address);
+	       channel_listener_is_dead(address);
 }
 
 static int
-door_bind(int fd, const struct sockaddr_un *address)
+channel_listener_bind(int fd, const struct sockaddr_un *address)
 {
 	if (bind(fd, (const void *)address, sizeof(*address)) == 0)
 		return 0;
-	if (errno != EADDRINUSE || !door_is_stale(address))
+	if (errno != EADDRINUSE || !channel_listener_is_stale(address))
 		return -errno;
 	(void)unlink(address->sun_path);
 	return bind(fd, (const void *)address, sizeof(*address)) < 0 ? -errno
@@ -72,7 +71,7 @@ door_bind(int fd, const struct sockaddr_un *address)
 }
 
 int
-door_open(struct door *d, const char *path)
+channel_listener_open(struct channel_listener *d, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct stat st;
@@ -86,11 +85,11 @@ door_open(struct door *d, const char *path)
 		return -errno;
 	err = rundir_prepare(path);
 	if (err == 0)
-		err = door_bind(fd, &address);
+		err = channel_listener_bind(fd, &address);
 	if (err < 0)
 		goto fail;
 	if (chmod(path, 0660) < 0 || stat(path, &st) < 0 ||
-	    listen(fd, DOOR_BACKLOG) < 0) {
+	    listen(fd, LISTENER_BACKLOG) < 0) {
 		err = -errno;
 		goto fail_bound;
 	}
@@ -111,9 +110,9 @@ fail:
 	return err;
 }
 
-/* Whether what link says is the open socket. */
+/* Whether the link points to the open socket. */
 static bool
-leads_here(const struct door *d, const char *link)
+leads_here(const struct channel_listener *d, const char *link)
 {
 	char target[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	ssize_t n = readlink(link, target, sizeof(target) - 1);
@@ -123,7 +122,7 @@ leads_here(const struct door *d, const char *link)
 }
 
 static void
-door_unlink(struct door *d)
+channel_listener_unlink(struct channel_listener *d)
 {
 	if (d->link != NULL && leads_here(d, d->link))
 		(void)unlink(d->link);
@@ -132,7 +131,7 @@ door_unlink(struct door *d)
 }
 
 void
-door_link(struct door *d, const char *link)
+channel_listener_link(struct channel_listener *d, const char *link)
 {
 	const char *name = strrchr(d->path, '/') + 1;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -140,13 +139,13 @@ door_link(struct door *d, const char *link)
 	if (link == NULL || strlen(link) >= sizeof(address.sun_path))
 		return;
 	strcpy(address.sun_path, link);
-	/* A tailor that is gone may have left it; ours, too, if killed. */
-	if (leads_here(d, link) || door_is_dead(&address))
+	/* A tailor that was killed may have left it behind. */
+	if (leads_here(d, link) || channel_listener_is_dead(&address))
 		(void)unlink(link);
 	if (symlink(name, link) < 0) {
 		log_event(LOG_LEVEL_NOTICE, "channels_not_default",
 		    "path=%s socket=%s error=\"%s\" advice=\"servers find "
-		    "another tailor at this path: start those of this one "
+		    "another tailor at this path: start this one's servers "
 		    "with TALECHAIN_SOCKET=%s, unless it launches them\"",
 		    link, d->path, strerror(errno), d->path);
 		return;
@@ -157,7 +156,7 @@ door_link(struct door *d, const char *link)
 }
 
 void
-door_fini(struct door *d)
+channel_listener_fini(struct channel_listener *d)
 {
 	struct stat st;
 	unsigned i;
@@ -170,8 +169,8 @@ door_fini(struct door *d)
 	free(d->connection);
 	d->connection = NULL;
 	d->count = 0;
-	door_unlink(d);
-	/* Another tailor may have put its own socket there meanwhile. */
+	channel_listener_unlink(d);
+	/* Do not remove another tailor's socket. */
 	if (d->path != NULL && stat(d->path, &st) == 0 &&
 	    st.st_dev == d->device && st.st_ino == d->inode)
 		(void)unlink(d->path);
@@ -184,22 +183,23 @@ door_fini(struct door *d)
 
 /* --- one connection -------------------------------------------------------- */
 
-/* Forget a connection that never got a channel.  Moves the last one here. */
+/* Drop a connection without a channel.  The last one moves to its place. */
 static void
-connection_drop(struct door *d, struct connection *c)
+connection_drop(struct channel_listener *d, struct connection *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
 	if (c->state == CONNECTION_ASKING)
-		d->strangers--;
+		d->pending--;
 	*c = d->connection[--d->count];
 }
 
 static void
-connection_refuse(struct door *d, struct connection *c, const char *why)
+connection_refuse(
+    struct channel_listener *d, struct connection *c, const char *why)
 {
-	char line[DOOR_REASON + 8];
-	int n = snprintf(line, sizeof(line), "NO %.*s\n", DOOR_REASON, why);
+	char line[REASON_MAX + 8];
+	int n = snprintf(line, sizeof(line), "NO %.*s\n", REASON_MAX, why);
 
 	(void)send(c->fd, line, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
 	d->refused++;
@@ -208,7 +208,7 @@ connection_refuse(struct door *d, struct connection *c, const char *why)
 	connection_drop(d, c);
 }
 
-/* Who is there; false if the kernel does not tell. */
+/* Read the peer's credentials; false if the kernel gives none. */
 static bool
 connection_identify(struct connection *c)
 {
@@ -238,7 +238,7 @@ connection_reply(struct connection *c, const struct channel *channel)
 	    .msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *h;
 
-	/* Languages without SCM_RIGHTS open the path instead. */
+	/* Clients without SCM_RIGHTS can open the path instead. */
 	iov.iov_len =
 	    (size_t)snprintf(line, sizeof(line), "OK /proc/%d/fd/%d %zu\n",
 		(int)getpid(), channel->memfd, channel->bytes);
@@ -254,13 +254,14 @@ connection_reply(struct connection *c, const struct channel *channel)
 	return 0;
 }
 
-/* A complete, well-formed request: make the channel and hand it over. */
+/* Handle a valid request: make the channel and send it. */
 static void
-connection_grant(
-    struct door *d, struct connection *c, const struct handshake *hello)
+connection_grant(struct channel_listener *d, struct connection *c,
+    const struct handshake *hello)
 {
 	size_t bytes = talechain_bytes(hello->slot_log2);
-	struct order o = {.kind = ORDER_CHANNEL, .at = instant_now()};
+	struct observer_command o = {
+	    .kind = COMMAND_CHANNEL, .at = instant_now()};
 	struct channel *channel;
 	int err;
 
@@ -268,7 +269,7 @@ connection_grant(
 		connection_refuse(d, c, "too many channels");
 		return;
 	}
-	if (d->bytes + bytes > DOOR_BYTES_MAX) {
+	if (d->bytes + bytes > CHANNEL_BYTES_MAX) {
 		connection_refuse(d, c, "too much memory in channels");
 		return;
 	}
@@ -284,7 +285,7 @@ connection_grant(
 		return;
 	}
 	d->next_number++;
-	d->strangers--;
+	d->pending--;
 	d->channels++;
 	d->opened++;
 	d->bytes += bytes;
@@ -294,12 +295,12 @@ connection_grant(
 	    "channel=%u name=%s pid=%d server=%d slots=%u", channel->number,
 	    hello->name, (int)c->pid, channel->server, 1u << hello->slot_log2);
 	o.source = channel;
-	attach_order(d->attach, &o);
+	attach_command(d->attach, &o);
 }
 
-/* Something arrived from one that asks.  The connection may be gone after. */
+/* Bytes arrived from a pending connection.  It may be freed on return. */
 static void
-connection_ask(struct door *d, struct connection *c)
+connection_ask(struct channel_listener *d, struct connection *c)
 {
 	struct handshake hello;
 	const char *why;
@@ -318,7 +319,8 @@ connection_ask(struct door *d, struct connection *c)
 	err = handshake_parse(&hello, c->text, c->length, &why);
 	if (err == -EAGAIN)
 		return;
-	/* Only now: who is refused before asking may not hear the answer. */
+	/* Refuse after reading: closing with unread bytes could lose the
+	 * reply. */
 	if (c->uid != geteuid() && c->uid != 0)
 		connection_refuse(d, c, "only tailor's own user and root may");
 	else if (err < 0)
@@ -330,23 +332,23 @@ connection_ask(struct door *d, struct connection *c)
 		connection_grant(d, c, &hello);
 }
 
-/* Its writer is gone, or says what it has no business to say. */
+/* Its writer is gone, or sent unexpected bytes. */
 static void
-connection_end(struct door *d, struct connection *c)
+connection_end(struct channel_listener *d, struct connection *c)
 {
-	struct order o = {.kind = ORDER_CHANNEL_END,
-	    .returns = true,
+	struct observer_command o = {.kind = COMMAND_CHANNEL_END,
+	    .releases = true,
 	    .at = instant_now(),
 	    .source = c->channel};
 
 	close(c->fd);
 	c->fd = -1;
 	c->state = CONNECTION_ENDING;
-	attach_order(d->attach, &o);
+	attach_command(d->attach, &o);
 }
 
 void
-door_channel_returned(struct door *d, struct channel *channel)
+channel_listener_release(struct channel_listener *d, struct channel *channel)
 {
 	unsigned i;
 
@@ -366,7 +368,7 @@ door_channel_returned(struct door *d, struct channel *channel)
 /* --- all of them ------------------------------------------------------------ */
 
 static void
-door_accept(struct door *d, struct instant now)
+channel_listener_accept(struct channel_listener *d, struct instant now)
 {
 	struct connection *c;
 	unsigned i;
@@ -376,7 +378,7 @@ door_accept(struct door *d, struct instant now)
 		fd = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
 			return;
-		if (d->count == d->channels_max + DOOR_STRANGERS) {
+		if (d->count == d->channels_max + PENDING_MAX) {
 			d->refused++;
 			close(fd);
 			continue;
@@ -385,20 +387,20 @@ door_accept(struct door *d, struct instant now)
 		memset(c, 0, sizeof(*c));
 		c->fd = fd;
 		c->deadline = instant_plus(now, ASK_TIMEOUT_NS);
-		d->strangers++;
-		if (d->strangers > DOOR_STRANGERS)
-			connection_refuse(d, c, "too many ask at once");
+		d->pending++;
+		if (d->pending > PENDING_MAX)
+			connection_refuse(d, c, "too many pending connections");
 		else if (!connection_identify(c))
 			connection_refuse(d, c, "unknown user");
 	}
 }
 
 unsigned
-door_poll(const struct door *d, struct pollfd *out)
+channel_listener_poll(const struct channel_listener *d, struct pollfd *out)
 {
 	unsigned i;
 
-	/* poll() passes over negative descriptors. */
+	/* poll() ignores negative descriptors. */
 	out[0] = (struct pollfd){.fd = d->fd, .events = POLLIN};
 	for (i = 0; i < d->count; i++)
 		out[i + 1] = (struct pollfd){
@@ -407,13 +409,14 @@ door_poll(const struct door *d, struct pollfd *out)
 }
 
 int64_t
-door_turn(struct door *d, const struct pollfd *polled, struct instant now)
+channel_listener_turn(
+    struct channel_listener *d, const struct pollfd *polled, struct instant now)
 {
 	struct connection *c;
 	int64_t due_ns = -1, left_ns;
 	unsigned i;
 
-	/* Backwards: what is dropped is replaced by one already seen. */
+	/* Backwards: a dropped one is replaced by one already handled. */
 	for (i = d->count; i-- > 0;) {
 		c = &d->connection[i];
 		if (c->state == CONNECTION_ENDING)
@@ -425,14 +428,14 @@ door_turn(struct door *d, const struct pollfd *polled, struct instant now)
 		} else if (polled[i + 1].revents != 0) {
 			connection_ask(d, c);
 		} else if (left_ns <= 0) {
-			connection_refuse(d, c, "took too long to ask");
+			connection_refuse(d, c, "timed out before a request");
 		} else if (due_ns < 0 || left_ns < due_ns) {
 			due_ns = left_ns;
 		}
 	}
 	if (polled[0].revents != 0)
-		door_accept(d, now);
-	if (due_ns < 0 && d->strangers > 0)
+		channel_listener_accept(d, now);
+	if (due_ns < 0 && d->pending > 0)
 		due_ns = ASK_TIMEOUT_NS;
 	return due_ns;
 }

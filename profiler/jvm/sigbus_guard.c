@@ -1,11 +1,10 @@
 /*
- * page_fault.c: the SIGBUS handler.  See page.h for the reasons.
+ * sigbus_guard.c: the SIGBUS handler.
  *
- * The handler uses nothing but atomics, mmap() and nanosleep(), which on
- * Linux are bare system calls.  It runs on the thread that read the hole: the
- * observer.
+ * The handler uses only atomics, mmap() and nanosleep(), which on Linux are
+ * bare system calls.  It runs on the thread that read the hole: the observer.
  */
-#include "profiler/jvm/page_fault.h"
+#include "profiler/jvm/sigbus_guard.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +18,7 @@
 #include "base/instant.h"
 
 #define GUARDS 16
-/* So long a repair waits for memory; then the process dies of the signal. */
+/* How long a repair waits for memory before the process dies. */
 #define FILL_PAUSE_NS (1 * NS_PER_MS)
 #define FILL_TRIES 1000
 
@@ -30,17 +29,17 @@ static struct guard {
 	uint32_t *dead;
 } guards[GUARDS];
 static pthread_mutex_t guards_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sigaction before; /* whose the signal was */
+static struct sigaction before; /* the previous handler */
 static uintptr_t machine_page;
 
-/* Memory in place of the hole, as soon as there is some. */
+/* Map memory over the hole; retry while there is none. */
 static bool
 fault_fill(uintptr_t at)
 {
 	struct timespec pause = {.tv_nsec = FILL_PAUSE_NS};
 
 	for (unsigned i = 0; i < FILL_TRIES; i++) {
-		/* A fixed address: the hole's own, whatever the cast loses. */
+		/* MAP_FIXED at the hole. */
 		if (mmap((void *)at, machine_page, PROT_READ,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 			0) != MAP_FAILED)
@@ -82,12 +81,12 @@ on_bus_error(int signal, siginfo_t *info, void *context)
 		   before.sa_handler != SIG_IGN) {
 		before.sa_handler(signal);
 	} else {
-		/* Die of it as we would have: at the repeated load. */
+		/* Not ours: restore the old handler and fault again. */
 		sigaction(signal, &before, NULL);
 	}
 }
 
-/* At each guard anew, in case somebody took the signal from us. */
+/* Called for each guard, in case another library replaced the handler. */
 static int
 fault_install(void)
 {
@@ -107,7 +106,7 @@ fault_install(void)
 }
 
 int
-page_fault_guard(const void *start, size_t bytes, uint32_t *dead)
+sigbus_guard(const void *start, size_t bytes, uint32_t *dead)
 {
 	struct guard *g;
 	int err;
@@ -129,7 +128,7 @@ page_fault_guard(const void *start, size_t bytes, uint32_t *dead)
 }
 
 void
-page_fault_unguard(const void *start)
+sigbus_unguard(const void *start)
 {
 	unsigned i;
 

@@ -1,0 +1,1 @@
+/* words.head.c: see words.head.h. */

@@ -1,0 +1,1 @@
+/* The socket may be somebody else's. */

@@ -1,0 +1,1 @@
+/* Whether the other thread was told. */
