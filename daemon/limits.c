@@ -1,5 +1,6 @@
 /*
- * limits.c: see limits.h.
+ * limits.c: configured limits turned into those of memory, descriptors and
+ * the policy.
  */
 #include "daemon/limits.h"
 

@@ -40,11 +40,11 @@ def _parents():
     return found
 
 
-def descendants():
-    """Pids of all processes that come from this one."""
+def descendants(*roots):
+    """Pids of all processes that come from these, or from this one."""
     parents = _parents()
     found = []
-    level = [os.getpid()]
+    level = list(roots) or [os.getpid()]
     while level:
         level = [pid for pid, parent in parents.items() if parent in level]
         found += level

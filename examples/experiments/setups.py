@@ -25,7 +25,7 @@ import sys
 import time
 
 from shared import (HERE, JVM, Appliance, KeptServer, Process, Recipe,
-                    Trouble, merged, wait_until, web)
+                    Trouble, descendants, merged, wait_until, web)
 
 COLLECTORS = {"zgc": ("-XX:+UseZGC",),
               "shenandoah": ("-XX:+UseShenandoahGC",),
@@ -179,7 +179,7 @@ class Running:
             roots.append(self._front.pid)
         if self._tailor:
             roots.append(self._tailor.pid)
-        return _with_children(roots)
+        return {*roots, *descendants(*roots)}
 
     def extra_requests(self):
         """Requests sent to servers beyond the clients', so far."""
@@ -250,22 +250,3 @@ class Running:
             self._tailor.stop()
         for kept in self._kept:
             kept.stop()
-
-
-def _with_children(roots):
-    """These processes and all that come from them."""
-    parents = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            text = pathlib.Path(f"/proc/{name}/stat").read_text(
-                encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        parents[int(name)] = int(text.rpartition(")")[2].split()[1])
-    found, level = set(roots), list(roots)
-    while level:
-        level = [pid for pid, parent in parents.items() if parent in level]
-        found |= set(level)
-    return found

@@ -83,18 +83,6 @@ on_ledger(struct admin_call *call)
 }
 
 static void
-on_live(struct admin_call *call)
-{
-	admin_live(call, true);
-}
-
-static void
-on_live_json(struct admin_call *call)
-{
-	admin_live(call, false);
-}
-
-static void
 on_healthz(struct admin_call *call)
 {
 	admin_reply_text(call, 200, "ok\n");
@@ -164,7 +152,7 @@ on_index(struct admin_call *call)
 	    "                       report a pause (and its end)\n";
 
 	if (admin_wants_page(call))
-		admin_live(call, true);
+		admin_live_page(call);
 	else
 		admin_reply_text(call, 200, text);
 }
@@ -187,8 +175,8 @@ static const struct route {
     {"GET", "/config", on_config},
     {"GET", "/slow", admin_slow},
     {"GET", "/ledger", on_ledger},
-    {"GET", "/live", on_live},
-    {"GET", "/live.json", on_live_json},
+    {"GET", "/live", admin_live_page},
+    {"GET", "/live.json", admin_live},
     {"GET", "/timeline/*", admin_timeline},
     {"GET", "/healthz", on_healthz},
     {"GET", "/readyz", on_readyz},

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/admin/live_view.h"
+#include "base/embed.h"
+#include "proxy/admin/live_report.h"
 #include "proxy/request/proxy.h"
 
 #define SLOW_DEFAULT 20
@@ -130,24 +131,28 @@ admin_slow(struct admin_call *call)
 }
 
 void
-admin_live(struct admin_call *call, bool html)
+admin_live(struct admin_call *call)
 {
-	struct analysis_question q = {.kind = ANALYSIS_PAGE,
-	    .format = html ? TALE_FORMAT_HTML : TALE_FORMAT_JSON,
-	    .list = {.n = SLOW_MAX, .cause = -1}};
-	char policy[LIVE_POLICY_BYTES];
-	struct live_view *view = live_view_new(call->admin->proxy);
+	struct analysis_question q = {
+	    .kind = ANALYSIS_REPORT, .list = {.n = SLOW_MAX, .cause = -1}};
 
-	if (view == NULL) {
+	q.report = live_report_new(call->admin->proxy);
+	if (q.report == NULL) {
 		admin_reply_text(call, 500, "out of memory\n");
 		return;
 	}
-	call_asks(call, q.format);
-	if (html)
-		snprintf(call->extra, sizeof(call->extra),
-		    "Content-Security-Policy: %s\r\n"
-		    "Referrer-Policy: no-referrer\r\n",
-		    live_policy(view, policy));
-	q.page = &view->page;
+	call_asks(call, TALE_FORMAT_JSON);
 	tale_ask(call->admin->proxy, &call->question, &q);
+}
+
+EMBED(live_html, "proxy/admin/page/live.html");
+
+void
+admin_live_page(struct admin_call *call)
+{
+	/* The page has its policy in it, but for this. */
+	snprintf(call->extra, sizeof(call->extra),
+	    "Content-Security-Policy: frame-ancestors 'none'\r\n");
+	admin_reply(call, 200, tale_format_type(TALE_FORMAT_HTML), live_html,
+	    (size_t)(live_html_end - live_html));
 }

@@ -15,8 +15,11 @@ void admin_timeline(struct admin_call *call);
 /* GET /slow?n=20&since=SECONDS&cause=CODE&path=PATH: tailor.slow/1. */
 void admin_slow(struct admin_call *call);
 
-/* GET /live, or /live.json: tailor.live/1. */
-void admin_live(struct admin_call *call, bool html);
+/* GET /live.json: tailor.live/1. */
+void admin_live(struct admin_call *call);
+
+/* GET /live: the page that draws it.  Does not wait. */
+void admin_live_page(struct admin_call *call);
 
 /* Whether the asker would rather see a page than plain text. */
 bool admin_wants_page(const struct admin_call *call);

@@ -149,7 +149,7 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	exposition_gauge(e, "tailor_tales_on_disk",
 	    "1 if the store is a directory, 0 if it is memory.", s.on_disk);
 	exposition_counter(e, "tailor_tales_told_total",
-	    "Requests whose events were examined.", s.told);
+	    "Requests whose events were examined.", s.made);
 	exposition_counter(e, "tailor_tales_kept_total",
 	    "Tales put into the store.", s.store.added);
 	exposition_counter(e, "tailor_tales_dropped_total",

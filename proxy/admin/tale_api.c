@@ -65,8 +65,8 @@ tale_ask(
 
 	q->cookie = question->cookie = ++p->tales->cookie;
 	if (!analysis_ask(p->analysis, question)) {
-		if (question->page != NULL)
-			question->page->free(question->page);
+		if (question->report != NULL)
+			question->report->free(question->report);
 		q->done(q, 429, "application/json", busy, sizeof(busy) - 1);
 		return;
 	}

@@ -1,5 +1,5 @@
 /*
- * listeners.c: see listeners.h.
+ * listeners.c: listening sockets opened, changed and closed.
  *
  * A reload opens what is new before it closes what is gone, so that a bind
  * that fails leaves everything as it was.  Before a socket of ours is closed

@@ -8,7 +8,7 @@
  * program end.  The stages are enum maintenance (upstream.h).
  *
  * While one server is restarted the other one is alone, and a collection of
- * its would be a pause for everybody.  So a restart first lets it serve with
+ * its would be a pause for all.  So a restart first lets it serve with
  * this one ready behind it, and begins when it has just collected.
  */
 #include "proxy/upstream/maintenance.h"

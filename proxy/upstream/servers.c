@@ -1,5 +1,5 @@
 /*
- * servers.c: see servers.h.
+ * servers.c: the tick of each server, and what it logs.
  */
 #include "proxy/upstream/servers.h"
 

@@ -5,7 +5,7 @@ without, in turns, and their ratio.
     TAILOR_BUILD=build tests/bench/bench_analysis.py [PAIRS [SECONDS]]
 
 One connection asks one request after the other, at a steady pace.  In every
-second block of time somebody else has 50 tales a second rendered as HTML, over
+second block of time another client has 50 tales a second rendered as HTML, over
 the admin socket.  Blocks come in pairs, in random order, so that a drift of
 the machine falls on both.  Prints figures and judges nothing; not a part of
 make check.
@@ -21,12 +21,11 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "tests"))
 
-from support.client import Client  # noqa: E402
-from support.message import response  # noqa: E402
-from support.process import Tailor, free_port  # noqa: E402
-from support.upstream import Upstream  # noqa: E402
+from rig.message import response  # noqa: E402
+from rig.origin import Origin  # noqa: E402
+from rig.tailor import Tailor, configuration  # noqa: E402
 
 ANALYSES_PER_S = 50
 PACE_S = 0.002
@@ -87,17 +86,16 @@ def main():
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 3
     build = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
     directory = tempfile.mkdtemp(prefix="tailor-bench-")
-    server = Upstream("a").serve(lambda request: response(200, b"x" * 500))
-    tailor = Tailor(build.resolve(), directory, {
-        "listen": [f"127.0.0.1:{free_port()}"],
-        "admin": f"unix:{directory}/admin.sock",
-        "servers": [{"name": "a", "address": server.address}],
-        "warmup": {"requests": 0},
-        "talechain": {"allow": ["127.0.0.1"]},  # names its requests
-        "profiler": {"channel_socket": f"{directory}/channels.sock",
-                     "stream": ""},
-        "slow": {"target": "100s", "keep_slowest": 0,
-                 "store": f"{directory}/tales"}})
+    server = Origin("a").serve(lambda request: response(200, b"x" * 500))
+    tailor = Tailor(build.resolve(), directory, configuration(
+        directory, [server], {
+            "warmup": {"requests": 0},
+            "talechain": {"allow": ["127.0.0.1"]},  # names its requests
+            # As by default: the observer has a CPU where there is one.
+            "profiler": {"poll": None, "cpu": None, "stream": ""},
+            "proxy": None,
+            "slow": {"target": "100s", "keep_slowest": 0,
+                     "store": f"{directory}/tales"}}))
     try:
         tailor.wait_ready()
         ids = []

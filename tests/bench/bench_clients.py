@@ -4,10 +4,10 @@
     tests/bench/bench_clients.py [--rounds N] [--idle N] [--slow N]
 
 Two tailors in front of one nginx.  One has a crowd: idle connections that
-have each had an answer and may ask again (10000), and attackers that send a
+have each had a response and may ask again (10000), and attackers that send a
 head a byte a second and come again when they are thrown out (2000).  The
 other has none.  In each round ordinary requests at a fixed rate are measured
-through both, in turns, while the crowd goes on; told are medians over the
+through both, in turns, while the crowd goes on; shown are medians over the
 rounds, and of the ratio of the two in the same round.  Both thus share the
 machine with what plays the crowd.
 
@@ -20,8 +20,6 @@ import heapq
 import json
 import multiprocessing
 import os
-import pathlib
-import re
 import resource
 import selectors
 import shutil
@@ -32,11 +30,10 @@ import sys
 import tempfile
 import time
 
-from bench_load import BUILD, NGINX, free_port
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-from support.wait import wait_until  # noqa: E402
+from bench_load import BUILD, nginx
+from rig import tailor
+from rig.ports import free_port
+from rig.wait import wait_until
 
 RATE = 500
 SECONDS = 2
@@ -79,7 +76,7 @@ class Slow:
     def turn(self):
         """What is due now, ten milliseconds' worth of it at a time."""
         for key, _ in self.selector.select(0.01):
-            self.leave(key.fileobj)  # an answer is a 408: it is over
+            self.leave(key.fileobj)  # a response is a 408: it is over
         now = time.monotonic()
         while self.queue[0][0] <= now:
             due, _, sock = heapq.heappop(self.queue)
@@ -96,7 +93,7 @@ class Slow:
 
 
 def play_idle(port, count, pipe):
-    """A process: count clients that have each had one answer."""
+    """A process: count clients that have each had one response."""
     clients = []
     for _ in range(count):
         sock = socket.create_connection(("127.0.0.1", port))
@@ -113,7 +110,7 @@ def play_idle(port, count, pipe):
 
 
 def play_slow(port, count, pipe):
-    """A process: count attackers, until told to end."""
+    """A process: count attackers, until a message comes."""
     slow = Slow(port, count)
     pipe.send(count)
     while not pipe.poll():
@@ -132,60 +129,31 @@ class Player:
         self.pipe.recv()
 
     def stop(self):
-        """What it has to say at its end."""
+        """End it; returns its last message."""
         self.pipe.send("stop")
         said = self.pipe.recv()
         self.process.join()
         return said
 
 
-class Tailor:
+class Tailor(tailor.Tailor):
     """A tailor in front of nginx."""
 
     def __init__(self, directory, name, server, most):
-        self.port = free_port()
-        self.admin = f"{directory}/{name}.sock"
-        config = pathlib.Path(directory, f"{name}.json")
-        config.write_text(json.dumps({
-            "listen": [f"127.0.0.1:{self.port}"], "admin": f"unix:{self.admin}",
-            "servers": [{"name": "a", "address": f"127.0.0.1:{server}"}],
-            "proxy": {"connections_max": most, "cpu": "none",
-                      "idle_timeout": "3600s", "stop_idle": 0,
-                      "header_timeout": "10s"},
-            "profiler": {"kernel": "off", "stream": "", "cpu": "none",
-                         "channel_socket": "", "poll": "sleep"},
-            "slow": {"target": "10s", "store": "", "keep_slowest": 0},
-        }))
-        self.process = subprocess.Popen(
-            [f"{BUILD}/tailor", "-c", str(config)],
-            stdin=subprocess.DEVNULL,
-            stderr=open(f"{directory}/{name}.log", "w", encoding="utf-8"))
-        wait_until(self.answers, f"an answer, see {directory}/{name}.log")
-
-    def answers(self):
-        try:
-            with socket.create_connection(("127.0.0.1", self.port)) as sock:
-                sock.sendall(REQUEST)
-                return b" 200 " in sock.recv(100)
-        except OSError:
-            return False
+        directory = f"{directory}/{name}"
+        os.mkdir(directory)
+        super().__init__(BUILD, directory, tailor.configuration(
+            directory, [{"name": "a", "address": f"127.0.0.1:{server}"}], {
+                "proxy": {"connections_max": most, "idle_timeout": "3600s",
+                          "stop_idle": 0, "header_timeout": "10s"},
+                "profiler": {"kernel": "off", "stream": "",
+                             "channel_socket": ""},
+                "slow": {"target": "10s", "keep_slowest": 0}}))
+        self.wait_ready()
 
     def half_open(self):
         """How many connections have begun a head."""
-        text = subprocess.run([f"{BUILD}/tailorctl", "-a", self.admin,
-                               "metrics"], capture_output=True, text=True,
-                              check=True).stdout
-        return int(re.search(r"^tailor_connections_half_open (\d+)", text,
-                             re.M)[1])
-
-    def resident(self):
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(text.partition("VmRSS:")[2].split()[0]) * 1024
-
-    def cpu_s(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat") \
-            .read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return self.metrics()["tailor_connections_half_open"]
 
     def p99(self):
         """(p50, p99) in us of ordinary requests, and their errors."""
@@ -200,10 +168,6 @@ class Tailor:
         latency = out["iterations"][0]["latency"]
         return (latency["p50_ns"] / 1e3, latency["p99_ns"] / 1e3,
                 out["summary"]["errors"])
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(20)
 
 
 def measure(crowded, quiet, rounds):
@@ -227,28 +191,26 @@ def measure(crowded, quiet, rounds):
 
 
 def bench(options, directory):
-    server = free_port()
-    config = pathlib.Path(directory, "nginx.conf")
-    config.write_text(NGINX.format(dir=directory, port=server))
-    nginx = subprocess.Popen(["nginx", "-p", directory, "-c", str(config)])
+    port = free_port()
+    server = nginx(directory, port)
     most = options.idle + options.slow + 1000
     crowded = quiet = None
     try:
-        crowded = Tailor(directory, "crowded", server, most)
-        quiet = Tailor(directory, "quiet", server, most)
+        crowded = Tailor(directory, "crowded", port, most)
+        quiet = Tailor(directory, "quiet", port, most)
         crowded.p99()
-        at_first = crowded.resident()
+        at_first = crowded.resident_kib()
         idle = Player(play_idle, crowded.port, options.idle)
-        with_idle = crowded.resident()
+        with_idle = crowded.resident_kib()
         slow = Player(play_slow, crowded.port, options.slow)
         # Some may be on their way again.
         wait_until(lambda: crowded.half_open() > options.slow * 0.99,
                    "each has sent a byte")
-        print(f"{options.idle} idle connections: "
-              f"{(with_idle - at_first) / options.idle:.0f} bytes each\n"
-              f"{options.slow} slow heads: "
-              f"{(crowded.resident() - with_idle) / options.slow:.0f} bytes "
-              f"each")
+        with_slow = crowded.resident_kib()
+        for count, kib, what in (
+                (options.idle, with_idle - at_first, "idle connections"),
+                (options.slow, with_slow - with_idle, "slow heads")):
+            print(f"{count} {what}: {1024 * kib / count:.0f} bytes each")
         used, since = crowded.cpu_s(), time.monotonic()
         time.sleep(ALONE_S)
         print("the crowd alone takes "
@@ -261,8 +223,7 @@ def bench(options, directory):
         for process in (crowded, quiet):
             if process is not None:
                 process.stop()
-        nginx.terminate()
-        nginx.wait(10)
+        server.terminate()
 
 
 def main():

@@ -1,8 +1,8 @@
 /*
  * bench_kernel.c: what the kernel's events cost the machine.
  *
- * Four small workloads, each run by this process, whose events are told, and
- * by a child, which is a stranger; with each profile, in rotation, so that
+ * Four small workloads, each run by this process, whose events are recorded,
+ * and by a child, whose are not; with each profile, in rotation, so that
  * what else the machine does meets all alike.  All on one CPU.  Figures are
  * the least of many short turns: what else ran meanwhile only adds to them.
  */
@@ -220,7 +220,7 @@ report(unsigned who, unsigned w)
 
 	for (profile = 0; profile < PROFILES; profile++)
 		printf("%-22s %-9s %-15s %7.0f ns  %5.2f\n", workloads[w].name,
-		    who == 0 ? "told of" : "stranger", profiles[profile].name,
+		    who == 0 ? "recorded" : "other", profiles[profile].name,
 		    least(of[profile]), least(of[profile]) / least(of[0]));
 }
 

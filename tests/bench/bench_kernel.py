@@ -6,7 +6,7 @@
 The Lucene service behind Tailor, measured in turn with profiler.kernel off,
 lite and full, and with it off while bpftrace, perf record and trace-cmd
 record the same tracepoints of the same processes.  In each round every
-set-up comes once, in an order of its own; what is told are medians over the
+set-up comes once, in an order of its own; what is shown are medians over the
 rounds of the ratio to "off" in the same round.  CPU time is that of Tailor,
 the servers, the client and the tool for each request: what else runs on the
 machine hardly changes it, as it does the other figures.  A tool that is missing or
@@ -61,8 +61,8 @@ FIELDS = {
     "page_fault_user": ("%lx", "args->address"),
     "page_fault_kernel": ("%lx", "args->address"),
 }
-# Those that run in anybody's context: not to be filtered by process.
-ANYBODY = ("softirq_entry", "softirq_exit", "tcp_probe", "net_dev_queue")
+# Those that run in any process's context: not to be filtered by process.
+ANY_CONTEXT = ("softirq_entry", "softirq_exit", "tcp_probe", "net_dev_queue")
 
 
 def bpftrace(pids, directory):
@@ -72,7 +72,7 @@ def bpftrace(pids, directory):
     for point in TRACEPOINTS:
         name = point.partition(":")[2]
         form, fields = FIELDS[name]
-        where = "" if name in ANYBODY else f"/{mine}/ "
+        where = "" if name in ANY_CONTEXT else f"/{mine}/ "
         program.append(f'tracepoint:{point} {where}{{ printf("%llu %d '
                        f'{name} {form}\\n", nsecs, tid, {fields}); }}')
     return ["bpftrace", "-o", f"{directory}/bpftrace.out", "-e",
@@ -126,7 +126,7 @@ class Tool:
         self.child = subprocess.Popen(
             TOOLS[name](pids, directory), stdin=subprocess.DEVNULL,
             stdout=self.said, stderr=subprocess.STDOUT)
-        # They do not tell when they are ready: the longest takes about 2 s.
+        # They do not say when they are ready: the longest takes about 2 s.
         try:
             self.child.wait(4.0)
         except subprocess.TimeoutExpired:

@@ -30,14 +30,19 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from rig import other_proxies  # noqa: E402
+from rig.ports import free_port, listens  # noqa: E402
+from rig.process import Process  # noqa: E402
+from rig.wait import wait_until  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
 FINE_NS = 200_000
 PATIENCE_S = 120  # with one run of a tool
@@ -50,21 +55,20 @@ quiet = true
 logging = false
 json_output = true
 """
-NGINX = """daemon off; master_process off; pid {dir}/pid;
-error_log stderr crit;
-events {{ worker_connections 4096; }}
-http {{
+NGINX = """
     access_log off; keepalive_requests 100000000; keepalive_timeout 1h;
     server {{ listen 127.0.0.1:{port} backlog=4096;
-             location / {{ return 200 "hello, tailor\\n"; }} }}
-}}
-"""
+             location / {{ return 200 "hello, tailor\\n"; }} }}"""
 
 
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+def nginx(directory, port, **more):
+    """An nginx of one process that responds from memory; it listens."""
+    process = Process(other_proxies.nginx(
+        directory, NGINX.format(port=port), connections=4096,
+        main="master_process off;", level="crit"), **more)
+    wait_until(lambda: listens(f"127.0.0.1:{port}"),
+               lambda: f"nginx listens: {process.log}")
+    return process
 
 
 def cpus():
@@ -114,27 +118,12 @@ class Bench:
         self.server_cpu, self.client_cpu = cpus()
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/"
-        config = self.directory / "nginx.conf"
-        config.write_text(NGINX.format(dir=directory, port=self.port))
-        self.server = subprocess.Popen(
-            ["nginx", "-p", directory, "-c", config],
-            stdin=subprocess.DEVNULL,
+        self.server = nginx(
+            directory, self.port,
             preexec_fn=lambda: place(self.server_cpu, options.priority))
-        self._wait()
-
-    def _wait(self):
-        deadline = time.monotonic() + 10
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                if time.monotonic() > deadline:
-                    sys.exit("nginx does not answer")
 
     def close(self):
         self.server.terminate()
-        self.server.wait(10)
 
     # each: (requests/s, median in us or None) of a closed loop of c
     # connections

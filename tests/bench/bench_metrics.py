@@ -17,12 +17,12 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "tests"))
 
-from support.client import Client  # noqa: E402
-from support.message import response  # noqa: E402
-from support.process import Tailor, free_port  # noqa: E402
-from support.upstream import Upstream  # noqa: E402
+from rig.client import Client  # noqa: E402
+from rig.message import response  # noqa: E402
+from rig.origin import Origin  # noqa: E402
+from rig.tailor import Tailor, configuration  # noqa: E402
 
 
 def spent_us(tailor):
@@ -32,7 +32,7 @@ def spent_us(tailor):
 
 
 def cost_us(tailor, path, count):
-    """CPU time of one answer."""
+    """CPU time of one response."""
     with Client(tailor.admin) as client:
         before = spent_us(tailor)
         for _ in range(count):
@@ -47,8 +47,7 @@ def history(tailor):
         for _ in range(100):
             assert client.get("/").status == 200
             for state in "begin", "end":
-                tailor.ask("/hazard?server=active&kind=gc&state=" + state,
-                           "POST")
+                tailor.hazard("active", state)
         client.send(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
         assert client.response().status == 400
 
@@ -57,27 +56,20 @@ def main():
     rounds, scrapes = [int(x) for x in sys.argv[1:]] + \
         [9, 500][len(sys.argv) - 1:]
     build = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
-    servers = [Upstream(n).serve(lambda r: response(200, b"x"))
+    servers = [Origin(n).serve(lambda r: response(200, b"x"))
                for n in ("active", "backup")]
     with tempfile.TemporaryDirectory(prefix="tailor-") as directory:
-        tailor = Tailor(build, directory, {
-            "listen": [f"127.0.0.1:{free_port()}"],
-            "admin": f"unix:{directory}/admin.sock",
-            "servers": [{"name": s.name, "address": s.address}
-                        for s in servers],
-            "warmup": {"requests": 0},
-            "profiler": {"poll": "sleep", "cpu": "none"},
-            "proxy": {"cpu": "none"},
-            "slow": {"store": ""}})
+        tailor = Tailor(build, directory, configuration(
+            directory, servers, {"warmup": {"requests": 0}}))
         tailor.wait_ready()
         tailor.wait_server("backup", state="ready")
         history(tailor)
-        metrics, others, told = [], [], []
+        metrics, others, own = [], [], []
         for _ in range(rounds):
             us, size = cost_us(tailor, "/metrics", scrapes)
             metrics.append(us)
             others.append(cost_us(tailor, "/healthz", scrapes)[0])
-            told.append(
+            own.append(
                 tailor.metrics()["tailor_metrics_render_seconds"] * 1e6)
         lines = tailor.ask("/metrics").body.count(b"\n")
         tailor.stop()
@@ -89,8 +81,8 @@ def main():
     print(f"/metrics {statistics.median(metrics):.0f}, /healthz "
           f"{statistics.median(others):.0f}, difference {more:.0f} "
           f"({min(metrics) - max(others):.0f} to "
-          f"{max(metrics) - min(others):.0f}); told as "
-          f"tailor_metrics_render_seconds {statistics.median(told):.0f}")
+          f"{max(metrics) - min(others):.0f}); by its own "
+          f"tailor_metrics_render_seconds {statistics.median(own):.0f}")
 
 
 if __name__ == "__main__":

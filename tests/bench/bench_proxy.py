@@ -9,7 +9,7 @@ a CPU of its own; origin and load are on another where there is one.  Under a
 closed loop (wrk) its CPU time and the origin's answers are read twice, well
 after the start: their quotient is the cost of a request.  Then tailor-load
 sends at a fixed rate, to it and to the origin directly: the difference of
-percentiles is what it adds.  Told are medians over rounds; ratios are to what
+percentiles is what it adds.  Shown are medians over rounds; ratios are to what
 HAProxy or nginx took in the same round, whichever was cheaper in all of them:
 the less of two in each round is less than either, as it picks the luckier.
 
@@ -17,8 +17,8 @@ Targets: haproxy (one thread, http-reuse always), nginx (one worker, kept
 upstream connections), off (Tailor whose observer looks ten times a second
 and reads no kernel events), on (the observer as by default, without kernel
 events) and kernel (with them, the default, which needs root).  Of Tailor is
-told what its proxy thread takes, and under "+" the whole process.  HAProxy
-and nginx are told to do nothing but forward: no logs, no fields added.
+shown what its proxy thread takes, and under "+" the whole process.  HAProxy
+and nginx are configured to do nothing but forward: no logs, no fields added.
 --also measures another build's proxy in the same run (name.off, name.on, ...).
 
 Prints figures, judges nothing.  Needs wrk, haproxy and nginx-light; which of
@@ -42,9 +42,12 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "tests"))
 
-from support.wait import Late, wait_until  # noqa: E402
+from rig import other_proxies  # noqa: E402
+from rig.ports import free_port  # noqa: E402
+from rig.process import Process  # noqa: E402
+from rig.wait import Late, wait_until  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
 SIZES = {"0.1k": 102, "1k": 1024, "16k": 16384, "256k": 262144}
@@ -70,27 +73,14 @@ frontend f
 backend b
     server s 127.0.0.1:{origin} pool-max-conn 4096
 """
-NGINX = """daemon off; master_process off; pid {dir}/nginx.pid;
-worker_rlimit_nofile 8192; error_log stderr crit;
-events {{ worker_connections 4096; }}
-http {{
+NGINX = """
     access_log off; keepalive_requests 100000000; keepalive_timeout 1h;
-    client_body_temp_path {dir}; proxy_temp_path {dir};
-    fastcgi_temp_path {dir}; uwsgi_temp_path {dir}; scgi_temp_path {dir};
     upstream o {{ server 127.0.0.1:{origin}; keepalive 1024;
                  keepalive_requests 100000000; }}
     server {{ listen 127.0.0.1:{port} backlog=4096;
              location / {{ proxy_pass http://o; proxy_http_version 1.1;
                           proxy_max_temp_file_size 0;
-                          proxy_set_header Connection ""; }} }}
-}}
-"""
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+                          proxy_set_header Connection ""; }} }}"""
 
 
 def pinned(argv, where, **more):
@@ -147,7 +137,7 @@ def config_of_tailor(kind, port, origin, directory, place):
     }
 
 
-class Proxy:
+class Proxy(Process):
     """One running proxy of a kind: haproxy, nginx, or [build.]off|on|kernel.
     """
 
@@ -155,26 +145,27 @@ class Proxy:
         self.port = free_port()
         build, _, of = kind.rpartition(".")
         directory, place = bench.directory, bench.place
-        path = directory / "proxy.conf"
-        known = {"port": self.port, "origin": bench.origin.port,
-                 "dir": directory}
+        known = {"port": self.port, "origin": bench.origin.port}
         if of == "haproxy":
-            path.write_text(HAPROXY.format(**known))
-            argv = ["haproxy", "-db", "-f", path]
+            argv = other_proxies.haproxy(directory, HAPROXY.format(**known))
         elif of == "nginx":
-            path.write_text(NGINX.format(**known))
-            argv = ["nginx", "-p", directory, "-c", path]
+            argv = other_proxies.nginx(
+                directory, NGINX.format(**known), 4096,
+                "master_process off; worker_rlimit_nofile 8192;", "crit")
         else:
+            path = directory / "tailor.json"
             path.write_text(json.dumps(config_of_tailor(
                 of, self.port, bench.origin.port, directory, place)))
             argv = [bench.builds[build] / "tailor", "-c", path]
         # Tailor places its threads itself.
-        self.child = pinned(
-            argv, place.proxy if of in PEERS else place.all,
-            stdout=subprocess.DEVNULL)
-        self._wait()
+        where = place.proxy if of in PEERS else place.all
+        super().__init__(argv, stdout=subprocess.DEVNULL,
+                         preexec_fn=lambda: os.sched_setaffinity(0, where))
+        wait_until(self._answers, lambda: f"the proxy responds: {self.log}")
 
     def _answers(self):
+        if not self.running():
+            sys.exit(f"{self.argv[0]}: {self.log}")
         try:
             with socket.create_connection(("127.0.0.1", self.port)) as s:
                 s.sendall(b"GET /1 HTTP/1.1\r\nHost: x\r\n"
@@ -183,30 +174,19 @@ class Proxy:
         except OSError:
             return False
 
-    def _wait(self):
-        try:
-            wait_until(lambda: self.child.poll() is not None
-                       or self._answers(), "the proxy answers")
-        except Late:
-            self.child.kill()
-        if self.child.poll() is not None:
-            sys.exit(f"{self.child.args[0]}: {self.child.communicate()[1]}")
-
     def cpu_ns(self):
         """CPU time of the first thread, and of all."""
-        tasks = pathlib.Path(f"/proc/{self.child.pid}/task")
+        tasks = pathlib.Path(f"/proc/{self.pid}/task")
         took = {task.name: int((task / "schedstat").read_text().split()[0])
                 for task in tasks.iterdir()}
-        return took[str(self.child.pid)], sum(took.values())
+        return took[str(self.pid)], sum(took.values())
 
     def stop(self):
-        self.child.send_signal(signal.SIGTERM)
+        self.signal(signal.SIGTERM)
         try:
-            self.child.wait(1)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            self.child.wait()
-        self.child.stderr.close()
+            self.wait(1)
+        except Late:
+            self.kill()
 
 
 class Bench:
@@ -302,12 +282,12 @@ def ratio(found, target, key):
 
 
 def summary(found):
-    """What is told of a row, by target."""
-    told = {}
+    """What is shown of a row, by target."""
+    shown = {}
     for target, rounds in found.items():
         if target == "direct":
             continue
-        one = told[target] = {
+        one = shown[target] = {
             "us": median(r["us"] for r in rounds),
             "ratio": ratio(found, target, "us"),
             "all_us": median(r["all_us"] for r in rounds),
@@ -317,11 +297,11 @@ def summary(found):
         for key in ("p50", "p99") if "direct" in found else ():
             one[f"added_{key}_us"] = median(
                 r[key] - d[key] for r, d in zip(rounds, found["direct"]))
-    return told
+    return shown
 
 
-def show(row, told):
-    for target, one in told.items():
+def show(row, shown):
+    for target, one in shown.items():
         added = "".join(f"{one[key]:9.0f}" for key in
                         ("added_p50_us", "added_p99_us") if key in one)
         whole = f"{one['all_us']:8.2f}{one['all_ratio']:6.2f}" \
@@ -392,10 +372,10 @@ def main():
         try:
             for row in options.rows:
                 found = bench.row(row)
-                told = summary(found)
-                show(row, told)
+                shown = summary(found)
+                show(row, shown)
                 out.append({"size": SIZES[row[0]], "connections": row[1],
-                            "targets": told, "rounds": found})
+                            "targets": shown, "rounds": found})
         finally:
             bench.origin.close()
     if options.json:

@@ -4,9 +4,9 @@
     tests/bench/bench_shim.py [--rounds N] [--limit S] [--json FILE] [BUILD]
 
 A program runs two functions in turn, 5 us each, and counts in shared memory
-what it gets done.  It is observed by nobody, by `tailor shim` as fast as it
+what it gets done.  It is observed by nothing, by `tailor shim` as fast as it
 can and at 1200 cycles, by perf record at the highest rate the kernel allows
-and by bpftrace's profile, in turn in each round.  Told are samples per
+and by bpftrace's profile, in turn in each round.  Shown are samples per
 second, the time between two, and how much less the program got done than in
 the same round without an observer (medians).  What the others do before and
 after they observe is not counted against them.
@@ -74,7 +74,7 @@ def run(argv):
             f"{argv[0]} did not end in {COMMAND_SECONDS} s") from late
 
 
-def nobody(b):
+def nothing(b):
     with b.observed():
         time.sleep(SECONDS)
     return 0
@@ -132,7 +132,7 @@ def bpftrace(b):
     return int(found[1]) / SECONDS
 
 
-OBSERVERS = {"nobody": nobody, "tailor shim": shim(0),
+OBSERVERS = {"nothing": nothing, "tailor shim": shim(0),
              "tailor shim, 1200": shim(1200), "perf record": perf,
              "bpftrace": bpftrace}
 
@@ -179,7 +179,7 @@ def measure(bench, names, rounds, limit):
 def rows_of(names, rounds):
     rows = []
     for name in names:
-        done = [r[name][1] / r["nobody"][1] for r in rounds]
+        done = [r[name][1] / r["nothing"][1] for r in rounds]
         rows.append({
             "observer": name,
             "samples_per_s": statistics.median(r[name][0] for r in rounds),
@@ -188,7 +188,7 @@ def rows_of(names, rounds):
     return rows
 
 
-def tell(rows, left_out, rounds):
+def show(rows, left_out, rounds):
     print(f"\n\nTwo functions of 5 us in turn, {rounds} whole rounds\n\n"
           f"  {'observer':20}{'samples/s':>12}{'every us':>10}"
           f"{'done':>8}  (range)")
@@ -200,7 +200,7 @@ def tell(rows, left_out, rounds):
               f"  {r['range'][0]:.3f}-{r['range'][1]:.3f}")
     for name, why in left_out.items():
         print(f"  {name}: left out: {why}")
-    print("  done: work got done, beside that with nobody looking")
+    print("  done: work got done, beside that with no observer")
 
 
 def main():
@@ -217,7 +217,7 @@ def main():
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     names = [n for n in OBSERVERS
-             if n.startswith(("nobody", "tailor")) or
+             if n.startswith(("nothing", "tailor")) or
              shutil.which(n.split()[0])]
     missing = {n: "not installed" for n in OBSERVERS if n not in names}
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
@@ -226,12 +226,12 @@ def main():
             rounds, left_out = measure(bench, names, o.rounds, o.limit)
         finally:
             bench.workload.stop()
-    if not rounds or "nobody" not in names:
+    if not rounds or "nothing" not in names:
         print(f"\nbench_shim: nothing measured: {left_out or 'no time'}")
         return 1
     left_out.update(missing)
     rows = rows_of(names, rounds)
-    tell(rows, left_out, len(rounds))
+    show(rows, left_out, len(rounds))
     if o.json:
         pathlib.Path(o.json).write_text(json.dumps(
             {"rows": rows, "left_out": left_out}, indent=2))

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""More events than anybody can take: each is taken, or counted as lost.
+"""More events than Tailor can take: each is taken, or counted as lost.
 
     tests/bench/bench_storm.py [BUILD]
 
 A server behind Tailor makes system calls on every CPU for one second, and
-Tailor is told to record each of them.  Calls made, by the server's count,
+Tailor is to record each of them.  Calls made, by the server's count,
 stand beside the events taken, lost, abandoned and refused, by Tailor's; they
-must cover the calls.  The request that did it must be told as one whose
+must cover the calls.  The request that did it must be reported as one whose
 events were lost.  Needs root.  Exit status 1 if a call is unaccounted for.
 """
 
@@ -15,9 +15,10 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "hazards"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hazards")]
 
-from rig import CServer, Rig, wait_until  # noqa: E402
+from rig.wait import wait_until  # noqa: E402
+from stage import CServer, Stage  # noqa: E402
 
 SECONDS = 1
 COUNTS = {"taken": "tailor_profiler_events_total",
@@ -26,12 +27,12 @@ COUNTS = {"taken": "tailor_profiler_events_total",
           "not written by the kernel": "tailor_kernel_missed_total"}
 
 
-def counts(rig):
+def counts(stage):
     """The counters, once they have stopped."""
     seen = []
 
     def still():
-        values = rig.tailor.metrics()
+        values = stage.tailor.metrics()
         seen.append([sum(v for k, v in values.items()
                          if k.partition("{")[0] == name)
                      for name in COUNTS.values()])
@@ -51,27 +52,27 @@ def main():
         print("bench_storm: hazards/server is missing (make "
               "hazards-programs); nothing measured")
         return 0
-    rig = Rig(build, profiler={"kernel": "lite", "syscalls": True})
+    stage = Stage(build, profiler={"kernel": "lite", "syscalls": True})
     try:
-        rig.start(CServer(build))
-        before = counts(rig)
-        response = rig.client.get(f"/storm?us={SECONDS * 1_000_000}")
+        stage.start(CServer(build))
+        before = counts(stage)
+        response = stage.client.get(f"/storm?us={SECONDS * 1_000_000}")
         made = [int(line) for line in response.body.split()]
-        told = {k: v - before[k] for k, v in counts(rig).items()}
-        tale = rig.tale(response.get("x-request-id"))
+        growth = {k: v - before[k] for k, v in counts(stage).items()}
+        tale = stage.tale(response.get("x-request-id"))
     finally:
-        rig.stop()
-    print(f"\nSystem calls told of for {SECONDS} s, millions")
+        stage.stop()
+    print(f"\nSystem calls recorded for {SECONDS} s, millions")
     for cpu, calls in enumerate(made):
         print(f"  made on CPU {cpu:<24}{calls / 1e6:8.3f}")
-    for name, number in told.items():
+    for name, number in growth.items():
         print(f"  {name:36}{number / 1e6:8.3f}")
-    missing = sum(made) - sum(told.values())
+    missing = sum(made) - sum(growth.values())
     print(f"  {'unaccounted for':36}{max(0, missing) / 1e6:8.3f}")
     loss = tale["loss"]["events"]
     print(f"  in the request's timeline, as lost  {loss / 1e6:8.3f}")
     print(f"  its verdict: {tale['verdict']['text']}")
-    return 1 if missing > 0 or (told["lost"] > 0 and loss == 0) else 0
+    return 1 if missing > 0 or (growth["lost"] > 0 and loss == 0) else 0
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@
  *
  *	fast_origin FILE
  *
- * Answers GET /N with N bytes, N up to a megabyte, over kept connections, one
- * thread, one read and one write a request.  Listens on a port of 127.0.0.1
+ * Responds to GET /N with N bytes, N up to a megabyte, over kept connections,
+ * one thread, one read and one write a request.  Listens on a port of 127.0.0.1
  * that the kernel chooses, and prints it.  FILE is 8 bytes that it keeps the
- * number of answers in.  Ends at the end of standard input.
+ * number of responses in.  Ends at the end of standard input.
  *
  * It believes that a head comes in one piece and has no body: it is no
  * example of how to read HTTP.
@@ -37,7 +37,7 @@ struct connection {
 };
 
 static char body[BODY_MAX];
-static uint64_t *answers;
+static uint64_t *responses;
 static int poll_fd;
 
 static void
@@ -63,9 +63,9 @@ end(struct connection *c)
 	free(c);
 }
 
-/* Write what is left of an answer. */
+/* Write what is left of a response. */
 static void
-answer(struct connection *c)
+respond(struct connection *c)
 {
 	size_t total = c->head_length + c->body_length;
 
@@ -89,7 +89,7 @@ answer(struct connection *c)
 		}
 		c->sent += (size_t)n;
 	}
-	__atomic_store_n(answers, *answers + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(responses, *responses + 1, __ATOMIC_RELEASE);
 	if (c->writing)
 		watch(c, EPOLL_CTL_MOD, EPOLLIN);
 	c->writing = false;
@@ -123,7 +123,7 @@ take(struct connection *c)
 	    "\r\n",
 	    c->body_length);
 	c->sent = 0;
-	answer(c);
+	respond(c);
 }
 
 static void
@@ -173,11 +173,11 @@ main(int argc, char **argv)
 		return 2;
 	memset(body, 'x', sizeof(body));
 	file = open(argv[1], O_RDWR | O_CREAT, 0600);
-	if (file < 0 || ftruncate(file, sizeof(*answers)) < 0)
+	if (file < 0 || ftruncate(file, sizeof(*responses)) < 0)
 		fail(argv[1]);
-	answers = mmap(NULL, sizeof(*answers), PROT_READ | PROT_WRITE,
+	responses = mmap(NULL, sizeof(*responses), PROT_READ | PROT_WRITE,
 	    MAP_SHARED, file, 0);
-	if (answers == MAP_FAILED)
+	if (responses == MAP_FAILED)
 		fail("mmap");
 	poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	listener.fd = listen_anywhere();
@@ -194,7 +194,7 @@ main(int argc, char **argv)
 			if (c == &listener)
 				take_connections(listener.fd);
 			else if (events[i].events & EPOLLOUT)
-				answer(c);
+				respond(c);
 			else
 				take(c);
 		}

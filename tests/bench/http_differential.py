@@ -16,10 +16,10 @@ case counts as passed if it passed once.
 usage: http_differential.py [--all] [CORPUS]      (in the root of the sources)
 
 Needs haproxy and nginx.  Ports are the kernel's choice, loopback only; takes
-some minutes, because silence is an answer here and has to be waited for.
+some minutes, because silence is an outcome here and has to be waited for.
 """
 import collections
-import os
+import pathlib
 import re
 import shutil
 import socket
@@ -27,12 +27,18 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from rig import other_proxies  # noqa: E402
+from rig.ports import free_port, listens  # noqa: E402
+from rig.process import Process  # noqa: E402
+from rig.wait import wait_until  # noqa: E402
 
 CORPUS = "tests/unit/http/corpus/requests.txt"
 ROUNDS = 8
 QUIET_S = 0.08  # nothing more comes: the server answers
-ANSWER_S = 4.0  # no answer: the proxy waits for more
+ANSWER_S = 4.0  # no response: the proxy waits for more
 ESCAPE = re.compile(rb'\\(x[0-9a-fA-F]{2}|.)')
 INTERIM = re.compile(rb"^HTTP/1\.1 100 [^\n]*\n\r?\n")
 PLAIN = {b"r": b"\r", b"n": b"\n", b"t": b"\t", b"0": b"\0"}
@@ -55,19 +61,7 @@ backend b
 """
 
 NGINX = """
-daemon off;
-master_process off;
-worker_processes 1;
-pid {directory}/nginx.pid;
-error_log {directory}/error.log;
-events {{ worker_connections 100; }}
-http {{
     access_log off;
-    client_body_temp_path {directory}/body;
-    proxy_temp_path {directory}/proxy;
-    fastcgi_temp_path {directory}/fastcgi;
-    uwsgi_temp_path {directory}/uwsgi;
-    scgi_temp_path {directory}/scgi;
     server {{
         listen 127.0.0.1:{port};
         location / {{
@@ -76,14 +70,22 @@ http {{
             proxy_set_header Host $http_host;
             proxy_set_header Connection "";
         }}
-    }}
-}}
-"""
+    }}"""
 
-PROXIES = [
-    ("haproxy", HAPROXY, ["haproxy", "-db", "-f", "{conf}"]),
-    ("nginx", NGINX, ["nginx", "-p", "{directory}", "-c", "{conf}"]),
-]
+
+def haproxy(directory, port, server):
+    return other_proxies.haproxy(directory, HAPROXY.format(
+        port=port, server=server))
+
+
+def nginx(directory, port, server):
+    return other_proxies.nginx(
+        directory, NGINX.format(port=port, server=server),
+        main="master_process off; worker_processes 1;")
+
+
+# Each writes its files and returns its command.
+PROXIES = [haproxy, nginx]
 
 
 def unquote(line):
@@ -183,44 +185,25 @@ class Server(threading.Thread):
             return taken
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
-
-
 class Proxy:
-    def __init__(self, name, template, command):
-        self.name = name
+    """A proxy before a server that keeps the bytes it is given."""
+
+    def __init__(self, command):
         self.directory = tempfile.mkdtemp(prefix="differential-")
         self.server, self.port = Server(), free_port()
         self.server.start()
-        path = os.path.join(self.directory, name + ".conf")
-        with open(path, "w") as out:
-            out.write(template.format(port=self.port, server=self.server.port,
-                                      directory=self.directory))
-        self.process = subprocess.Popen(
-            [w.format(conf=path, directory=self.directory) for w in command],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.wait_ready()
-
-    def wait_ready(self):
-        for _ in range(100):
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return
-            except OSError:
-                if self.process.poll() is not None:
-                    break
-                time.sleep(0.05)
-        sys.exit(f"{self.name} does not start")
+        self.process = Process(
+            command(self.directory, self.port, self.server.port),
+            stdout=subprocess.DEVNULL)
+        wait_until(lambda: listens(f"127.0.0.1:{self.port}"),
+                   lambda: f"{command.__name__} listens: {self.process.log}")
 
     def close(self):
         self.process.terminate()
-        self.process.wait()
         shutil.rmtree(self.directory)
 
     def ask(self, message):
-        """(status of the first answer, 0 if it has none, None if nothing came;
+        """(status of the first response, 0 if it has none, None if none came;
         bytes the server was given)"""
         self.server.take()  # left over by a client that went away
         answer = b""
@@ -272,8 +255,8 @@ def one_round(cases):
     """For each case the outcomes of the proxies, started for this round."""
     proxies = []
     try:
-        for name, template, command in PROXIES:
-            proxies.append(Proxy(name, template, command))
+        for command in PROXIES:
+            proxies.append(Proxy(command))
         return [[describe(status, case, forwarded) for status, forwarded in
                  (proxy.ask(case.message) for proxy in proxies)]
                 for case in cases]
@@ -300,7 +283,7 @@ def main():
     rows = [(case, [together(r[i][p] for r in rounds)
                     for p in range(len(PROXIES))])
             for i, case in enumerate(cases)]
-    report(rows, [name for name, _, _ in PROXIES], show_all)
+    report(rows, [command.__name__ for command in PROXIES], show_all)
 
 
 def report(rows, names, show_all):

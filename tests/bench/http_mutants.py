@@ -2,7 +2,7 @@
 """Damaged requests through Tailor, and what it lets through, through HAProxy and
 nginx as well.
 
-The corpus shows what somebody thought of.  Here requests of it are changed at
+The corpus shows what a person thought of.  Here requests of it are changed at
 random places, by bytes and lines that have fooled parsers before, and given to
 a real tailor.  What it answers with 200 is given to the other two, and printed
 is where one of them refuses, or sees another body: each line is a question
@@ -12,6 +12,7 @@ usage: http_mutants.py SECONDS [SEED]      (in the root of the sources)
 
 Needs haproxy, nginx, and a build in $TAILOR_BUILD (build).
 """
+import json
 import os
 import random
 import sys
@@ -19,15 +20,7 @@ import time
 
 import http_differential as differential
 
-TAILOR = """{{
-    "listen": "127.0.0.1:{port}", "admin": "",
-    "servers": [{{"name": "a", "address": "127.0.0.1:{server}",
-                  "jvm": "none"}}],
-    "profiler": {{"channel_socket": "{directory}/channels", "stream": "",
-                  "kernel": "off"}},
-    "slow": {{"store": ""}}, "hedging": {{"mode": "watch"}},
-    "proxy": {{"header_timeout": "1s", "client_timeout": "1s"}}
-}}"""
+BUILD = os.path.abspath(os.environ.get("TAILOR_BUILD", "build"))
 BITS = [b"\r", b"\n", b"\r\n", b" ", b"\t", b":", b",", b";", b"\0", b"\x0b",
         b"\x0c", b"\x80", b"\xff", b"0", b"1", b"-", b"+", b"/", b"\\", b"*",
         b"?", b"#", b"%", b"@", b'"', b"'", b"a", b"A", b"_", b"=", b"[",
@@ -38,6 +31,21 @@ BITS = [b"\r", b"\n", b"\r\n", b" ", b"\t", b":", b",", b";", b"\0", b"\x0b",
         b"TE: trailers\r\n", b"X: \r\n", b"chunked", b"identity",
         b"0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"]
 LONGEST = 600
+
+
+def tailor(directory, port, server):
+    """Write its configuration; its command."""
+    path = os.path.join(directory, "tailor.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({
+            "listen": f"127.0.0.1:{port}", "admin": "",
+            "servers": [{"name": "a", "address": f"127.0.0.1:{server}",
+                         "jvm": "none"}],
+            "profiler": {"channel_socket": f"{directory}/channels",
+                         "stream": "", "kernel": "off"},
+            "slow": {"store": ""}, "hedging": {"mode": "watch"},
+            "proxy": {"header_timeout": "1s", "client_timeout": "1s"}}, file)
+    return [f"{BUILD}/tailor", "-c", path]
 
 
 def mutant(dice, message):
@@ -69,19 +77,17 @@ def outcome(proxy, message, body):
 def main():
     seconds = float(sys.argv[1])
     dice = random.Random(sys.argv[2] if len(sys.argv) > 2 else "1")
-    build = os.path.abspath(os.environ.get("TAILOR_BUILD", "build"))
     seeds = [c.message for c in
              differential.read_corpus(differential.CORPUS)
              if c.outcome.startswith("pass") and len(c.message) < LONGEST]
-    tailor, *others = [differential.Proxy(*p) for p in [
-        ("tailor", TAILOR, [f"{build}/tailor", "-c", "{conf}"]),
-        *differential.PROXIES]]
+    ours, *others = [differential.Proxy(command)
+                     for command in [tailor, *differential.PROXIES]]
     asked = passed = 0
     end = time.monotonic() + seconds
     try:
         while time.monotonic() < end:
             message = mutant(dice, dice.choice(seeds))
-            status, forwarded = tailor.ask(message)
+            status, forwarded = ours.ask(message)
             asked += 1
             if status != 200:
                 continue
@@ -91,7 +97,7 @@ def main():
             if any(r != "passes" for r in row):
                 print(*row, message, sep="\t", flush=True)
     finally:
-        for proxy in (tailor, *others):
+        for proxy in (ours, *others):
             proxy.close()
     print(f"{asked} requests, {passed} let through", file=sys.stderr)
 

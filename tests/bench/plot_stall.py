@@ -23,9 +23,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TAILOR_BUILD", ROOT / "build"))
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "tests"))
 
-from support.load import OK, Stub  # noqa: E402
+from rig.stub import OK, Stub  # noqa: E402
 
 STALL_S = 0.05
 STALLED = "-0300"
@@ -37,7 +37,7 @@ RUNS = (("open", "Poisson", ("-r", "1000")),
 
 def answer(request):
     """At once, but for one request of each iteration."""
-    if request["x-request-id"].endswith(STALLED):
+    if request.get("x-request-id").endswith(STALLED):
         time.sleep(STALL_S)
     return OK
 

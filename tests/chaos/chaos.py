@@ -1,21 +1,21 @@
 #!/usr/bin/python3
 """Two real servers that fail in every way there is, clients that know what
-each answer must be, and a running Tailor in between.
+each response must be, and a running Tailor in between.
 
     tests/chaos/chaos.py --build build [--minutes 30 | --seconds 15]
                          [--seed N] [--visitors 48] [--tap] [--lies]
                          [--timers]
 
-content.py says what each answer is, origin.py is the server, faults.py its
-bad answers, client.py and manners.py the clients, director.py what goes wrong
-and when, judge.py what is allowed then.  The seed is printed: it repeats what
-is drawn, though not the machine's timing.
+content.py says what each response is, origin.py is the server, faults.py its
+bad responses, client.py and manners.py the clients, director.py what goes
+wrong and when, judge.py what is allowed then.  The seed is printed: it repeats
+what is drawn, though not the machine's timing.
 
 --timers looks for requests that are forgotten: hedges by the clock, servers
 that spoil and delay responses but never stop, and a deadline far longer than
-any of these delays.  Then no request may be answered 504.
+any of these delays.  Then no response may be 504.
 
---lies checks the checker: the servers answer one byte wrong, one answer twice,
+--lies checks the checker: the servers send one byte wrong, one response twice,
 one in place of another, and each must be found.
 Exit status 0 if nothing was wrong.
 """
@@ -31,18 +31,18 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "e2e"))
+sys.path.insert(0, str(HERE.parent))
 
 import content  # noqa: E402
 import faults  # noqa: E402
 from client import Book  # noqa: E402
 from director import LANES, Director, Trouble  # noqa: E402
-from judge import Judge, Ledger  # noqa: E402
+from judge import CONNECT_S, Judge, Ledger  # noqa: E402
 from manners import Guest  # noqa: E402
-from support.pair import settled  # noqa: E402
-from support.process import Tailor, free_port  # noqa: E402
-from support.wait import Late, wait_until  # noqa: E402
+from rig.ports import free_port  # noqa: E402
+from rig.process import MemoryGauge  # noqa: E402
+from rig.tailor import Tailor, configuration  # noqa: E402
+from rig.wait import Late, wait_until  # noqa: E402
 
 # Long, because the machine may be busy with other things; see Lateness.
 DEADLINE_S = 10
@@ -78,62 +78,38 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def with_timers(config):
-    """Nearly every request is hedged by the clock, and few wait."""
-    config["hedging"].update(timer_ratio=1, timer_delay="2ms",
-                             budget_ratio=1)
-    config["proxy"].update(request_timeout=f"{TIMERS_DEADLINE_S}s")
-    return config
+CONFIG = {
+    "hedging": {"mode": "act", "allow": content.ALLOW, "body_max": "64k"},
+    "warmup": {"requests": 20, "max": "1s"},
+    "proxy": {"stop_timeout": "5s", "stop_idle": 0,
+              "request_timeout": f"{DEADLINE_S}s",
+              "connect_timeout": f"{CONNECT_S}s",
+              "queue_timeout": "3s", "upstream_idle_timeout": "2s"},
+    "log": {"level": "notice"},
+    "slow": {"keep_slowest": 0},
+}
+# With --timers nearly every request is hedged by the clock, and few wait.
+TIMERS = {
+    "hedging": {"timer_ratio": 1, "timer_delay": "2ms", "budget_ratio": 1},
+    "proxy": {"request_timeout": f"{TIMERS_DEADLINE_S}s"},
+}
 
 
-def configuration(directory, seed):
-    """Two servers under Tailor's care, three listeners."""
-    def server(name):
-        port = free_port()
-        return {"name": name, "address": f"127.0.0.1:{port}", "jvm": "none",
-                "connections_max": 64,
-                "launch": {"command": ["/usr/bin/python3", "-I", "-S",
-                                       str(HERE / "origin.py"), name,
-                                       str(port), directory, str(seed)],
-                           "environment": {"PYTHONDONTWRITEBYTECODE": "1"},
-                           "cpus": ""}}
-    return {
-        "listen": [f"127.0.0.1:{free_port()}",
-                   f"unix:{directory}/front.sock",
-                   f"127.0.0.1:{free_port()}"],
-        "admin": f"unix:{directory}/admin.sock",
-        "servers": [server("a"), server("b")],
-        "hedging": {"mode": "act", "allow": content.ALLOW,
-                    "body_max": "64k"},
-        "warmup": {"requests": 20, "max": "1s"},
-        "proxy": {"cpu": "none", "stop_timeout": "5s", "stop_idle": 0,
-                  "request_timeout": f"{DEADLINE_S}s",
-                  "connect_timeout": "4s", "queue_timeout": "3s",
-                  "upstream_idle_timeout": "2s"},
-        "profiler": {"poll": "sleep", "cpu": "none",
-                     "channel_socket": f"{directory}/channels.sock",
-                     "stream": f"/dev/shm/{os.path.basename(directory)}"},
-        "log": {"level": "notice"},
-        "slow": {"store": "", "keep_slowest": 0},
-    }
-
-
-class Gauge(threading.Thread):
-    """Resident memory of a process, twice a second."""
-
-    def __init__(self, pid, stop):
-        super().__init__(daemon=True)
-        self.pid, self.stop, self.kib = pid, stop, []
-
-    def run(self):
-        while not self.stop.wait(0.5):
-            with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
-                self.kib.append(int(file.read().split()[1]) * 4)
+def server(name, directory, seed):
+    """An origin under Tailor's care."""
+    port = free_port()
+    return {"name": name, "address": f"127.0.0.1:{port}", "jvm": "none",
+            "connections_max": 64,
+            "launch": {"command": ["/usr/bin/python3", "-I", "-S",
+                                   str(HERE / "origin.py"), name, str(port),
+                                   directory, str(seed)],
+                       "environment": {"PYTHONDONTWRITEBYTECODE": "1"},
+                       "cpus": ""}}
 
 
 class Lateness(threading.Thread):
-    """Notes when this machine did not run what should have run: nobody can
-    be blamed for that, so it counts as a trouble of both servers."""
+    """Notes when this machine did not run what should have run: no program
+    is to blame for that, so it counts as a trouble of both servers."""
 
     def __init__(self, director, stop):
         super().__init__(daemon=True)
@@ -191,7 +167,7 @@ class Run:
     def rest(self, tailor, before):
         """Nothing is under way, and no descriptor more than at first."""
         try:
-            settled(tailor)
+            tailor.wait_settled()
             wait_until(lambda: descriptors(tailor.pid) == before,
                        "descriptors are what they were", 15)
         except Late as late:
@@ -203,13 +179,12 @@ class Run:
         """All of the chaos, with a tailor that is up."""
         for name in "ab":
             tailor.wait_server(name, state="ready")
-        settled(tailor)
+        tailor.wait_settled()
         wait_until(lambda: sum(
             v for k, v in tailor.metrics().items()
             if k.startswith("tailor_server_connections")) == 0, "rest")
         before = descriptors(tailor.pid)
-        gauge = Gauge(tailor.pid, self.stop)
-        gauge.start()
+        gauge = MemoryGauge(tailor, 0.5)
         guests = self.guests(tailor)
         self.director = Director(tailor, self.directory, self.given.seed,
                                  self.book, self.stop,
@@ -222,18 +197,18 @@ class Run:
         if self.lie is None:
             self.director.start()
             self.watch(tailor)
-            self.stop.set()
-            self.director.join()
         else:
             for name in "ab":
                 self.director.mode(name, self.lie, 60, share=0.2)
             self.stop.wait(self.seconds)
-            self.stop.set()
+        self.stop.set()
+        self.kib = gauge.stop()[1:]
+        if self.lie is None:
+            self.director.join()
         for guest in guests:
             guest.join(60)
             if guest.is_alive():
                 self.book.violation(f"visitor {guest.number} hangs")
-        self.kib = gauge.kib
         if self.lie is None:
             self.rest(tailor, before)
         self.metrics = tailor.metrics()
@@ -241,24 +216,26 @@ class Run:
     def watch(self, tailor):
         """Until time is over, or tailor is."""
         until = time.monotonic() + self.seconds
-        told = time.monotonic() + 60
+        due = time.monotonic() + 60
         while time.monotonic() < until and not self.stop.wait(0.5):
             if not tailor.running():
                 self.book.violation(f"tailor ended:\n{tailor.log[-4000:]}")
                 return
-            if time.monotonic() > told:
-                told += 60
+            if time.monotonic() > due:
+                due += 60
                 say(f"# {until - time.monotonic():.0f} s to go, "
                     f"{sum(self.book.count.values())} outcomes, "
                     f"{len(self.book.violations)} violations")
 
     def run(self):
-        config = configuration(self.directory, self.given.seed)
-        if self.given.timers:
-            config = with_timers(config)
+        at, more = self.directory, {}
         if self.given.keep:
-            config["access_log"] = {"path": f"{self.directory}/access.log"}
-        tailor = Tailor(self.given.build, self.directory, config)
+            more["access_log"] = {"path": f"{at}/access.log"}
+        tailor = Tailor(self.given.build, at, configuration(
+            at, [server(name, at, self.given.seed) for name in "ab"], CONFIG,
+            TIMERS if self.given.timers else {}, more,
+            {"listen": [f"127.0.0.1:{free_port()}", f"unix:{at}/front.sock",
+                        f"127.0.0.1:{free_port()}"]}))
         try:
             tailor.wait_ready()
             self.serve(tailor)
@@ -317,7 +294,7 @@ def table(run):
             ("connections", {k: n for (s, k), n in count.items()
                              if s == "connections"}),
             ("injected", run.director.counts),
-            ("answers spoilt", run.ledger.kinds),
+            ("responses spoilt", run.ledger.kinds),
             ("metrics", {name: int(value) for name in METRICS
                          if (value := sum(
                              v for k, v in run.metrics.items()

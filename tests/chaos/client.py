@@ -1,4 +1,4 @@
-"""Clients that know what every answer must be.
+"""Clients that know what every response must be.
 
 A visitor has dice of its own.  How it behaves is in manners.py; here is what
 it asks for and how it reads what comes back.  Every request ends in one
@@ -13,7 +13,7 @@ import threading
 import time
 
 import wire
-from content import EARLY, Wish
+from content import EARLY, Spec
 
 # Marks the manner of a client of the listener that comes and goes.
 LAST = " at the last listener"
@@ -23,14 +23,14 @@ LAST = " at the last listener"
 class Outcome:
     """How one request ended.
 
-    kind    answer, short (an answer whose end its server's death could also
+    kind    response, short (a response whose end its server's death could also
             be), unheard (an old client on a Unix socket, which has no means
-            to tell it of a cut, got a part), error (the proxy's own), cut,
-            unasked (not answered, since the connection was to end before),
+            to notice a cut, got a part), error (the proxy's own), cut,
+            unasked (no response, since the connection was to end before),
             left (the client went away), wrong
     text    of an error: its status and reason; else details
     """
-    wish: Wish
+    spec: Spec
     manner: str
     kind: str
     text: str
@@ -39,7 +39,7 @@ class Outcome:
 
 
 class Wrong(Exception):
-    """An answer that nothing can excuse."""
+    """A response that nothing can excuse."""
 
 
 class Book:
@@ -63,11 +63,11 @@ class Book:
         shown = outcome.kind
         if outcome.kind == "error":
             shown += f" {outcome.text.split(' ')[0]}"
-        sort = f"{outcome.wish.rule} {outcome.wish.method}"
+        sort = f"{outcome.spec.rule} {outcome.spec.method}"
         with self.lock:
             key = (sort, shown)
             self.count[key] = self.count.get(key, 0) + 1
-            if outcome.kind not in ("answer", "left"):
+            if outcome.kind not in ("response", "left"):
                 self.odd.append(outcome)
 
     def manner(self, name):
@@ -86,7 +86,7 @@ class Book:
 
 
 class Visitor:
-    """One client: what it asks and how it reads answers."""
+    """One client: what it asks and how it reads responses."""
 
     def __init__(self, number, seed, book):
         self.number, self.book = number, book
@@ -95,7 +95,7 @@ class Visitor:
 
     # --- what is asked ----------------------------------------------------
 
-    def wish(self, uploads=True, small=False, method=None):
+    def spec(self, uploads=True, small=False, method=None):
         dice = self.dice
         self.serial += 1
         method = method or dice.choices(
@@ -119,7 +119,7 @@ class Visitor:
              dice.randrange(16_000, 17_500), dice.randrange(60_000, 300_000),
              dice.randrange(1_000_000, 3_000_000)),
             (2, 10, 10, 3, 2, 0.1 if small else 0.4))[0]
-        return Wish(
+        return Spec(
             method, rule, f"{self.number}-{self.serial}",
             dice.choices((200, 201, 204, 304, 404, 500, 503),
                          (80, 3, 3, 3, 5, 3, 2))[0],
@@ -127,19 +127,19 @@ class Visitor:
             upload, dice.choices((0, 1, 5, 30), (10, 5, 3, 1))[0],
             dice.choices((0, 1, 3), (20, 1, 1))[0])
 
-    def request(self, wish, version="1.1", fields=()):
+    def request(self, spec, version="1.1", fields=()):
         """The head and the body, as they are sent."""
-        lines = [f"{wish.method} {wish.target} HTTP/{version}",
+        lines = [f"{spec.method} {spec.target} HTTP/{version}",
                  f"Host: tailor-{self.dice.randrange(100)}",
                  f"X-Some: {'z' * self.dice.randrange(60)}", *fields]
-        body = wish.body_up()
-        if wish.upload:
+        body = spec.body_up()
+        if spec.upload:
             if version == "1.1" and self.dice.random() < 0.4:
                 lines.append("Transfer-Encoding: chunked")
                 body = self.chunked(body)
             else:
                 lines.append(f"Content-Length: {len(body)}")
-        elif wish.method in ("POST", "PUT"):
+        elif spec.method in ("POST", "PUT"):
             lines.append("Content-Length: 0")
         return "\r\n".join(lines).encode() + b"\r\n\r\n", body
 
@@ -154,34 +154,34 @@ class Visitor:
 
     # --- what comes back --------------------------------------------------
 
-    def read(self, w, wish, manner, begun, version="1.1", hundred=False):
-        """Read one answer and note the outcome.  True if the connection
+    def read(self, w, spec, manner, begun, version="1.1", hundred=False):
+        """Read one response and note the outcome.  True if the connection
         may be used for another request."""
         try:
-            head = self.final(w, wish, hundred, version)
-            body = w.body(head, wish.method == "HEAD"
+            head = self.final(w, spec, hundred, version)
+            body = w.body(head, spec.method == "HEAD"
                           or head.status in (204, 304))
             over = head.get("connection") == "close"
             if version == "1.0":
                 over = head.get("connection") != "keep-alive"
-            kind, text = self.judge(wish, head, body)
+            kind, text = self.judge(spec, head, body)
             if kind == "short":
-                kind = self.short(w, wish, head, body, version)
+                kind = self.short(w, spec, head, body, version)
         except wire.Cut as cut:
-            kind, text, over = self.cut(wish, cut)
+            kind, text, over = self.cut(spec, cut)
         except wire.Silence as error:
-            self.book.violation(f"{manner} {wish}: {error}")
+            self.book.violation(f"{manner} {spec}: {error}")
             kind, text, over = "wrong", "silence", True
-        except (Wrong, wire.Malformed, AssertionError) as error:
-            self.book.violation(f"{manner} {wish}: {error}")
+        except (Wrong, AssertionError) as error:
+            self.book.violation(f"{manner} {spec}: {error}")
             kind, text, over = "wrong", str(error), True
         w.spoilt |= kind == "wrong"
-        self.book.outcome(Outcome(wish, manner, kind, text, begun,
+        self.book.outcome(Outcome(spec, manner, kind, text, begun,
                                   time.monotonic()))
-        return kind in ("answer", "short", "error") and not over
+        return kind in ("response", "short", "error") and not over
 
-    def final(self, w, wish, hundred, version):
-        """The head of the answer itself, behind the interim ones."""
+    def final(self, w, spec, hundred, version):
+        """The head of the response itself, behind the interim ones."""
         hints = 0
         while True:
             head = w.head()
@@ -194,48 +194,47 @@ class Visitor:
             if head.status != 103 or version == "1.0" or hints > 8:
                 raise Wrong(f"interim {head.status} number {hints}")
 
-    def judge(self, wish, head, body):
-        """Whose answer it is, and whether it is right."""
+    def judge(self, spec, head, body):
+        """Whose response it is, and whether it is right."""
         nonce = head.get("x-nonce")
         if nonce is None:
             text = body.decode("latin-1").strip()
-            if wish.bodiless and not body:
+            if spec.bodiless and not body:
                 text = str(head.status)
             if head.status < 400 or not text.startswith(str(head.status)):
                 raise Wrong(f"{head.start} without a nonce: {body[:80]!r}")
             return "error", text
-        expected = f"{wish.status} Of-Course"
-        if head.get("x-target") != wish.target:
-            raise Wrong(f"the answer to {head.get('x-target')}")
+        expected = f"{spec.status} Of-Course"
+        if head.get("x-target") != spec.target:
+            raise Wrong(f"the response to {head.get('x-target')}")
         if not self.book.nonce_is_new(nonce):
-            raise Wrong(f"answer {nonce} a second time")
+            raise Wrong(f"response {nonce} a second time")
         if not head.start.endswith(expected):
             raise Wrong(f"{head.start}, not {expected}")
         seen = head.get("x-digest")
-        if seen not in (wish.digest(), EARLY if wish.upload else None):
-            raise Wrong(f"the server saw {seen}, not {wish.digest()}")
-        if (wish.method == "HEAD" and "content-length" in head.raw.decode(
+        if seen not in (spec.digest(), EARLY if spec.upload else None):
+            raise Wrong(f"the server saw {seen}, not {spec.digest()}")
+        if (spec.method == "HEAD" and "content-length" in head.raw.decode(
                 "latin-1").lower()
-                and head.get("content-length") != str(wish.size)):
+                and head.get("content-length") != str(spec.size)):
             raise Wrong(f"a length of {head.get('content-length')}")
-        if self.compare(wish, seen, body):
-            return "answer", nonce
-        # Its end could not be told from its server's: the judge asks the
-        # ledger.
+        if self.compare(spec, seen, body):
+            return "response", nonce
+        # Its end looks like its server's: the judge asks the ledger.
         return "short", nonce
 
-    def short(self, w, wish, head, body, version):
-        """An answer that ends well and too soon: can it be helped?"""
+    def short(self, w, spec, head, body, version):
+        """A response that ends well and too soon: can it be helped?"""
         if w.unix and version == "1.0" and head.get("content-length") is None:
             return "unheard"
-        if wish.framing == "close":
+        if spec.framing == "close":
             return "short"
-        raise Wrong(f"{len(body)} bytes of {wish.size}")
+        raise Wrong(f"{len(body)} bytes of {spec.size}")
 
-    def compare(self, wish, seen, body):
+    def compare(self, spec, seen, body):
         """Check a body, or its beginning, byte by byte.  True if it is
         whole."""
-        right = wish.body_down(seen)
+        right = spec.body_down(seen)
         if body == right:
             return True
         if not right.startswith(body):
@@ -244,16 +243,16 @@ class Visitor:
                         f"{at}: {body[at:at + 32]!r}")
         return False
 
-    def cut(self, wish, cut):
-        """What there was of the answer must be right."""
+    def cut(self, spec, cut):
+        """What there was of the response must be right."""
         if cut.head is None:
             if cut.body and not b"HTTP/1.1 ".startswith(
                     cut.body[:9]) and not cut.body.startswith(b"HTTP/1.1 "):
                 raise Wrong(f"begins with {cut.body[:80]!r}")
             return "cut", str(cut), True
         seen = cut.head.get("x-digest")
-        if cut.head.get("x-target") != wish.target:
+        if cut.head.get("x-target") != spec.target:
             raise Wrong(f"cut, and for {cut.head.get('x-target')}")
         self.book.nonce_is_new(cut.head.get("x-nonce"))
-        self.compare(wish, seen, cut.body)
+        self.compare(spec, seen, cut.body)
         return "cut", f"{cut} {cut.head.get('x-nonce')}", True

@@ -1,4 +1,4 @@
-"""What a request asks for, and so what its answer must be.
+"""What a request asks for, and so what its response must be.
 
 A target says everything:
 
@@ -7,10 +7,10 @@ A target says everything:
 RULE is `safe` for GET, HEAD and OPTIONS, `again` for others that the
 configuration allows to be sent twice, `once` for those that may reach a server
 once at most.  NAME is unique in a run.  STATUS, BYTES and FRAMING are the
-answer's, UPLOAD is the length of the request's own body, DELAY how many
+response's, UPLOAD is the length of the request's own body, DELAY how many
 milliseconds the server takes, INTERIM how many 103 come before.
 
-Both bodies are random bytes that follow from the target; the answer's from
+Both bodies are random bytes that follow from the target; the response's from
 the method and from the body that the server has seen as well.  So the client
 can check every byte, and so can the server.
 """
@@ -32,7 +32,7 @@ KEPT_MAX = 60_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class Spec:
     """One request."""
     method: str
     rule: str
@@ -66,19 +66,19 @@ class Wish:
         return digest(self.body_up())
 
     def body_down(self, seen):
-        """The answer's body, for a server that has seen that digest."""
+        """The response's body, for a server that has seen that digest."""
         if self.bodiless:
             return b""
         return _bytes(f"down {self.method} {self.target} {seen}", self.size)
 
 
-def wish(method, target):
-    """The Wish of a target, or None."""
+def parse(method, target):
+    """The Spec of a target, or None."""
     found = TARGET.match(target)
     if found is None:
         return None
     rule, name, status, size, framing, upload, delay, interim = found.groups()
-    return Wish(method, rule, name, int(status), int(size), framing,
+    return Spec(method, rule, name, int(status), int(size), framing,
                 int(upload), int(delay), int(interim))
 
 

@@ -1,7 +1,7 @@
 """Draws faults from a seed and puts them upon servers, proxy and operator.
 
 Three lanes run side by side, each with dice of its own: what happens to the
-servers' processes, what they answer, and what the operator does.  What is
+servers' processes, what they send, and what the operator does.  What is
 drawn depends on the seed alone; when it hits what, on the machine as well.
 
 While a server has a trouble, and until Tailor says that it is ready again,
@@ -24,7 +24,7 @@ RECOVERY_S = 40
 LANES = ("servers", "modes", "operator")
 # What happens, and how often: (kind, weight, shortest, longest in seconds).
 SERVERS = (
-    ("told-pause", 9, 0.005, 0.6), ("blind-pause", 4, 0.005, 0.5),
+    ("known-pause", 9, 0.005, 0.6), ("blind-pause", 4, 0.005, 0.5),
     ("false-alarm", 3, 0.005, 0.1), ("crash", 4, 0, 0), ("term", 2, 0, 0),
     ("both-pause", 2, 0.05, 0.5), ("both-crash", 1, 0, 0),
     ("refuse", 2, 0.05, 0.5), ("deaf", 2, 0.05, 0.5), ("restart", 2, 0, 0),
@@ -120,11 +120,11 @@ class Director:
         trouble.end = time.monotonic() + after_s
 
     def post(self, target, *allowed):
-        answer = self.tailor.ask(target, "POST")
-        if answer.status not in (200, *allowed):
-            self.book.violation(f"POST {target}: {answer.start} "
-                                f"{answer.body[:200]!r}")
-        return answer
+        response = self.tailor.ask(target, "POST")
+        if response.status not in (200, *allowed):
+            self.book.violation(f"POST {target}: {response.start} "
+                                f"{response.body[:200]!r}")
+        return response
 
     def servers(self):
         return {s["name"]: s for s in
@@ -174,13 +174,13 @@ class Director:
 
     # --- servers ----------------------------------------------------------
 
-    def pause(self, servers, length, told):
-        kind = "told" if told else "blind"
+    def pause(self, servers, length, known):
+        kind = "known" if known else "blind"
         losses = self.losses()
         troubles = [self.begin(s, kind) for s in servers]
         pids = []
         for server in servers:
-            if told:
+            if known:
                 self.hazard(server, "begin")
             pids.append(self.signal(server, signal.SIGSTOP))
         time.sleep(length)
@@ -189,7 +189,7 @@ class Director:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:
                 pass
-            if told:
+            if known:
                 self.hazard(server, "end")
         for trouble in troubles:
             self.end(trouble, 0.2)
@@ -203,7 +203,7 @@ class Director:
 
     def recover(self, troubles, before):
         """Who stands still for long fills its queue of connections, and is
-        lost for Tailor until it answers again: perhaps it has already."""
+        lost for Tailor until it responds again: perhaps it has already."""
         seen, after = self.servers(), self.losses()
         lost = [t for t in troubles if seen[t.server]["state"] != "ready"
                 or after[t.server] > before[t.server]]
@@ -215,13 +215,13 @@ class Director:
         for trouble in down:
             self.end(trouble, 0.1)
 
-    def do_told_pause(self, _kind, server, length, _dice):
+    def do_known_pause(self, _kind, server, length, _dice):
         self.pause(server, length, True)
 
     def do_blind_pause(self, _kind, server, length, _dice):
         self.pause(server, length, False)
 
-    do_long_pause = do_told_pause
+    do_long_pause = do_known_pause
     do_long_blind_pause = do_blind_pause
 
     def do_both_pause(self, _kind, _server, length, dice):
@@ -294,7 +294,7 @@ class Director:
             self.wait_ready(server)
         self.end(trouble, 0.1)
 
-    # --- answers ----------------------------------------------------------
+    # --- responses --------------------------------------------------------
 
     def spoil(self, kind, server, length, dice):
         trouble = self.begin(server, "mode")
@@ -384,11 +384,11 @@ class Director:
         """What monitoring does meanwhile."""
         target = dice.choice(("/metrics", "/servers", "/slow", "/healthz"))
         try:
-            answer = self.tailor.ask(target)
+            response = self.tailor.ask(target)
         except TimeoutError:
             if target == "/slow":
                 return  # of the analysis thread, which comes last
             raise
-        if answer.status not in (200, 429):  # too much is asked for
-            self.book.violation(f"GET {target}: {answer.start} "
-                                f"{answer.body[:200]!r}")
+        if response.status not in (200, 429):  # too much is asked for
+            self.book.violation(f"GET {target}: {response.start} "
+                                f"{response.body[:200]!r}")

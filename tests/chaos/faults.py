@@ -1,4 +1,4 @@
-"""Answers, as they should be and spoilt.
+"""Responses, as they should be and spoilt.
 
 A mode names one of KINDS or `any`; whether and how a request is hit follows
 from the seed, the server's name and the request.
@@ -11,14 +11,14 @@ import time
 
 import content
 
-# Kinds that a proxy cannot hide when it has begun to pass the answer on, or
+# Kinds that a proxy cannot hide when it has begun to pass the response on, or
 # that make it ask again before that.
 SPOILT = ("reset", "hangup-before", "head-cut", "body-cut", "body-reset",
           "garbage", "bad-chunk")
-# Kinds that nobody may notice.
+# Kinds that no client may notice.
 HARMLESS = ("stall", "bits", "extra", "early", "hints", "hangup-after")
 KINDS = SPOILT + HARMLESS
-# How the checker itself is checked: answers that are wrong.
+# How the checker itself is checked: responses that are wrong.
 LIES = ("lie-byte", "lie-twice", "lie-swap")
 
 GARBAGE = (
@@ -42,9 +42,9 @@ GARBAGE = (
 EXTRA = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-Nonce: poison\r\n\r\npoison"
 
 
-def draw(mode, wish, salt):
+def draw(mode, spec, salt):
     """The kind of fault that hits this request, or None."""
-    dice = random.Random(f"{salt} {mode['kind']} {wish.method} {wish.name}")
+    dice = random.Random(f"{salt} {mode['kind']} {spec.method} {spec.name}")
     if dice.random() >= mode["share"]:
         return None
     if mode["kind"] == "any":
@@ -52,12 +52,12 @@ def draw(mode, wish, salt):
     return mode["kind"] if mode["kind"] in KINDS + LIES else None
 
 
-def head(wish, nonce, digest, framing, close):
-    lines = [f"HTTP/1.1 {wish.status} Of-Course", f"X-Nonce: {nonce}",
-             f"X-Target: {wish.target}", f"X-Digest: {digest}"]
-    if framing == "length" and wish.status != 204:
-        lines.append(f"Content-Length: {wish.size}")
-    elif framing == "chunked" and wish.status not in (204, 304):
+def head(spec, nonce, digest, framing, close):
+    lines = [f"HTTP/1.1 {spec.status} Of-Course", f"X-Nonce: {nonce}",
+             f"X-Target: {spec.target}", f"X-Digest: {digest}"]
+    if framing == "length" and spec.status != 204:
+        lines.append(f"Content-Length: {spec.size}")
+    elif framing == "chunked" and spec.status not in (204, 304):
         lines.append("Transfer-Encoding: chunked")
     if close:
         lines.append("Connection: close")
@@ -79,36 +79,36 @@ def reset(sock):
                     struct.pack("ii", 1, 0))
 
 
-def answer(connection, wish, nonce, digest, fault):
-    """Send the answer; True if the connection may carry another request."""
-    dice = random.Random(f"{wish.target} {fault}")
-    body = wish.body_down(digest)
-    framing = wish.framing
-    if framing == "close" and (wish.bodiless or fault in LIES):
+def respond(connection, spec, nonce, digest, fault):
+    """Send the response; True if the connection may carry another request."""
+    dice = random.Random(f"{spec.target} {fault}")
+    body = spec.body_down(digest)
+    framing = spec.framing
+    if framing == "close" and (spec.bodiless or fault in LIES):
         framing = "length"
-    if fault == "bad-chunk" and not wish.bodiless:
+    if fault == "bad-chunk" and not spec.bodiless:
         framing = "chunked"
     close = framing == "close" or fault == "last"
-    text = head(wish, nonce, digest, framing, close)
+    text = head(spec, nonce, digest, framing, close)
     payload = body
-    if framing == "chunked" and not wish.bodiless:
+    if framing == "chunked" and not spec.bodiless:
         payload = chunks(body, dice)
-    hints = wish.interim + (20 if fault == "hints" else 0)
+    hints = spec.interim + (20 if fault == "hints" else 0)
     for i in range(hints):
         text = b"HTTP/1.1 103 Early Hints\r\nX-Hint: %d\r\n\r\n" % i + text
     spoil = _SPOIL.get(fault)
     if spoil is not None:
-        return spoil(connection, wish, nonce, text, payload, dice)
+        return spoil(connection, spec, nonce, text, payload, dice)
     connection.send(text + payload)
     if framing == "close":
-        connection.note("whole", nonce, wish)
+        connection.note("whole", nonce, spec)
     return not close and fault != "hangup-after"
 
 
-def _cut(connection, wish, nonce, text, payload, dice, rude):
-    """The first part of an answer, then the end."""
-    connection.note("fault", nonce, wish, "cut")
-    # An orderly end of what has no length is no fault; and a whole answer
+def _cut(connection, spec, nonce, text, payload, dice, rude):
+    """The first part of a response, then the end."""
+    connection.note("fault", nonce, spec, "cut")
+    # An orderly end of what has no length is no fault; and a whole response
     # is none either.
     rude |= b"Content-Length" not in text and b"chunked" not in text
     if rude:
@@ -127,35 +127,35 @@ def _body_reset(*of):
     return _cut(*of, rude=True)
 
 
-def _head_cut(connection, wish, nonce, text, _payload, dice):
-    connection.note("fault", nonce, wish, "head-cut")
+def _head_cut(connection, spec, nonce, text, _payload, dice):
+    connection.note("fault", nonce, spec, "head-cut")
     connection.send(text[:dice.randrange(1, len(text) - 1)])
     if dice.random() < 0.5:
         reset(connection.sock)
     return False
 
 
-def _reset(connection, wish, nonce, *_):
-    connection.note("fault", nonce, wish, "reset")
+def _reset(connection, spec, nonce, *_):
+    connection.note("fault", nonce, spec, "reset")
     reset(connection.sock)
     return False
 
 
-def _hangup_before(connection, wish, nonce, *_):
-    connection.note("fault", nonce, wish, "hangup")
+def _hangup_before(connection, spec, nonce, *_):
+    connection.note("fault", nonce, spec, "hangup")
     return False
 
 
-def _garbage(connection, wish, nonce, _text, _payload, dice):
-    connection.note("fault", nonce, wish, "garbage")
+def _garbage(connection, spec, nonce, _text, _payload, dice):
+    connection.note("fault", nonce, spec, "garbage")
     connection.send(dice.choice(GARBAGE))
     time.sleep(0.01)
     return dice.random() < 0.5
 
 
-def _bad_chunk(connection, wish, nonce, text, payload, dice):
-    connection.note("fault", nonce, wish, "bad-chunk")
-    if wish.bodiless:
+def _bad_chunk(connection, spec, nonce, text, payload, dice):
+    connection.note("fault", nonce, spec, "bad-chunk")
+    if spec.bodiless:
         text, payload = b"HTTP/1.1 200\x01\r\n\r\n", b""
     else:
         payload = payload[:-5]  # all whole chunks, without the last
@@ -168,34 +168,34 @@ def _bad_chunk(connection, wish, nonce, text, payload, dice):
     return False
 
 
-def _stall(connection, wish, nonce, text, payload, dice):
+def _stall(connection, spec, nonce, text, payload, dice):
     at = dice.randrange(len(text + payload))
     connection.send((text + payload)[:at])
     time.sleep(dice.choice((0.002, 0.02, 0.2, 0.4)))
     connection.send((text + payload)[at:])
-    return _ended(connection, wish, nonce, text)
+    return _ended(connection, spec, nonce, text)
 
 
-def _bits(connection, wish, nonce, text, payload, dice):
+def _bits(connection, spec, nonce, text, payload, dice):
     data = text + payload
     for i in range(0, min(len(data), 300)):
         connection.send(data[i:i + 1])
     connection.send(data[300:])
-    return _ended(connection, wish, nonce, text)
+    return _ended(connection, spec, nonce, text)
 
 
-def _ended(connection, wish, nonce, text):
-    if b"Content-Length" in text or b"chunked" in text or wish.bodiless:
+def _ended(connection, spec, nonce, text):
+    if b"Content-Length" in text or b"chunked" in text or spec.bodiless:
         return True
-    connection.note("whole", nonce, wish)
+    connection.note("whole", nonce, spec)
     return False
 
 
-def _extra(connection, wish, nonce, text, payload, _dice):
-    """Another answer behind the answer, in the same packet if it fits."""
+def _extra(connection, spec, nonce, text, payload, _dice):
+    """Another response behind the response, in the same packet if it fits."""
     if not _framed(text):
         connection.send(text + payload)
-        return _ended(connection, wish, nonce, text)
+        return _ended(connection, spec, nonce, text)
     connection.send(text + payload
                     + (EXTRA if len(payload) < 30_000 else b""))
     return True
@@ -205,25 +205,25 @@ def _framed(text):
     return b"Content-Length" in text or b"chunked" in text
 
 
-def _lie_byte(connection, _wish, _nonce, text, payload, _dice):
+def _lie_byte(connection, _spec, _nonce, text, payload, _dice):
     if payload:
         payload = payload[:-1] + bytes([payload[-1] ^ 1])
     connection.send(text + payload)
     return True
 
 
-def _lie_twice(connection, _wish, _nonce, text, payload, _dice):
-    """The same answer again to the next request on this connection."""
+def _lie_twice(connection, _spec, _nonce, text, payload, _dice):
+    """The same response again to the next request on this connection."""
     connection.send(text + payload)
-    connection.until(b"\r\n\r\n")
+    connection.stream.head()
     connection.send(text + payload)
     return False
 
 
-def _lie_swap(connection, wish, nonce, _text, _payload, _dice):
-    """The right answer to another request."""
-    other = content.wish(wish.method,
-                         wish.target.replace(wish.name, wish.name[::-1]))
+def _lie_swap(connection, spec, nonce, _text, _payload, _dice):
+    """The right response to another request."""
+    other = content.parse(
+        spec.method, spec.target.replace(spec.name, spec.name[::-1]))
     digest = other.digest()
     connection.send(head(other, nonce, digest, "length", False)
                     + other.body_down(digest))

@@ -7,11 +7,13 @@ An error of the proxy's own:
   504 deadline        the time was over, and a server was in trouble
   502                 each attempt met with a fault: of a request that may be
                       repeated, at both servers (one is enough in watch mode);
-                      of any other, at one
-An answer that is cut: its server ended, or cut it, by its own account; what
+                      of any other, at one; no connection for connect_timeout,
+                      from a server that takes none, counts as one, and so does
+                      a kept connection that a server at fault had just closed
+A response that is cut: its server ended, or cut it, by its own account; what
 had come is right (client.py).
 And by the servers' ledger: what may not be repeated was seen once at most;
-nothing was seen of what was not answered because its connection was to end,
+nothing was seen of what got no response because its connection was to end,
 and nothing behind a refused request; nothing that was not sent, ever.
 """
 
@@ -22,9 +24,10 @@ from client import LAST
 MARGIN_S = 0.1  # between our clock readings and what happens
 # A request is written to servers twice at most, whatever for.
 SEEN_MAX = 2
+CONNECT_S = 4  # proxy.connect_timeout, see chaos.py
 UNUSABLE = ("down", "out")
 SILENT = ("blind",)
-ANY = ("down", "out", "blind", "told", "mode")
+ANY = ("down", "out", "blind", "known", "mode")
 
 
 class Intervals:
@@ -49,7 +52,7 @@ class Ledger:
 
     def __init__(self, path):
         self.seen = {}    # name of a request -> how often
-        self.faults = {}  # name -> servers that spoilt an answer to it
+        self.faults = {}  # name -> servers that spoilt a response to it
         self.whole = set()
         self.wrong, self.kinds, self.warm = [], {}, 0
         with open(path, encoding="latin-1") as file:
@@ -102,8 +105,8 @@ class Judge:
 
     def enough(self, outcome, kinds):
         """Both servers are excused; or one, where only one may be asked."""
-        any_will_do = self.watch(outcome) or not outcome.wish.repeatable
-        if not outcome.wish.repeatable:
+        any_will_do = self.watch(outcome) or not outcome.spec.repeatable
+        if not outcome.spec.repeatable:
             kinds = ANY
         found = [self.excused(server, kinds, outcome) for server in "ab"]
         return any(found) if any_will_do else all(found)
@@ -130,6 +133,17 @@ class Judge:
                 return None
         if status == "502" and self.enough(outcome, UNUSABLE):
             return None
+        # A server that looks at no new connection, for connect_timeout.
+        if (status == "502" and reason in ("connect_timeout", "")
+                and outcome.over - outcome.begun > CONNECT_S - MARGIN_S
+                and self.enough(outcome, UNUSABLE + SILENT)):
+            return None
+        # One of two writes was lost with a kept connection that a server in a
+        # mode of closing them had just closed: it has not seen that one.
+        if (status == "502" and reason in ("closed", "reset", "")
+                and any(self.excused(s, UNUSABLE, outcome) for s in "ab")
+                and self.enough(outcome, UNUSABLE + SILENT + ("mode",))):
+            return None
         # Two writes are all there may be, and both were spent on a server at
         # fault: the other one was starting, full or in a pause just then.
         if (status == "502"
@@ -152,7 +166,7 @@ class Judge:
                 if outcome.manner.endswith(LAST) and self.trouble(
                         "tailor", ("listener",), outcome):
                     return None
-                return "no answer at all"
+                return "no response at all"
             if any(self.excused(s, ("down",), outcome) for s in "ab"):
                 return None
             return "nothing allows it"
@@ -188,11 +202,11 @@ class Judge:
         near = [f"{server} {kind}" for server, kind in self.when
                 if self.trouble(server, (kind,), outcome)]
         return (f"{outcome.kind} {outcome.text!r} {outcome.manner} "
-                f"{outcome.wish.method} {outcome.wish.target} "
+                f"{outcome.spec.method} {outcome.spec.target} "
                 f"from {outcome.begun:.3f} to {outcome.over:.3f}; troubles "
                 f"{near}, faults {self.ledger.faults.get(name_of(outcome))}, "
                 f"seen {self.ledger.seen.get(name_of(outcome), 0)}")
 
 
 def name_of(outcome):
-    return outcome.wish.target.split("?")[0]
+    return outcome.spec.target.split("?")[0]

@@ -5,13 +5,13 @@ import time
 
 import wire
 from client import LAST, Outcome, Visitor
-from content import Wish
+from content import Spec
 
 MANNERS = {  # and how often
     "steady": 30, "pipelined": 18, "trickling": 8, "sipping": 6,
     "expecting": 6, "half-closing": 5, "old": 6, "closing": 6,
     "leaving-in-head": 3, "leaving-in-body": 4, "leaving-early": 7,
-    "leaving-in-answer": 6, "hostile": 4, "idle": 3,
+    "leaving-in-response": 6, "hostile": 4, "idle": 3,
 }
 HOSTILE = (
     (b"GET / HTTP/1.1\r\n\r\n", 400),
@@ -32,7 +32,7 @@ HOSTILE = (
     (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
 )
 # Behind a refused request, on the same connection: must not be looked at.
-SMUGGLED = Wish("POST", "once", "smuggled")
+SMUGGLED = Spec("POST", "once", "smuggled")
 
 SIPPING_S = 8
 
@@ -74,36 +74,36 @@ class Guest(threading.Thread, Visitor):
         finally:
             w.close()
 
-    def ask(self, w, wish, manner, **more):
-        """One request, one answer; True if there may be another."""
+    def ask(self, w, spec, manner, **more):
+        """One request, one response; True if there may be another."""
         begun = time.monotonic()
-        head, body = self.request(wish, **more)
+        head, body = self.request(spec, **more)
         w.send(head + body)
-        return self.read(w, wish, manner, begun,
+        return self.read(w, spec, manner, begun,
                          version=more.get("version", "1.1"))
 
     def at_rest(self, w, what):
-        """Nothing may come behind the last answer."""
+        """Nothing may come behind the last response."""
         rest = w.leftover()
         if rest:
-            self.book.violation(f"{what}: behind the last answer "
+            self.book.violation(f"{what}: behind the last response "
                                 f"{rest[:200]!r}")
 
     def at_end(self, w, what):
-        """Nothing but the end may come behind the last answer."""
+        """Nothing but the end may come behind the last response."""
         if w.spoilt:
             return
         try:
             head = w.head()
         except wire.Cut as cut:
             if cut.body:
-                self.book.violation(f"{what}: behind the last answer "
+                self.book.violation(f"{what}: behind the last response "
                                     f"{cut.body[:200]!r}")
         else:
-            self.book.violation(f"{what}: another answer {head.raw!r}")
+            self.book.violation(f"{what}: another response {head.raw!r}")
 
-    def left(self, wish, manner, begun):
-        self.book.outcome(Outcome(wish, manner, "left", "", begun,
+    def left(self, spec, manner, begun):
+        self.book.outcome(Outcome(spec, manner, "left", "", begun,
                                   time.monotonic()))
 
     def leave(self, w):
@@ -116,7 +116,7 @@ class Guest(threading.Thread, Visitor):
 
     def be_steady(self, w, manner):
         for _ in range(self.dice.randrange(1, 13)):
-            if not self.ask(w, self.wish(), manner):
+            if not self.ask(w, self.spec(), manner):
                 self.at_end(w, manner)
                 return
             if self.dice.random() < 0.2:
@@ -124,25 +124,25 @@ class Guest(threading.Thread, Visitor):
         self.at_rest(w, manner)
 
     def be_pipelined(self, w, manner):
-        wishes = [self.wish(small=True)
+        specs = [self.spec(small=True)
                   for _ in range(self.dice.randrange(2, 9))]
         begun = time.monotonic()
-        w.send(b"".join(b"".join(self.request(x)) for x in wishes))
-        while wishes:
-            if not self.read(w, wishes.pop(0), manner, begun):
+        w.send(b"".join(b"".join(self.request(x)) for x in specs))
+        while specs:
+            if not self.read(w, specs.pop(0), manner, begun):
                 self.at_end(w, manner)
-                for wish in wishes:
+                for spec in specs:
                     kind = "left" if w.spoilt else "unasked"
-                    self.book.outcome(Outcome(wish, manner, kind, "", begun,
+                    self.book.outcome(Outcome(spec, manner, kind, "", begun,
                                               time.monotonic()))
                 return
         self.at_rest(w, manner)
 
     def be_trickling(self, w, manner):
-        wish = self.wish(small=True)
+        spec = self.spec(small=True)
         begun = time.monotonic()
-        w.trickle(b"".join(self.request(wish)), self.dice)
-        if self.read(w, wish, manner, begun):
+        w.trickle(b"".join(self.request(spec)), self.dice)
+        if self.read(w, spec, manner, begun):
             self.at_rest(w, manner)
 
     def be_sipping(self, w, manner):
@@ -157,97 +157,97 @@ class Guest(threading.Thread, Visitor):
                 time.sleep(self.dice.random() * 0.01)
 
         w.pace = sip
-        wish = self.wish(small=True)
-        w.send(b"".join(self.request(wish)))
+        spec = self.spec(small=True)
+        w.send(b"".join(self.request(spec)))
         if self.dice.random() < 0.3:
             self.stop.wait(0.3)
-        if self.read(w, wish, manner, begun):
+        if self.read(w, spec, manner, begun):
             self.at_rest(w, manner)
 
     def be_expecting(self, w, manner):
-        wish = self.wish(method=self.dice.choice(("POST", "PUT")))
-        if not wish.upload:
+        spec = self.spec(method=self.dice.choice(("POST", "PUT")))
+        if not spec.upload:
             return
         begun = time.monotonic()
-        head, body = self.request(wish, fields=["Expect: 100-continue"])
+        head, body = self.request(spec, fields=["Expect: 100-continue"])
         w.send(head)
         try:
             first = w.head()
         except wire.Cut as cut:
-            self.book.outcome(Outcome(wish, manner, "cut", str(cut), begun,
+            self.book.outcome(Outcome(spec, manner, "cut", str(cut), begun,
                                       time.monotonic()))
             return
         if first.status == 100:
             w.send(body)
         else:
-            w.buffer[:0] = first.raw
-        if self.read(w, wish, manner, begun) and first.status == 100:
+            w.unread(first)
+        if self.read(w, spec, manner, begun) and first.status == 100:
             self.at_rest(w, manner)
 
     def be_half_closing(self, w, manner):
-        wish = self.wish()
+        spec = self.spec()
         begun = time.monotonic()
-        w.send(b"".join(self.request(wish)))
-        w.half_close()
-        self.read(w, wish, manner, begun)
+        w.send(b"".join(self.request(spec)))
+        w.shutdown()
+        self.read(w, spec, manner, begun)
         self.at_end(w, manner)
 
     def be_old(self, w, manner):
         keep = self.dice.random() < 0.5
         fields = ["Connection: keep-alive"] if keep else []
         for _ in range(self.dice.randrange(1, 4)):
-            if not self.ask(w, self.wish(), manner, version="1.0",
+            if not self.ask(w, self.spec(), manner, version="1.0",
                             fields=fields):
                 self.at_end(w, manner)
                 return
         self.at_rest(w, manner)
 
     def be_closing(self, w, manner):
-        wish = self.wish()
-        if self.ask(w, wish, manner, fields=["Connection: close"]):
-            self.book.violation(f"{manner} {wish}: not closed")
+        spec = self.spec()
+        if self.ask(w, spec, manner, fields=["Connection: close"]):
+            self.book.violation(f"{manner} {spec}: not closed")
         self.at_end(w, manner)
 
     def be_leaving_in_head(self, w, manner):
-        wish = self.wish()
+        spec = self.spec()
         begun = time.monotonic()
-        head, _ = self.request(wish)
+        head, _ = self.request(spec)
         w.send(head[:self.dice.randrange(1, len(head) - 1)])
         self.stop.wait(self.dice.choice((0, 0.01)))
         self.leave(w)
-        self.left(wish, manner, begun)
+        self.left(spec, manner, begun)
 
     def be_leaving_in_body(self, w, manner):
-        wish = self.wish(method="POST")
-        if not wish.upload:
+        spec = self.spec(method="POST")
+        if not spec.upload:
             return
         begun = time.monotonic()
-        head, body = self.request(wish)
+        head, body = self.request(spec)
         w.send(head + body[:self.dice.randrange(len(body))])
         self.stop.wait(self.dice.choice((0, 0.01)))
         self.leave(w)
-        self.left(wish, manner, begun)
+        self.left(spec, manner, begun)
 
     def be_leaving_early(self, w, manner):
-        wishes = [self.wish(small=True)
+        specs = [self.spec(small=True)
                   for _ in range(self.dice.choice((1, 1, 3)))]
         begun = time.monotonic()
-        w.send(b"".join(b"".join(self.request(x)) for x in wishes))
+        w.send(b"".join(b"".join(self.request(x)) for x in specs))
         self.stop.wait(self.dice.choice((0, 0.001, 0.01, 0.05)))
         self.leave(w)
-        for wish in wishes:
-            self.left(wish, manner, begun)
+        for spec in specs:
+            self.left(spec, manner, begun)
 
-    def be_leaving_in_answer(self, w, manner):
-        wish = self.wish()
+    def be_leaving_in_response(self, w, manner):
+        spec = self.spec()
         begun = time.monotonic()
-        w.send(b"".join(self.request(wish)))
+        w.send(b"".join(self.request(spec)))
         try:
             w.head()
         except wire.Cut:
             pass
         self.leave(w)
-        self.left(wish, manner, begun)
+        self.left(spec, manner, begun)
 
     def be_hostile(self, w, manner):
         text, status = self.dice.choice(HOSTILE)
@@ -267,6 +267,6 @@ class Guest(threading.Thread, Visitor):
 
     def be_idle(self, w, manner):
         self.stop.wait(self.dice.random() * 0.5)
-        if self.dice.random() < 0.7 and self.ask(w, self.wish(), manner):
+        if self.dice.random() < 0.7 and self.ask(w, self.spec(), manner):
             self.stop.wait(self.dice.random())
             self.at_rest(w, manner)

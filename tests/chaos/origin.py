@@ -1,21 +1,25 @@
 #!/usr/bin/python3
-"""A server whose every answer follows from the request (content.py), and
-which can be told to misbehave.
+"""A server whose every response follows from the request (content.py), and
+which misbehaves on command.
 
     origin.py NAME PORT DIRECTORY SEED
 
+It is no rig.origin.Origin: Tailor launches it, it is killed and stopped as a
+process of its own, it must start quickly, and what it does is drawn from the
+seed and not scripted by a test.  It reads requests as that one does.
+
 It writes a line into DIRECTORY/ledger for each request it sees, before it
-answers, in a way that its own death does not undo:
+responds, in a way that its own death does not undo:
 
     seen  NAME.PROCESS.N METHOD TARGET  the head of a request has arrived
     warm  ...                         likewise, but one of Tailor's warm-up
-    whole ...                         an answer that ends with its connection
+    whole ...                         a response that ends with its connection
                                       is written completely
-    fault ... KIND                    the answer is about to be spoilt
+    fault ... KIND                    the response is about to be spoilt
     wrong ... WHAT                    the request is not what was sent
 
-N counts the process's answers and is in the answer as X-Nonce, so no answer
-can be given to two requests unseen.
+N counts the process's responses and is in each as X-Nonce, so no response can
+be given to two requests unseen.
 
 DIRECTORY/NAME.ctl is a datagram socket that takes one mode as JSON:
 {"kind": ..., "until": monotonic seconds, "share": of the requests}.  Modes
@@ -31,18 +35,16 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import content  # noqa: E402
 import faults  # noqa: E402
+from rig.message import Closed, Cut, Malformed, Stream  # noqa: E402
 
 HOP_BY_HOP = ("keep-alive", "proxy-connection", "upgrade", "expect",
               "trailer")
 READ_S = 120  # of a connection on which nothing comes
-
-
-class Gone(Exception):
-    """The connection has ended."""
 
 
 class Origin:
@@ -114,113 +116,82 @@ class Connection:
 
     def __init__(self, origin, sock):
         self.origin, self.sock = origin, sock
-        self.buffer = bytearray()
-
-    def more(self):
-        data = self.sock.recv(65536)
-        if not data:
-            raise Gone
-        self.buffer += data
-
-    def exactly(self, count):
-        while len(self.buffer) < count:
-            self.more()
-        data = bytes(self.buffer[:count])
-        del self.buffer[:count]
-        return data
-
-    def until(self, mark):
-        while (end := self.buffer.find(mark)) < 0:
-            self.more()
-        return self.exactly(end + len(mark))[:-len(mark)]
-
-    def body(self, fields):
-        """The request's body; AssertionError if it is not well framed."""
-        if "content-length" in fields:
-            assert "transfer-encoding" not in fields
-            return self.exactly(int(fields["content-length"]))
-        if "transfer-encoding" not in fields:
-            return b""
-        assert fields["transfer-encoding"] == "chunked"
-        body = b""
-        while (size := int(self.until(b"\r\n"), 16)) > 0:
-            body += self.exactly(size)
-            assert self.exactly(2) == b"\r\n"
-        assert self.until(b"\r\n") == b""
-        return body
+        self.stream = Stream(lambda: self.sock.recv(65536))
 
     def run(self):
         try:
             while self.one():
                 pass
-        except (Gone, OSError):
+        except (Closed, Cut, OSError):
             pass
+        except Malformed as error:
+            self.origin.note("wrong", "-", "-", "-", repr(error)[:400])
         finally:
             self.sock.close()
 
     def one(self):
         """One request; True if the connection may carry another."""
         origin = self.origin
-        lines = self.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
-        method, target, version = lines[0].split(" ")
-        fields = {}
-        for line in lines[1:]:
-            name, _, value = line.partition(": ")
-            name = name.lower()
-            if name in fields and name in ("host", "content-length",
-                                           "transfer-encoding"):
+        request = self.stream.head()
+        method, target = request.method, request.target
+        for name in ("host", "content-length", "transfer-encoding"):
+            if len(request.all(name)) > 1:
                 origin.note("wrong", "-", method, target, f"{name} twice")
-            fields[name] = value
         nonce = origin.nonce()
-        wish = content.wish(method, target)
-        if wish is None or version != "HTTP/1.1" or "host" not in fields:
-            origin.note("wrong", nonce, method, target, repr(lines)[:400])
+        spec = content.parse(method, target)
+        if (spec is None or not request.start.endswith(" HTTP/1.1")
+                or not request.all("host")):
+            origin.note("wrong", nonce, method, target,
+                        repr(request.raw)[:400])
             return False
-        warm = "tailor-warmup" in fields
+        warm = bool(request.all("tailor-warmup"))
         origin.note("warm" if warm else "seen", nonce, method, target)
         for name in HOP_BY_HOP:
-            if name in fields:
+            if request.all(name):
                 origin.note("wrong", nonce, method, target, f"has {name}")
-        if warm and wish.rule != "safe":
+        if warm and spec.rule != "safe":
             origin.note("wrong", nonce, method, target, "warms unsafe")
-        fault = self.fault(wish)
-        if fault == "early" and wish.upload:
-            return self.early(wish, nonce)
+        fault = self.fault(spec)
+        if fault == "early" and spec.upload:
+            return self.early(spec, nonce)
         try:
-            body = self.body(fields)
-        except (AssertionError, ValueError) as error:
+            self.stream.body(request)
+        except Cut:
+            return False
+        except AssertionError as error:
             origin.note("wrong", nonce, method, target, f"framing {error!r}")
             return False
-        if body != wish.body_up():
+        if request.body != spec.body_up():
             origin.note("wrong", nonce, method, target,
-                        f"body of {len(body)} bytes")
-        if wish.delay_ms:
-            time.sleep(wish.delay_ms / 1e3)
+                        f"body of {len(request.body)} bytes")
+        if spec.delay_ms:
+            time.sleep(spec.delay_ms / 1e3)
         if origin.in_mode("slow"):
             time.sleep(origin.mode["delay"])
-        return faults.answer(self, wish, nonce, content.digest(body), fault)
+        return faults.respond(self, spec, nonce, content.digest(request.body),
+                             fault)
 
-    def early(self, wish, nonce):
-        """Answer before the body is read; then read it to the end."""
-        faults.answer(self, wish, nonce, content.EARLY, "last")
+    def early(self, spec, nonce):
+        """Respond before the body is read; then read it to the end."""
+        faults.respond(self, spec, nonce, content.EARLY, "last")
         self.sock.shutdown(socket.SHUT_WR)
         self.sock.settimeout(2)
         while self.sock.recv(65536):
             pass
         return False
 
-    def fault(self, wish):
+    def fault(self, spec):
         """Which fault this request draws in the mode that is on."""
         mode = self.origin.mode
         if time.monotonic() > mode["until"]:
             return None
-        return faults.draw(mode, wish, self.origin.seed + self.origin.name)
+        return faults.draw(mode, spec, self.origin.seed + self.origin.name)
 
     def send(self, data):
         self.sock.sendall(data)
 
-    def note(self, event, nonce, wish, more=""):
-        self.origin.note(event, nonce, wish.method, wish.target, more)
+    def note(self, event, nonce, spec, more=""):
+        self.origin.note(event, nonce, spec.method, spec.target, more)
 
 
 def main():

@@ -1,26 +1,25 @@
-"""A client's end of a connection: sends as told, reads strictly."""
+"""A client's connection that misbehaves when asked to, and notices how a
+response ended.
 
-import os
-import re
-import socket
-import struct
-import sys
+It is rig.client.Client, but: an error in sending is no error here, because
+the response says what came of the request; an end or a reset inside a response
+is a Cut with what there was of it; and it can read slowly.
+"""
+
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                "..", "e2e"))
+from rig import message
+from rig.client import Client
 
-from support.message import Malformed, Message  # noqa: E402
-
-# Longer than any answer may take: no answer is a violation then.
+# Longer than any response may take: no response is a violation then.
 PATIENCE_S = 30
 PIECE = 16384
 
 
 class Cut(Exception):
-    """The connection ended inside (or before) an answer.
+    """The connection ended inside a response, or before one.
 
-    head    the answer's, if it was whole
+    head    the response's, if it was whole
     body    what came of its body
     rude    it was reset
     """
@@ -35,143 +34,82 @@ class Silence(Exception):
     """Nothing came for PATIENCE_S."""
 
 
-class Wire:
+class Wire(Client):
     """One connection.  pace(), if any, is called after each piece that is
     read, and pieces are of that many bytes at most."""
 
     def __init__(self, address):
-        kind = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
-        self.sock = socket.socket(kind)
-        self.sock.settimeout(PATIENCE_S)
-        self.sock.connect(address)
-        if kind == socket.AF_INET:
-            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.unix = kind == socket.AF_UNIX
-        self.buffer = bytearray()
+        super().__init__(address, patience_s=PATIENCE_S)
+        self.unix = isinstance(address, str)
         self.pace, self.piece = None, PIECE
-        self.ended = self.was_reset = False
-        self.spoilt = False  # an answer was wrong: what follows says nothing
+        self.was_reset = False
+        self.spoilt = False  # a response was wrong: what follows says nothing
 
     def send(self, data):
         """Send; what the peer does not want is not an error here."""
         try:
-            self.sock.sendall(data)
+            super().send(data)
         except TimeoutError:
             raise Silence("the peer does not read") from None
         except OSError:
             pass
 
-    def _more(self):
-        if self.ended:
-            return False
+    def _recv(self):
         try:
-            data = self.sock.recv(self.piece)
+            data = self.socket.recv(self.piece)
         except TimeoutError:
             raise Silence(f"no byte for {PATIENCE_S} s") from None
         except OSError:
             data = b""
             self.was_reset = True
-        self.ended = not data
-        self.buffer += data
         if self.pace is not None:
             self.pace()
-        return bool(data)
+        return data
 
     def head(self):
         """The next head; Cut if there is none."""
-        while (end := self.buffer.find(b"\r\n\r\n")) < 0:
-            if not self._more():
-                raise Cut(None, self._take(len(self.buffer)), self.was_reset)
-        text = bytes(self.buffer[:end + 4])
-        del self.buffer[:end + 4]
-        message = Message(text)
-        if not message.is_response:
-            raise Malformed(f"not a response: {text[:80]!r}")
-        return message
+        try:
+            head = self._stream.head()
+        except message.Closed:
+            raise Cut(None, b"", self.was_reset) from None
+        except message.Cut as cut:
+            raise Cut(None, cut.body, self.was_reset) from None
+        if not head.is_response:
+            raise message.Malformed(f"not a response: {head.raw[:80]!r}")
+        return head
 
-    def _take(self, count):
-        data = bytes(self.buffer[:count])
-        del self.buffer[:count]
-        return data
-
-    def _exactly(self, count, head, body):
-        """body + count bytes more, or Cut with what there is."""
-        while len(self.buffer) < count:
-            if not self._more():
-                raise Cut(head, body + self._take(count), self.was_reset)
-        return body + self._take(count)
-
-    def _line(self, head, body):
-        while (end := self.buffer.find(b"\r\n")) < 0:
-            if not self._more():
-                raise Cut(head, body, self.was_reset)
-        return self._take(end + 2)[:-2]
+    def unread(self, head):
+        """Have the head read again."""
+        self._stream.unread(head.raw)
 
     def body(self, head, bodiless):
         """The body that goes with a head."""
-        length = head.get("content-length")
-        coding = head.get("transfer-encoding")
-        if length is not None and coding is not None:
-            raise Malformed("both framings")
-        if bodiless:
-            if coding is not None and head.status in (204, 304):
-                raise Malformed("a coding without a body")
-            return b""
-        if length is not None:
-            if not re.fullmatch(r"\d+", length):
-                raise Malformed(f"length {length!r}")
-            return self._exactly(int(length), head, b"")
-        if coding is None:
-            while self._more():
-                pass
-            if self.was_reset:
-                raise Cut(head, self._take(len(self.buffer)), True)
-            return self._take(len(self.buffer))
-        if coding != "chunked":
-            raise Malformed(f"coding {coding!r}")
-        return self._chunks(head)
-
-    def _chunks(self, head):
-        parts = []
-        while True:
-            line = self._line(head, b"".join(parts))
-            if not re.fullmatch(rb"[0-9A-Fa-f]{1,16}", line):
-                raise Malformed(f"chunk line {line[:80]!r}")
-            if int(line, 16) == 0:
-                break
-            try:
-                parts.append(self._exactly(int(line, 16), head, b""))
-            except Cut as cut:
-                raise Cut(head, b"".join(parts) + cut.body,
-                          cut.rude) from None
-            if (line := self._line(head, b"".join(parts))) != b"":
-                raise Malformed(f"chunk ends with {line[:80]!r}")
-        if (line := self._line(head, b"".join(parts))) != b"":
-            raise Malformed(f"a trailer {line[:80]!r}")
-        return b"".join(parts)
+        coded = head.get("transfer-encoding") is not None
+        if coded and head.status in (204, 304):
+            raise message.Malformed("a coding without a body")
+        try:
+            self._stream.body(head, "HEAD" if bodiless else "GET")
+        except message.Cut as cut:
+            raise Cut(head, cut.body, self.was_reset) from None
+        framed = bodiless or coded or head.get("content-length") is not None
+        if self.was_reset and not framed:
+            raise Cut(head, head.body, True)
+        return head.body
 
     def leftover(self):
-        """What came behind the last answer so far (never waits)."""
-        if not self.ended:
-            self.sock.setblocking(False)
+        """What came behind the last response so far (never waits)."""
+        data = self._stream.rest()
+        if not self._stream.ended:
+            self.socket.setblocking(False)
             try:
-                self.buffer += self.sock.recv(PIECE)
+                data += self.socket.recv(PIECE)
             except OSError:
                 pass
-        return bytes(self.buffer)
+        return data
 
-    def close(self):
-        self.sock.close()
-
-    def reset(self):
-        """Leave rudely."""
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
-                             struct.pack("ii", 1, 0))
-        self.sock.close()
-
-    def half_close(self):
+    def shutdown(self):
         try:
-            self.sock.shutdown(socket.SHUT_WR)
+            super().shutdown()
         except OSError:
             pass
 

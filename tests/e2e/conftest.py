@@ -7,8 +7,8 @@ tree), so the same tests run against sanitizer builds:
 
 What a test can ask for:
 
-  upstream(name)      a scripted server (support/upstream.py), on a Unix
-                      socket if a path is given, with a backlog if one is.
+  upstream(name)      a scripted server (rig/origin.py), on a Unix socket
+                      if a path is given, with a backlog if one is.
                       By hand:
                           request = active.expect()
                           request.send(b"HTTP/1.1 200 OK\\r\\nContent-")
@@ -33,19 +33,21 @@ What a test can ask for:
   jvm(*options)       a small Java server (support/Server.java) whose
                       collections happen on command: j.collect().  The test
                       is skipped where there is no JDK.
-  stub(answer)        a scripted server for tailor-load (support/load.py): one
-                      thread, answer(request) gives the bytes
+  one, pair           one scripted server, or two, and one(**sections) puts a
+                      tailor before them
+  stub(handler)       a scripted server for tailor-load (rig/stub.py): one
+                      thread, handler(request) gives the bytes
   load(url, *options) runs tailor-load and gives its Result; start=True does
                       not wait for its end
   ctl(*arguments)     runs tailorctl; ask(...) asks the stub admin (support/
-                      admin.py), whose answers the test writes, with it
+                      admin.py), whose responses the test writes, with it
   build               pathlib.Path of the programs under test
   scratch             a short-named temporary directory (Unix sockets' paths
                       are limited to 107 bytes)
-  free_port()         a port of the kernel's choice
+  free_port()         a free TCP port
 
 Nothing waits without a limit and nothing sleeps for luck: waiting is for a
-condition (support/wait.py), ordering is by events and by what the scripted
+condition (rig/wait.py), ordering is by events and by what the scripted
 servers have seen.
 """
 
@@ -58,43 +60,28 @@ import tempfile
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+from rig import ports  # noqa: E402
+from rig.origin import Origin  # noqa: E402
+from rig.process import ROOT  # noqa: E402
+from rig.stub import Stub  # noqa: E402
+from rig.tailor import Tailor, configuration  # noqa: E402
+from rig.wait import PATIENCE_S  # noqa: E402
 from support import jvm as jvms  # noqa: E402
 from support.admin import Admin  # noqa: E402
-from support.load import Load, Stub  # noqa: E402
-from support.process import Tailor  # noqa: E402
-from support.process import free_port as process_free_port  # noqa: E402
-from support.upstream import Upstream  # noqa: E402
-from support.wait import PATIENCE_S  # noqa: E402
+from support.load import Load  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-# Small and quick: no warm-up, connect-only health checks, two cores shared
-# with everything else.
+# Small and quick: no warm-up, connect-only health checks.
 DEFAULTS = {
     "warmup": {"requests": 0},
-    "profiler": {"poll": "sleep", "cpu": "none"},
-    "proxy": {"cpu": "none", "stop_timeout": "5s", "stop_idle": 0},
+    "proxy": {"stop_timeout": "5s", "stop_idle": 0},
     "log": {"level": "debug"},
-    # Nothing survives, and none is kept that no test has asked for.
-    "slow": {"store": "", "keep_slowest": 0},
+    "slow": {"keep_slowest": 0},
     # The tests' clients may name their requests and read timelines.
     "talechain": {"allow": ["127.0.0.0/8", "unix"]},
 }
-
-
-def merged(base, over):
-    """A deep merge of two JSON objects; over wins, and None removes."""
-    result = dict(base)
-    for key, value in over.items():
-        if value is None:
-            result.pop(key, None)
-            continue
-        if isinstance(value, dict) and isinstance(result.get(key), dict):
-            value = merged(result[key], value)
-        result[key] = value
-    return result
 
 
 @pytest.fixture(scope="session")
@@ -121,7 +108,7 @@ def scratch():
 @pytest.fixture
 def free_port():
     """Gives free TCP ports."""
-    return process_free_port
+    return ports.free_port
 
 
 @pytest.fixture
@@ -130,7 +117,7 @@ def upstream():
     made = []
 
     def make(name="active", path=None, **more):
-        made.append(Upstream(name, path, **more))
+        made.append(Origin(name, path, **more))
         return made[-1]
 
     yield make
@@ -138,14 +125,6 @@ def upstream():
         server.stop()
     errors = [error for server in made for error in server.errors]
     assert not errors, errors
-
-
-def server_config(server, number):
-    """The configuration of one server: a dict is taken as it is."""
-    if isinstance(server, dict):
-        return server
-    name = getattr(server, "name", ("active", "backup")[number])
-    return {"name": name, "address": server.address}
 
 
 @pytest.fixture
@@ -156,16 +135,9 @@ def tailor(build, scratch):
     def start(*servers, ready=True, **sections):
         directory = scratch / f"t{len(made)}"
         directory.mkdir()
-        config = merged(DEFAULTS, {
-            "listen": [f"127.0.0.1:{process_free_port()}"],
-            "admin": f"unix:{directory}/admin.sock",
-            "servers": [server_config(s, i) for i, s in enumerate(servers)],
-            "profiler": {"channel_socket": f"{directory}/channels.sock",
-                         "stream": f"/dev/shm/{directory.parent.name}-"
-                                   f"{directory.name}"},
-            "proxy": {"spool_directory": f"{directory}/spool"},
-        })
-        process = Tailor(build, str(directory), merged(config, sections))
+        process = Tailor(build, str(directory), configuration(
+            directory, servers, DEFAULTS,
+            {"proxy": {"spool_directory": f"{directory}/spool"}}, sections))
         made.append(process)
         if ready is None:
             process.wait_log(" server_up ")
@@ -179,6 +151,18 @@ def tailor(build, scratch):
     finally:
         for process in made:
             process.kill()
+
+
+@pytest.fixture
+def one(upstream, tailor):
+    """One scripted server; start(**sections) puts a tailor before it."""
+    server = upstream("active")
+
+    def start(**sections):
+        return tailor(server, **sections)
+
+    start.server = server
+    return start
 
 
 @pytest.fixture
@@ -250,6 +234,8 @@ def stub():
     yield make
     for server in made:
         server.kill()
+    errors = [error for server in made for error in server.errors]
+    assert not errors, errors
 
 
 @pytest.fixture
@@ -262,10 +248,11 @@ def load(build, scratch):
 
 @pytest.fixture
 def admin(scratch):
-    """An admin socket whose answers the test writes."""
+    """An admin socket whose responses the test writes."""
     server = Admin(scratch / "admin.sock")
     yield server
-    server.close()
+    server.stop()
+    assert not server.errors, server.errors
 
 
 @pytest.fixture

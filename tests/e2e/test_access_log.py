@@ -9,8 +9,9 @@ import threading
 
 import pytest
 
-from support.message import response
-from support.wait import wait_until
+from rig.crowd import Crowd
+from rig.message import response
+from rig.wait import wait_until
 
 LINES = 'tailor_access_log_lines_total{result="%s"}'
 
@@ -70,7 +71,7 @@ def test_kept_connections(upstream, tailor, scratch):
         ("1.1", False), ("1.0", True)]
 
 
-def test_times_are_told_apart(upstream, tailor, scratch):
+def test_times_are_distinguished(upstream, tailor, scratch):
     # Goal: 40 ms in the server are 40 ms upstream and nothing else.
     over = threading.Event()
     server = upstream("active").serve(
@@ -134,7 +135,7 @@ def test_hedged_request(upstream, tailor, scratch):
     with t.client() as c:
         c.request()
         held = active.expect()
-        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        t.hazard("active", "begin")
         backup.expect().reply(200, b"second")
         assert c.response().body == b"second"
         held.reply(200, b"first")
@@ -179,23 +180,15 @@ def test_rotation_loses_nothing(upstream, tailor, scratch):
     server = upstream("active").serve()
     path = scratch / "access.log"
     t = tailor(server, access_log={"path": str(path)})
-    over, sent = threading.Event(), []
-
-    def work():
-        with t.client() as c:
-            while not over.is_set():
-                sent.append(c.get(f"/{len(sent)}").status)
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    for i in range(5):
-        count = len(sent)
-        wait_until(lambda: len(sent) > count + 20, "requests go on")
-        path.rename(scratch / f"access.{i}")
-        t.signal(signal.SIGUSR1)
-        wait_until(path.exists, "a new file")
-    over.set()
-    worker.join()
+    with Crowd(t, 1, lambda _, n: f"/{n}") as crowd:
+        sent = crowd.responses
+        for i in range(5):
+            count = len(sent)
+            wait_until(lambda: len(sent) > count + 20, "requests go on")
+            path.rename(scratch / f"access.{i}")
+            t.signal(signal.SIGUSR1)
+            wait_until(path.exists, "a new file")
+    assert not crowd.errors
     t.wait_metric(LINES % "written", len(sent))
     names = [scratch / f"access.{i}" for i in range(5)] + [path]
     seen = [json.loads(x)["path"] for n in names for x in lines_of(n)]
@@ -204,7 +197,7 @@ def test_rotation_loses_nothing(upstream, tailor, scratch):
 
 
 def test_slow_reader_drops_lines_not_requests(upstream, tailor, scratch):
-    # Goal: a pipe that nobody reads: requests are answered, the lines that
+    # Goal: a pipe that is not read: requests are answered, the lines that
     # had no room are counted, and the sum is right.
     server = upstream("active").serve()
     path = scratch / "pipe"

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from support.message import response
+from rig.message import response
 
 HERE = pathlib.Path(__file__).parent
 

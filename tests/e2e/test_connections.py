@@ -6,9 +6,9 @@ import resource
 import threading
 import time
 
-from support.message import response
-from support.pair import hazard, is_proven
-from support.wait import wait_until
+from rig.message import response
+from rig.wait import wait_until
+from support.pair import is_proven
 
 TOKENS = "tailor_hedge_budget_tokens"
 LARGE = 1_500_000  # a response of which a copy's connection is not kept
@@ -137,7 +137,7 @@ def test_copies_that_keep_no_connection_do_not_repeat(pair):
     def answer(request):
         if request.target != "/large":
             return response(200, b"small")
-        if request.connection.upstream is pair.a:
+        if request.connection in pair.a.connections:
             gate.wait(20)
         return response(200, b"x" * LARGE)
 
@@ -223,7 +223,7 @@ def test_nothing_to_ask_an_unresponsive_server_with(pair):
     t.wait_log(" server_believed server=a")
     hangs.set()
     t.wait_server("a", hazards=[])
-    hazard(t, "b", "begin")
+    t.hazard("b", "begin")
     t.wait_server("a", active=True)
 
 
@@ -288,7 +288,7 @@ def test_hedges_that_were_not_written_cost_nothing(upstream, tailor):
     for c in clients:
         c.request()
     requests = [a.expect() for _ in clients]
-    hazard(t, "a", "begin")
+    t.hazard("a", "begin")
     t.wait_metric('tailor_hedges_sent_total{trigger="gc",server="b"}', 6)
     assert t.metrics()[TOKENS] == 4
     for r in requests:

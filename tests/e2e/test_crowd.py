@@ -2,8 +2,7 @@
 
 import pytest
 
-from support.client import Client
-from test_ops_limits import resident_kib
+from rig.client import Client
 
 IDLE = 2000
 SLOW = 200
@@ -13,7 +12,7 @@ IDLE_BYTES_MAX = 4096
 def test_memory_of_idle_and_slow_clients(build, upstream, tailor):
     # Goal: an idle kept connection costs at most 4 KiB of ours; those that
     # trickle heads are answered 408 in time, and meanwhile and afterwards
-    # everybody else is served.
+    # all other clients are served.
     if "asan" in str(build) or "tsan" in str(build):
         pytest.skip("a sanitizer's own memory is not ours to promise")
     server = upstream("active").serve()
@@ -21,12 +20,12 @@ def test_memory_of_idle_and_slow_clients(build, upstream, tailor):
                               "header_timeout": "2s"})
     with t.client() as first:
         assert first.get().status == 200
-        before = resident_kib(t.pid)
+        before = t.resident_kib()
         idle = []
         for _ in range(IDLE):
             idle.append(Client(t.address))
             assert idle[-1].get().status == 200
-        each = (resident_kib(t.pid) - before) * 1024 / IDLE
+        each = (t.resident_kib() - before) * 1024 / IDLE
         print(f"{each:.0f} bytes for each idle connection")
         assert each <= IDLE_BYTES_MAX
         slow = [Client(t.address) for _ in range(SLOW)]

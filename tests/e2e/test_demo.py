@@ -96,7 +96,7 @@ def test_servers_are_half_a_generation_apart(scratch, requests):
 
 
 def test_a_server_that_never_collects(scratch):
-    """Goal: a JVM without collections is told of, with its name, instead of
+    """Goal: a JVM without collections is reported, with its name, instead of
     being warmed for ever."""
     ports = {"a": 1, "b": 2}
     warmer = Warmer(scratch, ports, {"a": 1000, "b": 0})

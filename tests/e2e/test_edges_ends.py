@@ -12,9 +12,9 @@ import threading
 
 import pytest
 
-from support.message import response
-from support.pair import DRAINED, hazard, hedged, prove, settled
-from support.wait import wait_until
+from rig.message import response
+from rig.wait import wait_until
+from support.pair import DRAINED, hedged, prove
 
 
 # 14 --------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def leave_in_a_full_answer(t, pair, c):
     leave_in_the_answer, leave_in_a_full_answer])
 def test_14_client_abort_at_every_phase(pair, phase, how):
     # Goal: nothing is left behind, whenever and however a client leaves; a
-    # FIN after a whole request is no abort, so then the answer is given.
+    # FIN after a whole request is no abort, so then the response is given.
     t = pair(hedging={"commit_delay": 0, "drain_timeout": "100ms"})
     c = t.client()
     phase(t, pair, c)
@@ -95,7 +95,7 @@ def test_14_client_abort_at_every_phase(pair, phase, how):
         for r in server.requests:
             if phase is not leave_in_a_full_answer:
                 r.send(response(200, b"late"))
-    settled(t)
+    t.wait_settled()
     wait_until(lambda: t.metrics()["tailor_connections_current"] == 0,
                "its connection is gone")
     assert t.metrics()["tailor_spool_files"] == 0
@@ -160,8 +160,8 @@ def test_15_stale_keep_alive(upstream, tailor, method, how):
 
 
 def test_16_304_with_a_length_from_a_loser(pair):
-    # Goal: a 304 may tell a length and has no body: the loser's connection
-    # is clean, and its next answer is the next request's.
+    # Goal: a 304 may have a length and has no body: the loser's connection
+    # is clean, and its next response is the next request's.
     t = pair()
     with t.client() as c:
         first, second = hedged(t, pair, c)
@@ -170,7 +170,7 @@ def test_16_304_with_a_length_from_a_loser(pair):
         first.send(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5000\r\n"
                    b"ETag: x\r\n\r\n")
         t.wait_metric(DRAINED, 1)
-        hazard(t, "a", "end")
+        t.hazard("a", "end")
         assert t.ask("/switch", "POST").status == 200
         c.request("GET", "/next")
         again = pair.a.expect()
@@ -183,7 +183,7 @@ def test_16_304_with_a_length_from_a_loser(pair):
 
 def die(pair, t):
     pair.b.stop()
-    hazard(t, "b", "begin", "exit")
+    t.hazard("b", "begin", "exit")
     with t.client() as c:
         assert c.get("/meanwhile").body == b"a"
     pair.b.listen()
@@ -208,7 +208,7 @@ def test_17_warm_up_fails(pair, tailor, fail):
             assert c.get(f"/{i}").status == 200
         t.wait_server("b", state="ready")
         pair.b.script()
-        hazard(t, "b", "begin", "exit")
+        t.hazard("b", "begin", "exit")
         t.wait_server("b", state="warming")
         held = pair.b.expect()
         assert held.get("tailor-warmup") == "1"
@@ -218,9 +218,9 @@ def test_17_warm_up_fails(pair, tailor, fail):
                      or response(200, b"b"))
         t.wait_server("b", state="ready")
         assert len(warm) >= 3 and set(warm) == {"1"}
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         assert c.get("/after").body == b"b"
-    settled(t)
+    t.wait_settled()
 
 
 # 18 --------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class Frozen:
 
 def test_18_the_observer_stalls(pair):
     # Goal: without its observer Tailor is a plain proxy that can still be
-    # told of hazards, and recovers.
+    # notified of hazards, and recovers.
     t = pair()
     with t.client() as c, Frozen(t.pid, "observer"):
         for i in range(20):
@@ -300,7 +300,7 @@ def test_20_descriptors_run_out(pair):
     with t.client() as inside:
         assert inside.get().body == b"a"
         was = resource.prlimit(t.pid, resource.RLIMIT_NOFILE)
-        used = len(os.listdir(f"/proc/{t.pid}/fd"))
+        used = t.descriptors()
         resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (used, was[1]))
         outside = t.client()
         outside.request()
@@ -375,14 +375,14 @@ def test_20_no_memory(pair, faults):
         assert before.get().body == b"a"
         with t.client() as after:
             assert after.get().body == b"a"
-    settled(t)
+    t.wait_settled()
 
 
 # 21 --------------------------------------------------------------------------
 
 def test_21_chaos_with_a_checker(pair):
     # Goal: servers pause, die and come back in a random but repeatable
-    # order, while clients pipeline; each gets exactly one answer to each
+    # order, while clients pipeline; each gets exactly one response to each
     # request, its own, whole, in order.
     t = pair(hedging={"budget_burst": 100_000},
              proxy={"queue_timeout": "20s"})
@@ -391,7 +391,7 @@ def test_21_chaos_with_a_checker(pair):
     failures, answered = [], [0] * 4
 
     def answer(request):
-        running[request.connection.upstream.name].wait(20)
+        running[request.connection.origin.name].wait(20)
         return response(200, request.target.encode() * 50)
 
     def ask(number):
@@ -427,16 +427,16 @@ def test_21_chaos_with_a_checker(pair):
             goal = [n + 5 for n in answered]
             if dice.random() < 0.3:
                 server.stop()
-                hazard(t, name, "begin", "exit")
+                t.hazard(name, "begin", "exit")
                 server.listen()
                 t.wait_server(name, state="ready")
             else:
                 running[name].clear()
-                hazard(t, name, "begin")
+                t.hazard(name, "begin")
                 wait_until(lambda: all(n >= g for n, g in zip(answered, goal))
                            or failures, "all go on during a pause")
                 running[name].set()
-                hazard(t, name, "end")
+                t.hazard(name, "end")
     finally:
         done.set()
         for event in running.values():
@@ -444,7 +444,7 @@ def test_21_chaos_with_a_checker(pair):
         for thread in threads:
             thread.join()
     assert not failures, failures[:5]
-    settled(t)
+    t.wait_settled()
 
 
 # 22 --------------------------------------------------------------------------

@@ -26,7 +26,7 @@ import page  # noqa: E402
 import plans  # noqa: E402
 import readme  # noqa: E402
 import setups  # noqa: E402
-from support.wait import wait_until  # noqa: E402
+from rig.wait import wait_until  # noqa: E402
 
 PLAN = {"title": "Tiny <b>", "question": "Does it run?", "rate_per_s": 300,
         "requests": 100, "iterations": 2, "rounds": 1, "heat": 20,
@@ -375,7 +375,7 @@ def test_goals():
     assert found[1].why.startswith("4.0 ms with") and "+2.5 ms" in found[1].why
     assert "x & <co> by p99.9 1.0 ms, max 1.0 ms" in found[2].why
     assert "y & <co> failed 7" in found[2].why
-    assert "as Tailor tells it: a <collection>" in found[2].why
+    assert "as Tailor explains it: a <collection>" in found[2].why
     assert "in 1 of 4 cells the generator could not" in found[2].why
 
 
@@ -395,7 +395,7 @@ def test_sizes():
 
 def test_bad_rounds_are_made_again(scratch):
     """Goal: a finished cell is left alone, one with a bad generator only as
-    long as nobody asks for more."""
+    long as no request needs more."""
     (scratch / "tiny.json").write_text(json.dumps(PLAN))
     plan = {"tiny": plans.load_plan(scratch, "tiny", "full")}
     o = argparse.Namespace(seed=1, out=scratch, redo_bad=False)

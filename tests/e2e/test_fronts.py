@@ -10,10 +10,10 @@ import threading
 
 import pytest
 
+from rig.client import Client
+from rig.ports import free_port
+from rig.wait import wait_until
 from support import fronts
-from support.client import Client
-from support.process import free_port
-from support.wait import wait_until
 
 # All on loopback; the fronts connect from 127.0.0.1.
 USER, ATTACKER, OPERATOR = "127.0.0.2", "127.0.0.3", "127.0.0.9"

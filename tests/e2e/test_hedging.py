@@ -1,53 +1,28 @@
 """Goal: a pause of the active server costs clients nothing, and never more
-than one answer or one write reaches anybody.
+than one response reaches a client, or one write a server.
 
-Pauses are told to the admin listener, so each order of events is made by
+Pauses are reported to the admin listener, so each order of events is made by
 the test and not by luck.
 """
 
 import pytest
 
-from support.message import response
-
-
-@pytest.fixture
-def pair(upstream, tailor):
-    """Two scripted servers; start(**sections) puts a tailor before them."""
-    a, b = upstream("a"), upstream("b")
-
-    def start(**sections):
-        t = tailor(a, b, **sections)
-        t.wait_server("a", state="ready")
-        t.wait_server("b", state="ready")
-        return t
-
-    start.a, start.b = a, b
-    return start
-
-
-def hazard(t, server, state, kind="gc"):
-    answer = t.ask(f"/hazard?server={server}&kind={kind}&state={state}",
-                   "POST")
-    assert answer.status == 200, answer.body
-
-
-def active(t):
-    return t.ask_json("/servers")["active"]
+from rig.message import response
 
 
 def test_in_flight_request_is_sent_again(pair):
-    # Goal: the thesis's mechanism: swap, re-send, first answer wins, the
+    # Goal: the thesis's mechanism: swap, re-send, first response wins, the
     # late one is read and thrown away and its connection kept.
     t = pair()
     with t.client() as c:
         c.request("GET", "/q", fields=[("X-Request-Id", "hedged")])
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         second = pair.b.expect()
         assert second.get("tailor-attempt") == "2"
         assert second.get("tailor-hedge") == "gc"
         assert second.get("tailor-request") == first.get("tailor-request")
-        assert active(t) == "b"
+        assert t.active() == "b"
         second.reply(200, b"from b")
         assert c.response().body == b"from b"
         first.reply(200, b"from a, late")
@@ -65,12 +40,12 @@ def test_in_flight_request_is_sent_again(pair):
 
 
 def test_first_attempt_may_still_win(pair):
-    # Goal: if the pause ends soon, the original answer is taken.
+    # Goal: if the pause ends soon, the original response is taken.
     t = pair()
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         second = pair.b.expect()
         first.reply(200, b"from a")
         assert c.response().body == b"from a"
@@ -84,10 +59,10 @@ def test_new_requests_go_to_the_other_server(pair):
     # when its pause ends (T5).
     t = pair()
     pair.b.serve()
-    hazard(t, "a", "begin")
+    t.hazard("a", "begin")
     with t.client() as c:
         assert c.get().body == b"b"
-        hazard(t, "a", "end")
+        t.hazard("a", "end")
         assert c.get().body == b"b"
     assert not pair.a.requests
 
@@ -98,10 +73,10 @@ def test_post_is_never_sent_twice(pair):
     with t.client() as c:
         c.request("POST", "/pay", body=b"1")
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         assert t.metrics()[
             'tailor_hedges_refused_total{reason="method"}'] >= 1
-        hazard(t, "a", "end")
+        t.hazard("a", "end")
         first.reply(200, b"paid")
         assert c.response().body == b"paid"
     assert not pair.b.requests
@@ -113,7 +88,7 @@ def test_a_rule_lets_a_post_be_repeated(pair):
     with t.client() as c:
         c.request("POST", "/i/_search", body=b'{"q":1}')
         pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         second = pair.b.expect()
         assert second.message.body == b'{"q":1}'
         second.reply(200, b"found")
@@ -126,7 +101,7 @@ def test_large_body_is_not_repeated(pair):
     with t.client() as c:
         c.request("POST", "/", body=b"x" * 5000)
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         assert t.metrics()[
             'tailor_hedges_refused_total{reason="body_size"}'] >= 1
         first.reply()
@@ -140,7 +115,7 @@ def test_opt_out(pair):
     with t.client() as c:
         c.request("GET", "/", fields=[("X-Tailor-Hedge", "off")])
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         first.reply()
         assert c.response().status == 200
     assert not pair.b.requests
@@ -152,39 +127,39 @@ def test_watching_does_not_act(pair):
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         first.reply(200, b"a")
         assert c.response().body == b"a"
         c.request()
         pair.a.expect().reply(200, b"a")
         assert c.response().body == b"a"
-    assert not pair.b.requests and active(t) == "a"
+    assert not pair.b.requests and t.active() == "a"
     assert t.metrics()['tailor_hazards_total{server="a",kind="gc"}'] == 1
 
 
 def test_both_paused_then_one_clears(pair):
     # Goal: with nowhere to go requests wait; as soon as one clears they go.
     t = pair()
-    hazard(t, "b", "begin")
+    t.hazard("b", "begin")
     with t.client() as c:
         c.request()
         pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         assert not pair.b.requests
-        hazard(t, "b", "end")
+        t.hazard("b", "end")
         pair.b.expect().reply(200, b"b")
         assert c.response().body == b"b"
 
 
 def test_pause_between_head_and_body(pair):
-    # Goal: a head alone does not commit; the other answer wins whole (W3).
+    # Goal: a head alone does not commit; the other response wins whole (W3).
     t = pair()
     with t.client() as c:
         c.request()
         first = pair.a.expect()
         first.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na")
         t.wait_server("a", inflight=1)
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reply(200, b"bbbb")
         assert c.response().body == b"bbbb"
         first.send(b"aaa")
@@ -200,20 +175,20 @@ def test_pause_between_head_and_body(pair):
 def test_begun_answer_waits_in_a_pause(pair, framing, rest):
     # Goal: commit_delay does not bind a client to a server that stands still
     # while another attempt runs; without one, or when the pause is over, an
-    # answer of unknown length goes on (W3).
+    # response of unknown length goes on (W3).
     t = pair(hedging={"commit_delay": "50ms"})
     with t.client() as c:
         c.request()
         first = pair.a.expect()
         first.send(b"HTTP/1.1 200 OK\r\n" + framing)
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         second = pair.b.expect()
         assert c.silent_for(0.2)  # four times the delay
         if rest is None:
             second.reply(200, b"bbbb")
             assert c.response().body == b"bbbb"
             return
-        hazard(t, "a", "end")
+        t.hazard("a", "end")
         assert c.response_head().status == 200
         first.send(rest)
         second.reply(200, b"late")
@@ -222,7 +197,7 @@ def test_begun_answer_waits_in_a_pause(pair, framing, rest):
 
 
 def test_death_in_a_short_answer(pair):
-    # Goal: an answer of known length is sent when it is whole: if its server
+    # Goal: a response of known length is sent when it is whole: if its server
     # dies before, however late, the client never knows (W3).
     t = pair(hedging={"commit_delay": "1ms"})
     with t.client() as c:
@@ -236,7 +211,7 @@ def test_death_in_a_short_answer(pair):
 
 
 def test_committed_is_not_hedged(pair):
-    # Goal: once bytes are out, the answer stays with its server (W4).
+    # Goal: once bytes are out, the response stays with its server (W4).
     t = pair(hedging={"commit_delay": "1ms"})
     with t.client() as c:
         c.request()
@@ -244,7 +219,7 @@ def test_committed_is_not_hedged(pair):
         first.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
                    b"1\r\na\r\n")
         assert c.response_head().status == 200
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         first.send(b"3\r\naaa\r\n0\r\n\r\n")
         assert c.exactly(6) == b"1\r\na\r\n"
     assert not pair.b.requests
@@ -256,19 +231,19 @@ def test_hedge_that_fails_leaves_the_original(pair):
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reset()
         first.reply(200, b"original")
         assert c.response().body == b"original"
 
 
 def test_error_of_the_hedge_waits_for_the_original(pair):
-    # Goal: a 5xx does not win while a better answer may come (W2).
+    # Goal: a 5xx does not win while a better response may come (W2).
     t = pair()
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reply(500, b"broken")
         t.wait_metric("tailor_server_connections_idle"
                       '{server="b"}', 1)
@@ -277,12 +252,12 @@ def test_error_of_the_hedge_waits_for_the_original(pair):
 
 
 def test_both_errors(pair):
-    # Goal: when both fail, a real answer is sent rather than our own.
+    # Goal: when both fail, a real response is sent rather than our own.
     t = pair()
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reply(500, b"b is broken")
         first.reset()
         answer = c.response()
@@ -290,14 +265,14 @@ def test_both_errors(pair):
 
 
 def test_large_error_is_held_and_can_be_sent(pair):
-    # Goal: an unwanted answer over the limit is held without filling
+    # Goal: an unwanted response over the limit is held without filling
     # memory, and still comes whole if it must.
     t = pair()
     body = b"e" * 300_000
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reply(500, body)
         first.reset()
         answer = c.response()
@@ -305,7 +280,7 @@ def test_large_error_is_held_and_can_be_sent(pair):
 
 
 def test_server_that_dies_with_requests_in_flight(pair):
-    # Goal: safe requests go to the other server, others are told 502.
+    # Goal: safe requests go to the other server, others get 502.
     t = pair()
     with t.client() as safe, t.client() as unsafe:
         safe.request("GET", "/")
@@ -337,7 +312,7 @@ def test_endless_loser_is_closed(pair):
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reply(200, b"b")
         assert c.response().body == b"b"
         first.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -353,7 +328,7 @@ def test_silent_loser_times_out(pair):
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reply(200, b"b")
         assert c.response().body == b"b"
         first.connection.wait_end()
@@ -374,13 +349,13 @@ def test_loser_that_cannot_be_kept(pair, answer):
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         assert c.response().body == b"b"
         first.send(answer)
         first.close()
         first.connection.wait_end()
-        hazard(t, "a", "end")
-        hazard(t, "b", "begin")
+        t.hazard("a", "end")
+        t.hazard("b", "begin")
         c.request()
         again = pair.a.expect()
         assert again.connection is not first.connection
@@ -389,14 +364,14 @@ def test_loser_that_cannot_be_kept(pair, answer):
 
 
 def test_client_that_leaves_is_not_hedged(pair):
-    # Goal: nobody waits, nothing is sent again (E8).
+    # Goal: no request waits, none is sent again (E8).
     t = pair()
     c = t.client()
     c.request()
     first = pair.a.expect()
     c.reset()
     t.wait_metric('tailor_requests_total{code_class="aborted"}', 1)
-    hazard(t, "a", "begin")
+    t.hazard("a", "begin")
     assert not pair.b.requests
     first.reply()
     t.wait_metric('tailor_losers_total{result="drained"}', 1)
@@ -404,14 +379,14 @@ def test_client_that_leaves_is_not_hedged(pair):
 
 def test_many_requests_one_pause(pair):
     # Goal: everything in flight is sent again in one turn; each client gets
-    # its own answer, once.
+    # its own response, once.
     t = pair()
     clients = [t.client() for _ in range(40)]
     for i, c in enumerate(clients):
         c.request("GET", f"/{i}")
     held = [pair.a.expect() for _ in clients]
     pair.b.serve(lambda r: response(200, r.target.encode()))
-    hazard(t, "a", "begin")
+    t.hazard("a", "begin")
     for i, c in enumerate(clients):
         assert c.response().body == f"/{i}".encode()
     for r in held:
@@ -432,7 +407,7 @@ def test_budget_is_never_exceeded(pair):
         c.request()
     held = [pair.a.expect() for _ in clients]
     pair.b.serve()
-    hazard(t, "a", "begin")
+    t.hazard("a", "begin")
     for r in held:
         r.reply(200, b"a")
     answers = sorted(c.response().body for c in clients)
@@ -447,17 +422,17 @@ def test_budget_is_never_exceeded(pair):
 def test_switch_by_hand(pair):
     # Goal: an operator can make the standby active.
     t = pair()
-    assert active(t) == "a"
+    assert t.active() == "a"
     assert t.ask("/switch", "POST").status == 200
-    assert active(t) == "b"
-    hazard(t, "a", "begin")
+    assert t.active() == "b"
+    t.hazard("a", "begin")
     assert t.ask("/switch", "POST").status == 409
 
 
 def test_a_server_that_warms_up_helps(pair, tailor):
     # Goal: while the other one is still being warmed up a pause is hedged
     # there, for requests in flight and for new ones, which stay with the
-    # active server; without a pause nobody's request goes there.
+    # active server; without a pause no request goes there.
     pair.a.serve()
     pair.b.serve()
     t = tailor(pair.a, pair.b, warmup={
@@ -465,18 +440,18 @@ def test_a_server_that_warms_up_helps(pair, tailor):
     t.wait_server("a", state="ready")
     with t.client() as c, t.client() as d:
         assert c.get("/known").body == b"a"
-        hazard(t, "b", "begin", "exit")
+        t.hazard("b", "begin", "exit")
         t.wait_server("b", state="warming")
         pair.a.script()
         c.request("GET", "/flying")
         held = [pair.a.expect()]
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         assert c.response().body == b"b"
         d.request("GET", "/new")
         held.append(pair.a.expect())
         assert d.response().body == b"b"
-        assert active(t) == "a"
-        hazard(t, "a", "end")
+        assert t.active() == "a"
+        t.hazard("a", "end")
         for late in held:
             late.reply(200, b"late")
         t.wait_metric('tailor_losers_total{result="drained"}', 2)

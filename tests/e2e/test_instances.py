@@ -8,9 +8,10 @@ import socket
 
 import pytest
 
-from support.client import Client
-from support.process import Process, free_port
-from support.wait import wait_until
+from rig.client import Client
+from rig.ports import free_port
+from rig.process import Process
+from rig.wait import wait_until
 
 OTHERS = [p for d in ("/run/tailor", f"/tmp/tailor-{os.geteuid()}")
           for p in pathlib.Path(d).glob("admin*.sock")]
@@ -176,7 +177,7 @@ def test_what_a_killed_one_left_is_taken_over(instance):
 
 
 def connects(path):
-    """Whether somebody listens on a UNIX socket."""
+    """Whether a process listens on a UNIX socket."""
     with socket.socket(socket.AF_UNIX) as s:
         return s.connect_ex(str(path)) == 0
 
@@ -201,7 +202,8 @@ def test_the_usual_channel_socket(instance):
 
 
 def test_ports_of_the_kernels_choice(instance):
-    # Goal: two whose ports nobody knows are two as well, and leave nothing.
+    # Goal: two with ports of the kernel's choice are two as well, and leave
+    # nothing.
     tailors = [instance("--set", "proxy.queue_timeout=1s",
                         listen="127.0.0.1:0").up() for _ in range(2)]
     for t in tailors:

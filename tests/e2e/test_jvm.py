@@ -3,54 +3,17 @@
 import os
 import pathlib
 import signal
-import threading
 
 import pytest
 
+from rig.client import Client
+from rig.crowd import Crowd
+from rig.ports import free_port
+from rig.wait import wait_until
 from support import jvm as jvms
-from support.client import Client
-from support.message import Closed, Malformed
-from support.process import free_port
-from support.wait import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLLECTORS = ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"]
-
-
-def server(t, name):
-    return next(s for s in t.ask_json("/servers")["servers"]
-                if s["name"] == name)
-
-
-class Crowd:
-    """Eight clients that ask again and again until the block ends; answers
-    are (status, body), a client that gets none leaves (what, b"") and goes."""
-
-    def __init__(self, t, target):
-        self.answers = []
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._ask, args=(t, target))
-                         for _ in range(8)]
-
-    def _ask(self, t, target):
-        with t.client() as client:
-            while not self._stop.is_set():
-                try:
-                    answer = client.get(target)
-                except (Closed, Malformed, OSError) as error:
-                    self.answers.append((repr(error), b""))
-                    return
-                self.answers.append((answer.status, answer.body))
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
 
 
 def launched(classes, name, options=("-Xmx64m", "-XX:+UseSerialGC"), **more):
@@ -91,13 +54,13 @@ def test_collections_are_seen(java_classes, build, tailor, scratch,
     key = 'tailor_hazards_total{server="a",kind="gc"}'
     port = int(a["address"].rpartition(":")[2])
     for i in range(3):
-        wait_until(lambda: not server(t, "a")["hazards"], "a is calm")
+        wait_until(lambda: not t.server("a")["hazards"], "a is calm")
         before = t.metrics()[key]
         with Client(("127.0.0.1", port)) as c:
             assert c.get("/gc").status == 200
         # G1 may add pauses of its own (remark), never fewer.
         t.wait_metric(key, before + 1)
-        wait_until(lambda: not server(t, "a")["hazards"], "a is calm again")
+        wait_until(lambda: not t.server("a")["hazards"], "a is calm again")
     assert t.metrics()["tailor_swaps_total"] >= 1
     assert t.metrics()["tailor_hazards_dropped_total"] == 0
 
@@ -113,19 +76,19 @@ def test_requests_in_flight_survive_a_long_collection(java_classes, tailor):
     port = int(a["address"].rpartition(":")[2])
     with Client(("127.0.0.1", port)) as c:
         assert c.get("/fill?mb=150").status == 200
-    wait_until(lambda: not server(t, "a")["hazards"], "a is calm")
-    if t.ask_json("/servers")["active"] != "a":
+    wait_until(lambda: not t.server("a")["hazards"], "a is calm")
+    if t.active() != "a":
         assert t.ask("/switch", "POST").status == 200
-    with Crowd(t, "/wait?ms=5") as crowd:
-        pid = f"{server(t, 'a')['pid']}\n".encode()
-        wait_until(lambda: crowd.answers and crowd.answers[-1] == (200, pid),
-                   "a serves")
+    with Crowd(t, 8, lambda *_: "/wait?ms=5") as crowd:
+        pid = f"{t.server('a')['pid']}\n".encode()
+        wait_until(lambda: crowd.responses
+                   and crowd.responses[-1][1].body == pid, "a serves")
         with Client(("127.0.0.1", port)) as c:
             assert c.get("/gc").status == 200
-        wait_until(lambda: not server(t, "a")["hazards"], "a is calm again")
+        wait_until(lambda: not t.server("a")["hazards"], "a is calm again")
     m = t.metrics()
-    assert {status for status, _ in crowd.answers} == {200}
-    assert len({body for _, body in crowd.answers}) == 2
+    assert crowd.statuses() == {200}
+    assert len(crowd.bodies()) == 2
     assert m['tailor_hedges_sent_total{trigger="gc",server="b"}'] >= 1
     assert m["tailor_hedges_both_failed_total"] == 0
 
@@ -138,26 +101,26 @@ def test_kill_of_the_active_under_load(java_classes, tailor):
     seen = set()
 
     def back(old):
-        now = server(t, "a")
+        now = t.server("a")
         seen.add(now["state"])
         if now["state"] != "ready":
             assert not now["active"]
         return now["state"] == "ready" and now["pid"] != old
 
-    # Whoever came second is warmed with what clients ask the first.
-    with Crowd(t, "/wait?ms=2") as crowd:
+    # The second one is warmed with what clients ask the first.
+    with Crowd(t, 8, lambda *_: "/wait?ms=2") as crowd:
         t.wait_server("a", state="ready")
         t.wait_server("b", state="ready")
-        if t.ask_json("/servers")["active"] != "a":
+        if t.active() != "a":
             assert t.ask("/switch", "POST").status == 200
         before = t.metrics()['tailor_warmup_requests_total{server="a"}']
-        pid = server(t, "a")["pid"]
+        pid = t.server("a")["pid"]
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: server(t, "a")["restarts"] == 1, "restarted")
+        wait_until(lambda: t.server("a")["restarts"] == 1, "restarted")
         wait_until(lambda: back(pid), "warm again", 40)
         t.wait_metric('tailor_warmup_requests_total{server="a"}',
                       before + 20)
-    assert {status for status, _ in crowd.answers} == {200}
+    assert crowd.statuses() == {200}
     assert "warming" in seen
 
 
@@ -168,7 +131,7 @@ def test_post_during_a_pause_is_done_once(java_classes, tailor):
     t = tailor(a, b)
     for s in (a, b):
         t.wait_server(s["name"], state="ready", source="hsperfdata")
-    first = t.ask_json("/servers")["active"]
+    first = t.active()
     port = int((a if first == "a" else b)["address"].rpartition(":")[2])
     with Client(("127.0.0.1", port)) as c:
         assert c.get("/fill?mb=100").status == 200
@@ -196,8 +159,8 @@ def test_jvm_without_perfdata(java_classes, tailor):
     t = tailor(launched(java_classes, "a", options),
                launched(java_classes, "b", options))
     t.wait_server("a", state="ready", source="pidfd")
-    assert "UsePerfData" in server(t, "a")["detail"] \
-        or "PerfDisableSharedMem" in server(t, "a")["detail"]
+    assert "UsePerfData" in t.server("a")["detail"] \
+        or "PerfDisableSharedMem" in t.server("a")["detail"]
     with t.client() as c:
         assert c.get("/").status == 200
 

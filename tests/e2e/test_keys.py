@@ -9,26 +9,13 @@ import sys
 
 import pytest
 
-from support.message import response
-from support.pair import hazard
-from support.process import free_port
-from support.wait import wait_until
-
-
-@pytest.fixture
-def one(upstream, tailor):
-    """One scripted server; start(**sections) puts a tailor before it."""
-    server = upstream("active")
-
-    def start(**sections):
-        return tailor(server, **sections)
-
-    start.server = server
-    return start
+from rig.message import response
+from rig.ports import free_port
+from rig.wait import wait_until
 
 
 def test_keep_alive_requests(one):
-    # Goal: the last answer that a connection may carry says that it is.
+    # Goal: the last response that a connection may carry says that it is.
     one.server.serve()
     t = one(proxy={"keep_alive_requests": 3})
     with t.client() as c:
@@ -65,7 +52,7 @@ def test_idle_timeout(one):
 
 def test_lingering(one):
     # Goal: after a refusal what still comes is read and dropped for two
-    # seconds, so that the answer is not lost to a reset; then it ends.
+    # seconds, so that the response is not lost to a reset; then it ends.
     t = one(proxy={"body_max": 10})
     with t.client() as c:
         c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
@@ -134,7 +121,7 @@ def test_warm_up_target(upstream, tailor):
 def test_mirror(upstream, tailor):
     # Goal: the standby gets one copy of a recent safe request for every ten,
     # marked, without credentials, never what must not be repeated, and none
-    # while it stands still; and no client gets an answer of its.
+    # while it stands still; and no client gets a response of its.
     a, b = upstream("a").serve(), upstream("b")
     seen = []
     b.serve(lambda r: seen.append((r.method, r.target, r.get("cookie"),
@@ -160,10 +147,10 @@ def test_mirror(upstream, tailor):
         for round_ in range(1, 5):
             ten(c)
             t.wait_metric(name, round_)
-        hazard(t, "b", "begin")
+        t.hazard("b", "begin")
         for _ in range(3):
             ten(c)
-        hazard(t, "b", "end")
+        t.hazard("b", "end")
         t.wait_metric(name, 6)  # what came meanwhile: two at a time
         ten(c)
         t.wait_metric(name, 7)
@@ -187,7 +174,7 @@ def test_no_core_dump(tailor, scratch):
                      "time.sleep(600)\n")
     before = resource.getrlimit(resource.RLIMIT_CORE)
     if before[1] != resource.RLIM_INFINITY and before[1] < 4096:
-        pytest.skip("the hard limit on core dumps is too low to tell")
+        pytest.skip("the hard limit on core dumps is too low to see a change")
     resource.setrlimit(resource.RLIMIT_CORE, (4096, before[1]))
     try:
         server = {"name": "a", "address": f"127.0.0.1:{free_port()}",
@@ -223,7 +210,7 @@ def test_requests_in_flight(pair, build):
         c.request("GET", "/first", fields=[("x-request-id", "one"),
                                            ("Cookie", "s=secret")])
         held = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect()
         d.request("GET", "/second", fields=[("x-request-id", "two")])
         pair.b.expect()
@@ -243,16 +230,16 @@ def test_requests_in_flight(pair, build):
         ages = [r["age_ns"] for r in tree["requests"]]
         assert ages == sorted(ages, reverse=True) and ages[-1] > 0
         assert len(t.ask_json("/requests?n=1")["requests"]) == 1
-        told = subprocess.run(
+        shown = subprocess.run(
             [build / "tailorctl", "-a", t.admin, "requests"], text=True,
             capture_output=True, timeout=30, check=True).stdout.splitlines()
-        assert told[0] == "3 in flight, 0 of them wait for a server"
-        assert told[2].split()[0] == "one" and told[2].endswith("GET /first")
-        assert max(map(len, told)) <= 80
+        assert shown[0] == "3 in flight, 0 of them wait for a server"
+        assert shown[2].split()[0] == "one" and shown[2].endswith("GET /first")
+        assert max(map(len, shown)) <= 80
         held.reply(200, b"")
         assert c.response().status == 200
         c.close()
-    t.ask("/hazard?server=a&kind=gc&state=end", "POST")
+    t.hazard("a", "end")
 
 
 def test_configuration_in_effect(one):

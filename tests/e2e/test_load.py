@@ -10,8 +10,9 @@ import time
 
 import pytest
 
-from support.load import OK, RUN_S, Result
-from support.wait import wait_until
+from rig.stub import OK
+from rig.wait import wait_until
+from support.load import RUN_S, Result
 
 
 def test_bad_generator(stub, load):
@@ -176,7 +177,7 @@ def test_interrupt(stub, load):
 
 
 def test_interrupt_while_waiting(stub, load):
-    """Goal: an interruption does not wait for answers that do not come."""
+    """Goal: an interruption does not wait for responses that do not come."""
     server = stub(lambda request: None)
     child, directory = load(server.url, "-i", 1, "-n", 5, "-r", 100,
                             "--warmup", 0, "--timeout", "10m", start=True)
@@ -189,7 +190,7 @@ def test_interrupt_while_waiting(stub, load):
 
 
 def test_progress(stub, build):
-    """Goal: on a terminal a line tells how far it is, and is gone at the
+    """Goal: on a terminal a line shows how far it is, and is gone at the
     end; elsewhere there is none."""
     server = stub()
     ours, theirs = os.openpty()

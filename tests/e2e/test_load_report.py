@@ -11,9 +11,10 @@ import xml.etree.ElementTree
 
 import pytest
 
+from rig.process import SANITIZER
+from rig.stub import OK
 from support import schema
-from support.load import OK, RUN_S, Result
-from support.process import SANITIZER
+from support.load import RUN_S, Result
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "load.schema.json").read_text())
@@ -35,9 +36,9 @@ def tool(build):
 def test_schema(stub, load):
     """Goal: run.json is what docs/load.schema.json says, errors and all."""
     def answer(request):
-        if request["x-request-id"].endswith("13"):
+        if request.get("x-request-id").endswith("13"):
             return b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
-        if request["x-request-id"].endswith("17"):
+        if request.get("x-request-id").endswith("17"):
             return b"HTTP/1.1 2"
         return OK.replace(b"\r\n\r\n", b"\r\nServer-Timing: app;dur=1\r\n\r\n")
     server = stub(answer)
@@ -89,7 +90,7 @@ def test_page(stub, load, tool, scratch):
     whether it can be believed; the same page can be made again later."""
     def answer(request):
         return b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n" \
-            if request["x-request-id"].endswith("-0007") else OK
+            if request.get("x-request-id").endswith("-0007") else OK
     server = stub(answer)
     result = load(server.url, "-i", 3, "-n", 100, "-r", 400)
     directory = scratch / "out1"

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 
-from support.load import OK
+from rig.stub import OK
 
 
 def test_what_is_sent(stub, load, scratch):
@@ -19,14 +19,16 @@ def test_what_is_sent(stub, load, scratch):
     result.assert_done()
     assert len(server.requests) == 2 * 35
     for request in server.requests:
-        assert request["method"] == "PUT" and request["body"] == b"a\0b"
-        assert request["x-mine"] == "1" and request["user-agent"] == "me"
-        assert request["host"] == f"127.0.0.1:{server.port}"
+        assert request.method == "PUT" and request.body == b"a\0b"
+        assert request.get("x-mine") == "1"
+        assert request.get("user-agent") == "me"
+        assert request.get("host") == f"127.0.0.1:{server.port}"
         assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01",
-                            request["traceparent"])
-    assert len({r["x-request-id"] for r in server.requests}) == 70
-    assert len({r["traceparent"] for r in server.requests}) == 70
-    sent = {(r["x-request-id"], r["traceparent"]) for r in server.measured()}
+                            request.get("traceparent"))
+    assert len({r.get("x-request-id") for r in server.requests}) == 70
+    assert len({r.get("traceparent") for r in server.requests}) == 70
+    sent = {(r.get("x-request-id"), r.get("traceparent"))
+            for r in server.measured()}
     assert sent == {(x["id"], x["trace"]) for x in result.lines}
     assert all(re.fullmatch(r"[0-9a-f]{8}-0[12]-00\d\d", x["id"])
                for x in result.lines)
@@ -41,7 +43,7 @@ def test_urls_in_order(stub, load, scratch):
     result = load(server.url, "--urls", urls, "-i", 1, "-n", 10, "-r", 100,
                   "--warmup", 0, "-X", "HEAD")
     result.assert_done()
-    by_id = {r["x-request-id"]: r["target"] for r in server.requests}
+    by_id = {r.get("x-request-id"): r.target for r in server.requests}
     assert [by_id[line["id"]] for line in result.lines] == \
         (["/a", "/b?c=d", "/e"] * 4)[:10]
 
@@ -56,7 +58,7 @@ def test_urls_at_random(stub, load, scratch):
         server.requests.clear()
         result = load(server.url, "--urls", urls, "--urls-random", "-i", 2,
                       "-n", 100, "-r", 500, "--warmup", 0, "--seed", seed)
-        by_id = {r["x-request-id"]: r["target"] for r in server.requests}
+        by_id = {r.get("x-request-id"): r.target for r in server.requests}
         return [by_id[line["id"]] for line in result.lines]
 
     first = drawn(3)
@@ -76,8 +78,8 @@ def test_big_body(stub, load):
                   "--warmup", 0)
     result.assert_done()
     assert result.run["summary"]["ok"] == 20
-    assert {len(r["body"]) for r in server.requests} == {100000}
-    assert len({r["x-request-id"] for r in server.requests}) == 20
+    assert {len(r.body) for r in server.requests} == {100000}
+    assert len({r.get("x-request-id") for r in server.requests}) == 20
 
 
 def test_unix_socket(stub, load, scratch):
@@ -134,13 +136,13 @@ ENDINGS = {
 
 
 def test_every_ending(stub, load, scratch):
-    """Goal: each way a response can end is told from the others."""
+    """Goal: each way a response can end is distinguished."""
     def answer(request):
-        data, _ = ENDINGS[request["target"]]
-        sock = request["socket"]
-        if request["target"] in ("/close", "/short", "/nothing", "/reset"):
+        data, _ = ENDINGS[request.target]
+        sock = request.socket
+        if request.target in ("/close", "/short", "/nothing", "/reset"):
             sock.sendall(data)
-            if request["target"] == "/reset":
+            if request.target == "/reset":
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                 b"\1\0\0\0\0\0\0\0")
             server.drop(sock)
@@ -170,8 +172,8 @@ def test_expected_body(stub, load, scratch):
     right, wrong = b"x" * 3000, b"x" * 2999 + b"y"
 
     def answer(request):
-        body = wrong if request["target"].endswith("wrong") else right
-        if request["target"].startswith("/length"):
+        body = wrong if request.target.endswith("wrong") else right
+        if request.target.startswith("/length"):
             return (b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
                     % len(body) + body)
         return (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -192,7 +194,7 @@ def test_expected_body(stub, load, scratch):
 def test_server_dies(stub, load):
     """Goal: a server that ends mid-run gives counted errors, no latencies."""
     def answer(request):
-        if request["x-request-id"].endswith("-01-0100"):
+        if request.get("x-request-id").endswith("-01-0100"):
             threading.Thread(target=server.kill).start()
         return OK
     server = stub(answer)

@@ -12,9 +12,9 @@ import urllib.parse
 
 import pytest
 
-from support.client import Client
-from support.process import Process
-from support.wait import wait_until
+from rig.client import Client
+from rig.process import Process
+from rig.wait import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUERIES = ROOT / "examples" / "lucene" / "queries.txt"
@@ -152,7 +152,7 @@ def test_counts_visits(service):
 
 
 def test_says_time_and_name(service):
-    """Goal: every answer has Server-Timing and the server's name."""
+    """Goal: every response has Server-Timing and the server's name."""
     with service("--name", "left").client() as client:
         for target in ("/search?q=dog", "/health", "/nothing"):
             response = client.get(target)
@@ -172,7 +172,7 @@ def test_runs_without_talechain(service):
 
 def test_events_without_tailor(service, lucene, build):
     """Goal: with TaleChain's classes but no Tailor, events go nowhere and
-    nobody notices."""
+    no client notices."""
     if not (build / "java" / "TaleChain.class").exists():
         pytest.skip("TaleChain.java is not built")
     s = service("--talechain", path=f"{lucene.path}:{build}/java")

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from support.message import response
-from support.wait import wait_until
+from rig.message import response
+from rig.wait import wait_until
 
 SAMPLE = re.compile(
     r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(.*)\})? (\S+)'
@@ -132,11 +132,11 @@ def busy(upstream, tailor):
     with t.client() as c:
         c.request("GET", "/hedged", fields=[("x-request-id", "the-one")])
         held = active.expect()
-        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        t.hazard("active", "begin")
         assert c.response().body == b"backup"
         held.reply(200, b"active")
         t.wait_metric('tailor_losers_total{result="drained"}', 1)
-        t.ask("/hazard?server=active&kind=gc&state=end", "POST")
+        t.hazard("active", "end")
         c.request("POST", "/x", body=b"1")
         assert c.response().status == 200
     with t.client() as c:
@@ -233,9 +233,9 @@ def test_both_in_a_hazard(upstream, tailor):
     t = tailor(active, backup)
     t.wait_server("backup", state="ready")
     for name in ("active", "backup"):
-        t.ask(f"/hazard?server={name}&kind=gc&state=begin", "POST")
+        t.hazard(name, "begin")
     t.wait_metric("tailor_both_hazard_seconds_total", 0.02)
-    t.ask("/hazard?server=active&kind=gc&state=end", "POST")
+    t.hazard("active", "end")
     value = t.metrics()["tailor_both_hazard_seconds_total"]
     seen = []
 
@@ -285,7 +285,7 @@ def test_refusals_are_in_the_ledger(upstream, tailor):
         c.request("POST", "/x", body=b"1")
         d.request("GET", "/x", fields=[("X-Tailor-Hedge", "off")])
         first, second = active.expect(), active.expect()
-        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        t.hazard("active", "begin")
         refused = t.ask_json("/ledger")["refused"]
         assert refused["method"] == 1 and refused["optout"] == 1
         for request in (first, second):
@@ -312,12 +312,12 @@ def test_rendering_is_bounded(upstream, tailor):
 
 
 def hedged(pair_of, t, first, second, winner_first=True):
-    """One request that both servers answer; raw answers, in parts."""
+    """One request that both servers answer; raw responses, in parts."""
     active, backup = pair_of
     with t.client() as c:
         c.request()
         a = active.expect()
-        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        t.hazard("active", "begin")
         b = backup.expect()
         before = sum(t.metrics()[f'tailor_losers_total{{result="{x}"}}']
                      for x in ("drained", "failed"))
@@ -332,7 +332,7 @@ def hedged(pair_of, t, first, second, winner_first=True):
             return sum(m[f'tailor_losers_total{{result="{x}"}}']
                        for x in ("drained", "failed")) > before
         wait_until(drained, "the loser is over")
-    t.ask("/hazard?server=active&kind=gc&state=end", "POST")
+    t.hazard("active", "end")
     t.ask("/switch", "POST")
     t.wait_server("active", active=True)
     return got
@@ -377,7 +377,7 @@ def test_servers_out_of_step(upstream, tailor):
 
 
 def test_loser_that_ends_before_the_winner(upstream, tailor):
-    # Goal: the same when the winner's answer streams on after the loser's
+    # Goal: the same when the winner's response streams on after the loser's
     # end, and when half of the loser's had been kept before it lost.
     active, backup = upstream("active").script(), upstream("backup").script()
     t = tailor(active, backup, hedging={"commit_delay": "1s"})
@@ -389,7 +389,7 @@ def test_loser_that_ends_before_the_winner(upstream, tailor):
             a = active.expect()
             answer = response(200, body)
             a.send(answer[:300])
-            t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+            t.hazard("active", "begin")
             b = backup.expect()
             b.send(answer[:-5])  # commits, and goes on
             assert c.response_head().status == 200
@@ -400,7 +400,7 @@ def test_loser_that_ends_before_the_winner(upstream, tailor):
             b.send(answer[-5:])
             assert c.exactly(199_000) == body[1000:]
         wait_until(lambda k=k: differences(t) == [k + 1, 0, 0, k], "compared")
-        t.ask("/hazard?server=active&kind=gc&state=end", "POST")
+        t.hazard("active", "end")
         t.ask("/switch", "POST")
         t.wait_server("active", active=True)
 

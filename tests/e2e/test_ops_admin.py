@@ -1,11 +1,11 @@
-"""Goal: nobody but who may can tell a tailor what to do."""
+"""Goal: only those who may can command a tailor."""
 
 import os
 
 import pytest
 
-from support.client import Client
-from support.process import free_port
+from rig.client import Client
+from rig.ports import free_port
 
 ACTIONS = ("/switch", "/reload", "/hazard?server=active&kind=gc&state=begin")
 

@@ -10,12 +10,13 @@ import sys
 
 import pytest
 
-from support.client import Client
-from support.process import Process, free_port
-from support.wait import wait_until
+from rig.client import Client
+from rig.ports import free_port
+from rig.process import Process
+from rig.wait import wait_until
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0,
-                                reason="only root can become somebody else")
+                                reason="only root can become another user")
 
 
 def status_of(pid, thread=None):
@@ -157,10 +158,6 @@ def test_few_descriptors(upstream, build, scratch):
         assert process.wait() == 0
 
 
-def resident_kib(pid):
-    return int(status_of(pid)["VmRSS"].split()[0])
-
-
 def test_memory_is_held(tailor, build):
     # Goal: with every connection, request and body buffer in use at once,
     # and more asked for, memory stays within what was printed at the start.
@@ -176,7 +173,7 @@ def test_memory_is_held(tailor, build):
                hedging={"body_max": "1M"},
                profiler={"stream_slots": 1024},
                slow={"history": 64, "store_bytes": "64k"})
-    before = resident_kib(t.pid)
+    before = t.resident_kib()
     line = t.wait_log("memory_limit")
     total = int(re.search(r"total_kib=(\d+)", line).group(1))
     assert 1024 < total < 512 * 1024
@@ -189,7 +186,7 @@ def test_memory_is_held(tailor, build):
                     b"\r\n" % size + b"x" * 600_000)
     wait_until(lambda: t.metrics()["tailor_requests_inflight"] >= 20,
                "requests are in flight")
-    assert resident_kib(t.pid) - before <= total
+    assert t.resident_kib() - before <= total
     assert t.metrics()["tailor_memory_limit_bytes"] == total * 1024
     for client in clients:
         client.reset()

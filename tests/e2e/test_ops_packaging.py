@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from support.wait import PATIENCE_S
+from rig.wait import PATIENCE_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -247,7 +247,7 @@ def test_zsh_completes(build, tmp_path):
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")
 def test_fish_completes(build, tmp_path):
-    # Goal: the same of fish, which tells what it would complete.
+    # Goal: the same of fish, which prints what it would complete.
     scripts(build, tmp_path, "fish", ".fish")
     for typed, whole in COMPLETED:
         script = tmp_path / f"{typed.split()[0]}.fish"

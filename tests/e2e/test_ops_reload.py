@@ -4,11 +4,11 @@ request, or keeps the one it has and says why."""
 import json
 import signal
 import socket
-import threading
 
-from support.client import Client
-from support.message import response
-from support.process import free_port
+from rig.client import Client
+from rig.crowd import Crowd
+from rig.message import response
+from rig.ports import free_port
 
 
 def rewrite(t, **sections):
@@ -82,7 +82,7 @@ def test_what_wants_a_restart_is_refused(upstream, tailor):
         assert c.get().get("server-timing") is not None
 
 
-def test_post_reload_tells_what_changed(upstream, tailor):
+def test_post_reload_reports_what_changed(upstream, tailor):
     # Goal: POST /reload does what SIGHUP does and answers with the keys.
     server = upstream("active").serve()
     t = tailor(server)
@@ -199,7 +199,7 @@ def test_rules_are_in_force(upstream, tailor):
         c.request("POST", "/search", body=b"q")
         request = active.expect()
         assert request.wait_body() == b"q"
-        t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+        t.hazard("active", "begin")
         backup.expect().reply(200, b"two")
         assert c.response().body == b"two"
         request.reply(200, b"one")
@@ -211,7 +211,7 @@ def test_hedging_is_switched_off_and_on(upstream, tailor):
     active = upstream("active").serve()
     backup = upstream("backup").serve()
     t = tailor(active, backup, hedging={"mode": "watch"})
-    t.ask("/hazard?server=active&kind=gc&state=begin", "POST")
+    t.hazard("active", "begin")
     with t.client() as c:
         assert c.get().body == b"active"
         rewrite(t, hedging={"mode": "act"})
@@ -222,39 +222,19 @@ def test_hedging_is_switched_off_and_on(upstream, tailor):
 
 def test_no_request_is_lost_in_many_reloads(upstream, tailor):
     # Goal: with clients at work all the while, 50 reloads (good and bad by
-    # turns) cost not one answer and not one connection.
+    # turns) cost not one response and not one connection.
     server = upstream("active").serve(
         lambda r: response(200, r.target.encode()))
     t = tailor(server)
-    over = threading.Event()
-    wrong, done = [], [0] * 4
-
-    def work(me):
-        with t.client() as c:
-            while not over.is_set():
-                target = f"/{me}/{done[me]}"
-                try:
-                    answer = c.get(target)
-                    if (answer.status, answer.body) != (200, target.encode()):
-                        wrong.append(answer)
-                        return
-                except Exception as error:  # any at all is a loss
-                    wrong.append(error)
-                    return
-                done[me] += 1
-
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for worker in workers:
-        worker.start()
-    for i in range(50):
-        if i % 2:
-            rewrite(t, hedging={"mode": "never"})
-        else:
-            rewrite(t, proxy={"request_timeout": f"{10 + i}s",
-                              "idle_timeout": f"{100 + i}s"})
-        status = t.ask("/reload", "POST").status
-        assert status == (422 if i % 2 else 200)
-    over.set()
-    for worker in workers:
-        worker.join()
-    assert not wrong and all(done)
+    with Crowd(t, 4, lambda me, n: f"/{me}/{n}") as crowd:
+        for i in range(50):
+            if i % 2:
+                rewrite(t, hedging={"mode": "never"})
+            else:
+                rewrite(t, proxy={"request_timeout": f"{10 + i}s",
+                                  "idle_timeout": f"{100 + i}s"})
+            status = t.ask("/reload", "POST").status
+            assert status == (422 if i % 2 else 200)
+    assert not crowd.errors and all(crowd.served)
+    assert all((r.status, r.body) == (200, target.encode())
+               for target, r in crowd.responses)

@@ -4,6 +4,7 @@ and no request notices; what is not well is found."""
 import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -12,50 +13,22 @@ import threading
 
 import pytest
 
-from support.message import response
-from support.process import free_port
-from support.wait import wait_until
+from rig.crowd import Crowd
+from rig.message import response
+from rig.ports import free_port
+from rig.wait import wait_until
 
-# A server in a few lines: answers with its pid; /hold waits for a file;
-# SIGTERM ends it (or not: "stubborn").
-SERVER = """
-import http.server, os, signal, sys, time
-class H(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        if self.path.startswith("/hold"):
-            while not os.path.exists(sys.argv[2]):
-                time.sleep(0.01)
-        body = str(os.getpid()).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-    def log_message(self, *a):
-        pass
-class S(http.server.ThreadingHTTPServer):
-    request_queue_size = 128
-    daemon_threads = True
-if "stubborn" in sys.argv:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-S(("127.0.0.1", int(sys.argv[1])), H).serve_forever()
-"""
+PROGRAM = pathlib.Path(__file__).parent / "support" / "server.py"
 
 
 def launched(name, scratch, *more, **launch):
     """The configuration of a server that Tailor starts itself."""
     port = free_port()
-    program = scratch / "server.py"
-    program.write_text(SERVER)
     return {"name": name, "address": f"127.0.0.1:{port}", "jvm": "none",
-            "launch": {"command": [sys.executable, str(program), str(port),
-                                   f"{scratch}/go", *more],
+            "launch": {"command": [sys.executable, "-B", str(PROGRAM),
+                                   str(port), "128", f"hold={scratch}/go",
+                                   *more],
                        "cpus": "", **launch}}
-
-
-def server_of(t, name):
-    return next(s for s in t.ask_json("/servers")["servers"]
-                if s["name"] == name)
 
 
 def post(t, target, status=200):
@@ -125,7 +98,7 @@ def test_drain_has_an_end(upstream, tailor, build):
             [build / "tailorctl", "-a", t.admin, "drain", "a"], text=True,
             stdout=subprocess.PIPE)
         t.wait_server("a", state="draining")
-        waits = server_of(t, "a")["waits"]
+        waits = t.server("a")["waits"]
         assert (waits["requests"], waits["tunnels"]) == (3, 1)
         assert (waits["method"], waits["target"]) == ("GET", "/chat")
         assert 0 < waits["cut_in_ns"] <= 2_000_000_000
@@ -146,7 +119,7 @@ def test_drain_has_an_end(upstream, tailor, build):
                         r"drained\n$", said), said
     t.wait_log("drain_cut server=a requests=3 tunnels=1 ")
     assert t.metrics()['tailor_drain_cut_total{server="a"}'] == 4
-    assert "waits" not in server_of(t, "a")
+    assert "waits" not in t.server("a")
 
 
 def test_drain_waits_for_a_pause_of_the_other(upstream, tailor):
@@ -155,12 +128,12 @@ def test_drain_waits_for_a_pause_of_the_other(upstream, tailor):
     active, backup = upstream("active").serve(), upstream("backup").serve()
     t = tailor(active, backup)
     t.wait_server("backup", state="ready")
-    post(t, "/hazard?server=backup&kind=gc&state=begin")
+    t.hazard("backup", "begin")
     post(t, "/drain?server=active")
-    assert server_of(t, "active")["state"] == "leaving"
+    assert t.server("active")["state"] == "leaving"
     with t.client() as c:
         assert c.get().body == b"active"
-        post(t, "/hazard?server=backup&kind=gc&state=end")
+        t.hazard("backup", "end")
         t.wait_server("active", state="drained")
         assert c.get().body == b"backup"
 
@@ -200,74 +173,54 @@ def test_drained_server_that_dies_stays_out(tailor, scratch):
         t.wait_server(name, state="ready")
     post(t, "/drain?server=a")
     t.wait_server("a", state="drained")
-    before = server_of(t, "a")["pid"]
+    before = t.server("a")["pid"]
     os.kill(before, 9)
     t.wait_server("a", restarts=1)
-    wait_until(lambda: server_of(t, "a")["pid"] not in (0, before),
+    wait_until(lambda: t.server("a")["pid"] not in (0, before),
                "it runs again")
-    assert server_of(t, "a")["state"] == "drained"
+    assert t.server("a")["state"] == "drained"
     post(t, "/ready?server=a")
     t.wait_server("a", state="ready")
 
 
 def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
     # Goal: both servers are restarted, one after the other and twice, under
-    # load: each gets a new process, and every answer is a 200.
+    # load: each gets a new process, and every response is a 200.
     t = tailor(launched("a", scratch), launched("b", scratch),
                warmup={"requests": 5, "target": "/"})
     for name in "ab":
         t.wait_server(name, state="ready")
-    over = threading.Event()
-    wrong, pids, done = [], set(), [0] * 3
-
-    def work(me):
-        with t.client() as c:
-            while not over.is_set():
-                try:
-                    answer = c.get(f"/{me}")
-                except Exception as error:  # any at all is a loss
-                    wrong.append(error)
-                    return
-                if answer.status != 200:
-                    wrong.append(answer)
-                    return
-                pids.add(int(answer.body))
-                done[me] += 1
-
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(3)]
-    for worker in workers:
-        worker.start()
     seen = []
-    for name in ("a", "b", "a", "b"):
-        before = server_of(t, name)["pid"]
-        run = subprocess.run(
-            [build / "tailorctl", "-a", t.admin, "restart", name],
-            text=True, capture_output=True, timeout=60, check=False)
-        assert run.returncode == 0, run.stderr
-        assert run.stdout.splitlines()[-1] == "ready"
-        after = server_of(t, name)["pid"]
-        assert after not in (0, before)
-        seen.append(before)
-        count = sum(done)
-        wait_until(lambda: sum(done) > count + 10 or wrong, "load goes on")
-    over.set()
-    for worker in workers:
-        worker.join()
-    assert not wrong, wrong
+    with Crowd(t, 3, lambda me, _: f"/{me}") as crowd:
+        for name in ("a", "b", "a", "b"):
+            before = t.server(name)["pid"]
+            run = subprocess.run(
+                [build / "tailorctl", "-a", t.admin, "restart", name],
+                text=True, capture_output=True, timeout=60, check=False)
+            assert run.returncode == 0, run.stderr
+            assert run.stdout.splitlines()[-1] == "ready"
+            after = t.server(name)["pid"]
+            assert after not in (0, before)
+            seen.append(before)
+            count = len(crowd.responses)
+            wait_until(lambda: len(crowd.responses) > count + 10
+                       or crowd.errors, "load goes on")
+    assert crowd.statuses() == {200}, crowd.errors
+    pids = set(map(int, crowd.bodies()))
     assert pids & set(seen) and len(pids) >= 3
     assert len(re.findall(r" server_restarted ", t.log)) == 4
 
 
 def collect(t, name, *states):
     for state in states:
-        post(t, f"/hazard?server={name}&kind=gc&state={state}")
+        t.hazard(name, state)
 
 
 def ready_pair(tailor, scratch, **launch):
     t = tailor(*(launched(name, scratch, **launch) for name in "ab"))
     for name in "ab":
         t.wait_server(name, state="ready")
-    if t.ask_json("/servers")["active"] != "a":
+    if t.active() != "a":
         post(t, "/switch")
     return t
 
@@ -276,19 +229,19 @@ def test_restart_waits_until_the_other_has_collected(tailor, scratch):
     # Goal: one that collects now and then is not left alone before it has:
     # it serves, with the one to be restarted ready behind it.
     t = ready_pair(tailor, scratch)
-    a, b = (server_of(t, name)["pid"] for name in "ab")
+    a, b = (t.server(name)["pid"] for name in "ab")
     collect(t, "b", "begin", "end")
     post(t, "/restart?server=a")
     t.wait_log("server_waits server=a")
     with t.client() as c:
         assert c.get().body == str(b).encode()
-        assert server_of(t, "a")["state"] == "leaving"
+        assert t.server("a")["state"] == "leaving"
         collect(t, "b", "begin")
         assert c.get().body == str(a).encode()
         collect(t, "b", "end")
         t.wait_log("server_restarted server=a")
         assert c.get().body == str(b).encode()
-    assert server_of(t, "a")["pid"] != a
+    assert t.server("a")["pid"] != a
 
 
 @pytest.mark.parametrize("known, force", [
@@ -309,19 +262,19 @@ def test_restart_kills_a_stubborn_server(tailor, scratch):
                launched("b", scratch))
     for name in "ab":
         t.wait_server(name, state="ready")
-    before = server_of(t, "a")["pid"]
+    before = t.server("a")["pid"]
     post(t, "/restart?server=a")
     post(t, "/restart?server=a", 409)
     t.wait_log("server_killed server=a")
     t.wait_log("server_restarted server=a")
-    assert server_of(t, "a")["pid"] != before
+    assert t.server("a")["pid"] != before
 
 
 def test_exit_is_logged_once(tailor, scratch):
     # Goal: one end of one process is one line.
     t = tailor(launched("a", scratch))
     t.wait_log(" server_ready server=a")
-    os.kill(server_of(t, "a")["pid"], 9)
+    os.kill(t.server("a")["pid"], 9)
     wait_until(lambda: sum(" server_ready " in x for x in t.lines) == 2,
                "it is ready again")
     lines = [x for x in t.lines if " server_exited " in x]
@@ -329,7 +282,7 @@ def test_exit_is_logged_once(tailor, scratch):
 
 
 def test_signals_of_a_child_are_its_own(tailor, scratch):
-    # Goal: a child that is told to end before it has become its program ends,
+    # Goal: a child that is stopped before it has become its program ends,
     # and Tailor does not take that for a signal of its own.
     looking = {"PATH": ":".join("/" * 60_000)}  # which takes it a while
     server = launched("a", scratch, environment=looking)
@@ -375,7 +328,7 @@ def test_standby_that_is_unwell(upstream, tailor):
     t.wait_server("backup", state="connecting")
     well_b.set()
     t.wait_server("backup", state="ready")
-    assert server_of(t, "active")["active"]
+    assert t.server("active")["active"]
 
 
 def test_active_that_is_unwell(upstream, tailor):
@@ -387,7 +340,7 @@ def test_active_that_is_unwell(upstream, tailor):
     t = tailor(health_server(a, well_a), health_server(b, well_b))
     for name in ("active", "backup"):
         t.wait_server(name, state="ready")
-    if t.ask_json("/servers")["active"] != "active":  # whichever came first
+    if t.active() != "active":  # whichever came first
         post(t, "/switch")
     well_a.clear()
     t.wait_server("backup", active=True)
@@ -404,19 +357,19 @@ def test_pauses_are_no_illness(upstream, tailor):
     a, b = upstream("active").serve(), upstream("backup")
     t = tailor(a, health_server(b, well))
     t.wait_server("backup", state="ready")
-    post(t, "/hazard?server=backup&kind=gc&state=begin")
+    t.hazard("backup", "begin")
     well.clear()
     count = len(b.requests)
     wait_until(lambda: len(b.requests) > count + 6, "checks go on")
     well.set()
-    post(t, "/hazard?server=backup&kind=gc&state=end")
-    assert server_of(t, "backup")["state"] == "ready"
+    t.hazard("backup", "end")
+    assert t.server("backup")["state"] == "ready"
     assert "server_lost" not in t.log
 
 
 @pytest.mark.parametrize("interval", [0, "20ms"])
 def test_no_target_no_checks(upstream, tailor, interval):
-    # Goal: without a health target, or with interval 0, nobody is asked.
+    # Goal: without a health target, or with interval 0, no server is asked.
     a = upstream("active").serve()
     server = {"name": "active", "address": a.address,
               "health_interval": interval}

@@ -1,5 +1,5 @@
-"""Goal: a tailor that is told to stop loses nothing that it can keep, ends
-when it is told, and says what it cut; the service manager hears of it all."""
+"""Goal: a tailor that is stopped loses nothing that it can keep, ends in
+time, and says what it cut; the service manager is notified of it all."""
 
 import os
 import re
@@ -9,9 +9,10 @@ import sys
 
 import pytest
 
-from support.client import Client
-from support.process import Process, free_port
-from support.wait import wait_until
+from rig.client import Client
+from rig.ports import free_port
+from rig.process import Process
+from rig.wait import wait_until
 
 
 def cut(t):
@@ -23,7 +24,7 @@ def cut(t):
 
 def test_in_flight_finish(upstream, tailor):
     # Goal: after SIGTERM a request in flight is answered, with Connection:
-    # close; nobody new is accepted; nothing is cut.
+    # close; no new client is accepted; nothing is cut.
     server = upstream("active").script()
     t = tailor(server)
     with t.client() as c:
@@ -44,7 +45,7 @@ def test_in_flight_finish(upstream, tailor):
 
 def test_idle_connections_get_one_more_answer(upstream, tailor):
     # Goal: a request that was on its way on a kept connection when the stop
-    # began is answered, and its client told to go elsewhere.
+    # began is answered, and its client gets Connection: close.
     server = upstream("active").serve()
     t = tailor(server, proxy={"stop_idle": "20s"})
     with t.client() as c:
@@ -141,7 +142,7 @@ class Manager:
 
 @pytest.fixture(params=["path", "abstract"])
 def manager(request, scratch):
-    """Where the program under test tells how it does."""
+    """The service manager that the program under test notifies."""
     path = f"{scratch}/notify"
     made = Manager(path if request.param == "path" else "@" + path)
     yield made
@@ -205,7 +206,7 @@ def test_watchdog_bites_a_hung_loop(build, upstream, scratch, manager):
         assert process.wait() == 0
 
 
-def test_watchdog_of_somebody_else(build, upstream, scratch, manager):
+def test_watchdog_of_another_process(build, upstream, scratch, manager):
     # Goal: a WATCHDOG_PID that is not ours asks nothing of us.
     server = upstream("active").serve()
     process = plain(
@@ -247,20 +248,7 @@ def activated(build, sockets, names, *arguments):
               ",".join(str(s.fileno()) for s in sockets),
               str(build / "tailor"), *arguments]
 
-    class Activated(Process):
-        """Process, but the sockets stay open in the child."""
-
-        def __init__(self):
-            import subprocess
-            original = subprocess.Popen
-            subprocess.Popen = lambda *a, **k: original(
-                *a, **{**k, "close_fds": False})
-            try:
-                super().__init__(script)
-            finally:
-                subprocess.Popen = original
-
-    return Activated()
+    return Process(script, close_fds=False)
 
 
 def test_sockets_outlive_the_process(build, upstream, scratch):
@@ -303,7 +291,7 @@ def test_sockets_outlive_the_process(build, upstream, scratch):
             waiting.request()
 
 
-def test_socket_that_nobody_configured(build, upstream, scratch):
+def test_socket_that_is_not_configured(build, upstream, scratch):
     # Goal: a handed socket that no address names is closed, and said.
     server = upstream("active").serve()
     sockets = [socket.socket(), socket.socket()]

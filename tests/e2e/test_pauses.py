@@ -14,9 +14,9 @@ import time
 
 import pytest
 
-from support.message import response
-from support.pair import hazard, settled
-from support.wait import wait_until
+from rig.message import response
+from rig.process import Process
+from rig.wait import wait_until
 
 STREAM = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
           b"Transfer-Encoding: chunked\r\n\r\n4\r\n:hi\n\r\n")
@@ -29,17 +29,15 @@ def small_server():
     made = []
 
     def start(backlog):
-        program = pathlib.Path(__file__).parent / "support/small_server.py"
-        process = subprocess.Popen([sys.executable, program, str(backlog)],
-                                   stdout=subprocess.PIPE)
+        program = pathlib.Path(__file__).parent / "support/server.py"
+        process = Process([sys.executable, program, "0", backlog, "echo"],
+                          stdout=subprocess.PIPE)
         made.append(process)
         return process, f"127.0.0.1:{int(process.stdout.readline())}"
 
     yield start
     for process in made:
-        process.send_signal(signal.SIGCONT)
         process.kill()
-        process.wait()
 
 
 # --- waiting ------------------------------------------------------------------
@@ -51,15 +49,15 @@ def test_a_stopped_server_with_a_small_backlog(small_server, tailor, method):
     process, address = small_server(5)
     t = tailor({"name": "a", "address": address})
     clients = [t.client() for _ in range(40)]
-    hazard(t, "a", "begin")
-    process.send_signal(signal.SIGSTOP)
+    t.hazard("a", "begin")
+    process.signal(signal.SIGSTOP)
     for i, c in enumerate(clients):
         c.request(method, f"/{i}", body=b"%d" % i if method == "POST" else b"")
     t.wait_metric("tailor_requests_inflight", len(clients))
     begin = time.monotonic()
     wait_until(lambda: time.monotonic() - begin > 1.5, "the pause is long")
-    process.send_signal(signal.SIGCONT)
-    hazard(t, "a", "end")
+    process.signal(signal.SIGCONT)
+    t.hazard("a", "end")
     for i, c in enumerate(clients):
         r = c.response()
         assert r.status == 200
@@ -79,8 +77,8 @@ def test_both_servers_pause_for_longer_than_a_second(upstream, tailor):
     t = tailor(*({"name": s.name, "address": s.address, "connections_max": 2}
                  for s in servers))
     t.wait_server("b", state="ready")
-    hazard(t, "b", "begin")
-    hazard(t, "a", "begin")
+    t.hazard("b", "begin")
+    t.hazard("a", "begin")
     clients = [t.client() for _ in range(6)]
     for c in clients:
         c.request()
@@ -92,11 +90,11 @@ def test_both_servers_pause_for_longer_than_a_second(upstream, tailor):
         one.serve()
     for _ in range(2):
         servers[0].expect().reply(200, b"a")
-    hazard(t, "a", "end")
+    t.hazard("a", "end")
     for c in clients:
         assert c.response().status == 200
         c.close()
-    settled(t)
+    t.wait_settled()
 
 
 def test_a_full_backlog_of_a_unix_socket(tailor, scratch):
@@ -140,20 +138,20 @@ def test_no_server_is_up_for_a_while(upstream, tailor):
     a = upstream("a")
     t = tailor(a, proxy={"server_wait": "2s"})
     a.stop()
-    hazard(t, "a", "begin", "exit")
+    t.hazard("a", "begin", "exit")
     with t.client() as c, t.client() as d:
         c.request("POST", "/", body=b"x")
         t.wait_metric("tailor_requests_queued", 1)
         a.listen()
-        hazard(t, "a", "end", "exit")
+        t.hazard("a", "end", "exit")
         a.expect().reply(200, b"back")
         assert c.response().body == b"back"
         a.stop()
-        hazard(t, "a", "begin", "exit")
+        t.hazard("a", "begin", "exit")
         d.request()
         r = d.response()
         assert r.status == 503 and b"no_server" in r.body
-    settled(t)
+    t.wait_settled()
 
 
 # --- how often ----------------------------------------------------------------
@@ -181,7 +179,7 @@ def test_writes_in_all(pair, method, writes):
     seen = [r for s in (pair.a, pair.b) for r in s.requests
             if r.target in ("/x", b"/x")]
     assert len(seen) == writes
-    settled(t)
+    t.wait_settled()
 
 
 def test_bytes_on_an_idle_connection_are_no_response(pair):
@@ -200,13 +198,13 @@ def test_bytes_on_an_idle_connection_are_no_response(pair):
         pair.a.expect()
         os.kill(t.pid, signal.SIGSTOP)
         warm.send(response(200, b"not for you"))
-        posted = threading.Thread(target=hazard, args=(t, "a", "begin"))
+        posted = threading.Thread(target=t.hazard, args=("a", "begin"))
         posted.start()
         os.kill(t.pid, signal.SIGCONT)
         posted.join()
         pair.b.expect().reply(200, b"for you")
         assert c.response().body == b"for you"
-    settled(t)
+    t.wait_settled()
 
 
 # --- slots --------------------------------------------------------------------
@@ -246,7 +244,7 @@ def test_requests_older_than_a_second_give_their_slots_back(upstream, tailor):
         for poll in polls:
             poll.reply(200, b"late")
         assert c.response().body == d.response().body == b"late"
-    settled(t)
+    t.wait_settled()
 
 
 def test_overflow_to_the_standby(upstream, tailor):
@@ -268,7 +266,7 @@ def test_overflow_to_the_standby(upstream, tailor):
         for one in busy:
             one.reply(200, b"a")
         assert c.response().body == d.response().body == b"a"
-    settled(t)
+    t.wait_settled()
 
 
 def checked_pair(tailor, a, b, health="/health"):
@@ -298,7 +296,7 @@ def answers_but(*hung):
         if isinstance(target, bytes):
             target = target.decode()
         return None if target in hung else response(
-            200, request.connection.upstream.name.encode())
+            200, request.connection.origin.name.encode())
     return handler
 
 
@@ -377,7 +375,7 @@ def test_an_open_breaker_is_closed_by_probes(upstream, tailor):
     for c in clients:
         c.request("GET", "/x")
     first = [a.expect() for _ in clients]
-    hazard(t, "a", "begin")
+    t.hazard("a", "begin")
     for _ in clients:
         b.expect().reset()
     wait_until(lambda: t.metrics()[
@@ -387,9 +385,9 @@ def test_an_open_breaker_is_closed_by_probes(upstream, tailor):
     for c in clients:
         assert c.response().status == 200
         c.close()
-    hazard(t, "a", "end")
+    t.hazard("a", "end")
     assert t.ask("/switch", "POST").status == 200
-    settled(t)
+    t.wait_settled()
 
 
 def test_connections_are_kept_for_a_swap(upstream, tailor):
@@ -405,7 +403,7 @@ def test_connections_are_kept_for_a_swap(upstream, tailor):
     first = [a.expect() for _ in clients]
     t.wait_metric('tailor_server_connections_idle{server="b"}', 8)
     before = t.metrics()['tailor_server_connects_total{server="b"}']
-    hazard(t, "a", "begin")
+    t.hazard("a", "begin")
     for c in clients:
         assert c.response().body == b"b"
         c.close()
@@ -413,7 +411,7 @@ def test_connections_are_kept_for_a_swap(upstream, tailor):
         'tailor_server_connects_total{server="b"}'] == before
     for one in first:
         one.reply(200, b"a")
-    settled(t)
+    t.wait_settled()
 
 
 def test_the_deadline_of_a_request_that_was_sent_whole(upstream, tailor):

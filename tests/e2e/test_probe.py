@@ -85,7 +85,7 @@ def test_root_that_is_refused(build, name, before, why, remedy):
 
 def test_without_privilege(build):
     # Goal: without privilege the kernel's signals are off, each with the
-    # reason, and the rest is told all the same.
+    # reason, and the rest is reported all the same.
     found = probe(build, preexec_fn=lambda: (
         os.setgroups([]), os.setgid(65534), os.setuid(65534)))
     assert "kernel_costs" not in found
@@ -96,7 +96,7 @@ def test_without_privilege(build):
     assert not bpf["available"] and "setcap" in bpf["enable"]
     clock, = [s for s in found["signals"] if s["name"] == "clock"]
     assert clock["available"]
-    # Goal: where no tailor runs, an observer of the probe's own is told of:
+    # Goal: where no tailor runs, an observer of the probe's own is reported:
     # how often it looked, for how long it was blind, what it cost.
     seen = found["observer"]
     assert seen["neighbour"]

@@ -6,10 +6,9 @@ import re
 
 import pytest
 
-from support.client import Client
-from support.message import Closed, Malformed, response
-from support.pair import hazard
-from support.wait import wait_until
+from rig.client import Client
+from rig.message import Closed, Malformed, response
+from rig.wait import wait_until
 
 KILO = b"0123456789abcdef" * 64
 
@@ -59,7 +58,7 @@ def test_a_host_for_requests_without(upstream, tailor, scratch):
     with t.client() as c:
         c.send(b"GET / HTTP/1.0\r\n\r\n")
         first = a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         second = b.expect()
         second.reply(200, b"ok")
         assert c.response().body == b"ok"
@@ -92,7 +91,7 @@ def test_keeps_both_connections(one):
 
 @pytest.mark.parametrize("status", [204, 304])
 def test_bodiless_answers(one, status):
-    # Goal: an answer without a body does not swallow the next one.
+    # Goal: a response without a body does not swallow the next one.
     server, t = one
     server.serve(lambda r: b"HTTP/1.1 %d X\r\nETag: a\r\n\r\n" % status
                  if r.target == "/none" else response(200, b"next"))
@@ -102,7 +101,7 @@ def test_bodiless_answers(one, status):
 
 
 def test_head_keeps_the_length_and_sends_no_body(one):
-    # Goal: HEAD tells the length of what GET would bring.
+    # Goal: HEAD has the length of what GET would bring.
     server, t = one
     server.serve(lambda r: b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
                  if r.method == "HEAD" else response(200, b"x"))
@@ -114,7 +113,7 @@ def test_head_keeps_the_length_and_sends_no_body(one):
 
 
 def test_chunked_answer_that_is_whole_gets_a_length(one):
-    # Goal: a small chunked answer is buffered and told with its length.
+    # Goal: a small chunked response is buffered and gets a length.
     server, t = one
     server.serve(lambda r: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked"
                  b"\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n")
@@ -126,7 +125,7 @@ def test_chunked_answer_that_is_whole_gets_a_length(one):
 
 
 def test_streams_a_large_chunked_answer(one):
-    # Goal: beyond the commit limit an answer flows before it is whole.
+    # Goal: beyond the commit limit a response flows before it is whole.
     server, t = one
     with t.client() as c:
         c.request()
@@ -210,7 +209,7 @@ def test_large_chunked_uploads(one):
 
 
 def test_expect_continue_is_answered_here(one):
-    # Goal: the client is told to go on; the server never sees Expect.
+    # Goal: the client gets 100; the server never sees Expect.
     server, t = one
     server.serve()
     with t.client() as c:
@@ -289,7 +288,7 @@ def test_bad_requests_are_refused_and_closed(one, bad, status):
 
 
 def test_too_large_a_body(upstream, tailor):
-    # Goal: 413 at once for a told length, in mid-stream for chunks.
+    # Goal: 413 at once for a known length, in mid-stream for chunks.
     server = upstream("active").serve()
     t = tailor(server, proxy={"body_max": 1000})
     for request in (b"Content-Length: 1001\r\n\r\n",
@@ -309,7 +308,7 @@ def test_too_large_a_body(upstream, tailor):
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
 ])
 def test_bad_answers_become_502(one, bad):
-    # Goal: a server's malformed answer never reaches the client.
+    # Goal: a server's malformed response never reaches the client.
     server, t = one
     with t.client() as c:
         c.request("POST", "/")
@@ -336,7 +335,7 @@ def test_an_answer_cut_short_cuts_the_client(one):
 
 
 def test_a_client_that_does_not_read_stops_the_server(one):
-    # Goal: a gigantic answer to a stuck client does not fill memory.
+    # Goal: a gigantic response to a stuck client does not fill memory.
     server, t = one
     sent = []
 
@@ -382,7 +381,7 @@ def test_a_stuck_server_stops_the_upload(one):
 
 
 def test_a_client_that_leaves_does_not_break_the_server(one):
-    # Goal: the abandoned answer is read to its end, the connection kept.
+    # Goal: the abandoned response is read to its end, the connection kept.
     server, t = one
     c = t.client()
     c.request("GET", "/leaving")
@@ -442,7 +441,7 @@ def test_stale_connection_post_is_not_sent_again(one):
 
 
 def test_slow_head_and_deadline(upstream, tailor):
-    # Goal: 408 for a head that never ends, 504 for an answer that never
+    # Goal: 408 for a head that never ends, 504 for a response that never
     # comes; neither waits for the other's limit.
     server = upstream("active")
     t = tailor(server, proxy={"header_timeout": "200ms",
@@ -513,14 +512,14 @@ def test_timeline_of_a_request(one):
     server, t = one
     server.serve()
     with t.client() as c:
-        c.get("/told", fields=[("X-Request-Id", "tale-1")])
+        c.get("/explained", fields=[("X-Request-Id", "tale-1")])
         text = c.get("/.talechain/timeline/tale-1")
-        assert text.status == 200 and b"/told" in text.body
+        assert text.status == 200 and b"/explained" in text.body
         assert b"proxy_receive" in text.body
         tale = json.loads(c.get("/.talechain/timeline/tale-1?format=json")
                           .body)
         assert tale["schema"] == "tailor.timeline/1"
-        assert tale["request"]["target"] == "/told"
+        assert tale["request"]["target"] == "/explained"
         c.request("POST", "/.talechain/pin?id=tale-1")
         assert json.loads(c.response().body) == {"pinned": True}
         c.request("POST", "/.talechain/analyze",
@@ -539,7 +538,7 @@ def test_timeline_of_a_request(one):
     assert len(server.requests) == 1
 
 
-def test_expired_and_unknown_are_told_apart(upstream, tailor):
+def test_expired_and_unknown_are_distinguished(upstream, tailor):
     # Goal: 410 for what was known once, 404 for what never was.
     server = upstream("active").serve()
     t = tailor(server, slow={"history": 16, "store_bytes": "64k"})
@@ -606,7 +605,7 @@ def test_queue_when_the_server_is_full(upstream, tailor):
 
 
 def test_queue_timeout(upstream, tailor):
-    # Goal: who waits too long for a server is told 503.
+    # Goal: a request that waits too long for a server gets 503.
     server = upstream("active")
     t = tailor({"name": "active", "address": server.address,
                 "connections_max": 1}, proxy={"queue_timeout": "100ms"})

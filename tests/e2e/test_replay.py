@@ -1,5 +1,5 @@
 """Goal: what is sent again later, to warm a server up or keep a standby warm,
-changes nothing, is sent in nobody's name, and is left out where an operator
+changes nothing, is sent in no client's name, and is left out where an operator
 says so; hedging.allow permits what it names and nothing else."""
 
 import json
@@ -7,8 +7,7 @@ import signal
 
 import pytest
 
-from support.message import response
-from support.pair import hazard, settled
+from rig.message import response
 
 WARM = {"requests": 12, "rate": 1000, "max": "5s"}
 REFUSED = 'tailor_copies_refused_total{reason="%s"}'
@@ -28,7 +27,7 @@ def pair(upstream, tailor):
         return t
 
     def copies(t):
-        settled(t)
+        t.wait_settled()
         seen = []
 
         def note(r):
@@ -54,7 +53,7 @@ def finish(t, *requests):
             body = more[1] if len(more) > 1 else b""
             c.request(method, target, fields=fields, body=body)
             assert c.response(method).status == 200
-    settled(t)
+    t.wait_settled()
 
 
 def targets(copies):
@@ -178,7 +177,7 @@ def test_a_reload_forgets(pair):
 
 @pytest.mark.parametrize("kind", ["warmup", "mirror", "health"])
 def test_large_responses(upstream, tailor, kind):
-    # Goal: a response of which no byte is for anybody counts by its head: the
+    # Goal: a response of which no byte is for a client counts by its head: the
     # standby becomes ready by its number of requests, however large they are.
     a, b = upstream("a"), upstream("b")
     for server in (a, b):
@@ -204,7 +203,7 @@ def test_large_responses(upstream, tailor, kind):
         assert m['tailor_warmup_requests_total{server="b"}'] >= 12
     assert all(value == 0 for key, value in m.items()
                if "failures_total" in key and 'server="b"' in key)
-    settled(t)
+    t.wait_settled()
 
 
 # --- rules --------------------------------------------------------------------
@@ -250,7 +249,7 @@ def test_rules_see_the_path(upstream, tailor, method, target, twice):
     with t.client() as c:
         c.request(method, target, body=b"x")
         first = a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         if twice:
             second = b.expect()
             assert second.method == method and second.message.body == b"x"

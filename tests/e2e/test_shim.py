@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from support.wait import wait_until
+from rig.wait import wait_until
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -169,7 +169,7 @@ def test_default_signals(build):
 
 
 def test_jvm(build, jvm):
-    # Goal: a number out of a JVM's performance page; a wrong name is told.
+    # Goal: a number out of a JVM's performance page; a wrong name is reported.
     server = jvm()
     pid = str(server.pid)
     status, out, err = shim(build, "--pid", pid, "--signal",
@@ -182,7 +182,7 @@ def test_jvm(build, jvm):
 
 
 def test_jvm_without_page(build, jvm):
-    # Goal: a JVM that hides its page is told as that.
+    # Goal: a JVM that hides its page is reported as that.
     server = jvm("-XX:-UsePerfData")
     status, _, err = shim(build, "--pid", str(server.pid), "--signal",
                           "jvm:sun.rt.safepoints")
@@ -214,7 +214,7 @@ def test_jvm_without_page(build, jvm):
      "CPU 1023"),
     (["--signal", "word:/etc/passwd:0"] * 9, 2, "at most 8"),
 ])
-def test_told(build, arguments, status, said):
+def test_wrong_arguments_are_reported(build, arguments, status, said):
     # Goal: every wrong request ends with what is wrong with it.
     got, out, err = shim(build, *arguments)
     assert (got, out) == (status, "")
@@ -270,7 +270,7 @@ def test_vanished(build):
 def test_bench(build, scratch):
     # Goal: the bench measures on two CPUs, every curve has its points and is
     # drawn, correction keeps no more than it was given, and two loops are
-    # told apart that a subsample tells as one.
+    # distinguished that are one in a subsample.
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("bench needs two CPUs; this machine lends one")
     status, out, err = shim(build, "bench", "--seconds", "2", "--json",
@@ -303,7 +303,7 @@ def test_bench(build, scratch):
 
 
 def test_bench_plots_nowhere(build, scratch):
-    # Goal: a directory that cannot be is told by name, before the bench.
+    # Goal: a directory that cannot be is reported by name, before the bench.
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("bench needs two CPUs; this machine lends one")
     status, out, err = shim(build, "bench", "--plots", scratch / "no/where")

@@ -9,11 +9,10 @@ import time
 
 import pytest
 
-from support.client import Client
-from support.message import response
+from rig.client import Client
+from rig.message import response
+from rig.wait import wait_until
 from support.pair import prove
-from support.wait import wait_until
-from test_ops_limits import resident_kib
 from test_streaming import (
     Server, digest, framing, pieces, read_body, read_head, send_body)
 
@@ -50,7 +49,7 @@ def spooled(t):
 
 def test_trickled_uploads_hold_no_server(upstream, tailor):
     # Goal: 64 uploads above body_max whose ends do not come leave both
-    # servers to everybody else, and are answered when they are whole.
+    # servers to all others, and are answered when they are whole.
     a, b = upstream("a").serve(hello), upstream("b").serve(hello)
     t = tailor(a, b)
     size = 100_000
@@ -135,7 +134,7 @@ def test_no_room_for_uploads(upstream, tailor):
 
 
 def test_full_disk(upstream, tailor):
-    # Goal: a file system that takes nothing is an answer, not a hang.  (The
+    # Goal: a file system that takes nothing is a response, not a hang.  (The
     # directory is taken away: as root nothing else fails at once.)
     a = upstream("a").serve(hello)
     t = tailor(a)
@@ -226,12 +225,12 @@ def test_twenty_thousand_wait(build, upstream, tailor):
             clients.append(socket.create_connection(t.address))
             clients[-1].sendall(request)
         t.wait_metric("tailor_requests_inflight", served)
-        before = resident_kib(t.pid)
+        before = t.resident_kib()
         for _ in range(count):
             clients.append(socket.create_connection(t.address))
             clients[-1].sendall(request)
         t.wait_metric("tailor_requests_queued", count)
-        each = (resident_kib(t.pid) - before) * 1024 / count
+        each = (t.resident_kib() - before) * 1024 / count
         print(f"{each:.0f} bytes for each of {count} requests that wait")
         gate.set()
         for client in clients:
@@ -340,19 +339,22 @@ class Tap:
             head, _ = read_head(sock)
 
 
+def slow_reader(t):
+    """A client with a small buffer that asks for much and does not read."""
+    client = t.client(receive_buffer=16384)
+    client.request("GET", "/large")
+    return client
+
+
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
 def test_slow_readers_hold_no_server(tailor, chunked):
     # Goal: 64 clients that do not read 20 MB each leave the server to
-    # everybody else: it is done with all of them, and each gets every byte.
+    # all other clients: it is done with all of them, and each gets every byte.
     tap = Tap(chunked)
     t = tailor({"name": "active", "address": tap.address})
     slow = []
     for _ in range(SLOTS):
-        sock = socket.socket()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
-        sock.connect(t.address)
-        sock.sendall(b"GET /large HTTP/1.1\r\nHost: t\r\n\r\n")
-        slow.append(sock)
+        slow.append(slow_reader(t))
     wait_until(lambda: tap.sent == SLOTS, "the server is done")
     served_promptly(t)
     metrics = t.metrics()
@@ -360,12 +362,12 @@ def test_slow_readers_hold_no_server(tailor, chunked):
         > SLOTS * SIZE // 2
     assert metrics["tailor_spool_files"] == SLOTS
     whole = digest(SIZE)
-    for sock in slow[:4]:
+    for client in slow[:4]:
+        sock = client.socket
         assert read_body(sock, read_head(sock)[1], SIZE, chunked) == whole
-        sock.sendall(b"GET / HTTP/1.1\r\nHost: t\r\n\r\n")
-        assert read_head(sock)[1] == b"hello"
-    for sock in slow:
-        sock.close()
+        assert client.get().body == b"hello"
+    for client in slow:
+        client.close()
     wait_until(lambda: t.metrics()["tailor_spool_bytes"] == 0,
                "the files are gone")
     tap.server.close()
@@ -379,10 +381,8 @@ def test_a_slow_reader_at_the_limits(tailor, limits):
     # gets every byte all the same.
     tap = Tap()
     t = tailor({"name": "active", "address": tap.address}, proxy=limits)
-    with socket.socket() as sock:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
-        sock.connect(t.address)
-        sock.sendall(b"GET /large HTTP/1.1\r\nHost: t\r\n\r\n")
+    with slow_reader(t) as client:
+        sock = client.socket
         head, rest = read_head(sock)
         assert head.startswith(b"HTTP/1.1 200 ")
         served_promptly(t)
@@ -400,11 +400,7 @@ def test_slow_readers_leave_files_for_uploads(tailor):
                proxy={"connections_max": 8})
     slow = []
     for _ in range(6):
-        sock = socket.socket()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
-        sock.connect(t.address)
-        sock.sendall(b"GET /large HTTP/1.1\r\nHost: t\r\n\r\n")
-        slow.append(sock)
+        slow.append(slow_reader(t))
     wait_until(lambda: t.metrics()[
         'tailor_spool_refused_total{use="response",reason="limit"}'] > 0
         and tap.sent == 4, "four have a file, and two have none")
@@ -412,8 +408,8 @@ def test_slow_readers_leave_files_for_uploads(tailor):
     up = upload(t.address, 100_000, b"x" * 100_000)
     assert up.response().status == 200
     up.close()
-    for sock in slow:
-        sock.close()
+    for client in slow:
+        client.close()
     tap.server.close()
 
 

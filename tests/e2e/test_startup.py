@@ -7,9 +7,8 @@ import subprocess
 
 import pytest
 
+from rig.ports import free_port
 from support import schema
-from support.client import Client
-from support.process import Process, free_port
 
 
 def run(build, *arguments):

@@ -13,9 +13,9 @@ import time
 
 import pytest
 
-from support.message import Stream
-from support.wait import PATIENCE_S, wait_until
-from test_ops_limits import resident_kib
+from rig.message import Stream
+from rig.process import MemoryGauge
+from rig.wait import PATIENCE_S, wait_until
 
 PIECE = 256 * 1024
 MOST = 64 * 1024 * 1024  # that four sockets' buffers and a file may hold
@@ -59,12 +59,11 @@ def read_body(sock, begun, size, chunked):
     """The digest of a body of which begun has been read already."""
     running = hashlib.sha256()
     stream = Stream(lambda: sock.recv(PIECE))
-    stream._buffer += begun
+    stream.unread(begun)
     if chunked:
         total = 0
         while (length := int(stream.line(), 16)) > 0:
             running.update(stream.exactly(length))
-            stream.received.clear()
             assert stream.line() == b""
             total += length
         assert total == size and stream.line() == b""
@@ -98,7 +97,9 @@ def framing(size, chunked):
 
 class Server:
     """Takes connections; play(sock, head, rest) has the one with a request.
-    A connection without one is a probe."""
+    A connection without one is a probe.
+
+    It is no rig.origin.Origin, which keeps every byte."""
 
     def __init__(self, play):
         self.result = None
@@ -136,26 +137,6 @@ class Server:
         self._listener.close()
 
 
-class Watch:
-    """The most memory that a process takes from now on."""
-
-    def __init__(self, tailor):
-        self._pid = tailor.pid
-        self.before = self.most = resident_kib(self._pid)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self):
-        while not self._stop.wait(0.02):
-            self.most = max(self.most, resident_kib(self._pid))
-
-    def grown_kib(self):
-        self._stop.set()
-        self._thread.join()
-        return self.most - self.before
-
-
 def sanitized(build):
     return "asan" in str(build) or "tsan" in str(build)
 
@@ -171,10 +152,10 @@ def front(tailor, server):
     return tailor({"name": "active", "address": server.address},
                   proxy={"body_max": "2G", "spool_max": "1G",
                          "request_timeout": "60s"},
-                  slow={"target": "60s"})  # telling of one takes memory too
+                  slow={"target": "60s"})  # explaining one takes memory too
 
 
-def in_bounds(build, watch, size):
+def in_bounds(build, memory, size):
     """Constant: two buffers of 256 KiB, and what the first use of anything
     takes.  A sanitizer keeps bytes for each of ours, and what was freed or
     happened; a body that is kept must still be seen.  With ASan memory grew
@@ -183,7 +164,8 @@ def in_bounds(build, watch, size):
     most = 2 * 1024
     if sanitized(build):
         most = size >> (10 if "tsan" in str(build) else 11)
-    grown = watch.grown_kib()
+    kib = memory.stop()
+    grown = max(kib) - kib[0]
     print(f"grown by {grown} KiB")
     assert grown < most
 
@@ -202,7 +184,7 @@ def test_large_upload(build, tailor, chunked):
 
     server = Server(play)
     t = front(tailor, server)
-    watch = Watch(t)
+    memory = MemoryGauge(t, 0.02)
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
                      + framing(size, chunked))
@@ -210,7 +192,7 @@ def test_large_upload(build, tailor, chunked):
         head, _ = read_head(sock)
         assert head.startswith(b"HTTP/1.1 200 ")
     assert server.wait() == digest(size)
-    in_bounds(build, watch, size)
+    in_bounds(build, memory, size)
     server.close()
 
 
@@ -226,14 +208,14 @@ def test_large_download(build, tailor, chunked):
 
     server = Server(play)
     t = front(tailor, server)
-    watch = Watch(t)
+    memory = MemoryGauge(t, 0.02)
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
         head, rest = read_head(sock)
         assert (b"chunked" in head) == chunked
         assert read_body(sock, rest, size, chunked) == digest(size)
     assert server.wait() is True
-    in_bounds(build, watch, size)
+    in_bounds(build, memory, size)
     server.close()
 
 
@@ -272,7 +254,7 @@ def test_client_stops_reading(build, tailor):
 
     server = Server(play)
     t = front(tailor, server)
-    watch = Watch(t)
+    memory = MemoryGauge(t, 0.02)
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"GET /down HTTP/1.1\r\nHost: t\r\n\r\n")
         head, rest = read_head(sock)
@@ -282,12 +264,12 @@ def test_client_stops_reading(build, tailor):
         assert at < MOST
         assert read_body(sock, rest, size, False) == digest(size)
     assert server.wait() is True
-    in_bounds(build, watch, size)
+    in_bounds(build, memory, size)
     server.close()
 
 
 def test_server_stops_reading(build, tailor):
-    # Goal: a server that does not read stops nobody else: its client is done,
+    # Goal: a server that does not read stops no other: its client is done,
     # memory stays what it was, and the body is there when it reads on.
     size = 256 << 20
     go_on, reached = threading.Event(), threading.Event()
@@ -301,7 +283,7 @@ def test_server_stops_reading(build, tailor):
 
     server = Server(play)
     t = front(tailor, server)
-    watch = Watch(t)
+    memory = MemoryGauge(t, 0.02)
     with socket.create_connection(t.address) as sock:
         sock.sendall(b"PUT /up HTTP/1.1\r\nHost: t\r\n"
                      + framing(size, False))
@@ -312,7 +294,7 @@ def test_server_stops_reading(build, tailor):
         head, _ = read_head(sock)
         assert head.startswith(b"HTTP/1.1 200 ")
     assert server.wait() == digest(size)
-    in_bounds(build, watch, size)
+    in_bounds(build, memory, size)
     server.close()
 
 
@@ -378,7 +360,7 @@ def test_nothing_is_held_back(tailor):
 
 def test_nothing_is_held_back_from_a_cut(tailor):
     # Goal: what was read just before the connection broke is the client's,
-    # who is told of the break by a reset.
+    # who notices the break by a reset.
     begun, broken = threading.Event(), threading.Event()
 
     def play(sock, _head, _rest):

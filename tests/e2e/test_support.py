@@ -1,12 +1,15 @@
 """Goal: show that the test tools themselves notice what they must notice."""
 
+import pathlib
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from support.client import Client
-from support.message import Malformed, response
-from support.wait import Late, wait_until
+from rig.client import Client
+from rig.message import Malformed, response
+from rig.wait import Late, wait_until
 
 
 def test_reply_by_hand(upstream):
@@ -24,7 +27,7 @@ def test_reply_by_hand(upstream):
 
 
 def test_handler_may_wait(upstream):
-    """Goal: a handler holds its answer until the test lets it go."""
+    """Goal: a handler holds its response until the test lets it go."""
     go = threading.Event()
     server = upstream()
 
@@ -98,6 +101,38 @@ def test_waits_end():
     """Goal: waiting for what never happens fails instead of hanging."""
     with pytest.raises(Late):
         wait_until(lambda: False, "never", timeout_s=0.05)
+
+
+STARTER = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from rig.process import Process
+child = Process(["sh", "-c", "echo up >&2; exec sleep 100"],
+                group=sys.argv[2] == "group")
+child.wait_log("up")
+print(child.pid, flush=True)
+if sys.argv[3] == "killed":
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("how", ["alone ended", "group ended",
+                                 "group killed"])
+def test_no_process_is_left(how):
+    """Goal: what a program of the tests has started ends with it."""
+    done = subprocess.run(
+        [sys.executable, "-c", STARTER, pathlib.Path(__file__).parents[1],
+         *how.split()], text=True, stdout=subprocess.PIPE, timeout=30,
+        check=False)
+    stat = pathlib.Path(f"/proc/{int(done.stdout)}/stat")
+
+    def gone():
+        try:
+            return stat.read_text().rpartition(") ")[2][0] == "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
+    wait_until(gone, "it is gone")
 
 
 def test_jvm_collects_on_command(jvm):

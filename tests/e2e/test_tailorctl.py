@@ -1,6 +1,6 @@
 """Goal: tailorctl shows what an admin socket says.
 
-A stub admin server on a Unix socket gives the answers.
+A stub admin server on a Unix socket gives the responses.
 """
 
 import json
@@ -126,7 +126,7 @@ def test_advice_is_said(ask, admin):
 
 
 def test_ready_and_switch(ask, admin):
-    """Goal: exit status and words tell whether it worked."""
+    """Goal: exit status and words show whether it worked."""
     admin.answers["GET /readyz"] = http(200, "ok\n")
     assert (ask("ready").returncode, ask("ready").out) == (0, "ok\n")
     admin.answers["GET /readyz"] = http(503, "no server is ready\n")

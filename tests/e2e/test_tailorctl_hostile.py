@@ -10,7 +10,7 @@ from support.admin import SERVERS, http
 
 
 def endless(connection):
-    """More bytes than anybody wants."""
+    """More bytes than tailorctl takes."""
     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
     while True:
         connection.sendall(b"x" * 65536)
@@ -72,7 +72,7 @@ def test_unexpected_json(ask, admin, wrong):
 
 
 def test_no_escape_reaches_the_terminal(ask, admin):
-    """Goal: terminal control in an answer is made harmless everywhere."""
+    """Goal: terminal control in a response is made harmless everywhere."""
     evil = "a\x1b]0;owned\x07\x9b2J\u009b1mé"
     tree = {"mode": evil, "servers": [{"name": evil, "detail": evil}]}
     admin.answers["GET /servers"] = http(200, json.dumps(tree))

@@ -3,7 +3,7 @@
 import json
 import re
 
-from support.wait import wait_until
+from rig.wait import wait_until
 
 
 def test_known_traffic(ctl, upstream, tailor):

@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
+from rig.wait import PATIENCE_S
 from support.admin import http
-from support.wait import PATIENCE_S
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
-"""Goal: tailorctl probe tells what can be seen here."""
+"""Goal: tailorctl probe shows what can be measured here."""
 
 import json
 import re
 
 import pytest
 
+from rig.wait import PATIENCE_S
 from support.admin import http
-from support.wait import PATIENCE_S
 
 
 # What an observer counts in a second, and what is said of it.
@@ -23,7 +23,7 @@ SECOND = {
 
 
 def test_probe_running_observer(bare, admin):
-    """Goal: the probe tells what the observer of a running tailor did in the
+    """Goal: the probe shows what the observer of a running tailor did in the
     last second: its counters' growth, not what they are."""
     turn = [7]
 
@@ -67,7 +67,7 @@ def test_probe_hostile_observer(bare, admin):
 
 
 def test_probe_asks_in_vain(bare, scratch):
-    """Goal: a tailor that was named and is not there is told; the rest is
+    """Goal: a tailor that was named and is not there is reported; the rest is
     probed all the same."""
     result = bare("--admin", str(scratch / "none"), "probe")
     assert result.returncode == 1

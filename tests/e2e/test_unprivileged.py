@@ -1,6 +1,6 @@
 """Goal: without any capability, as in a container, Tailor serves, says what is
-off and what would switch it on, and still tells where a request's time went as
-far as user space knows."""
+off and what would switch it on, and still explains where a request's time
+went as far as user space knows."""
 
 import json
 import os

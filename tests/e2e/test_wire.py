@@ -1,4 +1,4 @@
-"""Goal: the wire beyond plain forwarding: what comes beside an answer, who a
+"""Goal: the wire beyond plain forwarding: what comes beside a response, who a
 request is from, and hedging without a signal."""
 
 import pathlib
@@ -11,28 +11,15 @@ import time
 
 import pytest
 
-from support import process
-from support.client import Client
-from support.message import Malformed, response
-from support.pair import hazard
-from support.wait import wait_until
+from rig.client import Client
+from rig.message import Malformed, response
+from rig.wait import wait_until
+from rig.ports import free_port
 from test_streaming import Server
 
-STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: nobody here
+STRANGERS = {"allow": ["10.9.8.0/24"]}  # talechain.allow: no client here
 BLOCK = 17408  # what one read brings at first; see proxy/net/buffer.h
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
-
-
-@pytest.fixture
-def one(upstream, tailor):
-    """One scripted server; start(**sections) puts a tailor before it."""
-    server = upstream("active")
-
-    def start(**sections):
-        return tailor(server, **sections)
-
-    start.server = server
-    return start
 
 
 # --- bodies -----------------------------------------------------------------
@@ -69,7 +56,7 @@ def test_bodies_of_all_sizes(one, framing):
 @pytest.mark.parametrize("end", [3 * BLOCK, 3 * BLOCK - 5, 200_000])
 def test_bytes_behind_a_long_body_are_nobodys(one, end):
     # Goal: what a server sends behind a body read in several blocks is not
-    # the next answer, and ends that connection; also if it begins a block.
+    # the next response, and ends that connection; also if it begins a block.
     t = one()
     body = b"a" * (end - len(response(200, b"a" * end)) + end)
     one.server.serve(lambda request: (
@@ -94,7 +81,7 @@ def stop(t):
 @pytest.mark.parametrize("stray", [response(200, b"forged"), b""])
 def test_who_speaks_before_the_request_is_not_believed(one, stray):
     # Goal: a kept connection on which bytes, or its end, come in the same
-    # turn as the next request, which is not written yet: not its answer.  It
+    # turn as the next request, which is not written yet: not its response.  It
     # goes out on a new one, even if it may not be sent twice.
     t = one()
     with t.client() as c:
@@ -139,8 +126,8 @@ def test_a_server_with_nagle_is_not_kept_waiting(one):
 # --- interim responses ------------------------------------------------------
 
 def test_early_hints_are_passed_on(one):
-    # Goal: 103 reaches the client before the answer, 100 does not, and
-    # neither is the answer.
+    # Goal: 103 reaches the client before the response, 100 does not, and
+    # neither is the response.
     t = one()
     with t.client() as c:
         c.request()
@@ -191,7 +178,7 @@ def test_hints_come_from_one_attempt_only(pair):
         first = pair.a.expect()
         first.send(EARLY)
         assert c.response(interim=True).status == 103
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         second = pair.b.expect()
         second.send(EARLY + response(200, b"from b"))
         answer = c.response(interim=True)
@@ -239,7 +226,7 @@ WITH_TRAILERS = (
 @pytest.mark.parametrize("streamed", [False, True])
 def test_trailers_for_who_asks(one, streamed, bytewise):
     # Goal: harmless trailer fields reach a client that says it takes them,
-    # whether its answer was kept or streamed.
+    # whether its response was kept or streamed.
     t = one(proxy={"trailers_pass": True},
             hedging={"commit_delay": 0 if streamed else "1s"})
     with t.client() as c:
@@ -266,7 +253,7 @@ def test_trailers_for_who_asks(one, streamed, bytewise):
 @pytest.mark.parametrize("passed, fields", [
     (False, [("TE", "trailers"), ("Connection", "TE")]),
     (True, []), (True, [("TE", "gzip"), ("Connection", "TE")])])
-def test_trailers_for_nobody_else(one, passed, fields):
+def test_trailers_for_no_other_request(one, passed, fields):
     # Goal: without the key, or for a client that has not asked, they are
     # dropped and the server is not asked for any.
     t = one(proxy={"trailers_pass": passed})
@@ -286,7 +273,7 @@ def test_trailers_for_nobody_else(one, passed, fields):
 
 def test_a_strangers_names_are_not_believed(one):
     # Goal: request id, opt-out and forwarding fields only from whom we know;
-    # a stranger is not told how long things took.
+    # a stranger does not see how long things took.
     one.server.serve()
     t = one(talechain=STRANGERS)
     with t.client() as c:
@@ -306,7 +293,7 @@ def test_a_stranger_cannot_opt_out(pair):
     with t.client() as c:
         c.request("GET", "/", fields=[("X-Tailor-Hedge", "off")])
         pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reply(200, b"b")
         assert c.response().body == b"b"
 
@@ -356,7 +343,7 @@ def test_trace_context_passes_unchanged(pair):
     with t.client() as c:
         c.request(fields=fields)
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         second = pair.b.expect()
         for name, value in fields:
             assert first.all(name) == second.all(name) == [value]
@@ -378,7 +365,7 @@ def test_trace_context_passes_unchanged(pair):
 # --- hedging without a signal, and pushback -----------------------------------
 
 def test_a_late_answer_is_hedged_by_the_clock(pair):
-    # Goal: T6: no hazard, only lateness; each answer once, within a budget.
+    # Goal: T6: no hazard, only lateness; each response once, within a budget.
     t = pair(hedging={"timer_ratio": 0.01, "timer_delay": "50ms"})
     with t.client() as c:
         c.request()
@@ -390,7 +377,7 @@ def test_a_late_answer_is_hedged_by_the_clock(pair):
         first.reply()
         t.wait_metric('tailor_losers_total{result="drained"}', 1)
         # No swap: lateness of one request says nothing of the next.
-        assert t.ask_json("/servers")["active"] == "a"
+        assert t.active() == "a"
         c.request("POST", body=b"x")
         r = pair.a.expect()
         t.wait_metric('tailor_hedges_refused_total{reason="method"}', 1)
@@ -416,7 +403,7 @@ def test_an_answer_in_time_is_not_hedged(pair):
 
 
 def test_a_percentile_says_what_is_late(pair):
-    # Goal: without a configured delay the server's own answers set it.
+    # Goal: without a configured delay the server's own responses set it.
     t = pair(hedging={"timer_ratio": 1, "timer_percentile": 50})
     with t.client() as c:
         c.request()  # nothing known yet: never late
@@ -437,18 +424,18 @@ def test_pushback_stops_hedges(pair):
     with t.client() as c:
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         pair.b.expect().reply(200, b"b", [("Tailor-Pushback", "60000")])
         answer = c.response()
         assert answer.get("tailor-pushback") is None
         first.reply()
-        hazard(t, "a", "end")
+        t.hazard("a", "end")
         t.wait_metric('tailor_losers_total{result="drained"}', 1)
         t.wait_metric("tailor_pushbacks_total", 1)
         assert t.ask("/switch", "POST").status == 200  # back to a
         c.request()
         first = pair.a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         t.wait_metric('tailor_hedges_refused_total{reason="pushback"}', 1)
         first.reply(200, b"a")
         assert c.response().body == b"a"
@@ -464,8 +451,8 @@ def good_or_bad(request):
 
 
 def test_the_last_answer_of_a_connection_says_so(one):
-    # Goal: with keep_alive_requests the client is told before the end, by
-    # the server's answer and by our own, so nothing it sends is lost.
+    # Goal: with keep_alive_requests the client is notified before the end, by
+    # the server's response and by our own, so nothing it sends is lost.
     t = one(proxy={"keep_alive_requests": 2})
     one.server.serve(good_or_bad)
     for last, status in (("/", 200), ("/bad", 502)):
@@ -478,7 +465,7 @@ def test_the_last_answer_of_a_connection_says_so(one):
 
 
 def test_an_old_client_is_kept_after_an_error(one):
-    # Goal: a 1.0 client that asked to be kept is told so by our answers too.
+    # Goal: a 1.0 client that asked to be kept sees that in our responses too.
     t = one()
     one.server.serve(good_or_bad)
     with t.client() as c:
@@ -491,7 +478,7 @@ def test_an_old_client_is_kept_after_an_error(one):
 
 
 def test_an_old_client_sees_that_an_answer_is_cut(one):
-    # Goal: where only the connection's end ends an answer, one that is cut
+    # Goal: where only the connection's end ends a response, one that is cut
     # ends with a reset.
     t = one(hedging={"commit_delay": 0})
     with t.client() as c:
@@ -508,7 +495,7 @@ def test_an_old_client_sees_that_an_answer_is_cut(one):
 
 
 def test_unread_bytes_behind_an_answer_are_no_answer(one):
-    # Goal: an answer that ends where a read ended leaves what follows it in
+    # Goal: a response that ends where a read ended leaves what follows it in
     # the kernel; the next request, already waiting, is not answered by that.
     t = one()
     poison = response(200, b"poison")
@@ -531,7 +518,7 @@ def test_a_slow_reader_is_not_cut(one, scratch):
     # Goal: who reads slowly is served, although a full socket cannot be
     # written to for longer than both timeouts; who reads nothing is not.
     path = f"{scratch}/front.sock"
-    t = one(listen=[f"127.0.0.1:{process.free_port()}", f"unix:{path}"],
+    t = one(listen=[f"127.0.0.1:{free_port()}", f"unix:{path}"],
             proxy={"request_timeout": "400ms", "client_timeout": "400ms"})
     one.server.serve(lambda r: response(200, b"x" * 600_000))
     never = threading.Event()

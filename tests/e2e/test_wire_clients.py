@@ -10,22 +10,9 @@ import time
 
 import pytest
 
-from support.message import Closed, response
-from support.pair import hazard
-from support.process import free_port
-from support.wait import wait_until
-
-
-@pytest.fixture
-def one(upstream, tailor):
-    """One scripted server; start(**sections) puts a tailor before it."""
-    server = upstream("active")
-
-    def start(**sections):
-        return tailor(server, **sections)
-
-    start.server = server
-    return start
+from rig.message import Closed, response
+from rig.ports import free_port
+from rig.wait import wait_until
 
 
 # --- the PROXY protocol -----------------------------------------------------
@@ -102,7 +89,7 @@ def test_proxy_header_in_time(behind):
 
 
 def test_permissions_follow_the_proxy_header(behind):
-    # Goal: loopback's rights are not those of everybody behind loopback.
+    # Goal: loopback's rights are not those of all clients behind loopback.
     server, t = behind()
     with t.client() as c:
         c.send(b"PROXY TCP4 192.0.2.7 192.0.2.1 1 2\r\n")
@@ -359,13 +346,13 @@ def test_who_does_not_read_cannot_ask_for_ever(one):
     t = one()
     ask = b"GET /.talechain/timeline/x HTTP/1.1\r\nHost: h\r\n\r\n"
     with t.client() as c:
-        c._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        c._socket.settimeout(0.5)
+        c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        c.socket.settimeout(0.5)
         with pytest.raises(TimeoutError):
             for _ in range(10000):
                 c.send(ask * 100)
         assert t.metrics()["tailor_memory_blocks"] < 16
-        c._socket.settimeout(20)
+        c.socket.settimeout(20)
 
 
 def test_servers_on_unix_sockets(upstream, tailor, scratch):
@@ -377,7 +364,7 @@ def test_servers_on_unix_sockets(upstream, tailor, scratch):
     with t.client() as c:
         c.request()
         first = a.expect()
-        hazard(t, "a", "begin")
+        t.hazard("a", "begin")
         b.expect().reply(200, b"b")
         assert c.response().body == b"b"
         first.reply()

@@ -11,18 +11,6 @@ HOST = ".".join(["h" * 63] * 3 + ["i" * 61])  # 253 bytes, the longest name
 TERSE = "".join(f"a{i}:b\r\n" for i in range(90))
 
 
-@pytest.fixture
-def one(upstream, tailor):
-    """One scripted server; start(**sections) puts a tailor before it."""
-    server = upstream("active")
-
-    def start(**sections):
-        return tailor(server, **sections)
-
-    start.server = server
-    return start
-
-
 def filled(head, size):
     """The head with fields that make it so many bytes in all."""
     lines = []

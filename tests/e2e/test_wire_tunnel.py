@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from support.message import Closed, response
-from support.wait import wait_until
+from rig.message import Closed, response
+from rig.wait import wait_until
 
 ASK = (b"GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\n"
        b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -110,7 +110,7 @@ def test_large_amounts_and_a_stuck_reader(tunnels):
         c.send(ASK)
         assert c.response(interim=True).status == 101
         sender = threading.Thread(target=c.send, args=(data,))
-        sender.start()  # and nobody reads what comes back
+        sender.start()  # and what comes back is not read
         seen = []
 
         def still():
@@ -123,7 +123,7 @@ def test_large_amounts_and_a_stuck_reader(tunnels):
 
 
 def test_a_tunnel_is_never_hedged(tunnels):
-    # Goal: E3: neither while the answer is awaited nor afterwards.
+    # Goal: E3: neither while the response is awaited nor afterwards.
     t = tunnels()
     go = threading.Event()
 
@@ -141,14 +141,14 @@ def test_a_tunnel_is_never_hedged(tunnels):
     with t.client() as c:
         c.send(ASK)
         tunnels.a.expect_head()
-        t.ask("/hazard?server=a&kind=gc&state=begin", "POST")
+        t.hazard("a", "begin")
         t.wait_metric('tailor_hedges_refused_total{reason="upgrade"}', 1)
         go.set()
         assert c.response(interim=True).status == 101
         assert c.exactly(2) == b"hi"
-        t.ask("/hazard?server=a&kind=gc&state=end", "POST")
+        t.hazard("a", "end")
         t.ask("/switch", "POST")
-        t.ask("/hazard?server=a&kind=gc&state=begin", "POST")
+        t.hazard("a", "begin")
         go.set()
         c.expect_end()
     assert not tunnels.b.requests
@@ -205,7 +205,7 @@ def test_a_server_that_only_talks_keeps_its_tunnel(tunnels):
 
 
 def test_a_server_that_does_not_agree(tunnels):
-    # Goal: any other answer is an ordinary one; the connection goes on.
+    # Goal: any other response is an ordinary one; the connection goes on.
     tunnels.a.serve(lambda r: response(426, b"no")
                     if r.get("upgrade") else response(200, b"plain"))
     t = tunnels()

@@ -16,7 +16,7 @@ Four parts, all of programs with the layer of layer.h:
 
 Warm and cold are done in each scene of scenes.py.
 
-Each time: no wrong answer, no silence, no crash, no sanitizer's report;
+Each time: no wrong response, no silence, no crash, no sanitizer's report;
 afterwards it serves again, and at its end nothing has leaked, memory or
 descriptors.  A start may fail, with status 1.
 
@@ -35,12 +35,15 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from rig import (KINDS, ROOT, Closed, Rig, Symbols,  # noqa: E402
-                 Wrong)
+from layer import KINDS  # noqa: E402
+from rig.message import Closed  # noqa: E402
+from rig.process import ROOT  # noqa: E402
+from rig.wait import Late, wait_until  # noqa: E402
 from scenes import SCENES  # noqa: E402
-from support.wait import Late, wait_until  # noqa: E402
+from stage import Stage, Wrong  # noqa: E402
+from symbols import Symbols  # noqa: E402
 from traffic import perform  # noqa: E402
 
 
@@ -69,7 +72,7 @@ PARTS = ("sweep", "warm", "cold", "storm")
 # Not ours to repair, and what it would need.
 KNOWN = {
     ("read", "evsig_cb"): "libevent ends the process if it cannot read the "
-    "socket pair in which it tells itself of signals",
+    "socket pair in which it writes signals to itself",
 }
 
 
@@ -93,9 +96,9 @@ class Campaign:
 
     def __init__(self, given):
         self.given = given
-        self.rig = Rig(given.build)
+        self.stage = Stage(given.build)
         names = given.scenes.split(",")[:1 if given.seconds else None]
-        self.scenes = [SCENES[name](self.rig) for name in names]
+        self.scenes = [SCENES[name](self.stage) for name in names]
         self.scene_of = {}  # key -> where it was met first
         self.swept = set()  # call sites that failed in the sweep
         self.kinds = sum(1 << KINDS.index(k) for k in given.kinds.split(","))
@@ -118,7 +121,7 @@ class Campaign:
 
     def wanted(self, keys):
         """One of each class not made to fail yet, in an order of chance."""
-        self.rig.symbols.look_up(
+        self.stage.symbols.look_up(
             {at for key in keys for at in self.known[key][2]})
         done = {self.class_of(k) for k in self.failed}
         # Of a class the path that is taken most: others may not come again.
@@ -126,7 +129,7 @@ class Campaign:
                  for k in sorted(keys, key=self.calls.__getitem__)
                  if self.known[k][0] in self.given.kinds
                  and any(re.search(self.given.only, f) for f
-                         in self.rig.symbols.frames(self.known[k][2]))
+                         in self.stage.symbols.frames(self.known[k][2]))
                  and not self.is_known_fault(k)}
         found = [k for name, k in found.items() if name not in done]
         self.random.shuffle(found)
@@ -138,7 +141,7 @@ class Campaign:
         """Those where tailor was wrong once, then one of each call site."""
         places, seen = {}, set()
         for key in keys:
-            site = self.rig.symbols.ours(self.known[key][2])
+            site = self.stage.symbols.ours(self.known[key][2])
             places[key] = 2 if site in seen else 1
             if FOUND & self.functions(key):
                 places[key] = 0
@@ -149,19 +152,19 @@ class Campaign:
         """Paths are alike if the call, its three innermost functions and
         the four innermost of ours are: a buffer that grows has hundreds."""
         kind, what, at = self.known[key]
-        ours = [f for f in self.rig.symbols.frames(at)
-                if self.rig.symbols.OURS.match(f)]
-        inner = [f.split()[1] for f in self.rig.symbols.frames(at)[:3]]
+        ours = [f for f in self.stage.symbols.frames(at)
+                if self.stage.symbols.OURS.match(f)]
+        inner = [f.split()[1] for f in self.stage.symbols.frames(at)[:3]]
         return (kind, what, *inner, *ours[:1],
                 *(f.split()[1] for f in ours[1:4]))
 
     def functions(self, key):
         """All that are on a path."""
         return {frame.split()[1] for frame
-                in self.rig.symbols.frames(self.known[key][2])}
+                in self.stage.symbols.frames(self.known[key][2])}
 
     def is_known_fault(self, key):
-        """Whether it ends in one of KNOWN, which is told once."""
+        """Whether it ends in one of KNOWN, which is reported once."""
         functions = self.functions(key)
         for (kind, function), why in KNOWN.items():
             if function in functions and self.known[key][0] == kind:
@@ -183,7 +186,7 @@ class Campaign:
 
     def wrong(self, key, error):
         kind, what, at = self.known.get(key, ("?", "?", []))
-        place = "\n    ".join(self.rig.symbols.frames(at)[:10])
+        place = "\n    ".join(self.stage.symbols.frames(at)[:10])
         self.wrongs.append(f"{kind} {what} {place}\n{error}")
         print(f"# wrong: {kind} {what}\n    {place}\n{error}".replace(
             "\n", "\n# "), flush=True)
@@ -191,8 +194,8 @@ class Campaign:
     # --- the parts --------------------------------------------------------
     def sweep(self):
         """Another program, which counts for itself."""
-        page = self.rig.page()
-        program = str(self.rig.build / "faults" / "sweep")
+        page = self.stage.page()
+        program = str(self.stage.build / "faults" / "sweep")
         done = subprocess.run(
             [program, str(ROOT)], text=True, capture_output=True,
             check=False, env=os.environ | {"TAILOR_FAULTS": page.path})
@@ -206,7 +209,7 @@ class Campaign:
                        f"{done.stderr[-3000:]}")
 
     def ready(self, scene):
-        t = self.rig.start(self.rig.page(), scene)
+        t = self.stage.start(self.stage.page(), scene)
         if not t.wait_serving():
             raise Wrong(f"it does not start\n{t.log}")
         t.wait_ready()
@@ -270,15 +273,15 @@ class Campaign:
                 wait_until(lambda: t.descriptors() <= before + 2,
                            lambda: f"{before} descriptors again, not "
                            f"{t.descriptors()}")
-            self.rig.end(t, lambda: self.note(t.page, scene))
+            self.stage.end(t, lambda: self.note(t.page, scene))
         except (Wrong, Late, OSError, Closed) as error:
             self.wrong(0, f"at the end: {error}")
             t.kill()
 
     def once_cold(self, key):
-        page, scene = self.rig.page(), self.scene_of[key]
+        page, scene = self.stage.page(), self.scene_of[key]
         page.arm(kinds=self.kinds, path=key)
-        t = self.rig.start(page, scene)
+        t = self.stage.start(page, scene)
         try:
             if t.wait_serving():
                 for act in scene.acts:
@@ -289,7 +292,7 @@ class Campaign:
                     raise Wrong("it ended")
                 t.settle()
             # Still armed: some calls are made at the end only.
-            self.rig.end(t, lambda: self.note(page, scene), may_fail=True)
+            self.stage.end(t, lambda: self.note(page, scene), may_fail=True)
         except (Wrong, Late, OSError, Closed) as error:
             self.note(page, scene)
             self.wrong(key, f"{error}\n{t.log[-1500:]}")
@@ -340,7 +343,7 @@ class Campaign:
 
     def list_sites(self):
         """Which calls in tailor's sources failed, and which did not."""
-        symbols = self.rig.symbols
+        symbols = self.stage.symbols
         symbols.look_up({a for _, _, at in self.failed.values() for a in at})
         # The site of a path is its innermost frame, if that is ours, ...
         direct = {symbols.frames(at[:1])[0]
@@ -381,7 +384,7 @@ def main():
     finally:
         for scene in campaign.scenes:
             scene.close()
-        campaign.rig.close()
+        campaign.stage.close()
     return 1 if campaign.wrongs else 0
 
 

@@ -7,9 +7,9 @@
  * and a program without it pays nothing.  It is not for measuring.
  *
  * What is to fail is said in a page of memory: the file that the environment
- * variable TAILOR_FAULTS names, mapped by who tests (rig.py) and by the
+ * variable TAILOR_FAULTS names, mapped by the tests (layer.py) and by the
  * program, or, without that, one of the program's own (fault_arm).  Calls are
- * told apart by their kind and by the path to them, a hash of the innermost
+ * distinguished by their kind and by the path to them, a hash of the innermost
  * return addresses, so that each path can be made to fail once rather than
  * each of a hundred thousand calls.
  *

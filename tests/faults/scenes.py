@@ -10,16 +10,18 @@ import shutil
 import socket
 import sys
 
-from support.wait import wait_until
+from rig.process import ROOT
+from rig.tailor import configuration
+from rig.wait import wait_until
 from traffic import TRAFFIC, cut_page, open_channels
 
-# What is launched as b is not who answers at its address: a script of ours
+# What is launched as b is not what responds at its address: a script of ours
 # does, and what can fail is launching.
 CONFIG = {
     "warmup": {"requests": 2},
     "hedging": {"timer_ratio": 1, "timer_delay": "20ms",
                 "drain_timeout": "2s", "budget_burst": 1000},
-    "proxy": {"cpu": "none", "stop_timeout": "5s", "stop_idle": 0,
+    "proxy": {"stop_timeout": "5s", "stop_idle": 0,
               "websocket": True, "trailers_pass": True,
               "queue_timeout": "2s", "request_timeout": "3s",
               "header_timeout": "2s", "client_timeout": "2s",
@@ -36,8 +38,8 @@ class Plain:
     acts = TRAFFIC
     environment = {}
 
-    def __init__(self, rig):
-        self.rig = rig
+    def __init__(self, stage):
+        self.stage = stage
 
     def prepare(self, t):
         """Before it starts, in its directory."""
@@ -45,21 +47,16 @@ class Plain:
 
     def config(self, t):
         at, servers = t.directory, t.servers
-        return CONFIG | {
-            "listen": [f"127.0.0.1:{t.port}"], "admin": f"unix:{t.admin}",
-            "servers": [
-                {"name": "a", "address": servers.a.address,
-                 "health": "/health"},
-                {"name": "b", "address": servers.b.address,
-                 "launch": {"command": ["/bin/sleep", "1000"], "cpus": ""}}],
-            "profiler": {
-                "poll": "sleep", "cpu": "none", "kernel": "off", "rates": [],
-                "stream": f"/dev/shm/tailor-{os.path.basename(at)}",
-                "channel_socket": f"{at}/channels.sock"},
-            "access_log": {"path": f"{at}/access.log"},
-            "talechain": {"allow": ["127.0.0.0/8", "unix"]},
-            "slow": {"target": "1us", "store": f"{at}/store",
-                     "store_bytes": "4M"}}
+        return configuration(at, [
+            {"name": "a", "address": servers.a.address, "health": "/health"},
+            {"name": "b", "address": servers.b.address,
+             "launch": {"command": ["/bin/sleep", "1000"], "cpus": ""}}],
+            CONFIG, {
+                "profiler": {"kernel": "off", "rates": []},
+                "access_log": {"path": f"{at}/access.log"},
+                "talechain": {"allow": ["127.0.0.0/8", "unix"]},
+                "slow": {"target": "1us", "store": f"{at}/store",
+                         "store_bytes": "4M"}})
 
     def close(self):
         """When no tailor of it runs any more."""
@@ -79,13 +76,13 @@ class Watched(Plain):
     name = "watched"
     acts = TRAFFIC + [open_channels, cut_page]
 
-    def __init__(self, rig):
-        super().__init__(rig)
+    def __init__(self, stage):
+        super().__init__(stage)
         user = pwd.getpwuid(os.geteuid()).pw_name
         folder = f"/tmp/hsperfdata_{user}"
         os.makedirs(folder, mode=0o755, exist_ok=True)
         self.page = f"{folder}/{os.getpid()}"
-        shutil.copy(f"{rig.root}/tests/fuzz/profiler/corpus/fuzz_hsperf/g1",
+        shutil.copy(f"{ROOT}/tests/fuzz/profiler/corpus/fuzz_hsperf/g1",
                     self.page)
 
     def prepare(self, t):
@@ -115,11 +112,11 @@ class Left(Plain):
 
     name = "left"
 
-    def __init__(self, rig):
-        super().__init__(rig)
+    def __init__(self, stage):
+        super().__init__(stage)
         self.store = None  # of one before
         self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        path = f"{rig.directory}/notify"
+        path = f"{stage.directory}/notify"
         self.manager.bind(path)  # who reads nothing: a queue that is full
         self.environment = {"NOTIFY_SOCKET": path,
                             "WATCHDOG_USEC": "1000000"}
@@ -135,7 +132,7 @@ class Left(Plain):
 
     def _leave_tales(self):
         """The store of a tailor that was killed."""
-        t = self.rig.start(self.rig.page(), Plain(self.rig))
+        t = self.stage.start(self.stage.page(), Plain(self.stage))
         t.wait_serving()
         wait_until(lambda: json.loads(t.ask("/slow").body)["slow"], "a tale")
         t.signal(9)
@@ -145,7 +142,7 @@ class Left(Plain):
     def config(self, t):
         c = super().config(t)
         c["listen"].append(f"unix:{t.directory}/listen.sock")
-        c["servers"][0]["address"] = self.rig.servers.c.address
+        c["servers"][0]["address"] = self.stage.servers.c.address
         c["servers"][1]["launch"]["output"] = f"{t.directory}/output"
         c["profiler"]["stream"] = ""
         return c

@@ -111,7 +111,7 @@ case_config(void)
 	return err;
 }
 
-/* All of its errors are told, or that there was no memory to tell them. */
+/* All of its errors are reported, or that there was no memory for that. */
 static int
 case_config_errors(void)
 {
@@ -130,7 +130,7 @@ case_config_errors(void)
 	return err == -EINVAL ? 0 : err;
 }
 
-/* More errors than are told, and then a list that is right. */
+/* More errors than are reported, and then a list that is right. */
 static int
 case_config_lists(void)
 {
@@ -169,7 +169,7 @@ case_manual(void)
 	return err;
 }
 
-/* A tale is sliced, packed, unpacked, told, and told again. */
+/* A tale is sliced, packed, unpacked, explained, and explained again. */
 static int
 case_tale(void)
 {
@@ -236,7 +236,7 @@ render_all(const struct story *s)
 }
 
 static int
-case_told(void)
+case_explained(void)
 {
 	struct story *s = NULL;
 	int err = tale_explain(&s, tale);
@@ -358,7 +358,7 @@ static const struct {
     {"config_lists", ALLOC, case_config_lists},
     {"manual", ALLOC, case_manual},
     {"tale", ALLOC, case_tale},
-    {"told", ALLOC, case_told},
+    {"explained", ALLOC, case_explained},
     {"render", ALLOC, case_render},
     {"store", ALLOC | FILES, case_store},
     {"store_in_memory", ALLOC | FILES, case_store_in_memory},

@@ -9,13 +9,15 @@ import json
 import os
 import socket
 
-from rig import (ASK, FORMATS, SILENCE_S, Closed, Malformed, Servers, Wrong)
+from rig.message import Closed, Malformed
+from stage import ASK, FORMATS, SILENCE_S, Servers, Wrong
 
-def checked(answer, target, body=b""):
-    """An answer is the server's, or an error of Tailor's."""
-    if answer.status == 200 and answer.body != Servers.body(target, body):
-        raise Wrong(f"{target} was answered {answer.body[:80]!r}")
-    return answer
+
+def checked(response, target, body=b""):
+    """A response is the server's, or an error of Tailor's."""
+    if response.status == 200 and response.body != Servers.body(target, body):
+        raise Wrong(f"{target} got {response.body[:80]!r}")
+    return response
 
 
 def ask_plainly(t):
@@ -66,9 +68,9 @@ def hedge(t):
             c.request("GET", "/hedge")
             t.servers.asked.wait(0.3)
             t.ask(f"/hazard?server={active}&kind=gc&state=begin", "POST")
-            answer = c.response()
+            response = c.response()
             t.ask(f"/hazard?server={active}&kind=gc&state=end", "POST")
-            checked(answer, "/hedge")
+            checked(response, "/hedge")
 
 
 def tunnel(t):
@@ -99,7 +101,7 @@ BOOT = b"01234567-89ab-cdef-0123-456789abcdef"  # another machine's
 
 def analyze(t):
     with t.client() as c:
-        c.get("/told", fields=[("X-Request-Id", "tale-1")])
+        c.get("/explained", fields=[("X-Request-Id", "tale-1")])
     with t.client() as c:
         c.request("POST", "/.talechain/analyze",
                   body=b'{"id":"tale-1","client":{"sched_ns":1,'
@@ -115,19 +117,19 @@ def analyze(t):
 
 def ask_admin(t):
     for target in ("/servers", "/slow", "/ledger", "/live.json", "/info"):
-        answer = t.ask(target)
+        response = t.ask(target)
         try:
-            if answer.status == 200:
-                json.loads(answer.body)
+            if response.status == 200:
+                json.loads(response.body)
         except ValueError as error:
-            raise Wrong(f"{target}: {error}: {answer.body!r}") from None
+            raise Wrong(f"{target}: {error}: {response.body!r}") from None
     for target in ("/live", "/healthz", "/readyz", "/stream", "/",
                    "/nothing"):
         t.ask(target)
     for kind in ("text/plain", "application/openmetrics-text"):
-        answer = t.ask("/metrics", fields=[("Accept", kind)])
-        lines, before = answer.body.count(b"\n"), t.lines_of.get(kind, 0)
-        if answer.status == 200 and lines < before:
+        response = t.ask("/metrics", fields=[("Accept", kind)])
+        lines, before = response.body.count(b"\n"), t.lines_of.get(kind, 0)
+        if response.status == 200 and lines < before:
             raise Wrong(f"/metrics without {before - lines} of its lines")
         t.lines_of[kind] = max(lines, before)
 

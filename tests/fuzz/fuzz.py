@@ -9,11 +9,11 @@ gates: the unit tests' corpus) and its words (.dict) beside it.  What it finds
 anew stays in BUILD/fuzz/FOLDER/NAME.found and is where the next run begins.
 As many run at a time as there are CPUs, at low priority: what counts is the
 CPU time that a target has had, so that a busy machine makes it later and not
-shorter.  A line is told when one is done, and a table at the end: CPU seconds,
-how many inputs were tried, how much of the program they reached, how many new
-ones reach more, and findings: inputs that crashed, hung or used too much
-memory.  --uncovered says which functions
-of the folder no input has reached.  --tap speaks TAP.
+shorter.  A line is printed when one is done, and a table at the end: CPU
+seconds, how many inputs were tried, how much of the program they reached, how
+many new ones reach more, and findings: inputs that crashed, hung or used too
+much memory.  --uncovered says which functions of the folder no input has
+reached.  --tap speaks TAP.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def options():
 
 
 def number(pattern, text):
-    """The last that is told, or None."""
+    """The last that is printed, or None."""
     found = re.findall(pattern, text)
     return int(found[-1]) if found else None
 
@@ -126,7 +126,7 @@ def fuzzed(argv, seconds):
             if time.monotonic() > until:
                 child.kill()
             elif used >= seconds and not asked:
-                child.send_signal(signal.SIGUSR1)  # libFuzzer: end, and tell
+                child.send_signal(signal.SIGUSR1)  # libFuzzer: end, and report
                 asked, until = True, time.monotonic() + SLACK_S
             time.sleep(LOOK_S)
         status = child.wait()
@@ -196,7 +196,7 @@ def results(sources, given):
             yield one
 
 
-def tell(all_, took_s):
+def report(all_, took_s):
     """The table, and what was wrong."""
     print(HEADER)
     for one in all_:
@@ -233,7 +233,7 @@ def main():
         else:
             pathlib.Path(given.json).write_text(text + "\n")
     if not given.tap and given.json != "-":
-        tell(all_, time.monotonic() - began)
+        report(all_, time.monotonic() - began)
     return 1 if any(one["status"] for one in all_) else 0
 
 

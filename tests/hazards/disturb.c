@@ -10,7 +10,7 @@
  *				(its nice value is NICE)
  *	peer AFTER_US US	the same under SCHED_RR at the server's priority:
  *				a server that wants the CPU waits its turn
- *	fifo AFTER_US US	the same under SCHED_FIFO: nobody else runs
+ *	fifo AFTER_US US	the same under SCHED_FIFO: no other thread runs
  *	stop AFTER_US US PID	SIGSTOP, and SIGCONT after that long
  *
  * Its thread that harms is called hog, peer or fifo, so that a tale can name

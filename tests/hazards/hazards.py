@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """Injects hazards into real servers behind a real tailor, and holds what
-their timelines tell against what was done.
+their timelines report against what was done.
 
     tests/hazards/hazards.py --build build [--times 20] [--seed N] [NAME...]
 
 Each hazard is injected --times times at random moments among requests that
 nothing is done to; the timelines of all the former and of some of the latter
 are fetched and judged (verdicts.py says how), and two tables come out: which
-cause was told for which was injected, and how far the time told is off.
+cause was reported for which was injected, and how far its time is off.
 
 It needs root for the kernel's events and for SCHED_FIFO, two CPUs, and a JDK
 for the JVM's part; what cannot be done here is skipped with its reason.
@@ -26,10 +26,12 @@ import signal
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-import rig  # noqa: E402
+import stage  # noqa: E402
 import verdicts  # noqa: E402
+from rig.process import ROOT  # noqa: E402
+from rig.wait import Late  # noqa: E402
 from scenarios import Java, all_scenarios  # noqa: E402
 
 STRIKES = 16  # an injection that misses its request is tried again
@@ -38,15 +40,15 @@ EDGE = 4  # of so many one may be wrong where two causes are true
 
 def options():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    p.add_argument("--build", default=str(pathlib.Path(rig.ROOT) / "build"))
+    p.add_argument("--build", default=str(ROOT / "build"))
     p.add_argument("--times", type=int, default=20)
     p.add_argument("--most", type=int, default=0, metavar="N",
-                   help="go on to N times where one was not told right")
+                   help="go on to N times where one was not right")
     p.add_argument("--seed", type=int,
                    default=int(time.time()) % 1_000_000)
     p.add_argument("--ordinary", action="store_true",
-                   help="share the CPUs with everybody else's processes; "
-                   "else all of the rig is scheduled before them")
+                   help="share the CPUs with other processes; "
+                   "else all of the stage is scheduled before them")
     p.add_argument("--json", metavar="FILE", help="everything, as JSON")
     p.add_argument("--html", metavar="FILE", help="the tables as a page")
     p.add_argument("--tales", metavar="DIRECTORY",
@@ -62,7 +64,7 @@ def say(text):
 
 
 class Missed(Exception):
-    """By the injector's own account there was no harm to be told."""
+    """By the injector's own account there was no harm to report."""
 
 
 class Runner:
@@ -71,36 +73,37 @@ class Runner:
     def __init__(self, given, matrix):
         self.given, self.matrix = given, matrix
 
-    def keep(self, told, tale):
+    def keep(self, finding, tale):
         """Report one that is not right at once, with its tale."""
-        if told.right and told.exact:
+        if finding.right and finding.exact:
             return
-        say(f"    {told.injected}: {told.code}: told "
-            f"{told.told_ns / 1e6:.2f} ms of {(told.harm_ns or 0) / 1e6:.2f}"
-            f" {told.false or ''} {told.text}")
+        say(f"    {finding.injected}: {finding.code}: reported "
+            f"{finding.reported_ns / 1e6:.2f} ms of "
+            f"{(finding.harm_ns or 0) / 1e6:.2f} {finding.false or ''} "
+            f"{finding.text}")
         if self.given.tales:
             os.makedirs(self.given.tales, exist_ok=True)
             path = os.path.join(self.given.tales,
-                                f"{told.injected}-{told.request}.json")
+                                f"{finding.injected}-{finding.request}.json")
             with open(path, "w", encoding="utf-8") as file:
-                json.dump({**tale, "harm_ns": told.harm_ns}, file, indent=1)
+                json.dump({**tale, "harm_ns": finding.harm_ns}, file, indent=1)
 
     def calm(self, scenario, random, look):
         request, account = scenario.calm(random)
         if not look:
             return
-        tale = scenario.rig.tale(request)
-        told = verdicts.judge_calm(
+        tale = scenario.stage.tale(request)
+        finding = verdicts.judge_calm(
             scenario, request, tale,
             scenario.witness(tale, account))
-        self.matrix.add(told)
-        self.keep(told, tale)
+        self.matrix.add(finding)
+        self.keep(finding, tale)
 
     def strike(self, scenario, random):
         """Inject until it hits; (injection, tale, ns)."""
         for _ in range(STRIKES):
             injection = scenario.inject(random)
-            tale = scenario.rig.tale(injection.request, injection.stamps)
+            tale = scenario.stage.tale(injection.request, injection.stamps)
             harm_ns = injection.harm_ns
             if harm_ns is None and scenario.harm_ns:
                 harm_ns = scenario.harm_ns(tale)
@@ -108,12 +111,12 @@ class Runner:
                 return injection, tale, harm_ns
         if scenario.may_miss:
             raise Missed(f"{scenario.may_miss}, {STRIKES} times in a row")
-        raise rig.Late("the injection keeps missing its request")
+        raise Late("the injection keeps missing its request")
 
     def due(self, name):
         """Whether there is to be one more of that row."""
         row = self.matrix.rows.get(name, [])
-        doubt = any(not told.right for told in row)
+        doubt = any(not finding.right for finding in row)
         return len(row) < max(self.given.times, self.given.most * doubt)
 
     def run(self, kind):
@@ -124,12 +127,12 @@ class Runner:
             while self.due(kind.name):
                 for _ in range(random.randint(1, 4)):
                     self.calm(scenario, random, random.random() < 0.3)
-                    rig.sleep_us(random.randint(0, 3000))
+                    stage.sleep_us(random.randint(0, 3000))
                 injection, tale, harm_ns = self.strike(scenario, random)
-                told = verdicts.judge_injected(
+                finding = verdicts.judge_injected(
                     scenario, injection, harm_ns, tale)
-                self.matrix.add(told)
-                self.keep(told, tale)
+                self.matrix.add(finding)
+                self.keep(finding, tale)
         finally:
             scenario.stop()
 
@@ -165,7 +168,7 @@ def tap(matrix, known, names):
         good = row and wrong <= allowed and name not in matrix.broken
         for line in matrix.wrong(name):
             print(f"# {line}")
-        print(f"# {len(row) - wrong} of {len(row)} told right")
+        print(f"# {len(row) - wrong} of {len(row)} right")
         print(f"{'' if good else 'not '}ok {number} - {name}")
         passed = passed and bool(good)
     return passed
@@ -178,9 +181,9 @@ def main():
         if name not in known:
             sys.exit(f"no hazard {name!r}; there are {', '.join(known)}")
     names = given.name or list(known)
-    os.sched_setaffinity(0, {rig.PROXY_CPU})
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end the rig, too
-    alone = not given.ordinary and rig.before_others()
+    os.sched_setaffinity(0, {stage.PROXY_CPU})
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end the stage, too
+    alone = not given.ordinary and stage.before_others()
     matrix = verdicts.Matrix({
         "seed": given.seed, "times": given.times, "alone": alone,
         "machine": f"{platform.system()} {platform.release()}, "
@@ -220,8 +223,8 @@ def main():
             say(f"{name}: {line}")
     short = matrix.missing()
     print("\n" + ("\n".join(short) if short else
-                  f"{len(matrix.skipped)} hazards skipped; the others told "
-                  "right, and nothing told that was not."))
+                  f"{len(matrix.skipped)} hazards skipped; the others right, "
+                  "and nothing reported that was not."))
     return 1 if short else 0
 
 

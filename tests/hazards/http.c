@@ -103,7 +103,7 @@ http_head(char *out, size_t size, int status, size_t length)
 }
 
 int
-http_answer(int fd, int status, const char *text)
+http_respond(int fd, int status, const char *text)
 {
 	char out[512];
 	size_t n = http_head(out, sizeof(out), status, strlen(text));

@@ -1,7 +1,7 @@
 /*
  * http.h: just enough HTTP/1.1 for a server whose requests Tailor writes.
  *
- * Reads a head, answers with a length.  Not a server for strangers: no
+ * Reads a head, responds with a length.  Not a server for strangers: no
  * bodies of requests, no chunks, one request at a time on a connection.
  */
 #ifndef TAILOR_TESTS_HAZARDS_HTTP_H
@@ -38,10 +38,10 @@ long http_number(const struct request *r, const char *name, long fallback);
 /* Write everything.  0 or a negative errno. */
 int http_write(int fd, const void *bytes, size_t length);
 
-/* The head of an answer of that length into out; returns its bytes. */
+/* The head of a response of that length into out; returns its bytes. */
 size_t http_head(char *out, size_t size, int status, size_t length);
 
-/* A whole small answer in one write. */
-int http_answer(int fd, int status, const char *text);
+/* A whole small response in one write. */
+int http_respond(int fd, int status, const char *text);
 
 #endif

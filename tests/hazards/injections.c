@@ -10,7 +10,7 @@
  *				when it has it
  *	/lock			takes that lock
  *	/disk?n=N		reads N MiB past the page cache
- *	/big?bytes=N		an answer of N bytes
+ *	/big?bytes=N		a response of N bytes
  *	/storm?us=N		system calls on every CPU for N us; answers how
  *				many on each
  *	/drop-next		the request after this one is lost once
@@ -85,7 +85,7 @@ static int
 nothing(struct connection *c, const struct request *r, struct harm *h)
 {
 	(void)r, (void)h;
-	return http_answer(c->fd, 200, "nothing\n");
+	return http_respond(c->fd, 200, "nothing\n");
 }
 
 static int
@@ -94,7 +94,7 @@ compute(struct connection *c, const struct request *r, struct harm *h)
 	h->begin = instant_now();
 	burn_us(http_number(r, "us", 0));
 	h->end = instant_now();
-	return http_answer(c->fd, 200, "computed\n");
+	return http_respond(c->fd, 200, "computed\n");
 }
 
 /* Sleep until the last byte has left the socket. */
@@ -163,7 +163,7 @@ fault_huge(struct connection *c, const struct request *r, struct harm *h)
 {
 	int err = touch(http_number(r, "n", 1), HUGE_BYTES, MADV_HUGEPAGE, h);
 
-	return err < 0 ? err : http_answer(c->fd, 200, "touched\n");
+	return err < 0 ? err : http_respond(c->fd, 200, "touched\n");
 }
 
 static int
@@ -172,7 +172,7 @@ fault_small(struct connection *c, const struct request *r, struct harm *h)
 	int err =
 	    touch(http_number(r, "n", 1), SMALL_BYTES, MADV_NOHUGEPAGE, h);
 
-	return err < 0 ? err : http_answer(c->fd, 200, "touched\n");
+	return err < 0 ? err : http_respond(c->fd, 200, "touched\n");
 }
 
 static void *
@@ -204,12 +204,12 @@ holder_start(void)
 static int
 hold(struct connection *c, const struct request *r, struct harm *h)
 {
-	(void)h; /* the harm is that of whoever wants the lock meanwhile */
+	(void)h; /* the harm is that of the next thread that wants the lock */
 	holder.us = http_number(r, "us", 0);
 	sem_post(&holder.asked);
 	while (sem_wait(&holder.held) < 0)
 		continue;
-	return http_answer(c->fd, 200, "held\n");
+	return http_respond(c->fd, 200, "held\n");
 }
 
 static int
@@ -220,7 +220,7 @@ lock(struct connection *c, const struct request *r, struct harm *h)
 	pthread_mutex_lock(&holder.lock);
 	h->end = instant_now();
 	pthread_mutex_unlock(&holder.lock);
-	return http_answer(c->fd, 200, "locked\n");
+	return http_respond(c->fd, 200, "locked\n");
 }
 
 /* A file that is on the disk and nowhere else, without a name; or an errno. */
@@ -250,14 +250,14 @@ disk(struct connection *c, const struct request *r, struct harm *h)
 	if (fd < 0)
 		fd = disk_open(chunk);
 	if (fd < 0)
-		return http_answer(c->fd, 503, "no direct I/O there\n");
+		return http_respond(c->fd, 503, "no direct I/O there\n");
 	h->begin = instant_now();
 	for (i = 0; i < n; i++)
 		if (pread(fd, chunk, DISK_CHUNK,
 			(off_t)(i % DISK_CHUNKS) * (off_t)DISK_CHUNK) < 0)
 			return -errno;
 	h->end = instant_now();
-	return http_answer(c->fd, 200, "read\n");
+	return http_respond(c->fd, 200, "read\n");
 }
 
 static int
@@ -327,7 +327,7 @@ storm(struct connection *c, const struct request *r, struct harm *h)
 		    (unsigned long long)s[i].calls);
 	}
 	h->end = instant_now();
-	return http_answer(c->fd, 200, text);
+	return http_respond(c->fd, 200, text);
 }
 
 static int
@@ -335,7 +335,7 @@ drop_next(struct connection *c, const struct request *r, struct harm *h)
 {
 	(void)r, (void)h; /* the harm is the next one's */
 	c->drop_next = 1;
-	return http_answer(c->fd, 200, "dropping the next\n");
+	return http_respond(c->fd, 200, "dropping the next\n");
 }
 
 /* Segments that the kernel has dropped at this socket. */

@@ -2,10 +2,10 @@
  * noquickack.c: a Tailor without its cure for delayed acknowledgements.
  *
  * Tailor asks for TCP_QUICKACK where more of a response is to come, so a server
- * with Nagle on never waits for it (proxy/upstream/exchange.c).  To see whether a timeline tells of
- * that wait where somebody else is to blame, the suite loads this under one
- * tailor with LD_PRELOAD: the request for quick acknowledgements is granted
- * and forgotten.
+ * with Nagle on never waits for it (proxy/upstream/exchange.c).  To see whether
+ * a timeline reports that wait where the server is to blame, the suite loads
+ * this under one tailor with LD_PRELOAD: the request for quick acknowledgements
+ * is granted and forgotten.
  */
 #include <dlfcn.h>
 #include <netinet/in.h>

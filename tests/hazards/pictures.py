@@ -18,9 +18,11 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-import rig  # noqa: E402
+import stage  # noqa: E402
+from rig.process import ROOT  # noqa: E402
+from rig.wait import Late  # noqa: E402
 from scenarios import all_scenarios  # noqa: E402
 
 NAMES = ("nagle", "gc-resent", "class-loading")
@@ -28,19 +30,19 @@ STRIKES = 8
 
 
 def page(scenario, random):
-    """The HTML page of an injected request that was hit and told right."""
+    """The page of an injected request that was hit and explained right."""
     for _ in range(STRIKES):
         scenario.calm(random)
         injection = scenario.inject(random)
-        tale = scenario.rig.tale(injection.request, injection.stamps)
+        tale = scenario.stage.tale(injection.request, injection.stamps)
         harm_ns = injection.harm_ns
         if harm_ns is None and scenario.harm_ns:
             harm_ns = scenario.harm_ns(tale)
         if scenario.hit(tale, harm_ns):
             print(tale["verdict"]["text"])
-            return scenario.rig.tailor.ask(
+            return scenario.stage.tailor.ask(
                 f"/timeline/{injection.request}?format=html").body
-    raise rig.Late("the injection keeps missing its request")
+    raise Late("the injection keeps missing its request")
 
 
 def screenshot(html, path):
@@ -56,17 +58,17 @@ def screenshot(html, path):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    p.add_argument("--build", default=str(pathlib.Path(rig.ROOT) / "build"))
+    p.add_argument("--build", default=str(ROOT / "build"))
     p.add_argument("--out", type=pathlib.Path,
-                   default=pathlib.Path(rig.ROOT) / "docs" / "pictures")
+                   default=ROOT / "docs" / "pictures")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("name", nargs="*", default=NAMES)
     o = p.parse_args()
     if shutil.which("chromium") is None:
         sys.exit("no chromium: apt-get install chromium")
     o.out.mkdir(parents=True, exist_ok=True)
-    os.sched_setaffinity(0, {rig.PROXY_CPU})
-    rig.before_others()
+    os.sched_setaffinity(0, {stage.PROXY_CPU})
+    stage.before_others()
     known = all_scenarios()
     for name in o.name:
         scenario = known[name](o.build)

@@ -1,15 +1,15 @@
 """What every hazard is: one row of the matrix.
 
-A scenario owns a rig.  calm() makes one request that nothing is done to;
+A scenario owns a stage.  calm() makes one request that nothing is done to;
 inject() makes one that something is done to, and returns an Injection: what
-was done and for how long, as measured by whoever did it or suffered it, never
+was done and for how long, as measured by the injector or the victim, never
 by Tailor.  Where two codes are both true, both are accepted, and the reason
 stands with the scenario.
 """
 
 import dataclasses
 
-from rig import Account, CServer, Rig
+from stage import Account, CServer, Stage
 
 MS = 1_000_000
 HIT_NS = MS // 2  # less harm than this has missed its request
@@ -37,10 +37,10 @@ class Scenario:
     """One row of the matrix."""
     name = ""
     accept = ()           # codes that name it right; None: whichever is
-    told = None           # codes whose time it is; None: those of accept
+    reported = None       # codes whose time it is; None: those of accept
     naming = ""           # a word that the verdict must contain
     # Two causes are true and can be of one length: of a few injections half
-    # may be told as the other one.  The goal of 19 in 20 stands.
+    # may be reported as the other one.  The goal of 19 in 20 stands.
     edge = False
     may_miss = ""         # why there may be no harm at all on some machines
     single = False        # the server has one thread
@@ -49,29 +49,29 @@ class Scenario:
     preload = None        # a library under Tailor
 
     def __init__(self, build):
-        self.rig = Rig(build, self.preload, **self.sections)
+        self.stage = Stage(build, self.preload, **self.sections)
         try:
             self.start(build)
             self.warm()
         except BaseException:
-            self.rig.stop()
+            self.stage.stop()
             raise
 
     def start(self, build):
         self.server = CServer(build, self.single, self.ordinary)
-        self.rig.start(self.server)
+        self.stage.start(self.server)
 
     def warm(self):
         for _ in range(20):
-            self.rig.get("/compute?us=50")
+            self.stage.get("/compute?us=50")
 
     def stop(self):
-        self.rig.stop()
+        self.stage.stop()
 
     def calm(self, random):
         """(x-request-id, what happened to Tailor and its server meanwhile)."""
-        account = Account(self.rig.tailor.pid, self.server.pid)
-        request = self.rig.get(f"/compute?us={random.randint(100, 1500)}")
+        account = Account(self.stage.tailor.pid, self.server.pid)
+        request = self.stage.get(f"/compute?us={random.randint(100, 1500)}")
         return request, account.since()
 
     def witness(self, tale, account):
@@ -98,7 +98,7 @@ class Own(Scenario):
         raise NotImplementedError
 
     def inject(self, random):
-        request = self.rig.get(self.target(random))
+        request = self.stage.get(self.target(random))
         return Injection(request)
 
     def harm_ns(self, tale):

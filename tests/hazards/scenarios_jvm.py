@@ -3,8 +3,9 @@
 
 import time
 
-from rig import Client, JavaServer, sleep_us
+from rig.client import Client
 from scenario import MS, Injection, Scenario
+from stage import JavaServer, sleep_us
 
 
 class Java(Scenario):
@@ -15,13 +16,13 @@ class Java(Scenario):
     prepare = None
 
     def start(self, build):
-        self.server = JavaServer(build, self.collector, self.rig.channels)
-        self.rig.start(self.server)
+        self.server = JavaServer(build, self.collector, self.stage.channels)
+        self.stage.start(self.server)
         self.past = Client(("127.0.0.1", self.server.port))
 
     def warm(self):
         for _ in range(50):
-            self.rig.get("/compute?us=200")
+            self.stage.get("/compute?us=200")
         for order in ("/dump", "/full", "/prime", "/young", "/dump", "/prime",
                       "/young", "/full"):
             self.past.get(order)
@@ -32,7 +33,7 @@ class Java(Scenario):
         super().stop()
 
     def inject(self, random):
-        client = self.rig.client
+        client = self.stage.client
         if self.prepare:
             self.past.get(self.prepare)
         self.sent_ns = time.monotonic_ns()
@@ -47,7 +48,7 @@ class Java(Scenario):
     def harm_ns(self, tale):
         record = self.server.record(tale["request"]["id"])
         # From the client's sending: the handler may begin in the pause.  One
-        # after the answer had come did no harm.
+        # after the response had come did no harm.
         return self.paused_ns({"begin": self.sent_ns,
                                "end": min(record["end"], self.got_ns)})
 
@@ -65,7 +66,7 @@ class Young(Java):
     COMPUTE_US = 2000
     may_miss = "no collection is as long as 3 ms here"
     accept = ("gc",)
-    told = ("gc", "safepoint")
+    reported = ("gc", "safepoint")
 
 
 class Full(Young):
@@ -82,26 +83,27 @@ class Safepoint(Java):
 class Classes(Java):
     # After a restart, the first request that needs its classes.  Those of
     # the HTTP server are loaded by a request before it: what they take is
-    # known to nobody.  The time is the clock's: the compilers take the CPU
+    # not known.  The time is the clock's: the compilers take the CPU
     # meanwhile, and new memory faults.
-    told = ("class_loading", "runq", "preempted", "page_fault", "safepoint")
+    reported = ("class_loading", "runq", "preempted", "page_fault",
+                "safepoint")
     name = "class-loading"
     accept = ("class_loading",)
 
     def inject(self, random):
         self.restart()
-        self.rig.get("/compute?us=50")
-        return Injection(self.rig.get(
+        self.stage.get("/compute?us=50")
+        return Injection(self.stage.get(
             f"/classes?n={random.randint(200, 500)}"))
 
     def restart(self):
         old = self.server
         self.past.close()
         old.kill()
-        self.server = JavaServer(self.rig.build, self.collector,
-                                 self.rig.channels, old.port)
-        self.rig.servers = [self.server]
-        self.rig.tailor.wait_server("s0", state="ready", pid=self.server.pid)
+        self.server = JavaServer(self.stage.build, self.collector,
+                                 self.stage.channels, old.port)
+        self.stage.servers = [self.server]
+        self.stage.tailor.wait_server("s0", state="ready", pid=self.server.pid)
         self.server.before_others()
         self.past = Client(("127.0.0.1", self.server.port))
 
@@ -122,9 +124,9 @@ class Resent(Java):
     sections = {"hedging": {"mode": "act"}}
 
     def start(self, build):
-        self.pair = [JavaServer(build, "Serial", self.rig.channels)
+        self.pair = [JavaServer(build, "Serial", self.stage.channels)
                      for _ in range(2)]
-        self.rig.start(*self.pair)
+        self.stage.start(*self.pair)
         self.server = self.pair[0]
         self.direct = [Client(("127.0.0.1", s.port)) for s in self.pair]
         self.past = self.direct[0]
@@ -141,8 +143,7 @@ class Resent(Java):
 
     def choose(self):
         """Which of the two is active now."""
-        state = self.rig.tailor.ask_json("/servers")
-        number = int(state["active"][1:])
+        number = int(self.stage.tailor.active()[1:])
         self.server, self.past = self.pair[number], self.direct[number]
 
     def calm(self, random):

@@ -11,8 +11,10 @@ import struct
 import subprocess
 import time
 
-from rig import Client, CServer, free_port, sleep_us
+from rig.client import Client
+from rig.ports import free_port
 from scenario import Injection, Own, Scenario
+from stage import CServer, sleep_us
 
 
 class DelayedAck(Own):
@@ -26,13 +28,13 @@ class DelayedAck(Own):
 
 
 class ClientLate(Scenario):
-    # The answer is there and the client's thread does something else.  Its
+    # The response is there and the client's thread does something else.  Its
     # own stamps say when it read: it asks with them (analyze).
     name = "client-late"
     accept = ("client_late",)
 
     def inject(self, random):
-        client, sock = self.rig.client, self.rig.client._socket
+        client, sock = self.stage.client, self.stage.client.socket
         sent_ns = time.monotonic_ns()
         client.request("GET", "/compute?us=300")
         select.select([sock], [], [])
@@ -52,17 +54,17 @@ class Unaccepted(Scenario):
     accept = ("accept_queue",)
 
     def inject(self, random):
-        self.rig.client.close()
-        self.rig.tailor.stop()
+        self.stage.client.close()
+        self.stage.tailor.stop()
         self.server.kill()
-        self.rig.restart()
-        self.rig.connect()
+        self.stage.restart()
+        self.stage.connect()
         self.sent_ns = time.monotonic_ns()
-        self.rig.client.request("GET", "/compute?us=500")
+        self.stage.client.request("GET", "/compute?us=500")
         sleep_us(random.randint(20_000, 200_000))
-        self.server = CServer(self.rig.build, port=self.server.port)
-        self.rig.servers = [self.server]
-        response = self.rig.client.response()
+        self.server = CServer(self.stage.build, port=self.server.port)
+        self.stage.servers = [self.server]
+        response = self.stage.client.response()
         return Injection(response.get("x-request-id"))
 
     def harm_ns(self, tale):
@@ -71,41 +73,38 @@ class Unaccepted(Scenario):
 
 
 class Window(Scenario):
-    # A long answer to a client that does not read: its buffer fills, then
+    # A long response to a client that does not read: its buffer fills, then
     # Tailor's, then the server's, and each window closes.  How long: from the
     # first byte's arrival until it has read all, of which the server's
     # copying of so much is a part.
     name = "slow-reader"
     accept = ("tcp_window",)
-    told = ("tcp_window", "work", "softirq")
+    reported = ("tcp_window", "work", "softirq")
     BYTES = 16 << 20
 
     def inject(self, random):
-        with socket.socket() as sock:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-            sock.connect(self.rig.tailor.address)
+        with self.stage.tailor.client(receive_buffer=65536) as client:
             sent_ns = time.monotonic_ns()
-            sock.sendall(f"GET /big?bytes={self.BYTES} HTTP/1.1\r\n"
-                         "Host: test\r\nConnection: close\r\n\r\n".encode())
-            select.select([sock], [], [])
+            client.request("GET", f"/big?bytes={self.BYTES}",
+                           fields=[("Connection", "close")])
+            select.select([client.socket], [], [])
             arrived_ns = time.monotonic_ns()
             sleep_us(random.randint(50_000, 150_000))
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-            head = sock.recv(4096)
-            while sock.recv(1 << 20):
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
+                                     8 << 20)
+            client.socket.settimeout(None)  # no poll() before each read
+            head = client.response_head()
+            while client.socket.recv(1 << 20):
                 continue
             read_ns = time.monotonic_ns()
-        name = b"x-request-id: "
-        at = head.lower().index(name) + len(name)
-        request = head[at:head.index(b"\r\n", at)].decode()
-        return Injection(request, read_ns - arrived_ns,
+        return Injection(head.get("x-request-id"), read_ns - arrived_ns,
                          {"sched_ns": sent_ns, "send_ns": sent_ns,
                           "last_ns": read_ns})
 
 
 class Retransmit(Scenario):
     # A segment with data is dropped by a filter at the receiving socket, as
-    # a lossy link would: the request at the server, or the answer at the
+    # a lossy link would: the request at the server, or the response at the
     # client, in turn.
     name = "retransmit"
     accept = ("tcp_retransmit",)
@@ -118,9 +117,9 @@ class Retransmit(Scenario):
         return self.lose_answer()
 
     def lose_request(self):
-        self.rig.get("/drop-next")
+        self.stage.get("/drop-next")
         self.lost_ns = None
-        return Injection(self.rig.get("/"))
+        return Injection(self.stage.get("/"))
 
     def harm_ns(self, tale):
         if self.lost_ns is not None:
@@ -132,7 +131,7 @@ class Retransmit(Scenario):
     SO_MEMINFO, DROPS = 55, 8
 
     def lose_answer(self):
-        client, sock = self.rig.client, self.rig.client._socket
+        client, sock = self.stage.client, self.stage.client.socket
 
         def drops():
             return struct.unpack("9I", sock.getsockopt(
@@ -219,8 +218,8 @@ class Namespace:
 
 
 class Loss(Scenario):
-    # The first segment of the answer is lost on its way into another network
-    # namespace, as a container has one.  How long: from the server's answer
+    # The first segment of the response is lost on its way into another network
+    # namespace, as a container has one.  How long: from the server's response
     # until it came.  The client asks with its stamps: it alone knows.
     name = "loss"
     accept = ("tcp_retransmit",)

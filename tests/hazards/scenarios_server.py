@@ -3,8 +3,8 @@
 
 import time
 
-from rig import Disturber, may_schedule, sleep_us
 from scenario import MS, Injection, Own, Scenario
+from stage import Disturber, may_schedule, sleep_us
 
 
 class Work(Own):
@@ -35,7 +35,7 @@ class Disk(Own):
     # How long: the time its thread was on no CPU.
     name = "disk"
     accept = ("disk",)
-    told = ("disk", "idle_wakeup", "runq")
+    reported = ("disk", "idle_wakeup", "runq")
 
     def harm_ns(self, tale):
         return self.server.record(tale["request"]["id"])["off_cpu"]
@@ -45,7 +45,7 @@ class Disk(Own):
 
     def warm(self):
         super().warm()
-        if self.rig.client.get("/disk?n=1").status != 200:
+        if self.stage.client.get("/disk?n=1").status != 200:
             raise PermissionError("no direct I/O in /var/tmp")
 
 
@@ -55,7 +55,7 @@ class Lock(Own):
     naming = "holder"
 
     def inject(self, random):
-        self.rig.get(f"/hold?us={random.randint(8_000, 40_000)}")
+        self.stage.get(f"/hold?us={random.randint(8_000, 40_000)}")
         return super().inject(random)
 
     def target(self, random):
@@ -63,7 +63,7 @@ class Lock(Own):
 
 
 class Disturbed(Scenario):
-    """Somebody else's doing while a request computes."""
+    """Another process acts while a request computes."""
     order = ""
     pid = 0
     COMPUTE_US = 8000
@@ -73,7 +73,7 @@ class Disturbed(Scenario):
         self.disturber = Disturber(build)
 
     def stop(self):
-        self.disturber.kill()
+        self.disturber.stop()
         super().stop()
 
     def inject(self, random):
@@ -81,7 +81,7 @@ class Disturbed(Scenario):
                              random.randint(15_000, 50_000), self.pid)
         self.sent_ns = time.monotonic_ns()
         try:
-            request = self.rig.get(f"/compute?us={self.COMPUTE_US}")
+            request = self.stage.get(f"/compute?us={self.COMPUTE_US}")
         finally:
             self.order_begin, self.order_end = self.disturber.end()
         return Injection(request)
@@ -106,7 +106,7 @@ class Hog(Disturbed):
         self.disturber.begin("peer", 0, random.randint(15_000, 60_000))
         sleep_us(random.randint(1000, 5000))
         self.sent_ns = time.monotonic_ns()
-        request = self.rig.get("/compute?us=2000")
+        request = self.stage.get("/compute?us=2000")
         self.disturber.end()
         return Injection(request)
 
@@ -118,8 +118,8 @@ class Hog(Disturbed):
 
 class FairHog(Disturbed):
     # Both are ordinary: the server's thread loses the CPU to it (preempted),
-    # or finds it taken when it is woken (runq), and so do both to whoever
-    # else computes here: on a machine in use it is not the only one.
+    # or finds it taken when it is woken (runq), and so do both to any
+    # other process that computes: on a machine in use there are some.
     # How long: what it took from the client's sending to the end of the
     # computing, but for its CPU time.
     edge = True  # the hog and the computing
@@ -162,7 +162,7 @@ class Queue(Scenario):
 
     def start(self, build):
         super().start(build)
-        self.other = self.rig.tailor.client()
+        self.other = self.stage.tailor.client()
 
     def stop(self):
         self.other.close()
@@ -173,7 +173,7 @@ class Queue(Scenario):
                            f"/compute?us={random.randint(10_000, 40_000)}")
         sleep_us(random.randint(500, 3000))
         self.sent_ns = time.monotonic_ns()
-        request = self.rig.get("/compute?us=500")
+        request = self.stage.get("/compute?us=500")
         self.other.response()
         return Injection(request)
 

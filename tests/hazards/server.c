@@ -7,8 +7,8 @@
  * "single" one thread, pinned there, serves them all, one request after the
  * other.  Paths: see injections.c.
  *
- * After each answer it writes one line of JSON to its standard output, for
- * whoever compares: the request's id, when its handling began and ended, when
+ * After each response it writes one line of JSON to its standard output, to
+ * compare with: the request's id, when its handling began and ended, when
  * the injected harm did, and what the kernel did to the thread meanwhile,
  * as the thread's own accounting has it:
  *
@@ -98,7 +98,7 @@ serve_one(struct connection *c)
 	before = account_now();
 	inject = injection_find(r.path);
 	err = inject != NULL ? inject(c, &r, &h)
-			     : http_answer(c->fd, 404, "no such harm\n");
+			     : http_respond(c->fd, 404, "no such harm\n");
 	report(r.id, begin, &h, &before);
 	return err;
 }

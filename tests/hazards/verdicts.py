@@ -1,17 +1,17 @@
-"""Told against injected: what is right, what is false, and the matrix.
+"""Reported against injected: what is right, what is false, and the matrix.
 
 right         the verdict's code is one that the scenario accepts (and its
               text has the scenario's word, where it has one)
 false cause   in a request that nothing was done to: a code of HAZARDS to
               which the tale gives more than 1 ms in all, and which did not
-              really happen by the account of somebody else than Tailor: the
+              really happen by another account than Tailor's: the
               run delays of the server and of Tailor (runq, preempted,
               idle_wakeup, and backend_queue for a thread that came late), the
               time the server's thread was not on a CPU (lock), its page
               faults, the CPU time of the JVM's compilers (class_loading),
-              the JVM's own log of safepoints.  Half of what is told
-              must be witnessed.
-exact         the time told is within 5 % or 100 us of the injector's
+              the JVM's own log of safepoints.  Half of what is
+              reported must be witnessed.
+exact         the time reported is within 5 % or 100 us of the injector's
 """
 
 import dataclasses
@@ -25,13 +25,13 @@ EXACT_NS, EXACT_SHARE = 100_000, 0.05
 
 
 @dataclasses.dataclass
-class Told:
+class Finding:
     """One request: what was injected and what its tale says."""
     injected: str                 # the scenario
     request: str
     code: str
     right: bool
-    told_ns: int
+    reported_ns: int
     harm_ns: int = None
     text: str = ""
     causes: dict = dataclasses.field(default_factory=dict)
@@ -39,7 +39,9 @@ class Told:
 
     @property
     def error_ns(self):
-        return None if self.harm_ns is None else self.told_ns - self.harm_ns
+        if self.harm_ns is None:
+            return None
+        return self.reported_ns - self.harm_ns
 
     @property
     def exact(self):
@@ -52,16 +54,16 @@ def judge_injected(scenario, injection, harm_ns, tale):
     verdict, sums = tale["verdict"], tale["causes"]
     accept = scenario.accept or (verdict["code"],)
     words = " ".join([verdict["text"], *verdict.get("evidence", ())])
-    return Told(
+    return Finding(
         injected=scenario.name, request=injection.request,
         code=verdict["code"],
         right=verdict["code"] in accept and scenario.naming in words,
-        told_ns=sum(sums.get(c, 0) for c in scenario.told or accept),
+        reported_ns=sum(sums.get(c, 0) for c in scenario.reported or accept),
         harm_ns=harm_ns, text=verdict["text"], causes=sums)
 
 
 def judge_calm(scenario, request, tale, witness):
-    """Which hazards it tells of that nobody else saw."""
+    """Which hazards it reports that no other account has."""
     sums = tale["causes"]
     seen = {"runq": witness.run_delay_ns, "preempted": witness.run_delay_ns,
             "backend_queue": witness.run_delay_ns,
@@ -77,7 +79,7 @@ def judge_calm(scenario, request, tale, witness):
             continue
         if seen.get(code, 0) < ns / 2:
             false.append(f"{code} {ns / 1e6:.1f} ms")
-    return Told("(nothing)", request, tale["verdict"]["code"], not false, 0,
+    return Finding("(nothing)", request, tale["verdict"]["code"], not false, 0,
                 text=f"{scenario.name}: {tale['verdict']['text']}",
                 causes=sums, false=false)
 
@@ -93,19 +95,19 @@ class Matrix:
 
     def __init__(self, about):
         self.about = about        # dict: seed, machine, command
-        self.rows = {}            # name -> [Told]
+        self.rows = {}            # name -> [Finding]
         self.skipped = {}         # name -> why
         self.broken = {}          # name -> what went wrong in between
 
-    def add(self, told):
-        self.rows.setdefault(told.injected, []).append(told)
+    def add(self, finding):
+        self.rows.setdefault(finding.injected, []).append(finding)
 
     def codes(self):
-        """Every code that was told, the commonest first."""
+        """Every code that was reported, the commonest first."""
         count = {}
         for row in self.rows.values():
-            for told in row:
-                count[told.code] = count.get(told.code, 0) + 1
+            for finding in row:
+                count[finding.code] = count.get(finding.code, 0) + 1
         return sorted(count, key=lambda c: (-count[c], c))
 
     def counts(self, name):
@@ -132,18 +134,18 @@ class Matrix:
                 for t in row if name != "(nothing)"}
         rest = [i for i, code in enumerate(codes) if code not in harm]
         letters = [chr(ord("a") + i) for i in range(len(codes))]
-        lines = ["Injected against told: how often each code was the verdict.",
-                 ""]
+        lines = ["Injected against reported: how often each code was the "
+                 "verdict.", ""]
         for i in range(0, len(codes), 4):
             lines.append("  ".join(
                 f"{letter} {code:15}" for letter, code in
                 zip(letters[i:i + 4], codes[i:i + 4])).rstrip())
         counts = {name: self.counts(name) for name in self.rows}
-        if len(rest) > 1:  # told of undisturbed requests only: one column
+        if len(rest) > 1:  # of undisturbed requests only: one column
             heads = [x for i, x in enumerate(letters) if i not in rest]
             heads.append("+")
             lines.append("+ " + ", ".join(letters[i] for i in rest) +
-                         ": told of no injected hazard")
+                         ": reported of no injected hazard")
             counts = {name: [n for i, n in enumerate(row) if i not in rest]
                       + [sum(row[i] for i in rest)]
                       for name, row in counts.items()}
@@ -157,9 +159,9 @@ class Matrix:
                             for n, w in zip(counts[name], widths))
             right = sum(t.right for t in row)
             lines.append(f"{name:17}{cells}  {right:3}/{len(row)}")
-        lines += ["", "Time told against time measured by the injector, ms.",
-                  "",
-                  f"{'':17}{'injected':>9}{'told':>9}{'error':>9}"
+        lines += ["", "Time reported against time measured by the injector, "
+                  "ms.", "",
+                  f"{'':17}{'injected':>9}{'reported':>9}{'error':>9}"
                   f"{'largest':>9}   within 5 % or 0.1 ms"]
         for name, row in self.rows.items():
             timed = [t for t in row if t.harm_ns]
@@ -174,7 +176,7 @@ class Matrix:
     def time_line(name, timed):
         errors = [t.error_ns for t in timed]
         numbers = [middle([t.harm_ns for t in timed]),
-                   middle([t.told_ns for t in timed]), middle(errors),
+                   middle([t.reported_ns for t in timed]), middle(errors),
                    max(errors, key=abs)]
         return (f"{name:17}" + "".join(f"{n / 1e6:9.2f}" for n in numbers)
                 + f"   {sum(t.exact for t in timed):3}/{len(timed)}")
@@ -220,7 +222,7 @@ class Matrix:
 
 
 PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Injected against told</title>
+<html lang="en"><meta charset="utf-8"><title>Injected against reported</title>
 <style>
 body {{ font: 14px/1.4 system-ui, sans-serif; margin: 2em }}
 table {{ border-collapse: collapse }}
@@ -228,7 +230,7 @@ th, td {{ border: 1px solid #bbb; padding: .2em .5em; text-align: right }}
 th {{ text-align: left; font-weight: 600 }}
 td {{ background: rgb(0 114 178 / calc(var(--s, 0) * .5)) }}
 </style>
-<h1>Injected against told</h1>
+<h1>Injected against reported</h1>
 <table><tr><th>injected</th>{head}<th>right</th></tr>
 {body}</table>
 <pre>{text}</pre><p>{about}</p></html>

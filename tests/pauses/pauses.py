@@ -28,12 +28,14 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))
 
 import scenes  # noqa: E402
-from client import PATIENCE_S, Clients  # noqa: E402
-from proxies import NAMES, REFERENCES, Ours, Plain  # noqa: E402
-from servers import CHILDREN, compile_java  # noqa: E402
+from client import Clients  # noqa: E402
+from proxies import (NAMES, REFERENCES, JudgedTailor,  # noqa: E402
+                     Reference, cost)
+from rig.process import end_all  # noqa: E402
+from servers import compile_java  # noqa: E402
 from stage import Stage  # noqa: E402
 from verdict import Fault, Judge  # noqa: E402
 
@@ -105,9 +107,9 @@ async def send_all(scene, clients, start, played):
 def proxy_of(given):
     """What makes the proxy that is judged."""
     if given.in_place:
-        return lambda directory, pair: Plain(
+        return lambda directory, pair: Reference(
             given.in_place, directory, [server.address for server in pair])
-    return lambda directory, pair: Ours(given.build, directory, pair)
+    return lambda directory, pair: JudgedTailor(given.build, directory, pair)
 
 
 async def play(scene, given, directory, names, classes):
@@ -145,7 +147,7 @@ def judge(stage, played, references):
     played.faults += [Fault("broken", "-", text) for text in stage.errors]
     if not ours.running():
         played.faults.append(Fault("ended", "-", "tailor ended:\n"
-                                   + "\n".join(ours.lines()[-40:])))
+                                   + "\n".join(ours.lines[-40:])))
     away = {k: [tuple(p) for p in v] for k, v in stage.away.items()}
     verdict = Judge(scene.plans, played.outcomes, stage.executed(),
                     stage.kills(), away,
@@ -158,7 +160,7 @@ def judge(stage, played, references):
     played.alarms, played.false_alarms = stage.alarms()
     played.before = stage.before
     if ours.running():
-        played.after = ours.cost()
+        played.after = cost(ours)
         if played.faults:
             played.notes = ["metrics: " + ", ".join(
                 f"{k.removeprefix('tailor_')} {v}"
@@ -347,7 +349,7 @@ def main():
         run = Run(given, directory, lacking)
         asyncio.run(run.all())
     finally:
-        CHILDREN.end()
+        end_all()
         if not given.keep:
             shutil.rmtree(directory, ignore_errors=True)
     if given.json:

@@ -20,7 +20,7 @@ PLOTS = {
     "killed": 4,        # kill -9, started again; perhaps then the other
     "killed, paused": 2,  # the active one killed while the other is paused
     "hung": 2,          # stands still, or answers nothing, for good
-    "burst": 4,         # up to 1500 at once, nobody paused
+    "burst": 4,         # up to 1500 at once, no server paused
     "burst, pause": 4,  # the same while the active server stands still
     "slow clients": 3,  # readers, uploads, event streams; others meanwhile
 }

@@ -4,10 +4,10 @@ import os
 import threading
 import time
 
-from proxies import Plain
+from proxies import Reference, cost
 from servers import Server
 
-TELLING = (
+METRICS = (
     "tailor_local_replies_total", "tailor_request_failures_total",
     "tailor_server_errors_total", "tailor_hedges_sent_total",
     "tailor_hedges_won_total", "tailor_hedges_refused_total",
@@ -29,10 +29,10 @@ def cookies_sent():
 class Stage:
     """Three proxies, or those that there are, each with its pair."""
 
-    def __init__(self, scene, directory, names, classes, ours):
-        """ours(directory, pair): the proxy that is judged."""
+    def __init__(self, scene, directory, names, classes, judged):
+        """judged(directory, pair): the proxy that is judged."""
         self.scene, self.directory = scene, directory
-        self.names, self.classes, self.ours = names, classes, ours
+        self.names, self.classes, self.judged = names, classes, judged
         self.servers, self.proxies, self.fronts = {}, {}, {}
         self.before = self.after = (0, 0)
         self.away = {"a": [], "b": []}
@@ -60,28 +60,29 @@ class Stage:
             pair = list(self.servers[proxy].values())
             folder = f"{self.directory}/{proxy}"
             self.proxies[proxy] = (
-                self.ours(folder, pair) if proxy == "tailor" else
-                Plain(proxy, folder, [server.address for server in pair]))
+                self.judged(folder, pair) if proxy == "tailor" else
+                Reference(proxy, folder, [server.address for server in pair]))
         for proxy in self.proxies.values():
             proxy.wait_ready()
         if self.scene.front:
             for name, proxy in self.proxies.items():
-                self.fronts[name] = Plain(
+                self.fronts[name] = Reference(
                     self.scene.front, f"{self.directory}/front-{name}",
-                    [proxy.address])
+                    [proxy.listen])
                 self.fronts[name].wait_ready()
-        self.before = self.proxies["tailor"].cost()
-        self.lines = len(self.proxies["tailor"].lines())
+        self.before = cost(self.proxies["tailor"])
+        self.lines = len(self.proxies["tailor"].lines)
         return self
 
     def address(self, proxy):
-        return self.fronts.get(proxy, self.proxies[proxy]).address
+        return self.fronts.get(proxy, self.proxies[proxy]).listen
 
     def close(self):
-        for part in [*self.fronts.values(), *self.proxies.values(),
-                     *(s for pair in self.servers.values()
-                       for s in pair.values())]:
-            part.close()
+        for proxy in [*self.fronts.values(), *self.proxies.values()]:
+            proxy.kill()
+        for pair in self.servers.values():
+            for server in pair.values():
+                server.close()
 
     # --- hazards ---
 
@@ -174,7 +175,7 @@ class Stage:
         count = false = 0
         for name in "ab":
             seen = sum(f" server_unresponsive server={name} " in line for line
-                       in self.proxies["tailor"].lines()[self.lines:])
+                       in self.proxies["tailor"].lines[self.lines:])
             stops = sum(h.what != "kill" and h.server == name
                         for h in self.scene.hazards)
             count += seen
@@ -183,9 +184,9 @@ class Stage:
 
     def end_of_log(self, lines=14):
         """What Tailor logged since the scene began, or the end of that."""
-        return self.proxies["tailor"].lines()[self.lines:][-lines:]
+        return self.proxies["tailor"].lines[self.lines:][-lines:]
 
     def metrics(self):
         values = self.proxies["tailor"].metrics()
         return {key: int(value) for key, value in values.items()
-                if value and key.split("{")[0] in TELLING}
+                if value and key.split("{")[0] in METRICS}

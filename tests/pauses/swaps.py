@@ -34,13 +34,14 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parent))
 
 from client import Clients  # noqa: E402
-from proxies import Ours  # noqa: E402
+from proxies import JudgedTailor  # noqa: E402
+from rig.process import end_all  # noqa: E402
+from rig.wait import Late, wait_until  # noqa: E402
 from scenes import Plan  # noqa: E402
-from servers import CHILDREN, Server, compile_java  # noqa: E402
-from support.wait import Late, wait_until  # noqa: E402
+from servers import Server, compile_java  # noqa: E402
 
 PAUSE_S = 8
 SLOW_S = 1    # counted, not judged: a connection was tried again by then
@@ -69,9 +70,10 @@ def options():
 
 
 def limits(inflight):
-    """What Tailor must be allowed, so that it may hedge them all."""
+    """What Tailor must be allowed, so that it may hedge them all: of each
+    server, and sections."""
     room = inflight + inflight // 4 + 16
-    return {"servers": {"connections_max": max(64, room)},
+    return {"more": {"connections_max": max(64, room)},
             "hedging": {"budget_ratio": 1},
             "warmup": {"requests": 0}}
 
@@ -103,13 +105,12 @@ class Pair:
             server.launch()
         for server in self.servers.values():
             server.wait_listening()
-        self.ours = Ours(given.build, f"{directory}/tailor",
-                         list(self.servers.values()), limits(inflight))
-        self.ours.wait_ready()
-        self.tailor = self.ours.tailor
+        self.tailor = JudgedTailor(given.build, f"{directory}/tailor",
+                                   self.servers.values(), **limits(inflight))
+        self.tailor.wait_ready()
 
     def close(self):
-        self.ours.close()
+        self.tailor.kill()
         for server in self.servers.values():
             server.close()
 
@@ -189,13 +190,13 @@ async def one_swap(pair, row, clients, number):
         return
     begun = time.monotonic()
     stopped.pause()
-    await asyncio.to_thread(pair.ours.hazard, active, "begin")
+    await asyncio.to_thread(pair.tailor.hazard, active, "begin")
     await asyncio.wait(tasks, timeout=PAUSE_S)
     ended = time.monotonic()
     row.swaps += pair.state()["active"] == standby
     stopped.command("release")
     stopped.resume()
-    await asyncio.to_thread(pair.ours.hazard, active, "end")
+    await asyncio.to_thread(pair.tailor.hazard, active, "end")
     outs = await asyncio.gather(*tasks)
     judge(row, number, outs, other.name, (begun, ended))
 
@@ -229,7 +230,7 @@ async def swaps(given, directory, inflight, how):
     """All swaps with one number in flight."""
     row = Row(inflight, how)
     pair = await asyncio.to_thread(Pair, given, directory, inflight)
-    clients = Clients(pair.ours.address)
+    clients = Clients(pair.tailor.listen)
     try:
         for number in range(1, given.swaps + 1):
             try:
@@ -305,7 +306,7 @@ def main():
                       f"{inflight} in flight, standby {how}, "
                       f"{given.swaps} swaps", flush=True)
     finally:
-        CHILDREN.end()
+        end_all()
         if not given.keep:
             shutil.rmtree(directory, ignore_errors=True)
     if given.tap:

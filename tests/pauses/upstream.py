@@ -2,6 +2,9 @@
 """A server that closes kept connections early, and may listen on a Unix
 socket.
 
+It is no rig.origin.Origin: it is stopped and killed as a process of its own,
+and takes bursts of 1500 connections, one by one from a small backlog.
+
     upstream.py JSON      {"name", "address", "backlog", "log",
                            "requests": of a connection before it is closed
                            without a word, 0 for any number,
@@ -118,24 +121,24 @@ class Server:
         upload = await receive(reader, fields)
         path, _, query = target.partition("?")
         _, what, ident, number = path.split("/")
-        wish = dict(part.split("=") for part in query.split("&") if part)
+        asked = dict(part.split("=") for part in query.split("&") if part)
         copy = fields.get("tailor-warmup", "-")
         os.write(self.log, f"{method} {ident} {copy}\n".encode())
         self.held += 1
         await self.free.wait()
         self.held -= 1
-        await asyncio.sleep(int(wish.get("d", 0)) / 1000)
+        await asyncio.sleep(int(asked.get("d", 0)) / 1000)
         keep = (version == "HTTP/1.1"
                 and fields.get("connection", "").lower() != "close")
         if what == "s":
             await self.events(writer, ident, int(number),
-                              int(wish.get("i", 100)) / 1000)
+                              int(asked.get("i", 100)) / 1000)
             return False
         size = len(body("python", "GET", ident, int(number), upload)
                    ) if method == "HEAD" else 0
         response = body("python", method, ident, int(number), upload)
         writer.write(
-            f"HTTP/1.1 {wish.get('s', 200)} Because\r\n"
+            f"HTTP/1.1 {asked.get('s', 200)} Because\r\n"
             f"X-Server: {self.given['name']}\r\n"
             f"Content-Length: {size or len(response)}\r\n"
             f"{'' if keep else 'Connection: close'}{'' if keep else chr(13)}"

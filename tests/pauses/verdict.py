@@ -18,7 +18,7 @@ answered  A request that nginx or HAProxy answered as its server meant it must
               must not be sent elsewhere, and which requests those are is
               chance.
           A pause excuses nothing: whatever stood still goes on later.  And
-          the answer to an unsafe request that nginx wrote to two servers is
+          the response to an unsafe request that nginx wrote to two servers is
           no example (it does so with PUT and DELETE).
 wrong     A response in a server's name with another body, or one that is
           not HTTP, whatever the others did.

@@ -1,9 +1,7 @@
-"""An admin socket whose answers a test writes, good ones and hostile ones."""
+"""An admin socket whose responses a test writes, good ones and hostile ones."""
 
-import socket
-import threading
-
-from .wait import PATIENCE_S
+from rig.message import Closed
+from rig.origin import Origin
 
 SERVERS = {
     "schema": "tailor.servers/1", "mode": "act", "active": "north",
@@ -20,7 +18,7 @@ SERVERS = {
 
 
 def http(status, body, length=None):
-    """A reply as the admin server sends it."""
+    """A response as the admin server sends it."""
     data = body if isinstance(body, bytes) else body.encode()
     size = len(data) if length is None else length
     return (f"HTTP/1.1 {status} X\r\nContent-Type: text/plain\r\n"
@@ -28,43 +26,26 @@ def http(status, body, length=None):
             ).encode() + data
 
 
-class Admin:
-    """Answers every connection from a table: request line -> bytes or a
-    function that gets the socket."""
+class Admin(Origin):
+    """Responds to every connection from a table: method and target -> bytes,
+    or a function that gets the socket."""
 
     def __init__(self, path):
-        self.path = str(path)
+        super().__init__("admin", str(path))
         self.answers = {}
         self.asked = []
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(self.path)
-        self._socket.listen()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
+        self.serve(self._respond)
 
-    def _serve(self):
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            with connection:
-                head = b""
-                while b"\r\n\r\n" not in head:
-                    head += connection.recv(4096) or b"\r\n\r\n"
-                asked = b" ".join(head.split(b" ")[:2]).decode()
-                self.asked.append(asked)
-                answer = self.answers.get(
-                    asked, http(404, '{"error":"unknown"}'))
-                try:
-                    if callable(answer):
-                        answer(connection)
-                    else:
-                        connection.sendall(answer)
-                except OSError:
-                    pass  # tailorctl had enough
-
-    def close(self):
-        self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        self._thread.join(PATIENCE_S)
+    def _respond(self, request):
+        asked = f"{request.method} {request.target}"
+        self.asked.append(asked)
+        answer = self.answers.get(asked, http(404, '{"error":"unknown"}'))
+        try:
+            if callable(answer):
+                answer(request.connection.socket)
+            else:
+                request.send(answer)
+        except OSError:
+            pass  # tailorctl had enough
+        request.close()
+        raise Closed

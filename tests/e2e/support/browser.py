@@ -1,4 +1,4 @@
-"""A headless Chromium, told what to do through a pipe (DevTools protocol).
+"""A headless Chromium that gets commands through a pipe (DevTools protocol).
 
     browser = Browser(executable, scratch)
     page = browser.page()
@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import threading
 
-from support.wait import PATIENCE_S, Late, wait_until
+from rig.wait import PATIENCE_S, Late, wait_until
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = "no Chromium: apt-get install --no-install-recommends chromium"

@@ -48,7 +48,7 @@ realloc(void *p, size_t n)
 }
 
 static void
-tell(int signal)
+report(int signal)
 {
 	char text[64];
 	int n = snprintf(text, sizeof(text), "mallocs %lu\n", count);
@@ -61,5 +61,5 @@ tell(int signal)
 __attribute__((constructor)) static void
 begin(void)
 {
-	signal(SIGUSR2, tell);
+	signal(SIGUSR2, report);
 }

@@ -1,20 +1,18 @@
 """HAProxy, nginx and stunnel in front of a tailor or behind one, as
 docs/fronts.md has them."""
 
-import os
 import pathlib
 import re
-import shutil
-import signal
-import socket
 import ssl
 import subprocess
 
 import pytest
 
-from .client import Client
-from .process import ROOT, Process, free_port
-from .wait import PATIENCE_S, wait_until
+from rig import other_proxies
+from rig.client import Client
+from rig.ports import free_port, listens
+from rig.process import ROOT, Process
+from rig.wait import PATIENCE_S, wait_until
 
 SOCKET = "/run/tailor/http.sock"  # of Tailor, in the recipes
 
@@ -29,11 +27,8 @@ def recipe(language):
 
 def program(*names):
     """Where it is; the test is skipped where it is not installed."""
-    for name in names:
-        path = shutil.which(name) or shutil.which(name, path="/usr/sbin")
-        if path:
-            return path
-    return pytest.skip(f"{names[0]} is not installed (tools/install-deps)")
+    return other_proxies.find(*names) or pytest.skip(
+        f"{names[0]} is not installed (tools/install-deps)")
 
 
 class TlsClient(Client):
@@ -49,8 +44,8 @@ class TlsClient(Client):
 class Front(Process):
     """A front under watch; client(source) connects to it from there."""
 
-    def __init__(self, argv, directory, port, client=Client):
-        self.port = port
+    def __init__(self, argv, port, client=Client):
+        self.port, self.address = port, f"127.0.0.1:{port}"
         self._client = client
         super().__init__(argv, stdout=subprocess.DEVNULL)
         try:
@@ -61,8 +56,7 @@ class Front(Process):
 
     def _listens(self):
         assert self.running(), self.log
-        with socket.socket() as s:
-            return s.connect_ex(("127.0.0.1", self.port)) == 0
+        return listens(self.address)
 
     def client(self, source="127.0.0.1"):
         """A connection from that address of loopback."""
@@ -70,51 +64,26 @@ class Front(Process):
 
     def stop(self):
         """End it; by SIGTERM, for nginx ends its workers then."""
-        if self.running():
-            self.signal(signal.SIGTERM)
-        self.wait()
+        self.terminate()
 
 
 def haproxy(directory, tailor, edit=lambda text: text):
     """HAProxy before the tailor at that address (unix:PATH, HOST:PORT)."""
-    path, port = program("haproxy"), free_port()
-    text = edit(recipe("haproxy")).replace("bind :80", f"bind 127.0.0.1:{port}")
+    program("haproxy")
+    port = free_port()
+    text = edit(recipe("haproxy")).replace("bind :80",
+                                           f"bind 127.0.0.1:{port}")
     server = tailor.replace("unix:", "unix@")
     text = text.replace(f"unix@{SOCKET}", server)
-    config = pathlib.Path(directory, "haproxy.cfg")
-    config.write_text(
-        "defaults\n\ttimeout connect 5s\n\ttimeout client 20s\n"
-        f"\ttimeout server 20s\n\n{text}", encoding="utf-8")
-    return Front([path, "-db", "-f", config], directory, port)
-
-
-NGINX = """{user}daemon off;
-worker_processes 1;
-pid {directory}/nginx.pid;
-error_log stderr warn;
-events {{ worker_connections 256; }}
-http {{
-	access_log off;
-	client_body_temp_path {directory}/body;
-	proxy_temp_path {directory}/proxy;
-	fastcgi_temp_path {directory}/fastcgi;
-	uwsgi_temp_path {directory}/uwsgi;
-	scgi_temp_path {directory}/scgi;
-{body}
-}}
-"""
+    return Front(other_proxies.haproxy(
+        directory, "defaults\n\ttimeout connect 5s\n\ttimeout client 20s\n"
+        f"\ttimeout server 20s\n\n{text}"), port)
 
 
 def start_nginx(directory, port, body):
-    path = program("nginx")
-    config = pathlib.Path(directory, "nginx.conf")
-    # As root, its worker would be another user and see nothing of ours.
-    user = "user root;\n" if os.geteuid() == 0 else ""
-    config.write_text(
-        NGINX.format(directory=directory, body=body, user=user),
-        encoding="utf-8")
-    return Front([path, "-p", directory, "-c", config, "-e", "stderr"],
-                 directory, port)
+    program("nginx")
+    return Front(other_proxies.nginx(
+        directory, f"\taccess_log off;\n{body}"), port)
 
 
 def nginx(directory, tailor, edit=lambda text: text):
@@ -137,7 +106,7 @@ def nginx_server(directory, name="a"):
 	gzip on;
 	gzip_proxied off;
 	server {{ listen 127.0.0.1:{port}; root {root}; }}""")
-    front.name, front.address = name, f"127.0.0.1:{port}"
+    front.name = name
     return front
 
 
@@ -157,4 +126,4 @@ def stunnel(directory, tailor):
     text = text.replace("/etc/tailor/service.pem", str(pem))
     config = pathlib.Path(directory, "stunnel.conf")
     config.write_text(f"foreground = yes\npid =\n{text}", encoding="utf-8")
-    return Front([path, config], directory, port, TlsClient)
+    return Front([path, config], port, TlsClient)

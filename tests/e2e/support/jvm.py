@@ -4,9 +4,10 @@ import os
 import shutil
 import subprocess
 
-from .client import Client
-from .process import Process, free_port
-from .wait import wait_until
+from rig.client import Client
+from rig.ports import free_port
+from rig.process import Process
+from rig.wait import wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

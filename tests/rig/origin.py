@@ -1,9 +1,9 @@
-"""A scripted server: it does exactly what the test tells it, when told.
+"""A scripted server: it does what the test says, when the test says it.
 
 Each connection has a thread that reads requests.  A request goes to the
 handler set by serve(), if any; what the handler returns is sent.  Without a
 handler, or when it returns None, the request waits for expect() and the test
-answers it by hand, in pieces if it likes.
+sends its response by hand, in pieces if it likes.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ def backlog_of(listener):
 
 
 class Request:
-    """One request as it arrived, and the means to answer it."""
+    """One request as it arrived, and the means to respond to it."""
 
     def __init__(self, connection, message):
         self.connection = connection
@@ -43,11 +43,11 @@ class Request:
         return self.message.body
 
     def send(self, data):
-        """Send raw bytes; any part of an answer, right or wrong."""
+        """Send raw bytes; any part of a response, right or wrong."""
         self.connection.send(data)
 
     def reply(self, status=200, body=b"", fields=()):
-        """Send a whole answer."""
+        """Send a whole response."""
         self.send(response(status, body, fields))
 
     def close(self):
@@ -63,9 +63,10 @@ class Request:
 class Connection:
     """One accepted connection.  `received` holds every byte of it."""
 
-    def __init__(self, upstream, sock, number):
-        self.upstream, self.number = upstream, number
-        self._socket = sock
+    def __init__(self, origin, sock, number):
+        self.origin, self.number = origin, number
+        self.socket = sock
+        self._received = bytearray()
         self._stream = Stream(self._recv)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -73,7 +74,7 @@ class Connection:
 
     @property
     def received(self):
-        return bytes(self._stream.received)
+        return bytes(self._received)
 
     @property
     def ended(self):
@@ -81,56 +82,58 @@ class Connection:
 
     def _recv(self):
         try:
-            return self._socket.recv(65536)
+            data = self.socket.recv(65536)
         except OSError:
             return b""
+        self._received += data
+        return data
 
     def _run(self):
-        up = self.upstream
+        origin = self.origin
         try:
             while True:
                 request = Request(self, self._stream.head())
-                up._arrived(request)
+                origin._arrived(request)
                 self._stream.body(request.message)
                 request._whole.set()
-                handler = up._handler
-                answer = handler(request) if handler else None
-                if answer is None:
-                    up._waiting.put(request)
+                handler = origin._handler
+                data = handler(request) if handler else None
+                if data is None:
+                    origin._waiting.put(request)
                 else:
-                    self.send(answer)
+                    self.send(data)
         except Closed:
             pass
         except (Malformed, AssertionError) as error:
-            up.errors.append(f"{up.name}: {error}")
+            origin.errors.append(f"{origin.name}: {error}")
         finally:
             self._ended.set()
 
     def send(self, data):
         try:
-            self._socket.sendall(data)
+            self.socket.sendall(data)
         except OSError:
             self._ended.set()  # the peer left: tests look at wait_end()
 
     def nagle(self):
         """Hold small segments back until the last one is acknowledged."""
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
 
     def close(self):
-        """End orderly (FIN)."""
+        """Close with FIN."""
         try:
-            self._socket.shutdown(socket.SHUT_RDWR)
+            self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
-        self._socket.close()
+        self.socket.close()
 
     def reset(self):
-        """End rudely (RST)."""
+        """Close with RST."""
         # A close() with SO_LINGER 0 would send the RST only once the reading
         # thread has left recv(); connecting to nowhere sends it now.
         nowhere = struct.pack("=H14x", socket.AF_UNSPEC)
-        libc.connect(self._socket.fileno(), nowhere, len(nowhere))
-        self._socket.close()
+        libc.connect(self.socket.fileno(), nowhere, len(nowhere))
+        self.socket.close()
 
     def wait_end(self, timeout_s=PATIENCE_S):
         """Wait until the peer has closed this connection."""
@@ -138,27 +141,27 @@ class Connection:
             raise Late(f"{self!r} still open")
 
     def __repr__(self):
-        return f"<connection {self.number} of {self.upstream.name}>"
+        return f"<connection {self.number} of {self.origin.name}>"
 
 
-class Upstream:
-    """A listening scripted server on a port of the kernel's choice, or on a
-    Unix socket at path."""
+class Origin:
+    """A listening scripted server: on that port, 0 for one of the kernel's
+    choice, or on a Unix socket at path.  handler: as for serve()."""
 
-    def __init__(self, name, path=None, backlog=128):
+    def __init__(self, name, path=None, backlog=128, port=0, handler=None):
         self.name = name
         self.path = path
         self.backlog = backlog
         self.connections = []
         self.requests = []  # all of them, in order of arrival
         self.errors = []    # malformed input; fails the test at its end
-        self._handler = None
+        self._handler = handler
         self._waiting = queue.Queue()
         self._lock = threading.Condition()
         self._accepting = threading.Lock()
         self._fillers = []  # fill the backlog while none is accepted
-        self._socket = None
-        self.port = 0
+        self._listener = None
+        self.port = port
         self.listen()
 
     @property
@@ -176,7 +179,7 @@ class Upstream:
             sock.bind(("127.0.0.1", self.port))
             self.port = sock.getsockname()[1]
         sock.listen(self.backlog)
-        self._socket = sock
+        self._listener = sock
         threading.Thread(target=self._accept, args=(sock,),
                          daemon=True).start()
 
@@ -201,7 +204,7 @@ class Upstream:
             self._lock.notify_all()
 
     def serve(self, handler=None):
-        """Answer every request by itself from now on.
+        """Respond to every request from now on.
 
         handler(request) returns the bytes to send, or None to leave the
         request to expect().  Without one: 200 with this server's name.
@@ -212,12 +215,12 @@ class Upstream:
         return self
 
     def script(self):
-        """Back to answering by hand with expect()."""
+        """Back to responses by hand, with expect()."""
         self._handler = None
         return self
 
     def expect(self, timeout_s=PATIENCE_S):
-        """The next whole request that no handler answered."""
+        """The next whole request that no handler responded to."""
         try:
             return self._waiting.get(timeout=timeout_s)
         except queue.Empty:
@@ -233,7 +236,7 @@ class Upstream:
             return self.requests[count - 1]
 
     def expect_nothing(self):
-        """Assert that no unanswered request is waiting now."""
+        """Assert that no request waits for expect() now."""
         assert self._waiting.empty(), f"{self.name} got a request"
 
     def accept(self, count=1, timeout_s=PATIENCE_S):
@@ -250,7 +253,7 @@ class Upstream:
         self._accepting.acquire()
 
         def full():
-            waiting, most = backlog_of(self._socket)
+            waiting, most = backlog_of(self._listener)
             if waiting <= most:
                 self._fillers.append(socket.socket())
                 self._fillers[-1].setblocking(False)
@@ -268,10 +271,10 @@ class Upstream:
     def stop(self):
         """Die: refuse new connections and reset the open ones."""
         try:
-            self._socket.shutdown(socket.SHUT_RDWR)  # wakes accept()
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept()
         except OSError:
             pass
-        self._socket.close()
+        self._listener.close()
         if self._fillers:
             self.accept_again()
         with self._lock:

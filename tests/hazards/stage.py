@@ -15,13 +15,10 @@ import tempfile
 import threading
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-
-from support.client import Client  # noqa: E402
-from support.process import Process, Tailor, free_port  # noqa: E402
-from support.wait import PATIENCE_S, Late, wait_until  # noqa: E402
+from rig.ports import free_port
+from rig.process import Process
+from rig.tailor import Tailor, configuration
+from rig.wait import PATIENCE_S, Late
 
 PROXY_CPU, SERVER_CPU = 0, 1
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -31,10 +28,10 @@ NICER = ["nice", "-n", "-18", "chrt", "-o", "0"]  # ordinary, yet before most
 CONFIG = {
     "warmup": {"requests": 0},
     "hedging": {"mode": "watch"},
-    "profiler": {"poll": "sleep", "cpu": "none", "blind": "5ms"},
-    "proxy": {"cpu": "none", "stop_timeout": "2s", "trust": ["127.0.0.1/32"]},
+    "profiler": {"blind": "5ms"},
+    "proxy": {"stop_timeout": "2s", "trust": ["127.0.0.1/32"]},
     "talechain": {"allow": ["127.0.0.1/32"]},
-    "slow": {"target": "2ms", "store": ""},
+    "slow": {"target": "2ms"},
     "log": {"level": "info"},
 }
 
@@ -58,16 +55,6 @@ def may_schedule():
     return os.sched_getscheduler(0) == os.SCHED_RR
 
 
-def merged(base, over):
-    """A deep merge of two JSON objects; over wins."""
-    result = dict(base)
-    for key, value in over.items():
-        if isinstance(value, dict) and isinstance(result.get(key), dict):
-            value = merged(result[key], value)
-        result[key] = value
-    return result
-
-
 class Server(Process):
     """A server that reports each request on its standard output."""
 
@@ -75,22 +62,22 @@ class Server(Process):
         self.port = port
         self.address = f"127.0.0.1:{port}"
         self._records = {}
-        self._told = threading.Condition()
+        self._arrived = threading.Condition()
         super().__init__(argv, stdout=subprocess.PIPE)
         threading.Thread(target=self._read, daemon=True).start()
         self.wait_log("server: listening")
 
     def _read(self):
-        for line in self._child.stdout:
+        for line in self.stdout:
             record = json.loads(line)
-            with self._told:
+            with self._arrived:
                 self._records[record["request"]] = record
-                self._told.notify_all()
+                self._arrived.notify_all()
 
     def record(self, request):
         """What it says about a request, by Tailor's id of it."""
-        with self._told:
-            if not self._told.wait_for(lambda: request in self._records,
+        with self._arrived:
+            if not self._arrived.wait_for(lambda: request in self._records,
                                        PATIENCE_S):
                 raise Late(f"no record of request {request}")
             return self._records[request]
@@ -104,8 +91,8 @@ class CServer(Server):
         first = (NICER if ordinary
                  else ["chrt", "-r", SERVER_PRIORITY]) * may_schedule()
         super().__init__(
-            first + [os.path.join(build, "hazards", "server"), port, SERVER_CPU]
-            + ["single"] * single, port)
+            [*first, os.path.join(build, "hazards", "server"), port,
+             SERVER_CPU] + ["single"] * single, port)
 
 
 SAFEPOINT = re.compile(
@@ -130,7 +117,7 @@ class JavaServer(Server):
 
     def before_others(self):
         """From now on; not while it starts, when it takes all there is and
-        the kernel would throttle everybody who is before others."""
+        the kernel would throttle all that are before others."""
         if may_schedule():
             subprocess.run(["chrt", "-a", "-r", "-p", SERVER_PRIORITY,
                             str(self.pid)], check=True)
@@ -151,31 +138,30 @@ class JavaServer(Server):
                    for b, e, _ in self.safepoints())
 
 
-class Disturber:
+class Disturber(Process):
     """disturb.c: begin() an order, end() it and learn when it was."""
 
     def __init__(self, build, nice=-20):
-        self._child = subprocess.Popen(
-            [os.path.join(build, "hazards", "disturb"), str(SERVER_CPU),
-             str(nice)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True)
+        super().__init__(
+            [os.path.join(build, "hazards", "disturb"), SERVER_CPU, nice],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def begin(self, what, after_us, us, pid=0):
         """Order: after that time, for that time."""
-        self._child.stdin.write(f"{what} {after_us} {us} {pid}\n")
-        self._child.stdin.flush()
+        self.stdin.write(f"{what} {after_us} {us} {pid}\n")
+        self.stdin.flush()
 
     def end(self):
         """Wait until it is done: (begin, end); or PermissionError."""
-        answer = self._child.stdout.readline()
-        if not answer or answer.startswith("error"):
-            raise PermissionError(answer.strip())
-        begin, end = answer.split()
+        line = self.stdout.readline()
+        if not line or line.startswith("error"):
+            raise PermissionError(line.strip())
+        begin, end = line.split()
         return int(begin), int(end)
 
-    def kill(self):
-        self._child.stdin.close()
-        self._child.wait(PATIENCE_S)
+    def stop(self):
+        self.stdin.close()
+        self.wait()
 
 
 class Account:
@@ -215,7 +201,7 @@ def read(path):
         return file.read()
 
 
-class Rig:
+class Stage:
     """Servers behind a tailor, and one client connection to it."""
 
     def __init__(self, build, preload=None, **sections):
@@ -230,15 +216,10 @@ class Rig:
     def start(self, *servers):
         """Start the tailor; the servers run already."""
         self.servers = list(servers)
-        name = os.path.basename(self._directory)
-        self._config = merged(merged(CONFIG, {
-            "listen": [f"127.0.0.1:{free_port()}"],
-            "admin": f"unix:{self._directory}/admin.sock",
-            "servers": [{"name": f"s{i}", "address": s.address}
-                        for i, s in enumerate(servers)],
-            "profiler": {"channel_socket": self.channels,
-                         "stream": f"/dev/shm/{name}"},
-        }), self._sections)
+        self._config = configuration(
+            self._directory, [{"name": f"s{i}", "address": s.address}
+                              for i, s in enumerate(servers)],
+            CONFIG, self._sections)
         self.restart()
         self.tailor.wait_ready()
         for i, server in enumerate(servers):
@@ -259,7 +240,7 @@ class Rig:
         self.need_kernel()
 
     def need_kernel(self):
-        """Without the kernel's events nothing here can be told."""
+        """Without the kernel's events nothing here can be judged."""
         said = [x for x in self.tailor.lines if re.search("kernel_o(n|ff)", x)]
         if not any("kernel_on" in x for x in said):
             raise PermissionError(
@@ -272,7 +253,7 @@ class Rig:
         self.client = self.tailor.client()
 
     def stop(self):
-        """End all; what failed to end well is said on standard error."""
+        """End all; what failed to end well is reported on standard error."""
         try:
             if self.client:
                 self.client.close()
@@ -298,7 +279,8 @@ class Rig:
         if stamps is None:
             return self.tailor.ask_json(f"/timeline/{request}?format=json")
         body = json.dumps({"id": request, "client": {
-            "boot_id": read(BOOT_ID).strip(), **{k: str(v) for k, v in stamps.items()}}})
+            "boot_id": read(BOOT_ID).strip(),
+            **{k: str(v) for k, v in stamps.items()}}})
         with self.tailor.client() as client:
             client.request("POST", "/.talechain/analyze", body=body.encode())
             return json.loads(client.response("POST").body)
@@ -307,7 +289,3 @@ class Rig:
 def sleep_us(us):
     """Sleep; what comes after is late by the client's own lateness."""
     time.sleep(us / 1e6)
-
-
-__all__ = ["Account", "CServer", "Client", "Disturber", "JavaServer", "Late",
-           "Rig", "free_port", "may_schedule", "sleep_us", "wait_until"]

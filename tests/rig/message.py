@@ -17,6 +17,18 @@ class Closed(Exception):
     """The peer closed the connection between messages."""
 
 
+class Cut(Malformed):
+    """The peer closed the connection inside a message.
+
+    head    the Message whose body it was; None if it was a head
+    body    the bytes of it that came, decoded
+    """
+
+    def __init__(self, text, body=b""):
+        super().__init__(text)
+        self.head, self.body = None, body
+
+
 class Message:
     """A request or a response: head, fields and decoded body."""
 
@@ -65,45 +77,55 @@ class Stream:
     def __init__(self, recv):
         self._recv = recv
         self._buffer = bytearray()
-        self.received = bytearray()  # every byte there ever was
         self.ended = False
 
     def _more(self):
-        data = self._recv()
-        if not data:
-            self.ended = True
-        self._buffer += data
-        self.received += data
-        return bool(data)
+        if not self.ended:
+            data = self._recv()
+            self.ended = not data
+            self._buffer += data
+        return not self.ended
 
-    def exactly(self, count):
-        while len(self._buffer) < count:
-            if not self._more():
-                raise Malformed(f"ended {count - len(self._buffer)} bytes "
-                                "before a body's end")
+    def _take(self, count):
         data = bytes(self._buffer[:count])
         del self._buffer[:count]
         return data
 
+    def rest(self):
+        """What has arrived and was not read (never waits)."""
+        return self._take(len(self._buffer))
+
+    def unread(self, data):
+        """Put back what is to be read again."""
+        self._buffer[:0] = data
+
+    def exactly(self, count):
+        while len(self._buffer) < count:
+            if not self._more():
+                raise Cut(f"ended {count - len(self._buffer)} bytes "
+                          "before a body's end", self.rest())
+        return self._take(count)
+
     def line(self):
         while (end := self._buffer.find(b"\r\n")) < 0:
             if not self._more():
-                raise Malformed(f"ended inside line {bytes(self._buffer)!r}")
-        return self.exactly(end + 2)[:-2]
+                raise Cut(f"ended inside line {bytes(self._buffer)!r}")
+        return self._take(end + 2)[:-2]
 
     def to_end(self):
         while self._more():
             pass
-        return self.exactly(len(self._buffer))
+        return self.rest()
 
     def head(self):
         """The next message's head.  Closed if the peer is done."""
         while (end := self._buffer.find(b"\r\n\r\n")) < 0:
             if not self._more():
                 if self._buffer:
-                    raise Malformed(f"ended inside {bytes(self._buffer)!r}")
+                    raise Cut(f"ended inside {bytes(self._buffer)!r}",
+                              self.rest())
                 raise Closed
-        return Message(self.exactly(end + 4))
+        return Message(self._take(end + 4))
 
     def body(self, message, to_method="GET"):
         """Read the body that goes with a head into message.body."""
@@ -114,21 +136,26 @@ class Stream:
                                     or message.status < 200
                                     or message.status in (204, 304)):
             return
-        if coding is not None:
-            assert coding == "chunked", coding
-            self._chunks(message)
-        elif length is not None:
-            assert re.fullmatch(r"\d+", length), length
-            message.body = self.exactly(int(length))
-        elif message.is_response:
-            message.body = self.to_end()
+        try:
+            if coding is not None:
+                assert coding == "chunked", coding
+                message.body = bytearray()
+                self._chunks(message.body)
+                message.body = bytes(message.body)
+            elif length is not None:
+                assert re.fullmatch(r"\d+", length), length
+                message.body = self.exactly(int(length))
+            elif message.is_response:
+                message.body = self.to_end()
+        except Cut as cut:
+            cut.head, cut.body = message, bytes(message.body) + cut.body
+            raise
 
-    def _chunks(self, message):
-        body = bytearray()
+    def _chunks(self, body):
         while True:
             size = self.line()
             if not re.fullmatch(rb"[0-9A-Fa-f]{1,16}", size):
-                raise Malformed(f"chunk line {size!r}")
+                raise Malformed(f"chunk line {size[:80]!r}")
             if int(size, 16) == 0:
                 break
             body += self.exactly(int(size, 16))
@@ -136,7 +163,6 @@ class Stream:
                 raise Malformed("chunk without its end")
         if self.line() != b"":
             raise Malformed("a trailer")
-        message.body = bytes(body)
 
 
 def response(status=200, body=b"", fields=(), reason="OK"):

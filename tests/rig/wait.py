@@ -1,4 +1,4 @@
-"""Waiting, always with an end: nothing in these tests may hang."""
+"""Waiting, always with a limit: nothing in these tests may hang."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A client that sends any bytes and reads answers strictly."""
+"""A client that sends any bytes and reads responses strictly."""
 
 import socket
 import struct
@@ -8,34 +8,46 @@ from .wait import PATIENCE_S
 
 
 class Client:
-    """One connection to Tailor (or to anything: host, port or a path), from
-    the source address given."""
+    """One connection to a tailor, or to anything that listens.
 
-    def __init__(self, address, source=None):
-        if isinstance(address, str):
-            self._socket = socket.socket(socket.AF_UNIX)
-        else:
-            self._socket = socket.socket()
-        self._socket.settimeout(PATIENCE_S)
+    address         (host, port), or the path of a Unix socket
+    source          the local address to connect from
+    patience_s      how long any one operation may take
+    receive_buffer  SO_RCVBUF, for a client that does not read
+    socket          may be used for what there is no method for
+    """
+
+    def __init__(self, address, source=None, patience_s=PATIENCE_S,
+                 receive_buffer=None):
+        unix = isinstance(address, str)
+        sock = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
+        self._patience_s = patience_s
+        sock.settimeout(patience_s)
+        if receive_buffer:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
+                            receive_buffer)
         if source:
-            self._socket.bind((source, 0))
-        self._socket.connect(address)
-        if not isinstance(address, str):
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket = self._wrapped(self._socket)
-        self._stream = Stream(lambda: self._socket.recv(65536))
+            sock.bind((source, 0))
+        sock.connect(address)
+        if not unix:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = self._wrapped(sock)
+        self._stream = Stream(self._recv)
 
     def _wrapped(self, sock):
         """The socket as it is spoken through; for TLS."""
         return sock
 
+    def _recv(self):
+        return self.socket.recv(65536)
+
     def send(self, data):
         """Send raw bytes."""
-        self._socket.sendall(data)
+        self.socket.sendall(data)
 
     def request(self, method="GET", target="/", fields=(), body=b"",
                 host="test"):
-        """Send one well-formed request; does not wait for the answer."""
+        """Send one well-formed request; does not wait for the response."""
         lines = [f"{method} {target} HTTP/1.1", f"Host: {host}"]
         lines += [f"{name}: {value}" for name, value in fields]
         if body:
@@ -64,7 +76,7 @@ class Client:
         return self.response()
 
     def expect_end(self):
-        """Assert that the peer closes, with nothing more to say."""
+        """Assert that the peer closes and sends nothing more."""
         try:
             message = self._stream.head()
         except (Closed, ConnectionResetError):
@@ -73,26 +85,26 @@ class Client:
 
     def silent_for(self, seconds):
         """True if nothing arrives for that long."""
-        self._socket.settimeout(seconds)
+        self.socket.settimeout(seconds)
         try:
-            return self._socket.recv(1, socket.MSG_PEEK) is None
+            return self.socket.recv(1, socket.MSG_PEEK) is None
         except TimeoutError:
             return True
         finally:
-            self._socket.settimeout(PATIENCE_S)
+            self.socket.settimeout(self._patience_s)
 
     def shutdown(self):
-        """Say that no more will be sent (half-close)."""
-        self._socket.shutdown(socket.SHUT_WR)
+        """Send no more (half-close)."""
+        self.socket.shutdown(socket.SHUT_WR)
 
     def reset(self):
-        """Leave rudely (RST): FIN alone is no abort."""
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
-                                struct.pack("ii", 1, 0))
-        self._socket.close()
+        """Close with RST: FIN alone is no abort."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                               struct.pack("ii", 1, 0))
+        self.socket.close()
 
     def close(self):
-        self._socket.close()
+        self.socket.close()
 
     def __enter__(self):
         return self

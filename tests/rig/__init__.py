@@ -1,0 +1,16 @@
+"""What all tests with real programs are made of.
+
+wait           waiting for a condition, always with a limit
+ports          free TCP ports, and whether something listens at an address
+process        a program that runs under watch and is ended by its process id
+tailor         a running tailor and its configuration
+message        HTTP/1.1 messages and a strict reader of them
+client         a connection that sends any bytes and reads responses strictly
+crowd          clients that ask all the while something happens to a tailor
+origin         a scripted server: it does what the test says, when it says it
+stub           a server that does one thing at a time, for tailor-load
+other_proxies  nginx and HAProxy
+
+tests/e2e, chaos, pauses, hazards, faults and bench import it as `rig`; a
+program of theirs puts tests/ on its path for that.
+"""
