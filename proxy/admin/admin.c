@@ -1,5 +1,5 @@
 /*
- * admin.c: see admin.h.
+ * admin.c: the listener, its routes, and the handlers that only read.
  *
  * Every handler makes its whole response in memory; the only ones that wait are
  * timelines, lists and pages, which the analysis thread renders.

@@ -1,5 +1,5 @@
 /*
- * admin_timeline.c: see admin_timeline.h.
+ * admin_timeline.c: questions to the analysis thread, and the live page.
  */
 #include "proxy/admin/admin_timeline.h"
 
