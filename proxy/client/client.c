@@ -173,7 +173,7 @@ taken_bytes(const struct client *c)
 	return c->sent_bytes - socket_queued_bytes(c->fd);
 }
 
-static void
+void
 client_write_later(struct client *c)
 {
 	want_write(c, true);
