@@ -222,6 +222,10 @@ listener_close(struct listener *l)
 	if (l->fd < 0)
 		return;
 	event_del(&l->event);
+	/* A child that has not begun its program yet has it open too: without
+	 * this, clients would wait in its queue. */
+	if (!l->inherited)
+		shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);
 	l->fd = -1;
 	if (l->unix_socket && !l->inherited)
