@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import pytest
 
@@ -78,3 +79,19 @@ def test_queue_without_a_server(upstream, tailor):
     assert "no server was ready" in verdict["text"]
     assert "responded with 503" in verdict["text"]
     assert tale["contradictions"] == 0
+
+
+def test_causes_are_documented():
+    # Goal: each cause that a program can name is in the schema, wherever the
+    # schema lists causes, and in the table of the manual.
+    codes = set(re.findall(
+        r'X\(\w+, "(\w+)",',
+        (ROOT / "talechain/explain/story.h").read_text(encoding="utf-8")))
+    text = (ROOT / "docs/timeline.schema.json").read_text(encoding="utf-8")
+    lists = re.findall(r'"enum": \[("unknown"[^]]*)\]', text)
+    assert len(codes) > 30 and len(lists) == 5
+    for one in lists:
+        assert set(re.findall(r"\w+", one)) == codes
+    assert set(SCHEMA["properties"]["causes"]["properties"]) == codes
+    manual = (ROOT / "docs/talechain.md").read_text(encoding="utf-8")
+    assert not [code for code in codes if f"`{code}`" not in manual]
