@@ -87,7 +87,6 @@ LIBS_loadgen/send := -lmd
 LIBS_loadgen/stats := -lcjson
 LIBS_proxy/net  := -levent_core
 LIBS_proxy/analysis := -lcjson
-LIBS_proxy/admin := -levent_extra
 LIBS_tailorctl  := -lcjson
 
 # $(call rooms,folder...): their rooms.  $(call below,folder...): these and
@@ -305,8 +304,7 @@ FAULT_CALLS := $(shell sed -n -e 's/^FAULT_CALL.\([a-z0-9_]*\),.*/\1/p' \
     -e 's/^__wrap_\([a-z0-9_]*\).*/\1/p' tests/faults/layer.c)
 FAULT_LDFLAGS := $(FAULT_CALLS:%=-Wl,--wrap=%)
 FAULT_LAYER := $(BUILD)/obj/tests/faults/layer.o
-fault_libraries = $(subst -levent_core -levent_extra,-l:libevent.a,\
-    $(call libraries,$(1)))
+fault_libraries = $(subst -levent_core,-l:libevent.a,$(call libraries,$(1)))
 .PHONY: faults faults-programs
 faults-programs: $(FAULTS)/tailor $(FAULTS)/sweep
 faults:	## make calls fail, one by one, and look that nothing else does

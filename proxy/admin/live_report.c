@@ -1,5 +1,5 @@
 /*
- * live_report.c: see live_report.h.
+ * live_report.c: counters and servers, then hazards, latencies and kept tales.
  *
  * The proxy thread writes counters and servers, and copies its recent history
  * (20 KiB): to write that takes longer than other requests should wait.

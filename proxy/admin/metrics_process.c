@@ -13,7 +13,6 @@
 #include "proxy/access_log/access_log.h"
 #include "proxy/admin/metrics_text.h"
 #include "proxy/analysis/analysis.h"
-#include "proxy/net/libevent_reserve.h"
 #include "proxy/request/proxy.h"
 #include "talechain/timeline/timeline.h"
 
@@ -332,9 +331,6 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	    "Of those, not in use.", (double)p->loop.blocks.available);
 	exposition_counter(e, "tailor_memory_refused_total",
 	    "Blocks refused at the limit.", p->loop.blocks.refused);
-	exposition_counter(e, "tailor_memory_reserve_used_total",
-	    "Allocations of libevent that failed and came from its reserve.",
-	    reserve_used());
 	exposition_gauge(e, "tailor_table_entries",
 	    "Requests that are known: in flight, and the last finished.",
 	    p->table.inflight_count + (p->table.finished < p->table.history_max

@@ -345,7 +345,7 @@ fetch(struct tale_work *w, const struct analysis_question *q, struct tale **out,
 }
 
 static void
-tell_and_keep(struct tale_work *w, const struct analysis_question *q,
+explain_and_keep(struct tale_work *w, const struct analysis_question *q,
     struct tale **t, const struct tale_summary *old,
     struct analysis_answer *answer)
 {
@@ -396,7 +396,7 @@ do_tale(struct tale_work *w, const struct analysis_question *q,
 	}
 	err = fetch(w, q, &t, &said);
 	if (err == 0)
-		tell_and_keep(w, q, &t, &said, answer);
+		explain_and_keep(w, q, &t, &said, answer);
 	else
 		answer->status = err == -ENOENT ? 404 : 500;
 	tale_free(&t);
