@@ -241,13 +241,13 @@ def test_trailers_for_who_asks(one, streamed, bytewise):
                 r.send(piece)
             assert c.response_head().get("transfer-encoding") == "chunked"
             body = b""
-            while (size := int(c._stream.line(), 16)) > 0:
+            while (size := int(c.line(), 16)) > 0:
                 body += c.exactly(size)
-                assert c._stream.line() == b""
+                assert c.line() == b""
             assert body == b"hello"
-            assert c._stream.line() == b"X-Sum: 1"
-            assert c._stream.line() == b"ETag: w"
-            assert c._stream.line() == b""
+            assert c.line() == b"X-Sum: 1"
+            assert c.line() == b"ETag: w"
+            assert c.line() == b""
 
 
 @pytest.mark.parametrize("passed, fields", [

@@ -66,6 +66,15 @@ class Client:
         """Read a response's head only."""
         return self._stream.head()
 
+    def response_body(self, head):
+        """Read the body of a response whose head was read."""
+        self._stream.body(head)
+        return head.body
+
+    def line(self):
+        """Read a line."""
+        return self._stream.line()
+
     def exactly(self, count):
         """Read count raw bytes."""
         return self._stream.exactly(count)
