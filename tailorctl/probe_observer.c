@@ -188,20 +188,6 @@ account_subtract(struct account *a, const struct account *before)
 		a->period[i] -= before->period[i];
 }
 
-static enum profiler_poll
-poll_of(enum topology_poll poll)
-{
-	switch (poll) {
-	case TOPOLOGY_POLL_SPIN:
-		return PROFILER_POLL_SPIN;
-	case TOPOLOGY_POLL_RELAX:
-		return PROFILER_POLL_RELAX;
-	case TOPOLOGY_POLL_SLEEP:
-		break;
-	}
-	return PROFILER_POLL_SLEEP;
-}
-
 /* Options as for a tailor on this machine. */
 static void
 plan_options(struct profiler_options *o, const struct topology *t)
@@ -214,7 +200,8 @@ plan_options(struct profiler_options *o, const struct topology *t)
 		return;
 	topology_plan(t, &plan);
 	o->cpu = plan.observer_cpu;
-	o->poll = poll_of(plan.poll);
+	if (plan.poll == TOPOLOGY_POLL_RELAX)
+		o->poll = PROFILER_POLL_RELAX;
 }
 
 /* Run an observer here for a second.  0 or a negative errno. */
