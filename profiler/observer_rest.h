@@ -24,7 +24,7 @@
 /* The first rest and the longest one.  The rings must hold what a busy machine
  * writes in that time. */
 #define OBSERVER_REST_FIRST_NS (1 * NS_PER_MS)
-#define OBSERVER_REST_NS (10 * NS_PER_MS)
+#define OBSERVER_REST_NS (16 * NS_PER_MS)
 
 /* Who may touch the observer's structures. */
 enum observer_rest_state {

@@ -94,7 +94,7 @@ struct profiler_options {
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
-	int64_t rest_ns; /* longest rest of an idle observer; 0: 10 ms */
+	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms */
 	uint32_t rates;	 /* which signals: bit 1 << enum talechain_rate */
 	int64_t rates_period_ns; /* at most one event of each per period */
 	unsigned servers;	 /* 0 .. PROFILER_SERVERS */
