@@ -24,16 +24,28 @@ struct stress {
 	uint32_t stop;
 };
 
+/* At most about a microsecond. */
+static void
+idle_for_a_while(unsigned *seed)
+{
+	volatile unsigned left = (unsigned)rand_r(seed) % 1000;
+
+	while (left > 0)
+		left--;
+}
+
 static void *
 stress_observe(void *arg)
 {
 	struct stress *s = arg;
+	unsigned seed = 2;
 
 	while (__atomic_load_n(&s->stop, __ATOMIC_RELAXED) == 0) {
 		s->owned++;
 		__atomic_store_n(&s->done,
 		    __atomic_load_n(&s->asked, __ATOMIC_RELAXED),
 		    __ATOMIC_RELAXED);
+		idle_for_a_while(&seed); /* the rest of a sweep */
 		/* No rest ends by itself. */
 		s->rest.wait_ns = FOREVER_NS;
 		observer_rest(&s->rest, FOREVER_NS);
@@ -60,19 +72,17 @@ static void
 test_no_wake_up_is_lost(void **state)
 {
 	struct stress *s = aligned_alloc(64, sizeof(*s));
-	volatile unsigned delay;
 	uint64_t i, borrowed = 0;
+	unsigned seed = 1;
 	pthread_t thread;
 
 	(void)state;
 	assert_non_null(s);
 	memset(s, 0, sizeof(*s));
 	assert_int_equal(pthread_create(&thread, NULL, stress_observe, s), 0);
-	srandom(1);
 	for (i = 1; i <= ROUNDS; i++) {
-		/* From while it still sweeps to deep in its rest. */
-		for (delay = (unsigned)random() % 4000; delay > 0; delay--)
-			;
+		/* While it still sweeps, or already rests. */
+		idle_for_a_while(&seed);
 		if (observer_rest_borrow(&s->rest)) {
 			s->owned++;
 			borrowed++;
