@@ -267,7 +267,7 @@ observer_sweep_rings(struct observer *o, struct instant now)
 	o->behind = false;
 	if (looks > o->channels)
 		looks = o->channels;
-	for (; looks > 0 && budget > 0; looks--) {
+	for (; looks > 0 && budget > 0; looks--, o->looked++) {
 		if (o->turn >= o->channels)
 			o->turn = 0;
 		c = o->channel[o->turn];
@@ -477,6 +477,10 @@ observer_pause_idle(struct observer *o)
 {
 	struct instant busy;
 
+	/* All rings are read before each rest. */
+	if (o->looked < o->channels)
+		return;
+	o->looked = 0;
 	observer_rest(&o->rest, o->rest_ns);
 	busy.ns = __atomic_load_n(&o->rest.busy_ns, __ATOMIC_RELAXED);
 	if (observer_rest_idle(&o->rest))
@@ -499,6 +503,7 @@ observer_pause(struct observer *o)
 		return;
 	}
 	o->rest.wait_ns = 0;
+	o->looked = 0;
 	switch (o->poll) {
 	case PROFILER_POLL_SPIN:
 		break;

@@ -54,6 +54,7 @@ struct observer {
 	struct channel *channel[OBSERVER_CHANNELS];
 	unsigned channels;
 	unsigned turn;		  /* the ring to check next */
+	unsigned looked;	  /* rings checked since the last rest */
 	bool behind;		  /* more is waiting: no time to pause */
 	uint64_t missed_reported; /* of the kernel's losses */
 	struct instant calibrated;

@@ -41,10 +41,9 @@ struct observer_rest {
 	uint32_t state; /* enum observer_rest_state */
 	uint32_t wakes; /* the futex: wake-ups so far */
 	/* the observer's */
-	uint32_t seen
-	    __attribute__((aligned(64))); /* wakes when a rest ended */
-	int64_t wait_ns;		  /* the next rest; 0: first */
-	uint64_t rests, woken;		  /* counters, any thread reads */
+	int64_t wait_ns __attribute__((aligned(64))); /* last rest; 0: none */
+	uint64_t rests, woken; /* counters, any thread reads */
+	uint32_t seen;	       /* wakes when the last rest ended */
 };
 
 /* Whether no request is in flight.  Any thread. */

@@ -13,6 +13,7 @@
 #include "profiler/observer.h"
 
 #define ROUNDS 20000
+#define RINGS (5 * OBSERVER_LOOKS)
 #define FOREVER_NS (3600 * NS_PER_S)
 
 /* --- resting and waking ---------------------------------------------------- */
@@ -265,6 +266,44 @@ test_spin(void **state)
 	rig_free(r);
 }
 
+static bool
+has_all_events(void *arg)
+{
+	struct rig *r = arg;
+
+	return counter_read(&r->o.output.counters.events) == RINGS;
+}
+
+/* Goal: one wake-up is enough for all rings, however many there are. */
+static void
+test_all_rings(void **state)
+{
+	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
+	struct channel *c[RINGS];
+	struct talechain tc[RINGS];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < RINGS; i++) {
+		assert_int_equal(channel_new_inside(&c[i], i + 2,
+				     TALECHAIN_KIND_APP, "app", 6),
+		    0);
+		assert_true(observer_add_channel(&r->o, c[i], instant_now()));
+		talechain_attach(&tc[i], c[i]->memory, 6);
+	}
+	observer_rest_set(&r->o.rest, false, instant_now());
+	assert_int_equal(observer_start(&r->o), 0);
+	assert_true(eventually(rests, r));
+	for (i = 0; i < RINGS; i++)
+		talechain_emit(&tc[i], TALECHAIN_APP_MARK, i, 0, 0, 0);
+	observer_rest_wake(&r->o.rest);
+	assert_true(eventually(has_all_events, r));
+	observer_stop(&r->o);
+	for (i = 0; i < RINGS; i++)
+		channel_free(&c[i]);
+	rig_free(r);
+}
+
 int
 main(void)
 {
@@ -274,6 +313,7 @@ main(void)
 	    cmocka_unit_test(test_look),
 	    cmocka_unit_test(test_command),
 	    cmocka_unit_test(test_spin),
+	    cmocka_unit_test(test_all_rings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
