@@ -29,7 +29,7 @@
 /* Who may touch the observer's structures. */
 enum observer_rest_state {
 	OBSERVER_SWEEPS, /* the observer */
-	OBSERVER_RESTS,	 /* nobody: it may be borrowed, or woken */
+	OBSERVER_RESTS,	 /* no thread: it may be borrowed, or woken */
 	OBSERVER_LENT,	 /* the proxy thread */
 };
 
