@@ -406,6 +406,9 @@ profiler_in_flight(struct profiler *p, bool any)
 {
 	if (p->idle != any)
 		return;
+	/* This thread may have been preempted since the last look. */
+	if (any)
+		observer_look(&p->observer);
 	p->idle = !any;
 	observer_rest_set(&p->observer.rest, any, instant_now());
 }
