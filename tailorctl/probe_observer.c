@@ -256,10 +256,27 @@ period_under(const struct account *a, double part)
 }
 
 static void
-print_account(const struct account *a, const struct observer *observer)
+print_periods(const struct account *a)
 {
 	static const double part[] = {.5, .9, .99, .999};
 	static const char *const name[] = {"p50", "p90", "p99", "p99.9"};
+	const char *comma = "";
+	char text[PLAIN_DURATION_BYTES];
+
+	printf("     period     ");
+	for (unsigned i = 0; i < 4 && period_under(a, 1) > 0; i++) {
+		printf("%s %s <%s", comma, name[i],
+		    plain_duration(text, (int64_t)period_under(a, part[i])));
+		comma = ",";
+	}
+	if (period_under(a, 1) == 0)
+		printf(" none: it rests, no request is in flight");
+	putchar('\n');
+}
+
+static void
+print_account(const struct account *a, const struct observer *observer)
+{
 	char text[2][PLAIN_DURATION_BYTES];
 	double sum = 0;
 	unsigned i;
@@ -267,11 +284,7 @@ print_account(const struct account *a, const struct observer *observer)
 	printf("\nThe observer, %s, over %.1f s\n", observer->whose, a->at_s);
 	printf("     samples     %s/s\n",
 	    plain_count(text[0], a->sweeps / a->at_s));
-	printf("     period     ");
-	for (i = 0; i < sizeof(part) / sizeof(part[0]); i++)
-		printf(" %s <%s%s", name[i],
-		    plain_duration(text[0], (int64_t)period_under(a, part[i])),
-		    i + 1 < sizeof(part) / sizeof(part[0]) ? "," : "\n");
+	print_periods(a);
 	printf("     blind       %.0f times, %s in all; the longest ever %s\n",
 	    a->blind, plain_seconds(text[0], a->blind_s),
 	    plain_seconds(text[1], a->blind_max_s));
