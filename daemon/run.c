@@ -234,7 +234,6 @@ daemon_run(struct daemon *d)
 		 * has drained, an attempt has failed, a warm-up is over. */
 		queue_wake(p);
 		loop_turn_end(&p->loop);
-		/* After all writes: waking the observer takes its time. */
 		profiler_in_flight(
 		    p->profiler, p->table.inflight_count > p->tunnels);
 		clients_reap(&p->clients);

@@ -406,18 +406,10 @@ profiler_in_flight(struct profiler *p, bool any)
 {
 	if (p->idle != any)
 		return;
-	/* This thread may have been preempted since the last look. */
+	p->idle = !any;
 	if (any)
 		observer_look(&p->observer);
-	p->idle = !any;
 	observer_rest_set(&p->observer.rest, any, instant_now());
-}
-
-void
-profiler_look(struct profiler *p)
-{
-	if (p->idle)
-		observer_look(&p->observer);
 }
 
 /* Copy the observer's account of its own cost, counter by counter. */

