@@ -28,7 +28,7 @@ LDFLAGS ?=
 CPPFLAGS ?=
 override CFLAGS += $(CPPFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fno-common \
 	   -fno-omit-frame-pointer -fPIC -fno-semantic-interposition \
-	   -DTAILOR_VERSION='"$(VERSION)"'
+	   -DTAILOR_VERSION='"$(VERSION)"' -DEMBED_FOLDER='"$(BUILD)"'
 PLAIN_CFLAGS := $(CFLAGS)
 PLAIN_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now
 ifneq ($(SAN),)
@@ -87,7 +87,6 @@ LIBS_loadgen/send := -lmd
 LIBS_loadgen/stats := -lcjson
 LIBS_proxy/net  := -levent_core
 LIBS_proxy/analysis := -lcjson
-LIBS_proxy/admin := -levent_extra
 LIBS_tailorctl  := -lcjson
 
 # $(call rooms,folder...): their rooms.  $(call below,folder...): these and
@@ -129,19 +128,18 @@ $(BUILD)/obj/%.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# The timeline's page is in the program: its files, and the base64 of their
-# SHA-256 for its content security policy, become part of one object.
-PAGE := $(patsubst talechain/render/%,$(BUILD)/%,$(wildcard talechain/render/page/*))
-$(BUILD)/page/%.hash: talechain/render/page/%
+# A page is one file with its style sheets and scripts in it, and is embedded
+# (base/embed.h).
+PAGES := $(wildcard */*/page/*)
+$(BUILD)/%.html: %.html $(PAGES) tools/inline-page
 	@mkdir -p $(@D)
-	$(call say,HASH)sha256sum <$< | cut -c 1-64 | tr a-f A-F | \
-	    basenc --base16 -d | base64 | tr -d '\n' >$@
-$(BUILD)/page/%: talechain/render/page/%
+	$(call say,PAGE)tools/inline-page $< >$@.new && mv $@.new $@
+$(BUILD)/%.css: %.css
 	@mkdir -p $(@D)
 	@cp $< $@
-$(BUILD)/obj/talechain/render/page.o: $(PAGE) $(addsuffix .hash,$(PAGE))
-$(BUILD)/obj/talechain/render/page.o: private override CFLAGS += \
-	-DPAGE_FOLDER='"$(BUILD)/page"'
+$(BUILD)/obj/proxy/admin/admin_timeline.o: $(BUILD)/proxy/admin/page/live.html
+$(BUILD)/obj/talechain/render/html.o: $(BUILD)/talechain/render/page/timeline.html
+$(BUILD)/obj/talechain/render/svg.o: $(BUILD)/talechain/render/page/picture.css
 
 # BPF programs: one object for the kernel, which lies inside libprofiler.a.
 # Made with clang, plain, in every build; what they know of the kernel's
@@ -163,19 +161,13 @@ $(BUILD)/obj/%.bpf.o: %.bpf.c $(FLAGS)
 $(BUILD)/kernel.bpf: $(BPF_OBJECTS)
 	$(call say,BPF)$(BPFTOOL) gen object $@ $^
 $(BUILD)/obj/profiler/kernel/programs.o: $(BUILD)/kernel.bpf
-$(BUILD)/obj/profiler/kernel/programs.o: private override CFLAGS += \
-	-DKERNEL_OBJECT='"$(BUILD)/kernel.bpf"'
 # And two small ones: for the microscope, and for libjvm's probes.
 $(BUILD)/task_map.bpf: $(BUILD)/obj/profiler/shim/task_map.bpf.o
 $(BUILD)/usdt.bpf: $(BUILD)/obj/profiler/jvm/usdt.bpf.o
 $(BUILD)/task_map.bpf $(BUILD)/usdt.bpf:
 	$(call say,BPF)$(BPFTOOL) gen object $@ $^
 $(BUILD)/obj/profiler/jvm/usdt.o: $(BUILD)/usdt.bpf
-$(BUILD)/obj/profiler/jvm/usdt.o: private override CFLAGS += \
-	-DUSDT_OBJECT='"$(BUILD)/usdt.bpf"'
 $(BUILD)/obj/profiler/shim/task_map.o: $(BUILD)/task_map.bpf
-$(BUILD)/obj/profiler/shim/task_map.o: private override CFLAGS += \
-	-DTASK_MAP_OBJECT='"$(BUILD)/task_map.bpf"'
 
 # A room's whole archive must link with nothing but what the room may use.
 define room
@@ -312,8 +304,7 @@ FAULT_CALLS := $(shell sed -n -e 's/^FAULT_CALL.\([a-z0-9_]*\),.*/\1/p' \
     -e 's/^__wrap_\([a-z0-9_]*\).*/\1/p' tests/faults/layer.c)
 FAULT_LDFLAGS := $(FAULT_CALLS:%=-Wl,--wrap=%)
 FAULT_LAYER := $(BUILD)/obj/tests/faults/layer.o
-fault_libraries = $(subst -levent_core -levent_extra,-l:libevent.a,\
-    $(call libraries,$(1)))
+fault_libraries = $(subst -levent_core,-l:libevent.a,$(call libraries,$(1)))
 .PHONY: faults faults-programs
 faults-programs: $(FAULTS)/tailor $(FAULTS)/sweep
 faults:	## make calls fail, one by one, and look that nothing else does

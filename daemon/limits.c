@@ -1,5 +1,6 @@
 /*
- * limits.c: see limits.h.
+ * limits.c: configured limits turned into those of memory, descriptors and
+ * the policy.
  */
 #include "daemon/limits.h"
 
@@ -9,6 +10,7 @@
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
+#include "proxy/admin/admin.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/slow.h"
 #include "proxy/upstream/response_diff.h"
@@ -95,7 +97,8 @@ blocks_needed(const struct config *c)
 	size_t client = 4 + SPOOL_PIECE / BLOCK_BYTES;
 	size_t blocks = (size_t)c->proxy.connections_max * client +
 			BUFFERS_BYTES_MAX / BLOCK_BYTES +
-			BODIES_BYTES_MAX / BLOCK_BYTES;
+			BODIES_BYTES_MAX / BLOCK_BYTES +
+			(size_t)ADMIN_CLIENTS_MAX * ADMIN_CLIENT_BLOCKS;
 
 	for (unsigned i = 0; i < c->servers; i++)
 		blocks +=

@@ -28,7 +28,6 @@
 #include "profiler/shim.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/client/activation.h"
-#include "proxy/net/libevent_reserve.h"
 #include "proxy/request/slow.h"
 
 /* Of each rate at most one event in so long: the kernel is asked every 5 ms at
@@ -339,7 +338,6 @@ main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "shim") == 0)
 		return shim_main(argc - 1, argv + 1);
 	settings_parse(&settings, argc, argv);
-	reserve_init();
 	activation_init();
 	config = config_first(&settings);
 	if (config == NULL)

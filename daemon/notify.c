@@ -1,5 +1,5 @@
 /*
- * notify.c: see notify.h.
+ * notify.c: sd_notify(3) over a datagram socket of our own.
  */
 #include "daemon/notify.h"
 

@@ -1,5 +1,5 @@
 /*
- * placement.c: see placement.h.
+ * placement.c: which CPUs the threads are to run on, carried out.
  */
 #include "daemon/placement.h"
 

@@ -1,5 +1,5 @@
 /*
- * privileges.c: see privileges.h.
+ * privileges.c: user, groups and capabilities given up in an order that works.
  *
  * Identity belongs to the process (the C library changes every thread), but
  * bounding set and no_new_privs belong to a thread.  They matter when a

@@ -1,5 +1,5 @@
 /*
- * reload.c: see reload.h.
+ * reload.c: a new configuration read, judged and put in force.
  *
  * What can fail comes first: reading, judging, compiling rules, and last the
  * binding of new listeners.  After that nothing can, and all is changed in

@@ -77,6 +77,7 @@ on_tick(void *user, bool forced)
 	if (p->clients.accepting == ACCEPT_WAITS && d->stage == DAEMON_RUNS)
 		accept_when_ready(p, now);
 	proxy_tick(p, now);
+	admin_tick(d->admin, now);
 	tale_answers(
 	    p); /* as hazards: if the eventfd fails, they wait so long */
 	notify_tick(p, now);

@@ -1,5 +1,5 @@
 /*
- * settings.c: see settings.h.
+ * settings.c: file, environment and command line, in that order.
  */
 #include "daemon/settings.h"
 

@@ -7,9 +7,8 @@
  * forwarded as it came: it is written again from its parsed parts.  Bodies
  * are decoded here, not by http-parser, so that chunk lines are strict too.
  *
- * Pure functions over memory: no sockets, no allocation, no clock.  This is
- * the only header through which anything of http-parser is visible, and
- * nothing of it is.
+ * Pure functions over memory: no sockets, no allocation, no clock.  http-parser's
+ * types and macros appear in no header.
  *
  * Cost: one pass to find the end of a head, one to check it, one to parse.
  */

@@ -1,5 +1,5 @@
 /*
- * proxy_protocol.c: see proxy_protocol.h.
+ * proxy_protocol.c: both versions of the PROXY header.
  *
  *  v1   "PROXY" SP "TCP4"|"TCP6" SP source SP destination SP port SP port CRLF
  *       "PROXY UNKNOWN" anything CRLF; at most 107 bytes

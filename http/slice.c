@@ -1,5 +1,5 @@
 /*
- * slice.c: see slice.h.  One table says what each byte may be part of.
+ * slice.c: one table says what each byte may be part of.
  */
 #include "http/slice.h"
 

@@ -5,8 +5,9 @@
  * of the proxy, and the hsperfdata pages of unmodified JVMs.  It copies every
  * new event into the timeline stream and posts each server's hazards to the
  * proxy through a ring and an eventfd.  That loop never allocates, locks, logs
- * or waits while requests are in flight (in the sleeping poll mode its one
- * system call is the sleep).  A second thread does everything that may block: it accepts channels, finds and
+ * or waits while requests are in flight (its only system calls are the sleep
+ * between sweeps and the write that wakes the proxy for a hazard).  A second
+ * thread does everything that may block: it accepts channels, finds and
  * watches processes, maps hsperfdata, and hands finished sources to the
  * observer through a ring.
  *

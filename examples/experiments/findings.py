@@ -299,7 +299,7 @@ def notes(rows):
         slowest = row["slowest"]
         if slowest.get("why"):
             lines.append(f"{row['title']}, the slowest request "
-                         f"({slowest['ms']:.1f} ms), as Tailor tells it: "
+                         f"({slowest['ms']:.1f} ms), as Tailor explains it: "
                          f"{slowest['why']}"
                          + (f" The timeline is in {row['timeline']}."
                             if "timeline" in row else ""))

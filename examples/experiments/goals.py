@@ -107,7 +107,7 @@ def blame(row, met):
     """Tailor's own tale of what was slowest, where a goal was missed."""
     why = row["slowest"].get("why")
     return "" if met or not why else \
-        f". Its slowest request, as Tailor tells it: {why}"
+        f". Its slowest request, as Tailor explains it: {why}"
 
 
 def doubts(rows):

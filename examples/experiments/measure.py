@@ -7,7 +7,7 @@ A cell's raw result is a JSON object:
   latencies    of all answered requests, ms, ascending, at most KEEP of them
   extra        requests to servers beyond the clients'
   pauses       lengths of the JVMs' pauses for collections meanwhile, ms
-  slowest      {ms, iteration, number, why}: why as Tailor tells it, if it does
+  slowest      {ms, iteration, number, why}: why as Tailor explains it, if it does
   cpu_s, wall_s, verdict (of the generator), metrics (a few of Tailor's)
 """
 

@@ -105,7 +105,7 @@ void connection_release(struct pool *p, struct connection *c);
 /* Close an idle or busy connection. */
 void connection_close(struct pool *p, struct connection *c);
 
-/* Tell epoll whether the connection waits for room to write. */
+/* Have epoll report whether the connection waits for room to write. */
 void connection_want_write(struct pool *p, struct connection *c, bool want);
 
 /* After reading: set again what the kernel forgets (--quickack). */

@@ -1,7 +1,7 @@
 /*
  * sender.h: the thread that sends requests when they are due and times them.
  *
- * The door of send/, which owns what goes over the wire (plan.h, target.h,
+ * The public interface of send/, which owns what goes over the wire (plan.h, target.h,
  * request.h, schedule.h, connections) and what is known of each request
  * (iteration.h, sample.h).  experiment.c calls it; stats/ and report/ read
  * iterations after the thread has been joined.

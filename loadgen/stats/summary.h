@@ -1,7 +1,7 @@
 /*
  * summary.h: what the samples say, per iteration and for the whole run.
  *
- * The door of stats/, which judges: summaries of samples (summary.h), the
+ * The public interface of stats/, which judges: summaries of samples (summary.h), the
  * generator (verdict.h), causes (findings.h), and runs read back from their
  * files (run.h, compare.h).  It sends nothing and reads no clock.
  * experiment.c calls it; report/ prints what it says.

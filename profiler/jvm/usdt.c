@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/embed.h"
 #include "base/permission.h"
-#include "profiler/bpf_embed.h"
 
 #define PROBES 5
 
@@ -35,12 +35,8 @@ struct usdt {
 	struct channel *channel[USDT_SERVERS]; /* owned */
 };
 
-#ifndef USDT_OBJECT
-#define USDT_OBJECT "/dev/null" /* for static analysis */
-#endif
-
 /* The object, made from usdt.bpf.c at build time. */
-BPF_EMBED(usdt_object, USDT_OBJECT);
+EMBED(usdt_object, "usdt.bpf");
 
 static int
 complain(int err, char *why)

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/bpf_embed.h"
+#include "base/embed.h"
 
 /* clang-format off */
 #define ON(program, target, signal)					\
@@ -66,12 +66,8 @@ const unsigned programs_count = sizeof(programs) / sizeof(programs[0]);
 _Static_assert(
     sizeof(programs) / sizeof(programs[0]) <= PROGRAMS_MAX, "links are");
 
-#ifndef KERNEL_OBJECT
-#define KERNEL_OBJECT "/dev/null" /* for static analysis */
-#endif
-
 /* The object, made from *.bpf.c at build time. */
-BPF_EMBED(kernel_object, KERNEL_OBJECT);
+EMBED(kernel_object, "kernel.bpf");
 
 /* The library's last error message. */
 static char complaint[160];

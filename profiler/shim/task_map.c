@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/embed.h"
 #include "base/permission.h"
-#include "profiler/bpf_embed.h"
 #include "profiler/shim/task_map_abi.h"
 
 struct task_map {
@@ -20,12 +20,8 @@ struct task_map {
 	const struct task_map_cpu *cpu; /* owned mapping, read only */
 };
 
-#ifndef TASK_MAP_OBJECT
-#define TASK_MAP_OBJECT "/dev/null" /* for static analysis */
-#endif
-
 /* The object, made from task_map.bpf.c at build time. */
-BPF_EMBED(task_map_object, TASK_MAP_OBJECT);
+EMBED(task_map_object, "task_map.bpf");
 
 static int
 complain(int err, char *why, size_t size)

@@ -1,5 +1,5 @@
 /*
- * access_log.c: see access_log.h.
+ * access_log.c: a ring of records and the thread that writes them.
  *
  * head is written by the writer, tail by the proxy thread; each reads the
  * other's with acquire.  A writer that finds the ring empty says that it is

@@ -1,223 +1,129 @@
 /*
- * admin.c: see admin.h.
+ * admin.c: the listener, its routes, and the handlers that only read.
  *
- * Every handler makes its whole answer in memory; the only ones that wait are
- * timelines, which the analysis thread renders.
+ * Every handler makes its whole response in memory; the only ones that wait are
+ * timelines, lists and pages, which the analysis thread renders.
  */
 #include "proxy/admin/admin.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
-#include <event2/http.h>
-#include <event2/listener.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include "base/json.h"
 #include "base/log.h"
 #include "base/rundir.h"
 #include "proxy/admin/admin_actions.h"
-#include "proxy/admin/admin_http.h"
+#include "proxy/admin/admin_call.h"
 #include "proxy/admin/admin_reports.h"
 #include "proxy/admin/admin_timeline.h"
 #include "proxy/admin/ledger_report.h"
 #include "proxy/admin/metrics_text.h"
+#include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
 #include "proxy/request/proxy.h"
 
-#define ADMIN_BODY_MAX 16384
-#define ADMIN_HEAD_MAX 16384
-#define ADMIN_TIMEOUT_S 30
-
-/* What a collector prefers; all that know it name it first. */
-static bool
-wants_openmetrics(struct evhttp_request *r)
-{
-	const char *accept =
-	    evhttp_find_header(evhttp_request_get_input_headers(r), "Accept");
-
-	return accept != NULL &&
-	       strstr(accept, "application/openmetrics-text") != NULL;
-}
+#define HEAD_MAX 16384
+#define BODY_MAX 16384
+#define TIMEOUT_NS (30 * NS_PER_S)
 
 static void
-text_free(const void *data, size_t length, void *text)
+on_metrics(struct admin_call *call)
 {
-	(void)data;
-	(void)length;
-	free(text);
-}
-
-static void
-on_metrics(struct evhttp_request *r, void *user)
-{
-	struct proxy *p = ((struct admin *)user)->proxy;
+	struct proxy *p = call->admin->proxy;
 	struct exposition e;
 	struct instant begun = instant_now();
-	struct evbuffer *body;
-	struct evkeyvalq *headers = evhttp_request_get_output_headers(r);
 
-	if (!admin_admit(user, r, EVHTTP_REQ_GET))
-		return;
-	exposition_init(&e, wants_openmetrics(r));
+	exposition_init(&e, call->openmetrics);
 	metrics_write(p, &e);
-	body = evbuffer_new();
-	if (e.failed || body == NULL ||
-	    evbuffer_add_reference(body, e.text, e.length, text_free, e.text) <
-		0) {
-		exposition_fini(&e);
-		if (body != NULL)
-			evbuffer_free(body);
-		evhttp_send_error(r, 500, NULL);
-		return;
-	}
 	p->metrics.render_ns = instant_since(instant_now(), begun);
-	evhttp_add_header(headers, "Content-Type",
-	    e.openmetrics
-		? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-		: "text/plain; version=0.0.4; charset=utf-8");
-	evhttp_add_header(headers, "Vary", "Accept");
-	evhttp_send_reply(r, 200, "OK", body);
-	evbuffer_free(body);
+	snprintf(call->extra, sizeof(call->extra), "Vary: Accept\r\n");
+	if (e.failed)
+		admin_reply_text(call, 500, "out of memory\n");
+	else
+		admin_reply(call, 200,
+		    e.openmetrics ? "application/openmetrics-text; "
+				    "version=1.0.0; charset=utf-8"
+				  : "text/plain; version=0.0.4; charset=utf-8",
+		    e.text, e.length);
+	exposition_fini(&e);
 }
 
 static void
-on_servers(struct evhttp_request *r, void *user)
-{
-	if (admin_admit(user, r, EVHTTP_REQ_GET))
-		admin_reply_servers(r, ((struct admin *)user)->proxy);
-}
-
-static void
-on_requests(struct evhttp_request *r, void *user)
+on_requests(struct admin_call *call)
 {
 	struct json j;
 
-	if (!admin_admit(user, r, EVHTTP_REQ_GET))
-		return;
 	json_init(&j, false);
-	admin_write_requests(((struct admin *)user)->proxy,
-	    admin_query_number(r, "n", 100, 1000), &j);
-	admin_reply_json(r, &j);
+	admin_write_requests(
+	    call->admin->proxy, admin_query_number(call, "n", 100, 1000), &j);
+	admin_reply_json(call, 200, &j);
 }
 
 static void
-on_config(struct evhttp_request *r, void *user)
+on_config(struct admin_call *call)
 {
 	struct json j;
 
-	if (!admin_admit(user, r, EVHTTP_REQ_GET))
-		return;
 	json_init(&j, true);
-	config_write(((struct admin *)user)->proxy->config, &j);
-	admin_reply_json(r, &j);
+	config_write(call->admin->proxy->config, &j);
+	admin_reply_json(call, 200, &j);
 }
 
 static void
-on_ledger(struct evhttp_request *r, void *user)
+on_ledger(struct admin_call *call)
 {
 	struct json j;
 
-	if (!admin_admit(user, r, EVHTTP_REQ_GET))
-		return;
 	json_init(&j, false);
-	ledger_report(((struct admin *)user)->proxy, &j);
-	admin_reply_json(r, &j);
+	ledger_report(call->admin->proxy, &j);
+	admin_reply_json(call, 200, &j);
 }
 
 static void
-on_slow(struct evhttp_request *r, void *user)
+on_healthz(struct admin_call *call)
 {
-	if (admin_admit(user, r, EVHTTP_REQ_GET))
-		admin_slow(r, ((struct admin *)user)->proxy);
+	admin_reply_text(call, 200, "ok\n");
 }
 
 static void
-on_live(struct evhttp_request *r, void *user)
+on_readyz(struct admin_call *call)
 {
-	if (admin_admit(user, r, EVHTTP_REQ_GET))
-		admin_live(r, ((struct admin *)user)->proxy, true);
-}
+	struct proxy *p = call->admin->proxy;
 
-static void
-on_live_json(struct evhttp_request *r, void *user)
-{
-	if (admin_admit(user, r, EVHTTP_REQ_GET))
-		admin_live(r, ((struct admin *)user)->proxy, false);
-}
-
-static void
-on_pin(struct evhttp_request *r, void *user)
-{
-	if (admin_admit(user, r, EVHTTP_REQ_POST))
-		admin_pin(r, ((struct admin *)user)->proxy);
-}
-
-static void
-on_timeline(struct evhttp_request *r, struct admin *a, const char *id)
-{
-	if (admin_admit(a, r, EVHTTP_REQ_GET))
-		admin_timeline(r, a->proxy, id);
-}
-
-static void
-on_healthz(struct evhttp_request *r, void *user)
-{
-	if (admin_admit(user, r, EVHTTP_REQ_GET))
-		admin_reply(r, 200, "text/plain", "ok\n", 3);
-}
-
-static void
-on_readyz(struct evhttp_request *r, void *user)
-{
-	struct proxy *p = ((struct admin *)user)->proxy;
-	const char *why = NULL;
-
-	if (!admin_admit(user, r, EVHTTP_REQ_GET))
-		return;
 	if (p->clients.stopping)
-		why = "stopping\n";
+		admin_reply_text(call, 503, "stopping\n");
 	else if (hedging_choose(&p->hedging, instant_now()) ==
 		 HEDGING_UNAVAILABLE)
-		why = "no server is ready\n";
-	if (why != NULL)
-		admin_reply(r, 503, "text/plain", why, strlen(why));
+		admin_reply_text(call, 503, "no server is ready\n");
 	else
-		admin_reply(r, 200, "text/plain", "ready\n", 6);
+		admin_reply_text(call, 200, "ready\n");
 }
 
 static void
-on_stream(struct evhttp_request *r, void *user)
+on_stream(struct admin_call *call)
 {
-	struct proxy *p = ((struct admin *)user)->proxy;
 	struct json j;
 
-	if (!admin_admit(user, r, EVHTTP_REQ_GET))
-		return;
 	json_init(&j, false);
-	admin_write_stream(p, &j);
-	admin_reply_json(r, &j);
+	admin_write_stream(call->admin->proxy, &j);
+	admin_reply_json(call, 200, &j);
 }
 
 static void
-on_info(struct evhttp_request *r, void *user)
+on_info(struct admin_call *call)
 {
-	struct proxy *p = ((struct admin *)user)->proxy;
 	struct json j;
 
-	if (!admin_admit(user, r, EVHTTP_REQ_GET))
-		return;
 	json_init(&j, false);
-	admin_write_info(p, &j);
-	admin_reply_json(r, &j);
+	admin_write_info(call->admin->proxy, &j);
+	admin_reply_json(call, 200, &j);
 }
 
 static void
-on_index(struct evhttp_request *r, struct admin *user)
+on_index(struct admin_call *call)
 {
 	static const char text[] =
 	    "GET  /metrics          Prometheus text\n"
@@ -245,91 +151,118 @@ on_index(struct evhttp_request *r, struct admin *user)
 	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
 	    "                       report a pause (and its end)\n";
 
-	if (!admin_admit(user, r, EVHTTP_REQ_GET))
-		return;
-	if (admin_wants_page(r))
-		admin_live(r, user->proxy, true);
+	if (admin_wants_page(call))
+		admin_live_page(call);
 	else
-		admin_reply(r, 200, "text/plain", text, sizeof(text) - 1);
+		admin_reply_text(call, 200, text);
 }
 
 static void
-on_other(struct evhttp_request *r, void *user)
+on_unknown(struct admin_call *call)
 {
-	const char *path =
-	    evhttp_uri_get_path(evhttp_request_get_evhttp_uri(r));
-
-	if (path == NULL || *path == '\0' || strcmp(path, "/") == 0)
-		on_index(r, user);
-	else if (strncmp(path, "/timeline/", 10) == 0)
-		on_timeline(r, user, path + 10);
-	else if (admin_admit(user, r, EVHTTP_REQ_GET))
-		admin_reply_error(r, 404, "GET / lists what there is");
+	admin_reply_error(call, 404, "GET / lists what there is");
 }
 
-static const struct {
-	const char *path;
-	void (*handler)(struct evhttp_request *, void *);
-} handlers[] = {
-    {"/metrics", on_metrics},
-    {"/servers", on_servers},
-    {"/requests", on_requests},
-    {"/config", on_config},
-    {"/slow", on_slow},
-    {"/ledger", on_ledger},
-    {"/live", on_live},
-    {"/live.json", on_live_json},
-    {"/pin", on_pin},
-    {"/healthz", on_healthz},
-    {"/readyz", on_readyz},
-    {"/stream", on_stream},
-    {"/info", on_info},
+/* The first that fits; "*" stands for any rest. */
+static const struct route {
+	const char *method, *path;
+	void (*handler)(struct admin_call *call);
+} routes[] = {
+    {"GET", "/", on_index},
+    {"GET", "/metrics", on_metrics},
+    {"GET", "/servers", admin_servers},
+    {"GET", "/requests", on_requests},
+    {"GET", "/config", on_config},
+    {"GET", "/slow", admin_slow},
+    {"GET", "/ledger", on_ledger},
+    {"GET", "/live", admin_live_page},
+    {"GET", "/live.json", admin_live},
+    {"GET", "/timeline/*", admin_timeline},
+    {"GET", "/healthz", on_healthz},
+    {"GET", "/readyz", on_readyz},
+    {"GET", "/stream", on_stream},
+    {"GET", "/info", on_info},
+    {"POST", "/pin", admin_pin},
+    {"POST", "/switch", admin_switch},
+    {"POST", "/hazard", admin_hazard},
+    {"POST", "/reload", admin_reload},
+    {"POST", "/drain", admin_drain},
+    {"POST", "/ready", admin_ready},
+    {"POST", "/restart", admin_restart},
+    {"POST", "/log", admin_log},
+    {"GET", "*", on_unknown},
 };
+
+static bool
+route_fits(const struct route *r, const char *path)
+{
+	size_t n = strcspn(r->path, "*");
+
+	return strncmp(path, r->path, n) == 0 &&
+	       (r->path[n] == '*' || path[n] == '\0');
+}
+
+void
+admin_call_serve(struct admin_call *call)
+{
+	const struct route *r = routes;
+	bool post, allowed;
+
+	while (!route_fits(r, call->path))
+		r++;
+	post = strcmp(r->method, "POST") == 0;
+	allowed = post ? call->method == HTTP_METHOD_POST
+		       : call->method == HTTP_METHOD_GET ||
+			     call->method == HTTP_METHOD_HEAD;
+	if (call->foreign) {
+		admin_reply_error(call, 403, "foreign Host or Origin");
+	} else if (!allowed) {
+		snprintf(call->extra, sizeof(call->extra), "Allow: %s\r\n",
+		    post ? "POST" : "GET, HEAD");
+		admin_reply_error(
+		    call, 405, post ? "this wants POST" : "this wants GET");
+	} else {
+		r->handler(call);
+	}
+}
 
 static int
 admin_listen(struct admin *a, const struct config_address *address)
 {
 	const struct sockaddr_un *un = (const void *)&address->address;
+	struct listener *l;
 	mode_t mask;
-	int err;
+	int err = 0;
 
-	if (address->address.ss_family == AF_UNIX) {
-		snprintf(a->path, sizeof(a->path), "%s", un->sun_path);
-		err = rundir_prepare(a->path);
-		if (err < 0)
-			return err;
+	if (address->address.ss_family == AF_UNIX)
+		err = rundir_prepare(un->sun_path);
+	if (err == 0) {
+		mask = umask(0117);
+		err = listener_open(&a->clients, address, &l);
+		umask(mask);
 	}
-	mask = umask(0117);
-	a->fd = listener_bind(address, &a->inherited);
-	umask(mask);
-	return a->fd;
+	if (err < 0) {
+		listener_complain("admin", address->text, err);
+		return err;
+	}
+	clients_accept(&a->clients);
+	log_event(LOG_LEVEL_NOTICE, "admin", "address=\"%s\"", address->text);
+	return 0;
 }
 
-/* evhttp does not notice if the kernel cannot watch the socket. */
-static int
-admin_accept(struct admin *a)
-{
-	struct evhttp_bound_socket *bound =
-	    evhttp_accept_socket_with_handle(a->http, a->fd);
-
-	if (bound == NULL)
-		return -ENOMEM;
-	if (evconnlistener_enable(evhttp_bound_socket_get_listener(bound)) == 0)
-		return 0;
-	a->fd = -1; /* closed with its listener */
-	return -ENOMEM;
-}
+static const struct client_events client_events = {
+    .begin = admin_call_begin,
+};
 
 int
 admin_new(struct admin **out, struct proxy *p,
     int (*reload)(void *user, struct reload_result *out), void *user)
 {
-	const struct config_address *address = &p->config->admin;
 	struct admin *a;
 	int err;
 
 	*out = NULL;
-	if (address->length == 0)
+	if (p->config->admin.length == 0)
 		return 0;
 	a = calloc(1, sizeof(*a));
 	if (a == NULL)
@@ -337,44 +270,49 @@ admin_new(struct admin **out, struct proxy *p,
 	a->proxy = p;
 	a->reload = reload;
 	a->user = user;
-	err = admin_listen(a, address);
-	if (err < 0) {
-		listener_complain("admin", address->text, err);
-		free(a);
-		return err;
-	}
-	a->http = evhttp_new(p->loop.base);
-	if (a->http == NULL || admin_accept(a) < 0) {
-		if (a->fd >= 0)
-			close(a->fd);
-		if (a->http != NULL)
-			evhttp_free(a->http);
-		free(a);
-		return -ENOMEM;
-	}
-	evhttp_set_timeout(a->http, ADMIN_TIMEOUT_S);
-	evhttp_set_max_headers_size(a->http, ADMIN_HEAD_MAX);
-	evhttp_set_max_body_size(a->http, ADMIN_BODY_MAX);
-	for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
-		evhttp_set_cb(
-		    a->http, handlers[i].path, handlers[i].handler, a);
-	admin_actions_add(a->http, a);
-	evhttp_set_gencb(a->http, on_other, a);
-	log_event(LOG_LEVEL_NOTICE, "admin", "address=\"%s\"", address->text);
+	a->config.proxy.connections_max = ADMIN_CLIENTS_MAX;
+	a->config.proxy.header_timeout_ns = TIMEOUT_NS;
+	a->config.proxy.client_timeout_ns = TIMEOUT_NS;
+	a->config.proxy.idle_timeout_ns = TIMEOUT_NS;
+	a->config.proxy.body_max_bytes = BODY_MAX;
+	a->clients = (struct clients){
+	    .loop = &p->loop,
+	    .config = &a->config,
+	    .metrics = &a->metrics,
+	    .events = &client_events,
+	    .user = a,
+	    .connections_max = ADMIN_CLIENTS_MAX,
+	    .limits = {.request_line_max = HEAD_MAX,
+		.field_line_max = HEAD_MAX,
+		.head_max = HEAD_MAX,
+		.fields_max = HTTP_FIELDS_MAX,
+		.body_max = BODY_MAX,
+		.strict_authority = true},
+	};
+	err = clients_init(&a->clients);
+	if (err == 0)
+		err = admin_listen(a, &p->config->admin);
 	*out = a;
-	return 0;
+	if (err < 0)
+		admin_free(out);
+	return err;
 }
 
 void
 admin_free(struct admin **ap)
 {
-	struct admin *a = *ap;
+	if (*ap == NULL)
+		return;
+	clients_fini(&(*ap)->clients);
+	free(*ap);
+	*ap = NULL;
+}
 
+void
+admin_tick(struct admin *a, struct instant now)
+{
 	if (a == NULL)
 		return;
-	evhttp_free(a->http);
-	if (a->path[0] != '\0' && !a->inherited)
-		unlink(a->path);
-	free(a);
-	*ap = NULL;
+	clients_tick(&a->clients, now);
+	clients_reap(&a->clients);
 }

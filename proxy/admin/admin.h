@@ -2,27 +2,36 @@
  * admin.h: the administrator's listener: metrics, servers, slow requests,
  * timelines, health.
  *
- * libevent's HTTP server on a Unix socket (default) or a loopback address, on
- * the proxy thread.  It is not authenticated: who may connect to the socket
+ * HTTP on a Unix socket (default) or a loopback address, on the proxy thread,
+ * over connections like those of the service's clients (clients.h), with times
+ * and limits of its own.  It is not authenticated: a process that may connect
  * may ask.  Requests that a browser was tricked into (an Origin, a foreign
  * Host) are refused, and what changes anything wants POST.
  */
 #ifndef TAILOR_PROXY_ADMIN_ADMIN_H
 #define TAILOR_PROXY_ADMIN_ADMIN_H
 
+#include "base/instant.h"
+
+/* Connections at once, and the most blocks of memory that one has: to read into,
+ * and for a piece of a response (admin_call.c). */
+#define ADMIN_CLIENTS_MAX 64
+#define ADMIN_CLIENT_BLOCKS 3
+
 struct admin;
 struct proxy;
-
 struct reload_result;
 
 /*
- * Open it.  0 also when none is configured, or when the default socket could
- * not be made (logged: the proxy goes on without).  -errno for a configured
- * address that cannot be bound.
+ * Open it and accept.  0 also when none is configured, or -errno, which is
+ * logged if the address cannot be bound.
  *   reload  does what POST /reload asks for: 0 or -errno
  */
 int admin_new(struct admin **out, struct proxy *p,
     int (*reload)(void *user, struct reload_result *out), void *user);
 void admin_free(struct admin **ap);
+
+/* What time brings; a may be NULL.  Every tick. */
+void admin_tick(struct admin *a, struct instant now);
 
 #endif

@@ -1,19 +1,21 @@
 /*
  * admin_actions.h: what the admin listener can be asked to change.  All of it
- * wants POST; anything else is answered 405 and does nothing.
+ * wants POST.
  */
 #ifndef TAILOR_PROXY_ADMIN_ADMIN_ACTIONS_H
 #define TAILOR_PROXY_ADMIN_ADMIN_ACTIONS_H
 
-#include <event2/http.h>
+#include "proxy/admin/admin_call.h"
 
-struct admin;
-struct proxy;
+void admin_switch(struct admin_call *call);
+void admin_hazard(struct admin_call *call);
+void admin_reload(struct admin_call *call);
+void admin_drain(struct admin_call *call);
+void admin_ready(struct admin_call *call);
+void admin_restart(struct admin_call *call);
+void admin_log(struct admin_call *call);
 
-/* Register the paths. */
-void admin_actions_add(struct evhttp *http, struct admin *a);
-
-/* Answer with what /servers shows. */
-void admin_reply_servers(struct evhttp_request *r, struct proxy *p);
+/* GET /servers, and how most of these respond. */
+void admin_servers(struct admin_call *call);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * admin_reports.c: see admin_reports.h.
+ * admin_reports.c: servers, requests in flight, the stream and this process.
  */
 #include "proxy/admin/admin_reports.h"
 

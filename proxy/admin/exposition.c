@@ -1,5 +1,5 @@
 /*
- * exposition.c: see exposition.h.
+ * exposition.c: families, samples and histograms as lines of text.
  */
 #include "proxy/admin/exposition.h"
 

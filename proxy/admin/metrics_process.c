@@ -13,7 +13,6 @@
 #include "proxy/access_log/access_log.h"
 #include "proxy/admin/metrics_text.h"
 #include "proxy/analysis/analysis.h"
-#include "proxy/net/libevent_reserve.h"
 #include "proxy/request/proxy.h"
 #include "talechain/timeline/timeline.h"
 
@@ -157,7 +156,7 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	exposition_gauge(e, "tailor_tales_on_disk",
 	    "1 if the store is a directory, 0 if it is memory.", s.on_disk);
 	exposition_counter(e, "tailor_tales_told_total",
-	    "Requests whose events were examined.", s.told);
+	    "Requests whose events were examined.", s.made);
 	exposition_counter(e, "tailor_tales_kept_total",
 	    "Tales put into the store.", s.store.added);
 	exposition_counter(e, "tailor_tales_dropped_total",
@@ -339,9 +338,6 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	    "Of those, not in use.", (double)p->loop.blocks.available);
 	exposition_counter(e, "tailor_memory_refused_total",
 	    "Blocks refused at the limit.", p->loop.blocks.refused);
-	exposition_counter(e, "tailor_memory_reserve_used_total",
-	    "Allocations of libevent that failed and came from its reserve.",
-	    reserve_used());
 	exposition_gauge(e, "tailor_table_entries",
 	    "Requests that are known: in flight, and the last finished.",
 	    p->table.inflight_count + (p->table.finished < p->table.history_max

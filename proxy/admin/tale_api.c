@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "proxy/admin/admin_call.h"
 #include "proxy/analysis/analyze.h"
 #include "proxy/client/client.h"
 #include "proxy/client/origin.h"
@@ -64,8 +65,8 @@ tale_ask(
 
 	q->cookie = question->cookie = ++p->tales->cookie;
 	if (!analysis_ask(p->analysis, question)) {
-		if (question->page != NULL)
-			question->page->free(question->page);
+		if (question->report != NULL)
+			question->report->free(question->report);
 		q->done(q, 429, "application/json", busy, sizeof(busy) - 1);
 		return;
 	}
@@ -175,30 +176,6 @@ slice_skip(struct slice *s, const char *prefix)
 	s->at += n;
 	s->length -= n;
 	return true;
-}
-
-/* The value of a query parameter, or an empty slice. */
-static struct slice
-query_value(struct slice query, const char *name)
-{
-	size_t n = strlen(name);
-	struct slice value = {query.at, 0};
-
-	while (query.length > 0) {
-		const char *end = memchr(query.at, '&', query.length);
-		size_t part =
-		    end != NULL ? (size_t)(end - query.at) : query.length;
-
-		if (part > n && memcmp(query.at, name, n) == 0 &&
-		    query.at[n] == '=') {
-			value.at = query.at + n + 1;
-			value.length = part - n - 1;
-			return value;
-		}
-		query.at += part + (end != NULL);
-		query.length -= part + (end != NULL);
-	}
-	return value;
 }
 
 /* By ?format=, else by Accept; a negative errno if it is none of ours. */

@@ -51,8 +51,8 @@ void tale_query(struct proxy *p, struct tale_query *q, const char *id,
 
 /*
  * tale_ask(p, q, question):
- * Ask the analysis something else (a list, the page).  The question's cookie
- * is set here, its live view taken.
+ * Ask the analysis something else (a list, a report).  The question's cookie
+ * is set here, its report taken.
  */
 void tale_ask(
     struct proxy *p, struct tale_query *q, struct analysis_question *question);

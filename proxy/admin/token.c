@@ -1,5 +1,5 @@
 /*
- * token.c: see token.h.
+ * token.c: a token read from a file, compared in constant time.
  */
 #include "proxy/admin/token.h"
 

@@ -137,9 +137,9 @@ question_next(struct questions *of)
 static void
 question_done(struct questions *of, struct analysis_question *q)
 {
-	if (q->page != NULL)
-		q->page->free(q->page);
-	q->page = NULL;
+	if (q->report != NULL)
+		q->report->free(q->report);
+	q->report = NULL;
 	atomic_fetch_add_explicit(&of->read, 1, memory_order_release);
 }
 
@@ -195,7 +195,7 @@ analysis_main(void *user)
 		    !question_answer(a, &a->in_turn))
 			question_wait(a);
 	}
-	/* What was asked to be kept is kept, as far as a second goes; nobody
+	/* What was asked to be kept is kept, as far as a second goes; no client
 	 * waits for the rest. */
 	last = instant_plus(instant_now(), LAST_NS);
 	while ((q = question_next(&a->in_turn)) != NULL) {
@@ -225,7 +225,7 @@ analysis_stats(const struct analysis *a, struct analysis_stats *out)
 		.dropped = atomic_load(&w->dropped),
 		.corrupt = atomic_load(&w->corrupt)},
 	    .failed = atomic_load(&w->failed),
-	    .told = atomic_load(&w->told),
+	    .made = atomic_load(&w->made),
 	    .on_disk = w->directory[0] != '\0',
 	};
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++) {

@@ -20,20 +20,21 @@
 #include "talechain/timeline/timeline.h"
 
 struct analysis;
-/* Something to draw beside the kept tales, with what draws and frees it.  The
- * text is the taker's; html: else as JSON.  0 or -ENOMEM. */
-struct analysis_page {
-	int (*render)(const struct analysis_page *page,
-	    const struct tale_summary *const *tale, unsigned n, bool html,
-	    char **text, size_t *length);
-	void (*free)(struct analysis_page *page);
+
+/* A JSON document about the kept tales, in a form of the asker's.  write is
+ * called once at most; the caller frees *text.  It returns 0 or -ENOMEM. */
+struct analysis_report {
+	int (*write)(struct analysis_report *report,
+	    const struct tale_summary *const *tale, unsigned n, char **text,
+	    size_t *length);
+	void (*free)(struct analysis_report *report);
 };
 
 enum analysis_kind {
-	ANALYSIS_TALE, /* the tale of one request, rendered */
-	ANALYSIS_KEEP, /* keep it; there is no answer */
-	ANALYSIS_SLOW, /* a list of what is kept, as JSON */
-	ANALYSIS_PAGE, /* a page of them, as HTML or JSON */
+	ANALYSIS_TALE,	 /* the tale of one request, rendered */
+	ANALYSIS_KEEP,	 /* keep it; there is no answer */
+	ANALYSIS_SLOW,	 /* a list of what is kept, as JSON */
+	ANALYSIS_REPORT, /* the same, written by the question's report */
 };
 
 /* Which kept tales to list. */
@@ -58,7 +59,7 @@ struct analysis_question {
 	struct tale_request request; /* known: all of it; else external_id */
 	struct tale_client client;
 	struct analysis_list list;
-	struct analysis_page *page; /* PAGE; goes with the question */
+	struct analysis_report *report; /* REPORT; goes with the question */
 };
 
 struct analysis_answer {
@@ -88,7 +89,7 @@ struct analysis_options {
 int analysis_new(struct analysis **out, const struct analysis_options *o);
 void analysis_free(struct analysis **ap);
 
-/* Ask; q->page goes with the question.  False when the ring is full (then it
+/* Ask; q->report goes with the question.  False when the ring is full (then it
  * stays the caller's).  Proxy thread. */
 bool analysis_ask(struct analysis *a, const struct analysis_question *q);
 
@@ -100,7 +101,7 @@ bool analysis_take(struct analysis *a, struct analysis_answer *out);
 struct analysis_stats {
 	struct tale_store_stats store;
 	uint64_t failed; /* tales that could not be written */
-	uint64_t told;	 /* tales made */
+	uint64_t made;	 /* tales made */
 	bool on_disk;
 	/* Of requests over the target, by the cause of the largest part and
 	 * by what their time passed on. */

@@ -1,5 +1,5 @@
 /*
- * analyze.c: see analyze.h.
+ * analyze.c: the JSON body of POST /.talechain/analyze.
  */
 #include "proxy/analysis/analyze.h"
 
@@ -47,14 +47,14 @@ analyze_parse(const char *text, size_t length, const char *boot_id, char id[65],
     struct tale_client *stamps)
 {
 	cJSON *j = cJSON_ParseWithLength(text, length);
-	const cJSON *told, *client, *boot;
+	const cJSON *named, *client, *boot;
 	int err = -EINVAL;
 
 	*stamps = (struct tale_client){0};
-	told = cJSON_GetObjectItemCaseSensitive(j, "id");
-	if (cJSON_IsString(told))
-		err = analyze_id((struct slice){told->valuestring,
-				     strlen(told->valuestring)},
+	named = cJSON_GetObjectItemCaseSensitive(j, "id");
+	if (cJSON_IsString(named))
+		err = analyze_id((struct slice){named->valuestring,
+				     strlen(named->valuestring)},
 		    id);
 	if (err == 0) {
 		client = cJSON_GetObjectItemCaseSensitive(j, "client");

@@ -1,5 +1,5 @@
 /*
- * slow_report.c: see slow_report.h.
+ * slow_report.c: kept tales as rows of a JSON document.
  */
 #include "proxy/analysis/slow_report.h"
 

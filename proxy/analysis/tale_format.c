@@ -1,5 +1,5 @@
 /*
- * tale_format.c: see tale_format.h.
+ * tale_format.c: which form of a tale Accept prefers (RFC 9110, 12.5.1).
  */
 #include "proxy/analysis/tale_format.h"
 

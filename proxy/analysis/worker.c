@@ -1,5 +1,5 @@
 /*
- * worker.c: see worker.h.
+ * worker.c: one question after the other: slice, explain, render, keep.
  *
  * A request is sliced a few milliseconds after it finished, when the observer
  * has certainly read the last of its events.
@@ -216,7 +216,7 @@ summarise(struct tale_work *w, const struct story *story,
 	    .finished_wall_ns = wall_of(r->finished)};
 	memcpy(said->verdict, story->verdict.text, sizeof(story->verdict.text));
 	tale_summarise(said, r);
-	atomic_fetch_add(&w->told, 1);
+	atomic_fetch_add(&w->made, 1);
 }
 
 /* What the slow requests' time passed on. */
@@ -345,7 +345,7 @@ fetch(struct tale_work *w, const struct analysis_question *q, struct tale **out,
 }
 
 static void
-tell_and_keep(struct tale_work *w, const struct analysis_question *q,
+explain_and_keep(struct tale_work *w, const struct analysis_question *q,
     struct tale **t, const struct tale_summary *old,
     struct analysis_answer *answer)
 {
@@ -396,7 +396,7 @@ do_tale(struct tale_work *w, const struct analysis_question *q,
 	}
 	err = fetch(w, q, &t, &said);
 	if (err == 0)
-		tell_and_keep(w, q, &t, &said, answer);
+		explain_and_keep(w, q, &t, &said, answer);
 	else
 		answer->status = err == -ENOENT ? 404 : 500;
 	tale_free(&t);
@@ -460,9 +460,8 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 		err = slow_report(
 		    all, n, q->list.target_ns, &answer->text, &answer->length);
 	else
-		err = q->page->render(q->page, all, n,
-		    q->format == TALE_FORMAT_HTML, &answer->text,
-		    &answer->length);
+		err = q->report->write(
+		    q->report, all, n, &answer->text, &answer->length);
 	free(all);
 	if (err == 0)
 		answer->status = 200;
@@ -481,7 +480,7 @@ tale_work_do(struct tale_work *w, const struct analysis_question *q,
 		do_tale(w, q, answer);
 		return false;
 	case ANALYSIS_SLOW:
-	case ANALYSIS_PAGE:
+	case ANALYSIS_REPORT:
 		do_list(w, q, answer);
 		return true;
 	}

@@ -33,7 +33,7 @@ struct tale_work {
 	atomic_bool closing;
 
 	/* Written by the analysis thread, read by any. */
-	_Atomic uint64_t failed, told;
+	_Atomic uint64_t failed, made;
 	_Atomic uint64_t tales, files, bytes, added, dropped, corrupt;
 	_Atomic uint64_t cause_requests[TALE_CAUSE_COUNT];
 	_Atomic uint64_t cause_ns[TALE_CAUSE_COUNT];

@@ -1,5 +1,5 @@
 /*
- * activation.c: see activation.h.
+ * activation.c: sockets of systemd matched to configured addresses.
  */
 #include "proxy/client/activation.h"
 

@@ -112,9 +112,9 @@ client_close(struct client *c)
 	client_drop_output(c);
 }
 
-/* The answer is out.  Close so that the client is sure to have seen it: a
+/* The response has been written.  Close so that the client is sure to have seen it: a
  * close with unread input makes the kernel send a reset, which may overtake
- * the answer (RFC 9112, 9.6). */
+ * the response (RFC 9112, 9.6). */
 static void
 client_end(struct client *c)
 {
@@ -173,7 +173,7 @@ taken_bytes(const struct client *c)
 	return c->sent_bytes - socket_queued_bytes(c->fd);
 }
 
-static void
+void
 client_write_later(struct client *c)
 {
 	want_write(c, true);

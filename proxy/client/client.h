@@ -39,6 +39,9 @@ void client_flush(struct client *c);
 /* The same when the turn ends. */
 void client_flush_later(struct client *c);
 
+/* The same when its socket takes more, in a later turn. */
+void client_write_later(struct client *c);
+
 /* From now on its bytes go to ops->stream. */
 void client_tunnel(struct client *c);
 

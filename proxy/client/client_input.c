@@ -66,7 +66,8 @@ client_refuse(struct client *c, const struct http_refusal *refusal)
 		c->ops->refuse(c, refusal);
 		return;
 	}
-	c->clients->events->refused(c, refusal);
+	if (c->clients->events->refused != NULL)
+		c->clients->events->refused(c, refusal);
 	c->close = true;
 	c->state = CLIENT_LINGER;
 	if (refusal->status == 405)

@@ -1,5 +1,5 @@
 /*
- * client_spool.c: see client_spool.h.
+ * client_spool.c: memory first, then a file, then memory again.
  */
 #include "proxy/client/client_spool.h"
 

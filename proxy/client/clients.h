@@ -31,7 +31,8 @@ enum client_state {
 	CLIENT_BODY,	     /* a body is arriving */
 	CLIENT_WAITING,	     /* the request is whole; its response is awaited */
 	CLIENT_TUNNEL,	     /* its bytes go to the server, unread (tunnel.h) */
-	CLIENT_LINGER, /* answered; reading on so that it sees the answer */
+	CLIENT_LINGER,	     /* input is drained, so that no reset overtakes
+			 * the response */
 };
 
 /* How much of the present response its connection has been given. */
@@ -123,14 +124,15 @@ struct client_events {
 	 * reason to refuse it; false without one: c is closed. */
 	bool (*begin)(struct client *c, const struct http_head *head,
 	    struct http_refusal *refusal);
-	/* A request was refused before there was anything to serve it. */
+	/* A request was refused before there was anything to serve it.  May
+	 * be NULL. */
 	void (*refused)(
 	    const struct client *c, const struct http_refusal *refusal);
 };
 
 struct clients {
 	struct loop *loop;		    /* borrowed */
-	const struct config *config;	    /* borrowed: the one in force */
+	const struct config *config;	    /* borrowed: times, limits, peers */
 	struct metrics *metrics;	    /* borrowed */
 	struct profiler *profiler;	    /* borrowed: which ports to watch */
 	const struct client_events *events; /* borrowed */

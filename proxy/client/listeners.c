@@ -1,5 +1,5 @@
 /*
- * listeners.c: see listeners.h.
+ * listeners.c: listening sockets opened, changed and closed.
  *
  * A reload opens what is new before it closes what is gone, so that a bind
  * that fails leaves everything as it was.  Before a socket of ours is closed
@@ -45,7 +45,8 @@ unix_clear(const struct config_address *a)
 	return err;
 }
 
-int
+/* Take the inherited socket of this address, or bind and listen. */
+static int
 listener_bind(const struct config_address *a, bool *inherited)
 {
 	int family = a->address.ss_family, one = 1, zero = 0, fd, err;
@@ -172,17 +173,16 @@ listener_of(struct clients *all, const struct config_address *a)
 	return NULL;
 }
 
-static int
-listener_open(struct clients *all, const struct config_address *a)
+int
+listener_open(
+    struct clients *all, const struct config_address *a, struct listener **out)
 {
 	struct listener *l = all->listener;
 	bool inherited;
 	int fd = listener_bind(a, &inherited);
 
-	if (fd < 0) {
-		listener_complain("listen", a->text, fd);
+	if (fd < 0)
 		return fd;
-	}
 	while (l->fd >= 0)
 		l++;
 	*l = (struct listener){.clients = all,
@@ -194,10 +194,25 @@ listener_open(struct clients *all, const struct config_address *a)
 	    .unix_socket = a->address.ss_family == AF_UNIX};
 	event_assign(&l->event, all->loop->base, fd, EV_READ | EV_PERSIST,
 	    listener_accept, l);
-	profiler_watch_port(all->profiler, listener_port(fd));
 	listener_name(fd, l->name, sizeof(l->name));
+	*out = l;
+	return 0;
+}
+
+/* One that clients of the service connect to. */
+static int
+service_listen(struct clients *all, const struct config_address *a)
+{
+	struct listener *l;
+	int err = listener_open(all, a, &l);
+
+	if (err < 0) {
+		listener_complain("listen", a->text, err);
+		return err;
+	}
+	profiler_watch_port(all->profiler, listener_port(l->fd));
 	log_event(LOG_LEVEL_NOTICE, "listening", "address=%s%s", l->name,
-	    inherited ? " inherited=1" : "");
+	    l->inherited ? " inherited=1" : "");
 	return 0;
 }
 
@@ -207,6 +222,10 @@ listener_close(struct listener *l)
 	if (l->fd < 0)
 		return;
 	event_del(&l->event);
+	/* A child that has not begun its program yet has it open too: without
+	 * this, clients would wait in its queue. */
+	if (!l->inherited)
+		shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);
 	l->fd = -1;
 	if (l->unix_socket && !l->inherited)
@@ -250,7 +269,7 @@ listeners_change(
 	for (unsigned i = 0; err == 0 && i < next->listeners; i++)
 		if (listener_of(all, &next->listen[i]) == NULL) {
 			*failed = next->listen[i].text;
-			err = listener_open(all, &next->listen[i]);
+			err = service_listen(all, &next->listen[i]);
 		}
 	for (unsigned i = 0; i < LISTENERS; i++) {
 		struct listener *l = &all->listener[i];

@@ -11,11 +11,13 @@
 
 #define LISTEN_BACKLOG 4096
 
-/* Take the inherited socket of this address, or bind and listen; a descriptor
- * or -errno.  Shared with the admin listener, as is the message
- * when it fails, and the address as bound. */
-int listener_bind(const struct config_address *a, bool *inherited);
+/* Take the inherited socket of this address, or bind and listen; nothing is
+ * accepted yet.  0 or -errno, which listener_complain explains. */
+int listener_open(
+    struct clients *all, const struct config_address *a, struct listener **out);
 void listener_complain(const char *what, const char *address, int err);
+
+/* The address as bound. */
 void listener_name(int fd, char *out, size_t size);
 
 /* Accept what waits in the queue, a batch at most (accept.c). */

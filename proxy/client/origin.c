@@ -1,5 +1,5 @@
 /*
- * origin.c: see origin.h.
+ * origin.c: X-Forwarded-For read from its end.
  */
 #include "proxy/client/origin.h"
 

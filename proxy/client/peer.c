@@ -1,5 +1,5 @@
 /*
- * peer.c: see peer.h.
+ * peer.c: addresses against lists of networks, and a table of counts.
  */
 #include "proxy/client/peer.h"
 

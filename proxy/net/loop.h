@@ -6,7 +6,7 @@
  * This is the lowest room of proxy/.  A turn is one round: libevent reports
  * sockets, a callback runs for each, and then loop_turn_end carries out what
  * they put off.  Work that could lead back into its caller is put off too, and
- * done when the event's callback is over: no callback is ever inside of another.
+ * done when the event's callback is over: callbacks never nest.
  *
  * What is to be written waits for the end of the turn, or until LOOP_WRITES
  * pieces wait.  Reading and writing, the kernel's part too, each find their code

@@ -1,5 +1,5 @@
 /*
- * message.c: see message.h.
+ * message.c: head, body and file of a message written in few system calls.
  */
 #include "proxy/net/message.h"
 

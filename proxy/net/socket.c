@@ -1,5 +1,5 @@
 /*
- * socket.c: see socket.h.
+ * socket.c: questions to the kernel about a socket.
  */
 #include "proxy/net/socket.h"
 

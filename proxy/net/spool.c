@@ -1,5 +1,5 @@
 /*
- * spool.c: see spool.h.
+ * spool.c: files without names, written at the end and sent from anywhere.
  */
 #include "proxy/net/spool.h"
 

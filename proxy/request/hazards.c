@@ -1,5 +1,5 @@
 /*
- * hazards.c: see hazards.h.
+ * hazards.c: hazards counted and put into the policy.
  *
  * The policy gets each hazard and says what it wants: the active server changed,
  * requests in flight asked for a second attempt, a storm began.

@@ -1,5 +1,5 @@
 /*
- * interim.c: see interim.h.
+ * interim.c: 1xx responses passed on, pushbacks noted.
  */
 #include "proxy/request/interim.h"
 

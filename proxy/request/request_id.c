@@ -1,5 +1,5 @@
 /*
- * request_id.c: see request_id.h.
+ * request_id.c: x-request-id and traceparent, read strictly.
  */
 #include "proxy/request/request_id.h"
 

@@ -1,5 +1,5 @@
 /*
- * response.c: see response.h.
+ * response.c: a head written anew, and a body framed as the client needs it.
  */
 #include "proxy/request/response.h"
 

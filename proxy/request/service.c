@@ -1,5 +1,5 @@
 /*
- * service.c: see service.h.
+ * service.c: the rooms put together, and what the policy asks of requests.
  */
 #include "proxy/request/service.h"
 

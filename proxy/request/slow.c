@@ -1,5 +1,5 @@
 /*
- * slow.c: see slow.h.
+ * slow.c: the slowest of a window, kept in a small array.
  */
 #include "proxy/request/slow.h"
 

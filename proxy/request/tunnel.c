@@ -1,5 +1,5 @@
 /*
- * tunnel.c: see tunnel.h.
+ * tunnel.c: bytes of an upgraded connection, both ways.
  */
 #include "proxy/request/tunnel.h"
 

@@ -1,5 +1,5 @@
 /*
- * distribution.c: see distribution.h.
+ * distribution.c: counts between fixed edges.
  */
 #include "proxy/stats/distribution.h"
 

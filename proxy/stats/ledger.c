@@ -1,5 +1,5 @@
 /*
- * ledger.c: see ledger.h.
+ * ledger.c: marks a minute apart, and what happened between two.
  */
 #include "proxy/stats/ledger.h"
 

@@ -1,5 +1,5 @@
 /*
- * recent.c: see recent.h.
+ * recent.c: rings of ten-second slices and of hazards.
  */
 #include "proxy/stats/recent.h"
 

@@ -23,15 +23,14 @@
 static bool
 in_service(const struct server *s)
 {
-	return s->upstream->hedging->server[s->index].state == SERVER_READY &&
-	       server_may_serve(s) && !s->upstream->stopping;
+	return server_policy(s)->state == SERVER_READY && server_may_serve(s) &&
+	       !s->upstream->stopping;
 }
 
 static bool
 paused_since(const struct server *s, struct instant begin)
 {
-	const struct hedging_server *h =
-	    &s->upstream->hedging->server[s->index];
+	const struct hedging_server *h = server_policy(s);
 
 	/* Of a server that is silent for no known reason they do count. */
 	return (h->hazards & ~(1U << HAZARD_UNRESPONSIVE)) != 0 ||

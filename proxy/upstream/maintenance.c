@@ -8,7 +8,7 @@
  * program end.  The stages are enum maintenance (upstream.h).
  *
  * While one server is restarted the other one is alone, and a collection of
- * its would be a pause for everybody.  So a restart first lets it serve with
+ * its would be a pause for all.  So a restart first lets it serve with
  * this one ready behind it, and begins when it has just collected.
  */
 #include "proxy/upstream/maintenance.h"
@@ -53,7 +53,7 @@ take_down(struct server *s)
 	s->probe.link = NULL;
 	health_stop(s);
 	log_event(LOG_LEVEL_NOTICE, "server_draining", "server=%s inflight=%u",
-	    s->config->name, up->hedging->server[s->index].inflight);
+	    s->config->name, server_policy(s)->inflight);
 	upstream_want(up, hedging_server_down(up->hedging, s->index, now));
 }
 
@@ -91,8 +91,7 @@ leave(struct server *s)
 static bool
 at_rest(const struct server *s)
 {
-	const struct hedging_server *h =
-	    &s->upstream->hedging->server[s->index];
+	const struct hedging_server *h = server_policy(s);
 
 	return h->inflight == 0 && h->aside == 0 && s->waiting.count == 0 &&
 	       s->connecting.count == 0 && s->busy.count == 0 &&
@@ -146,8 +145,6 @@ come_to_rest(struct server *s, struct instant now)
 void
 maintenance_tick(struct server *s, struct instant now)
 {
-	struct upstream *up = s->upstream;
-
 	switch (s->maintenance.stage) {
 	case DRAIN_PENDING:
 		leave(s);
@@ -160,7 +157,7 @@ maintenance_tick(struct server *s, struct instant now)
 			come_to_rest(s, now);
 		break;
 	case STARTING:
-		if (up->hedging->server[s->index].state != SERVER_READY)
+		if (server_policy(s)->state != SERVER_READY)
 			break;
 		s->maintenance.stage = IN_SERVICE;
 		log_event(LOG_LEVEL_NOTICE,

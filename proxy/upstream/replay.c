@@ -1,4 +1,6 @@
-/* replay.c: see replay.h. */
+/*
+ * replay.c: copies of finished requests, written and remembered.
+ */
 #include "proxy/upstream/replay.h"
 
 #include <errno.h>

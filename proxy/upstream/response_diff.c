@@ -1,5 +1,5 @@
 /*
- * response_diff.c: see response_diff.h.
+ * response_diff.c: status, length and a hash of two responses, compared.
  *
  * The hash takes eight bytes at a time, wherever the pieces that they come in
  * are cut.  It is not keyed: servers are not expected to deceive.

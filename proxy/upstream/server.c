@@ -145,7 +145,7 @@ on_probe_timer(void *user, bool forced)
 	struct server *s = user;
 
 	(void)forced;
-	if (s->upstream->hedging->server[s->index].state == SERVER_CONNECTING &&
+	if (server_policy(s)->state == SERVER_CONNECTING &&
 	    !s->upstream->stopping)
 		server_probe(s);
 }
@@ -163,7 +163,7 @@ server_lost(struct server *s)
 		s->reuse.closed_early = s->reuse.closed_soon = INSTANT_NONE;
 	s->reuse.proven = INSTANT_NONE;
 	connection_close_idle(s);
-	if (up->hedging->server[s->index].state > SERVER_CONNECTING)
+	if (server_policy(s)->state > SERVER_CONNECTING)
 		log_event(LOG_LEVEL_WARNING, "server_lost", "server=%s",
 		    s->config->name);
 	upstream_want(up, hedging_server_down(up->hedging, s->index, now));
@@ -178,8 +178,7 @@ server_lost(struct server *s)
 void
 server_responded(struct server *s, int64_t latency_ns)
 {
-	const struct hedging_server *h =
-	    &s->upstream->hedging->server[s->index];
+	const struct hedging_server *h = server_policy(s);
 	bool hazard = h->hazards != 0 || (instant_is_set(h->hazard_over) &&
 					     instant_since(instant_now(),
 						 h->hazard_over) < latency_ns);
@@ -194,7 +193,7 @@ server_failed(struct server *s, enum exchange_end end)
 	if (end != EXCHANGE_REFUSED)
 		return;
 	if (++s->refusals >= REFUSALS_MAX &&
-	    s->upstream->hedging->server[s->index].state > SERVER_CONNECTING)
+	    server_policy(s)->state > SERVER_CONNECTING)
 		server_lost(s);
 }
 
@@ -363,9 +362,9 @@ void
 server_warm(struct server *s)
 {
 	struct upstream *up = s->upstream;
-	enum warmup_kind kind =
-	    up->hedging->server[s->index].state == SERVER_READY ? WARMUP_MIRROR
-								: WARMUP_WARM;
+	enum warmup_kind kind = server_policy(s)->state == SERVER_READY
+				    ? WARMUP_MIRROR
+				    : WARMUP_WARM;
 	struct instant now = instant_now(), next = INSTANT_NONE;
 	unsigned due = hedging_warmup_due(up->hedging, s->index, now, &next);
 	int64_t wait;
@@ -422,7 +421,7 @@ server_state_shown(const struct server *s)
 	case STOPPING:
 		return "stopping";
 	}
-	return server_state_name(s->upstream->hedging->server[s->index].state);
+	return server_state_name(server_policy(s)->state);
 }
 
 int

@@ -1,5 +1,5 @@
 /*
- * servers.c: see servers.h.
+ * servers.c: the tick of each server, and what it logs.
  */
 #include "proxy/upstream/servers.h"
 
@@ -33,7 +33,7 @@ server_end(struct server *s)
 static void
 server_tick(struct server *s, struct instant now)
 {
-	enum server_state state = s->upstream->hedging->server[s->index].state;
+	enum server_state state = server_policy(s)->state;
 
 	if (state != s->state_logged) {
 		if (state == SERVER_READY) {

@@ -83,8 +83,7 @@ windows_turn(struct silence *q, struct instant now)
 static int64_t
 patience_ns(const struct server *s, unsigned requests)
 {
-	const struct hedging_server *h =
-	    &s->upstream->hedging->server[s->index];
+	const struct hedging_server *h = server_policy(s);
 	bool several = requests >= SILENCE_REQUESTS;
 	int64_t least = several ? SEVERAL_LEAST_NS : FEW_LEAST_NS;
 	int64_t longest =
@@ -98,8 +97,7 @@ patience_ns(const struct server *s, unsigned requests)
 static bool
 is_unresponsive(const struct server *s)
 {
-	return (s->upstream->hedging->server[s->index].hazards &
-		   1U << HAZARD_UNRESPONSIVE) != 0;
+	return (server_policy(s)->hazards & 1U << HAZARD_UNRESPONSIVE) != 0;
 }
 
 static void
@@ -188,8 +186,7 @@ silence_forget(struct server *s, const struct awaited *a, struct instant now)
 static void
 starved_look(struct server *s, const struct awaited *a, struct instant now)
 {
-	const struct hedging_server *h =
-	    &s->upstream->hedging->server[s->index];
+	const struct hedging_server *h = server_policy(s);
 	int64_t long_ns = 2 * h->latency_p95_ns;
 
 	if (long_ns < STARVED_LEAST_NS)
@@ -206,8 +203,7 @@ starved_look(struct server *s, const struct awaited *a, struct instant now)
 static void
 silence_look(struct server *s, struct instant now)
 {
-	const struct hedging_server *h =
-	    &s->upstream->hedging->server[s->index];
+	const struct hedging_server *h = server_policy(s);
 	struct silence *q = &s->silence;
 	struct awaited a = awaited_count(s);
 	bool heard = q->reads != s->reads;

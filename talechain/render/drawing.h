@@ -52,4 +52,8 @@ int drawing_all(struct drawing *d);
 /* Patterns and such, once in a picture. */
 void drawing_definitions(struct text *x);
 
+/* Everything a story holds as HTML tables; bars in the picture's order. */
+void
+tables_render(struct text *x, const struct story *s, const struct picture *p);
+
 #endif

@@ -16,9 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embed.h"
 #include "talechain/explain/tale_struct.h"
 #include "talechain/render/drawing.h"
-#include "talechain/render/page.h"
+
+EMBED(timeline_html, "talechain/render/page/timeline.html");
 
 struct page {
 	struct text *x;		 /* borrowed */
@@ -26,14 +28,6 @@ struct page {
 	const struct picture *p; /* borrowed */
 	int err;
 };
-
-static void
-put_file(struct page *g, enum page_name name)
-{
-	struct page_file f = page_file(name);
-
-	text_add(g->x, "%.*s", (int)f.length, f.text);
-}
 
 static void
 put_title(struct page *g)
@@ -138,25 +132,21 @@ put_data(struct page *g)
 static void
 put_tables(struct page *g)
 {
-	page_tables(g->x, g->s, g->p);
+	tables_render(g->x, g->s, g->p);
 }
 
-/* What stands as @NAME@ in the template: a file, or what a function puts. */
+/* What replaces {{NAME}}. */
 static const struct {
 	const char *name;
-	enum page_name file;
 	void (*put)(struct page *g);
 } blanks[] = {
-#define PAGE_X(symbol, name, file) {#symbol, PAGE_##symbol, NULL},
-    PAGE_FILES(PAGE_X)
-#undef PAGE_X
-	{"TITLE", 0, put_title},
-    {"VERDICT", 0, put_verdict},
-    {"FACTS", 0, put_facts},
-    {"IDENTITY", 0, put_identity},
-    {"PICTURE", 0, put_picture},
-    {"TABLES", 0, put_tables},
-    {"DATA", 0, put_data},
+    {"TITLE", put_title},
+    {"VERDICT", put_verdict},
+    {"FACTS", put_facts},
+    {"IDENTITY", put_identity},
+    {"PICTURE", put_picture},
+    {"TABLES", put_tables},
+    {"DATA", put_data},
 };
 
 /* Fill in one blank; name has length bytes and is in the table. */
@@ -170,26 +160,21 @@ blank_fill(struct page *g, const char *name, size_t length)
 		    memcmp(blanks[i].name, name, length) == 0)
 			break;
 	assert(i < n);
-	if (g->err < 0)
-		return;
-	if (blanks[i].put != NULL)
+	if (g->err == 0)
 		blanks[i].put(g);
-	else
-		put_file(g, blanks[i].file);
 }
 
 static void
 template_fill(struct page *g)
 {
-	struct page_file f = page_file(PAGE_TIMELINE_HTML);
-	const char *at = f.text, *end = f.text + f.length, *from, *to;
+	const char *at = timeline_html, *end = timeline_html_end, *from, *to;
 
-	while ((from = memchr(at, '@', (size_t)(end - at))) != NULL) {
+	while ((from = memmem(at, (size_t)(end - at), "{{", 2)) != NULL) {
 		text_add(g->x, "%.*s", (int)(from - at), at);
-		to = memchr(from + 1, '@', (size_t)(end - from - 1));
+		to = memmem(from, (size_t)(end - from), "}}", 2);
 		assert(to != NULL);
-		blank_fill(g, from + 1, (size_t)(to - from - 1));
-		at = to + 1;
+		blank_fill(g, from + 2, (size_t)(to - from - 2));
+		at = to + 2;
 	}
 	text_add(g->x, "%.*s", (int)(end - at), at);
 }

@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embed.h"
 #include "talechain/explain/tale_struct.h"
 #include "talechain/render/drawing.h"
-#include "talechain/render/page.h"
+
+EMBED(picture_css, "talechain/render/page/picture.css");
 
 #define HEADING_WIDTH (PICTURE_WIDTH - 2 * DRAWING_MARGIN)
 #define LEAD 112 /* column of the text after "Why", "What to do" */
@@ -132,8 +134,6 @@ static void
 document(
     struct text *x, struct text *body, const struct story *s, double height)
 {
-	struct page_file css = page_file(PAGE_PICTURE_CSS);
-
 	text_add(x,
 	    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 	    "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"picture\" "
@@ -141,8 +141,7 @@ document(
 	    "role=\"group\">\n<title>",
 	    PICTURE_WIDTH, height, PICTURE_WIDTH, height);
 	markup_text(x, s->verdict.text);
-	text_add(
-	    x, "</title>\n<style>%.*s</style>\n", (int)css.length, css.text);
+	text_add(x, "</title>\n<style>%s</style>\n", picture_css);
 	drawing_definitions(x);
 	text_add(x,
 	    "<rect class=\"sheet\" width=\"%d\" height=\"%.0f\"/>\n"

@@ -5,7 +5,7 @@
  * Three, folded up: the pieces of the time, bars and arrows in order, and
  * the events as they were recorded.
  */
-#include "talechain/render/page.h"
+#include "talechain/render/drawing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 
 #include "talechain/events/events.h"
 #include "talechain/explain/tale_struct.h"
-#include "talechain/render/drawing.h"
 
 static void
 table_begin(struct text *x, const char *id, const char *title, size_t rows,
@@ -187,7 +186,7 @@ events_table(struct text *x, const struct story *s)
 }
 
 void
-page_tables(struct text *x, const struct story *s, const struct picture *p)
+tables_render(struct text *x, const struct story *s, const struct picture *p)
 {
 	segments_table(x, s);
 	parts_table(x, s, p);

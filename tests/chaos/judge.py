@@ -139,10 +139,11 @@ class Judge:
                 and self.enough(outcome, UNUSABLE + SILENT)):
             return None
         # One of two writes was lost with a kept connection that a server in a
-        # mode of closing them had just closed: it has not seen that one.
+        # mode of closing them had just closed: it has not seen that one.  The
+        # other was spoilt by it too, or its server was in trouble.
         if (status == "502" and reason in ("closed", "reset", "")
                 and any(self.excused(s, UNUSABLE, outcome) for s in "ab")
-                and self.enough(outcome, UNUSABLE + SILENT + ("mode",))):
+                and self.enough(outcome, ANY)):
             return None
         # Two writes are all there may be, and both were spent on a server at
         # fault: the other one was starting, full or in a pause just then.

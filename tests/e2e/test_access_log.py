@@ -236,6 +236,7 @@ def test_disk_full(upstream, tailor):
             count = t.metrics()[LINES % "failed"]
             t.wait_metric(LINES % "failed", count or 1)
         t.wait_metric(LINES % "failed", 5)
+    t.wait_log("access_log_failed")  # a thread of its own writes it
     assert t.log.count("access_log_failed") == 1
     assert t.metrics()[LINES % "written"] == 0
 

@@ -375,7 +375,7 @@ def test_goals():
     assert found[1].why.startswith("4.0 ms with") and "+2.5 ms" in found[1].why
     assert "x & <co> by p99.9 1.0 ms, max 1.0 ms" in found[2].why
     assert "y & <co> failed 7" in found[2].why
-    assert "as Tailor tells it: a <collection>" in found[2].why
+    assert "as Tailor explains it: a <collection>" in found[2].why
     assert "in 1 of 4 cells the generator could not" in found[2].why
 
 

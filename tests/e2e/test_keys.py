@@ -6,6 +6,7 @@ import resource
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -56,9 +57,11 @@ def test_lingering(one):
     t = one(proxy={"body_max": 10})
     with t.client() as c:
         c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
+        begin = time.monotonic()
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
             while True:
                 c.send(b"x" * 100)
+        assert time.monotonic() - begin > 1.8  # 2 s, but for its clock
     with t.client() as c:
         c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
                + b"x" * 100000)

@@ -1,14 +1,21 @@
 """Goal: a running tailor takes a new configuration on without losing a
 request, or keeps the one it has and says why."""
 
+import contextlib
 import json
+import os
+import re
 import signal
 import socket
+
+import pytest
 
 from rig.client import Client
 from rig.crowd import Crowd
 from rig.message import response
 from rig.ports import free_port
+from rig.wait import wait_until
+from test_ops_servers import launched
 
 
 def rewrite(t, **sections):
@@ -238,3 +245,29 @@ def test_no_request_is_lost_in_many_reloads(upstream, tailor):
     assert not crowd.errors and all(crowd.served)
     assert all((r.status, r.body) == (200, target.encode())
                for target, r in crowd.responses)
+
+
+def test_a_listener_closed_while_a_child_begins(tailor, scratch):
+    # Goal: a child has all descriptors until it has become its program; a
+    # listener that is closed meanwhile takes no connections all the same.
+    slow = {"PATH": ":".join("/" * 100_000)}  # to look for the program in
+    server = launched("a", scratch, environment=slow)
+    server["launch"]["command"] = ["no-such-program"]
+    first, second = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    t = tailor(server, ready=False, listen=[first, second])
+    seen = 0
+    for i in range(6):
+        pid = wait_until(lambda: re.findall(
+            r"server_launched server=a pid=(\d+)", t.log)[i:], "a launch")[0]
+        rewrite(t, listen=[first])
+        t.signal(signal.SIGHUP)
+        wait_until(lambda: t.log.count(" listener_closed ") > i, "its end")
+        host, _, port = second.partition(":")
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((host, int(port)), timeout=1).close()
+        with contextlib.suppress(OSError):  # it has ended
+            seen += os.readlink(f"/proc/{pid}/exe").endswith("/tailor")
+        rewrite(t, listen=[first, second])
+        t.signal(signal.SIGHUP)
+        wait_until(lambda: t.log.count(" listening ") > i + 2, "it is back")
+    assert seen > 0  # looked at while there was a child

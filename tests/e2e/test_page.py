@@ -1,6 +1,6 @@
 """Goal: a timeline's page works in a real browser: from a file and from a
 server, with a script and without, for hands on a keyboard, for eyes in the
-dark; whatever the strings in it are."""
+dark; whatever the strings in it are.  So does the live page."""
 
 import functools
 import http.server
@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from rig.wait import wait_until
 from support import browser as browsers
 
 SAMPLES = ["ack", "gc", "classes", "plain", "empty", "hostile", "many"]
@@ -418,3 +419,116 @@ def test_copies_the_answer(pages, page):
     assert any("TCP_NODELAY" in line for line in lines[1:])
     assert lines[-1].startswith("GET /search?q=tail")
     assert texts(page, "#selection") == ["verdict copied"]
+
+
+# --- the live page ------------------------------------------------------------
+
+class Relay(Quiet):
+    """Passes a browser's requests on to an admin socket, server.admin."""
+
+    def do_GET(self):
+        try:
+            response = self.server.admin.ask(self.path)
+        except OSError:
+            self.send_error(502)
+            return
+        self.send_response(response.status)
+        for name in "Content-Type", "Content-Security-Policy":
+            self.send_header(name, response.get(name) or "")
+        self.end_headers()
+        self.wfile.write(response.body)
+
+
+@pytest.fixture
+def live(upstream, tailor):
+    """A tailor with 7 slow requests, and the URL of its live page."""
+    active, backup = upstream("active").serve(), upstream("backup").serve()
+    t = tailor(active, backup, slow={"target": "0"})
+    t.wait_server("backup", state="ready")
+    with t.client() as client:
+        for i in range(7):
+            client.get("/<b>bold", fields=[("X-Request-Id", f"l-{i}")])
+    wait_until(lambda: len(t.ask_json("/slow")["slow"]) == 7, "all are kept")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Relay) as relay:
+        relay.admin = t
+        threading.Thread(target=relay.serve_forever, daemon=True).start()
+        t.url = f"http://127.0.0.1:{relay.server_port}/live"
+        yield t
+        relay.shutdown()
+
+
+def open_live(page, url):
+    page.open(url)
+    wait_until(lambda: not page.evaluate("document.querySelector('main')"
+                                         ".hidden"), "it is drawn")
+
+
+def test_live(live, page):
+    # Goal: the page draws what live.json says; links lead to timelines.
+    open_live(page, live.url)
+    assert texts(page, "#lead")[0].startswith(
+        "7 of 7 requests in the last ten minutes took over 0 us; ")
+    assert texts(page, "#servers td:first-child") == [
+        "active (active)" + live.config["servers"][0]["address"],
+        "backup" + live.config["servers"][1]["address"]]
+    assert texts(page, "#hazards .name") == ["active", "backup", "slow"]
+    assert len(texts(page, "#hazards a")) == 7
+    assert sum(map(int, texts(page, "#causes td:nth-child(4)"))) == 7
+    assert texts(page, "#slow code") == ["GET /<b>bold"] * 7
+    assert sum(map(int, texts(page, "#latency text[y]:nth-child(3n + 2)"))
+               ) == 7
+    assert page.evaluate("document.querySelectorAll('#slow b').length") == 0
+    assert page.evaluate(
+        "[...document.querySelectorAll('#slow a, #hazards a')]"
+        ".map((e) => e.getAttribute('href'))") == 2 * [
+            f"timeline/l-{i}?format=html" for i in range(6, -1, -1)]
+    assert page.errors == []
+    page.evaluate("document.querySelector('#slow a').click()")
+    wait_until(lambda: texts(page, "#verdict"), "the timeline is there")
+
+
+def test_live_renews_itself(live, page):
+    # Goal: what happens is shown, and that there is no tailor any more; the
+    # focus stays.
+    open_live(page, live.url)
+    page.evaluate("document.querySelector('#slow a').focus()")
+    for kind in "gc", "safepoint":
+        hazard = f"/hazard?server=active&kind={kind}&state="
+        live.ask(hazard + "begin", method="POST")
+        wait_until(lambda k=kind: [k, ""] == texts(
+            page, "#servers td:nth-child(3)"), "it is a hazard of the server")
+        (title,) = texts(page, f"#hazards .{kind} title")
+        assert title.startswith(f"active: {kind} (") and "so far" in title
+        live.ask(hazard + "end", method="POST")
+        wait_until(lambda k=kind: "so far" not in texts(
+            page, f"#hazards .{k} title")[0], "it has ended")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == \
+        "timeline/l-6?format=html"
+    assert page.evaluate("document.activeElement.closest('[id]').id") == "slow"
+    assert page.errors == []
+    live.stop()
+    wait_until(lambda: "No figures" in texts(page, "#error")[0], "it is said")
+    assert page.evaluate("document.title") == "Tailor (no response)"
+    assert len(texts(page, "#slow code")) == 7
+
+
+def test_live_without_its_script(live, page):
+    # Goal: it says so, and where the figures are.
+    page.scripts(False)
+    page.open(live.url)
+    assert "needs JavaScript" in texts(page, "noscript")[0]
+    assert page.evaluate("document.querySelector('noscript a').href"
+                         ) == live.url + ".json"
+    assert page.evaluate("document.querySelector('main')"
+                         ".getBoundingClientRect().height") == 0
+    assert page.errors == []
+
+
+def test_live_policy_holds(live, page):
+    # Goal: what got in all the same could neither run nor talk to others.
+    open_live(page, live.url)
+    page.evaluate("""(() => { const s = document.createElement("script");
+        s.textContent = "window.ran = true"; document.body.append(s); })()""")
+    assert page.evaluate("window.ran") is None
+    assert page.evaluate("fetch('data:,x').then(() => 1, () => 0)") == 0
+    assert any("Content Security Policy" in text for text in page.errors)

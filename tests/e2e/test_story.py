@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import pytest
 
@@ -60,3 +61,19 @@ def test_text_answers_first(one):
     for line in tale["verdict"]["evidence"] + tale["verdict"]["advice"]:
         assert " ".join(line.split()) in words
     assert "where the time went" in text
+
+
+def test_causes_are_documented():
+    # Goal: each cause that a program can name is in the schema, wherever the
+    # schema lists causes, and in the table of the manual.
+    codes = set(re.findall(
+        r'X\(\w+, "(\w+)",',
+        (ROOT / "talechain/explain/story.h").read_text(encoding="utf-8")))
+    text = (ROOT / "docs/timeline.schema.json").read_text(encoding="utf-8")
+    lists = re.findall(r'"enum": \[("unknown"[^]]*)\]', text)
+    assert len(codes) > 30 and len(lists) == 5
+    for one in lists:
+        assert set(re.findall(r"\w+", one)) == codes
+    assert set(SCHEMA["properties"]["causes"]["properties"]) == codes
+    manual = (ROOT / "docs/talechain.md").read_text(encoding="utf-8")
+    assert not [code for code in codes if f"`{code}`" not in manual]

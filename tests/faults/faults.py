@@ -44,7 +44,7 @@ from rig.wait import Late, wait_until  # noqa: E402
 from scenes import SCENES  # noqa: E402
 from stage import Stage, Wrong  # noqa: E402
 from symbols import Symbols  # noqa: E402
-from traffic import PLAIN, perform  # noqa: E402
+from traffic import perform  # noqa: E402
 
 
 def options():
@@ -71,8 +71,6 @@ PARTS = ("sweep", "warm", "cold", "storm")
 
 # Not ours to repair, and what it would need.
 KNOWN = {
-    ("event", "be_socket_enable"): "libevent's HTTP server does not notice "
-    "that the kernel could not watch its socket (admin listener only)",
     ("read", "evsig_cb"): "libevent ends the process if it cannot read the "
     "socket pair in which it writes signals to itself",
 }
@@ -90,9 +88,7 @@ UNREACHED = {}
 
 # Where tailor was wrong once: always tried, and first.
 FOUND = {"wake", "ring_take_slow", "watch", "listener_watch",
-         "admin_accept", "text_reserve",
-         "evhttp_request_new", "evbuffer_readln", "evhttp_connection_new",
-         "evhttp_connection_base_bufferevent_new"}
+         "text_reserve"}
 
 
 class Campaign:
@@ -322,8 +318,7 @@ class Campaign:
             if self.late():
                 break
             kind = self.random.choice(self.given.kinds.split(","))
-            # The admin listener does not notice some of these: see KNOWN.
-            act = self.random.choice(PLAIN if kind == "event" else scene.acts)
+            act = self.random.choice(scene.acts)
             armed = {"kinds": 1 << KINDS.index(kind),
                      "skip": self.random.randrange(40),
                      "left": self.random.randint(1, 20)}

@@ -23,13 +23,10 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <event2/event.h>
-#include <event2/event_struct.h>
 
 #include "config/config.h"
 #include "proxy/net/message.h"
 #include "proxy/client/peer.h"
-#include "proxy/net/libevent_reserve.h"
 #include "proxy/request/table.h"
 #include "talechain/render/render.h"
 #include "talechain/store/pack.h"
@@ -351,38 +348,6 @@ case_outgoing(void)
 	return kept ? 0 : -ENOMEM;
 }
 
-static void
-on_timer(evutil_socket_t fd, short what, void *user)
-{
-	(void)fd;
-	(void)what;
-	(void)user;
-}
-
-/* libevent's list of timers outgrows what the reserve can lend it. */
-static int
-case_reserve(void)
-{
-	static struct event timer[200];
-	struct timeval far = {1000, 0};
-	struct event_base *base;
-	int err = 0;
-
-	reserve_init();
-	base = event_base_new();
-	if (base == NULL)
-		return -ENOMEM;
-	for (unsigned i = 0; i < 200; i++) {
-		evtimer_assign(&timer[i], base, on_timer, NULL);
-		if (event_add(&timer[i], &far) < 0)
-			err = -ENOMEM;
-	}
-	for (unsigned i = 0; i < 200; i++)
-		event_del(&timer[i]);
-	event_base_free(base);
-	return err;
-}
-
 static const struct {
 	const char *name;
 	uint64_t kinds;
@@ -400,7 +365,6 @@ static const struct {
     {"timeline", ALLOC | FILES, case_timeline},
     {"tables", ALLOC, case_tables},
     {"outgoing", ALLOC, case_outgoing},
-    {"reserve", ALLOC, case_reserve},
 };
 
 /* --- the sweep --------------------------------------------------------------- */

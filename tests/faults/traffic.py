@@ -176,9 +176,8 @@ def cut_page(t):
         file.write(whole)
 
 
-PLAIN = [ask_plainly, send_bodies, pipeline, be_refused, lose_a_server,
-         tunnel, leave, reopen_log]
-TRAFFIC = PLAIN + [ask_admin, reload, analyze, act, hedge]  # of the admin too
+TRAFFIC = [ask_plainly, send_bodies, pipeline, be_refused, lose_a_server,
+           tunnel, leave, reopen_log, ask_admin, reload, analyze, act, hedge]
 
 
 def perform(t, act_):

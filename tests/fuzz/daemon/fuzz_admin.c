@@ -49,7 +49,7 @@ struct state {
 	enum log_level level;
 	unsigned active;
 	struct {
-		enum maintenance maintenance;
+		enum maintenance stage;
 		unsigned hazards;
 	} server[CONFIG_SERVERS];
 };
@@ -64,8 +64,7 @@ state_of(const struct proxy *p)
 	s.level = log_level_get();
 	s.active = p->hedging.active;
 	for (unsigned i = 0; i < p->config->servers; i++) {
-		s.server[i].maintenance.stage =
-		    p->upstream.server[i].maintenance.stage;
+		s.server[i].stage = p->upstream.server[i].maintenance.stage;
 		s.server[i].hazards = p->hedging.server[i].hazards;
 	}
 	return s;
@@ -190,6 +189,7 @@ loop_turn(void)
 {
 	check(event_base_loop(proxy->loop.base, EVLOOP_NONBLOCK) >= 0, "loop");
 	loop_turn_end(&proxy->loop);
+	admin_tick(process->admin, instant_now());
 }
 
 /* One turn of the loop, and what it brought; false at the end. */
@@ -264,9 +264,8 @@ check_answer(bool head)
 
 	if (answered == 0)
 		return;
-	/* libevent gives back whatever version it was asked in. */
-	check(strncmp(answer, "HTTP/", 5) == 0 && strchr(answer, ' ') != NULL &&
-		  strchr("2345", strchr(answer, ' ')[1]) != NULL,
+	check(strncmp(answer, "HTTP/1.1 ", 9) == 0 &&
+		  strchr("245", answer[9]) != NULL,
 	    "status line");
 	check(body != NULL, "head");
 	length = strstr(answer, "\r\nContent-Length: ");
@@ -292,10 +291,9 @@ may_change(const char *input)
 
 	if (post == NULL || post != input || strstr(post + 4, "POST") != NULL)
 		return post != NULL;
-	blank = strstr(input, "\n\r\n");
-	origin = strstr(input, "\nOrigin: null\r\n");
-	return blank == NULL || origin == NULL || origin > blank ||
-	       strstr(input, "\n\n") != NULL;
+	blank = strstr(input, "\r\n\r\n");
+	origin = strstr(input, "\r\nOrigin: null\r\n");
+	return blank != NULL && (origin == NULL || origin > blank);
 }
 
 int

@@ -34,7 +34,7 @@ on_preempted(struct plot *p)
 	plot_enters(p, 9000, A_TID, 8000, HOG);
 }
 
-/* The hog takes the CPU twice, another stranger once and for longer. */
+/* The hog takes the CPU twice, another thread once and for longer. */
 static void
 on_hog(struct plot *p)
 {

@@ -1,0 +1,275 @@
+/*
+ * admin_call.c: requests on the admin listener, read and responded to.
+ */
+#include "proxy/admin/admin_call.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proxy/client/client.h"
+
+/* A response is given to its client by that much (ADMIN_CLIENT_BLOCKS). */
+#define PIECE (2 * BLOCK_BYTES)
+
+/* Whether a Host, which is valid, names this machine, and is not merely a name
+ * that begins so: 127.0.0.1.example.com leads wherever its owner likes. */
+static bool
+is_local(struct slice host)
+{
+	const char *end =
+	    memchr(host.at, *host.at == '[' ? ']' : ':', host.length);
+	char name[64];
+	struct in_addr v4;
+
+	if (end != NULL)
+		host.length = (size_t)(end - host.at);
+	if (slice_is(host, "localhost") || slice_is(host, "[::1"))
+		return true;
+	return snprintf(name, sizeof(name), "%.*s", (int)host.length, host.at) <
+		   (int)sizeof(name) &&
+	       inet_pton(AF_INET, name, &v4) == 1 &&
+	       ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* A page in a browser must not be able to reach us through its user. */
+static bool
+is_foreign(const struct client *c, const struct http_head *head)
+{
+	for (unsigned i = 0; i < head->fields; i++)
+		if (slice_is(head->field[i].name, "origin"))
+			return true;
+	/* No page reaches a Unix socket, whatever Host it names. */
+	return !c->peer.local && head->authority.length > 0 &&
+	       !is_local(head->authority);
+}
+
+static void
+read_accept(struct admin_call *call, struct slice accept)
+{
+	static const char name[] = "application/openmetrics-text";
+
+	/* Collectors that know it prefer it. */
+	call->openmetrics |=
+	    memmem(accept.at, accept.length, name, sizeof(name) - 1) != NULL;
+	negotiate_accept(&call->accept, accept);
+}
+
+/* --- a call's life ----------------------------------------------------------- */
+
+static void
+call_free(struct admin_call *call)
+{
+	free(call->text);
+	free(call);
+}
+
+static void
+on_body(struct client *c, struct chain *data, bool whole)
+{
+	chain_clear(data, &c->clients->loop->blocks);
+	if (whole)
+		admin_call_serve(c->user);
+}
+
+static void
+on_gone(struct client *c)
+{
+	struct admin_call *call = c->user;
+
+	if (call->asked)
+		tale_query_cancel(call->admin->proxy, &call->question);
+	call_free(call);
+}
+
+/* The client has taken what it was given: give it more, or end. */
+static void
+on_written(struct client *c)
+{
+	struct admin_call *call = c->user;
+	size_t n = call->length - call->given;
+
+	if (n == 0) {
+		call_free(call);
+		client_next(c);
+		return;
+	}
+	if (n > PIECE)
+		n = PIECE;
+	if (chain_add(&c->out, &c->clients->loop->blocks,
+		call->text + call->given, n) < 0) {
+		client_close(c);
+		return;
+	}
+	call->given += n;
+	client_write_later(c);
+}
+
+static const struct client_ops reading_ops = {
+    .body = on_body,
+    .gone = on_gone,
+};
+
+static const struct client_ops writing_ops = {
+    .written = on_written,
+    .gone = on_gone,
+};
+
+bool
+admin_call_begin(struct client *c, const struct http_head *head,
+    struct http_refusal *refusal)
+{
+	struct admin_call *call =
+	    calloc(1, sizeof(*call) + head->target.length + 1);
+	char *mark;
+
+	if (call == NULL) {
+		*refusal = (struct http_refusal){503, "overloaded"};
+		return false;
+	}
+	call->admin = c->clients->user;
+	call->client = c;
+	call->method = head->method;
+	call->foreign = is_foreign(c, head);
+	for (unsigned i = 0; i < head->fields; i++)
+		if (head->field[i].id == HTTP_FIELD_ACCEPT)
+			read_accept(call, head->field[i].value);
+	memcpy(call->path, head->target.at, head->target.length);
+	mark = strchr(call->path, '?');
+	if (mark != NULL) {
+		*mark = '\0';
+		call->query = (struct slice){mark + 1, strlen(mark + 1)};
+	}
+	c->close = !head->keep_alive;
+	c->ops = &reading_ops;
+	c->user = call;
+	return true;
+}
+
+/* --- responses --------------------------------------------------------------- */
+
+void
+admin_reply(struct admin_call *call, unsigned status, const char *type,
+    const char *text, size_t length)
+{
+	struct client *c = call->client;
+	bool head_only = call->method == HTTP_METHOD_HEAD;
+	char extra[sizeof(call->extra) + 64];
+	struct client_reply reply = {.status = status,
+	    .type = type,
+	    .extra = extra,
+	    .text = text,
+	    .length = length,
+	    .head_only = head_only || length > PIECE};
+
+	snprintf(extra, sizeof(extra), "X-Content-Type-Options: nosniff\r\n%s",
+	    call->extra);
+	if (!head_only && length > PIECE) {
+		call->text = malloc(length);
+		if (call->text == NULL) {
+			client_close(c);
+			return;
+		}
+		memcpy(call->text, text, length);
+		call->length = length;
+	}
+	c->ops = &writing_ops;
+	c->response = CLIENT_RESPONSE_WHOLE;
+	client_respond(c, &reply);
+}
+
+void
+admin_reply_text(struct admin_call *call, unsigned status, const char *text)
+{
+	admin_reply(call, status, "text/plain", text, strlen(text));
+}
+
+void
+admin_reply_error(struct admin_call *call, unsigned status, const char *text)
+{
+	struct json j;
+
+	json_init(&j, false);
+	json_object_begin(&j);
+	json_key_string(&j, "error", text);
+	json_object_end(&j);
+	admin_reply_json(call, status, &j);
+}
+
+void
+admin_reply_json(struct admin_call *call, unsigned status, struct json *j)
+{
+	char *text;
+	size_t length;
+
+	if (json_take(j, &text, &length) < 0) {
+		admin_reply_text(call, 500, "out of memory\n");
+		return;
+	}
+	admin_reply(call, status, "application/json", text, length);
+	free(text);
+}
+
+/* --- parameters -------------------------------------------------------------- */
+
+struct slice
+query_value(struct slice query, const char *name)
+{
+	size_t n = strlen(name);
+	struct slice value = {query.at, 0};
+
+	while (query.length > 0) {
+		const char *end = memchr(query.at, '&', query.length);
+		size_t part =
+		    end != NULL ? (size_t)(end - query.at) : query.length;
+
+		if (part > n && memcmp(query.at, name, n) == 0 &&
+		    query.at[n] == '=') {
+			value.at = query.at + n + 1;
+			value.length = part - n - 1;
+			return value;
+		}
+		query.at += part + (end != NULL);
+		query.length -= part + (end != NULL);
+	}
+	return value;
+}
+
+bool
+admin_query_text(
+    const struct admin_call *call, const char *name, char *out, size_t size)
+{
+	struct slice value = query_value(call->query, name);
+	size_t n = 0;
+
+	for (size_t i = 0; i < value.length && n < size; n++) {
+		char c = value.at[i++];
+
+		out[n] = c == '+' ? ' ' : c;
+		if (c == '%' && value.length - i >= 2 &&
+		    isxdigit((unsigned char)value.at[i]) &&
+		    isxdigit((unsigned char)value.at[i + 1])) {
+			const char digits[] = {
+			    value.at[i], value.at[i + 1], '\0'};
+
+			out[n] = (char)strtoul(digits, NULL, 16);
+			i += 2;
+		}
+	}
+	out[n < size ? n : 0] = '\0';
+	return n > 0 && n < size;
+}
+
+unsigned
+admin_query_number(const struct admin_call *call, const char *name,
+    unsigned fallback, unsigned max)
+{
+	char text[24];
+	unsigned long n = fallback;
+
+	if (admin_query_text(call, name, text, sizeof(text)))
+		n = strtoul(text, NULL, 10);
+	return n < 1 ? 1 : n > max ? max : (unsigned)n;
+}

@@ -1,0 +1,84 @@
+/*
+ * admin_call.h: a request on the admin listener, and what its handler needs:
+ * parameters, responses.
+ *
+ * A handler gets the call when the request is whole, and responds once: at
+ * once, or when the analysis thread has its text.  A client that leaves before
+ * takes the call with it.  A long response is copied, and given to its client a
+ * piece at a time.  A body is read and dropped: parameters are in the query.
+ * Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_ADMIN_ADMIN_CALL_H
+#define TAILOR_PROXY_ADMIN_ADMIN_CALL_H
+
+#include "base/json.h"
+#include "proxy/admin/tale_api.h"
+#include "proxy/client/clients.h"
+
+struct proxy;
+struct reload_result;
+
+/* The admin listener. */
+struct admin {
+	int (*reload)(void *user, struct reload_result *out);
+	void *user;	     /* of reload */
+	struct proxy *proxy; /* borrowed */
+	struct clients clients;
+	struct config config;	/* of these clients: constants */
+	struct metrics metrics; /* of these clients: not reported */
+};
+
+struct admin_call {
+	struct admin *admin;   /* borrowed */
+	struct client *client; /* borrowed */
+	enum http_method method;
+	bool foreign;		   /* a web page may have made its user ask */
+	bool openmetrics;	   /* of Accept, as is the next */
+	struct negotiation accept; /* forms of tales */
+	struct slice query;	   /* in path, behind its end */
+
+	struct tale_query question; /* to the analysis thread */
+	bool asked;		    /* it is under way */
+	enum tale_format format;    /* wanted */
+
+	/* the response */
+	char extra[NEGOTIATE_EXTRA_BYTES]; /* whole further lines */
+	char *text;	      /* owned: what is written in pieces */
+	size_t length, given; /* of it */
+
+	char path[]; /* as sent */
+};
+
+/* A head on the admin listener (struct client_events). */
+bool admin_call_begin(struct client *c, const struct http_head *head,
+    struct http_refusal *refusal);
+
+/* The request is whole: have its handler respond (admin.c). */
+void admin_call_serve(struct admin_call *call);
+
+/* Respond, with call->extra; never cached.  The call is gone on return, or will
+ * be without the handler's doing. */
+void admin_reply(struct admin_call *call, unsigned status, const char *type,
+    const char *text, size_t length);
+/* The same with a text. */
+void
+admin_reply_text(struct admin_call *call, unsigned status, const char *text);
+/* {"error": text} */
+void
+admin_reply_error(struct admin_call *call, unsigned status, const char *text);
+/* A finished document, which is taken. */
+void admin_reply_json(struct admin_call *call, unsigned status, struct json *j);
+
+/* The value of a query parameter as it stands there, or an empty slice. */
+struct slice query_value(struct slice query, const char *name);
+
+/* A number from the query, bent into [1, max]. */
+unsigned admin_query_number(const struct admin_call *call, const char *name,
+    unsigned fallback, unsigned max);
+
+/* A parameter of the query into out, decoded; false, and "", if it is not there,
+ * empty or too long. */
+bool admin_query_text(
+    const struct admin_call *call, const char *name, char *out, size_t size);
+
+#endif

@@ -1,0 +1,240 @@
+/*
+ * live_report.c: counters and servers, then hazards, latencies and kept tales.
+ *
+ * The proxy thread writes counters and servers, and copies its recent history
+ * (20 KiB): to write that takes longer than other requests should wait.
+ */
+#include "proxy/admin/live_report.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "proxy/analysis/slow_report.h"
+#include "proxy/request/proxy.h"
+#include "talechain/events/events.h"
+
+#define SLOW_LISTED 25
+
+struct live_report {
+	struct analysis_report report; /* first */
+	struct json json;	       /* begun on the proxy thread */
+	struct recent recent;
+	struct instant now;
+	int64_t wall_ns; /* of now */
+};
+
+/* --- proxy thread --------------------------------------------------------- */
+
+static void
+write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
+    struct json *j)
+{
+	const struct hedging_server *h = &p->hedging.server[i];
+	const struct config_server *c = &p->config->server[i];
+	const struct server *s = &p->upstream.server[i];
+	uint64_t errors = 0;
+
+	for (unsigned e = EXCHANGE_REFUSED; e <= EXCHANGE_TIMEOUT; e++)
+		errors += s->errors[e];
+	json_object_begin(j);
+	json_key_string(j, "name", c->name);
+	json_key_string(j, "address", c->address.text);
+	json_key_string(j, "state", server_state_name(h->state));
+	json_key_string(
+	    j, "source", profiler_source_name(stats->server[i].source));
+	json_key_bool(j, "active", p->hedging.active == i);
+	json_key_array(j, "hazards");
+	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
+		if (h->hazards & (1U << k))
+			json_string(j, hazard_kind_name((enum hazard_kind)k));
+	json_array_end(j);
+	json_key_uint(j, "inflight", h->inflight);
+	json_key_int(j, "p50_ns", h->latency_p50_ns);
+	json_key_int(j, "p95_ns", h->latency_p95_ns);
+	json_key_int(j, "p99_ns", h->latency_p99_ns);
+	json_key_uint(j, "restarts", s->restarts);
+	json_key_uint(j, "errors", errors);
+	json_object_end(j);
+}
+
+static void
+write_state(struct proxy *p, const struct live_report *l, struct json *j)
+{
+	struct profiler_stats stats;
+
+	profiler_stats(p->profiler, &stats);
+	json_key_string(j, "schema", "tailor.live/1");
+	json_key_string(j, "version", TAILOR_VERSION);
+	json_key_string(j, "mode",
+	    p->config->hedging.mode == CONFIG_MODE_ACT ? "act" : "watch");
+	json_key_int(j, "unix_ms", l->wall_ns / NS_PER_MS);
+	json_key_int(j, "uptime_ns", instant_since(l->now, p->started));
+	json_key_int(j, "window_ns", RECENT_WINDOW_NS);
+	json_key_int(j, "target_ns", p->config->slow.target_ns);
+	json_key_uint(j, "finished", p->table.finished);
+	json_key_uint(j, "hazards_seen", p->recent.hazards);
+	json_key_uint(j, "unexamined", p->metrics.slow_unexamined);
+	json_key_uint(j, "inflight", p->table.inflight_count);
+	json_key_uint(j, "clients", p->clients.count);
+	json_key_uint(j, "swaps", p->metrics.swaps);
+	json_key_array(j, "servers");
+	for (unsigned i = 0; i < p->config->servers; i++)
+		write_server(p, i, &stats, j);
+	json_array_end(j);
+}
+
+/* --- analysis thread ------------------------------------------------------ */
+
+static void
+write_latency(const struct live_report *l, struct json *j)
+{
+	uint64_t last = l->now.ns / (uint64_t)RECENT_SLICE_NS, requests = 0,
+		 slow = 0, bucket[RECENT_BUCKETS] = {0};
+
+	for (unsigned i = 0; i < RECENT_SLICES; i++) {
+		const struct recent_slice *s = &l->recent.slice[i];
+
+		if (s->number > last || last - s->number >= RECENT_SLICES)
+			continue;
+		requests += s->requests;
+		slow += s->slow;
+		for (unsigned b = 0; b < RECENT_BUCKETS; b++)
+			bucket[b] += s->bucket[b];
+	}
+	json_key_uint(j, "requests", requests);
+	json_key_uint(j, "slow_requests", slow);
+	json_key_array(j, "latency");
+	for (unsigned i = 0; i < RECENT_BUCKETS; i++) {
+		json_object_begin(j);
+		if (i < RECENT_BUCKETS - 1)
+			json_key_int(j, "to_ns", recent_bucket_edge_ns(i));
+		json_key_uint(j, "requests", bucket[i]);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+/* Hazards of the window, newest first; times are ago. */
+static void
+write_hazards(const struct live_report *l, struct json *j)
+{
+	const struct recent *r = &l->recent;
+	uint64_t kept =
+	    r->hazards < RECENT_HAZARDS ? r->hazards : RECENT_HAZARDS;
+
+	json_key_array(j, "hazards");
+	for (uint64_t i = 1; i <= kept; i++) {
+		const struct recent_hazard *h =
+		    &r->hazard[(r->hazards - i) % RECENT_HAZARDS];
+
+		if (instant_is_set(h->end) &&
+		    instant_since(l->now, h->end) > RECENT_WINDOW_NS)
+			continue;
+		json_object_begin(j);
+		json_key_uint(j, "server", h->server);
+		json_key_string(
+		    j, "kind", hazard_kind_name((enum hazard_kind)h->kind));
+		json_key_string(j, "cause", talechain_cause_name(h->cause));
+		json_key_int(
+		    j, "began_ago_ns", instant_since(l->now, h->begin));
+		if (instant_is_set(h->end))
+			json_key_int(
+			    j, "ended_ago_ns", instant_since(l->now, h->end));
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+struct cause {
+	enum tale_cause cause;
+	unsigned requests;
+	int64_t lost_ns; /* the largest parts of those requests */
+};
+
+static int
+lost_first(const void *va, const void *vb)
+{
+	const struct cause *a = va, *b = vb;
+
+	return (a->lost_ns < b->lost_ns) - (a->lost_ns > b->lost_ns);
+}
+
+/* Causes of the window, most lost first. */
+static void
+write_causes(const struct live_report *l,
+    const struct tale_summary *const *slow, unsigned n, struct json *j)
+{
+	struct cause all[TALE_CAUSE_COUNT] = {0};
+
+	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
+		all[i].cause = (enum tale_cause)i;
+	for (unsigned i = 0; i < n; i++) {
+		if (slow[i]->reason != TALE_REASON_TARGET ||
+		    slow[i]->finished_wall_ns < l->wall_ns - RECENT_WINDOW_NS)
+			continue;
+		all[slow[i]->cause].requests++;
+		all[slow[i]->cause].lost_ns += slow[i]->share_ns;
+	}
+	qsort(all, TALE_CAUSE_COUNT, sizeof(all[0]), lost_first);
+	json_key_array(j, "causes");
+	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++) {
+		if (all[i].requests == 0)
+			continue;
+		json_object_begin(j);
+		json_key_string(j, "cause", tale_cause_code(all[i].cause));
+		json_key_string(j, "words", tale_cause_label(all[i].cause));
+		json_key_uint(j, "requests", all[i].requests);
+		json_key_int(j, "lost_ns", all[i].lost_ns);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static int
+live_report_write(struct analysis_report *report,
+    const struct tale_summary *const *slow, unsigned n, char **text,
+    size_t *length)
+{
+	struct live_report *l = (struct live_report *)report;
+	struct json *j = &l->json;
+
+	write_latency(l, j);
+	write_hazards(l, j);
+	write_causes(l, slow, n, j);
+	json_key(j, "slow");
+	slow_report_list(slow, n < SLOW_LISTED ? n : SLOW_LISTED, j);
+	json_object_end(j);
+	return json_take(j, text, length);
+}
+
+/* --- its life ------------------------------------------------------------- */
+
+static void
+live_report_free(struct analysis_report *report)
+{
+	struct live_report *l = (struct live_report *)report;
+
+	json_fini(&l->json);
+	free(l);
+}
+
+struct analysis_report *
+live_report_new(struct proxy *p)
+{
+	struct live_report *l = calloc(1, sizeof(*l));
+	struct timespec wall;
+
+	if (l == NULL)
+		return NULL;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	l->report =
+	    (struct analysis_report){live_report_write, live_report_free};
+	l->recent = p->recent;
+	l->now = instant_now();
+	l->wall_ns = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec;
+	json_init(&l->json, false);
+	json_object_begin(&l->json);
+	write_state(p, l, &l->json);
+	return &l->report;
+}
