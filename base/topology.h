@@ -19,9 +19,8 @@
 struct topology; /* what was read, opaque */
 
 enum topology_poll {
-	TOPOLOGY_POLL_SPIN,  /* a lane of its own: never pause */
 	TOPOLOGY_POLL_RELAX, /* SMT sibling of the proxy: spin with pauses */
-	TOPOLOGY_POLL_SLEEP, /* no lane to spare: sleep between sweeps */
+	TOPOLOGY_POLL_SLEEP, /* sleep between sweeps */
 };
 
 struct topology_plan {

@@ -9,8 +9,9 @@
  *   proxy    three CPUs: one for the proxy, one for each server
  *   shared   fewer: the servers apart if possible, Tailor wherever there is
  *            time
- * A spinning thread uses up the cgroup's quota, so with a quota under four CPUs
- * the observer sleeps in every plan.
+ * Only on a lane of the proxy's core does the observer spin: its cache lines
+ * stay there.  A spinning thread uses up the cgroup's quota, so with a quota
+ * under four CPUs it sleeps there, too.
  */
 #include "base/topology_read.h"
 
@@ -20,7 +21,7 @@
 #include <string.h>
 
 /* Proxy, observer and one for each server. */
-#define CPUS_TO_SPIN (2 + TOPOLOGY_SERVERS)
+#define CPUS_FOR_ALL (2 + TOPOLOGY_SERVERS)
 
 static void __attribute__((format(printf, 2, 3)))
 explain(struct topology_plan *p, const char *format, ...)
@@ -102,13 +103,14 @@ plan_cores(const struct topology *t, struct topology_plan *out)
 
 	out->observer_cpu = nth_cpu(t, t->cpus - 1);
 	out->proxy_cpu = nth_cpu(t, t->cpus - 2);
-	out->poll = TOPOLOGY_POLL_SPIN;
+	out->poll = TOPOLOGY_POLL_SLEEP;
 	for (unsigned i = 0; i < rest; i++)
 		CPU_SET((size_t)nth_cpu(t, i),
 		    &out->server_cpus[i < (rest + 1) / 2 ? 0 : 1]);
 	explain(out,
 	    "%u CPUs, no core to share: proxy on CPU %d, observer on CPU %d, "
-	    "the servers have half of the other %u each",
+	    "the servers have half of the other %u each; the observer sleeps "
+	    "between sweeps",
 	    t->cpus, out->proxy_cpu, out->observer_cpu, rest);
 }
 
@@ -147,11 +149,11 @@ topology_plan(const struct topology *t, struct topology_plan *out)
 	*out = (struct topology_plan){.proxy_cpu = -1, .observer_cpu = -1};
 	if (spared != NULL)
 		plan_lanes(t, spared, out);
-	else if (t->cpus >= CPUS_TO_SPIN)
+	else if (t->cpus >= CPUS_FOR_ALL)
 		plan_cores(t, out);
 	else
 		plan_shared(t, out);
-	if (t->quota > 0 && t->quota < CPUS_TO_SPIN &&
+	if (t->quota > 0 && t->quota < CPUS_FOR_ALL &&
 	    out->poll != TOPOLOGY_POLL_SLEEP) {
 		out->poll = TOPOLOGY_POLL_SLEEP;
 		explain(out, "; the quota is %.2f CPUs, so the observer sleeps",

@@ -529,10 +529,12 @@ const struct config_key config_keys[] = {
 {"profiler.poll", KEY_POLL, PLACE(config, profiler.poll),
 	RANGE(1 * US, 100 * MS), .unit = "us",
 	.restart = true, .fallback = "auto",
-	.meaning = "How the observer waits between two sweeps: spin not at "
-	"all, relax with the CPU's pause instruction, sleep in the kernel (200 "
-	"us, short beside any pause worth a swap).  auto chooses by the "
-	"topology and logs it."},
+	.meaning = "How the observer waits between two sweeps while requests "
+	"are in flight: spin not at all, relax with the CPU's pause "
+	"instruction, sleep in the kernel (200 us, short beside any pause "
+	"worth a swap).  auto is relax on an SMT sibling of the proxy, else "
+	"sleep; it is logged.  While no request is in flight it rests in the "
+	"kernel until one comes, but for spin, which never rests."},
 {"profiler.cpu", KEY_CPU, PLACE(config, profiler.cpu),
 	.restart = true, .fallback = "auto",
 	.meaning = "The CPU of the observer thread, as proxy.cpu."},

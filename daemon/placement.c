@@ -52,15 +52,8 @@ poll_wish(enum config_poll wish, enum topology_poll proposed)
 	case CONFIG_POLL_AUTO:
 		break;
 	}
-	switch (proposed) {
-	case TOPOLOGY_POLL_SPIN:
-		return PROFILER_POLL_SPIN;
-	case TOPOLOGY_POLL_RELAX:
-		return PROFILER_POLL_RELAX;
-	case TOPOLOGY_POLL_SLEEP:
-		break;
-	}
-	return PROFILER_POLL_SLEEP;
+	return proposed == TOPOLOGY_POLL_RELAX ? PROFILER_POLL_RELAX
+					       : PROFILER_POLL_SLEEP;
 }
 
 void

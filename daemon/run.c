@@ -235,6 +235,8 @@ daemon_run(struct daemon *d)
 		 * has drained, an attempt has failed, a warm-up is over. */
 		queue_wake(p);
 		loop_turn_end(&p->loop);
+		profiler_in_flight(
+		    p->profiler, p->table.inflight_count > p->tunnels);
 		clients_reap(&p->clients);
 	}
 	log_event(LOG_LEVEL_NOTICE, "stopped",

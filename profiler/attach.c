@@ -115,11 +115,13 @@ attach_command(struct attach *a, const struct observer_command *o)
 		attach_watch(a);
 	a->out += o->releases;
 	while (!command_push(a->commands, o)) {
+		observer_rest_wake(a->rest);
 		/* The ring is full: wait for the observer to catch up. */
 		if (__atomic_load_n(&a->stop, __ATOMIC_RELAXED) != 0)
 			return;
 		nanosleep(&wait, NULL);
 	}
+	observer_rest_wake(a->rest);
 }
 
 int

@@ -20,6 +20,7 @@
 #include "profiler/jvm/usdt.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/observer_command.h"
+#include "profiler/observer_rest.h"
 #include "profiler/process.h"
 #include "profiler/profiler.h"
 #include "profiler/rates_read.h"
@@ -37,6 +38,7 @@ struct attach {
 	struct rates_reader rates;
 	struct command_ring *commands; /* borrowed; this thread writes */
 	struct command_ring *released; /* borrowed; this thread reads */
+	struct observer_rest *rest;    /* borrowed; to wake the observer */
 	unsigned out;		       /* sources ending, not yet released */
 	struct pollfd *polled;	       /* owned */
 	int wake;		       /* owned eventfd; any thread writes */

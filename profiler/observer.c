@@ -2,7 +2,8 @@
  * observer.c: the polling loop.
  *
  * In the loop: no allocation, no lock, no log, and no system calls except the
- * sleep (in that poll mode) and the hazard ring's wake-up.
+ * rest while no request is in flight, the sleep (in that poll mode) and the
+ * hazard ring's wake-up.
  */
 #include "profiler/observer.h"
 
@@ -266,7 +267,7 @@ observer_sweep_rings(struct observer *o, struct instant now)
 	o->behind = false;
 	if (looks > o->channels)
 		looks = o->channels;
-	for (; looks > 0 && budget > 0; looks--) {
+	for (; looks > 0 && budget > 0; looks--, o->looked++) {
 		if (o->turn >= o->channels)
 			o->turn = 0;
 		c = o->channel[o->turn];
@@ -385,15 +386,13 @@ observer_account(struct observer *o, struct instant now)
 
 /* --- the loop -------------------------------------------------------------- */
 
-void
-observer_sweep(struct observer *o, struct instant now)
+/* Everything that can begin or end a hazard. */
+static void
+observer_sweep_hazards(struct observer *o, struct instant now)
 {
 	struct observer_command command;
 	unsigned i;
 
-	observer_account(o, now);
-	o->swept = now;
-	observer_cost_mark(&o->cost, PROFILER_PART_OWN);
 	while (command_pop(o->commands, &command))
 		observer_handle_command(o, &command, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_ORDERS);
@@ -405,6 +404,17 @@ observer_sweep(struct observer *o, struct instant now)
 	observer_cost_mark(&o->cost, PROFILER_PART_PAGES);
 	for (i = 0; i < o->agents; i++)
 		agent_channel_sweep(o->agent[i], o->hazards, now);
+}
+
+void
+observer_sweep(struct observer *o, struct instant now)
+{
+	unsigned i;
+
+	observer_account(o, now);
+	o->swept = now;
+	observer_cost_mark(&o->cost, PROFILER_PART_OWN);
+	observer_sweep_hazards(o, now);
 	for (i = 0; i < o->agents; i++)
 		agent_channel_rates(o->agent[i], &o->output, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_AGENTS);
@@ -413,6 +423,17 @@ observer_sweep(struct observer *o, struct instant now)
 	observer_cost_mark(&o->cost, PROFILER_PART_RATES);
 	observer_periodic(o, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_OWN);
+}
+
+bool
+observer_look(struct observer *o)
+{
+	if (!observer_rest_borrow(&o->rest))
+		return false;
+	o->cost.timing = false;
+	observer_sweep_hazards(o, instant_now());
+	observer_rest_return(&o->rest);
+	return true;
 }
 
 /* Set CPU and scheduling; failures are not fatal. */
@@ -450,8 +471,26 @@ observer_settle(struct observer *o)
 		syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
+/* A rest is not a blind interval, but the delay of its end is. */
 static void
-observer_pause(const struct observer *o)
+observer_pause_idle(struct observer *o)
+{
+	struct instant busy;
+
+	/* All rings are read before each rest. */
+	if (o->looked < o->channels)
+		return;
+	o->looked = 0;
+	observer_rest(&o->rest, o->rest_ns);
+	busy.ns = __atomic_load_n(&o->rest.busy_ns, __ATOMIC_RELAXED);
+	if (observer_rest_idle(&o->rest))
+		o->swept = INSTANT_NONE;
+	else if (instant_before(o->swept, busy))
+		o->swept = busy;
+}
+
+static void
+observer_pause(struct observer *o)
 {
 	struct timespec t = {.tv_sec = o->sleep_ns / NS_PER_S,
 	    .tv_nsec = o->sleep_ns % NS_PER_S};
@@ -459,6 +498,12 @@ observer_pause(const struct observer *o)
 
 	if (o->behind)
 		return;
+	if (observer_rest_idle(&o->rest) && o->poll != PROFILER_POLL_SPIN) {
+		observer_pause_idle(o);
+		return;
+	}
+	o->rest.wait_ns = 0;
+	o->looked = 0;
 	switch (o->poll) {
 	case PROFILER_POLL_SPIN:
 		break;
@@ -512,6 +557,7 @@ observer_stop(struct observer *o)
 	if (!o->running)
 		return;
 	__atomic_store_n(&o->stop, 1, __ATOMIC_RELAXED);
+	observer_rest_wake(&o->rest);
 	pthread_join(o->thread, NULL);
 	o->running = false;
 }

@@ -6,6 +6,9 @@
  * sources of hazards are read in every sweep; rings share a budget of 64 events
  * and 8 checks per sweep, so no busy ring can delay a hazard.
  *
+ * While no request is in flight the observer rests between sweeps, unless its
+ * poll mode is to spin; see observer_rest.h.
+ *
  * After observer_start everything here belongs to that thread, except what is
  * marked otherwise.
  */
@@ -25,6 +28,7 @@
 #include "profiler/profiler.h"
 #include "profiler/rates.h"
 #include "profiler/observer_cost.h"
+#include "profiler/observer_rest.h"
 #include "profiler/hazard_state.h"
 
 /* From outside, our own, and the kernel's. */
@@ -36,6 +40,7 @@ struct observer {
 	/* constant while it runs */
 	enum profiler_poll poll;
 	int64_t sleep_ns;
+	int64_t rest_ns; /* the longest */
 	int64_t blind_ns;
 	int cpu;
 	unsigned servers;
@@ -49,6 +54,7 @@ struct observer {
 	struct channel *channel[OBSERVER_CHANNELS];
 	unsigned channels;
 	unsigned turn;		  /* the ring to check next */
+	unsigned looked;	  /* rings checked since the last rest */
 	bool behind;		  /* more is waiting: no time to pause */
 	uint64_t missed_reported; /* of the kernel's losses */
 	struct instant calibrated;
@@ -60,6 +66,7 @@ struct observer {
 	/* shared: rings with one writer and one reader each */
 	struct command_ring *commands; /* attach thread -> observer */
 	struct command_ring *released; /* observer -> attach thread */
+	struct observer_rest rest;     /* the proxy thread's, too */
 	/* shared: relaxed, or as stated where used */
 	uint32_t stop;
 	/* the thread that started it */
@@ -78,6 +85,10 @@ void observer_stop(struct observer *o);
 
 /* One sweep, for observer_start's loop and for tests. */
 void observer_sweep(struct observer *o, struct instant now);
+
+/* The sweep's part that finds hazards, if the observer rests; false if it does
+ * not.  The proxy thread. */
+bool observer_look(struct observer *o);
 
 /*
  * Add a source.  The observer thread, or before it starts.

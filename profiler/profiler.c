@@ -34,6 +34,7 @@ struct profiler {
 	struct profiler_signal_state signal[PROFILER_SIGNALS];
 	struct channel *inside[INSIDE_MAX]; /* owned */
 	unsigned insides;
+	bool idle; /* the proxy thread's: no request in flight */
 };
 
 static bool
@@ -91,6 +92,7 @@ profiler_init_observer(struct profiler *p)
 
 	o->poll = options->poll;
 	o->sleep_ns = options->sleep_ns;
+	o->rest_ns = options->rest_ns > 0 ? options->rest_ns : OBSERVER_REST_NS;
 	o->blind_ns = options->blind_ns;
 	/* A configured sleep is not a blind interval. */
 	if (o->poll == PROFILER_POLL_SLEEP && o->blind_ns < 2 * o->sleep_ns)
@@ -258,6 +260,7 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	if (err < 0)
 		goto fail_ring;
 	p->attach.commands = &p->commands;
+	p->attach.rest = &p->observer.rest;
 	p->attach.released = &p->released;
 	profiler_init_observer(p);
 	err = profiler_open_listener(p);
@@ -398,6 +401,17 @@ profiler_hazard_take(struct profiler *p, struct hazard *out)
 	return hazard_ring_take(&p->hazards, out);
 }
 
+void
+profiler_in_flight(struct profiler *p, bool any)
+{
+	if (p->idle != any)
+		return;
+	p->idle = !any;
+	if (any)
+		observer_look(&p->observer);
+	observer_rest_set(&p->observer.rest, any, instant_now());
+}
+
 /* Copy the observer's account of its own cost, counter by counter. */
 static void
 profiler_copy_cost(const struct profiler *p, struct profiler_stats *out)
@@ -425,6 +439,7 @@ void
 profiler_stats(struct profiler *p, struct profiler_stats *out)
 {
 	const struct counters *c = &p->observer.output.counters;
+	const struct observer_rest *r = &p->observer.rest;
 	struct kernel_losses losses;
 
 	attach_stats(&p->attach, out);
@@ -440,6 +455,10 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->blind_ns = counter_read(&c->blind_ns);
 	out->blind_max_ns = counter_read(&c->blind_max_ns);
 	profiler_copy_cost(p, out);
+	out->resting =
+	    __atomic_load_n(&r->state, __ATOMIC_RELAXED) != OBSERVER_SWEEPS;
+	out->rests = counter_read(&r->rests);
+	out->wakes = counter_read(&r->woken);
 	out->rates = counter_read(&c->rates);
 	out->rates_dropped = counter_read(&c->rates_dropped) +
 			     counter_read(&p->attach.rates.dropped);

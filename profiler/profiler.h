@@ -5,9 +5,9 @@
  * of the proxy, and the hsperfdata pages of unmodified JVMs.  It copies every
  * new event into the timeline stream and posts each server's hazards to the
  * proxy through a ring and an eventfd.  That loop never allocates, locks, logs
- * or waits (its only system calls are the sleep between sweeps and the write
- * that wakes the proxy for a hazard).  A
- * second thread does everything that may block: it accepts channels, finds and
+ * or waits while requests are in flight (its only system calls are the sleep
+ * between sweeps and the write that wakes the proxy for a hazard).  A second
+ * thread does everything that may block: it accepts channels, finds and
  * watches processes, maps hsperfdata, and hands finished sources to the
  * observer through a ring.
  *
@@ -95,7 +95,8 @@ struct profiler_options {
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
-	uint32_t rates; /* which signals: bit 1 << enum talechain_rate */
+	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms */
+	uint32_t rates;	 /* which signals: bit 1 << enum talechain_rate */
 	int64_t rates_period_ns; /* at most one event of each per period */
 	unsigned servers;	 /* 0 .. PROFILER_SERVERS */
 	struct profiler_server server[PROFILER_SERVERS];
@@ -183,6 +184,16 @@ int profiler_hazard_fd(const struct profiler *p);
  */
 bool profiler_hazard_take(struct profiler *p, struct hazard *out);
 
+/*
+ * profiler_in_flight(p, any):
+ * Whether requests are in flight.  While none is, the observer rests, unless
+ * it spins; until the first call it polls.  With the first one this thread
+ * looks at the sources of hazards itself, some 100 ns, so what has begun by now
+ * is there to be taken; then it wakes the observer, one system call.  Free if
+ * nothing has changed; never waits.  The proxy thread.
+ */
+void profiler_in_flight(struct profiler *p, bool any);
+
 /* Source of a server's hazards. */
 enum profiler_source {
 	PROFILER_SOURCE_NONE,
@@ -236,6 +247,9 @@ struct profiler_stats {
 	uint64_t blind_max_ns;
 	struct profiler_cost cost;
 	uint64_t cpu_ns; /* CPU time of the observer thread; 0: unknown */
+	bool resting;	 /* the observer rests now */
+	uint64_t rests;	 /* so far */
+	uint64_t wakes;	 /* of these ended by a wake-up */
 	uint64_t rates;	 /* RATE events */
 	uint64_t rates_dropped; /* periods that were distorted */
 	unsigned channels;	/* open now */

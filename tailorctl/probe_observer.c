@@ -188,20 +188,6 @@ account_subtract(struct account *a, const struct account *before)
 		a->period[i] -= before->period[i];
 }
 
-static enum profiler_poll
-poll_of(enum topology_poll poll)
-{
-	switch (poll) {
-	case TOPOLOGY_POLL_SPIN:
-		return PROFILER_POLL_SPIN;
-	case TOPOLOGY_POLL_RELAX:
-		return PROFILER_POLL_RELAX;
-	case TOPOLOGY_POLL_SLEEP:
-		break;
-	}
-	return PROFILER_POLL_SLEEP;
-}
-
 /* Options as for a tailor on this machine. */
 static void
 plan_options(struct profiler_options *o, const struct topology *t)
@@ -214,7 +200,8 @@ plan_options(struct profiler_options *o, const struct topology *t)
 		return;
 	topology_plan(t, &plan);
 	o->cpu = plan.observer_cpu;
-	o->poll = poll_of(plan.poll);
+	if (plan.poll == TOPOLOGY_POLL_RELAX)
+		o->poll = PROFILER_POLL_RELAX;
 }
 
 /* Run an observer here for a second.  0 or a negative errno. */
@@ -269,10 +256,27 @@ period_under(const struct account *a, double part)
 }
 
 static void
-print_account(const struct account *a, const struct observer *observer)
+print_periods(const struct account *a)
 {
 	static const double part[] = {.5, .9, .99, .999};
 	static const char *const name[] = {"p50", "p90", "p99", "p99.9"};
+	const char *comma = "";
+	char text[PLAIN_DURATION_BYTES];
+
+	printf("     period     ");
+	for (unsigned i = 0; i < 4 && period_under(a, 1) > 0; i++) {
+		printf("%s %s <%s", comma, name[i],
+		    plain_duration(text, (int64_t)period_under(a, part[i])));
+		comma = ",";
+	}
+	if (period_under(a, 1) == 0)
+		printf(" none: it rests, no request is in flight");
+	putchar('\n');
+}
+
+static void
+print_account(const struct account *a, const struct observer *observer)
+{
 	char text[2][PLAIN_DURATION_BYTES];
 	double sum = 0;
 	unsigned i;
@@ -280,11 +284,7 @@ print_account(const struct account *a, const struct observer *observer)
 	printf("\nThe observer, %s, over %.1f s\n", observer->whose, a->at_s);
 	printf("     samples     %s/s\n",
 	    plain_count(text[0], a->sweeps / a->at_s));
-	printf("     period     ");
-	for (i = 0; i < sizeof(part) / sizeof(part[0]); i++)
-		printf(" %s <%s%s", name[i],
-		    plain_duration(text[0], (int64_t)period_under(a, part[i])),
-		    i + 1 < sizeof(part) / sizeof(part[0]) ? "," : "\n");
+	print_periods(a);
 	printf("     blind       %.0f times, %s in all; the longest ever %s\n",
 	    a->blind, plain_seconds(text[0], a->blind_s),
 	    plain_seconds(text[1], a->blind_max_s));

@@ -2,7 +2,8 @@
  * sigbus_guard.c: the SIGBUS handler.
  *
  * The handler uses only atomics, mmap() and nanosleep(), which on Linux are
- * bare system calls.  It runs on the thread that read the hole: the observer.
+ * bare system calls.  It runs on the thread that read the hole: the observer,
+ * or the proxy thread in observer_look().
  */
 #include "profiler/jvm/sigbus_guard.h"
 

@@ -69,6 +69,13 @@ write_self(struct exposition *e, const struct profiler_stats *s)
 	    "CPU time of the observer thread, which others cannot have.");
 	exposition_print(e, "tailor_profiler_cpu_seconds_total %.6f\n",
 	    (double)s->cpu_ns / 1e9);
+	exposition_gauge(e, "tailor_profiler_resting",
+	    "1 while the observer rests: no request is in flight.", s->resting);
+	exposition_counter(e, "tailor_profiler_rests_total",
+	    "Rests of the observer; each ends with a sweep.", s->rests);
+	exposition_counter(e, "tailor_profiler_wakes_total",
+	    "Rests that a request or a change of a server ended early.",
+	    s->wakes);
 	exposition_family(e, "tailor_profiler_blind_seconds_total", "counter",
 	    "The sum of the gaps over profiler.blind.");
 	exposition_print(e, "tailor_profiler_blind_seconds_total %.9f\n",

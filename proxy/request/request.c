@@ -208,6 +208,7 @@ request_dispatch(struct request *r)
 		request_receive(r);
 		/* Not for one from the queue: what follows from a hazard may
 		 * run the queue, and with it this very request. */
+		profiler_in_flight(p->profiler, true);
 		proxy_hazards(p);
 	}
 	now = instant_now();

@@ -33,15 +33,15 @@ static const struct expected machines[] = {
     /* numbered as most firmware does: siblings n and n + 4 */
     {"core:4 pu:2(indexes=core:pu)", NULL, 8, 4, 2, 3, 7, TOPOLOGY_POLL_RELAX,
 	{"0-2", "4-6"}},
-    {"core:6 pu:1", NULL, 6, 6, 1, 4, 5, TOPOLOGY_POLL_SPIN, {"0-1", "2-3"}},
-    {"core:4 pu:1", NULL, 4, 4, 1, 2, 3, TOPOLOGY_POLL_SPIN, {"0", "1"}},
+    {"core:6 pu:1", NULL, 6, 6, 1, 4, 5, TOPOLOGY_POLL_SLEEP, {"0-1", "2-3"}},
+    {"core:4 pu:1", NULL, 4, 4, 1, 2, 3, TOPOLOGY_POLL_SLEEP, {"0", "1"}},
     {"core:3 pu:1", NULL, 3, 3, 1, 2, -1, TOPOLOGY_POLL_SLEEP, {"0", "1"}},
     {"core:2 pu:1", NULL, 2, 2, 1, -1, -1, TOPOLOGY_POLL_SLEEP, {"0", "1"}},
     {"core:1 pu:2", NULL, 2, 1, 2, -1, -1, TOPOLOGY_POLL_SLEEP, {"0", "1"}},
     {"pu:1", NULL, 1, 1, 1, -1, -1, TOPOLOGY_POLL_SLEEP, {"0", "0"}},
     /* only some CPUs allowed */
     {"core:8 pu:2", "4-7", 4, 2, 2, 6, 7, TOPOLOGY_POLL_RELAX, {"4", "5"}},
-    {"core:8 pu:2", "0,2,4,6", 4, 4, 1, 4, 6, TOPOLOGY_POLL_SPIN, {"0", "2"}},
+    {"core:8 pu:2", "0,2,4,6", 4, 4, 1, 4, 6, TOPOLOGY_POLL_SLEEP, {"0", "2"}},
     {"core:8 pu:2", "2-3,9", 3, 2, 2, 9, -1, TOPOLOGY_POLL_SLEEP, {"2", "3"}},
     {"core:8 pu:2", "0-1,4,6", 4, 3, 2, 0, 1, TOPOLOGY_POLL_RELAX, {"4", "6"}},
     {"core:8 pu:2", "5", 1, 1, 1, -1, -1, TOPOLOGY_POLL_SLEEP, {"5", "5"}},

@@ -1,0 +1,72 @@
+/*
+ * observer_rest.h: the observer's wait while no request is in flight.
+ *
+ * The proxy thread says whether requests are in flight.  While none is, the
+ * observer rests in the kernel (a futex) between sweeps, each time longer, up
+ * to OBSERVER_REST_NS.  observer_rest_wake ends a rest: every wake-up is
+ * followed by a whole sweep.
+ *
+ * While the observer rests, the proxy thread may borrow what is the observer's
+ * and look at the sources of hazards itself; a wake-up would take longer than
+ * the first request can wait.  The proxy thread never waits for it; an
+ * observer whose rest ends meanwhile waits for the return, some 100 ns.
+ *
+ * While requests are in flight, nothing here is written.
+ */
+#ifndef TAILOR_PROFILER_OBSERVER_REST_H
+#define TAILOR_PROFILER_OBSERVER_REST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/instant.h"
+
+/* The first rest and the longest one.  The rings must hold what a busy machine
+ * writes in that time. */
+#define OBSERVER_REST_FIRST_NS (1 * NS_PER_MS)
+#define OBSERVER_REST_NS (16 * NS_PER_MS)
+
+/* Who may touch the observer's structures. */
+enum observer_rest_state {
+	OBSERVER_SWEEPS, /* the observer */
+	OBSERVER_RESTS,	 /* no thread: it may be borrowed, or woken */
+	OBSERVER_LENT,	 /* the proxy thread */
+};
+
+struct observer_rest {
+	/* the proxy thread writes */
+	uint32_t idle __attribute__((aligned(64)));
+	uint64_t busy_ns; /* since when it is not idle */
+	/* shared */
+	uint32_t state; /* enum observer_rest_state */
+	uint32_t wakes; /* the futex: wake-ups so far */
+	/* the observer's */
+	int64_t wait_ns __attribute__((aligned(64))); /* last rest; 0: none */
+	uint64_t rests, woken; /* counters, any thread reads */
+	uint32_t seen;	       /* wakes when the last rest ended */
+};
+
+/* Whether no request is in flight.  Any thread. */
+static inline bool
+observer_rest_idle(const struct observer_rest *r)
+{
+	return __atomic_load_n(&r->idle, __ATOMIC_RELAXED) != 0;
+}
+
+/* Set that, now.  The proxy thread. */
+void
+observer_rest_set(struct observer_rest *r, bool in_flight, struct instant now);
+
+/* End the rest, or have the next one end at once.  What the caller wrote
+ * before is seen by a whole sweep.  Any thread; one system call if it rests. */
+void observer_rest_wake(struct observer_rest *r);
+
+/* Rest, at most longest_ns.  The observer. */
+void observer_rest(struct observer_rest *r, int64_t longest_ns);
+
+/* Borrow the observer's structures; false if it does not rest.  Never waits.
+ * The proxy thread. */
+bool observer_rest_borrow(struct observer_rest *r);
+void observer_rest_return(struct observer_rest *r);
+
+#endif

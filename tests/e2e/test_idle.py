@@ -1,0 +1,109 @@
+"""Goal: while no request is in flight the observer takes next to no CPU time,
+and knows as much at the first request as if it had polled."""
+
+import os
+import subprocess
+import time
+
+import pytest
+
+from rig.wait import wait_until
+
+
+class Server:
+    """collecting_server.c, found by its address."""
+
+    def __init__(self, build, socket, name):
+        self.name = name
+        self.child = subprocess.Popen(
+            [build / "e2e" / "collecting_server", socket, name],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.address = f"127.0.0.1:{int(self.child.stdout.readline())}"
+
+    def command(self, line):
+        self.child.stdin.write(f"{line}\n")
+        self.child.stdin.flush()
+        assert self.child.stdout.readline() == f"{line}\n"
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.stdout.close()
+        assert self.child.wait(20) == 0
+
+
+@pytest.fixture
+def collecting(build, scratch, tailor):
+    """Two such servers behind a tailor, with their channels open."""
+    servers = [Server(build, scratch / "t0/channels.sock", n) for n in "ab"]
+    t = tailor(*({"name": s.name, "address": s.address} for s in servers),
+               profiler={"poll": "sleep"})
+    for s in servers:
+        t.wait_server(s.name, state="ready", source="agent")
+    yield t, dict(zip("ab", servers))
+    for s in servers:
+        s.close()
+
+
+def observer_ns(t):
+    """CPU time of the observer thread."""
+    for task in os.scandir(f"/proc/{t.pid}/task"):
+        with open(f"{task.path}/comm", encoding="ascii") as comm:
+            if comm.read() == "observer\n":
+                with open(f"{task.path}/schedstat", encoding="ascii") as stat:
+                    return int(stat.read().split()[0])
+    raise AssertionError("no observer thread")
+
+
+def rests(t):
+    """Wait until the observer has long rests."""
+    before = t.metrics()["tailor_profiler_rests_total"]
+    wait_until(lambda: t.metrics()["tailor_profiler_rests_total"] >= before + 6
+               and t.metrics()["tailor_profiler_resting"] == 1,
+               "the observer rests")
+
+
+def test_idle_costs_little(collecting):
+    # Goal: a fraction of a percent of a CPU, with a sanitizer 1; sleeping
+    # 200 us it would be 3 to 14.
+    t, _ = collecting
+    rests(t)
+    before, begin = observer_ns(t), time.monotonic_ns()
+    time.sleep(3)
+    used = observer_ns(t) - before
+    assert used < 0.02 * (time.monotonic_ns() - begin)
+    assert t.metrics()["tailor_profiler_blind_seconds_total"] < 3
+
+
+def test_hazard_that_begins_while_idle(collecting):
+    # Goal: the first request after it goes to the server that does not
+    # collect, nearly always at once.  (A sweep of the observer at that very
+    # moment may be past the news; then it is hedged.)
+    t, servers = collecting
+    rounds = 20
+    for _ in range(rounds):
+        active = servers[t.active()]
+        rests(t)
+        active.command("begin")
+        with t.client() as c:
+            assert c.get("/").body.decode() != active.name
+        active.command("end")
+        wait_until(lambda s=active: not t.server(s.name)["hazards"],
+                   "it is over")
+    metrics = t.metrics()
+    hedges = sum(v for k, v in metrics.items()
+                 if k.startswith("tailor_hedges_sent_total"))
+    assert hedges <= rounds / 4
+    assert metrics["tailor_hazards_dropped_total"] == 0
+    assert metrics["tailor_profiler_wakes_total"] > 0
+
+
+def test_attach_while_idle(collecting, build, scratch):
+    # Goal: a channel that opens and closes while the observer rests is
+    # followed at once.
+    t, _ = collecting
+    rests(t)
+    before = t.metrics()["tailor_channels"]
+    extra = Server(build, scratch / "t0/channels.sock", "c")
+    t.wait_metric("tailor_channels", before + 1)
+    extra.close()
+    wait_until(lambda: t.metrics()["tailor_channels"] == before, "it closed")

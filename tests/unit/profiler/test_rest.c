@@ -1,0 +1,320 @@
+/*
+ * Goal: an observer that rests is woken by each of its wakers, never late, and
+ * what it owns is used by one thread at a time; a hazard that began during a
+ * rest is there to be taken after a look.
+ */
+#include "fixture.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "profiler/observer.h"
+
+#define ROUNDS 20000
+#define RINGS (5 * OBSERVER_LOOKS)
+#define FOREVER_NS (3600 * NS_PER_S)
+
+/* --- resting and waking ---------------------------------------------------- */
+
+struct stress {
+	struct observer_rest rest;
+	uint64_t owned;	      /* whoever may touch the observer's structures */
+	uint64_t asked, done; /* atomic */
+	uint32_t stop;
+};
+
+/* At most about a microsecond. */
+static void
+idle_for_a_while(unsigned *seed)
+{
+	volatile unsigned left = (unsigned)rand_r(seed) % 1000;
+
+	while (left > 0)
+		left--;
+}
+
+static void *
+stress_observe(void *arg)
+{
+	struct stress *s = arg;
+	unsigned seed = 2;
+
+	while (__atomic_load_n(&s->stop, __ATOMIC_RELAXED) == 0) {
+		s->owned++;
+		__atomic_store_n(&s->done,
+		    __atomic_load_n(&s->asked, __ATOMIC_RELAXED),
+		    __ATOMIC_RELAXED);
+		idle_for_a_while(&seed); /* the rest of a sweep */
+		/* No rest ends by itself. */
+		s->rest.wait_ns = FOREVER_NS;
+		observer_rest(&s->rest, FOREVER_NS);
+	}
+	return NULL;
+}
+
+static void
+stress_await(struct stress *s, uint64_t number)
+{
+	struct instant limit = instant_plus(instant_now(), FIXTURE_LIMIT_NS);
+
+	while (__atomic_load_n(&s->done, __ATOMIC_RELAXED) < number) {
+		if (!instant_before(instant_now(), limit))
+			fail_msg("wake-up %llu was lost",
+			    (unsigned long long)number);
+		sched_yield();
+	}
+}
+
+/* Goal: every wake-up is followed by a sweep, at whatever moment it comes,
+ * and a borrower and the observer exclude each other. */
+static void
+test_no_wake_up_is_lost(void **state)
+{
+	struct stress *s = aligned_alloc(64, sizeof(*s));
+	uint64_t i, borrowed = 0;
+	unsigned seed = 1;
+	pthread_t thread;
+
+	(void)state;
+	assert_non_null(s);
+	memset(s, 0, sizeof(*s));
+	assert_int_equal(pthread_create(&thread, NULL, stress_observe, s), 0);
+	for (i = 1; i <= ROUNDS; i++) {
+		/* While it still sweeps, or already rests. */
+		idle_for_a_while(&seed);
+		if (observer_rest_borrow(&s->rest)) {
+			s->owned++;
+			borrowed++;
+			observer_rest_return(&s->rest);
+		}
+		__atomic_store_n(&s->asked, i, __ATOMIC_RELAXED);
+		observer_rest_wake(&s->rest);
+		stress_await(s, i);
+	}
+	__atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+	observer_rest_wake(&s->rest);
+	pthread_join(thread, NULL);
+	assert_true(borrowed > 0);
+	/* Each rest ended once, and was preceded by one sweep. */
+	assert_int_equal(s->owned, s->rest.rests + borrowed);
+	free(s);
+}
+
+/* Goal: rests get longer up to the longest, and short again after a wake-up. */
+static void
+test_rests_get_longer(void **state)
+{
+	struct observer_rest r;
+
+	(void)state;
+	memset(&r, 0, sizeof(r));
+	observer_rest(&r, 3 * NS_PER_MS);
+	assert_int_equal(r.wait_ns, OBSERVER_REST_FIRST_NS);
+	observer_rest(&r, 3 * NS_PER_MS);
+	assert_int_equal(r.wait_ns, 2 * NS_PER_MS);
+	observer_rest(&r, 3 * NS_PER_MS);
+	assert_int_equal(r.wait_ns, 3 * NS_PER_MS);
+	assert_int_equal(r.woken, 0);
+	observer_rest_wake(&r);
+	r.wait_ns = FOREVER_NS;
+	observer_rest(&r, FOREVER_NS);
+	assert_int_equal(r.wait_ns, 0);
+	assert_int_equal(r.woken, 1);
+	assert_int_equal(r.rests, 4);
+	assert_int_equal(r.state, OBSERVER_SWEEPS);
+}
+
+/* --- an observer that rests ------------------------------------------------ */
+
+struct rig {
+	struct observer o;
+	struct command_ring commands, released;
+	struct hazard_ring hazards;
+	struct timeline *timeline;
+	struct channel *agent;
+};
+
+static struct rig *
+rig_new(enum profiler_poll poll)
+{
+	struct rig *r = aligned_alloc(64, (sizeof(*r) + 63) / 64 * 64);
+
+	assert_non_null(r);
+	memset(r, 0, sizeof(*r));
+	assert_int_equal(timeline_new(&r->timeline, NULL, 12), 0);
+	assert_int_equal(hazard_ring_init(&r->hazards), 0);
+	assert_int_equal(
+	    channel_new_inside(&r->agent, 1, TALECHAIN_KIND_JVM, "agent", 6),
+	    0);
+	r->agent->server = 0;
+	r->o.poll = poll;
+	r->o.sleep_ns = 50 * NS_PER_US;
+	r->o.rest_ns = FOREVER_NS;
+	r->o.rest.wait_ns = FOREVER_NS; /* no rest ends by itself */
+	r->o.blind_ns = NS_PER_S;
+	r->o.cpu = -1;
+	r->o.servers = 1;
+	r->o.output.timeline = r->timeline;
+	r->o.output.hazards = &r->hazards;
+	r->o.hazards[0].output = &r->o.output;
+	r->o.commands = &r->commands;
+	r->o.released = &r->released;
+	assert_true(observer_add_channel(&r->o, r->agent, instant_now()));
+	return r;
+}
+
+static void
+rig_free(struct rig *r)
+{
+	observer_stop(&r->o);
+	channel_free(&r->agent);
+	hazard_ring_fini(&r->hazards);
+	timeline_free(&r->timeline);
+	free(r);
+}
+
+static bool
+rests(void *arg)
+{
+	struct rig *r = arg;
+
+	return __atomic_load_n(&r->o.rest.state, __ATOMIC_RELAXED) ==
+	       OBSERVER_RESTS;
+}
+
+static bool
+has_hazard(void *arg)
+{
+	struct rig *r = arg;
+	struct hazard h;
+
+	return hazard_ring_take(&r->hazards, &h);
+}
+
+static void
+collect(struct rig *r, uint64_t epoch, bool begin)
+{
+	__atomic_store_n(&r->agent->memory->word[TALECHAIN_WORD_SINCE],
+	    instant_now().ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->agent->memory->state,
+	    epoch << 8 | (begin ? TALECHAIN_JVM_GC : TALECHAIN_JVM_RUNNING),
+	    __ATOMIC_RELEASE);
+}
+
+/* Goal: what began while it rests is there after a look, on this thread and
+ * at once; and the wake-up is followed by polling, which finds the end. */
+static void
+test_look(void **state)
+{
+	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
+	struct hazard h;
+
+	(void)state;
+	observer_rest_set(&r->o.rest, false, instant_now());
+	assert_int_equal(observer_start(&r->o), 0);
+	assert_true(eventually(rests, r));
+	collect(r, 1, true);
+	assert_false(hazard_ring_take(&r->hazards, &h));
+	assert_true(observer_look(&r->o));
+	assert_true(hazard_ring_take(&r->hazards, &h));
+	assert_int_equal(h.kind, HAZARD_GC);
+	assert_int_equal(h.begin, 1);
+	assert_false(hazard_ring_take(&r->hazards, &h));
+
+	observer_rest_set(&r->o.rest, true, instant_now());
+	collect(r, 2, false);
+	assert_true(eventually(has_hazard, r));
+	collect(r, 3, true);
+	assert_true(eventually(has_hazard, r));
+	assert_int_equal(r->o.output.counters.hazards_lost, 0);
+	rig_free(r);
+}
+
+/* Goal: a command wakes it, and so does the end. */
+static void
+test_command(void **state)
+{
+	struct rig *r = rig_new(PROFILER_POLL_RELAX);
+	struct observer_command exit = {.kind = COMMAND_SERVER_EXIT, .pid = 1};
+
+	(void)state;
+	observer_rest_set(&r->o.rest, false, instant_now());
+	assert_int_equal(observer_start(&r->o), 0);
+	assert_true(eventually(rests, r));
+	exit.at = instant_now();
+	assert_true(command_push(&r->commands, &exit));
+	observer_rest_wake(&r->o.rest);
+	assert_true(eventually(has_hazard, r));
+	rig_free(r);
+}
+
+/* Goal: an observer that spins never rests, and is never borrowed. */
+static void
+test_spin(void **state)
+{
+	struct rig *r = rig_new(PROFILER_POLL_SPIN);
+
+	(void)state;
+	observer_rest_set(&r->o.rest, false, instant_now());
+	assert_int_equal(observer_start(&r->o), 0);
+	collect(r, 1, true);
+	assert_true(eventually(has_hazard, r));
+	assert_false(observer_look(&r->o));
+	assert_int_equal(counter_read(&r->o.rest.rests), 0);
+	rig_free(r);
+}
+
+static bool
+has_all_events(void *arg)
+{
+	struct rig *r = arg;
+
+	return counter_read(&r->o.output.counters.events) == RINGS;
+}
+
+/* Goal: one wake-up is enough for all rings, however many there are. */
+static void
+test_all_rings(void **state)
+{
+	struct rig *r = rig_new(PROFILER_POLL_SLEEP);
+	struct channel *c[RINGS];
+	struct talechain tc[RINGS];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < RINGS; i++) {
+		assert_int_equal(channel_new_inside(&c[i], i + 2,
+				     TALECHAIN_KIND_APP, "app", 6),
+		    0);
+		assert_true(observer_add_channel(&r->o, c[i], instant_now()));
+		talechain_attach(&tc[i], c[i]->memory, 6);
+	}
+	observer_rest_set(&r->o.rest, false, instant_now());
+	assert_int_equal(observer_start(&r->o), 0);
+	assert_true(eventually(rests, r));
+	for (i = 0; i < RINGS; i++)
+		talechain_emit(&tc[i], TALECHAIN_APP_MARK, i, 0, 0, 0);
+	observer_rest_wake(&r->o.rest);
+	assert_true(eventually(has_all_events, r));
+	observer_stop(&r->o);
+	for (i = 0; i < RINGS; i++)
+		channel_free(&c[i]);
+	rig_free(r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_no_wake_up_is_lost),
+	    cmocka_unit_test(test_rests_get_longer),
+	    cmocka_unit_test(test_look),
+	    cmocka_unit_test(test_command),
+	    cmocka_unit_test(test_spin),
+	    cmocka_unit_test(test_all_rings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
