@@ -254,6 +254,19 @@ static const struct client_events client_events = {
     .begin = admin_call_begin,
 };
 
+/* Where there is no memory for clients, an operator can still ask why. */
+static void
+blocks_prepare(struct block_pool *pool)
+{
+	struct block *b[2 * ADMIN_CLIENT_BLOCKS];
+
+	block_pool_init(pool, (size_t)ADMIN_CLIENTS_MAX * ADMIN_CLIENT_BLOCKS);
+	for (unsigned i = 0; i < 2 * ADMIN_CLIENT_BLOCKS; i++)
+		b[i] = block_take(pool);
+	for (unsigned i = 0; i < 2 * ADMIN_CLIENT_BLOCKS; i++)
+		block_give(pool, b[i]);
+}
+
 int
 admin_new(struct admin **out, struct proxy *p,
     int (*reload)(void *user, struct reload_result *out), void *user)
@@ -277,6 +290,7 @@ admin_new(struct admin **out, struct proxy *p,
 	a->config.proxy.body_max_bytes = BODY_MAX;
 	a->clients = (struct clients){
 	    .loop = &p->loop,
+	    .blocks = &a->blocks,
 	    .config = &a->config,
 	    .metrics = &a->metrics,
 	    .events = &client_events,
@@ -289,6 +303,7 @@ admin_new(struct admin **out, struct proxy *p,
 		.body_max = BODY_MAX,
 		.strict_authority = true},
 	};
+	blocks_prepare(&a->blocks);
 	err = clients_init(&a->clients);
 	if (err == 0)
 		err = admin_listen(a, &p->config->admin);
@@ -304,6 +319,7 @@ admin_free(struct admin **ap)
 	if (*ap == NULL)
 		return;
 	clients_fini(&(*ap)->clients);
+	block_pool_fini(&(*ap)->blocks);
 	free(*ap);
 	*ap = NULL;
 }

@@ -69,7 +69,7 @@ call_free(struct admin_call *call)
 static void
 on_body(struct client *c, struct chain *data, bool whole)
 {
-	chain_clear(data, &c->clients->loop->blocks);
+	chain_clear(data, c->clients->blocks);
 	if (whole)
 		admin_call_serve(c->user);
 }
@@ -98,8 +98,8 @@ on_written(struct client *c)
 	}
 	if (n > PIECE)
 		n = PIECE;
-	if (chain_add(&c->out, &c->clients->loop->blocks,
-		call->text + call->given, n) < 0) {
+	if (chain_add(
+		&c->out, c->clients->blocks, call->text + call->given, n) < 0) {
 		client_close(c);
 		return;
 	}

@@ -24,8 +24,9 @@ struct admin {
 	void *user;	     /* of reload */
 	struct proxy *proxy; /* borrowed */
 	struct clients clients;
-	struct config config;	/* of these clients: constants */
-	struct metrics metrics; /* of these clients: not reported */
+	struct block_pool blocks; /* of these clients */
+	struct config config;	  /* of these clients: constants */
+	struct metrics metrics;	  /* of these clients: not reported */
 };
 
 struct admin_call {

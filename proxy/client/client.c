@@ -98,7 +98,7 @@ client_close(struct client *c)
 		socket_reset_on_close(c->fd);
 	close(c->fd);
 	c->fd = -1;
-	block_give(&all->loop->blocks, c->in);
+	block_give(all->blocks, c->in);
 	c->in = NULL;
 	client_is_whole(c);
 	peer_leave(&all->peers, c->count);
@@ -185,7 +185,7 @@ client_write_later(struct client *c)
 static void
 client_written(struct client *c)
 {
-	chain_clear(&c->out, &c->clients->loop->blocks);
+	chain_clear(&c->out, c->clients->blocks);
 	want_write(c, false);
 	if (c->state == CLIENT_TUNNEL)
 		client_arm(c, c->clients->config->proxy.tunnel_timeout_ns);
@@ -256,7 +256,7 @@ client_is_last(const struct client *c)
 void
 client_respond(struct client *c, const struct client_reply *r)
 {
-	struct block_pool *pool = &c->clients->loop->blocks;
+	struct block_pool *pool = c->clients->blocks;
 	const char *connection = "", *id = r->request_id;
 	char head[1024];
 	int n;

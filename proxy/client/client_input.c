@@ -114,8 +114,8 @@ take_head(struct client *c, size_t length)
 	}
 	if (head->expect_continue && head->minor == 1 && !c->body.done &&
 	    block_bytes(c->in) == length &&
-	    chain_add(&c->out, &all->loop->blocks,
-		"HTTP/1.1 100 Continue\r\n\r\n", 25) == 0)
+	    chain_add(
+		&c->out, all->blocks, "HTTP/1.1 100 Continue\r\n\r\n", 25) == 0)
 		client_flush(c);
 	if (c->closed)
 		return false;
@@ -152,7 +152,7 @@ pass_body(struct client *c, struct chain *data, bool whole)
 		client_arm(c, all->config->proxy.client_timeout_ns);
 	if (c->ops != NULL)
 		c->ops->body(c, data, whole);
-	chain_clear(data, &all->loop->blocks);
+	chain_clear(data, all->blocks);
 }
 
 /* Hand over what came through a tunnel. */
@@ -167,7 +167,7 @@ pass_stream(struct client *c)
 	c->in = NULL;
 	if (c->ops != NULL)
 		c->ops->stream(c, &data);
-	chain_clear(&data, &c->clients->loop->blocks);
+	chain_clear(&data, c->clients->blocks);
 }
 
 /* A PROXY header says whose connection this is. */
@@ -252,7 +252,7 @@ step_head(struct client *c)
 		return false;
 	if (c->body.done) {
 		if (block_bytes(c->in) == 0) {
-			block_give(&all->loop->blocks, c->in);
+			block_give(all->blocks, c->in);
 			c->in = NULL;
 		}
 		pass_body(c, &none, true);
@@ -273,12 +273,12 @@ step_body(struct client *c)
 
 	if (c->response == CLIENT_RESPONSE_WHOLE) {
 		/* Answered early: the rest is not needed. */
-		block_give(&c->clients->loop->blocks, c->in);
+		block_give(c->clients->blocks, c->in);
 		c->in = NULL;
 		return false;
 	}
-	switch (body_pull(
-	    &c->body, &c->in, &data, &c->clients->loop->blocks, &refusal)) {
+	switch (
+	    body_pull(&c->body, &c->in, &data, c->clients->blocks, &refusal)) {
 	case HTTP_BODY_MORE:
 	case HTTP_BODY_DATA:
 		if (is_trickling(c)) {
@@ -298,7 +298,7 @@ step_body(struct client *c)
 	case HTTP_BODY_BAD:
 		break;
 	}
-	chain_clear(&data, &c->clients->loop->blocks);
+	chain_clear(&data, c->clients->blocks);
 	client_refuse(c, &refusal);
 	return false;
 }
@@ -325,7 +325,7 @@ step(struct client *c)
 		pass_stream(c);
 		return false;
 	case CLIENT_LINGER:
-		block_give(&c->clients->loop->blocks, c->in);
+		block_give(c->clients->blocks, c->in);
 		c->in = NULL;
 		return false;
 	}
@@ -372,7 +372,7 @@ client_process(struct client *c)
 	if (c->closed)
 		return;
 	if (c->in != NULL && block_bytes(c->in) == 0) {
-		block_give(&c->clients->loop->blocks, c->in);
+		block_give(c->clients->blocks, c->in);
 		c->in = NULL;
 	}
 	if (c->ended)
@@ -398,7 +398,7 @@ client_read(struct client *c)
 	ssize_t n;
 
 	if (c->in == NULL)
-		c->in = block_take(&c->clients->loop->blocks);
+		c->in = block_take(c->clients->blocks);
 	b = c->in;
 	if (b == NULL) {
 		c->clients->metrics->rejected_memory++;
@@ -427,7 +427,7 @@ client_read(struct client *c)
 	if (n > 0)
 		client_process(c);
 	else if (block_bytes(b) == 0 && c->in == b) {
-		block_give(&c->clients->loop->blocks, b);
+		block_give(c->clients->blocks, b);
 		c->in = NULL;
 	}
 }

@@ -15,7 +15,7 @@
 static size_t
 mark(const struct clients *all)
 {
-	const struct block_pool *b = &all->loop->blocks;
+	const struct block_pool *b = all->blocks;
 
 	if ((b->blocks - b->available) * BLOCK_BYTES > BUFFERS_BYTES_MAX)
 		return MARK_MIN;
@@ -31,8 +31,8 @@ write_behind(struct client *c)
 	if (c->spool.bytes + c->behind.bytes >
 	    all->config->proxy.spool_max_bytes / SPOOL_SHARES)
 		return false;
-	return spool_add(&all->loop->spools, &c->spool, &c->behind,
-		   &all->loop->blocks, SPOOL_RESPONSE) == SPOOL_OK;
+	return spool_add(&all->loop->spools, &c->spool, &c->behind, all->blocks,
+		   SPOOL_RESPONSE) == SPOOL_OK;
 }
 
 bool
@@ -63,7 +63,7 @@ client_has_more(struct client *c)
 	c->slow = false;
 	spool_close(&all->loop->spools, &c->spool);
 	c->spool_sent = 0;
-	chain_clear(&c->out, &all->loop->blocks);
+	chain_clear(&c->out, all->blocks);
 	chain_move(&c->out, &c->behind);
 	return c->out.bytes > 0;
 }
@@ -83,7 +83,7 @@ client_write(struct client *c, int flags)
 	}
 	n = socket_send(c->fd, iov, chain_iov(&c->out, iov, CHAIN_IOV), flags);
 	if (n > 0)
-		chain_consume(&c->out, &c->clients->loop->blocks, (size_t)n);
+		chain_consume(&c->out, c->clients->blocks, (size_t)n);
 	return n;
 }
 
@@ -92,8 +92,8 @@ client_drop_output(struct client *c)
 {
 	struct clients *all = c->clients;
 
-	chain_clear(&c->out, &all->loop->blocks);
-	chain_clear(&c->behind, &all->loop->blocks);
+	chain_clear(&c->out, all->blocks);
+	chain_clear(&c->behind, all->blocks);
 	spool_close(&all->loop->spools, &c->spool);
 	c->spool_sent = 0;
 	c->slow = false;

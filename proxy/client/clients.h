@@ -131,10 +131,11 @@ struct client_events {
 };
 
 struct clients {
-	struct loop *loop;		    /* borrowed */
-	const struct config *config;	    /* borrowed: times, limits, peers */
-	struct metrics *metrics;	    /* borrowed */
-	struct profiler *profiler;	    /* borrowed: which ports to watch */
+	struct loop *loop;	     /* borrowed */
+	struct block_pool *blocks;   /* borrowed: for what they send and get */
+	const struct config *config; /* borrowed: times, limits, peers */
+	struct metrics *metrics;     /* borrowed */
+	struct profiler *profiler;   /* borrowed: which ports to watch */
 	const struct client_events *events; /* borrowed */
 	void *user;			    /* of the events */
 

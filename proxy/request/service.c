@@ -66,6 +66,7 @@ proxy_init(struct proxy *p, const struct hedging_limits *limits,
 	work_init(&p->policy, LOOP_POLICY, proxy_carry_out, p);
 	p->clients.config = p->upstream.config = c;
 	p->clients.loop = p->upstream.loop = &p->loop;
+	p->clients.blocks = &p->loop.blocks;
 	p->clients.user = p->upstream.user = p;
 	p->clients.metrics = &p->metrics;
 	p->clients.profiler = p->profiler;

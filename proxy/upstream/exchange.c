@@ -358,7 +358,7 @@ batch_begin(struct connection *u, struct read_batch *h)
 static ssize_t
 batch_read(struct connection *u, struct read_batch *h)
 {
-	struct iovec iov[BATCH_BLOCKS];
+	struct iovec iov[BATCH_BLOCKS] = {{0}};
 	struct msghdr m = {.msg_iov = iov, .msg_iovlen = h->blocks};
 	size_t left, room = 0;
 	ssize_t n;

@@ -223,7 +223,8 @@ replay_table_review(struct replay_table *t, const struct config *c)
 		if (r->length > 0)
 			n = replay_write(c, head, text, sizeof(text), &refusal);
 		r->length = n > 0 ? (uint16_t)n : 0;
-		memcpy(r->text, text, r->length);
+		if (n > 0)
+			memcpy(r->text, text, (size_t)n);
 	}
 }
 

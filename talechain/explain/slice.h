@@ -16,7 +16,7 @@
 #define SLICE_CALLERS 64   /* threads seen at possible peers */
 #define SLICE_WAKES 1024   /* wake-ups within the servers */
 #define SLICE_CPUS 256
-#define SLICE_OPEN (TALE_ATTEMPTS * SOURCES * HAZARD_KIND_COUNT)
+#define SLICE_OPEN ((size_t)TALE_ATTEMPTS * SOURCES * HAZARD_KIND_COUNT)
 #define SLICE_NAMES 1024 /* a power of two */
 
 /* One of the request's own sockets, as its events describe it. */

@@ -21,7 +21,7 @@
 
 static char directory[] = "/tmp/client-spool-test.XXXXXX";
 static struct loop loop;
-static struct clients clients = {.loop = &loop};
+static struct clients clients = {.loop = &loop, .blocks = &loop.blocks};
 static struct config config;
 
 static int
