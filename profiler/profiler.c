@@ -412,6 +412,13 @@ profiler_in_flight(struct profiler *p, bool any)
 	observer_rest_set(&p->observer.rest, any, instant_now());
 }
 
+void
+profiler_wake(struct profiler *p)
+{
+	if (p->idle)
+		observer_rest_wake(&p->observer.rest);
+}
+
 /* Copy the observer's account of its own cost, counter by counter. */
 static void
 profiler_copy_cost(const struct profiler *p, struct profiler_stats *out)

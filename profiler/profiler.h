@@ -194,6 +194,10 @@ bool profiler_hazard_take(struct profiler *p, struct hazard *out);
  */
 void profiler_in_flight(struct profiler *p, bool any);
 
+/* Have the observer read what there is, if it rests: something is about to ask
+ * for it.  Proxy thread. */
+void profiler_wake(struct profiler *p);
+
 /* Source of a server's hazards. */
 enum profiler_source {
 	PROFILER_SOURCE_NONE,

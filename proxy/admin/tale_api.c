@@ -78,6 +78,7 @@ tale_query(struct proxy *p, struct tale_query *q, const char *id,
     enum tale_format format, const struct tale_client *client, bool keep)
 {
 	struct analysis_question question = {.kind = ANALYSIS_TALE,
+	    .asked = instant_now(),
 	    .format = format,
 	    .keep = keep,
 	    .reason = client != NULL ? TALE_REASON_ASKED : TALE_REASON_PINNED};
@@ -102,6 +103,8 @@ tale_query(struct proxy *p, struct tale_query *q, const char *id,
 	if (!question.known)
 		snprintf(question.request.external_id,
 		    sizeof(question.request.external_id), "%s", id);
+	/* Its kernel sent some of it when nothing was in flight any more. */
+	profiler_wake(p->profiler);
 	if (client != NULL) {
 		question.has_client = true;
 		question.client = *client;

@@ -49,9 +49,10 @@ struct analysis_list {
 struct analysis_question {
 	uint64_t cookie; /* the asker's, returned with the answer */
 	enum analysis_kind kind;
-	bool known;	 /* request is filled in beyond its id */
-	bool keep;	 /* put the tale into the store */
-	bool has_client; /* client's stamps are given */
+	struct instant asked; /* when a client asked; none: no client did */
+	bool known;	      /* request is filled in beyond its id */
+	bool keep;	      /* put the tale into the store */
+	bool has_client;      /* client's stamps are given */
 	enum tale_reason reason;
 	struct instant window_end; /* TALE_REASON_SLOWEST: of its window */
 	unsigned window_keep;	   /* and how many of it are kept */

@@ -276,9 +276,11 @@ render(const struct story *s, enum tale_format format,
 
 /* Until the observer has surely read everything about the request. */
 static void
-settle(const struct tale_work *w, const struct tale_request *r)
+settle(const struct tale_work *w, const struct analysis_question *q)
 {
-	struct instant due = instant_plus(r->finished, w->settle_ns);
+	bool later = instant_before(q->request.finished, q->asked);
+	struct instant due =
+	    instant_plus(later ? q->asked : q->request.finished, w->settle_ns);
 	int64_t left = instant_since(due, instant_now());
 
 	if (left > 0 && left <= w->settle_ns && !atomic_load(&w->closing))
@@ -341,7 +343,7 @@ fetch(struct tale_work *w, const struct analysis_question *q, struct tale **out,
 	}
 	if (!q->known)
 		return -ENOENT;
-	settle(w, &q->request);
+	settle(w, q);
 	err = slice(w, q, out);
 	return err == -ESTALE ? 0 : err;
 }
