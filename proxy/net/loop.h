@@ -14,7 +14,7 @@
  * awake for the others.  Until then nothing of a request has been sent: bytes
  * that its server sends before are no response to it.
  *
- * Proxy thread only.  Putting work off and taking it up costs some 5 ns.
+ * Proxy thread only.  Putting work off and taking it up costs some 6 ns.
  */
 #ifndef TAILOR_PROXY_NET_LOOP_H
 #define TAILOR_PROXY_NET_LOOP_H

@@ -20,7 +20,7 @@
 
 struct stress {
 	struct observer_rest rest;
-	uint64_t owned;	      /* whoever may touch the observer's structures */
+	uint64_t owned;	      /* who may touch the observer's structures */
 	uint64_t asked, done; /* atomic */
 	uint32_t stop;
 };
