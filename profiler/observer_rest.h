@@ -9,7 +9,7 @@
  * While the observer rests, the proxy thread may borrow what is the observer's
  * and look at the sources of hazards itself; a wake-up would take longer than
  * the first request can wait.  The proxy thread never waits for it; an
- * observer whose rest ends meanwhile waits for the return, some 100 ns.
+ * observer whose rest ends meanwhile waits for the return.
  *
  * While requests are in flight, nothing here is written.
  */
