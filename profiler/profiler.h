@@ -188,9 +188,9 @@ bool profiler_hazard_take(struct profiler *p, struct hazard *out);
  * profiler_in_flight(p, any):
  * Whether requests are in flight.  While none is, the observer rests, unless
  * it spins; until the first call it polls.  With the first one this thread
- * looks at the sources of hazards itself (estimated: 100 ns); what has begun by now
- * is there to be taken; then it wakes the observer, one system call.  Free if
- * nothing has changed; never waits.  The proxy thread.
+ * looks at the sources of hazards itself (estimated: 100 ns), so that what has
+ * begun by now is there to be taken, and wakes the observer, one system call.
+ * Free if nothing has changed; never waits.  The proxy thread.
  */
 void profiler_in_flight(struct profiler *p, bool any);
 
