@@ -85,6 +85,23 @@ attach_fini(struct attach *a)
 	close(a->wake);
 }
 
+/* Have the kernel's programs follow a server's processes. */
+static void
+attach_watch_server(struct attach *a, unsigned server)
+{
+	const struct process *p = &a->process[server];
+	pid_t pid;
+
+	if (a->watched[server].generation != p->generation)
+		kernel_unwatch(a->kernel, server);
+	a->watched[server].generation = p->generation;
+	for (unsigned i = 0; i < p->family.count; i++) {
+		pid = p->family.pid[i];
+		if (!kernel_watches(a->kernel, pid))
+			kernel_watch(a->kernel, server, pid, finder_alone(pid));
+	}
+}
+
 /* Pass changed server processes on to the kernel's programs. */
 static void
 attach_watch(struct attach *a)
@@ -94,15 +111,24 @@ attach_watch(struct attach *a)
 
 	for (i = 0; i < a->servers; i++) {
 		p = &a->process[i];
-		if (a->watched[i].pid == p->pid && a->watched[i].jvm == p->jvm)
-			continue;
-		a->watched[i].pid = p->pid;
-		a->watched[i].jvm = p->jvm;
 		if (a->kernel != NULL)
-			kernel_watch_server(a->kernel, i, p->pid, p->jvm);
+			attach_watch_server(a, i);
+		if (a->watched[i].jvm == p->jvm)
+			continue;
+		a->watched[i].jvm = p->jvm;
 		if (a->usdt != NULL && p->server->probes != NULL)
 			usdt_watch(a->usdt, i, p->jvm);
 	}
+}
+
+void
+attach_family(struct attach *a, struct process *p)
+{
+	pid_t pid[KERNEL_PROCESSES];
+
+	if (a->kernel != NULL)
+		process_follow(
+		    p, pid, kernel_members(a->kernel, p->index, pid));
 }
 
 void
@@ -174,6 +200,10 @@ attach_publish(struct attach *a)
 				      TALECHAIN_KIND_JVM &&
 				  d->connection[k].channel->server == (int)i;
 		a->shown.server[i].pid = a->process[i].pid;
+		a->shown.server[i].processes = a->process[i].family.count;
+		a->shown.server[i].left_out = a->process[i].left_out;
+		memcpy(a->shown.server[i].program, a->process[i].name,
+		    sizeof(a->shown.server[i].program));
 		process_describe(&a->process[i], agents,
 		    &a->shown.server[i].source, a->shown.server[i].detail);
 		if (a->usdt == NULL || a->process[i].pid == 0 ||
@@ -235,11 +265,15 @@ attach_turn_server(
 static int64_t
 attach_turn_kernel(struct attach *a, struct instant now)
 {
+	unsigned i;
+
 	if (a->kernel == NULL)
 		return -1;
 	attach_watch(a);
 	if (!instant_before(now, a->count_at)) {
 		kernel_count(a->kernel);
+		for (i = 0; i < a->servers; i++)
+			attach_family(a, &a->process[i]);
 		a->count_at = instant_plus(now, COUNT_PERIOD_NS);
 	}
 	return COUNT_PERIOD_NS;
@@ -254,8 +288,8 @@ attach_turn_rates(struct attach *a, struct instant now)
 
 	for (i = 0; i < a->servers; i++) {
 		p = &a->process[i];
-		rates_server(&a->rates, i, p->jvm != 0 ? p->jvm : p->pid,
-		    p->server->name);
+		rates_server(
+		    &a->rates, i, &p->family, p->searched, p->server->name);
 	}
 	return rates_turn(&a->rates, a->commands, now);
 }

@@ -31,7 +31,8 @@ struct attach {
 	unsigned servers;
 	struct kernel *kernel; /* borrowed; NULL: none */
 	struct {
-		pid_t pid, jvm;
+		unsigned generation;
+		pid_t jvm;
 	} watched[PROFILER_SERVERS]; /* as set in the kernel's programs */
 	struct instant count_at;     /* when to read its losses */
 	struct usdt *usdt;	     /* borrowed; NULL: no probes */
@@ -75,6 +76,9 @@ void attach_command(struct attach *a, const struct observer_command *o);
 
 /* For the listener: the server a channel belongs to, -1 if none (yet). */
 int attach_server_of(const struct attach *a, const struct channel *c);
+
+/* For process: bring its family up to date with what the kernel followed. */
+void attach_family(struct attach *a, struct process *p);
 
 /* For process: servers' processes changed; reassign all channels. */
 void attach_assign(struct attach *a);

@@ -322,7 +322,7 @@ cost_round(struct costs *c, unsigned round, struct worker worker[2])
 		if (err < 0)
 			return err;
 		if (k != NULL)
-			kernel_watch_server(k, 0, worker[1].pid, 0);
+			kernel_watch(k, 0, worker[1].pid, true);
 		for (who = 0; err == 0 && who < 2; who++) {
 			err = worker_work(&worker[who], ns);
 			for (work = 0; work < COST_WORK_COUNT; work++)

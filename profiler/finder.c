@@ -9,23 +9,60 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "profiler/proc.h"
+
 #define TCP_STATE_LISTEN 0x0a
 #define UNIX_FLAG_LISTEN 0x10000u
+#define DEPTH_MAX 32 /* processes above one another */
+
+bool
+family_has(const struct family *f, pid_t pid)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (f->pid[i] == pid)
+			return true;
+	return false;
+}
+
+bool
+family_add(struct family *f, pid_t pid)
+{
+	if (family_has(f, pid))
+		return false;
+	if (f->count == FAMILY_MAX) {
+		f->left_out++;
+		return false;
+	}
+	f->pid[f->count++] = pid;
+	return true;
+}
 
 void
 finder_init(struct finder *f)
 {
 	memset(f, 0, sizeof(*f));
-	f->uid = (uid_t)-1;
+	f->sockets.uid = (uid_t)-1;
+}
+
+/* The search is over; its sockets remain known. */
+static void
+finder_end(struct finder *f)
+{
+	if (f->proc != NULL)
+		closedir(f->proc);
+	f->proc = NULL;
+	free(f->seen);
+	f->seen = NULL;
+	f->count = f->room = 0;
 }
 
 void
 finder_fini(struct finder *f)
 {
-	if (f->proc != NULL)
-		closedir(f->proc);
-	f->proc = NULL;
+	finder_end(f);
 }
+
+/* --- sockets ---------------------------------------------------------------- */
 
 /* "0100007F": each word of the address, printed as a number. */
 static size_t
@@ -117,10 +154,19 @@ finder_match(const char *line, const struct sockaddr_storage *address,
 	return address_match(have, n, address);
 }
 
+static void
+socket_add(struct finder_sockets *s, uint64_t inode, uid_t uid)
+{
+	if (s->count == FINDER_SOCKETS)
+		return;
+	s->inode[s->count++] = inode;
+	s->uid = uid;
+}
+
 /* Search one table of TCP sockets; true if anything listens there. */
 static bool
-find_tcp(
-    struct finder *f, const char *table, const struct sockaddr_storage *address)
+find_tcp(struct finder_sockets *s, const char *table,
+    const struct sockaddr_storage *address)
 {
 	FILE *file = fopen(table, "re");
 	uint64_t inode;
@@ -130,21 +176,21 @@ find_tcp(
 
 	if (file == NULL)
 		return false;
-	while (
-	    best < 2 && match >= 0 && fgets(line, sizeof(line), file) != NULL) {
+	while (match >= 0 && fgets(line, sizeof(line), file) != NULL) {
 		match = finder_match(line, address, &inode, &uid);
-		if (match <= best)
+		if (match > best)
+			s->count = 0;
+		if (match <= 0 || match < best)
 			continue;
 		best = match;
-		f->inode = inode;
-		f->uid = uid;
+		socket_add(s, inode, uid);
 	}
 	fclose(file);
 	return best > 0;
 }
 
 static bool
-find_unix(struct finder *f, const struct sockaddr_storage *address)
+find_unix(struct finder_sockets *s, const struct sockaddr_storage *address)
 {
 	const struct sockaddr_un *want = (const void *)address;
 	FILE *file = fopen("/proc/net/unix", "re");
@@ -152,57 +198,79 @@ find_unix(struct finder *f, const struct sockaddr_storage *address)
 	char line[512];
 	unsigned flags;
 	int path;
-	bool found = false;
 
 	if (file == NULL)
 		return false;
-	while (!found && fgets(line, sizeof(line), file) != NULL) {
+	while (s->count == 0 && fgets(line, sizeof(line), file) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
 		path = 0;
 		if (sscanf(line, "%*x: %*x %*x %x %*x %*x %llu %n", &flags,
 			&inode, &path) < 2 ||
 		    path == 0)
 			continue;
-		found = (flags & UNIX_FLAG_LISTEN) != 0 &&
-			strcmp(line + path, want->sun_path) == 0;
+		if ((flags & UNIX_FLAG_LISTEN) != 0 &&
+		    strcmp(line + path, want->sun_path) == 0)
+			socket_add(s, inode, (uid_t)-1);
 	}
 	fclose(file);
-	if (found) {
-		f->inode = inode;
-		f->uid = (uid_t)-1;
-	}
-	return found;
+	return s->count > 0;
 }
 
 static bool
-find_socket(struct finder *f, const struct sockaddr_storage *address)
+find_sockets(struct finder_sockets *s, const struct sockaddr_storage *address)
 {
+	*s = (struct finder_sockets){.uid = (uid_t)-1};
 	switch (address->ss_family) {
 	case AF_INET:
-		return find_tcp(f, "/proc/net/tcp", address) ||
-		       find_tcp(f, "/proc/net/tcp6", address);
+		return find_tcp(s, "/proc/net/tcp", address) ||
+		       find_tcp(s, "/proc/net/tcp6", address);
 	case AF_INET6:
-		return find_tcp(f, "/proc/net/tcp6", address);
+		return find_tcp(s, "/proc/net/tcp6", address);
 	case AF_UNIX:
-		return find_unix(f, address);
+		return find_unix(s, address);
 	default:
 		return false;
 	}
 }
 
-/* Whether a process has the socket open. */
 static bool
-process_holds(const char *pid, uint64_t inode)
+socket_has(const struct finder_sockets *s, uint64_t inode)
 {
-	char path[300], link[64], want[64];
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->inode[i] == inode)
+			return true;
+	return false;
+}
+
+bool
+finder_changed(const struct finder *f, const struct sockaddr_storage *address)
+{
+	struct finder_sockets now;
+
+	if (!find_sockets(&now, address))
+		return false; /* it ends, or begins again */
+	for (unsigned i = 0; i < now.count; i++)
+		if (!socket_has(&f->sockets, now.inode[i]))
+			return true;
+	return now.count != f->sockets.count;
+}
+
+/* --- processes -------------------------------------------------------------- */
+
+/* Whether a process has one of the sockets open. */
+static bool
+process_holds(pid_t pid, const struct finder_sockets *s)
+{
+	char path[64], link[64];
 	struct dirent *e;
+	unsigned long long inode;
 	bool holds = false;
 	ssize_t n;
 	DIR *d;
 
-	snprintf(
-	    want, sizeof(want), "socket:[%llu]", (unsigned long long)inode);
-	snprintf(path, sizeof(path), "/proc/%.16s/fd", pid);
+	if (s->count == 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	d = opendir(path);
 	if (d == NULL)
 		return false;
@@ -211,21 +279,158 @@ process_holds(const char *pid, uint64_t inode)
 		if (n <= 0)
 			continue;
 		link[n] = '\0';
-		holds = strcmp(link, want) == 0;
+		holds = sscanf(link, "socket:[%llu]", &inode) == 1 &&
+			socket_has(s, inode);
 	}
 	closedir(d);
 	return holds;
 }
 
+bool
+finder_holds(pid_t pid, const struct sockaddr_storage *address)
+{
+	struct finder_sockets s;
+
+	return find_sockets(&s, address) && process_holds(pid, &s);
+}
+
+bool
+finder_alone(pid_t pid)
+{
+	return proc_descends(getpid(), pid);
+}
+
+static void
+finder_see(struct finder *f, pid_t pid, pid_t root)
+{
+	struct finder_process p = {.pid = pid, .parent = proc_parent(pid)};
+	char name[PROC_NAME_BYTES];
+	void *grown;
+
+	p.holds = pid == root || process_holds(pid, &f->sockets);
+	if (p.holds && pid != root) {
+		proc_name(pid, name);
+		if (strcmp(name, "systemd") == 0) {
+			f->activator = true;
+			return;
+		}
+	}
+	if (f->count == f->room) {
+		f->room = f->room > 0 ? 2 * f->room : 256;
+		grown = realloc(f->seen, f->room * sizeof(*f->seen));
+		if (grown == NULL) {
+			f->failed = true;
+			return;
+		}
+		f->seen = grown;
+	}
+	f->seen[f->count++] = p;
+}
+
+/* A process that was seen, or NULL; /proc lists them in order. */
+static const struct finder_process *
+finder_seen(const struct finder *f, pid_t pid)
+{
+	size_t low = 0, high = f->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (f->seen[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < f->count && f->seen[low].pid == pid ? &f->seen[low] : NULL;
+}
+
+/* The process above one, or NULL. */
+static const struct finder_process *
+finder_above(const struct finder *f, const struct finder_process *p)
+{
+	return p->parent > 0 ? finder_seen(f, p->parent) : NULL;
+}
+
+static bool
+has_holder_above(const struct finder *f, const struct finder_process *p)
+{
+	unsigned depth;
+
+	for (depth = 0; depth < DEPTH_MAX && p != NULL; depth++) {
+		p = finder_above(f, p);
+		if (p != NULL && p->holds)
+			return true;
+	}
+	return false;
+}
+
+/* Whether Tailor runs below it. */
+static bool
+is_above_us(const struct finder *f, pid_t pid)
+{
+	const struct finder_process *p = finder_seen(f, getppid());
+	unsigned depth;
+
+	for (depth = 0; depth < DEPTH_MAX && p != NULL; depth++) {
+		if (p->pid == pid)
+			return true;
+		p = finder_above(f, p);
+	}
+	return false;
+}
+
+/* The holders, those with none above them first; then all below them. */
+static void
+finder_family(const struct finder *f, struct family *out)
+{
+	const struct finder_process *p = f->seen, *end = p + f->count;
+	bool more = true;
+
+	memset(out, 0, sizeof(*out));
+	for (p = f->seen; p < end; p++)
+		if (p->holds && !has_holder_above(f, p))
+			family_add(out, p->pid);
+	for (p = f->seen; p < end; p++)
+		if (p->holds)
+			family_add(out, p->pid);
+	while (more) {
+		more = false;
+		out->left_out = 0;
+		for (p = f->seen; p < end; p++)
+			if (family_has(out, p->parent) &&
+			    !is_above_us(f, p->parent))
+				more |= family_add(out, p->pid);
+	}
+}
+
+static enum finder_result
+finder_result(struct finder *f, struct family *out)
+{
+	enum finder_result r = FINDER_FOREIGN;
+
+	if (f->failed) {
+		finder_end(f);
+		return FINDER_NONE;
+	}
+	finder_family(f, out);
+	if (out->count > 0)
+		r = FINDER_FOUND;
+	else if (f->activator)
+		r = FINDER_ASLEEP;
+	finder_end(f);
+	return r;
+}
+
 enum finder_result
-finder_step(
-    struct finder *f, const struct sockaddr_storage *address, pid_t *pid)
+finder_step(struct finder *f, const struct sockaddr_storage *address,
+    pid_t root, struct family *out)
 {
 	struct dirent *e;
 	unsigned n = 0;
 
 	if (f->proc == NULL) {
-		if (!find_socket(f, address))
+		f->activator = f->failed = false;
+		if (!find_sockets(&f->sockets, address) && root == 0)
 			return FINDER_NONE;
 		f->proc = opendir("/proc");
 		if (f->proc == NULL)
@@ -235,15 +440,8 @@ finder_step(
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
 		n++;
-		if (atoi(e->d_name) == getpid() ||
-		    !process_holds(e->d_name, f->inode))
-			continue;
-		*pid = atoi(e->d_name);
-		finder_fini(f);
-		return FINDER_FOUND;
+		if (atoi(e->d_name) != getpid())
+			finder_see(f, atoi(e->d_name), root);
 	}
-	if (n == FINDER_STEP)
-		return FINDER_MORE;
-	finder_fini(f);
-	return FINDER_FOREIGN;
+	return n == FINDER_STEP ? FINDER_MORE : finder_result(f, out);
 }

@@ -1,10 +1,14 @@
 /*
- * finder.h: which process listens on an address.
+ * finder.h: which processes serve an address.
  *
- * The kernel's table of listening sockets gives the socket's inode; the process
- * that holds a descriptor of that inode is the listener.  Finding it means
- * reading every process's descriptors, so it is done in steps of a few
- * processes, and only while a server's process is unknown.
+ * The kernel's table of listening sockets gives the sockets' inodes (several,
+ * if the server uses SO_REUSEPORT); the processes that hold a descriptor of one
+ * of these, and all below them, are the server: a master and its workers.
+ * Finding them means reading every process's descriptors, so it is done in
+ * steps of a few processes, and only while they are unknown.
+ *
+ * Not taken are systemd, which holds the sockets of units that it has not
+ * started yet, and what runs below a process that Tailor, too, runs below.
  *
  * Works without privilege for processes of our own user.  Sees only our own
  * network and pid namespace.
@@ -18,19 +22,51 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define FINDER_STEP 32 /* processes examined in one step */
+#include "profiler/profiler.h"
+
+#define FINDER_STEP 32	  /* processes examined in one step */
+#define FINDER_SOCKETS 64 /* listening sockets of an address, at most */
+#define FAMILY_MAX PROFILER_PROCESSES
+
+/* The processes that are one server. */
+struct family {
+	pid_t pid[FAMILY_MAX]; /* the first: no other holder is above it */
+	unsigned count;
+	unsigned left_out; /* processes beyond FAMILY_MAX */
+};
+
+/* Whether a process is one of them. */
+bool family_has(const struct family *f, pid_t pid);
+/* Add one, if it is not there and there is room; whether it is new. */
+bool family_add(struct family *f, pid_t pid);
+
+struct finder_sockets {
+	uint64_t inode[FINDER_SOCKETS];
+	unsigned count;
+	uid_t uid; /* their user, (uid_t)-1 if unknown */
+};
+
+/* A process that the search has seen. */
+struct finder_process {
+	pid_t pid, parent;
+	bool holds; /* one of the sockets */
+};
 
 struct finder {
-	DIR *proc;	/* owned; open during a search */
-	uint64_t inode; /* of the listening socket */
-	uid_t uid;	/* its user, (uid_t)-1 if unknown */
+	DIR *proc; /* owned; open during a search */
+	struct finder_sockets sockets;
+	bool activator;		     /* systemd holds one */
+	bool failed;		     /* out of memory */
+	struct finder_process *seen; /* owned */
+	size_t count, room;
 };
 
 enum finder_result {
 	FINDER_MORE,	/* call again */
-	FINDER_FOUND,	/* *pid listens there */
+	FINDER_FOUND,	/* these are the server */
 	FINDER_NONE,	/* nothing listens on this address here */
-	FINDER_FOREIGN, /* a process of another user (f->uid) does */
+	FINDER_ASLEEP,	/* systemd does: the server is not running */
+	FINDER_FOREIGN, /* a process of another user (sockets.uid) does */
 };
 
 /* Initialize without a search; zeroed memory is valid, too. */
@@ -38,12 +74,26 @@ void finder_init(struct finder *f);
 void finder_fini(struct finder *f);
 
 /*
- * finder_step(f, address, pid):
- * Begin or continue a search.  Any result but FINDER_MORE ends it.  Not the
- * observer.
+ * finder_step(f, address, root, out):
+ * Begin or continue a search for what listens on an address (family AF_UNSPEC:
+ * nothing) and for a process, 0: none; both with what is below them.  Any
+ * result but FINDER_MORE ends it; then *out is set if it is FINDER_FOUND.  Not
+ * the observer.
  */
-enum finder_result finder_step(
-    struct finder *f, const struct sockaddr_storage *address, pid_t *pid);
+enum finder_result finder_step(struct finder *f,
+    const struct sockaddr_storage *address, pid_t root, struct family *out);
+
+/* Whether the sockets of an address are others than in the last search.  Some
+ * tens of microseconds. */
+bool
+finder_changed(const struct finder *f, const struct sockaddr_storage *address);
+
+/* Whether a process holds a socket that listens on an address. */
+bool finder_holds(pid_t pid, const struct sockaddr_storage *address);
+
+/* Whether what a process forks is no part of the server: Tailor, too, runs
+ * below it. */
+bool finder_alone(pid_t pid);
 
 /*
  * finder_match(line, address, inode, uid):

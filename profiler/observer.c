@@ -217,6 +217,8 @@ observer_handle_command(
 		hazard_state_start(&o->hazards[r->server], r->pid, &change);
 		break;
 	case COMMAND_SERVER_EXIT:
+		/* Another than began it, if that ended before. */
+		o->hazards[r->server].pid = r->pid;
 		hazard_state_exit(&o->hazards[r->server], r->status, &change);
 		break;
 	case COMMAND_RATE:

@@ -70,6 +70,18 @@ proc_read(pid_t pid, const char *file, char *out, size_t size)
 	out[n > 0 ? n : 0] = '\0';
 }
 
+void
+proc_name(pid_t pid, char out[PROC_NAME_BYTES])
+{
+	char *p;
+
+	proc_read(pid, "comm", out, PROC_NAME_BYTES);
+	for (p = out; *p != '\0' && *p != '\n'; p++)
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	*p = '\0';
+}
+
 /* The directory of a process's threads, or NULL with errno. */
 static DIR *
 proc_tasks(pid_t pid)

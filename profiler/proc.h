@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #define PROC_USER_BYTES 33
+#define PROC_NAME_BYTES 16
 
 /* A handle that becomes readable when the process ends; negative errno. */
 int proc_pidfd(pid_t pid);
@@ -49,6 +50,10 @@ int proc_uid(pid_t pid, uid_t *out);
 
 /* The user's name, or its number if it has none. */
 void proc_user_name(uid_t uid, char out[PROC_USER_BYTES]);
+
+/* The name of its first thread, "" if unknown; bytes that are not printable
+ * become '?'. */
+void proc_name(pid_t pid, char out[PROC_NAME_BYTES]);
 
 /* Its number in its own, innermost pid namespace; pid itself if unknown. */
 pid_t proc_inner_pid(pid_t pid);

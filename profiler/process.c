@@ -14,6 +14,10 @@
 
 #define FIND_PERIOD_NS (200 * NS_PER_MS)
 #define FIND_STEP_NS (1 * NS_PER_MS)
+/* How often the set is searched if nothing follows it, and how often the
+ * sockets of its address are compared. */
+#define FAMILY_PERIOD_NS (10 * NS_PER_S)
+#define SOCKETS_PERIOD_NS (5 * NS_PER_S)
 /* A JVM creates its page in its first tenths of a second. */
 #define PAGE_SOON_NS (100 * NS_PER_MS)
 #define PAGE_SOON_TRIES 100
@@ -140,26 +144,48 @@ process_gone(struct process *p, struct instant now)
 	process_unwatch(p);
 	p->ended = p->pid;
 	p->pid = p->jvm = 0;
-	p->listener_known = false;
+	p->family.count = 0;
+	p->name[0] = '\0';
+	p->generation++;
+	p->searched++;
 	p->find_at = now;
 	finder_fini(&p->finder);
 	snprintf(p->where, sizeof(p->where), "its process is gone");
 }
 
-/* Take this process as the server. */
-static void
-process_found(struct process *p, pid_t pid, const char *how, struct instant now)
+/* Its main process is this one; proc_pidfd's result. */
+static int
+process_main(struct process *p, pid_t pid, struct instant now)
 {
 	int pidfd = proc_pidfd(pid);
 
-	process_drop_page(p);
 	process_unwatch(p);
 	p->pidfd = pidfd < 0 ? -1 : pidfd;
-	p->pid = p->jvm = pid;
-	p->page_at = p->thread_at = now;
+	p->pid = pid;
+	proc_name(pid, p->name);
+	p->thread_at = now;
 	p->threads_seen = 0;
 	p->doubt_end = now;
-	p->listener_known = false;
+	return pidfd;
+}
+
+/* Take these processes as the server, the first as its main one. */
+static void
+process_found(struct process *p, const struct family *found, const char *how,
+    struct instant now)
+{
+	pid_t pid = found->pid[0];
+	int pidfd;
+
+	process_drop_page(p);
+	finder_fini(&p->finder);
+	pidfd = process_main(p, pid, now);
+	p->jvm = pid;
+	p->family = *found;
+	p->page_at = p->find_at = p->sockets_at = now;
+	p->settled = p->followed = false;
+	p->generation++;
+	p->searched++;
 	if (pidfd == -ESRCH) {
 		process_gone(p, now);
 		return;
@@ -180,6 +206,7 @@ process_check_assigned(struct process *p, struct instant now)
 {
 	uint64_t assigned = __atomic_load_n(&p->assigned, __ATOMIC_ACQUIRE);
 	pid_t pid = (pid_t)(uint32_t)assigned;
+	struct family alone = {.pid = {pid}, .count = 1};
 
 	if (assigned == p->assigned_seen)
 		return;
@@ -189,7 +216,36 @@ process_check_assigned(struct process *p, struct instant now)
 	if (pid == 0)
 		process_gone(p, now);
 	else
-		process_found(p, pid, "assigned", now);
+		process_found(p, &alone, "assigned", now);
+}
+
+/*
+ * Its main process has ended: another of the set that listens takes its place,
+ * one above the others first.  Whether there is one.
+ */
+static bool
+process_hand_over(struct process *p, struct instant now)
+{
+	pid_t pid = 0, was = p->pid;
+
+	for (unsigned i = 0; i < p->family.count && pid == 0; i++)
+		if (p->family.pid[i] != was &&
+		    !proc_is_ending(p->family.pid[i]) &&
+		    finder_holds(p->family.pid[i], &p->server->address))
+			pid = p->family.pid[i];
+	if (pid == 0 || process_main(p, pid, now) == -ESRCH)
+		return false;
+	if (p->jvm == was) {
+		process_drop_page(p);
+		p->jvm = pid;
+		p->page_at = now;
+	}
+	/* The set is searched anew. */
+	p->settled = false;
+	p->find_at = now;
+	log_event(LOG_LEVEL_NOTICE, "server_main_ended",
+	    "server=%s pid=%d now=%d", p->server->name, (int)was, (int)pid);
+	return true;
 }
 
 /* Log why its process cannot be found, once per reason. */
@@ -200,11 +256,14 @@ process_lost(struct process *p, enum finder_result why)
 	char remedy[PAGE_TEXT];
 	struct permission permission;
 
-	if (p->finder.uid != (uid_t)-1)
-		proc_user_name(p->finder.uid, user);
+	if (p->finder.sockets.uid != (uid_t)-1)
+		proc_user_name(p->finder.sockets.uid, user);
 	if (why == FINDER_NONE) {
 		snprintf(
 		    text, sizeof(text), "nothing listens on its address here");
+	} else if (why == FINDER_ASLEEP) {
+		snprintf(text, sizeof(text),
+		    "systemd holds its socket and has not started it");
 	} else {
 		permission_read(&permission);
 		snprintf(text, sizeof(text),
@@ -215,7 +274,7 @@ process_lost(struct process *p, enum finder_result why)
 	if (strcmp(text, p->where) == 0 || p->pid != 0)
 		return;
 	memcpy(p->where, text, sizeof(text));
-	log_event(why == FINDER_NONE ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+	log_event(why == FINDER_FOREIGN ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
 	    "server_not_found", "server=%s why=\"%s\"", p->server->name, text);
 }
 
@@ -233,52 +292,107 @@ process_lingers(const struct process *p)
 static void
 process_hidden(struct process *p)
 {
-	bool again = p->hidden == p->finder.inode;
+	bool again = p->hidden == p->finder.sockets.inode[0];
 
-	p->hidden = p->finder.inode;
+	p->hidden = p->finder.sockets.inode[0];
 	if (again && !process_lingers(p))
 		process_lost(p, FINDER_FOREIGN);
 }
 
+/* What a search for the server has found. */
+static void
+process_find_server(struct process *p, const struct family *found,
+    enum finder_result r, struct instant now)
+{
+	if (r == FINDER_FOREIGN)
+		process_hidden(p);
+	else if (r != FINDER_FOUND)
+		process_lost(p, r);
+	else if (found->pid[0] != p->ended || !proc_is_ending(found->pid[0]))
+		process_found(p, found, "listens", now);
+}
+
+/* What a search for more of its processes has found. */
+static void
+process_find_family(struct process *p, const struct family *found)
+{
+	unsigned before = p->family.count;
+
+	if (!p->followed)
+		p->family.count = 0;
+	family_add(&p->family, p->pid);
+	for (unsigned i = 0; i < found->count; i++)
+		family_add(&p->family, found->pid[i]);
+	if (found->left_out > p->left_out)
+		p->left_out = found->left_out;
+	proc_name(p->pid, p->name);
+	p->settled = p->family.count <= before;
+	if (p->settled)
+		return;
+	p->searched++;
+	attach_assign(p->attach);
+}
+
+/* Whether it is time for a search; else *due_ns is how long until then. */
+static bool
+process_may_search(struct process *p, struct instant now, int64_t *due_ns)
+{
+	bool listens = p->server->address.ss_family != AF_UNSPEC;
+
+	*due_ns = -1;
+	if (p->pid == 0 && !listens)
+		return false;
+	if (p->settled && p->followed && p->finder.proc == NULL) {
+		if (!listens)
+			return false;
+		*due_ns = instant_since(p->sockets_at, now);
+		if (*due_ns > 0)
+			return false;
+		p->sockets_at = instant_plus(now, SOCKETS_PERIOD_NS);
+		*due_ns = SOCKETS_PERIOD_NS;
+		return finder_changed(&p->finder, &p->server->address);
+	}
+	*due_ns = instant_since(p->find_at, now);
+	return *due_ns <= 0;
+}
+
+/* Search its processes, some in each call. */
 static int64_t
 process_find(struct process *p, struct instant now)
 {
+	struct family found;
 	enum finder_result r;
-	pid_t pid;
+	int64_t due_ns;
 
-	if (instant_before(now, p->find_at))
-		return instant_since(p->find_at, now);
-	p->find_at = instant_plus(now, FIND_PERIOD_NS);
-	r = finder_step(&p->finder, &p->server->address, &pid);
-	switch (r) {
-	case FINDER_MORE:
-		p->find_at = instant_plus(now, FIND_STEP_NS);
-		return FIND_STEP_NS;
-	case FINDER_NONE:
-		process_lost(p, r);
-		return FIND_PERIOD_NS;
-	case FINDER_FOREIGN:
-		process_hidden(p);
-		return FIND_PERIOD_NS;
-	case FINDER_FOUND:
-		break;
+	if (!process_may_search(p, now, &due_ns))
+		return due_ns;
+	r = finder_step(&p->finder, &p->server->address, p->pid, &found);
+	due_ns = r == FINDER_MORE ? FIND_STEP_NS : FIND_PERIOD_NS;
+	if (r == FINDER_MORE)
+		;
+	else if (p->pid == 0)
+		process_find_server(p, &found, r, now);
+	else if (r == FINDER_FOUND) {
+		process_find_family(p, &found);
+		if (p->settled)
+			due_ns = FAMILY_PERIOD_NS;
 	}
-	if (p->pid == 0 && pid == p->ended && proc_is_ending(pid))
-		return FIND_PERIOD_NS;
-	p->listener_known = true;
-	if (p->pid == 0) {
-		process_found(p, pid, "listens", now);
-		p->listener_known = p->pid != 0;
-	} else if (pid != p->jvm && proc_descends(pid, p->pid)) {
-		process_drop_page(p);
-		p->jvm = pid;
-		p->page_at = p->thread_at = now;
-		process_unwatch_threads(p);
-	} else if (pid != p->jvm) {
-		/* The old process may still hold the port for a moment. */
-		p->listener_known = false;
-	}
-	return 0;
+	p->find_at = instant_plus(now, due_ns);
+	return due_ns;
+}
+
+/*
+ * Whose page to open: the main one's, or, if that has none, each other's in
+ * turn.
+ */
+static pid_t
+process_page_owner(const struct process *p)
+{
+	unsigned turn = p->page_tries % (2 * p->family.count + 1);
+
+	if (p->page != NULL || turn % 2 == 0)
+		return p->jvm;
+	return p->family.pid[turn / 2];
 }
 
 /* Find the page, or check that the present one is still valid. */
@@ -286,18 +400,27 @@ static int64_t
 process_turn_page(struct process *p, struct instant now)
 {
 	struct hsperf_page *page;
+	char why[PAGE_TEXT];
+	pid_t owner = process_page_owner(p);
 	int64_t next_ns = PAGE_CHECK_NS;
 	int err;
 
 	if (instant_before(now, p->page_at))
 		return instant_since(p->page_at, now);
+	if (p->jvm != p->pid && proc_is_ending(p->jvm)) {
+		process_drop_page(p);
+		p->jvm = owner = p->pid;
+	}
 	if (p->page != NULL && hsperf_page_is_dead(p->page)) {
 		process_drop_page(p);
 		log_event(LOG_LEVEL_WARNING, "hsperfdata_cut_short",
 		    "server=%s pid=%d", p->server->name, (int)p->jvm);
 	} else if (p->page == NULL || hsperf_page_is_stale(p->page)) {
-		err = hsperf_page_open(&page, p->jvm, p->why);
+		err = hsperf_page_open(&page, owner, why);
+		if (err < 0 && owner == p->jvm)
+			memcpy(p->why, why, sizeof(p->why));
 		if (err == 0) {
+			p->jvm = owner;
 			if (p->page == NULL)
 				log_event(LOG_LEVEL_NOTICE, "server_signals",
 				    "server=%s source=\"%s\"", p->server->name,
@@ -329,7 +452,7 @@ process_is_over(
 		p->doubt_end = instant_plus(now, DOUBT_NS);
 	}
 	return readable ||
-	       (instant_before(now, p->doubt_end) && proc_is_ending(p->jvm));
+	       (instant_before(now, p->doubt_end) && proc_is_ending(p->pid));
 }
 
 /* Watch threads as soon as there are some.  Without kernel support for that,
@@ -346,7 +469,7 @@ process_turn_threads(struct process *p, struct instant now)
 					     ? THREAD_LATER_NS
 					     : THREAD_PERIOD_NS);
 	p->threads_seen++;
-	p->threads = proc_thread_pidfds(p->jvm, p->thread);
+	p->threads = proc_thread_pidfds(p->pid, p->thread);
 	p->threads_unknown = p->threads == -EINVAL || p->threads == -ENOSYS;
 	if (p->threads < 0)
 		p->threads = 0;
@@ -358,11 +481,13 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now)
 {
 	int64_t due_ns = -1;
 
-	if (p->pid != 0 && process_is_over(p, readable, thread, now))
-		process_gone(p, now);
+	if (p->pid != 0 && process_is_over(p, readable, thread, now)) {
+		attach_family(p->attach, p);
+		if (!process_hand_over(p, now))
+			process_gone(p, now);
+	}
 	process_check_assigned(p, now);
-	if (p->server->address.ss_family != AF_UNSPEC && !p->listener_known)
-		due_ns = sooner_ns(due_ns, process_find(p, now));
+	due_ns = sooner_ns(due_ns, process_find(p, now));
 	if (p->server->hsperfdata && p->pid != 0)
 		due_ns = sooner_ns(due_ns, process_turn_page(p, now));
 	if (p->pid != 0)
@@ -380,11 +505,26 @@ process_page_returned(struct process *p, struct hsperf_page *page)
 	hsperf_page_free(&page);
 }
 
+void
+process_follow(struct process *p, const pid_t *pid, unsigned count)
+{
+	struct family now = {.left_out = p->family.left_out};
+	unsigned i;
+
+	if (p->pid == 0 || count == 0)
+		return; /* they are counted as another server's */
+	family_add(&now, p->pid);
+	for (i = 0; i < count; i++)
+		family_add(&now, pid[i]);
+	p->family = now;
+	p->followed = true;
+}
+
 bool
 process_owns(const struct process *p, pid_t pid)
 {
 	return p->pid != 0 && pid > 0 &&
-	       (pid == p->jvm || proc_descends(pid, p->pid));
+	       (family_has(&p->family, pid) || proc_descends(pid, p->pid));
 }
 
 void
@@ -406,6 +546,9 @@ process_describe(const struct process *p, unsigned agents,
 		snprintf(detail, PAGE_TEXT, "%s", p->where);
 	else if (page != NULL)
 		snprintf(detail, PAGE_TEXT, "%s", page);
+	else if (strcmp(p->name, "docker-proxy") == 0)
+		snprintf(detail, PAGE_TEXT,
+		    "docker-proxy listens there, the server is in a container");
 	else if (!p->server->hsperfdata)
 		snprintf(detail, PAGE_TEXT, "only its end is watched");
 	else

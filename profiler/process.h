@@ -1,5 +1,5 @@
 /*
- * process.h: one server's process, from unknown to gone and back.
+ * process.h: one server's processes, from unknown to gone and back.
  *
  *           assigned, or found listening
  *   UNKNOWN ------------------------------> RUNNING
@@ -8,9 +8,15 @@
  *            pidfd readable, a thread of it killed, or assigned 0
  *
  * While UNKNOWN and with an address, the listener is searched every 200 ms.
- * While RUNNING its pidfd is polled, and a performance page is searched until
- * there is one.  A supervisor may give the pid of a wrapper whose child is the
- * JVM: if the listener descends from that process, the listener's page is read.
+ * A server is a set of processes (finder.h); one of them is its main process:
+ * the one assigned, or the holder of the socket that is above the others.
+ * While RUNNING the main one's pidfd is polled.  If it ends and another of the
+ * set still listens, that is the main one from then on; else the server has
+ * ended.  A performance page is searched in all of the set until there is one.
+ *
+ * The set is searched until a search finds nothing new; then the kernel's
+ * programs follow it (attach.c), and it is searched anew if the address has
+ * other sockets.  Without these programs it is searched every ten seconds.
  *
  * All of it runs on the attach thread.
  */
@@ -32,15 +38,21 @@ struct process {
 	struct attach *attach; /* borrowed: receives our commands */
 	const struct profiler_server *server; /* borrowed */
 	unsigned index;
-	pid_t pid;		  /* 0: UNKNOWN */
-	int pidfd;		  /* owned, -1 */
-	int thread[PROC_THREADS]; /* owned, -1: handles of some threads */
-	pid_t ended;		  /* the last one; may still hold its port */
-	pid_t jvm;		  /* owner of the page: pid or a descendant */
-	bool listener_known;
-	int threads;	       /* number watched */
-	bool threads_unknown;  /* the kernel has no handles for threads */
-	unsigned threads_seen; /* times they were searched */
+	struct family family;	    /* with pid; empty: UNKNOWN */
+	unsigned generation;	    /* counts servers: ends and begins */
+	unsigned searched;	    /* counts searches that found more */
+	unsigned left_out;	    /* most processes without room, so far */
+	bool followed;		    /* the kernel keeps the set up to date */
+	bool settled;		    /* the last search found nothing new */
+	pid_t pid;		    /* the main one; 0: UNKNOWN */
+	char name[PROC_NAME_BYTES]; /* its */
+	int pidfd;		    /* owned, -1 */
+	int thread[PROC_THREADS];   /* owned, -1: handles of some threads */
+	pid_t ended;		    /* the last one; may still hold its port */
+	pid_t jvm;		    /* owner of the page: one of the family */
+	int threads;		    /* number watched */
+	bool threads_unknown;	    /* the kernel has no handles for threads */
+	unsigned threads_seen;	    /* times they were searched */
 	struct finder finder;
 	uint64_t hidden; /* socket without a holder in the last search */
 	struct hsperf_page *page; /* handed to the observer; only its constant
@@ -49,8 +61,9 @@ struct process {
 	char where[PAGE_TEXT];	  /* why its process is not known */
 	unsigned page_tries;
 	struct instant find_at, page_at, thread_at; /* next attempts */
-	struct instant doubt_end; /* a thread ended: check until then */
-	uint64_t assigned_seen;	  /* last value of assigned handled */
+	struct instant sockets_at; /* when to compare the address's sockets */
+	struct instant doubt_end;  /* a thread ended: check until then */
+	uint64_t assigned_seen;	   /* last value of assigned handled */
 	/* any thread writes: generation << 32 | pid */
 	uint64_t assigned;
 };
@@ -73,7 +86,10 @@ process_turn(struct process *p, bool readable, bool thread, struct instant now);
 /* The observer has released a page. */
 void process_page_returned(struct process *p, struct hsperf_page *page);
 
-/* Whether pid is this server's process or one below it. */
+/* Its processes, as the kernel follows them; none: no news. */
+void process_follow(struct process *p, const pid_t *pid, unsigned count);
+
+/* Whether pid is one of this server's processes, or below its main one. */
 bool process_owns(const struct process *p, pid_t pid);
 
 /* Describe the sources in use; agents: how many report for this server. */

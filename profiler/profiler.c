@@ -471,9 +471,12 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 			     counter_read(&p->attach.rates.dropped);
 	out->channels += p->insides;
 	out->channels_opened += p->insides;
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
+		out->processes_refused += out->server[i].left_out;
 	if (p->kernel == NULL)
 		return;
 	kernel_losses(p->kernel, &losses);
+	out->processes_refused += losses.refused;
 	out->kernel_missed = losses.missed + losses.ringless;
 	out->kernel_crowded = losses.crowded;
 }

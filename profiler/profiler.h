@@ -27,6 +27,7 @@
 #include "talechain/timeline/timeline.h"
 
 #define PROFILER_SERVERS 2
+#define PROFILER_PROCESSES 256 /* of a server; more are not watched */
 
 enum profiler_poll {
 	PROFILER_POLL_SPIN,  /* sweep without a pause */
@@ -261,8 +262,13 @@ struct profiler_stats {
 	uint64_t kernel_missed;	 /* events not written: the program was
 				  * running, or no ring for the CPU */
 	uint64_t kernel_crowded; /* threads without room in its table */
+	/* Processes of servers that are not watched: without room. */
+	uint64_t processes_refused;
 	struct {
-		pid_t pid; /* 0: not found */
+		pid_t pid;	    /* its main process; 0: not found */
+		unsigned processes; /* with those it forked */
+		unsigned left_out;  /* found beyond PROFILER_PROCESSES */
+		char program[16];   /* name of the main one */
 		enum profiler_source source;
 		char
 		    detail[120]; /* "hsperfdata of OpenJDK 17, G1" or why not */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "profiler/finder.h"
 #include "profiler/proc.h"
 #include "profiler/shim/counter.h"
 #include "profiler/shim/cycles.h"
@@ -93,23 +94,41 @@ pair_thread(struct rate_pair *p, unsigned kind, pid_t tid, char *why)
 	return err == -ESRCH ? 0 : err;
 }
 
-/* Counters of all threads of a process; 0, or a negative errno with why. */
+/* All threads of some processes, RATE_THREADS at most; one that has ended is no
+ * failure.  Returns how many, or a negative errno with why. */
 static int
-pair_open(struct rate_pair *p, unsigned kind, pid_t pid, char *why)
+family_threads(const struct family *f, pid_t tid[RATE_THREADS], char *why)
+{
+	int n = 0, more = 0;
+	unsigned i;
+
+	for (i = 0; i < f->count && more != -E2BIG; i++) {
+		more = proc_threads(f->pid[i], tid + n, RATE_THREADS - n);
+		if (more > 0)
+			n += more;
+	}
+	if (more == -E2BIG) {
+		snprintf(why, RATE_WHY, "it has over %d threads", RATE_THREADS);
+		return more;
+	}
+	if (n > 0)
+		return n;
+	more = more < 0 ? more : -ESRCH; /* it is ending */
+	snprintf(why, RATE_WHY, "%s", strerror(-more));
+	return more;
+}
+
+/* Counters of all threads of some processes; 0, or a negative errno with why.
+ */
+static int
+pair_open(
+    struct rate_pair *p, unsigned kind, const struct family *family, char *why)
 {
 	pid_t tid[RATE_THREADS] = {0};
-	int i, err, n = proc_threads(pid, tid, RATE_THREADS);
+	int i, err, n = family_threads(family, tid, why);
 
-	if (n == 0)
-		n = -ESRCH; /* it is ending */
-	if (n < 0) {
-		if (n == -E2BIG)
-			snprintf(why, RATE_WHY, "it has over %d threads",
-			    RATE_THREADS);
-		else
-			snprintf(why, RATE_WHY, "%s", strerror(-n));
+	if (n < 0)
 		return n;
-	}
 	err = pair_room(p, (unsigned)n, kinds[kind].base != NULL);
 	if (err < 0)
 		snprintf(why, RATE_WHY, "%s", strerror(-err));
@@ -213,7 +232,6 @@ server_close(struct rates_server *s)
 
 	for (i = 0; i < RATE_COUNTERS; i++)
 		pair_close(&s->pair[i]);
-	s->pid = 0;
 }
 
 void
@@ -230,20 +248,20 @@ rates_close(struct rates_reader *r)
 }
 
 void
-rates_server(
-    struct rates_reader *r, unsigned server, pid_t pid, const char *name)
+rates_server(struct rates_reader *r, unsigned server,
+    const struct family *family, unsigned searched, const char *name)
 {
 	struct rates_server *s = &r->server[server];
 	char why[RATE_WHY] = "";
 	unsigned i;
 
-	if (r->signals == 0 || s->pid == pid)
+	if (r->signals == 0 || s->searched == searched)
 		return;
 	server_close(s);
-	s->pid = pid;
-	for (i = 0; i < RATE_COUNTERS && pid != 0; i++) {
+	s->searched = searched;
+	for (i = 0; i < RATE_COUNTERS && family->count > 0; i++) {
 		if (!wanted(r, kinds[i].signal) ||
-		    pair_open(&s->pair[i], i, pid, why) == 0 ||
+		    pair_open(&s->pair[i], i, family, why) == 0 ||
 		    s->off_logged[kinds[i].signal])
 			continue;
 		s->off_logged[kinds[i].signal] = true;

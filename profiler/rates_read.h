@@ -21,6 +21,7 @@
 #include "profiler/running_median.h"
 
 struct counter;
+struct family;
 
 #define RATE_COUNTERS 4	 /* kinds counted for a server */
 #define RATE_THREADS 128 /* of a server; with more, counters are off */
@@ -45,7 +46,7 @@ struct rate_pair {
 };
 
 struct rates_server {
-	pid_t pid; /* process whose threads are counted, 0: none */
+	unsigned searched; /* as given: their threads are counted */
 	struct rate_pair pair[RATE_COUNTERS];
 	bool off_logged[TALECHAIN_RATE_END]; /* why it is off has been logged */
 };
@@ -70,9 +71,15 @@ struct rates_reader {
 void rates_open(struct rates_reader *r, const struct profiler_options *options);
 void rates_close(struct rates_reader *r);
 
-/* A server has a new process, 0: none.  name: the server's, for the log. */
-void rates_server(
-    struct rates_reader *r, unsigned server, pid_t pid, const char *name);
+/*
+ * rates_server(r, server, family, searched, name):
+ * Count these processes, and what they fork.
+ *   searched  another number if there are others that none of them forked;
+ *             else nothing changes
+ *   name      the server's, for the log
+ */
+void rates_server(struct rates_reader *r, unsigned server,
+    const struct family *family, unsigned searched, const char *name);
 
 /*
  * rates_turn(r, commands, now):

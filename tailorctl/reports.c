@@ -92,13 +92,30 @@ join_hazards(const cJSON *hazards, char *out, size_t size)
 	}
 }
 
+/* " (nginx, 3 processes)", as far as known. */
+static void
+describe_program(const cJSON *s, char *out, size_t size)
+{
+	const char *name = field_text(s, "program");
+	long long processes = (long long)field_number(s, "processes", 0);
+
+	out[0] = '\0';
+	if (name == NULL || *name == '\0')
+		return;
+	if (processes > 1)
+		snprintf(
+		    out, size, " (%.15s, %lld processes)", name, processes);
+	else
+		snprintf(out, size, " (%.15s)", name);
+}
+
 static void
 show_server(const cJSON *s)
 {
 	const cJSON *kept = field_list(s, "connections");
 	char name[64], state[64], hazards[64], source[64], text[512];
 	char p50[PLAIN_DURATION_BYTES], p95[PLAIN_DURATION_BYTES], line[512];
-	char waits[WAITS_BYTES];
+	char waits[WAITS_BYTES], program[64];
 
 	join_hazards(field_list(s, "hazards"), text, sizeof(text));
 	plain_cell(hazards, sizeof(hazards), text, 12);
@@ -111,9 +128,10 @@ show_server(const cJSON *s)
 	    plain_duration(p50, latency_ns(s, "p50_ns")),
 	    plain_duration(p95, latency_ns(s, "p95_ns")), source);
 
-	snprintf(text, sizeof(text), "%.100s, pid %lld, %.200s",
+	describe_program(s, program, sizeof(program));
+	snprintf(text, sizeof(text), "%.100s, pid %lld%s, %.200s",
 	    field_text(s, "address") != NULL ? field_text(s, "address") : "-",
-	    (long long)field_number(s, "pid", 0),
+	    (long long)field_number(s, "pid", 0), program,
 	    field_text(s, "detail") != NULL ? field_text(s, "detail") : "");
 	printf("    %s\n", plain_cell(line, sizeof(line), text, 76));
 	printf("    connections: %lld idle, %lld busy, %lld draining; "

@@ -1,12 +1,14 @@
 /*
  * abi.h: what the BPF programs and their loader share.
  *
- * Three pieces of memory, each a map of its own:
+ * Four pieces of memory, each a map of its own:
  *
- *   config    read only, set before loading: what is compiled out
- *   watch     we write, the programs read: processes and ports of ours;
- *             mapped, so following a restarted server is a plain store
- *   tally     the programs write, we read: losses
+ *   config     read only, set before loading: what is compiled out
+ *   watch      the servers' processes and our ports; mapped, so following a
+ *              restarted server is a plain store
+ *   processes  a byte for each process number: whose it is; mapped, too.  Both
+ *              sides write it and watch: the programs as processes fork and end
+ *   tally      the programs write, we read: losses
  *
  * The events themselves are in channels (talechain.h), one for each CPU.
  * Both sides are built together, so there is no version here.
@@ -19,6 +21,8 @@
 #define KERNEL_CPUS 512	     /* CPUs with a number below this are seen */
 #define KERNEL_SERVERS 2     /* as PROFILER_SERVERS */
 #define KERNEL_THREADS 16384 /* threads of watched processes, all together */
+#define KERNEL_PROCESSES 256 /* of one server; more are not watched */
+#define KERNEL_PAGE 4096     /* bytes of the table of processes in a value */
 #define KERNEL_FLOWS 4096    /* connections known by cookie */
 #define KERNEL_NAMES 4096    /* tasks named recently; a power of two */
 #define KERNEL_SLOW_NS 50000 /* a softirq this long is always reported */
@@ -27,12 +31,16 @@
 #define KERNEL_NET_RX 3
 
 /*
- * A server may be a script and its JVM, so each has two places.
+ * What the byte of a process holds: 0, or whose it is and how it is watched.
+ * It outlives the process, because events of it may be unread; the fork that
+ * gives its number to another process sets it anew.
  */
-enum kernel_process {
-	KERNEL_PROCESS_SELF,
-	KERNEL_PROCESS_SERVER, /* first of a pair for each server */
-	KERNEL_PROCESSES = KERNEL_PROCESS_SERVER + 2 * KERNEL_SERVERS,
+enum kernel_mark {
+	KERNEL_MARK_SELF = 1,
+	KERNEL_MARK_SERVER, /* of the first server; the others follow */
+	KERNEL_MARK_WHOSE = 0x0f,
+	KERNEL_MARK_ALONE = 0x40, /* what it forks is not its server's */
+	KERNEL_MARK_LEFT = 0x80,  /* not watched any more */
 };
 
 struct kernel_config {
@@ -45,26 +53,30 @@ struct kernel_config {
 };
 
 /*
- * seen is a filter: bit tgid % 64 is set for each process, so most other tasks
- * are rejected by one load and one test.  port has a bit for each watched TCP
+ * member lists the processes of each server, in any order: a place is taken
+ * and given back by compare and exchange.  port has a bit for each watched TCP
  * port.  The observer thread is not reported: it sleeps twenty thousand times a
  * second and would fill the stream with its own switches.
  */
 struct kernel_watch {
-	uint64_t seen;
-	uint32_t tgid[KERNEL_PROCESSES]; /* 0: none */
+	uint32_t member[KERNEL_SERVERS][KERNEL_PROCESSES]; /* 0: free */
 	uint32_t ignored; /* our thread that sleeps too often to report */
+	uint32_t pad;
 	uint64_t port[65536 / 64];
 };
 
 struct kernel_tally {
 	uint64_t ringless; /* events on a CPU without a channel */
 	uint64_t crowded;  /* threads without room in the table */
+	uint64_t refused;  /* processes forked that have no place */
 };
 
 _Static_assert(sizeof(struct kernel_config) == 32, "same on both sides");
+_Static_assert(sizeof(struct kernel_watch) ==
+		   4 * KERNEL_SERVERS * KERNEL_PROCESSES + 8 + 65536 / 8,
+    "same on both sides");
 _Static_assert(
-    sizeof(struct kernel_watch) == 32 + 65536 / 8, "same on both sides");
+    KERNEL_MARK_SERVER + KERNEL_SERVERS <= KERNEL_MARK_WHOSE, "fits");
 _Static_assert((KERNEL_NAMES & (KERNEL_NAMES - 1)) == 0, "a mask");
 
 #endif

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,9 @@ struct kernel {
 	/* owned: one for each program; two for each CPU for faults */
 	struct bpf_link *link[PROGRAMS_MAX];
 	struct bpf_link *fault[2][KERNEL_CPUS];
-	struct kernel_watch *watch;	  /* owned mapping */
+	struct kernel_watch *watch; /* owned mapping */
+	uint8_t *mark;		    /* owned mapping */
+	size_t marks;
 	const struct kernel_tally *tally; /* owned mapping */
 	struct kernel_owners owners;
 	uint64_t missed; /* relaxed atomic */
@@ -31,7 +34,9 @@ struct kernel {
 	struct channel *channel[KERNEL_CPUS]; /* owned */
 };
 
-_Static_assert(KERNEL_SERVERS == PROFILER_SERVERS, "each has its places");
+_Static_assert(KERNEL_SERVERS == PROFILER_SERVERS &&
+		   KERNEL_PROCESSES == PROFILER_PROCESSES,
+    "each has its places");
 
 /* --- permission --------------------------------------------------------- */
 
@@ -225,6 +230,12 @@ kernel_attach(struct kernel *k, struct profiler_signal_state *state)
 	return on > 0 ? 0 : -ENOTSUP;
 }
 
+static void
+mark_store(struct kernel *k, pid_t pid, unsigned mark)
+{
+	__atomic_store_n(&k->mark[pid], (uint8_t)mark, __ATOMIC_RELAXED);
+}
+
 /* --- the whole ---------------------------------------------------------------- */
 
 /* The order of a huge page, 0 if the kernel has none. */
@@ -261,8 +272,12 @@ kernel_set_up(struct kernel *k, const struct kernel_options *o,
 	k->watch = kernel_map(
 	    k, ".data.watch", sizeof(*k->watch), PROT_READ | PROT_WRITE);
 	k->tally = kernel_map(k, ".data.tally", sizeof(*k->tally), PROT_READ);
-	if (k->watch == NULL || k->tally == NULL)
+	k->marks = (size_t)programs_process_pages() * KERNEL_PAGE;
+	k->mark = kernel_map(k, "processes", k->marks, PROT_READ | PROT_WRITE);
+	if (k->watch == NULL || k->tally == NULL || k->mark == NULL)
 		return -ENOMEM;
+	k->owners.mark = k->mark;
+	k->owners.marks = k->marks;
 	err = kernel_make_channels(k, o);
 	return err < 0 ? err : kernel_attach(k, state);
 }
@@ -297,9 +312,8 @@ kernel_new(struct kernel **out, const struct kernel_options *options,
 		return err == -EPERM ? kernel_refused(state, &permission)
 				     : signals_off(state, err, strerror(-err));
 	}
-	k->owners.tgid[KERNEL_PROCESS_SELF] = (uint32_t)getpid();
-	k->watch->tgid[KERNEL_PROCESS_SELF] = (uint32_t)getpid();
-	kernel_watch_server(k, 0, 0, 0);
+	if ((size_t)getpid() < k->marks)
+		mark_store(k, getpid(), KERNEL_MARK_SELF | KERNEL_MARK_ALONE);
 	*out = k;
 	return 0;
 }
@@ -319,6 +333,8 @@ kernel_free(struct kernel **kp)
 		channel_free(&k->channel[i]);
 	if (k->watch != NULL)
 		munmap(k->watch, sizeof(*k->watch));
+	if (k->mark != NULL)
+		munmap(k->mark, k->marks);
 	if (k->tally != NULL)
 		munmap((void *)(uintptr_t)k->tally, sizeof(*k->tally));
 	bpf_object__close(k->object);
@@ -339,31 +355,97 @@ kernel_channel(const struct kernel *k, unsigned i)
 
 /* --- processes and ports ------------------------------------------------ */
 
-void
-kernel_watch_server(struct kernel *k, unsigned server, pid_t pid, pid_t jvm)
+/* Replace a process in a server's list, 0: a free place.  Whether it was
+ * there. */
+static bool
+member_replace(struct kernel *k, unsigned server, uint32_t was, uint32_t is)
 {
-	unsigned first = KERNEL_PROCESS_SERVER + 2 * server, i;
-	const uint32_t pids[] = {(uint32_t)pid, (uint32_t)jvm};
-	uint32_t tgid[KERNEL_PROCESSES];
-	uint64_t seen = 0;
+	uint32_t expected;
+	unsigned i;
+
+	for (i = 0; i < KERNEL_PROCESSES; i++) {
+		expected = was;
+		/* Acquire, release: the programs do the same. */
+		if (__atomic_compare_exchange_n(&k->watch->member[server][i],
+			&expected, is, false, __ATOMIC_ACQ_REL,
+			__ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_ended(pid_t pid)
+{
+	return kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+bool
+kernel_watches(const struct kernel *k, pid_t pid)
+{
+	unsigned mark = 0;
+
+	if (pid > 0 && (size_t)pid < k->marks)
+		mark = __atomic_load_n(&k->mark[pid], __ATOMIC_RELAXED);
+	return mark != 0 && (mark & KERNEL_MARK_LEFT) == 0;
+}
+
+int
+kernel_watch(struct kernel *k, unsigned server, pid_t pid, bool alone)
+{
+	unsigned mark = KERNEL_MARK_SERVER + server;
 
 	assert(server < KERNEL_SERVERS);
-	memcpy(tgid, k->watch->tgid, sizeof(tgid));
-	memcpy(&tgid[first], pids, sizeof(pids));
-	for (i = 0; i < KERNEL_PROCESSES; i++)
-		if (tgid[i] != 0)
-			seen |= UINT64_C(1) << (tgid[i] & 63);
-	/* Keep the owner of a process that ended: its events are still
-	 * unread. */
-	for (i = 0; i < 2 && pid != 0; i++)
-		__atomic_store_n(
-		    &k->owners.tgid[first + i], pids[i], __ATOMIC_RELAXED);
-	/* The filter may pass too many, never too few. */
-	__atomic_store_n(
-	    &k->watch->seen, k->watch->seen | seen, __ATOMIC_RELAXED);
-	for (i = 0; i < KERNEL_PROCESSES; i++)
-		__atomic_store_n(&k->watch->tgid[i], tgid[i], __ATOMIC_RELAXED);
-	__atomic_store_n(&k->watch->seen, seen, __ATOMIC_RELEASE);
+	if (pid <= 0 || (size_t)pid >= k->marks)
+		return -ERANGE;
+	if (kernel_watches(k, pid))
+		return 0;
+	if (!member_replace(k, server, 0, (uint32_t)pid))
+		return -ENOSPC;
+	mark_store(k, pid, mark | (alone ? KERNEL_MARK_ALONE : 0));
+	return 0;
+}
+
+void
+kernel_unwatch(struct kernel *k, unsigned server)
+{
+	uint32_t pid;
+	unsigned i, left = 1;
+
+	assert(server < KERNEL_SERVERS);
+	/* Again while one of them forks: that takes a place seen before. */
+	while (left > 0) {
+		left = 0;
+		for (i = 0; i < KERNEL_PROCESSES; i++) {
+			pid = __atomic_exchange_n(
+			    &k->watch->member[server][i], 0, __ATOMIC_ACQ_REL);
+			if (pid == 0)
+				continue;
+			mark_store(k, (pid_t)pid,
+			    (KERNEL_MARK_SERVER + server) | KERNEL_MARK_LEFT);
+			left++;
+		}
+	}
+}
+
+unsigned
+kernel_members(struct kernel *k, unsigned server, pid_t out[KERNEL_PROCESSES])
+{
+	unsigned i, n = 0;
+	uint32_t pid;
+
+	assert(server < KERNEL_SERVERS);
+	for (i = 0; i < KERNEL_PROCESSES; i++) {
+		pid = __atomic_load_n(
+		    &k->watch->member[server][i], __ATOMIC_RELAXED);
+		if (pid == 0)
+			continue;
+		if (has_ended((pid_t)pid))
+			member_replace(k, server, pid, 0);
+		else
+			out[n++] = (pid_t)pid;
+	}
+	return n;
 }
 
 void
@@ -419,4 +501,5 @@ kernel_losses(const struct kernel *k, struct kernel_losses *out)
 	out->missed = __atomic_load_n(&k->missed, __ATOMIC_RELAXED);
 	out->ringless = __atomic_load_n(&k->tally->ringless, __ATOMIC_RELAXED);
 	out->crowded = __atomic_load_n(&k->tally->crowded, __ATOMIC_RELAXED);
+	out->refused = __atomic_load_n(&k->tally->refused, __ATOMIC_RELAXED);
 }

@@ -14,7 +14,8 @@
  * Not here: probes at functions (kprobes, fentry).  They break with kernel
  * versions, and many kernels refuse them.
  *
- * Costs about 0.2 s at start, 4 KiB + 64 B * slots for each CPU and 5 MiB;
+ * Costs about 0.2 s at start, 4 KiB + 64 B * slots for each CPU, 5 MiB and a
+ * byte for each process number;
  * docs/signals.md says what it costs the machine.
  */
 #ifndef TAILOR_PROFILER_KERNEL_KERNEL_H
@@ -30,10 +31,13 @@
 
 struct kernel;
 
-/* Maps events to servers: one writer, any readers, relaxed atomics. */
+/* Maps events to servers; any thread reads, relaxed. */
 struct kernel_owners {
-	uint32_t tgid[KERNEL_PROCESSES]; /* 0: none */
-	uint16_t port[KERNEL_SERVERS];	 /* where servers listen; 0: not TCP */
+	/* borrowed; enum kernel_mark of each process, which the kernel writes,
+	 * too */
+	const uint8_t *mark;
+	size_t marks;
+	uint16_t port[KERNEL_SERVERS]; /* where servers listen; 0: not TCP */
 };
 
 struct kernel_options {
@@ -63,15 +67,35 @@ unsigned kernel_channels(const struct kernel *k);
 struct channel *kernel_channel(const struct kernel *k, unsigned i);
 
 /*
- * kernel_watch_server(k, server, pid, jvm):
- * From now on these processes are the server; 0: none, and unread events of the
- * last one stay the server's.  One thread at a time.
+ * kernel_watch(k, server, pid, alone):
+ * From now on a process is one of the server's, and so is what it forks from
+ * then on, unless alone is set.  One that is a server's already stays that.
+ * Returns 0, -ENOSPC (the server has KERNEL_PROCESSES) or -ERANGE (no such
+ * number).  One thread at a time.
+ */
+int kernel_watch(struct kernel *k, unsigned server, pid_t pid, bool alone);
+
+/* Whether a process is watched as a server's, or is our own.  Any thread. */
+bool kernel_watches(const struct kernel *k, pid_t pid);
+
+/* No process is the server's any more; unread events stay its own.  The same
+ * thread. */
+void kernel_unwatch(struct kernel *k, unsigned server);
+
+/*
+ * kernel_members(k, server, out):
+ * Its processes now, at most KERNEL_PROCESSES, in any order; those that have
+ * ended unseen are taken out.  Returns how many.  Some microseconds; the same
+ * thread.
+ */
+unsigned
+kernel_members(struct kernel *k, unsigned server, pid_t out[KERNEL_PROCESSES]);
+
+/*
  * kernel_watch_port(k, port), kernel_server_port(k, server, port):
  * Watch the connections of a TCP port; events on a server's port belong to it.
  * Any thread.
  */
-void
-kernel_watch_server(struct kernel *k, unsigned server, pid_t pid, pid_t jvm);
 void kernel_watch_port(struct kernel *k, uint16_t port);
 void kernel_server_port(struct kernel *k, unsigned server, uint16_t port);
 
@@ -83,6 +107,7 @@ struct kernel_losses {
 	uint64_t missed;   /* the program was running already on that CPU */
 	uint64_t ringless; /* on a CPU without a channel */
 	uint64_t crowded;  /* threads without room: their waits are unknown */
+	uint64_t refused;  /* processes that could not be watched */
 };
 
 /* kernel_count reads the kernel's counters (some microseconds; one thread at a

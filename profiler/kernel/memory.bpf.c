@@ -13,3 +13,4 @@ struct kernel_tally tally SEC(".data.tally") = {0};
 struct cpu cpus[KERNEL_CPUS] SEC(".bss.cpus");
 struct channels channels SEC(".maps");
 struct threads threads SEC(".maps");
+struct processes processes SEC(".maps");

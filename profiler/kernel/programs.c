@@ -35,6 +35,7 @@ const struct program programs[] = {
     ON("on_wakeup_new", "sched_wakeup_new", SCHEDULER),
     ON("on_switch", "sched_switch", SCHEDULER),
     BESIDE("on_rename", "task_rename", SCHEDULER),
+    ON("on_fork", "sched_process_fork", PROCESS),
     ON("on_exec", "sched_process_exec", PROCESS),
     ON("on_exit", "sched_process_exit", PROCESS),
     BESIDE("on_softirq_raise", "softirq_raise", SOFTIRQ),
@@ -65,6 +66,8 @@ const unsigned programs_count = sizeof(programs) / sizeof(programs[0]);
 
 _Static_assert(
     sizeof(programs) / sizeof(programs[0]) <= PROGRAMS_MAX, "links are");
+
+#define PROCESS_NUMBERS (1U << 22) /* the kernel's PID_MAX_LIMIT */
 
 /* The object, made from *.bpf.c at build time. */
 EMBED(kernel_object, "kernel.bpf");
@@ -141,6 +144,23 @@ programs_judge(const struct btf *btf, struct kernel_config *config,
 	return -ENOTSUP;
 }
 
+/* Enough for every number that a process may have. */
+unsigned
+programs_process_pages(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/pid_max", "re");
+	unsigned max = 0;
+
+	if (f != NULL) {
+		if (fscanf(f, "%u", &max) != 1)
+			max = 0;
+		fclose(f);
+	}
+	if (max == 0 || max > PROCESS_NUMBERS)
+		max = PROCESS_NUMBERS;
+	return (max + KERNEL_PAGE - 1) / KERNEL_PAGE;
+}
+
 size_t
 programs_channel_bytes(unsigned slot_log2)
 {
@@ -161,6 +181,12 @@ object_fit(struct bpf_object *object, const struct kernel_config *config,
 	if (map == NULL)
 		return -EINVAL;
 	err = bpf_map__set_initial_value(map, config, sizeof(*config));
+	if (err < 0)
+		return err;
+	map = bpf_object__find_map_by_name(object, "processes");
+	if (map == NULL)
+		return -EINVAL;
+	err = bpf_map__set_max_entries(map, programs_process_pages());
 	if (err < 0)
 		return err;
 	map = bpf_object__find_map_by_name(object, "channels");

@@ -42,6 +42,9 @@ int programs_load(struct bpf_object **out, struct kernel_config *config,
     const struct kernel_options *options, unsigned cpus,
     struct profiler_signal_state *state);
 
+/* Pages of KERNEL_PAGE bytes of the table of processes. */
+unsigned programs_process_pages(void);
+
 /* Bytes between the channels of two CPUs. */
 size_t programs_channel_bytes(unsigned slot_log2);
 

@@ -1,5 +1,5 @@
 /*
- * sched.bpf.c: wake-ups, run queues, begins and ends of processes.
+ * sched.bpf.c: wake-ups, run queues.
  *
  * sched_waking runs in the waker's context and gives WAKEUP.  sched_wakeup runs
  * where the woken task was queued, often on another CPU, in the context of an
@@ -216,33 +216,5 @@ BPF_PROG(on_rename, struct task_struct *p)
 
 	if (*place >> 32 == tid)
 		*place = 0;
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exec")
-int
-BPF_PROG(on_exec, struct task_struct *p)
-{
-	if (watched(task_pair(p)))
-		emit(TALECHAIN_EXEC, 0, 0, 0, 0);
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int
-BPF_PROG(on_exit, struct task_struct *p)
-{
-	__u32 tid = p->pid;
-	int status;
-
-	if (!watched(task_pair(p)))
-		return 0;
-	bpf_map_delete_elem(&threads, &tid);
-	if (BPF_CORE_READ(p, signal, live.counter) > 0)
-		return 0; /* only a thread ended */
-	status = BPF_CORE_READ(p, signal, group_exit_code);
-	if (status == 0)
-		status = p->exit_code;
-	emit(TALECHAIN_EXIT, (__u32)status, 0, 0, 0);
 	return 0;
 }

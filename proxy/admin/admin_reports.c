@@ -54,6 +54,8 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_string(j, "address", p->config->server[i].address.text);
 	json_key_int(j, "pid",
 	    s->program.pid > 0 ? s->program.pid : stats->server[i].pid);
+	json_key_string(j, "program", stats->server[i].program);
+	json_key_uint(j, "processes", stats->server[i].processes);
 	json_key_bool(j, "launched", p->config->server[i].argc > 0);
 	json_key_string(j, "state", server_state_shown(s));
 	json_key_bool(j, "restarting", s->maintenance.restarting);

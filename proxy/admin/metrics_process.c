@@ -107,6 +107,16 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    s.kernel_missed);
 	exposition_counter(e, "tailor_kernel_threads_refused_total",
 	    "Threads whose waits are unknown: over 16384.", s.kernel_crowded);
+	exposition_counter(e, "tailor_processes_refused_total",
+	    "Processes of servers that are not watched: over 256 of one.",
+	    s.processes_refused);
+	exposition_family(e, "tailor_server_processes", "gauge",
+	    "Processes that are this server: those that listen, and all below "
+	    "them.");
+	for (unsigned i = 0; i < p->config->servers; i++)
+		exposition_sample(e, "tailor_server_processes",
+		    LABELS({"server", p->config->server[i].name}),
+		    s.server[i].processes);
 	exposition_counter(e, "tailor_profiler_blind_total",
 	    "Gaps between sweeps over profiler.blind.", s.blind);
 	exposition_gauge(e, "tailor_profiler_blind_max_seconds",

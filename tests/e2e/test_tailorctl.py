@@ -38,6 +38,7 @@ def test_servers_table(ask, admin):
     assert lines[0] == "mode act"
     assert lines[2].split() == ["*", "north", "ready", "gc,safepoint", "3",
                                 "813us", "41.2ms", "agent"]
+    assert "pid 812 (java, 3 processes), OpenJDK 17" in lines[3]
     assert "2 restarts, 7 errors" in lines[4]
     assert lines[5].split() == ["a-backup-wi...", "down", "-", "0", "-", "-",
                                 "none"]

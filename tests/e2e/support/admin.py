@@ -7,6 +7,7 @@ SERVERS = {
     "schema": "tailor.servers/1", "mode": "act", "active": "north",
     "servers": [
         {"name": "north", "address": "127.0.0.1:9001", "pid": 812,
+         "program": "java", "processes": 3,
          "state": "ready", "active": True, "hazards": ["gc", "safepoint"],
          "source": "agent", "detail": "OpenJDK 17", "inflight": 3,
          "draining": 1, "connections": {"idle": 5, "busy": 4},

@@ -2,6 +2,7 @@
  * test_kernel.c: threads and memory of this process, as the kernel tells of
  * them: who woke whom, who was preempted by whom, page faults, exec and exit.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -526,7 +527,9 @@ test_exec_exit(void **state)
 		pid_t pid = child_start(go, way[i % 3]);
 		uint32_t who = (uint32_t)pid;
 
-		kernel_watch_server(r.kernel, 1, watch ? pid : 0, 0);
+		kernel_unwatch(r.kernel, 1);
+		if (watch)
+			kernel_watch(r.kernel, 1, pid, false);
 		recording_begin(&r);
 		assert_int_equal(write(go[1], "x", 1), 1);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -542,6 +545,170 @@ test_exec_exit(void **state)
 		if (watch)
 			assert_int_equal(r.event[at].arg[0], status);
 	}
+	recording_close(&r);
+}
+
+static bool
+members_have(struct recording *r, unsigned server, pid_t pid)
+{
+	pid_t member[KERNEL_PROCESSES];
+	unsigned n = kernel_members(r->kernel, server, member);
+
+	for (unsigned i = 0; i < n; i++)
+		if (member[i] == pid)
+			return true;
+	return false;
+}
+
+static bool
+is_member(const struct talechain_event *e, const void *arg)
+{
+	struct kernel *k = (struct kernel *)(uintptr_t)arg;
+
+	return kernel_owner(kernel_channel(k, 0)->owners, e) == 1;
+}
+
+/* A master that forks a worker, which executes another program; status: of the
+ * worker. */
+static int
+master(int go)
+{
+	int status = 0;
+	pid_t worker;
+	char c;
+
+	if (read(go, &c, 1) != 1)
+		return 98;
+	worker = fork();
+	if (worker == 0)
+		execl("/bin/sh", "sh", "-c", "/bin/true; exit 7", (char *)NULL);
+	if (worker < 0 || waitpid(worker, &status, 0) != worker)
+		return 99;
+	return WEXITSTATUS(status);
+}
+
+static bool
+is_exit_7(const struct talechain_event *e, const void *arg)
+{
+	return e->pid != *(const uint32_t *)arg && e->arg[0] == 7 << 8;
+}
+
+static bool
+is_first(const struct talechain_event *e, const void *arg)
+{
+	return e->arg[1] == *(const uint32_t *)arg;
+}
+
+static bool
+is_end(const struct talechain_event *e, const void *arg)
+{
+	return e->pid == *(const uint32_t *)arg &&
+	       e->arg[3] >> 56 == TALECHAIN_OFF_DEAD;
+}
+
+/* Goal: what a watched process forks is watched from its first moment to its
+ * last switch, also what that forks, and whatever it executes; then it is no
+ * member any more.  A process that is watched alone has no such children. */
+static void
+test_fork(void **state)
+{
+	struct recording r;
+	bool alone = false;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	do {
+		int go[2], status, at;
+		pid_t pid;
+		uint32_t who, worker;
+
+		assert_int_equal(pipe(go), 0);
+		pid = fork();
+		if (pid == 0)
+			_exit(master(go[0]));
+		who = (uint32_t)pid;
+		assert_int_equal(kernel_watch(r.kernel, 1, pid, alone), 0);
+		assert_true(members_have(&r, 1, pid));
+		recording_begin(&r);
+		assert_int_equal(write(go[1], "x", 1), 1);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		recording_end(&r);
+		assert_int_equal(WEXITSTATUS(status), 7);
+		assert_false(members_have(&r, 1, pid));
+		at = recording_find(&r, 0, TALECHAIN_EXIT, is_exit_7, &who);
+		assert_int_equal(at >= 0, !alone);
+		if (at >= 0) {
+			worker = r.event[at].pid;
+			assert_true(recording_find(&r, 0, TALECHAIN_RUNNABLE,
+					is_first, &worker) >= 0);
+			assert_int_equal(
+			    recording_count(&r, TALECHAIN_EXEC, is_of, &worker),
+			    1);
+			assert_int_equal(recording_count(&r, TALECHAIN_SCHEDULE,
+					     is_end, &worker),
+			    1);
+			assert_false(members_have(&r, 1, (pid_t)worker));
+			assert_int_equal(
+			    kernel_owner(kernel_channel(r.kernel, 0)->owners,
+				&r.event[at]),
+			    1);
+			/* sh's own child */
+			assert_true(recording_count(&r, TALECHAIN_EXEC,
+					is_member, r.kernel) >= 2);
+		}
+		close(go[0]);
+		close(go[1]);
+		alone = !alone;
+	} while (alone);
+	recording_close(&r);
+}
+
+/* Goal: processes beyond the limit are not watched, and counted. */
+static void
+test_fork_limit(void **state)
+{
+	pid_t child[KERNEL_PROCESSES + 3], member[KERNEL_PROCESSES];
+	struct kernel_losses losses;
+	struct recording r;
+	int ready[2], stop[2], status;
+	pid_t pid;
+	char c;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(stop), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (read(stop[0], &c, 1) != 1)
+			_exit(1);
+		for (unsigned i = 0; i < KERNEL_PROCESSES + 3; i++) {
+			child[i] = fork();
+			if (child[i] == 0) {
+				close(stop[1]);
+				_exit(read(stop[0], &c, 1) != 0);
+			}
+		}
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		close(stop[1]);
+		while (wait(&status) > 0)
+			;
+		_exit(0);
+	}
+	assert_int_equal(kernel_watch(r.kernel, 0, pid, false), 0);
+	assert_int_equal(write(stop[1], "x", 1), 1);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	assert_int_equal(kernel_members(r.kernel, 0, member), KERNEL_PROCESSES);
+	kernel_losses(r.kernel, &losses);
+	assert_int_equal(losses.refused, 4); /* the parent has a place, too */
+	assert_int_equal(kernel_watch(r.kernel, 0, getppid(), true), -ENOSPC);
+	assert_int_equal(kernel_watch(r.kernel, 0, 1 << 30, false), -ERANGE);
+	close(stop[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(kernel_members(r.kernel, 0, member), 0);
 	recording_close(&r);
 }
 
@@ -664,6 +831,8 @@ main(void)
 	    cmocka_unit_test(test_huge_fault),
 	    cmocka_unit_test(test_rename),
 	    cmocka_unit_test(test_exec_exit),
+	    cmocka_unit_test(test_fork),
+	    cmocka_unit_test(test_fork_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

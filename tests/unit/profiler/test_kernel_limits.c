@@ -214,7 +214,7 @@ test_burst(void **state)
 	kernel_count(r.kernel);
 	kernel_losses(r.kernel, &losses);
 	/* Nothing is written any more but by this thread, which stops. */
-	kernel_watch_server(r.kernel, 0, 0, 0);
+	kernel_unwatch(r.kernel, 0);
 	kernel_ignore_thread(r.kernel, gettid());
 	for (i = 0; i < kernel_channels(r.kernel); i++) {
 		struct channel *c = kernel_channel(r.kernel, i);
@@ -245,7 +245,7 @@ test_burst(void **state)
 }
 
 /* Goal: what is read of a process after its end is still its server's, until
- * the server is another process. */
+ * its number is another server's. */
 static void
 test_owner_of_the_dead(void **state)
 {
@@ -258,12 +258,13 @@ test_owner_of_the_dead(void **state)
 	recording_open(&r);
 	owners = kernel_channel(r.kernel, 0)->owners;
 	assert_int_equal(kernel_owner(owners, &e), -1);
-	kernel_watch_server(r.kernel, 1, 4242, 4242);
+	assert_int_equal(kernel_watch(r.kernel, 1, 4242, false), 0);
 	assert_int_equal(kernel_owner(owners, &e), 1);
-	kernel_watch_server(r.kernel, 1, 0, 0);
+	kernel_unwatch(r.kernel, 1);
 	assert_int_equal(kernel_owner(owners, &e), 1);
-	kernel_watch_server(r.kernel, 1, 4243, 4243);
-	assert_int_equal(kernel_owner(owners, &e), -1);
+	assert_false(kernel_watches(r.kernel, 4242));
+	assert_int_equal(kernel_watch(r.kernel, 0, 4242, false), 0);
+	assert_int_equal(kernel_owner(owners, &e), 0);
 	recording_close(&r);
 }
 
@@ -335,7 +336,7 @@ after_dropping(void)
 		close(go[1]);
 		_exit(read(go[0], &c, 1) == 1 ? 5 : 6);
 	}
-	kernel_watch_server(r.kernel, 0, pid, 0);
+	kernel_watch(r.kernel, 0, pid, false);
 	recording_begin(&r);
 	if (write(go[1], "x", 1) != 1 || waitpid(pid, &status, 0) != pid)
 		return 1;

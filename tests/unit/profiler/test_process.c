@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -192,6 +193,242 @@ test_found(void **state)
 	free(f);
 }
 
+/* --- servers of several processes ---------------------------------------------- */
+
+/*
+ * A master that listens, two workers that share its socket, and a child that
+ * has closed it, in this order, each of which lives until it is killed.
+ */
+struct team {
+	struct sockaddr_storage address;
+	pid_t pid[4];
+};
+
+static void
+team_forks(int ready, int s)
+{
+	pid_t pid[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		pid[i] = fork();
+		if (pid[i] != 0)
+			continue;
+		if (i == 2)
+			close(s);
+		for (;;)
+			pause();
+	}
+	if (write(ready, pid, sizeof(pid)) != sizeof(pid))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void
+team_start(struct team *t)
+{
+	socklen_t length = sizeof(struct sockaddr_in);
+	int s = socket(AF_INET, SOCK_STREAM, 0), ready[2];
+
+	t->address = loopback();
+	assert_int_equal(bind(s, (void *)&t->address, length), 0);
+	assert_int_equal(listen(s, 5), 0);
+	assert_int_equal(getsockname(s, (void *)&t->address, &length), 0);
+	assert_int_equal(pipe(ready), 0);
+	t->pid[0] = fork();
+	if (t->pid[0] == 0)
+		team_forks(ready[1], s);
+	close(s);
+	assert_int_equal(
+	    read(ready[0], &t->pid[1], 3 * sizeof(pid_t)), 3 * sizeof(pid_t));
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static enum finder_result
+search(const struct sockaddr_storage *address, pid_t root, struct family *out)
+{
+	enum finder_result r;
+	struct finder f;
+
+	finder_init(&f);
+	do
+		r = finder_step(&f, address, root, out);
+	while (r == FINDER_MORE);
+	assert_false(finder_changed(&f, address));
+	finder_fini(&f);
+	return r;
+}
+
+/* Goal: a server is all that hold its socket, and all below; the one above the
+ * others is first. */
+static void
+test_family(void **state)
+{
+	struct sockaddr_storage nothing = {0};
+	struct family found;
+	struct team t;
+	unsigned i;
+
+	(void)state;
+	team_start(&t);
+	assert_int_equal(search(&t.address, 0, &found), FINDER_FOUND);
+	assert_int_equal(found.count, 4);
+	assert_int_equal(found.pid[0], t.pid[0]);
+	for (i = 0; i < 4; i++)
+		assert_true(family_has(&found, t.pid[i]));
+	assert_int_equal(search(&nothing, t.pid[0], &found), FINDER_FOUND);
+	assert_int_equal(found.count, 4);
+	assert_int_equal(search(&nothing, t.pid[1], &found), FINDER_FOUND);
+	assert_int_equal(found.count, 1);
+	for (i = 1; i < 4; i++)
+		kill(t.pid[i], SIGKILL);
+	child_kill(t.pid[0]);
+}
+
+static bool
+has_processes(void *arg)
+{
+	struct fixture *f = arg;
+	struct profiler_stats s;
+
+	profiler_stats(f->profiler, &s);
+	return s.server[0].processes == 4;
+}
+
+/* Goal: as long as one of its processes listens a server has not ended; the
+ * end of the last one that does is its end, though another process lives. */
+static void
+test_hand_over(void **state)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	struct profiler_stats s;
+	struct team t;
+	unsigned i;
+
+	(void)state;
+	team_start(&t);
+	fixture_init(f);
+	f->options.server[0].address = t.address;
+	fixture_start(f);
+	assert_true(eventually(has_processes, f));
+	profiler_stats(f->profiler, &s);
+	assert_int_equal(s.server[0].pid, t.pid[0]);
+	assert_true(strncmp(s.server[0].program, "test_process", 12) == 0);
+	for (i = 0; i < 2; i++) {
+		struct profiler_stats now;
+
+		kill(s.server[0].pid, SIGKILL);
+		do
+			profiler_stats(f->profiler, &now);
+		while (now.server[0].pid == s.server[0].pid);
+		assert_true(now.server[0].pid == t.pid[1] ||
+			    now.server[0].pid == t.pid[2]);
+		s = now;
+	}
+	fixture_wait_sweeps(f);
+	fixture_drain(f);
+	assert_int_equal(f->hazards, 0);
+	kill(s.server[0].pid, SIGKILL);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
+	assert_int_equal(f->hazard[0].pid, s.server[0].pid);
+	kill(t.pid[3], SIGKILL);
+	waitpid(t.pid[0], NULL, 0);
+	fixture_fini(f);
+	free(f);
+}
+
+/* Goal: processes that each have a socket of their own on one address are one
+ * server, also if one of them comes later. */
+static void
+test_reuseport(void **state)
+{
+	struct sockaddr_storage a = loopback();
+	socklen_t length = sizeof(struct sockaddr_in);
+	enum finder_result r;
+	struct family found;
+	struct finder f;
+	int s[2], one = 1, i;
+	pid_t pid[2];
+
+	(void)state;
+	finder_init(&f);
+	for (i = 0; i < 2; i++) {
+		s[i] = socket(AF_INET, SOCK_STREAM, 0);
+		setsockopt(s[i], SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+		assert_int_equal(bind(s[i], (void *)&a, length), 0);
+		assert_int_equal(listen(s[i], 5), 0);
+		assert_int_equal(getsockname(s[i], (void *)&a, &length), 0);
+		pid[i] = child_new();
+		close(s[i]);
+		assert_true(i == 0 || finder_changed(&f, &a));
+		do
+			r = finder_step(&f, &a, 0, &found);
+		while (r == FINDER_MORE);
+		assert_int_equal(r, FINDER_FOUND);
+		assert_int_equal(found.count, i + 1);
+		assert_true(family_has(&found, pid[i]));
+		assert_true(finder_holds(pid[i], &a));
+	}
+	assert_false(finder_holds(getpid(), &a));
+	for (i = 0; i < 2; i++)
+		child_kill(pid[i]);
+	finder_fini(&f);
+}
+
+/* Goal: systemd, which holds the socket of a unit that it will start, is not
+ * taken for the server. */
+static void
+test_activator(void **state)
+{
+	struct sockaddr_storage a = loopback();
+	socklen_t length = sizeof(struct sockaddr_in);
+	struct family found;
+	int s = socket(AF_INET, SOCK_STREAM, 0);
+	char name[PROC_NAME_BYTES];
+	pid_t pid[2];
+
+	(void)state;
+	assert_int_equal(bind(s, (void *)&a, length), 0);
+	assert_int_equal(listen(s, 5), 0);
+	assert_int_equal(getsockname(s, (void *)&a, &length), 0);
+	prctl(PR_SET_NAME, "systemd");
+	pid[0] = child_new();
+	prctl(PR_SET_NAME, "test_process");
+	proc_name(pid[0], name);
+	assert_string_equal(name, "systemd");
+	/* Our own process holds it, too, and is not taken. */
+	assert_int_equal(search(&a, 0, &found), FINDER_ASLEEP);
+	pid[1] = child_new();
+	assert_int_equal(search(&a, 0, &found), FINDER_FOUND);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.pid[0], pid[1]);
+	close(s);
+	child_kill(pid[0]);
+	child_kill(pid[1]);
+}
+
+/* Goal: of a process that we run below only itself is taken. */
+static void
+test_above_us(void **state)
+{
+	struct sockaddr_storage nothing = {0};
+	struct family found;
+	pid_t pid = child_new(), watcher;
+	int status;
+
+	(void)state;
+	watcher = fork();
+	if (watcher == 0)
+		_exit(search(&nothing, getppid(), &found) == FINDER_FOUND &&
+			      found.count == 1 && found.pid[0] == getppid()
+			  ? 0
+			  : 1);
+	assert_int_equal(waitpid(watcher, &status, 0), watcher);
+	assert_int_equal(status, 0);
+	child_kill(pid);
+}
+
 /* Goal: what is not there is said not to be. */
 static void
 test_not_found(void **state)
@@ -223,7 +460,8 @@ test_found_unix(void **state)
 	struct sockaddr_un *un = (void *)&a;
 	enum finder_result r;
 	struct finder f;
-	pid_t pid, found = 0;
+	struct family found;
+	pid_t pid;
 
 	(void)state;
 	un->sun_family = AF_UNIX;
@@ -232,10 +470,11 @@ test_found_unix(void **state)
 	pid = listener_new(&a, sizeof(*un));
 	finder_init(&f);
 	do
-		r = finder_step(&f, &a, &found);
+		r = finder_step(&f, &a, 0, &found);
 	while (r == FINDER_MORE);
 	assert_int_equal(r, FINDER_FOUND);
-	assert_int_equal(found, pid);
+	assert_int_equal(found.count, 1);
+	assert_int_equal(found.pid[0], pid);
 	child_kill(pid);
 	unlink(un->sun_path);
 	finder_fini(&f);
@@ -248,7 +487,8 @@ test_foreign(void **state)
 	struct sockaddr_storage a = loopback();
 	enum finder_result r;
 	struct finder f;
-	pid_t pid, other, found;
+	struct family found;
+	pid_t pid, other;
 	int status;
 
 	(void)state;
@@ -263,9 +503,9 @@ test_foreign(void **state)
 			_exit(1);
 		finder_init(&f);
 		do
-			r = finder_step(&f, &a, &found);
+			r = finder_step(&f, &a, 0, &found);
 		while (r == FINDER_MORE);
-		_exit(r == FINDER_FOREIGN && f.uid == 0 ? 0 : 2);
+		_exit(r == FINDER_FOREIGN && f.sockets.uid == 0 ? 0 : 2);
 	}
 	assert_int_equal(waitpid(other, &status, 0), other);
 	assert_int_equal(status, 0);
@@ -463,6 +703,11 @@ main(void)
 	    cmocka_unit_test(test_found_unix),
 	    cmocka_unit_test(test_foreign),
 	    cmocka_unit_test(test_hidden),
+	    cmocka_unit_test(test_family),
+	    cmocka_unit_test(test_hand_over),
+	    cmocka_unit_test(test_reuseport),
+	    cmocka_unit_test(test_activator),
+	    cmocka_unit_test(test_above_us),
 	    cmocka_unit_test(test_match),
 	    cmocka_unit_test(test_assignment),
 	    cmocka_unit_test(test_proc),

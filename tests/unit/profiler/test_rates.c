@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "profiler/finder.h"
 #include "profiler/rates.h"
 #include "profiler/rates_read.h"
 #include "talechain/events/events.h"
@@ -370,7 +371,7 @@ test_reader(void **state)
 	}
 	pid = toucher();
 	assert_true(pid > 0);
-	rates_server(&r, 0, pid, "s0");
+	rates_server(&r, 0, &(struct family){{pid}, 1, 0}, 1, "s0");
 	while (seen[TALECHAIN_RATE_CPU] < 20 ||
 	       seen[TALECHAIN_RATE_PAGE_FAULTS] < 20) {
 		assert_true(instant_before(instant_now(), limit));
@@ -380,7 +381,7 @@ test_reader(void **state)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	rates_turn(&r, &commands, r.due); /* what it did until then */
-	rates_server(&r, 0, 0, "s0");
+	rates_server(&r, 0, &(struct family){.count = 0}, 2, "s0");
 	take_orders(&commands, seen);
 	last = seen[TALECHAIN_RATE_CPU];
 	rates_turn(&r, &commands, r.due);
@@ -407,8 +408,8 @@ test_reader_without(void **state)
 		rates_close(&r);
 		skip();
 	}
-	rates_server(&r, 0, getpid(), "s0");
-	assert_int_equal(r.server[0].pid, 0);
+	rates_server(&r, 0, &(struct family){{getpid()}, 1, 0}, 1, "s0");
+	assert_int_equal(r.server[0].searched, 0);
 	assert_int_equal(rates_turn(&r, &commands, instant_now()), -1);
 	rates_close(&r);
 }
