@@ -96,7 +96,30 @@ claim_stop(struct explainer *ex, const struct tale_thread *thread,
 		    is_of_one_thread(ex, stop, &t->thread[i], &stopped))
 			return;
 	c.tid = stopped > 1 ? 0 : thread->tid;
+	c.value = thread->pid;
 	path_add(ex, &c);
+}
+
+/* The process that had an attempt: of the thread that read the request, or of
+ * all threads that took part; 0: several did. */
+static uint32_t
+process_of(const struct explainer *ex, int attempt)
+{
+	const struct tale_thread *thread =
+	    tale_thread_find(ex->t, ex->chain.attempt[attempt].taker);
+	uint32_t pid = 0;
+
+	if (thread != NULL)
+		return thread->pid;
+	for (unsigned i = 0; i < ex->t->threads; i++) {
+		thread = &ex->t->thread[i];
+		if (thread->attempt != attempt)
+			continue;
+		if (pid != 0 && pid != thread->pid)
+			return 0;
+		pid = thread->pid;
+	}
+	return pid;
 }
 
 void
@@ -104,11 +127,12 @@ cause_stops(struct explainer *ex, int attempt)
 {
 	const struct tale_thread *thread;
 	const struct thread_interval *p;
+	uint32_t pid = process_of(ex, attempt);
 	size_t count;
 
 	for (unsigned i = 0; i < ex->t->threads; i++) {
 		thread = &ex->t->thread[i];
-		if (thread->attempt != attempt)
+		if (thread->attempt != attempt || thread->pid != pid)
 			continue;
 		p = threads_of(ex, thread->tid, &count);
 		for (; count > 0; count--, p++)

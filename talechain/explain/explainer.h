@@ -218,7 +218,7 @@ void path_add(struct explainer *ex, const struct claim *c);
 /* cause_*.c: claims of one kind over the present leg. */
 void cause_pauses(struct explainer *ex, int attempt);
 void cause_classes(struct explainer *ex, int attempt);
-/* The time in which a server's whole process was stopped by a signal. */
+/* The time in which the process that had an attempt was stopped by a signal. */
 void cause_stops(struct explainer *ex, int attempt);
 /* Whether an event says that a server was busy with classes. */
 bool cause_is_classes(

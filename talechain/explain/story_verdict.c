@@ -87,11 +87,16 @@ claim_who(
 		line_add(&l, "%s", c->note);
 }
 
-/* "a's thread qtp-12", "Tailor". */
+/*
+ * "a's thread qtp-12", "a's thread nginx (pid 812)", "Tailor".  A server's
+ * processes have the same name, so that of a process's first thread is not
+ * enough.
+ */
 static char *
 subject(
     const struct explainer *ex, const struct claim *c, char *out, size_t size)
 {
+	const struct tale_thread *thread = tale_thread_find(ex->t, c->tid);
 	struct line l = {out, size};
 	char name[NAME_SIZE];
 
@@ -101,11 +106,15 @@ subject(
 		return out;
 	}
 	line_add(&l, "%s", attempt_name(ex, c->attempt, name));
+	if (c->tid == 0 && c->cause == TALE_CAUSE_STOPPED)
+		line_add(&l, "'s process %" PRIu64, c->value);
 	if (c->tid == 0)
 		return out;
 	thread_name(ex, c->tid, name, sizeof(name));
 	line_add(&l, "'s %s%s",
 	    strncmp(name, "thread ", 7) == 0 ? "" : "thread ", name);
+	if (thread != NULL && thread->pid == c->tid)
+		line_add(&l, " (pid %u)", (unsigned)c->tid);
 	return out;
 }
 

@@ -511,6 +511,45 @@ on_one_stopped(struct plot *p)
 	plot_enters(p, 9000, A_TID, 0, 0);
 }
 
+/* On CPU 2, an event of the kernel. */
+static void
+on_cpu2(struct plot *p, int64_t us, uint32_t tid, uint64_t a0, uint64_t off)
+{
+	struct talechain_event e = {
+	    .seq = 2,
+	    .ts = scene_at(us * US).ns,
+	    .tid = tid,
+	    .pid = tid,
+	    .type = TALECHAIN_SCHEDULE,
+	    .version = 1,
+	    .cpu = 2,
+	    .arg = {a0, 0, 0, off << 56},
+	};
+
+	timeline_append(p->scene.timeline, &e, 10, 0, scene_at(us * US + 500));
+}
+
+/* Another worker of the server, which used the socket once, is stopped. */
+static void
+on_other_stopped(struct plot *p)
+{
+	on_cpu2(p, 1000, OTHER_PID, 0, TALECHAIN_OFF_STOPPED);
+	on_cpu2(p, 9000, 0, PACK(OTHER_PID, OTHER_PID), 0);
+	KERNEL(p, 9500, OTHER_PID, OTHER_PID, TALECHAIN_SOCK_RECV, 91,
+	    PACK(5120, 0), 0, PORTS(9000, 50000));
+}
+
+/* The worker that has the request is a process of one thread, and computes. */
+static void
+on_worker(struct plot *p)
+{
+	p->forked = true;
+	KERNEL(p, 1000, A_TID, WORKER_PID, TALECHAIN_SCHEDULE, 0, 0, 0,
+	    (uint64_t)TALECHAIN_OFF_STOPPED << 56);
+	KERNEL(p, 9000, 0, 0, TALECHAIN_SCHEDULE, PACK(WORKER_PID, A_TID), 0, 0,
+	    0);
+}
+
 /* Tailor's own queue, and its own response. */
 static void
 on_queue_timeout(struct plot *p)
@@ -607,9 +646,15 @@ const struct cause_case cases[] = {
 	"5.06 of 10.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
     CASE(stopped_before, STOPPED, 7965,
-	"7.96 of 10.0 ms: A was stopped by a signal or a debugger."),
+	"7.96 of 10.0 ms: A's process 500 was stopped by a signal or a "
+	"debugger."),
     CASE(left_before, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(one_stopped, STOPPED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
+	"debugger."),
+    CASE(
+	other_stopped, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(worker, STOPPED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
 	"debugger."),
     CASE(queue_timeout, PROXY_QUEUE, 9995,

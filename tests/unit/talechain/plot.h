@@ -17,6 +17,7 @@
 #define A_TID 501
 #define B_TID 502      /* another thread of A's */
 #define HOG 777	       /* a stranger named stress-ng */
+#define OTHER_PID 700  /* another of A's processes, and its thread */
 #define WORKER_PID 600 /* of A's thread if it is forked */
 
 /* When the request was where; the defaults are those of plot_init(). */
