@@ -126,7 +126,7 @@ attach_family(struct attach *a, struct process *p)
 {
 	pid_t pid[KERNEL_PROCESSES];
 
-	if (a->kernel != NULL)
+	if (a->kernel != NULL && kernel_follows(a->kernel))
 		process_follow(
 		    p, pid, kernel_members(a->kernel, p->index, pid));
 }

@@ -16,7 +16,7 @@
 #define FIND_STEP_NS (1 * NS_PER_MS)
 /* How often the set is searched if nothing follows it, and how often the
  * sockets of its address are compared. */
-#define FAMILY_PERIOD_NS (10 * NS_PER_S)
+#define FAMILY_PERIOD_NS (60 * NS_PER_S)
 #define SOCKETS_PERIOD_NS (5 * NS_PER_S)
 /* A JVM creates its page in its first tenths of a second. */
 #define PAGE_SOON_NS (100 * NS_PER_MS)
@@ -146,6 +146,7 @@ process_gone(struct process *p, struct instant now)
 	p->pid = p->jvm = 0;
 	p->family.count = 0;
 	p->name[0] = '\0';
+	p->settled = p->followed = false;
 	p->generation++;
 	p->searched++;
 	p->find_at = now;
@@ -333,7 +334,11 @@ process_find_family(struct process *p, const struct family *found)
 	attach_assign(p->attach);
 }
 
-/* Whether it is time for a search; else *due_ns is how long until then. */
+/*
+ * Whether it is time for a search; else *due_ns is how long until then, -1:
+ * none is due.  A set that is known is searched anew if its address has other
+ * sockets, and at long intervals if the kernel does not follow it.
+ */
 static bool
 process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 {
@@ -342,43 +347,47 @@ process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 	*due_ns = -1;
 	if (p->pid == 0 && !listens)
 		return false;
-	if (p->settled && p->followed && p->finder.proc == NULL) {
-		if (!listens)
-			return false;
-		*due_ns = instant_since(p->sockets_at, now);
-		if (*due_ns > 0)
-			return false;
-		p->sockets_at = instant_plus(now, SOCKETS_PERIOD_NS);
-		*due_ns = SOCKETS_PERIOD_NS;
-		return finder_changed(&p->finder, &p->server->address);
-	}
 	*due_ns = instant_since(p->find_at, now);
-	return *due_ns <= 0;
+	if (!p->settled || p->finder.proc != NULL)
+		return *due_ns <= 0;
+	if (*due_ns <= 0 && !p->followed)
+		return true;
+	if (p->followed)
+		*due_ns = -1;
+	if (!listens)
+		return false;
+	if (!instant_before(now, p->sockets_at)) {
+		p->sockets_at = instant_plus(now, SOCKETS_PERIOD_NS);
+		if (finder_changed(&p->finder, &p->server->address))
+			return true;
+	}
+	*due_ns = sooner_ns(*due_ns, instant_since(p->sockets_at, now));
+	return false;
 }
 
 /* Search its processes, some in each call. */
 static int64_t
 process_find(struct process *p, struct instant now)
 {
+	int64_t due_ns, next_ns = FIND_PERIOD_NS;
 	struct family found;
 	enum finder_result r;
-	int64_t due_ns;
 
 	if (!process_may_search(p, now, &due_ns))
 		return due_ns;
 	r = finder_step(&p->finder, &p->server->address, p->pid, &found);
-	due_ns = r == FINDER_MORE ? FIND_STEP_NS : FIND_PERIOD_NS;
 	if (r == FINDER_MORE)
-		;
+		next_ns = FIND_STEP_NS;
 	else if (p->pid == 0)
 		process_find_server(p, &found, r, now);
-	else if (r == FINDER_FOUND) {
+	else if (r == FINDER_FOUND)
 		process_find_family(p, &found);
-		if (p->settled)
-			due_ns = FAMILY_PERIOD_NS;
-	}
-	p->find_at = instant_plus(now, due_ns);
-	return due_ns;
+	else
+		p->settled = true; /* it is out of sight */
+	if (p->settled && r != FINDER_MORE)
+		next_ns = FAMILY_PERIOD_NS;
+	p->find_at = instant_plus(now, next_ns);
+	return next_ns;
 }
 
 /*

@@ -16,7 +16,7 @@
  *
  * The set is searched until a search finds nothing new; then the kernel's
  * programs follow it (attach.c), and it is searched anew if the address has
- * other sockets.  Without these programs it is searched every ten seconds.
+ * other sockets.  Without these programs it is searched every minute.
  *
  * All of it runs on the attach thread.
  */

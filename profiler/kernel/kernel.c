@@ -381,6 +381,15 @@ has_ended(pid_t pid)
 }
 
 bool
+kernel_follows(const struct kernel *k)
+{
+	for (unsigned i = 0; i < programs_count; i++)
+		if (strcmp(programs[i].name, "on_fork") == 0)
+			return k->link[i] != NULL;
+	return false;
+}
+
+bool
 kernel_watches(const struct kernel *k, pid_t pid)
 {
 	unsigned mark = 0;

@@ -75,6 +75,10 @@ struct channel *kernel_channel(const struct kernel *k, unsigned i);
  */
 int kernel_watch(struct kernel *k, unsigned server, pid_t pid, bool alone);
 
+/* Whether what a watched process forks is watched: that may be refused.  Any
+ * thread. */
+bool kernel_follows(const struct kernel *k);
+
 /* Whether a process is watched as a server's, or is our own.  Any thread. */
 bool kernel_watches(const struct kernel *k, pid_t pid);
 

@@ -618,6 +618,7 @@ test_fork(void **state)
 	(void)state;
 	recording_init(&r);
 	recording_open(&r);
+	assert_true(kernel_follows(r.kernel));
 	do {
 		int go[2], status, at;
 		pid_t pid;

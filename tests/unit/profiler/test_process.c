@@ -2,10 +2,12 @@
  * Goal: the end and the beginning of a server's process are hazards, whether
  * a supervisor tells of it or it is found by its listening address.
  */
+#include "fake_page.h"
 #include "fixture.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profiler/attach.h"
 #include "profiler/finder.h"
 #include "profiler/proc.h"
 #include "profiler/process.h"
@@ -336,6 +339,157 @@ test_hand_over(void **state)
 	waitpid(t.pid[0], NULL, 0);
 	fixture_fini(f);
 	free(f);
+}
+
+/* A process that forks one that waits, for each byte it gets. */
+static pid_t
+forker_new(int bytes, int pids)
+{
+	pid_t pid = fork(), child;
+	char c;
+
+	assert_true(pid >= 0);
+	while (pid == 0) {
+		if (read(bytes, &c, 1) != 1)
+			_exit(0);
+		child = child_new();
+		if (write(pids, &child, sizeof(child)) != sizeof(child))
+			_exit(1);
+	}
+	return pid;
+}
+
+static pid_t
+forker_fork(int bytes, int pids)
+{
+	pid_t pid;
+
+	assert_int_equal(write(bytes, "x", 1), 1);
+	assert_int_equal(read(pids, &pid, sizeof(pid)), sizeof(pid));
+	return pid;
+}
+
+/* Turns until the searches that are due have found nothing new. */
+static void
+settle(struct process *p, struct instant *now)
+{
+	int64_t due_ns;
+
+	do {
+		due_ns = process_turn(p, false, false, *now);
+		*now = instant_plus(*now, due_ns > 0 ? due_ns : 0);
+	} while (!p->settled || p->finder.proc != NULL);
+}
+
+/* Goal: what a server forks later is found at a long interval, unless the
+ * kernel follows it: then it is what the kernel says, and nothing is searched.
+ */
+static void
+test_later(void **state)
+{
+	static struct command_ring commands;
+	struct profiler_options options = {
+	    .servers = 1, .server = {{.name = "s0"}}, .channels_max = 1};
+	struct observer_rest rest = {0};
+	struct instant now = instant_now();
+	int bytes[2], pids[2];
+	struct attach a;
+	struct process *p;
+	pid_t pid[4];
+
+	(void)state;
+	assert_int_equal(pipe(bytes), 0);
+	assert_int_equal(pipe(pids), 0);
+	assert_int_equal(attach_init(&a, &options, 1), 0);
+	a.commands = &commands;
+	a.rest = &rest;
+	p = &a.process[0];
+	pid[0] = forker_new(bytes[0], pids[1]);
+	process_assign(p, pid[0]);
+	settle(p, &now);
+	assert_int_equal(p->family.count, 1);
+	pid[1] = forker_fork(bytes[1], pids[0]);
+	p->settled = false;
+	settle(p, &now);
+	assert_int_equal(p->family.count, 2);
+	assert_true(process_owns(p, pid[1]));
+	pid[2] = forker_fork(bytes[1], pids[0]);
+	process_turn(p, false, false, now);
+	assert_int_equal(p->family.count, 2);
+	now = instant_plus(now, 61 * NS_PER_S);
+	settle(p, &now);
+	assert_true(family_has(&p->family, pid[2]));
+	process_follow(p, (pid_t[]){pid[2], pid[0]}, 2);
+	assert_int_equal(p->family.count, 2);
+	assert_int_equal(p->family.pid[0], pid[0]);
+	pid[3] = forker_fork(bytes[1], pids[0]);
+	now = instant_plus(now, 1000 * NS_PER_S);
+	process_turn(p, false, false, now);
+	assert_null(p->finder.proc);
+	process_follow(p, NULL, 0); /* all are another server's: no news */
+	assert_int_equal(p->family.count, 2);
+	for (unsigned i = 0; i < 4; i++)
+		kill(pid[i], SIGKILL);
+	assert_int_equal(waitpid(pid[0], NULL, 0), pid[0]);
+	attach_fini(&a);
+}
+
+/* Goal: where the main process is no JVM (a script, say), the page of another
+ * of the server's is read, until that one ends. */
+static void
+test_page_below(void **state)
+{
+	static struct command_ring commands;
+	struct profiler_options options = {.servers = 1,
+	    .server = {{.name = "s0", .hsperfdata = true}},
+	    .channels_max = 1};
+	struct observer_rest rest = {0};
+	struct instant now = instant_now();
+	char directory[] = "/tmp/hsperfdata_tailor-XXXXXX", path[64];
+	struct hsperf_page *page;
+	struct fake_page fake;
+	int bytes[2], pids[2];
+	struct attach a;
+	struct process *p;
+	pid_t main, jvm;
+
+	(void)state;
+	assert_int_equal(pipe(bytes), 0);
+	assert_int_equal(pipe(pids), 0);
+	main = forker_new(bytes[0], pids[1]);
+	jvm = forker_fork(bytes[1], pids[0]);
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/%d", directory, (int)jvm);
+	fake_init(&fake, path);
+	fake_add_jvm(&fake, "G1");
+	assert_int_equal(attach_init(&a, &options, 1), 0);
+	a.commands = &commands;
+	a.rest = &rest;
+	p = &a.process[0];
+	process_assign(p, main);
+	settle(p, &now);
+	for (unsigned i = 0; i < 10; i++) {
+		now = instant_plus(now, NS_PER_S);
+		process_turn(p, false, false, now);
+	}
+	assert_int_equal(p->pid, main);
+	assert_int_equal(p->jvm, jvm);
+	assert_non_null(p->page);
+	page = p->page;
+	kill(jvm, SIGKILL);
+	while (!proc_is_ending(jvm))
+		sched_yield();
+	process_turn(p, false, false, instant_plus(now, 10 * NS_PER_S));
+	assert_int_equal(p->pid, main); /* the server has not ended */
+	assert_int_equal(p->jvm, main);
+	assert_null(p->page);
+	hsperf_page_free(&page);
+	kill(main, SIGKILL);
+	assert_int_equal(waitpid(main, NULL, 0), main);
+	attach_fini(&a);
+	fake_fini(&fake);
+	unlink(path);
+	rmdir(directory);
 }
 
 /* Goal: processes that each have a socket of their own on one address are one
@@ -705,6 +859,8 @@ main(void)
 	    cmocka_unit_test(test_hidden),
 	    cmocka_unit_test(test_family),
 	    cmocka_unit_test(test_hand_over),
+	    cmocka_unit_test(test_later),
+	    cmocka_unit_test(test_page_below),
 	    cmocka_unit_test(test_reuseport),
 	    cmocka_unit_test(test_activator),
 	    cmocka_unit_test(test_above_us),
