@@ -153,6 +153,21 @@ is_throttled(struct task_struct *p)
 	return queue != NULL && BPF_CORE_READ(queue, throttle_count) > 0;
 }
 
+/* A watched task leaves its CPU; ready: it wants it back. */
+static __always_inline void
+left(__u32 tid, enum talechain_off off, __u64 now, bool ready)
+{
+	struct thread *t;
+
+	if (off == TALECHAIN_OFF_DEAD) {
+		bpf_map_delete_elem(&threads, &tid);
+		return;
+	}
+	t = thread_get(tid);
+	if (t != NULL)
+		t->runnable_ns = ready ? now : 0;
+}
+
 /* A watched task gets or leaves a CPU. */
 static __always_inline int
 switched(struct task_struct *prev, struct task_struct *next, __u64 state)
@@ -167,9 +182,7 @@ switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 	if (watched(task_pair(prev))) {
 		if (state == 0 && is_throttled(prev))
 			off = TALECHAIN_OFF_THROTTLED;
-		t = thread_get(prev->pid);
-		if (t != NULL)
-			t->runnable_ns = state == 0 ? now : 0;
+		left(prev->pid, off, now, state == 0);
 	}
 	t = watched(task_pair(next)) ? thread_find(next->pid) : NULL;
 	if (t != NULL) {

@@ -665,6 +665,33 @@ test_fork(void **state)
 	recording_close(&r);
 }
 
+static void *
+end_at_once(void *arg)
+{
+	return arg;
+}
+
+/* Goal: threads that have ended take no room, however many there were. */
+static void
+test_ended_threads(void **state)
+{
+	struct kernel_losses losses;
+	struct recording r;
+	pthread_t thread;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	for (unsigned i = 0; i < KERNEL_THREADS + 1000; i++) {
+		assert_int_equal(
+		    pthread_create(&thread, NULL, end_at_once, NULL), 0);
+		pthread_join(thread, NULL);
+	}
+	kernel_losses(r.kernel, &losses);
+	assert_int_equal(losses.crowded, 0);
+	recording_close(&r);
+}
+
 /* Goal: processes beyond the limit are not watched, and counted. */
 static void
 test_fork_limit(void **state)
@@ -834,6 +861,7 @@ main(void)
 	    cmocka_unit_test(test_exec_exit),
 	    cmocka_unit_test(test_fork),
 	    cmocka_unit_test(test_fork_limit),
+	    cmocka_unit_test(test_ended_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
