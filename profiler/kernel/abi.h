@@ -40,7 +40,6 @@ enum kernel_mark {
 	KERNEL_MARK_SERVER, /* of the first server; the others follow */
 	KERNEL_MARK_WHOSE = 0x0f,
 	KERNEL_MARK_ALONE = 0x40, /* what it forks is not its server's */
-	KERNEL_MARK_LEFT = 0x80,  /* not watched any more */
 };
 
 struct kernel_config {

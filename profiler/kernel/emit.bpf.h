@@ -110,8 +110,7 @@ watched(__u64 task)
 {
 	__u8 *mark = process_mark(task >> 32);
 
-	return mark != NULL && *mark != 0 && (*mark & KERNEL_MARK_LEFT) == 0 &&
-	       (__u32)task != watch.ignored;
+	return mark != NULL && *mark != 0 && (__u32)task != watch.ignored;
 }
 
 static __always_inline __u64

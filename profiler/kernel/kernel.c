@@ -15,6 +15,7 @@
 
 #include "base/permission.h"
 #include "profiler/kernel/programs.h"
+#include "profiler/proc.h"
 
 /* Inode of /proc/self/ns/pid in the initial pid namespace. */
 #define FIRST_PID_NAMESPACE 0xeffffffcU
@@ -392,11 +393,8 @@ kernel_follows(const struct kernel *k)
 bool
 kernel_watches(const struct kernel *k, pid_t pid)
 {
-	unsigned mark = 0;
-
-	if (pid > 0 && (size_t)pid < k->marks)
-		mark = __atomic_load_n(&k->mark[pid], __ATOMIC_RELAXED);
-	return mark != 0 && (mark & KERNEL_MARK_LEFT) == 0;
+	return pid > 0 && (size_t)pid < k->marks &&
+	       __atomic_load_n(&k->mark[pid], __ATOMIC_RELAXED) != 0;
 }
 
 int
@@ -430,8 +428,9 @@ kernel_unwatch(struct kernel *k, unsigned server)
 			    &k->watch->member[server][i], 0, __ATOMIC_ACQ_REL);
 			if (pid == 0)
 				continue;
-			mark_store(k, (pid_t)pid,
-			    (KERNEL_MARK_SERVER + server) | KERNEL_MARK_LEFT);
+			/* One that ends has events still to come. */
+			if (!proc_is_ending((pid_t)pid))
+				mark_store(k, (pid_t)pid, 0);
 			left++;
 		}
 	}

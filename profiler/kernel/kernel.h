@@ -82,8 +82,8 @@ bool kernel_follows(const struct kernel *k);
 /* Whether a process is watched as a server's, or is our own.  Any thread. */
 bool kernel_watches(const struct kernel *k, pid_t pid);
 
-/* No process is the server's any more; unread events stay its own.  The same
- * thread. */
+/* No process that lives is the server's any more; what the others left unread
+ * stays its own.  The same thread. */
 void kernel_unwatch(struct kernel *k, unsigned server);
 
 /*

@@ -16,8 +16,6 @@ _Static_assert((MEMBERS_MASK & (MEMBERS_MASK + 1)) == 0, "a mask");
 static __always_inline __u32
 mark_server(__u8 mark)
 {
-	if (mark & KERNEL_MARK_LEFT)
-		return KERNEL_SERVERS;
 	return (__u32)(mark & KERNEL_MARK_WHOSE) - KERNEL_MARK_SERVER;
 }
 

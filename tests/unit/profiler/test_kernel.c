@@ -692,7 +692,8 @@ test_ended_threads(void **state)
 	recording_close(&r);
 }
 
-/* Goal: processes beyond the limit are not watched, and counted. */
+/* Goal: processes beyond the limit are not watched, and counted; those that
+ * have ended do not count. */
 static void
 test_fork_limit(void **state)
 {
@@ -712,6 +713,12 @@ test_fork_limit(void **state)
 	if (pid == 0) {
 		if (read(stop[0], &c, 1) != 1)
 			_exit(1);
+		for (unsigned i = 0; i < KERNEL_PROCESSES + 3; i++) {
+			pid = fork();
+			if (pid == 0)
+				_exit(0);
+			waitpid(pid, NULL, 0);
+		}
 		for (unsigned i = 0; i < KERNEL_PROCESSES + 3; i++) {
 			child[i] = fork();
 			if (child[i] == 0) {

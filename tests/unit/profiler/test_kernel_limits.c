@@ -3,11 +3,14 @@
  * lose events without counting them, need a privilege after the start.
  */
 #include <errno.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -244,27 +247,83 @@ test_burst(void **state)
 	recording_close(&r);
 }
 
-/* Goal: what is read of a process after its end is still its server's, until
- * its number is another server's. */
+/* Wait for a signal; not longer than the test lives. */
 static void
-test_owner_of_the_dead(void **state)
+wait_for_end(void)
 {
-	struct talechain_event e = {.type = TALECHAIN_EXIT, .pid = 4242};
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+static pid_t
+child_that_waits(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		wait_for_end();
+	return pid;
+}
+
+static void
+child_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* A child of this number, or -1. */
+static pid_t
+child_numbered(pid_t number)
+{
+	struct clone_args args = {.exit_signal = SIGCHLD,
+	    .set_tid = (uint64_t)(uintptr_t)&number,
+	    .set_tid_size = 1};
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+	if (pid == 0)
+		wait_for_end();
+	return (pid_t)pid;
+}
+
+/* Goal: what is read of a process after its end is still its server's, until
+ * another process has its number; of one that lives and is no server any more
+ * nothing is. */
+static void
+test_owner(void **state)
+{
+	struct talechain_event e = {.type = TALECHAIN_EXIT};
 	const struct kernel_owners *owners;
 	struct recording r;
+	pid_t pid, again;
 
 	(void)state;
 	recording_init(&r);
 	recording_open(&r);
 	owners = kernel_channel(r.kernel, 0)->owners;
+	pid = child_that_waits();
+	e.pid = (uint32_t)pid;
 	assert_int_equal(kernel_owner(owners, &e), -1);
-	assert_int_equal(kernel_watch(r.kernel, 1, 4242, false), 0);
+	assert_int_equal(kernel_watch(r.kernel, 1, pid, false), 0);
 	assert_int_equal(kernel_owner(owners, &e), 1);
 	kernel_unwatch(r.kernel, 1);
-	assert_int_equal(kernel_owner(owners, &e), 1);
-	assert_false(kernel_watches(r.kernel, 4242));
-	assert_int_equal(kernel_watch(r.kernel, 0, 4242, false), 0);
+	assert_int_equal(kernel_owner(owners, &e), -1);
+	assert_false(kernel_watches(r.kernel, pid));
+	assert_int_equal(kernel_watch(r.kernel, 0, pid, false), 0);
+	assert_int_equal(kernel_watch(r.kernel, 1, pid, false), 0);
 	assert_int_equal(kernel_owner(owners, &e), 0);
+	child_end(pid);
+	kernel_unwatch(r.kernel, 0);
+	assert_int_equal(kernel_owner(owners, &e), 0);
+	again = child_numbered(pid);
+	if (again > 0) {
+		assert_int_equal(again, pid);
+		assert_int_equal(kernel_owner(owners, &e), -1);
+		assert_false(kernel_watches(r.kernel, pid));
+		child_end(again);
+	}
 	recording_close(&r);
 }
 
@@ -522,7 +581,7 @@ main(void)
 	    cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_calls),
 	    cmocka_unit_test(test_burst),
-	    cmocka_unit_test(test_owner_of_the_dead),
+	    cmocka_unit_test(test_owner),
 	    cmocka_unit_test(test_unprivileged),
 	    cmocka_unit_test(test_dropped),
 	    cmocka_unit_test(test_slots),
