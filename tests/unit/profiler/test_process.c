@@ -562,6 +562,27 @@ test_activator(void **state)
 	child_kill(pid[1]);
 }
 
+/* Goal: a port that docker forwards is said to be a container's. */
+static void
+test_container(void **state)
+{
+	struct profiler_server server = {.name = "a", .hsperfdata = true};
+	enum profiler_source source;
+	char detail[PAGE_TEXT];
+	struct process p;
+
+	(void)state;
+	process_init(&p, NULL, 0, &server);
+	p.pid = child_new();
+	prctl(PR_SET_NAME, "docker-proxy");
+	proc_name(getpid(), p.name);
+	prctl(PR_SET_NAME, "test_process");
+	process_describe(&p, 0, &source, detail);
+	assert_non_null(strstr(detail, "the server is in a container"));
+	child_kill(p.pid);
+	process_fini(&p);
+}
+
 /* Goal: of a process that we run below only itself is taken. */
 static void
 test_above_us(void **state)
@@ -863,6 +884,7 @@ main(void)
 	    cmocka_unit_test(test_page_below),
 	    cmocka_unit_test(test_reuseport),
 	    cmocka_unit_test(test_activator),
+	    cmocka_unit_test(test_container),
 	    cmocka_unit_test(test_above_us),
 	    cmocka_unit_test(test_match),
 	    cmocka_unit_test(test_assignment),
