@@ -319,9 +319,14 @@ BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 		return 0;
 	end = tp->copied_seq;
 	left = tp->rcv_nxt - end;
-	/* FIN has a sequence number but is no byte. */
-	if (left > 0 && sk->__sk_common.skc_state == STATE_CLOSE_WAIT)
-		left--;
+	/* FIN has a sequence number but is no byte: it is left, or this call
+	 * came to it. */
+	if (sk->__sk_common.skc_state == STATE_CLOSE_WAIT) {
+		if (left > 0)
+			left--;
+		else
+			end--;
+	}
 	return emit(TALECHAIN_SOCK_RECV, bpf_get_socket_cookie(sk),
 	    (__u64)(end - (__u32)ret) << 32 | (__u32)ret, left,
 	    ports(&sk->__sk_common));
