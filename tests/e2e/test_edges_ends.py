@@ -301,8 +301,15 @@ def test_20_descriptors_run_out(pair):
     with t.client() as inside:
         assert inside.get().body == b"a"
         was = resource.prlimit(t.pid, resource.RLIMIT_NOFILE)
-        used = t.descriptors()
-        resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (used, was[1]))
+
+        used = []
+
+        def settled():  # no question's connection is about to be closed
+            used.append(t.descriptors())
+            return len(used) >= 10 and len(set(used[-10:])) == 1
+
+        wait_until(settled, lambda: f"descriptors: {used}")
+        resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (used[-1], was[1]))
         outside = t.client()
         outside.request()
         t.wait_log("accept_failed")
