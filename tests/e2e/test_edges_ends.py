@@ -14,7 +14,7 @@ import threading
 import pytest
 
 from rig.message import response
-from rig.wait import wait_until
+from rig.wait import steady, wait_until
 from support.pair import DRAINED, hedged, prove
 
 
@@ -301,15 +301,8 @@ def test_20_descriptors_run_out(pair):
     with t.client() as inside:
         assert inside.get().body == b"a"
         was = resource.prlimit(t.pid, resource.RLIMIT_NOFILE)
-
-        used = []
-
-        def settled():  # no question's connection is about to be closed
-            used.append(t.descriptors())
-            return len(used) >= 10 and len(set(used[-10:])) == 1
-
-        wait_until(settled, lambda: f"descriptors: {used}")
-        resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (used[-1], was[1]))
+        used = steady(t.descriptors)  # no question's is about to be closed
+        resource.prlimit(t.pid, resource.RLIMIT_NOFILE, (used, was[1]))
         outside = t.client()
         outside.request()
         t.wait_log("accept_failed")
