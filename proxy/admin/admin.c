@@ -19,6 +19,7 @@
 #include "proxy/admin/admin_call.h"
 #include "proxy/admin/admin_reports.h"
 #include "proxy/admin/admin_timeline.h"
+#include "proxy/admin/gain_report.h"
 #include "proxy/admin/ledger_report.h"
 #include "proxy/admin/metrics_text.h"
 #include "proxy/client/client.h"
@@ -83,6 +84,16 @@ on_ledger(struct admin_call *call)
 }
 
 static void
+on_gain(struct admin_call *call)
+{
+	struct json j;
+
+	json_init(&j, false);
+	gain_report(call->admin->proxy, &j);
+	admin_reply_json(call, 200, &j);
+}
+
+static void
 on_healthz(struct admin_call *call)
 {
 	admin_reply_text(call, 200, "ok\n");
@@ -133,6 +144,7 @@ on_index(struct admin_call *call)
 	    "GET  /live             a page that shows what happens\n"
 	    "GET  /live.json        the same as JSON\n"
 	    "GET  /ledger           what hedging cost and was worth\n"
+	    "GET  /gain            in watch mode: what acting would change\n"
 	    "GET  /slow?n=20        slow requests, newest first\n"
 	    "                       (&since=SECONDS&cause=CODE&path=PATH)\n"
 	    "GET  /timeline/ID      one request, as text, json, html, svg or\n"
@@ -181,6 +193,7 @@ static const struct route {
     {"GET", "/config", on_config},
     {"GET", "/slow", admin_slow},
     {"GET", "/ledger", on_ledger},
+    {"GET", "/gain", on_gain},
     {"GET", "/live", admin_live_page},
     {"GET", "/live.json", admin_live},
     {"GET", "/timeline/*", admin_timeline},

@@ -68,5 +68,6 @@ recent_hazard_note(struct recent *l, const struct hazard *h)
 	    .kind = h->kind,
 	    .cause = h->cause,
 	    .begin = h->at,
+	    .seen = h->seen,
 	};
 }

@@ -31,6 +31,7 @@ struct recent_slice {
 struct recent_hazard {
 	uint8_t server, kind, cause;
 	struct instant begin, end; /* end not set: not over */
+	struct instant seen;	   /* when the observer saw its begin */
 };
 
 struct recent {
