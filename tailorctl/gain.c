@@ -5,6 +5,7 @@
  * Intervals are of a bootstrap over the blocks of time (15 min each), since
  * pauses come in groups: requests drawn singly would make them too narrow.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,8 +165,10 @@ intervals(const struct gain *g, struct quantile *out)
 	}
 	for (unsigned r = 0; r < ROWS; r++) {
 		qsort(drawn[r], DRAWS, sizeof(drawn[r][0]), ascending);
-		out[r].low_ns = drawn[r][DRAWS / 40];
-		out[r].high_ns = drawn[r][DRAWS - 1 - DRAWS / 40];
+		out[r].low_ns =
+		    fmin(drawn[r][DRAWS / 40], (double)g->would_max_ns);
+		out[r].high_ns = fmin(
+		    drawn[r][DRAWS - 1 - DRAWS / 40], (double)g->would_max_ns);
 	}
 }
 
@@ -179,8 +182,12 @@ quantiles(const struct gain *g, struct quantile *out)
 		add(would, g->block[i].would, g->buckets);
 	}
 	for (unsigned r = 0; r < ROWS; r++)
-		out[r] = (struct quantile){quantile_of(g, was, rows[r].part),
-		    quantile_of(g, would, rows[r].part), -1, -1};
+		out[r] =
+		    (struct quantile){fmin(quantile_of(g, was, rows[r].part),
+					  (double)g->was_max_ns),
+			fmin(quantile_of(g, would, rows[r].part),
+			    (double)g->would_max_ns),
+			-1, -1};
 	if (g->blocks >= BLOCKS_LEAST)
 		intervals(g, out);
 }
