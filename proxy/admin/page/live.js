@@ -115,7 +115,7 @@ function drawHazards(j) {
                              y: y + RATE - high, height: high },
       svg("title", {}, `${Number(s.rate.toPrecision(3))} requests/s`)));
   }
-  y += RATE + GAP;
+  y += RATE + 2 * GAP;
   y = drawHeat(j, slices, x, y, parts) + GAP;
 
   name("sent again", 16);
@@ -168,7 +168,7 @@ function drawHeat(j, slices, x, y, parts) {
   const bucket = (ns) => edges.findIndex((edge) => ns <= edge);
   const used = [...edges.keys()].filter((i) => j.latency[i].requests > 0);
   for (const r of kept) used.push(bucket(r.total_ns));
-  parts.push(svg("text", { class: "name", x: 8, y: y + 16 }, "latency"));
+  parts.push(svg("text", { class: "name", x: 8, y: y - 8 }, "latency"));
   if (used.length === 0)
     return y + LANE;
   const low = Math.min(...used), high = Math.max(...used);
