@@ -303,10 +303,14 @@ finder_alone(pid_t pid)
 static void
 finder_see(struct finder *f, pid_t pid, pid_t root)
 {
-	struct finder_process p = {.pid = pid, .parent = proc_parent(pid)};
+	struct finder_process p = {.pid = pid};
 	char name[PROC_NAME_BYTES];
 	void *grown;
 
+	/* Not of the server itself: if it ends meanwhile, who reads its parent
+	 * frees its memory (proc.c), and its end is noticed late. */
+	if (pid != root)
+		p.parent = proc_parent(pid);
 	p.holds = pid == root || process_holds(pid, &f->sockets);
 	if (p.holds && pid != root) {
 		proc_name(pid, name);
@@ -425,8 +429,8 @@ enum finder_result
 finder_step(struct finder *f, const struct sockaddr_storage *address,
     pid_t root, struct family *out)
 {
+	unsigned n = 0, step = root != 0 ? FINDER_STEP_KNOWN : FINDER_STEP;
 	struct dirent *e;
-	unsigned n = 0;
 
 	if (f->proc == NULL) {
 		f->activator = f->failed = false;
@@ -436,12 +440,12 @@ finder_step(struct finder *f, const struct sockaddr_storage *address,
 		if (f->proc == NULL)
 			return FINDER_FOREIGN;
 	}
-	while (n < FINDER_STEP && (e = readdir(f->proc)) != NULL) {
+	while (n < step && (e = readdir(f->proc)) != NULL) {
 		if (!isdigit((unsigned char)e->d_name[0]))
 			continue;
 		n++;
 		if (atoi(e->d_name) != getpid())
 			finder_see(f, atoi(e->d_name), root);
 	}
-	return n == FINDER_STEP ? FINDER_MORE : finder_result(f, out);
+	return n == step ? FINDER_MORE : finder_result(f, out);
 }

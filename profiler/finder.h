@@ -24,8 +24,9 @@
 
 #include "profiler/profiler.h"
 
-#define FINDER_STEP 32	  /* processes examined in one step */
-#define FINDER_SOCKETS 64 /* listening sockets of an address, at most */
+#define FINDER_STEP 32	    /* processes examined in one step */
+#define FINDER_STEP_KNOWN 4 /* in one for more of a known server */
+#define FINDER_SOCKETS 64   /* listening sockets of an address, at most */
 #define FAMILY_MAX PROFILER_PROCESSES
 
 /* The processes that are one server. */

@@ -183,7 +183,10 @@ process_found(struct process *p, const struct family *found, const char *how,
 	pidfd = process_main(p, pid, now);
 	p->jvm = pid;
 	p->family = *found;
-	p->page_at = p->find_at = p->sockets_at = now;
+	p->page_at = p->sockets_at = now;
+	/* What it has forked by now is searched a little later: a search
+	 * delays what else is to be noticed at its start. */
+	p->find_at = instant_plus(now, FIND_PERIOD_NS);
 	p->settled = p->followed = false;
 	p->generation++;
 	p->searched++;
@@ -348,6 +351,11 @@ process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 	if (p->pid == 0 && !listens)
 		return false;
 	*due_ns = instant_since(p->find_at, now);
+	/* Its end is more urgent, if this is one. */
+	if (p->pid != 0 && instant_before(now, p->doubt_end)) {
+		*due_ns = instant_since(p->doubt_end, now);
+		return false;
+	}
 	if (!p->settled || p->finder.proc != NULL)
 		return *due_ns <= 0;
 	if (*due_ns <= 0 && !p->followed)
