@@ -87,16 +87,11 @@ claim_who(
 		line_add(&l, "%s", c->note);
 }
 
-/*
- * "a's thread qtp-12", "a's thread nginx (pid 812)", "Tailor".  A server's
- * processes have the same name, so that of a process's first thread is not
- * enough.
- */
+/* "a's thread qtp-12[815]", "a's process 812", "Tailor". */
 static char *
 subject(
     const struct explainer *ex, const struct claim *c, char *out, size_t size)
 {
-	const struct tale_thread *thread = tale_thread_find(ex->t, c->tid);
 	struct line l = {out, size};
 	char name[NAME_SIZE];
 
@@ -113,8 +108,6 @@ subject(
 	thread_name(ex, c->tid, name, sizeof(name));
 	line_add(&l, "'s %s%s",
 	    strncmp(name, "thread ", 7) == 0 ? "" : "thread ", name);
-	if (thread != NULL && thread->pid == c->tid)
-		line_add(&l, " (pid %u)", (unsigned)c->tid);
 	return out;
 }
 

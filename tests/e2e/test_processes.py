@@ -7,6 +7,7 @@ clock before and after.
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -214,7 +215,8 @@ def check_waited(tale, pid):
     assert causes["sleep"] >= 0.9e9 * HELD_S, causes
     assert causes.get("work", 0) < 0.3e9 * HELD_S, causes
     if tale["verdict"]["code"] == "sleep":
-        assert f"(pid {pid}) slept" in tale["verdict"]["text"]
+        assert re.search(rf"(\[|thread ){pid}\]? slept",
+                         tale["verdict"]["text"]), tale["verdict"]
 
 
 def check_computed(answer, tale):
@@ -295,7 +297,8 @@ def test_a_worker_is_stopped(upstream, service, before):
     assert worker_of(tale) == pid
     assert tale["causes"]["stopped"] >= 0.9e9 * HELD_S, tale["causes"]
     if tale["verdict"]["code"] == "stopped":
-        assert f"(pid {pid}) was stopped" in tale["verdict"]["text"]
+        assert re.search(rf"(\[|thread ){pid}\]? was stopped",
+                         tale["verdict"]["text"]), tale["verdict"]
     check_never_gone(t, server)
 
 
