@@ -13,94 +13,63 @@
 
 /* --- JSON --------------------------------------------------------------- */
 
-static bool
-has_prefix(const char *path, const char *prefix)
-{
-	return strncmp(path, prefix, strlen(prefix)) == 0;
-}
+static unsigned write_servers(
+    unsigned k, const char *prefix, const struct config *c, struct json *out);
 
 /*
  * Write the members of the section whose paths begin with prefix, from key
  * number k on; returns the number of the first key after the section.
  */
 static unsigned
-write_members(
-    unsigned k, const char *prefix, const void *base, struct json *out)
+write_members(unsigned k, const char *prefix, const struct config *c,
+    const void *base, struct json *out)
 {
-	char name[64], inner[128];
+	size_t given = strlen(prefix);
+	char name[KEY_PATH_MAX], inner[KEY_PATH_MAX];
 
-	while (
-	    k < config_keys_count && has_prefix(config_keys[k].path, prefix)) {
-		const char *rest = config_keys[k].path + strlen(prefix);
-		size_t n = strcspn(rest, ".");
+	while (k < config_keys_count &&
+	       strncmp(config_keys[k].path, prefix, given) == 0) {
+		const char *path = config_keys[k].path;
+		size_t n = strcspn(path + given, ".");
 
-		snprintf(name, sizeof(name), "%.*s", (int)n, rest);
+		snprintf(name, sizeof(name), "%.*s",
+		    (int)strcspn(path + given, ".["), path + given);
 		json_key(out, name);
-		if (rest[n] == '\0') {
+		snprintf(inner, sizeof(inner), "%.*s.", (int)(given + n), path);
+		if (path[given + n] == '\0') {
 			value_write(&config_keys[k++], base, out);
-			continue;
+		} else if (strlen(name) == n) {
+			json_object_begin(out);
+			k = write_members(k, inner, c, base, out);
+			json_object_end(out);
+		} else {
+			k = write_servers(k, inner, c, out);
 		}
-		snprintf(inner, sizeof(inner), "%s%s.", prefix, name);
-		json_object_begin(out);
-		k = write_members(k, inner, base, out);
-		json_object_end(out);
 	}
 	return k;
 }
 
 static unsigned
-write_servers(unsigned k, const struct config *c, struct json *out)
+write_servers(
+    unsigned k, const char *prefix, const struct config *c, struct json *out)
 {
-	unsigned next = k;
-
-	json_key(out, "servers");
 	json_array_begin(out);
 	for (unsigned i = 0; i < c->servers; i++) {
 		json_object_begin(out);
-		next = write_members(k, "servers[].", &c->server[i], out);
+		write_members(k, prefix, c, &c->server[i], out);
 		json_object_end(out);
 	}
 	json_array_end(out);
-	while (next < config_keys_count && key_of_server(&config_keys[next]))
-		next++;
-	return next;
-}
-
-/* The top-level section of a key: "proxy." of "proxy.via". */
-static void
-section_of(const char *path, char *out, size_t size)
-{
-	snprintf(out, size, "%.*s.", (int)strcspn(path, "."), path);
+	while (k < config_keys_count && key_of_server(&config_keys[k]))
+		k++;
+	return k;
 }
 
 void
 config_write(const struct config *c, struct json *out)
 {
-	char section[64];
-	unsigned k = 0;
-
 	json_object_begin(out);
-	while (k < config_keys_count) {
-		const struct config_key *key = &config_keys[k];
-
-		if (key_of_server(key)) {
-			k = write_servers(k, c, out);
-			continue;
-		}
-		if (strchr(key->path, '.') == NULL) {
-			json_key(out, key->path);
-			value_write(key, c, out);
-			k++;
-			continue;
-		}
-		section_of(key->path, section, sizeof(section));
-		section[strlen(section) - 1] = '\0';
-		json_key(out, section);
-		strcat(section, ".");
-		json_object_begin(out);
-		k = write_members(k, section, c, out);
-		json_object_end(out);
-	}
+	write_members(0, "", c, c, out);
 	json_object_end(out);
 }
 

@@ -297,11 +297,9 @@ admin_new(struct admin **out, struct proxy *p,
 	    .user = a,
 	    .connections_max = ADMIN_CLIENTS_MAX,
 	    .limits = {.request_line_max = HEAD_MAX,
-		.field_line_max = HEAD_MAX,
 		.head_max = HEAD_MAX,
 		.fields_max = HTTP_FIELDS_MAX,
-		.body_max = BODY_MAX,
-		.strict_authority = true},
+		.body_max = BODY_MAX},
 	};
 	blocks_prepare(&a->blocks);
 	err = clients_init(&a->clients);
