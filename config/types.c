@@ -15,6 +15,8 @@
 /* clang-format off */
 #define SINGLE(name)							\
 	.set = value_set_##name, .write = value_write_##name
+#define QUANTITY(name)							\
+	.set = value_set_quantity, .write = value_write_##name
 #define OWNED(name) SINGLE(name), .release = value_release_##name
 #define LIST(name) OWNED(name), .separator = ","
 
@@ -22,9 +24,9 @@ const struct value_type value_types[] = {
 [KEY_BOOL] = {SINGLE(bool), .description = "true or false"},
 [KEY_CHOICE] = {OWNED(choice)},
 [KEY_FLAGS] = {SINGLE(flags), .separator = ","},
-[KEY_COUNT] = {value_set_quantity, value_write_count},
-[KEY_BYTES] = {value_set_quantity, value_write_bytes},
-[KEY_DURATION] = {value_set_quantity, value_write_duration},
+[KEY_COUNT] = {QUANTITY(count)},
+[KEY_BYTES] = {QUANTITY(bytes)},
+[KEY_DURATION] = {QUANTITY(duration)},
 [KEY_RATIO] = {SINGLE(ratio)},
 [KEY_DELAY] = {SINGLE(delay)},
 [KEY_NAME] = {OWNED(text), .fits = value_is_name,
