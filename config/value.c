@@ -94,7 +94,7 @@ value_set_quantity(const struct config_key *key, void *base, const cJSON *value,
 		if (scale_number(value->valuedouble, key_scale(key), &v) != 0)
 			return -EINVAL;
 		snprintf(text, sizeof(text), "%llu%s", (unsigned long long)v,
-		    key->type == KEY_DURATION ? "ns" : "");
+		    key->unit != NULL ? "ns" : "");
 		if (parse_quantity(key, text, &v) != 0)
 			return -EINVAL;
 	} else if (!cJSON_IsString(value) ||
@@ -180,7 +180,8 @@ set_argument(const struct config_key *key, void *base, const char *text)
 	uint64_t v;
 
 	if (key->unit == NULL)
-		return value_is_path(text) && strlen(text) < PATH_MAX
+		return value_is_path(text) && value_is_plain(text) &&
+			       strlen(text) < PATH_MAX
 			   ? replace_text(value_beside(key, base), text)
 			   : -EINVAL;
 	if (parse_quantity(key, text, &v) != 0)

@@ -202,6 +202,7 @@ test_a_whole_file(void **state)
 	    "\"hedging\": {\"triggers\": \"safepoint\",\n"
 	    "  \"allow\": [\"POST /*/_search\", \"PUT /a/**\"],\n"
 	    "  \"commit_delay\": 0.25, \"body_max\": 1000, "
+	    "\"timer_delay\": 0.5, "
 	    "\"budget_ratio\": 1},\n"
 	    "\"proxy\": {\"cpu\": 3, \"add_fields\": \"via\",\n"
 	    "  \"trust\": [\"10.0.0.0/8\", \"2001:db8::/32\", "
@@ -237,6 +238,8 @@ test_a_whole_file(void **state)
 	assert_string_equal(c->hedging.allow[1], "PUT /a/**");
 	assert_int_equal(c->hedging.commit_delay_ns, 250000);
 	assert_int_equal(c->hedging.body_max_bytes, 1000);
+	assert_int_equal(c->hedging.timer_delay_ns, 500000);
+	assert_int_equal(c->hedging.timer_percentile, 0);
 	assert_true(c->proxy.via);
 	assert_false(c->proxy.server_timing);
 	assert_string_equal(c->proxy.cpu, "3");
