@@ -214,6 +214,29 @@ is_member(const struct config_key *key, const struct key_section *section)
 	       strncmp(key->path, section->path, n) == 0;
 }
 
+/* What has a number and no key. */
+static void
+print_limits(FILE *f)
+{
+	char line[256];
+
+	fputs("# LIMITS\n\n", f);
+	print_escaped(f,
+	    "Earlier versions had keys for the following.  A configuration "
+	    "that names one is refused.");
+	fputs("\n\n", f);
+	for (unsigned k = 0; k < removed_keys_count; k++) {
+		fputc('*', f);
+		print_escaped(f, removed_keys[k].path);
+		fputs("*\n", f);
+		snprintf(line, sizeof(line), "%c%s.",
+		    removed_keys[k].why[0] - 'a' + 'A',
+		    removed_keys[k].why + 1);
+		print_filled(f, line);
+		fputc('\n', f);
+	}
+}
+
 static void
 print_manual(FILE *f)
 {
@@ -230,6 +253,7 @@ print_manual(FILE *f)
 			if (is_member(&config_keys[k], section))
 				print_key(f, &config_keys[k]);
 	}
+	print_limits(f);
 	fputs(postscript, f);
 }
 
