@@ -72,7 +72,6 @@ limits_http(struct proxy *p)
 	const struct config *c = p->config;
 
 	p->clients.limits = (struct http_limits){
-	    .request_line_max = CONFIG_HEAD_MAX,
 	    .head_max = CONFIG_HEAD_MAX,
 	    .fields_max = CONFIG_FIELDS_MAX,
 	    .body_max = c->proxy.body_max_bytes,

@@ -227,9 +227,6 @@ http_parse_request(const struct http_limits *limits, const char *buf,
 	*refusal = (struct http_refusal){400, "line_end"};
 	if (!line_take(&rest, &line))
 		return -EPROTO;
-	*refusal = (struct http_refusal){414, "request_line_too_long"};
-	if (line.length + 2 > limits->request_line_max)
-		return -EPROTO;
 	*refusal = request_line_read(line, out, &target);
 	if (refusal->reason == NULL)
 		*refusal = fields_read(limits, true, rest, out);

@@ -9,10 +9,9 @@
 #include "tests/fuzz/check.h"
 #include "tests/unit/http/corpus/run.h"
 
-#define CHECK_LIMITS                                                          \
-	{                                                                     \
-		.request_line_max = 1024, .head_max = 4096, .fields_max = 20, \
-		.body_max = 65536,                                            \
+#define CHECK_LIMITS                                                   \
+	{                                                              \
+		.head_max = 4096, .fields_max = 20, .body_max = 65536, \
 	}
 
 /* The message taken at once, byte by byte and cut in places that it chooses

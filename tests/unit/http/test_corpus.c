@@ -265,7 +265,6 @@ case_begin(struct test_case *c, bool request, const char *name)
 	snprintf(c->name, sizeof(c->name), "%s", name);
 	c->input.request = request;
 	c->input.limits = (struct http_limits){
-	    .request_line_max = 8192,
 	    .head_max = 16384,
 	    .fields_max = HTTP_FIELDS_MAX,
 	    .body_max = 1 << 20,

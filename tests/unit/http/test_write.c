@@ -15,7 +15,6 @@
 #include <cmocka.h>
 
 static const struct http_limits limits = {
-    .request_line_max = 8192,
     .head_max = 16384,
     .fields_max = HTTP_FIELDS_MAX,
     .body_max = 1 << 20,
