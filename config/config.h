@@ -29,6 +29,8 @@
 #define CONFIG_HEAD_MAX 16384 /* bytes: heads are read into one block */
 #define CONFIG_FIELDS_MAX 100
 
+#define CONFIG_PROXY_PROTOCOL " proxy_protocol" /* after an address of listen */
+
 struct config_address {
 	char *text; /* owned, as written */
 	struct sockaddr_storage address;

@@ -17,8 +17,6 @@
 #include "config/field.h"
 #include "config/rule.h"
 
-#define PROXY_PROTOCOL " proxy_protocol"
-
 static int
 refuse(struct refusal *refusal, const cJSON *at, const char *why)
 {
@@ -72,25 +70,18 @@ value_set_flags(const struct config_key *key, void *base, const cJSON *value,
 static int
 parse_listener(const char *text, struct config_address *out, const char **why)
 {
-	size_t n = strlen(text), tail = strlen(PROXY_PROTOCOL);
-	char address[128], *whole;
+	size_t n = strlen(text), tail = strlen(CONFIG_PROXY_PROTOCOL);
+	bool proxied =
+	    n > tail && strcmp(text + n - tail, CONFIG_PROXY_PROTOCOL) == 0;
+	char address[128];
 	int err;
 
-	if (n <= tail || strcmp(text + n - tail, PROXY_PROTOCOL) != 0)
-		return config_address_parse(text, out, why);
-	snprintf(address, sizeof(address), "%.*s", (int)(n - tail), text);
-	whole = strdup(text);
-	if (whole == NULL)
-		return -ENOMEM;
-	err = config_address_parse(address, out, why);
-	if (err != 0) {
-		free(whole);
-		return err;
-	}
-	free(out->text);
-	out->text = whole;
-	out->proxied = true;
-	return 0;
+	snprintf(address, sizeof(address), "%.*s",
+	    proxied ? (int)(n - tail) : 0, text);
+	err = config_address_parse(proxied ? address : text, out, why);
+	if (err == 0)
+		out->proxied = proxied;
+	return err;
 }
 
 int

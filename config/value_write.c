@@ -132,9 +132,15 @@ void
 value_write_listen(
     const struct config_key *key, const void *base, struct json *out)
 {
+	const struct config_address *list = LIST(struct config_address);
+	char text[160];
+
 	json_array_begin(out);
-	for (unsigned i = 0; i < BESIDE(unsigned); i++)
-		json_string(out, LIST(struct config_address)[i].text);
+	for (unsigned i = 0; i < BESIDE(unsigned); i++) {
+		snprintf(text, sizeof(text), "%s%s", list[i].text,
+		    list[i].proxied ? CONFIG_PROXY_PROTOCOL : "");
+		json_string(out, text);
+	}
 	json_array_end(out);
 }
 

@@ -417,10 +417,10 @@ test_check_messages(void **state)
 	    {"{\"listen\": [\":80 proxy_protocol\", "
 	     "\"unix:/a proxy_protocol\", \":81\", \":80\"], "
 	     "\"servers\": [{\"address\": \":1\"}]}",
-		"listen: :80 proxy_protocol is given twice\n"
-		"listen: no peer may connect to :80 proxy_protocol; name the "
+		"listen: :80 is given twice\n"
+		"listen: no peer may connect to :80; name the "
 		"peers in proxy.trust\n"
-		"listen: no peer may connect to unix:/a proxy_protocol; name "
+		"listen: no peer may connect to unix:/a; name "
 		"the peers in proxy.trust\n"},
 	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
 	     "\"localhost:1\"}, {\"name\": \"a\", "

@@ -296,7 +296,7 @@ test_set(void **state)
 		    config_set(c, sets[i][0], sets[i][1], &errors), 0);
 	assert_int_equal(errors.count, 0);
 	assert_int_equal(c->listeners, 2);
-	assert_string_equal(c->listen[0].text, ":80 proxy_protocol");
+	assert_string_equal(c->listen[0].text, ":80");
 	assert_true(c->listen[0].proxied && !c->listen[1].proxied);
 	assert_string_equal(c->listen[1].text, "[::1]:81");
 	assert_int_equal(c->servers, 2);
