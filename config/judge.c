@@ -217,7 +217,7 @@ judge_member(struct judge *j, const char *path, const cJSON *member)
 		judge_value(j, key, index, path, member);
 	} else if (strcmp(path, "servers") == 0) {
 		judge_servers(j, path, member);
-	} else if (key_is_section(lookup)) {
+	} else if (key_section_find(lookup) != NULL) {
 		judge_object(j, path, member);
 	} else {
 		judge_unknown(

@@ -65,6 +65,9 @@ struct config_key {
 	const char *meaning;
 };
 
+#define KEY_PATH_MAX 160
+#define KEY_SERVERS "servers[]" /* the section that is a list */
+
 extern const struct config_key config_keys[];
 extern const unsigned config_keys_count;
 
@@ -88,7 +91,6 @@ extern const unsigned key_sections_count;
 /* The key of this path ("servers[].name"), or NULL. */
 const struct config_key *key_find(const char *path);
 
-#define KEY_PATH_MAX 160
 #define DELAY_PERCENTILE_MIN 50
 
 /* "servers[].name" with an index, "servers[1].name"; a path without [] is only
@@ -102,8 +104,17 @@ bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
 /* The removed key of this path ("servers[0].name"), or NULL. */
 const struct removed_key *key_find_removed(const char *path);
 
-/* Whether path names a section ("hedging", "servers[]"). */
-bool key_is_section(const char *path);
+/* The section of this path ("hedging", "servers[]"), or NULL. */
+const struct key_section *key_section_find(const char *path);
+
+/*
+ * key_member(k, section, name, inner):
+ * Whether key number k is in the section, or in one inside it.  Then name is
+ * that of the section's member ("via", "servers") and inner the path of the
+ * section that the member is, "" if it is the key itself.
+ */
+bool key_member(unsigned k, const char *section, char name[KEY_PATH_MAX],
+    char inner[KEY_PATH_MAX]);
 
 /* Whether it is a member of struct config_server. */
 bool key_of_server(const struct config_key *key);

@@ -11,7 +11,7 @@
 
 #include "config/config.h"
 
-#define SERVER_PREFIX "servers[]."
+#define SERVER_PREFIX KEY_SERVERS "."
 
 const struct config_key *
 key_find(const char *path)
@@ -35,13 +35,34 @@ key_find_removed(const char *path)
 	return NULL;
 }
 
-bool
-key_is_section(const char *path)
+const struct key_section *
+key_section_find(const char *path)
 {
 	for (unsigned i = 0; i < key_sections_count; i++)
 		if (strcmp(key_sections[i].path, path) == 0)
-			return true;
-	return false;
+			return &key_sections[i];
+	return NULL;
+}
+
+bool
+key_member(unsigned k, const char *section, char name[KEY_PATH_MAX],
+    char inner[KEY_PATH_MAX])
+{
+	size_t n = strlen(section);
+	const char *path, *rest, *dot;
+
+	if (k >= config_keys_count ||
+	    strncmp(config_keys[k].path, section, n) != 0)
+		return false;
+	path = config_keys[k].path;
+	rest = path + n;
+	if (n > 0 && *rest++ != '.')
+		return false;
+	dot = strchr(rest, '.');
+	snprintf(name, KEY_PATH_MAX, "%.*s", (int)strcspn(rest, ".["), rest);
+	snprintf(inner, KEY_PATH_MAX, "%.*s",
+	    dot != NULL ? (int)(dot - path) : 0, path);
+	return true;
 }
 
 bool

@@ -181,57 +181,38 @@ write_key(const struct config_key *key, struct json *out)
 	json_object_end(out);
 }
 
-/* "proxy." is the section "proxy". */
-static const char *
-section_meaning(const char *prefix)
-{
-	for (unsigned s = 0; s < key_sections_count; s++) {
-		size_t n = strlen(key_sections[s].path);
-
-		if (strncmp(prefix, key_sections[s].path, n) == 0 &&
-		    strcmp(prefix + n, n > 0 ? "." : "") == 0)
-			return key_sections[s].meaning;
-	}
-	return "";
-}
-
 /*
- * The section whose paths begin with prefix, from key number k on; returns
- * the number of the first key after it.
+ * The section, from key number k on; returns the number of the first key after
+ * it.
  */
 static unsigned
-write_section(unsigned k, const char *prefix, struct json *out)
+write_section(unsigned k, const char *section, struct json *out)
 {
-	size_t given = strlen(prefix);
-	char name[64], inner[128];
+	char name[KEY_PATH_MAX], inner[KEY_PATH_MAX];
 
 	type_is("object", out);
 	json_key_bool(out, "additionalProperties", false);
 	json_key(out, "properties");
 	json_object_begin(out);
-	while (k < config_keys_count &&
-	       strncmp(config_keys[k].path, prefix, given) == 0) {
-		const char *rest = config_keys[k].path + given;
-		size_t n = strcspn(rest, ".");
-		size_t bare = strcspn(rest, ".[");
+	while (key_member(k, section, name, inner)) {
+		bool list = strcmp(inner, KEY_SERVERS) == 0;
 
-		snprintf(name, sizeof(name), "%.*s", (int)bare, rest);
 		json_key(out, name);
-		if (rest[n] == '\0') {
+		if (*inner == '\0') {
 			write_key(&config_keys[k++], out);
 			continue;
 		}
-		snprintf(inner, sizeof(inner), "%s%.*s.", prefix, (int)n, rest);
 		json_object_begin(out);
-		json_key_string(out, "description", section_meaning(inner));
-		if (bare < n) { /* servers[] */
+		json_key_string(
+		    out, "description", key_section_find(inner)->meaning);
+		if (list) {
 			type_is("array", out);
 			json_key_uint(out, "maxItems", CONFIG_SERVERS);
 			json_key(out, "items");
 			json_object_begin(out);
 		}
 		k = write_section(k, inner, out);
-		if (bare < n)
+		if (list)
 			json_object_end(out);
 		json_object_end(out);
 	}

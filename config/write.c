@@ -13,55 +13,37 @@
 
 /* --- JSON --------------------------------------------------------------- */
 
-static unsigned write_servers(
-    unsigned k, const char *prefix, const struct config *c, struct json *out);
-
 /*
- * Write the members of the section whose paths begin with prefix, from key
- * number k on; returns the number of the first key after the section.
+ * Write the members of the section from key number k on; returns the number of
+ * the first key after it.  base is what its keys are members of.
  */
 static unsigned
-write_members(unsigned k, const char *prefix, const struct config *c,
+write_members(unsigned k, const char *section, const struct config *c,
     const void *base, struct json *out)
 {
-	size_t given = strlen(prefix);
 	char name[KEY_PATH_MAX], inner[KEY_PATH_MAX];
 
-	while (k < config_keys_count &&
-	       strncmp(config_keys[k].path, prefix, given) == 0) {
-		const char *path = config_keys[k].path;
-		size_t n = strcspn(path + given, ".");
-
-		snprintf(name, sizeof(name), "%.*s",
-		    (int)strcspn(path + given, ".["), path + given);
+	while (key_member(k, section, name, inner)) {
 		json_key(out, name);
-		snprintf(inner, sizeof(inner), "%.*s.", (int)(given + n), path);
-		if (path[given + n] == '\0') {
+		if (*inner == '\0') {
 			value_write(&config_keys[k++], base, out);
-		} else if (strlen(name) == n) {
+		} else if (strcmp(inner, KEY_SERVERS) != 0) {
 			json_object_begin(out);
 			k = write_members(k, inner, c, base, out);
 			json_object_end(out);
 		} else {
-			k = write_servers(k, inner, c, out);
+			json_array_begin(out);
+			for (unsigned i = 0; i < c->servers; i++) {
+				json_object_begin(out);
+				write_members(k, inner, c, &c->server[i], out);
+				json_object_end(out);
+			}
+			json_array_end(out);
+			while (k < config_keys_count &&
+			       key_of_server(&config_keys[k]))
+				k++;
 		}
 	}
-	return k;
-}
-
-static unsigned
-write_servers(
-    unsigned k, const char *prefix, const struct config *c, struct json *out)
-{
-	json_array_begin(out);
-	for (unsigned i = 0; i < c->servers; i++) {
-		json_object_begin(out);
-		write_members(k, prefix, c, &c->server[i], out);
-		json_object_end(out);
-	}
-	json_array_end(out);
-	while (k < config_keys_count && key_of_server(&config_keys[k]))
-		k++;
 	return k;
 }
 
