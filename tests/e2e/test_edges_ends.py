@@ -489,7 +489,7 @@ CORPUS = [
     (b"GET http://b/ HTTP/1.1\r\n" + H + b"\r\n", 400),
     (b"GET http://a:80/ HTTP/1.1\r\n" + H + b"\r\n", 200),
     (b"GET / HTTP/1.1\r\nHost:\ta\r\n\r\n", 400),
-    (b"GET / HTTP/1.1\r\n" + H + b"X: " + b"a" * 8188 + b"\r\n\r\n", 431),
+    (b"GET / HTTP/1.1\r\n" + H + b"X: " + b"a" * 16370 + b"\r\n\r\n", 431),
     (b"POST / HTTP/1.1\r\n" + H + b"Transfer-Encoding: chunked\r\n\r\n"
      b"0\r\nHost: b\r\n\r\n", 400),
     (b"GET / HTTP/1.1\r\n" + H + b"Upgrade: websocket\r\n"
