@@ -206,8 +206,6 @@ analysis_main(void *user)
 			left++;
 		question_done(&a->in_turn, q);
 	}
-	/* The last window ends early. */
-	tale_work_flush(&a->work, true);
 	if (left > 0)
 		log_event(LOG_LEVEL_WARNING, "tales_not_kept",
 		    "count=%u why=\"no time left at the end\"", left);
