@@ -194,7 +194,7 @@ relay_open(struct relay *r, in_port_t *port)
 		    strerror(errno));
 		return -1;
 	}
-	for (unsigned i = 0; i < sizeof(random); i++)
+	for (size_t i = 0; i < sizeof(random); i++)
 		snprintf(r->token + 2 * i, 3, "%02x", random[i]);
 	*port = ntohs(at.sin_port);
 	return 0;
@@ -205,7 +205,7 @@ relay_open(struct relay *r, in_port_t *port)
 static int
 admin_port(const struct options *options)
 {
-	struct sockaddr_storage at;
+	struct sockaddr_storage at = {0};
 	socklen_t length = sizeof(at);
 	int fd = find_tailor(options), port = 0;
 

@@ -25,7 +25,7 @@
 #include "proxy/stats/recent.h"
 
 #define GAIN_BLOCKS 96
-#define GAIN_BLOCK_NS (15 * 60 * NS_PER_S)
+#define GAIN_BLOCK_NS (900 * NS_PER_S)
 #define GAIN_BUCKETS 320 /* each 5 % wider, from 10 us to 60 s */
 #define GAIN_SAMPLES 256
 #define GAIN_SAMPLES_LEAST 20 /* fewer: no estimate */

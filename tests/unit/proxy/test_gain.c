@@ -55,8 +55,8 @@ begin(void)
 	memset(&recent, 0, sizeof(recent));
 	memset(&gain, 0, sizeof(gain));
 	for (int i = 0; i < 100; i++)
-		note((struct gain_request){.repeatable = true}, 10 * i,
-		    10 * i + 5);
+		note((struct gain_request){.repeatable = true}, 10L * i,
+		    10L * i + 5);
 }
 
 /* How many took, within a bucket, that long. */
