@@ -1,6 +1,3 @@
-/*
- * log_line.c: format, escape and render a line.
- */
 #include "base/log_line.h"
 
 #include <assert.h>

@@ -1,6 +1,3 @@
-/*
- * quantiles.c: write a histogram's quantiles.
- */
 #include "profiler/shim/quantiles.h"
 
 void
@@ -10,12 +7,10 @@ quantiles_json(
 	static const double q[] = {.01, .1, .5, .9, .99, .999};
 	static const char *const name[] = {
 	    "p1", "p10", "p50", "p90", "p99", "p999"};
-	unsigned i;
 
-	json_key(j, key);
-	json_object_begin(j);
+	json_key_object(j, key);
 	json_key_uint(j, "count", h->count);
-	for (i = 0; i < sizeof(q) / sizeof(q[0]); i++)
+	for (unsigned i = 0; i < sizeof(q) / sizeof(q[0]); i++)
 		json_key_double(
 		    j, name[i], (double)histogram_quantile(h, q[i]) / scale);
 	json_key_double(j, "max", h->count > 0 ? (double)h->max / scale : 0);

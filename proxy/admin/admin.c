@@ -40,14 +40,14 @@ on_metrics(struct admin_call *call)
 	metrics_write(p, &e);
 	p->metrics.render_ns = instant_since(instant_now(), begun);
 	snprintf(call->extra, sizeof(call->extra), "Vary: Accept\r\n");
-	if (e.failed)
+	if (e.text.failed)
 		admin_reply_text(call, 500, "out of memory\n");
 	else
 		admin_reply(call, 200,
 		    e.openmetrics ? "application/openmetrics-text; "
 				    "version=1.0.0; charset=utf-8"
 				  : "text/plain; version=0.0.4; charset=utf-8",
-		    e.text, e.length);
+		    e.text.at, e.text.length);
 	exposition_fini(&e);
 }
 
@@ -73,16 +73,6 @@ on_config(struct admin_call *call)
 }
 
 static void
-on_ledger(struct admin_call *call)
-{
-	struct json j;
-
-	json_init(&j, false);
-	ledger_report(call->admin->proxy, &j);
-	admin_reply_json(call, 200, &j);
-}
-
-static void
 on_healthz(struct admin_call *call)
 {
 	admin_reply_text(call, 200, "ok\n");
@@ -100,26 +90,6 @@ on_readyz(struct admin_call *call)
 		admin_reply_text(call, 503, "no server is ready\n");
 	else
 		admin_reply_text(call, 200, "ready\n");
-}
-
-static void
-on_stream(struct admin_call *call)
-{
-	struct json j;
-
-	json_init(&j, false);
-	admin_write_stream(call->admin->proxy, &j);
-	admin_reply_json(call, 200, &j);
-}
-
-static void
-on_info(struct admin_call *call)
-{
-	struct json j;
-
-	json_init(&j, false);
-	admin_write_info(call->admin->proxy, &j);
-	admin_reply_json(call, 200, &j);
 }
 
 static void
@@ -167,30 +137,31 @@ on_unknown(struct admin_call *call)
 static const struct route {
 	const char *method, *path;
 	void (*handler)(struct admin_call *call);
+	void (*report)(struct proxy *p, struct json *j); /* instead */
 } routes[] = {
-    {"GET", "/", on_index},
-    {"GET", "/metrics", on_metrics},
-    {"GET", "/servers", admin_servers},
-    {"GET", "/requests", on_requests},
-    {"GET", "/config", on_config},
-    {"GET", "/slow", admin_slow},
-    {"GET", "/ledger", on_ledger},
-    {"GET", "/live", admin_live_page},
-    {"GET", "/live.json", admin_live},
-    {"GET", "/timeline/*", admin_timeline},
-    {"GET", "/healthz", on_healthz},
-    {"GET", "/readyz", on_readyz},
-    {"GET", "/stream", on_stream},
-    {"GET", "/info", on_info},
-    {"POST", "/pin", admin_pin},
-    {"POST", "/switch", admin_switch},
-    {"POST", "/hazard", admin_hazard},
-    {"POST", "/reload", admin_reload},
-    {"POST", "/drain", admin_drain},
-    {"POST", "/ready", admin_ready},
-    {"POST", "/restart", admin_restart},
-    {"POST", "/log", admin_log},
-    {"GET", "*", on_unknown},
+    {"GET", "/", .handler = on_index},
+    {"GET", "/metrics", .handler = on_metrics},
+    {"GET", "/servers", .report = admin_write_servers},
+    {"GET", "/requests", .handler = on_requests},
+    {"GET", "/config", .handler = on_config},
+    {"GET", "/slow", .handler = admin_slow},
+    {"GET", "/ledger", .report = ledger_report},
+    {"GET", "/live", .handler = admin_live_page},
+    {"GET", "/live.json", .handler = admin_live},
+    {"GET", "/timeline/*", .handler = admin_timeline},
+    {"GET", "/healthz", .handler = on_healthz},
+    {"GET", "/readyz", .handler = on_readyz},
+    {"GET", "/stream", .report = admin_write_stream},
+    {"GET", "/info", .report = admin_write_info},
+    {"POST", "/pin", .handler = admin_pin},
+    {"POST", "/switch", .handler = admin_switch},
+    {"POST", "/hazard", .handler = admin_hazard},
+    {"POST", "/reload", .handler = admin_reload},
+    {"POST", "/drain", .handler = admin_drain},
+    {"POST", "/ready", .handler = admin_ready},
+    {"POST", "/restart", .handler = admin_restart},
+    {"POST", "/log", .handler = admin_log},
+    {"GET", "*", .handler = on_unknown},
 };
 
 static bool
@@ -221,6 +192,8 @@ admin_call_serve(struct admin_call *call)
 		    post ? "POST" : "GET, HEAD");
 		admin_reply_error(
 		    call, 405, post ? "this wants POST" : "this wants GET");
+	} else if (r->report != NULL) {
+		admin_reply_report(call, r->report);
 	} else {
 		r->handler(call);
 	}

@@ -15,7 +15,4 @@ void admin_ready(struct admin_call *call);
 void admin_restart(struct admin_call *call);
 void admin_log(struct admin_call *call);
 
-/* GET /servers, and how most of these respond. */
-void admin_servers(struct admin_call *call);
-
 #endif

@@ -17,9 +17,9 @@ void admin_write_servers(struct proxy *p, struct json *j);
 void admin_write_requests(struct proxy *p, unsigned max, struct json *j);
 
 /* Where the timeline stream is. */
-void admin_write_stream(const struct proxy *p, struct json *j);
+void admin_write_stream(struct proxy *p, struct json *j);
 
 /* Version, placement, listeners: tailor.info/1. */
-void admin_write_info(const struct proxy *p, struct json *j);
+void admin_write_info(struct proxy *p, struct json *j);
 
 #endif

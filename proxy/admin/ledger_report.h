@@ -9,6 +9,6 @@
 
 struct proxy;
 
-void ledger_report(const struct proxy *p, struct json *j);
+void ledger_report(struct proxy *p, struct json *j);
 
 #endif

@@ -223,16 +223,14 @@ struct analysis_report *
 live_report_new(struct proxy *p)
 {
 	struct live_report *l = calloc(1, sizeof(*l));
-	struct timespec wall;
 
 	if (l == NULL)
 		return NULL;
-	clock_gettime(CLOCK_REALTIME, &wall);
 	l->report =
 	    (struct analysis_report){live_report_write, live_report_free};
 	l->recent = p->recent;
 	l->now = instant_now();
-	l->wall_ns = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec;
+	l->wall_ns = instant_wall_now_ns();
 	json_init(&l->json, false);
 	json_object_begin(&l->json);
 	write_state(p, l, &l->json);
