@@ -119,19 +119,16 @@ print_json(const struct chart *c)
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.hist/1");
 	json_key_uint(&j, "requests", c->requests);
-	json_key(&j, "servers");
-	json_array_begin(&j);
+	json_key_array(&j, "servers");
 	for (int i = 0; i < 2; i++)
 		json_string(&j, stream_server_name(c->table, i, name));
 	json_array_end(&j);
-	json_key(&j, "buckets");
-	json_array_begin(&j);
+	json_key_array(&j, "buckets");
 	for (unsigned i = 0; i < ROWS; i++) {
 		json_object_begin(&j);
 		if (i < ROWS - 1)
 			json_key_uint(&j, "to_ns", edge_ns(i));
-		json_key(&j, "requests");
-		json_array_begin(&j);
+		json_key_array(&j, "requests");
 		for (unsigned k = 0; k < KINDS; k++)
 			json_uint(&j, c->count[i][k]);
 		json_array_end(&j);

@@ -108,19 +108,17 @@ gather_slow(struct top *t)
 {
 	char target[64];
 	const cJSON *one;
-	struct http_response a;
 	cJSON *tree;
 
-	snprintf(target, sizeof(target), "/slow?n=1000%s", "");
+	snprintf(target, sizeof(target), "/slow?n=1000");
 	if (t->options->since_ns > 0)
 		snprintf(target, sizeof(target), "/slow?n=1000&since=%lld",
 		    (long long)(t->options->since_ns / NS_PER_S));
-	if (admin_request_ok(t->options, "GET", target, &a) < 0)
+	tree = admin_json(t->options, target);
+	if (tree == NULL)
 		return -1;
-	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(one, field_list(tree, "slow")) add_slow(t, one);
 	cJSON_Delete(tree);
-	http_response_fini(&a);
 	return 0;
 }
 
@@ -283,8 +281,7 @@ print_json(const struct top *t, unsigned n)
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.top/1");
 	json_key_string(&j, "by", by[t->options->by]);
-	json_key(&j, "rows");
-	json_array_begin(&j);
+	json_key_array(&j, "rows");
 	for (unsigned i = 0; i < n; i++) {
 		const struct top_row *r = &t->row[i];
 
