@@ -1,4 +1,4 @@
-#include "base/cgroup.h"
+#include "base/topology_read.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -5,8 +5,6 @@
  * start take.  Tailor does the work; the command only watches and prints the
  * state, and may be interrupted.
  */
-#include "tailorctl/actions.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

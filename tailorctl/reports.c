@@ -10,7 +10,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "tailorctl/actions.h"
 #include "base/instant.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"

@@ -1,6 +1,6 @@
 #include "base/json.h"
 #include "profiler/shim/bench.h"
-#include "profiler/shim/quantiles.h"
+#include "profiler/shim/report.h"
 
 static void
 json_cost(const struct bench_cost *c, struct json *j)

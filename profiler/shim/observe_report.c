@@ -4,8 +4,7 @@
 
 #include "base/file.h"
 #include "profiler/shim/observe.h"
-#include "profiler/shim/quantiles.h"
-#include "profiler/shim/sentence.h"
+#include "profiler/shim/report.h"
 
 #define SHOWN_MAX 64
 

@@ -15,11 +15,9 @@
 
 #include "base/log.h"
 #include "base/rundir.h"
-#include "proxy/admin/admin_actions.h"
+#include "proxy/admin/admin_handlers.h"
 #include "proxy/admin/admin_call.h"
 #include "proxy/admin/admin_reports.h"
-#include "proxy/admin/admin_timeline.h"
-#include "proxy/admin/ledger_report.h"
 #include "proxy/admin/metrics_text.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"

@@ -4,7 +4,7 @@
  * An action that takes time (draining, restarting) is begun here and carried
  * on by the proxy's tick; the response shows the servers as they are now.
  */
-#include "proxy/admin/admin_actions.h"
+#include "proxy/admin/admin_handlers.h"
 
 #include <errno.h>
 #include <stdio.h>

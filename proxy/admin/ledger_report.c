@@ -1,4 +1,4 @@
-#include "proxy/admin/ledger_report.h"
+#include "proxy/admin/admin_reports.h"
 
 #include "proxy/request/proxy.h"
 

@@ -4,7 +4,7 @@
  * The proxy thread writes counters and servers, and copies its recent history
  * (20 KiB): to write that takes longer than other requests should wait.
  */
-#include "proxy/admin/live_report.h"
+#include "proxy/admin/admin_reports.h"
 
 #include <stdlib.h>
 #include <time.h>
