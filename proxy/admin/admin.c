@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/embed.h"
 #include "base/log.h"
 #include "base/rundir.h"
 #include "proxy/admin/admin_handlers.h"
@@ -90,39 +91,15 @@ on_readyz(struct admin_call *call)
 		admin_reply_text(call, 200, "ready\n");
 }
 
+EMBED(index_text, "proxy/admin/page/index.txt");
+
 static void
 on_index(struct admin_call *call)
 {
-	static const char text[] =
-	    "GET  /metrics          Prometheus text\n"
-	    "GET  /servers          both servers\n"
-	    "GET  /requests?n=100   what is in flight, oldest first\n"
-	    "GET  /config           the configuration in effect\n"
-	    "GET  /live             a page that shows what happens\n"
-	    "GET  /live.json        the same as JSON\n"
-	    "GET  /ledger           what hedging cost and was worth\n"
-	    "GET  /slow?n=20        slow requests, newest first\n"
-	    "                       (&since=SECONDS&cause=CODE&path=PATH)\n"
-	    "GET  /timeline/ID      one request, as text, json, html, svg or\n"
-	    "                       chrome (?format=, or Accept)\n"
-	    "GET  /stream           where the timeline stream is\n"
-	    "GET  /info             version, placement, listeners\n"
-	    "GET  /healthz          is the process alive\n"
-	    "GET  /readyz           can it serve\n"
-	    "POST /reload           read the configuration again\n"
-	    "POST /pin?id=ID        keep the timeline of a request\n"
-	    "POST /switch           make the standby active\n"
-	    "POST /drain?server=NAME take it out of service (&force=1)\n"
-	    "POST /ready?server=NAME bring it back\n"
-	    "POST /restart?server=NAME drain, stop, start, bring back\n"
-	    "POST /log?level=info   until the next reload or restart\n"
-	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
-	    "                       report a pause (and its end)\n";
-
 	if (admin_wants_page(call))
 		admin_live_page(call);
 	else
-		admin_reply_text(call, 200, text);
+		admin_reply_text(call, 200, index_text);
 }
 
 static void
