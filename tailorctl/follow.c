@@ -116,6 +116,32 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 	return FOLLOW_IDLE;
 }
 
+int
+follow_run(struct follow *f,
+    void (*take)(void *user, const struct timeline_slot *slot),
+    int (*show)(void *user), void *user)
+{
+	const struct options *o = f->options;
+	struct instant due = instant_plus(instant_now(), o->interval_ns);
+	struct timeline_slot slot;
+	uint64_t lost;
+
+	for (;;) {
+		enum follow_event what = follow_next(f, &slot, &lost);
+		bool end = what == FOLLOW_END || what == FOLLOW_GONE;
+
+		if (what == FOLLOW_SLOT)
+			take(user, &slot);
+		if (!end && (o->dump || instant_before(instant_now(), due)))
+			continue;
+		if (show(user) != 0 || what == FOLLOW_GONE)
+			return STATUS_NO;
+		if (end || o->once)
+			return STATUS_OK;
+		due = instant_plus(instant_now(), o->interval_ns);
+	}
+}
+
 void
 follow_names(const struct options *options, struct stream_requests *s)
 {

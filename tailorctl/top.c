@@ -183,8 +183,10 @@ take_waker(struct top *t, const struct talechain_event *e)
 }
 
 static void
-take_event(struct top *t, const struct timeline_slot *slot)
+take_event(void *user, const struct timeline_slot *slot)
 {
+	struct top *t = user;
+
 	if (slot->event.type == TALECHAIN_THREAD)
 		take_name(t, &slot->event);
 	else if (t->options->by == TOP_CPU)
@@ -320,6 +322,13 @@ print(struct top *t)
 }
 
 static int
+show_events(void *user)
+{
+	name_rows(user);
+	return print(user);
+}
+
+static int
 run_slow(struct top *t)
 {
 	const struct options *o = t->options;
@@ -332,31 +341,6 @@ run_slow(struct top *t)
 		if (o->once || o->dump)
 			return STATUS_OK;
 		nanosleep(&pause, NULL);
-	}
-}
-
-static int
-run_stream(struct top *t, struct follow *f)
-{
-	const struct options *o = t->options;
-	struct instant due = instant_plus(instant_now(), o->interval_ns);
-	struct timeline_slot slot;
-	uint64_t lost;
-
-	for (;;) {
-		enum follow_event what = follow_next(f, &slot, &lost);
-		bool end = what == FOLLOW_END || what == FOLLOW_GONE;
-
-		if (what == FOLLOW_SLOT)
-			take_event(t, &slot);
-		if (!end && (o->dump || instant_before(instant_now(), due)))
-			continue;
-		name_rows(t);
-		if (print(t) != 0 || what == FOLLOW_GONE)
-			return STATUS_NO;
-		if (end || o->once)
-			return STATUS_OK;
-		due = instant_plus(instant_now(), o->interval_ns);
 	}
 }
 
@@ -373,7 +357,7 @@ command_top(const struct options *options)
 	if (options->by == TOP_CAUSE || options->by == TOP_PATH) {
 		status = run_slow(t);
 	} else if (follow_open(&f, options) == 0) {
-		status = run_stream(t, &f);
+		status = follow_run(&f, take_event, show_events, t);
 		follow_close(&f);
 	}
 	free(t);

@@ -80,7 +80,6 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_object_end(j);
 }
 
-/* CLOCK_MONOTONIC to the wall clock, as of now. */
 void
 admin_write_servers(struct proxy *p, struct json *j)
 {

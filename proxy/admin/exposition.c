@@ -7,10 +7,13 @@
 #include "base/instant.h"
 #include "http/writer.h"
 
+#define FIRST_BYTES ((size_t)96 << 10) /* usually all that it takes */
+
 void
 exposition_init(struct exposition *e, bool openmetrics)
 {
 	*e = (struct exposition){.openmetrics = openmetrics};
+	text_reserve(&e->text, FIRST_BYTES);
 }
 
 void

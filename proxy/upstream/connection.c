@@ -584,7 +584,7 @@ on_connection_timer(void *user, bool forced)
 		connection_close(u);
 		break;
 	case CONNECTION_BUSY:
-		if (forced) /* see watch() */
+		if (forced) /* see loop_watch */
 			exchange_lost(u, false, "no_event");
 		else
 			exchange_over(u, EXCHANGE_TIMEOUT, "no_answer");
