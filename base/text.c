@@ -30,21 +30,6 @@ text_reserve(struct text *t, size_t n)
 }
 
 void
-text_put(struct text *t, const char *bytes, size_t n)
-{
-	if (!text_reserve(t, n))
-		return;
-	memcpy(t->at + t->length, bytes, n);
-	t->length += n;
-}
-
-void
-text_puts(struct text *t, const char *s)
-{
-	text_put(t, s, strlen(s));
-}
-
-void
 text_add(struct text *t, const char *format, ...)
 {
 	va_list args, again;

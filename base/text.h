@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/instant.h"
 
@@ -28,8 +29,19 @@ struct text {
 bool text_reserve(struct text *t, size_t n);
 
 /* Append n bytes; or a text. */
-void text_put(struct text *t, const char *bytes, size_t n);
-void text_puts(struct text *t, const char *s);
+static inline void
+text_put(struct text *t, const char *bytes, size_t n)
+{
+	if (t->capacity - t->length <= n && !text_reserve(t, n))
+		return;
+	memcpy(t->at + t->length, bytes, n);
+	t->length += n;
+}
+static inline void
+text_puts(struct text *t, const char *s)
+{
+	text_put(t, s, strlen(s));
+}
 
 /* Append, printf-like. */
 void text_add(struct text *t, const char *format, ...)
