@@ -187,7 +187,9 @@ pool_count_from_zero(struct pool *p)
 
 	p->opened = 0;
 	TAILQ_FOREACH(c, &p->idle.queue, link)
-	c->number = p->opened++;
+	{
+		c->number = p->opened++;
+	}
 }
 
 int
