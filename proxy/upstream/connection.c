@@ -23,6 +23,9 @@ static void on_connection_writable(evutil_socket_t fd, short what, void *user);
 static void on_connection_timer(void *user, bool forced);
 static void on_connection_turn(void *user);
 
+/* To read a loser's response: longer than any garbage collection.  Counted as
+ * tailor_losers_total{result="timeout"}. */
+#define LOSER_TIMEOUT_NS (5 * NS_PER_S)
 #define RECENT_NS NS_PER_S  /* no server closes what was used since */
 #define STARVED_NS NS_PER_S /* after a sign of it nothing is kept */
 #define CLOSES_EARLY_NS (300 * NS_PER_S) /* but one that lately did */
@@ -504,7 +507,6 @@ void
 exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 {
 	struct server *s = u->server;
-	const struct config *c = u->upstream->config;
 	bool drain = s->config->loser != CONFIG_LOSER_CLOSE;
 
 	u->ops = NULL;
@@ -531,7 +533,7 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 	connection_move(u, CONNECTION_DRAINING);
 	hedging_drain_begin(u->upstream->hedging, s->index);
 	connection_want_read(u, true);
-	connection_arm(u, c->hedging.drain_timeout_ns);
+	connection_arm(u, LOSER_TIMEOUT_NS);
 }
 
 static void
