@@ -2,8 +2,9 @@
  * explainer.h: the inside of tale_explain(), shared by its parts.
  *
  *   tale -> chain (story_chain.c): where the request was, when
- *        -> threads (story_threads.c): what each thread that took part did
- *        -> legs and claims (story_path.c, cause_*.c): causes of each time
+ *        -> threads (story_threads.c, story_waits.c): what each thread did
+ *        -> legs and claims (story_path.c, story_walk.c, cause_*.c): causes of
+ *           each time
  *        -> checks (story_check.c): what contradicts itself is not observed
  *        -> segments (story_tile.c): claims become a tiling of [0, total]
  *        -> verdict (story_verdict.c, story_evidence.c, story_advice.c)
@@ -125,6 +126,13 @@ enum thread_state {
 	THREAD_THROTTLED,
 };
 
+/* What a sleep was for, as far as the sleeps around it show. */
+enum thread_wait {
+	WAIT_OTHER,
+	WAIT_LOCK,	  /* it was taken up again after each timeout */
+	WAIT_INTERPRETER, /* and the threads of its process take turns so */
+};
+
 /* What a thread did from one moment to another, as the scheduler saw it. */
 struct thread_interval {
 	uint32_t tid;
@@ -133,18 +141,28 @@ struct thread_interval {
 	int cpu;	/* where it ran or was to run, -1: not known */
 	uint32_t other; /* READY, PREEMPTED: what ran; else: what woke it */
 	uint32_t other_pid;
-	int64_t woken_ns;  /* when it was woken, or NEVER */
-	unsigned context;  /* enum talechain_context of the waker */
-	uint64_t vector;   /* of a waking softirq */
+	int64_t woken_ns; /* when it was woken, or NEVER */
+	unsigned context; /* enum talechain_context of the waker */
+	uint64_t vector;  /* of a waking softirq */
+	enum thread_wait wait;
 	const char *doubt; /* static: what its events contradict, or NULL */
+};
+
+/* How the threads of a thread's process wait for each other. */
+struct thread_process {
+	unsigned switches; /* timeouts of 5 ms within waits of that thread */
+	bool switched;	   /* it waited so */
+	bool lock;	   /* timeouts of 5 ms in its process are for a lock */
+	bool interpreter;  /* which more than one thread waited for */
 };
 
 struct explainer {
 	const struct tale *t;
 	struct story *s;
 	struct story_chain chain;
-	bool kernel;			  /* the scheduler's events are there */
-	bool watched[TALE_THREADS];	  /* all switches of that thread are */
+	bool kernel;		    /* the scheduler's events are there */
+	bool watched[TALE_THREADS]; /* all switches of that thread are */
+	struct thread_process process[TALE_THREADS];
 	int64_t leg_begin_ns, leg_end_ns; /* what claims are cut to */
 	struct claim *claim;		  /* owned */
 	size_t claims, claim_room;
@@ -201,13 +219,34 @@ bool thread_is_watched(const struct explainer *ex, uint32_t tid);
 const struct thread_interval *
 threads_of(const struct explainer *ex, uint32_t tid, size_t *count);
 
+/* HotSpot's compilers, by the names it gives them. */
+bool thread_is_compiler(const struct explainer *ex, uint32_t tid);
+
+/* story_waits.c: timed waits that are taken up again at once are one. */
+void waits_join(struct explainer *ex);
+/* Whether another thread of its process ended what an interval shows. */
+bool
+thread_is_peer(const struct explainer *ex, const struct thread_interval *p);
+
+/* A leg's time while the walk goes through its threads. */
+struct walk {
+	struct explainer *ex;
+	const struct claim *like;
+	int64_t from_ns; /* the leg's begin */
+	unsigned depth;	 /* of threads that had the request from another */
+	int steps;
+};
+
 /*
- * threads_walk(tl, like, from_ns, to_ns):
+ * threads_walk(ex, like, from_ns, to_ns):
  * Claim [from, to] by what a thread did, backwards from its end, following
- * threads of its process that woke it if they took part in the request.
+ * threads of its process that woke it if they had the request (story_walk.c).
  *   like  cause = that of running; attempt, tid, note, as in a claim
  */
 void threads_walk(struct explainer *ex, const struct claim *like,
+    int64_t from_ns, int64_t to_ns);
+/* cause_thread.c: claim [from, to] of an interval by what the thread did. */
+void cause_interval(const struct walk *w, const struct thread_interval *p,
     int64_t from_ns, int64_t to_ns);
 
 /* story_path.c: legs and their claims. */
@@ -293,12 +332,20 @@ void verdict_write(struct explainer *ex);
 /* Server and threads of a segment: "a: qtp-12 behind stress-ng". */
 void claim_who(
     const struct explainer *ex, const struct claim *c, char *out, size_t size);
+/* "a's thread qtp-12", "Tailor"; returns out. */
+char *claim_subject(
+    const struct explainer *ex, const struct claim *c, char *out, size_t size);
 /* "qtp-12", "thread 815"; returns out. */
 char *
 thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 
 /* "softirq NET_RX"; static text. */
 const char *softirq_name(uint64_t vector);
+
+/* story_lock.c: what a thread waited for that another had, and what that did
+ * meanwhile; without the subject. */
+void say_lock(
+    const struct explainer *ex, const struct claim *c, const struct line *l);
 
 /* story_evidence.c: why the verdict of a cause is what it is. */
 void evidence_write(struct explainer *ex, enum tale_cause cause);

@@ -87,9 +87,8 @@ claim_who(
 		line_add(&l, "%s", c->note);
 }
 
-/* "a's thread qtp-12", "Tailor". */
-static char *
-subject(
+char *
+claim_subject(
     const struct explainer *ex, const struct claim *c, char *out, size_t size)
 {
 	struct line l = {out, size};
@@ -138,7 +137,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 {
 	char who[2 * NAME_SIZE], other[NAME_SIZE];
 
-	subject(ex, c, who, sizeof(who));
+	claim_subject(ex, c, who, sizeof(who));
 	thread_name(ex, c->other, other, sizeof(other));
 	line_add(l, "%s ", who);
 	switch ((int)c->cause) {
@@ -161,10 +160,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		line_add(l, "was stopped by a signal or a debugger");
 		break;
 	case TALE_CAUSE_LOCK:
-		if (c->other != 0)
-			line_add(l, "waited until %s woke it", other);
-		else
-			line_add(l, "waited for a lock in the kernel");
+		say_lock(ex, c, l);
 		break;
 	case TALE_CAUSE_SLEEP:
 		line_add(l, "slept");
@@ -238,7 +234,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 		line_add(l,
 		    c->rank == RANK_APP ? "%s reports that it worked on it"
 					: "%s computed",
-		    subject(ex, c, who, sizeof(who)));
+		    claim_subject(ex, c, who, sizeof(who)));
 	else
 		attempt_name(ex, c->attempt, who);
 	switch ((int)c->cause) {
@@ -293,7 +289,8 @@ say_not_observed(
 {
 	char who[2 * NAME_SIZE];
 
-	line_add(l, "not observed: %s %s", subject(ex, c, who, sizeof(who)),
+	line_add(l, "not observed: %s %s",
+	    claim_subject(ex, c, who, sizeof(who)),
 	    c->note != NULL ? c->note : "was not seen");
 	if (c->rank == RANK_CONTRADICTION)
 		line_add(l, ": events are missing");

@@ -599,7 +599,8 @@ const struct cause_case cases[] = {
 	"90.0 of 92.0 ms: not observed: A's thread 501 was runnable and its "
 	"CPU idle (a CPU quota does that)."),
     CASE(monitor, LOCK, 24000,
-	"24.0 of 30.0 ms: A's thread 501 waited until thread 502 woke it."),
+	"24.0 of 30.0 ms: A's thread 501 waited for a lock, held by thread "
+	"502."),
     CASE(timers, SLEEP, 7120,
 	"7.12 of 10.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
@@ -710,4 +711,7 @@ case_plot(struct plot *p, const char *name)
 	for (size_t i = 0; i < cases_count; i++)
 		if (strcmp(cases[i].name, name) == 0)
 			cases[i].plot(p);
+	for (size_t i = 0; i < walk_cases_count; i++)
+		if (strcmp(walk_cases[i].name, name) == 0)
+			walk_cases[i].plot(p);
 }

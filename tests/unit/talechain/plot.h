@@ -35,6 +35,7 @@ struct plot {
 	uint32_t held;	   /* enum talechain_held */
 	int64_t back;	   /* at Tailor's socket; the rest follows from it */
 	int64_t away;	   /* Tailor has no CPU once the answer was sent */
+	uint32_t sender;   /* the thread of A's that answers */
 	bool awake;	   /* A's thread was not woken: it ran already */
 	bool forked;	   /* A's thread is of a process that is not watched */
 	bool unserved;	   /* it goes to no server; Tailor responds at back */

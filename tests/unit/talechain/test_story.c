@@ -62,38 +62,49 @@ whole(const struct story *s)
 }
 
 static void
-test_causes(void **state)
+case_check(const struct cause_case *c)
 {
-	const struct cause_case *c;
+	size_t n = strlen(c->sentence);
 	struct plot p;
 	struct tale *t;
 	struct story *s;
-	size_t i, n;
 
-	(void)state;
-	for (i = 0; i < cases_count; i++) {
-		c = &cases[i];
-		plot_init(&p);
-		c->plot(&p);
-		plot_tell(&p, &t, &s);
-		whole(s);
-		n = strlen(c->sentence);
-		if (s->verdict.cause != c->cause ||
-		    s->verdict.share_ns != c->share_us * US ||
-		    strncmp(s->verdict.text, c->sentence, n) != 0) {
-			for (n = 0; n < s->segments; n++)
-				print_message("%10.3f %s %s\n",
-				    (double)s->segment[n].begin_ns / 1e3,
-				    tale_cause_code(s->segment[n].cause),
-				    s->segment[n].who);
-			fail_msg("%s: %s, %ld us: %s", c->name,
-			    tale_cause_code(s->verdict.cause),
-			    (long)(s->verdict.share_ns / US), s->verdict.text);
-		}
-		story_free(&s);
-		tale_free(&t);
-		plot_fini(&p);
+	plot_init(&p);
+	c->plot(&p);
+	plot_tell(&p, &t, &s);
+	whole(s);
+	if (s->verdict.cause != c->cause ||
+	    s->verdict.share_ns != c->share_us * US ||
+	    strncmp(s->verdict.text, c->sentence, n) != 0) {
+		for (n = 0; n < s->segments; n++)
+			print_message("%10.3f %s %s\n",
+			    (double)s->segment[n].begin_ns / 1e3,
+			    tale_cause_code(s->segment[n].cause),
+			    s->segment[n].who);
+		fail_msg("%s: %s, %ld us: %s", c->name,
+		    tale_cause_code(s->verdict.cause),
+		    (long)(s->verdict.share_ns / US), s->verdict.text);
 	}
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+static void
+test_causes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < cases_count; i++)
+		case_check(&cases[i]);
+}
+
+/* Goal: the request stays with its thread until that hands work over. */
+static void
+test_walk(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < walk_cases_count; i++)
+		case_check(&walk_cases[i]);
 }
 
 /* Goal: a 7 ms stall is reported as 7 ms, with why and what to do. */
@@ -376,6 +387,8 @@ test_any_events(void **state)
 		p.held = (uint32_t)dice(7);
 		if (dice(2))
 			cases[dice(cases_count)].plot(&p);
+		if (dice(4) == 0)
+			walk_cases[dice(walk_cases_count)].plot(&p);
 		if (dice(3) == 0)
 			p.client = (struct tale_client){
 			    .scheduled = {dice(2) * SCENE_T0 - dice(9000000)},
@@ -414,6 +427,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_causes),
+	    cmocka_unit_test(test_walk),
 	    cmocka_unit_test(test_words),
 	    cmocka_unit_test(test_contradictions),
 	    cmocka_unit_test(test_tiles),
