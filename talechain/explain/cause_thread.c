@@ -121,6 +121,8 @@ claim_peer(
 	c->cause = TALE_CAUSE_LOCK;
 	c->other = p->other;
 	c->note = locks[p->wait];
+	if (thread_is_compiler(w->ex, p->other))
+		c->cause = TALE_CAUSE_CLASS_LOADING;
 	if (p->wait != WAIT_OTHER && p->other != 0)
 		claim_turns(w, p, *c);
 	else

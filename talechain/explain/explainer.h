@@ -80,6 +80,7 @@ struct claim {
 /* The moments of one attempt, in the order in which they should happen. */
 struct story_attempt {
 	bool made;
+	bool send_seen;	     /* written is the kernel's stamp of the send */
 	int64_t chosen;	     /* Tailor took this server for it */
 	int64_t written;     /* Tailor gave the request to the kernel */
 	int64_t net_in;	     /* its last byte reached the server's socket */
@@ -219,9 +220,6 @@ bool thread_is_watched(const struct explainer *ex, uint32_t tid);
 const struct thread_interval *
 threads_of(const struct explainer *ex, uint32_t tid, size_t *count);
 
-/* HotSpot's compilers, by the names it gives them. */
-bool thread_is_compiler(const struct explainer *ex, uint32_t tid);
-
 /* story_waits.c: timed waits that are taken up again at once are one. */
 void waits_join(struct explainer *ex);
 /* Whether another thread of its process ended what an interval shows. */
@@ -323,12 +321,18 @@ struct line {
 /* Append to a line, printf-like; what does not fit is cut. */
 void line_add(const struct line *l, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The name of an attempt's server; out is returned. */
-char *
-attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE]);
 /* "a responded in 12.0 ms", of an attempt. */
 void say_response(const struct explainer *ex, const struct line *l, int i);
 void verdict_write(struct explainer *ex);
+/* "softirq NET_RX"; static text. */
+const char *softirq_name(uint64_t vector);
+
+/* story_names.c */
+/* HotSpot's compilers, by the names it gives them. */
+bool thread_is_compiler(const struct explainer *ex, uint32_t tid);
+/* The name of an attempt's server; out is returned. */
+char *
+attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE]);
 /* Server and threads of a segment: "a: qtp-12 behind stress-ng". */
 void claim_who(
     const struct explainer *ex, const struct claim *c, char *out, size_t size);
@@ -339,8 +343,9 @@ char *claim_subject(
 char *
 thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 
-/* "softirq NET_RX"; static text. */
-const char *softirq_name(uint64_t vector);
+/* "a's compiler C2 CompilerThre[12]", "stress-ng[777]"; returns out. */
+char *
+thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 
 /* story_lock.c: what a thread waited for that another had, and what that did
  * meanwhile; without the subject. */

@@ -21,6 +21,7 @@
  * was sent, it had lost its CPU meanwhile.  The client did not wait for that.
  */
 #define AWAY_NS NS_PER_MS
+#define WRITTEN_LATE_NS NS_PER_MS
 
 /* Bytes of a flow by TCP's numbers, which wrap: [begin, end). */
 struct range {
@@ -197,6 +198,30 @@ chain_client(struct explainer *ex)
 	c->client_read = moment(ex, query_first(ex, &l), &c->client_tid);
 }
 
+/*
+ * When the request's first bytes were given to the kernel: the call's stamp, or
+ * their segment's, which is earlier.  Tailor's own comes after both, and later
+ * by any time if it then loses its CPU.
+ */
+static void
+chain_written(
+    struct explainer *ex, struct story_attempt *a, struct event_query l)
+{
+	const struct tale_entry *e = query_first(ex, &l);
+	struct range request = query_range(ex, &l);
+
+	if (e == NULL)
+		return;
+	a->send_seen = true;
+	if (moment_at(ex, e->at) < a->written)
+		a->written = moment_at(ex, e->at);
+	l.type = TALECHAIN_TCP_XMIT;
+	l.range = &request;
+	e = query_first(ex, &l);
+	if (e != NULL && moment_at(ex, e->at) < a->written)
+		a->written = moment_at(ex, e->at);
+}
+
 /* The flow between Tailor and the server of an attempt. */
 static void
 chain_server(struct explainer *ex, int i)
@@ -210,6 +235,7 @@ chain_server(struct explainer *ex, int i)
 	    a->first_byte != NEVER ? a->first_byte : end, NULL};
 	struct range request = query_range(ex, &l), response, last;
 
+	chain_written(ex, a, l);
 	l = (struct event_query){
 	    theirs, TALECHAIN_TCP_RECV, NEVER, end, &request};
 	a->net_in = moment(ex, query_first(ex, &l), NULL);
@@ -295,7 +321,9 @@ follow(int64_t *at, int64_t *last)
 static void
 attempt_order(struct story_attempt *a)
 {
-	int64_t kernel = a->written - NS_PER_MS, app = a->written - NS_PER_MS;
+	/* Without the send's own stamp Tailor's is not much later. */
+	int64_t kernel = a->written - (a->send_seen ? 0 : WRITTEN_LATE_NS);
+	int64_t app = kernel;
 
 	if (a->written == NEVER)
 		return;

@@ -367,18 +367,6 @@ threads_find(struct explainer *ex)
 	waits_join(ex);
 }
 
-bool
-thread_is_compiler(const struct explainer *ex, uint32_t tid)
-{
-	char name[NAME_SIZE];
-
-	if (tid == 0)
-		return false;
-	thread_name(ex, tid, name, sizeof(name));
-	return strncmp(name, "C1 Compiler", 11) == 0 ||
-	       strncmp(name, "C2 Compiler", 11) == 0;
-}
-
 const struct thread_interval *
 threads_of(const struct explainer *ex, uint32_t tid, size_t *count)
 {

@@ -30,84 +30,6 @@ line_add(const struct line *l, const char *format, ...)
 	va_end(args);
 }
 
-char *
-thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size)
-{
-	const struct talechain_event *v;
-	char name[17] = "", safe[24];
-
-	for (size_t i = ex->names; i > 0 && tid != 0; i--) {
-		v = &ex->name[i - 1]->slot.event;
-		if (v->arg[0] != tid)
-			continue;
-		memcpy(name, &v->arg[2], 8);
-		memcpy(name + 8, &v->arg[3], 8);
-		if (name[0] == '\0')
-			break;
-		text_safe(safe, sizeof(safe), name);
-		snprintf(out, size, "%s[%" PRIu32 "]", safe, tid);
-		return out;
-	}
-	if (tid == 0)
-		snprintf(out, size, "the idle task");
-	else
-		snprintf(out, size, "thread %" PRIu32, tid);
-	return out;
-}
-
-char *
-attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE])
-{
-	return tale_server_name(
-	    ex->t, ex->t->request.attempt[attempt].server, out, NAME_SIZE);
-}
-
-void
-claim_who(
-    const struct explainer *ex, const struct claim *c, char *out, size_t size)
-{
-	struct line l = {out, size};
-	char name[NAME_SIZE];
-
-	out[0] = '\0';
-	if (c->attempt >= 0)
-		line_add(&l, "%s", attempt_name(ex, c->attempt, name));
-	else if (c->cause == TALE_CAUSE_CLIENT_SEND ||
-		 c->cause == TALE_CAUSE_CLIENT_LATE)
-		line_add(&l, "client");
-	else if (c->cause != TALE_CAUSE_UNKNOWN)
-		line_add(&l, "Tailor");
-	if (c->tid != 0 && c->attempt >= 0)
-		line_add(
-		    &l, ": %s", thread_name(ex, c->tid, name, sizeof(name)));
-	if (c->other != 0)
-		line_add(&l, " behind %s",
-		    thread_name(ex, c->other, name, sizeof(name)));
-	if (out[0] == '\0' && c->note != NULL)
-		line_add(&l, "%s", c->note);
-}
-
-char *
-claim_subject(
-    const struct explainer *ex, const struct claim *c, char *out, size_t size)
-{
-	struct line l = {out, size};
-	char name[NAME_SIZE];
-
-	out[0] = '\0';
-	if (c->attempt < 0) {
-		line_add(&l, "Tailor");
-		return out;
-	}
-	line_add(&l, "%s", attempt_name(ex, c->attempt, name));
-	if (c->tid == 0)
-		return out;
-	thread_name(ex, c->tid, name, sizeof(name));
-	line_add(&l, "'s %s%s",
-	    strncmp(name, "thread ", 7) == 0 ? "" : "thread ", name);
-	return out;
-}
-
 /* " (allocation)" for a pause whose cause is known, else nothing. */
 static const char *
 pause_cause(const struct tale_pause *p, char out[32])
@@ -135,10 +57,10 @@ softirq_name(uint64_t vector)
 static void
 say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 {
-	char who[2 * NAME_SIZE], other[NAME_SIZE];
+	char who[2 * NAME_SIZE], other[3 * NAME_SIZE];
 
 	claim_subject(ex, c, who, sizeof(who));
-	thread_name(ex, c->other, other, sizeof(other));
+	thread_owned(ex, c->other, other, sizeof(other));
 	line_add(l, "%s ", who);
 	switch ((int)c->cause) {
 	case TALE_CAUSE_RUNQ:
@@ -223,6 +145,23 @@ say_pause(const struct explainer *ex, const struct claim *c, struct line *l)
 		    pause_cause(c->pause, cause));
 }
 
+/* A compiler was in the way, or many classes were prepared meanwhile. */
+static void
+say_classes(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	char who[2 * NAME_SIZE], other[3 * NAME_SIZE];
+
+	claim_subject(ex, c, who, sizeof(who));
+	thread_owned(ex, c->other, other, sizeof(other));
+	if (c->other == 0)
+		line_add(l, "%s was loading and compiling classes", who);
+	else if (c->rank == RANK_CPU)
+		line_add(l, "%s waited for CPU %d, on which %s ran", who,
+		    c->cpu, other);
+	else
+		line_add(l, "%s waited until %s woke it", who, other);
+}
+
 /* What the server did with the request. */
 static void
 say_server(const struct explainer *ex, const struct claim *c, struct line *l)
@@ -256,7 +195,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 			line_add(l, "'s queue");
 		break;
 	case TALE_CAUSE_CLASS_LOADING:
-		line_add(l, "%s was loading and compiling classes", who);
+		say_classes(ex, c, l);
 		break;
 	case TALE_CAUSE_SWITCHED:
 		line_add(l, "%s had it, whose response was not used", who);

@@ -687,7 +687,7 @@ const struct cause_case cases[] = {
     CASE(full_client, WINDOW, 8015,
 	"8.02 of 10.0 ms: the response waited for the receiver to read "
 	"(client's connection)."),
-    CASE(proxy_queue, PROXY_QUEUE, 8970,
+    CASE(proxy_queue, PROXY_QUEUE, 8968,
 	"8.97 of 10.0 ms: it waited in Tailor's queue for a server."),
     CASE(proxy_runq, RUNQ, 30000,
 	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which last "
@@ -696,7 +696,7 @@ const struct cause_case cases[] = {
     CASE(proxy_compiler, RUNQ, 30000,
 	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which last "
 	"ran "
-	"C2 CompilerThre[502]."),
+	"A's compiler C2 CompilerThre[502]."),
     CASE(client_late, CLIENT_LATE, 19995,
 	"20.0 of 30.1 ms: the response had arrived; the client read it later."),
     CASE(client_send, CLIENT_SEND, 29990,

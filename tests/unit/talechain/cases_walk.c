@@ -4,6 +4,8 @@
  */
 #include "tests/unit/talechain/cases.h"
 
+#include <string.h>
+
 #define C_TID 503 /* one more thread of A's */
 #define D_TID 504
 
@@ -204,6 +206,60 @@ on_sleep_then_monitor(struct plot *p)
 	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
+/* Tailor lost its CPU after the send, before it read the clock. */
+static void
+on_stamped_late(struct plot *p)
+{
+	p->stamped = 8000;
+}
+
+static void
+named(struct plot *p, uint32_t tid, const char name[16])
+{
+	uint64_t text[2];
+
+	memcpy(text, name, sizeof(text));
+	KERNEL(p, -2900, tid, A_PID, TALECHAIN_THREAD, tid, A_PID, text[0],
+	    text[1]);
+}
+
+/* A thread of A's that has nothing to do with the request takes its CPU. */
+static void
+preempted_by(struct plot *p, const char name[16])
+{
+	named(p, B_TID, name);
+	passes(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 10);
+	passes(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 8000);
+}
+
+static void
+on_compiler(struct plot *p)
+{
+	preempted_by(p, "C1 CompilerThre");
+}
+
+static void
+on_collector(struct plot *p)
+{
+	preempted_by(p, "GC Thread#0\0\0\0\0");
+}
+
+static void
+on_helper(struct plot *p)
+{
+	preempted_by(p, "node\0\0\0\0\0\0\0\0\0\0\0");
+}
+
+/* It waits for what the compiler makes. */
+static void
+on_compiled(struct plot *p)
+{
+	named(p, B_TID, "C2 CompilerThre");
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
+	wakes(p, 9000, B_TID, A_TID);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
 #define CASE(plot, cause, share, sentence)                            \
 	{                                                             \
 #plot, on_##plot, TALE_CAUSE_##cause, share, sentence \
@@ -234,6 +290,19 @@ const struct cause_case walk_cases[] = {
     CASE(monitor_late, LOCK, 24000,
 	"24.0 of 30.0 ms: A's thread 501 waited for a lock, held by thread "
 	"502, which computed meanwhile."),
+    CASE(compiler, CLASS_LOADING, 8000,
+	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1, on which A's "
+	"compiler C1 CompilerThre[502] ran."),
+    CASE(compiled, CLASS_LOADING, 8010,
+	"8.01 of 10.0 ms: A's thread 501 waited until A's compiler C2 "
+	"CompilerThre[502] woke it."),
+    CASE(collector, PREEMPTED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran A's collector GC Thread#0[502]."),
+    CASE(helper, PREEMPTED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran A's thread node[502]."),
+    CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(sleep_then_monitor, LOCK, 13385,
 	"13.4 of 30.0 ms: A's thread 501 waited until thread 502 woke it"),
 };

@@ -90,8 +90,8 @@ plot_in(struct plot *p)
 		return;
 	KERNEL(p, p->written - 2, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 81,
 	    PACK(5000, 120), 0, PORTS(50000, 9000));
-	SCENE(&p->scene, p->written * US, -1, TALECHAIN_PROXY_ATTEMPT, SCENE_ID,
-	    0, 0, 81);
+	SCENE(&p->scene, (p->written + p->stamped) * US, -1,
+	    TALECHAIN_PROXY_ATTEMPT, SCENE_ID, 0, 0, 81);
 }
 
 /* At the server. */
@@ -170,7 +170,7 @@ plot_tell(struct plot *p, struct tale **t, struct story **s)
 	    .server_name = "A",
 	    .trigger = "first",
 	    .outcome = "won",
-	    .written = scene_at(p->written * US),
+	    .written = scene_at((p->written + p->stamped) * US),
 	    .first_byte = scene_at((p->back + 12) * US),
 	    .complete = scene_at((p->back + 15) * US),
 	    .status = 200,

@@ -25,6 +25,7 @@ struct plot {
 	struct tale_request request;
 	struct tale_client client;
 	int64_t written;   /* to A */
+	int64_t stamped;   /* Tailor's own stamp of that is so much later */
 	int64_t net_in;	   /* at A's socket */
 	int64_t wait;	   /* of A's thread for its CPU, once woken */
 	uint32_t before;   /* who ran on that CPU meanwhile, 0: it idled */
