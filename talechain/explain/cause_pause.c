@@ -36,6 +36,7 @@ cause_pauses(struct explainer *ex, int attempt)
 		    .rank = of[p->kind].rank,
 		    .attempt = attempt,
 		    .cpu = -1,
+		    .likely = !p->begin_seen,
 		    .pause = p,
 		    .begin_ns = instant_since(p->begin, t->t0),
 		    .end_ns = instant_since(p->end, t->t0),
@@ -138,6 +139,7 @@ cause_classes(struct explainer *ex, int attempt)
 	    .rank = RANK_CLASSES,
 	    .attempt = attempt,
 	    .cpu = -1,
+	    .likely = true, /* of the whole JVM, not of this request */
 	};
 
 	for (size_t i = 0; i < ex->t->entries; i++) {

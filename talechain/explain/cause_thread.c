@@ -123,6 +123,7 @@ claim_peer(
 	c->note = locks[p->wait];
 	if (thread_is_compiler(w->ex, p->other))
 		c->cause = TALE_CAUSE_CLASS_LOADING;
+	c->likely |= p->other == 0;
 	if (p->wait != WAIT_OTHER && p->other != 0)
 		claim_turns(w, p, *c);
 	else
@@ -144,6 +145,7 @@ claim_asleep(
 		c->other = 0;
 	} else if (is_full_socket(w, p)) {
 		c->cause = TALE_CAUSE_WINDOW;
+		c->likely = true; /* what woke it is taken for an ACK */
 		c->note = "the response";
 		/* Tailor stops reading while its client does not read. */
 		if (is_client_full(w->ex, p->end_ns)) {
@@ -296,6 +298,7 @@ cause_interval(const struct walk *w, const struct thread_interval *p,
 	c.rank = RANK_THREAD;
 	c.begin_ns = from_ns;
 	c.end_ns = to_ns;
+	c.likely |= p->inferred;
 	if (p->state != THREAD_RUN)
 		c.note = NULL;
 	if (p->doubt != NULL) {

@@ -70,8 +70,9 @@ struct claim {
 	int attempt;  /* 0, 1; -1: not at a server */
 	uint32_t tid; /* the thread that worked or waited, 0: not known */
 	uint32_t
-	    other; /* the thread it waited for or lost its CPU to, 0: none */
-	int cpu;   /* -1: not known */
+	    other;   /* the thread it waited for or lost its CPU to, 0: none */
+	int cpu;     /* -1: not known */
+	bool likely; /* one of its ends, or its cause, is inferred */
 	uint64_t value;	  /* of the cause: bytes, idle state, vector, ... */
 	const char *note; /* static text that says more, or NULL */
 	const struct tale_pause *pause; /* borrowed from the tale, or NULL */
@@ -146,6 +147,7 @@ struct thread_interval {
 	unsigned context; /* enum talechain_context of the waker */
 	uint64_t vector;  /* of a waking softirq */
 	enum thread_wait wait;
+	bool inferred;	   /* its begin, as no event shows the thread before */
 	const char *doubt; /* static: what its events contradict, or NULL */
 };
 
@@ -291,6 +293,9 @@ void series_find(struct explainer *ex);
 
 /* story_tile.c: segments and their claims, cause_ns and coverage. */
 void tile_make(struct explainer *ex);
+/* How sure most of a cause's time is. */
+enum story_confidence
+tile_confidence(const struct explainer *ex, enum tale_cause cause);
 /*
  * The longest piece of a cause, of the threads that have most of it: a thread
  * that took the CPU in thirty short pieces counts for more than one that took

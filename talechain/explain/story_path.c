@@ -304,6 +304,8 @@ path_attempt(struct explainer *ex, int i)
 	if (end == NEVER)
 		end = ex->s->total_ns;
 	if (seen) {
+		out.likely = a->net_in == NEVER;
+		in.likely = a->back == NEVER;
 		if (leg_to(ex, a->net_in != NEVER ? a->net_in : a->taken, &out))
 			cause_tcp(ex, &out, t->cookie[TALE_SOCKET_A + 2 * i],
 			    "the request");

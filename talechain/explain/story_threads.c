@@ -238,7 +238,8 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	struct thread_interval ready = off;
 
 	if (k->state != TRACK_ON) {
-		if (k->state == TRACK_UNKNOWN)
+		off.inferred = k->state == TRACK_UNKNOWN;
+		if (off.inferred)
 			off.state = THREAD_SLEEP;
 		else if (wait_ns > at - k->since + WAIT_EDGE_NS)
 			off.doubt = "waited longer than it was off its CPU";

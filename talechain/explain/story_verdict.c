@@ -368,7 +368,8 @@ say_sentence(const struct explainer *ex, struct line *l, enum tale_cause cause,
 	say_cause(ex, c, l);
 	if (cause == TALE_CAUSE_UNKNOWN)
 		say_unknown(ex, l);
-	line_add(l, ".");
+	line_add(
+	    l, tile_confidence(ex, cause) == STORY_LIKELY ? " (likely)." : ".");
 }
 
 /* The pause of a kind on a server that began last before a moment. */
@@ -484,10 +485,11 @@ verdict_write(struct explainer *ex)
 		line_add(&l, "It took no time.");
 		return;
 	}
-	if (s->coverage < COVERAGE_MIN)
+	if (s->known < COVERAGE_MIN)
 		first = cause_dark(s, first);
 	s->verdict.cause = first;
 	s->verdict.share_ns = s->cause_ns[first];
+	s->verdict.confidence = tile_confidence(ex, first);
 	done[first] = true;
 	second = story_cause_largest(s, done);
 	say_sentence(ex, &l, first, s->cause_ns[first]);

@@ -653,7 +653,7 @@ const struct cause_case cases[] = {
 	"7.00 of 10.0 ms: A was in a safepoint (not_gc)."),
     CASE(exit_, EXIT, 7000, "7.00 of 10.0 ms: A was not running."),
     CASE(classes, CLASS_LOADING, 8000,
-	"8.00 of 10.0 ms: A was loading and compiling classes."),
+	"8.00 of 10.0 ms: A was loading and compiling classes (likely)."),
     CASE(nagle, DELAYED_ACK, 40000,
 	"40.0 of 41.0 ms: the response waited in the TCP stack for a delayed "
 	"ACK "
@@ -683,10 +683,11 @@ const struct cause_case cases[] = {
 	"8.93 of 10.0 ms: A's thread 502 was ready but waited for CPU 1, which "
 	"last ran stress-ng[777]."),
     CASE(full_socket, WINDOW, 8000,
-	"8.00 of 10.0 ms: the response waited for the receiver to read (A)."),
+	"8.00 of 10.0 ms: the response waited for the receiver to read (A) "
+	"(likely)."),
     CASE(full_client, WINDOW, 8015,
 	"8.02 of 10.0 ms: the response waited for the receiver to read "
-	"(client's connection)."),
+	"(client's connection) (likely)."),
     CASE(proxy_queue, PROXY_QUEUE, 8968,
 	"8.97 of 10.0 ms: it waited in Tailor's queue for a server."),
     CASE(proxy_runq, RUNQ, 30000,

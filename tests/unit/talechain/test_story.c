@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +196,44 @@ test_contradictions(void **state)
 				    "1 piece of it contradicts other events") !=
 				NULL;
 		assert_int_equal(said, of[i].count > 0);
+		story_free(&s);
+		tale_free(&t);
+		plot_fini(&p);
+	}
+}
+
+/* Goal: what is inferred is likely, is said to be, and explains nothing. */
+static void
+test_confidence(void **state)
+{
+	static const struct {
+		const char *name;
+		enum story_confidence confidence;
+		int64_t unexplained_us;
+	} of[] = {
+	    {"work", STORY_OBSERVED, 0},
+	    {"interpreter", STORY_OBSERVED, 0},
+	    {"gc", STORY_OBSERVED, 0},
+	    {"classes", STORY_LIKELY, 8000},
+	    {"full_socket", STORY_LIKELY, 8000},
+	    {"forked_worker", STORY_NOT_OBSERVED, 9942},
+	    {"lost", STORY_NOT_OBSERVED, 8000},
+	};
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		plot_init(&p);
+		case_plot(&p, of[i].name);
+		plot_tell(&p, &t, &s);
+		assert_int_equal(s->verdict.confidence, of[i].confidence);
+		assert_int_equal(strstr(s->verdict.text, " (likely).") != NULL,
+		    of[i].confidence == STORY_LIKELY);
+		assert_true(fabs((1 - s->coverage) * (double)s->total_ns -
+				 (double)of[i].unexplained_us * 1e3) < 1);
+		assert_true(s->known >= s->coverage);
 		story_free(&s);
 		tale_free(&t);
 		plot_fini(&p);
@@ -430,6 +469,7 @@ main(void)
 	    cmocka_unit_test(test_walk),
 	    cmocka_unit_test(test_words),
 	    cmocka_unit_test(test_contradictions),
+	    cmocka_unit_test(test_confidence),
 	    cmocka_unit_test(test_tiles),
 	    cmocka_unit_test(test_picture),
 	    cmocka_unit_test(test_keep_alive),
