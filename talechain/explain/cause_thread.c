@@ -167,10 +167,14 @@ claim_sleep(
 {
 	if (w->like->attempt < 0)
 		return; /* Tailor sleeps when it has nothing to do */
-	if (w->like->cause == TALE_CAUSE_BACKEND_QUEUE &&
-	    p->begin_ns <= w->from_ns)
-		return; /* it was not woken for the request yet */
 	c->cpu = -1;
+	if (w->like->cause == TALE_CAUSE_BACKEND_QUEUE) {
+		/* Whatever it did, it did for the other request. */
+		if (w->like->value != 0)
+			path_add(w->ex, c);
+		if (w->like->value != 0 || p->begin_ns <= w->from_ns)
+			return; /* it was not woken for this one yet */
+	}
 	if (p->state == THREAD_SLEEP &&
 	    (p->wait != WAIT_OTHER || thread_is_peer(w->ex, p)))
 		claim_peer(w, p, c);

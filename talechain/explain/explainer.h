@@ -249,6 +249,14 @@ void threads_walk(struct explainer *ex, const struct claim *like,
 void cause_interval(const struct walk *w, const struct thread_interval *p,
     int64_t from_ns, int64_t to_ns);
 
+/*
+ * other_request(ex, attempt, tid, came_ns):
+ * The request that a thread of an attempt's server was busy with when this one
+ * came, or 0 if that is not known (story_other.c).
+ */
+uint64_t other_request(
+    const struct explainer *ex, int attempt, uint32_t tid, int64_t came_ns);
+
 /* story_path.c: legs and their claims. */
 void path_claim(struct explainer *ex);
 /* Make a claim, cut to the leg; an empty one is none. */

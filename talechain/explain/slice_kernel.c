@@ -191,6 +191,7 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
 
+	slice_other_learn(s, slot);
 	if (!slice_touches(s, slot))
 		return 0;
 	if (is_flow(e->type) && e->arg[0] != 0)
@@ -267,7 +268,9 @@ take_flow(struct slicer *s, const struct timeline_slot *slot)
 	int i = socket_of(t, e->arg[0]);
 	uint64_t from = s->from.ns;
 
-	if (i < 0 || is_next_request(t, i, e))
+	if (i < 0)
+		return slice_other_take(s, slot);
+	if (is_next_request(t, i, e))
 		return 0;
 	if (i <= TALE_SOCKET_CLIENT_PEER) {
 		from = tale_earlier(t->t0, FLOW_PAST_NS).ns;

@@ -297,7 +297,8 @@ chain_proxy(struct explainer *ex, int i)
 	for (size_t n = 0; n < ex->t->entries; n++) {
 		e = &ex->t->entry[n];
 		v = &e->slot.event;
-		if (e->doubtful || v->arg[2] != (uint64_t)i)
+		if (e->doubtful || v->arg[2] != (uint64_t)i ||
+		    v->arg[0] != ex->t->request.id)
 			continue;
 		if (v->type == TALECHAIN_PROXY_ATTEMPT && a->chosen == NEVER)
 			a->chosen = moment_at(ex, e->at);

@@ -263,6 +263,8 @@ path_threads(struct explainer *ex, int i)
 	    TALE_CAUSE_UNKNOWN, i, "what its threads did is not known");
 	uint32_t last = a->sender != 0 ? a->sender : a->app_tid[2];
 
+	queue.value = other_request(
+	    ex, i, a->taker, a->net_in != NEVER ? a->net_in : a->written);
 	not_if_unwatched(ex, &queue, a->taker);
 	not_if_unwatched(ex, &work, last != 0 ? last : a->taker);
 	if (leg_to(ex, a->taken, &queue)) {

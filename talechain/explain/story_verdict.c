@@ -189,8 +189,12 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 	case TALE_CAUSE_BACKEND_QUEUE:
 		line_add(l, "it waited in %s", who);
 		if (c->tid != 0)
-			line_add(l, "'s socket; %s was busy with other work",
+			line_add(l, "'s socket; %s was busy with ",
 			    thread_name(ex, c->tid, other, sizeof(other)));
+		if (c->tid != 0 && c->value != 0)
+			line_add(l, "request %016" PRIx64, c->value);
+		else if (c->tid != 0)
+			line_add(l, "other work");
 		else
 			line_add(l, "'s queue");
 		break;

@@ -260,6 +260,54 @@ on_compiled(struct plot *p)
 	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
+/* A's thread has another request, which Tailor had forwarded. */
+static void
+busy_with(struct plot *p, int64_t since, int64_t until)
+{
+	SCENE(&p->scene, (since - 20) * US, -1, TALECHAIN_PROXY_ATTEMPT, 0xee,
+	    0, 0, 83);
+	KERNEL(p, since - 15, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 83,
+	    PACK(100, 10), 0, PORTS(50002, 9000));
+	KERNEL(p, since, A_TID, A_PID, TALECHAIN_SOCK_RECV, 93, PACK(100, 10),
+	    0, PORTS(9000, 50002));
+	KERNEL(p, until, A_TID, A_PID, TALECHAIN_SOCK_SEND, 93, PACK(300, 10),
+	    0, PORTS(9000, 50002));
+	/* The connection's request before, and the next one. */
+	SCENE(&p->scene, (since - 9000) * US, -1, TALECHAIN_PROXY_ATTEMPT, 0xdd,
+	    0, 0, 83);
+	SCENE(&p->scene, (until + 50) * US, -1, TALECHAIN_PROXY_ATTEMPT, 0xff,
+	    0, 0, 83);
+}
+
+static void
+on_busy_with(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	busy_with(p, -2000, 8950);
+}
+
+/* Since long before, and it sleeps for that request. */
+static void
+on_busy_long(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	busy_with(p, -90000, 8950);
+	plot_leaves(p, -80000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 8000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 8010, A_TID, 10, 0);
+}
+
+/* It had responded to that: what it did then is not known. */
+static void
+on_busy_no_more(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	busy_with(p, -2000, 40);
+}
+
 #define CASE(plot, cause, share, sentence)                            \
 	{                                                             \
 #plot, on_##plot, TALE_CAUSE_##cause, share, sentence \
@@ -302,6 +350,15 @@ const struct cause_case walk_cases[] = {
     CASE(helper, PREEMPTED, 8000,
 	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
 	"ran A's thread node[502]."),
+    CASE(busy_with, BACKEND_QUEUE, 8945,
+	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
+	"request 00000000000000ee."),
+    CASE(busy_long, BACKEND_QUEUE, 8935,
+	"8.94 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
+	"request 00000000000000ee."),
+    CASE(busy_no_more, BACKEND_QUEUE, 8945,
+	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
+	"other work."),
     CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(sleep_then_monitor, LOCK, 13385,
 	"13.4 of 30.0 ms: A's thread 501 waited until thread 502 woke it"),
