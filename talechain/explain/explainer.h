@@ -109,8 +109,10 @@ struct story_chain {
 	int64_t first_byte, received, committed, finished;
 	int64_t left;  /* the response's last byte left the machine's TCP */
 	int64_t acked; /* the client's ACK of it came */
-	int64_t client_net;  /* that byte reached the client's socket, here */
-	int64_t client_read; /* the client's thread read it */
+	int64_t client_net;   /* that byte reached the client's socket, here */
+	bool responded;	      /* Tailor's send of the response was seen */
+	int64_t client_began; /* the client's thread read the first of it */
+	int64_t client_read;  /* and the last */
 	int64_t client_received; /* the client's own stamp */
 	uint32_t proxy_tid, client_tid;
 	struct story_attempt attempt[TALE_ATTEMPTS];
@@ -207,9 +209,13 @@ moment_ordered(int64_t a, int64_t b)
 /* story_chain.c: find where the request was. */
 void story_chain_find(struct explainer *ex);
 
+/* Whether the events show when the client had read all, as far as they can. */
+bool story_chain_is_read(const struct tale *t);
+
 /*
  * Widen a tale to what the kernel saw of its client's flow: from the first
- * segment to the one with the last byte.
+ * segment to the one with the last byte, or to where a client on this machine
+ * had read that, if it read the response in several pieces.
  */
 void story_chain_bounds(struct tale *t);
 

@@ -28,6 +28,7 @@
 #define KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
 #define AWAY_MAX_NS (200 * NS_PER_US) /* longer absences are not left out */
 #define RATES_MAX (TALE_EVENTS_MAX / 8)
+#define REST_NS (10 * NS_PER_S) /* a client's reading is followed so long */
 #define RATE_LATE_NS (25 * NS_PER_MS) /* a period ends after the request */
 
 /* There may be thousands of these; only the long ones matter. */
@@ -407,6 +408,26 @@ slice_all(struct slicer *s)
 	return err;
 }
 
+/*
+ * Once all is given to the kernel a slow client still has to read it: the rest
+ * of its connection's events, as far as they are there.
+ */
+static int
+slice_client(struct slicer *s)
+{
+	struct tale *t = s->tale;
+	int err;
+
+	if (!instant_is_set(t->request.finished) || story_chain_is_read(t))
+		return 0;
+	s->rest_from = s->to;
+	s->to = instant_plus(s->to, REST_NS);
+	err = slice_run(s, slice_rest);
+	if (t->entries > 0)
+		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
+	return err;
+}
+
 int
 tale_slice(struct tale **out, struct timeline_reader *reader,
     const struct tale_request *request, const struct tale_client *client,
@@ -434,6 +455,8 @@ tale_slice(struct tale **out, struct timeline_reader *reader,
 		    ? instant_plus(t->end, slack_ns)
 		    : (struct instant){UINT64_MAX};
 	err = slice_all(s);
+	if (err == 0)
+		err = slice_client(s);
 	if (err < 0)
 		goto free_tale;
 	story_chain_bounds(t);

@@ -45,6 +45,8 @@ struct slicer {
 	struct timeline_reader *reader;
 	struct instant from, to;  /* the window, widened by the slack */
 	struct instant flow_from; /* the response before on the connection */
+	struct instant rest_from; /* the window's end, for slice_rest() */
+	bool rest_over;		  /* the client's next request has come */
 	uint64_t stop;		  /* head of the stream when we began */
 	size_t applications;	  /* entries written by applications */
 	size_t kernels;		  /* entries of the kernel */
@@ -92,6 +94,8 @@ int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
 void slice_learned(struct slicer *s);
 /* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */
 int slice_kernel(struct slicer *s, const struct timeline_slot *slot);
+/* Take what the client's connection still did after the window.  0 or -ENOMEM. */
+int slice_rest(struct slicer *s, const struct timeline_slot *slot);
 /* Take how the tale's threads left their CPUs before it.  0 or -ENOMEM. */
 int slice_left(struct slicer *s);
 /* slice_other.c: what leads to the request that a thread was busy with. */

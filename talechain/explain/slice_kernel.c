@@ -284,6 +284,18 @@ take_flow(struct slicer *s, const struct timeline_slot *slot)
 	return slice_add(s, slot);
 }
 
+int
+slice_rest(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	int i = is_flow(e->type) ? socket_of(s->tale, e->arg[0]) : -1;
+
+	if (i < 0 || i > TALE_SOCKET_CLIENT_PEER || e->ts <= s->rest_from.ns)
+		return 0;
+	s->rest_over |= is_next_request(s->tale, i, e);
+	return s->rest_over ? 0 : slice_add(s, slot);
+}
+
 /* A softirq that brought a segment of ours, or held up one of our threads. */
 static int
 take_softirq(struct slicer *s, const struct timeline_slot *slot)

@@ -196,6 +196,9 @@ chain_client(struct explainer *ex)
 	c->client_net = moment(ex, query_first(ex, &l), NULL);
 	l.type = TALECHAIN_SOCK_RECV;
 	c->client_read = moment(ex, query_first(ex, &l), &c->client_tid);
+	c->responded = response.set;
+	l.range = &response;
+	c->client_began = moment(ex, query_first(ex, &l), NULL);
 }
 
 /*
@@ -430,6 +433,21 @@ story_chain_find(struct explainer *ex)
 	c->winner = chain_winner(ex);
 }
 
+bool
+story_chain_is_read(const struct tale *t)
+{
+	struct explainer ex = {.t = t};
+	const struct story_chain *c = &ex.chain;
+
+	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
+		return true;
+	story_chain_find(&ex);
+	if (!c->responded)
+		return true;
+	return t->cookie[TALE_SOCKET_CLIENT_PEER] != 0 ? c->client_read != NEVER
+						       : c->left != NEVER;
+}
+
 void
 story_chain_bounds(struct tale *t)
 {
@@ -445,6 +463,12 @@ story_chain_bounds(struct tale *t)
 		if (instant_before(t->end, left) ||
 		    (!t->client.same_host &&
 			instant_since(t->request.finished, left) > AWAY_NS))
+			t->end = left;
+	}
+	/* It read in pieces, as it could: that is a part of the response. */
+	if (c->client_read != NEVER && c->client_began < c->client_read) {
+		left = instant_plus(t->t0, c->client_read);
+		if (instant_before(t->end, left) && !t->client.same_host)
 			t->end = left;
 	}
 	if (c->net_in != NEVER && c->net_in < 0)

@@ -308,6 +308,39 @@ on_busy_no_more(struct plot *p)
 	busy_with(p, -2000, 40);
 }
 
+/*
+ * A client here reads the response in two pieces, the second long after Tailor
+ * gave it to the kernel; and then sends its next request.
+ */
+static void
+on_slow_reader(struct plot *p)
+{
+	const uint64_t ports = PORTS(40000, 8080);
+
+	KERNEL(p, 10040, 0, 0, TALECHAIN_TCP_RECV, 72, PACK(2000, 1),
+	    PACK(600, 500), ports);
+	KERNEL(p, 10050, 650, 650, TALECHAIN_SOCK_RECV, 72, PACK(2000, 100), 0,
+	    ports);
+	KERNEL(p, 190000, 650, 650, TALECHAIN_SOCK_RECV, 72, PACK(2100, 500), 0,
+	    ports);
+	KERNEL(p, 190100, 650, 650, TALECHAIN_SOCK_SEND, 72, PACK(1100, 100), 0,
+	    ports);
+	KERNEL(p, 195000, 650, 650, TALECHAIN_SOCK_RECV, 72, PACK(2600, 500), 0,
+	    ports);
+}
+
+/* One that reads all of it late: what it waited for is not known. */
+static void
+on_late_reader(struct plot *p)
+{
+	const uint64_t ports = PORTS(40000, 8080);
+
+	KERNEL(p, 10040, 0, 0, TALECHAIN_TCP_RECV, 72, PACK(2000, 1),
+	    PACK(600, 500), ports);
+	KERNEL(p, 190000, 650, 650, TALECHAIN_SOCK_RECV, 72, PACK(2000, 600), 0,
+	    ports);
+}
+
 #define CASE(plot, cause, share, sentence)                            \
 	{                                                             \
 #plot, on_##plot, TALE_CAUSE_##cause, share, sentence \
@@ -359,6 +392,10 @@ const struct cause_case walk_cases[] = {
     CASE(busy_no_more, BACKEND_QUEUE, 8945,
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"other work."),
+    CASE(slow_reader, CLIENT_LATE, 179955,
+	"180.0 of 190.0 ms: the response had arrived; the client read it "
+	"later."),
+    CASE(late_reader, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(sleep_then_monitor, LOCK, 13385,
 	"13.4 of 30.0 ms: A's thread 501 waited until thread 502 woke it"),
