@@ -49,6 +49,7 @@ enum claim_rank {
 	RANK_APP_RATE,	  /* and how slow that was */
 	RANK_THREAD,	  /* what the thread did, as the scheduler saw it */
 	RANK_THREAD_RATE, /* and how slow that was */
+	RANK_OTHER,	  /* which was for another request */
 	RANK_LOSS, /* the scheduler's events were lost: threads are unknown */
 	RANK_CLASSES,
 	RANK_FAULT,
@@ -262,6 +263,10 @@ void cause_interval(const struct walk *w, const struct thread_interval *p,
  */
 uint64_t other_request(
     const struct explainer *ex, int attempt, uint32_t tid, int64_t came_ns);
+
+/* What a thread computed within the leg for requests that it received there,
+ * as the thread of an event loop does. */
+void cause_other(struct explainer *ex, int attempt, uint32_t tid);
 
 /* story_path.c: legs and their claims. */
 void path_claim(struct explainer *ex);

@@ -279,6 +279,7 @@ path_threads(struct explainer *ex, int i)
 		struct claim run = stage_at(TALE_CAUSE_WORK, i, NULL);
 
 		leg_thread(ex, run, last != 0 ? last : a->taker);
+		cause_other(ex, i, last != 0 ? last : a->taker);
 		cause_losses(ex, RANK_LOSS);
 	}
 	claim_server(ex, i);

@@ -162,11 +162,35 @@ say_classes(const struct explainer *ex, const struct claim *c, struct line *l)
 		line_add(l, "%s waited until %s woke it", who, other);
 }
 
+/* The server, or the thread that had to take the request, did other things. */
+static void
+say_busy(const struct explainer *ex, const struct claim *c, const char *server,
+    struct line *l)
+{
+	char name[NAME_SIZE];
+
+	if (c->tid == 0) {
+		line_add(l, "it waited in %s's queue", server);
+		return;
+	}
+	thread_name(ex, c->tid, name, sizeof(name));
+	if (c->rank == RANK_OTHER)
+		line_add(
+		    l, "it waited for %s's %s, which was busy", server, name);
+	else
+		line_add(
+		    l, "it waited in %s's socket; %s was busy", server, name);
+	if (c->value != 0)
+		line_add(l, " with request %016" PRIx64, c->value);
+	else
+		line_add(l, " with other work");
+}
+
 /* What the server did with the request. */
 static void
 say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 {
-	char who[2 * NAME_SIZE], other[NAME_SIZE];
+	char who[2 * NAME_SIZE];
 
 	if (c->cause == TALE_CAUSE_WORK || c->cause == TALE_CAUSE_LOW_IPC ||
 	    c->cause == TALE_CAUSE_SLOW_CLOCK)
@@ -187,16 +211,7 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 		    (double)tale_low(c->value) / 1000);
 		break;
 	case TALE_CAUSE_BACKEND_QUEUE:
-		line_add(l, "it waited in %s", who);
-		if (c->tid != 0)
-			line_add(l, "'s socket; %s was busy with ",
-			    thread_name(ex, c->tid, other, sizeof(other)));
-		if (c->tid != 0 && c->value != 0)
-			line_add(l, "request %016" PRIx64, c->value);
-		else if (c->tid != 0)
-			line_add(l, "other work");
-		else
-			line_add(l, "'s queue");
+		say_busy(ex, c, who, l);
 		break;
 	case TALE_CAUSE_CLASS_LOADING:
 		say_classes(ex, c, l);

@@ -299,6 +299,18 @@ on_busy_long(struct plot *p)
 	plot_enters(p, 8010, A_TID, 10, 0);
 }
 
+/* One thread serves all: it takes another request while this one waits. */
+static void
+on_busy_loop(struct plot *p)
+{
+	plot_leaves(p, 500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 995, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_enters(p, 1000, A_TID, 5, 0);
+	busy_with(p, 1010, 8000);
+	passes(p, 2000, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 0);
+	passes(p, 3000, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 1000);
+}
+
 /* It had responded to that: what it did then is not known. */
 static void
 on_busy_no_more(struct plot *p)
@@ -389,6 +401,9 @@ const struct cause_case walk_cases[] = {
     CASE(busy_long, BACKEND_QUEUE, 8935,
 	"8.94 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"request 00000000000000ee."),
+    CASE(busy_loop, BACKEND_QUEUE, 6000,
+	"6.00 of 10.0 ms: it waited for A's thread 501, which was busy with "
+	"request 00000000000000ee (likely)."),
     CASE(busy_no_more, BACKEND_QUEUE, 8945,
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"other work."),
