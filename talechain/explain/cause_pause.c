@@ -193,6 +193,11 @@ cause_losses(struct explainer *ex, enum claim_rank rank)
 		c.begin_ns = channel_before(ex, i, v->arg[0]);
 		path_add(ex, &c);
 	}
+	if (rank != RANK_LOSS)
+		return;
+	c.begin_ns = ex->switches_end_ns;
+	c.end_ns = ex->s->total_ns;
+	path_add(ex, &c);
 }
 
 void

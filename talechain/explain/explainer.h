@@ -173,6 +173,7 @@ struct explainer {
 	struct claim *claim;		  /* owned */
 	size_t claims, claim_room;
 	struct claim *segment_claim; /* owned; of each segment */
+	int64_t switches_end_ns;     /* no switch after it is in the tale */
 	/* By tid, then time; no overlap in a tid; owned. */
 	struct thread_interval *interval;
 	size_t intervals, interval_room;

@@ -24,8 +24,8 @@
 #define DOUBT_FUTURE_NS NS_PER_MS     /* stamped after it was read */
 #define BULKS_MAX \
 	((size_t)TALE_EVENTS_MAX / 8 * 3) /* page faults and the like */
-#define SWITCHES_MAX (TALE_EVENTS_MAX / 4)
-#define KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
+#define SWITCHES_MAX TALE_SWITCHES_MAX
+#define KERNELS_MAX TALE_KERNELS_MAX
 #define AWAY_MAX_NS (200 * NS_PER_US) /* longer absences are not left out */
 #define RATES_MAX (TALE_EVENTS_MAX / 8)
 #define REST_NS (10 * NS_PER_S) /* a client's reading is followed so long */
@@ -36,7 +36,7 @@ static bool
 is_bulk(const struct talechain_event *e)
 {
 	return e->type == TALECHAIN_PAGEFAULT || e->type == TALECHAIN_SYSCALL ||
-	       e->type == TALECHAIN_SOFTIRQ || e->type == TALECHAIN_RUNNABLE;
+	       e->type == TALECHAIN_SOFTIRQ;
 }
 
 /* Leave out those shorter than before, or twice that. */

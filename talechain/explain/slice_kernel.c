@@ -447,8 +447,9 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 		return take_schedule(s, slot);
 	case TALECHAIN_SOFTIRQ:
 		return take_softirq(s, slot);
+	case TALECHAIN_RUNNABLE: /* the switch that follows has its time */
+		return 0;
 	case TALECHAIN_WAKEUP:
-	case TALECHAIN_RUNNABLE:
 		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
 	case TALECHAIN_PAGEFAULT:
 		return take_fault(s, slot);

@@ -282,7 +282,7 @@ track_ends(struct explainer *ex, const struct track *k, bool acted)
 	    .tid = k->tid,
 	    .state = k->state == TRACK_OFF ? state_of(k->off) : THREAD_RUN,
 	    .begin_ns = k->since,
-	    .end_ns = ex->s->total_ns,
+	    .end_ns = ex->switches_end_ns,
 	    .cpu = k->cpu,
 	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
 			 ? k->by
@@ -331,6 +331,31 @@ interval_compare(const void *va, const void *vb)
 	return order ?: COMPARE(a->end_ns, b->end_ns);
 }
 
+/*
+ * A tale holds so many switches: what a thread did after the last one is known
+ * if none was left out.
+ */
+static void
+switches_end(struct explainer *ex)
+{
+	const struct tale *t = ex->t;
+	size_t switches = 0, kernels = 0, last = 0;
+
+	ex->switches_end_ns = ex->s->total_ns;
+	for (size_t i = 0; i < t->entries; i++) {
+		kernels += t->entry[i].slot.event.type >> 12 == 0;
+		if (t->entry[i].slot.event.type != TALECHAIN_SCHEDULE)
+			continue;
+		switches++;
+		last = i;
+	}
+	if (t->omitted > 0 && switches > 0 &&
+	    (switches >= TALE_SWITCHES_MAX || kernels >= TALE_KERNELS_MAX ||
+		t->entries >= TALE_EVENTS_MAX))
+		ex->switches_end_ns =
+		    moment_cut(ex, moment_at(ex, t->entry[last].at));
+}
+
 /* For thread_name() and claim_faults(). */
 static void
 events_note(struct explainer *ex)
@@ -357,6 +382,7 @@ threads_find(struct explainer *ex)
 	events_note(ex);
 	if (!ex->kernel)
 		return;
+	switches_end(ex);
 	watched_find(ex);
 	for (unsigned i = 0; i < ex->t->threads; i++)
 		if (ex->watched[i])

@@ -240,6 +240,41 @@ test_confidence(void **state)
 	}
 }
 
+/* Goal: where a tale holds no more switches, threads are not known. */
+static void
+test_too_many_switches(void **state)
+{
+	const int64_t switches = (int64_t)TALE_SWITCHES_MAX + 100;
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+	uint32_t from = A_TID, to = B_TID;
+
+	(void)state;
+	plot_init(&p);
+	KERNEL(&p, 90, A_TID, A_PID, TALECHAIN_WAKEUP, B_TID, A_PID, 0);
+	for (int64_t i = 0; i < switches; i++) {
+		KERNEL(&p, 100 + i * 100, from, A_PID, TALECHAIN_SCHEDULE,
+		    PACK(A_PID, to), 0, 0,
+		    (uint64_t)TALECHAIN_OFF_PREEMPTED << 56 |
+			(i > 0 ? 100 * (uint64_t)US : 10 * (uint64_t)US));
+		from = from == A_TID ? B_TID : A_TID;
+		to = to == A_TID ? B_TID : A_TID;
+	}
+	p.sent = 1000000;
+	p.left = 999997;
+	p.back = 1000005;
+	plot_tell(&p, &t, &s);
+	whole(s);
+	assert_true(t->omitted > 0);
+	assert_true(s->cause_ns[TALE_CAUSE_LOST] > 175000 * US);
+	assert_true(s->cause_ns[TALE_CAUSE_LOST] < 190000 * US);
+	assert_true(s->coverage < 0.83);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
 /* Goal: a story whose pieces overlap or exceed it explains nothing. */
 static void
 test_tiles(void **state)
@@ -470,6 +505,7 @@ main(void)
 	    cmocka_unit_test(test_words),
 	    cmocka_unit_test(test_contradictions),
 	    cmocka_unit_test(test_confidence),
+	    cmocka_unit_test(test_too_many_switches),
 	    cmocka_unit_test(test_tiles),
 	    cmocka_unit_test(test_picture),
 	    cmocka_unit_test(test_keep_alive),
