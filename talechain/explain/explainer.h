@@ -211,9 +211,6 @@ moment_ordered(int64_t a, int64_t b)
 /* story_chain.c: find where the request was. */
 void story_chain_find(struct explainer *ex);
 
-/* Whether the events show when the client had read all, as far as they can. */
-bool story_chain_is_read(const struct tale *t);
-
 /*
  * Widen a tale to what the kernel saw of its client's flow: from the first
  * segment to the one with the last byte, or to where a client on this machine

@@ -418,7 +418,7 @@ slice_client(struct slicer *s)
 	struct tale *t = s->tale;
 	int err;
 
-	if (!instant_is_set(t->request.finished) || story_chain_is_read(t))
+	if (!instant_is_set(t->request.finished) || tale_read(t))
 		return 0;
 	s->rest_from = s->to;
 	s->to = instant_plus(s->to, REST_NS);

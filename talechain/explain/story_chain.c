@@ -434,7 +434,7 @@ story_chain_find(struct explainer *ex)
 }
 
 bool
-story_chain_is_read(const struct tale *t)
+tale_read(const struct tale *t)
 {
 	struct explainer ex = {.t = t};
 	const struct story_chain *c = &ex.chain;
