@@ -122,6 +122,13 @@ chain_from(const struct explainer *ex, size_t i)
 	return c;
 }
 
+/* Whether a sleep is one timeout of an interpreter lock. */
+static bool
+is_switch(const struct thread_interval *p)
+{
+	return is_timed_out(p) && is_timeout_of(p, SWITCH_NS);
+}
+
 /* Whether its timeouts are those of an interpreter lock. */
 static bool
 is_of_switches(const struct explainer *ex, const struct chain *c)
@@ -182,8 +189,7 @@ wait_of(const struct explainer *ex, const struct chain *c)
 	if (self != NULL)
 		of = &ex->process[self - ex->t->thread];
 	turns = of != NULL && of->lock && is_of_switches(ex, c);
-	/* Nothing may end it: the lock was free as the timeout came. */
-	if (turns && (ended || c->timeouts > 1))
+	if (turns && (ended || is_switch(&p[c->last])))
 		return of->interpreter ? WAIT_INTERPRETER : WAIT_LOCK;
 	if (!ended || c->timeouts == 0)
 		return WAIT_OTHER;
@@ -192,15 +198,19 @@ wait_of(const struct explainer *ex, const struct chain *c)
 	return WAIT_LOCK;
 }
 
-/* A short wait among those in turns, which no timeout ended. */
+/*
+ * A short wait among those in turns, which no timeout ended; or a
+ * timeout after which the lock was free.
+ */
 static enum thread_wait
 wait_between(const struct explainer *ex, const struct thread_interval *p)
 {
 	const struct tale_thread *self = tale_thread_find(ex->t, p->tid);
 
-	if (self != NULL && is_woken_by_peer(ex, p) &&
-	    ex->process[self - ex->t->thread].interpreter &&
-	    p->end_ns - p->begin_ns < SWITCH_NS + LATE_NS)
+	if (self == NULL || !ex->process[self - ex->t->thread].interpreter)
+		return WAIT_OTHER;
+	if (is_switch(p) || (is_woken_by_peer(ex, p) &&
+				p->end_ns - p->begin_ns < SWITCH_NS + LATE_NS))
 		return WAIT_INTERPRETER;
 	return WAIT_OTHER;
 }

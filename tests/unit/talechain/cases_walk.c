@@ -91,6 +91,22 @@ on_interpreter_in_turn(struct plot *p)
 	passes(p, 26010, C_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
+/* It is free when a timeout comes: no thread wakes the one that takes it. */
+static void
+on_interpreter_free(struct plot *p)
+{
+	until(p, 40000);
+	interpreter_taken(p);
+	wakes(p, 25000, B_TID, A_TID);
+	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+	wakes(p, 26000, A_TID, B_TID);
+	passes(p, 26010, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
+	looks(p, 31020, A_TID, B_TID);
+	plot_leaves(p, 33000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 36040, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 36050, A_TID, 10, 0);
+}
+
 /* It waited for 3 ms, woken before a timeout: no baton is work handed over. */
 static void
 on_interpreter_brief(struct plot *p)
@@ -365,6 +381,9 @@ const struct cause_case walk_cases[] = {
     CASE(interpreter_in_turn, LOCK, 20275,
 	"20.3 of 40.0 ms: A's thread 501 waited for the interpreter lock, held "
 	"by thread 502 and 1 other in turn, which computed meanwhile."),
+    CASE(interpreter_free, LOCK, 29305,
+	"29.3 of 40.0 ms: A's thread 501 waited for the interpreter lock, held "
+	"by thread 502, which computed meanwhile."),
     CASE(interpreter_brief, WORK, 6892,
 	"6.89 of 10.0 ms: A's thread 501 computed. 2.99 of 10.0 ms: A's thread "
 	"501 waited until thread 502 woke it, which computed meanwhile."),
