@@ -19,6 +19,7 @@
 #include "talechain/explain/tale_struct.h"
 #include "talechain/render/render.h"
 #include "tests/unit/talechain/cases.h"
+#include "tests/unit/talechain/recorded.h"
 
 /* What must hold of every story. */
 static void
@@ -106,6 +107,75 @@ test_walk(void **state)
 	(void)state;
 	for (size_t i = 0; i < walk_cases_count; i++)
 		case_check(&walk_cases[i]);
+}
+
+static void
+recorded_append(struct scene *scene, const struct recorded *r)
+{
+	for (size_t i = 0; i < r->events; i++) {
+		const struct recorded_event *v = &r->event[i];
+		struct talechain_event e = {
+		    .seq = 2,
+		    .ts = scene_at(v->ns).ns,
+		    .tid = v->tid,
+		    .pid = v->pid,
+		    .type = (uint16_t)v->type,
+		    .version = 1,
+		    .cpu = (uint32_t)v->cpu,
+		};
+
+		memcpy(e.arg, v->arg, sizeof(e.arg));
+		timeline_append(scene->timeline, &e, (uint32_t)v->cpu + 2,
+		    v->server, scene_at(v->ns + 1000));
+	}
+}
+
+/* Goal: what a real kernel recorded is explained as it was. */
+static void
+test_recorded(void **state)
+{
+	struct tale_request q;
+	struct scene scene;
+	struct story *s;
+	struct tale *t;
+
+	(void)state;
+	for (size_t i = 0; i < recorded_count; i++) {
+		const struct recorded *r = &recorded[i];
+
+		scene_open(&scene, 12);
+		recorded_append(&scene, r);
+		scene_request(&q);
+		q.id = r->id;
+		q.first_byte = scene_at(r->first_byte);
+		q.received = scene_at(r->received);
+		q.committed = scene_at(r->committed);
+		q.finished = scene_at(r->finished);
+		q.cookie = r->client;
+		q.attempt[0] = (struct tale_attempt){
+		    .server = 0,
+		    .server_pid = r->pid,
+		    .cookie = r->server,
+		    .server_name = "s0",
+		    .trigger = "first",
+		    .outcome = "won",
+		    .written = scene_at(r->written),
+		    .first_byte = scene_at(r->answered),
+		    .complete = scene_at(r->complete),
+		    .status = 200,
+		};
+		q.stream_end = timeline_position(scene.timeline);
+		assert_int_equal(
+		    tale_slice(&t, scene.reader, &q, NULL, 5000 * US), 0);
+		assert_int_equal(tale_explain(&s, t), 0);
+		whole(s);
+		assert_int_equal(s->contradictions, 0);
+		assert_int_equal(s->verdict.cause, r->cause);
+		assert_string_equal(s->verdict.text, r->sentence);
+		story_free(&s);
+		tale_free(&t);
+		scene_close(&scene);
+	}
 }
 
 /* Goal: a 7 ms stall is reported as 7 ms, with why and what to do. */
@@ -502,6 +572,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_causes),
 	    cmocka_unit_test(test_walk),
+	    cmocka_unit_test(test_recorded),
 	    cmocka_unit_test(test_words),
 	    cmocka_unit_test(test_contradictions),
 	    cmocka_unit_test(test_confidence),
