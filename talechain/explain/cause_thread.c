@@ -285,8 +285,9 @@ claim_off_cpu(
 		c->cause = TALE_CAUSE_STOPPED;
 		break;
 	}
-	/* For Tailor's own threads a compiler is just another process. */
-	if (c->attempt >= 0 && thread_is_compiler(w->ex, c->other))
+	/* Another process's compiler is a process like any other. */
+	if (c->attempt >= 0 && thread_is_compiler(w->ex, c->other) &&
+	    thread_attempt(w->ex, c->other) == c->attempt)
 		c->cause = TALE_CAUSE_CLASS_LOADING;
 	path_add(w->ex, c);
 }

@@ -350,6 +350,8 @@ void verdict_write(struct explainer *ex);
 const char *softirq_name(uint64_t vector);
 
 /* story_names.c */
+/* The attempt whose server's process a thread is of, or -1. */
+int thread_attempt(const struct explainer *ex, uint32_t tid);
 /* HotSpot's compilers, by the names it gives them. */
 bool thread_is_compiler(const struct explainer *ex, uint32_t tid);
 /* The name of an attempt's server; out is returned. */

@@ -50,8 +50,7 @@ thread_pid(const struct explainer *ex, uint32_t tid)
 	return 0;
 }
 
-/* The attempt whose server's process a thread is of, or -1. */
-static int
+int
 thread_attempt(const struct explainer *ex, uint32_t tid)
 {
 	uint32_t pid = thread_pid(ex, tid);

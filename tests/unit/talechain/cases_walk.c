@@ -266,6 +266,20 @@ on_helper(struct plot *p)
 	preempted_by(p, "node\0\0\0\0\0\0\0\0\0\0\0");
 }
 
+/* A JVM that is no server's: its compiler is like any other program. */
+static void
+on_other_compiler(struct plot *p)
+{
+	char name[16] = "C2 CompilerThre";
+	uint64_t text[2];
+
+	memcpy(text, name, sizeof(text));
+	KERNEL(
+	    p, -2900, 888, 880, TALECHAIN_THREAD, 888, 880, text[0], text[1]);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, 888);
+	plot_enters(p, 9000, A_TID, 8000, 888);
+}
+
 /* It waits for what the compiler makes. */
 static void
 on_compiled(struct plot *p)
@@ -405,6 +419,9 @@ const struct cause_case walk_cases[] = {
     CASE(compiler, CLASS_LOADING, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1, on which A's "
 	"compiler C1 CompilerThre[502] ran."),
+    CASE(other_compiler, PREEMPTED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran C2 CompilerThre[888]."),
     CASE(compiled, CLASS_LOADING, 8010,
 	"8.01 of 10.0 ms: A's thread 501 waited until A's compiler C2 "
 	"CompilerThre[502] woke it."),
