@@ -53,6 +53,15 @@ softirq_name(uint64_t vector)
 							 : "a softirq";
 }
 
+/* Whose request a thread had that kept this one waiting, if that is known. */
+static void
+say_other(const struct claim *c, const struct line *l)
+{
+	if (c->value != 0 && c->cause != TALE_CAUSE_SOFTIRQ &&
+	    c->cause != TALE_CAUSE_IDLE_WAKEUP)
+		line_add(l, "; it was busy with request %016" PRIx64, c->value);
+}
+
 /* A thread waits for a CPU, a lock, a page. */
 static void
 say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
@@ -107,6 +116,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 			line_add(l, " state %" PRIu64, c->value);
 		break;
 	}
+	say_other(c, l);
 }
 
 /* TCP holds the request back, or the response. */

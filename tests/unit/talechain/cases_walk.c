@@ -317,6 +317,17 @@ on_busy_with(struct plot *p)
 	busy_with(p, -2000, 8950);
 }
 
+/* And that request's thread loses its CPU. */
+static void
+on_busy_preempted(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	busy_with(p, -2000, 8950);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_enters(p, 8000, A_TID, 7000, HOG);
+}
+
 /* Since long before, and it sleeps for that request. */
 static void
 on_busy_long(struct plot *p)
@@ -434,6 +445,9 @@ const struct cause_case walk_cases[] = {
     CASE(busy_with, BACKEND_QUEUE, 8945,
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"request 00000000000000ee."),
+    CASE(busy_preempted, PREEMPTED, 7000,
+	"7.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran stress-ng[777]; it was busy with request 00000000000000ee."),
     CASE(busy_long, BACKEND_QUEUE, 8935,
 	"8.94 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"request 00000000000000ee."),
