@@ -292,7 +292,7 @@ static int
 slice(struct tale_work *w, const struct analysis_question *q, struct tale **out)
 {
 	for (int tries = 0;; tries++) {
-		int err = tale_slice(out, w->reader, &q->request,
+		int err = tale_slice_next(out, w->checkpoints, &q->request,
 		    q->has_client ? &q->client : NULL, SLACK_NS);
 
 		if (err < 0 || tale_whole(*out) || tries == LATE_TRIES ||
@@ -501,6 +501,9 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 		return err;
 	timeline_reader_about(w->reader, &about);
 	memcpy(w->boot_id, about.boot_id, sizeof(w->boot_id));
+	err = tale_checkpoints_new(&w->checkpoints, w->reader);
+	if (err < 0)
+		return err;
 	w->settle_ns = o->settle_ns;
 	err = store_open(w, o);
 	if (err == 0)
@@ -515,5 +518,6 @@ tale_work_fini(struct tale_work *w)
 		tale_work_flush(w, true);
 	tale_store_close(&w->store);
 	tale_store_close(&w->spare);
+	tale_checkpoints_free(&w->checkpoints);
 	timeline_reader_close(&w->reader);
 }

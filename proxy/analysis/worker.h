@@ -18,8 +18,9 @@ struct tale_candidate {
 };
 
 struct tale_work {
-	struct timeline_reader *reader; /* owned */
-	struct tale_store *store;	/* owned */
+	struct timeline_reader *reader;	      /* owned */
+	struct tale_checkpoints *checkpoints; /* owned; of the reader */
+	struct tale_store *store;	      /* owned */
 	struct tale_store *spare; /* owned: memory, once store has failed */
 	const char *directory;	  /* borrowed; "" memory */
 	struct tale_store_options spare_options;
