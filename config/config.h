@@ -28,6 +28,7 @@
 #define CONFIG_NETWORKS 16
 #define CONFIG_HEAD_MAX 16384 /* bytes: heads are read into one block */
 #define CONFIG_FIELDS_MAX 100
+#define CONFIG_DURATION_AUTO (-1) /* of a duration that follows something */
 
 struct config_address {
 	char *text; /* owned, as written */
@@ -190,13 +191,17 @@ struct config {
 	} profiler;
 
 	struct {
-		int64_t target_ns; /* slower than this is slow */
+		int64_t target_ns; /* slower than this is slow, or AUTO */
 		char *store;	   /* owned; directory, "" = memory */
 		uint64_t store_bytes;
 		unsigned keep_slowest; /* of each window, also below target */
 		int64_t window_ns;
 		unsigned history; /* last N finished requests */
 	} slow;
+
+	struct {
+		double cpu; /* of one CPU, for what no client asks */
+	} analysis;
 
 	struct {
 		unsigned networks;

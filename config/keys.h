@@ -55,6 +55,7 @@ struct config_key {
 	const char *unit;    /* durations: of a plain number */
 	const struct key_choice *choices;
 	bool power_of_two;
+	bool or_auto;	      /* a duration, or CONFIG_DURATION_AUTO */
 	bool restart;	      /* a reload cannot change it */
 	const char *fallback; /* the default */
 	const char *meaning;

@@ -187,7 +187,8 @@ static void
 describe_quantity(const struct config_key *key, char *out, size_t size)
 {
 	if (key->type == KEY_DURATION) {
-		append(out, size, "a duration in ");
+		append(out, size, "%sa duration in ",
+		    key->or_auto ? "\"auto\" or " : "");
 		describe_range(key, out, size);
 		append(out, size, " (a plain number is in %s)", key->unit);
 	} else if (key->type == KEY_BYTES) {

@@ -50,7 +50,9 @@ write_quantity(const struct config_key *key, struct json *out)
 	json_key_double(out, "maximum", key->max / scale);
 	json_object_end(out);
 	json_object_begin(out);
-	if (duration)
+	if (key->or_auto)
+		text_like("^(auto|[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h)?)$", out);
+	else if (duration)
 		text_like("^[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h)?$", out);
 	else if (key->type == KEY_BYTES)
 		text_like("^[0-9]+(\\.[0-9]+)?[kMG]?$", out);

@@ -97,6 +97,11 @@ set_quantity(const struct config_key *key, void *out, const cJSON *value)
 	char text[24];
 	uint64_t v;
 
+	if (key->or_auto && cJSON_IsString(value) &&
+	    strcmp(value->valuestring, "auto") == 0) {
+		*(int64_t *)out = CONFIG_DURATION_AUTO;
+		return 0;
+	}
 	if (cJSON_IsNumber(value)) {
 		if (scale_number(value->valuedouble, key_scale(key), &v) != 0)
 			return -EINVAL;

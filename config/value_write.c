@@ -135,6 +135,10 @@ value_write(const struct config_key *key, const void *base, struct json *out)
 		write_quantity(QUANTITY_BYTES, *(const uint64_t *)at, out);
 		return;
 	case KEY_DURATION:
+		if (*(const int64_t *)at == CONFIG_DURATION_AUTO) {
+			json_string(out, "auto");
+			return;
+		}
 		write_quantity(
 		    QUANTITY_DURATION, (uint64_t) * (const int64_t *)at, out);
 		return;

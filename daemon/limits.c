@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/admin/admin.h"
+#include "proxy/analysis/analysis.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/slow.h"
 #include "proxy/upstream/response_diff.h"
@@ -240,6 +241,8 @@ limits_apply(struct proxy *p)
 	p->loop.blocks.blocks_max = blocks_needed(p->config);
 	limits_spools(p);
 	log_level_set((enum log_level)p->config->log.level);
+	if (p->analysis != NULL)
+		analysis_budget(p->analysis, p->config->analysis.cpu);
 	limits_descriptors(p);
 	limits_say_memory(p);
 }

@@ -147,6 +147,13 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	by_cause(e, "tailor_slow_seconds_total",
 	    "The time of those requests, by what it passed on.", s.cause_ns,
 	    1e9);
+	exposition_counter(e, "tailor_slow_left_out_total",
+	    "Slow requests not examined because analysis.cpu was used up.",
+	    s.left_out);
+	exposition_family(e, "tailor_analysis_cpu_seconds_total", "counter",
+	    "CPU time of the analysis thread.");
+	exposition_print(e, "tailor_analysis_cpu_seconds_total %.6f\n",
+	    (double)s.cpu_ns / 1e9);
 	exposition_gauge(e, "tailor_tales", "Tales of requests that are kept.",
 	    s.store.tales);
 	exposition_gauge(e, "tailor_tales_bytes",

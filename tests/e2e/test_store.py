@@ -3,12 +3,14 @@ survive what happens to Tailor."""
 
 import base64
 import hashlib
+import itertools
 import json
 import os
 import re
 import signal
 import stat
 import struct
+import threading
 
 import pytest
 
@@ -355,3 +357,39 @@ def test_asker_leaves(server, tailor):
             client.request("GET", target)
             client.close()
     assert len(slow(t)) == 3
+
+
+def test_overload(server, tailor, ctl):
+    """Goal: while all requests are slow and more than can be examined, each
+    question is answered; what is left out is counted and said."""
+    t = tailor(server, slow={"target": "0"}, analysis={"cpu": 0.001})
+    end = threading.Event()
+
+    def load(number):
+        with t.client() as client:
+            for i in itertools.count():
+                if end.is_set():
+                    return
+                client.get("/", fields=[("X-Request-Id", f"o{number}-{i}")])
+
+    ask_many(t, 1, prefix="first")
+    threads = [threading.Thread(target=load, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        wait_until(lambda: t.metrics()["tailor_slow_left_out_total"] > 0,
+                   "some are left out")
+        for _ in range(20):
+            assert t.ask("/timeline/first-0").status == 200
+            assert t.ask("/slow").status == 200
+            with t.client() as client:
+                answer = client.get("/.talechain/timeline/first-0")
+            assert answer.status == 200
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+    listed = t.ask_json("/slow")
+    assert 0 < listed["left_out"] <= listed["slow_requests"]
+    out = ctl("-a", t.admin, "slow", "-n", "1", wide=True).out
+    assert "analysis.cpu was used up" in out

@@ -211,8 +211,8 @@ static const struct {
 	"t:3:13: proxy.vai: unknown key; did you mean proxy.via?\n"
 	"t:3:59: proxy.via: 1 is not true or false\n"
 	"t:4:2: \xc3\xa9: unknown key\n"
-	"t:4:29: slow.target: \"1d\" is not a duration in 0..600s (a plain "
-	"number is in ms)\n"
+	"t:4:29: slow.target: \"1d\" is not \"auto\" or a duration in "
+	"0..600s (a plain number is in ms)\n"
 	"t:5:21: log.format: \"jsn\" is not one of \"text\", \"json\"; did "
 	"you mean \"json\"?\n"},
 };
