@@ -102,6 +102,11 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    "Values out of range in a channel.", s.rejected);
 	exposition_counter(e, "tailor_hazards_dropped_total",
 	    "Hazards the proxy had no room for.", s.hazards_lost);
+	exposition_family(e, "tailor_kernel_unsampled_seconds_total", "counter",
+	    "Time in which the kernel's events were not recorded because "
+	    "there were too many.");
+	exposition_print(e, "tailor_kernel_unsampled_seconds_total %.3f\n",
+	    (double)s.kernel_unsampled_ns / 1e9);
 	exposition_counter(e, "tailor_kernel_missed_total",
 	    "Events that the kernel's programs could not write.",
 	    s.kernel_missed);

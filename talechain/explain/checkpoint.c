@@ -140,8 +140,11 @@ stream_state_step(
 	case TALECHAIN_RATE:
 		s->rate_ns = slot->read_ns;
 		break;
+	case TALECHAIN_META_UNSAMPLED:
+		s->unsampled = *slot;
+		memset(s->left, 0, sizeof(s->left));
+		break;
 	case TALECHAIN_META_LOST:
-		/* A thread may have come back meanwhile. */
 		memset(s->left, 0, sizeof(s->left));
 		break;
 	default:

@@ -43,6 +43,7 @@ struct stream_state {
 	struct state_thread left[STATE_PLACES]; /* switched out, not back */
 	struct state_thread name[STATE_PLACES]; /* the last THREAD */
 	struct state_flow flow[STATE_PLACES];
+	struct timeline_slot unsampled; /* the last; seq 0: none */
 	/* Pauses that have begun and not ended; seq 0: none. */
 	struct timeline_slot open[STATE_SERVERS][SOURCES][HAZARD_KIND_COUNT];
 };

@@ -253,6 +253,11 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 			&t->lost_channels))
 			t->lost_channels = UINT64_MAX;
 		return slice_add(s, slot);
+	case TALECHAIN_META_UNSAMPLED:
+		return slot->event.ts <= s->to.ns &&
+			       slot->event.arg[0] > s->from.ns
+			   ? slice_add(s, slot)
+			   : 0;
 	case TALECHAIN_META_BLIND:
 	case TALECHAIN_PROXY_SWAP:
 		return slice_touches(s, slot) ? slice_add(s, slot) : 0;
@@ -453,6 +458,8 @@ slice_all(struct slicer *s)
 	if (err == 0 && flow < s->begin)
 		err = slice_run(s, flow, s->begin, slice_flow);
 	s->final = true;
+	if (err == 0 && s->state.unsampled.seq != 0)
+		err = slice_slot(s, &s->state.unsampled);
 	if (err == 0)
 		err = slice_run(s, s->begin, s->stop, slice_slot);
 	if (err == 0)
