@@ -12,7 +12,8 @@ bucket_of(int64_t ns)
 	uint64_t v = ns > 0 ? (uint64_t)ns : 1;
 	unsigned log2 = 63 - (unsigned)__builtin_clzll(v);
 
-	return log2 < 3 ? (unsigned)v : log2 * 8 + (v >> (log2 - 3) & 7);
+	return log2 < 3 ? (unsigned)v
+			: log2 * 8 + (unsigned)(v >> (log2 - 3) & 7);
 }
 
 /* The first value above a bucket. */
