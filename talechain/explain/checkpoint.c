@@ -24,6 +24,12 @@ tale_checkpoints_new(
 	return 0;
 }
 
+size_t
+tale_checkpoints_bytes(void)
+{
+	return sizeof(struct tale_checkpoints);
+}
+
 struct timeline_reader *
 checkpoints_reader(const struct tale_checkpoints *c)
 {

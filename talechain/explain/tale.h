@@ -105,6 +105,7 @@ void tale_free(struct tale **tp);
 int tale_checkpoints_new(
     struct tale_checkpoints **out, struct timeline_reader *reader);
 void tale_checkpoints_free(struct tale_checkpoints **cp);
+size_t tale_checkpoints_bytes(void); /* of memory */
 
 /* What the tale holds. */
 const struct tale_request *tale_request(const struct tale *t);
