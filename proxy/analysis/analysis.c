@@ -264,7 +264,10 @@ keep_wait(void *user, int64_t ns)
 	if (left_ns > ns)
 		left_ns = ns;
 	t = (struct timespec){left_ns / NS_PER_S, left_ns % NS_PER_S};
-	return ppoll(&p, 1, &t, NULL) <= 0 && left_ns == ns;
+	/* Questions that come while one waits for this are next in any case. */
+	if (ppoll(&p, instant_is_set(a->until) ? 0 : 1, &t, NULL) > 0)
+		return false;
+	return left_ns == ns;
 }
 
 enum keep_result {
@@ -309,7 +312,7 @@ keeps_before(struct analysis *a, const struct analysis_question *q)
 
 	if (q->kind == ANALYSIS_TALE && q->known)
 		return;
-	a->until = instant_plus(q->put, ANALYSIS_PATIENCE_NS);
+	a->until = instant_plus(instant_now(), ANALYSIS_PATIENCE_NS);
 	while (result == KEEP_DONE && instant_before(instant_now(), a->until) &&
 	       atomic_load(&a->keeps.read) < q->keeps)
 		result = keep_next(a);

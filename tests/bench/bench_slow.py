@@ -14,6 +14,7 @@ names are measured in the same rounds.  Prints figures, judges nothing.
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import random
@@ -30,6 +31,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "tests/bench"))
 
 import bench_proxy  # noqa: E402
+from rig.client import Client  # noqa: E402
 from rig.message import response  # noqa: E402
 from rig.origin import Origin  # noqa: E402
 from rig.tailor import Tailor, configuration  # noqa: E402
@@ -59,34 +61,30 @@ def analysis_s(tailor):
                for task in tasks.iterdir() if nice_of(task) != own) / 1e9
 
 
-class Asker(threading.Thread):
-    """Has one request after the other explained."""
-
-    def __init__(self, tailor):
-        super().__init__(daemon=True)
-        self.tailor, self.end = tailor, threading.Event()
-        self.took, self.refused, self.failed = [], 0, 0
-
-    def run(self):
-        number = 0
-        while not self.end.is_set():
-            number += 1
-            name = f"asked-{number}"
-            try:
-                with self.tailor.client() as client:
-                    client.get("/asked", fields=[("X-Request-Id", name)])
-                begin = time.monotonic()
-                status = self.tailor.ask(f"/timeline/{name}").status
-            except OSError:
-                self.failed += 1
-                continue
-            if status == 200:
-                self.took.append(time.monotonic() - begin)
-            elif status == 429:
-                self.refused += 1
-            else:
-                self.failed += 1
-            self.end.wait(0.1)
+def asker(address, admin):
+    """Has one request after the other explained until standard input ends.  A
+    process of its own: the service's threads would delay its clock."""
+    end = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.read(), end.set()),
+                     daemon=True).start()
+    found = {"took": [], "refused": 0, "failed": 0}
+    host, _, port = address.rpartition(":")
+    for number in itertools.count():
+        if end.wait(0.1):
+            break
+        name = f"asked-{number}"
+        with Client((host, int(port)), patience_s=60) as client:
+            client.get("/asked", fields=[("X-Request-Id", name)])
+        begin = time.monotonic()
+        with Client(admin, patience_s=60) as client:
+            client.request("GET", f"/timeline/{name}",
+                           fields=[("Connection", "close")])
+            status = client.response("GET").status
+        if status == 200:
+            found["took"].append(time.monotonic() - begin)
+        else:
+            found["refused" if status == 429 else "failed"] += 1
+    print(json.dumps(found))
 
 
 def load(kind, tailor, build, seconds):
@@ -112,27 +110,28 @@ def one(kind, build, options):
             "slow": {"target": "20ms", "store": f"{directory}/tales"}}))
     try:
         tailor.wait_ready()
-        asker = Asker(tailor)
-        asker.start()
+        child = subprocess.Popen(
+            [sys.executable, __file__, "--asker",
+             f"{tailor.address[0]}:{tailor.port}", tailor.admin],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         before, begin = analysis_s(tailor), time.monotonic()
         load(kind, tailor, bench_proxy.BUILD, options.seconds)
         took = time.monotonic() - begin
         used = analysis_s(tailor) - before
-        asker.end.set()
-        asker.join(60)
+        asked = json.loads(child.communicate("")[0])
         metrics = tailor.metrics()
     finally:
         tailor.stop()
         server.stop()
         shutil.rmtree(directory, ignore_errors=True)
     made = metrics["tailor_tales_told_total"]
-    times = sorted(asker.took) or [float("nan")]
+    times = sorted(asked["took"]) or [float("nan")]
     return {"cpu": used / took, "tales": made,
             "us": used * 1e6 / max(made, 1),
             "left": metrics.get("tailor_slow_left_out_total", 0)
             + metrics["tailor_slow_unexamined_total"],
-            "asked": len(asker.took), "refused": asker.refused,
-            "failed": asker.failed, "p50_ms": 1e3 * times[len(times) // 2],
+            "asked": len(asked["took"]), "refused": asked["refused"],
+            "failed": asked["failed"], "p50_ms": 1e3 * times[len(times) // 2],
             "p99_ms": 1e3 * times[int(len(times) * 0.99)],
             "max_ms": 1e3 * times[-1]}
 
@@ -143,7 +142,11 @@ def main():
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--also", action="append", default=[],
                         type=bench_proxy.pairs, metavar="NAME=BUILD")
+    parser.add_argument("--asker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.asker:
+        asker(*options.asker)
+        return
     builds = {"this": bench_proxy.BUILD, **dict(options.also)}
     found = {}
     for kind in ("steady", "overload"):

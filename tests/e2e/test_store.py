@@ -356,7 +356,7 @@ def test_asker_leaves(server, tailor):
             client = Client(t.admin)
             client.request("GET", target)
             client.close()
-    assert len(slow(t)) == 3
+    wait_until(lambda: len(slow(t)) == 3, "they are kept")
 
 
 def test_overload(server, tailor, ctl):
