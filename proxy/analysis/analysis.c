@@ -248,26 +248,39 @@ keep_is_taken(struct analysis *a, struct analysis_question *q)
 	return q->taken;
 }
 
+/* Wait until a moment.  False: a client's question has come. */
+static bool
+wait_until(struct analysis *a, struct instant due)
+{
+	struct pollfd p = {.fd = a->asked_fd, .events = POLLIN};
+	/* What comes while a client waits already is next in any case. */
+	nfds_t fds = instant_is_set(a->until) ? 0 : 1;
+	int64_t left_ns;
+	struct timespec t;
+
+	while ((left_ns = instant_since(due, instant_now())) > 0) {
+		t = (struct timespec){left_ns / NS_PER_S, left_ns % NS_PER_S};
+		if (ppoll(&p, fds, &t, NULL) <= 0)
+			continue;
+		/* It may be of a question that was answered already. */
+		fd_drain(a->asked_fd);
+		if (question_next(&a->asked) != NULL || atomic_load(&a->stop))
+			return false;
+	}
+	return true;
+}
+
 /* Wait for events of a KEEP question; see worker.h. */
 static bool
 keep_wait(void *user, int64_t ns)
 {
 	struct analysis *a = user;
-	struct pollfd p = {.fd = a->asked_fd, .events = POLLIN};
-	struct timespec t;
-	int64_t left_ns = ns;
+	struct instant due = instant_plus(instant_now(), ns);
 
-	if (instant_is_set(a->until))
-		left_ns = instant_since(a->until, instant_now());
-	if (left_ns <= 0)
-		return false;
-	if (left_ns > ns)
-		left_ns = ns;
-	t = (struct timespec){left_ns / NS_PER_S, left_ns % NS_PER_S};
-	/* Questions that come while one waits for this are next in any case. */
-	if (ppoll(&p, instant_is_set(a->until) ? 0 : 1, &t, NULL) > 0)
-		return false;
-	return left_ns == ns;
+	if (!instant_is_set(a->until) || instant_before(due, a->until))
+		return wait_until(a, due);
+	wait_until(a, a->until);
+	return false;
 }
 
 enum keep_result {

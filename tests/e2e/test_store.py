@@ -176,8 +176,8 @@ def test_slowest_of_a_window(upstream, tailor):
     with t.client() as client:
         client.request("GET", "/held", fields=[("X-Request-Id", "held")])
         request = server.expect()
-        wait_until(lambda: t.metrics()["tailor_tales_told_total"] >= 2,
-                   "others were examined")
+        wait_until(lambda: t.metrics()["tailor_tales"] >= 2,
+                   "the window of the others is over")
         request.reply(200, b"at last")
         assert client.response().status == 200
     wait_until(lambda: "held" in [x["id"] for x in slow(t)],
