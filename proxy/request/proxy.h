@@ -25,6 +25,7 @@
 #include "proxy/request/slow_target.h"
 #include "proxy/stats/ledger.h"
 #include "proxy/stats/metrics.h"
+#include "proxy/stats/gain.h"
 #include "proxy/stats/recent.h"
 #include "proxy/upstream/upstream.h"
 #include "talechain/explain/tale.h"
@@ -200,6 +201,7 @@ struct proxy {
 	struct metrics metrics;
 	struct ledger ledger;
 	struct recent recent;
+	struct gain *gain;		/* owned; NULL: never in watch mode */
 	struct slow_window slow_window; /* of requests that were not slow */
 	struct slow_window slow_worst;	/* and of those that were */
 	struct slow_target slow_target;

@@ -60,7 +60,11 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 	    .reason = TALE_REASON_TARGET};
 
 	slow_target_add(&p->slow_target, t->finished, total_ns);
-	recent_request(&p->recent, t->finished, total_ns, slow);
+	recent_note(&p->recent, &(struct recent_request){.at = t->finished,
+				    .total_ns = total_ns,
+				    .slow = slow,
+				    .again = t->attempt[1].server >= 0,
+				    .active = p->hedging.active});
 	if (slow) {
 		q.slowest =
 		    slow_window_take(&p->slow_worst, c->slow.keep_slowest,
