@@ -60,7 +60,7 @@ signals_want(
 		state[i] = (struct profiler_signal_state){.on = true};
 	if (!options->syscalls)
 		signal_off(&state[PROFILER_SIGNAL_SYSCALL],
-		    "not configured: profiler.syscalls");
+		    "not configured: profiler.kernel is not all");
 	if (options->profile != PROFILER_KERNEL_FULL)
 		signal_off(&state[PROFILER_SIGNAL_IDLE],
 		    "not configured: profiler.kernel is lite");
@@ -303,7 +303,7 @@ kernel_new(struct kernel **out, const struct kernel_options *options,
 		return err == -EPERM ? kernel_refused(state, &permission)
 				     : signals_off(state, err, strerror(-err));
 	}
-	/* Who wants more than the default wants all of it. */
+	/* Users who set more than the default want all of it. */
 	k->samples =
 	    options->profile == PROFILER_KERNEL_LITE && !options->syscalls;
 	sampling_init(&k->sampling, k->cpus, instant_now());

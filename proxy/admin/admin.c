@@ -321,12 +321,9 @@ admin_make(struct proxy *p)
 	    .events = &client_events,
 	    .user = a,
 	    .connections_max = ADMIN_CLIENTS_MAX,
-	    .limits = {.request_line_max = HEAD_MAX,
-		.field_line_max = HEAD_MAX,
-		.head_max = HEAD_MAX,
+	    .limits = {.head_max = HEAD_MAX,
 		.fields_max = HTTP_FIELDS_MAX,
-		.body_max = BODY_MAX,
-		.strict_authority = true},
+		.body_max = BODY_MAX},
 	};
 	return a;
 }

@@ -142,7 +142,7 @@ static const struct {
     {"lite", PROFILER_KERNEL_LITE, false, false},
     {"lite, paused", PROFILER_KERNEL_LITE, false, true},
     {"full", PROFILER_KERNEL_FULL, false, false},
-    {"lite, syscalls", PROFILER_KERNEL_LITE, true, false},
+    {"all", PROFILER_KERNEL_FULL, true, false},
 };
 #define PROFILES (sizeof(profiles) / sizeof(profiles[0]))
 
