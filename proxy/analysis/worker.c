@@ -351,6 +351,22 @@ kept(struct tale_work *w, const struct analysis_question *q,
 	return said;
 }
 
+/* A tale that was kept before a slow client had read all: again, if it has. */
+static void
+slice_read(struct tale_work *w, struct analysis_question *q, struct tale **t)
+{
+	struct tale *later = NULL;
+
+	if (!q->known || q->kind != ANALYSIS_TALE || tale_read(*t))
+		return;
+	if (slice(w, q, &later) == 0 && tale_read(later)) {
+		tale_free(t);
+		*t = later;
+		return;
+	}
+	tale_free(&later);
+}
+
 /* A tale: from the store, else from the stream.  0, -ENOENT, -ENOMEM or
  * -EAGAIN.  *said is filled in only for one from the store. */
 static int
@@ -365,6 +381,8 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
 	if (found != NULL && !(q->has_client && q->known)) {
 		*said = *found;
 		err = tale_store_load(store, q->request.external_id, out);
+		if (err == 0)
+			slice_read(w, q, out);
 		if (err == 0 || err == -ENOMEM)
 			return err;
 		store_publish(w);

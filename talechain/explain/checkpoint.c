@@ -127,6 +127,20 @@ state_flow(
 	}
 }
 
+/* A call on a socket: by its thread, and by the port if it sent. */
+static void
+state_call(
+    struct stream_state *s, uint64_t position, const struct talechain_event *e)
+{
+	uint32_t port = (uint16_t)(e->arg[3] >> 48);
+
+	s->call[e->tid % STATE_PLACES] =
+	    (struct state_thread){e->tid, (uint32_t)position};
+	if (e->type == TALECHAIN_SOCK_SEND)
+		s->forward[port % STATE_PLACES] =
+		    (struct state_thread){port, (uint32_t)position};
+}
+
 void
 stream_state_step(
     struct stream_state *s, uint64_t position, const struct timeline_slot *slot)
@@ -139,9 +153,20 @@ stream_state_step(
 	case TALECHAIN_THREAD:
 		stream_state_name(s, position, slot);
 		break;
-	case TALECHAIN_TCP_RECV:
 	case TALECHAIN_SOCK_SEND:
+		state_call(s, position, &slot->event);
 		state_flow(s, position, &slot->event);
+		break;
+	case TALECHAIN_SOCK_RECV:
+		state_call(s, position, &slot->event);
+		break;
+	case TALECHAIN_TCP_RECV:
+		state_flow(s, position, &slot->event);
+		break;
+	case TALECHAIN_PROXY_ATTEMPT:
+		s->attempt[slot->event.arg[3] % STATE_PLACES] =
+		    (struct state_thread){
+			(uint32_t)slot->event.arg[3], (uint32_t)position};
 		break;
 	case TALECHAIN_RATE:
 		s->rate_ns = slot->read_ns;

@@ -43,6 +43,10 @@ struct stream_state {
 	struct state_thread left[STATE_PLACES]; /* switched out, not back */
 	struct state_thread name[STATE_PLACES]; /* the last THREAD */
 	struct state_flow flow[STATE_PLACES];
+	/* By thread: its last call on a socket; by its port: the last call that
+	 * sent on one; by the low half of its cookie: Tailor's last attempt. */
+	struct state_thread call[STATE_PLACES], forward[STATE_PLACES];
+	struct state_thread attempt[STATE_PLACES];
 	struct timeline_slot unsampled; /* the last; seq 0: none */
 	/* Pauses that have begun and not ended; seq 0: none. */
 	struct timeline_slot open[STATE_SERVERS][SOURCES][HAZARD_KIND_COUNT];

@@ -18,6 +18,7 @@
 #define SLICE_CALLERS 64   /* threads seen at possible peers */
 #define SLICE_WAKES 1024   /* wake-ups within the servers */
 #define SLICE_CPUS 256
+#define SLICE_ATTEMPTS 512 /* other requests', the last ones */
 
 /* One of the request's own sockets, as its events describe it. */
 struct slice_socket {
@@ -45,6 +46,8 @@ struct slicer {
 	struct tale_checkpoints *checkpoints; /* NULL: none */
 	struct instant from, to;  /* the window, widened by the slack */
 	struct instant flow_from; /* the response before on the connection */
+	struct instant rest_from; /* the window's end, for slice_rest() */
+	bool rest_over;		  /* the client's next request has come */
 	uint64_t stop;		  /* head of the stream when we began */
 	size_t applications;	  /* entries written by applications */
 	size_t kernels;		  /* entries of the kernel */
@@ -70,6 +73,11 @@ struct slicer {
 	uint64_t begin;		  /* the first slot that may touch the window */
 	/* At begin; as the last pass goes on, of what touches no window. */
 	struct stream_state state;
+	/* Others' attempts; by port, what Tailor last sent from it; by thread,
+	 * how it last used another connection before the window. */
+	struct timeline_slot attempt[SLICE_ATTEMPTS];
+	size_t attempts;
+	struct timeline_slot forward[STATE_PLACES], got[STATE_PLACES];
 };
 
 /* slice.c */
@@ -89,8 +97,18 @@ uint64_t slice_flow_begin(const struct slicer *s);
 void slice_learned(struct slicer *s);
 /* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */
 int slice_kernel(struct slicer *s, const struct timeline_slot *slot);
+/* Take what the client's connection still did after the window.  0 or -ENOMEM. */
+int slice_rest(struct slicer *s, const struct timeline_slot *slot);
 /* Take how the tale's threads left their CPUs before it.  0 or -ENOMEM. */
 int slice_left(struct slicer *s);
+/* slice_other.c: what leads to the request that a thread was busy with. */
+void slice_other_learn(struct slicer *s, const struct timeline_slot *slot);
+/* Take a call on another connection of the server's.  0 or -ENOMEM. */
+int slice_other_take(struct slicer *s, const struct timeline_slot *slot);
+/* After the last pass: what leads from those to requests.  0 or -ENOMEM. */
+int slice_others(struct slicer *s);
+
+/* slice_kernel.c */
 /* Take the names of all threads in the tale.  0 or -ENOMEM. */
 int slice_names(struct slicer *s);
 

@@ -103,6 +103,8 @@ write_verdict(const struct story *s, struct json *j)
 
 	json_key_string(j, "verdict", s->verdict.text);
 	json_key_string(j, "code", tale_cause_code(s->verdict.cause));
+	json_key_string(
+	    j, "confidence", story_confidence_name(s->verdict.confidence));
 	write_lines(j, "evidence", s->verdict.evidence);
 	write_lines(j, "advice", s->verdict.advice);
 	json_key_string(j, "method", r->method);

@@ -64,6 +64,8 @@ put_lines(
 static void
 put_facts(struct page *g)
 {
+	text_add(g->x, "<dt>How sure</dt><dd>%s</dd>\n",
+	    story_confidence_words(g->s->verdict.confidence));
 	put_lines(g, "Why", g->s->verdict.evidence);
 	put_lines(g, "What to do", g->s->verdict.advice);
 }

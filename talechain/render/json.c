@@ -87,6 +87,7 @@ write_verdict(const struct story *s, struct json *j)
 	json_key_object(j, "verdict");
 	json_key_string(j, "code", tale_cause_code(v->cause));
 	json_key_int(j, "share", v->share_ns);
+	json_key_string(j, "confidence", story_confidence_name(v->confidence));
 	json_key_string(j, "text", v->text);
 	write_lines("evidence", v->evidence, j);
 	write_lines("advice", v->advice, j);
@@ -193,6 +194,8 @@ write_path(const struct story *s, struct json *j)
 		json_key_int(j, "b", g->begin_ns);
 		json_key_int(j, "e", g->end_ns);
 		json_key_string(j, "code", tale_cause_code(g->cause));
+		json_key_string(
+		    j, "confidence", story_confidence_name(g->confidence));
 		json_key_uint(j, "l", g->lane);
 		if (g->who[0] != '\0')
 			json_key_string(j, "who", g->who);

@@ -84,6 +84,11 @@ render_verdict(const struct story *s, struct text *x)
 	struct story_verdict v = s->verdict;
 
 	text_wrap(x, v.text, 0, 0);
+	if (s->total_ns > 0) {
+		text_add(x, "%-*s", HEADING, "sure:");
+		text_wrap(
+		    x, story_confidence_words(v.confidence), HEADING, HEADING);
+	}
 	render_lines("why:", v.evidence, x);
 	render_lines("could do:", v.advice, x);
 }
@@ -306,6 +311,7 @@ render_pieces(const struct story *s, struct text *x)
 {
 	size_t n = s->segments < PIECES_MAX ? s->segments : PIECES_MAX, i;
 	struct story_segment *piece;
+	char who[sizeof(piece->who) + 16];
 	int64_t listed_ns = 0;
 
 	if (n == 0)
@@ -327,7 +333,9 @@ render_pieces(const struct story *s, struct text *x)
 		text_add(x, "%+10.3f %10.3f  ", text_ms_of(piece[i].begin_ns),
 		    text_ms_of(length_ns));
 		text_add(x, "%-22.22s ", tale_cause_label(piece[i].cause));
-		text_wrap(x, piece[i].who, PIECE_INDENT, PIECE_INDENT);
+		snprintf(who, sizeof(who), "%s%s", piece[i].who,
+		    piece[i].confidence == STORY_LIKELY ? " (likely)" : "");
+		text_wrap(x, who, PIECE_INDENT, PIECE_INDENT);
 	}
 	if (n < s->segments)
 		text_add(x,
