@@ -20,16 +20,6 @@
 #define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
 #define LATE_TRIES 5
 
-static int64_t
-wall_of(struct instant at)
-{
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	return (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec -
-	       instant_since(instant_now(), at);
-}
-
 /* --- the store --------------------------------------------------------------- */
 
 /* 0 if memory is to be taken instead, or err. */
@@ -213,7 +203,7 @@ summarise(struct tale_work *w, const struct story *story,
 	    .cause = story->verdict.cause,
 	    .share_ns = story->verdict.share_ns,
 	    .timeline_ns = story->total_ns,
-	    .finished_wall_ns = wall_of(r->finished)};
+	    .finished_wall_ns = instant_wall_ns(r->finished)};
 	memcpy(said->verdict, story->verdict.text, sizeof(story->verdict.text));
 	tale_summarise(said, r);
 	atomic_fetch_add(&w->made, 1);
@@ -482,7 +472,7 @@ list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
 	if (all == NULL)
 		return NULL;
 	if (wanted->since_ns > 0)
-		want.since_wall_ns = wall_of(instant_now()) - wanted->since_ns;
+		want.since_wall_ns = instant_wall_now_ns() - wanted->since_ns;
 	*n = 0;
 	for (unsigned i = 0; i < 2 && store[i] != NULL; i++) {
 		unsigned at = 0;

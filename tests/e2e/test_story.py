@@ -73,6 +73,7 @@ def test_queue_without_a_server(upstream, tailor):
     # that no server was ready.
     a = upstream("a")
     t = tailor(a, proxy={"server_wait": "1s"})
+    t.wait_server("a", state="ready")  # before that nothing is accepted
     a.stop()
     t.hazard("a", "begin", "exit")
     with t.client() as c:
