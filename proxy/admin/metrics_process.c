@@ -105,8 +105,8 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	exposition_family(e, "tailor_kernel_unsampled_seconds_total", "counter",
 	    "Time in which the kernel's events were not recorded because "
 	    "there were too many.");
-	exposition_print(e, "tailor_kernel_unsampled_seconds_total %.3f\n",
-	    (double)s.kernel_unsampled_ns / 1e9);
+	exposition_sample_ns(e, "tailor_kernel_unsampled_seconds_total", NULL,
+	    s.kernel_unsampled_ns);
 	exposition_counter(e, "tailor_kernel_missed_total",
 	    "Events that the kernel's programs could not write.",
 	    s.kernel_missed);
@@ -157,8 +157,8 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	    s.left_out);
 	exposition_family(e, "tailor_analysis_cpu_seconds_total", "counter",
 	    "CPU time of the analysis thread.");
-	exposition_print(e, "tailor_analysis_cpu_seconds_total %.6f\n",
-	    (double)s.cpu_ns / 1e9);
+	exposition_sample_ns(
+	    e, "tailor_analysis_cpu_seconds_total", NULL, s.cpu_ns);
 	exposition_gauge(e, "tailor_tales", "Tales of requests that are kept.",
 	    s.store.tales);
 	exposition_gauge(e, "tailor_tales_bytes",
