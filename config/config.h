@@ -28,6 +28,7 @@
 #define CONFIG_NETWORKS 16
 #define CONFIG_HEAD_MAX 16384 /* bytes: heads are read into one block */
 #define CONFIG_FIELDS_MAX 100
+#define CONFIG_DURATION_AUTO (-1) /* of a duration that follows something */
 
 #define CONFIG_PROXY_PROTOCOL " proxy_protocol" /* after an address of listen */
 
@@ -179,12 +180,16 @@ struct config {
 	} profiler;
 
 	struct {
-		int64_t target_ns; /* slower than this is slow */
+		int64_t target_ns; /* slower than this is slow, or AUTO */
 		char *store;	   /* owned; directory, "" = memory */
 		uint64_t store_bytes;
 		unsigned keep_slowest; /* of a minute, also below target */
 		unsigned history;      /* last N finished requests */
 	} slow;
+
+	struct {
+		double cpu; /* of one CPU, for what no client asks */
+	} analysis;
 
 	struct {
 		unsigned networks;

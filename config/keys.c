@@ -132,6 +132,7 @@ const struct key_section key_sections[] = {
     {"proxy", "The HTTP side: limits, timeouts and what is added."},
     {"profiler", "The observer thread and what it reads."},
     {"slow", "Which slow requests are kept with their timelines."},
+    {"analysis", "The thread that examines slow requests."},
     {"talechain", "Timeline requests that clients send under /.talechain/."},
     {"metrics", "A listener for metrics alone, which other machines may use."},
     {"log", "What is written to standard error."},
@@ -543,9 +544,12 @@ const struct config_key config_keys[] = {
 	"Counters cover up to 128 threads of a server."},
 
 {"slow.target", KEY_DURATION, PLACE(config, slow.target_ns),
-	RANGE(0, 600 * S), .unit = "ms", .fallback = "20ms",
-	.meaning = "A request slower than this is slow: several times a local "
-	"query, and below what people notice."},
+	RANGE(0, 600 * S), .unit = "ms", .or_auto = true, .fallback = "auto",
+	.meaning = "A request slower than this is slow.  auto: slower than 99 % "
+	"of the requests of the last five minutes; 20ms until there were 1000. "
+	" With a fixed time a service that always takes longer has slow "
+	"requests only, and a fast one has none, however much its latency "
+	"varies."},
 {"slow.store", KEY_PATH, PLACE(config, slow.store),
 	.restart = true,
 	.fallback = "{state}/tales-{instance}",
@@ -568,6 +572,15 @@ const struct config_key config_keys[] = {
 	.restart = true, .fallback = "4096",
 	.meaning = "Finished requests kept in memory, slow or not; warm-up "
 	"uses them."},
+
+{"analysis.cpu", KEY_RATIO, PLACE(config, analysis.cpu),
+	RANGE(0, 1), .fallback = "0.02",
+	.meaning = "CPU time that examining slow requests may take, as a part of "
+	"one CPU; 1: without limit.  When there are more of them, each second "
+	"has a share of its slow requests examined, chosen by chance, and the "
+	"slowest of each minute; the others are counted "
+	"(tailor_slow_left_out_total).  What is asked for, by tailorctl why or "
+	"a TaleChain request, is always examined, and first."},
 
 {"talechain.allow", KEY_NETWORKS,
 	LIST(config, talechain.allow, talechain.networks, CONFIG_NETWORKS),

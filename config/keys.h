@@ -60,6 +60,7 @@ struct config_key {
 	 * NULL: no name takes one. */
 	const char *argument;
 	bool power_of_two;
+	bool or_auto;	      /* a duration, or CONFIG_DURATION_AUTO */
 	bool restart;	      /* a reload cannot change it */
 	const char *fallback; /* the default */
 	const char *meaning;

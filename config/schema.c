@@ -62,6 +62,8 @@ quantity_pattern(const struct config_key *key)
 {
 	switch ((int)key->type) {
 	case KEY_DURATION:
+		if (key->or_auto)
+			return "^(auto|[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h)?)$";
 		return "^[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h)?$";
 	case KEY_DELAY:
 		return "^([0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h)?|p[0-9]+)$";

@@ -123,7 +123,8 @@ describe_quantity(const struct config_key *key, char *out, size_t size)
 	};
 	char min[QUANTITY_TEXT_MAX], max[QUANTITY_TEXT_MAX];
 
-	append(out, size, "a %s in %s..%s",
+	append(out, size, "%sa %s in %s..%s",
+	    key->or_auto ? "\"auto\" or " : "",
 	    key->power_of_two ? "power of two" : nouns[q],
 	    quantity_format(q, (uint64_t)key->min, min),
 	    quantity_format(q, (uint64_t)key->max, max));

@@ -90,6 +90,11 @@ value_set_quantity(const struct config_key *key, void *base, const cJSON *value,
 	uint64_t v;
 
 	(void)refusal;
+	if (key->or_auto && cJSON_IsString(value) &&
+	    strcmp(value->valuestring, "auto") == 0) {
+		*(int64_t *)out = CONFIG_DURATION_AUTO;
+		return 0;
+	}
 	if (cJSON_IsNumber(value)) {
 		if (scale_number(value->valuedouble, key_scale(key), &v) != 0)
 			return -EINVAL;

@@ -88,7 +88,10 @@ void
 value_write_duration(
     const struct config_key *key, const void *base, struct json *out)
 {
-	write_quantity(QUANTITY_DURATION, (uint64_t)AT(int64_t), out);
+	if (key->or_auto && AT(int64_t) == CONFIG_DURATION_AUTO)
+		json_string(out, "auto");
+	else
+		write_quantity(QUANTITY_DURATION, (uint64_t)AT(int64_t), out);
 }
 
 void

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/admin/admin.h"
+#include "proxy/analysis/analysis.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/slow.h"
 #include "proxy/upstream/response_diff.h"
@@ -125,7 +126,7 @@ memory_plan_make(const struct proxy *p, struct memory_plan *out)
 					     6 * sizeof(uint64_t)) +
 		       REPLAY_MAX * sizeof(struct replay),
 	    .tales = slow_tales_max(c->slow.store_bytes) * TALE_BYTES +
-		     c->slow.store_bytes,
+		     tale_checkpoints_bytes() + c->slow.store_bytes,
 	    .stream =
 		(size_t)c->profiler.stream_slots * sizeof(struct timeline_slot),
 	    .logs = LOG_RING_BYTES +
@@ -239,6 +240,8 @@ limits_apply(struct proxy *p)
 	if (p->config->hedging.mode == CONFIG_MODE_WATCH && p->gain == NULL)
 		p->gain = calloc(1, sizeof(*p->gain));
 	log_level_set((enum log_level)p->config->log.level);
+	if (p->analysis != NULL)
+		analysis_budget(p->analysis, p->config->analysis.cpu);
 	limits_descriptors(p);
 	limits_say_memory(p);
 }

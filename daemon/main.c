@@ -269,6 +269,7 @@ open_analysis(struct proxy *p, const struct config *c)
 	    .store = c->slow.store,
 	    .store_bytes = c->slow.store_bytes,
 	    .settle_ns = settle_ns(c),
+	    .cpu = c->analysis.cpu,
 	};
 
 	return analysis_new(&p->analysis, &o);

@@ -354,6 +354,24 @@ observer_missed(struct observer *o, struct instant now)
 	o->missed_reported = missed;
 }
 
+/* Pause the kernel's programs where they write too much. */
+static void
+observer_sample(struct observer *o, struct instant now)
+{
+	struct observer_event n = {
+	    .type = TALECHAIN_META_UNSAMPLED, .server = -1, .seen = now};
+	struct kernel_pause pause;
+
+	if (o->kernel == NULL || !kernel_sample(o->kernel, now, &pause))
+		return;
+	n.at = pause.from;
+	n.arg[0] = pause.until.ns;
+	n.arg[1] = pause.most_per_s;
+	counter_add(&o->output.counters.unsampled_ns,
+	    (uint64_t)instant_since(pause.until, pause.from));
+	output_emit(&o->output, &n);
+}
+
 /* Work that is due ten times a second. */
 static void
 observer_periodic(struct observer *o, struct instant now)
@@ -415,6 +433,7 @@ observer_sweep(struct observer *o, struct instant now)
 
 	observer_account(o, now);
 	o->swept = now;
+	observer_sample(o, now);
 	observer_cost_mark(&o->cost, PROFILER_PART_OWN);
 	observer_sweep_hazards(o, now);
 	for (i = 0; i < o->agents; i++)

@@ -30,6 +30,7 @@ struct counters {
 	uint64_t hazards, hazards_lost;
 	uint64_t rates, rates_dropped;
 	uint64_t blind, blind_ns, blind_max_ns;
+	uint64_t unsampled_ns;
 };
 
 /* Add to a counter.  Its writer only. */

@@ -268,9 +268,10 @@ struct profiler_stats {
 	uint64_t rates_dropped; /* periods that were distorted */
 	unsigned channels;	/* open now */
 	uint64_t channels_opened, channels_refused;
-	uint64_t kernel_missed;	 /* events not written: the program was
+	uint64_t kernel_unsampled_ns; /* pauses, sampling.h; planned ones too */
+	uint64_t kernel_missed;	      /* events not written: the program was
 				  * running, or no ring for the CPU */
-	uint64_t kernel_crowded; /* threads without room in its table */
+	uint64_t kernel_crowded;      /* threads without room in its table */
 	/* Processes of servers that are not watched: without room. */
 	uint64_t processes_refused;
 	struct {

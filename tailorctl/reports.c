@@ -225,6 +225,18 @@ show_slow_one(const cJSON *one)
 	    field_true(one, "earlier_boot") ? " (earlier boot)" : "");
 }
 
+/* What the list does not hold. */
+static void
+show_left_out(const cJSON *tree)
+{
+	long long left = field_number(tree, "left_out", 0);
+
+	if (left > 0)
+		printf("%lld of %lld slow requests were not examined: "
+		       "analysis.cpu was used up.\n",
+		    left, (long long)field_number(tree, "slow_requests", 0));
+}
+
 static void
 show_slow(const cJSON *tree)
 {
@@ -233,6 +245,7 @@ show_slow(const cJSON *tree)
 	printf("%-11s %7s %-14s %-9s %3s REQUEST\n", "FINISHED", "TOTAL",
 	    "CAUSE", "SERVER", "");
 	cJSON_ArrayForEach(one, field_list(tree, "slow")) show_slow_one(one);
+	show_left_out(tree);
 }
 
 int

@@ -93,6 +93,7 @@ public final class TaleChain implements AutoCloseable {
 	public static final int META_BLIND = 0xf002;
 	public static final int META_CALIBRATION = 0xf003;
 	public static final int META_CHANNEL = 0xf004;
+	public static final int META_UNSAMPLED = 0xf005;
 
 	/** Where the first Tailor listens; TALECHAIN_SOCKET names another. */
 	public static final String SOCKET_DEFAULT =

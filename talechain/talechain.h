@@ -209,7 +209,9 @@
 	X(META_CALIBRATION, 0xf003, "meta_calibration", "tsc", "monotonic_ns", \
 	    "hz", "")                                                          \
 	X(META_CHANNEL, 0xf004, "meta_channel", "channel", "opened",           \
-	    "channel_pid", "")
+	    "channel_pid", "")                                                 \
+	X(META_UNSAMPLED, 0xf005, "meta_unsampled", "until_ns", "most_per_s",  \
+	    "", "")
 
 enum talechain_type {
 #define TALECHAIN_X(symbol, number, name, a0, a1, a2, a3) \

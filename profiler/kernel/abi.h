@@ -64,12 +64,24 @@ struct kernel_watch {
 	uint64_t port[65536 / 64];
 };
 
+/*
+ * While paused is not 0, the programs of tasks, segments and faults write
+ * nothing (sampling.h).  What they stored about a task before resumed_ns may
+ * have ended meanwhile, and is not used.
+ */
+struct kernel_gate {
+	uint64_t resumed_ns; /* when it was 0 again, CLOCK_MONOTONIC */
+	uint32_t paused;
+	uint32_t pad;
+};
+
 struct kernel_tally {
 	uint64_t ringless; /* events on a CPU without a channel */
 	uint64_t crowded;  /* threads without room in the table */
 	uint64_t refused;  /* processes forked that have no place */
 };
 
+_Static_assert(sizeof(struct kernel_gate) == 16, "same on both sides");
 _Static_assert(sizeof(struct kernel_config) == 32, "same on both sides");
 _Static_assert(sizeof(struct kernel_watch) ==
 		   4 * KERNEL_SERVERS * KERNEL_PROCESSES + 8 + 65536 / 8,

@@ -27,6 +27,7 @@
 extern const volatile struct kernel_config config;
 extern struct kernel_watch watch;
 extern struct kernel_tally tally;
+extern struct kernel_gate gate;
 
 /* One channel for each CPU; sizes are set by the loader. */
 struct channels {
@@ -102,6 +103,21 @@ process_mark(__u32 tgid)
 	__u8 *mark = bpf_map_lookup_elem(&processes, &page);
 
 	return mark != NULL ? &mark[tgid % KERNEL_PAGE] : NULL;
+}
+
+/* Whether events are written now. */
+static __always_inline bool
+sampled(void)
+{
+	return gate.paused == 0;
+}
+
+/* Whether a moment that was stored is still of use: no event is missing since
+ * then. */
+static __always_inline bool
+since_resumed(__u64 ns)
+{
+	return ns >= gate.resumed_ns;
 }
 
 /* Whether a task, pid << 32 | tid, is watched. */

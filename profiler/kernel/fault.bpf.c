@@ -18,7 +18,7 @@ fault_begin(unsigned long address)
 	__u64 task = bpf_get_current_pid_tgid();
 	struct thread *t;
 
-	if (!watched(task))
+	if (!sampled() || !watched(task))
 		return 0;
 	t = thread_get((__u32)task);
 	if (t == NULL)
@@ -51,7 +51,7 @@ BPF_PROG(on_page_alloc, void *page, __u32 order)
 	__u64 task;
 	struct thread *t;
 
-	if (order == 0)
+	if (!sampled() || order == 0)
 		return 0; /* the common case */
 	task = bpf_get_current_pid_tgid();
 	if (!watched(task))
@@ -77,10 +77,10 @@ fault_end(__u64 major)
 	__u64 task = bpf_get_current_pid_tgid(), now;
 	struct thread *t;
 
-	if (!watched(task))
+	if (!sampled() || !watched(task))
 		return 0;
 	t = thread_find((__u32)task);
-	if (t == NULL || t->fault_ns == 0)
+	if (t == NULL || t->fault_ns == 0 || !since_resumed(t->fault_ns))
 		return 0;
 	now = bpf_ktime_get_ns();
 	emit_at(now, TALECHAIN_PAGEFAULT, t->fault_address, now - t->fault_ns,

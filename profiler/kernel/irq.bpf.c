@@ -24,7 +24,7 @@ BPF_PROG(on_softirq_raise, __u32 vector)
 {
 	struct cpu *cpu;
 
-	if (!vector_wanted(vector) || vector >= KERNEL_SOFTIRQS)
+	if (!sampled() || !vector_wanted(vector) || vector >= KERNEL_SOFTIRQS)
 		return 0;
 	cpu = cpu_here();
 	/* Raised again before it ran: keep the first time. */
@@ -41,6 +41,11 @@ BPF_PROG(on_softirq_entry, __u32 vector)
 
 	if (cpu == NULL || vector >= KERNEL_SOFTIRQS)
 		return 0;
+	if (!sampled()) {
+		cpu->vector = 0;
+		cpu->raised_ns[vector] = 0;
+		return 0;
+	}
 	cpu->vector = vector + 1;
 	cpu->served = 0;
 	cpu->raised = cpu->raised_ns[vector];

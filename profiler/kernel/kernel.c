@@ -16,6 +16,7 @@
 #include "base/permission.h"
 #include "profiler/kernel/programs.h"
 #include "profiler/proc.h"
+#include "profiler/kernel/sampling.h"
 
 /* Inode of /proc/self/ns/pid in the initial pid namespace. */
 #define FIRST_PID_NAMESPACE 0xeffffffcU
@@ -29,6 +30,9 @@ struct kernel {
 	uint8_t *mark;		    /* owned mapping */
 	size_t marks;
 	const struct kernel_tally *tally; /* owned mapping */
+	struct kernel_gate *gate;	  /* owned mapping */
+	struct sampling sampling;	  /* the observer's */
+	bool samples;			  /* constant */
 	struct kernel_owners owners;
 	uint64_t missed; /* relaxed atomic */
 	unsigned cpus;
@@ -275,7 +279,10 @@ kernel_set_up(struct kernel *k, const struct kernel_options *o,
 	k->tally = kernel_map(k, ".data.tally", sizeof(*k->tally), PROT_READ);
 	k->marks = (size_t)programs_process_pages() * KERNEL_PAGE;
 	k->mark = kernel_map(k, "processes", k->marks, PROT_READ | PROT_WRITE);
-	if (k->watch == NULL || k->tally == NULL || k->mark == NULL)
+	k->gate = kernel_map(
+	    k, ".data.gate", sizeof(*k->gate), PROT_READ | PROT_WRITE);
+	if (k->watch == NULL || k->tally == NULL || k->mark == NULL ||
+	    k->gate == NULL)
 		return -ENOMEM;
 	k->owners.mark = k->mark;
 	k->owners.marks = k->marks;
@@ -313,6 +320,10 @@ kernel_new(struct kernel **out, const struct kernel_options *options,
 		return err == -EPERM ? kernel_refused(state, &permission)
 				     : signals_off(state, err, strerror(-err));
 	}
+	/* Users who set more than the default want all of it. */
+	k->samples =
+	    options->profile == PROFILER_KERNEL_LITE && !options->syscalls;
+	sampling_init(&k->sampling, k->cpus, instant_now());
 	if ((size_t)getpid() < k->marks)
 		mark_store(k, getpid(), KERNEL_MARK_SELF | KERNEL_MARK_ALONE);
 	*out = k;
@@ -336,6 +347,8 @@ kernel_free(struct kernel **kp)
 		munmap(k->watch, sizeof(*k->watch));
 	if (k->mark != NULL)
 		munmap(k->mark, k->marks);
+	if (k->gate != NULL)
+		munmap(k->gate, sizeof(*k->gate));
 	if (k->tally != NULL)
 		munmap((void *)(uintptr_t)k->tally, sizeof(*k->tally));
 	bpf_object__close(k->object);
@@ -476,6 +489,49 @@ void
 kernel_ignore_thread(struct kernel *k, pid_t tid)
 {
 	__atomic_store_n(&k->watch->ignored, (uint32_t)tid, __ATOMIC_RELAXED);
+}
+
+/* --- sampling --------------------------------------------------------------- */
+
+/* Events that the programs have written so far. */
+static uint64_t
+events_written(const struct kernel *k)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < k->cpus; i++)
+		sum += __atomic_load_n(
+		    &k->channel[i]->memory->head, __ATOMIC_RELAXED);
+	return sum;
+}
+
+void
+kernel_gate(struct kernel *k, bool paused)
+{
+	/* Not of use before it is known what is too old. */
+	if (!paused)
+		__atomic_store_n(
+		    &k->gate->resumed_ns, instant_now().ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&k->gate->paused, paused, __ATOMIC_RELEASE);
+}
+
+bool
+kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out)
+{
+	enum sampling_step step = SAMPLING_SAME;
+
+	if (k->samples && sampling_due(&k->sampling, now))
+		step = sampling_step(&k->sampling, now, events_written(k));
+	if (step == SAMPLING_SAME)
+		return false;
+	kernel_gate(k, step == SAMPLING_PAUSE);
+	*out = (struct kernel_pause){
+	    .from = k->sampling.paused_from,
+	    .until = step == SAMPLING_RESUME ? instant_now()
+					     : k->sampling.paused_until,
+	    .most_per_s = (uint64_t)k->sampling.per_s,
+	};
+	return true;
 }
 
 /* --- losses ------------------------------------------------------------------- */

@@ -106,6 +106,26 @@ void kernel_server_port(struct kernel *k, unsigned server, uint16_t port);
 /* Report nothing of this thread of ours.  Any thread. */
 void kernel_ignore_thread(struct kernel *k, pid_t tid);
 
+/* From one moment to another the programs write no events of tasks, segments
+ * and faults. */
+struct kernel_pause {
+	struct instant from, until;
+	uint64_t most_per_s; /* events that are recorded without any */
+};
+
+/*
+ * kernel_sample(k, now, out):
+ * Pause the programs, or have them go on, by how much they write (sampling.h).
+ * Returns whether that changed: as a pause begins out is when it is to end, as
+ * it ends when that was.  The observer; some loads once each
+ * SAMPLING_PERIOD_NS.
+ */
+bool
+kernel_sample(struct kernel *k, struct instant now, struct kernel_pause *out);
+
+/* Pause the programs, or have them go on.  The observer. */
+void kernel_gate(struct kernel *k, bool paused);
+
 /* Events and threads lost so far. */
 struct kernel_losses {
 	uint64_t missed;   /* the program was running already on that CPU */

@@ -9,6 +9,7 @@ char kernel_license[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct kernel_config config SEC(".rodata.config") = {0};
 struct kernel_watch watch SEC(".data.watch") = {0};
+struct kernel_gate gate SEC(".data.gate") = {0};
 struct kernel_tally tally SEC(".data.tally") = {0};
 struct cpu cpus[KERNEL_CPUS] SEC(".bss.cpus");
 struct channels channels SEC(".maps");

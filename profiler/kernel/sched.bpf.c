@@ -48,7 +48,7 @@ BPF_PROG(on_waking, struct task_struct *p)
 	__u32 vector = 0;
 	__u64 now;
 
-	if (!watched(task_pair(p)))
+	if (!sampled() || !watched(task_pair(p)))
 		return 0;
 	now = bpf_ktime_get_ns();
 	cpu = cpu_here();
@@ -94,7 +94,7 @@ SEC("tp_btf/sched_wakeup")
 int
 BPF_PROG(on_wakeup, struct task_struct *p)
 {
-	if (!watched(task_pair(p)))
+	if (!sampled() || !watched(task_pair(p)))
 		return 0;
 	return runnable(p, false);
 }
@@ -103,7 +103,7 @@ SEC("tp_btf/sched_wakeup_new")
 int
 BPF_PROG(on_wakeup_new, struct task_struct *p)
 {
-	if (!watched(task_pair(p)))
+	if (!sampled() || !watched(task_pair(p)))
 		return 0;
 	return runnable(p, true);
 }
@@ -186,10 +186,13 @@ switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 	}
 	t = watched(task_pair(next)) ? thread_find(next->pid) : NULL;
 	if (t != NULL) {
-		if (t->runnable_ns != 0 && now > t->runnable_ns)
+		if (t->runnable_ns != 0 && now > t->runnable_ns &&
+		    since_resumed(t->runnable_ns))
 			wait_ns = now - t->runnable_ns;
-		waker = t->waker;
-		waker_ns = t->waker_ns;
+		if (since_resumed(t->waker_ns)) {
+			waker = t->waker;
+			waker_ns = t->waker_ns;
+		}
 		t->runnable_ns = t->waker = t->waker_ns = 0;
 	}
 	if (cpu != NULL && cpu->idle_end_ns != 0 && prev->pid == 0) {
@@ -212,7 +215,8 @@ BPF_PROG(
 {
 	__u64 state;
 
-	if (!watched(task_pair(prev)) && !watched(task_pair(next)))
+	if (!sampled() ||
+	    (!watched(task_pair(prev)) && !watched(task_pair(next))))
 		return 0;
 	/* The state at the decision; a waker may have changed it since. */
 	state = config.state_given ? (__u32)ctx[3] : task_state(prev);

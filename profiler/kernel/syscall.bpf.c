@@ -21,7 +21,7 @@ BPF_PROG(on_call, struct pt_regs *regs, long number)
 	__u64 task = bpf_get_current_pid_tgid();
 	struct thread *t;
 
-	if (!watched(task))
+	if (!sampled() || !watched(task))
 		return 0;
 	t = thread_get((__u32)task);
 	if (t == NULL)
@@ -47,10 +47,10 @@ BPF_PROG(on_call_end)
 	__u64 task = bpf_get_current_pid_tgid(), now;
 	struct thread *t;
 
-	if (!watched(task))
+	if (!sampled() || !watched(task))
 		return 0;
 	t = thread_find((__u32)task);
-	if (t == NULL || t->call_ns == 0)
+	if (t == NULL || t->call_ns == 0 || !since_resumed(t->call_ns))
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (bpf_preempt_disable)

@@ -183,7 +183,8 @@ BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
 	struct segment s;
 	__u32 type = TALECHAIN_TCP_RECV;
 
-	if (!flow_watched(&sk->__sk_common) || !segment_read(skb, &s))
+	if (!sampled() || !flow_watched(&sk->__sk_common) ||
+	    !segment_read(skb, &s))
 		return 0;
 	tp = (void *)bpf_skc_to_tcp_sock(sk);
 	if (tp == NULL)
@@ -205,7 +206,7 @@ BPF_PROG(on_dev_queue, struct sk_buff *skb)
 	struct sock_common *c;
 	struct segment s;
 
-	if (sk == NULL)
+	if (!sampled() || sk == NULL)
 		return 0;
 	c = &sk->__sk_common;
 	if (!flow_watched(c) || c->skc_state == STATE_NEW_SYN_RECV ||
@@ -224,7 +225,7 @@ BPF_PROG(on_retransmit, struct sock *sk, struct sk_buff *skb)
 	struct tcp_sock *tp;
 	struct segment s;
 
-	if (!flow_watched(&sk->__sk_common))
+	if (!sampled() || !flow_watched(&sk->__sk_common))
 		return 0;
 	tp = (void *)bpf_skc_to_tcp_sock(sk);
 	if (tp == NULL)
@@ -291,7 +292,8 @@ BPF_PROG(on_send, struct sock *sk, int ret)
 	struct tcp_sock *tp;
 	__u32 unsent, end;
 
-	if (ret <= 0 || sk->sk_protocol != PROTOCOL_TCP || !call_watched(sk))
+	if (!sampled() || ret <= 0 || sk->sk_protocol != PROTOCOL_TCP ||
+	    !call_watched(sk))
 		return 0;
 	tp = (void *)bpf_skc_to_tcp_sock(sk);
 	if (tp == NULL)
@@ -311,7 +313,7 @@ BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 	struct tcp_sock *tp;
 	__u32 end, left;
 
-	if (ret <= 0 || flags & (FLAG_PEEK | FLAG_ERRQUEUE) ||
+	if (!sampled() || ret <= 0 || flags & (FLAG_PEEK | FLAG_ERRQUEUE) ||
 	    sk->sk_protocol != PROTOCOL_TCP || !call_watched(sk))
 		return 0;
 	tp = (void *)bpf_skc_to_tcp_sock(sk);

@@ -9,6 +9,7 @@
 #include "base/embed.h"
 #include "proxy/admin/admin_reports.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/slow.h"
 
 #define SLOW_DEFAULT 20
 #define SLOW_MAX 1000
@@ -116,7 +117,9 @@ admin_slow(struct admin_call *call)
 	if (admin_query_text(call, "since", since, sizeof(since)))
 		q.list.since_ns = NS_PER_S * admin_query_number(
 						 call, "since", 1, SINCE_MAX_S);
-	q.list.target_ns = p->config->slow.target_ns;
+	q.list.target_ns = slow_target_ns(p);
+	q.list.slow = p->metrics.slow;
+	q.list.left_out = slow_left_out(p);
 	q.list.cause = -1;
 	if (admin_query_text(call, "cause", cause, sizeof(cause))) {
 		q.list.cause = tale_cause_find(cause);

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "proxy/analysis/slow_report.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/slow.h"
 #include "talechain/events/events.h"
 
 #define SLOW_LISTED 25
@@ -71,10 +72,10 @@ write_state(struct proxy *p, const struct live_report *l, struct json *j)
 	json_key_int(j, "unix_ms", l->wall_ns / NS_PER_MS);
 	json_key_int(j, "uptime_ns", instant_since(l->now, p->started));
 	json_key_int(j, "window_ns", RECENT_WINDOW_NS);
-	json_key_int(j, "target_ns", p->config->slow.target_ns);
+	json_key_int(j, "target_ns", slow_target_ns(p));
 	json_key_uint(j, "finished", p->table.finished);
 	json_key_uint(j, "hazards_seen", p->recent.hazards);
-	json_key_uint(j, "unexamined", p->metrics.slow_unexamined);
+	json_key_uint(j, "unexamined", slow_left_out(p));
 	json_key_uint(j, "inflight", p->table.inflight_count);
 	json_key_uint(j, "clients", p->clients.count);
 	json_key_uint(j, "swaps", p->metrics.swaps);

@@ -102,6 +102,11 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    "Values out of range in a channel.", s.rejected);
 	exposition_counter(e, "tailor_hazards_dropped_total",
 	    "Hazards the proxy had no room for.", s.hazards_lost);
+	exposition_family(e, "tailor_kernel_unsampled_seconds_total", "counter",
+	    "Time in which the kernel's events were not recorded because "
+	    "there were too many.");
+	exposition_sample_ns(e, "tailor_kernel_unsampled_seconds_total", NULL,
+	    s.kernel_unsampled_ns);
 	exposition_counter(e, "tailor_kernel_missed_total",
 	    "Events that the kernel's programs could not write.",
 	    s.kernel_missed);
@@ -157,6 +162,13 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	by_cause(e, "tailor_slow_seconds_total",
 	    "The time of those requests, by what it passed on.", s.cause_ns,
 	    1e9);
+	exposition_counter(e, "tailor_slow_left_out_total",
+	    "Slow requests not examined because analysis.cpu was used up.",
+	    s.left_out);
+	exposition_family(e, "tailor_analysis_cpu_seconds_total", "counter",
+	    "CPU time of the analysis thread.");
+	exposition_sample_ns(
+	    e, "tailor_analysis_cpu_seconds_total", NULL, s.cpu_ns);
 	exposition_gauge(e, "tailor_tales", "Tales of requests that are kept.",
 	    s.store.tales);
 	exposition_gauge(e, "tailor_tales_bytes",

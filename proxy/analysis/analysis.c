@@ -13,16 +13,18 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/instant.h"
 #include "base/log.h"
+#include "proxy/analysis/budget.h"
 #include "proxy/analysis/worker.h"
 
 #define LAST_NS NS_PER_S /* for what still waits at the end */
 #define QUESTIONS 256	 /* waiting at once in each ring; a power of two */
 #define ANSWERS 64
+#define LOW_NICE 10 /* rather late than in the way of a request */
 
 /* proxy -> analysis: head written by the proxy, tail by us. */
 struct questions {
@@ -36,11 +38,22 @@ struct analysis {
 	bool started;
 	atomic_bool stop;
 
-	/* A tale that a client waits for, and that can be made from the
-	 * stream, does not wait for those that none asked for.  The
-	 * other questions are about what has been kept: these stay in line. */
-	struct questions soon, in_turn;
-	int question_fd; /* owned; of both */
+	/* What clients ask does not wait for tales that none asked for. */
+	struct questions asked, keeps;
+	int asked_fd, keeps_fd; /* owned; readable: there may be one */
+
+	/* analysis thread */
+	struct analysis_budget budget;
+	int64_t keep_cpu_ns;  /* of the KEEP that is under way */
+	struct instant until; /* KEEPs are done for a client that waits */
+	int nice;	      /* as the process has it */
+	bool may_raise;	      /* a lowered priority can be raised again */
+	pid_t tid;
+
+	/* any thread */
+	atomic_bool low; /* the thread's priority */
+	_Atomic double cpu;
+	_Atomic uint64_t left_out, cpu_ns;
 
 	/* analysis -> proxy: the other way round */
 	struct analysis_answer answer[ANSWERS];
@@ -59,21 +72,77 @@ wake(int fd)
 	while (n < 0 && errno == EINTR);
 }
 
+/* --- the thread's priority -------------------------------------------------- */
+
+/*
+ * Without permission to raise it again it is never lowered, or a client would
+ * wait for a thread that gets no CPU.  The limit is set while that is allowed:
+ * Tailor may give up its rights later.
+ */
+static bool
+priority_may_rise(int nice)
+{
+	struct rlimit l;
+	rlim_t needed = (rlim_t)(20 - nice);
+
+	if (nice >= LOW_NICE || getrlimit(RLIMIT_NICE, &l) < 0)
+		return false;
+	if (l.rlim_cur >= needed)
+		return true;
+	l.rlim_cur = needed;
+	if (l.rlim_max < needed)
+		l.rlim_max = needed;
+	return setrlimit(RLIMIT_NICE, &l) == 0;
+}
+
+/* Any thread. */
+static void
+priority_raise(struct analysis *a)
+{
+	if (atomic_exchange(&a->low, false))
+		setpriority(PRIO_PROCESS, (id_t)a->tid, a->nice);
+}
+
+/* A question may have come before low was set: look again after this. */
+static void
+priority_lower(struct analysis *a)
+{
+	if (!a->may_raise || atomic_load(&a->low))
+		return;
+	setpriority(PRIO_PROCESS, (id_t)a->tid, LOW_NICE);
+	atomic_store(&a->low, true);
+}
+
+/* --- rings ------------------------------------------------------------------ */
+
 bool
 analysis_ask(struct analysis *a, const struct analysis_question *q)
 {
-	struct questions *to =
-	    q->kind == ANALYSIS_TALE && q->known ? &a->soon : &a->in_turn;
+	bool keep = q->kind == ANALYSIS_KEEP;
+	struct questions *to = keep ? &a->keeps : &a->asked;
 	uint64_t head = atomic_load_explicit(&to->asked, memory_order_relaxed);
+	struct analysis_question *place = &to->question[head % QUESTIONS];
 
 	if (head - atomic_load_explicit(&to->read, memory_order_acquire) ==
 	    QUESTIONS)
 		return false;
-	to->question[head % QUESTIONS] = *q;
-	/* Release: the question is whole before it is counted. */
-	atomic_store_explicit(&to->asked, head + 1, memory_order_release);
-	wake(a->question_fd);
+	*place = *q;
+	place->put = instant_now();
+	place->keeps =
+	    atomic_load_explicit(&a->keeps.asked, memory_order_relaxed);
+	/* The question is whole before it is counted, and counted before it is
+	 * seen whether the priority is low. */
+	atomic_store(&to->asked, head + 1);
+	if (!keep)
+		priority_raise(a);
+	wake(keep ? a->keeps_fd : a->asked_fd);
 	return true;
+}
+
+void
+analysis_budget(struct analysis *a, double cpu)
+{
+	atomic_store(&a->cpu, cpu);
 }
 
 int
@@ -143,72 +212,210 @@ question_done(struct questions *of, struct analysis_question *q)
 	atomic_fetch_add_explicit(&of->read, 1, memory_order_release);
 }
 
-/* Answer the next question of a ring; false: there is none. */
-static bool
-question_answer(struct analysis *a, struct questions *of)
+static void
+fd_drain(int fd)
 {
-	struct analysis_question *q = question_next(of);
+	uint64_t junk;
+
+	if (read(fd, &junk, sizeof(junk)) < 0 && errno != EAGAIN)
+		log_event(LOG_LEVEL_ERROR, "analysis", "error=\"%m\"");
+}
+
+/* --- tales that no client asked for ----------------------------------------- */
+
+static int64_t
+thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+/* Whether a KEEP question is in the budget; asked once. */
+static bool
+keep_is_taken(struct analysis *a, struct analysis_question *q)
+{
+	bool slow = q->reason == TALE_REASON_TARGET;
+
+	if (q->taken)
+		return true;
+	budget_set(&a->budget, atomic_load(&a->cpu));
+	q->taken = budget_take(
+	    &a->budget, q->request.id, q->slowest || !slow, instant_now());
+	if (!q->taken && slow)
+		atomic_fetch_add(&a->left_out, 1);
+	return q->taken;
+}
+
+/* Wait until a moment.  False: a client's question has come. */
+static bool
+wait_until(struct analysis *a, struct instant due)
+{
+	struct pollfd p = {.fd = a->asked_fd, .events = POLLIN};
+	/* What comes while a client waits already is next in any case. */
+	nfds_t fds = instant_is_set(a->until) ? 0 : 1;
+	int64_t left_ns;
+	struct timespec t;
+
+	while ((left_ns = instant_since(due, instant_now())) > 0) {
+		t = (struct timespec){left_ns / NS_PER_S, left_ns % NS_PER_S};
+		if (ppoll(&p, fds, &t, NULL) <= 0)
+			continue;
+		/* It may be of a question that was answered already. */
+		fd_drain(a->asked_fd);
+		if (question_next(&a->asked) != NULL || atomic_load(&a->stop))
+			return false;
+	}
+	return true;
+}
+
+/* Wait for events of a KEEP question; see worker.h. */
+static bool
+keep_wait(void *user, int64_t ns)
+{
+	struct analysis *a = user;
+	struct instant due = instant_plus(instant_now(), ns);
+
+	if (!instant_is_set(a->until) || instant_before(due, a->until))
+		return wait_until(a, due);
+	wait_until(a, a->until);
+	return false;
+}
+
+enum keep_result {
+	KEEP_NONE,  /* there is no question */
+	KEEP_DONE,  /* one was done, or left out */
+	KEEP_LATER, /* the next one is put off */
+};
+
+static enum keep_result
+keep_next(struct analysis *a)
+{
+	struct analysis_question *q = question_next(&a->keeps);
+	enum tale_work_result result = TALE_WORK_DONE;
+	struct analysis_answer answer;
+	int64_t began_ns = thread_cpu_ns();
+
+	if (q == NULL)
+		return KEEP_NONE;
+	if (keep_is_taken(a, q)) {
+		result = tale_work_do(&a->work, q, &answer);
+		a->keep_cpu_ns += thread_cpu_ns() - began_ns;
+	}
+	if (result == TALE_WORK_LATER)
+		return KEEP_LATER;
+	if (q->taken)
+		budget_spend(&a->budget, a->keep_cpu_ns);
+	a->keep_cpu_ns = 0;
+	question_done(&a->keeps, q);
+	return KEEP_DONE;
+}
+
+/* --- what clients ask ------------------------------------------------------- */
+
+/*
+ * A list holds the slow requests that finished before it was asked for, and so
+ * does a search of the store: do what was put before, but not for long.
+ */
+static void
+keeps_before(struct analysis *a, const struct analysis_question *q)
+{
+	enum keep_result result = KEEP_DONE;
+
+	if (q->kind == ANALYSIS_TALE && q->known)
+		return;
+	a->until = instant_plus(instant_now(), ANALYSIS_PATIENCE_NS);
+	while (result == KEEP_DONE && instant_before(instant_now(), a->until) &&
+	       atomic_load(&a->keeps.read) < q->keeps)
+		result = keep_next(a);
+	a->until = INSTANT_NONE;
+}
+
+/* False: there is no question. */
+static bool
+answer_next(struct analysis *a)
+{
+	struct analysis_question *q = question_next(&a->asked);
 	struct analysis_answer answer;
 
 	if (q == NULL)
 		return false;
-	if (tale_work_do(&a->work, q, &answer))
+	priority_raise(a);
+	fd_drain(a->asked_fd);
+	keeps_before(a, q);
+	if (tale_work_do(&a->work, q, &answer) == TALE_WORK_ANSWER)
 		analysis_reply(a, &answer);
-	question_done(of, q);
+	question_done(&a->asked, q);
 	return true;
 }
+
+/* --- the thread ------------------------------------------------------------- */
 
 /* Sleep until there may be a question, or a window ends; a second at most,
  * so that a wake-up that failed delays a question and does not lose it. */
 static void
 question_wait(struct analysis *a)
 {
-	struct pollfd p = {.fd = a->question_fd, .events = POLLIN};
+	struct pollfd p[] = {{.fd = a->asked_fd, .events = POLLIN},
+	    {.fd = a->keeps_fd, .events = POLLIN}};
 	int64_t left_ns = NS_PER_S, window_ns;
-	uint64_t junk;
 
 	if (a->work.candidates > 0) {
 		window_ns = instant_since(a->work.window_end, instant_now());
 		if (window_ns < left_ns)
 			left_ns = window_ns < 0 ? 0 : window_ns;
 	}
-	if (poll(&p, 1, (int)(left_ns / NS_PER_MS) + 1) > 0 &&
-	    read(a->question_fd, &junk, sizeof(junk)) < 0 && errno != EAGAIN)
-		log_event(LOG_LEVEL_ERROR, "analysis", "error=\"%m\"");
+	if (poll(p, 2, (int)(left_ns / NS_PER_MS) + 1) <= 0)
+		return;
+	if (p[0].revents != 0)
+		fd_drain(a->asked_fd);
+	if (p[1].revents != 0)
+		fd_drain(a->keeps_fd);
+}
+
+/* What was asked to be kept is kept, as far as a second goes; no client waits
+ * for the rest. */
+static void
+keep_last(struct analysis *a)
+{
+	struct instant last = instant_plus(instant_now(), LAST_NS);
+	struct analysis_question *q;
+	struct analysis_answer answer;
+	unsigned left = 0;
+
+	while ((q = question_next(&a->keeps)) != NULL) {
+		if (instant_before(instant_now(), last))
+			tale_work_do(&a->work, q, &answer);
+		else
+			left++;
+		question_done(&a->keeps, q);
+	}
+	if (left > 0)
+		log_event(LOG_LEVEL_WARNING, "tales_not_kept",
+		    "count=%u why=\"no time left at the end\"", left);
 }
 
 static void *
 analysis_main(void *user)
 {
 	struct analysis *a = user;
-	struct analysis_question *q;
-	struct analysis_answer answer;
-	struct instant last;
-	unsigned left = 0;
 
 	assert(a != NULL);
-	/* Rather late than in the way of a request. */
-	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
+	a->tid = gettid();
+	a->nice = getpriority(PRIO_PROCESS, (id_t)a->tid);
+	a->may_raise = priority_may_rise(a->nice);
 	while (!atomic_load(&a->stop)) {
 		tale_work_flush(&a->work, false);
-		if (!question_answer(a, &a->soon) &&
-		    !question_answer(a, &a->in_turn))
+		atomic_store(&a->cpu_ns, (uint64_t)thread_cpu_ns());
+		if (answer_next(a))
+			continue;
+		priority_lower(a);
+		if (question_next(&a->asked) == NULL &&
+		    keep_next(a) == KEEP_NONE)
 			question_wait(a);
 	}
-	/* What was asked to be kept is kept, as far as a second goes; no client
-	 * waits for the rest. */
-	last = instant_plus(instant_now(), LAST_NS);
-	while ((q = question_next(&a->in_turn)) != NULL) {
-		if (q->kind == ANALYSIS_KEEP &&
-		    instant_before(instant_now(), last))
-			tale_work_do(&a->work, q, &answer);
-		else if (q->kind == ANALYSIS_KEEP)
-			left++;
-		question_done(&a->in_turn, q);
-	}
-	if (left > 0)
-		log_event(LOG_LEVEL_WARNING, "tales_not_kept",
-		    "count=%u why=\"no time left at the end\"", left);
+	keep_last(a);
 	return NULL;
 }
 
@@ -227,6 +434,8 @@ analysis_stats(const struct analysis *a, struct analysis_stats *out)
 	    .failed = atomic_load(&w->failed),
 	    .made = atomic_load(&w->made),
 	    .contradictory = atomic_load(&w->contradictory),
+	    .left_out = atomic_load(&a->left_out),
+	    .cpu_ns = atomic_load(&a->cpu_ns),
 	    .on_disk = w->directory[0] != '\0',
 	};
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++) {
@@ -243,17 +452,17 @@ analysis_new(struct analysis **out, const struct analysis_options *o)
 
 	if (a == NULL)
 		return -ENOMEM;
-	a->answer_fd = -1;
-	a->question_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (a->question_fd < 0) {
-		err = -errno;
-		goto fail;
-	}
+	a->asked_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a->keeps_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	a->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (a->answer_fd < 0) {
+	if (a->asked_fd < 0 || a->keeps_fd < 0 || a->answer_fd < 0) {
 		err = -errno;
 		goto fail;
 	}
+	atomic_store(&a->cpu, o->cpu);
+	budget_init(&a->budget, o->cpu, instant_now());
+	a->work.wait = keep_wait;
+	a->work.user = a;
 	err = tale_work_init(&a->work, o);
 	if (err < 0)
 		goto fail;
@@ -280,14 +489,16 @@ analysis_free(struct analysis **ap)
 	if (a->started) {
 		atomic_store(&a->work.closing, true);
 		atomic_store(&a->stop, true);
-		wake(a->question_fd);
+		wake(a->asked_fd);
 		pthread_join(a->thread, NULL);
 		while (analysis_take(a, &left))
 			free(left.text);
 	}
 	tale_work_fini(&a->work);
-	if (a->question_fd >= 0)
-		close(a->question_fd);
+	if (a->asked_fd >= 0)
+		close(a->asked_fd);
+	if (a->keeps_fd >= 0)
+		close(a->keeps_fd);
 	if (a->answer_fd >= 0)
 		close(a->answer_fd);
 	free(a);

@@ -5,8 +5,13 @@
  * slow, before the stream overwrites them, says what they mean, keeps them in
  * the store (talechain/store/), and renders what is asked for.  All input
  * and output is on that thread.  The proxy thread talks to it through three
- * rings (single producer, single consumer) and two eventfds and never waits:
- * when a ring is full, that tale is not made, which is counted.
+ * rings (single producer, single consumer) and eventfds and never waits: when a
+ * ring is full, that tale is not made, which is counted.
+ *
+ * What a client asks comes first: a tale that no client asked for is put off if
+ * it would have to wait for its events, and the thread, of low priority
+ * otherwise, is of the proxy's while there are questions.  Tales that no client
+ * asked for have a budget of CPU time (budget.h).
  */
 #ifndef TAILOR_PROXY_ANALYSIS_ANALYSIS_H
 #define TAILOR_PROXY_ANALYSIS_ANALYSIS_H
@@ -43,7 +48,9 @@ struct analysis_list {
 	int64_t since_ns;     /* finished so long ago at most; 0: whenever */
 	int cause;	      /* enum tale_cause, -1: any */
 	char path[TALE_TEXT]; /* "": any */
-	int64_t target_ns;    /* of now, to be reported with them */
+	/* Of now, to be reported with them: */
+	int64_t target_ns;
+	uint64_t slow, left_out; /* slow requests; those not examined */
 };
 
 struct analysis_question {
@@ -52,6 +59,7 @@ struct analysis_question {
 	struct instant asked; /* when a client asked; none: no client did */
 	bool known;	      /* request is filled in beyond its id */
 	bool keep;	      /* put the tale into the store */
+	bool slowest;	      /* of a window, so far: rarely left out */
 	bool has_client;      /* client's stamps are given */
 	enum tale_reason reason;
 	struct instant window_end; /* TALE_REASON_SLOWEST: of its window */
@@ -61,6 +69,12 @@ struct analysis_question {
 	struct tale_client client;
 	struct analysis_list list;
 	struct analysis_report *report; /* REPORT; goes with the question */
+	/* analysis.c sets these */
+	struct instant put; /* into the ring */
+	uint64_t keeps;	    /* KEEP questions put before it */
+	/* the analysis thread does */
+	bool taken;	/* KEEP: it is in the budget */
+	unsigned tries; /* slices that lacked the request's end */
 };
 
 struct analysis_answer {
@@ -79,7 +93,12 @@ struct analysis_options {
 	const char *store;    /* directory; "": anonymous memory */
 	uint64_t store_bytes; /* its bound */
 	int64_t settle_ns;    /* from a finish until all its events are read */
+	double cpu;	      /* of one CPU, for what no client asks: 0 .. 1 */
 };
+
+/* A client's answer waits no longer than this for events, or for tales that are
+ * being kept; what is missing then is said to be missing. */
+#define ANALYSIS_PATIENCE_NS (50 * NS_PER_MS)
 
 /*
  * Start the thread; the store is opened before this returns.  A directory
@@ -89,6 +108,9 @@ struct analysis_options {
  */
 int analysis_new(struct analysis **out, const struct analysis_options *o);
 void analysis_free(struct analysis **ap);
+
+/* Change the budget.  Proxy thread. */
+void analysis_budget(struct analysis *a, double cpu);
 
 /* Ask; q->report goes with the question.  False when the ring is full (then it
  * stays the caller's).  Proxy thread. */
@@ -104,6 +126,8 @@ struct analysis_stats {
 	uint64_t failed;	/* tales that could not be written */
 	uint64_t made;		/* tales made */
 	uint64_t contradictory; /* of slow requests, by their own events */
+	uint64_t left_out;	/* slow requests beyond the budget */
+	uint64_t cpu_ns;	/* the thread's */
 	bool on_disk;
 	/* Of requests over the target, by the cause of the largest part and
 	 * by what their time passed on. */

@@ -64,14 +64,16 @@ slow_report_list(
 
 int
 slow_report(const struct tale_summary *const *one, unsigned n,
-    int64_t target_ns, char **text, size_t *length)
+    const struct analysis_list *list, char **text, size_t *length)
 {
 	struct json j;
 
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.slow/1");
-	json_key_int(&j, "target_ns", target_ns);
+	json_key_int(&j, "target_ns", list->target_ns);
+	json_key_uint(&j, "slow_requests", list->slow);
+	json_key_uint(&j, "left_out", list->left_out);
 	json_key(&j, "slow");
 	slow_report_list(one, n, &j);
 	json_object_end(&j);

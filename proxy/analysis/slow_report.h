@@ -7,11 +7,12 @@
 #define TAILOR_PROXY_ANALYSIS_SLOW_REPORT_H
 
 #include "base/json.h"
+#include "proxy/analysis/analysis.h"
 #include "talechain/store/store.h"
 
 /* n of them, in that order; the caller frees *text.  0 or -ENOMEM. */
 int slow_report(const struct tale_summary *const *one, unsigned n,
-    int64_t target_ns, char **text, size_t *length);
+    const struct analysis_list *list, char **text, size_t *length);
 
 /* The array of them, as a value. */
 void slow_report_list(

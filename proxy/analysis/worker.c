@@ -264,8 +264,35 @@ render(const struct story *s, enum tale_format format,
 	answer->status = err == 0 ? 200 : 500;
 }
 
+/* How long to wait for a question's events at the most. */
+static int64_t
+patience_left(const struct analysis_question *q)
+{
+	return q->kind == ANALYSIS_KEEP
+		   ? INT64_MAX
+		   : ANALYSIS_PATIENCE_NS -
+			 instant_since(instant_now(), q->put);
+}
+
+/* Wait for the events of a question.  False: a client's comes first. */
+static bool
+wait_for_events(
+    const struct tale_work *w, const struct analysis_question *q, int64_t ns)
+{
+	int64_t left_ns = patience_left(q);
+
+	if (left_ns < ns)
+		ns = left_ns;
+	if (ns <= 0 || atomic_load(&w->closing))
+		return true;
+	if (q->kind == ANALYSIS_KEEP)
+		return w->wait(w->user, ns);
+	nanosleep(&(struct timespec){0, ns}, NULL);
+	return true;
+}
+
 /* Until the observer has surely read everything about the request. */
-static void
+static bool
 settle(const struct tale_work *w, const struct analysis_question *q)
 {
 	bool later = instant_before(q->request.finished, q->asked);
@@ -273,23 +300,24 @@ settle(const struct tale_work *w, const struct analysis_question *q)
 	    instant_plus(later ? q->asked : q->request.finished, w->settle_ns);
 	int64_t left = instant_since(due, instant_now());
 
-	if (left > 0 && left <= w->settle_ns && !atomic_load(&w->closing))
-		nanosleep(&(struct timespec){0, left}, NULL);
+	return left > w->settle_ns || wait_for_events(w, q, left);
 }
 
-/* Slice, and again if the observer was so late that the end is missing. */
+/* Slice, and again if the observer was so late that the end is missing.
+ * -EAGAIN: a client's question comes first. */
 static int
-slice(struct tale_work *w, const struct analysis_question *q, struct tale **out)
+slice(struct tale_work *w, struct analysis_question *q, struct tale **out)
 {
-	for (int tries = 0;; tries++) {
-		int err = tale_slice(out, w->reader, &q->request,
+	for (;; q->tries++) {
+		int err = tale_slice_next(out, w->checkpoints, &q->request,
 		    q->has_client ? &q->client : NULL, SLACK_NS);
 
-		if (err < 0 || tale_whole(*out) || tries == LATE_TRIES ||
-		    atomic_load(&w->closing))
+		if (err < 0 || tale_whole(*out) || q->tries == LATE_TRIES ||
+		    patience_left(q) <= 0 || atomic_load(&w->closing))
 			return err;
 		tale_free(out);
-		nanosleep(&(struct timespec){0, LATE_NS}, NULL);
+		if (!wait_for_events(w, q, LATE_NS))
+			return -EAGAIN;
 	}
 }
 
@@ -315,8 +343,7 @@ kept(struct tale_work *w, const struct analysis_question *q,
 
 /* A tale that was kept before a slow client had read all: again, if it has. */
 static void
-slice_read(
-    struct tale_work *w, const struct analysis_question *q, struct tale **t)
+slice_read(struct tale_work *w, struct analysis_question *q, struct tale **t)
 {
 	struct tale *later = NULL;
 
@@ -330,10 +357,10 @@ slice_read(
 	tale_free(&later);
 }
 
-/* A tale: from the store, else from the stream.  0, -ENOENT or -ENOMEM.
- * *said is filled in only for one from the store. */
+/* A tale: from the store, else from the stream.  0, -ENOENT, -ENOMEM or
+ * -EAGAIN.  *said is filled in only for one from the store. */
 static int
-fetch(struct tale_work *w, const struct analysis_question *q, struct tale **out,
+fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
     struct tale_summary *said)
 {
 	struct tale_store *store;
@@ -352,7 +379,8 @@ fetch(struct tale_work *w, const struct analysis_question *q, struct tale **out,
 	}
 	if (!q->known)
 		return -ENOENT;
-	settle(w, q);
+	if (!settle(w, q))
+		return -EAGAIN;
 	err = slice(w, q, out);
 	return err == -ESTALE ? 0 : err;
 }
@@ -393,8 +421,9 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 	}
 }
 
-static void
-do_tale(struct tale_work *w, const struct analysis_question *q,
+/* False: not now, a client's question comes first. */
+static bool
+do_tale(struct tale_work *w, struct analysis_question *q,
     struct analysis_answer *answer)
 {
 	struct tale_candidate *c = candidate_find(w, q->request.external_id);
@@ -413,6 +442,7 @@ do_tale(struct tale_work *w, const struct analysis_question *q,
 	else
 		answer->status = err == -ENOENT ? 404 : 500;
 	tale_free(&t);
+	return err != -EAGAIN;
 }
 
 /* --- lists ---------------------------------------------------------------------- */
@@ -471,7 +501,7 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 		return;
 	if (q->kind == ANALYSIS_SLOW)
 		err = slow_report(
-		    all, n, q->list.target_ns, &answer->text, &answer->length);
+		    all, n, &q->list, &answer->text, &answer->length);
 	else
 		err = q->report->write(
 		    q->report, all, n, &answer->text, &answer->length);
@@ -480,24 +510,23 @@ do_list(struct tale_work *w, const struct analysis_question *q,
 		answer->status = 200;
 }
 
-bool
-tale_work_do(struct tale_work *w, const struct analysis_question *q,
+enum tale_work_result
+tale_work_do(struct tale_work *w, struct analysis_question *q,
     struct analysis_answer *answer)
 {
 	*answer = (struct analysis_answer){.cookie = q->cookie};
 	switch (q->kind) {
 	case ANALYSIS_TALE:
 		do_tale(w, q, answer);
-		return true;
+		return TALE_WORK_ANSWER;
 	case ANALYSIS_KEEP:
-		do_tale(w, q, answer);
-		return false;
+		return do_tale(w, q, answer) ? TALE_WORK_DONE : TALE_WORK_LATER;
 	case ANALYSIS_SLOW:
 	case ANALYSIS_REPORT:
 		do_list(w, q, answer);
-		return true;
+		return TALE_WORK_ANSWER;
 	}
-	return false;
+	return TALE_WORK_DONE;
 }
 
 int
@@ -510,6 +539,9 @@ tale_work_init(struct tale_work *w, const struct analysis_options *o)
 		return err;
 	timeline_reader_about(w->reader, &about);
 	memcpy(w->boot_id, about.boot_id, sizeof(w->boot_id));
+	err = tale_checkpoints_new(&w->checkpoints, w->reader);
+	if (err < 0)
+		return err;
 	w->settle_ns = o->settle_ns;
 	err = store_open(w, o);
 	if (err == 0)
@@ -524,5 +556,6 @@ tale_work_fini(struct tale_work *w)
 		tale_work_flush(w, true);
 	tale_store_close(&w->store);
 	tale_store_close(&w->spare);
+	tale_checkpoints_free(&w->checkpoints);
 	timeline_reader_close(&w->reader);
 }

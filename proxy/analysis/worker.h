@@ -18,8 +18,9 @@ struct tale_candidate {
 };
 
 struct tale_work {
-	struct timeline_reader *reader; /* owned */
-	struct tale_store *store;	/* owned */
+	struct timeline_reader *reader;	      /* owned */
+	struct tale_checkpoints *checkpoints; /* owned; of the reader */
+	struct tale_store *store;	      /* owned */
 	struct tale_store *spare; /* owned: memory, once store has failed */
 	const char *directory;	  /* borrowed; "" memory */
 	struct tale_store_options spare_options;
@@ -32,6 +33,10 @@ struct tale_work {
 	/* Any thread: be quick, what is missing stays missing. */
 	atomic_bool closing;
 
+	/* Wait so long; false: a client's question came meanwhile. */
+	bool (*wait)(void *user, int64_t ns);
+	void *user;
+
 	/* Written by the analysis thread, read by any. */
 	_Atomic uint64_t failed, made, contradictory;
 	_Atomic uint64_t tales, files, bytes, added, dropped, corrupt;
@@ -43,9 +48,15 @@ struct tale_work {
 int tale_work_init(struct tale_work *w, const struct analysis_options *o);
 void tale_work_fini(struct tale_work *w);
 
-/* Do what is asked.  True if there is an answer to be given. */
-bool tale_work_do(struct tale_work *w, const struct analysis_question *q,
-    struct analysis_answer *answer);
+enum tale_work_result {
+	TALE_WORK_DONE,	  /* there is no answer */
+	TALE_WORK_ANSWER, /* there is one to be given */
+	TALE_WORK_LATER,  /* a KEEP question that is to be done once more */
+};
+
+/* Do what is asked. */
+enum tale_work_result tale_work_do(struct tale_work *w,
+    struct analysis_question *q, struct analysis_answer *answer);
 
 /* Keep the candidates of a window that is over; all of them if forced. */
 void tale_work_flush(struct tale_work *w, bool forced);

@@ -22,6 +22,7 @@
 #include "proxy/client/clients.h"
 #include "proxy/net/loop.h"
 #include "proxy/request/request_id.h"
+#include "proxy/request/slow_target.h"
 #include "proxy/stats/ledger.h"
 #include "proxy/stats/metrics.h"
 #include "proxy/stats/gain.h"
@@ -200,8 +201,10 @@ struct proxy {
 	struct metrics metrics;
 	struct ledger ledger;
 	struct recent recent;
-	struct gain *gain; /* owned; NULL: never in watch mode */
-	struct slow_window slow_window;
+	struct gain *gain;		/* owned; NULL: never in watch mode */
+	struct slow_window slow_window; /* of requests that were not slow */
+	struct slow_window slow_worst;	/* and of those that were */
+	struct slow_target slow_target;
 
 	/* what the admin socket reports */
 	struct topology_plan plan; /* as carried out */

@@ -31,23 +31,45 @@ slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
 	return true;
 }
 
+int64_t
+slow_target_ns(const struct proxy *p)
+{
+	return p->config->slow.target_ns == CONFIG_DURATION_AUTO
+		   ? slow_target_now_ns(&p->slow_target)
+		   : p->config->slow.target_ns;
+}
+
+uint64_t
+slow_left_out(const struct proxy *p)
+{
+	struct analysis_stats s;
+
+	analysis_stats(p->analysis, &s);
+	return p->metrics.slow_unexamined + s.left_out;
+}
+
 void
 slow_finished(struct proxy *p, const struct tale_request *t)
 {
 	const struct config *c = p->config;
 	int64_t total_ns = instant_since(t->finished, t->first_byte);
-	bool slow = total_ns > c->slow.target_ns;
+	bool slow = total_ns > slow_target_ns(p);
 	struct analysis_question q = {.kind = ANALYSIS_KEEP,
 	    .known = true,
 	    .keep = true,
 	    .reason = TALE_REASON_TARGET};
 
+	slow_target_add(&p->slow_target, t->finished, total_ns);
 	recent_note(&p->recent, &(struct recent_request){.at = t->finished,
 				    .total_ns = total_ns,
 				    .slow = slow,
 				    .again = t->attempt[1].server >= 0,
 				    .active = p->hedging.active});
-	if (!slow) {
+	if (slow) {
+		q.slowest =
+		    slow_window_take(&p->slow_worst, c->slow.keep_slowest,
+			SLOW_WINDOW_NS, t->finished, total_ns);
+	} else {
 		if (!slow_window_take(&p->slow_window, c->slow.keep_slowest,
 			SLOW_WINDOW_NS, t->finished, total_ns))
 			return;

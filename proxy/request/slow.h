@@ -6,7 +6,9 @@
  * are is known only when the window ends, and then the stream may have
  * overwritten their events: so each that is among the slowest so far is
  * examined at once, and the analysis keeps those that still are at the end.
- * Of n requests in random order that is about keep * ln(n / keep).
+ * Of n requests in random order that is about keep * ln(n / keep).  Of the slow
+ * ones those are marked that are the slowest: the analysis, where it has to
+ * leave out requests (proxy/analysis/budget.h), leaves out others.
  *
  * Proxy thread only.
  */
@@ -36,6 +38,13 @@ slow_tales_max(uint64_t store_bytes)
  */
 _Bool slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
     struct instant now, int64_t total_ns);
+
+/* The time above which a request is slow, now. */
+int64_t slow_target_ns(const struct proxy *p);
+
+/* Slow requests that were not examined, so far: for lack of room, or beyond the
+ * budget. */
+uint64_t slow_left_out(const struct proxy *p);
 
 /* A request has finished: count it, and have it examined if it is slow. */
 void slow_finished(struct proxy *p, const struct tale_request *t);

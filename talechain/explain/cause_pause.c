@@ -224,6 +224,37 @@ cause_losses(struct explainer *ex, enum claim_rank rank)
 	path_add(ex, &c);
 }
 
+/* Whether a leg is known from what Tailor itself recorded. */
+static bool
+is_own(const struct claim *leg)
+{
+	return leg->cause == TALE_CAUSE_PROXY_QUEUE ||
+	       leg->cause == TALE_CAUSE_PROXY ||
+	       leg->cause == TALE_CAUSE_SWITCHED ||
+	       leg->cause == TALE_CAUSE_CLIENT_SEND;
+}
+
+void
+cause_unsampled(struct explainer *ex, const struct claim *leg)
+{
+	struct claim c = {.cause = TALE_CAUSE_NOT_OBSERVED,
+	    .rank = is_own(leg) ? RANK_GAP : RANK_UNSAMPLED,
+	    .attempt = leg->attempt,
+	    .cpu = -1};
+	const struct tale_entry *e;
+
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		e = &ex->t->entry[i];
+		if (e->slot.event.type != TALECHAIN_META_UNSAMPLED)
+			continue;
+		c.value = e->slot.event.arg[1];
+		c.begin_ns = moment_at(ex, e->at);
+		c.end_ns =
+		    moment_at(ex, (struct instant){e->slot.event.arg[0]});
+		path_add(ex, &c);
+	}
+}
+
 void
 cause_gaps(struct explainer *ex)
 {

@@ -58,6 +58,7 @@ enum claim_rank {
 	RANK_STOP,	    /* the whole process was stopped */
 	RANK_CONTRADICTION, /* its events cannot all be true */
 	RANK_TCP,
+	RANK_UNSAMPLED, /* the kernel's events were not recorded */
 	RANK_SAFEPOINT,
 	RANK_GC,
 	RANK_EXIT,
@@ -281,6 +282,8 @@ void cause_stops(struct explainer *ex, int attempt);
 bool cause_is_classes(
     const struct explainer *ex, const struct tale_entry *e, int attempt);
 void cause_gaps(struct explainer *ex);
+/* Times without the kernel's events, of a leg that would need them. */
+void cause_unsampled(struct explainer *ex, const struct claim *leg);
 /* Times of lost events; RANK_LOSS where threads' claims would be wrong. */
 void cause_losses(struct explainer *ex, enum claim_rank rank);
 /* What held back bytes sent on a flow; like: attempt and thread. */

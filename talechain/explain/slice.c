@@ -30,6 +30,8 @@
 #define RATES_MAX (TALE_EVENTS_MAX / 8)
 #define REST_NS (10 * NS_PER_S) /* a client's reading is followed so long */
 #define RATE_LATE_NS (25 * NS_PER_MS) /* a period ends after the request */
+#define RATE_RECENT_NS NS_PER_S	      /* no longer: there are no rates */
+#define SWEEP_SLOTS 64 /* of one sweep, which may not be in order */
 
 /* There may be thousands of these; only the long ones matter. */
 static bool
@@ -191,21 +193,12 @@ slice_touches(const struct slicer *s, const struct timeline_slot *slot)
 
 /* An event of one of the request's servers. */
 static int
-slice_server(struct slicer *s, const struct timeline_slot *slot, int attempt)
+slice_server(struct slicer *s, const struct timeline_slot *slot)
 {
-	struct timeline_slot *open;
-	struct tale_mark m;
-
 	if (slice_touches(s, slot))
 		return slice_add(s, slot);
-	if (slot->event.ts < s->from.ns && tale_mark_of(&slot->event, &m)) {
-		open = &s->open[(attempt * SOURCES + (int)m.source) *
-				    HAZARD_KIND_COUNT +
-				(int)m.kind];
-		*open = *slot;
-		if (!m.begins)
-			open->seq = 0;
-	}
+	if (slot->event.ts < s->from.ns)
+		stream_state_mark(&s->state, slot);
 	return 0;
 }
 
@@ -261,6 +254,11 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 			&t->lost_channels))
 			t->lost_channels = UINT64_MAX;
 		return slice_add(s, slot);
+	case TALECHAIN_META_UNSAMPLED:
+		return slot->event.ts <= s->to.ns &&
+			       slot->event.arg[0] > s->from.ns
+			   ? slice_add(s, slot)
+			   : 0;
 	case TALECHAIN_META_BLIND:
 	case TALECHAIN_PROXY_SWAP:
 		return slice_touches(s, slot) ? slice_add(s, slot) : 0;
@@ -277,7 +275,7 @@ slice_slot(struct slicer *s, const struct timeline_slot *slot)
 	case TALECHAIN_HAZARD_BEGIN:
 	case TALECHAIN_HAZARD_END:
 		attempt = tale_attempt_of(t, tale_event_server(slot));
-		return attempt >= 0 ? slice_server(s, slot, attempt) : 0;
+		return attempt >= 0 ? slice_server(s, slot) : 0;
 	}
 	return 0;
 }
@@ -300,22 +298,28 @@ slice_lost(struct slicer *s, uint64_t from, uint64_t to)
 		s->tale->lost_stream += to - from;
 }
 
-/* One pass: visit gets each slot that is not late.  0 or -ENOMEM. */
+/* Whether nothing of a request, nor a rate, comes after a slot. */
+static bool
+slice_over(const struct slicer *s, const struct timeline_slot *slot)
+{
+	int64_t late_ns = s->final && s->rates_read ? RATE_LATE_NS : 0;
+
+	return slice_late(s, slot) &&
+	       slot->read_ns > s->to.ns + (uint64_t)late_ns;
+}
+
+/* One pass from a position on: visit gets each slot.  0 or -ENOMEM. */
 static int
-slice_run(struct slicer *s,
+slice_run(struct slicer *s, uint64_t from, uint64_t stop,
     int (*visit)(struct slicer *s, const struct timeline_slot *slot))
 {
-	const struct tale_request *r = &s->tale->request;
 	struct timeline_slot slot;
-	uint64_t position, lost, from;
+	uint64_t position, lost;
 	int err;
 
-	from = r->stream_begin > TALE_LOOKBACK_SLOTS
-		   ? r->stream_begin - TALE_LOOKBACK_SLOTS
-		   : 0;
 	position = timeline_seek(s->reader, from);
 	slice_lost(s, from, position);
-	while (position < s->stop) {
+	while (position < stop) {
 		switch (timeline_read(s->reader, &slot, &lost)) {
 		case TIMELINE_READ_NONE:
 			return 0;
@@ -324,12 +328,12 @@ slice_run(struct slicer *s,
 			break;
 		case TIMELINE_READ_OK:
 			s->position = position;
-			if (slice_late(s, &slot) &&
-			    slot.read_ns > s->to.ns + RATE_LATE_NS)
+			if (s->final && position >= s->state.position)
+				s->state.position = position + 1;
+			s->rates_read |= slot.event.type == TALECHAIN_RATE;
+			if (slice_over(s, &slot))
 				return 0;
-			err = s->final || !slice_late(s, &slot)
-				  ? visit(s, &slot)
-				  : 0;
+			err = visit(s, &slot);
 			if (err < 0)
 				return err;
 			break;
@@ -367,16 +371,71 @@ request_copy(struct tale_request *out, const struct tale_request *in)
 	}
 }
 
+/* Whether a pause of a server was open as the window began.  What has been
+ * open for longer than that may have ended unseen. */
+static bool
+is_open(const struct slicer *s, const struct timeline_slot *open, int server)
+{
+	uint64_t position = open->seq / 2 - 1;
+
+	return open->seq != 0 && tale_event_server(open) == server &&
+	       position + TALE_LOOKBACK_SLOTS >= s->begin;
+}
+
 /* Pauses from before the window that never ended belong to it. */
 static int
 slice_open_add(struct slicer *s)
 {
-	int err = 0;
+	const struct timeline_slot *open;
+	int server, err = 0;
 
-	for (size_t i = 0; i < SLICE_OPEN && err == 0; i++)
-		if (s->open[i].seq != 0)
-			err = slice_add(s, &s->open[i]);
+	for (int i = 0; i < TALE_ATTEMPTS; i++) {
+		server = s->tale->request.attempt[i].server;
+		if (server < 0 || tale_attempt_of(s->tale, server) != i)
+			continue;
+		open = &s->state.open[server % STATE_SERVERS][0][0];
+		for (size_t k = 0; k < SOURCES * HAZARD_KIND_COUNT; k++)
+			if (err == 0 && is_open(s, &open[k], server))
+				err = slice_add(s, &open[k]);
+	}
 	return err;
+}
+
+/*
+ * The first slot that may touch the window: one that was read when it began.
+ * The stream is in the order of reading, but for the slots of one sweep.
+ */
+static uint64_t
+slice_begin(struct slicer *s)
+{
+	uint64_t low = timeline_seek(s->reader, 0), middle, lost;
+	uint64_t high = s->tale->request.stream_begin;
+	struct timeline_slot slot;
+
+	if (high > s->stop)
+		high = s->stop;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (timeline_seek(s->reader, middle) == middle &&
+		    timeline_read(s->reader, &slot, &lost) ==
+			TIMELINE_READ_OK &&
+		    slot.read_ns >= s->from.ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return high > SWEEP_SLOTS ? high - SWEEP_SLOTS : 0;
+}
+
+/* Before the window only the flow of the client is of interest. */
+static int
+slice_flow(struct slicer *s, const struct timeline_slot *slot)
+{
+	unsigned type = slot->event.type;
+
+	return type >= TALECHAIN_TCP_RECV && type <= TALECHAIN_SOCK_RECV
+		   ? slice_kernel(s, slot)
+		   : 0;
 }
 
 /* All passes, then everything in order of time.  0 or -ENOMEM. */
@@ -384,17 +443,26 @@ static int
 slice_all(struct slicer *s)
 {
 	struct tale *t = s->tale;
+	uint64_t flow;
 	int err;
 
 	s->stop = timeline_reader_head(s->reader);
-	err = slice_run(s, slice_learn_first);
+	s->begin = slice_begin(s);
+	checkpoints_find(s->checkpoints, s->reader, s->begin, &s->state);
+	s->rates_read = s->state.rate_ns + RATE_RECENT_NS > s->from.ns;
+	err = slice_run(s, s->begin, s->stop, slice_learn_first);
+	flow = slice_flow_begin(s);
 	if (err == 0 && s->kernel) {
-		err = slice_run(s, slice_learn_second);
+		err = slice_run(s, s->begin, s->stop, slice_learn_second);
 		slice_learned(s);
 	}
+	if (err == 0 && flow < s->begin)
+		err = slice_run(s, flow, s->begin, slice_flow);
 	s->final = true;
+	if (err == 0 && s->state.unsampled.seq != 0)
+		err = slice_slot(s, &s->state.unsampled);
 	if (err == 0)
-		err = slice_run(s, slice_slot);
+		err = slice_run(s, s->begin, s->stop, slice_slot);
 	if (err == 0)
 		err = slice_open_add(s);
 	if (err == 0)
@@ -422,24 +490,22 @@ slice_client(struct slicer *s)
 		return 0;
 	s->rest_from = s->to;
 	s->to = instant_plus(s->to, REST_NS);
-	err = slice_run(s, slice_rest);
+	err = slice_run(s, s->begin, s->stop, slice_rest);
 	if (t->entries > 0)
 		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
 	return err;
 }
 
-int
-tale_slice(struct tale **out, struct timeline_reader *reader,
+static int
+slice_request(struct tale **out, struct slicer *s,
     const struct tale_request *request, const struct tale_client *client,
     int64_t slack_ns)
 {
-	struct slicer *s;
 	struct tale *t;
 	int err = -ENOMEM;
 
 	t = calloc(1, sizeof(*t));
-	s = calloc(1, sizeof(*s));
-	if (t == NULL || s == NULL)
+	if (t == NULL)
 		goto free_tale;
 	request_copy(&t->request, request);
 	if (client != NULL)
@@ -449,7 +515,6 @@ tale_slice(struct tale **out, struct timeline_reader *reader,
 	t->cookie[TALE_SOCKET_B] = request->attempt[1].cookie;
 	tale_bounds_set(t);
 	s->tale = t;
-	s->reader = reader;
 	s->from = tale_earlier(t->t0, slack_ns);
 	s->to = instant_is_set(t->request.finished)
 		    ? instant_plus(t->end, slack_ns)
@@ -464,12 +529,43 @@ tale_slice(struct tale **out, struct timeline_reader *reader,
 	err = tale_pauses_find(t);
 	if (err < 0)
 		goto free_tale;
-	free(s);
 	*out = t;
 	return t->stale ? -ESTALE : 0;
 
 free_tale:
-	free(s);
 	tale_free(&t);
+	return err;
+}
+
+int
+tale_slice(struct tale **out, struct timeline_reader *reader,
+    const struct tale_request *request, const struct tale_client *client,
+    int64_t slack_ns)
+{
+	struct slicer *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	if (s != NULL) {
+		s->reader = reader;
+		err = slice_request(out, s, request, client, slack_ns);
+	}
+	free(s);
+	return err;
+}
+
+int
+tale_slice_next(struct tale **out, struct tale_checkpoints *checkpoints,
+    const struct tale_request *request, const struct tale_client *client,
+    int64_t slack_ns)
+{
+	struct slicer *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	if (s != NULL) {
+		s->reader = checkpoints_reader(checkpoints);
+		s->checkpoints = checkpoints;
+		err = slice_request(out, s, request, client, slack_ns);
+	}
+	free(s);
 	return err;
 }

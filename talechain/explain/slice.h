@@ -1,7 +1,8 @@
 /*
  * slice.h: the inside of slicing, shared by its passes.
  *
- * Slicing reads a request's part of the stream up to three times.  Twice to
+ * What was before the request's part of the stream is known from a checkpoint
+ * (checkpoint.h).  Slicing reads that part up to three times.  Twice to
  * learn, if there are events of the kernel: the request's sockets, ports and
  * the threads that reported it (first), then the other ends of those sockets
  * and the threads that worked on them or were woken for them (second).  The
@@ -10,14 +11,13 @@
 #ifndef TAILOR_TALECHAIN_EXPLAIN_SLICE_H
 #define TAILOR_TALECHAIN_EXPLAIN_SLICE_H
 
+#include "talechain/explain/checkpoint.h"
 #include "talechain/explain/tale_struct.h"
 
 #define SLICE_SEQUENCES 64 /* remembered of each socket, to know its peer */
 #define SLICE_CALLERS 64   /* threads seen at possible peers */
 #define SLICE_WAKES 1024   /* wake-ups within the servers */
 #define SLICE_CPUS 256
-#define SLICE_OPEN ((size_t)TALE_ATTEMPTS * SOURCES * HAZARD_KIND_COUNT)
-#define SLICE_NAMES 1024   /* a power of two */
 #define SLICE_ATTEMPTS 512 /* other requests', the last ones */
 
 /* One of the request's own sockets, as its events describe it. */
@@ -43,6 +43,7 @@ struct slice_wake {
 struct slicer {
 	struct tale *tale;
 	struct timeline_reader *reader;
+	struct tale_checkpoints *checkpoints; /* NULL: none */
 	struct instant from, to;  /* the window, widened by the slack */
 	struct instant flow_from; /* the response before on the connection */
 	struct instant rest_from; /* the window's end, for slice_rest() */
@@ -57,6 +58,7 @@ struct slicer {
 	size_t switches;	  /* SCHEDULE */
 	int64_t away_least_ns;	  /* shorter absences are left out */
 	bool final;		  /* the pass that takes */
+	bool rates_read;	  /* there are RATE events about */
 	bool kernel;		  /* there are events of the kernel */
 	struct slice_socket socket[TALE_SOCKETS];
 	struct slice_caller caller[SLICE_CALLERS];
@@ -68,16 +70,14 @@ struct slicer {
 	struct timeline_slot idle[SLICE_CPUS];
 	bool waited[SLICE_CPUS];  /* a thread of ours was preempted there */
 	size_t fault[SLICE_CPUS]; /* entry + 1 of a thread's last PAGEFAULT */
-	struct timeline_slot name[SLICE_NAMES];
-	/* How threads left their CPUs that were off them as the window began. */
-	struct timeline_slot left[SLICE_NAMES];
+	uint64_t begin;		  /* the first slot that may touch the window */
+	/* At begin; as the last pass goes on, of what touches no window. */
+	struct stream_state state;
 	/* Others' attempts; by port, what Tailor last sent from it; by thread,
 	 * how it last used another connection before the window. */
 	struct timeline_slot attempt[SLICE_ATTEMPTS];
 	size_t attempts;
-	struct timeline_slot forward[SLICE_NAMES], got[SLICE_NAMES];
-	/* Pauses that began before the window and have not ended yet. */
-	struct timeline_slot open[SLICE_OPEN];
+	struct timeline_slot forward[STATE_PLACES], got[STATE_PLACES];
 };
 
 /* slice.c */
@@ -90,6 +90,9 @@ bool slice_is_thread(const struct tale *t, uint64_t tid);
 /* Always 0. */
 int slice_learn_first(struct slicer *s, const struct timeline_slot *slot);
 int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
+/* After the first: where the request's bytes came to its client's socket, if
+ * that was before the window; else s->begin. */
+uint64_t slice_flow_begin(const struct slicer *s);
 /* After the second: peers' threads and those they woke. */
 void slice_learned(struct slicer *s);
 /* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */

@@ -241,6 +241,19 @@ slice_learned(struct slicer *s)
 	} while (t->threads > before);
 }
 
+uint64_t
+slice_flow_begin(const struct slicer *s)
+{
+	const struct slice_socket *k = &s->socket[TALE_SOCKET_CLIENT];
+	uint64_t begin = s->begin;
+
+	if (k->seen)
+		begin = stream_state_flow(&s->state, k->local, k->remote);
+	if (begin < s->begin && s->begin - begin > TALE_LOOKBACK_SLOTS)
+		begin = s->begin - TALE_LOOKBACK_SLOTS;
+	return begin < s->begin ? begin : s->begin;
+}
+
 /* Bytes of another request on the same connection, after this one. */
 static bool
 is_next_request(const struct tale *t, int i, const struct talechain_event *e)
@@ -380,19 +393,6 @@ take_fault(struct slicer *s, const struct timeline_slot *slot)
 	return err;
 }
 
-/* A switch before the window: what it left off its CPU stays so till then. */
-static void
-left_note(struct slicer *s, const struct timeline_slot *slot)
-{
-	uint32_t in = tale_low(slot->event.arg[0]), out = slot->event.tid;
-	struct timeline_slot *place = &s->left[in % SLICE_NAMES];
-
-	if (place->event.tid == in)
-		place->seq = 0;
-	if (out != 0)
-		s->left[out % SLICE_NAMES] = *slot;
-}
-
 /* Whether a thread lost its CPU to another, which the event then names. */
 static bool
 preempted(const struct talechain_event *e)
@@ -409,8 +409,9 @@ slice_left(struct slicer *s)
 	int err = 0;
 
 	for (unsigned i = 0; i < s->tale->threads && err == 0; i++) {
-		slot = s->left[thread[i].tid % SLICE_NAMES];
-		if (slot.seq == 0 || slot.event.tid != thread[i].tid ||
+		if (!stream_state_fetch(s->reader, &s->state,
+			&s->state.left[thread[i].tid % STATE_PLACES],
+			thread[i].tid, &slot) ||
 		    preempted(&slot.event))
 			continue;
 		/* What ran next would seem to run until the window. */
@@ -429,14 +430,14 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 	struct tale *t = s->tale;
 
 	if (e->type == TALECHAIN_THREAD) {
-		s->name[e->arg[0] % SLICE_NAMES] = *slot;
+		stream_state_name(&s->state, s->position, slot);
 		return 0;
 	}
 	if (is_flow(e->type))
 		return take_flow(s, slot);
 	if (!slice_touches(s, slot)) {
 		if (e->type == TALECHAIN_SCHEDULE && e->ts < s->from.ns)
-			left_note(s, slot);
+			stream_state_switch(&s->state, s->position, slot);
 		return 0;
 	}
 	switch (e->type) {
@@ -464,13 +465,14 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 static int
 name_take(struct slicer *s, uint64_t tid)
 {
-	struct timeline_slot *slot = &s->name[tid % SLICE_NAMES], taken;
+	struct state_thread *place = &s->state.name[tid % STATE_PLACES];
+	struct timeline_slot slot;
 
-	if (tid == 0 || slot->seq == 0 || slot->event.arg[0] != tid)
+	if (!stream_state_fetch(
+		s->reader, &s->state, place, (uint32_t)tid, &slot))
 		return 0;
-	taken = *slot;
-	slot->seq = 0; /* once */
-	return slice_add(s, &taken);
+	place->tid = 0; /* once */
+	return slice_add(s, &slot);
 }
 
 int

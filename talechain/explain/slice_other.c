@@ -46,7 +46,7 @@ slice_other_learn(struct slicer *s, const struct timeline_slot *slot)
 		s->attempt[s->attempts++ % SLICE_ATTEMPTS] = *slot;
 	else if (e->type == TALECHAIN_SOCK_SEND && !is_own(s, e) &&
 		 attempt_of_port(s, remote) >= 0)
-		s->forward[local % SLICE_NAMES] = *slot;
+		s->forward[local % STATE_PLACES] = *slot;
 }
 
 int
@@ -64,15 +64,23 @@ slice_other_take(struct slicer *s, const struct timeline_slot *slot)
 		return slice_is_thread(s->tale, e->tid) && e->ts <= s->to.ns
 			   ? slice_add(s, slot)
 			   : 0;
-	s->got[e->tid % SLICE_NAMES] = *slot;
+	s->got[e->tid % STATE_PLACES] = *slot;
 	return 0;
+}
+
+/* Before the window: what a place of the state holds for a key, into a slot. */
+static bool
+fetch(struct slicer *s, const struct state_thread *place, uint32_t key,
+    struct timeline_slot *out)
+{
+	return stream_state_fetch(s->reader, &s->state, place, key, out);
 }
 
 /* The last attempt on a connection of Tailor's before a moment, or NULL. */
 static struct timeline_slot *
 attempt_before(struct slicer *s, uint64_t cookie, uint64_t ts)
 {
-	struct timeline_slot *found = NULL, *a;
+	struct timeline_slot *found = NULL, *a, before;
 	size_t count =
 	    s->attempts < SLICE_ATTEMPTS ? s->attempts : SLICE_ATTEMPTS;
 
@@ -82,6 +90,14 @@ attempt_before(struct slicer *s, uint64_t cookie, uint64_t ts)
 		    (found == NULL || found->event.ts < a->event.ts))
 			found = a;
 	}
+	if (found != NULL ||
+	    !fetch(s, &s->state.attempt[cookie % STATE_PLACES],
+		(uint32_t)cookie, &before) ||
+	    before.event.arg[3] != cookie || before.event.ts > ts ||
+	    before.event.arg[0] == s->tale->request.id)
+		return found;
+	found = &s->attempt[s->attempts++ % SLICE_ATTEMPTS];
+	*found = before;
 	return found;
 }
 
@@ -101,10 +117,13 @@ other_add(struct slicer *s, const struct talechain_event *e)
 {
 	uint32_t ports = (uint32_t)(e->arg[3] >> 32);
 	struct timeline_slot *forward =
-	    &s->forward[(ports & UINT16_MAX) % SLICE_NAMES];
+	    &s->forward[(ports & UINT16_MAX) % STATE_PLACES];
 	struct timeline_slot *attempt;
 	int err;
 
+	if (forward->seq == 0)
+		fetch(s, &s->state.forward[(ports & UINT16_MAX) % STATE_PLACES],
+		    ports & UINT16_MAX, forward);
 	if (forward->seq == 0 ||
 	    forward->event.arg[3] >> 32 != (ports << 16 | ports >> 16))
 		return 0;
@@ -124,9 +143,16 @@ slice_others(struct slicer *s)
 	int err = 0;
 
 	for (unsigned i = 0; i < t->threads && err == 0; i++) {
-		got = &s->got[t->thread[i].tid % SLICE_NAMES];
+		got = &s->got[t->thread[i].tid % STATE_PLACES];
+		if (got->seq == 0)
+			fetch(s,
+			    &s->state.call[t->thread[i].tid % STATE_PLACES],
+			    t->thread[i].tid, got);
 		if (got->seq != 0 && got->event.tid == t->thread[i].tid &&
-		    got->event.type == TALECHAIN_SOCK_RECV)
+		    got->event.type == TALECHAIN_SOCK_RECV &&
+		    !is_own(s, &got->event) &&
+		    attempt_of_port(s, (uint16_t)(got->event.arg[3] >> 48)) >=
+			0)
 			err = slice_add(s, got);
 	}
 	entries = t->entries;

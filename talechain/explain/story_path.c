@@ -55,6 +55,7 @@ leg_to(struct explainer *ex, int64_t end, const struct claim *like)
 	c.end_ns = ex->leg_end_ns;
 	path_add(ex, &c);
 	cause_gaps(ex);
+	cause_unsampled(ex, like);
 	return true;
 }
 

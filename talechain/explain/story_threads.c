@@ -22,7 +22,7 @@
 /* Where one thread is while its events are gone through. */
 struct track {
 	uint32_t tid, pid;
-	enum { TRACK_UNKNOWN, TRACK_ON, TRACK_OFF } state;
+	enum { TRACK_UNKNOWN, TRACK_ON, TRACK_OFF, TRACK_PAUSED } state;
 	int64_t since;
 	enum talechain_off off;
 	uint32_t by; /* the thread that preempted it */
@@ -237,7 +237,7 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	};
 	struct thread_interval ready = off;
 
-	if (k->state != TRACK_ON) {
+	if (k->state != TRACK_ON && k->state != TRACK_PAUSED) {
 		off.inferred = k->state == TRACK_UNKNOWN;
 		if (off.inferred)
 			off.state = THREAD_SLEEP;
@@ -291,8 +291,35 @@ track_ends(struct explainer *ex, const struct track *k, bool acted)
 	};
 
 	/* It is watched: without any switch it kept its CPU. */
-	if (k->state != TRACK_UNKNOWN || acted)
+	if (k->state != TRACK_PAUSED && (k->state != TRACK_UNKNOWN || acted))
 		interval_add(ex, &rest);
+}
+
+/*
+ * From here on its switches were not recorded for a while.  What it did until
+ * then is known, and if it leaves its CPU afterwards, that it ran since the end
+ * of the pause.
+ */
+static void
+track_pauses(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	struct thread_interval last = {
+	    .tid = k->tid,
+	    .state = k->state == TRACK_OFF ? state_of(k->off) : THREAD_RUN,
+	    .begin_ns = k->since,
+	    .end_ns = moment_at(ex, e->at),
+	    .cpu = k->cpu,
+	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
+			 ? k->by
+			 : 0,
+	    .woken_ns = NEVER,
+	};
+
+	if (k->state == TRACK_ON || k->state == TRACK_OFF)
+		interval_add(ex, &last);
+	k->state = TRACK_PAUSED;
+	k->since = moment_at(ex, (struct instant){e->slot.event.arg[0]});
+	k->wakeup = NULL;
 }
 
 static void
@@ -308,6 +335,8 @@ thread_intervals(struct explainer *ex, const struct tale_thread *thread)
 		if (t->entry[i].doubtful)
 			continue;
 		acted |= v->tid == k.tid && v->type >= TALECHAIN_SOCK_SEND;
+		if (v->type == TALECHAIN_META_UNSAMPLED)
+			track_pauses(ex, &k, &t->entry[i]);
 		if (v->type == TALECHAIN_WAKEUP && v->arg[0] == k.tid)
 			k.wakeup = &t->entry[i];
 		if (v->type != TALECHAIN_SCHEDULE)

@@ -257,6 +257,13 @@ say_not_observed(
 {
 	char who[2 * NAME_SIZE];
 
+	if (c->rank == RANK_UNSAMPLED) {
+		line_add(l,
+		    "not observed: kernel events are sampled above %llu/s, "
+		    "and were not recorded then",
+		    (unsigned long long)c->value);
+		return;
+	}
 	line_add(l, "not observed: %s %s",
 	    claim_subject(ex, c, who, sizeof(who)),
 	    c->note != NULL ? c->note : "was not seen");

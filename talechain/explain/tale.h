@@ -61,7 +61,8 @@ struct tale_client {
  * it was read, or a minute before) is shown as such, and sorted by the moment
  * the observer read it.
  */
-struct tale; /* opaque */
+struct tale;		 /* opaque */
+struct tale_checkpoints; /* opaque */
 
 /*
  * tale_slice(out, reader, request, client, slack_ns):
@@ -74,22 +75,37 @@ struct tale; /* opaque */
  * it, and the softirqs and idle CPUs that delayed these.
  * A pause that began earlier (up to TALE_LOOKBACK_SLOTS before) and was not
  * over is found too.
- *   reader  moved; it is left somewhere behind the request
+ *   reader  moved; it is left somewhere
  *   client  may be NULL
  * Returns 0, -ENOMEM, or -ESTALE when the stream has already overwritten the
  * request's beginning (the tale is still made, from what is left, and says
  * so).  Free with tale_free.
  * Cost: reads every slot between the positions, three times if there are
- * events of the kernel; bounded by the stream.  Keeps at most TALE_EVENTS_MAX
- * events, at most half of them from applications and three quarters from the
- * kernel; what was left out is counted and said.
+ * events of the kernel; bounded by the stream; and TALE_LOOKBACK_SLOTS before,
+ * once.  Keeps at most TALE_EVENTS_MAX events, at most half of them from
+ * applications and three quarters from the kernel; what was left out is counted
+ * and said.
+ *
+ * tale_slice_next(out, checkpoints, request, client, slack_ns):
+ * The same for one tale after the other, in about the order of their requests:
+ * what is before a request is read once for all.
  */
 #define TALE_LOOKBACK_SLOTS 16384
 #define TALE_EVENTS_MAX 16384
 int tale_slice(struct tale **out, struct timeline_reader *reader,
     const struct tale_request *request, const struct tale_client *client,
     int64_t slack_ns);
+int tale_slice_next(struct tale **out, struct tale_checkpoints *checkpoints,
+    const struct tale_request *request, const struct tale_client *client,
+    int64_t slack_ns);
 void tale_free(struct tale **tp);
+
+/* What tale_slice_next remembers of a stream; the reader is borrowed and is
+ * for this alone.  0 or -ENOMEM; 2.5 MiB.  One thread. */
+int tale_checkpoints_new(
+    struct tale_checkpoints **out, struct timeline_reader *reader);
+void tale_checkpoints_free(struct tale_checkpoints **cp);
+size_t tale_checkpoints_bytes(void); /* of memory */
 
 /* What the tale holds. */
 const struct tale_request *tale_request(const struct tale *t);

@@ -136,12 +136,13 @@ static const struct workload workloads[] = {
 static const struct {
 	const char *name;
 	enum profiler_kernel profile;
-	bool syscalls;
+	bool syscalls, paused;
 } profiles[] = {
-    {"off", PROFILER_KERNEL_OFF, false},
-    {"lite", PROFILER_KERNEL_LITE, false},
-    {"full", PROFILER_KERNEL_FULL, false},
-    {"all", PROFILER_KERNEL_FULL, true},
+    {"off", PROFILER_KERNEL_OFF, false, false},
+    {"lite", PROFILER_KERNEL_LITE, false, false},
+    {"lite, paused", PROFILER_KERNEL_LITE, false, true},
+    {"full", PROFILER_KERNEL_FULL, false, false},
+    {"all", PROFILER_KERNEL_FULL, true, false},
 };
 #define PROFILES (sizeof(profiles) / sizeof(profiles[0]))
 
@@ -192,6 +193,8 @@ turn(unsigned t, unsigned profile)
 		printf("not measured, because %s\n", state[0].why);
 		return -1;
 	}
+	if (k != NULL)
+		kernel_gate(k, profiles[profile].paused);
 	for (w = 0; w < WORKLOADS; w++) {
 		took[0][w][profile][t] = measure(&workloads[w]);
 		took[1][w][profile][t] = measure_stranger(&workloads[w]);

@@ -7,7 +7,7 @@
  * that the kernel chooses, prints it, and responds to each request with NAME.
  * Of each line of standard input, "begin" begins a collection and "end" ends
  * it; the response is the line.  While it collects, it reads no request, as a
- * JVM does.  Ends with its input.
+ * JVM does; from "hold" on it reads none either.  Ends with its input.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -44,8 +44,9 @@ command(void)
 
 	if (fgets(line, sizeof(line), stdin) == NULL)
 		return false;
-	collects = strcmp(line, "begin\n") == 0;
-	state_set(collects ? TALECHAIN_JVM_GC : TALECHAIN_JVM_RUNNING);
+	collects = strcmp(line, "end\n") != 0;
+	if (strcmp(line, "hold\n") != 0)
+		state_set(collects ? TALECHAIN_JVM_GC : TALECHAIN_JVM_RUNNING);
 	fputs(line, stdout);
 	fflush(stdout);
 	return true;

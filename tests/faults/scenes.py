@@ -55,6 +55,7 @@ class Plain:
                 "profiler": {"kernel": "off", "rates": []},
                 "access_log": {"path": f"{at}/access.log"},
                 "talechain": {"allow": ["127.0.0.0/8", "unix"]},
+                "analysis": {"cpu": 1},
                 "slow": {"target": "1us", "store": f"{at}/store",
                          "store_bytes": "4M"}})
 

@@ -31,6 +31,7 @@ CONFIG = {
     "proxy": {"stop_timeout": "2s", "trust": ["127.0.0.1/32"]},
     "talechain": {"allow": ["127.0.0.1/32"]},
     "slow": {"target": "2ms"},
+    "analysis": {"cpu": 1},  # each of them
     "log": {"level": "info"},
 }
 

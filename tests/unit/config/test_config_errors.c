@@ -235,8 +235,8 @@ static const struct {
 	"proxy.websocket?\n"
 	"t:3:70: proxy.websocket: 1 is not true or false\n"
 	"t:4:2: \xc3\xa9: unknown key\n"
-	"t:4:29: slow.target: \"1d\" is not a duration in 0..600s (a plain "
-	"number is in ms)\n"
+	"t:4:29: slow.target: \"1d\" is not \"auto\" or a duration in "
+	"0..600s (a plain number is in ms)\n"
 	"t:5:21: log.format: \"jsn\" is not one of \"text\", \"json\"; did "
 	"you mean \"json\"?\n"},
 };

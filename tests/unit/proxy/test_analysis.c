@@ -77,7 +77,8 @@ test_asked_for_comes_first(void **state)
 	struct analysis_options o = {.keep = 100,
 	    .store = "",
 	    .store_bytes = UINT64_C(4) << 20,
-	    .settle_ns = SETTLE_NS};
+	    .settle_ns = SETTLE_NS,
+	    .cpu = 1};
 	struct analysis_question q;
 	struct analysis_answer answer;
 	struct analysis_stats stats;
@@ -118,11 +119,98 @@ test_asked_for_comes_first(void **state)
 	timeline_free(&o.timeline);
 }
 
+/*
+ * Goal: an answer waits for no tale that no client asked for, though that one
+ * waits for its events; a list waits for some, and not for long.
+ */
+static void
+test_never_busy(void **state)
+{
+	struct analysis_options o = {.keep = 100,
+	    .store = "",
+	    .store_bytes = UINT64_C(4) << 20,
+	    .settle_ns = 3600 * NS_PER_S,
+	    .cpu = 1};
+	struct analysis_question q;
+	struct analysis_answer answer;
+	struct analysis_stats stats;
+	struct analysis *a;
+	struct instant now;
+
+	(void)state;
+	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
+	assert_int_equal(analysis_new(&a, &o), 0);
+	now = instant_now();
+	for (unsigned i = 1;; i++) {
+		q = question(ANALYSIS_KEEP, i, now);
+		if (!analysis_ask(a, &q))
+			break; /* no room for more of these */
+	}
+	for (unsigned i = 1; i <= TALES; i++) {
+		q = question(ANALYSIS_TALE, i, now);
+		q.keep = false;
+		assert_true(analysis_ask(a, &q));
+	}
+	q = (struct analysis_question){.cookie = TALES + 1,
+	    .kind = ANALYSIS_SLOW,
+	    .list = {.n = TALES, .cause = -1}};
+	assert_true(analysis_ask(a, &q));
+	for (unsigned i = 1; i <= TALES + 1; i++) {
+		answer = answer_wait(a);
+		assert_int_equal(answer.cookie, i);
+		assert_int_equal(answer.status, 200);
+		free(answer.text);
+	}
+	analysis_stats(a, &stats);
+	assert_int_equal(stats.store.added, 0);
+	analysis_free(&a);
+	timeline_free(&o.timeline);
+}
+
+/* Goal: without budget only what clients ask is done; the rest is counted. */
+static void
+test_no_budget(void **state)
+{
+	struct analysis_options o = {.keep = 100,
+	    .store = "",
+	    .store_bytes = UINT64_C(4) << 20,
+	    .settle_ns = 1,
+	    .cpu = 0};
+	struct analysis_question q;
+	struct analysis_answer answer;
+	struct analysis_stats stats;
+	struct analysis *a;
+
+	(void)state;
+	assert_int_equal(timeline_new(&o.timeline, NULL, 10), 0);
+	assert_int_equal(analysis_new(&a, &o), 0);
+	for (unsigned i = 1; i <= TALES; i++) {
+		q = question(ANALYSIS_KEEP, i, instant_now());
+		assert_true(analysis_ask(a, &q));
+	}
+	q = question(ANALYSIS_TALE, 1, instant_now());
+	assert_true(analysis_ask(a, &q));
+	answer = answer_wait(a);
+	assert_int_equal(answer.status, 200);
+	free(answer.text);
+	do {
+		analysis_stats(a, &stats);
+		sched_yield();
+	} while (stats.left_out < TALES);
+	assert_int_equal(stats.left_out, TALES);
+	assert_int_equal(stats.store.added, 1);
+	assert_int_equal(causes(a), 0);
+	analysis_free(&a);
+	timeline_free(&o.timeline);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_asked_for_comes_first),
+	    cmocka_unit_test(test_never_busy),
+	    cmocka_unit_test(test_no_budget),
 	};
 
 	return cmocka_run_group_tests_name("analysis", tests, NULL, NULL);

@@ -1,0 +1,45 @@
+/*
+ * slow_target.h: the time above which a request is slow, following the service.
+ *
+ * slow.target = auto: the 99th percentile of the last minutes, so that one
+ * request of a hundred is slow whatever the service takes.  Until there were
+ * enough requests it is SLOW_TARGET_FIRST_NS.
+ *
+ * Cost: a few instructions a request, and a pass over 2 KiB ten times a minute;
+ * 12 KiB.  Proxy thread only.
+ */
+#ifndef TAILOR_PROXY_REQUEST_SLOW_TARGET_H
+#define TAILOR_PROXY_REQUEST_SLOW_TARGET_H
+
+#include <stdint.h>
+
+#include "base/instant.h"
+
+#define SLOW_TARGET_FIRST_NS (20 * NS_PER_MS)
+#define SLOW_TARGET_QUANTILE 0.99
+#define SLOW_TARGET_LEAST 1000 /* requests, for a percentile to be one */
+#define SLOW_TARGET_PARTS 5    /* minutes that count, the present one too */
+#define SLOW_TARGET_PART_NS (60 * NS_PER_S)
+#define SLOW_TARGET_RENEW_NS (6 * NS_PER_S)
+/* Each power of two in eight: a target is at most an eighth too high. */
+#define SLOW_TARGET_BUCKETS 512
+
+struct slow_target {
+	uint32_t bucket[SLOW_TARGET_PARTS][SLOW_TARGET_BUCKETS];
+	uint64_t part;	   /* the present minute's number */
+	int64_t target_ns; /* 0: too few requests so far */
+	struct instant renewed;
+};
+
+/* All zero at first.  The target of now. */
+static inline int64_t
+slow_target_now_ns(const struct slow_target *t)
+{
+	return t->target_ns > 0 ? t->target_ns : SLOW_TARGET_FIRST_NS;
+}
+
+/* A request finished at a moment, after so long. */
+void
+slow_target_add(struct slow_target *t, struct instant at, int64_t total_ns);
+
+#endif

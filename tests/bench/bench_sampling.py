@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+"""What the kernel's events cost a service that responds as fast as it can.
+
+    tests/bench/bench_sampling.py [--rounds N] [--seconds S]
+        [--connections N] [--also NAME=BUILD]
+
+A static nginx (one worker) behind Tailor, a closed loop of wrk.  In each round
+each target once, in random order, after some seconds in which saved credit is
+used up.  Shown are requests/s, and the CPU time of Tailor and nginx together for
+a request, in which that of the kernel's programs is; medians over rounds, and of
+ratios to "off" in the same round.
+
+Targets: off (no kernel events), lite (the default), full (never sampled); and
+the last two of each build that --also names.  sampled: the part of the time in
+which events were recorded.  programs: their CPU time for a request, as the
+kernel accounts it while kernel.bpf_stats_enabled is 1; a busy machine disturbs it
+least.  Prints figures, judges nothing.  Needs root, wrk and nginx-light.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests/bench"))
+
+import bench_proxy  # noqa: E402
+from rig import other_proxies  # noqa: E402
+from rig.ports import free_port  # noqa: E402
+from rig.process import Process  # noqa: E402
+from rig.tailor import Tailor  # noqa: E402
+
+WARM_S = 4
+NGINX = """
+    access_log off; keepalive_requests 100000000; keepalive_timeout 1h;
+    server {{ listen 127.0.0.1:{port} backlog=4096;
+             location / {{ root {root}; }} }}"""
+
+
+def cpu_ns(process):
+    tasks = pathlib.Path(f"/proc/{process.pid}/task")
+    return sum(int((task / "schedstat").read_text().split()[0])
+               for task in tasks.iterdir())
+
+
+def programs_ns(pid):
+    """CPU time of a process's BPF programs so far; 0 where that is not
+    accounted."""
+    if not shutil.which("bpftool"):
+        return 0
+    out = subprocess.run(["bpftool", "prog", "show", "-j"], check=False,
+                         capture_output=True, text=True).stdout
+    return sum(p.get("run_time_ns", 0) for p in json.loads(out or "[]")
+               if any(owner["pid"] == pid for owner in p.get("pids", [])))
+
+
+def wrk(port, connections, seconds):
+    """How many requests were made."""
+    out = subprocess.run(
+        ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s",
+         f"http://127.0.0.1:{port}/page"], capture_output=True, text=True,
+        check=True).stdout
+    if "Non-2xx" in out:
+        sys.exit(out)
+    return int(re.search(r"(\d+) requests in", out).group(1))
+
+
+class Bench:
+    def __init__(self, options, directory):
+        self.options = options
+        self.directory = pathlib.Path(directory)
+        root = self.directory / "www"
+        root.mkdir()
+        root.chmod(0o755)
+        self.directory.chmod(0o755)
+        (root / "page").write_bytes(b"x" * 600)
+        self.port = free_port()
+        self.origin = Process(
+            other_proxies.nginx(
+                self.directory, NGINX.format(port=self.port, root=root), 4096,
+                "master_process off; worker_rlimit_nofile 8192;", "crit"),
+            stdout=subprocess.DEVNULL)
+        self.builds = {"": bench_proxy.BUILD, **options.also}
+
+    def one(self, target):
+        build, _, kernel = target.rpartition(".")
+        at = self.directory / f"t{time.monotonic_ns()}"
+        at.mkdir()
+        config = {
+            "listen": [f"127.0.0.1:{free_port()}"],
+            "admin": f"unix:{at}/admin.sock",
+            "servers": [{"name": "one", "jvm": "none",
+                         "address": f"127.0.0.1:{self.port}"}],
+            "profiler": {"kernel": kernel, "channel_socket": "",
+                         "stream": ""},
+            "slow": {"store": ""}, "log": {"level": "error"},
+        }
+        tailor = Tailor(self.builds[build].resolve(), str(at), config)
+        try:
+            tailor.wait_ready()
+            port, options = tailor.port, self.options
+            wrk(port, options.connections, WARM_S)
+            dark = tailor.metrics().get(
+                "tailor_kernel_unsampled_seconds_total", 0)
+            before = cpu_ns(tailor) + cpu_ns(self.origin)
+            ran = programs_ns(tailor.pid)
+            begin = time.monotonic()
+            requests = wrk(port, options.connections, options.seconds)
+            took = time.monotonic() - begin
+            used = cpu_ns(tailor) + cpu_ns(self.origin) - before
+            ran = programs_ns(tailor.pid) - ran
+            dark = tailor.metrics().get(
+                "tailor_kernel_unsampled_seconds_total", 0) - dark
+        finally:
+            tailor.stop()
+        return {"rate": requests / took, "us": used / 1e3 / requests,
+                "programs": ran / 1e3 / requests,
+                "sampled": max(0, 1 - dark / took)}
+
+    def run(self):
+        targets = ["off", "lite", "full"]
+        for name in self.options.also:
+            targets += [f"{name}.lite"]
+        found = {target: [] for target in targets}
+        for number in range(self.options.rounds):
+            for target in random.sample(targets, len(targets)):
+                found[target].append(self.one(target))
+                print(json.dumps({"round": number, "target": target,
+                                  **found[target][-1]}), file=sys.stderr,
+                      flush=True)
+        return found
+
+
+def show(found):
+    def ratios(target, key):
+        return [one[key] / off[key]
+                for one, off in zip(found[target], found["off"])]
+
+    print("target         requests/s  to off            us/request"
+          "  to off            programs us  sampled")
+    for target, rounds in found.items():
+        print(f"{target:14}", end="")
+        for key, digits in (("rate", 0), ("us", 1)):
+            median = statistics.median(one[key] for one in rounds)
+            to = sorted(ratios(target, key))
+            print(f" {median:9.{digits}f}  {statistics.median(to):.3f} "
+                  f"({to[0]:.2f}-{to[-1]:.2f})  ", end="")
+        sampled = statistics.median(one["sampled"] for one in rounds)
+        programs = statistics.median(one["programs"] for one in rounds)
+        print(f"{programs:11.2f} {sampled:8.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--also", action="append", default=[],
+                        type=bench_proxy.pairs, metavar="NAME=BUILD")
+    options = parser.parse_args()
+    options.also = dict(options.also)
+    if os.geteuid() != 0 or not shutil.which("wrk") or \
+            other_proxies.find("nginx") is None:
+        print("bench_sampling: left out, it needs root, wrk and nginx")
+        return
+    with tempfile.TemporaryDirectory(prefix="tailor-bench-") as directory:
+        bench = Bench(options, directory)
+        try:
+            show(bench.run())
+        finally:
+            bench.origin.kill()
+
+
+if __name__ == "__main__":
+    main()

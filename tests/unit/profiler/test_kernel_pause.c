@@ -1,0 +1,88 @@
+/*
+ * Goal: while the kernel's programs are paused they write nothing of our
+ * threads; afterwards all again, and nothing of the pause.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kernel_events.h"
+
+#define PAGES 64
+
+static bool
+is_mine(const struct talechain_event *e, const void *arg)
+{
+	return e->tid == *(const uint32_t *)arg;
+}
+
+/* Touch new memory, and sleep. */
+static void
+work(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *p = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(p != MAP_FAILED);
+	madvise(p, PAGES * page, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < PAGES; i++)
+		((volatile char *)p)[i * page] = 1;
+	munmap(p, PAGES * page);
+	usleep(1000);
+}
+
+static void
+test_paused(void **state)
+{
+	static const unsigned types[] = {
+	    TALECHAIN_PAGEFAULT, TALECHAIN_SCHEDULE, TALECHAIN_SOFTIRQ};
+	uint32_t me = (uint32_t)gettid();
+	struct instant paused, resumed;
+	struct recording r;
+
+	(void)state;
+	recording_init(&r);
+	recording_open(&r);
+	kernel_gate(r.kernel, true);
+	usleep(1000); /* what was under way has ended */
+	recording_begin(&r);
+	paused = instant_now();
+	for (unsigned i = 0; i < 20; i++)
+		work();
+	recording_end(&r);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(
+		    recording_count(&r, types[i], is_mine, &me), 0);
+	kernel_gate(r.kernel, false);
+	resumed = instant_now();
+	recording_begin(&r);
+	for (unsigned i = 0; i < 20; i++)
+		work();
+	recording_end(&r);
+	assert_true(
+	    recording_count(&r, TALECHAIN_PAGEFAULT, is_mine, &me) >= PAGES);
+	assert_true(
+	    recording_count(&r, TALECHAIN_SCHEDULE, is_mine, &me) >= 10);
+	for (unsigned i = 0; i < r.count; i++) {
+		const struct talechain_event *e = &r.event[i];
+
+		if (e->type == TALECHAIN_PAGEFAULT && e->tid == me)
+			assert_true(e->ts - e->arg[1] > paused.ns);
+		if (e->type == TALECHAIN_SCHEDULE && low(e->arg[0]) == me)
+			assert_true(e->ts - (e->arg[3] & 0xffffffffffff) >
+				    resumed.ns - (uint64_t)NS_PER_MS);
+	}
+	recording_close(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_paused),
+	};
+
+	return cmocka_run_group_tests_name("kernel_pause", tests, NULL, NULL);
+}

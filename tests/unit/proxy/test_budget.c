@@ -1,0 +1,140 @@
+/*
+ * Goal: the analysis of slow requests takes what it may and no more, whatever
+ * their rate; whose tale is made does not depend on when they come in a second;
+ * the slowest are left out last.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "proxy/analysis/budget.h"
+
+#define CPU 0.02
+#define COST_NS (200 * NS_PER_US)
+
+static struct instant
+at(int64_t ns)
+{
+	return instant_plus((struct instant){UINT64_C(1) << 40}, ns);
+}
+
+/* So many slow requests a second for a while; how many were taken. */
+static unsigned
+offer(struct analysis_budget *b, uint64_t *id, int64_t *now, unsigned per_s,
+    unsigned seconds)
+{
+	unsigned taken = 0;
+
+	for (unsigned i = 0; i < per_s * seconds; i++) {
+		*now += NS_PER_S / per_s;
+		if (!budget_take(b, ++*id, false, at(*now)))
+			continue;
+		budget_spend(b, COST_NS);
+		taken++;
+	}
+	return taken;
+}
+
+/* Goal: all of 50 a second (a hundredth of a CPU), 2 % of a CPU of 5000. */
+static void
+test_rates(void **state)
+{
+	struct analysis_budget b;
+	uint64_t id = 0;
+	int64_t now = 0;
+	unsigned taken;
+
+	(void)state;
+	budget_init(&b, CPU, at(now));
+	assert_int_equal(offer(&b, &id, &now, 50, 60), 50 * 60);
+	/* At most 200 ms were saved. */
+	taken = offer(&b, &id, &now, 5000, 60);
+	assert_in_range(taken, 100 * 60 * 8 / 10, 100 * 60 + 1000);
+	/* As before, once it is over. */
+	offer(&b, &id, &now, 50, 20);
+	assert_int_equal(offer(&b, &id, &now, 50, 60), 50 * 60);
+}
+
+/* Goal: once a second's chance is known, its first half has as many tales as
+ * its second. */
+static void
+test_fair(void **state)
+{
+	struct analysis_budget b;
+	unsigned half[2] = {0};
+	uint64_t id = 0;
+	int64_t now = 0;
+
+	(void)state;
+	budget_init(&b, CPU, at(now));
+	offer(&b, &id, &now, 2000, 30);
+	for (unsigned i = 0; i < 2000 * 100; i++) {
+		now += NS_PER_S / 2000;
+		if (!budget_take(&b, ++id, false, at(now)))
+			continue;
+		budget_spend(&b, COST_NS);
+		half[instant_since(at(now), b.period) * 2 >=
+		     BUDGET_PERIOD_NS]++;
+	}
+	assert_in_range(half[0] + half[1], 100 * 80, 100 * 110);
+	assert_in_range(half[1], half[0] * 85 / 100, half[0] * 115 / 100);
+}
+
+/* Goal: the slowest are taken though others are left out, but not for ever. */
+static void
+test_slowest(void **state)
+{
+	struct analysis_budget b;
+	uint64_t id = 0;
+	int64_t now = 0;
+	unsigned taken = 0;
+
+	(void)state;
+	budget_init(&b, CPU, at(now));
+	offer(&b, &id, &now, 5000, 5);
+	for (unsigned i = 0; i < 500; i++)
+		if (budget_take(&b, ++id, true, at(++now))) {
+			budget_spend(&b, COST_NS);
+			taken++;
+		}
+	assert_int_equal(taken, 500);
+	for (unsigned i = 0; i < 5000; i++)
+		if (budget_take(&b, ++id, true, at(++now))) {
+			budget_spend(&b, COST_NS);
+			taken++;
+		}
+	assert_in_range(taken, 500, 1100);
+}
+
+/* Goal: no limit is none, and nothing is nothing. */
+static void
+test_ends(void **state)
+{
+	struct analysis_budget b;
+	uint64_t id = 0;
+	int64_t now = 0;
+
+	(void)state;
+	budget_init(&b, 1, at(now));
+	assert_int_equal(offer(&b, &id, &now, 20000, 2), 40000);
+	budget_init(&b, 0, at(now));
+	assert_int_equal(offer(&b, &id, &now, 100, 10), 0);
+	assert_false(budget_take(&b, 1, true, at(now)));
+	budget_set(&b, CPU);
+	assert_true(offer(&b, &id, &now, 10, 10) > 80);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_rates),
+	    cmocka_unit_test(test_fair),
+	    cmocka_unit_test(test_slowest),
+	    cmocka_unit_test(test_ends),
+	};
+
+	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
+}

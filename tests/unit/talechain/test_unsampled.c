@@ -1,0 +1,199 @@
+/*
+ * Goal: in a pause of the kernel's events nothing is said but that it was not
+ * observed; what was known before and after stays known; nothing that the pause
+ * hides is taken for what was seen last.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/talechain/plot.h"
+
+#define FROM 3000 /* us: the pause */
+#define UNTIL 6000
+
+static void
+unsampled(struct plot *p, int64_t from_us, int64_t until_us)
+{
+	SCENE(&p->scene, from_us * US, -1, TALECHAIN_META_UNSAMPLED,
+	    scene_at(until_us * US).ns, 100000);
+}
+
+/* All of a cause, us. */
+static int64_t
+sum_us(const struct story *s, enum tale_cause cause)
+{
+	return s->cause_ns[cause] / US;
+}
+
+static void
+assert_dark(const struct story *s, int64_t from_us, int64_t until_us)
+{
+	int64_t at = 0;
+
+	for (size_t i = 0; i < s->segments; i++) {
+		const struct story_segment *p = &s->segment[i];
+
+		assert_int_equal(p->begin_ns, at);
+		at = p->end_ns;
+		if (p->end_ns > from_us * US && p->begin_ns < until_us * US)
+			assert_string_equal(tale_cause_code(p->cause),
+			    tale_cause_code(TALE_CAUSE_NOT_OBSERVED));
+	}
+	assert_int_equal(at, s->total_ns);
+}
+
+/* Goal: a thread computes; a part of it is not observed. */
+static void
+test_middle(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	unsampled(&p, FROM, UNTIL);
+	plot_tell(&p, &t, &s);
+	assert_dark(s, FROM, UNTIL);
+	assert_int_equal(sum_us(s, TALE_CAUSE_NOT_OBSERVED), UNTIL - FROM);
+	assert_in_range(sum_us(s, TALE_CAUSE_WORK), 6800, 7000);
+	assert_int_equal(s->contradictions, 0);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+/* Goal: what a thread was doing as the pause began did not last. */
+static void
+test_state_ends(void **state)
+{
+	static const enum talechain_off off[] = {TALECHAIN_OFF_PREEMPTED,
+	    TALECHAIN_OFF_SLEEPING, TALECHAIN_OFF_DISK, TALECHAIN_OFF_STOPPED,
+	    TALECHAIN_OFF_THROTTLED};
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
+		plot_init(&p);
+		plot_leaves(&p, FROM - 100, A_TID, off[i], HOG);
+		unsampled(&p, FROM, UNTIL);
+		plot_tell(&p, &t, &s);
+		assert_dark(s, FROM, UNTIL);
+		assert_int_equal(
+		    sum_us(s, TALE_CAUSE_NOT_OBSERVED), UNTIL - FROM);
+		/* It left its CPU at the end, so it ran since the pause. */
+		assert_in_range(sum_us(s, TALE_CAUSE_WORK), 6700, 6900);
+		story_free(&s);
+		tale_free(&t);
+		plot_fini(&p);
+	}
+}
+
+/* Goal: it comes back after the pause: how long it was away is not known. */
+static void
+test_comes_back(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	plot_leaves(&p, FROM - 100, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	unsampled(&p, FROM, UNTIL);
+	plot_enters(&p, UNTIL + 1000, A_TID, 0, HOG);
+	plot_tell(&p, &t, &s);
+	assert_dark(s, FROM, UNTIL);
+	assert_int_equal(sum_us(s, TALE_CAUSE_PREEMPTED), 100);
+	assert_in_range(sum_us(s, TALE_CAUSE_WORK), 5600, 5900);
+	assert_in_range(sum_us(s, TALE_CAUSE_UNKNOWN), 1000, 1010);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+/* Goal: one that began long before the request, and one that lasts. */
+static void
+test_whole(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	unsampled(&p, -900000, 100000);
+	p.unserved = false;
+	plot_tell(&p, &t, &s);
+	assert_true(sum_us(s, TALE_CAUSE_NOT_OBSERVED) > 9800);
+	assert_string_equal(tale_cause_code(s->verdict.cause),
+	    tale_cause_code(TALE_CAUSE_NOT_OBSERVED));
+	assert_non_null(strstr(s->verdict.text,
+	    "kernel events are sampled above 100000/s, and were not recorded "
+	    "then"));
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+/* Goal: a pause that was over before the request is none of its. */
+static void
+test_over(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	unsampled(&p, -900000, -100);
+	plot_tell(&p, &t, &s);
+	assert_int_equal(sum_us(s, TALE_CAUSE_NOT_OBSERVED), 0);
+	assert_true(sum_us(s, TALE_CAUSE_WORK) > 9800);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+/* Goal: what Tailor itself recorded is known in a pause, too. */
+static void
+test_own(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	p.unserved = true;
+	unsampled(&p, FROM, UNTIL);
+	plot_tell(&p, &t, &s);
+	assert_int_equal(sum_us(s, TALE_CAUSE_NOT_OBSERVED), 0);
+	assert_true(sum_us(s, TALE_CAUSE_PROXY_QUEUE) > 9800);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_middle),
+	    cmocka_unit_test(test_state_ends),
+	    cmocka_unit_test(test_comes_back),
+	    cmocka_unit_test(test_whole),
+	    cmocka_unit_test(test_over),
+	    cmocka_unit_test(test_own),
+	};
+
+	return cmocka_run_group_tests_name("unsampled", tests, NULL, NULL);
+}
