@@ -1,0 +1,148 @@
+"""What other processes and the kernel do to a service.
+"""
+
+import threading
+import time
+
+from hazard import FORKING, JVM, NODE, PYTHON, Busy, overlap
+from rig.stage import Disturber, sleep_us
+from rig.verdicts import MS, Injection
+
+
+class Disturbed(Busy):
+    """A process acts while the request is served."""
+    order = ""
+
+    def start(self):
+        super().start()
+        self.disturber = Disturber(self.service.world.build, -20)
+
+    def finish(self):
+        self.disturber.stop()
+        super().finish()
+
+    def victim(self):
+        """The process to be stopped."""
+        return 0
+
+    def inject(self, random):
+        self.disturber.begin(self.order, random.randint(1000, 5000),
+                             random.randint(15_000, 50_000), self.victim())
+        try:
+            request = self.ask(self.target(random))
+        finally:
+            self.acted = self.disturber.end()
+        return Injection(request, self.measured())
+
+    def measured(self):
+        return overlap(self.acted, (self.begin, self.end))
+
+
+class Fifo(Disturbed):
+    kind = "rt-hog"
+    pinned = True
+    accept = ("preempted",)
+    naming = "fifo"
+    order = "fifo"
+
+
+class Hog(Disturbed):
+    # As ordinary as the service: what it takes is what the clock has more
+    # than the thread's own computing.
+    kind = "cpu-hog"
+    services = (*JVM, *PYTHON, *NODE, "go")
+    pinned = True
+    accept = ("preempted", "runq")
+    order = "hog"
+
+    def target(self, random):
+        return "/work?kind=compute&ms=8"
+
+    def measured(self):
+        return self.wall() - self.cpu
+
+    def hit(self, tale, harm_ns):
+        return harm_ns > 10 * MS
+
+
+class StopAll(Disturbed):
+    kind = "stop-all"
+    accept = ("stopped",)
+    order = "stop"
+
+    def victim(self):
+        return -self.service.pid
+
+    def inject(self, random):
+        """While two other requests are in flight."""
+        self.connect(2 if self.service.threads else 0)
+        for client in self.others:
+            client.request("GET", f"/work?kind=sleep&ms={random.randint(2, 9)}")
+        try:
+            return super().inject(random)
+        finally:
+            for client in self.others:
+                client.response()
+
+
+class StopWorker(Disturbed):
+    kind = "stop-worker"
+    services = FORKING
+    accept = ("stopped",)
+    order = "stop"
+
+    def victim(self):
+        serving = self.service.serving()
+        self.stopped = self.pid if self.pid in serving else serving[0]
+        return self.stopped
+
+    def hit(self, tale, harm_ns):
+        return self.pid == self.stopped and super().hit(tale, harm_ns)
+
+
+class Freeze(Busy):
+    kind = "freeze"
+    accept = ("stopped",)
+
+    def start(self):
+        super().start()
+        self.service.group.freeze(False)  # or PermissionError
+
+    def inject(self, random):
+        acted = []
+
+        def freeze():
+            sleep_us(random.randint(1000, 5000))
+            acted.append(time.monotonic_ns())
+            try:
+                self.service.group.freeze(True)
+                sleep_us(random.randint(15_000, 50_000))
+            finally:
+                acted.append(time.monotonic_ns())
+                self.service.group.freeze(False)
+        thread = threading.Thread(target=freeze)
+        thread.start()
+        request = self.ask(self.target(random))
+        thread.join()
+        return Injection(request, overlap(acted, (self.begin, self.end)))
+
+
+class Quota(Busy):
+    # 20 ms of CPU in each 100 ms.
+    kind = "quota"
+    accept = ("quota",)
+
+    def target(self, random):
+        if self.service.name == "nginx":
+            return "/text"
+        return f"/work?kind=compute&ms={random.randint(30, 50)}"
+
+    def inject(self, random):
+        group = self.service.group
+        before = group.throttled_ns()
+        group.limit(20_000)
+        try:
+            request = self.ask(self.target(random))
+        finally:
+            group.limit(None)
+        return Injection(request, group.throttled_ns() - before)

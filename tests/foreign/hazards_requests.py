@@ -1,0 +1,150 @@
+"""What other requests do to one, and its own client.
+"""
+
+import select
+import socket
+import time
+
+from hazard import JVM, NODE, Hazard
+from rig.stage import sleep_us
+from rig.verdicts import MS, Injection
+
+
+class Full(Hazard):
+    """A collection that another request has caused."""
+    kind = "gc-full"
+    services = JVM
+    accept = ("gc",)
+    reported = ("gc", "safepoint")
+    order = "/work?kind=collect&n=300000"
+    may_miss = "no collection is as long as 3 ms here"
+    AFTER_US = 1000
+
+    def start(self):
+        self.past = self.service.client()
+        self.past.get(self.order)
+
+    def finish(self):
+        self.past.close()
+
+    def inject(self, random):
+        client = self.stage.client
+        self.sent = time.monotonic_ns()
+        client.request("GET", "/work?kind=compute&ms=2")
+        self.past.request("GET", self.order)
+        response = client.response()
+        self.got = time.monotonic_ns()
+        self.past.response()
+        request = self.learn(response)
+        return Injection(request,
+                         self.service.paused_ns(self.sent, self.got))
+
+    def hit(self, tale, harm_ns):
+        return harm_ns > 3 * MS
+
+
+class Young(Full):
+    kind = "gc-young"
+    order = "/work?kind=young&n=100000"
+
+    def inject(self, random):
+        client = self.stage.client
+        self.past.request("GET", self.order)
+        sleep_us(random.randint(0, 30_000))
+        self.sent = time.monotonic_ns()
+        request = self.learn(client.get("/work?kind=compute&ms=2"))
+        self.got = time.monotonic_ns()
+        self.past.response()
+        return Injection(request,
+                         self.service.paused_ns(self.sent, self.got))
+
+
+class OneThread(Hazard):
+    kind = "busy"
+    services = ("gunicorn", *NODE)
+    accept = ("backend_queue", "accept_queue")
+
+    def inject(self, random):
+        self.connect(self.service.workers or 1)
+        for client in self.others:
+            client.request("GET", "/work?kind=compute&ms="
+                           f"{random.randint(15, 40)}")
+        sleep_us(random.randint(1000, 4000))
+        request = self.ask("/work?kind=none")
+        for client in self.others:
+            client.response()
+        return Injection(request, self.begin - self.sent)
+
+
+class Overload(Hazard):
+    # Tailor sends no more than 8 at one time; the last of 20 waits in its
+    # queue, and then in that of a service which serves fewer.
+    kind = "overload"
+    accept = ("proxy_queue", "backend_queue", "accept_queue")
+
+    def inject(self, random):
+        self.connect(19)
+        for client in self.others:
+            client.request("GET", "/work?kind=sleep&ms=15")
+        request = self.ask("/work?kind=none")
+        for client in self.others:
+            client.response()
+        return Injection(request, self.begin - self.sent)
+
+
+class SlowReader(Hazard):
+    kind = "slow-reader"
+    accept = ("tcp_window", "client_late")
+
+    def inject(self, random):
+        with self.stage.tailor.client(receive_buffer=65536) as client:
+            sent_ns = time.monotonic_ns()
+            client.request("GET", f"/work?kind=big&bytes={2 << 20}",
+                           fields=[("Connection", "close")])
+            select.select([client.socket], [], [])
+            arrived_ns = time.monotonic_ns()
+            sleep_us(random.randint(30_000, 100_000))
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
+                                     4 << 20)
+            client.socket.settimeout(None)
+            head = client.response_head()
+            while client.socket.recv(1 << 20):
+                continue
+            read_ns = time.monotonic_ns()
+        return Injection(head.get("x-request-id"), read_ns - arrived_ns,
+                         {"sched_ns": sent_ns, "send_ns": sent_ns,
+                          "last_ns": read_ns})
+
+
+class Upload(Hazard):
+    kind = "slow-upload"
+    accept = ("client_send",)
+
+    def inject(self, random):
+        client, body = self.stage.client, b"x" * 20_000
+        half = len(body) // 2
+        client.send(b"POST /work?kind=upload HTTP/1.1\r\nHost: test\r\n"
+                    b"Content-Type: application/octet-stream\r\n"
+                    b"Content-Length: %d\r\n\r\n" % len(body) + body[:half])
+        begin = time.monotonic_ns()
+        sleep_us(random.randint(10_000, 40_000))
+        end = time.monotonic_ns()
+        client.send(body[half:])
+        self.sent = self.got = end
+        request = self.learn(client.response("POST"))
+        return Injection(request, end - begin)
+
+
+class Big(Hazard):
+    # Nothing is wrong: it is long.
+    kind = "big"
+    accept = ("network", "proxy", "work", "tcp_window", "softirq", "unknown")
+
+    def target(self, random):
+        return f"/work?kind=big&bytes={random.randint(4 << 20, 8 << 20)}"
+
+    def measured(self):
+        return None
+
+    def hit(self, tale, harm_ns):
+        return True
