@@ -289,7 +289,8 @@ FOREIGN_SOURCE := tests/foreign/services
 JARS := /usr/share/java
 JETTY_JARS := $(addprefix $(JARS)/,jetty9-server.jar jetty9-util.jar \
     jetty9-http.jar jetty9-io.jar servlet-api.jar)
-TOMCAT_JARS := $(JARS)/tomcat10-embed-core.jar
+TOMCAT_JARS := $(addprefix $(JARS)/,tomcat10-embed-core.jar \
+    tomcat10-annotations-api.jar)
 # The service of a server whose jars are all here, or nothing.
 foreign-java = $(if $(filter-out $(wildcard $(2)),$(2)),,$(FOREIGN_SOURCE)/$(1))
 FOREIGN_JAVA := $(if $(JAVAC),\

@@ -191,8 +191,9 @@ def one_service(given, world, name, hazards, results):
     """All hazards of a service."""
     runner = Runner(given, results)
     house = House(given, world, name)
-    other = second_opinion(given, house.service, results)
+    other = None
     try:
+        other = second_opinion(given, house.service, results)
         if given.calm:
             undisturbed(HAZARDS["sleep"](house.service, house.stage,
                                          results.seen),

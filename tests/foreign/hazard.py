@@ -8,8 +8,8 @@ JVM's log.  A hazard says which services it can be done to.
 import contextlib
 import time
 
-from rig.injector import Scenario
-from rig.stage import SERVER_CPU, Account
+from rig.injector import HIT_NS, Scenario
+from rig.stage import Account
 from rig.verdicts import Injection, Witness
 
 JVM = ("tomcat", "jetty")
@@ -41,25 +41,34 @@ class Hazard(Scenario):
     """One hazard of one service; target() is the request that it meets."""
     kind = ""
     services = ALL
-    pinned = False      # the service to the CPU of what disturbs
     database = False
+    warm = None         # what to ask for first, in each worker
+    # Its threads share a CPU with each other and the rest of the machine: in a
+    # real-time class one that computes would keep the others from it.
+    ordinary = False
+    cpus = None         # of the service, if not its own choice
+    share = 0.6         # of the request that the harm must take to count
 
     def __init__(self, service, stage, seen):
         """seen: what the service said of each request, by its id."""
         self.service, self.stage, self.seen = service, stage, seen
         self.name = f"{service.name}/{self.kind}"
         self.begin = self.end = self.cpu = self.pid = 0
+        self.sent = self.got = 0
         self.others = []
 
     def start(self):
         """Before the first injection."""
-        if self.pinned:
-            self.service.pin(SERVER_CPU)
+        if self.ordinary:
+            self.service.ordinary()
+        self.service.pin(*(self.cpus or self.service.cpus))
+        for _ in range(8 if self.warm else 0):
+            self.stage.client.get(self.warm)
 
     def finish(self):
         """After the last one."""
-        if self.pinned:
-            self.service.pin()
+        if self.ordinary:
+            self.service.before_most()
         for client in self.others:
             client.close()
 
@@ -106,6 +115,19 @@ class Hazard(Scenario):
         request = self.ask(self.target(random))
         return Injection(request, self.measured())
 
+    def hit(self, tale, harm_ns):
+        """Whether it is what made the request slow: on a machine in use there
+        is more that does."""
+        total_ns = self.got - self.sent
+        return (harm_ns > max(HIT_NS, self.share * total_ns)
+                and self.paused_ns() < total_ns / 5)
+
+    def paused_ns(self):
+        """Of the request, how long its JVM was stopped, uninjected."""
+        if self.service.name not in JVM:
+            return 0
+        return self.service.paused_ns(self.sent, self.got)
+
     # --- undisturbed requests ---------------------------------------------
 
     def calm(self, random):
@@ -134,10 +156,13 @@ class Busy(Hazard):
         return f"/work?kind=compute&ms={random.randint(8, 12)}"
 
     def ask(self, target, **more):
+        """Its CPU time is the kernel's account, where nothing else runs in
+        the service."""
         if self.service.name == "nginx":
             more["fields"] = [("Accept-Encoding", "gzip")]
-            account = Account(*self.service.serving())
-            request = super().ask(target, **more)
-            self.cpu = account.since().ran_ns
-            return request
-        return super().ask(target, **more)
+        account = Account(*self.service.serving())
+        request = super().ask(target, **more)
+        account.since()
+        if self.service.name not in JVM:
+            self.cpu = account.ran_ns
+        return request

@@ -4,14 +4,15 @@
 import threading
 import time
 
-from hazard import FORKING, JVM, NODE, PYTHON, Busy, overlap
-from rig.stage import Disturber, sleep_us
-from rig.verdicts import MS, Injection
+from hazard import FORKING, OWN, Busy, overlap
+from rig.stage import SERVER_CPU, Disturber, may_schedule, sleep_us
+from rig.verdicts import Injection
 
 
 class Disturbed(Busy):
     """A process acts while the request is served."""
     order = ""
+    cpus = (SERVER_CPU,)  # where the disturber is
 
     def start(self):
         super().start()
@@ -35,38 +36,40 @@ class Disturbed(Busy):
         return Injection(request, self.measured())
 
     def measured(self):
-        return overlap(self.acted, (self.begin, self.end))
+        """While it acted, but for what the request computed all the same: a
+        signal stops a process when one of its threads has run."""
+        return min(overlap(self.acted, (self.begin, self.end)),
+                   self.wall() - self.cpu)
 
 
 class Fifo(Disturbed):
     kind = "rt-hog"
-    pinned = True
     accept = ("preempted",)
     naming = "fifo"
     order = "fifo"
 
 
 class Hog(Disturbed):
-    # As ordinary as the service: what it takes is what the clock has more
-    # than the thread's own computing.
+    # Scheduled as the service is, and there first: the service's thread is
+    # woken and waits until the hog's turn is over.
     kind = "cpu-hog"
-    services = (*JVM, *PYTHON, *NODE, "go")
-    pinned = True
-    accept = ("preempted", "runq")
-    order = "hog"
+    services = OWN
+    accept = ("runq",)
+    naming = "peer"
 
-    def target(self, random):
-        return "/work?kind=compute&ms=8"
-
-    def measured(self):
-        return self.wall() - self.cpu
-
-    def hit(self, tale, harm_ns):
-        return harm_ns > 10 * MS
+    def inject(self, random):
+        if not may_schedule():
+            raise PermissionError("no permission for real-time scheduling")
+        self.disturber.begin("peer", 0, random.randint(15_000, 60_000))
+        sleep_us(random.randint(1000, 5000))
+        request = self.ask("/work?kind=compute&ms=2")
+        self.disturber.end()
+        return Injection(request, self.begin - self.sent)
 
 
 class StopAll(Disturbed):
     kind = "stop-all"
+    ordinary = True
     accept = ("stopped",)
     order = "stop"
 
@@ -88,6 +91,7 @@ class StopAll(Disturbed):
 class StopWorker(Disturbed):
     kind = "stop-worker"
     services = FORKING
+    ordinary = True
     accept = ("stopped",)
     order = "stop"
 
@@ -102,6 +106,7 @@ class StopWorker(Disturbed):
 
 class Freeze(Busy):
     kind = "freeze"
+    ordinary = True
     accept = ("stopped",)
 
     def start(self):
@@ -124,23 +129,25 @@ class Freeze(Busy):
         thread.start()
         request = self.ask(self.target(random))
         thread.join()
-        return Injection(request, overlap(acted, (self.begin, self.end)))
+        return Injection(request, min(overlap(acted, (self.begin, self.end)),
+                                      self.wall() - self.cpu))
 
 
 class Quota(Busy):
-    # 20 ms of CPU in each 100 ms.
+    # 10 ms of CPU in each 100 ms.
     kind = "quota"
+    ordinary = True
     accept = ("quota",)
 
     def target(self, random):
         if self.service.name == "nginx":
             return "/text"
-        return f"/work?kind=compute&ms={random.randint(30, 50)}"
+        return f"/work?kind=compute&ms={random.randint(20, 40)}"
 
     def inject(self, random):
         group = self.service.group
         before = group.throttled_ns()
-        group.limit(20_000)
+        group.limit(10_000)
         try:
             request = self.ask(self.target(random))
         finally:

@@ -4,7 +4,7 @@
 import time
 
 from hazard import JVM, NODE, OWN, PYTHON, Busy, Hazard
-from rig.stage import sleep_us
+from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
 from rig.verdicts import MS
 
 
@@ -31,7 +31,7 @@ class Compute(Busy):
 
 
 class Amid(Compute):
-    # While other requests are in flight, which sleep now and then.
+    # While other requests are in flight, which sleep.
     kind = "compute-amid"
     services = (*JVM, "python", *NODE, "go")
 
@@ -52,6 +52,11 @@ class LockSleep(Hazard):
     accept = ("lock",)
     how = "sleep"
 
+    @property
+    def plain(self):
+        """In Go no thread waits for a lock, but for the holder's timer."""
+        return ("sleep",) if self.service.name == "go" else ()
+
     def prepare(self, random):
         self.stage.client.get(f"/work?kind=hold&how={self.how}"
                               f"&ms={random.randint(8, 40)}")
@@ -62,6 +67,8 @@ class LockSleep(Hazard):
 
 class LockCompute(LockSleep):
     kind = "lock-compute"
+    ordinary = True
+    cpus = (PROXY_CPU, SERVER_CPU)
     how = "compute"
 
 
@@ -70,12 +77,17 @@ class Gil(Hazard):
     # also while the request is read and its response is written.
     kind = "gil"
     services = ("python",)
+    ordinary = True
+    cpus = (PROXY_CPU, SERVER_CPU)
     accept = ("lock",)
+    reported = ("lock", "runq", "preempted")  # to take it, it needs a CPU
 
     def start(self):
+        super().start()
         self.past = self.service.client()
 
     def finish(self):
+        super().finish()
         self.past.close()
 
     def prepare(self, random):
@@ -96,6 +108,7 @@ class Gil(Hazard):
 
 class Cold(Hazard):
     kind = "cold-file"
+    share = 0.5
     accept = ("disk",)
     reported = ("disk", "idle_wakeup", "runq")
     plain = ("lock", "sleep")  # Node waits for a thread that waits for the disk
@@ -107,13 +120,14 @@ class Cold(Hazard):
     def target(self, random):
         if self.service.name == "nginx":
             return "/part"
-        return f"/work?kind=cold&n={random.randint(50, 200)}"
+        return f"/work?kind=cold&n={random.randint(20, 60)}"
 
     def measured(self):
         return None if self.service.name == "nginx" else self.wall() - self.cpu
 
     def hit(self, tale, harm_ns):
-        return harm_ns is None or super().hit(tale, harm_ns)
+        return (super().hit(tale, harm_ns) if harm_ns
+                else self.got - self.sent > 5 * MS)
 
 
 class Mapped(Cold):
@@ -128,13 +142,15 @@ class Mapped(Cold):
 
 class Fsync(Hazard):
     kind = "fsync"
+    warm = "/work?kind=fsync&n=8"
+    share = 0.5
     services = OWN
     accept = ("disk",)
     reported = Cold.reported
     plain = Cold.plain
 
     def target(self, random):
-        return f"/work?kind=fsync&n={random.randint(1, 4)}"
+        return f"/work?kind=fsync&n={random.randint(4, 12)}"
 
     def measured(self):
         return self.wall() - self.cpu
@@ -148,12 +164,15 @@ class Outbound(Hazard):
         kind = "sleep" if self.service.name == "nginx" else "upstream"
         return f"/work?kind={kind}&ms={random.randint(5, 40)}"
 
+    def measured(self):
+        return self.wall() - self.cpu
 
-class Database(Hazard):
+
+class Database(Outbound):
     kind = "database"
     services = PYTHON
     database = True
-    accept = ("sleep",)
+    warm = "/work?kind=database&ms=1"
 
     def target(self, random):
         return f"/work?kind=database&ms={random.randint(5, 40)}"
@@ -176,6 +195,9 @@ class Faults(Hazard):
     def target(self, random):
         return f"/work?kind=touch&n={random.randint(2000, 6000)}"
 
+    def measured(self):
+        return self.wall() - self.cpu
+
 
 class Collect(Hazard):
     # The request asks for it: its own thread collects, or waits for those
@@ -184,12 +206,7 @@ class Collect(Hazard):
     services = (*PYTHON, *NODE, "go")
     accept = ("gc",)
     plain = ("work", "lock", "sleep")
-    OBJECTS = 100_000
-
-    def start(self):
-        for _ in range(8):  # each worker makes its objects once
-            with self.service.client() as client:
-                client.get(self.target(None))
+    warm = "/work?kind=collect&n=100000"
 
     def target(self, random):
-        return f"/work?kind=collect&n={self.OBJECTS}"
+        return self.warm

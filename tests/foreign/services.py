@@ -18,14 +18,15 @@ from rig.other_proxies import find, nginx
 from rig.ports import free_port, listens
 from rig.process import Process
 from rig.safepoints import Safepoints
-from rig.stage import may_schedule
+from rig.stage import (PROXY_CPU, SERVER_CPU, SERVER_PRIORITY,
+                       may_schedule)
 from rig.wait import wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent / "services"
 JARS = pathlib.Path("/usr/share/java")
 COLD_BYTES = 32 << 20
 PART_BYTES = 4 << 20  # of it, for nginx to serve
-NICE = -18           # ordinary threads, yet before most
+NICE = -18           # of ordinary threads, before most
 CONNECTIONS = 8      # of Tailor to a service: more wait in its queue
 
 
@@ -87,6 +88,7 @@ class Service(Process):
     """A service that listens on a port, in a control group of its own."""
     name = ""
     workers = 0    # processes that serve, if not the first one
+    cpus = (SERVER_CPU,)
     threads = True  # it serves several requests at one time
 
     def __init__(self, world):
@@ -97,12 +99,13 @@ class Service(Process):
         self.group = Group(f"tailor-{self.name}-{os.getpid()}-{self.port}")
         argv = [str(a) for a in self.argv()]
         ordinary = ["chrt", "-o", "0"] * may_schedule()
-        super().__init__(self.group.command([*ordinary, *argv]),
+        super().__init__([*ordinary, *self.group.command(argv)],
                          env=world.environment, group=True,
                          cwd=world.folder, stdout=subprocess.DEVNULL)
         try:
-            wait_until(lambda: listens(self.address),
+            wait_until(lambda: listens(self.address) or not self.running(),
                        lambda: f"{self.name} listens:\n{self.log}", 60)
+            assert self.running(), f"{self.name} ended:\n{self.log}"
         except BaseException:
             self.end()
             raise
@@ -136,16 +139,31 @@ class Service(Process):
 
     def before_most(self):
         """What the rest of the machine does shall not disturb it."""
+        self._schedule(os.SCHED_RR, int(SERVER_PRIORITY))
+
+    def ordinary(self):
+        """Its threads share the CPU with others, with the larger share."""
+        self._schedule(os.SCHED_OTHER, 0)
+
+    def _schedule(self, policy, priority):
         if not may_schedule():
             return
         for thread in self._threads():
-            os.setpriority(os.PRIO_PROCESS, thread, NICE)
+            try:
+                os.setpriority(os.PRIO_PROCESS, thread, NICE)
+                os.sched_setscheduler(thread, policy,
+                                      os.sched_param(priority))
+            except ProcessLookupError:
+                continue  # it has just ended
+            except PermissionError:
+                return  # control groups forbid it: they stay ordinary
 
     def pin(self, *cpus):
-        """Have all its threads on these CPUs; of none, on all."""
+        """Have all its threads on these CPUs, now that it knows how many the
+        machine has."""
         for thread in self._threads():
             try:
-                os.sched_setaffinity(thread, cpus or range(os.cpu_count()))
+                os.sched_setaffinity(thread, cpus)
             except ProcessLookupError:
                 continue
 
@@ -209,9 +227,11 @@ class Go(Service):
 class Jetty(Service, Safepoints):
     name = "jetty"
     main = "JettyService"
+    cpus = (PROXY_CPU, SERVER_CPU)  # collectors have threads of their own
     jars = ("jetty9-server", "jetty9-util", "jetty9-http", "jetty9-io",
             "servlet-api")
     package = "libjetty9-java"
+    collector = "Parallel"
 
     @classmethod
     def unable(cls):
@@ -225,15 +245,16 @@ class Jetty(Service, Safepoints):
         path = [self.world.build / "foreign" / "classes",
                 *(JARS / f"{jar}.jar" for jar in self.jars)]
         return [find("java"), "-Xms256m", "-Xmx256m", "-Xmn64m",
-                self.SAFEPOINT_LOG, "-cp", ":".join(map(str, path)),
+                f"-XX:+Use{self.collector}GC", self.SAFEPOINT_LOG, "-cp", ":".join(map(str, path)),
                 self.main, self.port, self.world.folder]
 
 
 class Tomcat(Jetty):
     name = "tomcat"
     main = "TomcatService"
-    jars = ("tomcat10-embed-core",)
-    package = "libtomcat10-embed-java"
+    collector = "G1"
+    jars = ("tomcat10-embed-core", "tomcat10-annotations-api")
+    package = "libtomcat10-embed-java or libtomcat10-java"
 
 
 NGINX = """

@@ -47,26 +47,35 @@ class Group:
         self._cpu = next((path for path in self.paths if
                           (path / "cpu.max").exists()
                           or (path / "cpu.cfs_quota_us").exists()), None)
+        # Version 1: joined only while there is a quota, since no real-time
+        # thread may be in it.
+        self._joined = [path for path in self.paths if path != self._cpu
+                        or path == new]
         if not self.paths:
             raise PermissionError("no control group may be made here")
 
     def command(self, argv):
         """The command that runs another in the group."""
-        files = [str(path / "cgroup.procs") for path in self.paths]
+        files = [str(path / "cgroup.procs") for path in self._joined]
         enter = "".join(f"echo $$ > {file}; " for file in files)
         return ["sh", "-ec", f'{enter}exec "$@"', "sh", *argv]
 
     def processes(self):
         """The process ids in it."""
-        return [int(word) for word in (self.paths[0] / "cgroup.procs")
+        return [int(word) for word in (self._joined[0] / "cgroup.procs")
                 .read_text(encoding="ascii").split()]
 
     # --- CPU quota --------------------------------------------------------
 
     def limit(self, quota_us):
-        """So much CPU time in each period of 100 ms; None: no limit."""
+        """So much CPU time in each period of 100 ms, of threads that are not
+        real-time; None: no limit."""
         if self._cpu is None:
             raise PermissionError("no CPU quota can be set here")
+        if self._cpu not in self._joined:
+            there = self._cpu if quota_us else self._cpu.parent
+            for pid in self.processes():
+                _write(there / "cgroup.procs", pid)
         if (self._cpu / "cpu.max").exists():
             _write(self._cpu / "cpu.max", f"{quota_us or 'max'} {PERIOD_US}")
         else:

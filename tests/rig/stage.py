@@ -89,9 +89,10 @@ class Account:
     def __init__(self, *pids):
         self._pids = pids
         self.ran_ns = self.delay_ns = self.compiled_ns = 0
-        self._add(-1)
+        self._before = dict(self._threads())
 
-    def _add(self, sign):
+    def _threads(self):
+        """Thread -> (ran_ns, delay_ns, name), of all that are there."""
         for pid in self._pids:
             for tid in os.listdir(f"/proc/{pid}/task"):
                 base = f"/proc/{pid}/task/{tid}"
@@ -100,14 +101,17 @@ class Account:
                     name = read(f"{base}/comm")
                 except (FileNotFoundError, ProcessLookupError):
                     continue  # it ended just now
-                self.ran_ns += sign * int(ran_ns)
-                self.delay_ns += sign * int(delay_ns)
-                if name.startswith(("C1 Compiler", "C2 Compiler")):
-                    self.compiled_ns += sign * int(ran_ns)
+                yield tid, (int(ran_ns), int(delay_ns), name)
 
     def since(self):
-        """What came on top since this object was made."""
-        self._add(1)
+        """What came on top since this object was made; of a thread that has
+        ended it is not known."""
+        for tid, (ran_ns, delay_ns, name) in self._threads():
+            before = self._before.get(tid, (0, 0))
+            self.ran_ns += ran_ns - before[0]
+            self.delay_ns += delay_ns - before[1]
+            if name.startswith(("C1 Compiler", "C2 Compiler")):
+                self.compiled_ns += ran_ns - before[0]
         return self
 
 
