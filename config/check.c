@@ -44,7 +44,15 @@ check_listeners(const struct config *c, struct config_errors *errors)
 		if (address_port(a) != 0 && address_equal(a, &c->admin))
 			errors_add(
 			    errors, "admin: %s is also in listen", a->text);
+		if (address_port(a) != 0 &&
+		    address_equal(a, &c->metrics.listen))
+			errors_add(errors,
+			    "metrics.listen: %s is also in listen", a->text);
 	}
+	if (c->admin.length > 0 && address_port(&c->admin) != 0 &&
+	    address_equal(&c->admin, &c->metrics.listen))
+		errors_add(errors, "metrics.listen: %s is the address of admin",
+		    c->admin.text);
 	if (address_port(&c->admin) >= 0 && c->admin.length > 0 &&
 	    !address_is_loopback(&c->admin))
 		errors_add(errors,

@@ -204,6 +204,12 @@ struct config {
 		char *token_file; /* owned; "" = none */
 	} talechain;
 
+	struct { /* a listener for metrics alone */
+		struct config_address listen;
+		unsigned networks;
+		struct config_network allow[CONFIG_NETWORKS];
+	} metrics;
+
 	struct {
 		unsigned level;	 /* enum log_level */
 		unsigned format; /* enum log_format */

@@ -118,6 +118,7 @@ const struct key_section key_sections[] = {
     {"profiler", "The observer thread and what it reads."},
     {"slow", "Which slow requests are kept with their timelines."},
     {"talechain", "Timeline requests that clients send under /.talechain/."},
+    {"metrics", "A listener for metrics alone, which other machines may use."},
     {"log", "What is written to standard error."},
     {"access_log",
 	"One line for every finished request, written by a thread of its own. "
@@ -633,6 +634,18 @@ const struct config_key config_keys[] = {
 	"characters, not readable for other users.  A request with "
 	"Authorization: Bearer TOKEN may use the TaleChain paths from any "
 	"address.  Read again on a reload.  \"\" for none."},
+
+{"metrics.listen", KEY_SERVE, PLACE(config, metrics.listen),
+	.restart = true, .fallback = "",
+	.meaning = "An address at which only GET /metrics, /healthz and "
+	"/readyz are answered, for a collector on another machine; \"\" for "
+	"none.  It can change nothing and shows no request."},
+{"metrics.allow", KEY_NETWORKS,
+	LIST(config, metrics.allow, metrics.networks, CONFIG_NETWORKS),
+	.restart = true, .fallback = "127.0.0.0/8,::1/128,unix",
+	.meaning = "Clients that may use metrics.listen: networks, and unix "
+	"for clients on UNIX sockets; all others get 403.  This machine by "
+	"default."},
 
 {"log.level", KEY_CHOICE, PLACE(config, log.level), .choices = levels,
 	.fallback = "notice",

@@ -239,6 +239,9 @@ limits_apply(struct proxy *p)
 	limits_http(p);
 	p->loop.blocks.blocks_max = blocks_needed(p->config);
 	limits_spools(p);
+	/* Without the memory there is no estimate, and no harm. */
+	if (p->config->hedging.mode == CONFIG_MODE_WATCH && p->gain == NULL)
+		p->gain = calloc(1, sizeof(*p->gain));
 	log_level_set((enum log_level)p->config->log.level);
 	limits_descriptors(p);
 	limits_say_memory(p);

@@ -86,6 +86,7 @@ give_files(const struct config *c, uid_t uid, gid_t gid)
 	for (unsigned i = 0; i < c->listeners; i++)
 		give_socket(&c->listen[i], uid, gid);
 	give_socket(&c->admin, uid, gid);
+	give_socket(&c->metrics.listen, uid, gid);
 	give(c->profiler.channel_socket, uid, gid);
 	give(c->profiler.stream, uid, gid);
 	give(c->access_log.path, uid, gid);

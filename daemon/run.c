@@ -78,6 +78,7 @@ on_tick(void *user, bool forced)
 		accept_when_ready(p, now);
 	proxy_tick(p, now);
 	admin_tick(d->admin, now);
+	admin_tick(d->collectors, now);
 	tale_answers(
 	    p); /* as hazards: if the eventfd fails, they wait so long */
 	notify_tick(p, now);
@@ -162,8 +163,12 @@ daemon_init(struct daemon *d)
 	limits_hedging(p->config, &limits);
 	err = proxy_init(p, &limits, &client_events, supervisor_stop);
 	if (err == 0 && token_read(p->config->talechain.token_file,
-			    &d->tales.token, why) < 0)
-		err = -ECANCELED; /* the line about it says all */
+			    &d->tales.token, why) < 0) {
+		log_event(LOG_LEVEL_ERROR, "token_not_read",
+		    "path=\"%s\" why=\"%s\"", p->config->talechain.token_file,
+		    why);
+		err = -ECANCELED; /* this line says all */
+	}
 	if (err < 0)
 		return err;
 	limits_apply(p);
@@ -212,6 +217,8 @@ daemon_run(struct daemon *d)
 	if (err == 0)
 		err = admin_new(&d->admin, p, reload, d);
 	if (err == 0)
+		err = admin_new_metrics(&d->collectors, p);
+	if (err == 0)
 		err = events_add(d);
 	if (err == 0)
 		err = access_log_start(p);
@@ -253,6 +260,7 @@ daemon_fini(struct daemon *d)
 
 	p->clients.stopping = p->upstream.stopping = true;
 	admin_free(&d->admin);
+	admin_free(&d->collectors);
 	for (unsigned i = 0; i < p->config->servers; i++)
 		supervisor_kill(&p->upstream.server[i]);
 	proxy_fini(p);

@@ -286,6 +286,9 @@ int hedging_choose_for(
 bool hedging_has_other(const struct hedging *h, const struct race *race,
     const struct hedge_view *view);
 
+/* Whether a request may be sent twice at all (E1, E2, E3, E7). */
+bool hedging_may_repeat(const struct hedge_view *view);
+
 /* B1: a slot of this server is free while new requests are queued and hedges
  * were refused for INFLIGHT_LIMIT.  True: offer the slot to a hedge first. */
 bool hedging_hedge_turn(const struct hedging *h, unsigned server);

@@ -114,7 +114,9 @@
 	X(analyze, "tailor_analyze_requests_total", "", "",                    \
 	    "TaleChain analyze requests answered.")                            \
 	X(local_denied, "tailor_talechain_denied_total", "", "",               \
-	    "TaleChain requests from addresses that may not.")
+	    "TaleChain requests from addresses that may not.")                 \
+	X(collectors_refused, "tailor_metrics_denied_total", "", "",           \
+	    "Requests at metrics.listen from addresses that may not.")
 
 /* Counts by reason, as they come up. */
 struct metrics_reasons {

@@ -176,7 +176,8 @@ def second_opinion(given, service, results):
 def compare(service, results, switches):
     """Hold the tales of a service against bpftrace's account."""
     for name, row in results.rows.items():
-        if not name.startswith(f"{service}/"):
+        if name.partition("/")[::2] not in {(service, hazard) for hazard in
+                                             opinion.HAZARDS}:
             continue
         agreed = []
         for finding in row:

@@ -141,7 +141,7 @@ class Quota(Busy):
 
     def target(self, random):
         if self.service.name == "nginx":
-            return "/text"
+            return "/long"
         return f"/work?kind=compute&ms={random.randint(20, 40)}"
 
     def inject(self, random):

@@ -23,7 +23,7 @@ class Compute(Busy):
 
     def target(self, random):
         if self.service.name == "nginx":
-            return "/text"
+            return "/long"
         return f"/work?kind=compute&ms={random.randint(10, 30)}"
 
     def measured(self):
@@ -189,6 +189,7 @@ class Udp(Hazard):
 
 class Faults(Hazard):
     kind = "page-faults"
+    share = 0.5
     services = OWN
     accept = ("page_fault",)
 

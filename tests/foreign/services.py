@@ -53,11 +53,12 @@ class World:
         self.database = self.upstream = None
 
     def _text(self):
-        """A file that takes some 40 ms to compress."""
+        """Files that take some 10 and 40 ms to compress."""
         words = os.urandom(4096).hex()
-        pathlib.Path(self.folder, "text").write_text(
-            "".join(words[i % 4096:i % 4096 + 80] + "\n"
-                    for i in range(0, 1 << 21, 37)), encoding="ascii")
+        for name, size in (("text", 1 << 19), ("long", 1 << 21)):
+            pathlib.Path(self.folder, name).write_text(
+                "".join(words[i % 4096:i % 4096 + 80] + "\n"
+                        for i in range(0, size, 37)), encoding="ascii")
 
     def start(self, database=True):
         """Start what the services use."""
@@ -273,7 +274,7 @@ NGINX = """
 			proxy_set_header Connection "";
 		}}
 		location / {{ root {folder}; }}
-		location /text {{ root {folder}; gzip on; }}
+		location ~ ^/(text|long)$ {{ root {folder}; gzip on; }}
 	}}
 """
 

@@ -48,14 +48,14 @@ class Results:
                 for o in OUTCOMES}
 
     def _grid(self, write):
-        width = 8
-        lines = [f"{'':13}" + "".join(f"{s[:8]:>{width}}"
+        widths = {s: max(7, len(s) + 1) for s in self.services}
+        lines = [f"{'':13}" + "".join(f"{s:>{widths[s]}}"
                                       for s in self.services)]
         for hazard in self.hazards:
-            cells = [write(self.row(s, hazard)) for s in self.services]
-            if any(cells):
+            cells = {s: write(self.row(s, hazard)) for s in self.services}
+            if any(cells.values()):
                 lines.append(f"{hazard:13}" + "".join(
-                    f"{c or '-':>{width}}" for c in cells))
+                    f"{c or '-':>{widths[s]}}" for s, c in cells.items()))
         return lines
 
     def text(self):
