@@ -108,7 +108,7 @@ class Gil(Hazard):
 
 class Cold(Hazard):
     kind = "cold-file"
-    share = 0.5
+    share = 0.45
     accept = ("disk",)
     reported = ("disk", "idle_wakeup", "runq")
     plain = ("lock", "sleep")  # Node waits for a thread that waits for the disk
@@ -120,7 +120,7 @@ class Cold(Hazard):
     def target(self, random):
         if self.service.name == "nginx":
             return "/part"
-        return f"/work?kind=cold&n={random.randint(20, 60)}"
+        return f"/work?kind=cold&n={random.randint(10, 40)}"
 
     def measured(self):
         return None if self.service.name == "nginx" else self.wall() - self.cpu
@@ -143,7 +143,7 @@ class Mapped(Cold):
 class Fsync(Hazard):
     kind = "fsync"
     warm = "/work?kind=fsync&n=8"
-    share = 0.5
+    share = 0.45
     services = OWN
     accept = ("disk",)
     reported = Cold.reported
@@ -189,7 +189,7 @@ class Udp(Hazard):
 
 class Faults(Hazard):
     kind = "page-faults"
-    share = 0.5
+    share = 0.45
     services = OWN
     accept = ("page_fault",)
 

@@ -6,7 +6,7 @@ import socket
 import time
 
 from hazard import JVM, NODE, Hazard
-from rig.stage import sleep_us
+from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
 from rig.verdicts import MS, Injection
 
 
@@ -55,6 +55,7 @@ class Young(Full):
 
 class OneThread(Hazard):
     kind = "busy"
+    cpus = (PROXY_CPU, SERVER_CPU)  # or its workers would wait for one
     services = ("gunicorn", *NODE)
     accept = ("backend_queue", "accept_queue")
 

@@ -7,7 +7,9 @@ that the service itself measured, is held against the causes of the tale.
 
 import re
 import shutil
+import signal
 import subprocess
+import threading
 
 from rig.process import Process
 from rig.verdicts import EXACT_NS, EXACT_SHARE
@@ -58,20 +60,26 @@ class Opinion(Process):
             ["unshare", "--mount", "sh", "-ec", MOUNT, "sh",
              "bpftrace", "-B", "line", "-e", PROGRAM.format(filter=words)],
             stdout=subprocess.PIPE)
-        self._lines = []
         assert "Attaching" in self.stdout.readline(), self.log
+        self._seen = []
+        self._reading = threading.Thread(
+            target=lambda: self._seen.extend(self.stdout), daemon=True)
+        self._reading.start()
 
     def switches(self):
         """End it; {thread: [(ns, class of time from then on)]}."""
-        self.signal(2)
+        self.signal(signal.SIGINT)
+        self.wait()
+        self._reading.join()
         found = {}
-        for line in self.stdout:
+        for line in self._seen:
             if not re.match(r"\d+ \d+ \d+ \d+$", line):
                 continue
             ns, before, number, after = map(int, line.split())
             found.setdefault(before, []).append((ns, state(number)))
             found.setdefault(after, []).append((ns, "ran"))
-        self.wait()
+        for one in found.values():  # each CPU has a buffer of its own
+            one.sort()
         return found
 
 

@@ -21,7 +21,7 @@ import java.util.concurrent.ThreadLocalRandom;
  */
 final class Kinds {
 	private static final int PAGE = 4096;
-	private static final int BLOCK = 1 << 16;
+	private static final int BLOCK = 1 << 18;
 	private static final ByteBuffer MEGABYTE =
 	    ByteBuffer.allocateDirect(1 << 20);
 	private static final String DATA = System.getenv("FOREIGN_DATA");

@@ -18,7 +18,7 @@ import time
 import urllib.parse
 
 PAGE = mmap.PAGESIZE
-BLOCK = 1 << 16
+BLOCK = 1 << 18
 MEGABYTE = bytes(1 << 20)
 DATA = os.environ.get("FOREIGN_DATA", "")        # a folder with a file "cold"
 UPSTREAM = int(os.environ.get("FOREIGN_UPSTREAM", "0"))  # another service

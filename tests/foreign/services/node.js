@@ -13,7 +13,7 @@ const fs = require('fs');
 const http = require('http');
 
 const PAGE = 4096;
-const BLOCK = 1 << 16;
+const BLOCK = 1 << 18;
 const MEGABYTE = Buffer.alloc(1 << 20);
 const { FOREIGN_DATA, FOREIGN_UPSTREAM, FOREIGN_SILENT } = process.env;
 const heap = [];

@@ -22,7 +22,7 @@ import (
 const (
 	monotonic = 1 // CLOCK_MONOTONIC
 	ofThread  = 3 // CLOCK_THREAD_CPUTIME_ID
-	block     = 1 << 16
+	block     = 1 << 18
 )
 
 var (
