@@ -12,6 +12,7 @@ import subprocess
 import threading
 
 from rig.process import Process
+from rig.stage import may_schedule
 from rig.verdicts import EXACT_NS, EXACT_SHARE
 
 SERVICES = ("gunicorn", "node")
@@ -57,7 +58,7 @@ class Opinion(Process):
         words = " || ".join(f"args->prev_pid == {pid} || "
                             f"args->next_pid == {pid}" for pid in pids)
         super().__init__(
-            ["unshare", "--mount", "sh", "-ec", MOUNT, "sh",
+            [*["chrt", "-o", "0"] * may_schedule(), "unshare", "--mount", "sh", "-ec", MOUNT, "sh",
              "bpftrace", "-B", "line", "-e", PROGRAM.format(filter=words)],
             stdout=subprocess.PIPE)
         assert "Attaching" in self.stdout.readline(), self.log

@@ -92,6 +92,8 @@ class Results:
         lines = ["", "Undisturbed requests: how many, their p50 and p99, ms; "
                  "tales judged;", "those with a cause that was not there."]
         for service, ns in self.latency.items():
+            if not ns:
+                continue
             ns = sorted(ns)
             row = self.calm[service]
             false = [f for f in row if f.false]
