@@ -233,10 +233,7 @@ daemon_run(struct daemon *d)
 	activation_fini();
 	notify_ready(p);
 	while (d->stage != DAEMON_STOPPED) {
-		int flags =
-		    p->config->proxy.spin ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
-
-		if (event_base_loop(p->loop.base, flags) < 0)
+		if (event_base_loop(p->loop.base, EVLOOP_ONCE) < 0)
 			return -EIO;
 		/* A slot may be free without a request having ended: a loser
 		 * has drained, an attempt has failed, a warm-up is over. */

@@ -100,7 +100,6 @@ struct hedging_limits {
 	unsigned budget_burst;	  /* B2: capacity, starts full */
 	int64_t min_pause_ns;	  /* T4; 0: off */
 	unsigned warmup_requests; /* 0: no warm-up */
-	unsigned warmup_rate_per_s;
 	int64_t warmup_max_ns;
 	double mirror_ratio;	   /* M: copies per finished request; 0: none */
 	double timer_ratio;	   /* T6: tokens per finished request; 0: off */

@@ -221,7 +221,9 @@ usdt_find(char *out, size_t size, const char *java, char *why)
 	if (n > 0 && (size_t)n < size && access(out, R_OK) == 0)
 		return 0;
 	snprintf(why, USDT_WHY,
-	    "no libjvm.so beside %.100s: name it with servers[].libjvm", java);
+	    "no libjvm.so beside %.80s: set servers[].jvm to "
+	    "usdt:/path/libjvm.so",
+	    java);
 	return -ENOENT;
 }
 

@@ -49,7 +49,7 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 				    .active = p->hedging.active});
 	if (!slow) {
 		if (!slow_window_take(&p->slow_window, c->slow.keep_slowest,
-			c->slow.window_ns, t->finished, total_ns))
+			SLOW_WINDOW_NS, t->finished, total_ns))
 			return;
 		q.reason = TALE_REASON_SLOWEST;
 		q.window_end = p->slow_window.end;

@@ -42,7 +42,7 @@ PLAN = {"title": "Tiny <b>", "question": "Does it run?", "rate_per_s": 300,
              "front": "tailor", "tailor": {
                  # a machine that is busy with other tests is no failure
                  "proxy": {"queue_timeout": "30s"},
-                 "hedging": {"timer_ratio": 0.1, "timer_percentile": 95}}}]}
+                 "hedging": {"timer_ratio": 0.1, "timer_delay": "p95"}}}]}
 
 
 def start(build, scratch):

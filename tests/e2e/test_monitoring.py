@@ -185,11 +185,11 @@ class Fault:
                 assert c.get().status == 500
         return t, before
 
-    def queue_full(self):
+    def queue_slow(self):
         a = self.upstream("a")
         t, before = self.start(
             {"name": "a", "address": a.address, "connections_max": 1},
-            proxy={"queue_max": 0})
+            proxy={"queue_timeout": "50ms"})
         with t.client() as c, t.client() as d:
             c.request()
             held = a.expect()
@@ -199,11 +199,15 @@ class Fault:
         return t, before
 
     def address(self):
-        t, before = self.start(proxy={
-            "connections_per_address_max": 1, "per_address_exempt": []})
+        header = b"PROXY TCP4 192.0.2.9 192.0.2.1 1 2\r\n"
+        t, before = self.start(
+            listen=[f"127.0.0.1:{free_port()} proxy_protocol"],
+            proxy={"connections_per_address_max": 1, "trust": "127.0.0.1"})
         with t.client() as c:
+            c.send(header)
             assert c.get().status == 200
             with t.client() as d, contextlib.suppress(OSError, Closed):
+                d.send(header)
                 d.get()
             t.wait_metric(
                 'tailor_connections_rejected_total{reason="per_address"}', 1)
@@ -279,7 +283,7 @@ FAULTS = {
     "TailorNoServer": Fault.no_server,
     "TailorNoStandby": Fault.no_standby,
     "TailorErrors": Fault.errors,
-    "TailorRequestsRefused": Fault.queue_full,
+    "TailorRequestsRefused": Fault.queue_slow,
     "TailorConnectionsRefused": Fault.address,
     "TailorServerRestarts": Fault.restarts,
     "TailorHedgingStopped": Fault.hedging_stopped,
