@@ -39,8 +39,8 @@ from table import Results  # noqa: E402
 # For `make check`: a few that hold on a busy machine.
 SHORT = [f"{service}/{hazard}" for service, row in {
     "tomcat": ("sleep", "lock-sleep", "gc-full"),
-    "nginx": ("overload", "slow-upload"),
-    "gunicorn": ("overload", "slow-upload"),
+    "nginx": ("slow-reader", "slow-upload"),
+    "gunicorn": ("slow-reader", "slow-upload"),
     "python": ("sleep", "compute", "lock-sleep", "upstream", "quota"),
     "node": ("sleep", "compute", "busy"),
     "go": ("compute", "udp-timeout"),

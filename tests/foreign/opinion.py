@@ -17,8 +17,8 @@ from rig.verdicts import EXACT_NS, EXACT_SHARE
 
 SERVICES = ("gunicorn", "node")
 # What happens within the times that the service measured.
-HAZARDS = ("sleep", "compute", "cold-file", "fsync", "upstream", "database",
-           "udp-timeout", "rt-hog", "stop-all", "stop-worker", "quota")
+HAZARDS = ("sleep", "compute", "upstream", "database", "udp-timeout", "rt-hog",
+           "stop-all", "stop-worker", "quota")
 PROGRAM = """tracepoint:sched:sched_switch
 /{filter}/
 {{ printf("%llu %d %d %d\\n", nsecs, args->prev_pid, args->prev_state,
