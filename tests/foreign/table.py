@@ -70,7 +70,7 @@ class Results:
         lines += self._grid(self._exact)
         lines += ["", f"{total} injections: {sums['right']} right, "
                   f"{sums['wrong']} wrong ({100 * sums['wrong'] / total:.1f} "
-                  f"%), {sums['unseen']} not observed, {sums['plain']} "
+                  "%),", f"{sums['unseen']} not observed, {sums['plain']} "
                   "without a cause."]
         lines += self._undisturbed()
         if self.opinions:
