@@ -285,6 +285,41 @@ $(HAZARDS)/classes/.made: tests/hazards/HazardServer.java
 	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) $<
 	@touch $@
 
+# --- foreign services: tests/foreign ----------------------------------------------
+# FOREIGN_ARGS="--times 5 python/gil" and the like are passed on.  What cannot
+# be built here, as the jars or Go are missing, is skipped by the suite.
+FOREIGN := $(BUILD)/foreign
+FOREIGN_SOURCE := tests/foreign/services
+JARS := /usr/share/java
+JETTY_JARS := $(addprefix $(JARS)/,jetty9-server.jar jetty9-util.jar \
+    jetty9-http.jar jetty9-io.jar servlet-api.jar)
+TOMCAT_JARS := $(addprefix $(JARS)/,tomcat10-embed-core.jar \
+    tomcat10-annotations-api.jar)
+# The service of a server whose jars are all here, or nothing.
+foreign-java = $(if $(filter-out $(wildcard $(2)),$(2)),,$(FOREIGN_SOURCE)/$(1))
+FOREIGN_JAVA := $(if $(JAVAC),\
+    $(call foreign-java,JettyService.java,$(JETTY_JARS)) \
+    $(call foreign-java,TomcatService.java,$(TOMCAT_JARS)))
+GO := $(shell command -v go)
+empty :=
+space := $(empty) $(empty)
+.PHONY: foreign foreign-programs
+foreign-programs: $(if $(strip $(FOREIGN_JAVA)),$(FOREIGN)/classes/.made) \
+    $(if $(GO),$(FOREIGN)/service-go)
+foreign: all hazards-programs foreign-programs	## the same, into services that others wrote
+	PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/foreign/foreign.py \
+	    --build $(abspath $(BUILD)) --json $(FOREIGN)/table.json \
+	    $(FOREIGN_ARGS)
+$(FOREIGN)/classes/.made: $(FOREIGN_JAVA) $(FOREIGN_SOURCE)/Kinds.java
+	@mkdir -p $(@D)
+	$(call say,JAVAC)$(JAVAC) -Xlint:all -Werror --release 17 -d $(@D) \
+	    -cp $(subst $(space),:,$(wildcard $(JETTY_JARS) $(TOMCAT_JARS))) $^
+	@touch $@
+$(FOREIGN)/service-go: $(FOREIGN_SOURCE)/service.go
+	@mkdir -p $(@D)
+	$(call say,GO)GO111MODULE=off GOCACHE=$(abspath $(FOREIGN))/cache \
+	    $(GO) build -o $@ $<
+
 # --- chaos: tests/chaos, tests/pauses ---------------------------------------------
 # MINUTES=30 SEED=n; more with CHAOS_ARGS.  SAN= for a build with sanitizers.
 # PAUSES=1: beside nginx and HAProxy, request by request.  SWAPS=1: bursts at

@@ -17,8 +17,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hazards")]
 
+from rig.stage import Stage  # noqa: E402
 from rig.wait import wait_until  # noqa: E402
-from stage import CServer, Stage  # noqa: E402
+from servers import CServer  # noqa: E402
 
 SECONDS = 1
 COUNTS = {"taken": "tailor_profiler_events_total",

@@ -6,7 +6,7 @@ their timelines report against what was done.
 
 Each hazard is injected --times times at random moments among requests that
 nothing is done to; the timelines of all the former and of some of the latter
-are fetched and judged (verdicts.py says how), and two tables come out: which
+are fetched and judged (rig/verdicts.py says how), and two tables come out: which
 cause was reported for which was injected, and how far its time is off.
 
 It needs root for the kernel's events and for SCHED_FIFO, two CPUs, and a JDK
@@ -20,7 +20,6 @@ import json
 import os
 import pathlib
 import platform
-import random as randoms
 import shutil
 import signal
 import sys
@@ -28,13 +27,12 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-import stage  # noqa: E402
-import verdicts  # noqa: E402
+from matrix import Matrix  # noqa: E402
+from rig import stage  # noqa: E402
+from rig.injector import Missed, Runner, say  # noqa: E402
 from rig.process import ROOT  # noqa: E402
-from rig.wait import Late  # noqa: E402
 from scenarios import Java, all_scenarios  # noqa: E402
 
-STRIKES = 16  # an injection that misses its request is tried again
 EDGE = 4  # of so many one may be wrong where two causes are true
 
 
@@ -59,82 +57,13 @@ def options():
     return p.parse_args()
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-class Missed(Exception):
-    """By the injector's own account there was no harm to report."""
-
-
-class Runner:
-    """Runs scenarios into a matrix."""
-
-    def __init__(self, given, matrix):
-        self.given, self.matrix = given, matrix
-
-    def keep(self, finding, tale):
-        """Report one that is not right at once, with its tale."""
-        if finding.right and finding.exact:
-            return
-        say(f"    {finding.injected}: {finding.code}: reported "
-            f"{finding.reported_ns / 1e6:.2f} ms of "
-            f"{(finding.harm_ns or 0) / 1e6:.2f} {finding.false or ''} "
-            f"{finding.text}")
-        if self.given.tales:
-            os.makedirs(self.given.tales, exist_ok=True)
-            path = os.path.join(self.given.tales,
-                                f"{finding.injected}-{finding.request}.json")
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump({**tale, "harm_ns": finding.harm_ns}, file, indent=1)
-
-    def calm(self, scenario, random, look):
-        request, account = scenario.calm(random)
-        if not look:
-            return
-        tale = scenario.stage.tale(request)
-        finding = verdicts.judge_calm(
-            scenario, request, tale,
-            scenario.witness(tale, account))
-        self.matrix.add(finding)
-        self.keep(finding, tale)
-
-    def strike(self, scenario, random):
-        """Inject until it hits; (injection, tale, ns)."""
-        for _ in range(STRIKES):
-            injection = scenario.inject(random)
-            tale = scenario.stage.tale(injection.request, injection.stamps)
-            harm_ns = injection.harm_ns
-            if harm_ns is None and scenario.harm_ns:
-                harm_ns = scenario.harm_ns(tale)
-            if scenario.hit(tale, harm_ns):
-                return injection, tale, harm_ns
-        if scenario.may_miss:
-            raise Missed(f"{scenario.may_miss}, {STRIKES} times in a row")
-        raise Late("the injection keeps missing its request")
-
-    def due(self, name):
-        """Whether there is to be one more of that row."""
-        row = self.matrix.rows.get(name, [])
-        doubt = any(not finding.right for finding in row)
-        return len(row) < max(self.given.times, self.given.most * doubt)
-
-    def run(self, kind):
-        """One row."""
-        random = randoms.Random(f"{self.given.seed} {kind.name}")
-        scenario = kind(self.given.build)
-        try:
-            while self.due(kind.name):
-                for _ in range(random.randint(1, 4)):
-                    self.calm(scenario, random, random.random() < 0.3)
-                    stage.sleep_us(random.randint(0, 3000))
-                injection, tale, harm_ns = self.strike(scenario, random)
-                finding = verdicts.judge_injected(
-                    scenario, injection, harm_ns, tale)
-                self.matrix.add(finding)
-                self.keep(finding, tale)
-        finally:
-            scenario.stop()
+def run(kind, runner):
+    """One row, on a stage of its own."""
+    scenario = kind(runner.given.build)
+    try:
+        runner.row(scenario)
+    finally:
+        scenario.stop()
 
 
 def unable(kind):
@@ -184,7 +113,7 @@ def main():
     os.sched_setaffinity(0, {stage.PROXY_CPU})
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end the stage, too
     alone = not given.ordinary and stage.before_others()
-    matrix = verdicts.Matrix({
+    matrix = Matrix({
         "seed": given.seed, "times": given.times, "alone": alone,
         "machine": f"{platform.system()} {platform.release()}, "
                    f"{os.cpu_count()} CPUs"})
@@ -195,7 +124,7 @@ def main():
         why = unable(known[name])
         try:
             if why is None:
-                runner.run(known[name])
+                run(known[name], runner)
         except PermissionError as error:
             why = str(error)
         except Missed as error:

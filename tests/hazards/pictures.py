@@ -20,7 +20,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-import stage  # noqa: E402
+from rig import stage  # noqa: E402
 from rig.process import ROOT  # noqa: E402
 from rig.wait import Late  # noqa: E402
 from scenarios import all_scenarios  # noqa: E402

@@ -4,8 +4,10 @@
 import time
 
 from rig.client import Client
-from scenario import MS, Injection, Scenario
-from stage import JavaServer, sleep_us
+from rig.stage import sleep_us
+from rig.verdicts import MS, Injection
+from scenario import Scenario
+from servers import JavaServer
 
 
 class Java(Scenario):

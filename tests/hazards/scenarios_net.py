@@ -13,8 +13,10 @@ import time
 
 from rig.client import Client
 from rig.ports import free_port
-from scenario import Injection, Own, Scenario
-from stage import CServer, sleep_us
+from rig.stage import sleep_us
+from rig.verdicts import Injection
+from scenario import Own, Scenario
+from servers import CServer
 
 
 class DelayedAck(Own):

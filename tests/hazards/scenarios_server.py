@@ -3,8 +3,9 @@
 
 import time
 
-from scenario import MS, Injection, Own, Scenario
-from stage import Disturber, may_schedule, sleep_us
+from rig.stage import Disturber, may_schedule, sleep_us
+from rig.verdicts import MS, Injection
+from scenario import Own, Scenario
 
 
 class Work(Own):

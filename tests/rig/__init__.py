@@ -10,7 +10,12 @@ crowd          clients that ask all the while something happens to a tailor
 origin         a scripted server: it does what the test says, when it says it
 stub           a server that does one thing at a time, for tailor-load
 other_proxies  nginx and HAProxy
+cgroup         a control group: CPU quota and freezer
+stage          a tailor before servers that are disturbed, and what disturbs
+injector       injects a hazard many times, and judges each
+verdicts       what a tale reports against what was injected
+safepoints     a JVM's own log of them
 
-tests/e2e, chaos, pauses, hazards, faults and bench import it as `rig`; a
+tests/e2e, chaos, pauses, hazards, foreign, faults and bench import it as `rig`; a
 program of theirs puts tests/ on its path for that.
 """

@@ -49,14 +49,18 @@ class Process:
     more    for Popen: stdin (default: none), stdout, pass_fds, ...
     """
 
+    @property
+    def last_signal(self):
+        """What the kernel sends it; nginx ends its workers at SIGTERM only."""
+        return "TERM" if "nginx" in self.argv[0] else "KILL"
+
     def __init__(self, argv, env=None, copy=None, group=False, **more):
         self.argv = [str(a) for a in argv]
         self.lines = []
         self._copy, self._group = copy, group
         self._changed = threading.Condition()
-        # nginx ends its workers at SIGTERM only.
-        number = "TERM" if "nginx" in self.argv[0] else "KILL"
-        first = ["setpriv", "--pdeathsig", number, "--"] if group else []
+        first = (["setpriv", "--pdeathsig", self.last_signal, "--"] if group
+                 else [])
         with _starting:
             assert not _ending, "no process is started at the end"
             self._child = subprocess.Popen(

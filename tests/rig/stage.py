@@ -1,8 +1,8 @@
-"""What the hazard suite runs on: real servers, a real tailor, a disturber.
+"""What suites that inject hazards run on: a real tailor before their servers,
+a client, a disturber.
 
-CPU 0 carries the tailor, this program and the client; CPU 1 the C server and
-what disturbs it.  A JVM may use both, for its collector has threads of its
-own.
+CPU 0 carries the tailor, the suite and the client; CPU 1 what disturbs, and
+servers that are pinned.
 """
 
 import json
@@ -12,13 +12,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
-from rig.ports import free_port
-from rig.process import Process
-from rig.tailor import Tailor, configuration
-from rig.wait import PATIENCE_S, Late
+from .process import Process
+from .tailor import Tailor, configuration
+from .wait import wait_until
 
 PROXY_CPU, SERVER_CPU = 0, 1
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -55,89 +53,6 @@ def may_schedule():
     return os.sched_getscheduler(0) == os.SCHED_RR
 
 
-class Server(Process):
-    """A server that reports each request on its standard output."""
-
-    def __init__(self, argv, port):
-        self.port = port
-        self.address = f"127.0.0.1:{port}"
-        self._records = {}
-        self._arrived = threading.Condition()
-        super().__init__(argv, stdout=subprocess.PIPE)
-        threading.Thread(target=self._read, daemon=True).start()
-        self.wait_log("server: listening")
-
-    def _read(self):
-        for line in self.stdout:
-            record = json.loads(line)
-            with self._arrived:
-                self._records[record["request"]] = record
-                self._arrived.notify_all()
-
-    def record(self, request):
-        """What it says about a request, by Tailor's id of it."""
-        with self._arrived:
-            if not self._arrived.wait_for(lambda: request in self._records,
-                                       PATIENCE_S):
-                raise Late(f"no record of request {request}")
-            return self._records[request]
-
-
-class CServer(Server):
-    """server.c; single=True: one thread serves all."""
-
-    def __init__(self, build, single=False, ordinary=False, port=None):
-        port = port or free_port()
-        first = (NICER if ordinary
-                 else ["chrt", "-r", SERVER_PRIORITY]) * may_schedule()
-        super().__init__(
-            [*first, os.path.join(build, "hazards", "server"), port,
-             SERVER_CPU] + ["single"] * single, port)
-
-
-SAFEPOINT = re.compile(
-    r'\[(\d+)ns\] Safepoint "(\w+)", .* Total: +(\d+) ns')
-
-
-class JavaServer(Server):
-    """HazardServer.java; safepoints() is the JVM's own log of them."""
-
-    def __init__(self, build, collector, channels, port=None):
-        port = port or free_port()
-        agent = os.path.join(build, "libtailor-jvm.so")
-        super().__init__(
-            NICER * may_schedule()
-            + ["taskset", "-c", f"{PROXY_CPU},{SERVER_CPU}",
-             shutil.which("java"), "-Xms640m", "-Xmx640m", "-Xmn96m",
-             f"-XX:+Use{collector}GC", "-Dsun.net.httpserver.nodelay=true",
-             "-Xlog:safepoint=info:stderr:timenanos",
-             f"-agentpath:{agent}=socket={channels}",
-             "-cp", os.path.join(build, "hazards", "classes"),
-             "HazardServer", str(port)], port)
-
-    def before_others(self):
-        """From now on; not while it starts, when it takes all there is and
-        the kernel would throttle all that are before others."""
-        if may_schedule():
-            subprocess.run(["chrt", "-a", "-r", "-p", SERVER_PRIORITY,
-                            str(self.pid)], check=True)
-
-    def safepoints(self):
-        """[(begin, end, operation)], instants of CLOCK_MONOTONIC."""
-        found = []
-        for line in self.lines:
-            match = SAFEPOINT.match(line)
-            if match:
-                end = int(match[1])
-                found.append((end - int(match[3]), end, match[2]))
-        return found
-
-    def paused_ns(self, begin, end):
-        """Time in safepoints within an interval."""
-        return sum(max(0, min(end, e) - max(begin, b))
-                   for b, e, _ in self.safepoints())
-
-
 class Disturber(Process):
     """disturb.c: begin() an order, end() it and learn when it was."""
 
@@ -167,16 +82,17 @@ class Disturber(Process):
 class Account:
     """The kernel's own account of the threads of processes, ns.
 
-    delay_ns: runnable without a CPU; compiled_ns: the JVM's compilers' time
-    on one.
+    ran_ns: on a CPU; delay_ns: runnable without one; compiled_ns: the JVM's
+    compilers' time on one.
     """
 
     def __init__(self, *pids):
         self._pids = pids
-        self.delay_ns = self.compiled_ns = 0
-        self._add(-1)
+        self.ran_ns = self.delay_ns = self.compiled_ns = 0
+        self._before = dict(self._threads())
 
-    def _add(self, sign):
+    def _threads(self):
+        """Thread -> (ran_ns, delay_ns, name), of all that are there."""
         for pid in self._pids:
             for tid in os.listdir(f"/proc/{pid}/task"):
                 base = f"/proc/{pid}/task/{tid}"
@@ -185,13 +101,17 @@ class Account:
                     name = read(f"{base}/comm")
                 except (FileNotFoundError, ProcessLookupError):
                     continue  # it ended just now
-                self.delay_ns += sign * int(delay_ns)
-                if name.startswith(("C1 Compiler", "C2 Compiler")):
-                    self.compiled_ns += sign * int(ran_ns)
+                yield tid, (int(ran_ns), int(delay_ns), name)
 
     def since(self):
-        """What came on top since this object was made."""
-        self._add(1)
+        """What came on top since this object was made; of a thread that has
+        ended it is not known."""
+        for tid, (ran_ns, delay_ns, name) in self._threads():
+            before = self._before.get(tid, (0, 0))
+            self.ran_ns += ran_ns - before[0]
+            self.delay_ns += delay_ns - before[1]
+            if name.startswith(("C1 Compiler", "C2 Compiler")):
+                self.compiled_ns += ran_ns - before[0]
         return self
 
 
@@ -217,13 +137,16 @@ class Stage:
         """Start the tailor; the servers run already."""
         self.servers = list(servers)
         self._config = configuration(
-            self._directory, [{"name": f"s{i}", "address": s.address}
+            self._directory, [{"name": f"s{i}", "address": s.address,
+                               **getattr(s, "keys", {})}
                               for i, s in enumerate(servers)],
             CONFIG, self._sections)
         self.restart()
         self.tailor.wait_ready()
         for i, server in enumerate(servers):
-            self.tailor.wait_server(f"s{i}", state="ready", pid=server.pid)
+            self.tailor.wait_server(f"s{i}", state="ready")
+            wait_until(lambda: self.tailor.server(f"s{i}")["pid"]
+                       in server.processes(), "tailor finds the server")
         self.connect()
         return self
 

@@ -1,93 +1,11 @@
-"""Reported against injected: what is right, what is false, and the matrix.
-
-right         the verdict's code is one that the scenario accepts (and its
-              text has the scenario's word, where it has one)
-false cause   in a request that nothing was done to: a code of HAZARDS to
-              which the tale gives more than 1 ms in all, and which did not
-              really happen by another account than Tailor's: the
-              run delays of the server and of Tailor (runq, preempted,
-              idle_wakeup, and backend_queue for a thread that came late), the
-              time the server's thread was not on a CPU (lock), its page
-              faults, the CPU time of the JVM's compilers (class_loading),
-              the JVM's own log of safepoints.  Half of what is
-              reported must be witnessed.
-exact         the time reported is within 5 % or 100 us of the injector's
+"""The matrix: which cause was reported for which was injected.
 """
 
 import dataclasses
 import html
 import textwrap
 
-HONEST = ("work", "proxy", "network", "client_send", "unknown", "blind",
-          "lost", "not_observed", "sleep")
-FALSE_NS = 1_000_000
-EXACT_NS, EXACT_SHARE = 100_000, 0.05
-
-
-@dataclasses.dataclass
-class Finding:
-    """One request: what was injected and what its tale says."""
-    injected: str                 # the scenario
-    request: str
-    code: str
-    right: bool
-    reported_ns: int
-    harm_ns: int = None
-    text: str = ""
-    causes: dict = dataclasses.field(default_factory=dict)
-    false: list = dataclasses.field(default_factory=list)
-
-    @property
-    def error_ns(self):
-        if self.harm_ns is None:
-            return None
-        return self.reported_ns - self.harm_ns
-
-    @property
-    def exact(self):
-        return self.harm_ns is None or abs(self.error_ns) <= max(
-            EXACT_NS, EXACT_SHARE * self.harm_ns)
-
-
-def judge_injected(scenario, injection, harm_ns, tale):
-    """Whether a tale names what was done, and its time."""
-    verdict, sums = tale["verdict"], tale["causes"]
-    accept = scenario.accept or (verdict["code"],)
-    words = " ".join([verdict["text"], *verdict.get("evidence", ())])
-    return Finding(
-        injected=scenario.name, request=injection.request,
-        code=verdict["code"],
-        right=verdict["code"] in accept and scenario.naming in words,
-        reported_ns=sum(sums.get(c, 0) for c in scenario.reported or accept),
-        harm_ns=harm_ns, text=verdict["text"], causes=sums)
-
-
-def judge_calm(scenario, request, tale, witness):
-    """Which hazards it reports that no other account has."""
-    sums = tale["causes"]
-    seen = {"runq": witness.run_delay_ns, "preempted": witness.run_delay_ns,
-            "backend_queue": witness.run_delay_ns,
-            "idle_wakeup": witness.run_delay_ns,
-            "lock": witness.off_cpu_ns,
-            "class_loading": witness.compiled_ns,
-            "gc": witness.paused_ns, "safepoint": witness.paused_ns}
-    false = []
-    for code, ns in sums.items():
-        if code in HONEST or ns <= FALSE_NS:
-            continue
-        if code == "page_fault" and witness.faults > 0:
-            continue
-        if seen.get(code, 0) < ns / 2:
-            false.append(f"{code} {ns / 1e6:.1f} ms")
-    return Finding("(nothing)", request, tale["verdict"]["code"], not false, 0,
-                text=f"{scenario.name}: {tale['verdict']['text']}",
-                causes=sums, false=false)
-
-
-def middle(values):
-    """The median, 0 of none."""
-    values = sorted(values)
-    return values[len(values) // 2] if values else 0
+from rig.verdicts import middle
 
 
 class Matrix:

@@ -1,0 +1,155 @@
+"""What other processes and the kernel do to a service.
+"""
+
+import threading
+import time
+
+from hazard import FORKING, OWN, Busy, overlap
+from rig.stage import SERVER_CPU, Disturber, may_schedule, sleep_us
+from rig.verdicts import Injection
+
+
+class Disturbed(Busy):
+    """A process acts while the request is served."""
+    order = ""
+    cpus = (SERVER_CPU,)  # where the disturber is
+
+    def start(self):
+        super().start()
+        self.disturber = Disturber(self.service.world.build, -20)
+
+    def finish(self):
+        self.disturber.stop()
+        super().finish()
+
+    def victim(self):
+        """The process to be stopped."""
+        return 0
+
+    def inject(self, random):
+        self.disturber.begin(self.order, random.randint(1000, 5000),
+                             random.randint(15_000, 50_000), self.victim())
+        try:
+            request = self.ask(self.target(random))
+        finally:
+            self.acted = self.disturber.end()
+        return Injection(request, self.measured())
+
+    def measured(self):
+        """While it acted, but for what the request computed all the same: a
+        signal stops a process when one of its threads has run."""
+        return min(overlap(self.acted, (self.begin, self.end)),
+                   self.wall() - self.cpu)
+
+
+class Fifo(Disturbed):
+    kind = "rt-hog"
+    accept = ("preempted",)
+    naming = "fifo"
+    order = "fifo"
+
+
+class Hog(Disturbed):
+    # Scheduled as the service is, and there first: the service's thread is
+    # woken and waits until the hog's turn is over.
+    kind = "cpu-hog"
+    services = OWN
+    accept = ("runq",)
+    naming = "peer"
+
+    def inject(self, random):
+        if not may_schedule():
+            raise PermissionError("no permission for real-time scheduling")
+        self.disturber.begin("peer", 0, random.randint(15_000, 60_000))
+        sleep_us(random.randint(1000, 5000))
+        request = self.ask("/work?kind=compute&ms=2")
+        self.disturber.end()
+        return Injection(request, self.begin - self.sent)
+
+
+class StopAll(Disturbed):
+    kind = "stop-all"
+    ordinary = True
+    accept = ("stopped",)
+    order = "stop"
+
+    def victim(self):
+        return -self.service.pid
+
+    def inject(self, random):
+        """While two other requests are in flight."""
+        self.connect(2 if self.service.threads else 0)
+        for client in self.others:
+            client.request("GET", f"/work?kind=sleep&ms={random.randint(2, 9)}")
+        try:
+            return super().inject(random)
+        finally:
+            for client in self.others:
+                client.response()
+
+
+class StopWorker(Disturbed):
+    kind = "stop-worker"
+    services = FORKING
+    ordinary = True
+    accept = ("stopped",)
+    order = "stop"
+
+    def victim(self):
+        serving = self.service.serving()
+        self.stopped = self.pid if self.pid in serving else serving[0]
+        return self.stopped
+
+    def hit(self, tale, harm_ns):
+        return self.pid == self.stopped and super().hit(tale, harm_ns)
+
+
+class Freeze(Busy):
+    kind = "freeze"
+    ordinary = True
+    accept = ("stopped",)
+
+    def start(self):
+        super().start()
+        self.service.group.freeze(False)  # or PermissionError
+
+    def inject(self, random):
+        acted = []
+
+        def freeze():
+            sleep_us(random.randint(1000, 5000))
+            acted.append(time.monotonic_ns())
+            try:
+                self.service.group.freeze(True)
+                sleep_us(random.randint(15_000, 50_000))
+            finally:
+                acted.append(time.monotonic_ns())
+                self.service.group.freeze(False)
+        thread = threading.Thread(target=freeze)
+        thread.start()
+        request = self.ask(self.target(random))
+        thread.join()
+        return Injection(request, min(overlap(acted, (self.begin, self.end)),
+                                      self.wall() - self.cpu))
+
+
+class Quota(Busy):
+    # 10 ms of CPU in each 100 ms.
+    kind = "quota"
+    ordinary = True
+    accept = ("quota",)
+
+    def target(self, random):
+        if self.service.name == "nginx":
+            return "/long"
+        return f"/work?kind=compute&ms={random.randint(20, 40)}"
+
+    def inject(self, random):
+        group = self.service.group
+        before = group.throttled_ns()
+        group.limit(10_000)
+        try:
+            request = self.ask(self.target(random))
+        finally:
+            group.limit(None)
+        return Injection(request, group.throttled_ns() - before)

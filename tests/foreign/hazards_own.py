@@ -1,0 +1,213 @@
+"""What a service does itself, by the clocks around it.
+"""
+
+import time
+
+from hazard import JVM, NODE, OWN, PYTHON, Busy, Hazard
+from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
+from rig.verdicts import MS
+
+
+class Sleep(Hazard):
+    kind = "sleep"
+    services = OWN
+    accept = ("sleep",)
+
+    def target(self, random):
+        return f"/work?kind=sleep&ms={random.randint(5, 40)}"
+
+
+class Compute(Busy):
+    kind = "compute"
+    accept = ("work",)
+
+    def target(self, random):
+        if self.service.name == "nginx":
+            return "/long"
+        return f"/work?kind=compute&ms={random.randint(10, 30)}"
+
+    def measured(self):
+        return self.cpu
+
+
+class Amid(Compute):
+    # While other requests are in flight, which sleep.
+    kind = "compute-amid"
+    services = (*JVM, "python", *NODE, "go")
+
+    def inject(self, random):
+        self.connect(3)
+        for client in self.others:
+            client.request("GET", f"/work?kind=sleep&ms={random.randint(2, 9)}")
+        try:
+            return super().inject(random)
+        finally:
+            for client in self.others:
+                client.response()
+
+
+class LockSleep(Hazard):
+    kind = "lock-sleep"
+    services = (*JVM, "python", "go")
+    accept = ("lock",)
+    how = "sleep"
+
+    @property
+    def plain(self):
+        """In Go no thread waits for a lock, but for the holder's timer."""
+        return ("sleep",) if self.service.name == "go" else ()
+
+    def prepare(self, random):
+        self.stage.client.get(f"/work?kind=hold&how={self.how}"
+                              f"&ms={random.randint(8, 40)}")
+
+    def target(self, random):
+        return "/work?kind=take"
+
+
+class LockCompute(LockSleep):
+    kind = "lock-compute"
+    ordinary = True
+    cpus = (PROXY_CPU, SERVER_CPU)
+    how = "compute"
+
+
+class Gil(Hazard):
+    # Ten threads compute; one of them at a time has the interpreter's lock,
+    # also while the request is read and its response is written.
+    kind = "gil"
+    services = ("python",)
+    ordinary = True
+    cpus = (PROXY_CPU, SERVER_CPU)
+    accept = ("lock",)
+    reported = ("lock", "runq", "preempted")  # to take it, it needs a CPU
+
+    def start(self):
+        super().start()
+        self.past = self.service.client()
+
+    def finish(self):
+        super().finish()
+        self.past.close()
+
+    def prepare(self, random):
+        self.past.get("/work?kind=spin&n=10&ms=300")
+        self.over = time.monotonic_ns() + 300 * MS
+
+    def target(self, random):
+        return f"/work?kind=compute&ms={random.randint(2, 8)}"
+
+    def inject(self, random):
+        injection = super().inject(random)
+        sleep_us(max(0, self.over - time.monotonic_ns()) / 1000)
+        return injection
+
+    def measured(self):
+        return self.got - self.sent - self.cpu
+
+
+class Cold(Hazard):
+    kind = "cold-file"
+    share = 0.45
+    accept = ("disk",)
+    reported = ("disk", "idle_wakeup", "runq")
+    plain = ("lock", "sleep")  # Node waits for a thread that waits for the disk
+
+    def prepare(self, random):
+        self.stage.client.get("/work?kind=none")
+        self.service.world.forget()
+
+    def target(self, random):
+        if self.service.name == "nginx":
+            return "/part"
+        return f"/work?kind=cold&n={random.randint(10, 40)}"
+
+    def measured(self):
+        return None if self.service.name == "nginx" else self.wall() - self.cpu
+
+    def hit(self, tale, harm_ns):
+        return (super().hit(tale, harm_ns) if harm_ns
+                else self.got - self.sent > 5 * MS)
+
+
+class Mapped(Cold):
+    kind = "mapped-file"
+    services = (*JVM, *PYTHON, "go")
+    accept = ("disk", "page_fault")
+    reported = (*accept, "idle_wakeup", "runq")
+
+    def target(self, random):
+        return f"/work?kind=mapped&n={random.randint(50, 200)}"
+
+
+class Fsync(Hazard):
+    kind = "fsync"
+    warm = "/work?kind=fsync&n=8"
+    share = 0.45
+    services = OWN
+    accept = ("disk",)
+    reported = Cold.reported
+    plain = Cold.plain
+
+    def target(self, random):
+        return f"/work?kind=fsync&n={random.randint(4, 12)}"
+
+    def measured(self):
+        return self.wall() - self.cpu
+
+
+class Outbound(Hazard):
+    kind = "upstream"
+    accept = ("sleep",)
+
+    def target(self, random):
+        kind = "sleep" if self.service.name == "nginx" else "upstream"
+        return f"/work?kind={kind}&ms={random.randint(5, 40)}"
+
+    def measured(self):
+        return self.wall() - self.cpu
+
+
+class Database(Outbound):
+    kind = "database"
+    services = PYTHON
+    database = True
+    warm = "/work?kind=database&ms=1"
+
+    def target(self, random):
+        return f"/work?kind=database&ms={random.randint(5, 40)}"
+
+
+class Udp(Hazard):
+    kind = "udp-timeout"
+    services = OWN
+    accept = ("sleep",)
+
+    def target(self, random):
+        return f"/work?kind=udp&ms={random.randint(5, 40)}"
+
+
+class Faults(Hazard):
+    kind = "page-faults"
+    share = 0.45
+    services = OWN
+    accept = ("page_fault",)
+
+    def target(self, random):
+        return f"/work?kind=touch&n={random.randint(2000, 6000)}"
+
+    def measured(self):
+        return self.wall() - self.cpu
+
+
+class Collect(Hazard):
+    # The request asks for it: its own thread collects, or waits for those
+    # that do.
+    kind = "gc-own"
+    services = (*PYTHON, *NODE, "go")
+    accept = ("gc",)
+    plain = ("work", "lock", "sleep")
+    warm = "/work?kind=collect&n=100000"
+
+    def target(self, random):
+        return self.warm

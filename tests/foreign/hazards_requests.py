@@ -1,0 +1,153 @@
+"""What other requests do to one, and its own client.
+"""
+
+import select
+import socket
+import time
+
+from hazard import JVM, NODE, Hazard
+from rig.stage import PROXY_CPU, SERVER_CPU, sleep_us
+from rig.verdicts import MS, Injection
+
+
+class Full(Hazard):
+    """A collection that another request has caused."""
+    kind = "gc-full"
+    services = JVM
+    accept = ("gc",)
+    reported = ("gc", "safepoint")
+    order = "/work?kind=collect&n=600000"
+    may_miss = "no collection is as long as 2 ms here"
+    PAUSE_NS = 2 * MS
+    share = 0.5
+
+    def start(self):
+        super().start()
+        self.past = self.service.client()
+        self.past.get(self.order)
+
+    def finish(self):
+        super().finish()
+        self.past.close()
+
+    def inject(self, random):
+        """Requests follow each other until one was stopped."""
+        self.past.request("GET", self.order)
+        while True:
+            request = self.ask("/work?kind=compute&ms=1")
+            sleep_us(300)  # for the log
+            paused_ns = self.service.paused_ns(self.sent, self.got)
+            over, _, _ = select.select([self.past.socket], [], [], 0)
+            if over or paused_ns > self.PAUSE_NS:
+                break
+        self.past.response()
+        return Injection(request, paused_ns)
+
+    def hit(self, tale, harm_ns):
+        return harm_ns > max(self.PAUSE_NS,
+                             self.share * (self.got - self.sent))
+
+
+class Young(Full):
+    kind = "gc-young"
+    order = "/work?kind=young&n=150000"
+
+
+class OneThread(Hazard):
+    kind = "busy"
+    cpus = (PROXY_CPU, SERVER_CPU)  # or its workers would wait for one
+    services = ("gunicorn", *NODE)
+    accept = ("backend_queue", "accept_queue")
+
+    def inject(self, random):
+        self.connect(self.service.workers or 1)
+        for client in self.others:
+            client.request("GET", "/work?kind=compute&ms="
+                           f"{random.randint(15, 40)}")
+        sleep_us(random.randint(1000, 4000))
+        request = self.ask("/work?kind=none")
+        for client in self.others:
+            client.response()
+        return Injection(request, self.begin - self.sent)
+
+
+class Overload(Hazard):
+    # Tailor sends no more than 8 at one time; the last of 20 waits in its
+    # queue, and then in that of a service which serves fewer.
+    kind = "overload"
+    accept = ("proxy_queue", "backend_queue", "accept_queue")
+    reported = (*accept, "runq")  # Tailor and its client share a CPU here
+
+    def inject(self, random):
+        self.connect(19)
+        for client in self.others:
+            client.request("GET", "/work?kind=sleep&ms=15")
+        request = self.ask("/work?kind=none")
+        for client in self.others:
+            client.response()
+        return Injection(request, self.begin - self.sent)
+
+    def hit(self, tale, harm_ns):
+        return harm_ns > 5 * MS
+
+
+class SlowReader(Hazard):
+    kind = "slow-reader"
+    accept = ("tcp_window", "client_late")
+    plain = ("tcp_held",)  # the client's socket has it; why is not in it
+
+    def inject(self, random):
+        with self.stage.tailor.client(receive_buffer=65536) as client:
+            sent_ns = time.monotonic_ns()
+            client.request("GET", f"/work?kind=big&bytes={2 << 20}",
+                           fields=[("Connection", "close")])
+            select.select([client.socket], [], [])
+            arrived_ns = time.monotonic_ns()
+            sleep_us(random.randint(30_000, 100_000))
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF,
+                                     4 << 20)
+            client.socket.settimeout(None)
+            head = client.response_head()
+            while client.socket.recv(1 << 20):
+                continue
+            read_ns = time.monotonic_ns()
+        self.sent, self.got = sent_ns, read_ns
+        return Injection(head.get("x-request-id"), read_ns - arrived_ns,
+                         {"sched_ns": sent_ns, "send_ns": sent_ns,
+                          "last_ns": read_ns})
+
+
+class Upload(Hazard):
+    kind = "slow-upload"
+    accept = ("client_send",)
+
+    def inject(self, random):
+        client, body = self.stage.client, b"x" * 8_000
+        half = len(body) // 2
+        client.send(b"POST /work?kind=upload HTTP/1.1\r\nHost: test\r\n"
+                    b"Content-Type: application/octet-stream\r\n"
+                    b"Content-Length: %d\r\n\r\n" % len(body) + body[:half])
+        begin = self.sent = time.monotonic_ns()
+        sleep_us(random.randint(10_000, 40_000))
+        end = time.monotonic_ns()
+        client.send(body[half:])
+        response = client.response("POST")
+        self.got = time.monotonic_ns()
+        request = self.learn(response)
+        return Injection(request, end - begin)
+
+
+class Big(Hazard):
+    # Nothing is wrong: it is long.
+    kind = "big"
+    accept = ("network", "proxy", "work", "tcp_window", "tcp_held",
+              "tcp_congestion", "softirq", "unknown", "page_fault")
+
+    def target(self, random):
+        return f"/work?kind=big&bytes={random.randint(4 << 20, 8 << 20)}"
+
+    def measured(self):
+        return None
+
+    def hit(self, tale, harm_ns):
+        return True

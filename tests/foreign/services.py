@@ -1,0 +1,339 @@
+"""Services that Tailor's authors did not write, each as a set of processes.
+
+Every one responds to /work?kind=..., as services/kinds.py has it, except nginx,
+which passes that on to a Python service that Tailor does not watch.
+"""
+
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+from rig.cgroup import Group
+from rig.client import Client
+from rig.other_proxies import find, nginx
+from rig.ports import free_port, listens
+from rig.process import Process
+from rig.safepoints import Safepoints
+from rig.stage import (PROXY_CPU, SERVER_CPU, SERVER_PRIORITY,
+                       may_schedule)
+from rig.wait import wait_until
+
+HERE = pathlib.Path(__file__).resolve().parent / "services"
+JARS = pathlib.Path("/usr/share/java")
+COLD_BYTES = 32 << 20
+PART_BYTES = 4 << 20  # of it, for nginx to serve
+NICE = -18           # of ordinary threads, before most
+CONNECTIONS = 8      # of Tailor to a service: more wait in its queue
+
+
+class World:
+    """What the services use, and Tailor does not watch: a folder with a cold
+    file, another service, a port without responses, a database."""
+
+    def __init__(self, build):
+        self.build = pathlib.Path(build)
+        self.folder = tempfile.mkdtemp(prefix="tailor-foreign-",
+                                       dir="/var/tmp")
+        self.cold = [pathlib.Path(self.folder, name)
+                     for name in ("cold", "part")]
+        for path, size in zip(self.cold, (COLD_BYTES, PART_BYTES)):
+            path.write_bytes(os.urandom(1 << 20) * (size >> 20))
+        self._text()
+        self.silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.silent.bind(("127.0.0.1", 0))
+        self.environment = {
+            "FOREIGN_DATA": self.folder,
+            "FOREIGN_SILENT": str(self.silent.getsockname()[1]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        self.database = self.upstream = None
+
+    def _text(self):
+        """Files that take some 10 and 40 ms to compress."""
+        words = os.urandom(4096).hex()
+        for name, size in (("text", 1 << 19), ("long", 1 << 21)):
+            pathlib.Path(self.folder, name).write_text(
+                "".join(words[i % 4096:i % 4096 + 80] + "\n"
+                        for i in range(0, size, 37)), encoding="ascii")
+
+    def start(self, database=True):
+        """Start what the services use."""
+        self.no_database = Database.unable()
+        if database and self.no_database is None:
+            self.database = Database(self)
+            self.environment["FOREIGN_DATABASE"] = self.database.where
+        self.upstream = Python(self)
+        self.upstream.before_most()
+        self.environment["FOREIGN_UPSTREAM"] = str(self.upstream.port)
+
+    def forget(self):
+        """Have the page cache lose the cold files."""
+        for path in self.cold:
+            with open(path, "rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def stop(self):
+        for one in (self.upstream, self.database):
+            if one:
+                one.end()
+        self.silent.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Service(Process):
+    """A service that listens on a port, in a control group of its own."""
+    name = ""
+    workers = 0    # processes that serve, if not the first one
+    cpus = (SERVER_CPU,)
+    threads = True  # it serves several requests at one time
+
+    def __init__(self, world):
+        self.world = world
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.keys = {"connections_max": CONNECTIONS}
+        self.group = Group(f"tailor-{self.name}-{os.getpid()}-{self.port}")
+        argv = [str(a) for a in self.argv()]
+        ordinary = ["chrt", "-o", "0"] * may_schedule()
+        super().__init__([*ordinary, *self.group.command(argv)],
+                         env=world.environment, group=True,
+                         cwd=world.folder, stdout=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: listens(self.address) or not self.running(),
+                       lambda: f"{self.name} listens:\n{self.log}", 60)
+            assert self.running(), f"{self.name} ended:\n{self.log}"
+        except BaseException:
+            self.end()
+            raise
+
+    def argv(self):
+        raise NotImplementedError
+
+    @classmethod
+    def unable(cls):
+        """Why it cannot run here; None if it can."""
+        return None
+
+    def client(self):
+        """A connection past Tailor."""
+        return Client(("127.0.0.1", self.port))
+
+    def processes(self):
+        return self.group.processes()
+
+    def serving(self):
+        """The processes that serve requests."""
+        return ([pid for pid in self.processes() if pid != self.pid]
+                if self.workers else [self.pid])
+
+    def _threads(self):
+        for pid in self.processes():
+            try:
+                yield from map(int, os.listdir(f"/proc/{pid}/task"))
+            except FileNotFoundError:
+                continue  # it has just ended
+
+    def before_most(self):
+        """What the rest of the machine does shall not disturb it."""
+        self._schedule(os.SCHED_RR, int(SERVER_PRIORITY))
+
+    def ordinary(self):
+        """Its threads share the CPU with others, with the larger share."""
+        self._schedule(os.SCHED_OTHER, 0)
+
+    def _schedule(self, policy, priority):
+        if not may_schedule():
+            return
+        for thread in self._threads():
+            try:
+                os.setpriority(os.PRIO_PROCESS, thread, NICE)
+                os.sched_setscheduler(thread, policy,
+                                      os.sched_param(priority))
+            except ProcessLookupError:
+                continue  # it has just ended
+            except PermissionError:
+                return  # control groups forbid it: they stay ordinary
+
+    def pin(self, *cpus):
+        """Have all its threads on these CPUs, now that it knows how many the
+        machine has."""
+        for thread in self._threads():
+            try:
+                os.sched_setaffinity(thread, cpus)
+            except ProcessLookupError:
+                continue
+
+    def end(self):
+        """End it and its group."""
+        self.kill()
+        self.group.remove()
+
+
+class Python(Service):
+    name = "python"
+
+    def argv(self):
+        return [sys.executable, HERE / "threads.py", self.port]
+
+
+class Gunicorn(Service):
+    name = "gunicorn"
+    workers = 2
+    threads = False
+
+    @classmethod
+    def unable(cls):
+        return None if find("gunicorn") else "gunicorn is not installed"
+
+    def argv(self):
+        return [find("gunicorn"), "--workers", self.workers, "--bind",
+                self.address, "--chdir", HERE, "--log-level", "warning",
+                "--timeout", 600, "wsgi:application"]
+
+
+class Node(Service):
+    name = "node"
+    threads = False
+
+    @classmethod
+    def unable(cls):
+        return None if find("node") else "nodejs is not installed"
+
+    def argv(self):
+        return [find("node"), "--expose-gc", HERE / "node.js", self.port,
+                *([self.workers] if self.workers else [])]
+
+
+class Cluster(Node):
+    name = "cluster"
+    workers = 2
+
+
+class Go(Service):
+    name = "go"
+
+    @classmethod
+    def unable(cls):
+        return None if find("go") else "golang-go is not installed"
+
+    def argv(self):
+        return [self.world.build / "foreign" / "service-go", self.port]
+
+
+class Jetty(Service, Safepoints):
+    name = "jetty"
+    main = "JettyService"
+    cpus = (PROXY_CPU, SERVER_CPU)  # collectors have threads of their own
+    jars = ("jetty9-server", "jetty9-util", "jetty9-http", "jetty9-io",
+            "servlet-api")
+    package = "libjetty9-java"
+    collector = "Parallel"
+
+    @classmethod
+    def unable(cls):
+        if not find("java") or not find("javac"):
+            return "no JDK"
+        if not all((JARS / f"{jar}.jar").exists() for jar in cls.jars):
+            return f"{cls.package} is not installed"
+        return None
+
+    def argv(self):
+        path = [self.world.build / "foreign" / "classes",
+                *(JARS / f"{jar}.jar" for jar in self.jars)]
+        return [find("java"), "-Xms256m", "-Xmx256m", "-Xmn64m",
+                f"-XX:+Use{self.collector}GC", self.SAFEPOINT_LOG, "-cp", ":".join(map(str, path)),
+                self.main, self.port, self.world.folder]
+
+
+class Tomcat(Jetty):
+    name = "tomcat"
+    main = "TomcatService"
+    collector = "G1"
+    jars = ("tomcat10-embed-core", "tomcat10-annotations-api")
+    package = "libtomcat10-embed-java or libtomcat10-java"
+
+
+NGINX = """
+	access_log off;
+	gzip_types application/octet-stream;
+	gzip_comp_level 9;
+	default_type application/octet-stream;
+	client_max_body_size 64m;
+	upstream service {{ server 127.0.0.1:{upstream}; keepalive 16; }}
+	server {{
+		listen {address};
+		add_header Pid $pid;
+		location /work {{
+			proxy_pass http://service;
+			proxy_http_version 1.1;
+			proxy_set_header Connection "";
+		}}
+		location / {{ root {folder}; }}
+		location ~ ^/(text|long)$ {{ root {folder}; gzip on; }}
+	}}
+"""
+
+
+class Nginx(Service):
+    name = "nginx"
+    workers = 2
+    last_signal = "TERM"
+
+    @classmethod
+    def unable(cls):
+        return None if find("nginx") else "nginx is not installed"
+
+    def argv(self):
+        return nginx(self.world.folder, NGINX.format(
+            upstream=self.world.upstream.port, address=self.address,
+            folder=self.world.folder), main="worker_processes 2;")
+
+
+class Database(Process):
+    """PostgreSQL, on a socket in a folder of its own."""
+    BINARIES = "/usr/lib/postgresql"
+
+    @classmethod
+    def program(cls, name):
+        found = sorted(pathlib.Path(cls.BINARIES).glob(f"*/bin/{name}"))
+        return str(found[-1]) if found else None
+
+    @classmethod
+    def unable(cls):
+        """Why it cannot run here; None if it can."""
+        if not cls.program("initdb"):
+            return "postgresql is not installed"
+        if os.geteuid() != 0 or not find("setpriv"):
+            return "root is needed to run PostgreSQL as its own user"
+        done = subprocess.run(["/usr/bin/python3", "-c", "import psycopg2"],
+                              capture_output=True, check=False)
+        return "python3-psycopg2 is not installed" if done.returncode else None
+
+    def __init__(self, world):
+        self._folder = tempfile.mkdtemp(prefix="tailor-pg-", dir="/var/tmp")
+        shutil.chown(self._folder, "postgres", "postgres")
+        user = ["setpriv", "--reuid", "postgres", "--regid", "postgres",
+                "--clear-groups", "--pdeathsig", "KILL", "--"]
+        data = f"{self._folder}/data"
+        subprocess.run([*user, self.program("initdb"), "-D", data, "-A",
+                        "trust", "-N"], check=True, cwd=self._folder,
+                       capture_output=True)
+        ordinary = ["chrt", "-o", "0"] * may_schedule()
+        super().__init__([*ordinary, *user, self.program("postgres"), "-D",
+                          data, "-k", self._folder, "-h", ""],
+                         cwd=self._folder)
+        self.where = f"host={self._folder} user=postgres dbname=postgres"
+        self.wait_log("ready to accept connections")
+
+    def end(self):
+        self.terminate()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+SERVICES = {kind.name: kind for kind in (
+    Tomcat, Jetty, Nginx, Gunicorn, Python, Node, Cluster, Go)}

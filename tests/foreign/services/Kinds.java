@@ -1,0 +1,241 @@
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.RandomAccessFile;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.net.DatagramPacket;
+import java.net.DatagramSocket;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadLocalRandom;
+
+/**
+ * What a Java service does to a request; see kinds.py.  TomcatService and
+ * JettyService serve it.
+ */
+final class Kinds {
+	private static final int PAGE = 4096;
+	private static final int BLOCK = 1 << 18;
+	private static final ByteBuffer MEGABYTE =
+	    ByteBuffer.allocateDirect(1 << 20);
+	private static final String DATA = System.getenv("FOREIGN_DATA");
+	private static final ThreadMXBean THREADS =
+	    ManagementFactory.getThreadMXBean();
+	private static final Object LOCK = new Object();
+	private static volatile Object[] heap = new Object[0];
+	private static byte sink;
+	/** What the same took when all was in memory. */
+	private static final ThreadLocal<Long> AGAIN = new ThreadLocal<>();
+
+	private Kinds() {
+	}
+
+	interface Kind {
+		void act(Map<String, String[]> q) throws Exception;
+	}
+
+	/** What a request gets. */
+	static final class Response {
+		String truth;
+		byte[] body;
+	}
+
+	private static final Map<String, Kind> KINDS = Map.ofEntries(
+	    Map.entry("none", q -> { }),
+	    Map.entry("sleep", q -> Thread.sleep(number(q, "ms"))),
+	    Map.entry("compute", Kinds::compute),
+	    Map.entry("hold", Kinds::hold), Map.entry("take", Kinds::take),
+	    Map.entry("cold", Kinds::cold), Map.entry("mapped", Kinds::mapped),
+	    Map.entry("fsync", Kinds::fsync),
+	    Map.entry("upstream", Kinds::upstream),
+	    Map.entry("udp", Kinds::udp), Map.entry("collect", Kinds::collect),
+	    Map.entry("young", Kinds::young), Map.entry("touch", Kinds::touch));
+
+	private static int number(Map<String, String[]> q, String name) {
+		String[] value = q.get(name);
+		return value == null ? 1 : Integer.parseInt(value[0]);
+	}
+
+	private static void compute(Map<String, String[]> q) {
+		long end = THREADS.getCurrentThreadCpuTime() +
+		    number(q, "ms") * 1000000L;
+		while (THREADS.getCurrentThreadCpuTime() < end)
+			continue;
+	}
+
+	private static void hold(Map<String, String[]> q) throws Exception {
+		CountDownLatch taken = new CountDownLatch(1);
+		Thread holder = new Thread(() -> {
+			synchronized (LOCK) {
+				taken.countDown();
+				try {
+					if (q.containsKey("how") &&
+					    q.get("how")[0].equals("compute"))
+						compute(q);
+					else
+						Thread.sleep(number(q, "ms"));
+				} catch (InterruptedException e) {
+					return;
+				}
+			}
+		}, "holder");
+		holder.setDaemon(true);
+		holder.start();
+		taken.await();
+	}
+
+	private static void take(Map<String, String[]> q) {
+		synchronized (LOCK) {
+			sink++;
+		}
+	}
+
+	private static void cold(Map<String, String[]> q) throws IOException {
+		try (RandomAccessFile file =
+		    new RandomAccessFile(DATA + "/cold", "r")) {
+			int blocks = (int) (file.length() / BLOCK);
+			byte[] buffer = new byte[BLOCK];
+			for (int i = number(q, "n"); i > 0; i--) {
+				file.seek((long) BLOCK * ThreadLocalRandom
+				    .current().nextInt(blocks));
+				file.readFully(buffer);
+			}
+		}
+	}
+
+	private static void mapped(Map<String, String[]> q)
+	    throws IOException {
+		try (RandomAccessFile file =
+		    new RandomAccessFile(DATA + "/cold", "r")) {
+			ByteBuffer m = file.getChannel().map(
+			    FileChannel.MapMode.READ_ONLY, 0, file.length());
+			int pages = m.capacity() / PAGE;
+			int[] places = ThreadLocalRandom.current()
+			    .ints(number(q, "n"), 0, pages).toArray();
+			twice(() -> {
+				for (int place : places)
+					sink += m.get(PAGE * place);
+			});
+		}
+	}
+
+	/** Do what faults, and once more when nothing does. */
+	private static void twice(Runnable action) {
+		action.run();
+		long begin = System.nanoTime();
+		action.run();
+		AGAIN.set(System.nanoTime() - begin);
+	}
+
+	private static void fsync(Map<String, String[]> q) throws IOException {
+		String path = DATA + "/sync-" + ProcessHandle.current().pid();
+		try (RandomAccessFile file = new RandomAccessFile(path, "rw")) {
+			FileChannel channel = file.getChannel();
+			for (int i = number(q, "n"); i > 0; i--) {
+				channel.write(MEGABYTE.duplicate());
+				channel.force(true);
+			}
+		}
+	}
+
+	private static void upstream(Map<String, String[]> q)
+	    throws IOException {
+		int port = Integer.parseInt(System.getenv("FOREIGN_UPSTREAM"));
+		try (Socket socket = new Socket("127.0.0.1", port)) {
+			InputStream in = socket.getInputStream();
+			socket.getOutputStream().write(
+			    ("GET /work?kind=sleep&ms=" + number(q, "ms") +
+				" HTTP/1.0\r\n\r\n")
+				.getBytes(StandardCharsets.US_ASCII));
+			in.readAllBytes();
+		}
+	}
+
+	private static void udp(Map<String, String[]> q) throws IOException {
+		int port = Integer.parseInt(System.getenv("FOREIGN_SILENT"));
+		try (DatagramSocket socket = new DatagramSocket()) {
+			socket.setSoTimeout(number(q, "ms"));
+			socket.send(new DatagramPacket(new byte[1], 1,
+			    InetAddress.getLoopbackAddress(), port));
+			socket.receive(new DatagramPacket(new byte[512], 512));
+		} catch (SocketTimeoutException e) {
+			return;
+		}
+	}
+
+	/** A full collection, of so many live objects. */
+	private static void collect(Map<String, String[]> q) {
+		int n = number(q, "n");
+		if (heap.length < n) {
+			Object[] objects = new Object[n];
+			for (int i = 0; i < n; i++)
+				objects[i] = new int[4];
+			heap = objects;
+		}
+		System.gc();
+	}
+
+	/** Garbage until a collection more has been counted. */
+	private static void young(Map<String, String[]> q) {
+		long before = collections();
+		Object[] live = new Object[number(q, "n")];
+		for (int i = 0; collections() == before; i++)
+			live[i % live.length] = new int[64];
+	}
+
+	private static long collections() {
+		long count = 0;
+		for (var bean : ManagementFactory.getGarbageCollectorMXBeans())
+			count += bean.getCollectionCount();
+		return count;
+	}
+
+	/** Memory outside of the heap, touched for the first time. */
+	private static void touch(Map<String, String[]> q) {
+		int n = number(q, "n");
+		ByteBuffer memory = ByteBuffer.allocateDirect(n * PAGE);
+		byte[] page = new byte[PAGE];
+		long begin = System.nanoTime();
+		for (int i = 0; i < n; i++)
+			memory.put(i * PAGE, page);
+		AGAIN.set(System.nanoTime() - begin);
+	}
+
+	/** Do what a query asks for. */
+	static Response work(Map<String, String[]> q, InputStream in)
+	    throws IOException {
+		Response r = new Response();
+		String kind = q.get("kind")[0];
+		int length = in.readAllBytes().length;
+		long begin = System.nanoTime();
+		long ran = THREADS.getCurrentThreadCpuTime();
+		try {
+			if (kind.equals("big"))
+				r.body = new byte[number(q, "bytes")];
+			else if (kind.equals("upload"))
+				r.body = Integer.toString(length).getBytes();
+			else {
+				KINDS.get(kind).act(q);
+				r.body = "done\n".getBytes();
+			}
+		} catch (Exception e) {
+			throw new IOException(e);
+		}
+		long end = System.nanoTime();
+		long cpu = THREADS.getCurrentThreadCpuTime() - ran;
+		if (AGAIN.get() != null) {
+			cpu = AGAIN.get();
+			end -= cpu;
+			AGAIN.remove();
+		}
+		r.truth = begin + " " + end + " " + cpu + " " +
+		    ProcessHandle.current().pid();
+		return r;
+	}
+}

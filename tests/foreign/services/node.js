@@ -1,0 +1,118 @@
+/*
+ * node.js: Node's HTTP server; see kinds.py for what it does.
+ *
+ *	node --expose-gc node.js PORT [WORKERS]
+ *
+ * With WORKERS it is a cluster: the first process accepts and hands each
+ * connection to one of so many others.
+ */
+'use strict';
+const cluster = require('cluster');
+const dgram = require('dgram');
+const fs = require('fs');
+const http = require('http');
+
+const PAGE = 4096;
+const BLOCK = 1 << 18;
+const MEGABYTE = Buffer.alloc(1 << 20);
+const { FOREIGN_DATA, FOREIGN_UPSTREAM, FOREIGN_SILENT } = process.env;
+const heap = [];
+
+function ranUs() {
+	const { user, system } = process.cpuUsage();
+	return user + system;
+}
+
+const kinds = {
+	none() {},
+
+	sleep: (q) => new Promise((done) => setTimeout(done, q.ms)),
+
+	/* The process has no other thread that computes meanwhile. */
+	compute(q) {
+		const end = ranUs() + q.ms * 1000;
+		while (ranUs() < end)
+			for (let i = 0; i < 1000; i++);
+	},
+
+	/* By libuv's threads, as is usual. */
+	async cold(q) {
+		const file = await fs.promises.open(`${FOREIGN_DATA}/cold`);
+		const blocks = Math.floor((await file.stat()).size / BLOCK);
+		const buffer = Buffer.alloc(BLOCK);
+		for (let i = 0; i < q.n; i++)
+			await file.read(buffer, 0, BLOCK,
+			    Math.floor(Math.random() * blocks) * BLOCK);
+		await file.close();
+	},
+
+	async fsync(q) {
+		const file = await fs.promises.open(
+		    `${FOREIGN_DATA}/sync-${process.pid}`, 'w');
+		for (let i = 0; i < q.n; i++) {
+			await file.write(MEGABYTE);
+			await file.sync();
+		}
+		await file.close();
+	},
+
+	upstream: (q) => new Promise((done, failed) => http.get(
+	    `http://127.0.0.1:${FOREIGN_UPSTREAM}/work?kind=sleep&ms=${q.ms}`,
+	    { agent: false }, (response) => {
+		    response.resume();
+		    response.on('end', done);
+	    }).on('error', failed)),
+
+	udp: (q) => new Promise((done) => {
+		const socket = dgram.createSocket('udp4');
+		socket.send('?', Number(FOREIGN_SILENT), '127.0.0.1');
+		setTimeout(() => { socket.close(); done(); }, q.ms);
+	}),
+
+	collect(q) {
+		while (heap.length < q.n)
+			heap.push({ number: heap.length });
+		global.gc();
+	},
+
+	/* Memory of its own mapping, touched for the first time. */
+	touch(q) {
+		const buffer = Buffer.allocUnsafeSlow(q.n * PAGE).fill(1);
+		const begin = process.hrtime.bigint();
+		buffer.fill(2);
+		return process.hrtime.bigint() - begin;
+	},
+};
+
+async function work(q, length) {
+	if (q.kind === 'big')
+		return { body: Buffer.alloc(q.bytes, 'x') };
+	if (q.kind === 'upload')
+		return { body: `${length}` };
+	return { body: 'done\n', again: await kinds[q.kind](q) };
+}
+
+async function serve(request, response) {
+	const url = new URL(request.url, 'http://host');
+	const q = { kind: url.searchParams.get('kind') };
+	let length = 0;
+	for (const name of ['ms', 'n', 'bytes'])
+		q[name] = Number(url.searchParams.get(name) || 1);
+	for await (const piece of request)
+		length += piece.length;
+	const begin = process.hrtime.bigint(), ran = ranUs();
+	const { body, again } = await work(q, length);
+	let end = process.hrtime.bigint(), cpu = (ranUs() - ran) * 1000;
+	if (typeof again === 'bigint')
+		[end, cpu] = [end - again, again];
+	response.setHeader('Truth', `${begin} ${end} ${cpu} ${process.pid}`);
+	response.setHeader('Content-Length', Buffer.byteLength(body));
+	response.end(body);
+}
+
+const [port, workers] = process.argv.slice(2).map(Number);
+if (workers && cluster.isPrimary)
+	for (let i = 0; i < workers; i++)
+		cluster.fork();
+else
+	http.createServer(serve).listen(port, '127.0.0.1', 128);

@@ -1,0 +1,241 @@
+// service.go: Go's HTTP server; see kinds.py for what it does.
+//
+//	service-go PORT
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/rand"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+const (
+	monotonic = 1 // CLOCK_MONOTONIC
+	ofThread  = 3 // CLOCK_THREAD_CPUTIME_ID
+	block     = 1 << 18
+)
+
+var (
+	page     = os.Getpagesize()
+	megabyte = make([]byte, 1<<20)
+	data     = os.Getenv("FOREIGN_DATA")
+	lock     sync.Mutex
+	heap     []*int
+	sink     byte
+)
+
+func now(clock uintptr) int64 {
+	var t syscall.Timespec
+	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clock,
+		uintptr(unsafe.Pointer(&t)), 0)
+	return t.Nano()
+}
+
+// query is the request's: kind, how, and numbers.
+type query struct{ url.Values }
+
+func (q query) number(name string) int {
+	n, err := strconv.Atoi(q.Get(name))
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+func (q query) length() time.Duration {
+	return time.Duration(q.number("ms")) * time.Millisecond
+}
+
+// Do what faults, and once more when nothing does; the latter's time.
+func twice(action func()) int64 {
+	action()
+	begin := now(monotonic)
+	action()
+	return now(monotonic) - begin
+}
+
+func sleep(q query) { time.Sleep(q.length()) }
+
+func compute(q query) {
+	end := now(ofThread) + int64(q.length())
+	for now(ofThread) < end {
+	}
+}
+
+func hold(q query) {
+	taken := make(chan bool)
+	go func() {
+		runtime.LockOSThread()
+		lock.Lock()
+		defer lock.Unlock()
+		taken <- true
+		if q.Get("how") == "compute" {
+			compute(q)
+		} else {
+			sleep(q)
+		}
+	}()
+	<-taken
+}
+
+func take(query) {
+	lock.Lock()
+	defer lock.Unlock()
+}
+
+func coldFile() (*os.File, int) {
+	file, err := os.Open(data + "/cold")
+	if err != nil {
+		panic(err)
+	}
+	status, _ := file.Stat()
+	return file, int(status.Size()) / page
+}
+
+func cold(q query) {
+	file, pages := coldFile()
+	defer file.Close()
+	buffer := make([]byte, block)
+	for i := q.number("n"); i > 0; i-- {
+		file.ReadAt(buffer, int64(rand.Intn(pages*page/block)*block))
+	}
+}
+
+func mapped(q query) (again int64) {
+	file, pages := coldFile()
+	defer file.Close()
+	m, err := syscall.Mmap(int(file.Fd()), 0, pages*page,
+		syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		panic(err)
+	}
+	defer syscall.Munmap(m)
+	syscall.Madvise(m, syscall.MADV_RANDOM)
+	places := rand.Perm(pages)[:q.number("n")]
+	again = twice(func() {
+		for _, place := range places {
+			sink += m[place*page]
+		}
+	})
+	return
+}
+
+func fsync(q query) {
+	file, err := os.Create(fmt.Sprintf("%s/sync-%d", data, os.Getpid()))
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	for i := q.number("n"); i > 0; i-- {
+		file.Write(megabyte)
+		file.Sync()
+	}
+}
+
+func upstream(q query) {
+	c, err := net.Dial("tcp", "127.0.0.1:"+os.Getenv("FOREIGN_UPSTREAM"))
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "GET /work?kind=sleep&ms=%d HTTP/1.0\r\n\r\n",
+		q.number("ms"))
+	io.Copy(io.Discard, c)
+}
+
+func udp(q query) {
+	c, err := net.Dial("udp", "127.0.0.1:"+os.Getenv("FOREIGN_SILENT"))
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	c.SetReadDeadline(time.Now().Add(q.length()))
+	c.Write([]byte("?"))
+	c.Read(make([]byte, 512))
+}
+
+func collect(q query) {
+	for len(heap) < q.number("n") {
+		heap = append(heap, new(int))
+	}
+	runtime.GC()
+}
+
+func touch(q query) int64 {
+	n := q.number("n")
+	m, err := syscall.Mmap(-1, 0, n*page,
+		syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
+	if err != nil {
+		panic(err)
+	}
+	defer syscall.Munmap(m)
+	syscall.Madvise(m, 15) // MADV_NOHUGEPAGE
+	return twice(func() {
+		for i := 0; i < n; i++ {
+			m[i*page] = 1
+		}
+	})
+}
+
+var kinds = map[string]func(query){
+	"none": func(query) {}, "sleep": sleep, "compute": compute,
+	"hold": hold, "take": take, "cold": cold,
+	"fsync": fsync, "upstream": upstream, "udp": udp,
+	"collect": collect,
+}
+
+var faulting = map[string]func(query) int64{"touch": touch, "mapped": mapped}
+
+// Kinds that leave their thread to other goroutines while they wait: the CPU
+// time of a request of these means nothing.
+var parks = map[string]bool{"sleep": true, "take": true, "hold": true,
+	"upstream": true, "udp": true, "fsync": true, "collect": true}
+
+func serve(w http.ResponseWriter, r *http.Request) {
+	q := query{r.URL.Query()}
+	body, _ := io.ReadAll(r.Body)
+	if !parks[q.Get("kind")] {
+		runtime.LockOSThread() // its CPU time is that of the request
+		defer runtime.UnlockOSThread()
+	}
+	var again int64
+	begin, ran := now(monotonic), now(ofThread)
+	switch q.Get("kind") {
+	case "big":
+		body = make([]byte, q.number("bytes"))
+	case "upload":
+		body = []byte(strconv.Itoa(len(body)))
+	case "touch", "mapped":
+		again = faulting[q.Get("kind")](q)
+		body = []byte("done\n")
+	default:
+		kinds[q.Get("kind")](q)
+		body = []byte("done\n")
+	}
+	end, cpu := now(monotonic), now(ofThread)-ran
+	if again != 0 {
+		end, cpu = end-again, again
+	}
+	w.Header().Set("Truth",
+		fmt.Sprintf("%d %d %d %d", begin, end, cpu, os.Getpid()))
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Write(body)
+}
+
+func main() {
+	http.HandleFunc("/work", serve)
+	err := http.ListenAndServe("127.0.0.1:"+os.Args[1], nil)
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}

@@ -1,0 +1,126 @@
+"""The table: services against hazards, and what was not right.
+"""
+
+import dataclasses
+
+from rig.verdicts import middle
+
+OUTCOMES = ("right", "wrong", "unseen", "plain")
+CALM = "(nothing)"
+
+
+def cell(row):
+    """'20', '19x1' (one wrong), '12?8' (eight not observed or plain)."""
+    count = {o: sum(f.outcome == o for f in row) for o in OUTCOMES}
+    rest = count["unseen"] + count["plain"]
+    return (f"{count['right']}"
+            + (f"x{count['wrong']}" if count["wrong"] else "")
+            + (f"?{rest}" if rest else ""))
+
+
+class Results:
+    """All that was judged, by service/hazard."""
+
+    def __init__(self, about, services, hazards):
+        self.about = about        # dict: seed, machine
+        self.services, self.hazards = services, hazards
+        self.rows = {}            # service/hazard -> [Finding]
+        self.skipped = {}         # service or service/hazard -> why
+        self.broken = {}          # service/hazard -> what went wrong
+        self.calm = {}            # service -> [Finding], of which p50, p99
+        self.seen = {}            # request -> (process, begin, end)
+        self.opinions = {}        # service/hazard -> (bpftrace agrees, of)
+        self.latency = {}         # service -> [ns] of undisturbed requests
+
+    def add(self, finding):
+        if finding.injected != CALM:
+            self.rows.setdefault(finding.injected, []).append(finding)
+
+    def row(self, service, hazard):
+        return self.rows.get(f"{service}/{hazard}", [])
+
+    def findings(self):
+        return [f for row in self.rows.values() for f in row]
+
+    def sums(self):
+        """Outcome -> how many of all injections."""
+        return {o: sum(f.outcome == o for f in self.findings())
+                for o in OUTCOMES}
+
+    def _grid(self, write):
+        widths = {s: max(7, len(s) + 1) for s in self.services}
+        lines = [f"{'':13}" + "".join(f"{s:>{widths[s]}}"
+                                      for s in self.services)]
+        for hazard in self.hazards:
+            cells = {s: write(self.row(s, hazard)) for s in self.services}
+            if any(cells.values()):
+                lines.append(f"{hazard:13}" + "".join(
+                    f"{c or '-':>{widths[s]}}" for s, c in cells.items()))
+        return lines
+
+    def text(self):
+        """Tables of at most 80 columns."""
+        sums = self.sums()
+        total = sum(sums.values()) or 1
+        lines = ["Named right; x: named wrong; ?: not observed, or true and "
+                 "saying less.", ""]
+        lines += self._grid(lambda row: row and cell(row))
+        lines += ["", "Within 5 % or 0.1 ms of the truth, of those named "
+                  "right.", ""]
+        lines += self._grid(self._exact)
+        lines += ["", f"{total} injections: {sums['right']} right, "
+                  f"{sums['wrong']} wrong ({100 * sums['wrong'] / total:.1f} "
+                  "%),", f"{sums['unseen']} not observed, {sums['plain']} "
+                  "without a cause."]
+        lines += self._undisturbed()
+        if self.opinions:
+            lines += ["", "Of those named right, bpftrace has the same:"]
+            lines += [f"{name:26}{agreed:3}/{count}" for name,
+                      (agreed, count) in self.opinions.items() if count]
+        for name, why in sorted({**self.skipped, **self.broken}.items()):
+            lines.append(f"{name}: {' '.join(why.split())[:60]}")
+        return "\n".join(lines)
+
+    @staticmethod
+    def _exact(row):
+        timed = [f for f in row if f.right and f.harm_ns]
+        return timed and f"{sum(f.exact for f in timed)}/{len(timed)}"
+
+    def _undisturbed(self):
+        if not self.calm:
+            return []
+        lines = ["", "Undisturbed requests: how many, their p50 and p99, ms; "
+                 "tales judged;", "those with a cause that was not there."]
+        for service, ns in self.latency.items():
+            if not ns:
+                continue
+            ns = sorted(ns)
+            row = self.calm[service]
+            false = [f for f in row if f.false]
+            lines.append(
+                f"{service:13}{len(ns):6}{middle(ns) / 1e6:8.2f}"
+                f"{ns[len(ns) * 99 // 100] / 1e6:8.2f}{len(row):6}"
+                f"{len(false):4}")
+        return lines
+
+    def misses(self):
+        """One line for each kind of wrong name: how often, and its text."""
+        seen = {}
+        for f in self.findings():
+            if f.outcome == "wrong" or f.false:
+                seen.setdefault((f.injected, f.code), []).append(f)
+        for (name, code), row in seen.items():
+            yield f"{name}: {len(row)} x {code}: {row[0].text}"
+
+    def json(self):
+        """Everything, for a program."""
+        return {"schema": "tailor.foreign/1", **self.about,
+                "skipped": self.skipped, "broken": self.broken,
+                "sums": self.sums(), "opinions": self.opinions,
+                "latency_ns": self.latency,
+                "undisturbed": {s: [dataclasses.asdict(f) for f in row]
+                                for s, row in self.calm.items()},
+                "rows": {name: [{**dataclasses.asdict(f),
+                                 "outcome": f.outcome, "exact": f.exact}
+                                for f in row]
+                         for name, row in self.rows.items()}}
