@@ -225,6 +225,18 @@ chain_written(
 		a->written = moment_at(ex, e->at);
 }
 
+/* When Tailor had read the last of another request's response on a kept
+ * connection, while this one waited; else when it had received this one. */
+static int64_t
+chain_before(struct explainer *ex, const struct story_attempt *a, uint64_t ours)
+{
+	struct event_query l = {
+	    ours, TALECHAIN_SOCK_RECV, ex->chain.received, a->written, NULL};
+	int64_t before = moment(ex, query_last(ex, &l), NULL);
+
+	return before != NEVER ? before : ex->chain.received;
+}
+
 /* The flow between Tailor and the server of an attempt. */
 static void
 chain_server(struct explainer *ex, int i)
@@ -234,7 +246,8 @@ chain_server(struct explainer *ex, int i)
 	uint64_t ours = t->cookie[TALE_SOCKET_A + 2 * i];
 	uint64_t theirs = t->cookie[TALE_SOCKET_A_PEER + 2 * i];
 	int64_t end = a->complete;
-	struct event_query l = {ours, TALECHAIN_SOCK_SEND, ex->chain.received,
+	int64_t before = chain_before(ex, a, ours);
+	struct event_query l = {ours, TALECHAIN_SOCK_SEND, before,
 	    a->first_byte != NEVER ? a->first_byte : end, NULL};
 	struct range request = query_range(ex, &l), response, last;
 

@@ -361,6 +361,29 @@ on_busy_no_more(struct plot *p)
 	busy_with(p, -2000, 40);
 }
 
+/* It waits in Tailor for a connection, which another request has meanwhile. */
+static void
+on_queue_for_a_connection(struct plot *p)
+{
+	const uint64_t ours = PORTS(50000, 9000), theirs = PORTS(9000, 50000);
+
+	KERNEL(p, 100, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 81, PACK(4000, 100),
+	    0, ours);
+	KERNEL(p, 105, 0, 0, TALECHAIN_TCP_RECV, 91, PACK(4000, 1),
+	    PACK(100, 500), theirs);
+	KERNEL(p, 130, A_TID, A_PID, TALECHAIN_SOCK_RECV, 91, PACK(4000, 100),
+	    0, theirs);
+	plot_leaves(p, 200, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	plot_enters(p, 8800, A_TID, 10, 0);
+	KERNEL(p, 8900, A_TID, A_PID, TALECHAIN_SOCK_SEND, 91, PACK(7000, 100),
+	    0, theirs);
+	KERNEL(p, 8950, PROXY_TID, 99, TALECHAIN_SOCK_RECV, 81, PACK(7000, 100),
+	    0, ours);
+	p->written = 9000;
+	p->net_in = 9005;
+	p->taken = 9030;
+}
+
 /*
  * A client here reads the response in two pieces, the second long after Tailor
  * gave it to the kernel; and then sends its next request.
@@ -457,6 +480,8 @@ const struct cause_case walk_cases[] = {
     CASE(busy_no_more, BACKEND_QUEUE, 8945,
 	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
 	"other work."),
+    CASE(queue_for_a_connection, PROXY_QUEUE, 8968,
+	"8.97 of 10.0 ms: it waited in Tailor's queue for a server."),
     CASE(slow_reader, CLIENT_LATE, 179955,
 	"180.0 of 190.0 ms: the response had arrived; the client read it "
 	"later."),
