@@ -289,6 +289,8 @@ attach_turn(struct attach *a, int64_t wait_ns)
 					       &p[1 + i * POLL_SERVER], now));
 	due_ns = sooner_ns(due_ns, attach_turn_kernel(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));
+	due_ns = sooner_ns(due_ns, steal_turn(&a->steal, a->commands,
+				       observer_rest_idle(a->rest), now));
 	due_ns = sooner_ns(
 	    due_ns, channel_listener_turn(&a->listener, p + POLL_OTHERS, now));
 	attach_collect(a);

@@ -24,6 +24,7 @@
 #include "profiler/process.h"
 #include "profiler/profiler.h"
 #include "profiler/rates_read.h"
+#include "profiler/steal.h"
 
 struct attach {
 	struct channel_listener listener;
@@ -36,6 +37,7 @@ struct attach {
 	struct instant count_at;     /* when to read its losses */
 	struct usdt *usdt;	     /* borrowed; NULL: no probes */
 	struct rates_reader rates;
+	struct steal steal;
 	struct command_ring *commands; /* borrowed; this thread writes */
 	struct command_ring *released; /* borrowed; this thread reads */
 	struct observer_rest *rest;    /* borrowed; to wake the observer */

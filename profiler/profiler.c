@@ -269,6 +269,7 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	profiler_open_kernel(p);
 	profiler_open_probes(p);
 	rates_open(&p->attach.rates, &p->options);
+	steal_open(&p->attach.steal, options->proc_stat);
 	*out = p;
 	return 0;
 
@@ -313,6 +314,7 @@ profiler_free(struct profiler **pp)
 	observer_stop(&p->observer);
 	profiler_free_pages(p);
 	rates_close(&p->attach.rates);
+	steal_close(&p->attach.steal);
 	attach_fini(&p->attach);
 	kernel_free(&p->kernel);
 	usdt_free(&p->usdt);
@@ -469,6 +471,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->rates = counter_read(&c->rates);
 	out->rates_dropped = counter_read(&c->rates_dropped) +
 			     counter_read(&p->attach.rates.dropped);
+	out->stolen_ns = counter_read(&p->attach.steal.total_ns);
 	out->channels += p->insides;
 	out->channels_opened += p->insides;
 	if (p->kernel == NULL)

@@ -95,6 +95,7 @@ struct profiler_options {
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
+	const char *proc_stat;	     /* to read steal time; NULL: /proc/stat */
 	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms */
 	uint32_t rates;	 /* which signals: bit 1 << enum talechain_rate */
 	int64_t rates_period_ns; /* at most one event of each per period */
@@ -256,6 +257,7 @@ struct profiler_stats {
 	uint64_t wakes;	 /* of these ended by a wake-up */
 	uint64_t rates;	 /* RATE events */
 	uint64_t rates_dropped; /* periods that were distorted */
+	uint64_t stolen_ns;	/* of all CPUs by the host, in ticks */
 	unsigned channels;	/* open now */
 	uint64_t channels_opened, channels_refused;
 	uint64_t kernel_missed;	 /* events not written: the program was

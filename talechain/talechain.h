@@ -124,6 +124,8 @@
  *             timelines the number of faults that followed at once and are
  *             joined to it; bytes: the sum
  *   IDLE      written when a CPU stops idling; state: 0 is the shallowest
+ *   STEAL     written when a thread leaves its virtual CPU: of the ran_ns
+ *             that it had it, the host ran something else for stolen_ns
  *
  * RATE is the observer's own: what one signal (enum talechain_rate) of one
  * server, or of the CPU in the event's cpu, did in the period of interval_ns
@@ -160,6 +162,7 @@
 	X(SYSCALL, 0x0501, "syscall", "number:16/latency_ns", "parameter1",    \
 	    "parameter2", "parameter3")                                        \
 	X(IDLE, 0x0601, "idle", "state", "latency_ns", "", "")                 \
+	X(STEAL, 0x0602, "steal", "stolen_ns", "ran_ns", "", "")               \
 	X(PROXY_RECEIVE, 0x1001, "proxy_receive", "request", "in_flight",      \
 	    "cookie", "first_byte_ns")                                         \
 	X(PROXY_FINISH, 0x1002, "proxy_finish", "request", "in_flight",        \
@@ -253,7 +256,8 @@ enum talechain_cause {
 	X(SWITCHES, 5, "switches", 1e9, "per second")                  \
 	X(QUEUE, 6, "queue", 1, "requests")                            \
 	X(CLASSES, 7, "classes", 1e9, "per second")                    \
-	X(COMPILED, 8, "compiled", 1e9, "per second")
+	X(COMPILED, 8, "compiled", 1e9, "per second")                  \
+	X(STEAL, 9, "steal", 1, "of the CPU's time") /* to the host */
 
 enum talechain_rate {
 #define TALECHAIN_X(symbol, number, name, worth, unit) \

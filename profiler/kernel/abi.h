@@ -26,6 +26,8 @@
 #define KERNEL_NET_TX 2	     /* softirq numbers of the kernel */
 #define KERNEL_NET_RX 3
 
+#define KERNEL_STOLEN_NS 20000 /* less time stolen from a run is left out */
+
 /*
  * A server may be a script and its JVM, so each has two places.
  */

@@ -153,6 +153,41 @@ is_throttled(struct task_struct *p)
 	return queue != NULL && BPF_CORE_READ(queue, throttle_count) > 0;
 }
 
+/*
+ * What the host has taken so far, ns, of the CPU that a task has or leaves.  0
+ * where it is no virtual one, or the kernel does not account for that at each
+ * switch.
+ */
+static __always_inline __u64
+stolen_by_now(struct task_struct *p)
+{
+	struct task_struct___entity *task = (void *)p;
+	struct cfs_rq *queue = NULL;
+	struct rq *cpu = NULL;
+
+	if (!bpf_core_field_exists(task->se.cfs_rq) ||
+	    !bpf_core_field_exists(queue->rq) ||
+	    !bpf_core_field_exists(cpu->prev_steal_time_rq))
+		return 0;
+	return task->se.cfs_rq->rq->prev_steal_time_rq;
+}
+
+/* What was stolen from prev, if its begin on this CPU was seen. */
+static __always_inline void
+steal(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
+    __u64 now)
+{
+	__u64 stolen = stolen_by_now(next);
+
+	if (cpu->runs != 0 && cpu->runs == (__u32)prev->pid &&
+	    stolen >= cpu->stolen_ns + KERNEL_STOLEN_NS)
+		emit_at(now, TALECHAIN_STEAL, stolen - cpu->stolen_ns,
+		    now - cpu->began_ns, 0, 0);
+	cpu->runs = watched(task_pair(next)) ? next->pid : 0;
+	cpu->stolen_ns = stolen;
+	cpu->began_ns = now;
+}
+
 /* A watched task gets or leaves a CPU. */
 static __always_inline int
 switched(struct task_struct *prev, struct task_struct *next, __u64 state)
@@ -186,6 +221,8 @@ switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 	}
 	name(prev, prev->pid, prev->tgid);
 	name(next, next->pid, next->tgid);
+	if (cpu != NULL)
+		steal(cpu, prev, next, now);
 	emit_at(now, TALECHAIN_SCHEDULE, task_pair(next), waker, waker_ns,
 	    (__u64)off << 56 | (__u64)(next->prio & 0xff) << 48 |
 		(wait_ns & 0xffffffffffff));

@@ -271,6 +271,9 @@ claim_interval(
 	case THREAD_RUN:
 		c.cpu = -1;
 		path_add(w->ex, &c);
+		c.cpu = p->cpu;
+		cause_steal(w->ex, &c);
+		c.cpu = -1;
 		claim_faults(w->ex, &c, c.begin_ns, c.end_ns);
 		return;
 	case THREAD_READY:

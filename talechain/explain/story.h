@@ -37,6 +37,7 @@
 	X(RUNQ, "runq", "waiting for a CPU")                               \
 	X(PREEMPTED, "preempted", "preempted")                             \
 	X(QUOTA, "quota", "CPU quota used up")                             \
+	X(STEAL, "steal", "CPU taken by the host")                         \
 	X(STOPPED, "stopped", "stopped by a signal")                       \
 	X(LOCK, "lock", "waiting for another thread")                      \
 	X(SLEEP, "sleep", "server sleeping")                               \

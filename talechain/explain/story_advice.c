@@ -45,6 +45,8 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_QUOTA] = {"raise or drop the CPU limit of its cgroup (cpu.max, "
 			  "Kubernetes: limits.cpu)",
 	"run fewer threads at once than the limit has CPUs"},
+    [TALE_CAUSE_STEAL] = {"move this virtual machine to a host with free CPUs, "
+			  "or to dedicated ones (mpstat shows %steal)"},
     [TALE_CAUSE_STOPPED] = {"find what sent SIGSTOP or attached a debugger"},
     [TALE_CAUSE_LOCK] = {"look at what the named thread does while others "
 			 "wait; split the lock, or hold it shorter"},

@@ -157,6 +157,10 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		    "was used up",
 		    c->cpu);
 		break;
+	case TALE_CAUSE_STEAL:
+		line_add(l, "had CPU %d, but the host ran something else on it",
+		    c->cpu);
+		break;
 	case TALE_CAUSE_STOPPED:
 		line_add(l, "was stopped by a signal or a debugger");
 		break;
@@ -326,6 +330,7 @@ say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
 	    [TALE_CAUSE_RUNQ] = {say_thread, NULL},
 	    [TALE_CAUSE_PREEMPTED] = {say_thread, NULL},
 	    [TALE_CAUSE_QUOTA] = {say_thread, NULL},
+	    [TALE_CAUSE_STEAL] = {say_thread, NULL},
 	    [TALE_CAUSE_STOPPED] = {say_thread, NULL},
 	    [TALE_CAUSE_LOCK] = {say_thread, NULL},
 	    [TALE_CAUSE_SLEEP] = {say_thread, NULL},

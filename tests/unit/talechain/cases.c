@@ -423,6 +423,46 @@ on_quota_ready(struct plot *p)
 	p->back = 92005;
 }
 
+/* Of so much that its thread had the CPU until it was done, the host took
+ * 6 ms. */
+static void
+stolen(struct plot *p, int64_t ran_us)
+{
+	KERNEL(p, p->sent + 2, A_TID, A_PID, TALECHAIN_STEAL, 6000 * US,
+	    (uint64_t)(ran_us * US));
+}
+
+static void
+on_stolen(struct plot *p)
+{
+	stolen(p, p->sent + 2 - p->net_in);
+}
+
+/* It had the CPU for 3 ms before the request came: that much may be stolen
+ * from another one. */
+static void
+on_stolen_before(struct plot *p)
+{
+	p->awake = true;
+	stolen(p, p->sent + 2 - p->net_in + 3000);
+}
+
+/* Of all that nothing need be of this request. */
+static void
+on_stolen_elsewhere(struct plot *p)
+{
+	p->awake = true;
+	stolen(p, p->sent + 2 - p->net_in + 6000);
+}
+
+/* 5 ms of it are a page fault, which is known. */
+static void
+on_stolen_fault(struct plot *p)
+{
+	KERNEL(p, 9000, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 5000 * US);
+	stolen(p, p->sent + 2 - p->net_in);
+}
+
 /* A timeout ends a sleep: the thread looks, and waits on. */
 static void
 timed_out(struct plot *p, int64_t us)
@@ -598,6 +638,16 @@ const struct cause_case cases[] = {
     CASE(quota_ready, NOT_OBSERVED, 90000,
 	"90.0 of 92.0 ms: not observed: A's thread 501 was runnable and its "
 	"CPU idle (a CPU quota does that)."),
+    CASE(stolen, STEAL, 5975,
+	"5.97 of 10.0 ms: A's thread 501 had CPU 1, but the host ran something "
+	"else on it."),
+    CASE(stolen_before, WORK, 6947,
+	"6.95 of 10.0 ms: A's thread 501 computed. 2.98 of 10.0 ms: A's thread "
+	"501 had CPU 1, but the host ran something else on it."),
+    CASE(stolen_elsewhere, WORK, 9922,
+	"9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(stolen_fault, PAGE_FAULT, 5000,
+	"5.00 of 10.0 ms: A's thread 501 waited for memory in page faults."),
     CASE(monitor, LOCK, 24000,
 	"24.0 of 30.0 ms: A's thread 501 waited until thread 502 woke it."),
     CASE(timers, SLEEP, 7120,
