@@ -161,17 +161,19 @@ const struct config_key config_keys[] = {
 {"servers[].jvm", KEY_CHOICE, PLACE(config_server, jvm), .choices = jvms,
 	.restart = true,
 	.fallback = "auto",
-	.meaning = "Where the pauses of its Java virtual machine are seen: "
-	"agent is Tailor's agent inside it; hsperfdata the file that HotSpot "
-	"keeps; auto the agent if it reports, else the file; usdt the probes "
-	"in libjvm (needs root at the start, and nothing in the JVM); none is "
-	"for a server that is not a JVM: only its end is seen."},
+	.meaning = "Where the collections of its runtime are seen: agent is "
+	"Tailor's agent inside a Java virtual machine; hsperfdata the file "
+	"that HotSpot keeps; usdt probes in libjvm, Node or CPython (needs "
+	"root at the start, and nothing in the server); auto the agent if it "
+	"reports, else the file, else the probes of libjvm or Node; none is "
+	"for a server without any: only its end is seen."},
 {"servers[].libjvm", KEY_PATH, PLACE(config_server, libjvm),
 	.restart = true,
 	.fallback = "",
-	.meaning = "The libjvm.so whose probes jvm=usdt reads.  Without it: "
-	"the one beside the program of launch.command, or beside java in "
-	"$PATH.  A JVM started by a script is not found this way."},
+	.meaning = "The file whose probes are read: libjvm.so, libnode.so, "
+	"node or python3.  Without it: that of launch.command, or the "
+	"libjvm.so beside it if it is java, or that of the server that "
+	"listens when tailor starts."},
 {"servers[].loser", KEY_CHOICE, PLACE(config_server, loser),
 	.choices = losers, .fallback = "drain",
 	.meaning = "What happens to an attempt that lost.  drain reads and "

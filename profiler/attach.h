@@ -17,13 +17,13 @@
 #include <stdbool.h>
 
 #include "profiler/channel_listener.h"
-#include "profiler/jvm/usdt.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/observer_command.h"
 #include "profiler/observer_rest.h"
 #include "profiler/process.h"
 #include "profiler/profiler.h"
 #include "profiler/rates_read.h"
+#include "profiler/runtimes/follow.h"
 #include "profiler/steal.h"
 
 struct attach {
@@ -35,7 +35,7 @@ struct attach {
 		pid_t pid, jvm;
 	} watched[PROFILER_SERVERS]; /* as set in the kernel's programs */
 	struct instant count_at;     /* when to read its losses */
-	struct usdt *usdt;	     /* borrowed; NULL: no probes */
+	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct steal steal;
 	struct command_ring *commands; /* borrowed; this thread writes */

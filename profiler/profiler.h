@@ -68,6 +68,13 @@ struct profiler_signal_state {
 	char why[160]; /* why it is off: what is missing */
 };
 
+/* Probes in a language runtime (runtimes/table.h). */
+enum profiler_probes {
+	PROFILER_PROBES_OFF,
+	PROFILER_PROBES_ON,
+	PROFILER_PROBES_AUTO, /* where nothing better shows its collections */
+};
+
 struct profiler_server {
 	const char *name; /* borrowed for the profiler's life */
 	/* Its address, to find its process; family 0: do not search. */
@@ -75,9 +82,11 @@ struct profiler_server {
 	uint16_t port; /* its TCP port, to identify its connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */
-	/* Its libjvm.so, or the java program beside it, to use its probes;
-	 * borrowed for profiler_new.  NULL: do not. */
-	const char *probes;
+	enum profiler_probes probes;
+	/* What the probes are of: a runtime's file, or a program that has one
+	 * or is beside it; with AUTO the program that will be started.  NULL:
+	 * not known.  Borrowed for profiler_new. */
+	const char *program;
 };
 
 struct profiler_options {
@@ -204,7 +213,7 @@ enum profiler_source {
 	PROFILER_SOURCE_NONE,
 	PROFILER_SOURCE_PIDFD,
 	PROFILER_SOURCE_HSPERFDATA,
-	PROFILER_SOURCE_USDT,
+	PROFILER_SOURCE_PROBES,
 	PROFILER_SOURCE_AGENT,
 };
 
@@ -279,7 +288,7 @@ const char *profiler_poll_name(enum profiler_poll poll);
 /* "scheduler", "tcp" and so on; its meaning. */
 const char *profiler_signal_name(enum profiler_signal signal);
 const char *profiler_signal_meaning(enum profiler_signal signal);
-/* "none", "pidfd", "hsperfdata", "usdt", "agent". */
+/* "none", "pidfd", "hsperfdata", "probes", "agent". */
 const char *profiler_source_name(enum profiler_source source);
 
 #endif

@@ -236,7 +236,9 @@ enum talechain_type {
 	X(ALLOCATION_STALL, 7, "allocation_stall") /* ZGC, Shenandoah */ \
 	X(ERGONOMICS, 8, "ergonomics")                                   \
 	X(NOT_GC, 9, "not_gc") /* a safepoint without GC */              \
-	X(OTHER, 10, "other")
+	X(OTHER, 10, "other")                                            \
+	X(V8, 11, "v8") /* of a runtime that does not say why */         \
+	X(CPYTHON, 12, "cpython")
 
 enum talechain_cause {
 #define TALECHAIN_X(symbol, number, name) TALECHAIN_CAUSE_##symbol = number,

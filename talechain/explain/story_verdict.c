@@ -223,7 +223,12 @@ say_pause(const struct explainer *ex, const struct claim *c, struct line *l)
 	char name[NAME_SIZE], cause[32];
 
 	line_add(l, "%s was ", attempt_name(ex, c->attempt, name));
-	if (c->cause == TALE_CAUSE_EXIT)
+	if (c->cause == TALE_CAUSE_GC && c->pause->cause == TALECHAIN_CAUSE_V8)
+		line_add(l, "in a V8 collection");
+	else if (c->cause == TALE_CAUSE_GC &&
+		 c->pause->cause == TALECHAIN_CAUSE_CPYTHON)
+		line_add(l, "in a CPython collection");
+	else if (c->cause == TALE_CAUSE_EXIT)
 		line_add(l, "not running");
 	else
 		line_add(l, "in a %s%s",

@@ -151,6 +151,18 @@ on_gc(struct plot *p)
 }
 
 static void
+on_v8(struct plot *p)
+{
+	SCENE(&p->scene, 1000 * US, 0, TALECHAIN_JVM_GC_BEGIN,
+	    TALECHAIN_CAUSE_V8, 7);
+	plot_leaves(p, 1010, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	wakes(p, 7990, B_TID, A_TID);
+	plot_enters(p, 8002, A_TID, 10, 0);
+	SCENE(&p->scene, 8000 * US, 0, TALECHAIN_JVM_GC_END, TALECHAIN_CAUSE_V8,
+	    7, 7000 * US);
+}
+
+static void
 on_safepoint(struct plot *p)
 {
 	SCENE(&p->scene, 1000 * US, 0, TALECHAIN_JVM_SAFEPOINT_BEGIN, 9, 7);
@@ -698,6 +710,7 @@ const struct cause_case cases[] = {
 	"8.00 of 10.0 ms: A's thread 501 was held up by softirq NET_RX on CPU "
 	"1."),
     CASE(gc, GC, 7000, "7.00 of 10.0 ms: A was in a gc (allocation)."),
+    CASE(v8, GC, 7000, "7.00 of 10.0 ms: A was in a V8 collection."),
     CASE(safepoint, SAFEPOINT, 7000,
 	"7.00 of 10.0 ms: A was in a safepoint (not_gc)."),
     CASE(exit_, EXIT, 7000, "7.00 of 10.0 ms: A was not running."),
