@@ -36,6 +36,8 @@ static const struct key_choice triggers[] = {
     {"safepoint", offsetof(struct config, hedging.trigger_safepoint)},
     {"exit", offsetof(struct config, hedging.trigger_exit)},
     {"unresponsive", offsetof(struct config, hedging.trigger_unresponsive)},
+    {"quota", offsetof(struct config, hedging.trigger_quota)},
+    {"stopped", offsetof(struct config, hedging.trigger_stopped)},
     {NULL, 0},
 };
 static const struct key_choice losers[] = {
@@ -243,9 +245,11 @@ const struct config_key config_keys[] = {
 	.meaning = "act swaps and re-sends; watch only observes and records, "
 	"to see what Tailor would have done."},
 {"hedging.triggers", KEY_FLAGS, .choices = triggers,
-	.fallback = "gc,exit,unresponsive",
+	.fallback = "gc,exit,unresponsive,quota,stopped",
 	.meaning = "What counts as a hazard: a garbage collection; any "
-	"safepoint; the end of the process; unresponsive, a server with "
+	"safepoint; the end of the process; the CPU quota of its cgroup used "
+	"up, and a process stopped or frozen, both by the kernel's events; "
+	"unresponsive, a server with "
 	"several requests in flight that sends nothing, not even the response "
 	"to a probe, for at least a second and four times its longest silence "
 	"of the last minutes.  Other safepoints are mostly too short to be "

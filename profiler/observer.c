@@ -214,9 +214,11 @@ observer_handle_command(
 		observer_set_page(o, r->server, NULL, now);
 		break;
 	case COMMAND_SERVER_START:
+		stalls_forget(&o->stalls, r->server);
 		hazard_state_start(&o->hazards[r->server], r->pid, &change);
 		break;
 	case COMMAND_SERVER_EXIT:
+		stalls_forget(&o->stalls, r->server);
 		hazard_state_exit(&o->hazards[r->server], r->status, &change);
 		break;
 	case COMMAND_RATE:
@@ -404,6 +406,7 @@ observer_sweep_hazards(struct observer *o, struct instant now)
 	observer_cost_mark(&o->cost, PROFILER_PART_PAGES);
 	for (i = 0; i < o->agents; i++)
 		agent_channel_sweep(o->agent[i], o->hazards, now);
+	stalls_sweep(&o->stalls, now);
 }
 
 void

@@ -181,9 +181,12 @@ profiler_open_kernel(struct profiler *p)
 		return;
 	for (i = 0; i < options->servers; i++)
 		kernel_server_port(p->kernel, i, options->server[i].port);
-	for (i = 0; i < kernel_channels(p->kernel); i++)
+	p->observer.stalls.hazards = p->observer.hazards;
+	for (i = 0; i < kernel_channels(p->kernel); i++) {
+		kernel_channel(p->kernel, i)->stalls = &p->observer.stalls;
 		observer_add_channel(
 		    &p->observer, kernel_channel(p->kernel, i), instant_now());
+	}
 	p->attach.listener.next_number += kernel_channels(p->kernel);
 	p->observer.kernel = p->attach.kernel = p->kernel;
 }

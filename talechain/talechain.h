@@ -282,7 +282,7 @@ enum talechain_off {
 	TALECHAIN_OFF_SLEEPING = 1,  /* waits for anything */
 	TALECHAIN_OFF_BLOCKED = 2,   /* uninterruptible, as locks in kernel */
 	TALECHAIN_OFF_DISK = 3,	     /* the same, for input or output */
-	TALECHAIN_OFF_STOPPED = 4,   /* SIGSTOP, a debugger */
+	TALECHAIN_OFF_STOPPED = 4,   /* SIGSTOP, a debugger, the freezer */
 	TALECHAIN_OFF_DEAD = 5,
 	TALECHAIN_OFF_THROTTLED = 6, /* runnable; its CPU quota is used up */
 };

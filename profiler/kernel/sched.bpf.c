@@ -12,6 +12,7 @@
 #define STATE_STOPPED 0xc /* stopped or traced */
 #define STATE_DEAD 0xb0	  /* zombie, dead */
 #define STATE_NOLOAD 0x400
+#define STATE_FROZEN 0x8000 /* by the freezer of cgroups, version 1 */
 
 /* A task's name is emitted again after this long, in 2^20 ns. */
 #define NAME_AGE 95
@@ -108,12 +109,24 @@ BPF_PROG(on_wakeup_new, struct task_struct *p)
 	return runnable(p, true);
 }
 
+/* Whether the freezer of version 2 has a task; it seems to sleep. */
+static __always_inline bool
+is_frozen(struct task_struct *p)
+{
+	struct task_struct___freezer *task = (void *)p;
+
+	if (!bpf_core_field_exists(task->frozen))
+		return false;
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): a constant size */
+	return BPF_CORE_READ_BITFIELD(task, frozen) != 0;
+}
+
 static __always_inline enum talechain_off
 off_reason(struct task_struct *prev, __u64 state)
 {
 	if (state & STATE_DEAD)
 		return TALECHAIN_OFF_DEAD;
-	if (state & STATE_STOPPED)
+	if (state & (STATE_STOPPED | STATE_FROZEN) || is_frozen(prev))
 		return TALECHAIN_OFF_STOPPED;
 	if ((state & STATE_UNINTERRUPTIBLE) == 0 || state & STATE_NOLOAD)
 		return TALECHAIN_OFF_SLEEPING;

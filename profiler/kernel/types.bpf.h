@@ -43,6 +43,10 @@ struct task_struct___throttled {
 	bool throttled;
 };
 
+struct task_struct___freezer {
+	unsigned frozen : 1;
+};
+
 /* Of a guest: the host's account when the clock of a CPU's run queue was last
  * read, which is at the latest at the switch. */
 struct rq {

@@ -38,7 +38,7 @@
 	X(PREEMPTED, "preempted", "preempted")                             \
 	X(QUOTA, "quota", "CPU quota used up")                             \
 	X(STEAL, "steal", "CPU taken by the host")                         \
-	X(STOPPED, "stopped", "stopped by a signal")                       \
+	X(STOPPED, "stopped", "stopped or frozen")                         \
 	X(LOCK, "lock", "waiting for another thread")                      \
 	X(SLEEP, "sleep", "server sleeping")                               \
 	X(PAGE_FAULT, "page_fault", "page fault")                          \

@@ -152,17 +152,19 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		    c->cpu, other);
 		break;
 	case TALE_CAUSE_QUOTA:
-		line_add(l,
-		    "was kept off CPU %d: the CPU quota of its cgroup "
-		    "was used up",
-		    c->cpu);
+		if (c->cpu >= 0)
+			line_add(l, "was kept off CPU %d", c->cpu);
+		else
+			line_add(l, "was kept off its CPUs");
+		line_add(l, ": the CPU quota of its cgroup was used up");
 		break;
 	case TALE_CAUSE_STEAL:
 		line_add(l, "had CPU %d, but the host ran something else on it",
 		    c->cpu);
 		break;
 	case TALE_CAUSE_STOPPED:
-		line_add(l, "was stopped by a signal or a debugger");
+		line_add(
+		    l, "was stopped by a signal, a debugger or the freezer");
 		break;
 	case TALE_CAUSE_LOCK:
 		if (c->other != 0)

@@ -169,7 +169,7 @@ def test_events_as_json(ctl):
     unfolded = re.sub(r"\n +", " ", out).splitlines()
     assert lines == [x for x in unfolded if x.startswith("0x")]
     assert tree["values"]["kind"] == ["gc", "safepoint", "exit",
-                                      "unresponsive"]
+                                      "unresponsive", "quota", "stopped"]
 
 
 def test_completion(ctl, build):

@@ -475,6 +475,17 @@ on_stolen_fault(struct plot *p)
 	stolen(p, p->sent + 2 - p->net_in);
 }
 
+/* It waits in the socket of a server whose quota is used up. */
+static void
+on_quota_queue(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	SCENE(&p->scene, 100 * US, 0, TALECHAIN_HAZARD_BEGIN, 0, HAZARD_QUOTA);
+	SCENE(&p->scene, 8900 * US, 0, TALECHAIN_HAZARD_END, 0, HAZARD_QUOTA, 0,
+	    8800 * US);
+}
+
 /* A timeout ends a sleep: the thread looks, and waits on. */
 static void
 timed_out(struct plot *p, int64_t us)
@@ -650,6 +661,9 @@ const struct cause_case cases[] = {
     CASE(quota_ready, NOT_OBSERVED, 90000,
 	"90.0 of 92.0 ms: not observed: A's thread 501 was runnable and its "
 	"CPU idle (a CPU quota does that)."),
+    CASE(quota_queue, QUOTA, 8800,
+	"8.80 of 10.0 ms: A was kept off its CPUs: the CPU quota of its cgroup "
+	"was used up."),
     CASE(stolen, STEAL, 5975,
 	"5.97 of 10.0 ms: A's thread 501 had CPU 1, but the host ran something "
 	"else on it."),
@@ -669,11 +683,12 @@ const struct cause_case cases[] = {
 	"5.06 of 10.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
     CASE(stopped_before, STOPPED, 7965,
-	"7.96 of 10.0 ms: A was stopped by a signal or a debugger."),
+	"7.96 of 10.0 ms: A was stopped by a signal, a debugger or the "
+	"freezer."),
     CASE(left_before, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(one_stopped, STOPPED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
-	"debugger."),
+	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal, a debugger "
+	"or the freezer."),
     CASE(queue_timeout, PROXY_QUEUE, 9995,
 	"10.0 of 10.0 ms: it waited in Tailor's queue: no server had a free "
 	"slot; Tailor then responded with 503. It was sent to no server."),
@@ -691,8 +706,8 @@ const struct cause_case cases[] = {
 	"part of it: events are missing."),
     CASE(longer_wait, WORK, 5922, "5.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stopped, STOPPED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
-	"debugger."),
+	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal, a debugger "
+	"or the freezer."),
     CASE(disk, DISK, 8000, "8.00 of 10.0 ms: A's thread 501 waited for disk."),
     CASE(blocked, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited for a lock in the kernel."),
