@@ -241,6 +241,11 @@ set_texts(const struct config_key *key, void *base, const cJSON *value,
 	unsigned n = 0;
 	int err;
 
+	if (key->type == KEY_ARGUMENTS && cJSON_IsString(value) &&
+	    strchr(value->valuestring, ' ') != NULL)
+		return refuse(refusal, value,
+		    "no shell splits it: write a list, with a text for each "
+		    "argument");
 	err = make_texts(key, value, list, &n, refusal);
 	if (err != 0) {
 		free_texts(list, n);

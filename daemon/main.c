@@ -26,6 +26,7 @@
 #include "daemon/settings.h"
 #include "profiler/profiler.h"
 #include "profiler/shim.h"
+#include "proxy/admin/token.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/client/activation.h"
 #include "proxy/request/slow.h"
@@ -89,9 +90,17 @@ config_print(const struct config *c)
 }
 
 /* That it is good, and what it is about. */
+/* What can be read without a start is read: -t finds it first. */
 static int
 config_say(const struct config *c, const char *file)
 {
+	struct token token;
+	char why[TOKEN_WHY];
+
+	if (token_read(c->talechain.token_file, &token, why) < 0) {
+		fprintf(stderr, "tailor: talechain.token_file: %s\n", why);
+		return 1;
+	}
 	printf("configuration %s is ok: %u server%s, listens on",
 	    file != NULL ? file : "(no file)", c->servers,
 	    c->servers == 1 ? "" : "s");

@@ -162,8 +162,12 @@ daemon_init(struct daemon *d)
 	limits_hedging(p->config, &limits);
 	err = proxy_init(p, &limits, &client_events, supervisor_stop);
 	if (err == 0 && token_read(p->config->talechain.token_file,
-			    &d->tales.token, why) < 0)
-		err = -ECANCELED; /* the line about it says all */
+			    &d->tales.token, why) < 0) {
+		log_event(LOG_LEVEL_ERROR, "token_not_read",
+		    "path=\"%s\" why=\"%s\"", p->config->talechain.token_file,
+		    why);
+		err = -ECANCELED; /* this line says all */
+	}
 	if (err < 0)
 		return err;
 	limits_apply(p);

@@ -51,6 +51,7 @@ child_again(struct server *s)
 	if (s->upstream->stopping)
 		return;
 	s->maintenance.stage = STARTING;
+	s->program.quick_ends = 0;
 	s->restarts++;
 	if (supervisor_launch(s) < 0)
 		restart_later(s);
@@ -82,12 +83,12 @@ child_describe(int status, char *out, size_t size)
 static void
 child_reap(struct server *s)
 {
-	char how[32];
+	char *how = s->program.last_end;
 	int status = 0;
 
 	while (waitpid(s->program.pid, &status, 0) < 0 && errno == EINTR)
 		;
-	child_describe(status, how, sizeof(how));
+	child_describe(status, how, sizeof(s->program.last_end));
 	log_event(s->program.state == CHILD_STOPPING ? LOG_LEVEL_NOTICE
 						     : LOG_LEVEL_WARNING,
 	    "server_exited", "server=%s pid=%d how=\"%s\"", s->config->name,
@@ -124,6 +125,8 @@ on_child(evutil_socket_t fd, short what, void *user)
 			child_again(s);
 		return;
 	}
+	s->program.quick_ends =
+	    lived > STEADY_NS ? 0 : s->program.quick_ends + 1;
 	if (lived > STEADY_NS)
 		s->program.restart_delay_ns = RESTART_DELAY_NS;
 	else if (s->program.restart_delay_ns < RESTART_DELAY_MAX_NS / 2 &&

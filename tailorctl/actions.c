@@ -23,6 +23,7 @@
 #define CHECK_PERIOD_NS (100 * NS_PER_MS)
 #define REMIND_NS (5 * NS_PER_S)
 #define PATIENCE_NS (600 * NS_PER_S)
+#define STARTS 3 /* that fail: it will not help to watch the next one */
 
 /* POST it.  0, or -1 after a message. */
 static int
@@ -41,8 +42,9 @@ post(const struct options *o, const char *path)
 }
 
 struct progress {
-	char state[32];
+	char state[32], last_end[32];
 	bool restarting;
+	int64_t quick_ends;
 	char waits[WAITS_BYTES]; /* reason; "": none */
 };
 
@@ -66,7 +68,10 @@ read_progress(const struct options *o, struct progress *out)
 			continue;
 		plain_cell(out->state, sizeof(out->state),
 		    field_text(server, "state"), 20);
+		plain_cell(out->last_end, sizeof(out->last_end),
+		    field_text(server, "last_end"), 20);
 		out->restarting = field_true(server, "restarting");
+		out->quick_ends = field_number(server, "quick_ends", 0);
 		waits_text(out->waits, field_list(server, "waits"));
 		err = 0;
 	}
@@ -96,13 +101,23 @@ show_state(const struct options *o, const char *state)
 	plain_json(&j);
 }
 
+static int
+does_not_start(const struct options *o, const struct progress *now)
+{
+	fprintf(stderr,
+	    "tailorctl: %s does not start: it ended %lld times (%s);\n"
+	    "tailorctl: tailor goes on trying, and its log has more\n",
+	    o->argument, (long long)now->quick_ends, now->last_end);
+	return STATUS_NO;
+}
+
 /* Print each new state until it is the wanted one, and from time to time what
  * delays it. */
 static int
 wait_for(const struct options *o, const char *wanted)
 {
 	struct timespec pause = {0, CHECK_PERIOD_NS};
-	struct progress now, before = {"", false, ""};
+	struct progress now, before = {.state = ""};
 	int64_t said = -REMIND_NS;
 
 	for (int64_t waited = 0; waited < PATIENCE_NS;
@@ -120,6 +135,8 @@ wait_for(const struct options *o, const char *wanted)
 		}
 		if (strcmp(now.state, wanted) == 0 && !now.restarting)
 			return STATUS_OK;
+		if (strcmp(wanted, "ready") == 0 && now.quick_ends >= STARTS)
+			return does_not_start(o, &now);
 		before = now;
 		nanosleep(&pause, NULL);
 	}

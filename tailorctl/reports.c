@@ -123,6 +123,11 @@ show_server(const cJSON *s)
 	    (long long)field_number(s, "draining", 0),
 	    (long long)field_number(s, "restarts", 0),
 	    (long long)field_number(s, "errors", 0));
+	if (field_number(s, "quick_ends", 0) > 1)
+		printf("    ended %lld times soon after a start: %s\n",
+		    (long long)field_number(s, "quick_ends", 0),
+		    plain_cell(
+			line, sizeof(line), field_text(s, "last_end"), 20));
 	if (*waits_text(waits, field_list(s, "waits")) != '\0')
 		printf("    waits for %s\n", waits);
 }

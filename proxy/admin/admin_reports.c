@@ -79,6 +79,8 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_int(j, "p95_ns", h->latency_p95_ns);
 	json_key_uint(j, "warmups", s->warmups_ok);
 	json_key_uint(j, "restarts", s->restarts);
+	json_key_uint(j, "quick_ends", s->program.quick_ends);
+	json_key_string(j, "last_end", s->program.last_end);
 	json_key_uint(j, "errors", errors);
 	json_object_end(j);
 }

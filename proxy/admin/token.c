@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "http/slice.h"
 
 /* What is wrong with a line; NULL: nothing. */
@@ -83,17 +82,11 @@ token_take(const char *path, struct token *out, char why[TOKEN_WHY])
 int
 token_read(const char *path, struct token *out, char why[TOKEN_WHY])
 {
-	int err;
-
 	if (*path == '\0') {
 		*out = (struct token){0};
 		return 0;
 	}
-	err = token_take(path, out, why);
-	if (err < 0)
-		log_event(LOG_LEVEL_ERROR, "token_not_read",
-		    "path=\"%s\" why=\"%s\"", path, why);
-	return err;
+	return token_take(path, out, why);
 }
 
 bool

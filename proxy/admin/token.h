@@ -24,9 +24,9 @@ struct token {
 /*
  * token_read(path, out, why):
  * Read the token: the file's only line, 16 to 256 visible ASCII characters.
- * A path of "" is no token.  Returns 0, or (logged) -EPERM if all users may
- * read or write the file, -EINVAL if it holds something else, or what opening
- * it fails with; *out is unchanged then, and why says what to do.
+ * A path of "" is no token.  Returns 0, or -EPERM if all users may read or
+ * write the file, -EINVAL if it holds something else, or what opening it fails
+ * with; *out is unchanged then, and why says what to do.
  */
 int token_read(const char *path, struct token *out, char why[TOKEN_WHY]);
 

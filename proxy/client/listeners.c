@@ -280,9 +280,9 @@ listeners_change(
 			listener_close(l);
 		} else if (err == 0 && !configured(l, next)) {
 			listener_empty(l);
+			listener_close(l);
 			log_event(LOG_LEVEL_NOTICE, "listener_closed",
 			    "address=%s", l->name);
-			listener_close(l);
 		} else if (l->fresh && all->accepting == ACCEPT_ON) {
 			listener_watch(l);
 		}

@@ -289,6 +289,8 @@ struct server {
 		struct timer restart_timer, kill_timer;
 		struct instant launched;
 		int64_t restart_delay_ns; /* grows while it ends at once */
+		unsigned quick_ends;	  /* in a row, soon after a start */
+		char last_end[20];	  /* like "status 127" */
 	} program;
 
 	/* statistics */

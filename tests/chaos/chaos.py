@@ -42,7 +42,7 @@ from manners import Guest  # noqa: E402
 from rig.ports import free_port  # noqa: E402
 from rig.process import MemoryGauge  # noqa: E402
 from rig.tailor import Tailor, configuration  # noqa: E402
-from rig.wait import Late, wait_until  # noqa: E402
+from rig.wait import Late, steady, wait_until  # noqa: E402
 
 # Long, because the machine may be busy with other things; see Lateness.
 DEADLINE_S = 10
@@ -183,7 +183,7 @@ class Run:
         wait_until(lambda: sum(
             v for k, v in tailor.metrics().items()
             if k.startswith("tailor_server_connections")) == 0, "rest")
-        before = descriptors(tailor.pid)
+        before = steady(lambda: descriptors(tailor.pid))
         gauge = MemoryGauge(tailor, 0.5)
         guests = self.guests(tailor)
         self.director = Director(tailor, self.directory, self.given.seed,

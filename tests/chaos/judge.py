@@ -140,8 +140,10 @@ class Judge:
             return None
         # One of two writes was lost with a kept connection that a server in a
         # mode of closing them had just closed: it has not seen that one.  The
-        # other was spoilt by it too, or its server was in trouble.
-        if (status == "502" and reason in ("closed", "reset", "")
+        # other was spoilt by it too (in any way: it has seen that one), or its
+        # server was in trouble.
+        if (status == "502" and (reason in ("closed", "reset", "")
+                                 or self.ledger.faults.get(name_of(outcome)))
                 and any(self.excused(s, UNUSABLE, outcome) for s in "ab")
                 and self.enough(outcome, ANY)):
             return None

@@ -244,7 +244,7 @@ def test_a_bad_token_file(upstream, tailor, scratch):
     file.chmod(0o644)
     assert t.ask("/reload", "POST").status != 200
     assert "others can read or write it: chmod o= /" in (
-        t.wait_log("token_not_read"))
+        t.wait_log("reload_error"))
     assert status() == 404
     file.write_text("another-one-that-is-long-enough\n", encoding="ascii")
     file.chmod(0o600)

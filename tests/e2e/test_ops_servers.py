@@ -183,6 +183,35 @@ def test_drained_server_that_dies_stays_out(tailor, scratch):
     t.wait_server("a", state="ready")
 
 
+def test_a_restart_that_fails_is_reported(tailor, build, scratch):
+    # Goal: a program that ends after each start is named with its status;
+    # tailorctl does not wait for it.
+    server = launched("a", scratch)
+    program = scratch / "program"
+    program.write_text("#!/bin/sh\nexec \"$@\"\n", encoding="ascii")
+    program.chmod(0o755)
+    command = server["launch"]["command"]
+    server["launch"]["command"] = [str(program), *command]
+    t = tailor(server, launched("b", scratch))
+    for name in "ab":
+        t.wait_server(name, state="ready")
+    program.write_text("#!/bin/sh\nexit 3\n", encoding="ascii")
+    run = subprocess.run(
+        [build / "tailorctl", "-a", t.admin, "restart", "a"],
+        text=True, capture_output=True, timeout=60, check=False)
+    assert run.returncode == 1
+    assert re.search(r"a does not start: it ended \d times \(status 3\);",
+                     run.stderr)
+    assert all(len(line) <= 80 for line in run.stderr.splitlines())
+    shown = subprocess.run(
+        [build / "tailorctl", "-a", t.admin, "servers"],
+        text=True, capture_output=True, timeout=60, check=True).stdout
+    assert re.search(r"^    ended \d+ times soon after a start: status 3$",
+                     shown, re.M)
+    program.write_text("#!/bin/sh\nexec \"$@\"\n", encoding="ascii")
+    t.wait_server("a", state="ready")
+
+
 def test_rolling_restart_without_a_failed_request(tailor, build, scratch):
     # Goal: both servers are restarted, one after the other and twice, under
     # load: each gets a new process, and every response is a 200.

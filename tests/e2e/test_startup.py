@@ -54,6 +54,27 @@ def test_good_configuration(build, tmp_path):
     assert json.loads(out)["hedging"]["mode"] == "act"
 
 
+def test_a_token_that_cannot_be_used(build, tmp_path):
+    # Goal: -t finds what would stop a start.
+    file, token = tmp_path / "good.json", tmp_path / "token"
+    file.write_text(json.dumps({
+        "listen": ":0", "servers": [{"address": "127.0.0.1:1"}],
+        "talechain": {"token_file": str(token)}}))
+
+    def judged():
+        status, out, err = run(build, "-t", "-c", str(file))
+        return status if out else (status, err)
+
+    assert judged() == (
+        1, "tailor: talechain.token_file: No such file or directory: "
+        "the file must be there and readable for tailor's user\n")
+    token.touch(0o600)
+    token.write_text("short\n")
+    assert judged()[0] == 1
+    token.write_text("0123456789abcdef\n")
+    assert judged() == 0
+
+
 def test_environment(build, tmp_path):
     # Goal: a key in the environment wins over the file, the command line
     # over both; what is wrong names the variable, what is no key is ignored.

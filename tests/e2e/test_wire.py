@@ -580,7 +580,7 @@ def test_a_probe_leaves_no_connection_behind(one):
     # Goal: a server that is about to end does not wait for a connection on
     # which nothing will ever come.
     one()
-    probe = one.server.connections[0]
+    probe = wait_until(lambda: one.server.connections, "a probe")[0]
     probe.wait_end()
     assert probe.received == b""
 

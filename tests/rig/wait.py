@@ -29,3 +29,16 @@ def wait_until(predicate, what, timeout_s=PATIENCE_S):
             how = what() if callable(what) else what
             raise Late(f"not within {timeout_s:g} s: {how}")
         _never.wait(0.01)
+
+
+def steady(read, times=10):
+    """The value of read() once it has been the same for several polls."""
+    values = []
+
+    def same():
+        values.append(read())
+        return all(v == values[-1] for v in values[-times:]) and (
+            len(values) >= times)
+
+    wait_until(same, lambda: f"steady: {values[-times:]}")
+    return values[-1]

@@ -175,6 +175,9 @@ static const struct {
     {"{\"servers\": [{\"launch\": {\"command\": [\"\"]}}]}",
 	"t:1:38: servers[0].launch.command: \"\": the program's name is "
 	"empty\n"},
+    {"{\"servers\": [{\"launch\": {\"command\": \"java -jar a.jar\"}}]}",
+	"t:1:37: servers[0].launch.command: \"java -jar a.jar\": no shell "
+	"splits it: write a list, with a text for each argument\n"},
     {"{\"servers\": [{\"launch\": {\"environment\": {\"A\": 1}}}]}",
 	"t:1:47: servers[0].launch.environment.A: 1 is not text\n"},
     {"{\"servers\": [{\"launch\": {\"environment\": {\"1A\": \"\"}}}]}",
