@@ -33,6 +33,15 @@ runtimes_attach(struct runtimes *r, const struct runtime *runtime,
 	return probes_attach(r->probes, runtime, file, why);
 }
 
+static const char *
+remedy(const struct runtime *runtime, int err)
+{
+	if (runtime->page)
+		return "let the JVM keep hsperfdata, or load the agent";
+	return err == -ENOENT ? "use a build of it with symbols and probes"
+			      : "start tailor as root, after the server";
+}
+
 /* The same for a server, with its log line. */
 static bool
 server_attach(struct runtimes *r, unsigned server,
@@ -40,15 +49,16 @@ server_attach(struct runtimes *r, unsigned server,
 {
 	struct runtimes_server *s = &r->server[server];
 	char why[PROBES_WHY] = "";
+	int err = runtimes_attach(r, runtime, file, why);
 
-	if (runtimes_attach(r, runtime, file, why) < 0) {
-		log_event(LOG_LEVEL_WARNING, "runtime_off",
-		    "server=%s runtime=%s why=\"%s\" costs=\"its collections "
-		    "are not seen\" do=\"%s\"",
-		    s->options->name, runtime->name, why,
-		    runtime->page ? "let the JVM keep hsperfdata, or load the "
-				    "agent"
-				  : "start tailor as root, after the server");
+	if (err < 0) {
+		if (s->off != runtime)
+			log_event(LOG_LEVEL_WARNING, "runtime_off",
+			    "server=%s runtime=%s why=\"%s\" costs=\"its "
+			    "collections are not seen\" do=\"%s\"",
+			    s->options->name, runtime->name, why,
+			    remedy(runtime, err));
+		s->off = runtime;
 		return false;
 	}
 	if (s->runtime != runtime)
@@ -145,9 +155,8 @@ start_auto(struct runtimes *r, unsigned server)
 		if (runtime != NULL && has_page(runtime, pid))
 			return;
 	}
-	if (runtime != NULL && !runtime->asked &&
-	    !server_attach(r, server, runtime, file))
-		r->server[server].refused = pid;
+	if (runtime != NULL && !runtime->asked)
+		server_attach(r, server, runtime, file);
 }
 
 void
@@ -214,12 +223,9 @@ server_examine(struct runtimes *r, unsigned server, bool paged)
 		!proc_has_argument(s->pid, "-XX:+PerfDisableSharedMem")))
 		return;
 	s->tries = TRIES;
-	if (paged || runtime->asked || s->refused == s->pid)
-		return;
-	if (server_attach(r, server, runtime, file))
+	if (!paged && !runtime->asked &&
+	    server_attach(r, server, runtime, file))
 		server_watch(r, server, s->pid);
-	else
-		s->refused = s->pid;
 }
 
 int64_t

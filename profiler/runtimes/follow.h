@@ -26,7 +26,7 @@ struct runtimes_server {
 	unsigned tries;
 	struct instant due;
 	const struct runtime *runtime; /* whose probes it has, NULL: none */
-	pid_t refused;		       /* a process that could not be probed */
+	const struct runtime *off;     /* of which it was logged: no probes */
 	char detail[100];
 };
 
