@@ -369,10 +369,16 @@ $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,daemon)
 -include examples/lucene/lucene.mk
 
 .PHONY: demo
-demo:	## two Lucene servers, collections and all, with and without Tailor
+demo:	## two servers, collections and all, with and without Tailor; RUNTIME=node
+ifeq ($(RUNTIME),node)
+	@tools/install-deps build
+	@$(MAKE) --no-print-directory all
+	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/node.py
+else
 	@tools/install-deps build demo
 	@$(MAKE) --no-print-directory all lucene lucene-index
 	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/demo.py
+endif
 
 # --- the experiments ----------------------------------------------------------
 .PHONY: experiment

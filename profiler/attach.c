@@ -252,10 +252,12 @@ attach_turn_runtimes(struct attach *a, struct instant now)
 	int64_t due_ns = -1;
 
 	attach_watch(a);
-	for (unsigned i = 0; i < a->servers; i++)
+	for (unsigned i = 0; i < a->servers; i++) {
 		due_ns =
 		    sooner_ns(due_ns, runtimes_turn(&a->runtimes, i,
 					  a->process[i].page != NULL, now));
+		a->process[i].probed = runtimes_detail(&a->runtimes, i) != NULL;
+	}
 	return due_ns;
 }
 

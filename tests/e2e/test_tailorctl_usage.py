@@ -156,7 +156,8 @@ def test_events(ctl):
         assert re.search(rf"^{number} {name}\b", out, re.M), name
     assert max(map(len, out.splitlines())) <= 80
     assert "0x0101 wakeup to_tid to_pid context vector\n" in out
-    assert re.search(r"^kind .*: gc safepoint exit unresponsive$", out, re.M)
+    assert re.search(r"^kind .*: gc safepoint exit unresponsive quota "
+                     r"stopped$", out, re.M)
 
 
 def test_events_as_json(ctl):
