@@ -8,6 +8,7 @@
 #include "profiler/kernel/emit.bpf.h"
 
 /* The kernel's bits of a task's state, the same in all supported versions. */
+#define STATE_INTERRUPTIBLE 0x1
 #define STATE_UNINTERRUPTIBLE 0x2
 #define STATE_STOPPED 0xc /* stopped or traced */
 #define STATE_DEAD 0xb0	  /* zombie, dead */
@@ -109,13 +110,17 @@ BPF_PROG(on_wakeup_new, struct task_struct *p)
 	return runnable(p, true);
 }
 
-/* Whether the freezer of version 2 has a task; it seems to sleep. */
+/*
+ * Whether the freezer of version 2 has a task; it seems to sleep.  A task that
+ * waits for the child of its vfork is marked, too, but not interruptible.
+ */
 static __always_inline bool
-is_frozen(struct task_struct *p)
+is_frozen(struct task_struct *p, __u64 state)
 {
 	struct task_struct___freezer *task = (void *)p;
 
-	if (!bpf_core_field_exists(task->frozen))
+	if ((state & STATE_INTERRUPTIBLE) == 0 ||
+	    !bpf_core_field_exists(task->frozen))
 		return false;
 	/* NOLINTNEXTLINE(clang-analyzer-core.*): a constant size */
 	return BPF_CORE_READ_BITFIELD(task, frozen) != 0;
@@ -126,7 +131,7 @@ off_reason(struct task_struct *prev, __u64 state)
 {
 	if (state & STATE_DEAD)
 		return TALECHAIN_OFF_DEAD;
-	if (state & (STATE_STOPPED | STATE_FROZEN) || is_frozen(prev))
+	if (state & (STATE_STOPPED | STATE_FROZEN) || is_frozen(prev, state))
 		return TALECHAIN_OFF_STOPPED;
 	if ((state & STATE_UNINTERRUPTIBLE) == 0 || state & STATE_NOLOAD)
 		return TALECHAIN_OFF_SLEEPING;

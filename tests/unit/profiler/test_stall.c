@@ -27,6 +27,19 @@ spin_ms(int64_t ms)
 		;
 }
 
+/* A child that takes its time: meanwhile the parent waits in vfork. */
+static void
+wait_in_vfork(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		usleep(3000);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
 /* A process that works and sleeps in turns; with busy it only works. */
 static pid_t
 server_start(bool busy)
@@ -38,6 +51,8 @@ server_start(bool busy)
 		spin_ms(1);
 		if (!busy)
 			usleep(1000);
+		if (!busy && i % 16 == 0)
+			wait_in_vfork();
 	}
 	if (pid == 0)
 		_exit(0);
