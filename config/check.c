@@ -44,22 +44,21 @@ check_listeners(const struct config *c, struct config_errors *errors)
 		if (address_port(a) != 0 && address_equal(a, &c->admin))
 			errors_add(
 			    errors, "admin: %s is also in listen", a->text);
+		if (address_port(a) != 0 &&
+		    address_equal(a, &c->metrics.listen))
+			errors_add(errors,
+			    "metrics.listen: %s is also in listen", a->text);
 	}
+	if (c->admin.length > 0 && address_port(&c->admin) != 0 &&
+	    address_equal(&c->admin, &c->metrics.listen))
+		errors_add(errors, "metrics.listen: %s is the address of admin",
+		    c->admin.text);
 	if (address_port(&c->admin) >= 0 && c->admin.length > 0 &&
 	    !address_is_loopback(&c->admin))
 		errors_add(errors,
 		    "admin: %s is reachable from other machines; use a "
 		    "loopback address or unix:/path",
 		    c->admin.text);
-}
-
-static bool
-is_listener(const struct config *c, const struct config_address *a)
-{
-	for (unsigned i = 0; i < c->listeners; i++)
-		if (address_equal(a, &c->listen[i]))
-			return true;
-	return false;
 }
 
 /* Whether proxy.trust has peers on Unix sockets (local) or others. */
@@ -75,18 +74,14 @@ trusts_any(const struct config *c, bool local)
 static void
 check_proxied(const struct config *c, struct config_errors *errors)
 {
-	for (unsigned i = 0; i < c->proxy.proxied; i++) {
-		const struct config_address *a = &c->proxy.proxy_protocol[i];
+	for (unsigned i = 0; i < c->listeners; i++) {
+		const struct config_address *a = &c->listen[i];
 
-		if (!is_listener(c, a))
+		if (a->proxied &&
+		    !trusts_any(c, a->address.ss_family == AF_UNIX))
 			errors_add(errors,
-			    "proxy.proxy_protocol: %s is not an address of "
-			    "listen",
-			    a->text);
-		else if (!trusts_any(c, a->address.ss_family == AF_UNIX))
-			errors_add(errors,
-			    "proxy.proxy_protocol: no peer may connect to %s; "
-			    "name the peers in proxy.trust",
+			    "listen: no peer may connect to %s; name the peers "
+			    "in proxy.trust",
 			    a->text);
 	}
 }

@@ -41,19 +41,6 @@ values_differ(const struct config_key *key, const void *now, const void *next)
 	return result;
 }
 
-/* "servers[].name" as "servers[1].name". */
-static void
-path_of(const struct config_key *key, unsigned i, char *out, size_t size)
-{
-	const char *brackets = strstr(key->path, "[]");
-
-	if (brackets == NULL)
-		snprintf(out, size, "%s", key->path);
-	else
-		snprintf(out, size, "%.*s[%u]%s", (int)(brackets - key->path),
-		    key->path, i, brackets + 2);
-}
-
 /* Whether Tailor launches a server cannot change while it runs. */
 static bool
 launch_moves(const struct config_key *key, const struct config_server *now,
@@ -69,7 +56,7 @@ config_compare(const struct config *now, const struct config *next,
 {
 	unsigned servers =
 	    now->servers < next->servers ? now->servers : next->servers;
-	char path[128];
+	char path[KEY_PATH_MAX];
 
 	if (now->servers != next->servers)
 		each(user, "servers", true);
@@ -88,7 +75,7 @@ config_compare(const struct config *now, const struct config *next,
 				return differ;
 			if (differ == 0)
 				continue;
-			path_of(key, i, path, sizeof(path));
+			key_path(key->path, i, path);
 			each(user, path,
 			    key->restart || (ours && launch_moves(key, a, b)));
 		}

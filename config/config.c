@@ -26,12 +26,6 @@ owners(const struct config_key *key)
 	return key_of_server(key) ? CONFIG_SERVERS : 1;
 }
 
-static void *
-owner(struct config *c, const struct config_key *key, unsigned i)
-{
-	return key_of_server(key) ? (void *)&c->server[i] : c;
-}
-
 static int
 set_default(struct config *c, const struct config_key *key, unsigned index)
 {
@@ -73,8 +67,8 @@ config_free(struct config **cp)
 		return;
 	for (unsigned k = 0; k < config_keys_count; k++)
 		for (unsigned i = 0; i < owners(&config_keys[k]); i++)
-			value_release(
-			    &config_keys[k], owner(*cp, &config_keys[k], i));
+			value_release(&config_keys[k],
+			    value_base(*cp, &config_keys[k], i));
 	free(*cp);
 	*cp = NULL;
 }
@@ -178,38 +172,20 @@ config_load(struct config **out, const char *path, struct config_errors *errors)
 
 /* --- single keys --------------------------------------------------------- */
 
-/*
- * "servers[1].name" as "servers[].name" and 1.  False for an invalid index.
- */
-static bool
-split_index(const char *path, char *lookup, size_t size, unsigned *index)
-{
-	const char *open = strchr(path, '[');
-
-	*index = 0;
-	if (open == NULL) {
-		snprintf(lookup, size, "%s", path);
-		return true;
-	}
-	if (open[1] < '0' || open[1] >= '0' + CONFIG_SERVERS || open[2] != ']')
-		return false;
-	*index = (unsigned)(open[1] - '0');
-	snprintf(lookup, size, "%.*s[%s", (int)(open - path), path, open + 2);
-	return true;
-}
-
 int
 config_set(struct config *c, const char *path, const char *text,
     struct config_errors *errors)
 {
-	const struct config_key *key = NULL;
-	char lookup[128], quoted[QUOTE_MAX];
+	char lookup[KEY_PATH_MAX], quoted[QUOTE_MAX];
+	const struct config_key *key;
 	unsigned index;
+	bool given;
 	int err;
 
-	if (split_index(path, lookup, sizeof(lookup), &index))
-		key = key_find(lookup);
-	if (key == NULL || (key_of_server(key) && strstr(path, "[]"))) {
+	given = key_split(path, lookup, &index);
+	key = key_find(lookup);
+	if (key == NULL || given != key_of_server(key) ||
+	    index >= CONFIG_SERVERS) {
 		judge_unknown(errors, "", errors_quote(path, quoted));
 		return -EINVAL;
 	}

@@ -29,10 +29,13 @@
 #define CONFIG_HEAD_MAX 16384 /* bytes: heads are read into one block */
 #define CONFIG_FIELDS_MAX 100
 
+#define CONFIG_PROXY_PROTOCOL " proxy_protocol" /* after an address of listen */
+
 struct config_address {
 	char *text; /* owned, as written */
 	struct sockaddr_storage address;
 	socklen_t length; /* 0: not set */
+	bool proxied;	  /* listen: a PROXY header comes first */
 };
 
 /* An IPv4 or IPv6 network, "127.0.0.0/8"; or "unix": all peers on Unix sockets,
@@ -57,6 +60,7 @@ enum config_kernel {
 	CONFIG_KERNEL_OFF,
 	CONFIG_KERNEL_LITE,
 	CONFIG_KERNEL_FULL,
+	CONFIG_KERNEL_ALL, /* also system calls */
 };
 enum config_loser {
 	CONFIG_LOSER_DRAIN,
@@ -80,7 +84,7 @@ struct config_server {
 	char *name; /* owned */
 	struct config_address address;
 	enum config_jvm jvm;
-	char *libjvm; /* owned; "" = beside the java program */
+	char *libjvm; /* owned; of usdt, "" = beside the java program */
 	enum config_loser loser;
 	unsigned connections_max;
 	unsigned streams_max;
@@ -117,15 +121,13 @@ struct config {
 		unsigned budget_burst; /* 0: twice connections_max */
 		int64_t min_pause_ns;
 		int64_t commit_delay_ns;
-		int64_t drain_timeout_ns;
-		double timer_ratio;	/* T6; 0: off */
-		int64_t timer_delay_ns; /* 0: timer_percentile's */
-		unsigned timer_percentile;
+		double timer_ratio;	   /* T6; 0: off */
+		int64_t timer_delay_ns;	   /* 0: timer_percentile's */
+		unsigned timer_percentile; /* 50 .. 100, or 0 */
 	} hedging;
 
 	struct {
 		unsigned requests;
-		unsigned rate_per_s;
 		int64_t max_ns;
 		char *target;  /* owned; used without history */
 		double mirror; /* copies to the standby, per request */
@@ -138,7 +140,6 @@ struct config {
 	struct {
 		unsigned connections_max;
 		unsigned connections_per_address_max;
-		unsigned queue_max;
 		int64_t queue_timeout_ns;
 		int64_t server_wait_ns;
 		int64_t header_timeout_ns; /* whole request head */
@@ -148,41 +149,29 @@ struct config {
 		int64_t request_timeout_ns; /* the deadline, all attempts */
 		int64_t upstream_idle_timeout_ns;
 		int64_t stop_timeout_ns;   /* graceful stop */
-		int64_t stop_idle_ns;	   /* idle clients during a stop */
 		int64_t tunnel_timeout_ns; /* nothing in either direction */
-		uint64_t line_max_bytes;   /* of the request, of a field */
 		uint64_t body_max_bytes;
 		char *spool_directory; /* owned; "" = no files */
 		uint64_t spool_max_bytes;
-		unsigned keep_alive_requests; /* per client connection */
 		bool underscore_pass;
-		bool strict_authority;
 		bool via;
 		bool forwarded;	    /* add Forwarded (RFC 7239) */
 		bool trailers_pass; /* to clients that send TE: trailers */
 		bool websocket;	    /* let an upgrade to it pass */
 		bool server_timing;
-		bool spin; /* proxy.poll = spin */
 		char *cpu; /* owned; "auto", "none", or one CPU */
 		unsigned networks;
 		struct config_network trust[CONFIG_NETWORKS];
-		unsigned exempts;
-		struct config_network exempt[CONFIG_NETWORKS];
-		unsigned proxied; /* listeners that await a PROXY header */
-		struct config_address proxy_protocol[CONFIG_LISTENERS];
 	} proxy;
 
 	struct {
 		enum config_poll poll;
 		int64_t sleep_ns;
-		char *cpu; /* owned; as above */
-		unsigned channels_max;
+		char *cpu;	      /* owned; as above */
 		char *channel_socket; /* owned; "" = off */
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
-		int64_t blind_ns;
 		enum config_kernel kernel;
-		bool syscalls;
 		struct {
 			bool ipc, clock, cpu, page_faults, switches;
 			bool queue, classes, compiled;
@@ -193,9 +182,8 @@ struct config {
 		int64_t target_ns; /* slower than this is slow */
 		char *store;	   /* owned; directory, "" = memory */
 		uint64_t store_bytes;
-		unsigned keep_slowest; /* of each window, also below target */
-		int64_t window_ns;
-		unsigned history; /* last N finished requests */
+		unsigned keep_slowest; /* of a minute, also below target */
+		unsigned history;      /* last N finished requests */
 	} slow;
 
 	struct {
@@ -203,6 +191,12 @@ struct config {
 		struct config_network allow[CONFIG_NETWORKS];
 		char *token_file; /* owned; "" = none */
 	} talechain;
+
+	struct { /* a listener for metrics alone */
+		struct config_address listen;
+		unsigned networks;
+		struct config_network allow[CONFIG_NETWORKS];
+	} metrics;
 
 	struct {
 		unsigned level;	 /* enum log_level */
@@ -216,7 +210,7 @@ struct config {
 	} access_log;
 
 	struct {
-		char *user, *group; /* owned; "" = stay */
+		char *user; /* owned; "name" or "name:group", "" = stay */
 		bool core_dumps;
 	} process;
 };

@@ -20,18 +20,6 @@
 
 extern char **environ;
 
-/* "servers[].address" as "servers[0].address". */
-static void
-path_of(const char *key, unsigned index, char *out, size_t size)
-{
-	const char *rest = strchr(key, ']');
-
-	if (rest != NULL)
-		snprintf(out, size, "servers[%u%s", index, rest);
-	else
-		snprintf(out, size, "%s", key);
-}
-
 /* "servers[0].address" as TAILOR_SERVERS_0_ADDRESS. */
 static void
 variable_of(const char *path, char *out, size_t size)
@@ -50,7 +38,7 @@ variable_of(const char *path, char *out, size_t size)
 int
 config_set_environment(struct config *c, struct config_errors *errors)
 {
-	char path[NAME_MAX_BYTES], variable[NAME_MAX_BYTES];
+	char path[KEY_PATH_MAX], variable[NAME_MAX_BYTES];
 	const char *text;
 	int err = 0, one;
 
@@ -63,7 +51,7 @@ config_set_environment(struct config *c, struct config_errors *errors)
 		unsigned owners = strchr(key, '[') != NULL ? CONFIG_SERVERS : 1;
 
 		for (unsigned i = 0; i < owners; i++) {
-			path_of(key, i, path, sizeof(path));
+			key_path(key, i, path);
 			variable_of(path, variable, sizeof(variable));
 			text = getenv(variable);
 			if (text == NULL)
@@ -84,7 +72,7 @@ static void
 variable_nearest(
     const char *name, char best[NAME_MAX_BYTES], unsigned *distance)
 {
-	char path[NAME_MAX_BYTES], variable[NAME_MAX_BYTES];
+	char path[KEY_PATH_MAX], variable[NAME_MAX_BYTES];
 	unsigned d;
 
 	*distance = NEAREST_FAR;
@@ -93,7 +81,7 @@ variable_nearest(
 		unsigned owners = key_of_server(key) ? CONFIG_SERVERS : 1;
 
 		for (unsigned i = 0; i < owners; i++) {
-			path_of(key->path, i, path, sizeof(path));
+			key_path(key->path, i, path);
 			variable_of(path, variable, sizeof(variable));
 			d = nearest_distance(
 			    name, variable + sizeof(PREFIX) - 1);

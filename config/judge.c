@@ -1,8 +1,7 @@
 /*
  * judge.c: walk the tree and check it against the table of keys.
  *
- * Two paths are kept: the one shown, "servers[0].name", and the one looked up,
- * "servers[].name".  An error does not end the walk.
+ * An error does not end the walk.
  */
 #include "config/judge.h"
 
@@ -17,20 +16,11 @@
 #include "config/suggest.h"
 #include "config/value.h"
 
-/* Sections nest two deep; a member's name is cut for display. */
-#define PATH_TEXT_MAX 160
-
 struct judge {
 	struct config *config;
 	const struct source *source; /* borrowed; NULL: the command line */
 	struct config_errors *errors;
 	int err;
-};
-
-struct path {
-	char shown[PATH_TEXT_MAX];
-	char lookup[PATH_TEXT_MAX];
-	unsigned server; /* which, inside servers[] */
 };
 
 /* --- messages --------------------------------------------------------- */
@@ -84,7 +74,7 @@ report_value(struct judge *j, const struct config_key *key, const char *path,
 	const cJSON *at = refusal->at != NULL ? refusal->at : value;
 	const char *nearest = NULL;
 	char where[WHERE_MAX], shown[QUOTE_MAX + 2], expected[300];
-	char member[PATH_TEXT_MAX + QUOTE_MAX], name[QUOTE_MAX];
+	char member[KEY_PATH_MAX + QUOTE_MAX], name[QUOTE_MAX];
 
 	if (at != value && at->string != NULL) {
 		snprintf(member, sizeof(member), "%s.%s", path,
@@ -99,15 +89,13 @@ report_value(struct judge *j, const struct config_key *key, const char *path,
 		return;
 	}
 	key_describe(key, refusal->at != NULL, expected, sizeof(expected));
-	if (key->choices != NULL && cJSON_IsString(at))
+	/* What follows a colon is an argument, no slip of a name. */
+	if (key->choices != NULL && cJSON_IsString(at) &&
+	    strchr(at->valuestring, ':') == NULL)
 		nearest = suggest_choice(key->choices, at->valuestring);
-	if (nearest != NULL)
-		errors_add(j->errors,
-		    "%s%s: %s is not %s; did you mean \"%s\"?", where, path,
-		    shown, expected, nearest);
-	else
-		errors_add(j->errors, "%s%s: %s is not %s", where, path, shown,
-		    expected);
+	errors_add(j->errors, "%s%s: %s is not %s%s%s%s", where, path, shown,
+	    expected, nearest != NULL ? "; did you mean \"" : "",
+	    nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
 }
 
 static void __attribute__((format(printf, 4, 5))) report(struct judge *j,
@@ -128,12 +116,12 @@ void
 judge_unknown(struct config_errors *errors, const char *where, const char *path)
 {
 	const struct removed_key *removed = key_find_removed(path);
-	char nearest[PATH_TEXT_MAX];
+	char nearest[KEY_PATH_MAX];
 
 	if (removed != NULL)
 		errors_add(errors, "%s%s: no key any more: %s", where, path,
 		    removed->why);
-	else if (suggest_key(path, nearest, sizeof(nearest)))
+	else if (suggest_key(path, nearest))
 		errors_add(errors, "%s%s: unknown key; did you mean %s?", where,
 		    path, nearest);
 	else
@@ -142,25 +130,20 @@ judge_unknown(struct config_errors *errors, const char *where, const char *path)
 
 /* --- values ----------------------------------------------------------- */
 
-static void *
-base_of(struct config *c, const struct config_key *key, unsigned server)
-{
-	return key_of_server(key) ? (void *)&c->server[server] : c;
-}
-
+/* path is the key's with the index of a server, for messages. */
 static void
-judge_value(struct judge *j, const struct config_key *key,
-    const struct path *path, const cJSON *value)
+judge_value(struct judge *j, const struct config_key *key, unsigned index,
+    const char *path, const cJSON *value)
 {
 	struct refusal refusal;
 	int err;
 
-	err = value_set(
-	    key, base_of(j->config, key, path->server), value, &refusal);
+	err =
+	    value_set(key, value_base(j->config, key, index), value, &refusal);
 	if (err == 0)
 		return;
 	if (err == -EINVAL)
-		report_value(j, key, path->shown, value, &refusal);
+		report_value(j, key, path, value, &refusal);
 	j->err = err;
 }
 
@@ -170,17 +153,11 @@ judge_text(struct config *c, const struct config_key *key, unsigned index,
 {
 	struct judge j = {.config = c, .errors = errors};
 	cJSON *value = value_from_text(key, text);
-	struct path path = {.server = index};
-	const char *rest = strchr(key->path, ']');
+	char path[KEY_PATH_MAX];
 
 	if (value == NULL)
 		return -ENOMEM;
-	if (key_of_server(key) && rest != NULL)
-		snprintf(path.shown, sizeof(path.shown), "servers[%u%s", index,
-		    rest);
-	else
-		snprintf(path.shown, sizeof(path.shown), "%s", key->path);
-	judge_value(&j, key, &path, value);
+	judge_value(&j, key, index, key_path(key->path, index, path), value);
 	cJSON_Delete(value);
 	return j.err;
 }
@@ -188,70 +165,63 @@ judge_text(struct config *c, const struct config_key *key, unsigned index,
 /* --- the walk --------------------------------------------------------- */
 
 static void
-judge_object(struct judge *j, const struct path *path, const cJSON *object);
+judge_object(struct judge *j, const char *path, const cJSON *object);
 
 /* The path of a member; its name is made displayable. */
 static void
-path_enter(struct path *out, const struct path *in, const char *name)
+path_enter(char out[KEY_PATH_MAX], const char *path, const char *name)
 {
-	const char *dot = *in->shown != '\0' ? "." : "";
+	/* An empty name, or one with a dot, must not look like a path. */
+	bool odd = *name == '\0' || strpbrk(name, ".[]\"") != NULL;
+	const char *dot = *path != '\0' ? "." : "", *mark = odd ? "\"" : "";
 	char quoted[QUOTE_MAX];
 
-	*out = *in;
-	errors_quote(name, quoted);
-	/* An empty name, or one with a dot, must not look like a path. */
-	if (*name == '\0' || strpbrk(name, ".[]\"") != NULL) {
-		snprintf(out->shown, PATH_TEXT_MAX, "%.60s%s\"%s\"", in->shown,
-		    dot, quoted);
-		snprintf(out->lookup, PATH_TEXT_MAX, "?");
-		return;
-	}
-	snprintf(
-	    out->shown, PATH_TEXT_MAX, "%.60s%s%s", in->shown, dot, quoted);
-	snprintf(
-	    out->lookup, PATH_TEXT_MAX, "%.60s%s%s", in->lookup, dot, quoted);
+	/* Sections nest two deep; what is deeper is cut. */
+	snprintf(out, KEY_PATH_MAX, "%.60s%s%s%s%s", path, dot, mark,
+	    errors_quote(name, quoted), mark);
 }
 
 static void
-judge_servers(struct judge *j, const struct path *path, const cJSON *list)
+judge_servers(struct judge *j, const char *path, const cJSON *list)
 {
+	char server[KEY_PATH_MAX];
 	unsigned n = 0;
 
 	if (!cJSON_IsArray(list)) {
-		report(j, list, path->shown, "wanted is a list of objects");
+		report(j, list, path, "wanted is a list of objects");
 		return;
 	}
 	for (const cJSON *e = list->child; e != NULL; e = e->next, n++) {
-		struct path server = {.server = n};
-
 		if (n == CONFIG_SERVERS) {
-			report(j, e, path->shown,
-			    "at most 2 are allowed, an active one and a "
+			report(j, e, path,
+			    "at most 2 are allowed, an active one and "
+			    "a "
 			    "backup");
 			break;
 		}
-		snprintf(server.shown, PATH_TEXT_MAX, "servers[%u]", n);
-		snprintf(server.lookup, PATH_TEXT_MAX, "servers[]");
-		judge_object(j, &server, e);
+		judge_object(j, key_path("servers[]", n, server), e);
 	}
 	j->config->servers = n;
 }
 
 static void
-judge_member(struct judge *j, const struct path *path, const cJSON *member)
+judge_member(struct judge *j, const char *path, const cJSON *member)
 {
-	const struct config_key *key = key_find(path->lookup);
-	char where[WHERE_MAX];
+	char where[WHERE_MAX], lookup[KEY_PATH_MAX];
+	const struct config_key *key;
+	unsigned index;
 
+	key_split(path, lookup, &index);
+	key = key_find(lookup);
 	if (key != NULL) {
-		judge_value(j, key, path, member);
-	} else if (strcmp(path->lookup, "servers") == 0) {
+		judge_value(j, key, index, path, member);
+	} else if (strcmp(path, "servers") == 0) {
 		judge_servers(j, path, member);
-	} else if (*path->lookup != '?' && key_is_section(path->lookup)) {
+	} else if (key_section_find(lookup) != NULL) {
 		judge_object(j, path, member);
 	} else {
 		judge_unknown(
-		    j->errors, where_is(j, member, true, where), path->shown);
+		    j->errors, where_is(j, member, true, where), path);
 		j->err = -EINVAL;
 	}
 }
@@ -268,29 +238,29 @@ find_twin(const cJSON *object, const cJSON *member)
 }
 
 static void
-judge_object(struct judge *j, const struct path *path, const cJSON *object)
+judge_object(struct judge *j, const char *path, const cJSON *object)
 {
 	char where[WHERE_MAX];
 
 	if (!cJSON_IsObject(object)) {
-		report(j, object, path->shown, "wanted is an object {}");
+		report(j, object, path, "wanted is an object {}");
 		return;
 	}
 	for (const cJSON *e = object->child; e != NULL; e = e->next) {
 		const cJSON *twin = find_twin(object, e);
-		struct path member;
+		char member[KEY_PATH_MAX];
 
 		if (errors_full(j->errors) || j->err == -ENOMEM)
 			return;
-		path_enter(&member, path, e->string);
+		path_enter(member, path, e->string);
 		if (twin != NULL) {
 			where_is(j, twin, true, where);
 			where[strlen(where) - 2] = '\0';
-			report(j, e, member.shown, "given twice, first at %s",
+			report(j, e, member, "given twice, first at %s",
 			    where + strlen(j->source->name) + 1);
 			continue;
 		}
-		judge_member(j, &member, e);
+		judge_member(j, member, e);
 	}
 }
 
@@ -299,8 +269,7 @@ judge_source(
     struct config *c, const struct source *s, struct config_errors *errors)
 {
 	struct judge j = {.config = c, .source = s, .errors = errors};
-	struct path top = {0};
 
-	judge_object(&j, &top, s->root);
+	judge_object(&j, "", s->root);
 	return j.err;
 }

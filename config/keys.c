@@ -14,6 +14,7 @@
 #define PLACE(owner, member)						\
 	.offset = offsetof(struct owner, member),			\
 	.size = SIZE(owner, member)
+#define BESIDE(owner, member) .count_offset = offsetof(struct owner, member)
 #define LIST(owner, member, counter, most)				\
 	PLACE(owner, member),						\
 	.count_offset = offsetof(struct owner, counter), .max = (most)
@@ -50,14 +51,15 @@ static const struct key_choice kernels[] = {
     {"off", CONFIG_KERNEL_OFF},
     {"lite", CONFIG_KERNEL_LITE},
     {"full", CONFIG_KERNEL_FULL},
+    {"all", CONFIG_KERNEL_ALL},
     {NULL, 0},
 };
 static const struct key_choice jvms[] = {
     {"auto", CONFIG_JVM_AUTO},
     {"agent", CONFIG_JVM_AGENT},
     {"hsperfdata", CONFIG_JVM_HSPERFDATA},
-    {"usdt", CONFIG_JVM_USDT},
     {"none", CONFIG_JVM_NONE},
+    {"usdt", CONFIG_JVM_USDT},
     {NULL, 0},
 };
 static const struct key_choice rates[] = {
@@ -71,9 +73,22 @@ static const struct key_choice rates[] = {
     {"compiled", offsetof(struct config, profiler.rates.compiled)},
     {NULL, 0},
 };
-static const struct key_choice proxy_polls[] = {
-    {"sleep", false},
-    {"spin", true},
+static const struct key_choice polls[] = {
+    {"auto", CONFIG_POLL_AUTO},
+    {"spin", CONFIG_POLL_SPIN},
+    {"relax", CONFIG_POLL_RELAX},
+    {"sleep", CONFIG_POLL_SLEEP},
+    {NULL, 0},
+};
+static const struct key_choice fields_added[] = {
+    {"server-timing", offsetof(struct config, proxy.server_timing)},
+    {"via", offsetof(struct config, proxy.via)},
+    {"forwarded", offsetof(struct config, proxy.forwarded)},
+    {NULL, 0},
+};
+static const struct key_choice fields_passed[] = {
+    {"underscored", offsetof(struct config, proxy.underscore_pass)},
+    {"trailers", offsetof(struct config, proxy.trailers_pass)},
     {NULL, 0},
 };
 static const struct key_choice levels[] = {
@@ -120,6 +135,7 @@ const struct key_section key_sections[] = {
     {"profiler", "The observer thread and what it reads."},
     {"slow", "Which slow requests are kept with their timelines."},
     {"talechain", "Timeline requests that clients send under /.talechain/."},
+    {"metrics", "A listener for metrics alone, which other machines may use."},
     {"log", "What is written to standard error."},
     {"access_log",
 	"One line for every finished request, written by a thread of its own. "
@@ -135,7 +151,10 @@ const struct config_key config_keys[] = {
 {"listen", KEY_LISTEN, LIST(config, listen, listeners, CONFIG_LISTENERS),
 	.fallback = "",
 	.meaning = "Where clients connect.  There is no default port.  Port 0 "
-	"lets the kernel choose."},
+	"lets the kernel choose.  At \"ADDRESS proxy_protocol\" each "
+	"connection begins with a header of the PROXY protocol, version "
+	"1 or 2, that names the client, and only peers in proxy.trust may "
+	"connect."},
 {"admin", KEY_SERVE, PLACE(config, admin),
 	.restart = true,
 	.fallback = "unix:{run}/admin-{instance}.sock",
@@ -161,6 +180,7 @@ const struct config_key config_keys[] = {
 	.fallback = "",
 	.meaning = "Where the server listens.  Must be given."},
 {"servers[].jvm", KEY_CHOICE, PLACE(config_server, jvm), .choices = jvms,
+	BESIDE(config_server, libjvm), .argument = "",
 	.restart = true,
 	.fallback = "auto",
 	.meaning = "Where the collections of its runtime are seen: agent is "
@@ -168,19 +188,16 @@ const struct config_key config_keys[] = {
 	"that HotSpot keeps; usdt probes in libjvm, Node or CPython (needs "
 	"root at the start, and nothing in the server); auto the agent if it "
 	"reports, else the file, else the probes of libjvm or Node; none is "
-	"for a server without any: only its end is seen."},
-{"servers[].libjvm", KEY_PATH, PLACE(config_server, libjvm),
-	.restart = true,
-	.fallback = "",
-	.meaning = "The file whose probes are read: libjvm.so, libnode.so, "
-	"node or python3.  Without it: that of launch.command, or the "
-	"libjvm.so beside it if it is java, or that of the server that "
-	"listens when tailor starts."},
+	"for a server without any: only its end is seen.  Probed with usdt is "
+	"the file in \"usdt:/path/libjvm.so\" (or libnode.so, node, python3), "
+	"else the program of launch.command, or the libjvm.so beside it if it "
+	"is java, else the server that listens when tailor starts."},
 {"servers[].loser", KEY_CHOICE, PLACE(config_server, loser),
 	.choices = losers, .fallback = "drain",
 	.meaning = "What happens to an attempt that lost.  drain reads and "
 	"drops its response and keeps the connection: closing does not cancel "
-	"the work in most HTTP/1.1 servers and costs them write errors.  close "
+	"the work in most HTTP/1.1 servers and costs them write errors.  It is "
+	"given 5 s, longer than any garbage collection.  close "
 	"is for servers that do cancel, half-close for those that keep "
 	"responding after it."},
 {"servers[].connections_max", KEY_COUNT,
@@ -299,37 +316,24 @@ const struct config_key config_keys[] = {
 	"another attempt runs.  A response that no other attempt can replace "
 	"(watch mode, one server, a request that is sent once, both attempts "
 	"used) does not wait.  0 forwards every head at once."},
-{"hedging.drain_timeout", KEY_DURATION,
-	PLACE(config, hedging.drain_timeout_ns), RANGE(0, 600 * S),
-	.unit = "s", .fallback = "5s",
-	.meaning = "Time limit to read a loser's response; longer than any "
-	"garbage collection."},
-
 {"hedging.timer_ratio", KEY_RATIO, PLACE(config, hedging.timer_ratio),
 	RANGE(0, 1), .fallback = "0",
 	.meaning = "Second copies allowed per finished request because a "
 	"response is late without a hazard, for pauses without a signal.  0 "
 	"sends none; 0.01 is a good value.  They also count in budget_ratio, "
 	"and need the other server to be less than half full."},
-{"hedging.timer_delay", KEY_DURATION, PLACE(config, hedging.timer_delay_ns),
-	RANGE(0, 600 * S), .unit = "ms", .fallback = "0",
+{"hedging.timer_delay", KEY_DELAY, PLACE(config, hedging.timer_delay_ns),
+	BESIDE(config, hedging.timer_percentile),
+	RANGE(1 * US, 600 * S), .unit = "ms", .fallback = "p99",
 	.meaning = "Time without a response head after which a response is "
-	"late.  0 for timer_percentile of the server's recent responses."},
-{"hedging.timer_percentile", KEY_COUNT,
-	PLACE(config, hedging.timer_percentile), RANGE(50, 100),
-	.fallback = "99",
-	.meaning = "See timer_delay: this percentile of the last 128 responses "
+	"late.  p99 is the 99th percentile of the server's last 128 responses "
 	"without a hazard, at least a millisecond and at most a second."},
 
 {"warmup.requests", KEY_COUNT, PLACE(config, warmup.requests),
 	RANGE(0, 1000000), .fallback = "200",
 	.meaning = "Requests before the server may become active, two at a "
-	"time; 0 for no warm-up.  Enough for the first compiled code and "
-	"filled caches."},
-{"warmup.rate", KEY_COUNT, PLACE(config, warmup.rate_per_s),
-	RANGE(1, 100000), .fallback = "500",
-	.meaning = "Limit per second, to leave the active server on the same "
-	"machine its share."},
+	"time and at most 500 a second; 0 for no warm-up.  Enough for the "
+	"first compiled code and filled caches."},
 {"warmup.max", KEY_DURATION, PLACE(config, warmup.max_ns),
 	RANGE(0, 600 * S), .unit = "s", .fallback = "10s",
 	.meaning = "Ready in any case after this time: a slow server is better "
@@ -367,7 +371,9 @@ const struct config_key config_keys[] = {
 	RANGE(1, 1000000), .fallback = "32768",
 	.meaning = "Client connections, and so requests at one time; more are "
 	"refused.  Each takes a descriptor: with a lower limit on open files "
-	"fewer are allowed, which is logged."},
+	"fewer are allowed, which is logged.  All may wait for a server at "
+	"once; such a request takes about 3 KiB including its connection, "
+	"plus its head and body."},
 {"proxy.connections_per_address_max", KEY_COUNT,
 	PLACE(config, proxy.connections_per_address_max), RANGE(0, 1000000),
 	.fallback = "8192",
@@ -375,22 +381,13 @@ const struct config_key config_keys[] = {
 	"are closed.  The default is a quarter of connections_max, and more "
 	"than a company behind one address has.  At most an eighth of them may "
 	"have an incomplete request, for example an upload; one more gets 429.  "
-	"0 for no limit.  Not for addresses in per_address_exempt and clients "
-	"on UNIX sockets."},
-{"proxy.per_address_exempt", KEY_NETWORKS,
-	LIST(config, proxy.exempt, proxy.exempts, CONFIG_NETWORKS),
-	.fallback = "127.0.0.0/8,::1/128",
-	.meaning = "Networks without these two limits: load balancers that "
-	"send everything from one address.  This machine by default, for a "
-	"front or a load generator on it."},
-{"proxy.queue_max", KEY_COUNT, PLACE(config, proxy.queue_max),
-	RANGE(0, 1000000), .fallback = "32768",
-	.meaning = "Requests that may wait for a connection to a server; more "
-	"get 503.  One that waits takes about 3 KiB including its connection, "
-	"plus its head and body."},
+	"0 for no limit, where a load balancer sends everything from one "
+	"address and can name no client.  Not for this machine's addresses "
+	"(127.0.0.0/8 and ::1), clients on UNIX sockets, and proxy.trust."},
 {"proxy.queue_timeout", KEY_DURATION, PLACE(config, proxy.queue_timeout_ns),
 	RANGE(0, 3600 * S), .unit = "s", .fallback = "60s",
-	.meaning = "How long they may wait there while a server is up.  After "
+	.meaning = "How long a request may wait for a connection to a server "
+	"that is up; then 503.  After "
 	"a second a request may also go to a standby that is less than half "
 	"full.  As long as the request_timeout: while both servers pause, a "
 	"late response is better than an error."},
@@ -435,28 +432,22 @@ const struct config_key config_keys[] = {
 {"proxy.stop_timeout", KEY_DURATION, PLACE(config, proxy.stop_timeout_ns),
 	RANGE(0, 3600 * S), .unit = "s", .fallback = "30s",
 	.meaning = "How long a graceful stop waits for requests in flight; the "
-	"rest is cut and counted in the last log line.  A second SIGTERM stops "
-	"at once."},
-{"proxy.stop_idle", KEY_DURATION, PLACE(config, proxy.stop_idle_ns),
-	RANGE(0, 3600 * S), .unit = "s", .fallback = "1s",
-	.meaning = "How long a graceful stop keeps idle client connections, so "
-	"that a request already on its way gets a response, with Connection: "
-	"close, and not a reset."},
+	"rest is cut and counted in the last log line.  Idle connections are "
+	"kept for a thirtieth of it (a second), so that a request already on "
+	"its way gets a response, with Connection: close, and not a reset.  A "
+	"second SIGTERM stops at once."},
 {"proxy.tunnel_timeout", KEY_DURATION,
 	PLACE(config, proxy.tunnel_timeout_ns), RANGE(1 * MS, 86400 * S),
 	.unit = "s", .fallback = "3600s",
 	.meaning = "Time limit of a WebSocket connection without bytes from "
 	"either side."},
-{"proxy.line_max", KEY_BYTES, PLACE(config, proxy.line_max_bytes),
-	RANGE(64, CONFIG_HEAD_MAX), .fallback = "8k",
-	.meaning = "Longest request line and field line with CRLF; longer ones "
-	"get 414 and 431.  A head of more than 16k or 100 fields gets 431, "
-	"too; of a server's response, 502.  A request whose head would grow by "
-	"more than 1 KiB on its way (with a Host of several hundred bytes, "
-	"which is named up to three times) may get 431 below that."},
 {"proxy.body_max", KEY_BYTES, PLACE(config, proxy.body_max_bytes),
 	RANGE(0, 1024 * G), .fallback = "1G",
-	.meaning = "Largest request body; larger ones get 413."},
+	.meaning = "Largest request body; larger ones get 413.  A head of more "
+	"than 16k or 100 fields gets 431, and 414 if its first line is that "
+	"long; of a server's response, 502.  A request whose head would grow "
+	"by more than 1 KiB on its way (with a Host of several hundred bytes, "
+	"which is named up to three times) may get 431 below that."},
 {"proxy.spool_directory", KEY_PATH, PLACE(config, proxy.spool_directory),
 	.fallback = "{state}/spool",
 	.meaning = "Directory for bytes that wait for a slow peer and exceed "
@@ -471,46 +462,25 @@ const struct config_key config_keys[] = {
 	.meaning = "All such files together, responses half of it at most, and "
 	"one response a 64th: then reading from its server pauses until the "
 	"client has read it.  A request body without room gets 503."},
-{"proxy.keep_alive_requests", KEY_COUNT,
-	PLACE(config, proxy.keep_alive_requests), RANGE(0, 4000000000.0),
-	.fallback = "0",
-	.meaning = "Requests on one client connection before it is closed; 0 "
-	"for no limit."},
-{"proxy.underscore_pass", KEY_BOOL, PLACE(config, proxy.underscore_pass),
-	.fallback = "false",
-	.meaning = "Forward fields with an underscore in their name.  Off by "
-	"default: many servers treat Content_Length as Content-Length."},
-{"proxy.strict_authority", KEY_BOOL, PLACE(config, proxy.strict_authority),
-	.fallback = "true",
-	.meaning = "Respond 400 to a target in absolute form whose host "
-	"differs from Host.  If off, the target's host replaces Host (RFC 9112 "
-	"3.2.2)."},
-{"proxy.via", KEY_BOOL, PLACE(config, proxy.via), .fallback = "false",
-	.meaning = "Add a Via field to forwarded requests, as RFC 9110 7.6.3 "
-	"demands of gateways.  Off, as in HAProxy and nginx: nginx does not "
-	"compress responses to requests with Via (gzip_proxied)."},
-{"proxy.forwarded", KEY_BOOL, PLACE(config, proxy.forwarded),
-	.fallback = "false",
-	.meaning = "Add a Forwarded field (RFC 7239) to forwarded requests, "
-	"beside X-Forwarded-*: the client and the host."},
-{"proxy.trailers_pass", KEY_BOOL, PLACE(config, proxy.trailers_pass),
-	.fallback = "false",
-	.meaning = "Pass a chunked response's trailer fields on to clients "
-	"that send TE: trailers, without those of framing, routing and access.  "
-	"Off, and to all others, they are dropped."},
+{"proxy.add_fields", KEY_FLAGS, .choices = fields_added,
+	.fallback = "server-timing",
+	.meaning = "Fields that are added besides X-Forwarded-*: to responses "
+	"Server-Timing, for clients that proxy.trust or talechain.allow names; "
+	"to requests Via, as RFC 9110 7.6.3 demands of gateways (off, as in "
+	"HAProxy and nginx: nginx does not compress responses to requests with "
+	"Via, gzip_proxied), and Forwarded (RFC 7239) with the client and the "
+	"host."},
+{"proxy.pass_fields", KEY_FLAGS, .choices = fields_passed, .fallback = "",
+	.meaning = "Fields that are passed on though they are dropped by "
+	"default: those with an underscore in their name, because many "
+	"servers treat Content_Length as Content-Length; and a chunked "
+	"response's trailers, without those of framing, routing and access, "
+	"to clients that send TE: trailers."},
 {"proxy.websocket", KEY_BOOL, PLACE(config, proxy.websocket),
 	.fallback = "false",
 	.meaning = "Allow upgrades to WebSocket: after the server's 101 bytes "
 	"pass in both directions unread.  Such a request is never sent twice.  "
 	"All other upgrades are ignored, h2c among them."},
-{"proxy.server_timing", KEY_BOOL, PLACE(config, proxy.server_timing),
-	.fallback = "true",
-	.meaning = "Add a Server-Timing field to responses for clients that "
-	"proxy.trust or talechain.allow names."},
-{"proxy.poll", KEY_CHOICE, PLACE(config, proxy.spin),
-	.choices = proxy_polls, .fallback = "sleep",
-	.meaning = "spin never lets the proxy thread sleep, which saves a "
-	"wakeup per event and costs a CPU."},
 {"proxy.cpu", KEY_CPU, PLACE(config, proxy.cpu),
 	.restart = true, .fallback = "auto",
 	.meaning = "The CPU of the proxy thread; auto decides by the machine's "
@@ -525,35 +495,26 @@ const struct config_key config_keys[] = {
 	"limits per address do not apply to them.  Name only proxies that "
 	"write X-Forwarded-For into each request.  None by default, not even "
 	"on this machine: any client can write such a field."},
-{"proxy.proxy_protocol", KEY_LISTEN,
-	LIST(config, proxy.proxy_protocol, proxy.proxied, CONFIG_LISTENERS),
-	.fallback = "",
-	.meaning = "Addresses of listen on which each connection begins with a "
-	"header of the PROXY protocol, version 1 or 2, that names the client.  "
-	"Only peers in proxy.trust may connect there."},
-
-{"profiler.poll", KEY_POLL, PLACE(config, profiler.poll),
-	RANGE(1 * US, 100 * MS), .unit = "us",
+{"profiler.poll", KEY_CHOICE, PLACE(config, profiler.poll),
+	.choices = polls, BESIDE(config, profiler.sleep_ns),
+	.argument = "200us", RANGE(1 * US, 100 * MS), .unit = "us",
 	.restart = true, .fallback = "auto",
 	.meaning = "How the observer waits between two sweeps while requests "
 	"are in flight: spin not at all, relax with the CPU's pause "
 	"instruction, sleep in the kernel (200 us, short beside any pause "
 	"worth a swap).  auto is relax on an SMT sibling of the proxy, else "
 	"sleep; it is logged.  While no request is in flight it rests in the "
-	"kernel until one comes, but for spin, which never rests."},
+	"kernel until one comes, but for spin, which never rests.  Gaps of "
+	"more than 1 ms between sweeps, or two sleeps, are recorded."},
 {"profiler.cpu", KEY_CPU, PLACE(config, profiler.cpu),
 	.restart = true, .fallback = "auto",
 	.meaning = "The CPU of the observer thread, as proxy.cpu."},
-{"profiler.channels_max", KEY_COUNT, PLACE(config, profiler.channels_max),
-	RANGE(1, 1024),
-	.restart = true, .fallback = "128",
-	.meaning = "Channels of agents and applications that may be open; each "
-	"is checked in every sweep."},
 {"profiler.channel_socket", KEY_PATH, PLACE(config, profiler.channel_socket),
 	.restart = true,
 	.fallback = "{run}/channels-{instance}.sock",
 	.meaning = "Socket where agents and applications request channels; "
-	"\"\" for none.  Launched servers find it in TALECHAIN_SOCKET.  Others "
+	"\"\" for none.  At most 512 may be open.  Launched servers find it in "
+	"TALECHAIN_SOCKET.  Others "
 	"look for channels.sock: a symbolic link in the same directory, made "
 	"by the first tailor there if the path has its default; those of a "
 	"second tailor need TALECHAIN_SOCKET."},
@@ -569,22 +530,14 @@ const struct config_key config_keys[] = {
 	.restart = true, .fallback = "262144",
 	.meaning = "Events in the stream, 96 bytes each, before the oldest is "
 	"overwritten: 16 MiB, some seconds of a busy service."},
-{"profiler.blind", KEY_DURATION, PLACE(config, profiler.blind_ns),
-	RANGE(1 * US, 1 * S), .unit = "ms",
-	.restart = true, .fallback = "1ms",
-	.meaning = "Longer gaps between two sweeps of the observer are "
-	"recorded in the stream."},
 {"profiler.kernel", KEY_CHOICE, PLACE(config, profiler.kernel),
 	.choices = kernels, .restart = true, .fallback = "lite",
 	.meaning = "Which kernel events of Tailor, its servers and their "
 	"connections are recorded.  lite: run queues, TCP, network softirqs, "
-	"page faults; full: idle states and every softirq, too.  Needs CAP_BPF "
-	"and CAP_PERFMON; what is missing is off, the rest works."},
-{"profiler.syscalls", KEY_BOOL, PLACE(config, profiler.syscalls),
-	.restart = true, .fallback = "false",
-	.meaning = "Record system calls of the servers, too.  Off by default: "
-	"recording adds 150 ns to each system call of each process on the "
-	"machine."},
+	"page faults; full: idle states and every softirq, too; all: and the "
+	"servers' system calls, which adds 150 ns to each system call of each "
+	"process on the machine.  Needs CAP_BPF and CAP_PERFMON; what is "
+	"missing is off, the rest works."},
 {"profiler.rates", KEY_FLAGS, .choices = rates, .restart = true,
 	.fallback = "ipc,clock",
 	.meaning = "What is sampled of the servers and drawn under their lanes "
@@ -613,11 +566,8 @@ const struct config_key config_keys[] = {
 	"each: one is kept for each 64k of this, then the oldest is dropped."},
 {"slow.keep_slowest", KEY_COUNT, PLACE(config, slow.keep_slowest),
 	RANGE(0, 64), .fallback = "3",
-	.meaning = "Slowest requests of each window that are kept even if none "
+	.meaning = "Slowest requests of each minute that are kept even if none "
 	"was slow, for comparison."},
-{"slow.window", KEY_DURATION, PLACE(config, slow.window_ns),
-	RANGE(1 * S, 3600 * S), .unit = "s", .fallback = "60s",
-	.meaning = "Length of such a window."},
 {"slow.history", KEY_COUNT, PLACE(config, slow.history),
 	RANGE(16, 1048576),
 	.restart = true, .fallback = "4096",
@@ -639,6 +589,18 @@ const struct config_key config_keys[] = {
 	"characters, not readable for other users.  A request with "
 	"Authorization: Bearer TOKEN may use the TaleChain paths from any "
 	"address.  Read again on a reload.  \"\" for none."},
+
+{"metrics.listen", KEY_SERVE, PLACE(config, metrics.listen),
+	.restart = true, .fallback = "",
+	.meaning = "An address at which only GET /metrics, /healthz and "
+	"/readyz are answered, for a collector on another machine; \"\" for "
+	"none.  It can change nothing and shows no request."},
+{"metrics.allow", KEY_NETWORKS,
+	LIST(config, metrics.allow, metrics.networks, CONFIG_NETWORKS),
+	.restart = true, .fallback = "127.0.0.0/8,::1/128,unix",
+	.meaning = "Clients that may use metrics.listen: networks, and unix "
+	"for clients on UNIX sockets; all others get 403.  This machine by "
+	"default."},
 
 {"log.level", KEY_CHOICE, PLACE(config, log.level), .choices = levels,
 	.fallback = "notice",
@@ -667,10 +629,8 @@ const struct config_key config_keys[] = {
 	.meaning = "When started as root: the user to become once sockets are "
 	"bound and kernel sources open, before a server is launched or a "
 	"client accepted.  All capabilities are dropped, for launched servers "
-	"too.  \"\": do not change user."},
-{"process.group", KEY_TEXT, PLACE(config, process.group),
-	.restart = true, .fallback = "",
-	.meaning = "The group likewise; \"\" for the user's own."},
+	"too.  \"USER:GROUP\" names another group than the user's own.  "
+	"\"\": do not change user."},
 {"process.core_dumps", KEY_BOOL, PLACE(config, process.core_dumps),
 	.restart = true, .fallback = "false",
 	.meaning = "Allow a core dump after a crash, if the system does.  It "
@@ -681,6 +641,8 @@ const struct config_key config_keys[] = {
 const unsigned config_keys_count = sizeof(config_keys) / sizeof(config_keys[0]);
 
 const struct removed_key removed_keys[] = {
+    {"servers[].libjvm",
+	"replaced by servers[].jvm, as in \"usdt:/path/libjvm.so\""},
     {"servers[].health_fall", "fixed at 3"},
     {"servers[].launch.restart_delay",
 	"fixed at 100ms, doubled while the program dies at once"},
@@ -693,12 +655,16 @@ const struct removed_key removed_keys[] = {
     {"hedging.min_remaining", "fixed: the median time of the other server"},
     {"hedging.commit_bytes", "fixed at 64k"},
     {"hedging.drain_max", "fixed at 1M"},
+    {"hedging.drain_timeout", "fixed at 5s"},
     {"hedging.drain_connections",
 	"fixed at 256; servers[].loser closes them instead"},
     {"hedging.warming_override", "fixed at 500ms"},
     {"hedging.ready_inflight", "fixed: a tenth of connections_max"},
     {"hedging.timer_probability", "fixed at 1; lower hedging.timer_ratio"},
     {"hedging.timer_cap", "fixed at 1s"},
+    {"hedging.timer_percentile",
+	"replaced by hedging.timer_delay, as in \"p99\""},
+    {"warmup.rate", "fixed at 500 a second"},
     {"warmup.concurrency", "fixed at 2"},
     {"warmup.credentials", "replaced by warmup.fields"},
     {"warmup.p95_factor",
@@ -706,12 +672,30 @@ const struct removed_key removed_keys[] = {
     {"proxy.half_open_per_address_max",
 	"fixed: an eighth of proxy.connections_per_address_max"},
     {"proxy.inflight_max", "replaced by proxy.connections_max"},
+    {"proxy.per_address_exempt",
+	"this machine and proxy.trust are exempt; set "
+	"proxy.connections_per_address_max to 0 to exempt all"},
+    {"proxy.queue_max",
+	"fixed: proxy.connections_max; proxy.queue_timeout ends the wait"},
     {"proxy.body_timeout", "replaced by proxy.client_timeout"},
     {"proxy.body_rate_min", "fixed at 128"},
     {"proxy.write_timeout", "replaced by proxy.client_timeout"},
     {"proxy.lingering", "fixed at 2s"},
-    {"proxy.request_line_max", "replaced by proxy.line_max"},
-    {"proxy.field_line_max", "replaced by proxy.line_max"},
+    {"proxy.stop_idle", "fixed: a thirtieth of proxy.stop_timeout"},
+    {"proxy.underscore_pass", "replaced by proxy.pass_fields: \"underscored\""},
+    {"proxy.trailers_pass", "replaced by proxy.pass_fields: \"trailers\""},
+    {"proxy.via", "replaced by proxy.add_fields: \"via\""},
+    {"proxy.forwarded", "replaced by proxy.add_fields: \"forwarded\""},
+    {"proxy.server_timing", "replaced by proxy.add_fields: \"server-timing\""},
+    {"proxy.proxy_protocol",
+	"replaced by listen, as in \"127.0.0.1:8080 proxy_protocol\""},
+    {"proxy.keep_alive_requests", "there is no limit any more"},
+    {"proxy.strict_authority", "fixed at true"},
+    {"proxy.poll", "fixed at sleep"},
+    {"proxy.line_max", "fixed at 16k, with all other lines of the head"},
+    {"proxy.request_line_max",
+	"fixed at 16k, with all other lines of the head"},
+    {"proxy.field_line_max", "fixed at 16k, with all other lines of the head"},
     {"proxy.head_max", "fixed at 16k"},
     {"proxy.fields_max", "fixed at 100"},
     {"proxy.stream_buffer", "fixed at 256k"},
@@ -719,10 +703,15 @@ const struct removed_key removed_keys[] = {
     {"proxy.spool_response_max", "fixed: a 64th of proxy.spool_max"},
     {"proxy.spool_files_max",
 	"fixed at 4096, or proxy.connections_max if that is less"},
+    {"profiler.channels_max", "fixed at 512"},
+    {"profiler.blind", "fixed at 1ms"},
+    {"profiler.syscalls", "replaced by profiler.kernel: \"all\""},
     {"profiler.kernel_slots", "fixed at 16384"},
     {"profiler.rates_period", "fixed at 10ms"},
     {"slow.keep", "fixed: one for every 64k of slow.store_bytes"},
+    {"slow.window", "fixed at 60s"},
     {"access_log.ring", "fixed at 2048"},
+    {"process.group", "replaced by process.user, as in \"tailor:adm\""},
 };
 const unsigned removed_keys_count =
     sizeof(removed_keys) / sizeof(removed_keys[0]);

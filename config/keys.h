@@ -15,13 +15,13 @@
 
 enum key_type {
 	KEY_BOOL,     /* bool */
-	KEY_CHOICE,   /* an enum, or a bool of two names */
+	KEY_CHOICE,   /* an enum, and what the last name is followed by */
 	KEY_FLAGS,    /* a list of names, a bool for each */
 	KEY_COUNT,    /* unsigned */
 	KEY_BYTES,    /* uint64_t */
 	KEY_DURATION, /* int64_t */
 	KEY_RATIO,    /* double */
-	KEY_POLL,     /* enum config_poll and its sleep_ns */
+	KEY_DELAY,    /* int64_t, or 0 and an unsigned percentile */
 	KEY_NAME,     /* char *, all the following */
 	KEY_NAME_OR_NONE,
 	KEY_TARGET,
@@ -50,15 +50,23 @@ struct config_key {
 	enum key_type type;
 	unsigned size;	     /* of the member, bytes */
 	size_t offset;	     /* in struct config, or struct config_server */
-	size_t count_offset; /* lists: of the unsigned that counts them */
+	size_t count_offset; /* of the unsigned that counts a list, the
+				percentile of a delay, a choice's argument */
 	double min, max;     /* in base units: 1, bytes, ns */
 	const char *unit;    /* durations: of a plain number */
 	const struct key_choice *choices;
+	/* Of a choice whose last name may be followed by ":" and a duration
+	 * (keys with a unit, int64_t) or a path (char *): what it is without;
+	 * NULL: no name takes one. */
+	const char *argument;
 	bool power_of_two;
 	bool restart;	      /* a reload cannot change it */
 	const char *fallback; /* the default */
 	const char *meaning;
 };
+
+#define KEY_PATH_MAX 160
+#define KEY_SERVERS "servers[]" /* the section that is a list */
 
 extern const struct config_key config_keys[];
 extern const unsigned config_keys_count;
@@ -83,14 +91,37 @@ extern const unsigned key_sections_count;
 /* The key of this path ("servers[].name"), or NULL. */
 const struct config_key *key_find(const char *path);
 
+#define DELAY_PERCENTILE_MIN 50
+
+/* "servers[].name" with an index, "servers[1].name"; a path without [] is only
+ * copied.  Returns out. */
+char *key_path(const char *path, unsigned index, char out[KEY_PATH_MAX]);
+
+/* The reverse: "servers[1].name" as "servers[].name" and 1.  False if the path
+ * has no index of one digit: it is only copied, and *index is 0. */
+bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
+
 /* The removed key of this path ("servers[0].name"), or NULL. */
 const struct removed_key *key_find_removed(const char *path);
 
-/* Whether path names a section ("hedging", "servers[]"). */
-bool key_is_section(const char *path);
+/* The section of this path ("hedging", "servers[]"), or NULL. */
+const struct key_section *key_section_find(const char *path);
+
+/*
+ * key_member(k, section, name, inner):
+ * Whether key number k is in the section, or in one inside it.  Then name is
+ * that of the section's member ("via", "servers") and inner the path of the
+ * section that the member is, "" if it is the key itself.
+ */
+bool key_member(unsigned k, const char *section, char name[KEY_PATH_MAX],
+    char inner[KEY_PATH_MAX]);
 
 /* Whether it is a member of struct config_server. */
 bool key_of_server(const struct config_key *key);
+
+/* Whether ":" and an argument may follow this choice. */
+bool key_takes_argument(
+    const struct config_key *key, const struct key_choice *choice);
 
 /* The quantity and plain unit of a numeric key. */
 enum quantity key_quantity(const struct config_key *key);

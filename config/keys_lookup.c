@@ -4,7 +4,6 @@
 #include "config/keys.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 
 #include "config/config.h"
 
-#define SERVER_PREFIX "servers[]."
+#define SERVER_PREFIX KEY_SERVERS "."
 
 const struct config_key *
 key_find(const char *path)
@@ -23,34 +22,47 @@ key_find(const char *path)
 	return NULL;
 }
 
-/* Whether a path with an index, "servers[0].name", is one without. */
-static bool
-path_matches(const char *path, const char *without)
-{
-	const char *open = strchr(path, '[');
-
-	if (open == NULL || !isdigit((unsigned char)open[1]))
-		return strcmp(path, without) == 0;
-	return strncmp(path, without, (size_t)(open + 1 - path)) == 0 &&
-	       strcmp(open + 2, without + (open + 1 - path)) == 0;
-}
-
 const struct removed_key *
 key_find_removed(const char *path)
 {
+	char lookup[KEY_PATH_MAX];
+	unsigned index;
+
+	key_split(path, lookup, &index);
 	for (unsigned i = 0; i < removed_keys_count; i++)
-		if (path_matches(path, removed_keys[i].path))
+		if (strcmp(lookup, removed_keys[i].path) == 0)
 			return &removed_keys[i];
 	return NULL;
 }
 
-bool
-key_is_section(const char *path)
+const struct key_section *
+key_section_find(const char *path)
 {
 	for (unsigned i = 0; i < key_sections_count; i++)
 		if (strcmp(key_sections[i].path, path) == 0)
-			return true;
-	return false;
+			return &key_sections[i];
+	return NULL;
+}
+
+bool
+key_member(unsigned k, const char *section, char name[KEY_PATH_MAX],
+    char inner[KEY_PATH_MAX])
+{
+	size_t n = strlen(section);
+	const char *path, *rest, *dot;
+
+	if (k >= config_keys_count ||
+	    strncmp(config_keys[k].path, section, n) != 0)
+		return false;
+	path = config_keys[k].path;
+	rest = path + n;
+	if (n > 0 && *rest++ != '.')
+		return false;
+	dot = strchr(rest, '.');
+	snprintf(name, KEY_PATH_MAX, "%.*s", (int)strcspn(rest, ".["), rest);
+	snprintf(inner, KEY_PATH_MAX, "%.*s",
+	    dot != NULL ? (int)(dot - path) : 0, path);
+	return true;
 }
 
 bool
@@ -59,10 +71,45 @@ key_of_server(const struct config_key *key)
 	return strncmp(key->path, SERVER_PREFIX, strlen(SERVER_PREFIX)) == 0;
 }
 
+char *
+key_path(const char *path, unsigned index, char out[KEY_PATH_MAX])
+{
+	const char *rest = strchr(path, ']');
+
+	if (rest == NULL)
+		snprintf(out, KEY_PATH_MAX, "%s", path);
+	else
+		snprintf(out, KEY_PATH_MAX, "servers[%u%s", index, rest);
+	return out;
+}
+
+bool
+key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index)
+{
+	const char *open = strchr(path, '[');
+	bool given =
+	    open != NULL && open[1] >= '0' && open[1] <= '9' && open[2] == ']';
+
+	*index = given ? (unsigned)(open[1] - '0') : 0;
+	if (given)
+		snprintf(out, KEY_PATH_MAX, "%.*s[%s", (int)(open - path), path,
+		    open + 2);
+	else
+		snprintf(out, KEY_PATH_MAX, "%s", path);
+	return given;
+}
+
+bool
+key_takes_argument(
+    const struct config_key *key, const struct key_choice *choice)
+{
+	return key->argument != NULL && choice[1].name == NULL;
+}
+
 enum quantity
 key_quantity(const struct config_key *key)
 {
-	if (key->type == KEY_DURATION || key->type == KEY_POLL)
+	if (key->unit != NULL)
 		return QUANTITY_DURATION;
 	return key->type == KEY_BYTES ? QUANTITY_BYTES : QUANTITY_COUNT;
 }
@@ -145,131 +192,4 @@ key_default(
 	snprintf(out, KEY_DEFAULT_MAX, "%.*s%s%s", (int)(open - key->fallback),
 	    key->fallback, value, strchr(open, '}') + 1);
 	return out;
-}
-
-/* --- descriptions ----------------------------------------------------- */
-
-static void __attribute__((format(printf, 3, 4)))
-append(char *out, size_t size, const char *format, ...)
-{
-	size_t n = strlen(out);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(out + n, size - n, format, arguments);
-	va_end(arguments);
-}
-
-static void
-describe_choices(
-    const struct config_key *key, bool element, char *out, size_t size)
-{
-	const struct key_choice *choice = key->choices;
-
-	append(out, size,
-	    key->type == KEY_FLAGS && !element ? "a list of " : "one of ");
-	for (; choice->name != NULL; choice++)
-		append(out, size, "%s\"%s\"",
-		    choice == key->choices ? "" : ", ", choice->name);
-}
-
-static void
-describe_range(const struct config_key *key, char *out, size_t size)
-{
-	char min[QUANTITY_TEXT_MAX], max[QUANTITY_TEXT_MAX];
-	enum quantity q = key_quantity(key);
-
-	append(out, size, "%s..%s", quantity_format(q, (uint64_t)key->min, min),
-	    quantity_format(q, (uint64_t)key->max, max));
-}
-
-static void
-describe_quantity(const struct config_key *key, char *out, size_t size)
-{
-	if (key->type == KEY_DURATION) {
-		append(out, size, "a duration in ");
-		describe_range(key, out, size);
-		append(out, size, " (a plain number is in %s)", key->unit);
-	} else if (key->type == KEY_BYTES) {
-		append(out, size, "a size in ");
-		describe_range(key, out, size);
-		append(out, size, " (a plain number is in bytes)");
-	} else {
-		append(out, size, "a %s in ",
-		    key->power_of_two ? "power of two" : "whole number");
-		describe_range(key, out, size);
-	}
-}
-
-/* Types whose values have the same description for every key. */
-static const char *const descriptions[] = {
-    [KEY_BOOL] = "true or false",
-    [KEY_NAME] = "a name of 1 to 32 letters, digits, '.', '_' or '-'",
-    [KEY_NAME_OR_NONE] = ("\"\" or a name of 1 to 32 letters, digits, '.', "
-			  "'_' or '-'"),
-    [KEY_TARGET] = "\"\" or a target like \"/status?brief\"",
-    [KEY_PATH] = "\"\" or an absolute path",
-    [KEY_TEXT] = "text",
-    [KEY_CPU] = "\"auto\", \"none\" or the number of a CPU",
-    [KEY_CPUS] = "\"\", \"auto\" or a list of CPUs like \"0-3,8\"",
-    [KEY_SERVE] = ("\"\" or an address like \"127.0.0.1:8080\", \":8080\", "
-		   "\"[::1]:8080\" or \"unix:/path\""),
-    [KEY_CONNECT] = ("an address like \"127.0.0.1:9001\", \"[::1]:9001\" or "
-		     "\"unix:/path\""),
-    [KEY_LISTEN] = ("a list of addresses like \"127.0.0.1:8080\", "
-		    "\":8080\", \"[::1]:8080\" or \"unix:/path\""),
-    [KEY_NETWORKS] = ("a list of networks like \"10.0.0.0/8\", "
-		      "\"::1/128\" or \"unix\""),
-    [KEY_RULES] = "a list of rules like \"POST /*/_search\"",
-    [KEY_PATTERNS] = "a list of path patterns like \"/account/**\"",
-    [KEY_FIELDS] = "a list of field names like \"X-Tenant\"",
-    [KEY_ARGUMENTS] = "a list of texts, the first not empty",
-    [KEY_ENVIRONMENT] = "an object of texts like {\"NAME\": \"value\"}",
-};
-
-void
-key_describe(const struct config_key *key, bool element, char *out, size_t size)
-{
-	out[0] = '\0';
-	switch (key->type) {
-	case KEY_CHOICE:
-	case KEY_FLAGS:
-		describe_choices(key, element, out, size);
-		return;
-	case KEY_COUNT:
-	case KEY_BYTES:
-	case KEY_DURATION:
-		describe_quantity(key, out, size);
-		return;
-	case KEY_RATIO:
-		append(out, size, "a number in %g..%g", key->min, key->max);
-		return;
-	case KEY_POLL:
-		append(out, size,
-		    "one of \"auto\", \"spin\", \"relax\", \"sleep\" or "
-		    "\"sleep:\" and a duration in ");
-		describe_range(key, out, size);
-		append(out, size, " (a plain number is in %s)", key->unit);
-		return;
-	case KEY_BOOL:
-	case KEY_NAME:
-	case KEY_NAME_OR_NONE:
-	case KEY_TARGET:
-	case KEY_PATH:
-	case KEY_TEXT:
-	case KEY_CPU:
-	case KEY_CPUS:
-	case KEY_SERVE:
-	case KEY_CONNECT:
-	case KEY_LISTEN:
-	case KEY_NETWORKS:
-	case KEY_RULES:
-	case KEY_PATTERNS:
-	case KEY_FIELDS:
-	case KEY_ARGUMENTS:
-	case KEY_ENVIRONMENT:
-		append(out, size, "%s",
-		    element ? "text" : descriptions[key->type]);
-		return;
-	}
 }

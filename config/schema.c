@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "config/keys.h"
+#include "config/types.h"
 
 static void
 type_is(const char *type, struct json *out)
@@ -35,27 +35,60 @@ write_choices(const struct config_key *key, struct json *out)
 	json_array_end(out);
 }
 
-/* A number of plain units, or text with a unit. */
+/* A choice that something may follow: "sleep", "sleep:50us". */
 static void
-write_quantity(const struct config_key *key, struct json *out)
+write_open_choices(const struct config_key *key, struct json *out)
 {
-	double scale = (double)key_scale(key);
-	bool duration = key->type == KEY_DURATION;
+	const struct key_choice *c = key->choices;
+	char pattern[128];
 
 	json_key(out, "anyOf");
 	json_array_begin(out);
 	json_object_begin(out);
-	type_is(duration || key->type == KEY_RATIO ? "number" : "integer", out);
+	write_choices(key, out);
+	json_object_end(out);
+	while (!key_takes_argument(key, c))
+		c++;
+	snprintf(pattern, sizeof(pattern), "^%s:.+$", c->name);
+	json_object_begin(out);
+	text_like(pattern, out);
+	json_object_end(out);
+	json_array_end(out);
+}
+
+/* Text with a unit. */
+static const char *
+quantity_pattern(const struct config_key *key)
+{
+	switch ((int)key->type) {
+	case KEY_DURATION:
+		return "^[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h)?$";
+	case KEY_DELAY:
+		return "^([0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h)?|p[0-9]+)$";
+	case KEY_BYTES:
+		return "^[0-9]+(\\.[0-9]+)?[kMG]?$";
+	default:
+		return "^[0-9]+(\\.[0-9]+)?$";
+	}
+}
+
+/* A number of plain units, or text. */
+static void
+write_quantity(const struct config_key *key, struct json *out)
+{
+	double scale = (double)key_scale(key);
+
+	json_key(out, "anyOf");
+	json_array_begin(out);
+	json_object_begin(out);
+	type_is(
+	    key->unit != NULL || key->type == KEY_RATIO ? "number" : "integer",
+	    out);
 	json_key_double(out, "minimum", key->min / scale);
 	json_key_double(out, "maximum", key->max / scale);
 	json_object_end(out);
 	json_object_begin(out);
-	if (duration)
-		text_like("^[0-9]+(\\.[0-9]+)?(ns|us|ms|s|m|h)?$", out);
-	else if (key->type == KEY_BYTES)
-		text_like("^[0-9]+(\\.[0-9]+)?[kMG]?$", out);
-	else
-		text_like("^[0-9]+(\\.[0-9]+)?$", out);
+	text_like(quantity_pattern(key), out);
 	json_object_end(out);
 	json_array_end(out);
 }
@@ -113,52 +146,24 @@ write_cpu(struct json *out)
 static void
 write_type(const struct config_key *key, struct json *out)
 {
-	switch (key->type) {
-	case KEY_BOOL:
-		type_is("boolean", out);
-		return;
-	case KEY_CHOICE:
-		write_choices(key, out);
-		return;
-	case KEY_COUNT:
-	case KEY_BYTES:
-	case KEY_DURATION:
-	case KEY_RATIO:
-		write_quantity(key, out);
-		return;
-	case KEY_POLL:
-		text_like("^(auto|spin|relax|sleep(:.+)?)$", out);
-		return;
-	case KEY_NAME:
-		text_like("^[A-Za-z0-9._-]{1,32}$", out);
-		return;
-	case KEY_NAME_OR_NONE:
-		text_like("^[A-Za-z0-9._-]{0,32}$", out);
-		return;
-	case KEY_TARGET:
-	case KEY_PATH:
-		text_like("^(/.*)?$", out);
-		return;
-	case KEY_CPU:
-		write_cpu(out);
-		return;
-	case KEY_TEXT:
-	case KEY_CPUS:
-	case KEY_SERVE:
-	case KEY_CONNECT:
-		type_is("string", out);
-		return;
-	case KEY_FLAGS:
-	case KEY_LISTEN:
-	case KEY_NETWORKS:
-	case KEY_RULES:
-	case KEY_PATTERNS:
-	case KEY_FIELDS:
-	case KEY_ARGUMENTS:
-	case KEY_ENVIRONMENT:
+	const struct value_type *type = &value_types[key->type];
+
+	if (type->separator != NULL)
 		write_list(key, out);
-		return;
-	}
+	else if (key->argument != NULL)
+		write_open_choices(key, out);
+	else if (key->choices != NULL)
+		write_choices(key, out);
+	else if (key->type == KEY_BOOL)
+		type_is("boolean", out);
+	else if (key->type == KEY_CPU)
+		write_cpu(out);
+	else if (type->pattern != NULL)
+		text_like(type->pattern, out);
+	else if (type->release != NULL)
+		type_is("string", out);
+	else
+		write_quantity(key, out);
 }
 
 static void
@@ -176,57 +181,38 @@ write_key(const struct config_key *key, struct json *out)
 	json_object_end(out);
 }
 
-/* "proxy." is the section "proxy". */
-static const char *
-section_meaning(const char *prefix)
-{
-	for (unsigned s = 0; s < key_sections_count; s++) {
-		size_t n = strlen(key_sections[s].path);
-
-		if (strncmp(prefix, key_sections[s].path, n) == 0 &&
-		    strcmp(prefix + n, n > 0 ? "." : "") == 0)
-			return key_sections[s].meaning;
-	}
-	return "";
-}
-
 /*
- * The section whose paths begin with prefix, from key number k on; returns
- * the number of the first key after it.
+ * The section, from key number k on; returns the number of the first key after
+ * it.
  */
 static unsigned
-write_section(unsigned k, const char *prefix, struct json *out)
+write_section(unsigned k, const char *section, struct json *out)
 {
-	size_t given = strlen(prefix);
-	char name[64], inner[128];
+	char name[KEY_PATH_MAX], inner[KEY_PATH_MAX];
 
 	type_is("object", out);
 	json_key_bool(out, "additionalProperties", false);
 	json_key(out, "properties");
 	json_object_begin(out);
-	while (k < config_keys_count &&
-	       strncmp(config_keys[k].path, prefix, given) == 0) {
-		const char *rest = config_keys[k].path + given;
-		size_t n = strcspn(rest, ".");
-		size_t bare = strcspn(rest, ".[");
+	while (key_member(k, section, name, inner)) {
+		bool list = strcmp(inner, KEY_SERVERS) == 0;
 
-		snprintf(name, sizeof(name), "%.*s", (int)bare, rest);
 		json_key(out, name);
-		if (rest[n] == '\0') {
+		if (*inner == '\0') {
 			write_key(&config_keys[k++], out);
 			continue;
 		}
-		snprintf(inner, sizeof(inner), "%s%.*s.", prefix, (int)n, rest);
 		json_object_begin(out);
-		json_key_string(out, "description", section_meaning(inner));
-		if (bare < n) { /* servers[] */
+		json_key_string(
+		    out, "description", key_section_find(inner)->meaning);
+		if (list) {
 			type_is("array", out);
 			json_key_uint(out, "maxItems", CONFIG_SERVERS);
 			json_key(out, "items");
 			json_object_begin(out);
 		}
 		k = write_section(k, inner, out);
-		if (bare < n)
+		if (list)
 			json_object_end(out);
 		json_object_end(out);
 	}

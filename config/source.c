@@ -1,7 +1,7 @@
 /*
- * Two passes over the copy: the first blanks comments and checks the inside of
- * strings, the second walks the tokens.  Other errors (a missing comma, say)
- * are left to cJSON.
+ * One pass over the tokens of the copy blanks comments and trailing commas,
+ * checks what cJSON would accept, and notes where values begin.  Other errors
+ * (a missing comma, say) are left to cJSON.
  */
 #include "config/source.h"
 
@@ -32,84 +32,7 @@ is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* --- first pass: comments and strings --------------------------------- */
-
-/* The string that begins at *i; leaves *i after it. */
-static int
-check_string(const struct source *s, size_t *i, struct source_error *error)
-{
-	const unsigned char *text = (const unsigned char *)s->text;
-	size_t start = (*i)++;
-
-	while (*i < s->length && text[*i] != '"') {
-		size_t n = utf8_sequence(text + *i, s->length - *i);
-
-		if (n == 0)
-			return fail(
-			    error, *i, "byte 0x%02x is not UTF-8", text[*i]);
-		if (text[*i] == '\n')
-			break;
-		if (text[*i] < ' ')
-			return fail(error, *i,
-			    "control byte 0x%02x inside a text", text[*i]);
-		if (strncmp(s->text + *i, "\\u0000", 6) == 0)
-			return fail(error, *i, "\\u0000 inside a text");
-		/* An escaped quote does not close the string. */
-		*i += text[*i] == '\\' && *i + 1 < s->length ? 2 : n;
-	}
-	if (*i >= s->length || text[*i] != '"')
-		return fail(error, start, "this quote is not closed");
-	(*i)++;
-	return 0;
-}
-
-/* The comment that begins at *i; blanks it and leaves *i after it. */
-static int
-blank_comment(struct source *s, size_t *i, struct source_error *error)
-{
-	bool line = s->text[*i + 1] == '/';
-	const char *start = s->text + *i;
-	const char *end = strstr(start + 2, line ? "\n" : "*/");
-
-	if (end == NULL && !line)
-		return fail(error, *i, "this comment is not closed");
-	if (end == NULL)
-		end = s->text + s->length;
-	else if (!line)
-		end += 2;
-	for (; s->text + *i < end; (*i)++)
-		if (s->text[*i] != '\n')
-			s->text[*i] = ' ';
-	return 0;
-}
-
-static int
-clean(struct source *s, struct source_error *error)
-{
-	size_t i = 0;
-	int err = 0;
-
-	if (memchr(s->text, '\0', s->length) != NULL)
-		return fail(error, strlen(s->text), "byte 0x00");
-	if (strncmp(s->text, "\xef\xbb\xbf", 3) == 0)
-		memset(s->text, ' ', 3); /* a byte order mark */
-	while (i < s->length && err == 0) {
-		char c = s->text[i];
-		char next = s->text[i + 1];
-
-		if (c == '"')
-			err = check_string(s, &i, error);
-		else if (c == '/' && (next == '/' || next == '*'))
-			err = blank_comment(s, &i, error);
-		else if ((unsigned char)c < ' ' && !is_space(c))
-			err = fail(error, i, "control byte 0x%02x", c);
-		else
-			i++;
-	}
-	return err;
-}
-
-/* --- second pass: tokens ---------------------------------------------- */
+/* --- tokens ----------------------------------------------------------- */
 
 struct scan {
 	struct source *s;
@@ -146,35 +69,55 @@ add_place(struct scan *t)
 	return 0;
 }
 
-/* The end of the string at t->i; the first pass checked that it is closed. */
-static size_t
-string_end(const struct scan *t)
-{
-	size_t i = t->i + 1;
-
-	while (t->s->text[i] != '"')
-		i += t->s->text[i] == '\\' ? 2 : 1;
-	return i + 1;
-}
-
+/* The string at t->i: a value, unless a colon follows. */
 static int
-scan_string(struct scan *t)
+scan_string(struct scan *t, struct source_error *error)
 {
-	const char *text = t->s->text;
-	size_t end = string_end(t), next = end;
+	const struct source *s = t->s;
+	const unsigned char *text = (const unsigned char *)s->text;
+	size_t i = t->i + 1;
 	int err;
 
-	while (is_space(text[next]))
-		next++;
-	if (text[next] == ':') {
-		t->named = true;
-		t->name = t->i;
-	} else {
-		err = add_place(t);
-		if (err != 0)
-			return err;
+	while (i < s->length && text[i] != '"') {
+		size_t n = utf8_sequence(text + i, s->length - i);
+
+		if (n == 0)
+			return fail(
+			    error, i, "byte 0x%02x is not UTF-8", text[i]);
+		if (text[i] == '\n')
+			break;
+		if (text[i] < ' ')
+			return fail(error, i,
+			    "control byte 0x%02x inside a text", text[i]);
+		if (strncmp(s->text + i, "\\u0000", 6) == 0)
+			return fail(error, i, "\\u0000 inside a text");
+		/* An escaped quote does not close the string. */
+		i += text[i] == '\\' && i + 1 < s->length ? 2 : n;
 	}
-	t->i = end;
+	if (i >= s->length || text[i] != '"')
+		return fail(error, t->i, "this quote is not closed");
+	err = add_place(t);
+	t->i = i + 1;
+	return err;
+}
+
+/* Blank the comment at t->i. */
+static int
+scan_comment(struct scan *t, struct source_error *error)
+{
+	char *text = t->s->text;
+	bool line = text[t->i + 1] == '/';
+	const char *end = strstr(text + t->i + 2, line ? "\n" : "*/");
+
+	if (end == NULL && !line)
+		return fail(error, t->i, "this comment is not closed");
+	if (end == NULL)
+		end = text + t->s->length;
+	else if (!line)
+		end += 2;
+	for (; text + t->i < end; t->i++)
+		if (text[t->i] != '\n')
+			text[t->i] = ' ';
 	return 0;
 }
 
@@ -224,9 +167,13 @@ static int
 scan_bare(struct scan *t, struct source_error *error)
 {
 	const char *p = t->s->text + t->i;
-	size_t n = strcspn(p, " \t\r\n{}[],:\"");
+	size_t n = 1;
 	int err;
 
+	if ((unsigned char)*p < ' ')
+		return fail(error, t->i, "control byte 0x%02x", *p);
+	while ((unsigned char)p[n] > ' ' && strchr("{}[],:\"/", p[n]) == NULL)
+		n++;
 	if (strchr("+-.0123456789", *p) != NULL && !is_number(p, n))
 		return fail(error, t->i, "%.*s is not a JSON number",
 		    n > 40 ? 40 : (int)n, p);
@@ -244,6 +191,7 @@ scan_bare(struct scan *t, struct source_error *error)
 static int
 scan_mark(struct scan *t, char c, struct source_error *error)
 {
+	struct source *s = t->s;
 	int err = 0;
 
 	if (c == '{' || c == '[') {
@@ -255,9 +203,12 @@ scan_mark(struct scan *t, char c, struct source_error *error)
 		t->comma = t->i;
 		t->after_value =
 		    t->last != 0 && strchr("{[,:", t->last) == NULL;
+	} else if (c == ':' && t->last == '"') {
+		t->named = true;
+		t->name = s->places[--s->count].value;
 	} else if (c == '}' || c == ']') {
 		if (t->last == ',' && t->after_value)
-			t->s->text[t->comma] = ' ';
+			s->text[t->comma] = ' ';
 		t->depth -= t->depth > 0;
 	}
 	t->i++;
@@ -269,23 +220,29 @@ scan(struct source *s, struct source_error *error)
 {
 	struct scan t = {.s = s};
 
+	if (memchr(s->text, '\0', s->length) != NULL)
+		return fail(error, strlen(s->text), "byte 0x00");
+	if (strncmp(s->text, "\xef\xbb\xbf", 3) == 0)
+		memset(s->text, ' ', 3); /* a byte order mark */
 	while (t.i < s->length) {
-		char c = s->text[t.i];
-		int err;
+		char c = s->text[t.i], next = s->text[t.i + 1];
+		bool comment = c == '/' && (next == '/' || next == '*');
+		int err = 0;
 
-		if (is_space(c)) {
+		if (is_space(c))
 			t.i++;
-			continue;
-		}
-		if (c == '"')
-			err = scan_string(&t);
+		else if (comment)
+			err = scan_comment(&t, error);
+		else if (c == '"')
+			err = scan_string(&t, error);
 		else if (strchr("{}[],:", c) != NULL)
 			err = scan_mark(&t, c, error);
 		else
 			err = scan_bare(&t, error);
 		if (err != 0)
 			return err;
-		t.last = c;
+		if (!is_space(c) && !comment)
+			t.last = c;
 	}
 	if (t.last == 0)
 		return fail(error, 0, "the file is empty");
@@ -339,9 +296,7 @@ source_open(struct source *s, const char *name, const char *text, size_t length,
 		return -ENOMEM;
 	memcpy(s->text, text, length);
 	s->text[length] = '\0';
-	err = clean(s, error);
-	if (err == 0)
-		err = scan(s, error);
+	err = scan(s, error);
 	if (err == 0)
 		err = parse(s, error);
 	if (err != 0)

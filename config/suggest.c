@@ -5,21 +5,6 @@
 
 #include "base/nearest.h"
 
-#define PATH_TEXT_MAX 160
-
-/* Copy a path for lookup: "servers[0].x" as "servers[].x". */
-static void
-strip_index(const char *path, char *out, size_t size)
-{
-	const char *open = strchr(path, '[');
-	const char *close = open != NULL ? strchr(open, ']') : NULL;
-
-	if (close == NULL)
-		snprintf(out, size, "%s", path);
-	else
-		snprintf(out, size, "%.*s[%s", (int)(open - path), path, close);
-}
-
 struct candidate {
 	const char *path;
 	unsigned distance;
@@ -60,13 +45,13 @@ consider(struct candidate *best, const char *path, const char *known)
 }
 
 bool
-suggest_key(const char *path, char *out, size_t size)
+suggest_key(const char *path, char out[KEY_PATH_MAX])
 {
 	struct candidate best = {NULL, 0};
-	char lookup[PATH_TEXT_MAX];
-	const char *index = strchr(path, '[');
+	char lookup[KEY_PATH_MAX];
+	unsigned index;
+	bool given = key_split(path, lookup, &index);
 
-	strip_index(path, lookup, sizeof(lookup));
 	for (unsigned i = 0; i < config_keys_count; i++)
 		consider(&best, lookup, config_keys[i].path);
 	/* Sections last; "" and "servers[]" are not written in files. */
@@ -78,11 +63,10 @@ suggest_key(const char *path, char *out, size_t size)
 	consider(&best, lookup, "servers[].launch");
 	if (best.path == NULL)
 		return false;
-	if (index != NULL && index[1] >= '0' && index[1] <= '9' &&
-	    strncmp(best.path, "servers[]", 9) == 0)
-		snprintf(out, size, "servers[%c]%s", index[1], best.path + 9);
+	if (given)
+		key_path(best.path, index, out);
 	else
-		snprintf(out, size, "%s", best.path);
+		snprintf(out, KEY_PATH_MAX, "%s", best.path);
 	return true;
 }
 

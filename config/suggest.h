@@ -14,7 +14,7 @@
  * similar name in the same section, else the same or a similar name in another.
  * False if none is near.
  */
-bool suggest_key(const char *path, char *out, size_t size);
+bool suggest_key(const char *path, char out[KEY_PATH_MAX]);
 
 /* The nearest choice, or NULL. */
 const char *suggest_choice(const struct key_choice *choices, const char *text);

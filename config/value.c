@@ -1,9 +1,10 @@
 /*
- * value.c: check and store single values; see value.h.
+ * value.c: check and store single values; see types.h.
  */
-#include "config/value.h"
+#include "config/types.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,46 +19,35 @@ value_at(const struct config_key *key, void *base)
 	return (char *)base + key->offset;
 }
 
-unsigned *
-value_count(const struct config_key *key, void *base)
+void *
+value_beside(const struct config_key *key, void *base)
 {
-	return (unsigned *)(void *)((char *)base + key->count_offset);
+	return (char *)base + key->count_offset;
 }
 
-static int
-refuse(struct refusal *refusal, const char *why)
+void *
+value_base(struct config *c, const struct config_key *key, unsigned index)
 {
-	refusal->why = why;
-	return -EINVAL;
+	return key_of_server(key) ? (void *)&c->server[index] : c;
 }
 
-/* --- choices ---------------------------------------------------------- */
-
-static int
-set_bool(bool *out, const cJSON *value)
+bool
+value_is_plain(const char *s)
 {
+	for (; *s != '\0'; s++)
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			return false;
+	return true;
+}
+
+int
+value_set_bool(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
+{
+	(void)refusal;
 	if (!cJSON_IsBool(value))
 		return -EINVAL;
-	*out = cJSON_IsTrue(value) != 0;
-	return 0;
-}
-
-static int
-set_choice(const struct config_key *key, void *out, const cJSON *value)
-{
-	const struct key_choice *choice = key->choices;
-
-	if (!cJSON_IsString(value))
-		return -EINVAL;
-	while (choice->name != NULL &&
-	       strcmp(choice->name, value->valuestring) != 0)
-		choice++;
-	if (choice->name == NULL)
-		return -EINVAL;
-	if (key->size == sizeof(bool))
-		*(bool *)out = choice->value != 0;
-	else
-		*(unsigned *)out = choice->value;
+	*(bool *)value_at(key, base) = cJSON_IsTrue(value) != 0;
 	return 0;
 }
 
@@ -91,17 +81,20 @@ parse_quantity(const struct config_key *key, const char *text, uint64_t *out)
 	return 0;
 }
 
-static int
-set_quantity(const struct config_key *key, void *out, const cJSON *value)
+int
+value_set_quantity(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
 {
+	void *out = value_at(key, base);
 	char text[24];
 	uint64_t v;
 
+	(void)refusal;
 	if (cJSON_IsNumber(value)) {
 		if (scale_number(value->valuedouble, key_scale(key), &v) != 0)
 			return -EINVAL;
 		snprintf(text, sizeof(text), "%llu%s", (unsigned long long)v,
-		    key->type == KEY_DURATION ? "ns" : "");
+		    key->unit != NULL ? "ns" : "");
 		if (parse_quantity(key, text, &v) != 0)
 			return -EINVAL;
 	} else if (!cJSON_IsString(value) ||
@@ -117,12 +110,14 @@ set_quantity(const struct config_key *key, void *out, const cJSON *value)
 	return 0;
 }
 
-static int
-set_ratio(const struct config_key *key, double *out, const cJSON *value)
+int
+value_set_ratio(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
 {
 	double v;
 	char *end;
 
+	(void)refusal;
 	if (cJSON_IsNumber(value)) {
 		v = value->valuedouble;
 	} else if (cJSON_IsString(value) &&
@@ -136,50 +131,99 @@ set_ratio(const struct config_key *key, double *out, const cJSON *value)
 	}
 	if (!(v >= key->min && v <= key->max))
 		return -EINVAL;
-	*out = v;
+	*(double *)value_at(key, base) = v;
 	return 0;
 }
 
-/* How long the observer sleeps by default. */
-#define POLL_SLEEP_NS 200000
+/* A duration, or "p99": a percentile of what was measured. */
+int
+value_set_delay(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
+{
+	unsigned *percentile = value_beside(key, base);
+	const char *text = cJSON_IsString(value) ? value->valuestring : "";
+	uint64_t v;
+	int err;
+
+	if (*text != 'p') {
+		err = value_set_quantity(key, base, value, refusal);
+		if (err == 0)
+			*percentile = 0;
+		return err;
+	}
+	if (quantity_parse(QUANTITY_COUNT, text + 1, 1, &v) != 0 ||
+	    v < DELAY_PERCENTILE_MIN || v > 100)
+		return -EINVAL;
+	*percentile = (unsigned)v;
+	*(int64_t *)value_at(key, base) = 0;
+	return 0;
+}
+
+/* --- choices ---------------------------------------------------------- */
 
 static int
-set_poll(const struct config_key *key, struct config *c, const cJSON *value)
+replace_text(char **out, const char *text)
 {
-	static const struct {
-		const char *name;
-		enum config_poll poll;
-	} names[] = {
-	    {"auto", CONFIG_POLL_AUTO},
-	    {"spin", CONFIG_POLL_SPIN},
-	    {"relax", CONFIG_POLL_RELAX},
-	    {"sleep", CONFIG_POLL_SLEEP},
-	};
-	uint64_t sleep_ns = POLL_SLEEP_NS;
+	char *copy = strdup(text);
 
-	if (!cJSON_IsString(value))
+	if (copy == NULL)
+		return -ENOMEM;
+	free(*out);
+	*out = copy;
+	return 0;
+}
+
+/* What follows "sleep:" or "usdt:". */
+static int
+set_argument(const struct config_key *key, void *base, const char *text)
+{
+	uint64_t v;
+
+	if (key->unit == NULL)
+		return value_is_path(text) && value_is_plain(text) &&
+			       strlen(text) < PATH_MAX
+			   ? replace_text(value_beside(key, base), text)
+			   : -EINVAL;
+	if (parse_quantity(key, text, &v) != 0)
 		return -EINVAL;
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t n = strlen(names[i].name);
-		const char *rest = value->valuestring + n;
+	*(int64_t *)value_beside(key, base) = (int64_t)v;
+	return 0;
+}
 
-		if (strncmp(value->valuestring, names[i].name, n) != 0)
-			continue;
-		if (*rest != '\0' &&
-		    (names[i].poll != CONFIG_POLL_SLEEP || *rest != ':' ||
-			parse_quantity(key, rest + 1, &sleep_ns) != 0))
-			return -EINVAL;
-		c->profiler.poll = names[i].poll;
-		c->profiler.sleep_ns = (int64_t)sleep_ns;
-		return 0;
-	}
-	return -EINVAL;
+int
+value_set_choice(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
+{
+	const struct key_choice *choice = key->choices;
+	const char *text = cJSON_IsString(value) ? value->valuestring : "";
+	size_t n = strcspn(text, ":");
+	int err = 0;
+
+	(void)refusal;
+	while (choice->name != NULL && (strlen(choice->name) != n ||
+					   strncmp(choice->name, text, n) != 0))
+		choice++;
+	if (choice->name == NULL ||
+	    (text[n] == ':' && !key_takes_argument(key, choice)))
+		return -EINVAL;
+	if (key->argument != NULL)
+		err = set_argument(
+		    key, base, text[n] == ':' ? text + n + 1 : key->argument);
+	if (err == 0)
+		*(unsigned *)value_at(key, base) = choice->value;
+	return err;
 }
 
 /* --- texts ------------------------------------------------------------ */
 
-static bool
-is_name(const char *s)
+bool
+value_is_path(const char *s)
+{
+	return *s == '\0' || *s == '/';
+}
+
+bool
+value_is_name(const char *s)
 {
 	size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			     "abcdefghijklmnopqrstuvwxyz0123456789._-");
@@ -187,9 +231,15 @@ is_name(const char *s)
 	return n >= 1 && n <= 32 && s[n] == '\0';
 }
 
+bool
+value_is_name_or_none(const char *s)
+{
+	return *s == '\0' || value_is_name(s);
+}
+
 /* Origin form, the target of a request line. */
-static bool
-is_target(const char *s)
+bool
+value_is_target(const char *s)
 {
 	if (*s == '\0')
 		return true;
@@ -201,8 +251,8 @@ is_target(const char *s)
 	return true;
 }
 
-static bool
-is_cpu(const char *s)
+bool
+value_is_cpu(const char *s)
 {
 	cpu_set_t set;
 
@@ -211,8 +261,8 @@ is_cpu(const char *s)
 	return topology_parse_cpus(s, &set) == 0 && CPU_COUNT(&set) == 1;
 }
 
-static bool
-is_cpus(const char *s)
+bool
+value_is_cpus(const char *s)
 {
 	cpu_set_t set;
 
@@ -220,37 +270,14 @@ is_cpus(const char *s)
 	       topology_parse_cpus(s, &set) == 0;
 }
 
-static bool
-text_fits(enum key_type type, const char *s)
-{
-	for (const char *p = s; *p != '\0'; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return false;
-	switch ((int)type) {
-	case KEY_NAME:
-		return is_name(s);
-	case KEY_NAME_OR_NONE:
-		return *s == '\0' || is_name(s);
-	case KEY_TARGET:
-		return is_target(s);
-	case KEY_PATH:
-		return *s == '\0' || *s == '/';
-	case KEY_CPU:
-		return is_cpu(s);
-	case KEY_CPUS:
-		return is_cpus(s);
-	default:
-		return true;
-	}
-}
-
-static int
-set_text(const struct config_key *key, char **out, const cJSON *value)
+int
+value_set_text(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
 {
 	char number[16];
 	const char *s = value->valuestring;
-	char *copy;
 
+	(void)refusal;
 	if (key->type == KEY_CPU && cJSON_IsNumber(value) &&
 	    value->valuedouble >= 0 && value->valuedouble < CPU_SETSIZE) {
 		snprintf(number, sizeof(number), "%g", value->valuedouble);
@@ -258,23 +285,18 @@ set_text(const struct config_key *key, char **out, const cJSON *value)
 	} else if (!cJSON_IsString(value)) {
 		return -EINVAL;
 	}
-	if (!text_fits(key->type, s))
+	if (!value_is_plain(s) || !value_types[key->type].fits(s))
 		return -EINVAL;
-	copy = strdup(s);
-	if (copy == NULL)
-		return -ENOMEM;
-	free(*out);
-	*out = copy;
-	return 0;
+	return replace_text(value_at(key, base), s);
 }
 
 /* --- addresses -------------------------------------------------------- */
 
-static int
-set_address(const struct config_key *key, struct config_address *out,
-    const cJSON *value, struct refusal *refusal)
+int
+value_set_address(const struct config_key *key, void *base, const cJSON *value,
+    struct refusal *refusal)
 {
-	struct config_address parsed = {0};
+	struct config_address parsed = {0}, *out = value_at(key, base);
 	int err;
 
 	if (!cJSON_IsString(value))
@@ -288,55 +310,10 @@ set_address(const struct config_key *key, struct config_address *out,
 	}
 	if (key->type == KEY_CONNECT && address_port(&parsed) == 0) {
 		free(parsed.text);
-		return refuse(refusal, "the port is not in 1..65535");
+		refusal->why = "the port is not in 1..65535";
+		return -EINVAL;
 	}
 	free(out->text);
 	*out = parsed;
 	return 0;
-}
-
-/* --- all -------------------------------------------------------------- */
-
-int
-value_set(const struct config_key *key, void *base, const cJSON *value,
-    struct refusal *refusal)
-{
-	void *out = value_at(key, base);
-
-	*refusal = (struct refusal){0};
-	switch (key->type) {
-	case KEY_BOOL:
-		return set_bool(out, value);
-	case KEY_CHOICE:
-		return set_choice(key, out, value);
-	case KEY_COUNT:
-	case KEY_BYTES:
-	case KEY_DURATION:
-		return set_quantity(key, out, value);
-	case KEY_RATIO:
-		return set_ratio(key, out, value);
-	case KEY_POLL:
-		return set_poll(key, base, value);
-	case KEY_NAME:
-	case KEY_NAME_OR_NONE:
-	case KEY_TARGET:
-	case KEY_PATH:
-	case KEY_TEXT:
-	case KEY_CPU:
-	case KEY_CPUS:
-		return set_text(key, out, value);
-	case KEY_SERVE:
-	case KEY_CONNECT:
-		return set_address(key, out, value, refusal);
-	case KEY_FLAGS:
-	case KEY_LISTEN:
-	case KEY_NETWORKS:
-	case KEY_RULES:
-	case KEY_PATTERNS:
-	case KEY_FIELDS:
-	case KEY_ARGUMENTS:
-	case KEY_ENVIRONMENT:
-		return value_set_list(key, base, value, refusal);
-	}
-	return -EINVAL;
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/json.h"
+#include "config/config.h"
 #include "config/keys.h"
 
 /* Why a value, or one of a list, was refused. */
@@ -25,10 +26,6 @@ struct refusal {
 int value_set(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal);
 
-/* The same for lists, called by value_set. */
-int value_set_list(const struct config_key *key, void *base, const cJSON *value,
-    struct refusal *refusal);
-
 /*
  * Convert text from a command line into a value of the key's type: lists are
  * split at commas, commands and environments at spaces; text that begins with [
@@ -43,8 +40,12 @@ value_write(const struct config_key *key, const void *base, struct json *out);
 /* Release what the value owns. */
 void value_release(const struct config_key *key, void *base);
 
-/* The member itself, and the counter of a list. */
+/* The member itself, and the one at count_offset. */
 void *value_at(const struct config_key *key, void *base);
-unsigned *value_count(const struct config_key *key, void *base);
+void *value_beside(const struct config_key *key, void *base);
+
+/* What the key is a member of: c, or its server of this index. */
+void *
+value_base(struct config *c, const struct config_key *key, unsigned index);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * value_list.c: lists; see value.h.
+ * value_list.c: lists; see types.h.
  *
  * A list is first parsed into a scratch copy and moved into place when all of
  * it is valid, so a bad element leaves the old list unchanged.  A single value
  * is taken as a list of one.
  */
-#include "config/value.h"
+#include "config/types.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,19 +39,10 @@ after(const cJSON *value, const cJSON *element)
 	return element == value ? NULL : element->next;
 }
 
-static bool
-is_plain(const char *s)
-{
-	for (; *s != '\0'; s++)
-		if ((unsigned char)*s < ' ' || *s == 0x7f)
-			return false;
-	return true;
-}
-
 /* --- flags ------------------------------------------------------------ */
 
-static int
-set_flags(const struct config_key *key, void *base, const cJSON *value,
+int
+value_set_flags(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal)
 {
 	unsigned long set = 0;
@@ -75,8 +66,26 @@ set_flags(const struct config_key *key, void *base, const cJSON *value,
 
 /* --- addresses and networks ------------------------------------------- */
 
+/* "ADDRESS", or as in nginx "ADDRESS proxy_protocol". */
 static int
-set_listen(const struct config_key *key, void *base, const cJSON *value,
+parse_listener(const char *text, struct config_address *out, const char **why)
+{
+	size_t n = strlen(text), tail = strlen(CONFIG_PROXY_PROTOCOL);
+	bool proxied =
+	    n > tail && strcmp(text + n - tail, CONFIG_PROXY_PROTOCOL) == 0;
+	char address[128];
+	int err;
+
+	snprintf(address, sizeof(address), "%.*s",
+	    proxied ? (int)(n - tail) : 0, text);
+	err = config_address_parse(proxied ? address : text, out, why);
+	if (err == 0)
+		out->proxied = proxied;
+	return err;
+}
+
+int
+value_set_listen(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal)
 {
 	struct config_address parsed[CONFIG_LISTENERS] = {0};
@@ -90,7 +99,7 @@ set_listen(const struct config_key *key, void *base, const cJSON *value,
 		else if (!cJSON_IsString(e))
 			err = refuse(refusal, e, NULL);
 		else
-			err = config_address_parse(
+			err = parse_listener(
 			    e->valuestring, &parsed[n], &refusal->why);
 		if (err != 0)
 			refusal->at = e;
@@ -102,14 +111,14 @@ set_listen(const struct config_key *key, void *base, const cJSON *value,
 			free(parsed[--n].text);
 		return err;
 	}
-	value_release(key, base);
+	value_types[key->type].release(key, base);
 	memcpy(value_at(key, base), parsed, sizeof(parsed));
-	*value_count(key, base) = n;
+	*(unsigned *)value_beside(key, base) = n;
 	return 0;
 }
 
-static int
-set_networks(const struct config_key *key, void *base, const cJSON *value,
+int
+value_set_networks(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal)
 {
 	struct config_network parsed[CONFIG_NETWORKS] = {0};
@@ -127,15 +136,15 @@ set_networks(const struct config_key *key, void *base, const cJSON *value,
 		n++;
 	}
 	memcpy(value_at(key, base), parsed, sizeof(parsed));
-	*value_count(key, base) = n;
+	*(unsigned *)value_beside(key, base) = n;
 	return 0;
 }
 
 /* --- texts ------------------------------------------------------------ */
 
 /* "NAME=value" with a name that a shell could use. */
-static const char *
-judge_variable(const char *s)
+const char *
+value_judge_variable(const char *s)
 {
 	size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			     "abcdefghijklmnopqrstuvwxyz0123456789_");
@@ -148,22 +157,12 @@ judge_variable(const char *s)
 static const char *
 judge_text(const struct config_key *key, unsigned index, const char *text)
 {
-	if (!is_plain(text))
+	if (!value_is_plain(text))
 		return "it has a control byte";
-	switch ((int)key->type) {
-	case KEY_RULES:
-		return rule_judge(text);
-	case KEY_PATTERNS:
-		return path_pattern_judge(text);
-	case KEY_FIELDS:
-		return field_judge(text);
-	case KEY_ENVIRONMENT:
-		return judge_variable(text);
-	default:
-		return index == 0 && *text == '\0'
-			   ? "the program's name is empty"
-			   : NULL;
-	}
+	if (value_types[key->type].judge != NULL)
+		return value_types[key->type].judge(text);
+	return index == 0 && *text == '\0' ? "the program's name is empty"
+					   : NULL;
 }
 
 /* One element as the text that is kept; -EINVAL with *why. */
@@ -232,8 +231,8 @@ make_texts(const struct config_key *key, const cJSON *value, char **list,
 	return 0;
 }
 
-static int
-set_texts(const struct config_key *key, void *base, const cJSON *value,
+int
+value_set_texts(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal)
 {
 	char *list[CONFIG_ARGS + 1] = {NULL};
@@ -251,27 +250,10 @@ set_texts(const struct config_key *key, void *base, const cJSON *value,
 		free_texts(list, n);
 		return err;
 	}
-	value_release(key, base);
+	value_types[key->type].release(key, base);
 	memcpy(out, list, key->size);
-	*value_count(key, base) = n;
+	*(unsigned *)value_beside(key, base) = n;
 	return 0;
-}
-
-int
-value_set_list(const struct config_key *key, void *base, const cJSON *value,
-    struct refusal *refusal)
-{
-	bool object = key->type == KEY_ENVIRONMENT && cJSON_IsObject(value);
-
-	if (!object && !cJSON_IsArray(value) && !cJSON_IsString(value))
-		return -EINVAL;
-	if (key->type == KEY_FLAGS)
-		return set_flags(key, base, value, refusal);
-	if (key->type == KEY_LISTEN)
-		return set_listen(key, base, value, refusal);
-	if (key->type == KEY_NETWORKS)
-		return set_networks(key, base, value, refusal);
-	return set_texts(key, base, value, refusal);
 }
 
 /* --- from the command line -------------------------------------------- */
@@ -299,32 +281,16 @@ split(const char *text, const char *separators)
 cJSON *
 value_from_text(const struct config_key *key, const char *text)
 {
-	cJSON *parsed;
+	const char *separator = value_types[key->type].separator;
+	cJSON *parsed = NULL;
 
-	switch ((int)key->type) {
-	case KEY_BOOL:
-		if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
-			return cJSON_CreateBool(text[0] == 't');
+	if (key->type == KEY_BOOL &&
+	    (strcmp(text, "true") == 0 || strcmp(text, "false") == 0))
+		return cJSON_CreateBool(text[0] == 't');
+	if (separator == NULL)
 		return cJSON_CreateString(text);
-	case KEY_FLAGS:
-	case KEY_LISTEN:
-	case KEY_NETWORKS:
-	case KEY_RULES:
-	case KEY_PATTERNS:
-	case KEY_FIELDS:
-	case KEY_ARGUMENTS:
-	case KEY_ENVIRONMENT:
-		break;
-	default:
-		return cJSON_CreateString(text);
-	}
 	/* "[::1]:80" is an address and no JSON. */
-	parsed = NULL;
 	if (text[0] == '[' || text[0] == '{')
 		parsed = cJSON_ParseWithOpts(text, NULL, 1);
-	if (parsed != NULL)
-		return parsed;
-	if (key->type == KEY_ARGUMENTS || key->type == KEY_ENVIRONMENT)
-		return split(text, " ");
-	return split(text, ",");
+	return parsed != NULL ? parsed : split(text, separator);
 }

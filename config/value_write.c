@@ -1,38 +1,20 @@
 /*
- * value_write.c: write values as JSON; release them; see value.h.
+ * value_write.c: write values as JSON, and release them; see types.h.
  *
  * Written values read back as the same.
  */
-#include "config/value.h"
-
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/address.h"
+#include "config/types.h"
 
-static void
-write_choice(const struct config_key *key, const void *at, struct json *out)
-{
-	const struct key_choice *choice = key->choices;
-	unsigned value = key->size == sizeof(bool) ? *(const bool *)at
-						   : *(const unsigned *)at;
-
-	while (choice->name != NULL && choice->value != value)
-		choice++;
-	json_string(out, choice->name != NULL ? choice->name : "");
-}
-
-static void
-write_flags(const struct config_key *key, const void *base, struct json *out)
-{
-	json_array_begin(out);
-	for (const struct key_choice *choice = key->choices;
-	     choice->name != NULL; choice++)
-		if (*((const bool *)base + choice->value))
-			json_string(out, choice->name);
-	json_array_end(out);
-}
+#define AT(type) (*(type const *)((const char *)base + key->offset))
+#define BESIDE(type) (*(type const *)((const char *)base + key->count_offset))
+/* The elements of a list. */
+#define LIST(type) ((type const *)((const char *)base + key->offset))
 
 static void
 write_quantity(enum quantity q, uint64_t v, struct json *out)
@@ -46,175 +28,193 @@ write_quantity(enum quantity q, uint64_t v, struct json *out)
 		json_string(out, text);
 }
 
-static void
-write_poll(const struct config *c, struct json *out)
+void
+value_write_bool(
+    const struct config_key *key, const void *base, struct json *out)
 {
-	char duration[QUANTITY_TEXT_MAX], text[QUANTITY_TEXT_MAX + 8];
-
-	switch (c->profiler.poll) {
-	case CONFIG_POLL_AUTO:
-		json_string(out, "auto");
-		return;
-	case CONFIG_POLL_SPIN:
-		json_string(out, "spin");
-		return;
-	case CONFIG_POLL_RELAX:
-		json_string(out, "relax");
-		return;
-	case CONFIG_POLL_SLEEP:
-		snprintf(text, sizeof(text), "sleep:%s",
-		    quantity_format(QUANTITY_DURATION,
-			(uint64_t)c->profiler.sleep_ns, duration));
-		json_string(out, text);
-		return;
-	}
+	json_bool(out, AT(bool));
 }
 
-static void
-write_listen(const struct config_address *list, unsigned n, struct json *out)
+void
+value_write_choice(
+    const struct config_key *key, const void *base, struct json *out)
+{
+	const struct key_choice *choice = key->choices;
+	char duration[QUANTITY_TEXT_MAX], text[PATH_MAX + 32];
+	const char *argument = NULL;
+
+	while (choice->name != NULL && choice->value != AT(unsigned))
+		choice++;
+	if (choice->name != NULL && key_takes_argument(key, choice))
+		argument = key->unit == NULL
+			       ? BESIDE(char *)
+			       : quantity_format(QUANTITY_DURATION,
+				     (uint64_t)BESIDE(int64_t), duration);
+	if (argument == NULL || *argument == '\0') {
+		json_string(out, choice->name != NULL ? choice->name : "");
+		return;
+	}
+	snprintf(text, sizeof(text), "%s:%s", choice->name, argument);
+	json_string(out, text);
+}
+
+void
+value_write_flags(
+    const struct config_key *key, const void *base, struct json *out)
 {
 	json_array_begin(out);
-	for (unsigned i = 0; i < n; i++)
-		json_string(out, list[i].text);
+	for (const struct key_choice *choice = key->choices;
+	     choice->name != NULL; choice++)
+		if (*((const bool *)base + choice->value))
+			json_string(out, choice->name);
 	json_array_end(out);
 }
 
-static void
-write_networks(const struct config_network *list, unsigned n, struct json *out)
+void
+value_write_count(
+    const struct config_key *key, const void *base, struct json *out)
+{
+	json_uint(out, AT(unsigned));
+}
+
+void
+value_write_bytes(
+    const struct config_key *key, const void *base, struct json *out)
+{
+	write_quantity(QUANTITY_BYTES, AT(uint64_t), out);
+}
+
+void
+value_write_duration(
+    const struct config_key *key, const void *base, struct json *out)
+{
+	write_quantity(QUANTITY_DURATION, (uint64_t)AT(int64_t), out);
+}
+
+void
+value_write_delay(
+    const struct config_key *key, const void *base, struct json *out)
+{
+	char text[16];
+
+	if (BESIDE(unsigned) == 0) {
+		value_write_duration(key, base, out);
+		return;
+	}
+	snprintf(text, sizeof(text), "p%u", BESIDE(unsigned));
+	json_string(out, text);
+}
+
+void
+value_write_ratio(
+    const struct config_key *key, const void *base, struct json *out)
+{
+	json_double(out, AT(double));
+}
+
+void
+value_write_text(
+    const struct config_key *key, const void *base, struct json *out)
+{
+	json_string(out, AT(char *));
+}
+
+void
+value_write_address(
+    const struct config_key *key, const void *base, struct json *out)
+{
+	const char *text = AT(struct config_address).text;
+
+	json_string(out, text != NULL ? text : "");
+}
+
+void
+value_write_listen(
+    const struct config_key *key, const void *base, struct json *out)
+{
+	const struct config_address *list = LIST(struct config_address);
+	char text[160];
+
+	json_array_begin(out);
+	for (unsigned i = 0; i < BESIDE(unsigned); i++) {
+		snprintf(text, sizeof(text), "%s%s", list[i].text,
+		    list[i].proxied ? CONFIG_PROXY_PROTOCOL : "");
+		json_string(out, text);
+	}
+	json_array_end(out);
+}
+
+void
+value_write_networks(
+    const struct config_key *key, const void *base, struct json *out)
 {
 	char text[NETWORK_TEXT_MAX];
 
 	json_array_begin(out);
-	for (unsigned i = 0; i < n; i++)
-		json_string(out, network_format(&list[i], text));
+	for (unsigned i = 0; i < BESIDE(unsigned); i++)
+		json_string(
+		    out, network_format(&LIST(struct config_network)[i], text));
 	json_array_end(out);
 }
 
-static void
-write_texts(char *const *list, unsigned n, struct json *out)
+void
+value_write_texts(
+    const struct config_key *key, const void *base, struct json *out)
 {
 	json_array_begin(out);
-	for (unsigned i = 0; i < n; i++)
-		json_string(out, list[i]);
+	for (unsigned i = 0; i < BESIDE(unsigned); i++)
+		json_string(out, LIST(char *)[i]);
 	json_array_end(out);
 }
 
+/* --- releasing -------------------------------------------------------- */
+
 static void
-write_list(
-    const struct config_key *key, const void *at, unsigned n, struct json *out)
+free_text(char **text)
 {
-	if (key->type == KEY_LISTEN)
-		write_listen(at, n, out);
-	else if (key->type == KEY_NETWORKS)
-		write_networks(at, n, out);
-	else
-		write_texts(at, n, out);
+	free(*text);
+	*text = NULL;
 }
 
 void
-value_write(const struct config_key *key, const void *base, struct json *out)
+value_release_text(const struct config_key *key, void *base)
 {
-	const void *at = (const char *)base + key->offset;
-	const void *count = (const char *)base + key->count_offset;
-	const struct config_address *address = at;
+	free_text(value_at(key, base));
+}
 
-	switch (key->type) {
-	case KEY_BOOL:
-		json_bool(out, *(const bool *)at);
-		return;
-	case KEY_CHOICE:
-		write_choice(key, at, out);
-		return;
-	case KEY_FLAGS:
-		write_flags(key, base, out);
-		return;
-	case KEY_COUNT:
-		json_uint(out, *(const unsigned *)at);
-		return;
-	case KEY_BYTES:
-		write_quantity(QUANTITY_BYTES, *(const uint64_t *)at, out);
-		return;
-	case KEY_DURATION:
-		write_quantity(
-		    QUANTITY_DURATION, (uint64_t) * (const int64_t *)at, out);
-		return;
-	case KEY_RATIO:
-		json_double(out, *(const double *)at);
-		return;
-	case KEY_POLL:
-		write_poll(base, out);
-		return;
-	case KEY_NAME:
-	case KEY_NAME_OR_NONE:
-	case KEY_TARGET:
-	case KEY_PATH:
-	case KEY_TEXT:
-	case KEY_CPU:
-	case KEY_CPUS:
-		json_string(out, *(char *const *)at);
-		return;
-	case KEY_SERVE:
-	case KEY_CONNECT:
-		json_string(out, address->text != NULL ? address->text : "");
-		return;
-	case KEY_LISTEN:
-	case KEY_NETWORKS:
-	case KEY_RULES:
-	case KEY_PATTERNS:
-	case KEY_FIELDS:
-	case KEY_ARGUMENTS:
-	case KEY_ENVIRONMENT:
-		write_list(key, at, *(const unsigned *)count, out);
-		return;
-	}
+/* The path beside a choice; a duration is not owned. */
+void
+value_release_choice(const struct config_key *key, void *base)
+{
+	if (key->argument != NULL && key->unit == NULL)
+		free_text(value_beside(key, base));
 }
 
 void
-value_release(const struct config_key *key, void *base)
+value_release_address(const struct config_key *key, void *base)
 {
-	void *at = value_at(key, base);
-	struct config_address *addresses = at;
-	char **texts = at;
+	struct config_address *address = value_at(key, base);
 
-	switch (key->type) {
-	case KEY_BOOL:
-	case KEY_CHOICE:
-	case KEY_FLAGS:
-	case KEY_COUNT:
-	case KEY_BYTES:
-	case KEY_DURATION:
-	case KEY_RATIO:
-	case KEY_POLL:
-	case KEY_NETWORKS:
-		return;
-	case KEY_NAME:
-	case KEY_NAME_OR_NONE:
-	case KEY_TARGET:
-	case KEY_PATH:
-	case KEY_TEXT:
-	case KEY_CPU:
-	case KEY_CPUS:
-		free(*texts);
-		*texts = NULL;
-		return;
-	case KEY_SERVE:
-	case KEY_CONNECT:
-		free(addresses->text);
-		*addresses = (struct config_address){0};
-		return;
-	case KEY_LISTEN:
-		for (unsigned i = 0; i < *value_count(key, base); i++)
-			free(addresses[i].text);
-		*value_count(key, base) = 0;
-		return;
-	case KEY_RULES:
-	case KEY_PATTERNS:
-	case KEY_FIELDS:
-	case KEY_ARGUMENTS:
-	case KEY_ENVIRONMENT:
-		for (unsigned i = 0; i < *value_count(key, base); i++)
-			free(texts[i]);
-		*value_count(key, base) = 0;
-		return;
-	}
+	free(address->text);
+	*address = (struct config_address){0};
+}
+
+void
+value_release_listen(const struct config_key *key, void *base)
+{
+	struct config_address *list = value_at(key, base);
+	unsigned *n = value_beside(key, base);
+
+	while (*n > 0)
+		free(list[--*n].text);
+}
+
+void
+value_release_texts(const struct config_key *key, void *base)
+{
+	char **list = value_at(key, base);
+	unsigned *n = value_beside(key, base);
+
+	while (*n > 0)
+		free(list[--*n]);
 }

@@ -13,94 +13,45 @@
 
 /* --- JSON --------------------------------------------------------------- */
 
-static bool
-has_prefix(const char *path, const char *prefix)
-{
-	return strncmp(path, prefix, strlen(prefix)) == 0;
-}
-
 /*
- * Write the members of the section whose paths begin with prefix, from key
- * number k on; returns the number of the first key after the section.
+ * Write the members of the section from key number k on; returns the number of
+ * the first key after it.  base is what its keys are members of.
  */
 static unsigned
-write_members(
-    unsigned k, const char *prefix, const void *base, struct json *out)
+write_members(unsigned k, const char *section, const struct config *c,
+    const void *base, struct json *out)
 {
-	char name[64], inner[128];
+	char name[KEY_PATH_MAX], inner[KEY_PATH_MAX];
 
-	while (
-	    k < config_keys_count && has_prefix(config_keys[k].path, prefix)) {
-		const char *rest = config_keys[k].path + strlen(prefix);
-		size_t n = strcspn(rest, ".");
-
-		snprintf(name, sizeof(name), "%.*s", (int)n, rest);
+	while (key_member(k, section, name, inner)) {
 		json_key(out, name);
-		if (rest[n] == '\0') {
+		if (*inner == '\0') {
 			value_write(&config_keys[k++], base, out);
-			continue;
+		} else if (strcmp(inner, KEY_SERVERS) != 0) {
+			json_object_begin(out);
+			k = write_members(k, inner, c, base, out);
+			json_object_end(out);
+		} else {
+			json_array_begin(out);
+			for (unsigned i = 0; i < c->servers; i++) {
+				json_object_begin(out);
+				write_members(k, inner, c, &c->server[i], out);
+				json_object_end(out);
+			}
+			json_array_end(out);
+			while (k < config_keys_count &&
+			       key_of_server(&config_keys[k]))
+				k++;
 		}
-		snprintf(inner, sizeof(inner), "%s%s.", prefix, name);
-		json_object_begin(out);
-		k = write_members(k, inner, base, out);
-		json_object_end(out);
 	}
 	return k;
-}
-
-static unsigned
-write_servers(unsigned k, const struct config *c, struct json *out)
-{
-	unsigned next = k;
-
-	json_key(out, "servers");
-	json_array_begin(out);
-	for (unsigned i = 0; i < c->servers; i++) {
-		json_object_begin(out);
-		next = write_members(k, "servers[].", &c->server[i], out);
-		json_object_end(out);
-	}
-	json_array_end(out);
-	while (next < config_keys_count && key_of_server(&config_keys[next]))
-		next++;
-	return next;
-}
-
-/* The top-level section of a key: "proxy." of "proxy.via". */
-static void
-section_of(const char *path, char *out, size_t size)
-{
-	snprintf(out, size, "%.*s.", (int)strcspn(path, "."), path);
 }
 
 void
 config_write(const struct config *c, struct json *out)
 {
-	char section[64];
-	unsigned k = 0;
-
 	json_object_begin(out);
-	while (k < config_keys_count) {
-		const struct config_key *key = &config_keys[k];
-
-		if (key_of_server(key)) {
-			k = write_servers(k, c, out);
-			continue;
-		}
-		if (strchr(key->path, '.') == NULL) {
-			json_key(out, key->path);
-			value_write(key, c, out);
-			k++;
-			continue;
-		}
-		section_of(key->path, section, sizeof(section));
-		section[strlen(section) - 1] = '\0';
-		json_key(out, section);
-		strcat(section, ".");
-		json_object_begin(out);
-		k = write_members(k, section, c, out);
-		json_object_end(out);
-	}
+	write_members(0, "", c, c, out);
 	json_object_end(out);
 }
 
@@ -245,6 +196,29 @@ is_member(const struct config_key *key, const struct key_section *section)
 	       strncmp(key->path, section->path, n) == 0;
 }
 
+/* What has a number and no key. */
+static void
+print_limits(FILE *f)
+{
+	char line[256];
+
+	fputs("# LIMITS\n\n", f);
+	print_escaped(f,
+	    "Earlier versions had keys for the following.  A configuration "
+	    "that names one is refused.");
+	fputs("\n\n", f);
+	for (unsigned k = 0; k < removed_keys_count; k++) {
+		fputc('*', f);
+		print_escaped(f, removed_keys[k].path);
+		fputs("*\n", f);
+		snprintf(line, sizeof(line), "%c%s.",
+		    removed_keys[k].why[0] - 'a' + 'A',
+		    removed_keys[k].why + 1);
+		print_filled(f, line);
+		fputc('\n', f);
+	}
+}
+
 static void
 print_manual(FILE *f)
 {
@@ -261,6 +235,7 @@ print_manual(FILE *f)
 			if (is_member(&config_keys[k], section))
 				print_key(f, &config_keys[k]);
 	}
+	print_limits(f);
 	fputs(postscript, f);
 }
 

@@ -19,7 +19,8 @@
 struct daemon {
 	struct proxy proxy;
 	struct tale_api tales;
-	struct admin *admin; /* owned */
+	struct admin *admin;	  /* owned; NULL: none */
+	struct admin *collectors; /* metrics.listen; owned; NULL: none */
 	struct config_source source;
 
 	struct timer tick_timer;

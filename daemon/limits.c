@@ -43,7 +43,6 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 	    .timer_delay_ns = c->hedging.timer_delay_ns,
 	    .timer_percentile = c->hedging.timer_percentile,
 	    .warmup_requests = c->warmup.requests,
-	    .warmup_rate_per_s = c->warmup.rate_per_s,
 	    .warmup_max_ns = c->warmup.max_ns,
 	    .mirror_ratio = c->warmup.mirror,
 	};
@@ -55,7 +54,7 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 
 /* The most that Tailor will ever take, bytes, by what for.  Not in it:
  * program and libraries, the kernel's socket buffers, the channels that
- * services ask for (profiler.channels_max). */
+ * services ask for. */
 struct memory_plan {
 	size_t blocks;	    /* heads, bodies and answers in passing */
 	size_t connections; /* of clients and to servers */
@@ -75,13 +74,10 @@ limits_http(struct proxy *p)
 	const struct config *c = p->config;
 
 	p->clients.limits = (struct http_limits){
-	    .request_line_max = c->proxy.line_max_bytes,
-	    .field_line_max = c->proxy.line_max_bytes,
 	    .head_max = CONFIG_HEAD_MAX,
 	    .fields_max = CONFIG_FIELDS_MAX,
 	    .body_max = c->proxy.body_max_bytes,
 	    .underscore_pass = c->proxy.underscore_pass,
-	    .strict_authority = c->proxy.strict_authority,
 	};
 	p->upstream.limits = p->clients.limits;
 	p->upstream.limits.body_max = UINT64_MAX;
@@ -186,7 +182,7 @@ limits_descriptors(struct proxy *p)
 	struct hedging_limits *l = &p->hedging.limits;
 	unsigned clients = c->proxy.connections_max, streams = 0, left;
 	unsigned files = clients < SPOOL_FILES_MAX ? clients : SPOOL_FILES_MAX;
-	rlim_t other = DESCRIPTORS_OTHER + c->profiler.channels_max, want, have;
+	rlim_t other = DESCRIPTORS_OTHER + PROFILER_CHANNELS_MAX, want, have;
 
 	if (*c->proxy.spool_directory == '\0')
 		files = 0;
@@ -241,6 +237,9 @@ limits_apply(struct proxy *p)
 	limits_http(p);
 	p->loop.blocks.blocks_max = blocks_needed(p->config);
 	limits_spools(p);
+	/* Without the memory there is no estimate, and no harm. */
+	if (p->config->hedging.mode == CONFIG_MODE_WATCH && p->gain == NULL)
+		p->gain = calloc(1, sizeof(*p->gain));
 	log_level_set((enum log_level)p->config->log.level);
 	limits_descriptors(p);
 	limits_say_memory(p);

@@ -151,6 +151,7 @@ kernel_wish(enum config_kernel wish)
 	case CONFIG_KERNEL_LITE:
 		return PROFILER_KERNEL_LITE;
 	case CONFIG_KERNEL_FULL:
+	case CONFIG_KERNEL_ALL:
 		return PROFILER_KERNEL_FULL;
 	}
 	return PROFILER_KERNEL_OFF;
@@ -213,10 +214,10 @@ open_profiler(struct proxy *p, const struct config *c)
 {
 	struct profiler_options o = {
 	    .timeline = p->timeline,
-	    .channels_max = c->profiler.channels_max,
-	    .blind_ns = c->profiler.blind_ns,
+	    .channels_max = PROFILER_CHANNELS_MAX,
+	    .blind_ns = PROFILER_BLIND_NS,
 	    .kernel = kernel_wish(c->profiler.kernel),
-	    .syscalls = c->profiler.syscalls,
+	    .syscalls = c->profiler.kernel == CONFIG_KERNEL_ALL,
 	    .kernel_slot_log2 = KERNEL_SLOTS_LOG2,
 	    .rates = rates_wish(c),
 	    .rates_period_ns = RATES_PERIOD_NS,

@@ -11,6 +11,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -22,6 +23,8 @@
 #include "base/rundir.h"
 #include "config/config.h"
 
+#define USER_NAME_MAX 256 /* more than any has */
+
 static int
 complain(const char *what, const char *name, int err)
 {
@@ -32,25 +35,30 @@ complain(const char *what, const char *name, int err)
 	return err;
 }
 
+/* process.user: "name", or as chown has it "name:group". */
 static int
-identity_find(const struct config *c, uid_t *uid, gid_t *gid)
+identity_find(
+    const char *wanted, char name[USER_NAME_MAX], uid_t *uid, gid_t *gid)
 {
+	const char *colon = strchr(wanted, ':');
 	const struct passwd *user;
 	const struct group *group;
 
+	snprintf(
+	    name, USER_NAME_MAX, "%.*s", (int)strcspn(wanted, ":"), wanted);
 	errno = 0;
-	user = getpwnam(c->process.user);
+	user = getpwnam(name);
 	if (user == NULL)
-		return complain("there is no such user", c->process.user,
+		return complain("there is no such user", name,
 		    errno != 0 ? -errno : -ENOENT);
 	*uid = user->pw_uid;
 	*gid = user->pw_gid;
-	if (*c->process.group == '\0')
+	if (colon == NULL)
 		return 0;
 	errno = 0;
-	group = getgrnam(c->process.group);
+	group = getgrnam(colon + 1);
 	if (group == NULL)
-		return complain("there is no such group", c->process.group,
+		return complain("there is no such group", colon + 1,
 		    errno != 0 ? -errno : -ENOENT);
 	*gid = group->gr_gid;
 	return 0;
@@ -86,6 +94,7 @@ give_files(const struct config *c, uid_t uid, gid_t gid)
 	for (unsigned i = 0; i < c->listeners; i++)
 		give_socket(&c->listen[i], uid, gid);
 	give_socket(&c->admin, uid, gid);
+	give_socket(&c->metrics.listen, uid, gid);
 	give(c->profiler.channel_socket, uid, gid);
 	give(c->profiler.stream, uid, gid);
 	give(c->access_log.path, uid, gid);
@@ -141,13 +150,14 @@ privileges_core_restore(void)
 int
 privileges_drop(const struct config *c)
 {
+	char name[USER_NAME_MAX];
 	uid_t uid = 0;
 	gid_t gid = 0;
 	int err;
 
 	if (*c->process.user == '\0')
 		return 0;
-	err = identity_find(c, &uid, &gid);
+	err = identity_find(c->process.user, name, &uid, &gid);
 	if (err < 0)
 		return err;
 	if (geteuid() == uid && getegid() == gid && uid != 0)
@@ -160,11 +170,10 @@ privileges_drop(const struct config *c)
 	give_files(c, uid, gid);
 	err = bounding_clear();
 	if (err == 0)
-		err = identity_change(c->process.user, uid, gid);
+		err = identity_change(name, uid, gid);
 	if (err < 0)
-		return complain("cannot become", c->process.user, err);
+		return complain("cannot become", name, err);
 	log_event(LOG_LEVEL_NOTICE, "privileges_dropped",
-	    "user=%s uid=%u gid=%u", c->process.user, (unsigned)uid,
-	    (unsigned)gid);
+	    "user=%s uid=%u gid=%u", name, (unsigned)uid, (unsigned)gid);
 	return 0;
 }

@@ -8,7 +8,7 @@ struct config;
 
 /*
  * privileges_drop(c):
- * Become process.user and process.group, for good: no supplementary groups
+ * Become process.user, for good: no supplementary groups
  * but the user's, no capabilities, none to be gained by executing anything
  * (no_new_privs, empty bounding set).  Sockets, stream and access log are
  * made the user's.  Nothing is done if no user is configured or we are that

@@ -78,6 +78,7 @@ on_tick(void *user, bool forced)
 		accept_when_ready(p, now);
 	proxy_tick(p, now);
 	admin_tick(d->admin, now);
+	admin_tick(d->collectors, now);
 	tale_answers(
 	    p); /* as hazards: if the eventfd fails, they wait so long */
 	notify_tick(p, now);
@@ -216,6 +217,8 @@ daemon_run(struct daemon *d)
 	if (err == 0)
 		err = admin_new(&d->admin, p, reload, d);
 	if (err == 0)
+		err = admin_new_metrics(&d->collectors, p);
+	if (err == 0)
 		err = events_add(d);
 	if (err == 0)
 		err = access_log_start(p);
@@ -230,10 +233,7 @@ daemon_run(struct daemon *d)
 	activation_fini();
 	notify_ready(p);
 	while (d->stage != DAEMON_STOPPED) {
-		int flags =
-		    p->config->proxy.spin ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
-
-		if (event_base_loop(p->loop.base, flags) < 0)
+		if (event_base_loop(p->loop.base, EVLOOP_ONCE) < 0)
 			return -EIO;
 		/* A slot may be free without a request having ended: a loser
 		 * has drained, an attempt has failed, a warm-up is over. */
@@ -257,6 +257,7 @@ daemon_fini(struct daemon *d)
 
 	p->clients.stopping = p->upstream.stopping = true;
 	admin_free(&d->admin);
+	admin_free(&d->collectors);
 	for (unsigned i = 0; i < p->config->servers; i++)
 		supervisor_kill(&p->upstream.server[i]);
 	proxy_fini(p);

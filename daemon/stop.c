@@ -3,10 +3,10 @@
  *
  * SIGTERM closes the listeners (after taking on what waits in their queues).
  * Requests in flight finish; every answer from now on says Connection: close.
- * Idle connections are kept for proxy.stop_idle, since a request may be on
- * its way on them, and then closed.  Launched servers are ended once no
- * client needs them.  proxy.stop_timeout or a second signal cuts what is
- * left, and the last line of the log counts it.
+ * Idle connections are kept for a thirtieth of proxy.stop_timeout, since a
+ * request may be on its way on them, and then closed.  Launched servers are
+ * ended once no client needs them.  proxy.stop_timeout or a second signal cuts
+ * what is left, and the last line of the log counts it.
  */
 #include "base/log.h"
 #include "daemon/daemon.h"
@@ -14,6 +14,10 @@
 #include "daemon/supervisor.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
+
+/* A second of the default of 30: many round trips, and no client that has more
+ * to send waits longer with it. */
+#define IDLE_SHARE 30
 
 /* Connections on which nothing is under way need not be waited for. */
 static void
@@ -92,6 +96,7 @@ daemon_stop(struct daemon *d, const char *why)
 	p->clients.stopping = p->upstream.stopping = true;
 	d->stage = DAEMON_STOPPING;
 	d->stop_due = instant_plus(now, c->proxy.stop_timeout_ns);
-	d->stop_idle_due = instant_plus(now, c->proxy.stop_idle_ns);
+	d->stop_idle_due =
+	    instant_plus(now, c->proxy.stop_timeout_ns / IDLE_SHARE);
 	daemon_stop_tick(d, now);
 }

@@ -48,6 +48,12 @@ refusal_repeat(const struct hedge_view *view)
 	return HEDGE_REFUSED_NONE;
 }
 
+bool
+hedging_may_repeat(const struct hedge_view *view)
+{
+	return refusal_repeat(view) == HEDGE_REFUSED_NONE;
+}
+
 unsigned
 policy_writes_max(const struct hedge_view *view)
 {

@@ -102,7 +102,6 @@ struct hedging_limits {
 	unsigned budget_burst;	  /* B2: capacity, starts full */
 	int64_t min_pause_ns;	  /* T4; 0: off */
 	unsigned warmup_requests; /* 0: no warm-up */
-	unsigned warmup_rate_per_s;
 	int64_t warmup_max_ns;
 	double mirror_ratio;	   /* M: copies per finished request; 0: none */
 	double timer_ratio;	   /* T6: tokens per finished request; 0: off */
@@ -287,6 +286,9 @@ int hedging_choose_for(
  */
 bool hedging_has_other(const struct hedging *h, const struct race *race,
     const struct hedge_view *view);
+
+/* Whether a request may be sent twice at all (E1, E2, E3, E7). */
+bool hedging_may_repeat(const struct hedge_view *view);
 
 /* B1: a slot of this server is free while new requests are queued and hedges
  * were refused for INFLIGHT_LIMIT.  True: offer the slot to a hedge first. */

@@ -33,6 +33,9 @@
 #define WARMING_OVERRIDE_NS (500 * NS_PER_MS)
 /* Two at a time, to leave the active server on the same machine its share. */
 #define WARMUP_CONCURRENCY 2
+/* And at most 500 a second, so that a warm-up of a fast server does not crowd
+ * out its clients.  A slower one is held back by the two. */
+#define WARMUP_INTERVAL_NS (2 * NS_PER_MS)
 /* Ready within this factor of the active's p95: nearer is within its noise. */
 #define WARMUP_P95_FACTOR 1.5
 #define WARMUP_JUDGED 64 /* warm-up responses in its p95 */

@@ -87,20 +87,11 @@ policy_mirrors(const struct hedging *h, unsigned server, struct instant now)
 	return at_most((unsigned)due, warmup_room(h, server));
 }
 
-static int64_t
-warmup_interval_ns(const struct hedging *h)
-{
-	unsigned rate = h->limits.warmup_rate_per_s;
-
-	return rate == 0 ? 0 : NS_PER_S / rate;
-}
-
 unsigned
 hedging_warmup_due(struct hedging *h, unsigned server, struct instant now,
     struct instant *next)
 {
 	struct hedging_server *s;
-	int64_t interval_ns = warmup_interval_ns(h);
 	int64_t late_ns, late_max_ns;
 	unsigned due;
 
@@ -111,21 +102,21 @@ hedging_warmup_due(struct hedging *h, unsigned server, struct instant now,
 		return policy_mirrors(h, server, now);
 	/* Unused turns add up to one concurrency at most, so there is no
 	 * burst. */
-	late_max_ns = interval_ns * (WARMUP_CONCURRENCY - 1);
+	late_max_ns = WARMUP_INTERVAL_NS * (WARMUP_CONCURRENCY - 1);
 	late_ns = instant_since(now, s->warmup_next);
-	if (late_ns > late_max_ns && late_max_ns >= 0) {
+	if (late_ns > late_max_ns) {
 		late_ns = late_max_ns;
 		s->warmup_next = instant_plus(now, -late_ns);
 	}
 	due = warmup_room(h, server);
 	if (late_ns < 0)
 		due = 0;
-	else if (interval_ns > 0)
-		due = at_most(due, (unsigned)(late_ns / interval_ns) + 1);
-	*next = instant_plus(s->warmup_next, interval_ns * (int64_t)due);
+	else
+		due =
+		    at_most(due, (unsigned)(late_ns / WARMUP_INTERVAL_NS) + 1);
+	*next = instant_plus(s->warmup_next, WARMUP_INTERVAL_NS * (int64_t)due);
 	if (!instant_before(now, *next))
-		*next = instant_plus(
-		    now, interval_ns > NS_PER_MS ? interval_ns : NS_PER_MS);
+		*next = instant_plus(now, WARMUP_INTERVAL_NS);
 	return due;
 }
 
@@ -142,7 +133,7 @@ hedging_warmup_sent(struct hedging *h, unsigned server)
 		return;
 	}
 	s->warmup_sent++;
-	s->warmup_next = instant_plus(s->warmup_next, warmup_interval_ns(h));
+	s->warmup_next = instant_plus(s->warmup_next, WARMUP_INTERVAL_NS);
 }
 
 unsigned

@@ -164,8 +164,7 @@ struct http_refusal
 fields_read(const struct http_limits *limits, bool request, struct slice rest,
     struct http_head *head)
 {
-	static const struct http_refusal many = {431, "too_many_fields"},
-					 longer = {431, "field_too_large"};
+	static const struct http_refusal many = {431, "too_many_fields"};
 	struct http_refusal refusal = {400, NULL};
 	struct slice line;
 
@@ -180,8 +179,6 @@ fields_read(const struct http_limits *limits, bool request, struct slice rest,
 			break;
 		if (head->fields == limits->fields_max)
 			return many;
-		if (request && line.length + 2 > limits->field_line_max)
-			return longer;
 		refusal.reason = field_read(line, &head->field[head->fields]);
 		if (refusal.reason == NULL && request && is_second(head))
 			refusal.reason = "field_twice";

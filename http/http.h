@@ -24,14 +24,11 @@
 #define HTTP_FIELDS_MAX 100 /* compiled maximum; limits may be lower */
 
 struct http_limits {
-	size_t request_line_max; /* with its CRLF; 414 beyond */
-	size_t field_line_max;	 /* requests: likewise; 431 beyond */
-	size_t head_max;	 /* whole head, 431 beyond */
-	unsigned fields_max;	 /* 1 .. HTTP_FIELDS_MAX, 431 beyond */
-	uint64_t body_max;	 /* 413 beyond */
-	bool underscore_pass;	 /* pass field names with "_" (else dropped) */
-	bool strict_authority;	 /* requests: Host must be the target's */
-	bool upgrade_asked;	 /* responses: a 101 is not out of place */
+	size_t head_max;      /* whole head; 431 beyond, or 414 */
+	unsigned fields_max;  /* 1 .. HTTP_FIELDS_MAX, 431 beyond */
+	uint64_t body_max;    /* 413 beyond */
+	bool underscore_pass; /* pass field names with "_" (else dropped) */
+	bool upgrade_asked;   /* responses: a 101 is not out of place */
 };
 
 enum http_method {

@@ -108,10 +108,11 @@ authority_plain(struct slice authority, bool https)
 	return authority;
 }
 
-/* One Host, which an absolute target may not contradict, or if limits say so
- * replaces; 1.0 may have none. */
+/* One Host, which an absolute target may not contradict; 1.0 may have none.
+ * RFC 9112 3.2.2 has the target's replace it, but then two servers in a row may
+ * each believe another one. */
 static const char *
-host_read(const struct http_limits *limits, struct http_head *head)
+host_read(struct http_head *head)
 {
 	const struct http_field *host = http_field_find(head, HTTP_FIELD_HOST);
 	unsigned hosts = http_field_count(head, HTTP_FIELD_HOST);
@@ -124,7 +125,7 @@ host_read(const struct http_limits *limits, struct http_head *head)
 	reason = authority_check(host->value);
 	if (head->authority.length == 0)
 		head->authority = host->value;
-	else if (reason == NULL && limits->strict_authority &&
+	else if (reason == NULL &&
 		 !slice_same(authority_plain(head->authority, head->https),
 		     authority_plain(host->value, head->https)))
 		return "host_differs";
@@ -198,7 +199,7 @@ request_check(const struct http_limits *limits, struct http_head *head)
 	if (head->framing == HTTP_FRAMING_LENGTH &&
 	    head->content_length > limits->body_max)
 		return (struct http_refusal){413, "body_too_large"};
-	refusal = (struct http_refusal){400, host_read(limits, head)};
+	refusal = (struct http_refusal){400, host_read(head)};
 	if (refusal.reason != NULL)
 		return refusal;
 	connection_read(head);
@@ -225,9 +226,6 @@ http_parse_request(const struct http_limits *limits, const char *buf,
 	rest = text;
 	*refusal = (struct http_refusal){400, "line_end"};
 	if (!line_take(&rest, &line))
-		return -EPROTO;
-	*refusal = (struct http_refusal){414, "request_line_too_long"};
-	if (line.length + 2 > limits->request_line_max)
 		return -EPROTO;
 	*refusal = request_line_read(line, out, &target);
 	if (refusal->reason == NULL)

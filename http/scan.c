@@ -47,16 +47,17 @@ line_check(bool request, const char *buf, size_t i)
 	return NULL;
 }
 
-/* Is the byte at i one too many for a first line that has not ended? */
-static bool
-line_too_long(const struct http_limits *limits, const char *buf, size_t i)
+/* The head is too large at i.  A first line that has not ended is to blame. */
+static struct http_refusal
+too_large(bool request, const char *buf, size_t i)
 {
 	size_t start = buf[0] == '\r' ? 2 : 0;
 
-	/* its LF is the last of them at the latest: asked once for each head */
-	if (i != start + limits->request_line_max - 1)
-		return false;
-	return memchr(buf + start, '\n', i + 1 - start) == NULL;
+	if (!request)
+		return (struct http_refusal){502, "head_too_large"};
+	if (memchr(buf + start, '\n', i + 1 - start) == NULL)
+		return (struct http_refusal){414, "request_line_too_long"};
+	return (struct http_refusal){431, "head_too_large"};
 }
 
 /* The first byte from i on, before end, that line_check must see, or end.  It
@@ -86,44 +87,24 @@ skip_plain(const char *buf, size_t i, size_t end)
 	}
 }
 
-/* Where the limits want to be asked, from i on. */
-static size_t
-limit_next(const struct http_limits *limits, bool request, const char *buf,
-    size_t length, size_t i)
-{
-	size_t start = buf[0] == '\r' ? 2 : 0;
-	size_t line = start + limits->request_line_max - 1, next = length;
-
-	if (request && i <= line && line < next)
-		next = line;
-	return limits->head_max < next ? limits->head_max : next;
-}
-
 enum http_scan
 http_scan(const struct http_limits *limits, bool request, const char *buf,
     size_t length, size_t *scanned, size_t *head_length,
     struct http_refusal *refusal)
 {
-	size_t i;
+	size_t i, end = length < limits->head_max ? length : limits->head_max;
 
 	assert(*scanned <= length);
 	for (i = *scanned; i < length; i++) {
-		i = skip_plain(
-		    buf, i, limit_next(limits, request, buf, length, i));
+		i = skip_plain(buf, i, end);
 		if (i == length)
 			break;
 		refusal->status = request ? 400 : 502;
 		refusal->reason = line_check(request, buf, i);
 		if (refusal->reason != NULL)
 			goto bad;
-		if (request && line_too_long(limits, buf, i)) {
-			refusal->status = 414;
-			refusal->reason = "request_line_too_long";
-			goto bad;
-		}
 		if (i >= limits->head_max) {
-			refusal->status = request ? 431 : 502;
-			refusal->reason = "head_too_large";
+			*refusal = too_large(request, buf, i);
 			goto bad;
 		}
 		if (ends_head(buf, i)) {

@@ -41,7 +41,7 @@ static const char *const work_meanings[] = {
     COST_WORKS(COST_X)
 #undef COST_X
 };
-static const char *const profile_names[] = {"off", "lite", "full", "syscalls"};
+static const char *const profile_names[] = {"off", "lite", "full", "all"};
 
 const char *
 cost_work_name(enum cost_work work)
@@ -297,9 +297,9 @@ kernel_for(struct kernel **out, enum cost_profile profile,
     struct profiler_signal_state *state)
 {
 	struct kernel_options o = {
-	    .profile = profile == COST_FULL ? PROFILER_KERNEL_FULL
-					    : PROFILER_KERNEL_LITE,
-	    .syscalls = profile == COST_SYSCALLS,
+	    .profile = profile == COST_LITE ? PROFILER_KERNEL_LITE
+					    : PROFILER_KERNEL_FULL,
+	    .syscalls = profile == COST_ALL,
 	    .slot_log2 = SLOT_LOG2,
 	    .first_number = 1,
 	};

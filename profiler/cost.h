@@ -31,7 +31,7 @@ enum cost_profile {
 	COST_BARE, /* nothing attached */
 	COST_LITE,
 	COST_FULL,
-	COST_SYSCALLS, /* lite, and profiler.syscalls */
+	COST_ALL, /* full, and system calls */
 	COST_PROFILES
 };
 
@@ -41,7 +41,7 @@ struct cost {
 	double others_ns[COST_WORK_COUNT][COST_PROFILES];
 };
 
-/* "switch", "two threads of ..."; "off", "lite", "full", "syscalls". */
+/* "switch", "two threads of ..."; "off", "lite", "full", "all". */
 const char *cost_work_name(enum cost_work work);
 const char *cost_work_meaning(enum cost_work work);
 const char *cost_profile_name(enum cost_profile profile);

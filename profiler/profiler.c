@@ -41,8 +41,8 @@ options_are_valid(const struct profiler_options *o)
 	unsigned i;
 
 	if (o->timeline == NULL || o->servers > PROFILER_SERVERS ||
-	    o->channels_max < 1 || o->channels_max > 1024 || o->blind_ns < 0 ||
-	    (o->rates != 0 && o->rates_period_ns <= 0) ||
+	    o->channels_max < 1 || o->channels_max > PROFILER_CHANNELS_MAX ||
+	    o->blind_ns < 0 || (o->rates != 0 && o->rates_period_ns <= 0) ||
 	    (o->poll == PROFILER_POLL_SLEEP && o->sleep_ns <= 0))
 		return false;
 	for (i = 0; i < o->servers; i++)

@@ -28,6 +28,14 @@
 
 #define PROFILER_SERVERS 2
 
+/* Channels open at once: one for each thread of two servers with 200 threads,
+ * as Tomcat has.  A sweep looks at those that are open; each has a descriptor,
+ * and as many are kept back for them. */
+#define PROFILER_CHANNELS_MAX 512
+/* A longer gap between two sweeps is recorded: shorter ones hide no pause that
+ * is worth a second copy. */
+#define PROFILER_BLIND_NS (1 * NS_PER_MS)
+
 enum profiler_poll {
 	PROFILER_POLL_SPIN,  /* sweep without a pause */
 	PROFILER_POLL_RELAX, /* a few pause instructions between sweeps */
@@ -99,8 +107,9 @@ struct profiler_options {
 	const char *channel_link; /* a symbolic link to make to it, if no
 				     other tailor has it; or NULL;
 				     borrowed for profiler_new */
-	unsigned channels_max;	  /* channels open at once, 1 .. 1024 */
-	int64_t blind_ns;	  /* a longer gap between sweeps is recorded */
+	unsigned
+	    channels_max; /* channels open at once, 1 .. PROFILER_CHANNELS_MAX */
+	int64_t blind_ns; /* a longer gap between sweeps is recorded */
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */

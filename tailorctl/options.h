@@ -32,7 +32,9 @@ enum {
 	X(stat, "1iA", "[NAME]", "show counters and their rates")             \
 	X(log, "qrkds", "", "follow events or requests as they happen")       \
 	X(events, "", "", "list event types and their arguments")             \
+	X(live, "", "", "show the address of the live page for a browser")    \
 	X(ledger, "", "", "show the cost and benefit of hedging")             \
+	X(gain, "", "", "show what acting would change, in watch mode")       \
 	X(metrics, "", "", "print all metrics in Prometheus' format")         \
 	X(info, "", "", "show version, placement and listeners")              \
 	X(ready, "", "[SERVER]",                                              \

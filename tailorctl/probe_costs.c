@@ -39,7 +39,7 @@ print_costs(const struct cost *c)
 	printf("\nTheir cost here, ns (profiler.kernel), for a watched "
 	       "process and any other\n\n"
 	       "  %-8s %10s %20s %20s %14s\n",
-	    "", "off", "lite", "full", "syscalls");
+	    "", "off", "lite", "full", "all");
 	for (w = 0; w < COST_WORK_COUNT; w++) {
 		const double *mine = c->watched_ns[w],
 			     *others = c->others_ns[w];

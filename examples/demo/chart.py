@@ -90,13 +90,23 @@ def _legend(setups, note):
     return out
 
 
-def svg(setups, note):
+PANELS = ((1, "slowest request"), (0, "99th percentile"))
+
+
+def short(setups, note):
+    """The slowest requests, without Tailor and with it, for README."""
+    names = {"b": "without Tailor", "d": "with Tailor"}
+    return svg([{**s, "title": names[s["key"]]} for s in setups
+                if s["key"] in names], note, PANELS[:1])
+
+
+def svg(setups, note, shown=PANELS):
     """The whole picture as text."""
     panels = []
     every = [v for s in setups for pair in s["iterations"] for v in pair]
     low = 10.0 ** math.floor(math.log10(max(min(every), 0.01)))
     high = 10.0 ** math.ceil(math.log10(max(every) * 1.01))
-    for column, title in ((1, "slowest request"), (0, "99th percentile")):
+    for column, title in shown:
         panels.append(_Panel(title, {
             s["key"]: [pair[column] for pair in s["iterations"]]
             for s in setups}, low, high))

@@ -321,7 +321,8 @@ def write_results(o, results):
     picture = chart.svg(results[-1]["setups"], describe(o))
     (o.out / "demo.svg").write_text(picture, encoding="utf-8")
     if o.svg:
-        pathlib.Path(o.svg).write_text(picture, encoding="utf-8")
+        pathlib.Path(o.svg).write_text(
+            chart.short(results[-1]["setups"], describe(o)), encoding="utf-8")
 
 
 def main():

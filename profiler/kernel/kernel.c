@@ -56,7 +56,7 @@ signals_want(
 		state[i] = (struct profiler_signal_state){.on = true};
 	if (!options->syscalls)
 		signal_off(&state[PROFILER_SIGNAL_SYSCALL],
-		    "not configured: profiler.syscalls");
+		    "not configured: profiler.kernel is not all");
 	if (options->profile != PROFILER_KERNEL_FULL)
 		signal_off(&state[PROFILER_SIGNAL_IDLE],
 		    "not configured: profiler.kernel is lite");

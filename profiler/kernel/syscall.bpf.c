@@ -1,7 +1,7 @@
 /*
  * syscall.bpf.c: system calls of watched processes.
  *
- * Off unless configured (profiler.syscalls): while these programs are attached,
+ * Off unless configured (profiler.kernel=all): while these programs are attached,
  * every system call of every process takes the kernel's slow path, about 150
  * ns, to find that its process is not watched.
  *

@@ -19,6 +19,7 @@
 #include "proxy/admin/admin_call.h"
 #include "proxy/admin/admin_reports.h"
 #include "proxy/admin/admin_timeline.h"
+#include "proxy/admin/gain_report.h"
 #include "proxy/admin/ledger_report.h"
 #include "proxy/admin/metrics_text.h"
 #include "proxy/client/client.h"
@@ -83,6 +84,16 @@ on_ledger(struct admin_call *call)
 }
 
 static void
+on_gain(struct admin_call *call)
+{
+	struct json j;
+
+	json_init(&j, false);
+	gain_report(call->admin->proxy, &j);
+	admin_reply_json(call, 200, &j);
+}
+
+static void
 on_healthz(struct admin_call *call)
 {
 	admin_reply_text(call, 200, "ok\n");
@@ -133,6 +144,7 @@ on_index(struct admin_call *call)
 	    "GET  /live             a page that shows what happens\n"
 	    "GET  /live.json        the same as JSON\n"
 	    "GET  /ledger           what hedging cost and was worth\n"
+	    "GET  /gain            in watch mode: what acting would change\n"
 	    "GET  /slow?n=20        slow requests, newest first\n"
 	    "                       (&since=SECONDS&cause=CODE&path=PATH)\n"
 	    "GET  /timeline/ID      one request, as text, json, html, svg or\n"
@@ -163,6 +175,12 @@ on_unknown(struct admin_call *call)
 	admin_reply_error(call, 404, "GET / lists what there is");
 }
 
+static void
+on_metrics_unknown(struct admin_call *call)
+{
+	admin_reply_error(call, 404, "GET /metrics, /healthz or /readyz");
+}
+
 /* The first that fits; "*" stands for any rest. */
 static const struct route {
 	const char *method, *path;
@@ -175,6 +193,7 @@ static const struct route {
     {"GET", "/config", on_config},
     {"GET", "/slow", admin_slow},
     {"GET", "/ledger", on_ledger},
+    {"GET", "/gain", on_gain},
     {"GET", "/live", admin_live_page},
     {"GET", "/live.json", admin_live},
     {"GET", "/timeline/*", admin_timeline},
@@ -193,6 +212,14 @@ static const struct route {
     {"GET", "*", on_unknown},
 };
 
+/* What a collector may ask for. */
+static const struct route metrics_routes[] = {
+    {"GET", "/metrics", on_metrics},
+    {"GET", "/healthz", on_healthz},
+    {"GET", "/readyz", on_readyz},
+    {"GET", "*", on_metrics_unknown},
+};
+
 static bool
 route_fits(const struct route *r, const char *path)
 {
@@ -205,7 +232,8 @@ route_fits(const struct route *r, const char *path)
 void
 admin_call_serve(struct admin_call *call)
 {
-	const struct route *r = routes;
+	const struct route *r =
+	    call->admin->metrics_only ? metrics_routes : routes;
 	bool post, allowed;
 
 	while (!route_fits(r, call->path))
@@ -216,6 +244,10 @@ admin_call_serve(struct admin_call *call)
 			     call->method == HTTP_METHOD_HEAD;
 	if (call->foreign) {
 		admin_reply_error(call, 403, "foreign Host or Origin");
+	} else if (call->refused) {
+		call->admin->proxy->metrics.collectors_refused++;
+		admin_reply_error(
+		    call, 403, "your address is not in metrics.allow");
 	} else if (!allowed) {
 		snprintf(call->extra, sizeof(call->extra), "Allow: %s\r\n",
 		    post ? "POST" : "GET, HEAD");
@@ -227,7 +259,8 @@ admin_call_serve(struct admin_call *call)
 }
 
 static int
-admin_listen(struct admin *a, const struct config_address *address)
+admin_listen(
+    struct admin *a, const char *name, const struct config_address *address)
 {
 	const struct sockaddr_un *un = (const void *)&address->address;
 	struct listener *l;
@@ -242,11 +275,11 @@ admin_listen(struct admin *a, const struct config_address *address)
 		umask(mask);
 	}
 	if (err < 0) {
-		listener_complain("admin", address->text, err);
+		listener_complain(name, address->text, err);
 		return err;
 	}
 	clients_accept(&a->clients);
-	log_event(LOG_LEVEL_NOTICE, "admin", "address=\"%s\"", address->text);
+	log_event(LOG_LEVEL_NOTICE, name, "address=\"%s\"", address->text);
 	return 0;
 }
 
@@ -267,22 +300,14 @@ blocks_prepare(struct block_pool *pool)
 		block_give(pool, b[i]);
 }
 
-int
-admin_new(struct admin **out, struct proxy *p,
-    int (*reload)(void *user, struct reload_result *out), void *user)
+static struct admin *
+admin_make(struct proxy *p)
 {
-	struct admin *a;
-	int err;
+	struct admin *a = calloc(1, sizeof(*a));
 
-	*out = NULL;
-	if (p->config->admin.length == 0)
-		return 0;
-	a = calloc(1, sizeof(*a));
 	if (a == NULL)
-		return -ENOMEM;
+		return NULL;
 	a->proxy = p;
-	a->reload = reload;
-	a->user = user;
 	a->config.proxy.connections_max = ADMIN_CLIENTS_MAX;
 	a->config.proxy.header_timeout_ns = TIMEOUT_NS;
 	a->config.proxy.client_timeout_ns = TIMEOUT_NS;
@@ -296,21 +321,65 @@ admin_new(struct admin **out, struct proxy *p,
 	    .events = &client_events,
 	    .user = a,
 	    .connections_max = ADMIN_CLIENTS_MAX,
-	    .limits = {.request_line_max = HEAD_MAX,
-		.field_line_max = HEAD_MAX,
-		.head_max = HEAD_MAX,
+	    .limits = {.head_max = HEAD_MAX,
 		.fields_max = HTTP_FIELDS_MAX,
-		.body_max = BODY_MAX,
-		.strict_authority = true},
+		.body_max = BODY_MAX},
 	};
+	return a;
+}
+
+/* Takes a. */
+static int
+admin_open(struct admin **out, struct admin *a, const char *name,
+    const struct config_address *address)
+{
+	int err;
+
 	blocks_prepare(&a->blocks);
 	err = clients_init(&a->clients);
 	if (err == 0)
-		err = admin_listen(a, &p->config->admin);
+		err = admin_listen(a, name, address);
 	*out = a;
 	if (err < 0)
 		admin_free(out);
 	return err;
+}
+
+int
+admin_new(struct admin **out, struct proxy *p,
+    int (*reload)(void *user, struct reload_result *out), void *user)
+{
+	struct admin *a;
+
+	*out = NULL;
+	if (p->config->admin.length == 0)
+		return 0;
+	a = admin_make(p);
+	if (a == NULL)
+		return -ENOMEM;
+	a->reload = reload;
+	a->user = user;
+	return admin_open(out, a, "admin", &p->config->admin);
+}
+
+int
+admin_new_metrics(struct admin **out, struct proxy *p)
+{
+	const struct config *c = p->config;
+	struct admin *a;
+
+	*out = NULL;
+	if (c->metrics.listen.length == 0)
+		return 0;
+	a = admin_make(p);
+	if (a == NULL)
+		return -ENOMEM;
+	a->metrics_only = true;
+	/* Whom its clients' list of networks lets in. */
+	a->config.talechain.networks = c->metrics.networks;
+	memcpy(a->config.talechain.allow, c->metrics.allow,
+	    sizeof(c->metrics.allow));
+	return admin_open(out, a, "metrics", &c->metrics.listen);
 }
 
 void

@@ -29,6 +29,10 @@ struct reload_result;
  */
 int admin_new(struct admin **out, struct proxy *p,
     int (*reload)(void *user, struct reload_result *out), void *user);
+
+/* The same for metrics.listen: GET of /metrics, /healthz and /readyz only, for
+ * the clients in metrics.allow. */
+int admin_new_metrics(struct admin **out, struct proxy *p);
 void admin_free(struct admin **ap);
 
 /* What time brings; a may be NULL.  Every tick. */

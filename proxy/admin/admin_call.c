@@ -132,7 +132,11 @@ admin_call_begin(struct client *c, const struct http_head *head,
 	call->admin = c->clients->user;
 	call->client = c;
 	call->method = head->method;
-	call->foreign = is_foreign(c, head);
+	/* Collectors name this machine as they like, and only read. */
+	if (call->admin->metrics_only)
+		call->refused = !c->peer.tale_allowed;
+	else
+		call->foreign = is_foreign(c, head);
 	for (unsigned i = 0; i < head->fields; i++)
 		if (head->field[i].id == HTTP_FIELD_ACCEPT)
 			read_accept(call, head->field[i].value);

@@ -18,8 +18,9 @@
 struct proxy;
 struct reload_result;
 
-/* The admin listener. */
+/* The admin listener, or the one for metrics alone. */
 struct admin {
+	bool metrics_only;
 	int (*reload)(void *user, struct reload_result *out);
 	void *user;	     /* of reload */
 	struct proxy *proxy; /* borrowed */
@@ -34,6 +35,7 @@ struct admin_call {
 	struct client *client; /* borrowed */
 	enum http_method method;
 	bool foreign;		   /* a web page may have made its user ask */
+	bool refused;		   /* of metrics.allow */
 	bool openmetrics;	   /* of Accept, as is the next */
 	struct negotiation accept; /* forms of tales */
 	struct slice query;	   /* in path, behind its end */

@@ -115,6 +115,35 @@ write_latency(const struct live_report *l, struct json *j)
 	json_array_end(j);
 }
 
+/* Slices with requests, oldest first; times are ago. */
+static void
+write_slices(const struct live_report *l, struct json *j)
+{
+	uint64_t last = l->now.ns / (uint64_t)RECENT_SLICE_NS;
+
+	json_key_int(j, "slice_ns", RECENT_SLICE_NS);
+	json_key_array(j, "slices");
+	for (uint64_t n = last - (RECENT_SLICES - 1); n <= last; n++) {
+		const struct recent_slice *s =
+		    &l->recent.slice[n % RECENT_SLICES];
+
+		if (s->number != n)
+			continue;
+		json_object_begin(j);
+		json_key_int(j, "began_ago_ns",
+		    (int64_t)(l->now.ns - n * (uint64_t)RECENT_SLICE_NS));
+		json_key_uint(j, "requests", s->requests);
+		json_key_uint(j, "again", s->again);
+		json_key_uint(j, "active", s->active);
+		json_key_array(j, "latency");
+		for (unsigned i = 0; i < RECENT_BUCKETS; i++)
+			json_uint(j, s->bucket[i]);
+		json_array_end(j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 /* Hazards of the window, newest first; times are ago. */
 static void
 write_hazards(const struct live_report *l, struct json *j)
@@ -200,6 +229,7 @@ live_report_write(struct analysis_report *report,
 	struct json *j = &l->json;
 
 	write_latency(l, j);
+	write_slices(l, j);
 	write_hazards(l, j);
 	write_causes(l, slow, n, j);
 	json_key(j, "slow");

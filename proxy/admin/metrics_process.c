@@ -77,7 +77,7 @@ write_self(struct exposition *e, const struct profiler_stats *s)
 	    "Rests that a request or a change of a server ended early.",
 	    s->wakes);
 	exposition_family(e, "tailor_profiler_blind_seconds_total", "counter",
-	    "The sum of the gaps over profiler.blind.");
+	    "The sum of these gaps.");
 	exposition_print(e, "tailor_profiler_blind_seconds_total %.9f\n",
 	    (double)s->blind_ns / 1e9);
 }
@@ -108,7 +108,7 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_kernel_threads_refused_total",
 	    "Threads whose waits are unknown: over 16384.", s.kernel_crowded);
 	exposition_counter(e, "tailor_profiler_blind_total",
-	    "Gaps between sweeps over profiler.blind.", s.blind);
+	    "Gaps between sweeps of more than 1 ms, or two sleeps.", s.blind);
 	exposition_gauge(e, "tailor_profiler_blind_max_seconds",
 	    "The longest of them.", (double)s.blind_max_ns / 1e9);
 	write_self(e, &s);

@@ -21,15 +21,14 @@
 #define ACCEPT_BATCH 64
 #define ACCEPT_PAUSE_NS (100 * NS_PER_MS)
 
-/* Whether it is one of proxy.proxy_protocol. */
+/* Whether its connections begin with a PROXY header. */
 static bool
 awaits_proxy_header(const struct config *c, const struct listener *l)
 {
-	for (unsigned i = 0; i < c->proxy.proxied; i++)
-		if (c->proxy.proxy_protocol[i].length == l->length &&
-		    memcmp(&c->proxy.proxy_protocol[i].address, &l->address,
-			l->length) == 0)
-			return true;
+	for (unsigned i = 0; i < c->listeners; i++)
+		if (c->listen[i].length == l->length &&
+		    memcmp(&c->listen[i].address, &l->address, l->length) == 0)
+			return c->listen[i].proxied;
 	return false;
 }
 

@@ -245,14 +245,6 @@ client_tunnel(struct client *c)
 		loop_put_off(c->clients->loop, &c->input);
 }
 
-bool
-client_is_last(const struct client *c)
-{
-	unsigned max = c->clients->config->proxy.keep_alive_requests;
-
-	return max > 0 && c->requests + 1 >= max;
-}
-
 void
 client_respond(struct client *c, const struct client_reply *r)
 {
@@ -262,7 +254,7 @@ client_respond(struct client *c, const struct client_reply *r)
 	int n;
 
 	c->clients->metrics->local[r->status < 600 ? r->status : 0]++;
-	if (c->clients->stopping || client_is_last(c))
+	if (c->clients->stopping)
 		c->close = true;
 	if (c->close)
 		connection = "Connection: close\r\n";

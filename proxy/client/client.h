@@ -52,10 +52,6 @@ void client_push(struct client *c);
 /* The present request is over: go on with the next, or close. */
 void client_next(struct client *c);
 
-/* Whether the present request is the connection's last one, by
- * proxy.keep_alive_requests: its answer has to say so. */
-bool client_is_last(const struct client *c);
-
 /* Stop and resume reading (a tunnel's back-pressure). */
 void client_pause(struct client *c);
 void client_resume(struct client *c);

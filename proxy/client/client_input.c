@@ -92,10 +92,6 @@ take_head(struct client *c, size_t length)
 		return false;
 	}
 	all->metrics->keepalive_reuse += c->requests > 0;
-	/* The last one here: its answer has to say so. */
-	if (all->config->proxy.keep_alive_requests > 0 &&
-	    c->requests + 1 >= all->config->proxy.keep_alive_requests)
-		head->keep_alive = false;
 	http_body_init(&c->body, head->framing, head->content_length,
 	    all->config->proxy.body_max_bytes);
 	c->body.request = true;

@@ -43,7 +43,7 @@ struct peer {
 	bool local;			    /* on a Unix socket */
 	bool trusted;	   /* in proxy.trust: it forwards for others */
 	bool tale_allowed; /* in talechain.allow */
-	bool exempt;	   /* from limits by address */
+	bool exempt;	   /* on this machine: from limits by address */
 	uint64_t key[2];   /* see peer_enter */
 };
 

@@ -212,7 +212,7 @@ request_step(
 		    r, (unsigned)server, HEDGE_FAILURE, instant_now());
 		return;
 	case RACE_QUEUE:
-		queue_return(r);
+		queue_add(r);
 		return;
 	case RACE_SEND_HELD:
 		attempt_commit(&r->attempt[server], instant_now());

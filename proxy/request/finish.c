@@ -10,6 +10,7 @@
 #include "http/writer.h"
 #include "proxy/request/access_fill.h"
 #include "proxy/request/proxy.h"
+#include "proxy/request/request.h"
 #include "proxy/request/slow.h"
 #include "proxy/request/table.h"
 
@@ -92,6 +93,33 @@ request_count(struct request *r, struct instant now)
 	hedging_request_end(&p->hedging, now);
 }
 
+/* In watch mode: what acting would have changed. */
+static void
+gain_count(struct request *r, struct instant now)
+{
+	struct proxy *p = r->proxy;
+	const struct attempt *a = &r->attempt[0];
+	struct gain_request g = {.server = p->hedging.active,
+	    .failed = r->status >= 502 && r->status <= 504,
+	    .first_byte = r->first_byte,
+	    .written = r->received,
+	    .finished = now};
+	struct hedge_view view;
+
+	if (p->gain == NULL || p->config->hedging.mode != CONFIG_MODE_WATCH ||
+	    r->tunnel)
+		return;
+	if (a->on) {
+		g.server = (unsigned)r->race.attempt[0].server;
+		g.answered = a->first_byte;
+		if (instant_is_set(a->written))
+			g.written = a->written;
+	}
+	request_view(r, &view);
+	g.repeatable = hedging_may_repeat(&view);
+	gain_note(p->gain, &p->recent, p->hedging.limits.triggers, &g);
+}
+
 /* Copies of it may warm servers up. */
 static void
 remember(struct proxy *p, const struct request *r)
@@ -120,6 +148,7 @@ request_record(struct request *r)
 		    (uint64_t[]){r->id, p->table.inflight_count - 1,
 			(uint64_t)r->status, r->response_bytes});
 		request_count(r, now);
+		gain_count(r, now);
 		tale = table_slot(&p->table);
 		request_describe(r, now, tale);
 		table_file(&p->table);

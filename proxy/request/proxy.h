@@ -24,6 +24,7 @@
 #include "proxy/request/request_id.h"
 #include "proxy/stats/ledger.h"
 #include "proxy/stats/metrics.h"
+#include "proxy/stats/gain.h"
 #include "proxy/stats/recent.h"
 #include "proxy/upstream/upstream.h"
 #include "talechain/explain/tale.h"
@@ -199,6 +200,7 @@ struct proxy {
 	struct metrics metrics;
 	struct ledger ledger;
 	struct recent recent;
+	struct gain *gain; /* owned; NULL: never in watch mode */
 	struct slow_window slow_window;
 
 	/* what the admin socket reports */

@@ -43,28 +43,6 @@ queue_insert(struct queue *q, struct request *r)
 void
 queue_add(struct request *r)
 {
-	struct proxy *p = r->proxy;
-	int standby;
-
-	if (r->state == REQUEST_QUEUED)
-		return;
-	if (p->queue.length < r->generation->config->proxy.queue_max) {
-		queue_insert(&p->queue, r);
-		return;
-	}
-	standby = hedging_overflow(&p->hedging, instant_now());
-	if (standby >= 0) {
-		p->metrics.overflowed++;
-		request_start(r, (unsigned)standby, instant_now());
-		return;
-	}
-	p->metrics.queue_full++;
-	request_fail(r, 503, "queue_full");
-}
-
-void
-queue_return(struct request *r)
-{
 	if (r->state != REQUEST_QUEUED)
 		queue_insert(&r->proxy->queue, r);
 }

@@ -17,11 +17,9 @@
 
 void queue_init(struct queue *q);
 
-/* Wait in the queue; may answer 503 at once (proxy.queue_max). */
+/* Wait, in the place that it had if it comes back.  Each request that waits has
+ * a connection, so proxy.connections_max limits the queue, too. */
 void queue_add(struct request *r);
-
-/* Wait in the place that it had, however long the queue is. */
-void queue_return(struct request *r);
 
 /* It waits no more.  Nothing to do if it did not. */
 void queue_remove(struct request *r);

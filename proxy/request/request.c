@@ -233,7 +233,7 @@ request_restart(struct request *r)
 {
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
 		attempt_fini(&r->attempt[i]);
-	queue_return(r);
+	queue_add(r);
 }
 
 bool

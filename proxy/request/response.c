@@ -83,7 +83,7 @@ choose_framing(struct response *a, struct request *r, bool whole)
 	r->client->delimited =
 	    a->framing == HTTP_FRAMING_CLOSE && a->status != 101;
 	if (a->framing == HTTP_FRAMING_CLOSE || !r->keep_alive ||
-	    r->proxy->clients.stopping || client_is_last(r->client))
+	    r->proxy->clients.stopping)
 		r->client->close = true;
 }
 

@@ -96,6 +96,7 @@ proxy_fini(struct proxy *p)
 	upstream_fini(&p->upstream);
 	access_log_free(&p->access_log);
 	table_fini(&p->table);
+	free(p->gain);
 	loop_fini(&p->loop);
 }
 

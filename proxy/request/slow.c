@@ -42,10 +42,14 @@ slow_finished(struct proxy *p, const struct tale_request *t)
 	    .keep = true,
 	    .reason = TALE_REASON_TARGET};
 
-	recent_request(&p->recent, t->finished, total_ns, slow);
+	recent_note(&p->recent, &(struct recent_request){.at = t->finished,
+				    .total_ns = total_ns,
+				    .slow = slow,
+				    .again = t->attempt[1].server >= 0,
+				    .active = p->hedging.active});
 	if (!slow) {
 		if (!slow_window_take(&p->slow_window, c->slow.keep_slowest,
-			c->slow.window_ns, t->finished, total_ns))
+			SLOW_WINDOW_NS, t->finished, total_ns))
 			return;
 		q.reason = TALE_REASON_SLOWEST;
 		q.window_end = p->slow_window.end;

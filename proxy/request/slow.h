@@ -2,7 +2,7 @@
  * slow.h: which finished requests are examined.
  *
  * Those over slow.target; and of the others the slowest slow.keep_slowest of
- * each slow.window, so that there is something to compare with.  Which those
+ * each minute, so that there is something to compare with.  Which those
  * are is known only when the window ends, and then the stream may have
  * overwritten their events: so each that is among the slowest so far is
  * examined at once, and the analysis keeps those that still are at the end.
@@ -14,6 +14,10 @@
 #define TAILOR_PROXY_REQUEST_SLOW_H
 
 #include "proxy/request/proxy.h"
+
+/* Long enough for a service that is seldom asked; slow.keep_slowest says how
+ * many are kept of it. */
+#define SLOW_WINDOW_NS (60 * NS_PER_S)
 
 /* How many tales slow.store_bytes is for: they take a few kilobytes, with
  * events of the kernel some hundreds. */

@@ -67,8 +67,6 @@
 	    "Requests taken back from a server that had not seen them.")       \
 	X(asides, "tailor_slots_returned_total", "", "",                       \
 	    "Attempts over a second old whose slot others waited for.")        \
-	X(queue_full, "tailor_queue_full_total", "", "",                       \
-	    "Requests refused because the queue was full.")                    \
 	X(table_full, "tailor_table_full_total", "", "",                       \
 	    "Requests refused because too many were in flight.")               \
 	X(hedges_won, "tailor_hedges_won_total", "", "",                       \
@@ -114,7 +112,9 @@
 	X(analyze, "tailor_analyze_requests_total", "", "",                    \
 	    "TaleChain analyze requests answered.")                            \
 	X(local_denied, "tailor_talechain_denied_total", "", "",               \
-	    "TaleChain requests from addresses that may not.")
+	    "TaleChain requests from addresses that may not.")                 \
+	X(collectors_refused, "tailor_metrics_denied_total", "", "",           \
+	    "Requests at metrics.listen from addresses that may not.")
 
 /* Counts by reason, as they come up. */
 struct metrics_reasons {

@@ -17,19 +17,20 @@ recent_bucket_edge_ns(unsigned i)
 }
 
 void
-recent_request(
-    struct recent *l, struct instant now, int64_t total_ns, bool slow)
+recent_note(struct recent *l, const struct recent_request *r)
 {
-	uint64_t number = now.ns / (uint64_t)RECENT_SLICE_NS;
+	uint64_t number = r->at.ns / (uint64_t)RECENT_SLICE_NS;
 	struct recent_slice *s = &l->slice[number % RECENT_SLICES];
 	unsigned i = 0;
 
 	if (s->number != number)
 		*s = (struct recent_slice){.number = number};
-	while (total_ns > recent_bucket_edge_ns(i))
+	while (r->total_ns > recent_bucket_edge_ns(i))
 		i++;
 	s->requests++;
-	s->slow += slow;
+	s->slow += r->slow;
+	s->again += r->again;
+	s->active = r->active;
 	s->bucket[i]++;
 }
 
@@ -67,5 +68,6 @@ recent_hazard_note(struct recent *l, const struct hazard *h)
 	    .kind = h->kind,
 	    .cause = h->cause,
 	    .begin = h->at,
+	    .seen = h->seen,
 	};
 }

@@ -23,13 +23,15 @@
 /* Requests that finished in one slice of time. */
 struct recent_slice {
 	uint64_t number; /* time / RECENT_SLICE_NS; another: of an older lap */
-	uint32_t requests, slow;
+	uint32_t requests, slow, again;	 /* again: sent twice */
+	uint32_t active;		 /* server at its end */
 	uint32_t bucket[RECENT_BUCKETS]; /* see recent_bucket_edge_ns */
 };
 
 struct recent_hazard {
 	uint8_t server, kind, cause;
 	struct instant begin, end; /* end not set: not over */
+	struct instant seen;	   /* when the observer saw its begin */
 };
 
 struct recent {
@@ -38,9 +40,16 @@ struct recent {
 	uint64_t hazards; /* ever */
 };
 
+/* A finished request. */
+struct recent_request {
+	struct instant at;
+	int64_t total_ns;
+	bool slow, again; /* again: it was sent to a second server */
+	unsigned active;  /* server */
+};
+
 /* Note a finished request, and a hazard's begin or end.  Proxy thread. */
-void recent_request(
-    struct recent *l, struct instant now, int64_t total_ns, bool slow);
+void recent_note(struct recent *l, const struct recent_request *r);
 void recent_hazard_note(struct recent *l, const struct hazard *h);
 
 /* The upper edge of bucket i: 1, 2, 5, 10, ... times 10 us; the last has

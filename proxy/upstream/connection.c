@@ -29,6 +29,9 @@ static void on_connection_timer(void *user, bool forced);
 static void on_connection_turn(void *user);
 static void connect_next(void *user);
 
+/* To read a loser's response: longer than any garbage collection.  Counted as
+ * tailor_losers_total{result="timeout"}. */
+#define LOSER_TIMEOUT_NS (5 * NS_PER_S)
 #define CONNECT_AGAIN_NS NS_PER_MS /* doubled for each try, up to */
 #define CONNECT_AGAIN_MAX_NS (64 * NS_PER_MS)
 #define RECENT_NS NS_PER_S  /* no server closes what was used since */
@@ -630,7 +633,6 @@ void
 exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 {
 	struct server *s = u->server;
-	const struct config *c = u->upstream->config;
 	bool drain = s->config->loser != CONFIG_LOSER_CLOSE;
 
 	u->ops = NULL;
@@ -657,7 +659,7 @@ exchange_detach(struct connection *u, uint64_t request_id, bool client_left)
 	connection_move(u, CONNECTION_DRAINING);
 	hedging_drain_begin(u->upstream->hedging, s->index);
 	connection_want_read(u, true);
-	connection_arm(u, c->hedging.drain_timeout_ns);
+	connection_arm(u, LOSER_TIMEOUT_NS);
 }
 
 static void

@@ -22,7 +22,7 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_ACCEPT_QUEUE] = {"see in Tailor's log why no server was "
 				 "ready, or raise the limit on open files"},
     [TALE_CAUSE_PROXY] = {"give Tailor's proxy thread a CPU of its own "
-			  "(proxy.cpu, proxy.poll)"},
+			  "(proxy.cpu)"},
     [TALE_CAUSE_PROXY_QUEUE] = {"allow more requests at once to each server, "
 				"or add capacity",
 	"if no server was ready, see why in Tailor's log"},

@@ -145,7 +145,7 @@ class Tailor(tailor.Tailor):
         super().__init__(BUILD, directory, tailor.configuration(
             directory, [{"name": "a", "address": f"127.0.0.1:{server}"}], {
                 "proxy": {"connections_max": most, "idle_timeout": "3600s",
-                          "stop_idle": 0, "header_timeout": "10s"},
+                          "header_timeout": "10s"},
                 "profiler": {"kernel": "off", "stream": "",
                              "channel_socket": ""},
                 "slow": {"target": "10s", "keep_slowest": 0}}))

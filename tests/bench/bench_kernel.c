@@ -141,7 +141,7 @@ static const struct {
     {"off", PROFILER_KERNEL_OFF, false},
     {"lite", PROFILER_KERNEL_LITE, false},
     {"full", PROFILER_KERNEL_FULL, false},
-    {"lite, syscalls", PROFILER_KERNEL_LITE, true},
+    {"all", PROFILER_KERNEL_FULL, true},
 };
 #define PROFILES (sizeof(profiles) / sizeof(profiles[0]))
 

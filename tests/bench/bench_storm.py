@@ -52,7 +52,7 @@ def main():
         print("bench_storm: hazards/server is missing (make "
               "hazards-programs); nothing measured")
         return 0
-    stage = Stage(build, profiler={"kernel": "lite", "syscalls": True})
+    stage = Stage(build, profiler={"kernel": "all"})
     try:
         stage.start(CServer(build))
         before = counts(stage)

@@ -81,7 +81,7 @@ def say(text):
 CONFIG = {
     "hedging": {"mode": "act", "allow": content.ALLOW, "body_max": "64k"},
     "warmup": {"requests": 20, "max": "1s"},
-    "proxy": {"stop_timeout": "5s", "stop_idle": 0,
+    "proxy": {"stop_timeout": "5s",
               "request_timeout": f"{DEADLINE_S}s",
               "connect_timeout": f"{CONNECT_S}s",
               "queue_timeout": "3s", "upstream_idle_timeout": "2s"},

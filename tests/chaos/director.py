@@ -42,11 +42,9 @@ OPERATOR = (
 CHANGES = (
     ("hedging", "commit_delay", (0, "1ms", "10ms")),
     ("hedging", "timer_ratio", (0, 0.5)),
-    ("hedging", "timer_delay", (0, "20ms")),
+    ("hedging", "timer_delay", ("p99", "20ms")),
     ("hedging", "min_pause", (0, "50ms")),
-    ("proxy", "server_timing", (True, False)),
-    ("proxy", "keep_alive_requests", (0, 0, 3)),
-    ("proxy", "forwarded", (True, False)),
+    ("proxy", "add_fields", (["server-timing"], [], ["forwarded"])),
     ("warmup", "requests", (0, 20)),
 )
 LOSERS = ("drain", "drain", "close", "half-close")
@@ -344,7 +342,7 @@ class Director:
     def do_bad_reload(self, _kind, _server, _length, dice):
         bad = json.loads(json.dumps(self.config))
         section, key, value = dice.choice((
-            ("proxy", "via", "perhaps"), ("hedging", "mode", "sometimes"),
+            ("proxy", "websocket", "perhaps"), ("hedging", "mode", "sometimes"),
             ("slow", "history", 77), ("proxy", "header_timeout", "-1s")))
         bad.setdefault(section, {})[key] = value
         with self.lock:

@@ -119,7 +119,7 @@ class Judge:
             found = [self.trouble(s, UNUSABLE, outcome) for s in "ab"]
             if all(found) or (any(found) and self.watch(outcome)):
                 return None
-        if status == "503" and reason in ("queue_timeout", "queue_full", ""):
+        if status == "503" and reason in ("queue_timeout", ""):
             if self.trouble("a", SILENT, outcome) or self.trouble(
                     "b", SILENT, outcome) or self.enough(outcome, ANY):
                 return None

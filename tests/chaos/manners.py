@@ -25,7 +25,7 @@ HOSTILE = (
     (b"TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", 405),
     (b"BREW / HTTP/1.1\r\nHost: a\r\n\r\n", 501),
     (b"GET / HTTP/1.7\r\nHost: a\r\n\r\n", 505),
-    (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+    (b"GET /" + b"x" * 17000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414),
     (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 20000 + b"\r\n\r\n", 431),
     (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: x\r\n\r\n",
      417),

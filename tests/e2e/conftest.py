@@ -76,7 +76,7 @@ from support.load import Load  # noqa: E402
 # Small and quick: no warm-up, connect-only health checks.
 DEFAULTS = {
     "warmup": {"requests": 0},
-    "proxy": {"stop_timeout": "5s", "stop_idle": 0},
+    "proxy": {"stop_timeout": "5s"},
     "log": {"level": "debug"},
     "slow": {"keep_slowest": 0},
     # The tests' clients may name their requests and read timelines.

@@ -243,7 +243,7 @@ def test_07_the_next_request_does_not_wait_for_a_loser(pair):
 def test_08_losers_whose_connection_cannot_be_kept(pair, late):
     # Goal: their connection ends, at a limit at the latest, and no byte of
     # theirs becomes a response.
-    t = pair(hedging={"drain_timeout": "200ms"})
+    t = pair()
     with t.client() as c:
         first, second = hedged(t, pair, c)
         second.reply(200, b"b")

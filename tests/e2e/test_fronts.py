@@ -42,10 +42,10 @@ class Rig:
         address = path if link == "unix" else f"127.0.0.1:{port}"
         proxy = {"trust": ["unix" if link == "unix" else "127.0.0.1"],
                  "connections_per_address_max": 3}
-        if kind == "stunnel":
-            proxy["proxy_protocol"] = [address]
+        header = " proxy_protocol" if kind == "stunnel" else ""
         self.tailor = tailor(
-            server, listen=[f"127.0.0.1:{port}", path], proxy=proxy,
+            server, listen=[x + header if x == address else x
+                            for x in (f"127.0.0.1:{port}", path)], proxy=proxy,
             talechain={"allow": [OPERATOR], "token_file": str(self.token)},
             access_log={"path": str(self.log)})
         self.direct = self.tailor.client if link == "tcp" and \

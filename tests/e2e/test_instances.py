@@ -30,8 +30,8 @@ class Instance(Process):
         self.stream = pathlib.Path(f"/dev/shm/tailor{user}-{self.name}.stream")
         super().__init__(
             [build / "tailor", "--listen", listen or f"127.0.0.1:{self.port}",
-             "--active", server.address, "--set", "proxy.stop_idle=0",
-             "--set", "profiler.kernel=off", *more],
+             "--active", server.address, "--set", "profiler.kernel=off",
+             *more],
             env={"RUNTIME_DIRECTORY": str(run),
                  "STATE_DIRECTORY": str(run.parent / "state" / "deeper")})
 

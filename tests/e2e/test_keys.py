@@ -15,16 +15,6 @@ from rig.ports import free_port
 from rig.wait import wait_until
 
 
-def test_keep_alive_requests(one):
-    # Goal: the last response that a connection may carry says that it is.
-    one.server.serve()
-    t = one(proxy={"keep_alive_requests": 3})
-    with t.client() as c:
-        said = [c.get().get("connection") for _ in range(3)]
-        assert said == [None, None, "close"]
-        c.expect_end()
-
-
 def test_upstream_idle_timeout(one):
     # Goal: a kept connection is given up before its server does it; with
     # time it is used again.
@@ -108,7 +98,7 @@ def test_warm_up_target(upstream, tailor):
     a, b = upstream("a").serve(), upstream("b")
     seen = []
     b.stop()
-    t = tailor(a, b, warmup={"requests": 4, "rate": 1000, "max": "5s",
+    t = tailor(a, b, warmup={"requests": 4, "max": "5s",
                              "target": "/warm?x=1"})
     t.wait_server("a", state="ready")
     b.serve(lambda r: seen.append((r.method, r.target,

@@ -42,10 +42,10 @@ def test_reload_changes_keys(upstream, tailor):
     t = tailor(server)
     with t.client() as c:
         assert c.get().get("server-timing") is not None
-        rewrite(t, proxy={"server_timing": False}, slow={"target": "7ms"})
+        rewrite(t, proxy={"add_fields": []}, slow={"target": "7ms"})
         reload(t)
         line = t.wait_log(" reloaded ")
-        assert 'changed=2 keys="proxy.server_timing,slow.target"' in line
+        assert 'changed=2 keys="proxy.add_fields,slow.target"' in line
         # The same connection goes on.
         assert c.get().get("server-timing") is None
     assert t.ask_json("/slow")["target_ns"] == 7_000_000
@@ -55,18 +55,18 @@ def test_wrong_configuration_is_kept_out(upstream, tailor):
     # Goal: every error is logged and counted; nothing changes.
     server = upstream("active").serve()
     t = tailor(server)
-    rewrite(t, proxy={"server_timing": False, "via": "perhaps"},
+    rewrite(t, proxy={"add_fields": [], "websocket": "perhaps"},
             hedging={"mode": "sometimes"})
     t.signal(signal.SIGHUP)
     t.wait_log("reload_failed .*errors=2")
-    assert "proxy.via" in t.log and "hedging.mode" in t.log
+    assert "proxy.websocket" in t.log and "hedging.mode" in t.log
     with t.client() as c:
         assert c.get().get("server-timing") is not None
     metrics = t.metrics()
     assert metrics["tailor_config_reload_failures_total"] == 1
     assert metrics['tailor_config_reload_total{result="failed"}'] == 1
     # And it can be put right.
-    rewrite(t, proxy={"server_timing": False})
+    rewrite(t, proxy={"add_fields": []})
     reload(t)
     with t.client() as c:
         assert c.get().get("server-timing") is None
@@ -76,15 +76,15 @@ def test_what_wants_a_restart_is_refused(upstream, tailor):
     # Goal: each such key is named, and not one other is changed.
     server = upstream("active").serve()
     t = tailor(server)
-    rewrite(t, proxy={"server_timing": False}, slow={"history": 77},
-            profiler={"blind": "2ms"},
+    rewrite(t, proxy={"add_fields": []}, slow={"history": 77},
+            profiler={"stream_slots": 2048},
             servers=[{"name": "active", "address": "127.0.0.1:1"}])
     answer = t.ask("/reload", "POST")
     assert answer.status == 422
     errors = "\n".join(json.loads(answer.body)["errors"])
-    for key in ("slow.history", "profiler.blind", "servers[0].address"):
+    for key in ("slow.history", "profiler.stream_slots", "servers[0].address"):
         assert f"{key}: a reload cannot change it" in errors
-    assert "server_timing" not in errors
+    assert "add_fields" not in errors
     with t.client() as c:
         assert c.get().get("server-timing") is not None
 
@@ -97,9 +97,9 @@ def test_post_reload_reports_what_changed(upstream, tailor):
     answer = t.ask("/reload", "POST")
     assert answer.status == 200
     assert json.loads(answer.body)["changed"] == []
-    rewrite(t, warmup={"rate": 7})
+    rewrite(t, warmup={"max": "7s"})
     answer = t.ask("/reload", "POST")
-    assert json.loads(answer.body)["changed"] == ["warmup.rate"]
+    assert json.loads(answer.body)["changed"] == ["warmup.max"]
 
 
 def test_file_that_is_gone(upstream, tailor, scratch):
@@ -121,7 +121,7 @@ def test_requests_finish_under_the_old_one(upstream, tailor):
     with t.client() as c:
         c.request()
         request = server.expect()
-        rewrite(t, proxy={"server_timing": False, "request_timeout": "1ms"})
+        rewrite(t, proxy={"add_fields": [], "request_timeout": "1ms"})
         reload(t)
         request.reply(200, b"old")
         answer = c.response()
@@ -181,7 +181,7 @@ def test_address_in_use_changes_nothing(upstream, tailor):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        rewrite(t, proxy={"server_timing": False},
+        rewrite(t, proxy={"add_fields": []},
                 listen=[f"127.0.0.1:{free}",
                         f"127.0.0.1:{taken.getsockname()[1]}"])
         t.signal(signal.SIGHUP)

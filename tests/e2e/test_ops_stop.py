@@ -47,7 +47,7 @@ def test_idle_connections_get_one_more_answer(upstream, tailor):
     # Goal: a request that was on its way on a kept connection when the stop
     # began is answered, and its client gets Connection: close.
     server = upstream("active").serve()
-    t = tailor(server, proxy={"stop_idle": "20s"})
+    t = tailor(server, proxy={"stop_timeout": "600s"})
     with t.client() as c:
         assert c.get().get("connection") is None
         t.signal(signal.SIGTERM)
@@ -60,9 +60,10 @@ def test_idle_connections_get_one_more_answer(upstream, tailor):
 
 
 def test_idle_connections_are_closed(upstream, tailor):
-    # Goal: one that stays idle is closed after stop_idle, and is no cut.
+    # Goal: one that stays idle is closed after a thirtieth of stop_timeout, and
+    # is no cut.
     server = upstream("active").serve()
-    t = tailor(server, proxy={"stop_idle": "50ms"})
+    t = tailor(server, proxy={"stop_timeout": "1500ms"})
     with t.client() as c:
         c.get()
         t.signal(signal.SIGTERM)
@@ -106,7 +107,7 @@ def test_queued_connections_are_served(upstream, tailor):
     # Goal: a client that has connected, but was not accepted yet when the
     # stop began, is served: closing the socket would have reset it.
     server = upstream("active").serve()
-    t = tailor(server, proxy={"stop_idle": "20s"})
+    t = tailor(server, proxy={"stop_timeout": "600s"})
     t.signal(signal.SIGSTOP)
     with t.client() as c:
         c.request()
@@ -151,8 +152,8 @@ def manager(request, scratch):
 
 def plain(t, *arguments, env):
     """A tailor by command line with an environment of its own."""
-    return Process([t / "tailor", *arguments, "--set", "profiler.stream=",
-                    "--set", "proxy.stop_idle=0"], env=env)
+    return Process([t / "tailor", *arguments, "--set", "profiler.stream="],
+                   env=env)
 
 
 def test_notify(build, upstream, scratch, manager):
@@ -263,8 +264,7 @@ def test_sockets_outlive_the_process(build, upstream, scratch):
     admin.bind(f"{scratch}/handed.sock")
     admin.listen()
     arguments = ["--active", server.address, "--set", "profiler.stream=",
-                 "--set", f"profiler.channel_socket={scratch}/c.sock",
-                 "--set", "proxy.stop_idle=0"]
+                 "--set", f"profiler.channel_socket={scratch}/c.sock"]
     waiting = None
     for _ in range(2):
         process = activated(build, [listening, admin], "http:admin",

@@ -471,7 +471,11 @@ def test_live(live, page):
     assert texts(page, "#servers td:first-child") == [
         "active (active)" + live.config["servers"][0]["address"],
         "backup" + live.config["servers"][1]["address"]]
-    assert texts(page, "#hazards .name") == ["active", "backup", "slow"]
+    assert texts(page, "#hazards .name") == [
+        "requests/s", "latency", "sent again", "active", "backup"]
+    assert sum(int(t.split()[0]) for t in texts(page, "#hazards .heat title")
+               ) == 7
+    assert "was active" in texts(page, "#hazards .active title")[0]
     assert len(texts(page, "#hazards a")) == 7
     assert sum(map(int, texts(page, "#causes td:nth-child(4)"))) == 7
     assert texts(page, "#slow code") == ["GET /<b>bold"] * 7

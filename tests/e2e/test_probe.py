@@ -36,7 +36,7 @@ def test_signals_and_costs(build):
         return
     seen = {(c["work"], c["profile"]): c for c in found["kernel_costs"]}
     assert set(seen) == {(w, p) for w in ("switch", "tcp", "fault", "call")
-                         for p in ("off", "lite", "full", "syscalls")}
+                         for p in ("off", "lite", "full", "all")}
     assert all(c["watched_ns"] > 0 and c["others_ns"] > 0
                for c in seen.values())
 

@@ -41,9 +41,9 @@ def test_forwards_with_its_own_fields(one):
 
 
 def test_via_if_wanted(upstream, tailor):
-    # Goal: proxy.via adds ours after others, with the client's version.
+    # Goal: proxy.add_fields with via adds ours after others, with the client's version.
     server = upstream("active").serve()
-    t = tailor(server, proxy={"via": True})
+    t = tailor(server, proxy={"add_fields": ["via"]})
     with t.client() as c:
         c.get("/", fields=[("Via", "1.0 x")])
     assert server.requests[0].all("via") == ["1.0 x", "1.1 tailor"]
@@ -266,7 +266,7 @@ def test_one_byte_at_a_time(one):
      b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
     (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
      b"5 \r\nhello\r\n0\r\n\r\n", 400),
-    (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+    (b"GET /" + b"a" * 17000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414),
     (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 17000 + b"\r\n\r\n", 431),
     (b"POST / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", 417),
 ])

@@ -9,7 +9,7 @@ import pytest
 
 from rig.message import response
 
-WARM = {"requests": 12, "rate": 1000, "max": "5s"}
+WARM = {"requests": 12, "max": "5s"}
 REFUSED = 'tailor_copies_refused_total{reason="%s"}'
 
 
@@ -100,7 +100,7 @@ def test_a_mirror_changes_nothing(pair):
 def test_fields_of_a_copy(pair, added):
     # Goal: a copy says what is asked for and not who asks: a few fields, and
     # those of warmup.fields.
-    t = pair({"fields": added}, proxy={"forwarded": True, "via": True})
+    t = pair({"fields": added}, proxy={"add_fields": ["forwarded", "via"]})
     kept = [("Accept", "text/html"), ("accept-language", "de"),
             ("Accept-Encoding", "br"), ("Accept-Charset", "utf-8"),
             ("User-Agent", "browser"), ("Range", "bytes=0-1")]

@@ -79,28 +79,28 @@ def test_environment(build, tmp_path):
     # Goal: a key in the environment wins over the file, the command line
     # over both; what is wrong names the variable, what is no key is ignored.
     file = tmp_path / "good.json"
-    file.write_text('{"listen": ":0", "proxy": {"line_max": "10k", '
-                    '"queue_max": 50, "via": false}, '
+    file.write_text('{"listen": ":0", "proxy": {"body_max": "10k", '
+                    '"connections_max": 50, "websocket": false}, '
                     '"servers": [{"address": "127.0.0.1:1"}]}')
-    env = {"TAILOR_PROXY_LINE_MAX": "12k", "TAILOR_PROXY_QUEUE_MAX": "60",
+    env = {"TAILOR_PROXY_BODY_MAX": "12k", "TAILOR_PROXY_CONNECTIONS_MAX": "60",
            "TAILOR_SERVERS_1_ADDRESS": "127.0.0.1:2", "TAILOR_NO_KEY": "x",
            "TAILOR_HEDGING_TRIGGERS": "gc,exit"}
 
     def dump(**more):
         done = subprocess.run(
             [build / "tailor", "-T", "-c", str(file),
-             "--set", "proxy.queue_max=70"], text=True, env={**env, **more},
+             "--set", "proxy.connections_max=70"], text=True, env={**env, **more},
             capture_output=True, timeout=30, check=False)
         return done.stdout, done.stderr
 
     out = json.loads(dump()[0])
-    assert out["proxy"]["line_max"] == "12k"
-    assert out["proxy"]["queue_max"] == 70 and out["proxy"]["via"] is False
+    assert out["proxy"]["body_max"] == "12k"
+    assert out["proxy"]["connections_max"] == 70 and out["proxy"]["websocket"] is False
     assert [s["address"] for s in out["servers"]] == ["127.0.0.1:1",
                                                       "127.0.0.1:2"]
     assert out["hedging"]["triggers"] == ["gc", "exit"]
-    _, err = dump(TAILOR_PROXY_VIA="perhaps", TAILOR_SERVERS_0_LOSER="drown")
-    assert "proxy.via: set by TAILOR_PROXY_VIA" in err
+    _, err = dump(TAILOR_PROXY_WEBSOCKET="perhaps", TAILOR_SERVERS_0_LOSER="drown")
+    assert "proxy.websocket: set by TAILOR_PROXY_WEBSOCKET" in err
     assert "servers[0].loser: set by TAILOR_SERVERS_0_LOSER" in err
     assert len(err.splitlines()) == 4
     # One that is no key any more is explained.
@@ -149,7 +149,7 @@ def test_schema(build, tmp_path):
         {"address": "127.0.0.1:1", "connections_max": 7,
          "launch": {"command": "/bin/true", "environment": {"A": "b"}}},
         {"address": "127.0.0.1:2"}],
-        "proxy": {"header_timeout": 1.5, "line_max": "12k"},
+        "proxy": {"header_timeout": 1.5, "body_max": "12k"},
         "profiler": {"poll": "sleep:1ms", "cpu": 0},
         "hedging": {"triggers": "gc", "budget_ratio": 0.5}}
     file.write_text(json.dumps(text))
@@ -159,9 +159,9 @@ def test_schema(build, tmp_path):
     schema.check(json.loads(out), ours)
     assert described(ours) == members(json.loads(out))
     for section, key, value in [
-            ("proxy", "header_timeout", "soon"), ("proxy", "via", "yes"),
+            ("proxy", "header_timeout", "soon"), ("proxy", "websocket", "yes"),
             ("proxy", "header_timeout", -1), ("hedging", "mode", "dance"),
-            ("proxy", "line_maxx", 1), ("proxy", "line_max", 2 ** 40),
+            ("proxy", "body_maxx", 1), ("proxy", "body_max", 2 ** 50),
             ("hedging", "triggers", ["gc", "moon"])]:
         bad = json.loads(json.dumps(text))
         bad.setdefault(section, {})[key] = value

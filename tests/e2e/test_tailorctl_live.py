@@ -1,8 +1,12 @@
 """Goal: tailorctl understands what a running tailor answers."""
 
+import contextlib
 import json
 import re
+import subprocess
 
+from rig.client import Client
+from rig.ports import free_port
 from rig.wait import wait_until
 
 
@@ -118,3 +122,56 @@ def test_refusals_in_words(ctl, upstream, tailor):
     states = ctl("-a", t.admin, "--json", "drain", "--force", "active").out
     assert json.loads(states.splitlines()[-1]) == {"server": "active",
                                                    "state": "drained"}
+
+
+def test_a_page_for_a_browser(build, upstream, tailor):
+    """Goal: the live page of an admin socket is reached by the printed
+    address, with all that it fetches; without its secret nothing is, and
+    nothing can be changed; a guest that says nothing keeps no other waiting."""
+    t = tailor(upstream("active").serve(), slow={"target": "0"})
+    with t.client() as client:
+        client.get("/a", fields=[("X-Request-Id", "one")])
+    wait_until(lambda: t.metrics()["tailor_tales"] == 1, "it is kept")
+    with subprocess.Popen([build / "tailorctl", "-a", t.admin, "live"],
+                          text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as relay:
+        try:
+            url = relay.stdout.readline().strip()
+            found = re.fullmatch(
+                r"http://127\.0\.0\.1:(\d+)(/[0-9a-f]{32})/live", url)
+            address, secret = ("127.0.0.1", int(found[1])), found[2]
+
+            def get(target, method="GET"):
+                with Client(address) as c:
+                    c.request(method, target)
+                    return c.response()
+
+            with Client(address), Client(address) as half:
+                half.send(b"GET " + secret.encode())
+                page = get(f"{secret}/live")
+                assert page.status == 200 and b"<title>Tailor" in page.body
+            assert json.loads(get(f"{secret}/live.json").body)["servers"]
+            assert get(f"{secret}/timeline/one?format=html").status == 200
+            assert get(f"{secret}/timeline/two?format=html").status == 404
+            for wrong in ("/live", "/", f"{secret[:-1]}x/live", secret,
+                          f"/x{secret}/live"):
+                refused = get(wrong)
+                assert refused.status == 404, wrong
+                assert b"tailorctl live" in refused.body
+            assert get(f"{secret}/switch", "POST").status == 404
+            with Client(address) as c, contextlib.suppress(OSError):
+                c.send(b"x" * 10_000)
+                c.expect_end()
+            assert get(f"{secret}/live.json").status == 200
+        finally:
+            relay.kill()
+
+
+def test_the_page_of_a_tcp_admin(ctl, upstream, tailor):
+    """Goal: where a browser can open the page itself, that is its address."""
+    port = free_port()
+    t = tailor(upstream("active").serve(), ready=None,
+               admin=f"127.0.0.1:{port}")
+    result = ctl("-a", f"127.0.0.1:{port}", "--json", "live")
+    assert json.loads(result.out) == {"url": f"http://127.0.0.1:{port}/live"}
+    assert t.running()

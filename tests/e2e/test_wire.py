@@ -227,7 +227,7 @@ WITH_TRAILERS = (
 def test_trailers_for_who_asks(one, streamed, bytewise):
     # Goal: harmless trailer fields reach a client that says it takes them,
     # whether its response was kept or streamed.
-    t = one(proxy={"trailers_pass": True},
+    t = one(proxy={"pass_fields": "trailers"},
             hedging={"commit_delay": 0 if streamed else "1s"})
     with t.client() as c:
         for _ in range(2):
@@ -256,7 +256,7 @@ def test_trailers_for_who_asks(one, streamed, bytewise):
 def test_trailers_for_no_other_request(one, passed, fields):
     # Goal: without the key, or for a client that has not asked, they are
     # dropped and the server is not asked for any.
-    t = one(proxy={"trailers_pass": passed})
+    t = one(proxy={"pass_fields": ["trailers"] if passed else []})
     with t.client() as c:
         c.request(fields=fields)
         r = one.server.expect()
@@ -302,7 +302,7 @@ def test_trusted_peers_are_believed(one):
     # Goal: their X-Forwarded-For is extended, the rest kept, Forwarded added.
     one.server.serve()
     t = one(talechain=STRANGERS, proxy={"trust": ["127.0.0.0/8"],
-                                        "forwarded": True})
+                                        "add_fields": "forwarded"})
     with t.client() as c:
         answer = c.get(fields=[("X-Request-Id", "theirs"),
                                ("X-Forwarded-For", "1.2.3.4"),
@@ -326,7 +326,7 @@ def test_unix_clients_have_no_address(upstream, tailor, scratch, trust,
     server = upstream("active").serve()
     path = f"{scratch}/front.sock"
     tailor(server, listen=["127.0.0.1:0", f"unix:{path}"],
-           proxy={"forwarded": True, "trust": trust})
+           proxy={"add_fields": "forwarded", "trust": trust})
     with Client(path) as c:
         c.get(fields=[("X-Forwarded-For", "1.2.3.4")])
     r = server.requests[0]
@@ -404,7 +404,7 @@ def test_an_answer_in_time_is_not_hedged(pair):
 
 def test_a_percentile_says_what_is_late(pair):
     # Goal: without a configured delay the server's own responses set it.
-    t = pair(hedging={"timer_ratio": 1, "timer_percentile": 50})
+    t = pair(hedging={"timer_ratio": 1, "timer_delay": "p50"})
     with t.client() as c:
         c.request()  # nothing known yet: never late
         first = pair.a.expect()
@@ -448,20 +448,6 @@ def test_pushback_stops_hedges(pair):
 
 def good_or_bad(request):
     return response(200) if request.target == "/" else b"no\r\n\r\n"
-
-
-def test_the_last_answer_of_a_connection_says_so(one):
-    # Goal: with keep_alive_requests the client is notified before the end, by
-    # the server's response and by our own, so nothing it sends is lost.
-    t = one(proxy={"keep_alive_requests": 2})
-    one.server.serve(good_or_bad)
-    for last, status in (("/", 200), ("/bad", 502)):
-        with t.client() as c:
-            assert c.get("/").get("connection") is None
-            answer = c.get(last)
-            assert (answer.status, answer.get("connection")) == (
-                status, "close")
-            c.expect_end()
 
 
 def test_an_old_client_is_kept_after_an_error(one):

@@ -29,8 +29,9 @@ def behind(upstream, tailor):
 
     def start(**proxy):
         address = f"127.0.0.1:{free_port()}"
-        return server, tailor(server, listen=[address], proxy={
-            "proxy_protocol": [address], "trust": ["127.0.0.0/8"], **proxy})
+        return server, tailor(
+            server, listen=[f"{address} proxy_protocol"],
+            proxy={"trust": ["127.0.0.0/8"], **proxy})
     return start
 
 
@@ -117,19 +118,24 @@ def test_an_unnamed_client_has_no_rights(behind, header):
 
 # --- caps and slow clients --------------------------------------------------
 
-def test_connections_of_one_address(one, upstream):
+def from_afar(t):
+    """A client of another machine: those of this one have no such limits."""
+    client = t.client()
+    client.send(b"PROXY TCP4 192.0.2.9 192.0.2.1 1 2\r\n")
+    return client
+
+
+def test_connections_of_one_address(behind):
     # Goal: one address cannot have them all, and gets them back.
-    one.server.serve()
-    t = one(proxy={"connections_per_address_max": 2,
-                   "per_address_exempt": []})
-    a, b, c = t.client(), t.client(), t.client()
+    _, t = behind(connections_per_address_max=2)
+    a, b = from_afar(t), from_afar(t)
     assert a.get().status == 200 and b.get().status == 200
     with pytest.raises((Closed, ConnectionResetError, BrokenPipeError)):
-        c.get()
+        from_afar(t).get()
     b.close()
     wait_until(lambda: t.metrics()["tailor_connections_current"] == 1,
                "one connection is left")
-    with t.client() as d:
+    with from_afar(t) as d:
         assert d.get().status == 200
     a.close()
     wait_until(lambda: t.metrics()["tailor_client_addresses"] == 0,
@@ -177,17 +183,15 @@ def test_limits_by_address_by_default(build, behind):
     assert shown["connections_per_address_max"] == 8192
 
 
-def test_half_open_requests_of_one_address(one):
+def test_half_open_requests_of_one_address(behind):
     # Goal: slow senders are capped; requests that come whole still pass.
-    one.server.serve()
-    t = one(proxy={"connections_per_address_max": 16,
-                   "per_address_exempt": []})
-    slow = [t.client() for _ in range(2)]
+    _, t = behind(connections_per_address_max=16)
+    slow = [from_afar(t) for _ in range(2)]
     for c in slow:
         c.send(b"GET / HTTP/1.1\r\n")
     wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 2,
                "both are half-open")
-    with t.client() as c:
+    with from_afar(t) as c:
         assert c.get().status == 200  # whole at once
         c.send(b"GET / HT")
         answer = c.response()
@@ -203,23 +207,21 @@ def test_half_open_requests_of_one_address(one):
 
 @pytest.mark.parametrize("expect", [b"", b"Expect: 100-continue\r\n"],
                          ids=["plain", "expect"])
-def test_heads_without_their_bodies_are_half_open(one, expect):
+def test_heads_without_their_bodies_are_half_open(behind, expect):
     # Goal: a head that came whole, and nothing of its body, counts too.
-    one.server.serve()
-    t = one(proxy={"connections_per_address_max": 16,
-                   "per_address_exempt": []})
+    _, t = behind(connections_per_address_max=16)
     head = (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n"
             + expect + b"\r\n")
-    slow = [t.client() for _ in range(2)]
+    slow = [from_afar(t) for _ in range(2)]
     for c in slow:
         c.send(head)
     wait_until(lambda: t.metrics()["tailor_connections_half_open"] == 2,
                "both are half-open")
-    with t.client() as c:
+    with from_afar(t) as c:
         c.send(head)
         assert c.response().status == 429  # and no 100 before
         c.expect_end()
-    with t.client() as c:
+    with from_afar(t) as c:
         c.send(head + b"ok")  # whole at once
         assert c.response().status == 200
     for c in slow:

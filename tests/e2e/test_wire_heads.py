@@ -1,8 +1,6 @@
 """Goal: a head within the limits is always passed on, whatever Tailor adds to
 it, and one byte more is refused with the status that the manual names."""
 
-import subprocess
-
 import pytest
 
 LIMIT = 16384  # of a head
@@ -36,7 +34,8 @@ def filled(head, size):
 ], ids=["plain", "terse", "absolute", "forwarded"])
 def test_request_heads_at_the_limit(one, begin, size, status):
     # Goal: exactly the limit passes, with all that Tailor can add.
-    t = one(proxy={"forwarded": True, "via": True, "trust": ["127.0.0.1/32"]},
+    t = one(proxy={"add_fields": ["forwarded", "via"],
+                   "trust": ["127.0.0.1/32"]},
             hedging={"mode": "watch"})
     one.server.serve()
     with t.client() as c:
@@ -52,7 +51,7 @@ def test_request_heads_at_the_limit(one, begin, size, status):
 ], ids=["plain", "terse"])
 def test_response_heads_at_the_limit(one, begin, size, status):
     # Goal: the same in the other direction.
-    t = one(proxy={"server_timing": True})
+    t = one(proxy={"add_fields": "server-timing"})
     one.server.serve(lambda r: filled(begin, size))
     with t.client() as c:
         c.request(fields=[("X-Request-Id", "r" * 64)])
@@ -94,12 +93,3 @@ def test_as_many_fields_as_there_may_be(one):
         with t.client() as c:
             c.request(fields=[(f"x-{i}", "y") for i in range(fields)])
             assert c.response().status == status
-
-
-def test_a_limit_beyond_what_is_kept_is_refused(build):
-    # Goal: no limit can be configured that is not obeyed.
-    run = subprocess.run(
-        [build / "tailor", "-t", "--listen", "127.0.0.1:1", "--active",
-         "127.0.0.1:2", "--set", "proxy.line_max=16385"],
-        capture_output=True, text=True, timeout=20, check=False)
-    assert run.returncode == 1 and "proxy.line_max" in run.stderr, run

@@ -20,9 +20,9 @@ from traffic import TRAFFIC, cut_page, open_channels
 CONFIG = {
     "warmup": {"requests": 2},
     "hedging": {"timer_ratio": 1, "timer_delay": "20ms",
-                "drain_timeout": "2s", "budget_burst": 1000},
-    "proxy": {"stop_timeout": "5s", "stop_idle": 0,
-              "websocket": True, "trailers_pass": True,
+                "budget_burst": 1000},
+    "proxy": {"stop_timeout": "5s", "websocket": True,
+              "pass_fields": ["trailers"],
               "queue_timeout": "2s", "request_timeout": "3s",
               "header_timeout": "2s", "client_timeout": "2s",
               "idle_timeout": "4s",
@@ -93,10 +93,10 @@ class Watched(Plain):
         c = super().config(t)
         found = glob.glob("/usr/lib/jvm/*/lib/server/libjvm.so")
         c["servers"][1]["launch"]["command"] = [sys.executable, "-c", THREADS]
-        c["servers"][1] |= {"jvm": "usdt",
-                            "libjvm": next(iter(found), "/none/libjvm.so")}
+        c["servers"][1]["jvm"] = "usdt:" + next(iter(found),
+                                                "/none/libjvm.so")
         c["profiler"] |= {
-            "kernel": "full", "syscalls": True,
+            "kernel": "all",
             "rates": ["ipc", "clock", "cpu", "page_faults", "switches",
                       "queue", "classes", "compiled"]}
         return c

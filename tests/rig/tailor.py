@@ -68,7 +68,7 @@ class Tailor(Process):
         path = os.path.join(directory, "tailor.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(config, file, indent=1)
-        host, _, port = config["listen"][0].rpartition(":")
+        host, _, port = config["listen"][0].split(" ")[0].rpartition(":")
         self.address = (host, int(port))
         self.port = int(port)
         super().__init__([os.path.join(build, self.program), "-c", path],

@@ -8,6 +8,7 @@
 "use strict";
 
 const WIDTH = 900, LEFT = 90, LANE = 34, TOP = 10, BAR = LANE - 12;
+const RATE = 44, CELL = 9, GAP = 12;
 
 const $ = (id) => document.getElementById(id);
 const sum = (list, of) => list.reduce((all, one) => all + of(one), 0);
@@ -88,42 +89,109 @@ function drawServers(j) {
     number(duration(s.p99_ns)), number(s.restarts), number(s.errors))));
 }
 
+/* All that happened, over one axis of time: from top to bottom the rate, the
+ * latencies, what was sent again, the servers' pauses. */
 function drawHazards(j) {
   const x = (ago) => LEFT + (WIDTH - LEFT) *
-    (1 - Math.min(1, ago / j.window_ns));
-  const y = (lane) => TOP + lane * LANE;
-  const lanes = [...j.servers.map((s) => s.name), "slow"];
-  const height = lanes.length * LANE + 30;
+    (1 - Math.min(1, Math.max(0, ago / j.window_ns)));
   const parts = [];
-  for (const m of [10, 8, 6, 4, 2, 0]) {
-    const at = x(m * 60e9);
-    const anchor = m === 0 ? "end" : m === 10 ? "start" : "middle";
-    parts.push(svg("line", { x1: at, x2: at, y1: 0, y2: height - 22 }),
-      svg("text", { x: at, y: height - 7, "text-anchor": anchor },
-          m === 0 ? "now" : `-${m} min`));
+  let y = TOP;
+  const name = (text, down) => parts.push(
+    svg("text", { class: "name", x: 8, y: y + down }, text));
+  const slices = j.slices.map((s) => {
+    const from = x(s.began_ago_ns), to = x(s.began_ago_ns - j.slice_ns);
+    const ns = Math.min(j.slice_ns, s.began_ago_ns);
+    return { ...s, from, width: Math.max(1, to - from),
+             rate: s.requests / Math.max(1, ns / 1e9) };
+  });
+
+  const fastest = Math.max(1, ...slices.map((s) => s.rate));
+  name("requests/s", 16);
+  parts.push(svg("text", { x: 8, y: y + 32 },
+                 `up to ${Number(fastest.toPrecision(2))}`));
+  for (const s of slices) {
+    const high = RATE * s.rate / fastest;
+    parts.push(svg("rect", { class: "rate", x: s.from, width: s.width,
+                             y: y + RATE - high, height: high },
+      svg("title", {}, `${Number(s.rate.toPrecision(3))} requests/s`)));
   }
-  lanes.forEach((name, i) => parts.push(
-    svg("text", { class: "name", x: 8, y: y(i) + 16 }, name)));
+  y += RATE + 2 * GAP;
+  y = drawHeat(j, slices, x, y, parts) + GAP;
+
+  name("sent again", 16);
+  const most = Math.max(1, ...slices.map((s) => s.again));
+  for (const s of slices.filter((one) => one.again > 0)) {
+    const high = 4 + (BAR - 4) * s.again / most;
+    parts.push(svg("rect", { class: "again", x: s.from, width: s.width,
+                             y: y + BAR - high, height: high },
+      svg("title", {}, `${s.again} requests sent to a second server`)));
+  }
+  y += LANE;
+
+  const lanes = y;
+  j.servers.forEach((server, i) => {
+    name(server.name, 16);
+    for (const s of slices.filter((one) => one.active === i))
+      parts.push(svg("rect", { class: "active", x: s.from, width: s.width,
+                               y: y + BAR + 3, height: 3 },
+        svg("title", {}, `${server.name} was active`)));
+    y += LANE;
+  });
   for (const h of j.hazards) {
     const end = h.ended_ago_ns ?? 0, from = x(h.began_ago_ns);
     /* A pause of a millisecond is a thousandth of a pixel. */
     const width = Math.max(2, x(end) - from);
-    parts.push(svg("rect", { class: h.kind, x: from, y: y(h.server), width,
-                             height: BAR },
-      svg("title", {}, `${lanes[h.server]}: ${h.kind} (${h.cause}), ` +
+    parts.push(svg("rect", { class: h.kind, x: from, width, height: BAR,
+                             y: lanes + h.server * LANE },
+      svg("title", {}, `${j.servers[h.server].name}: ${h.kind} (${h.cause}), ` +
         duration(h.began_ago_ns - end) +
         (h.ended_ago_ns === undefined ? " so far" : "") +
         `, ${duration(h.began_ago_ns)} ago`)));
   }
-  for (const r of j.slow) {
-    const ago = agoNs(j, r);
-    if (ago > j.window_ns || r.reason !== "target") continue;
-    parts.push(svg("a", { href: timeline(r) },
-      svg("rect", { class: "over", x: x(ago) - 1, y: y(lanes.length - 1),
-                    width: 3, height: BAR },
-        svg("title", {}, `${r.target}: ${duration(r.total_ns)}`))));
+
+  const axis = [10, 8, 6, 4, 2, 0].flatMap((m) => {
+    const at = x(m * 60e9);
+    const anchor = m === 0 ? "end" : m === 10 ? "start" : "middle";
+    return [svg("line", { x1: at, x2: at, y1: 0, y2: y }),
+      svg("text", { x: at, y: y + 15, "text-anchor": anchor },
+          m === 0 ? "now" : `-${m} min`)];
+  });
+  chart("hazards", y + 22, [...axis, ...parts]);
+}
+
+/* A cell for each slice and latency, and a point for each slow request that was
+ * kept.  Returns the lower end. */
+function drawHeat(j, slices, x, y, parts) {
+  const kept = j.slow.filter((r) =>
+    agoNs(j, r) <= j.window_ns && r.reason === "target");
+  const edges = j.latency.map((b) => b.to_ns ?? Infinity);
+  const bucket = (ns) => edges.findIndex((edge) => ns <= edge);
+  const used = [...edges.keys()].filter((i) => j.latency[i].requests > 0);
+  for (const r of kept) used.push(bucket(r.total_ns));
+  parts.push(svg("text", { class: "name", x: 8, y: y - 8 }, "latency"));
+  if (used.length === 0)
+    return y + LANE;
+  const low = Math.min(...used), high = Math.max(...used);
+  const top = (i) => y + (high - i) * CELL;
+  const most = Math.max(...slices.flatMap((s) => s.latency));
+  for (let i = low; i <= high; i++) {
+    if ((i - low) % 3 === 0 && edges[i] !== Infinity)
+      parts.push(svg("text", { x: LEFT - 6, y: top(i) + 4,
+                               "text-anchor": "end" }, duration(edges[i])));
+    for (const s of slices.filter((one) => one.latency[i] > 0))
+      parts.push(svg("rect", { class: "heat", x: s.from, width: s.width,
+                               y: top(i), height: CELL,
+                               opacity: 0.12 + 0.88 *
+                                 Math.sqrt(s.latency[i] / most) },
+        svg("title", {}, `${s.latency[i]} requests` +
+          (edges[i] === Infinity ? "" : ` under ${duration(edges[i])}`))));
   }
-  chart("hazards", height, parts);
+  for (const r of kept)
+    parts.push(svg("a", { href: timeline(r) },
+      svg("circle", { class: "over", cx: x(agoNs(j, r)), r: 4,
+                      cy: top(bucket(r.total_ns)) + CELL / 2 },
+        svg("title", {}, `${r.target}: ${duration(r.total_ns)}`))));
+  return y + (high - low + 1) * CELL;
 }
 
 function drawCauses(j) {

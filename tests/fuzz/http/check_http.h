@@ -11,7 +11,6 @@
 
 #define CHECK_LIMITS                                                   \
 	{                                                              \
-		.request_line_max = 1024, .field_line_max = 1024,      \
 		.head_max = 4096, .fields_max = 20, .body_max = 65536, \
 	}
 

@@ -122,8 +122,28 @@ static const struct {
 	"10s; tailorctl restart --force does not wait\n"
 	"t:3:12: proxy.body_timeout: no key any more: replaced by "
 	"proxy.client_timeout\n"},
-    {"{\"proxy\": {\"via\": \"true\"}}",
-	"t:1:19: proxy.via: \"true\" is not true or false\n"},
+    {"{\"proxy\": {\"websocket\": \"true\"}}",
+	"t:1:25: proxy.websocket: \"true\" is not true or false\n"},
+    {"{\"proxy\": {\"via\": true, \"add_fields\": \"vai\"}}",
+	"t:1:12: proxy.via: no key any more: replaced by proxy.add_fields: "
+	"\"via\"\n"
+	"t:1:39: proxy.add_fields: \"vai\" is not one of \"server-timing\", "
+	"\"via\", \"forwarded\"; did you mean \"via\"?\n"},
+    {"{\"hedging\": {\"timer_delay\": \"p49\"}}",
+	"t:1:29: hedging.timer_delay: \"p49\" is not a duration in 1us..600s "
+	"(a plain number is in ms) or a percentile in \"p50\"..\"p100\"\n"},
+    {"{\"hedging\": {\"timer_delay\": 0}}",
+	"t:1:29: hedging.timer_delay: 0 is not a duration in 1us..600s (a "
+	"plain number is in ms) or a percentile in \"p50\"..\"p100\"\n"},
+    {"{\"servers\": [{\"jvm\": \"usdt:x\"}, {\"jvm\": \"none:/x\"}]}",
+	"t:1:22: servers[0].jvm: \"usdt:x\" is not one of \"auto\", "
+	"\"agent\", \"hsperfdata\", \"none\", \"usdt\" or \"usdt:\" and an "
+	"absolute path\n"
+	"t:1:41: servers[1].jvm: \"none:/x\" is not one of \"auto\", "
+	"\"agent\", \"hsperfdata\", \"none\", \"usdt\" or \"usdt:\" and an "
+	"absolute path\n"},
+    {"{\"listen\": [\":80 proxy_protocol\", \"x proxy_protocol\"]}",
+	"t:1:35: listen: \"x proxy_protocol\": the port is missing\n"},
     {"{\"proxy\": {\"cpu\": \"0-1\"}}",
 	"t:1:19: proxy.cpu: \"0-1\" is not \"auto\", \"none\" or the number "
 	"of a CPU\n"},
@@ -208,13 +228,14 @@ static const struct {
     /* --- all at once, in the order of the file -------------------------- */
     {"{\n"
      "  // a comment with a \" quote\n"
-     "  \"proxy\": {\"vai\": true, \"line_max\": \"1k\", /* } */ "
-     "\"via\": 1},\n"
+     "  \"proxy\": {\"websoket\": true, \"body_max\": \"1k\", /* } */ "
+     "\"websocket\": 1},\n"
      "\t\"\xc3\xa9\": 2, \"slow\": {\"target\": \"1d\",},\n"
      "  \"log\": {\"format\": \"jsn\"},\n"
      "}",
-	"t:3:13: proxy.vai: unknown key; did you mean proxy.via?\n"
-	"t:3:59: proxy.via: 1 is not true or false\n"
+	"t:3:13: proxy.websoket: unknown key; did you mean "
+	"proxy.websocket?\n"
+	"t:3:70: proxy.websocket: 1 is not true or false\n"
 	"t:4:2: \xc3\xa9: unknown key\n"
 	"t:4:29: slow.target: \"1d\" is not a duration in 0..600s (a plain "
 	"number is in ms)\n"
@@ -336,7 +357,8 @@ test_set_messages(void **state)
 	    {"servers[1].name", "",
 		"servers[1].name: \"\" is not a name of 1 to 32 letters, "
 		"digits, '.', '_' or '-'"},
-	    {"proxy.via", "yes", "proxy.via: \"yes\" is not true or false"},
+	    {"proxy.websocket", "yes",
+		"proxy.websocket: \"yes\" is not true or false"},
 	    {"slow.history", "x",
 		"slow.history: \"x\" is not a whole number in 16..1048576"},
 	    {"slow.keep", "x",
@@ -394,14 +416,14 @@ test_check_messages(void **state)
 		"loopback address or unix:/path\n"
 		"servers[0].address: 127.0.0.1:80 is where Tailor itself "
 		"listens\n"},
-	    {"{\"listen\": [\":80\", \"unix:/a\"], "
-	     "\"servers\": [{\"address\": \":1\"}], \"proxy\": "
-	     "{\"proxy_protocol\": [\":80\", \"unix:/a\", \":81\"]}}",
-		"proxy.proxy_protocol: no peer may connect to :80; name the "
+	    {"{\"listen\": [\":80 proxy_protocol\", "
+	     "\"unix:/a proxy_protocol\", \":81\", \":80\"], "
+	     "\"servers\": [{\"address\": \":1\"}]}",
+		"listen: :80 is given twice\n"
+		"listen: no peer may connect to :80; name the "
 		"peers in proxy.trust\n"
-		"proxy.proxy_protocol: no peer may connect to unix:/a; name "
-		"the peers in proxy.trust\n"
-		"proxy.proxy_protocol: :81 is not an address of listen\n"},
+		"listen: no peer may connect to unix:/a; name "
+		"the peers in proxy.trust\n"},
 	    {"{\"listen\": \":80\", \"servers\": [{\"address\": "
 	     "\"localhost:1\"}, {\"name\": \"a\", "
 	     "\"address\": \"127.0.0.1:1\"}]}",

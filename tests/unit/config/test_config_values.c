@@ -30,11 +30,12 @@ test_defaults(void **state)
 	assert_int_equal(c->hedging.body_max_bytes, 65536);
 	assert_true(c->hedging.budget_ratio == 0.10);
 	assert_int_equal(c->hedging.commit_delay_ns, 1000000);
-	assert_int_equal(c->warmup.rate_per_s, 500);
 	assert_int_equal(c->proxy.idle_timeout_ns, 75000000000);
 	assert_int_equal(c->proxy.body_max_bytes, 1 << 30);
 	assert_true(!c->proxy.via && c->proxy.server_timing);
-	assert_false(c->proxy.spin || c->proxy.underscore_pass);
+	assert_false(c->proxy.forwarded || c->proxy.underscore_pass);
+	assert_int_equal(c->hedging.timer_percentile, 99);
+	assert_int_equal(c->hedging.timer_delay_ns, 0);
 	assert_string_equal(c->proxy.cpu, "auto");
 	assert_int_equal(c->proxy.networks, 0);
 	assert_int_equal(c->profiler.poll, CONFIG_POLL_AUTO);
@@ -201,8 +202,9 @@ test_a_whole_file(void **state)
 	    "\"hedging\": {\"triggers\": \"safepoint\",\n"
 	    "  \"allow\": [\"POST /*/_search\", \"PUT /a/**\"],\n"
 	    "  \"commit_delay\": 0.25, \"body_max\": 1000, "
+	    "\"timer_delay\": 0.5, "
 	    "\"budget_ratio\": 1},\n"
-	    "\"proxy\": {\"poll\": \"spin\", \"cpu\": 3, \"via\": true,\n"
+	    "\"proxy\": {\"cpu\": 3, \"add_fields\": \"via\",\n"
 	    "  \"trust\": [\"10.0.0.0/8\", \"2001:db8::/32\", "
 	    "\"192.168.1.1\", \"unix\"], \"idle_timeout\": \"1.5m\"},\n"
 	    "\"profiler\": {\"poll\": \"sleep:250us\", \"stream\": \"\"},\n"
@@ -236,8 +238,10 @@ test_a_whole_file(void **state)
 	assert_string_equal(c->hedging.allow[1], "PUT /a/**");
 	assert_int_equal(c->hedging.commit_delay_ns, 250000);
 	assert_int_equal(c->hedging.body_max_bytes, 1000);
-	assert_true(c->proxy.spin);
+	assert_int_equal(c->hedging.timer_delay_ns, 500000);
+	assert_int_equal(c->hedging.timer_percentile, 0);
 	assert_true(c->proxy.via);
+	assert_false(c->proxy.server_timing);
 	assert_string_equal(c->proxy.cpu, "3");
 	assert_int_equal(c->proxy.networks, 4);
 	assert_int_equal(c->proxy.trust[0].address[0], 10);
@@ -259,7 +263,7 @@ static void
 test_set(void **state)
 {
 	static const char *const sets[][2] = {
-	    {"listen", ":80,[::1]:81"},
+	    {"listen", ":80 proxy_protocol,[::1]:81"},
 	    {"servers[1].address", "[::1]:9002"},
 	    {"servers[0].launch.command", "java -jar  x.jar"},
 	    {"servers[1].launch.command", "[\"a b\", \"c,d\"]"},
@@ -271,7 +275,11 @@ test_set(void **state)
 	    {"hedging.budget_ratio", "0.25"},
 	    {"warmup.fields", "Cookie,X-Tenant"},
 	    {"warmup.exclude", "/admin/**"},
-	    {"proxy.via", "true"},
+	    {"proxy.websocket", "true"},
+	    {"proxy.add_fields", "server-timing,forwarded"},
+	    {"proxy.pass_fields", "underscored"},
+	    {"hedging.timer_delay", "p95"},
+	    {"servers[1].jvm", "usdt:/a/libjvm.so"},
 	    {"proxy.header_timeout", "1500ms"},
 	    {"proxy.stop_timeout", "5"},
 	    {"profiler.poll", "sleep:75"},
@@ -288,6 +296,8 @@ test_set(void **state)
 		    config_set(c, sets[i][0], sets[i][1], &errors), 0);
 	assert_int_equal(errors.count, 0);
 	assert_int_equal(c->listeners, 2);
+	assert_string_equal(c->listen[0].text, ":80");
+	assert_true(c->listen[0].proxied && !c->listen[1].proxied);
 	assert_string_equal(c->listen[1].text, "[::1]:81");
 	assert_int_equal(c->servers, 2);
 	assert_int_equal(c->server[1].address.address.ss_family, AF_INET6);
@@ -307,7 +317,12 @@ test_set(void **state)
 	assert_string_equal(c->warmup.fields[1], "X-Tenant");
 	assert_int_equal(c->warmup.exclude_patterns, 1);
 	assert_string_equal(c->warmup.exclude[0], "/admin/**");
-	assert_true(c->proxy.via);
+	assert_true(c->proxy.websocket && c->proxy.forwarded);
+	assert_true(c->proxy.server_timing && !c->proxy.via);
+	assert_true(c->proxy.underscore_pass && !c->proxy.trailers_pass);
+	assert_int_equal(c->hedging.timer_percentile, 95);
+	assert_int_equal(c->server[1].jvm, CONFIG_JVM_USDT);
+	assert_string_equal(c->server[1].libjvm, "/a/libjvm.so");
 	assert_int_equal(c->proxy.header_timeout_ns, 1500000000);
 	assert_int_equal(c->proxy.stop_timeout_ns, 5000000000);
 	assert_int_equal(c->profiler.sleep_ns, 75000);
@@ -316,6 +331,11 @@ test_set(void **state)
 	/* A later value replaces all of the earlier one. */
 	assert_int_equal(config_set(c, "profiler.poll", "auto", &errors), 0);
 	assert_int_equal(c->profiler.sleep_ns, 200000);
+	assert_int_equal(config_set(c, "hedging.timer_delay", "7", &errors), 0);
+	assert_int_equal(c->hedging.timer_delay_ns, 7000000);
+	assert_int_equal(c->hedging.timer_percentile, 0);
+	assert_int_equal(config_set(c, "servers[1].jvm", "usdt", &errors), 0);
+	assert_string_equal(c->server[1].libjvm, "");
 	assert_int_equal(config_set(c, "listen", ":82", &errors), 0);
 	assert_int_equal(c->listeners, 1);
 	config_free(&c);

@@ -41,7 +41,6 @@ static const struct hedging_limits limits_default = {
     .budget_ratio = 0.1,
     .budget_burst = 20,
     .warmup_requests = 10,
-    .warmup_rate_per_s = 100,
     .warmup_max_ns = 10 * NS_PER_S,
 };
 
@@ -164,7 +163,6 @@ step_set(struct stage *g)
 	    {"burst", &l->budget_burst},
 	    {"aside", &l->aside_max[0]},
 	    {"warmup", &l->warmup_requests},
-	    {"rate", &l->warmup_rate_per_s},
 	};
 	const struct {
 		const char *key;

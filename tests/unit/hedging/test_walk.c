@@ -177,7 +177,6 @@ limits_random(uint64_t seed)
 	    .budget_burst = 1 + walk_random(&dice, 100),
 	    .min_pause_ns = (int64_t)walk_random(&dice, 2) * NS_PER_MS,
 	    .warmup_requests = walk_random(&dice, 40),
-	    .warmup_rate_per_s = walk_random(&dice, 2000),
 	    .warmup_max_ns = (int64_t)walk_random(&dice, 500) * NS_PER_MS,
 	    .mirror_ratio = ratios[walk_random(&dice, 4)],
 	};

@@ -265,12 +265,9 @@ case_begin(struct test_case *c, bool request, const char *name)
 	snprintf(c->name, sizeof(c->name), "%s", name);
 	c->input.request = request;
 	c->input.limits = (struct http_limits){
-	    .request_line_max = 8192,
-	    .field_line_max = 8192,
 	    .head_max = 16384,
 	    .fields_max = HTTP_FIELDS_MAX,
 	    .body_max = 1 << 20,
-	    .strict_authority = true,
 	};
 }
 
@@ -293,9 +290,7 @@ read_option(struct test_case *c, const char *rest)
 {
 	unsigned n;
 
-	if (strcmp(rest, "replace-host") == 0)
-		c->input.limits.strict_authority = false;
-	else if (strcmp(rest, "underscore") == 0)
+	if (strcmp(rest, "underscore") == 0)
 		c->input.limits.underscore_pass = true;
 	else if (sscanf(rest, "fields %u", &n) == 1)
 		c->input.limits.fields_max = n;

@@ -14,8 +14,6 @@
 #define PARENT "b7ad6b7169203331"
 
 static const struct http_limits limits = {
-    .request_line_max = 8192,
-    .field_line_max = 8192,
     .head_max = 16384,
     .fields_max = HTTP_FIELDS_MAX,
 };

@@ -13,8 +13,6 @@
 #include "proxy/client/origin.h"
 
 static const struct http_limits limits = {
-    .request_line_max = 8192,
-    .field_line_max = 8192,
     .head_max = 16384,
     .fields_max = HTTP_FIELDS_MAX,
 };

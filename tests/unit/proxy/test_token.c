@@ -89,8 +89,6 @@ static bool
 is_in(const struct token *t, const char *lines)
 {
 	static const struct http_limits limits = {
-	    .request_line_max = 8192,
-	    .field_line_max = 8192,
 	    .head_max = 16384,
 	    .fields_max = HTTP_FIELDS_MAX,
 	};

@@ -213,7 +213,6 @@ run_not_fixed(const struct run *r, const struct run_input *in)
 	again.length = (size_t)r->written_length;
 	/* what we add counts too */
 	again.limits.head_max += 1024;
-	again.limits.request_line_max += 1024;
 	again.limits.fields_max = HTTP_FIELDS_MAX;
 	second = run_message(&again, again.length, 1);
 	if (!second->head_done)

@@ -1,0 +1,153 @@
+/*
+ * gain.c: one request's estimate, and a day of them.
+ */
+#include "proxy/stats/gain.h"
+
+#include <math.h>
+
+#define FIRST_NS ((double)(10 * NS_PER_US))
+#define GROWTH 1.05
+
+int64_t
+gain_bucket_ns(unsigned i)
+{
+	return i == 0 ? 0 : (int64_t)(FIRST_NS * pow(GROWTH, i - 1));
+}
+
+static unsigned
+bucket_of(int64_t ns)
+{
+	double i;
+
+	if ((double)ns < FIRST_NS)
+		return 0;
+	i = 1 + floor(log((double)ns / FIRST_NS) / log(GROWTH));
+	return i < GAIN_BUCKETS - 1 ? (unsigned)i : GAIN_BUCKETS - 1;
+}
+
+static struct gain_block *
+block_at(struct gain *g, struct instant now)
+{
+	uint64_t number = now.ns / (uint64_t)GAIN_BLOCK_NS;
+	struct gain_block *b = &g->block[number % GAIN_BLOCKS];
+
+	if (b->number != number)
+		*b = (struct gain_block){.number = number};
+	return b;
+}
+
+/* The first pause of a server that began before one instant and ended, if at
+ * all, after another; NULL: none. */
+static const struct recent_hazard *
+pause_between(const struct recent *all, uint32_t triggers, unsigned server,
+    struct instant from, struct instant to)
+{
+	const struct recent_hazard *first = NULL;
+	unsigned over_before = 0;
+	uint64_t kept =
+	    all->hazards < RECENT_HAZARDS ? all->hazards : RECENT_HAZARDS;
+
+	for (uint64_t i = 1; i <= kept; i++) {
+		const struct recent_hazard *h =
+		    &all->hazard[(all->hazards - i) % RECENT_HAZARDS];
+		bool over =
+		    instant_is_set(h->end) && instant_before(h->end, from);
+
+		/* Kinds overlap, but not many. */
+		if (over && ++over_before > 2 * HAZARD_KIND_COUNT)
+			break;
+		if (!over && h->server == server &&
+		    (triggers >> h->kind & 1) != 0 &&
+		    instant_before(h->seen, to))
+			first = h;
+	}
+	return first;
+}
+
+/* When the request would have gone to the other server; false: never. */
+static bool
+moved_at(const struct gain *g, const struct recent *all, uint32_t triggers,
+    const struct gain_request *r, struct instant *at, bool *again)
+{
+	struct instant end =
+	    instant_is_set(r->answered) ? r->answered : r->finished;
+	const struct recent_hazard *h =
+	    pause_between(all, triggers, r->server, r->written, end);
+
+	*again = false;
+	*at = r->written;
+	if (h == NULL)
+		return instant_is_set(g->wake[r->server]) &&
+		       instant_before(r->written, g->wake[r->server]);
+	if (!instant_before(r->written, h->seen))
+		return true; /* sent there in the first place */
+	*again = true;
+	*at = h->seen;
+	return r->repeatable;
+}
+
+static void
+sample_add(struct gain *g, const struct gain_request *r)
+{
+	if (!r->failed)
+		g->sample[g->samples++ % GAIN_SAMPLES] =
+		    instant_since(r->finished, r->written);
+}
+
+/* A recent response time, by a number that does not follow the clients'. */
+static int64_t
+sample_take(const struct gain *g)
+{
+	uint64_t kept = g->samples < GAIN_SAMPLES ? g->samples : GAIN_SAMPLES;
+	uint64_t lot = g->requests * UINT64_C(0x9e3779b97f4a7c15);
+
+	return g->sample[(lot >> 32) % kept];
+}
+
+/* What the request would have taken; b counts it. */
+static int64_t
+estimate(const struct gain *g, const struct recent *all, uint32_t triggers,
+    const struct gain_request *r, struct instant at, bool again,
+    struct gain_block *b)
+{
+	int64_t was = instant_since(r->finished, r->first_byte), would;
+
+	b->met++;
+	if (g->samples < GAIN_SAMPLES_LEAST ||
+	    pause_between(all, triggers, 1 - r->server, at, at) != NULL) {
+		b->unknown++;
+		return was;
+	}
+	b->again += again;
+	b->saved += r->failed;
+	would = instant_since(at, r->first_byte) + sample_take(g);
+	return again && !r->failed && was < would ? was : would;
+}
+
+void
+gain_note(struct gain *g, const struct recent *hazards, uint32_t triggers,
+    const struct gain_request *r)
+{
+	struct gain_block *b = block_at(g, r->finished);
+	int64_t was = instant_since(r->finished, r->first_byte), would = was;
+	struct instant at;
+	bool again, met;
+
+	g->requests++;
+	b->requests++;
+	b->failed += r->failed;
+	met = moved_at(g, hazards, triggers, r, &at, &again);
+	if (met)
+		would = estimate(g, hazards, triggers, r, at, again, b);
+	else if (!again)
+		sample_add(g, r);
+	/* Those that were there in the pause leave a queue behind them. */
+	if (again && instant_before(g->wake[r->server], r->finished))
+		g->wake[r->server] = r->finished;
+	b->was[bucket_of(was)]++;
+	b->would[bucket_of(would)]++;
+	if (was > b->was_max_ns)
+		b->was_max_ns = was;
+	if (would > b->would_max_ns)
+		b->would_max_ns = would;
+}

@@ -1,0 +1,71 @@
+/*
+ * gain.h: in watch mode, what acting would have changed.
+ *
+ * Owns an estimate, made when a request has finished.  One that was at a server
+ * when a pause began would have been sent to the other one, if it is safe to
+ * repeat, when the observer saw the pause.  One that was sent during the pause,
+ * or while the server still had requests of it, would have gone to the other
+ * one, safe or not.  There it would have taken as long as a recent request
+ * outside pauses did: one of the last GAIN_SAMPLES, by the request's number.
+ * The first of two responses wins.
+ *
+ * What it does not know: how much slower the other server would be under these
+ * requests, or cold.  docs/hedging.md has the estimate beside what acting did.
+ *
+ * Cost: a few comparisons and two additions a request; some 260 KiB in watch
+ * mode.  A day, by quarters of an hour, is kept.  Proxy thread; pure.
+ */
+#ifndef TAILOR_PROXY_STATS_GAIN_H
+#define TAILOR_PROXY_STATS_GAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/instant.h"
+#include "proxy/stats/recent.h"
+
+#define GAIN_BLOCKS 96
+#define GAIN_BLOCK_NS (900 * NS_PER_S)
+#define GAIN_BUCKETS 320 /* each 5 % wider, from 10 us to 60 s */
+#define GAIN_SAMPLES 256
+#define GAIN_SAMPLES_LEAST 20 /* fewer: no estimate */
+
+struct gain_block {
+	uint64_t number; /* time / GAIN_BLOCK_NS; another: of an older lap */
+	uint64_t requests;
+	uint64_t met;	  /* at their server in a pause, or in its wake */
+	uint64_t again;	  /* of those, that would have been sent twice */
+	uint64_t failed;  /* with 502, 503 or 504 */
+	uint64_t saved;	  /* of those, that would not have failed */
+	uint64_t unknown; /* met, but nothing to estimate from, or the other
+			   * server was in a pause too */
+	int64_t was_max_ns, would_max_ns;
+	uint32_t was[GAIN_BUCKETS], would[GAIN_BUCKETS];
+};
+
+struct gain {
+	struct instant wake[2];	      /* by server: end of its last request */
+	int64_t sample[GAIN_SAMPLES]; /* ring: response times outside pauses */
+	uint64_t samples, requests;
+	struct gain_block block[GAIN_BLOCKS];
+};
+
+/* A finished request of one attempt. */
+struct gain_request {
+	unsigned server;
+	bool repeatable; /* would have been sent again */
+	bool failed;
+	struct instant first_byte; /* from the client */
+	struct instant written;	   /* to the server */
+	struct instant answered;   /* first byte of the response; or none */
+	struct instant finished;
+};
+
+/* Add a request to the estimate.  triggers: bits of enum hazard_kind. */
+void gain_note(struct gain *g, const struct recent *hazards, uint32_t triggers,
+    const struct gain_request *r);
+
+/* The lower edge of bucket i. */
+int64_t gain_bucket_ns(unsigned i);
+
+#endif

@@ -1,0 +1,318 @@
+/*
+ * gain.c: "tailorctl gain": what clients saw in watch mode, and what they would
+ * have seen with Tailor acting.
+ *
+ * Intervals are of a bootstrap over the blocks of time (15 min each), since
+ * pauses come in groups: requests drawn singly would make them too narrow.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "tailorctl/admin_request.h"
+#include "tailorctl/commands.h"
+#include "tailorctl/field.h"
+#include "tailorctl/plain.h"
+
+#define BLOCKS_MAX 96
+#define BUCKETS_MAX 320
+#define BLOCKS_LEAST 8 /* fewer: no interval */
+#define DRAWS 400
+
+struct block {
+	double was[BUCKETS_MAX], would[BUCKETS_MAX];
+};
+
+struct gain {
+	unsigned blocks, buckets;
+	double edge_ns[BUCKETS_MAX];
+	struct block block[BLOCKS_MAX];
+	int64_t requests, met, again, failed, saved, unknown;
+	int64_t was_max_ns, would_max_ns;
+	double seconds;
+};
+
+static const struct row {
+	const char *name;
+	double part;
+} rows[] = {{"p50", 0.5}, {"p99", 0.99}, {"p99.9", 0.999}};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* A quantile in each set-up, and an interval; low < 0: none. */
+struct quantile {
+	double was_ns, would_ns, low_ns, high_ns;
+};
+
+/* --- reading ----------------------------------------------------------------- */
+
+static void
+read_counts(const cJSON *list, double *out, unsigned buckets)
+{
+	const cJSON *pair;
+
+	cJSON_ArrayForEach(pair, list)
+	{
+		const cJSON *at = cJSON_GetArrayItem(pair, 0);
+		const cJSON *n = cJSON_GetArrayItem(pair, 1);
+
+		if (cJSON_IsNumber(at) && cJSON_IsNumber(n) &&
+		    at->valuedouble >= 0 && at->valuedouble < buckets)
+			out[(unsigned)at->valuedouble] += n->valuedouble;
+	}
+}
+
+static void
+read_block(struct gain *g, const cJSON *b)
+{
+	int64_t was = field_number(b, "was_max_ns", 0);
+	int64_t would = field_number(b, "would_max_ns", 0);
+	struct block *out = &g->block[g->blocks++];
+
+	read_counts(field_list(b, "was"), out->was, g->buckets);
+	read_counts(field_list(b, "would"), out->would, g->buckets);
+	g->requests += field_number(b, "requests", 0);
+	g->met += field_number(b, "met", 0);
+	g->again += field_number(b, "again", 0);
+	g->failed += field_number(b, "failed", 0);
+	g->saved += field_number(b, "saved", 0);
+	g->unknown += field_number(b, "unknown", 0);
+	if (was > g->was_max_ns)
+		g->was_max_ns = was;
+	if (would > g->would_max_ns)
+		g->would_max_ns = would;
+}
+
+static void
+read_gain(struct gain *g, const cJSON *tree)
+{
+	const cJSON *one;
+
+	cJSON_ArrayForEach(one, field_list(tree, "edges_ns"))
+	{
+		if (g->buckets < BUCKETS_MAX && cJSON_IsNumber(one))
+			g->edge_ns[g->buckets++] = one->valuedouble;
+	}
+	cJSON_ArrayForEach(one, field_list(tree, "blocks"))
+	{
+		if (g->blocks < BLOCKS_MAX)
+			read_block(g, one);
+	}
+	g->seconds =
+	    (double)g->blocks * (double)field_number(tree, "block_ns", 0) / 1e9;
+}
+
+/* --- quantiles ---------------------------------------------------------------- */
+
+/* The middle of the bucket in which that part of all lies. */
+static double
+quantile_of(const struct gain *g, const double *count, double part)
+{
+	double all = 0, below = 0;
+
+	for (unsigned i = 0; i < g->buckets; i++)
+		all += count[i];
+	for (unsigned i = 0; i < g->buckets; i++) {
+		below += count[i];
+		if (below > 0 && below >= part * all)
+			return i + 1 < g->buckets
+				   ? (g->edge_ns[i] + g->edge_ns[i + 1]) / 2
+				   : g->edge_ns[i];
+	}
+	return 0;
+}
+
+static void
+add(double *to, const double *from, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		to[i] += from[i];
+}
+
+static int
+ascending(const void *va, const void *vb)
+{
+	const double *a = va, *b = vb;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* xorshift: the same intervals for the same data. */
+static unsigned
+lot(uint64_t *state, unsigned n)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return (unsigned)((*state >> 32) % n);
+}
+
+static void
+intervals(const struct gain *g, struct quantile *out)
+{
+	static double drawn[ROWS][DRAWS];
+	uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
+
+	for (unsigned d = 0; d < DRAWS; d++) {
+		double count[BUCKETS_MAX] = {0};
+
+		for (unsigned i = 0; i < g->blocks; i++)
+			add(count, g->block[lot(&state, g->blocks)].would,
+			    g->buckets);
+		for (unsigned r = 0; r < ROWS; r++)
+			drawn[r][d] = quantile_of(g, count, rows[r].part);
+	}
+	for (unsigned r = 0; r < ROWS; r++) {
+		qsort(drawn[r], DRAWS, sizeof(drawn[r][0]), ascending);
+		out[r].low_ns =
+		    fmin(drawn[r][DRAWS / 40], (double)g->would_max_ns);
+		out[r].high_ns = fmin(
+		    drawn[r][DRAWS - 1 - DRAWS / 40], (double)g->would_max_ns);
+	}
+}
+
+static void
+quantiles(const struct gain *g, struct quantile *out)
+{
+	double was[BUCKETS_MAX] = {0}, would[BUCKETS_MAX] = {0};
+
+	for (unsigned i = 0; i < g->blocks; i++) {
+		add(was, g->block[i].was, g->buckets);
+		add(would, g->block[i].would, g->buckets);
+	}
+	for (unsigned r = 0; r < ROWS; r++)
+		out[r] =
+		    (struct quantile){fmin(quantile_of(g, was, rows[r].part),
+					  (double)g->was_max_ns),
+			fmin(quantile_of(g, would, rows[r].part),
+			    (double)g->would_max_ns),
+			-1, -1};
+	if (g->blocks >= BLOCKS_LEAST)
+		intervals(g, out);
+}
+
+/* --- showing ------------------------------------------------------------------ */
+
+static void
+show_rows(const struct gain *g, const struct quantile *q)
+{
+	char was[PLAIN_DURATION_BYTES], would[PLAIN_DURATION_BYTES];
+	char low[PLAIN_DURATION_BYTES], high[PLAIN_DURATION_BYTES];
+
+	printf("%-10s %12s %14s   %s\n", "", "as it was", "Tailor acting",
+	    "95 % interval");
+	for (unsigned r = 0; r < ROWS; r++) {
+		printf("%-10s %12s %14s", rows[r].name,
+		    plain_duration(was, (int64_t)q[r].was_ns),
+		    plain_duration(would, (int64_t)q[r].would_ns));
+		if (q[r].low_ns >= 0)
+			printf("   %s to %s",
+			    plain_duration(low, (int64_t)q[r].low_ns),
+			    plain_duration(high, (int64_t)q[r].high_ns));
+		putchar('\n');
+	}
+	printf("%-10s %12s %14s\n", "slowest",
+	    plain_duration(was, g->was_max_ns),
+	    plain_duration(would, g->would_max_ns));
+	printf("%-10s %12lld %14lld\n", "failed", (long long)g->failed,
+	    (long long)(g->failed - g->saved));
+}
+
+static void
+show(const struct gain *g, const struct quantile *q)
+{
+	double all = g->requests > 0 ? (double)g->requests : 1;
+	bool hours = g->seconds > 2 * 3600;
+
+	printf("%lld requests in watch mode, in the last %.0f %s; an "
+	       "estimate\n\n",
+	    (long long)g->requests, g->seconds / (hours ? 3600 : 60),
+	    hours ? "h" : "min");
+	show_rows(g, q);
+	printf("\n%lld requests met a pause of their server or its queue;\n"
+	       "%lld of them would have been sent twice: %.2f %% extra "
+	       "requests.\n",
+	    (long long)g->met, (long long)g->again,
+	    100 * (double)g->again / all);
+	if (g->unknown > 0)
+		printf("%lld of them count as they were: there was nothing to "
+		       "estimate from,\nor both servers paused.\n",
+		    (long long)g->unknown);
+	if (g->blocks < BLOCKS_LEAST)
+		printf("No intervals yet: they need two hours.\n");
+}
+
+static void
+write_json(const struct gain *g, const struct quantile *q)
+{
+	struct json j;
+
+	json_init(&j, false);
+	json_object_begin(&j);
+	json_key_double(&j, "seconds", g->seconds);
+	json_key_int(&j, "requests", g->requests);
+	json_key_int(&j, "met", g->met);
+	json_key_int(&j, "again", g->again);
+	json_key_int(&j, "failed", g->failed);
+	json_key_int(&j, "saved", g->saved);
+	json_key_int(&j, "unknown", g->unknown);
+	for (unsigned r = 0; r < ROWS; r++) {
+		json_key(&j, rows[r].name);
+		json_object_begin(&j);
+		json_key_int(&j, "was_ns", (int64_t)q[r].was_ns);
+		json_key_int(&j, "would_ns", (int64_t)q[r].would_ns);
+		if (q[r].low_ns >= 0) {
+			json_key_int(&j, "low_ns", (int64_t)q[r].low_ns);
+			json_key_int(&j, "high_ns", (int64_t)q[r].high_ns);
+		}
+		json_object_end(&j);
+	}
+	json_key(&j, "slowest");
+	json_object_begin(&j);
+	json_key_int(&j, "was_ns", g->was_max_ns);
+	json_key_int(&j, "would_ns", g->would_max_ns);
+	json_object_end(&j);
+	json_object_end(&j);
+	plain_json(&j);
+}
+
+static int
+show_tree(const struct options *options, const cJSON *tree)
+{
+	static struct gain gain;
+	struct quantile q[ROWS];
+
+	read_gain(&gain, tree);
+	if (gain.requests == 0) {
+		fprintf(stderr,
+		    "tailorctl: no request in watch mode yet; while Tailor "
+		    "acts,\ntailorctl: see tailorctl ledger\n");
+		return STATUS_NO;
+	}
+	quantiles(&gain, q);
+	if (options->json)
+		write_json(&gain, q);
+	else
+		show(&gain, q);
+	return STATUS_OK;
+}
+
+int
+command_gain(const struct options *options)
+{
+	struct http_response a;
+	int status = STATUS_NO;
+	cJSON *tree;
+
+	if (admin_request_ok(options, "GET", "/gain", &a) < 0)
+		return STATUS_NO;
+	tree = cJSON_ParseWithLength(a.body, a.length);
+	if (tree == NULL)
+		admin_response_not_json(options);
+	else
+		status = show_tree(options, tree);
+	cJSON_Delete(tree);
+	http_response_fini(&a);
+	return status;
+}

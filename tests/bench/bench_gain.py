@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+"""What `tailorctl gain` predicts in watch mode beside what acting does.
+
+    tests/bench/bench_gain.py [--pairs N] [--seconds S] [BUILD]
+
+Two JVM servers that hold 150 MB and collect whole heaps, on command, at random
+times (the same in both halves of a pair) under Poisson load; first Tailor
+watches, then it acts.  Predicted p99.9 and slowest request against those
+measured by tailor-load, whose own lag is in both.  Right: within 15 % or 1 ms.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "e2e")]
+
+from rig.tailor import Tailor, configuration  # noqa: E402
+from support import jvm  # noqa: E402
+
+JAVA = ("-Xms400m", "-Xmx400m", "-XX:+UseSerialGC")
+MS = 1e6
+
+
+def collections(t, servers, seed, done):
+    """Collect the active server's heap, at times that the seed gives."""
+    dice = random.Random(seed)
+    while not done.wait(dice.uniform(1.0, 3.0)):
+        servers[t.active()].collect()
+
+
+def half(o, directory, servers, mode, seed):
+    """Load in one mode; what clients saw, and what gain says."""
+    os.makedirs(directory)
+    t = Tailor(o.build, directory, configuration(
+        directory, [{"name": n, "address": s.address}
+                    for n, s in servers.items()],
+        {"hedging": {"mode": mode}, "warmup": {"requests": 0}}))
+    t.wait_ready()
+    try:
+        for name in servers:
+            t.wait_server(name, state="ready", source="hsperfdata")
+        done = threading.Event()
+        collector = threading.Thread(
+            target=collections, args=(t, servers, seed, done))
+        collector.start()
+        run = subprocess.run(
+            [f"{o.build}/tailor-load", "-r", str(o.rate), "-i", "1", "-d",
+             f"{o.seconds}s", "--seed", str(seed), "--no-spin", "--json", "-",
+             "-q", "--no-report", "--analyze", "off",
+             f"http://127.0.0.1:{t.port}/wait?ms=2"],
+            capture_output=True, text=True, check=False)
+        done.set()
+        collector.join()
+        said = json.loads(run.stdout)
+        found = None
+        if mode == "watch":
+            found = json.loads(subprocess.run(
+                [f"{o.build}/tailorctl", "-a", t.admin, "-j", "gain"],
+                capture_output=True, text=True, check=True).stdout)
+        return said, found
+    finally:
+        t.stop()
+
+
+def tail(said):
+    """p99.9 and the slowest request, ms."""
+    latency = said["latency"]
+    return latency["p99.9"] / MS, latency["max"] / MS
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    p.add_argument("build", nargs="?", default=str(ROOT / "build"))
+    p.add_argument("--pairs", type=int, default=10)
+    p.add_argument("--seconds", type=int, default=20)
+    p.add_argument("--rate", type=int, default=100)
+    o = p.parse_args()
+    right = 0
+    print("            watching          predicted         acting")
+    print("pair      p99.9   slowest   p99.9   slowest   p99.9   slowest  ms")
+    with tempfile.TemporaryDirectory(prefix="tailor-") as base:
+        classes = jvm.compile_server(base)
+        servers = {n: jvm.Jvm(classes, JAVA) for n in "ab"}
+        for server in servers.values():
+            assert server.get("/fill?mb=150").status == 200
+        for i in range(o.pairs):
+            seed = 100 + i
+            said, found = half(o, f"{base}/w{i}", servers, "watch", seed)
+            was = tail(said)
+            would = (found["p99.9"]["would_ns"] / MS,
+                     found["slowest"]["would_ns"] / MS)
+            said, _ = half(o, f"{base}/a{i}", servers, "act", seed)
+            did = tail(said)
+            fits = [abs(a - b) <= max(0.15 * b, 1) for a, b in zip(would, did)]
+            right += all(fits)
+            print(f"{i + 1:4}  " + "  ".join(
+                f"{x:8.1f}" for pair in (was, would, did) for x in pair)
+                + "   " + " ".join("ok" if f else "--" for f in fits),
+                flush=True)
+        for server in servers.values():
+            server.kill()
+    print(f"{right} of {o.pairs} within 15 % or 1 ms in both")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Goal: in watch mode tailorctl gain says what clients saw and what they would
+have seen, and how it knows."""
+
+import json
+import re
+
+from rig.message import response
+from rig.wait import wait_until
+from support.admin import http
+
+
+def watched(pair):
+    """A tailor that only watches, with 30 requests behind it."""
+    t = pair(hedging={"mode": "watch"})
+    pair.a.serve(lambda r: None if "held" in r.target else response(200))
+    with t.client() as c:
+        for _ in range(30):
+            assert c.get().status == 200
+    return t
+
+
+def gain(ctl, t, *more):
+    return ctl("-a", t.admin, *more, "gain", wide="-j" in more)
+
+
+def test_a_request_that_met_a_pause(ctl, pair):
+    """Goal: it would have gone to the other server; text and JSON agree."""
+    t = watched(pair)
+    with t.client() as c, t.client() as d:
+        c.request("GET", "/held")
+        first = pair.a.expect()
+        t.hazard("a", "begin")
+        d.request("POST", "/held", body=b"x")
+        second = pair.a.expect()
+        c.silent_for(0.3)
+        t.hazard("a", "end")
+        first.reply()
+        second.reply()
+        assert c.response().status == d.response().status == 200
+    found = json.loads(gain(ctl, t, "-j").out)
+    assert (found["requests"], found["met"], found["again"],
+            found["failed"], found["unknown"]) == (32, 2, 1, 0, 0)
+    assert found["slowest"]["was_ns"] > 300e6
+    assert found["slowest"]["would_ns"] < found["slowest"]["was_ns"] / 2
+    text = gain(ctl, t).out
+    assert "2 requests met a pause" in text and "1 of them would" in text
+    assert re.search(r"^slowest +\d{3}ms +\S+", text, re.M), text
+    assert "No intervals yet" in text
+
+
+def test_no_estimate_of_what_acts(ctl, pair):
+    """Goal: while Tailor acts there is the ledger."""
+    pair.a.serve()
+    t = pair()
+    with t.client() as c:
+        c.get()
+    found = gain(ctl, t)
+    assert found.returncode == 1 and "tailorctl ledger" in found.err
+    assert t.ask_json("/gain")["blocks"] == []
+
+
+def day(blocks, was, would):
+    return {"schema": "tailor.gain/1", "block_ns": 900_000_000_000,
+            "edges_ns": [0, *(10_000 * 2 ** i for i in range(19))],
+            "blocks": [{"requests": 1000, "met": 10, "again": 5, "failed": 1,
+                        "saved": 1, "unknown": 0, "was_max_ns": 10 ** 8,
+                        "would_max_ns": 8 * 10 ** 6,
+                        "was": [[8, 990], [was + i % 2, 10]],
+                        "would": [[8, 990], [would, 10]]}
+                       for i in range(blocks)]}
+
+
+def test_intervals(ask, admin):
+    """Goal: with two hours there are intervals, and they hold the value."""
+    admin.answers["GET /gain"] = http(200, json.dumps(day(12, 14, 9)))
+    found = json.loads(ask("-j", "gain", wide=True).out)
+    tail = found["p99.9"]
+    assert found["seconds"] == 12 * 900 and found["requests"] == 12_000
+    assert tail["low_ns"] <= tail["would_ns"] <= tail["high_ns"]
+    assert tail["was_ns"] > 10 * tail["would_ns"]
+    assert " to " in ask("gain").out
+
+
+def test_hostile_figures(ask, admin):
+    """Goal: whatever it says, no crash and no endless line."""
+    for tree in (day(0, 1, 1), day(200, 400, -7), [], {"blocks": 7},
+                 {"edges_ns": ["x"], "blocks": [{"was": [[1e300, "y"], 7]}]},
+                 {"edges_ns": list(range(5000)), "blocks": [{}] * 300}):
+        admin.answers["GET /gain"] = http(200, json.dumps(tree))
+        assert ask("gain").returncode in (0, 1)
+        assert ask("-j", "gain", wide=True).returncode in (0, 1)
+
+
+def test_a_crowd(ctl, pair):
+    """Goal: what is counted is all that finished."""
+    t = watched(pair)
+    wait_until(lambda: json.loads(gain(ctl, t, "-j").out)["requests"] == 30,
+               "all are counted")

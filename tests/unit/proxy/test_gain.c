@@ -1,0 +1,259 @@
+/* Goal: of known pauses and requests, what acting would have changed: which
+ * would have gone elsewhere, when, and which not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "proxy/stats/gain.h"
+
+#define MS NS_PER_MS
+#define GC (1u << HAZARD_GC)
+
+static struct recent recent;
+static struct gain gain;
+
+static struct instant
+at(int64_t ms)
+{
+	return instant_plus((struct instant){UINT64_C(1) << 50}, ms * MS);
+}
+
+static void
+pause_of(unsigned server, int64_t begin, int64_t end)
+{
+	struct hazard h = {.server = (uint8_t)server,
+	    .kind = HAZARD_GC,
+	    .begin = 1,
+	    .at = at(begin),
+	    .seen = at(begin)};
+
+	recent_hazard_note(&recent, &h);
+	h.begin = 0;
+	h.at = h.seen = at(end);
+	recent_hazard_note(&recent, &h);
+}
+
+static const struct gain_block *
+note(struct gain_request r, int64_t from, int64_t to)
+{
+	r.first_byte = r.written = at(from);
+	r.finished = at(to);
+	r.answered = r.failed ? INSTANT_NONE : r.finished;
+	gain_note(&gain, &recent, GC, &r);
+	return &gain.block[r.finished.ns / (uint64_t)GAIN_BLOCK_NS %
+			   GAIN_BLOCKS];
+}
+
+/* A service that takes 5 ms; no pause. */
+static void
+begin(void)
+{
+	memset(&recent, 0, sizeof(recent));
+	memset(&gain, 0, sizeof(gain));
+	for (int i = 0; i < 100; i++)
+		note((struct gain_request){.repeatable = true}, 10L * i,
+		    10L * i + 5);
+}
+
+/* How many took, within a bucket, that long. */
+static unsigned
+with(const uint32_t *count, int64_t ns)
+{
+	unsigned i = 0;
+
+	while (i + 1 < GAIN_BUCKETS && gain_bucket_ns(i + 1) <= ns)
+		i++;
+	return count[i];
+}
+
+static void
+test_one_that_waits_is_sent_again(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	b = note((struct gain_request){.repeatable = true}, 2000, 2206);
+	assert_int_equal(b->met, 1);
+	assert_int_equal(b->again, 1);
+	assert_int_equal(with(b->was, 206 * MS), 1);
+	/* 3 ms until the pause, and 5 ms there. */
+	assert_int_equal(with(b->would, 8 * MS), 1);
+	assert_int_equal(with(b->would, 206 * MS), 0);
+	assert_int_equal(b->was_max_ns, 206 * MS);
+	assert_int_equal(b->would_max_ns, 8 * MS);
+}
+
+static void
+test_one_that_must_not_be_repeated_waits(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	b = note((struct gain_request){.repeatable = false}, 2000, 2206);
+	assert_int_equal(b->met + b->again, 0);
+	assert_int_equal(b->would_max_ns, 206 * MS);
+}
+
+static void
+test_one_that_comes_in_the_pause_goes_elsewhere(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	b = note((struct gain_request){.repeatable = false}, 2100, 2206);
+	assert_int_equal(b->met, 1);
+	assert_int_equal(b->again, 0);
+	assert_int_equal(b->would_max_ns, 5 * MS);
+}
+
+static void
+test_the_queue_behind_a_pause(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	note((struct gain_request){.repeatable = true}, 2000, 2250);
+	b = note((struct gain_request){.repeatable = false}, 2210, 2300);
+	assert_int_equal(b->met, 2);
+	assert_int_equal(b->was_max_ns, 250 * MS);
+	assert_int_equal(b->would_max_ns, 8 * MS);
+	/* Behind the queue. */
+	b = note((struct gain_request){.repeatable = true}, 2251, 2290);
+	assert_int_equal(b->met, 2);
+	assert_int_equal(b->would_max_ns, 39 * MS);
+}
+
+static void
+test_an_honestly_slow_one_stays_slow(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(0, 1500, 1600);
+	b = note((struct gain_request){.repeatable = true}, 2000, 2400);
+	assert_int_equal(b->met, 0);
+	assert_int_equal(b->would_max_ns, 400 * MS);
+}
+
+static void
+test_the_first_of_two_responses(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2005); /* shorter than a request takes */
+	b = note((struct gain_request){.repeatable = true}, 2000, 2007);
+	assert_int_equal(b->again, 1);
+	assert_int_equal(b->would_max_ns, 7 * MS);
+}
+
+static void
+test_both_in_a_pause(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(1, 2001, 2201);
+	pause_of(0, 2003, 2203);
+	b = note((struct gain_request){.repeatable = true}, 2000, 2206);
+	assert_int_equal(b->met, 1);
+	assert_int_equal(b->unknown, 1);
+	assert_int_equal(b->would_max_ns, 206 * MS);
+}
+
+static void
+test_what_failed(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	b = note((struct gain_request){.repeatable = true, .failed = true},
+	    2000, 2010);
+	assert_int_equal(b->failed, 1);
+	assert_int_equal(b->saved, 1);
+	b = note((struct gain_request){.repeatable = true, .failed = true},
+	    3000, 3010);
+	assert_int_equal(b->failed, 2);
+	assert_int_equal(b->saved, 1);
+}
+
+static void
+test_nothing_to_estimate_from(void **state)
+{
+	const struct gain_block *b;
+
+	(void)state;
+	memset(&recent, 0, sizeof(recent));
+	memset(&gain, 0, sizeof(gain));
+	pause_of(0, 2003, 2203);
+	b = note((struct gain_request){.repeatable = true}, 2000, 2206);
+	assert_int_equal(b->unknown, 1);
+	assert_int_equal(b->would_max_ns, 206 * MS);
+}
+
+static void
+test_kinds_that_do_not_trigger(void **state)
+{
+	const struct gain_block *b;
+	struct gain_request r = {.repeatable = true,
+	    .first_byte = at(2000),
+	    .written = at(2000),
+	    .answered = at(2206),
+	    .finished = at(2206)};
+
+	(void)state;
+	begin();
+	pause_of(0, 2003, 2203);
+	gain_note(&gain, &recent, 1u << HAZARD_EXIT, &r);
+	b = &gain.block[r.finished.ns / (uint64_t)GAIN_BLOCK_NS % GAIN_BLOCKS];
+	assert_int_equal(b->met, 0);
+}
+
+static void
+test_buckets(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned i = 1; i < GAIN_BUCKETS; i++)
+		assert_true(gain_bucket_ns(i) > gain_bucket_ns(i - 1));
+	assert_true(gain_bucket_ns(GAIN_BUCKETS - 1) > 50 * NS_PER_S);
+	assert_int_equal(
+	    with(note((struct gain_request){0}, 3000, 3000)->was, 0), 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_one_that_waits_is_sent_again),
+	    cmocka_unit_test(test_one_that_must_not_be_repeated_waits),
+	    cmocka_unit_test(test_one_that_comes_in_the_pause_goes_elsewhere),
+	    cmocka_unit_test(test_the_queue_behind_a_pause),
+	    cmocka_unit_test(test_an_honestly_slow_one_stays_slow),
+	    cmocka_unit_test(test_the_first_of_two_responses),
+	    cmocka_unit_test(test_both_in_a_pause),
+	    cmocka_unit_test(test_what_failed),
+	    cmocka_unit_test(test_nothing_to_estimate_from),
+	    cmocka_unit_test(test_kinds_that_do_not_trigger),
+	    cmocka_unit_test(test_buckets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
