@@ -137,6 +137,10 @@ $(BUILD)/%.html: %.html $(PAGES) tools/inline-page
 $(BUILD)/%.css: %.css
 	@mkdir -p $(@D)
 	@cp $< $@
+$(BUILD)/%.txt: %.txt
+	@mkdir -p $(@D)
+	@cp $< $@
+$(BUILD)/obj/proxy/admin/admin.o: $(BUILD)/proxy/admin/page/index.txt
 $(BUILD)/obj/proxy/admin/admin_timeline.o: $(BUILD)/proxy/admin/page/live.html
 $(BUILD)/obj/talechain/render/html.o: $(BUILD)/talechain/render/page/timeline.html
 $(BUILD)/obj/talechain/render/svg.o: $(BUILD)/talechain/render/page/picture.css

@@ -1,7 +1,4 @@
-/*
- * cgroup.c: find our control group's mount and read its quota.
- */
-#include "base/cgroup.h"
+#include "base/topology_read.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -9,24 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* First line of a file into out; false if there is none. */
-static bool
-read_line(const char *directory, const char *name, char *out, size_t size)
-{
-	char path[PATH_MAX];
-	FILE *f;
-	bool got;
-	int n = snprintf(path, sizeof(path), "%s/%s", directory, name);
-
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return false;
-	f = fopen(path, "re");
-	if (f == NULL)
-		return false;
-	got = fgets(out, (int)size, f) != NULL;
-	fclose(f);
-	return got;
-}
+#include "base/file.h"
 
 /* quota / period, 0 if either is not a positive number ("max", "-1"). */
 static double
@@ -44,12 +24,14 @@ read_quota(const char *directory)
 	char quota[64], period[64];
 	const char *space;
 
-	if (read_line(directory, "cpu.max", quota, sizeof(quota))) {
+	if (file_read_line(quota, sizeof(quota), "%s/cpu.max", directory)) {
 		space = strchr(quota, ' ');
 		return space != NULL ? ratio(quota, space) : 0;
 	}
-	if (read_line(directory, "cpu.cfs_quota_us", quota, sizeof(quota)) &&
-	    read_line(directory, "cpu.cfs_period_us", period, sizeof(period)))
+	if (file_read_line(
+		quota, sizeof(quota), "%s/cpu.cfs_quota_us", directory) &&
+	    file_read_line(
+		period, sizeof(period), "%s/cpu.cfs_period_us", directory))
 		return ratio(quota, period);
 	return 0;
 }

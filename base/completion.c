@@ -1,6 +1,3 @@
-/*
- * completion.c: one printer for each shell.
- */
 #include "base/completion.h"
 
 #include <string.h>

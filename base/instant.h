@@ -60,6 +60,23 @@ instant_since(struct instant a, struct instant b)
 	return (int64_t)(a.ns - b.ns);
 }
 
+/* The wall clock, ns since 1970.  Any thread; never fails. */
+static inline int64_t
+instant_wall_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+/* The wall clock at a, ns since 1970, as far apart as both clocks are now. */
+static inline int64_t
+instant_wall_ns(struct instant a)
+{
+	return instant_wall_now_ns() - instant_since(instant_now(), a);
+}
+
 /* Whether a lies strictly before b. */
 static inline bool
 instant_before(struct instant a, struct instant b)

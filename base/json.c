@@ -30,48 +30,20 @@ json_init(struct json *j, bool pretty)
 void
 json_fini(struct json *j)
 {
-	free(j->text);
+	free(j->text.at);
 	json_init(j, j->pretty);
-}
-
-/* Room for n more bytes and a final NUL, or the document has failed. */
-static bool
-reserve(struct json *j, size_t n)
-{
-	size_t need, capacity;
-	char *text;
-
-	if (j->failed)
-		return false;
-	if (n < j->capacity - j->length)
-		return true;
-	need = j->length + n + 1;
-	capacity = j->capacity < 256 ? 256 : j->capacity * 2;
-	if (capacity < need)
-		capacity = need;
-	text = need <= n ? NULL : realloc(j->text, capacity);
-	if (text == NULL) {
-		j->failed = true;
-		return false;
-	}
-	j->text = text;
-	j->capacity = capacity;
-	return true;
 }
 
 static void
 put(struct json *j, const char *s, size_t n)
 {
-	if (!reserve(j, n))
-		return;
-	memcpy(j->text + j->length, s, n);
-	j->length += n;
+	text_put(&j->text, s, n);
 }
 
 static void
 put_text(struct json *j, const char *s)
 {
-	put(j, s, strlen(s));
+	text_puts(&j->text, s);
 }
 
 static void
@@ -224,7 +196,7 @@ json_string_n(struct json *j, const char *s, size_t n)
 
 	value_begin(j);
 	put(j, "\"", 1);
-	for (size_t i = 0; i < n && !j->failed;)
+	for (size_t i = 0; i < n && !j->text.failed;)
 		i += put_character(j, bytes + i, n - i);
 	put(j, "\"", 1);
 }
@@ -346,16 +318,25 @@ json_key_double(struct json *j, const char *key, double v)
 int
 json_take(struct json *j, char **text, size_t *length)
 {
+	int err;
+
 	assert(j->depth == 0 && (j->state[0] & HAS_MEMBERS));
-	if (!reserve(j, 0)) {
-		json_fini(j);
-		*text = NULL;
-		*length = 0;
-		return -ENOMEM;
-	}
-	j->text[j->length] = '\0';
-	*text = j->text;
-	*length = j->length;
+	err = text_take(&j->text, text, length);
 	json_init(j, j->pretty);
-	return 0;
+	return err;
+}
+
+int
+json_print(struct json *j, FILE *out)
+{
+	char *text;
+	size_t length;
+	int err = json_take(j, &text, &length);
+
+	if (err < 0)
+		return err;
+	fwrite(text, 1, length, out);
+	fputc('\n', out);
+	free(text);
+	return ferror(out) ? -EIO : 0;
 }

@@ -14,14 +14,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+#include "base/text.h"
 
 #define JSON_DEPTH_MAX 16
 
 struct json {
-	char *text; /* owned; not terminated until taken */
-	size_t length;
-	size_t capacity;
-	bool failed;
+	struct text text;
 	bool pretty;
 	unsigned depth;
 	uint8_t state[JSON_DEPTH_MAX + 1];
@@ -73,5 +73,9 @@ void json_key_double(struct json *j, const char *key, double v);
  * -ENOMEM.  j is empty afterwards and may be reused.
  */
 int json_take(struct json *j, char **text, size_t *length);
+
+/* Print the finished text and a newline; j is empty afterwards.  0, -ENOMEM or
+ * -EIO. */
+int json_print(struct json *j, FILE *out);
 
 #endif

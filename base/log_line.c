@@ -1,6 +1,3 @@
-/*
- * log_line.c: format, escape and render a line.
- */
 #include "base/log_line.h"
 
 #include <assert.h>
@@ -10,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/json.h"
 
 static const char *const level_names[] = {
@@ -265,12 +263,6 @@ format_time(struct timespec when, char *out, size_t size)
 		       when.tv_nsec / 1000000 % 1000);
 }
 
-static int
-hex_digit(char c)
-{
-	return c <= '9' ? c - '0' : c - 'a' + 10;
-}
-
 /*
  * Undo put_escaped from p up to end, the closing quote, or (unquoted) the next
  * space; returns the position after it.
@@ -287,7 +279,7 @@ unescape(const char *p, const char *end, bool quoted, char *out, size_t *n)
 			p += 2;
 		} else if (p + 3 < end) {
 			out[(*n)++] =
-			    (char)(hex_digit(p[2]) * 16 + hex_digit(p[3]));
+			    (char)(hex_value(p[2]) * 16 + hex_value(p[3]));
 			p += 4;
 		} else {
 			p = end;

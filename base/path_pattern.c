@@ -3,16 +3,9 @@
 
 #include <string.h>
 
-/* --- paths ------------------------------------------------------------ */
+#include "base/hex.h"
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+/* --- paths ------------------------------------------------------------ */
 
 static bool
 is_control(int c)
@@ -35,8 +28,8 @@ byte_take(const char **at, const char *end)
 	}
 	if (end - p < 3)
 		return -1;
-	high = hex_digit(p[1]);
-	low = hex_digit(p[2]);
+	high = hex_value(p[1]);
+	low = hex_value(p[2]);
 	*at = p + 3;
 	if (high < 0 || low < 0 || is_control(high << 4 | low) ||
 	    strchr("/\\;?#%", high << 4 | low))

@@ -1,12 +1,11 @@
-/*
- * permission.c: read /proc/self/status and phrase the result.
- */
 #include "base/permission.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/file.h"
 
 #define NAMES_BYTES 64
 
@@ -56,18 +55,14 @@ read_status(struct permission *p)
 static void
 read_lockdown(struct permission *p)
 {
-	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
 	char line[64];
-	char *word;
+	const char *word;
 
-	if (f == NULL)
-		return;
-	if (fgets(line, sizeof(line), f) != NULL &&
-	    (word = strchr(line, '[')) != NULL &&
-	    strncmp(word, "[none]", 6) != 0)
+	file_read_line(line, sizeof(line), "/sys/kernel/security/lockdown");
+	word = strchr(line, '[');
+	if (word != NULL && strncmp(word, "[none]", 6) != 0)
 		snprintf(p->lockdown, sizeof(p->lockdown), "%.*s",
 		    (int)strcspn(word + 1, "]"), word + 1);
-	fclose(f);
 }
 
 void

@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Make room for extra bytes and a terminator. */
-static bool
-text_reserve(struct text *t, size_t extra)
+bool
+text_reserve(struct text *t, size_t n)
 {
 	size_t capacity = t->capacity > 0 ? t->capacity : 1024;
 	char *grown;
 
-	while (capacity < t->length + extra + 1)
+	if (t->failed)
+		return false;
+	while (capacity - t->length <= n)
 		capacity *= 2;
 	if (capacity == t->capacity)
 		return true;
@@ -34,8 +35,6 @@ text_add(struct text *t, const char *format, ...)
 	va_list args, again;
 	int n;
 
-	if (t->failed)
-		return;
 	va_start(args, format);
 	va_copy(again, args);
 	n = vsnprintf(NULL, 0, format, args);
@@ -50,10 +49,10 @@ text_add(struct text *t, const char *format, ...)
 void
 text_wrap(struct text *t, const char *words, size_t column, size_t indent)
 {
-	size_t n, gap;
+	size_t n;
 	bool fresh = column <= indent; /* nothing on this line yet */
 
-	for (gap = 0; *words != '\0'; words += n + (words[n] == ' ')) {
+	for (size_t gap = 0; *words != '\0'; words += n + (words[n] == ' ')) {
 		n = strcspn(words, " ");
 		if (n > TEXT_COLUMNS - 1 - indent)
 			n = TEXT_COLUMNS - 1 - indent;
@@ -114,14 +113,14 @@ text_ms(char out[32], int64_t ns)
 int
 text_take(struct text *t, char **out, size_t *length)
 {
-	if (t->failed || !text_reserve(t, 0)) {
+	int err = text_reserve(t, 0) ? 0 : -ENOMEM;
+
+	if (err == 0)
+		t->at[t->length] = '\0';
+	else
 		free(t->at);
-		*t = (struct text){0};
-		return -ENOMEM;
-	}
-	t->at[t->length] = '\0';
-	*out = t->at;
-	*length = t->length;
+	*out = err == 0 ? t->at : NULL;
+	*length = err == 0 ? t->length : 0;
 	*t = (struct text){0};
-	return 0;
+	return err;
 }

@@ -1,9 +1,11 @@
 /*
- * text.h: growing plain text for a terminal of 80 columns.
+ * text.h: text that grows: bytes, formats and, for a terminal of 80 columns,
+ * lines.
  *
- * Like the JSON writer of base, running out of memory sticks and is reported
- * once at the end.  Everything that came from outside goes through
- * text_safe(), after which it is printable ASCII and cannot move a cursor.
+ * The writers of JSON and of metrics put their bytes into one, too.  Running
+ * out of memory sticks and is reported once at the end.  What came from
+ * outside goes through text_safe(), after which it is printable ASCII and
+ * cannot move a cursor.
  */
 #ifndef TAILOR_BASE_TEXT_H
 #define TAILOR_BASE_TEXT_H
@@ -11,16 +13,35 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/instant.h"
 
 #define TEXT_COLUMNS 80
 
 struct text {
-	char *at; /* owned */
+	char *at; /* owned; terminated when taken */
 	size_t length, capacity;
 	bool failed;
 };
+
+/* Whether n more bytes and a terminator have room; if not, t has failed. */
+bool text_reserve(struct text *t, size_t n);
+
+/* Append n bytes; or a text. */
+static inline void
+text_put(struct text *t, const char *bytes, size_t n)
+{
+	if (t->capacity - t->length <= n && !text_reserve(t, n))
+		return;
+	memcpy(t->at + t->length, bytes, n);
+	t->length += n;
+}
+static inline void
+text_puts(struct text *t, const char *s)
+{
+	text_put(t, s, strlen(s));
+}
 
 /* Append, printf-like. */
 void text_add(struct text *t, const char *format, ...)
@@ -49,7 +70,7 @@ text_ms_of(int64_t ns)
 /* A length for people: "0.12 ms", "1.90 ms", "46.1 ms".  Returns out. */
 char *text_ms(char out[32], int64_t ns);
 
-/* Give the text away (the caller frees it).  0 or -ENOMEM. */
+/* Give the text away (the caller frees it).  0, or -ENOMEM and *out NULL. */
 int text_take(struct text *t, char **out, size_t *length);
 
 #endif

@@ -11,8 +11,6 @@
 #include <hwloc.h>
 #include <stdlib.h>
 
-#include "base/cgroup.h"
-
 static int
 load(hwloc_topology_t *out, const char *synthetic)
 {
@@ -135,11 +133,10 @@ unsigned
 topology_neighbours(const struct topology *t, int cpu, cpu_set_t *out)
 {
 	cpu_set_t lanes;
-	unsigned i, lane;
 
-	for (i = 0; i < t->cores; i++) {
+	for (unsigned i = 0; i < t->cores; i++) {
 		CPU_ZERO(&lanes);
-		for (lane = 0; lane < t->core[i].lanes; lane++)
+		for (unsigned lane = 0; lane < t->core[i].lanes; lane++)
 			CPU_SET((size_t)t->core[i].cpu[lane], &lanes);
 		if (cpu < 0 || !CPU_ISSET((size_t)cpu, &lanes))
 			continue;

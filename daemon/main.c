@@ -77,16 +77,10 @@ static int
 config_print(const struct config *c)
 {
 	struct json j;
-	char *text;
-	size_t length;
 
 	json_init(&j, true);
 	config_write(c, &j);
-	if (json_take(&j, &text, &length) < 0)
-		return 1;
-	printf("%s\n", text);
-	free(text);
-	return 0;
+	return json_print(&j, stdout) < 0 ? 1 : 0;
 }
 
 /* That it is good, and what it is about. */

@@ -133,16 +133,10 @@ static void
 print_schema(void)
 {
 	struct json j;
-	char *text;
-	size_t length;
 
 	json_init(&j, true);
 	config_write_schema(&j);
-	if (json_take(&j, &text, &length) < 0)
-		exit(1);
-	printf("%s\n", text);
-	free(text);
-	exit(0);
+	exit(json_print(&j, stdout) < 0 ? 1 : 0);
 }
 
 static void

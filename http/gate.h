@@ -49,6 +49,16 @@ struct http_refusal framing_read(struct http_head *head);
 /* Connection and version into head->keep_alive; upgrade options. */
 void connection_read(struct http_head *head);
 
+/* The value of a hexadecimal digit of either case, or -1. */
+static inline int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* A host with or without port. */
 const char *authority_check(struct slice authority);
 

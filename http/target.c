@@ -91,15 +91,6 @@ authority_check(struct slice authority)
 	return port_check(port);
 }
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /*
  * path_byte(path, i):
  * The byte at *i, decoded, and *i behind it; -1 of an escape that is none, or
@@ -114,8 +105,8 @@ path_byte(struct slice path, size_t *i)
 		return (unsigned char)path.at[(*i)++];
 	if (path.length - *i < 3)
 		return -1;
-	high = hex_digit(path.at[*i + 1]);
-	low = hex_digit(path.at[*i + 2]);
+	high = hex_value(path.at[*i + 1]);
+	low = hex_value(path.at[*i + 2]);
 	*i += 3;
 	return high < 0 || low < 0 || high + low == 0 ? -1 : high << 4 | low;
 }

@@ -26,8 +26,7 @@ write_json(const struct options *o, const struct run *a, const struct run *b,
     const struct comparison *c)
 {
 	struct output out;
-	char *text;
-	size_t length;
+	struct json j;
 	int err;
 
 	if (o->output.json_path == NULL && o->output.out_dir == NULL)
@@ -36,12 +35,9 @@ write_json(const struct options *o, const struct run *a, const struct run *b,
 	    &out, o->output.json_path, o->output.out_dir, "compare.json");
 	if (err < 0)
 		return err;
-	err = compare_json(a, b, c, &text, &length);
-	if (err == 0) {
-		output_write(&out, text, length);
-		output_write(&out, "\n", 1);
-		free(text);
-	}
+	json_init(&j, true);
+	compare_json(a, b, c, &j);
+	err = output_json(&out, &j);
 	int lost = output_close(&out);
 	return err < 0 ? err : lost;
 }
@@ -156,10 +152,14 @@ static int
 take_run(struct side *s, struct run *out)
 {
 	char why[64];
+	struct json j;
 	char *text;
 	size_t length;
-	int err = report_json_text(&s->e->report, &text, &length);
+	int err;
 
+	json_init(&j, false);
+	report_json(&s->e->report, &j);
+	err = json_take(&j, &text, &length);
 	if (err < 0)
 		return err;
 	err = run_parse(out, text, length, why, sizeof(why));

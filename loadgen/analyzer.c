@@ -11,7 +11,7 @@
 
 #include "base/http_client.h"
 #include "base/json.h"
-#include "loadgen/send/file.h"
+#include "base/file.h"
 
 #define PATH_MAX_BYTES 4096
 #define TIMEOUT_NS (5 * NS_PER_S) /* between iterations: nothing waits for it */
@@ -41,7 +41,7 @@ analyzer_open(struct analyzer *a, const struct options *o, struct report *r,
 		a->target = &a->own;
 	}
 	file_read_line(
-	    "/proc/sys/kernel/random/boot_id", a->boot_id, sizeof(a->boot_id));
+	    a->boot_id, sizeof(a->boot_id), "/proc/sys/kernel/random/boot_id");
 	return 0;
 }
 

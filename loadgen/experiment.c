@@ -15,7 +15,7 @@
 
 #include "loadgen/report/progress.h"
 #include "loadgen/report/report.h"
-#include "loadgen/send/file.h"
+#include "base/file.h"
 #include "loadgen/send/trace.h"
 
 #define PROGRESS_MS 250

@@ -40,8 +40,14 @@ int
 finish_write(struct experiment *e, bool text)
 {
 	const struct options *o = &e->options;
-	int err = report_json(&e->report);
+	struct json j;
+	int err = 0;
 
+	if (output_is_wanted(&e->report.json)) {
+		json_init(&j, true);
+		report_json(&e->report, &j);
+		err = output_json(&e->report.json, &j);
+	}
 	if (err == 0)
 		err = report_hgrm(&e->report);
 	if (text && !o->output.quiet && !o->output.on_stdout)

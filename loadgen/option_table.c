@@ -1,6 +1,3 @@
-/*
- * option_table.c: every option of tailor-load, its help text and its setter.
- */
 #include "loadgen/option_table.h"
 
 #include <errno.h>

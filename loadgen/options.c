@@ -1,8 +1,3 @@
-/*
- * options.c: parsing of the command line; see options.h.
- *
- * The setters and the table are in option_table.c.
- */
 #include "loadgen/options.h"
 
 #include <errno.h>

@@ -5,8 +5,6 @@
  * start take.  Tailor does the work; the command only watches and prints the
  * state, and may be interrupted.
  */
-#include "tailorctl/actions.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,14 +50,12 @@ struct progress {
 static int
 read_progress(const struct options *o, struct progress *out)
 {
-	struct http_response a;
-	cJSON *tree;
+	cJSON *tree = admin_json(o, "/servers");
 	const cJSON *server;
 	int err = -1;
 
-	if (admin_request_ok(o, "GET", "/servers", &a) < 0)
+	if (tree == NULL)
 		return -1;
-	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(server, field_list(tree, "servers"))
 	{
 		const char *name = field_text(server, "name");
@@ -76,7 +72,6 @@ read_progress(const struct options *o, struct progress *out)
 		err = 0;
 	}
 	cJSON_Delete(tree);
-	http_response_fini(&a);
 	if (err < 0)
 		fprintf(stderr, "tailorctl: the server no longer "
 				"exists\n");
@@ -204,8 +199,7 @@ command_reload(const struct options *options)
 	tree = cJSON_ParseWithLength(a.body, a.length);
 	done = a.status == 200 && field_true(tree, "reloaded");
 	if (options->json && tree != NULL) {
-		plain_write(stdout, a.body, a.length);
-		putchar('\n');
+		admin_response_print(&a);
 	} else if (done) {
 		if (show_lines(stdout, field_list(tree, "changed"), "") == 0)
 			printf("nothing has changed\n");

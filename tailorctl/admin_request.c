@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cjson/cJSON.h>
-
 #include "tailorctl/field.h"
 #include "tailorctl/find.h"
 #include "tailorctl/plain.h"
@@ -82,9 +80,10 @@ admin_response_complain(const struct http_response *a)
 	cJSON_Delete(tree);
 }
 
-/* A tailor's name comes from its listener: "8080" for 127.0.0.1:8080. */
-void
-admin_response_not_json(const struct options *options)
+/* What -a expects.  A tailor's name comes from its listener: "8080" for
+ * 127.0.0.1:8080. */
+static void
+complain_not_json(const struct options *options)
 {
 	const char *given = options->admin;
 	const char *port = given != NULL ? strrchr(given, ':') : NULL;
@@ -109,6 +108,60 @@ admin_request_ok(const struct options *options, const char *method,
 	admin_response_complain(out);
 	http_response_fini(out);
 	return -1;
+}
+
+void
+admin_response_print(const struct http_response *a)
+{
+	plain_write(stdout, a->body, a->length);
+	if (a->length == 0 || a->body[a->length - 1] != '\n')
+		putchar('\n');
+}
+
+/* Request JSON; *out is released by the caller if the result is not NULL. */
+static cJSON *
+request_tree(const struct options *options, const char *method,
+    const char *target, struct http_response *out)
+{
+	cJSON *tree;
+
+	if (admin_request_ok(options, method, target, out) < 0)
+		return NULL;
+	tree = cJSON_ParseWithLength(out->body, out->length);
+	if (tree == NULL) {
+		complain_not_json(options);
+		http_response_fini(out);
+	}
+	return tree;
+}
+
+cJSON *
+admin_json(const struct options *options, const char *target)
+{
+	struct http_response a;
+	cJSON *tree = request_tree(options, "GET", target, &a);
+
+	if (tree != NULL)
+		http_response_fini(&a);
+	return tree;
+}
+
+int
+admin_report(const struct options *options, const char *method,
+    const char *target, void (*show)(const cJSON *tree))
+{
+	struct http_response a;
+	cJSON *tree = request_tree(options, method, target, &a);
+
+	if (tree == NULL)
+		return STATUS_NO;
+	if (options->json)
+		admin_response_print(&a);
+	else
+		show(tree);
+	cJSON_Delete(tree);
+	http_response_fini(&a);
+	return STATUS_OK;
 }
 
 char *

@@ -7,6 +7,8 @@
 #ifndef TAILOR_TAILORCTL_ADMIN_REQUEST_H
 #define TAILOR_TAILORCTL_ADMIN_REQUEST_H
 
+#include <cjson/cJSON.h>
+
 #include "base/http_client.h"
 #include "tailorctl/options.h"
 
@@ -27,8 +29,17 @@ int admin_request_ok(const struct options *options, const char *method,
 /* Explain a response other than 200 on standard error. */
 void admin_response_complain(const struct http_response *a);
 
-/* Print that a response is not a tailor's, and what -a expects. */
-void admin_response_not_json(const struct options *options);
+/* Print a body, ending in a newline. */
+void admin_response_print(const struct http_response *a);
+
+/* The JSON that a GET of target returns, or NULL after a message.  Free with
+ * cJSON_Delete. */
+cJSON *admin_json(const struct options *options, const char *target);
+
+/* Request JSON; with --json print it unchanged, else show it.  Returns the exit
+ * status. */
+int admin_report(const struct options *options, const char *method,
+    const char *target, void (*show)(const cJSON *tree));
 
 /* Percent-encode text for a target, cut to fit.  Returns out. */
 char *admin_escape(const char *text, char *out, size_t size);

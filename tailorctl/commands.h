@@ -13,4 +13,7 @@
 COMMANDS(COMMANDS_X)
 #undef COMMANDS_X
 
+/* "ready SERVER": return a drained server to service, and wait for it. */
+int action_return(const struct options *options);
+
 #endif

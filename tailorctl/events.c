@@ -115,8 +115,7 @@ write_event(struct json *j, unsigned i)
 	json_object_begin(j);
 	json_key_uint(j, "number", events[i].type);
 	json_key_string(j, "name", events[i].name);
-	json_key(j, "arguments");
-	json_array_begin(j);
+	json_key_array(j, "arguments");
 	for (unsigned n = 0; talechain_argument(&e, n, &v); n++)
 		json_string(j, v.name);
 	json_array_end(j);
@@ -126,8 +125,7 @@ write_event(struct json *j, unsigned i)
 static void
 write_list(struct json *j, unsigned i)
 {
-	json_key(j, lists[i].argument);
-	json_array_begin(j);
+	json_key_array(j, lists[i].argument);
 	for (size_t n = 0; n < lists[i].count; n++)
 		json_string(j, lists[i].names[n]);
 	json_array_end(j);
@@ -141,13 +139,11 @@ print_json(void)
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.events/1");
-	json_key(&j, "events");
-	json_array_begin(&j);
+	json_key_array(&j, "events");
 	for (unsigned i = 0; i < COUNT(events); i++)
 		write_event(&j, i);
 	json_array_end(&j);
-	json_key(&j, "values");
-	json_object_begin(&j);
+	json_key_object(&j, "values");
 	for (unsigned i = 0; i < COUNT(lists); i++)
 		write_list(&j, i);
 	json_object_end(&j);

@@ -33,38 +33,25 @@ catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* The difference between the wall clock and the stream's clock. */
-static int64_t
-wall_offset_ns(void)
-{
-	struct instant now = instant_now();
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	return (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec - (int64_t)now.ns;
-}
-
 /* The path of the stream's file, owned by the caller; NULL after a message. */
 static char *
 find_stream(const struct options *o)
 {
-	struct http_response a;
 	const char *path;
 	char *copy;
 	cJSON *tree;
 
 	if (o->stream != NULL)
 		return strdup(o->stream);
-	if (admin_request_ok(o, "GET", "/stream", &a) < 0)
+	tree = admin_json(o, "/stream");
+	if (tree == NULL)
 		return NULL;
-	tree = cJSON_ParseWithLength(a.body, a.length);
 	path = field_text(tree, "path");
 	copy = path != NULL && path[0] == '/' ? strdup(path) : NULL;
 	if (copy == NULL)
 		fprintf(stderr, "tailorctl: this tailor's stream is private; "
 				"give it a file (profiler.stream)\n");
 	cJSON_Delete(tree);
-	http_response_fini(&a);
 	return copy;
 }
 
@@ -73,7 +60,8 @@ follow_open(struct follow *f, const struct options *options)
 {
 	int err;
 
-	*f = (struct follow){.options = options, .wall_ns = wall_offset_ns()};
+	*f = (struct follow){
+	    .options = options, .wall_ns = instant_wall_ns(INSTANT_NONE)};
 	f->path = find_stream(options);
 	if (f->path == NULL)
 		return -1;
@@ -128,17 +116,41 @@ follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost)
 	return FOLLOW_IDLE;
 }
 
+int
+follow_run(struct follow *f,
+    void (*take)(void *user, const struct timeline_slot *slot),
+    int (*show)(void *user), void *user)
+{
+	const struct options *o = f->options;
+	struct instant due = instant_plus(instant_now(), o->interval_ns);
+	struct timeline_slot slot;
+	uint64_t lost;
+
+	for (;;) {
+		enum follow_event what = follow_next(f, &slot, &lost);
+		bool end = what == FOLLOW_END || what == FOLLOW_GONE;
+
+		if (what == FOLLOW_SLOT)
+			take(user, &slot);
+		if (!end && (o->dump || instant_before(instant_now(), due)))
+			continue;
+		if (show(user) != 0 || what == FOLLOW_GONE)
+			return STATUS_NO;
+		if (end || o->once)
+			return STATUS_OK;
+		due = instant_plus(instant_now(), o->interval_ns);
+	}
+}
+
 void
 follow_names(const struct options *options, struct stream_requests *s)
 {
-	struct http_response a;
 	const cJSON *one;
 	cJSON *tree;
 
-	if (options->stream != NULL ||
-	    admin_request_ok(options, "GET", "/servers", &a) < 0)
+	if (options->stream != NULL)
 		return;
-	tree = cJSON_ParseWithLength(a.body, a.length);
+	tree = admin_json(options, "/servers");
 	cJSON_ArrayForEach(one, field_list(tree, "servers"))
 	{
 		if (s->servers == SEEN_SERVERS)
@@ -147,7 +159,6 @@ follow_names(const struct options *options, struct stream_requests *s)
 		    field_text(one, "name"), 32);
 	}
 	cJSON_Delete(tree);
-	http_response_fini(&a);
 }
 
 char *

@@ -41,6 +41,17 @@ enum follow_event {
 enum follow_event
 follow_next(struct follow *f, struct timeline_slot *out, uint64_t *lost);
 
+/*
+ * follow_run(f, take, show, user):
+ * Give every event to take(), and call show() once in --interval, with --once
+ * and --dump once; until the end of the stream or a signal.
+ *   show  0, or another value if it could not print
+ * Returns the exit status.
+ */
+int follow_run(struct follow *f,
+    void (*take)(void *user, const struct timeline_slot *slot),
+    int (*show)(void *user), void *user);
+
 /* Get the servers' names from the running tailor, if there is one. */
 void follow_names(const struct options *options, struct stream_requests *s);
 

@@ -258,8 +258,7 @@ write_json(const struct gain *g, const struct quantile *q)
 	json_key_int(&j, "saved", g->saved);
 	json_key_int(&j, "unknown", g->unknown);
 	for (unsigned r = 0; r < ROWS; r++) {
-		json_key(&j, rows[r].name);
-		json_object_begin(&j);
+		json_key_object(&j, rows[r].name);
 		json_key_int(&j, "was_ns", (int64_t)q[r].was_ns);
 		json_key_int(&j, "would_ns", (int64_t)q[r].would_ns);
 		if (q[r].low_ns >= 0) {
@@ -268,8 +267,7 @@ write_json(const struct gain *g, const struct quantile *q)
 		}
 		json_object_end(&j);
 	}
-	json_key(&j, "slowest");
-	json_object_begin(&j);
+	json_key_object(&j, "slowest");
 	json_key_int(&j, "was_ns", g->was_max_ns);
 	json_key_int(&j, "would_ns", g->would_max_ns);
 	json_object_end(&j);
@@ -301,18 +299,9 @@ show_tree(const struct options *options, const cJSON *tree)
 int
 command_gain(const struct options *options)
 {
-	struct http_response a;
-	int status = STATUS_NO;
-	cJSON *tree;
+	cJSON *tree = admin_json(options, "/gain");
+	int status = tree != NULL ? show_tree(options, tree) : STATUS_NO;
 
-	if (admin_request_ok(options, "GET", "/gain", &a) < 0)
-		return STATUS_NO;
-	tree = cJSON_ParseWithLength(a.body, a.length);
-	if (tree == NULL)
-		admin_response_not_json(options);
-	else
-		status = show_tree(options, tree);
 	cJSON_Delete(tree);
-	http_response_fini(&a);
 	return status;
 }

@@ -21,6 +21,7 @@
 #define KINDS 3
 
 struct chart {
+	const struct options *options; /* borrowed */
 	struct stream_requests *table; /* owned */
 	struct histogram all;
 	uint64_t count[ROWS][KINDS];
@@ -119,19 +120,16 @@ print_json(const struct chart *c)
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.hist/1");
 	json_key_uint(&j, "requests", c->requests);
-	json_key(&j, "servers");
-	json_array_begin(&j);
+	json_key_array(&j, "servers");
 	for (int i = 0; i < 2; i++)
 		json_string(&j, stream_server_name(c->table, i, name));
 	json_array_end(&j);
-	json_key(&j, "buckets");
-	json_array_begin(&j);
+	json_key_array(&j, "buckets");
 	for (unsigned i = 0; i < ROWS; i++) {
 		json_object_begin(&j);
 		if (i < ROWS - 1)
 			json_key_uint(&j, "to_ns", edge_ns(i));
-		json_key(&j, "requests");
-		json_array_begin(&j);
+		json_key_array(&j, "requests");
 		for (unsigned k = 0; k < KINDS; k++)
 			json_uint(&j, c->count[i][k]);
 		json_array_end(&j);
@@ -145,50 +143,28 @@ print_json(const struct chart *c)
 	return plain_json(&j);
 }
 
-static int
-print(const struct chart *c, const struct options *o)
+static void
+take_event(void *user, const struct timeline_slot *slot)
 {
+	struct chart *c = user;
+	struct stream_request r;
+
+	if (stream_requests_take(c->table, slot, &r))
+		count(c, &r);
+}
+
+static int
+show(void *user)
+{
+	const struct chart *c = user;
+	const struct options *o = c->options;
+
 	if (o->json)
 		return print_json(c);
 	if (isatty(STDOUT_FILENO) && !o->once && !o->dump)
 		printf("\033[H\033[2J"); /* home, clear */
 	print_chart(c);
 	return fflush(stdout);
-}
-
-/* Run until the end of the stream or a signal; returns the exit status. */
-static int
-run(struct chart *c, struct follow *f)
-{
-	const struct options *o = f->options;
-	struct instant due = instant_plus(instant_now(), o->interval_ns);
-	struct timeline_slot slot;
-	struct stream_request r;
-	uint64_t lost;
-
-	for (;;) {
-		switch (follow_next(f, &slot, &lost)) {
-		case FOLLOW_SLOT:
-			if (stream_requests_take(c->table, &slot, &r))
-				count(c, &r);
-			break;
-		case FOLLOW_LOST:
-		case FOLLOW_IDLE:
-			break;
-		case FOLLOW_END:
-			return print(c, o) == 0 ? STATUS_OK : STATUS_NO;
-		case FOLLOW_GONE:
-			print(c, o);
-			return STATUS_NO;
-		}
-		if (o->dump || instant_before(instant_now(), due))
-			continue;
-		if (print(c, o) != 0)
-			return STATUS_NO;
-		if (o->once)
-			return STATUS_OK;
-		due = instant_plus(instant_now(), o->interval_ns);
-	}
 }
 
 int
@@ -202,9 +178,10 @@ command_hist(const struct options *options)
 		c->table = calloc(1, sizeof(*c->table));
 	if (c == NULL || c->table == NULL || follow_open(&f, options) < 0)
 		goto free_chart;
+	c->options = options;
 	histogram_init(&c->all);
 	follow_names(options, c->table);
-	status = run(c, &f);
+	status = follow_run(&f, take_event, show, c);
 	if (f.lost > 0)
 		fprintf(stderr, "%llu events overtaken\n",
 		    (unsigned long long)f.lost);

@@ -1,6 +1,3 @@
-/*
- * ledger.c: "tailorctl ledger": the cost and benefit of hedging.
- */
 #include <stdio.h>
 #include <string.h>
 
@@ -91,21 +88,5 @@ show(const cJSON *tree)
 int
 command_ledger(const struct options *options)
 {
-	struct http_response a;
-	cJSON *tree;
-
-	if (admin_request_ok(options, "GET", "/ledger", &a) < 0)
-		return STATUS_NO;
-	tree = cJSON_ParseWithLength(a.body, a.length);
-	if (tree == NULL) {
-		admin_response_not_json(options);
-	} else if (options->json) {
-		plain_write(stdout, a.body, a.length);
-		putchar('\n');
-	} else {
-		show(tree);
-	}
-	http_response_fini(&a);
-	cJSON_Delete(tree);
-	return tree != NULL ? STATUS_OK : STATUS_NO;
+	return admin_report(options, "GET", "/ledger", show);
 }

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,33 +33,56 @@ static const struct command_row commands[COMMAND_COUNT] = {
 #undef OPTIONS_X
 };
 
+/* What becomes of an option's argument. */
+enum option_kind {
+	FLAG,
+	TEXT,
+	COUNT,
+	SECONDS,
+	SINCE,
+	BY,
+	FORMAT, /* of why: the option's name */
+	DONE,	/* prints something, and that is all */
+};
+
+#define AT(member) offsetof(struct options, member)
+
 static const struct option_row {
 	char letter;
 	const char *name, *argument, *help;
+	enum option_kind kind;
+	size_t at; /* the member that is set */
 } rows[] = {
-    {'a', "admin", "WHICH", "a tailor's name or port, or its admin socket"},
-    {'j', "json", NULL, "print JSON"},
-    {'t', "timeout", "SECONDS", "time limit for a response, default 5"},
-    {'n', "number", "N", "limit, default 20"},
-    {'w', "since", "TIME", "finished within TIME: 90s, 2h, 1d"},
-    {'c', "cause", "CODE", "only requests with this cause"},
-    {'p', "path", "PATH", "only requests with this path"},
-    {'H', "html", NULL, "print an HTML page"},
-    {'S', "svg", NULL, "print only the picture, as SVG"},
-    {'C', "chrome", NULL, "print trace events for ui.perfetto.dev"},
-    {'o', "output", "FILE", "write to FILE"},
-    {'b', "by", "WHAT", "group by cause, path, cpu or waker"},
-    {'q', "query", "QUERY", "only matching events; see tailorctl(1)"},
-    {'r', "requests", NULL, "show finished requests, not events"},
-    {'1', "once", NULL, "print once and exit"},
-    {'i', "interval", "SECONDS", "time between updates, default 1"},
-    {'A', "all", NULL, "include zero counters"},
-    {'k', "stop-after", "N", "exit after N lines"},
-    {'d', "dump", NULL, "print what the stream holds and exit"},
-    {'s', "stream", "FILE", "the stream's file; no tailor needed"},
-    {'f', "force", NULL, "even if no other server is ready"},
-    {'h', "help", NULL, "print this"},
-    {'V', "version", NULL, "print the version"},
+    {'a', "admin", "WHICH", "a tailor's name or port, or its admin socket",
+	TEXT, AT(admin)},
+    {'j', "json", NULL, "print JSON", FLAG, AT(json)},
+    {'t', "timeout", "SECONDS", "time limit for a response, default 5", SECONDS,
+	AT(timeout_ns)},
+    {'n', "number", "N", "limit, default 20", COUNT, AT(count)},
+    {'w', "since", "TIME", "finished within TIME: 90s, 2h, 1d", SINCE,
+	AT(since_ns)},
+    {'c', "cause", "CODE", "only requests with this cause", TEXT, AT(cause)},
+    {'p', "path", "PATH", "only requests with this path", TEXT, AT(path)},
+    {'H', "html", NULL, "print an HTML page", FORMAT, 0},
+    {'S', "svg", NULL, "print only the picture, as SVG", FORMAT, 0},
+    {'C', "chrome", NULL, "print trace events for ui.perfetto.dev", FORMAT, 0},
+    {'o', "output", "FILE", "write to FILE", TEXT, AT(output)},
+    {'b', "by", "WHAT", "group by cause, path, cpu or waker", BY, AT(by)},
+    {'q', "query", "QUERY", "only matching events; see tailorctl(1)", TEXT,
+	AT(query)},
+    {'r', "requests", NULL, "show finished requests, not events", FLAG,
+	AT(requests)},
+    {'1', "once", NULL, "print once and exit", FLAG, AT(once)},
+    {'i', "interval", "SECONDS", "time between updates, default 1", SECONDS,
+	AT(interval_ns)},
+    {'A', "all", NULL, "include zero counters", FLAG, AT(all)},
+    {'k', "stop-after", "N", "exit after N lines", COUNT, AT(count)},
+    {'d', "dump", NULL, "print what the stream holds and exit", FLAG, AT(dump)},
+    {'s', "stream", "FILE", "the stream's file; no tailor needed", TEXT,
+	AT(stream)},
+    {'f', "force", NULL, "even if no other server is ready", FLAG, AT(force)},
+    {'h', "help", NULL, "print this", DONE, 0},
+    {'V', "version", NULL, "print the version", DONE, 0},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -238,80 +262,34 @@ parse_by(const char *text, enum top_kind *out)
 	return -EINVAL;
 }
 
-/* The options of slow and why.  1: not one of them; else as take. */
-static int
-take_tale(struct options *o, char letter, const char *argument)
-{
-	switch (letter) {
-	case 'w':
-		return parse_since(argument, &o->since_ns);
-	case 'b':
-		return parse_by(argument, &o->by);
-	case 'c':
-		o->cause = argument;
-		return 0;
-	case 'p':
-		o->path = argument;
-		return 0;
-	case 'o':
-		o->output = argument;
-		return 0;
-	case 'q':
-		o->query = argument;
-		return 0;
-	case 'r':
-		o->requests = true;
-		return 0;
-	case 'H':
-		o->format = "html";
-		return 0;
-	case 'S':
-		o->format = "svg";
-		return 0;
-	case 'C':
-		o->format = "chrome";
-		return 0;
-	}
-	return 1;
-}
-
 /* Take one option.  0 or -EINVAL for a bad argument. */
 static int
-take(struct options *o, char letter, const char *argument)
+take(struct options *o, const struct option_row *row, const char *argument)
 {
-	int taken = take_tale(o, letter, argument);
+	void *member = (char *)o + row->at;
 
-	if (taken <= 0)
-		return taken;
-	switch (letter) {
-	case 'a':
-		o->admin = argument;
+	switch (row->kind) {
+	case FLAG:
+		*(bool *)member = true;
 		return 0;
-	case 's':
-		o->stream = argument;
+	case TEXT:
+		*(const char **)member = argument;
 		return 0;
-	case 'j':
-		o->json = true;
+	case COUNT:
+		return parse_count(argument, member);
+	case SECONDS:
+		return parse_seconds(argument, member);
+	case SINCE:
+		return parse_since(argument, member);
+	case BY:
+		return parse_by(argument, member);
+	case FORMAT:
+		o->format = row->name;
 		return 0;
-	case '1':
-		o->once = true;
-		return 0;
-	case 'A':
-		o->all = true;
-		return 0;
-	case 'd':
-		o->dump = true;
-		return 0;
-	case 'f':
-		o->force = true;
-		return 0;
-	case 't':
-		return parse_seconds(argument, &o->timeout_ns);
-	case 'i':
-		return parse_seconds(argument, &o->interval_ns);
-	default: /* n, k */
-		return parse_count(argument, &o->count);
+	case DONE:
+		break;
 	}
+	return 0;
 }
 
 /* 0, or -ENOENT after a message. */
@@ -428,7 +406,7 @@ options_parse(struct options *out, int argc, char **argv)
 			    usage_refusal(longs, c, argv, why, sizeof(why)));
 			return OPTIONS_BAD;
 		}
-		if (take(out, letter[0], optarg) < 0) {
+		if (take(out, row_of(letter[0]), optarg) < 0) {
 			fprintf(stderr, "tailorctl: --%s: not in range: %s\n",
 			    row_of(letter[0])->name, optarg);
 			return OPTIONS_BAD;

@@ -1,5 +1,5 @@
+#include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/instant.h"
@@ -158,14 +158,9 @@ plain_count(char out[PLAIN_DURATION_BYTES], double value)
 int
 plain_json(struct json *j)
 {
-	char *text;
-	size_t length;
+	int err = json_print(j, stdout);
 
-	if (json_take(j, &text, &length) < 0) {
+	if (err == -ENOMEM)
 		fprintf(stderr, "tailorctl: out of memory\n");
-		return -1;
-	}
-	printf("%s\n", text);
-	free(text);
-	return 0;
+	return err;
 }

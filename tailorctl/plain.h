@@ -42,7 +42,7 @@ char *plain_seconds(char out[PLAIN_DURATION_BYTES], double seconds);
 /* A count: "1234", "56.7k", "1.23M".  Returns out. */
 char *plain_count(char out[PLAIN_DURATION_BYTES], double value);
 
-/* Print a finished document as one line, or -1 after a message. */
+/* json_print() to standard output, with a message if memory ran out. */
 int plain_json(struct json *j);
 
 #endif

@@ -1,6 +1,3 @@
-/*
- * probe.c: the table of probes, and the output of their findings.
- */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +71,7 @@ command_probe(const struct options *options)
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.probe/1");
-	json_key(&j, "signals");
-	json_array_begin(&j);
+	json_key_array(&j, "signals");
 	for (unsigned i = 0; i < PROBES; i++) {
 		struct finding f;
 

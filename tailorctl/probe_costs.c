@@ -1,6 +1,3 @@
-/*
- * probe_costs.c: the kernel's signals, and their cost.
- */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +14,8 @@
 static void
 print_signals(const struct profiler_signal_state *state)
 {
-	unsigned i;
-
 	printf("\nKernel events\n");
-	for (i = 0; i < PROFILER_SIGNALS; i++) {
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++) {
 		printf("%-3s  %-12s", state[i].on ? "yes" : "no",
 		    profiler_signal_name((enum profiler_signal)i));
 		plain_wrap(stdout,
@@ -34,25 +29,23 @@ print_signals(const struct profiler_signal_state *state)
 static void
 print_costs(const struct cost *c)
 {
-	unsigned w, p;
-
 	printf("\nTheir cost here, ns (profiler.kernel), for a watched "
 	       "process and any other\n\n"
 	       "  %-8s %10s %20s %20s %14s\n",
 	    "", "off", "lite", "full", "all");
-	for (w = 0; w < COST_WORK_COUNT; w++) {
+	for (unsigned w = 0; w < COST_WORK_COUNT; w++) {
 		const double *mine = c->watched_ns[w],
 			     *others = c->others_ns[w];
 
 		printf("  %-8s %10.0f", cost_work_name((enum cost_work)w),
 		    mine[COST_BARE]);
-		for (p = COST_LITE; p < COST_PROFILES; p++)
+		for (unsigned p = COST_LITE; p < COST_PROFILES; p++)
 			printf("  %+8.0f /%+7.0f", mine[p] - mine[COST_BARE],
 			    others[p] - others[COST_BARE]);
 		printf("\n");
 	}
 	printf("\n");
-	for (w = 0; w < COST_WORK_COUNT; w++)
+	for (unsigned w = 0; w < COST_WORK_COUNT; w++)
 		printf("  %-8s %s\n", cost_work_name((enum cost_work)w),
 		    cost_work_meaning((enum cost_work)w));
 	printf("  Best of %d rounds; on a busy machine, only the order "
@@ -63,12 +56,9 @@ print_costs(const struct cost *c)
 static void
 write_costs(struct json *j, const struct cost *c)
 {
-	unsigned w, p;
-
-	json_key(j, "kernel_costs");
-	json_array_begin(j);
-	for (w = 0; w < COST_WORK_COUNT; w++)
-		for (p = 0; p < COST_PROFILES; p++) {
+	json_key_array(j, "kernel_costs");
+	for (unsigned w = 0; w < COST_WORK_COUNT; w++)
+		for (unsigned p = 0; p < COST_PROFILES; p++) {
 			json_object_begin(j);
 			json_key_string(
 			    j, "work", cost_work_name((enum cost_work)w));
@@ -84,11 +74,8 @@ write_costs(struct json *j, const struct cost *c)
 static void
 write_signals(struct json *j, const struct profiler_signal_state *state)
 {
-	unsigned i;
-
-	json_key(j, "kernel_signals");
-	json_array_begin(j);
-	for (i = 0; i < PROFILER_SIGNALS; i++) {
+	json_key_array(j, "kernel_signals");
+	for (unsigned i = 0; i < PROFILER_SIGNALS; i++) {
 		json_object_begin(j);
 		json_key_string(
 		    j, "name", profiler_signal_name((enum profiler_signal)i));

@@ -1,6 +1,3 @@
-/*
- * probe_machine.c: CPUs, scheduler, clock and memory.
- */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -12,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/instant.h"
 #include "base/topology.h"
 #include "tailorctl/probe.h"
@@ -90,17 +88,13 @@ probe_scheduler(struct finding *f)
 void
 probe_clock(struct finding *f)
 {
-	char source[64] = "unknown";
+	char source[64];
 	struct instant begin = instant_now(), end = begin;
-	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/"
-			   "current_clocksource",
-	    "re");
 
-	if (file != NULL) {
-		if (fgets(source, sizeof(source), file) != NULL)
-			source[strcspn(source, "\n")] = '\0';
-		fclose(file);
-	}
+	if (!file_read_line(source, sizeof(source),
+		"/sys/devices/system/clocksource/clocksource0/"
+		"current_clocksource"))
+		snprintf(source, sizeof(source), "unknown");
 	for (int i = 0; i < CLOCK_READS; i++)
 		end = instant_now();
 	f->available = strcmp(source, "tsc") == 0 ||

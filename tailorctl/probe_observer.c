@@ -131,7 +131,6 @@ account_ask(struct account *a, const struct options *o)
 	double below = 0, up_to;
 	struct http_response response;
 	struct sample s;
-	unsigned i;
 
 	*a = (struct account){.at_s = now_s()};
 	if (admin_request_ok(o, "GET", "/metrics", &response) < 0)
@@ -142,7 +141,7 @@ account_ask(struct account *a, const struct options *o)
 		take_sample(a, &s);
 	http_response_fini(&response);
 	/* Buckets are cumulative; empty ones may be missing. */
-	for (i = 0; i < PROFILER_PERIODS; i++) {
+	for (unsigned i = 0; i < PROFILER_PERIODS; i++) {
 		up_to = fmax(a->period[i], below);
 		a->period[i] = up_to - below;
 		below = up_to;
@@ -154,7 +153,6 @@ static void
 account_copy(struct account *a, struct profiler *p)
 {
 	struct profiler_stats s;
-	unsigned i;
 
 	profiler_stats(p, &s);
 	*a = (struct account){.at_s = now_s(),
@@ -164,9 +162,9 @@ account_copy(struct account *a, struct profiler *p)
 	    .blind = (double)s.blind,
 	    .blind_s = (double)s.blind_ns / 1e9,
 	    .blind_max_s = (double)s.blind_max_ns / 1e9};
-	for (i = 0; i < PROFILER_PART_COUNT; i++)
+	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
 		a->cycles[i] = (double)s.cost.cycles[i];
-	for (i = 0; i < PROFILER_PERIODS; i++)
+	for (unsigned i = 0; i < PROFILER_PERIODS; i++)
 		a->period[i] = (double)s.cost.period[i];
 }
 
@@ -174,17 +172,15 @@ account_copy(struct account *a, struct profiler *p)
 static void
 account_subtract(struct account *a, const struct account *before)
 {
-	unsigned i;
-
 	a->at_s -= before->at_s;
 	a->sweeps -= before->sweeps;
 	a->cpu_s -= before->cpu_s;
 	a->timed -= before->timed;
 	a->blind -= before->blind;
 	a->blind_s -= before->blind_s;
-	for (i = 0; i < PROFILER_PART_COUNT; i++)
+	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
 		a->cycles[i] -= before->cycles[i];
-	for (i = 0; i < PROFILER_PERIODS; i++)
+	for (unsigned i = 0; i < PROFILER_PERIODS; i++)
 		a->period[i] -= before->period[i];
 }
 
@@ -243,11 +239,10 @@ static double
 period_under(const struct account *a, double part)
 {
 	double all = 0, sum = 0;
-	unsigned i;
 
-	for (i = 0; i < PROFILER_PERIODS; i++)
+	for (unsigned i = 0; i < PROFILER_PERIODS; i++)
 		all += a->period[i];
-	for (i = 0; i < PROFILER_PERIODS && all > 0; i++) {
+	for (unsigned i = 0; i < PROFILER_PERIODS && all > 0; i++) {
 		sum += a->period[i];
 		if (sum >= part * all)
 			return ldexp(1, (int)i);
@@ -279,7 +274,6 @@ print_account(const struct account *a, const struct observer *observer)
 {
 	char text[2][PLAIN_DURATION_BYTES];
 	double sum = 0;
-	unsigned i;
 
 	printf("\nThe observer, %s, over %.1f s\n", observer->whose, a->at_s);
 	printf("     samples     %s/s\n",
@@ -291,7 +285,7 @@ print_account(const struct account *a, const struct observer *observer)
 	printf("     uses        %.1f %% of a CPU%s\n",
 	    a->cpu_s / a->at_s * 100, observer->cpu >= 0 ? " of its own" : "");
 	printf("     a sweep     ");
-	for (i = 0; i < PROFILER_PART_COUNT; i++) {
+	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++) {
 		double mean = a->timed > 0 ? a->cycles[i] / a->timed : 0;
 
 		printf("%s%s %.0f",
@@ -309,10 +303,7 @@ static void
 write_account(
     const struct account *a, const struct observer *observer, struct json *j)
 {
-	unsigned i;
-
-	json_key(j, "observer");
-	json_object_begin(j);
+	json_key_object(j, "observer");
 	json_key_string(j, "of", observer->whose);
 	json_key_int(j, "cpu", observer->cpu);
 	json_key_string(j, "neighbour", observer->neighbour);
@@ -325,9 +316,8 @@ write_account(
 	json_key_double(j, "blind_seconds", a->blind_s);
 	json_key_double(j, "blind_max_seconds", a->blind_max_s);
 	json_key_double(j, "cpu_part", a->cpu_s / a->at_s);
-	json_key(j, "sweep_cycles");
-	json_object_begin(j);
-	for (i = 0; i < PROFILER_PART_COUNT; i++)
+	json_key_object(j, "sweep_cycles");
+	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
 		json_key_double(j, profiler_part_name(i),
 		    a->timed > 0 ? a->cycles[i] / a->timed : 0);
 	json_object_end(j);
@@ -338,16 +328,10 @@ write_account(
 static int
 running_cpu(const struct options *o)
 {
-	struct http_response response;
-	cJSON *tree;
-	int cpu;
+	cJSON *tree = admin_json(o, "/info");
+	int cpu = (int)field_number(tree, "observer_cpu", -1);
 
-	if (admin_request_ok(o, "GET", "/info", &response) < 0)
-		return -1;
-	tree = cJSON_ParseWithLength(response.body, response.length);
-	cpu = (int)field_number(tree, "observer_cpu", -1);
 	cJSON_Delete(tree);
-	http_response_fini(&response);
 	return cpu < CPU_SETSIZE ? cpu : -1;
 }
 

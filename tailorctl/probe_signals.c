@@ -1,6 +1,3 @@
-/*
- * probe_signals.c: sources of servers' pauses and kernel events.
- */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/permission.h"
 #include "tailorctl/probe.h"
 
@@ -70,19 +68,12 @@ count_java(void)
 	unsigned n = 0;
 
 	while (d != NULL && (e = readdir(d)) != NULL) {
-		char path[64], name[32] = "";
-		FILE *file;
+		char name[32];
 
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%.20s/comm", e->d_name);
-		file = fopen(path, "re");
-		if (file == NULL)
-			continue;
-		if (fgets(name, sizeof(name), file) != NULL &&
-		    strcmp(name, "java\n") == 0)
-			n++;
-		fclose(file);
+		n += isdigit((unsigned char)e->d_name[0]) &&
+		     file_read_line(
+			 name, sizeof(name), "/proc/%s/comm", e->d_name) &&
+		     strcmp(name, "java") == 0;
 	}
 	if (d != NULL)
 		closedir(d);

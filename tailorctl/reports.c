@@ -10,55 +10,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "tailorctl/actions.h"
 #include "base/instant.h"
 #include "tailorctl/admin_request.h"
 #include "tailorctl/commands.h"
 #include "tailorctl/field.h"
 #include "tailorctl/plain.h"
 #include "tailorctl/waits.h"
-
-/* Parse a response's JSON; NULL after a message.  Free with cJSON_Delete. */
-static cJSON *
-tree_of(const struct options *o, const struct http_response *a)
-{
-	cJSON *tree = cJSON_ParseWithLength(a->body, a->length);
-
-	if (tree == NULL)
-		admin_response_not_json(o);
-	return tree;
-}
-
-/* Print a body, ending in a newline. */
-static void
-pass_on(const struct http_response *a)
-{
-	plain_write(stdout, a->body, a->length);
-	if (a->length == 0 || a->body[a->length - 1] != '\n')
-		putchar('\n');
-}
-
-/* Request JSON; print it, or call show. */
-static int
-report(const struct options *o, const char *method, const char *target,
-    void (*show)(const cJSON *tree))
-{
-	struct http_response a;
-	cJSON *tree;
-
-	if (admin_request_ok(o, method, target, &a) < 0)
-		return STATUS_NO;
-	tree = tree_of(o, &a);
-	if (tree != NULL && o->json)
-		pass_on(&a);
-	else if (tree != NULL)
-		show(tree);
-	http_response_fini(&a);
-	if (tree == NULL)
-		return STATUS_NO;
-	cJSON_Delete(tree);
-	return STATUS_OK;
-}
 
 /* A latency; 0, of a server without requests, becomes -1. */
 static int64_t
@@ -148,7 +105,7 @@ show_servers(const cJSON *tree)
 int
 command_servers(const struct options *options)
 {
-	return report(options, "GET", "/servers", show_servers);
+	return admin_report(options, "GET", "/servers", show_servers);
 }
 
 static void
@@ -197,7 +154,7 @@ command_requests(const struct options *options)
 
 	snprintf(target, sizeof(target), "/requests?n=%llu",
 	    (unsigned long long)options->count);
-	return report(options, "GET", target, show_requests);
+	return admin_report(options, "GET", target, show_requests);
 }
 
 /* "10:15:03" of today, "11-20 10:15" of another day. */
@@ -278,7 +235,7 @@ command_slow(const struct options *options)
 	if (options->path != NULL)
 		snprintf(target + at, sizeof(target) - at, "&path=%s",
 		    admin_escape(options->path, part, sizeof(part)));
-	return report(options, "GET", target, show_slow);
+	return admin_report(options, "GET", target, show_slow);
 }
 
 /* Print a number or word of a JSON response from column indent on, and a
@@ -333,7 +290,7 @@ show_info(const cJSON *tree)
 int
 command_info(const struct options *options)
 {
-	return report(options, "GET", "/info", show_info);
+	return admin_report(options, "GET", "/info", show_info);
 }
 
 /* Print a text response. */
@@ -344,7 +301,7 @@ pass(const struct options *options, const char *target)
 
 	if (admin_request_ok(options, "GET", target, &a) < 0)
 		return STATUS_NO;
-	pass_on(&a);
+	admin_response_print(&a);
 	http_response_fini(&a);
 	return STATUS_OK;
 }
@@ -401,7 +358,7 @@ command_why(const struct options *options)
 	if (options->output != NULL)
 		err = save(&a, options->output);
 	else
-		pass_on(&a);
+		admin_response_print(&a);
 	http_response_fini(&a);
 	return err == 0 ? STATUS_OK : STATUS_NO;
 }
@@ -419,7 +376,7 @@ command_pin(const struct options *options)
 
 	admin_escape(options->argument, id, sizeof(id));
 	snprintf(target, sizeof(target), "/pin?id=%s", id);
-	return report(options, "POST", target, show_pinned);
+	return admin_report(options, "POST", target, show_pinned);
 }
 
 int
@@ -439,7 +396,7 @@ command_ready(const struct options *options)
 	if (!ready)
 		admin_response_complain(&a);
 	else if (!options->json)
-		pass_on(&a);
+		admin_response_print(&a);
 	http_response_fini(&a);
 	return ready ? STATUS_OK : STATUS_NO;
 }
@@ -456,7 +413,7 @@ show_active(const cJSON *tree)
 int
 command_switch(const struct options *options)
 {
-	return report(options, "POST", "/switch", show_active);
+	return admin_report(options, "POST", "/switch", show_active);
 }
 
 int

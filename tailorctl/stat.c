@@ -98,8 +98,7 @@ print_json(const struct reading *now, const struct reading *before,
 	json_init(&j, false);
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.stat/1");
-	json_key(&j, "samples");
-	json_array_begin(&j);
+	json_key_array(&j, "samples");
 	while (samples_next(&at, end, &s)) {
 		if (!wanted(&s, o))
 			continue;

@@ -108,19 +108,17 @@ gather_slow(struct top *t)
 {
 	char target[64];
 	const cJSON *one;
-	struct http_response a;
 	cJSON *tree;
 
-	snprintf(target, sizeof(target), "/slow?n=1000%s", "");
+	snprintf(target, sizeof(target), "/slow?n=1000");
 	if (t->options->since_ns > 0)
 		snprintf(target, sizeof(target), "/slow?n=1000&since=%lld",
 		    (long long)(t->options->since_ns / NS_PER_S));
-	if (admin_request_ok(t->options, "GET", target, &a) < 0)
+	tree = admin_json(t->options, target);
+	if (tree == NULL)
 		return -1;
-	tree = cJSON_ParseWithLength(a.body, a.length);
 	cJSON_ArrayForEach(one, field_list(tree, "slow")) add_slow(t, one);
 	cJSON_Delete(tree);
-	http_response_fini(&a);
 	return 0;
 }
 
@@ -185,8 +183,10 @@ take_waker(struct top *t, const struct talechain_event *e)
 }
 
 static void
-take_event(struct top *t, const struct timeline_slot *slot)
+take_event(void *user, const struct timeline_slot *slot)
 {
+	struct top *t = user;
+
 	if (slot->event.type == TALECHAIN_THREAD)
 		take_name(t, &slot->event);
 	else if (t->options->by == TOP_CPU)
@@ -283,8 +283,7 @@ print_json(const struct top *t, unsigned n)
 	json_object_begin(&j);
 	json_key_string(&j, "schema", "tailor.top/1");
 	json_key_string(&j, "by", by[t->options->by]);
-	json_key(&j, "rows");
-	json_array_begin(&j);
+	json_key_array(&j, "rows");
 	for (unsigned i = 0; i < n; i++) {
 		const struct top_row *r = &t->row[i];
 
@@ -323,6 +322,13 @@ print(struct top *t)
 }
 
 static int
+show_events(void *user)
+{
+	name_rows(user);
+	return print(user);
+}
+
+static int
 run_slow(struct top *t)
 {
 	const struct options *o = t->options;
@@ -335,31 +341,6 @@ run_slow(struct top *t)
 		if (o->once || o->dump)
 			return STATUS_OK;
 		nanosleep(&pause, NULL);
-	}
-}
-
-static int
-run_stream(struct top *t, struct follow *f)
-{
-	const struct options *o = t->options;
-	struct instant due = instant_plus(instant_now(), o->interval_ns);
-	struct timeline_slot slot;
-	uint64_t lost;
-
-	for (;;) {
-		enum follow_event what = follow_next(f, &slot, &lost);
-		bool end = what == FOLLOW_END || what == FOLLOW_GONE;
-
-		if (what == FOLLOW_SLOT)
-			take_event(t, &slot);
-		if (!end && (o->dump || instant_before(instant_now(), due)))
-			continue;
-		name_rows(t);
-		if (print(t) != 0 || what == FOLLOW_GONE)
-			return STATUS_NO;
-		if (end || o->once)
-			return STATUS_OK;
-		due = instant_plus(instant_now(), o->interval_ns);
 	}
 }
 
@@ -376,7 +357,7 @@ command_top(const struct options *options)
 	if (options->by == TOP_CAUSE || options->by == TOP_PATH) {
 		status = run_slow(t);
 	} else if (follow_open(&f, options) == 0) {
-		status = run_stream(t, &f);
+		status = follow_run(&f, take_event, show_events, t);
 		follow_close(&f);
 	}
 	free(t);

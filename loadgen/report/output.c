@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,6 +82,21 @@ output_write(struct output *o, const char *text, size_t length)
 		if (o->files[i] != NULL)
 			fwrite(text, 1, length, o->files[i]);
 	}
+}
+
+int
+output_json(struct output *o, struct json *j)
+{
+	char *text;
+	size_t length;
+	int err = json_take(j, &text, &length);
+
+	if (err < 0)
+		return err;
+	output_write(o, text, length);
+	output_write(o, "\n", 1);
+	free(text);
+	return 0;
 }
 
 static int

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/json.h"
+
 struct output {
 	FILE *files[2];	    /* owned, or NULL; stdout is not closed */
 	bool made[2];	    /* there was no such file */
@@ -34,6 +36,9 @@ bool output_is_wanted(const struct output *o);
 
 /* Write to all places. */
 void output_write(struct output *o, const char *text, size_t length);
+
+/* Write a finished document and a newline.  0 or -ENOMEM; j is empty then. */
+int output_json(struct output *o, struct json *j);
 
 /* Flush and close.  Returns 0, or -EIO if anything was lost. */
 int output_close(struct output *o);

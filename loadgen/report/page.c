@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/plot.h"
-#include "loadgen/report/picture.h"
 #include "loadgen/send/quantity.h"
 
 #define PATH_MAX_BYTES 4096

@@ -4,7 +4,12 @@
  * The generator's verdict and the figures come first, then the pictures.
  * One file: static SVG, a style sheet, no script; a content security policy
  * forbids everything else.  Timelines of slow requests are linked if they lie
- * beside it.
+ * beside it.  The pictures, each an SVG of its own:
+ *
+ *   time        every request: when it was due, how long it took
+ *   worst       the same of the iteration with the slowest request
+ *   iterations  p99 and max of each, with the medians and their intervals
+ *   tail        the distribution, on an axis that shows the tail
  */
 #ifndef TAILOR_LOADGEN_REPORT_PAGE_H
 #define TAILOR_LOADGEN_REPORT_PAGE_H
@@ -13,6 +18,15 @@
 
 #include "loadgen/stats/run.h"
 
+/*
+ * picture_draw(out, name, r, points):
+ * Draw one.  Slow requests with a timeline are links.  A picture without
+ * anything to show is a sentence that says so (HTML).  Returns 0, -EINVAL (no
+ * such name) or -ENOMEM.
+ */
+int picture_draw(FILE *out, const char *name, const struct run *r,
+    const struct points *points);
+
 /* Write the page.  Returns 0, or -EIO or -ENOMEM. */
 int page_write(FILE *out, const struct run *r, const struct points *points);
 
@@ -20,7 +34,7 @@ int page_write(FILE *out, const struct run *r, const struct points *points);
  * page_make(run_path, out_path, plot, why, why_size):
  * From a run.json, and the requests.ndjson beside it, to a page.
  *   out_path  or NULL: report.html beside run_path; "-": stdout
- *   plot      name of one picture to write instead (picture.h), or NULL
+ *   plot      name of one picture to write instead (above), or NULL
  * Returns 0 or a negative errno with why set.
  */
 int page_make(const char *run_path, const char *out_path, const char *plot,

@@ -2,7 +2,7 @@
  * picture.c: a dot is drawn once for each place, so that the size of a picture
  * does not grow with the number of requests.
  */
-#include "loadgen/report/picture.h"
+#include "loadgen/report/page.h"
 
 #include <errno.h>
 #include <math.h>

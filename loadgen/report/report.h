@@ -78,11 +78,8 @@ void report_text(FILE *out, struct report *r, bool color);
 /* Of the table: the slowest requests, and why they were slow if known. */
 void report_text_slow(FILE *out, const struct report *r);
 
-/*
- * report_json_text(r, text, length):
- * run.json as a text, which the caller frees.  Returns 0 or -ENOMEM.
- */
-int report_json_text(struct report *r, char **text, size_t *length);
+/* All of run.json. */
+void report_json(struct report *r, struct json *j);
 
 /* Of run.json: "slowest", a list of requests and what is known of why. */
 void report_json_slowest(
@@ -90,9 +87,6 @@ void report_json_slowest(
 
 /* Of run.json: "verdicts" (causes) and "talechain" (how many were analysed). */
 void report_json_causes(struct json *j, const struct report *r);
-
-/* Write run.json, if wanted.  Returns 0 or -ENOMEM. */
-int report_json(struct report *r);
 
 /* The names of the columns; once, before any row. */
 void report_csv_head(struct report *r);

@@ -366,42 +366,20 @@ put_expectations(struct json *j, struct report *r)
 	json_array_end(j);
 }
 
-int
-report_json_text(struct report *r, char **text, size_t *length)
+void
+report_json(struct report *r, struct json *j)
 {
-	struct json j;
-
-	json_init(&j, true);
-	json_object_begin(&j);
-	put_header(&j, r);
-	put_host(&j, &r->host);
-	put_plan(&j, r);
-	json_key_array(&j, "iterations");
+	json_object_begin(j);
+	put_header(j, r);
+	put_host(j, &r->host);
+	put_plan(j, r);
+	json_key_array(j, "iterations");
 	for (size_t i = 0; i < r->summary.count; i++)
-		put_iteration(&j, r, &r->summary.iterations[i]);
-	json_array_end(&j);
-	put_summary(&j, r);
-	put_generator(&j, r);
-	report_json_causes(&j, r);
-	put_expectations(&j, r);
-	json_object_end(&j);
-	return json_take(&j, text, length);
-}
-
-int
-report_json(struct report *r)
-{
-	char *text;
-	size_t length;
-	int err;
-
-	if (!output_is_wanted(&r->json))
-		return 0;
-	err = report_json_text(r, &text, &length);
-	if (err < 0)
-		return err;
-	output_write(&r->json, text, length);
-	output_write(&r->json, "\n", 1);
-	free(text);
-	return 0;
+		put_iteration(j, r, &r->summary.iterations[i]);
+	json_array_end(j);
+	put_summary(j, r);
+	put_generator(j, r);
+	report_json_causes(j, r);
+	put_expectations(j, r);
+	json_object_end(j);
 }

@@ -110,10 +110,6 @@ describe(const struct report *r, size_t at, bool listed, struct cells *c)
 static int
 write_json(struct report *r, struct json *j, const struct cells *c)
 {
-	char *text;
-	size_t length;
-	int err;
-
 	json_object_begin(j);
 	for (size_t i = 0; i < c->count; i++) {
 		const struct cell *cell = &c->all[i];
@@ -125,13 +121,7 @@ write_json(struct report *r, struct json *j, const struct cells *c)
 			json_key_int(j, cell->key, cell->number);
 	}
 	json_object_end(j);
-	err = json_take(j, &text, &length);
-	if (err < 0)
-		return err;
-	output_write(&r->requests, text, length);
-	output_write(&r->requests, "\n", 1);
-	free(text);
-	return 0;
+	return output_json(&r->requests, j);
 }
 
 /* A Tailor's word is written only if it cannot be anything but a field. */

@@ -1,6 +1,3 @@
-/*
- * report_text.c: the report for a person; see report.h.
- */
 #include "loadgen/report/report.h"
 
 #include <inttypes.h>

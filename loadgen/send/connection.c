@@ -13,34 +13,6 @@
 
 #include "loadgen/send/stamps.h"
 
-static void
-list_append(struct connection_list *l, struct connection *c)
-{
-	c->next = NULL;
-	c->previous = l->last;
-	if (l->last != NULL)
-		l->last->next = c;
-	else
-		l->first = c;
-	l->last = c;
-	l->count++;
-}
-
-static void
-list_remove(struct connection_list *l, struct connection *c)
-{
-	if (c->previous != NULL)
-		c->previous->next = c->next;
-	else
-		l->first = c->next;
-	if (c->next != NULL)
-		c->next->previous = c->previous;
-	else
-		l->last = c->previous;
-	assert(l->count > 0);
-	l->count--;
-}
-
 static struct connection_list *
 list_of(struct pool *p, enum connection_state state)
 {
@@ -59,9 +31,14 @@ static void
 connection_move(
     struct pool *p, struct connection *c, enum connection_state state)
 {
-	list_remove(list_of(p, c->state), c);
+	struct connection_list *from = list_of(p, c->state);
+	struct connection_list *to = list_of(p, state);
+
+	TAILQ_REMOVE(&from->queue, c, link);
+	from->count--;
+	TAILQ_INSERT_TAIL(&to->queue, c, link);
+	to->count++;
 	c->state = state;
-	list_append(list_of(p, state), c);
 }
 
 int
@@ -72,6 +49,9 @@ pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
 	p->slots = calloc(plan->max_connections, sizeof(*p->slots));
 	if (p->slots == NULL)
 		return -ENOMEM;
+	TAILQ_INIT(&p->closed.queue);
+	TAILQ_INIT(&p->idle.queue);
+	TAILQ_INIT(&p->busy.queue);
 	p->slot_count = plan->max_connections;
 	p->epoll_fd = epoll_fd;
 	p->target = t;
@@ -80,8 +60,9 @@ pool_open(struct pool *p, int epoll_fd, const struct plan *plan,
 	p->quickack = plan->quickack;
 	for (size_t i = 0; i < p->slot_count; i++) {
 		p->slots[i].fd = -1;
-		list_append(&p->closed, &p->slots[i]);
+		TAILQ_INSERT_TAIL(&p->closed.queue, &p->slots[i], link);
 	}
+	p->closed.count = p->slot_count;
 	return 0;
 }
 
@@ -178,8 +159,8 @@ pool_fill(struct pool *p, size_t count, int64_t timeout_ns)
 	struct instant deadline = instant_plus(instant_now(), timeout_ns);
 	int err;
 
-	while (p->idle.count < count && p->closed.first != NULL) {
-		struct connection *c = p->closed.first;
+	while (p->idle.count < count && TAILQ_FIRST(&p->closed.queue) != NULL) {
+		struct connection *c = TAILQ_FIRST(&p->closed.queue);
 		err = connection_open(p, c, CONNECTION_IDLE);
 		if (err < 0)
 			return err;
@@ -196,7 +177,7 @@ void
 pool_trim(struct pool *p, size_t count)
 {
 	while (p->idle.count > count)
-		connection_close(p, p->idle.first);
+		connection_close(p, TAILQ_FIRST(&p->idle.queue));
 }
 
 void
@@ -205,20 +186,22 @@ pool_count_from_zero(struct pool *p)
 	struct connection *c;
 
 	p->opened = 0;
-	for (c = p->idle.first; c != NULL; c = c->next)
+	TAILQ_FOREACH(c, &p->idle.queue, link)
+	{
 		c->number = p->opened++;
+	}
 }
 
 int
 pool_take(struct pool *p, struct connection **out)
 {
-	struct connection *c = p->idle.last;
+	struct connection *c = TAILQ_LAST(&p->idle.queue, connection_queue);
 	int err;
 
 	if (c != NULL) {
 		connection_move(p, c, CONNECTION_BUSY);
 	} else {
-		c = p->closed.first;
+		c = TAILQ_FIRST(&p->closed.queue);
 		if (c == NULL)
 			return -EBUSY;
 		err = connection_open(p, c, CONNECTION_BUSY);

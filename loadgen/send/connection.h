@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/instant.h"
 #include "loadgen/send/plan.h"
@@ -42,14 +43,13 @@ struct connection {
 	bool stamps;	  /* the kernel reports when bytes left and came */
 	uint32_t
 	    sent_bytes; /* ever, modulo 2^32: to which request a stamp belongs */
-	struct connection *previous;
-	struct connection *next;
+	TAILQ_ENTRY(connection) link;
 	struct response response;
 };
 
+/* In the order in which they came into their state. */
 struct connection_list {
-	struct connection *first;
-	struct connection *last;
+	TAILQ_HEAD(connection_queue, connection) queue;
 	size_t count;
 };
 

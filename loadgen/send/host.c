@@ -9,24 +9,22 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "loadgen/send/file.h"
+#include "base/file.h"
 
 void
 host_read(struct host *h, int cpu)
 {
 	struct utsname name;
-	char path[96];
 
 	memset(h, 0, sizeof(*h));
 	if (uname(&name) == 0)
 		snprintf(h->kernel, sizeof(h->kernel), "%s", name.release);
 	h->cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	snprintf(path, sizeof(path),
+	file_read_line(h->governor, sizeof(h->governor),
 	    "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",
 	    cpu < 0 ? 0 : cpu);
-	file_read_line(path, h->governor, sizeof(h->governor));
-	file_read_line("/sys/devices/system/cpu/isolated", h->isolated,
-	    sizeof(h->isolated));
+	file_read_line(h->isolated, sizeof(h->isolated),
+	    "/sys/devices/system/cpu/isolated");
 	if (getloadavg(&h->load, 1) != 1)
 		h->load = -1;
 }

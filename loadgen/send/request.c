@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "loadgen/send/file.h"
+#include "base/file.h"
 #include "loadgen/send/schedule.h"
 #include "loadgen/send/token.h"
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
 #include "loadgen/send/token.h"
 
 /* Headers whose value matters. */
@@ -282,19 +283,10 @@ header_value_byte(struct response *r, char c)
 	return is_text(c);
 }
 
-static int
-hexadecimal(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool
 chunk_size_byte(struct response *r, char c)
 {
-	int digit = hexadecimal(c);
+	int digit = hex_value(c);
 
 	if (digit >= 0) {
 		r->remaining = r->remaining << 4 | (unsigned)digit;

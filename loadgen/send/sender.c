@@ -210,7 +210,7 @@ send_due(struct sender *s, struct instant now)
 static struct instant
 oldest_deadline(const struct sender *s)
 {
-	const struct connection *c = s->pool.busy.first;
+	const struct connection *c = TAILQ_FIRST(&s->pool.busy.queue);
 
 	if (c == NULL)
 		return (struct instant){UINT64_MAX};
@@ -222,7 +222,7 @@ static void
 fail_late(struct sender *s, struct instant now)
 {
 	while (!instant_before(now, oldest_deadline(s))) {
-		struct connection *c = s->pool.busy.first;
+		struct connection *c = TAILQ_FIRST(&s->pool.busy.queue);
 		receiver_fail(s, c, c->request, OUTCOME_TIMEOUT);
 	}
 }
@@ -340,8 +340,8 @@ finish(struct sender *s, struct usage before)
 	it->opened = s->pool.opened;
 	check_clock(s);
 	it->interrupted = s->finished < it->warmup + it->requests;
-	while (s->pool.busy.first != NULL) {
-		struct connection *c = s->pool.busy.first;
+	while (TAILQ_FIRST(&s->pool.busy.queue) != NULL) {
+		struct connection *c = TAILQ_FIRST(&s->pool.busy.queue);
 		it->samples[c->request].last = instant_now();
 		connection_close(&s->pool, c);
 	}

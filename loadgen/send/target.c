@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-#include "loadgen/send/file.h"
+#include "base/file.h"
 
 static int
 resolve_local(struct target *t, char *why, size_t why_size)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/instant.h"
-#include "loadgen/send/file.h"
+#include "base/file.h"
 #include "loadgen/send/plan.h"
 #include "loadgen/send/quantity.h"
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
+
 /* Step over prefix if the text starts with it. */
 static bool
 take_prefix(const char **text, const char *prefix)
@@ -18,18 +20,6 @@ take_prefix(const char **text, const char *prefix)
 	return true;
 }
 
-static int
-hexadecimal(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at;
-
-	if (c >= 'A' && c <= 'F')
-		c = (char)(c - 'A' + 'a');
-	at = c == '\0' ? NULL : strchr(digits, c);
-	return at == NULL ? -1 : (int)(at - digits);
-}
-
 /* %-unescape a socket's path. */
 static const char *
 parse_socket_path(struct url *u, const char *text, size_t length)
@@ -40,8 +30,8 @@ parse_socket_path(struct url *u, const char *text, size_t length)
 		char c = text[i];
 		if (c == '%') {
 			/* text goes on behind length: at worst by a NUL. */
-			int high = hexadecimal(text[i + 1]);
-			int low = high < 0 ? -1 : hexadecimal(text[i + 2]);
+			int high = hex_value(text[i + 1]);
+			int low = high < 0 ? -1 : hex_value(text[i + 2]);
 			if (low < 0 || i + 2 >= length || high + low == 0)
 				return "has a wrong % in the socket path";
 			c = (char)(high * 16 + low);

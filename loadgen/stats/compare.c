@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "loadgen/send/quantity.h"
 
 #define SHOWN 0.05
@@ -268,25 +267,21 @@ put_run(struct json *j, const char *key, const struct run *r)
 	json_object_end(j);
 }
 
-int
+void
 compare_json(const struct run *a, const struct run *b,
-    const struct comparison *c, char **text, size_t *length)
+    const struct comparison *c, struct json *j)
 {
-	struct json j;
-
-	json_init(&j, true);
-	json_object_begin(&j);
-	json_key_string(&j, "schema", "tailor.load.compare/1");
-	put_run(&j, "a", a);
-	put_run(&j, "b", b);
-	json_key_bool(&j, "paired", c->paired);
-	json_key_bool(&j, "usable", c->usable);
+	json_object_begin(j);
+	json_key_string(j, "schema", "tailor.load.compare/1");
+	put_run(j, "a", a);
+	put_run(j, "b", b);
+	json_key_bool(j, "paired", c->paired);
+	json_key_bool(j, "usable", c->usable);
 	if (c->warning[0] != '\0')
-		json_key_string(&j, "warning", c->warning);
-	json_key_array(&j, "differences");
+		json_key_string(j, "warning", c->warning);
+	json_key_array(j, "differences");
 	for (size_t i = 0; i < c->count; i++)
-		put_row(&j, c, &c->rows[i]);
-	json_array_end(&j);
-	json_object_end(&j);
-	return json_take(&j, text, length);
+		put_row(j, c, &c->rows[i]);
+	json_array_end(j);
+	json_object_end(j);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "loadgen/stats/run.h"
 #include "loadgen/stats/shift.h"
 
@@ -42,8 +43,8 @@ compare_runs(const struct run *a, const struct run *b, struct comparison *out);
 void compare_text(FILE *out, const struct run *a, const struct run *b,
     const struct comparison *c);
 
-/* Schema tailor.load.compare/1; the caller frees *text.  0 or -ENOMEM. */
-int compare_json(const struct run *a, const struct run *b,
-    const struct comparison *c, char **text, size_t *length);
+/* Schema tailor.load.compare/1. */
+void compare_json(const struct run *a, const struct run *b,
+    const struct comparison *c, struct json *j);
 
 #endif

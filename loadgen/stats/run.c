@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/send/file.h"
+#include "base/file.h"
 
 #define SCHEMA "tailor.load.run/1"
 #define EXACT 9e15 /* doubles hold whole numbers up to there */

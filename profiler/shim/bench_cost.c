@@ -172,9 +172,8 @@ addition_cycles(void)
 {
 	double best = 1e9, took;
 	uint64_t begin;
-	unsigned i;
 
-	for (i = 0; i < ADDITIONS_TURNS; i++) {
+	for (unsigned i = 0; i < ADDITIONS_TURNS; i++) {
 		begin = cycles_in_order();
 		workload_work(ADDITIONS);
 		took = (double)(cycles_in_order() - begin) / ADDITIONS;
@@ -199,12 +198,11 @@ bench_costs(struct bench *b)
 	    {140, 184000}};
 	double per_addition = addition_cycles();
 	struct look look;
-	unsigned i;
 	int err;
 
 	_Static_assert(
 	    sizeof(point) / sizeof(point[0]) <= BENCH_POINTS, "room for all");
-	for (i = 0; i < sizeof(point) / sizeof(point[0]); i++) {
+	for (unsigned i = 0; i < sizeof(point) / sizeof(point[0]); i++) {
 		bench_say(b, "cost of sampling", 5 + i * 2);
 		look = (struct look){
 		    .pause = (unsigned)(point[i].cycles / per_addition)};
@@ -251,7 +249,6 @@ bench_counted(struct bench *b)
 	struct sampler sampler = {.signals = 1 + COUNTED};
 	struct look look = {.sampler = &sampler};
 	struct counter counter[COUNTED];
-	unsigned i;
 	int err;
 
 	bench_say(b, "cost of sampling with counters", 45);
@@ -261,12 +258,12 @@ bench_counted(struct bench *b)
 	    counters_open(b, counter, software, b->r->counters_why) < 0)
 		return 0; /* in counters_why */
 	sampler.signal[0].word = &b->w->signal;
-	for (i = 0; i < COUNTED; i++) {
+	for (unsigned i = 0; i < COUNTED; i++) {
 		sampler.signal[1 + i].counter = &counter[i];
 		sampler.signal[1 + i].counters = 1;
 	}
 	err = cost_at(b, COUNTED_WORK, &look, &b->r->counted);
-	for (i = 0; i < COUNTED; i++)
+	for (unsigned i = 0; i < COUNTED; i++)
 		counter_close(&counter[i]);
 	return err;
 }

@@ -1,9 +1,6 @@
-/*
- * bench_json.c: the bench's result as JSON, schema tailor.shim-bench/1.
- */
 #include "base/json.h"
 #include "profiler/shim/bench.h"
-#include "profiler/shim/quantiles.h"
+#include "profiler/shim/report.h"
 
 static void
 json_cost(const struct bench_cost *c, struct json *j)
@@ -23,18 +20,14 @@ json_cost(const struct bench_cost *c, struct json *j)
 static void
 json_costs(const struct bench_result *r, struct json *j)
 {
-	unsigned i;
-
 	json_key_bool(j, "same_core", r->siblings);
-	json_key(j, "line_cycles");
-	json_array_begin(j);
-	for (i = 0; i < BENCH_LINES; i++)
+	json_key_array(j, "line_cycles");
+	for (unsigned i = 0; i < BENCH_LINES; i++)
 		json_double(j, r->line_cycles[i]);
 	json_array_end(j);
 	json_key_double(j, "quiet_cycles", r->quiet_cycles);
-	json_key(j, "cost");
-	json_array_begin(j);
-	for (i = 0; i < r->costs; i++)
+	json_key_array(j, "cost");
+	for (unsigned i = 0; i < r->costs; i++)
 		json_cost(&r->cost[i], j);
 	json_array_end(j);
 	json_key_string(j, "counters", r->counters);
@@ -48,11 +41,8 @@ json_costs(const struct bench_result *r, struct json *j)
 static void
 json_fidelities(const struct bench_result *r, struct json *j)
 {
-	unsigned i;
-
-	json_key(j, "fidelity");
-	json_array_begin(j);
-	for (i = 0; i < r->fidelities; i++) {
+	json_key_array(j, "fidelity");
+	for (unsigned i = 0; i < r->fidelities; i++) {
 		const struct bench_fidelity *f = &r->fidelity[i];
 
 		json_object_begin(j);
@@ -76,19 +66,15 @@ json_fidelities(const struct bench_result *r, struct json *j)
 static void
 json_tags(const struct bench_result *r, struct json *j)
 {
-	unsigned i, k;
-
-	json_key(j, "tags");
-	json_array_begin(j);
-	for (i = 0; i < 3; i++) {
+	json_key_array(j, "tags");
+	for (unsigned i = 0; i < 3; i++) {
 		const struct bench_tags *t = &r->tags[i];
 
 		json_object_begin(j);
 		json_key_double(j, "every_ns", t->every_ns);
 		json_key_uint(j, "samples", t->samples);
-		json_key(j, "loops");
-		json_array_begin(j);
-		for (k = 0; k < 2; k++) {
+		json_key_array(j, "loops");
+		for (unsigned k = 0; k < 2; k++) {
 			json_object_begin(j);
 			json_key_double(j, "true_rate", t->truth[k]);
 			json_key_double(j, "told_rate", t->measured[k]);

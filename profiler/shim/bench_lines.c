@@ -1,6 +1,3 @@
-/*
- * bench_lines.c: cache lines between two CPUs.
- */
 #include "profiler/shim/bench_parts.h"
 #include "profiler/shim/cycles.h"
 
@@ -67,10 +64,9 @@ double
 bench_quiet(struct bench *b)
 {
 	uint64_t begin = cycles_in_order(), seen = 0;
-	unsigned i;
 
 	b->w->signal = 0;
-	for (i = 0; i < LOOKS; i++) {
+	for (unsigned i = 0; i < LOOKS; i++) {
 		seen ^= __atomic_load_n(&b->w->signal, __ATOMIC_RELAXED);
 		__asm__ volatile("" ::"r"(seen));
 	}

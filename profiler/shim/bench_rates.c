@@ -1,6 +1,3 @@
-/*
- * bench_rates.c: raw and corrected rates, and two loops distinguished.
- */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -89,13 +86,12 @@ sampling_sample(struct bench *b, struct sampling_run *x, uint64_t until)
 	struct sampler sampler = {
 	    .signals = 1, .tag = &b->w->tag, .period = x->period};
 	struct sample sample;
-	unsigned i;
 
 	sampler.signal[0].word = x->word;
 	do {
 		sampler_take(&sampler, &sample);
 		scope_add(x->part, &sample);
-		for (i = 0; x->sub != NULL && i < SUBSAMPLES; i++)
+		for (unsigned i = 0; x->sub != NULL && i < SUBSAMPLES; i++)
 			subsample_add(&x->sub[i], &sample);
 		sampler_wait(&sampler, sample.clock.begin);
 	} while (sample.clock.begin < until);
@@ -110,13 +106,13 @@ turn_wait(const struct bench *b)
 {
 	uint64_t begin = cycles_now(), cycles[WORKLOAD_LOOPS], least;
 	struct workload_truth t;
-	unsigned i, ended = 0;
+	unsigned ended = 0;
 
-	for (i = 0; i < WORKLOAD_LOOPS; i++)
+	for (unsigned i = 0; i < WORKLOAD_LOOPS; i++)
 		cycles[i] = workload_truth(b->w, i).cycles;
 	least = 2 * b->w->turn_cycles;
 	while (ended == 0 && cycles_now() - begin < 100 * least)
-		for (i = 0; i < WORKLOAD_LOOPS; i++) {
+		for (unsigned i = 0; i < WORKLOAD_LOOPS; i++) {
 			t = workload_truth(b->w, i);
 			ended += t.cycles != cycles[i] &&
 				 t.cycles - cycles[i] < least;
@@ -131,17 +127,16 @@ sampling_window(struct bench *b, struct sampling_run *x)
 	uint64_t cycles = (uint64_t)((double)WINDOW_NS * b->r->hz / 1e9);
 	struct workload_truth before[WORKLOAD_LOOPS], now[WORKLOAD_LOOPS];
 	struct bench_window w;
-	unsigned i;
 
 	scope_init(x->part, 1, DTE_MARGIN_PPM);
-	for (i = 0; x->sub != NULL && i < SUBSAMPLES; i++)
+	for (unsigned i = 0; x->sub != NULL && i < SUBSAMPLES; i++)
 		x->sub[i].begun = false;
 	turn_wait(b);
 	bench_window_begin(b, &w);
-	for (i = 0; i < WORKLOAD_LOOPS; i++)
+	for (unsigned i = 0; i < WORKLOAD_LOOPS; i++)
 		before[i] = workload_truth(b->w, i);
 	sampling_sample(b, x, w.begin + cycles);
-	for (i = 0; i < WORKLOAD_LOOPS; i++)
+	for (unsigned i = 0; i < WORKLOAD_LOOPS; i++)
 		now[i] = workload_truth(b->w, i);
 	bench_window_end(b, &w);
 	b->r->windows++;
@@ -150,7 +145,7 @@ sampling_window(struct bench *b, struct sampling_run *x)
 		return false;
 	}
 	scope_merge(x->all, x->part);
-	for (i = 0; i < WORKLOAD_LOOPS; i++) {
+	for (unsigned i = 0; i < WORKLOAD_LOOPS; i++) {
 		x->truth[i].changes += now[i].changes - before[i].changes;
 		x->truth[i].cycles += now[i].cycles - before[i].cycles;
 	}
@@ -310,7 +305,6 @@ fidelities(struct bench *b)
 {
 	static const uint64_t period[] = {
 	    0, 250, 500, 1000, 2500, 5000, 10000, 50000};
-	unsigned i;
 	int err;
 
 	b->w->loops = 1;
@@ -319,7 +313,7 @@ fidelities(struct bench *b)
 	err = fastest_rate(b, &b->r->fastest);
 	if (err < 0)
 		return err;
-	for (i = 0; i < sizeof(period) / sizeof(period[0]); i++) {
+	for (unsigned i = 0; i < sizeof(period) / sizeof(period[0]); i++) {
 		bench_say(b, "raw and filtered rates", 50 + i * 4);
 		err = fidelity(b, period[i], &b->r->fidelity[i]);
 		if (err < 0)
@@ -340,7 +334,6 @@ tags_measure(struct bench *b)
 	    .word = &b->w->signal,
 	    .sub = sub};
 	struct bench_tags *t = b->r->tags;
-	unsigned i, k;
 	int err;
 
 	bench_say(b, "two loops distinguished", 85);
@@ -352,15 +345,15 @@ tags_measure(struct bench *b)
 	if (err < 0)
 		return err;
 	err = sampling_run(b, &x);
-	for (k = 0; k < 2 && err == 0; k++) {
+	for (unsigned k = 0; k < 2 && err == 0; k++) {
 		t[0].measured[k] = tag_rate(tags_row(&x.all->tags, k + 1), 0);
 		t[0].samples = x.all->periods;
-		for (i = 0; i < SUBSAMPLES; i++) {
+		for (unsigned i = 0; i < SUBSAMPLES; i++) {
 			t[1 + i].every_ns = i == 0 ? 1e4 : 1e6;
 			t[1 + i].measured[k] = tag_rate(&sub[i].row[k], 0);
 			t[1 + i].samples += sub[i].row[k].samples;
 		}
-		for (i = 0; i < 1 + SUBSAMPLES; i++)
+		for (unsigned i = 0; i < 1 + SUBSAMPLES; i++)
 			t[i].truth[k] = truth_rate(&x.truth[k]);
 	}
 	sampling_fini(&x);

@@ -1,13 +1,10 @@
-/*
- * bench_report.c: the results in 80 columns, with the thesis's figures.
- */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "profiler/shim/bench.h"
 #include "profiler/shim/dte.h"
 #include "profiler/shim/scope.h"
-#include "profiler/shim/sentence.h"
+#include "profiler/shim/report.h"
 
 static double
 quantile(const struct histogram *h, double q)
@@ -38,8 +35,6 @@ ordinal(const struct bench_result *r)
 static void
 print_costs(const struct bench_result *r)
 {
-	unsigned i;
-
 	printf("\nCost of sampling one word for the thread that writes it, "
 	       "from\n%s\n\n"
 	       "  written  sampled  new value  overhead  quartiles   a sample"
@@ -47,7 +42,7 @@ print_costs(const struct bench_result *r)
 	       "    every    at every    every        %%         %%     costs\n"
 	       "                      (cycles)                       cycles\n",
 	    ordinal(r));
-	for (i = 0; i < r->costs; i++)
+	for (unsigned i = 0; i < r->costs; i++)
 		print_cost(&r->cost[i]);
 	printf("  Thesis: programs that write every 14 to 140 cycles lose 100 "
 	       "%% sampled every\n  30, 2 %% every 1200 (figure 3.7); the "
@@ -78,8 +73,6 @@ print_counted(const struct bench_result *r)
 static void
 print_fidelities(const struct bench_result *r)
 {
-	unsigned i;
-
 	printf(
 	    "\nRates of a signal, raw and after error correction "
 	    "(figure 3.4)\n\n"
@@ -87,7 +80,7 @@ print_fidelities(const struct bench_result *r)
 	    "kept  impossible\n"
 	    "  cycles          %%     %%     %%  (per cycle)                 "
 	    "        raw  kept\n");
-	for (i = 0; i < r->fidelities; i++) {
+	for (unsigned i = 0; i < r->fidelities; i++) {
 		const struct bench_fidelity *f = &r->fidelity[i];
 
 		if (f->samples == 0) {
@@ -114,7 +107,6 @@ static void
 print_rest(const struct bench_result *r)
 {
 	static const char *const name[] = {"all", "100 kHz", "1 kHz"};
-	unsigned i;
 
 	printf("\nPeriods as fast as possible (figure 3.5), cycles\n\n"
 	       "  kept period   p1 %.0f  p50 %.0f  p99 %.0f  max %.0f\n"
@@ -126,7 +118,7 @@ print_rest(const struct bench_result *r)
 	       "(figure 3.1)\n\n"
 	       "  samples         loop 1: true  meas.   error   "
 	       "loop 2: true  meas.   error\n");
-	for (i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		const struct bench_tags *t = &r->tags[i];
 
 		if (!(t->truth[0] > 0 && t->truth[1] > 0)) {
@@ -148,9 +140,9 @@ print_rest(const struct bench_result *r)
 static unsigned
 pairs_dropped(const struct bench_result *r)
 {
-	unsigned n = r->counted.dropped, i;
+	unsigned n = r->counted.dropped;
 
-	for (i = 0; i < r->costs; i++)
+	for (unsigned i = 0; i < r->costs; i++)
 		n += r->cost[i].dropped;
 	return n;
 }

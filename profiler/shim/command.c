@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,33 +24,59 @@
 #define STATUS_FAILED 1
 #define STATUS_USAGE 2
 
+struct command {
+	struct observe_options observe;
+	bool bench, help;
+	const char *plots; /* a directory, or NULL */
+	long pid, cpu, on, period, interval_ms, top;
+	long seconds; /* 0: not given */
+};
+
+#define AT(member) offsetof(struct command, member)
+
 static const struct shim_option {
 	struct option option;
 	const char *argument, *meaning;
+	enum { FLAG, TEXT, NUMBER, SIGNAL } kind;
+	size_t at;	/* the member that is set */
+	long low, high; /* of a number */
 } table[] = {
     {{"pid", required_argument, NULL, 'p'}, "PID",
-	"observe this process, all its threads"},
-    {{"cpu", required_argument, NULL, 'C'}, "N", "observe this CPU"},
+	"observe this process, all its threads", NUMBER, AT(pid), 1, INT32_MAX},
+    {{"cpu", required_argument, NULL, 'C'}, "N", "observe this CPU", NUMBER,
+	AT(cpu), 0, CPU_SETSIZE - 1},
     {{"signal", required_argument, NULL, 's'}, "SPEC",
-	"counter:NAME, neighbour:NAME, jvm:NAME, word:FILE:OFFSET"},
+	"counter:NAME, neighbour:NAME, jvm:NAME, word:FILE:OFFSET", SIGNAL, 0,
+	0, 0},
     {{"tag", required_argument, NULL, 'g'}, "SPEC",
-	"word:FILE:OFFSET, or task: rates by its value"},
+	"word:FILE:OFFSET, or task: rates by its value", TEXT, AT(observe.tag),
+	0, 0},
     {{"period", required_argument, NULL, 'P'}, "CYCLES",
-	"least distance of samples (default 0: none)"},
+	"least distance of samples (default 0: none)", NUMBER, AT(period), 0,
+	1000000000},
     {{"seconds", required_argument, NULL, 'd'}, "S",
-	"how long (default 5; bench: about 30)"},
-    {{"on", required_argument, NULL, 'o'}, "N", "sample from this CPU"},
-    {{"top", required_argument, NULL, 'n'}, "N", "tags shown (default 20)"},
-    {{"live", no_argument, NULL, 'l'}, NULL, "update every second"},
-    {{"csv", required_argument, NULL, 'c'}, "FILE", "rates over time"},
+	"how long (default 5; bench: about 30)", NUMBER, AT(seconds), 1,
+	SECONDS_MAX},
+    {{"on", required_argument, NULL, 'o'}, "N", "sample from this CPU", NUMBER,
+	AT(on), 0, CPU_SETSIZE - 1},
+    {{"top", required_argument, NULL, 'n'}, "N", "tags shown (default 20)",
+	NUMBER, AT(top), 1, 64},
+    {{"live", no_argument, NULL, 'l'}, NULL, "update every second", FLAG,
+	AT(observe.live), 0, 0},
+    {{"csv", required_argument, NULL, 'c'}, "FILE", "rates over time", TEXT,
+	AT(observe.csv), 0, 0},
     {{"chrome", required_argument, NULL, 'x'}, "FILE",
-	"rates over time for Perfetto (Chrome trace)"},
+	"rates over time for Perfetto (Chrome trace)", TEXT, AT(observe.chrome),
+	0, 0},
     {{"interval", required_argument, NULL, 'i'}, "MS",
-	"of rates over time (default 10)"},
+	"of rates over time (default 10)", NUMBER, AT(interval_ms), 1, 60000},
     {{"plots", required_argument, NULL, 'f'}, "DIR",
-	"bench: the curves as SVG files, into this directory"},
-    {{"json", no_argument, NULL, 'j'}, NULL, "print JSON"},
-    {{"help", no_argument, NULL, 'h'}, NULL, "print this and exit"},
+	"bench: the curves as SVG files, into this directory", TEXT, AT(plots),
+	0, 0},
+    {{"json", no_argument, NULL, 'j'}, NULL, "print JSON", FLAG,
+	AT(observe.json), 0, 0},
+    {{"help", no_argument, NULL, 'h'}, NULL, "print this and exit", FLAG,
+	AT(help), 0, 0},
 };
 
 #define OPTIONS (sizeof(table) / sizeof(table[0]))
@@ -58,7 +85,6 @@ static void
 help(void)
 {
 	char name[40];
-	size_t i;
 
 	printf("Usage: tailor shim [PID | --pid PID | --cpu N] "
 	       "[--signal SPEC]...\n"
@@ -67,7 +93,7 @@ help(void)
 	       "machine allows, corrects rates for the time that reading\n"
 	       "takes, and prints them in total and by tag.  `bench` measures\n"
 	       "resolution, accuracy and cost.\n\n");
-	for (i = 0; i < OPTIONS; i++) {
+	for (size_t i = 0; i < OPTIONS; i++) {
 		snprintf(name, sizeof(name), "--%s%s%s", table[i].option.name,
 		    table[i].argument != NULL ? " " : "",
 		    table[i].argument != NULL ? table[i].argument : "");
@@ -77,106 +103,62 @@ help(void)
 	       "See tailor-shim(1).\n");
 }
 
-/* A whole number in a range, or a message and false. */
+/* An option that is a number.  False after saying what is wrong. */
 static bool
-number(const char *option, const char *text, long low, long high, long *out)
+number_take(const struct shim_option *o, const char *text, long *out)
 {
 	char *end;
 
 	errno = 0;
 	*out = strtol(text, &end, 10);
-	if (end != text && *end == '\0' && errno == 0 && *out >= low &&
-	    *out <= high)
+	if (end != text && *end == '\0' && errno == 0 && *out >= o->low &&
+	    *out <= o->high)
 		return true;
 	fprintf(stderr, "tailor shim: --%s %s: not a number in %ld..%ld\n",
-	    option, text, low, high);
+	    o->option.name, text, o->low, o->high);
 	return false;
-}
-
-struct command {
-	struct observe_options observe;
-	bool bench, help;
-	const char *plots; /* a directory, or NULL */
-	long seconds;	   /* 0: not given */
-};
-
-/* An option that is a number.  False after saying what is wrong. */
-static bool
-number_take(struct command *c, int letter, const char *text)
-{
-	struct observe_options *o = &c->observe;
-	const struct {
-		int letter;
-		const char *name;
-		long low, high;
-	} numbers[] = {{'p', "pid", 1, INT32_MAX},
-	    {'C', "cpu", 0, CPU_SETSIZE - 1}, {'o', "on", 0, CPU_SETSIZE - 1},
-	    {'P', "period", 0, 1000000000}, {'d', "seconds", 1, SECONDS_MAX},
-	    {'i', "interval", 1, 60000}, {'n', "top", 1, 64}};
-	unsigned i = 0;
-	long n;
-
-	while (numbers[i].letter != letter)
-		if (++i == sizeof(numbers) / sizeof(numbers[0]))
-			return false;
-	if (!number(numbers[i].name, text, numbers[i].low, numbers[i].high, &n))
-		return false;
-	if (letter == 'p')
-		o->target.pid = (pid_t)n;
-	else if (letter == 'C')
-		o->target.cpu = (int)n;
-	else if (letter == 'o')
-		o->on = (int)n;
-	else if (letter == 'P')
-		o->period = (uint64_t)n;
-	else if (letter == 'd')
-		c->seconds = n;
-	else if (letter == 'i')
-		o->interval_ns = n * NS_PER_MS;
-	else
-		o->top = (unsigned)n;
-	return true;
 }
 
 /* One option with its argument.  False after saying what is wrong. */
 static bool
-option_take(struct command *c, int letter, const char *text)
+option_take(struct command *c, const struct shim_option *o, const char *text)
+{
+	void *member = (char *)c + o->at;
+
+	switch (o->kind) {
+	case FLAG:
+		*(bool *)member = true;
+		return true;
+	case TEXT:
+		*(const char **)member = text;
+		return true;
+	case NUMBER:
+		return number_take(o, text, member);
+	case SIGNAL:
+		break;
+	}
+	if (c->observe.signals == SAMPLER_SIGNALS) {
+		fprintf(stderr, "tailor shim: at most %d signals at once\n",
+		    SAMPLER_SIGNALS);
+		return false;
+	}
+	c->observe.signal[c->observe.signals++] = text;
+	return true;
+}
+
+/* The numbers, as the observation takes them. */
+static void
+numbers_use(struct command *c)
 {
 	struct observe_options *o = &c->observe;
 
-	switch (letter) {
-	case 's':
-		if (o->signals == SAMPLER_SIGNALS) {
-			fprintf(stderr,
-			    "tailor shim: at most %d signals at once\n",
-			    SAMPLER_SIGNALS);
-			return false;
-		}
-		o->signal[o->signals++] = text;
-		return true;
-	case 'g':
-		o->tag = text;
-		return true;
-	case 'c':
-		o->csv = text;
-		return true;
-	case 'x':
-		o->chrome = text;
-		return true;
-	case 'f':
-		c->plots = text;
-		return true;
-	case 'l':
-		o->live = true;
-		return true;
-	case 'j':
-		o->json = true;
-		return true;
-	case 'h':
-		c->help = true;
-		return true;
-	}
-	return number_take(c, letter, text);
+	o->target.pid = (pid_t)c->pid;
+	o->target.cpu = (int)c->cpu;
+	o->on = (int)c->on;
+	o->period = (uint64_t)c->period;
+	o->top = (unsigned)c->top;
+	o->interval_ns = c->interval_ms * NS_PER_MS;
+	o->length_ns = (c->seconds > 0 ? c->seconds : 5) * NS_PER_S;
 }
 
 static bool
@@ -184,18 +166,15 @@ command_parse(struct command *c, int argc, char **argv)
 {
 	struct option options[OPTIONS + 1] = {0};
 	char why[256];
-	int letter;
-	size_t i;
+	int letter, row = 0;
 
-	for (i = 0; i < OPTIONS; i++)
+	for (size_t i = 0; i < OPTIONS; i++)
 		options[i] = table[i].option;
 	opterr = 0;
-	*c = (struct command){.observe = {.target = {.cpu = -1},
-				  .on = -1,
-				  .top = 20,
-				  .interval_ns = 10 * NS_PER_MS}};
+	*c =
+	    (struct command){.cpu = -1, .on = -1, .top = 20, .interval_ms = 10};
 	optind = 1;
-	while ((letter = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+	while ((letter = getopt_long(argc, argv, ":", options, &row)) != -1) {
 		if (letter == '?' || letter == ':') {
 			fprintf(stderr,
 			    "tailor shim: %s\nTry 'tailor shim --help'.\n",
@@ -203,16 +182,16 @@ command_parse(struct command *c, int argc, char **argv)
 				options, letter, argv, why, sizeof(why)));
 			return false;
 		}
-		if (!option_take(c, letter, optarg))
+		if (!option_take(c, &table[row], optarg))
 			return false;
 	}
 	if (optind < argc && strcmp(argv[optind], "bench") == 0) {
 		c->bench = true;
 		optind++;
-	} else if (optind < argc && c->observe.target.pid == 0 &&
+	} else if (optind < argc && c->pid == 0 &&
 		   strspn(argv[optind], "0123456789") == strlen(argv[optind])) {
 		/* The short form: tailor shim PID. */
-		if (!number_take(c, 'p', argv[optind++]))
+		if (!number_take(&table[0], argv[optind++], &c->pid))
 			return false;
 	}
 	if (optind < argc) {
@@ -222,34 +201,18 @@ command_parse(struct command *c, int argc, char **argv)
 		    argv[optind]);
 		return false;
 	}
-	if (c->observe.target.pid > 0 && c->observe.target.cpu >= 0) {
+	if (c->pid > 0 && c->cpu >= 0) {
 		fprintf(stderr, "tailor shim: --pid or --cpu, not both\n");
 		return false;
 	}
-	if (!c->help && !c->bench && c->observe.target.pid == 0 &&
-	    c->observe.target.cpu < 0 && c->observe.signals == 0) {
+	if (!c->help && !c->bench && c->pid == 0 && c->cpu < 0 &&
+	    c->observe.signals == 0) {
 		fprintf(stderr, "tailor shim: nothing to observe; give --pid, "
 				"--cpu or --signal (see --help)\n");
 		return false;
 	}
-	c->observe.length_ns = (c->seconds > 0 ? c->seconds : 5) * NS_PER_S;
+	numbers_use(c);
 	return true;
-}
-
-/* Print a finished JSON document.  0 or a negative errno. */
-static int
-json_print(struct json *j, FILE *out)
-{
-	char *text;
-	size_t length;
-	int err = json_take(j, &text, &length);
-
-	if (err < 0)
-		return err;
-	fwrite(text, 1, length, out);
-	fputc('\n', out);
-	free(text);
-	return ferror(out) ? -EIO : 0;
 }
 
 static int
@@ -267,7 +230,6 @@ file_write(const struct observation *o, const char *path, bool chrome)
 		json_init(&j, false);
 		series_chrome(&o->series, &j);
 		err = json_print(&j, f);
-		json_fini(&j);
 	} else {
 		series_csv(&o->series, f);
 	}
@@ -295,7 +257,6 @@ observe(const struct observe_options *options)
 		json_init(&j, true);
 		observe_json(&o, &j);
 		err = json_print(&j, stdout);
-		json_fini(&j);
 	} else {
 		observe_print(&o, options->live);
 	}
@@ -321,12 +282,12 @@ progress(const char *what, unsigned percent)
 static bool
 two_cpus(struct bench_options *b, int producer, int observer)
 {
-	int found[2] = {producer, observer}, cpu;
+	int found[2] = {producer, observer};
 	cpu_set_t set;
 
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return false;
-	for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET((size_t)cpu, &set) && cpu != found[0] &&
 		    cpu != found[1]) {
 			if (found[0] < 0)
@@ -351,7 +312,6 @@ bench_output(const struct bench_result *result, const struct command *c)
 		json_init(&j, true);
 		bench_json(result, &j);
 		err = json_print(&j, stdout);
-		json_fini(&j);
 	} else {
 		bench_print(result);
 	}

@@ -1,6 +1,3 @@
-/*
- * counter_name.c: names of events, from sysfs and libpfm4.
- */
 #include "profiler/shim/counter_name.h"
 
 #include <errno.h>

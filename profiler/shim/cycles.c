@@ -36,9 +36,8 @@ uint64_t
 cycles_step(void)
 {
 	uint64_t last = cycles_in_order(), step = 0, now, apart, rest;
-	unsigned i;
 
-	for (i = 0; i < STEP_READINGS; i++) {
+	for (unsigned i = 0; i < STEP_READINGS; i++) {
 		now = cycles_in_order();
 		apart = now - last;
 		last = now;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/instant.h"
 #include "profiler/shim/cycles.h"
 #include "profiler/shim/workload.h"
@@ -33,17 +34,10 @@ on_interrupt(int number)
 static char
 process_state(pid_t pid)
 {
-	char path[40], text[512] = "";
+	char text[512];
 	const char *after;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
-	f = fopen(path, "re");
-	if (f == NULL)
-		return 0;
-	if (fgets(text, sizeof(text), f) == NULL)
-		text[0] = '\0';
-	fclose(f);
+	file_read_line(text, sizeof(text), "/proc/%ld/stat", (long)pid);
 	/* The name may contain anything, also parentheses. */
 	after = strrchr(text, ')');
 	return after != NULL && after[1] == ' ' ? after[2] : 0;
@@ -54,13 +48,13 @@ static int
 choose_cpu(const struct observe_options *o)
 {
 	cpu_set_t set;
-	int cpu, last = -1;
+	int last = -1;
 
 	if (o->on >= 0)
 		return o->on;
 	if (sched_getaffinity(0, sizeof(set), &set) < 0)
 		return -1;
-	for (cpu = 0; cpu < CPU_SETSIZE; cpu++)
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET((size_t)cpu, &set) && cpu != o->target.cpu)
 			last = cpu;
 	return last >= 0 ? last : o->target.cpu;
@@ -90,10 +84,9 @@ static int
 prepare_sources(struct observation *o, char *why)
 {
 	const struct observe_options *options = o->options;
-	unsigned i;
 	int err = 0;
 
-	for (i = 0; i < options->signals && err == 0; i++)
+	for (unsigned i = 0; i < options->signals && err == 0; i++)
 		err = sources_add(&o->sources, options->signal[i], why);
 	if (options->signals == 0) {
 		err = sources_add_default(&o->sources, why);

@@ -1,13 +1,10 @@
-/*
- * observe_report.c: the result of an observation, in 80 columns and as JSON.
- */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "profiler/shim/observe.h"
-#include "profiler/shim/quantiles.h"
-#include "profiler/shim/sentence.h"
+#include "profiler/shim/report.h"
 
 #define SHOWN_MAX 64
 
@@ -21,8 +18,7 @@ part(uint64_t n, uint64_t of)
 static void
 tag_name(const struct observation *o, uint64_t tag, char *out, size_t size)
 {
-	char path[64], name[32] = "";
-	FILE *f;
+	char name[32];
 
 	if (o->sources.tasks == NULL) {
 		snprintf(out, size, "0x%" PRIx64, tag);
@@ -32,14 +28,8 @@ tag_name(const struct observation *o, uint64_t tag, char *out, size_t size)
 		snprintf(out, size, "idle");
 		return;
 	}
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm",
+	file_read_line(name, sizeof(name), "/proc/%u/task/%u/comm",
 	    (unsigned)(tag >> 32), (unsigned)(uint32_t)tag);
-	f = fopen(path, "re");
-	if (f != NULL) {
-		if (fgets(name, sizeof(name), f) != NULL)
-			name[strcspn(name, "\n")] = '\0';
-		fclose(f);
-	}
 	/* A thread may set any name. */
 	for (char *c = name; *c != '\0'; c++)
 		if (*c < ' ' || *c > '~')
@@ -54,15 +44,14 @@ print_tags(const struct observation *o)
 	const struct sampler *sampler = &o->sources.sampler;
 	unsigned top =
 	    o->options->top < SHOWN_MAX ? o->options->top : SHOWN_MAX;
-	size_t n = tags_sorted(&o->scope->tags, row, top), i;
+	size_t n = tags_sorted(&o->scope->tags, row, top);
 	char name[64];
-	unsigned k;
 
 	printf("\n  %-18s %12s %7s", "tag, per cycle", "samples", "%");
-	for (k = 0; k < sampler->signals && k < 3; k++)
+	for (unsigned k = 0; k < sampler->signals && k < 3; k++)
 		printf("  %11.11s", sampler->signal[k].name);
 	printf("\n");
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct tag_row *r = row[i];
 
 		tag_name(o, r->tag, name, sizeof(name));
@@ -72,7 +61,7 @@ print_tags(const struct observation *o)
 			printf("  %-18.18s", name);
 		printf(" %12" PRIu64 " %6.1f%%", r->samples,
 		    part(r->samples, o->scope->periods));
-		for (k = 0; k < sampler->signals && k < 3; k++)
+		for (unsigned k = 0; k < sampler->signals && k < 3; k++)
 			printf("  %11.4g", tag_rate(r, k));
 		printf("\n");
 	}
@@ -93,11 +82,10 @@ static void
 print_signals(const struct observation *o)
 {
 	const struct sampler *sampler = &o->sources.sampler;
-	unsigned k;
 
 	printf("\n  %-28s%10s%10s%10s%10s%10s\n", "signal, per cycle", "p10",
 	    "p50", "p90", "max", "a second");
-	for (k = 0; k < sampler->signals; k++) {
+	for (unsigned k = 0; k < sampler->signals; k++) {
 		const struct histogram *h = &o->scope->rate[k];
 
 		printf("  %-28.28s%10.3g%10.3g%10.3g%10.3g%10.4g\n",
@@ -108,7 +96,7 @@ print_signals(const struct observation *o)
 		    h->count > 0 ? (double)h->max / SCOPE_RATE : 0.0,
 		    per_second(o, k));
 	}
-	for (k = 0; k < sampler->signals; k++)
+	for (unsigned k = 0; k < sampler->signals; k++)
 		if (strcmp(sampler->signal[k].name, "task-clock") == 0 ||
 		    strcmp(sampler->signal[k].name, "cpu-clock") == 0)
 			printf("  %s counts ns: %.3f per cycle, or 1e9 a "
@@ -153,13 +141,11 @@ json_tag_rows(const struct observation *o, struct json *j)
 {
 	static const struct tag_row *row[TAGS];
 	const struct sampler *sampler = &o->sources.sampler;
-	size_t n = tags_sorted(&o->scope->tags, row, TAGS), i;
+	size_t n = tags_sorted(&o->scope->tags, row, TAGS);
 	char name[64];
-	unsigned k;
 
-	json_key(j, "tags");
-	json_array_begin(j);
-	for (i = 0; i < n; i++) {
+	json_key_array(j, "tags");
+	for (size_t i = 0; i < n; i++) {
 		json_object_begin(j);
 		snprintf(name, sizeof(name), "0x%" PRIx64, row[i]->tag);
 		json_key_string(j, "tag",
@@ -170,9 +156,8 @@ json_tag_rows(const struct observation *o, struct json *j)
 		}
 		json_key_uint(j, "samples", row[i]->samples);
 		json_key_uint(j, "kept", row[i]->kept);
-		json_key(j, "rate");
-		json_array_begin(j);
-		for (k = 0; k < sampler->signals; k++)
+		json_key_array(j, "rate");
+		for (unsigned k = 0; k < sampler->signals; k++)
 			json_double(j, tag_rate(row[i], k));
 		json_array_end(j);
 		json_object_end(j);
@@ -185,7 +170,6 @@ observe_json(const struct observation *o, struct json *j)
 {
 	const struct sampler *sampler = &o->sources.sampler;
 	const struct scope *s = o->scope;
-	unsigned k;
 
 	json_object_begin(j);
 	json_key_string(j, "schema", "tailor.shim/1");
@@ -202,9 +186,8 @@ observe_json(const struct observation *o, struct json *j)
 	json_key_uint(j, "intervals_missed", o->series.missed);
 	quantiles_json(j, "period_cycles", &s->period, 1);
 	quantiles_json(j, "gap_cycles", &s->gap, 1);
-	json_key(j, "signals");
-	json_array_begin(j);
-	for (k = 0; k < sampler->signals; k++) {
+	json_key_array(j, "signals");
+	for (unsigned k = 0; k < sampler->signals; k++) {
 		json_object_begin(j);
 		json_key_string(j, "name", sampler->signal[k].name);
 		if (sampler->signal[k].counter != NULL)

@@ -13,9 +13,8 @@ static bool
 signal_count(const struct signal *g, uint64_t *out)
 {
 	uint64_t sum = 0, value;
-	unsigned i;
 
-	for (i = 0; i < g->counters; i++) {
+	for (unsigned i = 0; i < g->counters; i++) {
 		if (!counter_read(&g->counter[i], &value))
 			return false;
 		sum += value;
@@ -48,11 +47,10 @@ void
 sampler_take(struct sampler *s, struct sample *out)
 {
 	const struct signal *g;
-	unsigned i;
 
 	out->clock.begin = s->period >= SAMPLER_AHEAD ? sampler_begin_ahead(s)
 						      : cycles_in_order();
-	for (i = 0; i < s->signals; i++) {
+	for (unsigned i = 0; i < s->signals; i++) {
 		g = &s->signal[i];
 		if (g->word != NULL)
 			out->value[i] =

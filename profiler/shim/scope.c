@@ -1,6 +1,3 @@
-/*
- * scope.c: from samples to periods, rates and tags.
- */
 #include "profiler/shim/scope.h"
 
 #include <stddef.h>
@@ -20,8 +17,6 @@ scope_new(unsigned signals, uint32_t margin_ppm)
 void
 scope_init(struct scope *s, unsigned signals, uint32_t margin_ppm)
 {
-	unsigned i;
-
 	memset(s, 0, offsetof(struct scope, period));
 	s->signals = signals;
 	s->margin_ppm = margin_ppm;
@@ -29,7 +24,7 @@ scope_init(struct scope *s, unsigned signals, uint32_t margin_ppm)
 	histogram_init(&s->period_kept);
 	histogram_init(&s->gap);
 	histogram_init(&s->cpc);
-	for (i = 0; i < signals; i++) {
+	for (unsigned i = 0; i < signals; i++) {
 		histogram_init(&s->raw[i]);
 		histogram_init(&s->rate[i]);
 	}
@@ -40,8 +35,6 @@ scope_init(struct scope *s, unsigned signals, uint32_t margin_ppm)
 void
 scope_merge(struct scope *into, const struct scope *from)
 {
-	unsigned i;
-
 	into->periods += from->periods;
 	into->kept += from->kept;
 	into->straddling += from->straddling;
@@ -50,7 +43,7 @@ scope_merge(struct scope *into, const struct scope *from)
 	histogram_merge(&into->period_kept, &from->period_kept);
 	histogram_merge(&into->gap, &from->gap);
 	histogram_merge(&into->cpc, &from->cpc);
-	for (i = 0; i < into->signals; i++) {
+	for (unsigned i = 0; i < into->signals; i++) {
 		histogram_merge(&into->raw[i], &from->raw[i]);
 		histogram_merge(&into->rate[i], &from->rate[i]);
 	}
@@ -71,14 +64,12 @@ static void
 scope_keep(struct scope *s, const struct sample *now, uint64_t cycles,
     const uint64_t *count)
 {
-	unsigned i;
-
 	s->kept++;
 	histogram_record(&s->period_kept, cycles);
 	if (s->last_kept != 0)
 		histogram_record(&s->gap, now->clock.begin - s->last_kept);
 	s->last_kept = now->clock.begin;
-	for (i = 0; i < s->signals; i++)
+	for (unsigned i = 0; i < s->signals; i++)
 		histogram_record(&s->rate[i], rate_of(count[i], cycles));
 }
 
@@ -91,7 +82,6 @@ scope_tag(struct scope *s, const struct sample *now, bool first)
 {
 	struct tag_row *r = tags_row(&s->tags, now->tag);
 	struct sample begin;
-	unsigned i;
 
 	r->samples++;
 	if (first || now->tag != s->last.tag) {
@@ -103,7 +93,7 @@ scope_tag(struct scope *s, const struct sample *now, bool first)
 		return;
 	r->kept++;
 	r->cycles += now->clock.end - begin.clock.end;
-	for (i = 0; i < s->signals; i++)
+	for (unsigned i = 0; i < s->signals; i++)
 		r->count[i] += now->value[i] - begin.value[i];
 }
 
@@ -112,9 +102,8 @@ static bool
 scope_count(const struct scope *s, const struct sample *now, uint64_t *count)
 {
 	bool grew = true;
-	unsigned i;
 
-	for (i = 0; i < s->signals; i++) {
+	for (unsigned i = 0; i < s->signals; i++) {
 		count[i] = now->value[i] - s->last.value[i];
 		if ((int64_t)count[i] < 0) {
 			grew = false;
@@ -130,7 +119,6 @@ scope_add(struct scope *s, const struct sample *sample)
 	uint64_t cycles = sample->clock.begin - s->last.clock.begin;
 	uint64_t count[SAMPLER_SIGNALS] = {0};
 	bool first = !s->begun, keep = false, grew;
-	unsigned i;
 
 	s->begun = true;
 	grew = first || scope_count(s, sample, count);
@@ -141,7 +129,7 @@ scope_add(struct scope *s, const struct sample *sample)
 	histogram_record(&s->period, cycles);
 	histogram_record(
 	    &s->cpc, rate_of(sample->clock.end - s->last.clock.end, cycles));
-	for (i = 0; i < s->signals; i++)
+	for (unsigned i = 0; i < s->signals; i++)
 		histogram_record(&s->raw[i], rate_of(count[i], cycles));
 	s->backwards += !grew;
 	keep = grew && dte_keep(s->last.clock, sample->clock, s->margin_ppm);

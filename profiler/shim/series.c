@@ -1,6 +1,3 @@
-/*
- * series.c: collect intervals of samples; write them as CSV or trace.
- */
 #include "profiler/shim/series.h"
 
 #include <errno.h>
@@ -29,14 +26,13 @@ void
 series_add(struct series *s, const struct sample *now, bool kept)
 {
 	struct sample begin;
-	unsigned i;
 
 	s->samples++;
 	s->kept += kept;
 	if (!join_end(&s->join, now, s->sampler->signals, &begin))
 		return;
 	s->cycles += now->clock.end - begin.clock.end;
-	for (i = 0; i < s->sampler->signals; i++)
+	for (unsigned i = 0; i < s->sampler->signals; i++)
 		s->count[i] += now->value[i] - begin.value[i];
 }
 
@@ -44,7 +40,6 @@ void
 series_close(struct series *s, uint64_t at_ns)
 {
 	struct series_row *r;
-	unsigned i;
 
 	if (s->rows == s->room) {
 		s->missed++;
@@ -53,7 +48,7 @@ series_close(struct series *s, uint64_t at_ns)
 		r->at_ns = at_ns;
 		r->samples = s->samples;
 		r->kept = s->kept;
-		for (i = 0; i < s->sampler->signals; i++)
+		for (unsigned i = 0; i < s->sampler->signals; i++)
 			r->rate[i] = s->cycles > 0 ? (double)s->count[i] /
 							 (double)s->cycles
 						   : 0;
@@ -66,10 +61,9 @@ void
 series_csv(const struct series *s, FILE *out)
 {
 	const struct series_row *r;
-	unsigned i;
 
 	fputs("at_ns,samples,kept", out);
-	for (i = 0; i < s->sampler->signals; i++) {
+	for (unsigned i = 0; i < s->sampler->signals; i++) {
 		const char *c = s->sampler->signal[i].name;
 
 		fputs(",\"", out);
@@ -84,7 +78,7 @@ series_csv(const struct series *s, FILE *out)
 	for (r = s->row; r < s->row + s->rows; r++) {
 		fprintf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64, r->at_ns,
 		    r->samples, r->kept);
-		for (i = 0; i < s->sampler->signals; i++)
+		for (unsigned i = 0; i < s->sampler->signals; i++)
 			fprintf(out, ",%.9g", r->rate[i]);
 		fputc('\n', out);
 	}
@@ -94,21 +88,18 @@ void
 series_chrome(const struct series *s, struct json *j)
 {
 	const struct series_row *r;
-	unsigned i;
 
 	json_object_begin(j);
 	json_key_string(j, "displayTimeUnit", "ns");
-	json_key(j, "traceEvents");
-	json_array_begin(j);
+	json_key_array(j, "traceEvents");
 	for (r = s->row; r < s->row + s->rows; r++)
-		for (i = 0; i < s->sampler->signals; i++) {
+		for (unsigned i = 0; i < s->sampler->signals; i++) {
 			json_object_begin(j);
 			json_key_string(j, "ph", "C");
 			json_key_uint(j, "pid", 1);
 			json_key_string(j, "name", s->sampler->signal[i].name);
 			json_key_double(j, "ts", (double)r->at_ns / 1000);
-			json_key(j, "args");
-			json_object_begin(j);
+			json_key_object(j, "args");
 			json_key_double(j, "per cycle", r->rate[i]);
 			json_object_end(j);
 			json_object_end(j);

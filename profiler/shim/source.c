@@ -1,6 +1,3 @@
-/*
- * source.c: opening signals.
- */
 #include "profiler/shim/source.h"
 
 #include <errno.h>
@@ -28,11 +25,9 @@ sources_init(struct sources *s, const struct target *target)
 void
 sources_fini(struct sources *s)
 {
-	unsigned i;
-
-	for (i = 0; i < s->counters; i++)
+	for (unsigned i = 0; i < s->counters; i++)
 		counter_close(&s->counter[i]);
-	for (i = 0; i < s->maps; i++)
+	for (unsigned i = 0; i < s->maps; i++)
 		munmap(s->map[i].at, s->map[i].bytes);
 	hsperf_page_free(&s->page);
 	task_map_close(&s->tasks);
@@ -188,9 +183,9 @@ add_family(struct sources *s, const char *name, const pid_t *tid, int threads,
 {
 	struct counter *c = &s->counter[s->counters];
 	unsigned open = 0;
-	int i, err = 0;
+	int err = 0;
 
-	for (i = 0; i < threads && err == 0; i++) {
+	for (int i = 0; i < threads && err == 0; i++) {
 		err = counter_open_family(
 		    &c[open], name, tid[i], why, SOURCE_WHY);
 		open += err == 0;
@@ -296,14 +291,13 @@ sources_add(struct sources *s, const char *spec, char *why)
 		int (*add)(struct sources *s, const char *rest, char *why);
 	} kind[] = {{"counter:", add_counter}, {"neighbour:", add_neighbour},
 	    {"word:", add_word}, {"jvm:", add_jvm}};
-	size_t i;
 
 	if (s->sampler.signals == SAMPLER_SIGNALS) {
 		snprintf(why, SOURCE_WHY, "%s: at most %d signals at once",
 		    spec, SAMPLER_SIGNALS);
 		return -E2BIG;
 	}
-	for (i = 0; i < sizeof(kind) / sizeof(kind[0]); i++)
+	for (size_t i = 0; i < sizeof(kind) / sizeof(kind[0]); i++)
 		if (strncmp(spec, kind[i].prefix, strlen(kind[i].prefix)) == 0)
 			return kind[i].add(
 			    s, spec + strlen(kind[i].prefix), why);

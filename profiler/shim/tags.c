@@ -37,12 +37,10 @@ tags_row(struct tags *t, uint64_t tag)
 static void
 row_add(struct tag_row *into, const struct tag_row *from)
 {
-	unsigned i;
-
 	into->samples += from->samples;
 	into->kept += from->kept;
 	into->cycles += from->cycles;
-	for (i = 0; i < SAMPLER_SIGNALS; i++)
+	for (unsigned i = 0; i < SAMPLER_SIGNALS; i++)
 		into->count[i] += from->count[i];
 }
 

@@ -1,6 +1,3 @@
-/*
- * task_map.c: load the program and map its output.
- */
 #include "profiler/shim/task_map.h"
 
 #include <bpf/libbpf.h>

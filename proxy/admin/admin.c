@@ -13,14 +13,13 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/embed.h"
 #include "base/log.h"
 #include "base/rundir.h"
-#include "proxy/admin/admin_actions.h"
+#include "proxy/admin/admin_handlers.h"
 #include "proxy/admin/admin_call.h"
 #include "proxy/admin/admin_reports.h"
-#include "proxy/admin/admin_timeline.h"
 #include "proxy/admin/gain_report.h"
-#include "proxy/admin/ledger_report.h"
 #include "proxy/admin/metrics_text.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
@@ -41,14 +40,14 @@ on_metrics(struct admin_call *call)
 	metrics_write(p, &e);
 	p->metrics.render_ns = instant_since(instant_now(), begun);
 	snprintf(call->extra, sizeof(call->extra), "Vary: Accept\r\n");
-	if (e.failed)
+	if (e.text.failed)
 		admin_reply_text(call, 500, "out of memory\n");
 	else
 		admin_reply(call, 200,
 		    e.openmetrics ? "application/openmetrics-text; "
 				    "version=1.0.0; charset=utf-8"
 				  : "text/plain; version=0.0.4; charset=utf-8",
-		    e.text, e.length);
+		    e.text.at, e.text.length);
 	exposition_fini(&e);
 }
 
@@ -74,26 +73,6 @@ on_config(struct admin_call *call)
 }
 
 static void
-on_ledger(struct admin_call *call)
-{
-	struct json j;
-
-	json_init(&j, false);
-	ledger_report(call->admin->proxy, &j);
-	admin_reply_json(call, 200, &j);
-}
-
-static void
-on_gain(struct admin_call *call)
-{
-	struct json j;
-
-	json_init(&j, false);
-	gain_report(call->admin->proxy, &j);
-	admin_reply_json(call, 200, &j);
-}
-
-static void
 on_healthz(struct admin_call *call)
 {
 	admin_reply_text(call, 200, "ok\n");
@@ -113,60 +92,15 @@ on_readyz(struct admin_call *call)
 		admin_reply_text(call, 200, "ready\n");
 }
 
-static void
-on_stream(struct admin_call *call)
-{
-	struct json j;
-
-	json_init(&j, false);
-	admin_write_stream(call->admin->proxy, &j);
-	admin_reply_json(call, 200, &j);
-}
-
-static void
-on_info(struct admin_call *call)
-{
-	struct json j;
-
-	json_init(&j, false);
-	admin_write_info(call->admin->proxy, &j);
-	admin_reply_json(call, 200, &j);
-}
+EMBED(index_text, "proxy/admin/page/index.txt");
 
 static void
 on_index(struct admin_call *call)
 {
-	static const char text[] =
-	    "GET  /metrics          Prometheus text\n"
-	    "GET  /servers          both servers\n"
-	    "GET  /requests?n=100   what is in flight, oldest first\n"
-	    "GET  /config           the configuration in effect\n"
-	    "GET  /live             a page that shows what happens\n"
-	    "GET  /live.json        the same as JSON\n"
-	    "GET  /ledger           what hedging cost and was worth\n"
-	    "GET  /gain            in watch mode: what acting would change\n"
-	    "GET  /slow?n=20        slow requests, newest first\n"
-	    "                       (&since=SECONDS&cause=CODE&path=PATH)\n"
-	    "GET  /timeline/ID      one request, as text, json, html, svg or\n"
-	    "                       chrome (?format=, or Accept)\n"
-	    "GET  /stream           where the timeline stream is\n"
-	    "GET  /info             version, placement, listeners\n"
-	    "GET  /healthz          is the process alive\n"
-	    "GET  /readyz           can it serve\n"
-	    "POST /reload           read the configuration again\n"
-	    "POST /pin?id=ID        keep the timeline of a request\n"
-	    "POST /switch           make the standby active\n"
-	    "POST /drain?server=NAME take it out of service (&force=1)\n"
-	    "POST /ready?server=NAME bring it back\n"
-	    "POST /restart?server=NAME drain, stop, start, bring back\n"
-	    "POST /log?level=info   until the next reload or restart\n"
-	    "POST /hazard?server=NAME&kind=gc&state=begin\n"
-	    "                       report a pause (and its end)\n";
-
 	if (admin_wants_page(call))
 		admin_live_page(call);
 	else
-		admin_reply_text(call, 200, text);
+		admin_reply_text(call, 200, index_text);
 }
 
 static void
@@ -185,39 +119,40 @@ on_metrics_unknown(struct admin_call *call)
 static const struct route {
 	const char *method, *path;
 	void (*handler)(struct admin_call *call);
+	void (*report)(struct proxy *p, struct json *j); /* instead */
 } routes[] = {
-    {"GET", "/", on_index},
-    {"GET", "/metrics", on_metrics},
-    {"GET", "/servers", admin_servers},
-    {"GET", "/requests", on_requests},
-    {"GET", "/config", on_config},
-    {"GET", "/slow", admin_slow},
-    {"GET", "/ledger", on_ledger},
-    {"GET", "/gain", on_gain},
-    {"GET", "/live", admin_live_page},
-    {"GET", "/live.json", admin_live},
-    {"GET", "/timeline/*", admin_timeline},
-    {"GET", "/healthz", on_healthz},
-    {"GET", "/readyz", on_readyz},
-    {"GET", "/stream", on_stream},
-    {"GET", "/info", on_info},
-    {"POST", "/pin", admin_pin},
-    {"POST", "/switch", admin_switch},
-    {"POST", "/hazard", admin_hazard},
-    {"POST", "/reload", admin_reload},
-    {"POST", "/drain", admin_drain},
-    {"POST", "/ready", admin_ready},
-    {"POST", "/restart", admin_restart},
-    {"POST", "/log", admin_log},
-    {"GET", "*", on_unknown},
+    {"GET", "/", .handler = on_index},
+    {"GET", "/metrics", .handler = on_metrics},
+    {"GET", "/servers", .report = admin_write_servers},
+    {"GET", "/requests", .handler = on_requests},
+    {"GET", "/config", .handler = on_config},
+    {"GET", "/slow", .handler = admin_slow},
+    {"GET", "/ledger", .report = ledger_report},
+    {"GET", "/gain", .report = gain_report},
+    {"GET", "/live", .handler = admin_live_page},
+    {"GET", "/live.json", .handler = admin_live},
+    {"GET", "/timeline/*", .handler = admin_timeline},
+    {"GET", "/healthz", .handler = on_healthz},
+    {"GET", "/readyz", .handler = on_readyz},
+    {"GET", "/stream", .report = admin_write_stream},
+    {"GET", "/info", .report = admin_write_info},
+    {"POST", "/pin", .handler = admin_pin},
+    {"POST", "/switch", .handler = admin_switch},
+    {"POST", "/hazard", .handler = admin_hazard},
+    {"POST", "/reload", .handler = admin_reload},
+    {"POST", "/drain", .handler = admin_drain},
+    {"POST", "/ready", .handler = admin_ready},
+    {"POST", "/restart", .handler = admin_restart},
+    {"POST", "/log", .handler = admin_log},
+    {"GET", "*", .handler = on_unknown},
 };
 
 /* What a collector may ask for. */
 static const struct route metrics_routes[] = {
-    {"GET", "/metrics", on_metrics},
-    {"GET", "/healthz", on_healthz},
-    {"GET", "/readyz", on_readyz},
-    {"GET", "*", on_metrics_unknown},
+    {"GET", "/metrics", .handler = on_metrics},
+    {"GET", "/healthz", .handler = on_healthz},
+    {"GET", "/readyz", .handler = on_readyz},
+    {"GET", "*", .handler = on_metrics_unknown},
 };
 
 static bool
@@ -253,6 +188,8 @@ admin_call_serve(struct admin_call *call)
 		    post ? "POST" : "GET, HEAD");
 		admin_reply_error(
 		    call, 405, post ? "this wants POST" : "this wants GET");
+	} else if (r->report != NULL) {
+		admin_reply_report(call, r->report);
 	} else {
 		r->handler(call);
 	}

@@ -4,7 +4,7 @@
  * An action that takes time (draining, restarting) is begun here and carried
  * on by the proxy's tick; the response shows the servers as they are now.
  */
-#include "proxy/admin/admin_actions.h"
+#include "proxy/admin/admin_handlers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,14 +19,10 @@
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/maintenance.h"
 
-void
-admin_servers(struct admin_call *call)
+static void
+reply_servers(struct admin_call *call)
 {
-	struct json j;
-
-	json_init(&j, false);
-	admin_write_servers(call->admin->proxy, &j);
-	admin_reply_json(call, 200, &j);
+	admin_reply_report(call, admin_write_servers);
 }
 
 void
@@ -41,7 +37,7 @@ admin_switch(struct admin_call *call)
 		return;
 	}
 	proxy_want(p, actions);
-	admin_servers(call);
+	reply_servers(call);
 }
 
 /* The server's number and the kind's, or -1. */
@@ -87,15 +83,14 @@ admin_hazard(struct admin_call *call)
 	h.begin = strcmp(state, "begin") == 0;
 	h.at = h.seen = instant_now();
 	proxy_hazard(p, &h);
-	admin_servers(call);
+	reply_servers(call);
 }
 
 /* One string per line of text. */
 static void
 write_lines(struct json *j, const char *key, const char *text)
 {
-	json_key(j, key);
-	json_array_begin(j);
+	json_key_array(j, key);
 	while (*text != '\0') {
 		size_t n = strcspn(text, "\n");
 
@@ -176,7 +171,7 @@ reply_maintenance(struct admin_call *call, const struct server *s, int err)
 {
 	switch (err) {
 	case 0:
-		admin_servers(call);
+		reply_servers(call);
 		break;
 	case -EALREADY:
 		admin_reply_error(call, 409, "already done, or in progress");

@@ -218,6 +218,17 @@ admin_reply_json(struct admin_call *call, unsigned status, struct json *j)
 
 /* --- parameters -------------------------------------------------------------- */
 
+void
+admin_reply_report(
+    struct admin_call *call, void (*write)(struct proxy *p, struct json *j))
+{
+	struct json j;
+
+	json_init(&j, false);
+	write(call->admin->proxy, &j);
+	admin_reply_json(call, 200, &j);
+}
+
 struct slice
 query_value(struct slice query, const char *name)
 {

@@ -71,6 +71,9 @@ void
 admin_reply_error(struct admin_call *call, unsigned status, const char *text);
 /* A finished document, which is taken. */
 void admin_reply_json(struct admin_call *call, unsigned status, struct json *j);
+/* The document that write() makes. */
+void admin_reply_report(
+    struct admin_call *call, void (*write)(struct proxy *p, struct json *j));
 
 /* The value of a query parameter as it stands there, or an empty slice. */
 struct slice query_value(struct slice query, const char *name);

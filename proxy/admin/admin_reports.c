@@ -23,8 +23,7 @@ write_waits(const struct server *s, struct json *j)
 	if (s->maintenance.stage != DRAINING)
 		return;
 	server_rest(s, &rest);
-	json_key(j, "waits");
-	json_object_begin(j);
+	json_key_object(j, "waits");
 	json_key_uint(j, "requests", rest.requests);
 	json_key_uint(j, "tunnels", rest.tunnels);
 	json_key_uint(j, "losers", rest.losers);
@@ -59,8 +58,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_bool(j, "restarting", s->maintenance.restarting);
 	write_waits(s, j);
 	json_key_bool(j, "active", p->hedging.active == i);
-	json_key(j, "hazards");
-	json_array_begin(j);
+	json_key_array(j, "hazards");
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
 		if (h->hazards & (1U << k))
 			json_string(j, hazard_kind_name((enum hazard_kind)k));
@@ -70,8 +68,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_string(j, "detail", stats->server[i].detail);
 	json_key_uint(j, "inflight", h->inflight);
 	json_key_uint(j, "draining", s->draining.count);
-	json_key(j, "connections");
-	json_object_begin(j);
+	json_key_object(j, "connections");
 	json_key_uint(j, "idle", s->idle.count);
 	json_key_uint(j, "busy", s->busy.count);
 	json_object_end(j);
@@ -83,20 +80,6 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_string(j, "last_end", s->program.last_end);
 	json_key_uint(j, "errors", errors);
 	json_object_end(j);
-}
-
-/* CLOCK_MONOTONIC to the wall clock, as of now. */
-static void
-write_time(struct json *j, const char *key, struct instant at)
-{
-	struct timespec wall;
-	char text[40];
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	json_key_string(j, key,
-	    slow_report_time(text, (int64_t)wall.tv_sec * NS_PER_S +
-				       wall.tv_nsec -
-				       instant_since(instant_now(), at)));
 }
 
 void
@@ -112,8 +95,7 @@ admin_write_servers(struct proxy *p, struct json *j)
 	    j, "mode", c->hedging.mode == CONFIG_MODE_ACT ? "act" : "watch");
 	json_key_string(j, "active", c->server[p->hedging.active].name);
 	json_key_uint(j, "swaps", p->metrics.swaps);
-	json_key(j, "servers");
-	json_array_begin(j);
+	json_key_array(j, "servers");
 	for (unsigned i = 0; i < c->servers; i++)
 		write_server(p, i, &stats, j);
 	json_array_end(j);
@@ -149,8 +131,7 @@ write_request(const struct request *r, struct instant now, struct json *j)
 	json_key_string(j, "client", r->client_address);
 	json_key_string(j, "state", state_name(r->state));
 	json_key_int(j, "age_ns", instant_since(now, r->first_byte));
-	json_key(j, "servers");
-	json_array_begin(j);
+	json_key_array(j, "servers");
 	for (unsigned i = 0; i < r->race.started; i++)
 		json_string(j,
 		    r->proxy->config->server[r->race.attempt[i].server].name);
@@ -169,8 +150,7 @@ admin_write_requests(struct proxy *p, unsigned max, struct json *j)
 	json_key_string(j, "schema", "tailor.requests/1");
 	json_key_uint(j, "inflight", p->table.inflight_count);
 	json_key_uint(j, "queued", p->queue.length);
-	json_key(j, "requests");
-	json_array_begin(j);
+	json_key_array(j, "requests");
 	TAILQ_FOREACH(r, &p->table.inflight, link)
 	{
 		if (n++ == max)
@@ -182,7 +162,7 @@ admin_write_requests(struct proxy *p, unsigned max, struct json *j)
 }
 
 void
-admin_write_stream(const struct proxy *p, struct json *j)
+admin_write_stream(struct proxy *p, struct json *j)
 {
 	json_object_begin(j);
 	json_key_string(j, "path", p->stream_path);
@@ -212,21 +192,23 @@ write_kernel(const struct proxy *p, struct json *j)
 }
 
 void
-admin_write_info(const struct proxy *p, struct json *j)
+admin_write_info(struct proxy *p, struct json *j)
 {
+	char text[40];
+
 	json_object_begin(j);
 	json_key_string(j, "schema", "tailor.info/1");
 	json_key_string(j, "version", TAILOR_VERSION);
 	json_key_int(j, "pid", getpid());
-	write_time(j, "started", p->started);
+	json_key_string(
+	    j, "started", slow_report_time(text, instant_wall_ns(p->started)));
 	json_key_string(j, "placement", p->plan.why);
 	json_key_int(j, "proxy_cpu", p->plan.proxy_cpu);
 	json_key_int(j, "observer_cpu", p->plan.observer_cpu);
 	json_key_string(j, "poll", p->poll_text);
 	json_key(j, "kernel");
 	write_kernel(p, j);
-	json_key(j, "listeners");
-	json_array_begin(j);
+	json_key_array(j, "listeners");
 	for (unsigned i = 0; i < LISTENERS; i++)
 		if (p->clients.listener[i].fd >= 0)
 			json_string(j, p->clients.listener[i].name);

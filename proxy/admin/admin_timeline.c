@@ -1,13 +1,13 @@
 /*
  * admin_timeline.c: questions to the analysis thread, and the live page.
  */
-#include "proxy/admin/admin_timeline.h"
+#include "proxy/admin/admin_handlers.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/embed.h"
-#include "proxy/admin/live_report.h"
+#include "proxy/admin/admin_reports.h"
 #include "proxy/request/proxy.h"
 
 #define SLOW_DEFAULT 20

@@ -1,9 +1,5 @@
-/*
- * exposition.c: families, samples and histograms as lines of text.
- */
 #include "proxy/admin/exposition.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,49 +13,26 @@ void
 exposition_init(struct exposition *e, bool openmetrics)
 {
 	*e = (struct exposition){.openmetrics = openmetrics};
+	text_reserve(&e->text, FIRST_BYTES);
 }
 
 void
 exposition_fini(struct exposition *e)
 {
-	free(e->text);
-	e->text = NULL;
-}
-
-/* Whether n more bytes have room. */
-static bool
-text_reserve(struct exposition *e, size_t n)
-{
-	size_t want = e->capacity == 0 ? FIRST_BYTES : e->capacity;
-	char *text;
-
-	if (n <= e->capacity - e->length)
-		return true;
-	while (want - e->length < n)
-		want *= 2;
-	text = realloc(e->text, want);
-	if (text == NULL) {
-		e->failed = true;
-		return false;
-	}
-	e->text = text;
-	e->capacity = want;
-	return true;
+	free(e->text.at);
+	e->text = (struct text){0};
 }
 
 static void
 put(struct exposition *e, const char *text, size_t n)
 {
-	if (n == 0 || !text_reserve(e, n))
-		return;
-	memcpy(e->text + e->length, text, n);
-	e->length += n;
+	text_put(&e->text, text, n);
 }
 
 static void
 put_text(struct exposition *e, const char *text)
 {
-	put(e, text, strlen(text));
+	text_puts(&e->text, text);
 }
 
 static void
@@ -117,22 +90,6 @@ put_name(struct exposition *e, const char *name, const char *suffix,
 }
 
 void
-exposition_print(struct exposition *e, const char *format, ...)
-{
-	va_list arguments;
-	char line[400];
-	int n;
-
-	va_start(arguments, format);
-	n = vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	if (n < 0 || (size_t)n >= sizeof(line))
-		e->failed = true;
-	else
-		put(e, line, (size_t)n);
-}
-
-void
 exposition_family(
     struct exposition *e, const char *name, const char *type, const char *help)
 {
@@ -151,24 +108,38 @@ exposition_family(
 	put(e, "\n", 1);
 }
 
+static void
+put_sample(struct exposition *e, const char *name, const char *suffix,
+    const struct label *labels, uint64_t value)
+{
+	put_name(e, name, suffix, labels, true);
+	put(e, " ", 1);
+	put_number(e, value);
+	put(e, "\n", 1);
+}
+
+static void
+put_sample_ns(struct exposition *e, const char *name, const char *suffix,
+    const struct label *labels, uint64_t value_ns)
+{
+	put_name(e, name, suffix, labels, true);
+	put(e, " ", 1);
+	put_seconds(e, value_ns);
+	put(e, "\n", 1);
+}
+
 void
 exposition_sample(struct exposition *e, const char *name,
     const struct label *labels, uint64_t value)
 {
-	put_name(e, name, "", labels, true);
-	put(e, " ", 1);
-	put_number(e, value);
-	put(e, "\n", 1);
+	put_sample(e, name, "", labels, value);
 }
 
 void
 exposition_sample_ns(struct exposition *e, const char *name,
     const struct label *labels, uint64_t value_ns)
 {
-	put_name(e, name, "", labels, true);
-	put(e, " ", 1);
-	put_seconds(e, value_ns);
-	put(e, "\n", 1);
+	put_sample_ns(e, name, "", labels, value_ns);
 }
 
 void
@@ -179,7 +150,7 @@ exposition_gauge(
 	if (value >= 0 && value < 1e15 && value == (double)(uint64_t)value)
 		exposition_sample(e, name, NULL, (uint64_t)value);
 	else
-		exposition_print(e, "%s %.9g\n", name, value);
+		text_add(&e->text, "%s %.9g\n", name, value);
 }
 
 void
@@ -194,7 +165,7 @@ static void
 put_exemplar(struct exposition *e, const struct exemplar *x)
 {
 	if (e->openmetrics && x != NULL && x->id[0] != '\0')
-		exposition_print(e, " # {request_id=\"%s\"} %.9g %.3f", x->id,
+		text_add(&e->text, " # {request_id=\"%s\"} %.9g %.3f", x->id,
 		    (double)x->value_ns / 1e9, (double)x->wall_ns / 1e9);
 	put(e, "\n", 1);
 }
@@ -204,15 +175,15 @@ exposition_histogram(struct exposition *e, const char *name,
     const struct label *labels, const struct distribution *d,
     const struct exemplar *exemplars)
 {
-	size_t begun = e->length, head = 0;
+	size_t begun = e->text.length, head = 0;
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i <= d->edges; i++) {
 		if (i == 0)
 			put_name(e, name, "_bucket", labels, false);
-		else if (text_reserve(e, head)) /* as the first one begins */
-			put(e, e->text + begun, head);
-		head = i == 0 ? e->length - begun : head;
+		else if (text_reserve(&e->text, head)) /* as the first */
+			put(e, e->text.at + begun, head);
+		head = i == 0 ? e->text.length - begun : head;
 		put(e, "le=\"", 4);
 		if (i < d->edges)
 			put_seconds(e, d->edge[i]);
@@ -223,14 +194,16 @@ exposition_histogram(struct exposition *e, const char *name,
 		put_number(e, sum);
 		put_exemplar(e, exemplars != NULL ? &exemplars[i] : NULL);
 	}
-	put_name(e, name, "_sum", labels, true);
-	put(e, " ", 1);
-	put_seconds(e, d->sum);
-	put(e, "\n", 1);
-	put_name(e, name, "_count", labels, true);
-	put(e, " ", 1);
-	put_number(e, d->total);
-	put(e, "\n", 1);
+	put_sample_ns(e, name, "_sum", labels, d->sum);
+	put_sample(e, name, "_count", labels, d->total);
+}
+
+void
+exposition_distribution(struct exposition *e, const char *name,
+    const char *help, const struct distribution *d)
+{
+	exposition_family(e, name, "histogram", help);
+	exposition_histogram(e, name, NULL, d, NULL);
 }
 
 void
@@ -247,12 +220,8 @@ exposition_summary(struct exposition *e, const char *name, const char *help,
 		exposition_sample_ns(e, name,
 		    LABELS({"quantile", wanted[i].name}),
 		    histogram_quantile(h, wanted[i].q));
-	put_name(e, name, "_sum ", NULL, true);
-	put_seconds(e, h->sum);
-	put(e, "\n", 1);
-	put_name(e, name, "_count ", NULL, true);
-	put_number(e, h->count);
-	put(e, "\n", 1);
+	put_sample_ns(e, name, "_sum", NULL, h->sum);
+	put_sample(e, name, "_count", NULL, h->count);
 }
 
 void

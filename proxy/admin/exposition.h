@@ -16,13 +16,12 @@
 #include <stdint.h>
 
 #include "base/histogram.h"
+#include "base/text.h"
 #include "proxy/stats/distribution.h"
 
 struct exposition {
-	char *text; /* owned */
-	size_t length, capacity;
+	struct text text; /* for few samples that others cannot: text_add */
 	bool openmetrics;
-	bool failed; /* no memory: a line is missing */
 };
 
 /* A sample's label; values hold no quotes, backslashes or line ends. */
@@ -50,10 +49,6 @@ void exposition_sample(struct exposition *e, const char *name,
 void exposition_sample_ns(struct exposition *e, const char *name,
     const struct label *labels, uint64_t value_ns);
 
-/* Any text: samples of the family.  Dearer; for few of them. */
-void exposition_print(struct exposition *e, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* Families of one sample. */
 void exposition_gauge(
     struct exposition *e, const char *name, const char *help, double value);
@@ -69,6 +64,10 @@ void exposition_counter(
 void exposition_histogram(struct exposition *e, const char *name,
     const struct label *labels, const struct distribution *d,
     const struct exemplar *exemplars);
+
+/* A family of one histogram, without labels or exemplars. */
+void exposition_distribution(struct exposition *e, const char *name,
+    const char *help, const struct distribution *d);
 
 /* A summary of a finer histogram: its quantiles, sum and count, in seconds,
  * with the family's head. */

@@ -40,7 +40,7 @@ write_block(const struct gain_block *b, struct json *j)
 }
 
 void
-gain_report(const struct proxy *p, struct json *j)
+gain_report(struct proxy *p, struct json *j)
 {
 	uint64_t last = instant_now().ns / (uint64_t)GAIN_BLOCK_NS;
 

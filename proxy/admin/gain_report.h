@@ -9,6 +9,6 @@
 
 struct proxy;
 
-void gain_report(const struct proxy *p, struct json *j);
+void gain_report(struct proxy *p, struct json *j);
 
 #endif

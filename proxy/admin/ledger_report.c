@@ -1,7 +1,4 @@
-/*
- * ledger_report.c: what hedging cost and what it was worth, as a JSON document.
- */
-#include "proxy/admin/ledger_report.h"
+#include "proxy/admin/admin_reports.h"
 
 #include "proxy/request/proxy.h"
 
@@ -12,8 +9,7 @@ write_window(const struct proxy *p, struct json *j, const char *key,
 	struct ledger_window w;
 
 	ledger_window(from, &p->metrics, &w);
-	json_key(j, key);
-	json_object_begin(j);
+	json_key_object(j, key);
 	json_key_double(j, "seconds", w.seconds);
 	json_key_double(j, "mean_latency_s", w.mean_latency_s);
 	json_key_double(j, "hazards_per_s", w.hazards_per_s);
@@ -28,8 +24,7 @@ write_sent(const struct proxy *p, struct json *j)
 	const struct metrics *m = &p->metrics;
 
 	json_key_uint(j, "sent", ledger_sent(m));
-	json_key(j, "sent_by_trigger");
-	json_object_begin(j);
+	json_key_object(j, "sent_by_trigger");
 	for (unsigned t = HEDGE_GC; t < HEDGE_TRIGGER_COUNT; t++) {
 		uint64_t n = 0;
 
@@ -38,8 +33,7 @@ write_sent(const struct proxy *p, struct json *j)
 		json_key_uint(j, hedge_trigger_name((enum hedge_trigger)t), n);
 	}
 	json_object_end(j);
-	json_key(j, "sent_to");
-	json_object_begin(j);
+	json_key_object(j, "sent_to");
 	for (unsigned s = 0; s < p->config->servers; s++)
 		json_key_uint(
 		    j, p->config->server[s].name, ledger_sent_to(m, s));
@@ -47,7 +41,7 @@ write_sent(const struct proxy *p, struct json *j)
 }
 
 void
-ledger_report(const struct proxy *p, struct json *j)
+ledger_report(struct proxy *p, struct json *j)
 {
 	const struct metrics *m = &p->metrics;
 	const struct distribution *saved = &m->hedge_saved;
@@ -60,22 +54,19 @@ ledger_report(const struct proxy *p, struct json *j)
 	json_key_uint(j, "won", m->hedges_won);
 	json_key_uint(j, "lost", m->hedges_lost);
 	json_key_uint(j, "both_failed", m->both_failed);
-	json_key(j, "refused");
-	json_object_begin(j);
+	json_key_object(j, "refused");
 	for (unsigned i = 1; i < HEDGE_REFUSAL_COUNT; i++)
 		if (m->refused[i] > 0)
 			json_key_uint(j,
 			    hedge_refusal_name((enum hedge_refusal)i),
 			    m->refused[i]);
 	json_object_end(j);
-	json_key(j, "losers");
-	json_object_begin(j);
+	json_key_object(j, "losers");
 	json_key_uint(j, "drained", m->losers_complete);
 	json_key_uint(j, "failed", m->losers_failed);
 	json_key_uint(j, "timeout", m->losers_timeout);
 	json_object_end(j);
-	json_key(j, "saved");
-	json_object_begin(j);
+	json_key_object(j, "saved");
 	json_key_uint(j, "losers", saved->total);
 	json_key_uint(j, "total_ns", saved->sum);
 	json_key_uint(

@@ -4,7 +4,7 @@
  * The proxy thread writes counters and servers, and copies its recent history
  * (20 KiB): to write that takes longer than other requests should wait.
  */
-#include "proxy/admin/live_report.h"
+#include "proxy/admin/admin_reports.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -253,16 +253,14 @@ struct analysis_report *
 live_report_new(struct proxy *p)
 {
 	struct live_report *l = calloc(1, sizeof(*l));
-	struct timespec wall;
 
 	if (l == NULL)
 		return NULL;
-	clock_gettime(CLOCK_REALTIME, &wall);
 	l->report =
 	    (struct analysis_report){live_report_write, live_report_free};
 	l->recent = p->recent;
 	l->now = instant_now();
-	l->wall_ns = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec;
+	l->wall_ns = instant_wall_now_ns();
 	json_init(&l->json, false);
 	json_object_begin(&l->json);
 	write_state(p, l, &l->json);

@@ -2,13 +2,13 @@
  * metrics_process.c: what is counted of the process itself, its observer and
  * its tales, as text.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/admin/metrics_text.h"
@@ -62,12 +62,12 @@ write_self(struct exposition *e, const struct profiler_stats *s)
 	exposition_family(e, "tailor_profiler_sweep_mean_cycles", "gauge",
 	    "The same for one sweep: their mean since the start.");
 	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
-		exposition_print(e,
+		text_add(&e->text,
 		    "tailor_profiler_sweep_mean_cycles{source=\"%s\"} %.1f\n",
 		    profiler_part_name(i), (double)s->cost.cycles[i] / timed);
 	exposition_family(e, "tailor_profiler_cpu_seconds_total", "counter",
 	    "CPU time of the observer thread, which others cannot have.");
-	exposition_print(e, "tailor_profiler_cpu_seconds_total %.6f\n",
+	text_add(&e->text, "tailor_profiler_cpu_seconds_total %.6f\n",
 	    (double)s->cpu_ns / 1e9);
 	exposition_gauge(e, "tailor_profiler_resting",
 	    "1 while the observer rests: no request is in flight.", s->resting);
@@ -78,7 +78,7 @@ write_self(struct exposition *e, const struct profiler_stats *s)
 	    s->wakes);
 	exposition_family(e, "tailor_profiler_blind_seconds_total", "counter",
 	    "The sum of these gaps.");
-	exposition_print(e, "tailor_profiler_blind_seconds_total %.9f\n",
+	text_add(&e->text, "tailor_profiler_blind_seconds_total %.9f\n",
 	    (double)s->blind_ns / 1e9);
 }
 
@@ -133,7 +133,7 @@ by_cause(struct exposition *e, const char *name, const char *help,
 	exposition_family(e, name, "counter", help);
 	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
 		if (value[i] > 0)
-			exposition_print(e, "%s{cause=\"%s\"} %.9g\n", name,
+			text_add(&e->text, "%s{cause=\"%s\"} %.9g\n", name,
 			    tale_cause_code((enum tale_cause)i),
 			    (double)value[i] / unit);
 }
@@ -182,14 +182,8 @@ memory_now(double *resident, double *virtual)
 	double page = (double)sysconf(_SC_PAGESIZE);
 	unsigned long pages = 0, in = 0;
 	char text[100];
-	ssize_t n = -1;
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	text[n < 0 ? 0 : n] = '\0';
+	file_read_line(text, sizeof(text), "/proc/self/statm");
 	if (sscanf(text, "%lu %lu", &pages, &in) != 2)
 		pages = in = 0;
 	*resident = (double)in * page;
@@ -219,7 +213,7 @@ static void
 write_standard(struct proxy *p, struct exposition *e)
 {
 	double resident, virtual;
-	struct timespec wall, cpu;
+	struct timespec cpu;
 	struct rlimit l;
 
 	memory_now(&resident, &virtual);
@@ -233,12 +227,10 @@ write_standard(struct proxy *p, struct exposition *e)
 	if (getrlimit(RLIMIT_NOFILE, &l) == 0)
 		exposition_gauge(e, "process_max_fds", "As many there may be.",
 		    (double)l.rlim_cur);
-	clock_gettime(CLOCK_REALTIME, &wall);
 	exposition_family(e, "process_start_time_seconds", "gauge",
 	    "When it was started, since 1970.");
-	exposition_print(e, "process_start_time_seconds %.3f\n",
-	    (double)wall.tv_sec + (double)wall.tv_nsec / 1e9 -
-		(double)instant_since(instant_now(), p->started) / 1e9);
+	text_add(&e->text, "process_start_time_seconds %.3f\n",
+	    (double)instant_wall_ns(p->started) / 1e9);
 	/* A twentieth of what getrusage costs. */
 	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) != 0)
 		return;
@@ -332,8 +324,8 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 
 	exposition_family(
 	    e, "tailor_build_info", "gauge", "Version of this program.");
-	exposition_print(
-	    e, "tailor_build_info{version=\"%s\"} 1\n", TAILOR_VERSION);
+	text_add(
+	    &e->text, "tailor_build_info{version=\"%s\"} 1\n", TAILOR_VERSION);
 	exposition_gauge(e, "tailor_uptime_seconds", "Since the start.",
 	    (double)instant_since(instant_now(), p->started) / 1e9);
 	exposition_gauge(e, "tailor_memory_limit_bytes",
@@ -358,7 +350,7 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	exposition_family(e, "tailor_access_log_lines_total", "counter",
 	    "Lines of the access log: written; dropped, because the ring was "
 	    "full; failed, because the file did not take them.");
-	exposition_print(e,
+	text_add(&e->text,
 	    "tailor_access_log_lines_total{result=\"written\"} %llu\n"
 	    "tailor_access_log_lines_total{result=\"dropped\"} %llu\n"
 	    "tailor_access_log_lines_total{result=\"failed\"} %llu\n",
@@ -367,10 +359,8 @@ metrics_write_process(struct proxy *p, struct exposition *e)
 	    (unsigned long long)access.failed);
 	exposition_counter(e, "tailor_log_dropped_total",
 	    "Log lines dropped because the ring was full.", log_dropped());
-	exposition_family(e, "tailor_loop_lag_seconds", "histogram",
-	    "How late the loop's 10 ms timer was.");
-	exposition_histogram(
-	    e, "tailor_loop_lag_seconds", NULL, &p->metrics.loop_lag, NULL);
+	exposition_distribution(e, "tailor_loop_lag_seconds",
+	    "How late the loop's 10 ms timer was.", &p->metrics.loop_lag);
 	exposition_gauge(e, "tailor_metrics_render_seconds",
 	    "What writing this took the proxy thread the last time.",
 	    (double)p->metrics.render_ns / 1e9);

@@ -33,14 +33,10 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 		exposition_histogram(e, "tailor_hazard_duration_seconds",
 		    LABELS({"kind", hazard_kind_name((enum hazard_kind)k)}),
 		    &m->hazard_length[k], NULL);
-	exposition_family(e, "tailor_hazard_detect_delay_seconds", "histogram",
-	    "Hazard happened to observer saw it.");
-	exposition_histogram(
-	    e, "tailor_hazard_detect_delay_seconds", NULL, &m->detect, NULL);
-	exposition_family(e, "tailor_hazard_notice_delay_seconds", "histogram",
-	    "Observer saw it to proxy took it.");
-	exposition_histogram(
-	    e, "tailor_hazard_notice_delay_seconds", NULL, &m->notice, NULL);
+	exposition_distribution(e, "tailor_hazard_detect_delay_seconds",
+	    "Hazard happened to observer saw it.", &m->detect);
+	exposition_distribution(e, "tailor_hazard_notice_delay_seconds",
+	    "Observer saw it to proxy took it.", &m->notice);
 	exposition_family(e, "tailor_both_hazard_seconds_total", "counter",
 	    "Time in which every server was in a hazard.");
 	exposition_sample_ns(
@@ -63,56 +59,9 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	    "Hazards of the active server with nowhere to go.");
 	exposition_sample(e, "tailor_swap_refused_total",
 	    LABELS({"reason", "standby_not_ready"}), p->hedging.swaps_refused);
-	exposition_family(e, "tailor_swap_duration_seconds", "histogram",
-	    "Hazard happened to swapped.");
-	exposition_histogram(
-	    e, "tailor_swap_duration_seconds", NULL, &m->swap, NULL);
+	exposition_distribution(e, "tailor_swap_duration_seconds",
+	    "Hazard happened to swapped.", &m->swap);
 }
-
-static void
-per_server(struct proxy *p, struct exposition *e, const char *name,
-    const char *type, const char *help, uint64_t (*value)(struct server *))
-{
-	exposition_family(e, name, type, help);
-	for (unsigned s = 0; s < p->config->servers; s++)
-		exposition_sample(e, name,
-		    LABELS({"server", p->config->server[s].name}),
-		    value(&p->upstream.server[s]));
-}
-
-#define VALUE(name, expression)                        \
-	static uint64_t value_##name(struct server *s) \
-	{                                              \
-		return (uint64_t)(expression);         \
-	}
-VALUE(active, s->upstream->hedging->active == s->index)
-VALUE(ready, server_policy(s)->state == SERVER_READY)
-VALUE(inflight, server_policy(s)->inflight)
-VALUE(draining, s->draining.count)
-VALUE(idle, s->idle.count)
-VALUE(busy, s->busy.count)
-VALUE(attempts, s->attempts)
-VALUE(connects, s->connects)
-VALUE(reuses, s->reuses)
-VALUE(restarts, s->restarts)
-VALUE(drain_cuts, s->drain_cuts)
-VALUE(extra, s->extra_bytes)
-VALUE(warm, s->warmups_ok)
-VALUE(cold, s->warmups_failed)
-VALUE(mirrored, s->mirrors_ok)
-VALUE(unmirrored, s->mirrors_failed)
-VALUE(aside, server_policy(s)->aside)
-VALUE(waiting, s->waiting.count + s->connecting.count)
-VALUE(again, s->connects_again)
-VALUE(asked, s->probes_ok)
-VALUE(unasked, s->probes_failed)
-VALUE(kept, s->connections_kept)
-VALUE(keeps, instant_is_set(s->reuse.proven))
-VALUE(given_up, s->idle_given_up)
-VALUE(drained, !server_may_serve(s))
-VALUE(checks, s->checks_ok)
-VALUE(sick, s->checks_failed)
-#undef VALUE
 
 static void
 server_histogram(struct proxy *p, struct exposition *e, const char *name,
@@ -156,76 +105,88 @@ write_states(struct proxy *p, struct exposition *e)
 		    &p->upstream.server[s].connect_length);
 }
 
+/* A family with a sample for each server s. */
+#define EACH_SERVER                                 \
+	for (struct server *s = p->upstream.server; \
+	     s < p->upstream.server + p->config->servers; s++)
+#define PER_SERVER(metric, type, help, value)                     \
+	exposition_family(e, metric, type, help);                 \
+	EACH_SERVER exposition_sample(e, metric,                  \
+	    LABELS({"server", p->config->server[s->index].name}), \
+	    (uint64_t)(value))
+
 void
 metrics_write_servers(struct proxy *p, struct exposition *e)
 {
 	static const char *const type[] = {"complete", "limited", "refused",
 	    "unanswered", "cut", "malformed", "timeout"};
 
-	per_server(p, e, "tailor_server_active", "gauge",
-	    "1 for the active server.", value_active);
-	per_server(p, e, "tailor_server_ready", "gauge",
-	    "1 if the server is up and warmed.", value_ready);
-	per_server(p, e, "tailor_server_inflight", "gauge",
-	    "Attempts that may still win.", value_inflight);
-	per_server(p, e, "tailor_draining_connections", "gauge",
-	    "Losers still being read.", value_draining);
-	per_server(p, e, "tailor_server_connections_idle", "gauge",
-	    "Kept connections.", value_idle);
-	per_server(p, e, "tailor_server_connections_busy", "gauge",
-	    "Connections in use.", value_busy);
-	per_server(p, e, "tailor_server_streams", "gauge",
+	PER_SERVER("tailor_server_active", "gauge", "1 for the active server.",
+	    s->upstream->hedging->active == s->index);
+	PER_SERVER("tailor_server_ready", "gauge",
+	    "1 if the server is up and warmed.",
+	    server_policy(s)->state == SERVER_READY);
+	PER_SERVER("tailor_server_inflight", "gauge",
+	    "Attempts that may still win.", server_policy(s)->inflight);
+	PER_SERVER("tailor_draining_connections", "gauge",
+	    "Losers still being read.", s->draining.count);
+	PER_SERVER("tailor_server_connections_idle", "gauge",
+	    "Kept connections.", s->idle.count);
+	PER_SERVER("tailor_server_connections_busy", "gauge",
+	    "Connections in use.", s->busy.count);
+	PER_SERVER("tailor_server_streams", "gauge",
 	    "Attempts that hold no slot: streams and long requests.",
-	    value_aside);
-	per_server(p, e, "tailor_server_connections_waiting", "gauge",
+	    server_policy(s)->aside);
+	PER_SERVER("tailor_server_connections_waiting", "gauge",
 	    "Connections being opened, or waiting for their turn.",
-	    value_waiting);
-	per_server(p, e, "tailor_server_connect_retries_total", "counter",
+	    s->waiting.count + s->connecting.count);
+	PER_SERVER("tailor_server_connect_retries_total", "counter",
 	    "Connects tried again, mostly because the backlog was full.",
-	    value_again);
-	per_server(p, e, "tailor_server_keeps_idle_connections", "gauge",
+	    s->connects_again);
+	PER_SERVER("tailor_server_keeps_idle_connections", "gauge",
 	    "1: it has kept one for a second.  Until then a request that may "
 	    "not be sent twice gets a new connection.",
-	    value_keeps);
-	per_server(p, e, "tailor_server_connections_kept_total", "counter",
+	    instant_is_set(s->reuse.proven));
+	PER_SERVER("tailor_server_connections_kept_total", "counter",
 	    "Connections opened to a standby to be there at a swap.",
-	    value_kept);
-	per_server(p, e, "tailor_server_idle_given_up_total", "counter",
+	    s->connections_kept);
+	PER_SERVER("tailor_server_idle_given_up_total", "counter",
 	    "Idle connections closed because a new one waited beside them.",
-	    value_given_up);
-	per_server(p, e, "tailor_server_probes_total", "counter",
+	    s->idle_given_up);
+	PER_SERVER("tailor_server_probes_total", "counter",
 	    "Probes answered: does a silent server, or one with an open "
 	    "breaker, respond?",
-	    value_asked);
-	per_server(p, e, "tailor_server_probe_failures_total", "counter",
-	    "Such probes that failed.", value_unasked);
-	per_server(p, e, "tailor_server_exchanges_total", "counter",
-	    "Requests written, of whatever kind.", value_attempts);
-	per_server(p, e, "tailor_server_connects_total", "counter",
-	    "Connections opened.", value_connects);
-	per_server(p, e, "tailor_server_connection_reuse_total", "counter",
-	    "Exchanges on a kept connection.", value_reuses);
-	per_server(p, e, "tailor_server_restarts_total", "counter",
-	    "Times that Tailor started it again.", value_restarts);
-	per_server(p, e, "tailor_server_extra_bytes_total", "counter",
-	    "Bytes behind the end of a response.", value_extra);
-	per_server(p, e, "tailor_warmup_requests_total", "counter",
-	    "Warm-up requests answered.", value_warm);
-	per_server(p, e, "tailor_warmup_failures_total", "counter",
-	    "Warm-up requests that failed.", value_cold);
-	per_server(p, e, "tailor_mirror_requests_total", "counter",
-	    "Copies of requests that it answered as standby.", value_mirrored);
-	per_server(p, e, "tailor_mirror_failures_total", "counter",
-	    "Copies of requests that failed on the standby.", value_unmirrored);
-	per_server(p, e, "tailor_drain_cut_total", "counter",
+	    s->probes_ok);
+	PER_SERVER("tailor_server_probe_failures_total", "counter",
+	    "Such probes that failed.", s->probes_failed);
+	PER_SERVER("tailor_server_exchanges_total", "counter",
+	    "Requests written, of whatever kind.", s->attempts);
+	PER_SERVER("tailor_server_connects_total", "counter",
+	    "Connections opened.", s->connects);
+	PER_SERVER("tailor_server_connection_reuse_total", "counter",
+	    "Exchanges on a kept connection.", s->reuses);
+	PER_SERVER("tailor_server_restarts_total", "counter",
+	    "Times that Tailor started it again.", s->restarts);
+	PER_SERVER("tailor_server_extra_bytes_total", "counter",
+	    "Bytes behind the end of a response.", s->extra_bytes);
+	PER_SERVER("tailor_warmup_requests_total", "counter",
+	    "Warm-up requests answered.", s->warmups_ok);
+	PER_SERVER("tailor_warmup_failures_total", "counter",
+	    "Warm-up requests that failed.", s->warmups_failed);
+	PER_SERVER("tailor_mirror_requests_total", "counter",
+	    "Copies of requests that it answered as standby.", s->mirrors_ok);
+	PER_SERVER("tailor_mirror_failures_total", "counter",
+	    "Copies of requests that failed on the standby.",
+	    s->mirrors_failed);
+	PER_SERVER("tailor_drain_cut_total", "counter",
 	    "Requests, tunnels and beaten responses cut at drain_timeout.",
-	    value_drain_cuts);
-	per_server(p, e, "tailor_server_drained", "gauge",
-	    "1 if an operator took it out of service.", value_drained);
-	per_server(p, e, "tailor_health_checks_total", "counter",
-	    "Checks in service that went well.", value_checks);
-	per_server(p, e, "tailor_health_check_failures_total", "counter",
-	    "Checks in service that did not.", value_sick);
+	    s->drain_cuts);
+	PER_SERVER("tailor_server_drained", "gauge",
+	    "1 if an operator took it out of service.", !server_may_serve(s));
+	PER_SERVER("tailor_health_checks_total", "counter",
+	    "Checks in service that went well.", s->checks_ok);
+	PER_SERVER("tailor_health_check_failures_total", "counter",
+	    "Checks in service that did not.", s->checks_failed);
 	write_states(p, e);
 	exposition_family(e, "tailor_server_errors_total", "counter",
 	    "Exchanges that failed, by type.");

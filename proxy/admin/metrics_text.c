@@ -11,14 +11,6 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static void
-one_histogram(struct exposition *e, const char *name, const char *help,
-    const struct distribution *d)
-{
-	exposition_family(e, name, "histogram", help);
-	exposition_histogram(e, name, NULL, d, NULL);
-}
-
-static void
 write_reasons(struct exposition *e, const char *name, const char *help,
     const struct metrics_reasons *r)
 {
@@ -61,7 +53,7 @@ write_requests(struct proxy *p, struct exposition *e)
 	    "Answers that Tailor gave itself.");
 	for (unsigned i = 0; i < COUNT(m->local); i++)
 		if (m->local[i] > 0)
-			exposition_print(e,
+			text_add(&e->text,
 			    "tailor_local_replies_total{code=\"%u\"} %llu\n", i,
 			    (unsigned long long)m->local[i]);
 	write_reasons(e, "tailor_parse_errors_total",
@@ -70,7 +62,7 @@ write_requests(struct proxy *p, struct exposition *e)
 	    "First byte of a request to last byte of its response.");
 	exposition_histogram(e, "tailor_request_duration_seconds", NULL,
 	    &m->latency, m->exemplar);
-	one_histogram(e, "tailor_response_commit_delay_seconds",
+	exposition_distribution(e, "tailor_response_commit_delay_seconds",
 	    "Response head to first byte given to the client.",
 	    &m->commit_delay);
 	exposition_family(e, "tailor_requests_by_method_total", "counter",
@@ -84,7 +76,7 @@ write_requests(struct proxy *p, struct exposition *e)
 	    "Requests in the table.", p->table.inflight_count);
 	exposition_gauge(e, "tailor_requests_queued",
 	    "Of those, waiting for a server.", p->queue.length);
-	one_histogram(e, "tailor_queue_duration_seconds",
+	exposition_distribution(e, "tailor_queue_duration_seconds",
 	    "Those that had to wait: how long.", &m->queue);
 	exposition_gauge(e, "tailor_connections_current", "Client connections.",
 	    p->clients.count);
@@ -148,19 +140,19 @@ write_hedging(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_hedges_cancelled_total",
 	    "Of those sent: taken back before a byte was written.",
 	    p->hedging.hedges_cancelled);
-	one_histogram(e, "tailor_hedge_send_delay_seconds",
+	exposition_distribution(e, "tailor_hedge_send_delay_seconds",
 	    "Hazard happened to hedge written.", &m->hedge_send);
 	exposition_summary(e, "tailor_hedge_send_delay_quantile_seconds",
 	    "Hazard happened to hedge written, quantiles.", &m->hedge_delay);
-	one_histogram(e, "tailor_hazard_last_hedge_seconds",
+	exposition_distribution(e, "tailor_hazard_last_hedge_seconds",
 	    "Hazard happened to the last hedge because of it written.",
 	    &m->hazard_sent);
 	exposition_summary(e, "tailor_hazard_last_hedge_quantile_seconds",
 	    "The same, quantiles.", &m->last_hedge);
-	one_histogram(e, "tailor_hedge_saved_seconds",
+	exposition_distribution(e, "tailor_hedge_saved_seconds",
 	    "How much later the beaten response came, from drained losers.",
 	    &m->hedge_saved);
-	one_histogram(e, "tailor_loser_duration_seconds",
+	exposition_distribution(e, "tailor_loser_duration_seconds",
 	    "First byte written to the end of a beaten response.", &m->loser);
 	exposition_gauge(e, "tailor_hedge_predicted_request_ratio",
 	    "Second attempts per request that W f predicts: mean latency "

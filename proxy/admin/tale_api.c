@@ -8,12 +8,11 @@
 #include "proxy/admin/tale_api.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "proxy/admin/admin_call.h"
 #include "proxy/analysis/analyze.h"
@@ -335,20 +334,6 @@ call_ask(struct tale_call *call, const struct tale_client *stamps)
 	    call->kind != CALL_TIMELINE);
 }
 
-/* This boot's id, or "". */
-static void
-boot_id_read(char out[37])
-{
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = -1;
-
-	if (fd >= 0) {
-		n = read(fd, out, 36);
-		close(fd);
-	}
-	out[n == 36 ? 36 : 0] = '\0';
-}
-
 static void
 call_analyze(struct tale_call *call)
 {
@@ -362,7 +347,8 @@ call_analyze(struct tale_call *call)
 		memcpy(text + length, iov[i].iov_base, iov[i].iov_len);
 		length += iov[i].iov_len;
 	}
-	boot_id_read(boot_id);
+	file_read_line(
+	    boot_id, sizeof(boot_id), "/proc/sys/kernel/random/boot_id");
 	if (analyze_parse(text, length, boot_id, call->id, &stamps) < 0)
 		call_refuse(call, 400,
 		    "the body must be JSON with an id: the x-request-id");

@@ -1,6 +1,3 @@
-/*
- * token.c: a token read from a file, compared in constant time.
- */
 #include "proxy/admin/token.h"
 
 #include <errno.h>

@@ -20,16 +20,6 @@
 #define LATE_NS (20 * NS_PER_MS) /* the observer is given that, so often */
 #define LATE_TRIES 5
 
-static int64_t
-wall_of(struct instant at)
-{
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	return (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec -
-	       instant_since(instant_now(), at);
-}
-
 /* --- the store --------------------------------------------------------------- */
 
 /* 0 if memory is to be taken instead, or err. */
@@ -213,7 +203,7 @@ summarise(struct tale_work *w, const struct story *story,
 	    .cause = story->verdict.cause,
 	    .share_ns = story->verdict.share_ns,
 	    .timeline_ns = story->total_ns,
-	    .finished_wall_ns = wall_of(r->finished)};
+	    .finished_wall_ns = instant_wall_ns(r->finished)};
 	memcpy(said->verdict, story->verdict.text, sizeof(story->verdict.text));
 	tale_summarise(said, r);
 	atomic_fetch_add(&w->made, 1);
@@ -323,6 +313,23 @@ kept(struct tale_work *w, const struct analysis_question *q,
 	return said;
 }
 
+/* A tale that was kept before a slow client had read all: again, if it has. */
+static void
+slice_read(
+    struct tale_work *w, const struct analysis_question *q, struct tale **t)
+{
+	struct tale *later = NULL;
+
+	if (!q->known || q->kind != ANALYSIS_TALE || tale_read(*t))
+		return;
+	if (slice(w, q, &later) == 0 && tale_read(later)) {
+		tale_free(t);
+		*t = later;
+		return;
+	}
+	tale_free(&later);
+}
+
 /* A tale: from the store, else from the stream.  0, -ENOENT or -ENOMEM.
  * *said is filled in only for one from the store. */
 static int
@@ -337,6 +344,8 @@ fetch(struct tale_work *w, const struct analysis_question *q, struct tale **out,
 	if (found != NULL && !(q->has_client && q->known)) {
 		*said = *found;
 		err = tale_store_load(store, q->request.external_id, out);
+		if (err == 0)
+			slice_read(w, q, out);
 		if (err == 0 || err == -ENOMEM)
 			return err;
 		store_publish(w);
@@ -433,7 +442,7 @@ list(struct tale_work *w, const struct analysis_list *wanted, unsigned *n)
 	if (all == NULL)
 		return NULL;
 	if (wanted->since_ns > 0)
-		want.since_wall_ns = wall_of(instant_now()) - wanted->since_ns;
+		want.since_wall_ns = instant_wall_now_ns() - wanted->since_ns;
 	*n = 0;
 	for (unsigned i = 0; i < 2 && store[i] != NULL; i++) {
 		unsigned at = 0;

@@ -137,12 +137,12 @@ chain_add(struct chain *c, struct block_pool *pool, const char *text, size_t n)
 	struct chain more = {0};
 	struct block *b = c->tail;
 	size_t fits = b == NULL ? 0 : block_room(b);
-	size_t rest, part;
+	size_t part;
 
 	/* All blocks first, so that a failure leaves the chain as it was. */
 	if (fits > n)
 		fits = n;
-	for (rest = n - fits; rest > 0; rest -= part) {
+	for (size_t rest = n - fits; rest > 0; rest -= part) {
 		struct block *fresh = block_take(pool);
 
 		if (fresh == NULL) {

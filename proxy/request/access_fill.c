@@ -15,16 +15,6 @@
 #include "proxy/access_log/record.h"
 #include "proxy/request/proxy.h"
 
-static int64_t
-wall_ns(struct instant at)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec -
-	       instant_since(instant_now(), at);
-}
-
 /* -1 unless both happened. */
 static int64_t
 between(struct instant from, struct instant to)
@@ -113,7 +103,7 @@ access_log_request(struct proxy *p, const struct request *r,
 	a = access_log_begin(p->access_log);
 	if (a == NULL)
 		return;
-	a->wall_ns = wall_ns(r->first_byte);
+	a->wall_ns = instant_wall_ns(r->first_byte);
 	a->receive_ns = between(r->first_byte, r->received);
 	a->send_ns = c != NULL ? between(r->committed, now) : -1;
 	a->total_ns = between(r->first_byte, now);
@@ -149,7 +139,7 @@ access_log_refusal(const struct client *c, const struct http_refusal *refusal)
 	a = access_log_begin(p->access_log);
 	if (a == NULL)
 		return;
-	a->wall_ns = wall_ns(c->first_byte);
+	a->wall_ns = instant_wall_ns(c->first_byte);
 	a->receive_ns = a->queue_ns = a->connect_ns = a->upstream_ns =
 	    a->send_ns = -1;
 	a->total_ns = between(c->first_byte, instant_now());

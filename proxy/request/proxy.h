@@ -43,7 +43,7 @@ struct response {
 	int status;		/* 0: no head yet */
 	enum http_framing framing;
 	uint64_t length;
-	bool told_length;
+	bool has_length;
 	bool at_once;  /* must not be held back (event stream) */
 	bool held;     /* not wanted, kept for want of a better one */
 	bool complete; /* nothing more is awaited before it may be sent */

@@ -41,7 +41,7 @@ response_read(
 	a->status = (int)head->status;
 	a->framing = head->framing;
 	a->length = head->content_length;
-	a->told_length = head->has_content_length;
+	a->has_length = head->has_content_length;
 	a->at_once = is_at_once(head) || head->status == 101 ||
 		     (r->minor_zero && head->framing == HTTP_FRAMING_CLOSE);
 	a->head = block_take(&r->proxy->loop.blocks);
@@ -69,13 +69,13 @@ choose_framing(struct response *a, struct request *r, bool whole)
 {
 	if (a->status == 101) {
 		a->framing = HTTP_FRAMING_CLOSE;
-		a->told_length = false;
+		a->has_length = false;
 	} else if (is_bodiless(a, r)) {
 		a->framing = HTTP_FRAMING_NONE;
 	} else if (whole && a->trailers == NULL) {
 		a->framing = HTTP_FRAMING_LENGTH;
 		a->length = a->body.bytes;
-		a->told_length = true;
+		a->has_length = true;
 	} else if (a->framing != HTTP_FRAMING_LENGTH) {
 		a->framing =
 		    r->minor_zero ? HTTP_FRAMING_CLOSE : HTTP_FRAMING_CHUNKED;
@@ -108,7 +108,7 @@ end_head(struct response *a, const struct request *r, struct instant written)
 	struct writer w = {.at = a->head->data + a->head->end,
 	    .capacity = sizeof(a->head->data) - a->head->end};
 
-	if (a->told_length && a->status != 204 &&
+	if (a->has_length && a->status != 204 &&
 	    a->framing != HTTP_FRAMING_CHUNKED) {
 		writer_text(&w, "Content-Length: ");
 		writer_decimal(&w, a->length);

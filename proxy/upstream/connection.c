@@ -1,25 +1,20 @@
 /*
- * connection.c: connections to the servers: opened, pooled, drained, closed.
+ * connection.c: connections to the servers: pooled, drained, closed.
  *
  * Each connection is in the list of its state at its server; a closed one keeps
- * its memory for the next connection.  What travels on a connection is in
- * exchange.c.
+ * its memory for the next connection.  connect.c makes connections; what
+ * travels on one is in exchange.c.
  */
 #include "proxy/upstream/connection.h"
 
-#include "proxy/upstream/exchange.h"
-
-#include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "proxy/net/socket.h"
+#include "proxy/upstream/connect.h"
+#include "proxy/upstream/exchange.h"
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/upstream.h"
 
@@ -27,13 +22,10 @@ static void on_connection_readable(evutil_socket_t fd, short what, void *user);
 static void on_connection_writable(evutil_socket_t fd, short what, void *user);
 static void on_connection_timer(void *user, bool forced);
 static void on_connection_turn(void *user);
-static void connect_next(void *user);
 
 /* To read a loser's response: longer than any garbage collection.  Counted as
  * tailor_losers_total{result="timeout"}. */
 #define LOSER_TIMEOUT_NS (5 * NS_PER_S)
-#define CONNECT_AGAIN_NS NS_PER_MS /* doubled for each try, up to */
-#define CONNECT_AGAIN_MAX_NS (64 * NS_PER_MS)
 #define RECENT_NS NS_PER_S  /* no server closes what was used since */
 #define STARVED_NS NS_PER_S /* after a sign of it nothing is kept */
 #define CLOSES_EARLY_NS (300 * NS_PER_S) /* but one that lately did */
@@ -81,7 +73,7 @@ connection_leave(struct connection *u)
 		loop_put_off(s->upstream->loop, &s->connect);
 }
 
-static void
+void
 connection_move(struct connection *u, enum connection_state state)
 {
 	connection_leave(u);
@@ -110,6 +102,18 @@ connection_want_write(struct connection *u, bool want)
 	    want && loop_watch(u->upstream->loop, &u->writable, &u->timer);
 }
 
+void
+connection_watch(struct connection *u)
+{
+	struct event_base *base = u->upstream->loop->base;
+
+	u->cookie = socket_cookie(u->fd);
+	event_assign(&u->readable, base, u->fd, EV_READ | EV_PERSIST,
+	    on_connection_readable, u);
+	event_assign(&u->writable, base, u->fd, EV_WRITE | EV_PERSIST,
+	    on_connection_writable, u);
+}
+
 static void
 exchange_forget(struct connection *u)
 {
@@ -134,7 +138,7 @@ exchange_forget(struct connection *u)
 	compare_leave(&u->compared);
 }
 
-static void
+void
 connection_shut(struct connection *u)
 {
 	connection_want_read(u, false);
@@ -227,7 +231,7 @@ connection_pool_fini(struct server *s)
 	}
 }
 
-static void
+void
 connection_arm(struct connection *u, int64_t timeout_ns)
 {
 	timer_arm(&u->upstream->loop->timers, &u->timer, timeout_ns);
@@ -331,136 +335,6 @@ connection_cut_all(struct server *s, const char *why)
 		n++;
 	}
 	return n;
-}
-
-/* Whether connect() failed for a reason that passes: a full backlog, or none
- * of ours left of what a socket needs. */
-static bool
-error_passes(int err)
-{
-	return err == EAGAIN || err == EMFILE || err == ENFILE ||
-	       err == ENOBUFS || err == EADDRNOTAVAIL || err == EINTR;
-}
-
-/* Give up an idle connection, of the server that has more of them.  False:
- * there is none. */
-static bool
-idle_close_one(struct upstream *up)
-{
-	struct server *s = &up->server[0];
-
-	if (up->config->servers > 1 && up->server[1].idle.count > s->idle.count)
-		s = &up->server[1];
-	if (s->idle.count == 0)
-		return false;
-	connection_close(TAILQ_LAST(&s->idle.list, connection_list));
-	return true;
-}
-
-/* A new socket and the begin of its connection.  0: connected; otherwise an
- * errno, EINPROGRESS if it is under way. */
-static int
-connection_dial(struct connection *u)
-{
-	const struct config_address *a = &u->server->config->address;
-	int one = 1;
-
-	u->fd = socket(a->address.ss_family,
-	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (u->fd < 0)
-		return errno;
-	if (a->address.ss_family != AF_UNIX)
-		setsockopt(u->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (connect(u->fd, (const struct sockaddr *)&a->address, a->length) ==
-	    0)
-		return 0;
-	return errno == EINPROGRESS ? socket_connected(u->fd) : errno;
-}
-
-static void
-connection_connected(struct connection *u)
-{
-	struct server *s = u->server;
-
-	s->connects++;
-	s->refusals = 0;
-	distribution_record(
-	    &s->connect_length, instant_since(instant_now(), u->opened));
-	connection_move(u, CONNECTION_BUSY);
-}
-
-/* Try to connect, once.  0: connected, or to be tried again; else the errno
- * with which it was refused. */
-static int
-connection_try(struct connection *u)
-{
-	int err = connection_dial(u);
-	int64_t again_ns = CONNECT_AGAIN_NS << (u->tries < 6 ? u->tries : 6);
-
-	if (err != 0 && err != EINPROGRESS) {
-		connection_shut(u);
-		if (!error_passes(err))
-			return err;
-		if (err != EAGAIN && idle_close_one(u->upstream))
-			return connection_try(u); /* with what that one had */
-	}
-	u->tries++;
-	if (u->fd >= 0) {
-		u->cookie = socket_cookie(u->fd);
-		event_assign(&u->readable, u->upstream->loop->base, u->fd,
-		    EV_READ | EV_PERSIST, on_connection_readable, u);
-		event_assign(&u->writable, u->upstream->loop->base, u->fd,
-		    EV_WRITE | EV_PERSIST, on_connection_writable, u);
-	}
-	if (err == 0) {
-		connection_connected(u);
-		return 0;
-	}
-	if (u->fd >= 0)
-		connection_want_write(u, true);
-	u->server->connects_again += u->tries > 1;
-	timer_set_unsorted(&u->upstream->loop->timers, &u->timer, instant_now(),
-	    again_ns < CONNECT_AGAIN_MAX_NS ? again_ns : CONNECT_AGAIN_MAX_NS);
-	return 0;
-}
-
-/* It is connected: do what waited for that. */
-static void
-connection_go(struct connection *u)
-{
-	unsigned serial = u->serial;
-
-	if (u->limit_ns > 0)
-		connection_arm(u, u->limit_ns);
-	connection_want_read(u, true);
-	if (u->ops != NULL && u->ops->connected != NULL)
-		u->ops->connected(u);
-	if (u->serial == serial)
-		exchange_write(u);
-}
-
-/* Try, with the user waiting for what comes of it. */
-static void
-connection_try_on(struct connection *u)
-{
-	if (connection_try(u) != 0)
-		exchange_over(u, EXCHANGE_REFUSED, "refused");
-	else if (u->state == CONNECTION_BUSY)
-		connection_go(u);
-}
-
-/* Give the turn to connect to one that waits for it. */
-static void
-connect_next(void *user)
-{
-	struct server *s = user;
-	struct connection *u;
-
-	while (s->connecting.count == 0 &&
-	       (u = TAILQ_FIRST(&s->waiting.list)) != NULL) {
-		connection_move(u, CONNECTION_CONNECTING);
-		connection_try_on(u);
-	}
 }
 
 /* Whether neither a byte nor the end has arrived on an idle connection. */
@@ -589,7 +463,7 @@ connection_get(struct server *server, const struct exchange_ops *ops,
 		u->exchanges = 0;
 		connection_enter(
 		    u, waits ? CONNECTION_WAITING : CONNECTION_CONNECTING);
-		err = waits ? 0 : connection_try(u);
+		err = waits ? 0 : connect_try(u);
 		if (err != 0) {
 			connection_discard(u);
 			return -err;
@@ -684,18 +558,13 @@ on_connection_writable(evutil_socket_t fd, short what, void *user)
 {
 	struct connection *u = user;
 	struct loop *loop = u->upstream->loop;
-	int err;
 
+	(void)fd;
 	(void)what;
-	if (u->state != CONNECTION_CONNECTING) {
+	if (u->state == CONNECTION_CONNECTING)
+		connect_writable(u);
+	else
 		exchange_write(u);
-	} else if ((err = socket_connected(fd)) == 0) {
-		timer_clear(&loop->timers, &u->timer);
-		connection_connected(u);
-		connection_go(u);
-	} else if (err != EINPROGRESS) {
-		exchange_over(u, EXCHANGE_REFUSED, "refused");
-	}
 	loop_event_end(loop);
 }
 
@@ -708,17 +577,7 @@ on_connection_timer(void *user, bool forced)
 	case CONNECTION_WAITING:
 		break;
 	case CONNECTION_CONNECTING:
-		connection_shut(u);
-		if (forced) { /* the kernel cannot watch it: not at once */
-			timer_set_unsorted(&u->upstream->loop->timers,
-			    &u->timer, instant_now(), CONNECT_AGAIN_MAX_NS);
-			break;
-		}
-		if (instant_since(instant_now(), u->opened) >=
-		    u->upstream->config->proxy.connect_timeout_ns)
-			exchange_over(u, EXCHANGE_TIMEOUT, "connect_timeout");
-		else
-			connection_try_on(u);
+		connect_timer(u, forced);
 		break;
 	case CONNECTION_DRAINING:
 		exchange_over(u, EXCHANGE_TIMEOUT, "drain_timeout");
@@ -727,7 +586,7 @@ on_connection_timer(void *user, bool forced)
 		connection_close(u);
 		break;
 	case CONNECTION_BUSY:
-		if (forced) /* see watch() */
+		if (forced) /* see loop_watch */
 			exchange_lost(u, false, "no_event");
 		else
 			exchange_over(u, EXCHANGE_TIMEOUT, "no_answer");

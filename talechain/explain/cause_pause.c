@@ -38,6 +38,7 @@ cause_pauses(struct explainer *ex, int attempt)
 		    .rank = of[p->kind].rank,
 		    .attempt = attempt,
 		    .cpu = -1,
+		    .likely = !p->begin_seen,
 		    .pause = p,
 		    .begin_ns = instant_since(p->begin, t->t0),
 		    .end_ns = instant_since(p->end, t->t0),
@@ -140,6 +141,7 @@ cause_classes(struct explainer *ex, int attempt)
 	    .rank = RANK_CLASSES,
 	    .attempt = attempt,
 	    .cpu = -1,
+	    .likely = true, /* of the whole JVM, not of this request */
 	};
 
 	for (size_t i = 0; i < ex->t->entries; i++) {
@@ -193,6 +195,11 @@ cause_losses(struct explainer *ex, enum claim_rank rank)
 		c.begin_ns = channel_before(ex, i, v->arg[0]);
 		path_add(ex, &c);
 	}
+	if (rank != RANK_LOSS)
+		return;
+	c.begin_ns = ex->switches_end_ns;
+	c.end_ns = ex->s->total_ns;
+	path_add(ex, &c);
 }
 
 void

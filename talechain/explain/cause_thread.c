@@ -1,14 +1,10 @@
 /*
  * cause_thread.c: from what a thread did to why the request waited.
  *
- * The walk goes backwards from the moment the request left its last thread.
- * A thread that ran is at work; one that was ready waited for a CPU.  One that
- * slept until a thread of its own process woke it waited either for the
- * other's part of the same request (the work was handed over, and the walk
- * goes on with that thread) or for a lock that the other held.  Handed over
- * means that the sleeper had woken the other before it slept, or had not yet
- * begun.  This is the critical path of task graphs; we differ in that the path
- * leaves a thread only if it can come back.
+ * A thread that ran was at work; one that was ready waited for a CPU.  One that
+ * slept until a thread of its process woke it waited for that thread.  Where
+ * the sleep shows that it was for a lock (story_waits.c), the thread that gave
+ * the lock up had it from the one that had woken it, and so on.
  */
 #include <string.h>
 
@@ -20,92 +16,9 @@
 #define NEAR_MAX 1000 /* events looked at around a sleep */
 /* No CPU takes longer to leave idle; what has to wait longer may not run. */
 #define IDLE_LONGEST_NS (10 * NS_PER_MS)
-#define STEPS_MAX 20000	  /* intervals a walk goes through */
-#define CHECKS_MAX 100000 /* and reads to judge wake-ups, in all */
-
-struct walk {
-	struct explainer *ex;
-	const struct claim *like;
-	int64_t from;
-	uint32_t visited[TALE_THREADS]; /* threads the path has been in */
-	unsigned visits;
-	int checks;
-};
-
-/* The last interval of a thread that begins before a moment, or NULL. */
-static const struct thread_interval *
-interval_before(const struct explainer *ex, uint32_t tid, int64_t ns)
-{
-	size_t count, low = 0, high;
-	const struct thread_interval *p = threads_of(ex, tid, &count);
-
-	for (high = count; low < high;) {
-		size_t middle = (low + high) / 2;
-
-		if (p[middle].begin_ns < ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low > 0 ? &p[low - 1] : NULL;
-}
-
-/*
- * Whether a sleeper had handed its work to the thread that woke it: that
- * thread was asleep, and woken by the sleeper, when the sleep began.  Its own
- * sleep since then was part of the work.
- */
-static bool
-handed_over(struct walk *w, const struct thread_interval *sleep)
-{
-	const struct thread_interval *p;
-	int64_t at = sleep->woken_ns;
-
-	while (at > w->from && w->checks++ < CHECKS_MAX) {
-		p = interval_before(w->ex, sleep->other, at);
-		if (p == NULL)
-			return false;
-		if (p->state == THREAD_SLEEP && p->other == sleep->tid)
-			return true;
-		if (p->state == THREAD_SLEEP && p->begin_ns < sleep->begin_ns &&
-		    tale_thread_find(w->ex->t, p->other) == NULL)
-			return false; /* it did other work */
-		at = p->begin_ns;
-	}
-	return false;
-}
-
-/* HotSpot's compilers, by the names it gives them. */
-static bool
-is_compiler(const struct explainer *ex, uint32_t tid)
-{
-	char name[40];
-
-	if (tid == 0)
-		return false;
-	thread_name(ex, tid, name, sizeof(name));
-	return strncmp(name, "C1 Compiler", 11) == 0 ||
-	       strncmp(name, "C2 Compiler", 11) == 0;
-}
-
-/* Whether the path goes on with the thread that woke a sleeper. */
-static bool
-goes_on_with_waker(struct walk *w, const struct thread_interval *p)
-{
-	const struct tale_thread *self = tale_thread_find(w->ex->t, p->tid);
-	const struct tale_thread *waker = tale_thread_find(w->ex->t, p->other);
-	unsigned i;
-
-	if (p->state != THREAD_SLEEP || p->woken_ns == NEVER || self == NULL ||
-	    waker == NULL || waker->tid == self->tid ||
-	    waker->pid != self->pid || p->woken_ns <= w->from ||
-	    is_compiler(w->ex, waker->tid))
-		return false;
-	for (i = 0; i < w->visits; i++)
-		if (w->visited[i] == waker->tid)
-			return true;
-	return p->begin_ns <= w->from || handed_over(w, p);
-}
+#define TURNS_MAX 200 /* holders of a lock, one after the other */
+/* A holder that another woke after a longer sleep had waited for the lock. */
+#define TURN_NS (100 * NS_PER_US)
 
 /* How the last idle time of a CPU ended, before a thread ran there. */
 static const struct talechain_event *
@@ -157,13 +70,73 @@ is_client_full(const struct explainer *ex, int64_t ns)
 	return false;
 }
 
+/* The last sleep of a holder, within a wait, that another thread ended. */
+static const struct thread_interval *
+turn_before(const struct explainer *ex, uint32_t holder,
+    const struct thread_interval *wait, int64_t end)
+{
+	size_t count;
+	const struct thread_interval *p = threads_of(ex, holder, &count);
+	const struct thread_interval *found = NULL;
+
+	for (; count > 0 && p->begin_ns < end; count--, p++)
+		if (p->state == THREAD_SLEEP && thread_is_peer(ex, p) &&
+		    p->other != wait->tid && p->woken_ns > wait->begin_ns &&
+		    p->woken_ns < end && p->end_ns - p->begin_ns >= TURN_NS)
+			found = p;
+	return found;
+}
+
+/* Claim a wait for a lock, piece by piece of those that had it. */
+static void
+claim_turns(
+    const struct walk *w, const struct thread_interval *p, struct claim c)
+{
+	const struct thread_interval *turn = NULL;
+	int64_t begin_ns = c.begin_ns;
+
+	for (int i = 0; i < TURNS_MAX && c.end_ns > begin_ns; i++) {
+		turn = turn_before(w->ex, c.other, p, c.end_ns);
+		if (turn == NULL || turn->woken_ns <= begin_ns)
+			break;
+		c.begin_ns = turn->woken_ns;
+		path_add(w->ex, &c);
+		c.end_ns = turn->woken_ns;
+		c.other = turn->other;
+	}
+	c.begin_ns = begin_ns;
+	path_add(w->ex, &c);
+}
+
+/* A thread waited for another, or for something that another had. */
+static void
+claim_peer(
+    const struct walk *w, const struct thread_interval *p, struct claim *c)
+{
+	static const char *const locks[] = {
+	    [WAIT_LOCK] = "a lock",
+	    [WAIT_INTERPRETER] = "the interpreter lock",
+	};
+
+	c->cause = TALE_CAUSE_LOCK;
+	c->other = p->other;
+	c->note = locks[p->wait];
+	if (thread_is_compiler(w->ex, p->other))
+		c->cause = TALE_CAUSE_CLASS_LOADING;
+	c->likely |= p->other == 0;
+	if (p->wait != WAIT_OTHER && p->other != 0)
+		claim_turns(w, p, *c);
+	else
+		path_add(w->ex, c);
+}
+
+/* A sleep that no thread of the process ended. */
 static void
 claim_asleep(
     const struct walk *w, const struct thread_interval *p, struct claim *c)
 {
 	static const char *const contexts[] = {
 	    NULL, NULL, "a timer or another interrupt"};
-	const struct tale_thread *self = tale_thread_find(w->ex->t, p->tid);
 
 	c->cause = TALE_CAUSE_SLEEP;
 	c->other = p->other;
@@ -172,20 +145,41 @@ claim_asleep(
 		c->other = 0;
 	} else if (is_full_socket(w, p)) {
 		c->cause = TALE_CAUSE_WINDOW;
+		c->likely = true; /* what woke it is taken for an ACK */
 		c->note = "the response";
 		/* Tailor stops reading while its client does not read. */
 		if (is_client_full(w->ex, p->end_ns)) {
 			c->attempt = -1;
 			c->tid = 0;
 		}
-	} else if (self != NULL && p->other != 0 && p->other_pid == self->pid) {
-		c->cause = TALE_CAUSE_LOCK;
 	} else if (p->woken_ns != NEVER &&
 		   p->context == TALECHAIN_CONTEXT_SOFTIRQ) {
 		c->note = softirq_name(p->vector);
 	} else if (p->woken_ns != NEVER && p->context < 3) {
 		c->note = contexts[p->context];
 	}
+	path_add(w->ex, c);
+}
+
+static void
+claim_sleep(
+    const struct walk *w, const struct thread_interval *p, struct claim *c)
+{
+	if (w->like->attempt < 0)
+		return; /* Tailor sleeps when it has nothing to do */
+	c->cpu = -1;
+	if (w->like->cause == TALE_CAUSE_BACKEND_QUEUE) {
+		/* Whatever it did, it did for the other request. */
+		if (w->like->value != 0)
+			path_add(w->ex, c);
+		if (w->like->value != 0 || p->begin_ns <= w->from_ns)
+			return; /* it was not woken for this one yet */
+	}
+	if (p->state == THREAD_SLEEP &&
+	    (p->wait != WAIT_OTHER || thread_is_peer(w->ex, p)))
+		claim_peer(w, p, c);
+	else
+		claim_asleep(w, p, c);
 }
 
 static void
@@ -245,19 +239,71 @@ claim_kept_off(struct claim *c)
 	c->note = "was runnable and its CPU idle (a CPU quota does that)";
 }
 
-/* The claim of one interval, from begin to end of it or of the walk. */
+/* A thread was ready, and the CPU had another, or had to leave idle. */
 static void
-claim_interval(
-    const struct walk *w, const struct thread_interval *p, int64_t end)
+claim_ready(
+    const struct walk *w, const struct thread_interval *p, struct claim *c)
 {
 	const struct talechain_event *idle;
+
+	c->cause = TALE_CAUSE_RUNQ;
+	c->other = p->other;
+	if (p->other != 0)
+		return;
+	if (p->end_ns - p->begin_ns > IDLE_LONGEST_NS) {
+		claim_kept_off(c);
+		return;
+	}
+	c->cause = TALE_CAUSE_IDLE_WAKEUP;
+	idle = idle_before(w->ex, p->cpu, p->begin_ns - NS_PER_MS, p->end_ns);
+	if (idle != NULL) {
+		c->value = idle->arg[0];
+		c->note = "idle";
+	}
+}
+
+/* A thread could have run, and had no CPU. */
+static void
+claim_off_cpu(
+    const struct walk *w, const struct thread_interval *p, struct claim *c)
+{
+	c->rank = RANK_CPU;
+	switch ((int)p->state) {
+	case THREAD_READY:
+		claim_ready(w, p, c);
+		break;
+	case THREAD_PREEMPTED:
+		c->cause = TALE_CAUSE_PREEMPTED;
+		c->other = p->other;
+		if (p->other == 0)
+			claim_kept_off(c);
+		break;
+	case THREAD_THROTTLED:
+		c->cause = TALE_CAUSE_QUOTA;
+		break;
+	case THREAD_STOPPED:
+		c->cause = TALE_CAUSE_STOPPED;
+		break;
+	}
+	/* Another process's compiler is a process like any other. */
+	if (c->attempt >= 0 && thread_is_compiler(w->ex, c->other) &&
+	    thread_attempt(w->ex, c->other) == c->attempt)
+		c->cause = TALE_CAUSE_CLASS_LOADING;
+	path_add(w->ex, c);
+}
+
+void
+cause_interval(const struct walk *w, const struct thread_interval *p,
+    int64_t from_ns, int64_t to_ns)
+{
 	struct claim c = *w->like;
 
 	c.tid = p->tid;
-	c.cpu = p->cpu;
+	c.cpu = p->state == THREAD_RUN ? -1 : p->cpu;
 	c.rank = RANK_THREAD;
-	c.begin_ns = p->begin_ns > w->from ? p->begin_ns : w->from;
-	c.end_ns = end;
+	c.begin_ns = from_ns;
+	c.end_ns = to_ns;
+	c.likely |= p->inferred;
 	if (p->state != THREAD_RUN)
 		c.note = NULL;
 	if (p->doubt != NULL) {
@@ -269,94 +315,25 @@ claim_interval(
 	}
 	switch (p->state) {
 	case THREAD_RUN:
-		c.cpu = -1;
 		path_add(w->ex, &c);
 		c.cpu = p->cpu;
 		cause_steal(w->ex, &c);
 		c.cpu = -1;
-		claim_faults(w->ex, &c, c.begin_ns, c.end_ns);
-		return;
-	case THREAD_READY:
-		c.rank = RANK_CPU;
-		c.cause = TALE_CAUSE_RUNQ;
-		c.other = p->other;
-		if (p->other != 0)
-			break;
-		if (p->end_ns - p->begin_ns > IDLE_LONGEST_NS) {
-			claim_kept_off(&c);
-			break;
-		}
-		c.cause = TALE_CAUSE_IDLE_WAKEUP;
-		idle = idle_before(
-		    w->ex, p->cpu, p->begin_ns - NS_PER_MS, p->end_ns);
-		if (idle != NULL) {
-			c.value = idle->arg[0];
-			c.note = "idle";
-		}
-		break;
-	case THREAD_PREEMPTED:
-		c.rank = RANK_CPU;
-		c.cause = TALE_CAUSE_PREEMPTED;
-		c.other = p->other;
-		if (p->other == 0)
-			claim_kept_off(&c);
-		break;
-	case THREAD_THROTTLED:
-		c.rank = RANK_CPU;
-		c.cause = TALE_CAUSE_QUOTA;
-		break;
-	case THREAD_STOPPED:
-		c.rank = RANK_CPU;
-		c.cause = TALE_CAUSE_STOPPED;
-		break;
-	case THREAD_DISK:
-		c.cause = TALE_CAUSE_DISK;
 		break;
 	case THREAD_SLEEP:
 	case THREAD_BLOCKED:
-		if (w->like->attempt < 0)
-			return; /* Tailor sleeps when it has nothing to do */
-		if (w->like->cause == TALE_CAUSE_BACKEND_QUEUE &&
-		    p->begin_ns <= w->from)
-			return; /* it was not woken for the request yet */
-		c.cpu = -1;
-		claim_asleep(w, p, &c);
+		claim_sleep(w, p, &c);
+		break;
+	case THREAD_DISK:
+		c.cause = TALE_CAUSE_DISK;
+		path_add(w->ex, &c);
+		break;
+	case THREAD_READY:
+	case THREAD_PREEMPTED:
+	case THREAD_THROTTLED:
+	case THREAD_STOPPED:
+		claim_off_cpu(w, p, &c);
 		break;
 	}
-	/* For Tailor's own threads a compiler is just another process. */
-	if (c.attempt >= 0 && is_compiler(w->ex, c.other))
-		c.cause = TALE_CAUSE_CLASS_LOADING;
-	path_add(w->ex, &c);
-	claim_faults(w->ex, &c, c.begin_ns, c.end_ns);
-}
-
-void
-threads_walk(struct explainer *ex, const struct claim *like, int64_t from_ns,
-    int64_t to_ns)
-{
-	struct walk w = {.ex = ex, .like = like, .from = from_ns};
-	const struct thread_interval *p;
-	uint32_t tid = like->tid;
-	int64_t at = to_ns;
-	int steps;
-
-	for (steps = 0; at > from_ns && steps < STEPS_MAX; steps++) {
-		p = interval_before(ex, tid, at);
-		if (p == NULL)
-			break;
-		if (p->end_ns < at)
-			at = p->end_ns;
-		if (at <= from_ns)
-			break;
-		if (p->state == THREAD_SLEEP && goes_on_with_waker(&w, p) &&
-		    p->woken_ns <= at) {
-			if (w.visits < TALE_THREADS)
-				w.visited[w.visits++] = tid;
-			at = p->woken_ns;
-			tid = p->other;
-			continue;
-		}
-		claim_interval(&w, p, at);
-		at = p->begin_ns;
-	}
+	claim_faults(w->ex, &c, from_ns, to_ns);
 }

@@ -2,8 +2,9 @@
  * explainer.h: the inside of tale_explain(), shared by its parts.
  *
  *   tale -> chain (story_chain.c): where the request was, when
- *        -> threads (story_threads.c): what each thread that took part did
- *        -> legs and claims (story_path.c, cause_*.c): causes of each time
+ *        -> threads (story_threads.c, story_waits.c): what each thread did
+ *        -> legs and claims (story_path.c, story_walk.c, cause_*.c): causes of
+ *           each time
  *        -> checks (story_check.c): what contradicts itself is not observed
  *        -> segments (story_tile.c): claims become a tiling of [0, total]
  *        -> verdict (story_verdict.c, story_evidence.c, story_advice.c)
@@ -48,6 +49,7 @@ enum claim_rank {
 	RANK_APP_RATE,	  /* and how slow that was */
 	RANK_THREAD,	  /* what the thread did, as the scheduler saw it */
 	RANK_THREAD_RATE, /* and how slow that was */
+	RANK_OTHER,	  /* which was for another request */
 	RANK_STEAL,	  /* it had a virtual CPU that the host did not run */
 	RANK_LOSS, /* the scheduler's events were lost: threads are unknown */
 	RANK_CLASSES,
@@ -70,8 +72,9 @@ struct claim {
 	int attempt;  /* 0, 1; -1: not at a server */
 	uint32_t tid; /* the thread that worked or waited, 0: not known */
 	uint32_t
-	    other; /* the thread it waited for or lost its CPU to, 0: none */
-	int cpu;   /* -1: not known */
+	    other;   /* the thread it waited for or lost its CPU to, 0: none */
+	int cpu;     /* -1: not known */
+	bool likely; /* one of its ends, or its cause, is inferred */
 	uint64_t value;	  /* of the cause: bytes, idle state, vector, ... */
 	const char *note; /* static text that says more, or NULL */
 	const struct tale_pause *pause; /* borrowed from the tale, or NULL */
@@ -80,6 +83,7 @@ struct claim {
 /* The moments of one attempt, in the order in which they should happen. */
 struct story_attempt {
 	bool made;
+	bool send_seen;	     /* written is the kernel's stamp of the send */
 	int64_t chosen;	     /* Tailor took this server for it */
 	int64_t written;     /* Tailor gave the request to the kernel */
 	int64_t net_in;	     /* its last byte reached the server's socket */
@@ -107,8 +111,10 @@ struct story_chain {
 	int64_t first_byte, received, committed, finished;
 	int64_t left;  /* the response's last byte left the machine's TCP */
 	int64_t acked; /* the client's ACK of it came */
-	int64_t client_net;  /* that byte reached the client's socket, here */
-	int64_t client_read; /* the client's thread read it */
+	int64_t client_net;   /* that byte reached the client's socket, here */
+	bool responded;	      /* Tailor's send of the response was seen */
+	int64_t client_began; /* the client's thread read the first of it */
+	int64_t client_read;  /* and the last */
 	int64_t client_received; /* the client's own stamp */
 	uint32_t proxy_tid, client_tid;
 	struct story_attempt attempt[TALE_ATTEMPTS];
@@ -126,6 +132,13 @@ enum thread_state {
 	THREAD_THROTTLED,
 };
 
+/* What a sleep was for, as far as the sleeps around it show. */
+enum thread_wait {
+	WAIT_OTHER,
+	WAIT_LOCK,	  /* it was taken up again after each timeout */
+	WAIT_INTERPRETER, /* and the threads of its process take turns so */
+};
+
 /* What a thread did from one moment to another, as the scheduler saw it. */
 struct thread_interval {
 	uint32_t tid;
@@ -134,22 +147,34 @@ struct thread_interval {
 	int cpu;	/* where it ran or was to run, -1: not known */
 	uint32_t other; /* READY, PREEMPTED: what ran; else: what woke it */
 	uint32_t other_pid;
-	int64_t woken_ns;  /* when it was woken, or NEVER */
-	unsigned context;  /* enum talechain_context of the waker */
-	uint64_t vector;   /* of a waking softirq */
+	int64_t woken_ns; /* when it was woken, or NEVER */
+	unsigned context; /* enum talechain_context of the waker */
+	uint64_t vector;  /* of a waking softirq */
+	enum thread_wait wait;
+	bool inferred;	   /* its begin, as no event shows the thread before */
 	const char *doubt; /* static: what its events contradict, or NULL */
+};
+
+/* How the threads of a thread's process wait for each other. */
+struct thread_process {
+	unsigned switches; /* timeouts of 5 ms within waits of that thread */
+	bool switched;	   /* it waited so */
+	bool lock;	   /* timeouts of 5 ms in its process are for a lock */
+	bool interpreter;  /* which more than one thread waited for */
 };
 
 struct explainer {
 	const struct tale *t;
 	struct story *s;
 	struct story_chain chain;
-	bool kernel;			  /* the scheduler's events are there */
-	bool watched[TALE_THREADS];	  /* all switches of that thread are */
+	bool kernel;		    /* the scheduler's events are there */
+	bool watched[TALE_THREADS]; /* all switches of that thread are */
+	struct thread_process process[TALE_THREADS];
 	int64_t leg_begin_ns, leg_end_ns; /* what claims are cut to */
 	struct claim *claim;		  /* owned */
 	size_t claims, claim_room;
 	struct claim *segment_claim; /* owned; of each segment */
+	int64_t switches_end_ns;     /* no switch after it is in the tale */
 	/* By tid, then time; no overlap in a tid; owned. */
 	struct thread_interval *interval;
 	size_t intervals, interval_room;
@@ -189,7 +214,8 @@ void story_chain_find(struct explainer *ex);
 
 /*
  * Widen a tale to what the kernel saw of its client's flow: from the first
- * segment to the one with the last byte.
+ * segment to the one with the last byte, or to where a client on this machine
+ * had read that, if it read the response in several pieces.
  */
 void story_chain_bounds(struct tale *t);
 
@@ -202,14 +228,44 @@ bool thread_is_watched(const struct explainer *ex, uint32_t tid);
 const struct thread_interval *
 threads_of(const struct explainer *ex, uint32_t tid, size_t *count);
 
+/* story_waits.c: timed waits that are taken up again at once are one. */
+void waits_join(struct explainer *ex);
+/* Whether another thread of its process ended what an interval shows. */
+bool
+thread_is_peer(const struct explainer *ex, const struct thread_interval *p);
+
+/* A leg's time while the walk goes through its threads. */
+struct walk {
+	struct explainer *ex;
+	const struct claim *like;
+	int64_t from_ns; /* the leg's begin */
+	unsigned depth;	 /* of threads that had the request from another */
+	int steps;
+};
+
 /*
- * threads_walk(tl, like, from_ns, to_ns):
+ * threads_walk(ex, like, from_ns, to_ns):
  * Claim [from, to] by what a thread did, backwards from its end, following
- * threads of its process that woke it if they took part in the request.
+ * threads of its process that woke it if they had the request (story_walk.c).
  *   like  cause = that of running; attempt, tid, note, as in a claim
  */
 void threads_walk(struct explainer *ex, const struct claim *like,
     int64_t from_ns, int64_t to_ns);
+/* cause_thread.c: claim [from, to] of an interval by what the thread did. */
+void cause_interval(const struct walk *w, const struct thread_interval *p,
+    int64_t from_ns, int64_t to_ns);
+
+/*
+ * other_request(ex, attempt, tid, came_ns):
+ * The request that a thread of an attempt's server was busy with when this one
+ * came, or 0 if that is not known (story_other.c).
+ */
+uint64_t other_request(
+    const struct explainer *ex, int attempt, uint32_t tid, int64_t came_ns);
+
+/* What a thread computed within the leg for requests that it received there,
+ * as the thread of an event loop does. */
+void cause_other(struct explainer *ex, int attempt, uint32_t tid);
 
 /* story_path.c: legs and their claims. */
 void path_claim(struct explainer *ex);
@@ -261,6 +317,9 @@ void series_find(struct explainer *ex);
 
 /* story_tile.c: segments and their claims, cause_ns and coverage. */
 void tile_make(struct explainer *ex);
+/* How sure most of a cause's time is. */
+enum story_confidence
+tile_confidence(const struct explainer *ex, enum tale_cause cause);
 /*
  * The longest piece of a cause, of the threads that have most of it: a thread
  * that took the CPU in thirty short pieces counts for more than one that took
@@ -291,21 +350,38 @@ struct line {
 /* Append to a line, printf-like; what does not fit is cut. */
 void line_add(const struct line *l, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The name of an attempt's server; out is returned. */
-char *
-attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE]);
 /* "a responded in 12.0 ms", of an attempt. */
 void say_response(const struct explainer *ex, const struct line *l, int i);
 void verdict_write(struct explainer *ex);
+/* "softirq NET_RX"; static text. */
+const char *softirq_name(uint64_t vector);
+
+/* story_names.c */
+/* The attempt whose server's process a thread is of, or -1. */
+int thread_attempt(const struct explainer *ex, uint32_t tid);
+/* HotSpot's compilers, by the names it gives them. */
+bool thread_is_compiler(const struct explainer *ex, uint32_t tid);
+/* The name of an attempt's server; out is returned. */
+char *
+attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE]);
 /* Server and threads of a segment: "a: qtp-12 behind stress-ng". */
 void claim_who(
+    const struct explainer *ex, const struct claim *c, char *out, size_t size);
+/* "a's thread qtp-12", "Tailor"; returns out. */
+char *claim_subject(
     const struct explainer *ex, const struct claim *c, char *out, size_t size);
 /* "qtp-12", "thread 815"; returns out. */
 char *
 thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size);
 
-/* "softirq NET_RX"; static text. */
-const char *softirq_name(uint64_t vector);
+/* "a's compiler C2 CompilerThre[12]", "stress-ng[777]"; returns out. */
+char *
+thread_owned(const struct explainer *ex, uint32_t tid, char *out, size_t size);
+
+/* story_lock.c: what a thread waited for that another had, and what that did
+ * meanwhile; without the subject. */
+void say_lock(
+    const struct explainer *ex, const struct claim *c, const struct line *l);
 
 /* story_evidence.c: why the verdict of a cause is what it is. */
 void evidence_write(struct explainer *ex, enum tale_cause cause);

@@ -24,10 +24,11 @@
 #define DOUBT_FUTURE_NS NS_PER_MS     /* stamped after it was read */
 #define BULKS_MAX \
 	((size_t)TALE_EVENTS_MAX / 8 * 3) /* page faults and the like */
-#define SWITCHES_MAX (TALE_EVENTS_MAX / 4)
-#define KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
+#define SWITCHES_MAX TALE_SWITCHES_MAX
+#define KERNELS_MAX TALE_KERNELS_MAX
 #define AWAY_MAX_NS (200 * NS_PER_US) /* longer absences are not left out */
 #define RATES_MAX (TALE_EVENTS_MAX / 8)
+#define REST_NS (10 * NS_PER_S) /* a client's reading is followed so long */
 #define RATE_LATE_NS (25 * NS_PER_MS) /* a period ends after the request */
 
 /* There may be thousands of these; only the long ones matter. */
@@ -35,7 +36,7 @@ static bool
 is_bulk(const struct talechain_event *e)
 {
 	return e->type == TALECHAIN_PAGEFAULT || e->type == TALECHAIN_SYSCALL ||
-	       e->type == TALECHAIN_SOFTIRQ || e->type == TALECHAIN_RUNNABLE;
+	       e->type == TALECHAIN_SOFTIRQ;
 }
 
 /* Leave out those shorter than before, or twice that. */
@@ -399,7 +400,29 @@ slice_all(struct slicer *s)
 	if (err == 0)
 		err = slice_left(s);
 	if (err == 0)
+		err = slice_others(s);
+	if (err == 0)
 		err = slice_names(s);
+	if (t->entries > 0)
+		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
+	return err;
+}
+
+/*
+ * Once all is given to the kernel a slow client still has to read it: the rest
+ * of its connection's events, as far as they are there.
+ */
+static int
+slice_client(struct slicer *s)
+{
+	struct tale *t = s->tale;
+	int err;
+
+	if (!instant_is_set(t->request.finished) || tale_read(t))
+		return 0;
+	s->rest_from = s->to;
+	s->to = instant_plus(s->to, REST_NS);
+	err = slice_run(s, slice_rest);
 	if (t->entries > 0)
 		qsort(t->entry, t->entries, sizeof(t->entry[0]), entry_compare);
 	return err;
@@ -432,6 +455,8 @@ tale_slice(struct tale **out, struct timeline_reader *reader,
 		    ? instant_plus(t->end, slack_ns)
 		    : (struct instant){UINT64_MAX};
 	err = slice_all(s);
+	if (err == 0)
+		err = slice_client(s);
 	if (err < 0)
 		goto free_tale;
 	story_chain_bounds(t);

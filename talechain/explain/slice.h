@@ -17,7 +17,8 @@
 #define SLICE_WAKES 1024   /* wake-ups within the servers */
 #define SLICE_CPUS 256
 #define SLICE_OPEN ((size_t)TALE_ATTEMPTS * SOURCES * HAZARD_KIND_COUNT)
-#define SLICE_NAMES 1024 /* a power of two */
+#define SLICE_NAMES 1024   /* a power of two */
+#define SLICE_ATTEMPTS 512 /* other requests', the last ones */
 
 /* One of the request's own sockets, as its events describe it. */
 struct slice_socket {
@@ -44,6 +45,8 @@ struct slicer {
 	struct timeline_reader *reader;
 	struct instant from, to;  /* the window, widened by the slack */
 	struct instant flow_from; /* the response before on the connection */
+	struct instant rest_from; /* the window's end, for slice_rest() */
+	bool rest_over;		  /* the client's next request has come */
 	uint64_t stop;		  /* head of the stream when we began */
 	size_t applications;	  /* entries written by applications */
 	size_t kernels;		  /* entries of the kernel */
@@ -68,6 +71,11 @@ struct slicer {
 	struct timeline_slot name[SLICE_NAMES];
 	/* How threads left their CPUs that were off them as the window began. */
 	struct timeline_slot left[SLICE_NAMES];
+	/* Others' attempts; by port, what Tailor last sent from it; by thread,
+	 * how it last used another connection before the window. */
+	struct timeline_slot attempt[SLICE_ATTEMPTS];
+	size_t attempts;
+	struct timeline_slot forward[SLICE_NAMES], got[SLICE_NAMES];
 	/* Pauses that began before the window and have not ended yet. */
 	struct timeline_slot open[SLICE_OPEN];
 };
@@ -86,8 +94,18 @@ int slice_learn_second(struct slicer *s, const struct timeline_slot *slot);
 void slice_learned(struct slicer *s);
 /* Take an event of the kernel if it concerns us.  0 or -ENOMEM. */
 int slice_kernel(struct slicer *s, const struct timeline_slot *slot);
+/* Take what the client's connection still did after the window.  0 or -ENOMEM. */
+int slice_rest(struct slicer *s, const struct timeline_slot *slot);
 /* Take how the tale's threads left their CPUs before it.  0 or -ENOMEM. */
 int slice_left(struct slicer *s);
+/* slice_other.c: what leads to the request that a thread was busy with. */
+void slice_other_learn(struct slicer *s, const struct timeline_slot *slot);
+/* Take a call on another connection of the server's.  0 or -ENOMEM. */
+int slice_other_take(struct slicer *s, const struct timeline_slot *slot);
+/* After the last pass: what leads from those to requests.  0 or -ENOMEM. */
+int slice_others(struct slicer *s);
+
+/* slice_kernel.c */
 /* Take the names of all threads in the tale.  0 or -ENOMEM. */
 int slice_names(struct slicer *s);
 

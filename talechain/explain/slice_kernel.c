@@ -191,6 +191,7 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 {
 	const struct talechain_event *e = &slot->event;
 
+	slice_other_learn(s, slot);
 	if (!slice_touches(s, slot))
 		return 0;
 	if (is_flow(e->type) && e->arg[0] != 0)
@@ -267,7 +268,9 @@ take_flow(struct slicer *s, const struct timeline_slot *slot)
 	int i = socket_of(t, e->arg[0]);
 	uint64_t from = s->from.ns;
 
-	if (i < 0 || is_next_request(t, i, e))
+	if (i < 0)
+		return slice_other_take(s, slot);
+	if (is_next_request(t, i, e))
 		return 0;
 	if (i <= TALE_SOCKET_CLIENT_PEER) {
 		from = tale_earlier(t->t0, FLOW_PAST_NS).ns;
@@ -279,6 +282,18 @@ take_flow(struct slicer *s, const struct timeline_slot *slot)
 	if (e->type == TALECHAIN_TCP_RECV || e->type == TALECHAIN_TCP_ACK)
 		s->segment_ns[e->cpu % SLICE_CPUS] = e->ts;
 	return slice_add(s, slot);
+}
+
+int
+slice_rest(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	int i = is_flow(e->type) ? socket_of(s->tale, e->arg[0]) : -1;
+
+	if (i < 0 || i > TALE_SOCKET_CLIENT_PEER || e->ts <= s->rest_from.ns)
+		return 0;
+	s->rest_over |= is_next_request(s->tale, i, e);
+	return s->rest_over ? 0 : slice_add(s, slot);
 }
 
 /* A softirq that brought a segment of ours, or held up one of our threads. */
@@ -432,8 +447,9 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 		return take_schedule(s, slot);
 	case TALECHAIN_SOFTIRQ:
 		return take_softirq(s, slot);
+	case TALECHAIN_RUNNABLE: /* the switch that follows has its time */
+		return 0;
 	case TALECHAIN_WAKEUP:
-	case TALECHAIN_RUNNABLE:
 		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
 	case TALECHAIN_PAGEFAULT:
 		return take_fault(s, slot);

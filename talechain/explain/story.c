@@ -69,6 +69,30 @@ story_cause_largest(const struct story *s, const bool done[TALE_CAUSE_COUNT])
 	return (enum tale_cause)best;
 }
 
+const char *
+story_confidence_name(enum story_confidence confidence)
+{
+	static const char *const names[] = {
+	    [STORY_OBSERVED] = "observed",
+	    [STORY_LIKELY] = "likely",
+	    [STORY_NOT_OBSERVED] = "not_observed",
+	};
+
+	return names[confidence];
+}
+
+const char *
+story_confidence_words(enum story_confidence confidence)
+{
+	static const char *const words[] = {
+	    [STORY_OBSERVED] = "observed: events show its begin and its end",
+	    [STORY_LIKELY] = "likely: something of it is inferred",
+	    [STORY_NOT_OBSERVED] = "not observed: no event shows what it was",
+	};
+
+	return words[confidence];
+}
+
 void *
 array_grow(bool *failed, void *array, size_t count, size_t *room, size_t size)
 {

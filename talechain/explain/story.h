@@ -73,6 +73,18 @@ const char *tale_cause_label(enum tale_cause cause);
 /* The cause of a code, or -1. */
 int tale_cause_find(const char *code);
 
+/* How sure a sentence or a piece is, from the surest. */
+enum story_confidence {
+	STORY_OBSERVED,	    /* events show its begin, its end and its cause */
+	STORY_LIKELY,	    /* one of them is inferred */
+	STORY_NOT_OBSERVED, /* nothing shows what it was */
+};
+
+/* "observed", "likely", "not_observed"; static text. */
+const char *story_confidence_name(enum story_confidence confidence);
+/* The same for a reader: "likely: ...". */
+const char *story_confidence_words(enum story_confidence confidence);
+
 #define STORY_NAME 48 /* bytes of a name, inert printable ASCII */
 #define STORY_TEXT 400
 #define STORY_LINES 4 /* of evidence, of advice */
@@ -141,6 +153,7 @@ struct story_arrow {
 struct story_segment {
 	int64_t begin_ns, end_ns;
 	enum tale_cause cause;
+	enum story_confidence confidence;
 	unsigned lane;		  /* where it was waited for or worked on */
 	char who[2 * STORY_NAME]; /* "a: qtp-12 behind stress-ng" */
 };
@@ -169,6 +182,7 @@ struct story_series {
 struct story_verdict {
 	enum tale_cause cause;			/* of the largest part */
 	int64_t share_ns;			/* of the whole time */
+	enum story_confidence confidence;	/* of the first sentence */
 	char text[STORY_TEXT];			/* one or two sentences */
 	char evidence[STORY_LINES][STORY_TEXT]; /* "" = no more */
 	char advice[STORY_LINES][STORY_TEXT];
@@ -178,7 +192,8 @@ struct story {
 	const struct tale *tale; /* borrowed */
 	int64_t total_ns;
 	int64_t cause_ns[TALE_CAUSE_COUNT]; /* sums, before any joining */
-	double coverage;		    /* explained part, 0 .. 1 */
+	double coverage;	 /* explained by what was observed, 0 .. 1 */
+	double known;		 /* and by what is likely, 0 .. 1 */
 	unsigned contradictions; /* pieces that its own events contradict */
 	struct story_verdict verdict;
 	struct story_lane *lane; /* owned, all of them */

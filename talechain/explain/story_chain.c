@@ -21,6 +21,7 @@
  * was sent, it had lost its CPU meanwhile.  The client did not wait for that.
  */
 #define AWAY_NS NS_PER_MS
+#define WRITTEN_LATE_NS NS_PER_MS
 
 /* Bytes of a flow by TCP's numbers, which wrap: [begin, end). */
 struct range {
@@ -195,6 +196,33 @@ chain_client(struct explainer *ex)
 	c->client_net = moment(ex, query_first(ex, &l), NULL);
 	l.type = TALECHAIN_SOCK_RECV;
 	c->client_read = moment(ex, query_first(ex, &l), &c->client_tid);
+	c->responded = response.set;
+	l.range = &response;
+	c->client_began = moment(ex, query_first(ex, &l), NULL);
+}
+
+/*
+ * When the request's first bytes were given to the kernel: the call's stamp, or
+ * their segment's, which is earlier.  Tailor's own comes after both, and later
+ * by any time if it then loses its CPU.
+ */
+static void
+chain_written(
+    struct explainer *ex, struct story_attempt *a, struct event_query l)
+{
+	const struct tale_entry *e = query_first(ex, &l);
+	struct range request = query_range(ex, &l);
+
+	if (e == NULL)
+		return;
+	a->send_seen = true;
+	if (moment_at(ex, e->at) < a->written)
+		a->written = moment_at(ex, e->at);
+	l.type = TALECHAIN_TCP_XMIT;
+	l.range = &request;
+	e = query_first(ex, &l);
+	if (e != NULL && moment_at(ex, e->at) < a->written)
+		a->written = moment_at(ex, e->at);
 }
 
 /* The flow between Tailor and the server of an attempt. */
@@ -210,6 +238,7 @@ chain_server(struct explainer *ex, int i)
 	    a->first_byte != NEVER ? a->first_byte : end, NULL};
 	struct range request = query_range(ex, &l), response, last;
 
+	chain_written(ex, a, l);
 	l = (struct event_query){
 	    theirs, TALECHAIN_TCP_RECV, NEVER, end, &request};
 	a->net_in = moment(ex, query_first(ex, &l), NULL);
@@ -271,7 +300,8 @@ chain_proxy(struct explainer *ex, int i)
 	for (size_t n = 0; n < ex->t->entries; n++) {
 		e = &ex->t->entry[n];
 		v = &e->slot.event;
-		if (e->doubtful || v->arg[2] != (uint64_t)i)
+		if (e->doubtful || v->arg[2] != (uint64_t)i ||
+		    v->arg[0] != ex->t->request.id)
 			continue;
 		if (v->type == TALECHAIN_PROXY_ATTEMPT && a->chosen == NEVER)
 			a->chosen = moment_at(ex, e->at);
@@ -295,7 +325,9 @@ follow(int64_t *at, int64_t *last)
 static void
 attempt_order(struct story_attempt *a)
 {
-	int64_t kernel = a->written - NS_PER_MS, app = a->written - NS_PER_MS;
+	/* Without the send's own stamp Tailor's is not much later. */
+	int64_t kernel = a->written - (a->send_seen ? 0 : WRITTEN_LATE_NS);
+	int64_t app = kernel;
 
 	if (a->written == NEVER)
 		return;
@@ -401,6 +433,21 @@ story_chain_find(struct explainer *ex)
 	c->winner = chain_winner(ex);
 }
 
+bool
+tale_read(const struct tale *t)
+{
+	struct explainer ex = {.t = t};
+	const struct story_chain *c = &ex.chain;
+
+	if (t->cookie[TALE_SOCKET_CLIENT] == 0)
+		return true;
+	story_chain_find(&ex);
+	if (!c->responded)
+		return true;
+	return t->cookie[TALE_SOCKET_CLIENT_PEER] != 0 ? c->client_read != NEVER
+						       : c->left != NEVER;
+}
+
 void
 story_chain_bounds(struct tale *t)
 {
@@ -416,6 +463,12 @@ story_chain_bounds(struct tale *t)
 		if (instant_before(t->end, left) ||
 		    (!t->client.same_host &&
 			instant_since(t->request.finished, left) > AWAY_NS))
+			t->end = left;
+	}
+	/* It read in pieces, as it could: that is a part of the response. */
+	if (c->client_read != NEVER && c->client_began < c->client_read) {
+		left = instant_plus(t->t0, c->client_read);
+		if (instant_before(t->end, left) && !t->client.same_host)
 			t->end = left;
 	}
 	if (c->net_in != NEVER && c->net_in < 0)

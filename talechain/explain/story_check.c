@@ -223,6 +223,6 @@ check_tiles(struct explainer *ex)
 		    ex->segment_claim[i].rank == RANK_CONTRADICTION;
 	if (!is_tiled(s)) {
 		s->contradictions++;
-		s->coverage = 0;
+		s->coverage = s->known = 0;
 	}
 }

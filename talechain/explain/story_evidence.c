@@ -187,6 +187,6 @@ evidence_write(struct explainer *ex, enum tale_cause cause)
 	}
 	l = evidence(v);
 	if (l.at[0] == '\0' && ex->s->coverage < 0.995)
-		line_add(&l, "%.0f %% of the time is covered by events",
+		line_add(&l, "%.0f %% of the time is observed",
 		    100 * ex->s->coverage);
 }

@@ -157,14 +157,36 @@ path_in(struct explainer *ex)
 	}
 }
 
+/*
+ * A request waits in Tailor's queue for a server, whatever Tailor's thread does
+ * meanwhile.  What kept that from taking it out at last is a cause of its own.
+ */
+static void
+leg_queue(struct explainer *ex, int64_t end)
+{
+	struct claim queue = stage(TALE_CAUSE_PROXY_QUEUE, NULL);
+	const struct thread_interval *p;
+	int64_t ready_ns = NEVER;
+	size_t count;
+
+	if (!leg_to(ex, end, &queue))
+		return;
+	p = threads_of(ex, ex->chain.proxy_tid, &count);
+	for (; count > 0 && p->begin_ns < ex->leg_end_ns; count--, p++)
+		if (p->state == THREAD_READY || p->state == THREAD_PREEMPTED ||
+		    p->state == THREAD_THROTTLED)
+			ready_ns = p->begin_ns;
+	queue.tid = ex->chain.proxy_tid;
+	if (ready_ns != NEVER && thread_is_watched(ex, queue.tid))
+		threads_walk(ex, &queue, ready_ns, ex->leg_end_ns);
+}
+
 /* Tailor had the request, but at no server: it waited, or this was short. */
 static void
 path_wait(struct explainer *ex, int64_t end, const struct claim *brief)
 {
-	struct claim queue = stage(TALE_CAUSE_PROXY_QUEUE, NULL);
-
 	if (end != NEVER && moment_cut(ex, end) - ex->leg_end_ns >= CHOICE_NS)
-		leg_proxy(ex, end, &queue);
+		leg_queue(ex, end);
 	else
 		leg_proxy(ex, end, brief);
 }
@@ -263,6 +285,8 @@ path_threads(struct explainer *ex, int i)
 	    TALE_CAUSE_UNKNOWN, i, "what its threads did is not known");
 	uint32_t last = a->sender != 0 ? a->sender : a->app_tid[2];
 
+	queue.value = other_request(
+	    ex, i, a->taker, a->net_in != NEVER ? a->net_in : a->written);
 	not_if_unwatched(ex, &queue, a->taker);
 	not_if_unwatched(ex, &work, last != 0 ? last : a->taker);
 	if (leg_to(ex, a->taken, &queue)) {
@@ -277,6 +301,7 @@ path_threads(struct explainer *ex, int i)
 		struct claim run = stage_at(TALE_CAUSE_WORK, i, NULL);
 
 		leg_thread(ex, run, last != 0 ? last : a->taker);
+		cause_other(ex, i, last != 0 ? last : a->taker);
 		cause_losses(ex, RANK_LOSS);
 	}
 	claim_server(ex, i);
@@ -304,6 +329,8 @@ path_attempt(struct explainer *ex, int i)
 	if (end == NEVER)
 		end = ex->s->total_ns;
 	if (seen) {
+		out.likely = a->net_in == NEVER;
+		in.likely = a->back == NEVER;
 		if (leg_to(ex, a->net_in != NEVER ? a->net_in : a->taken, &out))
 			cause_tcp(ex, &out, t->cookie[TALE_SOCKET_A + 2 * i],
 			    "the request");

@@ -115,6 +115,7 @@ claim_slow(
 	if (base <= 0)
 		return;
 	c.cause = cause;
+	c.likely = true; /* a period is longer, and of all threads */
 	c.rank = work->rank + 1;
 	c.value = slow_value(count / base, usual);
 	ex->leg_begin_ns = work->begin_ns;

@@ -16,11 +16,6 @@
 #include "base/compare.h"
 #include "talechain/explain/explainer.h"
 
-/* A thread that looks whether a lock is free, and waits on, runs no longer. */
-#define RETAKEN_NS (300 * NS_PER_US)
-#define MONITOR_FIRST_NS NS_PER_MS /* a Java monitor's first timeout */
-#define SOFTIRQ_TIMER 1
-#define SOFTIRQ_HRTIMER 8
 /* Between two stamps of one switch or wake-up. */
 #define WAIT_EDGE_NS (50 * NS_PER_US)
 
@@ -243,7 +238,8 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	struct thread_interval ready = off;
 
 	if (k->state != TRACK_ON) {
-		if (k->state == TRACK_UNKNOWN)
+		off.inferred = k->state == TRACK_UNKNOWN;
+		if (off.inferred)
 			off.state = THREAD_SLEEP;
 		else if (wait_ns > at - k->since + WAIT_EDGE_NS)
 			off.doubt = "waited longer than it was off its CPU";
@@ -286,7 +282,7 @@ track_ends(struct explainer *ex, const struct track *k, bool acted)
 	    .tid = k->tid,
 	    .state = k->state == TRACK_OFF ? state_of(k->off) : THREAD_RUN,
 	    .begin_ns = k->since,
-	    .end_ns = ex->s->total_ns,
+	    .end_ns = ex->switches_end_ns,
 	    .cpu = k->cpu,
 	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
 			 ? k->by
@@ -335,87 +331,29 @@ interval_compare(const void *va, const void *vb)
 	return order ?: COMPARE(a->end_ns, b->end_ns);
 }
 
-/* Whether a timer ended a sleep. */
-static bool
-is_timed_out(const struct thread_interval *p)
-{
-	return p->state == THREAD_SLEEP && p->woken_ns != NEVER &&
-	       p->other == 0 &&
-	       (p->context == TALECHAIN_CONTEXT_IRQ ||
-		   (p->context == TALECHAIN_CONTEXT_SOFTIRQ &&
-		       (p->vector == SOFTIRQ_TIMER ||
-			   p->vector == SOFTIRQ_HRTIMER)));
-}
-
-/* Whether a sleep was ended by another thread of its process. */
-static bool
-is_woken_by_peer(const struct explainer *ex, const struct thread_interval *p)
-{
-	const struct tale_thread *self = tale_thread_find(ex->t, p->tid);
-
-	return p->state == THREAD_SLEEP && p->other != 0 &&
-	       p->other != p->tid && self != NULL && p->other_pid == self->pid;
-}
-
-/* Which interval is the sleep that a thread went on with at once, or 0. */
-static size_t
-taken_up_again(const struct explainer *ex, size_t i)
-{
-	const struct thread_interval *p = ex->interval;
-	size_t k = i + 1;
-
-	if (k < ex->intervals && p[k].state == THREAD_READY)
-		k++;
-	if (k + 1 >= ex->intervals || p[k].state != THREAD_RUN ||
-	    p[k].end_ns - p[k].begin_ns > RETAKEN_NS || p[k].doubt != NULL ||
-	    p[k + 1].state != THREAD_SLEEP || p[k + 1].tid != p[i].tid ||
-	    p[k + 1].begin_ns != p[k].end_ns)
-		return 0;
-	return k + 1;
-}
-
 /*
- * Where a wait ends that begins with interval i and was taken up again after
- * each timeout; i if it is no such wait.  Locks look again after times that
- * grow (a Java monitor after 1, 8, 64 ms) or are the same each time.  One
- * timeout of another length may be a sleep before the wait.
+ * A tale holds so many switches: what a thread did after the last one is known
+ * if none was left out.
  */
-static size_t
-wait_end(const struct explainer *ex, size_t i)
-{
-	const struct thread_interval *p = ex->interval;
-	int64_t first_ns = p[i].end_ns - p[i].begin_ns, longest_ns = first_ns;
-	size_t last = i, next;
-	unsigned timeouts = 0;
-
-	for (; is_timed_out(&p[last]); last = next) {
-		next = taken_up_again(ex, last);
-		if (next == 0 ||
-		    p[last].end_ns - p[last].begin_ns < longest_ns / 10 * 9)
-			return i;
-		longest_ns = p[last].end_ns - p[last].begin_ns;
-		timeouts++;
-	}
-	if (!is_woken_by_peer(ex, &p[last]) ||
-	    (timeouts == 1 && (first_ns < MONITOR_FIRST_NS / 10 * 9 ||
-				  first_ns > MONITOR_FIRST_NS / 10 * 13)))
-		return i;
-	return last;
-}
-
-/* Timed waits that are taken up again at once are one wait. */
 static void
-waits_join(struct explainer *ex)
+switches_end(struct explainer *ex)
 {
-	struct thread_interval *p = ex->interval;
-	size_t i, last, kept = 0;
+	const struct tale *t = ex->t;
+	size_t switches = 0, kernels = 0, last = 0;
 
-	for (i = 0; i < ex->intervals; i = last + 1) {
-		last = wait_end(ex, i);
-		p[last].begin_ns = p[i].begin_ns;
-		p[kept++] = p[last];
+	ex->switches_end_ns = ex->s->total_ns;
+	for (size_t i = 0; i < t->entries; i++) {
+		kernels += t->entry[i].slot.event.type >> 12 == 0;
+		if (t->entry[i].slot.event.type != TALECHAIN_SCHEDULE)
+			continue;
+		switches++;
+		last = i;
 	}
-	ex->intervals = kept;
+	if (t->omitted > 0 && switches > 0 &&
+	    (switches >= TALE_SWITCHES_MAX || kernels >= TALE_KERNELS_MAX ||
+		t->entries >= TALE_EVENTS_MAX))
+		ex->switches_end_ns =
+		    moment_cut(ex, moment_at(ex, t->entry[last].at));
 }
 
 /* For thread_name() and claim_faults(). */
@@ -444,6 +382,7 @@ threads_find(struct explainer *ex)
 	events_note(ex);
 	if (!ex->kernel)
 		return;
+	switches_end(ex);
 	watched_find(ex);
 	for (unsigned i = 0; i < ex->t->threads; i++)
 		if (ex->watched[i])

@@ -136,7 +136,8 @@ claim_same(const struct claim *a, const struct claim *b)
 {
 	return a->cause == b->cause && a->attempt == b->attempt &&
 	       a->tid == b->tid && a->other == b->other && a->cpu == b->cpu &&
-	       a->pause == b->pause && a->note == b->note;
+	       a->pause == b->pause && a->note == b->note &&
+	       a->likely == b->likely;
 }
 
 /*
@@ -164,6 +165,35 @@ tile_join(struct explainer *ex)
 	}
 }
 
+static bool
+is_dark(enum tale_cause cause)
+{
+	return cause == TALE_CAUSE_UNKNOWN || cause == TALE_CAUSE_BLIND ||
+	       cause == TALE_CAUSE_LOST || cause == TALE_CAUSE_NOT_OBSERVED;
+}
+
+static enum story_confidence
+claim_confidence(const struct claim *c)
+{
+	if (is_dark(c->cause))
+		return STORY_NOT_OBSERVED;
+	return c->likely ? STORY_LIKELY : STORY_OBSERVED;
+}
+
+/* Which part is explained, and which likely is. */
+static void
+tile_coverage(struct story *s)
+{
+	int64_t ns[STORY_NOT_OBSERVED + 1] = {0};
+
+	for (size_t i = 0; i < s->segments; i++)
+		ns[s->segment[i].confidence] +=
+		    s->segment[i].end_ns - s->segment[i].begin_ns;
+	ns[STORY_LIKELY] += ns[STORY_NOT_OBSERVED];
+	s->coverage = 1 - (double)ns[STORY_LIKELY] / (double)s->total_ns;
+	s->known = 1 - (double)ns[STORY_NOT_OBSERVED] / (double)s->total_ns;
+}
+
 static void
 tile_segments(struct explainer *ex, const struct tiling *g)
 {
@@ -188,6 +218,7 @@ tile_segments(struct explainer *ex, const struct tiling *g)
 		last->begin_ns = g->point[i];
 		last->end_ns = g->point[i + 1];
 		last->cause = c->cause;
+		last->confidence = claim_confidence(c);
 		last->lane = lane_of_claim(ex, c);
 		claim_who(ex, c, last->who, sizeof(last->who));
 	}
@@ -198,7 +229,6 @@ tile_make(struct explainer *ex)
 {
 	struct story *s = ex->s;
 	struct tiling g = {0};
-	int64_t dark_ns;
 
 	if (s->total_ns == 0)
 		return;
@@ -213,14 +243,28 @@ tile_make(struct explainer *ex)
 	for (size_t i = 0; i < ex->claims; i++)
 		tiling_take(&g, &ex->claim[g.order[i]], g.order[i]);
 	tile_segments(ex, &g);
-	dark_ns = s->cause_ns[TALE_CAUSE_UNKNOWN] +
-		  s->cause_ns[TALE_CAUSE_BLIND] + s->cause_ns[TALE_CAUSE_LOST] +
-		  s->cause_ns[TALE_CAUSE_NOT_OBSERVED];
-	s->coverage = 1 - (double)dark_ns / (double)s->total_ns;
+	tile_coverage(s);
 	tile_join(ex);
 
 free_tiling:
 	tiling_fini(&g);
+}
+
+enum story_confidence
+tile_confidence(const struct explainer *ex, enum tale_cause cause)
+{
+	const struct story *s = ex->s;
+	int64_t likely_ns = 0;
+
+	if (is_dark(cause))
+		return STORY_NOT_OBSERVED;
+	for (size_t i = 0; i < s->segments; i++)
+		if (s->segment[i].cause == cause &&
+		    s->segment[i].confidence == STORY_LIKELY)
+			likely_ns +=
+			    s->segment[i].end_ns - s->segment[i].begin_ns;
+	return likely_ns > s->cause_ns[cause] / 2 ? STORY_LIKELY
+						  : STORY_OBSERVED;
 }
 
 /* What one thread did to another over all pieces of a cause. */

@@ -30,85 +30,6 @@ line_add(const struct line *l, const char *format, ...)
 	va_end(args);
 }
 
-char *
-thread_name(const struct explainer *ex, uint32_t tid, char *out, size_t size)
-{
-	const struct talechain_event *v;
-	char name[17] = "", safe[24];
-
-	for (size_t i = ex->names; i > 0 && tid != 0; i--) {
-		v = &ex->name[i - 1]->slot.event;
-		if (v->arg[0] != tid)
-			continue;
-		memcpy(name, &v->arg[2], 8);
-		memcpy(name + 8, &v->arg[3], 8);
-		if (name[0] == '\0')
-			break;
-		text_safe(safe, sizeof(safe), name);
-		snprintf(out, size, "%s[%" PRIu32 "]", safe, tid);
-		return out;
-	}
-	if (tid == 0)
-		snprintf(out, size, "the idle task");
-	else
-		snprintf(out, size, "thread %" PRIu32, tid);
-	return out;
-}
-
-char *
-attempt_name(const struct explainer *ex, int attempt, char out[NAME_SIZE])
-{
-	return tale_server_name(
-	    ex->t, ex->t->request.attempt[attempt].server, out, NAME_SIZE);
-}
-
-void
-claim_who(
-    const struct explainer *ex, const struct claim *c, char *out, size_t size)
-{
-	struct line l = {out, size};
-	char name[NAME_SIZE];
-
-	out[0] = '\0';
-	if (c->attempt >= 0)
-		line_add(&l, "%s", attempt_name(ex, c->attempt, name));
-	else if (c->cause == TALE_CAUSE_CLIENT_SEND ||
-		 c->cause == TALE_CAUSE_CLIENT_LATE)
-		line_add(&l, "client");
-	else if (c->cause != TALE_CAUSE_UNKNOWN)
-		line_add(&l, "Tailor");
-	if (c->tid != 0 && c->attempt >= 0)
-		line_add(
-		    &l, ": %s", thread_name(ex, c->tid, name, sizeof(name)));
-	if (c->other != 0)
-		line_add(&l, " behind %s",
-		    thread_name(ex, c->other, name, sizeof(name)));
-	if (out[0] == '\0' && c->note != NULL)
-		line_add(&l, "%s", c->note);
-}
-
-/* "a's thread qtp-12", "Tailor". */
-static char *
-subject(
-    const struct explainer *ex, const struct claim *c, char *out, size_t size)
-{
-	struct line l = {out, size};
-	char name[NAME_SIZE];
-
-	out[0] = '\0';
-	if (c->attempt < 0) {
-		line_add(&l, "Tailor");
-		return out;
-	}
-	line_add(&l, "%s", attempt_name(ex, c->attempt, name));
-	if (c->tid == 0)
-		return out;
-	thread_name(ex, c->tid, name, sizeof(name));
-	line_add(&l, "'s %s%s",
-	    strncmp(name, "thread ", 7) == 0 ? "" : "thread ", name);
-	return out;
-}
-
 /* " (allocation)" for a pause whose cause is known, else nothing. */
 static const char *
 pause_cause(const struct tale_pause *p, char out[32])
@@ -132,14 +53,23 @@ softirq_name(uint64_t vector)
 							 : "a softirq";
 }
 
+/* Whose request a thread had that kept this one waiting, if that is known. */
+static void
+say_other(const struct claim *c, const struct line *l)
+{
+	if (c->value != 0 && c->cause != TALE_CAUSE_SOFTIRQ &&
+	    c->cause != TALE_CAUSE_IDLE_WAKEUP)
+		line_add(l, "; it was busy with request %016" PRIx64, c->value);
+}
+
 /* A thread waits for a CPU, a lock, a page. */
 static void
 say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 {
-	char who[2 * NAME_SIZE], other[NAME_SIZE];
+	char who[2 * NAME_SIZE], other[3 * NAME_SIZE];
 
-	subject(ex, c, who, sizeof(who));
-	thread_name(ex, c->other, other, sizeof(other));
+	claim_subject(ex, c, who, sizeof(who));
+	thread_owned(ex, c->other, other, sizeof(other));
 	line_add(l, "%s ", who);
 	switch ((int)c->cause) {
 	case TALE_CAUSE_RUNQ:
@@ -167,10 +97,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		    l, "was stopped by a signal, a debugger or the freezer");
 		break;
 	case TALE_CAUSE_LOCK:
-		if (c->other != 0)
-			line_add(l, "waited until %s woke it", other);
-		else
-			line_add(l, "waited for a lock in the kernel");
+		say_lock(ex, c, l);
 		break;
 	case TALE_CAUSE_SLEEP:
 		line_add(l, "slept");
@@ -195,6 +122,7 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 			line_add(l, " state %" PRIu64, c->value);
 		break;
 	}
+	say_other(c, l);
 }
 
 /* TCP holds the request back, or the response. */
@@ -238,18 +166,59 @@ say_pause(const struct explainer *ex, const struct claim *c, struct line *l)
 		    pause_cause(c->pause, cause));
 }
 
+/* A compiler was in the way, or many classes were prepared meanwhile. */
+static void
+say_classes(const struct explainer *ex, const struct claim *c, struct line *l)
+{
+	char who[2 * NAME_SIZE], other[3 * NAME_SIZE];
+
+	claim_subject(ex, c, who, sizeof(who));
+	thread_owned(ex, c->other, other, sizeof(other));
+	if (c->other == 0)
+		line_add(l, "%s was loading and compiling classes", who);
+	else if (c->rank == RANK_CPU)
+		line_add(l, "%s waited for CPU %d, on which %s ran", who,
+		    c->cpu, other);
+	else
+		line_add(l, "%s waited until %s woke it", who, other);
+}
+
+/* The server, or the thread that had to take the request, did other things. */
+static void
+say_busy(const struct explainer *ex, const struct claim *c, const char *server,
+    struct line *l)
+{
+	char name[NAME_SIZE];
+
+	if (c->tid == 0) {
+		line_add(l, "it waited in %s's queue", server);
+		return;
+	}
+	thread_name(ex, c->tid, name, sizeof(name));
+	if (c->rank == RANK_OTHER)
+		line_add(
+		    l, "it waited for %s's %s, which was busy", server, name);
+	else
+		line_add(
+		    l, "it waited in %s's socket; %s was busy", server, name);
+	if (c->value != 0)
+		line_add(l, " with request %016" PRIx64, c->value);
+	else
+		line_add(l, " with other work");
+}
+
 /* What the server did with the request. */
 static void
 say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 {
-	char who[2 * NAME_SIZE], other[NAME_SIZE];
+	char who[2 * NAME_SIZE];
 
 	if (c->cause == TALE_CAUSE_WORK || c->cause == TALE_CAUSE_LOW_IPC ||
 	    c->cause == TALE_CAUSE_SLOW_CLOCK)
 		line_add(l,
 		    c->rank == RANK_APP ? "%s reports that it worked on it"
 					: "%s computed",
-		    subject(ex, c, who, sizeof(who)));
+		    claim_subject(ex, c, who, sizeof(who)));
 	else
 		attempt_name(ex, c->attempt, who);
 	switch ((int)c->cause) {
@@ -263,15 +232,10 @@ say_server(const struct explainer *ex, const struct claim *c, struct line *l)
 		    (double)tale_low(c->value) / 1000);
 		break;
 	case TALE_CAUSE_BACKEND_QUEUE:
-		line_add(l, "it waited in %s", who);
-		if (c->tid != 0)
-			line_add(l, "'s socket; %s was busy with other work",
-			    thread_name(ex, c->tid, other, sizeof(other)));
-		else
-			line_add(l, "'s queue");
+		say_busy(ex, c, who, l);
 		break;
 	case TALE_CAUSE_CLASS_LOADING:
-		line_add(l, "%s was loading and compiling classes", who);
+		say_classes(ex, c, l);
 		break;
 	case TALE_CAUSE_SWITCHED:
 		line_add(l, "%s had it, whose response was not used", who);
@@ -304,7 +268,8 @@ say_not_observed(
 {
 	char who[2 * NAME_SIZE];
 
-	line_add(l, "not observed: %s %s", subject(ex, c, who, sizeof(who)),
+	line_add(l, "not observed: %s %s",
+	    claim_subject(ex, c, who, sizeof(who)),
 	    c->note != NULL ? c->note : "was not seen");
 	if (c->rank == RANK_CONTRADICTION)
 		line_add(l, ": events are missing");
@@ -444,7 +409,8 @@ say_sentence(const struct explainer *ex, struct line *l, enum tale_cause cause,
 	say_cause(ex, c, l);
 	if (cause == TALE_CAUSE_UNKNOWN)
 		say_unknown(ex, l);
-	line_add(l, ".");
+	line_add(
+	    l, tile_confidence(ex, cause) == STORY_LIKELY ? " (likely)." : ".");
 }
 
 /* The pause of a kind on a server that began last before a moment. */
@@ -560,10 +526,11 @@ verdict_write(struct explainer *ex)
 		line_add(&l, "It took no time.");
 		return;
 	}
-	if (s->coverage < COVERAGE_MIN)
+	if (s->known < COVERAGE_MIN)
 		first = cause_dark(s, first);
 	s->verdict.cause = first;
 	s->verdict.share_ns = s->cause_ns[first];
+	s->verdict.confidence = tile_confidence(ex, first);
 	done[first] = true;
 	second = story_cause_largest(s, done);
 	say_sentence(ex, &l, first, s->cause_ns[first]);

@@ -99,5 +99,10 @@ uint64_t tale_lost(const struct tale *t); /* events known to be missing */
  * if not, it was late, and slicing again a little later finds more.
  */
 bool tale_whole(const struct tale *t);
+/*
+ * Whether the client had read the response, as far as events show that: if not,
+ * slicing again later finds more.
+ */
+bool tale_read(const struct tale *t);
 
 #endif

@@ -16,6 +16,10 @@
 #include "talechain/events/hazard.h"
 #include "talechain/explain/tale.h"
 
+/* What a tale holds of TALE_EVENTS_MAX. */
+#define TALE_SWITCHES_MAX ((size_t)TALE_EVENTS_MAX / 2)
+#define TALE_KERNELS_MAX ((size_t)TALE_EVENTS_MAX / 4 * 3)
+
 struct tale_entry {
 	struct timeline_slot slot;
 	struct instant at; /* the event's stamp, or read_ns if doubtful */

@@ -61,10 +61,8 @@ write_tracks(const struct chrome *c, struct json *j)
 {
 	struct chrome_track process = {0};
 	char name[STORY_NAME + 16];
-	unsigned p;
-	size_t i;
 
-	for (p = CHROME_CLIENT; p <= CHROME_REQUEST; p++) {
+	for (unsigned p = CHROME_CLIENT; p <= CHROME_REQUEST; p++) {
 		process.process = p;
 		snprintf(name, sizeof(name), "%s", process_name[p]);
 		if (p == CHROME_REQUEST)
@@ -73,7 +71,7 @@ write_tracks(const struct chrome *c, struct json *j)
 		metadata(j, "process_name", &process, name, 0);
 		metadata(j, "process_sort_index", &process, NULL, p);
 	}
-	for (i = 0; i < c->tracks; i++) {
+	for (size_t i = 0; i < c->tracks; i++) {
 		snprintf(name, sizeof(name), "%s%s", c->track[i].name,
 		    c->track[i].further ? " (more)" : "");
 		metadata(j, "thread_name", &c->track[i], name, 0);
@@ -86,10 +84,8 @@ static void
 write_lines(
     struct json *j, const char *key, const char lines[STORY_LINES][STORY_TEXT])
 {
-	size_t i;
-
 	json_key_array(j, key);
-	for (i = 0; i < STORY_LINES && lines[i][0] != '\0'; i++)
+	for (size_t i = 0; i < STORY_LINES && lines[i][0] != '\0'; i++)
 		json_string(j, lines[i]);
 	json_array_end(j);
 }
@@ -99,17 +95,18 @@ static void
 write_verdict(const struct story *s, struct json *j)
 {
 	const struct tale_request *r = &s->tale->request;
-	unsigned i;
 
 	json_key_string(j, "verdict", s->verdict.text);
 	json_key_string(j, "code", tale_cause_code(s->verdict.cause));
+	json_key_string(
+	    j, "confidence", story_confidence_name(s->verdict.confidence));
 	write_lines(j, "evidence", s->verdict.evidence);
 	write_lines(j, "advice", s->verdict.advice);
 	json_key_string(j, "method", r->method);
 	json_key_string(j, "target", r->target);
 	json_key_int(j, "status", r->status);
 	json_key_double(j, "explained", s->coverage);
-	for (i = 0; i < TALE_CAUSE_COUNT; i++)
+	for (unsigned i = 0; i < TALE_CAUSE_COUNT; i++)
 		if (s->cause_ns[i] > 0)
 			json_key_int(j, tale_cause_code((enum tale_cause)i),
 			    s->cause_ns[i]);
@@ -214,11 +211,10 @@ write_series(const struct story *s, struct json *j)
 {
 	const struct story_series *x;
 	const struct story_point *p;
-	size_t i, k;
 
-	for (i = 0; i < s->curves; i++) {
+	for (size_t i = 0; i < s->curves; i++) {
 		x = &s->series[i];
-		for (k = 0; k < x->points; k++) {
+		for (size_t k = 0; k < x->points; k++) {
 			p = &x->point[k];
 			write_counter(s, x, p->begin_ns, p->value, j);
 			if (k + 1 == x->points || p[1].begin_ns != p->end_ns)

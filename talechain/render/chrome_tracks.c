@@ -46,9 +46,8 @@ bars_add(struct chrome *c)
 	};
 	const struct story_bar *b;
 	struct chrome_slice *x;
-	size_t i;
 
-	for (i = 0; i < c->story->bars; i++) {
+	for (size_t i = 0; i < c->story->bars; i++) {
 		b = &c->story->bar[i];
 		x = slice_add(c, b->lane, b->begin_ns, b->end_ns);
 		x->bar = b;
@@ -65,13 +64,12 @@ request_add(struct chrome *c)
 {
 	const struct story *s = c->story;
 	struct chrome_slice *x;
-	size_t i;
 
 	x = slice_add(c, LANE_ROOT(s), 0, s->total_ns);
 	x->root = true;
 	x->category = "request";
 	x->name = "request";
-	for (i = 0; i < s->segments; i++) {
+	for (size_t i = 0; i < s->segments; i++) {
 		x = slice_add(c, LANE_SEGMENTS(s), s->segment[i].begin_ns,
 		    s->segment[i].end_ns);
 		x->segment = &s->segment[i];
@@ -84,9 +82,7 @@ request_add(struct chrome *c)
 static bool
 lane_is_busy(const struct story *s, unsigned lane, int64_t ns)
 {
-	size_t i;
-
-	for (i = 0; i < s->bars; i++)
+	for (size_t i = 0; i < s->bars; i++)
 		if (s->bar[i].lane == lane && s->bar[i].begin_ns <= ns &&
 		    ns <= s->bar[i].end_ns &&
 		    s->bar[i].end_ns - s->bar[i].begin_ns >= INSIDE_NS)
@@ -182,15 +178,14 @@ tracks_fill(struct chrome *c)
 	struct stack *k = calloc(c->slices + 1, sizeof(*k));
 	struct chrome_slice *x;
 	bool further;
-	size_t i, t;
 
 	if (k == NULL)
 		return -ENOMEM;
-	for (i = 0; i < c->slices; i++) {
+	for (size_t i = 0; i < c->slices; i++) {
 		x = &c->slice[i];
 		x->track = NONE;
 		further = false;
-		for (t = 0; t < c->tracks && x->track == NONE; t++) {
+		for (size_t t = 0; t < c->tracks && x->track == NONE; t++) {
 			if (c->track[t].lane != x->lane)
 				continue;
 			further = true;
@@ -213,12 +208,12 @@ tracks_fill(struct chrome *c)
 static void
 tracks_number(struct chrome *c)
 {
-	size_t lane, t, at = 0;
+	size_t lane, at = 0;
 	unsigned thread = 1;
 
 	for (at = 0; at < LANES(c->story); at++) {
 		lane = (at + c->story->lanes) % LANES(c->story);
-		for (t = 0; t < c->tracks; t++)
+		for (size_t t = 0; t < c->tracks; t++)
 			if (c->track[t].lane == lane)
 				c->track[t].thread = thread++;
 	}
@@ -229,9 +224,9 @@ static size_t
 slice_at(const struct chrome *c, unsigned lane, int64_t ns)
 {
 	const struct chrome_slice *x;
-	size_t i, best = NONE;
+	size_t best = NONE;
 
-	for (i = 0; i < c->slices && c->slice[i].begin_ns <= ns; i++) {
+	for (size_t i = 0; i < c->slices && c->slice[i].begin_ns <= ns; i++) {
 		x = &c->slice[i];
 		if (x->lane == lane && x->end_ns >= ns &&
 		    x->end_ns - x->begin_ns >= INSIDE_NS &&
@@ -251,7 +246,7 @@ hop_place(
     const struct chrome *c, unsigned lane, int64_t ns, struct chrome_hop *h)
 {
 	const struct chrome_slice *x;
-	size_t i, track;
+	size_t track;
 
 	h->slice = slice_at(c, lane, ns);
 	if (h->slice == NONE)
@@ -261,7 +256,7 @@ hop_place(
 	h->at_ns = ns <= x->begin_ns ? x->begin_ns + 1
 		   : ns >= x->end_ns ? x->end_ns - 1
 				     : ns;
-	for (i = h->slice + 1;
+	for (size_t i = h->slice + 1;
 	     i < c->slices && c->slice[i].begin_ns <= h->at_ns; i++) {
 		x = &c->slice[i];
 		if (x->track != track || x->end_ns <= h->at_ns)
@@ -279,9 +274,9 @@ hop_place(
 static size_t
 flow_before(const struct chrome *c, const struct chrome_hop *from)
 {
-	size_t i, best = NONE;
+	size_t best = NONE;
 
-	for (i = 0; i < c->hops; i++)
+	for (size_t i = 0; i < c->hops; i++)
 		if (c->hop[i].phase == CHROME_END && !c->hop[i].wakeup &&
 		    c->slice[c->hop[i].slice].lane ==
 			c->slice[from->slice].lane &&
@@ -342,15 +337,14 @@ hops_fill(struct chrome *c)
 	const struct story *s = c->story;
 	struct story_arrow *arrow;
 	unsigned id = 1;
-	size_t i;
 
 	arrow = calloc(s->arrows + 1, sizeof(*arrow));
 	if (arrow == NULL)
 		return -ENOMEM;
-	for (i = 0; i < s->arrows; i++)
+	for (size_t i = 0; i < s->arrows; i++)
 		arrow[i] = s->arrow[i];
 	qsort(arrow, s->arrows, sizeof(*arrow), arrow_compare);
-	for (i = 0; i < s->arrows; i++)
+	for (size_t i = 0; i < s->arrows; i++)
 		arrow_add(c, &arrow[i], &id);
 	free(arrow);
 	qsort(c->hop, c->hops, sizeof(*c->hop), hop_compare);
@@ -360,7 +354,7 @@ hops_fill(struct chrome *c)
 int
 chrome_init(struct chrome *c, const struct story *s)
 {
-	size_t slices = s->bars + s->segments + 2 * s->arrows + 1, i;
+	size_t slices = s->bars + s->segments + 2 * s->arrows + 1;
 	int err = -ENOMEM;
 
 	*c = (struct chrome){.story = s};
@@ -371,7 +365,7 @@ chrome_init(struct chrome *c, const struct story *s)
 		goto fail;
 	request_add(c);
 	bars_add(c);
-	for (i = 0; i < s->arrows; i++) {
+	for (size_t i = 0; i < s->arrows; i++) {
 		anchor_add(c, &s->arrow[i], s->arrow[i].from_lane,
 		    s->arrow[i].from_ns);
 		anchor_add(

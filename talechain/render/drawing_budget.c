@@ -140,9 +140,9 @@ sums_draw(struct drawing *d)
 static enum tale_cause
 sum_largest(const int64_t sum_ns[TALE_CAUSE_COUNT])
 {
-	unsigned c, best = 0;
+	unsigned best = 0;
 
-	for (c = 1; c < TALE_CAUSE_COUNT; c++)
+	for (unsigned c = 1; c < TALE_CAUSE_COUNT; c++)
 		if (sum_ns[c] > sum_ns[best])
 			best = c;
 	return (enum tale_cause)best;
@@ -158,13 +158,13 @@ pieces_merge(const struct story *s, size_t *count)
 {
 	struct story_segment *out = calloc(s->segments + 1, sizeof(*out)), *p;
 	int64_t sum_ns[TALE_CAUSE_COUNT], least_ns = 0, length_ns;
-	size_t i, n = 0, held = 0;
+	size_t n = 0, held = 0;
 
 	if (out == NULL)
 		return NULL;
 	if (s->segments > PIECES_MAX)
 		least_ns = s->total_ns / PIECES_MAX;
-	for (i = 0; i < s->segments; i++) {
+	for (size_t i = 0; i < s->segments; i++) {
 		const struct story_segment *g = &s->segment[i];
 
 		length_ns = g->end_ns - g->begin_ns;
@@ -194,7 +194,7 @@ drawing_budget(struct drawing *d)
 	double least = BUDGET_LEAST, scale, width;
 	char total[MARKUP_TIME], below[64];
 	struct story_segment *piece;
-	size_t i, pieces;
+	size_t pieces;
 
 	piece = pieces_merge(s, &pieces);
 	if (piece == NULL) {
@@ -209,7 +209,7 @@ drawing_budget(struct drawing *d)
 	    below, sizeof(below), "%s in all", markup_span(total, s->total_ns));
 	drawing_name(d, "where time went", below, d->y + BUDGET_HEIGHT / 2.0);
 	text_add(d->x, "<g class=\"budget\">\n");
-	for (i = 0; i < pieces; i++) {
+	for (size_t i = 0; i < pieces; i++) {
 		width = least +
 			scale * (double)(piece[i].end_ns - piece[i].begin_ns);
 		segment_draw(d, &piece[i], left, width);

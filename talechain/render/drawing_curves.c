@@ -52,7 +52,6 @@ curve_draw(struct drawing *d, size_t i)
 	double y = d->lanes_y + picture_curve_y(d->p, i);
 	double usual = c->most > 0 ? c->usual / c->most : 0;
 	char most[32], value[32];
-	size_t k;
 
 	text_add(d->x, "<g class=\"curve\" role=\"img\" aria-label=\"%s of ",
 	    c->name);
@@ -64,7 +63,7 @@ curve_draw(struct drawing *d, size_t i)
 	    "\"><text class=\"note\" x=\"%d\" y=\"%.1f\">%s, up to %s"
 	    "</text>\n",
 	    DRAWING_MARGIN + 10, y + CURVE_HEIGHT - 4, c->name, most);
-	for (k = 0; k < c->points; k++)
+	for (size_t k = 0; k < c->points; k++)
 		step_draw(d, c, &c->point[k], y);
 	if (usual > 0 && usual <= 1)
 		text_add(d->x, "<path class=\"usual\" d=\"M%d %.2fH%d\"/>\n",
@@ -76,12 +75,10 @@ curve_draw(struct drawing *d, size_t i)
 void
 drawing_curves(struct drawing *d)
 {
-	size_t i;
-
 	if (d->p->story->curves == 0)
 		return;
 	text_add(d->x, "<g class=\"curves\">\n");
-	for (i = 0; i < d->p->story->curves; i++)
+	for (size_t i = 0; i < d->p->story->curves; i++)
 		curve_draw(d, i);
 	text_add(d->x, "</g>\n");
 }

@@ -124,10 +124,8 @@ bar_draw(struct drawing *d, size_t i)
 void
 drawing_bars(struct drawing *d)
 {
-	size_t i;
-
 	text_add(d->x, "<g class=\"bars\">\n");
-	for (i = 0; i < d->p->story->bars; i++)
+	for (size_t i = 0; i < d->p->story->bars; i++)
 		bar_draw(d, d->p->order[i]);
 	text_add(d->x, "</g>\n");
 }
@@ -236,10 +234,8 @@ arrow_draw(struct drawing *d, size_t i)
 void
 drawing_arrows(struct drawing *d)
 {
-	size_t i;
-
 	text_add(d->x, "<g class=\"arrows\">\n");
-	for (i = 0; i < d->p->story->arrows; i++)
+	for (size_t i = 0; i < d->p->story->arrows; i++)
 		arrow_draw(d, i);
 	text_add(d->x, "</g>\n");
 }
@@ -249,10 +245,10 @@ static double
 next_begin(const struct picture *p, size_t n)
 {
 	const struct story *s = p->story;
-	size_t bar = p->order[n], i;
+	size_t bar = p->order[n];
 	double left, right;
 
-	for (i = n + 1; i < s->bars; i++) {
+	for (size_t i = n + 1; i < s->bars; i++) {
 		if (s->bar[p->order[i]].lane != s->bar[bar].lane ||
 		    p->row[p->order[i]] != p->row[bar])
 			continue;
@@ -267,9 +263,8 @@ static bool
 bar_is_met(const struct picture *p, const struct story_bar *b, double left)
 {
 	const struct story_arrow *a;
-	size_t i;
 
-	for (i = 0; i < p->story->arrows; i++) {
+	for (size_t i = 0; i < p->story->arrows; i++) {
 		a = &p->story->arrow[i];
 		if (a->to_lane == b->lane && a->from_lane != b->lane &&
 		    fabs(picture_x(p, a->to_ns) - left) < HEAD)
@@ -311,7 +306,6 @@ room_find(struct drawing *d, size_t n, double taken, struct room *r)
 {
 	const struct story_bar *b = &d->p->story->bar[d->p->order[n]];
 	double from, to;
-	size_t i;
 
 	bar_edges(d->p, b, &r->left, &r->right);
 	r->after = next_begin(d->p, n);
@@ -320,7 +314,7 @@ room_find(struct drawing *d, size_t n, double taken, struct room *r)
 		r->inside = 0;
 	r->gap = bar_is_met(d->p, b, r->left) ? HEAD + 4 : 0;
 	r->before = taken;
-	for (i = 0; i < d->p->story->arrows; i++) {
+	for (size_t i = 0; i < d->p->story->arrows; i++) {
 		if (!arrow_covers(d->p, &d->p->story->arrow[i], d->p->order[n],
 			&from, &to))
 			continue;
@@ -395,7 +389,7 @@ drawing_labels(struct drawing *d)
 {
 	const struct story *s = d->p->story;
 	double *taken; /* of each row of each lane: up to where */
-	size_t n, i;
+	size_t i;
 
 	taken = calloc((s->lanes + 1) * PICTURE_ROWS, sizeof(*taken));
 	if (taken == NULL)
@@ -403,7 +397,7 @@ drawing_labels(struct drawing *d)
 	for (i = 0; i < (s->lanes + 1) * PICTURE_ROWS; i++)
 		taken[i] = PICTURE_LEFT;
 	text_add(d->x, "<g class=\"labels\" aria-hidden=\"true\">\n");
-	for (n = 0; n < s->bars; n++) {
+	for (size_t n = 0; n < s->bars; n++) {
 		i = d->p->order[n];
 		label_draw(
 		    d, n, &taken[s->bar[i].lane * PICTURE_ROWS + d->p->row[i]]);

@@ -41,7 +41,6 @@ drawing_overview(struct drawing *d)
 {
 	const struct story *s = d->p->story;
 	double height = (double)s->lanes * STRIP + 1;
-	size_t i;
 
 	if (s->bars == 0)
 		return;
@@ -51,7 +50,7 @@ drawing_overview(struct drawing *d)
 	    "<g class=\"overview\"><rect class=\"paper\" x=\"%d\" y=\"%.1f\" "
 	    "width=\"%d\" height=\"%.1f\"/>\n",
 	    PICTURE_LEFT, d->y - 1, PICTURE_RIGHT - PICTURE_LEFT, height + 1);
-	for (i = 0; i < s->bars; i++)
+	for (size_t i = 0; i < s->bars; i++)
 		strip_draw(d, &s->bar[i]);
 	text_add(d->x, "</g>\n");
 	d->y += height + (height < 30 ? 30 - height : 0) + 6;
@@ -86,9 +85,8 @@ static bool
 tick_folded(const struct picture *p, int64_t ns)
 {
 	double at = picture_x(p, ns), begin, end;
-	unsigned f;
 
-	for (f = 0; f < p->folds; f++) {
+	for (unsigned f = 0; f < p->folds; f++) {
 		begin = picture_x(p, p->fold[f].begin_ns);
 		end = picture_x(p, p->fold[f].end_ns);
 		if (at > begin - 26 && at < end + 26)
@@ -109,9 +107,8 @@ axis_draw(struct drawing *d)
 	for (ns = 0; ns <= p->story->total_ns; ns += step_ns) {
 		if (tick_folded(p, ns)) {
 			/* On to the first one behind this fold's middle. */
-			unsigned f;
 
-			for (f = 0; f < p->folds; f++)
+			for (unsigned f = 0; f < p->folds; f++)
 				if (ns > p->fold[f].begin_ns &&
 				    ns < p->fold[f].end_ns)
 					ns = p->fold[f].end_ns / step_ns *
@@ -181,10 +178,10 @@ drawing_lanes(struct drawing *d)
 static void
 zigzag(struct drawing *d, double at, double top, double bottom)
 {
-	int n, teeth = (int)((bottom - top) / 6);
+	int teeth = (int)((bottom - top) / 6);
 
 	text_add(d->x, "<path class=\"edge\" d=\"M%.1f %.1f", at, top);
-	for (n = 1; n < teeth; n++)
+	for (int n = 1; n < teeth; n++)
 		text_add(
 		    d->x, "L%.1f %.1f", at + (n % 2 == 0 ? 0 : 4), top + 6 * n);
 	text_add(d->x, "L%.1f %.1f\"/>", at, bottom);
@@ -198,10 +195,9 @@ drawing_folds(struct drawing *d)
 	double begin, end;
 	char span[MARKUP_TIME];
 	int64_t length_ns;
-	unsigned f;
 
 	text_add(d->x, "<g class=\"folds\">\n");
-	for (f = 0; f < p->folds; f++) {
+	for (unsigned f = 0; f < p->folds; f++) {
 		begin = picture_x(p, p->fold[f].begin_ns);
 		end = picture_x(p, p->fold[f].end_ns);
 		length_ns = p->fold[f].end_ns - p->fold[f].begin_ns;

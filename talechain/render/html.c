@@ -50,9 +50,7 @@ static void
 put_lines(
     struct page *g, const char *lead, const char lines[STORY_LINES][STORY_TEXT])
 {
-	size_t i;
-
-	for (i = 0; i < STORY_LINES && lines[i][0] != '\0'; i++) {
+	for (size_t i = 0; i < STORY_LINES && lines[i][0] != '\0'; i++) {
 		if (i == 0)
 			text_add(g->x, "<dt>%s</dt>", lead);
 		text_add(g->x, "<dd>");
@@ -64,6 +62,8 @@ put_lines(
 static void
 put_facts(struct page *g)
 {
+	text_add(g->x, "<dt>How sure</dt><dd>%s</dd>\n",
+	    story_confidence_words(g->s->verdict.confidence));
 	put_lines(g, "Why", g->s->verdict.evidence);
 	put_lines(g, "What to do", g->s->verdict.advice);
 }

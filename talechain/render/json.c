@@ -87,6 +87,7 @@ write_verdict(const struct story *s, struct json *j)
 	json_key_object(j, "verdict");
 	json_key_string(j, "code", tale_cause_code(v->cause));
 	json_key_int(j, "share", v->share_ns);
+	json_key_string(j, "confidence", story_confidence_name(v->confidence));
 	json_key_string(j, "text", v->text);
 	write_lines("evidence", v->evidence, j);
 	write_lines("advice", v->advice, j);
@@ -193,6 +194,8 @@ write_path(const struct story *s, struct json *j)
 		json_key_int(j, "b", g->begin_ns);
 		json_key_int(j, "e", g->end_ns);
 		json_key_string(j, "code", tale_cause_code(g->cause));
+		json_key_string(
+		    j, "confidence", story_confidence_name(g->confidence));
 		json_key_uint(j, "l", g->lane);
 		if (g->who[0] != '\0')
 			json_key_string(j, "who", g->who);
@@ -206,10 +209,9 @@ static void
 write_series(const struct story *s, struct json *j)
 {
 	const struct story_series *x;
-	size_t i, k;
 
 	json_key_array(j, "series");
-	for (i = 0; i < s->curves; i++) {
+	for (size_t i = 0; i < s->curves; i++) {
 		x = &s->series[i];
 		json_object_begin(j);
 		json_key_uint(j, "l", x->lane);
@@ -218,7 +220,7 @@ write_series(const struct story *s, struct json *j)
 		if (x->usual > 0)
 			json_key_double(j, "usual", x->usual);
 		json_key_array(j, "points");
-		for (k = 0; k < x->points; k++) {
+		for (size_t k = 0; k < x->points; k++) {
 			json_object_begin(j);
 			json_key_int(j, "b", x->point[k].begin_ns);
 			json_key_int(j, "e", x->point[k].end_ns);
@@ -235,10 +237,9 @@ static void
 write_attempts(const struct tale *t, struct json *j)
 {
 	const struct tale_attempt *a;
-	int i;
 
 	json_key_array(j, "attempts");
-	for (i = 0; i < TALE_ATTEMPTS; i++) {
+	for (int i = 0; i < TALE_ATTEMPTS; i++) {
 		a = &t->request.attempt[i];
 		if (a->server < 0)
 			continue;
@@ -260,10 +261,9 @@ static void
 write_hazards(const struct tale *t, struct json *j)
 {
 	const struct tale_pause *p;
-	size_t i;
 
 	json_key_array(j, "hazards");
-	for (i = 0; i < t->pauses; i++) {
+	for (size_t i = 0; i < t->pauses; i++) {
 		p = &t->pause[i];
 		json_object_begin(j);
 		json_key_int(j, "server", p->server);
@@ -283,10 +283,9 @@ write_arguments(const struct talechain_event *e, struct json *j)
 {
 	struct talechain_value v;
 	char text[24];
-	unsigned n;
 
 	json_key_object(j, "args");
-	for (n = 0; talechain_argument(e, n, &v); n++) {
+	for (unsigned n = 0; talechain_argument(e, n, &v); n++) {
 		snprintf(text, sizeof(text), "%" PRIu64, v.value);
 		if (strcmp(v.name, "request") == 0)
 			key_hex(j, v.name, v.value);
@@ -305,10 +304,9 @@ write_events(const struct story *s, struct json *j)
 	const struct tale_entry *e;
 	const char *name;
 	char number[16];
-	size_t i;
 
 	json_key_array(j, "events");
-	for (i = 0; i < t->entries; i++) {
+	for (size_t i = 0; i < t->entries; i++) {
 		e = &t->entry[i];
 		name = talechain_type_name(e->slot.event.type);
 		snprintf(
@@ -377,5 +375,5 @@ story_render_json(const struct story *s, struct json *j)
 	write_series(s, j);
 	write_events(s, j);
 	json_object_end(j);
-	return j->failed ? -ENOMEM : 0;
+	return j->text.failed ? -ENOMEM : 0;
 }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/xml.h"
+
 static int
 is_plain(unsigned char c)
 {
@@ -13,28 +15,14 @@ is_plain(unsigned char c)
 static void
 put(struct text *x, unsigned char c)
 {
-	if (!is_plain(c)) {
+	const char *entity = xml_entity((char)c);
+
+	if (!is_plain(c))
 		text_add(x, "\\x%02x", c);
-		return;
-	}
-	switch (c) {
-	case '<':
-		text_add(x, "&lt;");
-		return;
-	case '>':
-		text_add(x, "&gt;");
-		return;
-	case '&':
-		text_add(x, "&amp;");
-		return;
-	case '"':
-		text_add(x, "&quot;");
-		return;
-	case '\'':
-		text_add(x, "&#39;");
-		return;
-	}
-	text_add(x, "%c", c);
+	else if (entity != NULL)
+		text_puts(x, entity);
+	else
+		text_put(x, (const char *)&c, 1);
 }
 
 void
@@ -57,13 +45,13 @@ markup_width(const char *s)
 void
 markup_cut(struct text *x, const char *s, size_t width)
 {
-	size_t n, step;
+	size_t step;
 
 	if (markup_width(s) <= width) {
 		markup_text(x, s);
 		return;
 	}
-	for (n = 0; *s != '\0'; s++, n += step) {
+	for (size_t n = 0; *s != '\0'; s++, n += step) {
 		step = is_plain((unsigned char)*s) ? 1 : 4;
 		if (n + step + 3 > width)
 			break;
@@ -80,9 +68,8 @@ markup_span(char out[MARKUP_TIME], int64_t ns)
 		const char *name;
 	} unit[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "\xc2\xb5s"}};
 	double v = fabs((double)ns);
-	size_t i;
 
-	for (i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		if (v < unit[i].ns * 0.9995)
 			continue;
 		v = (double)ns / unit[i].ns;

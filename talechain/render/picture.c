@@ -36,24 +36,24 @@ static int64_t *
 moments_list(const struct story *s, size_t *count)
 {
 	int64_t *m;
-	size_t i, n = 0;
+	size_t n = 0;
 
 	m = calloc(2 * (s->bars + s->arrows + s->segments + 1), sizeof(*m));
 	if (m == NULL)
 		return NULL;
 	m[n++] = 0;
 	m[n++] = s->total_ns;
-	for (i = 0; i < s->bars; i++) {
+	for (size_t i = 0; i < s->bars; i++) {
 		if (s->bar[i].kind == STORY_BAR_OTHER)
 			continue;
 		m[n++] = clamp(s, s->bar[i].begin_ns);
 		m[n++] = clamp(s, s->bar[i].end_ns);
 	}
-	for (i = 0; i < s->arrows; i++) {
+	for (size_t i = 0; i < s->arrows; i++) {
 		m[n++] = clamp(s, s->arrow[i].from_ns);
 		m[n++] = clamp(s, s->arrow[i].to_ns);
 	}
-	for (i = 0; i < s->segments; i++) {
+	for (size_t i = 0; i < s->segments; i++) {
 		m[n++] = clamp(s, s->segment[i].begin_ns);
 		m[n++] = clamp(s, s->segment[i].end_ns);
 	}
@@ -66,10 +66,10 @@ moments_list(const struct story *s, size_t *count)
 static size_t
 gap_longest(const struct picture *p, const int64_t *m, size_t n)
 {
-	size_t i, best = n;
+	size_t best = n;
 	unsigned f;
 
-	for (i = 0; i + 1 < n; i++) {
+	for (size_t i = 0; i + 1 < n; i++) {
 		for (f = 0; f < p->folds; f++)
 			if (p->fold[f].begin_ns == m[i])
 				break;
@@ -95,7 +95,6 @@ folds_find(struct picture *p)
 	int64_t rest_ns = s->total_ns, stays_ns;
 	int64_t *m;
 	size_t n, at;
-	unsigned f;
 
 	m = moments_list(s, &n);
 	if (m == NULL)
@@ -113,7 +112,7 @@ folds_find(struct picture *p)
 	}
 	free(m);
 	stays_ns = (int64_t)(FOLD_REST * (double)rest_ns);
-	for (f = 0; f < p->folds; f++) {
+	for (unsigned f = 0; f < p->folds; f++) {
 		p->fold[f].begin_ns += stays_ns;
 		p->fold[f].end_ns -= stays_ns;
 	}
@@ -125,9 +124,8 @@ static void
 scale_set(struct picture *p)
 {
 	int64_t shown_ns = p->story->total_ns;
-	unsigned f;
 
-	for (f = 0; f < p->folds; f++)
+	for (unsigned f = 0; f < p->folds; f++)
 		shown_ns -= p->fold[f].end_ns - p->fold[f].begin_ns;
 	p->scale =
 	    (PICTURE_RIGHT - PICTURE_LEFT - (double)p->folds * PICTURE_FOLD) /
@@ -140,10 +138,9 @@ picture_x(const struct picture *p, int64_t ns)
 	double x = PICTURE_LEFT;
 	const struct picture_fold *f;
 	int64_t from_ns = 0;
-	unsigned i;
 
 	ns = clamp(p->story, ns);
-	for (i = 0; i < p->folds; i++) {
+	for (unsigned i = 0; i < p->folds; i++) {
 		f = &p->fold[i];
 		if (ns <= f->begin_ns)
 			break;
@@ -178,17 +175,17 @@ rows_assign(struct picture *p)
 	const struct story_bar *b;
 	struct picture_lane *l;
 	int64_t(*until)[PICTURE_ROWS];
-	size_t i, bar;
+	size_t bar;
 	unsigned row;
 
 	until = calloc(s->lanes + 1, sizeof(*until));
 	if (until == NULL)
 		return -ENOMEM;
-	for (i = 0; i < s->bars; i++)
+	for (size_t i = 0; i < s->bars; i++)
 		p->order[i] = i;
 	qsort_r(p->order, s->bars, sizeof(*p->order), bar_compare,
 	    (void *)(uintptr_t)s);
-	for (i = 0; i < s->bars; i++) {
+	for (size_t i = 0; i < s->bars; i++) {
 		bar = p->order[i];
 		b = &s->bar[bar];
 		l = &p->lane[b->lane];
@@ -210,20 +207,19 @@ lanes_place(struct picture *p)
 {
 	const struct story *s = p->story;
 	struct picture_lane *l;
-	size_t i;
 
-	for (i = 0; i < s->arrows; i++) {
+	for (size_t i = 0; i < s->arrows; i++) {
 		l = &p->lane[s->arrow[i].from_lane];
 		l->rows += l->rows == 0;
 		l = &p->lane[s->arrow[i].to_lane];
 		l->rows += l->rows == 0;
 	}
-	for (i = 0; i < s->curves; i++) {
+	for (size_t i = 0; i < s->curves; i++) {
 		l = &p->lane[s->series[i].lane];
 		l->rows += l->rows == 0;
 		l->curves++;
 	}
-	for (i = 0; i < s->lanes; i++) {
+	for (size_t i = 0; i < s->lanes; i++) {
 		p->lane[i].y = p->height;
 		if (p->lane[i].rows == 0)
 			continue;
@@ -271,9 +267,9 @@ picture_curve_y(const struct picture *p, size_t curve)
 {
 	const struct story *s = p->story;
 	unsigned lane = s->series[curve].lane;
-	size_t i, before = 0;
+	size_t before = 0;
 
-	for (i = 0; i < curve; i++)
+	for (size_t i = 0; i < curve; i++)
 		before += s->series[i].lane == lane;
 	return p->lane[lane].y + PICTURE_PAD +
 	       p->lane[lane].rows * PICTURE_ROW +
@@ -299,9 +295,8 @@ double
 picture_touch_y(const struct picture *p, unsigned lane, int64_t ns)
 {
 	double y = p->lane[lane].y + PICTURE_PAD;
-	size_t i;
 
-	for (i = 0; i < p->story->bars; i++)
+	for (size_t i = 0; i < p->story->bars; i++)
 		if (bar_touched(&p->story->bar[i], lane, ns) &&
 		    picture_bar_y(p, i) > y)
 			y = picture_bar_y(p, i);
@@ -311,9 +306,7 @@ picture_touch_y(const struct picture *p, unsigned lane, int64_t ns)
 bool
 picture_touches(const struct picture *p, unsigned lane, int64_t ns)
 {
-	size_t i;
-
-	for (i = 0; i < p->story->bars; i++)
+	for (size_t i = 0; i < p->story->bars; i++)
 		if (bar_touched(&p->story->bar[i], lane, ns))
 			return true;
 	return false;

@@ -58,12 +58,11 @@ static void
 segments_table(struct text *x, const struct story *s)
 {
 	const struct story_segment *g;
-	size_t i;
 
 	table_begin(x, "segments", "Where the time went, piece by piece",
 	    s->segments,
 	    "<th>from</th><th>to</th><th>length</th><th>what</th><th>who</th>");
-	for (i = 0; i < s->segments; i++) {
+	for (size_t i = 0; i < s->segments; i++) {
 		g = &s->segment[i];
 		text_add(x, "<tr>");
 		cell_moment(x, g->begin_ns);
@@ -119,14 +118,13 @@ parts_table(struct text *x, const struct story *s, const struct picture *p)
 {
 	static const char heads[] = "<th>from</th><th>length</th>"
 				    "<th>where</th><th>kind</th><th>what</th>";
-	size_t i;
 
 	table_begin(x, "bars", "Work and waits, in order", s->bars, heads);
-	for (i = 0; i < s->bars; i++)
+	for (size_t i = 0; i < s->bars; i++)
 		bar_row(x, s, p->order[i]);
 	table_end(x);
 	table_begin(x, "arrows", "Flows and wake-ups", s->arrows, heads);
-	for (i = 0; i < s->arrows; i++)
+	for (size_t i = 0; i < s->arrows; i++)
 		arrow_row(x, s, i);
 	table_end(x);
 }
@@ -154,7 +152,6 @@ event_row(struct text *x, const struct story *s, size_t i)
 	const struct talechain_event *event = &e->slot.event;
 	const char *name = talechain_type_name(event->type);
 	struct talechain_value v;
-	unsigned n;
 
 	text_add(x, "<tr>");
 	cell_moment(x, instant_since(e->at, s->tale->t0));
@@ -164,7 +161,7 @@ event_row(struct text *x, const struct story *s, size_t i)
 	else
 		text_add(x, "<td>type_%04x</td>", event->type);
 	text_add(x, "<td>");
-	for (n = 0; talechain_argument(event, n, &v); n++)
+	for (unsigned n = 0; talechain_argument(event, n, &v); n++)
 		text_add(x,
 		    strcmp(v.name, "request") == 0 ? "%s%s=%016" PRIx64
 						   : "%s%s=%" PRIu64,
@@ -175,12 +172,10 @@ event_row(struct text *x, const struct story *s, size_t i)
 static void
 events_table(struct text *x, const struct story *s)
 {
-	size_t i;
-
 	table_begin(x, "events", "Events, as they were recorded",
 	    s->tale->entries,
 	    "<th>at</th><th>where</th><th>event</th><th>arguments</th>");
-	for (i = 0; i < s->tale->entries; i++)
+	for (size_t i = 0; i < s->tale->entries; i++)
 		event_row(x, s, i);
 	table_end(x);
 }

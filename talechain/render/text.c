@@ -84,6 +84,11 @@ render_verdict(const struct story *s, struct text *x)
 	struct story_verdict v = s->verdict;
 
 	text_wrap(x, v.text, 0, 0);
+	if (s->total_ns > 0) {
+		text_add(x, "%-*s", HEADING, "sure:");
+		text_wrap(
+		    x, story_confidence_words(v.confidence), HEADING, HEADING);
+	}
 	render_lines("why:", v.evidence, x);
 	render_lines("could do:", v.advice, x);
 }
@@ -121,13 +126,12 @@ render_pauses(const struct tale *t, struct text *x)
 {
 	const struct tale_pause *p;
 	char name[LANE_SIZE], from[32], to[32], line[TEXT_COLUMNS];
-	size_t i;
 	int n;
 
 	if (t->pauses > 0)
 		text_add(x, "\npauses        from ms      to ms  length ms  "
 			    "in request\n");
-	for (i = 0; i < t->pauses; i++) {
+	for (size_t i = 0; i < t->pauses; i++) {
 		p = &t->pause[i];
 		offset_ms(t, p->begin, from);
 		offset_ms(t, p->end, to);
@@ -238,7 +242,6 @@ render_event(const struct story *s, size_t i, struct text *x)
 	char words[400], word[64];
 	struct talechain_value value;
 	size_t length = 0;
-	unsigned n;
 	int column;
 
 	event_lane(s, i, lane);
@@ -248,7 +251,7 @@ render_event(const struct story *s, size_t i, struct text *x)
 	    lane, type != NULL ? type : number);
 	assert(column > 0 && column < (int)sizeof(line));
 	text_add(x, "%s", line);
-	for (n = 0; talechain_argument(v, n, &value); n++) {
+	for (unsigned n = 0; talechain_argument(v, n, &value); n++) {
 		if (strcmp(value.name, "request") == 0)
 			continue;
 		value_format(t, e, &value, word);
@@ -304,8 +307,9 @@ segment_earlier(const void *va, const void *vb)
 static void
 render_pieces(const struct story *s, struct text *x)
 {
-	size_t n = s->segments < PIECES_MAX ? s->segments : PIECES_MAX, i;
+	size_t n = s->segments < PIECES_MAX ? s->segments : PIECES_MAX;
 	struct story_segment *piece;
+	char who[sizeof(piece->who) + 16];
 	int64_t listed_ns = 0;
 
 	if (n == 0)
@@ -320,14 +324,16 @@ render_pieces(const struct story *s, struct text *x)
 	qsort(piece, n, sizeof(*piece), segment_earlier);
 	text_add(x, "\n   from ms  length ms  %s\n",
 	    n < s->segments ? "the longest pieces" : "piece by piece");
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		int64_t length_ns = piece[i].end_ns - piece[i].begin_ns;
 
 		listed_ns += length_ns;
 		text_add(x, "%+10.3f %10.3f  ", text_ms_of(piece[i].begin_ns),
 		    text_ms_of(length_ns));
 		text_add(x, "%-22.22s ", tale_cause_label(piece[i].cause));
-		text_wrap(x, piece[i].who, PIECE_INDENT, PIECE_INDENT);
+		snprintf(who, sizeof(who), "%s%s", piece[i].who,
+		    piece[i].confidence == STORY_LIKELY ? " (likely)" : "");
+		text_wrap(x, who, PIECE_INDENT, PIECE_INDENT);
 	}
 	if (n < s->segments)
 		text_add(x,
@@ -353,10 +359,10 @@ static void
 render_events(const struct story *s, struct text *x)
 {
 	const struct tale *t = s->tale;
-	size_t i, shown = 0, minor = 0, details = 0, rates = 0;
+	size_t shown = 0, minor = 0, details = 0, rates = 0;
 	bool doubtful = false;
 
-	for (i = 0; i < t->entries; i++) {
+	for (size_t i = 0; i < t->entries; i++) {
 		details += is_detail(&t->entry[i].slot.event);
 		rates += t->entry[i].slot.event.type == TALECHAIN_RATE;
 	}
@@ -366,7 +372,7 @@ render_events(const struct story *s, struct text *x)
 	text_add(x, "\n        ms  lane         event\n");
 	render_client(t, "scheduled", t->client.scheduled, x);
 	render_client(t, "sent", t->client.sent, x);
-	for (i = 0; i < t->entries; i++) {
+	for (size_t i = 0; i < t->entries; i++) {
 		if (is_detail(&t->entry[i].slot.event) ||
 		    t->entry[i].slot.event.type == TALECHAIN_RATE)
 			continue;

@@ -107,9 +107,8 @@ pauses(const struct tale *t, struct text *x)
 	char label[2 * LABEL], name[LABEL + 1];
 	unsigned rows = 0;
 	struct row r;
-	size_t i;
 
-	for (i = 0; i < t->pauses && rows < PAUSES_MAX; i++) {
+	for (size_t i = 0; i < t->pauses && rows < PAUSES_MAX; i++) {
 		p = &t->pause[i];
 		if (tale_overlap_ns(p->begin, p->end, t->t0, t->end) == 0)
 			continue;
@@ -129,12 +128,11 @@ blinds(const struct tale *t, struct text *x)
 {
 	const struct tale_entry *e;
 	struct row r;
-	size_t i;
 
 	if (t->blinds == 0)
 		return;
 	row_init(&r, "not observed");
-	for (i = 0; i < t->entries; i++) {
+	for (size_t i = 0; i < t->entries; i++) {
 		e = &t->entry[i];
 		if (e->slot.event.type == TALECHAIN_META_BLIND)
 			row_mark(&r, t,

@@ -33,22 +33,13 @@ store_file_number(const char *name, uint64_t *number)
 	return true;
 }
 
-static int64_t
-wall_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 int
 store_file_make(
     struct store_file *f, int directory, uint64_t number, const char *boot_id)
 {
 	struct store_header h = {.magic = STORE_MAGIC,
 	    .version = STORE_VERSION,
-	    .created_wall_ns = wall_now_ns()};
+	    .created_wall_ns = instant_wall_now_ns()};
 	char name[STORE_FILE_NAME];
 	int err;
 

@@ -124,9 +124,8 @@ talechain_take(struct talechain_cursor *c, struct talechain_event *out,
 {
 	uint64_t words[CURSOR_WORDS], seq;
 	const struct talechain_event *slot;
-	unsigned turn;
 
-	for (turn = 0; turn < CURSOR_TURNS; turn++) {
+	for (unsigned turn = 0; turn < CURSOR_TURNS; turn++) {
 		slot = &c->slot[c->next & c->mask];
 		seq = ring_seq(slot);
 		switch (ring_judge(seq, c->next, c->mask + 1)) {

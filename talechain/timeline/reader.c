@@ -172,9 +172,8 @@ timeline_read(
 {
 	uint64_t words[TIMELINE_WORDS], seq, next;
 	const struct timeline_slot *slot;
-	unsigned turn;
 
-	for (turn = 0; turn < READER_TURNS; turn++) {
+	for (unsigned turn = 0; turn < READER_TURNS; turn++) {
 		slot = &r->slot[r->next & r->mask];
 		seq = ring_seq(slot);
 		switch (ring_judge(seq, r->next, r->mask + 1)) {

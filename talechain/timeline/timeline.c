@@ -21,34 +21,17 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "talechain/timeline/layout.h"
 #include "talechain/timeline/ring.h"
 
 #define PLACE_TRIES 8 /* of several that start at the same moment */
 
-/* The kernel's random name of this boot, or "". */
-static void
-boot_id_read(char *out, size_t size)
-{
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = 0;
-
-	if (fd >= 0) {
-		n = read(fd, out, size - 1);
-		close(fd);
-	}
-	out[n > 0 ? n : 0] = '\0';
-	out[strcspn(out, "\n")] = '\0';
-}
-
 static uint64_t
 generation_make(void)
 {
-	struct timespec t;
-
 	/* Wall time: differs from any earlier stream's, also across boots. */
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * (uint64_t)NS_PER_S + (uint64_t)t.tv_nsec;
+	return (uint64_t)instant_wall_now_ns();
 }
 
 /*
@@ -92,7 +75,8 @@ stream_map(struct timeline *t, int fd, unsigned slot_log2)
 	h->slot_log2 = slot_log2;
 	h->generation = generation_make();
 	h->start_ns = instant_now().ns;
-	boot_id_read(h->boot_id, sizeof(h->boot_id));
+	file_read_line(
+	    h->boot_id, sizeof(h->boot_id), "/proc/sys/kernel/random/boot_id");
 	h->pid = (uint32_t)getpid();
 	t->header = h;
 	t->slot =

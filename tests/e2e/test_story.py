@@ -29,10 +29,15 @@ def story(client, name):
         assert piece["l"] < len(tale["lanes"])
         at = piece["e"]
     assert at == tale["total"] == sum(tale["causes"].values())
-    dark = sum(tale["causes"].get(code, 0)
-               for code in ("unknown", "blind", "lost", "not_observed"))
-    assert abs(tale["coverage"] - (1 - dark / at)) < 1e-6
+    dark = {"unknown", "blind", "lost", "not_observed"}
+    assert all((piece["confidence"] == "not_observed")
+               == (piece["code"] in dark) for piece in tale["path"])
+    observed = sum(piece["e"] - piece["b"] for piece in tale["path"]
+                   if piece["confidence"] == "observed")
+    assert abs(tale["coverage"] - observed / at) < 1e-6
     verdict = tale["verdict"]
+    if verdict["confidence"] == "likely":
+        assert " (likely)." in verdict["text"]
     assert verdict["text"] and verdict["evidence"]
     return tale
 
@@ -68,6 +73,7 @@ def test_queue_without_a_server(upstream, tailor):
     # that no server was ready.
     a = upstream("a")
     t = tailor(a, proxy={"server_wait": "1s"})
+    t.wait_server("a", state="ready")  # before that nothing is accepted
     a.stop()
     t.hazard("a", "begin", "exit")
     with t.client() as c:

@@ -35,12 +35,12 @@ static void
 compare(const struct run *r)
 {
 	struct comparison c;
-	char *text;
-	size_t length;
+	struct json j;
 
-	if (compare_runs(r, r, &c) == 0 &&
-	    compare_json(r, r, &c, &text, &length) == 0)
-		free(text);
+	json_init(&j, true);
+	if (compare_runs(r, r, &c) == 0)
+		compare_json(r, r, &c, &j);
+	json_fini(&j);
 }
 
 int

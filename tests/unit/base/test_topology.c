@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cgroup.h"
 #include "base/topology_read.h"
 
 struct expected {

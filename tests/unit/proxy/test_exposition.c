@@ -28,10 +28,10 @@ draw(void)
 static void
 assert_text(struct exposition *e, const char *expected)
 {
-	assert_false(e->failed);
-	assert_int_equal(e->length, strlen(expected));
-	assert_memory_equal(e->text, expected, e->length);
-	e->length = 0;
+	assert_false(e->text.failed);
+	assert_int_equal(e->text.length, strlen(expected));
+	assert_memory_equal(e->text.at, expected, e->text.length);
+	e->text.length = 0;
 }
 
 static void
@@ -133,15 +133,15 @@ test_histograms(void **state)
 	assert_text(&e, bare);
 	exposition_init(&many, false);
 	for (unsigned i = 0; i < 1000; i++) {
-		size_t before = many.length;
+		size_t before = many.text.length;
 
 		exposition_histogram(
 		    &many, "h", LABELS({"s", "a"}, {"k", "b"}), &d, NULL);
-		assert_false(many.failed);
-		assert_int_equal(many.length - before, strlen(full));
-		assert_memory_equal(many.text + before, full, strlen(full));
+		assert_false(many.text.failed);
+		assert_int_equal(many.text.length - before, strlen(full));
+		assert_memory_equal(many.text.at + before, full, strlen(full));
 	}
-	assert_true(many.length > 512 << 10);
+	assert_true(many.text.length > 512 << 10);
 	exposition_fini(&many);
 	exposition_fini(&e);
 	free(bare);
@@ -166,12 +166,13 @@ test_exemplars(void **state)
 	for (int open = 0; open < 2; open++) {
 		exposition_init(&e, open == 1);
 		exposition_histogram(&e, "h", NULL, &d, exemplar);
-		exposition_print(&e, "%c", '\0');
-		assert_int_equal(strstr(e.text, "\nh_bucket{le=\"0.005\"} 1 # "
-						"{request_id=\"me\"} 0.003 "
-						"1.000\n") != NULL,
+		text_put(&e.text, "", 1);
+		assert_int_equal(
+		    strstr(e.text.at, "\nh_bucket{le=\"0.005\"} 1 # "
+				      "{request_id=\"me\"} 0.003 "
+				      "1.000\n") != NULL,
 		    open);
-		assert_int_equal(strchr(e.text, '#') != NULL, open);
+		assert_int_equal(strchr(e.text.at, '#') != NULL, open);
 		exposition_fini(&e);
 	}
 }

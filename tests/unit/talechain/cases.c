@@ -675,7 +675,8 @@ const struct cause_case cases[] = {
     CASE(stolen_fault, PAGE_FAULT, 5000,
 	"5.00 of 10.0 ms: A's thread 501 waited for memory in page faults."),
     CASE(monitor, LOCK, 24000,
-	"24.0 of 30.0 ms: A's thread 501 waited until thread 502 woke it."),
+	"24.0 of 30.0 ms: A's thread 501 waited for a lock, held by thread "
+	"502."),
     CASE(timers, SLEEP, 7120,
 	"7.12 of 10.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
@@ -730,7 +731,7 @@ const struct cause_case cases[] = {
 	"7.00 of 10.0 ms: A was in a safepoint (not_gc)."),
     CASE(exit_, EXIT, 7000, "7.00 of 10.0 ms: A was not running."),
     CASE(classes, CLASS_LOADING, 8000,
-	"8.00 of 10.0 ms: A was loading and compiling classes."),
+	"8.00 of 10.0 ms: A was loading and compiling classes (likely)."),
     CASE(nagle, DELAYED_ACK, 40000,
 	"40.0 of 41.0 ms: the response waited in the TCP stack for a delayed "
 	"ACK "
@@ -760,11 +761,12 @@ const struct cause_case cases[] = {
 	"8.93 of 10.0 ms: A's thread 502 was ready but waited for CPU 1, which "
 	"last ran stress-ng[777]."),
     CASE(full_socket, WINDOW, 8000,
-	"8.00 of 10.0 ms: the response waited for the receiver to read (A)."),
+	"8.00 of 10.0 ms: the response waited for the receiver to read (A) "
+	"(likely)."),
     CASE(full_client, WINDOW, 8015,
 	"8.02 of 10.0 ms: the response waited for the receiver to read "
-	"(client's connection)."),
-    CASE(proxy_queue, PROXY_QUEUE, 8970,
+	"(client's connection) (likely)."),
+    CASE(proxy_queue, PROXY_QUEUE, 8968,
 	"8.97 of 10.0 ms: it waited in Tailor's queue for a server."),
     CASE(proxy_runq, RUNQ, 30000,
 	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which last "
@@ -773,7 +775,7 @@ const struct cause_case cases[] = {
     CASE(proxy_compiler, RUNQ, 30000,
 	"30.0 of 40.0 ms: Tailor was ready but waited for CPU 1, which last "
 	"ran "
-	"C2 CompilerThre[502]."),
+	"A's compiler C2 CompilerThre[502]."),
     CASE(client_late, CLIENT_LATE, 19995,
 	"20.0 of 30.1 ms: the response had arrived; the client read it later."),
     CASE(client_send, CLIENT_SEND, 29990,
@@ -788,4 +790,7 @@ case_plot(struct plot *p, const char *name)
 	for (size_t i = 0; i < cases_count; i++)
 		if (strcmp(cases[i].name, name) == 0)
 			cases[i].plot(p);
+	for (size_t i = 0; i < walk_cases_count; i++)
+		if (strcmp(walk_cases[i].name, name) == 0)
+			walk_cases[i].plot(p);
 }

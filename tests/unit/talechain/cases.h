@@ -18,6 +18,9 @@ struct cause_case {
 
 extern const struct cause_case cases[];
 extern const size_t cases_count;
+/* Of threads that wait for each other (cases_walk.c). */
+extern const struct cause_case walk_cases[];
+extern const size_t walk_cases_count;
 
 /* What the case of that name adds to a plot. */
 void case_plot(struct plot *p, const char *name);

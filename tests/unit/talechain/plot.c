@@ -28,6 +28,7 @@ plot_init(struct plot *p)
 	    .sent = 10000,
 	    .left = 9997,
 	    .back = 10005,
+	    .sender = A_TID,
 	};
 	scene_open(&p->scene, 14);
 }
@@ -89,8 +90,8 @@ plot_in(struct plot *p)
 		return;
 	KERNEL(p, p->written - 2, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 81,
 	    PACK(5000, 120), 0, PORTS(50000, 9000));
-	SCENE(&p->scene, p->written * US, -1, TALECHAIN_PROXY_ATTEMPT, SCENE_ID,
-	    0, 0, 81);
+	SCENE(&p->scene, (p->written + p->stamped) * US, -1,
+	    TALECHAIN_PROXY_ATTEMPT, SCENE_ID, 0, 0, 81);
 }
 
 /* At the server. */
@@ -112,12 +113,13 @@ plot_server(struct plot *p)
 	}
 	KERNEL(p, p->taken, A_TID, pid, TALECHAIN_SOCK_RECV, 91,
 	    PACK(5000, 120), 0, ports);
-	KERNEL(p, p->left, A_TID, pid, TALECHAIN_TCP_XMIT, 91, PACK(8000, 1),
-	    PACK(600, 500), ports);
-	KERNEL(p, p->sent, A_TID, pid, TALECHAIN_SOCK_SEND, 91, PACK(8000, 600),
-	    PACK(p->unsent, p->held), ports);
+	KERNEL(p, p->left, p->sender, pid, TALECHAIN_TCP_XMIT, 91,
+	    PACK(8000, 1), PACK(600, 500), ports);
+	KERNEL(p, p->sent, p->sender, pid, TALECHAIN_SOCK_SEND, 91,
+	    PACK(8000, 600), PACK(p->unsent, p->held), ports);
 	if (!p->forked)
-		plot_leaves(p, p->sent + 2, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+		plot_leaves(
+		    p, p->sent + 2, p->sender, TALECHAIN_OFF_SLEEPING, 0);
 }
 
 /* And back to the client. */
@@ -168,7 +170,7 @@ plot_tell(struct plot *p, struct tale **t, struct story **s)
 	    .server_name = "A",
 	    .trigger = "first",
 	    .outcome = "won",
-	    .written = scene_at(p->written * US),
+	    .written = scene_at((p->written + p->stamped) * US),
 	    .first_byte = scene_at((p->back + 12) * US),
 	    .complete = scene_at((p->back + 15) * US),
 	    .status = 200,

@@ -25,6 +25,7 @@ struct plot {
 	struct tale_request request;
 	struct tale_client client;
 	int64_t written;   /* to A */
+	int64_t stamped;   /* Tailor's own stamp of that is so much later */
 	int64_t net_in;	   /* at A's socket */
 	int64_t wait;	   /* of A's thread for its CPU, once woken */
 	uint32_t before;   /* who ran on that CPU meanwhile, 0: it idled */
@@ -35,6 +36,7 @@ struct plot {
 	uint32_t held;	   /* enum talechain_held */
 	int64_t back;	   /* at Tailor's socket; the rest follows from it */
 	int64_t away;	   /* Tailor has no CPU once the answer was sent */
+	uint32_t sender;   /* the thread of A's that answers */
 	bool awake;	   /* A's thread was not woken: it ran already */
 	bool forked;	   /* A's thread is of a process that is not watched */
 	bool unserved;	   /* it goes to no server; Tailor responds at back */

@@ -113,9 +113,11 @@ static const struct {
 	const char *sentence;
 } cases[] = {
     {"low", on_low, TALE_CAUSE_LOW_IPC, 9922,
-	"9.92 of 10.0 ms: A's thread 501 computed at IPC 0.42 (usual 1.60)."},
+	"9.92 of 10.0 ms: A's thread 501 computed at IPC 0.42 (usual 1.60) "
+	"(likely)."},
     {"low half", on_low_half, TALE_CAUSE_LOW_IPC, 5997,
-	"6.00 of 10.0 ms: A's thread 501 computed at IPC 0.40 (usual 1.60)."},
+	"6.00 of 10.0 ms: A's thread 501 computed at IPC 0.40 (usual 1.60) "
+	"(likely)."},
     {"usual unknown", on_usual_unknown, TALE_CAUSE_WORK, 0, "9.92 of"},
     {"half", on_half_of_usual, TALE_CAUSE_WORK, 0, "9.92 of"},
     {"other", on_other_server, TALE_CAUSE_WORK, 0, "9.92 of"},
@@ -123,7 +125,7 @@ static const struct {
     {"nothing", on_nothing, TALE_CAUSE_WORK, 0, "9.92 of"},
     {"slow clock", on_slow_clock, TALE_CAUSE_SLOW_CLOCK, 9922,
 	"9.92 of 10.0 ms: A's thread 501 computed on CPU 1 at 0.31 of its "
-	"nominal clock."},
+	"nominal clock (likely)."},
     {"clock", on_clock_enough, TALE_CAUSE_WORK, 0, "9.92 of"},
 };
 

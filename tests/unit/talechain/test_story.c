@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "talechain/explain/tale_struct.h"
 #include "talechain/render/render.h"
 #include "tests/unit/talechain/cases.h"
+#include "tests/unit/talechain/recorded.h"
 
 /* What must hold of every story. */
 static void
@@ -62,37 +64,117 @@ whole(const struct story *s)
 }
 
 static void
-test_causes(void **state)
+case_check(const struct cause_case *c)
 {
-	const struct cause_case *c;
+	size_t n = strlen(c->sentence);
 	struct plot p;
 	struct tale *t;
 	struct story *s;
-	size_t i, n;
+
+	plot_init(&p);
+	c->plot(&p);
+	plot_tell(&p, &t, &s);
+	whole(s);
+	if (s->verdict.cause != c->cause ||
+	    s->verdict.share_ns != c->share_us * US ||
+	    strncmp(s->verdict.text, c->sentence, n) != 0) {
+		for (n = 0; n < s->segments; n++)
+			print_message("%10.3f %s %s\n",
+			    (double)s->segment[n].begin_ns / 1e3,
+			    tale_cause_code(s->segment[n].cause),
+			    s->segment[n].who);
+		fail_msg("%s: %s, %ld us: %s", c->name,
+		    tale_cause_code(s->verdict.cause),
+		    (long)(s->verdict.share_ns / US), s->verdict.text);
+	}
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
+static void
+test_causes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < cases_count; i++)
+		case_check(&cases[i]);
+}
+
+/* Goal: the request stays with its thread until that hands work over. */
+static void
+test_walk(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < walk_cases_count; i++)
+		case_check(&walk_cases[i]);
+}
+
+static void
+recorded_append(struct scene *scene, const struct recorded *r)
+{
+	for (size_t i = 0; i < r->events; i++) {
+		const struct recorded_event *v = &r->event[i];
+		struct talechain_event e = {
+		    .seq = 2,
+		    .ts = scene_at(v->ns).ns,
+		    .tid = v->tid,
+		    .pid = v->pid,
+		    .type = (uint16_t)v->type,
+		    .version = 1,
+		    .cpu = (uint32_t)v->cpu,
+		};
+
+		memcpy(e.arg, v->arg, sizeof(e.arg));
+		timeline_append(scene->timeline, &e, (uint32_t)v->cpu + 2,
+		    v->server, scene_at(v->ns + 1000));
+	}
+}
+
+/* Goal: what a real kernel recorded is explained as it was. */
+static void
+test_recorded(void **state)
+{
+	struct tale_request q;
+	struct scene scene;
+	struct story *s;
+	struct tale *t;
 
 	(void)state;
-	for (i = 0; i < cases_count; i++) {
-		c = &cases[i];
-		plot_init(&p);
-		c->plot(&p);
-		plot_tell(&p, &t, &s);
+	for (size_t i = 0; i < recorded_count; i++) {
+		const struct recorded *r = &recorded[i];
+
+		scene_open(&scene, 12);
+		recorded_append(&scene, r);
+		scene_request(&q);
+		q.id = r->id;
+		q.first_byte = scene_at(r->first_byte);
+		q.received = scene_at(r->received);
+		q.committed = scene_at(r->committed);
+		q.finished = scene_at(r->finished);
+		q.cookie = r->client;
+		q.attempt[0] = (struct tale_attempt){
+		    .server = 0,
+		    .server_pid = r->pid,
+		    .cookie = r->server,
+		    .server_name = "s0",
+		    .trigger = "first",
+		    .outcome = "won",
+		    .written = scene_at(r->written),
+		    .first_byte = scene_at(r->answered),
+		    .complete = scene_at(r->complete),
+		    .status = 200,
+		};
+		q.stream_end = timeline_position(scene.timeline);
+		assert_int_equal(
+		    tale_slice(&t, scene.reader, &q, NULL, 5000 * US), 0);
+		assert_int_equal(tale_explain(&s, t), 0);
 		whole(s);
-		n = strlen(c->sentence);
-		if (s->verdict.cause != c->cause ||
-		    s->verdict.share_ns != c->share_us * US ||
-		    strncmp(s->verdict.text, c->sentence, n) != 0) {
-			for (n = 0; n < s->segments; n++)
-				print_message("%10.3f %s %s\n",
-				    (double)s->segment[n].begin_ns / 1e3,
-				    tale_cause_code(s->segment[n].cause),
-				    s->segment[n].who);
-			fail_msg("%s: %s, %ld us: %s", c->name,
-			    tale_cause_code(s->verdict.cause),
-			    (long)(s->verdict.share_ns / US), s->verdict.text);
-		}
+		assert_int_equal(s->contradictions, 0);
+		assert_int_equal(s->verdict.cause, r->cause);
+		assert_string_equal(s->verdict.text, r->sentence);
 		story_free(&s);
 		tale_free(&t);
-		plot_fini(&p);
+		scene_close(&scene);
 	}
 }
 
@@ -188,6 +270,79 @@ test_contradictions(void **state)
 		tale_free(&t);
 		plot_fini(&p);
 	}
+}
+
+/* Goal: what is inferred is likely, is said to be, and explains nothing. */
+static void
+test_confidence(void **state)
+{
+	static const struct {
+		const char *name;
+		enum story_confidence confidence;
+		int64_t unexplained_us;
+	} of[] = {
+	    {"work", STORY_OBSERVED, 0},
+	    {"interpreter", STORY_OBSERVED, 0},
+	    {"gc", STORY_OBSERVED, 0},
+	    {"classes", STORY_LIKELY, 8000},
+	    {"full_socket", STORY_LIKELY, 8000},
+	    {"forked_worker", STORY_NOT_OBSERVED, 9942},
+	    {"lost", STORY_NOT_OBSERVED, 8000},
+	};
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		plot_init(&p);
+		case_plot(&p, of[i].name);
+		plot_tell(&p, &t, &s);
+		assert_int_equal(s->verdict.confidence, of[i].confidence);
+		assert_int_equal(strstr(s->verdict.text, " (likely).") != NULL,
+		    of[i].confidence == STORY_LIKELY);
+		assert_true(fabs((1 - s->coverage) * (double)s->total_ns -
+				 (double)of[i].unexplained_us * 1e3) < 1);
+		assert_true(s->known >= s->coverage);
+		story_free(&s);
+		tale_free(&t);
+		plot_fini(&p);
+	}
+}
+
+/* Goal: where a tale holds no more switches, threads are not known. */
+static void
+test_too_many_switches(void **state)
+{
+	const int64_t switches = (int64_t)TALE_SWITCHES_MAX + 100;
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+	uint32_t from = A_TID, to = B_TID;
+
+	(void)state;
+	plot_init(&p);
+	KERNEL(&p, 90, A_TID, A_PID, TALECHAIN_WAKEUP, B_TID, A_PID, 0);
+	for (int64_t i = 0; i < switches; i++) {
+		KERNEL(&p, 100 + i * 100, from, A_PID, TALECHAIN_SCHEDULE,
+		    PACK(A_PID, to), 0, 0,
+		    (uint64_t)TALECHAIN_OFF_PREEMPTED << 56 |
+			(i > 0 ? 100 * (uint64_t)US : 10 * (uint64_t)US));
+		from = from == A_TID ? B_TID : A_TID;
+		to = to == A_TID ? B_TID : A_TID;
+	}
+	p.sent = 1000000;
+	p.left = 999997;
+	p.back = 1000005;
+	plot_tell(&p, &t, &s);
+	whole(s);
+	assert_true(t->omitted > 0);
+	assert_true(s->cause_ns[TALE_CAUSE_LOST] > 175000 * US);
+	assert_true(s->cause_ns[TALE_CAUSE_LOST] < 190000 * US);
+	assert_true(s->coverage < 0.83);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
 }
 
 /* Goal: a story whose pieces overlap or exceed it explains nothing. */
@@ -376,6 +531,8 @@ test_any_events(void **state)
 		p.held = (uint32_t)dice(7);
 		if (dice(2))
 			cases[dice(cases_count)].plot(&p);
+		if (dice(4) == 0)
+			walk_cases[dice(walk_cases_count)].plot(&p);
 		if (dice(3) == 0)
 			p.client = (struct tale_client){
 			    .scheduled = {dice(2) * SCENE_T0 - dice(9000000)},
@@ -414,8 +571,12 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_causes),
+	    cmocka_unit_test(test_walk),
+	    cmocka_unit_test(test_recorded),
 	    cmocka_unit_test(test_words),
 	    cmocka_unit_test(test_contradictions),
+	    cmocka_unit_test(test_confidence),
+	    cmocka_unit_test(test_too_many_switches),
 	    cmocka_unit_test(test_tiles),
 	    cmocka_unit_test(test_picture),
 	    cmocka_unit_test(test_keep_alive),

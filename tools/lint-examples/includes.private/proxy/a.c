@@ -1,1 +1,1 @@
-#include "base/cgroup.h"
+#include "base/topology_read.h"

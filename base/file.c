@@ -1,6 +1,9 @@
-#include "loadgen/send/file.h"
+#include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,18 +78,25 @@ file_write(const char *path, const char *text, size_t length)
 	return err;
 }
 
-void
-file_read_line(const char *path, char *out, size_t size)
+bool
+file_read_line(char *out, size_t size, const char *format, ...)
 {
-	FILE *f = fopen(path, "re");
+	char path[PATH_MAX];
+	va_list arguments;
+	ssize_t got = 0;
+	int n, fd;
 
-	out[0] = '\0';
-	if (f == NULL)
-		return;
-	if (fgets(out, (int)size, f) == NULL)
-		out[0] = '\0';
+	va_start(arguments, format);
+	n = vsnprintf(path, sizeof(path), format, arguments);
+	va_end(arguments);
+	fd = n >= 0 && n < PATH_MAX ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0) {
+		got = read(fd, out, size - 1);
+		close(fd);
+	}
+	out[got > 0 ? got : 0] = '\0';
 	out[strcspn(out, "\n")] = '\0';
-	fclose(f);
+	return got > 0;
 }
 
 int

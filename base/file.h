@@ -1,9 +1,10 @@
 /*
- * file.h: whole files in, whole texts out.
+ * file.h: whole files and first lines in, whole texts out.
  */
-#ifndef TAILOR_LOADGEN_SEND_FILE_H
-#define TAILOR_LOADGEN_SEND_FILE_H
+#ifndef TAILOR_BASE_FILE_H
+#define TAILOR_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -16,8 +17,10 @@ int file_read(const char *path, char **text, size_t *length);
 /* Write a whole file, replacing what is there.  0 or a negative errno. */
 int file_write(const char *path, const char *text, size_t length);
 
-/* The first line of a small file without its end, or "". */
-void file_read_line(const char *path, char *out, size_t size);
+/* The first line of a small file, as one read() gives it, without its end and
+ * cut to fit; or "" and false.  The path is printf-like.  Allocates nothing. */
+bool file_read_line(char *out, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* mkdir -p; *made: length of the shortest path that was not there, or 0. */
 int file_make_directory(const char *path, size_t *made);

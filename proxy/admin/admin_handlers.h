@@ -1,0 +1,37 @@
+/*
+ * admin_handlers.h: the handlers of the admin listener's routes.  Proxy thread
+ * only.
+ */
+#ifndef TAILOR_PROXY_ADMIN_ADMIN_HANDLERS_H
+#define TAILOR_PROXY_ADMIN_ADMIN_HANDLERS_H
+
+#include "proxy/admin/admin_call.h"
+
+/* What changes something; all of it wants POST (admin_actions.c). */
+void admin_switch(struct admin_call *call);
+void admin_hazard(struct admin_call *call);
+void admin_reload(struct admin_call *call);
+void admin_drain(struct admin_call *call);
+void admin_ready(struct admin_call *call);
+void admin_restart(struct admin_call *call);
+void admin_log(struct admin_call *call);
+
+/* What the analysis thread is asked for; these respond when its text arrives
+ * (admin_timeline.c). */
+
+/* GET /timeline/ID: the tale of id, in the form that is wanted. */
+void admin_timeline(struct admin_call *call);
+/* POST /pin?id=ID: keep the tale of id. */
+void admin_pin(struct admin_call *call);
+/* GET /slow?n=20&since=SECONDS&cause=CODE&path=PATH: tailor.slow/1. */
+void admin_slow(struct admin_call *call);
+/* GET /live.json: tailor.live/1. */
+void admin_live(struct admin_call *call);
+
+/* GET /live: the page that draws it.  Does not wait. */
+void admin_live_page(struct admin_call *call);
+
+/* Whether the asker would rather see a page than plain text. */
+bool admin_wants_page(const struct admin_call *call);
+
+#endif

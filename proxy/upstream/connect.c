@@ -1,0 +1,163 @@
+#include "proxy/upstream/connect.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "proxy/net/socket.h"
+#include "proxy/upstream/connection.h"
+#include "proxy/upstream/exchange.h"
+
+#define AGAIN_NS NS_PER_MS /* doubled for each try, up to */
+#define AGAIN_MAX_NS (64 * NS_PER_MS)
+
+/* Whether connect() failed for a reason that passes: a full backlog, or none
+ * of ours left of what a socket needs. */
+static bool
+error_passes(int err)
+{
+	return err == EAGAIN || err == EMFILE || err == ENFILE ||
+	       err == ENOBUFS || err == EADDRNOTAVAIL || err == EINTR;
+}
+
+/* Give up an idle connection, of the server that has more of them.  False:
+ * there is none. */
+static bool
+idle_close_one(struct upstream *up)
+{
+	struct server *s = &up->server[0];
+
+	if (up->config->servers > 1 && up->server[1].idle.count > s->idle.count)
+		s = &up->server[1];
+	if (s->idle.count == 0)
+		return false;
+	connection_close(TAILQ_LAST(&s->idle.list, connection_list));
+	return true;
+}
+
+/* A new socket and the begin of its connection.  0: connected; otherwise an
+ * errno, EINPROGRESS if it is under way. */
+static int
+dial(struct connection *u)
+{
+	const struct config_address *a = &u->server->config->address;
+	int one = 1;
+
+	u->fd = socket(a->address.ss_family,
+	    SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (u->fd < 0)
+		return errno;
+	if (a->address.ss_family != AF_UNIX)
+		setsockopt(u->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (connect(u->fd, (const struct sockaddr *)&a->address, a->length) ==
+	    0)
+		return 0;
+	return errno == EINPROGRESS ? socket_connected(u->fd) : errno;
+}
+
+static void
+established(struct connection *u)
+{
+	struct server *s = u->server;
+
+	s->connects++;
+	s->refusals = 0;
+	distribution_record(
+	    &s->connect_length, instant_since(instant_now(), u->opened));
+	connection_move(u, CONNECTION_BUSY);
+}
+
+int
+connect_try(struct connection *u)
+{
+	int err = dial(u);
+	int64_t again_ns = AGAIN_NS << (u->tries < 6 ? u->tries : 6);
+
+	if (err != 0 && err != EINPROGRESS) {
+		connection_shut(u);
+		if (!error_passes(err))
+			return err;
+		if (err != EAGAIN && idle_close_one(u->upstream))
+			return connect_try(u); /* with what that one had */
+	}
+	u->tries++;
+	if (u->fd >= 0)
+		connection_watch(u);
+	if (err == 0) {
+		established(u);
+		return 0;
+	}
+	if (u->fd >= 0)
+		connection_want_write(u, true);
+	u->server->connects_again += u->tries > 1;
+	timer_set_unsorted(&u->upstream->loop->timers, &u->timer, instant_now(),
+	    again_ns < AGAIN_MAX_NS ? again_ns : AGAIN_MAX_NS);
+	return 0;
+}
+
+/* It is connected: do what waited for that. */
+static void
+go_on(struct connection *u)
+{
+	unsigned serial = u->serial;
+
+	if (u->limit_ns > 0)
+		connection_arm(u, u->limit_ns);
+	connection_want_read(u, true);
+	if (u->ops != NULL && u->ops->connected != NULL)
+		u->ops->connected(u);
+	if (u->serial == serial)
+		exchange_write(u);
+}
+
+/* Try, with the user waiting for what comes of it. */
+static void
+try_on(struct connection *u)
+{
+	if (connect_try(u) != 0)
+		exchange_over(u, EXCHANGE_REFUSED, "refused");
+	else if (u->state == CONNECTION_BUSY)
+		go_on(u);
+}
+
+void
+connect_next(void *user)
+{
+	struct server *s = user;
+	struct connection *u;
+
+	while (s->connecting.count == 0 &&
+	       (u = TAILQ_FIRST(&s->waiting.list)) != NULL) {
+		connection_move(u, CONNECTION_CONNECTING);
+		try_on(u);
+	}
+}
+
+void
+connect_writable(struct connection *u)
+{
+	int err = socket_connected(u->fd);
+
+	if (err == 0) {
+		timer_clear(&u->upstream->loop->timers, &u->timer);
+		established(u);
+		go_on(u);
+	} else if (err != EINPROGRESS) {
+		exchange_over(u, EXCHANGE_REFUSED, "refused");
+	}
+}
+
+void
+connect_timer(struct connection *u, bool forced)
+{
+	connection_shut(u);
+	if (forced) /* the kernel cannot watch it: not at once */
+		timer_set_unsorted(&u->upstream->loop->timers, &u->timer,
+		    instant_now(), AGAIN_MAX_NS);
+	else if (instant_since(instant_now(), u->opened) >=
+		 u->upstream->config->proxy.connect_timeout_ns)
+		exchange_over(u, EXCHANGE_TIMEOUT, "connect_timeout");
+	else
+		try_on(u);
+}

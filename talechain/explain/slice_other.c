@@ -1,0 +1,141 @@
+/*
+ * slice_other.c: which other request a server's thread had.
+ *
+ * A thread that reads a request too late had another one.  Tailor forwarded
+ * that as well: the port from which the thread received leads to Tailor's
+ * socket, and its last attempt before to the request.  The three events become
+ * part of the tale.  Requests that did not come through Tailor have none.
+ */
+#include "talechain/explain/slice.h"
+
+/* The attempt at whose server's port a socket of an event is, or -1. */
+static int
+attempt_of_port(const struct slicer *s, uint16_t port)
+{
+	const struct slice_socket *k;
+
+	for (int i = 0; i < TALE_ATTEMPTS; i++) {
+		k = &s->socket[TALE_SOCKET_A + 2 * i];
+		if (k->seen && k->remote == port)
+			return i;
+	}
+	return -1;
+}
+
+/* Whether an event is of one of the request's own sockets. */
+static bool
+is_own(const struct slicer *s, const struct talechain_event *e)
+{
+	for (int i = 0; i < TALE_SOCKETS; i++)
+		if (s->tale->cookie[i] == e->arg[0])
+			return true;
+	return false;
+}
+
+void
+slice_other_learn(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	uint16_t local = (uint16_t)(e->arg[3] >> 48);
+	uint16_t remote = (uint16_t)(e->arg[3] >> 32);
+
+	if (e->ts > s->to.ns)
+		return;
+	if (e->type == TALECHAIN_PROXY_ATTEMPT && e->arg[3] != 0 &&
+	    e->arg[0] != s->tale->request.id)
+		s->attempt[s->attempts++ % SLICE_ATTEMPTS] = *slot;
+	else if (e->type == TALECHAIN_SOCK_SEND && !is_own(s, e) &&
+		 attempt_of_port(s, remote) >= 0)
+		s->forward[local % SLICE_NAMES] = *slot;
+}
+
+int
+slice_other_take(struct slicer *s, const struct timeline_slot *slot)
+{
+	const struct talechain_event *e = &slot->event;
+	uint16_t local = (uint16_t)(e->arg[3] >> 48);
+	int attempt = attempt_of_port(s, local);
+
+	if ((e->type != TALECHAIN_SOCK_RECV &&
+		e->type != TALECHAIN_SOCK_SEND) ||
+	    attempt < 0 || e->arg[0] == 0)
+		return 0;
+	if (e->ts >= s->from.ns)
+		return slice_is_thread(s->tale, e->tid) && e->ts <= s->to.ns
+			   ? slice_add(s, slot)
+			   : 0;
+	s->got[e->tid % SLICE_NAMES] = *slot;
+	return 0;
+}
+
+/* The last attempt on a connection of Tailor's before a moment, or NULL. */
+static struct timeline_slot *
+attempt_before(struct slicer *s, uint64_t cookie, uint64_t ts)
+{
+	struct timeline_slot *found = NULL, *a;
+	size_t count =
+	    s->attempts < SLICE_ATTEMPTS ? s->attempts : SLICE_ATTEMPTS;
+
+	for (size_t i = 0; i < count; i++) {
+		a = &s->attempt[i];
+		if (a->event.arg[3] == cookie && a->event.ts <= ts &&
+		    (found == NULL || found->event.ts < a->event.ts))
+			found = a;
+	}
+	return found;
+}
+
+/* Take a slot that several receipts may lead to. */
+static int
+add_once(struct slicer *s, struct timeline_slot *slot)
+{
+	int err = slot->reserved == 0 ? slice_add(s, slot) : 0;
+
+	slot->reserved = 1;
+	return err;
+}
+
+/* Take what leads from one receipt to the request. */
+static int
+other_add(struct slicer *s, const struct talechain_event *e)
+{
+	uint32_t ports = (uint32_t)(e->arg[3] >> 32);
+	struct timeline_slot *forward =
+	    &s->forward[(ports & UINT16_MAX) % SLICE_NAMES];
+	struct timeline_slot *attempt;
+	int err;
+
+	if (forward->seq == 0 ||
+	    forward->event.arg[3] >> 32 != (ports << 16 | ports >> 16))
+		return 0;
+	attempt = attempt_before(s, forward->event.arg[0], e->ts);
+	if (attempt == NULL)
+		return 0;
+	err = add_once(s, attempt);
+	return err < 0 ? err : add_once(s, forward);
+}
+
+int
+slice_others(struct slicer *s)
+{
+	const struct tale *t = s->tale;
+	size_t entries;
+	struct timeline_slot *got;
+	int err = 0;
+
+	for (unsigned i = 0; i < t->threads && err == 0; i++) {
+		got = &s->got[t->thread[i].tid % SLICE_NAMES];
+		if (got->seq != 0 && got->event.tid == t->thread[i].tid &&
+		    got->event.type == TALECHAIN_SOCK_RECV)
+			err = slice_add(s, got);
+	}
+	entries = t->entries;
+	for (size_t i = 0; i < entries && err == 0; i++) {
+		const struct talechain_event e = t->entry[i].slot.event;
+
+		if (e.type == TALECHAIN_SOCK_RECV && !is_own(s, &e) &&
+		    attempt_of_port(s, (uint16_t)(e.arg[3] >> 48)) >= 0)
+			err = other_add(s, &e);
+	}
+	return err;
+}

@@ -1,0 +1,162 @@
+/*
+ * story_other.c: the other request that a server's thread had.
+ *
+ * The thread received on another connection of its server before it took this
+ * request, and had not responded there when this one came.  Tailor forwarded
+ * the other one if that connection's other end is a socket of Tailor's; its
+ * last attempt there says which it was.  A thread that serves all connections
+ * may receive more of them after it took this request.
+ */
+#include "talechain/explain/explainer.h"
+
+#define RECEIPTS_MAX 200 /* of other requests that are looked at */
+
+static uint32_t
+ports_of(const struct talechain_event *e)
+{
+	return (uint32_t)(e->arg[3] >> 32);
+}
+
+/* The last call of a kind on another of the server's connections, or NULL. */
+static const struct talechain_event *
+call_before(const struct explainer *ex, int attempt, uint32_t tid,
+    enum talechain_type type, size_t before)
+{
+	const struct tale *t = ex->t;
+	const struct talechain_event *v;
+
+	for (size_t i = before; i > 0; i--) {
+		v = &t->entry[i - 1].slot.event;
+		if (v->type == (uint16_t)type && v->tid == tid &&
+		    !t->entry[i - 1].doubtful &&
+		    v->arg[0] != t->cookie[TALE_SOCKET_A_PEER + 2 * attempt] &&
+		    v->arg[0] != t->cookie[TALE_SOCKET_A + 2 * attempt])
+			return v;
+	}
+	return NULL;
+}
+
+/* The cookie of Tailor's end of a connection to a server, or 0. */
+static uint64_t
+other_end(const struct explainer *ex, uint32_t ports)
+{
+	const struct talechain_event *v;
+
+	for (size_t i = 0; i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->type == TALECHAIN_SOCK_SEND &&
+		    ports_of(v) == (ports << 16 | ports >> 16))
+			return v->arg[0];
+	}
+	return 0;
+}
+
+/* The request that Tailor forwarded to where a call received, or 0. */
+static uint64_t
+request_of(const struct explainer *ex, const struct talechain_event *got)
+{
+	uint64_t cookie = other_end(ex, ports_of(got)), request = 0;
+	const struct talechain_event *v;
+
+	for (size_t i = 0; i < ex->t->entries && cookie != 0; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->type == TALECHAIN_PROXY_ATTEMPT && v->ts <= got->ts &&
+		    v->arg[3] == cookie && v->arg[0] != ex->t->request.id)
+			request = v->arg[0];
+	}
+	return request;
+}
+
+uint64_t
+other_request(
+    const struct explainer *ex, int attempt, uint32_t tid, int64_t came_ns)
+{
+	size_t taken = entry_from(ex, ex->chain.attempt[attempt].taken);
+	const struct talechain_event *got =
+	    call_before(ex, attempt, tid, TALECHAIN_SOCK_RECV, taken);
+	const struct talechain_event *gave = call_before(
+	    ex, attempt, tid, TALECHAIN_SOCK_SEND, entry_from(ex, came_ns));
+
+	if (got == NULL ||
+	    (gave != NULL && gave->arg[0] == got->arg[0] && gave->ts > got->ts))
+		return 0;
+	return request_of(ex, got);
+}
+
+/* Until when a thread works on what it received: its next call, or sleep. */
+static int64_t
+worked_until(const struct explainer *ex, uint32_t tid, size_t got)
+{
+	const struct talechain_event *v;
+	size_t i;
+
+	for (i = got + 1; i < ex->t->entries; i++) {
+		v = &ex->t->entry[i].slot.event;
+		if (v->tid != tid || ex->t->entry[i].doubtful)
+			continue;
+		if (v->type == TALECHAIN_SOCK_RECV ||
+		    v->type == TALECHAIN_SOCK_SEND ||
+		    (v->type == TALECHAIN_SCHEDULE &&
+			v->arg[3] >> 56 == TALECHAIN_OFF_SLEEPING))
+			return moment_at(ex, ex->t->entry[i].at);
+	}
+	return ex->leg_end_ns;
+}
+
+/* Whether an event is a receipt on another connection. */
+static bool
+is_receipt(const struct explainer *ex, int attempt, uint32_t tid,
+    const struct tale_entry *e)
+{
+	uint64_t own = ex->t->cookie[TALE_SOCKET_A_PEER + 2 * attempt];
+
+	return e->slot.event.type == TALECHAIN_SOCK_RECV && !e->doubtful &&
+	       e->slot.event.tid == tid && own != 0 &&
+	       e->slot.event.arg[0] != own;
+}
+
+/* Claim what a thread computed within a piece of time. */
+static void
+claim_computed(struct explainer *ex, const struct claim *like)
+{
+	size_t count;
+	const struct thread_interval *p = threads_of(ex, like->tid, &count);
+	struct claim c;
+
+	for (; count > 0 && p->begin_ns < like->end_ns; count--, p++) {
+		c = *like;
+		if (c.begin_ns < p->begin_ns)
+			c.begin_ns = p->begin_ns;
+		if (c.end_ns > p->end_ns)
+			c.end_ns = p->end_ns;
+		if (p->state == THREAD_RUN)
+			path_add(ex, &c);
+	}
+}
+
+void
+cause_other(struct explainer *ex, int attempt, uint32_t tid)
+{
+	size_t i = entry_from(ex, ex->leg_begin_ns);
+	size_t last = entry_from(ex, ex->leg_end_ns);
+	unsigned receipts = 0;
+	struct claim c = {
+	    .cause = TALE_CAUSE_BACKEND_QUEUE,
+	    .rank = RANK_OTHER,
+	    .likely = true, /* it may do other things until its next call */
+	    .attempt = attempt,
+	    .tid = tid,
+	    .cpu = -1,
+	};
+
+	for (; i < last && receipts < RECEIPTS_MAX; i++) {
+		if (!is_receipt(ex, attempt, tid, &ex->t->entry[i]))
+			continue;
+		receipts++;
+		c.value = request_of(ex, &ex->t->entry[i].slot.event);
+		c.begin_ns = moment_at(ex, ex->t->entry[i].at);
+		c.end_ns = worked_until(ex, tid, i);
+		if (c.value != 0)
+			claim_computed(ex, &c);
+	}
+}

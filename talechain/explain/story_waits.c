@@ -1,0 +1,241 @@
+/*
+ * story_waits.c: timed waits that a thread takes up again at once are one.
+ *
+ * Some locks are waited for with timeouts: the thread wakes, sees that the lock
+ * is still taken, and sleeps again.  A Java monitor does so after 1, 8, 64, ...
+ * ms, CPython's interpreter lock after each 5 ms.  To the scheduler these are
+ * sleeps that timers end, and only the last one is ended by a thread.  Here
+ * they become one wait, for the lock.
+ *
+ * A single timeout of 5 ms may be a sleep before a wait.  Where threads of a
+ * process end such waits for each other more than once, it is none.
+ */
+#include <string.h>
+
+#include "talechain/explain/explainer.h"
+
+/* A thread that looks whether a lock is free, and waits on, runs no longer. */
+#define RETAKEN_NS (300 * NS_PER_US)
+#define MONITOR_FIRST_NS NS_PER_MS /* a Java monitor's first timeout */
+#define MONITOR_GROWS 8		   /* each is so many times the last */
+#define MONITOR_MOST_NS NS_PER_S
+#define SWITCH_NS (5 * NS_PER_MS) /* CPython's sys.getswitchinterval() */
+#define SWITCHES_MIN 2		  /* that make a process one of those */
+/* Timers are late, never early; a busy machine's more so. */
+#define LATE_NS (400 * NS_PER_US)
+#define SOFTIRQ_TIMER 1
+#define SOFTIRQ_HRTIMER 8
+
+/* Whether a timer ended a sleep. */
+static bool
+is_timed_out(const struct thread_interval *p)
+{
+	return p->state == THREAD_SLEEP && p->woken_ns != NEVER &&
+	       p->other == 0 && p->doubt == NULL &&
+	       (p->context == TALECHAIN_CONTEXT_IRQ ||
+		   (p->context == TALECHAIN_CONTEXT_SOFTIRQ &&
+		       (p->vector == SOFTIRQ_TIMER ||
+			   p->vector == SOFTIRQ_HRTIMER)));
+}
+
+/* Whether a sleep may be a wait with a certain timeout. */
+static bool
+is_timeout_of(const struct thread_interval *p, int64_t timeout_ns)
+{
+	int64_t ns = p->end_ns - p->begin_ns;
+
+	return ns >= timeout_ns - timeout_ns / 20 &&
+	       ns <= timeout_ns + timeout_ns / 5 + LATE_NS;
+}
+
+bool
+thread_is_peer(const struct explainer *ex, const struct thread_interval *p)
+{
+	const struct tale_thread *self = tale_thread_find(ex->t, p->tid);
+
+	return p->other != 0 && p->other != p->tid && self != NULL &&
+	       p->other_pid == self->pid;
+}
+
+/* Whether a sleep was ended by another thread of its process. */
+static bool
+is_woken_by_peer(const struct explainer *ex, const struct thread_interval *p)
+{
+	return p->state == THREAD_SLEEP && thread_is_peer(ex, p);
+}
+
+/* Which interval is the sleep that a thread went on with at once, or 0. */
+static size_t
+taken_up_again(const struct explainer *ex, size_t i)
+{
+	const struct thread_interval *p = ex->interval;
+	int64_t ran_ns = 0;
+	size_t k;
+
+	for (k = i + 1; k < ex->intervals && p[k].tid == p[i].tid; k++) {
+		if (p[k].begin_ns != p[k - 1].end_ns || p[k].doubt != NULL)
+			return 0;
+		if (p[k].state == THREAD_SLEEP)
+			return k;
+		if (p[k].state == THREAD_RUN)
+			ran_ns += p[k].end_ns - p[k].begin_ns;
+		else if (p[k].state != THREAD_READY &&
+			 p[k].state != THREAD_PREEMPTED)
+			return 0;
+		if (ran_ns > RETAKEN_NS)
+			return 0;
+	}
+	return 0;
+}
+
+/* A chain of timeouts, from a first sleep to the one that ends the wait. */
+struct chain {
+	size_t first, last;
+	unsigned timeouts; /* of all but the last */
+	bool monitor, equal;
+};
+
+/* Follow the timeouts from interval i as long as they are of one kind. */
+static struct chain
+chain_from(const struct explainer *ex, size_t i)
+{
+	const struct thread_interval *p = ex->interval;
+	int64_t first_ns = p[i].end_ns - p[i].begin_ns;
+	int64_t monitor_ns = MONITOR_FIRST_NS;
+	struct chain c = {.first = i, .monitor = true, .equal = true};
+	bool monitor, equal;
+	size_t next;
+
+	for (c.last = i; is_timed_out(&p[c.last]); c.last = next) {
+		next = taken_up_again(ex, c.last);
+		monitor = c.monitor && is_timeout_of(&p[c.last], monitor_ns);
+		equal = c.equal && is_timeout_of(&p[c.last], first_ns);
+		if (next == 0 || (!monitor && !equal))
+			break;
+		c.monitor = monitor;
+		c.equal = equal;
+		c.timeouts++;
+		monitor_ns *= MONITOR_GROWS;
+		if (monitor_ns > MONITOR_MOST_NS)
+			monitor_ns = MONITOR_MOST_NS;
+	}
+	return c;
+}
+
+/* Whether a sleep is one timeout of an interpreter lock. */
+static bool
+is_switch(const struct thread_interval *p)
+{
+	return is_timed_out(p) && is_timeout_of(p, SWITCH_NS);
+}
+
+/* Whether its timeouts are those of an interpreter lock. */
+static bool
+is_of_switches(const struct explainer *ex, const struct chain *c)
+{
+	return c->timeouts > 0 && c->equal &&
+	       is_timeout_of(&ex->interval[c->first], SWITCH_NS);
+}
+
+static struct thread_process *
+process_of(struct explainer *ex, uint32_t tid)
+{
+	const struct tale_thread *thread = tale_thread_find(ex->t, tid);
+
+	return thread != NULL ? &ex->process[thread - ex->t->thread] : NULL;
+}
+
+/* Which processes' threads wait for each other in turns of 5 ms. */
+static void
+switches_find(struct explainer *ex)
+{
+	const struct tale_thread *thread = ex->t->thread;
+	struct thread_process *of;
+	struct chain c;
+
+	for (size_t i = 0; i < ex->intervals; i = c.last + 1) {
+		c = chain_from(ex, i);
+		of = process_of(ex, ex->interval[i].tid);
+		if (of == NULL || !is_of_switches(ex, &c) ||
+		    !is_woken_by_peer(ex, &ex->interval[c.last]))
+			continue;
+		of->switches += c.timeouts;
+		of->switched = true;
+	}
+	for (unsigned i = 0; i < ex->t->threads; i++) {
+		unsigned switches = 0, threads = 0;
+
+		for (unsigned k = 0; k < ex->t->threads; k++) {
+			if (thread[k].pid != thread[i].pid)
+				continue;
+			switches += ex->process[k].switches;
+			threads += ex->process[k].switched;
+		}
+		ex->process[i].lock = switches >= SWITCHES_MIN;
+		ex->process[i].interpreter = ex->process[i].lock && threads > 1;
+	}
+}
+
+/* What a chain of waits is for, if it is one wait. */
+static enum thread_wait
+wait_of(const struct explainer *ex, const struct chain *c)
+{
+	const struct thread_interval *p = ex->interval;
+	const struct tale_thread *self =
+	    tale_thread_find(ex->t, p[c->first].tid);
+	const struct thread_process *of = NULL;
+	bool ended = is_woken_by_peer(ex, &p[c->last]), turns;
+
+	if (self != NULL)
+		of = &ex->process[self - ex->t->thread];
+	turns = of != NULL && of->lock && is_of_switches(ex, c);
+	if (turns && (ended || is_switch(&p[c->last])))
+		return of->interpreter ? WAIT_INTERPRETER : WAIT_LOCK;
+	if (!ended || c->timeouts == 0)
+		return WAIT_OTHER;
+	if (c->timeouts == 1 && !c->monitor)
+		return WAIT_OTHER;
+	return WAIT_LOCK;
+}
+
+/*
+ * A short wait among those in turns, which no timeout ended; or a
+ * timeout after which the lock was free.
+ */
+static enum thread_wait
+wait_between(const struct explainer *ex, const struct thread_interval *p)
+{
+	const struct tale_thread *self = tale_thread_find(ex->t, p->tid);
+
+	if (self == NULL || !ex->process[self - ex->t->thread].interpreter)
+		return WAIT_OTHER;
+	if (is_switch(p) || (is_woken_by_peer(ex, p) &&
+				p->end_ns - p->begin_ns < SWITCH_NS + LATE_NS))
+		return WAIT_INTERPRETER;
+	return WAIT_OTHER;
+}
+
+void
+waits_join(struct explainer *ex)
+{
+	struct thread_interval *p = ex->interval;
+	enum thread_wait wait;
+	struct chain c;
+	size_t i, kept = 0;
+
+	switches_find(ex);
+	for (i = 0; i < ex->intervals; i++) {
+		c = chain_from(ex, i);
+		wait = wait_of(ex, &c);
+		if (wait == WAIT_OTHER) {
+			p[i].wait = wait_between(ex, &p[i]);
+			p[kept++] = p[i];
+			continue;
+		}
+		p[c.last].begin_ns = p[i].begin_ns;
+		p[c.last].wait = wait;
+		p[kept++] = p[c.last];
+		i = c.last;
+	}
+	ex->intervals = kept;
+}

@@ -1,0 +1,468 @@
+/*
+ * cases_walk.c: plots of threads that wait for each other: what is handed over,
+ * and what is only passed on, as a lock is.
+ */
+#include "tests/unit/talechain/cases.h"
+
+#include <string.h>
+
+#define C_TID 503 /* one more thread of A's */
+#define D_TID 504
+
+static void
+wakes(struct plot *p, int64_t us, uint32_t from, uint32_t to)
+{
+	KERNEL(p, us, from, A_PID, TALECHAIN_WAKEUP, to, A_PID, 0);
+}
+
+static void
+woken_by(struct plot *p, int64_t us, uint32_t to,
+    enum talechain_context context, unsigned vector)
+{
+	KERNEL(p, us, 0, 0, TALECHAIN_WAKEUP, to, A_PID, PACK(context, vector));
+}
+
+/* CPU 1 goes from one thread of A's to another. */
+static void
+passes(struct plot *p, int64_t us, uint32_t from, enum talechain_off off,
+    uint32_t to, int64_t wait_us)
+{
+	KERNEL(p, us, from, A_PID, TALECHAIN_SCHEDULE, PACK(A_PID, to), 0, 0,
+	    (uint64_t)off << 56 | (uint64_t)(wait_us * US));
+}
+
+/* A timer wakes one thread while another runs; it looks, and sleeps again. */
+static void
+looks(struct plot *p, int64_t us, uint32_t tid, uint32_t runs)
+{
+	woken_by(p, us, tid, TALECHAIN_CONTEXT_IRQ, 0);
+	passes(p, us + 5, runs, TALECHAIN_OFF_PREEMPTED, tid, 5);
+	passes(p, us + 15, tid, TALECHAIN_OFF_SLEEPING, runs, 10);
+}
+
+static void
+until(struct plot *p, int64_t us)
+{
+	p->sent = us;
+	p->left = us - 3;
+	p->back = us + 5;
+}
+
+/*
+ * CPython.  A's thread computes; another one wants the interpreter, asks for
+ * it after 5 ms, gets it and wakes the first, which then waits for it.
+ */
+static void
+interpreter_taken(struct plot *p)
+{
+	woken_by(p, 600, B_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	passes(p, 610, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 10);
+	passes(p, 640, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 30);
+	looks(p, 5650, B_TID, A_TID);
+	wakes(p, 5700, A_TID, B_TID);
+	passes(p, 5710, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
+	wakes(p, 5715, B_TID, A_TID);
+	passes(p, 5720, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 5);
+	passes(p, 5730, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
+	looks(p, 10740, A_TID, B_TID);
+	looks(p, 15760, A_TID, B_TID);
+}
+
+static void
+on_interpreter(struct plot *p)
+{
+	until(p, 30000);
+	interpreter_taken(p);
+	wakes(p, 25000, B_TID, A_TID);
+	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* A third thread waits as well and gets it before the first. */
+static void
+on_interpreter_in_turn(struct plot *p)
+{
+	until(p, 40000);
+	interpreter_taken(p);
+	wakes(p, 16000, B_TID, C_TID);
+	passes(p, 16005, B_TID, TALECHAIN_OFF_SLEEPING, C_TID, 5);
+	looks(p, 20780, A_TID, C_TID);
+	looks(p, 25800, A_TID, C_TID);
+	wakes(p, 26000, C_TID, A_TID);
+	passes(p, 26010, C_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* It is free when a timeout comes: no thread wakes the one that takes it. */
+static void
+on_interpreter_free(struct plot *p)
+{
+	until(p, 40000);
+	interpreter_taken(p);
+	wakes(p, 25000, B_TID, A_TID);
+	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+	wakes(p, 26000, A_TID, B_TID);
+	passes(p, 26010, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
+	looks(p, 31020, A_TID, B_TID);
+	plot_leaves(p, 33000, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 36040, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 36050, A_TID, 10, 0);
+}
+
+/* It waited for 3 ms, woken before a timeout: no baton is work handed over. */
+static void
+on_interpreter_brief(struct plot *p)
+{
+	woken_by(p, 600, B_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	passes(p, 610, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 10);
+	passes(p, 640, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 30);
+	wakes(p, 3000, A_TID, B_TID);
+	passes(p, 3010, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
+	wakes(p, 6000, B_TID, A_TID);
+	passes(p, 6010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* Over two threads and back: what each does is the request's. */
+static void
+on_handed_on(struct plot *p)
+{
+	wakes(p, 500, A_TID, B_TID);
+	passes(p, 510, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
+	wakes(p, 2000, B_TID, C_TID);
+	passes(p, 2010, B_TID, TALECHAIN_OFF_SLEEPING, C_TID, 10);
+	wakes(p, 9000, C_TID, A_TID);
+	passes(p, 9010, C_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* Twice to the same thread, and between it works on it itself. */
+static void
+on_handed_twice(struct plot *p)
+{
+	wakes(p, 500, A_TID, B_TID);
+	passes(p, 510, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
+	wakes(p, 2000, B_TID, A_TID);
+	passes(p, 2010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+	wakes(p, 7000, A_TID, B_TID);
+	passes(p, 7010, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
+	wakes(p, 9000, B_TID, A_TID);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* Another answers: A's thread gave it all away. */
+static void
+on_given_away(struct plot *p)
+{
+	p->sender = B_TID;
+	wakes(p, 500, A_TID, B_TID);
+	passes(p, 510, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
+}
+
+/* One of a pool was busy as the request came: for what is not known. */
+static void
+on_busy_pool(struct plot *p)
+{
+	plot_leaves(p, -1000, B_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_enters(p, 60, B_TID, 1060, HOG);
+	passes(p, 66, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 10);
+	passes(p, 400, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 334);
+	passes(p, 450, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 50);
+	wakes(p, 500, A_TID, B_TID);
+	passes(p, 510, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 10);
+	wakes(p, 9000, B_TID, A_TID);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* The holder of a lock sleeps, on a timer of its own. */
+static void
+on_holder_sleeps(struct plot *p)
+{
+	plot_leaves(p, -900, B_TID, TALECHAIN_OFF_SLEEPING, 0);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 8900, B_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 8910, B_TID, 10, 0);
+	wakes(p, 9000, B_TID, A_TID);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* It lost its CPU. */
+static void
+on_holder_preempted(struct plot *p)
+{
+	wakes(p, 400, A_TID, D_TID); /* a third, that does nothing of it */
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
+	plot_leaves(p, 1500, B_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_enters(p, 8900, B_TID, 7400, HOG);
+	wakes(p, 9000, B_TID, A_TID);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* A Java monitor on a busy machine: it has to wait to look. */
+static void
+on_monitor_late(struct plot *p)
+{
+	until(p, 30000);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
+	woken_by(p, 2060, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	passes(p, 5060, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 3000);
+	passes(p, 5070, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 10);
+	passes(p, 6070, B_TID, TALECHAIN_OFF_PREEMPTED, A_TID, 1000);
+	passes(p, 6090, A_TID, TALECHAIN_OFF_SLEEPING, B_TID, 20);
+	looks(p, 14200, A_TID, B_TID);
+	wakes(p, 25000, B_TID, A_TID);
+	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* 2 ms of sleep, then a wait of 8 ms and more: no monitor begins so. */
+static void
+on_sleep_then_monitor(struct plot *p)
+{
+	until(p, 30000);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
+	looks(p, 3500, A_TID, B_TID);
+	looks(p, 11600, A_TID, B_TID);
+	wakes(p, 25000, B_TID, A_TID);
+	passes(p, 25010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* Tailor lost its CPU after the send, before it read the clock. */
+static void
+on_stamped_late(struct plot *p)
+{
+	p->stamped = 8000;
+}
+
+static void
+named(struct plot *p, uint32_t tid, const char name[16])
+{
+	uint64_t text[2];
+
+	memcpy(text, name, sizeof(text));
+	KERNEL(p, -2900, tid, A_PID, TALECHAIN_THREAD, tid, A_PID, text[0],
+	    text[1]);
+}
+
+/* A thread of A's that has nothing to do with the request takes its CPU. */
+static void
+preempted_by(struct plot *p, const char name[16])
+{
+	named(p, B_TID, name);
+	passes(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 10);
+	passes(p, 9000, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 8000);
+}
+
+static void
+on_compiler(struct plot *p)
+{
+	preempted_by(p, "C1 CompilerThre");
+}
+
+static void
+on_collector(struct plot *p)
+{
+	preempted_by(p, "GC Thread#0\0\0\0\0");
+}
+
+static void
+on_helper(struct plot *p)
+{
+	preempted_by(p, "node\0\0\0\0\0\0\0\0\0\0\0");
+}
+
+/* A JVM that is no server's: its compiler is like any other program. */
+static void
+on_other_compiler(struct plot *p)
+{
+	char name[16] = "C2 CompilerThre";
+	uint64_t text[2];
+
+	memcpy(text, name, sizeof(text));
+	KERNEL(
+	    p, -2900, 888, 880, TALECHAIN_THREAD, 888, 880, text[0], text[1]);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, 888);
+	plot_enters(p, 9000, A_TID, 8000, 888);
+}
+
+/* It waits for what the compiler makes. */
+static void
+on_compiled(struct plot *p)
+{
+	named(p, B_TID, "C2 CompilerThre");
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, B_TID);
+	wakes(p, 9000, B_TID, A_TID);
+	passes(p, 9010, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
+/* A's thread has another request, which Tailor had forwarded. */
+static void
+busy_with(struct plot *p, int64_t since, int64_t until)
+{
+	SCENE(&p->scene, (since - 20) * US, -1, TALECHAIN_PROXY_ATTEMPT, 0xee,
+	    0, 0, 83);
+	KERNEL(p, since - 15, PROXY_TID, 99, TALECHAIN_SOCK_SEND, 83,
+	    PACK(100, 10), 0, PORTS(50002, 9000));
+	KERNEL(p, since, A_TID, A_PID, TALECHAIN_SOCK_RECV, 93, PACK(100, 10),
+	    0, PORTS(9000, 50002));
+	KERNEL(p, until, A_TID, A_PID, TALECHAIN_SOCK_SEND, 93, PACK(300, 10),
+	    0, PORTS(9000, 50002));
+	/* The connection's request before, and the next one. */
+	SCENE(&p->scene, (since - 9000) * US, -1, TALECHAIN_PROXY_ATTEMPT, 0xdd,
+	    0, 0, 83);
+	SCENE(&p->scene, (until + 50) * US, -1, TALECHAIN_PROXY_ATTEMPT, 0xff,
+	    0, 0, 83);
+}
+
+static void
+on_busy_with(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	busy_with(p, -2000, 8950);
+}
+
+/* And that request's thread loses its CPU. */
+static void
+on_busy_preempted(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	busy_with(p, -2000, 8950);
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_PREEMPTED, HOG);
+	plot_enters(p, 8000, A_TID, 7000, HOG);
+}
+
+/* Since long before, and it sleeps for that request. */
+static void
+on_busy_long(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	busy_with(p, -90000, 8950);
+	plot_leaves(p, -80000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 8000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+	plot_enters(p, 8010, A_TID, 10, 0);
+}
+
+/* One thread serves all: it takes another request while this one waits. */
+static void
+on_busy_loop(struct plot *p)
+{
+	plot_leaves(p, 500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 995, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
+	plot_enters(p, 1000, A_TID, 5, 0);
+	busy_with(p, 1010, 8000);
+	passes(p, 2000, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 0);
+	passes(p, 3000, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 1000);
+}
+
+/* It had responded to that: what it did then is not known. */
+static void
+on_busy_no_more(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	busy_with(p, -2000, 40);
+}
+
+/*
+ * A client here reads the response in two pieces, the second long after Tailor
+ * gave it to the kernel; and then sends its next request.
+ */
+static void
+on_slow_reader(struct plot *p)
+{
+	const uint64_t ports = PORTS(40000, 8080);
+
+	KERNEL(p, 10040, 0, 0, TALECHAIN_TCP_RECV, 72, PACK(2000, 1),
+	    PACK(600, 500), ports);
+	KERNEL(p, 10050, 650, 650, TALECHAIN_SOCK_RECV, 72, PACK(2000, 100), 0,
+	    ports);
+	KERNEL(p, 190000, 650, 650, TALECHAIN_SOCK_RECV, 72, PACK(2100, 500), 0,
+	    ports);
+	KERNEL(p, 190100, 650, 650, TALECHAIN_SOCK_SEND, 72, PACK(1100, 100), 0,
+	    ports);
+	KERNEL(p, 195000, 650, 650, TALECHAIN_SOCK_RECV, 72, PACK(2600, 500), 0,
+	    ports);
+}
+
+/* One that reads all of it late: what it waited for is not known. */
+static void
+on_late_reader(struct plot *p)
+{
+	const uint64_t ports = PORTS(40000, 8080);
+
+	KERNEL(p, 10040, 0, 0, TALECHAIN_TCP_RECV, 72, PACK(2000, 1),
+	    PACK(600, 500), ports);
+	KERNEL(p, 190000, 650, 650, TALECHAIN_SOCK_RECV, 72, PACK(2000, 600), 0,
+	    ports);
+}
+
+#define CASE(plot, cause, share, sentence)                            \
+	{                                                             \
+#plot, on_##plot, TALE_CAUSE_##cause, share, sentence \
+	}
+
+const struct cause_case walk_cases[] = {
+    CASE(interpreter, LOCK, 19275,
+	"19.3 of 30.0 ms: A's thread 501 waited for the interpreter lock, held "
+	"by thread 502, which computed meanwhile."),
+    CASE(interpreter_in_turn, LOCK, 20275,
+	"20.3 of 40.0 ms: A's thread 501 waited for the interpreter lock, held "
+	"by thread 502 and 1 other in turn, which computed meanwhile."),
+    CASE(interpreter_free, LOCK, 29305,
+	"29.3 of 40.0 ms: A's thread 501 waited for the interpreter lock, held "
+	"by thread 502, which computed meanwhile."),
+    CASE(interpreter_brief, WORK, 6892,
+	"6.89 of 10.0 ms: A's thread 501 computed. 2.99 of 10.0 ms: A's thread "
+	"501 waited until thread 502 woke it, which computed meanwhile."),
+    CASE(handed_on, WORK, 9892, "9.89 of 10.0 ms: A's thread 503 computed."),
+    CASE(handed_twice, WORK, 9882, "9.88 of 10.0 ms: A's thread 501 computed."),
+    CASE(given_away, WORK, 9912, "9.91 of 10.0 ms: A's thread 502 computed."),
+    CASE(busy_pool, LOCK, 8490,
+	"8.49 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
+	"which computed meanwhile."),
+    CASE(holder_sleeps, LOCK, 8000,
+	"8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
+	"which slept meanwhile."),
+    CASE(holder_preempted, LOCK, 8000,
+	"8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
+	"which waited for a CPU meanwhile."),
+    CASE(monitor_late, LOCK, 24000,
+	"24.0 of 30.0 ms: A's thread 501 waited for a lock, held by thread "
+	"502, which computed meanwhile."),
+    CASE(compiler, CLASS_LOADING, 8000,
+	"8.00 of 10.0 ms: A's thread 501 waited for CPU 1, on which A's "
+	"compiler C1 CompilerThre[502] ran."),
+    CASE(other_compiler, PREEMPTED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran C2 CompilerThre[888]."),
+    CASE(compiled, CLASS_LOADING, 8010,
+	"8.01 of 10.0 ms: A's thread 501 waited until A's compiler C2 "
+	"CompilerThre[502] woke it."),
+    CASE(collector, PREEMPTED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran A's collector GC Thread#0[502]."),
+    CASE(helper, PREEMPTED, 8000,
+	"8.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran A's thread node[502]."),
+    CASE(busy_with, BACKEND_QUEUE, 8945,
+	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
+	"request 00000000000000ee."),
+    CASE(busy_preempted, PREEMPTED, 7000,
+	"7.00 of 10.0 ms: A's thread 501 was preempted on CPU 1, which then "
+	"ran stress-ng[777]; it was busy with request 00000000000000ee."),
+    CASE(busy_long, BACKEND_QUEUE, 8935,
+	"8.94 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
+	"request 00000000000000ee."),
+    CASE(busy_loop, BACKEND_QUEUE, 6000,
+	"6.00 of 10.0 ms: it waited for A's thread 501, which was busy with "
+	"request 00000000000000ee (likely)."),
+    CASE(busy_no_more, BACKEND_QUEUE, 8945,
+	"8.95 of 10.0 ms: it waited in A's socket; thread 501 was busy with "
+	"other work."),
+    CASE(slow_reader, CLIENT_LATE, 179955,
+	"180.0 of 190.0 ms: the response had arrived; the client read it "
+	"later."),
+    CASE(late_reader, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(stamped_late, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(sleep_then_monitor, LOCK, 13385,
+	"13.4 of 30.0 ms: A's thread 501 waited until thread 502 woke it"),
+};
+const size_t walk_cases_count = sizeof(walk_cases) / sizeof(walk_cases[0]);
