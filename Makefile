@@ -165,12 +165,12 @@ $(BUILD)/obj/%.bpf.o: %.bpf.c $(FLAGS)
 $(BUILD)/kernel.bpf: $(BPF_OBJECTS)
 	$(call say,BPF)$(BPFTOOL) gen object $@ $^
 $(BUILD)/obj/profiler/kernel/programs.o: $(BUILD)/kernel.bpf
-# And two small ones: for the microscope, and for libjvm's probes.
+# And two small ones: for the microscope, and for the probes of runtimes.
 $(BUILD)/task_map.bpf: $(BUILD)/obj/profiler/shim/task_map.bpf.o
-$(BUILD)/usdt.bpf: $(BUILD)/obj/profiler/jvm/usdt.bpf.o
-$(BUILD)/task_map.bpf $(BUILD)/usdt.bpf:
+$(BUILD)/runtimes.bpf: $(BUILD)/obj/profiler/runtimes/runtimes.bpf.o
+$(BUILD)/task_map.bpf $(BUILD)/runtimes.bpf:
 	$(call say,BPF)$(BPFTOOL) gen object $@ $^
-$(BUILD)/obj/profiler/jvm/usdt.o: $(BUILD)/usdt.bpf
+$(BUILD)/obj/profiler/runtimes/probes.o: $(BUILD)/runtimes.bpf
 $(BUILD)/obj/profiler/shim/task_map.o: $(BUILD)/task_map.bpf
 
 # A room's whole archive must link with nothing but what the room may use.
@@ -408,10 +408,16 @@ $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,daemon)
 -include examples/lucene/lucene.mk
 
 .PHONY: demo
-demo:	## two Lucene servers, collections and all, with and without Tailor
+demo:	## two servers, collections and all, with and without Tailor; RUNTIME=node
+ifeq ($(RUNTIME),node)
+	@tools/install-deps build
+	@$(MAKE) --no-print-directory all
+	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/node.py
+else
 	@tools/install-deps build demo
 	@$(MAKE) --no-print-directory all lucene lucene-index
 	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/demo.py
+endif
 
 # --- the experiments ----------------------------------------------------------
 .PHONY: experiment

@@ -114,7 +114,7 @@ struct config {
 	struct {
 		enum config_mode mode;
 		bool trigger_gc, trigger_safepoint, trigger_exit,
-		    trigger_unresponsive;
+		    trigger_unresponsive, trigger_quota, trigger_stopped;
 		unsigned allow_rules;
 		char *allow[CONFIG_RULES]; /* owned "METHOD /path" */
 		uint64_t body_max_bytes;

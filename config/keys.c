@@ -37,6 +37,8 @@ static const struct key_choice triggers[] = {
     {"safepoint", offsetof(struct config, hedging.trigger_safepoint)},
     {"exit", offsetof(struct config, hedging.trigger_exit)},
     {"unresponsive", offsetof(struct config, hedging.trigger_unresponsive)},
+    {"quota", offsetof(struct config, hedging.trigger_quota)},
+    {"stopped", offsetof(struct config, hedging.trigger_stopped)},
     {NULL, 0},
 };
 static const struct key_choice losers[] = {
@@ -182,14 +184,15 @@ const struct config_key config_keys[] = {
 	BESIDE(config_server, libjvm), .argument = "",
 	.restart = true,
 	.fallback = "auto",
-	.meaning = "Where the pauses of its Java virtual machine are seen: "
-	"agent is Tailor's agent inside it; hsperfdata the file that HotSpot "
-	"keeps; auto the agent if it reports, else the file; none is for a "
-	"server that is not a JVM: only its end is seen; usdt the probes in "
-	"libjvm (needs root at the start, and nothing in the JVM): of the file "
-	"in \"usdt:/path/libjvm.so\", else of the one beside the program of "
-	"launch.command, or beside java in $PATH.  A JVM started by a script "
-	"is not found this way."},
+	.meaning = "Where the collections of its runtime are seen: agent is "
+	"Tailor's agent inside a Java virtual machine; hsperfdata the file "
+	"that HotSpot keeps; usdt probes in libjvm, Node or CPython (needs "
+	"root at the start, and nothing in the server); auto the agent if it "
+	"reports, else the file, else the probes of libjvm or Node; none is "
+	"for a server without any: only its end is seen.  Probed with usdt is "
+	"the file in \"usdt:/path/libjvm.so\" (or libnode.so, node, python3), "
+	"else the program of launch.command, or the libjvm.so beside it if it "
+	"is java, else the server that listens when tailor starts."},
 {"servers[].loser", KEY_CHOICE, PLACE(config_server, loser),
 	.choices = losers, .fallback = "drain",
 	.meaning = "What happens to an attempt that lost.  drain reads and "
@@ -260,9 +263,11 @@ const struct config_key config_keys[] = {
 	.meaning = "act swaps and re-sends; watch only observes and records, "
 	"to see what Tailor would have done."},
 {"hedging.triggers", KEY_FLAGS, .choices = triggers,
-	.fallback = "gc,exit,unresponsive",
+	.fallback = "gc,exit,unresponsive,stopped",
 	.meaning = "What counts as a hazard: a garbage collection; any "
-	"safepoint; the end of the process; unresponsive, a server with "
+	"safepoint; the end of the process; the CPU quota of its cgroup used "
+	"up, and a process stopped or frozen, both by the kernel's events; "
+	"unresponsive, a server with "
 	"several requests in flight that sends nothing, not even the response "
 	"to a probe, for at least a second and four times its longest silence "
 	"of the last minutes.  Other safepoints are mostly too short to be "

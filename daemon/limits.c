@@ -33,7 +33,9 @@ limits_hedging(const struct config *c, struct hedging_limits *l)
 		(c->hedging.trigger_safepoint ? 1U << HAZARD_SAFEPOINT : 0) |
 		(c->hedging.trigger_exit ? 1U << HAZARD_EXIT : 0) |
 		(c->hedging.trigger_unresponsive ? 1U << HAZARD_UNRESPONSIVE
-						 : 0),
+						 : 0) |
+		(c->hedging.trigger_quota ? 1U << HAZARD_QUOTA : 0) |
+		(c->hedging.trigger_stopped ? 1U << HAZARD_STOPPED : 0),
 	    .servers = c->servers,
 	    .budget_ratio = c->hedging.budget_ratio,
 	    .budget_burst = c->hedging.budget_burst,

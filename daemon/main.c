@@ -236,10 +236,13 @@ open_profiler(struct proxy *p, const struct config *c)
 			o.server[i].address = s->address.address;
 		o.server[i].hsperfdata = s->jvm == CONFIG_JVM_AUTO ||
 					 s->jvm == CONFIG_JVM_HSPERFDATA;
-		if (s->jvm == CONFIG_JVM_USDT)
-			o.server[i].probes = *s->libjvm != '\0' ? s->libjvm
-					     : s->argc > 0	? s->argv[0]
-								: "java";
+		o.server[i].probes =
+		    s->jvm == CONFIG_JVM_USDT	? PROFILER_PROBES_ON
+		    : s->jvm == CONFIG_JVM_AUTO ? PROFILER_PROBES_AUTO
+						: PROFILER_PROBES_OFF;
+		o.server[i].program = *s->libjvm != '\0' ? s->libjvm
+				      : s->argc > 0	 ? s->argv[0]
+							 : NULL;
 		o.server[i].agent =
 		    s->jvm == CONFIG_JVM_AUTO || s->jvm == CONFIG_JVM_AGENT;
 	}

@@ -39,6 +39,10 @@ hedge_trigger_name(enum hedge_trigger trigger)
 		return "exit";
 	case HEDGE_UNRESPONSIVE:
 		return "unresponsive";
+	case HEDGE_QUOTA:
+		return "quota";
+	case HEDGE_STOPPED:
+		return "stopped";
 	case HEDGE_TIMER:
 		return "timer";
 	case HEDGE_FAILURE:
@@ -193,6 +197,8 @@ policy_is_hedge(enum hedge_trigger trigger)
 	case HEDGE_SAFEPOINT:
 	case HEDGE_EXIT:
 	case HEDGE_UNRESPONSIVE:
+	case HEDGE_QUOTA:
+	case HEDGE_STOPPED:
 	case HEDGE_TIMER:
 		return true;
 	case HEDGE_FIRST:

@@ -46,6 +46,8 @@ enum hedge_trigger {
 	HEDGE_SAFEPOINT,    /* the active server is stopped at a safepoint */
 	HEDGE_EXIT,	    /* the active server's process is gone */
 	HEDGE_UNRESPONSIVE, /* the active server sends nothing (silence.c) */
+	HEDGE_QUOTA,	    /* the active server's CPU quota is used up */
+	HEDGE_STOPPED,	    /* the active server is stopped or frozen */
 	HEDGE_TIMER,	    /* no signal, but the response is late (T6) */
 	HEDGE_FAILURE,	    /* the attempt failed before a response (T7) */
 	HEDGE_TRIGGER_COUNT

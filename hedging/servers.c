@@ -188,9 +188,10 @@ policy_hazards_expire(struct hedging *h, unsigned server, struct instant now)
 	uint32_t stale = 0;
 
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++) {
-		/* The proxy itself sees the ends of these two. */
+		/* The proxy itself sees the ends of the first two; a process
+		 * may be stopped for hours, and ends that when it runs. */
 		if (k == HAZARD_EXIT || k == HAZARD_UNRESPONSIVE ||
-		    (s->hazards & policy_bit(k)) == 0)
+		    k == HAZARD_STOPPED || (s->hazards & policy_bit(k)) == 0)
 			continue;
 		if (instant_since(now, s->kind_since[k]) >= HAZARD_MAX_NS)
 			stale |= policy_bit(k);

@@ -37,6 +37,10 @@ hedging_hazard_trigger(const struct hedging *h, unsigned server)
 		return HEDGE_GC;
 	if ((hazards & policy_bit(HAZARD_SAFEPOINT)) != 0)
 		return HEDGE_SAFEPOINT;
+	if ((hazards & policy_bit(HAZARD_QUOTA)) != 0)
+		return HEDGE_QUOTA;
+	if ((hazards & policy_bit(HAZARD_STOPPED)) != 0)
+		return HEDGE_STOPPED;
 	if ((hazards & policy_bit(HAZARD_UNRESPONSIVE)) != 0)
 		return HEDGE_UNRESPONSIVE;
 	return HEDGE_FIRST;

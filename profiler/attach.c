@@ -116,8 +116,7 @@ attach_watch(struct attach *a)
 		if (a->watched[i].jvm == p->jvm)
 			continue;
 		a->watched[i].jvm = p->jvm;
-		if (a->usdt != NULL && p->server->probes != NULL)
-			usdt_watch(a->usdt, i, p->jvm);
+		runtimes_process(&a->runtimes, i, p->jvm);
 	}
 }
 
@@ -187,6 +186,7 @@ attach_publish(struct attach *a)
 {
 	const struct channel_listener *d = &a->listener;
 	unsigned i, k, agents;
+	const char *probes;
 
 	pthread_mutex_lock(&a->lock);
 	a->shown.channels = d->channels;
@@ -206,12 +206,12 @@ attach_publish(struct attach *a)
 		    sizeof(a->shown.server[i].program));
 		process_describe(&a->process[i], agents,
 		    &a->shown.server[i].source, a->shown.server[i].detail);
-		if (a->usdt == NULL || a->process[i].pid == 0 ||
-		    a->process[i].server->probes == NULL)
+		probes = runtimes_detail(&a->runtimes, i);
+		if (probes == NULL)
 			continue;
-		a->shown.server[i].source = PROFILER_SOURCE_USDT;
+		a->shown.server[i].source = PROFILER_SOURCE_PROBES;
 		snprintf(a->shown.server[i].detail,
-		    sizeof(a->shown.server[i].detail), "probes of libjvm");
+		    sizeof(a->shown.server[i].detail), "%s", probes);
 	}
 	pthread_mutex_unlock(&a->lock);
 }
@@ -279,6 +279,22 @@ attach_turn_kernel(struct attach *a, struct instant now)
 	return COUNT_PERIOD_NS;
 }
 
+/* Probe the runtimes of changed server processes. */
+static int64_t
+attach_turn_runtimes(struct attach *a, struct instant now)
+{
+	int64_t due_ns = -1;
+
+	attach_watch(a);
+	for (unsigned i = 0; i < a->servers; i++) {
+		due_ns =
+		    sooner_ns(due_ns, runtimes_turn(&a->runtimes, i,
+					  a->process[i].page != NULL, now));
+		a->process[i].probed = runtimes_detail(&a->runtimes, i) != NULL;
+	}
+	return due_ns;
+}
+
 /* Follow changed server processes, then sample what is due. */
 static int64_t
 attach_turn_rates(struct attach *a, struct instant now)
@@ -322,7 +338,10 @@ attach_turn(struct attach *a, int64_t wait_ns)
 		due_ns = sooner_ns(due_ns, attach_turn_server(&a->process[i],
 					       &p[1 + i * POLL_SERVER], now));
 	due_ns = sooner_ns(due_ns, attach_turn_kernel(a, now));
+	due_ns = sooner_ns(due_ns, attach_turn_runtimes(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));
+	due_ns = sooner_ns(due_ns, steal_turn(&a->steal, a->commands,
+				       observer_rest_idle(a->rest), now));
 	due_ns = sooner_ns(
 	    due_ns, channel_listener_turn(&a->listener, p + POLL_OTHERS, now));
 	attach_collect(a);

@@ -17,13 +17,14 @@
 #include <stdbool.h>
 
 #include "profiler/channel_listener.h"
-#include "profiler/jvm/usdt.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/observer_command.h"
 #include "profiler/observer_rest.h"
 #include "profiler/process.h"
 #include "profiler/profiler.h"
 #include "profiler/rates_read.h"
+#include "profiler/runtimes/follow.h"
+#include "profiler/steal.h"
 
 struct attach {
 	struct channel_listener listener;
@@ -35,8 +36,9 @@ struct attach {
 		pid_t jvm;
 	} watched[PROFILER_SERVERS]; /* as set in the kernel's programs */
 	struct instant count_at;     /* when to read its losses */
-	struct usdt *usdt;	     /* borrowed; NULL: no probes */
+	struct runtimes runtimes;
 	struct rates_reader rates;
+	struct steal steal;
 	struct command_ring *commands; /* borrowed; this thread writes */
 	struct command_ring *released; /* borrowed; this thread reads */
 	struct observer_rest *rest;    /* borrowed; to wake the observer */

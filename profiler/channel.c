@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "profiler/kernel/kernel.h"
+#include "profiler/stall.h"
 
 /* A time stamp this far ahead of our own clock is rejected. */
 #define CHANNEL_FUTURE_NS (1 * NS_PER_MS)
@@ -236,6 +237,17 @@ channel_report_losses(struct channel *c, struct output *o, struct instant now)
 	c->torn_reported = c->cursor.torn;
 }
 
+/* Into the stream; what a switch of the kernel means before that. */
+static void
+channel_pass(const struct channel *c, struct output *o,
+    const struct talechain_event *e, int server, struct instant now)
+{
+	if (c->stalls != NULL)
+		stalls_event(c->stalls, c->owners, e);
+	output_event(o, e, c->number,
+	    c->owners == NULL ? server : kernel_owner(c->owners, e), now);
+}
+
 unsigned
 channel_drain(
     struct channel *c, struct output *o, unsigned limit, struct instant now)
@@ -253,14 +265,12 @@ channel_drain(
 		case TALECHAIN_TAKE_LOST:
 			output_lost(
 			    o, c->number, lost, OUTPUT_LOSS_OVERWRITTEN, now);
+			if (c->stalls != NULL)
+				stalls_lost(c->stalls);
 			break;
 		case TALECHAIN_TAKE_OK:
 			if (channel_accept(c, &e, &now))
-				output_event(o, &e, c->number,
-				    c->owners == NULL
-					? server
-					: kernel_owner(c->owners, &e),
-				    now);
+				channel_pass(c, o, &e, server, now);
 			else
 				output_lost(
 				    o, c->number, 1, OUTPUT_LOSS_REJECTED, now);

@@ -21,6 +21,7 @@
 #include "talechain/timeline/cursor.h"
 
 struct kernel_owners;
+struct stalls;
 
 struct channel {
 	/* constant once made */
@@ -33,6 +34,7 @@ struct channel {
 	pid_t pid;	  /* its writer, from SO_PEERCRED */
 	/* borrowed; of kernel channels: maps events to servers; else NULL */
 	const struct kernel_owners *owners;
+	struct stalls *stalls; /* borrowed; of kernel channels, or NULL */
 	/* the attach thread writes, the observer reads: relaxed atomic */
 	int server; /* -1: not a server's */
 	/* the observer's own */

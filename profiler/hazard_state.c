@@ -18,6 +18,10 @@ hazard_state_levels(const struct hazard_state *w)
 		levels |= UINT32_C(1) << HAZARD_GC;
 	if (w->page_safepoint)
 		levels |= UINT32_C(1) << HAZARD_SAFEPOINT;
+	if (w->stall == STALL_QUOTA)
+		levels |= UINT32_C(1) << HAZARD_QUOTA;
+	if (w->stall == STALL_STOPPED)
+		levels |= UINT32_C(1) << HAZARD_STOPPED;
 	return levels;
 }
 
@@ -105,6 +109,7 @@ hazard_state_start(
 	    .arg = {w->server, (uint64_t)pid}};
 
 	w->pid = pid;
+	w->stall = STALL_NONE;
 	w->exited = false;
 	hazard_state_update(w, c);
 	output_emit(w->output, &n);

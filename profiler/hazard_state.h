@@ -21,6 +21,13 @@
 #include "profiler/output.h"
 #include "talechain/events/hazard.h"
 
+/* Why no thread of a server may run (stall.h). */
+enum stall {
+	STALL_NONE,
+	STALL_QUOTA,
+	STALL_STOPPED,
+};
+
 struct hazard_state {
 	struct output *output; /* borrowed */
 	unsigned server;
@@ -32,6 +39,7 @@ struct hazard_state {
 	bool page_gc;	       /* page: in a collection */
 	bool page_concurrent;  /* and its collector is concurrent */
 	bool page_safepoint;   /* hsperfdata: in a safepoint */
+	enum stall stall;      /* the scheduler: none of it may run */
 	uint32_t active;       /* bit per kind: posted as begun */
 	struct instant since[HAZARD_KIND_COUNT];
 };

@@ -214,11 +214,13 @@ observer_handle_command(
 		observer_set_page(o, r->server, NULL, now);
 		break;
 	case COMMAND_SERVER_START:
+		stalls_forget(&o->stalls, r->server);
 		hazard_state_start(&o->hazards[r->server], r->pid, &change);
 		break;
 	case COMMAND_SERVER_EXIT:
 		/* Another than began it, if that ended before. */
 		o->hazards[r->server].pid = r->pid;
+		stalls_forget(&o->stalls, r->server);
 		hazard_state_exit(&o->hazards[r->server], r->status, &change);
 		break;
 	case COMMAND_RATE:
@@ -370,6 +372,7 @@ observer_sample(struct observer *o, struct instant now)
 	counter_add(&o->output.counters.unsampled_ns,
 	    (uint64_t)instant_since(pause.until, pause.from));
 	output_emit(&o->output, &n);
+	stalls_lost(&o->stalls); /* what runs is not seen meanwhile */
 }
 
 /* Work that is due ten times a second. */
@@ -424,6 +427,7 @@ observer_sweep_hazards(struct observer *o, struct instant now)
 	observer_cost_mark(&o->cost, PROFILER_PART_PAGES);
 	for (i = 0; i < o->agents; i++)
 		agent_channel_sweep(o->agent[i], o->hazards, now);
+	stalls_sweep(&o->stalls, now);
 }
 
 void

@@ -27,6 +27,7 @@
 #include "profiler/output.h"
 #include "profiler/profiler.h"
 #include "profiler/rates.h"
+#include "profiler/stall.h"
 #include "profiler/observer_cost.h"
 #include "profiler/observer_rest.h"
 #include "profiler/hazard_state.h"
@@ -48,6 +49,7 @@ struct observer {
 	/* its own */
 	struct output output;
 	struct hazard_state hazards[PROFILER_SERVERS];
+	struct stalls stalls;
 	struct hsperf_page *page[PROFILER_SERVERS];
 	struct channel *agent[OBSERVER_CHANNELS]; /* those of kind JVM */
 	unsigned agents;

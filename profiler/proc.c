@@ -258,6 +258,25 @@ proc_age_ns(pid_t pid)
 }
 
 bool
+proc_has_argument(pid_t pid, const char *text)
+{
+	char path[32], *argument = NULL;
+	bool found = false;
+	size_t size = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	while (!found && getdelim(&argument, &size, '\0', f) > 0)
+		found = strcmp(argument, text) == 0;
+	free(argument);
+	fclose(f);
+	return found;
+}
+
+bool
 proc_maps(pid_t pid, const char *text)
 {
 	char path[32], line[512];

@@ -67,6 +67,9 @@ bool proc_descends(pid_t pid, pid_t ancestor);
 /* How long it has been running, ns; negative errno. */
 int64_t proc_age_ns(pid_t pid);
 
+/* Whether one of its arguments is this text. */
+bool proc_has_argument(pid_t pid, const char *text);
+
 /* Whether a file whose name contains text is mapped into it. */
 bool proc_maps(pid_t pid, const char *text);
 

@@ -449,7 +449,7 @@ process_turn_page(struct process *p, struct instant now)
 		} else {
 			next_ns = PAGE_LATER_NS;
 		}
-		if (err < 0 && p->page_tries == PAGE_SOON_TRIES)
+		if (err < 0 && p->page_tries == PAGE_SOON_TRIES && !p->probed)
 			log_event(LOG_LEVEL_WARNING, "server_signals_missing",
 			    "server=%s pid=%d why=\"%s\"", p->server->name,
 			    (int)p->jvm, p->why);

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,6 @@ struct profiler {
 	struct observer observer;
 	struct attach attach;
 	struct kernel *kernel; /* owned; NULL: off */
-	struct usdt *usdt;     /* owned; NULL: no server wants it, or off */
 	struct profiler_signal_state signal[PROFILER_SIGNALS];
 	struct channel *inside[INSIDE_MAX]; /* owned */
 	unsigned insides;
@@ -183,61 +181,40 @@ profiler_open_kernel(struct profiler *p)
 		return;
 	for (i = 0; i < options->servers; i++)
 		kernel_server_port(p->kernel, i, options->server[i].port);
-	for (i = 0; i < kernel_channels(p->kernel); i++)
+	p->observer.stalls.hazards = p->observer.hazards;
+	for (i = 0; i < kernel_channels(p->kernel); i++) {
+		kernel_channel(p->kernel, i)->stalls = &p->observer.stalls;
 		observer_add_channel(
 		    &p->observer, kernel_channel(p->kernel, i), instant_now());
+	}
 	p->attach.listener.next_number += kernel_channels(p->kernel);
 	p->observer.kernel = p->attach.kernel = p->kernel;
 }
 
-/* The probes of one server's libjvm.  0 or a negative errno, with why. */
-static int
-profiler_open_probe(struct profiler *p, unsigned server, char *why)
+/* Before the observer runs; later by a command. */
+static void
+profiler_add_channel(void *user, struct channel *c)
 {
-	const char *probes = p->options.server[server].probes;
-	char libjvm[PATH_MAX];
-	int err = 0;
+	struct profiler *p = user;
+	struct observer_command o = {
+	    .kind = COMMAND_CHANNEL, .at = instant_now(), .source = c};
 
-	if (p->usdt == NULL) {
-		err = usdt_new(&p->usdt, p->attach.listener.next_number, why);
-		if (err < 0)
-			return err;
-		p->attach.listener.next_number += PROFILER_SERVERS;
-	}
-	if (strstr(probes, ".so") == NULL) {
-		err = usdt_find(libjvm, sizeof(libjvm), probes, why);
-		probes = libjvm;
-	}
-	if (err == 0)
-		err = usdt_attach(p->usdt, probes, why);
-	if (err < 0)
-		return err;
-	observer_add_channel(
-	    &p->observer, usdt_channel(p->usdt, server), instant_now());
-	log_event(LOG_LEVEL_NOTICE, "usdt_on", "server=%s libjvm=\"%s\"",
-	    p->options.server[server].name, probes);
-	return 0;
+	if (p->observer.running)
+		attach_command(&p->attach, &o);
+	else
+		observer_add_channel(&p->observer, c, instant_now());
 }
 
-/* Without them only the server's end is seen: never fatal. */
+/* Without them collections are not seen: never fatal. */
 static void
-profiler_open_probes(struct profiler *p)
+profiler_open_runtimes(struct profiler *p)
 {
-	char why[USDT_WHY];
-	unsigned i;
+	struct runtimes *r = &p->attach.runtimes;
 
-	for (i = 0; i < p->options.servers; i++) {
-		if (p->options.server[i].probes == NULL ||
-		    profiler_open_probe(p, i, why) == 0)
-			continue;
-		p->options.server[i].probes = NULL;
-		log_event(LOG_LEVEL_WARNING, "usdt_off",
-		    "server=%s why=\"%s\" costs=\"collections are not seen\" "
-		    "do=\"servers[].jvm=auto reads hsperfdata or takes the "
-		    "agent\"",
-		    p->options.server[i].name, why);
-	}
-	p->attach.usdt = p->usdt;
+	r->add = profiler_add_channel;
+	r->user = p;
+	runtimes_start(r, &p->options, p->attach.listener.next_number);
+	p->attach.listener.next_number += PROFILER_SERVERS;
 }
 
 int
@@ -267,8 +244,9 @@ profiler_new(struct profiler **out, const struct profiler_options *options)
 	if (err < 0)
 		goto fail_attach;
 	profiler_open_kernel(p);
-	profiler_open_probes(p);
+	profiler_open_runtimes(p);
 	rates_open(&p->attach.rates, &p->options);
+	steal_open(&p->attach.steal, options->proc_stat);
 	*out = p;
 	return 0;
 
@@ -313,9 +291,10 @@ profiler_free(struct profiler **pp)
 	observer_stop(&p->observer);
 	profiler_free_pages(p);
 	rates_close(&p->attach.rates);
+	steal_close(&p->attach.steal);
 	attach_fini(&p->attach);
+	runtimes_close(&p->attach.runtimes);
 	kernel_free(&p->kernel);
-	usdt_free(&p->usdt);
 	for (i = 0; i < p->insides; i++)
 		channel_free(&p->inside[i]);
 	hazard_ring_fini(&p->hazards);
@@ -469,6 +448,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->rates = counter_read(&c->rates);
 	out->rates_dropped = counter_read(&c->rates_dropped) +
 			     counter_read(&p->attach.rates.dropped);
+	out->stolen_ns = counter_read(&p->attach.steal.total_ns);
 	out->channels += p->insides;
 	out->channels_opened += p->insides;
 	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
@@ -532,8 +512,8 @@ profiler_source_name(enum profiler_source source)
 		return "pidfd";
 	case PROFILER_SOURCE_HSPERFDATA:
 		return "hsperfdata";
-	case PROFILER_SOURCE_USDT:
-		return "usdt";
+	case PROFILER_SOURCE_PROBES:
+		return "probes";
 	case PROFILER_SOURCE_AGENT:
 		return "agent";
 	}

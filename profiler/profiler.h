@@ -77,6 +77,13 @@ struct profiler_signal_state {
 	char why[160]; /* why it is off: what is missing */
 };
 
+/* Probes in a language runtime (runtimes/table.h). */
+enum profiler_probes {
+	PROFILER_PROBES_OFF,
+	PROFILER_PROBES_ON,
+	PROFILER_PROBES_AUTO, /* where nothing better shows its collections */
+};
+
 struct profiler_server {
 	const char *name; /* borrowed for the profiler's life */
 	/* Its address, to find its process; family 0: do not search. */
@@ -84,9 +91,11 @@ struct profiler_server {
 	uint16_t port; /* its TCP port, to identify its connections; 0: none */
 	bool hsperfdata; /* read the JVM's performance page */
 	bool agent;	 /* accept its JVMTI agent's channel */
-	/* Its libjvm.so, or the java program beside it, to use its probes;
-	 * borrowed for profiler_new.  NULL: do not. */
-	const char *probes;
+	enum profiler_probes probes;
+	/* What the probes are of: a runtime's file, or a program that has one
+	 * or is beside it; with AUTO the program that will be started.  NULL:
+	 * not known.  Borrowed for profiler_new. */
+	const char *program;
 };
 
 struct profiler_options {
@@ -105,6 +114,7 @@ struct profiler_options {
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
+	const char *proc_stat;	     /* to read steal time; NULL: /proc/stat */
 	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms */
 	uint32_t rates;	 /* which signals: bit 1 << enum talechain_rate */
 	int64_t rates_period_ns; /* at most one event of each per period */
@@ -213,7 +223,7 @@ enum profiler_source {
 	PROFILER_SOURCE_NONE,
 	PROFILER_SOURCE_PIDFD,
 	PROFILER_SOURCE_HSPERFDATA,
-	PROFILER_SOURCE_USDT,
+	PROFILER_SOURCE_PROBES,
 	PROFILER_SOURCE_AGENT,
 };
 
@@ -266,6 +276,7 @@ struct profiler_stats {
 	uint64_t wakes;	 /* of these ended by a wake-up */
 	uint64_t rates;	 /* RATE events */
 	uint64_t rates_dropped; /* periods that were distorted */
+	uint64_t stolen_ns;	/* of all CPUs by the host, in ticks */
 	unsigned channels;	/* open now */
 	uint64_t channels_opened, channels_refused;
 	uint64_t kernel_unsampled_ns; /* pauses, sampling.h; planned ones too */
@@ -293,7 +304,7 @@ const char *profiler_poll_name(enum profiler_poll poll);
 /* "scheduler", "tcp" and so on; its meaning. */
 const char *profiler_signal_name(enum profiler_signal signal);
 const char *profiler_signal_meaning(enum profiler_signal signal);
-/* "none", "pidfd", "hsperfdata", "usdt", "agent". */
+/* "none", "pidfd", "hsperfdata", "probes", "agent". */
 const char *profiler_source_name(enum profiler_source source);
 
 #endif

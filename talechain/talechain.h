@@ -124,6 +124,8 @@
  *             timelines the number of faults that followed at once and are
  *             joined to it; bytes: the sum
  *   IDLE      written when a CPU stops idling; state: 0 is the shallowest
+ *   STEAL     written when a thread leaves its virtual CPU: of the ran_ns
+ *             that it had it, the host ran something else for stolen_ns
  *
  * RATE is the observer's own: what one signal (enum talechain_rate) of one
  * server, or of the CPU in the event's cpu, did in the period of interval_ns
@@ -160,6 +162,7 @@
 	X(SYSCALL, 0x0501, "syscall", "number:16/latency_ns", "parameter1",    \
 	    "parameter2", "parameter3")                                        \
 	X(IDLE, 0x0601, "idle", "state", "latency_ns", "", "")                 \
+	X(STEAL, 0x0602, "steal", "stolen_ns", "ran_ns", "", "")               \
 	X(PROXY_RECEIVE, 0x1001, "proxy_receive", "request", "in_flight",      \
 	    "cookie", "first_byte_ns")                                         \
 	X(PROXY_FINISH, 0x1002, "proxy_finish", "request", "in_flight",        \
@@ -235,7 +238,9 @@ enum talechain_type {
 	X(ALLOCATION_STALL, 7, "allocation_stall") /* ZGC, Shenandoah */ \
 	X(ERGONOMICS, 8, "ergonomics")                                   \
 	X(NOT_GC, 9, "not_gc") /* a safepoint without GC */              \
-	X(OTHER, 10, "other")
+	X(OTHER, 10, "other")                                            \
+	X(V8, 11, "v8") /* of a runtime that does not say why */         \
+	X(CPYTHON, 12, "cpython")
 
 enum talechain_cause {
 #define TALECHAIN_X(symbol, number, name) TALECHAIN_CAUSE_##symbol = number,
@@ -255,7 +260,8 @@ enum talechain_cause {
 	X(SWITCHES, 5, "switches", 1e9, "per second")                  \
 	X(QUEUE, 6, "queue", 1, "requests")                            \
 	X(CLASSES, 7, "classes", 1e9, "per second")                    \
-	X(COMPILED, 8, "compiled", 1e9, "per second")
+	X(COMPILED, 8, "compiled", 1e9, "per second")                  \
+	X(STEAL, 9, "steal", 1, "of the CPU's time") /* to the host */
 
 enum talechain_rate {
 #define TALECHAIN_X(symbol, number, name, worth, unit) \
@@ -278,7 +284,7 @@ enum talechain_off {
 	TALECHAIN_OFF_SLEEPING = 1,  /* waits for anything */
 	TALECHAIN_OFF_BLOCKED = 2,   /* uninterruptible, as locks in kernel */
 	TALECHAIN_OFF_DISK = 3,	     /* the same, for input or output */
-	TALECHAIN_OFF_STOPPED = 4,   /* SIGSTOP, a debugger */
+	TALECHAIN_OFF_STOPPED = 4,   /* SIGSTOP, a debugger, the freezer */
 	TALECHAIN_OFF_DEAD = 5,
 	TALECHAIN_OFF_THROTTLED = 6, /* runnable; its CPU quota is used up */
 };

@@ -54,9 +54,8 @@ class Appliance:
             "servers": [{
                 "name": name,
                 "address": f"127.0.0.1:{port}",
-                "jvm": "agent" if recipe.agent == "jvmti"
-                       else "hsperfdata",
-                "health": "/health",
+                "jvm": recipe.signals,
+                "health": recipe.health,
                 "launch": {
                     "command": recipe.command(name, port, self.directory),
                     "cpus": cpus[name],

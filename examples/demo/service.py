@@ -53,10 +53,14 @@ class Recipe:
     those of the JVM and of the service.
     """
 
+    health = "/health"
+
     def __init__(self, build, agent="none", channels=None, jvm=JVM,
                  options=()):
         self.build = build
         self.agent = agent
+        # what Tailor learns of collections by: servers[].jvm
+        self.signals = "agent" if agent == "jvmti" else "hsperfdata"
         self.channels = channels
         self.jvm = tuple(jvm)
         self.options = tuple(options)

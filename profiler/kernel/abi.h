@@ -30,6 +30,8 @@
 #define KERNEL_NET_TX 2	     /* softirq numbers of the kernel */
 #define KERNEL_NET_RX 3
 
+#define KERNEL_STOLEN_NS 20000 /* less time stolen from a run is left out */
+
 /*
  * What the byte of a process holds: 0, or whose it is and how it is watched.
  * It outlives the process, because events of it may be unread; the fork that

@@ -72,6 +72,9 @@ struct cpu {
 	__u64 idle_ns;	    /* when it began to idle */
 	__u64 idle_end_ns;  /* when it stopped; 0: reported */
 	__u64 idle_took_ns; /* how long that was */
+	__u64 began_ns;	    /* when the watched task below got the CPU */
+	__u64 stolen_ns;    /* what the host had taken of the CPU by then */
+	__u32 runs;	    /* its tid; 0: none, or not seen */
 } __attribute__((aligned(64)));
 
 extern struct cpu cpus[KERNEL_CPUS];

@@ -147,4 +147,7 @@ void kernel_losses(const struct kernel *k, struct kernel_losses *out);
 int kernel_owner(
     const struct kernel_owners *owners, const struct talechain_event *e);
 
+/* The server of a process, -1: none.  Any thread. */
+int kernel_owner_of(const struct kernel_owners *owners, uint32_t tgid);
+
 #endif

@@ -6,8 +6,8 @@
  */
 #include "profiler/kernel/kernel.h"
 
-static int
-owner_of_process(const struct kernel_owners *o, uint32_t tgid)
+int
+kernel_owner_of(const struct kernel_owners *o, uint32_t tgid)
 {
 	int mark;
 
@@ -22,9 +22,9 @@ owner_of_process(const struct kernel_owners *o, uint32_t tgid)
 static int
 owner_of_either(const struct kernel_owners *o, uint32_t a, uint32_t b)
 {
-	int server = owner_of_process(o, a);
+	int server = kernel_owner_of(o, a);
 
-	return server >= 0 ? server : owner_of_process(o, b);
+	return server >= 0 ? server : kernel_owner_of(o, b);
 }
 
 /* arg[3] of a segment: local_port:16/remote_port:16/status. */
@@ -54,7 +54,7 @@ kernel_owner(
 		    e->arg[2] >> 32 == TALECHAIN_CONTEXT_TASK ? e->pid : 0);
 	case TALECHAIN_RUNNABLE:
 	case TALECHAIN_THREAD:
-		return owner_of_process(owners, (uint32_t)e->arg[1]);
+		return kernel_owner_of(owners, (uint32_t)e->arg[1]);
 	case TALECHAIN_SCHEDULE:
 		return owner_of_either(
 		    owners, (uint32_t)(e->arg[0] >> 32), e->pid);
@@ -65,6 +65,6 @@ kernel_owner(
 		/* The interrupted task is unrelated. */
 		return owner_of_ports(owners, e->arg[3]);
 	default:
-		return owner_of_process(owners, e->pid);
+		return kernel_owner_of(owners, e->pid);
 	}
 }

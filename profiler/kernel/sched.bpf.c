@@ -8,10 +8,12 @@
 #include "profiler/kernel/emit.bpf.h"
 
 /* The kernel's bits of a task's state, the same in all supported versions. */
+#define STATE_INTERRUPTIBLE 0x1
 #define STATE_UNINTERRUPTIBLE 0x2
 #define STATE_STOPPED 0xc /* stopped or traced */
 #define STATE_DEAD 0xb0	  /* zombie, dead */
 #define STATE_NOLOAD 0x400
+#define STATE_FROZEN 0x8000 /* by the freezer of cgroups, version 1 */
 
 /* A task's name is emitted again after this long, in 2^20 ns. */
 #define NAME_AGE 95
@@ -108,12 +110,28 @@ BPF_PROG(on_wakeup_new, struct task_struct *p)
 	return runnable(p, true);
 }
 
+/*
+ * Whether the freezer of version 2 has a task; it seems to sleep.  A task that
+ * waits for the child of its vfork is marked, too, but not interruptible.
+ */
+static __always_inline bool
+is_frozen(struct task_struct *p, __u64 state)
+{
+	struct task_struct___freezer *task = (void *)p;
+
+	if ((state & STATE_INTERRUPTIBLE) == 0 ||
+	    !bpf_core_field_exists(task->frozen))
+		return false;
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): a constant size */
+	return BPF_CORE_READ_BITFIELD(task, frozen) != 0;
+}
+
 static __always_inline enum talechain_off
 off_reason(struct task_struct *prev, __u64 state)
 {
 	if (state & STATE_DEAD)
 		return TALECHAIN_OFF_DEAD;
-	if (state & STATE_STOPPED)
+	if (state & (STATE_STOPPED | STATE_FROZEN) || is_frozen(prev, state))
 		return TALECHAIN_OFF_STOPPED;
 	if ((state & STATE_UNINTERRUPTIBLE) == 0 || state & STATE_NOLOAD)
 		return TALECHAIN_OFF_SLEEPING;
@@ -168,6 +186,42 @@ left(__u32 tid, enum talechain_off off, __u64 now, bool ready)
 		t->runnable_ns = ready ? now : 0;
 }
 
+/*
+ * What the host has taken so far, ns, of the CPU that a task has or leaves.  0
+ * where it is no virtual one, or the kernel does not account for that at each
+ * switch.
+ */
+static __always_inline __u64
+stolen_by_now(struct task_struct *p)
+{
+	struct task_struct___entity *task = (void *)p;
+	struct cfs_rq *queue = NULL;
+	struct rq *cpu = NULL;
+
+	if (!bpf_core_field_exists(task->se.cfs_rq) ||
+	    !bpf_core_field_exists(queue->rq) ||
+	    !bpf_core_field_exists(cpu->prev_steal_time_rq))
+		return 0;
+	return task->se.cfs_rq->rq->prev_steal_time_rq;
+}
+
+/* What was stolen from prev, if its begin on this CPU was seen. */
+static __always_inline void
+steal(struct cpu *cpu, struct task_struct *prev, struct task_struct *next,
+    __u64 now)
+{
+	__u64 stolen = stolen_by_now(next);
+
+	if (cpu->runs != 0 && cpu->runs == (__u32)prev->pid &&
+	    since_resumed(cpu->began_ns) &&
+	    stolen >= cpu->stolen_ns + KERNEL_STOLEN_NS)
+		emit_at(now, TALECHAIN_STEAL, stolen - cpu->stolen_ns,
+		    now - cpu->began_ns, 0, 0);
+	cpu->runs = watched(task_pair(next)) ? next->pid : 0;
+	cpu->stolen_ns = stolen;
+	cpu->began_ns = now;
+}
+
 /* A watched task gets or leaves a CPU. */
 static __always_inline int
 switched(struct task_struct *prev, struct task_struct *next, __u64 state)
@@ -202,6 +256,8 @@ switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 	}
 	name(prev, prev->pid, prev->tgid);
 	name(next, next->pid, next->tgid);
+	if (cpu != NULL)
+		steal(cpu, prev, next, now);
 	emit_at(now, TALECHAIN_SCHEDULE, task_pair(next), waker, waker_ns,
 	    (__u64)off << 56 | (__u64)(next->prio & 0xff) << 48 |
 		(wait_ns & 0xffffffffffff));

@@ -43,9 +43,20 @@ struct task_struct___throttled {
 	bool throttled;
 };
 
-/* Before, its run queue does. */
+struct task_struct___freezer {
+	unsigned frozen : 1;
+};
+
+/* Of a guest: the host's account when the clock of a CPU's run queue was last
+ * read, which is at the latest at the switch. */
+struct rq {
+	__u64 prev_steal_time_rq;
+};
+
+/* Before 6.18 a task's run queue knows that; rq: with groups of tasks. */
 struct cfs_rq {
 	int throttle_count;
+	struct rq *rq;
 };
 
 struct sched_entity {

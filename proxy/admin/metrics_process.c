@@ -131,6 +131,10 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    "Rates of servers and CPUs written into the stream.", s.rates);
 	exposition_counter(e, "tailor_profiler_rates_dropped_total",
 	    "Periods of such rates dropped as distorted.", s.rates_dropped);
+	exposition_family(e, "tailor_host_steal_seconds_total", "counter",
+	    "CPU time that the host of this virtual machine took, all CPUs.");
+	exposition_sample_ns(
+	    e, "tailor_host_steal_seconds_total", NULL, s.stolen_ns);
 	exposition_gauge(e, "tailor_channels", "Channels open.", s.channels);
 	exposition_counter(e, "tailor_channels_refused_total",
 	    "Channels refused.", s.channels_refused);

@@ -16,7 +16,10 @@
 	X(GC, "gc")		  /* a stop-the-world collection */        \
 	X(SAFEPOINT, "safepoint") /* all threads stopped, for GC or not */ \
 	X(EXIT, "exit") /* the process is gone; ends with a new one */     \
-	X(UNRESPONSIVE, "unresponsive") /* silent for longer than it ever is */
+	X(UNRESPONSIVE,                                                    \
+	    "unresponsive")   /* silent for longer than it ever is */      \
+	X(QUOTA, "quota")     /* its cgroup's CPU quota is used up */      \
+	X(STOPPED, "stopped") /* by a signal, a debugger or the freezer */
 
 enum hazard_kind {
 #define HAZARD_X(symbol, name) HAZARD_##symbol,

@@ -21,6 +21,8 @@ cause_pauses(struct explainer *ex, int attempt)
 	    [HAZARD_GC] = {TALE_CAUSE_GC, RANK_GC},
 	    [HAZARD_SAFEPOINT] = {TALE_CAUSE_SAFEPOINT, RANK_SAFEPOINT},
 	    [HAZARD_EXIT] = {TALE_CAUSE_EXIT, RANK_EXIT},
+	    [HAZARD_QUOTA] = {TALE_CAUSE_QUOTA, RANK_STOP},
+	    [HAZARD_STOPPED] = {TALE_CAUSE_STOPPED, RANK_STOP},
 	};
 	const struct tale *t = ex->t;
 	const struct story_attempt *a = &ex->chain.attempt[attempt];

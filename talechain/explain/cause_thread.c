@@ -316,6 +316,9 @@ cause_interval(const struct walk *w, const struct thread_interval *p,
 	switch (p->state) {
 	case THREAD_RUN:
 		path_add(w->ex, &c);
+		c.cpu = p->cpu;
+		cause_steal(w->ex, &c);
+		c.cpu = -1;
 		break;
 	case THREAD_SLEEP:
 	case THREAD_BLOCKED:

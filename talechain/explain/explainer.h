@@ -50,6 +50,7 @@ enum claim_rank {
 	RANK_THREAD,	  /* what the thread did, as the scheduler saw it */
 	RANK_THREAD_RATE, /* and how slow that was */
 	RANK_OTHER,	  /* which was for another request */
+	RANK_STEAL,	  /* it had a virtual CPU that the host did not run */
 	RANK_LOSS, /* the scheduler's events were lost: threads are unknown */
 	RANK_CLASSES,
 	RANK_FAULT,
@@ -289,6 +290,12 @@ void cause_losses(struct explainer *ex, enum claim_rank rank);
 /* What held back bytes sent on a flow; like: attempt and thread. */
 void cause_tcp(struct explainer *ex, const struct claim *like, uint64_t cookie,
     const char *what);
+
+/*
+ * cause_steal.c: of a thread's run, what the host took of its CPU.  run: the
+ * claim of that run; no longer than the host's account grew meanwhile.
+ */
+void cause_steal(struct explainer *ex, const struct claim *run);
 
 /* story_rates.c: which computing was slow, once all claims are made. */
 void cause_rates(struct explainer *ex);

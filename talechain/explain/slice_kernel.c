@@ -457,6 +457,7 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 	case TALECHAIN_SYSCALL:
 	case TALECHAIN_EXEC:
 	case TALECHAIN_EXIT:
+	case TALECHAIN_STEAL:
 		return slice_is_thread(t, e->tid) ? slice_add(s, slot) : 0;
 	}
 	return 0;

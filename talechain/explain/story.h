@@ -37,7 +37,8 @@
 	X(RUNQ, "runq", "waiting for a CPU")                               \
 	X(PREEMPTED, "preempted", "preempted")                             \
 	X(QUOTA, "quota", "CPU quota used up")                             \
-	X(STOPPED, "stopped", "stopped by a signal")                       \
+	X(STEAL, "steal", "CPU taken by the host")                         \
+	X(STOPPED, "stopped", "stopped or frozen")                         \
 	X(LOCK, "lock", "waiting for another thread")                      \
 	X(SLEEP, "sleep", "server sleeping")                               \
 	X(PAGE_FAULT, "page_fault", "page fault")                          \

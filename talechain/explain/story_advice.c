@@ -45,7 +45,10 @@ static const char *const advice[TALE_CAUSE_COUNT][ADVICE_LINES] = {
     [TALE_CAUSE_QUOTA] = {"raise or drop the CPU limit of its cgroup (cpu.max, "
 			  "Kubernetes: limits.cpu)",
 	"run fewer threads at once than the limit has CPUs"},
-    [TALE_CAUSE_STOPPED] = {"find what sent SIGSTOP or attached a debugger"},
+    [TALE_CAUSE_STEAL] = {"move this virtual machine to a host with free CPUs, "
+			  "or to dedicated ones (mpstat shows %steal)"},
+    [TALE_CAUSE_STOPPED] =
+	{"find what sent SIGSTOP, attached a debugger or froze its cgroup"},
     [TALE_CAUSE_LOCK] = {"look at what the named thread does while others "
 			 "wait; split the lock, or hold it shorter"},
     [TALE_CAUSE_SLEEP] = {"look at what the server waits for: a timer, "

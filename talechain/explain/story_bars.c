@@ -122,6 +122,8 @@ draw_pauses(struct explainer *ex)
 	    [HAZARD_GC] = TALE_CAUSE_GC,
 	    [HAZARD_SAFEPOINT] = TALE_CAUSE_SAFEPOINT,
 	    [HAZARD_EXIT] = TALE_CAUSE_EXIT,
+	    [HAZARD_QUOTA] = TALE_CAUSE_QUOTA,
+	    [HAZARD_STOPPED] = TALE_CAUSE_STOPPED,
 	};
 	struct story_bar b = {.kind = STORY_BAR_DELAY, .cpu = -1};
 	size_t i;

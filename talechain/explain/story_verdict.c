@@ -82,13 +82,19 @@ say_thread(const struct explainer *ex, const struct claim *c, struct line *l)
 		    c->cpu, other);
 		break;
 	case TALE_CAUSE_QUOTA:
-		line_add(l,
-		    "was kept off CPU %d: the CPU quota of its cgroup "
-		    "was used up",
+		if (c->cpu >= 0)
+			line_add(l, "was kept off CPU %d", c->cpu);
+		else
+			line_add(l, "was kept off its CPUs");
+		line_add(l, ": the CPU quota of its cgroup was used up");
+		break;
+	case TALE_CAUSE_STEAL:
+		line_add(l, "had CPU %d, but the host ran something else on it",
 		    c->cpu);
 		break;
 	case TALE_CAUSE_STOPPED:
-		line_add(l, "was stopped by a signal or a debugger");
+		line_add(
+		    l, "was stopped by a signal, a debugger or the freezer");
 		break;
 	case TALE_CAUSE_LOCK:
 		say_lock(ex, c, l);
@@ -147,7 +153,12 @@ say_pause(const struct explainer *ex, const struct claim *c, struct line *l)
 	char name[NAME_SIZE], cause[32];
 
 	line_add(l, "%s was ", attempt_name(ex, c->attempt, name));
-	if (c->cause == TALE_CAUSE_EXIT)
+	if (c->cause == TALE_CAUSE_GC && c->pause->cause == TALECHAIN_CAUSE_V8)
+		line_add(l, "in a V8 collection");
+	else if (c->cause == TALE_CAUSE_GC &&
+		 c->pause->cause == TALECHAIN_CAUSE_CPYTHON)
+		line_add(l, "in a CPython collection");
+	else if (c->cause == TALE_CAUSE_EXIT)
 		line_add(l, "not running");
 	else
 		line_add(l, "in a %s%s",
@@ -298,6 +309,7 @@ say_cause(const struct explainer *ex, const struct claim *c, struct line *l)
 	    [TALE_CAUSE_RUNQ] = {say_thread, NULL},
 	    [TALE_CAUSE_PREEMPTED] = {say_thread, NULL},
 	    [TALE_CAUSE_QUOTA] = {say_thread, NULL},
+	    [TALE_CAUSE_STEAL] = {say_thread, NULL},
 	    [TALE_CAUSE_STOPPED] = {say_thread, NULL},
 	    [TALE_CAUSE_LOCK] = {say_thread, NULL},
 	    [TALE_CAUSE_SLEEP] = {say_thread, NULL},

@@ -156,7 +156,8 @@ def test_events(ctl):
         assert re.search(rf"^{number} {name}\b", out, re.M), name
     assert max(map(len, out.splitlines())) <= 80
     assert "0x0101 wakeup to_tid to_pid context vector\n" in out
-    assert re.search(r"^kind .*: gc safepoint exit unresponsive$", out, re.M)
+    assert re.search(r"^kind .*: gc safepoint exit unresponsive quota "
+                     r"stopped$", out, re.M)
 
 
 def test_events_as_json(ctl):
@@ -169,7 +170,7 @@ def test_events_as_json(ctl):
     unfolded = re.sub(r"\n +", " ", out).splitlines()
     assert lines == [x for x in unfolded if x.startswith("0x")]
     assert tree["values"]["kind"] == ["gc", "safepoint", "exit",
-                                      "unresponsive"]
+                                      "unresponsive", "quota", "stopped"]
 
 
 def test_completion(ctl, build):

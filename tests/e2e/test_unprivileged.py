@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from rig.ports import free_port
+
 
 @pytest.fixture(name="build")
 def build_fixture(build, tmp_path):
@@ -54,3 +56,23 @@ def test_without_capabilities(upstream, tailor):
     assert tale["verdict"]["code"] == "unknown"
     assert "without kernel events" in tale["verdict"]["text"]
     assert json.dumps(tale["events"]).count('"proxy_receive"') == 1
+
+
+def test_no_probes_without_capabilities(tailor):
+    # Goal: that the collections of Node are not seen is logged once, with the
+    # reason; requests are served.
+    if shutil.which("node") is None:
+        pytest.skip("no node (Debian: nodejs)")
+    port = free_port()
+    script = ("require('http').createServer((q, s) => s.end('here'))"
+              f".listen({port}, '127.0.0.1')")
+    t = tailor({"name": "a", "address": f"127.0.0.1:{port}",
+                "launch": {"command": ["node", "-e", script]}})
+    line = t.wait_log("runtime_off server=a")
+    assert "runtime=V8" in line
+    assert "CAP_BPF and CAP_PERFMON are missing" in line
+    assert "collections are not seen" in line
+    t.wait_server("a", state="ready", source="pidfd")
+    with t.client() as client:
+        assert client.get("/").body == b"here"
+    assert t.log.count("runtime_off server=a") == 1

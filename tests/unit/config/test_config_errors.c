@@ -91,10 +91,12 @@ static const struct {
 	"t:1:22: hedging.mode: 1 is not one of \"act\", \"watch\"\n"},
     {"{\"hedging\": {\"triggers\": [\"gc\", \"exti\"]}}",
 	"t:1:33: hedging.triggers: \"exti\" is not one of \"gc\", "
-	"\"safepoint\", \"exit\", \"unresponsive\"; did you mean \"exit\"?\n"},
+	"\"safepoint\", \"exit\", \"unresponsive\", \"quota\", "
+	"\"stopped\"; did you mean \"exit\"?\n"},
     {"{\"hedging\": {\"triggers\": 1}}",
 	"t:1:26: hedging.triggers: 1 is not a list of \"gc\", "
-	"\"safepoint\", \"exit\", \"unresponsive\"\n"},
+	"\"safepoint\", \"exit\", \"unresponsive\", \"quota\", "
+	"\"stopped\"\n"},
     {"{\"hedging\": {\"body_max\": \"17M\"}}",
 	"t:1:26: hedging.body_max: \"17M\" is not a size in 0..16M (a plain "
 	"number is in bytes)\n"},

@@ -34,7 +34,7 @@ struct stage {
 
 static const struct hedging_limits limits_default = {
     .act = true,
-    .triggers = 15,
+    .triggers = 63,
     .servers = 2,
     .connections_max = {10, 10},
     .aside_max = {100, 100},

@@ -175,13 +175,21 @@ static const struct scenario life[] = {
     {"a hazard begins when it happened, not when it was seen",
 	"ready; begin 1 gc 7ms; ? hazard_ms 1 => 7"},
     {"records out of range", "ready; begin 2 gc => nothing; begin 255 gc;"
-			     "begin 0 4 => nothing; begin 0 200 => nothing;"
+			     "begin 0 6 => nothing; begin 0 200 => nothing;"
 			     "? hazards 0 => 0; choose => 0"},
     {"an end that was lost is believed for a minute",
 	"ready; begin 1 gc; wait 59s; tick; ? hazards 1 => 1; wait 1s; tick\n"
 	"? hazards 1 => 0; ? expired => 1; begin 0 gc => swap,sweep"},
     {"an exit does not expire",
 	"ready; begin 1 exit; wait 90s; tick; ? hazards 1 => 4"},
+    {"nor does a stop; a quota does",
+	"ready; begin 1 stopped; wait 90s; tick; ? hazards 1 => 32\n"
+	"end 1 stopped; begin 1 quota; wait 90s; tick; ? hazards 1 => 0"},
+    {"a quota that is used up is a trigger",
+	"ready; start a 0; begin 0 quota => swap,sweep\n"
+	"? trigger 0 => quota; hedge a quota => yes 1; end 0 quota"},
+    {"so is a stop", "ready; start a 0; begin 0 stopped => swap,sweep\n"
+		     "? trigger 0 => stopped; hedge a stopped => yes 1"},
     {"safepoints alone are a trigger",
 	"ready; start a 0; begin 0 safepoint => swap,sweep\n"
 	"hedge a safepoint => yes 1"},

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/permission.h"
+
 static void
 follow_with_page(const char *collector)
 {
@@ -115,13 +117,14 @@ probes_start(struct fixture *f, struct jvm *j, const char *collector)
 	fixture_init(f);
 	f->options.server[0].agent = false;
 	f->options.server[0].hsperfdata = false;
-	f->options.server[0].probes = "java";
+	f->options.server[0].probes = PROFILER_PROBES_ON;
+	f->options.server[0].program = "java";
 	fixture_start(f);
 	assert_true(jvm_start(j, f, options));
 	profiler_server_process(f->profiler, 0, j->pid);
 	assert_true(eventually(jvm_has_source, f));
 	profiler_stats(f->profiler, &s);
-	if (s.server[0].source == PROFILER_SOURCE_USDT) {
+	if (s.server[0].source == PROFILER_SOURCE_PROBES) {
 		fixture_wait_sweeps(f);
 		return;
 	}
@@ -213,12 +216,86 @@ test_probes_missing(void **state)
 
 	(void)state;
 	fixture_init(f);
-	f->options.server[0].probes = "/no/such/libjvm.so";
+	f->options.server[0].probes = PROFILER_PROBES_ON;
+	f->options.server[0].program = "/no/such/libjvm.so";
 	fixture_start(f);
 	profiler_server_process(f->profiler, 0, getpid());
 	assert_true(eventually(jvm_has_source, f));
 	profiler_stats(f->profiler, &s);
-	assert_int_not_equal(s.server[0].source, PROFILER_SOURCE_USDT);
+	assert_int_not_equal(s.server[0].source, PROFILER_SOURCE_PROBES);
+	fixture_fini(f);
+	free(f);
+}
+
+/* A JVM whose page is switched off, found to be one while it runs. */
+static void
+follow_without_page(const char *option)
+{
+	const char *options[] = {"-XX:+UseSerialGC", option, NULL};
+	struct fixture *f = malloc(sizeof(*f));
+	struct permission permission;
+	struct profiler_stats s;
+	struct jvm j;
+
+	permission_read(&permission);
+	if (!permission_to_trace(&permission)) {
+		free(f);
+		jvm_skip("BPF is not permitted");
+	}
+	fixture_init(f);
+	f->options.server[0].agent = false;
+	f->options.server[0].probes = PROFILER_PROBES_AUTO;
+	fixture_start(f);
+	assert_true(jvm_start(&j, f, options));
+	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
+	profiler_stats(f->profiler, &s);
+	assert_non_null(strstr(s.server[0].detail, "HotSpot"));
+	jvm_check_counts(f, &j, 3);
+	jvm_end_exit(f);
+	jvm_check_events(f, 1);
+	fixture_fini(f);
+	free(f);
+}
+
+/* Goal: auto uses the probes where hsperfdata is off. */
+static void
+test_auto_no_perf_data(void **state)
+{
+	(void)state;
+	follow_without_page("-XX:-UsePerfData");
+}
+
+/* Goal: the same where it is not in a file. */
+static void
+test_auto_no_shared_page(void **state)
+{
+	(void)state;
+	follow_without_page("-XX:+PerfDisableSharedMem");
+}
+
+/* Goal: auto leaves libjvm alone where there is a page. */
+static void
+test_auto_page(void **state)
+{
+	const char *options[] = {"-XX:+UseSerialGC", NULL};
+	struct fixture *f = malloc(sizeof(*f));
+	struct profiler_stats s;
+	struct jvm j;
+
+	(void)state;
+	fixture_init(f);
+	f->options.server[0].agent = false;
+	f->options.server[0].probes = PROFILER_PROBES_AUTO;
+	assert_true(jvm_start(&j, f, options));
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, j.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_HSPERFDATA);
+	jvm_check_counts(f, &j, 3);
+	profiler_stats(f->profiler, &s);
+	assert_null(strstr(s.server[0].detail, "probes"));
+	jvm_end_exit(f);
+	jvm_check_events(f, 0);
 	fixture_fini(f);
 	free(f);
 }
@@ -261,6 +338,9 @@ main(void)
 	    cmocka_unit_test(test_probes_g1),
 	    cmocka_unit_test(test_probes_restart),
 	    cmocka_unit_test(test_probes_missing),
+	    cmocka_unit_test(test_auto_no_perf_data),
+	    cmocka_unit_test(test_auto_no_shared_page),
+	    cmocka_unit_test(test_auto_page),
 	    cmocka_unit_test(test_no_page),
 	};
 	int status;

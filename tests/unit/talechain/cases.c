@@ -151,6 +151,18 @@ on_gc(struct plot *p)
 }
 
 static void
+on_v8(struct plot *p)
+{
+	SCENE(&p->scene, 1000 * US, 0, TALECHAIN_JVM_GC_BEGIN,
+	    TALECHAIN_CAUSE_V8, 7);
+	plot_leaves(p, 1010, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	wakes(p, 7990, B_TID, A_TID);
+	plot_enters(p, 8002, A_TID, 10, 0);
+	SCENE(&p->scene, 8000 * US, 0, TALECHAIN_JVM_GC_END, TALECHAIN_CAUSE_V8,
+	    7, 7000 * US);
+}
+
+static void
 on_safepoint(struct plot *p)
 {
 	SCENE(&p->scene, 1000 * US, 0, TALECHAIN_JVM_SAFEPOINT_BEGIN, 9, 7);
@@ -423,6 +435,57 @@ on_quota_ready(struct plot *p)
 	p->back = 92005;
 }
 
+/* Of so much that its thread had the CPU until it was done, the host took
+ * 6 ms. */
+static void
+stolen(struct plot *p, int64_t ran_us)
+{
+	KERNEL(p, p->sent + 2, A_TID, A_PID, TALECHAIN_STEAL, 6000 * US,
+	    (uint64_t)(ran_us * US));
+}
+
+static void
+on_stolen(struct plot *p)
+{
+	stolen(p, p->sent + 2 - p->net_in);
+}
+
+/* It had the CPU for 3 ms before the request came: that much may be stolen
+ * from another one. */
+static void
+on_stolen_before(struct plot *p)
+{
+	p->awake = true;
+	stolen(p, p->sent + 2 - p->net_in + 3000);
+}
+
+/* Of all that nothing need be of this request. */
+static void
+on_stolen_elsewhere(struct plot *p)
+{
+	p->awake = true;
+	stolen(p, p->sent + 2 - p->net_in + 6000);
+}
+
+/* 5 ms of it are a page fault, which is known. */
+static void
+on_stolen_fault(struct plot *p)
+{
+	KERNEL(p, 9000, A_TID, A_PID, TALECHAIN_PAGEFAULT, 1, 5000 * US);
+	stolen(p, p->sent + 2 - p->net_in);
+}
+
+/* It waits in the socket of a server whose quota is used up. */
+static void
+on_quota_queue(struct plot *p)
+{
+	p->awake = true;
+	p->taken = 9000;
+	SCENE(&p->scene, 100 * US, 0, TALECHAIN_HAZARD_BEGIN, 0, HAZARD_QUOTA);
+	SCENE(&p->scene, 8900 * US, 0, TALECHAIN_HAZARD_END, 0, HAZARD_QUOTA, 0,
+	    8800 * US);
+}
+
 /* A timeout ends a sleep: the thread looks, and waits on. */
 static void
 timed_out(struct plot *p, int64_t us)
@@ -637,6 +700,19 @@ const struct cause_case cases[] = {
     CASE(quota_ready, NOT_OBSERVED, 90000,
 	"90.0 of 92.0 ms: not observed: A's thread 501 was runnable and its "
 	"CPU idle (a CPU quota does that)."),
+    CASE(quota_queue, QUOTA, 8800,
+	"8.80 of 10.0 ms: A was kept off its CPUs: the CPU quota of its cgroup "
+	"was used up."),
+    CASE(stolen, STEAL, 5975,
+	"5.97 of 10.0 ms: A's thread 501 had CPU 1, but the host ran something "
+	"else on it."),
+    CASE(stolen_before, WORK, 6947,
+	"6.95 of 10.0 ms: A's thread 501 computed. 2.98 of 10.0 ms: A's thread "
+	"501 had CPU 1, but the host ran something else on it."),
+    CASE(stolen_elsewhere, WORK, 9922,
+	"9.92 of 10.0 ms: A's thread 501 computed."),
+    CASE(stolen_fault, PAGE_FAULT, 5000,
+	"5.00 of 10.0 ms: A's thread 501 waited for memory in page faults."),
     CASE(monitor, LOCK, 24000,
 	"24.0 of 30.0 ms: A's thread 501 waited for a lock, held by thread "
 	"502."),
@@ -647,17 +723,17 @@ const struct cause_case cases[] = {
 	"5.06 of 10.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
     CASE(stopped_before, STOPPED, 7965,
-	"7.96 of 10.0 ms: A's process 500 was stopped by a signal or a "
-	"debugger."),
+	"7.96 of 10.0 ms: A's process 500 was stopped by a signal, a debugger "
+	"or the freezer."),
     CASE(left_before, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(one_stopped, STOPPED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
-	"debugger."),
+	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal, a debugger "
+	"or the freezer."),
     CASE(
 	other_stopped, WORK, 9922, "9.92 of 10.0 ms: A's thread 501 computed."),
     CASE(worker, STOPPED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
-	"debugger."),
+	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal, a debugger "
+	"or the freezer."),
     CASE(queue_timeout, PROXY_QUEUE, 9995,
 	"10.0 of 10.0 ms: it waited in Tailor's queue: no server had a free "
 	"slot; Tailor then responded with 503. It was sent to no server."),
@@ -675,8 +751,8 @@ const struct cause_case cases[] = {
 	"part of it: events are missing."),
     CASE(longer_wait, WORK, 5922, "5.92 of 10.0 ms: A's thread 501 computed."),
     CASE(stopped, STOPPED, 8000,
-	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal or a "
-	"debugger."),
+	"8.00 of 10.0 ms: A's thread 501 was stopped by a signal, a debugger "
+	"or the freezer."),
     CASE(disk, DISK, 8000, "8.00 of 10.0 ms: A's thread 501 waited for disk."),
     CASE(blocked, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited for a lock in the kernel."),
@@ -694,6 +770,7 @@ const struct cause_case cases[] = {
 	"8.00 of 10.0 ms: A's thread 501 was held up by softirq NET_RX on CPU "
 	"1."),
     CASE(gc, GC, 7000, "7.00 of 10.0 ms: A was in a gc (allocation)."),
+    CASE(v8, GC, 7000, "7.00 of 10.0 ms: A was in a V8 collection."),
     CASE(safepoint, SAFEPOINT, 7000,
 	"7.00 of 10.0 ms: A was in a safepoint (not_gc)."),
     CASE(exit_, EXIT, 7000, "7.00 of 10.0 ms: A was not running."),

@@ -1,8 +1,9 @@
 /*
- * usdt.bpf.c: report at libjvm's own probes what the agent would report.
+ * runtimes.bpf.c: report at the probes of a language runtime (table.c) what the
+ * agent of a JVM would report.
  *
- * A JVM's channel is written by one thread at a time (the VM thread), but slots
- * are still reserved by an atomic addition.
+ * A server's channel is written by one thread at a time, the one that collects,
+ * but slots are still reserved by an atomic addition.
  */
 /* clang-format off */
 #include <linux/types.h>
@@ -15,33 +16,33 @@
 #include <bpf/usdt.bpf.h>
 /* clang-format on */
 
-#include "profiler/jvm/usdt_abi.h"
+#include "profiler/runtimes/abi.h"
 #include "talechain/talechain.h"
 
-#define CHANNEL_BYTES (TALECHAIN_HEADER_BYTES + (64 << USDT_SLOT_LOG2))
+#define CHANNEL_BYTES (TALECHAIN_HEADER_BYTES + (64 << RUNTIME_SLOT_LOG2))
 
-char usdt_license[] SEC("license") = "Dual BSD/GPL";
+char runtimes_license[] SEC("license") = "Dual BSD/GPL";
 
-struct usdt_watch watch SEC(".data.watch") = {0};
+struct runtime_watch watch SEC(".data.watch") = {0};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, USDT_SERVERS);
+	__uint(max_entries, RUNTIME_SERVERS);
 	__uint(key_size, 4);
 	__uint(value_size, CHANNEL_BYTES);
 } channels SEC(".maps");
 
-/* State of a JVM between two probes. */
-struct jvm {
+/* State of a process between two probes. */
+struct process {
 	__u64 collections, safepoints;
 	__u64 collection_ns, safepoint_ns; /* when it began; 0: none */
 	__u64 cause;			   /* of the operation that runs */
 	__u64 collected;		   /* in this safepoint */
 };
-struct jvm jvms[USDT_SERVERS] SEC(".bss.jvms");
+struct process processes[RUNTIME_SERVERS] SEC(".bss.processes");
 
-/* The server whose JVM hit the probe, or -1. */
+/* The server whose process hit the probe, or -1. */
 static __always_inline int
 server_here(void)
 {
@@ -49,7 +50,7 @@ server_here(void)
 	int i;
 
 #pragma unroll
-	for (i = 0; i < USDT_SERVERS; i++)
+	for (i = 0; i < RUNTIME_SERVERS; i++)
 		if (watch.tgid[i] == tgid)
 			return i;
 	return -1;
@@ -80,7 +81,8 @@ emit(char *memory, __u64 ts, const struct pause *p)
 	struct talechain_event *e;
 
 	e = (void *)(memory + TALECHAIN_HEADER_BYTES +
-		     (i & ((1 << USDT_SLOT_LOG2) - 1)) * TALECHAIN_SLOT_BYTES);
+		     (i & ((1 << RUNTIME_SLOT_LOG2) - 1)) *
+			 TALECHAIN_SLOT_BYTES);
 	__sync_lock_test_and_set(&e->seq, 2 * i + 1);
 	e->ts = ts;
 	e->tid = task;
@@ -154,34 +156,36 @@ BPF_USDT(on_operation, const char *text, long length)
 	/* The name is not terminated. */
 	if (length > 0 && length < NAME_BYTES)
 		bpf_probe_read_user(name, (__u32)length, text);
-	jvms[server & (USDT_SERVERS - 1)].cause = cause_of(name);
+	processes[server & (RUNTIME_SERVERS - 1)].cause = cause_of(name);
 	return 0;
 }
 
-/* The JVM that hit the probe and its channel; false if not a server's. */
+/* The process that hit the probe and its channel; false if not a server's. */
 static __always_inline bool
-jvm_here(struct jvm **j, char **memory)
+process_here(struct process **j, char **memory)
 {
 	int server = server_here();
 
 	if (server < 0)
 		return false;
-	*j = &jvms[server & (USDT_SERVERS - 1)];
+	*j = &processes[server & (RUNTIME_SERVERS - 1)];
 	*memory = channel_of(server);
 	return *memory != NULL;
 }
 
-SEC("usdt")
-int
-BPF_USDT(on_gc_begin)
+/* A collection begins.  cause 0: that of the JVM's operation. */
+static __always_inline int
+collection_begin(__u64 cause)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct pause p = {.type = TALECHAIN_JVM_GC_BEGIN};
-	struct jvm *j;
+	struct process *j;
 	char *memory;
 
-	if (!jvm_here(&j, &memory))
+	if (!process_here(&j, &memory))
 		return 0;
+	if (cause != 0)
+		j->cause = cause;
 	j->collection_ns = now;
 	j->collected = 1;
 	p.count = ++j->collections;
@@ -191,16 +195,16 @@ BPF_USDT(on_gc_begin)
 	return 0;
 }
 
-SEC("usdt")
-int
-BPF_USDT(on_gc_end)
+/* It ends; of one whose begin was not seen nothing is reported. */
+static __always_inline int
+collection_end(void)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct pause p = {.type = TALECHAIN_JVM_GC_END};
-	struct jvm *j;
+	struct process *j;
 	char *memory;
 
-	if (!jvm_here(&j, &memory))
+	if (!process_here(&j, &memory) || j->collection_ns == 0)
 		return 0;
 	p.count = j->collections;
 	p.cause = j->cause;
@@ -213,14 +217,71 @@ BPF_USDT(on_gc_end)
 
 SEC("usdt")
 int
+BPF_USDT(on_gc_begin)
+{
+	return collection_begin(0);
+}
+
+SEC("usdt")
+int
+BPF_USDT(on_gc_end)
+{
+	return collection_end();
+}
+
+/* Whether this is the process's first thread.  In Node the others have heaps
+ * of their own, and stop nothing but themselves. */
+static __always_inline bool
+is_first_thread(void)
+{
+	__u64 task = bpf_get_current_pid_tgid();
+
+	return (__u32)task == task >> 32;
+}
+
+SEC("uprobe")
+int
+on_v8_begin(void *context)
+{
+	return is_first_thread() ? collection_begin(TALECHAIN_CAUSE_V8) : 0;
+}
+
+SEC("uprobe")
+int
+on_v8_end(void *context)
+{
+	return is_first_thread() ? collection_end() : 0;
+}
+
+/* The young generations' collections are many and short: not reported. */
+#define PYTHON_OLDEST 2
+
+SEC("usdt")
+int
+BPF_USDT(on_python_begin, int generation)
+{
+	return generation == PYTHON_OLDEST
+		   ? collection_begin(TALECHAIN_CAUSE_CPYTHON)
+		   : 0;
+}
+
+SEC("usdt")
+int
+BPF_USDT(on_python_end)
+{
+	return collection_end();
+}
+
+SEC("usdt")
+int
 BPF_USDT(on_safepoint_begin)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct pause p = {.type = TALECHAIN_JVM_SAFEPOINT_BEGIN};
-	struct jvm *j;
+	struct process *j;
 	char *memory;
 
-	if (!jvm_here(&j, &memory))
+	if (!process_here(&j, &memory))
 		return 0;
 	/* The cause is not known yet. */
 	j->cause = TALECHAIN_CAUSE_UNKNOWN;
@@ -237,10 +298,10 @@ BPF_USDT(on_safepoint_end)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct pause p = {.type = TALECHAIN_JVM_SAFEPOINT_END};
-	struct jvm *j;
+	struct process *j;
 	char *memory;
 
-	if (!jvm_here(&j, &memory))
+	if (!process_here(&j, &memory))
 		return 0;
 	p.count = j->safepoints;
 	p.cause = j->collected ? j->cause : TALECHAIN_CAUSE_NOT_GC;

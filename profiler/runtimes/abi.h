@@ -1,0 +1,18 @@
+/* abi.h: shared by the programs at the probes of runtimes and their loader. */
+#ifndef TAILOR_PROFILER_RUNTIMES_ABI_H
+#define TAILOR_PROFILER_RUNTIMES_ABI_H
+
+#include <stdint.h>
+
+#define RUNTIME_SERVERS 2 /* as PROFILER_SERVERS */
+#define RUNTIME_SLOT_LOG2 \
+	10 /* events of a server: a handful for each pause   \
+                              */
+
+/* We write, the programs read: the processes to report.  0: none. */
+struct runtime_watch {
+	uint32_t tgid[RUNTIME_SERVERS];
+	uint32_t unused[2];
+};
+
+#endif

@@ -1,0 +1,258 @@
+#include "profiler/runtimes/follow.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "profiler/finder.h"
+#include "profiler/jvm/hsperf_page.h"
+#include "profiler/proc.h"
+
+#define TRY_NS (100 * NS_PER_MS)
+/* A runtime is mapped in a program's first moments; a JVM's page is there in
+ * its first tenths of a second. */
+#define TRIES 100
+#define TRIES_FOR_PAGE 50
+#define FINDER_STEPS 100000
+
+/* Attach to a file; the first time load the programs.  0 or negative. */
+static int
+runtimes_attach(struct runtimes *r, const struct runtime *runtime,
+    const char *file, char *why)
+{
+	int err;
+
+	if (r->probes == NULL) {
+		err = probes_new(&r->probes, r->first_number, why);
+		if (err < 0)
+			return err;
+		for (unsigned i = 0; i < r->servers; i++)
+			r->add(r->user, probes_channel(r->probes, i));
+	}
+	return probes_attach(r->probes, runtime, file, why);
+}
+
+static const char *
+remedy(const struct runtime *runtime, int err)
+{
+	if (runtime->page)
+		return "let the JVM keep hsperfdata, or load the agent";
+	return err == -ENOENT ? "use a build of it with symbols and probes"
+			      : "start tailor as root, after the server";
+}
+
+/* The same for a server, with its log line. */
+static bool
+server_attach(struct runtimes *r, unsigned server,
+    const struct runtime *runtime, const char *file)
+{
+	struct runtimes_server *s = &r->server[server];
+	char why[PROBES_WHY] = "";
+	int err = runtimes_attach(r, runtime, file, why);
+
+	if (err < 0) {
+		if (s->off != runtime)
+			log_event(LOG_LEVEL_WARNING, "runtime_off",
+			    "server=%s runtime=%s why=\"%s\" costs=\"its "
+			    "collections are not seen\" do=\"%s\"",
+			    s->options->name, runtime->name, why,
+			    remedy(runtime, err));
+		s->off = runtime;
+		return false;
+	}
+	if (s->runtime != runtime)
+		log_event(LOG_LEVEL_NOTICE, "runtime_on",
+		    "server=%s runtime=%s file=\"%s\"", s->options->name,
+		    runtime->name, file);
+	s->runtime = runtime;
+	/* As the process sees it: without /proc/PID/root. */
+	if (strncmp(file, "/proc/", 6) == 0 && strstr(file, "/root/") != NULL)
+		file = strstr(file, "/root/") + 5;
+	snprintf(s->detail, sizeof(s->detail), "probes of %s in %.60s",
+	    runtime->name, file);
+	return true;
+}
+
+/* --- at the start ------------------------------------------------------------- */
+
+/* The process that listens for a server by now; 0: none is found. */
+static pid_t
+listener_now(const struct profiler_server *options)
+{
+	enum finder_result found = FINDER_MORE;
+	struct finder finder;
+	struct family family = {0};
+
+	finder_init(&finder);
+	for (int i = 0; i < FINDER_STEPS && found == FINDER_MORE; i++)
+		found = finder_step(&finder, &options->address, 0, &family);
+	finder_fini(&finder);
+	return found == FINDER_FOUND ? family.pid[0] : 0;
+}
+
+/* Whether a process has the page that its runtime may have. */
+static bool
+has_page(const struct runtime *runtime, pid_t pid)
+{
+	struct hsperf_page *page = NULL;
+	char why[PAGE_TEXT];
+
+	if (!runtime->page || hsperf_page_open(&page, pid, why) < 0)
+		return false;
+	hsperf_page_free(&page);
+	return true;
+}
+
+/* Probes that are asked for: of a file, or of a program's runtime. */
+static void
+start_on(struct runtimes *r, unsigned server)
+{
+	const struct profiler_server *options = r->server[server].options;
+	pid_t pid = options->program == NULL ? listener_now(options) : 0;
+	const char *file = options->program != NULL ? options->program : "java";
+	const struct runtime *runtime = NULL;
+	char found[PATH_MAX] = "";
+
+	if (pid != 0)
+		runtime = runtime_of_process(pid, found);
+	else if (strchr(file, '/') != NULL)
+		runtime = runtime_of_file(file);
+	if (runtime == NULL)
+		runtime = runtime_of_program(file, found);
+	if (found[0] != '\0')
+		file = found;
+	if (runtime != NULL) {
+		server_attach(r, server, runtime, file);
+		return;
+	}
+	log_event(LOG_LEVEL_WARNING, "runtime_off",
+	    "server=%s why=\"%.150s is no runtime that is known, nor beside "
+	    "one\" costs=\"its collections are not seen\" do=\"set "
+	    "servers[].jvm to usdt:/path/libjvm.so\"",
+	    options->name, file);
+}
+
+/* What can be recognised before the server is followed. */
+static void
+start_auto(struct runtimes *r, unsigned server)
+{
+	const struct profiler_server *options = r->server[server].options;
+	const struct runtime *runtime = NULL;
+	char file[PATH_MAX] = "";
+	pid_t pid = 0;
+
+	if (options->program != NULL) {
+		runtime = runtime_of_program(options->program, file);
+		/* Whether there will be a page is not known yet. */
+		if (runtime != NULL && runtime->page &&
+		    runtime_of_file(options->program) != runtime)
+			return;
+	} else if (options->address.ss_family != AF_UNSPEC) {
+		pid = listener_now(options);
+		if (pid != 0)
+			runtime = runtime_of_process(pid, file);
+		if (runtime != NULL && has_page(runtime, pid))
+			return;
+	}
+	if (runtime != NULL && !runtime->asked)
+		server_attach(r, server, runtime, file);
+}
+
+void
+runtimes_start(struct runtimes *r, const struct profiler_options *options,
+    uint32_t first_number)
+{
+	r->servers = options->servers;
+	r->first_number = first_number;
+	for (unsigned i = 0; i < r->servers; i++) {
+		r->server[i].options = &options->server[i];
+		if (options->server[i].probes == PROFILER_PROBES_ON)
+			start_on(r, i);
+		else if (options->server[i].probes == PROFILER_PROBES_AUTO)
+			start_auto(r, i);
+	}
+}
+
+void
+runtimes_close(struct runtimes *r)
+{
+	probes_free(&r->probes);
+}
+
+/* --- on the attach thread -------------------------------------------------------- */
+
+static void
+server_watch(struct runtimes *r, unsigned server, pid_t pid)
+{
+	if (r->server[server].watched == pid || r->probes == NULL)
+		return;
+	r->server[server].watched = pid;
+	probes_watch(r->probes, server, pid);
+}
+
+void
+runtimes_process(struct runtimes *r, unsigned server, pid_t pid)
+{
+	struct runtimes_server *s = &r->server[server];
+	bool known =
+	    s->runtime != NULL &&
+	    (s->options->probes == PROFILER_PROBES_ON || !s->runtime->page);
+
+	if (s->pid == pid)
+		return;
+	s->pid = pid;
+	s->tries = 0;
+	s->due = INSTANT_NONE;
+	/* Its file is probed: nothing of it is missed. */
+	server_watch(r, server, known ? pid : 0);
+}
+
+/* What its process has mapped, and whether that is to be probed. */
+static void
+server_examine(struct runtimes *r, unsigned server, bool paged)
+{
+	struct runtimes_server *s = &r->server[server];
+	const struct runtime *runtime;
+	char file[PATH_MAX];
+
+	runtime = runtime_of_process(s->pid, file);
+	if (runtime == NULL ||
+	    (runtime->page && s->tries < TRIES_FOR_PAGE &&
+		!proc_has_argument(s->pid, "-XX:-UsePerfData") &&
+		!proc_has_argument(s->pid, "-XX:+PerfDisableSharedMem")))
+		return;
+	s->tries = TRIES;
+	if (!paged && !runtime->asked &&
+	    server_attach(r, server, runtime, file))
+		server_watch(r, server, s->pid);
+}
+
+int64_t
+runtimes_turn(
+    struct runtimes *r, unsigned server, bool paged, struct instant now)
+{
+	struct runtimes_server *s = &r->server[server];
+
+	if (s->options->probes != PROFILER_PROBES_AUTO || s->pid == 0)
+		return -1;
+	/* The page is there after all, and knows more. */
+	if (paged) {
+		server_watch(r, server, 0);
+		return -1;
+	}
+	if (s->watched != 0 || s->tries >= TRIES)
+		return -1;
+	if (instant_before(now, s->due))
+		return instant_since(s->due, now);
+	server_examine(r, server, paged);
+	s->tries++;
+	s->due = instant_plus(now, TRY_NS);
+	return s->tries < TRIES ? TRY_NS : -1;
+}
+
+const char *
+runtimes_detail(const struct runtimes *r, unsigned server)
+{
+	return r->server[server].watched != 0 ? r->server[server].detail : NULL;
+}

@@ -1,0 +1,56 @@
+/*
+ * table.h: the language runtimes whose pauses can be seen from outside.
+ *
+ * One row for each: by which file it is recognised, in which probes its
+ * collections begin and end, and the programs for these (runtimes.bpf.c).  A
+ * new runtime is a row, a program if its probes have arguments that matter, and
+ * a test with the real runtime.
+ *
+ * A pause is a hazard if it can be worth a second copy of a request.  Runtimes
+ * whose pauses all are shorter than a millisecond (Go) have no row.
+ */
+#ifndef TAILOR_PROFILER_RUNTIMES_TABLE_H
+#define TAILOR_PROFILER_RUNTIMES_TABLE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define RUNTIME_PROBES 5
+
+struct runtime_probe {
+	const char *program;  /* of runtimes.bpf.c */
+	const char *provider; /* of a USDT probe; NULL: a function */
+	const char *name;     /* the probe; how a function's symbol begins */
+};
+
+struct runtime {
+	const char *name;    /* "V8" */
+	const char *file[3]; /* patterns of its file's name, best first */
+	/* It has a page in memory (hsperfdata), which is better if it is on. */
+	bool page;
+	/* Probed only if asked for: its file is that of many other processes,
+	 * which would pay, and its collections seldom matter. */
+	bool asked;
+	struct runtime_probe probe[RUNTIME_PROBES]; /* NULL program: no more */
+};
+
+/* The row of a file's name, the path may stand before it; NULL: none. */
+const struct runtime *runtime_of_file(const char *path);
+
+/*
+ * runtime_of_process(pid, file):
+ * The runtime whose file is mapped into a process; file, PATH_MAX bytes,
+ * receives its path as seen from here.  NULL: none, or not allowed to look.
+ */
+const struct runtime *runtime_of_process(pid_t pid, char *file);
+
+/*
+ * runtime_of_program(program, file):
+ * The same of a program that will be started: a path, or a name in $PATH; of
+ * java the libjvm.so beside it.
+ */
+const struct runtime *runtime_of_program(const char *program, char *file);
+
+#endif

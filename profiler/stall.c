@@ -1,0 +1,111 @@
+#include "profiler/stall.h"
+
+#include <string.h>
+
+/* It began, or ended (STALL_NONE), at a moment. */
+static void
+stall_post(struct hazard_state *w, enum stall kind, struct instant at)
+{
+	struct hazard_change change = {.at = at, .seen = instant_now()};
+
+	w->stall = kind;
+	hazard_state_update(w, &change);
+}
+
+/* A process of a server has, or had, a CPU. */
+static void
+stall_process(struct stalls *s, int server, uint32_t pid)
+{
+	if (s->server[server].pid == 0)
+		s->server[server].pid = pid;
+	s->server[server].several |= s->server[server].pid != pid;
+}
+
+/* A quota is that of all processes of a cgroup; a signal stops one. */
+static void
+stall_leaves(
+    struct stalls *s, int server, enum talechain_off off, struct instant at)
+{
+	if (off != TALECHAIN_OFF_THROTTLED &&
+	    (off != TALECHAIN_OFF_STOPPED || s->server[server].several))
+		return;
+	s->server[server].kind =
+	    off == TALECHAIN_OFF_STOPPED ? STALL_STOPPED : STALL_QUOTA;
+	s->server[server].since = at;
+}
+
+static void
+stall_enters(struct stalls *s, int server, struct instant at)
+{
+	struct hazard_state *w = &s->hazards[server];
+
+	/* Another CPU's events may be read later than what followed them. */
+	if (s->server[server].kind == STALL_NONE ||
+	    instant_before(at, s->server[server].since))
+		return;
+	s->server[server].kind = STALL_NONE;
+	if (w->stall != STALL_NONE)
+		stall_post(w, STALL_NONE, at);
+}
+
+void
+stalls_forget(struct stalls *s, unsigned server)
+{
+	s->server[server].kind = STALL_NONE;
+	s->server[server].pid = 0;
+	s->server[server].several = false;
+}
+
+void
+stalls_event(struct stalls *s, const struct kernel_owners *owners,
+    const struct talechain_event *e)
+{
+	uint32_t next = (uint32_t)(e->arg[0] >> 32);
+	struct instant at = {e->ts};
+	int left, entered;
+
+	if (e->type != TALECHAIN_SCHEDULE || e->cpu >= KERNEL_CPUS)
+		return;
+	left = kernel_owner_of(owners, e->pid);
+	entered = kernel_owner_of(owners, next);
+	s->runs[e->cpu] = (uint8_t)(entered + 1);
+	if (left >= 0) {
+		stall_process(s, left, e->pid);
+		stall_leaves(
+		    s, left, (enum talechain_off)(e->arg[3] >> 56), at);
+	}
+	if (entered >= 0) {
+		stall_process(s, entered, next);
+		stall_enters(s, entered, at);
+	}
+}
+
+void
+stalls_lost(struct stalls *s)
+{
+	memset(s->runs, 0, sizeof(s->runs));
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++)
+		if (s->hazards[i].stall == STALL_NONE)
+			s->server[i].kind = STALL_NONE;
+}
+
+static bool
+runs_somewhere(const struct stalls *s, unsigned server)
+{
+	return memchr(s->runs, (int)server + 1, sizeof(s->runs)) != NULL;
+}
+
+void
+stalls_sweep(struct stalls *s, struct instant now)
+{
+	if (s->hazards == NULL)
+		return;
+	for (unsigned i = 0; i < PROFILER_SERVERS; i++) {
+		if (s->server[i].kind == s->hazards[i].stall ||
+		    instant_since(now, s->server[i].since) < STALL_LEAST_NS ||
+		    runs_somewhere(s, i))
+			continue;
+		stall_post(
+		    &s->hazards[i], s->server[i].kind, s->server[i].since);
+	}
+}

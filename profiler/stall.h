@@ -1,0 +1,51 @@
+/*
+ * stall.h: servers that may not run: their CPU quota is used up, or they are
+ * stopped or frozen.
+ *
+ * Both show in the scheduler's events: a thread of the server leaves its CPU as
+ * throttled or stopped, and from then on none of its threads gets one.  The
+ * hazard begins STALL_LEAST_NS after that, stamped with the moment itself, and
+ * ends with the next switch to one of its threads.  So a debugger that stops a
+ * thread at each system call is no hazard, nor a quota that lets another thread
+ * run on.  Needs the kernel's events; a process that was asleep when a cgroup
+ * of version 1 froze it leaves no CPU, and is not seen.
+ *
+ * Cost: two comparisons for each switch of a server's thread, one for each
+ * server and sweep.  All of it is the observer's.
+ */
+#ifndef TAILOR_PROFILER_STALL_H
+#define TAILOR_PROFILER_STALL_H
+
+#include "profiler/hazard_state.h"
+#include "profiler/kernel/kernel.h"
+#include "profiler/profiler.h"
+
+#define STALL_LEAST_NS (500 * NS_PER_US)
+
+struct stalls {
+	/* The server whose thread has the CPU, + 1; 0: none. */
+	uint8_t runs[KERNEL_CPUS];
+	struct {
+		enum stall kind; /* hazard_state.h */
+		struct instant since;
+		uint32_t pid; /* a process of it that was seen; 0: none */
+		bool several; /* and others: one that stops is not all */
+	} server[PROFILER_SERVERS];
+	/* borrowed: of each server; NULL: without the kernel's events */
+	struct hazard_state *hazards;
+};
+
+/* An event of the kernel that was read now. */
+void stalls_event(struct stalls *s, const struct kernel_owners *owners,
+    const struct talechain_event *e);
+
+/* The server has another process, or none. */
+void stalls_forget(struct stalls *s, unsigned server);
+
+/* Events of a CPU were lost: what runs there is not known. */
+void stalls_lost(struct stalls *s);
+
+/* Begin the hazards of stalls that last. */
+void stalls_sweep(struct stalls *s, struct instant now);
+
+#endif

@@ -1,0 +1,85 @@
+"""Goal: collections of Node are seen from outside, acted on and explained.
+(Without permission: test_unprivileged.py.)"""
+
+import os
+import shutil
+
+import pytest
+
+from rig.client import Client
+from rig.ports import free_port
+from rig.wait import wait_until
+
+# /gc collects a heap of so many objects that it takes some milliseconds.
+SERVICE = """
+const kept = Array.from({length: 400000}, (_, i) => ({i}));
+require('http').createServer((q, s) => {
+  if (q.url === '/gc') gc();
+  s.end(`${process.pid} ${kept.length}\\n`);
+}).listen(Number(process.argv[1]), '127.0.0.1');
+""".replace("\n", " ")
+
+
+@pytest.fixture(name="node")
+def node_fixture():
+    if shutil.which("node") is None:
+        pytest.skip("no node (Debian: nodejs)")
+
+    def launched(name):
+        port = free_port()
+        return {"name": name, "address": f"127.0.0.1:{port}",
+                "launch": {"command": ["node", "--expose-gc", "-e", SERVICE,
+                                       str(port)]}}
+    return launched
+
+
+def collect(server):
+    """Make a server collect, past Tailor."""
+    port = int(server["address"].rpartition(":")[2])
+    with Client(("127.0.0.1", port)) as client:
+        assert client.get("/gc").status == 200
+
+
+def test_collections_are_seen(node, tailor):
+    # Goal: each is a hazard with begin and end and moves the active server, in
+    # a server that is started again, too.
+    if os.geteuid() != 0:
+        pytest.skip("probes need root")
+    a, b = node("a"), node("b")
+    t = tailor(a, b)
+    if " kernel_off " in t.wait_log(" kernel_o"):
+        pytest.skip("BPF is not permitted")
+    for name in "ab":
+        t.wait_server(name, state="ready", source="probes")
+    key = 'tailor_hazards_total{server="a",kind="gc"}'
+    for _ in range(2):
+        for _ in range(3):
+            before = t.metrics()[key]
+            collect(a)
+            t.wait_metric(key, before + 1)
+            wait_until(lambda: not t.server("a")["hazards"], "a is calm")
+        pid = t.server("a")["pid"]
+        os.kill(pid, 9)
+        wait_until(lambda: t.server("a")["pid"] not in (0, None, pid),
+                   "a is started again")
+        t.wait_server("a", state="ready", source="probes")
+    assert t.metrics()["tailor_swaps_total"] >= 1
+    assert t.metrics()["tailor_hazards_dropped_total"] == 0
+
+
+def test_a_collection_is_named(node, tailor):
+    # Goal: the timeline of a request that one held up names it.
+    if os.geteuid() != 0:
+        pytest.skip("probes need root")
+    a = node("a")
+    t = tailor(a, slow={"target": "1ms"})
+    if " kernel_off " in t.wait_log(" kernel_o"):
+        pytest.skip("BPF is not permitted")
+    t.wait_server("a", state="ready", source="probes")
+    with t.client() as client:
+        response = client.get("/gc")
+    tale = t.ask_json(
+        f"/timeline/{response.get('x-request-id')}?format=json")
+    assert "V8 collection" in tale["verdict"]["text"]
+    assert tale["verdict"]["code"] == "gc"
+    assert tale["hazards"][0]["cause"] == "v8"

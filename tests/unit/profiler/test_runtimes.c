@@ -1,0 +1,456 @@
+/*
+ * Goal: the table of runtimes recognises what it names and nothing else, and
+ * each collection that a real Node or CPython counts itself becomes one hazard.
+ */
+#include "fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/permission.h"
+#include "profiler/runtimes/probes.h"
+#include "profiler/runtimes/symbol.h"
+
+#define NOBODY 65534
+#define COLLECTIONS 20
+
+static void
+skip_because(const char *why)
+{
+	print_message("skipped: %s\n", why);
+	skip();
+}
+
+/* --- the table ------------------------------------------------------------------ */
+
+static void
+test_table(void **state)
+{
+	static const struct {
+		const char *file, *runtime; /* NULL: none */
+	} cases[] = {
+	    {"/usr/lib/jvm/java-17/lib/server/libjvm.so", "HotSpot"},
+	    {"/usr/bin/node", "V8"},
+	    {"/proc/17/root/usr/local/bin/node", "V8"},
+	    {"/usr/bin/nodejs", "V8"},
+	    {"/usr/lib/x86_64-linux-gnu/libnode.so.108", "V8"},
+	    {"/usr/bin/python3", "CPython"},
+	    {"/usr/bin/python3.11", "CPython"},
+	    {"/usr/lib/libpython3.12.so.1.0", "CPython"},
+	    {"/usr/sbin/nginx", NULL},
+	    {"/usr/bin/nodeenv", NULL},
+	    {"/opt/node/bin/npm", NULL},
+	    {"/usr/bin/python2.7", NULL},
+	    {"/usr/lib/libjvm.so.debug", NULL},
+	    {"/node/", NULL},
+	    {"", NULL},
+	};
+	const struct runtime *r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		r = runtime_of_file(cases[i].file);
+		if (cases[i].runtime == NULL)
+			assert_null(r);
+		else if (r == NULL || strcmp(r->name, cases[i].runtime) != 0)
+			fail_msg("%s is not recognised", cases[i].file);
+	}
+}
+
+/* Goal: this process has no runtime; one that does not exist neither. */
+static void
+test_no_runtime(void **state)
+{
+	char file[PATH_MAX];
+
+	(void)state;
+	assert_null(runtime_of_process(getpid(), file));
+	assert_null(runtime_of_process(INT_MAX, file));
+	assert_null(runtime_of_program("/bin/sh", file));
+	assert_null(runtime_of_program("no-such-program-at-all", file));
+}
+
+/* --- symbols -------------------------------------------------------------------- */
+
+/* A function with a name of its own in this program's file. */
+__attribute__((noinline, used)) void test_runtimes_landmark(void);
+void
+test_runtimes_landmark(void)
+{
+	__asm__ volatile("");
+}
+
+/* Where an address of this process lies in its file. */
+static uint64_t
+file_offset_of(const void *address)
+{
+	uint64_t begin, end, offset, at = (uint64_t)(uintptr_t)address;
+	FILE *f = fopen("/proc/self/maps", "re");
+	uint64_t found = 0;
+	char line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "%lx-%lx %*s %lx", &begin, &end, &offset) ==
+			3 &&
+		    at >= begin && at < end)
+			found = at - begin + offset;
+	fclose(f);
+	return found;
+}
+
+/* Goal: a function is found by the beginning of its name, where the kernel
+ * maps it. */
+static void
+test_symbol(void **state)
+{
+	uint64_t offset = 0;
+
+	(void)state;
+	assert_int_equal(
+	    symbol_find("/proc/self/exe", "test_runtimes_land", &offset), 0);
+	assert_int_equal(offset,
+	    file_offset_of((const void *)(uintptr_t)test_runtimes_landmark));
+	assert_int_equal(symbol_find("/proc/self/exe",
+			     "test_runtimes_landmarks_more", &offset),
+	    -ENOENT);
+	assert_int_equal(
+	    symbol_find("/no/such/file", "main", &offset), -ENOENT);
+	assert_int_equal(
+	    symbol_find("/proc/self/maps", "main", &offset), -EINVAL);
+	assert_true(symbol_find("/tmp", "main", &offset) < 0);
+}
+
+/* Goal: a file that is cut short, or whose numbers are wild, is refused. */
+static void
+test_broken_file(void **state)
+{
+	static unsigned char text[1 << 16];
+	char path[] = "/tmp/tailor-elf-XXXXXX";
+	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = mkstemp(path);
+	ssize_t n = read(exe, text, sizeof(text));
+	uint64_t offset = 0;
+
+	(void)state;
+	assert_true(fd >= 0 && n == (ssize_t)sizeof(text));
+	close(exe);
+	for (unsigned cut = 0; cut < 4096; cut += 61) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, text, cut, 0), cut);
+		assert_true(symbol_find(path, "main", &offset) < 0);
+	}
+	/* Sections are said to lie in what there is; their content is code. */
+	for (unsigned at = 0; at + 8 < 4096; at += 64) {
+		memcpy(&text[40], &(uint64_t){at}, 8); /* e_shoff */
+		assert_int_equal(
+		    pwrite(fd, text, sizeof(text), 0), sizeof(text));
+		assert_true(symbol_find(path, "no_such_symbol", &offset) < 0);
+	}
+	close(fd);
+	unlink(path);
+}
+
+/* --- permission ------------------------------------------------------------------ */
+
+/* Goal: without the capabilities the reason and what is missing are named. */
+static void
+test_refused(void **state)
+{
+	char why[PROBES_WHY] = "";
+	struct probes *p = NULL;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (getuid() != 0)
+		skip_because("only root can give up what is needed");
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (setresuid(NOBODY, NOBODY, NOBODY) < 0)
+			_exit(1);
+		_exit(probes_new(&p, 1, why) < 0 && p == NULL &&
+			      strstr(why, "CAP_BPF") != NULL
+			  ? 0
+			  : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* --- real runtimes ------------------------------------------------------------------ */
+
+/* A program that collects when a line comes, and answers with its own count of
+ * collections and their milliseconds. */
+struct program {
+	pid_t pid;
+	FILE *in, *out;
+};
+
+static const char *const node_argv[] = {"node", "--expose-gc", "-e",
+    "const {PerformanceObserver} = require('perf_hooks');"
+    "let n = 0, ms = 0;"
+    "new PerformanceObserver(l => { for (const e of l.getEntries())"
+    "  { n++; ms += e.duration; } }).observe({entryTypes: ['gc']});"
+    "const kept = Array.from({length: 200000}, (_, i) => ({i}));"
+    "require('readline').createInterface({input: process.stdin})"
+    "  .on('line', line => { for (let i = 0; i < +line; i++) gc();"
+    "    setTimeout(() => console.log(n, ms), 100); });"
+    "console.log('ready', kept.length);",
+    NULL};
+
+static const char *const python_argv[] = {"/usr/bin/python3", "-c",
+    "import gc, sys, time\n"
+    "n = 0; ms = 0.0; began = 0.0\n"
+    "def note(phase, info):\n"
+    "    global n, ms, began\n"
+    "    if info['generation'] < 2: return\n"
+    "    if phase == 'start': began = time.monotonic(); return\n"
+    "    n += 1; ms += 1000 * (time.monotonic() - began)\n"
+    "gc.callbacks.append(note)\n"
+    "kept = [[i] for i in range(100000)]\n"
+    "print('ready', flush=True)\n"
+    "for line in sys.stdin:\n"
+    "    for i in range(int(line)): gc.collect()\n"
+    "    print(n, ms, flush=True)\n",
+    NULL};
+
+static void
+program_start(struct program *p, const char *const argv[])
+{
+	int in[2], out[2];
+	char line[64];
+
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	p->pid = fork();
+	assert_true(p->pid >= 0);
+	if (p->pid == 0) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		execvp(argv[0], (char *const *)(uintptr_t)argv);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	p->in = fdopen(in[1], "w");
+	p->out = fdopen(out[0], "r");
+	if (fgets(line, sizeof(line), p->out) == NULL)
+		fail_msg("%s does not run", argv[0]);
+}
+
+static void
+program_collect(
+    struct program *p, unsigned times, unsigned *count, double *length_ms)
+{
+	char line[64] = "";
+
+	fprintf(p->in, "%u\n", times);
+	fflush(p->in);
+	assert_non_null(fgets(line, sizeof(line), p->out));
+	assert_int_equal(sscanf(line, "%u %lf", count, length_ms), 2);
+}
+
+static void
+program_stop(struct program *p)
+{
+	fclose(p->in);
+	assert_int_equal(waitpid(p->pid, NULL, 0), p->pid);
+	fclose(p->out);
+}
+
+/* The collections in the stream so far: how long they were in all, ms. */
+static double
+lengths_ms(const struct fixture *f, unsigned cause)
+{
+	double sum_ms = 0;
+
+	for (unsigned i = 0; i < f->slots; i++) {
+		const struct talechain_event *e = &f->slot[i].event;
+
+		if (e->type != TALECHAIN_JVM_GC_END)
+			continue;
+		assert_int_equal(e->arg[0], cause);
+		sum_ms += (double)e->arg[2] / 1e6;
+	}
+	return sum_ms;
+}
+
+/*
+ * Follow a program, by the table alone or by its file.  Of collections at the edges of the
+ * interval one side may count one more.
+ */
+static void
+follow(const char *const argv[], const char *program, unsigned cause,
+    const char *name)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	double before_ms, after_ms, seen_ms;
+	unsigned before, after, first;
+	struct permission permission;
+	struct profiler_stats s;
+	struct program p;
+
+	permission_read(&permission);
+	if (!permission_to_trace(&permission)) {
+		free(f);
+		skip_because("BPF is not permitted");
+	}
+	fixture_init(f);
+	f->options.server[0].probes =
+	    program != NULL ? PROFILER_PROBES_ON : PROFILER_PROBES_AUTO;
+	f->options.server[0].program = program;
+	program_start(&p, argv);
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, p.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_PROBES);
+	profiler_stats(f->profiler, &s);
+	assert_non_null(strstr(s.server[0].detail, name));
+	program_collect(&p, 0, &before, &before_ms);
+	fixture_wait_sweeps(f);
+	fixture_drain(f);
+	first = fixture_count(f, HAZARD_GC, true);
+	seen_ms = -lengths_ms(f, cause);
+	program_collect(&p, COLLECTIONS, &after, &after_ms);
+	fixture_wait_hazards(f, HAZARD_GC, false, first + after - before - 1);
+	fixture_wait_sweeps(f);
+	fixture_drain(f);
+	seen_ms += lengths_ms(f, cause);
+	print_message("%s: %u collections of %.2f ms, seen %u of %.2f ms\n",
+	    name, after - before, after_ms - before_ms,
+	    fixture_count(f, HAZARD_GC, true) - first, seen_ms);
+	assert_true(after - before >= COLLECTIONS);
+	assert_in_range(fixture_count(f, HAZARD_GC, true) - first,
+	    after - before - 1, after - before + 1);
+	/* Ours enclose its own; what is preempted between is ours alone. */
+	assert_true(seen_ms > 0.9 * (after_ms - before_ms));
+	program_stop(&p);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
+	profiler_server_process(f->profiler, 0, getpid());
+	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
+	fixture_drain(f);
+	fixture_check_balance(f);
+	fixture_fini(f);
+	free(f);
+}
+
+/* Whether a program is there, and text is in its file. */
+static bool
+program_has(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "re");
+	size_t length = strlen(text), at = 0;
+	int c = 0;
+
+	while (f != NULL && at < length && (c = getc(f)) != EOF)
+		at = c == text[at] ? at + 1 : c == text[0];
+	if (f != NULL)
+		fclose(f);
+	return at == length;
+}
+
+/* Goal: Node's collections, counted as perf_hooks counts them. */
+static void
+test_node(void **state)
+{
+	(void)state;
+	if (system("node --version > /dev/null 2>&1") != 0)
+		skip_because("no node in $PATH");
+	follow(node_argv, NULL, TALECHAIN_CAUSE_V8, "V8");
+}
+
+/* Goal: CPython's whole collections, as gc.callbacks counts them. */
+static void
+test_python(void **state)
+{
+	(void)state;
+	if (!program_has("/usr/bin/python3", "gc__start"))
+		skip_because("/usr/bin/python3 has no probes");
+	follow(python_argv, "/usr/bin/python3", TALECHAIN_CAUSE_CPYTHON,
+	    "CPython");
+}
+
+/* Goal: auto leaves CPython alone: every Python here would pay for it. */
+static void
+test_not_asked(void **state)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	struct profiler_stats s;
+	double length_ms;
+	unsigned count;
+	struct program p;
+
+	(void)state;
+	if (access("/usr/bin/python3", X_OK) < 0)
+		skip_because("no /usr/bin/python3");
+	fixture_init(f);
+	f->options.server[0].probes = PROFILER_PROBES_AUTO;
+	program_start(&p, python_argv);
+	fixture_start(f);
+	profiler_server_process(f->profiler, 0, p.pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
+	program_collect(&p, 1, &count, &length_ms);
+	fixture_wait_sweeps(f);
+	fixture_drain(f);
+	profiler_stats(f->profiler, &s);
+	assert_int_equal(s.server[0].source, PROFILER_SOURCE_PIDFD);
+	assert_int_equal(fixture_count(f, HAZARD_GC, true), 0);
+	program_stop(&p);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
+	fixture_fini(f);
+	free(f);
+}
+
+/* Goal: a program without the symbols is followed without its collections. */
+static void
+test_stripped(void **state)
+{
+	char directory[] = "/tmp/tailor-runtime-XXXXXX", path[64];
+	char why[PROBES_WHY] = "", command[160];
+	struct probes *p = NULL;
+	int err;
+
+	(void)state;
+	if (probes_new(&p, 1, why) < 0)
+		skip_because(why);
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/node", directory);
+	snprintf(command, sizeof(command), "cp /bin/true %s", path);
+	assert_int_equal(system(command), 0);
+	err = probes_attach(p, runtime_of_file(path), path, why);
+	assert_int_equal(err, -ENOENT);
+	assert_non_null(strstr(why, "has no symbol"));
+	assert_non_null(strstr(why, path));
+	unlink(path);
+	assert_true(probes_attach(p, runtime_of_file(path), path, why) < 0);
+	rmdir(directory);
+	probes_free(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_table),
+	    cmocka_unit_test(test_no_runtime),
+	    cmocka_unit_test(test_symbol),
+	    cmocka_unit_test(test_broken_file),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_stripped),
+	    cmocka_unit_test(test_node),
+	    cmocka_unit_test(test_python),
+	    cmocka_unit_test(test_not_asked),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+/*
+ * Goal: a server that is stopped, frozen or out of its CPU quota is a hazard
+ * from its begin to its end, by the kernel's events; one that only sleeps,
+ * waits or works is none.
+ */
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/permission.h"
+
+/* --- a server -------------------------------------------------------------------- */
+
+static void
+spin_ms(int64_t ms)
+{
+	struct instant begin = instant_now();
+
+	while (instant_since(instant_now(), begin) < ms * NS_PER_MS)
+		;
+}
+
+/* A child that takes its time: meanwhile the parent waits in vfork. */
+static void
+wait_in_vfork(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		usleep(3000);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+/* A process that works and sleeps in turns; with busy it only works. */
+static pid_t
+server_start(bool busy)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	for (unsigned i = 0; pid == 0 && i < 60000; i++) {
+		spin_ms(1);
+		if (!busy)
+			usleep(1000);
+		if (!busy && i % 16 == 0)
+			wait_in_vfork();
+	}
+	if (pid == 0)
+		_exit(0);
+	return pid;
+}
+
+static void
+server_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static struct fixture *
+follow(pid_t pid)
+{
+	struct fixture *f = malloc(sizeof(*f));
+	struct profiler_signal_state state[PROFILER_SIGNALS];
+	struct permission permission;
+
+	permission_read(&permission);
+	fixture_init(f);
+	f->options.kernel = PROFILER_KERNEL_LITE;
+	f->options.kernel_slot_log2 = 14;
+	fixture_start(f);
+	profiler_signals(f->profiler, state);
+	if (!state[PROFILER_SIGNAL_SCHEDULER].on) {
+		print_message(
+		    "skipped: %s\n", state[PROFILER_SIGNAL_SCHEDULER].why);
+		server_end(pid);
+		fixture_fini(f);
+		free(f);
+		skip();
+	}
+	profiler_server_process(f->profiler, 0, pid);
+	fixture_wait_source(f, 0, PROFILER_SOURCE_PIDFD);
+	return f;
+}
+
+static void
+unfollow(struct fixture *f, pid_t pid)
+{
+	server_end(pid);
+	fixture_wait_hazards(f, HAZARD_EXIT, true, 1);
+	profiler_server_process(f->profiler, 0, getpid());
+	fixture_wait_hazards(f, HAZARD_EXIT, false, 1);
+	fixture_drain(f);
+	fixture_check_balance(f);
+	fixture_fini(f);
+	free(f);
+}
+
+/* --- a cgroup --------------------------------------------------------------------- */
+
+/* One of version 1 of a controller, or of version 2. */
+struct group {
+	char path[96];
+	bool old;
+};
+
+static bool
+group_write(const struct group *g, const char *name, const char *text)
+{
+	char path[160];
+	int fd;
+	bool done;
+
+	snprintf(path, sizeof(path), "%s/%s", g->path, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return done;
+}
+
+/* Make one with a process in it; false: that is not possible here. */
+static bool
+group_make(struct group *g, const char *controller, pid_t pid)
+{
+	char old[64], text[16];
+
+	snprintf(old, sizeof(old), "/sys/fs/cgroup/%s/tasks", controller);
+	g->old = access(old, F_OK) == 0;
+	snprintf(g->path, sizeof(g->path), "/sys/fs/cgroup/%s%stailor-stall-%d",
+	    g->old ? controller : "", g->old ? "/" : "", getpid());
+	snprintf(text, sizeof(text), "%d", (int)pid);
+	if (mkdir(g->path, 0755) == 0 && group_write(g, "cgroup.procs", text))
+		return true;
+	rmdir(g->path);
+	print_message("skipped: no cgroup of %s may be made\n", controller);
+	return false;
+}
+
+/* A number of its cpu.stat. */
+static uint64_t
+group_stat(const struct group *g, const char *name)
+{
+	unsigned long long value = 0;
+	char path[160], line[64];
+	size_t n = strlen(name);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/cpu.stat", g->path);
+	f = fopen(path, "re");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, name, n) == 0 && line[n] == ' ')
+			value = strtoull(line + n, NULL, 10);
+	if (f != NULL)
+		fclose(f);
+	return value;
+}
+
+/* --- tests ------------------------------------------------------------------------- */
+
+/* The sum of a kind's hazards, by their stamps, ms. */
+static double
+lengths_ms(const struct fixture *f, enum hazard_kind kind)
+{
+	double sum_ms = 0;
+
+	for (unsigned i = 0; i < f->hazards; i++) {
+		const struct hazard *h = &f->hazard[i];
+
+		if (h->kind == kind)
+			sum_ms += (h->begin ? -1.0 : 1.0) *
+				  (double)(h->at.ns % 1000000000000) / 1e6;
+	}
+	return sum_ms;
+}
+
+/* Goal: SIGSTOP begins the hazard, SIGCONT ends it, each time. */
+static void
+test_stopped(void **state)
+{
+	pid_t pid = server_start(false);
+	struct fixture *f = follow(pid);
+
+	(void)state;
+	for (unsigned i = 1; i <= 3; i++) {
+		kill(pid, SIGSTOP);
+		fixture_wait_hazards(f, HAZARD_STOPPED, true, i);
+		kill(pid, SIGCONT);
+		fixture_wait_hazards(f, HAZARD_STOPPED, false, i);
+	}
+	assert_int_equal(fixture_count(f, HAZARD_QUOTA, true), 0);
+	/* Its end ends that, too. */
+	kill(pid, SIGSTOP);
+	fixture_wait_hazards(f, HAZARD_STOPPED, true, 4);
+	unfollow(f, pid);
+}
+
+/* Goal: the freezer of cgroups is the same. */
+static void
+test_frozen(void **state)
+{
+	pid_t pid = server_start(true);
+	struct fixture *f = follow(pid);
+	struct group g;
+	bool made = group_make(&g, "freezer", pid);
+
+	(void)state;
+	for (unsigned i = 1; made && i <= 3; i++) {
+		assert_true(
+		    group_write(&g, g.old ? "freezer.state" : "cgroup.freeze",
+			g.old ? "FROZEN" : "1"));
+		fixture_wait_hazards(f, HAZARD_STOPPED, true, i);
+		assert_true(
+		    group_write(&g, g.old ? "freezer.state" : "cgroup.freeze",
+			g.old ? "THAWED" : "0"));
+		fixture_wait_hazards(f, HAZARD_STOPPED, false, i);
+	}
+	unfollow(f, pid);
+	if (made)
+		rmdir(g.path);
+	else
+		skip();
+}
+
+/*
+ * Goal: a quota that is used up is one, and they are as many and as long as in
+ * the kernel's own account.  Each ends when the server has a CPU again, which
+ * on a busy machine is later than when it may have one.
+ */
+static void
+test_quota(void **state)
+{
+	pid_t pid = server_start(true);
+	struct fixture *f = follow(pid);
+	struct group g;
+	bool made = group_make(&g, "cpu", pid);
+	double seen_ms, account_ms;
+	unsigned stalls;
+
+	(void)state;
+	made = made && (g.old ? group_write(&g, "cpu.cfs_quota_us", "20000")
+			      : group_write(&g, "cpu.max", "20000 100000"));
+	if (made) {
+		fixture_wait_hazards(f, HAZARD_QUOTA, false, 5);
+		assert_true(
+		    group_write(&g, g.old ? "cpu.cfs_quota_us" : "cpu.max",
+			g.old ? "-1" : "max"));
+		spin_ms(20);
+		fixture_wait_sweeps(f);
+		fixture_drain(f);
+		stalls = fixture_count(f, HAZARD_QUOTA, true);
+		seen_ms = lengths_ms(f, HAZARD_QUOTA);
+		account_ms =
+		    g.old ? (double)group_stat(&g, "throttled_time") / 1e6
+			  : (double)group_stat(&g, "throttled_usec") / 1e3;
+		print_message(
+		    "%u stalls of %.1f ms, the kernel's %llu of %.1f\n", stalls,
+		    seen_ms, (unsigned long long)group_stat(&g, "nr_throttled"),
+		    account_ms);
+		assert_true(stalls <= group_stat(&g, "nr_throttled"));
+		assert_true(seen_ms > 0.9 * account_ms - 5);
+		assert_int_equal(fixture_count(f, HAZARD_STOPPED, true), 0);
+	}
+	unfollow(f, pid);
+	rmdir(g.path);
+	if (!made)
+		skip();
+}
+
+/* Goal: a server that works and sleeps without a limit has no such hazard. */
+static void
+test_undisturbed(void **state)
+{
+	pid_t pid = server_start(false);
+	struct fixture *f = follow(pid);
+
+	(void)state;
+	fixture_wait_events(f, TALECHAIN_SCHEDULE, 400);
+	assert_int_equal(fixture_count(f, HAZARD_QUOTA, true), 0);
+	assert_int_equal(fixture_count(f, HAZARD_STOPPED, true), 0);
+	unfollow(f, pid);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_stopped),
+	    cmocka_unit_test(test_frozen),
+	    cmocka_unit_test(test_quota),
+	    cmocka_unit_test(test_undisturbed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
