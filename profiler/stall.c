@@ -12,33 +12,27 @@ stall_post(struct hazard_state *w, enum stall kind, struct instant at)
 	hazard_state_update(w, &change);
 }
 
-/* A process of a server has, or had, a CPU. */
 static void
-stall_process(struct stalls *s, int server, uint32_t pid)
+stall_leaves(struct stalls *s, int server, enum talechain_off off, uint32_t pid,
+    struct instant at)
 {
-	if (s->server[server].pid == 0)
-		s->server[server].pid = pid;
-	s->server[server].several |= s->server[server].pid != pid;
-}
-
-/* A quota is that of all processes of a cgroup; a signal stops one. */
-static void
-stall_leaves(
-    struct stalls *s, int server, enum talechain_off off, struct instant at)
-{
-	if (off != TALECHAIN_OFF_THROTTLED &&
-	    (off != TALECHAIN_OFF_STOPPED || s->server[server].several))
+	if (off != TALECHAIN_OFF_THROTTLED && off != TALECHAIN_OFF_STOPPED)
 		return;
 	s->server[server].kind =
 	    off == TALECHAIN_OFF_STOPPED ? STALL_STOPPED : STALL_QUOTA;
 	s->server[server].since = at;
+	s->server[server].pid = pid;
 }
 
+/* What a stopped process has forked may run on: to its end, perhaps. */
 static void
-stall_enters(struct stalls *s, int server, struct instant at)
+stall_enters(struct stalls *s, int server, uint32_t pid, struct instant at)
 {
 	struct hazard_state *w = &s->hazards[server];
 
+	if (s->server[server].kind == STALL_STOPPED &&
+	    s->server[server].pid != pid)
+		return;
 	/* Another CPU's events may be read later than what followed them. */
 	if (s->server[server].kind == STALL_NONE ||
 	    instant_before(at, s->server[server].since))
@@ -52,8 +46,6 @@ void
 stalls_forget(struct stalls *s, unsigned server)
 {
 	s->server[server].kind = STALL_NONE;
-	s->server[server].pid = 0;
-	s->server[server].several = false;
 }
 
 void
@@ -69,15 +61,11 @@ stalls_event(struct stalls *s, const struct kernel_owners *owners,
 	left = kernel_owner_of(owners, e->pid);
 	entered = kernel_owner_of(owners, next);
 	s->runs[e->cpu] = (uint8_t)(entered + 1);
-	if (left >= 0) {
-		stall_process(s, left, e->pid);
+	if (left >= 0)
 		stall_leaves(
-		    s, left, (enum talechain_off)(e->arg[3] >> 56), at);
-	}
-	if (entered >= 0) {
-		stall_process(s, entered, next);
-		stall_enters(s, entered, at);
-	}
+		    s, left, (enum talechain_off)(e->arg[3] >> 56), e->pid, at);
+	if (entered >= 0)
+		stall_enters(s, entered, next, at);
 }
 
 void
@@ -95,15 +83,24 @@ runs_somewhere(const struct stalls *s, unsigned server)
 	return memchr(s->runs, (int)server + 1, sizeof(s->runs)) != NULL;
 }
 
-void
-stalls_sweep(struct stalls *s, struct instant now)
+/* A quota is that of all processes of a cgroup; a signal stops one of them, and
+ * others may serve. */
+static bool
+stops_all(const struct stalls *s, const struct kernel *k, unsigned server)
 {
-	if (s->hazards == NULL)
+	return s->server[server].kind != STALL_STOPPED ||
+	       kernel_is_alone(k, server);
+}
+
+void
+stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now)
+{
+	if (s->hazards == NULL || k == NULL)
 		return;
 	for (unsigned i = 0; i < PROFILER_SERVERS; i++) {
 		if (s->server[i].kind == s->hazards[i].stall ||
 		    instant_since(now, s->server[i].since) < STALL_LEAST_NS ||
-		    runs_somewhere(s, i))
+		    runs_somewhere(s, i) || !stops_all(s, k, i))
 			continue;
 		stall_post(
 		    &s->hazards[i], s->server[i].kind, s->server[i].since);

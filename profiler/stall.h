@@ -28,8 +28,7 @@ struct stalls {
 	struct {
 		enum stall kind; /* hazard_state.h */
 		struct instant since;
-		uint32_t pid; /* a process of it that was seen; 0: none */
-		bool several; /* and others: one that stops is not all */
+		uint32_t pid; /* of the process that left its CPU so */
 	} server[PROFILER_SERVERS];
 	/* borrowed: of each server; NULL: without the kernel's events */
 	struct hazard_state *hazards;
@@ -45,7 +44,7 @@ void stalls_forget(struct stalls *s, unsigned server);
 /* Events of a CPU were lost: what runs there is not known. */
 void stalls_lost(struct stalls *s);
 
-/* Begin the hazards of stalls that last. */
-void stalls_sweep(struct stalls *s, struct instant now);
+/* Begin the hazards of stalls that last.  k may be NULL: nothing is known. */
+void stalls_sweep(struct stalls *s, const struct kernel *k, struct instant now);
 
 #endif

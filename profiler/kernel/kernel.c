@@ -449,6 +449,18 @@ kernel_unwatch(struct kernel *k, unsigned server)
 	}
 }
 
+bool
+kernel_is_alone(const struct kernel *k, unsigned server)
+{
+	unsigned n = 0;
+
+	assert(server < KERNEL_SERVERS);
+	for (unsigned i = 0; i < KERNEL_PROCESSES; i++)
+		n += __atomic_load_n(
+			 &k->watch->member[server][i], __ATOMIC_RELAXED) != 0;
+	return n == 1;
+}
+
 unsigned
 kernel_members(struct kernel *k, unsigned server, pid_t out[KERNEL_PROCESSES])
 {

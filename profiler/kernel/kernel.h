@@ -86,6 +86,10 @@ bool kernel_watches(const struct kernel *k, pid_t pid);
  * stays its own.  The same thread. */
 void kernel_unwatch(struct kernel *k, unsigned server);
 
+/* Whether a server has one process only, as the kernel's programs know.  Any
+ * thread; no system call. */
+bool kernel_is_alone(const struct kernel *k, unsigned server);
+
 /*
  * kernel_members(k, server, out):
  * Its processes now, at most KERNEL_PROCESSES, in any order; those that have

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,6 +48,8 @@ server_start(bool busy)
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
+	if (pid == 0) /* also if the test fails and it is stopped */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (unsigned i = 0; pid == 0 && i < 60000; i++) {
 		spin_ms(1);
 		if (!busy)
@@ -267,7 +270,8 @@ test_quota(void **state)
 		    "%u stalls of %.1f ms, the kernel's %llu of %.1f\n", stalls,
 		    seen_ms, (unsigned long long)group_stat(&g, "nr_throttled"),
 		    account_ms);
-		assert_true(stalls <= group_stat(&g, "nr_throttled"));
+		/* A task of the kernel's may divide one. */
+		assert_true(stalls <= 2 * group_stat(&g, "nr_throttled"));
 		assert_true(seen_ms > 0.9 * account_ms - 5);
 		assert_int_equal(fixture_count(f, HAZARD_STOPPED, true), 0);
 	}
