@@ -76,6 +76,7 @@ class StubRecipe:
     """Instead of the search service: the self-test's server."""
 
     agent = "none"
+    signals = "hsperfdata"
     channels = None
 
     def __init__(self, build, channels):
