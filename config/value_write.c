@@ -11,7 +11,8 @@
 #include "config/address.h"
 #include "config/types.h"
 
-#define AT(type) (*(type const *)((const char *)base + key->offset))
+#define AT(type) \
+	(*(type const *)(const void *)((const char *)base + key->offset))
 #define BESIDE(type) (*(type const *)((const char *)base + key->count_offset))
 /* The elements of a list. */
 #define LIST(type) ((type const *)((const char *)base + key->offset))

@@ -77,6 +77,7 @@ class StubRecipe:
 
     agent = "none"
     signals = "hsperfdata"
+    health = "/health"
     channels = None
 
     def __init__(self, build, channels):

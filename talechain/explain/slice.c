@@ -394,7 +394,7 @@ slice_open_add(struct slicer *s)
 		if (server < 0 || tale_attempt_of(s->tale, server) != i)
 			continue;
 		open = &s->state.open[server % STATE_SERVERS][0][0];
-		for (size_t k = 0; k < SOURCES * HAZARD_KIND_COUNT; k++)
+		for (int k = 0; k < SOURCES * HAZARD_KIND_COUNT; k++)
 			if (err == 0 && is_open(s, &open[k], server))
 				err = slice_add(s, &open[k]);
 	}
