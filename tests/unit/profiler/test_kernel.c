@@ -601,10 +601,11 @@ is_first(const struct talechain_event *e, const void *arg)
 	return e->arg[1] == *(const uint32_t *)arg;
 }
 
+/* Of its first thread: ThreadSanitizer adds one of its own. */
 static bool
 is_end(const struct talechain_event *e, const void *arg)
 {
-	return e->pid == *(const uint32_t *)arg &&
+	return e->tid == *(const uint32_t *)arg &&
 	       e->arg[3] >> 56 == TALECHAIN_OFF_DEAD;
 }
 
