@@ -223,12 +223,17 @@ static void
 show(const struct gain *g, const struct quantile *q)
 {
 	double all = g->requests > 0 ? (double)g->requests : 1;
-	bool hours = g->seconds > 2 * 3600;
+	bool hours = g->seconds > 2 * 3600, minutes = g->seconds > 120;
 
 	printf("%lld requests in watch mode, in the last %.0f %s; an "
 	       "estimate\n\n",
-	    (long long)g->requests, g->seconds / (hours ? 3600 : 60),
-	    hours ? "h" : "min");
+	    (long long)g->requests,
+	    g->seconds / (hours	       ? 3600
+			     : minutes ? 60
+				       : 1),
+	    hours     ? "h"
+	    : minutes ? "min"
+		      : "s");
 	show_rows(g, q);
 	printf("\n%lld requests met a pause of their server or its queue;\n"
 	       "%lld of them would have been sent twice: %.2f %% extra "

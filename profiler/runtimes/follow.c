@@ -49,6 +49,7 @@ server_attach(struct runtimes *r, unsigned server,
 {
 	struct runtimes_server *s = &r->server[server];
 	char why[PROBES_WHY] = "";
+	int root = 0;
 	int err = runtimes_attach(r, runtime, file, why);
 
 	if (err < 0) {
@@ -67,8 +68,8 @@ server_attach(struct runtimes *r, unsigned server,
 		    runtime->name, file);
 	s->runtime = runtime;
 	/* As the process sees it: without /proc/PID/root. */
-	if (strncmp(file, "/proc/", 6) == 0 && strstr(file, "/root/") != NULL)
-		file = strstr(file, "/root/") + 5;
+	sscanf(file, "/proc/%*d/root%n", &root);
+	file += root;
 	snprintf(s->detail, sizeof(s->detail), "probes of %s in %.60s",
 	    runtime->name, file);
 	return true;

@@ -50,6 +50,7 @@ gain_report(struct proxy *p, struct json *j)
 	json_key_string(j, "mode",
 	    p->config->hedging.mode == CONFIG_MODE_ACT ? "act" : "watch");
 	json_key_int(j, "block_ns", GAIN_BLOCK_NS);
+	json_key_int(j, "uptime_ns", instant_since(instant_now(), p->started));
 	json_key_int(j, "target_ns", slow_target_ns(p));
 	json_key_array(j, "edges_ns");
 	for (unsigned i = 0; i < GAIN_BUCKETS; i++)

@@ -43,6 +43,8 @@ def test_a_request_that_met_a_pause(ctl, pair):
     assert found["slowest"]["was_ns"] > 300e6
     assert found["slowest"]["would_ns"] < found["slowest"]["was_ns"] / 2
     text = gain(ctl, t).out
+    assert re.match(r"32 requests in watch mode, in the last \d+ (s|min);",
+                    text), text
     assert "2 requests met a pause" in text and "1 of them would" in text
     assert re.search(r"^slowest +\d{3}ms +\S+", text, re.M), text
     assert "No intervals yet" in text
@@ -61,6 +63,7 @@ def test_no_estimate_of_what_acts(ctl, pair):
 
 def day(blocks, was, would):
     return {"schema": "tailor.gain/1", "block_ns": 900_000_000_000,
+            "uptime_ns": 10 ** 15,
             "edges_ns": [0, *(10_000 * 2 ** i for i in range(19))],
             "blocks": [{"requests": 1000, "met": 10, "again": 5, "failed": 1,
                         "saved": 1, "unknown": 0, "was_max_ns": 10 ** 8,

@@ -311,7 +311,7 @@ def test_an_alert_fires(alert, tailor, upstream, scratch, tmp_path):
 
 @needs_promtool
 def test_alerts_of_a_tailor_that_is_well(tailor, upstream, scratch, tmp_path):
-    # Goal: requests and a pause that hedging covered: nobody is woken.
+    # Goal: requests, and a pause that hedging covered: no alert.
     a, b = upstream("a"), upstream("b")
     t, before = Fault(tailor, upstream, scratch).start(a, b)
     with t.client() as c:
