@@ -99,8 +99,11 @@ read_gain(struct gain *g, const cJSON *tree)
 		if (g->blocks < BLOCKS_MAX)
 			read_block(g, one);
 	}
+	/* The first and the last block are seldom whole. */
 	g->seconds =
-	    (double)g->blocks * (double)field_number(tree, "block_ns", 0) / 1e9;
+	    fmin((double)g->blocks * (double)field_number(tree, "block_ns", 0),
+		(double)field_number(tree, "uptime_ns", 0)) /
+	    1e9;
 }
 
 /* --- quantiles ---------------------------------------------------------------- */
