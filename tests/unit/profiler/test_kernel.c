@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cgroup.h"
 #include "kernel_events.h"
 #include "profiler/kernel/abi.h"
 #include "profiler/kernel/capability.h"
@@ -751,66 +752,12 @@ test_fork_limit(void **state)
 
 /* --- CPU quota ----------------------------------------------------------------- */
 
-/* A cgroup of our own with 5 ms of CPU time in each 100 ms, either version. */
-struct quota_group {
-	char path[96];
-	bool old; /* version 1 */
-};
-
-static bool
-group_write(const struct quota_group *g, const char *name, const char *text)
-{
-	char path[160];
-	int fd;
-	bool done;
-
-	snprintf(path, sizeof(path), "%s/%s", g->path, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	close(fd);
-	return done;
-}
-
-static bool
-group_make(struct quota_group *g)
-{
-	g->old = access("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", F_OK) == 0 ||
-		 access("/sys/fs/cgroup/cpu/tasks", F_OK) == 0;
-	snprintf(g->path, sizeof(g->path), "/sys/fs/cgroup/%stailor-test-%d",
-	    g->old ? "cpu/" : "", getpid());
-	if (mkdir(g->path, 0755) < 0)
-		return false;
-	if (g->old)
-		return group_write(g, "cpu.cfs_period_us", "100000") &&
-		       group_write(g, "cpu.cfs_quota_us", "5000");
-	return group_write(g, "cpu.max", "5000 100000");
-}
-
-/* How often the kernel says that the group's quota was used up. */
-static unsigned
-group_throttled(const struct quota_group *g)
-{
-	char path[160], line[64];
-	unsigned count = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/cpu.stat", g->path);
-	f = fopen(path, "re");
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		sscanf(line, "nr_throttled %u", &count);
-	if (f != NULL)
-		fclose(f);
-	return count;
-}
-
 /* Goal: a thread whose cgroup has used up its quota is not called preempted,
  * and is away until the next period. */
 static void
 test_throttled(void **state)
 {
-	struct quota_group g = {0}, root = {.old = true};
+	struct cgroup g = {0}, root = {.old = true};
 	uint32_t me = (uint32_t)gettid();
 	unsigned throttled = 0, truly;
 	int64_t longest_ns = 0;
@@ -821,17 +768,18 @@ test_throttled(void **state)
 	(void)state;
 	recording_init(&r);
 	recording_open(&r);
-	made = group_make(&g);
+	made = cgroup_make(&g, "cpu") && cgroup_quota(&g, 5000);
 	recording_begin(&r);
-	joined = made && group_write(&g, g.old ? "tasks" : "cgroup.procs", "0");
+	joined =
+	    made && cgroup_write(&g, g.old ? "tasks" : "cgroup.procs", "0");
 	if (joined)
 		spin(250 * NS_PER_MS);
 	recording_end(&r);
-	truly = group_throttled(&g);
+	truly = (unsigned)cgroup_stat(&g, "nr_throttled");
 	snprintf(root.path, sizeof(root.path), "/sys/fs/cgroup%s",
 	    g.old ? "/cpu" : "");
-	group_write(&root, g.old ? "tasks" : "cgroup.procs", "0");
-	rmdir(g.path);
+	cgroup_write(&root, g.old ? "tasks" : "cgroup.procs", "0");
+	cgroup_remove(&g);
 	if (truly == 0) {
 		print_message("skipped, because %s\n",
 		    joined ? "it was not given so much CPU time"

@@ -3,6 +3,7 @@
  * from its begin to its end, by the kernel's events; one that only sleeps,
  * waits or works is none.
  */
+#include "cgroup.h"
 #include "fixture.h"
 
 #include <fcntl.h>
@@ -110,63 +111,18 @@ unfollow(struct fixture *f, pid_t pid)
 
 /* --- a cgroup --------------------------------------------------------------------- */
 
-/* One of version 1 of a controller, or of version 2. */
-struct group {
-	char path[96];
-	bool old;
-};
-
-static bool
-group_write(const struct group *g, const char *name, const char *text)
-{
-	char path[160];
-	int fd;
-	bool done;
-
-	snprintf(path, sizeof(path), "%s/%s", g->path, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	close(fd);
-	return done;
-}
-
 /* Make one with a process in it; false: that is not possible here. */
 static bool
-group_make(struct group *g, const char *controller, pid_t pid)
+group_of(struct cgroup *g, const char *controller, pid_t pid)
 {
-	char old[64], text[16];
+	char text[16];
 
-	snprintf(old, sizeof(old), "/sys/fs/cgroup/%s/tasks", controller);
-	g->old = access(old, F_OK) == 0;
-	snprintf(g->path, sizeof(g->path), "/sys/fs/cgroup/%s%stailor-stall-%d",
-	    g->old ? controller : "", g->old ? "/" : "", getpid());
 	snprintf(text, sizeof(text), "%d", (int)pid);
-	if (mkdir(g->path, 0755) == 0 && group_write(g, "cgroup.procs", text))
+	if (cgroup_make(g, controller) && cgroup_write(g, "cgroup.procs", text))
 		return true;
-	rmdir(g->path);
+	cgroup_remove(g);
 	print_message("skipped: no cgroup of %s may be made\n", controller);
 	return false;
-}
-
-/* A number of its cpu.stat. */
-static uint64_t
-group_stat(const struct group *g, const char *name)
-{
-	unsigned long long value = 0;
-	char path[160], line[64];
-	size_t n = strlen(name);
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/cpu.stat", g->path);
-	f = fopen(path, "re");
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (strncmp(line, name, n) == 0 && line[n] == ' ')
-			value = strtoull(line + n, NULL, 10);
-	if (f != NULL)
-		fclose(f);
-	return value;
 }
 
 /* --- tests ------------------------------------------------------------------------- */
@@ -214,23 +170,23 @@ test_frozen(void **state)
 {
 	pid_t pid = server_start(true);
 	struct fixture *f = follow(pid);
-	struct group g;
-	bool made = group_make(&g, "freezer", pid);
+	struct cgroup g;
+	bool made = group_of(&g, "freezer", pid);
 
 	(void)state;
 	for (unsigned i = 1; made && i <= 3; i++) {
 		assert_true(
-		    group_write(&g, g.old ? "freezer.state" : "cgroup.freeze",
+		    cgroup_write(&g, g.old ? "freezer.state" : "cgroup.freeze",
 			g.old ? "FROZEN" : "1"));
 		fixture_wait_hazards(f, HAZARD_STOPPED, true, i);
 		assert_true(
-		    group_write(&g, g.old ? "freezer.state" : "cgroup.freeze",
+		    cgroup_write(&g, g.old ? "freezer.state" : "cgroup.freeze",
 			g.old ? "THAWED" : "0"));
 		fixture_wait_hazards(f, HAZARD_STOPPED, false, i);
 	}
 	unfollow(f, pid);
 	if (made)
-		rmdir(g.path);
+		cgroup_remove(&g);
 	else
 		skip();
 }
@@ -245,38 +201,34 @@ test_quota(void **state)
 {
 	pid_t pid = server_start(true);
 	struct fixture *f = follow(pid);
-	struct group g;
-	bool made = group_make(&g, "cpu", pid);
+	struct cgroup g;
+	bool made = group_of(&g, "cpu", pid);
 	double seen_ms, account_ms;
 	unsigned stalls;
 
 	(void)state;
-	made = made && (g.old ? group_write(&g, "cpu.cfs_quota_us", "20000")
-			      : group_write(&g, "cpu.max", "20000 100000"));
+	made = made && cgroup_quota(&g, 20000);
 	if (made) {
 		fixture_wait_hazards(f, HAZARD_QUOTA, false, 5);
-		assert_true(
-		    group_write(&g, g.old ? "cpu.cfs_quota_us" : "cpu.max",
-			g.old ? "-1" : "max"));
+		assert_true(cgroup_quota(&g, -1));
 		spin_ms(20);
 		fixture_wait_sweeps(f);
 		fixture_drain(f);
 		stalls = fixture_count(f, HAZARD_QUOTA, true);
 		seen_ms = lengths_ms(f, HAZARD_QUOTA);
 		account_ms =
-		    g.old ? (double)group_stat(&g, "throttled_time") / 1e6
-			  : (double)group_stat(&g, "throttled_usec") / 1e3;
+		    g.old ? (double)cgroup_stat(&g, "throttled_time") / 1e6
+			  : (double)cgroup_stat(&g, "throttled_usec") / 1e3;
 		print_message(
 		    "%u stalls of %.1f ms, the kernel's %llu of %.1f\n", stalls,
-		    seen_ms, (unsigned long long)group_stat(&g, "nr_throttled"),
-		    account_ms);
+		    seen_ms, cgroup_stat(&g, "nr_throttled"), account_ms);
 		/* A task of the kernel's may divide one. */
-		assert_true(stalls <= 2 * group_stat(&g, "nr_throttled"));
+		assert_true(stalls <= 2 * cgroup_stat(&g, "nr_throttled"));
 		assert_true(seen_ms > 0.9 * account_ms - 5);
 		assert_int_equal(fixture_count(f, HAZARD_STOPPED, true), 0);
 	}
 	unfollow(f, pid);
-	rmdir(g.path);
+	cgroup_remove(&g);
 	if (!made)
 		skip();
 }
