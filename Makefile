@@ -140,6 +140,13 @@ $(BUILD)/%.css: %.css
 $(BUILD)/%.txt: %.txt
 	@mkdir -p $(@D)
 	@cp $< $@
+# The names of this machine's system calls: "202 futex", a line for each.
+$(BUILD)/system_calls.txt: $(FLAGS)
+	$(call say,NAMES)(echo '#include <sys/syscall.h>'; \
+	    echo '#include <sys/syscall.h>' | $(CC) -E -dM - | \
+	    sed -n 's/^#define __NR_\([a-z0-9_]*\) .*/@ __NR_\1 \1/p') | \
+	    $(CC) -E -P - | sed -n 's/^@ \([0-9]* [a-z0-9_]*\)$$/\1/p' >$@
+$(BUILD)/obj/talechain/events/system_call.o: $(BUILD)/system_calls.txt
 $(BUILD)/obj/proxy/admin/admin.o: $(BUILD)/proxy/admin/page/index.txt
 $(BUILD)/obj/proxy/admin/admin_timeline.o: $(BUILD)/proxy/admin/page/live.html
 $(BUILD)/obj/talechain/render/html.o: $(BUILD)/talechain/render/page/timeline.html

@@ -61,6 +61,7 @@ public final class TaleChain implements AutoCloseable {
 	public static final int TCP_RETRANSMIT = 0x0304;
 	public static final int SOCK_SEND = 0x0305;
 	public static final int SOCK_RECV = 0x0306;
+	public static final int SOCK_PEER = 0x0307;
 	public static final int PAGEFAULT = 0x0401;
 	public static final int SYSCALL = 0x0501;
 	public static final int IDLE = 0x0601;

@@ -186,6 +186,7 @@ static void
 write_path(const struct story *s, struct json *j)
 {
 	const struct story_segment *g;
+	char call[TALECHAIN_CALL_SIZE];
 
 	json_key_array(j, "path");
 	for (size_t i = 0; i < s->segments; i++) {
@@ -199,6 +200,13 @@ write_path(const struct story *s, struct json *j)
 		json_key_uint(j, "l", g->lane);
 		if (g->who[0] != '\0')
 			json_key_string(j, "who", g->who);
+		if (g->call != 0)
+			json_key_string(
+			    j, "call", talechain_call_name(g->call - 1, call));
+		if (g->peer[0] != '\0')
+			json_key_string(j, "peer", g->peer);
+		if (g->peer_request != 0)
+			key_hex(j, "peer_request", g->peer_request);
 		json_object_end(j);
 	}
 	json_array_end(j);

@@ -109,6 +109,15 @@ test_walk(void **state)
 		case_check(&walk_cases[i]);
 }
 
+/* Goal: where a thread waited is reported, of waits only. */
+static void
+test_where(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < where_cases_count; i++)
+		case_check(&where_cases[i]);
+}
+
 static void
 recorded_append(struct scene *scene, const struct recorded *r)
 {
@@ -572,6 +581,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_causes),
 	    cmocka_unit_test(test_walk),
+	    cmocka_unit_test(test_where),
 	    cmocka_unit_test(test_recorded),
 	    cmocka_unit_test(test_words),
 	    cmocka_unit_test(test_contradictions),
