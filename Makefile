@@ -43,7 +43,7 @@ endif
 # Rooms, lowest first: a room is a folder, or a folder in it, and what it may
 # use.  The name of a folder stands for all of its rooms.
 ROOMS := base config talechain/events talechain/timeline talechain/explain \
-	 talechain/store talechain/render profiler hedging http \
+	 talechain/symbols talechain/store talechain/render profiler hedging http \
 	 proxy/net proxy/stats proxy/upstream proxy/client proxy/access_log \
 	 proxy/analysis proxy/request proxy/admin daemon \
 	 loadgen/send loadgen/stats loadgen/report loadgen tailorctl
@@ -52,6 +52,8 @@ NEEDS_config    := base
 NEEDS_talechain/events := base
 NEEDS_talechain/timeline := talechain/events base
 NEEDS_talechain/explain := talechain/timeline talechain/events base
+NEEDS_talechain/symbols := talechain/explain talechain/timeline \
+	talechain/events base
 NEEDS_talechain/store := talechain/explain talechain/timeline \
 	talechain/events base
 NEEDS_talechain/render := talechain/explain talechain/timeline \
@@ -81,6 +83,7 @@ NEEDS_loadgen   := loadgen/report loadgen/stats loadgen/send base
 NEEDS_tailorctl := profiler talechain/timeline talechain/events base
 LIBS_base       := -lhwloc -lm -lpthread
 LIBS_config     := -lcjson
+LIBS_talechain/symbols := -lelf
 LIBS_profiler   := -lpfm -lbpf
 LIBS_http       := -lhttp_parser
 LIBS_loadgen/send := -lmd

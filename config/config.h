@@ -173,6 +173,7 @@ struct config {
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
 		enum config_kernel kernel;
+		bool stacks;
 		struct {
 			bool ipc, clock, cpu, page_faults, switches;
 			bool queue, classes, compiled;

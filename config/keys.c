@@ -539,6 +539,11 @@ const struct config_key config_keys[] = {
 	"servers' system calls, which adds 150 ns to each system call of each "
 	"process on the machine.  Needs CAP_BPF and CAP_PERFMON; what is "
 	"missing is off, the rest works."},
+{"profiler.stacks", KEY_BOOL, PLACE(config, profiler.stacks),
+	.restart = true, .fallback = "true",
+	.meaning = "Whether the kernel's events have stacks of where a server's "
+	"thread waited with a request, or computed, for over a millisecond: at "
+	"most 100 a second for each CPU."},
 {"profiler.rates", KEY_FLAGS, .choices = rates, .restart = true,
 	.fallback = "ipc,clock",
 	.meaning = "What is sampled of the servers and drawn under their lanes "

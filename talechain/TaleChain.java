@@ -54,6 +54,8 @@ public final class TaleChain implements AutoCloseable {
 	public static final int THREAD = 0x0104;
 	public static final int EXEC = 0x0105;
 	public static final int EXIT = 0x0106;
+	public static final int STACK = 0x0107;
+	public static final int SYMBOL = 0x0108;
 	public static final int SOFTIRQ = 0x0201;
 	public static final int TCP_RECV = 0x0301;
 	public static final int TCP_XMIT = 0x0302;

@@ -117,6 +117,11 @@
  *             runnable, and when (0: not known); wait_ns: how long it had been
  *             runnable, at most 2^38 - 1
  *   THREAD    the name of a task that other events mention: 16 bytes
+ *   STACK     three addresses of a stack, the innermost first, 0: none; frame:
+ *             which the first of them is; kind: enum talechain_stack.  Of a
+ *             wait it comes when the thread has its CPU again
+ *   SYMBOL    in timelines only, made when one is cut out: a piece of the name
+ *             of an address of the process in pid, 24 bytes
  *   SOFTIRQ   written at its end; raised_ns: 0 if not known
  *   TCP_*     status: TCP's flags byte; TCP_ACK is a segment without data
  *             that acknowledged something, TCP_XMIT leaves to the device
@@ -149,6 +154,10 @@
 	    "name_end")                                                        \
 	X(EXEC, 0x0105, "exec", "", "", "", "")                                \
 	X(EXIT, 0x0106, "exit", "status", "", "", "")                          \
+	X(STACK, 0x0107, "stack", "kind:4/frame:6/of_pid:22/of_tid",           \
+	    "address_0", "address_1", "address_2")                             \
+	X(SYMBOL, 0x0108, "symbol", "piece:7/address", "text_0", "text_1",     \
+	    "text_2")                                                          \
 	X(SOFTIRQ, 0x0201, "softirq", "vector", "latency_ns", "raised_ns", "") \
 	X(TCP_RECV, 0x0301, "tcp_recv", "cookie", "sequence:32/acknowledged",  \
 	    "bytes:32/window", "local_port:16/remote_port:16/status")          \
@@ -299,6 +308,13 @@ enum talechain_off {
 	TALECHAIN_OFF_STOPPED = 4,   /* SIGSTOP, a debugger, the freezer */
 	TALECHAIN_OFF_DEAD = 5,
 	TALECHAIN_OFF_THROTTLED = 6, /* runnable; its CPU quota is used up */
+};
+
+/* What a stack is of: "kind" of STACK. */
+enum talechain_stack {
+	TALECHAIN_STACK_WAITED = 1, /* the program's, as it went to sleep */
+	TALECHAIN_STACK_KERNEL = 2, /* the kernel's, below that */
+	TALECHAIN_STACK_RAN = 3,    /* the program's, at an interrupt */
 };
 
 /* Why sent bytes stayed in the socket: "held" of SOCK_SEND. */

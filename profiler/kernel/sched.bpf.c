@@ -5,7 +5,7 @@
  * where the woken task was queued, often on another CPU, in the context of an
  * unrelated task; it gives RUNNABLE, the beginning of the wait for a CPU.
  */
-#include "profiler/kernel/emit.bpf.h"
+#include "profiler/kernel/stack.bpf.h"
 
 /* The kernel's bits of a task's state, the same in all supported versions. */
 #define STATE_INTERRUPTIBLE 0x1
@@ -259,9 +259,48 @@ call_of(struct task_struct *p)
 	return number >= 0 && number < CALLS ? (__u64)number + 1 : 0;
 }
 
+/* A thread that has a request goes to sleep: take its stack. */
+static __always_inline void
+stack_take(void *ctx, struct cpu *cpu, __u32 tid, __u64 now)
+{
+	struct thread *t = thread_find(tid);
+	struct stack s = {0};
+
+	if (t == NULL || t->busy == 0)
+		return;
+	t->asleep_ns = 0;
+	if (!stack_allowed(cpu, &cpu->looks, KERNEL_STACK_LOOKS, now))
+		return;
+	t->asleep_ns = now;
+	bpf_get_stack(ctx, &s, sizeof(s), BPF_F_USER_STACK);
+	bpf_map_update_elem(&stacks, &tid, &s, BPF_ANY);
+}
+
+/* It has its CPU again: write it, with that of the kernel. */
+static __always_inline void
+stack_give(
+    struct cpu *cpu, struct task_struct *next, struct thread *t, __u64 now)
+{
+	__u32 tid = next->pid;
+	struct stack *s, kernel = {0};
+	__u64 asleep_ns = t->asleep_ns;
+
+	t->asleep_ns = 0;
+	if (asleep_ns == 0 || now - asleep_ns < KERNEL_STACK_NS ||
+	    !since_resumed(asleep_ns) ||
+	    !stack_allowed(cpu, &cpu->stacks, KERNEL_STACKS, now))
+		return;
+	s = bpf_map_lookup_elem(&stacks, &tid);
+	if (s != NULL)
+		stack_emit(s, TALECHAIN_STACK_WAITED, next->tgid, tid);
+	bpf_get_task_stack(next, &kernel, sizeof(kernel), SCHEDULER_FRAMES);
+	stack_emit(&kernel, TALECHAIN_STACK_KERNEL, next->tgid, tid);
+}
+
 /* A watched task gets or leaves a CPU. */
 static __always_inline int
-switched(struct task_struct *prev, struct task_struct *next, __u64 state)
+switched(
+    void *ctx, struct task_struct *prev, struct task_struct *next, __u64 state)
 {
 	enum talechain_off off = TALECHAIN_OFF_PREEMPTED;
 	__u64 now = bpf_ktime_get_ns(), wait_ns = 0, waker = 0, waker_ns = 0;
@@ -276,6 +315,8 @@ switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 			off = TALECHAIN_OFF_THROTTLED;
 		if (state != 0)
 			call = call_of(prev);
+		if (config.stacks && cpu != NULL && state != 0)
+			stack_take(ctx, cpu, prev->pid, now);
 		left(prev->pid, off, now, state == 0);
 	}
 	t = watched(task_pair(next)) ? thread_find(next->pid) : NULL;
@@ -303,6 +344,8 @@ switched(struct task_struct *prev, struct task_struct *next, __u64 state)
 	emit_at(now, TALECHAIN_SCHEDULE, task_pair(next), waker, waker_ns,
 	    (__u64)off << 56 | (__u64)(next->prio & 0xff) << 48 |
 		call << TALECHAIN_WAIT_BITS | wait_ns);
+	if (config.stacks && cpu != NULL && t != NULL && t->asleep_ns != 0)
+		stack_give(cpu, next, t, now);
 	return 0;
 }
 
@@ -318,7 +361,7 @@ BPF_PROG(
 		return 0;
 	/* The state at the decision; a waker may have changed it since. */
 	state = config.state_given ? (__u32)ctx[3] : task_state(prev);
-	return switched(prev, next, preempt ? 0 : state);
+	return switched(ctx, prev, next, preempt ? 0 : state);
 }
 
 /* The name changed: emit it again. */

@@ -329,6 +329,25 @@ held_reason(struct tcp_sock *tp, __u32 unsent)
 	return TALECHAIN_HELD_OTHER;
 }
 
+/* A thread of a server receives a request or sends its response: from the one to
+ * the other its stacks are of interest. */
+static __always_inline void
+note_busy(const struct sock_common *c, __u32 busy)
+{
+	__u64 task = bpf_get_current_pid_tgid();
+	struct thread *t;
+	__u8 *mark;
+
+	if (!config.stacks || !port_watched(c->skc_num))
+		return;
+	mark = process_mark(task >> 32);
+	if (mark == NULL || (*mark & KERNEL_MARK_WHOSE) < KERNEL_MARK_SERVER)
+		return; /* Tailor's own, or a stranger's */
+	t = thread_get((__u32)task);
+	if (t != NULL)
+		t->busy = busy;
+}
+
 SEC("tp_btf/sock_send_length")
 int
 BPF_PROG(on_send, struct sock *sk, int ret)
@@ -344,6 +363,7 @@ BPF_PROG(on_send, struct sock *sk, int ret)
 		return 0;
 	end = tp->write_seq;
 	unsent = end - tp->snd_nxt;
+	note_busy(&sk->__sk_common, 0);
 	return emit(TALECHAIN_SOCK_SEND, bpf_get_socket_cookie(sk),
 	    (__u64)(end - (__u32)ret) << 32 | (__u32)ret,
 	    (__u64)unsent << 32 | held_reason(tp, unsent), ends_of_call(sk));
@@ -372,6 +392,7 @@ BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 		else
 			end--;
 	}
+	note_busy(&sk->__sk_common, 1);
 	return emit(TALECHAIN_SOCK_RECV, bpf_get_socket_cookie(sk),
 	    (__u64)(end - (__u32)ret) << 32 | (__u32)ret, left,
 	    ends_of_call(sk));

@@ -112,6 +112,9 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    s.kernel_missed);
 	exposition_counter(e, "tailor_kernel_threads_refused_total",
 	    "Threads whose waits are unknown: over 16384.", s.kernel_crowded);
+	exposition_counter(e, "tailor_kernel_stacks_left_out_total",
+	    "Waits and computing without a stack: too many in a second.",
+	    s.kernel_stackless);
 	exposition_counter(e, "tailor_processes_refused_total",
 	    "Processes of servers that are not watched: over 256 of one.",
 	    s.processes_refused);

@@ -406,6 +406,16 @@ bool say_peer(
 void claim_where(
     const struct explainer *ex, const struct claim *c, struct story_segment *g);
 
+/* story_stack.c: the first entry, + 1, of the stack that a thread had in a wait
+ * that ended at a moment; 0: none. */
+size_t stack_after(const struct explainer *ex, uint32_t tid, int64_t ns);
+/* The stack of a piece in words; false: it has none. */
+bool
+say_stack(const struct explainer *ex, size_t segment, const struct line *l);
+/* Where samples found the thread of a claim computing; false: there are none. */
+bool say_samples(
+    const struct explainer *ex, const struct claim *c, const struct line *l);
+
 /* story_lock.c: what a thread waited for that another had, and what that did
  * meanwhile; without the subject. */
 void say_lock(

@@ -453,6 +453,10 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 		return 0;
 	case TALECHAIN_WAKEUP:
 		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
+	case TALECHAIN_STACK:
+		return slice_is_thread(t, tale_low(e->arg[0]))
+			   ? slice_add(s, slot)
+			   : 0;
 	case TALECHAIN_SOCK_PEER:
 		return slice_outbound_take(s, slot);
 	case TALECHAIN_PAGEFAULT:

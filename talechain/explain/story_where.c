@@ -170,6 +170,8 @@ claim_where(
     const struct explainer *ex, const struct claim *c, struct story_segment *g)
 {
 	g->call = c->call;
+	if (c->call != 0)
+		g->stack = stack_after(ex, c->tid, g->end_ns);
 	if (c->peer == NULL)
 		return;
 	peer_write(ex, c->peer, g->peer);

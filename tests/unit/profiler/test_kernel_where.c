@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -207,6 +208,147 @@ test_peer(void **state)
 	recording_close(&r);
 }
 
+/* --- stacks ----------------------------------------------------------------- */
+
+#define COMPUTE_NS (300 * NS_PER_MS) /* many ticks, also in short turns */
+
+/* Frames of these are looked for by the begin of the function; frame pointers
+ * lead from the C library's, which may have none, at least to its caller. */
+static __attribute__((noinline)) void
+compute(void)
+{
+	struct timespec cpu;
+
+	do {
+		for (volatile unsigned i = 0; i < 1000000; i++)
+			;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	} while (cpu.tv_sec * NS_PER_S + cpu.tv_nsec < COMPUTE_NS);
+}
+
+/* One request on a listener: sleep, compute, respond. */
+static void
+serve_one(int listener)
+{
+	int fd = accept(listener, NULL, NULL);
+	char c;
+
+	if (fd < 0 || recv(fd, &c, 1, 0) != 1)
+		_exit(1);
+	wait_on_word();
+	compute();
+	if (send(fd, &c, 1, 0) != 1)
+		_exit(2);
+	/* Not with a request any more. */
+	wait_on_word();
+	recv(fd, &c, 1, 0);
+	_exit(0);
+}
+
+struct stack_of {
+	uint32_t tid;
+	enum talechain_stack kind;
+};
+
+static bool
+is_stack(const struct talechain_event *e, const void *arg)
+{
+	const struct stack_of *of = arg;
+
+	return low(e->arg[0]) == of->tid && e->arg[0] >> 60 == of->kind;
+}
+
+/* Whether one of an event's addresses is within a function's first bytes. */
+static bool
+is_within(const struct talechain_event *e, const void *function)
+{
+	uint64_t begin = (uint64_t)(uintptr_t)function;
+
+	for (unsigned i = 1; i < 4; i++)
+		if (e->arg[i] >= begin && e->arg[i] < begin + 256)
+			return true;
+	return false;
+}
+
+/* Have a child serve one request; its events are in r. */
+static uint32_t
+request_one(struct recording *r)
+{
+	struct sockaddr_storage address;
+	socklen_t length = address_make(&address, AF_INET, "127.0.0.1");
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, status;
+	pid_t pid;
+	char c = 'x';
+
+	assert_int_equal(bind(listener, (void *)&address, length), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (void *)&address, &length), 0);
+	kernel_watch_port(
+	    r->kernel, ntohs(((struct sockaddr_in *)&address)->sin_port));
+	pid = fork();
+	if (pid == 0)
+		serve_one(listener);
+	assert_int_equal(kernel_watch(r->kernel, 0, pid, true), 0);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	recording_begin(r);
+	assert_int_equal(connect(fd, (void *)&address, length), 0);
+	assert_int_equal(send(fd, &c, 1, 0), 1);
+	assert_int_equal(recv(fd, &c, 1, 0), 1);
+	close(fd);
+	close(listener);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	recording_end(r);
+	return (uint32_t)pid;
+}
+
+/* Goal: a thread that has a request has a stack where it slept or computed for
+ * a millisecond, its own and the kernel's; else it has none. */
+static void
+test_stack(void **state)
+{
+	struct recording r;
+	struct stack_of of;
+	unsigned ran = 0, kernel = 0, waited = 0;
+	int i;
+
+	(void)state;
+	recording_init(&r);
+	r.options.stacks = true;
+	recording_open(&r);
+	of.tid = request_one(&r);
+	for (unsigned k = 0; k < r.count; k++) {
+		const struct talechain_event *e = &r.event[k];
+
+		if (e->type != TALECHAIN_STACK || low(e->arg[0]) != of.tid)
+			continue;
+		assert_int_equal(high(e->arg[0]) & 0x3fffff, of.tid);
+		ran += e->arg[0] >> 60 == TALECHAIN_STACK_RAN &&
+		       is_within(e, (const void *)(uintptr_t)compute);
+		kernel += e->arg[0] >> 54 == TALECHAIN_STACK_KERNEL << 6;
+		waited += e->arg[0] >> 54 == TALECHAIN_STACK_WAITED << 6;
+		if (e->arg[0] >> 60 == TALECHAIN_STACK_KERNEL)
+			assert_true(e->arg[1] >> 63 == 1);
+		else
+			assert_true(e->arg[1] >> 63 == 0);
+	}
+	/* The sleep with the request, and not the one after it. */
+	assert_int_equal(waited, 1);
+	assert_int_equal(kernel, 1);
+	assert_true(ran > 0);
+	of.kind = TALECHAIN_STACK_WAITED;
+	i = recording_find(&r, 0, TALECHAIN_STACK, is_stack, &of);
+	assert_true(i >= 0 && r.event[i].arg[1] != 0);
+	recording_close(&r);
+	/* And none if it is not wanted. */
+	recording_init(&r);
+	recording_open(&r);
+	request_one(&r);
+	assert_int_equal(
+	    recording_find(&r, 0, TALECHAIN_STACK, is_stack, &of), -1);
+	recording_close(&r);
+}
+
 int
 main(void)
 {
@@ -214,6 +356,7 @@ main(void)
 	    cmocka_unit_test(test_call),
 	    cmocka_unit_test(test_none),
 	    cmocka_unit_test(test_peer),
+	    cmocka_unit_test(test_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
