@@ -384,7 +384,7 @@ fetch(struct tale_work *w, struct analysis_question *q, struct tale **out,
 		return -EAGAIN;
 	err = slice(w, q, out);
 	if (err == 0 && *out != NULL)
-		symbols_name(w->symbols, *out);
+		symbols_name(w->symbols, *out, q->kind == ANALYSIS_TALE);
 	return err == -ESTALE ? 0 : err;
 }
 

@@ -171,11 +171,28 @@ symbols_of_process(struct symbol *of, size_t n)
 		name_generated(of, n);
 }
 
+/* One line of the kernel's names: "ffffffff81000000 T name [module]". */
+static void
+kernel_line(const char *line, struct symbol *of, size_t n)
+{
+	char *end;
+	uint64_t begin = strtoull(line, &end, 16);
+
+	if (begin == 0 || end[0] != ' ' || (end[1] != 't' && end[1] != 'T') ||
+	    end[2] != ' ')
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (of[i].at >= begin && begin > of[i].nearest) {
+			of[i].nearest = begin;
+			snprintf(of[i].name, sizeof(of[i].name), "%.*s",
+			    (int)strcspn(end + 3, " \t\n"), end + 3);
+		}
+}
+
 void
 symbols_of_kernel(int kallsyms, struct symbol *of, size_t n)
 {
-	char line[512], name[SYMBOL_NAME - 9], type;
-	uint64_t begin;
+	char line[512];
 	int copy = dup(kallsyms);
 	FILE *f = copy >= 0 ? fdopen(copy, "re") : NULL;
 
@@ -185,17 +202,7 @@ symbols_of_kernel(int kallsyms, struct symbol *of, size_t n)
 		return;
 	}
 	rewind(f);
-	while (fgets(line, sizeof(line), f) != NULL) {
-		if (sscanf(line, "%" SCNx64 " %c %63s", &begin, &type, name) !=
-			3 ||
-		    begin == 0 || (type != 't' && type != 'T'))
-			continue;
-		for (size_t i = 0; i < n; i++)
-			if (of[i].at >= begin && begin > of[i].nearest) {
-				of[i].nearest = begin;
-				snprintf(
-				    of[i].name, sizeof(of[i].name), "%s", name);
-			}
-	}
+	while (fgets(line, sizeof(line), f) != NULL)
+		kernel_line(line, of, n);
 	fclose(f);
 }

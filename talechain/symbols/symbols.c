@@ -140,7 +140,8 @@ pid_compare(const void *va, const void *vb)
 
 /* Name n addresses of one process, those that are not remembered. */
 static void
-find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n)
+find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n,
+    bool hurry)
 {
 	struct symbol unknown[SYMBOLS_TALE];
 	struct symbol *from[SYMBOLS_TALE], *place;
@@ -160,11 +161,11 @@ find(struct symbols *s, const struct tale *t, struct symbol *of, size_t n)
 		from[count] = &of[i];
 		unknown[count++] = of[i];
 	}
-	if (count == 0)
+	if (count == 0 || (of->pid == 0 && (hurry || s->kallsyms < 0)))
 		return;
 	if (of->pid != 0)
 		symbols_of_process(unknown, count);
-	else if (s->kallsyms >= 0)
+	else
 		symbols_of_kernel(s->kallsyms, unknown, count);
 	for (i = 0; i < count; i++) {
 		*from[i] = unknown[i];
@@ -211,7 +212,7 @@ entry_add(struct tale *t, const struct symbol *of, unsigned piece)
 }
 
 void
-symbols_name(struct symbols *s, struct tale *t)
+symbols_name(struct symbols *s, struct tale *t, bool hurry)
 {
 	struct wanted w = {.count = 0};
 	size_t i, n;
@@ -223,7 +224,7 @@ symbols_name(struct symbols *s, struct tale *t)
 	for (i = 0; i < w.count; i += n) {
 		for (n = 1; i + n < w.count && w.of[i + n].pid == w.of[i].pid;)
 			n++;
-		find(s, t, &w.of[i], n);
+		find(s, t, &w.of[i], n, hurry);
 	}
 	for (i = 0; i < w.count; i++)
 		for (n = 0; n * PIECE < strlen(w.of[i].name); n++)

@@ -13,12 +13,14 @@
  * server's process has mapped or written is not trusted: files are read, never
  * mapped, and bounded.
  *
- * Cost: some milliseconds for a file with 100,000 symbols and 0.1 s for the
- * kernel's, once for each address: the last 4096 are remembered.  Blocks; for
+ * Cost: 4 ms of CPU for a file with 58,000 symbols, 50 ms for the kernel's
+ * 122,000, once for each address: the last 4096 are remembered.  Blocks; for
  * the analysis thread.
  */
 #ifndef TAILOR_TALECHAIN_SYMBOLS_SYMBOLS_H
 #define TAILOR_TALECHAIN_SYMBOLS_SYMBOLS_H
+
+#include <stdbool.h>
 
 #include "talechain/explain/tale.h"
 
@@ -34,11 +36,12 @@ int symbols_new(struct symbols **out, int kallsyms);
 void symbols_free(struct symbols **sp);
 
 /*
- * symbols_name(s, t):
+ * symbols_name(s, t, hurry):
  * Add SYMBOL entries to a tale that was just sliced.  What cannot be found has
  * none; at most SYMBOLS_TALE addresses are looked at.
+ *   hurry  a client waits: names of the kernel only if they are remembered
  */
 #define SYMBOLS_TALE 256
-void symbols_name(struct symbols *s, struct tale *t);
+void symbols_name(struct symbols *s, struct tale *t, bool hurry);
 
 #endif

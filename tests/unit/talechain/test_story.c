@@ -194,6 +194,29 @@ test_stack(void **state)
 	plot_fini(&p);
 }
 
+/* Goal: the stack of a later wait is not that of the one before. */
+static void
+test_later_stack(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	case_plot(&p, "sleep_in");
+	plot_leaves(&p, 9100, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	plot_enters(&p, 9600, A_TID, 0, 0);
+	KERNEL(&p, 9601, 0, 0, TALECHAIN_STACK,
+	    STACK_OF(TALECHAIN_STACK_WAITED, 0), 0x1000, 0x2000, 0x3000);
+	plot_tell(&p, &t, &s);
+	for (size_t i = 0; i < s->segments; i++)
+		assert_int_equal(s->segment[i].stack, 0);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
 /* Goal: samples of computing are counted by function; those of another time
  * are not the request's. */
 static void
@@ -690,6 +713,7 @@ main(void)
 	    cmocka_unit_test(test_walk),
 	    cmocka_unit_test(test_where),
 	    cmocka_unit_test(test_stack),
+	    cmocka_unit_test(test_later_stack),
 	    cmocka_unit_test(test_samples),
 	    cmocka_unit_test(test_recorded),
 	    cmocka_unit_test(test_words),

@@ -73,7 +73,7 @@ check(struct symbols *s, enum talechain_stack kind, uint64_t address,
 	/* The second time it is remembered. */
 	for (unsigned i = 0; i < 2; i++) {
 		tale_init(&t, kind, address, 0);
-		symbols_name(s, &t);
+		symbols_name(s, &t, false);
 		assert_string_equal(name_in(&t, address), expected);
 		free(t.entry);
 	}
@@ -105,7 +105,7 @@ test_files(void **state)
 	    s, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), "abort");
 	/* A return address behind a call at a function's end is that one's. */
 	tale_init(&t, TALECHAIN_STACK_WAITED, 0, own);
-	symbols_name(s, &t);
+	symbols_name(s, &t, false);
 	assert_string_not_equal(name_in(&t, own),
 	    "a_function_of_this_test_with_a_name_that_needs_three_pieces");
 	free(t.entry);
@@ -154,7 +154,7 @@ test_generated(void **state)
 	f = fopen(path, "w");
 	fprintf(f, "%lx 40 c\n", (unsigned long)code);
 	fclose(f);
-	check(s, TALECHAIN_STACK_RAN, code, "c");
+	check(s, TALECHAIN_STACK_RAN, code + 0x3f, "c");
 	unlink(path);
 	symbols_free(&s);
 	munmap(at, 4096);
@@ -171,10 +171,16 @@ test_kernel(void **state)
 	static const char hidden[] = "0000000000000000 T first\n";
 	int fd = memfd_create("kallsyms", MFD_CLOEXEC);
 	struct symbols *s;
+	struct tale t;
 
 	(void)state;
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
 	assert_int_equal(symbols_new(&s, fd), 0);
+	/* Not while a client waits, and not remembered as having none. */
+	tale_init(&t, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), 0);
+	symbols_name(s, &t, true);
+	assert_int_equal(t.entries, 1);
+	free(t.entry);
 	check(s, TALECHAIN_STACK_KERNEL, UINT64_C(0xffffffff81000050), "first");
 	/* Always where it returns to. */
 	check(
@@ -201,7 +207,7 @@ test_other_process(void **state)
 	tale_init(
 	    &t, TALECHAIN_STACK_RAN, address_of((void (*)(void))abort), 0);
 	t.end.ns = 1;
-	symbols_name(s, &t);
+	symbols_name(s, &t, false);
 	assert_int_equal(t.entries, 1);
 	free(t.entry);
 	symbols_free(&s);
