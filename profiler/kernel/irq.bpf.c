@@ -102,13 +102,15 @@ BPF_PROG(on_irq_exit)
 static __always_inline void
 stack_sample(void *ctx, struct cpu *cpu)
 {
-	__u64 now = bpf_ktime_get_ns(), task = bpf_get_current_pid_tgid();
+	__u64 now, task;
 	struct stack s = {0};
 	struct thread *t;
 
-	if (cpu->runs == 0 || cpu->runs != (__u32)task ||
-	    now - cpu->began_ns < KERNEL_STACK_NS ||
-	    !since_resumed(cpu->began_ns))
+	if (cpu->runs == 0 || !since_resumed(cpu->began_ns))
+		return;
+	task = bpf_get_current_pid_tgid();
+	now = bpf_ktime_get_ns();
+	if (cpu->runs != (__u32)task || now - cpu->began_ns < KERNEL_STACK_NS)
 		return;
 	t = thread_find((__u32)task);
 	if (t == NULL || t->busy == 0 ||

@@ -293,7 +293,8 @@ stack_give(
 	s = bpf_map_lookup_elem(&stacks, &tid);
 	if (s != NULL)
 		stack_emit(s, TALECHAIN_STACK_WAITED, next->tgid, tid);
-	bpf_get_task_stack(next, &kernel, sizeof(kernel), SCHEDULER_FRAMES);
+	/* Without the scheduler's own frames. */
+	bpf_get_task_stack(next, &kernel, sizeof(kernel), 0);
 	stack_emit(&kernel, TALECHAIN_STACK_KERNEL, next->tgid, tid);
 }
 

@@ -15,7 +15,6 @@
 
 #define STACK_BYTES (KERNEL_STACK_FRAMES * sizeof(__u64))
 #define STACK_PLACES 1024
-#define SCHEDULER_FRAMES 2 /* __schedule, schedule */
 
 struct stack {
 	__u64 frame[KERNEL_STACK_FRAMES];
