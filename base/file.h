@@ -7,11 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * file_read(path, text, length):
- * Read all of a file.  *text is NUL-terminated and the caller's to free.
- * Returns 0, -EFBIG (above 256 MiB) or another negative errno.
- */
+/* Read all of a file.  *text is NUL-terminated and the caller's to free.
+ * Returns 0, -EFBIG (above 256 MiB) or another negative errno. */
 int file_read(const char *path, char **text, size_t *length);
 
 /* Write a whole file, replacing what is there.  0 or a negative errno. */

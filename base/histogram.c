@@ -74,11 +74,9 @@ histogram_merge(struct histogram *into, const struct histogram *from)
 		into->bucket[i] += from->bucket[i];
 }
 
-/*
- * ceil(q * count), except that a product within rounding error of a whole
+/* ceil(q * count), except that a product within rounding error of a whole
  * number is that number: 0.07 is stored a little above 7/100, and of a hundred
- * values the 7th is meant, not the 8th.
- */
+ * values the 7th is meant, not the 8th. */
 static uint64_t
 rank_of(double q, uint64_t count)
 {

@@ -37,7 +37,6 @@ int http_client_connect(
     const struct sockaddr *to, socklen_t length, struct instant deadline);
 
 /*
- * http_client_exchange(fd, q, deadline, out, why):
  * Send a request and read its response; closes fd in any case.
  *   why  set to a static sentence if the response is refused (-EPROTO)
  * Returns 0 (any status), then release *out with http_response_fini; or a
@@ -48,7 +47,6 @@ int http_client_exchange(int fd, const struct http_request *q,
 void http_response_fini(struct http_response *r);
 
 /*
- * http_response_parse(bytes, length, ended, out, why):
  * Parse the bytes received so far; a pure function over memory.
  *   ended  the server closed: no more bytes will come
  * Returns 1 if the response is complete, 0 if more bytes are needed, or

@@ -68,7 +68,6 @@ void json_key_bool(struct json *j, const char *key, bool v);
 void json_key_double(struct json *j, const char *key, double v);
 
 /*
- * json_take(j, text, length):
  * Take the finished, NUL-terminated text; the caller frees it.  Returns 0 or
  * -ENOMEM.  j is empty afterwards and may be reused.
  */

@@ -62,10 +62,8 @@ static struct {
 
 /* --- output ----------------------------------------------------------- */
 
-/*
- * Wait until stderr accepts PIPE_BUF bytes, without limit until log_close();
- * then at most CLOSE_PATIENCE_NS.  False on timeout.
- */
+/* Wait until stderr accepts PIPE_BUF bytes, without limit until log_close();
+ * then at most CLOSE_PATIENCE_NS.  False on timeout. */
 static bool
 wait_writable(int close_fd)
 {

@@ -31,21 +31,15 @@ enum log_format {
 	LOG_FORMAT_JSON, /* one object per line, the same keys */
 };
 
-/*
- * log_open(level, format):
- * Start the writer thread.  Lines above level are discarded at the call.
- * When stderr is the stream that JOURNAL_STREAM in the environment names,
- * text lines carry the journal's "<N>" priority prefix instead of time and
- * level.
- * Returns 0 or a negative errno.  Main thread, once.
- */
+/* Start the writer thread.  Lines above level are discarded at the call.  When
+ * stderr is the stream that JOURNAL_STREAM in the environment names, text lines
+ * carry the journal's "<N>" priority prefix instead of time and level.  Returns
+ * 0 or a negative errno.  Main thread, once. */
 int log_open(enum log_level level, enum log_format format);
 
-/*
- * Write what is queued and stop the writer.  If stderr is blocked for a second,
+/* Write what is queued and stop the writer.  If stderr is blocked for a second,
  * the rest is dropped and counted.  Main thread; does nothing before
- * log_open().
- */
+ * log_open(). */
 void log_close(void);
 
 /* The level in force, and a new one from now on.  Any thread. */
@@ -53,7 +47,6 @@ enum log_level log_level_get(void);
 void log_level_set(enum log_level level);
 
 /*
- * log_event(level, event, format, ...):
  * Queue one line.
  *   event   a snake_case name, constant text: server_exited
  *   format  printf format of "key=value key=value"; may be "".  Quote values

@@ -263,10 +263,8 @@ format_time(struct timespec when, char *out, size_t size)
 		       when.tv_nsec / 1000000 % 1000);
 }
 
-/*
- * Undo put_escaped from p up to end, the closing quote, or (unquoted) the next
- * space; returns the position after it.
- */
+/* Undo put_escaped from p up to end, the closing quote, or (unquoted) the next
+ * space; returns the position after it. */
 static const char *
 unescape(const char *p, const char *end, bool quoted, char *out, size_t *n)
 {

@@ -27,10 +27,8 @@ struct log_line {
 	char text[LOG_LINE_TEXT_MAX];
 };
 
-/*
- * Fill in the text.  Conversions: d i u x X o c s p e f g m %, with flags,
- * width, precision and length; width and flags of text are ignored.
- */
+/* Fill in the text.  Conversions: d i u x X o c s p e f g m %, with flags,
+ * width, precision and length; width and flags of text are ignored. */
 void log_line_format(struct log_line *line, const char *event,
     const char *format, va_list arguments);
 
@@ -43,10 +41,8 @@ enum log_line_style {
 /* Large enough for any line in any style: each byte may become \u00xx. */
 #define LOG_LINE_RENDERED_MAX (6 * LOG_LINE_TEXT_MAX + 256)
 
-/*
- * Write the line as it leaves the process, newline included, not terminated;
- * returns its length, 0 if there was no memory for it (JSON only).
- */
+/* Write the line as it leaves the process, newline included, not terminated;
+ * returns its length, 0 if there was no memory for it (JSON only). */
 size_t log_line_render(const struct log_line *line, enum log_line_style style,
     char out[LOG_LINE_RENDERED_MAX]);
 

@@ -35,7 +35,6 @@ struct path {
 const char *path_pattern_judge(const char *text);
 
 /*
- * path_read(target, length, out):
  * The path of a request target, without its query; of an empty one it is "/".
  * Returns false if it cannot be compared: it does not begin with "/", or has
  *   - a segment "." or "..", or an empty one that is not the last

@@ -37,10 +37,8 @@ void plot_end(struct plot *p);
 double plot_x(const struct plot *p, double value);
 double plot_y(const struct plot *p, double value);
 
-/*
- * Drawing.  A class is one of the plotter's own: line, line2, line3, dot, dot2,
- * dot3, theirs (figures of others).
- */
+/* Drawing.  A class is one of the plotter's own: line, line2, line3, dot, dot2,
+ * dot3, theirs (figures of others). */
 struct plot_point {
 	double x, y;
 };

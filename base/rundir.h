@@ -10,21 +10,15 @@
 
 #include <sys/types.h>
 
-/*
- * rundir_prepare(path):
- * Make the directory that path is in, if it does not exist (mode 0750; one
+/* Make the directory that path is in, if it does not exist (mode 0750; one
  * level), and check it: it must be ours or root's, and no other user may be
  * able to replace files in it (not writable by group or others, or sticky).
- * Returns 0, -EPERM if it is not safe, or another negative errno.
- */
+ * Returns 0, -EPERM if it is not safe, or another negative errno. */
 int rundir_prepare(const char *path);
 
-/*
- * rundir_make(path, mode):
- * Make the directory path with that mode, and missing parents with mode 0750,
+/* Make the directory path with that mode, and missing parents with mode 0750,
  * as mkdir -p does.  An existing one is unchanged.  Returns 0, -ENOTDIR or
- * another negative errno of mkdir.
- */
+ * another negative errno of mkdir. */
 int rundir_make(const char *path, mode_t mode);
 
 /* Change the owner of the directories that were made here.  0 or the first

@@ -47,17 +47,12 @@ text_puts(struct text *t, const char *s)
 void text_add(struct text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/*
- * Append words (inert, separated by single spaces) at column, breaking lines
- * before column 80 and beginning later ones at indent; ends the line.
- */
+/* Append words (inert, separated by single spaces) at column, breaking lines
+ * before column 80 and beginning later ones at indent; ends the line. */
 void text_wrap(struct text *t, const char *words, size_t column, size_t indent);
 
-/*
- * text_safe(out, size, s):
- * Copy s with every byte outside printable ASCII, and backslashes, as \xNN;
- * what does not fit in size - 1 is cut and ends in "...".  Returns out.
- */
+/* Copy s with every byte outside printable ASCII, and backslashes, as \xNN;
+ * what does not fit in size - 1 is cut and ends in "...".  Returns out. */
 char *text_safe(char *out, size_t size, const char *s);
 
 /* Nanoseconds as milliseconds, for printing. */

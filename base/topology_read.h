@@ -32,7 +32,6 @@ int topology_read(struct topology **out, const char *synthetic,
     const cpu_set_t *allowed, const char *root);
 
 /*
- * cgroup_cpu_quota(root):
  * The quota of our control group in CPUs, 0 if there is none or it cannot be
  * read: the smallest of cpu.max (version 2) or cpu.cfs_quota_us and
  * cpu.cfs_period_us (version 1) of the group and of all visible groups above

@@ -11,7 +11,6 @@
 #include <stddef.h>
 
 /*
- * usage_refusal(longs, code, argv, out, size):
  * Explain what getopt_long() refused when it returned code ('?' or ':').
  *   longs  its options, ended by one without a name; a letter's is its val
  *   argv   as getopt_long got it

@@ -10,10 +10,8 @@
 
 #include "config/config.h"
 
-/*
- * Parse "10.0.0.0/8", "::1/128" or an address, which is a network of one.
- * Returns 0, or -EINVAL with *why set to a static sentence.
- */
+/* Parse "10.0.0.0/8", "::1/128" or an address, which is a network of one.
+ * Returns 0, or -EINVAL with *why set to a static sentence. */
 int
 network_parse(const char *text, struct config_network *out, const char **why);
 

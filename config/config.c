@@ -118,10 +118,8 @@ fail:
 	return err;
 }
 
-/*
- * Read at most SOURCE_BYTES_MAX + 1 bytes; the last one shows that the file is
- * too large.  The caller frees *text, also after an error.
- */
+/* Read at most SOURCE_BYTES_MAX + 1 bytes; the last one shows that the file is
+ * too large.  The caller frees *text, also after an error. */
 static int
 read_file(const char *path, char **text, size_t *length)
 {

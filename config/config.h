@@ -226,12 +226,10 @@ struct config_errors {
 	char **text; /* owned */
 };
 
-/*
- * config_load(out, path, errors):
- * Read a file of at most 1 MiB.  Returns 0, or -EINVAL with *errors filled
- * (at least one, at most about 100), or another negative errno with one error
- * saying what to do.  On failure *out is NULL.  Free with config_free, errors with config_errors_fini.
- */
+/* Read a file of at most 1 MiB.  Returns 0, or -EINVAL with *errors filled (at
+ * least one, at most about 100), or another negative errno with one error
+ * saying what to do.  On failure *out is NULL.  Free with config_free, errors
+ * with config_errors_fini. */
 int config_load(
     struct config **out, const char *path, struct config_errors *errors);
 
@@ -245,7 +243,6 @@ void config_free(struct config **cp);
 void config_errors_fini(struct config_errors *errors);
 
 /*
- * config_set(c, path, text, errors):
  * Set one key by its path ("hedging.mode", "servers[0].address"), as the
  * command line and the environment do.  Lists are split at commas, commands
  * and environments at spaces; text that is a JSON list or object is taken as
@@ -255,23 +252,17 @@ void config_errors_fini(struct config_errors *errors);
 int config_set(struct config *c, const char *path, const char *text,
     struct config_errors *errors);
 
-/*
- * config_set_environment(c, errors):
- * Set every key whose variable is in the environment: TAILOR_ and its path in
+/* Set every key whose variable is in the environment: TAILOR_ and its path in
  * upper case, "_" between names (TAILOR_HEDGING_MODE,
- * TAILOR_SERVERS_0_ADDRESS).  0, or -EINVAL or -ENOMEM with all errors added.
- */
+ * TAILOR_SERVERS_0_ADDRESS).  0, or -EINVAL or -ENOMEM with all errors
+ * added. */
 int config_set_environment(struct config *c, struct config_errors *errors);
 
-/*
- * config_doubt_environment(doubts):
- * Add a sentence for every variable that begins with TAILOR_ and nearly names a
- * key.  None is an error: other programs may use the prefix.
- */
+/* Add a sentence for every variable that begins with TAILOR_ and nearly names a
+ * key.  None is an error: other programs may use the prefix. */
 void config_doubt_environment(struct config_errors *doubts);
 
 /*
- * config_name(c, running, errors):
  * Determine c->instance and replace {instance} by it in every path and in
  * admin.  Call it when all keys are set, before config_check().
  *   running  the name that the running tailor has, for a reload: it stays
@@ -288,7 +279,6 @@ int config_name(
 int config_check(const struct config *c, struct config_errors *errors);
 
 /*
- * config_compare(now, next, each, user):
  * Call each for every key whose value differs, in the table's order.
  *   path     "hedging.mode", "servers[1].health", or "servers" when there
  *            are more or fewer; valid during the call
@@ -309,7 +299,6 @@ void config_write_schema(struct json *out);
 int config_write_manual(char **text, size_t *length);
 
 /*
- * config_address_parse(text, out, why):
  * Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1), ":80" (all
  * addresses; an IPv6 socket that takes IPv4 as well), "unix:/path" or "/path".
  * Port 0 is accepted here; whether it makes sense is the caller's to know.

@@ -20,10 +20,8 @@ bool errors_full(const struct config_errors *errors);
 /* Room for any text of errors_quote. */
 #define QUOTE_MAX 96
 
-/*
- * Text from outside for display: control bytes as '?', cut after about 60
- * bytes.  Returns out.
- */
+/* Text from outside for display: control bytes as '?', cut after about 60
+ * bytes.  Returns out. */
 char *errors_quote(const char *text, char out[QUOTE_MAX]);
 
 #endif

@@ -8,19 +8,13 @@
 #include "config/keys.h"
 #include "config/source.h"
 
-/*
- * judge_source(c, s, errors):
- * Store every value of the file in c and report every one that is wrong.
- * Returns 0, -EINVAL (errors added) or -ENOMEM.
- */
+/* Store every value of the file in c and report every one that is wrong.
+ * Returns 0, -EINVAL (errors added) or -ENOMEM. */
 int judge_source(
     struct config *c, const struct source *s, struct config_errors *errors);
 
-/*
- * judge_text(c, key, index, text, errors):
- * Store one value given as text; index is that of the server, for keys of
- * servers.  Returns as judge_source.
- */
+/* Store one value given as text; index is that of the server, for keys of
+ * servers.  Returns as judge_source. */
 int judge_text(struct config *c, const struct config_key *key, unsigned index,
     const char *text, struct config_errors *errors);
 

@@ -108,12 +108,9 @@ const struct removed_key *key_find_removed(const char *path);
 /* The section of this path ("hedging", "servers[]"), or NULL. */
 const struct key_section *key_section_find(const char *path);
 
-/*
- * key_member(k, section, name, inner):
- * Whether key number k is in the section, or in one inside it.  Then name is
+/* Whether key number k is in the section, or in one inside it.  Then name is
  * that of the section's member ("via", "servers") and inner the path of the
- * section that the member is, "" if it is the key itself.
- */
+ * section that the member is, "" if it is the key itself. */
 bool key_member(unsigned k, const char *section, char name[KEY_PATH_MAX],
     char inner[KEY_PATH_MAX]);
 
@@ -144,10 +141,8 @@ uint64_t key_scale(const struct config_key *key);
 char *key_default(
     const struct config_key *key, unsigned index, char out[KEY_DEFAULT_MAX]);
 
-/*
- * Describe the values of a key, or of an element of its list, as words after
- * "is not".
- */
+/* Describe the values of a key, or of an element of its list, as words after
+ * "is not". */
 void key_describe(
     const struct config_key *key, bool element, char *out, size_t size);
 

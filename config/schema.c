@@ -183,10 +183,8 @@ write_key(const struct config_key *key, struct json *out)
 	json_object_end(out);
 }
 
-/*
- * The section, from key number k on; returns the number of the first key after
- * it.
- */
+/* The section, from key number k on; returns the number of the first key after
+ * it. */
 static unsigned
 write_section(unsigned k, const char *section, struct json *out)
 {

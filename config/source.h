@@ -43,11 +43,8 @@ struct source_error {
 	char what[160];
 };
 
-/*
- * source_open(s, name, text, length, error):
- * Copy, clean and parse.  Returns 0, -ENOMEM, or -EINVAL with *error filled;
- * on failure nothing is kept.  Release with source_close.
- */
+/* Copy, clean and parse.  Returns 0, -ENOMEM, or -EINVAL with *error filled; on
+ * failure nothing is kept.  Release with source_close. */
 int source_open(struct source *s, const char *name, const char *text,
     size_t length, struct source_error *error);
 void source_close(struct source *s);

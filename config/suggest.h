@@ -9,11 +9,9 @@
 
 #include "config/keys.h"
 
-/*
- * The known key or section nearest to an unknown path ("servers[0].nmae"): a
+/* The known key or section nearest to an unknown path ("servers[0].nmae"): a
  * similar name in the same section, else the same or a similar name in another.
- * False if none is near.
- */
+ * False if none is near. */
 bool suggest_key(const char *path, char out[KEY_PATH_MAX]);
 
 /* The nearest choice, or NULL. */

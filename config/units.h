@@ -18,11 +18,8 @@ enum quantity {
 /* Base units (ns, bytes) per unit; 0 if unknown. */
 uint64_t unit_scale(enum quantity q, const char *unit);
 
-/*
- * quantity_parse(q, text, plain_scale, out):
- * Parse text; a number without a unit counts plain_scale base units.
- * Returns 0, -EINVAL (not a quantity) or -ERANGE (over UINT64_MAX).
- */
+/* Parse text; a number without a unit counts plain_scale base units.  Returns
+ * 0, -EINVAL (not a quantity) or -ERANGE (over UINT64_MAX). */
 int quantity_parse(
     enum quantity q, const char *text, uint64_t plain_scale, uint64_t *out);
 

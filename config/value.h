@@ -18,7 +18,6 @@ struct refusal {
 };
 
 /*
- * value_set(key, base, value, refusal):
  * Store a value; base is the struct config or struct config_server that the
  * key is a member of.  What was there is released.  Returns 0, -ENOMEM, or
  * -EINVAL with *refusal filled; on failure nothing is changed.
@@ -26,11 +25,9 @@ struct refusal {
 int value_set(const struct config_key *key, void *base, const cJSON *value,
     struct refusal *refusal);
 
-/*
- * Convert text from a command line into a value of the key's type: lists are
+/* Convert text from a command line into a value of the key's type: lists are
  * split at commas, commands and environments at spaces; text that begins with [
- * or { is JSON.  NULL without memory.
- */
+ * or { is JSON.  NULL without memory. */
 cJSON *value_from_text(const struct config_key *key, const char *text);
 
 /* Write the value that is stored. */

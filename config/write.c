@@ -13,10 +13,8 @@
 
 /* --- JSON --------------------------------------------------------------- */
 
-/*
- * Write the members of the section from key number k on; returns the number of
- * the first key after it.  base is what its keys are members of.
- */
+/* Write the members of the section from key number k on; returns the number of
+ * the first key after it.  base is what its keys are members of. */
 static unsigned
 write_members(unsigned k, const char *section, const struct config *c,
     const void *base, struct json *out)

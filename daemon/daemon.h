@@ -50,11 +50,8 @@ void daemon_stop(struct daemon *d, const char *why);
 /* Go on with it.  Every tick. */
 void daemon_stop_tick(struct daemon *d, struct instant now);
 
-/*
- * daemon_reload(d, why, out):
- * Read the configuration again and change to it.  Everything is logged and
- * counted; out may be NULL.  Returns 0, -EBUSY when stopping, or -EINVAL.
- */
+/* Read the configuration again and change to it.  Everything is logged and
+ * counted; out may be NULL.  Returns 0, -EBUSY when stopping, or -EINVAL. */
 int daemon_reload(struct daemon *d, const char *why, struct reload_result *out);
 
 #endif

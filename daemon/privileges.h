@@ -7,7 +7,6 @@
 struct config;
 
 /*
- * privileges_drop(c):
  * Become process.user, for good: no supplementary groups
  * but the user's, no capabilities, none to be gained by executing anything
  * (no_new_privs, empty bounding set).  Sockets, stream and access log are

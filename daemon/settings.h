@@ -29,11 +29,9 @@ struct settings {
  * the like (status 0), and for a wrong one (status 2). */
 void settings_parse(struct settings *s, int argc, char **argv);
 
-/*
- * File, environment, command line, then sockets that were handed to us, then the
- * check of the whole.  0, or a negative errno with all that is wrong in
- * errors and *out NULL.  Reads a file: milliseconds.  Main thread.
- */
+/* File, environment, command line, then sockets that were handed to us, then
+ * the check of the whole.  0, or a negative errno with all that is wrong in
+ * errors and *out NULL.  Reads a file: milliseconds.  Main thread. */
 int settings_read(const struct settings *s, struct config **out,
     struct config_errors *errors);
 

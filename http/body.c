@@ -175,10 +175,9 @@ http_body_keep_trailers(struct http_body *b, char *text)
 	b->keep = text;
 }
 
-/*
- * A name of framing is no trailer (RFC 9110 6.5.1), and a client that sends one
- * would have it merged; a server's is dropped like others.  b->names: which of them begin as this name did.
- */
+/* A name of framing is no trailer (RFC 9110 6.5.1), and a client that sends one
+ * would have it merged; a server's is dropped like others.  b->names: which of
+ * them begin as this name did. */
 static const char *
 trailer_name_step(struct http_body *b, char c)
 {

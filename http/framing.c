@@ -30,11 +30,9 @@ content_length_read(struct slice value, uint64_t *out)
 	return NULL;
 }
 
-/*
- * Anything but "chunked" is refused; the question is only in which words.  A
- * list of codings that ends in chunked is one we could delimit but not
- * decode (501); of any other the end cannot be known (400).
- */
+/* Anything but "chunked" is refused; the question is only in which words.  A
+ * list of codings that ends in chunked is one we could delimit but not decode
+ * (501); of any other the end cannot be known (400). */
 static struct http_refusal
 coding_check(struct slice value)
 {

@@ -130,7 +130,6 @@ enum http_scan {
 };
 
 /*
- * http_scan(limits, request, buf, length, scanned, head_length, refusal):
  * Look for the end of a head at the start of buf.
  *   request  true for a request head, false for a response head
  *   scanned  how far earlier calls have looked; 0 at first; updated, so that
@@ -144,7 +143,6 @@ enum http_scan http_scan(const struct http_limits *limits, bool request,
     struct http_refusal *refusal);
 
 /*
- * http_parse_request(limits, buf, head_length, out, refusal):
  * Parse one whole head as found by http_scan.  Slices of *out point into
  * buf.  Returns 0, or -EPROTO with *refusal set (answer, then close).
  * All the checks of docs/http.md: exactly one valid Host in 1.1, Content-
@@ -155,11 +153,8 @@ enum http_scan http_scan(const struct http_limits *limits, bool request,
 int http_parse_request(const struct http_limits *limits, const char *buf,
     size_t head_length, struct http_head *out, struct http_refusal *refusal);
 
-/*
- * http_parse_response(limits, method, buf, head_length, out, refusal):
- * The same for a response to a request with that method (HEAD has no body).
- * 1xx, 204, 304 and answers to HEAD get HTTP_FRAMING_NONE whatever they say.
- */
+/* The same for a response to a request with that method (HEAD has no body).
+ * 1xx, 204, 304 and answers to HEAD get HTTP_FRAMING_NONE whatever they say. */
 int http_parse_response(const struct http_limits *limits,
     enum http_method method, const char *buf, size_t head_length,
     struct http_head *out, struct http_refusal *refusal);
@@ -187,7 +182,6 @@ struct http_forward {
 };
 
 /*
- * http_write_request(head, forward, out, capacity):
  * Write the request head for a server: HTTP/1.1, one Host, no hop-by-hop
  * fields, Expect removed, our framing, Connection: keep-alive left out.  The
  * head ends before the last empty line, so that each attempt can add its
@@ -248,27 +242,20 @@ enum http_body_event {
 void http_body_init(struct http_body *b, enum http_framing framing,
     uint64_t content_length, uint64_t max);
 
-/*
- * http_body_keep_trailers(b, text):
- * Copy the trailer lines of a chunked body, each with its CRLF, to text,
- * HTTP_TRAILERS_MAX bytes; b->kept says how many there are.
- */
+/* Copy the trailer lines of a chunked body, each with its CRLF, to text,
+ * HTTP_TRAILERS_MAX bytes; b->kept says how many there are. */
 #define HTTP_TRAILERS_MAX 4096
 void http_body_keep_trailers(struct http_body *b, char *text);
 
-/*
- * http_write_trailers(lines, out, capacity):
- * Write those of the lines again that may be trailers: none of framing,
+/* Write those of the lines again that may be trailers: none of framing,
  * routing, access, or what a recipient must know before the body (RFC 9110
- * 6.5.1).  Length or -ENOBUFS.
- */
+ * 6.5.1).  Length or -ENOBUFS. */
 int http_write_trailers(struct slice lines, char *out, size_t capacity);
 
 /* Whether a client takes trailers: TE: trailers. */
 bool http_takes_trailers(const struct http_head *head);
 
 /*
- * http_body_feed(b, in, length, used, data, refusal):
  * Decode the next bytes: at most one run of payload per call.  *used bytes
  * of in were consumed, whatever is returned.  After DATA there may be nothing
  * left of in: b->done says then whether that was the end.  Trailers are
@@ -279,10 +266,8 @@ enum http_body_event
 http_body_feed(struct http_body *b, const char *in, size_t length, size_t *used,
     struct slice *data, struct http_refusal *refusal);
 
-/*
- * The connection ended.  True if the body is complete by that
- * (HTTP_FRAMING_CLOSE), false if it was cut short.
- */
+/* The connection ended.  True if the body is complete by that
+ * (HTTP_FRAMING_CLOSE), false if it was cut short. */
 bool http_body_eof(struct http_body *b);
 
 #endif

@@ -106,10 +106,8 @@ static const http_parser_settings settings = {
     .on_headers_complete = on_complete,
 };
 
-/*
- * http-parser's own limit is global and 80 KiB.  Ours is per listener and has
- * been applied when we come here, so its limit is only put out of the way.
- */
+/* http-parser's own limit is global and 80 KiB.  Ours is per listener and has
+ * been applied when we come here, so its limit is only put out of the way. */
 static void
 limit_lift(void)
 {

@@ -47,7 +47,6 @@ enum http_lib_result {
 };
 
 /*
- * http_lib_read(request, head, length, out):
  * Read one whole head of length bytes, last empty line included.  Texts of
  * *out point into head.  Any thread; allocates nothing.
  */

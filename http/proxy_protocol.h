@@ -23,7 +23,6 @@ enum proxy_header {
 };
 
 /*
- * proxy_header_read(buf, length, used, source):
  *   source  receives the client's address and port; ss_family is AF_UNSPEC
  *           if there is none (LOCAL) or the peer does not say it (UNKNOWN,
  *           UNSPEC, UNIX): a client of its all the same

@@ -51,11 +51,9 @@ is_name(struct slice s)
 	       memmem(s.at, s.length, "..", 2) == NULL;
 }
 
-/*
- * Stricter than RFC 3986, whose registered names may contain "!$&'()*+,;="
- * and percent-encoded bytes: no name of a host on a network has any, and a
- * Host with a comma is two Hosts to some servers.
- */
+/* Stricter than RFC 3986, whose registered names may contain "!$&'()*+,;=" and
+ * percent-encoded bytes: no name of a host on a network has any, and a Host
+ * with a comma is two Hosts to some servers. */
 const char *
 authority_check(struct slice authority)
 {
@@ -91,11 +89,8 @@ authority_check(struct slice authority)
 	return port_check(port);
 }
 
-/*
- * path_byte(path, i):
- * The byte at *i, decoded, and *i behind it; -1 of an escape that is none, or
- * of NUL.
- */
+/* The byte at *i, decoded, and *i behind it; -1 of an escape that is none, or
+ * of NUL. */
 static int
 path_byte(struct slice path, size_t *i)
 {
@@ -111,11 +106,9 @@ path_byte(struct slice path, size_t *i)
 	return high < 0 || low < 0 || high + low == 0 ? -1 : high << 4 | low;
 }
 
-/*
- * Escapes are whole, none is NUL, and ".." does not climb above the root, as
- * a server sees it that decodes once and takes "//" for "/".  What passes is
- * sent on as it came.
- */
+/* Escapes are whole, none is NUL, and ".." does not climb above the root, as a
+ * server sees it that decodes once and takes "//" for "/".  What passes is sent
+ * on as it came. */
 static const char *
 path_check(struct slice target)
 {
@@ -149,12 +142,10 @@ path_check(struct slice target)
 	return NULL;
 }
 
-/*
- * An absolute target without a path means "/", or the whole server with
- * OPTIONS.  Slices point into the buffer, where neither may be found: the
- * slash is borrowed from "//"; the others are left empty or begin with "?",
- * and the writer completes them.
- */
+/* An absolute target without a path means "/", or the whole server with
+ * OPTIONS.  Slices point into the buffer, where neither may be found: the slash
+ * is borrowed from "//"; the others are left empty or begin with "?", and the
+ * writer completes them. */
 static const char *
 absolute_read(struct slice text, size_t scheme, struct http_head *head)
 {

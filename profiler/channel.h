@@ -76,7 +76,6 @@ struct channel_place {
 };
 
 /*
- * channel_new_kernel(out, number, place, owners):
  * Make one that BPF programs write: lay it out, map it read only.
  *   owners  maps events to servers, must outlive it; NULL: all are of the
  *           server that c->server names
@@ -85,20 +84,14 @@ struct channel_place {
 int channel_new_kernel(struct channel **out, uint32_t number,
     const struct channel_place *place, const struct kernel_owners *owners);
 
-/*
- * channel_drain(c, o, limit, now):
- * Copy up to limit waiting events into the stream.  Returns how many slots
- * were handled; fewer than limit means that it is empty for now.
- * The observer only.
- */
+/* Copy up to limit waiting events into the stream.  Returns how many slots were
+ * handled; fewer than limit means that it is empty for now.  The observer
+ * only. */
 unsigned channel_drain(
     struct channel *c, struct output *o, unsigned limit, struct instant now);
 
-/*
- * channel_drained(c, o, now):
- * For an ending channel: whether it is drained.  What its
- * dead writer left half-written is then counted as abandoned.
- */
+/* For an ending channel: whether it is drained.  What its dead writer left
+ * half-written is then counted as abandoned. */
 bool channel_drained(struct channel *c, struct output *o, struct instant now);
 
 #endif

@@ -76,13 +76,10 @@ int channel_listener_init(struct channel_listener *d, struct attach *a,
 int channel_listener_open(struct channel_listener *d, const char *path);
 void channel_listener_fini(struct channel_listener *d);
 
-/*
- * channel_listener_link(d, link):
- * Make link a symbolic link in the socket's directory to the open socket, the
+/* Make link a symbolic link in the socket's directory to the open socket, the
  * default path of writers (TALECHAIN_SOCKET_DEFAULT).  NULL makes none.  If
  * another running tailor has the link, it is kept, and that is logged.
- * channel_listener_fini removes ours.
- */
+ * channel_listener_fini removes ours. */
 void channel_listener_link(struct channel_listener *d, const char *link);
 
 /* Fill in what to poll: the listener, then each connection.  Returns how

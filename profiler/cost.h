@@ -47,7 +47,6 @@ const char *cost_work_meaning(enum cost_work work);
 const char *cost_profile_name(enum cost_profile profile);
 
 /*
- * cost_measure(out, rounds, state):
  * Measure, rounds (1 .. 100) of about 1.5 s each.  All profiles come in turn
  * in each round, so that what else the machine does falls on all.
  *   state  PROFILER_SIGNALS of them: what the full profile with system calls

@@ -23,11 +23,8 @@ struct handshake {
 	char name[TALECHAIN_NAME_BYTES]; /* terminated */
 };
 
-/*
- * handshake_parse(out, text, length, why):
- * Read the line.  Returns 0; -EAGAIN when the line is not complete and may
- * still become one; -EPROTO with *why set to a short static reason.
- */
+/* Read the line.  Returns 0; -EAGAIN when the line is not complete and may
+ * still become one; -EPROTO with *why set to a short static reason. */
 int handshake_parse(
     struct handshake *out, const char *text, size_t length, const char **why);
 

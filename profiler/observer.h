@@ -76,10 +76,7 @@ struct observer {
 	bool running;
 };
 
-/*
- * observer_start(o):
- * Run.  Returns 0 or a negative errno.  The thread that made the profiler.
- */
+/* Run.  Returns 0 or a negative errno.  The thread that made the profiler. */
 int observer_start(struct observer *o);
 
 /* Stop it after a last drain of every ring. */
@@ -92,10 +89,8 @@ void observer_sweep(struct observer *o, struct instant now);
  * not.  The proxy thread. */
 bool observer_look(struct observer *o);
 
-/*
- * Add a source.  The observer thread, or before it starts.
- * False: there is no room.
- */
+/* Add a source.  The observer thread, or before it starts.  False: there is no
+ * room. */
 bool
 observer_add_channel(struct observer *o, struct channel *c, struct instant now);
 

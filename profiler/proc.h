@@ -20,7 +20,6 @@ int proc_pidfd(pid_t pid);
 #define PROC_THREADS 3
 
 /*
- * proc_thread_pidfds(pid, out):
  * Handles that become readable when a thread of the process ends, of up to
  * PROC_THREADS threads that are not its first; the others are set to -1.
  * A killed process frees its memory before its own handle becomes readable:
@@ -31,18 +30,13 @@ int proc_pidfd(pid_t pid);
  */
 int proc_thread_pidfds(pid_t pid, int out[PROC_THREADS]);
 
-/*
- * proc_is_ending(pid):
- * Whether the process has freed its memory, or is gone.  After a kill that
+/* Whether the process has freed its memory, or is gone.  After a kill that
  * takes until each of its threads has run once, some tenths of a millisecond on
- * an idle machine.  Costs a few microseconds while the process lives.
- */
+ * an idle machine.  Costs a few microseconds while the process lives. */
 bool proc_is_ending(pid_t pid);
 
-/*
- * Its threads, up to max of them; returns how many, or a negative errno
- * (-E2BIG: more).
- */
+/* Its threads, up to max of them; returns how many, or a negative errno
+ * (-E2BIG: more). */
 int proc_threads(pid_t pid, pid_t *tid, int max);
 
 /* Its user.  0 or a negative errno (-ENOENT: no such process). */

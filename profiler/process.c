@@ -223,10 +223,8 @@ process_check_assigned(struct process *p, struct instant now)
 		process_found(p, &alone, "assigned", now);
 }
 
-/*
- * Its main process has ended: another of the set that listens takes its place,
- * one above the others first.  Whether there is one.
- */
+/* Its main process has ended: another of the set that listens takes its place,
+ * one above the others first.  Whether there is one. */
 static bool
 process_hand_over(struct process *p, struct instant now)
 {
@@ -337,11 +335,9 @@ process_find_family(struct process *p, const struct family *found)
 	attach_assign(p->attach);
 }
 
-/*
- * Whether it is time for a search; else *due_ns is how long until then, -1:
+/* Whether it is time for a search; else *due_ns is how long until then, -1:
  * none is due.  A set that is known is searched anew if its address has other
- * sockets, and at long intervals if the kernel does not follow it.
- */
+ * sockets, and at long intervals if the kernel does not follow it. */
 static bool
 process_may_search(struct process *p, struct instant now, int64_t *due_ns)
 {
@@ -398,10 +394,8 @@ process_find(struct process *p, struct instant now)
 	return next_ns;
 }
 
-/*
- * Whose page to open: the main one's, or, if that has none, each other's in
- * turn.
- */
+/* Whose page to open: the main one's, or, if that has none, each other's in
+ * turn. */
 static pid_t
 process_page_owner(const struct process *p)
 {

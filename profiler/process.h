@@ -76,11 +76,8 @@ void process_fini(struct process *p);
 /* Any thread: set the server's process, 0 = gone. */
 void process_assign(struct process *p, pid_t pid);
 
-/*
- * process_turn(p, readable, thread, now):
- * Do what is due.  readable: its pidfd is; thread: a thread's is.  Returns the
- * time until something is due, ns; -1 for never.
- */
+/* Do what is due.  readable: its pidfd is; thread: a thread's is.  Returns the
+ * time until something is due, ns; -1 for never. */
 int64_t
 process_turn(struct process *p, bool readable, bool thread, struct instant now);
 

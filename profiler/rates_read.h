@@ -63,16 +63,13 @@ struct rates_reader {
 	uint64_t dropped; /* periods distorted, or lost to a full ring */
 };
 
-/*
- * rates_open(r, options):
- * Open the counters of the whole machine while there are privileges, and log
- * once what is on and what is not.  Never fails: what cannot be opened is off.
- */
+/* Open the counters of the whole machine while there are privileges, and log
+ * once what is on and what is not.  Never fails: what cannot be opened is
+ * off. */
 void rates_open(struct rates_reader *r, const struct profiler_options *options);
 void rates_close(struct rates_reader *r);
 
 /*
- * rates_server(r, server, family, searched, name):
  * Count these processes, and what they fork.
  *   searched  another number if there are others that none of them forked;
  *             else nothing changes
@@ -81,11 +78,8 @@ void rates_close(struct rates_reader *r);
 void rates_server(struct rates_reader *r, unsigned server,
     const struct family *family, unsigned searched, const char *name);
 
-/*
- * rates_turn(r, commands, now):
- * Sample what is due and send the rates to the observer.  Returns the time
- * until something is due, ns; -1: never.  The attach thread.
- */
+/* Sample what is due and send the rates to the observer.  Returns the time
+ * until something is due, ns; -1: never.  The attach thread. */
 int64_t rates_turn(
     struct rates_reader *r, struct command_ring *commands, struct instant now);
 

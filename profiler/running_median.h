@@ -27,9 +27,7 @@ struct running_median {
 /* Add a value; 0 and values out of range are ignored. */
 void running_median_add(struct running_median *u, uint64_t value);
 
-/*
- * The median, within 1/32 of it; 0 with fewer than MEDIAN_LEAST values.
- */
+/* The median, within 1/32 of it; 0 with fewer than MEDIAN_LEAST values. */
 uint64_t running_median_value(const struct running_median *u);
 
 #endif

@@ -37,7 +37,6 @@ void steal_open(struct steal *s, const char *path);
 void steal_close(struct steal *s);
 
 /*
- * steal_turn(s, commands, idle, now):
  * Read if it is due, and send a rate of each CPU whose account has grown.
  *   idle  no request is in flight
  * Returns the time until the next read, ns; -1: never.  The attach thread.
@@ -46,7 +45,6 @@ int64_t steal_turn(struct steal *s, struct command_ring *commands, bool idle,
     struct instant now);
 
 /*
- * steal_parse(text, ticks):
  * The stolen ticks of each CPU in the text of /proc/stat.
  *   ticks  room for STEAL_CPUS; CPUs that are not in the text keep theirs
  * Returns how many CPUs have one; 0: this kernel does not account for it.

@@ -53,11 +53,9 @@
 #endif
 #endif /* __bpf__ */
 
-/*
- * Casts here are C's, also when the includer is C++ and warns about them;
- * and GCC's ThreadSanitizer does not know fences, which costs nothing here
- * because every racing access is atomic by itself.
- */
+/* Casts here are C's, also when the includer is C++ and warns about them; and
+ * GCC's ThreadSanitizer does not know fences, which costs nothing here because
+ * every racing access is atomic by itself. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #ifdef __cplusplus
@@ -223,10 +221,8 @@ enum talechain_type {
 #undef TALECHAIN_X
 };
 
-/*
- * Why a collection or safepoint happened, as carried in "cause" arguments:
- * a small closed set, because channels hold no strings.
- */
+/* Why a collection or safepoint happened, as carried in "cause" arguments: a
+ * small closed set, because channels hold no strings. */
 #define TALECHAIN_CAUSES(X)                                              \
 	X(UNKNOWN, 0, "unknown")                                         \
 	X(ALLOCATION, 1, "allocation") /* Allocation Failure, G1 Evac */ \
@@ -248,10 +244,8 @@ enum talechain_cause {
 #undef TALECHAIN_X
 };
 
-/*
- * What a RATE is of: symbol, number, name, what one unit of count / base is
- * worth, and the unit of the product.  A number keeps its meaning for ever.
- */
+/* What a RATE is of: symbol, number, name, what one unit of count / base is
+ * worth, and the unit of the product.  A number keeps its meaning for ever. */
 #define TALECHAIN_RATES(X)                                             \
 	X(IPC, 1, "ipc", 1, "instructions per cycle")                  \
 	X(CLOCK, 2, "clock", 1, "of the nominal clock") /* of a CPU */ \
@@ -456,7 +450,6 @@ talechain_now(void)
 }
 
 /*
- * talechain_emit_at(tc, ts, type, a0, a1, a2, a3):
  * Write one event with a timestamp of the caller's (CLOCK_MONOTONIC ns).
  * The owning thread only.  Never blocks, never fails.
  *
@@ -517,11 +510,8 @@ talechain_word_set(
 		    &tc->channel->word[word], value, __ATOMIC_RELEASE);
 }
 
-/*
- * talechain_init(channel, slot_log2, kind, name, pid, tid, generation):
- * Lay out an all-zero mapping of talechain_bytes(slot_log2) as a channel.
- * Done by the side that makes the memory: Tailor.
- */
+/* Lay out an all-zero mapping of talechain_bytes(slot_log2) as a channel.  Done
+ * by the side that makes the memory: Tailor. */
 static inline void
 talechain_init(struct talechain_channel *channel, unsigned slot_log2,
     enum talechain_kind kind, const char *name, uint32_t pid, uint32_t tid,
@@ -547,11 +537,8 @@ talechain_init(struct talechain_channel *channel, unsigned slot_log2,
 	__atomic_store_n(&channel->ready, UINT64_C(1), __ATOMIC_RELEASE);
 }
 
-/*
- * talechain_attach(tc, channel, slot_log2):
- * Become the writer of a channel that is already mapped.  The caller keeps
- * the mapping; talechain_close() will not unmap it (bytes stays 0).
- */
+/* Become the writer of a channel that is already mapped.  The caller keeps the
+ * mapping; talechain_close() will not unmap it (bytes stays 0). */
 static inline void
 talechain_attach(
     struct talechain *tc, struct talechain_channel *channel, unsigned slot_log2)
@@ -699,7 +686,6 @@ talechain_name_ok_(const char *name)
 }
 
 /*
- * talechain_open_kind(tc, path, kind, name, slot_log2):
  * Ask the Tailor that listens on a Unix socket for a channel and become its
  * writer.
  *   path       the socket; NULL: $TALECHAIN_SOCKET, or the default path,

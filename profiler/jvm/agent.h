@@ -56,7 +56,6 @@ void agent_state_set(
 void agent_state_show(struct talechain *tc);
 
 /*
- * agent_link_start(path, started_ns):
  * Start the thread that finds Tailor, and finds it again.
  *   path        its socket, NULL: the default; copied
  *   started_ns  when the JVM started, 0 if loaded later

@@ -17,10 +17,8 @@
 
 #define SLOT_LOG2 10 /* a thousand events: minutes of collections */
 #define RETRY_MS 500
-/*
- * How often counters are copied to the channel.  Classes are emitted as they
- * are prepared; those from before the channel was open come this way.
- */
+/* How often counters are copied to the channel.  Classes are emitted as they
+ * are prepared; those from before the channel was open come this way. */
 #define WORDS_MS 50
 
 static struct {

@@ -21,12 +21,9 @@ cause_is_none(const char *text)
 	return strcmp(text, "No GC") == 0;
 }
 
-/*
- * cause_parse(text, concurrent):
- * Map a text.  With a concurrent collector, running out of memory means that
+/* Map a text.  With a concurrent collector, running out of memory means that
  * threads wait, which is worse than an ordinary collection by allocation.
- * Source: the list in OpenJDK's gcCause.cpp, 11 to 25.
- */
+ * Source: the list in OpenJDK's gcCause.cpp, 11 to 25. */
 static inline enum talechain_cause
 cause_parse(const char *text, bool concurrent)
 {

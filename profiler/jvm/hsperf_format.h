@@ -151,11 +151,8 @@ hsperf_note(struct hsperf_layout *out, const struct hsperf_entry *e)
 	out->length[i] = e->type == 'J' ? (uint32_t)sizeof(uint64_t) : e->room;
 }
 
-/*
- * hsperf_find(page, bytes, name):
- * Where a 64-bit counter of this name lies in a copy of a page that
- * hsperf_parse has accepted; 0 if it has none.
- */
+/* Where a 64-bit counter of this name lies in a copy of a page that
+ * hsperf_parse has accepted; 0 if it has none. */
 static inline uint32_t
 hsperf_find(const unsigned char *page, size_t bytes, const char *name)
 {
@@ -174,12 +171,9 @@ hsperf_find(const unsigned char *page, size_t bytes, const char *name)
 	return 0;
 }
 
-/*
- * hsperf_parse(out, page, bytes):
- * Find our counters in a copy of a page.
- * Returns 0; -EAGAIN the JVM has not finished making it; -EPROTO not such a
- * page, of another version or another byte order; -EBADMSG damaged.
- */
+/* Find our counters in a copy of a page.  Returns 0; -EAGAIN the JVM has not
+ * finished making it; -EPROTO not such a page, of another version or another
+ * byte order; -EBADMSG damaged. */
 static inline int
 hsperf_parse(struct hsperf_layout *out, const unsigned char *page, size_t bytes)
 {

@@ -15,11 +15,9 @@ page_number(const struct hsperf_page *p, enum hsperf_counter c)
 		   : __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
 }
 
-/*
- * Eight bytes of a text at any offset, from the two aligned words that hold
+/* Eight bytes of a text at any offset, from the two aligned words that hold
  * them.  The words lie within the mapping's whole pages, and each is read once,
- * so the comparison uses what was really there.
- */
+ * so the comparison uses what was really there. */
 static uint64_t
 page_word(const struct hsperf_page *p, size_t offset)
 {
@@ -122,10 +120,8 @@ page_read(struct hsperf_page *p, struct pause_sample *s)
 	moved = memcmp(word, p->cause_word, sizeof(word)) != 0;
 	memcpy(p->cause_word, word, sizeof(word));
 	s->in_cause = !word_is_none(word[0]);
-	/*
-	 * The text may be half-written: unknown causes are read again by each
-	 * sweep until the JVM has finished writing.
-	 */
+	/* The text may be half-written: unknown causes are read again by each
+	 * sweep until the JVM has finished writing. */
 	if (s->in_cause && (moved || p->cause == TALECHAIN_CAUSE_OTHER))
 		p->cause = page_cause(p, HSPERF_CAUSE);
 	s->cause = p->cause;

@@ -50,7 +50,6 @@ struct hsperf_page {
 };
 
 /*
- * hsperf_page_open(out, pid, why):
  * Find, check, parse and map the page of a process.  Returns 0; -EAGAIN the JVM
  * is still making it; -ENOENT there is none; -EACCES it is another user's;
  * -EPROTO, -EBADMSG not a valid page; another negative errno.  On failure why
@@ -60,27 +59,20 @@ struct hsperf_page {
 int hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why);
 void hsperf_page_free(struct hsperf_page **pp);
 
-/*
- * The same from an open file, for hsperf_page_open and tests: fd is read, not
- * kept; owner is the required owner.
- */
+/* The same from an open file, for hsperf_page_open and tests: fd is read, not
+ * kept; owner is the required owner. */
 int hsperf_page_open_fd(
     struct hsperf_page **out, int fd, uid_t owner, pid_t pid, char *why);
 
-/*
- * Drop texts at the very end of a page: they are read in aligned words that may
- * reach past their end.  For hsperf_page_open_fd and fuzzing.
- */
+/* Drop texts at the very end of a page: they are read in aligned words that may
+ * reach past their end.  For hsperf_page_open_fd and fuzzing. */
 void hsperf_page_trim(struct hsperf_page *p);
 
 /* Whether the JVM has added counters since: then open it again. */
 bool hsperf_page_is_stale(const struct hsperf_page *p);
 
-/*
- * hsperf_page_sweep(p, now, out):
- * Read the page once.  False when nothing happened; true with edges in *out
- * otherwise.  The observer only.
- */
+/* Read the page once.  False when nothing happened; true with edges in *out
+ * otherwise.  The observer only. */
 bool hsperf_page_sweep(
     struct hsperf_page *p, struct instant now, struct pause_edges *out);
 

@@ -86,11 +86,9 @@ pause_ticks_ns(const struct pause *p, uint64_t ticks, int64_t *ns)
 	return true;
 }
 
-/*
- * The JVM counts from its own start, which is not in the page.  A value is
+/* The JVM counts from its own start, which is not in the page.  A value is
  * never from the future, so seen - value is never before that start; the least
- * of them is the start, plus the delay of the fastest sweep.
- */
+ * of them is the start, plus the delay of the fastest sweep. */
 static void
 pause_learn(struct pause *p, uint64_t ticks, struct instant seen)
 {
@@ -152,12 +150,10 @@ step_collectors(struct step *t)
 		t->exit = pause_instant(t, exit);
 }
 
-/*
- * In how many safepoints an unreported collection can have run: the new ones,
+/* In how many safepoints an unreported collection can have run: the new ones,
  * and the last known one if none was seen in it.  Afterwards left of them are
  * still unaccounted for, and the newest is one of those unless it is over,
- * because then its collection would have been counted by now.
- */
+ * because then its collection would have been counted by now. */
 static uint64_t
 step_room(const struct step *t)
 {
@@ -177,12 +173,10 @@ step_spare(struct step *t, uint64_t left)
 	p->spare = left > 0 && !over;
 }
 
-/*
- * Collections of a collector that stops the world.  completed may count the
- * one in force, and counts two when a young collection turns into a full one
- * in the same safepoint; so pulses are also limited by the safepoints in
- * which they can have happened.
- */
+/* Collections of a collector that stops the world.  completed may count the one
+ * in force, and counts two when a young collection turns into a full one in the
+ * same safepoint; so pulses are also limited by the safepoints in which they
+ * can have happened. */
 static struct turn
 step_gc(struct step *t)
 {

@@ -106,7 +106,6 @@ void pause_init(struct pause *p, enum collector kind, uint64_t frequency);
 bool pause_idle(const struct pause *p);
 
 /*
- * pause_step(p, s, before, seen, out):
  * Compare with the last sample.
  *   before  when the previous sample was begun
  *   seen    when this one was complete

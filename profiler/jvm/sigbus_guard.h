@@ -7,12 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * sigbus_guard(start, bytes, dead):
- * From now on a SIGBUS within the mapping sets *dead to 1 instead of killing
+/* From now on a SIGBUS within the mapping sets *dead to 1 instead of killing
  * us.  Installs the handler if needed.  Returns 0, -ENOSPC (16 mappings are
- * guarded already) or a negative errno.
- */
+ * guarded already) or a negative errno. */
 int sigbus_guard(const void *start, size_t bytes, uint32_t *dead);
 
 /* Remove the guard.  No thread may still read the mapping. */

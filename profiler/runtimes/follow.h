@@ -41,7 +41,6 @@ struct runtimes {
 };
 
 /*
- * runtimes_start(r, options, first_number):
  * Probe what is known by now.  r->add and r->user are set before.  Never fails.
  *   first_number  of PROFILER_SERVERS channels
  */
@@ -52,11 +51,8 @@ void runtimes_close(struct runtimes *r);
 /* A server has a new process, 0: none. */
 void runtimes_process(struct runtimes *r, unsigned server, pid_t pid);
 
-/*
- * runtimes_turn(r, server, paged, now):
- * Examine its process if that is due.  paged: its page in memory is read.
- * Returns the time until it is due again, ns; -1: never.
- */
+/* Examine its process if that is due.  paged: its page in memory is read.
+ * Returns the time until it is due again, ns; -1: never. */
 int64_t runtimes_turn(
     struct runtimes *r, unsigned server, bool paged, struct instant now);
 

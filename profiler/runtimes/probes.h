@@ -25,21 +25,15 @@
 
 struct probes;
 
-/*
- * probes_new(out, first_number, why):
- * Load the programs.  Returns 0, or a negative errno with a sentence in why
- * (PROBES_WHY bytes).  Free with probes_free, after the observer has ended.
- */
+/* Load the programs.  Returns 0, or a negative errno with a sentence in why
+ * (PROBES_WHY bytes).  Free with probes_free, after the observer has ended. */
 int probes_new(struct probes **out, uint32_t first_number, char *why);
 void probes_free(struct probes **pp);
 
-/*
- * probes_attach(p, runtime, file, why):
- * Attach to a file; a second call for the same one, whatever its path, does
+/* Attach to a file; a second call for the same one, whatever its path, does
  * nothing.  Returns as probes_new.  -ENOENT: no such file, or it has no such
  * probes; -ENOSPC: there are PROBES_FILES already.  Some tens of ms for a large
- * file.
- */
+ * file. */
 #define PROBES_FILES 8
 int probes_attach(struct probes *p, const struct runtime *runtime,
     const char *file, char *why);

@@ -114,11 +114,9 @@ state(char *memory, __u32 value, __u64 cause, __u64 since)
 #define FOUR(a, b, c, d) ((__u32)(a) | (b) << 8 | (c) << 16 | (__u32)(d) << 24)
 #define NAME_BYTES 40 /* longer names are not collections */
 
-/*
- * The cause of a collection from the name of the VM operation, such as
+/* The cause of a collection from the name of the VM operation, such as
  * G1CollectForAllocation, ParallelGCSystemGC, GenCollectFull or
- * CollectForMetadataAllocation.
- */
+ * CollectForMetadataAllocation. */
 static __always_inline __u64
 cause_of(const char *name)
 {

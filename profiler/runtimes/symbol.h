@@ -10,13 +10,10 @@
 
 #include <stdint.h>
 
-/*
- * symbol_find(path, prefix, offset):
- * The file offset of the first function whose symbol begins with prefix.
+/* The file offset of the first function whose symbol begins with prefix.
  * Returns 0, -ENOENT (no such symbol: stripped, or another program), -EINVAL
  * (no such file format) or another negative errno.  Reads the file's symbols,
- * some MB of a large program; allocates and frees.
- */
+ * some MB of a large program; allocates and frees. */
 int symbol_find(const char *path, const char *prefix, uint64_t *offset);
 
 #endif

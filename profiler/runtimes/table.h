@@ -39,18 +39,12 @@ struct runtime {
 /* The row of a file's name, the path may stand before it; NULL: none. */
 const struct runtime *runtime_of_file(const char *path);
 
-/*
- * runtime_of_process(pid, file):
- * The runtime whose file is mapped into a process; file, PATH_MAX bytes,
- * receives its path as seen from here.  NULL: none, or not allowed to look.
- */
+/* The runtime whose file is mapped into a process; file, PATH_MAX bytes,
+ * receives its path as seen from here.  NULL: none, or not allowed to look. */
 const struct runtime *runtime_of_process(pid_t pid, char *file);
 
-/*
- * runtime_of_program(program, file):
- * The same of a program that will be started: a path, or a name in $PATH; of
- * java the libjvm.so beside it.
- */
+/* The same of a program that will be started: a path, or a name in $PATH; of
+ * java the libjvm.so beside it. */
 const struct runtime *runtime_of_program(const char *program, char *file);
 
 #endif

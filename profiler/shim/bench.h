@@ -43,10 +43,8 @@ enum bench_word {
 	BENCH_WORDS
 };
 
-/*
- * Raw and filtered samples at one period (figure 3.4); all but kept is for the
- * fast word.
- */
+/* Raw and filtered samples at one period (figure 3.4); all but kept is for the
+ * fast word. */
 struct bench_fidelity {
 	double period_cycles;
 	double kept[BENCH_WORDS]; /* part, 0 .. 1 */
@@ -92,7 +90,6 @@ struct bench_result {
 };
 
 /*
- * bench_run(out, options, progress):
  * Run everything, about options->piece_ns * BENCH_PIECES.
  *   progress  called with what is measured now and 0 .. 100; may be NULL
  * Returns 0, -EINVAL (piece_ns), or a negative errno of threads or pinning.
@@ -106,12 +103,9 @@ struct json;
 void bench_print(const struct bench_result *r);
 void bench_json(const struct bench_result *r, struct json *out);
 
-/*
- * bench_plots(r, directory, why):
- * Write the curves as SVG files into an existing directory, over those of an
+/* Write the curves as SVG files into an existing directory, over those of an
  * earlier run.  Returns 0, or a negative errno and in why (size bytes) the
- * file.
- */
+ * file. */
 int bench_plots(const struct bench_result *r, const char *directory, char *why,
     size_t size);
 

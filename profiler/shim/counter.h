@@ -28,7 +28,6 @@ struct counter {
 };
 
 /*
- * counter_open(out, name, pid, cpu, why, size):
  * Open and start a counter.
  *   name  as above
  *   pid   0: the calling thread; > 0: that task; -1: everything on cpu
@@ -39,11 +38,9 @@ struct counter {
  */
 int counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
     char *why, size_t size);
-/*
- * The same for one thread and for every thread and process it starts from now
+/* The same for one thread and for every thread and process it starts from now
  * on, added up; always read with read(2).  Where counting the kernel is not
- * permitted, a hardware counter counts user space alone.
- */
+ * permitted, a hardware counter counts user space alone. */
 int counter_open_family(
     struct counter *out, const char *name, pid_t tid, char *why, size_t size);
 void counter_close(struct counter *c);

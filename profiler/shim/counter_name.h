@@ -15,7 +15,6 @@ struct counter_number {
 };
 
 /*
- * counter_number_find(out, name):
  * Look a name up: "pmu/event/" in sysfs, anything else in libpfm4.  Returns 0,
  * -EINVAL (no such name), -ENOENT (known, but not on this machine) or -ENOMEM.
  */

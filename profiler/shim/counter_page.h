@@ -30,10 +30,8 @@ counter_extend(uint64_t value, unsigned width)
 	return (int64_t)(value << unused) >> unused;
 }
 
-/*
- * Read the page's words before its lock again.  GCC's ThreadSanitizer does not
- * support fences; no harm here, as every racing access is atomic by itself.
- */
+/* Read the page's words before its lock again.  GCC's ThreadSanitizer does not
+ * support fences; no harm here, as every racing access is atomic by itself. */
 static inline void
 counter_fence(void)
 {
@@ -48,7 +46,6 @@ counter_fence(void)
 }
 
 /*
- * counter_page_read(page, rdpmc, out):
  * The event's present value.  False when the event is not on this CPU
  * (multiplexed, or another CPU's), when it has been multiplexed before (its
  * value must be scaled, by read(2)'s times), when the kernel does not permit

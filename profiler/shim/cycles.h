@@ -33,9 +33,7 @@ cycles_in_order(void)
 #endif
 }
 
-/*
- * The same, but later instructions need not wait for the clock.
- */
+/* The same, but later instructions need not wait for the clock. */
 static inline uint64_t
 cycles_beside(void)
 {
@@ -72,10 +70,8 @@ cycles_relax(void)
 /* Ticks per second: measured once over 20 ms, then kept. */
 double cycles_hz(void);
 
-/*
- * The clock's step: all differences are multiples of it.  Many clocks count in
- * steps of more than one tick (26 of 2596 MHz: one of 100 MHz).
- */
+/* The clock's step: all differences are multiples of it.  Many clocks count in
+ * steps of more than one tick (26 of 2596 MHz: one of 100 MHz). */
 uint64_t cycles_step(void);
 
 #endif

@@ -29,7 +29,6 @@ struct dte_clock {
 };
 
 /*
- * dte_keep(last, now, margin_ppm):
  * Whether rates of the period between two samples can be trusted.
  *   margin_ppm  0 .. 1000000
  * A period in which the clock stood still or ran backwards is never kept.

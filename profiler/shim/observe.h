@@ -35,11 +35,8 @@ struct observation {
 	const char *ended;     /* why it ended early, else NULL */
 };
 
-/*
- * observe_run(out, options, why):
- * Observe.  Returns 0, or a negative errno with a sentence in why
- * (SOURCE_WHY bytes).  Free with observe_fini in either case.
- */
+/* Observe.  Returns 0, or a negative errno with a sentence in why (SOURCE_WHY
+ * bytes).  Free with observe_fini in either case. */
 int observe_run(
     struct observation *out, const struct observe_options *options, char *why);
 void observe_fini(struct observation *o);

@@ -36,10 +36,8 @@ sampler_begin_ahead(const struct sampler *s)
 		if (s->signal[i].word != NULL)
 			(void)__atomic_load_n(
 			    s->signal[i].word, __ATOMIC_RELAXED);
-	/*
-	 * A fast writer takes a nearby line back within a hundred cycles, so
-	 * the word must be read right after this clock, within its step.
-	 */
+	/* A fast writer takes a nearby line back within a hundred cycles, so
+	 * the word must be read right after this clock, within its step. */
 	return cycles_beside();
 }
 

@@ -60,11 +60,8 @@ struct sampler {
 /* Take one sample.  The thread that opened the counters. */
 void sampler_take(struct sampler *s, struct sample *out);
 
-/*
- * sampler_wait(s, from):
- * Pause until about s->period cycles after from.  The end of the wait is
- * deliberately irregular, because regular samples are biased samples.
- */
+/* Pause until about s->period cycles after from.  The end of the wait is
+ * deliberately irregular, because regular samples are biased samples. */
 void sampler_wait(const struct sampler *s, uint64_t from);
 
 #endif

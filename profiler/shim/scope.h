@@ -56,10 +56,8 @@ void scope_init(struct scope *s, unsigned signals, uint32_t margin_ppm);
 /* Add one to another of the same signals. */
 void scope_merge(struct scope *into, const struct scope *from);
 
-/*
- * Add the next sample.  Returns whether the period that it ends was kept (the
- * first sample ends none).
- */
+/* Add the next sample.  Returns whether the period that it ends was kept (the
+ * first sample ends none). */
 bool scope_add(struct scope *s, const struct sample *sample);
 
 /* Share of periods kept, 0 .. 1. */

@@ -53,20 +53,15 @@ struct sources {
 void sources_init(struct sources *s, const struct target *target);
 void sources_fini(struct sources *s);
 
-/*
- * sources_add(s, spec, why):
- * Add a signal.  Returns 0, or a negative errno with a sentence in why
- * (SOURCE_WHY bytes): what is wrong, and what to do.
- */
+/* Add a signal.  Returns 0, or a negative errno with a sentence in why
+ * (SOURCE_WHY bytes): what is wrong, and what to do. */
 int sources_add(struct sources *s, const char *spec, char *why);
 
 /* The same for the tag: a word, or "task": what runs on the target's CPU. */
 int sources_tag(struct sources *s, const char *spec, char *why);
 
-/*
- * Add the default signals: instructions and cycles with a PMU, else the
- * target's CPU time.  why gets the reason if it is less, else it is empty.
- */
+/* Add the default signals: instructions and cycles with a PMU, else the
+ * target's CPU time.  why gets the reason if it is less, else it is empty. */
 int sources_add_default(struct sources *s, char *why);
 
 #endif

@@ -40,11 +40,8 @@ struct tag_row *tags_row(struct tags *t, uint64_t tag);
 /* Add the rows of one table to another. */
 void tags_merge(struct tags *into, const struct tags *from);
 
-/*
- * tags_sorted(t, rows, max):
- * Pointers to the rows in use, most samples first, the one of all others
- * last if it has any.  Returns how many, at most max.
- */
+/* Pointers to the rows in use, most samples first, the one of all others last
+ * if it has any.  Returns how many, at most max. */
 size_t
 tags_sorted(const struct tags *t, const struct tag_row **rows, size_t max);
 

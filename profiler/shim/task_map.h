@@ -17,11 +17,8 @@
 
 struct task_map;
 
-/*
- * task_map_open(out, why, size):
- * Load and attach.  Returns 0, or a negative errno with a sentence in why.
- * Blocks for some tenths of a second.
- */
+/* Load and attach.  Returns 0, or a negative errno with a sentence in why.
+ * Blocks for some tenths of a second. */
 int task_map_open(struct task_map **out, char *why, size_t size);
 void task_map_close(struct task_map **mp);
 

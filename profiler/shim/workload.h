@@ -42,11 +42,8 @@ struct workload {
 	uint64_t pushed; /* preemptions over all runs */
 };
 
-/*
- * workload_start(w, cpu):
- * Run it; loop, loops and turn_cycles are set before.  Returns when the thread
- * runs on its CPU: 0, or a negative errno.
- */
+/* Run it; loop, loops and turn_cycles are set before.  Returns when the thread
+ * runs on its CPU: 0, or a negative errno. */
 int workload_start(struct workload *w, int cpu);
 
 /* End it; the counts are complete then. */

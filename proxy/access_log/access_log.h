@@ -30,19 +30,13 @@ struct access_log_stats {
 	uint64_t failed;	   /* lines that the file did not take */
 };
 
-/*
- * access_log_prepare(c, fd):
- * Open the file of c->access_log: *fd, -1 if none is wanted.  0, or a
- * negative errno after one message that says what to do.
- */
+/* Open the file of c->access_log: *fd, -1 if none is wanted.  0, or a negative
+ * errno after one message that says what to do. */
 int access_log_prepare(const struct config *c, int *fd);
 
-/*
- * access_log_switch(lp, fd):
- * Write to fd (taken) from the next line on; -1: no more.  Starts the thread
+/* Write to fd (taken) from the next line on; -1: no more.  Starts the thread
  * when the first file comes.  0, -EAGAIN when the ring is full, or another
- * negative errno; fd is closed then.
- */
+ * negative errno; fd is closed then. */
 int access_log_switch(struct access_log **lp, int fd);
 
 /* The next record to fill in, all zero, or NULL (counted as dropped); then

@@ -56,7 +56,6 @@ void exposition_counter(
     struct exposition *e, const char *name, const char *help, uint64_t value);
 
 /*
- * exposition_histogram(e, name, labels, d, exemplars):
  * The samples of one histogram, in seconds, without the family's head.
  *   labels     two at most, or NULL
  *   exemplars  d->edges + 1 of them, or NULL; written in OpenMetrics only

@@ -9,12 +9,9 @@
 
 struct proxy;
 
-/*
- * metrics_write(p, e):
- * Write everything.  About 1000 lines; costs the proxy thread some 60 us
+/* Write everything.  About 1000 lines; costs the proxy thread some 60 us
  * however many requests and connections there were (it is counted, and reported
- * the next time).
- */
+ * the next time). */
 void metrics_write(struct proxy *p, struct exposition *e);
 
 /* Its parts in other files. */

@@ -40,7 +40,6 @@ struct tale_api {
 void tale_api_init(struct tale_api *t);
 
 /*
- * tale_query(p, q, id, format, client, keep):
  * Ask for the tale of a request by the id that its client saw.  q->done may
  * be called before this returns (unknown id, ring full).
  *   client  its own stamps, or NULL
@@ -49,11 +48,8 @@ void tale_api_init(struct tale_api *t);
 void tale_query(struct proxy *p, struct tale_query *q, const char *id,
     enum tale_format format, const struct tale_client *client, bool keep);
 
-/*
- * tale_ask(p, q, question):
- * Ask the analysis something else (a list, a report).  The question's cookie
- * is set here, its report taken.
- */
+/* Ask the analysis something else (a list, a report).  The question's cookie is
+ * set here, its report taken. */
 void tale_ask(
     struct proxy *p, struct tale_query *q, struct analysis_question *question);
 

@@ -74,11 +74,9 @@ wake(int fd)
 
 /* --- the thread's priority -------------------------------------------------- */
 
-/*
- * Without permission to raise it again it is never lowered, or a client would
+/* Without permission to raise it again it is never lowered, or a client would
  * wait for a thread that gets no CPU.  The limit is set while that is allowed:
- * Tailor may give up its rights later.
- */
+ * Tailor may give up its rights later. */
 static bool
 priority_may_rise(int nice)
 {
@@ -314,10 +312,8 @@ keep_next(struct analysis *a)
 
 /* --- what clients ask ------------------------------------------------------- */
 
-/*
- * A list holds the slow requests that finished before it was asked for, and so
- * does a search of the store: do what was put before, but not for long.
- */
+/* A list holds the slow requests that finished before it was asked for, and so
+ * does a search of the store: do what was put before, but not for long. */
 static void
 keeps_before(struct analysis *a, const struct analysis_question *q)
 {

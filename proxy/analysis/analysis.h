@@ -100,12 +100,10 @@ struct analysis_options {
  * being kept; what is missing then is said to be missing. */
 #define ANALYSIS_PATIENCE_NS (50 * NS_PER_MS)
 
-/*
- * Start the thread; the store is opened before this returns.  A directory
- * that cannot be used is said once in the log and memory taken instead.
- * Returns 0, -EBUSY (a tailor that runs has the directory, which is logged) or
- * another negative errno.  analysis_free stops the thread.
- */
+/* Start the thread; the store is opened before this returns.  A directory that
+ * cannot be used is said once in the log and memory taken instead.  Returns 0,
+ * -EBUSY (a tailor that runs has the directory, which is logged) or another
+ * negative errno.  analysis_free stops the thread. */
 int analysis_new(struct analysis **out, const struct analysis_options *o);
 void analysis_free(struct analysis **ap);
 

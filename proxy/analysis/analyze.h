@@ -18,7 +18,6 @@
 int analyze_id(struct slice s, char out[65]);
 
 /*
- * analyze_parse(text, length, boot_id, id, stamps):
  * Read {"id":"...","client":{"sched_ns":...,"boot_id":"..."}}.
  *   length   at most ANALYZE_BODY_MAX
  *   boot_id  this machine's, 36 characters, or ""

@@ -37,7 +37,6 @@ void budget_init(struct analysis_budget *b, double cpu, struct instant now);
 void budget_set(struct analysis_budget *b, double cpu);
 
 /*
- * budget_take(b, id, slowest, now):
  * Whether the tale of a slow request is to be made.
  *   slowest  it is among the slowest of its window: left out only if the credit
  *            is as far below zero as it can be above

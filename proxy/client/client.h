@@ -22,7 +22,6 @@ void clients_fini(struct clients *all);
 void clients_reap(struct clients *all);
 
 /*
- * client_open(all, fd, peer, proxy_header):
  * Serve a freshly accepted socket (taken over if that succeeds).
  *   proxy_header  the connection begins with a PROXY header, which names the peer
  * 0, -ENOMEM, or -EUSERS if its address has too many connections.
@@ -70,12 +69,9 @@ struct client_reply {
 	bool head_only;		/* the length is named all the same */
 };
 
-/*
- * client_respond(c, reply):
- * Give it a response of Tailor's own.  The connection is kept if c->close is
+/* Give it a response of Tailor's own.  The connection is kept if c->close is
  * not set.  If something serves the request, c->response must be WHOLE, and
- * ops->written comes as for any other.
- */
+ * ops->written comes as for any other. */
 void client_respond(struct client *c, const struct client_reply *reply);
 
 #endif

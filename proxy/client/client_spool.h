@@ -22,7 +22,6 @@ client_tail(struct client *c)
 }
 
 /*
- * client_takes(c, file):
  * It has been given more.
  *   file  what it does not take may be written to a file: not the bytes of
  *         an event stream or a tunnel, which end with no request

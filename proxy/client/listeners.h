@@ -29,11 +29,8 @@ void listener_empty(struct listener *l);
 /* No listener yet. */
 void listeners_init(struct clients *all);
 
-/*
- * listeners_change(all, next, failed):
- * Listen where next says, and only there.  0, or -errno after saying what to
- * do, with nothing changed and *failed the address (borrowed from next).
- */
+/* Listen where next says, and only there.  0, or -errno after saying what to
+ * do, with nothing changed and *failed the address (borrowed from next). */
 int listeners_change(
     struct clients *all, const struct config *next, const char **failed);
 

@@ -12,7 +12,6 @@
 #include "proxy/client/peer.h"
 
 /*
- * origin_find(c, peer, head, out):
  * The client that a request of that peer is for.  Of a trusted peer it is the
  * last entry of X-Forwarded-For that is not in proxy.trust, or the first one
  * if all are; what stands before that was written by a client.  An entry may

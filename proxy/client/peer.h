@@ -57,11 +57,8 @@ void peer_describe(const struct config *c,
 int peer_table_init(struct peer_table *t, unsigned connections_max);
 void peer_table_fini(struct peer_table *t);
 
-/*
- * peer_enter(t, peer):
- * One more connection of that address.  Returns its count, or NULL for a
- * local or trusted peer and out of memory (it is not counted then).
- */
+/* One more connection of that address.  Returns its count, or NULL for a local
+ * or trusted peer and out of memory (it is not counted then). */
 struct peer_count *peer_enter(struct peer_table *t, const struct peer *peer);
 
 /* One less.  NULL is allowed; count is not valid any more. */

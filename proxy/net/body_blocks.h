@@ -11,13 +11,10 @@
 #include "http/http.h"
 #include "proxy/net/buffer.h"
 
-/*
- * body_pull(decoder, in, out, pool, refusal):
- * Decode all of *in.  Payload goes to the end of out.  *in becomes NULL when
+/* Decode all of *in.  Payload goes to the end of out.  *in becomes NULL when
  * its block was handed on or used up; bytes behind the body's end stay in it.
  * Returns HTTP_BODY_MORE, HTTP_BODY_DONE or HTTP_BODY_BAD (also when there is
- * no memory: refusal's reason is "no_memory").
- */
+ * no memory: refusal's reason is "no_memory"). */
 enum http_body_event body_pull(struct http_body *decoder, struct block **in,
     struct chain *out, struct block_pool *pool, struct http_refusal *refusal);
 

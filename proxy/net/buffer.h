@@ -105,11 +105,8 @@ void chain_merge(struct chain *to, struct chain *from, struct block_pool *pool);
 int
 chain_add(struct chain *c, struct block_pool *pool, const char *text, size_t n);
 
-/*
- * chain_frame(c) / chain_frame_end(c, pool):
- * Turn each block of c into one chunk of a chunked body, in place.
- * chain_frame_end adds the last chunk.  0 or -ENOMEM.
- */
+/* Turn each block of c into one chunk of a chunked body, in place.
+ * chain_frame_end adds the last chunk.  0 or -ENOMEM. */
 void chain_frame(struct chain *c);
 int chain_frame_end(struct chain *c, struct block_pool *pool);
 

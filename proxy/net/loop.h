@@ -65,11 +65,8 @@ struct loop {
 int loop_init(struct loop *l);
 void loop_fini(struct loop *l);
 
-/*
- * loop_watch(l, e, timer):
- * Watch a socket.  False if the kernel cannot: that is counted, and the timer
- * fires when this turn is over, with forced set.
- */
+/* Watch a socket.  False if the kernel cannot: that is counted, and the timer
+ * fires when this turn is over, with forced set. */
 bool loop_watch(struct loop *l, struct event *e, struct timer *timer);
 
 /* Before anything else is done with it. */

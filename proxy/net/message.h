@@ -39,12 +39,9 @@ struct message {
 	void *copy; /* owned; see message_keep_rest */
 };
 
-/*
- * message_write(o, fd, pool):
- * Write what comes next to a socket, as far as it takes it.  The number of
+/* Write what comes next to a socket, as far as it takes it.  The number of
  * bytes, 0 if there is nothing to write now, or -1: as send(2), or EIO if the
- * file cannot be read.
- */
+ * file cannot be read. */
 ssize_t message_write(struct message *o, int fd, struct block_pool *pool);
 
 /* Whether what comes next is in a file: others should have their turn. */
@@ -58,11 +55,9 @@ message_in_file(const struct message *o)
 /* Whether nothing more will have to be written. */
 bool message_done(const struct message *o);
 
-/*
- * Copy what is left, so that its owner may go, and refer to nothing of the
+/* Copy what is left, so that its owner may go, and refer to nothing of the
  * owner's any more.  False if that is too much (64 KiB), unknown, or there is
- * no memory: o is unchanged then.
- */
+ * no memory: o is unchanged then. */
 bool message_keep_rest(struct message *o);
 
 /* Forget it; frees the copy. */

@@ -63,20 +63,14 @@ struct spool {
 	uint64_t bytes;
 };
 
-/*
- * spool_add(all, s, data, pool, use):
- * Write all of data to the spool's end, opening its file if there is none,
- * and give its blocks back.  SPOOL_LIMIT and SPOOL_FAILED are counted; what
- * has not been written is still in data then.
- */
+/* Write all of data to the spool's end, opening its file if there is none, and
+ * give its blocks back.  SPOOL_LIMIT and SPOOL_FAILED are counted; what has not
+ * been written is still in data then. */
 enum spool_result spool_add(struct spools *all, struct spool *s,
     struct chain *data, struct block_pool *pool, enum spool_use use);
 
-/*
- * spool_send(s, at, fd):
- * Write to a socket what lies at that place, a part of it at a time so that
- * others get their turn.  As send(2); EIO if the file cannot be read.
- */
+/* Write to a socket what lies at that place, a part of it at a time so that
+ * others get their turn.  As send(2); EIO if the file cannot be read. */
 ssize_t spool_send(const struct spool *s, uint64_t at, int fd);
 
 /* Close its file, if there is one. */

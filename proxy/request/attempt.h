@@ -9,11 +9,9 @@
 
 #include "proxy/request/proxy.h"
 
-/*
- * What takes "now" is part of a step whose moment is known: the channel's
+/* What takes "now" is part of a step whose moment is known: the channel's
  * events are in the order of their time, so nothing may have been emitted
- * since.
- */
+ * since. */
 
 /* Start an attempt on a server; may end the request before it returns. */
 void attempt_start(struct request *r, unsigned server,

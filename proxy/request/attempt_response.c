@@ -47,11 +47,9 @@ end_name(enum exchange_end end)
 	return "";
 }
 
-/*
- * A response waits only as long as another attempt may still overtake it.  The
- * end of a short response of known length is not far, and until then its
- * server may fail and the client need not notice.
- */
+/* A response waits only as long as another attempt may still overtake it.  The
+ * end of a short response of known length is not far, and until then its server
+ * may fail and the client need not notice. */
 int64_t
 attempt_wait_ns(const struct attempt *a)
 {

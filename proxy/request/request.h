@@ -20,12 +20,9 @@
 
 #include "proxy/request/proxy.h"
 
-/*
- * request_begin(client, head, refusal):
- * A request whose head has just been parsed.  False with *refusal if the limit
+/* A request whose head has just been parsed.  False with *refusal if the limit
  * on requests in flight is reached, there is no memory, or the head is too
- * large once what Tailor adds is in it.
- */
+ * large once what Tailor adds is in it. */
 bool request_begin(struct client *client, const struct http_head *head,
     struct http_refusal *refusal);
 

@@ -19,7 +19,6 @@
 #define TRACE_ID 32 /* hex digits */
 
 /*
- * external_id_read(out, id, head, known):
  * The value of X-Request-Id for a request with our number id, into out[65].
  *   known  the client's own is taken over, if it is 1 to 64 letters, digits,
  *          "." "_" or "-"

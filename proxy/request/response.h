@@ -12,16 +12,12 @@
 
 #include "proxy/request/proxy.h"
 
-/*
- * response_read(a, r, head):
- * Take a response head in.  0, -ENOMEM, or -ENOBUFS if it is too large once
- * ours is added.
- */
+/* Take a response head in.  0, -ENOMEM, or -ENOBUFS if it is too large once
+ * ours is added. */
 int response_read(
     struct response *a, const struct request *r, const struct http_head *head);
 
 /*
- * response_send(a, r, whole, written):
  * Give the head and what there is of the body to the client's chain; does
  * not flush it.
  *   whole    no more payload will come

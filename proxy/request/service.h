@@ -8,7 +8,6 @@
 #include "proxy/request/proxy.h"
 
 /*
- * proxy_init(p, limits, events, stop):
  * Set up requests, clients, servers and policy for p->config, which comes to
  * these limits; opens nothing yet.
  *   events  what the room above does with a client's head

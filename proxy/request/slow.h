@@ -31,11 +31,8 @@ slow_tales_max(uint64_t store_bytes)
 	return tales < 65536 ? (unsigned)tales : 65536;
 }
 
-/*
- * slow_window_take(w, keep, length_ns, now, total_ns):
- * Whether a request is among the keep (0 .. SLOW_WINDOW_KEEP) slowest of its
- * window so far; if it is, it has taken its place.  O(keep).
- */
+/* Whether a request is among the keep (0 .. SLOW_WINDOW_KEEP) slowest of its
+ * window so far; if it is, it has taken its place.  O(keep). */
 _Bool slow_window_take(struct slow_window *w, unsigned keep, int64_t length_ns,
     struct instant now, int64_t total_ns);
 

@@ -62,7 +62,6 @@ void replay_table_fini(struct replay_table *t);
 const char *replay_refusal_name(enum replay_refusal refusal);
 
 /*
- * replay_write(c, head, out, capacity, refusal):
  * Write the copy of a request.
  *   head  as http_write_request made it, or an earlier copy: lines, each with
  *         its CRLF, no empty one

@@ -21,7 +21,6 @@ struct comparison;	     /* opaque */
 #define COMPARISON_BYTES 128 /* on the heap, while it is needed */
 
 /*
- * compare_new(m, request, limit_bytes):
  * A comparison, with one party, the request; NULL when there is no memory.
  *   m            borrowed: what is found is counted there
  *   request      its id, for the log

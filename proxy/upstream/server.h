@@ -30,10 +30,8 @@ void server_lost(struct server *s);
 /* Ask whether warm-up requests are due, and send them. */
 void server_warm(struct server *s);
 
-/*
- * Ask a server that is in service whether it responds: by its health target,
- * or a copy of a recent request.  True if one is under way.
- */
+/* Ask a server that is in service whether it responds: by its health target, or
+ * a copy of a recent request.  True if one is under way. */
 bool server_ask(struct server *s);
 
 /* Open a connection to a standby for a later swap, by such a request; one that

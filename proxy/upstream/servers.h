@@ -6,11 +6,8 @@
 
 #include "proxy/upstream/upstream.h"
 
-/*
- * upstream_init(up):
- * Set up the servers of up->config and begin to look for them.  The borrowed
- * members are set.  0 or -errno; upstream_fini also after that.
- */
+/* Set up the servers of up->config and begin to look for them.  The borrowed
+ * members are set.  0 or -errno; upstream_fini also after that. */
 int upstream_init(struct upstream *up);
 
 /* Close all connections. */

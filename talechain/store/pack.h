@@ -24,16 +24,12 @@ struct packed {
 	size_t length;
 };
 
-/*
- * tale_pack(out, t, s):
- * Append the tale and its summary.  out->at may be NULL or bytes that
- * begin the same buffer (they stay).  Returns 0 or -ENOMEM (out unchanged).
- */
+/* Append the tale and its summary.  out->at may be NULL or bytes that begin the
+ * same buffer (they stay).  Returns 0 or -ENOMEM (out unchanged). */
 int tale_pack(
     struct packed *out, const struct tale *t, const struct tale_summary *s);
 
 /*
- * tale_unpack(out, s, bytes, length):
  *   out  receives the tale, for tale_free; or NULL: only the summary is
  *        wanted, and the events are not read
  *   s    receives the summary; its times, ids and texts are in range

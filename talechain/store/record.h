@@ -52,11 +52,8 @@ uint32_t crc32c(const void *bytes, size_t length);
  * bytes is a multiple of 8 and the padding is zero. */
 void record_seal(struct record_header *h, uint32_t bytes, uint32_t packed);
 
-/*
- * record_at(bytes, length, h):
- * Whether a good record begins at bytes, of which length are there; *h is a
- * copy of its header.
- */
+/* Whether a good record begins at bytes, of which length are there; *h is a
+ * copy of its header. */
 _Bool record_at(const uint8_t *bytes, size_t length, struct record_header *h);
 
 #endif

@@ -24,7 +24,6 @@ struct talechain_cursor {
 };
 
 /*
- * talechain_cursor_init(c, channel, bytes):
  * Start reading a mapped channel at its oldest event; what its ring has
  * already overwritten is counted as lost at once.
  *   bytes  of the mapping; it must not shrink while the cursor is used (for
@@ -41,7 +40,6 @@ enum talechain_take {
 };
 
 /*
- * talechain_take(c, out, lost, now):
  * Take the next event; *out is whole with OK and undefined otherwise, *lost
  * is set with LOST.  Touches one cache line when there is none.
  * A slot left half-written for over 1 ms while the writer went on is
@@ -55,12 +53,9 @@ enum talechain_take {
 enum talechain_take talechain_take(struct talechain_cursor *c,
     struct talechain_event *out, uint64_t *lost, struct instant now);
 
-/*
- * talechain_cursor_end(c):
- * The writer is gone and talechain_take has returned NONE: count what it had
+/* The writer is gone and talechain_take has returned NONE: count what it had
  * begun and never finished as abandoned.  Returns how many that were (0 or 1
- * for an honest single writer).
- */
+ * for an honest single writer). */
 uint64_t talechain_cursor_end(struct talechain_cursor *c);
 
 #endif

@@ -66,11 +66,9 @@ ring_judge(uint64_t seq, uint64_t next, uint64_t slots)
 	return RING_LAPPED;
 }
 
-/*
- * Where to go on after RING_LAPPED: a quarter of the ring behind the oldest
+/* Where to go on after RING_LAPPED: a quarter of the ring behind the oldest
  * entry, so as not to be overtaken again at once.  The slot holds entry i, so
- * an honest head is within i+1 .. i+slots; any other is bent into that.
- */
+ * an honest head is within i+1 .. i+slots; any other is bent into that. */
 static inline uint64_t
 ring_resume(uint64_t seq, uint64_t head, uint64_t slots)
 {
@@ -90,10 +88,8 @@ ring_seq(const void *slot)
 	return __atomic_load_n((const RING_WORD *)slot, __ATOMIC_ACQUIRE);
 }
 
-/*
- * Copy a slot of n words whose sequence number was seq.  False: the writer
- * came by meanwhile and out is worthless.
- */
+/* Copy a slot of n words whose sequence number was seq.  False: the writer came
+ * by meanwhile and out is worthless. */
 static inline bool
 ring_copy(uint64_t *out, const void *slot, size_t n, uint64_t seq)
 {

@@ -34,11 +34,9 @@ generation_make(void)
 	return (uint64_t)instant_wall_now_ns();
 }
 
-/*
- * Give fd its size for good.  On tmpfs this also takes the memory now, so
- * that a full file system is an error here and no SIGBUS later.  hugetlbfs
- * wants whole huge pages: *bytes is rounded up.
- */
+/* Give fd its size for good.  On tmpfs this also takes the memory now, so that
+ * a full file system is an error here and no SIGBUS later.  hugetlbfs wants
+ * whole huge pages: *bytes is rounded up. */
 static int
 stream_size_set(int fd, size_t *bytes)
 {

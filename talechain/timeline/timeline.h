@@ -42,7 +42,6 @@ struct timeline;	/* the writer's end, opaque */
 struct timeline_reader; /* a reader's end, opaque */
 
 /*
- * timeline_new(out, path, slot_log2):
  * Make a stream of 1 << slot_log2 slots (10 .. 24).
  *   path  a file in a memory file system (tmpfs, ramfs, hugetlbfs) to make it
  *         under (mode 0640; one that a writer left that is gone is replaced),
@@ -60,10 +59,8 @@ void timeline_free(struct timeline **tp);
 /* The process that made the stream at path, as it wrote there; 0: unknown. */
 pid_t timeline_owner(const char *path);
 
-/*
- * Append one event.  The observer only: no allocation, lock, system call.
- * Returns the position it got.
- */
+/* Append one event.  The observer only: no allocation, lock, system call.
+ * Returns the position it got. */
 uint64_t
 timeline_append(struct timeline *t, const struct talechain_event *event,
     uint32_t channel, int server, struct instant read);
@@ -72,7 +69,6 @@ timeline_append(struct timeline *t, const struct talechain_event *event,
 uint64_t timeline_position(const struct timeline *t);
 
 /*
- * timeline_reader_open(out, path) / timeline_reader_from(out, t):
  * Follow a stream by its file (another process) or in the same process.
  * Starts at the oldest slot that is safe to read.
  * Returns 0, -ENOENT no such stream, -EPROTO not a stream of this version or
@@ -104,20 +100,15 @@ enum timeline_read {
 	TIMELINE_READ_LOST, /* overtaken: *lost slots skipped, read again */
 };
 
-/*
- * timeline_read(r, out, lost):
- * Take the next slot.  *out is set with OK, *lost with LOST.  One thread per
+/* Take the next slot.  *out is set with OK, *lost with LOST.  One thread per
  * reader.  Every position passed is counted once: read, or lost.  When
- * overtaken the reader skips ahead to a quarter of the ring behind the
- * oldest slot, so that it is not overtaken again at once.  Bounded work.
- */
+ * overtaken the reader skips ahead to a quarter of the ring behind the oldest
+ * slot, so that it is not overtaken again at once.  Bounded work. */
 enum timeline_read timeline_read(
     struct timeline_reader *r, struct timeline_slot *out, uint64_t *lost);
 
-/*
- * Go to a position, clamped to what still exists and is not about to be
- * overwritten (a sixteenth of the ring).  Returns the new one.
- */
+/* Go to a position, clamped to what still exists and is not about to be
+ * overwritten (a sixteenth of the ring).  Returns the new one. */
 uint64_t timeline_seek(struct timeline_reader *r, uint64_t position);
 
 /* The reader's own position, and the writer's. */
