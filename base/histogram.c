@@ -1,8 +1,6 @@
-/*
- * Bucket i < 128 holds the value i.  Above that the bucket number is the
- * position of the value's highest bit (less 6), times 128, plus the seven
- * bits below it.
- */
+/* Bucket i < 128 holds the value i.  Above that the bucket number is the
+ * position of the value's highest bit (less 6), times 128, plus the seven bits
+ * below it. */
 #include "base/histogram.h"
 
 #include <assert.h>

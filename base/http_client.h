@@ -9,7 +9,6 @@
 #ifndef TAILOR_BASE_HTTP_CLIENT_H
 #define TAILOR_BASE_HTTP_CLIENT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 

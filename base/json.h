@@ -11,9 +11,6 @@
 #ifndef TAILOR_BASE_JSON_H
 #define TAILOR_BASE_JSON_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "base/text.h"
@@ -67,10 +64,8 @@ void json_key_int(struct json *j, const char *key, int64_t v);
 void json_key_bool(struct json *j, const char *key, bool v);
 void json_key_double(struct json *j, const char *key, double v);
 
-/*
- * Take the finished, NUL-terminated text; the caller frees it.  Returns 0 or
- * -ENOMEM.  j is empty afterwards and may be reused.
- */
+/* Take the finished, NUL-terminated text; the caller frees it.  Returns 0 or
+ * -ENOMEM.  j is empty afterwards and may be reused. */
 int json_take(struct json *j, char **text, size_t *length);
 
 /* Print the finished text and a newline; j is empty afterwards.  0, -ENOMEM or

@@ -51,8 +51,8 @@ void log_level_set(enum log_level level);
  *   event   a snake_case name, constant text: server_exited
  *   format  printf format of "key=value key=value"; may be "".  Quote values
  *           that may hold spaces or come from outside: key=\"%s\".
- *           Conversions: d i u x X o c s p e f g m with the usual lengths.
- * The text of %s and %c is escaped as \", \\ or \x1f: quotes, backslashes,
+ *           Conversions: see log_line_format.
+ * The text of %s is escaped as \", \\ or \x1f: quotes, backslashes,
  * all bytes outside printable ASCII and, outside quotes, spaces.  So text
  * from the network can forge neither a line nor a key.  In JSON, values
  * without quotes that are plain decimals are numbers, all others strings.

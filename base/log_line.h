@@ -11,7 +11,6 @@
 #define TAILOR_BASE_LOG_LINE_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
 
@@ -27,8 +26,8 @@ struct log_line {
 	char text[LOG_LINE_TEXT_MAX];
 };
 
-/* Fill in the text.  Conversions: d i u x X o c s p e f g m %, with flags,
- * width, precision and length; width and flags of text are ignored. */
+/* Fill in the text.  Conversions: d i u x X s f g m %, with a width of zeros, a
+ * precision in digits, #, l, ll and z; others fail an assertion. */
 void log_line_format(struct log_line *line, const char *event,
     const char *format, va_list arguments);
 

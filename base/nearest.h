@@ -1,6 +1,4 @@
-/*
- * nearest.h: the known word nearest to a mistyped one, for "did you mean".
- */
+/* nearest.h: the known word nearest to a mistyped one, for "did you mean". */
 #ifndef TAILOR_BASE_NEAREST_H
 #define TAILOR_BASE_NEAREST_H
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/text.h"
 
 /* --- paths ------------------------------------------------------------ */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/xml.h"
+#include "base/text.h"
 
 #define WIDTH 960
 #define HEIGHT 340

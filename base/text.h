@@ -10,9 +10,7 @@
 #ifndef TAILOR_BASE_TEXT_H
 #define TAILOR_BASE_TEXT_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/instant.h"
@@ -67,5 +65,40 @@ char *text_ms(char out[32], int64_t ns);
 
 /* Give the text away (the caller frees it).  0, or -ENOMEM and *out NULL. */
 int text_take(struct text *t, char **out, size_t *length);
+
+/* Length of the well-formed UTF-8 sequence at s (n > 0 bytes left), 0 if there
+ * is none: overlong forms, surrogates and code points above U+10FFFF are not
+ * well formed.  Any thread.  Source: The Unicode Standard 15, table 3-7. */
+size_t utf8_sequence(const unsigned char *s, size_t n);
+
+/* The value of a digit of either case, or -1. */
+static inline int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The entity of c in text and quoted attributes; NULL: c itself. */
+static inline const char *
+xml_entity(char c)
+{
+	switch (c) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	default:
+		return NULL;
+	}
+}
 
 #endif

@@ -1,7 +1,5 @@
-/*
- * topology_read.h: what topology.c and cgroup.c read and topology_plan.c plans
- * with; private to base/ and its tests.
- */
+/* topology_read.h: what topology.c and cgroup.c read and topology_plan.c plans
+ * with; private to base/ and its tests. */
 #ifndef TAILOR_BASE_TOPOLOGY_READ_H
 #define TAILOR_BASE_TOPOLOGY_READ_H
 

@@ -1,12 +1,8 @@
-/*
- * address.h: networks; private to config/ (addresses are in config.h).
- */
+/* address.h: networks; private to config/ (addresses are in config.h). */
 #ifndef TAILOR_CONFIG_ADDRESS_H
 #define TAILOR_CONFIG_ADDRESS_H
 
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "config/config.h"
 

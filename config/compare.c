@@ -3,8 +3,6 @@
  *
  * Values are compared in their written form, which covers every type of key.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

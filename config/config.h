@@ -13,9 +13,6 @@
 #ifndef TAILOR_CONFIG_H
 #define TAILOR_CONFIG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "base/json.h"
@@ -81,6 +78,15 @@ enum config_access {
 	CONFIG_ACCESS_TEXT,
 };
 
+/* Bits of sets: of proxy.add_fields, proxy.pass_fields, access_log.redact. */
+enum config_add {
+	CONFIG_ADD_SERVER_TIMING = 1,
+	CONFIG_ADD_VIA = 2,
+	CONFIG_ADD_FORWARDED = 4,
+};
+enum config_pass { CONFIG_PASS_UNDERSCORED = 1, CONFIG_PASS_TRAILERS = 2 };
+enum config_redact { CONFIG_REDACT_QUERY = 1, CONFIG_REDACT_CLIENT = 2 };
+
 struct config_server {
 	char *name; /* owned */
 	struct config_address address;
@@ -113,8 +119,7 @@ struct config {
 
 	struct {
 		enum config_mode mode;
-		bool trigger_gc, trigger_safepoint, trigger_exit,
-		    trigger_unresponsive, trigger_quota, trigger_stopped;
+		unsigned triggers; /* bit 1 << enum hazard_kind */
 		unsigned allow_rules;
 		char *allow[CONFIG_RULES]; /* owned "METHOD /path" */
 		uint64_t body_max_bytes;
@@ -154,13 +159,10 @@ struct config {
 		uint64_t body_max_bytes;
 		char *spool_directory; /* owned; "" = no files */
 		uint64_t spool_max_bytes;
-		bool underscore_pass;
-		bool via;
-		bool forwarded;	    /* add Forwarded (RFC 7239) */
-		bool trailers_pass; /* to clients that send TE: trailers */
-		bool websocket;	    /* let an upgrade to it pass */
-		bool server_timing;
-		char *cpu; /* owned; "auto", "none", or one CPU */
+		unsigned add_fields;  /* a set of enum config_add */
+		unsigned pass_fields; /* a set of enum config_pass */
+		bool websocket;	      /* let an upgrade to it pass */
+		char *cpu;	      /* owned; "auto", "none", or one CPU */
 		unsigned networks;
 		struct config_network trust[CONFIG_NETWORKS];
 	} proxy;
@@ -173,10 +175,9 @@ struct config {
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
 		enum config_kernel kernel;
-		struct {
-			bool ipc, clock, cpu, page_faults, switches;
-			bool queue, classes, compiled;
-		} rates; /* sampled and written into the stream */
+		/* Sampled and written into the stream: bit 1 << enum
+		 * talechain_rate. */
+		unsigned rates;
 	} profiler;
 
 	struct {
@@ -211,7 +212,7 @@ struct config {
 	struct {
 		char *path; /* owned; "" = off */
 		enum config_access format;
-		bool redact_query, redact_client;
+		unsigned redact; /* a set of enum config_redact */
 	} access_log;
 
 	struct {

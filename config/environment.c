@@ -12,7 +12,7 @@
 
 #include "base/nearest.h"
 #include "config/config.h"
-#include "config/errors.h"
+#include "config/judge.h"
 #include "config/keys.h"
 
 #define NAME_MAX_BYTES 128

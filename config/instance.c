@@ -14,7 +14,6 @@
 
 #include "config/address.h"
 #include "config/config.h"
-#include "config/errors.h"
 #include "config/judge.h"
 #include "config/keys.h"
 #include "config/value.h"

@@ -1,12 +1,10 @@
-/*
- * keys.c: the table of keys; see keys.h.
- */
+/* keys.c: the table of keys; see keys.h. */
 #include "config/keys.h"
-
-#include <string.h>
 
 #include "base/log.h"
 #include "config/config.h"
+#include "talechain/events/hazard.h"
+#include "talechain/talechain.h"
 
 #define SIZE(type, member) ((unsigned)sizeof(((struct type *)0)->member))
 
@@ -33,12 +31,12 @@ static const struct key_choice modes[] = {
     {NULL, 0},
 };
 static const struct key_choice triggers[] = {
-    {"gc", offsetof(struct config, hedging.trigger_gc)},
-    {"safepoint", offsetof(struct config, hedging.trigger_safepoint)},
-    {"exit", offsetof(struct config, hedging.trigger_exit)},
-    {"unresponsive", offsetof(struct config, hedging.trigger_unresponsive)},
-    {"quota", offsetof(struct config, hedging.trigger_quota)},
-    {"stopped", offsetof(struct config, hedging.trigger_stopped)},
+    {"gc", 1U << HAZARD_GC},
+    {"safepoint", 1U << HAZARD_SAFEPOINT},
+    {"exit", 1U << HAZARD_EXIT},
+    {"unresponsive", 1U << HAZARD_UNRESPONSIVE},
+    {"quota", 1U << HAZARD_QUOTA},
+    {"stopped", 1U << HAZARD_STOPPED},
     {NULL, 0},
 };
 static const struct key_choice losers[] = {
@@ -63,14 +61,14 @@ static const struct key_choice jvms[] = {
     {NULL, 0},
 };
 static const struct key_choice rates[] = {
-    {"ipc", offsetof(struct config, profiler.rates.ipc)},
-    {"clock", offsetof(struct config, profiler.rates.clock)},
-    {"cpu", offsetof(struct config, profiler.rates.cpu)},
-    {"page_faults", offsetof(struct config, profiler.rates.page_faults)},
-    {"switches", offsetof(struct config, profiler.rates.switches)},
-    {"queue", offsetof(struct config, profiler.rates.queue)},
-    {"classes", offsetof(struct config, profiler.rates.classes)},
-    {"compiled", offsetof(struct config, profiler.rates.compiled)},
+    {"ipc", 1U << TALECHAIN_RATE_IPC},
+    {"clock", 1U << TALECHAIN_RATE_CLOCK},
+    {"cpu", 1U << TALECHAIN_RATE_CPU},
+    {"page_faults", 1U << TALECHAIN_RATE_PAGE_FAULTS},
+    {"switches", 1U << TALECHAIN_RATE_SWITCHES},
+    {"queue", 1U << TALECHAIN_RATE_QUEUE},
+    {"classes", 1U << TALECHAIN_RATE_CLASSES},
+    {"compiled", 1U << TALECHAIN_RATE_COMPILED},
     {NULL, 0},
 };
 static const struct key_choice polls[] = {
@@ -81,14 +79,14 @@ static const struct key_choice polls[] = {
     {NULL, 0},
 };
 static const struct key_choice fields_added[] = {
-    {"server-timing", offsetof(struct config, proxy.server_timing)},
-    {"via", offsetof(struct config, proxy.via)},
-    {"forwarded", offsetof(struct config, proxy.forwarded)},
+    {"server-timing", CONFIG_ADD_SERVER_TIMING},
+    {"via", CONFIG_ADD_VIA},
+    {"forwarded", CONFIG_ADD_FORWARDED},
     {NULL, 0},
 };
 static const struct key_choice fields_passed[] = {
-    {"underscored", offsetof(struct config, proxy.underscore_pass)},
-    {"trailers", offsetof(struct config, proxy.trailers_pass)},
+    {"underscored", CONFIG_PASS_UNDERSCORED},
+    {"trailers", CONFIG_PASS_TRAILERS},
     {NULL, 0},
 };
 static const struct key_choice levels[] = {
@@ -111,8 +109,8 @@ static const struct key_choice access_formats[] = {
     {NULL, 0},
 };
 static const struct key_choice redactions[] = {
-    {"query", offsetof(struct config, access_log.redact_query)},
-    {"client", offsetof(struct config, access_log.redact_client)},
+    {"query", CONFIG_REDACT_QUERY},
+    {"client", CONFIG_REDACT_CLIENT},
     {NULL, 0},
 };
 
@@ -262,7 +260,8 @@ const struct config_key config_keys[] = {
 	.choices = modes, .fallback = "act",
 	.meaning = "act swaps and re-sends; watch only observes and records, "
 	"to see what Tailor would have done."},
-{"hedging.triggers", KEY_FLAGS, .choices = triggers,
+{"hedging.triggers", KEY_FLAGS, PLACE(config, hedging.triggers),
+	.choices = triggers,
 	.fallback = "gc,exit,unresponsive,stopped",
 	.meaning = "What counts as a hazard: a garbage collection; any "
 	"safepoint; the end of the process; the CPU quota of its cgroup used "
@@ -463,7 +462,8 @@ const struct config_key config_keys[] = {
 	.meaning = "All such files together, responses half of it at most, and "
 	"one response a 64th: then reading from its server pauses until the "
 	"client has read it.  A request body without room gets 503."},
-{"proxy.add_fields", KEY_FLAGS, .choices = fields_added,
+{"proxy.add_fields", KEY_FLAGS, PLACE(config, proxy.add_fields),
+	.choices = fields_added,
 	.fallback = "server-timing",
 	.meaning = "Fields that are added besides X-Forwarded-*: to responses "
 	"Server-Timing, for clients that proxy.trust or talechain.allow names; "
@@ -471,7 +471,8 @@ const struct config_key config_keys[] = {
 	"HAProxy and nginx: nginx does not compress responses to requests with "
 	"Via, gzip_proxied), and Forwarded (RFC 7239) with the client and the "
 	"host."},
-{"proxy.pass_fields", KEY_FLAGS, .choices = fields_passed, .fallback = "",
+{"proxy.pass_fields", KEY_FLAGS, PLACE(config, proxy.pass_fields),
+	.choices = fields_passed, .fallback = "",
 	.meaning = "Fields that are passed on though they are dropped by "
 	"default: those with an underscore in their name, because many "
 	"servers treat Content_Length as Content-Length; and a chunked "
@@ -539,7 +540,8 @@ const struct config_key config_keys[] = {
 	"servers' system calls, which adds 150 ns to each system call of each "
 	"process on the machine.  Needs CAP_BPF and CAP_PERFMON; what is "
 	"missing is off, the rest works."},
-{"profiler.rates", KEY_FLAGS, .choices = rates, .restart = true,
+{"profiler.rates", KEY_FLAGS, PLACE(config, profiler.rates),
+	.choices = rates, .restart = true,
 	.fallback = "ipc,clock",
 	.meaning = "What is sampled of the servers and drawn under their lanes "
 	"in timelines: instructions per cycle; how fast the CPUs' clocks are; "
@@ -632,7 +634,8 @@ const struct config_key config_keys[] = {
 	.choices = access_formats, .fallback = "json",
 	.meaning = "json is one object per line; text resembles HAProxy's HTTP "
 	"log."},
-{"access_log.redact", KEY_FLAGS, .choices = redactions, .fallback = "",
+{"access_log.redact", KEY_FLAGS, PLACE(config, access_log.redact),
+	.choices = redactions, .fallback = "",
 	.meaning = "What is left out: query is the text after the question "
 	"mark of a target, which may contain secrets; client is the last part "
 	"of the client's address (8 bits of IPv4, 80 of IPv6)."},

@@ -10,13 +10,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "config/units.h"
+#include <stdint.h>
 
 enum key_type {
 	KEY_BOOL,     /* bool */
 	KEY_CHOICE,   /* an enum, and what the last name is followed by */
-	KEY_FLAGS,    /* a list of names, a bool for each */
+	KEY_FLAGS,    /* a list of names: an unsigned, their set */
 	KEY_COUNT,    /* unsigned */
 	KEY_BYTES,    /* uint64_t */
 	KEY_DURATION, /* int64_t */
@@ -42,7 +41,7 @@ enum key_type {
 
 struct key_choice {
 	const char *name;
-	unsigned value; /* KEY_CHOICE: the enum; KEY_FLAGS: the bool's offset */
+	unsigned value; /* KEY_CHOICE: the enum; KEY_FLAGS: a bit */
 };
 
 struct config_key {
@@ -145,5 +144,24 @@ char *key_default(
  * "is not". */
 void key_describe(
     const struct config_key *key, bool element, char *out, size_t size);
+
+enum quantity {
+	QUANTITY_COUNT,	   /* no unit */
+	QUANTITY_BYTES,	   /* k, M, G: powers of 1024 */
+	QUANTITY_DURATION, /* ns, us, ms, s, m, h */
+};
+
+/* Base units (ns, bytes) per unit; 0 if unknown. */
+uint64_t unit_scale(enum quantity q, const char *unit);
+
+/* Parse text; a number without a unit counts plain_scale base units.  Returns
+ * 0, -EINVAL (not a quantity) or -ERANGE (over UINT64_MAX). */
+int quantity_parse(
+    enum quantity q, const char *text, uint64_t plain_scale, uint64_t *out);
+
+#define QUANTITY_TEXT_MAX 32
+
+/* Write v in the largest unit that divides it (at most s); returns out. */
+char *quantity_format(enum quantity q, uint64_t v, char out[QUANTITY_TEXT_MAX]);
 
 #endif

@@ -1,9 +1,6 @@
-/*
- * keys_lookup.c: look up keys, defaults and descriptions; see keys.h.
- */
+/* keys_lookup.c: look up keys, defaults and descriptions; see keys.h. */
 #include "config/keys.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

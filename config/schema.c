@@ -6,11 +6,10 @@
  * list of CPUs, limits that contradict) is found by `tailor -t`.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
-#include "config/types.h"
+#include "config/value.h"
 
 static void
 type_is(const char *type, struct json *out)

@@ -1,12 +1,10 @@
-/*
- * write.c: the effective configuration and the manual page; see config.h.
- */
+/* write.c: the effective configuration and the manual page; see config.h. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/embed.h"
 #include "config/config.h"
 #include "config/keys.h"
 #include "config/value.h"
@@ -55,71 +53,10 @@ config_write(const struct config *c, struct json *out)
 
 /* --- the manual page ------------------------------------------------------ */
 
-static const char preamble[] =
-    "tailor.conf(5)\n"
-    "\n"
-    "# NAME\n"
-    "\n"
-    "tailor.conf - configuration of tailor(8)\n"
-    "\n"
-    "# EXAMPLE\n"
-    "\n"
-    "```\n"
-    "{\n"
-    "    \"listen\": \":8080\",\n"
-    "    \"servers\": [\n"
-    "        {\"name\": \"left\", \"address\": \"127.0.0.1:9001\"},\n"
-    "        {\"name\": \"right\", \"address\": \"127.0.0.1:9002\"},\n"
-    "    ],\n"
-    "    // Everything else has a default.\n"
-    "    \"slow\": {\"target\": \"10ms\"}\n"
-    "}\n"
-    "```\n"
-    "\n"
-    "# DESCRIPTION\n"
-    "\n"
-    "The file is JSON in UTF-8, at most 1 MiB, with // comments, C comments\n"
-    "and a comma allowed after the last element.  Below, a dot in a key's\n"
-    "name means an object inside an object.  *tailor -t* checks a file,\n"
-    "*tailor -T* prints the values in effect.  All errors are reported at\n"
-    "once.\n"
-    "\n"
-    "A duration is text with a unit, ns, us, ms, s, m or h, or a number in\n"
-    "the unit named.  A size is text with k, M or G, powers of 1024, or a\n"
-    "number of bytes.  Instead of a list, a single value is allowed.\n"
-    "\n"
-    "A reload (see *tailor*(8)) changes every key of a running tailor unless\n"
-    "its description excludes that.\n"
-    "\n"
-    "Each key may be set in the environment, too, as TAILOR\\_ and its path\n"
-    "in upper case: TAILOR\\_HEDGING\\_MODE, TAILOR\\_SERVERS\\_0\\_ADDRESS.\n"
-    "The command line overrides the environment, which overrides the file.  "
-    "In\n"
-    "both, lists are separated by commas and the parts of a command by\n"
-    "spaces, or written in JSON.  *tailorctl*(1) reads TAILOR\\_ADMIN and\n"
-    "TAILOR\\_INSTANCE as well, with the same meaning: it uses the tailor "
-    "that\n"
-    "they describe.\n"
-    "\n"
-    "*tailor --schema* prints a JSON schema of the file, for editors; it is\n"
-    "installed as share/tailor/tailor.schema.json.\n"
-    "\n";
+/* tailor.conf(5); "@KEYS@" stands for what the table of keys makes. */
+EMBED(manual_text, "config/manual.txt");
 
-static const char postscript[] =
-    "# FILES\n"
-    "\n"
-    "In the defaults, {run} is the first of $RUNTIME\\_DIRECTORY,\n"
-    "/run/tailor (for root), $XDG\\_RUNTIME\\_DIR/tailor and\n"
-    "/tmp/tailor-UID that there is; {state} is the first of\n"
-    "$STATE\\_DIRECTORY, /var/lib/tailor (for root),\n"
-    "$XDG\\_STATE\\_HOME/tailor and $HOME/.local/state/tailor; {user} is\n"
-    "empty for root and -UID for others.  {server} is a for the first server\n"
-    "and b for the second.  In any path, and in admin, {instance} stands for\n"
-    "the name of this tailor (see _instance_).\n"
-    "\n"
-    "# SEE ALSO\n"
-    "\n"
-    "*tailor*(8), *tailorctl*(1)\n";
+#define KEYS_MARK "@KEYS@\n"
 
 /* Text with scdoc's markup escaped. */
 static void
@@ -220,7 +157,9 @@ print_limits(FILE *f)
 static void
 print_manual(FILE *f)
 {
-	fputs(preamble, f);
+	const char *mark = strstr(manual_text, KEYS_MARK);
+
+	fwrite(manual_text, 1, (size_t)(mark - manual_text), f);
 	for (unsigned s = 0; s < key_sections_count; s++) {
 		const struct key_section *section = &key_sections[s];
 
@@ -234,7 +173,7 @@ print_manual(FILE *f)
 				print_key(f, &config_keys[k]);
 	}
 	print_limits(f);
-	fputs(postscript, f);
+	fputs(mark + strlen(KEYS_MARK), f);
 }
 
 int

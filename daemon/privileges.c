@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/rundir.h"
+#include "base/file.h"
 #include "config/config.h"
 
 #define USER_NAME_MAX 256 /* more than any has */

@@ -1,6 +1,4 @@
-/*
- * privileges.h: dropping privileges (process.user).
- */
+/* privileges.h: dropping privileges (process.user). */
 #ifndef TAILOR_DAEMON_PRIVILEGES_H
 #define TAILOR_DAEMON_PRIVILEGES_H
 

@@ -7,15 +7,10 @@
  */
 #include "daemon/daemon.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/limits.h"
 #include "daemon/notify.h"
 #include "proxy/access_log/access_log.h"
 #include "proxy/client/listeners.h"

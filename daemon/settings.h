@@ -8,8 +8,6 @@
 #ifndef TAILOR_DAEMON_SETTINGS_H
 #define TAILOR_DAEMON_SETTINGS_H
 
-#include <stdbool.h>
-
 #include "config/config.h"
 
 #define SETTINGS_MAX 64

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
-#include "daemon/supervisor.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
 

@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "base/topology.h"
 #include "daemon/privileges.h"
-#include "daemon/supervisor.h"
+#include "daemon/daemon.h"
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/server.h"
 

@@ -19,10 +19,6 @@
 #ifndef TAILOR_HEDGING_H
 #define TAILOR_HEDGING_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "hedging/window.h"
 #include "talechain/events/hazard.h"
 

@@ -15,9 +15,8 @@
 #ifndef TAILOR_HTTP_HTTP_H
 #define TAILOR_HTTP_HTTP_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "http/slice.h"
 
@@ -269,5 +268,38 @@ http_body_feed(struct http_body *b, const char *in, size_t length, size_t *used,
 /* The connection ended.  True if the body is complete by that
  * (HTTP_FRAMING_CLOSE), false if it was cut short. */
 bool http_body_eof(struct http_body *b);
+
+/* --- upgrades ---------------------------------------------------------- */
+
+/* Lines that ask a server for it, or agree to it. */
+#define HTTP_UPGRADE_LINES "Connection: upgrade\r\nUpgrade: websocket\r\n"
+
+/* Whether a request asks for an upgrade that may be passed on: GET without a
+ * body, exactly "Upgrade: websocket", one Sec-WebSocket-Key. */
+bool http_upgrade_wanted(const struct http_head *head);
+
+/* Whether a 101 agrees to exactly that. */
+bool http_upgrade_agreed(const struct http_head *head);
+
+/* --- the PROXY protocol ------------------------------------------------ */
+
+#define PROXY_HEADER_MAX 4096 /* with all that version 2 may append */
+
+enum proxy_header {
+	PROXY_HEADER_MORE,  /* not whole yet */
+	PROXY_HEADER_READ,  /* *used bytes of it */
+	PROXY_HEADER_LOCAL, /* likewise: the peer speaks for itself, as health
+			* checks do */
+	PROXY_HEADER_BAD, /* nothing that this connection says can be believed */
+};
+
+/*
+ *   source  receives the client's address and port; ss_family is AF_UNSPEC
+ *           if there is none (LOCAL) or the peer does not say it (UNKNOWN,
+ *           UNSPEC, UNIX): a client of its all the same
+ * Version 2's further fields are passed over, their checksum too.
+ */
+enum proxy_header proxy_header_read(const char *buf, size_t length,
+    size_t *used, struct sockaddr_storage *source);
 
 #endif

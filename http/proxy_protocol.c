@@ -8,8 +8,13 @@
  *  v2   +----------+-------+-------+--------+-----------------------------+
  *       |signature |ver:cmd|fam:pro| length | addresses, ports, more      |
  *       +----------+-------+-------+--------+-----------------------------+
+ *
+ * A load balancer in front writes it before a connection's first byte, to
+ * say for whom it connects.  It is read only on listeners that are configured to
+ * expect it and then must be there: what may or may not begin a connection
+ * could be written by any client.  Pure function over memory.
  */
-#include "http/proxy_protocol.h"
+#include "http/http.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

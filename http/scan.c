@@ -12,7 +12,6 @@
  */
 #include "http/http.h"
 
-#include "http/gate.h"
 #include "http/http_parser_adapter.h"
 
 #include <assert.h>

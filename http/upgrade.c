@@ -4,7 +4,7 @@
  * Only WebSocket: an upgrade that the two sides understand differently is a
  * smuggled request, and h2c is the known case.
  */
-#include "http/upgrade.h"
+#include "http/http.h"
 
 static unsigned
 count_named(const struct http_head *head, const char *name)

@@ -12,9 +12,6 @@
 #ifndef TAILOR_PROFILER_ACTIVITY_H
 #define TAILOR_PROFILER_ACTIVITY_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/instant.h"
 
 struct output;

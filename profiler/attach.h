@@ -14,14 +14,11 @@
 #define TAILOR_PROFILER_ATTACH_H
 
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "profiler/channel_listener.h"
 #include "profiler/kernel/kernel.h"
-#include "profiler/observer_command.h"
 #include "profiler/observer_rest.h"
 #include "profiler/process.h"
-#include "profiler/profiler.h"
 #include "profiler/rates_read.h"
 #include "profiler/runtimes/follow.h"
 #include "profiler/steal.h"

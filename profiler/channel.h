@@ -11,14 +11,24 @@
 #ifndef TAILOR_PROFILER_CHANNEL_H
 #define TAILOR_PROFILER_CHANNEL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "profiler/activity.h"
-#include "profiler/handshake.h"
 #include "profiler/output.h"
 #include "talechain/timeline/cursor.h"
+
+#define HANDSHAKE_BYTES 128 /* a longer first line is refused */
+
+struct handshake {
+	enum talechain_kind kind;
+	unsigned slot_log2;
+	uint32_t tid;
+	char name[TALECHAIN_NAME_BYTES]; /* terminated */
+};
+
+/* Read the line with which a writer requests a channel.  Returns 0; -EAGAIN when
+ * it is not complete and may still become one; -EPROTO with *why set to a short
+ * static reason. */
+int handshake_parse(
+    struct handshake *out, const char *text, size_t length, const char **why);
 
 struct kernel_owners;
 struct stalls;

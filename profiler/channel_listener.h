@@ -2,7 +2,7 @@
  * channel_listener.h: the socket where writers request channels.
  *
  * A listening Unix stream socket and its connections.  A client sends one line
- * (handshake.h) and gets one line and a memfd.  The connection then stays open
+ * (handshake.c) and gets one line and a memfd.  The connection then stays open
  * only to show the writer's end: the kernel closes it when the process dies.
  * Refused connections get "NO <reason>" and are counted.
  *
@@ -15,10 +15,7 @@
 #define TAILOR_PROFILER_CHANNEL_LISTENER_H
 
 #include <poll.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/instant.h"
 #include "profiler/channel.h"
 
 /* Connections without a complete request, at most. */

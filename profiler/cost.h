@@ -9,8 +9,6 @@
 #ifndef TAILOR_PROFILER_COST_H
 #define TAILOR_PROFILER_COST_H
 
-#include <stdbool.h>
-
 #include "profiler/profiler.h"
 
 /* The pieces of work: symbol, name, meaning. */

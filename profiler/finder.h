@@ -17,10 +17,6 @@
 #define TAILOR_PROFILER_FINDER_H
 
 #include <dirent.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/socket.h>
-#include <sys/types.h>
 
 #include "profiler/profiler.h"
 

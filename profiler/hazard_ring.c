@@ -12,10 +12,7 @@
  */
 #include "profiler/hazard_ring.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 int
 hazard_ring_init(struct hazard_ring *r)
@@ -98,9 +95,8 @@ static bool
 ring_make_up(struct hazard_ring *r, struct hazard *out)
 {
 	uint32_t differ, kind;
-	unsigned s;
 
-	for (s = 0; s < PROFILER_SERVERS; s++) {
+	for (unsigned s = 0; s < PROFILER_SERVERS; s++) {
 		differ = __atomic_load_n(&r->level[s], __ATOMIC_ACQUIRE) ^
 			 r->delivered[s];
 		if (differ == 0)

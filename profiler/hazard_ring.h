@@ -15,11 +15,7 @@
 #ifndef TAILOR_PROFILER_HAZARD_RING_H
 #define TAILOR_PROFILER_HAZARD_RING_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "profiler/profiler.h"
-#include "talechain/events/hazard.h"
 
 #define HAZARD_RING_SLOTS 256
 

@@ -14,12 +14,7 @@
 #ifndef TAILOR_PROFILER_HAZARD_STATE_H
 #define TAILOR_PROFILER_HAZARD_STATE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "profiler/output.h"
-#include "talechain/events/hazard.h"
 
 /* Why no thread of a server may run (stall.h). */
 enum stall {

@@ -16,21 +16,11 @@
 #define TAILOR_PROFILER_OBSERVER_H
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/histogram.h"
-#include "profiler/channel.h"
-#include "profiler/jvm/hsperf_page.h"
-#include "profiler/kernel/kernel.h"
-#include "profiler/observer_command.h"
-#include "profiler/output.h"
-#include "profiler/profiler.h"
 #include "profiler/rates.h"
 #include "profiler/stall.h"
 #include "profiler/observer_cost.h"
 #include "profiler/observer_rest.h"
-#include "profiler/hazard_state.h"
 
 /* From outside, our own, and the kernel's. */
 #define OBSERVER_CHANNELS (1024 + 16 + KERNEL_CPUS)

@@ -11,8 +11,6 @@
 #ifndef TAILOR_PROFILER_OBSERVER_COMMAND_H
 #define TAILOR_PROFILER_OBSERVER_COMMAND_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/instant.h"

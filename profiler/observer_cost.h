@@ -12,11 +12,7 @@
 #ifndef TAILOR_PROFILER_OBSERVER_COST_H
 #define TAILOR_PROFILER_OBSERVER_COST_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "profiler/output.h"
-#include "profiler/profiler.h"
 #include "profiler/shim/cycles.h"
 
 #define OBSERVER_COST_EVERY 1024

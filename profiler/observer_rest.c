@@ -14,7 +14,6 @@
 #include <sched.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profiler/output.h"

@@ -16,9 +16,6 @@
 #ifndef TAILOR_PROFILER_OBSERVER_REST_H
 #define TAILOR_PROFILER_OBSERVER_REST_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/instant.h"
 
 /* The first rest and the longest one.  The rings must hold what a busy machine

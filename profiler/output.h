@@ -8,11 +8,7 @@
 #ifndef TAILOR_PROFILER_OUTPUT_H
 #define TAILOR_PROFILER_OUTPUT_H
 
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "profiler/hazard_ring.h"
-#include "talechain/timeline/timeline.h"
 
 #define OUTPUT_CHANNEL 0 /* the observer's own number in the stream */
 

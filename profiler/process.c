@@ -1,16 +1,11 @@
 #include "profiler/process.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/permission.h"
 #include "profiler/attach.h"
-#include "profiler/proc.h"
 
 #define FIND_PERIOD_NS (200 * NS_PER_MS)
 #define FIND_STEP_NS (1 * NS_PER_MS)
@@ -520,12 +515,11 @@ void
 process_follow(struct process *p, const pid_t *pid, unsigned count)
 {
 	struct family now = {.left_out = p->family.left_out};
-	unsigned i;
 
 	if (p->pid == 0 || count == 0)
 		return; /* they are counted as another server's */
 	family_add(&now, p->pid);
-	for (i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++)
 		family_add(&now, pid[i]);
 	p->family = now;
 	p->followed = true;

@@ -23,14 +23,10 @@
 #ifndef TAILOR_PROFILER_PROCESS_H
 #define TAILOR_PROFILER_PROCESS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "profiler/finder.h"
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/observer_command.h"
 #include "profiler/proc.h"
-#include "profiler/profiler.h"
 
 struct attach;
 

@@ -16,13 +16,6 @@
 #ifndef TAILOR_PROFILER_H
 #define TAILOR_PROFILER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/socket.h>
-#include <sys/types.h>
-
-#include "base/histogram.h"
-#include "base/instant.h"
 #include "talechain/events/hazard.h"
 #include "talechain/timeline/timeline.h"
 
@@ -134,11 +127,9 @@ int profiler_new(struct profiler **out, const struct profiler_options *options);
 /* Stop both threads and release everything.  The thread that made it. */
 void profiler_free(struct profiler **pp);
 
-/*
- * Make a channel inside this process and become its writer (tc), for the
- * proxy thread.  Before profiler_start.  Returns 0, -EINVAL, -ENOMEM,
- * -ENOSPC.  The profiler owns the memory: do not emit after profiler_free.
- */
+/* Make a channel inside this process and become its writer (tc), for the proxy
+ * thread.  Before profiler_start.  Returns 0, -EINVAL, -ENOMEM, -ENOSPC.  The
+ * profiler owns the memory: do not emit after profiler_free. */
 int profiler_channel(struct profiler *p, const char *name,
     enum talechain_kind kind, unsigned slot_log2, struct talechain *tc);
 

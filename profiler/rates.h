@@ -17,15 +17,9 @@
 #ifndef TAILOR_PROFILER_RATES_H
 #define TAILOR_PROFILER_RATES_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "profiler/channel.h"
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/observer_command.h"
-#include "profiler/output.h"
-#include "profiler/profiler.h"
 #include "profiler/shim/dte.h"
 
 /* Append it to the stream.  The observer only. */

@@ -11,14 +11,26 @@
 #ifndef TAILOR_PROFILER_RATES_READ_H
 #define TAILOR_PROFILER_RATES_READ_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "profiler/observer_command.h"
 #include "profiler/profiler.h"
 #include "profiler/shim/dte.h"
-#include "profiler/running_median.h"
+
+#define MEDIAN_OCTAVES 24 /* values from 1 to 2^24 - 1 */
+#define MEDIAN_STEPS 16	  /* buckets of an octave */
+#define MEDIAN_LEAST 64	  /* values needed for a median */
+#define MEDIAN_MOST 4096
+
+/* It forgets slowly (running_median.c). */
+struct running_median {
+	uint32_t count;
+	uint16_t bucket[MEDIAN_OCTAVES * MEDIAN_STEPS];
+};
+
+/* Add a value; 0 and values out of range are ignored. */
+void running_median_add(struct running_median *u, uint64_t value);
+
+/* The median, within 1/32 of it; 0 with fewer than MEDIAN_LEAST values. */
+uint64_t running_median_value(const struct running_median *u);
 
 struct counter;
 struct family;

@@ -1,6 +1,4 @@
-/*
- * shim.h: `tailor shim`: sample counters and shared memory at high rates.
- */
+/* shim.h: `tailor shim`: sample counters and shared memory at high rates. */
 #ifndef TAILOR_PROFILER_SHIM_H
 #define TAILOR_PROFILER_SHIM_H
 

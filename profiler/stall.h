@@ -18,7 +18,6 @@
 
 #include "profiler/hazard_state.h"
 #include "profiler/kernel/kernel.h"
-#include "profiler/profiler.h"
 
 #define STALL_LEAST_NS (500 * NS_PER_US)
 

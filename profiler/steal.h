@@ -13,10 +13,6 @@
 #ifndef TAILOR_PROFILER_STEAL_H
 #define TAILOR_PROFILER_STEAL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "profiler/observer_command.h"
 
 #define STEAL_CPUS 512 /* CPUs with a number below this are read */

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/completion.h"
 #include "base/instant.h"
 #include "base/nearest.h"
 #include "base/usage.h"

@@ -208,7 +208,6 @@ agent_events(jvmtiEnv *env)
 	    {JVMTI_EVENT_COMPILED_METHOD_LOAD, false},
 	};
 	jvmtiEventCallbacks on;
-	size_t i;
 
 	memset(&on, 0, sizeof(on));
 	on.VMInit = on_vm_init;
@@ -220,7 +219,7 @@ agent_events(jvmtiEnv *env)
 	if ((*env)->SetEventCallbacks(env, &on, (jint)sizeof(on)) !=
 	    JVMTI_ERROR_NONE)
 		return false;
-	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if ((*env)->SetEventNotificationMode(env, JVMTI_ENABLE,
 			wanted[i].event, NULL) != JVMTI_ERROR_NONE &&
 		    wanted[i].must)

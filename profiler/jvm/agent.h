@@ -17,7 +17,6 @@
 #define TAILOR_PROFILER_JVM_AGENT_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "talechain/talechain.h"
 

@@ -28,9 +28,8 @@ page_is_concurrent(void)
 {
 	const unsigned char *name;
 	uint32_t at;
-	int i;
 
-	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+	for (int i = 0; i < HSPERF_COLLECTORS; i++) {
 		at = own.layout.offset[HSPERF_OF_COLLECTOR(i, NAME)];
 		name = own.map + at;
 		if (at != 0 &&
@@ -99,13 +98,13 @@ agent_page_close(void)
 static bool
 page_cause(enum hsperf_counter counter, enum talechain_cause *out)
 {
-	uint32_t at = own.layout.offset[counter], i;
+	uint32_t at = own.layout.offset[counter];
 	uint32_t n = own.layout.length[counter];
 	char text[CAUSE_BYTES] = "";
 
 	if (at == 0)
 		return false;
-	for (i = 0; i < n && i < CAUSE_BYTES - 1; i++)
+	for (uint32_t i = 0; i < n && i < CAUSE_BYTES - 1; i++)
 		text[i] =
 		    (char)__atomic_load_n(&own.map[at + i], __ATOMIC_RELAXED);
 	if (text[0] == '\0' || cause_is_none(text))

@@ -7,7 +7,6 @@
 #define TAILOR_PROFILER_JVM_CAUSE_H
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "talechain/talechain.h"
 

@@ -28,7 +28,6 @@
 #define TAILOR_PROFILER_JVM_HSPERF_FORMAT_H
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* hsperf_page.c: read a mapped performance page. */
 #include "profiler/jvm/hsperf_page.h"
 
-#include <string.h>
-
 #include "profiler/jvm/cause.h"
 
 static uint64_t
@@ -37,7 +35,7 @@ page_word(const struct hsperf_page *p, size_t offset)
 static void
 page_text(const struct hsperf_page *p, enum hsperf_counter c, char *out)
 {
-	size_t length = p->layout.length[c], i;
+	size_t length = p->layout.length[c];
 	uint64_t word;
 
 	memset(out, 0, CAUSE_BYTES);
@@ -45,7 +43,7 @@ page_text(const struct hsperf_page *p, enum hsperf_counter c, char *out)
 		return;
 	if (length > CAUSE_BYTES - 1)
 		length = CAUSE_BYTES - 1;
-	for (i = 0; i < length; i += 8) {
+	for (size_t i = 0; i < length; i += 8) {
 		word = page_word(p, p->layout.offset[c] + i);
 		memcpy(out + i, &word, length - i < 8 ? length - i : 8);
 	}
@@ -99,11 +97,10 @@ page_read(struct hsperf_page *p, struct pause_sample *s)
 	uint32_t at = p->layout.offset[HSPERF_CAUSE];
 	uint64_t word[2];
 	bool moved;
-	unsigned i;
 
 	s->safepoints = page_number(p, HSPERF_SAFEPOINTS);
 	s->safepoint_ticks = page_number(p, HSPERF_SAFEPOINT_TICKS);
-	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+	for (unsigned i = 0; i < HSPERF_COLLECTORS; i++) {
 		if (p->layout.offset[HSPERF_OF_COLLECTOR(i, COUNT)] == 0)
 			continue;
 		s->collector[i].count =

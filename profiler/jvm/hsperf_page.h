@@ -7,7 +7,7 @@
  *
  * The file can be truncated under the mapping, which turns a load into SIGBUS.
  * Checking the size before each sweep would be a system call, and sigsetjmp
- * costs more than the sweep.  So a SIGBUS handler (sigbus_guard.h) maps a page
+ * costs more than the sweep.  So a SIGBUS handler (sigbus_guard.c) maps a page
  * of zeros over the hole, marks the page as dead and returns: the load is
  * repeated and reads 0, and the next sweep sees the mark.  A SIGBUS anywhere
  * else goes to the previous handler.
@@ -17,12 +17,9 @@
 #ifndef TAILOR_PROFILER_JVM_HSPERF_PAGE_H
 #define TAILOR_PROFILER_JVM_HSPERF_PAGE_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "profiler/activity.h"
-#include "profiler/jvm/hsperf_format.h"
 #include "profiler/jvm/pause.h"
 
 #define PAGE_TEXT 120
@@ -93,5 +90,13 @@ hsperf_page_count(const struct hsperf_page *p, uint32_t at)
 	return __atomic_load_n(
 	    (const uint64_t *)(const void *)(p->map + at), __ATOMIC_RELAXED);
 }
+
+/* From now on a SIGBUS within the mapping sets *dead to 1 instead of killing
+ * us.  Installs the handler if needed.  Returns 0, -ENOSPC (16 mappings are
+ * guarded already) or a negative errno. */
+int sigbus_guard(const void *start, size_t bytes, uint32_t *dead);
+
+/* Remove the guard.  No thread may still read the mapping. */
+void sigbus_unguard(const void *start);
 
 #endif

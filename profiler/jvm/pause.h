@@ -23,9 +23,6 @@
 #ifndef TAILOR_PROFILER_JVM_PAUSE_H
 #define TAILOR_PROFILER_JVM_PAUSE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/instant.h"
 #include "profiler/jvm/hsperf_format.h"
 #include "talechain/talechain.h"

@@ -17,7 +17,8 @@
 
 #include "base/instant.h"
 #include "profiler/profiler.h"
-#include "profiler/runtimes/probes.h"
+
+struct channel;
 
 struct runtimes_server {
 	const struct profiler_server *options; /* borrowed */

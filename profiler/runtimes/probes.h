@@ -13,12 +13,10 @@
 #ifndef TAILOR_PROFILER_RUNTIMES_PROBES_H
 #define TAILOR_PROFILER_RUNTIMES_PROBES_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "profiler/channel.h"
-#include "profiler/runtimes/abi.h"
 #include "profiler/runtimes/table.h"
 
 #define PROBES_WHY 240
@@ -43,5 +41,11 @@ struct channel *probes_channel(const struct probes *p, unsigned server);
 
 /* From now on this process is the server; 0: none.  One thread at a time. */
 void probes_watch(struct probes *p, unsigned server, pid_t pid);
+
+/* The file offset of the first function whose symbol begins with prefix.
+ * Returns 0, -ENOENT (no such symbol: stripped, or another program), -EINVAL
+ * (no such file format) or another negative errno.  Reads the file's symbols,
+ * some MB of a large program; allocates and frees. */
+int symbol_find(const char *path, const char *prefix, uint64_t *offset);
 
 #endif

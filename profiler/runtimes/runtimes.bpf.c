@@ -8,7 +8,6 @@
 /* clang-format off */
 #include <linux/types.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
 #include <bpf/bpf_helpers.h>

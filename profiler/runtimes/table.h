@@ -12,9 +12,7 @@
 #ifndef TAILOR_PROFILER_RUNTIMES_TABLE_H
 #define TAILOR_PROFILER_RUNTIMES_TABLE_H
 
-#include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #define RUNTIME_PROBES 5

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/shim/counter_name.h"
+#include "base/array.h"
 #include "profiler/shim/counter_page.h"
 
 /* The result of read(2) in our read_format. */
@@ -35,13 +35,10 @@ rdpmc(unsigned n)
 const char *
 counter_way_name(enum counter_way way)
 {
-	switch (way) {
-	case COUNTER_RDPMC:
-		return "rdpmc";
-	case COUNTER_READ:
-		return "read";
-	}
-	return "";
+	static const char *const names[] = {
+	    [COUNTER_RDPMC] = "rdpmc", [COUNTER_READ] = "read"};
+
+	return NAME_IN(names, way);
 }
 
 /* Explain a failure: the event, the reason and the remedy. */

@@ -51,4 +51,14 @@ bool counter_read(struct counter *c, uint64_t *value);
 /* "rdpmc", "read". */
 const char *counter_way_name(enum counter_way way);
 
+struct counter_number {
+	uint32_t type;
+	uint64_t config, config1, config2;
+};
+
+/* Look a name up: "pmu/event/" in sysfs, anything else in libpfm4.  Returns 0,
+ * -EINVAL (no such name), -ENOENT (known, but not on this machine) or
+ * -ENOMEM. */
+int counter_number_find(struct counter_number *out, const char *name);
+
 #endif

@@ -11,8 +11,6 @@
 #ifndef TAILOR_PROFILER_SHIM_CYCLES_H
 #define TAILOR_PROFILER_SHIM_CYCLES_H
 
-#include <stdint.h>
-
 #include "base/instant.h"
 
 /* The clock after all earlier instructions have completed. */

@@ -8,13 +8,10 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/instant.h"
 #include "profiler/shim/cycles.h"
 #include "profiler/shim/workload.h"
 

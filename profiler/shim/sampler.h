@@ -26,9 +26,6 @@
 #ifndef TAILOR_PROFILER_SHIM_SAMPLER_H
 #define TAILOR_PROFILER_SHIM_SAMPLER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "profiler/shim/counter.h"
 #include "profiler/shim/dte.h"
 

@@ -1,6 +1,5 @@
 #include "profiler/shim/scope.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -16,12 +16,8 @@
 #ifndef TAILOR_PROFILER_SHIM_SCOPE_H
 #define TAILOR_PROFILER_SHIM_SCOPE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/histogram.h"
 #include "profiler/shim/join.h"
-#include "profiler/shim/sampler.h"
 #include "profiler/shim/tags.h"
 
 /* Rates are kept as counts per SCOPE_RATE cycles: whole numbers. */

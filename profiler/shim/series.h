@@ -7,9 +7,6 @@
 #ifndef TAILOR_PROFILER_SHIM_SERIES_H
 #define TAILOR_PROFILER_SHIM_SERIES_H
 
-#include <stdint.h>
-#include <stdio.h>
-
 #include "base/json.h"
 #include "profiler/shim/scope.h"
 

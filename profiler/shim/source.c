@@ -11,7 +11,6 @@
 
 #include "profiler/jvm/hsperf_page.h"
 #include "profiler/proc.h"
-#include "profiler/shim/task_map.h"
 
 #define PATH_BYTES 512
 

@@ -12,11 +12,6 @@
 #ifndef TAILOR_PROFILER_SHIM_SOURCE_H
 #define TAILOR_PROFILER_SHIM_SOURCE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "profiler/shim/sampler.h"
 
 struct hsperf_page;
@@ -63,5 +58,15 @@ int sources_tag(struct sources *s, const char *spec, char *why);
 /* Add the default signals: instructions and cycles with a PMU, else the
  * target's CPU time.  why gets the reason if it is less, else it is empty. */
 int sources_add_default(struct sources *s, char *why);
+
+struct task_map;
+
+/* Load and attach.  Returns 0, or a negative errno with a sentence in why.
+ * Blocks for some tenths of a second. */
+int task_map_open(struct task_map **out, char *why, size_t size);
+void task_map_close(struct task_map **mp);
+
+/* The word of a CPU, for as long as the map is open; NULL: no such CPU. */
+const uint64_t *task_map_word(const struct task_map *m, int cpu);
 
 #endif

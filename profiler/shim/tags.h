@@ -9,10 +9,6 @@
 #ifndef TAILOR_PROFILER_SHIM_TAGS_H
 #define TAILOR_PROFILER_SHIM_TAGS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "profiler/shim/sampler.h"
 
 #define TAGS 1024	    /* places; a power of two */

@@ -15,11 +15,8 @@
 #ifndef TAILOR_PROXY_ACCESS_LOG_ACCESS_LOG_H
 #define TAILOR_PROXY_ACCESS_LOG_ACCESS_LOG_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/instant.h"
 
 struct access_log; /* NULL: there has been no log yet */
 struct access_record;

@@ -15,12 +15,10 @@
 
 #include "base/embed.h"
 #include "base/log.h"
-#include "base/rundir.h"
+#include "base/file.h"
 #include "proxy/admin/admin_handlers.h"
 #include "proxy/admin/admin_call.h"
 #include "proxy/admin/admin_reports.h"
-#include "proxy/admin/gain_report.h"
-#include "proxy/admin/metrics_text.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
 #include "proxy/request/proxy.h"

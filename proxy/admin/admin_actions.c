@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -17,7 +16,7 @@
 #include "proxy/admin/reload_result.h"
 #include "proxy/request/hazards.h"
 #include "proxy/request/proxy.h"
-#include "proxy/upstream/maintenance.h"
+#include "proxy/upstream/server.h"
 
 static void
 reply_servers(struct admin_call *call)

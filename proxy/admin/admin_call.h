@@ -11,7 +11,6 @@
 #ifndef TAILOR_PROXY_ADMIN_ADMIN_CALL_H
 #define TAILOR_PROXY_ADMIN_ADMIN_CALL_H
 
-#include "base/json.h"
 #include "proxy/admin/tale_api.h"
 #include "proxy/client/clients.h"
 

@@ -1,10 +1,7 @@
 #include "proxy/admin/exposition.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/instant.h"
 #include "http/writer.h"
 
 #define FIRST_BYTES ((size_t)96 << 10) /* usually all that it takes */

@@ -11,10 +11,6 @@
 #ifndef TAILOR_PROXY_ADMIN_EXPOSITION_H
 #define TAILOR_PROXY_ADMIN_EXPOSITION_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/histogram.h"
 #include "base/text.h"
 #include "proxy/stats/distribution.h"

@@ -7,7 +7,6 @@
 #include "proxy/admin/admin_reports.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/json.h"
 #include "proxy/analysis/slow_report.h"

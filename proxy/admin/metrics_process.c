@@ -1,7 +1,5 @@
-/*
- * metrics_process.c: what is counted of the process itself, its observer and
- * its tales, as text.
- */
+/* metrics_process.c: what is counted of the process itself, its observer and
+ * its tales, as text. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -11,7 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
-#include "proxy/admin/metrics_text.h"
+#include "proxy/admin/admin_reports.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/request/proxy.h"
 #include "talechain/timeline/timeline.h"

@@ -1,7 +1,5 @@
-/*
- * metrics_servers.c: what is counted of servers and their hazards, as text.
- */
-#include "proxy/admin/metrics_text.h"
+/* metrics_servers.c: what is counted of servers and their hazards, as text. */
+#include "proxy/admin/admin_reports.h"
 #include "proxy/request/proxy.h"
 
 /* The labels of one of them. */

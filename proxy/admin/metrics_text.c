@@ -1,14 +1,11 @@
-/*
- * metrics_text.c: what is counted of requests and hedges, as text.  The rest is
- * written by metrics_servers.c and metrics_process.c.
- */
-#include "proxy/admin/metrics_text.h"
+/* metrics_text.c: what is counted of requests and hedges, as text.  The rest is
+ * written by metrics_servers.c and metrics_process.c. */
+#include "base/array.h"
+#include "proxy/admin/admin_reports.h"
 
 #include <string.h>
 
 #include "proxy/request/proxy.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static void
 write_reasons(struct exposition *e, const char *name, const char *help,

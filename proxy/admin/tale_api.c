@@ -7,17 +7,12 @@
  */
 #include "proxy/admin/tale_api.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/file.h"
 #include "base/json.h"
 #include "proxy/admin/admin_call.h"
 #include "proxy/analysis/analyze.h"
 #include "proxy/client/client.h"
-#include "proxy/client/origin.h"
+#include "proxy/client/peer.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/table.h"
 

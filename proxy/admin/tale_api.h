@@ -10,7 +10,6 @@
 
 #include <sys/queue.h>
 
-#include "http/http.h"
 #include "proxy/admin/token.h"
 #include "proxy/analysis/analysis.h"
 #include "proxy/net/buffer.h"

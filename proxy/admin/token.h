@@ -7,9 +7,6 @@
 #ifndef TAILOR_PROXY_ADMIN_TOKEN_H
 #define TAILOR_PROXY_ADMIN_TOKEN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "http/http.h"
 
 #define TOKEN_MIN 16 /* bytes */

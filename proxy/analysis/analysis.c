@@ -1,22 +1,14 @@
-/*
- * analysis.c: the analysis thread and the two rings to it; what it does is in
- * worker.c.
- */
+/* analysis.c: the analysis thread and the two rings to it; what it does is in
+ * worker.c. */
 #include "proxy/analysis/analysis.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/instant.h"
 #include "base/log.h"
 #include "proxy/analysis/budget.h"
 #include "proxy/analysis/worker.h"

@@ -16,13 +16,8 @@
 #ifndef TAILOR_PROXY_ANALYSIS_ANALYSIS_H
 #define TAILOR_PROXY_ANALYSIS_ANALYSIS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "proxy/analysis/tale_format.h"
 #include "talechain/store/store.h"
-#include "talechain/timeline/timeline.h"
 
 struct analysis;
 

@@ -6,8 +6,6 @@
 #ifndef TAILOR_PROXY_ANALYSIS_ANALYZE_H
 #define TAILOR_PROXY_ANALYSIS_ANALYZE_H
 
-#include <stddef.h>
-
 #include "http/http.h"
 #include "talechain/explain/tale.h"
 

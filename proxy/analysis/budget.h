@@ -13,9 +13,6 @@
 #ifndef TAILOR_PROXY_ANALYSIS_BUDGET_H
 #define TAILOR_PROXY_ANALYSIS_BUDGET_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/instant.h"
 
 #define BUDGET_BURST_NS (10 * NS_PER_S) /* credit grows for so long at most */

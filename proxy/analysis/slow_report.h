@@ -8,7 +8,6 @@
 
 #include "base/json.h"
 #include "proxy/analysis/analysis.h"
-#include "talechain/store/store.h"
 
 /* n of them, in that order; the caller frees *text.  0 or -ENOMEM. */
 int slow_report(const struct tale_summary *const *one, unsigned n,

@@ -6,12 +6,6 @@
  */
 #include "proxy/analysis/worker.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "base/log.h"
 #include "proxy/analysis/slow_report.h"
 #include "talechain/render/render.h"

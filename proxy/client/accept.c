@@ -4,11 +4,9 @@
  * Out of descriptors, accepting pauses for a tenth of a second rather than
  * spinning on the readable listener; the clients wait in the kernel's queue.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "http/proxy_protocol.h"
+#include "http/http.h"
 #include "proxy/client/client.h"
 #include "proxy/client/clients.h"
-#include "proxy/net/body_blocks.h"
+#include "proxy/net/buffer.h"
 
 /* Of the connections that one address may have, this part half-open. */
 #define HALF_OPEN_SHARE 8

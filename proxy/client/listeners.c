@@ -9,17 +9,8 @@
 #include "proxy/client/listeners.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "base/log.h"
-#include "proxy/client/activation.h"
-#include "proxy/client/clients.h"
 
 /* A socket file left by a process that is gone may be replaced; one that
  * a process listens on may not. */

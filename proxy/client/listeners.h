@@ -47,4 +47,21 @@ void clients_accept(struct clients *all);
 /* Accept again after a pause.  Every tick. */
 void clients_tick(struct clients *all, struct instant now);
 
+/* --- sockets that systemd opened for us -------------------------------- */
+
+/* Take the sockets over and remove the variables, so that no child takes
+ * them for its own.  Once, at the start. */
+void activation_init(void);
+
+/* Fill in listen if there is none, and admin if a socket has that name.  0 or -EINVAL, -ENOMEM
+ * with errors added. */
+int activation_configure(struct config *c, struct config_errors *errors);
+
+/* The socket bound to this address, listening and non-blocking; the caller
+ * owns it.  -ENOENT: none. */
+int activation_take(const struct config_address *a);
+
+/* Close what nothing was configured for, and say so. */
+void activation_fini(void);
+
 #endif

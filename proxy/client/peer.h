@@ -16,11 +16,9 @@
 #define TAILOR_PROXY_CLIENT_PEER_H
 
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/socket.h>
 
 #include "config/config.h"
+#include "http/http.h"
 
 /* Connections of one address. */
 struct peer_count {
@@ -63,5 +61,16 @@ struct peer_count *peer_enter(struct peer_table *t, const struct peer *peer);
 
 /* One less.  NULL is allowed; count is not valid any more. */
 void peer_leave(struct peer_table *t, struct peer_count *count);
+
+/*
+ * The client that a request of that peer is for.  Of a trusted peer it is the
+ * last entry of X-Forwarded-For that is not in proxy.trust, or the first one
+ * if all are; what stands before that was written by a client.  An entry may
+ * have a port; one that is no address is a client "unknown" without rights.
+ * Without such a field, and of all other peers, it is the peer.
+ * Cost: reads one address for each proxy in front.
+ */
+void origin_find(const struct config *c, const struct peer *peer,
+    const struct http_head *head, struct peer *out);
 
 #endif

@@ -13,10 +13,9 @@
 #ifndef TAILOR_PROXY_NET_BUFFER_H
 #define TAILOR_PROXY_NET_BUFFER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/uio.h>
+
+#include "http/http.h"
 
 #define BLOCK_HEADROOM 32 /* for a chunk-size line */
 #define BLOCK_TAILROOM 8  /* for "\r\n0\r\n\r\n" */
@@ -120,5 +119,12 @@ void chain_consume(struct chain *c, struct block_pool *pool, size_t n);
 int cursor_iov(const struct chain *c, const struct chain_cursor *at,
     struct iovec *iov, int max);
 void cursor_advance(const struct chain *c, struct chain_cursor *at, size_t n);
+
+/* Decode all of *in.  Payload goes to the end of out.  *in becomes NULL when
+ * its block was handed on or used up; bytes behind the body's end stay in it.
+ * Returns HTTP_BODY_MORE, HTTP_BODY_DONE or HTTP_BODY_BAD (also when there is
+ * no memory: refusal's reason is "no_memory"). */
+enum http_body_event body_pull(struct http_body *decoder, struct block **in,
+    struct chain *out, struct block_pool *pool, struct http_refusal *refusal);
 
 #endif

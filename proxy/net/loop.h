@@ -20,11 +20,7 @@
 #define TAILOR_PROXY_NET_LOOP_H
 
 #include <event2/event.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/queue.h>
 
-#include "proxy/net/buffer.h"
 #include "proxy/net/spool.h"
 #include "proxy/net/timer.h"
 

@@ -9,12 +9,6 @@
 #ifndef TAILOR_PROXY_NET_MESSAGE_H
 #define TAILOR_PROXY_NET_MESSAGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/uio.h>
-
-#include "proxy/net/buffer.h"
 #include "proxy/net/spool.h"
 
 /* The head's two, and a body that waited together with the first. */

@@ -1,6 +1,5 @@
-/*
- * socket.h: what proxy code asks of a socket, reading and connecting left out.
- */
+/* socket.h: what proxy code asks of a socket, reading and connecting left
+ * out. */
 #ifndef TAILOR_PROXY_NET_SOCKET_H
 #define TAILOR_PROXY_NET_SOCKET_H
 

@@ -14,9 +14,6 @@
 #ifndef TAILOR_PROXY_NET_SPOOL_H
 #define TAILOR_PROXY_NET_SPOOL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "proxy/net/buffer.h"

@@ -19,8 +19,6 @@
 #define TAILOR_PROXY_NET_TIMER_H
 
 #include <event2/event_struct.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/queue.h>
 
 #include "base/instant.h"

@@ -4,11 +4,10 @@
  * The one part of the log on the proxy thread that knows requests; the ring
  * and its thread are access_log.c's.
  */
-#include "proxy/request/access_fill.h"
+#include "proxy/request/request.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
@@ -86,9 +85,9 @@ static void
 fill_ends(struct access_record *a, const struct config *c)
 {
 	a->text = c->access_log.format == CONFIG_ACCESS_TEXT;
-	if (c->access_log.redact_query)
+	if (c->access_log.redact & CONFIG_REDACT_QUERY)
 		access_redact_query(a);
-	if (c->access_log.redact_client)
+	if (c->access_log.redact & CONFIG_REDACT_CLIENT)
 		access_redact_client(a);
 }
 

@@ -9,16 +9,12 @@
 #include "proxy/request/attempt.h"
 
 #include <assert.h>
-#include <errno.h>
 
-#include "http/upgrade.h"
 #include "http/writer.h"
 #include "proxy/client/client.h"
-#include "proxy/request/proxy.h"
 #include "proxy/request/queue.h"
 #include "proxy/request/request.h"
 #include "proxy/request/response.h"
-#include "proxy/request/tunnel.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/response_diff.h"
 #include "proxy/upstream/server.h"

@@ -12,7 +12,6 @@
 #include "proxy/client/client.h"
 #include "proxy/client/client_spool.h"
 #include "proxy/request/attempt.h"
-#include "proxy/request/interim.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/request.h"
 #include "proxy/request/response.h"

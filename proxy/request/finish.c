@@ -1,14 +1,10 @@
-/*
- * finish.c: what remains of a request: counters, a line in the access log, its
- * place in the history and, if it was slow, in the analysis.
- */
-#include "proxy/request/finish.h"
+/* finish.c: what remains of a request: counters, a line in the access log, its
+ * place in the history and, if it was slow, in the analysis. */
 
 #include <stdio.h>
 #include <string.h>
 
 #include "http/writer.h"
-#include "proxy/request/access_fill.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/request.h"
 #include "proxy/request/slow.h"

@@ -6,7 +6,7 @@
  * A hedge that fails at once changes a server's state, and that may want more:
  * it is put off again, and done after this.
  */
-#include "proxy/request/hedge.h"
+#include "proxy/request/hazards.h"
 
 #include "proxy/request/attempt.h"
 #include "proxy/request/queue.h"

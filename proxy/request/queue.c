@@ -8,7 +8,6 @@
 #include "proxy/request/queue.h"
 
 #include "proxy/request/attempt.h"
-#include "proxy/request/proxy.h"
 #include "proxy/request/request.h"
 
 #define LONG_LOOK_NS (100 * NS_PER_MS)

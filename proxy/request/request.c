@@ -11,22 +11,13 @@
 #include "proxy/request/request.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "http/upgrade.h"
 #include "proxy/client/client.h"
-#include "proxy/client/origin.h"
 #include "proxy/net/socket.h"
 #include "proxy/request/attempt.h"
-#include "proxy/request/eligibility.h"
-#include "proxy/request/finish.h"
 #include "proxy/request/hazards.h"
-#include "proxy/request/proxy.h"
 #include "proxy/request/queue.h"
 #include "proxy/request/table.h"
-#include "proxy/request/tunnel.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/response_diff.h"
 
@@ -58,8 +49,8 @@ request_write_head(struct request *r, const struct http_head *head)
 	    .trusted = peer->trusted,
 	    .request_id = r->external_id,
 	    .tailor_request = r->id,
-	    .via = c->proxy.via,
-	    .forwarded = c->proxy.forwarded,
+	    .via = (c->proxy.add_fields & CONFIG_ADD_VIA) != 0,
+	    .forwarded = (c->proxy.add_fields & CONFIG_ADD_FORWARDED) != 0,
 	    .framing = HTTP_FRAMING_NONE,
 	};
 	int n;
@@ -137,7 +128,8 @@ request_begin(struct client *client, const struct http_head *head,
 	r->wants_body = head->framing != HTTP_FRAMING_NONE;
 	if (head->framing == HTTP_FRAMING_LENGTH)
 		r->body_bytes = head->content_length;
-	r->trailers = r->generation->config->proxy.trailers_pass &&
+	r->trailers = (r->generation->config->proxy.pass_fields &
+			  CONFIG_PASS_TRAILERS) != 0 &&
 		      head->minor == 1 && http_takes_trailers(head);
 	r->upgrade =
 	    r->generation->config->proxy.websocket && http_upgrade_wanted(head);

@@ -61,4 +61,46 @@ void request_fail(struct request *r, unsigned status, const char *reason);
 /* What the policy needs to know of it. */
 void request_view(const struct request *r, struct hedge_view *out);
 
+/* Whether a request may be sent twice (E1), and whether its client asked that
+ * it be not (E7).  Costs a look at each rule of hedging.allow. */
+bool proxy_may_repeat(
+    struct proxy *p, const struct http_head *head, bool *opted_out);
+
+/* --- what servers say beside and before their response ----------------- */
+
+#define INTERIMS_MAX 8 /* passed on for one request */
+
+/* Pass a 1xx head on, if its request is not committed, its client speaks 1.1
+ * and no other attempt has sent one before.  Counts what it drops.  The client
+ * may be gone on return, and with it the request. */
+void interim_forward(struct attempt *a, const struct http_head *head);
+
+/* Note what a response asks for (B5): Tailor-Pushback: milliseconds, or -1 for
+ * as long as possible; from an attempt that is a hedge also Retry-After (in
+ * seconds) with a 503. */
+void pushback_note(
+    struct proxy *p, const struct attempt *a, const struct http_head *head);
+
+/* --- upgrades to WebSocket (tunnel.c) ---------------------------------- */
+
+/* The 101 of this attempt has been committed: bytes flow from now on. */
+void tunnel_begin(struct attempt *a);
+
+/* What the client has sent (taken over); NULL: it will send no more. */
+void tunnel_pass(struct request *r, struct chain *data);
+
+/* --- the end (finish.c), and its line in the access log ---------------- */
+
+/* It is over. */
+void request_record(struct request *r);
+
+/* A request that is over; a head that was refused. */
+void access_log_request(struct proxy *p, const struct request *r,
+    const struct client *c, struct instant now);
+void
+access_log_refusal(const struct client *c, const struct http_refusal *refusal);
+
+/* Open the file again (SIGUSR1). */
+void access_log_reopen(struct proxy *p);
+
 #endif

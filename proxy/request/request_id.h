@@ -10,10 +10,6 @@
 #ifndef TAILOR_PROXY_REQUEST_REQUEST_ID_H
 #define TAILOR_PROXY_REQUEST_REQUEST_ID_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "http/http.h"
 
 #define TRACE_ID 32 /* hex digits */

@@ -1,16 +1,11 @@
-/*
- * response.c: a head written anew, and a body framed as the client needs it.
- */
+/* response.c: a head written anew, and a body framed as the client needs it. */
 #include "proxy/request/response.h"
 
 #include <assert.h>
-#include <errno.h>
 
-#include "http/upgrade.h"
 #include "http/writer.h"
 #include "proxy/client/client.h"
 #include "proxy/client/client_spool.h"
-#include "proxy/request/proxy.h"
 
 #define LINES_MAX 512 /* room for framing, Connection, Server-Timing */
 
@@ -122,7 +117,9 @@ end_head(struct response *a, const struct request *r, struct instant written)
 		writer_text(&w, "Connection: close\r\n");
 	else if (r->minor_zero)
 		writer_text(&w, "Connection: keep-alive\r\n");
-	if (r->generation->config->proxy.server_timing && r->known) {
+	if ((r->generation->config->proxy.add_fields &
+		CONFIG_ADD_SERVER_TIMING) != 0 &&
+	    r->known) {
 		write_ms(&w, "Server-Timing: tailor;dur=",
 		    instant_since(r->committed, r->first_byte));
 		write_ms(&w,

@@ -1,7 +1,5 @@
-/*
- * service.h: the rooms put together: set up, ticked, ended.  Proxy
- * thread only.
- */
+/* service.h: the rooms put together: set up, ticked, ended.  Proxy thread
+ * only. */
 #ifndef TAILOR_PROXY_REQUEST_SERVICE_H
 #define TAILOR_PROXY_REQUEST_SERVICE_H
 

@@ -11,8 +11,6 @@
 #ifndef TAILOR_PROXY_REQUEST_SLOW_TARGET_H
 #define TAILOR_PROXY_REQUEST_SLOW_TARGET_H
 
-#include <stdint.h>
-
 #include "base/instant.h"
 
 #define SLOW_TARGET_FIRST_NS (20 * NS_PER_MS)

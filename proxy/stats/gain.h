@@ -18,10 +18,6 @@
 #ifndef TAILOR_PROXY_STATS_GAIN_H
 #define TAILOR_PROXY_STATS_GAIN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "proxy/stats/recent.h"
 
 #define GAIN_BLOCKS 96

@@ -15,7 +15,6 @@
 #include "hedging/hedging.h"
 #include "http/http.h"
 #include "proxy/stats/distribution.h"
-#include "talechain/events/hazard.h"
 
 /* Plain counters: field, metric name, label ("" none) and value, meaning. */
 #define METRICS_COUNTERS(X)                                                    \

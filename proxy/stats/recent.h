@@ -7,11 +7,6 @@
 #ifndef TAILOR_PROXY_STATS_RECENT_H
 #define TAILOR_PROXY_STATS_RECENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/instant.h"
 #include "talechain/events/hazard.h"
 
 #define RECENT_SLICES 60

@@ -9,14 +9,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "proxy/net/socket.h"
-#include "proxy/upstream/connect.h"
 #include "proxy/upstream/exchange.h"
 #include "proxy/upstream/response_diff.h"
-#include "proxy/upstream/upstream.h"
 
 static void on_connection_readable(evutil_socket_t fd, short what, void *user);
 static void on_connection_writable(evutil_socket_t fd, short what, void *user);

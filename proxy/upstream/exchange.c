@@ -16,14 +16,10 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
 
-#include "http/upgrade.h"
-#include "proxy/net/body_blocks.h"
 #include "proxy/net/socket.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/response_diff.h"
-#include "proxy/upstream/upstream.h"
 
 #define INTERIMS_READ_MAX 64	/* 1xx heads before an answer */
 #define EARLY_NS NS_PER_S	/* no keep-alive timeout is that short */

@@ -10,7 +10,6 @@
  * Costs one connection per interval: a kept one could be stale, and would
  * count as a failure of the server.
  */
-#include "proxy/upstream/health.h"
 
 #include "base/log.h"
 #include "proxy/upstream/connection.h"

@@ -11,13 +11,11 @@
  * its would be a pause for all.  So a restart first lets it serve with
  * this one ready behind it, and begins when it has just collected.
  */
-#include "proxy/upstream/maintenance.h"
 
 #include <errno.h>
 
 #include "base/log.h"
 #include "proxy/upstream/connection.h"
-#include "proxy/upstream/health.h"
 #include "proxy/upstream/server.h"
 #include "proxy/upstream/upstream.h"
 

@@ -6,13 +6,10 @@
  */
 #include "proxy/upstream/response_diff.h"
 
-#include <assert.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "hedging/hedging.h"
 
 /* What was read of one response. */
 struct print {

@@ -12,8 +12,6 @@
 #ifndef TAILOR_PROXY_UPSTREAM_RESPONSE_DIFF_H
 #define TAILOR_PROXY_UPSTREAM_RESPONSE_DIFF_H
 
-#include <stdint.h>
-
 #include "proxy/net/buffer.h"
 #include "proxy/stats/metrics.h"
 

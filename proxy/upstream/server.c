@@ -11,13 +11,10 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "proxy/upstream/connection.h"
-#include "proxy/upstream/upstream.h"
 
 #define PROBE_PERIOD_NS (50 * NS_PER_MS)
 #define WARMUP_IDLE_NS (20 * NS_PER_MS) /* nothing to send yet: ask again */

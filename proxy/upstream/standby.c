@@ -13,7 +13,6 @@
  * none, one is opened to see whether it still listens, and closed.  Where only a
  * response could show something (hedging_probe_wanted) it is asked.
  */
-#include "proxy/upstream/standby.h"
 
 #include <errno.h>
 

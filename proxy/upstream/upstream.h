@@ -10,14 +10,7 @@
 #ifndef TAILOR_PROXY_UPSTREAM_UPSTREAM_H
 #define TAILOR_PROXY_UPSTREAM_UPSTREAM_H
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-#include <sys/queue.h>
-#include <sys/types.h>
-
-#include "config/config.h"
 #include "hedging/hedging.h"
-#include "http/http.h"
 #include "proxy/net/loop.h"
 #include "proxy/net/message.h"
 #include "proxy/stats/distribution.h"
@@ -164,7 +157,7 @@ struct connection {
 
 TAILQ_HEAD(connection_list, connection);
 
-/* Whether it sends anything (silence.h). */
+/* Whether it sends anything (silence.c). */
 struct silence {
 	uint64_t reads;	       /* seen at the last look */
 	struct instant since;  /* when the present silence began */

@@ -9,7 +9,6 @@
 #define TAILOR_TALECHAIN_EVENTS_EVENTS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "talechain/talechain.h"
 

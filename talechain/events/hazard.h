@@ -7,8 +7,6 @@
 #ifndef TAILOR_TALECHAIN_EVENTS_HAZARD_H
 #define TAILOR_TALECHAIN_EVENTS_HAZARD_H
 
-#include <stdint.h>
-
 #include "base/instant.h"
 
 /* What keeps a server from responding.  Kinds may overlap in time. */

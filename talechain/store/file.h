@@ -1,7 +1,5 @@
-/*
- * file.h: one file of the store: made, read back, appended to.
- * Private to this room.
- */
+/* file.h: one file of the store: made, read back, appended to.  Private to this
+ * room. */
 #ifndef TAILOR_TALECHAIN_STORE_FILE_H
 #define TAILOR_TALECHAIN_STORE_FILE_H
 

@@ -6,11 +6,6 @@
  */
 #include "talechain/store/pack.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "talechain/explain/tale_struct.h"
 
 #define PACK_VERSION 2

@@ -13,11 +13,7 @@
 #ifndef TAILOR_TALECHAIN_STORE_PACK_H
 #define TAILOR_TALECHAIN_STORE_PACK_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "talechain/store/store.h"
-#include "talechain/timeline/timeline.h"
 
 struct packed {
 	uint8_t *at; /* owned; free() it */

@@ -10,15 +10,10 @@
 #include "talechain/store/store.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/rundir.h"
+#include "base/file.h"
 #include "talechain/explain/tale_struct.h"
 #include "talechain/store/file.h"
 #include "talechain/store/index.h"

@@ -18,12 +18,7 @@
 #ifndef TAILOR_TALECHAIN_STORE_STORE_H
 #define TAILOR_TALECHAIN_STORE_STORE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "talechain/explain/story.h"
-#include "talechain/timeline/timeline.h"
 
 struct tale_store; /* opaque */
 

@@ -10,8 +10,6 @@
  */
 #include "talechain/timeline/cursor.h"
 
-#include <errno.h>
-
 #include "talechain/timeline/ring.h"
 
 /* How long a slot may stay half-written while its writer goes on. */

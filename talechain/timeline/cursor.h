@@ -8,7 +8,6 @@
 #define TAILOR_TALECHAIN_TIMELINE_CURSOR_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/instant.h"
 #include "talechain/talechain.h"

@@ -16,9 +16,6 @@
 #ifndef TAILOR_TALECHAIN_TIMELINE_LAYOUT_H
 #define TAILOR_TALECHAIN_TIMELINE_LAYOUT_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "talechain/timeline/timeline.h"
 
 #define TIMELINE_MAGIC UINT32_C(0x54534c54) /* "TLST" in memory */

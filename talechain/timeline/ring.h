@@ -23,7 +23,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /* No ring lives for longer than this many entries: 22 years at 100 M/s. */
 #define RING_INDEX_MAX (UINT64_C(1) << 56)

@@ -11,15 +11,10 @@
 #include "talechain/timeline/timeline.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdlib.h>
 #include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "talechain/timeline/layout.h"
@@ -112,10 +107,8 @@ is_file(const char *path, int fd)
 	       at.st_dev == of.st_dev && at.st_ino == of.st_ino;
 }
 
-/*
- * Remove what a writer that is gone left at path.  0: there may be room now;
- * -EBUSY: its writer lives; or another negative errno.
- */
+/* Remove what a writer that is gone left at path.  0: there may be room now;
+ * -EBUSY: its writer lives; or another negative errno. */
 static int
 stream_clear(const char *path)
 {

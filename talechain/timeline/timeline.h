@@ -11,9 +11,7 @@
 #ifndef TAILOR_TALECHAIN_TIMELINE_TIMELINE_H
 #define TAILOR_TALECHAIN_TIMELINE_TIMELINE_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/instant.h"
