@@ -74,9 +74,9 @@ suggest_key(const char *path, char out[KEY_PATH_MAX])
 		consider(&best, lookup, config_keys[i].path);
 	/* Sections last; "" and "servers[]" are not written in files. */
 	for (unsigned i = 0; i < key_sections_count; i++)
-		if (strpbrk(key_sections[i].path, "[") == NULL &&
-		    *key_sections[i].path != '\0')
-			consider(&best, lookup, key_sections[i].path);
+		if (strpbrk(key_sections[i], "[") == NULL &&
+		    *key_sections[i] != '\0')
+			consider(&best, lookup, key_sections[i]);
 	consider(&best, lookup, "servers");
 	consider(&best, lookup, "servers[].launch");
 	if (best.path == NULL)
@@ -292,7 +292,7 @@ judge_member(struct judge *j, const char *path, const cJSON *member)
 		judge_value(j, key, index, path, member);
 	} else if (strcmp(path, "servers") == 0) {
 		judge_servers(j, path, member);
-	} else if (key_section_find(lookup) != NULL) {
+	} else if (key_section_exists(lookup)) {
 		judge_object(j, path, member);
 	} else {
 		judge_unknown(

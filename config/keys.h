@@ -2,7 +2,7 @@
  * keys.h: the table of keys; private to config/.
  *
  * One entry per key has its place in struct config, its values, its default (as
- * text in a file) and its meaning.  Reading, checking, writing, freeing and the
+ * text in a file); its meaning is in keys.txt.  Reading, checking, writing, freeing and the
  * manual page all use this table.  Keys of one section are adjacent.
  */
 #ifndef TAILOR_CONFIG_KEYS_H
@@ -62,7 +62,6 @@ struct config_key {
 	bool or_auto;	      /* a duration, or CONFIG_DURATION_AUTO */
 	bool restart;	      /* a reload cannot change it */
 	const char *fallback; /* the default */
-	const char *meaning;
 };
 
 #define KEY_PATH_MAX 160
@@ -80,12 +79,7 @@ struct removed_key {
 extern const struct removed_key removed_keys[];
 extern const unsigned removed_keys_count;
 
-struct key_section {
-	const char *path; /* "servers[].launch"; "" for the top */
-	const char *meaning;
-};
-
-extern const struct key_section key_sections[];
+extern const char *const key_sections[]; /* their paths; "" is the top */
 extern const unsigned key_sections_count;
 
 /* The key of this path ("servers[].name"), or NULL. */
@@ -104,8 +98,13 @@ bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
 /* The removed key of this path ("servers[0].name"), or NULL. */
 const struct removed_key *key_find_removed(const char *path);
 
-/* The section of this path ("hedging", "servers[]"), or NULL. */
-const struct key_section *key_section_find(const char *path);
+/* Whether there is a section of this path ("hedging", "servers[]"). */
+bool key_section_exists(const char *path);
+
+/* What keys.txt says of a key or section, in one line; "" if nothing.  Returns
+ * out. */
+#define KEY_TEXT_MAX 2048
+char *key_text(const char *path, char out[KEY_TEXT_MAX]);
 
 /* Whether key number k is in the section, or in one inside it.  Then name is
  * that of the section's member ("via", "servers") and inner the path of the

@@ -96,7 +96,7 @@ print_filled(FILE *f, const char *text)
 static void
 print_key(FILE *f, const struct config_key *key)
 {
-	char expected[300], line[400];
+	char expected[300], line[400], text[KEY_TEXT_MAX];
 
 	fputc('*', f);
 	print_escaped(f, key->path);
@@ -112,7 +112,7 @@ print_key(FILE *f, const struct config_key *key)
 	fputc('\n', f);
 	print_filled(f, line);
 	fputc('\n', f);
-	print_filled(f, key->meaning);
+	print_filled(f, key_text(key->path, text));
 	fputc('\n', f);
 	if (key->restart) {
 		print_filled(f, "A reload cannot change it.");
@@ -122,13 +122,12 @@ print_key(FILE *f, const struct config_key *key)
 
 /* Whether key is a member of the section and of none inside it. */
 static bool
-is_member(const struct config_key *key, const struct key_section *section)
+is_member(const struct config_key *key, const char *section)
 {
 	const char *dot = strrchr(key->path, '.');
 	size_t n = dot != NULL ? (size_t)(dot - key->path) : 0;
 
-	return strlen(section->path) == n &&
-	       strncmp(key->path, section->path, n) == 0;
+	return strlen(section) == n && strncmp(key->path, section, n) == 0;
 }
 
 /* What has a number and no key. */
@@ -158,15 +157,16 @@ static void
 print_manual(FILE *f)
 {
 	const char *mark = strstr(manual_text, KEYS_MARK);
+	char text[KEY_TEXT_MAX];
 
 	fwrite(manual_text, 1, (size_t)(mark - manual_text), f);
 	for (unsigned s = 0; s < key_sections_count; s++) {
-		const struct key_section *section = &key_sections[s];
+		const char *section = key_sections[s];
 
 		/* Headings have no markup. */
-		fprintf(f, "# %s\n\n",
-		    *section->path != '\0' ? section->path : "ADDRESSES");
-		print_escaped(f, section->meaning);
+		fprintf(
+		    f, "# %s\n\n", *section != '\0' ? section : "ADDRESSES");
+		print_escaped(f, key_text(section, text));
 		fputs("\n\n", f);
 		for (unsigned k = 0; k < config_keys_count; k++)
 			if (is_member(&config_keys[k], section))

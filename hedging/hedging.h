@@ -82,7 +82,7 @@ enum hedge_refusal {
 /* "budget", "inflight_limit", ... */
 const char *hedge_refusal_name(enum hedge_refusal refusal);
 
-/* Limits from the configuration; config/keys.c has their meanings.  A
+/* Limits from the configuration; config/keys.txt has their meanings.  A
  * budget_burst of 0 is twice the larger connections_max. */
 struct hedging_limits {
 	bool act; /* false: watch only; never swap, hedge or fail over */

@@ -41,7 +41,8 @@ def test_names(build):
              for path in (ROOT / folder).rglob("*.[ch]")
              for literal in literals(path.read_text())]
     documents = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"),
-                 *(ROOT / "docs").glob("*.scd")]
+                 *(ROOT / "docs").glob("*.scd"),
+                 *(ROOT / "config").glob("*.txt")]
     texts += [(path, path.read_text().replace("\\_", "_"))
               for path in documents]
     found = [(path.name, m[1] + m[2]) for path, text in texts
