@@ -183,10 +183,9 @@ struct http_forward {
 /*
  * Write the request head for a server: HTTP/1.1, one Host, no hop-by-hop
  * fields, Expect removed, our framing, Connection: keep-alive left out.  The
- * head ends before the last empty line, so that each attempt can add its
- * own fields (Tailor-Attempt, Tailor-Hedge; Host, if head->authority is empty)
- * and then CRLF.
- * Returns the length, or -ENOBUFS if capacity is too small.
+ * head ends before the last empty line, so that each attempt can add its own
+ * fields (Tailor-Attempt, Tailor-Hedge; Host, if head->authority is empty) and
+ * then CRLF.  Returns the length, or -ENOBUFS if capacity is too small.
  */
 int http_write_request(const struct http_head *head,
     const struct http_forward *forward, char *out, size_t capacity);

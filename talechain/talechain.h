@@ -454,10 +454,9 @@ talechain_now(void)
  * The owning thread only.  Never blocks, never fails.
  *
  * Order: every earlier event is visible before head (release), head and the
- * busy mark before any field (release fence), every field before the
- * publishing store.  Fields are relaxed atomics so that a concurrent reader
- * is no data race.  On x86 all of this is plain moves, on arm64 one dmb and
- * two stlr.
+ * busy mark before any field (release fence), every field before the publishing
+ * store.  Fields are relaxed atomics so that a concurrent reader is no data
+ * race.  On x86 all of this is plain moves, on arm64 one dmb and two stlr.
  */
 static inline void
 talechain_emit_at(struct talechain *tc, uint64_t ts, enum talechain_type type,
