@@ -44,10 +44,9 @@ config_set_environment(struct config *c, struct config_errors *errors)
 
 	/* Removed ones, too: config_set() explains them. */
 	for (unsigned k = 0; k < config_keys_count + removed_keys_count; k++) {
-		const char *key =
-		    k < config_keys_count
-			? config_keys[k].path
-			: removed_keys[k - config_keys_count].path;
+		const char *key = k < config_keys_count
+				      ? config_keys[k].path
+				      : removed_keys[k - config_keys_count];
 		unsigned owners = strchr(key, '[') != NULL ? CONFIG_SERVERS : 1;
 
 		for (unsigned i = 0; i < owners; i++) {

@@ -190,12 +190,12 @@ static void __attribute__((format(printf, 4, 5))) report(struct judge *j,
 void
 judge_unknown(struct config_errors *errors, const char *where, const char *path)
 {
-	const struct removed_key *removed = key_find_removed(path);
-	char nearest[KEY_PATH_MAX];
+	const char *removed = key_find_removed(path);
+	char nearest[KEY_PATH_MAX], text[KEY_TEXT_MAX];
 
 	if (removed != NULL)
 		errors_add(errors, "%s%s: no key any more: %s", where, path,
-		    removed->why);
+		    key_text(removed, text));
 	else if (suggest_key(path, nearest))
 		errors_add(errors, "%s%s: unknown key; did you mean %s?", where,
 		    path, nearest);

@@ -70,13 +70,9 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const unsigned config_keys_count;
 
-/* A key of earlier versions; who still names it is shown why it went. */
-struct removed_key {
-	const char *path;
-	const char *why; /* its fixed value, or what replaces it */
-};
-
-extern const struct removed_key removed_keys[];
+/* Paths of earlier versions' keys; their text is what each is fixed at, or what
+ * replaces it. */
+extern const char *const removed_keys[];
 extern const unsigned removed_keys_count;
 
 extern const char *const key_sections[]; /* their paths; "" is the top */
@@ -96,7 +92,7 @@ char *key_path(const char *path, unsigned index, char out[KEY_PATH_MAX]);
 bool key_split(const char *path, char out[KEY_PATH_MAX], unsigned *index);
 
 /* The removed key of this path ("servers[0].name"), or NULL. */
-const struct removed_key *key_find_removed(const char *path);
+const char *key_find_removed(const char *path);
 
 /* Whether there is a section of this path ("hedging", "servers[]"). */
 bool key_section_exists(const char *path);

@@ -20,7 +20,7 @@ key_find(const char *path)
 	return NULL;
 }
 
-const struct removed_key *
+const char *
 key_find_removed(const char *path)
 {
 	char lookup[KEY_PATH_MAX];
@@ -28,8 +28,8 @@ key_find_removed(const char *path)
 
 	key_split(path, lookup, &index);
 	for (unsigned i = 0; i < removed_keys_count; i++)
-		if (strcmp(lookup, removed_keys[i].path) == 0)
-			return &removed_keys[i];
+		if (strcmp(lookup, removed_keys[i]) == 0)
+			return removed_keys[i];
 	return NULL;
 }
 

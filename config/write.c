@@ -134,7 +134,7 @@ is_member(const struct config_key *key, const char *section)
 static void
 print_limits(FILE *f)
 {
-	char line[256];
+	char line[KEY_TEXT_MAX + 2], text[KEY_TEXT_MAX];
 
 	fputs("# LIMITS\n\n", f);
 	print_escaped(f,
@@ -143,11 +143,11 @@ print_limits(FILE *f)
 	fputs("\n\n", f);
 	for (unsigned k = 0; k < removed_keys_count; k++) {
 		fputc('*', f);
-		print_escaped(f, removed_keys[k].path);
+		print_escaped(f, removed_keys[k]);
 		fputs("*\n", f);
-		snprintf(line, sizeof(line), "%c%s.",
-		    removed_keys[k].why[0] - 'a' + 'A',
-		    removed_keys[k].why + 1);
+		key_text(removed_keys[k], text);
+		snprintf(
+		    line, sizeof(line), "%c%s.", *text - 'a' + 'A', text + 1);
 		print_filled(f, line);
 		fputc('\n', f);
 	}

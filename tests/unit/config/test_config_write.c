@@ -240,10 +240,9 @@ test_manual_names_every_key(void **state)
 	assert_int_equal(config_write_manual(&text, &length), 0);
 	assert_int_equal(strlen(text), length);
 	for (unsigned k = 0; k < config_keys_count + removed_keys_count; k++) {
-		const char *path =
-		    k < config_keys_count
-			? config_keys[k].path
-			: removed_keys[k - config_keys_count].path;
+		const char *path = k < config_keys_count
+				       ? config_keys[k].path
+				       : removed_keys[k - config_keys_count];
 		const char *p = path;
 		size_t n = 0;
 
@@ -452,10 +451,10 @@ test_removed_keys_are_none(void **state)
 
 	(void)state;
 	for (unsigned k = 0; k < removed_keys_count; k++) {
-		const char *path = removed_keys[k].path;
+		const char *path = removed_keys[k];
 
 		assert_null(key_find(path));
-		assert_ptr_equal(key_find_removed(path), &removed_keys[k]);
+		assert_ptr_equal(key_find_removed(path), removed_keys[k]);
 		snprintf(section, sizeof(section), "%.*s",
 		    (int)(strrchr(path, '.') - path), path);
 		assert_true(key_section_exists(section));
