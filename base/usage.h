@@ -8,9 +8,7 @@
 #define TAILOR_BASE_USAGE_H
 
 #include <getopt.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 /*
  * Explain what getopt_long() refused when it returned code ('?' or ':').
@@ -21,22 +19,5 @@
  */
 const char *usage_refusal(const struct option *longs, int code,
     char *const *argv, char *out, size_t size);
-
-/* A command, or an option (without its dashes). */
-struct completion_word {
-	const char *name, *meaning;
-	bool argument; /* an option with an argument: files are offered */
-};
-
-struct completion {
-	const char *program;
-	const struct completion_word *command; /* may be empty */
-	unsigned commands;
-	const struct completion_word *option;
-	unsigned options;
-};
-
-/* Print the script for "bash", "zsh" or "fish".  False for another shell. */
-bool completion_print(FILE *out, const char *shell, const struct completion *c);
 
 #endif

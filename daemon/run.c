@@ -11,6 +11,7 @@
 #include "proxy/analysis/analysis.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
+#include "proxy/request/access_fill.h"
 #include "proxy/request/hazards.h"
 #include "proxy/request/queue.h"
 #include "proxy/request/request.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/nearest.h"
+#include "base/completion.h"
 #include "base/usage.h"
 #include "proxy/client/listeners.h"
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/completion.h"
 #include "base/instant.h"
 #include "base/nearest.h"
 #include "base/usage.h"

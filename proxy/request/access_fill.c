@@ -4,7 +4,7 @@
  * The one part of the log on the proxy thread that knows requests; the ring
  * and its thread are access_log.c's.
  */
-#include "proxy/request/request.h"
+#include "proxy/request/access_fill.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "http/writer.h"
+#include "proxy/request/access_fill.h"
 #include "proxy/request/proxy.h"
 #include "proxy/request/request.h"
 #include "proxy/request/slow.h"

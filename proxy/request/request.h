@@ -89,18 +89,9 @@ void tunnel_begin(struct attempt *a);
 /* What the client has sent (taken over); NULL: it will send no more. */
 void tunnel_pass(struct request *r, struct chain *data);
 
-/* --- the end (finish.c), and its line in the access log ---------------- */
+/* --- the end (finish.c) ------------------------------------------------ */
 
 /* It is over. */
 void request_record(struct request *r);
-
-/* A request that is over; a head that was refused. */
-void access_log_request(struct proxy *p, const struct request *r,
-    const struct client *c, struct instant now);
-void
-access_log_refusal(const struct client *c, const struct http_refusal *refusal);
-
-/* Open the file again (SIGUSR1). */
-void access_log_reopen(struct proxy *p);
 
 #endif
