@@ -143,6 +143,7 @@ $(BUILD)/%.txt: %.txt
 $(BUILD)/obj/config/write.o: $(BUILD)/config/manual.txt
 $(BUILD)/obj/config/keys_lookup.o: $(BUILD)/config/keys.txt
 $(BUILD)/obj/proxy/admin/admin.o: $(BUILD)/proxy/admin/page/index.txt
+$(BUILD)/obj/proxy/admin/exposition.o: $(BUILD)/proxy/admin/metrics.txt
 $(BUILD)/obj/proxy/admin/admin_timeline.o: $(BUILD)/proxy/admin/page/live.html
 $(BUILD)/obj/talechain/render/html.o: $(BUILD)/talechain/render/page/timeline.html
 $(BUILD)/obj/talechain/render/svg.o: $(BUILD)/talechain/render/page/picture.css

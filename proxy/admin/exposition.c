@@ -1,9 +1,12 @@
 #include "proxy/admin/exposition.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
+#include "base/embed.h"
 #include "http/writer.h"
 
+#define FAMILY_NAME_MAX 80
 #define FIRST_BYTES ((size_t)96 << 10) /* usually all that it takes */
 
 void
@@ -86,22 +89,53 @@ put_name(struct exposition *e, const char *name, const char *suffix,
 		put(e, "}", 1);
 }
 
-void
-exposition_family(
-    struct exposition *e, const char *name, const char *type, const char *help)
-{
-	size_t n = strlen(name);
+/* Of each family: a line with its name and type, and what it means in lines
+ * that begin with a tab. */
+EMBED(families, "proxy/admin/metrics.txt");
 
-	if (e->openmetrics && strcmp(type, "counter") == 0 && n > 6)
+/* The line of a family, which mostly follows that of the last one; NULL if it
+ * has none. */
+static const char *
+family_find(struct exposition *e, const char *name, size_t n)
+{
+	char mark[FAMILY_NAME_MAX + 3] = "\n";
+	const char *at;
+
+	assert(n <= FAMILY_NAME_MAX);
+	memcpy(mark + 1, name, n);
+	memcpy(mark + 1 + n, " ", 2);
+	at = strstr(e->family != NULL ? e->family : families, mark);
+	if (at == NULL)
+		at = strstr(families, mark);
+	if (at != NULL)
+		e->family = at;
+	return at != NULL ? at + 1 : NULL;
+}
+
+void
+exposition_family(struct exposition *e, const char *name)
+{
+	size_t n = strlen(name), kind;
+	const char *line = family_find(e, name, n), *type, *end;
+
+	type = line != NULL ? line + n + 1 : "untyped";
+	kind = strcspn(type, "\n");
+	if (e->openmetrics && n > 6 && strncmp(type, "counter", kind) == 0)
 		n -= strlen("_total");
 	put_text(e, "# HELP ");
 	put(e, name, n);
-	put(e, " ", 1);
-	put_text(e, help);
+	for (line = type + kind; line[0] == '\n' && line[1] == '\t';
+	     line = end) {
+		end = strchrnul(line + 2, '\n');
+		if (line[-1] == '.')
+			put(e, " ", 1);
+		put(e, " ", 1);
+		put(e, line + 2, (size_t)(end - line - 2));
+	}
 	put_text(e, "\n# TYPE ");
 	put(e, name, n);
 	put(e, " ", 1);
-	put_text(e, type);
+	put(e, type, kind);
 	put(e, "\n", 1);
 }
 
@@ -140,10 +174,9 @@ exposition_sample_ns(struct exposition *e, const char *name,
 }
 
 void
-exposition_gauge(
-    struct exposition *e, const char *name, const char *help, double value)
+exposition_gauge(struct exposition *e, const char *name, double value)
 {
-	exposition_family(e, name, "gauge", help);
+	exposition_family(e, name);
 	if (value >= 0 && value < 1e15 && value == (double)(uint64_t)value)
 		exposition_sample(e, name, NULL, (uint64_t)value);
 	else
@@ -151,10 +184,9 @@ exposition_gauge(
 }
 
 void
-exposition_counter(
-    struct exposition *e, const char *name, const char *help, uint64_t value)
+exposition_counter(struct exposition *e, const char *name, uint64_t value)
 {
-	exposition_family(e, name, "counter", help);
+	exposition_family(e, name);
 	exposition_sample(e, name, NULL, value);
 }
 
@@ -196,23 +228,23 @@ exposition_histogram(struct exposition *e, const char *name,
 }
 
 void
-exposition_distribution(struct exposition *e, const char *name,
-    const char *help, const struct distribution *d)
+exposition_distribution(
+    struct exposition *e, const char *name, const struct distribution *d)
 {
-	exposition_family(e, name, "histogram", help);
+	exposition_family(e, name);
 	exposition_histogram(e, name, NULL, d, NULL);
 }
 
 void
-exposition_summary(struct exposition *e, const char *name, const char *help,
-    const struct histogram *h)
+exposition_summary(
+    struct exposition *e, const char *name, const struct histogram *h)
 {
 	static const struct {
 		const char *name;
 		double q;
 	} wanted[] = {{"0.5", 0.5}, {"0.9", 0.9}, {"0.99", 0.99}, {"1", 1.0}};
 
-	exposition_family(e, name, "summary", help);
+	exposition_family(e, name);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		exposition_sample_ns(e, name,
 		    LABELS({"quantile", wanted[i].name}),

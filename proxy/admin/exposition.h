@@ -18,6 +18,7 @@
 struct exposition {
 	struct text text; /* for few samples that others cannot: text_add */
 	bool openmetrics;
+	const char *family; /* in metrics.txt: the last one; static */
 };
 
 /* A sample's label; values hold no quotes, backslashes or line ends. */
@@ -35,9 +36,9 @@ void exposition_fini(struct exposition *e);
 #define EXPOSITION_SECONDS 32
 size_t exposition_seconds(uint64_t ns, char *out);
 
-/* Begin a family; a counter's name ends in _total. */
-void exposition_family(
-    struct exposition *e, const char *name, const char *type, const char *help);
+/* Begin a family, whose type and meaning are in metrics.txt; a counter's name
+ * ends in _total. */
+void exposition_family(struct exposition *e, const char *name);
 
 /* One sample of the family: a whole number, or nanoseconds in seconds. */
 void exposition_sample(struct exposition *e, const char *name,
@@ -46,10 +47,8 @@ void exposition_sample_ns(struct exposition *e, const char *name,
     const struct label *labels, uint64_t value_ns);
 
 /* Families of one sample. */
-void exposition_gauge(
-    struct exposition *e, const char *name, const char *help, double value);
-void exposition_counter(
-    struct exposition *e, const char *name, const char *help, uint64_t value);
+void exposition_gauge(struct exposition *e, const char *name, double value);
+void exposition_counter(struct exposition *e, const char *name, uint64_t value);
 
 /*
  * The samples of one histogram, in seconds, without the family's head.
@@ -61,13 +60,13 @@ void exposition_histogram(struct exposition *e, const char *name,
     const struct exemplar *exemplars);
 
 /* A family of one histogram, without labels or exemplars. */
-void exposition_distribution(struct exposition *e, const char *name,
-    const char *help, const struct distribution *d);
+void exposition_distribution(
+    struct exposition *e, const char *name, const struct distribution *d);
 
 /* A summary of a finer histogram: its quantiles, sum and count, in seconds,
  * with the family's head. */
-void exposition_summary(struct exposition *e, const char *name,
-    const char *help, const struct histogram *h);
+void exposition_summary(
+    struct exposition *e, const char *name, const struct histogram *h);
 
 /* The last line, where the format has one. */
 void exposition_end(struct exposition *e);
