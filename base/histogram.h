@@ -1,5 +1,4 @@
-/*
- * histogram.h: a log-linear histogram of nanoseconds (or any uint64_t).
+/* histogram.h: a log-linear histogram of nanoseconds (or any uint64_t).
  *
  * Each power of two is cut into 128 equal buckets, so a reported quantile is
  * at most 1/128 = 0.79 % above the true sample.  Values below 128 are exact.

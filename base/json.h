@@ -1,13 +1,11 @@
-/*
- * json.h: a streaming JSON writer.
+/* json.h: a streaming JSON writer.
  *
  * Writes into a growing buffer: no tree, integers exact to 64 bits, strings
  * escaped so that the text is also safe inside an HTML <script> element (<, >,
  * &, U+2028, U+2029 as \u00xx; bytes that are not UTF-8 become U+FFFD).  Commas
  * and nesting are automatic; misuse (a key outside an object, a missing end)
  * fails an assertion.  After running out of memory later calls do nothing and
- * json_take() returns the error.
- */
+ * json_take() returns the error. */
 #ifndef TAILOR_BASE_JSON_H
 #define TAILOR_BASE_JSON_H
 

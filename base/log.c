@@ -1,12 +1,10 @@
-/*
- * The caller formats on its stack; the lock covers only the copy into the ring.
+/* The caller formats on its stack; the lock covers only the copy into the ring.
  * The writer copies a line out, renders and writes it unlocked.  A slot stores
  * how many lines were dropped just before it, so a loss is reported where it
  * happened.
  *
  * Cost: one MiB of ring, static; a caller pays a futex wake only when the
- * writer sleeps.
- */
+ * writer sleeps. */
 #include "base/log.h"
 
 #include <assert.h>

@@ -1,5 +1,4 @@
-/*
- * log.h: one line per event, key=value, without blocking the caller.
+/* log.h: one line per event, key=value, without blocking the caller.
  *
  * A line is formatted into a bounded ring and written to stderr by a thread of
  * its own; when the ring is full the line is dropped and counted, and the count
@@ -8,8 +7,7 @@
  * are in proxy/.
  *
  * Cost: formatting on the caller's stack (1 KiB) and one short critical
- * section; a system call only to wake a writer that sleeps.  Ring: 1 MiB.
- */
+ * section; a system call only to wake a writer that sleeps.  Ring: 1 MiB. */
 #ifndef TAILOR_BASE_LOG_H
 #define TAILOR_BASE_LOG_H
 
@@ -46,8 +44,7 @@ void log_close(void);
 enum log_level log_level_get(void);
 void log_level_set(enum log_level level);
 
-/*
- * Queue one line.
+/* Queue one line.
  *   event   a snake_case name, constant text: server_exited
  *   format  printf format of "key=value key=value"; may be "".  Quote values
  *           that may hold spaces or come from outside: key=\"%s\".
@@ -57,8 +54,7 @@ void log_level_set(enum log_level level);
  * from the network can forge neither a line nor a key.  In JSON, values
  * without quotes that are plain decimals are numbers, all others strings.
  * Lines over 1024 bytes are cut and end in "...".  errno is preserved.  Any
- * thread but the observer's; never blocks on output while the writer runs.
- */
+ * thread but the observer's; never blocks on output while the writer runs. */
 void log_event(enum log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,12 +1,10 @@
-/*
- * log_line.h: the text of one log line, private to base/.
+/* log_line.h: the text of one log line, private to base/.
  *
  * A line is "event key=value key="value"".  Text of the format is copied as it
  * is; text of %s and %c is escaped (", \ and all that is not printable ASCII;
  * outside quotes also the space), so no value can end its own quotes, begin a
  * new key or begin a new line.  Therefore the conversions are processed one by
- * one, not by one vsnprintf.
- */
+ * one, not by one vsnprintf. */
 #ifndef TAILOR_BASE_LOG_LINE_H
 #define TAILOR_BASE_LOG_LINE_H
 

@@ -1,10 +1,8 @@
-/*
- * permission.h: why the kernel refuses tracing, and what to do.
+/* permission.h: why the kernel refuses tracing, and what to do.
  *
  * "Not permitted" has many causes: no root, a container's root without
  * capabilities, a seccomp filter, lockdown.  Each needs a different remedy, so
- * the message must name the cause.  Most of it is in /proc/self/status.
- */
+ * the message must name the cause.  Most of it is in /proc/self/status. */
 #ifndef TAILOR_BASE_PERMISSION_H
 #define TAILOR_BASE_PERMISSION_H
 

@@ -1,12 +1,10 @@
-/*
- * text.h: text that grows: bytes, formats and, for a terminal of 80 columns,
+/* text.h: text that grows: bytes, formats and, for a terminal of 80 columns,
  * lines.
  *
  * The writers of JSON and of metrics put their bytes into one, too.  Running
  * out of memory sticks and is reported once at the end.  What came from
  * outside goes through text_safe(), after which it is printable ASCII and
- * cannot move a cursor.
- */
+ * cannot move a cursor. */
 #ifndef TAILOR_BASE_TEXT_H
 #define TAILOR_BASE_TEXT_H
 

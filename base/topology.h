@@ -1,12 +1,10 @@
-/*
- * topology.h: the CPUs, and which threads should run on them.
+/* topology.h: the CPUs, and which threads should run on them.
  *
  * Reads the machine through hwloc (sockets, cores, SMT siblings, allowed CPUs,
  * the cgroup's CPU quota) and proposes a placement after the thesis: proxy and
  * observer on the two lanes of one core, the servers on different lanes of the
  * others.  On a smaller machine it says what is shared and how the observer
- * should poll.  The caller pins the threads.
- */
+ * should poll.  The caller pins the threads. */
 #ifndef TAILOR_BASE_TOPOLOGY_H
 #define TAILOR_BASE_TOPOLOGY_H
 

@@ -1,9 +1,7 @@
-/*
- * address.c: addresses and networks as text; see config.h and address.h.
+/* address.c: addresses and networks as text; see config.h and address.h.
  *
  * No DNS: its result could differ tomorrow, or fail while the machine boots.
- * The only name known is localhost.
- */
+ * The only name known is localhost. */
 #include "config/address.h"
 
 #include <arpa/inet.h>

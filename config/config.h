@@ -1,5 +1,4 @@
-/*
- * config.h: the configuration, read once, checked whole.
+/* config.h: the configuration, read once, checked whole.
  *
  * JSON with // and C comments and trailing commas, parsed by cJSON, checked
  * against one table of keys (name, type, unit, range, default, meaning), from
@@ -8,8 +7,7 @@
  * path, the allowed range, and the nearest known key for an unknown one.
  *
  * Text is "host:port", "[v6]:port" or "unix:/path" for addresses; a number
- * of the key's unit, or text with a unit ("250us", "64k"), for quantities.
- */
+ * of the key's unit, or text with a unit ("250us", "64k"), for quantities. */
 #ifndef TAILOR_CONFIG_H
 #define TAILOR_CONFIG_H
 
@@ -243,13 +241,11 @@ int config_new(struct config **out);
 void config_free(struct config **cp);
 void config_errors_fini(struct config_errors *errors);
 
-/*
- * Set one key by its path ("hedging.mode", "servers[0].address"), as the
+/* Set one key by its path ("hedging.mode", "servers[0].address"), as the
  * command line and the environment do.  Lists are split at commas, commands
  * and environments at spaces; text that is a JSON list or object is taken as
  * that.  A key of servers[1] makes two servers of none or one.
- * Returns 0, or -EINVAL or -ENOMEM with an error added and nothing changed.
- */
+ * Returns 0, or -EINVAL or -ENOMEM with an error added and nothing changed. */
 int config_set(struct config *c, const char *path, const char *text,
     struct config_errors *errors);
 
@@ -263,15 +259,13 @@ int config_set_environment(struct config *c, struct config_errors *errors);
  * key.  None is an error: other programs may use the prefix. */
 void config_doubt_environment(struct config_errors *doubts);
 
-/*
- * Determine c->instance and replace {instance} by it in every path and in
+/* Determine c->instance and replace {instance} by it in every path and in
  * admin.  Call it when all keys are set, before config_check().
  *   running  the name that the running tailor has, for a reload: it stays
  *            unless c names another; NULL at the start: the first listener
  *            decides
  * A name made of the process's number does not last: a slow.store with
- * {instance} is then emptied.  0, or -EINVAL or -ENOMEM with errors added.
- */
+ * {instance} is then emptied.  0, or -EINVAL or -ENOMEM with errors added. */
 int config_name(
     struct config *c, const char *running, struct config_errors *errors);
 
@@ -279,14 +273,12 @@ int config_name(
  * contradict).  0 or -EINVAL with errors added. */
 int config_check(const struct config *c, struct config_errors *errors);
 
-/*
- * Call each for every key whose value differs, in the table's order.
+/* Call each for every key whose value differs, in the table's order.
  *   path     "hedging.mode", "servers[1].health", or "servers" when there
  *            are more or fewer; valid during the call
  *   restart  a running tailor cannot take the new value: the table of
  *            keys says so, or a server's launch begins or ceases to be ours
- * Returns 0 or -ENOMEM (each may have been called for some).
- */
+ * Returns 0 or -ENOMEM (each may have been called for some). */
 int config_compare(const struct config *now, const struct config *next,
     void (*each)(void *user, const char *path, bool restart), void *user);
 
@@ -299,14 +291,12 @@ void config_write_schema(struct json *out);
 /* Write the table of keys as scdoc for tailor.conf(5).  0 or -ENOMEM. */
 int config_write_manual(char **text, size_t *length);
 
-/*
- * Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1), ":80" (all
+/* Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1), ":80" (all
  * addresses; an IPv6 socket that takes IPv4 as well), "unix:/path" or "/path".
  * Port 0 is accepted here; whether it makes sense is the caller's to know.
  * Returns 0 with out->text for the caller to free, or -EINVAL or -ENOMEM with
  * *why set to a sentence, valid until this thread's next call, and *out
- * unchanged.  Asks no name service.
- */
+ * unchanged.  Asks no name service. */
 int config_address_parse(
     const char *text, struct config_address *out, const char **why);
 

@@ -1,11 +1,9 @@
-/*
- * environment.c: keys from environment variables; see config.h.
+/* environment.c: keys from environment variables; see config.h.
  *
  * Each key has one: TAILOR_ and its path in upper case, with "_" between names:
  * TAILOR_HEDGING_MODE and TAILOR_SERVERS_0_ADDRESS.  Other programs may use the
  * prefix too, so a variable that is no key's is reported only if its name
- * nearly matches one, and never refused.
- */
+ * nearly matches one, and never refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * judge.c: walk the tree and check it against the table of keys.
+/* judge.c: walk the tree and check it against the table of keys.
  *
- * An error does not end the walk.
- */
+ * An error does not end the walk. */
 #include "config/judge.h"
 
 #include <errno.h>

@@ -1,10 +1,9 @@
-/*
- * keys.h: the table of keys; private to config/.
+/* keys.h: the table of keys; private to config/.
  *
  * One entry per key has its place in struct config, its values, its default (as
- * text in a file); its meaning is in keys.txt.  Reading, checking, writing, freeing and the
- * manual page all use this table.  Keys of one section are adjacent.
- */
+ * text in a file); its meaning is in keys.txt.  Reading, checking, writing,
+ * freeing and the manual page all use this table.  Keys of one section are
+ * adjacent. */
 #ifndef TAILOR_CONFIG_KEYS_H
 #define TAILOR_CONFIG_KEYS_H
 
@@ -121,8 +120,7 @@ uint64_t key_scale(const struct config_key *key);
 
 #define KEY_DEFAULT_MAX 256
 
-/*
- * The default with the braces expanded, for this process and server number
+/* The default with the braces expanded, for this process and server number
  * index (0 for keys without one); returns out.
  *   {run}     the first of $RUNTIME_DIRECTORY, /run/tailor (root),
  *             $XDG_RUNTIME_DIR/tailor, /tmp/tailor-<uid>
@@ -130,8 +128,7 @@ uint64_t key_scale(const struct config_key *key);
  *             $XDG_STATE_HOME/tailor, $HOME/.local/state/tailor
  *   {user}    "" for root, "-<uid>" for others
  *   {server}  "a", "b"
- * {instance} stays: config_name expands it after reading.
- */
+ * {instance} stays: config_name expands it after reading. */
 char *key_default(
     const struct config_key *key, unsigned index, char out[KEY_DEFAULT_MAX]);
 

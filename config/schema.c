@@ -1,10 +1,8 @@
-/*
- * schema.c: the table of keys as a JSON schema; see config.h.
+/* schema.c: the table of keys as a JSON schema; see config.h.
  *
  * For editors, to complete and check a file while it is written.  It has the
  * types and ranges of each key.  What a schema cannot express (an address, a
- * list of CPUs, limits that contradict) is found by `tailor -t`.
- */
+ * list of CPUs, limits that contradict) is found by `tailor -t`. */
 #include <stdio.h>
 #include <string.h>
 

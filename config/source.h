@@ -1,12 +1,10 @@
-/*
- * source.h: a configuration's text, prepared for cJSON; private to config/.
+/* source.h: a configuration's text, prepared for cJSON; private to config/.
  *
  * Comments and trailing commas are overwritten with spaces, so offsets stay
  * those of the file.  Errors that cJSON accepts are refused (control bytes,
  * bytes that are not UTF-8, numbers like 01, depth), and the offset of every
  * value is stored in order of appearance, which is also the order of cJSON's
- * tree: so an error found in the tree gets its line and column.
- */
+ * tree: so an error found in the tree gets its line and column. */
 #ifndef TAILOR_CONFIG_SOURCE_H
 #define TAILOR_CONFIG_SOURCE_H
 

@@ -1,10 +1,8 @@
-/*
- * value_list.c: lists; see value.h.
+/* value_list.c: lists; see value.h.
  *
  * A list is first parsed into a scratch copy and moved into place when all of
  * it is valid, so a bad element leaves the old list unchanged.  A single value
- * is taken as a list of one.
- */
+ * is taken as a list of one. */
 #include "config/value.h"
 
 #include <errno.h>

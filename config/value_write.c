@@ -1,8 +1,6 @@
-/*
- * value_write.c: write values as JSON, and release them; see value.h.
+/* value_write.c: write values as JSON, and release them; see value.h.
  *
- * Written values read back as the same.
- */
+ * Written values read back as the same. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,8 @@
-/*
- * daemon.h: the process: its start, its loop, its reloads, its end.
+/* daemon.h: the process: its start, its loop, its reloads, its end.
  *
- * The top room.  It makes the threads, binds sockets, drops
- * privileges, runs the event loop, and stops it.  Nothing else may include this.  Main
- * thread only, which is the proxy thread.
- */
+ * The top room.  It makes the threads, binds sockets, drops privileges, runs
+ * the event loop, and stops it.  Nothing else may include this.  Main thread
+ * only, which is the proxy thread. */
 #ifndef TAILOR_DAEMON_DAEMON_H
 #define TAILOR_DAEMON_DAEMON_H
 

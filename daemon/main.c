@@ -1,9 +1,7 @@
-/*
- * main.c: the program: putting configuration and threads together.
+/* main.c: the program: putting configuration and threads together.
  *
  * The main thread becomes the proxy thread.  All others are started with
- * signals blocked, so signals always arrive here.
- */
+ * signals blocked, so signals always arrive here. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>

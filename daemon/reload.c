@@ -1,10 +1,8 @@
-/*
- * reload.c: a new configuration read, judged and put in force.
+/* reload.c: a new configuration read, judged and put in force.
  *
  * What can fail comes first: reading, judging, compiling rules, and last the
  * binding of new listeners.  After that nothing can, and all is changed in
- * one go between two events of the loop.
- */
+ * one go between two events of the loop. */
 #include "daemon/daemon.h"
 
 #include <errno.h>

@@ -1,10 +1,8 @@
-/*
- * settings.h: what the command line says: options, and the configuration as
+/* settings.h: what the command line says: options, and the configuration as
  * file and options together make it.
  *
  * The configuration is read again at every reload, from the same file with
- * the same options over it.
- */
+ * the same options over it. */
 #ifndef TAILOR_DAEMON_SETTINGS_H
 #define TAILOR_DAEMON_SETTINGS_H
 

@@ -1,9 +1,7 @@
-/*
- * hedging.c: limits, names, budget, and the server for a new request.
+/* hedging.c: limits, names, budget, and the server for a new request.
  *
  * Nothing here changes a server or a race; see servers.c (events), swap.c (the
- * pair) and race.c (one request).
- */
+ * pair) and race.c (one request). */
 #include "base/array.h"
 #include "hedging/policy.h"
 

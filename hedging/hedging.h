@@ -1,5 +1,4 @@
-/*
- * hedging.h: which server is active, which requests are sent again, and the
+/* hedging.h: which server is active, which requests are sent again, and the
  * limits on both.
  *
  * A pure policy: values in, decisions out.  No sockets, no clock (the caller
@@ -13,8 +12,7 @@
  *    +-----------+------------------+---------------+   exit, refused
  *
  * One READY server is the active one.  A hazard (a set of kinds) is a flag
- * beside the state, not a state.
- */
+ * beside the state, not a state. */
 #ifndef TAILOR_HEDGING_H
 #define TAILOR_HEDGING_H
 
@@ -275,15 +273,13 @@ bool hedging_may_repeat(const struct hedge_view *view);
  * were refused for INFLIGHT_LIMIT.  True: offer the slot to a hedge first. */
 bool hedging_hedge_turn(const struct hedging *h, unsigned server);
 
-/*
- * Decide whether this request gets one more attempt because of trigger.
+/* Decide whether this request gets one more attempt because of trigger.
  * Returns HEDGE_REFUSED_NONE and the server in *server, and has then spent a
  * token: the proxy must start that attempt.  Otherwise returns the reason,
  * permanent ones before temporary ones; *server is unchanged.  A HEDGE_FAILURE
  * retry counts as an attempt but is not charged to the budget: the first
  * attempt is over, so no load is added.  A lone attempt whose 5xx head has
- * arrived is not hedged (COMMITTED).  O(1).
- */
+ * arrived is not hedged (COMMITTED).  O(1). */
 enum hedge_refusal hedging_decide(struct hedging *h, const struct race *race,
     const struct hedge_view *view, enum hedge_trigger trigger,
     struct instant now, int *server);
@@ -299,13 +295,11 @@ bool hedging_hedge_at_start(
 enum hedge_trigger
 hedging_hazard_trigger(const struct hedging *h, unsigned server);
 
-/*
- * Whether an attempt other than this running one may still give the response:
+/* Whether an attempt other than this running one may still give the response:
  * one runs, is held, or may yet be started.  Only what cannot change for this
  * request counts against that: the mode, a single server, the request itself,
  * attempts used up.  False: holding back the response of this attempt gains
- * nothing.  O(1).
- */
+ * nothing.  O(1). */
 bool hedging_may_overtake(const struct hedging *h, const struct race *race,
     int attempt, const struct hedge_view *view);
 
@@ -355,13 +349,11 @@ enum race_step {
 bool race_may_rewrite(const struct race *r, const struct hedge_view *view);
 void race_rewrite(struct race *r);
 
-/*
- * For an attempt that waits rather than works: a tunnel, an event stream, a
+/* For an attempt that waits rather than works: a tunnel, an event stream, a
  * response that takes long.  It gives its slot (connections_max) back and
  * counts in server[].aside until it ends.  False, and nothing changes, if
  * aside_max is reached, or the attempt is not in flight or holds no slot
- * already.
- */
+ * already. */
 bool race_release_slot(struct hedging *h, struct race *r, int attempt);
 
 /* A response head arrived for an attempt.  An informational one (1xx but not
@@ -369,13 +361,11 @@ bool race_release_slot(struct hedging *h, struct race *r, int attempt);
 enum race_step race_head(struct hedging *h, struct race *r, int attempt,
     int status, struct instant now);
 
-/*
- * This attempt's response is about to be forwarded.  True: it is the winner,
+/* This attempt's response is about to be forwarded.  True: it is the winner,
  * and the other running attempt, if any, is now LOST (drain it).  False: the
  * race was already decided; discard.  At most one call ever returns true.
  * Also for a HELD attempt, after RACE_SEND_HELD.  The winner counts as in
- * flight until race_ended.
- */
+ * flight until race_ended. */
 bool
 race_commit(struct hedging *h, struct race *r, int attempt, struct instant now);
 
@@ -386,8 +376,7 @@ enum attempt_end {
 	ATTEMPT_END_UNSENT,   /* never written: cancelled for free */
 };
 
-/*
- * An attempt is over: its response is complete (also after race_commit), it
+/* An attempt is over: its response is complete (also after race_commit), it
  * failed, or it was a loser that has been drained or closed.
  *   latency_ns  from its first byte written to its end; < 0 unknown
  *   written     at least one byte of the request was handed to the server
@@ -399,8 +388,7 @@ enum attempt_end {
  * attempt in *server), RACE_RESTART (the race is as after race_init) or
  * RACE_GIVE_UP.  A first attempt that ended UNSENT while it was the only one is
  * undone: RACE_RESTART.  An acceptable response that is complete but not
- * committed: RACE_SEND_HELD, at once.  *server is -1 for the other steps.
- */
+ * committed: RACE_SEND_HELD, at once.  *server is -1 for the other steps. */
 enum race_step race_ended(struct hedging *h, struct race *r, int attempt,
     enum attempt_end end, int64_t latency_ns, bool written,
     const struct hedge_view *view, struct instant now, int *server);
@@ -425,13 +413,11 @@ hedging_drain_end(struct hedging *h, unsigned server, struct instant now);
 void hedging_pushback(
     struct hedging *h, unsigned server, int64_t hold_ns, struct instant now);
 
-/*
- * How many warm-up requests to send to a WARMING server now, or copies of
+/* How many warm-up requests to send to a WARMING server now, or copies of
  * recent ones to a READY standby (M).  *next is when to call again
  * (INSTANT_NONE: not warming; wait for HEDGING_WARMUP).  Report each one with
  * hedging_warmup_sent and its end with hedging_warmup_done, which returns
- * actions (the server may now be READY).
- */
+ * actions (the server may now be READY). */
 unsigned hedging_warmup_due(struct hedging *h, unsigned server,
     struct instant now, struct instant *next);
 void hedging_warmup_sent(struct hedging *h, unsigned server);

@@ -1,5 +1,4 @@
-/*
- * body.c: the bytes of a body out of the bytes of a connection.
+/* body.c: the bytes of a body out of the bytes of a connection.
  *
  * A decoder that is fed whatever has arrived and gives back runs of payload,
  * never copied.  Chunk lines are taken only in the form RFC 9112 7.1 writes
@@ -16,10 +15,7 @@
  *
  * Everything that is not payload is counted, and bounded in itself (size
  * digits, a line's extensions, trailers) and against the payload, so that
- * no peer can make us read a megabyte for every byte delivered.
- */
-#include "http/http.h"
-
+ * no peer can make us read a megabyte for every byte delivered. */
 #include "http/gate.h"
 
 #include <string.h>

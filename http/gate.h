@@ -1,5 +1,4 @@
-/*
- * gate.h: what the files of the HTTP gate share among themselves.
+/* gate.h: what the files of the HTTP gate share among themselves.
  *
  *   scan.c                  scanning for the end of a head; small public helpers
  *   slice.c                 text, lists, classes of bytes (slice.h)
@@ -14,8 +13,7 @@
  *
  * Functions here that can refuse return NULL if all is well and otherwise
  * the reason, a static token for metrics; where the answer is not always the
- * same status they return a refusal with .reason NULL if all is well.
- */
+ * same status they return a refusal with .reason NULL if all is well. */
 #ifndef TAILOR_HTTP_GATE_H
 #define TAILOR_HTTP_GATE_H
 

@@ -1,5 +1,4 @@
-/*
- * http.h: the HTTP/1.1 gate: what may pass, and in what words.
+/* http.h: the HTTP/1.1 gate: what may pass, and in what words.
  *
  * Heads are parsed by http-parser behind a strict gate that first looks at
  * the raw bytes, because http-parser hides folded lines, bare LF and NUL from
@@ -7,11 +6,10 @@
  * forwarded as it came: it is written again from its parsed parts.  Bodies
  * are decoded here, not by http-parser, so that chunk lines are strict too.
  *
- * Pure functions over memory: no sockets, no allocation, no clock.  http-parser's
- * types and macros appear in no header.
+ * Pure functions over memory: no sockets, no allocation, no clock.
+ * http-parser's types and macros appear in no header.
  *
- * Cost: one pass to find the end of a head, one to check it, one to parse.
- */
+ * Cost: one pass to find the end of a head, one to check it, one to parse. */
 #ifndef TAILOR_HTTP_HTTP_H
 #define TAILOR_HTTP_HTTP_H
 
@@ -128,27 +126,23 @@ enum http_scan {
 	HTTP_SCAN_BAD,	/* *refusal says why; nothing more is read */
 };
 
-/*
- * Look for the end of a head at the start of buf.
+/* Look for the end of a head at the start of buf.
  *   request  true for a request head, false for a response head
  *   scanned  how far earlier calls have looked; 0 at first; updated, so that
  *            a head that trickles in is looked at once
  * One CRLF before a request head is allowed and counted into *head_length.
  * The limits of length are enforced here, on incomplete heads too; that on
- * the number of fields when the head is parsed.
- */
+ * the number of fields when the head is parsed. */
 enum http_scan http_scan(const struct http_limits *limits, bool request,
     const char *buf, size_t length, size_t *scanned, size_t *head_length,
     struct http_refusal *refusal);
 
-/*
- * Parse one whole head as found by http_scan.  Slices of *out point into
+/* Parse one whole head as found by http_scan.  Slices of *out point into
  * buf.  Returns 0, or -EPROTO with *refusal set (answer, then close).
  * All the checks of docs/http.md: exactly one valid Host in 1.1, Content-
  * Length digits only and once, Transfer-Encoding exactly "chunked" and once
  * and only in 1.1, never both, target form, version, CONNECT and TRACE 405,
- * unknown expectations 417, names all tchar, no folding, no control bytes.
- */
+ * unknown expectations 417, names all tchar, no folding, no control bytes. */
 int http_parse_request(const struct http_limits *limits, const char *buf,
     size_t head_length, struct http_head *out, struct http_refusal *refusal);
 
@@ -180,13 +174,11 @@ struct http_forward {
 	uint64_t content_length;
 };
 
-/*
- * Write the request head for a server: HTTP/1.1, one Host, no hop-by-hop
+/* Write the request head for a server: HTTP/1.1, one Host, no hop-by-hop
  * fields, Expect removed, our framing, Connection: keep-alive left out.  The
  * head ends before the last empty line, so that each attempt can add its own
  * fields (Tailor-Attempt, Tailor-Hedge; Host, if head->authority is empty) and
- * then CRLF.  Returns the length, or -ENOBUFS if capacity is too small.
- */
+ * then CRLF.  Returns the length, or -ENOBUFS if capacity is too small. */
 int http_write_request(const struct http_head *head,
     const struct http_forward *forward, char *out, size_t capacity);
 
@@ -253,13 +245,11 @@ int http_write_trailers(struct slice lines, char *out, size_t capacity);
 /* Whether a client takes trailers: TE: trailers. */
 bool http_takes_trailers(const struct http_head *head);
 
-/*
- * Decode the next bytes: at most one run of payload per call.  *used bytes
- * of in were consumed, whatever is returned.  After DATA there may be nothing
- * left of in: b->done says then whether that was the end.  Trailers are
- * checked, and kept if asked for.  A refusal says 400, or 413 beyond max; what a server
- * sent is a 502 to the client all the same.
- */
+/* Decode the next bytes: at most one run of payload per call.  *used bytes of
+ * in were consumed, whatever is returned.  After DATA there may be nothing left
+ * of in: b->done says then whether that was the end.  Trailers are checked, and
+ * kept if asked for.  A refusal says 400, or 413 beyond max; what a server sent
+ * is a 502 to the client all the same. */
 enum http_body_event
 http_body_feed(struct http_body *b, const char *in, size_t length, size_t *used,
     struct slice *data, struct http_refusal *refusal);

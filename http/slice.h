@@ -1,8 +1,6 @@
-/*
- * slice.h: a piece of text in a buffer of the caller's.
+/* slice.h: a piece of text in a buffer of the caller's.
  *
- * Pure functions over memory.  Each is one pass over the text.
- */
+ * Pure functions over memory.  Each is one pass over the text. */
 #ifndef TAILOR_HTTP_SLICE_H
 #define TAILOR_HTTP_SLICE_H
 

@@ -1,5 +1,4 @@
-/*
- * target.c: what is asked for, and of whom.
+/* target.c: what is asked for, and of whom.
  *
  * Four forms of a target exist (RFC 9112 3.2).  Origin form passes as it is;
  * absolute form is taken apart, and its authority replaces Host; "*" is for
@@ -7,8 +6,7 @@
  *
  * Nothing is sent on decoded or normalised: the servers decide what a path
  * means, and Tailor does not choose a server by path.  Refused are bytes and
- * escapes that cannot be in a path, and paths that leave the server.
- */
+ * escapes that cannot be in a path, and paths that leave the server. */
 #include "http/gate.h"
 
 #include <arpa/inet.h>

@@ -1,9 +1,7 @@
-/*
- * upgrade.c: which upgrades may pass.
+/* upgrade.c: which upgrades may pass.
  *
  * Only WebSocket: an upgrade that the two sides understand differently is a
- * smuggled request, and h2c is the known case.
- */
+ * smuggled request, and h2c is the known case. */
 #include "http/http.h"
 
 static unsigned

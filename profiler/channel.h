@@ -1,13 +1,11 @@
-/*
- * channel.h: one channel as the observer polls it.
+/* channel.h: one channel as the observer polls it.
  *
  * Made by the attach thread (or before the start, for the proxy), handed to the
  * observer, released when its writer is gone and it has been drained, then
  * freed by the side that made it.  A channel from outside is a sealed memfd
  * that we map read-only: its writer can neither shrink it nor make us write.
  * Its content is untrusted: each event is copied, then validated by the kind of
- * channel it came from.
- */
+ * channel it came from. */
 #ifndef TAILOR_PROFILER_CHANNEL_H
 #define TAILOR_PROFILER_CHANNEL_H
 
@@ -24,9 +22,9 @@ struct handshake {
 	char name[TALECHAIN_NAME_BYTES]; /* terminated */
 };
 
-/* Read the line with which a writer requests a channel.  Returns 0; -EAGAIN when
- * it is not complete and may still become one; -EPROTO with *why set to a short
- * static reason. */
+/* Read the line with which a writer requests a channel.  Returns 0; -EAGAIN
+ * when it is not complete and may still become one; -EPROTO with *why set to a
+ * short static reason. */
 int handshake_parse(
     struct handshake *out, const char *text, size_t length, const char **why);
 
@@ -85,12 +83,10 @@ struct channel_place {
 	char name[TALECHAIN_NAME_BYTES];
 };
 
-/*
- * Make one that BPF programs write: lay it out, map it read only.
+/* Make one that BPF programs write: lay it out, map it read only.
  *   owners  maps events to servers, must outlive it; NULL: all are of the
  *           server that c->server names
- * Returns as the others.
- */
+ * Returns as the others. */
 int channel_new_kernel(struct channel **out, uint32_t number,
     const struct channel_place *place, const struct kernel_owners *owners);
 

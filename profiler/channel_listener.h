@@ -1,5 +1,4 @@
-/*
- * channel_listener.h: the socket where writers request channels.
+/* channel_listener.h: the socket where writers request channels.
  *
  * A listening Unix stream socket and its connections.  A client sends one line
  * (handshake.c) and gets one line and a memfd.  The connection then stays open
@@ -9,8 +8,7 @@
  * Only processes of our own user, and root's, are served.  The number of
  * channels and their memory are bounded.
  *
- * All of it runs on the attach thread.
- */
+ * All of it runs on the attach thread. */
 #ifndef TAILOR_PROFILER_CHANNEL_LISTENER_H
 #define TAILOR_PROFILER_CHANNEL_LISTENER_H
 

@@ -1,9 +1,7 @@
-/*
- * cost.c: timing small pieces of work under each profile.
+/* cost.c: timing small pieces of work under each profile.
  *
  * The work is done in child processes: one that the kernel source watches
- * like a server, and one that it does not know.
- */
+ * like a server, and one that it does not know. */
 #include "profiler/cost.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,4 @@
-/*
- * finder.h: which processes serve an address.
+/* finder.h: which processes serve an address.
  *
  * The kernel's table of listening sockets gives the sockets' inodes (several,
  * if the server uses SO_REUSEPORT); the processes that hold a descriptor of one
@@ -11,8 +10,7 @@
  * started yet, and what runs below a process that Tailor, too, runs below.
  *
  * Works without privilege for processes of our own user.  Sees only our own
- * network and pid namespace.
- */
+ * network and pid namespace. */
 #ifndef TAILOR_PROFILER_FINDER_H
 #define TAILOR_PROFILER_FINDER_H
 

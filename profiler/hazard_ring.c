@@ -1,5 +1,4 @@
-/*
- * hazard_ring.c: posting, waking and taking.
+/* hazard_ring.c: posting, waking and taking.
  *
  * Why no wake-up is lost: the reader stores armed, then loads tail; the writer
  * stores tail, then loads armed; all four are sequentially consistent.  At
@@ -8,8 +7,7 @@
  *
  * The reader never disarms, so an unarmed ring means that the writer has
  * disarmed it, which it announces in wakes: "drained == wakes" is all that the
- * quick path must check besides the ring itself.
- */
+ * quick path must check besides the ring itself. */
 #include "profiler/hazard_ring.h"
 
 #include <sys/eventfd.h>

@@ -1,10 +1,8 @@
-/*
- * observer.c: the polling loop.
+/* observer.c: the polling loop.
  *
  * In the loop: no allocation, no lock, no log, and no system calls except the
  * rest while no request is in flight, the sleep (in that poll mode) and the
- * hazard ring's wake-up.
- */
+ * hazard ring's wake-up. */
 #include "profiler/observer.h"
 
 #include <assert.h>

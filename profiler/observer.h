@@ -1,5 +1,4 @@
-/*
- * observer.h: the polling thread.
+/* observer.h: the polling thread.
  *
  * One sweep: commands from the attach thread, every hsperfdata page, every
  * agent's state word, then a batch of events from the rings in turn.  The
@@ -10,8 +9,7 @@
  * poll mode is to spin; see observer_rest.h.
  *
  * After observer_start everything here belongs to that thread, except what is
- * marked otherwise.
- */
+ * marked otherwise. */
 #ifndef TAILOR_PROFILER_OBSERVER_H
 #define TAILOR_PROFILER_OBSERVER_H
 

@@ -1,10 +1,8 @@
-/*
- * output.h: what the observer writes: events of its own, and counters.
+/* output.h: what the observer writes: events of its own, and counters.
  *
  * The observer is channel 0 of the stream.  Its counters are plain words with
  * one writer that any thread may read: relaxed atomics, each exact, together
- * not a consistent snapshot.
- */
+ * not a consistent snapshot. */
 #ifndef TAILOR_PROFILER_OUTPUT_H
 #define TAILOR_PROFILER_OUTPUT_H
 

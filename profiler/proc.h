@@ -1,9 +1,7 @@
-/*
- * proc.h: facts about other processes from /proc.
+/* proc.h: facts about other processes from /proc.
  *
  * Each result may be outdated when it is returned; a caller that acts on it
- * holds a pidfd.  All of it may block: never the observer.
- */
+ * holds a pidfd.  All of it may block: never the observer. */
 #ifndef TAILOR_PROFILER_PROC_H
 #define TAILOR_PROFILER_PROC_H
 
@@ -19,15 +17,13 @@ int proc_pidfd(pid_t pid);
 
 #define PROC_THREADS 3
 
-/*
- * Handles that become readable when a thread of the process ends, of up to
+/* Handles that become readable when a thread of the process ends, of up to
  * PROC_THREADS threads that are not its first; the others are set to -1.
  * A killed process frees its memory before its own handle becomes readable:
  * a tenth of a second per gigabyte.  Those of its threads do so at once, except
  * the last one, which frees the memory: hence several.
  * A thread may also end alone: see proc_is_ending.
- * Returns how many, or a negative errno (-EINVAL: Linux before 6.9).
- */
+ * Returns how many, or a negative errno (-EINVAL: Linux before 6.9). */
 int proc_thread_pidfds(pid_t pid, int out[PROC_THREADS]);
 
 /* Whether the process has freed its memory, or is gone.  After a kill that

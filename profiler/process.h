@@ -1,5 +1,4 @@
-/*
- * process.h: one server's processes, from unknown to gone and back.
+/* process.h: one server's processes, from unknown to gone and back.
  *
  *           assigned, or found listening
  *   UNKNOWN ------------------------------> RUNNING
@@ -18,8 +17,7 @@
  * programs follow it (attach.c), and it is searched anew if the address has
  * other sockets.  Without these programs it is searched every minute.
  *
- * All of it runs on the attach thread.
- */
+ * All of it runs on the attach thread. */
 #ifndef TAILOR_PROFILER_PROCESS_H
 #define TAILOR_PROFILER_PROCESS_H
 

@@ -1,5 +1,4 @@
-/*
- * profiler.h: the observer.
+/* profiler.h: the observer.
  *
  * One thread polls memory: channels of the servers, of their JVMs' agents and
  * of the proxy, and the hsperfdata pages of unmodified JVMs.  It copies every
@@ -11,8 +10,7 @@
  * watches processes, maps hsperfdata, and hands finished sources to the
  * observer through a ring.
  *
- * The profiler knows servers and processes, never HTTP.
- */
+ * The profiler knows servers and processes, never HTTP. */
 #ifndef TAILOR_PROFILER_H
 #define TAILOR_PROFILER_H
 
@@ -115,13 +113,11 @@ struct profiler_options {
 
 struct profiler;
 
-/*
- * Make a profiler that does not run yet; options are copied.  Returns 0,
+/* Make a profiler that does not run yet; options are copied.  Returns 0,
  * -EINVAL, -ENOMEM or a negative errno of eventfd/socket/bind. -EADDRINUSE:
  * another tailor has the channel socket, which is logged.  Any other failure to
  * bind it is not fatal: there are no channels from outside then, which is
- * logged with advice.  Free with profiler_free.
- */
+ * logged with advice.  Free with profiler_free. */
 int profiler_new(struct profiler **out, const struct profiler_options *options);
 
 /* Stop both threads and release everything.  The thread that made it. */
@@ -158,13 +154,11 @@ bool profiler_counts(const struct profiler *p);
 /* Descriptors that the counters of one server may take. */
 #define PROFILER_RATE_DESCRIPTORS 640
 
-/*
- * Drop permanently the capabilities that only attaching needed, and all others
+/* Drop permanently the capabilities that only attaching needed, and all others
  * that serving does not need.  launches: servers are started by us; then root
  * keeps everything, because its children may need it.  counts: as
  * profiler_counts says; then CAP_PERFMON is kept, too.  Call it before threads
- * are made: they inherit the rest.  Logs the result.
- */
+ * are made: they inherit the rest.  Logs the result. */
 void profiler_privileges_drop(bool launches, bool counts);
 
 /* Readable when hazards wait.  Proxy thread; remains the profiler's. */
@@ -174,13 +168,11 @@ int profiler_hazard_fd(const struct profiler *p);
  * has been emptied.  The proxy thread only.  About 5 ns when empty. */
 bool profiler_hazard_take(struct profiler *p, struct hazard *out);
 
-/*
- * Whether requests are in flight.  While none is, the observer rests, unless
+/* Whether requests are in flight.  While none is, the observer rests, unless
  * it spins; until the first call it polls.  With the first one this thread
  * looks at the sources of hazards itself (estimated: 100 ns), so that what has
  * begun by now is there to be taken, and wakes the observer, one system call.
- * Free if nothing has changed; never waits.  The proxy thread.
- */
+ * Free if nothing has changed; never waits.  The proxy thread. */
 void profiler_in_flight(struct profiler *p, bool any);
 
 /* Have the observer read what there is, if it rests: something is about to ask

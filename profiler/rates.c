@@ -1,10 +1,8 @@
-/*
- * rates.c: rates from words of channels and pages, sampled by the observer.
+/* rates.c: rates from words of channels and pages, sampled by the observer.
  *
  * A server has a channel for each of its threads; their queues and their
  * agents' counts are added up.  Without an agent, the JVM's performance page
- * counts classes and compilations.
- */
+ * counts classes and compilations. */
 #include "profiler/rates.h"
 
 #include "profiler/shim/cycles.h"

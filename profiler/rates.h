@@ -1,5 +1,4 @@
-/*
- * rates.h: rates as RATE events in the stream.
+/* rates.h: rates as RATE events in the stream.
  *
  * Words in memory (a channel's queue, the classes a JVM has loaded) are sampled
  * by the observer within its sweep, without a system call: here.  Signals that
@@ -12,8 +11,7 @@
  * highest rate (shim/).
  *
  * Cost: one comparison in a sweep; once in a period some loads for each channel
- * of a server.
- */
+ * of a server. */
 #ifndef TAILOR_PROFILER_RATES_H
 #define TAILOR_PROFILER_RATES_H
 

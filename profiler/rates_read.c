@@ -1,11 +1,9 @@
-/*
- * rates_read.c: rates from counters that need system calls.
+/* rates_read.c: rates from counters that need system calls.
  *
  * Counters belong to threads, not processes: each thread found gets one that
  * threads it starts inherit.  (A process has a CPU clock, but that of others
  * advances in steps of some ms.)  The usual value of a ratio is its running
- * median over periods in which enough happened for a ratio.
- */
+ * median over periods in which enough happened for a ratio. */
 #include "profiler/rates_read.h"
 
 #include "base/log.h"

@@ -1,13 +1,11 @@
-/*
- * rates_read.h: rates from counters that need system calls; see rates.h.
+/* rates_read.h: rates from counters that need system calls; see rates.h.
  *
  * Counters of a server's threads and clocks of the CPUs, sampled by the attach
  * thread, which may block.  Everything here belongs to that thread once it
  * runs.
  *
  * Cost: about 1 us for each counter of each thread, once in a period; reading
- * one of a running thread interrupts its CPU.
- */
+ * one of a running thread interrupts its CPU. */
 #ifndef TAILOR_PROFILER_RATES_READ_H
 #define TAILOR_PROFILER_RATES_READ_H
 
@@ -81,12 +79,10 @@ struct rates_reader {
 void rates_open(struct rates_reader *r, const struct profiler_options *options);
 void rates_close(struct rates_reader *r);
 
-/*
- * Count these processes, and what they fork.
+/* Count these processes, and what they fork.
  *   searched  another number if there are others that none of them forked;
  *             else nothing changes
- *   name      the server's, for the log
- */
+ *   name      the server's, for the log */
 void rates_server(struct rates_reader *r, unsigned server,
     const struct family *family, unsigned searched, const char *name);
 

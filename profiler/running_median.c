@@ -1,5 +1,4 @@
-/*
- * running_median.c: a running median that forgets slowly.
+/* running_median.c: a running median that forgets slowly.
  *
  * Values are counted in logarithmic buckets, sixteen to an octave, and all
  * counts are halved once there are MEDIAN_MOST of them: the median is that of
@@ -7,8 +6,7 @@
  * It takes about that long for a lasting change to become the median.
  *
  * Fixed size, no allocation; adding a value costs some ns, reading some
- * hundreds.
- */
+ * hundreds. */
 #include "profiler/rates_read.h"
 
 _Static_assert(MEDIAN_MOST <= UINT16_MAX, "a bucket may hold them all");

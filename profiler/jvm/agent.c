@@ -1,5 +1,4 @@
-/*
- * agent.c: the JVMTI agent: callbacks of the JVM.
+/* agent.c: the JVMTI agent: callbacks of the JVM.
  *
  *	java -agentpath:/usr/lib/tailor/libtailor-jvm.so[=socket=PATH] ...
  *	jcmd PID JVMTI.agent_load /usr/lib/tailor/libtailor-jvm.so [/PATH]
@@ -9,8 +8,7 @@
  * no event for them; the performance page beside the agent has.
  *
  * Cost: about 200 ns per collection, an atomic addition per compiled method,
- * three and a store per class, and one thread that sleeps.
- */
+ * three and a store per class, and one thread that sleeps. */
 #include "profiler/jvm/agent.h"
 
 #include <jvmti.h>

@@ -1,13 +1,11 @@
-/*
- * agent_link.c: the agent's own thread, which connects to Tailor and reconnects
+/* agent_link.c: the agent's own thread, which connects to Tailor and reconnects
  * when Tailor restarts.
  *
  * Closing a channel that callbacks may use: they increment agent.inside, then
  * load agent.link; this thread clears agent.link, then waits for agent.inside
  * to be 0.  All four are sequentially consistent, so either the callback sees
  * NULL or this thread sees the callback.  A callback takes less than a
- * microsecond and never waits for us.
- */
+ * microsecond and never waits for us. */
 #include "profiler/jvm/agent.h"
 
 #include <poll.h>

@@ -1,12 +1,10 @@
-/*
- * agent_page.c: read the cause of a collection from the JVM's own performance
+/* agent_page.c: read the cause of a collection from the JVM's own performance
  * page, because JVMTI does not give it.
  *
  * G1 writes the cause just before the agent is called, Serial and Parallel just
  * after: with them the begin of a collection has no known cause, its end the
  * right one.  A JVM with -XX:+PerfDisableSharedMem has no page: all causes are
- * unknown, everything else works.
- */
+ * unknown, everything else works. */
 #include "profiler/jvm/agent.h"
 
 #include <fcntl.h>

@@ -1,8 +1,6 @@
-/*
- * cause.h: HotSpot's texts for GC causes, mapped to enum talechain_cause.
+/* cause.h: HotSpot's texts for GC causes, mapped to enum talechain_cause.
  *
- * A header, because the agent uses it too.
- */
+ * A header, because the agent uses it too. */
 #ifndef TAILOR_PROFILER_JVM_CAUSE_H
 #define TAILOR_PROFILER_JVM_CAUSE_H
 

@@ -1,5 +1,4 @@
-/*
- * hsperf_format.h: HotSpot's performance page, from bytes to offsets.
+/* hsperf_format.h: HotSpot's performance page, from bytes to offsets.
  *
  * A page is a prologue and a list of entries, each a name and the place of its
  * value in the same page.  Values change under a reader, offsets never do; so
@@ -22,8 +21,7 @@
  *  | length | name_off | vector_len  | type | flags| units| variability |data
  *  +--------+----------+-------------+------+------+------+-------------+----
  * Offsets of an entry count from the entry's own first byte.
- * Source: OpenJDK's perfMemory.hpp; version 2.0, the only one since JDK 5.
- */
+ * Source: OpenJDK's perfMemory.hpp; version 2.0, the only one since JDK 5. */
 #ifndef TAILOR_PROFILER_JVM_HSPERF_FORMAT_H
 #define TAILOR_PROFILER_JVM_HSPERF_FORMAT_H
 

@@ -1,5 +1,4 @@
-/*
- * hsperf_page.h: the performance page of one JVM, mapped and polled.
+/* hsperf_page.h: the performance page of one JVM, mapped and polled.
  *
  * The attach thread finds the file, parses a copy and maps it read-only; the
  * observer then reads a few words of it per sweep.  Needs nothing in the JVM,
@@ -12,8 +11,7 @@
  * repeated and reads 0, and the next sweep sees the mark.  A SIGBUS anywhere
  * else goes to the previous handler.
  *
- * Cost: four loads from three lines while nothing happens.
- */
+ * Cost: four loads from three lines while nothing happens. */
 #ifndef TAILOR_PROFILER_JVM_HSPERF_PAGE_H
 #define TAILOR_PROFILER_JVM_HSPERF_PAGE_H
 
@@ -46,13 +44,11 @@ struct hsperf_page {
 	struct activity activity;
 };
 
-/*
- * Find, check, parse and map the page of a process.  Returns 0; -EAGAIN the JVM
+/* Find, check, parse and map the page of a process.  Returns 0; -EAGAIN the JVM
  * is still making it; -ENOENT there is none; -EACCES it is another user's;
  * -EPROTO, -EBADMSG not a valid page; another negative errno.  On failure why
  * (PAGE_TEXT bytes) gets a sentence that says what to do.  Free with
- * hsperf_page_free.  Blocks: not the observer.
- */
+ * hsperf_page_free.  Blocks: not the observer. */
 int hsperf_page_open(struct hsperf_page **out, pid_t pid, char *why);
 void hsperf_page_free(struct hsperf_page **pp);
 

@@ -1,13 +1,11 @@
-/*
- * hsperf_page_open.c: find, check and map a JVM's performance page.
+/* hsperf_page_open.c: find, check and map a JVM's performance page.
  *
  * The file is /tmp/hsperfdata_<user>/<pid>, with the user's name and the pid
  * that the JVM itself sees; for a JVM in a container both the directory and the
  * pid are its own, so we go through /proc/<pid>/root.  Another user may have
  * made any file in /tmp: it must be a regular file, no link, owned by the
  * process's user, of a sane size, and no older than the process (a killed JVM
- * leaves its file behind, and pids are reused).
- */
+ * leaves its file behind, and pids are reused). */
 #include "profiler/jvm/hsperf_page.h"
 
 #include <dirent.h>

@@ -1,10 +1,8 @@
-/*
- * sigbus_guard.c: the SIGBUS handler.
+/* sigbus_guard.c: the SIGBUS handler.
  *
  * The handler uses only atomics, mmap() and nanosleep(), which on Linux are
  * bare system calls.  It runs on the thread that read the hole: the observer,
- * or the proxy thread in observer_look().
- */
+ * or the proxy thread in observer_look(). */
 #include "profiler/jvm/hsperf_page.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/*
- * probes.h: collections of a runtime (table.h) from probes in its file.
+/* probes.h: collections of a runtime (table.h) from probes in its file.
  *
  * BPF programs at the probes write a channel for each server like a JVM's agent
  * would, so the observer sees no difference.  Nothing is needed in the server.
@@ -8,8 +7,7 @@
  * needs no privilege.
  *
  * Cost: about 0.6 us for each event of a pause, in the server; nothing for
- * probes that are not attached.
- */
+ * probes that are not attached. */
 #ifndef TAILOR_PROFILER_RUNTIMES_PROBES_H
 #define TAILOR_PROFILER_RUNTIMES_PROBES_H
 

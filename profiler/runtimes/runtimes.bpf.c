@@ -1,10 +1,8 @@
-/*
- * runtimes.bpf.c: report at the probes of a language runtime (table.c) what the
+/* runtimes.bpf.c: report at the probes of a language runtime (table.c) what the
  * agent of a JVM would report.
  *
  * A server's channel is written by one thread at a time, the one that collects,
- * but slots are still reserved by an atomic addition.
- */
+ * but slots are still reserved by an atomic addition. */
 /* clang-format off */
 #include <linux/types.h>
 #include <stdbool.h>

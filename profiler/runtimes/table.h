@@ -1,5 +1,4 @@
-/*
- * table.h: the language runtimes whose pauses can be seen from outside.
+/* table.h: the language runtimes whose pauses can be seen from outside.
  *
  * One row for each: by which file it is recognised, in which probes its
  * collections begin and end, and the programs for these (runtimes.bpf.c).  A
@@ -7,8 +6,7 @@
  * a test with the real runtime.
  *
  * A pause is a hazard if it can be worth a second copy of a request.  Runtimes
- * whose pauses all are shorter than a millisecond (Go) have no row.
- */
+ * whose pauses all are shorter than a millisecond (Go) have no row. */
 #ifndef TAILOR_PROFILER_RUNTIMES_TABLE_H
 #define TAILOR_PROFILER_RUNTIMES_TABLE_H
 

@@ -1,10 +1,8 @@
-/*
- * bench.h: the accuracy and cost of sampling on this machine.
+/* bench.h: the accuracy and cost of sampling on this machine.
  *
  * The experiments of chapter 3 of the thesis that need no particular hardware,
  * on two CPUs, each a function of our own workload: the same curves, with the
- * thesis's figures beside them.
- */
+ * thesis's figures beside them. */
 #ifndef TAILOR_PROFILER_SHIM_BENCH_H
 #define TAILOR_PROFILER_SHIM_BENCH_H
 
@@ -88,12 +86,10 @@ struct bench_result {
 	double took_s;
 };
 
-/*
- * Run everything, about options->piece_ns * BENCH_PIECES.
+/* Run everything, about options->piece_ns * BENCH_PIECES.
  *   progress  called with what is measured now and 0 .. 100; may be NULL
  * Returns 0, -EINVAL (piece_ns), or a negative errno of threads or pinning.
- * Blocks; the calling thread is the observer and stays pinned.
- */
+ * Blocks; the calling thread is the observer and stays pinned. */
 int bench_run(struct bench_result *out, const struct bench_options *options,
     void (*progress)(const char *what, unsigned percent));
 

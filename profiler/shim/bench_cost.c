@@ -1,5 +1,4 @@
-/*
- * bench_cost.c: what sampling a word costs the thread that writes it.
+/* bench_cost.c: what sampling a word costs the thread that writes it.
  *
  * The writer runs without end.  We sample its word for 0.3 ms, pause for the
  * next, and so on; a pair of such windows gives one ratio, and the median of

@@ -1,8 +1,6 @@
-/*
- * command.c: the command line of `tailor shim` and `tailor shim bench`.
+/* command.c: the command line of `tailor shim` and `tailor shim bench`.
  *
- * One table makes getopt's options and --help.
- */
+ * One table makes getopt's options and --help. */
 #include <errno.h>
 #include <getopt.h>
 #include <sched.h>

@@ -1,9 +1,7 @@
-/*
- * counter.c: opening counters, and the two ways to read them.
+/* counter.c: opening counters, and the two ways to read them.
  *
  * A virtual machine often has no PMU at all: then software events
- * (task-clock, page-faults, context-switches) still work, by read(2).
- */
+ * (task-clock, page-faults, context-switches) still work, by read(2). */
 #include "profiler/shim/counter.h"
 
 #include <errno.h>

@@ -1,12 +1,10 @@
-/*
- * counter.h: one counter of the CPU or of the kernel, by its name.
+/* counter.h: one counter of the CPU or of the kernel, by its name.
  *
  * Opened by name (libpfm4: "instructions", "LLC-load-misses", "perf::..." or
  * "pmu/event/" as the kernel lists it, such as msr/aperf/), for a task or for a
  * whole CPU, and read in the cheapest way that works: the instruction rdpmc, or
  * read(2).  The difference of two of them, one of the core and one of our own
- * thread, is the SMT sibling's share.
- */
+ * thread, is the SMT sibling's share. */
 #ifndef TAILOR_PROFILER_SHIM_COUNTER_H
 #define TAILOR_PROFILER_SHIM_COUNTER_H
 
@@ -27,15 +25,13 @@ struct counter {
 	bool software; /* counted by the kernel, not by a PMU */
 };
 
-/*
- * Open and start a counter.
+/* Open and start a counter.
  *   name  as above
  *   pid   0: the calling thread; > 0: that task; -1: everything on cpu
  *   cpu   -1: any
  * Returns 0, or with a sentence in why (what is wrong and what to do):
  * -EINVAL no such event, -ENOENT this machine does not have it, -EACCES not
- * permitted, -ESRCH no such task, or another negative errno.
- */
+ * permitted, -ESRCH no such task, or another negative errno. */
 int counter_open(struct counter *out, const char *name, pid_t pid, int cpu,
     char *why, size_t size);
 /* The same for one thread and for every thread and process it starts from now

@@ -1,9 +1,7 @@
-/*
- * counter_name.c: from an event's name to its number.
+/* counter_name.c: from an event's name to its number.
  *
  * A separate file, because libpfm4 declares kernel structures in conflict with
- * the kernel's own headers.
- */
+ * the kernel's own headers. */
 #include "profiler/shim/counter.h"
 
 #include <errno.h>

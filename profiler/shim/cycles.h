@@ -1,13 +1,11 @@
-/*
- * cycles.h: the cheapest clock of this CPU, and reading it in order.
+/* cycles.h: the cheapest clock of this CPU, and reading it in order.
  *
  * The time stamp counter of x86, the virtual counter of arm64, elsewhere
  * CLOCK_MONOTONIC.  Counts at a constant rate that has little to do with the
  * CPU's present clock speed; "cycle" in this folder means one tick of it, as
  * in the paper's CPC.
  *
- * Cost: 10 to 25 ns in order, half of that out of order.
- */
+ * Cost: 10 to 25 ns in order, half of that out of order. */
 #ifndef TAILOR_PROFILER_SHIM_CYCLES_H
 #define TAILOR_PROFILER_SHIM_CYCLES_H
 

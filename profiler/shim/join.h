@@ -1,5 +1,4 @@
-/*
- * join.h: rates over longer times, without dropping periods.
+/* join.h: rates over longer times, without dropping periods.
  *
  * Error correction drops periods whose two ends took different times to read.
  * A word takes longer to read when it has just changed, so the drop depends on
@@ -10,8 +9,7 @@
  * the line has arrived then.  Only time without any samples is left out: a tag
  * may have changed and changed back.
  *
- * Cost: some comparisons.
- */
+ * Cost: some comparisons. */
 #ifndef TAILOR_PROFILER_SHIM_JOIN_H
 #define TAILOR_PROFILER_SHIM_JOIN_H
 

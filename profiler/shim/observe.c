@@ -1,8 +1,6 @@
-/*
- * observe.c: the loop of `tailor shim`.
+/* observe.c: the loop of `tailor shim`.
  *
- * Between two checks for the end, the loop only samples.
- */
+ * Between two checks for the end, the loop only samples. */
 #include "profiler/shim/observe.h"
 
 #include <errno.h>

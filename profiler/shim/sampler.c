@@ -1,9 +1,7 @@
-/*
- * sampler.c: taking one sample.
+/* sampler.c: taking one sample.
  *
  * A clock reading that waits for everything before it stands between reads, so
- * no signal is read before the window begins or after it ends.
- */
+ * no signal is read before the window begins or after it ends. */
 #include "profiler/shim/sampler.h"
 
 #include "profiler/shim/cycles.h"

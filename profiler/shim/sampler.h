@@ -1,5 +1,4 @@
-/*
- * sampler.h: samples of several signals at one time.
+/* sampler.h: samples of several signals at one time.
  *
  * A signal is a number in memory that another thread changes, or a counter of
  * the CPU.  Signals that only grow give rates; a tag is a word that says what
@@ -21,8 +20,7 @@
  * shorter periods this would distort the rate: the writer is blocked while the
  * line is here and catches up when it is not.
  *
- * Cost: two clock readings, and one with each signal.
- */
+ * Cost: two clock readings, and one with each signal. */
 #ifndef TAILOR_PROFILER_SHIM_SAMPLER_H
 #define TAILOR_PROFILER_SHIM_SAMPLER_H
 

@@ -1,5 +1,4 @@
-/*
- * scope.h: statistics of a series of samples.
+/* scope.h: statistics of a series of samples.
  *
  * Keeps in bounded memory: the lengths of periods, which of them pass
  * double-time error correction, rates of each signal raw and kept, and
@@ -11,8 +10,7 @@
  * in it and drops what is not kept, which blurs the rates of tags that change
  * within a few periods.)
  *
- * Cost: about 30 ns a sample; 60 KiB for each histogram.
- */
+ * Cost: about 30 ns a sample; 60 KiB for each histogram. */
 #ifndef TAILOR_PROFILER_SHIM_SCOPE_H
 #define TAILOR_PROFILER_SHIM_SCOPE_H
 

@@ -1,5 +1,4 @@
-/*
- * source.h: from options of the command line to signals.
+/* source.h: from options of the command line to signals.
  *
  *	counter:NAME             a counter of --pid, of all its threads, or of
  *	                         --cpu (counter.h)
@@ -7,8 +6,7 @@
  *	word:FILE:OFFSET[:NAME]  64 bits of a file, mapped: shared memory
  *	jvm:NAME                 a number in a JVM's performance page
  *
- * Opens and checks sources, with reasons; sampling is in sampler.h.
- */
+ * Opens and checks sources, with reasons; sampling is in sampler.h. */
 #ifndef TAILOR_PROFILER_SHIM_SOURCE_H
 #define TAILOR_PROFILER_SHIM_SOURCE_H
 

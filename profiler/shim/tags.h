@@ -1,11 +1,9 @@
-/*
- * tags.h: counts by tag.
+/* tags.h: counts by tag.
  *
  * A fixed table, tag -> samples, cycles and counts.  A tag without room is
  * counted in the row of all others, so nothing is lost silently.
  *
- * Cost: 12 KiB per signal; one hash and mostly one comparison per sample.
- */
+ * Cost: 12 KiB per signal; one hash and mostly one comparison per sample. */
 #ifndef TAILOR_PROFILER_SHIM_TAGS_H
 #define TAILOR_PROFILER_SHIM_TAGS_H
 

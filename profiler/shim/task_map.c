@@ -1,5 +1,4 @@
-/*
- * task_map.c: the task that runs on each CPU, as words for polling.
+/* task_map.c: the task that runs on each CPU, as words for polling.
  *
  * The thesis patched the kernel to write that into shared memory at each task
  * switch; a BPF program on sched_switch does the same on a stock kernel.  Each
@@ -7,8 +6,7 @@
  * own.
  *
  * Needs CAP_BPF and CAP_PERFMON.  Costs every task switch of the machine some
- * 100 ns while it is open.
- */
+ * 100 ns while it is open. */
 #include "profiler/shim/source.h"
 
 #include <bpf/libbpf.h>

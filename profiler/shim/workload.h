@@ -1,11 +1,9 @@
-/*
- * workload.h: a workload with known rates.
+/* workload.h: a workload with known rates.
  *
  * A thread on a CPU of its own that changes a signal at a known rate: the
  * producer of figure 3.8 of the thesis, or two loops in turn with a tag that
  * says which.  It counts how often it really changed the signal in how many
- * cycles, by tag.
- */
+ * cycles, by tag. */
 #ifndef TAILOR_PROFILER_SHIM_WORKLOAD_H
 #define TAILOR_PROFILER_SHIM_WORKLOAD_H
 

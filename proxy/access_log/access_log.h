@@ -1,5 +1,4 @@
-/*
- * access_log.h: one line for every request, written off the proxy thread.
+/* access_log.h: one line for every request, written off the proxy thread.
  *
  * The proxy thread fills a record in a ring (single producer, single
  * consumer); a thread of low priority makes text of it and writes it, many
@@ -10,8 +9,7 @@
  * file and lines from after to the new one.
  *
  * Cost to the proxy thread: filling 1.5 KiB, and a system call only when the
- * writer sleeps.
- */
+ * writer sleeps. */
 #ifndef TAILOR_PROXY_ACCESS_LOG_ACCESS_LOG_H
 #define TAILOR_PROXY_ACCESS_LOG_ACCESS_LOG_H
 

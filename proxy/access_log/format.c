@@ -1,5 +1,4 @@
-/*
- * format.c: an access log record as text; see record.h.
+/* format.c: an access log record as text; see record.h.
  *
  * A pure function.  Text lines are meant for eyes and tools that know
  * HAProxy's HTTP format:
@@ -7,8 +6,7 @@
  *   client [date] frontend server TR/Tw/Tc/Tr/Ta status bytes flags
  *   conns/inflight attempt/attempts "METHOD target HTTP/1.x" id
  *
- * with times in ms, to the microsecond.
- */
+ * with times in ms, to the microsecond. */
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>

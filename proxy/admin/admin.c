@@ -1,9 +1,7 @@
-/*
- * admin.c: the listener, its routes, and the handlers that only read.
+/* admin.c: the listener, its routes, and the handlers that only read.
  *
  * Every handler makes its whole response in memory; the only ones that wait are
- * timelines, lists and pages, which the analysis thread renders.
- */
+ * timelines, lists and pages, which the analysis thread renders. */
 #include "proxy/admin/admin.h"
 
 #include <errno.h>

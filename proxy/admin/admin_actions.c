@@ -1,9 +1,7 @@
-/*
- * admin_actions.c: switch, hazard, reload, drain, ready, restart, log level.
+/* admin_actions.c: switch, hazard, reload, drain, ready, restart, log level.
  *
  * An action that takes time (draining, restarting) is begun here and carried
- * on by the proxy's tick; the response shows the servers as they are now.
- */
+ * on by the proxy's tick; the response shows the servers as they are now. */
 #include "proxy/admin/admin_handlers.h"
 
 #include <errno.h>

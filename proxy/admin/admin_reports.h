@@ -1,8 +1,6 @@
-/*
- * admin_reports.h: what the admin listener reports, as JSON documents.
+/* admin_reports.h: what the admin listener reports, as JSON documents.
  *
- * Each writes one whole document into an empty writer.  Proxy thread only.
- */
+ * Each writes one whole document into an empty writer.  Proxy thread only. */
 #ifndef TAILOR_PROXY_ADMIN_ADMIN_REPORTS_H
 #define TAILOR_PROXY_ADMIN_ADMIN_REPORTS_H
 

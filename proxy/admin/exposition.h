@@ -1,13 +1,11 @@
-/*
- * exposition.h: metrics as text: Prometheus' format 0.0.4, or OpenMetrics
+/* exposition.h: metrics as text: Prometheus' format 0.0.4, or OpenMetrics
  * 1.0 for a collector that asks for it.
  *
  * They differ in how a counter's family is called, in exemplars and in the
  * last line; samples are the same.  A family is begun once and all of its
  * samples follow.  Numbers are written as integers, seconds from nanoseconds:
  * a thousand of snprintf's doubles would hold the proxy up for the time of
- * several requests.
- */
+ * several requests. */
 #ifndef TAILOR_PROXY_ADMIN_EXPOSITION_H
 #define TAILOR_PROXY_ADMIN_EXPOSITION_H
 
@@ -50,11 +48,9 @@ void exposition_sample_ns(struct exposition *e, const char *name,
 void exposition_gauge(struct exposition *e, const char *name, double value);
 void exposition_counter(struct exposition *e, const char *name, uint64_t value);
 
-/*
- * The samples of one histogram, in seconds, without the family's head.
+/* The samples of one histogram, in seconds, without the family's head.
  *   labels     two at most, or NULL
- *   exemplars  d->edges + 1 of them, or NULL; written in OpenMetrics only
- */
+ *   exemplars  d->edges + 1 of them, or NULL; written in OpenMetrics only */
 void exposition_histogram(struct exposition *e, const char *name,
     const struct label *labels, const struct distribution *d,
     const struct exemplar *exemplars);

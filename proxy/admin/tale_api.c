@@ -1,10 +1,8 @@
-/*
- * tale_api.c: TaleChain requests: timeline, pin, analyze.
+/* tale_api.c: TaleChain requests: timeline, pin, analyze.
  *
  * A call is not a request in the table: it is read, answered and forgotten.
  * Everything in it is a stranger's text: bounded, read by analyze.c, echoed
- * nowhere unescaped.
- */
+ * nowhere unescaped. */
 #include "proxy/admin/tale_api.h"
 
 #include "base/file.h"

@@ -1,10 +1,9 @@
-/*
- * tale_api.h: asking Tailor about a request.
+/* tale_api.h: asking Tailor about a request.
  *
  * Under /.talechain/ on the ordinary listeners (for clients in talechain.allow
- * and those with the token) and on the admin listener.  Answers come from the analysis thread and so
- * arrive later; the client may be gone by then.  Proxy thread only.
- */
+ * and those with the token) and on the admin listener.  Answers come from the
+ * analysis thread and so arrive later; the client may be gone by then.  Proxy
+ * thread only. */
 #ifndef TAILOR_PROXY_ADMIN_TALE_API_H
 #define TAILOR_PROXY_ADMIN_TALE_API_H
 
@@ -38,12 +37,10 @@ struct tale_api {
 
 void tale_api_init(struct tale_api *t);
 
-/*
- * Ask for the tale of a request by the id that its client saw.  q->done may
+/* Ask for the tale of a request by the id that its client saw.  q->done may
  * be called before this returns (unknown id, ring full).
  *   client  its own stamps, or NULL
- *   keep    put it among the kept slow ones
- */
+ *   keep    put it among the kept slow ones */
 void tale_query(struct proxy *p, struct tale_query *q, const char *id,
     enum tale_format format, const struct tale_client *client, bool keep);
 

@@ -1,9 +1,7 @@
-/*
- * token.h: the secret with which timelines may be read from anywhere.
+/* token.h: the secret with which timelines may be read from anywhere.
  *
  * It stands in a file (talechain.token_file), not in the configuration, which
- * is shown to people.  It is never logged.  Proxy thread only.
- */
+ * is shown to people.  It is never logged.  Proxy thread only. */
 #ifndef TAILOR_PROXY_ADMIN_TOKEN_H
 #define TAILOR_PROXY_ADMIN_TOKEN_H
 

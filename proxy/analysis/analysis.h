@@ -1,5 +1,4 @@
-/*
- * analysis.h: slow requests are examined away from the proxy thread.
+/* analysis.h: slow requests are examined away from the proxy thread.
  *
  * A thread of low priority slices the timeline stream for requests that were
  * slow, before the stream overwrites them, says what they mean, keeps them in
@@ -11,8 +10,7 @@
  * What a client asks comes first: a tale that no client asked for is put off if
  * it would have to wait for its events, and the thread, of low priority
  * otherwise, is of the proxy's while there are questions.  Tales that no client
- * asked for have a budget of CPU time (budget.h).
- */
+ * asked for have a budget of CPU time (budget.h). */
 #ifndef TAILOR_PROXY_ANALYSIS_ANALYSIS_H
 #define TAILOR_PROXY_ANALYSIS_ANALYSIS_H
 

@@ -1,8 +1,6 @@
-/*
- * slow_report.h: the list of kept tales as a JSON document, tailor.slow/1.
+/* slow_report.h: the list of kept tales as a JSON document, tailor.slow/1.
  *
- * A pure function.  Analysis thread.
- */
+ * A pure function.  Analysis thread. */
 #ifndef TAILOR_PROXY_ANALYSIS_SLOW_REPORT_H
 #define TAILOR_PROXY_ANALYSIS_SLOW_REPORT_H
 

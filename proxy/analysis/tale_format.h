@@ -1,9 +1,7 @@
-/*
- * tale_format.h: in which form a tale is wanted.
+/* tale_format.h: in which form a tale is wanted.
  *
  * By the media ranges of Accept and their weights (RFC 9110, 12.5.1), or by
- * the name that a query parameter gives.  Pure functions.
- */
+ * the name that a query parameter gives.  Pure functions. */
 #ifndef TAILOR_PROXY_ANALYSIS_TALE_FORMAT_H
 #define TAILOR_PROXY_ANALYSIS_TALE_FORMAT_H
 

@@ -1,9 +1,7 @@
-/*
- * worker.c: one question after the other: slice, explain, render, keep.
+/* worker.c: one question after the other: slice, explain, render, keep.
  *
  * A request is sliced a few milliseconds after it finished, when the observer
- * has certainly read the last of its events.
- */
+ * has certainly read the last of its events. */
 #include "proxy/analysis/worker.h"
 
 #include "base/log.h"

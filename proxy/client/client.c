@@ -1,8 +1,6 @@
-/*
- * client.c: client connections: opened, written to, ended.
+/* client.c: client connections: opened, written to, ended.
  *
- * What clients send is read in client_input.c.
- */
+ * What clients send is read in client_input.c. */
 #include "proxy/client/client.h"
 
 #include "proxy/client/client_input.h"

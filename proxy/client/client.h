@@ -1,13 +1,11 @@
-/*
- * client.h: a client's connection.
+/* client.h: a client's connection.
  *
  * A client sends one request after the other; a pipelined one waits in the
  * input block until the one before it is answered, so responses are always in
  * order.  What serves the present request sets .ops and .user when its head is
  * there (clients.h) and is called by its connection from then on; a connection
  * knows neither requests nor servers.  An idle client owns no block, but for a
- * stray CRLF.  Proxy thread only.
- */
+ * stray CRLF.  Proxy thread only. */
 #ifndef TAILOR_PROXY_CLIENT_CLIENT_H
 #define TAILOR_PROXY_CLIENT_CLIENT_H
 
@@ -21,11 +19,9 @@ void clients_fini(struct clients *all);
 /* The structs of clients that were closed in this turn may be used again. */
 void clients_reap(struct clients *all);
 
-/*
- * Serve a freshly accepted socket (taken over if that succeeds).
+/* Serve a freshly accepted socket (taken over if that succeeds).
  *   proxy_header  the connection begins with a PROXY header, which names the peer
- * 0, -ENOMEM, or -EUSERS if its address has too many connections.
- */
+ * 0, -ENOMEM, or -EUSERS if its address has too many connections. */
 int client_open(
     struct clients *all, int fd, const struct peer *peer, bool proxy_header);
 

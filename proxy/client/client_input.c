@@ -1,11 +1,9 @@
-/*
- * client_input.c: reading requests off client connections.
+/* client_input.c: reading requests off client connections.
  *
  * client_process() is the only place where input is looked at.  A request
  * that is begun and not whole makes its connection half-open, which each
  * address may have only so many of; a body that has taken longer than
- * proxy.client_timeout must have come at BODY_RATE_MIN on average.
- */
+ * proxy.client_timeout must have come at BODY_RATE_MIN on average. */
 #include "proxy/client/client_input.h"
 
 #include <errno.h>

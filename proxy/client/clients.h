@@ -1,12 +1,10 @@
-/*
- * clients.h: all clients: the sockets they connect to, their connections, and
+/* clients.h: all clients: the sockets they connect to, their connections, and
  * what is counted of them.
  *
  * This room reads requests and writes responses.  It knows neither servers nor
  * what a request is about: whole heads go up through struct client_events, and
  * what serves them is called through struct client_ops.  The room
- * above owns struct clients.  Proxy thread only.
- */
+ * above owns struct clients.  Proxy thread only. */
 #ifndef TAILOR_PROXY_CLIENT_CLIENTS_H
 #define TAILOR_PROXY_CLIENT_CLIENTS_H
 

@@ -1,11 +1,9 @@
-/*
- * listeners.c: listening sockets opened, changed and closed.
+/* listeners.c: listening sockets opened, changed and closed.
  *
  * A reload opens what is new before it closes what is gone, so that a bind
  * that fails leaves everything as it was.  Before a socket of ours is closed
  * the connections that wait in its queue are accepted: closing it would reset
- * them.
- */
+ * them. */
 #include "proxy/client/listeners.h"
 
 #include <arpa/inet.h>

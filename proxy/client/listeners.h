@@ -1,9 +1,7 @@
-/*
- * listeners.h: the sockets that clients connect to: opened, changed by a
+/* listeners.h: the sockets that clients connect to: opened, changed by a
  * reload, closed.  What comes in through them is accept.c's.
  *
- * Proxy thread only.
- */
+ * Proxy thread only. */
 #ifndef TAILOR_PROXY_CLIENT_LISTENERS_H
 #define TAILOR_PROXY_CLIENT_LISTENERS_H
 

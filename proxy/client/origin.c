@@ -1,5 +1,4 @@
-/*
- * origin.c: the client that a request is for.
+/* origin.c: the client that a request is for.
  *
  * A peer in proxy.trust is a proxy: it says in X-Forwarded-For for whom it
  * asks.  Its word counts for rights and logs; that of any other peer does not.

@@ -1,5 +1,4 @@
-/*
- * peer.h: who is at the other end of a client's connection.
+/* peer.h: who is at the other end of a client's connection.
  *
  * Turns a socket's address (or that of a PROXY header) into text and
  * permissions, and counts connections and half-open requests by address, so
@@ -10,8 +9,7 @@
  * that it does not name count together).
  *
  * Cost: one hashed look-up for each connection; memory for as many addresses
- * as were ever connected at once.  Proxy thread only.
- */
+ * as were ever connected at once.  Proxy thread only. */
 #ifndef TAILOR_PROXY_CLIENT_PEER_H
 #define TAILOR_PROXY_CLIENT_PEER_H
 
@@ -62,14 +60,12 @@ struct peer_count *peer_enter(struct peer_table *t, const struct peer *peer);
 /* One less.  NULL is allowed; count is not valid any more. */
 void peer_leave(struct peer_table *t, struct peer_count *count);
 
-/*
- * The client that a request of that peer is for.  Of a trusted peer it is the
+/* The client that a request of that peer is for.  Of a trusted peer it is the
  * last entry of X-Forwarded-For that is not in proxy.trust, or the first one
  * if all are; what stands before that was written by a client.  An entry may
  * have a port; one that is no address is a client "unknown" without rights.
  * Without such a field, and of all other peers, it is the peer.
- * Cost: reads one address for each proxy in front.
- */
+ * Cost: reads one address for each proxy in front. */
 void origin_find(const struct config *c, const struct peer *peer,
     const struct http_head *head, struct peer *out);
 

@@ -1,5 +1,4 @@
-/*
- * buffer.h: the proxy's memory for bytes in motion.
+/* buffer.h: the proxy's memory for bytes in motion.
  *
  * All bytes live in blocks of one size from one pool.  A chain is a list of
  * blocks; bytes move from socket to chain to socket by handing blocks over,
@@ -8,8 +7,7 @@
  * either.  The pool grows on demand up to a limit and never shrinks: after
  * warm-up nothing is allocated.
  *
- * Proxy thread only.
- */
+ * Proxy thread only. */
 #ifndef TAILOR_PROXY_NET_BUFFER_H
 #define TAILOR_PROXY_NET_BUFFER_H
 

@@ -1,5 +1,4 @@
-/*
- * loop.h: the event loop of the proxy thread, and what all of its files share:
+/* loop.h: the event loop of the proxy thread, and what all of its files share:
  * timers, blocks of memory, files for slow peers, and the work that a turn puts
  * off.
  *
@@ -9,13 +8,12 @@
  * done when the event's callback is over: callbacks never nest.
  *
  * What is to be written waits for the end of the turn, or until LOOP_WRITES
- * pieces wait.  Reading and writing, the kernel's part too, each find their code
- * in the processor's caches then, and a receiver that the first piece woke is
- * awake for the others.  Until then nothing of a request has been sent: bytes
- * that its server sends before are no response to it.
+ * pieces wait.  Reading and writing, the kernel's part too, each find their
+ * code in the processor's caches then, and a receiver that the first piece woke
+ * is awake for the others.  Until then nothing of a request has been sent:
+ * bytes that its server sends before are no response to it.
  *
- * Proxy thread only.  Putting work off and taking it up costs some 6 ns.
- */
+ * Proxy thread only.  Putting work off and taking it up costs some 6 ns. */
 #ifndef TAILOR_PROXY_NET_LOOP_H
 #define TAILOR_PROXY_NET_LOOP_H
 

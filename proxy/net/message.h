@@ -1,11 +1,9 @@
-/*
- * message.h: a request on its way to a server: what of it has been written.
+/* message.h: a request on its way to a server: what of it has been written.
  *
  * The head is in two pieces: the request's, the same for all its attempts,
  * and the attempt's own lines.  The body is whole, lies in memory or in a
  * file, and is not changed, because another attempt may need it.  Only the
- * bytes of a tunnel come as they are sent, and are consumed as they go.
- */
+ * bytes of a tunnel come as they are sent, and are consumed as they go. */
 #ifndef TAILOR_PROXY_NET_MESSAGE_H
 #define TAILOR_PROXY_NET_MESSAGE_H
 

@@ -10,13 +10,11 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/*
- * Write what lies in count places (1 to IOV_MAX): sendmsg in its result and
+/* Write what lies in count places (1 to IOV_MAX): sendmsg in its result and
  * errors, but without a signal from a lost connection.
  *   flags  MSG_MORE or 0
  * Short pieces are copied into one first: the kernel takes longer to accept a
- * list of them (0.2 us) than their copying does.
- */
+ * list of them (0.2 us) than their copying does. */
 ssize_t socket_send(int fd, struct iovec *iov, int count, int flags);
 
 /* The kernel's name for a socket, by which its events are known (SO_COOKIE),

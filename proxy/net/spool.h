@@ -1,5 +1,4 @@
-/*
- * spool.h: bytes that wait for a slow peer in a file.
+/* spool.h: bytes that wait for a slow peer in a file.
  *
  * A request's body that is too large to wait in memory until it is whole, and
  * what a server has sent and a slow client has not taken: without them a slow
@@ -9,8 +8,7 @@
  *
  * Cost: a write of 64 KiB is a copy into the page cache (20 us); the proxy
  * thread waits when the kernel makes writers wait for the disk, and when it
- * reads back what was evicted.  Proxy thread only.
- */
+ * reads back what was evicted.  Proxy thread only. */
 #ifndef TAILOR_PROXY_NET_SPOOL_H
 #define TAILOR_PROXY_NET_SPOOL_H
 

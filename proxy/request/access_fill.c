@@ -1,9 +1,7 @@
-/*
- * access_fill.c: what the access log says of a request.
+/* access_fill.c: what the access log says of a request.
  *
  * The one part of the log on the proxy thread that knows requests; the ring
- * and its thread are access_log.c's.
- */
+ * and its thread are access_log.c's. */
 #include "proxy/request/access_fill.h"
 
 #include <stdio.h>

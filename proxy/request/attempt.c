@@ -1,11 +1,9 @@
-/*
- * attempt.c: attempts started, sent, committed, given up.
+/* attempt.c: attempts started, sent, committed, given up.
  *
  * What their servers say is in attempt_response.c.
  *
  * Everything that may end the request (and so free the attempt) comes last
- * in each function; callers return at once afterwards.
- */
+ * in each function; callers return at once afterwards. */
 #include "proxy/request/attempt.h"
 
 #include <assert.h>

@@ -1,9 +1,7 @@
-/*
- * attempt.h: one try to have a request answered by one server.
+/* attempt.h: one try to have a request answered by one server.
  *
  * The user of a connection: writes the request, keeps what comes back until the
- * race is decided, then passes it on.  Proxy thread only.
- */
+ * race is decided, then passes it on.  Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_ATTEMPT_H
 #define TAILOR_PROXY_REQUEST_ATTEMPT_H
 

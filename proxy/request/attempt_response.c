@@ -1,10 +1,9 @@
-/*
- * attempt_response.c: what an attempt's server says, and what that decides.
+/* attempt_response.c: what an attempt's server says, and what that decides.
  *
- * The callbacks of an attempt's connection.  Each reports to the policy (race_*) and
- * does what it answers.  Everything that may end the request (and so free the
- * attempt) comes last in each function; callers return at once afterwards.
- */
+ * The callbacks of an attempt's connection.  Each reports to the policy
+ * (race_*) and does what it answers.  Everything that may end the request (and
+ * so free the attempt) comes last in each function; callers return at once
+ * afterwards. */
 
 #include <assert.h>
 #include <errno.h>

@@ -1,9 +1,7 @@
-/*
- * hazards.h: where hazards become decisions of the policy.
+/* hazards.h: where hazards become decisions of the policy.
  *
  * They are counted and put into the policy here; what it decides is carried out
- * when the event is over (hedge.c).  Proxy thread only.
- */
+ * when the event is over (hedge.c).  Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_HAZARDS_H
 #define TAILOR_PROXY_REQUEST_HAZARDS_H
 

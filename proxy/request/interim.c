@@ -1,10 +1,8 @@
-/*
- * interim.c: 1xx responses passed on, pushbacks noted.
+/* interim.c: 1xx responses passed on, pushbacks noted.
  *
  * Interim responses (1xx) are passed on without deciding the race; 100 is not,
  * for Tailor answers it itself, and 101 is an answer (tunnel.c).  A pushback
- * asks that no second attempts be sent for a while.  Proxy thread only.
- */
+ * asks that no second attempts be sent for a while.  Proxy thread only. */
 #include "proxy/request/request.h"
 
 #include "proxy/client/client.h"

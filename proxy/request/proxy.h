@@ -1,13 +1,11 @@
-/*
- * proxy.h: requests between clients and servers, and the policy that says where
+/* proxy.h: requests between clients and servers, and the policy that says where
  * they go.
  *
  * This room joins the two halves, clients (clients.h) and servers (upstream.h):
  * a request stands on one connection of each, or more.  struct proxy is the
  * whole state of the proxy thread but for what starts and stops it (daemon/).
  * What the policy wants is noted by proxy_want and carried out when the event
- * that caused it is over, so nothing here is re-entered.
- */
+ * that caused it is over, so nothing here is re-entered. */
 #ifndef TAILOR_PROXY_REQUEST_PROXY_H
 #define TAILOR_PROXY_REQUEST_PROXY_H
 

@@ -1,12 +1,10 @@
-/*
- * request.c: from a parsed head to one response.
+/* request.c: from a parsed head to one response.
  *
  * A request waits until its body is whole, gets its first attempt, perhaps a
  * second, and is committed to one of them: when its response is complete, when
  * it is large, or 1 ms after its head, whichever comes first.  Until then
  * nothing has been written to the client and a hazard may still bring another
- * attempt in.  Attempts that lose are left to drain (connection.c).
- */
+ * attempt in.  Attempts that lose are left to drain (connection.c). */
 #include "proxy/request/request.h"
 
 #include <assert.h>

@@ -1,5 +1,4 @@
-/*
- * request.h: one request of a client, its attempts, and its one response.
+/* request.h: one request of a client, its attempts, and its one response.
  *
  *   READING --> QUEUED --> RUNNING --> COMMITTED --> finished
  *      |           |          |            |
@@ -13,8 +12,7 @@
  *            can win any more
  *
  * Which attempts there may be and which one wins is decided by hedging.h;
- * this module does what it says.  Proxy thread only.
- */
+ * this module does what it says.  Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_REQUEST_H
 #define TAILOR_PROXY_REQUEST_REQUEST_H
 

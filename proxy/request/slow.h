@@ -1,5 +1,4 @@
-/*
- * slow.h: which finished requests are examined.
+/* slow.h: which finished requests are examined.
  *
  * Those over slow.target; and of the others the slowest slow.keep_slowest of
  * each minute, so that there is something to compare with.  Which those
@@ -10,8 +9,7 @@
  * ones those are marked that are the slowest: the analysis, where it has to
  * leave out requests (proxy/analysis/budget.h), leaves out others.
  *
- * Proxy thread only.
- */
+ * Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_SLOW_H
 #define TAILOR_PROXY_REQUEST_SLOW_H
 

@@ -1,5 +1,4 @@
-/*
- * tunnel.c: upgrades to WebSocket.
+/* tunnel.c: upgrades to WebSocket.
  *
  * Where proxy.websocket allows it, the upgrade of a client is asked for anew
  * at the server; when that answers 101 the request becomes a tunnel: what the
@@ -9,8 +8,7 @@
  *
  * Only WebSocket: an upgrade that the two sides understand differently is a
  * smuggled request, and h2c is the known case.  A tunnel has one end and is
- * never hedged (E3).  Proxy thread only.
- */
+ * never hedged (E3).  Proxy thread only. */
 #include "proxy/request/request.h"
 
 #include "proxy/client/client.h"

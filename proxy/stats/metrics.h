@@ -1,13 +1,11 @@
-/*
- * metrics.h: what the proxy counts, from one table.
+/* metrics.h: what the proxy counts, from one table.
  *
  * The room stats/ owns what is counted and remembered of requests and hedges:
- * metrics, what hedging cost (ledger.h), the last ten minutes (recent.h).  Rooms
- * above add to it; proxy/admin/ writes it out.
+ * metrics, what hedging cost (ledger.h), the last ten minutes (recent.h).
+ * Rooms above add to it; proxy/admin/ writes it out.
  *
  * The table makes the struct and the Prometheus text.
- * Proxy thread only: plain integers.
- */
+ * Proxy thread only: plain integers. */
 #ifndef TAILOR_PROXY_STATS_METRICS_H
 #define TAILOR_PROXY_STATS_METRICS_H
 

@@ -1,9 +1,7 @@
-/*
- * recent.h: the last ten minutes, for people who look at a page.
+/* recent.h: the last ten minutes, for people who look at a page.
  *
  * The proxy thread notes what happens in a few small rings; the live page shows
- * a copy.  Cost: some 20 KiB, and a few additions per request.
- */
+ * a copy.  Cost: some 20 KiB, and a few additions per request. */
 #ifndef TAILOR_PROXY_STATS_RECENT_H
 #define TAILOR_PROXY_STATS_RECENT_H
 

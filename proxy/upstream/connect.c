@@ -1,5 +1,4 @@
-/*
- * connect.c: making a connection to a server, by connection.c alone.
+/* connect.c: making a connection to a server, by connection.c alone.
  *
  * One that cannot be made for a reason that passes (a full backlog, no
  * descriptor left) is tried again until proxy.connect_timeout; connection.h

@@ -1,10 +1,8 @@
-/*
- * connection.c: connections to the servers: pooled, drained, closed.
+/* connection.c: connections to the servers: pooled, drained, closed.
  *
  * Each connection is in the list of its state at its server; a closed one keeps
  * its memory for the next connection.  connect.c makes connections; what
- * travels on one is in exchange.c.
- */
+ * travels on one is in exchange.c. */
 #include "proxy/upstream/connection.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/*
- * connection.h: one connection to a server, and the pool of them.
+/* connection.h: one connection to a server, and the pool of them.
  *
  * A connection carries one request at a time and never pipelines.  Its user (an
  * attempt of a client's request, a health probe, a warm-up request) hands it
@@ -20,21 +19,18 @@
  * that are let in together as the last places of a backlog, all but one are
  * open at our end only, until the kernel has sent our request again.)
  *
- * Proxy thread only.  After warm-up nothing is allocated: closed connections are
- * kept for the next connection.
- */
+ * Proxy thread only.  After warm-up nothing is allocated: closed connections
+ * are kept for the next connection. */
 #ifndef TAILOR_PROXY_UPSTREAM_CONNECTION_H
 #define TAILOR_PROXY_UPSTREAM_CONNECTION_H
 
 #include "proxy/upstream/upstream.h"
 
-/*
- * An idle connection to a server (most recently used first), or a new one,
+/* An idle connection to a server (most recently used first), or a new one,
  * which may be connected already (state BUSY; connected() is not called then)
  * or be so later.  Neither a full backlog nor a lack of descriptors is an
  * error: it is tried again until proxy.connect_timeout.
- * Returns 0, -ENOMEM, or the negative errno with which the server refused.
- */
+ * Returns 0, -ENOMEM, or the negative errno with which the server refused. */
 int connection_get(struct server *server, const struct exchange_ops *ops,
     void *user, enum connection_reuse reuse, struct connection **out);
 

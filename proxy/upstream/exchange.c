@@ -1,5 +1,4 @@
-/*
- * exchange.c: one request and its response on a connection.
+/* exchange.c: one request and its response on a connection.
  *
  * Writing: head, the attempt's own lines and body go out in one call.
  * Reading: the socket is read into a block of the pool; a head is scanned,
@@ -9,8 +8,7 @@
  * it goes on in, and a packet the less the fuller they are.
  * A callback may detach or close the connection, and the struct may even carry
  * another exchange when it returns, so the code compares the exchange's serial
- * number after each callback before it goes on.
- */
+ * number after each callback before it goes on. */
 #include "proxy/upstream/exchange.h"
 
 #include <errno.h>

@@ -1,10 +1,8 @@
-/*
- * exchange.h: what connection.c and exchange.c share.
+/* exchange.h: what connection.c and exchange.c share.
  *
  * A connection is a connection; an exchange is the one request and response
  * under way on it.  connection.c opens, pools, drains and closes connections;
- * exchange.c writes the request and reads the response.  Private to them.
- */
+ * exchange.c writes the request and reads the response.  Private to them. */
 #ifndef TAILOR_PROXY_UPSTREAM_EXCHANGE_H
 #define TAILOR_PROXY_UPSTREAM_EXCHANGE_H
 

@@ -1,5 +1,4 @@
-/*
- * maintenance.c: taking a server out of service and back, and restarting it, so
+/* maintenance.c: taking a server out of service and back, and restarting it, so
  * that no request notices.
  *
  * The server first hands its role to the other one (a switch: requests in
@@ -9,8 +8,7 @@
  *
  * While one server is restarted the other one is alone, and a collection of
  * its would be a pause for all.  So a restart first lets it serve with
- * this one ready behind it, and begins when it has just collected.
- */
+ * this one ready behind it, and begins when it has just collected. */
 
 #include <errno.h>
 

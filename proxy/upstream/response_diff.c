@@ -1,9 +1,7 @@
-/*
- * response_diff.c: status, length and a hash of two responses, compared.
+/* response_diff.c: status, length and a hash of two responses, compared.
  *
  * The hash takes eight bytes at a time, wherever the pieces that they come in
- * are cut.  It is not keyed: servers are not expected to deceive.
- */
+ * are cut.  It is not keyed: servers are not expected to deceive. */
 #include "proxy/upstream/response_diff.h"
 
 #include <stdlib.h>

@@ -1,11 +1,9 @@
-/*
- * server.c: finding out whether a server answers, and warming it up.
+/* server.c: finding out whether a server answers, and warming it up.
  *
  * A server that is not known to answer is probed every 50 ms: by connecting,
  * and if a health path is configured by asking for it.  A restarted server
  * is given recent requests of clients again, at the pace that the policy
- * sets, before it may serve clients.
- */
+ * sets, before it may serve clients. */
 
 #include "proxy/upstream/server.h"
 

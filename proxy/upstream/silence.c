@@ -1,5 +1,4 @@
-/*
- * silence.c: noticing that a server has stopped responding.
+/* silence.c: noticing that a server has stopped responding.
  *
  * A server that hangs shows no collection and no end; its connections stay
  * open.  What can be seen is that requests wait on it and not a byte comes
@@ -15,8 +14,7 @@
  * a second attempt for what may be repeated; no request fails by it.
  *
  * Cost: a counter for each read, and a walk over the busy connections ten
- * times a second.  Proxy thread only.
- */
+ * times a second.  Proxy thread only. */
 #include "base/log.h"
 #include "proxy/upstream/connection.h"
 #include "proxy/upstream/server.h"

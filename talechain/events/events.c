@@ -1,9 +1,7 @@
-/*
- * events.c: the names of events, arguments, causes and hazards.
+/* events.c: the names of events, arguments, causes and hazards.
  *
  * Lookup of a type is by binary search, because numbers are sparse; the list
- * is in order of its numbers, which a test checks.
- */
+ * is in order of its numbers, which a test checks. */
 #include "talechain/events/events.h"
 
 #include <pthread.h>

@@ -1,10 +1,8 @@
-/*
- * events.h: the names of events, their arguments, causes and rates.
+/* events.h: the names of events, their arguments, causes and rates.
  *
  * This room owns the vocabulary: one table for each list in talechain.h and
  * hazard.h, so that a number, its name and its arguments are written down
- * once.  Pure lookups of static text; any room and any thread may call.
- */
+ * once.  Pure lookups of static text; any room and any thread may call. */
 #ifndef TAILOR_TALECHAIN_EVENTS_EVENTS_H
 #define TAILOR_TALECHAIN_EVENTS_EVENTS_H
 

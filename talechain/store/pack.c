@@ -1,9 +1,7 @@
-/*
- * pack.c: a tale as bytes, and back.
+/* pack.c: a tale as bytes, and back.
  *
  * One function walks a tale's fields for both directions: what is written
- * and what is read cannot disagree.  The first failure sticks.
- */
+ * and what is read cannot disagree.  The first failure sticks. */
 #include "talechain/store/pack.h"
 
 #include "talechain/explain/tale_struct.h"

@@ -1,5 +1,4 @@
-/*
- * pack.h: a tale as bytes, and back.
+/* pack.h: a tale as bytes, and back.
  *
  * Every number is a varint (seven bits a byte, lowest first; signed ones
  * zigzag), every text a length and its bytes, every event a difference to the
@@ -8,8 +7,7 @@
  *
  * Reading is of hostile input: whatever the bytes are, it ends, stays inside
  * them and gives a tale that slicing could have given, or an error.  Private
- * to this room.
- */
+ * to this room. */
 #ifndef TAILOR_TALECHAIN_STORE_PACK_H
 #define TAILOR_TALECHAIN_STORE_PACK_H
 

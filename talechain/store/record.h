@@ -1,5 +1,4 @@
-/*
- * record.h: records in a file of the store.  Private to this room.
+/* record.h: records in a file of the store.  Private to this room.
  *
  *  0      4       8               16                          56     64
  *  +------+-------+---------------+---------------------------+------+
@@ -16,8 +15,7 @@
  *
  * crc is CRC-32C of the record from byte 8 on.  bytes is the whole record,
  * packed what of it is the tale; the rest is zero.  Numbers are in the
- * machine's byte order (on another one the magic does not match).
- */
+ * machine's byte order (on another one the magic does not match). */
 #ifndef TAILOR_TALECHAIN_STORE_RECORD_H
 #define TAILOR_TALECHAIN_STORE_RECORD_H
 

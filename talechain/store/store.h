@@ -1,5 +1,4 @@
-/*
- * store.h: the tales of slow requests, kept in files.
+/* store.h: the tales of slow requests, kept in files.
  *
  * This room owns the directory of kept tales; the analysis thread calls it.
  * An append-only set of files in a directory of its own (0700, files 0600),
@@ -13,8 +12,7 @@
  * process at a time (a lock says so), and nothing is synced, so a power cut
  * may cost the last seconds.
  *
- * Calls read and write files and may wait for a disk.  One thread at a time.
- */
+ * Calls read and write files and may wait for a disk.  One thread at a time. */
 #ifndef TAILOR_TALECHAIN_STORE_STORE_H
 #define TAILOR_TALECHAIN_STORE_STORE_H
 

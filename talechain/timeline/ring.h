@@ -1,5 +1,4 @@
-/*
- * ring.h: reading a ring whose slots carry sequence numbers.
+/* ring.h: reading a ring whose slots carry sequence numbers.
  *
  * Channels and the timeline stream are the same kind of ring: entry i lies in
  * slot i mod slots, whose first word is 2*i+1 while it is being written and
@@ -15,8 +14,7 @@
  * are at least those of that entry); the acquire fence keeps the fields' loads
  * before the second load of seq (so a newer field means a newer seq).  See
  * H.-J. Boehm, "Can Seqlocks Get Along With Programming Language Memory
- * Models?", MSPC 2012.
- */
+ * Models?", MSPC 2012. */
 #ifndef TAILOR_TALECHAIN_TIMELINE_RING_H
 #define TAILOR_TALECHAIN_TIMELINE_RING_H
 

@@ -1,13 +1,11 @@
-/*
- * timeline.c: the writer's end of the timeline stream.
+/* timeline.c: the writer's end of the timeline stream.
  *
  * One file of shared memory, one writer, slots with sequence numbers
  * (ring.h).  The file is prepared under another name and linked into place,
  * so a reader sees either a whole stream or the one before.  Its writer keeps
  * it locked (flock): a file without a lock was left by a writer that is gone,
  * and is replaced; one with a lock stays.  Memory is allocated and mapped once;
- * appending is a dozen stores.  Nothing survives a reboot.
- */
+ * appending is a dozen stores.  Nothing survives a reboot. */
 #include "talechain/timeline/timeline.h"
 
 #include <assert.h>

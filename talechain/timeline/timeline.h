@@ -1,13 +1,11 @@
-/*
- * timeline.h: the timeline stream: all events in one order, in shared memory.
+/* timeline.h: the timeline stream: all events in one order, in shared memory.
  *
  * This room owns the two rings that events go through: channels, of which it
  * has the reading end (cursor.h), and the stream, into which the observer
  * copies every event in the order in which it reads them.  The observer is
  * the stream's only writer and never waits for a reader.  Any process may map
  * the stream read-only and follow it; a reader that is overtaken knows how
- * many slots it missed.
- */
+ * many slots it missed. */
 #ifndef TAILOR_TALECHAIN_TIMELINE_TIMELINE_H
 #define TAILOR_TALECHAIN_TIMELINE_TIMELINE_H
 
@@ -39,8 +37,7 @@ _Static_assert(offsetof(struct timeline_slot, event) == 32, "timeline slot");
 struct timeline;	/* the writer's end, opaque */
 struct timeline_reader; /* a reader's end, opaque */
 
-/*
- * Make a stream of 1 << slot_log2 slots (10 .. 24).
+/* Make a stream of 1 << slot_log2 slots (10 .. 24).
  *   path  a file in a memory file system (tmpfs, ramfs, hugetlbfs) to make it
  *         under (mode 0640; one that a writer left that is gone is replaced),
  *         or NULL for an anonymous one
@@ -49,8 +46,7 @@ struct timeline_reader; /* a reader's end, opaque */
  * a store to such a mapping can block for hundreds of milliseconds) or
  * another negative errno of open, fallocate or mmap.  Free with
  * timeline_free, which unlinks the file if it is still ours.  All pages are
- * allocated and mapped now, none later.  Cost: 4 KiB + 96 B * slots.
- */
+ * allocated and mapped now, none later.  Cost: 4 KiB + 96 B * slots. */
 int timeline_new(struct timeline **out, const char *path, unsigned slot_log2);
 void timeline_free(struct timeline **tp);
 
@@ -66,8 +62,7 @@ timeline_append(struct timeline *t, const struct talechain_event *event,
 /* The position that the next event will get.  Any thread of the process. */
 uint64_t timeline_position(const struct timeline *t);
 
-/*
- * Follow a stream by its file (another process) or in the same process.
+/* Follow a stream by its file (another process) or in the same process.
  * Starts at the oldest slot that is safe to read.
  * Returns 0, -ENOENT no such stream, -EPROTO not a stream of this version or
  * shorter than it says, or a negative errno.  Free with
@@ -76,8 +71,7 @@ uint64_t timeline_position(const struct timeline *t);
  * The file is hostile input: no value in it makes the reader leave the
  * mapping, loop or wait.  But if the file's owner truncates it after it was
  * mapped, reading raises SIGBUS.  Only Tailor's own user can do that (mode
- * 0640), and Tailor never does: a new Tailor makes a new file.
- */
+ * 0640), and Tailor never does: a new Tailor makes a new file. */
 int timeline_reader_open(struct timeline_reader **out, const char *path);
 int timeline_reader_from(struct timeline_reader **out, struct timeline *t);
 void timeline_reader_close(struct timeline_reader **rp);
