@@ -36,7 +36,7 @@ attempt_describe(const struct attempt *a, struct tale_attempt *out)
 	out->written = a->written;
 	out->first_byte = a->first_byte;
 	out->complete = a->completed;
-	out->status = a->answer.status;
+	out->status = a->response.status;
 }
 
 /* The request as the table and the timeline show it. */

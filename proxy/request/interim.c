@@ -13,7 +13,7 @@ interim_forward(struct attempt *a, const struct http_head *head)
 {
 	struct request *r = a->request;
 	struct proxy *p = r->proxy;
-	struct http_deliver answer = {.framing = HTTP_FRAMING_NONE};
+	struct http_deliver deliver = {.framing = HTTP_FRAMING_NONE};
 	struct block *b;
 	int n;
 
@@ -28,7 +28,7 @@ interim_forward(struct attempt *a, const struct http_head *head)
 	b = block_take(&p->loop.blocks);
 	n = b == NULL ? -1
 		      : http_write_response(
-			    head, &answer, b->data + b->begin, block_room(b));
+			    head, &deliver, b->data + b->begin, block_room(b));
 	if (n < 0) {
 		block_give(&p->loop.blocks, b);
 		p->metrics.interims_dropped++;

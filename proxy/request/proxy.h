@@ -55,7 +55,7 @@ struct attempt {
 	char lines[320];	 /* framing and Tailor-* fields, empty line */
 	size_t lines_length;
 
-	struct response answer;
+	struct response response;
 	bool due;    /* to be committed when this read is over */
 	bool reused; /* its connection had been used before */
 

@@ -277,7 +277,7 @@ on_late(void *user, bool forced)
 
 	(void)forced;
 	if (r->state == REQUEST_RUNNING && r->race.started == 1 &&
-	    first->link != NULL && first->answer.status == 0)
+	    first->link != NULL && first->response.status == 0)
 		request_hedge(r, HEDGE_TIMER);
 }
 
@@ -305,7 +305,7 @@ request_fail(struct request *r, unsigned status, const char *reason)
 	if (r->state == REQUEST_LOCAL)
 		return; /* answered, and the answer is on its way */
 	if (r->state == REQUEST_COMMITTED) {
-		/* Part of another answer is out: only the end of the
+		/* Part of another response is out: only the end of the
 		 * connection shows that to the client (W4). */
 		p->metrics.truncated++;
 		r->note = "truncated";
@@ -408,7 +408,7 @@ static const struct client_ops request_ops = {
     .gone = on_client_gone,
 };
 
-/* Whether an answer begun stands still while another attempt may overtake. */
+/* Whether a response begun stands still while another attempt may overtake. */
 static bool
 attempt_is_stuck(const struct attempt *a)
 {
@@ -429,8 +429,8 @@ on_commit_due(void *user, bool forced)
 	for (int i = 0; i < RACE_ATTEMPTS; i++) {
 		struct attempt *a = &r->attempt[i];
 
-		if (!a->on || a->link == NULL || a->answer.status == 0 ||
-		    a->answer.held || attempt_wait_ns(a) < 0)
+		if (!a->on || a->link == NULL || a->response.status == 0 ||
+		    a->response.held || attempt_wait_ns(a) < 0)
 			continue;
 		if (attempt_is_stuck(a)) {
 			stuck = true;
@@ -454,15 +454,15 @@ request_begun_bytes(const struct request *r)
 	for (int i = 0; i < RACE_ATTEMPTS; i++) {
 		const struct attempt *a = &r->attempt[i];
 
-		if (a->on && !a->answer.held)
-			bytes += a->answer.body.bytes;
+		if (a->on && !a->response.held)
+			bytes += a->response.body.bytes;
 		if (a->on && a->link != NULL && !a->link->sent_all)
 			bytes += exchange_taken_bytes(a->link);
 	}
 	return bytes;
 }
 
-/* The deadline is for an answer to begin.  A long body, either way, may take
+/* The deadline is for a response to begin.  A long body, either way, may take
  * longer, as long as some of it has come since the last time. */
 static bool
 request_progresses(struct request *r)
@@ -473,7 +473,7 @@ request_progresses(struct request *r)
 	if (c == NULL)
 		return false;
 	if (c->write.waits)
-		return true; /* the turn's end has an answer for it */
+		return true; /* the turn's end has a response for it */
 	if (r->state != REQUEST_COMMITTED)
 		bytes = request_begun_bytes(r);
 	else
@@ -497,10 +497,11 @@ on_deadline(void *user, bool forced)
 		    r->generation->config->proxy.request_timeout_ns);
 		return;
 	}
-	/* An answer that was held back is better than none (W2). */
+	/* A response that was held back is better than none (W2). */
 	for (int i = 0; i < RACE_ATTEMPTS; i++)
-		if (r->state == REQUEST_RUNNING && r->attempt[i].answer.held &&
-		    r->attempt[i].answer.complete) {
+		if (r->state == REQUEST_RUNNING &&
+		    r->attempt[i].response.held &&
+		    r->attempt[i].response.complete) {
 			attempt_commit(&r->attempt[i], instant_now());
 			return;
 		}

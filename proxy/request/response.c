@@ -27,7 +27,7 @@ int
 response_read(
     struct response *a, const struct request *r, const struct http_head *head)
 {
-	struct http_deliver answer = {
+	struct http_deliver deliver = {
 	    .framing = HTTP_FRAMING_NONE,
 	    .request_id = r->external_id,
 	};
@@ -42,7 +42,7 @@ response_read(
 	a->head = block_take(&r->proxy->loop.blocks);
 	if (a->head == NULL)
 		return -ENOMEM;
-	n = http_write_response(head, &answer, a->head->data + a->head->begin,
+	n = http_write_response(head, &deliver, a->head->data + a->head->begin,
 	    block_room(a->head) - LINES_MAX);
 	if (n < 0)
 		return n;
@@ -51,7 +51,7 @@ response_read(
 	return 0;
 }
 
-/* Bodiless by its nature: an answer to HEAD, 204, 304. */
+/* Bodiless by its nature: a response to HEAD, 204, 304. */
 static bool
 is_bodiless(const struct response *a, const struct request *r)
 {
