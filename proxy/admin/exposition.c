@@ -68,12 +68,12 @@ put_seconds(struct exposition *e, uint64_t ns)
 
 /* A name and what of the labels' braces is known; last: nothing follows. */
 static void
-put_name(struct exposition *e, const char *name, const char *suffix,
-    const struct label *labels, bool last)
+put_name(struct exposition *e, const char *suffix, const struct label *labels,
+    bool last)
 {
 	const char *before = "{";
 
-	put_text(e, name);
+	put_text(e, e->name);
 	put_text(e, suffix);
 	for (; labels != NULL && labels->name != NULL; labels++) {
 		put_text(e, before);
@@ -118,6 +118,7 @@ exposition_family(struct exposition *e, const char *name)
 	size_t n = strlen(name), kind;
 	const char *line = family_find(e, name, n), *type, *end;
 
+	e->name = name;
 	type = line != NULL ? line + n + 1 : "untyped";
 	kind = strcspn(type, "\n");
 	if (e->openmetrics && n > 6 && strncmp(type, "counter", kind) == 0)
@@ -139,38 +140,24 @@ exposition_family(struct exposition *e, const char *name)
 	put(e, "\n", 1);
 }
 
-static void
-put_sample(struct exposition *e, const char *name, const char *suffix,
+void
+exposition_part(struct exposition *e, const char *suffix,
     const struct label *labels, uint64_t value)
 {
-	put_name(e, name, suffix, labels, true);
+	put_name(e, suffix, labels, true);
 	put(e, " ", 1);
 	put_number(e, value);
 	put(e, "\n", 1);
 }
 
-static void
-put_sample_ns(struct exposition *e, const char *name, const char *suffix,
+void
+exposition_part_ns(struct exposition *e, const char *suffix,
     const struct label *labels, uint64_t value_ns)
 {
-	put_name(e, name, suffix, labels, true);
+	put_name(e, suffix, labels, true);
 	put(e, " ", 1);
 	put_seconds(e, value_ns);
 	put(e, "\n", 1);
-}
-
-void
-exposition_sample(struct exposition *e, const char *name,
-    const struct label *labels, uint64_t value)
-{
-	put_sample(e, name, "", labels, value);
-}
-
-void
-exposition_sample_ns(struct exposition *e, const char *name,
-    const struct label *labels, uint64_t value_ns)
-{
-	put_sample_ns(e, name, "", labels, value_ns);
 }
 
 void
@@ -178,7 +165,7 @@ exposition_gauge(struct exposition *e, const char *name, double value)
 {
 	exposition_family(e, name);
 	if (value >= 0 && value < 1e15 && value == (double)(uint64_t)value)
-		exposition_sample(e, name, NULL, (uint64_t)value);
+		exposition_sample(e, NULL, (uint64_t)value);
 	else
 		text_add(&e->text, "%s %.9g\n", name, value);
 }
@@ -187,7 +174,7 @@ void
 exposition_counter(struct exposition *e, const char *name, uint64_t value)
 {
 	exposition_family(e, name);
-	exposition_sample(e, name, NULL, value);
+	exposition_sample(e, NULL, value);
 }
 
 static void
@@ -200,16 +187,15 @@ put_exemplar(struct exposition *e, const struct exemplar *x)
 }
 
 void
-exposition_histogram(struct exposition *e, const char *name,
-    const struct label *labels, const struct distribution *d,
-    const struct exemplar *exemplars)
+exposition_histogram(struct exposition *e, const struct label *labels,
+    const struct distribution *d, const struct exemplar *exemplars)
 {
 	size_t begun = e->text.length, head = 0;
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i <= d->edges; i++) {
 		if (i == 0)
-			put_name(e, name, "_bucket", labels, false);
+			put_name(e, "_bucket", labels, false);
 		else if (text_reserve(&e->text, head)) /* as the first */
 			put(e, e->text.at + begun, head);
 		head = i == 0 ? e->text.length - begun : head;
@@ -223,8 +209,8 @@ exposition_histogram(struct exposition *e, const char *name,
 		put_number(e, sum);
 		put_exemplar(e, exemplars != NULL ? &exemplars[i] : NULL);
 	}
-	put_sample_ns(e, name, "_sum", labels, d->sum);
-	put_sample(e, name, "_count", labels, d->total);
+	exposition_part_ns(e, "_sum", labels, d->sum);
+	exposition_part(e, "_count", labels, d->total);
 }
 
 void
@@ -232,7 +218,7 @@ exposition_distribution(
     struct exposition *e, const char *name, const struct distribution *d)
 {
 	exposition_family(e, name);
-	exposition_histogram(e, name, NULL, d, NULL);
+	exposition_histogram(e, NULL, d, NULL);
 }
 
 void
@@ -246,11 +232,10 @@ exposition_summary(
 
 	exposition_family(e, name);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		exposition_sample_ns(e, name,
-		    LABELS({"quantile", wanted[i].name}),
+		exposition_sample_ns(e, LABELS({"quantile", wanted[i].name}),
 		    histogram_quantile(h, wanted[i].q));
-	put_sample_ns(e, name, "_sum", NULL, h->sum);
-	put_sample(e, name, "_count", NULL, h->count);
+	exposition_part_ns(e, "_sum", NULL, h->sum);
+	exposition_part(e, "_count", NULL, h->count);
 }
 
 void

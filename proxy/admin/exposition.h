@@ -16,7 +16,8 @@
 struct exposition {
 	struct text text; /* for few samples that others cannot: text_add */
 	bool openmetrics;
-	const char *family; /* in metrics.txt: the last one; static */
+	const char *name;   /* of the family that was begun; static */
+	const char *family; /* its line in metrics.txt; static */
 };
 
 /* A sample's label; values hold no quotes, backslashes or line ends. */
@@ -38,11 +39,14 @@ size_t exposition_seconds(uint64_t ns, char *out);
  * ends in _total. */
 void exposition_family(struct exposition *e, const char *name);
 
-/* One sample of the family: a whole number, or nanoseconds in seconds. */
-void exposition_sample(struct exposition *e, const char *name,
+/* A sample of the family, with "", "_bucket", ... behind its name: a whole
+ * number, or nanoseconds in seconds. */
+void exposition_part(struct exposition *e, const char *suffix,
     const struct label *labels, uint64_t value);
-void exposition_sample_ns(struct exposition *e, const char *name,
+void exposition_part_ns(struct exposition *e, const char *suffix,
     const struct label *labels, uint64_t value_ns);
+#define exposition_sample(e, ...) exposition_part(e, "", __VA_ARGS__)
+#define exposition_sample_ns(e, ...) exposition_part_ns(e, "", __VA_ARGS__)
 
 /* Families of one sample. */
 void exposition_gauge(struct exposition *e, const char *name, double value);
@@ -51,9 +55,8 @@ void exposition_counter(struct exposition *e, const char *name, uint64_t value);
 /* The samples of one histogram, in seconds, without the family's head.
  *   labels     two at most, or NULL
  *   exemplars  d->edges + 1 of them, or NULL; written in OpenMetrics only */
-void exposition_histogram(struct exposition *e, const char *name,
-    const struct label *labels, const struct distribution *d,
-    const struct exemplar *exemplars);
+void exposition_histogram(struct exposition *e, const struct label *labels,
+    const struct distribution *d, const struct exemplar *exemplars);
 
 /* A family of one histogram, without labels or exemplars. */
 void exposition_distribution(

@@ -28,15 +28,12 @@ write_periods(struct exposition *e, const struct profiler_stats *s)
 		if (i < 5) /* no sweep takes less than 32 ns */
 			continue;
 		exposition_seconds(UINT64_C(1) << i, edge);
-		exposition_sample(e, "tailor_profiler_period_seconds_bucket",
-		    LABELS({"le", edge}), sum);
+		exposition_part(e, "_bucket", LABELS({"le", edge}), sum);
 	}
 	sum += s->cost.period[PROFILER_PERIODS - 1];
-	exposition_sample(e, "tailor_profiler_period_seconds_bucket",
-	    LABELS({"le", "+Inf"}), sum);
-	exposition_sample_ns(
-	    e, "tailor_profiler_period_seconds_sum", NULL, s->cost.periods_ns);
-	exposition_sample(e, "tailor_profiler_period_seconds_count", NULL, sum);
+	exposition_part(e, "_bucket", LABELS({"le", "+Inf"}), sum);
+	exposition_part_ns(e, "_sum", NULL, s->cost.periods_ns);
+	exposition_part(e, "_count", NULL, sum);
 }
 
 /* What the observer's sweeps cost, and what they are spent on. */
@@ -50,8 +47,7 @@ write_self(struct exposition *e, const struct profiler_stats *s)
 	    e, "tailor_profiler_sweeps_timed_total", s->cost.timed);
 	exposition_family(e, "tailor_profiler_sweep_cycles_total");
 	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
-		exposition_sample(e, "tailor_profiler_sweep_cycles_total",
-		    LABELS({"source", profiler_part_name(i)}),
+		exposition_sample(e, LABELS({"source", profiler_part_name(i)}),
 		    s->cost.cycles[i]);
 	exposition_family(e, "tailor_profiler_sweep_mean_cycles");
 	for (unsigned i = 0; i < PROFILER_PART_COUNT; i++)
@@ -83,8 +79,7 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	exposition_counter(e, "tailor_channel_errors_total", s.rejected);
 	exposition_counter(e, "tailor_hazards_dropped_total", s.hazards_lost);
 	exposition_family(e, "tailor_kernel_unsampled_seconds_total");
-	exposition_sample_ns(e, "tailor_kernel_unsampled_seconds_total", NULL,
-	    s.kernel_unsampled_ns);
+	exposition_sample_ns(e, NULL, s.kernel_unsampled_ns);
 	exposition_counter(e, "tailor_kernel_missed_total", s.kernel_missed);
 	exposition_counter(
 	    e, "tailor_kernel_threads_refused_total", s.kernel_crowded);
@@ -92,7 +87,7 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	    e, "tailor_processes_refused_total", s.processes_refused);
 	exposition_family(e, "tailor_server_processes");
 	for (unsigned i = 0; i < p->config->servers; i++)
-		exposition_sample(e, "tailor_server_processes",
+		exposition_sample(e,
 		    LABELS({"server", p->config->server[i].name}),
 		    s.server[i].processes);
 	exposition_counter(e, "tailor_profiler_blind_total", s.blind);
@@ -103,8 +98,7 @@ metrics_write_profiler(struct proxy *p, struct exposition *e)
 	exposition_counter(
 	    e, "tailor_profiler_rates_dropped_total", s.rates_dropped);
 	exposition_family(e, "tailor_host_steal_seconds_total");
-	exposition_sample_ns(
-	    e, "tailor_host_steal_seconds_total", NULL, s.stolen_ns);
+	exposition_sample_ns(e, NULL, s.stolen_ns);
 	exposition_gauge(e, "tailor_channels", s.channels);
 	exposition_counter(
 	    e, "tailor_channels_refused_total", s.channels_refused);
@@ -133,8 +127,7 @@ metrics_write_tales(struct proxy *p, struct exposition *e)
 	by_cause(e, "tailor_slow_seconds_total", s.cause_ns, 1e9);
 	exposition_counter(e, "tailor_slow_left_out_total", s.left_out);
 	exposition_family(e, "tailor_analysis_cpu_seconds_total");
-	exposition_sample_ns(
-	    e, "tailor_analysis_cpu_seconds_total", NULL, s.cpu_ns);
+	exposition_sample_ns(e, NULL, s.cpu_ns);
 	exposition_gauge(e, "tailor_tales", s.store.tales);
 	exposition_gauge(e, "tailor_tales_bytes", (double)s.store.bytes);
 	exposition_gauge(e, "tailor_tales_files", s.store.files);
@@ -202,8 +195,8 @@ write_standard(struct proxy *p, struct exposition *e)
 	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) != 0)
 		return;
 	exposition_family(e, "process_cpu_seconds_total");
-	exposition_sample_ns(e, "process_cpu_seconds_total", NULL,
-	    (uint64_t)cpu.tv_sec * NS_PER_S + (uint64_t)cpu.tv_nsec);
+	exposition_sample_ns(
+	    e, NULL, (uint64_t)cpu.tv_sec * NS_PER_S + (uint64_t)cpu.tv_nsec);
 }
 
 /* When the oldest event that can still be read was read; not set: none. */
@@ -243,8 +236,7 @@ write_stream(struct proxy *p, struct exposition *e)
 	exposition_gauge(e, "tailor_stream_bytes",
 	    (double)(slots * sizeof(struct timeline_slot)));
 	exposition_family(e, "tailor_stream_oldest_age_seconds");
-	exposition_sample_ns(e, "tailor_stream_oldest_age_seconds", NULL,
-	    age_ns < 0 ? 0 : (uint64_t)age_ns);
+	exposition_sample_ns(e, NULL, age_ns < 0 ? 0 : (uint64_t)age_ns);
 }
 
 static void
@@ -256,18 +248,16 @@ write_spools(const struct spools *s, struct exposition *e)
 	exposition_gauge(e, "tailor_spool_files", s->now.files);
 	exposition_family(e, "tailor_spool_written_bytes_total");
 	for (unsigned i = 0; i < SPOOL_USES; i++)
-		exposition_sample(e, "tailor_spool_written_bytes_total",
-		    LABELS({"use", use[i]}), s->use[i].bytes);
+		exposition_sample(e, LABELS({"use", use[i]}), s->use[i].bytes);
 	exposition_family(e, "tailor_spool_opened_total");
 	for (unsigned i = 0; i < SPOOL_USES; i++)
-		exposition_sample(e, "tailor_spool_opened_total",
-		    LABELS({"use", use[i]}), s->use[i].files);
+		exposition_sample(e, LABELS({"use", use[i]}), s->use[i].files);
 	exposition_family(e, "tailor_spool_refused_total");
 	for (unsigned i = 0; i < SPOOL_USES; i++) {
-		exposition_sample(e, "tailor_spool_refused_total",
+		exposition_sample(e,
 		    LABELS({"use", use[i]}, {"reason", "limit"}),
 		    s->use[i].limited);
-		exposition_sample(e, "tailor_spool_refused_total",
+		exposition_sample(e,
 		    LABELS({"use", use[i]}, {"reason", "failed"}),
 		    s->use[i].failed);
 	}

@@ -16,16 +16,15 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	exposition_family(e, "tailor_hazards_total");
 	for (unsigned s = 0; s < c->servers; s++)
 		for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-			exposition_sample(e, "tailor_hazards_total",
-			    HAZARD(c, s, k), m->hazards[s][k]);
+			exposition_sample(e, HAZARD(c, s, k), m->hazards[s][k]);
 	exposition_family(e, "tailor_hazard_seconds_total");
 	for (unsigned s = 0; s < c->servers; s++)
 		for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-			exposition_sample_ns(e, "tailor_hazard_seconds_total",
-			    HAZARD(c, s, k), m->hazard_ns[s][k]);
+			exposition_sample_ns(
+			    e, HAZARD(c, s, k), m->hazard_ns[s][k]);
 	exposition_family(e, "tailor_hazard_duration_seconds");
 	for (unsigned k = 0; k < HAZARD_KIND_COUNT; k++)
-		exposition_histogram(e, "tailor_hazard_duration_seconds",
+		exposition_histogram(e,
 		    LABELS({"kind", hazard_kind_name((enum hazard_kind)k)}),
 		    &m->hazard_length[k], NULL);
 	exposition_distribution(
@@ -33,32 +32,23 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	exposition_distribution(
 	    e, "tailor_hazard_notice_delay_seconds", &m->notice);
 	exposition_family(e, "tailor_both_hazard_seconds_total");
-	exposition_sample_ns(
-	    e, "tailor_both_hazard_seconds_total", NULL, m->both_hazard_ns);
+	exposition_sample_ns(e, NULL, m->both_hazard_ns);
 	exposition_counter(
 	    e, "tailor_hazards_expired_total", p->hedging.hazards_expired);
 	exposition_family(e, "tailor_swaps_by_reason_total");
 	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
 		if (i == HEDGE_FIRST || m->swap_reason[i] > 0 ||
 		    i <= HEDGE_UNRESPONSIVE)
-			exposition_sample(e, "tailor_swaps_by_reason_total",
+			exposition_sample(e,
 			    LABELS({"reason",
 				i == HEDGE_FIRST ? "operator"
 						 : hedge_trigger_name(
 						       (enum hedge_trigger)i)}),
 			    m->swap_reason[i]);
 	exposition_family(e, "tailor_swap_refused_total");
-	exposition_sample(e, "tailor_swap_refused_total",
-	    LABELS({"reason", "standby_not_ready"}), p->hedging.swaps_refused);
+	exposition_sample(e, LABELS({"reason", "standby_not_ready"}),
+	    p->hedging.swaps_refused);
 	exposition_distribution(e, "tailor_swap_duration_seconds", &m->swap);
-}
-
-static void
-server_histogram(struct proxy *p, struct exposition *e, const char *name,
-    unsigned server, const struct distribution *d)
-{
-	exposition_histogram(e, name,
-	    LABELS({"server", p->config->server[server].name}), d, NULL);
 }
 
 static void
@@ -67,7 +57,7 @@ write_states(struct proxy *p, struct exposition *e)
 	exposition_family(e, "tailor_server_state");
 	for (unsigned s = 0; s < p->config->servers; s++)
 		for (unsigned i = 0; i <= SERVER_READY; i++)
-			exposition_sample(e, "tailor_server_state",
+			exposition_sample(e,
 			    LABELS({"server", p->config->server[s].name},
 				{"state",
 				    server_state_name((enum server_state)i)}),
@@ -76,18 +66,19 @@ write_states(struct proxy *p, struct exposition *e)
 	for (unsigned s = 0; s < p->config->servers; s++)
 		for (unsigned i = 0; i < 2; i++)
 			exposition_histogram(e,
-			    "tailor_server_response_seconds",
 			    LABELS({"server", p->config->server[s].name},
 				{"hazard", i == 0 ? "no" : "yes"}),
 			    &p->upstream.server[s].responses[i], NULL);
 	exposition_family(e, "tailor_warmup_duration_seconds");
 	for (unsigned s = 0; s < p->config->servers; s++)
-		server_histogram(p, e, "tailor_warmup_duration_seconds", s,
-		    &p->upstream.server[s].warmup_length);
+		exposition_histogram(e,
+		    LABELS({"server", p->config->server[s].name}),
+		    &p->upstream.server[s].warmup_length, NULL);
 	exposition_family(e, "tailor_server_connect_seconds");
 	for (unsigned s = 0; s < p->config->servers; s++)
-		server_histogram(p, e, "tailor_server_connect_seconds", s,
-		    &p->upstream.server[s].connect_length);
+		exposition_histogram(e,
+		    LABELS({"server", p->config->server[s].name}),
+		    &p->upstream.server[s].connect_length, NULL);
 }
 
 /* A family with a sample for each server s. */
@@ -96,7 +87,7 @@ write_states(struct proxy *p, struct exposition *e)
 	     s < p->upstream.server + p->config->servers; s++)
 #define PER_SERVER(metric, value)                                 \
 	exposition_family(e, metric);                             \
-	EACH_SERVER exposition_sample(e, metric,                  \
+	EACH_SERVER exposition_sample(e,                          \
 	    LABELS({"server", p->config->server[s->index].name}), \
 	    (uint64_t)(value))
 
@@ -141,7 +132,7 @@ metrics_write_servers(struct proxy *p, struct exposition *e)
 	exposition_family(e, "tailor_server_errors_total");
 	for (unsigned s = 0; s < p->config->servers; s++)
 		for (unsigned i = EXCHANGE_REFUSED; i <= EXCHANGE_TIMEOUT; i++)
-			exposition_sample(e, "tailor_server_errors_total",
+			exposition_sample(e,
 			    LABELS({"server", p->config->server[s].name},
 				{"type", type[i]}),
 			    p->upstream.server[s].errors[i]);

@@ -13,8 +13,8 @@ write_reasons(
 {
 	exposition_family(e, name);
 	for (unsigned i = 0; i < r->reasons; i++)
-		exposition_sample(e, name, LABELS({"reason", r->of[i].reason}),
-		    r->of[i].count);
+		exposition_sample(
+		    e, LABELS({"reason", r->of[i].reason}), r->of[i].count);
 }
 
 static void
@@ -26,8 +26,8 @@ write_plain(const struct metrics *m, struct exposition *e)
 	if (strcmp(last, name) != 0)         \
 		exposition_family(e, name);  \
 	last = name;                         \
-	exposition_sample(e, name,           \
-	    label[0] != '\0' ? LABELS({label, value}) : NULL, m->field);
+	exposition_sample(                   \
+	    e, label[0] != '\0' ? LABELS({label, value}) : NULL, m->field);
 	METRICS_COUNTERS(METRICS_X)
 #undef METRICS_X
 }
@@ -43,8 +43,8 @@ write_requests(struct proxy *p, struct exposition *e)
 
 	exposition_family(e, "tailor_requests_total");
 	for (size_t i = 0; i < COUNT(class); i++)
-		exposition_sample(e, "tailor_requests_total",
-		    LABELS({"code_class", class[i]}), m->requests[i]);
+		exposition_sample(
+		    e, LABELS({"code_class", class[i]}), m->requests[i]);
 	exposition_family(e, "tailor_local_replies_total");
 	for (unsigned i = 0; i < COUNT(m->local); i++)
 		if (m->local[i] > 0)
@@ -53,14 +53,13 @@ write_requests(struct proxy *p, struct exposition *e)
 			    (unsigned long long)m->local[i]);
 	write_reasons(e, "tailor_parse_errors_total", &m->parse);
 	exposition_family(e, "tailor_request_duration_seconds");
-	exposition_histogram(e, "tailor_request_duration_seconds", NULL,
-	    &m->latency, m->exemplar);
+	exposition_histogram(e, NULL, &m->latency, m->exemplar);
 	exposition_distribution(
 	    e, "tailor_response_commit_delay_seconds", &m->commit_delay);
 	exposition_family(e, "tailor_requests_by_method_total");
 	for (unsigned i = 0; i < COUNT(m->methods); i++)
-		exposition_sample(e, "tailor_requests_by_method_total",
-		    LABELS({"method", method[i]}), m->methods[i]);
+		exposition_sample(
+		    e, LABELS({"method", method[i]}), m->methods[i]);
 	write_reasons(e, "tailor_request_failures_total", &m->failures);
 	exposition_gauge(
 	    e, "tailor_requests_inflight", p->table.inflight_count);
@@ -79,7 +78,7 @@ write_copies(const struct replay_table *t, struct exposition *e)
 {
 	exposition_family(e, "tailor_copies_refused_total");
 	for (unsigned i = 0; i < REPLAY_REFUSALS; i++)
-		exposition_sample(e, "tailor_copies_refused_total",
+		exposition_sample(e,
 		    LABELS({"reason",
 			replay_refusal_name((enum replay_refusal)i)}),
 		    t->refused[i]);
@@ -99,7 +98,7 @@ write_hedging(struct proxy *p, struct exposition *e)
 	for (unsigned t = HEDGE_GC; t < HEDGE_TRIGGER_COUNT; t++)
 		for (unsigned s = 0; s < c->servers; s++) {
 			sent += m->hedges[t][s];
-			exposition_sample(e, "tailor_hedges_sent_total",
+			exposition_sample(e,
 			    LABELS({"trigger", hedge_trigger_name(
 						   (enum hedge_trigger)t)},
 				{"server", c->server[s].name}),
@@ -107,7 +106,7 @@ write_hedging(struct proxy *p, struct exposition *e)
 		}
 	exposition_family(e, "tailor_hedges_refused_total");
 	for (unsigned i = 1; i < HEDGE_REFUSAL_COUNT; i++)
-		exposition_sample(e, "tailor_hedges_refused_total",
+		exposition_sample(e,
 		    LABELS(
 			{"reason", hedge_refusal_name((enum hedge_refusal)i)}),
 		    m->refused[i]);

@@ -100,9 +100,10 @@ test_samples(void **state)
 			   "# TYPE tailor_swaps counter\n" SWAPS_MOST
 			 : "# HELP tailor_swaps_total " SWAPS
 			   "# TYPE tailor_swaps_total counter\n" SWAPS_MOST);
-		exposition_sample(&e, "b", LABELS({"x", "y"}), 0);
+		e.name = "b";
+		exposition_sample(&e, LABELS({"x", "y"}), 0);
 		exposition_sample_ns(
-		    &e, "b", LABELS({"x", "y"}, {"z", "w"}), 1500000000);
+		    &e, LABELS({"x", "y"}, {"z", "w"}), 1500000000);
 		assert_text(&e, "b{x=\"y\"} 0\nb{x=\"y\",z=\"w\"} 1.5\n");
 		/* A family before the last one; one that is not described. */
 		exposition_gauge(&e, "tailor_channels", 0.25);
@@ -160,14 +161,16 @@ test_histograms(void **state)
 	bare = naive(&d, "");
 	full = naive(&d, "s=\"a\",k=\"b\"");
 	exposition_init(&e, false);
-	exposition_histogram(&e, "h", NULL, &d, NULL);
+	e.name = "h";
+	exposition_histogram(&e, NULL, &d, NULL);
 	assert_text(&e, bare);
 	exposition_init(&many, false);
+	many.name = "h";
 	for (unsigned i = 0; i < 1000; i++) {
 		size_t before = many.text.length;
 
 		exposition_histogram(
-		    &many, "h", LABELS({"s", "a"}, {"k", "b"}), &d, NULL);
+		    &many, LABELS({"s", "a"}, {"k", "b"}), &d, NULL);
 		assert_false(many.text.failed);
 		assert_int_equal(many.text.length - before, strlen(full));
 		assert_memory_equal(many.text.at + before, full, strlen(full));
@@ -196,7 +199,8 @@ test_exemplars(void **state)
 	exemplar[at].wall_ns = NS_PER_S;
 	for (int open = 0; open < 2; open++) {
 		exposition_init(&e, open == 1);
-		exposition_histogram(&e, "h", NULL, &d, exemplar);
+		e.name = "h";
+		exposition_histogram(&e, NULL, &d, exemplar);
 		text_put(&e.text, "", 1);
 		assert_int_equal(
 		    strstr(e.text.at, "\nh_bucket{le=\"0.005\"} 1 # "
