@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/embed.h"
 #include "talechain/events/events.h"
 
@@ -24,7 +25,7 @@ names_find(void)
 
 	while (line < system_calls_end) {
 		number = strtoul(line, &name, 10);
-		if (number < sizeof(names) / sizeof(names[0]))
+		if (number < COUNT(names))
 			names[number] = name + strspn(name, " ");
 		line += strcspn(line, "\n") + 1;
 	}
@@ -36,7 +37,7 @@ talechain_call_name(unsigned number, char out[TALECHAIN_CALL_SIZE])
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, names_find);
-	if (number < sizeof(names) / sizeof(names[0]) && names[number] != NULL)
+	if (number < COUNT(names) && names[number] != NULL)
 		snprintf(out, TALECHAIN_CALL_SIZE, "%.*s",
 		    (int)strcspn(names[number], "\n"), names[number]);
 	else

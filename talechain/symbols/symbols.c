@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/compare.h"
+#include "base/array.h"
 #include "talechain/explain/tale_struct.h"
 #include "talechain/symbols/sources.h"
 
