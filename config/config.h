@@ -113,6 +113,7 @@ struct config {
 
 	struct {
 		enum config_mode mode;
+		bool steer;
 		bool trigger_gc, trigger_safepoint, trigger_exit,
 		    trigger_unresponsive, trigger_quota, trigger_stopped;
 		unsigned allow_rules;

@@ -272,6 +272,16 @@ const struct config_key config_keys[] = {
 	"to a probe, for at least a second and four times its longest silence "
 	"of the last minutes.  Other safepoints are mostly too short to be "
 	"worth a second copy."},
+{"hedging.steer", KEY_BOOL, PLACE(config, hedging.steer),
+	.fallback = "false",
+	.meaning = "Swap shortly before the active server's young generation "
+	"is full, and have the other one collect once nothing is in flight "
+	"there, so that no request meets a collection and nothing is sent "
+	"twice.  Needs act, two HotSpot JVMs with Serial, Parallel or G1, and "
+	"Tailor's agent in both: it is loaded into a JVM that runs without it, "
+	"as jcmd does, if tailor runs as the JVM's user.  Not for services "
+	"that keep sessions in a server: they change servers with every "
+	"swap."},
 {"hedging.allow", KEY_RULES,
 	LIST(config, hedging.allow, hedging.allow_rules, CONFIG_RULES),
 	.fallback = "",

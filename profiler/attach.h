@@ -20,6 +20,7 @@
 #include "profiler/kernel/kernel.h"
 #include "profiler/observer_command.h"
 #include "profiler/observer_rest.h"
+#include "profiler/orders.h"
 #include "profiler/process.h"
 #include "profiler/profiler.h"
 #include "profiler/rates_read.h"
@@ -39,6 +40,7 @@ struct attach {
 	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct steal steal;
+	struct orders orders;
 	struct command_ring *commands; /* borrowed; this thread writes */
 	struct command_ring *released; /* borrowed; this thread reads */
 	struct observer_rest *rest;    /* borrowed; to wake the observer */

@@ -24,6 +24,7 @@
 #include "profiler/activity.h"
 #include "profiler/jvm/hsperf_format.h"
 #include "profiler/jvm/pause.h"
+#include "profiler/profiler.h"
 
 #define PAGE_TEXT 120
 
@@ -37,6 +38,7 @@ struct hsperf_page {
 	/* Offsets of the counts of loaded classes and compiled methods; 0:
 	 * none. */
 	uint32_t classes_at, compiled_at;
+	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* the same */
 	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1" */
 	/* the SIGBUS handler writes, any thread reads */
 	uint32_t dead;
@@ -47,6 +49,14 @@ struct hsperf_page {
 	struct pause pause;
 	struct instant swept; /* when the last sweep began */
 	struct activity activity;
+	struct instant heap_read;
+};
+
+/* A heap as the observer sees it; it writes, any thread reads: relaxed. */
+struct hsperf_heap {
+	uint64_t collector; /* enum collector + 1; 0: no heap is visible */
+	uint64_t cause;
+	uint64_t word[PROFILER_HEAP_COUNTERS];
 };
 
 /*
@@ -83,6 +93,10 @@ bool hsperf_page_is_stale(const struct hsperf_page *p);
  */
 bool hsperf_page_sweep(
     struct hsperf_page *p, struct instant now, struct pause_edges *out);
+
+/* Copy the heap's counters to *out, at most once in 2 ms.  The observer only. */
+void hsperf_page_heap(
+    struct hsperf_page *p, struct instant now, struct hsperf_heap *out);
 
 /* Continue from an older page of the same JVM.  The observer only. */
 void hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old);

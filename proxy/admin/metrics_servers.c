@@ -47,14 +47,17 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	    "Changes of the active server, by what was the matter with the "
 	    "one before.");
 	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
-		if (i == HEDGE_FIRST || m->swap_reason[i] > 0 ||
-		    i <= HEDGE_UNRESPONSIVE)
+		if (i != HEDGE_FIRST &&
+		    (m->swap_reason[i] > 0 || i <= HEDGE_UNRESPONSIVE))
 			exposition_sample(e, "tailor_swaps_by_reason_total",
 			    LABELS({"reason",
-				i == HEDGE_FIRST ? "operator"
-						 : hedge_trigger_name(
-						       (enum hedge_trigger)i)}),
+				hedge_trigger_name((enum hedge_trigger)i)}),
 			    m->swap_reason[i]);
+	exposition_sample(e, "tailor_swaps_by_reason_total",
+	    LABELS({"reason", "operator"}),
+	    m->swap_reason[HEDGE_FIRST] - m->swaps_steered);
+	exposition_sample(e, "tailor_swaps_by_reason_total",
+	    LABELS({"reason", "steer"}), m->swaps_steered);
 	exposition_family(e, "tailor_swap_refused_total", "counter",
 	    "Hazards of the active server with nowhere to go.");
 	exposition_sample(e, "tailor_swap_refused_total",

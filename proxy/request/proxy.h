@@ -17,6 +17,7 @@
 #include "base/topology.h"
 #include "config/generation.h"
 #include "hedging/hedging.h"
+#include "hedging/steer.h"
 #include "http/http.h"
 #include "profiler/profiler.h"
 #include "proxy/client/clients.h"
@@ -189,6 +190,7 @@ struct proxy {
 	struct upstream upstream;
 
 	struct hedging hedging;
+	struct steer steer;
 	struct work policy; /* carries these two out: */
 	unsigned wanted;    /* enum hedging_action */
 	bool hedges_wait;   /* some were refused because a server was full */
