@@ -66,6 +66,52 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	    "Hazard happened to swapped.", &m->swap);
 }
 
+/* Of a server's heap, as steering saw it last. */
+static void
+write_heaps(struct proxy *p, struct exposition *e)
+{
+	exposition_family(e, "tailor_server_eden_used_bytes", "gauge",
+	    "Of the young generation, where new objects are; 0: unknown.");
+	for (unsigned s = 0; s < p->config->servers; s++)
+		exposition_sample(e, "tailor_server_eden_used_bytes",
+		    LABELS({"server", p->config->server[s].name}),
+		    p->steer.server[s].heap.used);
+	exposition_family(e, "tailor_server_eden_capacity_bytes", "gauge",
+	    "What the server calls its size.");
+	for (unsigned s = 0; s < p->config->servers; s++)
+		exposition_sample(e, "tailor_server_eden_capacity_bytes",
+		    LABELS({"server", p->config->server[s].name}),
+		    p->steer.server[s].heap.capacity);
+}
+
+void
+metrics_write_steering(struct proxy *p, struct exposition *e)
+{
+	const struct steer *st = &p->steer;
+
+	exposition_counter(e, "tailor_steer_collections_provoked_total",
+	    "Collections of servers that were ordered to, with nothing in "
+	    "flight.",
+	    st->provoked);
+	exposition_counter(e, "tailor_steer_collections_unmet_total",
+	    "Collections of steered servers that no request met: these, and "
+	    "those that a standby made by itself.",
+	    st->unmet);
+	exposition_family(e, "tailor_steer_misses_total", "counter",
+	    "Collections of a steered server with requests in flight, by why "
+	    "they were not avoided.");
+	for (unsigned i = 0; i < STEER_MISS_COUNT; i++)
+		exposition_sample(e, "tailor_steer_misses_total",
+		    LABELS({"reason", steer_miss_name((enum steer_miss)i)}),
+		    st->missed[i]);
+	exposition_counter(e, "tailor_steer_unanswered_total",
+	    "Orders to collect that were not carried out in 3 s.",
+	    st->unanswered);
+	exposition_counter(e, "tailor_steer_rests_total",
+	    "Times that swaps came too fast: no steering for 10 s.", st->rests);
+	write_heaps(p, e);
+}
+
 static void
 server_histogram(struct proxy *p, struct exposition *e, const char *name,
     unsigned server, const struct distribution *d)
