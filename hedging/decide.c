@@ -1,9 +1,7 @@
-/*
- * decide.c: whether a request may be sent once more.
+/* decide.c: whether a request may be sent once more.
  *
  * Permanent reasons against it (E) are checked before temporary ones (T, B).  A
- * refusal never harms the request: its first attempt goes on.
- */
+ * refusal never harms the request: its first attempt goes on. */
 #include "hedging/policy.h"
 
 #include <assert.h>

@@ -1,11 +1,9 @@
-/*
- * policy.h: what the files of this folder share; private to it.
+/* policy.h: what the files of this folder share; private to it.
  *
  * hedging.c chooses servers, servers.c keeps their states, swap.c decides for
  * the pair, warmup.c paces, decide.c allows or refuses hedges, race.c keeps the
  * attempts of one request.  All of them work on struct hedging and nothing
- * else.
- */
+ * else. */
 #ifndef TAILOR_HEDGING_POLICY_H
 #define TAILOR_HEDGING_POLICY_H
 

@@ -1,5 +1,4 @@
-/*
- * race.c: the attempts of one request, and which of them gives the response.
+/* race.c: the attempts of one request, and which of them gives the response.
  *
  *   NONE -> RUNNING -> WON        committed: its bytes go to the client
  *              |  \--> HELD -> WON | LOST   a response held back
@@ -7,8 +6,7 @@
  *              \-----> LOST       the other won, or the client left
  *
  * Only RUNNING and WON attempts count as in flight.  All calls come from one
- * thread, so "first" means the order of calls.
- */
+ * thread, so "first" means the order of calls. */
 #include "hedging/policy.h"
 
 #include <assert.h>

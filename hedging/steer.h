@@ -1,5 +1,4 @@
-/*
- * steer.h: swaps that come before a collection, so that no request meets one.
+/* steer.h: swaps that come before a collection, so that no request meets one.
  *
  * The active server fills its young generation, the standby does not.  Shortly
  * before the active one is full, new requests go to the other; when the old one
@@ -14,8 +13,7 @@
  *
  * Pure, as the rest of this folder: values in, decisions out.  Hedging stays
  * as it is, for collections that come all the same.  Rules S1 to S9 are in
- * docs/hedging.md.  Single threaded; O(1), some 100 ns a tick.
- */
+ * docs/hedging.md.  Single threaded; O(1), some 100 ns a tick. */
 #ifndef TAILOR_HEDGING_STEER_H
 #define TAILOR_HEDGING_STEER_H
 
@@ -132,12 +130,10 @@ struct steer_order {
 
 void steer_init(struct steer *st);
 
-/*
- * steer_tick(st, h, heap, now, order):
+/* steer_tick(st, h, heap, now, order):
  * Look at both heaps (HEDGING_SERVERS of them); swap if that is due.  Returns a
  * set of enum hedging_action, and in *order what to have a server do.  Call
- * every 10 ms.
- */
+ * every 10 ms. */
 unsigned
 steer_tick(struct steer *st, struct hedging *h, const struct steer_heap *heap,
     struct instant now, struct steer_order *order);

@@ -1,10 +1,8 @@
-/*
- * orders.h: what the proxy has a server's runtime do: to collect, now.
+/* orders.h: what the proxy has a server's runtime do: to collect, now.
  *
  * The proxy thread leaves an order in an atomic word; the attach thread writes
  * it to the agent in the server's JVM.  Where there is no agent, it loads ours,
- * once for each process, if that is allowed.
- */
+ * once for each process, if that is allowed. */
 #ifndef TAILOR_PROFILER_ORDERS_H
 #define TAILOR_PROFILER_ORDERS_H
 

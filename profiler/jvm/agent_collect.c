@@ -1,13 +1,11 @@
-/*
- * agent_collect.c: have this JVM collect its young generation, now.
+/* agent_collect.c: have this JVM collect its young generation, now.
  *
  * JVMTI can only force full collections.  A thread of our own therefore fills
  * what is left of eden with arrays, until one collection has been counted.
  * They are garbage at once: the collection copies none of them.  The thread is
  * made by the first order, and shows as "tailor-collect" in thread dumps.
  *
- * Cost: 75 us a MiB, and the collection.
- */
+ * Cost: 75 us a MiB, and the collection. */
 #include "profiler/jvm/agent.h"
 
 #include <jni.h>

@@ -1,5 +1,4 @@
-/*
- * load.h: load our agent into a JVM that runs, as `jcmd PID JVMTI.agent_load`
+/* load.h: load our agent into a JVM that runs, as `jcmd PID JVMTI.agent_load`
  * does, without a second JVM.
  *
  *   KNOCK    SIGQUIT, if there is no socket yet: the JVM opens one
@@ -10,8 +9,7 @@
  * or root, may.  The JVM must handle SIGQUIT, or the signal would end it; that
  * is looked up first.
  * Source: OpenJDK's attachListener_posix.cpp; the protocol is version 1, since
- * JDK 6.
- */
+ * JDK 6. */
 #ifndef TAILOR_PROFILER_JVM_LOAD_H
 #define TAILOR_PROFILER_JVM_LOAD_H
 
@@ -46,11 +44,9 @@ struct load {
 void load_init(struct load *l);
 void load_fini(struct load *l);
 
-/*
- * load_begin(l, pid, library, options, now):
+/* load_begin(l, pid, library, options, now):
  * Begin.  library is an absolute path, which the JVM must see as the same file,
- * and so must what is at the path in options.
- */
+ * and so must what is at the path in options. */
 void load_begin(struct load *l, pid_t pid, const char *library,
     const char *options, struct instant now);
 

@@ -1,6 +1,4 @@
-/*
- * steering.c: heaps from the profiler into the policy, its orders back.
- */
+/* steering.c: heaps from the profiler into the policy, its orders back. */
 #include "proxy/request/steering.h"
 
 #include "base/log.h"

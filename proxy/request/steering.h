@@ -1,6 +1,4 @@
-/*
- * steering.h: carries out what hedging/steer.c decides.  Proxy thread only.
- */
+/* steering.h: carries out what hedging/steer.c decides.  Proxy thread only. */
 #ifndef TAILOR_PROXY_REQUEST_STEERING_H
 #define TAILOR_PROXY_REQUEST_STEERING_H
 
