@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "hedging/policy.h"
 
 #define GROWTH_NS (100 * NS_PER_MS) /* one period of growth */
@@ -33,7 +34,7 @@ steer_phase_name(enum steer_phase phase)
 	static const char *const name[] = {
 	    "off", "active", "draining", "collecting", "fresh", "tired"};
 
-	return phase < STEER_PHASE_COUNT ? name[phase] : "?";
+	return NAME_IN(name, phase);
 }
 
 const char *
@@ -45,7 +46,7 @@ steer_missing_text(enum steer_missing missing)
 #undef STEER_X
 	};
 
-	return missing < sizeof(text) / sizeof(text[0]) ? text[missing] : "?";
+	return NAME_IN(text, missing);
 }
 
 const char *
@@ -57,7 +58,7 @@ steer_miss_name(enum steer_miss miss)
 #undef STEER_X
 	};
 
-	return miss < STEER_MISS_COUNT ? name[miss] : "?";
+	return NAME_IN(name, miss);
 }
 
 void
@@ -352,7 +353,7 @@ is_empty(const struct hedging_server *s)
 	return s->inflight + s->draining + s->warmup_inflight == 0;
 }
 
-/* S4: only one that nobody needs now. */
+/* S4: only one that is not needed now. */
 static bool
 may_collect(const struct hedging *h, unsigned server)
 {

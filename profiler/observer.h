@@ -40,7 +40,7 @@ struct observer {
 	struct stalls stalls;
 	struct hsperf_page *page[PROFILER_SERVERS];
 	struct hsperf_heap heap[PROFILER_SERVERS]; /* any thread reads */
-	struct channel *agent[OBSERVER_CHANNELS]; /* those of kind JVM */
+	struct channel *agent[OBSERVER_CHANNELS];  /* those of kind JVM */
 	unsigned agents;
 	struct channel *channel[OBSERVER_CHANNELS];
 	unsigned channels;
