@@ -32,7 +32,7 @@ enum steer_phase {
 	STEER_TIRED,	  /* did not collect when it was ordered to */
 	STEER_PHASE_COUNT
 };
-/* "fresh".  Static text, as the two below. */
+/* "fresh".  Static text. */
 const char *steer_phase_name(enum steer_phase phase);
 
 /* What a server lacks to be steered. */
@@ -50,6 +50,7 @@ enum steer_missing {
 	STEER_MISSING(STEER_X)
 #undef STEER_X
 };
+/* A clause for an operator; "" for NOTHING.  Static text. */
 const char *steer_missing_text(enum steer_missing missing);
 
 /* Why the active server collected by itself (S6). */
@@ -66,6 +67,7 @@ enum steer_miss {
 #undef STEER_X
 	    STEER_MISS_COUNT
 };
+/* "forecast".  Static text. */
 const char *steer_miss_name(enum steer_miss miss);
 
 /* What is known of a server's heap now; from the profiler. */
@@ -128,6 +130,7 @@ struct steer_order {
 	unsigned server;
 };
 
+/* Nothing is known yet, and it is off. */
 void steer_init(struct steer *st);
 
 /* steer_tick(st, h, heap, now, order):

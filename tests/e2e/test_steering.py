@@ -66,7 +66,7 @@ def test_collections_come_when_nobody_is_there(steered, collector, attached):
                            for n in "ab"), "both can be steered")
     with Client(("127.0.0.1", t.port)) as c:
         for i in range(60000):
-            assert c.get("/garbage?kb=100").status == 200
+            assert c.get("/garbage?kb=200").status == 200
             if i % 100 == 0 and t.metrics()[PROVOKED] >= 3:
                 break
     m = t.metrics()
