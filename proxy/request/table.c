@@ -59,8 +59,8 @@ table_fini(struct table *t)
 }
 
 /* 64 random bits: distinct for all practical purposes, and one does not give
- * away another.  The kernel's call costs a microsecond, so 32 are taken at once:
- * no more than it always gives whole (getrandom(2)). */
+ * away another.  The kernel's call costs a microsecond, so 32 are taken at
+ * once: no more than it always gives whole (getrandom(2)). */
 static uint64_t
 id_next(struct table *t)
 {
