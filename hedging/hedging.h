@@ -138,6 +138,7 @@ struct race {
 	unsigned started; /* attempts so far, 0 .. RACE_ATTEMPTS */
 	unsigned writes;  /* done, or still possible by a running attempt */
 	int winner;	  /* index, -1: not committed */
+	bool returned; /* to the first server, as the other was not reached */
 };
 
 /* Statistics and state of one server; read freely, written by the policy. */

@@ -112,6 +112,11 @@ void policy_breaker_failure(struct hedging_server *s);
 int policy_failover(const struct hedging *h, const struct race *r,
     const struct hedge_view *view, struct instant now);
 
+/* T7: whether the first attempt's server may get the write that is left,
+ * because the second attempt did not reach the other one. */
+bool policy_may_return(const struct hedging *h, const struct race *r,
+    const struct hedge_view *view);
+
 /* How often a request may be written in all: RACE_WRITES, or once. */
 unsigned policy_writes_max(const struct hedge_view *view);
 
