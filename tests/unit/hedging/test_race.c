@@ -184,11 +184,10 @@ static const struct scenario failures[] = {
 	"ended a 0 failed => try 1; start a 1 failure\n"
 	"ended a 1 failed unwritten => try 0; ? inflight 1 => 0\n"
 	"start a 0 failure; head a 1 200; commit a 1 => yes"},
-    {"T7 but once",
-	"ready; start a 0\n"
-	"ended a 0 failed => try 1; start a 1 failure\n"
-	"ended a 1 failed unwritten => try 0; start a 0 failure\n"
-	"ended a 1 failed unwritten => give up"},
+    {"T7 but once", "ready; start a 0\n"
+		    "ended a 0 failed => try 1; start a 1 failure\n"
+		    "ended a 1 failed unwritten => try 0; start a 0 failure\n"
+		    "ended a 1 failed unwritten => give up"},
     {"T7 not after both writes, for an unsafe one, or without a client",
 	"ready; start a 0; rewrite a => yes; start b 0; start c 0\n"
 	"view b unsafe; ended a 0 failed => give up\n"
