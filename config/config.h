@@ -117,6 +117,7 @@ struct config {
 
 	struct {
 		enum config_mode mode;
+		bool steer;
 		unsigned triggers; /* bit 1 << enum hazard_kind */
 		unsigned allow_rules;
 		char *allow[CONFIG_RULES]; /* owned "METHOD /path" */

@@ -88,6 +88,8 @@ const struct config_key config_keys[] = {
 	{"unresponsive", 1U << HAZARD_UNRESPONSIVE},
 	{"quota", 1U << HAZARD_QUOTA}, {"stopped", 1U << HAZARD_STOPPED}),
 	.fallback = "gc,exit,unresponsive,stopped"},
+{"hedging.steer", KEY_BOOL, PLACE(config, hedging.steer),
+	.fallback = "false"},
 {"hedging.allow", KEY_RULES,
 	LIST(config, hedging.allow, hedging.allow_rules, CONFIG_RULES),
 	.fallback = ""},

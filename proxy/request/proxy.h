@@ -11,6 +11,7 @@
 
 #include "base/topology.h"
 #include "config/generation.h"
+#include "hedging/steer.h"
 #include "proxy/client/clients.h"
 #include "proxy/request/request_id.h"
 #include "proxy/request/slow_target.h"
@@ -179,6 +180,7 @@ struct proxy {
 	struct upstream upstream;
 
 	struct hedging hedging;
+	struct steer steer;
 	struct work policy; /* carries these two out: */
 	unsigned wanted;    /* enum hedging_action */
 	bool hedges_wait;   /* some were refused because a server was full */
