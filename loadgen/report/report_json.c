@@ -284,6 +284,37 @@ put_summary(struct json *j, struct report *r)
 	json_object_end(j);
 }
 
+/* What each figure is worth, and the same in words where it is not good. */
+static void
+put_figures(
+    struct json *j, const struct verdict *v, const struct percentiles *p)
+{
+	char text[FIGURE_TEXT_MAX], name[PERCENTILE_KEY_MAX];
+
+	json_key_array(j, "figures");
+	for (unsigned i = 0; i < v->figure_count; i++) {
+		const struct figure *f = &v->figures[i];
+		json_object_begin(j);
+		json_key_string(j, "statistic", figure_name(f->percent, name));
+		json_key_string(j, "scope", f->pooled ? "pooled" : "median");
+		json_key_int(j, "least_ns", f->least_ns);
+		json_key_int(j, "reported_ns", f->reported_ns);
+		json_key_string(j, "trust", trust_name(f->trust));
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_key_array(j, "reasons");
+	if (v->level == VERDICT_CLOSED)
+		json_string(j, VERDICT_CLOSED_WHY);
+	for (unsigned i = 0; i <= p->count; i++) {
+		const struct figure *f =
+		    verdict_find(v, i < p->count ? p->at[i] : 100);
+		if (f != NULL && f->trust != TRUST_GOOD)
+			json_string(j, figure_format(f, text));
+	}
+	json_array_end(j);
+}
+
 static void
 put_generator(struct json *j, const struct report *r)
 {
@@ -293,10 +324,7 @@ put_generator(struct json *j, const struct report *r)
 
 	json_key_object(j, "generator");
 	json_key_string(j, "verdict", verdict_name(v->level));
-	json_key_array(j, "reasons");
-	for (unsigned i = 0; i < v->reason_count; i++)
-		json_string(j, v->reasons[i]);
-	json_array_end(j);
+	put_figures(j, v, p);
 	json_key_array(j, "environment");
 	for (unsigned i = 0; i < r->environment.count; i++)
 		json_string(j, r->environment.notes[i]);

@@ -18,6 +18,7 @@
 #define TAILOR_LOADGEN_SEND_SAMPLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/instant.h"
@@ -47,6 +48,7 @@ struct sample {
 	struct instant kernel_acked; /* the server's kernel had all of it */
 	struct instant kernel_first; /* arrival of the bytes read first */
 	int64_t server_ns;	     /* what the server reported; -1: nothing */
+	int64_t behind_ns;	     /* see samples_bound(); >= lag */
 	uint64_t body_bytes;
 	uint32_t connection; /* number of the connection within the iteration */
 	uint16_t status;     /* 0: no head was read */
@@ -92,6 +94,37 @@ static inline int64_t
 sample_service_ns(const struct sample *s)
 {
 	return instant_since(s->last, s->send_begin);
+}
+
+/*
+ * samples_bound(samples, n):
+ * Fill in behind_ns of samples that are over, in the order of their schedule:
+ * how much the lateness of this request and of those before it may have
+ * delayed its response.  A request sent on time has a latency of at most
+ * sample_latency_ns() and at least sample_least_ns():
+ *   - Sent earlier, it would not have been finished later.
+ *   - It would have been finished earlier by at most the largest lag of the
+ *     requests that the server had to work off with it.  Its own lag alone is
+ *     not enough: requests held back by a stall of the sender are sent
+ *     together and wait for each other, which is in their service times.
+ * The second holds of queues that are served in order, by any number of
+ * workers: if all arrive at most d later, all end at most d later (Baccelli,
+ * Cohen, Olsder, Quadrat, Synchronization and Linearity, 1992: such systems
+ * are nonexpansive).  What is left of an old lag ends when the client had
+ * nothing in flight, and shrinks by a tenth of the time that passes: the
+ * server is taken to have that much capacity to spare.  Neither bound knows a
+ * pause that began between a request's due time and its sending.
+ * O(n), any thread, after the sender has ended.
+ */
+void samples_bound(struct sample *samples, size_t n);
+
+/* The least latency a request sent on time can have had; valid if it is OK. */
+static inline int64_t
+sample_least_ns(const struct sample *s)
+{
+	int64_t ns = sample_latency_ns(s) - s->behind_ns;
+
+	return ns > 0 ? ns : 0;
 }
 
 /* Time outside the server; negative if it claims more than there was.

@@ -78,6 +78,9 @@ sample_value(
 	case SERIES_SERVICE:
 		*out = ok ? sample_service_ns(sample) : 0;
 		return ok;
+	case SERIES_LEAST:
+		*out = ok ? sample_least_ns(sample) : 0;
+		return ok;
 	case SERIES_SERVER:
 		*out = sample->server_ns;
 		return reported;
@@ -187,16 +190,13 @@ slow_threshold_ns(const struct summary *s, const struct iteration_summary *sum)
 	return -1;
 }
 
-/* What only makes sense when latencies are known: the tail. */
+/* What only makes sense when latencies are known. */
 static void
-look_at_tail(const struct summary *s, struct iteration_summary *sum,
+list_slow(const struct summary *s, struct iteration_summary *sum,
     const struct iteration *it)
 {
-	const struct percentiles *p = &s->criteria->percentiles;
 	int64_t threshold_ns = slow_threshold_ns(s, sum);
 	const struct sample *samples = iteration_measured(it);
-	int64_t p99_ns =
-	    sum->series[SERIES_LATENCY].at_ns[percentiles_index(p, 99)];
 
 	for (size_t i = 0; i < it->requests; i++) {
 		const struct sample *sample = &samples[i];
@@ -209,9 +209,6 @@ look_at_tail(const struct summary *s, struct iteration_summary *sum,
 		    .server_ns = sample->server_ns};
 		if (slow.latency_ns > threshold_ns)
 			(void)slow_list_offer(&sum->slow, &slow);
-		if (slow.latency_ns >= p99_ns &&
-		    slow.lag_ns > slow.latency_ns / 10)
-			sum->tail_lagged++;
 	}
 }
 
@@ -296,7 +293,7 @@ add_totals(struct summary *s, const struct iteration_summary *sum)
 }
 
 int
-summary_add(struct summary *s, const struct iteration *it)
+summary_add(struct summary *s, struct iteration *it)
 {
 	struct iteration_summary *sum = &s->iterations[s->count];
 	int err = slow_list_init(&sum->slow, s->criteria->slow_top);
@@ -304,6 +301,7 @@ summary_add(struct summary *s, const struct iteration *it)
 	if (err < 0)
 		return err;
 	s->count++; /* from here summary_close() frees it */
+	samples_bound(it->samples, it->warmup + it->requests);
 	copy_facts(sum, it);
 	for (unsigned i = 0; i < SERIES_COUNT; i++) {
 		err = add_series(s, sum, it, (enum expectation_series)i);
@@ -311,7 +309,7 @@ summary_add(struct summary *s, const struct iteration *it)
 			return err;
 	}
 	if (sum->series[SERIES_LATENCY].count > 0)
-		look_at_tail(s, sum, it);
+		list_slow(s, sum, it);
 	test_arrivals(s, sum, it);
 	add_totals(s, sum);
 	return 0;
