@@ -2,8 +2,7 @@
  * check.h: how well this machine lets a sender keep its schedule.
  *
  * Sends nothing.  A thread placed like the sender wakes at the instants of a
- * Poisson schedule: by timers alone for a third of the time, then by sleeping
- * and spinning as the sender does.  It records lateness and stalls.
+ * Poisson schedule, sleeping and spinning as the sender does.
  */
 #ifndef TAILOR_LOADGEN_CHECK_H
 #define TAILOR_LOADGEN_CHECK_H

@@ -340,6 +340,14 @@ set_fail(struct options *o, const struct option_row *row, const char *text)
 #define AT(member) .at = offsetof(struct options, member)
 #define GIVEN(member) .given = offsetof(struct options, member)
 #define FROM(lowest, highest) .low = (lowest), .high = (highest)
+#define EXPLAINED(n, l, a, why)                                      \
+	{                                                            \
+		.name = n, .letter = l, .argument = a, .wants = why, \
+		.verbs = RUN, .set = set_explained                   \
+	}
+#define NO_WORKERS                                                           \
+	"--connections N: that many are opened in advance, requests do not " \
+	"wait for workers"
 /* clang-format off */
 #define OF(...) .choices = (const char *const[]){__VA_ARGS__, NULL}
 /* clang-format on */
@@ -458,40 +466,24 @@ const struct option_row option_rows[] = {
 	"auto, always or never", "xacrk", .set = set_choice, AT(output.color),
 	OF("auto", "always", "never")},
 
-    {NULL, "threads", 't', "N", NULL,
-	"leave it out: one thread sends, up to some 90k requests/s (a limit "
-	"of time is --duration or --timeout)",
-	RUN, .set = set_explained},
-    {NULL, "concurrency", 0, "N", NULL,
-	"requests do not wait for workers; --connections N opens that many "
-	"in advance, --arrivals closed:N waits like N clients",
-	RUN, .set = set_explained},
-    {NULL, "workers", 'w', "N", NULL,
-	"requests do not wait for workers; --connections N opens that many "
-	"in advance, --arrivals closed:N waits like N clients",
-	RUN, .set = set_explained},
-    {NULL, "latency", 'L', NULL, NULL,
-	"leave it out: percentiles are always reported", RUN,
-	.set = set_explained},
-    {NULL, "latency-correction", 0, NULL, NULL,
-	"leave it out: latency always counts from the schedule", RUN,
-	.set = set_explained},
-    {NULL, "script", 's', "FILE", NULL,
-	"there are no scripts; see --urls, --method, --header and --data", RUN,
-	.set = set_explained},
-    {NULL, "targets", 0, "FILE", NULL,
-	"use --urls FILE, with a path or URL on each line", RUN,
-	.set = set_explained},
-    {NULL, "body", 'D', "FILE", NULL, "use --data STR or --data @FILE", RUN,
-	.set = set_explained},
-    {NULL, "postfile", 'p', "FILE", NULL, "use --data @FILE", RUN,
-	.set = set_explained},
-    {NULL, "content-type", 'T', "TYPE", NULL, "use -H 'Content-Type: TYPE'",
-	RUN, .set = set_explained},
-    {NULL, "auth", 'A', "USER:PASSWORD", NULL,
-	"use -H 'Authorization: Basic BASE64'", RUN, .set = set_explained},
-    {NULL, "keepalive", 'k', NULL, NULL,
-	"leave it out: connections are always kept", RUN, .set = set_explained},
+    /* clang-format off */
+    EXPLAINED("threads", 't', "N", "leave it out: one thread sends, up to "
+	"some 90k requests/s (a limit of time is --duration or --timeout)"),
+    EXPLAINED("concurrency", 0, "N", "use " NO_WORKERS),
+    EXPLAINED("workers", 'w', "N", "use " NO_WORKERS),
+    EXPLAINED("latency", 'L', NULL, "leave it out: it is always reported"),
+    EXPLAINED("latency-correction", 0, NULL,
+	"leave it out: latency always counts from the schedule"),
+    EXPLAINED("script", 's', "FILE",
+	"there are no scripts; see --urls, --method, --header and --data"),
+    EXPLAINED("targets", 0, "FILE", "use --urls FILE, a path or URL a line"),
+    EXPLAINED("body", 'D', "FILE", "use --data STR or --data @FILE"),
+    EXPLAINED("postfile", 'p', "FILE", "use --data @FILE"),
+    EXPLAINED("content-type", 'T', "TYPE", "use -H 'Content-Type: TYPE'"),
+    EXPLAINED("auth", 'A', "USER", "use -H 'Authorization: Basic BASE64'"),
+    EXPLAINED("keepalive", 'k', NULL,
+	"leave it out: connections are always kept"),
+    /* clang-format on */
     {NULL, "help", 'h', NULL, "this text", NULL, "xacrk", .set = NULL},
     {NULL, "version", 'V', NULL, "the version", NULL, "xacrk", .set = NULL},
 };

@@ -260,16 +260,10 @@ print_lag(const struct printer *p)
 	    format_at(lag, lag->max_ns, t[2]), v->over_1ms, lag->count,
 	    quantity_format_ns(v->hiccups.spin_max_ns, t[3]),
 	    quantity_format_ns(v->hiccups.pause_max_ns, t[4]));
-	if (!p->report->options->verbose)
-		return;
-	if (v->tested > 0)
+	if (p->report->options->verbose)
 		fprintf(p->out,
-		    "  arrivals as planned in %zu of %zu iterations\n"
-		    "  (worst KS %.3f, 5%% critical %.3f)\n",
-		    v->tested - v->distorted, v->tested, v->ks_worst,
-		    ks_critical_5pct(p->plan->requests));
-	fprintf(p->out, "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
-	    v->cpu_pct, v->involuntary_switches);
+		    "  sender: %.1f%% of a CPU, %ld involuntary switches\n",
+		    v->cpu_pct, v->involuntary_switches);
 }
 
 static void

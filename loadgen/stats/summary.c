@@ -9,20 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KS_SMALLEST 20 /* fewer gaps show nothing */
-
 int
 summary_open(
     struct summary *s, const struct plan *plan, const struct criteria *criteria)
 {
-	size_t scratch = plan->requests > plan->iterations ? plan->requests
-							   : plan->iterations;
-
 	memset(s, 0, sizeof(*s));
 	s->plan = plan;
 	s->criteria = criteria;
 	s->iterations = calloc(plan->iterations, sizeof(*s->iterations));
-	s->scratch = calloc(scratch, sizeof(*s->scratch));
+	s->scratch = calloc(plan->iterations, sizeof(*s->scratch));
 	if (s->iterations != NULL && s->scratch != NULL &&
 	    slow_list_init(&s->slow, criteria->slow_top) == 0)
 		return 0;
@@ -212,38 +207,6 @@ list_slow(const struct summary *s, struct iteration_summary *sum,
 	}
 }
 
-/* The gaps between requests, planned or as sent, sorted, into out. */
-static void
-collect_gaps(const struct iteration *it, bool as_sent, int64_t *out)
-{
-	const struct sample *samples = iteration_measured(it);
-	struct instant before = it->origin;
-
-	for (size_t i = 0; i < it->requests; i++) {
-		struct instant at =
-		    as_sent ? samples[i].send_begin : samples[i].scheduled;
-		out[i] = instant_since(at, before);
-		before = at;
-	}
-	samples_sort(out, it->requests);
-}
-
-static void
-test_arrivals(struct summary *s, struct iteration_summary *sum,
-    const struct iteration *it)
-{
-	double mean_ns = (double)NS_PER_S / s->plan->rate_per_s;
-
-	if (s->plan->arrivals != ARRIVALS_POISSON || sum->partial ||
-	    it->requests < KS_SMALLEST)
-		return;
-	sum->tested = true;
-	collect_gaps(it, true, s->scratch);
-	sum->ks = ks_exponential(s->scratch, it->requests, mean_ns);
-	collect_gaps(it, false, s->scratch);
-	sum->ks_schedule = ks_exponential(s->scratch, it->requests, mean_ns);
-}
-
 /* From the first request's due time to the last one's sending. */
 static double
 sending_rate(const struct iteration *it, size_t sent)
@@ -310,7 +273,6 @@ summary_add(struct summary *s, struct iteration *it)
 	}
 	if (sum->series[SERIES_LATENCY].count > 0)
 		list_slow(s, sum, it);
-	test_arrivals(s, sum, it);
 	add_totals(s, sum);
 	return 0;
 }

@@ -56,9 +56,6 @@ struct iteration_summary {
 	size_t lag_over_1ms;
 	size_t waited; /* for a connection */
 	int64_t waited_max_ns;
-	bool tested;	    /* arrivals: Kolmogorov-Smirnov distances */
-	double ks;	    /* of the gaps as sent */
-	double ks_schedule; /* of the gaps as planned */
 	struct slow_list slow;
 	struct hiccups hiccups;
 	int64_t cpu_ns;
@@ -96,7 +93,7 @@ struct summary {
 	size_t errors;
 	size_t warmup_errors;
 	struct slow_list slow;
-	int64_t *scratch; /* owned; a value per iteration, or per request */
+	int64_t *scratch; /* owned; a value per iteration */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -7,37 +7,19 @@
 
 #define FINE_NS (50 * NS_PER_US)
 #define FINE_SHARE 20 /* 5 % */
-#define KS_MOVED 0.01 /* at least 1 % of the gaps moved elsewhere */
 
-const char *
-verdict_name(enum verdict_level level)
-{
-	switch (level) {
-	case VERDICT_GOOD:
-		return "good";
-	case VERDICT_DOUBTFUL:
-		return "doubtful";
-	case VERDICT_BAD:
-		return "bad";
-	case VERDICT_CLOSED:
-		return "closed";
-	}
-	return "?";
-}
+const char *const verdict_names[] = {
+    [VERDICT_GOOD] = "good",
+    [VERDICT_DOUBTFUL] = "doubtful",
+    [VERDICT_BAD] = "bad",
+    [VERDICT_CLOSED] = "closed",
+};
 
-const char *
-trust_name(enum trust trust)
-{
-	switch (trust) {
-	case TRUST_GOOD:
-		return "good";
-	case TRUST_WITHIN:
-		return "within";
-	case TRUST_DOUBTFUL:
-		return "doubtful";
-	}
-	return "?";
-}
+const char *const trust_names[] = {
+    [TRUST_GOOD] = "good",
+    [TRUST_WITHIN] = "within",
+    [TRUST_DOUBTFUL] = "doubtful",
+};
 
 enum trust
 trust_of(int64_t least_ns, int64_t reported_ns)
@@ -65,7 +47,7 @@ figure_format(const struct figure *f, char out[FIGURE_TEXT_MAX])
 	char name[PERCENTILE_KEY_MAX], t[2][QUANTITY_TEXT_MAX];
 
 	snprintf(out, FIGURE_TEXT_MAX, "%s %s %s - %s%s",
-	    figure_name(f->percent, name), trust_name(f->trust),
+	    figure_name(f->percent, name), trust_names[f->trust],
 	    quantity_format_ns(f->least_ns, t[0]),
 	    quantity_format_ns(f->reported_ns, t[1]),
 	    f->pooled ? "" : " (median)");
@@ -111,14 +93,6 @@ collect(struct verdict *v, const struct summary *s)
 		v->involuntary_switches += sum->involuntary_switches;
 		cpu_ns += sum->cpu_ns;
 		wall_ns += sum->wall_ns;
-		if (!sum->tested)
-			continue;
-		v->tested++;
-		if (sum->ks > v->ks_worst)
-			v->ks_worst = sum->ks;
-		if (sum->ks > ks_critical_5pct(s->plan->requests) &&
-		    sum->ks > sum->ks_schedule + KS_MOVED)
-			v->distorted++;
 	}
 	if (wall_ns > 0)
 		v->cpu_pct = 100 * (double)cpu_ns / (double)wall_ns;

@@ -62,9 +62,6 @@ struct verdict {
 	unsigned figure_count; /* 0: nothing succeeded, or a closed loop */
 	size_t over_1ms;
 	size_t waited;
-	size_t tested;	  /* iterations whose arrivals were tested */
-	size_t distorted; /* of those, changed by the sender */
-	double ks_worst;
 	struct hiccups hiccups;
 	double cpu_pct; /* of one CPU, by the sender while it ran */
 	long involuntary_switches;
@@ -73,14 +70,12 @@ struct verdict {
 /* Judge a finished summary. */
 void verdict_reach(struct verdict *v, struct summary *s);
 
-/* "good", "doubtful", "bad", "closed". */
-const char *verdict_name(enum verdict_level level);
+/* Their names in every output, by enum. */
+extern const char *const verdict_names[];
+extern const char *const trust_names[];
 
 /* How far a figure between these two can be trusted. */
 enum trust trust_of(int64_t least_ns, int64_t reported_ns);
-
-/* "good", "within", "doubtful". */
-const char *trust_name(enum trust trust);
 
 /* "p99.9" or "max", in out. */
 const char *figure_name(double percent, char out[PERCENTILE_KEY_MAX]);

@@ -433,35 +433,6 @@ test_bounds_without_response(void **state)
 	end();
 }
 
-/* Goal: arrivals that sending has bunched are found; planned ones are not. */
-static void
-test_arrivals(void **state)
-{
-	struct verdict v;
-
-	(void)state;
-	begin();
-	plan.requests = REQUESTS;
-	simulate(1);
-	assert_int_equal(summary_add(&s, &it), 0);
-	assert_true(s.iterations[0].tested);
-	assert_true(
-	    fabs(s.iterations[0].ks - s.iterations[0].ks_schedule) < 1e-9);
-	simulate(2);
-	/* Sent in bunches, as by a timer of 1 ms. */
-	for (size_t i = 0; i < REQUESTS; i++) {
-		struct sample *p = &iteration_measured(&it)[i];
-		p->send_begin.ns = (p->scheduled.ns / 1000000 + 1) * 1000000;
-		p->last = instant_plus(p->send_begin, 20 * NS_PER_MS);
-	}
-	assert_int_equal(summary_add(&s, &it), 0);
-	summary_finish(&s);
-	verdict_reach(&v, &s);
-	assert_int_equal(v.distorted, 1);
-	assert_int_equal(v.tested, 2);
-	end();
-}
-
 /* Goal: the K slowest of random streams, ties and short ones included. */
 static void
 test_slow_list(void **state)
@@ -501,7 +472,6 @@ main(void)
 	    cmocka_unit_test(test_verdict),
 	    cmocka_unit_test(test_bounds),
 	    cmocka_unit_test(test_bounds_without_response),
-	    cmocka_unit_test(test_arrivals),
 	    cmocka_unit_test(test_slow_list),
 	};
 
