@@ -1,6 +1,7 @@
 #include "loadgen/send/sample.h"
 
 #define SPARE 10 /* a server works off 1/SPARE more than arrives */
+#define WAKING_NS (50 * NS_PER_US)
 
 const char *
 outcome_name(enum outcome outcome)
@@ -30,6 +31,15 @@ outcome_name(enum outcome outcome)
 	return "?";
 }
 
+/* How long a response waited to be read, beyond what waking up costs. */
+static int64_t
+unread_ns(const struct sample *s)
+{
+	int64_t ns = instant_since(s->last, s->kernel_read) - WAKING_NS;
+
+	return instant_is_set(s->kernel_read) && ns > 0 ? ns : 0;
+}
+
 void
 samples_bound(struct sample *samples, size_t n)
 {
@@ -48,7 +58,7 @@ samples_bound(struct sample *samples, size_t n)
 			behind_ns = 0;
 		if (behind_ns < sample_lag_ns(s))
 			behind_ns = sample_lag_ns(s);
-		s->behind_ns = behind_ns;
+		s->generator_ns = behind_ns + unread_ns(s);
 		before = s->send_begin;
 		if (instant_before(idle, s->last))
 			idle = s->last;
