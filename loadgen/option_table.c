@@ -365,7 +365,7 @@ const struct option_row option_rows[] = {
     {NULL, "iterations", 'i', "N", "iterations [20]", A_COUNT, RUN,
 	.set = set_count, AT(plan.iterations), FROM(1, 100000),
 	GIVEN(iterations_given)},
-    {NULL, "duration", 'd', "T", "of sending, in all, instead of -n",
+    {NULL, "duration", 'd', "T", "how long to send, in all; instead of -n",
 	A_DURATION "; a body is --data", "xak", .set = set_duration,
 	AT(duration_ns), FROM(1, 0)},
     {NULL, "timelimit", 'z', "T", NULL, A_DURATION, RUN, .set = set_duration,

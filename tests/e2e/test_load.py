@@ -12,7 +12,7 @@ import pytest
 
 from rig.stub import OK
 from rig.wait import wait_until
-from support.load import RUN_S, Result
+from support.load import RUN_S, Result, check_figures
 
 
 def test_bad_generator(stub, load):
@@ -76,6 +76,30 @@ def test_disturbed_generator(stub, load, hogs):
     assert result.run["fail"][0]["pass"] is True
     # and what is shared is named
     assert any(f"CPU {hogs}" in text for text in generator["environment"])
+
+
+def test_stopped_generator(stub, load):
+    """Goal: the time in which the generator itself was stopped is in what it
+    reports and not in the least that this can be: p99 is doubtful and the
+    run is bad."""
+    server = stub()
+    child, directory = load(server.url, "-i", 1, "-n", 1000, "-r", 500,
+                            "--warmup", 0, start=True)
+    wait_until(lambda: len(server.requests) >= 200, "a fifth of them")
+    child.send_signal(signal.SIGSTOP)
+    time.sleep(0.4)
+    child.send_signal(signal.SIGCONT)
+    result = Result(child, directory)
+    assert result.status == 4 and "Figures: BAD" in result.out
+    check_figures(result)
+    figure = {f["statistic"]: f for f in result.run["generator"]["figures"]
+              if f["scope"] == "median"}
+    assert figure["p99"]["trust"] == figure["max"]["trust"] == "doubtful"
+    assert figure["p99"]["reported_ns"] > 300e6
+    # the least of each that the stop delayed is not even half of the stop
+    assert max(x["least"] for x in result.lines if x["lag"] > 100e6) < 200e6
+    assert re.search(r"^  p99 doubtful [\d.]+[mu]s - [\d.]+ms$", result.out,
+                     re.M)
 
 
 def test_could_not_run(load, stub, free_port, scratch):
