@@ -203,6 +203,7 @@ def test_token(tailor, upstream, load, scratch):
     token.chmod(0o600)
     t = tailor(upstream("active").serve(),
                proxy={"trust": ["127.0.0.0/8"]}, slow={"target": 0},
+               profiler={"kernel": "off"},
                talechain={"allow": [], "token_file": str(token)})
     run = (f"http://127.0.0.1:{t.port}/x", "-i", 1, "-n", 60, "-r", 300,
            "--slow", "top:2")
