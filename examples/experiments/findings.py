@@ -286,6 +286,25 @@ def sentence(name, plan, rows):
     return SENTENCES.get(name, compare)(plan, rows)
 
 
+SHORT = {"p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max",
+         "worst": "slowest"}
+
+
+def range_of(row, name):
+    """ "p99.9 within 8.1-8.9": a latency that is not good."""
+    found = row["figures"][name]
+    most = row["worst"] if name == "worst" else value(row, name)
+    return f"{SHORT[name]} {found['trust']} {found['least']:.1f}-{most:.1f}"
+
+
+def not_good(row):
+    """Which latencies of a row are not good, for its last cell."""
+    left = [range_of(row, name) for name in SHORT
+            if row["figures"][name]["trust"] != "good"]
+    return f"{len(SHORT) - len(left)} of {len(SHORT)}" + (
+        "\n(" + ", ".join(left) + ")" if left else "")
+
+
 def notes(rows):
     """Lines beneath the table: the thesis's figures, slowest requests."""
     lines = [f"{row['title']}: slowest request of an iteration "
