@@ -174,6 +174,7 @@ struct config {
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
 		enum config_kernel kernel;
+		bool stacks;
 		/* Sampled and written into the stream: bit 1 << enum
 		 * talechain_rate. */
 		unsigned rates;
