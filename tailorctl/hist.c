@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/histogram.h"
 #include "base/json.h"
@@ -15,6 +14,7 @@
 #include "tailorctl/commands.h"
 #include "tailorctl/follow.h"
 #include "tailorctl/plain.h"
+#include "tailorctl/screen.h"
 
 #define ROWS 22 /* edges 1, 2, 5, ... from 10 us; the last has none */
 #define BAR 56
@@ -154,16 +154,17 @@ take_event(void *user, const struct timeline_slot *slot)
 }
 
 static int
-show(void *user)
+show(void *user, int key)
 {
 	const struct chart *c = user;
 	const struct options *o = c->options;
 
 	if (o->json)
 		return print_json(c);
-	if (isatty(STDOUT_FILENO) && !o->once && !o->dump)
-		printf("\033[H\033[2J"); /* home, clear */
+	(void)key;
+	screen_begin();
 	print_chart(c);
+	screen_hint("");
 	return fflush(stdout);
 }
 
@@ -181,6 +182,7 @@ command_hist(const struct options *options)
 	c->options = options;
 	histogram_init(&c->all);
 	follow_names(options, c->table);
+	screen_open(options);
 	status = follow_run(&f, take_event, show, c);
 	if (f.lost > 0)
 		fprintf(stderr, "%llu events overtaken\n",

@@ -191,6 +191,40 @@ def test_completion(ctl, build):
     assert complete("tailorctl", "why", "--ht") == ["--html"]
     assert complete("tailorctl", "top", "--b") == ["--by"]
     assert complete("tailorctl", "servers", "--nu") == []
+    assert complete("tailorctl", "top", "--by", "") == ["cause", "path", "cpu",
+                                                        "waker"]
+    assert complete("tailorctl", "completion", "z") == ["zsh"]
+
+
+def test_completion_of_values(ctl, build, admin):
+    """Goal: servers, ids and causes come from the running tailor; what a
+    client wrote into its path is never run."""
+    script = ctl("completion", "bash", wide=True).out
+    admin.answers["GET /servers"] = http(200, json.dumps(
+        {"servers": [{"name": "north"}, {"name": "south"}]},
+        separators=(",", ":")))
+    admin.answers["GET /slow?n=20"] = http(200, json.dumps({"slow": [
+        {"id": "req-1", "cause": "gc", "target": "/search?q=1"},
+        {"id": "x$(echo pwned)", "cause": "lock", "target": "/$(echo pwned)"},
+        {"id": "`echo pwned`", "cause": "lock", "target": "/a'b"}]},
+        separators=(",", ":")))
+
+    def complete(*words):
+        done = subprocess.run(
+            ["bash", "-c", script + "COMP_WORDS=(\"$@\"); COMP_CWORD=$(("
+             "$# - 1)); _tailorctl; echo \"${COMPREPLY[*]}\"", "bash",
+             "tailorctl", "-a", admin.path, *words], capture_output=True,
+            text=True, check=True, env={
+                **os.environ, "PATH": f"{build}:{os.environ['PATH']}"})
+        assert not done.stderr and "pwned" not in done.stdout
+        return done.stdout.split()
+
+    assert complete("drain", "")[-2:] == ["north", "south"]
+    assert complete("drain", "s") == ["south"]
+    assert complete("why", "r") == ["req-1"]
+    assert complete("why", "x") == complete("why", "$") == []
+    assert complete("slow", "--cause", "") == ["gc", "lock"]
+    assert complete("slow", "--path", "") == ["/search"]
 
 
 # What an observer counts in a second, and what is said of it.
