@@ -180,8 +180,7 @@ show_lines(FILE *out, const cJSON *list, const char *before)
 		if (text == NULL)
 			continue;
 		fputs(before, out);
-		plain_write(out, text, strlen(text));
-		fputc('\n', out);
+		plain_wrap(out, text, (unsigned)strlen(before));
 		n++;
 	}
 	return n;

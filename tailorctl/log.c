@@ -132,16 +132,16 @@ static int
 bad_query(
     const char *query, unsigned column, const char *format, const char *word)
 {
-	char text[64];
+	char text[256];
+	int indent = fprintf(stderr, "tailorctl: -q, column %u: ", column);
 
-	fprintf(stderr, "tailorctl: -q, column %u: ", column);
-	fprintf(stderr, format, word); /* a literal with one %s */
+	snprintf(text, sizeof(text), format, word); /* a literal with one %s */
+	plain_wrap(stderr, text, (unsigned)indent);
 	if (strlen(query) <= 70 && column <= 70 &&
 	    strpbrk(query, "\n\t\033") == NULL)
-		fprintf(stderr, "\n  %s\n  %*s",
+		fprintf(stderr, "  %s\n  %*s\n",
 		    plain_cell(text, sizeof(text), query, 70), (int)column,
 		    "^");
-	fputc('\n', stderr);
 	return -1;
 }
 

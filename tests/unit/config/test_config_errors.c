@@ -225,12 +225,12 @@ static const struct {
 	"t:1:56: servers[0].launch.environment.A: \"\": it is given twice\n"},
     {"{\"hedging\": {\"allow\": [\"PUT\"]}}",
 	"t:1:24: hedging.allow: \"PUT\": a rule is a method, a space and a "
-	"path pattern: write a path pattern like \"POST /*/_search\", "
-	"where * is one segment and ** any number\n"},
+	"path pattern: write it like \"POST /*/_search\": * is one "
+	"segment, ** any number\n"},
     {"{\"hedging\": {\"allow\": [\"POST ^/[^ ]*/_search$\"]}}",
 	"t:1:24: hedging.allow: \"POST ^/[^ ]*/_search$\": regular "
-	"expressions are not supported: write a path pattern like \"POST "
-	"/*/_search\", where * is one segment and ** any number\n"},
+	"expressions are not supported: write it like \"POST "
+	"/*/_search\": * is one segment, ** any number\n"},
     {"{\"hedging\": {\"allow\": [\"POST /idx-*/_search\"]}}",
 	"t:1:24: hedging.allow: \"POST /idx-*/_search\": * is a whole "
 	"segment and ** any number of them: write /*/_search, not "
