@@ -16,8 +16,9 @@
 #include "tailorctl/plain.h"
 #include "tailorctl/screen.h"
 
-#define ROWS 22 /* edges 1, 2, 5, ... from 10 us; the last has none */
-#define BAR 56
+#define ROWS 22	    /* edges 1, 2, 5, ... from 10 us; the last has none */
+#define BAR 56	    /* marks on 80 columns */
+#define BAR_MAX 200 /* on a wide terminal */
 #define KINDS 3
 
 struct chart {
@@ -58,16 +59,17 @@ static void
 print_row(const struct chart *c, unsigned i, uint64_t most)
 {
 	static const char mark[KINDS] = {'|', '#', '.'};
-	char edge[PLAIN_DURATION_BYTES], bar[BAR + KINDS + 1];
+	char edge[PLAIN_DURATION_BYTES], bar[BAR_MAX + 1];
+	unsigned width = BAR + plain_spare(), n = 0;
 	uint64_t sum = 0;
-	unsigned n = 0;
 
+	width = width < BAR_MAX ? width : BAR_MAX;
 	for (unsigned k = 0; k < KINDS; k++) {
 		uint64_t marks =
-		    (c->count[i][k] * (BAR - KINDS) + most - 1) / most;
+		    (c->count[i][k] * (width - KINDS) + most - 1) / most;
 
 		sum += c->count[i][k];
-		while (marks-- > 0 && n < BAR)
+		while (marks-- > 0 && n < width)
 			bar[n++] = mark[k];
 	}
 	bar[n] = '\0';
