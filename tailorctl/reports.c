@@ -91,10 +91,14 @@ show_server_details(const cJSON *s)
 	    (long long)field_number(s, "pid", 0), program);
 	printf("    ");
 	plain_wrap(stdout, text, 4);
-	snprintf(text, sizeof(text), "pauses: %.20s%s%.400s",
-	    source != NULL ? source : "-",
-	    detail != NULL && *detail != '\0' ? ": " : "",
-	    detail != NULL ? detail : "");
+	source = source != NULL ? source : "-";
+	detail = detail != NULL ? detail : "";
+	/* "hsperfdata of OpenJDK 17": not the source twice. */
+	if (strncmp(detail, source, strlen(source)) == 0)
+		snprintf(text, sizeof(text), "pauses: %.400s", detail);
+	else
+		snprintf(text, sizeof(text), "pauses: %.20s%s%.400s", source,
+		    *detail != '\0' ? ": " : "", detail);
 	printf("    ");
 	plain_wrap(stdout, text, 4);
 	printf("    connections: %lld idle, %lld busy, %lld draining; "
