@@ -123,7 +123,8 @@ wait_for(const struct options *o, const char *wanted)
 			show_state(o, now.state);
 			fflush(stdout);
 		}
-		if (*now.waits != '\0' && waited - said >= REMIND_NS) {
+		if (!o->json && *now.waits != '\0' &&
+		    waited - said >= REMIND_NS) {
 			printf("  waits for %s\n", now.waits);
 			fflush(stdout);
 			said = waited;

@@ -75,7 +75,7 @@ name_columns(void)
 {
 	unsigned spare = plain_spare();
 
-	return 55 + (spare < 100 ? spare : 100);
+	return 55 + (spare < 45 ? spare : 45);
 }
 
 /* Print a row, with a rate from the second reading on. */
