@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/instant.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "tailorctl/plain.h"
 
 #define WORD_MAX 20 /* on a narrow terminal a longer word is cut there */

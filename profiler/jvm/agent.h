@@ -1,5 +1,4 @@
-/*
- * agent.h: what the parts of libtailor-jvm.so share.
+/* agent.h: what the parts of libtailor-jvm.so share.
  *
  * The agent runs in a foreign JVM: it allocates nothing after its start, holds
  * no lock, and in the callbacks of a collection, while the JVM is stopped, it
@@ -11,13 +10,11 @@
  *   VMDeath         a Java thread: the state, for the last time
  *   other callbacks any thread: counters, by atomic addition
  *   the link thread the channel's counter words; and the ring before it is
- *                   published, so a ring has one writer at any time
- */
+ *                   published, so a ring has one writer at any time */
 #ifndef TAILOR_PROFILER_JVM_AGENT_H
 #define TAILOR_PROFILER_JVM_AGENT_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "talechain/talechain.h"
 
@@ -55,13 +52,10 @@ void agent_state_set(
  * link thread. */
 void agent_state_show(struct talechain *tc);
 
-/*
- * agent_link_start(path, started_ns):
- * Start the thread that finds Tailor, and finds it again.
+/* Start the thread that finds Tailor, and finds it again.
  *   path        its socket, NULL: the default; copied
  *   started_ns  when the JVM started, 0 if loaded later
- * Returns 0 or a negative errno.
- */
+ * Returns 0 or a negative errno. */
 int agent_link_start(const char *path, uint64_t started_ns);
 void agent_link_stop(void);
 
