@@ -309,7 +309,7 @@ def print_report(o, setups, found):
                          f"{s['story']['cause']}") for s in setups]
     doubtful = [s["key"] for s in setups if not s["trusted"]]
     if doubtful:
-        lines.append("The load generator was disturbed itself: "
+        lines.append("The load generator itself was late: "
                      f"{', '.join(doubtful)}; see load.txt there.")
     print("\n".join(line for i, line in enumerate(lines) if line or not i))
 

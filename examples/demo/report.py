@@ -80,8 +80,7 @@ def ratio_line(setups, found):
     extra = {s["key"]: s["extra_pct"] for s in setups if "extra_pct" in s}
     words = [f"p99.9: direct / active = {ratio_words(found)}"] if found else []
     if "active" in extra:
-        words.append(
-            f"{extra['active']:.2f} % of the requests were sent twice")
+        words.append(f"{extra['active']:.2f} % sent twice")
     return "; ".join(words)
 
 
