@@ -421,17 +421,17 @@ $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(call archives,daemon)
 # --- the demonstration ----------------------------------------------------------
 -include examples/lucene/lucene.mk
 
+DEMO_NEEDS := $(if $(filter node,$(RUNTIME)),all,all lucene lucene-index)
 .PHONY: demo
-demo:	## two servers, collections and all, with and without Tailor; RUNTIME=node
-ifeq ($(RUNTIME),node)
-	@tools/install-deps build
-	@$(MAKE) --no-print-directory all
-	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/node.py
-else
-	@tools/install-deps build demo
-	@$(MAKE) --no-print-directory all lucene lucene-index
-	BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/demo.py
-endif
+demo:	## two servers under load, with and without Tailor; KEEP=1 RUNTIME=node
+	@UPGRADE=no tools/install-deps build \
+	    $(if $(filter node,$(RUNTIME)),node,demo)
+	@mkdir -p $(BUILD)
+	@$(MAKE) --no-print-directory -q programs 2>/dev/null || \
+	    echo "Building, a minute or two (log: $(BUILD)/demo-build.log)"
+	@$(MAKE) --no-print-directory -j$$(nproc) $(DEMO_NEEDS) \
+	    >$(BUILD)/demo-build.log 2>&1 || { tail -n 20 $(BUILD)/demo-build.log >&2; exit 1; }
+	@BUILD=$(abspath $(BUILD)) $(PYTHON) examples/demo/demo.py
 
 # --- the experiments ----------------------------------------------------------
 .PHONY: experiment

@@ -293,6 +293,10 @@ void config_write_schema(struct json *out);
 /* Write the table of keys as scdoc for tailor.conf(5).  0 or -ENOMEM. */
 int config_write_manual(char **text, size_t *length);
 
+/* Every key as `tailor --set` takes it, "proxy.body_max= ...", for completion.
+ * Owned by the caller; NULL if memory ran out. */
+char *config_list_keys(void);
+
 /* Parse "127.0.0.1:80", "[::1]:80", "localhost:80" (127.0.0.1), ":80" (all
  * addresses; an IPv6 socket that takes IPv4 as well), "unix:/path" or "/path".
  * Port 0 is accepted here; whether it makes sense is the caller's to know.
