@@ -117,6 +117,7 @@ struct config {
 
 	struct {
 		enum config_mode mode;
+		bool steer;
 		unsigned triggers; /* bit 1 << enum hazard_kind */
 		unsigned allow_rules;
 		char *allow[CONFIG_RULES]; /* owned "METHOD /path" */
@@ -173,6 +174,7 @@ struct config {
 		char *stream; /* owned; path in /dev/shm, "" = private */
 		unsigned stream_slots;
 		enum config_kernel kernel;
+		bool stacks;
 		/* Sampled and written into the stream: bit 1 << enum
 		 * talechain_rate. */
 		unsigned rates;

@@ -31,6 +31,25 @@ write_waits(const struct server *s, struct json *j)
 	json_object_end(j);
 }
 
+/* Its phase and how full its young generation is, or what it lacks. */
+static void
+write_steer(const struct proxy *p, unsigned server, struct json *j)
+{
+	const struct steer_server *s = &p->steer.server[server];
+	int64_t left_ns = steer_left_ns(&p->steer);
+
+	if (!p->steer.on)
+		return;
+	json_key_object(j, "steer");
+	json_key_string(j, "phase", steer_phase_name(s->phase));
+	json_key_string(j, "missing", steer_missing_text(s->missing));
+	if (steer_used(&p->steer, server) >= 0)
+		json_key_double(j, "used", steer_used(&p->steer, server));
+	if (s->phase == STEER_ACTIVE && left_ns >= 0)
+		json_key_int(j, "swap_in_ns", left_ns);
+	json_object_end(j);
+}
+
 static void
 write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
     struct json *j)
@@ -59,6 +78,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_string(
 	    j, "source", profiler_source_name(stats->server[i].source));
 	json_key_string(j, "detail", stats->server[i].detail);
+	write_steer(p, i, j);
 	json_key_uint(j, "inflight", h->inflight);
 	json_key_uint(j, "draining", s->draining.count);
 	json_key_object(j, "connections");

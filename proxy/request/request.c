@@ -354,8 +354,9 @@ on_client_written(struct client *c)
 	if (c->response == CLIENT_RESPONSE_WHOLE) {
 		r->response_bytes = c->sent_bytes - r->sent_before;
 		request_finish(r);
-	} else if (r->state == REQUEST_COMMITTED) {
-		attempt_resume(&r->attempt[r->race.winner]);
+	} else if (r->state == REQUEST_COMMITTED &&
+		   r->attempt[r->race.winner].link != NULL) {
+		connection_resume(r->attempt[r->race.winner].link);
 	}
 }
 
