@@ -414,14 +414,20 @@ options_completion(FILE *out, const char *shell)
 
 	for (size_t i = 0; i < VERBS; i++)
 		command[i] = (struct completion_word){
-		    verbs[i].word, verbs[i].meaning, false};
+		    .name = verbs[i].word, .meaning = verbs[i].meaning};
 	for (unsigned i = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
 		if (row->help != NULL)
-			option[options++] = (struct completion_word){
-			    row->name, row->help, row->argument != NULL};
+			option[options++] =
+			    (struct completion_word){.name = row->name,
+				.meaning = row->help,
+				.argument = row->argument != NULL,
+				.letter = row->letter};
 	}
 	return completion_print(out, shell,
-	    &(struct completion){
-		"tailor-load", command, VERBS, option, options});
+	    &(struct completion){.program = "tailor-load",
+		.command = command,
+		.commands = VERBS,
+		.option = option,
+		.options = options});
 }

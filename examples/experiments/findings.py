@@ -2,7 +2,6 @@
 
 import figures
 from goals import TIMES_LOWER, alternatives, find, value
-from shared import demo_report
 
 DELAY = "tailor_hazard_last_hedge_seconds"
 MAX_NOTE = "max: the slowest request of the median iteration"
@@ -101,11 +100,19 @@ def scale(plan, rows):
         for x in full) + "."
 
 
+def _histogram(metrics, name):
+    """A Prometheus histogram as [(upper bound in s, count up to there)]."""
+    return sorted(
+        (float(key.split('le="')[1].split('"')[0].replace("+Inf", "inf")), n)
+        for key, n in metrics.items()
+        if key.startswith(f"{name}_bucket{{") and 'le="' in key)
+
+
 def delay_counts(row):
     """[(bound in s, count up to there)] of all rounds together."""
     counts = {}
     for metrics in row.get("metrics", []):
-        for bound, below in demo_report.histogram(metrics, DELAY):
+        for bound, below in _histogram(metrics, DELAY):
             counts[bound] = counts.get(bound, 0) + below
     return sorted(counts.items())
 
