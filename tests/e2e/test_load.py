@@ -61,20 +61,20 @@ def hogs():
 
 
 def test_disturbed_generator(stub, load, hogs):
-    """Goal: others on the sender's CPU are seen in its own lag, and the run
-    is refused: exit 4, whatever else holds."""
+    """Goal: others on the sender's CPU are seen in its own lag; what that
+    costs each figure follows from the requests, and what is shared is
+    named."""
     result = load(stub().url, "-i", 2, "-n", 500, "-r", 1000, "--cpu", hogs,
                   "--fail", "errors<=0")
-    assert result.status == 4 and result.verdict == "bad"
+    # a server that the same load slows down may hide it: no fixed verdict
+    result.assert_done()
+    check_figures(result)
     generator = result.run["generator"]
     assert generator["lag_over_1ms"] > 1
     late = sum(line["lag"] > 1e6 for line in result.lines)
     assert generator["lag_over_1ms"] == late
-    assert any("p99 doubtful" in text for text in generator["reasons"])
     assert f"{late} of 1000 sent >1ms late" in result.out
-    assert "Do not use these results" in result.out
     assert result.run["fail"][0]["pass"] is True
-    # and what is shared is named
     assert any(f"CPU {hogs}" in text for text in generator["environment"])
 
 
@@ -85,9 +85,9 @@ def test_stopped_generator(stub, load):
     server = stub()
     child, directory = load(server.url, "-i", 1, "-n", 1000, "-r", 500,
                             "--warmup", 0, start=True)
-    wait_until(lambda: len(server.requests) >= 200, "a fifth of them")
+    wait_until(lambda: len(server.requests) >= 100, "a tenth of them")
     child.send_signal(signal.SIGSTOP)
-    time.sleep(0.4)
+    time.sleep(1)
     child.send_signal(signal.SIGCONT)
     result = Result(child, directory)
     assert result.status == 4 and "Figures: BAD" in result.out
@@ -95,11 +95,14 @@ def test_stopped_generator(stub, load):
     figure = {f["statistic"]: f for f in result.run["generator"]["figures"]
               if f["scope"] == "median"}
     assert figure["p99"]["trust"] == figure["max"]["trust"] == "doubtful"
-    assert figure["p99"]["reported_ns"] > 300e6
+    assert figure["p99"]["reported_ns"] > 800e6
     # the least of each that the stop delayed is not even half of the stop
-    assert max(x["least"] for x in result.lines if x["lag"] > 100e6) < 200e6
-    assert re.search(r"^  p99 doubtful [\d.]+[mu]s - [\d.]+ms$", result.out,
+    assert max(x["least"] for x in result.lines if x["lag"] > 500e6) < 500e6
+    assert re.search(r"^  p99 doubtful [\d.]+[mu]s - [\d.]+m?s$", result.out,
                      re.M)
+    assert "Do not use these results" in result.out
+    assert "Do not use these results" in \
+        (directory / "report.html").read_text()
 
 
 def test_could_not_run(load, stub, free_port, scratch):

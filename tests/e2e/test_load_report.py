@@ -2,7 +2,6 @@
 
 import html.parser
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 from rig.process import SANITIZER
 from rig.stub import OK
 from support import schema
-from support.load import RUN_S, Result
+from support.load import RUN_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "load.schema.json").read_text())
@@ -224,29 +223,6 @@ def test_check(tool):
     assert re.search(r"^late by p50 \S+, p99", done.stdout)
     word = re.search(r"^(GOOD|DOUBTFUL|BAD):", done.stdout, re.M)[1]
     assert (word == "BAD") == (done.returncode == 4)
-
-
-def test_hog_is_refused(stub, build, scratch):
-    """Goal: a generator that shares its CPU with work that spins is refused:
-    exit 4, BAD, and do not use."""
-    server = stub()
-    cpu = sorted(os.sched_getaffinity(0))[-1]
-    hogs = [subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c",
-                              "while :; do :; done"]) for _ in range(3)]
-    try:
-        child = subprocess.Popen(
-            [str(build / "tailor-load"), "--cpu", str(cpu), "-i", "2", "-n",
-             "500", "--pause", "0", "-o", str(scratch / "hog"), server.url],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        result = Result(child, scratch / "hog")
-    finally:
-        for hog in hogs:
-            hog.kill()
-            hog.wait()
-    assert result.status == 4 and result.verdict == "bad"
-    assert "Do not use these results" in result.out
-    assert "Do not use these results" in \
-        (scratch / "hog/report.html").read_text()
 
 
 def test_causes_from_tailor(tailor, upstream, load, scratch):

@@ -173,7 +173,7 @@ def test_completion(build, tmp_path, shell, command):
                          capture_output=True, check=True)
     listed = subprocess.run([build / command[0], "--help"], text=True,
                             capture_output=True, check=True).stdout
-    for option in re.findall(r"^ .*?--([a-z-]+)", listed, re.M):
+    for option in re.findall(r"^ .*?--([a-z0-9-]+)", listed, re.M):
         assert re.search(rf"(--|-l ){option}\b", run.stdout), option
     script = tmp_path / "script"
     script.write_text(run.stdout)
