@@ -5,10 +5,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "proxy/analysis/slow_report.h"
+#include "base/text.h"
 #include "proxy/request/proxy.h"
 #include "proxy/upstream/maintenance.h"
 #include "proxy/upstream/server.h"
@@ -203,7 +202,7 @@ admin_write_info(struct proxy *p, struct json *j)
 	json_key_string(j, "version", TAILOR_VERSION);
 	json_key_int(j, "pid", getpid());
 	json_key_string(
-	    j, "started", slow_report_time(text, instant_wall_ns(p->started)));
+	    j, "started", text_wall(text, instant_wall_ns(p->started)));
 	json_key_string(j, "placement", p->plan.why);
 	json_key_int(j, "proxy_cpu", p->plan.proxy_cpu);
 	json_key_int(j, "observer_cpu", p->plan.observer_cpu);

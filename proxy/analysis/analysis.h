@@ -42,12 +42,27 @@ enum analysis_kind {
 	ANALYSIS_REPORT, /* the same, written by the question's report */
 };
 
-/* Which kept tales to list. */
+/* In which order kept tales are listed: symbol, word. */
+#define ANALYSIS_SORTS(X)                            \
+	X(TIME, "time")	  /* the latest to finish */ \
+	X(TOTAL, "total") /* the longest */          \
+	X(SERVER, "server")                          \
+	X(CAUSE, "cause")                            \
+	X(STATUS, "status") /* errors first */
+
+enum analysis_sort {
+#define ANALYSIS_X(symbol, word) ANALYSIS_SORT_##symbol,
+	ANALYSIS_SORTS(ANALYSIS_X)
+#undef ANALYSIS_X
+};
+
+/* Which kept tales to list, and how. */
 struct analysis_list {
 	unsigned n;
-	int64_t since_ns;     /* finished so long ago at most; 0: whenever */
-	int cause;	      /* enum tale_cause, -1: any */
-	char path[TALE_TEXT]; /* "": any */
+	enum analysis_sort sort; /* within: the latest first */
+	int64_t since_ns;	 /* finished so long ago at most; 0: whenever */
+	int cause;		 /* enum tale_cause, -1: any */
+	char path[TALE_TEXT];	 /* "": any */
 	/* Of now, to be reported with them: */
 	int64_t target_ns;
 	uint64_t slow, left_out; /* slow requests; those not examined */

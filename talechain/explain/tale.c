@@ -164,6 +164,12 @@ tale_whole(const struct tale *t)
 	return !instant_is_set(t->request.finished);
 }
 
+struct instant
+tale_begun(const struct tale *t)
+{
+	return t->t0;
+}
+
 uint64_t
 tale_lost(const struct tale *t)
 {

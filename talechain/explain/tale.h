@@ -110,6 +110,7 @@ size_t tale_checkpoints_bytes(void); /* of memory */
 /* What the tale holds. */
 const struct tale_request *tale_request(const struct tale *t);
 uint64_t tale_lost(const struct tale *t); /* events known to be missing */
+struct instant tale_begun(const struct tale *t); /* what the timeline shows */
 /*
  * Whether the observer had read the proxy's last event of a finished request;
  * if not, it was late, and slicing again a little later finds more.
