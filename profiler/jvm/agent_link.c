@@ -48,6 +48,7 @@ link_open(void)
 		talechain_emit_at(
 		    tc, link_state.started_ns, TALECHAIN_JVM_START, 0, 0, 0, 0);
 	link_state.started_ns = 0;
+	agent_names_again();
 	__atomic_store_n(&agent.link, tc, __ATOMIC_SEQ_CST);
 	/* Show a collection that began before the channel was published. */
 	agent_state_show(tc);
@@ -85,6 +86,7 @@ link_run(void *arg)
 	struct pollfd p[2] = {{.fd = link_state.wake, .events = POLLIN},
 	    {.fd = -1, .events = POLLIN}};
 	uint64_t classes = 0, compiled = 0;
+	unsigned tick = 0;
 	bool open = false;
 
 	(void)arg;
@@ -97,8 +99,10 @@ link_run(void *arg)
 		p[1].revents = 0;
 		if (poll(p, 2, open ? WORDS_MS : RETRY_MS) < 0)
 			continue;
-		if (open)
+		if (open) {
 			link_copy_words(&classes, &compiled);
+			agent_names_emit(&link_state.tc, tick++);
+		}
 		/* Tailor writes nothing more: any event means that it is
 		 * gone. */
 		if (p[1].revents != 0) {

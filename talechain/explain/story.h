@@ -85,7 +85,8 @@ const char *story_confidence_name(enum story_confidence confidence);
 /* The same for a reader: "likely: ...". */
 const char *story_confidence_words(enum story_confidence confidence);
 
-#define STORY_NAME 48 /* bytes of a name, inert printable ASCII */
+#define STORY_THREAD_NAME 72 /* Java's are long */
+#define STORY_NAME 48	     /* bytes of a name, inert printable ASCII */
 #define STORY_TEXT 400
 #define STORY_LINES 4 /* of evidence, of advice */
 /* More segments than this are joined, the shortest to the one before. */
@@ -165,8 +166,8 @@ struct story_segment {
 
 /* A thread that the story names. */
 struct story_thread {
-	uint32_t tid, pid;	/* 0: not known */
-	char name[STORY_NAME];	/* "": not known */
+	uint32_t tid, pid;	      /* 0: not known */
+	char name[STORY_THREAD_NAME]; /* "": not known */
 	char owner[STORY_NAME]; /* "a", "Tailor", "make[30]"; "": not known */
 };
 

@@ -287,8 +287,9 @@ render_client(
 static bool
 is_detail(const struct talechain_event *e)
 {
-	return e->type >> 12 == 0 && e->type != TALECHAIN_TCP_RETRANSMIT &&
-	       e->type != TALECHAIN_EXEC && e->type != TALECHAIN_EXIT;
+	return e->type == TALECHAIN_JVM_THREAD ||
+	       (e->type >> 12 == 0 && e->type != TALECHAIN_TCP_RETRANSMIT &&
+		   e->type != TALECHAIN_EXEC && e->type != TALECHAIN_EXIT);
 }
 
 static int
