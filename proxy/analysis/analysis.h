@@ -35,6 +35,12 @@ struct analysis_report {
 	void (*free)(struct analysis_report *report);
 };
 
+/* What a request is called. */
+struct analysis_name {
+	uint64_t id;
+	char external_id[65], method[16], target[TALE_TEXT];
+};
+
 enum analysis_kind {
 	ANALYSIS_TALE,	 /* the tale of one request, rendered */
 	ANALYSIS_KEEP,	 /* keep it; there is no answer */
@@ -84,6 +90,9 @@ struct analysis_question {
 	struct tale_client client;
 	struct analysis_list list;
 	struct analysis_report *report; /* REPORT; goes with the question */
+	/* TALE: requests about at its time; owned, goes with the question. */
+	struct analysis_name *name;
+	unsigned names;
 	/* analysis.c sets these */
 	struct instant put; /* into the ring */
 	uint64_t keeps;	    /* KEEP questions put before it */
@@ -127,8 +136,8 @@ void analysis_free(struct analysis **ap);
 /* Change the budget.  Proxy thread. */
 void analysis_budget(struct analysis *a, double cpu);
 
-/* Ask; q->report goes with the question.  False when the ring is full (then it
- * stays the caller's).  Proxy thread. */
+/* Ask; q->report and q->name go with the question.  False when the ring is full
+ * (then they stay the caller's).  Proxy thread. */
 bool analysis_ask(struct analysis *a, const struct analysis_question *q);
 
 /* Readable when answers wait; take them all.  Proxy thread. */

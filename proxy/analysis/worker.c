@@ -223,15 +223,21 @@ origin_set(const struct tale_work *w, struct story *s, int64_t finished_wall_ns)
 		    finished_wall_ns - instant_since(finished, tale_begun(t));
 }
 
-/* The names of other requests, of those that are kept. */
+/* The names of other requests, of those of about that time or kept. */
 static void
-requests_name(const struct tale_work *w, struct story *s)
+requests_name(const struct tale_work *w, const struct analysis_question *q,
+    struct story *s)
 {
 	const struct tale_filter all = {.cause = -1};
 	struct tale_store *store[2] = {w->store, w->spare};
 	const struct tale_summary *one;
 	unsigned at = 0;
 
+	for (unsigned i = 0; i < q->names; i++)
+		for (unsigned k = 0; k < s->requests; k++)
+			if (s->request[k].id == q->name[i].id)
+				story_request_name(s, k, q->name[i].external_id,
+				    q->name[i].method, q->name[i].target);
 	for (unsigned i = 0; i < 2 && s->requests > 0; i++, at = 0)
 		while (store[i] != NULL &&
 		       (one = tale_store_next(store[i], &all, &at)) != NULL)
@@ -443,7 +449,7 @@ explain_and_keep(struct tale_work *w, const struct analysis_question *q,
 		mark_earlier_boot(story, said.finished_wall_ns);
 	if (q->kind == ANALYSIS_TALE) {
 		origin_set(w, story, said.finished_wall_ns);
-		requests_name(w, story);
+		requests_name(w, q, story);
 		render(story, q->format, answer);
 	}
 	story_free(&story);
