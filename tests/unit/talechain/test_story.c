@@ -516,6 +516,31 @@ test_other_request(void **state)
 	plot_fini(&p);
 }
 
+/* Goal: what a thread did before it took the request is other work, even if it
+ * then goes on without a pause. */
+static void
+test_other_work(void **state)
+{
+	struct plot p;
+	struct tale *t;
+	struct story *s;
+
+	(void)state;
+	plot_init(&p);
+	case_plot(&p, "busy_no_more");
+	plot_tell(&p, &t, &s);
+	whole(s);
+	assert_in_range(
+	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_OTHER, TALE_CAUSE_UNKNOWN),
+	    8000 * US, 9500 * US);
+	assert_in_range(
+	    bars_ns(s, STORY_LANE_CPU, STORY_BAR_WORK, TALE_CAUSE_WORK),
+	    500 * US, 1500 * US);
+	story_free(&s);
+	tale_free(&t);
+	plot_fini(&p);
+}
+
 /* Goal: the threads of a story are listed with what they belong to. */
 static void
 test_threads(void **state)
@@ -708,6 +733,7 @@ main(void)
 	    cmocka_unit_test(test_picture),
 	    cmocka_unit_test(test_holder),
 	    cmocka_unit_test(test_other_request),
+	    cmocka_unit_test(test_other_work),
 	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_keep_alive),
 	    cmocka_unit_test(test_any_events),
