@@ -76,7 +76,7 @@ bar_words(struct drawing *d, const struct story_bar *b)
 	char from[MARKUP_TIME], to[MARKUP_TIME], span[MARKUP_TIME];
 
 	markup_text(d->x, bar_name(b));
-	if ((b->kind == STORY_BAR_DELAY || b->kind == STORY_BAR_WORK) &&
+	if (b->kind == STORY_BAR_DELAY &&
 	    strcmp(bar_name(b), tale_cause_label(b->cause)) != 0) {
 		text_add(d->x, " (");
 		markup_text(d->x, tale_cause_label(b->cause));
