@@ -113,12 +113,15 @@ while True:
 """
 
 
-def test_names_the_request_in_the_way(tailor):
+def test_names_the_request_in_the_way(tailor, scratch):
     # Goal: a request that waits for a thread that has another one says which:
     # its id, target and how long, and draws it as another request's work.
     port = free_port()
+    script = scratch / "one.py"
+    script.write_text(ONE_THREAD)
+    script.chmod(0o644)
     t = tailor({"name": "one", "address": f"127.0.0.1:{port}", "launch": {
-        "command": [sys.executable, "-c", ONE_THREAD, str(port)]}},
+        "command": [sys.executable, str(script), str(port)]}},
         slow={"target": "0"})
     t.wait_server("one", state="ready")
     if " kernel_off " in t.wait_log(" kernel_o"):
