@@ -1,5 +1,4 @@
-/*
- * agent.c: the JVMTI agent: callbacks of the JVM.
+/* agent.c: the JVMTI agent: callbacks of the JVM.
  *
  *	java -agentpath:/usr/lib/tailor/libtailor-jvm.so[=socket=PATH] ...
  *	jcmd PID JVMTI.agent_load /usr/lib/tailor/libtailor-jvm.so [/PATH]
@@ -11,8 +10,7 @@
  * Names of threads that the kernel cuts: agent_names.c.
  *
  * Cost: about 200 ns per collection, an atomic addition per compiled method,
- * three and a store per class, 2 us per thread, and one thread that sleeps.
- */
+ * three and a store per class, 2 us per thread, and one thread that sleeps. */
 #include "profiler/jvm/agent.h"
 
 #include <jvmti.h>
@@ -257,7 +255,6 @@ agent_events(jvmtiEnv *env)
 	    {JVMTI_EVENT_THREAD_END, false},
 	};
 	jvmtiEventCallbacks on;
-	size_t i;
 
 	memset(&on, 0, sizeof(on));
 	on.VMInit = on_vm_init;
@@ -271,7 +268,7 @@ agent_events(jvmtiEnv *env)
 	if ((*env)->SetEventCallbacks(env, &on, (jint)sizeof(on)) !=
 	    JVMTI_ERROR_NONE)
 		return false;
-	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if ((*env)->SetEventNotificationMode(env, JVMTI_ENABLE,
 			wanted[i].event, NULL) != JVMTI_ERROR_NONE &&
 		    wanted[i].must)

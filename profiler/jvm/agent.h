@@ -1,5 +1,4 @@
-/*
- * agent.h: what the parts of libtailor-jvm.so share.
+/* agent.h: what the parts of libtailor-jvm.so share.
  *
  * The agent runs in a foreign JVM: it allocates nothing after its start, holds
  * no lock, and in the callbacks of a collection, while the JVM is stopped, it
@@ -13,13 +12,11 @@
  *   thread's begin, end  its place in the table of names
  *   the link thread the channel's counter words; the ring before it is
  *                   published; and later names into it.  ring_busy lets one
- *                   thread write the ring at any time
- */
+ *                   thread write the ring at any time */
 #ifndef TAILOR_PROFILER_JVM_AGENT_H
 #define TAILOR_PROFILER_JVM_AGENT_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "talechain/talechain.h"
 
@@ -49,11 +46,9 @@ extern struct agent agent;
 struct talechain *agent_enter(void);
 void agent_leave(void);
 
-/*
- * Emit one event of the calling thread, which is tid.  Two threads may want to, the VM's
+/* Emit one event of the calling thread, which is tid.  Two threads may want to, the VM's
  * and the link thread: one waits for the other, 20 us at most, and then gives
- * up, which the channel counts.
- */
+ * up, which the channel counts. */
 void agent_emit(struct talechain *tc, uint32_t tid, uint64_t now_ns,
     enum talechain_type type, const uint64_t arg[4]);
 
@@ -72,13 +67,10 @@ void agent_state_set(
  * link thread. */
 void agent_state_show(struct talechain *tc);
 
-/*
- * agent_link_start(path, started_ns):
- * Start the thread that finds Tailor, and finds it again.
+/* Start the thread that finds Tailor, and finds it again.
  *   path        its socket, NULL: the default; copied
  *   started_ns  when the JVM started, 0 if loaded later
- * Returns 0 or a negative errno.
- */
+ * Returns 0 or a negative errno. */
 int agent_link_start(const char *path, uint64_t started_ns);
 void agent_link_stop(void);
 

@@ -1,13 +1,11 @@
-/*
- * agent_link.c: the agent's own thread, which connects to Tailor and reconnects
+/* agent_link.c: the agent's own thread, which connects to Tailor and reconnects
  * when Tailor restarts.
  *
  * Closing a channel that callbacks may use: they increment agent.inside, then
  * load agent.link; this thread clears agent.link, then waits for agent.inside
  * to be 0.  All four are sequentially consistent, so either the callback sees
  * NULL or this thread sees the callback.  A callback takes less than a
- * microsecond and never waits for us.
- */
+ * microsecond and never waits for us. */
 #include "profiler/jvm/agent.h"
 
 #include <poll.h>
@@ -17,10 +15,8 @@
 
 #define SLOT_LOG2 10 /* a thousand events: minutes of collections */
 #define RETRY_MS 500
-/*
- * How often counters are copied to the channel.  Classes are emitted as they
- * are prepared; those from before the channel was open come this way.
- */
+/* How often counters are copied to the channel.  Classes are emitted as they
+ * are prepared; those from before the channel was open come this way. */
 #define WORDS_MS 50
 
 static struct {

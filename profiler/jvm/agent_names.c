@@ -1,13 +1,11 @@
-/*
- * agent_names.c: Java threads' names that the kernel cuts at 15 characters.
+/* agent_names.c: Java threads' names that the kernel cuts at 15 characters.
  *
  * A thread registers its name as it starts; the link thread emits it at once
  * and again every five seconds, so that the stream always holds it.  A place of
  * the table belongs to the thread that changed its tid from 0.  Threads that
  * were there before the agent, and later changes of a name, are not seen.
  *
- * Cost: a search of the table per thread started or ended, 1 us.
- */
+ * Cost: a search of the table per thread started or ended, 1 us. */
 #include "profiler/jvm/agent.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
 /* hsperf_page.c: read a mapped performance page. */
 #include "profiler/jvm/hsperf_page.h"
 
-#include <string.h>
-
 #include "profiler/jvm/cause.h"
 
 static uint64_t
@@ -15,11 +13,9 @@ page_number(const struct hsperf_page *p, enum hsperf_counter c)
 		   : __atomic_load_n((const uint64_t *)at, __ATOMIC_ACQUIRE);
 }
 
-/*
- * Eight bytes of a text at any offset, from the two aligned words that hold
+/* Eight bytes of a text at any offset, from the two aligned words that hold
  * them.  The words lie within the mapping's whole pages, and each is read once,
- * so the comparison uses what was really there.
- */
+ * so the comparison uses what was really there. */
 static uint64_t
 page_word(const struct hsperf_page *p, size_t offset)
 {
@@ -39,7 +35,7 @@ page_word(const struct hsperf_page *p, size_t offset)
 static void
 page_text(const struct hsperf_page *p, enum hsperf_counter c, char *out)
 {
-	size_t length = p->layout.length[c], i;
+	size_t length = p->layout.length[c];
 	uint64_t word;
 
 	memset(out, 0, CAUSE_BYTES);
@@ -47,7 +43,7 @@ page_text(const struct hsperf_page *p, enum hsperf_counter c, char *out)
 		return;
 	if (length > CAUSE_BYTES - 1)
 		length = CAUSE_BYTES - 1;
-	for (i = 0; i < length; i += 8) {
+	for (size_t i = 0; i < length; i += 8) {
 		word = page_word(p, p->layout.offset[c] + i);
 		memcpy(out + i, &word, length - i < 8 ? length - i : 8);
 	}
@@ -101,11 +97,10 @@ page_read(struct hsperf_page *p, struct pause_sample *s)
 	uint32_t at = p->layout.offset[HSPERF_CAUSE];
 	uint64_t word[2];
 	bool moved;
-	unsigned i;
 
 	s->safepoints = page_number(p, HSPERF_SAFEPOINTS);
 	s->safepoint_ticks = page_number(p, HSPERF_SAFEPOINT_TICKS);
-	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+	for (unsigned i = 0; i < HSPERF_COLLECTORS; i++) {
 		if (p->layout.offset[HSPERF_OF_COLLECTOR(i, COUNT)] == 0)
 			continue;
 		s->collector[i].count =
@@ -122,10 +117,8 @@ page_read(struct hsperf_page *p, struct pause_sample *s)
 	moved = memcmp(word, p->cause_word, sizeof(word)) != 0;
 	memcpy(p->cause_word, word, sizeof(word));
 	s->in_cause = !word_is_none(word[0]);
-	/*
-	 * The text may be half-written: unknown causes are read again by each
-	 * sweep until the JVM has finished writing.
-	 */
+	/* The text may be half-written: unknown causes are read again by each
+	 * sweep until the JVM has finished writing. */
 	if (s->in_cause && (moved || p->cause == TALECHAIN_CAUSE_OTHER))
 		p->cause = page_cause(p, HSPERF_CAUSE);
 	s->cause = p->cause;

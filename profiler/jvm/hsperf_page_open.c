@@ -1,13 +1,11 @@
-/*
- * hsperf_page_open.c: find, check and map a JVM's performance page.
+/* hsperf_page_open.c: find, check and map a JVM's performance page.
  *
  * The file is /tmp/hsperfdata_<user>/<pid>, with the user's name and the pid
  * that the JVM itself sees; for a JVM in a container both the directory and the
  * pid are its own, so we go through /proc/<pid>/root.  Another user may have
  * made any file in /tmp: it must be a regular file, no link, owned by the
  * process's user, of a sane size, and no older than the process (a killed JVM
- * leaves its file behind, and pids are reused).
- */
+ * leaves its file behind, and pids are reused). */
 #include "profiler/jvm/hsperf_page.h"
 
 #include <dirent.h>
@@ -19,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/permission.h"
-#include "profiler/jvm/sigbus_guard.h"
 #include "profiler/proc.h"
 
 /* Directories of users searched in a container, at most. */
@@ -62,12 +59,10 @@ page_collector(const struct hsperf_page *p, const unsigned char *copy)
 	    {"Shenandoah ", COLLECTOR_SHENANDOAH},
 	};
 	char name[32];
-	unsigned i;
-	size_t k;
 
-	for (i = 0; i < HSPERF_COLLECTORS; i++) {
+	for (unsigned i = 0; i < HSPERF_COLLECTORS; i++) {
 		page_name(p, HSPERF_OF_COLLECTOR(i, NAME), copy, name);
-		for (k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
 			if (strncmp(name, known[k].text,
 				strlen(known[k].text)) == 0)
 				return known[k].kind;
@@ -98,9 +93,7 @@ page_describe(struct hsperf_page *p, const unsigned char *copy)
 void
 hsperf_page_trim(struct hsperf_page *p)
 {
-	unsigned i;
-
-	for (i = 0; i < HSPERF_COUNTER_COUNT; i++)
+	for (unsigned i = 0; i < HSPERF_COUNTER_COUNT; i++)
 		if ((size_t)p->layout.offset[i] + p->layout.length[i] + 24 >
 		    p->bytes)
 			p->layout.offset[i] = 0;

@@ -1,15 +1,8 @@
-/*
- * admin_reports.c: servers, requests in flight, the stream and this process.
- */
+/* admin_reports.c: servers, requests in flight, the stream and this process. */
 #include "proxy/admin/admin_reports.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/text.h"
+#include "base/array.h"
 #include "proxy/request/proxy.h"
-#include "proxy/upstream/maintenance.h"
 #include "proxy/upstream/server.h"
 
 /* Which requests keep a drain or restart from its end. */
@@ -106,19 +99,15 @@ admin_write_servers(struct proxy *p, struct json *j)
 static const char *
 state_name(enum request_state state)
 {
-	switch (state) {
-	case REQUEST_READING:
-		return "reading";
-	case REQUEST_QUEUED:
-		return "queued";
-	case REQUEST_RUNNING:
-		return "running";
-	case REQUEST_COMMITTED:
-		return "committed";
-	case REQUEST_LOCAL:
-		return "local";
-	}
-	return "";
+	static const char *const names[] = {
+	    [REQUEST_READING] = "reading",
+	    [REQUEST_QUEUED] = "queued",
+	    [REQUEST_RUNNING] = "running",
+	    [REQUEST_COMMITTED] = "committed",
+	    [REQUEST_LOCAL] = "local",
+	};
+
+	return NAME_IN(names, state);
 }
 
 /* No fields and no body: they are their users' (docs/threat-model.md). */

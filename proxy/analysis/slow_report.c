@@ -1,10 +1,5 @@
-/*
- * slow_report.c: kept tales as rows of a JSON document.
- */
+/* slow_report.c: kept tales as rows of a JSON document. */
 #include "proxy/analysis/slow_report.h"
-
-#include "base/instant.h"
-#include "base/text.h"
 
 static void
 write_one(const struct tale_summary *s, struct json *j)

@@ -1,18 +1,13 @@
-/*
- * service.c: the rooms put together, and what the policy asks of requests.
- */
+/* service.c: the rooms put together, and what the policy asks of requests. */
 #include "proxy/request/service.h"
-
-#include <errno.h>
 
 #include "proxy/access_log/access_log.h"
 #include "proxy/client/client.h"
 #include "proxy/client/listeners.h"
 #include "proxy/request/hazards.h"
-#include "proxy/request/hedge.h"
 #include "proxy/request/queue.h"
 #include "proxy/request/table.h"
-#include "proxy/upstream/servers.h"
+#include "proxy/upstream/server.h"
 
 /* What requests a server has. */
 static void

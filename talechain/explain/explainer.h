@@ -359,7 +359,7 @@ struct line {
 	size_t size;
 };
 
-#define NAME_SIZE 40 /* of a server or thread */
+#define NAME_SIZE 64 /* of a server or thread */
 
 /* story_verdict.c */
 /* Append to a line, printf-like; what does not fit is cut. */

@@ -313,8 +313,8 @@ write_attempts(const struct tale *t, struct json *j)
 		json_object_begin(j);
 		json_key_int(j, "server", a->server);
 		json_key_string(j, "name", a->server_name);
-		if (a->server_pid != 0)
-			json_key_uint(j, "pid", a->server_pid);
+		if (tale_attempt_pid(t, i) != 0)
+			json_key_uint(j, "pid", tale_attempt_pid(t, i));
 		json_key_string(j, "trigger", a->trigger);
 		json_key_string(j, "outcome", a->outcome);
 		json_key_int(j, "status", a->status);

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/xml.h"
-#include "talechain/explain/tale_struct.h"
+#include "base/text.h"
 #include "talechain/explain/story.h"
+#include "talechain/explain/tale_struct.h"
 
 static int
 is_plain(unsigned char c)
@@ -109,12 +109,12 @@ origin_words(const struct story *s, char out[ORIGIN_WORDS])
 		n += snprintf(out + n, ORIGIN_WORDS - (size_t)n, "%son %s",
 		    n > 0 ? " " : "", text_safe(host, sizeof(host), o->host));
 	for (int i = 0; i < TALE_ATTEMPTS; i++)
-		if (a[i].server >= 0 && a[i].server_pid != 0)
+		if (a[i].server >= 0 && tale_attempt_pid(s->tale, i) != 0)
 			n += snprintf(out + n, ORIGIN_WORDS - (size_t)n,
 			    "%sserver %s pid %u", n > 0 ? ", " : "",
 			    tale_server_name(
 				s->tale, a[i].server, name, sizeof(name)),
-			    a[i].server_pid);
+			    tale_attempt_pid(s->tale, i));
 	if (o->version != NULL)
 		snprintf(out + n, ORIGIN_WORDS - (size_t)n, "%sTailor %s",
 		    n > 0 ? ", " : "", o->version);
