@@ -226,6 +226,7 @@ limits_apply(struct proxy *p)
 
 	limits_hedging(p->config, &limits);
 	hedging_limits_set(&p->hedging, &limits);
+	profiler_load_agents(p->profiler, p->config->hedging.steer);
 	limits_http(p);
 	p->loop.blocks.blocks_max = blocks_needed(p->config);
 	limits_spools(p);

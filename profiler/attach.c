@@ -22,6 +22,7 @@ attach_init(struct attach *a, const struct profiler_options *options,
 	a->servers = options->servers;
 	for (unsigned i = 0; i < a->servers; i++)
 		process_init(&a->process[i], a, i, &options->server[i]);
+	orders_init(&a->orders);
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->wake < 0)
 		return -errno;
@@ -68,6 +69,7 @@ void
 attach_fini(struct attach *a)
 {
 	channel_listener_fini(&a->listener);
+	orders_fini(&a->orders);
 	for (unsigned i = 0; i < a->servers; i++)
 		process_fini(&a->process[i]);
 	pthread_mutex_destroy(&a->lock);
@@ -319,6 +321,7 @@ attach_turn(struct attach *a, int64_t wait_ns)
 	for (unsigned i = 0; i < a->servers; i++)
 		due_ns = sooner_ns(due_ns, attach_turn_server(&a->process[i],
 					       &p[1 + i * POLL_SERVER], now));
+	due_ns = sooner_ns(due_ns, orders_turn(&a->orders, a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_kernel(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_runtimes(a, now));
 	due_ns = sooner_ns(due_ns, attach_turn_rates(a, now));

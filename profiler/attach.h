@@ -16,6 +16,7 @@
 #include "profiler/channel_listener.h"
 #include "profiler/kernel/kernel.h"
 #include "profiler/observer_rest.h"
+#include "profiler/orders.h"
 #include "profiler/process.h"
 #include "profiler/rates_read.h"
 #include "profiler/runtimes/follow.h"
@@ -34,6 +35,7 @@ struct attach {
 	struct runtimes runtimes;
 	struct rates_reader rates;
 	struct steal steal;
+	struct orders orders;
 	struct command_ring *commands; /* borrowed; this thread writes */
 	struct command_ring *released; /* borrowed; this thread reads */
 	struct observer_rest *rest;    /* borrowed; to wake the observer */

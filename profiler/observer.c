@@ -170,6 +170,7 @@ observer_set_page(struct observer *o, unsigned server, struct hsperf_page *p,
 		observer_page_edges(o, old);
 	}
 	o->page[server] = p;
+	__atomic_store_n(&o->heap[server].collector, 0, __ATOMIC_RELAXED);
 	if (old != NULL)
 		observer_release(o, COMMAND_PAGE_END, old);
 	w->page_concurrent = p != NULL && collector_concurrent(p->kind);
@@ -412,6 +413,7 @@ observer_sweep_hazards(struct observer *o, struct instant now)
 		if (o->page[i] != NULL) {
 			observer_sweep_page(o, o->page[i], now);
 			observer_page_classes(o, o->page[i], now);
+			hsperf_page_heap(o->page[i], now, &o->heap[i]);
 		}
 	observer_cost_mark(&o->cost, PROFILER_PART_PAGES);
 	for (unsigned i = 0; i < o->agents; i++)

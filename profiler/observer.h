@@ -39,7 +39,8 @@ struct observer {
 	struct hazard_state hazards[PROFILER_SERVERS];
 	struct stalls stalls;
 	struct hsperf_page *page[PROFILER_SERVERS];
-	struct channel *agent[OBSERVER_CHANNELS]; /* those of kind JVM */
+	struct hsperf_heap heap[PROFILER_SERVERS]; /* any thread reads */
+	struct channel *agent[OBSERVER_CHANNELS];  /* those of kind JVM */
 	unsigned agents;
 	struct channel *channel[OBSERVER_CHANNELS];
 	unsigned channels;

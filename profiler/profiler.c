@@ -151,6 +151,7 @@ profiler_open_kernel(struct profiler *p)
 	struct kernel_options o = {
 	    .profile = options->kernel,
 	    .syscalls = options->syscalls,
+	    .stacks = options->stacks,
 	    .slot_log2 = options->kernel_slot_log2,
 	    .first_number = p->attach.listener.next_number,
 	};
@@ -382,6 +383,42 @@ profiler_wake(struct profiler *p)
 		observer_rest_wake(&p->observer.rest);
 }
 
+void
+profiler_heap(
+    const struct profiler *p, unsigned server, struct profiler_heap *out)
+{
+	const struct hsperf_heap *h = &p->observer.heap[server];
+	uint64_t collector = counter_read(&h->collector);
+
+	memset(out, 0, sizeof(*out));
+	if (collector == 0)
+		return;
+	out->known = true;
+	out->concurrent = collector_concurrent((enum collector)(collector - 1));
+	out->exact = collector - 1 != COLLECTOR_G1;
+	out->ordered = __atomic_load_n(&p->attach.orders.understood[server],
+			   __ATOMIC_RELAXED) != 0;
+	out->cause = (enum talechain_cause)counter_read(&h->cause);
+	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
+		out->word[i] = counter_read(&h->word[i]);
+}
+
+void
+profiler_collect(struct profiler *p, unsigned server, uint64_t bytes)
+{
+	assert(server < p->options.servers);
+	orders_leave(&p->attach.orders, server,
+	    bytes > ORDERS_STOP ? bytes : ORDERS_STOP);
+	attach_wake(&p->attach);
+}
+
+void
+profiler_load_agents(struct profiler *p, bool on)
+{
+	__atomic_store_n(&p->attach.orders.load_agents, on, __ATOMIC_RELAXED);
+	attach_wake(&p->attach);
+}
+
 /* Copy the observer's account of its own cost, counter by counter. */
 static void
 profiler_copy_cost(const struct profiler *p, struct profiler_stats *out)
@@ -442,6 +479,7 @@ profiler_stats(struct profiler *p, struct profiler_stats *out)
 	out->processes_refused += losses.refused;
 	out->kernel_missed = losses.missed + losses.ringless;
 	out->kernel_crowded = losses.crowded;
+	out->kernel_stackless = losses.stackless;
 	out->kernel_unsampled_ns = counter_read(&c->unsampled_ns);
 }
 

@@ -15,6 +15,7 @@
 #define TAILOR_PROFILER_H
 
 #include "talechain/events/hazard.h"
+#include "talechain/talechain.h"
 #include "talechain/timeline/timeline.h"
 
 #define PROFILER_SERVERS 2
@@ -102,6 +103,7 @@ struct profiler_options {
 	int64_t blind_ns; /* a longer gap between sweeps is recorded */
 	enum profiler_kernel kernel; /* events of the kernel */
 	bool syscalls;		     /* system calls, too */
+	bool stacks;		     /* of waits and computing */
 	unsigned kernel_slot_log2;   /* ring of each CPU, 6 .. 20 */
 	const char *proc_stat;	     /* to read steal time; NULL: /proc/stat */
 	int64_t rest_ns; /* longest rest of an idle observer; 0: 16 ms */
@@ -179,6 +181,50 @@ void profiler_in_flight(struct profiler *p, bool any);
  * for it.  Proxy thread. */
 void profiler_wake(struct profiler *p);
 
+/* The heap of a server's JVM, as its performance page has it: symbol, counter.
+ * Its generations' sizes in bytes, and how many young and full collections there
+ * have been; one in progress may be counted. */
+#define PROFILER_HEAP(X)                                         \
+	X(EDEN_USED, "sun.gc.generation.0.space.0.used")         \
+	X(EDEN_CAPACITY, "sun.gc.generation.0.space.0.capacity") \
+	X(OLD_USED, "sun.gc.generation.1.space.0.used")          \
+	X(OLD_CAPACITY, "sun.gc.generation.1.maxCapacity")       \
+	X(YOUNG, "sun.gc.collector.0.invocations")               \
+	X(FULL, "sun.gc.collector.1.invocations")
+
+enum profiler_heap_word {
+#define PROFILER_X(symbol, counter) PROFILER_HEAP_##symbol,
+	PROFILER_HEAP(PROFILER_X)
+#undef PROFILER_X
+	    PROFILER_HEAP_COUNTERS
+};
+
+struct profiler_heap {
+	bool known;
+	bool concurrent; /* it has no pauses that are worth a swap */
+	bool exact;	 /* it collects when eden is full, not before */
+	bool ordered;	 /* its agent understands profiler_collect */
+	enum talechain_cause cause;	       /* of the last collection */
+	uint64_t word[PROFILER_HEAP_COUNTERS]; /* bytes, or collections */
+};
+
+/* profiler_heap(p, server, out):
+ * Copy what the observer saw at most 2 ms ago (16 ms while it rests).  Each
+ * word is exact, together they are no snapshot.  The proxy thread; never
+ * blocks. */
+void profiler_heap(
+    const struct profiler *p, unsigned server, struct profiler_heap *out);
+
+/* profiler_collect(p, server, bytes):
+ * Have a server's JVM collect its young generation now, by filling it with at
+ * most so many bytes; 0: stop that.  Whether it does shows in profiler_heap.
+ * Only if that said ordered.  The proxy thread; never blocks, a system call.
+ *
+ * profiler_load_agents(p, on):
+ * Whether our agent may be loaded into JVMs that run without it.  Any thread. */
+void profiler_collect(struct profiler *p, unsigned server, uint64_t bytes);
+void profiler_load_agents(struct profiler *p, bool on);
+
 /* Source of a server's hazards. */
 enum profiler_source {
 	PROFILER_SOURCE_NONE,
@@ -243,6 +289,7 @@ struct profiler_stats {
 	uint64_t kernel_unsampled_ns; /* pauses, sampling.h; planned ones too */
 	uint64_t kernel_missed;	      /* events not written: the program was
 				  * running, or no ring for the CPU */
+	uint64_t kernel_stackless;    /* waits and samples: too many stacks */
 	uint64_t kernel_crowded;      /* threads without room in its table */
 	/* Processes of servers that are not watched: without room. */
 	uint64_t processes_refused;

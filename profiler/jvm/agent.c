@@ -111,7 +111,7 @@ on_gc_start(jvmtiEnv *env)
 	struct talechain *tc;
 
 	(void)env;
-	agent.collections++;
+	__atomic_fetch_add(&agent.collections, 1, __ATOMIC_RELAXED);
 	agent.begun_ns = now_ns;
 	agent_state_set(TALECHAIN_JVM_GC, now_ns, cause);
 	tc = agent_enter();
@@ -308,6 +308,7 @@ agent_load(JavaVM *vm, const char *options, bool attached)
 		return JNI_ERR;
 	}
 	loaded = true;
+	agent_collect_init(vm);
 	/* With -agentpath the JVM is not running yet: wait for VMInit. */
 	if (attached)
 		agent_begin(0);

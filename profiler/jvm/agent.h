@@ -10,6 +10,7 @@
  *   VMDeath         a Java thread: the state, for the last time
  *   other callbacks any thread: counters, by atomic addition
  *   thread's begin, end  its place in the table of names
+ *   agent_collect.c its thread: the count of orders
  *   the link thread the channel's counter words; the ring before it is
  *                   published; and later names into it.  ring_busy lets one
  *                   thread write the ring at any time */
@@ -39,6 +40,7 @@ struct agent {
 	/* counters, on a line of their own: many threads add */
 	uint64_t classes __attribute__((aligned(64)));
 	uint64_t compiled;
+	uint64_t orders; /* to collect, carried out; and one */
 };
 extern struct agent agent;
 
@@ -73,6 +75,13 @@ void agent_state_show(struct talechain *tc);
  * Returns 0 or a negative errno. */
 int agent_link_start(const char *path, uint64_t started_ns);
 void agent_link_stop(void);
+
+/* Remember the JVM (a JavaVM *), so that it can be made to collect. */
+void agent_collect_init(void *vm);
+
+/* Fill its young generation until it collects, with at most so many bytes; 0:
+ * stop that.  The link thread. */
+void agent_collect(uint64_t bytes);
 
 /* Map the JVM's own performance page, if there is one, for causes. */
 void agent_page_open(void);

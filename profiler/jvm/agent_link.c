@@ -62,6 +62,40 @@ link_close(void)
 	talechain_close(&link_state.tc);
 }
 
+/* Carry out what Tailor has written: lines "COLLECT BYTES" and "STOP".  Others
+ * are of a later Tailor, and ignored.  False: it is gone. */
+static bool
+link_read_orders(void)
+{
+	static char text[64];
+	static size_t length;
+	unsigned long long bytes;
+	char *end;
+	ssize_t n;
+
+	n = recv(link_state.tc.socket, text + length, sizeof(text) - length,
+	    MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n <= 0) {
+		length = 0;
+		return false;
+	}
+	length += (size_t)n;
+	while ((end = memchr(text, '\n', length)) != NULL) {
+		*end++ = '\0';
+		if (sscanf(text, "COLLECT %llu", &bytes) == 1)
+			agent_collect((uint64_t)bytes);
+		else if (strcmp(text, "STOP") == 0)
+			agent_collect(0);
+		length -= (size_t)(end - text);
+		memmove(text, end, length);
+	}
+	if (length == sizeof(text))
+		length = 0;
+	return true;
+}
+
 static void
 link_copy_words(uint64_t *classes, uint64_t *compiled)
 {
@@ -72,6 +106,8 @@ link_copy_words(uint64_t *classes, uint64_t *compiled)
 		talechain_word_set(&link_state.tc, TALECHAIN_WORD_CLASSES, c);
 	if (m != *compiled)
 		talechain_word_set(&link_state.tc, TALECHAIN_WORD_COMPILED, m);
+	talechain_word_set(&link_state.tc, TALECHAIN_WORD_ORDERS,
+	    __atomic_load_n(&agent.orders, __ATOMIC_RELAXED));
 	*classes = c;
 	*compiled = m;
 }
@@ -99,9 +135,8 @@ link_run(void *arg)
 			link_copy_words(&classes, &compiled);
 			agent_names_emit(&link_state.tc, tick++);
 		}
-		/* Tailor writes nothing more: any event means that it is
-		 * gone. */
-		if (p[1].revents != 0) {
+		if (p[1].revents != 0 && !link_read_orders()) {
+			agent_collect(0);
 			link_close();
 			open = false;
 			poll(p, 1, RETRY_MS);

@@ -3,6 +3,8 @@
 
 #include "profiler/jvm/cause.h"
 
+#define HEAP_PERIOD_NS (2 * NS_PER_MS)
+
 static uint64_t
 page_number(const struct hsperf_page *p, enum hsperf_counter c)
 {
@@ -154,6 +156,34 @@ hsperf_page_sweep(
 	pause_step(&p->pause, &s, instant_is_set(before) ? before : now,
 	    instant_now(), out);
 	return out->count > 0;
+}
+
+static void
+word_store(uint64_t *to, uint64_t value)
+{
+	__atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
+void
+hsperf_page_heap(
+    struct hsperf_page *p, struct instant now, struct hsperf_heap *out)
+{
+	const struct pause *s = &p->pause;
+
+	if (instant_since(now, p->heap_read) < HEAP_PERIOD_NS)
+		return;
+	p->heap_read = now;
+	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
+		if (p->heap_at[i] != 0)
+			word_store(
+			    &out->word[i], hsperf_page_count(p, p->heap_at[i]));
+	word_store(&out->cause, s->gc ? s->gc_cause : s->last.last_cause);
+	/* A mapping cut short reads as zeros. */
+	word_store(&out->collector,
+	    hsperf_page_is_dead(p) ||
+		    p->heap_at[PROFILER_HEAP_EDEN_CAPACITY] == 0
+		? 0
+		: (uint64_t)p->kind + 1);
 }
 
 void

@@ -19,6 +19,7 @@
 
 #include "profiler/activity.h"
 #include "profiler/jvm/pause.h"
+#include "profiler/profiler.h"
 
 #define PAGE_TEXT 120
 
@@ -32,6 +33,7 @@ struct hsperf_page {
 	/* Offsets of the counts of loaded classes and compiled methods; 0:
 	 * none. */
 	uint32_t classes_at, compiled_at;
+	uint32_t heap_at[PROFILER_HEAP_COUNTERS]; /* the same */
 	char text[PAGE_TEXT]; /* "hsperfdata of OpenJDK 17, G1" */
 	/* the SIGBUS handler writes, any thread reads */
 	uint32_t dead;
@@ -42,6 +44,14 @@ struct hsperf_page {
 	struct pause pause;
 	struct instant swept; /* when the last sweep began */
 	struct activity activity;
+	struct instant heap_read;
+};
+
+/* A heap as the observer sees it; it writes, any thread reads: relaxed. */
+struct hsperf_heap {
+	uint64_t collector; /* enum collector + 1; 0: no heap is visible */
+	uint64_t cause;
+	uint64_t word[PROFILER_HEAP_COUNTERS];
 };
 
 /* Find, check, parse and map the page of a process.  Returns 0; -EAGAIN the JVM
@@ -68,6 +78,10 @@ bool hsperf_page_is_stale(const struct hsperf_page *p);
  * otherwise.  The observer only. */
 bool hsperf_page_sweep(
     struct hsperf_page *p, struct instant now, struct pause_edges *out);
+
+/* Copy the heap's counters to *out, at most once in 2 ms.  The observer only. */
+void hsperf_page_heap(
+    struct hsperf_page *p, struct instant now, struct hsperf_heap *out);
 
 /* Continue from an older page of the same JVM.  The observer only. */
 void hsperf_page_continue(struct hsperf_page *p, const struct hsperf_page *old);

@@ -24,6 +24,12 @@
 /* Tolerance for the resolution of clock ticks and file systems. */
 #define AGE_SLACK_NS (2 * NS_PER_S)
 
+static const char *const heap_name[PROFILER_HEAP_COUNTERS] = {
+#define PROFILER_X(symbol, counter) counter,
+    PROFILER_HEAP(PROFILER_X)
+#undef PROFILER_X
+};
+
 static void
 page_name(const struct hsperf_page *p, enum hsperf_counter c,
     const unsigned char *copy, char out[32])
@@ -125,6 +131,8 @@ page_parse(struct hsperf_page *p, int fd, char *why)
 	hsperf_page_trim(p);
 	p->classes_at = hsperf_find(copy, p->bytes, "java.cls.loadedClasses");
 	p->compiled_at = hsperf_find(copy, p->bytes, "sun.ci.standardCompiles");
+	for (unsigned i = 0; i < PROFILER_HEAP_COUNTERS; i++)
+		p->heap_at[i] = hsperf_find(copy, p->bytes, heap_name[i]);
 	p->kind = page_collector(p, copy);
 	page_describe(p, copy);
 out:

@@ -30,16 +30,33 @@ write_waits(const struct server *s, struct json *j)
 	json_object_end(j);
 }
 
+/* Its phase and how full its young generation is, or what it lacks. */
+static void
+write_steer(const struct proxy *p, unsigned server, struct json *j)
+{
+	const struct steer_server *s = &p->steer.server[server];
+	int64_t left_ns = steer_left_ns(&p->steer);
+
+	if (!p->steer.on)
+		return;
+	json_key_object(j, "steer");
+	json_key_string(j, "phase", steer_phase_name(s->phase));
+	json_key_string(j, "missing", steer_missing_text(s->missing));
+	if (steer_used(&p->steer, server) >= 0)
+		json_key_double(j, "used", steer_used(&p->steer, server));
+	if (s->phase == STEER_ACTIVE && left_ns >= 0)
+		json_key_int(j, "swap_in_ns", left_ns);
+	json_object_end(j);
+}
+
 static void
 write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
     struct json *j)
 {
 	const struct hedging_server *h = &p->hedging.server[i];
 	struct server *s = &p->upstream.server[i];
-	uint64_t errors = 0;
+	struct instant now = instant_now();
 
-	for (unsigned e = EXCHANGE_REFUSED; e <= EXCHANGE_TIMEOUT; e++)
-		errors += s->errors[e];
 	json_object_begin(j);
 	json_key_string(j, "name", p->config->server[i].name);
 	json_key_string(j, "address", p->config->server[i].address.text);
@@ -60,6 +77,7 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_key_string(
 	    j, "source", profiler_source_name(stats->server[i].source));
 	json_key_string(j, "detail", stats->server[i].detail);
+	write_steer(p, i, j);
 	json_key_uint(j, "inflight", h->inflight);
 	json_key_uint(j, "draining", s->draining.count);
 	json_key_object(j, "connections");
@@ -68,11 +86,15 @@ write_server(struct proxy *p, unsigned i, const struct profiler_stats *stats,
 	json_object_end(j);
 	json_key_int(j, "p50_ns", h->latency_p50_ns);
 	json_key_int(j, "p95_ns", h->latency_p95_ns);
+	json_key_double(j, "responses_per_s",
+	    recent_rate_per_s(&s->response_rate, now, server_responses(s)));
+	json_key_double(j, "errors_per_s",
+	    recent_rate_per_s(&s->error_rate, now, server_errors(s)));
 	json_key_uint(j, "warmups", s->warmups_ok);
 	json_key_uint(j, "restarts", s->restarts);
 	json_key_uint(j, "quick_ends", s->program.quick_ends);
 	json_key_string(j, "last_end", s->program.last_end);
-	json_key_uint(j, "errors", errors);
+	json_key_uint(j, "errors", server_errors(s));
 	json_object_end(j);
 }
 

@@ -46,6 +46,7 @@ void metrics_write(struct proxy *p, struct exposition *e);
 
 /* Its parts in other files. */
 void metrics_write_hazards(struct proxy *p, struct exposition *e);
+void metrics_write_steering(struct proxy *p, struct exposition *e);
 void metrics_write_servers(struct proxy *p, struct exposition *e);
 void metrics_write_process(struct proxy *p, struct exposition *e);
 void metrics_write_profiler(struct proxy *p, struct exposition *e);

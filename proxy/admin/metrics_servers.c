@@ -37,18 +37,47 @@ metrics_write_hazards(struct proxy *p, struct exposition *e)
 	    e, "tailor_hazards_expired_total", p->hedging.hazards_expired);
 	exposition_family(e, "tailor_swaps_by_reason_total");
 	for (unsigned i = 0; i < HEDGE_TRIGGER_COUNT; i++)
-		if (i == HEDGE_FIRST || m->swap_reason[i] > 0 ||
-		    i <= HEDGE_UNRESPONSIVE)
+		if (i != HEDGE_FIRST &&
+		    (m->swap_reason[i] > 0 || i <= HEDGE_UNRESPONSIVE))
 			exposition_sample(e,
 			    LABELS({"reason",
-				i == HEDGE_FIRST ? "operator"
-						 : hedge_trigger_name(
-						       (enum hedge_trigger)i)}),
+				hedge_trigger_name((enum hedge_trigger)i)}),
 			    m->swap_reason[i]);
+	exposition_sample(e, LABELS({"reason", "operator"}),
+	    m->swap_reason[HEDGE_FIRST] - m->swaps_steered);
+	exposition_sample(e, LABELS({"reason", "steer"}), m->swaps_steered);
 	exposition_family(e, "tailor_swap_refused_total");
 	exposition_sample(e, LABELS({"reason", "standby_not_ready"}),
 	    p->hedging.swaps_refused);
 	exposition_distribution(e, "tailor_swap_duration_seconds", &m->swap);
+}
+
+void
+metrics_write_steering(struct proxy *p, struct exposition *e)
+{
+	const struct steer *st = &p->steer;
+
+	exposition_counter(
+	    e, "tailor_steer_collections_provoked_total", st->provoked);
+	exposition_counter(
+	    e, "tailor_steer_collections_unmet_total", st->unmet);
+	exposition_family(e, "tailor_steer_misses_total");
+	for (unsigned i = 0; i < STEER_MISS_COUNT; i++)
+		exposition_sample(e,
+		    LABELS({"reason", steer_miss_name((enum steer_miss)i)}),
+		    st->missed[i]);
+	exposition_counter(e, "tailor_steer_unanswered_total", st->unanswered);
+	exposition_counter(e, "tailor_steer_rests_total", st->rests);
+	exposition_family(e, "tailor_server_eden_used_bytes");
+	for (unsigned s = 0; s < p->config->servers; s++)
+		exposition_sample(e,
+		    LABELS({"server", p->config->server[s].name}),
+		    st->server[s].heap.used);
+	exposition_family(e, "tailor_server_eden_capacity_bytes");
+	for (unsigned s = 0; s < p->config->servers; s++)
+		exposition_sample(e,
+		    LABELS({"server", p->config->server[s].name}),
+		    st->server[s].heap.capacity);
 }
 
 static void

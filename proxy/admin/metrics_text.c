@@ -145,6 +145,7 @@ metrics_write(struct proxy *p, struct exposition *e)
 	write_hedging(p, e);
 	write_copies(&p->upstream.replay, e);
 	metrics_write_hazards(p, e);
+	metrics_write_steering(p, e);
 	metrics_write_servers(p, e);
 	metrics_write_tales(p, e);
 	metrics_write_profiler(p, e);

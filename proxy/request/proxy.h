@@ -9,9 +9,9 @@
 #ifndef TAILOR_PROXY_REQUEST_PROXY_H
 #define TAILOR_PROXY_REQUEST_PROXY_H
 
-#include "base/permute.h"
 #include "base/topology.h"
 #include "config/generation.h"
+#include "hedging/steer.h"
 #include "proxy/client/clients.h"
 #include "proxy/request/request_id.h"
 #include "proxy/request/slow_target.h"
@@ -128,13 +128,15 @@ TAILQ_HEAD(request_list, request);
  * Beyond it they wait in files, and their requests are not hedged. */
 #define BODIES_BYTES_MAX ((size_t)64 << 20)
 
+#define TABLE_IDS 32
+
 /* Requests in flight, and the last that finished (table.h). */
 struct table {
 	struct request_list inflight, unused;
 	unsigned inflight_count;
-	unsigned requests;	     /* structs made */
-	uint64_t ids;		     /* given away */
-	struct permutation id_order; /* which come in this secret order */
+	unsigned requests; /* structs made */
+	unsigned ids;	   /* that are left of these */
+	uint64_t id[TABLE_IDS];
 
 	struct tale_request *history; /* owned, history_max */
 	unsigned history_max;
@@ -178,6 +180,7 @@ struct proxy {
 	struct upstream upstream;
 
 	struct hedging hedging;
+	struct steer steer;
 	struct work policy; /* carries these two out: */
 	unsigned wanted;    /* enum hedging_action */
 	bool hedges_wait;   /* some were refused because a server was full */

@@ -6,6 +6,7 @@
 #include "proxy/client/listeners.h"
 #include "proxy/request/hazards.h"
 #include "proxy/request/queue.h"
+#include "proxy/request/steering.h"
 #include "proxy/request/table.h"
 #include "proxy/upstream/server.h"
 
@@ -57,7 +58,8 @@ proxy_init(struct proxy *p, const struct hedging_limits *limits,
 	metrics_init(&p->metrics);
 	ledger_init(&p->ledger, &p->metrics);
 	hedging_init(&p->hedging, limits);
-	queue_init(&p->queue);
+	steer_init(&p->steer);
+	TAILQ_INIT(&p->queue.waiting);
 	work_init(&p->policy, LOOP_POLICY, proxy_carry_out, p);
 	p->clients.config = p->upstream.config = c;
 	p->clients.loop = p->upstream.loop = &p->loop;
@@ -102,6 +104,7 @@ proxy_tick(struct proxy *p, struct instant now)
 	 * this at most. */
 	proxy_hazards(p);
 	proxy_want(p, hedging_tick(&p->hedging, now));
+	steering_tick(p, now);
 	hazards_tick(p, now);
 	ledger_tick(&p->ledger, &p->metrics, now);
 	clients_tick(&p->clients, now);

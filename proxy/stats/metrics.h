@@ -98,7 +98,8 @@ struct metrics {
 	uint64_t hazard_ns[HEDGING_SERVERS][HAZARD_KIND_COUNT];
 	struct instant hazard_since[HEDGING_SERVERS][HAZARD_KIND_COUNT];
 	uint64_t methods[HTTP_METHOD_OTHER + 1];   /* requests, by method */
-	uint64_t swap_reason[HEDGE_TRIGGER_COUNT]; /* FIRST: operator */
+	uint64_t swap_reason[HEDGE_TRIGGER_COUNT]; /* FIRST: none of them */
+	uint64_t swaps_steered;			   /* of FIRST; else operator */
 	uint64_t both_hazard_ns;		   /* every server was in one */
 	struct instant both_since;
 	uint64_t hazards_active; /* begun on the active server, acted upon */

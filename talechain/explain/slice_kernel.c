@@ -192,6 +192,7 @@ slice_learn_second(struct slicer *s, const struct timeline_slot *slot)
 	const struct talechain_event *e = &slot->event;
 
 	slice_other_learn(s, slot);
+	slice_outbound_learn(s, slot);
 	if (!slice_touches(s, slot))
 		return 0;
 	if (is_flow(e->type) && e->arg[0] != 0)
@@ -452,6 +453,12 @@ slice_kernel(struct slicer *s, const struct timeline_slot *slot)
 		return 0;
 	case TALECHAIN_WAKEUP:
 		return slice_is_thread(t, e->arg[0]) ? slice_add(s, slot) : 0;
+	case TALECHAIN_STACK:
+		return slice_is_thread(t, tale_low(e->arg[0]))
+			   ? slice_add(s, slot)
+			   : 0;
+	case TALECHAIN_SOCK_PEER:
+		return slice_outbound_take(s, slot);
 	case TALECHAIN_PAGEFAULT:
 		return take_fault(s, slot);
 	case TALECHAIN_SYSCALL:

@@ -98,7 +98,7 @@ def test_page(stub, load, tool, scratch):
     page = Page(text)
     assert page.policy.startswith("default-src 'none';")
     assert "script" not in page.seen and page.seen.count("svg") == 4
-    assert f"Generator: <b>{result.verdict}</b>" in text
+    assert f"Figures: <b>{result.verdict}</b>" in text
     assert "3 of 300 failed" in text
     # a dot for each place; failed requests are strokes
     time_svg = text.split("<svg")[1]
@@ -195,11 +195,33 @@ def test_compare_refuses(stub, load, tool, scratch):
     assert done.returncode == 1 and "is not tailor.load.run/1" in done.stderr
 
 
+def test_token(tailor, upstream, load, scratch):
+    """Goal: where addresses are not allowed the token is, and only it; the
+    message names the option."""
+    token = scratch / "token"
+    token.write_text("0123456789abcdef" * 2 + "\n")
+    token.chmod(0o600)
+    t = tailor(upstream("active").serve(),
+               proxy={"trust": ["127.0.0.0/8"]}, slow={"target": 0},
+               profiler={"kernel": "off"},
+               talechain={"allow": [], "token_file": str(token)})
+    run = (f"http://127.0.0.1:{t.port}/x", "-i", 1, "-n", 60, "-r", 300,
+           "--slow", "top:2")
+    refused = load(*run)
+    assert refused.run["talechain"]["analysed"] == 0
+    assert "--token-file" in refused.run["talechain"]["given_up"]
+    assert load(*run, "--token-file", token).run["talechain"][
+        "analysed"] == 2
+    token.write_text("two words\n")
+    wrong = load(*run, "--token-file", token)
+    assert wrong.status == 2 and "--token-file" in wrong.err
+
+
 def test_check(tool):
     """Goal: check measures this machine and says good, doubtful or bad."""
     done = tool("check", "-d", "300ms", "--cpu", "none")
     assert done.returncode in (0, 4), done.stderr
-    assert re.search(r"sleep, then spin +late by p50 \S+, p99", done.stdout)
+    assert re.search(r"^late by p50 \S+, p99", done.stdout)
     word = re.search(r"^(GOOD|DOUBTFUL|BAD):", done.stdout, re.M)[1]
     assert (word == "BAD") == (done.returncode == 4)
 
