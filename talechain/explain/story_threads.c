@@ -176,6 +176,7 @@ struct runner {
 };
 
 #define RUNNERS 8
+#define ANY UINT32_MAX /* no thread has that number */
 
 static void
 runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
@@ -189,35 +190,38 @@ runner_add(struct runner ran[RUNNERS], uint32_t tid, int64_t ns)
 }
 
 /*
- * The thread that had the CPU most while another was preempted.  Switches
- * between two other threads are not recorded: where one came and another left,
- * each is given half of the time between.
+ * The thread that had a CPU most while another waited for it.  Switches between
+ * two threads of others are not recorded: where one came and another left, each
+ * is given half of the time between.  came: the thread that had it first, or
+ * ANY: whichever left it first.  Returns 0 if that was the waiting thread or
+ * the idle task.
  */
 static uint32_t
-ran_most(const struct explainer *ex, const struct track *k, int64_t to)
+ran_most(const struct explainer *ex, const struct thread_interval *wait,
+    uint32_t came)
 {
 	struct runner ran[RUNNERS] = {{0}}, *best = ran;
 	const struct talechain_event *v;
-	uint32_t came = k->by;
-	int64_t since = k->since, at;
+	int64_t since = wait->begin_ns, at;
 
-	for (size_t i = entry_from(ex, k->since); i < ex->t->entries; i++) {
+	for (size_t i = entry_from(ex, since); i < ex->t->entries; i++) {
 		v = &ex->t->entry[i].slot.event;
 		at = moment_at(ex, ex->t->entry[i].at);
-		if (at > to)
+		if (at > wait->end_ns)
 			break;
-		if (v->type != TALECHAIN_SCHEDULE || event_cpu(v) != k->cpu ||
-		    at <= since)
+		if (v->type != TALECHAIN_SCHEDULE ||
+		    event_cpu(v) != wait->cpu || at <= since)
 			continue;
 		runner_add(ran, v->tid, (at - since + 1) / 2);
-		runner_add(ran, came, (at - since + 1) / 2);
+		runner_add(
+		    ran, came != ANY ? came : v->tid, (at - since + 1) / 2);
 		came = tale_low(v->arg[0]);
 		since = at;
 	}
 	for (size_t n = 1; n < RUNNERS; n++)
 		if (ran[n].ns > best->ns)
 			best = &ran[n];
-	return best->tid != 0 && best->tid != k->tid ? best->tid : k->by;
+	return best->tid != wait->tid ? best->tid : 0;
 }
 
 /* The thread gets a CPU: what it did since it left the last one. */
@@ -254,6 +258,9 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 		ready.end_ns = at;
 		ready.cpu = event_cpu(v);
 		ready.other = v->tid;
+		ready.last = v->tid;
+		if (v->tid != 0)
+			ready.other = ran_most(ex, &ready, ANY) ?: v->tid;
 		if (off.state == THREAD_PREEMPTED ||
 		    off.state == THREAD_THROTTLED) {
 			/* Not all of it was that: events are missing. */
@@ -261,7 +268,7 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 			    wait_ns < at - k->since - WAIT_EDGE_NS)
 				off.doubt = "waited for a CPU for a part of it";
 			off.end_ns = at;
-			off.other = ran_most(ex, k, at);
+			off.other = ran_most(ex, &off, k->by) ?: k->by;
 			interval_add(ex, &off);
 		} else {
 			interval_add(ex, &off);

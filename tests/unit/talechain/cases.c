@@ -758,7 +758,7 @@ const struct cause_case cases[] = {
 	"8.00 of 10.0 ms: A's thread 501 waited for a lock in the kernel."),
     CASE(lock, LOCK, 8000,
 	"8.00 of 10.0 ms: A's thread 501 waited until thread 502 woke it."),
-    CASE(handed_over, WORK, 9892, "9.89 of 10.0 ms: A's thread 502 computed."),
+    CASE(handed_over, WORK, 9902, "9.90 of 10.0 ms: A's thread 502 computed."),
     CASE(sleep, SLEEP, 8000,
 	"8.00 of 10.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
