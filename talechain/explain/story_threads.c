@@ -121,6 +121,50 @@ state_of(enum talechain_off off)
 	return THREAD_SLEEP;
 }
 
+/* What made it runnable, into the interval before. */
+static void
+interval_waker(const struct explainer *ex, const struct track *k,
+    const struct talechain_event *v, struct thread_interval *p)
+{
+	const struct talechain_event *w;
+
+	p->other = tale_low(v->arg[1]);
+	p->other_pid = tale_high(v->arg[1]);
+	p->woken_ns =
+	    v->arg[2] != 0 ? moment_at(ex, (struct instant){v->arg[2]}) : NEVER;
+	if (k->wakeup == NULL || moment_at(ex, k->wakeup->at) < k->since)
+		return;
+	w = &k->wakeup->slot.event;
+	p->woken_ns = moment_at(ex, k->wakeup->at);
+	p->context = tale_high(w->arg[2]);
+	p->vector = tale_low(w->arg[2]);
+	p->other = p->context == TALECHAIN_CONTEXT_TASK ? w->tid : 0;
+	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
+}
+
+/*
+ * The thread leaves a CPU, and how it came there was not recorded.  Until it was
+ * woken it slept; what it did from then on is not known.
+ */
+static void
+track_was_away(struct explainer *ex, const struct track *k)
+{
+	static const struct talechain_event none = {0};
+	struct thread_interval off = {
+	    .tid = k->tid,
+	    .state = state_of(k->off),
+	    .begin_ns = k->since,
+	    .cpu = k->cpu,
+	    .woken_ns = NEVER,
+	};
+
+	interval_waker(ex, k, &none, &off);
+	off.end_ns = off.woken_ns;
+	if (off.woken_ns != NEVER && off.state != THREAD_PREEMPTED &&
+	    off.state != THREAD_THROTTLED)
+		interval_add(ex, &off);
+}
+
 /* The thread leaves its CPU. */
 static void
 track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
@@ -141,32 +185,14 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 		run.doubt = "ran, and changed its CPU meanwhile";
 	if (k->state != TRACK_OFF)
 		interval_add(ex, &run);
+	else
+		track_was_away(ex, k);
+	k->wakeup = NULL;
 	k->state = TRACK_OFF;
 	k->since = run.end_ns;
 	k->off = (enum talechain_off)(v->arg[3] >> 56);
 	k->by = tale_low(v->arg[0]);
 	k->cpu = run.cpu;
-}
-
-/* What made it runnable, into the interval before. */
-static void
-interval_waker(const struct explainer *ex, const struct track *k,
-    const struct talechain_event *v, struct thread_interval *p)
-{
-	const struct talechain_event *w;
-
-	p->other = tale_low(v->arg[1]);
-	p->other_pid = tale_high(v->arg[1]);
-	p->woken_ns =
-	    v->arg[2] != 0 ? moment_at(ex, (struct instant){v->arg[2]}) : NEVER;
-	if (k->wakeup == NULL || moment_at(ex, k->wakeup->at) < k->since)
-		return;
-	w = &k->wakeup->slot.event;
-	p->woken_ns = moment_at(ex, k->wakeup->at);
-	p->context = tale_high(w->arg[2]);
-	p->vector = tale_low(w->arg[2]);
-	p->other = p->context == TALECHAIN_CONTEXT_TASK ? w->tid : 0;
-	p->other_pid = p->context == TALECHAIN_CONTEXT_TASK ? w->pid : 0;
 }
 
 /* A thread that ran where another was preempted. */

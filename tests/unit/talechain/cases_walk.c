@@ -156,6 +156,14 @@ on_handed_beside(struct plot *p)
 	passes(p, 8910, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
+/* How it came back to its CPU was not recorded. */
+static void
+on_entry_missing(struct plot *p)
+{
+	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 9000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+}
+
 /* Another answers: A's thread gave it all away. */
 static void
 on_given_away(struct plot *p)
@@ -461,6 +469,9 @@ const struct cause_case walk_cases[] = {
     CASE(handed_twice, WORK, 9902, "9.90 of 10.0 ms: A's thread 501 computed."),
     CASE(
 	handed_beside, WORK, 9912, "9.91 of 10.0 ms: A's thread 501 computed."),
+    CASE(entry_missing, SLEEP, 8000,
+	"8.00 of 10.0 ms: A's thread 501 slept until a timer or another "
+	"interrupt woke it."),
     CASE(given_away, WORK, 9912, "9.91 of 10.0 ms: A's thread 502 computed."),
     CASE(busy_pool, LOCK, 8490,
 	"8.49 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
