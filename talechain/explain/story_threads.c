@@ -27,6 +27,7 @@ struct track {
 	enum talechain_off off;
 	uint32_t by; /* the thread that preempted it */
 	int cpu;
+	bool inferred; /* that it is on, from what it did there */
 	const struct tale_entry *wakeup; /* the last of it, or NULL */
 };
 
@@ -177,6 +178,7 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	    .end_ns = moment_at(ex, e->at),
 	    .cpu = event_cpu(v),
 	    .woken_ns = NEVER,
+	    .inferred = k->inferred,
 	};
 
 	/* Short absences may be left out of a tale. */
@@ -188,6 +190,7 @@ track_leaves(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	else
 		track_was_away(ex, k);
 	k->wakeup = NULL;
+	k->inferred = false;
 	k->state = TRACK_OFF;
 	k->since = run.end_ns;
 	k->off = (enum talechain_off)(v->arg[3] >> 56);
@@ -305,6 +308,19 @@ track_enters(struct explainer *ex, struct track *k, const struct tale_entry *e)
 	k->since = at;
 	k->cpu = event_cpu(v);
 	k->wakeup = NULL;
+	k->inferred = false;
+}
+
+/* It was woken and acts: how it came back to a CPU was not recorded. */
+static void
+track_acts(struct explainer *ex, struct track *k, const struct tale_entry *e)
+{
+	track_was_away(ex, k);
+	k->state = TRACK_ON;
+	k->since = moment_at(ex, e->at);
+	k->cpu = event_cpu(&e->slot.event);
+	k->wakeup = NULL;
+	k->inferred = true;
 }
 
 /* The rest of its time, which had no more events. */
@@ -317,6 +333,7 @@ track_ends(struct explainer *ex, const struct track *k, bool acted)
 	    .begin_ns = k->since,
 	    .end_ns = ex->switches_end_ns,
 	    .cpu = k->cpu,
+	    .inferred = k->inferred,
 	    .other = k->state == TRACK_OFF && k->off == TALECHAIN_OFF_PREEMPTED
 			 ? k->by
 			 : 0,
@@ -368,6 +385,11 @@ thread_intervals(struct explainer *ex, const struct tale_thread *thread)
 		if (t->entry[i].doubtful)
 			continue;
 		acted |= v->tid == k.tid && v->type >= TALECHAIN_SOCK_SEND;
+		if (k.state == TRACK_OFF && k.wakeup != NULL &&
+		    k.off == TALECHAIN_OFF_SLEEPING && v->tid == k.tid &&
+		    (v->type == TALECHAIN_SOCK_SEND ||
+			v->type == TALECHAIN_SOCK_RECV))
+			track_acts(ex, &k, &t->entry[i]);
 		if (v->type == TALECHAIN_META_UNSAMPLED)
 			track_pauses(ex, &k, &t->entry[i]);
 		if (v->type == TALECHAIN_WAKEUP && v->arg[0] == k.tid)

@@ -156,12 +156,34 @@ on_handed_beside(struct plot *p)
 	passes(p, 8910, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
 }
 
+/* One thread stops before the other: the process is when both have. */
+static void
+on_stopped_in_turn(struct plot *p)
+{
+	wakes(p, 500, A_TID, B_TID);
+	passes(p, 990, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 490);
+	passes(p, 1000, B_TID, TALECHAIN_OFF_STOPPED, A_TID, 10);
+	plot_leaves(p, 1800, A_TID, TALECHAIN_OFF_STOPPED, 0);
+	plot_enters(p, 9000, A_TID, 0, 0);
+	passes(p, 9010, A_TID, TALECHAIN_OFF_PREEMPTED, B_TID, 0);
+	passes(p, 9020, B_TID, TALECHAIN_OFF_SLEEPING, A_TID, 10);
+}
+
 /* How it came back to its CPU was not recorded. */
 static void
 on_entry_missing(struct plot *p)
 {
 	plot_leaves(p, 1000, A_TID, TALECHAIN_OFF_SLEEPING, 0);
 	woken_by(p, 9000, A_TID, TALECHAIN_CONTEXT_IRQ, 0);
+}
+
+/* The same, and it computes from then on: it read the request there. */
+static void
+on_reads_unseen(struct plot *p)
+{
+	p->awake = true;
+	plot_leaves(p, -500, A_TID, TALECHAIN_OFF_SLEEPING, 0);
+	woken_by(p, 50, A_TID, TALECHAIN_CONTEXT_SOFTIRQ, 3);
 }
 
 /* Another answers: A's thread gave it all away. */
@@ -469,9 +491,14 @@ const struct cause_case walk_cases[] = {
     CASE(handed_twice, WORK, 9902, "9.90 of 10.0 ms: A's thread 501 computed."),
     CASE(
 	handed_beside, WORK, 9912, "9.91 of 10.0 ms: A's thread 501 computed."),
+    CASE(stopped_in_turn, STOPPED, 7200,
+	"7.20 of 10.0 ms: A's process 500 was stopped by a signal, a debugger "
+	"or the freezer."),
     CASE(entry_missing, SLEEP, 8000,
 	"8.00 of 10.0 ms: A's thread 501 slept until a timer or another "
 	"interrupt woke it."),
+    CASE(reads_unseen, WORK, 9922,
+	"9.92 of 10.0 ms: A's thread 501 computed (likely)."),
     CASE(given_away, WORK, 9912, "9.91 of 10.0 ms: A's thread 502 computed."),
     CASE(busy_pool, LOCK, 8490,
 	"8.49 of 10.0 ms: A's thread 501 waited until thread 502 woke it, "
