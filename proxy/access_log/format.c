@@ -1,5 +1,4 @@
-/*
- * format.c: an access log record as text; see record.h.
+/* format.c: an access log record as text; see record.h.
  *
  * A pure function.  Text lines are meant for eyes and tools that know
  * HAProxy's HTTP format:
@@ -7,8 +6,7 @@
  *   client [date] frontend server TR/Tw/Tc/Tr/Ta status bytes flags
  *   conns/inflight attempt/attempts "METHOD target HTTP/1.x" id
  *
- * with times in ms, to the microsecond.
- */
+ * with times in ms, to the microsecond. */
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +14,7 @@
 #include <time.h>
 
 #include "base/instant.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "proxy/access_log/record.h"
 
 /* Text being made.  The bound is known to suffice: the longest record, every
@@ -168,7 +166,7 @@ text_escape(struct line *l, const char *s)
 }
 
 static void
-text_ms(struct line *l, int64_t ns, char separator)
+text_time(struct line *l, int64_t ns, char separator)
 {
 	if (ns < 0)
 		print(l, "-1%c", separator);
@@ -183,11 +181,11 @@ format_text(const struct access_record *r, struct line *l)
 	print(l, "%s [", r->client);
 	print_time(l, "%d/%b/%Y:%H:%M:%S", r->wall_ns);
 	print(l, "] tailor %s ", r->upstream[0] != '\0' ? r->upstream : "-");
-	text_ms(l, r->receive_ns, '/');
-	text_ms(l, r->queue_ns, '/');
-	text_ms(l, r->connect_ns, '/');
-	text_ms(l, r->upstream_ns, '/');
-	text_ms(l, r->total_ns, ' ');
+	text_time(l, r->receive_ns, '/');
+	text_time(l, r->queue_ns, '/');
+	text_time(l, r->connect_ns, '/');
+	text_time(l, r->upstream_ns, '/');
+	text_time(l, r->total_ns, ' ');
 	print(l, "%d %llu %s %u/%u %u/%u%s%s \"", r->status,
 	    (unsigned long long)r->bytes_out,
 	    r->flags[0] != '\0' ? r->flags : "-", r->connections, r->inflight,

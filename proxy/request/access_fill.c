@@ -1,14 +1,11 @@
-/*
- * access_fill.c: what the access log says of a request.
+/* access_fill.c: what the access log says of a request.
  *
  * The one part of the log on the proxy thread that knows requests; the ring
- * and its thread are access_log.c's.
- */
+ * and its thread are access_log.c's. */
 #include "proxy/request/access_fill.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "proxy/access_log/access_log.h"
@@ -86,9 +83,9 @@ static void
 fill_ends(struct access_record *a, const struct config *c)
 {
 	a->text = c->access_log.format == CONFIG_ACCESS_TEXT;
-	if (c->access_log.redact_query)
+	if (c->access_log.redact & CONFIG_REDACT_QUERY)
 		access_redact_query(a);
-	if (c->access_log.redact_client)
+	if (c->access_log.redact & CONFIG_REDACT_CLIENT)
 		access_redact_client(a);
 }
 

@@ -235,7 +235,7 @@ class Faults(Hazard):
     accept = ("page_fault",)
 
     def target(self, random):
-        return f"/work?kind=touch&n={random.randint(2000, 6000)}"
+        return f"/work?kind=touch&n={random.randint(6000, 12000)}"
 
     def measured(self):
         return self.wall() - self.cpu
